@@ -1,0 +1,140 @@
+// Package hardware describes a chip and the networks that join it to others: peak rates by engine and number type,
+// memory, efficiencies, latencies. It knows nothing of models.
+package hardware
+
+import "slices"
+
+// System is one kind of processor together with the networks between many of them.
+type System struct {
+	Name     string
+	Type     string
+	Matrix   map[string]MatrixEngine // by number type: float4, float8, …
+	Vector   map[string]VectorEngine
+	Memory   Memory
+	Memory2  *SecondMemory // nil: the chip has one tier
+	Mode     ProcessingMode
+	Networks []Network // from the innermost level to the outermost
+	// ProcsPerNPU is how many processors make one card, for results per card.
+	ProcsPerNPU int
+	// CollectiveOverlap is the share of every collective that is hidden behind computation.
+	CollectiveOverlap float64
+}
+
+// ProcessingMode says how the compute and the memory time of an operator combine.
+type ProcessingMode uint8
+
+const (
+	Roofline  ProcessingMode = iota // the longer of the two
+	NoOverlap                       // their sum
+)
+
+// MatrixEngine is the rate of the matrix unit for one number type.
+type MatrixEngine struct {
+	TFlops      float64
+	Calibration float64
+	Efficiency  ShapeTable
+}
+
+// VectorEngine is the rate of the vector unit for one number type.
+type VectorEngine struct {
+	TFlops      float64
+	Calibration float64
+	Efficiency  SizeTable // by operator size in units of 1e9 flops
+}
+
+// Memory is the device memory.
+type Memory struct {
+	GiB         float64
+	GBps        float64
+	Calibration float64
+	Efficiency  SizeTable // by bytes moved, in MB of 1e6 bytes
+	Attention   PhaseFactor
+	Cache       PhaseFactor
+}
+
+// PhaseFactor is a factor on memory efficiency that differs between the phases.
+type PhaseFactor struct{ Decode, Prefill float64 }
+
+// SecondMemory is a slower tier behind the device memory.
+type SecondMemory struct {
+	GiB, GBps  float64
+	Efficiency SizeTable
+}
+
+// Network is one level of the interconnect.
+type Network struct {
+	Bandwidth      float64 // GB/s of one processor
+	Efficiency     float64
+	Topology       string
+	MessageSize    SizeTable // efficiency by message size, in MB of 1e6 bytes
+	Size           int       // processors in one group of this level
+	Latency        float64   // seconds per hop
+	Ops            [CollectiveCount]CollectiveRate
+	ProcessorUsage float64 // share of compute that communication takes while it overlaps
+}
+
+// Collective names a communication pattern.
+type Collective uint8
+
+const (
+	PointToPoint Collective = iota
+	ReduceScatter
+	AllGather
+	AllReduce
+	AllToAll
+	CollectiveCount
+)
+
+// CollectiveRate scales the volume and the bandwidth of one collective on one level.
+type CollectiveRate struct {
+	Scale, Offset float64 // volume = bytes · Scale · (1 + Offset/group)
+	Groups        []GroupEfficiency
+	Lowest        float64 // efficiency of group sizes that are not listed
+}
+
+// GroupEfficiency is a measured bandwidth efficiency at one group size.
+type GroupEfficiency struct {
+	Size       int
+	Efficiency float64
+}
+
+// EfficiencyAt is the bandwidth efficiency for a group of n: the listed value, else the lowest of the list.
+func (c *CollectiveRate) EfficiencyAt(n int) float64 {
+	for i := range c.Groups {
+		if c.Groups[i].Size == n {
+			return c.Groups[i].Efficiency
+		}
+	}
+	return c.Lowest
+}
+
+// Volume is what one processor sends for a collective over n processors on the given bytes.
+func (c *CollectiveRate) Volume(bytes float64, n int) float64 {
+	return bytes * c.Scale * (1 + c.Offset/float64(n))
+}
+
+// Level is the innermost network whose groups hold span consecutive processors, or the outermost one.
+func (s *System) Level(span int) *Network {
+	for i := range s.Networks {
+		if s.Networks[i].Size >= span {
+			return &s.Networks[i]
+		}
+	}
+	return &s.Networks[len(s.Networks)-1]
+}
+
+// MaxProcs is the number of processors that the outermost network joins.
+func (s *System) MaxProcs() int { return s.Networks[len(s.Networks)-1].Size }
+
+// MatrixTypes and VectorTypes are the number types the system has, sorted.
+func (s *System) MatrixTypes() []string { return sortedKeys(s.Matrix) }
+func (s *System) VectorTypes() []string { return sortedKeys(s.Vector) }
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

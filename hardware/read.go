@@ -1,0 +1,155 @@
+package hardware
+
+import (
+	"fmt"
+	"math"
+
+	"throughline/internal/document"
+)
+
+// reader turns a decoded file into a System and reports what no single key can show.
+type reader struct{ doc *document.File }
+
+func (r reader) system(f *File) *System {
+	s := &System{
+		Name: f.Name, Type: f.Type, ProcsPerNPU: f.ProcsPerNPU,
+		Matrix: make(map[string]MatrixEngine, len(f.Matrix)),
+		Vector: make(map[string]VectorEngine, len(f.Vector)),
+		Memory: Memory{
+			GiB: f.Mem1.GiB, GBps: f.Mem1.GBps, Calibration: f.Mem1.Calibration,
+			Efficiency: r.sizes("mem1.MB_efficiency", f.Mem1.Efficiency),
+			Attention:  PhaseFactor{f.Mem1.Page, f.Mem1.PagePrefill},
+			Cache:      PhaseFactor{f.Mem1.KV, f.Mem1.KVPrefill},
+		},
+	}
+	if f.Mode == "no_overlap" {
+		s.Mode = NoOverlap
+	}
+	for t, e := range f.Matrix {
+		s.Matrix[t] = MatrixEngine{e.TFlops, e.Calibration, r.shapes("matrix."+t+".gflops_efficiency", e.Efficiency)}
+	}
+	for t, e := range f.Vector {
+		s.Vector[t] = VectorEngine{e.TFlops, e.Calibration, r.sizes("vector."+t+".gflops_efficiency", e.Efficiency)}
+	}
+	if m := f.Mem2; m != nil {
+		s.Memory2 = &SecondMemory{m.GiB, m.GBps, r.sizes("mem2.MB_efficiency", m.Efficiency)}
+	}
+	for i := range f.Networks {
+		path := fmt.Sprintf("networks[%d]", i)
+		if i > 0 && f.Networks[i].Size <= f.Networks[i-1].Size {
+			r.doc.Problemf(path+".size", "must be larger than the size of the level inside it (%d), not %d", f.Networks[i-1].Size, f.Networks[i].Size)
+		}
+		s.Networks = append(s.Networks, r.network(path, &f.Networks[i]))
+	}
+	switch {
+	case f.Overlap != nil:
+		s.CollectiveOverlap = *f.Overlap
+	case f.Type == "sow":
+		// On these wafers the published sample adds no time for collectives.
+		s.CollectiveOverlap = 1
+	}
+	return s
+}
+
+func (r reader) network(path string, f *networkFile) Network {
+	n := Network{
+		Bandwidth: f.Bandwidth, Efficiency: f.Efficiency, Topology: f.Topology, Size: f.Size, Latency: f.Latency,
+		MessageSize: r.sizes(path+".DB_efficiency", f.DBEfficiency), ProcessorUsage: f.ProcessorUsage,
+	}
+	for c, key := range collectiveKeys {
+		p := path + ".ops." + key
+		op, ok := f.Ops[key]
+		if !ok {
+			if f.Ops != nil {
+				r.doc.Problemf(path+".ops", "missing required key %q", key)
+			}
+			continue
+		}
+		rate := CollectiveRate{Lowest: math.Inf(1)}
+		if s := op.Scalar[0]; s != nil {
+			rate.Scale = *s
+		}
+		if o := op.Scalar[1]; o != nil {
+			rate.Offset = *o
+		}
+		if rate.Scale <= 0 && r.doc.Has(p+".op_scalar[0]") {
+			r.doc.Problemf(p+".op_scalar[0]", "must be greater than 0")
+		}
+		if rate.Offset < -1 {
+			r.doc.Problemf(p+".op_scalar[1]", "must be at least -1, not %g: the volume would be negative", rate.Offset)
+		}
+		for j, row := range op.Groups {
+			at := fmt.Sprintf("%s.bandwidth_eff[%d]", p, j)
+			if row[0] != math.Trunc(row[0]) {
+				r.doc.Problemf(at+"[0]", "must be a whole number of processors, not %g", row[0])
+			}
+			r.efficiency(at+"[1]", row[1])
+			rate.Groups = append(rate.Groups, GroupEfficiency{int(row[0]), row[1]})
+			rate.Lowest = min(rate.Lowest, row[1])
+		}
+		n.Ops[c] = rate
+	}
+	return n
+}
+
+// efficiency reports a value that is not a share of a peak.
+func (r reader) efficiency(path string, e float64) {
+	if e <= 0 || e > 1 {
+		r.doc.Problemf(path, "must be more than 0 and at most 1, not %g", e)
+	}
+}
+
+// sizes turns rows [threshold, efficiency] into a table; no rows: efficiency 1.
+func (r reader) sizes(path string, rows [][2]float64) SizeTable {
+	if len(rows) == 0 {
+		return SizeTable{{0, 1}}
+	}
+	t := make(SizeTable, len(rows))
+	for i, row := range rows {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		r.efficiency(at+"[1]", row[1])
+		if i > 0 && row[0] >= rows[i-1][0] {
+			r.doc.Problemf(at+"[0]", "is never reached: thresholds go from large to small, and %g does not lie below %g", row[0], rows[i-1][0])
+		}
+		t[i] = SizeRow{row[0], row[1]}
+	}
+	return t
+}
+
+// shapes turns rows [m, n, k, efficiency] into a table; no rows: efficiency 1.
+func (r reader) shapes(path string, rows [][4]*float64) ShapeTable {
+	if len(rows) == 0 {
+		return ShapeTable{{Efficiency: 1}}
+	}
+	t := make(ShapeTable, len(rows))
+	for i, row := range rows {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		bounds := [3]float64{}
+		bounded := false
+		for j, p := range row[:3] {
+			if p != nil {
+				bounded = true
+				bounds[j] = *p
+				if *p < 0 {
+					r.doc.Problemf(fmt.Sprintf("%s[%d]", at, j), "must be at least 0 or null, not %g", *p)
+				}
+			}
+		}
+		if row[3] == nil {
+			if r.doc.Has(at + "[3]") {
+				r.doc.Problemf(at+"[3]", "must be an efficiency, not null")
+			}
+		} else {
+			r.efficiency(at+"[3]", *row[3])
+			t[i].Efficiency = *row[3]
+		}
+		t[i].M, t[i].N, t[i].K = bounds[0], bounds[1], bounds[2]
+		switch last := i == len(rows)-1; {
+		case last && bounded:
+			r.doc.Problemf(at, "must be [null, null, null, efficiency]: the last row serves every shape")
+		case !last && !bounded && r.doc.Has(at):
+			r.doc.Problemf(at, "has no bound, so the rows after it are never reached; put it last")
+		}
+	}
+	return t
+}

@@ -1,0 +1,102 @@
+// Package cli is the command line of the program. Each command has a file; what a command does lives in the packages it
+// calls.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"throughline/internal/document"
+)
+
+// Streams are the standard streams of the program.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Exit codes.
+const (
+	exitOK       = 0
+	exitNoPlan   = 1 // the question was understood, and the answer is that nothing works
+	exitBadInput = 2
+	exitFailed   = 3   // the machine failed: a full disk, a folder that cannot be written
+	exitSignal   = 130 // interrupted
+)
+
+// exitError ends a command with a code. Its text, if any, was already shown.
+type exitError struct{ code int }
+
+func (e exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// systemError is a failure that is not the user's doing.
+type systemError struct{ error }
+
+func (e systemError) Unwrap() error { return e.error }
+
+// Run executes the program and returns its exit code.
+func Run(ctx context.Context, args []string, s Streams) int {
+	root := newRoot(s)
+	root.SetArgs(args)
+	return finish(s, root.ExecuteContext(ctx))
+}
+
+// finish shows an error and chooses the exit code.
+func finish(s Streams, err error) int {
+	var exit exitError
+	var problems *document.Error
+	var system systemError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &exit):
+		return exit.code
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(s.Err, "throughline: interrupted; nothing was written")
+		return exitSignal
+	case errors.As(err, &problems):
+		fmt.Fprintln(s.Err, problems)
+		n := len(problems.Problems)
+		if n == 1 {
+			fmt.Fprintln(s.Err, "throughline: 1 problem; nothing was written")
+		} else {
+			fmt.Fprintf(s.Err, "throughline: %d problems; nothing was written\n", n)
+		}
+		return exitBadInput
+	case errors.As(err, &system):
+		fmt.Fprintln(s.Err, "throughline:", err)
+		return exitFailed
+	}
+	fmt.Fprintln(s.Err, "throughline:", err)
+	return exitBadInput
+}
+
+func newRoot(s Streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "throughline",
+		Short: "Predict how a large language model runs on hardware, and find its best deployment",
+		Long: `Throughline predicts how large language models run on existing and hypothetical
+hardware. It reads a runtime file (models, lengths, processors, number formats,
+latency limits, systems), searches the parallel strategies, and writes CSV tables.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	root.AddCommand(newRun(s), newCheck(s), newSchema(s), newVersion(s))
+	return root
+}
+
+// warn shows warnings of input files.
+func warn(s Streams, warnings []document.Problem) {
+	for _, w := range warnings {
+		fmt.Fprintln(s.Err, "warning:", w)
+	}
+}

@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"throughline/hardware"
+	"throughline/jobfile"
+	"throughline/model"
+)
+
+func newSchema(s Streams) *cobra.Command {
+	formats := map[string]func() ([]byte, error){
+		"runtime": jobfile.Schema, "system": hardware.Schema, "model": model.Schema,
+	}
+	return &cobra.Command{
+		Use:       "schema runtime|system|model",
+		Short:     "Print the JSON Schema of a file format, for editors",
+		Example:   "  throughline schema system > system.schema.json",
+		ValidArgs: []string{"runtime", "system", "model"},
+		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		RunE: func(_ *cobra.Command, args []string) error {
+			b, err := formats[args[0]]()
+			if err != nil {
+				return err
+			}
+			if _, err := s.Out.Write(b); err != nil {
+				return systemError{err}
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,26 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"throughline/internal/version"
+)
+
+func newVersion(s Streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of the program",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			revision := version.Revision()
+			if revision != "" {
+				revision = " (" + revision[:min(12, len(revision))] + ")"
+			}
+			_, err := fmt.Fprintf(s.Out, "throughline %s%s %s\n", version.Number, revision, runtime.Version())
+			return err
+		},
+	}
+}

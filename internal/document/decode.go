@@ -1,0 +1,335 @@
+package document
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+)
+
+// A Decoder decodes itself from a value of any kind, null included. It reports
+// what is wrong with [Value.Problemf].
+type Decoder interface {
+	DecodeDocument(v Value)
+}
+
+// A Defaulter is told to set its defaults when decoding creates it: as an
+// element of a list or map, or behind a pointer that was nil.
+type Defaulter interface {
+	SetDefaults()
+}
+
+// Decode fills the struct that into points to from the root object and adds
+// what is wrong to the problems of the file. It does nothing if the file could
+// not be parsed.
+//
+// Fields whose key is absent or whose value has a problem keep what they hold.
+// Only fields with a json tag take part; embedded structs are flattened. Types
+// that implement [Decoder] decode themselves. A pointer is nil if the value is
+// null; other fields must not be null. These tags say more about a field:
+//
+//	required:"true"    the key must be present
+//	null:"ok"          null is the same as leaving the key out
+//	nonempty:"true"    the string, list or map must not be empty
+//	range:"(0,1]"      the interval of the number, or of all numbers in a list or map
+//	enum:"a,b"         the allowed strings, also in a list or map
+//	keys:"a,b"         the allowed keys of a map
+//	doc:"..."          the description in the schema
+//
+// Decode panics if into or a tag is not of this form.
+func (f *File) Decode(into any) {
+	if f.root != nil {
+		Value{f, f.root}.Decode(into)
+	}
+}
+
+// Decode decodes the value into what into points to, by the rules of
+// [File.Decode]. It is for a [Decoder] that accepts several kinds of values.
+func (v Value) Decode(into any) {
+	dst := reflect.ValueOf(into)
+	if dst.Kind() != reflect.Pointer || dst.IsNil() {
+		panic(fmt.Sprintf("document: Decode into %T, which is not a pointer to a value", into))
+	}
+	v.decode(dst.Elem(), rules{})
+}
+
+// decode sets dst and reports whether it did. When it does not, it has added a
+// problem and dst is as before.
+//
+// A struct counts as set even if there are problems with its fields: each of
+// them is on its own.
+func (v Value) decode(dst reflect.Value, r rules) bool {
+	if isCustom(dst.Type()) {
+		dst.Addr().Interface().(Decoder).DecodeDocument(v)
+		return true
+	}
+	if dst.Kind() == reflect.Pointer {
+		return v.decodePointer(dst, r)
+	}
+	if v.Kind() == Null {
+		v.Problemf("must not be null")
+		return false
+	}
+	switch dst.Kind() {
+	case reflect.Bool:
+		return v.decodeBool(dst)
+	case reflect.String:
+		return v.decodeString(dst, r)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return v.decodeInt(dst, r)
+	case reflect.Float32, reflect.Float64:
+		return v.decodeFloat(dst, r)
+	case reflect.Slice:
+		return v.decodeSlice(dst, r)
+	case reflect.Array:
+		return v.decodeArray(dst, r)
+	case reflect.Map:
+		return v.decodeMap(dst, r)
+	case reflect.Struct:
+		return v.decodeStruct(dst)
+	}
+	panic(fmt.Sprintf("document: cannot decode into %s at %s", dst.Type(), v.Path()))
+}
+
+func (v Value) decodePointer(dst reflect.Value, r rules) bool {
+	if v.Kind() == Null {
+		dst.SetZero()
+		return true
+	}
+	// What the pointer points to now may be a default that others share.
+	target := newValue(dst.Type().Elem())
+	if !dst.IsNil() {
+		target.Set(dst.Elem())
+	}
+	if !v.decode(target, r) {
+		return false
+	}
+	dst.Set(target.Addr())
+	return true
+}
+
+func (v Value) decodeBool(dst reflect.Value) bool {
+	b, ok := v.Bool()
+	if !ok {
+		return v.wrongType(dst.Type())
+	}
+	dst.SetBool(b)
+	return true
+}
+
+func (v Value) decodeString(dst reflect.Value, r rules) bool {
+	s, ok := v.String()
+	switch {
+	case !ok:
+		return v.wrongType(dst.Type())
+	case r.nonempty && s == "":
+		return v.empty()
+	case r.enum != nil && !slices.Contains(r.enum, s):
+		v.Problemf("%s", NotOneOf(s, r.enum))
+		return false
+	}
+	dst.SetString(s)
+	return true
+}
+
+func (v Value) decodeInt(dst reflect.Value, r rules) bool {
+	if v.Kind() != Number {
+		return v.wrongType(dst.Type())
+	}
+	n, whole, fits := wholeNumber(string(v.node.literal))
+	switch {
+	case !whole:
+		v.Problemf("must be a whole number, not %s", v.raw())
+		return false
+	case !fits || dst.OverflowInt(n):
+		return v.outOfRange()
+	case !v.within(r.interval, float64(n)):
+		return false
+	}
+	dst.SetInt(n)
+	return true
+}
+
+func (v Value) decodeFloat(dst reflect.Value, r rules) bool {
+	if v.Kind() != Number {
+		return v.wrongType(dst.Type())
+	}
+	x, ok := v.Float()
+	switch {
+	case !ok || dst.OverflowFloat(x):
+		return v.outOfRange()
+	case !v.within(r.interval, x):
+		return false
+	}
+	dst.SetFloat(x)
+	return true
+}
+
+func (v Value) decodeSlice(dst reflect.Value, r rules) bool {
+	switch {
+	case v.Kind() != List:
+		return v.wrongType(dst.Type())
+	case r.nonempty && len(v.node.elements) == 0:
+		return v.empty()
+	}
+	list := reflect.MakeSlice(dst.Type(), len(v.node.elements), len(v.node.elements))
+	return v.decodeElements(dst, list, r)
+}
+
+func (v Value) decodeArray(dst reflect.Value, r rules) bool {
+	switch {
+	case v.Kind() != List:
+		return v.wrongType(dst.Type())
+	case len(v.node.elements) != dst.Len():
+		v.Problemf("must be %s, not %d", expected(dst.Type()), len(v.node.elements))
+		return false
+	}
+	return v.decodeElements(dst, reflect.New(dst.Type()).Elem(), r)
+}
+
+// decodeElements fills list and, if that goes well, sets dst to it.
+func (v Value) decodeElements(dst, list reflect.Value, r rules) bool {
+	ok := true
+	for i, element := range v.Elements() {
+		list.Index(i).Set(newValue(dst.Type().Elem()))
+		ok = element.decode(list.Index(i), r.ofElements()) && ok
+	}
+	if ok {
+		dst.Set(list)
+	}
+	return ok
+}
+
+func (v Value) decodeMap(dst reflect.Value, r rules) bool {
+	switch {
+	case v.Kind() != Object:
+		return v.wrongType(dst.Type())
+	case r.nonempty && len(v.node.members) == 0:
+		return v.empty()
+	}
+	entries := reflect.MakeMap(dst.Type())
+	ok := true
+	for _, m := range v.node.members {
+		if r.keys != nil && !slices.Contains(r.keys, m.key) {
+			v.file.addProblem(m.offset, m.value.path, unknownKey(m.key, r.keys))
+			ok = false
+			continue
+		}
+		entry := newValue(dst.Type().Elem())
+		if !(Value{v.file, m.value}).decode(entry, r.ofEntries()) {
+			ok = false
+			continue
+		}
+		entries.SetMapIndex(reflect.ValueOf(m.key).Convert(dst.Type().Key()), entry)
+	}
+	if ok {
+		dst.Set(entries)
+	}
+	return ok
+}
+
+func (v Value) decodeStruct(dst reflect.Value) bool {
+	if v.Kind() != Object {
+		return v.wrongType(dst.Type())
+	}
+	values := map[string]Value{}
+	for _, m := range v.node.members {
+		values[m.key] = Value{v.file, m.value}
+	}
+	var allowed []string
+	for _, f := range fieldsOf(dst.Type()) {
+		allowed = append(allowed, f.key)
+		value, present := values[f.key]
+		switch {
+		case !present:
+			if f.required {
+				v.Problemf("missing required key %q", f.key)
+			}
+		case value.Kind() == Null && f.nullable && f.typ.Kind() != reflect.Pointer && !isCustom(f.typ):
+			// The same as absent.
+		default:
+			value.decode(dst.FieldByIndex(f.index), f.rules)
+		}
+	}
+	for _, m := range v.node.members {
+		if !slices.Contains(allowed, m.key) {
+			v.file.addProblem(m.offset, m.value.path, unknownKey(m.key, allowed))
+		}
+	}
+	return true
+}
+
+// newValue returns a settable value of type t with the defaults of the type.
+func newValue(t reflect.Type) reflect.Value {
+	p := reflect.New(t)
+	if d, ok := p.Interface().(Defaulter); ok {
+		d.SetDefaults()
+	}
+	return p.Elem()
+}
+
+// The following report a problem and return false, for decode to return.
+
+func (v Value) wrongType(t reflect.Type) bool {
+	v.Problemf("must be %s, not %s", expected(t), v.Describe())
+	return false
+}
+
+func (v Value) empty() bool {
+	v.Problemf("must not be empty")
+	return false
+}
+
+func (v Value) outOfRange() bool {
+	v.Problemf("%s is out of range", v.raw())
+	return false
+}
+
+func (v Value) within(i *interval, x float64) bool {
+	if i == nil || i.contains(x) {
+		return true
+	}
+	v.Problemf("must be %s, not %s", i, v.raw())
+	return false
+}
+
+// expected says what a value of type t must be.
+func expected(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list of " + noun(t.Elem()) + "s"
+	case reflect.Array:
+		if t.Len() == 1 {
+			return "a list of 1 " + noun(t.Elem())
+		}
+		return "a list of " + strconv.Itoa(t.Len()) + " " + noun(t.Elem()) + "s"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	default:
+		return "a " + noun(t)
+	}
+}
+
+func noun(t reflect.Type) string {
+	if isCustom(t) {
+		return "value"
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return noun(t.Elem())
+	case reflect.Bool:
+		return "boolean"
+	case reflect.String:
+		return "string"
+	case reflect.Float32, reflect.Float64:
+		return "number"
+	case reflect.Slice, reflect.Array:
+		return "list"
+	case reflect.Map, reflect.Struct:
+		return "object"
+	default:
+		return "whole number"
+	}
+}

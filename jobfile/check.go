@@ -1,0 +1,261 @@
+package jobfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"throughline/hardware"
+	"throughline/internal/document"
+	"throughline/model"
+	"throughline/plan"
+)
+
+// check reports what no single key of a section can show.
+func (l *loader) check(s *spec) {
+	l.checkBytes(s)
+	l.checkTypes(s)
+	l.checkPools(s)
+	l.checkSizes(s)
+	phases := []struct {
+		phaseSpec
+		procs []int
+	}{{s.decode, s.decodeProcs()}}
+	if s.mode == Split {
+		phases = append(phases, struct {
+			phaseSpec
+			procs []int
+		}{s.prefill, s.prefillProcs()})
+	}
+	for _, p := range phases {
+		l.checkBatches(s, p.phaseSpec)
+		l.checkLayouts(s, p.phaseSpec, p.procs)
+		l.checkExperts(s, p.phaseSpec, p.procs)
+	}
+	if s.Drafts != nil && *s.Drafts > 0 {
+		l.doc.Problemf(s.at("decode_mtp_token_config"), "multi-token prediction is not supported yet: must be 0 or null, not %d", *s.Drafts)
+	}
+}
+
+// checkBytes: widths must exist, and activations must have the width of the matrix type they are multiplied in.
+func (l *loader) checkBytes(s *spec) {
+	for i, b := range s.Bytes {
+		for j, v := range b {
+			if at := s.at("wac_bytes_list[%d][%d]", i, j); v != 0.5 && v != 1 && v != 2 && v != 4 && l.doc.Has(at) {
+				l.doc.Problemf(at, "must be one of 0.5, 1, 2, 4 bytes, not %g", v)
+			}
+		}
+		for j, t := range s.Types {
+			want := hardware.TypeBytes(t[0])
+			if want == 0 || b[1] == 0 || b[1] == want {
+				continue
+			}
+			l.doc.Problemf(s.at("wac_bytes_list[%d][1]", i),
+				"activations of %g byte disagree with the matrix type %q of flops_type_list[%d], which takes %g; use %s",
+				b[1], t[0], j, want, orTypes(b[1], want))
+		}
+	}
+}
+
+// orTypes suggests how to make an activation width and a matrix type agree.
+func orTypes(have, want float64) string {
+	var names []string
+	for _, t := range hardware.NumberTypes {
+		if t.Bytes == have {
+			names = append(names, fmt.Sprintf("%q", t.Name))
+		}
+	}
+	if names == nil {
+		return fmt.Sprintf("%g byte", want)
+	}
+	return fmt.Sprintf("%g byte, or matrix type %s", want, strings.Join(names, " or "))
+}
+
+// checkTypes: every system must have a rate for every number type.
+func (l *loader) checkTypes(s *spec) {
+	for _, ref := range s.systemRefs() {
+		f := l.systems[ref]
+		if f == nil {
+			continue
+		}
+		for i, t := range s.Types {
+			have := [3][]string{f.system.MatrixTypes(), f.system.MatrixTypes(), f.system.VectorTypes()}
+			unit := [3]string{"matrix", "matrix", "vector"}
+			for j, name := range t {
+				if hardware.TypeBytes(name) == 0 || slices.Contains(have[j], name) {
+					continue
+				}
+				l.doc.Problemf(s.at("flops_type_list[%d][%d]", i, j), "system %s has no %s rate for %q; it has %s",
+					f.system.Name, unit[j], name, document.QuoteList(have[j]))
+			}
+		}
+	}
+}
+
+// systemRefs are the systems of the section, each once.
+func (s *spec) systemRefs() []string {
+	var refs []string
+	for _, p := range s.systems {
+		for _, r := range []string{p.prefill, p.decode} {
+			if !slices.Contains(refs, r) {
+				refs = append(refs, r)
+			}
+		}
+	}
+	return refs
+}
+
+// zipped reports whether the pools pair up with the processor counts instead of multiplying with them.
+func (s *spec) zipped() bool { return len(s.pools) == len(s.Procs) }
+
+// checkPools: the pools of prefill and decode must not exceed the processors they are taken from.
+func (l *loader) checkPools(s *spec) {
+	for i, p := range s.pools {
+		for j, n := range s.Procs {
+			if s.zipped() && i != j || p[0] == 0 || p[1] == 0 || n == 0 {
+				continue
+			}
+			if p[0]+p[1] > n {
+				l.doc.Problemf(s.at("pd_num_procs_list[%d]", i), "%d + %d = %d processors exceed num_procs_list[%d], which is %d", p[0], p[1], p[0]+p[1], j, n)
+			}
+		}
+	}
+}
+
+// checkSizes: the outermost network of a system must reach all processors.
+func (l *loader) checkSizes(s *spec) {
+	for _, ref := range s.systemRefs() {
+		f := l.systems[ref]
+		if f == nil {
+			continue
+		}
+		for i, n := range s.Procs {
+			if limit := f.system.MaxProcs(); n > limit {
+				l.doc.Problemf(s.at("num_procs_list[%d]", i), "%d processors exceed the outermost network of %s, which joins %d", n, f.system.Name, limit)
+			}
+		}
+	}
+}
+
+// decodeProcs are the sizes that the decode side takes.
+func (s *spec) decodeProcs() []int { return s.poolSizes(1) }
+
+func (s *spec) prefillProcs() []int { return s.poolSizes(0) }
+
+func (s *spec) poolSizes(side int) []int {
+	if s.pools == nil {
+		return s.Procs
+	}
+	var out []int
+	for _, p := range s.pools {
+		out = append(out, p[side])
+	}
+	return out
+}
+
+func (l *loader) checkBatches(s *spec, p phaseSpec) {
+	for i, b := range p.batches {
+		if b[0] != 0 && b[1] != 0 && b[2] != 0 && b[0] != b[1]*b[2] {
+			l.doc.Problemf(s.at("%s[%d]", p.batchesKey, i), "[global, number, size] must satisfy global = number · size, but %d · %d = %d, not %d", b[1], b[2], b[1]*b[2], b[0])
+		}
+	}
+}
+
+// checkLayouts reports candidates that no run of the section can use.
+func (l *loader) checkLayouts(s *spec, p phaseSpec, procs []int) {
+	for i, c := range p.layouts {
+		layout := plan.Layout{DP: c[0], PP: c[1], TP: c[2]}
+		at := s.at("%s[%d]", p.layoutsKey, i)
+		if !l.checkProduct(at, "DP · PP · TP", c, procs, s.pools == nil && s.mode == Split) {
+			continue
+		}
+		l.usable(s, at, func(m *model.Model, _ *model.Settings) []string { return plan.LayoutProblems(m, layout) })
+	}
+}
+
+// checkExperts does the same for the split of the experts.
+func (l *loader) checkExperts(s *spec, p phaseSpec, procs []int) {
+	for i, c := range p.experts {
+		at := s.at("%s[%d]", p.expertsKey, i)
+		if !l.checkProduct(at, "EP · MoE-TP · MoE-DP", c, procs, s.pools == nil && s.mode == Split) {
+			continue
+		}
+		l.usable(s, at, func(m *model.Model, set *model.Settings) []string {
+			if !m.IsMoE() {
+				return nil
+			}
+			low, high := s.redundantRange(m, set)
+			var problems []string
+			for r := low; r <= high; r++ {
+				q := plan.Plan{
+					Experts: plan.ExpertLayout{EP: c[0], TP: c[1], DP: c[2]}, Redundant: r,
+					SharedReplicas: set.SharedReplicas, SharedPerCard: s.sharedPerCard(),
+				}
+				if problems = q.ExpertProblems(m); problems == nil {
+					return nil
+				}
+			}
+			return problems
+		})
+	}
+}
+
+// checkProduct reports a candidate whose processors are not one of the counts. Where the counts are still to be
+// searched, any that is not larger than all processors may do.
+func (l *loader) checkProduct(at, what string, c [3]int, procs []int, searched bool) bool {
+	product := c[0] * c[1] * c[2]
+	if product <= 0 || len(procs) == 0 {
+		return false
+	}
+	if slices.Contains(procs, product) || searched && product < slices.Max(procs) {
+		return true
+	}
+	l.doc.Problemf(at, "%s = %d · %d · %d = %d processors, but there are %s", what, c[0], c[1], c[2], product, orInts(procs))
+	return false
+}
+
+// usable reports a candidate that breaks a rule of every model.
+func (l *loader) usable(s *spec, at string, problems func(*model.Model, *model.Settings) []string) {
+	var all []string
+	for _, ref := range s.Models {
+		f := l.models[ref]
+		if f == nil {
+			return
+		}
+		p := problems(f.model, f.settings)
+		if p == nil {
+			return
+		}
+		all = append(all, p...)
+	}
+	if len(all) > 0 {
+		l.doc.Problemf(at, "%s", strings.Join(all, "; "))
+	}
+}
+
+func orInts(ns []int) string {
+	var b strings.Builder
+	for i, n := range ns {
+		switch {
+		case i > 0 && i == len(ns)-1:
+			b.WriteString(" or ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, n)
+	}
+	return b.String()
+}
+
+func (s *spec) sharedPerCard() bool { return s.Shared != nil && *s.Shared }
+
+// redundantRange is the redundant experts to try with a model.
+func (s *spec) redundantRange(m *model.Model, set *model.Settings) (low, high int) {
+	switch {
+	case !m.IsMoE():
+		return 0, 0
+	case s.Redundant.given:
+		return s.Redundant.low, s.Redundant.high
+	}
+	return set.Redundant, set.Redundant
+}

@@ -1,0 +1,188 @@
+// Package jobfile reads the runtime format: what to simulate, on what, within which limits. It turns a file into a list
+// of searches.
+package jobfile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"throughline/assume"
+	"throughline/hardware"
+	"throughline/internal/catalogue"
+	"throughline/internal/document"
+	"throughline/model"
+	"throughline/plan"
+	"throughline/search"
+	"throughline/workload"
+)
+
+// Modes of deployment, as the runtime file names them.
+const (
+	Fusion     = "pd-fusion"
+	Split      = "pd-split-request-optimal"
+	splitAlias = "split-request-optimal"
+)
+
+// Job is one section of a runtime file.
+type Job struct {
+	Mode   string
+	Output string
+	Runs   []Run
+}
+
+// Run is one column of the results.
+type Run struct {
+	Model     *model.Model
+	Settings  *model.Settings
+	System    *hardware.System // of the decode processors
+	Lengths   workload.Lengths
+	Limits    workload.Limits
+	Precision plan.Precision
+	Procs     int // decode processors
+	Decode    search.Problem
+	// InputHash identifies everything that the results depend on.
+	InputHash string
+}
+
+// modelFile and systemFile are what a reference in a runtime file led to.
+type modelFile struct {
+	src      []byte
+	model    *model.Model
+	settings *model.Settings
+}
+
+type systemFile struct {
+	src    []byte
+	system *hardware.System
+}
+
+// loader reads a runtime file and everything it refers to.
+type loader struct {
+	doc     *document.File
+	dir     string // folder of the runtime file
+	as      *assume.Assumptions
+	models  map[string]*modelFile // by reference; nil value: could not be loaded
+	systems map[string]*systemFile
+	others  []*document.File // the referenced files
+}
+
+// Load reads a runtime file, its models and its systems, and expands its lists. All problems of all files are reported
+// together; warnings are returned even then.
+func Load(path string, as *assume.Assumptions) (jobs []Job, warnings []document.Problem, err error) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, unreadable(path, err)
+	}
+	return Read(path, src, as)
+}
+
+// Read is Load for a file whose content is at hand.
+func Read(path string, src []byte, as *assume.Assumptions) (jobs []Job, warnings []document.Problem, err error) {
+	l := &loader{
+		doc: document.Parse(path, src), dir: filepath.Dir(path), as: as,
+		models: map[string]*modelFile{}, systems: map[string]*systemFile{},
+	}
+	var f File
+	l.doc.Decode(&f)
+	for _, s := range l.specs(&f) {
+		l.resolve(s)
+		l.check(s)
+		jobs = append(jobs, l.expand(s))
+	}
+	errs := []error{l.doc.Err()}
+	warnings = l.doc.Warnings()
+	for _, d := range l.others {
+		errs = append(errs, d.Err())
+		warnings = append(warnings, d.Warnings()...)
+	}
+	if err := document.Join(errs...); err != nil {
+		return nil, warnings, err
+	}
+	return jobs, warnings, nil
+}
+
+// unreadable turns the error of opening a file into a problem that names it.
+func unreadable(path string, err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return &document.Error{Problems: []document.Problem{{File: path, Message: err.Error()}}}
+}
+
+// spec is a section of the file in the form that both modes share.
+type spec struct {
+	section
+	mode    string
+	key     string // under which it stands in the file
+	pools   [][2]int
+	systems []systemPair
+	prefill phaseSpec
+	decode  phaseSpec
+}
+
+// phaseSpec is the candidates of one phase and the keys they stand under.
+type phaseSpec struct {
+	layouts, experts, batches          [][3]int
+	layoutsKey, expertsKey, batchesKey string
+}
+
+func (l *loader) specs(f *File) []*spec {
+	var out []*spec
+	if s := f.Fusion; s != nil {
+		phase := phaseSpec{s.Layouts, s.ExpertLayouts, s.Batches, "parallel_config", "moe_parallel_config", "batch_config"}
+		systems := make([]systemPair, len(s.Systems))
+		for i, name := range s.Systems {
+			systems[i] = systemPair{name, name}
+		}
+		out = append(out, &spec{section: s.section, mode: Fusion, key: Fusion, systems: systems, prefill: phase, decode: phase})
+	}
+	split := func(s *splitSection, key string) {
+		out = append(out, &spec{
+			section: s.section, mode: Split, key: key, pools: s.Pools, systems: s.Systems,
+			prefill: phaseSpec{s.PrefillLayouts, s.PrefillExperts, s.PrefillBatches, "p_parallel_config", "p_moe_parallel_config", "p_micro_batch_size"},
+			decode:  phaseSpec{s.DecodeLayouts, s.DecodeExperts, s.DecodeBatches, "d_parallel_config", "d_moe_parallel_config", "d_micro_batch_size"},
+		})
+	}
+	if f.Split != nil {
+		split(f.Split, Split)
+	}
+	if f.SplitAlias != nil {
+		if f.Split != nil {
+			l.doc.Problemf(splitAlias, "is another name of %s, which the file has too; keep one", Split)
+		}
+		split(f.SplitAlias, splitAlias)
+	}
+	if len(out) == 0 && l.doc.Keys() != nil && l.doc.Err() == nil {
+		l.doc.Problemf("", "has nothing to run: one of %q, %q is required", Fusion, Split)
+	}
+	return out
+}
+
+// read finds a referenced file: from the working directory, then from the folder of the runtime file, then by base name
+// among the built-in ones. The name is the one to show in messages.
+func (l *loader) read(ref string, set catalogue.Set) (name string, src []byte, err error) {
+	candidates := []string{ref}
+	if !filepath.IsAbs(ref) {
+		candidates = append(candidates, filepath.Join(l.dir, ref))
+	}
+	var unusable error
+	for _, c := range candidates {
+		src, err := os.ReadFile(c)
+		if err == nil {
+			return c, src, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) && unusable == nil {
+			unusable = err
+		}
+	}
+	if src, ok := set.Find(ref); ok {
+		return ref + " (built in)", src, nil
+	}
+	if unusable != nil {
+		return "", nil, unusable
+	}
+	return "", nil, fs.ErrNotExist
+}

@@ -1,0 +1,13 @@
+package model
+
+import (
+	"embed"
+
+	"throughline/internal/catalogue"
+)
+
+//go:embed catalogue/*.json
+var files embed.FS
+
+// Catalogue is the model files that are built into the program.
+var Catalogue = catalogue.Set{Files: files}

@@ -1,0 +1,20 @@
+package op
+
+import "throughline/model"
+
+// denseMLP is the feed-forward block of a dense layer, its width split over the tensor-parallel ranks.
+func (s *stage) denseMLP() {
+	width := float64(s.model.FeedForward / s.plan.Attention.TP)
+	s.blockNorms(s.tokens)
+	if s.model.MLP == model.Gated {
+		s.linear(GateUp, s.tokens, s.hidden, 2*width)
+		s.unary(Activation, s.tokens*width, siluFlops)
+		s.binary(GateMultiply, s.tokens*width)
+	} else {
+		s.linear(Up, s.tokens, s.hidden, width)
+		s.unary(Activation, s.tokens*width, geluFlops)
+	}
+	s.linear(Down, s.tokens, width, s.hidden)
+	s.allReduce(MLPAllReduce, s.tokens*s.hidden)
+	s.binary(MLPResidual, s.tokens*s.hidden)
+}

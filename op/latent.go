@@ -1,0 +1,83 @@
+package op
+
+// latentAttention is multi-head latent attention (MLA): per token one latent vector and one rotary key are cached, and
+// the keys and values of all heads follow from them.
+func (s *stage) latentAttention() {
+	a := &s.model.Attention
+	heads := float64(a.Heads / s.plan.Attention.TP)
+	rope, nope, value := float64(a.RopeDim), float64(a.NopeDim), float64(a.ValueDim)
+	rank := float64(a.KVRank)
+
+	if a.QueryRank > 0 {
+		r := float64(a.QueryRank)
+		s.linear(QueryDown, s.tokens, s.hidden, r)
+		s.norm(QueryDownNorm, s.tokens*r, r)
+		s.linear(QueryUp, s.tokens, r, heads*(nope+rope))
+	} else {
+		s.linear(QueryUp, s.tokens, s.hidden, heads*(nope+rope))
+	}
+	s.linear(LatentDown, s.tokens, s.hidden, rank+rope)
+	s.norm(LatentNorm, s.tokens*rank, rank)
+	s.unary(LatentSplit, s.tokens*(rank+rope), 1)
+	s.unary(KeyRotate, s.tokens*rope, 1)
+	if s.absorb {
+		s.absorbedAttention(heads, nope, rope, value, rank)
+	} else {
+		s.expandedAttention(heads, nope, rope, value, rank)
+	}
+	s.linear(OutputProjection, s.tokens, heads*value, s.hidden)
+	s.allReduce(AttentionAllReduce, s.tokens*s.hidden)
+	s.binary(AttentionResidual, s.tokens*s.hidden)
+}
+
+// absorbedAttention moves the up-projection of the keys into the queries and that of the values behind the softmax, so
+// that attention works on the latent cache itself: one read of it serves all heads, as keys and as values.
+func (s *stage) absorbedAttention(heads, nope, rope, value, rank float64) {
+	s.unary(LatentUpSplit, heads*(nope+value)*rank, 1) // the weights, once per layer, not per token
+	s.linears(AbsorbQuery, heads, s.tokens, s.tokens*heads, nope, rank)
+	s.unary(QueryConcat, s.tokens*heads*(rank+rope), 1)
+
+	scores := s.tokens * heads * s.context
+	o := s.add(Scores, AttentionMatrixUnit)
+	o.Flops = 2 * scores * (rank + rope)
+	o.Activations = s.tokens * heads * (rank + rope) * s.a
+	o.Cache = s.sequences * (rank + rope) * s.context * s.c
+	o.M, o.N, o.K = s.tokens, s.context, rank+rope
+	// In the sample of the reference tool the scores count as working space although attention is fused.
+	if s.phase == Decode || !s.flash {
+		o.Output = scores * s.a
+	}
+	if !s.flash {
+		o.Activations += scores * s.a
+	}
+	s.binary(ScoreAdd, scores)
+	s.softmax(scores)
+	o = s.add(Values, AttentionMatrixUnit)
+	o.Flops = 2 * scores * rank
+	o.Activations = s.tokens * heads * rank * s.a
+	o.Output = s.tokens * heads * rank * s.a
+	o.M, o.N, o.K = s.tokens, rank, s.context
+	if !s.flash {
+		o.Activations += scores * s.a
+	}
+	s.linears(AbsorbValue, heads, s.tokens, s.tokens*heads, rank, value)
+}
+
+// expandedAttention expands the keys and values of all heads from the latent cache, for every token of the context,
+// and then attends as usual.
+func (s *stage) expandedAttention(heads, nope, rope, value, rank float64) {
+	keys := s.sequences * s.context
+	o := s.add(LatentUp, MatrixUnit)
+	o.Flops = 2 * keys * rank * heads * (nope + value)
+	o.Weights = rank * heads * (nope + value) * s.w
+	o.Cache = keys * (rank + rope) * s.c
+	o.Activations = keys * heads * (nope + value) * s.a
+	o.Output = keys * heads * (nope + value) * s.a
+	o.M, o.N, o.K = keys, heads*(nope+value), rank
+	s.unary(QueryConcat, s.tokens*heads*(nope+rope), 1)
+	s.attend(AttentionMatrixUnit, attention{
+		heads: heads, keyDim: nope + rope, valueDim: value,
+		keyActivations:   keys * heads * (nope + rope) * s.a,
+		valueActivations: keys * heads * value * s.a,
+	})
+}

@@ -1,0 +1,96 @@
+package op
+
+import "throughline/hardware"
+
+// Operations per element of the vector operators: those of the reference tool's layer model (RMS norm, softmax, SiLU
+// are forced by its sample output; GELU and sigmoid, which the sample does not contain, are chosen).
+const (
+	normFlops    = 7
+	softmaxFlops = 5
+	siluFlops    = 3
+	geluFlops    = 8
+	sigmoidFlops = 2
+)
+
+// add starts an operator of the current block.
+func (s *stage) add(k Kind, u Unit) *Op {
+	o := s.list.next()
+	o.Kind, o.Unit, o.Repeat = k, u, s.repeat
+	return o
+}
+
+// linear multiplies m tokens by a weight matrix of in × out.
+func (s *stage) linear(k Kind, m, in, out float64) {
+	s.linears(k, 1, m, m, in, out)
+}
+
+// linears multiplies m tokens in all by count weight matrices of in × out. Each matrix sees rows of them, which sets
+// the shape of the product.
+func (s *stage) linears(k Kind, count, rows, m, in, out float64) {
+	o := s.add(k, MatrixUnit)
+	o.Flops = 2 * m * in * out
+	o.Weights = count * in * out * s.w
+	o.Activations = m * (in + out) * s.a
+	o.Output = m * out * s.a
+	o.M, o.N, o.K = rows, out, in
+}
+
+// norm normalises n elements with a vector of weights.
+func (s *stage) norm(k Kind, n, weights float64) {
+	o := s.add(k, VectorUnit)
+	o.Flops = normFlops * n
+	o.Weights = weights * s.w
+	o.Activations = 2 * n * s.a
+	o.Output = n * s.a
+}
+
+// unary reads and writes n elements, with some operations on each.
+func (s *stage) unary(k Kind, n, flops float64) {
+	o := s.add(k, VectorUnit)
+	o.Flops = flops * n
+	o.Activations = 2 * n * s.a
+	o.Output = n * s.a
+}
+
+// binary combines two inputs of n elements into one output.
+func (s *stage) binary(k Kind, n float64) {
+	o := s.add(k, VectorUnit)
+	o.Flops = n
+	o.Activations = 3 * n * s.a
+	o.Output = n * s.a
+}
+
+// softmax over n scores. Fused, it works on scores that never leave the chip.
+func (s *stage) softmax(n float64) {
+	o := s.add(Softmax, VectorUnit)
+	o.Flops = softmaxFlops * n
+	if !s.flash {
+		o.Activations = 2 * n * s.a
+		o.Output = n * s.a
+	}
+}
+
+// allReduce adds up n elements over the tensor-parallel ranks.
+func (s *stage) allReduce(k Kind, n float64) {
+	tp := s.plan.Attention.TP
+	if tp == 1 {
+		return
+	}
+	o := s.add(k, VectorUnit)
+	o.Flops = n * float64(tp-1) / float64(tp)
+	o.Activations = 2 * n * s.a
+	o.Output = n * s.a
+	o.Message = n * s.q
+	o.Collective, o.Group, o.Span = hardware.AllReduce, tp, tp
+}
+
+// exchange is one direction of the all-to-all between experts: n elements leave every processor, and buffers for
+// those of the whole group are written and read.
+func (s *stage) exchange(k Kind, n float64) {
+	ep := s.plan.Experts.EP
+	o := s.add(k, VectorUnit)
+	o.Activations = 2 * n * float64(ep) * s.a
+	o.Output = n * float64(ep) * s.a
+	o.Message = n * s.q
+	o.Collective, o.Group, o.Span = hardware.AllToAll, ep, ep*s.plan.Experts.TP
+}

@@ -1,0 +1,60 @@
+// Package plan describes one deployment of a model: how its layers and experts are split over processors, the batches,
+// the byte widths. It holds the rules that make a plan valid, and says why when one is not.
+package plan
+
+import "fmt"
+
+// Plan is one deployment of one phase.
+type Plan struct {
+	Attention Layout
+	Experts   ExpertLayout // zero in a dense model
+	Batch     Batch
+
+	Redundant      int  // extra copies of routed experts
+	SharedReplicas int  // copies of the shared expert, spread over the processors like routed ones
+	SharedPerCard  bool // instead, every processor holds the shared experts itself
+}
+
+// Layout splits attention and dense layers: DP replicas, each of PP stages of TP ranks.
+type Layout struct{ DP, PP, TP int }
+
+// Procs is the number of processors of the layout.
+func (l Layout) Procs() int { return l.DP * l.PP * l.TP }
+
+func (l Layout) String() string { return fmt.Sprintf("dp%d·pp%d·tp%d", l.DP, l.PP, l.TP) }
+
+// ExpertLayout splits expert layers over all processors: DP copies of the experts, each spread over EP groups whose
+// experts are cut into TP slices.
+type ExpertLayout struct{ EP, TP, DP int }
+
+// Procs is the number of processors of the layout.
+func (l ExpertLayout) Procs() int { return l.EP * l.TP * l.DP }
+
+func (l ExpertLayout) String() string { return fmt.Sprintf("ep%d·etp%d·edp%d", l.EP, l.TP, l.DP) }
+
+// Batch is the work in flight: Count micro-batches of Size sequences, one after another. In a dense model Size counts
+// the sequences of one data-parallel rank, in an expert model those of one processor.
+type Batch struct{ Count, Size int }
+
+// Sequences is the attention micro-batch of one data-parallel rank.
+func (p *Plan) Sequences(moe bool) int {
+	if moe {
+		return p.Batch.Size * p.Attention.TP * p.Attention.PP
+	}
+	return p.Batch.Size
+}
+
+// String is the plan in a few characters, for tables.
+func (p *Plan) String() string {
+	s := p.Attention.String()
+	if p.Experts.EP > 0 {
+		s += " " + p.Experts.String()
+	}
+	return s
+}
+
+// Precision is the number formats of a deployment: bytes per element, and the number types whose rates apply.
+type Precision struct {
+	Weight, Activation, Cache, Comm       float64
+	MatrixType, AttentionType, VectorType string
+}

@@ -1,0 +1,224 @@
+package search
+
+import (
+	"math"
+	"slices"
+
+	"throughline/estimate"
+	"throughline/plan"
+)
+
+// searcher is one worker: it tries plans one after another and keeps the best.
+type searcher struct {
+	problem   *Problem
+	evaluator *estimate.Evaluator
+	capacity  float64
+
+	found     bool
+	best      estimate.Estimate
+	bestIndex int
+	rejected  Rejections
+
+	scratch estimate.Estimate
+	cuts    []int
+}
+
+func newSearcher(p *Problem) (*searcher, error) {
+	e, err := estimate.NewEvaluator(&p.Problem)
+	if err != nil {
+		return nil, err
+	}
+	return &searcher{problem: p, evaluator: e, capacity: p.System.Memory.GiB * estimate.GiB}, nil
+}
+
+// try looks for the best batch of a plan, and keeps it if it beats what was found before.
+func (s *searcher) try(p *plan.Plan, index int) {
+	q := *p
+	if s.problem.Batches != nil {
+		for _, b := range s.problem.Batches {
+			q.Batch = b
+			s.tryBatch(&q, index)
+		}
+		return
+	}
+	largest := s.largestFitting(&q)
+	if largest == 0 {
+		q.Batch = plan.Batch{Count: 1, Size: 1}
+		s.rejected.Memory.note(&q, index, s.evaluator.MemoryOf(&q)-s.capacity)
+		return
+	}
+	fits := false
+	for lo, hi := range s.segments(&q, largest) {
+		if b := s.topOf(&q, lo, hi); b > 0 {
+			fits = true
+			if s.scratch.Throughput > s.bestThroughput() {
+				s.keep(index)
+			}
+		}
+	}
+	if !fits {
+		s.rejected.Latency.note(&q, index, s.timeAt(&q, 1)-s.problem.TPOT)
+	}
+}
+
+// tryBatch evaluates one given batch.
+func (s *searcher) tryBatch(p *plan.Plan, index int) {
+	if over := s.evaluator.MemoryOf(p) - s.capacity; over > 0 {
+		s.rejected.Memory.note(p, index, over)
+		return
+	}
+	s.evaluator.Evaluate(p, &s.scratch)
+	if !s.inTime(s.scratch.TimePerToken) {
+		s.rejected.Latency.note(p, index, s.scratch.TimePerToken-s.problem.TPOT)
+		return
+	}
+	if s.scratch.Throughput > s.bestThroughput() {
+		s.keep(index)
+	}
+}
+
+func (s *searcher) keep(index int) {
+	s.found, s.best, s.bestIndex = true, s.scratch, index
+}
+
+func (s *searcher) bestThroughput() float64 {
+	if s.found {
+		return s.best.Throughput
+	}
+	return 0
+}
+
+func (s *searcher) inTime(t float64) bool { return s.problem.TPOT == 0 || t <= s.problem.TPOT }
+
+// timeAt evaluates a batch and leaves the estimate in scratch.
+func (s *searcher) timeAt(p *plan.Plan, size int) float64 {
+	p.Batch = plan.Batch{Count: 1, Size: size}
+	s.evaluator.Evaluate(p, &s.scratch)
+	return s.scratch.TimePerToken
+}
+
+// largestFitting is the largest batch whose memory fits, or 0.
+func (s *searcher) largestFitting(p *plan.Plan) int {
+	memory := func(size int) float64 {
+		p.Batch = plan.Batch{Count: 1, Size: size}
+		return s.evaluator.MemoryOf(p)
+	}
+	if memory(1) > s.capacity {
+		return 0
+	}
+	p.Batch = plan.Batch{Count: 1, Size: 1}
+	bound := int(s.capacity/s.evaluator.CacheOf(p)) + 1
+	return lastWithin(1, bound, s.capacity, memory)
+}
+
+// topOf is the batch of the highest throughput among lo..hi that meets the time limit, 0 if none does; its estimate is
+// left in scratch. Within a segment every operator has one efficiency, so the time of a step is a sum of maxima of
+// rising straight lines with no negative start: time never falls and time per sequence never rises with the batch.
+// The largest batch in time is therefore the best.
+func (s *searcher) topOf(p *plan.Plan, lo, hi int) int {
+	if s.inTime(s.timeAt(p, hi)) {
+		return hi
+	}
+	if s.scratch.Throughput <= s.bestThroughput() {
+		// Smaller batches of the segment are slower still. That one of them would be in time does not matter.
+		if lo < hi && s.inTime(s.timeAt(p, lo)) {
+			return lo
+		}
+		return 0
+	}
+	if lo == hi || !s.inTime(s.timeAt(p, lo)) {
+		return 0
+	}
+	b := lastWithin(lo, hi, s.problem.TPOT, func(size int) float64 { return s.timeAt(p, size) })
+	s.timeAt(p, b)
+	return b
+}
+
+// segments cuts the batches 1..largest where an efficiency changes.
+func (s *searcher) segments(p *plan.Plan, largest int) func(yield func(lo, hi int) bool) {
+	return func(yield func(lo, hi int) bool) {
+		s.cuts = s.cuts[:0]
+		if s.evaluator.HasSteps() {
+			s.cuts = s.evaluator.AppendCuts(s.cuts, p, largest)
+			slices.Sort(s.cuts)
+		}
+		lo := 1
+		for _, cut := range s.cuts {
+			if cut <= lo || cut > largest {
+				continue
+			}
+			if !yield(lo, cut-1) {
+				return
+			}
+			lo = cut
+		}
+		yield(lo, largest)
+	}
+}
+
+// tie is the relative difference in throughput below which two batches count as equal: far above rounding, far below
+// anything that could be measured.
+const tie = 1e-12
+
+// settleTies replaces the best batch by the smallest one of the same plan that is as good.
+func (s *searcher) settleTies() {
+	if s.problem.Batches != nil {
+		return
+	}
+	p := s.best.Plan
+	enough := s.best.Throughput * (1 - tie)
+	lacking := func(size int) float64 {
+		s.timeAt(&p, size)
+		return s.scratch.Throughput
+	}
+	limit := s.best.Plan.Batch.Size
+	for lo, hi := range s.segments(&p, limit) {
+		if hi < limit && !s.inTime(s.timeAt(&p, hi)) {
+			if !s.inTime(s.timeAt(&p, lo)) {
+				continue
+			}
+			hi = lastWithin(lo, hi, s.problem.TPOT, func(size int) float64 { return s.timeAt(&p, size) })
+		}
+		if lacking(hi) < enough {
+			continue
+		}
+		// The first batch of the segment that reaches it: throughput rises within a segment.
+		b := lo
+		if lacking(lo) < enough {
+			b = lastWithin(lo, hi, math.Nextafter(enough, 0), lacking) + 1
+		}
+		s.timeAt(&p, b)
+		s.best = s.scratch
+		return
+	}
+}
+
+// lastWithin is the largest n in lo..hi with f(n) <= limit, where f never falls and f(lo) <= limit. It bisects, but
+// guesses by straight line first: the functions here are nearly straight.
+func lastWithin(lo, hi int, limit float64, f func(int) float64) int {
+	flo, fhi := f(lo), f(hi)
+	if fhi <= limit {
+		return hi
+	}
+	for guess := true; hi-lo > 1; guess = !guess {
+		mid := lo + (hi-lo)/2
+		if guess && fhi > flo {
+			at := lo + int(float64(hi-lo)*(limit-flo)/(fhi-flo))
+			mid = min(max(at, lo+1), hi-1)
+		}
+		if v := f(mid); v <= limit {
+			lo, flo = mid, v
+			// A straight line would now be one step away from the answer.
+			if guess && hi-lo > 1 {
+				if v := f(lo + 1); v > limit {
+					return lo
+				} else {
+					lo, flo = lo+1, v
+				}
+			}
+		} else {
+			hi, fhi = mid, v
+		}
+	}
+	return lo
+}
