@@ -4,6 +4,7 @@ package cost
 
 import (
 	"fmt"
+	"math"
 
 	"throughline/assume"
 	"throughline/collective"
@@ -16,29 +17,40 @@ import (
 type Cost struct {
 	Compute float64 // at the rate of its unit
 	Memory  float64 // its traffic at the memory bandwidth
-	Time    float64 // what it adds to the step
-	Exposed float64 // of Time: communication that computation does not hide
-	// ComputeBound tells which of the two sides decided; meaningless for communication.
-	ComputeBound bool
+	Time    float64 // what it adds to the step; for communication, what computation does not hide
+	Bound   Bound
 }
 
-// Pricer prices operators on one system at one precision. It is built once and used for many plans.
+// Bound is the resource that decides how long an operator takes.
+type Bound uint8
+
+const (
+	Compute Bound = iota
+	Memory
+	BoundCount
+)
+
+// Pricer prices operators on one system, at one precision, in one phase. It is built once and used for many plans.
 type Pricer struct {
 	system     *hardware.System
 	bytesPerGB float64
 
-	rate   [op.UnitCount]float64 // operations per second at efficiency 1
-	shapes [op.UnitCount]hardware.ShapeTable
-	vector hardware.SizeTable
+	// Seconds per operation and per byte at the efficiency of the flat part of the tables.
+	perFlop  [op.UnitCount]float64
+	perByte  [op.ClassCount]float64
+	perCache [op.ClassCount]float64 // a byte of the KV cache
+	// sum: compute and memory time add up instead of overlapping.
+	sum bool
 
-	bandwidth        float64 // bytes per second at efficiency 1
-	memory           hardware.SizeTable
-	attention, cache hardware.PhaseFactor
-	sum              bool // compute and memory time add up instead of overlapping
+	// stepped: some efficiency depends on the size of the work. The tables then hold what is not in the numbers above.
+	stepped bool
+	shapes  [op.UnitCount]hardware.ShapeTable
+	vector  hardware.SizeTable
+	memory  hardware.SizeTable
 }
 
 // NewPricer prepares a system for pricing. It fails when the system lacks a number type.
-func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions) (Pricer, error) {
+func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions, phase op.Phase) (Pricer, error) {
 	matrix, ok := s.Matrix[prec.MatrixType]
 	if !ok {
 		return Pricer{}, fmt.Errorf("%s has no matrix rate for %s", s.Name, prec.MatrixType)
@@ -52,67 +64,68 @@ func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions)
 		return Pricer{}, fmt.Errorf("%s has no vector rate for %s", s.Name, prec.VectorType)
 	}
 	p := Pricer{
-		system: s, bytesPerGB: as.BytesPerGB,
-		vector:    vector.Efficiency,
-		bandwidth: s.Memory.GBps * as.BytesPerGB * s.Memory.Calibration,
-		memory:    s.Memory.Efficiency,
-		attention: s.Memory.Attention, cache: s.Memory.Cache,
-		sum: s.Mode == hardware.NoOverlap,
-	}
-	p.rate = [op.UnitCount]float64{
-		op.MatrixUnit:          matrix.TFlops * as.FlopsPerTFlop * matrix.Calibration,
-		op.AttentionMatrixUnit: attention.TFlops * as.FlopsPerTFlop * attention.Calibration,
-		op.VectorUnit:          vector.TFlops * as.FlopsPerTFlop * vector.Calibration,
+		system: s, bytesPerGB: as.BytesPerGB, sum: s.Mode == hardware.NoOverlap,
+		vector: vector.Efficiency, memory: s.Memory.Efficiency,
 	}
 	p.shapes[op.MatrixUnit] = matrix.Efficiency
 	p.shapes[op.AttentionMatrixUnit] = attention.Efficiency
+	p.stepped = len(p.vector) > 1 || len(p.memory) > 1 || len(matrix.Efficiency) > 1 || len(attention.Efficiency) > 1
+
+	rate := func(tflops, calibration float64) float64 { return 1 / (tflops * as.FlopsPerTFlop * calibration) }
+	p.perFlop = [op.UnitCount]float64{
+		op.MatrixUnit:          rate(matrix.TFlops, matrix.Calibration),
+		op.AttentionMatrixUnit: rate(attention.TFlops, attention.Calibration),
+		op.VectorUnit:          rate(vector.TFlops, vector.Calibration),
+	}
+	perByte := 1 / (s.Memory.GBps * as.BytesPerGB * s.Memory.Calibration)
+	if !p.stepped {
+		// With one row in every table its efficiency is a constant, and belongs into the rates.
+		p.perFlop[op.MatrixUnit] /= matrix.Efficiency[0].Efficiency
+		p.perFlop[op.AttentionMatrixUnit] /= attention.Efficiency[0].Efficiency
+		p.perFlop[op.VectorUnit] /= vector.Efficiency[0].Efficiency
+		perByte /= s.Memory.Efficiency[0].Efficiency
+	}
+	for c := range p.perByte {
+		p.perByte[c], p.perCache[c] = perByte, perByte
+	}
+	p.perByte[op.BMM] /= s.Memory.Attention.In(phase == op.Prefill)
+	p.perCache[op.BMM] = p.perByte[op.BMM] / s.Memory.Cache.In(phase == op.Prefill)
 	return p, nil
 }
 
-// Price prices one operator in a phase.
-func (p *Pricer) Price(o *op.Op, phase op.Phase) Cost {
-	class := o.Kind.Info().Class
-	var c Cost
-	c.Memory = p.memoryTime(o, class, phase)
-	if class == op.Comm {
-		c.Exposed = p.exposed(o)
-		c.Time = c.Exposed
-		return c
+// Price prices operators, each into the cost of the same index.
+func (p *Pricer) Price(ops []op.Op, costs []Cost) {
+	costs = costs[:len(ops)]
+	for i := range ops {
+		o, c := &ops[i], &costs[i]
+		compute := o.Flops * p.perFlop[o.Unit]
+		memory := (o.Weights+o.Activations)*p.perByte[o.Class] + o.Cache*p.perCache[o.Class]
+		if p.stepped {
+			compute /= p.computeEfficiency(o)
+			memory /= p.memory.At(o.Bytes() / 1e6)
+		}
+		if o.Class == op.Comm {
+			// What computation a collective needs is part of its time.
+			*c = Cost{Memory: memory, Time: p.exposed(o), Bound: Memory}
+			continue
+		}
+		c.Compute, c.Memory = compute, memory
+		// The longer side is picked by the sign of the difference, without a branch: it changes from one operator to
+		// the next, and a mispredicted branch costs more than all the arithmetic here.
+		c.Bound = Bound(math.Float64bits(compute-memory) >> 63)
+		c.Time = [BoundCount]float64{Compute: compute, Memory: memory}[c.Bound%BoundCount]
+		if p.sum {
+			c.Time = compute + memory
+		}
 	}
-	rate := p.rate[o.Unit]
-	if o.Unit == op.VectorUnit {
-		rate *= p.vector.At(o.Flops / 1e9)
-	} else {
-		rate *= p.shapes[o.Unit].At(o.M, o.N, o.K)
-	}
-	c.Compute = o.Flops / rate
-	c.ComputeBound = c.Compute >= c.Memory
-	switch {
-	case p.sum:
-		c.Time = c.Compute + c.Memory
-	case c.ComputeBound:
-		c.Time = c.Compute
-	default:
-		c.Time = c.Memory
-	}
-	return c
 }
 
-// memoryTime is the time of the operator's traffic in device memory.
-func (p *Pricer) memoryTime(o *op.Op, class op.Class, phase op.Phase) float64 {
-	bandwidth := p.bandwidth * p.memory.At(o.Bytes()/1e6)
-	if class != op.BMM {
-		return o.Bytes() / bandwidth
+// computeEfficiency looks the operator up in the table of its unit.
+func (p *Pricer) computeEfficiency(o *op.Op) float64 {
+	if o.Unit == op.VectorUnit {
+		return p.vector.At(o.Flops / 1e9)
 	}
-	attention, cache := p.attention.Decode, p.cache.Decode
-	if phase == op.Prefill {
-		attention, cache = p.attention.Prefill, p.cache.Prefill
-	}
-	bandwidth *= attention
-	if cache == 1 {
-		return o.Bytes() / bandwidth
-	}
-	return (o.Weights+o.Activations)/bandwidth + o.Cache/(bandwidth*cache)
+	return p.shapes[o.Unit].At(o.M, o.N, o.K)
 }
 
 // exposed is what a communication operator adds to the step: the part that is not overlapped, and for the overlapped
@@ -121,13 +134,13 @@ func (p *Pricer) exposed(o *op.Op) float64 {
 	if o.Group < 2 {
 		return 0
 	}
-	n := p.system.Level(o.Span)
+	n := p.system.Level(int(o.Span))
 	overlap := p.system.CollectiveOverlap
-	if overlap == 1 && n.ProcessorUsage == 0 {
+	share := 1 - overlap + overlap*n.ProcessorUsage
+	if share == 0 {
 		return 0
 	}
-	t := collective.Time(n, o.Collective, o.Group, o.Message, p.bytesPerGB)
-	return t * (1 - overlap + overlap*n.ProcessorUsage)
+	return share * collective.Time(n, o.Collective, int(o.Group), o.Message, p.bytesPerGB)
 }
 
 // StageTransfer is the time to hand message bytes from one pipeline stage to the next, the pipeline spanning the given
@@ -137,52 +150,4 @@ func (p *Pricer) StageTransfer(stages, span int, message float64) float64 {
 		return 0
 	}
 	return float64(stages) * collective.Time(p.system.Level(span), hardware.PointToPoint, stages, message, p.bytesPerGB)
-}
-
-// stepped reports whether a table has more than one row.
-func stepped[T any](rows []T) bool { return len(rows) > 1 }
-
-// HasSteps reports whether any efficiency depends on the size of the work.
-func (p *Pricer) HasSteps() bool {
-	for i := range p.system.Networks {
-		if stepped(p.system.Networks[i].MessageSize) {
-			return true
-		}
-	}
-	return stepped(p.vector) || stepped(p.memory) || stepped(p.shapes[op.MatrixUnit]) || stepped(p.shapes[op.AttentionMatrixUnit])
-}
-
-// Thresholds passes to cross every quantity of an operator that an efficiency table looks at, as it is for two sizes of
-// the work, with each threshold of that table.
-func (p *Pricer) Thresholds(one, two *op.Op, cross func(one, two, threshold float64)) {
-	sizes := func(t hardware.SizeTable, unit, a, b float64) {
-		for i := range t {
-			cross(a, b, t[i].AtLeast*unit)
-		}
-	}
-	sizes(p.memory, 1e6, one.Bytes(), two.Bytes())
-	switch {
-	case one.Kind.Info().Class == op.Comm:
-		sizes(p.system.Level(one.Span).MessageSize, 1e6, one.Message, two.Message)
-	case one.Unit == op.VectorUnit:
-		sizes(p.vector, 1e9, one.Flops, two.Flops)
-	default:
-		t := p.shapes[one.Unit]
-		for i := range t {
-			cross(one.M, two.M, t[i].M)
-			cross(one.N, two.N, t[i].N)
-			cross(one.K, two.K, t[i].K)
-		}
-	}
-}
-
-// TransferThresholds does the same for the transfer between pipeline stages.
-func (p *Pricer) TransferThresholds(stages, span int, one, two float64, cross func(one, two, threshold float64)) {
-	if stages == 1 {
-		return
-	}
-	t := p.system.Level(span).MessageSize
-	for i := range t {
-		cross(one, two, t[i].AtLeast*1e6)
-	}
 }

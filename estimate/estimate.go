@@ -42,29 +42,58 @@ type Estimate struct {
 
 // Breakdown is where the time of a stage goes.
 type Breakdown struct {
-	ComputeBound float64 // time of the operators that computation bounds
-	MemoryBound  float64 // time of those that memory bounds
-	Exposed      float64 // communication that is not hidden
-	Block        [op.BlockCount]BlockTotals
-	ClassTime    [op.ClassCount]float64
+	Block [op.BlockCount]BlockTotals
 }
-
-// Time of the stage.
-func (b *Breakdown) Time() float64 { return b.ComputeBound + b.MemoryBound + b.Exposed }
 
 // BlockTotals are the sums over one half of the layers.
 type BlockTotals struct {
-	Time    float64
 	Compute float64 // of all operators, bound by it or not
 	Memory  float64 // likewise; communication buffers included
 	Bytes   float64
 	Flops   float64
-	// Time of the linear and of the attention products, split by what bounds them.
-	Bound [op.ClassCount]Bound
+	Exposed float64 // communication that is not hidden
+	// Time of the operators, by class and by the resource that bounds them.
+	Bound [op.ClassCount][cost.BoundCount]float64
 }
 
-// Bound is time split by the resource that bounds it.
-type Bound struct{ Compute, Memory float64 }
+// Time of the block.
+func (b *BlockTotals) Time() float64 {
+	t := b.Exposed
+	for c := range b.Bound {
+		t += b.Bound[c][cost.Compute] + b.Bound[c][cost.Memory]
+	}
+	return t
+}
+
+// Time of the stage.
+func (b *Breakdown) Time() float64 {
+	return b.Block[op.AttentionBlock].Time() + b.Block[op.MLPBlock].Time()
+}
+
+// BoundBy is the time of the operators that a resource bounds.
+func (b *Breakdown) BoundBy(r cost.Bound) float64 {
+	var t float64
+	for i := range b.Block {
+		for c := range b.Block[i].Bound {
+			t += b.Block[i].Bound[c][r]
+		}
+	}
+	return t
+}
+
+// ClassTime is the time of one class of operators.
+func (b *Breakdown) ClassTime(c op.Class) float64 {
+	var t float64
+	for i := range b.Block {
+		t += b.Block[i].Bound[c][cost.Compute] + b.Block[i].Bound[c][cost.Memory]
+	}
+	return t
+}
+
+// Exposed is the communication that is not hidden.
+func (b *Breakdown) Exposed() float64 {
+	return b.Block[op.AttentionBlock].Exposed + b.Block[op.MLPBlock].Exposed
+}
 
 // Memory is what a processor must hold.
 type Memory struct {
@@ -89,11 +118,12 @@ type Evaluator struct {
 	moe     bool
 	step    op.Step
 	list    op.List
+	costs   [op.MaxOps]cost.Cost
 }
 
 // NewEvaluator prepares a problem.
 func NewEvaluator(p *Problem) (*Evaluator, error) {
-	pricer, err := cost.NewPricer(p.System, &p.Precision, p.Assume)
+	pricer, err := cost.NewPricer(p.System, &p.Precision, p.Assume, op.Decode)
 	if err != nil {
 		return nil, err
 	}
@@ -106,78 +136,93 @@ func NewEvaluator(p *Problem) (*Evaluator, error) {
 	}, nil
 }
 
-// Ops are the operators of the plan evaluated last.
-func (e *Evaluator) Ops() []op.Op { return e.list.All() }
-
-// Price prices one operator as Evaluate does.
-func (e *Evaluator) Price(o *op.Op) cost.Cost { return e.pricer.Price(o, e.step.Phase) }
+// Ops are the operators of the plan evaluated last, and their costs.
+func (e *Evaluator) Ops() ([]op.Op, []cost.Cost) {
+	ops := e.list.All()
+	return ops, e.costs[:len(ops)]
+}
 
 // MemoryOf is what a processor must hold under a plan.
 func (e *Evaluator) MemoryOf(p *plan.Plan) float64 {
 	e.lowerer.Stage(p, e.step, &e.list)
 	var m Memory
-	ops := e.list.All()
-	for i := range ops {
-		m.add(&ops[i], ops[i].Kind.Info().Block)
+	for b := range op.BlockCount {
+		m.Weights[b], m.Working[b] = residence(e.list.Of(b))
 	}
 	m.Cache = e.CacheOf(p)
 	return m.Total()
 }
 
-// add accounts for the parameters and the result of an operator.
-func (m *Memory) add(o *op.Op, block op.Block) {
-	m.Weights[block] += o.Repeat * o.Weights
-	if o.Output > m.Working[block] {
-		m.Working[block] = o.Output
-	}
-}
-
 // Evaluate fills in what a plan does.
 func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) {
 	e.lowerer.Stage(p, e.step, &e.list)
-	*out = Estimate{Plan: *p}
-	var tpExposed, epExposed, tpMessage, epMessage float64
-	ops := e.list.All()
-	for i := range ops {
-		o := &ops[i]
-		info := o.Kind.Info()
-		c := e.pricer.Price(o, e.step.Phase)
-		n := o.Repeat
-		block := &out.Stage.Block[info.Block]
-		t := n * c.Time
+	*out = Estimate{}
+	out.Plan = *p
+	e.pricer.Price(e.list.All(), e.costs[:])
+	var comm commTotals
+	costs := e.costs[:]
+	for b := range op.BlockCount {
+		ops := e.list.Of(b)
+		e.sum(ops, costs, &out.Stage.Block[b], &comm)
+		out.Memory.Weights[b], out.Memory.Working[b] = residence(ops)
+		costs = costs[len(ops):]
+	}
+	e.total(out, &comm)
+}
 
-		block.Time += t
-		block.Memory += n * c.Memory
-		block.Bytes += n * o.Bytes()
-		block.Flops += n * o.Flops
-		out.Memory.add(o, info.Block)
-		out.Stage.ClassTime[info.Class] += t
-		if info.Class == op.Comm {
-			out.Stage.Exposed += t
-			rate := &e.problem.System.Level(o.Span).Ops[o.Collective]
-			if o.Collective == hardware.AllReduce {
-				tpExposed += t
-				tpMessage += n * o.Message * rate.Scale
-			} else if o.Group > 1 {
-				epExposed += t
-				epMessage += n * o.Message * rate.Scale
-			}
-			continue
-		}
-		block.Compute += n * c.Compute
-		if c.ComputeBound {
-			out.Stage.ComputeBound += t
-			block.Bound[info.Class].Compute += t
-		} else {
-			out.Stage.MemoryBound += t
-			block.Bound[info.Class].Memory += t
+// residence is the parameters of a block, and the largest result of its operators.
+func residence(ops []op.Op) (weights, working float64) {
+	for i := range ops {
+		weights += ops[i].Repeat * ops[i].Weights
+		if ops[i].Output > working {
+			working = ops[i].Output
 		}
 	}
-	e.total(out, tpExposed, epExposed, tpMessage, epMessage)
+	return weights, working
+}
+
+// commTotals are the sums over the communication of a stage.
+type commTotals struct{ tpTime, epTime, tpBytes, epBytes float64 }
+
+// sum adds up the operators of a block.
+func (e *Evaluator) sum(ops []op.Op, costs []cost.Cost, out *BlockTotals, comm *commTotals) {
+	costs = costs[:len(ops)]
+	var compute, memory, bytes, flops float64
+	for i := range ops {
+		o, c := &ops[i], &costs[i]
+		n := o.Repeat
+		compute += n * c.Compute
+		memory += n * c.Memory
+		bytes += n * o.Bytes()
+		flops += n * o.Flops
+		if o.Class == op.Comm {
+			out.Exposed += n * c.Time
+			e.sumComm(o, n*c.Time, comm)
+			continue
+		}
+		out.Bound[o.Class][c.Bound] += n * c.Time
+	}
+	out.Compute, out.Memory, out.Bytes, out.Flops = compute, memory, bytes, flops
+}
+
+// sumComm accounts for one kind of communication. Traffic is counted with the scale of the collective, not with the
+// share that stays on the processor itself: so the reference tool counts it.
+func (e *Evaluator) sumComm(o *op.Op, exposed float64, comm *commTotals) {
+	if o.Group < 2 {
+		return
+	}
+	bytes := o.Repeat * o.Message * e.problem.System.Level(int(o.Span)).Ops[o.Collective].Scale
+	if o.Collective == hardware.AllReduce {
+		comm.tpTime += exposed
+		comm.tpBytes += bytes
+		return
+	}
+	comm.epTime += exposed
+	comm.epBytes += bytes
 }
 
 // total combines the stages of the pipeline: one batch is in flight, so they run one after another.
-func (e *Evaluator) total(out *Estimate, tpExposed, epExposed, tpMessage, epMessage float64) {
+func (e *Evaluator) total(out *Estimate, comm *commTotals) {
 	p := &out.Plan
 	pp, count := float64(p.Attention.PP), float64(p.Batch.Count)
 	sequences := float64(p.Sequences(e.moe))
@@ -186,9 +231,9 @@ func (e *Evaluator) total(out *Estimate, tpExposed, epExposed, tpMessage, epMess
 	out.TransferTime = count * e.pricer.StageTransfer(p.Attention.PP, p.Attention.TP*p.Attention.PP, e.stageMessage(p))
 	out.TimePerToken = count*pp*out.Stage.Time() + out.TransferTime
 	out.Throughput = float64(p.Attention.DP) * sequences * count * e.step.Queries / out.TimePerToken
-	out.TPTime, out.EPTime = count*pp*tpExposed, count*pp*epExposed
-	out.TPTraffic = count * pp * tpMessage * output
-	out.EPTraffic = count * epMessage * output
+	out.TPTime, out.EPTime = count*pp*comm.tpTime, count*pp*comm.epTime
+	out.TPTraffic = count * pp * comm.tpBytes * output
+	out.EPTraffic = count * comm.epBytes * output
 	out.Memory.Cache = e.CacheOf(p)
 }
 

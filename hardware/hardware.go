@@ -55,6 +55,14 @@ type Memory struct {
 // PhaseFactor is a factor on memory efficiency that differs between the phases.
 type PhaseFactor struct{ Decode, Prefill float64 }
 
+// In is the factor of one of the phases.
+func (f PhaseFactor) In(prefill bool) float64 {
+	if prefill {
+		return f.Prefill
+	}
+	return f.Decode
+}
+
 // SecondMemory is a slower tier behind the device memory.
 type SecondMemory struct {
 	GiB, GBps  float64

@@ -10,8 +10,11 @@ import "throughline/hardware"
 
 // Op is one operator of one layer, on one processor.
 type Op struct {
-	Kind   Kind
-	Unit   Unit
+	Kind       Kind
+	Class      Class
+	Unit       Unit
+	Collective hardware.Collective // of a communication operator
+
 	Repeat float64 // layers of the stage that contain it
 
 	Flops       float64
@@ -22,28 +25,36 @@ type Op struct {
 
 	M, N, K float64 // the shape of a matrix product: tokens, outputs, inputs
 
-	// A communication operator sends Message bytes by a Collective in a group of Group processors; the group lies
+	// A communication operator sends Message bytes by its Collective in a group of Group processors; the group lies
 	// within Span consecutive ones.
-	Message    float64
-	Collective hardware.Collective
-	Group      int
-	Span       int
+	Message     float64
+	Group, Span int32
 }
 
 // Bytes is the traffic of the operator in device memory.
 func (o *Op) Bytes() float64 { return o.Weights + o.Activations + o.Cache }
 
-// List holds the operators of a stage. It has room for the longest stage, so that filling it again costs no allocation.
+// List holds the operators of a stage, block by block. It has room for the longest stage, so that filling it again costs
+// no allocation.
 type List struct {
-	ops [maxOps]Op
+	ops [MaxOps]Op
+	end [BlockCount]int // where each block ends
 	n   int
 }
 
-// maxOps is more than any stage needs: latent attention, a dense and an expert block have 42 together.
-const maxOps = 48
+// MaxOps is more than any stage needs: latent attention, a dense and an expert block have 42 together.
+const MaxOps = 48
 
 // All is the operators in the order of execution.
 func (l *List) All() []Op { return l.ops[:l.n] }
+
+// Of is the operators of one block, in the order of execution.
+func (l *List) Of(b Block) []Op {
+	if b == AttentionBlock {
+		return l.ops[:l.end[AttentionBlock]]
+	}
+	return l.ops[l.end[b-1]:l.end[b]]
+}
 
 // next is a cleared slot at the end of the list.
 func (l *List) next() *Op {

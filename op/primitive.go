@@ -15,7 +15,7 @@ const (
 // add starts an operator of the current block.
 func (s *stage) add(k Kind, u Unit) *Op {
 	o := s.list.next()
-	o.Kind, o.Unit, o.Repeat = k, u, s.repeat
+	o.Kind, o.Class, o.Unit, o.Repeat = k, kinds[k].Class, u, s.repeat
 	return o
 }
 
@@ -81,7 +81,7 @@ func (s *stage) allReduce(k Kind, n float64) {
 	o.Activations = 2 * n * s.a
 	o.Output = n * s.a
 	o.Message = n * s.q
-	o.Collective, o.Group, o.Span = hardware.AllReduce, tp, tp
+	o.Collective, o.Group, o.Span = hardware.AllReduce, int32(tp), int32(tp)
 }
 
 // exchange is one direction of the all-to-all between experts: n elements leave every processor, and buffers for
@@ -92,5 +92,5 @@ func (s *stage) exchange(k Kind, n float64) {
 	o.Activations = 2 * n * float64(ep) * s.a
 	o.Output = n * float64(ep) * s.a
 	o.Message = n * s.q
-	o.Collective, o.Group, o.Span = hardware.AllToAll, ep, ep*s.plan.Experts.TP
+	o.Collective, o.Group, o.Span = hardware.AllToAll, int32(ep), int32(ep*s.plan.Experts.TP)
 }

@@ -79,6 +79,7 @@ func (l *Lowerer) Stage(p *plan.Plan, step Step, list *List) {
 	} else {
 		s.groupedAttention()
 	}
+	list.end[AttentionBlock] = list.n
 	if dense := layers - expertLayers; dense > 0 {
 		s.repeat = float64(dense)
 		s.denseMLP()
@@ -87,6 +88,7 @@ func (l *Lowerer) Stage(p *plan.Plan, step Step, list *List) {
 		s.repeat = float64(expertLayers)
 		s.experts()
 	}
+	list.end[MLPBlock] = list.n
 }
 
 // blockNorms are the norms in front of the feed-forward block. Latent attention has no norm of its own: in the

@@ -3,6 +3,7 @@
 package report
 
 import (
+	"throughline/cost"
 	"throughline/estimate"
 	"throughline/internal/version"
 	"throughline/jobfile"
@@ -174,14 +175,14 @@ var statFields = []field{
 	constant("decoder_cp_comm_time(s)", 0),
 	constant("decoder_sp_comm_time(s)", 0),
 	result("decoder_time_per_token(s)", func(_ *Column, e *estimate.Estimate) any { return e.TimePerToken }),
-	expertOnly("decoder_attn_time_per_token(s)", func(e *estimate.Estimate) float64 { return e.Stage.Block[op.AttentionBlock].Time }),
-	expertOnly("decoder_mlp_time_per_token(s)", func(e *estimate.Estimate) float64 { return e.Stage.Block[op.MLPBlock].Time }),
+	expertOnly("decoder_attn_time_per_token(s)", func(e *estimate.Estimate) float64 { return e.Stage.Block[op.AttentionBlock].Time() }),
+	expertOnly("decoder_mlp_time_per_token(s)", func(e *estimate.Estimate) float64 { return e.Stage.Block[op.MLPBlock].Time() }),
 
-	stage("compute_time_used(s)", func(b *estimate.Breakdown) float64 { return b.ComputeBound }),
-	stage("mem_time_used(s)", func(b *estimate.Breakdown) float64 { return b.MemoryBound }),
-	stage("comm_time_exposed(s)", func(b *estimate.Breakdown) float64 { return b.Exposed }),
-	stage("cube_process_time(s)", func(b *estimate.Breakdown) float64 { return b.ClassTime[op.Linear] + b.ClassTime[op.BMM] }),
-	stage("vector_process_time(s)", func(b *estimate.Breakdown) float64 { return b.ClassTime[op.Vector] }),
+	stage("compute_time_used(s)", func(b *estimate.Breakdown) float64 { return b.BoundBy(cost.Compute) }),
+	stage("mem_time_used(s)", func(b *estimate.Breakdown) float64 { return b.BoundBy(cost.Memory) }),
+	stage("comm_time_exposed(s)", func(b *estimate.Breakdown) float64 { return b.Exposed() }),
+	stage("cube_process_time(s)", func(b *estimate.Breakdown) float64 { return b.ClassTime(op.Linear) + b.ClassTime(op.BMM) }),
+	stage("vector_process_time(s)", func(b *estimate.Breakdown) float64 { return b.ClassTime(op.Vector) }),
 	stage("compute_time(s)", func(b *estimate.Breakdown) float64 {
 		return b.Block[op.AttentionBlock].Compute + b.Block[op.MLPBlock].Compute
 	}),
@@ -189,17 +190,17 @@ var statFields = []field{
 		return b.Block[op.AttentionBlock].Memory + b.Block[op.MLPBlock].Memory
 	}),
 
-	block("attn_process_time(s)", op.AttentionBlock, func(b *estimate.BlockTotals) float64 { return b.Time }),
+	block("attn_process_time(s)", op.AttentionBlock, func(b *estimate.BlockTotals) float64 { return b.Time() }),
 	block("attn_mem_accessed", op.AttentionBlock, func(b *estimate.BlockTotals) float64 { return b.Bytes }),
 	block("attn_mem_time(s)", op.AttentionBlock, func(b *estimate.BlockTotals) float64 { return b.Memory }),
 	block("attn_flops", op.AttentionBlock, func(b *estimate.BlockTotals) float64 { return b.Flops }),
 	block("attn_compute_time(s)", op.AttentionBlock, func(b *estimate.BlockTotals) float64 { return b.Compute }),
-	block("attn_bmm_compute_time(s)", op.AttentionBlock, func(b *estimate.BlockTotals) float64 { return b.Bound[op.BMM].Compute }),
-	block("attn_bmm_mem_time(s)", op.AttentionBlock, func(b *estimate.BlockTotals) float64 { return b.Bound[op.BMM].Memory }),
-	block("attn_ffn_compute_time(s)", op.AttentionBlock, func(b *estimate.BlockTotals) float64 { return b.Bound[op.Linear].Compute }),
-	block("attn_ffn_mem_time(s)", op.AttentionBlock, func(b *estimate.BlockTotals) float64 { return b.Bound[op.Linear].Memory }),
+	block("attn_bmm_compute_time(s)", op.AttentionBlock, func(b *estimate.BlockTotals) float64 { return b.Bound[op.BMM][cost.Compute] }),
+	block("attn_bmm_mem_time(s)", op.AttentionBlock, func(b *estimate.BlockTotals) float64 { return b.Bound[op.BMM][cost.Memory] }),
+	block("attn_ffn_compute_time(s)", op.AttentionBlock, func(b *estimate.BlockTotals) float64 { return b.Bound[op.Linear][cost.Compute] }),
+	block("attn_ffn_mem_time(s)", op.AttentionBlock, func(b *estimate.BlockTotals) float64 { return b.Bound[op.Linear][cost.Memory] }),
 
-	block("mlp_process_time(s)", op.MLPBlock, func(b *estimate.BlockTotals) float64 { return b.Time }),
+	block("mlp_process_time(s)", op.MLPBlock, func(b *estimate.BlockTotals) float64 { return b.Time() }),
 	expertOnly("decoder_instance_mlp_weight_space(Gib)", func(e *estimate.Estimate) float64 { return gib(e.Memory.Weights[op.MLPBlock]) }),
 	expertOnly("decoder_instance_attn_weight_space(Gib)", func(e *estimate.Estimate) float64 { return gib(e.Memory.Weights[op.AttentionBlock]) }),
 	expertOnly("decoder_instance_mlp_act_working_space(Gib)", func(e *estimate.Estimate) float64 { return gib(e.Memory.Working[op.MLPBlock]) }),
@@ -208,8 +209,8 @@ var statFields = []field{
 	block("mlp_mem_time(s)", op.MLPBlock, func(b *estimate.BlockTotals) float64 { return b.Memory }),
 	block("mlp_flops", op.MLPBlock, func(b *estimate.BlockTotals) float64 { return b.Flops }),
 	block("mlp_compute_time(s)", op.MLPBlock, func(b *estimate.BlockTotals) float64 { return b.Compute }),
-	block("mlp_ffn_compute_time(s)", op.MLPBlock, func(b *estimate.BlockTotals) float64 { return b.Bound[op.Linear].Compute }),
-	block("mlp_ffn_mem_time(s)", op.MLPBlock, func(b *estimate.BlockTotals) float64 { return b.Bound[op.Linear].Memory }),
+	block("mlp_ffn_compute_time(s)", op.MLPBlock, func(b *estimate.BlockTotals) float64 { return b.Bound[op.Linear][cost.Compute] }),
+	block("mlp_ffn_mem_time(s)", op.MLPBlock, func(b *estimate.BlockTotals) float64 { return b.Bound[op.Linear][cost.Memory] }),
 
 	memory("decoder_mem_space(Gib)", func(e *estimate.Estimate) float64 { return e.Memory.WithoutCache() }),
 	memory("decoder_tier1_mem(Gib)", func(e *estimate.Estimate) float64 { return e.Memory.Total() }),

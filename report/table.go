@@ -8,6 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"throughline/cost"
 	"throughline/estimate"
 )
 
@@ -45,12 +46,12 @@ func numeric(from, to int) []table.ColumnConfig {
 
 // bound names the resource that takes the largest share of a step, with that share.
 func bound(b *estimate.Breakdown) string {
-	name, most := "memory", b.MemoryBound
-	if b.ComputeBound > most {
-		name, most = "compute", b.ComputeBound
+	name, most := "memory", b.BoundBy(cost.Memory)
+	if t := b.BoundBy(cost.Compute); t > most {
+		name, most = "compute", t
 	}
-	if b.Exposed > most {
-		name, most = "network", b.Exposed
+	if t := b.Exposed(); t > most {
+		name, most = "network", t
 	}
 	return fmt.Sprintf("%s %.0f%%", name, 100*most/b.Time())
 }
