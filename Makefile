@@ -1,0 +1,31 @@
+# Tools are pinned here and run from the module proxy: nothing needs to be installed beforehand but Go and make.
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.8.0
+
+.PHONY: build test lint unit sample bench vuln update
+
+build:            ## one static binary
+	CGO_ENABLED=0 go build -trimpath -o throughline ./cmd/throughline
+
+test: lint unit   ## all that must pass
+
+lint:
+	@bad=$$(gofmt -l .); if [ -n "$$bad" ]; then echo "not gofmt-ed:"; echo "$$bad"; exit 1; fi
+	go mod tidy -diff
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+unit:
+	go test -race ./...
+
+sample:           ## the sample of the reference tool
+	go run ./cmd/throughline run -c configs/reference_sample.json
+
+bench:
+	go test -run '^$$' -bench . -benchmem ./...
+
+vuln:             ## needs the vulnerability database on the network
+	go run $(GOVULNCHECK) ./...
+
+update:           ## rewrite golden files and schemas; read the diff
+	go test ./... -update
