@@ -22,6 +22,11 @@ func TypeBytes(name string) float64 {
 	return 0
 }
 
+// Topologies are the ways in which the processors of a level can be joined.
+func Topologies() []string {
+	return []string{"2dfm", "fullmesh", "ring", "switch", "torus", "fattree"}
+}
+
 // File is the system format. Tags drive the strict decoder, the JSON Schema and the key list in docs/formats.md.
 type File struct {
 	Name        string                `json:"name" required:"true" nonempty:"true" doc:"name of the system, as printed in results"`
