@@ -15,86 +15,139 @@ type Net struct {
 // NewNet prepares the networks of a system.
 func NewNet(s *hardware.System, bytesPerGB float64) Net { return Net{s.Networks, bytesPerGB} }
 
+// Flat reports whether no efficiency depends on the size of a message, so that a route serves messages of every size.
+func (n *Net) Flat() bool {
+	for i := range n.levels {
+		if len(n.levels[i].MessageSize) > 1 {
+			return false
+		}
+	}
+	return true
+}
+
 // Duration is the time of a communication, and how much of it computes at the expense of other work.
 type Duration struct {
 	Seconds   float64
 	Displaced float64 // seconds of computation that are lost if the communication runs beside it
 }
 
-func (d Duration) plus(o Duration) Duration {
-	return Duration{d.Seconds + o.Seconds, d.Displaced + o.Displaced}
-}
-
 // Time is the duration of a collective between group processors that lie evenly within span consecutive ones. Message
 // is the bytes that a processor contributes: the whole tensor of an all-reduce, reduce-scatter or all-gather; what one
 // processor sends in all in an all-to-all; what it sends in a point-to-point transfer.
 func (n *Net) Time(c hardware.Collective, group, span int, message float64) Duration {
-	if group < 2 {
-		return Duration{}
-	}
-	return n.from(0, c, group, span/group, message)
+	r := n.Route(c, group, span, message)
+	return r.Time(message)
 }
 
-// from prices a collective on the given level and those outside it. The members are stride processors apart.
-func (n *Net) from(level int, c hardware.Collective, group, stride int, message float64) Duration {
-	l := &n.levels[level]
-	if group*stride <= l.Size || level == len(n.levels)-1 {
-		return n.within(l, c, group, message)
-	}
-	inside := l.Size / stride // members in one group of this level
-	if inside < 2 || c == hardware.PointToPoint {
-		return n.from(level+1, c, group, stride, message)
-	}
-	groups := (group + inside - 1) / inside
-	outside := func(message float64) Duration { return n.from(level+1, c, groups, l.Size, message) }
-	share := message / float64(inside)
-	switch c {
-	case hardware.AllReduce:
-		return n.within(l, hardware.ReduceScatter, inside, message).plus(outside(share)).plus(n.within(l, hardware.AllGather, inside, message))
-	case hardware.ReduceScatter, hardware.AllGather:
-		return n.within(l, c, inside, message).plus(outside(share))
-	default:
-		// All-to-all: what stays inside and what leaves run side by side, each on its own network.
-		in, out := n.within(l, c, inside, message/float64(groups)), outside(message)
-		if in.Seconds > out.Seconds {
-			return in
+// Route is the way a collective takes, as straight lines in the size of the message. They run side by side: the longest
+// decides.
+type Route struct {
+	lines [maxLines]line
+	n     int
+}
+
+// maxLines is the network levels that an all-to-all can use side by side; deeper ones join the last line.
+const maxLines = 4
+
+type line struct{ seconds, perByte, displaced, displacedPerByte float64 }
+
+func (l line) plus(o line) line {
+	return line{l.seconds + o.seconds, l.perByte + o.perByte, l.displaced + o.displaced, l.displacedPerByte + o.displacedPerByte}
+}
+
+// Time of a message on the route.
+func (r *Route) Time(message float64) Duration {
+	var d Duration
+	for i := range r.lines[:r.n] {
+		l := &r.lines[i]
+		if s := l.seconds + l.perByte*message; s > d.Seconds {
+			d = Duration{s, l.displaced + l.displacedPerByte*message}
 		}
-		return out
 	}
+	return d
 }
 
-// within prices a collective on one level.
-func (n *Net) within(l *hardware.Network, c hardware.Collective, group int, message float64) Duration {
-	rate := &l.Ops[c]
-	bandwidth := l.Bandwidth * n.bytesPerGB * l.Efficiency * rate.EfficiencyAt(group) * l.MessageSize.At(message/1e6)
-	t := topologies[l.Topology]
-	seconds := t.hops(c, group)*l.Latency + rate.Volume(message, group)*t.load(c, group, l.Size)/bandwidth
-	return Duration{seconds, seconds * l.ProcessorUsage}
+// Route finds the way of a collective for messages of about the given size; on flat networks, of any.
+func (n *Net) Route(c hardware.Collective, group, span int, message float64) Route {
+	var r Route
+	for g := range n.legs(c, group, span) {
+		l := n.line(g, message)
+		switch {
+		case r.n == 0 || g.beside && r.n < maxLines:
+			r.lines[r.n] = l
+			r.n++
+		default:
+			r.lines[r.n-1] = r.lines[r.n-1].plus(l)
+		}
+	}
+	return r
 }
 
-// MessageSizes passes on the messages of a collective as the efficiency tables of the levels see them.
-func (n *Net) MessageSizes(c hardware.Collective, group, span int, message float64, visit func(t hardware.SizeTable, bytes float64)) {
-	if group < 2 {
-		return
-	}
-	stride := span / group
-	for i := range n.levels {
-		l := &n.levels[i]
-		if group*stride <= l.Size || i == len(n.levels)-1 {
-			visit(l.MessageSize, message)
+// leg is a part of a collective that one network level carries.
+type leg struct {
+	level  *hardware.Network
+	c      hardware.Collective
+	group  int
+	share  float64 // of the message
+	beside bool    // runs beside the legs before it, not after them
+}
+
+// legs cuts a collective into its parts, level by level.
+func (n *Net) legs(c hardware.Collective, group, span int) func(yield func(leg) bool) {
+	return func(yield func(leg) bool) {
+		if group < 2 {
 			return
 		}
-		inside := l.Size / stride
-		if inside < 2 || c == hardware.PointToPoint {
-			continue
+		stride, share := span/group, 1.0
+		for i := range n.levels {
+			l := &n.levels[i]
+			if group*stride <= l.Size || i == len(n.levels)-1 {
+				yield(leg{l, c, group, share, c == hardware.AllToAll})
+				return
+			}
+			inside := l.Size / stride // members in one group of this level
+			if inside < 2 || c == hardware.PointToPoint {
+				continue
+			}
+			groups := (group + inside - 1) / inside
+			switch c {
+			case hardware.AllToAll:
+				// What stays inside and what leaves run side by side, each on its own network.
+				if !yield(leg{l, c, inside, share / float64(groups), true}) {
+					return
+				}
+			case hardware.AllReduce:
+				if !yield(leg{l, hardware.ReduceScatter, inside, share, false}) || !yield(leg{l, hardware.AllGather, inside, share, false}) {
+					return
+				}
+				share /= float64(inside)
+			default:
+				if !yield(leg{l, c, inside, share, false}) {
+					return
+				}
+				share /= float64(inside)
+			}
+			group, stride = groups, l.Size
 		}
-		groups := (group + inside - 1) / inside
-		if c == hardware.AllToAll {
-			visit(l.MessageSize, message/float64(groups))
-		} else {
-			visit(l.MessageSize, message)
-			message /= float64(inside)
-		}
-		group, stride = groups, l.Size
+	}
+}
+
+// line is the time of a leg: its hops, and its volume over what the bandwidth of the level is worth for this pattern,
+// group and message.
+func (n *Net) line(g leg, message float64) line {
+	l := g.level
+	rate := &l.Ops[g.c]
+	t := topologies[l.Topology]
+	bandwidth := l.Bandwidth * n.bytesPerGB * l.Efficiency * rate.EfficiencyAt(g.group) * l.MessageSize.At(message*g.share/1e6)
+	seconds := t.hops(g.c, g.group) * l.Latency
+	perByte := g.share * rate.Volume(1, g.group) * t.load(g.c, g.group, l.Size) / bandwidth
+	return line{seconds, perByte, seconds * l.ProcessorUsage, perByte * l.ProcessorUsage}
+}
+
+// Shares passes on, for every part of a collective, the efficiency table that prices it and the share of the message
+// that the table sees.
+func (n *Net) Shares(c hardware.Collective, group, span int, visit func(t hardware.SizeTable, share float64)) {
+	for g := range n.legs(c, group, span) {
+		visit(g.level.MessageSize, g.share)
 	}
 }

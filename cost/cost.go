@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"throughline/assume"
-	"throughline/collective"
 	"throughline/hardware"
 	"throughline/op"
 	"throughline/plan"
@@ -32,8 +31,10 @@ const (
 
 // Pricer prices operators on one system, at one precision, in one phase. It is built once and used for many plans.
 type Pricer struct {
-	system     *hardware.System
-	bytesPerGB float64
+	net     network
+	overlap float64 // share of every collective that computation hides
+	// silentSpan: collectives within so many processors cost nothing, being hidden and displacing no computation.
+	silentSpan int
 
 	// Seconds per operation and per byte at the efficiency of the flat part of the tables.
 	perFlop  [op.UnitCount]float64
@@ -64,8 +65,11 @@ func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions,
 		return Pricer{}, fmt.Errorf("%s has no vector rate for %s", s.Name, prec.VectorType)
 	}
 	p := Pricer{
-		system: s, bytesPerGB: as.BytesPerGB, sum: s.Mode == hardware.NoOverlap,
+		net: newNetwork(s, as.BytesPerGB), overlap: s.CollectiveOverlap, sum: s.Mode == hardware.NoOverlap,
 		vector: vector.Efficiency, memory: s.Memory.Efficiency,
+	}
+	for i := 0; p.overlap == 1 && i < len(s.Networks) && s.Networks[i].ProcessorUsage == 0; i++ {
+		p.silentSpan = s.Networks[i].Size
 	}
 	p.shapes[op.MatrixUnit] = matrix.Efficiency
 	p.shapes[op.AttentionMatrixUnit] = attention.Efficiency
@@ -85,11 +89,14 @@ func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions,
 		p.perFlop[op.VectorUnit] /= vector.Efficiency[0].Efficiency
 		perByte /= s.Memory.Efficiency[0].Efficiency
 	}
+	prefill := phase == op.Prefill
 	for c := range p.perByte {
-		p.perByte[c], p.perCache[c] = perByte, perByte
+		p.perByte[c] = perByte
+		if op.Class(c) == op.BMM {
+			p.perByte[c] /= s.Memory.Attention.In(prefill)
+		}
+		p.perCache[c] = p.perByte[c] / s.Memory.Cache.In(prefill)
 	}
-	p.perByte[op.BMM] /= s.Memory.Attention.In(phase == op.Prefill)
-	p.perCache[op.BMM] = p.perByte[op.BMM] / s.Memory.Cache.In(phase == op.Prefill)
 	return p, nil
 }
 
@@ -131,16 +138,11 @@ func (p *Pricer) computeEfficiency(o *op.Op) float64 {
 // exposed is what a communication operator adds to the step: the part that is not overlapped, and for the overlapped
 // part the computation it displaces.
 func (p *Pricer) exposed(o *op.Op) float64 {
-	if o.Group < 2 {
+	if o.Group < 2 || int(o.Span) <= p.silentSpan {
 		return 0
 	}
-	n := p.system.Level(int(o.Span))
-	overlap := p.system.CollectiveOverlap
-	share := 1 - overlap + overlap*n.ProcessorUsage
-	if share == 0 {
-		return 0
-	}
-	return share * collective.Time(n, o.Collective, int(o.Group), o.Message, p.bytesPerGB)
+	d := p.net.Time(o.Collective, int(o.Group), int(o.Span), o.Message)
+	return (1-p.overlap)*d.Seconds + p.overlap*d.Displaced
 }
 
 // StageTransfer is the time to hand message bytes from one pipeline stage to the next, the pipeline spanning the given
@@ -149,5 +151,5 @@ func (p *Pricer) StageTransfer(stages, span int, message float64) float64 {
 	if stages == 1 {
 		return 0
 	}
-	return float64(stages) * collective.Time(p.system.Level(span), hardware.PointToPoint, stages, message, p.bytesPerGB)
+	return float64(stages) * p.net.Time(hardware.PointToPoint, stages, span, message).Seconds
 }

@@ -6,14 +6,7 @@ import (
 )
 
 // HasSteps reports whether any efficiency depends on the size of the work.
-func (p *Pricer) HasSteps() bool {
-	for i := range p.system.Networks {
-		if len(p.system.Networks[i].MessageSize) > 1 {
-			return true
-		}
-	}
-	return p.stepped
-}
+func (p *Pricer) HasSteps() bool { return p.stepped || !p.net.Flat() }
 
 // Thresholds passes to cross every quantity of an operator that an efficiency table looks at, as it is for two sizes of
 // the work, with each threshold of that table.
@@ -21,7 +14,7 @@ func (p *Pricer) Thresholds(one, two *op.Op, cross func(one, two, threshold floa
 	sizes(p.memory, 1e6, one.Bytes(), two.Bytes(), cross)
 	switch {
 	case one.Class == op.Comm:
-		sizes(p.system.Level(int(one.Span)).MessageSize, 1e6, one.Message, two.Message, cross)
+		p.messages(one.Collective, int(one.Group), int(one.Span), one.Message, two.Message, cross)
 	case one.Unit == op.VectorUnit:
 		sizes(p.vector, 1e9, one.Flops, two.Flops, cross)
 	default:
@@ -36,9 +29,14 @@ func (p *Pricer) Thresholds(one, two *op.Op, cross func(one, two, threshold floa
 
 // TransferThresholds does the same for the transfer between pipeline stages.
 func (p *Pricer) TransferThresholds(stages, span int, one, two float64, cross func(one, two, threshold float64)) {
-	if stages > 1 {
-		sizes(p.system.Level(span).MessageSize, 1e6, one, two, cross)
-	}
+	p.messages(hardware.PointToPoint, stages, span, one, two, cross)
+}
+
+// messages passes on what the levels of the network see of a message; they see a fixed share of it.
+func (p *Pricer) messages(c hardware.Collective, group, span int, one, two float64, cross func(one, two, threshold float64)) {
+	p.net.Shares(c, group, span, func(t hardware.SizeTable, share float64) {
+		sizes(t, 1e6, share*one, share*two, cross)
+	})
 }
 
 func sizes(t hardware.SizeTable, unit, one, two float64, cross func(one, two, threshold float64)) {

@@ -46,7 +46,7 @@ func randomPlans(t testing.TB, m *model.Model, n int) []plan.Plan {
 	t.Helper()
 	const procs = 256
 	rng := rand.New(rand.NewPCG(1, 2))
-	layouts, experts := plan.Layouts(m, procs), plan.ExpertLayouts(m, procs)
+	layouts, experts := plan.Layouts(m, procs, 1), plan.ExpertLayouts(m, procs)
 	var out []plan.Plan
 	var tp, moeTP int
 	for len(out) < n {

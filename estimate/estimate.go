@@ -23,6 +23,9 @@ type Problem struct {
 	Lengths   workload.Lengths
 	Precision plan.Precision
 	Assume    *assume.Assumptions
+	Phase     op.Phase
+	// Acceptance is the share of drafted tokens that are accepted, by position in the draft.
+	Acceptance []float64
 }
 
 // Estimate is what one plan does. Times are in seconds, sizes in bytes.
@@ -32,12 +35,22 @@ type Estimate struct {
 	Stage  Breakdown // one pipeline stage, one step
 	Memory Memory
 
-	TransferTime float64 // handing activations from stage to stage, per step
-	TimePerToken float64 // all stages, all micro-batches
-	Throughput   float64 // tokens per second of the whole machine
+	StepTime     float64 // all stages, all micro-batches, drafts
+	TransferTime float64 // of that: handing activations from stage to stage
+	DraftTime    float64 // of that: drafting tokens
+	// Latency is the time to the first token in prefill, the mean time per output token in decode.
+	Latency    float64
+	Throughput float64 // tokens per second of all processors: prompt tokens in prefill, output tokens in decode
+	Requests   float64 // requests per second of all processors
 
-	TPTime, EPTime       float64 // exposed communication per token, all stages
-	TPTraffic, EPTraffic float64 // bytes sent over a whole output
+	// Comm is the communication of a whole step, by what it is for.
+	Comm [op.TrafficCount]Comm
+}
+
+// Comm is the communication for one kind of parallelism.
+type Comm struct {
+	Exposed float64 // seconds of a step that computation does not hide, all stages
+	Bytes   float64 // sent by a processor over a whole request
 }
 
 // Breakdown is where the time of a stage goes.
@@ -109,143 +122,3 @@ func (m *Memory) WithoutCache() float64 {
 
 // Total is all of it.
 func (m *Memory) Total() float64 { return m.WithoutCache() + m.Cache }
-
-// Evaluator evaluates plans of one problem. It is not safe for concurrent use; copies are.
-type Evaluator struct {
-	problem *Problem
-	lowerer op.Lowerer
-	pricer  cost.Pricer
-	moe     bool
-	step    op.Step
-	list    op.List
-	costs   [op.MaxOps]cost.Cost
-}
-
-// NewEvaluator prepares a problem.
-func NewEvaluator(p *Problem) (*Evaluator, error) {
-	pricer, err := cost.NewPricer(p.System, &p.Precision, p.Assume, op.Decode)
-	if err != nil {
-		return nil, err
-	}
-	return &Evaluator{
-		problem: p,
-		lowerer: op.NewLowerer(p.Model, p.Settings, &p.Precision, p.Assume),
-		pricer:  pricer,
-		moe:     p.Model.IsMoE(),
-		step:    op.Step{Phase: op.Decode, Queries: 1, Context: float64(p.Lengths.DecodeContext())},
-	}, nil
-}
-
-// Ops are the operators of the plan evaluated last, and their costs.
-func (e *Evaluator) Ops() ([]op.Op, []cost.Cost) {
-	ops := e.list.All()
-	return ops, e.costs[:len(ops)]
-}
-
-// MemoryOf is what a processor must hold under a plan.
-func (e *Evaluator) MemoryOf(p *plan.Plan) float64 {
-	e.lowerer.Stage(p, e.step, &e.list)
-	var m Memory
-	for b := range op.BlockCount {
-		m.Weights[b], m.Working[b] = residence(e.list.Of(b))
-	}
-	m.Cache = e.CacheOf(p)
-	return m.Total()
-}
-
-// Evaluate fills in what a plan does.
-func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) {
-	e.lowerer.Stage(p, e.step, &e.list)
-	*out = Estimate{}
-	out.Plan = *p
-	e.pricer.Price(e.list.All(), e.costs[:])
-	var comm commTotals
-	costs := e.costs[:]
-	for b := range op.BlockCount {
-		ops := e.list.Of(b)
-		e.sum(ops, costs, &out.Stage.Block[b], &comm)
-		out.Memory.Weights[b], out.Memory.Working[b] = residence(ops)
-		costs = costs[len(ops):]
-	}
-	e.total(out, &comm)
-}
-
-// residence is the parameters of a block, and the largest result of its operators.
-func residence(ops []op.Op) (weights, working float64) {
-	for i := range ops {
-		weights += ops[i].Repeat * ops[i].Weights
-		if ops[i].Output > working {
-			working = ops[i].Output
-		}
-	}
-	return weights, working
-}
-
-// commTotals are the sums over the communication of a stage.
-type commTotals struct{ tpTime, epTime, tpBytes, epBytes float64 }
-
-// sum adds up the operators of a block.
-func (e *Evaluator) sum(ops []op.Op, costs []cost.Cost, out *BlockTotals, comm *commTotals) {
-	costs = costs[:len(ops)]
-	var compute, memory, bytes, flops float64
-	for i := range ops {
-		o, c := &ops[i], &costs[i]
-		n := o.Repeat
-		compute += n * c.Compute
-		memory += n * c.Memory
-		bytes += n * o.Bytes()
-		flops += n * o.Flops
-		if o.Class == op.Comm {
-			out.Exposed += n * c.Time
-			e.sumComm(o, n*c.Time, comm)
-			continue
-		}
-		out.Bound[o.Class][c.Bound] += n * c.Time
-	}
-	out.Compute, out.Memory, out.Bytes, out.Flops = compute, memory, bytes, flops
-}
-
-// sumComm accounts for one kind of communication. Traffic is counted with the scale of the collective, not with the
-// share that stays on the processor itself: so the reference tool counts it.
-func (e *Evaluator) sumComm(o *op.Op, exposed float64, comm *commTotals) {
-	if o.Group < 2 {
-		return
-	}
-	bytes := o.Repeat * o.Message * e.problem.System.Level(int(o.Span)).Ops[o.Collective].Scale
-	if o.Collective == hardware.AllReduce {
-		comm.tpTime += exposed
-		comm.tpBytes += bytes
-		return
-	}
-	comm.epTime += exposed
-	comm.epBytes += bytes
-}
-
-// total combines the stages of the pipeline: one batch is in flight, so they run one after another.
-func (e *Evaluator) total(out *Estimate, comm *commTotals) {
-	p := &out.Plan
-	pp, count := float64(p.Attention.PP), float64(p.Batch.Count)
-	sequences := float64(p.Sequences(e.moe))
-	output := float64(e.problem.Lengths.Output)
-
-	out.TransferTime = count * e.pricer.StageTransfer(p.Attention.PP, p.Attention.TP*p.Attention.PP, e.stageMessage(p))
-	out.TimePerToken = count*pp*out.Stage.Time() + out.TransferTime
-	out.Throughput = float64(p.Attention.DP) * sequences * count * e.step.Queries / out.TimePerToken
-	out.TPTime, out.EPTime = count*pp*comm.tpTime, count*pp*comm.epTime
-	out.TPTraffic = count * pp * comm.tpBytes * output
-	out.EPTraffic = count * comm.epBytes * output
-	out.Memory.Cache = e.CacheOf(p)
-}
-
-// stageMessage is the activations that one stage hands to the next, in bytes.
-func (e *Evaluator) stageMessage(p *plan.Plan) float64 {
-	return float64(p.Sequences(e.moe)) * e.step.Queries * float64(e.problem.Model.Hidden) * e.problem.Precision.Comm
-}
-
-// CacheOf is the KV cache of one processor at the end of its requests. All layers are counted, not only those of
-// the stage: the reference tool does not divide the cache by the pipeline.
-func (e *Evaluator) CacheOf(p *plan.Plan) float64 {
-	m := e.problem.Model
-	perToken := float64(m.Attention.CacheElements(p.Attention.TP)) * float64(m.Layers) * e.problem.Precision.Cache
-	return float64(p.Sequences(e.moe)*p.Batch.Count) * float64(e.problem.Lengths.Final()) * perToken
-}

@@ -17,10 +17,10 @@ func (e *Evaluator) AppendCuts(cuts []int, p *plan.Plan, largest int) []int {
 	q := *p
 	q.Batch = plan.Batch{Count: 1, Size: 1}
 	var one op.List
-	e.lowerer.Stage(&q, e.step, &one)
+	e.lowerer.Stage(&q, e.stepOf(&q), &one)
 	message := e.stageMessage(&q)
 	q.Batch.Size = 2
-	e.lowerer.Stage(&q, e.step, &e.list)
+	e.lowerer.Stage(&q, e.stepOf(&q), &e.list)
 
 	cross := func(atOne, atTwo, threshold float64) {
 		slope := atTwo - atOne
@@ -39,10 +39,19 @@ func (e *Evaluator) AppendCuts(cuts []int, p *plan.Plan, largest int) []int {
 			cuts = append(cuts, int(math.Ceil(at)))
 		}
 	}
-	ones, twos := one.All(), e.list.All()
-	for i := range ones {
-		e.pricer.Thresholds(&ones[i], &twos[i], cross)
+	thresholds := func(ones, twos []op.Op) {
+		for i := range ones {
+			e.pricer.Thresholds(&ones[i], &twos[i], cross)
+		}
 	}
-	e.pricer.TransferThresholds(q.Attention.PP, q.Attention.TP*q.Attention.PP, message, e.stageMessage(&q), cross)
+	thresholds(one.All(), e.list.All())
+	if q.Drafts > 0 {
+		e.lowerer.Draft(&q, e.step, &e.draft)
+		q.Batch.Size = 1
+		e.lowerer.Draft(&q, e.step, &one)
+		thresholds(one.All(), e.draft.All())
+		q.Batch.Size = 2
+	}
+	e.pricer.TransferThresholds(q.Attention.PP, q.Attention.Replica(), message, e.stageMessage(&q), cross)
 	return cuts
 }

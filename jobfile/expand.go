@@ -72,7 +72,7 @@ func (l *loader) run(s *spec, m *modelFile, sys *systemFile, lengths workload.Le
 		Procs: procs, RedundantLow: low, RedundantHigh: high, SharedPerCard: s.sharedPerCard(),
 	}
 	if limits.TPOT != nil {
-		p.TPOT = *limits.TPOT / 1e3
+		p.Limit = *limits.TPOT / 1e3
 	}
 	for _, c := range s.decode.layouts {
 		p.Layouts = append(p.Layouts, plan.Layout{DP: c[0], PP: c[1], TP: c[2]})

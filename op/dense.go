@@ -5,7 +5,8 @@ import "throughline/model"
 // denseMLP is the feed-forward block of a dense layer, its width split over the tensor-parallel ranks.
 func (s *stage) denseMLP() {
 	width := float64(s.model.FeedForward / s.plan.Attention.TP)
-	s.blockNorms(s.tokens)
+	s.blockNorms(s.normTokens)
+	s.gather(MLPGather, s.tokens*s.hidden)
 	if s.model.MLP == model.Gated {
 		s.linear(GateUp, s.tokens, s.hidden, 2*width)
 		s.unary(Activation, s.tokens*width, siluFlops)
@@ -16,5 +17,6 @@ func (s *stage) denseMLP() {
 	}
 	s.linear(Down, s.tokens, width, s.hidden)
 	s.allReduce(MLPAllReduce, s.tokens*s.hidden)
-	s.binary(MLPResidual, s.tokens*s.hidden)
+	s.scatter(MLPScatter, s.tokens*s.hidden)
+	s.binary(MLPResidual, s.normTokens*s.hidden)
 }

@@ -1,6 +1,9 @@
 package op
 
-import "throughline/model"
+import (
+	"throughline/hardware"
+	"throughline/model"
+)
 
 // experts is the feed-forward block of an expert layer. The tokens are spread evenly over all processors, each is sent
 // to its experts and comes back to be weighted and added up.
@@ -22,6 +25,7 @@ func (s *stage) experts() {
 	s.linear(Router, s.tokens, s.hidden, float64(e.Routed))
 	s.unary(GateWeights, s.cardTokens*s.gateElements, 1)
 	s.exchange(Dispatch, s.cardTokens*sent*s.hidden)
+	s.slices(SliceGather, hardware.AllGather, tokens*s.hidden)
 	if s.model.MLP == model.Gated {
 		s.linears(ExpertGateUp, local, tokens/local, tokens, s.hidden, 2*width)
 		s.unary(ExpertActivation, tokens*width, siluFlops)
@@ -31,6 +35,7 @@ func (s *stage) experts() {
 		s.unary(ExpertActivation, tokens*width, geluFlops)
 	}
 	s.linears(ExpertDown, local, tokens/local, tokens, width, s.hidden)
+	s.slices(SliceScatter, hardware.ReduceScatter, tokens*s.hidden)
 	s.exchange(Combine, s.cardTokens*sent*s.hidden)
 	s.unary(ExpertWeighting, tokens*s.hidden, 1)
 	s.binary(MLPResidual, s.cardTokens*s.hidden)

@@ -10,12 +10,14 @@ func (s *stage) groupedAttention() {
 	q := heads * dim                          // width of the queries
 	kv := float64(a.KVHeadsPerRank(tp)) * dim // width of the keys, and of the values
 
-	s.norm(InputNorm, s.tokens*s.hidden, s.hidden)
+	s.norm(InputNorm, s.normTokens*s.hidden, s.hidden)
+	s.gather(AttentionGather, s.tokens*s.hidden)
 	s.linear(QKV, s.tokens, s.hidden, q+2*kv)
 	if a.QKNorm {
 		s.norm(QueryHeadNorm, s.tokens*q, dim)
 		s.norm(KeyHeadNorm, s.tokens*kv, dim)
 	}
+	s.ring(s.tokens * 2 * kv)
 	s.attend(s.fusedUnit, attention{
 		heads: heads, keyDim: dim, valueDim: dim,
 		keyCache:   s.sequences * kv * s.context * s.c,
@@ -27,8 +29,14 @@ func (s *stage) groupedAttention() {
 		s.binary(AttentionGateMultiply, s.tokens*q)
 	}
 	s.linear(OutputProjection, s.tokens, q, s.hidden)
+	s.finishAttention()
+}
+
+// finishAttention adds up the results of the tensor-parallel ranks and the residual.
+func (s *stage) finishAttention() {
 	s.allReduce(AttentionAllReduce, s.tokens*s.hidden)
-	s.binary(AttentionResidual, s.tokens*s.hidden)
+	s.scatter(AttentionScatter, s.tokens*s.hidden)
+	s.binary(AttentionResidual, s.normTokens*s.hidden)
 }
 
 // attention is the part between the projections: queries against keys, softmax, probabilities against values.

@@ -48,6 +48,9 @@ const (
 	AttentionGateMultiply
 	OutputProjection
 	AttentionAllReduce
+	AttentionGather
+	AttentionScatter
+	RingExchange
 	AttentionResidual
 
 	// Latent attention (MLA).
@@ -74,28 +77,47 @@ const (
 	GateMultiply
 	Down
 	MLPAllReduce
+	MLPGather
+	MLPScatter
 	MLPResidual
 
 	// Experts.
 	Router
 	GateWeights
 	Dispatch
+	SliceGather
 	ExpertGateUp
 	ExpertUp
 	ExpertActivation
 	ExpertGateMultiply
 	ExpertDown
+	SliceScatter
 	Combine
 	ExpertWeighting
+
+	// The draft module of multi-token prediction.
+	DraftProjection
 
 	KindCount
 )
 
+// Traffic says for which kind of parallelism processors communicate.
+type Traffic uint8
+
+const (
+	TensorTraffic   Traffic = iota // sums over the tensor-parallel ranks
+	ExpertTraffic                  // tokens to experts and back
+	ContextTraffic                 // keys and values around the ring
+	SequenceTraffic                // tokens between the sequence-parallel parts
+	TrafficCount
+)
+
 // Info is what is fixed for a kind of operator.
 type Info struct {
-	Name  string
-	Block Block
-	Class Class
+	Name    string
+	Block   Block
+	Class   Class
+	Traffic Traffic // of a communication operator
 }
 
 // Info looks the kind up.
@@ -104,53 +126,62 @@ func (k Kind) Info() Info { return kinds[k] }
 func (k Kind) String() string { return kinds[k].Name }
 
 var kinds = [KindCount]Info{
-	InputNorm:             {"input norm", AttentionBlock, Vector},
-	QKV:                   {"qkv projection", AttentionBlock, Linear},
-	QueryHeadNorm:         {"query head norm", AttentionBlock, Vector},
-	KeyHeadNorm:           {"key head norm", AttentionBlock, Vector},
-	FusedAttention:        {"fused attention", AttentionBlock, BMM},
-	Scores:                {"scores", AttentionBlock, BMM},
-	Softmax:               {"softmax", AttentionBlock, Vector},
-	Values:                {"values", AttentionBlock, BMM},
-	AttentionGate:         {"attention gate", AttentionBlock, Linear},
-	AttentionGateSigmoid:  {"attention gate sigmoid", AttentionBlock, Vector},
-	AttentionGateMultiply: {"attention gate multiply", AttentionBlock, Vector},
-	OutputProjection:      {"output projection", AttentionBlock, Linear},
-	AttentionAllReduce:    {"attention all-reduce", AttentionBlock, Comm},
-	AttentionResidual:     {"attention residual", AttentionBlock, Vector},
+	InputNorm:             {Name: "input norm", Block: AttentionBlock, Class: Vector},
+	QKV:                   {Name: "qkv projection", Block: AttentionBlock, Class: Linear},
+	QueryHeadNorm:         {Name: "query head norm", Block: AttentionBlock, Class: Vector},
+	KeyHeadNorm:           {Name: "key head norm", Block: AttentionBlock, Class: Vector},
+	FusedAttention:        {Name: "fused attention", Block: AttentionBlock, Class: BMM},
+	Scores:                {Name: "scores", Block: AttentionBlock, Class: BMM},
+	Softmax:               {Name: "softmax", Block: AttentionBlock, Class: Vector},
+	Values:                {Name: "values", Block: AttentionBlock, Class: BMM},
+	AttentionGate:         {Name: "attention gate", Block: AttentionBlock, Class: Linear},
+	AttentionGateSigmoid:  {Name: "attention gate sigmoid", Block: AttentionBlock, Class: Vector},
+	AttentionGateMultiply: {Name: "attention gate multiply", Block: AttentionBlock, Class: Vector},
+	OutputProjection:      {Name: "output projection", Block: AttentionBlock, Class: Linear},
+	AttentionAllReduce:    {Name: "attention all-reduce", Block: AttentionBlock, Class: Comm, Traffic: TensorTraffic},
+	AttentionGather:       {Name: "attention all-gather", Block: AttentionBlock, Class: Comm, Traffic: SequenceTraffic},
+	AttentionScatter:      {Name: "attention reduce-scatter", Block: AttentionBlock, Class: Comm, Traffic: SequenceTraffic},
+	RingExchange:          {Name: "ring exchange", Block: AttentionBlock, Class: Comm, Traffic: ContextTraffic},
+	AttentionResidual:     {Name: "attention residual", Block: AttentionBlock, Class: Vector},
 
-	QueryDown:     {"query down", AttentionBlock, Linear},
-	QueryDownNorm: {"query norm", AttentionBlock, Vector},
-	QueryUp:       {"query up", AttentionBlock, Linear},
-	LatentDown:    {"latent down", AttentionBlock, Linear},
-	LatentNorm:    {"latent norm", AttentionBlock, Vector},
-	LatentUp:      {"latent up", AttentionBlock, Linear},
-	LatentUpSplit: {"latent up split", AttentionBlock, Vector},
-	QueryConcat:   {"query concat", AttentionBlock, Vector},
-	LatentSplit:   {"latent split", AttentionBlock, Vector},
-	KeyRotate:     {"key rotate", AttentionBlock, Vector},
-	AbsorbQuery:   {"absorb query", AttentionBlock, Linear},
-	ScoreAdd:      {"score add", AttentionBlock, Vector},
-	AbsorbValue:   {"absorb value", AttentionBlock, Linear},
+	QueryDown:     {Name: "query down", Block: AttentionBlock, Class: Linear},
+	QueryDownNorm: {Name: "query norm", Block: AttentionBlock, Class: Vector},
+	QueryUp:       {Name: "query up", Block: AttentionBlock, Class: Linear},
+	LatentDown:    {Name: "latent down", Block: AttentionBlock, Class: Linear},
+	LatentNorm:    {Name: "latent norm", Block: AttentionBlock, Class: Vector},
+	LatentUp:      {Name: "latent up", Block: AttentionBlock, Class: Linear},
+	LatentUpSplit: {Name: "latent up split", Block: AttentionBlock, Class: Vector},
+	QueryConcat:   {Name: "query concat", Block: AttentionBlock, Class: Vector},
+	LatentSplit:   {Name: "latent split", Block: AttentionBlock, Class: Vector},
+	KeyRotate:     {Name: "key rotate", Block: AttentionBlock, Class: Vector},
+	AbsorbQuery:   {Name: "absorb query", Block: AttentionBlock, Class: Linear},
+	ScoreAdd:      {Name: "score add", Block: AttentionBlock, Class: Vector},
+	AbsorbValue:   {Name: "absorb value", Block: AttentionBlock, Class: Linear},
 
-	AttentionInputNorm: {"attention input norm", MLPBlock, Vector},
-	MLPNorm:            {"mlp norm", MLPBlock, Vector},
-	GateUp:             {"gate and up", MLPBlock, Linear},
-	Up:                 {"up", MLPBlock, Linear},
-	Activation:         {"activation", MLPBlock, Vector},
-	GateMultiply:       {"gate multiply", MLPBlock, Vector},
-	Down:               {"down", MLPBlock, Linear},
-	MLPAllReduce:       {"mlp all-reduce", MLPBlock, Comm},
-	MLPResidual:        {"mlp residual", MLPBlock, Vector},
+	AttentionInputNorm: {Name: "attention input norm", Block: MLPBlock, Class: Vector},
+	MLPNorm:            {Name: "mlp norm", Block: MLPBlock, Class: Vector},
+	GateUp:             {Name: "gate and up", Block: MLPBlock, Class: Linear},
+	Up:                 {Name: "up", Block: MLPBlock, Class: Linear},
+	Activation:         {Name: "activation", Block: MLPBlock, Class: Vector},
+	GateMultiply:       {Name: "gate multiply", Block: MLPBlock, Class: Vector},
+	Down:               {Name: "down", Block: MLPBlock, Class: Linear},
+	MLPAllReduce:       {Name: "mlp all-reduce", Block: MLPBlock, Class: Comm, Traffic: TensorTraffic},
+	MLPGather:          {Name: "mlp all-gather", Block: MLPBlock, Class: Comm, Traffic: SequenceTraffic},
+	MLPScatter:         {Name: "mlp reduce-scatter", Block: MLPBlock, Class: Comm, Traffic: SequenceTraffic},
+	MLPResidual:        {Name: "mlp residual", Block: MLPBlock, Class: Vector},
 
-	Router:             {"router", MLPBlock, Linear},
-	GateWeights:        {"gate weights", MLPBlock, Vector},
-	Dispatch:           {"dispatch", MLPBlock, Comm},
-	ExpertGateUp:       {"expert gate and up", MLPBlock, Linear},
-	ExpertUp:           {"expert up", MLPBlock, Linear},
-	ExpertActivation:   {"expert activation", MLPBlock, Vector},
-	ExpertGateMultiply: {"expert gate multiply", MLPBlock, Vector},
-	ExpertDown:         {"expert down", MLPBlock, Linear},
-	Combine:            {"combine", MLPBlock, Comm},
-	ExpertWeighting:    {"expert weighting", MLPBlock, Vector},
+	Router:             {Name: "router", Block: MLPBlock, Class: Linear},
+	GateWeights:        {Name: "gate weights", Block: MLPBlock, Class: Vector},
+	Dispatch:           {Name: "dispatch", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
+	SliceGather:        {Name: "slice all-gather", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
+	ExpertGateUp:       {Name: "expert gate and up", Block: MLPBlock, Class: Linear},
+	ExpertUp:           {Name: "expert up", Block: MLPBlock, Class: Linear},
+	ExpertActivation:   {Name: "expert activation", Block: MLPBlock, Class: Vector},
+	ExpertGateMultiply: {Name: "expert gate multiply", Block: MLPBlock, Class: Vector},
+	ExpertDown:         {Name: "expert down", Block: MLPBlock, Class: Linear},
+	SliceScatter:       {Name: "slice reduce-scatter", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
+	Combine:            {Name: "combine", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
+	ExpertWeighting:    {Name: "expert weighting", Block: MLPBlock, Class: Vector},
+
+	DraftProjection: {Name: "draft projection", Block: AttentionBlock, Class: Linear},
 }

@@ -8,6 +8,7 @@ func (s *stage) latentAttention() {
 	rope, nope, value := float64(a.RopeDim), float64(a.NopeDim), float64(a.ValueDim)
 	rank := float64(a.KVRank)
 
+	s.gather(AttentionGather, s.tokens*s.hidden)
 	if a.QueryRank > 0 {
 		r := float64(a.QueryRank)
 		s.linear(QueryDown, s.tokens, s.hidden, r)
@@ -20,14 +21,14 @@ func (s *stage) latentAttention() {
 	s.norm(LatentNorm, s.tokens*rank, rank)
 	s.unary(LatentSplit, s.tokens*(rank+rope), 1)
 	s.unary(KeyRotate, s.tokens*rope, 1)
+	s.ring(s.tokens * (rank + rope))
 	if s.absorb {
 		s.absorbedAttention(heads, nope, rope, value, rank)
 	} else {
 		s.expandedAttention(heads, nope, rope, value, rank)
 	}
 	s.linear(OutputProjection, s.tokens, heads*value, s.hidden)
-	s.allReduce(AttentionAllReduce, s.tokens*s.hidden)
-	s.binary(AttentionResidual, s.tokens*s.hidden)
+	s.finishAttention()
 }
 
 // absorbedAttention moves the up-projection of the keys into the queries and that of the values behind the softmax, so

@@ -42,7 +42,7 @@ type List struct {
 	n   int
 }
 
-// MaxOps is more than any stage needs: latent attention, a dense and an expert block have 42 together.
+// MaxOps is more than any stage needs: latent attention, a dense and an expert block have 45 together.
 const MaxOps = 48
 
 // All is the operators in the order of execution.

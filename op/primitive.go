@@ -70,18 +70,48 @@ func (s *stage) softmax(n float64) {
 	}
 }
 
+// send makes the operator a communication of n elements in a group of processors that lie stride apart.
+func (s *stage) send(o *Op, c hardware.Collective, n float64, group, stride int) {
+	o.Message = n * s.q
+	o.Collective, o.Group, o.Span = c, int32(group), int32(group*stride)
+}
+
 // allReduce adds up n elements over the tensor-parallel ranks.
 func (s *stage) allReduce(k Kind, n float64) {
 	tp := s.plan.Attention.TP
-	if tp == 1 {
+	if tp == 1 || s.sequenceParallel() {
 		return
 	}
 	o := s.add(k, VectorUnit)
 	o.Flops = n * float64(tp-1) / float64(tp)
 	o.Activations = 2 * n * s.a
 	o.Output = n * s.a
-	o.Message = n * s.q
-	o.Collective, o.Group, o.Span = hardware.AllReduce, int32(tp), int32(tp)
+	s.send(o, hardware.AllReduce, n, tp, 1)
+}
+
+// gather collects n elements, of which every tensor-parallel rank has a share, in front of a tensor-parallel part.
+func (s *stage) gather(k Kind, n float64) {
+	if !s.sequenceParallel() {
+		return
+	}
+	tp := s.plan.Attention.TP
+	o := s.add(k, VectorUnit)
+	o.Activations = (n/float64(tp) + n) * s.a
+	o.Output = n * s.a
+	s.send(o, hardware.AllGather, n, tp, 1)
+}
+
+// scatter adds up n elements over the tensor-parallel ranks and leaves each with its share, behind such a part.
+func (s *stage) scatter(k Kind, n float64) {
+	if !s.sequenceParallel() {
+		return
+	}
+	tp := s.plan.Attention.TP
+	o := s.add(k, VectorUnit)
+	o.Flops = n * float64(tp-1) / float64(tp)
+	o.Activations = (n + n/float64(tp)) * s.a
+	o.Output = n / float64(tp) * s.a
+	s.send(o, hardware.ReduceScatter, n, tp, 1)
 }
 
 // exchange is one direction of the all-to-all between experts: n elements leave every processor, and buffers for
@@ -91,6 +121,25 @@ func (s *stage) exchange(k Kind, n float64) {
 	o := s.add(k, VectorUnit)
 	o.Activations = 2 * n * float64(ep) * s.a
 	o.Output = n * float64(ep) * s.a
-	o.Message = n * s.q
-	o.Collective, o.Group, o.Span = hardware.AllToAll, int32(ep), int32(ep*s.plan.Experts.TP)
+	s.send(o, hardware.AllToAll, n, ep, s.plan.Experts.TP)
+}
+
+// slices shares n elements between the processors that hold slices of the same experts. Their buffers are those of the
+// exchange.
+func (s *stage) slices(k Kind, c hardware.Collective, n float64) {
+	if tp := s.plan.Experts.TP; tp > 1 {
+		s.send(s.add(k, VectorUnit), c, n, tp, 1)
+	}
+}
+
+// ring passes the keys and values of every part of the context, n elements each, around the processors that share it:
+// every part visits all others.
+func (s *stage) ring(n float64) {
+	cp := s.plan.Attention.Context()
+	if cp == 1 {
+		return
+	}
+	o := s.add(RingExchange, VectorUnit)
+	o.Repeat *= float64(cp - 1)
+	s.send(o, hardware.PointToPoint, n, cp, s.plan.Attention.TP)
 }

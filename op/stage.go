@@ -54,7 +54,8 @@ type stage struct {
 	repeat float64 // layers that hold the block being lowered
 
 	sequences  float64 // of the attention batch of one data-parallel rank
-	tokens     float64 // that pass through its attention
+	tokens     float64 // that pass through the attention of one part of the context
+	normTokens float64 // that pass through the norms and residuals around it
 	cardTokens float64 // that pass through the expert block of one processor
 	context    float64
 	phase      Phase
@@ -63,23 +64,49 @@ type stage struct {
 // Stage fills the list with the operators of the fullest pipeline stage: every layer is attention followed by a dense
 // or an expert block.
 func (l *Lowerer) Stage(p *plan.Plan, step Step, list *List) {
-	list.n = 0
-	moe := l.model.IsMoE()
-	s := stage{Lowerer: l, list: list, plan: p, context: step.Context, phase: step.Phase}
-	s.sequences = float64(p.Sequences(moe))
-	s.tokens = s.sequences * step.Queries
-	s.cardTokens = float64(p.Batch.Size) * step.Queries
-
 	layers := plan.LayersPerStage(l.model.Layers, p.Attention.PP)
-	expertLayers := l.model.ExpertLayers(layers)
+	s := l.start(p, step, list)
+	s.layers(layers, l.model.ExpertLayers(layers))
+}
 
+// Draft fills the list with the operators of the draft module of multi-token prediction, for one drafted token: the
+// hidden state and the embedding of the last token are projected together and pass through one more layer.
+func (l *Lowerer) Draft(p *plan.Plan, step Step, list *List) {
+	step.Queries = 1
+	s := l.start(p, step, list)
+	s.repeat = 1
+	s.linear(DraftProjection, s.tokens, 2*s.hidden, s.hidden)
+	s.layers(1, l.model.ExpertLayers(1))
+}
+
+func (l *Lowerer) start(p *plan.Plan, step Step, list *List) stage {
+	list.n = 0
+	s := stage{Lowerer: l, list: list, plan: p, context: step.Context, phase: step.Phase}
+	s.sequences = float64(p.Sequences(l.model.IsMoE()))
+	s.tokens = s.sequences * step.Queries
+	if cp := p.Attention.CP; cp > 1 {
+		s.tokens /= float64(cp)
+	}
+	s.normTokens = s.tokens
+	if s.sequenceParallel() {
+		s.normTokens /= float64(p.Attention.TP)
+	}
+	s.cardTokens = float64(p.Batch.Size) * step.Queries
+	return s
+}
+
+// sequenceParallel reports whether the work between the tensor-parallel parts is spread over the ranks.
+func (s *stage) sequenceParallel() bool { return s.plan.SequenceParallel && s.plan.Attention.TP > 1 }
+
+// layers lowers a number of layers, of which some are expert layers.
+func (s *stage) layers(layers, expertLayers int) {
 	s.repeat = float64(layers)
-	if l.model.Attention.Kind == model.Latent {
+	if s.model.Attention.Kind == model.Latent {
 		s.latentAttention()
 	} else {
 		s.groupedAttention()
 	}
-	list.end[AttentionBlock] = list.n
+	s.list.end[AttentionBlock] = s.list.n
 	if dense := layers - expertLayers; dense > 0 {
 		s.repeat = float64(dense)
 		s.denseMLP()
@@ -88,7 +115,7 @@ func (l *Lowerer) Stage(p *plan.Plan, step Step, list *List) {
 		s.repeat = float64(expertLayers)
 		s.experts()
 	}
-	list.end[MLPBlock] = list.n
+	s.list.end[MLPBlock] = s.list.n
 }
 
 // blockNorms are the norms in front of the feed-forward block. Latent attention has no norm of its own: in the

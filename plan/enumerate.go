@@ -2,13 +2,16 @@ package plan
 
 import "throughline/model"
 
-// Layouts lists every valid split of the model's attention and dense layers over exactly procs processors, narrow tensor
-// parallelism and short pipelines first.
-func Layouts(m *model.Model, procs int) []Layout {
+// Layouts lists every valid split of the model's attention and dense layers over exactly procs processors with the given
+// context parallelism, narrow tensor parallelism and short pipelines first.
+func Layouts(m *model.Model, procs, cp int) []Layout {
 	var out []Layout
-	for _, tp := range divisors(procs) {
-		for _, pp := range divisors(procs / tp) {
-			if l := (Layout{DP: procs / tp / pp, PP: pp, TP: tp}); ValidLayout(m, l) {
+	if procs%cp != 0 {
+		return nil
+	}
+	for _, tp := range divisors(procs / cp) {
+		for _, pp := range divisors(procs / cp / tp) {
+			if l := (Layout{DP: procs / cp / tp / pp, PP: pp, TP: tp, CP: cp}); ValidLayout(m, l) {
 				out = append(out, l)
 			}
 		}

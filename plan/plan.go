@@ -13,15 +13,33 @@ type Plan struct {
 	Redundant      int  // extra copies of routed experts
 	SharedReplicas int  // copies of the shared expert, spread over the processors like routed ones
 	SharedPerCard  bool // instead, every processor holds the shared experts itself
+
+	// SequenceParallel spreads the work between the tensor-parallel parts over the ranks: norms and residuals on a share
+	// of the tokens, a reduce-scatter and an all-gather in place of each all-reduce.
+	SequenceParallel bool
+	Drafts           int // tokens drafted per decode step (multi-token prediction)
 }
 
-// Layout splits attention and dense layers: DP replicas, each of PP stages of TP ranks.
-type Layout struct{ DP, PP, TP int }
+// Layout splits attention and dense layers: DP replicas, each of PP stages of CP parts of the context of TP ranks.
+// TP ranks are consecutive processors, then CP, PP and DP.
+type Layout struct{ DP, PP, TP, CP int }
+
+// Context is the number of parts the context is cut into: CP, which may be left 0 for 1.
+func (l Layout) Context() int { return max(1, l.CP) }
+
+// Replica is the number of processors that hold one copy of the model's attention.
+func (l Layout) Replica() int { return l.PP * l.TP * l.Context() }
 
 // Procs is the number of processors of the layout.
-func (l Layout) Procs() int { return l.DP * l.PP * l.TP }
+func (l Layout) Procs() int { return l.DP * l.Replica() }
 
-func (l Layout) String() string { return fmt.Sprintf("dp%d·pp%d·tp%d", l.DP, l.PP, l.TP) }
+func (l Layout) String() string {
+	s := fmt.Sprintf("dp%d·pp%d·tp%d", l.DP, l.PP, l.TP)
+	if l.CP > 1 {
+		s += fmt.Sprintf("·cp%d", l.CP)
+	}
+	return s
+}
 
 // ExpertLayout splits expert layers over all processors: DP copies of the experts, each spread over EP groups whose
 // experts are cut into TP slices.
@@ -39,7 +57,7 @@ type Batch struct{ Count, Size int }
 // Sequences is the attention micro-batch of one data-parallel rank.
 func (p *Plan) Sequences(moe bool) int {
 	if moe {
-		return p.Batch.Size * p.Attention.TP * p.Attention.PP
+		return p.Batch.Size * p.Attention.Replica()
 	}
 	return p.Batch.Size
 }

@@ -168,13 +168,13 @@ var statFields = []field{
 		return e.Throughput / float64(c.Run.Lengths.Output)
 	}),
 	result("decoder_mbs_time(s)", func(c *Column, e *estimate.Estimate) any {
-		return e.TimePerToken * float64(c.Run.Lengths.Output)
+		return e.Latency * float64(c.Run.Lengths.Output)
 	}),
-	result("decoder_tp_comm_time(s)", func(_ *Column, e *estimate.Estimate) any { return e.TPTime }),
-	result("decoder_ep_comm_time(s)", func(_ *Column, e *estimate.Estimate) any { return e.EPTime }),
+	result("decoder_tp_comm_time(s)", func(_ *Column, e *estimate.Estimate) any { return e.Comm[op.TensorTraffic].Exposed }),
+	result("decoder_ep_comm_time(s)", func(_ *Column, e *estimate.Estimate) any { return e.Comm[op.ExpertTraffic].Exposed }),
 	constant("decoder_cp_comm_time(s)", 0),
 	constant("decoder_sp_comm_time(s)", 0),
-	result("decoder_time_per_token(s)", func(_ *Column, e *estimate.Estimate) any { return e.TimePerToken }),
+	result("decoder_time_per_token(s)", func(_ *Column, e *estimate.Estimate) any { return e.Latency }),
 	expertOnly("decoder_attn_time_per_token(s)", func(e *estimate.Estimate) float64 { return e.Stage.Block[op.AttentionBlock].Time() }),
 	expertOnly("decoder_mlp_time_per_token(s)", func(e *estimate.Estimate) float64 { return e.Stage.Block[op.MLPBlock].Time() }),
 
@@ -214,8 +214,8 @@ var statFields = []field{
 
 	memory("decoder_mem_space(Gib)", func(e *estimate.Estimate) float64 { return e.Memory.WithoutCache() }),
 	memory("decoder_tier1_mem(Gib)", func(e *estimate.Estimate) float64 { return e.Memory.Total() }),
-	memory("decoder_tp_comm_mem_size(Gib)", func(e *estimate.Estimate) float64 { return e.TPTraffic }),
-	memory("decoder_ep_comm_mem_size(Gib)", func(e *estimate.Estimate) float64 { return e.EPTraffic }),
+	memory("decoder_tp_comm_mem_size(Gib)", func(e *estimate.Estimate) float64 { return e.Comm[op.TensorTraffic].Bytes }),
+	memory("decoder_ep_comm_mem_size(Gib)", func(e *estimate.Estimate) float64 { return e.Comm[op.ExpertTraffic].Bytes }),
 	constant("decoder_cp_comm_mem_size(Gib)", 0),
 	constant("decoder_sp_comm_mem_size(Gib)", 0),
 	memory("kv_cache_total_mem(Gib)", func(e *estimate.Estimate) float64 { return e.Memory.Cache }),

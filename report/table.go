@@ -28,7 +28,7 @@ func WriteTable(w io.Writer, columns []Column) error {
 		}
 		t.AppendRow(table.Row{
 			c.Run.Model.Name, c.Run.System.Name, e.Plan.String(), e.Plan.Batch.Size,
-			fmt.Sprintf("%.2f", e.TimePerToken*1e3), fmt.Sprintf("%.0f", e.Throughput), fmt.Sprintf("%.1f", c.perNPU(e.Throughput)),
+			fmt.Sprintf("%.2f", e.Latency*1e3), fmt.Sprintf("%.0f", e.Throughput), fmt.Sprintf("%.1f", c.perNPU(e.Throughput)),
 			fmt.Sprintf("%.1f of %.4g", gib(e.Memory.Total()), c.Run.System.Memory.GiB), bound(&e.Stage),
 		})
 	}

@@ -44,7 +44,7 @@ func (s *searcher) try(p *plan.Plan, index int) {
 	largest := s.largestFitting(&q)
 	if largest == 0 {
 		q.Batch = plan.Batch{Count: 1, Size: 1}
-		s.rejected.Memory.note(&q, index, s.evaluator.MemoryOf(&q)-s.capacity)
+		s.rejected.Memory.note(&q, index, s.memoryAt(&q)-s.capacity)
 		return
 	}
 	fits := false
@@ -57,19 +57,19 @@ func (s *searcher) try(p *plan.Plan, index int) {
 		}
 	}
 	if !fits {
-		s.rejected.Latency.note(&q, index, s.timeAt(&q, 1)-s.problem.TPOT)
+		s.rejected.Latency.note(&q, index, s.timeAt(&q, 1)-s.problem.Limit)
 	}
 }
 
 // tryBatch evaluates one given batch.
 func (s *searcher) tryBatch(p *plan.Plan, index int) {
-	if over := s.evaluator.MemoryOf(p) - s.capacity; over > 0 {
+	if over := s.memoryAt(p) - s.capacity; over > 0 {
 		s.rejected.Memory.note(p, index, over)
 		return
 	}
 	s.evaluator.Evaluate(p, &s.scratch)
-	if !s.inTime(s.scratch.TimePerToken) {
-		s.rejected.Latency.note(p, index, s.scratch.TimePerToken-s.problem.TPOT)
+	if !s.inTime(s.scratch.Latency) {
+		s.rejected.Latency.note(p, index, s.scratch.Latency-s.problem.Limit)
 		return
 	}
 	if s.scratch.Throughput > s.bestThroughput() {
@@ -88,20 +88,26 @@ func (s *searcher) bestThroughput() float64 {
 	return 0
 }
 
-func (s *searcher) inTime(t float64) bool { return s.problem.TPOT == 0 || t <= s.problem.TPOT }
+func (s *searcher) inTime(t float64) bool { return s.problem.Limit == 0 || t <= s.problem.Limit }
+
+// memoryAt is what a processor must hold under a plan.
+func (s *searcher) memoryAt(p *plan.Plan) float64 {
+	m := s.evaluator.MemoryOf(p)
+	return m.Total()
+}
 
 // timeAt evaluates a batch and leaves the estimate in scratch.
 func (s *searcher) timeAt(p *plan.Plan, size int) float64 {
 	p.Batch = plan.Batch{Count: 1, Size: size}
 	s.evaluator.Evaluate(p, &s.scratch)
-	return s.scratch.TimePerToken
+	return s.scratch.Latency
 }
 
 // largestFitting is the largest batch whose memory fits, or 0.
 func (s *searcher) largestFitting(p *plan.Plan) int {
 	memory := func(size int) float64 {
 		p.Batch = plan.Batch{Count: 1, Size: size}
-		return s.evaluator.MemoryOf(p)
+		return s.memoryAt(p)
 	}
 	if memory(1) > s.capacity {
 		return 0
@@ -129,7 +135,7 @@ func (s *searcher) topOf(p *plan.Plan, lo, hi int) int {
 	if lo == hi || !s.inTime(s.timeAt(p, lo)) {
 		return 0
 	}
-	b := lastWithin(lo, hi, s.problem.TPOT, func(size int) float64 { return s.timeAt(p, size) })
+	b := lastWithin(lo, hi, s.problem.Limit, func(size int) float64 { return s.timeAt(p, size) })
 	s.timeAt(p, b)
 	return b
 }
@@ -177,7 +183,7 @@ func (s *searcher) settleTies() {
 			if !s.inTime(s.timeAt(&p, lo)) {
 				continue
 			}
-			hi = lastWithin(lo, hi, s.problem.TPOT, func(size int) float64 { return s.timeAt(&p, size) })
+			hi = lastWithin(lo, hi, s.problem.Limit, func(size int) float64 { return s.timeAt(&p, size) })
 		}
 		if lacking(hi) < enough {
 			continue

@@ -49,7 +49,7 @@ func (r *Result) Reason(p *Problem) string {
 	}
 	if l := &r.Rejected.Latency; l.Plans > 0 {
 		parts = append(parts, fmt.Sprintf("%s not reach %.4g ms per token (the nearest, %v at batch %d, takes %.4g ms longer)",
-			does(l.Plans), p.TPOT*1e3, &l.Nearest, l.Nearest.Batch.Size, l.Over*1e3))
+			does(l.Plans), p.Limit*1e3, &l.Nearest, l.Nearest.Batch.Size, l.Over*1e3))
 	}
 	return strings.Join(parts, "; ")
 }

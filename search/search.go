@@ -15,8 +15,8 @@ import (
 type Problem struct {
 	estimate.Problem
 	Procs int
-	// TPOT is the limit on the time per output token in seconds; 0 means none.
-	TPOT float64
+	// Limit is the limit on the latency of the phase in seconds, TTFT or TPOT; 0 means none.
+	Limit float64
 	// Layouts, ExpertLayouts and Batches restrict the search to these candidates; nil means all.
 	Layouts       []plan.Layout
 	ExpertLayouts []plan.ExpertLayout
@@ -39,7 +39,7 @@ func (p *Problem) Plans() []plan.Plan {
 	m := p.Model
 	layouts := p.Layouts
 	if layouts == nil {
-		layouts = plan.Layouts(m, p.Procs)
+		layouts = plan.Layouts(m, p.Procs, 1)
 	}
 	var out []plan.Plan
 	if !m.IsMoE() {

@@ -56,7 +56,7 @@ func sampleProblem(t testing.TB, modelName string, procs int) *search.Problem {
 				MatrixType: "float4", AttentionType: "float8", VectorType: "float4",
 			},
 		},
-		Procs: procs, TPOT: 0.05, RedundantLow: set.Redundant, RedundantHigh: set.Redundant,
+		Procs: procs, Limit: 0.05, RedundantLow: set.Redundant, RedundantHigh: set.Redundant,
 	}
 }
 
@@ -154,7 +154,7 @@ func everyBatch(t *rapid.T, p *search.Problem, pl plan.Plan) (best estimate.Esti
 			break
 		}
 		tried++
-		if p.TPOT == 0 || out.TimePerToken <= p.TPOT {
+		if p.Limit == 0 || out.Latency <= p.Limit {
 			inTime = append(inTime, out)
 		}
 	}
@@ -198,7 +198,7 @@ func TestBatchSearchIsExact(t *testing.T) {
 			var out estimate.Estimate
 			pl.Batch = plan.Batch{Count: 1, Size: rapid.IntRange(1, tried).Draw(t, "limiting batch")}
 			e.Evaluate(&pl, &out)
-			p.TPOT = out.TimePerToken * rapid.Float64Range(0.9, 1.1).Draw(t, "slack")
+			p.Limit = out.Latency * rapid.Float64Range(0.9, 1.1).Draw(t, "slack")
 			want, found, _ = everyBatch(t, p, pl)
 		}
 		got, err := search.Best(context.Background(), p, 1)
@@ -271,7 +271,7 @@ func TestReasonWhenNothingFits(t *testing.T) {
 		t.Errorf("reason %q, want %q", r, want)
 	}
 	p = sampleProblem(t, "qwen3_32b_flash", 36)
-	p.TPOT = 1e-6
+	p.Limit = 1e-6
 	got, err = search.Best(context.Background(), p, 1)
 	if err != nil {
 		t.Fatal(err)

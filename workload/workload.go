@@ -5,7 +5,11 @@ package workload
 type Lengths struct {
 	Input  int
 	Output int
+	Cached int // leading tokens of the input whose keys and values are cached already
 }
+
+// Uncached is the tokens that the prefill has to compute.
+func (l Lengths) Uncached() int { return l.Input - l.Cached }
 
 // DecodeContext is the context of a representative decode step: half of the output has been written, and the new token
 // attends to itself.

@@ -1,0 +1,219 @@
+package estimate
+
+import (
+	"throughline/cost"
+	"throughline/op"
+	"throughline/plan"
+)
+
+// Evaluator evaluates plans of one problem. It is not safe for concurrent use.
+type Evaluator struct {
+	problem *Problem
+	lowerer op.Lowerer
+	pricer  cost.Pricer
+	moe     bool
+	step    op.Step
+	list    op.List
+	costs   [op.MaxOps]cost.Cost
+	draft   op.List
+}
+
+// NewEvaluator prepares a problem. It fails when the system has no rate for a number type.
+func NewEvaluator(p *Problem) (*Evaluator, error) {
+	pricer, err := cost.NewPricer(p.System, &p.Precision, p.Assume, p.Phase)
+	if err != nil {
+		return nil, err
+	}
+	e := &Evaluator{
+		problem: p,
+		lowerer: op.NewLowerer(p.Model, p.Settings, &p.Precision, p.Assume),
+		pricer:  pricer,
+		moe:     p.Model.IsMoE(),
+		step:    op.Step{Phase: p.Phase, Queries: 1, Context: float64(p.Lengths.DecodeContext())},
+	}
+	if p.Phase == op.Prefill {
+		e.step.Queries, e.step.Context = float64(p.Lengths.Uncached()), float64(p.Lengths.Input)
+	}
+	return e, nil
+}
+
+// stepOf is the work of one step under a plan: in decode the drafted tokens are verified together with the next one.
+func (e *Evaluator) stepOf(p *plan.Plan) op.Step {
+	s := e.step
+	if s.Phase == op.Decode {
+		s.Queries += float64(p.Drafts)
+	}
+	return s
+}
+
+// TokensPerStep is the output that a decode step with drafts yields on average: the token that is always right, and
+// each draft if it and all before it are accepted.
+func TokensPerStep(acceptance []float64, drafts int) float64 {
+	tokens, all := 1.0, 1.0
+	for _, a := range acceptance[:drafts] {
+		all *= a
+		tokens += all
+	}
+	return tokens
+}
+
+// Ops are the operators of the plan evaluated last, and their costs.
+func (e *Evaluator) Ops() ([]op.Op, []cost.Cost) {
+	ops := e.list.All()
+	return ops, e.costs[:len(ops)]
+}
+
+// MemoryOf is what a processor must hold under a plan.
+func (e *Evaluator) MemoryOf(p *plan.Plan) Memory {
+	e.lowerer.Stage(p, e.stepOf(p), &e.list)
+	var m Memory
+	for b := range op.BlockCount {
+		m.Weights[b], m.Working[b] = residence(e.list.Of(b))
+	}
+	if p.Drafts > 0 {
+		e.lowerer.Draft(p, e.step, &e.draft)
+		e.addDraftMemory(&m)
+	}
+	m.Cache = e.CacheOf(p)
+	return m
+}
+
+// addDraftMemory adds the draft module, which the last stage holds besides its layers.
+func (e *Evaluator) addDraftMemory(m *Memory) {
+	for b := range op.BlockCount {
+		weights, working := residence(e.draft.Of(b))
+		m.Weights[b] += weights
+		m.Working[b] = max(m.Working[b], working)
+	}
+}
+
+// residence is the parameters of a block, and the largest result of its operators.
+func residence(ops []op.Op) (weights, working float64) {
+	for i := range ops {
+		weights += ops[i].Repeat * ops[i].Weights
+		if ops[i].Output > working {
+			working = ops[i].Output
+		}
+	}
+	return weights, working
+}
+
+// Evaluate fills in what a plan does.
+func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) {
+	*out = Estimate{}
+	out.Plan = *p
+	if p.Drafts > 0 {
+		e.lowerer.Draft(p, e.step, &e.draft)
+		e.pricer.Price(e.draft.All(), e.costs[:])
+		out.DraftTime = e.draftTime()
+	}
+	e.lowerer.Stage(p, e.stepOf(p), &e.list)
+	e.pricer.Price(e.list.All(), e.costs[:])
+	costs := e.costs[:]
+	for b := range op.BlockCount {
+		ops := e.list.Of(b)
+		e.sum(ops, costs, &out.Stage.Block[b], &out.Comm)
+		out.Memory.Weights[b], out.Memory.Working[b] = residence(ops)
+		costs = costs[len(ops):]
+	}
+	if p.Drafts > 0 {
+		e.addDraftMemory(&out.Memory)
+	}
+	out.Memory.Cache = e.CacheOf(p)
+	e.total(out)
+}
+
+// draftTime is the time of drafting one token, just priced.
+func (e *Evaluator) draftTime() float64 {
+	var t float64
+	for i, o := range e.draft.All() {
+		t += o.Repeat * e.costs[i].Time
+	}
+	return t
+}
+
+// sum adds up the operators of a block.
+func (e *Evaluator) sum(ops []op.Op, costs []cost.Cost, out *BlockTotals, comm *[op.TrafficCount]Comm) {
+	costs = costs[:len(ops)]
+	var compute, memory, bytes, flops float64
+	for i := range ops {
+		o, c := &ops[i], &costs[i]
+		n := o.Repeat
+		compute += n * c.Compute
+		memory += n * c.Memory
+		bytes += n * o.Bytes()
+		flops += n * o.Flops
+		if o.Class == op.Comm {
+			out.Exposed += n * c.Time
+			if o.Group > 1 {
+				k := &comm[o.Kind.Info().Traffic]
+				k.Exposed += n * c.Time
+				// Traffic is counted with the scale of the collective, not less the share that stays on the processor:
+				// so the reference tool counts it.
+				k.Bytes += n * o.Message * e.problem.System.Level(int(o.Span)).Ops[o.Collective].Scale
+			}
+			continue
+		}
+		out.Bound[o.Class][c.Bound] += n * c.Time
+	}
+	out.Compute, out.Memory, out.Bytes, out.Flops = compute, memory, bytes, flops
+}
+
+// total combines the stages of the pipeline, the micro-batches and the drafts. One batch is in flight, so the stages
+// run one after another.
+func (e *Evaluator) total(out *Estimate) {
+	p := &out.Plan
+	pp, count := float64(p.Attention.PP), float64(p.Batch.Count)
+	sequences := count * float64(p.Attention.DP) * float64(p.Sequences(e.moe))
+
+	out.TransferTime = count * e.pricer.StageTransfer(p.Attention.PP, p.Attention.Replica(), e.stageMessage(p))
+	out.DraftTime *= count * float64(p.Drafts)
+	out.StepTime = count*pp*out.Stage.Time() + out.TransferTime + out.DraftTime
+	steps := 1.0 // that a request takes
+	if e.step.Phase == op.Prefill {
+		out.Latency = out.StepTime
+		out.Throughput = sequences * float64(e.problem.Lengths.Input) / out.StepTime
+		out.Requests = sequences / out.StepTime
+	} else {
+		tokens := 1.0
+		if p.Drafts > 0 {
+			tokens = TokensPerStep(e.problem.Acceptance, p.Drafts)
+		}
+		output := float64(e.problem.Lengths.Output)
+		out.Latency = out.StepTime / tokens
+		out.Throughput = sequences * tokens / out.StepTime
+		out.Requests = out.Throughput / output
+		steps = output / tokens
+	}
+	for t := range out.Comm {
+		c := &out.Comm[t]
+		c.Exposed *= count * pp
+		c.Bytes *= count * steps
+		// Of the expert traffic the reference tool counts one stage, of the rest all.
+		if op.Traffic(t) != op.ExpertTraffic {
+			c.Bytes *= pp
+		}
+	}
+}
+
+// stageMessage is the activations that a processor of one stage hands to the next, in bytes.
+func (e *Evaluator) stageMessage(p *plan.Plan) float64 {
+	tokens := float64(p.Sequences(e.moe)) * e.stepOf(p).Queries / float64(p.Attention.Context())
+	return tokens * float64(e.problem.Model.Hidden) * e.problem.Precision.Comm
+}
+
+// CacheOf is the KV cache of one processor at the end of the phase. All layers are counted, not only those of the
+// stage: the reference tool does not divide the cache by the pipeline.
+func (e *Evaluator) CacheOf(p *plan.Plan) float64 {
+	m := e.problem.Model
+	layers := m.Layers
+	if p.Drafts > 0 {
+		layers++ // the draft module caches, too
+	}
+	tokens := e.problem.Lengths.Final()
+	if e.step.Phase == op.Prefill {
+		tokens = e.problem.Lengths.Input
+	}
+	perToken := float64(m.Attention.CacheElements(p.Attention.TP)) * float64(layers) * e.problem.Precision.Cache
+	return float64(p.Sequences(e.moe)*p.Batch.Count) * float64(tokens) * perToken / float64(p.Attention.Context())
+}
