@@ -101,15 +101,14 @@ func (p *Pricer) Price(o *op.Op, phase op.Phase) Cost {
 // memoryTime is the time of the operator's traffic in device memory.
 func (p *Pricer) memoryTime(o *op.Op, class op.Class, phase op.Phase) float64 {
 	bandwidth := p.bandwidth * p.memory.At(o.Bytes()/1e6)
-	if class != op.BMM {
-		return o.Bytes() / bandwidth
-	}
 	attention, cache := p.attention.Decode, p.cache.Decode
 	if phase == op.Prefill {
 		attention, cache = p.attention.Prefill, p.cache.Prefill
 	}
-	bandwidth *= attention
-	if cache == 1 {
+	if class == op.BMM {
+		bandwidth *= attention
+	}
+	if cache == 1 || o.Cache == 0 {
 		return o.Bytes() / bandwidth
 	}
 	return (o.Weights+o.Activations)/bandwidth + o.Cache/(bandwidth*cache)
