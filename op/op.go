@@ -39,7 +39,7 @@ type List struct {
 	n   int
 }
 
-// maxOps is more than any stage needs: latent attention, a dense and an expert block have 42 together.
+// maxOps is more than any stage needs: latent attention, a dense and an expert block have 41 together.
 const maxOps = 48
 
 // All is the operators in the order of execution.
