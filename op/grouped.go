@@ -23,11 +23,7 @@ func (s *stage) groupedAttention() {
 		keyCache:   s.sequences * kv * s.context * s.c,
 		valueCache: s.sequences * kv * s.context * s.c,
 	})
-	if a.Gated {
-		s.linear(AttentionGate, s.tokens, s.hidden, q)
-		s.unary(AttentionGateSigmoid, s.tokens*q, sigmoidFlops)
-		s.binary(AttentionGateMultiply, s.tokens*q)
-	}
+	s.outputGate(q)
 	s.linear(OutputProjection, s.tokens, q, s.hidden)
 	s.finishAttention()
 }
@@ -37,6 +33,16 @@ func (s *stage) finishAttention() {
 	s.allReduce(AttentionAllReduce, s.tokens*s.hidden)
 	s.scatter(AttentionScatter, s.tokens*s.hidden)
 	s.binary(AttentionResidual, s.normTokens*s.hidden)
+}
+
+// outputGate multiplies the attention output of the given width by a sigmoid of the input, in models that have it.
+func (s *stage) outputGate(width float64) {
+	if !s.model.Attention.Gated {
+		return
+	}
+	s.linear(AttentionGate, s.tokens, s.hidden, width)
+	s.unary(AttentionGateSigmoid, s.tokens*width, sigmoidFlops)
+	s.binary(AttentionGateMultiply, s.tokens*width)
 }
 
 // attention is the part between the projections: queries against keys, softmax, probabilities against values.

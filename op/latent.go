@@ -27,6 +27,7 @@ func (s *stage) latentAttention() {
 	} else {
 		s.expandedAttention(heads, nope, rope, value, rank)
 	}
+	s.outputGate(heads * value)
 	s.linear(OutputProjection, s.tokens, heads*value, s.hidden)
 	s.finishAttention()
 }

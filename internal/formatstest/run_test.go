@@ -1,0 +1,16 @@
+package formatstest
+
+import "testing"
+
+func TestModelKeys(t *testing.T) { runAll(t, modelTests) }
+
+func TestSystemKeys(t *testing.T) { runAll(t, systemTests) }
+
+func runAll(t *testing.T, tests []keyTest) {
+	for i, k := range tests {
+		t.Run(k.name(i), func(t *testing.T) {
+			t.Parallel()
+			k.run(t)
+		})
+	}
+}
