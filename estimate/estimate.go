@@ -24,6 +24,8 @@ type Problem struct {
 	Precision plan.Precision
 	Assume    *assume.Assumptions
 	Phase     op.Phase
+	// Handover is where the KV cache goes after a prefill; nil: it stays.
+	Handover *Handover
 	// Acceptance is the share of drafted tokens that are accepted, by position in the draft.
 	Acceptance []float64
 }
@@ -41,7 +43,10 @@ type Estimate struct {
 	// Latency is the time to the first token in prefill, the mean time per output token in decode.
 	Latency    float64
 	Throughput float64 // tokens per second of all processors: prompt tokens in prefill, output tokens in decode
-	Requests   float64 // requests per second of all processors
+	Requests   float64 // requests per second of all processors, the handing over of their cache included
+
+	// KV is the transfer of the cache after a prefill with a handover.
+	KV Transfer
 
 	// Comm is the communication of a whole step, by what it is for.
 	Comm [op.TrafficCount]Comm

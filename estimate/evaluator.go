@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"throughline/collective"
 	"throughline/cost"
 	"throughline/op"
 	"throughline/plan"
@@ -16,6 +17,8 @@ type Evaluator struct {
 	list    op.List
 	costs   [op.MaxOps]cost.Cost
 	draft   op.List
+	// handover is the networks of the two ends of a transfer of the cache.
+	handover []collective.Net
 }
 
 // NewEvaluator prepares a problem. It fails when the system has no rate for a number type.
@@ -33,6 +36,9 @@ func NewEvaluator(p *Problem) (*Evaluator, error) {
 	}
 	if p.Phase == op.Prefill {
 		e.step.Queries, e.step.Context = float64(p.Lengths.Uncached()), float64(p.Lengths.Input)
+	}
+	if h := p.Handover; h != nil {
+		e.handover = []collective.Net{collective.NewNet(p.System, p.Assume.BytesPerGB), collective.NewNet(h.System, p.Assume.BytesPerGB)}
 	}
 	return e, nil
 }
@@ -171,9 +177,12 @@ func (e *Evaluator) total(out *Estimate) {
 	out.StepTime = count*pp*out.Stage.Time() + out.TransferTime + out.DraftTime
 	steps := 1.0 // that a request takes
 	if e.step.Phase == op.Prefill {
-		out.Latency = out.StepTime
 		out.Throughput = sequences * float64(e.problem.Lengths.Input) / out.StepTime
-		out.Requests = sequences / out.StepTime
+		if e.problem.Handover != nil {
+			out.KV = e.transfer(out)
+		}
+		out.Latency = out.StepTime + out.KV.Exposed
+		out.Requests = sequences / max(out.StepTime, out.KV.Time)
 	} else {
 		tokens := 1.0
 		if p.Drafts > 0 {

@@ -3,12 +3,20 @@ package estimate
 import (
 	"math"
 
+	"throughline/hardware"
 	"throughline/op"
 	"throughline/plan"
 )
 
 // HasSteps reports whether efficiencies depend on the size of the work, so that time may jump as the batch grows.
-func (e *Evaluator) HasSteps() bool { return e.pricer.HasSteps() }
+func (e *Evaluator) HasSteps() bool {
+	for i := range e.handover {
+		if !e.handover[i].Flat() {
+			return true
+		}
+	}
+	return e.pricer.HasSteps()
+}
 
 // AppendCuts appends the batch sizes up to largest at which the efficiency of some operator may change, unsorted. Every
 // quantity that efficiency tables look at is a straight line in the batch, so two lowerings tell where it crosses a
@@ -18,7 +26,7 @@ func (e *Evaluator) AppendCuts(cuts []int, p *plan.Plan, largest int) []int {
 	q.Batch = plan.Batch{Count: 1, Size: 1}
 	var one op.List
 	e.lowerer.Stage(&q, e.stepOf(&q), &one)
-	message := e.stageMessage(&q)
+	message, cache := e.stageMessage(&q), e.cacheMessage(&q)
 	q.Batch.Size = 2
 	e.lowerer.Stage(&q, e.stepOf(&q), &e.list)
 
@@ -51,6 +59,13 @@ func (e *Evaluator) AppendCuts(cuts []int, p *plan.Plan, largest int) []int {
 		e.lowerer.Draft(&q, e.step, &one)
 		thresholds(one.All(), e.draft.All())
 		q.Batch.Size = 2
+	}
+	for i := range e.handover {
+		e.handover[i].Shares(hardware.PointToPoint, 2, e.problem.Handover.span(), func(t hardware.SizeTable, share float64) {
+			for _, row := range t {
+				cross(share*cache, share*e.cacheMessage(&q), row.AtLeast*1e6)
+			}
+		})
 	}
 	e.pricer.TransferThresholds(q.Attention.PP, q.Attention.Replica(), message, e.stageMessage(&q), cross)
 	return cuts

@@ -1,10 +1,18 @@
 package estimate
 
 import (
-	"throughline/collective"
 	"throughline/hardware"
 	"throughline/plan"
 )
+
+// Handover says where the KV cache goes after a prefill.
+type Handover struct {
+	System *hardware.System // of the processors that decode
+	Span   int              // processors of both pools together
+}
+
+// span is the processors between the two ends of the transfer, which are half of them apart.
+func (h *Handover) span() int { return h.Span + h.Span%2 }
 
 // Transfer is the way of the KV cache from the processors of the prefill to those of the decode.
 type Transfer struct {
@@ -16,26 +24,32 @@ type Transfer struct {
 // Hidden is the part of the transfer that runs behind the computation of the layers.
 func (t *Transfer) Hidden() float64 { return t.Time - t.Exposed }
 
-// TransferOf is the transfer of the cache after a prefill. The processors of a replica share the sending of its cache;
+// cachePerRequest is the cache of one prompt, which the ranks of a replica share.
+func (e *Evaluator) cachePerRequest() float64 {
+	m := e.problem.Model
+	return float64(e.problem.Lengths.Input) * float64(m.Attention.CacheElements(1)) * float64(m.Layers) * e.problem.Precision.Cache
+}
+
+// cacheMessage is what one processor sends of the cache of a batch.
+func (e *Evaluator) cacheMessage(p *plan.Plan) float64 {
+	return e.cachePerRequest() * float64(p.Batch.Count*p.Sequences(e.moe)) / float64(p.Attention.Replica())
+}
+
+// transfer is the transfer of the cache after a prefill. The processors of a replica share the sending of its cache;
 // each link runs at the rate of the slower system, on the network level that spans both pools. The cache of a layer
 // leaves while the next ones are computed: what is exposed is the last layer, or, where sending is slower than
 // computing, all but what fits behind the other layers.
-func TransferOf(p *Problem, prefill *Estimate, decode *hardware.System, procs int) Transfer {
-	m := p.Model
-	layers := float64(m.Layers)
-	perRequest := float64(p.Lengths.Input) * float64(m.Attention.CacheElements(1)) * layers * p.Precision.Cache
-	l := &prefill.Plan.Attention
-	sequences := float64(prefill.Plan.Sequences(m.IsMoE()) * prefill.Plan.Batch.Count)
-	message := perRequest * sequences / float64(l.Replica())
-
-	seconds := 0.0
-	for _, s := range []*hardware.System{p.System, decode} {
-		net := collective.NewNet(s, p.Assume.BytesPerGB)
-		seconds = max(seconds, net.Time(hardware.PointToPoint, 2, procs, message).Seconds)
+func (e *Evaluator) transfer(out *Estimate) Transfer {
+	p, m := e.problem, e.problem.Model
+	l := out.Plan.Attention
+	count := float64(out.Plan.Batch.Count)
+	t := Transfer{Bytes: e.cachePerRequest()}
+	message := e.cacheMessage(&out.Plan)
+	for i := range e.handover {
+		t.Time = max(t.Time, e.handover[i].Time(hardware.PointToPoint, 2, p.Handover.span(), message).Seconds)
 	}
-	t := Transfer{Bytes: perRequest, Time: seconds}
-	stageLayers := float64(plan.LayersPerStage(m.Layers, l.PP))
-	computing := prefill.Stage.Time() * float64(prefill.Plan.Batch.Count) * (stageLayers - 1) / stageLayers
-	t.Exposed = max(seconds/stageLayers, seconds-computing)
+	layers := float64(plan.LayersPerStage(m.Layers, l.PP))
+	behind := count * out.Stage.Time() * (layers - 1) / layers
+	t.Exposed = max(t.Time/layers, t.Time-behind)
 	return t
 }

@@ -69,7 +69,7 @@ func (l *loader) run(s *spec, m *modelFile, sys *systemFile, lengths workload.Le
 		Problem: estimate.Problem{
 			Model: m.model, Settings: m.settings, System: sys.system, Lengths: lengths, Precision: prec, Assume: l.as,
 		},
-		Procs: procs, RedundantLow: low, RedundantHigh: high, SharedPerCard: s.sharedPerCard(),
+		Procs: procs, Redundant: search.Range{Low: low, High: high}, SharedPerCard: s.sharedPerCard(),
 	}
 	if limits.TPOT != nil {
 		p.Limit = *limits.TPOT / 1e3
@@ -97,7 +97,7 @@ func hash(r *Run, model, system []byte, mode, preset string) string {
 	d := &r.Decode
 	settings, err := json.Marshal([]any{
 		mode, preset, r.Lengths, r.Limits, r.Precision, r.Procs,
-		d.Layouts, d.ExpertLayouts, d.Batches, d.RedundantLow, d.RedundantHigh, d.SharedPerCard,
+		d.Layouts, d.ExpertLayouts, d.Batches, d.Redundant, d.SharedPerCard,
 	})
 	if err != nil {
 		panic(err) // plain numbers and strings

@@ -41,38 +41,44 @@ func (s *searcher) try(p *plan.Plan, index int) {
 		}
 		return
 	}
-	largest := s.largestFitting(&q)
+	largest := s.largestFitting(&q, s.memoryAt)
 	if largest == 0 {
 		q.Batch = plan.Batch{Count: 1, Size: 1}
-		s.rejected.Memory.note(&q, index, s.memoryAt(&q)-s.capacity)
+		s.rejected.Memory.note(&q, index, s.memoryAt(&q), s.memoryAt(&q)-s.capacity)
 		return
 	}
+	s.bestBatch(&q, index, largest)
+}
+
+// bestBatch looks for the best batch up to the largest, and keeps it if it beats what was found before.
+func (s *searcher) bestBatch(p *plan.Plan, index, largest int) {
 	fits := false
-	for lo, hi := range s.segments(&q, largest) {
-		if b := s.topOf(&q, lo, hi); b > 0 {
+	for lo, hi := range s.segments(p, largest) {
+		if s.topOf(p, lo, hi) > 0 {
 			fits = true
-			if s.scratch.Throughput > s.bestThroughput() {
+			if s.scratch.Requests > s.record() {
 				s.keep(index)
 			}
 		}
 	}
 	if !fits {
-		s.rejected.Latency.note(&q, index, s.timeAt(&q, 1)-s.problem.Limit)
+		t := s.timeAt(p, 1)
+		s.rejected.Latency.note(p, index, t, t-s.problem.Limit)
 	}
 }
 
 // tryBatch evaluates one given batch.
 func (s *searcher) tryBatch(p *plan.Plan, index int) {
-	if over := s.memoryAt(p) - s.capacity; over > 0 {
-		s.rejected.Memory.note(p, index, over)
+	if m := s.memoryAt(p); m > s.capacity {
+		s.rejected.Memory.note(p, index, m, m-s.capacity)
 		return
 	}
 	s.evaluator.Evaluate(p, &s.scratch)
-	if !s.inTime(s.scratch.Latency) {
-		s.rejected.Latency.note(p, index, s.scratch.Latency-s.problem.Limit)
+	if t := s.scratch.Latency; !s.inTime(t) {
+		s.rejected.Latency.note(p, index, t, t-s.problem.Limit)
 		return
 	}
-	if s.scratch.Throughput > s.bestThroughput() {
+	if s.scratch.Requests > s.record() {
 		s.keep(index)
 	}
 }
@@ -81,9 +87,10 @@ func (s *searcher) keep(index int) {
 	s.found, s.best, s.bestIndex = true, s.scratch, index
 }
 
-func (s *searcher) bestThroughput() float64 {
+// record is the request rate to beat.
+func (s *searcher) record() float64 {
 	if s.found {
-		return s.best.Throughput
+		return s.best.Requests
 	}
 	return 0
 }
@@ -104,10 +111,10 @@ func (s *searcher) timeAt(p *plan.Plan, size int) float64 {
 }
 
 // largestFitting is the largest batch whose memory fits, or 0.
-func (s *searcher) largestFitting(p *plan.Plan) int {
+func (s *searcher) largestFitting(p *plan.Plan, memoryAt func(*plan.Plan) float64) int {
 	memory := func(size int) float64 {
 		p.Batch = plan.Batch{Count: 1, Size: size}
-		return s.memoryAt(p)
+		return memoryAt(p)
 	}
 	if memory(1) > s.capacity {
 		return 0
@@ -125,8 +132,8 @@ func (s *searcher) topOf(p *plan.Plan, lo, hi int) int {
 	if s.inTime(s.timeAt(p, hi)) {
 		return hi
 	}
-	if s.scratch.Throughput <= s.bestThroughput() {
-		// Smaller batches of the segment are slower still. That one of them would be in time does not matter.
+	if s.scratch.Requests <= s.record() {
+		// Smaller batches of the segment are slower still. All that matters is whether one of them would be in time.
 		if lo < hi && s.inTime(s.timeAt(p, lo)) {
 			return lo
 		}
@@ -172,10 +179,10 @@ func (s *searcher) settleTies() {
 		return
 	}
 	p := s.best.Plan
-	enough := s.best.Throughput * (1 - tie)
-	lacking := func(size int) float64 {
+	enough := s.best.Requests * (1 - tie)
+	rate := func(size int) float64 {
 		s.timeAt(&p, size)
-		return s.scratch.Throughput
+		return s.scratch.Requests
 	}
 	limit := s.best.Plan.Batch.Size
 	for lo, hi := range s.segments(&p, limit) {
@@ -185,13 +192,13 @@ func (s *searcher) settleTies() {
 			}
 			hi = lastWithin(lo, hi, s.problem.Limit, func(size int) float64 { return s.timeAt(&p, size) })
 		}
-		if lacking(hi) < enough {
+		if rate(hi) < enough {
 			continue
 		}
 		// The first batch of the segment that reaches it: throughput rises within a segment.
 		b := lo
-		if lacking(lo) < enough {
-			b = lastWithin(lo, hi, math.Nextafter(enough, 0), lacking) + 1
+		if rate(lo) < enough {
+			b = lastWithin(lo, hi, math.Nextafter(enough, 0), rate) + 1
 		}
 		s.timeAt(&p, b)
 		s.best = s.scratch
@@ -212,18 +219,20 @@ func lastWithin(lo, hi int, limit float64, f func(int) float64) int {
 			at := lo + int(float64(hi-lo)*(limit-flo)/(fhi-flo))
 			mid = min(max(at, lo+1), hi-1)
 		}
-		if v := f(mid); v <= limit {
-			lo, flo = mid, v
-			// A straight line would now be one step away from the answer.
-			if guess && hi-lo > 1 {
-				if v := f(lo + 1); v > limit {
-					return lo
-				} else {
-					lo, flo = lo+1, v
-				}
-			}
-		} else {
+		v := f(mid)
+		if v > limit {
 			hi, fhi = mid, v
+			continue
+		}
+		lo, flo = mid, v
+		if !guess || hi-lo == 1 {
+			continue
+		}
+		// A straight line would now be one step away from the answer.
+		if v := f(lo + 1); v > limit {
+			return lo
+		} else {
+			lo, flo = lo+1, v
 		}
 	}
 	return lo

@@ -5,29 +5,33 @@ import (
 	"strings"
 
 	"throughline/estimate"
+	"throughline/op"
 	"throughline/plan"
 )
 
 // Rejections counts the plans that a limit ruled out, and remembers the nearest miss of each limit.
 type Rejections struct {
 	Memory, Latency Rejection
+	// FirstToken is, in a fused search, the plans whose prefill misses its limit.
+	FirstToken Rejection
 }
 
 // Rejection is the plans that one limit ruled out.
 type Rejection struct {
 	Plans   int
 	Nearest plan.Plan
-	Over    float64 // by how much the nearest missed: bytes or seconds
+	Needs   float64 // what the nearest would need: bytes or seconds
+	Over    float64 // by how much that misses the limit
 	index   int     // of the nearest, so that the earliest of equals is named whatever the order of the work
 }
 
-func (r *Rejection) note(p *plan.Plan, index int, over float64) {
-	r.add(&Rejection{Plans: 1, Nearest: *p, Over: over, index: index})
+func (r *Rejection) note(p *plan.Plan, index int, needs, over float64) {
+	r.add(&Rejection{Plans: 1, Nearest: *p, Needs: needs, Over: over, index: index})
 }
 
 func (r *Rejection) add(o *Rejection) {
 	if o.Plans > 0 && (r.Plans == 0 || o.Over < r.Over || o.Over == r.Over && o.index < r.index) {
-		r.Nearest, r.Over, r.index = o.Nearest, o.Over, o.index
+		r.Nearest, r.Needs, r.Over, r.index = o.Nearest, o.Needs, o.Over, o.index
 	}
 	r.Plans += o.Plans
 }
@@ -35,22 +39,31 @@ func (r *Rejection) add(o *Rejection) {
 func (r *Rejections) add(o *Rejections) {
 	r.Memory.add(&o.Memory)
 	r.Latency.add(&o.Latency)
+	r.FirstToken.add(&o.FirstToken)
 }
 
 // Reason says in one line why a search found nothing.
-func (r *Result) Reason(p *Problem) string {
-	if r.Plans == 0 {
+func (p *Problem) Reason(plans int, r *Rejections) string {
+	if plans == 0 {
 		return fmt.Sprintf("no valid way to split %s over %d processors", p.Model.Name, p.Procs)
 	}
 	var parts []string
-	if m := &r.Rejected.Memory; m.Plans > 0 {
+	if m := &r.Memory; m.Plans > 0 {
 		parts = append(parts, fmt.Sprintf("%s not fit into %.4g GiB (the nearest, %v at batch %d, needs %.4g GiB more)",
 			does(m.Plans), p.System.Memory.GiB, &m.Nearest, m.Nearest.Batch.Size, m.Over/estimate.GiB))
 	}
-	if l := &r.Rejected.Latency; l.Plans > 0 {
-		parts = append(parts, fmt.Sprintf("%s not reach %.4g ms per token (the nearest, %v at batch %d, takes %.4g ms longer)",
-			does(l.Plans), p.Limit*1e3, &l.Nearest, l.Nearest.Batch.Size, l.Over*1e3))
+	late := func(l *Rejection, what string) {
+		if l.Plans > 0 {
+			parts = append(parts, fmt.Sprintf("%s not reach %.4g ms %s (the nearest, %v at batch %d, takes %.4g ms longer)",
+				does(l.Plans), (l.Needs-l.Over)*1e3, what, &l.Nearest, l.Nearest.Batch.Size, l.Over*1e3))
+		}
 	}
+	what := "per token"
+	if p.Phase == op.Prefill {
+		what = "to the first token"
+	}
+	late(&r.Latency, what)
+	late(&r.FirstToken, "to the first token")
 	return strings.Join(parts, "; ")
 }
 

@@ -1,5 +1,8 @@
-// Package search finds the plan with the highest throughput: it enumerates the valid plans, finds the best batch of each
-// under the memory and latency limits, and keeps the best. When there is none it says what stood in the way.
+// Package search finds the deployment with the highest throughput: it enumerates the valid plans, finds the best batch
+// of each under the memory and latency limits, and keeps the best. When there is none it says what stood in the way.
+//
+// One phase alone is searched by Best (search.go, batch.go). Both phases on the same processors are searched by Fused
+// (fusion.go), on processors of their own by Split (split.go).
 package search
 
 import (
@@ -11,7 +14,7 @@ import (
 	"throughline/plan"
 )
 
-// Problem is one search.
+// Problem is the search of one phase.
 type Problem struct {
 	estimate.Problem
 	Procs int
@@ -21,12 +24,18 @@ type Problem struct {
 	Layouts       []plan.Layout
 	ExpertLayouts []plan.ExpertLayout
 	Batches       []plan.Batch
-	// RedundantLow and RedundantHigh bound the number of redundant experts.
-	RedundantLow, RedundantHigh int
-	SharedPerCard               bool
+	// Contexts are the context parallelisms to try; nil means none.
+	Contexts         []int
+	SequenceParallel bool
+	Redundant        Range // redundant experts to try
+	SharedPerCard    bool
+	Drafts           Range // drafted tokens to try
 }
 
-// Result is the outcome of a search.
+// Range is the whole numbers from Low to High.
+type Range struct{ Low, High int }
+
+// Result is the outcome of the search of a phase.
 type Result struct {
 	Best     estimate.Estimate
 	Found    bool
@@ -34,36 +43,59 @@ type Result struct {
 	Rejected Rejections
 }
 
-// Plans lists the valid plans of the problem without their batches, in a fixed order.
-func (p *Problem) Plans() []plan.Plan {
-	m := p.Model
-	layouts := p.Layouts
-	if layouts == nil {
-		layouts = plan.Layouts(m, p.Procs, 1)
+// layouts are the valid candidates for the split of attention and dense layers.
+func (p *Problem) layouts() []plan.Layout {
+	contexts := p.Contexts
+	if contexts == nil {
+		contexts = []int{1}
 	}
-	var out []plan.Plan
-	if !m.IsMoE() {
-		for _, l := range layouts {
-			if l.Procs() == p.Procs && plan.ValidLayout(m, l) {
-				out = append(out, plan.Plan{Attention: l})
+	var out []plan.Layout
+	for _, cp := range contexts {
+		if p.Layouts == nil {
+			out = append(out, plan.Layouts(p.Model, p.Procs, cp)...)
+			continue
+		}
+		for _, l := range p.Layouts {
+			l.CP = cp
+			if l.Procs() == p.Procs && plan.ValidLayout(p.Model, l) {
+				out = append(out, l)
 			}
 		}
-		return out
 	}
-	expertLayouts := p.ExpertLayouts
-	if expertLayouts == nil {
-		expertLayouts = plan.ExpertLayouts(m, p.Procs)
+	return out
+}
+
+// expertLayouts are the candidates for the split of the experts; whether EP divides them depends on their redundancy.
+func (p *Problem) expertLayouts() []plan.ExpertLayout {
+	if p.ExpertLayouts == nil {
+		return plan.ExpertLayouts(p.Model, p.Procs)
 	}
-	for r := p.RedundantLow; r <= p.RedundantHigh; r++ {
-		for _, e := range expertLayouts {
-			q := plan.Plan{Experts: e, Redundant: r, SharedReplicas: p.Settings.SharedReplicas, SharedPerCard: p.SharedPerCard}
-			if e.Procs() != p.Procs || !q.ValidExperts(m) {
-				continue
-			}
-			for _, l := range layouts {
-				if l.Procs() == p.Procs && plan.ValidLayout(m, l) {
-					q.Attention = l
-					out = append(out, q)
+	var out []plan.ExpertLayout
+	for _, e := range p.ExpertLayouts {
+		if e.Procs() == p.Procs {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Plans lists the valid plans of the problem without their batches, in a fixed order.
+func (p *Problem) Plans() []plan.Plan {
+	layouts := p.layouts()
+	var out []plan.Plan
+	for drafts := p.Drafts.Low; drafts <= p.Drafts.High; drafts++ {
+		q := plan.Plan{SequenceParallel: p.SequenceParallel, Drafts: drafts}
+		if !p.Model.IsMoE() {
+			out = appendLayouts(out, q, layouts)
+			continue
+		}
+		q.SharedReplicas, q.SharedPerCard = p.Settings.SharedReplicas, p.SharedPerCard
+		for r := p.Redundant.Low; r <= p.Redundant.High; r++ {
+			q.Redundant = r
+			for _, e := range p.expertLayouts() {
+				q.Experts = e
+				if q.ValidExperts(p.Model) {
+					out = appendLayouts(out, q, layouts)
 				}
 			}
 		}
@@ -71,58 +103,28 @@ func (p *Problem) Plans() []plan.Plan {
 	return out
 }
 
-// Best searches with the given number of workers. The result does not depend on their number.
+func appendLayouts(out []plan.Plan, p plan.Plan, layouts []plan.Layout) []plan.Plan {
+	for _, l := range layouts {
+		p.Attention = l
+		out = append(out, p)
+	}
+	return out
+}
+
+// Best searches one phase with the given number of workers. The result does not depend on their number.
 func Best(ctx context.Context, p *Problem, workers int) (Result, error) {
 	plans := p.Plans()
-	first, err := newSearcher(p)
+	searchers, err := share(ctx, len(plans), workers, func() (*searcher, error) { return newSearcher(p) },
+		func(s *searcher, i int) { s.try(&plans[i], i) })
 	if err != nil {
 		return Result{}, err
 	}
-	// Plans are taken in chunks, large enough that taking one costs nothing, small enough to keep workers even.
-	const chunk = 64
-	workers = max(1, min(workers, len(plans)/chunk))
-	searchers := make([]*searcher, workers)
-	var next atomic.Int64
-	var wait sync.WaitGroup
-	for i := range searchers {
-		s := first
-		if i > 0 {
-			if s, err = newSearcher(p); err != nil {
-				return Result{}, err
-			}
-		}
-		searchers[i] = s
-		wait.Go(func() {
-			for ctx.Err() == nil {
-				to := int(next.Add(chunk))
-				from := to - chunk
-				if from >= len(plans) {
-					return
-				}
-				for j := from; j < min(to, len(plans)); j++ {
-					s.try(&plans[j], j)
-				}
-			}
-		})
-	}
-	wait.Wait()
-	if err := ctx.Err(); err != nil {
-		return Result{}, err
-	}
-	return merge(searchers, len(plans)), nil
-}
-
-// merge picks the best of the workers' bests: the highest throughput, the earliest plan on a tie.
-func merge(searchers []*searcher, plans int) Result {
-	r := Result{Plans: plans}
+	r := Result{Plans: len(plans)}
 	var winner *searcher
 	for _, s := range searchers {
 		r.Rejected.add(&s.rejected)
-		if !s.found {
-			continue
-		}
-		if winner == nil || s.best.Throughput > winner.best.Throughput ||
-			s.best.Throughput == winner.best.Throughput && s.bestIndex < winner.bestIndex {
+		if s.found && (winner == nil || s.best.Requests > winner.best.Requests ||
+			s.best.Requests == winner.best.Requests && s.bestIndex < winner.bestIndex) {
 			winner = s
 		}
 	}
@@ -130,5 +132,35 @@ func merge(searchers []*searcher, plans int) Result {
 		winner.settleTies()
 		r.Best, r.Found = winner.best, true
 	}
-	return r
+	return r, nil
+}
+
+// share gives the numbers 0..n-1 to workers, each with a state of its own, and returns the states.
+func share[S any](ctx context.Context, n, workers int, start func() (S, error), do func(S, int)) ([]S, error) {
+	// Work is taken in chunks, large enough that taking one costs nothing, small enough to keep workers even.
+	const chunk = 64
+	states := make([]S, max(1, min(workers, n/chunk)))
+	for i := range states {
+		var err error
+		if states[i], err = start(); err != nil {
+			return nil, err
+		}
+	}
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for _, s := range states {
+		wait.Go(func() {
+			for ctx.Err() == nil {
+				to := int(next.Add(chunk))
+				if to-chunk >= n {
+					return
+				}
+				for i := to - chunk; i < min(to, n); i++ {
+					do(s, i)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	return states, ctx.Err()
 }

@@ -56,7 +56,7 @@ func sampleProblem(t testing.TB, modelName string, procs int) *search.Problem {
 				MatrixType: "float4", AttentionType: "float8", VectorType: "float4",
 			},
 		},
-		Procs: procs, Limit: 0.05, RedundantLow: set.Redundant, RedundantHigh: set.Redundant,
+		Procs: procs, Limit: 0.05, Redundant: search.Range{Low: set.Redundant, High: set.Redundant},
 	}
 }
 
@@ -183,7 +183,7 @@ func TestBatchSearchIsExact(t *testing.T) {
 					MatrixType: "float8", AttentionType: "float8", VectorType: "float8",
 				},
 			},
-			Procs: 8, RedundantLow: set.Redundant, RedundantHigh: set.Redundant,
+			Procs: 8, Redundant: search.Range{Low: set.Redundant, High: set.Redundant},
 		}
 		plans := p.Plans()
 		pl := plans[rapid.IntRange(0, len(plans)-1).Draw(t, "plan")]
@@ -218,7 +218,7 @@ func TestBatchSearchIsExact(t *testing.T) {
 func TestResultDoesNotDependOnWorkers(t *testing.T) {
 	for _, name := range []string{"deepseek_v3_flash_mla_absorb", "qwen3_32b_flash"} {
 		p := sampleProblem(t, name, 360)
-		p.RedundantLow, p.RedundantHigh = 0, 40
+		p.Redundant = search.Range{Low: 0, High: 40}
 		one, err := search.Best(context.Background(), p, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -267,7 +267,7 @@ func TestReasonWhenNothingFits(t *testing.T) {
 	// Experts: 61 layers · 320 · 3·7168·2048 · 0.5 B = 400.31 GiB. Attention: 61/21 of the sample's 1.8297 GiB = 5.31 GiB.
 	// Routers and norms 0.05, one sequence of cache 5120·576·61 B = 0.17, working space 0.01: 405.85 GiB in all.
 	const want = "1 plan does not fit into 72 GiB (the nearest, dp1·pp1·tp1 ep1·etp1·edp1 at batch 1, needs 333.9 GiB more)"
-	if r := got.Reason(p); r != want {
+	if r := p.Reason(got.Plans, &got.Rejected); r != want {
 		t.Errorf("reason %q, want %q", r, want)
 	}
 	p = sampleProblem(t, "qwen3_32b_flash", 36)
@@ -288,7 +288,7 @@ func BenchmarkSearch(b *testing.B) {
 	}{{36, [2]int{32, 32}}, {4096, [2]int{32, 32}}, {4096, [2]int{0, 96}}} {
 		b.Run(fmt.Sprintf("procs=%d/redundant=%d-%d", c.procs, c.redundant[0], c.redundant[1]), func(b *testing.B) {
 			p := sampleProblem(b, "deepseek_v3_flash_mla_absorb", c.procs)
-			p.RedundantLow, p.RedundantHigh = c.redundant[0], c.redundant[1]
+			p.Redundant = search.Range{Low: c.redundant[0], High: c.redundant[1]}
 			plans := 0
 			for b.Loop() {
 				r, err := search.Best(context.Background(), p, 2)

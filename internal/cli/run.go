@@ -108,7 +108,7 @@ func search1(ctx context.Context, job *jobfile.Job, jobs int) ([]report.Column, 
 			if found.Found {
 				columns[i].Decode = &found.Best
 			} else {
-				columns[i].Reason = found.Reason(&r.Decode)
+				columns[i].Reason = r.Decode.Reason(found.Plans, &found.Rejected)
 			}
 			return nil
 		})

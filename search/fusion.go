@@ -1,0 +1,145 @@
+package search
+
+import (
+	"context"
+
+	"throughline/estimate"
+	"throughline/plan"
+)
+
+// FusedProblem is the search of a deployment whose processors do both phases. The layouts, experts and batches of the
+// decode problem are those of the deployment; the prefill problem contributes its limit.
+type FusedProblem struct {
+	Prefill, Decode Problem
+}
+
+// FusedResult is the outcome of a fused search.
+type FusedResult struct {
+	Prefill, Decode estimate.Estimate
+	Found           bool
+	// Requests is the request rate when the processors are shared: the time of a request is the sum of its phases.
+	Requests float64
+	Plans    int
+	Rejected Rejections
+}
+
+// sharedRate is the request rate of processors that spend on every request what either phase alone would take.
+func sharedRate(prefill, decode float64) float64 { return 1 / (1/prefill + 1/decode) }
+
+// fuser is one worker of a fused search.
+type fuser struct {
+	prefill, decode *searcher
+
+	found    bool
+	best     FusedResult
+	index    int
+	rejected Rejections
+}
+
+func newFuser(p *FusedProblem) (*fuser, error) {
+	prefill, err := newSearcher(&p.Prefill)
+	if err != nil {
+		return nil, err
+	}
+	decode, err := newSearcher(&p.Decode)
+	if err != nil {
+		return nil, err
+	}
+	return &fuser{prefill: prefill, decode: decode}, nil
+}
+
+// Fused searches the plan and the batches with the highest request rate. The decode batch is the one with the highest
+// decode throughput that leaves room for a prefill of one; the prefill batch the best that fits besides it.
+func Fused(ctx context.Context, p *FusedProblem, workers int) (FusedResult, error) {
+	plans := p.Decode.Plans()
+	fusers, err := share(ctx, len(plans), workers, func() (*fuser, error) { return newFuser(p) },
+		func(f *fuser, i int) { f.try(&plans[i], i) })
+	if err != nil {
+		return FusedResult{}, err
+	}
+	out := FusedResult{Plans: len(plans)}
+	var winner *fuser
+	for _, f := range fusers {
+		out.Rejected.add(&f.rejected)
+		if f.found && (winner == nil || f.best.Requests > winner.best.Requests ||
+			f.best.Requests == winner.best.Requests && f.index < winner.index) {
+			winner = f
+		}
+	}
+	if winner == nil {
+		return out, nil
+	}
+	rejected := out.Rejected
+	out = winner.best
+	out.Found, out.Plans, out.Rejected = true, len(plans), rejected
+	return out, nil
+}
+
+// try finds the best batches of a plan, and keeps them if they beat what was found before.
+func (f *fuser) try(p *plan.Plan, index int) {
+	d := f.decode
+	d.found, d.rejected = false, Rejections{}
+	q := *p
+	if d.problem.Batches != nil {
+		d.try(&q, index)
+	} else if largest := d.largestFitting(&q, f.memoryWithPrefill); largest == 0 {
+		q.Batch = plan.Batch{Count: 1, Size: 1}
+		m := f.memoryWithPrefill(&q)
+		d.rejected.Memory.note(&q, index, m, m-d.capacity)
+	} else {
+		d.bestBatch(&q, index, largest)
+	}
+	if !d.found {
+		f.rejected.add(&d.rejected)
+		return
+	}
+	// The shared rate is below that of the decode alone.
+	if f.found && d.best.Requests <= f.best.Requests {
+		return
+	}
+	d.settleTies()
+	if !f.prefillBeside(&d.best, index) {
+		return
+	}
+	if r := sharedRate(f.prefill.best.Requests, d.best.Requests); !f.found || r > f.best.Requests {
+		f.found, f.index = true, index
+		f.best = FusedResult{Prefill: f.prefill.best, Decode: d.best, Requests: r}
+	}
+}
+
+// memoryWithPrefill is what a processor must hold under a decode plan so that a prefill of one can run beside it.
+func (f *fuser) memoryWithPrefill(p *plan.Plan) float64 {
+	m := f.decode.evaluator.MemoryOf(p)
+	one := *p
+	one.Batch = plan.Batch{Count: 1, Size: 1}
+	prefill := f.prefill.evaluator.MemoryOf(&one)
+	return max(m.WithoutCache(), prefill.WithoutCache()) + m.Cache
+}
+
+// prefillBeside finds the best prefill batch that fits beside the cache of the decode and is not larger than its batch.
+func (f *fuser) prefillBeside(decode *estimate.Estimate, index int) bool {
+	s := f.prefill
+	s.found, s.rejected = false, Rejections{}
+	q := decode.Plan
+	q.Drafts = 0
+	memory := func(p *plan.Plan) float64 {
+		m := s.evaluator.MemoryOf(p)
+		return m.WithoutCache() + decode.Memory.Cache
+	}
+	q.Batch = plan.Batch{Count: 1, Size: 1}
+	if m := memory(&q); m > s.capacity {
+		f.rejected.Memory.note(&q, index, m, m-s.capacity)
+		return false
+	}
+	largest := lastWithin(1, max(1, decode.Plan.Batch.Size*decode.Plan.Batch.Count), s.capacity, func(size int) float64 {
+		q.Batch = plan.Batch{Count: 1, Size: size}
+		return memory(&q)
+	})
+	s.bestBatch(&q, index, largest)
+	if !s.found {
+		f.rejected.FirstToken.add(&s.rejected.Latency)
+		return false
+	}
+	s.settleTies()
+	return true
+}
