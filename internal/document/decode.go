@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // A Decoder decodes itself from a value of any kind, null included. It reports
@@ -34,6 +35,7 @@ type Defaulter interface {
 //	range:"(0,1]"      the interval of the number, or of all numbers in a list or map
 //	enum:"a,b"         the allowed strings, also in a list or map
 //	keys:"a,b"         the allowed keys of a map
+//	form:"[a, b]"      what the elements of a list of fixed length are, for messages
 //	doc:"..."          the description in the schema
 //
 // Decode panics if into or a tag is not of this form.
@@ -67,12 +69,11 @@ func (v Value) decode(dst reflect.Value, r rules) bool {
 		return v.decodePointer(dst, r)
 	}
 	if v.Kind() == Null {
-		v.Problemf("must not be null")
-		return false
+		return v.wrongType(dst.Type(), r)
 	}
 	switch dst.Kind() {
 	case reflect.Bool:
-		return v.decodeBool(dst)
+		return v.decodeBool(dst, r)
 	case reflect.String:
 		return v.decodeString(dst, r)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
@@ -86,7 +87,7 @@ func (v Value) decode(dst reflect.Value, r rules) bool {
 	case reflect.Map:
 		return v.decodeMap(dst, r)
 	case reflect.Struct:
-		return v.decodeStruct(dst)
+		return v.decodeStruct(dst, r)
 	}
 	panic(fmt.Sprintf("document: cannot decode into %s at %s", dst.Type(), v.Path()))
 }
@@ -108,10 +109,10 @@ func (v Value) decodePointer(dst reflect.Value, r rules) bool {
 	return true
 }
 
-func (v Value) decodeBool(dst reflect.Value) bool {
+func (v Value) decodeBool(dst reflect.Value, r rules) bool {
 	b, ok := v.Bool()
 	if !ok {
-		return v.wrongType(dst.Type())
+		return v.wrongType(dst.Type(), r)
 	}
 	dst.SetBool(b)
 	return true
@@ -121,7 +122,7 @@ func (v Value) decodeString(dst reflect.Value, r rules) bool {
 	s, ok := v.String()
 	switch {
 	case !ok:
-		return v.wrongType(dst.Type())
+		return v.wrongType(dst.Type(), r)
 	case r.nonempty && s == "":
 		return v.empty()
 	case r.enum != nil && !slices.Contains(r.enum, s):
@@ -134,7 +135,7 @@ func (v Value) decodeString(dst reflect.Value, r rules) bool {
 
 func (v Value) decodeInt(dst reflect.Value, r rules) bool {
 	if v.Kind() != Number {
-		return v.wrongType(dst.Type())
+		return v.wrongType(dst.Type(), r)
 	}
 	n, whole, fits := wholeNumber(string(v.node.literal))
 	switch {
@@ -142,7 +143,7 @@ func (v Value) decodeInt(dst reflect.Value, r rules) bool {
 		v.Problemf("must be a whole number, not %s", v.raw())
 		return false
 	case !fits || dst.OverflowInt(n):
-		return v.outOfRange()
+		return v.outOfRange(r)
 	case !v.within(r.interval, float64(n)):
 		return false
 	}
@@ -152,12 +153,12 @@ func (v Value) decodeInt(dst reflect.Value, r rules) bool {
 
 func (v Value) decodeFloat(dst reflect.Value, r rules) bool {
 	if v.Kind() != Number {
-		return v.wrongType(dst.Type())
+		return v.wrongType(dst.Type(), r)
 	}
 	x, ok := v.Float()
 	switch {
 	case !ok || dst.OverflowFloat(x):
-		return v.outOfRange()
+		return v.outOfRange(r)
 	case !v.within(r.interval, x):
 		return false
 	}
@@ -168,9 +169,12 @@ func (v Value) decodeFloat(dst reflect.Value, r rules) bool {
 func (v Value) decodeSlice(dst reflect.Value, r rules) bool {
 	switch {
 	case v.Kind() != List:
-		return v.wrongType(dst.Type())
+		return v.wrongType(dst.Type(), r)
 	case r.nonempty && len(v.node.elements) == 0:
 		return v.empty()
+	case v.isMissingBrackets(dst.Type()):
+		v.Problemf("must be %s, not a single one%s", expected(dst.Type(), r), v.inBrackets(dst.Type()))
+		return false
 	}
 	list := reflect.MakeSlice(dst.Type(), len(v.node.elements), len(v.node.elements))
 	return v.decodeElements(dst, list, r)
@@ -179,12 +183,40 @@ func (v Value) decodeSlice(dst reflect.Value, r rules) bool {
 func (v Value) decodeArray(dst reflect.Value, r rules) bool {
 	switch {
 	case v.Kind() != List:
-		return v.wrongType(dst.Type())
+		return v.wrongType(dst.Type(), r)
 	case len(v.node.elements) != dst.Len():
-		v.Problemf("must be %s, not %d", expected(dst.Type()), len(v.node.elements))
+		v.Problemf("must be %s, not of %d", expected(dst.Type(), r), len(v.node.elements))
 		return false
 	}
 	return v.decodeElements(dst, reflect.New(dst.Type()).Elem(), r)
+}
+
+// isMissingBrackets reports whether the value is one list where t is a list of
+// lists.
+func (v Value) isMissingBrackets(t reflect.Type) bool {
+	element := t.Elem()
+	if isCustom(element) || element.Kind() != reflect.Slice && element.Kind() != reflect.Array {
+		return false
+	}
+	isList := func(n *node) bool { return n.kind == List }
+	return len(v.node.elements) > 0 && !slices.ContainsFunc(v.node.elements, isList)
+}
+
+// inBrackets suggests the value within a further pair of brackets, if that
+// would have the right length.
+func (v Value) inBrackets(t reflect.Type) string {
+	element := t.Elem()
+	if element.Kind() != reflect.Array || element.Len() != len(v.node.elements) {
+		return ""
+	}
+	var literals []string
+	for _, e := range v.Elements() {
+		if e.Kind() == Object {
+			return ""
+		}
+		literals = append(literals, e.raw())
+	}
+	return "; did you mean [[" + strings.Join(literals, ", ") + "]]?"
 }
 
 // decodeElements fills list and, if that goes well, sets dst to it.
@@ -203,7 +235,7 @@ func (v Value) decodeElements(dst, list reflect.Value, r rules) bool {
 func (v Value) decodeMap(dst reflect.Value, r rules) bool {
 	switch {
 	case v.Kind() != Object:
-		return v.wrongType(dst.Type())
+		return v.wrongType(dst.Type(), r)
 	case r.nonempty && len(v.node.members) == 0:
 		return v.empty()
 	}
@@ -228,21 +260,21 @@ func (v Value) decodeMap(dst reflect.Value, r rules) bool {
 	return ok
 }
 
-func (v Value) decodeStruct(dst reflect.Value) bool {
+func (v Value) decodeStruct(dst reflect.Value, r rules) bool {
 	if v.Kind() != Object {
-		return v.wrongType(dst.Type())
+		return v.wrongType(dst.Type(), r)
 	}
 	values := map[string]Value{}
 	for _, m := range v.node.members {
 		values[m.key] = Value{v.file, m.value}
 	}
-	var allowed []string
-	for _, f := range fieldsOf(dst.Type()) {
-		allowed = append(allowed, f.key)
+	fields := fieldsOf(dst.Type())
+	v.unknownKeys(fields)
+	for _, f := range fields {
 		value, present := values[f.key]
 		switch {
 		case !present:
-			if f.required {
+			if f.required && v.file.Lacks(memberPath(v.Path(), f.key)) {
 				v.Problemf("missing required key %q", f.key)
 			}
 		case value.Kind() == Null && f.nullable && f.typ.Kind() != reflect.Pointer && !isCustom(f.typ):
@@ -251,12 +283,25 @@ func (v Value) decodeStruct(dst reflect.Value) bool {
 			value.decode(dst.FieldByIndex(f.index), f.rules)
 		}
 	}
+	return true
+}
+
+// unknownKeys reports the keys that are none of the fields. A key that was
+// probably meant by one of them is not missing too.
+func (v Value) unknownKeys(fields []field) {
+	var allowed []string
+	for _, f := range fields {
+		allowed = append(allowed, f.key)
+	}
 	for _, m := range v.node.members {
-		if !slices.Contains(allowed, m.key) {
-			v.file.addProblem(m.offset, m.value.path, unknownKey(m.key, allowed))
+		if slices.Contains(allowed, m.key) {
+			continue
+		}
+		v.file.addProblem(m.offset, m.value.path, unknownKey(m.key, allowed))
+		if nearest, ok := Nearest(m.key, allowed); ok {
+			v.file.meant[memberPath(v.Path(), nearest)] = true
 		}
 	}
-	return true
 }
 
 // newValue returns a settable value of type t with the defaults of the type.
@@ -270,8 +315,8 @@ func newValue(t reflect.Type) reflect.Value {
 
 // The following report a problem and return false, for decode to return.
 
-func (v Value) wrongType(t reflect.Type) bool {
-	v.Problemf("must be %s, not %s", expected(t), v.Describe())
+func (v Value) wrongType(t reflect.Type, r rules) bool {
+	v.Problemf("must be %s, not %s", expected(t, r), v.Describe())
 	return false
 }
 
@@ -280,7 +325,11 @@ func (v Value) empty() bool {
 	return false
 }
 
-func (v Value) outOfRange() bool {
+func (v Value) outOfRange(r rules) bool {
+	// Of what does not fit, the float is at least the right end of the line.
+	if x, _ := strconv.ParseFloat(string(v.node.literal), 64); !v.within(r.interval, x) {
+		return false
+	}
 	v.Problemf("%s is out of range", v.raw())
 	return false
 }
@@ -293,18 +342,18 @@ func (v Value) within(i *interval, x float64) bool {
 	return false
 }
 
-// expected says what a value of type t must be.
-func expected(t reflect.Type) string {
+// expected says what a value of type t with rules r must be.
+func expected(t reflect.Type, r rules) string {
 	switch t.Kind() {
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Slice:
-		return "a list of " + noun(t.Elem()) + "s"
+		return "a list of " + noun(t.Elem()) + "s" + r.suffix()
 	case reflect.Array:
 		if t.Len() == 1 {
-			return "a list of 1 " + noun(t.Elem())
+			return "a list of 1 " + noun(t.Elem()) + r.suffix()
 		}
-		return "a list of " + strconv.Itoa(t.Len()) + " " + noun(t.Elem()) + "s"
+		return "a list of " + strconv.Itoa(t.Len()) + " " + noun(t.Elem()) + "s" + r.suffix()
 	case reflect.Map, reflect.Struct:
 		return "an object"
 	default:

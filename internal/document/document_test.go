@@ -286,3 +286,21 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestSoundAndLacks(t *testing.T) {
+	f := Parse("f.json", []byte(`{"name": "n", "part": {"X": 1, "y": 2}, "parts": [{"x": "1"}, {"x": 2}], "fs": [0], "f": 0.5}`))
+	f.Decode(&sample{})
+	for path, want := range map[string]bool{
+		"": false, "name": true, "part": false, "part.y": true, "parts": false, "parts[0]": false, "parts[0].x": false,
+		"parts[1]": true, "parts[1].x": true, "parts[2]": false, "fs": false, "f": true,
+	} {
+		if got := f.Sound(path); got != want {
+			t.Errorf("Sound(%q) = %t", path, got)
+		}
+	}
+	for path, want := range map[string]bool{"name": false, "part.x": false, "part.y": false, "s": true} {
+		if got := f.Lacks(path); got != want {
+			t.Errorf("Lacks(%q) = %t", path, got)
+		}
+	}
+}

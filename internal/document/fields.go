@@ -25,6 +25,15 @@ type rules struct {
 	enum     []string  // of the strings
 	keys     []string  // of the map
 	nonempty bool
+	form     string // of a list of fixed length, in words
+}
+
+// suffix is the form as an addition to a message.
+func (r rules) suffix() string {
+	if r.form == "" {
+		return ""
+	}
+	return " " + r.form
 }
 
 // ofElements returns the rules for the elements of a list with rules r.
@@ -74,7 +83,7 @@ func newField(sf reflect.StructField, key string) (field, error) {
 		required: tag("required") == "true",
 		nullable: tag("null") == "ok",
 		doc:      tag("doc"),
-		rules:    rules{enum: words(tag("enum")), keys: words(tag("keys")), nonempty: tag("nonempty") == "true"},
+		rules:    rules{enum: words(tag("enum")), keys: words(tag("keys")), nonempty: tag("nonempty") == "true", form: tag("form")},
 	}
 	if r := tag("range"); r != "" {
 		interval, err := parseInterval(r)
@@ -94,6 +103,8 @@ func newField(sf reflect.StructField, key string) (field, error) {
 		return f, fmt.Errorf("enum tag on %s", sf.Type)
 	case f.rules.keys != nil && !isMap:
 		return f, fmt.Errorf("keys tag on %s", sf.Type)
+	case f.rules.form != "" && !isContainer:
+		return f, fmt.Errorf("form tag on %s", sf.Type)
 	case f.rules.nonempty && !isString && !isContainer:
 		return f, fmt.Errorf("nonempty tag on %s", sf.Type)
 	}
@@ -194,4 +205,4 @@ func (i interval) String() string {
 	return strings.Join(bounds, " and ")
 }
 
-func formatFloat(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+func formatFloat(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
