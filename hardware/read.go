@@ -36,8 +36,8 @@ func (r reader) system(f *File) *System {
 	}
 	for i := range f.Networks {
 		path := fmt.Sprintf("networks[%d]", i)
-		if i > 0 && f.Networks[i].Size <= f.Networks[i-1].Size {
-			r.doc.Problemf(path+".size", "must be larger than the size of the level inside it (%d), not %d", f.Networks[i-1].Size, f.Networks[i].Size)
+		if i > 0 {
+			r.nesting(i, f.Networks[i-1].Size, f.Networks[i].Size)
 		}
 		s.Networks = append(s.Networks, r.network(path, &f.Networks[i]))
 	}
@@ -49,6 +49,14 @@ func (r reader) system(f *File) *System {
 		s.CollectiveOverlap = 1
 	}
 	return s
+}
+
+// nesting reports a network level that is no larger than the level inside it.
+func (r reader) nesting(i, inner, size int) {
+	at := fmt.Sprintf("networks[%d].size", i)
+	if size <= inner && r.doc.Sound(at) && r.doc.Sound(fmt.Sprintf("networks[%d].size", i-1)) {
+		r.doc.Problemf(at, "must be larger than the size of the level inside it (%d), not %d", inner, size)
+	}
 }
 
 func (r reader) network(path string, f *networkFile) Network {
@@ -72,11 +80,8 @@ func (r reader) network(path string, f *networkFile) Network {
 		if o := op.Scalar[1]; o != nil {
 			rate.Offset = *o
 		}
-		if rate.Scale <= 0 && r.doc.Has(p+".op_scalar[0]") {
-			r.doc.Problemf(p+".op_scalar[0]", "must be greater than 0")
-		}
-		if rate.Offset < -1 {
-			r.doc.Problemf(p+".op_scalar[1]", "must be at least -1, not %g: the volume would be negative", rate.Offset)
+		if at := p + ".op_scalar[0]"; rate.Scale <= 0 && r.doc.Sound(p+".op_scalar") {
+			r.doc.Problemf(at, "must be greater than 0: it scales the volume")
 		}
 		for j, row := range op.Groups {
 			at := fmt.Sprintf("%s.bandwidth_eff[%d]", p, j)
@@ -92,10 +97,13 @@ func (r reader) network(path string, f *networkFile) Network {
 	return n
 }
 
+// minEfficiency is below all that was ever measured, and far enough above 0 to divide by.
+const minEfficiency = 1e-6
+
 // efficiency reports a value that is not a share of a peak.
 func (r reader) efficiency(path string, e float64) {
-	if e <= 0 || e > 1 {
-		r.doc.Problemf(path, "must be more than 0 and at most 1, not %g", e)
+	if e < minEfficiency || e > 1 {
+		r.doc.Problemf(path, "must be at least %f and at most 1, not %g", minEfficiency, e)
 	}
 }
 
@@ -136,9 +144,7 @@ func (r reader) shapes(path string, rows [][4]*float64) ShapeTable {
 			}
 		}
 		if row[3] == nil {
-			if r.doc.Has(at + "[3]") {
-				r.doc.Problemf(at+"[3]", "must be an efficiency, not null")
-			}
+			r.doc.Problemf(at+"[3]", "must be an efficiency, not null")
 		} else {
 			r.efficiency(at+"[3]", *row[3])
 			t[i].Efficiency = *row[3]
@@ -147,7 +153,7 @@ func (r reader) shapes(path string, rows [][4]*float64) ShapeTable {
 		switch last := i == len(rows)-1; {
 		case last && bounded:
 			r.doc.Problemf(at, "must be [null, null, null, efficiency]: the last row serves every shape")
-		case !last && !bounded && r.doc.Has(at):
+		case !last && !bounded:
 			r.doc.Problemf(at, "has no bound, so the rows after it are never reached; put it last")
 		}
 	}
