@@ -35,7 +35,7 @@ func IsWidth(bytes float64) bool {
 // File is the system format. Tags drive the strict decoder, the JSON Schema and the key list in docs/formats.md. The
 // bounds leave room for any hardware; beyond them lie mistakes of unit, and numbers whose products overflow.
 type File struct {
-	Name        string                `json:"name" required:"true" nonempty:"true" doc:"name of the system, as printed in results"`
+	Name        string                `json:"name" aka:"model,system" required:"true" nonempty:"true" doc:"name of the system, as printed in results"`
 	Type        string                `json:"type" doc:"family of the hardware; \"sow\" hides collectives behind computation (collective_overlap 1)"`
 	Matrix      map[string]matrixFile `json:"matrix" required:"true" nonempty:"true" keys:"float4,int4,float8,int8,float16,bfloat16,float32" doc:"matrix unit, by number type"`
 	Vector      map[string]vectorFile `json:"vector" required:"true" nonempty:"true" keys:"float4,int4,float8,int8,float16,bfloat16,float32" doc:"vector unit, by number type"`
@@ -87,7 +87,7 @@ type networkFile struct {
 	Topology       string            `json:"topology" enum:"2dfm,fullmesh,ring,switch,torus,fattree" doc:"how the processors of a group are joined"`
 	DBEfficiency   [][2]float64      `json:"DB_efficiency" nonempty:"true" range:"[0,inf)" form:"[MB, efficiency]" doc:"rows [MB, efficiency], large to small, by message size"`
 	Size           int               `json:"size" required:"true" range:"[1,1e9]" doc:"processors in one group of this level"`
-	Latency        float64           `json:"latency" required:"true" range:"[0,1]" doc:"seconds per hop"`
+	Latency        float64           `json:"latency" required:"true" range:"[0,1]" unit:"s" doc:"seconds per hop"`
 	Ops            map[string]opFile `json:"ops" required:"true" keys:"p2p,reduce_scatter,all_gather,all_reduce,all2all" doc:"volume and efficiency by communication pattern"`
 	ProcessorUsage float64           `json:"processor_usage" range:"[0,1)" doc:"share of compute that communication takes while it overlaps"`
 }

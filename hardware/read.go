@@ -102,8 +102,13 @@ const minEfficiency = 1e-6
 
 // efficiency reports a value that is not a share of a peak.
 func (r reader) efficiency(path string, e float64) {
-	if e < minEfficiency || e > 1 {
-		r.doc.Problemf(path, "must be at least %f and at most 1, not %g", minEfficiency, e)
+	switch {
+	case e <= 0:
+		r.doc.Problemf(path, "must be greater than 0, not %g", e)
+	case e < minEfficiency:
+		r.doc.Problemf(path, "must be at least %f, not %g", minEfficiency, e)
+	case e > 1:
+		r.doc.Problemf(path, "must be at most 1, not %g", e)
 	}
 }
 
@@ -113,10 +118,12 @@ func (r reader) sizes(path string, rows [][2]float64) SizeTable {
 		return SizeTable{{0, 1}}
 	}
 	t := make(SizeTable, len(rows))
+	ordered := true // so far; a table in the wrong order is one mistake
 	for i, row := range rows {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		r.efficiency(at+"[1]", row[1])
-		if i > 0 && row[0] >= rows[i-1][0] {
+		if i > 0 && ordered && row[0] >= rows[i-1][0] {
+			ordered = false
 			r.doc.Problemf(at+"[0]", "is never reached: thresholds go from large to small, and %g does not lie below %g", row[0], rows[i-1][0])
 		}
 		t[i] = SizeRow{row[0], row[1]}
@@ -130,6 +137,7 @@ func (r reader) shapes(path string, rows [][4]*float64) ShapeTable {
 		return ShapeTable{{Efficiency: 1}}
 	}
 	t := make(ShapeTable, len(rows))
+	misplaced := false // a row without bounds was not the last
 	for i, row := range rows {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		bounds := [3]float64{}
@@ -151,9 +159,10 @@ func (r reader) shapes(path string, rows [][4]*float64) ShapeTable {
 		}
 		t[i].M, t[i].N, t[i].K = bounds[0], bounds[1], bounds[2]
 		switch last := i == len(rows)-1; {
-		case last && bounded:
+		case last && bounded && !misplaced:
 			r.doc.Problemf(at, "must be [null, null, null, efficiency]: the last row serves every shape")
 		case !last && !bounded:
+			misplaced = true
 			r.doc.Problemf(at, "has no bound, so the rows after it are never reached; put it last")
 		}
 	}

@@ -29,6 +29,9 @@ func (l *loader) check(s *spec) {
 	}
 	for _, p := range phases {
 		l.checkBatches(s, p.phaseSpec)
+		if s.pools == nil && l.doc.Has(s.at("pd_num_procs_list")) && !l.doc.Sound(s.at("pd_num_procs_list")) {
+			continue // how many processors the phase has is open
+		}
 		l.checkLayouts(s, p.phaseSpec, p.procs)
 		l.checkExperts(s, p.phaseSpec, p.procs)
 	}
@@ -160,7 +163,7 @@ func (l *loader) checkLayouts(s *spec, p phaseSpec, procs []int) {
 	for i, c := range p.layouts {
 		layout := plan.Layout{DP: c[0], PP: c[1], TP: c[2]}
 		at := s.at("%s[%d]", p.layoutsKey, i)
-		if !l.checkProduct(at, "DP · PP · TP", c, procs, s.pools == nil && s.mode == Split) {
+		if !l.checkProduct(at, "DP · PP · TP", c, procs, s) {
 			continue
 		}
 		l.usable(s, at, func(m *model.Model, _ *model.Settings) []string { return plan.LayoutProblems(m, layout) })
@@ -171,7 +174,7 @@ func (l *loader) checkLayouts(s *spec, p phaseSpec, procs []int) {
 func (l *loader) checkExperts(s *spec, p phaseSpec, procs []int) {
 	for i, c := range p.experts {
 		at := s.at("%s[%d]", p.expertsKey, i)
-		if !l.checkProduct(at, "EP · MoE-TP · MoE-DP", c, procs, s.pools == nil && s.mode == Split) {
+		if !l.checkProduct(at, "EP · MoE-TP · MoE-DP", c, procs, s) {
 			continue
 		}
 		l.usable(s, at, func(m *model.Model, set *model.Settings) []string {
@@ -203,15 +206,20 @@ func (s *spec) expertProblems(m *model.Model, set *model.Settings, layout plan.E
 
 // checkProduct reports a candidate whose processors are not one of the counts. Where the counts are still to be
 // searched, any that is not larger than all processors may do.
-func (l *loader) checkProduct(at, what string, c [3]int, procs []int, searched bool) bool {
-	product := c[0] * c[1] * c[2]
-	if product <= 0 || len(procs) == 0 {
+func (l *loader) checkProduct(at, what string, c [3]int, procs []int, s *spec) bool {
+	if len(procs) == 0 {
 		return false
 	}
+	product := c[0] * c[1] * c[2]
+	searched := s.pools == nil && s.mode == Split
 	if slices.Contains(procs, product) || searched && product < slices.Max(procs) {
 		return true
 	}
-	l.doc.Problemf(at, "%s = %d · %d · %d = %d processors, but there are %s", what, c[0], c[1], c[2], product, orInts(procs))
+	source := "num_procs_list has"
+	if s.pools != nil {
+		source = "pd_num_procs_list gives this phase"
+	}
+	l.doc.Problemf(at, "%s = %d · %d · %d = %d processors, but %s %s", what, c[0], c[1], c[2], product, source, orInts(procs))
 	return false
 }
 

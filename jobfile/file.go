@@ -22,7 +22,7 @@ type section struct {
 	Drafts    *int          `json:"decode_mtp_token_config" range:"[0,1e6]" doc:"tokens drafted per decode step"`
 	Bytes     [][4]float64  `json:"wac_bytes_list" required:"true" nonempty:"true" form:"[weights, activations, cache, communication]" doc:"bytes per element of [weights, activations, cache, communication]"`
 	Types     [][3]string   `json:"flops_type_list" required:"true" nonempty:"true" form:"[matrix, attention, vector]" enum:"float4,int4,float8,int8,float16,bfloat16,float32" doc:"number types of [matrix, attention, vector] rates"`
-	Limits    [][2]*float64 `json:"time_limit_list" required:"true" nonempty:"true" range:"[1e-6,1e12]" form:"[TTFT, TPOT]" doc:"[TTFT, TPOT] limits in ms; null: none"`
+	Limits    [][2]*float64 `json:"time_limit_list" required:"true" nonempty:"true" range:"[1e-6,1e12]" form:"[TTFT, TPOT]" unit:"ms" doc:"[TTFT, TPOT] limits in ms; null: none"`
 	Output    string        `json:"output" required:"true" nonempty:"true" doc:"folder of the results"`
 }
 

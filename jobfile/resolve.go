@@ -52,7 +52,7 @@ func (l *loader) model(at, ref string) {
 	l.models[ref] = nil
 	name, src, err := l.read(ref, model.Catalogue)
 	if err != nil {
-		l.notFound(at, "model", ref, model.Catalogue, err)
+		l.notFound(at, ModelFormat, ref, err)
 		return
 	}
 	if l.isOther(at, name, src, ModelFormat) {
@@ -72,7 +72,7 @@ func (l *loader) system(at, ref string) {
 	l.systems[ref] = nil
 	name, src, err := l.read(ref, hardware.Catalogue)
 	if err != nil {
-		l.notFound(at, "system", ref, hardware.Catalogue, err)
+		l.notFound(at, SystemFormat, ref, err)
 		return
 	}
 	if l.isOther(at, name, src, SystemFormat) {
@@ -95,16 +95,25 @@ func (l *loader) isOther(at, name string, src []byte, want Format) bool {
 	return true
 }
 
+// catalogues are the built-in files that a runtime file can refer to.
+var catalogues = map[Format]catalogue.Set{ModelFormat: model.Catalogue, SystemFormat: hardware.Catalogue}
+
 // notFound reports a reference that leads nowhere.
-func (l *loader) notFound(at, what, ref string, set catalogue.Set, err error) {
+func (l *loader) notFound(at string, want Format, ref string, err error) {
 	if !errors.Is(err, fs.ErrNotExist) {
-		l.doc.Problemf(at, "cannot read the %s file %q: %s", what, ref, document.Reason(err))
+		l.doc.Problemf(at, "cannot read the %s file %q: %s", want, ref, document.Reason(err))
 		return
 	}
-	names := set.Names()
+	for is, set := range catalogues {
+		if _, found := set.Find(ref); found {
+			l.doc.Problemf(at, "%q is a built-in %s, but a %s file is needed here", ref, is, want)
+			return
+		}
+	}
+	names := catalogues[want].Names()
 	hint := "built in: " + strings.Join(names, ", ")
 	if near, ok := document.Nearest(strings.TrimSuffix(path.Base(ref), ".json"), names); ok {
 		hint = fmt.Sprintf("did you mean the built-in %q?", near)
 	}
-	l.doc.Problemf(at, "no %s file %q in the working directory, beside this file or built in; %s", what, ref, hint)
+	l.doc.Problemf(at, "no %s file %q in the working directory, beside this file or built in; %s", want, ref, hint)
 }

@@ -18,16 +18,17 @@ type Settings struct {
 }
 
 // File is the model format. Tags drive the strict decoder, the JSON Schema and the key list in docs/formats.md. The
-// bounds leave room for any model; they keep products of sizes from overflowing.
+// bounds leave room for any model; they keep products of sizes from overflowing. What other tools call a key is
+// recognized as a mistake.
 type File struct {
-	Name         string `json:"model" required:"true" nonempty:"true" doc:"name of the model, as printed in results"`
-	Hidden       int    `json:"hidden" required:"true" range:"[1,1000000]" doc:"width of the residual stream"`
-	Blocks       int    `json:"num_blocks" required:"true" range:"[1,1000000]" doc:"number of layers"`
-	FeedForward  int    `json:"feedforward" range:"[1,1e9]" doc:"width of a dense MLP layer"`
+	Name         string `json:"model" aka:"name,model_name" required:"true" nonempty:"true" doc:"name of the model, as printed in results"`
+	Hidden       int    `json:"hidden" aka:"hidden_size,d_model,n_embd" required:"true" range:"[1,1000000]" doc:"width of the residual stream"`
+	Blocks       int    `json:"num_blocks" aka:"num_hidden_layers,num_layers,n_layers,n_layer" required:"true" range:"[1,1000000]" doc:"number of layers"`
+	FeedForward  int    `json:"feedforward" aka:"intermediate_size,ffn_dim" range:"[1,1e9]" doc:"width of a dense MLP layer"`
 	AttnType     string `json:"attn_type" required:"true" enum:"multi-head,multi-query,group-query,mla,mla-absorb" doc:"kind of attention"`
-	AttnHeads    int    `json:"attn_heads" required:"true" range:"[1,1000000]" doc:"query heads"`
-	KVHeads      int    `json:"kv_heads" range:"[1,1000000]" doc:"key/value heads; not used by MLA"`
-	AttnSize     int    `json:"attn_size" range:"[1,1000000]" doc:"elements of one head; not used by MLA"`
+	AttnHeads    int    `json:"attn_heads" aka:"num_attention_heads,num_heads,n_heads" required:"true" range:"[1,1000000]" doc:"query heads"`
+	KVHeads      int    `json:"kv_heads" aka:"num_key_value_heads,num_kv_heads,n_kv_heads" range:"[1,1000000]" doc:"key/value heads; not used by MLA"`
+	AttnSize     int    `json:"attn_size" aka:"head_dim" range:"[1,1000000]" doc:"elements of one head; not used by MLA"`
 	QKNorm       *bool  `json:"qk_norm" doc:"normalise queries and keys per head; default true for group-query, else false"`
 	HasAttnGate  bool   `json:"has_attn_gate" doc:"sigmoid gate on the attention output"`
 	UseFlashAttn bool   `json:"use_flash_attn" doc:"fused attention: scores never reach memory"`
@@ -39,8 +40,8 @@ type File struct {
 	RopeDim   int  `json:"qk_rope_head_dim" range:"[0,1000000]" doc:"MLA: head elements with rotary position"`
 	ValueDim  int  `json:"v_head_dim" range:"[1,1000000]" doc:"MLA: elements of a value head"`
 
-	NumExperts     int     `json:"num_experts" range:"[0,1000000]" doc:"routed experts; 0 or absent: a dense model"`
-	TopExperts     int     `json:"top_experts_activation" range:"[1,1000000]" doc:"routed experts a token visits"`
+	NumExperts     int     `json:"num_experts" aka:"n_routed_experts,num_local_experts" range:"[0,1000000]" doc:"routed experts; 0 or absent: a dense model"`
+	TopExperts     int     `json:"top_experts_activation" aka:"num_experts_per_tok,top_k" range:"[1,1000000]" doc:"routed experts a token visits"`
 	SharedPerToken int     `json:"n_shared_experts" range:"[0,1000000]" doc:"shared experts every token visits"`
 	SharedReplicas int     `json:"num_shared_experts" range:"[0,65536]" doc:"deployed replicas of the shared expert"`
 	Redundant      int     `json:"num_redundant_experts" range:"[0,65536]" doc:"deployed extra copies of routed experts"`

@@ -36,6 +36,8 @@ type Defaulter interface {
 //	enum:"a,b"         the allowed strings, also in a list or map
 //	keys:"a,b"         the allowed keys of a map
 //	form:"[a, b]"      what the elements of a list of fixed length are, for messages
+//	unit:"s"           the unit of the number, for messages about its range
+//	aka:"a,b"          names of the key elsewhere, to be recognized as near misses
 //	doc:"..."          the description in the schema
 //
 // Decode panics if into or a tag is not of this form.
@@ -169,7 +171,8 @@ func (v Value) decodeFloat(dst reflect.Value, r rules) bool {
 func (v Value) decodeSlice(dst reflect.Value, r rules) bool {
 	switch {
 	case v.Kind() != List:
-		return v.wrongType(dst.Type(), r)
+		v.Problemf("must be %s, not %s%s", expected(dst.Type(), r), v.Describe(), v.asElement(dst.Type()))
+		return false
 	case r.nonempty && len(v.node.elements) == 0:
 		return v.empty()
 	case v.isMissingBrackets(dst.Type()):
@@ -189,6 +192,16 @@ func (v Value) decodeArray(dst reflect.Value, r rules) bool {
 		return false
 	}
 	return v.decodeElements(dst, reflect.New(dst.Type()).Elem(), r)
+}
+
+// asElement suggests the value as the only element of a list of type t, if it
+// can be one.
+func (v Value) asElement(t reflect.Type) string {
+	kinds := map[string]Kind{"string": String, "number": Number, "whole number": Number}
+	if kind, ok := kinds[noun(t.Elem())]; ok && kind == v.Kind() && v.isShort() {
+		return "; did you mean [" + v.raw() + "]?"
+	}
+	return ""
 }
 
 // isMissingBrackets reports whether the value is one list where t is a list of
@@ -243,7 +256,8 @@ func (v Value) decodeMap(dst reflect.Value, r rules) bool {
 	ok := true
 	for _, m := range v.node.members {
 		if r.keys != nil && !slices.Contains(r.keys, m.key) {
-			v.file.addProblem(m.offset, m.value.path, unknownKey(m.key, r.keys))
+			message, _ := unknownKey(m.key, r.keys, nil)
+			v.file.addProblem(m.offset, m.value.path, message)
 			ok = false
 			continue
 		}
@@ -290,16 +304,21 @@ func (v Value) decodeStruct(dst reflect.Value, r rules) bool {
 // probably meant by one of them is not missing too.
 func (v Value) unknownKeys(fields []field) {
 	var allowed []string
+	aliases := map[string]string{}
 	for _, f := range fields {
 		allowed = append(allowed, f.key)
+		for _, a := range f.aka {
+			aliases[a] = f.key
+		}
 	}
 	for _, m := range v.node.members {
 		if slices.Contains(allowed, m.key) {
 			continue
 		}
-		v.file.addProblem(m.offset, m.value.path, unknownKey(m.key, allowed))
-		if nearest, ok := Nearest(m.key, allowed); ok {
-			v.file.meant[memberPath(v.Path(), nearest)] = true
+		message, meant := unknownKey(m.key, allowed, aliases)
+		v.file.addProblem(m.offset, m.value.path, message)
+		if meant != "" {
+			v.file.meant[memberPath(v.Path(), meant)] = true
 		}
 	}
 }
@@ -326,7 +345,7 @@ func (v Value) empty() bool {
 }
 
 func (v Value) outOfRange(r rules) bool {
-	// Of what does not fit, the float is at least the right end of the line.
+	// The bounds of the file format say more than those of the type.
 	if x, _ := strconv.ParseFloat(string(v.node.literal), 64); !v.within(r.interval, x) {
 		return false
 	}
@@ -338,7 +357,7 @@ func (v Value) within(i *interval, x float64) bool {
 	if i == nil || i.contains(x) {
 		return true
 	}
-	v.Problemf("must be %s, not %s", i, v.raw())
+	v.Problemf("must be %s, not %s", i.violated(x), v.raw())
 	return false
 }
 
