@@ -21,7 +21,7 @@ file, and reports all its problems. A runtime file is checked together with the
 files it refers to.`,
 		Example: `  throughline check configs/reference_sample.json
   throughline check systems/my_chip.json models/my_model.json`,
-		Args: cobra.MinimumNArgs(1),
+		Args: someFiles,
 		RunE: func(_ *cobra.Command, files []string) error {
 			var errs []error
 			for _, name := range files {
