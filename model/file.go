@@ -75,7 +75,9 @@ func Read(name string, src []byte) (*Model, *Settings, *document.File) {
 	doc := document.Parse(name, src)
 	f := defaults()
 	doc.Decode(&f)
-	check(doc, &f)
+	if doc.Has("") { // the file could be parsed
+		check(doc, &f)
+	}
 	if doc.Err() != nil {
 		return nil, nil, doc
 	}

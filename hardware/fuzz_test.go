@@ -1,0 +1,42 @@
+package hardware_test
+
+import (
+	"testing"
+
+	"throughline/hardware"
+	"throughline/internal/fuzzing"
+	"throughline/model"
+)
+
+// FuzzSystem reads files that may be anything: there are problems with a place in the file, or a system that models can
+// be evaluated on.
+func FuzzSystem(f *testing.F) {
+	fuzzing.AddCatalogue(f, hardware.Catalogue)
+	fuzzing.AddFiles(f, "../internal/cli/testdata/bad/system/*.json")
+	type loaded struct {
+		model    *model.Model
+		settings *model.Settings
+	}
+	var models []loaded
+	for _, name := range model.Catalogue.Names() {
+		src, _ := model.Catalogue.Find(name)
+		m, set, doc := model.Read(name, src)
+		if err := doc.Err(); err != nil {
+			f.Fatal(err)
+		}
+		models = append(models, loaded{m, set})
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		s, doc := hardware.Read("system.json", src)
+		fuzzing.CheckProblems(t, src, doc.Problems())
+		if (s == nil) != (doc.Err() != nil) {
+			t.Fatalf("system %v with problems %v", s, doc.Err())
+		}
+		if s == nil {
+			return
+		}
+		for _, m := range models {
+			fuzzing.Evaluate(t, m.model, m.settings, s)
+		}
+	})
+}
