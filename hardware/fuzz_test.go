@@ -13,12 +13,14 @@ import (
 func FuzzSystem(f *testing.F) {
 	fuzzing.AddCatalogue(f, hardware.Catalogue)
 	fuzzing.AddFiles(f, "../internal/cli/testdata/bad/system/*.json")
+	src, _ := hardware.Catalogue.Find("SOW-S1")
+	fuzzing.AddExtremes(f, src)
 	type loaded struct {
 		model    *model.Model
 		settings *model.Settings
 	}
 	var models []loaded
-	for _, name := range model.Catalogue.Names() {
+	for _, name := range []string{"deepseek_v3_flash_mla_absorb", "llama_3_8b"} {
 		src, _ := model.Catalogue.Find(name)
 		m, set, doc := model.Read(name, src)
 		if err := doc.Err(); err != nil {

@@ -3,6 +3,7 @@ package jobfile
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"testing"
 
 	"throughline/assume"
@@ -15,6 +16,11 @@ import (
 func FuzzRuntime(f *testing.F) {
 	fuzzing.AddFiles(f, "../configs/*.json")
 	fuzzing.AddFiles(f, "../internal/cli/testdata/bad/runtime/*.json")
+	sample, err := os.ReadFile("../configs/reference_sample.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	fuzzing.AddExtremes(f, sample)
 	closed := func(string) ([]byte, error) { return nil, fs.ErrNotExist }
 	f.Fuzz(func(t *testing.T, src []byte) {
 		jobs, _, err := read("runtime.json", src, &assume.Reference, closed)

@@ -13,6 +13,10 @@ import (
 func FuzzModel(f *testing.F) {
 	fuzzing.AddCatalogue(f, model.Catalogue)
 	fuzzing.AddFiles(f, "../internal/cli/testdata/bad/model/*.json")
+	for _, name := range model.Catalogue.Names() {
+		src, _ := model.Catalogue.Find(name)
+		fuzzing.AddExtremes(f, src)
+	}
 	src, _ := hardware.Catalogue.Find("H800_IB")
 	system, _ := hardware.Read("system.json", src)
 	f.Fuzz(func(t *testing.T, src []byte) {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
+	"slices"
 	"testing"
 	"unicode/utf8"
 
@@ -17,6 +19,7 @@ import (
 	"throughline/internal/document"
 	"throughline/model"
 	"throughline/plan"
+	"throughline/search"
 	"throughline/workload"
 )
 
@@ -43,6 +46,23 @@ func AddFiles(f *testing.F, pattern string) {
 	}
 }
 
+var number = regexp.MustCompile(`(?m)([:\[,\s])(-?[0-9][0-9.e+-]*|null)([,\]\s])`)
+
+// AddExtremes adds files to the seeds in which a number of src, or all of them, is at or beyond the edge of what makes
+// sense. Chance rarely finds those.
+func AddExtremes(f *testing.F, src []byte) {
+	for _, extreme := range []string{
+		"0", "-1", "1", "2", "3", "0.5", "7919", "65536", "1000000", "1e9", "1000000001", "9223372036854775807", "1e18",
+		"1e300", "1e400", "1e-6", "1e-300", "1e-400", "null",
+	} {
+		replacement := []byte("${1}" + extreme + "${3}")
+		f.Add(number.ReplaceAll(src, replacement))
+		for _, at := range number.FindAllIndex(src, -1) {
+			f.Add(slices.Concat(src[:at[0]], number.ReplaceAll(src[at[0]:at[1]], replacement), src[at[1]:]))
+		}
+	}
+}
+
 // CheckProblems checks that every problem lies in the file, or just behind its last character, and says something.
 func CheckProblems(t *testing.T, src []byte, problems []document.Problem) {
 	t.Helper()
@@ -57,8 +77,8 @@ func CheckProblems(t *testing.T, src []byte, problems []document.Problem) {
 	}
 }
 
-// Evaluate estimates a few plans of the model on the system, at the precisions that the system has, and checks that all
-// numbers make sense.
+// Evaluate estimates a few plans of the model on the system, at precisions that the system has, searches for the best,
+// and checks that all numbers make sense.
 func Evaluate(t *testing.T, m *model.Model, set *model.Settings, s *hardware.System) {
 	t.Helper()
 	matrix, vector := s.MatrixTypes(), s.VectorTypes()
@@ -66,14 +86,15 @@ func Evaluate(t *testing.T, m *model.Model, set *model.Settings, s *hardware.Sys
 		{Weight: 1, Activation: 1, Cache: 1, Comm: 1, MatrixType: matrix[0], AttentionType: matrix[0], VectorType: vector[0]},
 		{Weight: 0.5, Activation: 4, Cache: 2, Comm: 0.5, MatrixType: matrix[len(matrix)-1], AttentionType: matrix[0], VectorType: vector[len(vector)-1]},
 	} {
-		e, err := estimate.NewEvaluator(&estimate.Problem{
+		problem := estimate.Problem{
 			Model: m, Settings: set, System: s, Lengths: workload.Lengths{Input: 4096, Output: 1024},
 			Precision: precision, Assume: &assume.Reference,
-		})
+		}
+		e, err := estimate.NewEvaluator(&problem)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, procs := range []int{1, 8, 12} {
+		for _, procs := range []int{1, 4} {
 			for _, p := range plans(m, set, procs) {
 				var out estimate.Estimate
 				e.Evaluate(&p, &out)
@@ -89,6 +110,13 @@ func Evaluate(t *testing.T, m *model.Model, set *model.Settings, s *hardware.Sys
 				}
 			}
 		}
+		found, err := search.Best(t.Context(), &search.Problem{
+			Problem: problem, Procs: 2, TPOT: 0.05, RedundantLow: set.Redundant, RedundantHigh: set.Redundant,
+		}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkNumbers(t, "best", reflect.ValueOf(found.Best))
 	}
 }
 
