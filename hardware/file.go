@@ -27,9 +27,20 @@ func Topologies() []string {
 	return []string{"2dfm", "fullmesh", "ring", "switch", "torus", "fattree"}
 }
 
-// File is the system format. Tags drive the strict decoder, the JSON Schema and the key list in docs/formats.md.
+// IsWidth reports whether some number type takes this many bytes.
+func IsWidth(bytes float64) bool {
+	for _, t := range NumberTypes {
+		if t.Bytes == bytes {
+			return true
+		}
+	}
+	return false
+}
+
+// File is the system format. Tags drive the strict decoder, the JSON Schema and the key list in docs/formats.md. The
+// bounds leave room for any hardware; beyond them lie mistakes of unit, and numbers whose products overflow.
 type File struct {
-	Name        string                `json:"name" required:"true" nonempty:"true" doc:"name of the system, as printed in results"`
+	Name        string                `json:"name" aka:"model,system" required:"true" nonempty:"true" doc:"name of the system, as printed in results"`
 	Type        string                `json:"type" doc:"family of the hardware; \"sow\" hides collectives behind computation (collective_overlap 1)"`
 	Matrix      map[string]matrixFile `json:"matrix" required:"true" nonempty:"true" keys:"float4,int4,float8,int8,float16,bfloat16,float32" doc:"matrix unit, by number type"`
 	Vector      map[string]vectorFile `json:"vector" required:"true" nonempty:"true" keys:"float4,int4,float8,int8,float16,bfloat16,float32" doc:"vector unit, by number type"`
@@ -37,51 +48,51 @@ type File struct {
 	Mem2        *memory2File          `json:"mem2" doc:"second memory tier"`
 	Mode        string                `json:"processing_mode" enum:"roofline,no_overlap" doc:"roofline: an operator takes the longer of compute and memory time; no_overlap: their sum"`
 	Networks    []networkFile         `json:"networks" required:"true" nonempty:"true" doc:"interconnect levels, innermost first"`
-	ProcsPerNPU int                   `json:"procs_per_npu" range:"[1,inf)" doc:"processors on one card"`
+	ProcsPerNPU int                   `json:"procs_per_npu" range:"[1,1000000]" doc:"processors on one card"`
 	Overlap     *float64              `json:"collective_overlap" range:"[0,1]" doc:"share of every collective hidden behind computation; default 1 for type \"sow\", else 0"`
 	Sources     map[string]string     `json:"sources" doc:"where each number comes from"`
 }
 
 type matrixFile struct {
-	TFlops      float64       `json:"tflops" required:"true" range:"(0,inf)" doc:"peak rate in T operations per second"`
-	Calibration float64       `json:"calibration_coefficient" range:"(0,1]" doc:"achievable share of the peak"`
-	Efficiency  [][4]*float64 `json:"gflops_efficiency" nonempty:"true" doc:"rows [m, n, k, efficiency]: the first whose bounds are all reached; null: no bound; last row all null"`
+	TFlops      float64       `json:"tflops" required:"true" range:"[1e-6,1e9]" doc:"peak rate in T operations per second"`
+	Calibration float64       `json:"calibration_coefficient" range:"[1e-6,1]" doc:"achievable share of the peak"`
+	Efficiency  [][4]*float64 `json:"gflops_efficiency" nonempty:"true" form:"[m, n, k, efficiency]" doc:"rows [m, n, k, efficiency]: the first whose bounds are all reached; null: no bound; last row all null"`
 }
 
 func (m *matrixFile) SetDefaults() { m.Calibration = 1 }
 
 type vectorFile struct {
-	TFlops      float64      `json:"tflops" required:"true" range:"(0,inf)" doc:"peak rate in T operations per second"`
-	Calibration float64      `json:"calibration_coefficient" range:"(0,1]" doc:"achievable share of the peak"`
-	Efficiency  [][2]float64 `json:"gflops_efficiency" nonempty:"true" range:"[0,inf)" doc:"rows [Gflop, efficiency], large to small: the first the operator reaches"`
+	TFlops      float64      `json:"tflops" required:"true" range:"[1e-6,1e9]" doc:"peak rate in T operations per second"`
+	Calibration float64      `json:"calibration_coefficient" range:"[1e-6,1]" doc:"achievable share of the peak"`
+	Efficiency  [][2]float64 `json:"gflops_efficiency" nonempty:"true" range:"[0,inf)" form:"[Gflop, efficiency]" doc:"rows [Gflop, efficiency], large to small: the first the operator reaches"`
 }
 
 func (v *vectorFile) SetDefaults() { v.Calibration = 1 }
 
 type memoryFile struct {
-	GiB         float64      `json:"GiB" required:"true" range:"(0,inf)" doc:"capacity"`
-	GBps        float64      `json:"GBps" required:"true" range:"(0,inf)" doc:"bandwidth"`
-	Calibration float64      `json:"calibration_coefficient" range:"(0,1]" doc:"achievable share of the bandwidth"`
-	Page        float64      `json:"page_attention_calibration_coefficient" range:"(0,inf)" doc:"further factor on the memory efficiency of attention operators in decode"`
-	PagePrefill float64      `json:"page_attention_calibration_coefficient_prefill" range:"(0,inf)" doc:"the same in prefill"`
-	KV          float64      `json:"kv_cache_calibration_coefficient" range:"(0,inf)" doc:"further factor on the memory efficiency of cache reads in decode"`
-	KVPrefill   float64      `json:"kv_cache_calibration_coefficient_prefill" range:"(0,inf)" doc:"the same in prefill"`
-	Efficiency  [][2]float64 `json:"MB_efficiency" nonempty:"true" range:"[0,inf)" doc:"rows [MB, efficiency], large to small: the first the operator's bytes reach"`
+	GiB         float64      `json:"GiB" required:"true" range:"[1e-6,1e9]" doc:"capacity"`
+	GBps        float64      `json:"GBps" required:"true" range:"[1e-6,1e9]" doc:"bandwidth"`
+	Calibration float64      `json:"calibration_coefficient" range:"[1e-6,1]" doc:"achievable share of the bandwidth"`
+	Page        float64      `json:"page_attention_calibration_coefficient" range:"[1e-6,1e6]" doc:"further factor on the memory efficiency of attention operators in decode"`
+	PagePrefill float64      `json:"page_attention_calibration_coefficient_prefill" range:"[1e-6,1e6]" doc:"the same in prefill"`
+	KV          float64      `json:"kv_cache_calibration_coefficient" range:"[1e-6,1e6]" doc:"further factor on the memory efficiency of cache reads in decode"`
+	KVPrefill   float64      `json:"kv_cache_calibration_coefficient_prefill" range:"[1e-6,1e6]" doc:"the same in prefill"`
+	Efficiency  [][2]float64 `json:"MB_efficiency" nonempty:"true" range:"[0,inf)" form:"[MB, efficiency]" doc:"rows [MB, efficiency], large to small: the first the operator's bytes reach"`
 }
 
 type memory2File struct {
-	GiB        float64      `json:"GiB" required:"true" range:"(0,inf)" doc:"capacity"`
-	GBps       float64      `json:"GBps" required:"true" range:"(0,inf)" doc:"bandwidth"`
-	Efficiency [][2]float64 `json:"MB_efficiency" nonempty:"true" range:"[0,inf)" doc:"as in mem1"`
+	GiB        float64      `json:"GiB" required:"true" range:"[1e-6,1e9]" doc:"capacity"`
+	GBps       float64      `json:"GBps" required:"true" range:"[1e-6,1e9]" doc:"bandwidth"`
+	Efficiency [][2]float64 `json:"MB_efficiency" nonempty:"true" range:"[0,inf)" form:"[MB, efficiency]" doc:"as in mem1"`
 }
 
 type networkFile struct {
-	Bandwidth      float64           `json:"bandwidth" required:"true" range:"(0,inf)" doc:"GB/s of one processor on this level"`
-	Efficiency     float64           `json:"efficiency" range:"(0,1]" doc:"achievable share of the bandwidth"`
+	Bandwidth      float64           `json:"bandwidth" required:"true" range:"[1e-6,1e9]" doc:"GB/s of one processor on this level"`
+	Efficiency     float64           `json:"efficiency" range:"[1e-6,1]" doc:"achievable share of the bandwidth"`
 	Topology       string            `json:"topology" enum:"2dfm,fullmesh,ring,switch,torus,fattree" doc:"how the processors of a group are joined"`
-	DBEfficiency   [][2]float64      `json:"DB_efficiency" nonempty:"true" range:"[0,inf)" doc:"rows [MB, efficiency], large to small, by message size"`
-	Size           int               `json:"size" required:"true" range:"[1,inf)" doc:"processors in one group of this level"`
-	Latency        float64           `json:"latency" required:"true" range:"[0,inf)" doc:"seconds per hop"`
+	DBEfficiency   [][2]float64      `json:"DB_efficiency" nonempty:"true" range:"[0,inf)" form:"[MB, efficiency]" doc:"rows [MB, efficiency], large to small, by message size"`
+	Size           int               `json:"size" required:"true" range:"[1,1e9]" doc:"processors in one group of this level"`
+	Latency        float64           `json:"latency" required:"true" range:"[0,1]" unit:"s" doc:"seconds per hop"`
 	Ops            map[string]opFile `json:"ops" required:"true" keys:"p2p,reduce_scatter,all_gather,all_reduce,all2all" doc:"volume and efficiency by communication pattern"`
 	ProcessorUsage float64           `json:"processor_usage" range:"[0,1)" doc:"share of compute that communication takes while it overlaps"`
 }
@@ -89,8 +100,8 @@ type networkFile struct {
 func (n *networkFile) SetDefaults() { n.Efficiency, n.Topology = 1, "switch" }
 
 type opFile struct {
-	Scalar [2]*float64  `json:"op_scalar" required:"true" doc:"[s, o]: volume = bytes · s · (1 + o/n) in a group of n; null: 0"`
-	Groups [][2]float64 `json:"bandwidth_eff" required:"true" nonempty:"true" range:"(0,inf)" doc:"rows [n, efficiency]: exact group size, else the lowest efficiency listed"`
+	Scalar [2]*float64  `json:"op_scalar" required:"true" range:"[-1,1e6]" form:"[scale, offset]" doc:"[s, o]: volume = bytes · s · (1 + o/n) in a group of n; null: 0"`
+	Groups [][2]float64 `json:"bandwidth_eff" required:"true" nonempty:"true" range:"(0,1e9]" form:"[group size, efficiency]" doc:"rows [n, efficiency]: exact group size, else the lowest efficiency listed"`
 }
 
 // collectiveKeys are the names of the communication patterns in a file.

@@ -36,8 +36,8 @@ func (r reader) system(f *File) *System {
 	}
 	for i := range f.Networks {
 		path := fmt.Sprintf("networks[%d]", i)
-		if i > 0 && f.Networks[i].Size <= f.Networks[i-1].Size {
-			r.doc.Problemf(path+".size", "must be larger than the size of the level inside it (%d), not %d", f.Networks[i-1].Size, f.Networks[i].Size)
+		if i > 0 {
+			r.nesting(i, f.Networks[i-1].Size, f.Networks[i].Size)
 		}
 		s.Networks = append(s.Networks, r.network(path, &f.Networks[i]))
 	}
@@ -49,6 +49,14 @@ func (r reader) system(f *File) *System {
 		s.CollectiveOverlap = 1
 	}
 	return s
+}
+
+// nesting reports a network level that is no larger than the level inside it.
+func (r reader) nesting(i, inner, size int) {
+	at := fmt.Sprintf("networks[%d].size", i)
+	if size <= inner && r.doc.Sound(at) && r.doc.Sound(fmt.Sprintf("networks[%d].size", i-1)) {
+		r.doc.Problemf(at, "must be larger than the size of the level inside it (%d), not %d", inner, size)
+	}
 }
 
 func (r reader) network(path string, f *networkFile) Network {
@@ -72,11 +80,8 @@ func (r reader) network(path string, f *networkFile) Network {
 		if o := op.Scalar[1]; o != nil {
 			rate.Offset = *o
 		}
-		if rate.Scale <= 0 && r.doc.Has(p+".op_scalar[0]") {
-			r.doc.Problemf(p+".op_scalar[0]", "must be greater than 0")
-		}
-		if rate.Offset < -1 {
-			r.doc.Problemf(p+".op_scalar[1]", "must be at least -1, not %g: the volume would be negative", rate.Offset)
+		if at := p + ".op_scalar[0]"; rate.Scale <= 0 && r.doc.Sound(p+".op_scalar") {
+			r.doc.Problemf(at, "must be greater than 0: it scales the volume")
 		}
 		for j, row := range op.Groups {
 			at := fmt.Sprintf("%s.bandwidth_eff[%d]", p, j)
@@ -92,10 +97,18 @@ func (r reader) network(path string, f *networkFile) Network {
 	return n
 }
 
+// minEfficiency is below all that was ever measured, and far enough above 0 to divide by.
+const minEfficiency = 1e-6
+
 // efficiency reports a value that is not a share of a peak.
 func (r reader) efficiency(path string, e float64) {
-	if e <= 0 || e > 1 {
-		r.doc.Problemf(path, "must be more than 0 and at most 1, not %g", e)
+	switch {
+	case e <= 0:
+		r.doc.Problemf(path, "must be greater than 0, not %g", e)
+	case e < minEfficiency:
+		r.doc.Problemf(path, "must be at least %f, not %g", minEfficiency, e)
+	case e > 1:
+		r.doc.Problemf(path, "must be at most 1, not %g", e)
 	}
 }
 
@@ -105,10 +118,12 @@ func (r reader) sizes(path string, rows [][2]float64) SizeTable {
 		return SizeTable{{0, 1}}
 	}
 	t := make(SizeTable, len(rows))
+	ordered := true // so far; a table in the wrong order is one mistake
 	for i, row := range rows {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		r.efficiency(at+"[1]", row[1])
-		if i > 0 && row[0] >= rows[i-1][0] {
+		if i > 0 && ordered && row[0] >= rows[i-1][0] {
+			ordered = false
 			r.doc.Problemf(at+"[0]", "is never reached: thresholds go from large to small, and %g does not lie below %g", row[0], rows[i-1][0])
 		}
 		t[i] = SizeRow{row[0], row[1]}
@@ -122,6 +137,7 @@ func (r reader) shapes(path string, rows [][4]*float64) ShapeTable {
 		return ShapeTable{{Efficiency: 1}}
 	}
 	t := make(ShapeTable, len(rows))
+	misplaced := false // a row without bounds was not the last
 	for i, row := range rows {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		bounds := [3]float64{}
@@ -136,18 +152,17 @@ func (r reader) shapes(path string, rows [][4]*float64) ShapeTable {
 			}
 		}
 		if row[3] == nil {
-			if r.doc.Has(at + "[3]") {
-				r.doc.Problemf(at+"[3]", "must be an efficiency, not null")
-			}
+			r.doc.Problemf(at+"[3]", "must be an efficiency, not null")
 		} else {
 			r.efficiency(at+"[3]", *row[3])
 			t[i].Efficiency = *row[3]
 		}
 		t[i].M, t[i].N, t[i].K = bounds[0], bounds[1], bounds[2]
 		switch last := i == len(rows)-1; {
-		case last && bounded:
+		case last && bounded && !misplaced:
 			r.doc.Problemf(at, "must be [null, null, null, efficiency]: the last row serves every shape")
-		case !last && !bounded && r.doc.Has(at):
+		case !last && !bounded:
+			misplaced = true
 			r.doc.Problemf(at, "has no bound, so the rows after it are never reached; put it last")
 		}
 	}

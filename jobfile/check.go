@@ -29,6 +29,9 @@ func (l *loader) check(s *spec) {
 	}
 	for _, p := range phases {
 		l.checkBatches(s, p.phaseSpec)
+		if s.pools == nil && l.doc.Has(s.at("pd_num_procs_list")) && !l.doc.Sound(s.at("pd_num_procs_list")) {
+			continue // how many processors the phase has is open
+		}
 		l.checkLayouts(s, p.phaseSpec, p.procs)
 		l.checkExperts(s, p.phaseSpec, p.procs)
 	}
@@ -41,18 +44,18 @@ func (l *loader) check(s *spec) {
 func (l *loader) checkBytes(s *spec) {
 	for i, b := range s.Bytes {
 		for j, v := range b {
-			if at := s.at("wac_bytes_list[%d][%d]", i, j); v != 0.5 && v != 1 && v != 2 && v != 4 && l.doc.Has(at) {
-				l.doc.Problemf(at, "must be one of 0.5, 1, 2, 4 bytes, not %g", v)
+			if !hardware.IsWidth(v) {
+				l.doc.Problemf(s.at("wac_bytes_list[%d][%d]", i, j), "must be one of 0.5, 1, 2, 4 bytes, not %g", v)
 			}
 		}
 		for j, t := range s.Types {
 			want := hardware.TypeBytes(t[0])
-			if want == 0 || b[1] == 0 || b[1] == want {
+			if b[1] == want || !hardware.IsWidth(b[1]) {
 				continue
 			}
 			l.doc.Problemf(s.at("wac_bytes_list[%d][1]", i),
-				"activations of %g byte disagree with the matrix type %q of flops_type_list[%d], which takes %g; use %s",
-				b[1], t[0], j, want, orTypes(b[1], want))
+				"activations of %g byte disagree with the matrix type %q of flops_type_list[%d]; use %s",
+				b[1], t[0], j, orTypes(b[1], want))
 		}
 	}
 }
@@ -64,9 +67,6 @@ func orTypes(have, want float64) string {
 		if t.Bytes == have {
 			names = append(names, fmt.Sprintf("%q", t.Name))
 		}
-	}
-	if names == nil {
-		return fmt.Sprintf("%g byte", want)
 	}
 	return fmt.Sprintf("%g byte, or matrix type %s", want, strings.Join(names, " or "))
 }
@@ -82,7 +82,7 @@ func (l *loader) checkTypes(s *spec) {
 			have := [3][]string{f.system.MatrixTypes(), f.system.MatrixTypes(), f.system.VectorTypes()}
 			unit := [3]string{"matrix", "matrix", "vector"}
 			for j, name := range t {
-				if hardware.TypeBytes(name) == 0 || slices.Contains(have[j], name) {
+				if slices.Contains(have[j], name) {
 					continue
 				}
 				l.doc.Problemf(s.at("flops_type_list[%d][%d]", i, j), "system %s has no %s rate for %q; it has %s",
@@ -112,10 +112,7 @@ func (s *spec) zipped() bool { return len(s.pools) == len(s.Procs) }
 func (l *loader) checkPools(s *spec) {
 	for i, p := range s.pools {
 		for j, n := range s.Procs {
-			if s.zipped() && i != j || p[0] == 0 || p[1] == 0 || n == 0 {
-				continue
-			}
-			if p[0]+p[1] > n {
+			if (!s.zipped() || i == j) && p[0]+p[1] > n {
 				l.doc.Problemf(s.at("pd_num_procs_list[%d]", i), "%d + %d = %d processors exceed num_procs_list[%d], which is %d", p[0], p[1], p[0]+p[1], j, n)
 			}
 		}
@@ -155,7 +152,7 @@ func (s *spec) poolSizes(side int) []int {
 
 func (l *loader) checkBatches(s *spec, p phaseSpec) {
 	for i, b := range p.batches {
-		if b[0] != 0 && b[1] != 0 && b[2] != 0 && b[0] != b[1]*b[2] {
+		if b[0] != b[1]*b[2] {
 			l.doc.Problemf(s.at("%s[%d]", p.batchesKey, i), "[global, number, size] must satisfy global = number · size, but %d · %d = %d, not %d", b[1], b[2], b[1]*b[2], b[0])
 		}
 	}
@@ -166,7 +163,7 @@ func (l *loader) checkLayouts(s *spec, p phaseSpec, procs []int) {
 	for i, c := range p.layouts {
 		layout := plan.Layout{DP: c[0], PP: c[1], TP: c[2]}
 		at := s.at("%s[%d]", p.layoutsKey, i)
-		if !l.checkProduct(at, "DP · PP · TP", c, procs, s.pools == nil && s.mode == Split) {
+		if !l.checkProduct(at, "DP · PP · TP", c, procs, s) {
 			continue
 		}
 		l.usable(s, at, func(m *model.Model, _ *model.Settings) []string { return plan.LayoutProblems(m, layout) })
@@ -177,40 +174,52 @@ func (l *loader) checkLayouts(s *spec, p phaseSpec, procs []int) {
 func (l *loader) checkExperts(s *spec, p phaseSpec, procs []int) {
 	for i, c := range p.experts {
 		at := s.at("%s[%d]", p.expertsKey, i)
-		if !l.checkProduct(at, "EP · MoE-TP · MoE-DP", c, procs, s.pools == nil && s.mode == Split) {
+		if !l.checkProduct(at, "EP · MoE-TP · MoE-DP", c, procs, s) {
 			continue
 		}
 		l.usable(s, at, func(m *model.Model, set *model.Settings) []string {
 			if !m.IsMoE() {
 				return nil
 			}
-			low, high := s.redundantRange(m, set)
-			var problems []string
-			for r := low; r <= high; r++ {
-				q := plan.Plan{
-					Experts: plan.ExpertLayout{EP: c[0], TP: c[1], DP: c[2]}, Redundant: r,
-					SharedReplicas: set.SharedReplicas, SharedPerCard: s.sharedPerCard(),
-				}
-				if problems = q.ExpertProblems(m); problems == nil {
-					return nil
-				}
-			}
-			return problems
+			return s.expertProblems(m, set, plan.ExpertLayout{EP: c[0], TP: c[1], DP: c[2]})
 		})
 	}
 }
 
+// expertProblems says why a model cannot be split like this with any number of redundant experts in the range.
+func (s *spec) expertProblems(m *model.Model, set *model.Settings, layout plan.ExpertLayout) []string {
+	low, high := s.redundantRange(m, set)
+	q := plan.Plan{Experts: layout, SharedReplicas: set.SharedReplicas, SharedPerCard: s.sharedPerCard()}
+	// Whether EP divides the experts repeats after EP steps.
+	for q.Redundant = low; q.Redundant <= min(high, low+layout.EP-1); q.Redundant++ {
+		if q.ValidExperts(m) {
+			return nil
+		}
+	}
+	q.Redundant = low
+	problems := q.ExpertProblems(m)
+	if low < high {
+		problems = append(problems, fmt.Sprintf("nor does any other number of redundant experts up to %d help", high))
+	}
+	return problems
+}
+
 // checkProduct reports a candidate whose processors are not one of the counts. Where the counts are still to be
 // searched, any that is not larger than all processors may do.
-func (l *loader) checkProduct(at, what string, c [3]int, procs []int, searched bool) bool {
-	product := c[0] * c[1] * c[2]
-	if product <= 0 || len(procs) == 0 {
+func (l *loader) checkProduct(at, what string, c [3]int, procs []int, s *spec) bool {
+	if len(procs) == 0 {
 		return false
 	}
+	product := c[0] * c[1] * c[2]
+	searched := s.pools == nil && s.mode == Split
 	if slices.Contains(procs, product) || searched && product < slices.Max(procs) {
 		return true
 	}
-	l.doc.Problemf(at, "%s = %d · %d · %d = %d processors, but there are %s", what, c[0], c[1], c[2], product, orInts(procs))
+	source := "num_procs_list has"
+	if s.pools != nil {
+		source = "pd_num_procs_list gives this phase"
+	}
+	l.doc.Problemf(at, "%s = %d · %d · %d = %d processors, but %s %s", what, c[0], c[1], c[2], product, source, orInts(procs))
 	return false
 }
 

@@ -16,7 +16,7 @@ import (
 // problems were found, since what it would multiply may be missing.
 func (l *loader) expand(s *spec) Job {
 	job := Job{Mode: s.mode, Output: s.Output}
-	if l.doc.Err() != nil {
+	if l.doc.Err() != nil || !l.checkRuns(s) {
 		return job
 	}
 	for _, ref := range s.Models {
@@ -45,6 +45,23 @@ func (l *loader) expand(s *spec) Job {
 		}
 	}
 	return job
+}
+
+// maxRuns bounds the runs of one section. Each is a search and a column of the results.
+const maxRuns = 1_000_000
+
+// checkRuns reports a section with more runs than anyone can want.
+func (l *loader) checkRuns(s *spec) bool {
+	runs := 1
+	for _, n := range []int{
+		len(s.Models), len(s.Lengths), len(s.decodeSizes()), len(s.Bytes), len(s.Types), len(s.Limits), len(s.systems),
+	} {
+		if runs *= n; runs > maxRuns {
+			l.doc.Problemf(s.key, "its lists multiply to more than %d runs; shorten them", maxRuns)
+			return false
+		}
+	}
+	return true
 }
 
 // decodeSizes are the decode processors of each run. Without given pools the decode side is sized on all processors.

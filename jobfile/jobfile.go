@@ -5,7 +5,6 @@ package jobfile
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"throughline/assume"
@@ -62,6 +61,7 @@ type systemFile struct {
 type loader struct {
 	doc     *document.File
 	dir     string // folder of the runtime file
+	open    func(path string) ([]byte, error)
 	as      *assume.Assumptions
 	models  map[string]*modelFile // by reference; nil value: could not be loaded
 	systems map[string]*systemFile
@@ -71,18 +71,26 @@ type loader struct {
 // Load reads a runtime file, its models and its systems, and expands its lists. All problems of all files are reported
 // together; warnings are returned even then.
 func Load(path string, as *assume.Assumptions) (jobs []Job, warnings []document.Problem, err error) {
-	src, err := os.ReadFile(path)
+	src, err := document.ReadFile(path)
 	if err != nil {
-		return nil, nil, unreadable(path, err)
+		return nil, nil, document.Unreadable(path, err)
 	}
 	return Read(path, src, as)
 }
 
 // Read is Load for a file whose content is at hand.
 func Read(path string, src []byte, as *assume.Assumptions) (jobs []Job, warnings []document.Problem, err error) {
+	return read(path, src, as, document.ReadFile)
+}
+
+func read(path string, src []byte, as *assume.Assumptions, open func(path string) ([]byte, error)) (jobs []Job, warnings []document.Problem, err error) {
 	l := &loader{
-		doc: document.Parse(path, src), dir: filepath.Dir(path), as: as,
+		doc: document.Parse(path, src), dir: filepath.Dir(path), as: as, open: open,
 		models: map[string]*modelFile{}, systems: map[string]*systemFile{},
+	}
+	if format := FormatOf(l.doc.Keys()); format == SystemFormat || format == ModelFormat {
+		l.doc.Problemf("", "this is a %s file; a runtime file has a section %q or %q", format, Fusion, Split)
+		return nil, l.doc.Warnings(), l.doc.Err()
 	}
 	var f File
 	l.doc.Decode(&f)
@@ -101,15 +109,6 @@ func Read(path string, src []byte, as *assume.Assumptions) (jobs []Job, warnings
 		return nil, warnings, err
 	}
 	return jobs, warnings, nil
-}
-
-// unreadable turns the error of opening a file into a problem that names it.
-func unreadable(path string, err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		err = pe.Err
-	}
-	return &document.Error{Problems: []document.Problem{{File: path, Message: err.Error()}}}
 }
 
 // spec is a section of the file in the form that both modes share.
@@ -135,7 +134,7 @@ func (l *loader) specs(f *File) []*spec {
 		phase := phaseSpec{s.Layouts, s.ExpertLayouts, s.Batches, "parallel_config", "moe_parallel_config", "batch_config"}
 		systems := make([]systemPair, len(s.Systems))
 		for i, name := range s.Systems {
-			systems[i] = systemPair{name, name}
+			systems[i] = systemPair{string(name), string(name)}
 		}
 		out = append(out, &spec{section: s.section, mode: Fusion, key: Fusion, systems: systems, prefill: phase, decode: phase})
 	}
@@ -170,7 +169,7 @@ func (l *loader) read(ref string, set catalogue.Set) (name string, src []byte, e
 	}
 	var unusable error
 	for _, c := range candidates {
-		src, err := os.ReadFile(c)
+		src, err := l.open(c)
 		if err == nil {
 			return c, src, nil
 		}

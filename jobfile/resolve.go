@@ -16,9 +16,17 @@ import (
 // resolve loads the models and systems a section refers to.
 func (l *loader) resolve(s *spec) {
 	for i, ref := range s.Models {
-		l.model(s.at("model_list[%d]", i), ref)
+		at := s.at("model_list[%d]", i)
+		if ref == "" {
+			l.doc.Problemf(at, "must be a model file, not an empty string")
+			continue
+		}
+		l.model(at, ref)
 	}
 	for i, pair := range s.systems {
+		if pair == (systemPair{}) {
+			continue // it has a problem
+		}
 		at := s.at("sys_list[%d]", i)
 		if pair.prefill == pair.decode {
 			if s.mode == Split && l.doc.Has(at+"[0]") {
@@ -38,13 +46,16 @@ func (s *spec) at(format string, args ...any) string {
 }
 
 func (l *loader) model(at, ref string) {
-	if _, done := l.models[ref]; done || ref == "" {
+	if _, done := l.models[ref]; done {
 		return
 	}
 	l.models[ref] = nil
 	name, src, err := l.read(ref, model.Catalogue)
 	if err != nil {
-		l.notFound(at, "model", ref, model.Catalogue, err)
+		l.notFound(at, ModelFormat, ref, err)
+		return
+	}
+	if l.isOther(at, name, src, ModelFormat) {
 		return
 	}
 	m, set, doc := model.Read(name, src)
@@ -55,13 +66,16 @@ func (l *loader) model(at, ref string) {
 }
 
 func (l *loader) system(at, ref string) {
-	if _, done := l.systems[ref]; done || ref == "" {
+	if _, done := l.systems[ref]; done {
 		return
 	}
 	l.systems[ref] = nil
 	name, src, err := l.read(ref, hardware.Catalogue)
 	if err != nil {
-		l.notFound(at, "system", ref, hardware.Catalogue, err)
+		l.notFound(at, SystemFormat, ref, err)
+		return
+	}
+	if l.isOther(at, name, src, SystemFormat) {
 		return
 	}
 	sys, doc := hardware.Read(name, src)
@@ -71,16 +85,35 @@ func (l *loader) system(at, ref string) {
 	}
 }
 
+// isOther reports a reference to a file of another format: its keys would all be unknown.
+func (l *loader) isOther(at, name string, src []byte, want Format) bool {
+	is := FormatOf(document.Parse(name, src).Keys())
+	if is == "" || is == want {
+		return false
+	}
+	l.doc.Problemf(at, "%s is a %s file, but a %s file is needed here", name, is, want)
+	return true
+}
+
+// catalogues are the built-in files that a runtime file can refer to.
+var catalogues = map[Format]catalogue.Set{ModelFormat: model.Catalogue, SystemFormat: hardware.Catalogue}
+
 // notFound reports a reference that leads nowhere.
-func (l *loader) notFound(at, what, ref string, set catalogue.Set, err error) {
+func (l *loader) notFound(at string, want Format, ref string, err error) {
 	if !errors.Is(err, fs.ErrNotExist) {
-		l.doc.Problemf(at, "cannot read the %s file %q: %v", what, ref, err)
+		l.doc.Problemf(at, "cannot read the %s file %q: %s", want, ref, document.Reason(err))
 		return
 	}
-	names := set.Names()
+	for is, set := range catalogues {
+		if _, found := set.Find(ref); found {
+			l.doc.Problemf(at, "%q is a built-in %s, but a %s file is needed here", ref, is, want)
+			return
+		}
+	}
+	names := catalogues[want].Names()
 	hint := "built in: " + strings.Join(names, ", ")
 	if near, ok := document.Nearest(strings.TrimSuffix(path.Base(ref), ".json"), names); ok {
 		hint = fmt.Sprintf("did you mean the built-in %q?", near)
 	}
-	l.doc.Problemf(at, "no %s file %q in the working directory, beside this file or built in; %s", what, ref, hint)
+	l.doc.Problemf(at, "no %s file %q in the working directory, beside this file or built in; %s", want, ref, hint)
 }

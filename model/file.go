@@ -1,7 +1,9 @@
 package model
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
 	"throughline/internal/document"
 )
@@ -15,48 +17,50 @@ type Settings struct {
 	SharedReplicas int  // deployed copies of the shared expert, spread over the cards like routed ones
 }
 
-// File is the model format. Tags drive the strict decoder, the JSON Schema and the key list in docs/formats.md.
+// File is the model format. Tags drive the strict decoder, the JSON Schema and the key list in docs/formats.md. The
+// bounds leave room for any model; they keep products of sizes from overflowing. What other tools call a key is
+// recognized as a mistake.
 type File struct {
-	Name         string `json:"model" required:"true" nonempty:"true" doc:"name of the model, as printed in results"`
-	Hidden       int    `json:"hidden" required:"true" range:"[1,inf)" doc:"width of the residual stream"`
-	Blocks       int    `json:"num_blocks" required:"true" range:"[1,inf)" doc:"number of layers"`
-	FeedForward  int    `json:"feedforward" range:"[1,inf)" doc:"width of a dense MLP layer"`
+	Name         string `json:"model" aka:"name,model_name" required:"true" nonempty:"true" doc:"name of the model, as printed in results"`
+	Hidden       int    `json:"hidden" aka:"hidden_size,d_model,n_embd" required:"true" range:"[1,1000000]" doc:"width of the residual stream"`
+	Blocks       int    `json:"num_blocks" aka:"num_hidden_layers,num_layers,n_layers,n_layer" required:"true" range:"[1,1000000]" doc:"number of layers"`
+	FeedForward  int    `json:"feedforward" aka:"intermediate_size,ffn_dim" range:"[1,1e9]" doc:"width of a dense MLP layer"`
 	AttnType     string `json:"attn_type" required:"true" enum:"multi-head,multi-query,group-query,mla,mla-absorb" doc:"kind of attention"`
-	AttnHeads    int    `json:"attn_heads" required:"true" range:"[1,inf)" doc:"query heads"`
-	KVHeads      int    `json:"kv_heads" range:"[1,inf)" doc:"key/value heads; not used by MLA"`
-	AttnSize     int    `json:"attn_size" range:"[1,inf)" doc:"elements of one head; not used by MLA"`
+	AttnHeads    int    `json:"attn_heads" aka:"num_attention_heads,num_heads,n_heads" required:"true" range:"[1,1000000]" doc:"query heads"`
+	KVHeads      int    `json:"kv_heads" aka:"num_key_value_heads,num_kv_heads,n_kv_heads" range:"[1,1000000]" doc:"key/value heads; not used by MLA"`
+	AttnSize     int    `json:"attn_size" aka:"head_dim" range:"[1,1000000]" doc:"elements of one head; not used by MLA"`
 	QKNorm       *bool  `json:"qk_norm" doc:"normalise queries and keys per head; default true for group-query, else false"`
 	HasAttnGate  bool   `json:"has_attn_gate" doc:"sigmoid gate on the attention output"`
 	UseFlashAttn bool   `json:"use_flash_attn" doc:"fused attention: scores never reach memory"`
 	MLP          string `json:"mlp" enum:"gated,plain" doc:"gated: gate, up and down matrices; plain: up and down"`
 
-	QueryRank *int `json:"q_lora_rank" range:"[0,inf)" doc:"MLA: rank of the compressed query; null or 0: not compressed"`
-	KVRank    int  `json:"kv_lora_rank" range:"[1,inf)" doc:"MLA: rank of the cached latent"`
-	NopeDim   int  `json:"qk_nope_head_dim" range:"[1,inf)" doc:"MLA: head elements without position"`
-	RopeDim   int  `json:"qk_rope_head_dim" range:"[0,inf)" doc:"MLA: head elements with rotary position"`
-	ValueDim  int  `json:"v_head_dim" range:"[1,inf)" doc:"MLA: elements of a value head"`
+	QueryRank *int `json:"q_lora_rank" range:"[0,1000000]" doc:"MLA: rank of the compressed query; null or 0: not compressed"`
+	KVRank    int  `json:"kv_lora_rank" range:"[1,1000000]" doc:"MLA: rank of the cached latent"`
+	NopeDim   int  `json:"qk_nope_head_dim" range:"[1,1000000]" doc:"MLA: head elements without position"`
+	RopeDim   int  `json:"qk_rope_head_dim" range:"[0,1000000]" doc:"MLA: head elements with rotary position"`
+	ValueDim  int  `json:"v_head_dim" range:"[1,1000000]" doc:"MLA: elements of a value head"`
 
-	NumExperts     int     `json:"num_experts" range:"[0,inf)" doc:"routed experts; 0 or absent: a dense model"`
-	TopExperts     int     `json:"top_experts_activation" range:"[1,inf)" doc:"routed experts a token visits"`
-	SharedPerToken int     `json:"n_shared_experts" range:"[0,inf)" doc:"shared experts every token visits"`
-	SharedReplicas int     `json:"num_shared_experts" range:"[0,inf)" doc:"deployed replicas of the shared expert"`
-	Redundant      int     `json:"num_redundant_experts" range:"[0,inf)" doc:"deployed extra copies of routed experts"`
-	ExpertWidth    int     `json:"moe_intermediate_size" range:"[1,inf)" doc:"width of one expert"`
-	CapacityFactor float64 `json:"moe_capacity_factor" range:"(0,inf)" doc:"multiplies the tokens of the experts"`
-	BlockInterval  int     `json:"moe_block_interval" range:"[0,inf)" doc:"0 or 1: every layer has experts; n: every n-th"`
+	NumExperts     int     `json:"num_experts" aka:"n_routed_experts,num_local_experts" range:"[0,1000000]" doc:"routed experts; 0 or absent: a dense model"`
+	TopExperts     int     `json:"top_experts_activation" aka:"num_experts_per_tok,top_k" range:"[1,1000000]" doc:"routed experts a token visits"`
+	SharedPerToken int     `json:"n_shared_experts" range:"[0,1000000]" doc:"shared experts every token visits"`
+	SharedReplicas int     `json:"num_shared_experts" range:"[0,65536]" doc:"deployed replicas of the shared expert"`
+	Redundant      int     `json:"num_redundant_experts" range:"[0,65536]" doc:"deployed extra copies of routed experts"`
+	ExpertWidth    int     `json:"moe_intermediate_size" range:"[1,1000000]" doc:"width of one expert"`
+	CapacityFactor float64 `json:"moe_capacity_factor" range:"[1e-6,1e6]" doc:"multiplies the tokens of the experts"`
+	BlockInterval  int     `json:"moe_block_interval" range:"[0,1000000]" doc:"0 or 1: every layer has experts; n: every n-th"`
 
-	FFNDimMultiplier float64 `json:"ffn_dim_multiplier" range:"(0,inf)" doc:"accepted when it leaves feedforward as it is"`
-	MultipleOf       int     `json:"multiple_of" range:"[1,inf)" doc:"accepted when it leaves feedforward as it is"`
+	FFNDimMultiplier float64 `json:"ffn_dim_multiplier" range:"[1e-6,1e6]" doc:"accepted when it leaves feedforward as it is"`
+	MultipleOf       int     `json:"multiple_of" range:"[1,1e9]" doc:"accepted when it leaves feedforward as it is"`
 
-	SeqSize    *int `json:"seq_size" range:"[1,inf)" doc:"input length; the runtime file decides"`
-	OutputSeq  *int `json:"output_seq" range:"[1,inf)" doc:"output length; the runtime file decides"`
-	CacheLen   int  `json:"cache_len" null:"ok" range:"[0,inf)" doc:"prompt tokens already in the cache"`
-	FirstDense int  `json:"first_k_dense_replace" range:"[0,inf)" doc:"leading layers that are dense although the model has experts"`
-	VocabSize  int  `json:"vocab_size" range:"[1,inf)" doc:"size of the vocabulary"`
+	SeqSize    *int `json:"seq_size" range:"[1,1e9]" doc:"input length; the runtime file decides"`
+	OutputSeq  *int `json:"output_seq" range:"[1,1e9]" doc:"output length; the runtime file decides"`
+	CacheLen   int  `json:"cache_len" null:"ok" range:"[0,1e9]" doc:"prompt tokens already in the cache"`
+	FirstDense int  `json:"first_k_dense_replace" range:"[0,1000000]" doc:"leading layers that are dense although the model has experts"`
+	VocabSize  int  `json:"vocab_size" range:"[1,1e9]" doc:"size of the vocabulary"`
 
-	WeightByte     *float64 `json:"weight_byte" range:"(0,inf)" doc:"bytes per weight; the runtime file decides"`
-	ActivationByte *float64 `json:"activation_byte" range:"(0,inf)" doc:"bytes per activation; the runtime file decides"`
-	CacheByte      *float64 `json:"cache_byte" range:"(0,inf)" doc:"bytes per cached element; the runtime file decides"`
+	WeightByte     *float64 `json:"weight_byte" range:"(0,4]" doc:"bytes per weight; the runtime file decides"`
+	ActivationByte *float64 `json:"activation_byte" range:"(0,4]" doc:"bytes per activation; the runtime file decides"`
+	CacheByte      *float64 `json:"cache_byte" range:"(0,4]" doc:"bytes per cached element; the runtime file decides"`
 
 	Sources map[string]string `json:"sources" doc:"where the numbers come from"`
 }
@@ -71,7 +75,9 @@ func Read(name string, src []byte) (*Model, *Settings, *document.File) {
 	doc := document.Parse(name, src)
 	f := defaults()
 	doc.Decode(&f)
-	check(doc, &f)
+	if doc.Has("") { // the file could be parsed
+		check(doc, &f)
+	}
 	if doc.Err() != nil {
 		return nil, nil, doc
 	}
@@ -123,50 +129,19 @@ func (f *File) shape() *Model {
 	return m
 }
 
-// check reports what no single key can show: keys that need each other, and values that contradict each other.
+// check reports what no single key can show: keys that need each other, and values that contradict each other. Only
+// sound values are compared, since a contradiction with a wrong value says nothing.
 func check(doc *document.File, f *File) {
 	need := func(why string, keys ...string) {
 		for _, k := range keys {
-			if !doc.Has(k) {
-				doc.Problemf("", "missing key %q: %s", k, why)
+			if doc.Lacks(k) {
+				doc.Problemf("", "missing key %q, which is needed because %s", k, why)
 			}
 		}
 	}
-	switch f.AttnType {
-	case "mla", "mla-absorb":
-		need("attn_type is "+f.AttnType, "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
-	case "group-query":
-		need("attn_type is group-query", "attn_size", "kv_heads")
-		if f.KVHeads > 0 && f.AttnHeads%f.KVHeads != 0 {
-			doc.Problemf("kv_heads", "must divide attn_heads (%d), not %d", f.AttnHeads, f.KVHeads)
-		}
-	case "multi-head":
-		need("attn_type is multi-head", "attn_size")
-		if doc.Has("kv_heads") && f.KVHeads != f.AttnHeads {
-			doc.Problemf("kv_heads", "must equal attn_heads (%d) when attn_type is multi-head, not %d; did you mean attn_type \"group-query\"?", f.AttnHeads, f.KVHeads)
-		}
-	case "multi-query":
-		need("attn_type is multi-query", "attn_size")
-		if doc.Has("kv_heads") && f.KVHeads != 1 {
-			doc.Problemf("kv_heads", "must be 1 when attn_type is multi-query, not %d; did you mean attn_type \"group-query\"?", f.KVHeads)
-		}
-	}
-	if f.NumExperts > 0 {
-		need("num_experts is not 0", "moe_intermediate_size", "top_experts_activation")
-		if f.TopExperts > f.NumExperts {
-			doc.Problemf("top_experts_activation", "must be at most num_experts (%d), not %d", f.NumExperts, f.TopExperts)
-		}
-		if f.SharedPerToken > 0 && doc.Has("num_shared_experts") && f.SharedReplicas == 0 {
-			doc.Problemf("num_shared_experts", "must be at least 1 when n_shared_experts is %d: every token visits a shared expert", f.SharedPerToken)
-		}
-		if f.BlockInterval > f.Blocks {
-			doc.Problemf("moe_block_interval", "must be at most num_blocks (%d), not %d", f.Blocks, f.BlockInterval)
-		}
-	}
-	if f.NumExperts == 0 || f.BlockInterval > 1 {
-		need("the model has dense layers", "feedforward")
-	}
-	if f.FeedForward > 0 && f.MultipleOf > 0 {
+	checkAttention(doc, f, need)
+	checkExperts(doc, f, need)
+	if sound(doc, "feedforward") && f.MultipleOf > 0 {
 		// The Llama rule: scale, then round up to a multiple.
 		want := math.Ceil(f.FFNDimMultiplier*float64(f.FeedForward)/float64(f.MultipleOf)) * float64(f.MultipleOf)
 		if want != float64(f.FeedForward) {
@@ -176,6 +151,58 @@ func check(doc *document.File, f *File) {
 			}
 			doc.Problemf(key, "would change feedforward from %d to %.0f: write the final width in feedforward and drop this key", f.FeedForward, want)
 		}
+	}
+}
+
+// sound reports whether all the keys are given and well.
+func sound(doc *document.File, keys ...string) bool {
+	return !slices.ContainsFunc(keys, func(k string) bool { return !doc.Sound(k) })
+}
+
+func checkAttention(doc *document.File, f *File, need func(why string, keys ...string)) {
+	why := fmt.Sprintf("attn_type is %q", f.AttnType)
+	heads := sound(doc, "attn_heads", "kv_heads")
+	switch f.AttnType {
+	case "mla", "mla-absorb":
+		need(why, "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
+	case "group-query":
+		need(why, "attn_size", "kv_heads")
+		if heads && f.AttnHeads%f.KVHeads != 0 {
+			doc.Problemf("kv_heads", "must divide attn_heads, but %d does not divide %d", f.KVHeads, f.AttnHeads)
+		}
+	case "multi-head":
+		need(why, "attn_size")
+		if heads && f.KVHeads != f.AttnHeads {
+			doc.Problemf("kv_heads", "must equal attn_heads (%d) when attn_type is \"multi-head\", not %d; did you mean attn_type \"group-query\"?", f.AttnHeads, f.KVHeads)
+		}
+	case "multi-query":
+		need(why, "attn_size")
+		if sound(doc, "kv_heads") && f.KVHeads != 1 {
+			doc.Problemf("kv_heads", "must be 1 when attn_type is \"multi-query\", not %d; did you mean attn_type \"group-query\"?", f.KVHeads)
+		}
+	}
+}
+
+func checkExperts(doc *document.File, f *File, need func(why string, keys ...string)) {
+	if !doc.Lacks("num_experts") && !sound(doc, "num_experts") {
+		return // whether the model has experts is open
+	}
+	if f.NumExperts == 0 {
+		need("the model has no experts", "feedforward")
+		return
+	}
+	need(fmt.Sprintf("num_experts is %d", f.NumExperts), "moe_intermediate_size", "top_experts_activation")
+	if f.TopExperts > f.NumExperts {
+		doc.Problemf("top_experts_activation", "must be at most num_experts (%d), not %d", f.NumExperts, f.TopExperts)
+	}
+	if f.SharedPerToken > 0 && sound(doc, "num_shared_experts") && f.SharedReplicas == 0 {
+		doc.Problemf("num_shared_experts", "must be at least 1 when n_shared_experts is %d: every token visits a shared expert", f.SharedPerToken)
+	}
+	if f.BlockInterval > 1 {
+		need(fmt.Sprintf("moe_block_interval is %d, so that the model has layers without experts", f.BlockInterval), "feedforward")
+	}
+	if sound(doc, "num_blocks") && f.BlockInterval > f.Blocks {
+		doc.Problemf("moe_block_interval", "must be at most num_blocks (%d), not %d", f.Blocks, f.BlockInterval)
 	}
 }
 

@@ -1,10 +1,7 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +21,7 @@ file, and reports all its problems. A runtime file is checked together with the
 files it refers to.`,
 		Example: `  throughline check configs/reference_sample.json
   throughline check systems/my_chip.json models/my_model.json`,
-		Args: cobra.MinimumNArgs(1),
+		Args: someFiles,
 		RunE: func(_ *cobra.Command, files []string) error {
 			var errs []error
 			for _, name := range files {
@@ -42,26 +39,18 @@ files it refers to.`,
 
 // check validates one file and says what it is.
 func check(name string) (what string, warnings []document.Problem, err error) {
-	src, err := os.ReadFile(name)
+	src, err := document.ReadFile(name)
 	if err != nil {
-		var pe *fs.PathError
-		if errors.As(err, &pe) {
-			err = pe.Err
-		}
-		return "", nil, &document.Error{Problems: []document.Problem{{File: name, Message: err.Error()}}}
+		return "", nil, document.Unreadable(name, err)
 	}
-	doc := document.Parse(name, src)
-	if err := doc.Err(); err != nil {
-		return "", doc.Warnings(), err
-	}
-	switch kind := nearestFormat(doc.Keys()); kind {
-	case "system":
+	switch jobfile.FormatOf(document.Parse(name, src).Keys()) {
+	case jobfile.SystemFormat:
 		sys, doc := hardware.Read(name, src)
 		if sys != nil {
 			what = "system " + sys.Name
 		}
 		return what, doc.Warnings(), doc.Err()
-	case "model":
+	case jobfile.ModelFormat:
 		m, _, doc := model.Read(name, src)
 		if m != nil {
 			what = "model " + m.Name
@@ -75,39 +64,4 @@ func check(name string) (what string, warnings []document.Problem, err error) {
 		}
 		return fmt.Sprintf("runtime file of %d runs", runs), warnings, err
 	}
-}
-
-// nearestFormat is the format most of whose keys the file has; a runtime file if that is open.
-func nearestFormat(keys []string) string {
-	formats := []struct {
-		name string
-		keys []string
-	}{
-		{"runtime", document.Leaves(&jobfile.File{})},
-		{"system", document.Leaves(&hardware.File{})},
-		{"model", document.Leaves(&model.File{})},
-	}
-	best, most := "runtime", 0
-	for _, f := range formats {
-		n := 0
-		for _, k := range keys {
-			if hasRoot(f.keys, k) {
-				n++
-			}
-		}
-		if n > most {
-			best, most = f.name, n
-		}
-	}
-	return best
-}
-
-// hasRoot reports whether one of the paths starts with the key.
-func hasRoot(paths []string, key string) bool {
-	for _, p := range paths {
-		if len(p) >= len(key) && p[:len(key)] == key && (len(p) == len(key) || p[len(key)] == '.' || p[len(key)] == '[') {
-			return true
-		}
-	}
-	return false
 }

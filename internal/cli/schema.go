@@ -17,7 +17,7 @@ func newSchema(s Streams) *cobra.Command {
 		Short:     "Print the JSON Schema of a file format, for editors",
 		Example:   "  throughline schema system > system.schema.json",
 		ValidArgs: []string{"runtime", "system", "model"},
-		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		Args:      oneOf,
 		RunE: func(_ *cobra.Command, args []string) error {
 			b, err := formats[args[0]]()
 			if err != nil {

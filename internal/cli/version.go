@@ -13,7 +13,7 @@ func newVersion(s Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of the program",
-		Args:  cobra.NoArgs,
+		Args:  onlyFlags(""),
 		RunE: func(*cobra.Command, []string) error {
 			revision := version.Revision()
 			if revision != "" {

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // A Decoder decodes itself from a value of any kind, null included. It reports
@@ -34,6 +35,9 @@ type Defaulter interface {
 //	range:"(0,1]"      the interval of the number, or of all numbers in a list or map
 //	enum:"a,b"         the allowed strings, also in a list or map
 //	keys:"a,b"         the allowed keys of a map
+//	form:"[a, b]"      what the elements of a list of fixed length are, for messages
+//	unit:"s"           the unit of the number, for messages about its range
+//	aka:"a,b"          names of the key elsewhere, to be recognized as near misses
 //	doc:"..."          the description in the schema
 //
 // Decode panics if into or a tag is not of this form.
@@ -67,12 +71,11 @@ func (v Value) decode(dst reflect.Value, r rules) bool {
 		return v.decodePointer(dst, r)
 	}
 	if v.Kind() == Null {
-		v.Problemf("must not be null")
-		return false
+		return v.wrongType(dst.Type(), r)
 	}
 	switch dst.Kind() {
 	case reflect.Bool:
-		return v.decodeBool(dst)
+		return v.decodeBool(dst, r)
 	case reflect.String:
 		return v.decodeString(dst, r)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
@@ -86,7 +89,7 @@ func (v Value) decode(dst reflect.Value, r rules) bool {
 	case reflect.Map:
 		return v.decodeMap(dst, r)
 	case reflect.Struct:
-		return v.decodeStruct(dst)
+		return v.decodeStruct(dst, r)
 	}
 	panic(fmt.Sprintf("document: cannot decode into %s at %s", dst.Type(), v.Path()))
 }
@@ -108,10 +111,10 @@ func (v Value) decodePointer(dst reflect.Value, r rules) bool {
 	return true
 }
 
-func (v Value) decodeBool(dst reflect.Value) bool {
+func (v Value) decodeBool(dst reflect.Value, r rules) bool {
 	b, ok := v.Bool()
 	if !ok {
-		return v.wrongType(dst.Type())
+		return v.wrongType(dst.Type(), r)
 	}
 	dst.SetBool(b)
 	return true
@@ -121,7 +124,7 @@ func (v Value) decodeString(dst reflect.Value, r rules) bool {
 	s, ok := v.String()
 	switch {
 	case !ok:
-		return v.wrongType(dst.Type())
+		return v.wrongType(dst.Type(), r)
 	case r.nonempty && s == "":
 		return v.empty()
 	case r.enum != nil && !slices.Contains(r.enum, s):
@@ -134,7 +137,7 @@ func (v Value) decodeString(dst reflect.Value, r rules) bool {
 
 func (v Value) decodeInt(dst reflect.Value, r rules) bool {
 	if v.Kind() != Number {
-		return v.wrongType(dst.Type())
+		return v.wrongType(dst.Type(), r)
 	}
 	n, whole, fits := wholeNumber(string(v.node.literal))
 	switch {
@@ -142,7 +145,7 @@ func (v Value) decodeInt(dst reflect.Value, r rules) bool {
 		v.Problemf("must be a whole number, not %s", v.raw())
 		return false
 	case !fits || dst.OverflowInt(n):
-		return v.outOfRange()
+		return v.outOfRange(r)
 	case !v.within(r.interval, float64(n)):
 		return false
 	}
@@ -152,12 +155,12 @@ func (v Value) decodeInt(dst reflect.Value, r rules) bool {
 
 func (v Value) decodeFloat(dst reflect.Value, r rules) bool {
 	if v.Kind() != Number {
-		return v.wrongType(dst.Type())
+		return v.wrongType(dst.Type(), r)
 	}
 	x, ok := v.Float()
 	switch {
 	case !ok || dst.OverflowFloat(x):
-		return v.outOfRange()
+		return v.outOfRange(r)
 	case !v.within(r.interval, x):
 		return false
 	}
@@ -168,9 +171,13 @@ func (v Value) decodeFloat(dst reflect.Value, r rules) bool {
 func (v Value) decodeSlice(dst reflect.Value, r rules) bool {
 	switch {
 	case v.Kind() != List:
-		return v.wrongType(dst.Type())
+		v.Problemf("must be %s, not %s%s", expected(dst.Type(), r), v.Describe(), v.asElement(dst.Type()))
+		return false
 	case r.nonempty && len(v.node.elements) == 0:
 		return v.empty()
+	case v.isMissingBrackets(dst.Type()):
+		v.Problemf("must be %s, not a single one%s", expected(dst.Type(), r), v.inBrackets(dst.Type()))
+		return false
 	}
 	list := reflect.MakeSlice(dst.Type(), len(v.node.elements), len(v.node.elements))
 	return v.decodeElements(dst, list, r)
@@ -179,12 +186,50 @@ func (v Value) decodeSlice(dst reflect.Value, r rules) bool {
 func (v Value) decodeArray(dst reflect.Value, r rules) bool {
 	switch {
 	case v.Kind() != List:
-		return v.wrongType(dst.Type())
+		return v.wrongType(dst.Type(), r)
 	case len(v.node.elements) != dst.Len():
-		v.Problemf("must be %s, not %d", expected(dst.Type()), len(v.node.elements))
+		v.Problemf("must be %s, not of %d", expected(dst.Type(), r), len(v.node.elements))
 		return false
 	}
 	return v.decodeElements(dst, reflect.New(dst.Type()).Elem(), r)
+}
+
+// asElement suggests the value as the only element of a list of type t, if it
+// can be one.
+func (v Value) asElement(t reflect.Type) string {
+	kinds := map[string]Kind{"string": String, "number": Number, "whole number": Number}
+	if kind, ok := kinds[noun(t.Elem())]; ok && kind == v.Kind() && v.isShort() {
+		return "; did you mean [" + v.raw() + "]?"
+	}
+	return ""
+}
+
+// isMissingBrackets reports whether the value is one list where t is a list of
+// lists.
+func (v Value) isMissingBrackets(t reflect.Type) bool {
+	element := t.Elem()
+	if isCustom(element) || element.Kind() != reflect.Slice && element.Kind() != reflect.Array {
+		return false
+	}
+	isList := func(n *node) bool { return n.kind == List }
+	return len(v.node.elements) > 0 && !slices.ContainsFunc(v.node.elements, isList)
+}
+
+// inBrackets suggests the value within a further pair of brackets, if that
+// would have the right length.
+func (v Value) inBrackets(t reflect.Type) string {
+	element := t.Elem()
+	if element.Kind() != reflect.Array || element.Len() != len(v.node.elements) {
+		return ""
+	}
+	var literals []string
+	for _, e := range v.Elements() {
+		if e.Kind() == Object {
+			return ""
+		}
+		literals = append(literals, e.raw())
+	}
+	return "; did you mean [[" + strings.Join(literals, ", ") + "]]?"
 }
 
 // decodeElements fills list and, if that goes well, sets dst to it.
@@ -203,7 +248,7 @@ func (v Value) decodeElements(dst, list reflect.Value, r rules) bool {
 func (v Value) decodeMap(dst reflect.Value, r rules) bool {
 	switch {
 	case v.Kind() != Object:
-		return v.wrongType(dst.Type())
+		return v.wrongType(dst.Type(), r)
 	case r.nonempty && len(v.node.members) == 0:
 		return v.empty()
 	}
@@ -211,7 +256,8 @@ func (v Value) decodeMap(dst reflect.Value, r rules) bool {
 	ok := true
 	for _, m := range v.node.members {
 		if r.keys != nil && !slices.Contains(r.keys, m.key) {
-			v.file.addProblem(m.offset, m.value.path, unknownKey(m.key, r.keys))
+			message, _ := unknownKey(m.key, r.keys, nil)
+			v.file.addProblem(m.offset, m.value.path, message)
 			ok = false
 			continue
 		}
@@ -228,21 +274,21 @@ func (v Value) decodeMap(dst reflect.Value, r rules) bool {
 	return ok
 }
 
-func (v Value) decodeStruct(dst reflect.Value) bool {
+func (v Value) decodeStruct(dst reflect.Value, r rules) bool {
 	if v.Kind() != Object {
-		return v.wrongType(dst.Type())
+		return v.wrongType(dst.Type(), r)
 	}
 	values := map[string]Value{}
 	for _, m := range v.node.members {
 		values[m.key] = Value{v.file, m.value}
 	}
-	var allowed []string
-	for _, f := range fieldsOf(dst.Type()) {
-		allowed = append(allowed, f.key)
+	fields := fieldsOf(dst.Type())
+	v.unknownKeys(fields)
+	for _, f := range fields {
 		value, present := values[f.key]
 		switch {
 		case !present:
-			if f.required {
+			if f.required && v.file.Lacks(memberPath(v.Path(), f.key)) {
 				v.Problemf("missing required key %q", f.key)
 			}
 		case value.Kind() == Null && f.nullable && f.typ.Kind() != reflect.Pointer && !isCustom(f.typ):
@@ -251,12 +297,30 @@ func (v Value) decodeStruct(dst reflect.Value) bool {
 			value.decode(dst.FieldByIndex(f.index), f.rules)
 		}
 	}
-	for _, m := range v.node.members {
-		if !slices.Contains(allowed, m.key) {
-			v.file.addProblem(m.offset, m.value.path, unknownKey(m.key, allowed))
+	return true
+}
+
+// unknownKeys reports the keys that are none of the fields. A key that was
+// probably meant by one of them is not missing too.
+func (v Value) unknownKeys(fields []field) {
+	var allowed []string
+	aliases := map[string]string{}
+	for _, f := range fields {
+		allowed = append(allowed, f.key)
+		for _, a := range f.aka {
+			aliases[a] = f.key
 		}
 	}
-	return true
+	for _, m := range v.node.members {
+		if slices.Contains(allowed, m.key) {
+			continue
+		}
+		message, meant := unknownKey(m.key, allowed, aliases)
+		v.file.addProblem(m.offset, m.value.path, message)
+		if meant != "" {
+			v.file.meant[memberPath(v.Path(), meant)] = true
+		}
+	}
 }
 
 // newValue returns a settable value of type t with the defaults of the type.
@@ -270,8 +334,8 @@ func newValue(t reflect.Type) reflect.Value {
 
 // The following report a problem and return false, for decode to return.
 
-func (v Value) wrongType(t reflect.Type) bool {
-	v.Problemf("must be %s, not %s", expected(t), v.Describe())
+func (v Value) wrongType(t reflect.Type, r rules) bool {
+	v.Problemf("must be %s, not %s", expected(t, r), v.Describe())
 	return false
 }
 
@@ -280,7 +344,11 @@ func (v Value) empty() bool {
 	return false
 }
 
-func (v Value) outOfRange() bool {
+func (v Value) outOfRange(r rules) bool {
+	// The bounds of the file format say more than those of the type.
+	if x, _ := strconv.ParseFloat(string(v.node.literal), 64); !v.within(r.interval, x) {
+		return false
+	}
 	v.Problemf("%s is out of range", v.raw())
 	return false
 }
@@ -289,22 +357,22 @@ func (v Value) within(i *interval, x float64) bool {
 	if i == nil || i.contains(x) {
 		return true
 	}
-	v.Problemf("must be %s, not %s", i, v.raw())
+	v.Problemf("must be %s, not %s", i.violated(x), v.raw())
 	return false
 }
 
-// expected says what a value of type t must be.
-func expected(t reflect.Type) string {
+// expected says what a value of type t with rules r must be.
+func expected(t reflect.Type, r rules) string {
 	switch t.Kind() {
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Slice:
-		return "a list of " + noun(t.Elem()) + "s"
+		return "a list of " + noun(t.Elem()) + "s" + r.suffix()
 	case reflect.Array:
 		if t.Len() == 1 {
-			return "a list of 1 " + noun(t.Elem())
+			return "a list of 1 " + noun(t.Elem()) + r.suffix()
 		}
-		return "a list of " + strconv.Itoa(t.Len()) + " " + noun(t.Elem()) + "s"
+		return "a list of " + strconv.Itoa(t.Len()) + " " + noun(t.Elem()) + "s" + r.suffix()
 	case reflect.Map, reflect.Struct:
 		return "an object"
 	default:

@@ -16,13 +16,13 @@ type sample struct {
 	B       bool                 `json:"b"`
 	I       int                  `json:"i" range:"[1,inf)"`
 	I8      int8                 `json:"i8"`
-	F       float64              `json:"f" range:"(0,1]"`
+	F       float64              `json:"f" range:"(0,1]" unit:"s"`
 	Full    []string             `json:"full" nonempty:"true"`
 	Mode    string               `json:"mode" enum:"roofline,no_overlap"`
 	Modes   []string             `json:"modes" enum:"roofline,no_overlap"`
 	Fs      []float64            `json:"fs" range:"(0,inf)"`
 	Pair    [2]int               `json:"pair" range:"[0,9]"`
-	Grid    [][3]*float64        `json:"grid" range:"[0,1)"`
+	Grid    [][3]*float64        `json:"grid" range:"[0,1)" form:"[a, b, c]"`
 	One     [1]bool              `json:"one"`
 	Maybe   *float64             `json:"maybe" range:"(-inf,5)"`
 	Default int                  `json:"default" null:"ok"`
@@ -41,7 +41,7 @@ type sample struct {
 }
 
 type common struct {
-	Name string `json:"name" doc:"What it is called."`
+	Name string `json:"name" aka:"title" doc:"What it is called."`
 }
 
 type part struct {
@@ -107,6 +107,7 @@ func TestDecodeProblems(t *testing.T) {
 	}{
 		// Keys.
 		{`{"nme": 1}`, []string{`1:2: nme: unknown key "nme"; did you mean "name"?`}},
+		{`{"title": "t"}`, []string{`1:2: title: unknown key "title"; did you mean "name"?`}},
 		{`{"模型": 1, "Qwen": 1}`, []string{
 			`1:2: 模型: unknown key "模型"; allowed: ` + allKeys,
 			`1:11: Qwen: unknown key "Qwen"; allowed: ` + allKeys,
@@ -117,6 +118,7 @@ func TestDecodeProblems(t *testing.T) {
 		}},
 		{`{"part": {"$schema": "", "x": 1}}`, []string{`1:11: part.$schema: unknown key "$schema"; allowed: x, y`}},
 		{`{"opt": {}}`, []string{`1:9: opt: missing required key "x"`}},
+		{`{"opt": {"X": 1}}`, []string{`1:10: opt.X: unknown key "X"; did you mean "x"?`}},
 		{`{"types": {"float16": []}}`, []string{`1:12: types.float16: unknown key "float16"; did you mean "float4"?`}},
 		{`{"types": {"bf": []}}`, []string{`1:12: types.bf: unknown key "bf"; allowed: float4, float8`}},
 		{"{\"a\\nb\": 1}", []string{`1:2: "a\nb": unknown key "a\nb"; allowed: ` + allKeys}},
@@ -127,8 +129,8 @@ func TestDecodeProblems(t *testing.T) {
 		{`{"i": true}`, []string{`1:7: i: must be a whole number, not true`}},
 		{`{"f": "abc"}`, []string{`1:7: f: must be a number, not the string "abc"`}},
 		{`{"f": "` + long + `"}`, []string{`1:7: f: must be a number, not the string "` + long[:39] + `…"`}},
-		{`{"fs": 1}`, []string{`1:8: fs: must be a list of numbers, not the number 1`}},
-		{`{"full": "x"}`, []string{`1:10: full: must be a list of strings, not the string "x"`}},
+		{`{"fs": 1}`, []string{`1:8: fs: must be a list of numbers, not the number 1; did you mean [1]?`}},
+		{`{"full": "x"}`, []string{`1:10: full: must be a list of strings, not the string "x"; did you mean ["x"]?`}},
 		{`{"parts": {}}`, []string{`1:11: parts: must be a list of objects, not an object`}},
 		{`{"ptrs": {}}`, []string{`1:10: ptrs: must be a list of objects, not an object`}},
 		{`{"us": 1}`, []string{`1:8: us: must be a list of values, not the number 1`}},
@@ -139,19 +141,22 @@ func TestDecodeProblems(t *testing.T) {
 		{`{"u": [1, "x"]}`, []string{`1:11: u[1]: must be a number, not the string "x"`}},
 
 		// Lists of a fixed length.
-		{`{"pair": [1]}`, []string{`1:10: pair: must be a list of 2 whole numbers, not 1`}},
+		{`{"pair": [1]}`, []string{`1:10: pair: must be a list of 2 whole numbers, not of 1`}},
 		{`{"pair": 1}`, []string{`1:10: pair: must be a list of 2 whole numbers, not the number 1`}},
-		{`{"grid": 1}`, []string{`1:10: grid: must be a list of lists, not the number 1`}},
+		{`{"grid": 1}`, []string{`1:10: grid: must be a list of lists [a, b, c], not the number 1`}},
 		{`{"grid": [[0, 0], 1]}`, []string{
-			`1:11: grid[0]: must be a list of 3 numbers, not 2`,
-			`1:19: grid[1]: must be a list of 3 numbers, not the number 1`,
+			`1:11: grid[0]: must be a list of 3 numbers [a, b, c], not of 2`,
+			`1:19: grid[1]: must be a list of 3 numbers [a, b, c], not the number 1`,
 		}},
-		{`{"one": []}`, []string{`1:9: one: must be a list of 1 boolean, not 0`}},
+		{`{"grid": [0, null, 0.5]}`, []string{`1:10: grid: must be a list of lists [a, b, c], not a single one; did you mean [[0, null, 0.5]]?`}},
+		{`{"grid": [0, 0]}`, []string{`1:10: grid: must be a list of lists [a, b, c], not a single one`}},
+		{`{"grid": [{}, 0, 0]}`, []string{`1:10: grid: must be a list of lists [a, b, c], not a single one`}},
+		{`{"one": []}`, []string{`1:9: one: must be a list of 1 boolean, not of 0`}},
 
 		// Null and emptiness.
-		{`{"s": null}`, []string{`1:7: s: must not be null`}},
-		{`{"part": null}`, []string{`1:10: part: must not be null`}},
-		{`{"pair": [1, null]}`, []string{`1:14: pair[1]: must not be null`}},
+		{`{"s": null}`, []string{`1:7: s: must be a string, not null`}},
+		{`{"part": null}`, []string{`1:10: part: must be an object, not null`}},
+		{`{"pair": [1, null]}`, []string{`1:14: pair[1]: must be a whole number, not null`}},
 		{`{"full": [], "map": {}, "text": ""}`, []string{
 			`1:10: full: must not be empty`,
 			`1:21: map: must not be empty`,
@@ -161,17 +166,18 @@ func TestDecodeProblems(t *testing.T) {
 		// Numbers.
 		{`{"i": 1.5}`, []string{`1:7: i: must be a whole number, not 1.5`}},
 		{`{"i": 9223372036854775808}`, []string{`1:7: i: 9223372036854775808 is out of range`}},
+		{`{"i": -9223372036854775809}`, []string{`1:7: i: must be at least 1, not -9223372036854775809`}},
 		{`{"i8": 128}`, []string{`1:8: i8: 128 is out of range`}},
-		{`{"f": 1e999}`, []string{`1:7: f: 1e999 is out of range`}},
+		{`{"f": 1e999}`, []string{`1:7: f: must be at most 1 s, not 1e999`}},
 		{`{"i": 0}`, []string{`1:7: i: must be at least 1, not 0`}},
-		{`{"f": 1.2}`, []string{`1:7: f: must be more than 0 and at most 1, not 1.2`}},
-		{`{"f": 0.0}`, []string{`1:7: f: must be more than 0 and at most 1, not 0.0`}},
+		{`{"f": 1.2}`, []string{`1:7: f: must be at most 1 s, not 1.2`}},
+		{`{"f": 0.0}`, []string{`1:7: f: must be greater than 0 s, not 0.0`}},
 		{`{"fs": [1, -5, 0]}`, []string{
 			`1:12: fs[1]: must be greater than 0, not -5`,
 			`1:16: fs[2]: must be greater than 0, not 0`,
 		}},
 		{`{"maybe": 5}`, []string{`1:11: maybe: must be less than 5, not 5`}},
-		{"{\"grid\": [[0,0,0],\n[0,1,0]]}", []string{`2:4: grid[1][1]: must be at least 0 and less than 1, not 1`}},
+		{"{\"grid\": [[0,0,0],\n[0,1,0]]}", []string{`2:4: grid[1][1]: must be less than 1, not 1`}},
 		{`{"types": {"float4": [0]}}`, []string{`1:23: types.float4[0]: must be greater than 0, not 0`}},
 
 		// Enumerations.
@@ -341,6 +347,12 @@ func TestMistakesInTheProgramPanic(t *testing.T) {
 		}{}},
 		{"keys of struct", &struct {
 			A part `json:"a" keys:"x"`
+		}{}},
+		{"unit without range", &struct {
+			A int `json:"a" unit:"s"`
+		}{}},
+		{"form of a number", &struct {
+			A int `json:"a" form:"[a, b]"`
 		}{}},
 		{"nonempty number", &struct {
 			A int `json:"a" nonempty:"true"`

@@ -17,6 +17,7 @@ package document
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -28,6 +29,7 @@ type File struct {
 	source   source
 	root     *node            // nil if the file could not be parsed
 	nodes    map[string]*node // by path
+	meant    map[string]bool  // paths of absent keys that an unknown key is a near miss of
 	problems []Problem
 	warnings []Problem
 }
@@ -35,7 +37,7 @@ type File struct {
 // Parse reads src, the content of the file called name. It always returns a
 // File: syntax errors are among its problems.
 func Parse(name string, src []byte) *File {
-	f := &File{name: name, source: newSource(src), nodes: map[string]*node{}}
+	f := &File{name: name, source: newSource(src), nodes: map[string]*node{}, meant: map[string]bool{}}
 
 	parsed, skipped, bad := parse(f.source)
 	for _, n := range skipped {
@@ -112,6 +114,22 @@ func (f *File) Keys() []string {
 // value is written like networks[1].ops.p2p; "" is the root object.
 func (f *File) Has(path string) bool {
 	return f.root != nil && f.nodes[path] != nil
+}
+
+// Sound reports whether the file has a value at path and no problem was found
+// in it so far. Only then does a comparison with other values say something
+// new.
+func (f *File) Sound(path string) bool {
+	return f.Has(path) && !slices.ContainsFunc(f.problems, func(p Problem) bool {
+		rest, within := strings.CutPrefix(p.Path, path)
+		return within && (path == "" || rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
+
+// Lacks reports whether the file has no value at path, nor an unknown key in
+// its place that is a near miss of it.
+func (f *File) Lacks(path string) bool {
+	return !f.Has(path) && !f.meant[path]
 }
 
 // Problemf adds a problem with the value at path. If there is no such value,

@@ -90,15 +90,20 @@ func TestCommentSignsInStrings(t *testing.T) {
 
 func TestSyntaxErrors(t *testing.T) {
 	for _, test := range []struct{ name, src, want string }{
-		{"empty", "", `1:1: the file must hold an object in braces { }`},
-		{"only a comment", "# {}\n", `1:1: the file must hold an object in braces { }`},
-		{"no object", "\n  [1, 2]", `2:3: the file must hold an object in braces { }`},
+		{"empty", "", `1:1: the file is empty; it must hold an object in braces { }`},
+		{"only a comment", "# {}\n", `1:1: the file is empty; it must hold an object in braces { }`},
+		{"no object", "\n  [1, 2]", `2:3: the file has no opening brace; it must hold an object in braces { }`},
 		{"list", "\n [ {} ]", `2:2: the file must hold an object, not a list`},
-		{"missing comma", "{\n\"a\": 1 # one\n\"b\": 2}", `3:1: invalid character '"' after object value (expecting ',' or '}')`},
-		{"missing comma in list", "{\"a\": [1 2]}", `1:10: invalid character '2' after array value (expecting ',' or ']')`},
-		{"missing colon", `{"a" 1}`, `1:6: invalid character '1' after object name`},
-		{"missing value", `{"a": }`, `1:7: invalid character '}' at start of value`},
-		{"bracket mismatch", `{"a": [1}`, `1:9: invalid character '}' after array value (expecting ',' or ']')`},
+		{"missing comma", "{\n\"a\": 1 # one\n\"b\": 2}", `2:7: a comma is missing here`},
+		{"missing comma in list", "{\"a\": [1 2]}", `1:9: a comma is missing here`},
+		{"missing colon", `{"a" 1}`, `1:6: a ':' and a value must follow the key, not '1'`},
+		{"missing value", `{"a": }`, `1:7: a value must stand here, not '}'`},
+		{"bracket mismatch", `{"a": [1}`, `1:9: this '}' does not match the '[' on line 1`},
+		{"open bracket before key", "{\"a\": [[1],\n\"b\": 2}", `1:7: this '[' is not closed before the key on line 2`},
+		{"open brace inside", "{\n  \"a\": {\n    \"b\": {\n    },\n  \"c\": {\n  }\n}\n", `2:8: this '{' is never closed`},
+		{"number with separator", `{"a": 28_672}`, `1:7: 28_672 is not a JSON value; numbers are written like 5, -0.5 or 1e9`},
+		{"wide brace", `｛"a": 1｝`, `1:1: the file has no opening brace; it must hold an object in braces { }; did you mean '{'?`},
+		{"binary", "{\"a\": \x00", `1:7: this is not a text file: it has a zero byte here`},
 		{"open brace", "{\"a\": 1,\n \"b\": {\"c\": 1\n", `2:7: this '{' is never closed`},
 		{"open bracket", "{\"a\": 1,\n \"b\": [1, {}", `2:7: this '[' is never closed`},
 		{"open string", "{\"a\": \"x,\n\"b\": 1}", `1:7: this string is not closed on its line`},
@@ -107,14 +112,14 @@ func TestSyntaxErrors(t *testing.T) {
 		{"open comment", "{\"a\": 1 /* x\n}", `1:9: this comment is never closed`},
 		{"open comment at start", "/* x {}", `1:1: this comment is never closed`},
 		{"open comment at end", "{} /* x", `1:4: this comment is never closed`},
-		{"text after", "{}\nend /*", `2:1: invalid character 'e' after top-level value`},
-		{"second object", "{}\n{}", `2:1: invalid character '{' after top-level value`},
-		{"language after fence", "{}\n```json", `2:4: invalid character 'j' after top-level value`},
+		{"text after", "{}\nend /*", `2:1: the object of the file has ended before this; remove this, or the bracket that is one too many`},
+		{"second object", "{}\n{}", `2:1: the object of the file has ended before this; remove this, or the bracket that is one too many`},
+		{"language after fence", "{}\n```json", `2:4: the object of the file has ended before this; remove this, or the bracket that is one too many`},
 		{"capitalized literal", `{"a": True}`, `1:7: True is not a JSON value; did you mean true?`},
 		{"Python null", `{"a": None}`, `1:7: None is not a JSON value; did you mean null?`},
 		{"bare word", `{"a": roofline}`, `1:7: roofline is not a JSON value; keys and strings need double quotes`},
 		{"bare key", `{tp: 1}`, `1:2: tp is not a JSON value; keys and strings need double quotes`},
-		{"number as key", `{1: 1}`, `1:2: invalid character '1' at start of object name`},
+		{"number as key", `{1: 1}`, `1:2: a key in double quotes must stand here, not '1'`},
 		{"bad number", `{"a": .5}`, `1:7: .5 is not a JSON value; numbers are written like 5, -0.5 or 1e9`},
 		{"not a number", `{"a": NaN}`, `1:7: NaN is not a JSON value; numbers are written like 5, -0.5 or 1e9`},
 		{"bad escape", `{"a": "C:\dir"}`, `1:7: this string has a control character or an unknown escape in it; a backslash is written \\`},
@@ -231,7 +236,7 @@ func TestProblemf(t *testing.T) {
 func TestProblemfWithoutContent(t *testing.T) {
 	f := Parse("f.json", []byte("x"))
 	f.Problemf("a.b", "is missing")
-	want := "f.json: a.b: is missing\nf.json:1:1: the file must hold an object in braces { }"
+	want := "f.json: a.b: is missing\nf.json:1:1: the file has no opening brace; it must hold an object in braces { }"
 	if got := f.Err().Error(); got != want {
 		t.Errorf("Err() = %s\nwant %s", got, want)
 	}
@@ -247,12 +252,12 @@ func TestJoin(t *testing.T) {
 	want := &Error{[]Problem{
 		{"2.json", 1, 1, "a", "is missing"},
 		{Message: "no such file"},
-		{"1.json", 1, 1, "", "the file must hold an object in braces { }"},
+		{"1.json", 1, 1, "", "the file has no opening brace; it must hold an object in braces { }"},
 	}}
 	if diff := cmp.Diff(error(want), err); diff != "" {
 		t.Errorf("Join (-want +got):\n%s", diff)
 	}
-	text := "2.json:1:1: a: is missing\nno such file\n1.json:1:1: the file must hold an object in braces { }"
+	text := "2.json:1:1: a: is missing\nno such file\n1.json:1:1: the file has no opening brace; it must hold an object in braces { }"
 	if err.Error() != text {
 		t.Errorf("Error() = %s\nwant %s", err, text)
 	}
@@ -285,4 +290,22 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("Keys() = %q, Has(\"\") = %t", file.Keys(), file.Has(""))
 		}
 	})
+}
+
+func TestSoundAndLacks(t *testing.T) {
+	f := Parse("f.json", []byte(`{"name": "n", "part": {"X": 1, "y": 2}, "parts": [{"x": "1"}, {"x": 2}], "fs": [0], "f": 0.5}`))
+	f.Decode(&sample{})
+	for path, want := range map[string]bool{
+		"": false, "name": true, "part": false, "part.y": true, "parts": false, "parts[0]": false, "parts[0].x": false,
+		"parts[1]": true, "parts[1].x": true, "parts[2]": false, "fs": false, "f": true,
+	} {
+		if got := f.Sound(path); got != want {
+			t.Errorf("Sound(%q) = %t", path, got)
+		}
+	}
+	for path, want := range map[string]bool{"name": false, "part.x": false, "part.y": false, "s": true} {
+		if got := f.Lacks(path); got != want {
+			t.Errorf("Lacks(%q) = %t", path, got)
+		}
+	}
 }

@@ -2,7 +2,6 @@ package document
 
 import (
 	"fmt"
-	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ type field struct {
 	typ      reflect.Type
 	required bool
 	nullable bool
+	aka      []string // what others call it
 	doc      string
 	rules    rules
 }
@@ -25,6 +25,15 @@ type rules struct {
 	enum     []string  // of the strings
 	keys     []string  // of the map
 	nonempty bool
+	form     string // of a list of fixed length, in words
+}
+
+// suffix is the form as an addition to a message.
+func (r rules) suffix() string {
+	if r.form == "" {
+		return ""
+	}
+	return " " + r.form
 }
 
 // ofElements returns the rules for the elements of a list with rules r.
@@ -73,14 +82,16 @@ func newField(sf reflect.StructField, key string) (field, error) {
 		typ:      sf.Type,
 		required: tag("required") == "true",
 		nullable: tag("null") == "ok",
+		aka:      words(tag("aka")),
 		doc:      tag("doc"),
-		rules:    rules{enum: words(tag("enum")), keys: words(tag("keys")), nonempty: tag("nonempty") == "true"},
+		rules:    rules{enum: words(tag("enum")), keys: words(tag("keys")), nonempty: tag("nonempty") == "true", form: tag("form")},
 	}
 	if r := tag("range"); r != "" {
 		interval, err := parseInterval(r)
 		if err != nil {
 			return f, err
 		}
+		interval.unit = tag("unit")
 		f.rules.interval = &interval
 	}
 
@@ -90,10 +101,14 @@ func newField(sf reflect.StructField, key string) (field, error) {
 	switch isString := leaf.Kind() == reflect.String && !leafIsCustom; {
 	case f.rules.interval != nil && (leafIsCustom || !isNumber(leaf)):
 		return f, fmt.Errorf("range tag on %s", sf.Type)
+	case tag("unit") != "" && f.rules.interval == nil:
+		return f, fmt.Errorf("unit tag without range")
 	case f.rules.enum != nil && !isString:
 		return f, fmt.Errorf("enum tag on %s", sf.Type)
 	case f.rules.keys != nil && !isMap:
 		return f, fmt.Errorf("keys tag on %s", sf.Type)
+	case f.rules.form != "" && !isContainer:
+		return f, fmt.Errorf("form tag on %s", sf.Type)
 	case f.rules.nonempty && !isString && !isContainer:
 		return f, fmt.Errorf("nonempty tag on %s", sf.Type)
 	}
@@ -141,6 +156,7 @@ func isNumber(t reflect.Type) bool {
 type interval struct {
 	low, high         float64
 	lowOpen, highOpen bool
+	unit              string // for messages
 }
 
 // parseInterval parses the mathematical notation, like (0,1] or [0,inf).
@@ -170,28 +186,28 @@ func (i interval) contains(x float64) bool {
 	return aboveLow && belowHigh
 }
 
-// String says what the numbers of the interval are, as in "must be at least 0".
-func (i interval) String() string {
-	hasLow, hasHigh := !math.IsInf(i.low, 0), !math.IsInf(i.high, 0)
-	var bounds []string
-	if hasLow {
-		word := "at least"
-		switch {
-		case i.lowOpen && hasHigh:
-			word = "more than"
-		case i.lowOpen:
-			word = "greater than"
-		}
-		bounds = append(bounds, word+" "+formatFloat(i.low))
+// violated says what is wrong with x, which is not in the interval, as in "must
+// be at least 0".
+func (i interval) violated(x float64) string {
+	// A bound that only keeps numbers away from 0 is no help to who wrote 0.
+	const nearlyZero = 1e-6
+	var bound string
+	switch {
+	case x <= 0 && i.low > 0 && i.low <= nearlyZero:
+		bound = "greater than 0"
+	case x < i.low && !i.lowOpen:
+		bound = "at least " + formatFloat(i.low)
+	case x <= i.low:
+		bound = "greater than " + formatFloat(i.low)
+	case i.highOpen:
+		bound = "less than " + formatFloat(i.high)
+	default:
+		bound = "at most " + formatFloat(i.high)
 	}
-	if hasHigh {
-		word := "at most"
-		if i.highOpen {
-			word = "less than"
-		}
-		bounds = append(bounds, word+" "+formatFloat(i.high))
+	if i.unit == "" {
+		return bound
 	}
-	return strings.Join(bounds, " and ")
+	return bound + " " + i.unit
 }
 
-func formatFloat(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+func formatFloat(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }

@@ -37,12 +37,17 @@ func folded(word string) string {
 	return strings.ReplaceAll(strings.ToLower(word), "-", "_")
 }
 
-// canonical also makes words equal that differ in the order of their parts or
-// in a part that is easily forgotten.
+// canonical also makes words equal that differ in the order of their parts, in
+// a part that is easily forgotten or in a plural.
 func canonical(word string) string {
 	parts := strings.Split(folded(word), "_")
 	if len(parts) > 1 {
 		parts = slices.DeleteFunc(parts, func(p string) bool { return p == "list" || p == "config" })
+	}
+	for i, p := range parts {
+		if len(p) > 3 {
+			parts[i] = strings.TrimSuffix(p, "s")
+		}
 	}
 	slices.Sort(parts)
 	return strings.Join(parts, "_")
@@ -103,13 +108,22 @@ func didYouMean(word string, allowed []string) string {
 	return ""
 }
 
-func unknownKey(key string, allowed []string) string {
-	message := "unknown key " + quote(key)
-	if hint := didYouMean(key, allowed); hint != "" {
-		return message + hint
+// unknownKey is the message that key is none of the allowed keys, and the one
+// that was probably meant: the key that goes by this name elsewhere, or the
+// nearest.
+func unknownKey(key string, allowed []string, aliases map[string]string) (message, meant string) {
+	message = "unknown key " + quote(key)
+	meant, ok := aliases[key]
+	if !ok {
+		meant, ok = Nearest(key, allowed)
 	}
-	if len(allowed) == 0 {
-		return message + "; no keys are allowed here"
+	switch {
+	case ok:
+		message += "; did you mean " + strconv.Quote(meant) + "?"
+	case len(allowed) == 0:
+		message += "; no keys are allowed here"
+	default:
+		message += "; allowed: " + strings.Join(allowed, ", ")
 	}
-	return message + "; allowed: " + strings.Join(allowed, ", ")
+	return message, meant
 }

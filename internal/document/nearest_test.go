@@ -20,6 +20,8 @@ func TestNearest(t *testing.T) {
 		"batchsize":   "batch_size",
 		"bacth_size":  "batch_size",
 		"bandwith":    "bandwidth",
+		"models":      "model_list",
+		"batch_sizes": "batch_size",
 		"x":           "",
 		"":            "",
 		"latency":     "",

@@ -2,9 +2,7 @@ package document
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -25,7 +23,7 @@ type note struct {
 // what is wrong with the rest, if anything.
 func parse(src source) (v hujson.Value, skipped []note, bad *note) {
 	s := scanner{original: src.text, text: bytes.Clone(src.text)}
-	for _, step := range []func() *note{s.byteOrder, s.lead, s.object, s.tail, s.encoding} {
+	for _, step := range []func() *note{s.binary, s.lead, s.object, s.tail, s.encoding} {
 		if bad := step(); bad != nil {
 			return v, s.skipped, bad
 		}
@@ -48,10 +46,13 @@ type scanner struct {
 	skipped  []note
 }
 
-// byteOrder recognizes what some editors call Unicode.
-func (s *scanner) byteOrder() *note {
+// binary recognizes what is no text, and what some editors call Unicode.
+func (s *scanner) binary() *note {
 	if bytes.HasPrefix(s.text, []byte("\xff\xfe")) || bytes.HasPrefix(s.text, []byte("\xfe\xff")) {
 		return &note{0, "the file is encoded in UTF-16; save it as UTF-8"}
+	}
+	if i := bytes.IndexByte(s.text, 0); i >= 0 {
+		return &note{i, "this is not a text file: it has a zero byte here"}
 	}
 	return nil
 }
@@ -70,10 +71,14 @@ func (s *scanner) lead() *note {
 		}
 		s.pos++
 	}
-	if s.pos == len(s.text) {
-		return &note{max(start, 0), "the file must hold an object in braces { }"}
-	}
-	if start < 0 {
+	const needed = "it must hold an object in braces { }"
+	switch none := s.pos == len(s.text); {
+	case none && start < 0:
+		return &note{0, "the file is empty; " + needed}
+	case none:
+		r, _ := utf8.DecodeRune(s.text[start:])
+		return &note{start, "the file has no opening brace; " + needed + meantBy(r)}
+	case start < 0:
 		return nil
 	}
 	brace := s.pos
@@ -205,52 +210,4 @@ func stringLength(text []byte) int {
 
 func isSpace(c byte) bool {
 	return strings.IndexByte(" \t\r\n", c) >= 0
-}
-
-// lookalikes are characters that a word processor or an input method writes
-// in place of the ones that JSON needs.
-var lookalikes = map[rune]rune{
-	'\'': '"', '“': '"', '”': '"', '‘': '"', '’': '"', '＂': '"',
-	'：': ':', '，': ',', '、': ',', '；': ',', ';': ',',
-	'｛': '{', '｝': '}', '［': '[', '］': ']', '【': '[', '】': ']',
-}
-
-// explain says where and what a syntax error of hujson is.
-func (s *scanner) explain(src source, err error) *note {
-	var line, column int
-	if _, scanErr := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); scanErr != nil {
-		return &note{0, err.Error()}
-	}
-	offset := src.lines[line-1] + column - 1
-	message := errors.Unwrap(err).Error()
-
-	if errors.Is(err, io.ErrUnexpectedEOF) && len(s.open) > 0 {
-		// The end of the file is the last place to look for what is missing.
-		bracket := s.open[len(s.open)-1]
-		return &note{bracket, fmt.Sprintf("this %q is never closed", s.text[bracket])}
-	}
-	if literal, ok := strings.CutPrefix(message, "invalid literal: "); ok {
-		return &note{offset, invalidLiteral(literal)}
-	}
-	r, _ := utf8.DecodeRune(s.text[offset:])
-	if meant, ok := lookalikes[r]; ok {
-		message += fmt.Sprintf("; did you mean %q?", meant)
-	}
-	return &note{offset, message}
-}
-
-func invalidLiteral(literal string) string {
-	if literal[0] == '"' {
-		return `this string has a control character or an unknown escape in it; a backslash is written \\`
-	}
-	hint := "keys and strings need double quotes"
-	switch lower := strings.ToLower(literal); {
-	case lower == "true" || lower == "false" || lower == "null":
-		hint = "did you mean " + lower + "?"
-	case lower == "none" || lower == "nil":
-		hint = "did you mean null?"
-	case lower == "nan" || lower == "inf" || lower == "infinity" || strings.ContainsAny(literal[:1], "+-.0123456789"):
-		hint = "numbers are written like 5, -0.5 or 1e9"
-	}
-	return shorten(literal) + " is not a JSON value; " + hint
 }

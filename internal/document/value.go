@@ -154,6 +154,9 @@ func (v Value) Describe() string {
 	}
 }
 
+// isShort reports whether raw returns the literal in full.
+func (v Value) isShort() bool { return string(v.node.literal) == v.raw() }
+
 // raw returns a literal the way the file has it.
 func (v Value) raw() string { return shorten(string(v.node.literal)) }
 

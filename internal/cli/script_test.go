@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"throughline": func() {
+			os.Exit(Run(context.Background(), os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+		},
+	})
+}
+
+// TestScripts runs the program the way a user does.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"refuses": refuses,
+		},
+	})
+}
+
+// refuses is the script command "refuses MESSAGE ARG...": with these arguments the program must fail with the exit code
+// of bad input, say the message first, and print no results.
+func refuses(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: refuses MESSAGE ARG...")
+	}
+	command := "throughline " + strings.Join(args[1:], " ") + "; test $? = 2"
+	if err := ts.Exec("sh", "-c", command); err != nil {
+		ts.Fatalf("exit code is not 2")
+	}
+	if out := ts.ReadFile("stdout"); out != "" {
+		ts.Fatalf("stdout is %q", out)
+	}
+	first, _, _ := strings.Cut(ts.ReadFile("stderr"), "\n")
+	if first != args[0] {
+		ts.Fatalf("said %q, want %q", first, args[0])
+	}
+}

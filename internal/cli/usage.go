@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"throughline/internal/document"
+)
+
+// The following check the arguments of commands. They say what would have been right where cobra only says what is
+// wrong.
+
+// knownCommand refuses the argument of the root command: it is a command that does not exist.
+func knownCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	if near, ok := document.Nearest(args[0], names); ok {
+		return fmt.Errorf("unknown command %q; did you mean %q?", args[0], near)
+	}
+	return fmt.Errorf("unknown command %q; the commands are %s", args[0], strings.Join(names, ", "))
+}
+
+// onlyFlags refuses arguments. The one before the flag that takes a file was most likely forgotten.
+func onlyFlags(fileFlag string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return nil
+		case fileFlag == "":
+			return fmt.Errorf("%s takes no arguments, but there is %q", cmd.Name(), args[0])
+		case len(args) == 1 && !cmd.Flags().Changed(fileFlag):
+			flag := cmd.Flags().Lookup(fileFlag)
+			return fmt.Errorf("%s takes its file after a flag; did you mean \"%s -%s %s\"?", cmd.Name(), cmd.CommandPath(), flag.Shorthand, args[0])
+		}
+		return fmt.Errorf("%s takes one file, after --%s; there is also %q", cmd.Name(), fileFlag, args[0])
+	}
+}
+
+// someFiles asks for at least one file.
+func someFiles(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("%s needs a file: %s FILE...", cmd.Name(), cmd.CommandPath())
+	}
+	return nil
+}
+
+// oneOf asks for one of the valid arguments of the command.
+func oneOf(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%s needs one of %s", cmd.Name(), document.QuoteList(cmd.ValidArgs))
+	}
+	if err := cobra.OnlyValidArgs(cmd, args); err != nil {
+		return errors.New(document.NotOneOf(args[0], cmd.ValidArgs))
+	}
+	return nil
+}
+
+// flagError explains what is wrong with a flag.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var noValue *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown):
+		return unknownFlag(cmd, unknown.GetSpecifiedName())
+	case errors.As(err, &noValue):
+		return fmt.Errorf("--%s needs a value", noValue.GetFlag().Name)
+	case errors.As(err, &invalid):
+		return fmt.Errorf("--%s must be %s, not %q", invalid.GetFlag().Name, kindOf(invalid.GetFlag()), invalid.GetValue())
+	}
+	return err
+}
+
+func unknownFlag(cmd *cobra.Command, name string) error {
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	dashes := "--"
+	if len(name) == 1 {
+		dashes = "-"
+	}
+	near, ok := document.Nearest(name, names)
+	if i := slices.IndexFunc(names, func(n string) bool { return strings.HasPrefix(n, name) }); i >= 0 && len(name) > 1 {
+		near, ok = names[i], true
+	}
+	if ok {
+		return fmt.Errorf("unknown flag %s%s; did you mean --%s?", dashes, name, near)
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("unknown flag %s%s; %s has no flags", dashes, name, cmd.Name())
+	}
+	return fmt.Errorf("unknown flag %s%s; the flags of %s are --%s", dashes, name, cmd.Name(), strings.Join(names, ", --"))
+}
+
+// kindOf says what the value of a flag must be.
+func kindOf(f *pflag.Flag) string {
+	switch f.Value.Type() {
+	case "int":
+		return "a whole number"
+	case "bool":
+		return "true or false"
+	}
+	return "a " + f.Value.Type()
+}

@@ -1,0 +1,67 @@
+package document
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// maxSize is far above any file that a person writes. A device or a model's
+// weights given by mistake must not fill the memory.
+const maxSize = 64 << 20
+
+var errTooLarge = fmt.Errorf("is larger than %d MiB; this is no file of this program", maxSize>>20)
+
+// ReadFile reads a file of reasonable size.
+func ReadFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	src, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if len(src) > maxSize {
+		return nil, errTooLarge
+	}
+	return src, err
+}
+
+// Unreadable turns the error of [ReadFile] into an [*Error]. If there is no
+// such file, it names the file nearby that was probably meant.
+func Unreadable(path string, err error) error {
+	message := Reason(err)
+	switch info, statErr := os.Stat(path); {
+	case statErr == nil && info.IsDir():
+		message = "is a folder; name a file in it"
+	case errors.Is(err, fs.ErrNotExist):
+		message = "there is no such file" + didYouMean(filepath.Base(path), filesIn(filepath.Dir(path)))
+	}
+	return &Error{[]Problem{{File: path, Message: message}}}
+}
+
+// Reason is the text of an error without the path of the file, which the
+// message around it names.
+func Reason(err error) string {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		err = pathError.Err
+	}
+	return err.Error()
+}
+
+func filesIn(dir string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // only the hint is lost
+	}
+	var names []string
+	for _, e := range entries {
+		if !e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}

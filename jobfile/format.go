@@ -1,0 +1,59 @@
+package jobfile
+
+import (
+	"strings"
+
+	"throughline/hardware"
+	"throughline/internal/document"
+	"throughline/model"
+)
+
+// A Format is one of the three kinds of files.
+type Format string
+
+const (
+	RuntimeFormat Format = "runtime"
+	SystemFormat  Format = "system"
+	ModelFormat   Format = "model"
+)
+
+// formats are the patterns of the keys of each format.
+var formats = []struct {
+	name     Format
+	patterns []string
+}{
+	{RuntimeFormat, document.Leaves(&File{})},
+	{SystemFormat, document.Leaves(&hardware.File{})},
+	{ModelFormat, document.Leaves(&model.File{})},
+}
+
+// FormatOf is the format of a file with these keys at its root: the one that has most of them. It is "" if that is open.
+func FormatOf(keys []string) Format {
+	var best Format
+	most := 0
+	for _, f := range formats {
+		n := 0
+		for _, k := range keys {
+			if hasRoot(f.patterns, k) {
+				n++
+			}
+		}
+		switch {
+		case n > most:
+			best, most = f.name, n
+		case n == most:
+			best = ""
+		}
+	}
+	return best
+}
+
+// hasRoot reports whether one of the patterns starts with the key.
+func hasRoot(patterns []string, key string) bool {
+	for _, p := range patterns {
+		if rest, ok := strings.CutPrefix(p, key); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return true
+		}
+	}
+	return false
+}
