@@ -155,7 +155,7 @@ func (l *loader) specs(f *File) []*spec {
 		split(f.SplitAlias, splitAlias)
 	}
 	if len(out) == 0 && l.doc.Keys() != nil && l.doc.Err() == nil {
-		l.doc.Problemf("", "has nothing to run: one of %q, %q is required", Fusion, Split)
+		l.doc.Problemf("", "the file has nothing to run: give it a section %q or %q", Fusion, Split)
 	}
 	return out
 }

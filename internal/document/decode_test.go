@@ -171,7 +171,7 @@ func TestDecodeProblems(t *testing.T) {
 		{`{"f": 1e999}`, []string{`1:7: f: must be at most 1 s, not 1e999`}},
 		{`{"i": 0}`, []string{`1:7: i: must be at least 1, not 0`}},
 		{`{"f": 1.2}`, []string{`1:7: f: must be at most 1 s, not 1.2`}},
-		{`{"f": 0.0}`, []string{`1:7: f: must be greater than 0 s, not 0.0`}},
+		{`{"f": 0.0}`, []string{`1:7: f: must be greater than 0, not 0.0`}},
 		{`{"fs": [1, -5, 0]}`, []string{
 			`1:12: fs[1]: must be greater than 0, not -5`,
 			`1:16: fs[2]: must be greater than 0, not 0`,

@@ -102,6 +102,7 @@ func TestSyntaxErrors(t *testing.T) {
 		{"open bracket before key", "{\"a\": [[1],\n\"b\": 2}", `1:7: this '[' is not closed before the key on line 2`},
 		{"open brace inside", "{\n  \"a\": {\n    \"b\": {\n    },\n  \"c\": {\n  }\n}\n", `2:8: this '{' is never closed`},
 		{"number with separator", `{"a": 28_672}`, `1:7: 28_672 is not a JSON value; numbers are written like 5, -0.5 or 1e9`},
+		{"number with separator at end", `{"a": 2_`, `1:7: 2_ is not a JSON value; numbers are written like 5, -0.5 or 1e9`},
 		{"wide brace", `｛"a": 1｝`, `1:1: the file has no opening brace; it must hold an object in braces { }; did you mean '{'?`},
 		{"binary", "{\"a\": \x00", `1:7: this is not a text file: it has a zero byte here`},
 		{"open brace", "{\"a\": 1,\n \"b\": {\"c\": 1\n", `2:7: this '{' is never closed`},

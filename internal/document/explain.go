@@ -1,6 +1,7 @@
 package document
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -74,11 +75,14 @@ func (s *scanner) explainAfterValue(src source, offset int, r rune, message stri
 		return &note{offset, fmt.Sprintf("this %q does not match the %q on line %d", r, s.text[bracket], line)}
 	case isWord(r) && isWord(rune(s.text[offset-1])):
 		notWord := func(r rune) bool { return !isWord(r) }
-		start := strings.LastIndexFunc(string(s.text[:offset]), notWord) + 1
-		word := string(s.text[start:])
-		return &note{start, invalidLiteral(word[:strings.IndexFunc(word, notWord)])}
+		start := bytes.LastIndexFunc(s.text[:offset], notWord) + 1
+		word := s.text[start:]
+		if end := bytes.IndexFunc(word, notWord); end >= 0 {
+			word = word[:end]
+		}
+		return &note{start, invalidLiteral(string(word))}
 	case isWord(r) || strings.ContainsRune(`"{[-`, r):
-		before := strings.TrimRight(string(s.text[:offset]), " \t\r\n")
+		before := bytes.TrimRight(s.text[:offset], " \t\r\n")
 		return &note{len(before), "a comma is missing here"}
 	}
 	return &note{offset, message}
@@ -93,7 +97,7 @@ func isWord(r rune) bool {
 func (s *scanner) unclosed() int {
 	// Where the lines are indented, a bracket that ends a line further out than
 	// the one it closes was meant for another.
-	var suspect = -1
+	suspect := -1
 	s.walk(len(s.text), func(opening, closing int) {
 		if suspect < 0 && s.startsLine(closing) && s.indentation(closing) < s.indentation(opening) {
 			suspect = opening
@@ -144,7 +148,7 @@ func (s *scanner) indentation(offset int) int {
 }
 
 func (s *scanner) lineStart(offset int) int {
-	return strings.LastIndexByte(string(s.text[:offset]), '\n') + 1
+	return bytes.LastIndexByte(s.text[:offset], '\n') + 1
 }
 
 func invalidLiteral(literal string) string {

@@ -204,7 +204,7 @@ func (i interval) violated(x float64) string {
 	default:
 		bound = "at most " + formatFloat(i.high)
 	}
-	if i.unit == "" {
+	if i.unit == "" || strings.HasSuffix(bound, " 0") {
 		return bound
 	}
 	return bound + " " + i.unit

@@ -11,7 +11,7 @@ import (
 // there is one that is near enough.
 func Nearest(word string, allowed []string) (string, bool) {
 	// The same word in another spelling is nearer than any typing error.
-	for _, spelling := range []func(string) string{folded, canonical} {
+	for _, spelling := range []func(string) string{folded, canonical, expanded} {
 		for _, a := range allowed {
 			if spelling(a) == spelling(word) {
 				return a, true
@@ -51,6 +51,19 @@ func canonical(word string) string {
 	}
 	slices.Sort(parts)
 	return strings.Join(parts, "_")
+}
+
+// expanded makes the short names of number types equal to the long ones: fp8
+// is float8, bf16 is bfloat16.
+func expanded(word string) string {
+	word = folded(word)
+	for short, long := range map[string]string{"fp": "float", "bf": "bfloat"} {
+		bits, ok := strings.CutPrefix(word, short)
+		if _, err := strconv.Atoi(bits); ok && err == nil {
+			return long + bits
+		}
+	}
+	return word
 }
 
 // distance is the number of insertions, deletions, substitutions and swaps of

@@ -3,7 +3,7 @@ package document
 import "testing"
 
 func TestNearest(t *testing.T) {
-	allowed := []string{"model_list", "sys_list", "moe_config", "tp", "batch_size", "bandwidth", "pd-fusion"}
+	allowed := []string{"model_list", "sys_list", "moe_config", "tp", "batch_size", "bandwidth", "pd-fusion", "float8", "bfloat16"}
 	for word, want := range map[string]string{
 		"sytem_list":  "sys_list",
 		"system_list": "sys_list",
@@ -22,6 +22,10 @@ func TestNearest(t *testing.T) {
 		"bandwith":    "bandwidth",
 		"models":      "model_list",
 		"batch_sizes": "batch_size",
+		"fp8":         "float8",
+		"BF16":        "bfloat16",
+		"bf":          "",
+		"fp32":        "",
 		"x":           "",
 		"":            "",
 		"latency":     "",
