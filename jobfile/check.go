@@ -17,26 +17,54 @@ func (l *loader) check(s *spec) {
 	l.checkTypes(s)
 	l.checkPools(s)
 	l.checkSizes(s)
-	phases := []struct {
-		phaseSpec
-		procs []int
-	}{{s.decode, s.decodeProcs()}}
+	l.checkCached(s)
+	l.checkDrafts(s)
+	phases := []*phaseSpec{&s.decode}
 	if s.mode == Split {
-		phases = append(phases, struct {
-			phaseSpec
-			procs []int
-		}{s.prefill, s.prefillProcs()})
+		phases = append(phases, &s.prefill)
 	}
 	for _, p := range phases {
-		l.checkBatches(s, p.phaseSpec)
+		l.checkBatches(s, p)
 		if s.pools == nil && l.doc.Has(s.at("pd_num_procs_list")) && !l.doc.Sound(s.at("pd_num_procs_list")) {
 			continue // how many processors the phase has is open
 		}
-		l.checkLayouts(s, p.phaseSpec, p.procs)
-		l.checkExperts(s, p.phaseSpec, p.procs)
+		l.checkLayouts(s, p)
+		l.checkExperts(s, p)
 	}
-	if s.Drafts != nil && *s.Drafts > 0 {
-		l.doc.Problemf(s.at("decode_mtp_token_config"), "multi-token prediction is not supported yet: must be 0 or null, not %d", *s.Drafts)
+}
+
+// checkCached: a prompt must be longer than what the model file says is cached of it.
+func (l *loader) checkCached(s *spec) {
+	for _, ref := range s.Models {
+		f := l.models[ref]
+		if f == nil {
+			continue
+		}
+		for i, lengths := range s.Lengths {
+			if f.settings.Cached >= lengths[0] {
+				l.doc.Problemf(s.at("sequence_length_list[%d][0]", i), "an input of %d tokens leaves nothing to compute: cache_len of %s is %d", lengths[0], f.model.Name, f.settings.Cached)
+			}
+		}
+	}
+}
+
+// checkDrafts: every drafted token needs an acceptance rate, and a module that drafts it.
+func (l *loader) checkDrafts(s *spec) {
+	at := s.at("decode_mtp_token_config")
+	if most := len(s.acceptance()); s.Drafts.high > most {
+		key := "the default acceptance rates reach"
+		if s.Acceptance != nil {
+			key = "decode_mtp_acceptance_config reaches"
+		}
+		l.doc.Problemf(at, "%d drafts need as many acceptance rates; %s to %d", s.Drafts.high, key, most)
+	}
+	if s.Drafts.high == 0 {
+		return
+	}
+	for _, ref := range s.Models {
+		if f := l.models[ref]; f != nil && f.model.DraftLayers == 0 {
+			l.doc.Warnf(at, "%s does not say that it has a draft module (num_nextn_predict_layers); one more layer is assumed", f.model.Name)
+		}
 	}
 }
 
@@ -134,23 +162,19 @@ func (l *loader) checkSizes(s *spec) {
 	}
 }
 
-// decodeProcs are the sizes that the decode side takes.
-func (s *spec) decodeProcs() []int { return s.poolSizes(1) }
-
-func (s *spec) prefillProcs() []int { return s.poolSizes(0) }
-
-func (s *spec) poolSizes(side int) []int {
+// procsOf are the sizes that a phase may take.
+func (s *spec) procsOf(p *phaseSpec) []int {
 	if s.pools == nil {
 		return s.Procs
 	}
 	var out []int
-	for _, p := range s.pools {
-		out = append(out, p[side])
+	for _, pool := range s.pools {
+		out = append(out, pool[p.pool])
 	}
 	return out
 }
 
-func (l *loader) checkBatches(s *spec, p phaseSpec) {
+func (l *loader) checkBatches(s *spec, p *phaseSpec) {
 	for i, b := range p.batches {
 		if b[0] != b[1]*b[2] {
 			l.doc.Problemf(s.at("%s[%d]", p.batchesKey, i), "[global, number, size] must satisfy global = number · size, but %d · %d = %d, not %d", b[1], b[2], b[1]*b[2], b[0])
@@ -159,11 +183,11 @@ func (l *loader) checkBatches(s *spec, p phaseSpec) {
 }
 
 // checkLayouts reports candidates that no run of the section can use.
-func (l *loader) checkLayouts(s *spec, p phaseSpec, procs []int) {
+func (l *loader) checkLayouts(s *spec, p *phaseSpec) {
 	for i, c := range p.layouts {
 		layout := plan.Layout{DP: c[0], PP: c[1], TP: c[2]}
 		at := s.at("%s[%d]", p.layoutsKey, i)
-		if !l.checkProduct(at, "DP · PP · TP", c, procs, s) {
+		if !l.checkProduct(at, "DP · PP · TP", c, s, p, p.contexts) {
 			continue
 		}
 		l.usable(s, at, func(m *model.Model, _ *model.Settings) []string { return plan.LayoutProblems(m, layout) })
@@ -171,25 +195,25 @@ func (l *loader) checkLayouts(s *spec, p phaseSpec, procs []int) {
 }
 
 // checkExperts does the same for the split of the experts.
-func (l *loader) checkExperts(s *spec, p phaseSpec, procs []int) {
+func (l *loader) checkExperts(s *spec, p *phaseSpec) {
 	for i, c := range p.experts {
 		at := s.at("%s[%d]", p.expertsKey, i)
-		if !l.checkProduct(at, "EP · MoE-TP · MoE-DP", c, procs, s) {
+		if !l.checkProduct(at, "EP · MoE-TP · MoE-DP", c, s, p, nil) {
 			continue
 		}
 		l.usable(s, at, func(m *model.Model, set *model.Settings) []string {
 			if !m.IsMoE() {
 				return nil
 			}
-			return s.expertProblems(m, set, plan.ExpertLayout{EP: c[0], TP: c[1], DP: c[2]})
+			return s.expertProblems(m, set, plan.ExpertLayout{EP: c[0], TP: c[1], DP: c[2]}, p)
 		})
 	}
 }
 
 // expertProblems says why a model cannot be split like this with any number of redundant experts in the range.
-func (s *spec) expertProblems(m *model.Model, set *model.Settings, layout plan.ExpertLayout) []string {
-	low, high := s.redundantRange(m, set)
-	q := plan.Plan{Experts: layout, SharedReplicas: set.SharedReplicas, SharedPerCard: s.sharedPerCard()}
+func (s *spec) expertProblems(m *model.Model, set *model.Settings, layout plan.ExpertLayout, p *phaseSpec) []string {
+	low, high := s.redundantRange(m, set, p)
+	q := plan.Plan{Experts: layout, SharedReplicas: set.SharedReplicas, SharedPerCard: s.sharedPerCard(p)}
 	// Whether EP divides the experts repeats after EP steps.
 	for q.Redundant = low; q.Redundant <= min(high, low+layout.EP-1); q.Redundant++ {
 		if q.ValidExperts(m) {
@@ -206,14 +230,20 @@ func (s *spec) expertProblems(m *model.Model, set *model.Settings, layout plan.E
 
 // checkProduct reports a candidate whose processors are not one of the counts. Where the counts are still to be
 // searched, any that is not larger than all processors may do.
-func (l *loader) checkProduct(at, what string, c [3]int, procs []int, s *spec) bool {
+func (l *loader) checkProduct(at, what string, c [3]int, s *spec, p *phaseSpec, contexts []int) bool {
+	procs := s.procsOf(p)
 	if len(procs) == 0 {
 		return false
 	}
 	product := c[0] * c[1] * c[2]
 	searched := s.pools == nil && s.mode == Split
-	if slices.Contains(procs, product) || searched && product < slices.Max(procs) {
-		return true
+	if contexts == nil {
+		contexts = []int{1}
+	}
+	for _, cp := range contexts {
+		if slices.Contains(procs, product*cp) || searched && product*cp < slices.Max(procs) {
+			return true
+		}
 	}
 	source := "num_procs_list has"
 	if s.pools != nil {
@@ -256,12 +286,15 @@ func orInts(ns []int) string {
 	return b.String()
 }
 
-func (s *spec) sharedPerCard() bool { return s.Shared != nil && *s.Shared }
+// sharedPerCard and redundantRange: on processors of its own a prefill has no redundant experts and none of its own
+// shared ones; both serve to even out the load of the many small steps of a decode.
+func (s *spec) sharedPerCard(p *phaseSpec) bool {
+	return p == &s.decode && s.Shared != nil && *s.Shared
+}
 
-// redundantRange is the redundant experts to try with a model.
-func (s *spec) redundantRange(m *model.Model, set *model.Settings) (low, high int) {
+func (s *spec) redundantRange(m *model.Model, set *model.Settings, p *phaseSpec) (low, high int) {
 	switch {
-	case !m.IsMoE():
+	case !m.IsMoE() || p != &s.decode:
 		return 0, 0
 	case s.Redundant.given:
 		return s.Redundant.low, s.Redundant.high

@@ -7,6 +7,9 @@ import (
 	"fmt"
 
 	"throughline/estimate"
+	"throughline/hardware"
+	"throughline/model"
+	"throughline/op"
 	"throughline/plan"
 	"throughline/search"
 	"throughline/workload"
@@ -20,23 +23,28 @@ func (l *loader) expand(s *spec) Job {
 		return job
 	}
 	for _, ref := range s.Models {
-		m := l.models[ref]
 		for _, lengths := range s.Lengths {
-			for _, procs := range s.decodeSizes() {
+			for _, sizes := range s.sizes() {
 				for _, bytes := range s.Bytes {
 					for _, types := range s.Types {
 						for _, limits := range s.Limits {
 							for _, pair := range s.systems {
-								sys := l.systems[pair.decode]
-								if m == nil || sys == nil {
+								m, prefill, decode := l.models[ref], l.systems[pair.prefill], l.systems[pair.decode]
+								if m == nil || prefill == nil || decode == nil {
 									return job
 								}
-								job.Runs = append(job.Runs, l.run(s, m, sys, workload.Lengths{Input: lengths[0], Output: lengths[1]}, procs,
-									plan.Precision{
+								r := Run{
+									Mode: s.mode, Model: m.model, Settings: m.settings, Procs: sizes.procs, Pools: sizes.pools,
+									Lengths: workload.Lengths{Input: lengths[0], Output: lengths[1], Cached: m.settings.Cached},
+									Limits:  workload.Limits{TTFT: limits[0], TPOT: limits[1]},
+									Precision: plan.Precision{
 										Weight: bytes[0], Activation: bytes[1], Cache: bytes[2], Comm: bytes[3],
 										MatrixType: types[0], AttentionType: types[1], VectorType: types[2],
 									},
-									workload.Limits{TTFT: limits[0], TPOT: limits[1]}))
+								}
+								l.problems(s, &r, prefill.system, decode.system)
+								r.InputHash = hash(&r, m.src, prefill.src, decode.src)
+								job.Runs = append(job.Runs, r)
 							}
 						}
 					}
@@ -54,7 +62,7 @@ const maxRuns = 1_000_000
 func (l *loader) checkRuns(s *spec) bool {
 	runs := 1
 	for _, n := range []int{
-		len(s.Models), len(s.Lengths), len(s.decodeSizes()), len(s.Bytes), len(s.Types), len(s.Limits), len(s.systems),
+		len(s.Models), len(s.Lengths), len(s.sizes()), len(s.Bytes), len(s.Types), len(s.Limits), len(s.systems),
 	} {
 		if runs *= n; runs > maxRuns {
 			l.doc.Problemf(s.key, "its lists multiply to more than %d runs; shorten them", maxRuns)
@@ -64,62 +72,94 @@ func (l *loader) checkRuns(s *spec) bool {
 	return true
 }
 
-// decodeSizes are the decode processors of each run. Without given pools the decode side is sized on all processors.
-func (s *spec) decodeSizes() []int {
-	if s.pools == nil {
-		return s.Procs
-	}
-	var out []int
-	for i := range s.Procs {
-		for j, p := range s.pools {
+// size is a number of processors and how it is divided, where that is given.
+type size struct {
+	procs int
+	pools *[2]int
+}
+
+// sizes are the processors of the runs.
+func (s *spec) sizes() []size {
+	var out []size
+	for i, n := range s.Procs {
+		if s.pools == nil {
+			out = append(out, size{n, nil})
+		}
+		for j := range s.pools {
 			if !s.zipped() || i == j {
-				out = append(out, p[1])
+				out = append(out, size{n, &s.pools[j]})
 			}
 		}
 	}
 	return out
 }
 
-func (l *loader) run(s *spec, m *modelFile, sys *systemFile, lengths workload.Lengths, procs int, prec plan.Precision, limits workload.Limits) Run {
-	low, high := s.redundantRange(m.model, m.settings)
+// problems fills in the searches of a run.
+func (l *loader) problems(s *spec, r *Run, prefill, decode *hardware.System) {
+	r.Prefill = l.problem(s, r, &s.prefill, prefill, r.Limits.TTFT)
+	r.Prefill.Phase = op.Prefill
+	r.Decode = l.problem(s, r, &s.decode, decode, r.Limits.TPOT)
+	r.Decode.Acceptance = s.acceptance()
+	r.Decode.Drafts = s.draftRange(r.Model)
+	if s.mode == Split {
+		r.Prefill.Handover = &estimate.Handover{System: decode, Span: r.Procs}
+	}
+}
+
+func (l *loader) problem(s *spec, r *Run, phase *phaseSpec, sys *hardware.System, limit *float64) search.Problem {
+	low, high := s.redundantRange(r.Model, r.Settings, phase)
 	p := search.Problem{
 		Problem: estimate.Problem{
-			Model: m.model, Settings: m.settings, System: sys.system, Lengths: lengths, Precision: prec, Assume: l.as,
+			Model: r.Model, Settings: r.Settings, System: sys, Lengths: r.Lengths, Precision: r.Precision, Assume: l.as,
 		},
-		Procs: procs, Redundant: search.Range{Low: low, High: high}, SharedPerCard: s.sharedPerCard(),
+		Procs: r.Procs, Contexts: phase.contexts,
+		Redundant: search.Range{Low: low, High: high}, SharedPerCard: s.sharedPerCard(phase),
+		SequenceParallel: s.SequenceParallel != nil && *s.SequenceParallel,
 	}
-	if limits.TPOT != nil {
-		p.Limit = *limits.TPOT / 1e3
+	if limit != nil {
+		p.Limit = *limit / 1e3
 	}
-	for _, c := range s.decode.layouts {
+	for _, c := range phase.layouts {
 		p.Layouts = append(p.Layouts, plan.Layout{DP: c[0], PP: c[1], TP: c[2]})
 	}
-	for _, c := range s.decode.experts {
+	for _, c := range phase.experts {
 		p.ExpertLayouts = append(p.ExpertLayouts, plan.ExpertLayout{EP: c[0], TP: c[1], DP: c[2]})
 	}
-	for _, c := range s.decode.batches {
+	for _, c := range phase.batches {
 		p.Batches = append(p.Batches, plan.Batch{Count: c[1], Size: c[2]})
 	}
-	r := Run{
-		Model: m.model, Settings: m.settings, System: sys.system, Lengths: lengths, Limits: limits, Precision: prec,
-		Procs: procs, Decode: p,
+	return p
+}
+
+// acceptance is the acceptance rates of drafted tokens.
+func (s *spec) acceptance() []float64 {
+	if s.Acceptance != nil {
+		return s.Acceptance
 	}
-	r.InputHash = hash(&r, m.src, sys.src, s.mode, l.as.Name)
-	return r
+	return workload.DraftAcceptance
+}
+
+// draftRange is the drafts to try with a model.
+func (s *spec) draftRange(m *model.Model) search.Range {
+	if s.Drafts.all && m.DraftLayers > 0 {
+		return search.Range{High: len(s.acceptance())}
+	}
+	return search.Range{Low: s.Drafts.low, High: s.Drafts.high}
 }
 
 // hash identifies a run by the content of its files and every setting that its results depend on.
-func hash(r *Run, model, system []byte, mode, preset string) string {
+func hash(r *Run, files ...[]byte) string {
 	h := sha256.New()
-	d := &r.Decode
+	phase := func(p *search.Problem) []any {
+		return []any{p.Layouts, p.ExpertLayouts, p.Batches, p.Contexts, p.SequenceParallel, p.Redundant, p.SharedPerCard, p.Drafts, p.Acceptance}
+	}
 	settings, err := json.Marshal([]any{
-		mode, preset, r.Lengths, r.Limits, r.Precision, r.Procs,
-		d.Layouts, d.ExpertLayouts, d.Batches, d.Redundant, d.SharedPerCard,
+		r.Mode, r.Decode.Assume.Name, r.Lengths, r.Limits, r.Precision, r.Procs, r.Pools, phase(&r.Prefill), phase(&r.Decode),
 	})
 	if err != nil {
 		panic(err) // plain numbers and strings
 	}
-	for _, part := range [][]byte{settings, model, system} {
+	for _, part := range append([][]byte{settings}, files...) {
 		fmt.Fprintf(h, "%d\n", len(part))
 		h.Write(part)
 	}

@@ -46,7 +46,7 @@ func FuzzRuntime(f *testing.F) {
 
 func checkRun(t *testing.T, r *Run) {
 	d := &r.Decode
-	if r.Model == nil || r.System == nil || r.Lengths.Input < 1 || r.Lengths.Output < 1 || r.Procs < 1 || r.Procs > r.System.MaxProcs() {
+	if r.Model == nil || r.Decode.System == nil || r.Prefill.System == nil || r.Lengths.Input < 1 || r.Lengths.Output < 1 || r.Procs < 1 || r.Procs > r.Decode.System.MaxProcs() {
 		t.Errorf("run %+v", r)
 	}
 	if d.Limit < 0 || (d.Limit == 0) != (r.Limits.TPOT == nil) {

@@ -3,6 +3,7 @@
 package jobfile
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -33,16 +34,26 @@ type Job struct {
 
 // Run is one column of the results.
 type Run struct {
+	Mode      string
 	Model     *model.Model
 	Settings  *model.Settings
-	System    *hardware.System // of the decode processors
 	Lengths   workload.Lengths
 	Limits    workload.Limits
 	Precision plan.Precision
-	Procs     int // decode processors
-	Decode    search.Problem
+	Procs     int     // in all
+	Pools     *[2]int // processors of prefill and decode, where they are given
+	// Prefill and Decode are the searches of the two phases.
+	Prefill, Decode search.Problem
 	// InputHash identifies everything that the results depend on.
 	InputHash string
+}
+
+// Search finds the best deployment of the run.
+func (r *Run) Search(ctx context.Context, workers int) (search.Outcome, error) {
+	if r.Mode == Fusion {
+		return search.Fused(ctx, &search.FusedProblem{Prefill: r.Prefill, Decode: r.Decode}, workers)
+	}
+	return search.Split(ctx, &search.SplitProblem{Prefill: r.Prefill, Decode: r.Decode, Procs: r.Procs, Pools: r.Pools}, workers)
 }
 
 // modelFile and systemFile are what a reference in a runtime file led to.
@@ -126,12 +137,14 @@ type spec struct {
 type phaseSpec struct {
 	layouts, experts, batches          [][3]int
 	layoutsKey, expertsKey, batchesKey string
+	pool                               int // which of the two pools it runs on
+	contexts                           []int
 }
 
 func (l *loader) specs(f *File) []*spec {
 	var out []*spec
 	if s := f.Fusion; s != nil {
-		phase := phaseSpec{s.Layouts, s.ExpertLayouts, s.Batches, "parallel_config", "moe_parallel_config", "batch_config"}
+		phase := phaseSpec{s.Layouts, s.ExpertLayouts, s.Batches, "parallel_config", "moe_parallel_config", "batch_config", 0, nil}
 		systems := make([]systemPair, len(s.Systems))
 		for i, name := range s.Systems {
 			systems[i] = systemPair{string(name), string(name)}
@@ -141,8 +154,8 @@ func (l *loader) specs(f *File) []*spec {
 	split := func(s *splitSection, key string) {
 		out = append(out, &spec{
 			section: s.section, mode: Split, key: key, pools: s.Pools, systems: s.Systems,
-			prefill: phaseSpec{s.PrefillLayouts, s.PrefillExperts, s.PrefillBatches, "p_parallel_config", "p_moe_parallel_config", "p_micro_batch_size"},
-			decode:  phaseSpec{s.DecodeLayouts, s.DecodeExperts, s.DecodeBatches, "d_parallel_config", "d_moe_parallel_config", "d_micro_batch_size"},
+			prefill: phaseSpec{s.PrefillLayouts, s.PrefillExperts, s.PrefillBatches, "p_parallel_config", "p_moe_parallel_config", "p_micro_batch_size", 0, s.PrefillContexts},
+			decode:  phaseSpec{s.DecodeLayouts, s.DecodeExperts, s.DecodeBatches, "d_parallel_config", "d_moe_parallel_config", "d_micro_batch_size", 1, nil},
 		})
 	}
 	if f.Split != nil {

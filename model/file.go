@@ -15,6 +15,7 @@ type Settings struct {
 	Flash          bool // attention scores never reach memory
 	Redundant      int  // extra copies of routed experts
 	SharedReplicas int  // deployed copies of the shared expert, spread over the cards like routed ones
+	Cached         int  // prompt tokens that are in the cache already
 }
 
 // File is the model format. Tags drive the strict decoder, the JSON Schema and the key list in docs/formats.md. The
@@ -52,11 +53,12 @@ type File struct {
 	FFNDimMultiplier float64 `json:"ffn_dim_multiplier" range:"[1e-6,1e6]" doc:"accepted when it leaves feedforward as it is"`
 	MultipleOf       int     `json:"multiple_of" range:"[1,1e9]" doc:"accepted when it leaves feedforward as it is"`
 
-	SeqSize    *int `json:"seq_size" range:"[1,1e9]" doc:"input length; the runtime file decides"`
-	OutputSeq  *int `json:"output_seq" range:"[1,1e9]" doc:"output length; the runtime file decides"`
-	CacheLen   int  `json:"cache_len" null:"ok" range:"[0,1e9]" doc:"prompt tokens already in the cache"`
-	FirstDense int  `json:"first_k_dense_replace" range:"[0,1000000]" doc:"leading layers that are dense although the model has experts"`
-	VocabSize  int  `json:"vocab_size" range:"[1,1e9]" doc:"size of the vocabulary"`
+	SeqSize     *int `json:"seq_size" range:"[1,1e9]" doc:"input length; the runtime file decides"`
+	OutputSeq   *int `json:"output_seq" range:"[1,1e9]" doc:"output length; the runtime file decides"`
+	CacheLen    int  `json:"cache_len" null:"ok" range:"[0,1e9]" doc:"prompt tokens already in the cache"`
+	FirstDense  int  `json:"first_k_dense_replace" range:"[0,1000000]" doc:"leading layers that are dense although the model has experts"`
+	DraftLayers int  `json:"num_nextn_predict_layers" range:"[0,1000]" doc:"layers of a module that drafts tokens (multi-token prediction)"`
+	VocabSize   int  `json:"vocab_size" range:"[1,1e9]" doc:"size of the vocabulary"`
 
 	WeightByte     *float64 `json:"weight_byte" range:"(0,4]" doc:"bytes per weight; the runtime file decides"`
 	ActivationByte *float64 `json:"activation_byte" range:"(0,4]" doc:"bytes per activation; the runtime file decides"`
@@ -90,6 +92,7 @@ func Read(name string, src []byte) (*Model, *Settings, *document.File) {
 		Flash:          f.UseFlashAttn,
 		Redundant:      f.Redundant,
 		SharedReplicas: f.SharedReplicas,
+		Cached:         f.CacheLen,
 	}
 	return m, s, doc
 }
@@ -116,7 +119,7 @@ func (f *File) shape() *Model {
 	if f.QKNorm != nil {
 		a.QKNorm = *f.QKNorm
 	}
-	m := &Model{Name: f.Name, Hidden: f.Hidden, Layers: f.Blocks, FeedForward: f.FeedForward, Attention: a}
+	m := &Model{Name: f.Name, Hidden: f.Hidden, Layers: f.Blocks, FeedForward: f.FeedForward, Attention: a, DraftLayers: f.DraftLayers}
 	if f.MLP == "plain" {
 		m.MLP = Plain
 	}

@@ -11,6 +11,7 @@ type Model struct {
 	FeedForward int // width of a dense MLP layer; 0 when every layer is an expert layer
 	MLP         MLPKind
 	Experts     Experts // Routed is 0 in a dense model
+	DraftLayers int     // layers of a module for multi-token prediction
 }
 
 // MLPKind tells the two usual feed-forward blocks apart.

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// WriteCSV writes the wide table of the decode phase: a row per field, a column per run. With categories each row starts
-// with the group it belongs to.
-func WriteCSV(w io.Writer, columns []Column, categories bool) error {
+// WriteCSV writes a table: a row per field, a column per run. With categories each row starts with the group it belongs
+// to.
+func (t Table) WriteCSV(w io.Writer, columns []Column, categories bool) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	if categories {
 		b.WriteString("category,")
@@ -22,7 +22,7 @@ func WriteCSV(w io.Writer, columns []Column, categories bool) error {
 	}
 	b.WriteByte('\n')
 	var cell []byte
-	for _, cat := range decodeCategories {
+	for _, cat := range t.categories {
 		for i := range cat.fields {
 			f := &cat.fields[i]
 			if categories {

@@ -13,16 +13,6 @@ type FusedProblem struct {
 	Prefill, Decode Problem
 }
 
-// FusedResult is the outcome of a fused search.
-type FusedResult struct {
-	Prefill, Decode estimate.Estimate
-	Found           bool
-	// Requests is the request rate when the processors are shared: the time of a request is the sum of its phases.
-	Requests float64
-	Plans    int
-	Rejected Rejections
-}
-
 // sharedRate is the request rate of processors that spend on every request what either phase alone would take.
 func sharedRate(prefill, decode float64) float64 { return 1 / (1/prefill + 1/decode) }
 
@@ -31,7 +21,7 @@ type fuser struct {
 	prefill, decode *searcher
 
 	found    bool
-	best     FusedResult
+	best     Outcome
 	index    int
 	rejected Rejections
 }
@@ -50,28 +40,31 @@ func newFuser(p *FusedProblem) (*fuser, error) {
 
 // Fused searches the plan and the batches with the highest request rate. The decode batch is the one with the highest
 // decode throughput that leaves room for a prefill of one; the prefill batch the best that fits besides it.
-func Fused(ctx context.Context, p *FusedProblem, workers int) (FusedResult, error) {
+func Fused(ctx context.Context, p *FusedProblem, workers int) (Outcome, error) {
 	plans := p.Decode.Plans()
 	fusers, err := share(ctx, len(plans), workers, func() (*fuser, error) { return newFuser(p) },
 		func(f *fuser, i int) { f.try(&plans[i], i) })
 	if err != nil {
-		return FusedResult{}, err
+		return Outcome{}, err
 	}
-	out := FusedResult{Plans: len(plans)}
+	var out Outcome
+	var rejected Rejections
 	var winner *fuser
 	for _, f := range fusers {
-		out.Rejected.add(&f.rejected)
+		rejected.add(&f.rejected)
 		if f.found && (winner == nil || f.best.Requests > winner.best.Requests ||
 			f.best.Requests == winner.best.Requests && f.index < winner.index) {
 			winner = f
 		}
 	}
-	if winner == nil {
-		return out, nil
+	if winner != nil {
+		out = winner.best
 	}
-	rejected := out.Rejected
-	out = winner.best
-	out.Found, out.Plans, out.Rejected = true, len(plans), rejected
+	out.Shared = true
+	for _, side := range []*Result{&out.Prefill, &out.Decode} {
+		side.Found, side.Plans, side.Rejected = winner != nil, len(plans), rejected
+		side.Procs, side.Instances = p.Decode.Procs, 1
+	}
 	return out, nil
 }
 
@@ -103,7 +96,7 @@ func (f *fuser) try(p *plan.Plan, index int) {
 	}
 	if r := sharedRate(f.prefill.best.Requests, d.best.Requests); !f.found || r > f.best.Requests {
 		f.found, f.index = true, index
-		f.best = FusedResult{Prefill: f.prefill.best, Decode: d.best, Requests: r}
+		f.best = Outcome{Prefill: Result{Best: f.prefill.best}, Decode: Result{Best: d.best}, Requests: r}
 	}
 }
 

@@ -43,12 +43,12 @@ func (r *Rejections) add(o *Rejections) {
 }
 
 // Reason says in one line why a search found nothing.
-func (p *Problem) Reason(plans int, r *Rejections) string {
-	if plans == 0 {
-		return fmt.Sprintf("no valid way to split %s over %d processors", p.Model.Name, p.Procs)
+func (p *Problem) Reason(r *Result) string {
+	if r.Plans == 0 {
+		return fmt.Sprintf("no valid way to split %s over %d processors", p.Model.Name, r.Procs)
 	}
 	var parts []string
-	if m := &r.Memory; m.Plans > 0 {
+	if m := &r.Rejected.Memory; m.Plans > 0 {
 		parts = append(parts, fmt.Sprintf("%s not fit into %.4g GiB (the nearest, %v at batch %d, needs %.4g GiB more)",
 			does(m.Plans), p.System.Memory.GiB, &m.Nearest, m.Nearest.Batch.Size, m.Over/estimate.GiB))
 	}
@@ -62,8 +62,8 @@ func (p *Problem) Reason(plans int, r *Rejections) string {
 	if p.Phase == op.Prefill {
 		what = "to the first token"
 	}
-	late(&r.Latency, what)
-	late(&r.FirstToken, "to the first token")
+	late(&r.Rejected.Latency, what)
+	late(&r.Rejected.FirstToken, "to the first token")
 	return strings.Join(parts, "; ")
 }
 

@@ -37,10 +37,40 @@ type Range struct{ Low, High int }
 
 // Result is the outcome of the search of a phase.
 type Result struct {
-	Best     estimate.Estimate
-	Found    bool
-	Plans    int // plans looked at
-	Rejected Rejections
+	Best      estimate.Estimate
+	Found     bool
+	Plans     int // plans looked at
+	Rejected  Rejections
+	Procs     int // processors of one instance
+	Instances int // equal copies of it
+}
+
+// Rate is the request rate of all instances.
+func (r *Result) Rate() float64 { return float64(r.Instances) * r.Best.Requests }
+
+// Outcome is a deployment of both phases. Each side is found or not on its own; the request rate is known when both are.
+type Outcome struct {
+	Prefill, Decode Result
+	Shared          bool    // both phases run on the same processors
+	Requests        float64 // requests per second
+}
+
+// Found reports whether both phases have a plan.
+func (o *Outcome) Found() bool { return o.Prefill.Found && o.Decode.Found }
+
+// Spare is how many of procs processors no instance uses.
+func (o *Outcome) Spare(procs int) int {
+	used := o.Decode.Procs * o.Decode.Instances
+	if !o.Shared {
+		used += o.Prefill.Procs * o.Prefill.Instances
+	}
+	return procs - used
+}
+
+// Balance is how evenly the phases are loaded: the slower rate over the faster.
+func (o *Outcome) Balance() float64 {
+	p, d := o.Prefill.Rate(), o.Decode.Rate()
+	return min(p, d) / max(p, d)
 }
 
 // layouts are the valid candidates for the split of attention and dense layers.
@@ -119,7 +149,7 @@ func Best(ctx context.Context, p *Problem, workers int) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	r := Result{Plans: len(plans)}
+	r := Result{Plans: len(plans), Procs: p.Procs, Instances: 1}
 	var winner *searcher
 	for _, s := range searchers {
 		r.Rejected.add(&s.rejected)

@@ -267,7 +267,7 @@ func TestReasonWhenNothingFits(t *testing.T) {
 	// Experts: 61 layers · 320 · 3·7168·2048 · 0.5 B = 400.31 GiB. Attention: 61/21 of the sample's 1.8297 GiB = 5.31 GiB.
 	// Routers and norms 0.05, one sequence of cache 5120·576·61 B = 0.17, working space 0.01: 405.85 GiB in all.
 	const want = "1 plan does not fit into 72 GiB (the nearest, dp1·pp1·tp1 ep1·etp1·edp1 at batch 1, needs 333.9 GiB more)"
-	if r := p.Reason(got.Plans, &got.Rejected); r != want {
+	if r := p.Reason(&got); r != want {
 		t.Errorf("reason %q, want %q", r, want)
 	}
 	p = sampleProblem(t, "qwen3_32b_flash", 36)

@@ -2,11 +2,8 @@ package search
 
 import (
 	"context"
-	"math"
 
 	"golang.org/x/sync/errgroup"
-
-	"throughline/estimate"
 )
 
 // SplitProblem is the search of a deployment whose prefill and decode run on processors of their own.
@@ -17,54 +14,38 @@ type SplitProblem struct {
 	Pools *[2]int
 }
 
-// SplitResult is the outcome of a split search. Each side is found or not on its own; the rates are known when both are.
-type SplitResult struct {
-	Prefill, Decode           Result
-	PrefillProcs, DecodeProcs int // of one instance
-	PrefillCount, DecodeCount int // instances
-	Requests                  float64
-}
-
-// Found reports whether both sides have a plan.
-func (r *SplitResult) Found() bool { return r.Prefill.Found && r.Decode.Found }
-
-// PrefillRate and DecodeRate are the request rates of all instances of a side.
-func (r *SplitResult) PrefillRate() float64 {
-	return float64(r.PrefillCount) * r.Prefill.Best.Requests
-}
-func (r *SplitResult) DecodeRate() float64 { return float64(r.DecodeCount) * r.Decode.Best.Requests }
-
-// Spare is the processors that no instance uses.
-func (r *SplitResult) Spare(procs int) int {
-	return procs - r.PrefillCount*r.PrefillProcs - r.DecodeCount*r.DecodeProcs
-}
-
 // Split searches the deployment with the highest request rate, which is that of the slower side. Without given pools all
 // instance sizes and numbers are considered; of the splits with the highest rate the one with the fewest processors.
-func Split(ctx context.Context, p *SplitProblem, workers int) (SplitResult, error) {
+func Split(ctx context.Context, p *SplitProblem, workers int) (Outcome, error) {
 	if p.Pools != nil {
-		r := SplitResult{PrefillProcs: p.Pools[0], DecodeProcs: p.Pools[1], PrefillCount: 1, DecodeCount: 1}
-		prefill, decode := p.Prefill, p.Decode
-		prefill.Procs, decode.Procs = p.Pools[0], p.Pools[1]
-		var err error
-		if r.Prefill, err = Best(ctx, &prefill, workers); err != nil {
-			return r, err
-		}
-		if r.Decode, err = Best(ctx, &decode, workers); err != nil {
-			return r, err
-		}
-		r.Requests = min(r.PrefillRate(), r.DecodeRate())
-		return r, nil
+		return pools(ctx, p, workers)
 	}
 	prefill, err := instances(ctx, &p.Prefill, p.Procs-1, workers)
 	if err != nil {
-		return SplitResult{}, err
+		return Outcome{}, err
 	}
 	decode, err := instances(ctx, &p.Decode, p.Procs-1, workers)
 	if err != nil {
-		return SplitResult{}, err
+		return Outcome{}, err
 	}
 	return match(prefill, decode, p.Procs), nil
+}
+
+// pools searches the two sides on given processors, one instance each.
+func pools(ctx context.Context, p *SplitProblem, workers int) (Outcome, error) {
+	var out Outcome
+	for i, side := range []struct {
+		problem Problem
+		result  *Result
+	}{{p.Prefill, &out.Prefill}, {p.Decode, &out.Decode}} {
+		side.problem.Procs = p.Pools[i]
+		var err error
+		if *side.result, err = Best(ctx, &side.problem, workers); err != nil {
+			return out, err
+		}
+	}
+	out.Requests = min(out.Prefill.Rate(), out.Decode.Rate())
+	return out, nil
 }
 
 // instances searches a phase for every size of an instance from 1 to most; index 0 stays empty.
@@ -110,7 +91,7 @@ func sides(results []Result) []side {
 
 // match picks the split of procs processors with the highest rate of the slower side, and of those the one with the
 // fewest processors.
-func match(prefill, decode []Result, procs int) SplitResult {
+func match(prefill, decode []Result, procs int) Outcome {
 	p, d := sides(prefill), sides(decode)
 	bestD := make([]float64, len(d)) // highest decode rate on at most so many processors
 	for n := 1; n < len(d); n++ {
@@ -120,25 +101,22 @@ func match(prefill, decode []Result, procs int) SplitResult {
 	for n := 1; n < procs; n++ {
 		highest = max(highest, min(p[n].rate, bestD[procs-n]))
 	}
-	var out SplitResult
 	if highest == 0 {
-		out.Prefill, out.Decode = nearest(prefill), nearest(decode)
-		return out
+		return Outcome{Prefill: nearest(prefill), Decode: nearest(decode)}
 	}
-	first := func(s []side) side {
+	pick := func(s []side, results []Result) Result {
 		for _, c := range s {
 			if c.rate >= highest*(1-tie) {
-				return c
+				r := results[c.procs]
+				r.Instances = c.count
+				return r
 			}
 		}
 		panic("search: no side reaches the rate of a split that was found")
 	}
-	ps, ds := first(p), first(d)
-	return SplitResult{
-		Prefill: prefill[ps.procs], Decode: decode[ds.procs],
-		PrefillProcs: ps.procs, DecodeProcs: ds.procs, PrefillCount: ps.count, DecodeCount: ds.count,
-		Requests: min(ps.rate, ds.rate),
-	}
+	out := Outcome{Prefill: pick(p, prefill), Decode: pick(d, decode)}
+	out.Requests = min(out.Prefill.Rate(), out.Decode.Rate())
+	return out
 }
 
 // nearest sums up why no size of instance has a plan, or returns the smallest that has one.
@@ -153,12 +131,3 @@ func nearest(results []Result) Result {
 	}
 	return out
 }
-
-// Balance is how evenly the two sides are loaded: the slower rate over the faster.
-func (r *SplitResult) Balance() float64 {
-	a, b := r.PrefillRate(), r.DecodeRate()
-	return math.Min(a, b) / math.Max(a, b)
-}
-
-// Transfer is the KV transfer of the prefill that was found.
-func (r *SplitResult) Transfer() estimate.Transfer { return r.Prefill.Best.KV }

@@ -14,7 +14,6 @@ import (
 	"throughline/assume"
 	"throughline/jobfile"
 	"throughline/report"
-	"throughline/search"
 )
 
 // runOptions are the flags of the run command.
@@ -67,17 +66,16 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 		return err
 	}
 	var all []report.Column
-	results := make([][]report.Column, len(jobs))
 	for i := range jobs {
-		if results[i], err = search1(ctx, &jobs[i], o.jobs); err != nil {
+		columns, err := searchRuns(ctx, jobs[i].Runs, o.jobs)
+		if err != nil {
 			return err
 		}
-		all = append(all, results[i]...)
-	}
-	for i := range jobs {
-		if err := write(s, &jobs[i], results[i], o); err != nil {
+		// Each job is written when it is done: what comes after it cannot undo it.
+		if err := writeTables(s, &jobs[i], columns, o); err != nil {
 			return systemError{err}
 		}
+		all = append(all, columns...)
 	}
 	if o.json {
 		err = report.WriteJSON(s.Out, all)
@@ -87,66 +85,58 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	if err != nil {
 		return systemError{err}
 	}
-	return verdict(s, jobs, results)
+	return verdict(s, all)
 }
 
-// search1 finds the best plan of every run of a job.
-func search1(ctx context.Context, job *jobfile.Job, jobs int) ([]report.Column, error) {
-	columns := make([]report.Column, len(job.Runs))
+// searchRuns finds the best deployment of every run.
+func searchRuns(ctx context.Context, runs []jobfile.Run, jobs int) ([]report.Column, error) {
+	columns := make([]report.Column, len(runs))
 	// Few runs share out the plans of each; many runs are shared out themselves.
-	workers := max(1, jobs/max(1, len(job.Runs)))
+	workers := max(1, jobs/max(1, len(runs)))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(jobs)
-	for i := range job.Runs {
-		g.Go(func() error {
-			r := &job.Runs[i]
-			found, err := search.Best(ctx, &r.Decode, workers)
-			if err != nil {
-				return err
-			}
-			columns[i] = report.Column{Run: r}
-			if found.Found {
-				columns[i].Decode = &found.Best
-			} else {
-				columns[i].Reason = r.Decode.Reason(found.Plans, &found.Rejected)
-			}
-			return nil
+	for i := range runs {
+		g.Go(func() (err error) {
+			columns[i].Run = &runs[i]
+			columns[i].Outcome, err = runs[i].Search(ctx, workers)
+			return err
 		})
 	}
 	return columns, g.Wait()
 }
 
-// write writes the tables of a job.
-func write(s Streams, job *jobfile.Job, columns []report.Column, o runOptions) error {
+// writeTables writes the tables of a job.
+func writeTables(s Streams, job *jobfile.Job, columns []report.Column, o runOptions) error {
 	dir := job.Output
 	if o.output != "" {
 		dir = o.output
 	}
-	name := filepath.Join(dir, job.Mode+"_decoder_best.csv")
-	if o.gzip {
-		name += ".gz"
-	}
-	err := report.WriteFile(name, func(w io.Writer) error { return report.WriteCSV(w, columns, o.categories) })
-	if err == nil {
+	for _, t := range report.Tables() {
+		name := filepath.Join(dir, job.Mode+"_"+t.Name+".csv")
+		if o.gzip {
+			name += ".gz"
+		}
+		if err := report.WriteFile(name, func(w io.Writer) error { return t.WriteCSV(w, columns, o.categories) }); err != nil {
+			return err
+		}
 		fmt.Fprintln(s.Err, "wrote", name)
 	}
-	return err
+	return nil
 }
 
-// verdict tells which runs have no plan, and fails when none has one.
-func verdict(s Streams, jobs []jobfile.Job, results [][]report.Column) error {
-	any := false
-	for i := range jobs {
-		for j := range results[i] {
-			c := &results[i][j]
-			if c.Decode != nil {
-				any = true
-				continue
-			}
-			fmt.Fprintf(s.Err, "%s run_%d (%s on %s): no plan: %s\n", jobs[i].Mode, j, c.Run.Model.Name, c.Run.System.Name, c.Reason)
+// verdict tells which runs lack a plan, and fails when none has one.
+func verdict(s Streams, columns []report.Column) error {
+	found := false
+	run := map[string]int{} // number of the run in its job
+	for i := range columns {
+		c := &columns[i]
+		found = found || c.Outcome.Prefill.Found || c.Outcome.Decode.Found
+		for _, reason := range c.Reasons() {
+			fmt.Fprintf(s.Err, "%s run_%d (%s on %s): no plan: %s\n", c.Run.Mode, run[c.Run.Mode], c.Run.Model.Name, c.Run.Decode.System.Name, reason)
 		}
+		run[c.Run.Mode]++
 	}
-	if !any {
+	if !found {
 		return exitError{exitNoPlan}
 	}
 	return nil
