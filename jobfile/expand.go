@@ -55,8 +55,8 @@ func (l *loader) expand(s *spec) Job {
 	return job
 }
 
-// maxRuns bounds the runs of one section. Each is a search and a column of the results.
-const maxRuns = 1_000_000
+// maxRuns bounds the runs of one section. Each is a search, a column of the results and about a kilobyte of settings.
+const maxRuns = 100_000
 
 // checkRuns reports a section with more runs than anyone can want.
 func (l *loader) checkRuns(s *spec) bool {
