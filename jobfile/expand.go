@@ -103,6 +103,9 @@ func (l *loader) problems(s *spec, r *Run, prefill, decode *hardware.System) {
 	r.Decode.Drafts = s.draftRange(r.Model)
 	if s.mode == Split {
 		r.Prefill.Handover = &estimate.Handover{System: decode, Span: r.Procs}
+	} else {
+		// The same processors hold the same experts in both phases.
+		r.Prefill.Redundant, r.Prefill.SharedPerCard = r.Decode.Redundant, r.Decode.SharedPerCard
 	}
 }
 

@@ -45,14 +45,16 @@ func (s *stage) absorbedAttention(heads, nope, rope, value, rank float64) {
 	o.Activations = s.tokens * heads * (rank + rope) * s.a
 	o.Cache = s.sequences * (rank + rope) * s.context * s.c
 	o.M, o.N, o.K = s.tokens, s.context, rank+rope
-	// In the sample of the reference tool the scores count as working space although attention is fused.
-	if s.phase == Decode || !s.flash {
-		o.Output = scores * s.a
-	}
+	o.Output = scores * s.a
 	if !s.flash {
 		o.Activations += scores * s.a
 	}
-	s.binary(ScoreAdd, scores)
+	add := s.binary(ScoreAdd, scores)
+	if s.flash && s.phase == Prefill {
+		// Fused attention keeps the scores of a whole prompt on the chip. In decode, where they are small, the sample of
+		// the reference tool counts them as working space all the same.
+		o.Output, add.Output = 0, 0
+	}
 	s.softmax(scores)
 	o = s.add(Values, AttentionMatrixUnit)
 	o.Flops = 2 * scores * rank

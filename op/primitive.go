@@ -53,11 +53,12 @@ func (s *stage) unary(k Kind, n, flops float64) {
 }
 
 // binary combines two inputs of n elements into one output.
-func (s *stage) binary(k Kind, n float64) {
+func (s *stage) binary(k Kind, n float64) *Op {
 	o := s.add(k, VectorUnit)
 	o.Flops = n
 	o.Activations = 3 * n * s.a
 	o.Output = n * s.a
+	return o
 }
 
 // softmax over n scores. Fused, it works on scores that never leave the chip.
