@@ -46,7 +46,7 @@ func randomPlans(t testing.TB, m *model.Model, n int) []plan.Plan {
 	t.Helper()
 	const procs = 256
 	rng := rand.New(rand.NewPCG(1, 2))
-	layouts, experts := plan.Layouts(m, procs, 1), plan.ExpertLayouts(m, procs)
+	layouts, experts := plan.Layouts(procs, 1), plan.ExpertLayouts(procs)
 	var out []plan.Plan
 	var tp, moeTP int
 	for len(out) < n {
@@ -55,7 +55,7 @@ func randomPlans(t testing.TB, m *model.Model, n int) []plan.Plan {
 			Batch:     plan.Batch{Count: 1, Size: 1 + rng.IntN(300)},
 			Redundant: rng.IntN(97), SharedReplicas: 32, SharedPerCard: rng.IntN(4) == 0,
 		}
-		if !p.ValidExperts(m) {
+		if !plan.ValidLayout(m, p.Attention) || !p.ValidExperts(m) {
 			continue
 		}
 		if p.Attention.TP > 1 {

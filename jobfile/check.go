@@ -190,7 +190,9 @@ func (l *loader) checkLayouts(s *spec, p *phaseSpec) {
 		if !l.checkProduct(at, "DP · PP · TP", c, s, p, p.contexts) {
 			continue
 		}
-		l.usable(s, at, func(m *model.Model, _ *model.Settings) []string { return plan.LayoutProblems(m, layout) })
+		l.usable(s, at, func(m *model.Model, _ *model.Settings) []string {
+			return plan.Whys(plan.LayoutMisses(m, layout))
+		})
 	}
 }
 
@@ -221,7 +223,7 @@ func (s *spec) expertProblems(m *model.Model, set *model.Settings, layout plan.E
 		}
 	}
 	q.Redundant = low
-	problems := q.ExpertProblems(m)
+	problems := plan.Whys(q.ExpertMisses(m))
 	if low < high {
 		problems = append(problems, fmt.Sprintf("nor does any other number of redundant experts up to %d help", high))
 	}

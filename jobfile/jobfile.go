@@ -48,12 +48,38 @@ type Run struct {
 	InputHash string
 }
 
-// Search finds the best deployment of the run.
-func (r *Run) Search(ctx context.Context, workers int) (search.Outcome, error) {
+// SearchOptions are how a run is searched, not what is found.
+type SearchOptions struct {
+	Workers  int
+	Thorough bool        // count every plan that is ruled out, also where the winner is clear without it
+	Tick     search.Tick // after each of the run's parts
+}
+
+// Parts is how often the search of the run ticks.
+func (r *Run) Parts() int {
 	if r.Mode == Fusion {
-		return search.Fused(ctx, &search.FusedProblem{Prefill: r.Prefill, Decode: r.Decode}, workers)
+		return 1
 	}
-	return search.Split(ctx, &search.SplitProblem{Prefill: r.Prefill, Decode: r.Decode, Procs: r.Procs, Pools: r.Pools}, workers)
+	return 1 + r.split().Parts()
+}
+
+func (r *Run) split() *search.SplitProblem {
+	return &search.SplitProblem{Prefill: r.Prefill, Decode: r.Decode, Procs: r.Procs, Pools: r.Pools}
+}
+
+// Search finds the best deployment of the run.
+func (r *Run) Search(ctx context.Context, o SearchOptions) (out search.Outcome, err error) {
+	if r.Mode == Fusion {
+		out, err = search.Fused(ctx, &search.FusedProblem{Prefill: r.Prefill, Decode: r.Decode, Thorough: o.Thorough}, o.Workers)
+	} else {
+		p := r.split()
+		p.Tick = o.Tick
+		out, err = search.Split(ctx, p, o.Workers)
+	}
+	if o.Tick != nil {
+		o.Tick()
+	}
+	return out, err
 }
 
 // modelFile and systemFile are what a reference in a runtime file led to.

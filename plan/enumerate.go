@@ -1,33 +1,26 @@
 package plan
 
-import "throughline/model"
-
-// Layouts lists every valid split of the model's attention and dense layers over exactly procs processors with the given
-// context parallelism, narrow tensor parallelism and short pipelines first.
-func Layouts(m *model.Model, procs, cp int) []Layout {
+// Layouts lists every split over exactly procs processors with the given context parallelism, valid for a model or not:
+// narrow tensor parallelism and short pipelines first.
+func Layouts(procs, cp int) []Layout {
 	var out []Layout
 	if procs%cp != 0 {
 		return nil
 	}
 	for _, tp := range divisors(procs / cp) {
 		for _, pp := range divisors(procs / cp / tp) {
-			if l := (Layout{DP: procs / cp / tp / pp, PP: pp, TP: tp, CP: cp}); ValidLayout(m, l) {
-				out = append(out, l)
-			}
+			out = append(out, Layout{DP: procs / cp / tp / pp, PP: pp, TP: tp, CP: cp})
 		}
 	}
 	return out
 }
 
-// ExpertLayouts lists every split of experts over exactly procs processors whose slices are of equal width. Whether EP
-// divides the experts depends on their redundancy: ValidExperts tells.
-func ExpertLayouts(m *model.Model, procs int) []ExpertLayout {
+// ExpertLayouts lists every split of experts over exactly procs processors, valid for a model or not.
+func ExpertLayouts(procs int) []ExpertLayout {
 	var out []ExpertLayout
 	for _, ep := range divisors(procs) {
 		for _, tp := range divisors(procs / ep) {
-			if m.Experts.Width%tp == 0 {
-				out = append(out, ExpertLayout{EP: ep, TP: tp, DP: procs / ep / tp})
-			}
+			out = append(out, ExpertLayout{EP: ep, TP: tp, DP: procs / ep / tp})
 		}
 	}
 	return out

@@ -9,27 +9,38 @@ import (
 // LayersPerStage is the number of layers of the fullest pipeline stage.
 func LayersPerStage(layers, pp int) int { return (layers + pp - 1) / pp }
 
-// A layoutRule is one condition on the split of attention and dense layers. The message is only built for a plan that
-// breaks it.
+// Miss is a rule that a plan breaks.
+type Miss struct {
+	Rule   string
+	Why    string
+	By     int    // how much the model's number lacks, to compare misses of one rule
+	Enough string // what would let the plan through
+}
+
+// layoutRule is one condition on the split of attention and dense layers. Texts are only built for a plan that breaks it.
 type layoutRule struct {
 	name  string
 	holds func(m *model.Model, l Layout) bool
-	why   func(m *model.Model, l Layout) string
+	miss  func(m *model.Model, l Layout) Miss
 }
 
 var layoutRules = []layoutRule{
 	{
-		"stages",
+		"pipeline stages",
 		func(m *model.Model, l Layout) bool { return l.PP <= m.Layers },
-		func(m *model.Model, l Layout) string {
-			return fmt.Sprintf("pp %d exceeds the %d layers of %s", l.PP, m.Layers, m.Name)
+		func(m *model.Model, l Layout) Miss {
+			return Miss{
+				Why:    fmt.Sprintf("pp %d exceeds the %d layers of %s", l.PP, m.Layers, m.Name),
+				By:     l.PP - m.Layers,
+				Enough: fmt.Sprintf("%d layers", l.PP),
+			}
 		},
 	},
 	{
-		"heads",
+		"attention heads",
 		func(m *model.Model, l Layout) bool { return m.Attention.Heads%l.TP == 0 },
-		func(m *model.Model, l Layout) string {
-			return fmt.Sprintf("tp %d does not divide the %d attention heads of %s", l.TP, m.Attention.Heads, m.Name)
+		func(m *model.Model, l Layout) Miss {
+			return notDivided("tp", l.TP, m.Attention.Heads, "attention heads", m.Name)
 		},
 	},
 	{
@@ -38,8 +49,10 @@ var layoutRules = []layoutRule{
 			kv := m.Attention.KVHeads
 			return m.Attention.Kind == model.Latent || kv%l.TP == 0 || l.TP%kv == 0
 		},
-		func(m *model.Model, l Layout) string {
-			return fmt.Sprintf("tp %d neither divides the %d key/value heads of %s nor is a multiple of them", l.TP, m.Attention.KVHeads, m.Name)
+		func(m *model.Model, l Layout) Miss {
+			miss := notDivided("tp", l.TP, m.Attention.KVHeads, "key/value heads", m.Name)
+			miss.Why = fmt.Sprintf("tp %d neither divides the %d key/value heads of %s nor is a multiple of them", l.TP, m.Attention.KVHeads, m.Name)
+			return miss
 		},
 	},
 	{
@@ -48,10 +61,22 @@ var layoutRules = []layoutRule{
 			dense := !m.IsMoE() || m.Experts.Interval > 1
 			return !dense || m.FeedForward%l.TP == 0
 		},
-		func(m *model.Model, l Layout) string {
-			return fmt.Sprintf("tp %d does not divide the feed-forward width %d of %s", l.TP, m.FeedForward, m.Name)
+		func(m *model.Model, l Layout) Miss {
+			miss := notDivided("tp", l.TP, m.FeedForward, "columns", m.Name)
+			miss.Why = fmt.Sprintf("tp %d does not divide the feed-forward width %d of %s", l.TP, m.FeedForward, m.Name)
+			return miss
 		},
 	},
+}
+
+// notDivided is the miss of a part that does not divide a number.
+func notDivided(what string, part, number int, of, name string) Miss {
+	lacks := (part - number%part) % part
+	return Miss{
+		Why:    fmt.Sprintf("%s %d does not divide the %d %s of %s", what, part, number, of, name),
+		By:     lacks,
+		Enough: fmt.Sprintf("%d %s", number+lacks, of),
+	}
 }
 
 // ValidLayout reports whether a layout suits the model.
@@ -64,12 +89,14 @@ func ValidLayout(m *model.Model, l Layout) bool {
 	return true
 }
 
-// LayoutProblems lists every rule that a layout breaks.
-func LayoutProblems(m *model.Model, l Layout) []string {
-	var out []string
+// LayoutMisses lists every rule that a layout breaks.
+func LayoutMisses(m *model.Model, l Layout) []Miss {
+	var out []Miss
 	for _, r := range layoutRules {
 		if !r.holds(m, l) {
-			out = append(out, r.why(m, l))
+			miss := r.miss(m, l)
+			miss.Rule = r.name
+			out = append(out, miss)
 		}
 	}
 	return out
@@ -100,18 +127,34 @@ func (p *Plan) ValidExperts(m *model.Model) bool {
 	return p.Deployed(m)%p.Experts.EP == 0 && m.Experts.Width%p.Experts.TP == 0
 }
 
-// ExpertProblems lists every rule that the split of the experts breaks.
-func (p *Plan) ExpertProblems(m *model.Model) []string {
-	var out []string
+// ExpertMisses lists every rule that the split of the experts breaks.
+func (p *Plan) ExpertMisses(m *model.Model) []Miss {
+	var out []Miss
 	if n := p.Deployed(m); n%p.Experts.EP != 0 {
+		miss := notDivided("ep", p.Experts.EP, n, "deployed experts", m.Name)
 		parts := fmt.Sprintf("%d routed + %d redundant", m.Experts.Routed, p.Redundant)
 		if !p.SharedPerCard {
 			parts += fmt.Sprintf(" + %d shared", p.SharedReplicas)
 		}
-		out = append(out, fmt.Sprintf("ep %d does not divide the %d deployed experts of %s (%s)", p.Experts.EP, n, m.Name, parts))
+		miss.Rule = "experts per processor"
+		miss.Why += " (" + parts + ")"
+		miss.Enough = fmt.Sprintf("%d redundant experts", p.Redundant+miss.By)
+		out = append(out, miss)
 	}
 	if m.Experts.Width%p.Experts.TP != 0 {
-		out = append(out, fmt.Sprintf("moe_tp %d does not divide the expert width %d of %s", p.Experts.TP, m.Experts.Width, m.Name))
+		miss := notDivided("moe_tp", p.Experts.TP, m.Experts.Width, "columns", m.Name)
+		miss.Rule = "expert width"
+		miss.Why = fmt.Sprintf("moe_tp %d does not divide the expert width %d of %s", p.Experts.TP, m.Experts.Width, m.Name)
+		out = append(out, miss)
+	}
+	return out
+}
+
+// Whys are the reasons of misses.
+func Whys(misses []Miss) []string {
+	var out []string
+	for _, m := range misses {
+		out = append(out, m.Why)
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 
 // Column is one run and what was found for it.
 type Column struct {
+	Number  int // of the run in its job
 	Run     *jobfile.Run
 	Outcome search.Outcome
 }

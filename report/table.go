@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -10,6 +9,7 @@ import (
 
 	"throughline/cost"
 	"throughline/estimate"
+	"throughline/jobfile"
 )
 
 // WriteTable writes two lines per run for the terminal, one for each phase.
@@ -17,29 +17,30 @@ func WriteTable(w io.Writer, columns []Column) error {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{"model", "system", "phase", "plan", "batch", "latency ms", "tokens/s", "per card", "memory GiB", "bound by", "requests/s"})
-	t.SetColumnConfigs(numeric(5, 6, 7, 8, 9, 11))
+	t.AppendHeader(table.Row{"run", "model", "system", "phase", "plan", "batch", "latency ms", "tokens/s", "per card", "memory GiB", "bound by", "requests/s"})
+	t.SetColumnConfigs(numeric(6, 7, 8, 9, 10, 12))
 	for i := range columns {
 		c := &columns[i]
 		if i > 0 {
 			t.AppendSeparator()
 		}
-		t.AppendRow(tableRow(c, prefill, "prefill"))
-		row := tableRow(c, decode, "decode")
-		row[0] = c.Run.Mode
+		first, second := tableRow(c, prefill, "prefill"), tableRow(c, decode, "decode")
+		first[0], first[1] = fmt.Sprintf("%s %d", shortModes[c.Run.Mode], c.Number), c.Run.Model.Name
 		if c.Outcome.Found() {
-			row[10] = fmt.Sprintf("%.4g", c.Outcome.Requests)
+			second[11] = fmt.Sprintf("%.4g", c.Outcome.Requests)
 		}
-		t.AppendRow(row)
+		t.AppendRows([]table.Row{first, second})
 	}
 	_, err := fmt.Fprintln(w, t.Render())
 	return err
 }
 
+var shortModes = map[string]string{jobfile.Fusion: "fusion", jobfile.Split: "split"}
+
 func tableRow(c *Column, p phase, name string) table.Row {
 	q, r := p.problem(c.Run), p.result(&c.Outcome)
 	if !r.Found {
-		return table.Row{c.Run.Model.Name, q.System.Name, name, "no plan", "", "", "", "", "", "", ""}
+		return table.Row{"", "", q.System.Name, name, "no plan", "", "", "", "", "", "", ""}
 	}
 	e := &r.Best
 	plan := e.Plan.String()
@@ -51,7 +52,7 @@ func tableRow(c *Column, p phase, name string) table.Row {
 	}
 	n := float64(r.Instances)
 	return table.Row{
-		c.Run.Model.Name, q.System.Name, name, plan, e.Plan.Batch.Size,
+		"", "", q.System.Name, name, plan, e.Plan.Batch.Size,
 		fmt.Sprintf("%.2f", e.Latency*1e3), fmt.Sprintf("%.0f", n*e.Throughput), fmt.Sprintf("%.1f", e.Throughput/float64(p.npus(c))),
 		fmt.Sprintf("%.1f of %.4g", gib(e.Memory.Total()), q.System.Memory.GiB), bound(&e.Stage), "",
 	}
@@ -75,49 +76,4 @@ func bound(b *estimate.Breakdown) string {
 		name, most = "network", t
 	}
 	return fmt.Sprintf("%s %.0f%%", name, 100*most/b.Time())
-}
-
-// WriteJSON writes an array with an object per run. Its keys are the field names of the CSV tables; mode and reasons, if
-// any, come besides.
-func WriteJSON(w io.Writer, columns []Column) error {
-	runs := make([]map[string]any, len(columns))
-	for i := range columns {
-		c := &columns[i]
-		run := map[string]any{"mode": c.Run.Mode}
-		for _, t := range Tables() {
-			for _, cat := range t.categories {
-				for j := range cat.fields {
-					// What one table leaves empty, another may know.
-					if v := cat.fields[j].value(c); v != nil || run[cat.fields[j].name] == nil {
-						run[cat.fields[j].name] = v
-					}
-				}
-			}
-		}
-		if reasons := c.Reasons(); len(reasons) > 0 {
-			run["reasons"] = reasons
-		}
-		runs[i] = run
-	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(runs)
-}
-
-// Reasons say why a phase has no plan.
-func (c *Column) Reasons() []string {
-	var out []string
-	o := &c.Outcome
-	switch {
-	case o.Shared && !o.Found():
-		out = append(out, c.Run.Decode.Reason(&o.Decode))
-	case !o.Shared:
-		if !o.Prefill.Found {
-			out = append(out, "prefill: "+c.Run.Prefill.Reason(&o.Prefill))
-		}
-		if !o.Decode.Found {
-			out = append(out, "decode: "+c.Run.Decode.Reason(&o.Decode))
-		}
-	}
-	return out
 }

@@ -11,6 +11,8 @@ import (
 // decode problem are those of the deployment; the prefill problem contributes its limit.
 type FusedProblem struct {
 	Prefill, Decode Problem
+	// Thorough looks at both phases of every plan, even of those that cannot win, so that all rejections are counted.
+	Thorough bool
 }
 
 // sharedRate is the request rate of processors that spend on every request what either phase alone would take.
@@ -19,6 +21,7 @@ func sharedRate(prefill, decode float64) float64 { return 1 / (1/prefill + 1/dec
 // fuser is one worker of a fused search.
 type fuser struct {
 	prefill, decode *searcher
+	thorough        bool
 
 	found    bool
 	best     Outcome
@@ -35,7 +38,7 @@ func newFuser(p *FusedProblem) (*fuser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &fuser{prefill: prefill, decode: decode}, nil
+	return &fuser{prefill: prefill, decode: decode, thorough: p.Thorough}, nil
 }
 
 // Fused searches the plan and the batches with the highest request rate. The decode batch is the one with the highest
@@ -87,7 +90,7 @@ func (f *fuser) try(p *plan.Plan, index int) {
 		return
 	}
 	// The shared rate is below that of the decode alone.
-	if f.found && d.best.Requests <= f.best.Requests {
+	if !f.thorough && f.found && d.best.Requests <= f.best.Requests {
 		return
 	}
 	d.settleTies()

@@ -1,8 +1,8 @@
 // Package search finds the deployment with the highest throughput: it enumerates the valid plans, finds the best batch
 // of each under the memory and latency limits, and keeps the best. When there is none it says what stood in the way.
 //
-// One phase alone is searched by Best (search.go, batch.go). Both phases on the same processors are searched by Fused
-// (fusion.go), on processors of their own by Split (split.go).
+// One phase alone is searched by Best (search.go, candidates.go, batch.go). Both phases on the same processors are
+// searched by Fused (fusion.go), on processors of their own by Split (split.go). whynot.go explains what was ruled out.
 package search
 
 import (
@@ -31,6 +31,9 @@ type Problem struct {
 	SharedPerCard    bool
 	Drafts           Range // drafted tokens to try
 }
+
+// Tick is called after every part of a search, to show progress; it may be nil.
+type Tick func()
 
 // Range is the whole numbers from Low to High.
 type Range struct{ Low, High int }
@@ -71,74 +74,6 @@ func (o *Outcome) Spare(procs int) int {
 func (o *Outcome) Balance() float64 {
 	p, d := o.Prefill.Rate(), o.Decode.Rate()
 	return min(p, d) / max(p, d)
-}
-
-// layouts are the valid candidates for the split of attention and dense layers.
-func (p *Problem) layouts() []plan.Layout {
-	contexts := p.Contexts
-	if contexts == nil {
-		contexts = []int{1}
-	}
-	var out []plan.Layout
-	for _, cp := range contexts {
-		if p.Layouts == nil {
-			out = append(out, plan.Layouts(p.Model, p.Procs, cp)...)
-			continue
-		}
-		for _, l := range p.Layouts {
-			l.CP = cp
-			if l.Procs() == p.Procs && plan.ValidLayout(p.Model, l) {
-				out = append(out, l)
-			}
-		}
-	}
-	return out
-}
-
-// expertLayouts are the candidates for the split of the experts; whether EP divides them depends on their redundancy.
-func (p *Problem) expertLayouts() []plan.ExpertLayout {
-	if p.ExpertLayouts == nil {
-		return plan.ExpertLayouts(p.Model, p.Procs)
-	}
-	var out []plan.ExpertLayout
-	for _, e := range p.ExpertLayouts {
-		if e.Procs() == p.Procs {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
-// Plans lists the valid plans of the problem without their batches, in a fixed order.
-func (p *Problem) Plans() []plan.Plan {
-	layouts := p.layouts()
-	var out []plan.Plan
-	for drafts := p.Drafts.Low; drafts <= p.Drafts.High; drafts++ {
-		q := plan.Plan{SequenceParallel: p.SequenceParallel, Drafts: drafts}
-		if !p.Model.IsMoE() {
-			out = appendLayouts(out, q, layouts)
-			continue
-		}
-		q.SharedReplicas, q.SharedPerCard = p.Settings.SharedReplicas, p.SharedPerCard
-		for r := p.Redundant.Low; r <= p.Redundant.High; r++ {
-			q.Redundant = r
-			for _, e := range p.expertLayouts() {
-				q.Experts = e
-				if q.ValidExperts(p.Model) {
-					out = appendLayouts(out, q, layouts)
-				}
-			}
-		}
-	}
-	return out
-}
-
-func appendLayouts(out []plan.Plan, p plan.Plan, layouts []plan.Layout) []plan.Plan {
-	for _, l := range layouts {
-		p.Attention = l
-		out = append(out, p)
-	}
-	return out
 }
 
 // Best searches one phase with the given number of workers. The result does not depend on their number.

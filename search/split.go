@@ -12,6 +12,15 @@ type SplitProblem struct {
 	Procs           int // in all
 	// Pools fixes the processors of the two sides, one instance each; nil: the split is searched.
 	Pools *[2]int
+	Tick  Tick // after every size of an instance
+}
+
+// Parts is how often a search ticks.
+func (p *SplitProblem) Parts() int {
+	if p.Pools != nil {
+		return 0
+	}
+	return 2 * (p.Procs - 1)
 }
 
 // Split searches the deployment with the highest request rate, which is that of the slower side. Without given pools all
@@ -20,11 +29,11 @@ func Split(ctx context.Context, p *SplitProblem, workers int) (Outcome, error) {
 	if p.Pools != nil {
 		return pools(ctx, p, workers)
 	}
-	prefill, err := instances(ctx, &p.Prefill, p.Procs-1, workers)
+	prefill, err := instances(ctx, &p.Prefill, p.Procs-1, workers, p.Tick)
 	if err != nil {
 		return Outcome{}, err
 	}
-	decode, err := instances(ctx, &p.Decode, p.Procs-1, workers)
+	decode, err := instances(ctx, &p.Decode, p.Procs-1, workers, p.Tick)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -49,7 +58,7 @@ func pools(ctx context.Context, p *SplitProblem, workers int) (Outcome, error) {
 }
 
 // instances searches a phase for every size of an instance from 1 to most; index 0 stays empty.
-func instances(ctx context.Context, p *Problem, most, workers int) ([]Result, error) {
+func instances(ctx context.Context, p *Problem, most, workers int, tick Tick) ([]Result, error) {
 	out := make([]Result, most+1)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(workers)
@@ -59,6 +68,9 @@ func instances(ctx context.Context, p *Problem, most, workers int) ([]Result, er
 			q.Procs = n
 			var err error
 			out[n], err = Best(ctx, &q, 1)
+			if tick != nil {
+				tick()
+			}
 			return err
 		})
 	}

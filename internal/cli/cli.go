@@ -56,7 +56,7 @@ func finish(s Streams, err error) int {
 	case errors.As(err, &exit):
 		return exit.code
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(s.Err, "throughline: interrupted; nothing was written")
+		fmt.Fprintln(s.Err, "throughline: interrupted; what was written before is complete")
 		return exitSignal
 	case errors.As(err, &problems):
 		fmt.Fprintln(s.Err, problems)

@@ -14,6 +14,7 @@ import (
 	"throughline/assume"
 	"throughline/jobfile"
 	"throughline/report"
+	"throughline/search"
 )
 
 // runOptions are the flags of the run command.
@@ -23,6 +24,7 @@ type runOptions struct {
 	categories bool
 	gzip       bool
 	json       bool
+	explain    bool
 	jobs       int
 }
 
@@ -32,13 +34,19 @@ func newRun(s Streams) *cobra.Command {
 		Use:   "run -c FILE",
 		Short: "Run a runtime file: search the best plans and write the result tables",
 		Long: `Run reads a runtime file, searches the best plan of every combination it lists, and
-writes <output>/<mode>_decoder_best.csv: a row per field, a column per run.
+writes three tables, a row per field and a column per run:
+
+  <output>/<mode>_prefill_best.csv   one instance of the prefill
+  <output>/<mode>_decoder_best.csv   one instance of the decode
+  <output>/<mode>_result_best.csv    the whole deployment
+
 The terminal shows a short table.
 
 Exit codes: 0 done; 1 no run has a plan; 2 the input has problems, nothing was
 written; 3 the results could not be written.`,
 		Example: `  throughline run -c configs/reference_sample.json
   throughline run -c scan.json --category --gzip
+  throughline run -c scan.json --explain-rejected
   throughline run -c scan.json --json | jq '.[0]["decoder_throughput(token/s)"]'`,
 		Args: onlyFlags("config"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), s, o) },
@@ -49,6 +57,7 @@ written; 3 the results could not be written.`,
 	f.BoolVar(&o.categories, "category", false, "start every row of the tables with its category")
 	f.BoolVar(&o.gzip, "gzip", false, "compress the tables (.csv.gz)")
 	f.BoolVar(&o.json, "json", false, "print the results as JSON instead of a table")
+	f.BoolVar(&o.explain, "explain-rejected", false, "say what ruled plans out, and what would have let them through")
 	f.IntVarP(&o.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "processors of this machine to use")
 	return cmd
 }
@@ -65,12 +74,21 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	parts := 0
+	for i := range jobs {
+		for j := range jobs[i].Runs {
+			parts += jobs[i].Runs[j].Parts()
+		}
+	}
+	progress := newProgress(s.Err, parts)
+	defer progress.finish()
 	var all []report.Column
 	for i := range jobs {
-		columns, err := searchRuns(ctx, jobs[i].Runs, o.jobs)
+		columns, err := searchRuns(ctx, jobs[i].Runs, o, progress.tick)
 		if err != nil {
 			return err
 		}
+		progress.finish()
 		// Each job is written when it is done: what comes after it cannot undo it.
 		if err := writeTables(s, &jobs[i], columns, o); err != nil {
 			return systemError{err}
@@ -78,9 +96,9 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 		all = append(all, columns...)
 	}
 	if o.json {
-		err = report.WriteJSON(s.Out, all)
-	} else {
-		err = report.WriteTable(s.Out, all)
+		err = report.WriteJSON(s.Out, all, o.explain)
+	} else if err = report.WriteTable(s.Out, all); err == nil && o.explain {
+		err = report.WriteRefusals(s.Out, all)
 	}
 	if err != nil {
 		return systemError{err}
@@ -89,16 +107,16 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 }
 
 // searchRuns finds the best deployment of every run.
-func searchRuns(ctx context.Context, runs []jobfile.Run, jobs int) ([]report.Column, error) {
+func searchRuns(ctx context.Context, runs []jobfile.Run, o runOptions, tick search.Tick) ([]report.Column, error) {
 	columns := make([]report.Column, len(runs))
 	// Few runs share out the plans of each; many runs are shared out themselves.
-	workers := max(1, jobs/max(1, len(runs)))
+	options := jobfile.SearchOptions{Workers: max(1, o.jobs/max(1, len(runs))), Thorough: o.explain, Tick: tick}
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(jobs)
+	g.SetLimit(o.jobs)
 	for i := range runs {
 		g.Go(func() (err error) {
-			columns[i].Run = &runs[i]
-			columns[i].Outcome, err = runs[i].Search(ctx, workers)
+			columns[i].Number, columns[i].Run = i, &runs[i]
+			columns[i].Outcome, err = runs[i].Search(ctx, options)
 			return err
 		})
 	}
@@ -127,14 +145,12 @@ func writeTables(s Streams, job *jobfile.Job, columns []report.Column, o runOpti
 // verdict tells which runs lack a plan, and fails when none has one.
 func verdict(s Streams, columns []report.Column) error {
 	found := false
-	run := map[string]int{} // number of the run in its job
 	for i := range columns {
 		c := &columns[i]
 		found = found || c.Outcome.Prefill.Found || c.Outcome.Decode.Found
 		for _, reason := range c.Reasons() {
-			fmt.Fprintf(s.Err, "%s run_%d (%s on %s): no plan: %s\n", c.Run.Mode, run[c.Run.Mode], c.Run.Model.Name, c.Run.Decode.System.Name, reason)
+			fmt.Fprintf(s.Err, "%s run_%d (%s on %s): no plan: %s\n", c.Run.Mode, c.Number, c.Run.Model.Name, c.Run.Decode.System.Name, reason)
 		}
-		run[c.Run.Mode]++
 	}
 	if !found {
 		return exitError{exitNoPlan}

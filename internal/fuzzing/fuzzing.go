@@ -124,17 +124,17 @@ func Evaluate(t *testing.T, m *model.Model, set *model.Settings, s *hardware.Sys
 func plans(m *model.Model, set *model.Settings, procs int) []plan.Plan {
 	experts := []plan.ExpertLayout{{}}
 	if m.IsMoE() {
-		experts = plan.ExpertLayouts(m, procs)
+		experts = plan.ExpertLayouts(procs)
 	}
 	var out []plan.Plan
-	for _, layout := range plan.Layouts(m, procs, 1) {
+	for _, layout := range plan.Layouts(procs, 1) {
 		for _, e := range experts {
 			for _, perCard := range []bool{false, true} {
 				p := plan.Plan{
 					Attention: layout, Experts: e, Batch: plan.Batch{Count: 2, Size: 16},
 					Redundant: set.Redundant, SharedReplicas: set.SharedReplicas, SharedPerCard: perCard,
 				}
-				if !m.IsMoE() || p.ValidExperts(m) {
+				if plan.ValidLayout(m, layout) && (!m.IsMoE() || p.ValidExperts(m)) {
 					out = append(out, p)
 				}
 			}

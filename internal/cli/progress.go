@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// progress shows on a terminal how far a long search is and when it will be done. It stays silent for the first second,
+// and where no one watches.
+type progress struct {
+	w     io.Writer // nil: no one watches
+	total int
+	start time.Time
+
+	mu    sync.Mutex
+	done  int
+	shown time.Time // when the line was last drawn; zero: never
+}
+
+func newProgress(w io.Writer, total int) *progress {
+	p := &progress{total: total, start: time.Now()}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		p.w = w
+	}
+	return p
+}
+
+// tick counts one more part as done.
+func (p *progress) tick() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done++
+	now := time.Now()
+	if p.w == nil || now.Sub(p.start) < time.Second || now.Sub(p.shown) < 100*time.Millisecond {
+		return
+	}
+	p.shown = now
+	fmt.Fprint(p.w, "\r", progressLine(p.done, p.total, now.Sub(p.start)), "\x1b[K")
+}
+
+// progressLine is a bar, the share that is done, and the time left at the speed so far.
+func progressLine(done, total int, elapsed time.Duration) string {
+	const width = 30
+	share := float64(done) / float64(total)
+	full := int(share * width)
+	left := time.Duration(float64(elapsed) * (1 - share) / share).Round(time.Second)
+	return fmt.Sprintf("[%s%s] %3.0f%%  %v left", strings.Repeat("=", full), strings.Repeat(" ", width-full), 100*share, left)
+}
+
+// finish wipes the line.
+func (p *progress) finish() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.shown.IsZero() {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}
