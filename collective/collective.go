@@ -42,6 +42,9 @@ func (n *Net) Time(c hardware.Collective, group, span int, message float64) Dura
 // Route is the way a collective takes, as straight lines in the size of the message. They run side by side: the longest
 // decides.
 type Route struct {
+	// Scale is how many times over the message is sent, by the op_scalar of the outermost level.
+	Scale float64
+
 	lines [maxLines]line
 	n     int
 }
@@ -72,6 +75,7 @@ func (n *Net) Route(c hardware.Collective, group, span int, message float64) Rou
 	var r Route
 	for g := range n.legs(c, group, span) {
 		l := n.line(g, message)
+		r.Scale = g.level.Ops[c].Scale
 		switch {
 		case r.n == 0 || g.beside && r.n < maxLines:
 			r.lines[r.n] = l

@@ -17,6 +17,7 @@ type Cost struct {
 	Compute float64 // at the rate of its unit
 	Memory  float64 // its traffic at the memory bandwidth
 	Time    float64 // what it adds to the step; for communication, what computation does not hide
+	Sent    float64 // bytes that communication sends, by the scale of its collective
 	Bound   Bound
 }
 
@@ -105,15 +106,19 @@ func (p *Pricer) Price(ops []op.Op, costs []Cost) {
 	costs = costs[:len(ops)]
 	for i := range ops {
 		o, c := &ops[i], &costs[i]
-		compute := o.Flops * p.perFlop[o.Unit]
-		memory := (o.Weights+o.Activations)*p.perByte[o.Class] + o.Cache*p.perCache[o.Class]
+		class := o.Class % op.ClassCount
+		compute := o.Flops * p.perFlop[o.Unit%op.UnitCount]
+		memory := (o.Weights+o.Activations)*p.perByte[class] + o.Cache*p.perCache[class]
 		if p.stepped {
 			compute /= p.computeEfficiency(o)
 			memory /= p.memory.At(o.Bytes() / 1e6)
 		}
-		if o.Class == op.Comm {
+		if class == op.Comm {
 			// What computation a collective needs is part of its time.
-			*c = Cost{Memory: memory, Time: p.exposed(o), Bound: Memory}
+			*c = Cost{Memory: memory, Bound: Memory}
+			if o.Group > 1 {
+				c.Time, c.Sent = p.communicate(o)
+			}
 			continue
 		}
 		c.Compute, c.Memory = compute, memory
@@ -135,14 +140,17 @@ func (p *Pricer) computeEfficiency(o *op.Op) float64 {
 	return p.shapes[o.Unit].At(o.M, o.N, o.K)
 }
 
-// exposed is what a communication operator adds to the step: the part that is not overlapped, and for the overlapped
-// part the computation it displaces.
-func (p *Pricer) exposed(o *op.Op) float64 {
-	if o.Group < 2 || int(o.Span) <= p.silentSpan {
-		return 0
+// communicate is what a communication operator adds to the step, and what it sends. It adds the part that is not
+// overlapped, and for the overlapped part the computation it displaces. What it sends is counted by the scale of the
+// collective, not less the share that stays on the processor: so the reference tool counts it.
+func (p *Pricer) communicate(o *op.Op) (exposed, sent float64) {
+	r := p.net.route(o.Collective, int(o.Group), int(o.Span), o.Message)
+	sent = o.Message * r.Scale
+	if int(o.Span) > p.silentSpan {
+		d := r.Time(o.Message)
+		exposed = (1-p.overlap)*d.Seconds + p.overlap*d.Displaced
 	}
-	d := p.net.Time(o.Collective, int(o.Group), int(o.Span), o.Message)
-	return (1-p.overlap)*d.Seconds + p.overlap*d.Displaced
+	return exposed, sent
 }
 
 // StageTransfer is the time to hand message bytes from one pipeline stage to the next, the pipeline spanning the given
@@ -151,5 +159,5 @@ func (p *Pricer) StageTransfer(stages, span int, message float64) float64 {
 	if stages == 1 {
 		return 0
 	}
-	return float64(stages) * p.net.Time(hardware.PointToPoint, stages, span, message).Seconds
+	return float64(stages) * p.net.route(hardware.PointToPoint, stages, span, message).Time(message).Seconds
 }

@@ -118,8 +118,7 @@ func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) {
 	costs := e.costs[:]
 	for b := range op.BlockCount {
 		ops := e.list.Of(b)
-		e.sum(ops, costs, &out.Stage.Block[b], &out.Comm)
-		out.Memory.Weights[b], out.Memory.Working[b] = residence(ops)
+		out.Memory.Weights[b], out.Memory.Working[b] = sum(ops, costs, &out.Stage.Block[b], &out.Comm)
 		costs = costs[len(ops):]
 	}
 	if p.Drafts > 0 {
@@ -138,8 +137,8 @@ func (e *Evaluator) draftTime() float64 {
 	return t
 }
 
-// sum adds up the operators of a block.
-func (e *Evaluator) sum(ops []op.Op, costs []cost.Cost, out *BlockTotals, comm *[op.TrafficCount]Comm) {
+// sum adds up the operators of a block, and tells its parameters and the largest result of its operators.
+func sum(ops []op.Op, costs []cost.Cost, out *BlockTotals, comm *[op.TrafficCount]Comm) (weights, working float64) {
 	costs = costs[:len(ops)]
 	var compute, memory, bytes, flops float64
 	for i := range ops {
@@ -149,20 +148,21 @@ func (e *Evaluator) sum(ops []op.Op, costs []cost.Cost, out *BlockTotals, comm *
 		memory += n * c.Memory
 		bytes += n * o.Bytes()
 		flops += n * o.Flops
+		weights += n * o.Weights
+		if o.Output > working {
+			working = o.Output
+		}
 		if o.Class == op.Comm {
 			out.Exposed += n * c.Time
-			if o.Group > 1 {
-				k := &comm[o.Kind.Info().Traffic]
-				k.Exposed += n * c.Time
-				// Traffic is counted with the scale of the collective, not less the share that stays on the processor:
-				// so the reference tool counts it.
-				k.Bytes += n * o.Message * e.problem.System.Level(int(o.Span)).Ops[o.Collective].Scale
-			}
+			k := &comm[o.Kind.Traffic()]
+			k.Exposed += n * c.Time
+			k.Bytes += n * c.Sent
 			continue
 		}
-		out.Bound[o.Class][c.Bound] += n * c.Time
+		out.Bound[o.Class%op.ClassCount][c.Bound%cost.BoundCount] += n * c.Time
 	}
 	out.Compute, out.Memory, out.Bytes, out.Flops = compute, memory, bytes, flops
+	return weights, working
 }
 
 // total combines the stages of the pipeline, the micro-batches and the drafts. One batch is in flight, so the stages

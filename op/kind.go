@@ -123,6 +123,9 @@ type Info struct {
 // Info looks the kind up.
 func (k Kind) Info() Info { return kinds[k] }
 
+// Traffic is what a communication operator is for.
+func (k Kind) Traffic() Traffic { return kinds[k].Traffic % TrafficCount }
+
 func (k Kind) String() string { return kinds[k].Name }
 
 var kinds = [KindCount]Info{
