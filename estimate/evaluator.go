@@ -215,14 +215,14 @@ func (e *Evaluator) stageMessage(p *plan.Plan) float64 {
 // stage: the reference tool does not divide the cache by the pipeline.
 func (e *Evaluator) CacheOf(p *plan.Plan) float64 {
 	m := e.problem.Model
-	layers := m.Layers
-	if p.Drafts > 0 {
-		layers++ // the draft module caches, too
-	}
-	tokens := e.problem.Lengths.Final()
+	tokens := float64(e.problem.Lengths.Final())
 	if e.step.Phase == op.Prefill {
-		tokens = e.problem.Lengths.Input
+		tokens = float64(e.problem.Lengths.Input)
 	}
-	perToken := float64(m.Attention.CacheElements(p.Attention.TP)) * float64(layers) * e.problem.Precision.Cache
-	return float64(p.Sequences(e.moe)*p.Batch.Count) * float64(tokens) * perToken / float64(p.Attention.Context())
+	perSequence := m.CacheBytes(p.Attention.TP, tokens, e.problem.Precision.Cache)
+	if p.Drafts > 0 {
+		// The draft module caches, too.
+		perSequence += tokens * float64(m.Attention.CacheElements(p.Attention.TP)) * e.problem.Precision.Cache
+	}
+	return float64(p.Sequences(e.moe)*p.Batch.Count) * perSequence / float64(p.Attention.Context())
 }

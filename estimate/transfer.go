@@ -26,8 +26,7 @@ func (t *Transfer) Hidden() float64 { return t.Time - t.Exposed }
 
 // cachePerRequest is the cache of one prompt, which the ranks of a replica share.
 func (e *Evaluator) cachePerRequest() float64 {
-	m := e.problem.Model
-	return float64(e.problem.Lengths.Input) * float64(m.Attention.CacheElements(1)) * float64(m.Layers) * e.problem.Precision.Cache
+	return e.problem.Model.CacheBytes(1, float64(e.problem.Lengths.Input), e.problem.Precision.Cache)
 }
 
 // cacheMessage is what one processor sends of the cache of a batch.

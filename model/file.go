@@ -22,24 +22,14 @@ type Settings struct {
 // bounds leave room for any model; they keep products of sizes from overflowing. What other tools call a key is
 // recognized as a mistake.
 type File struct {
-	Name         string `json:"model" aka:"name,model_name" required:"true" nonempty:"true" doc:"name of the model, as printed in results"`
-	Hidden       int    `json:"hidden" aka:"hidden_size,d_model,n_embd" required:"true" range:"[1,1000000]" doc:"width of the residual stream"`
-	Blocks       int    `json:"num_blocks" aka:"num_hidden_layers,num_layers,n_layers,n_layer" required:"true" range:"[1,1000000]" doc:"number of layers"`
-	FeedForward  int    `json:"feedforward" aka:"intermediate_size,ffn_dim" range:"[1,1e9]" doc:"width of a dense MLP layer"`
-	AttnType     string `json:"attn_type" required:"true" enum:"multi-head,multi-query,group-query,mla,mla-absorb" doc:"kind of attention"`
-	AttnHeads    int    `json:"attn_heads" aka:"num_attention_heads,num_heads,n_heads" required:"true" range:"[1,1000000]" doc:"query heads"`
-	KVHeads      int    `json:"kv_heads" aka:"num_key_value_heads,num_kv_heads,n_kv_heads" range:"[1,1000000]" doc:"key/value heads; not used by MLA"`
-	AttnSize     int    `json:"attn_size" aka:"head_dim" range:"[1,1000000]" doc:"elements of one head; not used by MLA"`
-	QKNorm       *bool  `json:"qk_norm" doc:"normalise queries and keys per head; default true for group-query, else false"`
-	HasAttnGate  bool   `json:"has_attn_gate" doc:"sigmoid gate on the attention output"`
-	UseFlashAttn bool   `json:"use_flash_attn" doc:"fused attention: scores never reach memory"`
-	MLP          string `json:"mlp" enum:"gated,plain" doc:"gated: gate, up and down matrices; plain: up and down"`
-
-	QueryRank *int `json:"q_lora_rank" range:"[0,1000000]" doc:"MLA: rank of the compressed query; null or 0: not compressed"`
-	KVRank    int  `json:"kv_lora_rank" range:"[1,1000000]" doc:"MLA: rank of the cached latent"`
-	NopeDim   int  `json:"qk_nope_head_dim" range:"[1,1000000]" doc:"MLA: head elements without position"`
-	RopeDim   int  `json:"qk_rope_head_dim" range:"[0,1000000]" doc:"MLA: head elements with rotary position"`
-	ValueDim  int  `json:"v_head_dim" range:"[1,1000000]" doc:"MLA: elements of a value head"`
+	Name        string `json:"model" aka:"name,model_name" required:"true" nonempty:"true" doc:"name of the model, as printed in results"`
+	Hidden      int    `json:"hidden" aka:"hidden_size,d_model,n_embd" required:"true" range:"[1,1000000]" doc:"width of the residual stream"`
+	Blocks      int    `json:"num_blocks" aka:"num_hidden_layers,num_layers,n_layers,n_layer" required:"true" range:"[1,1000000]" doc:"number of layers"`
+	FeedForward int    `json:"feedforward" aka:"intermediate_size,ffn_dim" range:"[1,1e9]" doc:"width of a dense MLP layer"`
+	attentionFile
+	UseFlashAttn bool      `json:"use_flash_attn" doc:"fused attention: scores never reach memory"`
+	Mix          []mixFile `json:"attention_mix" doc:"layers whose attention differs from that of the others"`
+	MLP          string    `json:"mlp" enum:"gated,plain" doc:"gated: gate, up and down matrices; plain: up and down"`
 
 	NumExperts     int     `json:"num_experts" aka:"n_routed_experts,num_local_experts" range:"[0,1000000]" doc:"routed experts; 0 or absent: a dense model"`
 	TopExperts     int     `json:"top_experts_activation" aka:"num_experts_per_tok,top_k" range:"[1,1000000]" doc:"routed experts a token visits"`
@@ -47,6 +37,8 @@ type File struct {
 	SharedReplicas int     `json:"num_shared_experts" range:"[0,65536]" doc:"deployed replicas of the shared expert"`
 	Redundant      int     `json:"num_redundant_experts" range:"[0,65536]" doc:"deployed extra copies of routed experts"`
 	ExpertWidth    int     `json:"moe_intermediate_size" range:"[1,1000000]" doc:"width of one expert"`
+	SharedWidth    int     `json:"shared_expert_intermediate_size" range:"[1,1000000]" doc:"width of a shared expert; default that of a routed one"`
+	ExpertHidden   int     `json:"routed_expert_hidden_size" range:"[1,1000000]" doc:"width of the tokens that routed experts see, if they are projected down first"`
 	CapacityFactor float64 `json:"moe_capacity_factor" range:"[1e-6,1e6]" doc:"multiplies the tokens of the experts"`
 	BlockInterval  int     `json:"moe_block_interval" range:"[0,1000000]" doc:"0 or 1: every layer has experts; n: every n-th"`
 
@@ -59,12 +51,44 @@ type File struct {
 	FirstDense  int  `json:"first_k_dense_replace" range:"[0,1000000]" doc:"leading layers that are dense although the model has experts"`
 	DraftLayers int  `json:"num_nextn_predict_layers" range:"[0,1000]" doc:"layers of a module that drafts tokens (multi-token prediction)"`
 	VocabSize   int  `json:"vocab_size" range:"[1,1e9]" doc:"size of the vocabulary"`
+	Tied        bool `json:"tie_word_embeddings" doc:"the output projection is the input embedding"`
 
 	WeightByte     *float64 `json:"weight_byte" range:"(0,4]" doc:"bytes per weight; the runtime file decides"`
 	ActivationByte *float64 `json:"activation_byte" range:"(0,4]" doc:"bytes per activation; the runtime file decides"`
 	CacheByte      *float64 `json:"cache_byte" range:"(0,4]" doc:"bytes per cached element; the runtime file decides"`
 
 	Sources map[string]string `json:"sources" doc:"where the numbers come from"`
+}
+
+// attentionFile is the keys that describe an attention.
+type attentionFile struct {
+	AttnType    string `json:"attn_type" required:"true" enum:"multi-head,multi-query,group-query,mla,mla-absorb,gated-delta,lightning" doc:"kind of attention"`
+	AttnHeads   int    `json:"attn_heads" aka:"num_attention_heads,num_heads,n_heads" required:"true" range:"[1,1000000]" doc:"query heads; in linear attention, value heads"`
+	KVHeads     int    `json:"kv_heads" aka:"num_key_value_heads,num_kv_heads,n_kv_heads" range:"[1,1000000]" doc:"key/value heads; in linear attention, key heads; not used by MLA"`
+	AttnSize    int    `json:"attn_size" aka:"head_dim" range:"[1,1000000]" doc:"elements of one query and key head; not used by MLA"`
+	ValueDim    int    `json:"v_head_dim" range:"[1,1000000]" doc:"elements of a value head; default attn_size"`
+	QKNorm      *bool  `json:"qk_norm" doc:"normalise queries and keys per head; default true for group-query, else false"`
+	HasAttnGate bool   `json:"has_attn_gate" doc:"sigmoid gate on the attention output"`
+	Window      int    `json:"sliding_window" range:"[1,1e9]" doc:"a query sees this many tokens at most; absent: all"`
+
+	QueryRank *int `json:"q_lora_rank" range:"[0,1000000]" doc:"MLA: rank of the compressed query; null or 0: not compressed"`
+	KVRank    int  `json:"kv_lora_rank" range:"[1,1000000]" doc:"MLA: rank of the cached latent"`
+	NopeDim   int  `json:"qk_nope_head_dim" range:"[1,1000000]" doc:"MLA: head elements without position"`
+	RopeDim   int  `json:"qk_rope_head_dim" range:"[0,1000000]" doc:"MLA: head elements with rotary position"`
+
+	IndexHeads   int `json:"index_n_heads" range:"[1,1000000]" doc:"sparse attention: heads of the indexer"`
+	IndexDim     int `json:"index_head_dim" range:"[1,1000000]" doc:"sparse attention: elements of an index head"`
+	IndexTopK    int `json:"index_topk" range:"[1,1e9]" doc:"sparse attention: tokens that the indexer picks for a query"`
+	Compress     int `json:"compress_ratio" range:"[1,1000000]" doc:"tokens that share one cached entry"`
+	OutputRank   int `json:"o_lora_rank" range:"[1,1000000]" doc:"rank of the output projection; absent: not compressed"`
+	OutputGroups int `json:"o_groups" range:"[1,1000000]" doc:"groups of heads that the compressed output projection treats apart"`
+	Conv         int `json:"conv_kernel" range:"[1,1000]" doc:"width of the short convolution in front of linear attention"`
+}
+
+// mixFile is layers with an attention of their own.
+type mixFile struct {
+	Layers int `json:"layers" required:"true" range:"[1,1000000]" doc:"number of such layers"`
+	attentionFile
 }
 
 // defaults are the values of keys a file may leave out.
@@ -97,19 +121,23 @@ func Read(name string, src []byte) (*Model, *Settings, *document.File) {
 	return m, s, doc
 }
 
-func (f *File) shape() *Model {
+func (f *attentionFile) shape() Attention {
 	kinds := map[string]AttentionKind{
 		"multi-head": MultiHead, "multi-query": MultiQuery, "group-query": GroupQuery, "mla": Latent, "mla-absorb": Latent,
+		"gated-delta": GatedDelta, "lightning": Lightning,
 	}
 	a := Attention{
-		Kind: kinds[f.AttnType], Heads: f.AttnHeads, KVHeads: f.KVHeads, HeadDim: f.AttnSize, Gated: f.HasAttnGate,
-		KVRank: f.KVRank, NopeDim: f.NopeDim, RopeDim: f.RopeDim, ValueDim: f.ValueDim,
+		Kind: kinds[f.AttnType], Heads: f.AttnHeads, KVHeads: f.KVHeads, HeadDim: f.AttnSize, ValueDim: f.ValueDim,
+		Gated: f.HasAttnGate, Window: f.Window,
+		KVRank: f.KVRank, NopeDim: f.NopeDim, RopeDim: f.RopeDim,
+		IndexHeads: f.IndexHeads, IndexDim: f.IndexDim, IndexTopK: f.IndexTopK,
+		Compress: f.Compress, OutputRank: f.OutputRank, OutputGroups: max(1, f.OutputGroups), Conv: f.Conv,
 	}
 	if f.QueryRank != nil {
 		a.QueryRank = *f.QueryRank
 	}
 	switch a.Kind {
-	case MultiHead:
+	case MultiHead, Lightning:
 		a.KVHeads = a.Heads
 	case MultiQuery:
 		a.KVHeads = 1
@@ -119,13 +147,22 @@ func (f *File) shape() *Model {
 	if f.QKNorm != nil {
 		a.QKNorm = *f.QKNorm
 	}
-	m := &Model{Name: f.Name, Hidden: f.Hidden, Layers: f.Blocks, FeedForward: f.FeedForward, Attention: a, DraftLayers: f.DraftLayers}
+	return a
+}
+
+func (f *File) shape() *Model {
+	m := &Model{Name: f.Name, Hidden: f.Hidden, Layers: f.Blocks, FeedForward: f.FeedForward,
+		Attention: f.attentionFile.shape(), FirstDense: f.FirstDense, DraftLayers: f.DraftLayers, Vocab: f.VocabSize, Tied: f.Tied}
+	for i := range f.Mix {
+		m.Mixed = append(m.Mixed, MixedAttention{f.Mix[i].shape(), f.Mix[i].Layers})
+	}
 	if f.MLP == "plain" {
 		m.MLP = Plain
 	}
 	if f.NumExperts > 0 {
 		m.Experts = Experts{
 			Routed: f.NumExperts, TopK: f.TopExperts, Shared: f.SharedPerToken, Width: f.ExpertWidth,
+			SharedWidth: f.SharedWidth, Hidden: f.ExpertHidden,
 			CapacityFactor: f.CapacityFactor, Interval: max(1, f.BlockInterval),
 		}
 	}
@@ -135,15 +172,19 @@ func (f *File) shape() *Model {
 // check reports what no single key can show: keys that need each other, and values that contradict each other. Only
 // sound values are compared, since a contradiction with a wrong value says nothing.
 func check(doc *document.File, f *File) {
-	need := func(why string, keys ...string) {
-		for _, k := range keys {
-			if doc.Lacks(k) {
-				doc.Problemf("", "missing key %q, which is needed because %s", k, why)
-			}
-		}
+	checkAttention(doc, "", &f.attentionFile)
+	mixed := 0
+	for i := range f.Mix {
+		checkAttention(doc, fmt.Sprintf("attention_mix[%d]", i), &f.Mix[i].attentionFile)
+		mixed += f.Mix[i].Layers
 	}
-	checkAttention(doc, f, need)
-	checkExperts(doc, f, need)
+	if sound(doc, "num_blocks", "attention_mix") && mixed >= f.Blocks {
+		doc.Problemf("attention_mix", "has %d layers of %d: those of the main attention must be left over", mixed, f.Blocks)
+	}
+	if sound(doc, "num_blocks", "first_k_dense_replace") && f.FirstDense > f.Blocks {
+		doc.Problemf("first_k_dense_replace", "must be at most num_blocks (%d), not %d", f.Blocks, f.FirstDense)
+	}
+	checkExperts(doc, f)
 	if sound(doc, "feedforward") && f.MultipleOf > 0 {
 		// The Llama rule: scale, then round up to a multiple.
 		want := math.Ceil(f.FFNDimMultiplier*float64(f.FeedForward)/float64(f.MultipleOf)) * float64(f.MultipleOf)
@@ -162,39 +203,67 @@ func sound(doc *document.File, keys ...string) bool {
 	return !slices.ContainsFunc(keys, func(k string) bool { return !doc.Sound(k) })
 }
 
-func checkAttention(doc *document.File, f *File, need func(why string, keys ...string)) {
-	why := fmt.Sprintf("attn_type is %q", f.AttnType)
-	heads := sound(doc, "attn_heads", "kv_heads")
-	switch f.AttnType {
-	case "mla", "mla-absorb":
-		need(why, "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
-	case "group-query":
-		need(why, "attn_size", "kv_heads")
-		if heads && f.AttnHeads%f.KVHeads != 0 {
-			doc.Problemf("kv_heads", "must divide attn_heads, but %d does not divide %d", f.KVHeads, f.AttnHeads)
-		}
-	case "multi-head":
-		need(why, "attn_size")
-		if heads && f.KVHeads != f.AttnHeads {
-			doc.Problemf("kv_heads", "must equal attn_heads (%d) when attn_type is \"multi-head\", not %d; did you mean attn_type \"group-query\"?", f.AttnHeads, f.KVHeads)
-		}
-	case "multi-query":
-		need(why, "attn_size")
-		if sound(doc, "kv_heads") && f.KVHeads != 1 {
-			doc.Problemf("kv_heads", "must be 1 when attn_type is \"multi-query\", not %d; did you mean attn_type \"group-query\"?", f.KVHeads)
+// need reports keys of the object at a path that are missing.
+func need(doc *document.File, at, why string, keys ...string) {
+	for _, k := range keys {
+		if doc.Lacks(join(at, k)) {
+			doc.Problemf(at, "missing key %q, which is needed because %s", k, why)
 		}
 	}
 }
 
-func checkExperts(doc *document.File, f *File, need func(why string, keys ...string)) {
+// join is the path of a key of the object at a path.
+func join(at, key string) string {
+	if at == "" {
+		return key
+	}
+	return at + "." + key
+}
+
+// attentionNeeds are the keys that a kind of attention cannot do without.
+var attentionNeeds = map[string][]string{
+	"mla":         {"kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"},
+	"mla-absorb":  {"kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"},
+	"group-query": {"attn_size", "kv_heads"},
+	"multi-head":  {"attn_size"},
+	"multi-query": {"attn_size"},
+	"gated-delta": {"attn_size", "kv_heads"},
+	"lightning":   {"attn_size"},
+}
+
+// checkAttention checks the attention that the object at a path describes.
+func checkAttention(doc *document.File, at string, f *attentionFile) {
+	need(doc, at, fmt.Sprintf("attn_type is %q", f.AttnType), attentionNeeds[f.AttnType]...)
+	kv := join(at, "kv_heads")
+	heads := sound(doc, join(at, "attn_heads"), kv)
+	switch f.AttnType {
+	case "group-query", "gated-delta":
+		if heads && f.AttnHeads%f.KVHeads != 0 {
+			doc.Problemf(kv, "must divide attn_heads, but %d does not divide %d", f.KVHeads, f.AttnHeads)
+		}
+	case "multi-head":
+		if heads && f.KVHeads != f.AttnHeads {
+			doc.Problemf(kv, "must equal attn_heads (%d) when attn_type is \"multi-head\", not %d; did you mean attn_type \"group-query\"?", f.AttnHeads, f.KVHeads)
+		}
+	case "multi-query":
+		if sound(doc, kv) && f.KVHeads != 1 {
+			doc.Problemf(kv, "must be 1 when attn_type is \"multi-query\", not %d; did you mean attn_type \"group-query\"?", f.KVHeads)
+		}
+	}
+	if doc.Has(join(at, "index_topk")) {
+		need(doc, at, "index_topk is given", "index_n_heads", "index_head_dim")
+	}
+}
+
+func checkExperts(doc *document.File, f *File) {
 	if !doc.Lacks("num_experts") && !sound(doc, "num_experts") {
 		return // whether the model has experts is open
 	}
 	if f.NumExperts == 0 {
-		need("the model has no experts", "feedforward")
+		need(doc, "", "the model has no experts", "feedforward")
 		return
 	}
-	need(fmt.Sprintf("num_experts is %d", f.NumExperts), "moe_intermediate_size", "top_experts_activation")
+	need(doc, "", fmt.Sprintf("num_experts is %d", f.NumExperts), "moe_intermediate_size", "top_experts_activation")
 	if f.TopExperts > f.NumExperts {
 		doc.Problemf("top_experts_activation", "must be at most num_experts (%d), not %d", f.NumExperts, f.TopExperts)
 	}
@@ -202,7 +271,10 @@ func checkExperts(doc *document.File, f *File, need func(why string, keys ...str
 		doc.Problemf("num_shared_experts", "must be at least 1 when n_shared_experts is %d: every token visits a shared expert", f.SharedPerToken)
 	}
 	if f.BlockInterval > 1 {
-		need(fmt.Sprintf("moe_block_interval is %d, so that the model has layers without experts", f.BlockInterval), "feedforward")
+		need(doc, "", fmt.Sprintf("moe_block_interval is %d, so that the model has layers without experts", f.BlockInterval), "feedforward")
+	}
+	if f.FirstDense > 0 {
+		need(doc, "", fmt.Sprintf("the first %d layers have no experts", f.FirstDense), "feedforward")
 	}
 	if sound(doc, "num_blocks") && f.BlockInterval > f.Blocks {
 		doc.Problemf("moe_block_interval", "must be at most num_blocks (%d), not %d", f.Blocks, f.BlockInterval)

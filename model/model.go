@@ -7,11 +7,21 @@ type Model struct {
 	Name        string
 	Hidden      int // width of the residual stream
 	Layers      int
-	Attention   Attention
+	Attention   Attention // of all layers but those in Mixed
+	Mixed       []MixedAttention
 	FeedForward int // width of a dense MLP layer; 0 when every layer is an expert layer
 	MLP         MLPKind
 	Experts     Experts // Routed is 0 in a dense model
+	FirstDense  int     // leading layers of an expert model that are dense
 	DraftLayers int     // layers of a module for multi-token prediction
+	Vocab       int     // 0: not known
+	Tied        bool    // the output projection is the input embedding
+}
+
+// MixedAttention is layers whose attention differs from that of the others.
+type MixedAttention struct {
+	Attention Attention
+	Layers    int
 }
 
 // MLPKind tells the two usual feed-forward blocks apart.
@@ -30,23 +40,48 @@ const (
 	MultiQuery                      // one key/value head for all
 	GroupQuery                      // several query heads share a key/value head
 	Latent                          // MLA: keys and values are expanded from one cached latent vector
+	GatedDelta                      // linear attention with a gated delta rule: a state per sequence, no cache
+	Lightning                       // linear attention with a decay per head: a state per sequence, no cache
 )
 
 // Attention is the shape of the attention block.
 type Attention struct {
 	Kind    AttentionKind
-	Heads   int
-	KVHeads int // not used by Latent
-	HeadDim int // not used by Latent
+	Heads   int // query heads; in linear attention, value heads
+	KVHeads int // not used by Latent; in linear attention, key heads
+	HeadDim int // of a query and key; not used by Latent
 	QKNorm  bool
 	Gated   bool // a sigmoid gate on the attention output
+	Window  int  // a query sees this many tokens at most; 0: all
 
-	// The rest belongs to Latent attention.
+	// ValueDim is the elements of a value head. 0 where it equals HeadDim.
+	ValueDim int
+
+	// Latent attention.
 	QueryRank int // 0: queries are projected directly
 	KVRank    int
 	NopeDim   int // part of a query/key head without position
 	RopeDim   int // part with rotary position, shared by all heads
-	ValueDim  int
+
+	// Sparse attention: an indexer with heads of its own picks the tokens a query sees.
+	IndexHeads, IndexDim, IndexTopK int
+
+	// Compress is how many tokens share one cached entry; 0 or 1: each has its own.
+	Compress int
+	// OutputRank: the output projection goes through this rank in OutputGroups groups of heads; 0: directly.
+	OutputRank, OutputGroups int
+	Conv                     int // width of the short convolution in front of linear attention
+}
+
+// IsLinear reports whether the attention keeps a state instead of a cache.
+func (a *Attention) IsLinear() bool { return a.Kind == GatedDelta || a.Kind == Lightning }
+
+// ValueSize is the elements of a value head.
+func (a *Attention) ValueSize() int {
+	if a.ValueDim > 0 {
+		return a.ValueDim
+	}
+	return a.HeadDim
 }
 
 // KVHeadsPerRank is the number of key/value heads one of tp ranks holds: a share of them, or one replicated head when
@@ -56,12 +91,89 @@ func (a *Attention) KVHeadsPerRank(tp int) int {
 }
 
 // CacheElements is the number of cached elements per token and layer on one of tp ranks. The latent vector of MLA
-// serves all heads, so every rank keeps it whole.
+// serves all heads, so every rank keeps it whole; so do the keys of an indexer.
 func (a *Attention) CacheElements(tp int) int {
-	if a.Kind == Latent {
-		return a.KVRank + a.RopeDim
+	switch {
+	case a.IsLinear():
+		return 0
+	case a.Kind == Latent:
+		return a.KVRank + a.RopeDim + a.IndexDim
 	}
-	return 2 * a.KVHeadsPerRank(tp) * a.HeadDim
+	return a.KVHeadsPerRank(tp)*(a.HeadDim+a.ValueSize()) + a.IndexDim
+}
+
+// Seen is how many of the tokens of a context a query attends to.
+func (a *Attention) Seen(context float64) float64 {
+	seen := context
+	if a.Compress > 1 {
+		seen /= float64(a.Compress)
+	}
+	if a.IndexTopK > 0 {
+		seen = min(seen, float64(a.IndexTopK))
+	}
+	if a.Window > 0 {
+		if a.Compress > 1 {
+			// Besides the compressed past, the last tokens are seen as they are.
+			return seen + min(context, float64(a.Window))
+		}
+		seen = min(seen, float64(a.Window))
+	}
+	return seen
+}
+
+// kept is how many entries a sequence of so many tokens keeps in the cache.
+func (a *Attention) kept(tokens float64) float64 {
+	switch {
+	case a.Compress > 1:
+		return tokens/float64(a.Compress) + min(tokens, float64(a.Window))
+	case a.Window > 0:
+		return min(tokens, float64(a.Window))
+	}
+	return tokens
+}
+
+// stateBytes: the state of linear attention is kept in float32.
+const stateBytes = 4
+
+// State is the bytes of the recurrent state of one sequence and layer on one of tp ranks.
+func (a *Attention) State(tp int) float64 {
+	if !a.IsLinear() {
+		return 0
+	}
+	heads := max(1, a.Heads/tp)
+	conv := 0
+	if a.Conv > 1 {
+		conv = (a.Conv - 1) * (2*a.KVHeadsPerRank(tp)*a.HeadDim + heads*a.ValueSize())
+	}
+	return stateBytes * float64(heads*a.HeadDim*a.ValueSize()+conv)
+}
+
+// CacheBytes is what one sequence of so many tokens keeps on one of tp ranks, in all layers, at the given bytes per
+// cached element.
+func (m *Model) CacheBytes(tp int, tokens, bytes float64) float64 {
+	var total float64
+	for a, layers := range m.AttentionLayers(m.Layers) {
+		total += float64(layers) * (a.kept(tokens)*float64(a.CacheElements(tp))*bytes + a.State(tp))
+	}
+	return total
+}
+
+// AttentionLayers passes on the kinds of attention among n layers, and how many of the n each has: its share, the rest
+// going to the main kind.
+func (m *Model) AttentionLayers(n int) func(yield func(a *Attention, layers int) bool) {
+	return func(yield func(a *Attention, layers int) bool) {
+		rest := n
+		for i := range m.Mixed {
+			k := (m.Mixed[i].Layers*n + m.Layers/2) / m.Layers
+			rest -= k
+			if k > 0 && !yield(&m.Mixed[i].Attention, k) {
+				return
+			}
+		}
+		if rest > 0 {
+			yield(&m.Attention, rest)
+		}
+	}
 }
 
 // Experts is the shape of the expert layers.
@@ -70,6 +182,8 @@ type Experts struct {
 	TopK           int     // routed experts a token visits
 	Shared         int     // shared experts that every token visits besides
 	Width          int     // intermediate width of one expert
+	SharedWidth    int     // of a shared expert; 0: as the routed ones
+	Hidden         int     // width of the tokens that experts see, if they are projected down first; 0: that of the model
 	CapacityFactor float64 // multiplies the tokens of an expert
 	Interval       int     // every Interval-th layer is an expert layer; the others are dense
 }

@@ -1,0 +1,92 @@
+package model
+
+// Params is the number of parameters of the model, and of those that one token uses. The draft module is not counted:
+// published sizes leave it out.
+func (m *Model) Params() (total, active float64) {
+	h := float64(m.Hidden)
+	embeddings := float64(m.Vocab) * h
+	if !m.Tied {
+		embeddings *= 2
+	}
+	total = embeddings + h
+	for a, layers := range m.AttentionLayers(m.Layers) {
+		total += float64(layers) * a.params(h)
+	}
+	total += 2 * h * float64(m.Layers) // norms
+	experts := m.ExpertLayers(m.Layers - m.FirstDense)
+	dense := float64(m.Layers - experts)
+	total += dense * m.matrices() * h * float64(m.FeedForward)
+	active = total
+	if m.IsMoE() {
+		e := &m.Experts
+		inner := h
+		projections := 0.0
+		if e.Hidden > 0 {
+			inner = float64(e.Hidden)
+			projections = 2 * h * inner
+		}
+		one := m.matrices() * inner * float64(e.Width)
+		sharedWidth := e.Width
+		if e.SharedWidth > 0 {
+			sharedWidth = e.SharedWidth
+		}
+		common := h*float64(e.Routed) + projections + float64(e.Shared)*m.matrices()*h*float64(sharedWidth)
+		total += float64(experts) * (common + float64(e.Routed)*one)
+		active += float64(experts) * (common + float64(e.TopK)*one)
+	}
+	return total, active
+}
+
+// matrices of a feed-forward block.
+func (m *Model) matrices() float64 {
+	if m.MLP == Plain {
+		return 2
+	}
+	return 3
+}
+
+// params of the attention of one layer, for tokens of the given width.
+func (a *Attention) params(h float64) float64 {
+	heads, kv, dim, value := float64(a.Heads), float64(a.KVHeads), float64(a.HeadDim), float64(a.ValueSize())
+	var n float64
+	switch a.Kind {
+	case Latent:
+		rank, nope, rope := float64(a.KVRank), float64(a.NopeDim), float64(a.RopeDim)
+		n = h*(rank+rope) + rank + rank*heads*(nope+value) + a.outputParams(heads*value, h)
+		if q := float64(a.QueryRank); q > 0 {
+			n += h*q + q + q*heads*(nope+rope)
+		} else {
+			n += h * heads * (nope + rope)
+		}
+	case GatedDelta:
+		mixed := 2*kv*dim + heads*value
+		n = h*(mixed+heads*value+2*heads) + float64(a.Conv)*mixed + heads*value*h
+	default:
+		n = h*(heads*dim+kv*(dim+value)) + a.outputParams(heads*value, h)
+		if a.QKNorm {
+			n += 2 * dim
+		}
+	}
+	if a.Gated {
+		n += h * heads * value
+	}
+	if a.IndexTopK > 0 {
+		index := float64(a.IndexHeads) * float64(a.IndexDim)
+		from := h
+		if a.QueryRank > 0 {
+			from = float64(a.QueryRank)
+		}
+		n += from*index + h*float64(a.IndexDim) + h*float64(a.IndexHeads)
+	}
+	return n
+}
+
+// outputParams of the projection from the heads back to the residual stream.
+func (a *Attention) outputParams(in, h float64) float64 {
+	if a.OutputRank == 0 {
+		return in * h
+	}
+	groups := float64(a.OutputGroups)
+	rank := float64(a.OutputRank)
+	return in*rank + groups*rank*h
+}
