@@ -109,9 +109,10 @@ func put(at any, steps []string, v any, remove bool) {
 
 // results are what the program made of inputs.
 type results struct {
-	runs          []map[string]any // by name of the CSV field
-	folder, table string           // where it wrote them
-	errs          string           // what it had to say
+	runs   []map[string]any // by name of the CSV field
+	folder string           // where it wrote them
+	tables []string         // the files there
+	errs   string           // what it had to say
 }
 
 // Two results that are no fields of the table.
@@ -170,10 +171,13 @@ func (in inputs) run(t *testing.T) results {
 		delete(run, "input_hash") // changes with every byte of the inputs
 	}
 	tables, err := filepath.Glob(filepath.Join(dir, "*", "*.csv"))
-	if err != nil || len(tables) != 1 {
+	if err != nil || len(tables) == 0 {
 		t.Fatalf("%d tables were written: %v (%v)", len(tables), tables, err)
 	}
-	r.folder, r.table = filepath.Base(filepath.Dir(tables[0])), filepath.Base(tables[0])
+	r.folder = filepath.Base(filepath.Dir(tables[0]))
+	for _, name := range tables {
+		r.tables = append(r.tables, filepath.Base(name))
+	}
 	return r
 }
 
@@ -212,7 +216,8 @@ func (k keyTest) run(t *testing.T) {
 	before := k.base.mustRun(t)
 	after := k.base.withAll(k.change).mustRun(t)
 	if k.want == nil {
-		if !reflect.DeepEqual(before.runs, after.runs) || before.folder != after.folder || before.table != after.table {
+		before.errs, after.errs = "", "" // they name the folder of the test
+		if !reflect.DeepEqual(before, after) {
 			t.Errorf("changes a result, although it is said to have no effect:\nbefore: %v\nafter:  %v", before, after)
 		}
 		return
