@@ -104,6 +104,9 @@ var fusionTests = []keyTest{
 		// A request takes its share of a prefill of 2, and 4 steps of 2.
 		requests: 1 / (2*prompt/2 + 4*2*stage/2), "request_latency(s)": 2*prompt + 3*2*stage,
 	}},
+	// Weights take 1192 bytes, a sequence 160 of cache, the prefill of one sequence 192 of working space. Into 2000 bytes 3
+	// sequences fit, and 4 only without a prefill: 1192 + 4·160 + 4·32.
+	{"batch_config", dense.withAll(set{"runtime.batch_config": `[[1, 1, 1]]`, "system.mem1.GiB": `1.862645149230957e-06`}), set{"runtime.batch_config": `[[3, 1, 3], [4, 1, 4]]`}, wants{batchSize: 3}},
 	// 12 tokens of 8 elements in each of 8 collectives.
 	{"sequence_parallel_config", tensor, set{"runtime.sequence_parallel_config": `true`}, wants{"prefill_sp": 2, "prefill_sp_comm_time(s)": 8. * 96 / (4 * GB)}},
 }
