@@ -107,6 +107,9 @@ var fusionTests = []keyTest{
 	// Weights take 1192 bytes, a sequence 160 of cache, the prefill of one sequence 192 of working space. Into 2000 bytes 3
 	// sequences fit, and 4 only without a prefill: 1192 + 4·160 + 4·32.
 	{"batch_config", dense.withAll(set{"runtime.batch_config": `[[1, 1, 1]]`, "system.mem1.GiB": `1.862645149230957e-06`}), set{"runtime.batch_config": `[[3, 1, 3], [4, 1, 4]]`}, wants{batchSize: 3}},
+	// With a draft module there are 1192 + 724 bytes of weights and 2·10·8·3 of cache. In 2700 bytes that leaves room for the
+	// prefill of 6 tokens, 6·32, not of 12.
+	{"decode_mtp_token_config", dense.with("system.mem1.GiB", `2.514570951461792e-06`), set{"runtime.decode_mtp_token_config": `1`}, wants{prefillSize: 1}},
 	// 12 tokens of 8 elements in each of 8 collectives.
 	{"sequence_parallel_config", tensor, set{"runtime.sequence_parallel_config": `true`}, wants{"prefill_sp": 2, "prefill_sp_comm_time(s)": 8. * 96 / (4 * GB)}},
 }
