@@ -32,8 +32,8 @@ func newRun(s Streams) *cobra.Command {
 		Use:   "run -c FILE",
 		Short: "Run a runtime file: search the best plans and write the result tables",
 		Long: `Run reads a runtime file, searches the best plan of every combination it lists, and
-writes <output>/<mode>_decoder_best.csv: a row per field, a column per run.
-The terminal shows a short table.
+writes <output>/<mode>_prefill_best.csv, _decoder_best.csv and _result_best.csv: a row
+per field, a column per run. The terminal shows a short table.
 
 Exit codes: 0 done; 1 no run has a plan; 2 the input has problems, nothing was
 written; 3 the results could not be written.`,
