@@ -38,7 +38,9 @@ func newFuser(p *FusedProblem) (*fuser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &fuser{prefill: prefill, decode: decode, thorough: p.Thorough}, nil
+	f := &fuser{prefill: prefill, decode: decode, thorough: p.Thorough}
+	decode.memoryAt = f.memoryWithPrefill
+	return f, nil
 }
 
 // Fused searches the plan and the batches with the highest request rate. The decode batch is the one with the highest
@@ -75,16 +77,7 @@ func Fused(ctx context.Context, p *FusedProblem, workers int) (Outcome, error) {
 func (f *fuser) try(p *plan.Plan, index int) {
 	d := f.decode
 	d.found, d.rejected = false, Rejections{}
-	q := *p
-	if d.problem.Batches != nil {
-		d.try(&q, index)
-	} else if largest := d.largestFitting(&q, f.memoryWithPrefill); largest == 0 {
-		q.Batch = plan.Batch{Count: 1, Size: 1}
-		m := f.memoryWithPrefill(&q)
-		d.rejected.Memory.note(&q, index, m, m-d.capacity)
-	} else {
-		d.bestBatch(&q, index, largest)
-	}
+	d.try(p, index)
 	if !d.found {
 		f.rejected.add(&d.rejected)
 		return
@@ -119,7 +112,9 @@ func (f *fuser) prefillBeside(decode *estimate.Estimate, index int) bool {
 	q := decode.Plan
 	q.Drafts = 0
 	memory := func(p *plan.Plan) float64 {
-		m := s.evaluator.MemoryOf(p)
+		held := *p
+		held.Drafts = decode.Plan.Drafts // the module that drafts stays where it is
+		m := s.evaluator.MemoryOf(&held)
 		return m.WithoutCache() + decode.Memory.Cache
 	}
 	q.Batch = plan.Batch{Count: 1, Size: 1}
