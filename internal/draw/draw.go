@@ -156,3 +156,22 @@ func Only(p search.Problem, only *plan.Plan) *search.Problem {
 	p.Drafts = search.Range{Low: only.Drafts, High: only.Drafts}
 	return &p
 }
+
+// Pair is the searches of both phases of one model, the prefill on a system of its own or, fused, on that of the decode.
+// Memory is so small that not every plan fits, and few batches do.
+func Pair(t *rapid.T, procs int, fused bool) (prefill, decode search.Problem) {
+	decode = *Problem(t, op.Decode, procs, rapid.Bool().Draw(t, "steps"))
+	decode.System.Memory.GiB = rapid.Float64Range(5e-5, 2e-3).Draw(t, "small GiB")
+	prefill = decode
+	prefill.Phase, prefill.Acceptance, prefill.Drafts = op.Prefill, nil, search.Range{}
+	prefill.Lengths.Cached = rapid.IntRange(0, prefill.Lengths.Input-1).Draw(t, "cached")
+	if fused {
+		return prefill, decode
+	}
+	prefill.System = System(t, rapid.Bool().Draw(t, "prefill steps"))
+	prefill.System.Memory.GiB = rapid.Float64Range(5e-5, 2e-3).Draw(t, "small prefill GiB")
+	prefill.Redundant, prefill.SharedPerCard = search.Range{}, false
+	prefill.Contexts = []int{1, 2}
+	prefill.Handover = &estimate.Handover{System: decode.System, Span: procs}
+	return prefill, decode
+}
