@@ -17,7 +17,7 @@ func (s *stage) groupedAttention() {
 		s.norm(QueryHeadNorm, s.tokens*q, dim)
 		s.norm(KeyHeadNorm, s.tokens*kv, dim)
 	}
-	s.ring(s.tokens * 2 * kv)
+	s.ring(2 * kv)
 	s.attend(s.fusedUnit, attention{
 		heads: heads, keyDim: dim, valueDim: dim,
 		keyCache:   s.sequences * kv * s.context * s.c,

@@ -21,7 +21,7 @@ func (s *stage) latentAttention() {
 	s.norm(LatentNorm, s.tokens*rank, rank)
 	s.unary(LatentSplit, s.tokens*(rank+rope), 1)
 	s.unary(KeyRotate, s.tokens*rope, 1)
-	s.ring(s.tokens * (rank + rope))
+	s.ring(rank + rope)
 	if s.absorb {
 		s.absorbedAttention(heads, nope, rope, value, rank)
 	} else {

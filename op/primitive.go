@@ -133,14 +133,14 @@ func (s *stage) slices(k Kind, c hardware.Collective, n float64) {
 	}
 }
 
-// ring passes the keys and values of every part of the context, n elements each, around the processors that share it:
-// every part visits all others.
-func (s *stage) ring(n float64) {
+// ring passes the keys and values of every part of the context, the given number of elements per token, around the
+// processors that share it: every part visits all others. What was cached before the step is shared like the rest.
+func (s *stage) ring(elements float64) {
 	cp := s.plan.Attention.Context()
 	if cp == 1 {
 		return
 	}
 	o := s.add(RingExchange, VectorUnit)
 	o.Repeat *= float64(cp - 1)
-	s.send(o, hardware.PointToPoint, n, cp, s.plan.Attention.TP)
+	s.send(o, hardware.PointToPoint, s.sequences*s.context/float64(cp)*elements, cp, s.plan.Attention.TP)
 }
