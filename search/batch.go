@@ -29,7 +29,7 @@ func newSearcher(p *Problem) (*searcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &searcher{problem: p, evaluator: e, capacity: p.System.Memory.GiB * estimate.GiB}
+	s := &searcher{problem: p, evaluator: e, capacity: p.Assume.Usable(p.System.Memory.GiB)}
 	s.memoryAt = func(p *plan.Plan) float64 {
 		m := e.MemoryOf(p)
 		return m.Total()
