@@ -15,7 +15,6 @@ type Evaluator struct {
 	moe     bool
 	step    op.Step
 	list    op.List
-	costs   [op.MaxOps]cost.Cost
 	draft   op.List
 	ends    op.List
 	// handover is the networks of the two ends of a transfer of the cache.
@@ -64,11 +63,11 @@ func TokensPerStep(acceptance []float64, drafts int) float64 {
 	return tokens
 }
 
-// Ops are the operators of the plan evaluated last, and their costs.
-func (e *Evaluator) Ops() ([]op.Op, []cost.Cost) {
-	ops := e.list.All()
-	return ops, e.costs[:len(ops)]
-}
+// Ops are the operators of a stage under the plan evaluated last.
+func (e *Evaluator) Ops() []op.Op { return e.list.All() }
+
+// Price is the cost of one operator.
+func (e *Evaluator) Price(o *op.Op) cost.Cost { return e.pricer.Price(o) }
 
 // MemoryOf is what a processor must hold under a plan.
 func (e *Evaluator) MemoryOf(p *plan.Plan) Memory {
@@ -132,12 +131,14 @@ func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) {
 		out.EndsTime = e.timeOf(&e.ends)
 	}
 	e.lowerer.Stage(p, e.stepOf(p), &e.list)
-	e.pricer.Price(e.list.All(), e.costs[:])
-	costs := e.costs[:]
 	for b := range op.BlockCount {
-		ops := e.list.Of(b)
-		out.Memory.Weights[b], out.Memory.Working[b] = sum(ops, costs, &out.Stage.Block[b], &out.Comm)
-		costs = costs[len(ops):]
+		t := &out.Stage.Block[b]
+		e.pricer.Sum(e.list.Of(b), t)
+		out.Memory.Weights[b], out.Memory.Working[b] = t.Resident, t.Working
+		for i := range t.Comm {
+			out.Comm[i].Exposed += t.Comm[i].Exposed
+			out.Comm[i].Bytes += t.Comm[i].Bytes
+		}
 	}
 	if p.Drafts > 0 {
 		addMemory(&out.Memory, &e.draft)
@@ -151,41 +152,9 @@ func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) {
 
 // timeOf is the time of the operators of a list.
 func (e *Evaluator) timeOf(list *op.List) float64 {
-	ops := list.All()
-	e.pricer.Price(ops, e.costs[:])
-	var t float64
-	for i := range ops {
-		t += ops[i].Repeat * e.costs[i].Time
-	}
-	return t
-}
-
-// sum adds up the operators of a block, and tells its parameters and the largest result of its operators.
-func sum(ops []op.Op, costs []cost.Cost, out *BlockTotals, comm *[op.TrafficCount]Comm) (weights, working float64) {
-	costs = costs[:len(ops)]
-	var compute, memory, bytes, flops float64
-	for i := range ops {
-		o, c := &ops[i], &costs[i]
-		n := o.Repeat
-		compute += n * c.Compute
-		memory += n * c.Memory
-		bytes += n * o.Bytes()
-		flops += n * o.Flops
-		weights += n * o.Resident
-		if o.Output > working {
-			working = o.Output
-		}
-		if o.Class == op.Comm {
-			out.Exposed += n * c.Time
-			k := &comm[o.Kind.Traffic()]
-			k.Exposed += n * c.Time
-			k.Bytes += n * c.Sent
-			continue
-		}
-		out.Bound[o.Class%op.ClassCount][c.Bound%cost.BoundCount] += n * c.Time
-	}
-	out.Compute, out.Memory, out.Bytes, out.Flops = compute, memory, bytes, flops
-	return weights, working
+	var t cost.Totals
+	e.pricer.Sum(list.All(), &t)
+	return t.Time()
 }
 
 // total combines the stages of the pipeline, the micro-batches, the drafts and the ends of the model. A batch passes

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"throughline/cost"
 	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/internal/draw"
@@ -144,7 +145,7 @@ func TestNoParallelismNoTraffic(t *testing.T) {
 		got := drawnEstimate(t, &p.Problem, pl)
 		none := func(what string, traffic op.Traffic, absent bool) {
 			c := got.Comm[traffic]
-			if absent && c != (estimate.Comm{}) {
+			if absent && c != (cost.Comm{}) {
 				t.Fatalf("%s: %+v without such parallelism", what, c)
 			}
 			if !absent && c.Bytes == 0 {
@@ -195,10 +196,10 @@ func TestTotalsAgree(t *testing.T) {
 		e, _ := estimate.NewEvaluator(&p.Problem)
 		var again estimate.Estimate
 		e.Evaluate(&pl, &again)
-		ops, costs := e.Ops()
+		ops := e.Ops()
 		var time, bytes, flops float64
 		for i := range ops {
-			time += ops[i].Repeat * costs[i].Time
+			time += ops[i].Repeat * e.Price(&ops[i]).Time
 			bytes += ops[i].Repeat * ops[i].Bytes()
 			flops += ops[i].Repeat * ops[i].Flops
 		}
@@ -207,7 +208,7 @@ func TestTotalsAgree(t *testing.T) {
 		equal(t, "bytes", s.Block[op.AttentionBlock].Bytes+s.Block[op.MLPBlock].Bytes, bytes)
 		equal(t, "flops", s.Block[op.AttentionBlock].Flops+s.Block[op.MLPBlock].Flops, flops)
 		var classes float64
-		for c := range op.ClassCount {
+		for c := range op.Comm {
 			classes += s.ClassTime(c)
 		}
 		equal(t, "stage time by class", classes+s.Exposed(), s.Time())

@@ -217,10 +217,10 @@ func (p phase) statFields() []field {
 	stage := func(name string, value func(b *estimate.Breakdown) float64) field {
 		return seconds("instance_"+name, func(e *estimate.Estimate) float64 { return value(&e.Stage) })
 	}
-	attn := func(name string, value func(b *estimate.BlockTotals) float64) field {
+	attn := func(name string, value func(b *cost.Totals) float64) field {
 		return stage("attn_"+name, func(b *estimate.Breakdown) float64 { return value(&b.Block[op.AttentionBlock]) })
 	}
-	mlp := func(name string, value func(b *estimate.BlockTotals) float64) field {
+	mlp := func(name string, value func(b *cost.Totals) float64) field {
 		return stage("mlp_"+name, func(b *estimate.Breakdown) float64 { return value(&b.Block[op.MLPBlock]) })
 	}
 	// The reference tool prints 0 for dense models.
@@ -232,8 +232,8 @@ func (p phase) statFields() []field {
 			return value(e)
 		})
 	}
-	boundBy := func(class op.Class, r cost.Bound) func(b *estimate.BlockTotals) float64 {
-		return func(b *estimate.BlockTotals) float64 { return b.Bound[class][r] }
+	boundBy := func(class op.Class, r cost.Bound) func(b *cost.Totals) float64 {
+		return func(b *cost.Totals) float64 { return b.Bound[class][r] }
 	}
 	return []field{
 		seconds("request_per_second", func(e *estimate.Estimate) float64 { return e.Requests }),
@@ -263,25 +263,25 @@ func (p phase) statFields() []field {
 			return b.Block[op.AttentionBlock].Memory + b.Block[op.MLPBlock].Memory
 		}),
 
-		attn("process_time(s)", (*estimate.BlockTotals).Time),
-		attn("mem_accessed", func(b *estimate.BlockTotals) float64 { return b.Bytes }),
-		attn("mem_time(s)", func(b *estimate.BlockTotals) float64 { return b.Memory }),
-		attn("flops", func(b *estimate.BlockTotals) float64 { return b.Flops }),
-		attn("compute_time(s)", func(b *estimate.BlockTotals) float64 { return b.Compute }),
+		attn("process_time(s)", (*cost.Totals).Time),
+		attn("mem_accessed", func(b *cost.Totals) float64 { return b.Bytes }),
+		attn("mem_time(s)", func(b *cost.Totals) float64 { return b.Memory }),
+		attn("flops", func(b *cost.Totals) float64 { return b.Flops }),
+		attn("compute_time(s)", func(b *cost.Totals) float64 { return b.Compute }),
 		attn("bmm_compute_time(s)", boundBy(op.BMM, cost.Compute)),
 		attn("bmm_mem_time(s)", boundBy(op.BMM, cost.Memory)),
 		attn("ffn_compute_time(s)", boundBy(op.Linear, cost.Compute)),
 		attn("ffn_mem_time(s)", boundBy(op.Linear, cost.Memory)),
 
-		mlp("process_time(s)", (*estimate.BlockTotals).Time),
+		mlp("process_time(s)", (*cost.Totals).Time),
 		expertOnly("instance_mlp_weight_space(Gib)", func(e *estimate.Estimate) float64 { return gib(e.Memory.Weights[op.MLPBlock]) }),
 		expertOnly("instance_attn_weight_space(Gib)", func(e *estimate.Estimate) float64 { return gib(e.Memory.Weights[op.AttentionBlock]) }),
 		expertOnly("instance_mlp_act_working_space(Gib)", func(e *estimate.Estimate) float64 { return gib(e.Memory.Working[op.MLPBlock]) }),
 		expertOnly("instance_attn_act_working_space(Gib)", func(e *estimate.Estimate) float64 { return gib(e.Memory.Working[op.AttentionBlock]) }),
-		mlp("mem_accessed", func(b *estimate.BlockTotals) float64 { return b.Bytes }),
-		mlp("mem_time(s)", func(b *estimate.BlockTotals) float64 { return b.Memory }),
-		mlp("flops", func(b *estimate.BlockTotals) float64 { return b.Flops }),
-		mlp("compute_time(s)", func(b *estimate.BlockTotals) float64 { return b.Compute }),
+		mlp("mem_accessed", func(b *cost.Totals) float64 { return b.Bytes }),
+		mlp("mem_time(s)", func(b *cost.Totals) float64 { return b.Memory }),
+		mlp("flops", func(b *cost.Totals) float64 { return b.Flops }),
+		mlp("compute_time(s)", func(b *cost.Totals) float64 { return b.Compute }),
 		mlp("ffn_compute_time(s)", boundBy(op.Linear, cost.Compute)),
 		mlp("ffn_mem_time(s)", boundBy(op.Linear, cost.Memory)),
 
