@@ -118,7 +118,9 @@ func (f *fuser) prefillBeside(decode *estimate.Estimate, index int) bool {
 	q := decode.Plan
 	q.Drafts = 0
 	memory := func(p *plan.Plan) float64 {
-		m := s.evaluator.MemoryOf(p)
+		held := *p
+		held.Drafts = decode.Plan.Drafts // the draft module stays where it is
+		m := s.evaluator.MemoryOf(&held)
 		return m.WithoutCache() + decode.Memory.Cache
 	}
 	q.Batch = plan.Batch{Count: 1, Size: 1}
