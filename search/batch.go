@@ -37,7 +37,7 @@ func (s *searcher) try(p *plan.Plan, index int) {
 	if s.problem.Batches != nil {
 		for _, b := range s.problem.Batches {
 			q.Batch = b
-			s.tryBatch(&q, index)
+			s.tryBatch(&q, index, s.memoryAt)
 		}
 		return
 	}
@@ -68,8 +68,8 @@ func (s *searcher) bestBatch(p *plan.Plan, index, largest int) {
 }
 
 // tryBatch evaluates one given batch.
-func (s *searcher) tryBatch(p *plan.Plan, index int) {
-	if m := s.memoryAt(p); m > s.capacity {
+func (s *searcher) tryBatch(p *plan.Plan, index int, memoryAt func(*plan.Plan) float64) {
+	if m := memoryAt(p); m > s.capacity {
 		s.rejected.Memory.note(p, index, m, m-s.capacity)
 		return
 	}

@@ -76,7 +76,10 @@ func (f *fuser) try(p *plan.Plan, index int) {
 	d.found, d.rejected = false, Rejections{}
 	q := *p
 	if d.problem.Batches != nil {
-		d.try(&q, index)
+		for _, b := range d.problem.Batches {
+			q.Batch = b
+			d.tryBatch(&q, index, f.memoryWithPrefill)
+		}
 	} else if largest := d.largestFitting(&q, f.memoryWithPrefill); largest == 0 {
 		q.Batch = plan.Batch{Count: 1, Size: 1}
 		m := f.memoryWithPrefill(&q)
