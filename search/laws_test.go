@@ -23,7 +23,7 @@ func notLower(t *rapid.T, what string, before, after float64) {
 // TestFreeTransferIsBest: a transfer of the cache that costs nothing never gives a lower rate than one that does.
 func TestFreeTransferIsBest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := drawSplit(t, rapid.IntRange(2, 8).Draw(t, "procs"))
+		p := drawSplit(t, rapid.IntRange(2, 6).Draw(t, "procs"))
 		limits(t, p)
 		costly := split(t, p)
 
@@ -58,7 +58,7 @@ func TestFreeTransferIsBest(t *testing.T) {
 // TestMoreProcessorsAreNeverWorse, where the network between the pools stays the same.
 func TestMoreProcessorsAreNeverWorse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := drawSplit(t, rapid.IntRange(2, 9).Draw(t, "procs"))
+		p := drawSplit(t, rapid.IntRange(2, 6).Draw(t, "procs"))
 		limits(t, p)
 		before := split(t, p)
 		p.Procs += rapid.IntRange(1, 3).Draw(t, "more")
@@ -69,7 +69,7 @@ func TestMoreProcessorsAreNeverWorse(t *testing.T) {
 // TestLooserLimitIsNeverWorse for one phase alone, and for phases on processors of their own.
 func TestLooserLimitIsNeverWorse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := drawSplit(t, rapid.IntRange(2, 8).Draw(t, "procs"))
+		p := drawSplit(t, rapid.IntRange(2, 6).Draw(t, "procs"))
 		limits(t, p)
 		before := split(t, p)
 		prefill, decode := alone(t, p.Prefill, p.Procs), alone(t, p.Decode, p.Procs)
@@ -102,7 +102,7 @@ func TestLimitsAreKept(t *testing.T) {
 				t.Fatalf("%v bytes of %v GiB", m, p.System.Memory.GiB)
 			}
 		}
-		p := drawSplit(t, rapid.IntRange(2, 8).Draw(t, "procs"))
+		p := drawSplit(t, rapid.IntRange(2, 6).Draw(t, "procs"))
 		limits(t, p)
 		got := split(t, p)
 		kept(&p.Prefill, &got.Prefill)
