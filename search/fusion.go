@@ -30,7 +30,9 @@ type fuser struct {
 }
 
 func newFuser(p *FusedProblem) (*fuser, error) {
-	prefill, err := newSearcher(&p.Prefill)
+	beside := p.Prefill
+	beside.Batches = nil // the best beside the decode batch is searched
+	prefill, err := newSearcher(&beside)
 	if err != nil {
 		return nil, err
 	}

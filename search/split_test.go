@@ -119,9 +119,9 @@ func TestSplitIsExact(t *testing.T) {
 // TestPools: given pools hold one instance each, and the slower one sets the rate.
 func TestPools(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := drawSplit(t, 12)
+		p := drawSplit(t, 8)
 		limits(t, p)
-		p.Pools = &[2]int{rapid.IntRange(1, 6).Draw(t, "prefill pool"), rapid.IntRange(1, 6).Draw(t, "decode pool")}
+		p.Pools = &[2]int{rapid.IntRange(1, 4).Draw(t, "prefill pool"), rapid.IntRange(1, 4).Draw(t, "decode pool")}
 		got := split(t, p)
 		prefill, decode := alone(t, p.Prefill, p.Pools[0]), alone(t, p.Decode, p.Pools[1])
 		if got.Prefill != prefill || got.Decode != decode {
@@ -136,7 +136,7 @@ func TestPools(t *testing.T) {
 		if want := math.Min(prefill.Best.Requests, decode.Best.Requests); got.Requests != want {
 			t.Fatalf("%v requests/s, want %v", got.Requests, want)
 		}
-		if spare := got.Spare(12); spare != 12-p.Pools[0]-p.Pools[1] {
+		if spare := got.Spare(8); spare != 8-p.Pools[0]-p.Pools[1] {
 			t.Fatalf("%d spare processors of pools %v", spare, *p.Pools)
 		}
 		// A split that is searched can take the same pools.
