@@ -228,18 +228,22 @@ func rate(format string, types func(*hardware.System) []string, systems []*hardw
 	return "", false
 }
 
+// prefillSlack: the throughput of a prefill hardly grows with its batch, the time to the first token does.
+const prefillSlack = 0.02
+
 // Problem is the search of one phase on a number of processors.
 func (l *Loaded) Problem(phase op.Phase, procs int) search.Problem {
 	sys, limit := l.Decode, l.Limits.TPOT
+	slack := 0.0
 	if phase == op.Prefill {
-		sys, limit = l.Prefill, l.Limits.TTFT
+		sys, limit, slack = l.Prefill, l.Limits.TTFT, prefillSlack
 	}
 	p := search.Problem{
 		Problem: estimate.Problem{
 			Model: l.Shape, Settings: l.Settings, System: sys, Lengths: l.Lengths, Precision: l.Precision,
 			Assume: l.Assumptions, Phase: phase, Acceptance: workload.DraftAcceptance,
 		},
-		Procs: procs,
+		Procs: procs, Slack: slack,
 		// Engines do not route to the shared experts: every processor has them.
 		SharedPerCard: true,
 	}

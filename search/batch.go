@@ -173,13 +173,13 @@ func (s *searcher) segments(p *plan.Plan, largest int) func(yield func(lo, hi in
 // anything that could be measured.
 const tie = 1e-12
 
-// settleTies replaces the best batch by the smallest one of the same plan that is as good.
+// settleTies replaces the best batch by the smallest one of the same plan that is as good, or good enough.
 func (s *searcher) settleTies() {
 	if s.problem.Batches != nil {
 		return
 	}
 	p := s.best.Plan
-	enough := s.best.Requests * (1 - tie)
+	enough := s.best.Requests * (1 - max(tie, s.problem.Slack))
 	rate := func(size int) float64 {
 		s.timeAt(&p, size)
 		return s.scratch.Requests
