@@ -183,19 +183,46 @@ func (a *adviser) aggregated(gpus int) ([]Candidate, []string, error) {
 	}
 	var out []Candidate
 	var reason string
-	limits := a.limits()
-	for i, limit := range limits {
+	p.Top = a.o.Top
+	try := func(limit float64) (kept bool, err error) {
 		p.Decode.Limit = limit
-		p.Top = 1
-		if i == len(limits)-1 {
-			p.Top = a.o.Top
-		}
 		top, none, err := search.FusedTop(a.ctx, p, a.o.Workers)
+		if err != nil {
+			return false, err
+		}
+		reason = p.Decode.Reason(&none.Decode)
+		found := a.fused(top, gpus)
+		out = append(out, found...)
+		return len(found) > 0, nil
+	}
+	// A user sees more than the time of a decode step, so that the limit on the step must be tighter than the one asked
+	// for. Its best value lies between the last that kept the promise and the first that did not.
+	low, high := 0.0, 0.0
+	for _, limit := range a.limits() {
+		kept, err := try(limit)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case kept:
+			low, high = limit, 0
+		case high == 0:
+			high = limit
+		}
+	}
+	for range 6 {
+		if low == 0 || high == 0 {
+			break
+		}
+		mid := (low + high) / 2
+		kept, err := try(mid)
 		if err != nil {
 			return nil, nil, err
 		}
-		reason = p.Decode.Reason(&none.Decode)
-		out = append(out, a.fused(top, gpus)...)
+		if kept {
+			low = mid
+		} else {
+			high = mid
+		}
 	}
 	return out, []string{reason}, nil
 }

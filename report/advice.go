@@ -17,7 +17,11 @@ import (
 
 // Advice writes ranked deployments, the frontier and the launch arguments of the winner.
 func Advice(w io.Writer, l *scenario.Loaded, o *advice.Options, a *advice.Advice) error {
-	fmt.Fprintf(w, "%s on %d × %s, %d in, %d out; assumptions: %s\n\n", l.Shape.Name, o.GPUs, systemNames(l), l.Lengths.Input, l.Lengths.Output, l.Assumptions.Name)
+	gpus := o.GPUs
+	if len(a.Ranked) > 0 {
+		gpus = a.Ranked[0].GPUs
+	}
+	fmt.Fprintf(w, "%s on %d × %s, %d in, %d out; assumptions: %s\n\n", l.Shape.Name, gpus, systemNames(l), l.Lengths.Input, l.Lengths.Output, l.Assumptions.Name)
 	if len(a.Ranked) == 0 {
 		_, err := fmt.Fprintln(w, "no deployment found")
 		return err
