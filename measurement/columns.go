@@ -1,0 +1,137 @@
+package measurement
+
+import (
+	"fmt"
+	"slices"
+)
+
+// operations translates op_name.
+var operations = map[string]Kind{
+	"gemm": Gemm, "moe": Experts, "moe_context": Experts, "moe_generation": Experts,
+	"context_attention": Prefill, "generation_attention": Decode,
+	"mla_context": LatentPrefill, "mla_generation": LatentDecode,
+	"all_reduce": AllReduce, "all_gather": AllGather, "reduce_scatter": ReduceScatter, "alltoall": AllToAll,
+	"ll": Dispatch, "normal": Dispatch,
+}
+
+// columnDims translates the columns of dimensions, columnLabels those of text. What is in neither is not kept.
+var columnDims = map[string]string{
+	"m": "m", "n": "n", "k": "k",
+	"batch_size": "b", "isl": "s", "num_heads": "h", "num_key_value_heads": "hk", "head_dim": "d",
+	"window_size": "window", "step": "step", "tp_size": "tp",
+	"num_tokens": "tokens", "num_token": "tokens", "hidden_size": "hidden", "inter_size": "inter", "topk": "topk",
+	"num_topk": "topk", "num_experts": "experts", "moe_tp_size": "tp", "moe_ep_size": "ep",
+	"num_gpus": "group", "message_size": "n", "node_num": "nodes", "dispatch_sms": "sms",
+}
+
+var columnLabels = map[string]string{
+	"kernel_source": "kernel", "kv_cache_dtype": "kv", "distribution": "distribution", "op_name": "op",
+	"gemm_type": "gemm_type", "implementation": "implementation", "device": "device",
+}
+
+// typeColumns hold the number type.
+var typeColumns = []string{"gemm_dtype", "attn_dtype", "mla_dtype", "moe_dtype", "nccl_dtype", "allreduce_dtype"}
+
+// times are the columns of times: most files have one, those of expert exchanges one for each direction.
+var times = []struct {
+	column string
+	unit   float64
+	kind   Kind // where it is not that of the row
+}{
+	{"latency", 1e-3, ""},
+	{"dispatch_avg_t_us", 1e-6, Dispatch}, {"combine_avg_t_us", 1e-6, Combine},
+	{"dispatch_transmit_us", 1e-6, Dispatch}, {"combine_transmit_us", 1e-6, Combine},
+}
+
+// newColumns reads the schema with a column per dimension.
+func newColumns(head []string) (func([]string) ([]Row, error), error) {
+	var l layout
+	var dimAt, labelAt []int
+	typeAt, opAt := -1, slices.Index(head, "op_name")
+	for i, c := range head {
+		if d, ok := columnDims[c]; ok {
+			l.dims, dimAt = append(l.dims, d), append(dimAt, i)
+		}
+		if n, ok := columnLabels[c]; ok {
+			l.labels, labelAt = append(l.labels, n), append(labelAt, i)
+		}
+		if slices.Contains(typeColumns, c) {
+			typeAt = i
+		}
+	}
+	l.labels = append(l.labels, "dtype")
+	var timeAt []int
+	for i, t := range times {
+		if at := slices.Index(head, t.column); at >= 0 {
+			timeAt = append(timeAt, at, i)
+		}
+	}
+	if timeAt == nil {
+		return nil, fmt.Errorf("no column latency")
+	}
+	// Attention with one width for keys and values gets both names; the context of decode is what was there and the new
+	// token.
+	headDim, length, step := slices.Index(l.dims, "d"), slices.Index(l.dims, "s"), slices.Index(l.dims, "step")
+	prefill := layout{append(slices.Clone(l.dims), "dq", "dv"), l.labels}
+
+	return func(rec []string) ([]Row, error) {
+		kind, ok := operations[rec[opAt]]
+		if !ok {
+			return nil, fmt.Errorf("operation %q is not modelled", rec[opAt])
+		}
+		r := Row{Kind: kind, layout: &l}
+		r.dims = make([]int, len(dimAt), len(dimAt)+2)
+		for i, at := range dimAt {
+			n, err := integer(head[at], rec[at])
+			if err != nil {
+				return nil, err
+			}
+			r.dims[i] = n
+		}
+		r.labels = make([]string, len(l.labels))
+		for i, at := range labelAt {
+			r.labels[i] = rec[at]
+		}
+		if typeAt >= 0 {
+			r.Type = numberType(rec[typeAt])
+			r.labels[len(labelAt)] = rec[typeAt]
+		}
+		switch kind {
+		case Prefill:
+			if headDim >= 0 {
+				r.layout = &prefill
+				r.dims = append(r.dims, r.dims[headDim], r.dims[headDim])
+			}
+		case Decode, LatentDecode:
+			if length >= 0 && step >= 0 {
+				r.dims[length] += r.dims[step]
+			}
+		case AllReduce, AllGather, ReduceScatter, AllToAll:
+			// Messages are counted in elements.
+			if r.Type != "int8" {
+				if i := slices.Index(l.dims, "n"); i >= 0 {
+					r.dims[i] *= 2
+				}
+			}
+		}
+		for _, n := range needs[kind] {
+			if v, ok := r.Dim(n); !ok || v == 0 {
+				return nil, fmt.Errorf("%s without %s", kind, n)
+			}
+		}
+		var rows []Row
+		for i := 0; i < len(timeAt); i += 2 {
+			t := times[timeAt[i+1]]
+			v, err := seconds(rec[timeAt[i]], t.unit)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", t.column, err)
+			}
+			r.Seconds = v
+			if t.kind != "" {
+				r.Kind = t.kind
+			}
+			rows = append(rows, r)
+		}
+		return rows, nil
+	}, nil
+}

@@ -1,0 +1,229 @@
+// Package measurement reads tables of measured kernel times into typed rows. It knows two schemas: one with a column of
+// parameters (kind,dtype,params,flops,bytes,time_us), which measure/measure.py writes, and one with a column per
+// dimension (framework,version,device,op_name,kernel_source,...,latency in ms), of which public data sets are kept.
+package measurement
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Kind is what was measured.
+type Kind string
+
+const (
+	Gemm          Kind = "gemm"            // m, n, k
+	GroupedGemm   Kind = "grouped_gemm"    // experts, m (rows of each), n, k
+	Experts       Kind = "moe"             // tokens, hidden, inter, topk, experts, tp, ep; label distribution
+	Prefill       Kind = "attn_prefill"    // b, s, h, hk, dq, dv; optional window, past
+	Decode        Kind = "attn_decode"     // b, s (context), h, hk, d; optional window
+	LatentPrefill Kind = "mla_prefill"     // b, s, h; optional past
+	LatentDecode  Kind = "mla_decode"      // b, s (context), h
+	AddNorm       Kind = "add_rmsnorm"     // m, h
+	SiluMul       Kind = "silu_mul"        // m, i
+	DeviceCopy    Kind = "d2d_copy"        // n bytes
+	ToHost        Kind = "d2h"             // n bytes; the number type says pinned or pageable
+	ToDevice      Kind = "h2d"             // n bytes
+	AllReduce     Kind = "all_reduce"      // group, n bytes
+	AllGather     Kind = "all_gather"      // group, n bytes
+	ReduceScatter Kind = "reduce_scatter"  // group, n bytes
+	AllToAll      Kind = "all_to_all"      // group, n bytes
+	Dispatch      Kind = "expert_dispatch" // nodes, hidden, tokens, topk, experts; optional sms
+	Combine       Kind = "expert_combine"  // the same
+)
+
+// Row is one measured time.
+type Row struct {
+	Kind    Kind
+	Type    string // number type in the words of the system format where there is one, else as written
+	Seconds float64
+	File    string
+	Line    int
+
+	layout *layout
+	dims   []int
+	labels []string
+}
+
+// layout is what the rows of a file have in common: names of dimensions and labels.
+type layout struct{ dims, labels []string }
+
+// Dim is a dimension of the row.
+func (r *Row) Dim(name string) (int, bool) {
+	if i := slices.Index(r.layout.dims, name); i >= 0 {
+		return r.dims[i], true
+	}
+	return 0, false
+}
+
+// Get is a dimension as a number, 0 where the row does not have it.
+func (r *Row) Get(name string) float64 {
+	n, _ := r.Dim(name)
+	return float64(n)
+}
+
+// Label is a textual property of the row: kernel, dtype as written, kv, distribution, model; empty where it has none.
+func (r *Row) Label(name string) string {
+	if i := slices.Index(r.layout.labels, name); i >= 0 {
+		return r.labels[i]
+	}
+	return ""
+}
+
+// Shape names everything but the time: rows of one shape measured the same thing.
+func (r *Row) Shape() string {
+	b := []byte(r.Kind)
+	b = append(b, ' ')
+	b = append(b, r.Type...)
+	for i, n := range r.layout.dims {
+		b = fmt.Appendf(b, " %s=%d", n, r.dims[i])
+	}
+	for i, n := range r.layout.labels {
+		if r.labels[i] != "" {
+			b = fmt.Appendf(b, " %s=%s", n, r.labels[i])
+		}
+	}
+	return string(b)
+}
+
+// Place is where the row stands.
+func (r *Row) Place() string { return fmt.Sprintf("%s:%d", r.File, r.Line) }
+
+// Problem is a row that cannot be used, and why.
+type Problem struct {
+	File   string
+	Line   int
+	Reason string
+}
+
+func (p Problem) Error() string { return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Reason) }
+
+// Table is what a file holds. Every row of the file is in one of the two lists.
+type Table struct {
+	Rows     []Row
+	Problems []Problem
+}
+
+// ReadFile reads a table, compressed or not. The error is about the file as a whole; bad rows are in the table.
+func ReadFile(name string) (*Table, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var src io.Reader = bufio.NewReaderSize(f, 1<<16)
+	if strings.HasSuffix(name, ".gz") {
+		z, err := gzip.NewReader(src)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		src = z
+	}
+	return Read(filepath.Base(name), src)
+}
+
+// Read reads a table; the name is for messages.
+func Read(name string, src io.Reader) (*Table, error) {
+	c := csv.NewReader(src)
+	c.ReuseRecord = true
+	c.FieldsPerRecord = -1
+	head, err := c.Read()
+	if err != nil {
+		return nil, fmt.Errorf("%s: no header: %w", name, err)
+	}
+	head = slices.Clone(head)
+	var parse func([]string) ([]Row, error)
+	switch {
+	case slices.Contains(head, "params") && slices.Contains(head, "time_us"):
+		parse, err = newParams(head)
+	case slices.Contains(head, "op_name"):
+		parse, err = newColumns(head)
+	default:
+		err = fmt.Errorf("unknown columns %s", strings.Join(head, ","))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	t := &Table{}
+	for {
+		rec, err := c.Read()
+		if err == io.EOF {
+			return t, nil
+		}
+		if err != nil {
+			var bad *csv.ParseError
+			if !errors.As(err, &bad) {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			t.Problems = append(t.Problems, Problem{name, bad.Line, bad.Err.Error()})
+			continue
+		}
+		line, _ := c.FieldPos(0)
+		if len(rec) != len(head) {
+			t.Problems = append(t.Problems, Problem{name, line, fmt.Sprintf("%d fields, not %d", len(rec), len(head))})
+			continue
+		}
+		rows, err := parse(rec)
+		if err != nil {
+			t.Problems = append(t.Problems, Problem{name, line, err.Error()})
+			continue
+		}
+		for i := range rows {
+			rows[i].File, rows[i].Line = name, line
+		}
+		t.Rows = append(t.Rows, rows...)
+	}
+}
+
+// seconds reads a time.
+func seconds(s string, unit float64) (float64, error) {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return 0, fmt.Errorf("time %q is not a number", s)
+	}
+	if !(v > 0) || math.IsInf(v, 1) {
+		return 0, fmt.Errorf("time %q is not positive", s)
+	}
+	return v * unit, nil
+}
+
+// integer reads a dimension.
+func integer(name, s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 0, fmt.Errorf("%s %q is not a whole number", name, s)
+	}
+	if n < 0 {
+		return 0, fmt.Errorf("%s is negative: %d", name, n)
+	}
+	return n, nil
+}
+
+// numberType translates the names of number types; others stay as they are.
+func numberType(s string) string {
+	switch s {
+	case "bf16", "bfloat16":
+		return "bfloat16"
+	case "fp16", "half", "float16":
+		return "float16"
+	case "fp8", "fp8_block", "fp8_static", "fp8_ootb", "float8":
+		return "float8"
+	case "nvfp4", "w4a8_mxfp4_mxfp8", "float4":
+		return "float4"
+	case "int8", "int8_wo", "sq":
+		return "int8"
+	case "int4", "int4_wo":
+		return "int4"
+	}
+	return s
+}

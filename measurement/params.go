@@ -1,0 +1,84 @@
+package measurement
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// needs are the dimensions without which a row says nothing.
+var needs = map[Kind][]string{
+	Gemm:          {"m", "n", "k"},
+	GroupedGemm:   {"experts", "m", "n", "k"},
+	Experts:       {"tokens", "hidden", "inter", "topk", "experts", "tp", "ep"},
+	Prefill:       {"b", "s", "h", "hk", "dq", "dv"},
+	Decode:        {"b", "s", "h", "hk", "d"},
+	LatentPrefill: {"b", "s", "h"},
+	LatentDecode:  {"b", "s", "h"},
+	AddNorm:       {"m", "h"},
+	SiluMul:       {"m", "i"},
+	DeviceCopy:    {"n"}, ToHost: {"n"}, ToDevice: {"n"},
+	AllReduce: {"group", "n"}, AllGather: {"group", "n"}, ReduceScatter: {"group", "n"}, AllToAll: {"group", "n"},
+	Dispatch: {"nodes", "hidden", "tokens", "topk", "experts"},
+	Combine:  {"nodes", "hidden", "tokens", "topk", "experts"},
+}
+
+// newParams reads the schema with a column of parameters.
+func newParams(head []string) (func([]string) ([]Row, error), error) {
+	at := map[string]int{}
+	for _, c := range []string{"kind", "dtype", "params", "time_us"} {
+		i := slices.Index(head, c)
+		if i < 0 {
+			return nil, fmt.Errorf("no column %s", c)
+		}
+		at[c] = i
+	}
+	layouts := map[string]*layout{}
+	return func(rec []string) ([]Row, error) {
+		r := Row{Kind: Kind(rec[at["kind"]]), Type: numberType(rec[at["dtype"]])}
+		need, ok := needs[r.Kind]
+		if !ok {
+			return nil, fmt.Errorf("unknown kind %q", r.Kind)
+		}
+		var l layout
+		for p := range strings.SplitSeq(rec[at["params"]], ";") {
+			name, value, ok := strings.Cut(p, "=")
+			if !ok {
+				return nil, fmt.Errorf("parameter %q is not name=value", p)
+			}
+			if slices.Contains(l.dims, name) || slices.Contains(l.labels, name) {
+				return nil, fmt.Errorf("parameter %s twice", name)
+			}
+			if name == "model" || name == "backend" {
+				l.labels = append(l.labels, name)
+				r.labels = append(r.labels, value)
+				continue
+			}
+			n, err := integer(name, value)
+			if err != nil {
+				return nil, err
+			}
+			l.dims = append(l.dims, name)
+			r.dims = append(r.dims, n)
+		}
+		for _, n := range need {
+			i := slices.Index(l.dims, n)
+			if i < 0 {
+				return nil, fmt.Errorf("%s without %s", r.Kind, n)
+			}
+			if r.dims[i] == 0 {
+				return nil, fmt.Errorf("%s is 0", n)
+			}
+		}
+		var err error
+		if r.Seconds, err = seconds(rec[at["time_us"]], 1e-6); err != nil {
+			return nil, err
+		}
+		key := strings.Join(l.dims, ",") + ";" + strings.Join(l.labels, ",")
+		if layouts[key] == nil {
+			layouts[key] = &l
+		}
+		r.layout = layouts[key]
+		return []Row{r}, nil
+	}, nil
+}
