@@ -1,0 +1,369 @@
+// Package calibrate fits the kernel models of package kernel to measurements, and says how far off they are on shapes
+// that the fit did not see.
+package calibrate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"throughline/hardware"
+	"throughline/kernel"
+	"throughline/measurement"
+)
+
+// Peak is what the hardware can do at best.
+type Peak struct {
+	Rate      float64 // operations per second at the number type
+	Bandwidth float64 // bytes per second: of memory, or of a processor's links in one direction
+}
+
+// Conflict is rows of one shape whose times differ more than twofold.
+type Conflict struct {
+	Shape  string
+	Places []string
+	Times  []float64
+}
+
+func (c Conflict) String() string {
+	return fmt.Sprintf("%s: %s take %.4g to %.4g s", c.Shape, strings.Join(c.Places, ", "), slices.Min(c.Times), slices.Max(c.Times))
+}
+
+// Clean leaves out rows that contradict each other and names them. Other rows of one shape all stay.
+func Clean(rows []measurement.Row) (kept []measurement.Row, conflicts []Conflict) {
+	byShape := make(map[string][]int, len(rows))
+	shapes := make([]string, len(rows))
+	for i := range rows {
+		shapes[i] = rows[i].Shape()
+		byShape[shapes[i]] = append(byShape[shapes[i]], i)
+	}
+	for i := range rows {
+		same := byShape[shapes[i]]
+		low, high := rows[i].Seconds, rows[i].Seconds
+		for _, j := range same {
+			low, high = min(low, rows[j].Seconds), max(high, rows[j].Seconds)
+		}
+		if high <= 2*low {
+			kept = append(kept, rows[i])
+			continue
+		}
+		if same[0] == i {
+			c := Conflict{Shape: shapes[i]}
+			for _, j := range same {
+				c.Places, c.Times = append(c.Places, rows[j].Place()), append(c.Times, rows[j].Seconds)
+			}
+			conflicts = append(conflicts, c)
+		}
+	}
+	return kept, conflicts
+}
+
+// Thin keeps about limit rows, whole groups of them, chosen by a hash.
+func thin(data []sample, limit int) []sample {
+	if len(data) <= limit {
+		return data
+	}
+	out := make([]sample, 0, limit)
+	step := float64(len(data)) / float64(limit)
+	for i := 0.0; int(i) < len(data); i += step {
+		out = append(out, data[int(i)])
+	}
+	return out
+}
+
+// limit of the samples of one fit.
+const limit = 9000
+
+// bytesOf is the size of an element.
+func bytesOf(numberType string) float64 {
+	if b := hardware.TypeBytes(numberType); b > 0 {
+		return b
+	}
+	return 2
+}
+
+// octave nodes from low to high, each step times apart.
+func nodes(low, high, step float64) []float64 {
+	var out []float64
+	for x := low; x < high*1.0001; x *= step {
+		out = append(out, x)
+	}
+	return out
+}
+
+// span trims nodes to those that the samples reach, with one on either side.
+func span(all []float64, data []sample, at func(*sample) float64) []float64 {
+	if len(data) == 0 {
+		return all[:1]
+	}
+	low, high := at(&data[0]), at(&data[0])
+	for i := range data {
+		low, high = min(low, at(&data[i])), max(high, at(&data[i]))
+	}
+	first, last := 0, len(all)-1
+	for first < last && all[first+1] <= low {
+		first++
+	}
+	for last > first && all[last-1] >= high {
+		last--
+	}
+	return all[first : last+1]
+}
+
+func base(s *solution) kernel.Base {
+	return kernel.Base{Latency: s.latency, Norm: s.norm, Compute: s.compute, Memory: s.memory}
+}
+
+var (
+	onCompute = [3]func(*sample) float64{
+		func(d *sample) float64 { return d.c[0] }, func(d *sample) float64 { return d.c[1] }, func(d *sample) float64 { return d.c[2] },
+	}
+	onMemory = [3]func(*sample) float64{
+		func(d *sample) float64 { return d.m[0] }, func(d *sample) float64 { return d.m[1] }, func(d *sample) float64 { return d.m[2] },
+	}
+)
+
+// trim is the axes, each as far as the samples reach.
+func trim(data []sample, on [3]func(*sample) float64, axes ...[]float64) [][]float64 {
+	out := make([][]float64, len(axes))
+	for i, a := range axes {
+		out[i] = span(a, data, on[i])
+	}
+	return out
+}
+
+// over is the work in seconds at peak.
+func over(w kernel.Work, rate float64) kernel.Work {
+	for i := range w {
+		w[i] /= rate
+	}
+	return w
+}
+
+// Gemm fits matrix products: rows of measurement.Gemm of one number type.
+func Gemm(rows []measurement.Row, p Peak) (*kernel.Gemm, Validation) {
+	g := &kernel.Gemm{Output: 2}
+	var data []sample
+	for i := range rows {
+		r := &rows[i]
+		m, n, k := r.Get("m"), r.Get("n"), r.Get("k")
+		g.Weight, g.Input = bytesOf(r.Type), bytesOf(r.Type)
+		x := [3]float64{m, n, k}
+		data = append(data, sample{
+			c: x, m: x, seconds: r.Seconds, size: m * n * k, group: fmt.Sprint(n, "×", k), place: r.Place(),
+		})
+	}
+	data = thin(data, limit)
+	flops, bytes := g.Work()
+	f := form{
+		norm: tuning.gemm.norm, smooth: tuning.gemm.smooth, bend: tuning.gemm.bend,
+		compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
+			[]float64{1, 16, 32, 64, 128, 256, 512, 1024, 2048, 8192, 32768}, nodes(128, 1<<18, 4), nodes(128, 1<<17, 4))},
+		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory,
+			[]float64{1, 16, 64, 256, 2048}, nodes(128, 1<<18, 4), nodes(128, 1<<17, 4))},
+	}
+	s, v := f.validate(data)
+	g.Base = base(&s)
+	return g, v
+}
+
+// GroupedGemm fits products of experts: rows of measurement.GroupedGemm, or of measurement.Experts with balanced load.
+func GroupedGemm(rows []measurement.Row, p Peak) (*kernel.GroupedGemm, Validation) {
+	g := &kernel.GroupedGemm{Output: 2}
+	var data []sample
+	for i := range rows {
+		r := &rows[i]
+		g.Weight, g.Input = bytesOf(r.Type), bytesOf(r.Type)
+		e, m, n, k := r.Get("experts"), r.Get("m"), r.Get("n"), r.Get("k")
+		group := fmt.Sprint(e, "×", n, "×", k)
+		if r.Kind == measurement.Experts {
+			// The experts of one rank, and those of them that get a token when they share what comes evenly.
+			pairs := r.Get("tokens") * r.Get("topk") / r.Get("ep")
+			e = r.Get("experts") / r.Get("ep")
+			group = fmt.Sprint(r.Get("hidden"), "×", r.Get("inter"), "×", r.Get("experts"))
+			e = max(min(e, pairs), 1)
+			m = max(pairs/e, 1)
+			n, k = 3*r.Get("inter")/r.Get("tp"), r.Get("hidden")
+		}
+		x := [3]float64{m, e * n, k}
+		data = append(data, sample{
+			c: x, m: x, extra: g.InputBytes(e, m, k) / p.Bandwidth, seconds: r.Seconds, size: m * e * n * k, group: group,
+			place: r.Place(),
+		})
+	}
+	data = thin(data, limit)
+	flops, bytes := g.Work()
+	f := form{
+		norm: tuning.grouped.norm, smooth: tuning.grouped.smooth, bend: tuning.grouped.bend,
+		compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
+			[]float64{1, 16, 64, 128, 256, 512, 1024, 4096, 1 << 14, 1 << 16}, nodes(1<<10, 1<<21, 4), nodes(512, 1<<15, 2))},
+		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory,
+			[]float64{1, 4, 16, 64, 256, 4096}, nodes(1<<10, 1<<21, 4), nodes(512, 1<<15, 2))},
+	}
+	s, v := f.validate(data)
+	g.Base = base(&s)
+	return g, v
+}
+
+// Latent is the shape of latent attention with so many heads, as decode sees it: keys of 512 and 64 rotated, of which
+// the first 512 are the values.
+func latent(heads float64) kernel.Heads {
+	return kernel.Heads{Query: heads, KV: 1, Key: 576, Value: 512}
+}
+
+// cacheBytes is the size of an element of the KV cache.
+func cacheBytes(r *measurement.Row) float64 {
+	if strings.HasPrefix(r.Label("kv"), "fp8") {
+		return 1
+	}
+	return bytesOf(r.Type)
+}
+
+// Decode fits attention in decode: rows of measurement.Decode or of measurement.LatentDecode, one type of cache.
+func Decode(rows []measurement.Row, p Peak) (*kernel.DecodeAttention, Validation) {
+	g := &kernel.DecodeAttention{Query: 2}
+	var data []sample
+	for i := range rows {
+		r := &rows[i]
+		b, s := r.Get("b"), r.Get("s")
+		h := kernel.Heads{Query: r.Get("h"), KV: r.Get("hk"), Key: r.Get("d"), Value: r.Get("d")}
+		token := 2 * h.Key * cacheBytes(r)
+		if r.Kind == measurement.LatentDecode {
+			h = latent(r.Get("h"))
+			token = h.Key * cacheBytes(r)
+		}
+		data = append(data, sample{
+			c: [3]float64{s, b * h.KV, h.TokenFlops()}, m: [3]float64{s, b * h.KV, token},
+			extra:   g.Query * b * h.Query * (h.Key + h.Value) / p.Bandwidth,
+			seconds: r.Seconds, size: b * s * h.KV * h.Key, place: r.Place(),
+			group: fmt.Sprint(h.Query, "/", h.KV, "/", h.Key),
+		})
+	}
+	data = thin(data, limit)
+	flops, bytes := g.Work()
+	f := form{
+		norm: tuning.decode.norm, smooth: tuning.decode.smooth, bend: tuning.decode.bend,
+		compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
+			nodes(16, 1<<18, 8), nodes(1, 1<<16, 8), nodes(256, 1<<19, 4))},
+		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory,
+			nodes(32, 1<<18, 4), nodes(1, 1<<14, 4), nodes(64, 2048, 2))},
+	}
+	s, v := f.validate(data)
+	g.Base = base(&s)
+	return g, v
+}
+
+// Prefill fits attention in prefill: rows of measurement.Prefill or of measurement.LatentPrefill.
+func Prefill(rows []measurement.Row, p Peak) (*kernel.PrefillAttention, Validation) {
+	g := &kernel.PrefillAttention{Element: 2}
+	var data []sample
+	for i := range rows {
+		r := &rows[i]
+		b, s, past := r.Get("b"), r.Get("s"), r.Get("step")
+		h := kernel.Heads{Query: r.Get("h"), KV: r.Get("hk"), Key: r.Get("dq"), Value: r.Get("dv")}
+		if r.Kind == measurement.LatentPrefill {
+			h = kernel.Heads{Query: r.Get("h"), KV: r.Get("h"), Key: 192, Value: 128}
+		}
+		g.Element = bytesOf(r.Type)
+		data = append(data, sample{
+			c: [3]float64{kernel.Pairs(s, past), b * h.Query, (h.Key + h.Value) / 2}, m: [3]float64{g.Bytes(b, s, past, h), 1, 1},
+			seconds: r.Seconds, size: b * s * s * h.Query * h.Key, place: r.Place(),
+			group: fmt.Sprint(h.Query, "/", h.KV, "/", h.Key),
+		})
+	}
+	data = thin(data, limit)
+	flops, bytes := g.Work()
+	f := form{
+		norm: tuning.prefill.norm, smooth: tuning.prefill.smooth, bend: tuning.prefill.bend,
+		compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
+			nodes(1<<7, 1<<35, 4), nodes(1, 1<<15, 4), []float64{64, 128, 192, 256})},
+		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory, nodes(1<<12, 1<<36, 4))},
+	}
+	s, v := f.validate(data)
+	g.Base = base(&s)
+	return g, v
+}
+
+// Curve fits kernels that move bytes: element-wise operators of bfloat16, and copies, which read and write.
+func Curve(rows []measurement.Row, bandwidth float64) (*kernel.Curve, Validation) {
+	var data []sample
+	for i := range rows {
+		r := &rows[i]
+		var bytes float64
+		group := r.Place()
+		switch r.Kind {
+		case measurement.AddNorm:
+			bytes, group = 4*2*r.Get("m")*r.Get("h"), fmt.Sprint(r.Get("h"))
+		case measurement.SiluMul:
+			bytes, group = 3*2*r.Get("m")*r.Get("i"), fmt.Sprint(r.Get("i"))
+		case measurement.DeviceCopy:
+			bytes = 2 * r.Get("n")
+		default:
+			bytes = r.Get("n")
+		}
+		data = append(data, sample{
+			m: [3]float64{bytes, 1, 1}, c: [3]float64{1, 1, 1}, seconds: r.Seconds, size: bytes, group: group, place: r.Place(),
+		})
+	}
+	f := form{
+		norm: 1, smooth: tuning.curve.smooth, bend: tuning.curve.bend,
+		compute: side{axes: [][]float64{{1}}},
+		memory:  side{work: over(kernel.Work{1: 1}, bandwidth), axes: trim(data, onMemory, nodes(1<<10, 1<<36, 4))},
+	}
+	s, v := f.validate(data)
+	return &kernel.Curve{Latency: s.latency, Memory: s.memory}, v
+}
+
+// shares of the bytes that cross the link of a processor at least, in groups of two; an all-reduce that the network
+// itself performs sends and receives every byte once.
+var shares = map[measurement.Kind]float64{
+	measurement.AllReduce: 0.5, measurement.AllGather: 0.5, measurement.ReduceScatter: 0.5, measurement.AllToAll: 0.5,
+}
+
+// Collective fits one communication pattern.
+func Collective(rows []measurement.Row, bandwidth float64) (*kernel.Collective, Validation) {
+	c := &kernel.Collective{Share: 1}
+	var data []sample
+	groups := map[float64]bool{}
+	for i := range rows {
+		r := &rows[i]
+		if s := shares[r.Kind]; s > 0 {
+			c.Share = s
+		}
+		n, g := r.Get("n"), r.Get("group")
+		groups[g] = true
+		data = append(data, sample{
+			m: [3]float64{g, n, 1}, c: [3]float64{1, 1, 1}, seconds: r.Seconds, size: n, group: fmt.Sprint(n), place: r.Place(),
+		})
+	}
+	var sizes []float64
+	for g := range groups {
+		sizes = append(sizes, g)
+	}
+	slices.Sort(sizes)
+	f := form{
+		norm: 1, smooth: tuning.collective.smooth, bend: tuning.collective.bend,
+		compute: side{axes: [][]float64{{1}}},
+		memory: side{work: over(kernel.Work{2: 1}, bandwidth/c.Share), free: 1,
+			axes: trim(data, onMemory, sizes, nodes(1<<8, 1<<34, 4))},
+	}
+	s, v := f.validate(data)
+	c.Latency, c.Memory = s.latency, s.memory
+	return c, v
+}
+
+// setting is how stiff the surfaces of a class are.
+type setting struct {
+	norm         int
+	smooth, bend float64
+}
+
+// tuning was chosen by the error on held-out shapes.
+var tuning = struct{ gemm, grouped, decode, prefill, curve, collective setting }{
+	gemm:       setting{4, 0.003, 0.01},
+	grouped:    setting{4, 0.003, 0.01},
+	decode:     setting{4, 0.003, 0.01},
+	prefill:    setting{4, 0.003, 0.01},
+	curve:      setting{1, 0.001, 0.01},
+	collective: setting{1, 0.001, 0.01},
+}

@@ -1,0 +1,104 @@
+package calibrate
+
+import (
+	"cmp"
+	"hash/fnv"
+	"math"
+	"slices"
+)
+
+// Error is how far predictions are from measurements, in percent of the measured time.
+type Error struct {
+	Rows                int
+	Mean, Median, Worst float64
+	WorstPlace          string // where the worst row stands
+}
+
+func newError(relative []float64, places []string) Error {
+	e := Error{Rows: len(relative)}
+	if len(relative) == 0 {
+		return e
+	}
+	for i, r := range relative {
+		e.Mean += 100 * r / float64(len(relative))
+		if 100*r > e.Worst {
+			e.Worst, e.WorstPlace = 100*r, places[i]
+		}
+	}
+	s := slices.Sorted(slices.Values(relative))
+	e.Median = 100 * s[len(s)/2]
+	return e
+}
+
+// Validation is the error of a model before and after calibration.
+type Validation struct {
+	Before  Error // the roofline at 0.8 of the peaks
+	Fitted  Error // on the rows it was fitted to
+	Shapes  Error // on shapes that were held out as a whole, a fifth at a time
+	Largest Error // on the largest tenth, fitted to the rest
+	Below   int   // rows measured faster than the roofline at peak, which no model can reach
+}
+
+const folds = 5
+
+// fold is the part of the data that a group of rows is held out with.
+func fold(group string) int {
+	h := fnv.New32a()
+	h.Write([]byte(group))
+	return int(h.Sum32()>>8) % folds
+}
+
+// validate fits and cross-validates.
+func (f *form) validate(data []sample) (solution, Validation) {
+	var v Validation
+	errorsOf := func(s *solution, rows []sample) (out []float64, places []string) {
+		for i := range rows {
+			d := &rows[i]
+			out = append(out, math.Abs(f.predict(s, d)/d.seconds-1))
+			places = append(places, d.place)
+		}
+		return out, places
+	}
+	all := f.fit(data)
+	v.Fitted = newError(errorsOf(&all, data))
+	var before []float64
+	var places []string
+	for i := range data {
+		d := &data[i]
+		before = append(before, math.Abs(f.roofline(d, 0.8)/d.seconds-1))
+		places = append(places, d.place)
+		if f.roofline(d, 1) > d.seconds {
+			v.Below++
+		}
+	}
+	v.Before = newError(before, places)
+
+	var held []float64
+	places = nil
+	for k := range folds {
+		var train, test []sample
+		for _, d := range data {
+			if fold(d.group) == k {
+				test = append(test, d)
+			} else {
+				train = append(train, d)
+			}
+		}
+		if len(test) == 0 || len(train) == 0 {
+			continue
+		}
+		s := f.fit(train)
+		e, p := errorsOf(&s, test)
+		held, places = append(held, e...), append(places, p...)
+	}
+	v.Shapes = newError(held, places)
+
+	sorted := slices.Clone(data)
+	slices.SortStableFunc(sorted, func(a, b sample) int { return cmp.Compare(a.size, b.size) })
+	cut := len(sorted) - len(sorted)/10
+	if cut > 0 && cut < len(sorted) {
+		s := f.fit(sorted[:cut])
+		v.Largest = newError(errorsOf(&s, sorted[cut:]))
+	}
+	return all, v
+}

@@ -1,0 +1,286 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+)
+
+// Base is what every kernel with two sides has.
+type Base struct {
+	// Latency in seconds of a kernel with nothing to do.
+	Latency float64 `json:"latency"`
+	// Norm is p, how compute and memory overlap: 1 one after the other, 2 and 4 ever closer to the longer of the two.
+	Norm int `json:"norm"`
+	// Compute is the slowdown of operations, Memory that of bytes. Their axes depend on the kernel.
+	Compute Surface `json:"compute"`
+	Memory  Surface `json:"memory"`
+}
+
+// sides is a kernel at given rates.
+type sides struct {
+	latency         float64
+	norm            int
+	compute, memory grid
+	perByte         float64
+}
+
+func (b *Base) sides(rate, bandwidth float64, flops, bytes Work) (s sides, err error) {
+	if !(b.Latency >= 0) || math.IsInf(b.Latency, 1) {
+		return s, fmt.Errorf("a latency of %g s", b.Latency)
+	}
+	if b.Norm != 1 && b.Norm != 2 && b.Norm != 4 {
+		return s, fmt.Errorf("a norm of %d, not 1, 2 or 4", b.Norm)
+	}
+	if !(rate > 0) || !(bandwidth > 0) {
+		return s, fmt.Errorf("a peak of %g operations and %g bytes per second", rate, bandwidth)
+	}
+	s.latency, s.norm, s.perByte = b.Latency, b.Norm, 1/bandwidth
+	if s.compute, err = newGrid(&b.Compute, flops.scale(1/rate)); err != nil {
+		return s, fmt.Errorf("compute: %w", err)
+	}
+	if s.memory, err = newGrid(&b.Memory, bytes.scale(1/bandwidth)); err != nil {
+		return s, fmt.Errorf("memory: %w", err)
+	}
+	return s, nil
+}
+
+// Join is the time of the two sides together.
+func Join(norm int, compute, memory float64) float64 {
+	switch norm {
+	case 1:
+		return compute + memory
+	case 2:
+		return math.Sqrt(compute*compute + memory*memory)
+	}
+	c, m := compute*compute, memory*memory
+	return math.Sqrt(math.Sqrt(c*c + m*m))
+}
+
+// Gemm is the product of a matrix of m × k activations with k × n weights. The axes of both surfaces are m, n, k.
+type Gemm struct {
+	Base
+	// Bytes of one element.
+	Weight float64 `json:"weight_bytes"`
+	Input  float64 `json:"input_bytes"`
+	Output float64 `json:"output_bytes"`
+}
+
+// Work is the operations and the bytes.
+func (g *Gemm) Work() (flops, bytes Work) {
+	return Work{7: 2}, Work{3: g.Output, 5: g.Input, 6: g.Weight}
+}
+
+// At prepares the kernel for a peak rate (operations per second) and bandwidth (bytes per second).
+func (g *Gemm) At(rate, bandwidth float64) (*GemmTimer, error) {
+	f, b := g.Work()
+	s, err := g.sides(rate, bandwidth, f, b)
+	if err != nil {
+		return nil, fmt.Errorf("gemm: %w", err)
+	}
+	return &GemmTimer{s}, nil
+}
+
+// GemmTimer gives the time of matrix products.
+type GemmTimer struct{ s sides }
+
+// Seconds of a product of m × k with k × n.
+func (t *GemmTimer) Seconds(m, n, k float64) float64 {
+	return t.s.latency + Join(t.s.norm, t.s.compute.seconds(m, n, k), t.s.memory.seconds(m, n, k))
+}
+
+// GroupedGemm is one kernel for the products of several experts, each of m × k activations with its own k × n weights.
+// The axes are m, experts · n, k. A fused expert block (gate, up and down) counts as one product with n three times its
+// inner width and k its outer width.
+type GroupedGemm struct {
+	Base
+	Weight float64 `json:"weight_bytes"`
+	Input  float64 `json:"input_bytes"`
+	Output float64 `json:"output_bytes"`
+}
+
+// Work is the operations and the bytes but those of the inputs, which take InputBytes more.
+func (g *GroupedGemm) Work() (flops, bytes Work) {
+	return Work{7: 2}, Work{3: g.Output, 6: g.Weight}
+}
+
+// InputBytes are those of the inputs.
+func (g *GroupedGemm) InputBytes(experts, m, k float64) float64 { return g.Input * experts * m * k }
+
+// At prepares the kernel for a peak rate and bandwidth.
+func (g *GroupedGemm) At(rate, bandwidth float64) (*GroupedGemmTimer, error) {
+	f, b := g.Work()
+	s, err := g.sides(rate, bandwidth, f, b)
+	if err != nil {
+		return nil, fmt.Errorf("grouped gemm: %w", err)
+	}
+	return &GroupedGemmTimer{s, g.Input / bandwidth}, nil
+}
+
+// GroupedGemmTimer gives the time of products of experts.
+type GroupedGemmTimer struct {
+	s     sides
+	input float64
+}
+
+// Seconds of the products of experts that each see m rows.
+func (t *GroupedGemmTimer) Seconds(experts, m, n, k float64) float64 {
+	memory := t.s.memory.seconds(m, experts*n, k) + t.input*experts*m*k
+	return t.s.latency + Join(t.s.norm, t.s.compute.seconds(m, experts*n, k), memory)
+}
+
+// DecodeAttention is attention of one new token of each of several sequences to its context. The axes of the memory side
+// are context, sequences · KV heads, and bytes of one token in the cache of one KV head; those of the compute side
+// context, sequences · KV heads, and operations per token of the context and KV head. Latent attention has one KV head.
+type DecodeAttention struct {
+	Base
+	// Query is the bytes of an element of queries and results.
+	Query float64 `json:"query_bytes"`
+}
+
+// Work is the operations and the bytes of the cache.
+func (d *DecodeAttention) Work() (flops, bytes Work) { return Work{7: 1}, Work{7: 1} }
+
+// At prepares the kernel for a peak rate and bandwidth.
+func (d *DecodeAttention) At(rate, bandwidth float64) (*DecodeTimer, error) {
+	f, b := d.Work()
+	s, err := d.sides(rate, bandwidth, f, b)
+	if err != nil {
+		return nil, fmt.Errorf("decode attention: %w", err)
+	}
+	return &DecodeTimer{s, d.Query / bandwidth}, nil
+}
+
+// DecodeTimer gives the time of attention in decode.
+type DecodeTimer struct {
+	s     sides
+	query float64
+}
+
+// Heads is the shape of attention: query heads, KV heads, and the widths of keys and of values.
+type Heads struct{ Query, KV, Key, Value float64 }
+
+// TokenFlops is what the query heads of one KV head compute for one token of the context.
+func (h Heads) TokenFlops() float64 { return 2 * h.Query / h.KV * (h.Key + h.Value) }
+
+// Seconds for a batch of sequences with the same context, tokenBytes being the cache of one token in one KV head.
+func (t *DecodeTimer) Seconds(batch, context float64, h Heads, tokenBytes float64) float64 {
+	y := batch * h.KV
+	memory := t.s.memory.seconds(context, y, tokenBytes) + t.query*batch*h.Query*(h.Key+h.Value)
+	return t.s.latency + Join(t.s.norm, t.s.compute.seconds(context, y, h.TokenFlops()), memory)
+}
+
+// PrefillAttention is attention of new tokens to themselves and what is before them. The axes of the compute side are
+// pairs (of a new token and one it attends to, in one head), sequences · heads, and the mean width of keys and values;
+// the axis of the memory side is bytes.
+type PrefillAttention struct {
+	Base
+	// Element is the bytes of an element of queries, keys, values and results.
+	Element float64 `json:"element_bytes"`
+}
+
+// Work is the operations and the bytes.
+func (p *PrefillAttention) Work() (flops, bytes Work) { return Work{7: 4}, Work{1: 1} }
+
+// Bytes is what is read and written.
+func (p *PrefillAttention) Bytes(batch, tokens, past float64, h Heads) float64 {
+	return p.Element * batch * (h.Key + h.Value) * (h.Query*tokens + h.KV*(tokens+past))
+}
+
+// Pairs is how many tokens the new ones attend to, together: each to what is before it and half of the new ones.
+func Pairs(tokens, past float64) float64 { return tokens * (past + tokens/2) }
+
+// At prepares the kernel for a peak rate and bandwidth.
+func (p *PrefillAttention) At(rate, bandwidth float64) (*PrefillTimer, error) {
+	f, b := p.Work()
+	s, err := p.sides(rate, bandwidth, f, b)
+	if err != nil {
+		return nil, fmt.Errorf("prefill attention: %w", err)
+	}
+	return &PrefillTimer{s, *p}, nil
+}
+
+// PrefillTimer gives the time of attention in prefill.
+type PrefillTimer struct {
+	s sides
+	p PrefillAttention
+}
+
+// Seconds for a batch of sequences with so many new tokens each behind past ones.
+func (t *PrefillTimer) Seconds(batch, tokens, past float64, h Heads) float64 {
+	compute := t.s.compute.seconds(Pairs(tokens, past), batch*h.Query, (h.Key+h.Value)/2)
+	return t.s.latency + Join(t.s.norm, compute, t.s.memory.seconds(t.p.Bytes(batch, tokens, past, h), 1, 1))
+}
+
+// Curve is a kernel that only moves bytes: element-wise operators, norms, copies. The axis is bytes read and written.
+type Curve struct {
+	Latency float64 `json:"latency"`
+	Memory  Surface `json:"memory"`
+}
+
+// At prepares the kernel for a bandwidth.
+func (c *Curve) At(bandwidth float64) (*CurveTimer, error) {
+	b := Base{Latency: c.Latency, Norm: 1, Compute: Flat(1), Memory: c.Memory}
+	s, err := b.sides(1, bandwidth, Work{}, Work{1: 1})
+	if err != nil {
+		return nil, fmt.Errorf("bytes: %w", err)
+	}
+	return &CurveTimer{s.latency, s.memory}, nil
+}
+
+// CurveTimer gives the time of moving bytes.
+type CurveTimer struct {
+	latency float64
+	memory  grid
+}
+
+// Seconds to read and write bytes.
+func (t *CurveTimer) Seconds(bytes float64) float64 { return t.latency + t.memory.seconds(bytes, 1, 1) }
+
+// Collective is one communication pattern in groups of one network. The axes are the size of the group and bytes: the
+// buffer that is reduced, the gathered result, what is scattered, what a processor sends to all. Peak is a message at
+// the bandwidth of one direction of a processor; a pattern that sends part of its bytes only is faster than that, by no
+// more than Share.
+type Collective struct {
+	Latency float64 `json:"latency"`
+	// Share of the bytes that must cross the link of a processor, in the smallest group.
+	Share  float64 `json:"share"`
+	Memory Surface `json:"bytes"`
+}
+
+// At prepares the pattern for the bandwidth of a processor in one direction.
+func (c *Collective) At(bandwidth float64) (*CollectiveTimer, error) {
+	if !(c.Share > 0) {
+		return nil, fmt.Errorf("collective: a share of %g", c.Share)
+	}
+	b := Base{Latency: c.Latency, Norm: 1, Compute: Flat(1), Memory: c.Memory}
+	s, err := b.sides(1, bandwidth/c.Share, Work{}, Work{2: 1})
+	if err != nil {
+		return nil, fmt.Errorf("collective: %w", err)
+	}
+	return &CollectiveTimer{s.latency, s.memory}, nil
+}
+
+// CollectiveTimer gives the time of a communication pattern.
+type CollectiveTimer struct {
+	latency float64
+	bytes   grid
+}
+
+// Seconds for a group.
+func (t *CollectiveTimer) Seconds(group, bytes float64) float64 {
+	return t.latency + t.bytes.seconds(group, bytes, 1)
+}
+
+// Set is the calibrated kernels of a system, to be embedded in its file. What is missing is priced without calibration.
+type Set struct {
+	Gemm          map[string]*Gemm             `json:"gemm,omitempty"`           // by number type
+	GroupedGemm   map[string]*GroupedGemm      `json:"grouped_gemm,omitempty"`   // by number type
+	Experts       map[string]*GroupedGemm      `json:"experts,omitempty"`        // fused blocks, by number type
+	Decode        map[string]*DecodeAttention  `json:"decode,omitempty"`         // by number type of the cache
+	LatentDecode  map[string]*DecodeAttention  `json:"latent_decode,omitempty"`  // by number type of the cache
+	Prefill       map[string]*PrefillAttention `json:"prefill,omitempty"`        // by number type
+	LatentPrefill map[string]*PrefillAttention `json:"latent_prefill,omitempty"` // by number type
+	Elementwise   map[string]*Curve            `json:"elementwise,omitempty"`    // by kernel: add_rmsnorm, silu_mul
+	Copy          map[string]*Curve            `json:"copy,omitempty"`           // by direction: d2d_copy, d2h, h2d
+	Collective    map[string]*Collective       `json:"collective,omitempty"`     // by pattern, as in the networks
+}
