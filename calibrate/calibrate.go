@@ -156,7 +156,7 @@ func Gemm(rows []measurement.Row, p Peak) (*kernel.Gemm, Validation) {
 	data = thin(data, limit)
 	flops, bytes := g.Work()
 	f := form{
-		norm: tuning.gemm.norm, smooth: tuning.gemm.smooth, bend: tuning.gemm.bend,
+		setting: tuning.gemm,
 		compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
 			[]float64{1, 16, 32, 64, 128, 256, 512, 1024, 2048, 8192, 32768}, nodes(128, 1<<18, 4), nodes(128, 1<<17, 4))},
 		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory,
@@ -194,7 +194,7 @@ func GroupedGemm(rows []measurement.Row, p Peak) (*kernel.GroupedGemm, Validatio
 	data = thin(data, limit)
 	flops, bytes := g.Work()
 	f := form{
-		norm: tuning.grouped.norm, smooth: tuning.grouped.smooth, bend: tuning.grouped.bend,
+		setting: tuning.grouped,
 		compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
 			[]float64{1, 16, 64, 128, 256, 512, 1024, 4096, 1 << 14, 1 << 16}, nodes(1<<10, 1<<21, 4), nodes(512, 1<<15, 2))},
 		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory,
@@ -219,13 +219,26 @@ func cacheBytes(r *measurement.Row) float64 {
 	return bytesOf(r.Type)
 }
 
-// Decode fits attention in decode: rows of measurement.Decode or of measurement.LatentDecode, one type of cache.
+// Kernels work on tiles, and what is shorter takes as long. What is far shorter is not fitted.
+const (
+	tile       = 128
+	fewestNew  = 64
+	leastCache = 128
+)
+
+// Decode fits attention in decode: rows of measurement.Decode or of measurement.LatentDecode, one type of cache. Rows
+// with a context shorter than a tile are left out.
 func Decode(rows []measurement.Row, p Peak) (*kernel.DecodeAttention, Validation) {
-	g := &kernel.DecodeAttention{Query: 2}
+	g := &kernel.DecodeAttention{Query: 2, Tile: tile}
 	var data []sample
+	short := 0
 	for i := range rows {
 		r := &rows[i]
 		b, s := r.Get("b"), r.Get("s")
+		if s < leastCache {
+			short++
+			continue
+		}
 		h := kernel.Heads{Query: r.Get("h"), KV: r.Get("hk"), Key: r.Get("d"), Value: r.Get("d")}
 		token := 2 * h.Key * cacheBytes(r)
 		if r.Kind == measurement.LatentDecode {
@@ -242,44 +255,52 @@ func Decode(rows []measurement.Row, p Peak) (*kernel.DecodeAttention, Validation
 	data = thin(data, limit)
 	flops, bytes := g.Work()
 	f := form{
-		norm: tuning.decode.norm, smooth: tuning.decode.smooth, bend: tuning.decode.bend,
+		setting: tuning.decode,
 		compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
-			nodes(16, 1<<18, 8), nodes(1, 1<<16, 8), nodes(256, 1<<19, 4))},
+			nodes(128, 1<<20, 8), nodes(1, 1<<18, 4), nodes(256, 1<<19, 4))},
 		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory,
-			nodes(32, 1<<18, 4), nodes(1, 1<<14, 4), nodes(64, 2048, 2))},
+			[]float64{128, 256, 512, 1024, 4096, 1 << 14, 1 << 17, 1 << 20}, nodes(1, 1<<18, 4), nodes(64, 2048, 4))},
 	}
 	s, v := f.validate(data)
+	v.Short = short
 	g.Base = base(&s)
 	return g, v
 }
 
-// Prefill fits attention in prefill: rows of measurement.Prefill or of measurement.LatentPrefill.
+// Prefill fits attention in prefill: rows of measurement.Prefill or of measurement.LatentPrefill. Rows with fewer new
+// tokens than a tile are left out.
 func Prefill(rows []measurement.Row, p Peak) (*kernel.PrefillAttention, Validation) {
-	g := &kernel.PrefillAttention{Element: 2}
+	g := &kernel.PrefillAttention{Element: 2, Tile: tile}
 	var data []sample
+	short := 0
 	for i := range rows {
 		r := &rows[i]
 		b, s, past := r.Get("b"), r.Get("s"), r.Get("step")
+		if s < fewestNew {
+			short++
+			continue
+		}
 		h := kernel.Heads{Query: r.Get("h"), KV: r.Get("hk"), Key: r.Get("dq"), Value: r.Get("dv")}
 		if r.Kind == measurement.LatentPrefill {
 			h = kernel.Heads{Query: r.Get("h"), KV: r.Get("h"), Key: 192, Value: 128}
 		}
 		g.Element = bytesOf(r.Type)
 		data = append(data, sample{
-			c: [3]float64{kernel.Pairs(s, past), b * h.Query, (h.Key + h.Value) / 2}, m: [3]float64{g.Bytes(b, s, past, h), 1, 1},
-			seconds: r.Seconds, size: b * s * s * h.Query * h.Key, place: r.Place(),
-			group: fmt.Sprint(h.Query, "/", h.KV, "/", h.Key),
+			c: [3]float64{kernel.Pairs(max(s, tile), past), b * h.Query, (h.Key + h.Value) / 2},
+			m: [3]float64{g.Bytes(b, s, past, h), 1, 1}, seconds: r.Seconds, size: b * s * s * h.Query * h.Key,
+			place: r.Place(), group: fmt.Sprint(h.Query, "/", h.KV, "/", h.Key),
 		})
 	}
 	data = thin(data, limit)
 	flops, bytes := g.Work()
 	f := form{
-		norm: tuning.prefill.norm, smooth: tuning.prefill.smooth, bend: tuning.prefill.bend,
+		setting: tuning.prefill,
 		compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
-			nodes(1<<7, 1<<35, 4), nodes(1, 1<<15, 4), []float64{64, 128, 192, 256})},
+			nodes(1<<13, 1<<35, 4), nodes(1, 1<<15, 4), []float64{64, 128, 192, 256})},
 		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory, nodes(1<<12, 1<<36, 4))},
 	}
 	s, v := f.validate(data)
+	v.Short = short
 	g.Base = base(&s)
 	return g, v
 }
@@ -306,7 +327,7 @@ func Curve(rows []measurement.Row, bandwidth float64) (*kernel.Curve, Validation
 		})
 	}
 	f := form{
-		norm: 1, smooth: tuning.curve.smooth, bend: tuning.curve.bend,
+		setting: tuning.curve,
 		compute: side{axes: [][]float64{{1}}},
 		memory:  side{work: over(kernel.Work{1: 1}, bandwidth), axes: trim(data, onMemory, nodes(1<<10, 1<<36, 4))},
 	}
@@ -342,7 +363,7 @@ func Collective(rows []measurement.Row, bandwidth float64) (*kernel.Collective, 
 	}
 	slices.Sort(sizes)
 	f := form{
-		norm: 1, smooth: tuning.collective.smooth, bend: tuning.collective.bend,
+		setting: tuning.collective,
 		compute: side{axes: [][]float64{{1}}},
 		memory: side{work: over(kernel.Work{2: 1}, bandwidth/c.Share), free: 1,
 			axes: trim(data, onMemory, sizes, nodes(1<<8, 1<<34, 4))},
@@ -350,12 +371,6 @@ func Collective(rows []measurement.Row, bandwidth float64) (*kernel.Collective, 
 	s, v := f.validate(data)
 	c.Latency, c.Memory = s.latency, s.memory
 	return c, v
-}
-
-// setting is how stiff the surfaces of a class are.
-type setting struct {
-	norm         int
-	smooth, bend float64
 }
 
 // tuning was chosen by the error on held-out shapes.

@@ -27,9 +27,14 @@ type side struct {
 // form is a kernel to be fitted.
 type form struct {
 	compute, memory side
-	norm            int
-	smooth          float64 // weight of the slope of the slowdown against the data
-	bend            float64 // weight of its curvature
+	setting
+}
+
+// setting is how the sides of a class overlap and how stiff its surfaces are.
+type setting struct {
+	norm   int
+	smooth float64 // weight of the slope of the slowdown against the data
+	bend   float64 // weight of its curvature
 }
 
 // solution is the fitted numbers.

@@ -36,7 +36,8 @@ type Validation struct {
 	Fitted  Error // on the rows it was fitted to
 	Shapes  Error // on shapes that were held out as a whole, a fifth at a time
 	Largest Error // on the largest tenth, fitted to the rest
-	Below   int   // rows measured faster than the roofline at peak, which no model can reach
+	Below   int   // rows left out because they are faster than the roofline at peak: cached, or not what they say
+	Short   int   // rows left out because they are smaller than a tile
 }
 
 const folds = 5
@@ -50,7 +51,10 @@ func fold(group string) int {
 
 // validate fits and cross-validates.
 func (f *form) validate(data []sample) (solution, Validation) {
+	all := len(data)
 	var v Validation
+	data = slices.DeleteFunc(slices.Clone(data), func(d sample) bool { return f.roofline(&d, 1) > d.seconds })
+	v.Below = all - len(data)
 	errorsOf := func(s *solution, rows []sample) (out []float64, places []string) {
 		for i := range rows {
 			d := &rows[i]
@@ -59,17 +63,14 @@ func (f *form) validate(data []sample) (solution, Validation) {
 		}
 		return out, places
 	}
-	all := f.fit(data)
-	v.Fitted = newError(errorsOf(&all, data))
+	whole := f.fit(data)
+	v.Fitted = newError(errorsOf(&whole, data))
 	var before []float64
 	var places []string
 	for i := range data {
 		d := &data[i]
 		before = append(before, math.Abs(f.roofline(d, 0.8)/d.seconds-1))
 		places = append(places, d.place)
-		if f.roofline(d, 1) > d.seconds {
-			v.Below++
-		}
 	}
 	v.Before = newError(before, places)
 
@@ -100,5 +101,5 @@ func (f *form) validate(data []sample) (solution, Validation) {
 		s := f.fit(sorted[:cut])
 		v.Largest = newError(errorsOf(&s, sorted[cut:]))
 	}
-	return all, v
+	return whole, v
 }

@@ -135,6 +135,8 @@ type DecodeAttention struct {
 	Base
 	// Query is the bytes of an element of queries and results.
 	Query float64 `json:"query_bytes"`
+	// Tile is the shortest context that the kernel works on; shorter ones take as long.
+	Tile float64 `json:"tile"`
 }
 
 // Work is the operations and the bytes of the cache.
@@ -147,13 +149,13 @@ func (d *DecodeAttention) At(rate, bandwidth float64) (*DecodeTimer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode attention: %w", err)
 	}
-	return &DecodeTimer{s, d.Query / bandwidth}, nil
+	return &DecodeTimer{s, d.Query / bandwidth, d.Tile}, nil
 }
 
 // DecodeTimer gives the time of attention in decode.
 type DecodeTimer struct {
-	s     sides
-	query float64
+	s           sides
+	query, tile float64
 }
 
 // Heads is the shape of attention: query heads, KV heads, and the widths of keys and of values.
@@ -165,6 +167,7 @@ func (h Heads) TokenFlops() float64 { return 2 * h.Query / h.KV * (h.Key + h.Val
 // Seconds for a batch of sequences with the same context, tokenBytes being the cache of one token in one KV head.
 func (t *DecodeTimer) Seconds(batch, context float64, h Heads, tokenBytes float64) float64 {
 	y := batch * h.KV
+	context = max(context, t.tile)
 	memory := t.s.memory.seconds(context, y, tokenBytes) + t.query*batch*h.Query*(h.Key+h.Value)
 	return t.s.latency + Join(t.s.norm, t.s.compute.seconds(context, y, h.TokenFlops()), memory)
 }
@@ -176,6 +179,8 @@ type PrefillAttention struct {
 	Base
 	// Element is the bytes of an element of queries, keys, values and results.
 	Element float64 `json:"element_bytes"`
+	// Tile is the fewest new tokens that the kernel computes; fewer take as long.
+	Tile float64 `json:"tile"`
 }
 
 // Work is the operations and the bytes.
@@ -207,7 +212,7 @@ type PrefillTimer struct {
 
 // Seconds for a batch of sequences with so many new tokens each behind past ones.
 func (t *PrefillTimer) Seconds(batch, tokens, past float64, h Heads) float64 {
-	compute := t.s.compute.seconds(Pairs(tokens, past), batch*h.Query, (h.Key+h.Value)/2)
+	compute := t.s.compute.seconds(Pairs(max(tokens, t.p.Tile), past), batch*h.Query, (h.Key+h.Value)/2)
 	return t.s.latency + Join(t.s.norm, compute, t.s.memory.seconds(t.p.Bytes(batch, tokens, past, h), 1, 1))
 }
 
