@@ -160,7 +160,7 @@ func Gemm(rows []measurement.Row, p Peak) (*kernel.Gemm, Validation) {
 		compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
 			[]float64{1, 16, 32, 64, 128, 256, 512, 1024, 2048, 8192, 32768}, nodes(128, 1<<18, 4), nodes(128, 1<<17, 4))},
 		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory,
-			[]float64{1, 16, 64, 256, 2048}, nodes(128, 1<<18, 4), nodes(128, 1<<17, 4))},
+			[]float64{1, 16, 128, 1024, 32768}, nodes(128, 1<<18, 4), nodes(128, 1<<17, 4))},
 	}
 	s, v := f.validate(data)
 	g.Base = base(&s)
@@ -198,7 +198,7 @@ func GroupedGemm(rows []measurement.Row, p Peak) (*kernel.GroupedGemm, Validatio
 		compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
 			[]float64{1, 16, 64, 128, 256, 512, 1024, 4096, 1 << 14, 1 << 16}, nodes(1<<10, 1<<21, 4), nodes(512, 1<<15, 2))},
 		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory,
-			[]float64{1, 4, 16, 64, 256, 4096}, nodes(1<<10, 1<<21, 4), nodes(512, 1<<15, 2))},
+			[]float64{1, 4, 16, 64, 256, 1 << 16}, nodes(1<<10, 1<<21, 4), nodes(512, 1<<15, 2))},
 	}
 	s, v := f.validate(data)
 	g.Base = base(&s)

@@ -16,7 +16,9 @@ import (
 	"math"
 )
 
-// Surface is a slowdown over the peak on a grid of up to three dimensions. Outside the grid it is that of the border.
+// Surface is a slowdown over the peak on a grid of up to three dimensions. Beyond the last node of a dimension that the
+// work depends on, time grows in proportion to it. Before the first node it falls in proportion where the work is a
+// plain product, else it stays.
 type Surface struct {
 	// Axes are the nodes of the grid along each dimension, rising.
 	Axes [][]float64 `json:"axes"`
@@ -63,6 +65,24 @@ type Work [8]float64
 // At is the quantity at a point.
 func (w *Work) At(x, y, z float64) float64 {
 	return w[0] + w[1]*x + y*(w[2]+w[3]*x) + z*(w[4]+w[5]*x+y*(w[6]+w[7]*x))
+}
+
+// outside is the factor on the time at the border for a point x beyond it at c, along one axis.
+func (w *Work) outside(axis int, x, c float64) float64 {
+	if x == c {
+		return 1
+	}
+	terms, with := 0, 0
+	for i, v := range w {
+		if v != 0 {
+			terms++
+			with += i >> axis & 1
+		}
+	}
+	if with == 0 || x < c && terms > 1 {
+		return 1
+	}
+	return x / c
 }
 
 // scale multiplies the quantity.
@@ -156,7 +176,7 @@ func newGrid(s *Surface, work Work) (grid, error) {
 	return g, nil
 }
 
-// seconds at a point. Outside the grid the slowdown of its border holds.
+// seconds at a point.
 func (g *grid) seconds(x, y, z float64) float64 {
 	cx := min(max(x, g.axes[0].lo), g.axes[0].hi)
 	cy := min(max(y, g.axes[1].lo), g.axes[1].hi)
@@ -173,9 +193,7 @@ func (g *grid) seconds(x, y, z float64) float64 {
 		a = lerp(a, b, fx)
 	}
 	if cx != x || cy != y || cz != z {
-		if inside := g.work.At(cx, cy, cz); inside > 0 {
-			a *= g.work.At(x, y, z) / inside
-		}
+		a *= g.work.outside(0, x, cx) * g.work.outside(1, y, cy) * g.work.outside(2, z, cz)
 	}
 	return a
 }
@@ -203,10 +221,8 @@ func (s *Surface) Spread(w *Work, x, y, z float64, node []int, weight []float64)
 		}
 	}
 	ratio := 1.0
-	if clamped != at {
-		if inside := w.At(clamped[0], clamped[1], clamped[2]); inside > 0 {
-			ratio = w.At(x, y, z) / inside
-		}
+	for i := range at {
+		ratio *= w.outside(i, at[i], clamped[i])
 	}
 	for corner := range 8 {
 		f, index := ratio, 0

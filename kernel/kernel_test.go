@@ -1,0 +1,282 @@
+package kernel
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// drawSurface is a surface of the given work whose times do not fall.
+func drawSurface(t *rapid.T, name string, dims int, w Work) Surface {
+	s := Surface{}
+	n := 1
+	for i := range dims {
+		var a []float64
+		x := math.Exp2(float64(rapid.IntRange(0, 8).Draw(t, "first")))
+		for range rapid.IntRange(1, 4).Draw(t, "nodes") {
+			a = append(a, x)
+			x *= rapid.SampledFrom([]float64{1.5, 2, 4, 10}).Draw(t, "step")
+		}
+		s.Axes = append(s.Axes, a)
+		n *= len(a)
+		_ = i
+	}
+	axes := [3][]float64{{1}, {1}, {1}}
+	copy(axes[:], s.Axes)
+	s.Slowdown = make([]float64, n)
+	ny, nz := len(axes[1]), len(axes[2])
+	at := 0
+	for i, x := range axes[0] {
+		for j, y := range axes[1] {
+			for k, z := range axes[2] {
+				v := rapid.Float64Range(1, 20).Draw(t, name)
+				work := w.At(x, y, z)
+				raise := func(other int, ox, oy, oz float64) {
+					v = max(v, s.Slowdown[other]*w.At(ox, oy, oz)/work)
+				}
+				if i > 0 {
+					raise(at-ny*nz, axes[0][i-1], y, z)
+				}
+				if j > 0 {
+					raise(at-nz, x, axes[1][j-1], z)
+				}
+				if k > 0 {
+					raise(at-1, x, y, axes[2][k-1])
+				}
+				s.Slowdown[at] = v
+				at++
+			}
+		}
+	}
+	return s
+}
+
+func drawBase(t *rapid.T, flops, bytes Work, dims int) Base {
+	return Base{
+		Latency: rapid.Float64Range(0, 1e-5).Draw(t, "latency"), Norm: rapid.SampledFrom([]int{1, 2, 4}).Draw(t, "norm"),
+		Compute: drawSurface(t, "compute", 3, flops), Memory: drawSurface(t, "memory", dims, bytes),
+	}
+}
+
+const (
+	rate      = 1e12
+	bandwidth = 1e11
+)
+
+// size draws a dimension, often near a power of two.
+func size(t *rapid.T, name string) float64 {
+	return math.Ceil(math.Exp2(rapid.Float64Range(0, 17).Draw(t, name)))
+}
+
+// law checks that time is at least the roofline and the latency, and does not fall when one dimension grows.
+func law(t *rapid.T, latency float64, seconds func([]float64) float64, roofline func([]float64) float64, dims ...string) {
+	var x []float64
+	for _, d := range dims {
+		x = append(x, size(t, d))
+	}
+	a := seconds(x)
+	if least := latency + roofline(x); a < least*(1-1e-9) {
+		t.Fatalf("%v takes %g, the roofline %g", x, a, least)
+	}
+	for i, d := range dims {
+		y := append([]float64(nil), x...)
+		y[i] += size(t, "more "+d)
+		if b := seconds(y); b < a*(1-1e-9) {
+			t.Fatalf("%v takes %g, %v only %g", x, a, y, b)
+		}
+	}
+}
+
+func TestLaws(t *testing.T) {
+	t.Run("gemm", rapid.MakeCheck(func(t *rapid.T) {
+		g := Gemm{Weight: 1, Input: 2, Output: 2}
+		f, b := g.Work()
+		g.Base = drawBase(t, f, b, 3)
+		k, err := g.At(rate, bandwidth)
+		if err != nil {
+			t.Fatal(err)
+		}
+		law(t, g.Latency, func(x []float64) float64 { return k.Seconds(x[0], x[1], x[2]) }, func(x []float64) float64 {
+			return max(2*x[0]*x[1]*x[2]/rate, (2*x[0]*x[2]+x[1]*x[2]+2*x[0]*x[1])/bandwidth)
+		}, "m", "n", "k")
+		// Next to nothing takes the latency and the memory of the smallest product of the grid.
+		if z, first := k.Seconds(0, 0, 0), g.Memory.Slowdown[0]; z > g.Latency+
+			first*b.At(g.Memory.Axes[0][0], g.Memory.Axes[1][0], g.Memory.Axes[2][0])/bandwidth*(1+1e-9) {
+			t.Fatalf("nothing takes %g, the latency %g", z, g.Latency)
+		}
+	}))
+	t.Run("grouped", rapid.MakeCheck(func(t *rapid.T) {
+		g := GroupedGemm{Weight: 1, Input: 1, Output: 2}
+		f, b := g.Work()
+		g.Base = drawBase(t, f, b, 3)
+		k, err := g.At(rate, bandwidth)
+		if err != nil {
+			t.Fatal(err)
+		}
+		law(t, g.Latency, func(x []float64) float64 { return k.Seconds(x[0], x[1], x[2], x[3]) }, func(x []float64) float64 {
+			e, m, n, k := x[0], x[1], x[2], x[3]
+			return max(2*e*m*n*k/rate, e*(m*k+n*k+2*m*n)/bandwidth)
+		}, "experts", "m", "n", "k")
+	}))
+	t.Run("decode", rapid.MakeCheck(func(t *rapid.T) {
+		d := DecodeAttention{Query: 2, Tile: 128}
+		f, b := d.Work()
+		d.Base = drawBase(t, f, b, 3)
+		k, err := d.At(rate, bandwidth)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := Heads{Query: 32, KV: 8, Key: 128, Value: 128}
+		law(t, d.Latency, func(x []float64) float64 { return k.Seconds(x[0], x[1], h, 512) }, func(x []float64) float64 {
+			return max(x[0]*x[1]*4*32*128/rate, x[0]*(x[1]*8*512+2*32*256)/bandwidth)
+		}, "batch", "context")
+	}))
+	t.Run("prefill", rapid.MakeCheck(func(t *rapid.T) {
+		p := PrefillAttention{Element: 2, Tile: 128}
+		f, b := p.Work()
+		p.Base = drawBase(t, f, b, 1)
+		k, err := p.At(rate, bandwidth)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := Heads{Query: 32, KV: 8, Key: 192, Value: 128}
+		law(t, p.Latency, func(x []float64) float64 { return k.Seconds(x[0], x[1], x[2], h) }, func(x []float64) float64 {
+			return max(2*320*32*x[0]*Pairs(x[1], x[2])/rate, p.Bytes(x[0], x[1], x[2], h)/bandwidth)
+		}, "batch", "tokens", "past")
+	}))
+	t.Run("curve", rapid.MakeCheck(func(t *rapid.T) {
+		c := Curve{Latency: 1e-6, Memory: drawSurface(t, "memory", 1, Work{1: 1})}
+		k, err := c.At(bandwidth)
+		if err != nil {
+			t.Fatal(err)
+		}
+		law(t, c.Latency, func(x []float64) float64 { return k.Seconds(x[0]) }, func(x []float64) float64 { return x[0] / bandwidth }, "bytes")
+		if z := k.Seconds(0); z != c.Latency {
+			t.Fatalf("nothing takes %g", z)
+		}
+	}))
+	t.Run("collective", rapid.MakeCheck(func(t *rapid.T) {
+		c := Collective{Latency: 1e-6, Share: 0.5, Memory: drawSurface(t, "memory", 2, Work{2: 1})}
+		k, err := c.At(bandwidth)
+		if err != nil {
+			t.Fatal(err)
+		}
+		law(t, c.Latency, func(x []float64) float64 { return k.Seconds(x[0], x[1]) }, func(x []float64) float64 { return x[1] / 2 / bandwidth }, "group", "bytes")
+	}))
+}
+
+// TestSpread checks that the weights of fitting give the time of evaluation.
+func TestSpread(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := Work{3: 2, 5: 1, 6: 1}
+		s := drawSurface(t, "surface", 3, w)
+		g, err := newGrid(&s, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, y, z := size(t, "x"), size(t, "y"), size(t, "z")
+		nodes, weights := s.Spread(&w, x, y, z, nil, nil)
+		sum := 0.0
+		for i, n := range nodes {
+			sum += weights[i] * s.Slowdown[n]
+		}
+		if got := g.seconds(x, y, z); math.Abs(got-sum) > 1e-9*got {
+			t.Fatalf("%g, not %g", got, sum)
+		}
+	})
+}
+
+// TestHand works one product out by hand: a node hit exactly, one halfway, one beyond the grid.
+func TestHand(t *testing.T) {
+	g := Gemm{
+		Base: Base{
+			Latency: 1, Norm: 1, Memory: Flat(1),
+			Compute: Surface{Axes: [][]float64{{1, 3}, {2}, {4}}, Slowdown: []float64{4, 2}},
+		},
+	}
+	k, err := g.At(2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ m, n, k, want float64 }{
+		{1, 2, 4, 1 + 8*4}, {2, 2, 4, 1 + (8*4+24*2)/2.}, {3, 2, 4, 1 + 24*2}, {6, 2, 4, 1 + 48*2}, {3, 1, 4, 1 + 12*2},
+	} {
+		if got := k.Seconds(c.m, c.n, c.k); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%v: %g", c, got)
+		}
+	}
+}
+
+func TestWrong(t *testing.T) {
+	good := Base{Norm: 4, Compute: Flat(1), Memory: Flat(1)}
+	for name, change := range map[string]func(b *Base){
+		"latency":  func(b *Base) { b.Latency = -1 },
+		"norm":     func(b *Base) { b.Norm = 3 },
+		"slowdown": func(b *Base) { b.Compute = Flat(0.9) },
+		"nan":      func(b *Base) { b.Memory = Flat(math.NaN()) },
+		"count":    func(b *Base) { b.Memory.Slowdown = nil },
+		"axes":     func(b *Base) { b.Memory.Axes = nil },
+		"node":     func(b *Base) { b.Memory.Axes = [][]float64{{2, 1}} },
+		"empty":    func(b *Base) { b.Memory.Axes = [][]float64{{}} },
+		"wide":     func(b *Base) { b.Memory = Surface{Axes: [][]float64{{1, 1e30}}, Slowdown: []float64{1, 1}} },
+	} {
+		b := good
+		change(&b)
+		if _, err := (&Gemm{Base: b}).At(1, 1); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if _, err := (&Gemm{Base: good}).At(0, 1); err == nil {
+		t.Error("accepts no rate")
+	}
+}
+
+func TestJSON(t *testing.T) {
+	in := Set{Gemm: map[string]*Gemm{"bfloat16": {
+		Base: Base{Latency: 2e-6, Norm: 4, Compute: Flat(1.2), Memory: Flat(1.3)}, Weight: 2, Input: 2, Output: 2,
+	}}}
+	text, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"gemm":{"bfloat16":{"latency":0.000002,"norm":4,"compute":{"axes":[[1]],"slowdown":[1.2]},` +
+		`"memory":{"axes":[[1]],"slowdown":[1.3]},"weight_bytes":2,"input_bytes":2,"output_bytes":2}}}`
+	if d := cmp.Diff(want, string(text)); d != "" {
+		t.Error(d)
+	}
+	var out Set
+	if err := json.Unmarshal(text, &out); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(in, out); d != "" {
+		t.Error(d)
+	}
+}
+
+func BenchmarkGemm(b *testing.B) {
+	s := Surface{Axes: [][]float64{{1, 16, 32, 64, 128, 256, 512, 1024, 2048, 8192, 32768}, {128, 512, 2048, 8192, 32768}, {128, 512, 2048, 8192, 32768}}}
+	s.Slowdown = make([]float64, 275)
+	for i := range s.Slowdown {
+		s.Slowdown[i] = 1.5
+	}
+	g := Gemm{Base: Base{Norm: 4, Compute: s, Memory: s}, Weight: 2, Input: 2, Output: 2}
+	k, err := g.At(1e15, 4.8e12)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	m := 1.0
+	sum := 0.0
+	for b.Loop() {
+		sum += k.Seconds(m, 6144, 4096)
+		if m *= 1.7; m > 30000 {
+			m = 1
+		}
+	}
+	if sum == 0 {
+		b.Fatal()
+	}
+}
