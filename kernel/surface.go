@@ -67,22 +67,21 @@ func (w *Work) At(x, y, z float64) float64 {
 	return w[0] + w[1]*x + y*(w[2]+w[3]*x) + z*(w[4]+w[5]*x+y*(w[6]+w[7]*x))
 }
 
-// outside is the factor on the time at the border for a point x beyond it at c, along one axis.
-func (w *Work) outside(axis int, x, c float64) float64 {
-	if x == c {
-		return 1
-	}
-	terms, with := 0, 0
+// grows says along which axes time grows in proportion beyond the last node, and falls in proportion before the first.
+func (w *Work) grows() (above, below [3]bool) {
+	terms := 0
 	for i, v := range w {
 		if v != 0 {
 			terms++
-			with += i >> axis & 1
+			for axis := range above {
+				above[axis] = above[axis] || i>>axis&1 == 1
+			}
 		}
 	}
-	if with == 0 || x < c && terms > 1 {
-		return 1
+	if terms == 1 {
+		below = above
 	}
-	return x / c
+	return above, below
 }
 
 // scale multiplies the quantity.
@@ -95,54 +94,45 @@ func (w Work) scale(f float64) Work {
 
 // axis finds the cell of a coordinate.
 type axis struct {
-	nodes  []float64
-	width  []float64 // 1 over the width of each cell
+	nodes  []float64 // inner ones, where cells meet
 	lo, hi float64
-	first  [octaves]uint8 // by exponent: the cell to start looking in
-	low    int            // the exponent of the first entry
-	stride int            // between neighbours in the grid; 0 when there is one node
+	low    int            // the exponent of lo
+	stride int            // between cells that are neighbours
+	first  [octaves]uint8 // by exponent above low: the cell to start looking in
 }
 
 const octaves = 64
 
 func newAxis(nodes []float64, stride int) axis {
-	a := axis{nodes: nodes, lo: nodes[0], hi: nodes[len(nodes)-1], stride: stride}
-	if len(nodes) == 1 {
-		a.stride = 0
+	a := axis{lo: nodes[0], hi: nodes[len(nodes)-1], low: exponent(nodes[0]), stride: stride}
+	if len(nodes) > 2 {
+		a.nodes = nodes[1 : len(nodes)-1]
 	}
-	for i := 1; i < len(nodes); i++ {
-		a.width = append(a.width, 1/(nodes[i]-nodes[i-1]))
-	}
-	a.low = exponent(a.lo)
 	for e := range a.first {
-		c := 0
-		for c+2 < len(nodes) && nodes[c+1] <= math.Ldexp(1, a.low+e) {
-			c++
+		for int(a.first[e]) < len(a.nodes) && a.nodes[a.first[e]] <= math.Ldexp(1, a.low+e) {
+			a.first[e]++
 		}
-		a.first[e] = uint8(c)
 	}
 	return a
 }
 
 func exponent(x float64) int { return int(math.Float64bits(x)>>52&0x7ff) - 1023 }
 
-// find is the place of the cell in the grid, and how far into it the coordinate lies. The coordinate is on the axis.
-func (a *axis) find(x float64) (offset int, into float64) {
-	if a.stride == 0 {
-		return 0, 0
-	}
+// find is the place of the cell that holds a coordinate on the axis.
+func (a *axis) find(x float64) int {
 	c := int(a.first[uint(exponent(x)-a.low)%octaves])
-	for c+2 < len(a.nodes) && x >= a.nodes[c+1] {
+	for c < len(a.nodes) && x >= a.nodes[c] {
 		c++
 	}
-	return c * a.stride, (x - a.nodes[c]) * a.width[c]
+	return c * a.stride
 }
 
-// grid is a surface at given rates: the seconds of each node.
+// grid is a surface at given rates: the seconds in each of its cells, a multilinear function.
 type grid struct {
-	axes [3]axis
-	t    []float64
-	work Work // in seconds at peak
+	axes  [3]axis
+	cells []Work
+	// Along which axes time is in proportion beyond the last node, and before the first.
+	above, below [3]bool
 }
 
 // newGrid prepares a surface whose work is given in seconds at peak.
@@ -152,24 +142,58 @@ func newGrid(s *Surface, work Work) (grid, error) {
 	}
 	nodes := [3][]float64{{1}, {1}, {1}}
 	copy(nodes[:], s.Axes)
-	g := grid{work: work, t: make([]float64, len(s.Slowdown))}
+	var g grid
+	g.above, g.below = work.grows()
 	stride := 1
 	for i := 2; i >= 0; i-- {
-		if len(nodes[i]) > 1<<8 {
-			return grid{}, fmt.Errorf("an axis of %d nodes", len(nodes[i]))
+		n := len(nodes[i])
+		if n > 1<<8 {
+			return grid{}, fmt.Errorf("an axis of %d nodes", n)
 		}
-		if exponent(nodes[i][len(nodes[i])-1])-exponent(nodes[i][0]) >= octaves {
+		if exponent(nodes[i][n-1])-exponent(nodes[i][0]) >= octaves {
 			return grid{}, fmt.Errorf("axis %d spans more than %d octaves", i, octaves)
 		}
 		g.axes[i] = newAxis(nodes[i], stride)
-		stride *= len(nodes[i])
+		stride *= max(n-1, 1)
 	}
-	at := 0
+	t := make([]float64, 0, len(s.Slowdown))
 	for _, x := range nodes[0] {
 		for _, y := range nodes[1] {
 			for _, z := range nodes[2] {
-				g.t[at] = work.At(x, y, z) * s.Slowdown[at]
-				at++
+				t = append(t, work.At(x, y, z)*s.Slowdown[len(t)])
+			}
+		}
+	}
+	at := func(i, j, k int) float64 { return t[(i*len(nodes[1])+j)*len(nodes[2])+k] }
+	g.cells = make([]Work, 0, stride)
+	for i := range max(len(nodes[0])-1, 1) {
+		for j := range max(len(nodes[1])-1, 1) {
+			for k := range max(len(nodes[2])-1, 1) {
+				// The corners, then one axis after the other from values at its ends to a linear function.
+				var c Work
+				for corner := range c {
+					a := min(i+corner&1, len(nodes[0])-1)
+					b := min(j+corner>>1&1, len(nodes[1])-1)
+					d := min(k+corner>>2, len(nodes[2])-1)
+					c[corner] = at(a, b, d)
+				}
+				for axis, place := range [3]int{i, j, k} {
+					n := nodes[axis]
+					bit := 1 << axis
+					for corner := range c {
+						if corner&bit != 0 {
+							continue
+						}
+						if len(n) == 1 {
+							c[corner|bit] = 0
+							continue
+						}
+						slope := (c[corner|bit] - c[corner]) / (n[place+1] - n[place])
+						c[corner] -= slope * n[place]
+						c[corner|bit] = slope
+					}
+				}
+				g.cells = append(g.cells, c)
 			}
 		}
 	}
@@ -178,27 +202,34 @@ func newGrid(s *Surface, work Work) (grid, error) {
 
 // seconds at a point.
 func (g *grid) seconds(x, y, z float64) float64 {
-	cx := min(max(x, g.axes[0].lo), g.axes[0].hi)
-	cy := min(max(y, g.axes[1].lo), g.axes[1].hi)
-	cz := min(max(z, g.axes[2].lo), g.axes[2].hi)
-	ox, fx := g.axes[0].find(cx)
-	oy, fy := g.axes[1].find(cy)
-	oz, fz := g.axes[2].find(cz)
-	sx, sy, sz := g.axes[0].stride, g.axes[1].stride, g.axes[2].stride
-	t := g.t[ox+oy+oz:]
-	a := lerp(lerp(t[0], t[sz], fz), lerp(t[sy], t[sy+sz], fz), fy)
-	if sx > 0 {
-		t = t[sx:]
-		b := lerp(lerp(t[0], t[sz], fz), lerp(t[sy], t[sy+sz], fz), fy)
-		a = lerp(a, b, fx)
+	a, b, c := &g.axes[0], &g.axes[1], &g.axes[2]
+	if x < a.lo || x > a.hi || y < b.lo || y > b.hi || z < c.lo || z > c.hi {
+		return g.beyond(x, y, z)
 	}
-	if cx != x || cy != y || cz != z {
-		a *= g.work.outside(0, x, cx) * g.work.outside(1, y, cy) * g.work.outside(2, z, cz)
-	}
-	return a
+	return g.cells[a.find(x)+b.find(y)+c.find(z)].At(x, y, z)
 }
 
-func lerp(a, b, f float64) float64 { return a + (b-a)*f }
+// beyond is the time outside the grid.
+func (g *grid) beyond(x, y, z float64) float64 {
+	factor, at := 1.0, [3]float64{x, y, z}
+	var offset int
+	for i := range g.axes {
+		a := &g.axes[i]
+		if v := at[i]; v > a.hi {
+			at[i] = a.hi
+			if g.above[i] {
+				factor *= v / a.hi
+			}
+		} else if !(v >= a.lo) {
+			at[i] = a.lo
+			if g.below[i] {
+				factor *= v / a.lo
+			}
+		}
+		offset += a.find(at[i])
+	}
+	return factor * g.cells[offset].At(at[0], at[1], at[2])
+}
 
 // Spread lists the nodes around a point and their weights in slowdown: with s the slowdowns, the time is the sum of
 // weight times s, in units of the work at peak. It is what fitting needs; at most 8 entries are added.
@@ -221,8 +252,11 @@ func (s *Surface) Spread(w *Work, x, y, z float64, node []int, weight []float64)
 		}
 	}
 	ratio := 1.0
+	above, below := w.grows()
 	for i := range at {
-		ratio *= w.outside(i, at[i], clamped[i])
+		if at[i] > clamped[i] && above[i] || at[i] < clamped[i] && below[i] {
+			ratio *= at[i] / clamped[i]
+		}
 	}
 	for corner := range 8 {
 		f, index := ratio, 0
