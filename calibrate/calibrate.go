@@ -58,7 +58,7 @@ func Clean(rows []measurement.Row) (kept []measurement.Row, conflicts []Conflict
 	return kept, conflicts
 }
 
-// Thin keeps about limit rows, whole groups of them, chosen by a hash.
+// thin keeps about limit samples, evenly from the file.
 func thin(data []sample, limit int) []sample {
 	if len(data) <= limit {
 		return data
@@ -150,7 +150,8 @@ func Gemm(rows []measurement.Row, p Peak) (*kernel.Gemm, Validation) {
 		g.Weight, g.Input = bytesOf(r.Type), bytesOf(r.Type)
 		x := [3]float64{m, n, k}
 		data = append(data, sample{
-			c: x, m: x, seconds: r.Seconds, size: m * n * k, group: fmt.Sprint(n, "×", k), place: r.Place(),
+			c: x, m: x, seconds: r.Seconds, size: m * n * k, group: fmt.Sprint(n, "×", k),
+			series: fmt.Sprint(n, "×", k), place: r.Place(),
 		})
 	}
 	data = thin(data, limit)
@@ -188,7 +189,7 @@ func GroupedGemm(rows []measurement.Row, p Peak) (*kernel.GroupedGemm, Validatio
 		x := [3]float64{m, e * n, k}
 		data = append(data, sample{
 			c: x, m: x, extra: g.InputBytes(e, m, k) / p.Bandwidth, seconds: r.Seconds, size: m * e * n * k, group: group,
-			place: r.Place(),
+			series: fmt.Sprint(group, " ", r.Get("topk"), " ", r.Get("tp"), " ", r.Get("ep")), place: r.Place(),
 		})
 	}
 	data = thin(data, limit)
@@ -249,7 +250,7 @@ func Decode(rows []measurement.Row, p Peak) (*kernel.DecodeAttention, Validation
 			c: [3]float64{s, b * h.KV, h.TokenFlops()}, m: [3]float64{s, b * h.KV, token},
 			extra:   g.Query * b * h.Query * (h.Key + h.Value) / p.Bandwidth,
 			seconds: r.Seconds, size: b * s * h.KV * h.Key, place: r.Place(),
-			group: fmt.Sprint(h.Query, "/", h.KV, "/", h.Key),
+			group: fmt.Sprint(h.Query, "/", h.KV, "/", h.Key), series: fmt.Sprint(b, " ", h),
 		})
 	}
 	data = thin(data, limit)
@@ -288,7 +289,7 @@ func Prefill(rows []measurement.Row, p Peak) (*kernel.PrefillAttention, Validati
 		data = append(data, sample{
 			c: [3]float64{kernel.Pairs(max(s, tile), past), b * h.Query, (h.Key + h.Value) / 2},
 			m: [3]float64{g.Bytes(b, s, past, h), 1, 1}, seconds: r.Seconds, size: b * s * s * h.Query * h.Key,
-			place: r.Place(), group: fmt.Sprint(h.Query, "/", h.KV, "/", h.Key),
+			place: r.Place(), group: fmt.Sprint(h.Query, "/", h.KV, "/", h.Key), series: fmt.Sprint(b, " ", h),
 		})
 	}
 	data = thin(data, limit)
@@ -323,7 +324,8 @@ func Curve(rows []measurement.Row, bandwidth float64) (*kernel.Curve, Validation
 			bytes = r.Get("n")
 		}
 		data = append(data, sample{
-			m: [3]float64{bytes, 1, 1}, c: [3]float64{1, 1, 1}, seconds: r.Seconds, size: bytes, group: group, place: r.Place(),
+			m: [3]float64{bytes, 1, 1}, c: [3]float64{1, 1, 1}, seconds: r.Seconds, size: bytes, group: group,
+			series: group, place: r.Place(),
 		})
 	}
 	f := form{
@@ -354,7 +356,8 @@ func Collective(rows []measurement.Row, bandwidth float64) (*kernel.Collective, 
 		n, g := r.Get("n"), r.Get("group")
 		groups[g] = true
 		data = append(data, sample{
-			m: [3]float64{g, n, 1}, c: [3]float64{1, 1, 1}, seconds: r.Seconds, size: n, group: fmt.Sprint(n), place: r.Place(),
+			m: [3]float64{g, n, 1}, c: [3]float64{1, 1, 1}, seconds: r.Seconds, size: n, group: fmt.Sprint(n),
+			series: fmt.Sprint(g), place: r.Place(),
 		})
 	}
 	var sizes []float64
@@ -375,10 +378,10 @@ func Collective(rows []measurement.Row, bandwidth float64) (*kernel.Collective, 
 
 // tuning was chosen by the error on held-out shapes.
 var tuning = struct{ gemm, grouped, decode, prefill, curve, collective setting }{
-	gemm:       setting{4, 0.003, 0.01},
-	grouped:    setting{4, 0.003, 0.01},
-	decode:     setting{4, 0.003, 0.01},
-	prefill:    setting{4, 0.003, 0.01},
+	gemm:       setting{4, 0.003, 0.03},
+	grouped:    setting{4, 0.03, 0.03},
+	decode:     setting{4, 0.001, 0.003},
+	prefill:    setting{2, 0.001, 0.003},
 	curve:      setting{1, 0.001, 0.01},
-	collective: setting{1, 0.001, 0.01},
+	collective: setting{1, 0.0003, 0.1},
 }

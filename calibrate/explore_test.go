@@ -13,7 +13,7 @@ import (
 )
 
 func show(name string, v Validation, n int) {
-	fmt.Printf("%-34s rows %6d numbers %4d below %5d | before %6.1f fitted %5.1f/%5.1f/%6.0f held-out %5.1f/%5.1f/%6.0f largest %5.1f/%5.1f/%6.0f %s\n", name, v.Fitted.Rows, n, v.Below,
+	fmt.Printf("%-34s noise %4.1f rows %6d numbers %4d below %5d | before %6.1f fitted %5.1f/%5.1f/%6.0f held-out %5.1f/%5.1f/%6.0f largest %5.1f/%5.1f/%6.0f %s\n", name, v.Noise, v.Fitted.Rows, n, v.Below,
 		v.Before.Mean, v.Fitted.Mean, v.Fitted.Median, v.Fitted.Worst, v.Shapes.Mean, v.Shapes.Median, v.Shapes.Worst, v.Largest.Mean, v.Largest.Median, v.Largest.Worst, v.Shapes.WorstPlace)
 }
 

@@ -14,6 +14,7 @@ type sample struct {
 	seconds float64
 	size    float64 // orders the samples: those held out as largest
 	group   string  // shapes that are held out together
+	series  string  // rows that differ in one dimension only
 	place   string
 }
 

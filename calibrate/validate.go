@@ -36,8 +36,11 @@ type Validation struct {
 	Fitted  Error // on the rows it was fitted to
 	Shapes  Error // on shapes that were held out as a whole, a fifth at a time
 	Largest Error // on the largest tenth, fitted to the rest
-	Below   int   // rows left out because they are faster than the roofline at peak: cached, or not what they say
-	Short   int   // rows left out because they are smaller than a tile
+	// Noise is the mean error of the best times that do not fall with size, for each series of rows on its own: what no
+	// sensible model can go under by much.
+	Noise float64
+	Below int // rows left out because they are faster than the roofline at peak: cached, or not what they say
+	Short int // rows left out because they are smaller than a tile
 }
 
 const folds = 5
@@ -65,6 +68,7 @@ func (f *form) validate(data []sample) (solution, Validation) {
 	}
 	whole := f.fit(data)
 	v.Fitted = newError(errorsOf(&whole, data))
+	v.Noise = noise(data)
 	var before []float64
 	var places []string
 	for i := range data {
@@ -102,4 +106,41 @@ func (f *form) validate(data []sample) (solution, Validation) {
 		v.Largest = newError(errorsOf(&s, sorted[cut:]))
 	}
 	return whole, v
+}
+
+// noise is the mean error, in percent, of the monotone regression of each series.
+func noise(data []sample) float64 {
+	sorted := slices.Clone(data)
+	slices.SortStableFunc(sorted, func(a, b sample) int {
+		return cmp.Or(cmp.Compare(a.series, b.series), cmp.Compare(a.size, b.size))
+	})
+	sum := 0.0
+	for from := 0; from < len(sorted); {
+		to := from
+		for to < len(sorted) && sorted[to].series == sorted[from].series {
+			to++
+		}
+		// Blocks of one value each, joined while they fall.
+		type block struct{ mean, count float64 }
+		var blocks []block
+		for _, d := range sorted[from:to] {
+			b := block{math.Log(d.seconds), 1}
+			for len(blocks) > 0 && blocks[len(blocks)-1].mean > b.mean {
+				last := blocks[len(blocks)-1]
+				blocks = blocks[:len(blocks)-1]
+				n := last.count + b.count
+				b = block{(last.mean*last.count + b.mean*b.count) / n, n}
+			}
+			blocks = append(blocks, b)
+		}
+		at := from
+		for _, b := range blocks {
+			for range int(b.count) {
+				sum += math.Abs(math.Exp(b.mean)/sorted[at].seconds - 1)
+				at++
+			}
+		}
+		from = to
+	}
+	return 100 * sum / float64(max(len(data), 1))
 }
