@@ -140,32 +140,42 @@ func over(w kernel.Work, rate float64) kernel.Work {
 	return w
 }
 
-// Gemm fits matrix products: rows of measurement.Gemm of one number type.
+// Gemm fits matrix products: rows of measurement.Gemm of one number type, with whole tiles if that does better on
+// shapes that were held out.
 func Gemm(rows []measurement.Row, p Peak) (*kernel.Gemm, Validation) {
-	g := &kernel.Gemm{Output: 2}
-	var data []sample
-	for i := range rows {
-		r := &rows[i]
-		m, n, k := r.Get("m"), r.Get("n"), r.Get("k")
-		g.Weight, g.Input = bytesOf(r.Type), bytesOf(r.Type)
-		x := [3]float64{m, n, k}
-		data = append(data, sample{
-			c: x, m: x, seconds: r.Seconds, size: m * n * k, group: fmt.Sprint(n, "×", k),
-			series: fmt.Sprint(n, "×", k), place: r.Place(),
-		})
+	var best *kernel.Gemm
+	var least Validation
+	for _, tiled := range []bool{false, true} {
+		g := &kernel.Gemm{Output: 2, Tiled: tiled}
+		var data []sample
+		for i := range rows {
+			r := &rows[i]
+			m, n, k := r.Get("m"), r.Get("n"), r.Get("k")
+			g.Weight, g.Input = bytesOf(r.Type), bytesOf(r.Type)
+			d := sample{
+				c: [3]float64{m, n, k}, m: [3]float64{m, n, k}, seconds: r.Seconds, size: m * n * k,
+				group: fmt.Sprint(n, "×", k), series: fmt.Sprint(n, "×", k), place: r.Place(),
+			}
+			if tiled {
+				d.c[0] = kernel.Rows(m)
+			}
+			data = append(data, d)
+		}
+		flops, bytes := g.Work()
+		n, k := nodes(128, 1<<17, 4), []float64{64, 512, 2048, 8192, 1 << 16}
+		f := form{
+			setting: tuning.gemm,
+			compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
+				[]float64{1, 16, 32, 64, 128, 256, 512, 1024, 2048, 8192, 32768}, n, k)},
+			memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory, []float64{1, 64, 1024, 32768}, n, k)},
+		}
+		s, v := f.validate(data)
+		g.Base = base(&s)
+		if best == nil || v.Shapes.Mean < least.Shapes.Mean {
+			best, least = g, v
+		}
 	}
-	data = thin(data, limit)
-	flops, bytes := g.Work()
-	f := form{
-		setting: tuning.gemm,
-		compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
-			[]float64{1, 16, 32, 64, 128, 256, 512, 1024, 2048, 8192, 32768}, nodes(128, 1<<18, 4), nodes(128, 1<<17, 4))},
-		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory,
-			[]float64{1, 16, 128, 1024, 32768}, nodes(128, 1<<18, 4), nodes(128, 1<<17, 4))},
-	}
-	s, v := f.validate(data)
-	g.Base = base(&s)
-	return g, v
+	return best, least
 }
 
 // GroupedGemm fits products of experts: rows of measurement.GroupedGemm, or of measurement.Experts with balanced load.
@@ -192,7 +202,6 @@ func GroupedGemm(rows []measurement.Row, p Peak) (*kernel.GroupedGemm, Validatio
 			series: fmt.Sprint(group, " ", r.Get("topk"), " ", r.Get("tp"), " ", r.Get("ep")), place: r.Place(),
 		})
 	}
-	data = thin(data, limit)
 	flops, bytes := g.Work()
 	f := form{
 		setting: tuning.grouped,
@@ -253,7 +262,6 @@ func Decode(rows []measurement.Row, p Peak) (*kernel.DecodeAttention, Validation
 			group: fmt.Sprint(h.Query, "/", h.KV, "/", h.Key), series: fmt.Sprint(b, " ", h),
 		})
 	}
-	data = thin(data, limit)
 	flops, bytes := g.Work()
 	f := form{
 		setting: tuning.decode,
@@ -292,7 +300,6 @@ func Prefill(rows []measurement.Row, p Peak) (*kernel.PrefillAttention, Validati
 			place: r.Place(), group: fmt.Sprint(h.Query, "/", h.KV, "/", h.Key), series: fmt.Sprint(b, " ", h),
 		})
 	}
-	data = thin(data, limit)
 	flops, bytes := g.Work()
 	f := form{
 		setting: tuning.prefill,

@@ -58,6 +58,8 @@ func (f *form) validate(data []sample) (solution, Validation) {
 	var v Validation
 	data = slices.DeleteFunc(slices.Clone(data), func(d sample) bool { return f.roofline(&d, 1) > d.seconds })
 	v.Below = all - len(data)
+	v.Noise = noise(data)
+	data = thin(data, limit)
 	errorsOf := func(s *solution, rows []sample) (out []float64, places []string) {
 		for i := range rows {
 			d := &rows[i]
@@ -68,7 +70,6 @@ func (f *form) validate(data []sample) (solution, Validation) {
 	}
 	whole := f.fit(data)
 	v.Fitted = newError(errorsOf(&whole, data))
-	v.Noise = noise(data)
 	var before []float64
 	var places []string
 	for i := range data {

@@ -63,6 +63,19 @@ type Gemm struct {
 	Weight float64 `json:"weight_bytes"`
 	Input  float64 `json:"input_bytes"`
 	Output float64 `json:"output_bytes"`
+	// Tiled: the kernel computes whole tiles, which Rows counts.
+	Tiled bool `json:"tiled,omitempty"`
+}
+
+// Rows is m in whole tiles: of 16 rows up to 64, of 64 up to 128, of 128 beyond.
+func Rows(m float64) float64 {
+	switch {
+	case m > 128:
+		return 128 * math.Ceil(m*(1./128))
+	case m > 64:
+		return 128
+	}
+	return 16 * math.Ceil(m*(1./16))
 }
 
 // Work is the operations and the bytes.
@@ -77,15 +90,22 @@ func (g *Gemm) At(rate, bandwidth float64) (*GemmTimer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gemm: %w", err)
 	}
-	return &GemmTimer{s}, nil
+	return &GemmTimer{s, g.Tiled}, nil
 }
 
 // GemmTimer gives the time of matrix products.
-type GemmTimer struct{ s sides }
+type GemmTimer struct {
+	s     sides
+	tiled bool
+}
 
 // Seconds of a product of m × k with k × n.
 func (t *GemmTimer) Seconds(m, n, k float64) float64 {
-	return t.s.latency + Join(t.s.norm, t.s.compute.seconds(m, n, k), t.s.memory.seconds(m, n, k))
+	rows := m
+	if t.tiled {
+		rows = Rows(m)
+	}
+	return t.s.latency + Join(t.s.norm, t.s.compute.seconds(rows, n, k), t.s.memory.seconds(m, n, k))
 }
 
 // GroupedGemm is one kernel for the products of several experts, each of m × k activations with its own k × n weights.

@@ -1,0 +1,184 @@
+package calibrate
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"throughline/hardware"
+	"throughline/kernel"
+	"throughline/measurement"
+)
+
+// Result is what calibration reached for one class of kernels.
+type Result struct {
+	Class   string // gemm, decode, ...
+	Kernel  string // the software that was measured, where the table names it
+	Type    string // number type; for attention with another type of cache "computed/cached"
+	Numbers int    // fitted
+	Validation
+}
+
+// class is rows that are fitted together.
+type class struct{ name, kernel, numberType string }
+
+// classOf sorts a row into its class; false for rows that no model covers.
+func classOf(r *measurement.Row) (class, bool) {
+	c := class{kernel: strings.TrimPrefix(r.Label("kernel"), "sglang_"), numberType: r.Type}
+	if d := r.Label("dtype"); d == "fp8_block" {
+		c.numberType = "float8 blocks"
+	} else if d != "" && hardware.TypeBytes(r.Type) == 0 {
+		return c, false
+	}
+	cached := func() {
+		if kv := r.Label("kv"); strings.HasPrefix(kv, "fp8") && r.Type != "float8" {
+			c.numberType += "/float8"
+		}
+	}
+	switch r.Kind {
+	case measurement.Gemm:
+		c.name = "gemm"
+	case measurement.GroupedGemm:
+		c.name = "grouped gemm"
+	case measurement.Experts:
+		// With experts spread over ranks the measured kernels also handle tokens of other ranks, and skewed load is
+		// another question.
+		c.name = "fused experts"
+		if r.Label("op") != "moe" || r.Get("ep") != 1 || r.Label("distribution") != "balanced" {
+			return c, false
+		}
+	case measurement.Decode:
+		c.name = "decode attention"
+		cached()
+	case measurement.LatentDecode:
+		c.name = "latent decode"
+		cached()
+	case measurement.Prefill:
+		c.name = "prefill attention"
+		cached()
+	case measurement.LatentPrefill:
+		c.name = "latent prefill"
+		cached()
+	case measurement.AllReduce, measurement.AllGather, measurement.ReduceScatter, measurement.AllToAll:
+		c.name = strings.ReplaceAll(string(r.Kind), "_", "-")
+	case measurement.AddNorm, measurement.SiluMul, measurement.DeviceCopy, measurement.ToHost, measurement.ToDevice:
+		c.name = string(r.Kind)
+	default:
+		return c, false
+	}
+	// Windows are another kernel in all but name; whole layers are not kernels.
+	if r.Get("window") > 0 || r.Label("gemm_type") != "" {
+		return c, false
+	}
+	return c, true
+}
+
+// Classes fits every class of the rows on a system, and adds the models to the set where that has a place for them and
+// none yet: the first of several kernels of a class stays. It also says how many rows no model covers.
+func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (results []Result, uncovered int) {
+	byClass := map[class][]measurement.Row{}
+	for i := range rows {
+		c, ok := classOf(&rows[i])
+		if !ok {
+			uncovered++
+			continue
+		}
+		byClass[c] = append(byClass[c], rows[i])
+	}
+	keys := slices.SortedFunc(maps.Keys(byClass), func(a, b class) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(len(byClass[b]), len(byClass[a])),
+			cmp.Compare(a.numberType, b.numberType), cmp.Compare(a.kernel, b.kernel))
+	})
+	for _, c := range keys {
+		part := byClass[c]
+		numberType, _, _ := strings.Cut(part[0].Type, "/")
+		p := Peak{Rate: rate(s, numberType) * 1e12, Bandwidth: s.Memory.GBps * 1e9}
+		r := Result{Class: c.name, Kernel: c.kernel, Type: c.numberType}
+		count := func(b *kernel.Base) { r.Numbers = len(b.Compute.Slowdown) + len(b.Memory.Slowdown) + 1 }
+		cache := part[0].Type
+		if strings.HasPrefix(part[0].Label("kv"), "fp8") {
+			cache = "float8"
+		}
+		switch kind := part[0].Kind; kind {
+		case measurement.Gemm:
+			g, v := Gemm(part, p)
+			r.Validation = v
+			count(&g.Base)
+			put(&set.Gemm, part[0].Type, g)
+		case measurement.GroupedGemm, measurement.Experts:
+			g, v := GroupedGemm(part, p)
+			r.Validation = v
+			count(&g.Base)
+			if kind == measurement.Experts {
+				put(&set.Experts, part[0].Type, g)
+			} else {
+				put(&set.GroupedGemm, part[0].Type, g)
+			}
+		case measurement.Decode, measurement.LatentDecode:
+			g, v := Decode(part, p)
+			r.Validation = v
+			count(&g.Base)
+			if kind == measurement.Decode {
+				put(&set.Decode, cache, g)
+			} else {
+				put(&set.LatentDecode, cache, g)
+			}
+		case measurement.Prefill, measurement.LatentPrefill:
+			g, v := Prefill(part, p)
+			r.Validation = v
+			count(&g.Base)
+			if kind == measurement.Prefill {
+				put(&set.Prefill, part[0].Type, g)
+			} else {
+				put(&set.LatentPrefill, part[0].Type, g)
+			}
+		case measurement.AddNorm, measurement.SiluMul:
+			g, v := Curve(part, p.Bandwidth)
+			r.Validation, r.Numbers = v, len(g.Memory.Slowdown)+1
+			put(&set.Elementwise, string(kind), g)
+		case measurement.DeviceCopy:
+			g, v := Curve(part, p.Bandwidth)
+			r.Validation, r.Numbers = v, len(g.Memory.Slowdown)+1
+			put(&set.Copy, string(kind), g)
+		case measurement.ToHost, measurement.ToDevice:
+			if s.Memory2 == nil {
+				uncovered += len(part)
+				continue
+			}
+			g, v := Curve(part, s.Memory2.GBps*1e9)
+			r.Validation, r.Numbers = v, len(g.Memory.Slowdown)+1
+			put(&set.Copy, fmt.Sprint(kind, " ", c.numberType), g)
+		default:
+			g, v := Collective(part, s.Networks[0].Bandwidth*1e9)
+			r.Validation, r.Numbers = v, len(g.Memory.Slowdown)+1
+			put(&set.Collective, collectives[kind], g)
+		}
+		results = append(results, r)
+	}
+	return results, uncovered
+}
+
+// collectives are the names of the patterns in the system format.
+var collectives = map[measurement.Kind]string{
+	measurement.AllReduce: "all_reduce", measurement.AllGather: "all_gather",
+	measurement.ReduceScatter: "reduce_scatter", measurement.AllToAll: "all2all",
+}
+
+func put[V any](m *map[string]*V, key string, v *V) {
+	if *m == nil {
+		*m = map[string]*V{}
+	}
+	if (*m)[key] == nil {
+		(*m)[key] = v
+	}
+}
+
+// rate of a number type in T operations per second; kernels that only store in a type compute in bfloat16.
+func rate(s *hardware.System, numberType string) float64 {
+	if m, ok := s.Matrix[numberType]; ok {
+		return m.TFlops
+	}
+	return s.Matrix["bfloat16"].TFlops
+}
