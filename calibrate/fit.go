@@ -45,8 +45,8 @@ type solution struct {
 	norm            int
 }
 
-// rounds of the iteration; it settles after fewer.
-const rounds = 14
+// rounds of the iteration. The best of them counts: the projection can make a step worse than the one before.
+const rounds = 30
 
 // fit finds the slowdowns and the latency that minimise the absolute error of the logarithm of the times, by reweighted
 // Gauss-Newton steps, each followed by the projection onto slowdowns of at least 1 and times that do not fall.
@@ -64,7 +64,7 @@ func (f *form) fit(data []sample) solution {
 		c, m   int
 	}
 	near := make([]spread, len(data))
-	quickest := math.Inf(1)
+	times := make([]float64, 0, len(data))
 	for i := range data {
 		d, sp := &data[i], &near[i]
 		var nodes [8]int
@@ -75,17 +75,20 @@ func (f *form) fit(data []sample) solution {
 		n, w = s.memory.Spread(&f.memory.work, d.m[0], d.m[1], d.m[2], nodes[:0], weights[:0])
 		sp.m = copy(sp.mn[:], n)
 		copy(sp.mw[:], w)
-		quickest = min(quickest, d.seconds)
+		times = append(times, d.seconds)
 	}
 	theta := make([]float64, size) // logarithms of slowdowns, compute then memory, and of the latency
 	for i := range nc + nm {
 		theta[i] = math.Log(1.5)
 	}
-	if len(data) == 0 {
-		quickest = 1e-6
+	// The latency is no longer than the quickest rows, but for a few that may be wrong.
+	quick := 1e-6
+	if len(times) > 0 {
+		slices.Sort(times)
+		quick = times[len(times)/20]
 	}
-	theta[size-1] = math.Log(quickest * 0.7)
-	ceiling := math.Log(quickest * 0.98)
+	theta[size-1] = math.Log(quick * 0.7)
+	ceiling := math.Log(quick * 0.98)
 
 	links := slices.Concat(f.links(f.compute.axes, 0), f.links(f.memory.axes, nc))
 	low := slices.Concat(logWork(&f.compute), logWork(&f.memory))
@@ -93,6 +96,9 @@ func (f *form) fit(data []sample) solution {
 	right := make([]float64, size)
 	exp := make([]float64, size)
 	scale := float64(len(data)) / float64(size)
+	best, least := slices.Clone(theta), math.Inf(1)
+	step := 1.5
+	last, still := math.Inf(1), 0
 	for round := range rounds {
 		clear(matrix)
 		clear(right)
@@ -101,6 +107,7 @@ func (f *form) fit(data []sample) solution {
 		}
 		var at [17]int
 		var slope [17]float64
+		miss := 0.0
 		for i := range data {
 			d, sp := &data[i], &near[i]
 			var c, m float64
@@ -131,6 +138,7 @@ func (f *form) fit(data []sample) solution {
 			}
 			at[n], slope[n] = size-1, exp[size-1]/total
 			n++
+			miss += math.Abs(r)
 			w := 0.05 / max(math.Abs(r), 0.05)
 			if round < 3 {
 				w = 1
@@ -144,6 +152,21 @@ func (f *form) fit(data []sample) solution {
 				right[at[a]] -= v * r
 			}
 		}
+		if miss < least {
+			least = miss
+			copy(best, theta)
+		}
+		if round > 3 && miss > last {
+			step = max(step/2, 0.02)
+		}
+		if math.Abs(miss-last) < 1e-3*last {
+			if still++; still == 3 {
+				break
+			}
+		} else {
+			still = 0
+		}
+		last = miss
 		for _, l := range links {
 			l.add(matrix, right, theta, size, scale*f.smooth, scale*f.bend)
 		}
@@ -160,12 +183,13 @@ func (f *form) fit(data []sample) solution {
 			break
 		}
 		for i := range theta {
-			theta[i] += min(max(right[i], -1.5), 1.5)
+			theta[i] += min(max(right[i], -step), step)
 		}
 		theta[size-1] = min(max(theta[size-1], math.Log(1e-9)), ceiling)
 		project(f.compute, theta[:nc], low[:nc])
 		project(f.memory, theta[nc:nc+nm], low[nc:])
 	}
+	theta = best
 	for i := range nc {
 		s.compute.Slowdown[i] = math.Exp(theta[i])
 	}
