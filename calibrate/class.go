@@ -153,7 +153,11 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 		default:
 			g, v := Collective(part, s.Networks[0].Bandwidth*1e9)
 			r.Validation, r.Numbers = v, len(g.Memory.Slowdown)+1
-			put(&set.Collective, collectives[kind], g)
+			name := collectives[kind]
+			if c.kernel != "" && c.kernel != "NCCL" {
+				name += "_custom" // kernels of an engine, for small messages
+			}
+			put(&set.Collective, name, g)
 		}
 		results = append(results, r)
 	}
