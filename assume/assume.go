@@ -2,20 +2,46 @@
 // to make; a preset is one consistent set of them.
 package assume
 
-// Assumptions is one set of modelling choices.
+// Assumptions is one set of modelling choices. The tags name the fields on the command line.
 type Assumptions struct {
 	Name string
 
 	// FlopsPerTFlop is what one unit of a system file's "tflops" means, in operations per second.
-	FlopsPerTFlop float64
+	FlopsPerTFlop float64 `assume:"tflop" doc:"operations per second in one T of a system file"`
 	// BytesPerGB is what one unit of a system file's "GBps" means, for memory and for networks.
-	BytesPerGB float64
+	BytesPerGB float64 `assume:"gb" doc:"bytes in one GB of a system file's bandwidths"`
+
+	// Pipelined: as many batches as stages are in flight, so that no stage waits; otherwise one batch passes through
+	// the stages alone. The experts of a stage are then spread over the processors of that stage, not of all.
+	Pipelined bool `assume:"pipelined" doc:"as many batches as pipeline stages are in flight"`
+	// LeadingDense: the leading dense layers of an expert model are dense; otherwise every layer has experts.
+	LeadingDense bool `assume:"leading-dense" doc:"the leading dense layers of an expert model are dense"`
+	// Ends: the embedding, the output projection and sampling take part.
+	Ends bool `assume:"ends" doc:"embedding, output projection and sampling take part"`
+	// TouchedExperts: a step reads the experts that its tokens are expected to visit; otherwise all.
+	TouchedExperts bool `assume:"touched-experts" doc:"a step reads only the experts its tokens are expected to visit"`
+	// Imbalance: the busiest processor decides how long the experts take, at the load that chance gives it.
+	Imbalance bool `assume:"imbalance" doc:"the busiest processor of an expert group decides"`
+	// Causal: a token of a prompt attends to those before it only.
+	Causal bool `assume:"causal" doc:"prefill attends to earlier tokens only"`
+	// AbsorbPrefill: absorbed latent attention stays absorbed in prefill; otherwise it expands keys and values there, as
+	// serving engines do.
+	AbsorbPrefill bool `assume:"absorb-prefill" doc:"absorbed latent attention stays absorbed in prefill"`
+	// LatentBookkeeping: the element-wise work around latent attention that the reference sample contains, splitting the
+	// up-projection at every step and adding the two parts of the scores in memory.
+	LatentBookkeeping bool `assume:"latent-bookkeeping" doc:"latent attention splits weights and adds scores in memory at every step"`
 
 	// FusedAttentionAtMatrixType runs the fused attention of grouped heads at the rate of the matrix type; otherwise
 	// at the rate of the attention type, as the two products of MLA always do.
-	FusedAttentionAtMatrixType bool
+	FusedAttentionAtMatrixType bool `assume:"fused-at-matrix-type" doc:"fused attention of grouped heads runs at the rate of the matrix type"`
 	// GateElementsPerToken is the size of the element-wise work on the gate values of one token in an expert layer.
-	GateElementsPerToken float64
+	GateElementsPerToken float64 `assume:"gate-elements" doc:"elements of the gate that an expert layer reads and writes per token"`
+	// ExchangeBuffers: every processor moves buffers for the tokens of its whole expert group through memory.
+	ExchangeBuffers bool `assume:"exchange-buffers" doc:"expert exchange buffers hold the tokens of the whole group"`
+
+	// MemoryFraction of the capacity is usable, less ReserveGiB for the runtime.
+	MemoryFraction float64 `assume:"memory-fraction" doc:"usable share of the memory"`
+	ReserveGiB     float64 `assume:"reserve-gib" doc:"memory kept for the runtime, in GiB"`
 }
 
 // Reference gives the numbers of the reference tool. Its units are forced by the digits of its published sample:
@@ -25,6 +51,32 @@ var Reference = Assumptions{
 	Name:                       "reference",
 	FlopsPerTFlop:              1024e9,
 	BytesPerGB:                 1 << 30,
+	AbsorbPrefill:              true,
+	LatentBookkeeping:          true,
 	FusedAttentionAtMatrixType: true,
 	GateElementsPerToken:       31,
+	ExchangeBuffers:            true,
+	MemoryFraction:             1,
+}
+
+// Physical is what hardware and serving engines do. The usable memory is what the engines leave themselves by default:
+// a fraction of 0.9 (vLLM's gpu_memory_utilization), and a reserve of 1 GiB for context and communication buffers,
+// which is an estimate.
+var Physical = Assumptions{
+	Name:           "physical",
+	FlopsPerTFlop:  1e12,
+	BytesPerGB:     1e9,
+	Pipelined:      true,
+	LeadingDense:   true,
+	Ends:           true,
+	TouchedExperts: true,
+	Imbalance:      true,
+	Causal:         true,
+	MemoryFraction: 0.9,
+	ReserveGiB:     1,
+}
+
+// Usable is how many bytes of a capacity in GiB a deployment may take.
+func (a *Assumptions) Usable(gib float64) float64 {
+	return (gib*a.MemoryFraction - a.ReserveGiB) * (1 << 30)
 }

@@ -40,7 +40,7 @@ func (n *Net) Time(c hardware.Collective, group, span int, message float64) Dura
 }
 
 // Route is the way a collective takes, as straight lines in the size of the message. They run side by side: the longest
-// decides.
+// decides when it is done.
 type Route struct {
 	// Scale is how many times over the message is sent, by the op_scalar of the outermost level.
 	Scale float64
@@ -58,14 +58,13 @@ func (l line) plus(o line) line {
 	return line{l.seconds + o.seconds, l.perByte + o.perByte, l.displaced + o.displaced, l.displacedPerByte + o.displacedPerByte}
 }
 
-// Time of a message on the route.
+// Time of a message on the route. Every network takes its share of the computation for as long as it is busy.
 func (r *Route) Time(message float64) Duration {
 	var d Duration
 	for i := range r.lines[:r.n] {
 		l := &r.lines[i]
-		if s := l.seconds + l.perByte*message; s > d.Seconds {
-			d = Duration{s, l.displaced + l.displacedPerByte*message}
-		}
+		d.Seconds = max(d.Seconds, l.seconds+l.perByte*message)
+		d.Displaced += l.displaced + l.displacedPerByte*message
 	}
 	return d
 }

@@ -124,4 +124,13 @@ func TestProcessorUsage(t *testing.T) {
 	if want := (Duration{7 + 2, 0.5}); d != want {
 		t.Errorf("got %+v, want %+v", d, want)
 	}
+	// An all-to-all uses both networks side by side. Half of the 4 GB stays inside, 3/4 of that is sent: 3 s and a hop. The
+	// other half goes outside: 4 s and a hop. Both displace computation, whichever is done last.
+	inner := level("switch", 4)
+	inner.ProcessorUsage = 0.5
+	n = NewNet(&hardware.System{Networks: []hardware.Network{inner, outer}}, 1e9)
+	d = n.Time(hardware.AllToAll, 8, 8, 4e9)
+	if want := (Duration{1 + 4, 0.5*(1+3) + 0.25*(1+4)}); d != want {
+		t.Errorf("all-to-all: got %+v, want %+v", d, want)
+	}
 }

@@ -4,7 +4,6 @@ package cost
 
 import (
 	"fmt"
-	"math"
 
 	"throughline/assume"
 	"throughline/hardware"
@@ -30,6 +29,9 @@ const (
 	BoundCount
 )
 
+// unitPlaces is the units rounded up to a power of two, which makes an index cheap to bound.
+const unitPlaces = 4
+
 // Pricer prices operators on one system, at one precision, in one phase. It is built once and used for many plans.
 type Pricer struct {
 	net     network
@@ -38,7 +40,7 @@ type Pricer struct {
 	silentSpan int
 
 	// Seconds per operation and per byte at the efficiency of the flat part of the tables.
-	perFlop  [op.UnitCount]float64
+	perFlop  [unitPlaces]float64
 	perByte  [op.ClassCount]float64
 	perCache [op.ClassCount]float64 // a byte of the KV cache
 	// sum: compute and memory time add up instead of overlapping.
@@ -77,7 +79,7 @@ func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions,
 	p.stepped = len(p.vector) > 1 || len(p.memory) > 1 || len(matrix.Efficiency) > 1 || len(attention.Efficiency) > 1
 
 	rate := func(tflops, calibration float64) float64 { return 1 / (tflops * as.FlopsPerTFlop * calibration) }
-	p.perFlop = [op.UnitCount]float64{
+	p.perFlop = [unitPlaces]float64{
 		op.MatrixUnit:          rate(matrix.TFlops, matrix.Calibration),
 		op.AttentionMatrixUnit: rate(attention.TFlops, attention.Calibration),
 		op.VectorUnit:          rate(vector.TFlops, vector.Calibration),
@@ -101,35 +103,35 @@ func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions,
 	return p, nil
 }
 
-// Price prices operators, each into the cost of the same index.
-func (p *Pricer) Price(ops []op.Op, costs []Cost) {
-	costs = costs[:len(ops)]
-	for i := range ops {
-		o, c := &ops[i], &costs[i]
-		class := o.Class % op.ClassCount
-		compute := o.Flops * p.perFlop[o.Unit%op.UnitCount]
-		memory := (o.Weights+o.Activations)*p.perByte[class] + o.Cache*p.perCache[class]
-		if p.stepped {
-			compute /= p.computeEfficiency(o)
-			memory /= p.memory.At(o.Bytes() / 1e6)
-		}
-		if class == op.Comm {
-			// What computation a collective needs is part of its time.
-			*c = Cost{Memory: memory, Bound: Memory}
-			if o.Group > 1 {
-				c.Time, c.Sent = p.communicate(o)
-			}
-			continue
-		}
-		c.Compute, c.Memory = compute, memory
-		// The longer side is picked by the sign of the difference, without a branch: it changes from one operator to
-		// the next, and a mispredicted branch costs more than all the arithmetic here.
-		c.Bound = Bound(math.Float64bits(compute-memory) >> 63)
-		c.Time = [BoundCount]float64{Compute: compute, Memory: memory}[c.Bound%BoundCount]
-		if p.sum {
-			c.Time = compute + memory
-		}
+// Price prices one operator.
+func (p *Pricer) Price(o *op.Op) Cost {
+	compute, memory := p.sides(o)
+	if p.stepped {
+		compute /= p.computeEfficiency(o)
+		memory /= p.memory.At(o.Bytes() / 1e6)
 	}
+	if o.Class == op.Comm {
+		// What computation a collective needs is part of its time.
+		c := Cost{Memory: memory, Bound: Memory}
+		c.Time, c.Sent = p.communicate(o)
+		return c
+	}
+	c := Cost{Compute: compute, Memory: memory, Time: compute, Bound: Compute}
+	if memory > compute {
+		c.Time, c.Bound = memory, Memory
+	}
+	if p.sum {
+		c.Time = compute + memory
+	}
+	return c
+}
+
+// sides are the two sides of the roofline, at the flat part of the efficiencies.
+func (p *Pricer) sides(o *op.Op) (compute, memory float64) {
+	class := o.Class % op.ClassCount
+	compute = o.Flops * p.perFlop[o.Unit%unitPlaces]
+	memory = (o.Weights+o.Activations)*p.perByte[class] + o.Cache*p.perCache[class]
+	return compute, memory
 }
 
 // computeEfficiency looks the operator up in the table of its unit.
@@ -144,6 +146,9 @@ func (p *Pricer) computeEfficiency(o *op.Op) float64 {
 // overlapped, and for the overlapped part the computation it displaces. What it sends is counted by the scale of the
 // collective, not less the share that stays on the processor: so the reference tool counts it.
 func (p *Pricer) communicate(o *op.Op) (exposed, sent float64) {
+	if o.Group < 2 {
+		return 0, 0
+	}
 	r := p.net.route(o.Collective, int(o.Group), int(o.Span), o.Message)
 	sent = o.Message * r.Scale
 	if int(o.Span) > p.silentSpan {

@@ -8,39 +8,44 @@ import (
 // HasSteps reports whether any efficiency depends on the size of the work.
 func (p *Pricer) HasSteps() bool { return p.stepped || !p.net.Flat() }
 
-// Thresholds passes to cross every quantity of an operator that an efficiency table looks at, as it is for two sizes of
-// the work, with each threshold of that table.
-func (p *Pricer) Thresholds(one, two *op.Op, cross func(one, two, threshold float64)) {
-	sizes(p.memory, 1e6, one.Bytes(), two.Bytes(), cross)
+// Quantity is what an efficiency table looks at in an operator.
+type Quantity func(o *op.Op) float64
+
+func flops(o *op.Op) float64    { return o.Flops }
+func rows(o *op.Op) float64     { return o.M }
+func outputs(o *op.Op) float64  { return o.N }
+func inputs(o *op.Op) float64   { return o.K }
+func traffic(o *op.Op) float64  { return o.Bytes() }
+func messages(o *op.Op) float64 { return o.Message }
+
+// Thresholds passes on every quantity of an operator that an efficiency table looks at, with each threshold of that
+// table.
+func (p *Pricer) Thresholds(o *op.Op, visit func(q Quantity, threshold float64)) {
+	sizes(p.memory, 1e6, func(t float64) { visit(traffic, t) })
 	switch {
-	case one.Class == op.Comm:
-		p.messages(one.Collective, int(one.Group), int(one.Span), one.Message, two.Message, cross)
-	case one.Unit == op.VectorUnit:
-		sizes(p.vector, 1e9, one.Flops, two.Flops, cross)
+	case o.Class == op.Comm:
+		p.Messages(o.Collective, int(o.Group), int(o.Span), func(t float64) { visit(messages, t) })
+	case o.Unit == op.VectorUnit:
+		sizes(p.vector, 1e9, func(t float64) { visit(flops, t) })
 	default:
-		t := p.shapes[one.Unit]
-		for i := range t {
-			cross(one.M, two.M, t[i].M)
-			cross(one.N, two.N, t[i].N)
-			cross(one.K, two.K, t[i].K)
+		for _, r := range p.shapes[o.Unit] {
+			visit(rows, r.M)
+			visit(outputs, r.N)
+			visit(inputs, r.K)
 		}
 	}
 }
 
-// TransferThresholds does the same for the transfer between pipeline stages.
-func (p *Pricer) TransferThresholds(stages, span int, one, two float64, cross func(one, two, threshold float64)) {
-	p.messages(hardware.PointToPoint, stages, span, one, two, cross)
-}
-
-// messages passes on what the levels of the network see of a message; they see a fixed share of it.
-func (p *Pricer) messages(c hardware.Collective, group, span int, one, two float64, cross func(one, two, threshold float64)) {
+// Messages passes on the message sizes at which the efficiency of a collective changes. The levels of the network see a
+// fixed share of a message.
+func (p *Pricer) Messages(c hardware.Collective, group, span int, visit func(threshold float64)) {
 	p.net.Shares(c, group, span, func(t hardware.SizeTable, share float64) {
-		sizes(t, 1e6, share*one, share*two, cross)
+		sizes(t, 1e6/share, visit)
 	})
 }
 
-func sizes(t hardware.SizeTable, unit, one, two float64, cross func(one, two, threshold float64)) {
+func sizes(t hardware.SizeTable, unit float64, visit func(threshold float64)) {
 	for i := range t {
-		cross(one, two, t[i].AtLeast*unit)
+		visit(t[i].AtLeast * unit)
 	}
 }

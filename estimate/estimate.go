@@ -40,6 +40,7 @@ type Estimate struct {
 	StepTime     float64 // all stages, all micro-batches, drafts
 	TransferTime float64 // of that: handing activations from stage to stage
 	DraftTime    float64 // of that: drafting tokens
+	EndsTime     float64 // of that: embedding, output projection, sampling
 	// Latency is the time to the first token in prefill, the mean time per output token in decode.
 	Latency    float64
 	Throughput float64 // tokens per second of all processors: prompt tokens in prefill, output tokens in decode
@@ -48,39 +49,13 @@ type Estimate struct {
 	// KV is the transfer of the cache after a prefill with a handover.
 	KV Transfer
 
-	// Comm is the communication of a whole step, by what it is for.
-	Comm [op.TrafficCount]Comm
-}
-
-// Comm is the communication for one kind of parallelism.
-type Comm struct {
-	Exposed float64 // seconds of a step that computation does not hide, all stages
-	Bytes   float64 // sent by a processor over a whole request
+	// Comm is the communication of all stages, by what it is for: the time of a step, the bytes of a whole request.
+	Comm [op.TrafficCount]cost.Comm
 }
 
 // Breakdown is where the time of a stage goes.
 type Breakdown struct {
-	Block [op.BlockCount]BlockTotals
-}
-
-// BlockTotals are the sums over one half of the layers.
-type BlockTotals struct {
-	Compute float64 // of all operators, bound by it or not
-	Memory  float64 // likewise; communication buffers included
-	Bytes   float64
-	Flops   float64
-	Exposed float64 // communication that is not hidden
-	// Time of the operators, by class and by the resource that bounds them.
-	Bound [op.ClassCount][cost.BoundCount]float64
-}
-
-// Time of the block.
-func (b *BlockTotals) Time() float64 {
-	t := b.Exposed
-	for c := range b.Bound {
-		t += b.Bound[c][cost.Compute] + b.Bound[c][cost.Memory]
-	}
-	return t
+	Block [op.BlockCount]cost.Totals
 }
 
 // Time of the stage.
@@ -110,7 +85,7 @@ func (b *Breakdown) ClassTime(c op.Class) float64 {
 
 // Exposed is the communication that is not hidden.
 func (b *Breakdown) Exposed() float64 {
-	return b.Block[op.AttentionBlock].Exposed + b.Block[op.MLPBlock].Exposed
+	return b.Block[op.AttentionBlock].Exposed() + b.Block[op.MLPBlock].Exposed()
 }
 
 // Memory is what a processor must hold.

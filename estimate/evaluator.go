@@ -15,8 +15,8 @@ type Evaluator struct {
 	moe     bool
 	step    op.Step
 	list    op.List
-	costs   [op.MaxOps]cost.Cost
 	draft   op.List
+	ends    op.List
 	// handover is the networks of the two ends of a transfer of the cache.
 	handover []collective.Net
 }
@@ -63,11 +63,11 @@ func TokensPerStep(acceptance []float64, drafts int) float64 {
 	return tokens
 }
 
-// Ops are the operators of the plan evaluated last, and their costs.
-func (e *Evaluator) Ops() ([]op.Op, []cost.Cost) {
-	ops := e.list.All()
-	return ops, e.costs[:len(ops)]
-}
+// Ops are the operators of a stage under the plan evaluated last.
+func (e *Evaluator) Ops() []op.Op { return e.list.All() }
+
+// Price is the cost of one operator.
+func (e *Evaluator) Price(o *op.Op) cost.Cost { return e.pricer.Price(o) }
 
 // MemoryOf is what a processor must hold under a plan.
 func (e *Evaluator) MemoryOf(p *plan.Plan) Memory {
@@ -78,25 +78,39 @@ func (e *Evaluator) MemoryOf(p *plan.Plan) Memory {
 	}
 	if p.Drafts > 0 {
 		e.lowerer.Draft(p, e.step, &e.draft)
-		e.addDraftMemory(&m)
+		addMemory(&m, &e.draft)
+	}
+	if e.problem.Assume.Ends {
+		e.lowerer.Ends(p, e.stepOf(p), &e.ends)
+		e.addEnds(p, &m)
 	}
 	m.Cache = e.CacheOf(p)
 	return m
 }
 
-// addDraftMemory adds the draft module, which the last stage holds besides its layers.
-func (e *Evaluator) addDraftMemory(m *Memory) {
+// addMemory adds a module that the last stage holds besides its layers.
+func addMemory(m *Memory, list *op.List) {
 	for b := range op.BlockCount {
-		weights, working := residence(e.draft.Of(b))
+		weights, working := residence(list.Of(b))
 		m.Weights[b] += weights
 		m.Working[b] = max(m.Working[b], working)
+	}
+}
+
+// addEnds adds the output projection of the last stage; in a pipeline of one stage the embedding is another copy of it,
+// unless the two are tied.
+func (e *Evaluator) addEnds(p *plan.Plan, m *Memory) {
+	addMemory(m, &e.ends)
+	if p.Attention.PP == 1 && !e.problem.Model.Tied {
+		weights, _ := residence(e.ends.Of(op.MLPBlock))
+		m.Weights[op.MLPBlock] += weights
 	}
 }
 
 // residence is the parameters of a block, and the largest result of its operators.
 func residence(ops []op.Op) (weights, working float64) {
 	for i := range ops {
-		weights += ops[i].Repeat * ops[i].Weights
+		weights += ops[i].Repeat * ops[i].Resident
 		if ops[i].Output > working {
 			working = ops[i].Output
 		}
@@ -110,71 +124,51 @@ func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) {
 	out.Plan = *p
 	if p.Drafts > 0 {
 		e.lowerer.Draft(p, e.step, &e.draft)
-		e.pricer.Price(e.draft.All(), e.costs[:])
-		out.DraftTime = e.draftTime()
+		out.DraftTime = e.timeOf(&e.draft)
+	}
+	if e.problem.Assume.Ends {
+		e.lowerer.Ends(p, e.stepOf(p), &e.ends)
+		out.EndsTime = e.timeOf(&e.ends)
 	}
 	e.lowerer.Stage(p, e.stepOf(p), &e.list)
-	e.pricer.Price(e.list.All(), e.costs[:])
-	costs := e.costs[:]
 	for b := range op.BlockCount {
-		ops := e.list.Of(b)
-		out.Memory.Weights[b], out.Memory.Working[b] = sum(ops, costs, &out.Stage.Block[b], &out.Comm)
-		costs = costs[len(ops):]
+		t := &out.Stage.Block[b]
+		e.pricer.Sum(e.list.Of(b), t)
+		out.Memory.Weights[b], out.Memory.Working[b] = t.Resident, t.Working
+		for i := range t.Comm {
+			out.Comm[i].Exposed += t.Comm[i].Exposed
+			out.Comm[i].Bytes += t.Comm[i].Bytes
+		}
 	}
 	if p.Drafts > 0 {
-		e.addDraftMemory(&out.Memory)
+		addMemory(&out.Memory, &e.draft)
+	}
+	if e.problem.Assume.Ends {
+		e.addEnds(p, &out.Memory)
 	}
 	out.Memory.Cache = e.CacheOf(p)
 	e.total(out)
 }
 
-// draftTime is the time of drafting one token, just priced.
-func (e *Evaluator) draftTime() float64 {
-	var t float64
-	for i, o := range e.draft.All() {
-		t += o.Repeat * e.costs[i].Time
-	}
-	return t
+// timeOf is the time of the operators of a list.
+func (e *Evaluator) timeOf(list *op.List) float64 {
+	var t cost.Totals
+	e.pricer.Sum(list.All(), &t)
+	return t.Time()
 }
 
-// sum adds up the operators of a block, and tells its parameters and the largest result of its operators.
-func sum(ops []op.Op, costs []cost.Cost, out *BlockTotals, comm *[op.TrafficCount]Comm) (weights, working float64) {
-	costs = costs[:len(ops)]
-	var compute, memory, bytes, flops float64
-	for i := range ops {
-		o, c := &ops[i], &costs[i]
-		n := o.Repeat
-		compute += n * c.Compute
-		memory += n * c.Memory
-		bytes += n * o.Bytes()
-		flops += n * o.Flops
-		weights += n * o.Weights
-		if o.Output > working {
-			working = o.Output
-		}
-		if o.Class == op.Comm {
-			out.Exposed += n * c.Time
-			k := &comm[o.Kind.Traffic()]
-			k.Exposed += n * c.Time
-			k.Bytes += n * c.Sent
-			continue
-		}
-		out.Bound[o.Class%op.ClassCount][c.Bound%cost.BoundCount] += n * c.Time
-	}
-	out.Compute, out.Memory, out.Bytes, out.Flops = compute, memory, bytes, flops
-	return weights, working
-}
-
-// total combines the stages of the pipeline, the micro-batches and the drafts. One batch is in flight, so the stages
-// run one after another.
+// total combines the stages of the pipeline, the micro-batches, the drafts and the ends of the model. A batch passes
+// through the stages one after another; in a pipeline the other stages work on other batches meanwhile, so that as many
+// are done in the time of a step as are in flight.
 func (e *Evaluator) total(out *Estimate) {
 	p := &out.Plan
 	pp, count := float64(p.Attention.PP), float64(p.Batch.Count)
-	sequences := count * float64(p.Attention.DP) * float64(p.Sequences(e.moe))
+	sequences := count * float64(p.InFlight()) * float64(p.Attention.DP) * float64(p.Sequences(e.moe))
 
 	out.TransferTime = count * e.pricer.StageTransfer(p.Attention.PP, p.Attention.Replica(), e.stageMessage(p))
 	out.DraftTime *= count * float64(p.Drafts)
-	out.StepTime = count*pp*out.Stage.Time() + out.TransferTime + out.DraftTime
+	out.EndsTime *= count
+	out.StepTime = count*pp*out.Stage.Time() + out.TransferTime + out.DraftTime + out.EndsTime
 	steps := 1.0 // that a request takes
 	if e.step.Phase == op.Prefill {
 		out.Throughput = sequences * float64(e.problem.Lengths.Input) / out.StepTime
@@ -212,7 +206,8 @@ func (e *Evaluator) stageMessage(p *plan.Plan) float64 {
 }
 
 // CacheOf is the KV cache of one processor at the end of the phase. All layers are counted, not only those of the
-// stage: the reference tool does not divide the cache by the pipeline.
+// stage: the reference tool does not divide the cache by the pipeline, and where as many batches as stages are in
+// flight, each stage keeps its layers for all of them, which is as much.
 func (e *Evaluator) CacheOf(p *plan.Plan) float64 {
 	m := e.problem.Model
 	tokens := float64(e.problem.Lengths.Final())

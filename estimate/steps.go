@@ -3,6 +3,7 @@ package estimate
 import (
 	"math"
 
+	"throughline/cost"
 	"throughline/hardware"
 	"throughline/op"
 	"throughline/plan"
@@ -18,55 +19,102 @@ func (e *Evaluator) HasSteps() bool {
 	return e.pricer.HasSteps()
 }
 
-// AppendCuts appends the batch sizes up to largest at which the efficiency of some operator may change, unsorted. Every
-// quantity that efficiency tables look at is a straight line in the batch, so two lowerings tell where it crosses a
-// threshold.
+// AppendCuts appends the batch sizes up to largest at which the efficiency of some operator may change, unsorted. Almost
+// every quantity that efficiency tables look at is a straight line in the batch, so that two lowerings tell where it
+// crosses a threshold; where a third shows that it is not, the crossing is bisected.
 func (e *Evaluator) AppendCuts(cuts []int, p *plan.Plan, largest int) []int {
-	q := *p
-	q.Batch = plan.Batch{Count: 1, Size: 1}
-	var one op.List
-	e.lowerer.Stage(&q, e.stepOf(&q), &one)
-	message, cache := e.stageMessage(&q), e.cacheMessage(&q)
-	q.Batch.Size = 2
-	e.lowerer.Stage(&q, e.stepOf(&q), &e.list)
-
-	cross := func(atOne, atTwo, threshold float64) {
-		slope := atTwo - atOne
-		if slope <= 0 {
-			return
-		}
-		at := 1 + (threshold-atOne)/slope
-		if at < 1 || at > float64(largest)+1 {
-			return
-		}
-		// Rounding may put the crossing on either side of a whole number, so both are cut off.
-		nearest := math.Round(at)
-		if math.Abs(at-nearest) < 1e-6*max(1, at) {
-			cuts = append(cuts, int(nearest), int(nearest)+1)
-		} else {
-			cuts = append(cuts, int(math.Ceil(at)))
-		}
+	c := cutter{evaluator: e, plan: *p, largest: largest, cuts: cuts}
+	c.operators(func(q *plan.Plan, list *op.List) { e.lowerer.Stage(q, e.stepOf(q), list) })
+	if p.Drafts > 0 {
+		c.operators(func(q *plan.Plan, list *op.List) { e.lowerer.Draft(q, e.step, list) })
 	}
-	thresholds := func(ones, twos []op.Op) {
-		for i := range ones {
-			e.pricer.Thresholds(&ones[i], &twos[i], cross)
-		}
+	if e.problem.Assume.Ends {
+		c.operators(func(q *plan.Plan, list *op.List) { e.lowerer.Ends(q, e.stepOf(q), list) })
 	}
-	thresholds(one.All(), e.list.All())
-	if q.Drafts > 0 {
-		e.lowerer.Draft(&q, e.step, &e.draft)
-		q.Batch.Size = 1
-		e.lowerer.Draft(&q, e.step, &one)
-		thresholds(one.All(), e.draft.All())
-		q.Batch.Size = 2
-	}
+	one, two := c.sized(1), c.sized(2)
 	for i := range e.handover {
 		e.handover[i].Shares(hardware.PointToPoint, 2, e.problem.Handover.span(), func(t hardware.SizeTable, share float64) {
 			for _, row := range t {
-				cross(share*cache, share*e.cacheMessage(&q), row.AtLeast*1e6)
+				c.straight(share*e.cacheMessage(&one), share*e.cacheMessage(&two), row.AtLeast*1e6)
 			}
 		})
 	}
-	e.pricer.TransferThresholds(q.Attention.PP, q.Attention.Replica(), message, e.stageMessage(&q), cross)
-	return cuts
+	e.pricer.Messages(hardware.PointToPoint, p.Attention.PP, p.Attention.Replica(), func(threshold float64) {
+		c.straight(e.stageMessage(&one), e.stageMessage(&two), threshold)
+	})
+	return c.cuts
+}
+
+// cutter collects the batches at which efficiencies change.
+type cutter struct {
+	evaluator *Evaluator
+	plan      plan.Plan
+	largest   int
+	cuts      []int
+}
+
+// sized is the plan with a batch.
+func (c *cutter) sized(size int) plan.Plan {
+	q := c.plan
+	q.Batch = plan.Batch{Count: 1, Size: size}
+	return q
+}
+
+// operators cuts at the thresholds of the operators of a list.
+func (c *cutter) operators(lower func(*plan.Plan, *op.List)) {
+	var lists [4]op.List // of batches 1, 2 and 3, and of any
+	for i := range 3 {
+		q := c.sized(i + 1)
+		lower(&q, &lists[i])
+	}
+	ones, twos, threes := lists[0].All(), lists[1].All(), lists[2].All()
+	for i := range ones {
+		c.evaluator.pricer.Thresholds(&ones[i], func(quantity cost.Quantity, threshold float64) {
+			one, two, three := quantity(&ones[i]), quantity(&twos[i]), quantity(&threes[i])
+			if math.Abs(three-2*two+one) <= 1e-9*three {
+				c.straight(one, two, threshold)
+				return
+			}
+			c.bisect(threshold, func(size int) float64 {
+				q := c.sized(size)
+				lower(&q, &lists[3])
+				return quantity(&lists[3].All()[i])
+			})
+		})
+	}
+}
+
+// straight cuts where a quantity that is a straight line in the batch reaches a threshold.
+func (c *cutter) straight(atOne, atTwo, threshold float64) {
+	slope := atTwo - atOne
+	if slope <= 0 {
+		return
+	}
+	at := 1 + (threshold-atOne)/slope
+	if at < 1 || at > float64(c.largest)+1 {
+		return
+	}
+	// Rounding may put the crossing on either side of a whole number, so both are cut off.
+	if nearest := math.Round(at); math.Abs(at-nearest) < 1e-6*max(1, at) {
+		c.cuts = append(c.cuts, int(nearest), int(nearest)+1)
+	} else {
+		c.cuts = append(c.cuts, int(math.Ceil(at)))
+	}
+}
+
+// bisect cuts where a quantity that only rises or only falls crosses a threshold.
+func (c *cutter) bisect(threshold float64, at func(size int) float64) {
+	reached := func(size int) bool { return at(size) >= threshold }
+	lo, hi := 1, c.largest
+	if reached(lo) == reached(hi) {
+		return
+	}
+	for hi-lo > 1 {
+		if mid := lo + (hi-lo)/2; reached(mid) == reached(lo) {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	c.cuts = append(c.cuts, hi)
 }

@@ -102,7 +102,11 @@ func (l *loader) problems(s *spec, r *Run, prefill, decode *hardware.System) {
 	r.Decode.Acceptance = s.acceptance()
 	r.Decode.Drafts = s.draftRange(r.Model)
 	if s.mode == Split {
-		r.Prefill.Handover = &estimate.Handover{System: decode, Span: r.Procs}
+		span := r.Procs
+		if r.Pools != nil {
+			span = r.Pools[0] + r.Pools[1] // spare processors do not lie between the pools
+		}
+		r.Prefill.Handover = &estimate.Handover{System: decode, Span: span}
 	} else {
 		// The same processors hold the same experts in both phases.
 		r.Prefill.Redundant, r.Prefill.SharedPerCard = r.Decode.Redundant, r.Decode.SharedPerCard

@@ -3,29 +3,71 @@ package op
 // groupedAttention is attention whose query heads share key/value heads in groups: one head each in multi-head, all of
 // them in multi-query attention.
 func (s *stage) groupedAttention() {
-	a := &s.model.Attention
+	a := s.attn
 	tp := s.plan.Attention.TP
 	heads := float64(a.Heads / tp)
 	dim := float64(a.HeadDim)
-	q := heads * dim                          // width of the queries
-	kv := float64(a.KVHeadsPerRank(tp)) * dim // width of the keys, and of the values
+	q := heads * dim // width of the queries
+	value := float64(a.ValueSize())
+	kvHeads := float64(a.KVHeadsPerRank(tp))
+	k, v := kvHeads*dim, kvHeads*value // width of the keys and of the values
 
 	s.norm(InputNorm, s.normTokens*s.hidden, s.hidden)
 	s.gather(AttentionGather, s.tokens*s.hidden)
-	s.linear(QKV, s.tokens, s.hidden, q+2*kv)
+	s.linear(QKV, s.tokens, s.hidden, q+k+v)
 	if a.QKNorm {
 		s.norm(QueryHeadNorm, s.tokens*q, dim)
-		s.norm(KeyHeadNorm, s.tokens*kv, dim)
+		s.norm(KeyHeadNorm, s.tokens*k, dim)
 	}
-	s.ring(s.tokens * 2 * kv)
+	s.ring(k + v)
+	s.index()
 	s.attend(s.fusedUnit, attention{
-		heads: heads, keyDim: dim, valueDim: dim,
-		keyCache:   s.sequences * kv * s.context * s.c,
-		valueCache: s.sequences * kv * s.context * s.c,
+		heads: heads, keyDim: dim, valueDim: value,
+		keyCache:   s.sequences * k * s.read * s.c,
+		valueCache: s.sequences * v * s.read * s.c,
 	})
-	s.outputGate(q)
-	s.linear(OutputProjection, s.tokens, q, s.hidden)
+	s.outputGate(heads * value)
+	s.output(heads * value)
 	s.finishAttention()
+}
+
+// output projects the heads, of the given width together, back to the residual stream: directly, or through a lower rank
+// for each group of heads.
+func (s *stage) output(width float64) {
+	if s.attn.OutputRank == 0 {
+		s.linear(OutputProjection, s.tokens, width, s.hidden)
+		return
+	}
+	groups, rank := float64(s.attn.OutputGroups), float64(s.attn.OutputRank)
+	s.linears(OutputDown, groups, s.tokens, s.tokens*groups, width/groups, rank)
+	s.linear(OutputProjection, s.tokens, groups*rank, s.hidden)
+}
+
+// index is the indexer of sparse attention: light heads of their own score every token of the context, and the best are
+// attended to. Its heads are not split over the tensor-parallel ranks.
+func (s *stage) index() {
+	a := s.attn
+	if a.IndexTopK == 0 {
+		return
+	}
+	heads, dim := float64(a.IndexHeads), float64(a.IndexDim)
+	from := s.hidden
+	if a.QueryRank > 0 {
+		from = float64(a.QueryRank)
+	}
+	s.linear(IndexQuery, s.tokens, from, heads*dim)
+	s.linear(IndexKey, s.tokens, s.hidden, dim)
+	s.linear(IndexWeights, s.tokens, s.hidden, heads)
+	context := s.context
+	if a.Compress > 1 {
+		context /= float64(a.Compress)
+	}
+	o := s.add(IndexScores, AttentionMatrixUnit)
+	o.Flops = 2 * s.tokens * heads * dim * context
+	o.Activations = s.tokens * heads * dim * s.a
+	o.Cache = s.sequences * dim * context * s.c
+	o.M, o.N, o.K = s.tokens*heads, context, dim
+	s.unary(IndexSelect, s.tokens*context, 1)
 }
 
 // finishAttention adds up the results of the tensor-parallel ranks and the residual.
@@ -37,7 +79,7 @@ func (s *stage) finishAttention() {
 
 // outputGate multiplies the attention output of the given width by a sigmoid of the input, in models that have it.
 func (s *stage) outputGate(width float64) {
-	if !s.model.Attention.Gated {
+	if !s.attn.Gated {
 		return
 	}
 	s.linear(AttentionGate, s.tokens, s.hidden, width)
@@ -58,7 +100,7 @@ type attention struct {
 // attend emits the attention either fused, its scores never leaving the chip, or as two products with the scores
 // written and read between them.
 func (s *stage) attend(unit Unit, t attention) {
-	scores := s.tokens * t.heads * s.context
+	scores := s.tokens * t.heads * s.seen
 	queries := s.tokens * t.heads * t.keyDim * s.a
 	result := s.tokens * t.heads * t.valueDim * s.a
 	if s.flash {
@@ -67,7 +109,7 @@ func (s *stage) attend(unit Unit, t attention) {
 		o.Activations = queries + result + t.keyActivations + t.valueActivations
 		o.Cache = t.keyCache + t.valueCache
 		o.Output = result
-		o.M, o.N, o.K = s.tokens, s.context, t.keyDim
+		o.M, o.N, o.K = s.tokens, s.seen, t.keyDim
 		s.softmax(scores)
 		return
 	}
@@ -76,12 +118,12 @@ func (s *stage) attend(unit Unit, t attention) {
 	o.Activations = queries + scores*s.a + t.keyActivations
 	o.Cache = t.keyCache
 	o.Output = scores * s.a
-	o.M, o.N, o.K = s.tokens, s.context, t.keyDim
+	o.M, o.N, o.K = s.tokens, s.seen, t.keyDim
 	s.softmax(scores)
 	o = s.add(Values, unit)
 	o.Flops = 2 * scores * t.valueDim
 	o.Activations = scores*s.a + result + t.valueActivations
 	o.Cache = t.valueCache
 	o.Output = result
-	o.M, o.N, o.K = s.tokens, t.valueDim, s.context
+	o.M, o.N, o.K = s.tokens, t.valueDim, s.seen
 }

@@ -68,6 +68,20 @@ const (
 	ScoreAdd
 	AbsorbValue
 
+	// The indexer of sparse attention.
+	IndexQuery
+	IndexKey
+	IndexWeights
+	IndexScores
+	IndexSelect
+
+	// Linear attention.
+	LinearInput
+	ShortConvolution
+	LinearState
+	LinearNorm
+	OutputDown
+
 	// Dense feed-forward.
 	AttentionInputNorm
 	MLPNorm
@@ -94,6 +108,14 @@ const (
 	SliceScatter
 	Combine
 	ExpertWeighting
+	ExpertNarrow
+	ExpertWiden
+
+	// The ends of the model.
+	Embedding
+	FinalNorm
+	OutputHead
+	Sampling
 
 	// The draft module of multi-token prediction.
 	DraftProjection
@@ -161,6 +183,18 @@ var kinds = [KindCount]Info{
 	ScoreAdd:      {Name: "score add", Block: AttentionBlock, Class: Vector},
 	AbsorbValue:   {Name: "absorb value", Block: AttentionBlock, Class: Linear},
 
+	IndexQuery:   {Name: "index query", Block: AttentionBlock, Class: Linear},
+	IndexKey:     {Name: "index key", Block: AttentionBlock, Class: Linear},
+	IndexWeights: {Name: "index weights", Block: AttentionBlock, Class: Linear},
+	IndexScores:  {Name: "index scores", Block: AttentionBlock, Class: BMM},
+	IndexSelect:  {Name: "index select", Block: AttentionBlock, Class: Vector},
+
+	LinearInput:      {Name: "linear attention input", Block: AttentionBlock, Class: Linear},
+	ShortConvolution: {Name: "short convolution", Block: AttentionBlock, Class: Vector},
+	LinearState:      {Name: "linear attention state", Block: AttentionBlock, Class: BMM},
+	LinearNorm:       {Name: "linear attention norm", Block: AttentionBlock, Class: Vector},
+	OutputDown:       {Name: "output down", Block: AttentionBlock, Class: Linear},
+
 	AttentionInputNorm: {Name: "attention input norm", Block: MLPBlock, Class: Vector},
 	MLPNorm:            {Name: "mlp norm", Block: MLPBlock, Class: Vector},
 	GateUp:             {Name: "gate and up", Block: MLPBlock, Class: Linear},
@@ -185,6 +219,13 @@ var kinds = [KindCount]Info{
 	SliceScatter:       {Name: "slice reduce-scatter", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
 	Combine:            {Name: "combine", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
 	ExpertWeighting:    {Name: "expert weighting", Block: MLPBlock, Class: Vector},
+	ExpertNarrow:       {Name: "expert narrow", Block: MLPBlock, Class: Linear},
+	ExpertWiden:        {Name: "expert widen", Block: MLPBlock, Class: Linear},
+
+	Embedding:  {Name: "embedding", Block: MLPBlock, Class: Vector},
+	FinalNorm:  {Name: "final norm", Block: MLPBlock, Class: Vector},
+	OutputHead: {Name: "output head", Block: MLPBlock, Class: Linear},
+	Sampling:   {Name: "sampling", Block: MLPBlock, Class: Vector},
 
 	DraftProjection: {Name: "draft projection", Block: AttentionBlock, Class: Linear},
 }

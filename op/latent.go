@@ -3,7 +3,7 @@ package op
 // latentAttention is multi-head latent attention (MLA): per token one latent vector and one rotary key are cached, and
 // the keys and values of all heads follow from them.
 func (s *stage) latentAttention() {
-	a := &s.model.Attention
+	a := s.attn
 	heads := float64(a.Heads / s.plan.Attention.TP)
 	rope, nope, value := float64(a.RopeDim), float64(a.NopeDim), float64(a.ValueDim)
 	rank := float64(a.KVRank)
@@ -21,46 +21,54 @@ func (s *stage) latentAttention() {
 	s.norm(LatentNorm, s.tokens*rank, rank)
 	s.unary(LatentSplit, s.tokens*(rank+rope), 1)
 	s.unary(KeyRotate, s.tokens*rope, 1)
-	s.ring(s.tokens * (rank + rope))
-	if s.absorb {
+	s.ring(rank + rope)
+	s.index()
+	if s.absorb[s.phase] {
 		s.absorbedAttention(heads, nope, rope, value, rank)
 	} else {
 		s.expandedAttention(heads, nope, rope, value, rank)
 	}
 	s.outputGate(heads * value)
-	s.linear(OutputProjection, s.tokens, heads*value, s.hidden)
+	s.output(heads * value)
 	s.finishAttention()
 }
 
 // absorbedAttention moves the up-projection of the keys into the queries and that of the values behind the softmax, so
 // that attention works on the latent cache itself: one read of it serves all heads, as keys and as values.
 func (s *stage) absorbedAttention(heads, nope, rope, value, rank float64) {
-	s.unary(LatentUpSplit, heads*(nope+value)*rank, 1) // the weights, once per layer, not per token
+	if s.assume.LatentBookkeeping {
+		s.unary(LatentUpSplit, heads*(nope+value)*rank, 1) // the weights, once per layer, not per token
+	}
 	s.linears(AbsorbQuery, heads, s.tokens, s.tokens*heads, nope, rank)
 	s.unary(QueryConcat, s.tokens*heads*(rank+rope), 1)
 
-	scores := s.tokens * heads * s.context
+	scores := s.tokens * heads * s.seen
 	o := s.add(Scores, AttentionMatrixUnit)
 	o.Flops = 2 * scores * (rank + rope)
 	o.Activations = s.tokens * heads * (rank + rope) * s.a
-	o.Cache = s.sequences * (rank + rope) * s.context * s.c
-	o.M, o.N, o.K = s.tokens, s.context, rank+rope
-	o.Output = scores * s.a
+	o.Cache = s.sequences * (rank + rope) * s.read * s.c
+	o.M, o.N, o.K = s.tokens, s.seen, rank+rope
 	if !s.flash {
 		o.Activations += scores * s.a
 	}
-	add := s.binary(ScoreAdd, scores)
-	if s.flash && s.phase == Prefill {
-		// Fused attention keeps the scores of a whole prompt on the chip. In decode, where they are small, the sample of
-		// the reference tool counts them as working space all the same.
-		o.Output, add.Output = 0, 0
+	// Fused attention keeps the scores of a whole prompt on the chip. In decode, where they are small, the sample of the
+	// reference tool counts them as working space all the same.
+	kept := s.flash && (s.phase == Prefill || !s.assume.LatentBookkeeping)
+	if !kept {
+		o.Output = scores * s.a
+	}
+	if s.assume.LatentBookkeeping || !s.flash {
+		add := s.binary(ScoreAdd, scores)
+		if kept {
+			add.Output = 0
+		}
 	}
 	s.softmax(scores)
 	o = s.add(Values, AttentionMatrixUnit)
 	o.Flops = 2 * scores * rank
 	o.Activations = s.tokens * heads * rank * s.a
 	o.Output = s.tokens * heads * rank * s.a
-	o.M, o.N, o.K = s.tokens, rank, s.context
+	o.M, o.N, o.K = s.tokens, rank, s.seen
 	if !s.flash {
 		o.Activations += scores * s.a
 	}
@@ -70,10 +78,11 @@ func (s *stage) absorbedAttention(heads, nope, rope, value, rank float64) {
 // expandedAttention expands the keys and values of all heads from the latent cache, for every token of the context,
 // and then attends as usual.
 func (s *stage) expandedAttention(heads, nope, rope, value, rank float64) {
-	keys := s.sequences * s.context
+	keys := s.sequences * s.read
 	o := s.add(LatentUp, MatrixUnit)
 	o.Flops = 2 * keys * rank * heads * (nope + value)
 	o.Weights = rank * heads * (nope + value) * s.w
+	o.Resident = o.Weights
 	o.Cache = keys * (rank + rope) * s.c
 	o.Activations = keys * heads * (nope + value) * s.a
 	o.Output = keys * heads * (nope + value) * s.a

@@ -19,6 +19,7 @@ type Op struct {
 
 	Flops       float64
 	Weights     float64 // bytes of parameters read
+	Resident    float64 // bytes of parameters kept in memory
 	Activations float64 // bytes of activations read and written
 	Cache       float64 // bytes of the KV cache read
 	Output      float64 // bytes of its result: what it needs as working space
@@ -42,8 +43,9 @@ type List struct {
 	n   int
 }
 
-// MaxOps is more than any stage needs: latent attention, a dense and an expert block have 45 together.
-const MaxOps = 48
+// MaxOps is more than any stage needs: a dense and an expert block have 26 operators together, each kind of attention of
+// the model up to 27, and no model mixes more than three kinds.
+const MaxOps = 112
 
 // All is the operators in the order of execution.
 func (l *List) All() []Op { return l.ops[:l.n] }
@@ -55,6 +57,9 @@ func (l *List) Of(b Block) []Op {
 	}
 	return l.ops[l.end[b-1]:l.end[b]]
 }
+
+// last is the operator added last.
+func (l *List) last() *Op { return &l.ops[l.n-1] }
 
 // next is a cleared slot at the end of the list.
 func (l *List) next() *Op {

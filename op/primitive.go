@@ -30,6 +30,7 @@ func (s *stage) linears(k Kind, count, rows, m, in, out float64) {
 	o := s.add(k, MatrixUnit)
 	o.Flops = 2 * m * in * out
 	o.Weights = count * in * out * s.w
+	o.Resident = o.Weights
 	o.Activations = m * (in + out) * s.a
 	o.Output = m * out * s.a
 	o.M, o.N, o.K = rows, out, in
@@ -40,6 +41,7 @@ func (s *stage) norm(k Kind, n, weights float64) {
 	o := s.add(k, VectorUnit)
 	o.Flops = normFlops * n
 	o.Weights = weights * s.w
+	o.Resident = o.Weights
 	o.Activations = 2 * n * s.a
 	o.Output = n * s.a
 }
@@ -115,13 +117,17 @@ func (s *stage) scatter(k Kind, n float64) {
 	s.send(o, hardware.ReduceScatter, n, tp, 1)
 }
 
-// exchange is one direction of the all-to-all between experts: n elements leave every processor, and buffers for
-// those of the whole group are written and read.
+// exchange is one direction of the all-to-all between experts: n elements leave every processor, and buffers are
+// written and read, in the reference tool for the tokens of the whole group.
 func (s *stage) exchange(k Kind, n float64) {
 	ep := s.plan.Experts.EP
 	o := s.add(k, VectorUnit)
-	o.Activations = 2 * n * float64(ep) * s.a
-	o.Output = n * float64(ep) * s.a
+	buffers := n
+	if s.assume.ExchangeBuffers {
+		buffers *= float64(ep)
+	}
+	o.Activations = 2 * buffers * s.a
+	o.Output = buffers * s.a
 	s.send(o, hardware.AllToAll, n, ep, s.plan.Experts.TP)
 }
 
@@ -133,14 +139,14 @@ func (s *stage) slices(k Kind, c hardware.Collective, n float64) {
 	}
 }
 
-// ring passes the keys and values of every part of the context, n elements each, around the processors that share it:
-// every part visits all others.
-func (s *stage) ring(n float64) {
+// ring passes the keys and values of every part of the context, the given number of elements per token, around the
+// processors that share it: every part visits all others. What was cached before the step is shared like the rest.
+func (s *stage) ring(elements float64) {
 	cp := s.plan.Attention.Context()
 	if cp == 1 {
 		return
 	}
 	o := s.add(RingExchange, VectorUnit)
 	o.Repeat *= float64(cp - 1)
-	s.send(o, hardware.PointToPoint, n, cp, s.plan.Attention.TP)
+	s.send(o, hardware.PointToPoint, s.sequences*s.context/float64(cp)*elements, cp, s.plan.Attention.TP)
 }

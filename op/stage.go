@@ -2,6 +2,7 @@ package op
 
 import (
 	"throughline/assume"
+	"throughline/experts"
 	"throughline/model"
 	"throughline/plan"
 )
@@ -12,6 +13,7 @@ type Phase uint8
 const (
 	Decode  Phase = iota // one new token per sequence and step
 	Prefill              // all tokens of the prompt at once
+	PhaseCount
 )
 
 // Step is the work of one forward pass, per sequence.
@@ -23,25 +25,30 @@ type Step struct {
 
 // Lowerer lowers one model at one precision. It is built once and used for many plans.
 type Lowerer struct {
-	model         *model.Model
-	w, a, c, q    float64 // bytes per element of weights, activations, cache, communication
-	hidden        float64
-	absorb, flash bool
-	fusedUnit     Unit
-	gateElements  float64
+	model      *model.Model
+	w, a, c, q float64 // bytes per element of weights, activations, cache, communication
+	hidden     float64
+	flash      bool
+	absorb     [PhaseCount]bool
+	fusedUnit  Unit
+	assume     *assume.Assumptions
+	visits     experts.Visits
 }
 
 // NewLowerer prepares the lowering of a model.
 func NewLowerer(m *model.Model, set *model.Settings, prec *plan.Precision, as *assume.Assumptions) Lowerer {
 	l := Lowerer{
-		model: m, hidden: float64(m.Hidden),
+		model: m, hidden: float64(m.Hidden), assume: as,
 		w: prec.Weight, a: prec.Activation, c: prec.Cache, q: prec.Comm,
-		absorb: set.Absorb, flash: set.Flash,
-		fusedUnit:    AttentionMatrixUnit,
-		gateElements: as.GateElementsPerToken,
+		flash:     set.Flash,
+		absorb:    [PhaseCount]bool{Decode: set.Absorb, Prefill: set.Absorb && as.AbsorbPrefill},
+		fusedUnit: AttentionMatrixUnit,
 	}
 	if as.FusedAttentionAtMatrixType {
 		l.fusedUnit = MatrixUnit
+	}
+	if m.IsMoE() {
+		l.visits = experts.NewVisits(m.Experts.Routed, m.Experts.TopK)
 	}
 	return l
 }
@@ -51,14 +58,20 @@ type stage struct {
 	*Lowerer
 	list   *List
 	plan   *plan.Plan
-	repeat float64 // layers that hold the block being lowered
+	attn   *model.Attention // of the layers being lowered
+	repeat float64          // layers that hold the block being lowered
 
 	sequences  float64 // of the attention batch of one data-parallel rank
 	tokens     float64 // that pass through the attention of one part of the context
 	normTokens float64 // that pass through the norms and residuals around it
 	cardTokens float64 // that pass through the expert block of one processor
-	context    float64
+	queries    float64 // tokens of one sequence in this step
+	context    float64 // tokens of one sequence, cached or not
 	phase      Phase
+
+	// Of the attention being lowered: the entries that a query attends to on average, and the cached entries that are
+	// read for one sequence.
+	seen, read float64
 }
 
 // Stage fills the list with the operators of the fullest pipeline stage: every layer is attention followed by a dense
@@ -66,7 +79,17 @@ type stage struct {
 func (l *Lowerer) Stage(p *plan.Plan, step Step, list *List) {
 	layers := plan.LayersPerStage(l.model.Layers, p.Attention.PP)
 	s := l.start(p, step, list)
-	s.layers(layers, l.model.ExpertLayers(layers))
+	s.layers(layers, l.expertLayers(layers))
+}
+
+// expertLayers is how many of the layers of the fullest stage are expert layers. Leading dense layers all lie in the
+// first stage; where there is another, it has none of them.
+func (l *Lowerer) expertLayers(layers int) int {
+	n := l.model.ExpertLayers(layers)
+	if l.assume.LeadingDense {
+		n = min(n, l.model.ExpertLayers(l.model.Layers-l.model.FirstDense))
+	}
+	return n
 }
 
 // Draft fills the list with the operators of the draft module of multi-token prediction, for one drafted token: the
@@ -79,9 +102,27 @@ func (l *Lowerer) Draft(p *plan.Plan, step Step, list *List) {
 	s.layers(1, l.model.ExpertLayers(1))
 }
 
+// Ends fills the list with what comes before the first and after the last layer: the embedding, the output projection
+// of the tokens whose successor is wanted, split over the tensor-parallel ranks, and the choice of that successor.
+func (l *Lowerer) Ends(p *plan.Plan, step Step, list *List) {
+	s := l.start(p, step, list)
+	s.list.end[AttentionBlock] = 0
+	s.repeat = 1
+	wanted := s.tokens
+	if s.phase == Prefill {
+		wanted = s.sequences
+	}
+	vocab := float64(l.model.Vocab) / float64(p.Attention.TP)
+	s.unary(Embedding, s.tokens*s.hidden, 0)
+	s.norm(FinalNorm, wanted*s.hidden, s.hidden)
+	s.linear(OutputHead, wanted, s.hidden, vocab)
+	s.unary(Sampling, wanted*vocab, softmaxFlops)
+	s.list.end[MLPBlock] = s.list.n
+}
+
 func (l *Lowerer) start(p *plan.Plan, step Step, list *List) stage {
 	list.n = 0
-	s := stage{Lowerer: l, list: list, plan: p, context: step.Context, phase: step.Phase}
+	s := stage{Lowerer: l, list: list, plan: p, queries: step.Queries, context: step.Context, phase: step.Phase}
 	s.sequences = float64(p.Sequences(l.model.IsMoE()))
 	s.tokens = s.sequences * step.Queries
 	if cp := p.Attention.CP; cp > 1 {
@@ -100,11 +141,12 @@ func (s *stage) sequenceParallel() bool { return s.plan.SequenceParallel && s.pl
 
 // layers lowers a number of layers, of which some are expert layers.
 func (s *stage) layers(layers, expertLayers int) {
-	s.repeat = float64(layers)
-	if s.model.Attention.Kind == model.Latent {
-		s.latentAttention()
+	if len(s.model.Mixed) == 0 {
+		s.attention(&s.model.Attention, layers)
 	} else {
-		s.groupedAttention()
+		for a, n := range s.model.AttentionLayers(layers) {
+			s.attention(a, n)
+		}
 	}
 	s.list.end[AttentionBlock] = s.list.n
 	if dense := layers - expertLayers; dense > 0 {
@@ -118,10 +160,45 @@ func (s *stage) layers(layers, expertLayers int) {
 	s.list.end[MLPBlock] = s.list.n
 }
 
+// attention lowers the attention of a number of layers.
+func (s *stage) attention(a *model.Attention, layers int) {
+	s.attn, s.repeat = a, float64(layers)
+	s.look()
+	switch {
+	case a.IsLinear():
+		s.linearAttention()
+	case a.Kind == model.Latent:
+		s.latentAttention()
+	default:
+		s.groupedAttention()
+	}
+}
+
+// look works out what the attention sees. A query of a decode step sees the context; one of a prefill the whole prompt,
+// or, where attention is causal, on average half of what it adds to the cached part. A decode reads the entries it
+// sees, a prefill the keys and values of the prompt once.
+func (s *stage) look() {
+	a := s.attn
+	whole := s.context
+	if s.phase == Prefill && s.assume.Causal {
+		whole -= (s.queries - 1) / 2
+	}
+	s.seen, s.read = whole, s.context
+	if a.Window == 0 && a.IndexTopK == 0 && a.Compress <= 1 {
+		return
+	}
+	s.seen = a.Seen(whole)
+	if s.phase == Decode {
+		s.read = a.Seen(s.context)
+	} else if a.Compress > 1 {
+		s.read = s.context / float64(a.Compress)
+	}
+}
+
 // blockNorms are the norms in front of the feed-forward block. Latent attention has no norm of its own: in the
 // reference tool both norms of such a layer are accounted here.
 func (s *stage) blockNorms(tokens float64) {
-	if s.model.Attention.Kind == model.Latent {
+	if s.attn.Kind == model.Latent {
 		s.norm(AttentionInputNorm, tokens*s.hidden, s.hidden)
 	}
 	s.norm(MLPNorm, tokens*s.hidden, s.hidden)

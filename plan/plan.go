@@ -18,6 +18,9 @@ type Plan struct {
 	// of the tokens, a reduce-scatter and an all-gather in place of each all-reduce.
 	SequenceParallel bool
 	Drafts           int // tokens drafted per decode step (multi-token prediction)
+
+	// Pipelined: every stage works on a batch of its own; otherwise one batch passes through all stages.
+	Pipelined bool
 }
 
 // Layout splits attention and dense layers: DP replicas, each of PP stages of CP parts of the context of TP ranks.
@@ -56,10 +59,21 @@ type Batch struct{ Count, Size int }
 
 // Sequences is the attention micro-batch of one data-parallel rank.
 func (p *Plan) Sequences(moe bool) int {
-	if moe {
+	switch {
+	case moe && p.Pipelined:
+		return p.Batch.Size * p.Attention.Replica() / p.Attention.PP
+	case moe:
 		return p.Batch.Size * p.Attention.Replica()
 	}
 	return p.Batch.Size
+}
+
+// InFlight is the batches that the pipeline holds at a time.
+func (p *Plan) InFlight() int {
+	if p.Pipelined {
+		return p.Attention.PP
+	}
+	return 1
 }
 
 // String is the plan in a few characters, for tables.

@@ -5,22 +5,21 @@ import (
 	"io"
 )
 
-// WriteJSON writes an array with an object per run. Its keys are the field names of the CSV tables; mode and reasons, if
-// any, come besides, and on request what was ruled out.
+// WriteJSON writes an array with an object per run: its mode, and an object per table whose keys are the field names of
+// the CSV; reasons, if a phase has no plan, and on request what was ruled out.
 func WriteJSON(w io.Writer, columns []Column, refusals bool) error {
 	runs := make([]map[string]any, len(columns))
 	for i := range columns {
 		c := &columns[i]
 		run := map[string]any{"mode": c.Run.Mode}
 		for _, t := range Tables() {
+			fields := map[string]any{}
 			for _, cat := range t.categories {
 				for j := range cat.fields {
-					// What one table leaves empty, another may know.
-					if v := cat.fields[j].value(c); v != nil || run[cat.fields[j].name] == nil {
-						run[cat.fields[j].name] = v
-					}
+					fields[cat.fields[j].name] = cat.fields[j].value(c)
 				}
 			}
+			run[t.Name] = fields
 		}
 		if refusals {
 			run["rejected"] = c.refusals()

@@ -31,17 +31,17 @@ var (
 		func(l *workload.Limits) *float64 { return l.TPOT },
 	}
 
-	prefillTable = phaseTable("prefill_best", prefill, decode)
-	decodeTable  = phaseTable("decoder_best", decode, prefill)
+	prefillTable = phaseTable("prefill_best", prefill)
+	decodeTable  = phaseTable("decoder_best", decode)
 )
 
 // phaseTable is the table of one instance of a phase, in the order and with the names of the reference tool,
 // misspellings included; behind them what the reference tool does not have.
-func phaseTable(name string, p, other phase) Table {
+func phaseTable(name string, p phase) Table {
 	extra := append([]field{p.result1("instances", func(_ *Column, r *search.Result) any { return r.Instances })}, p.ownFields()...)
 	return Table{name, []category{
 		{"model_basic_config", modelFields},
-		{"performance_throughput", throughputFields(p, other)},
+		{"performance_throughput", throughputFields(p)},
 		{"system_resource_config", p.systemFields()},
 		{"parallel_strategy_config", p.planFields()},
 		{"other_stats_metrics", p.statFields()},
@@ -52,17 +52,12 @@ func phaseTable(name string, p, other phase) Table {
 
 // throughputFields are the throughputs of both phases. In the table of one phase that of the other is left empty,
 // unless the same processors do both.
-func throughputFields(p, other phase) []field {
+func throughputFields(p phase) []field {
 	var out []field
 	for _, q := range []phase{prefill, decode} {
-		shown := func(c *Column) bool { return q.prefix == p.prefix || c.Outcome.Shared || other.prefix == "" }
-		total := q.estimated("throughput(token/s)", func(_ *Column, e *estimate.Estimate) any { return e.Throughput })
-		each := q.estimated("throughput_per_npu(token/s)", func(c *Column, e *estimate.Estimate) any {
-			return e.Throughput / float64(q.npus(c))
-		})
-		for _, f := range []field{total, each} {
+		for _, f := range q.throughputs(func(*search.Result) int { return 1 }) {
 			out = append(out, field{f.name, func(c *Column) any {
-				if !shown(c) {
+				if q.prefix != p.prefix && !c.Outcome.Shared {
 					return nil
 				}
 				return f.value(c)
@@ -70,6 +65,17 @@ func throughputFields(p, other phase) []field {
 		}
 	}
 	return out
+}
+
+// throughputs are the throughput of the phase and of one of its cards. The number of instances to count is that of a
+// result, or one.
+func (p phase) throughputs(instances func(r *search.Result) int) []field {
+	return []field{
+		p.result1("throughput(token/s)", func(_ *Column, r *search.Result) any {
+			return float64(instances(r)) * r.Best.Throughput
+		}),
+		p.estimated("throughput_per_npu(token/s)", func(c *Column, e *estimate.Estimate) any { return e.Throughput / float64(p.npus(c)) }),
+	}
 }
 
 // input is a field that is known for every run.
@@ -211,10 +217,10 @@ func (p phase) statFields() []field {
 	stage := func(name string, value func(b *estimate.Breakdown) float64) field {
 		return seconds("instance_"+name, func(e *estimate.Estimate) float64 { return value(&e.Stage) })
 	}
-	attn := func(name string, value func(b *estimate.BlockTotals) float64) field {
+	attn := func(name string, value func(b *cost.Totals) float64) field {
 		return stage("attn_"+name, func(b *estimate.Breakdown) float64 { return value(&b.Block[op.AttentionBlock]) })
 	}
-	mlp := func(name string, value func(b *estimate.BlockTotals) float64) field {
+	mlp := func(name string, value func(b *cost.Totals) float64) field {
 		return stage("mlp_"+name, func(b *estimate.Breakdown) float64 { return value(&b.Block[op.MLPBlock]) })
 	}
 	// The reference tool prints 0 for dense models.
@@ -226,8 +232,8 @@ func (p phase) statFields() []field {
 			return value(e)
 		})
 	}
-	boundBy := func(class op.Class, r cost.Bound) func(b *estimate.BlockTotals) float64 {
-		return func(b *estimate.BlockTotals) float64 { return b.Bound[class][r] }
+	boundBy := func(class op.Class, r cost.Bound) func(b *cost.Totals) float64 {
+		return func(b *cost.Totals) float64 { return b.Bound[class][r] }
 	}
 	return []field{
 		seconds("request_per_second", func(e *estimate.Estimate) float64 { return e.Requests }),
@@ -257,25 +263,25 @@ func (p phase) statFields() []field {
 			return b.Block[op.AttentionBlock].Memory + b.Block[op.MLPBlock].Memory
 		}),
 
-		attn("process_time(s)", (*estimate.BlockTotals).Time),
-		attn("mem_accessed", func(b *estimate.BlockTotals) float64 { return b.Bytes }),
-		attn("mem_time(s)", func(b *estimate.BlockTotals) float64 { return b.Memory }),
-		attn("flops", func(b *estimate.BlockTotals) float64 { return b.Flops }),
-		attn("compute_time(s)", func(b *estimate.BlockTotals) float64 { return b.Compute }),
+		attn("process_time(s)", (*cost.Totals).Time),
+		attn("mem_accessed", func(b *cost.Totals) float64 { return b.Bytes }),
+		attn("mem_time(s)", func(b *cost.Totals) float64 { return b.Memory }),
+		attn("flops", func(b *cost.Totals) float64 { return b.Flops }),
+		attn("compute_time(s)", func(b *cost.Totals) float64 { return b.Compute }),
 		attn("bmm_compute_time(s)", boundBy(op.BMM, cost.Compute)),
 		attn("bmm_mem_time(s)", boundBy(op.BMM, cost.Memory)),
 		attn("ffn_compute_time(s)", boundBy(op.Linear, cost.Compute)),
 		attn("ffn_mem_time(s)", boundBy(op.Linear, cost.Memory)),
 
-		mlp("process_time(s)", (*estimate.BlockTotals).Time),
+		mlp("process_time(s)", (*cost.Totals).Time),
 		expertOnly("instance_mlp_weight_space(Gib)", func(e *estimate.Estimate) float64 { return gib(e.Memory.Weights[op.MLPBlock]) }),
 		expertOnly("instance_attn_weight_space(Gib)", func(e *estimate.Estimate) float64 { return gib(e.Memory.Weights[op.AttentionBlock]) }),
 		expertOnly("instance_mlp_act_working_space(Gib)", func(e *estimate.Estimate) float64 { return gib(e.Memory.Working[op.MLPBlock]) }),
 		expertOnly("instance_attn_act_working_space(Gib)", func(e *estimate.Estimate) float64 { return gib(e.Memory.Working[op.AttentionBlock]) }),
-		mlp("mem_accessed", func(b *estimate.BlockTotals) float64 { return b.Bytes }),
-		mlp("mem_time(s)", func(b *estimate.BlockTotals) float64 { return b.Memory }),
-		mlp("flops", func(b *estimate.BlockTotals) float64 { return b.Flops }),
-		mlp("compute_time(s)", func(b *estimate.BlockTotals) float64 { return b.Compute }),
+		mlp("mem_accessed", func(b *cost.Totals) float64 { return b.Bytes }),
+		mlp("mem_time(s)", func(b *cost.Totals) float64 { return b.Memory }),
+		mlp("flops", func(b *cost.Totals) float64 { return b.Flops }),
+		mlp("compute_time(s)", func(b *cost.Totals) float64 { return b.Compute }),
 		mlp("ffn_compute_time(s)", boundBy(op.Linear, cost.Compute)),
 		mlp("ffn_mem_time(s)", boundBy(op.Linear, cost.Memory)),
 

@@ -2,14 +2,16 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"throughline/estimate"
+	"throughline/search"
 )
 
 // resultTable is the table of the whole deployment.
 var resultTable = Table{"result_best", []category{
 	{"model_basic_config", modelFields},
-	{"performance_throughput", throughputFields(phase{}, phase{})},
+	{"performance_throughput", slices.Concat(prefill.throughputs(allInstances), decode.throughputs(allInstances))},
 	{"system_resource_config", []field{
 		{"prefill_system_name", func(c *Column) any { return c.Run.Prefill.System.Name }},
 		{"decoder_system_name", func(c *Column) any { return c.Run.Decode.System.Name }},
@@ -48,6 +50,8 @@ var resultTable = Table{"result_best", []category{
 	}},
 	{"provenance", provenanceFields},
 }}
+
+func allInstances(r *search.Result) int { return r.Instances }
 
 // both is a field that is known where both phases have a plan.
 func both(name string, value func(c *Column) any) field {

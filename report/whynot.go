@@ -14,6 +14,9 @@ func (c *Column) Reasons() []string {
 	switch {
 	case o.Shared && !o.Found():
 		out = append(out, c.Run.Decode.Reason(&o.Decode))
+	case o.Prefill.Found && o.Decode.Found && !o.Found():
+		out = append(out, fmt.Sprintf("the smallest prefill takes %d processors and the smallest decode %d, of %d in all",
+			o.Prefill.Procs, o.Decode.Procs, c.Run.Procs))
 	case !o.Shared:
 		if !o.Prefill.Found {
 			out = append(out, "prefill: "+c.Run.Prefill.Reason(&o.Prefill))

@@ -13,6 +13,7 @@ type searcher struct {
 	problem   *Problem
 	evaluator *estimate.Evaluator
 	capacity  float64
+	memoryAt  func(*plan.Plan) float64 // what a processor must hold under a plan
 
 	found     bool
 	best      estimate.Estimate
@@ -28,7 +29,12 @@ func newSearcher(p *Problem) (*searcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &searcher{problem: p, evaluator: e, capacity: p.System.Memory.GiB * estimate.GiB}, nil
+	s := &searcher{problem: p, evaluator: e, capacity: p.Assume.Usable(p.System.Memory.GiB)}
+	s.memoryAt = func(p *plan.Plan) float64 {
+		m := e.MemoryOf(p)
+		return m.Total()
+	}
+	return s, nil
 }
 
 // try looks for the best batch of a plan, and keeps it if it beats what was found before.
@@ -41,7 +47,7 @@ func (s *searcher) try(p *plan.Plan, index int) {
 		}
 		return
 	}
-	largest := s.largestFitting(&q, s.memoryAt)
+	largest := s.largestFitting(&q)
 	if largest == 0 {
 		q.Batch = plan.Batch{Count: 1, Size: 1}
 		s.rejected.Memory.note(&q, index, s.memoryAt(&q), s.memoryAt(&q)-s.capacity)
@@ -97,12 +103,6 @@ func (s *searcher) record() float64 {
 
 func (s *searcher) inTime(t float64) bool { return s.problem.Limit == 0 || t <= s.problem.Limit }
 
-// memoryAt is what a processor must hold under a plan.
-func (s *searcher) memoryAt(p *plan.Plan) float64 {
-	m := s.evaluator.MemoryOf(p)
-	return m.Total()
-}
-
 // timeAt evaluates a batch and leaves the estimate in scratch.
 func (s *searcher) timeAt(p *plan.Plan, size int) float64 {
 	p.Batch = plan.Batch{Count: 1, Size: size}
@@ -111,10 +111,10 @@ func (s *searcher) timeAt(p *plan.Plan, size int) float64 {
 }
 
 // largestFitting is the largest batch whose memory fits, or 0.
-func (s *searcher) largestFitting(p *plan.Plan, memoryAt func(*plan.Plan) float64) int {
+func (s *searcher) largestFitting(p *plan.Plan) int {
 	memory := func(size int) float64 {
 		p.Batch = plan.Batch{Count: 1, Size: size}
-		return memoryAt(p)
+		return s.memoryAt(p)
 	}
 	if memory(1) > s.capacity {
 		return 0
@@ -173,13 +173,13 @@ func (s *searcher) segments(p *plan.Plan, largest int) func(yield func(lo, hi in
 // anything that could be measured.
 const tie = 1e-12
 
-// settleTies replaces the best batch by the smallest one of the same plan that is as good.
+// settleTies replaces the best batch by the smallest one of the same plan that is as good, or good enough.
 func (s *searcher) settleTies() {
 	if s.problem.Batches != nil {
 		return
 	}
 	p := s.best.Plan
-	enough := s.best.Requests * (1 - tie)
+	enough := s.best.Requests * (1 - max(tie, s.problem.Slack))
 	rate := func(size int) float64 {
 		s.timeAt(&p, size)
 		return s.scratch.Requests

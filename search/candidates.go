@@ -23,25 +23,26 @@ func (p *Problem) layouts() []plan.Layout {
 	return out
 }
 
-// expertLayouts are the candidates for the split of the experts, valid or not.
-func (p *Problem) expertLayouts() []plan.ExpertLayout {
+// expertLayouts are the candidates for the split of the experts over a number of processors, valid or not.
+func (p *Problem) expertLayouts(procs int) []plan.ExpertLayout {
 	if p.ExpertLayouts == nil {
-		return plan.ExpertLayouts(p.Procs)
+		return plan.ExpertLayouts(procs)
 	}
 	var out []plan.ExpertLayout
 	for _, e := range p.ExpertLayouts {
-		if e.Procs() == p.Procs {
+		if e.Procs() == procs {
 			out = append(out, e)
 		}
 	}
 	return out
 }
 
-// expertPlans passes on every combination of redundant experts and split of the experts, valid or not, as plans that lack
-// the split of the attention.
-func (p *Problem) expertPlans(yield func(*plan.Plan)) {
-	layouts := p.expertLayouts()
-	q := plan.Plan{SequenceParallel: p.SequenceParallel, SharedReplicas: p.Settings.SharedReplicas, SharedPerCard: p.SharedPerCard}
+// expertPlans passes on every combination of redundant experts and split of the experts over a number of processors,
+// valid or not, as plans that lack the split of the attention.
+func (p *Problem) expertPlans(procs int, yield func(*plan.Plan)) {
+	layouts := p.expertLayouts(procs)
+	q := p.basicPlan()
+	q.SharedReplicas, q.SharedPerCard = p.Settings.SharedReplicas, p.SharedPerCard
 	for q.Redundant = p.Redundant.Low; q.Redundant <= p.Redundant.High; q.Redundant++ {
 		for _, q.Experts = range layouts {
 			yield(&q)
@@ -49,32 +50,53 @@ func (p *Problem) expertPlans(yield func(*plan.Plan)) {
 	}
 }
 
+// basicPlan is what all plans of the problem have in common.
+func (p *Problem) basicPlan() plan.Plan {
+	return plan.Plan{SequenceParallel: p.SequenceParallel, Pipelined: p.Assume.Pipelined}
+}
+
 // Plans lists the valid plans of the problem without their batches, in a fixed order.
 func (p *Problem) Plans() []plan.Plan {
-	var valid []plan.Layout
+	// The layouts whose experts are spread over the same number of processors: all of them, or in a pipeline those with
+	// the same number of stages.
+	var sizes []int
+	valid := map[int][]plan.Layout{}
 	for _, l := range p.layouts() {
-		if plan.ValidLayout(p.Model, l) {
-			valid = append(valid, l)
+		if !plan.ValidLayout(p.Model, l) {
+			continue
 		}
+		size := p.Procs
+		if p.Assume.Pipelined {
+			size /= l.PP
+		}
+		if valid[size] == nil {
+			sizes = append(sizes, size)
+		}
+		valid[size] = append(valid[size], l)
 	}
 	var out []plan.Plan
 	for drafts := p.Drafts.Low; drafts <= p.Drafts.High; drafts++ {
-		each := func(q *plan.Plan) {
-			r := *q
-			r.Drafts = drafts
-			for _, r.Attention = range valid {
-				out = append(out, r)
+		for _, size := range sizes {
+			each := func(q *plan.Plan) {
+				r := *q
+				r.Drafts = drafts
+				for _, r.Attention = range valid[size] {
+					if p.Accept == nil || p.Accept(&r) {
+						out = append(out, r)
+					}
+				}
 			}
-		}
-		if !p.Model.IsMoE() {
-			each(&plan.Plan{SequenceParallel: p.SequenceParallel})
-			continue
-		}
-		p.expertPlans(func(q *plan.Plan) {
-			if q.ValidExperts(p.Model) {
-				each(q)
+			if !p.Model.IsMoE() {
+				q := p.basicPlan()
+				each(&q)
+				continue
 			}
-		})
+			p.expertPlans(size, func(q *plan.Plan) {
+				if q.ValidExperts(p.Model) {
+					each(q)
+				}
+			})
+		}
 	}
 	return out
 }

@@ -50,7 +50,7 @@ func (p *Problem) Reason(r *Result) string {
 	var parts []string
 	if m := &r.Rejected.Memory; m.Plans > 0 {
 		parts = append(parts, fmt.Sprintf("%s not fit into %.4g GiB (the nearest, %v at batch %d, needs %.4g GiB more)",
-			does(m.Plans), p.System.Memory.GiB, &m.Nearest, m.Nearest.Batch.Size, m.Over/estimate.GiB))
+			does(m.Plans), (m.Needs-m.Over)/estimate.GiB, &m.Nearest, m.Nearest.Batch.Size, m.Over/estimate.GiB))
 	}
 	late := func(l *Rejection, what string) {
 		if l.Plans > 0 {

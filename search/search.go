@@ -30,6 +30,10 @@ type Problem struct {
 	Redundant        Range // redundant experts to try
 	SharedPerCard    bool
 	Drafts           Range // drafted tokens to try
+	// Slack is the share of the throughput that may be given up for a smaller batch, and so for a shorter latency.
+	Slack float64
+	// Accept rules plans out that are valid but not wanted; nil: none. It must be safe for concurrent use.
+	Accept func(*plan.Plan) bool
 }
 
 // Tick is called after every part of a search, to show progress; it may be nil.
@@ -51,15 +55,16 @@ type Result struct {
 // Rate is the request rate of all instances.
 func (r *Result) Rate() float64 { return float64(r.Instances) * r.Best.Requests }
 
-// Outcome is a deployment of both phases. Each side is found or not on its own; the request rate is known when both are.
+// Outcome is a deployment of both phases. Each side is found or not on its own; the request rate is known when both are
+// and there are processors for both.
 type Outcome struct {
 	Prefill, Decode Result
 	Shared          bool    // both phases run on the same processors
 	Requests        float64 // requests per second
 }
 
-// Found reports whether both phases have a plan.
-func (o *Outcome) Found() bool { return o.Prefill.Found && o.Decode.Found }
+// Found reports whether there is a plan for both phases together.
+func (o *Outcome) Found() bool { return o.Prefill.Found && o.Decode.Found && o.Requests > 0 }
 
 // Spare is how many of procs processors no instance uses.
 func (o *Outcome) Spare(procs int) int {

@@ -11,6 +11,7 @@ import (
 	"throughline/assume"
 	"throughline/estimate"
 	"throughline/hardware"
+	"throughline/internal/draw"
 	"throughline/model"
 	"throughline/plan"
 	"throughline/search"
@@ -60,156 +61,75 @@ func sampleProblem(t testing.TB, modelName string, procs int) *search.Problem {
 	}
 }
 
-// drawSystem is a small chip whose efficiencies may come in steps, so that a larger batch can be faster than a smaller
-// one and throughput is not monotone.
-func drawSystem(t *rapid.T) *hardware.System {
-	sizes := func(label string, most float64) hardware.SizeTable {
-		rows := rapid.IntRange(1, 4).Draw(t, label+" rows")
-		table := make(hardware.SizeTable, rows)
-		threshold := most
-		for i := range table {
-			table[i] = hardware.SizeRow{AtLeast: threshold, Efficiency: rapid.Float64Range(0.05, 1).Draw(t, label+" efficiency")}
-			threshold *= rapid.Float64Range(0.05, 0.9).Draw(t, label+" ratio")
-		}
-		return table
-	}
-	shapes := func(label string) hardware.ShapeTable {
-		rows := rapid.IntRange(0, 4).Draw(t, label+" rows")
-		table := make(hardware.ShapeTable, 0, rows+1)
-		for range rows {
-			row := hardware.ShapeRow{Efficiency: rapid.Float64Range(0.05, 1).Draw(t, label+" efficiency")}
-			if rapid.Bool().Draw(t, label+" bounds m") {
-				row.M = float64(rapid.IntRange(0, 300).Draw(t, label+" m"))
-			}
-			if rapid.Bool().Draw(t, label+" bounds n") {
-				row.N = float64(rapid.IntRange(0, 200).Draw(t, label+" n"))
-			}
-			table = append(table, row)
-		}
-		return append(table, hardware.ShapeRow{Efficiency: rapid.Float64Range(0.05, 1).Draw(t, label+" last")})
-	}
-	network := func(label string, size int) hardware.Network {
-		n := hardware.Network{
-			Bandwidth: rapid.Float64Range(0.01, 10).Draw(t, label+" bandwidth"), Efficiency: 0.8, Topology: "switch", Size: size,
-			Latency:     rapid.Float64Range(0, 1e-5).Draw(t, label+" latency"),
-			MessageSize: sizes(label+" message", 1), ProcessorUsage: rapid.Float64Range(0, 0.2).Draw(t, label+" usage"),
-		}
-		for c := range n.Ops {
-			n.Ops[c] = hardware.CollectiveRate{Scale: 1, Offset: -0.5, Lowest: 0.7}
-		}
-		return n
-	}
-	mode := hardware.Roofline
-	if rapid.IntRange(0, 3).Draw(t, "mode") == 0 {
-		mode = hardware.NoOverlap
-	}
-	return &hardware.System{
-		Name: "drawn", ProcsPerNPU: 1, Mode: mode,
-		Matrix: map[string]hardware.MatrixEngine{"float8": {
-			TFlops: rapid.Float64Range(1e-4, 1).Draw(t, "tflops"), Calibration: 0.8, Efficiency: shapes("matrix"),
-		}},
-		Vector: map[string]hardware.VectorEngine{"float8": {
-			TFlops: rapid.Float64Range(1e-5, 1e-2).Draw(t, "vector tflops"), Calibration: 0.5, Efficiency: sizes("vector", 1e-4),
-		}},
-		Memory: hardware.Memory{
-			GiB: rapid.Float64Range(1e-3, 3e-2).Draw(t, "GiB"), GBps: rapid.Float64Range(1e-2, 10).Draw(t, "GBps"),
-			Calibration: 0.8, Efficiency: sizes("memory", 1),
-			Attention: hardware.PhaseFactor{Decode: 0.9, Prefill: 1}, Cache: hardware.PhaseFactor{Decode: 0.7, Prefill: 1},
-		},
-		CollectiveOverlap: rapid.SampledFrom([]float64{0, 0.5, 1}).Draw(t, "overlap"),
-		Networks:          []hardware.Network{network("inner", 4), network("outer", 64)},
-	}
-}
-
-func drawModel(t *rapid.T) (*model.Model, *model.Settings) {
-	m := &model.Model{
-		Name: "drawn", Hidden: 64, Layers: 3, FeedForward: 128,
-		Attention: model.Attention{Kind: model.GroupQuery, Heads: 8, KVHeads: 4, HeadDim: 16, QKNorm: true},
-	}
-	if rapid.Bool().Draw(t, "latent") {
-		m.Attention = model.Attention{Kind: model.Latent, Heads: 8, QueryRank: 24, KVRank: 32, NopeDim: 16, RopeDim: 8, ValueDim: 16}
-	}
-	if rapid.Bool().Draw(t, "experts") {
-		m.Experts = model.Experts{Routed: 8, TopK: 2, Shared: 1, Width: 32, CapacityFactor: 1, Interval: rapid.IntRange(1, 2).Draw(t, "interval")}
-	}
-	return m, &model.Settings{
-		Absorb: rapid.Bool().Draw(t, "absorb"), Flash: rapid.Bool().Draw(t, "flash"),
-		SharedReplicas: 4, Redundant: 4,
-	}
-}
-
-// everyBatch is the definition of the best batch: try each that fits, keep those in time, take the highest throughput,
-// and of all that reach it (up to rounding) the smallest.
-func everyBatch(t *rapid.T, p *search.Problem, pl plan.Plan) (best estimate.Estimate, found bool, tried int) {
+// inTime is all batches of a plan that fit and are in time, in order, and the number of those that fit.
+func inTime(t *rapid.T, p *search.Problem, pl plan.Plan) (out []estimate.Estimate, fitting int) {
 	e, err := estimate.NewEvaluator(&p.Problem)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var inTime []estimate.Estimate
-	var out estimate.Estimate
+	var est estimate.Estimate
 	for size := 1; ; size++ {
 		pl.Batch = plan.Batch{Count: 1, Size: size}
-		e.Evaluate(&pl, &out)
-		if out.Memory.Total() > p.System.Memory.GiB*estimate.GiB {
-			break
+		e.Evaluate(&pl, &est)
+		if est.Memory.Total() > p.System.Memory.GiB*estimate.GiB {
+			return out, fitting
 		}
-		tried++
-		if p.Limit == 0 || out.Latency <= p.Limit {
-			inTime = append(inTime, out)
-		}
-	}
-	highest := 0.0
-	for i := range inTime {
-		highest = math.Max(highest, inTime[i].Throughput)
-	}
-	for i := range inTime {
-		if inTime[i].Throughput >= highest*(1-1e-12) {
-			return inTime[i], true, tried
+		fitting++
+		if p.Limit == 0 || est.Latency <= p.Limit {
+			out = append(out, est)
 		}
 	}
-	return best, false, tried
 }
 
-// TestBatchSearchIsExact compares the search with trying every batch, on systems whose efficiencies come in steps.
+// best is the definition of the best batch: the highest request rate, and of all that reach it (up to rounding) the
+// smallest.
+func best(estimates []estimate.Estimate) (out estimate.Estimate, found bool) {
+	highest := 0.0
+	for i := range estimates {
+		highest = math.Max(highest, estimates[i].Requests)
+	}
+	for i := range estimates {
+		if estimates[i].Requests >= highest*(1-1e-12) {
+			return estimates[i], true
+		}
+	}
+	return out, false
+}
+
+// limitAt draws a limit that rules some batches of a plan out: about the time of one of them.
+func limitAt(t *rapid.T, p *search.Problem, pl plan.Plan, most int) float64 {
+	e, err := estimate.NewEvaluator(&p.Problem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out estimate.Estimate
+	pl.Batch = plan.Batch{Count: 1, Size: rapid.IntRange(1, most).Draw(t, "limiting batch")}
+	e.Evaluate(&pl, &out)
+	return out.Latency * rapid.Float64Range(0.9, 1.1).Draw(t, "slack")
+}
+
+// TestBatchSearchIsExact compares the search with trying every batch, on systems whose efficiencies come in steps: in
+// decode with and without drafts, in prefill with and without a handover of the cache and parts of the context.
 func TestBatchSearchIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m, set := drawModel(t)
-		p := &search.Problem{
-			Problem: estimate.Problem{
-				Model: m, Settings: set, System: drawSystem(t), Assume: &assume.Reference,
-				Lengths: workload.Lengths{Input: rapid.IntRange(1, 64).Draw(t, "input"), Output: rapid.IntRange(1, 64).Draw(t, "output")},
-				Precision: plan.Precision{
-					Weight: 1, Activation: 1, Cache: 1, Comm: 1,
-					MatrixType: "float8", AttentionType: "float8", VectorType: "float8",
-				},
-			},
-			Procs: 8, Redundant: search.Range{Low: set.Redundant, High: set.Redundant},
+		p := draw.Problem(t, draw.Phase(t), 8, true)
+		pl := draw.Plan(t, p)
+		p = draw.Only(*p, &pl)
+		batches, fitting := inTime(t, p, pl)
+		if fitting > 0 && rapid.Bool().Draw(t, "limited") {
+			p.Limit = limitAt(t, p, pl, fitting)
+			batches, _ = inTime(t, p, pl)
 		}
-		plans := p.Plans()
-		pl := plans[rapid.IntRange(0, len(plans)-1).Draw(t, "plan")]
-		p.Layouts = []plan.Layout{pl.Attention}
-		if m.IsMoE() {
-			p.ExpertLayouts = []plan.ExpertLayout{pl.Experts}
-		}
-		want, found, tried := everyBatch(t, p, pl)
-		if tried > 0 && rapid.Bool().Draw(t, "limited") {
-			// A limit that rules some batches out: the time of one of them.
-			e, _ := estimate.NewEvaluator(&p.Problem)
-			var out estimate.Estimate
-			pl.Batch = plan.Batch{Count: 1, Size: rapid.IntRange(1, tried).Draw(t, "limiting batch")}
-			e.Evaluate(&pl, &out)
-			p.Limit = out.Latency * rapid.Float64Range(0.9, 1.1).Draw(t, "slack")
-			want, found, _ = everyBatch(t, p, pl)
-		}
+		want, found := best(batches)
 		got, err := search.Best(context.Background(), p, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got.Found != found {
-			t.Fatalf("found %v, want %v (%d batches fit)", got.Found, found, tried)
+			t.Fatalf("found %v, want %v (%d batches fit)", got.Found, found, fitting)
 		}
-		if found && got.Best.Plan.Batch != want.Plan.Batch {
-			t.Fatalf("batch %v at %v tokens/s, want %v at %v", got.Best.Plan.Batch, got.Best.Throughput, want.Plan.Batch, want.Throughput)
+		if found && got.Best.Plan != want.Plan {
+			t.Fatalf("%+v at %v requests/s, want %+v at %v", got.Best.Plan, got.Best.Requests, want.Plan, want.Requests)
 		}
 	})
 }

@@ -47,7 +47,7 @@ written; 3 the results could not be written.`,
 		Example: `  throughline run -c configs/reference_sample.json
   throughline run -c scan.json --category --gzip
   throughline run -c scan.json --explain-rejected
-  throughline run -c scan.json --json | jq '.[0]["decoder_throughput(token/s)"]'`,
+  throughline run -c scan.json --json | jq '.[0].decoder_best["decoder_throughput(token/s)"]'`,
 		Args: onlyFlags("config"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), s, o) },
 	}

@@ -65,6 +65,27 @@ const job = `{
 //	                             1792                    760
 //
 // The weights are 204 bytes of attention (8 + 128 + 2 + 2 + 64) and 392 of the feed-forward block (8 + 256 + 128).
+//
+// A prefill of the same 2 sequences has 12 tokens and a context of 6. Per layer:
+//
+//	attention                    flops                bytes
+//	input norm             7·96 =   672    8 + 2·96      =  200
+//	qkv projection   2·12·8·16  =  3072    128 + 12·24   =  416
+//	query head norm        7·96 =   672    2 + 2·96      =  194
+//	key head norm          7·48 =   336    2 + 2·48      =   98
+//	fused attention  2·288·4    =  2304    96 + 96 + 96  =  288   288 scores: 12 tokens · 4 heads · 6; cache 2·2·4·6
+//	softmax               5·288 =  1440                       0
+//	output projection 2·12·8·8  =  1536    64 + 12·16    =  256
+//	residual                         96    3·96          =  288
+//	                              10128                    1740
+//	feed-forward
+//	norm                   7·96 =   672    8 + 2·96      =  200
+//	gate and up      2·12·8·32  =  6144    256 + 12·40   =  736
+//	activation            3·192 =   576    2·192         =  384
+//	gate multiply                   192    3·192         =  576
+//	down             2·12·16·8  =  3072    128 + 12·24   =  416
+//	residual                         96    3·96          =  288
+//	                              10752                    2600
 const denseModel = `{
 	"model": "small",
 	"hidden": 8, "num_blocks": 2, "feedforward": 16,
@@ -135,8 +156,23 @@ var (
 	exchange = experts.withAll(two).with("runtime.parallel_config", `[[2, 1, 1]]`).with("runtime.moe_parallel_config", `[[2, 1, 1]]`)
 )
 
+// prefillJob is the split mode with one processor for each phase, 2 sequences in both.
+var prefillJob = dense.in(split).with("runtime.p_micro_batch_size", `[[2, 1, 2]]`)
+
 // Names of results.
 const (
+	prefillAttnFlops  = "prefill_instance_attn_flops"
+	prefillAttnBytes  = "prefill_instance_attn_mem_accessed"
+	prefillAttnMemory = "prefill_instance_attn_mem_time(s)"
+	prefillWeights    = "prefill_instance_mlp_weight_space(Gib)"
+	prefillMemory     = "prefill_tier1_mem(Gib)"
+	prefillSize       = "prefill_microbatchsize"
+	prefillRate       = "prefill_request_per_second"
+	firstToken        = "TTFT(s)"
+	cacheTime         = "kv_transfer_time(s)"
+	cacheExposed      = "kv_transfer_exposed(s)"
+	requests          = "request_per_second"
+
 	attnFlops   = "decoder_instance_attn_flops"
 	attnBytes   = "decoder_instance_attn_mem_accessed"
 	attnCompute = "decoder_instance_attn_compute_time(s)"
@@ -152,6 +188,8 @@ const (
 	tpTraffic   = "decoder_tp_comm_mem_size(Gib)"
 	epTime      = "decoder_ep_comm_time(s)"
 	epTraffic   = "decoder_ep_comm_mem_size(Gib)"
+	spTime      = "decoder_sp_comm_time(s)"
+	spTraffic   = "decoder_sp_comm_mem_size(Gib)"
 	tokenTime   = "decoder_time_per_token(s)"
 	throughput  = "decoder_throughput(token/s)"
 	batchSize   = "decoder_microbatchsize"

@@ -202,8 +202,8 @@ func TestExamples(t *testing.T) {
 		t.Errorf("two models on two systems are %d runs", len(runs))
 	}
 	for i, run := range runs {
-		if run["reason"] != nil {
-			t.Errorf("run %d has no plan: %v", i, run["reason"])
+		if run["reasons"] != nil {
+			t.Errorf("run %d has no plan: %v", i, run["reasons"])
 		}
 	}
 }

@@ -16,7 +16,12 @@ var modelTests = []keyTest{
 	{"attn_type", dense, set{"model.attn_type": `"multi-query"`, "model.kv_heads": ``}, wants{cacheSpace: 2. * 10 * 2 * (2 * 1 * 2) / GB}},
 	// Instead of absorbing: latent up 2·18·4·2·4 for 2 sequences of 9 tokens, query concat 16, fused attention 2·36·(4 + 2),
 	// softmax 180. The seven operators before them have 576 flops, output projection and residual 144.
-	{"attn_type", experts, set{"model.attn_type": `"mla"`}, wants{attnFlops: 2 * (576 + 1152 + 16 + 432 + 180 + 144)}},
+	// In prefill, with 12 tokens and 144 scores: latent up 2·12·4·2·4, query concat 96, fused attention 2·144·(4 + 2), softmax
+	// 5·144, and six times as many tokens in the others.
+	{"attn_type", experts, set{"model.attn_type": `"mla"`}, wants{
+		attnFlops:        2 * (576 + 1152 + 16 + 432 + 180 + 144),
+		prefillAttnFlops: 2 * (6*576 + 768 + 96 + 1728 + 720 + 6*144),
+	}},
 	// Queries of 4: qkv projection 2·2·8·12, query head norm 7·8; 36 scores; output projection 2·2·4·8.
 	{"attn_heads", dense, set{"model.attn_heads": `2`}, wants{attnFlops: 2 * (112 + 384 + 56 + 56 + 2*36*4 + 5*36 + 128 + 16)}},
 	{"kv_heads", dense, set{"model.kv_heads": `4`}, wants{cacheSpace: 2. * 10 * 2 * (2 * 4 * 2) / GB}},
@@ -31,6 +36,9 @@ var modelTests = []keyTest{
 	{"use_flash_attn", dense, set{"model.use_flash_attn": `false`}, wants{attnBytes: 2 * (588 - 176 + 160 + 144 + 160)}},
 	// 36 scores are written, read, written, read.
 	{"use_flash_attn", experts, set{"model.use_flash_attn": `false`}, wants{attnBytes: 2 * (812 + 4*36)}},
+	// A prompt of 12 tokens: 24 tokens of 2 heads with 12 scores each need 576 bytes of working space, unless they stay on the
+	// chip. Then the joined queries are the largest result: 24 · 2 · (4 + 2).
+	{"use_flash_attn", experts.with("model.use_flash_attn", `false`).with("runtime.sequence_length_list", `[[12, 4]]`), set{"model.use_flash_attn": `true`}, wants{"prefill_instance_attn_act_working_space(Gib)": 288. / GB}},
 	// up 2·2·8·16, activation 8·32, no product with a gate
 	{"mlp", dense, set{"model.mlp": `"plain"`}, wants{mlpFlops: 2 * (112 + 512 + 256 + 512 + 16)}},
 	// up 2·6·8·4, activation 8·24
@@ -65,11 +73,20 @@ var modelTests = []keyTest{
 	// One of the two layers has experts, the other is dense, with two norms as latent attention has none.
 	{"moe_block_interval", experts.with("model.feedforward", `16`), set{"model.moe_block_interval": `2`}, wants{mlpFlops: 1726 + (1792 + 112)}},
 
+	// Of 2 · 6 tokens 2 · 3 are left to compute, all with a context of 6: 144 scores. Input norm 7·48, qkv projection 2·6·8·16,
+	// head norms 7·48 + 7·24, fused attention 2·144·4, softmax 5·144, output projection 2·6·8·8, residual 48. The cache that
+	// fused attention reads stays 96 bytes.
+	{"cache_len", dense, set{"model.cache_len": `3`}, wants{
+		prefillAttnFlops: 2 * (336 + 1536 + 336 + 168 + 1152 + 720 + 768 + 48),
+		prefillAttnBytes: 2 * (104 + 272 + 98 + 50 + (48 + 48 + 96) + 160 + 144),
+	}},
+	// One of up to 4 drafts is the best, see drafting.
+	{"num_nextn_predict_layers", drafting.with("runtime.decode_mtp_token_config", `null`), set{"model.num_nextn_predict_layers": `1`}, wants{"decoder_mtp_token": 1, tokenTime: oneDraft / 1.79}},
+
 	{key: "ffn_dim_multiplier", base: dense.with("model.multiple_of", `16`), change: set{"model.ffn_dim_multiplier": `0.9`}},
 	{key: "multiple_of", base: dense, change: set{"model.multiple_of": `8`}},
 	{key: "seq_size", base: dense, change: set{"model.seq_size": `99`}},
 	{key: "output_seq", base: dense, change: set{"model.output_seq": `99`}},
-	{key: "cache_len", base: dense, change: set{"model.cache_len": `3`}},
 	{key: "first_k_dense_replace", base: experts.with("model.feedforward", `16`), change: set{"model.first_k_dense_replace": `1`}},
 	{key: "vocab_size", base: dense, change: set{"model.vocab_size": `1000`}},
 	{key: "weight_byte", base: dense, change: set{"model.weight_byte": `2`}},

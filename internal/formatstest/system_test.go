@@ -10,11 +10,30 @@ const millisecond = 1e-3
 // The two exchanges of each of two layers of the expert model send 48 bytes: 2 tokens to 3 experts, 8 elements each. The
 // two all-reduces of each of two layers of the dense model work on 16 bytes, 2 tokens of 8 elements: in a group of two
 // that is a volume of 16 · 2 · (1 - 1/2). One stage of the pipeline takes one layer, 588 + 760 bytes and 360 operations of
-// its softmax, and hands on 16 bytes.
+// its softmax, and hands on 16 bytes. One layer of the prefill takes 1740 + 2600 bytes and 1440 operations.
 const (
 	exchanged = 2. * 2 * 48
 	reduced   = 2. * 2 * 16
 	stage     = 1348./GB + 360/(2*T)
+	prompt    = 4340./GB + 1440/(2*T)
+)
+
+var (
+	// sequenceParallel has 4 collectives in each of two layers, on 16 bytes each: an all-gather in front of attention and of
+	// the feed-forward block, a reduce-scatter behind them.
+	sequenceParallel = tensor.with("runtime.sequence_parallel_config", `true`)
+	// cut has experts cut in two. Each processor sends 2 tokens to 3 experts, so that both slices work on 12 of 8 elements:
+	// in each of two layers 96 bytes are gathered and 96 scattered.
+	cut = exchange.with("runtime.moe_parallel_config", `[[1, 2, 1]]`)
+	// nested has 4 tensor-parallel ranks on an inner network of 2. Each of the 4 all-reduces scatters 16 bytes inside, reduces
+	// the halves of 8 bytes outside, where 2 · (1 - 1/2) of them are sent at 1 GB/s, and gathers 16 bytes inside.
+	nested = dense.withAll(set{
+		"runtime.num_procs_list": `[4]`, "runtime.parallel_config": `[[1, 1, 4]]`, "system.networks[0].size": `2`,
+	})
+	// four exchanges between 4 processors.
+	four = experts.withAll(set{
+		"runtime.num_procs_list": `[4]`, "runtime.parallel_config": `[[4, 1, 1]]`, "runtime.moe_parallel_config": `[[4, 1, 1]]`,
+	})
 )
 
 // systemTests change a key of the system file. Its inner network has 4 GB/s.
@@ -43,8 +62,8 @@ var systemTests = []keyTest{
 	// Only the norm, 112 operations, reaches 100.
 	{"vector.*.gflops_efficiency", dense, set{"system.vector.float32.gflops_efficiency": `[[100e-9, 0.5], [0, 0.25]]`}, wants{mlpCompute: 2 * (1536/(8*T) + 112/(1*T) + 144/(0.5*T))}},
 
-	// Weights take 2·(204 + 392) bytes, every sequence 32 for the result of gate and up and 2·10·8 of cache: 4 sequences
-	// fit into 2 KiB, with 1192 + 4·192 = 1960 bytes.
+	// Weights take 2·(204 + 392) bytes, every sequence 2·10·8 of cache. The result of gate and up takes 32 for every token, so
+	// that the prefill of one sequence needs 192. 4 sequences fit into 2 KiB, with 1192 + 4·160 + 192 = 2024 bytes.
 	{"mem1.GiB", dense.with("runtime.batch_config", `null`).with("system.mem1.GiB", `0.0001`), set{"system.mem1.GiB": `1.9073486328125e-06`}, wants{batchSize: 4}},
 	{"mem1.GBps", dense, set{"system.mem1.GBps": `2`}, wants{mlpMemory: 2 * 760. / (2 * GB)}},
 	{"mem1.calibration_coefficient", dense, set{"system.mem1.calibration_coefficient": `0.5`}, wants{mlpMemory: 2 * 760. / (0.5 * GB)}},
@@ -61,6 +80,11 @@ var systemTests = []keyTest{
 	{"networks[].bandwidth", exchange, set{"system.networks[0].bandwidth": `8`}, wants{epTime: exchanged / (8 * GB), "decoder_network0_bw(GBps)": 8}},
 	{"networks[].bandwidth", tensor, set{"system.networks[0].bandwidth": `8`}, wants{tpTime: reduced / (8 * GB)}},
 	{"networks[].bandwidth", pipeline, set{"system.networks[0].bandwidth": `8`}, wants{tokenTime: 2*stage + 2*(16./(8*GB))}},
+	// The cache of 2 prompts is 2 · 6 tokens of 8 elements and 2 layers, 192 bytes. Sent at 0.01 GB/s it takes longer than the
+	// prefill, of which the first layer hides some; requests leave no faster than their cache.
+	{"networks[].bandwidth", prefillJob, set{"system.networks[0].bandwidth": `0.01`}, wants{
+		cacheTime: 192 / (0.01 * GB), cacheExposed: 192/(0.01*GB) - prompt, firstToken: prompt + 192/(0.01*GB), prefillRate: 2 / (192 / (0.01 * GB)),
+	}},
 	{"networks[].efficiency", exchange, set{"system.networks[0].efficiency": `0.5`}, wants{epTime: exchanged / (2 * GB)}},
 	// Messages of 48 bytes do not reach 100.
 	{"networks[].DB_efficiency", exchange, set{"system.networks[0].DB_efficiency": `[[100e-6, 1], [0, 0.25]]`}, wants{epTime: exchanged / (1 * GB)}},
@@ -80,16 +104,30 @@ var systemTests = []keyTest{
 	// While all of it overlaps, communication takes half of the computation's time.
 	{"networks[].processor_usage", exchange.with("system.collective_overlap", `1`), set{"system.networks[0].processor_usage": `0.5`}, wants{epTime: 0.5 * exchanged / (4 * GB)}},
 
-	{key: "mem1.page_attention_calibration_coefficient_prefill", base: dense, change: set{"system.mem1.page_attention_calibration_coefficient_prefill": `0.5`}},
-	{key: "mem1.kv_cache_calibration_coefficient_prefill", base: dense, change: set{"system.mem1.kv_cache_calibration_coefficient_prefill": `0.5`}},
+	// Fused attention of the prefill moves 288 of the 1740 bytes; 96 of them are read from the cache.
+	{"mem1.page_attention_calibration_coefficient_prefill", dense, set{"system.mem1.page_attention_calibration_coefficient_prefill": `0.5`}, wants{prefillAttnMemory: 2 * (1452. + 288/0.5) / GB}},
+	{"mem1.kv_cache_calibration_coefficient_prefill", dense, set{"system.mem1.kv_cache_calibration_coefficient_prefill": `0.5`}, wants{prefillAttnMemory: 2 * (1644. + 96/0.5) / GB}},
+
+	// Three switches instead of one on the way of each of 4 exchanges.
+	{"networks[].topology", exchange.with("system.networks[0].latency", `1e-3`), set{"system.networks[0].topology": `"fattree"`}, wants{epTime: 4*3*millisecond + exchanged/(4*GB)}},
+	// A processor has links to 3 others and uses one.
+	{"networks[].topology", exchange, set{"system.networks[0].topology": `"fullmesh"`}, wants{epTime: 3 * exchanged / (4 * GB)}},
+	// Two neighbours at one hop and one processor at two: 4/3 on average.
+	{"networks[].topology", four, set{"system.networks[0].topology": `"ring"`}, wants{epTime: exchanged * 4 / 3 / (4 * GB)}},
+
+	// Of 8 collectives 4 are reduce-scatters and 4 all-gathers.
+	{"networks[].ops.reduce_scatter.op_scalar", sequenceParallel, set{"system.networks[0].ops.reduce_scatter.op_scalar": `[9, -1]`}, wants{spTime: 4 * (16 + 4.5*16) / (4 * GB), spTraffic: 4. * 4 * (16 + 9*16) / GB}},
+	{"networks[].ops.reduce_scatter.bandwidth_eff", sequenceParallel, set{"system.networks[0].ops.reduce_scatter.bandwidth_eff": `[[2, 0.5]]`}, wants{spTime: 4 * (16 + 16/0.5) / (4 * GB)}},
+	{"networks[].ops.all_gather.op_scalar", sequenceParallel, set{"system.networks[0].ops.all_gather.op_scalar": `[9, -1]`}, wants{spTime: 4 * (16 + 4.5*16) / (4 * GB)}},
+	{"networks[].ops.all_gather.bandwidth_eff", sequenceParallel, set{"system.networks[0].ops.all_gather.bandwidth_eff": `[[2, 0.5]]`}, wants{spTime: 4 * (16 + 16/0.5) / (4 * GB)}},
+	{"networks[].ops.reduce_scatter.op_scalar", nested, set{"system.networks[0].ops.reduce_scatter.op_scalar": `[9, -1]`}, wants{tpTime: 4 * (4.5*16/(4*GB) + 8./GB + 16./(4*GB))}},
+	{"networks[].ops.all_gather.bandwidth_eff", nested, set{"system.networks[0].ops.all_gather.bandwidth_eff": `[[2, 0.5]]`}, wants{tpTime: 4 * (16./(4*GB) + 8./GB + 16./(2*GB))}},
+	{"networks[].ops.reduce_scatter.bandwidth_eff", cut, set{"system.networks[0].ops.reduce_scatter.bandwidth_eff": `[[2, 0.5]]`}, wants{epTime: 2 * (96 + 96/0.5) / (4 * GB)}},
+	{"networks[].ops.all_gather.op_scalar", cut, set{"system.networks[0].ops.all_gather.op_scalar": `[9, -1]`}, wants{epTime: 2 * (4.5*96 + 96) / (4 * GB), epTraffic: 4. * 2 * (9*96 + 96) / GB}},
+
 	{key: "mem2.GiB", base: dense.with("system.mem2", second), change: set{"system.mem2.GiB": `2`}},
 	{key: "mem2.GBps", base: dense.with("system.mem2", second), change: set{"system.mem2.GBps": `2`}},
 	{key: "mem2.MB_efficiency", base: dense.with("system.mem2", second), change: set{"system.mem2.MB_efficiency": `[[0, 0.5]]`}},
-	{key: "networks[].topology", base: exchange, change: set{"system.networks[0].topology": `"ring"`}},
-	{key: "networks[].ops.reduce_scatter.op_scalar", base: tensor, change: set{"system.networks[0].ops.reduce_scatter.op_scalar": `[9, 0]`}},
-	{key: "networks[].ops.reduce_scatter.bandwidth_eff", base: tensor, change: set{"system.networks[0].ops.reduce_scatter.bandwidth_eff": `[[2, 0.1]]`}},
-	{key: "networks[].ops.all_gather.op_scalar", base: tensor, change: set{"system.networks[0].ops.all_gather.op_scalar": `[9, 0]`}},
-	{key: "networks[].ops.all_gather.bandwidth_eff", base: tensor, change: set{"system.networks[0].ops.all_gather.bandwidth_eff": `[[2, 0.1]]`}},
 	{key: "sources.*", base: dense, change: set{"system.sources.mem1": `"a guess"`}},
 }
 

@@ -212,8 +212,10 @@ func runSplit(t *testing.T, layout, experts, model string) map[string]any {
 		t.Fatal(err)
 	}
 	for _, run := range runs {
-		if run["model_name"] == model {
-			return run
+		decoder := run["decoder_best"].(map[string]any)
+		if decoder["model_name"] == model {
+			decoder["reasons"] = run["reasons"]
+			return decoder
 		}
 	}
 	t.Fatalf("no run of %s", model)
@@ -253,7 +255,7 @@ func TestOneStageDoesNotFit(t *testing.T) {
 	if got := run["decoder_throughput(token/s)"]; got != nil {
 		t.Errorf("a plan was found: %v tokens per second", got)
 	}
-	reason := fmt.Sprint(run["reason"])
+	reason := fmt.Sprint(run["reasons"])
 	for _, want := range []string{"dp36·pp1·tp1", "not fit into 72 GiB", "needs 33.62 GiB more"} {
 		if !strings.Contains(reason, want) {
 			t.Errorf("the reason is %q, without %q", reason, want)

@@ -1,0 +1,121 @@
+package cost
+
+import (
+	"math"
+
+	"throughline/op"
+)
+
+// Totals are the sums over the operators of a block, each counted as often as it repeats.
+type Totals struct {
+	Compute  float64 // of all operators, bound by it or not
+	Memory   float64 // likewise; communication buffers included
+	Bytes    float64
+	Flops    float64
+	Resident float64 // bytes of parameters
+	Working  float64 // bytes of the largest result
+	// Time of the operators, by class and by the resource that bounds them.
+	Bound [op.Comm][BoundCount]float64
+	// Comm is the communication, by what it is for.
+	Comm [op.TrafficCount]Comm
+}
+
+// Comm is the communication for one kind of parallelism.
+type Comm struct {
+	Exposed float64 // seconds that computation does not hide
+	Bytes   float64 // sent by a processor
+}
+
+// Exposed is the communication that computation does not hide.
+func (t *Totals) Exposed() float64 {
+	var sum float64
+	for i := range t.Comm {
+		sum += t.Comm[i].Exposed
+	}
+	return sum
+}
+
+// Time of the block.
+func (t *Totals) Time() float64 {
+	sum := t.Exposed()
+	for c := range t.Bound {
+		sum += t.Bound[c][Compute] + t.Bound[c][Memory]
+	}
+	return sum
+}
+
+// Sum prices the operators and adds them up, into totals that are all zero.
+func (p *Pricer) Sum(ops []op.Op, t *Totals) {
+	if p.stepped || p.sum {
+		p.sumAny(ops, t)
+	} else {
+		p.sumFlat(ops, t)
+	}
+	for i := range ops {
+		if o := &ops[i]; o.Class == op.Comm {
+			exposed, sent := p.communicate(o)
+			c := &t.Comm[o.Kind.Traffic()]
+			c.Exposed += o.Repeat * exposed
+			c.Bytes += o.Repeat * sent
+		}
+	}
+}
+
+// sumFlat adds up under a plain roofline. It is the inner loop of every search: no calls, all sums in registers, and no
+// branch on which side bounds an operator, since that changes from one to the next and a mispredicted branch costs more
+// than all the arithmetic.
+func (p *Pricer) sumFlat(ops []op.Op, t *Totals) {
+	var compute, memory, bytes, flops, resident, working float64
+	var linearC, linearM, bmmC, bmmM, vectorC, vectorM float64
+	for i := range ops {
+		o := &ops[i]
+		c, m := p.sides(o)
+		n := o.Repeat
+		c, m = n*c, n*m
+		memory += m
+		bytes += n * o.Bytes()
+		flops += n * o.Flops
+		resident += n * o.Resident
+		if o.Output > working {
+			working = o.Output
+		}
+		if o.Class == op.Comm {
+			continue
+		}
+		compute += c
+		// All ones where memory takes longer: the sign of the difference.
+		byMemory := uint64(int64(math.Float64bits(c-m)) >> 63)
+		c = math.Float64frombits(math.Float64bits(c) &^ byMemory)
+		m = math.Float64frombits(math.Float64bits(m) & byMemory)
+		switch o.Class {
+		case op.Linear:
+			linearC, linearM = linearC+c, linearM+m
+		case op.Vector:
+			vectorC, vectorM = vectorC+c, vectorM+m
+		default:
+			bmmC, bmmM = bmmC+c, bmmM+m
+		}
+	}
+	t.Compute, t.Memory, t.Bytes, t.Flops, t.Resident, t.Working = compute, memory, bytes, flops, resident, working
+	t.Bound[op.Linear] = [BoundCount]float64{Compute: linearC, Memory: linearM}
+	t.Bound[op.BMM] = [BoundCount]float64{Compute: bmmC, Memory: bmmM}
+	t.Bound[op.Vector] = [BoundCount]float64{Compute: vectorC, Memory: vectorM}
+}
+
+// sumAny adds up with any efficiencies.
+func (p *Pricer) sumAny(ops []op.Op, t *Totals) {
+	for i := range ops {
+		o := &ops[i]
+		c := p.Price(o)
+		n := o.Repeat
+		t.Memory += n * c.Memory
+		t.Bytes += n * o.Bytes()
+		t.Flops += n * o.Flops
+		t.Resident += n * o.Resident
+		t.Working = max(t.Working, o.Output)
+		if o.Class != op.Comm {
+			t.Compute += n * c.Compute
+			t.Bound[o.Class][c.Bound] += n * c.Time
+		}
+	}
+}

@@ -1,0 +1,147 @@
+// Package engine knows what the inference engines SGLang, vLLM and TensorRT-LLM can run, and the launch arguments that
+// express a deployment for them. The facts are data: the options that a version has, and what it supports.
+package engine
+
+import (
+	"embed"
+	"fmt"
+	"path"
+	"slices"
+
+	"throughline/internal/document"
+	"throughline/model"
+	"throughline/plan"
+)
+
+// Role is the part of the inference that a server does.
+type Role uint8
+
+const (
+	Aggregated Role = iota // prefill and decode
+	Prefill
+	Decode
+)
+
+func (r Role) String() string { return [...]string{"aggregated", "prefill", "decode"}[r] }
+
+// Deployment is what to launch.
+type Deployment struct {
+	Model          string // path or Hugging Face name, for the command line
+	Shape          *model.Model
+	Plan           plan.Plan
+	Precision      plan.Precision
+	Role           Role
+	Instances      int     // equal deployments of the plan; 0 for 1
+	GPUsPerNode    int     // 0 for 8
+	MaxContext     int     // tokens of prompt and output together; 0: the engine's default
+	MemoryFraction float64 // share of a processor's memory that the server may use; 0: the engine's default
+}
+
+// Support is how far an engine has a feature.
+type Support string
+
+const (
+	Yes     Support = "yes"
+	Partial Support = "partial"
+	No      Support = "no"
+)
+
+// Capability is what an engine does about a feature.
+type Capability struct {
+	Support Support `json:"support" required:"true" enum:"yes,partial,no"`
+	Remark  string  `json:"remark" required:"true"`
+	Source  string  `json:"source" required:"true" nonempty:"true"`
+}
+
+// Format is how an engine reads weights of a number format.
+type Format struct {
+	Option string `json:"option"` // value of --quantization; empty if the checkpoint says it
+	Remark string `json:"remark"`
+}
+
+// Engine is one inference engine in one version.
+type Engine struct {
+	Name    string   `json:"name" required:"true"`
+	Title   string   `json:"title" required:"true"`
+	Aliases []string `json:"aliases" required:"true"`
+	Program string   `json:"program" required:"true"`
+
+	Weights      map[string]Format     `json:"weights" required:"true" keys:"bf16,fp8,int8,fp4,int4"`
+	Cache        map[string]string     `json:"cache" required:"true" keys:"bf16,fp8,fp4"` // by format, the value of the option
+	Capabilities map[string]Capability `json:"capabilities" required:"true"`              // by key of a feature
+
+	Options Options
+
+	support [featureCount]Support
+	limits  []limit
+	args    []arg
+	config  []arg // keys of the extra YAML
+	remarks []remark
+	// launcher is the program that starts the server on several nodes with one command; nil: a command for each node.
+	launcher func(unit) string
+}
+
+// Options are the options that exist in a version.
+type Options struct {
+	Version string   `json:"version" required:"true" nonempty:"true"`
+	Source  string   `json:"source" required:"true" nonempty:"true"`
+	Options []string `json:"options" required:"true"` // of the command line
+	Keys    []string `json:"keys" required:"true"`    // of the extra YAML; dots before nested ones
+}
+
+//go:embed data
+var files embed.FS
+
+var engines = load()
+
+// All lists the engines.
+func All() []*Engine { return slices.Clone(engines) }
+
+// Find returns the engine of a name or alias.
+func Find(name string) (*Engine, error) {
+	var names []string
+	for _, e := range engines {
+		if e.Name == name || slices.Contains(e.Aliases, name) {
+			return e, nil
+		}
+		names = append(append(names, e.Name), e.Aliases...)
+	}
+	meant := ""
+	if near, ok := document.Nearest(name, names); ok {
+		meant = fmt.Sprintf("; did you mean %q?", near)
+	}
+	return nil, fmt.Errorf("no engine %q: there are sglang, vllm, trtllm%s", name, meant)
+}
+
+func load() []*Engine {
+	list := []*Engine{
+		{Name: "sglang", limits: sglangLimits, args: sglangArgs, remarks: sglangRemarks},
+		{Name: "vllm", limits: vllmLimits, args: vllmArgs, remarks: vllmRemarks},
+		{Name: "trtllm", limits: trtllmLimits, args: trtllmArgs, config: trtllmConfig, remarks: trtllmRemarks, launcher: trtllmLauncher},
+	}
+	for _, e := range list {
+		read(path.Join("data", e.Name+".json"), e)
+		read(path.Join("data/options", e.Name+".json"), &e.Options)
+		for i, f := range features {
+			c, ok := e.Capabilities[f.key]
+			if !ok {
+				panic(e.Name + " says nothing about " + f.key)
+			}
+			e.support[i] = c.Support
+		}
+	}
+	return list
+}
+
+// read decodes a file that is compiled in.
+func read(name string, into any) {
+	src, err := files.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	doc := document.Parse(name, src)
+	doc.Decode(into)
+	if err := doc.Err(); err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,410 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"throughline/internal/golden"
+	"throughline/model"
+	"throughline/plan"
+)
+
+var (
+	deepseek = &model.Model{
+		Name: "DeepSeek-V3", Hidden: 7168, Layers: 61, FeedForward: 18432, DraftLayers: 1,
+		Attention: model.Attention{Kind: model.Latent, Heads: 128, QueryRank: 1536, KVRank: 512, NopeDim: 128, RopeDim: 64, ValueDim: 128},
+		Experts:   model.Experts{Routed: 256, TopK: 8, Shared: 1, Width: 2048, Interval: 1},
+	}
+	llama = &model.Model{
+		Name: "Llama-3.1-70B", Hidden: 8192, Layers: 80, FeedForward: 28672,
+		Attention: model.Attention{Kind: model.GroupQuery, Heads: 64, KVHeads: 8, HeadDim: 128},
+	}
+	bf16 = plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16"}
+	fp8  = plan.Precision{Weight: 1, Activation: 1, Cache: 1, Comm: 1, MatrixType: "float8"}
+)
+
+func find(t *testing.T, name string) *Engine {
+	t.Helper()
+	e, err := Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// emitted lists the options of a command line.
+func emitted(t *testing.T, e *Engine, command string) []string {
+	t.Helper()
+	_, args, ok := strings.Cut(command, e.Program+" ")
+	if !ok {
+		t.Fatalf("%q does not run %s", command, e.Program)
+	}
+	var out []string
+	lines := strings.Split(args, "\\\n")
+	for _, line := range lines {
+		word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.HasPrefix(word, "-") {
+			out = append(out, word)
+		}
+	}
+	if n := strings.Count(command, "\n"); n != len(lines)-1 {
+		t.Errorf("%q: %d line breaks, %d of them escaped", command, n, len(lines)-1)
+	}
+	return out
+}
+
+// keys lists the keys of a YAML file in its simplest form, nested ones behind dots.
+func keys(t *testing.T, config string) []string {
+	t.Helper()
+	var out, open []string
+	for line := range strings.Lines(config) {
+		line = strings.TrimSuffix(line, "\n")
+		name := strings.TrimLeft(line, " ")
+		depth := (len(line) - len(name)) / 2
+		name, value, ok := strings.Cut(name, ":")
+		if !ok || depth > len(open) {
+			t.Fatalf("no YAML: %q in\n%s", line, config)
+		}
+		open = append(open[:depth], name)
+		if value != "" {
+			out = append(out, strings.Join(open, "."))
+		}
+	}
+	return out
+}
+
+// deployments calls f with a broad set of them.
+func deployments(f func(*Deployment)) {
+	int8, fp4, int4 := fp8, fp8, fp8
+	int8.MatrixType = "int8"
+	fp4.Weight, fp4.MatrixType, fp4.Cache = 0.5, "float4", 0.5
+	int4.Weight, int4.MatrixType = 0.5, "bfloat16"
+	for _, shape := range []*model.Model{llama, deepseek} {
+		for _, procs := range []int{1, 8, 12, 16} {
+			for _, cp := range []int{1, 2} {
+				for _, layout := range plan.Layouts(procs, cp) {
+					experts := []plan.ExpertLayout{{}}
+					if shape.IsMoE() {
+						experts = plan.ExpertLayouts(procs)
+					}
+					for _, x := range experts {
+						for i, precision := range []plan.Precision{bf16, fp8, int8, fp4, int4} {
+							for role := Aggregated; role <= Decode; role++ {
+								for variant := range 4 {
+									d := &Deployment{
+										Model: "some/model", Shape: shape, Precision: precision, Role: role, Instances: 1 + variant,
+										GPUsPerNode: 8, MaxContext: 8192 * (i % 3), MemoryFraction: 0.3 * float64(variant),
+										Plan: plan.Plan{Attention: layout, Experts: x, Batch: plan.Batch{Count: layout.PP, Size: 16 * variant}},
+									}
+									d.Plan.Drafts = variant % 3
+									d.Plan.SequenceParallel = variant == 3
+									if shape.IsMoE() && variant > 1 {
+										d.Plan.Redundant, d.Plan.SharedReplicas = 32, 32
+									}
+									f(d)
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// Every option and key that is emitted exists in the version that the data names, given once, whether the engine takes
+// the deployment or not. Every option of the tables is emitted for some deployment that it does take.
+func TestOptionsExist(t *testing.T) {
+	for _, e := range All() {
+		t.Run(e.Name, func(t *testing.T) {
+			used, taken := map[string]bool{}, 0
+			deployments(func(d *Deployment) {
+				l := e.Launch(d)
+				var names []string
+				for i, c := range l.Commands {
+					names = emitted(t, e, c)
+					for _, name := range names {
+						if !slices.Contains(e.Options.Options, name) {
+							t.Fatalf("%s has no option %s in command %d:\n%s", e.Name, name, i, c)
+						}
+					}
+					if slices.Sort(names); len(slices.Compact(slices.Clone(names))) != len(names) {
+						t.Fatalf("an option occurs twice:\n%s", c)
+					}
+				}
+				config := keys(t, l.Config)
+				for _, key := range config {
+					if !slices.Contains(e.Options.Keys, key) {
+						t.Fatalf("%s has no key %s:\n%s", e.Name, key, l.Config)
+					}
+				}
+				if slices.Sort(config); len(slices.Compact(slices.Clone(config))) != len(config) {
+					t.Fatalf("a key occurs twice:\n%s", l.Config)
+				}
+				if len(e.Refuses(d)) == 0 {
+					taken++
+					for _, c := range l.Commands {
+						for _, name := range emitted(t, e, c) {
+							used[name] = true
+						}
+					}
+					for _, key := range config {
+						used[key] = true
+					}
+				}
+			})
+			if taken == 0 {
+				t.Error("every deployment is refused")
+			}
+			for _, a := range append(slices.Clone(e.args), e.config...) {
+				if a.option != "" && !used[a.option] {
+					t.Errorf("%s is never emitted", a.option)
+				}
+			}
+		})
+	}
+}
+
+// The sizes of a server multiply to its processors, and servers to those of the deployment.
+func TestSizes(t *testing.T) {
+	deployments(func(d *Deployment) {
+		u := shape(d)
+		if !u.fits {
+			return
+		}
+		if got, want := u.servers*u.procs, d.Instances*d.Plan.Attention.Procs(); got != want {
+			t.Fatalf("%s %s: %d servers of %d processors, want %d in all", d.Plan.Attention, d.Plan.Experts, u.servers, u.procs, want)
+		}
+		if u.moe && u.ep*u.etp != u.ranks {
+			t.Fatalf("%s %s: ep %d · tp %d over %d ranks", d.Plan.Attention, d.Plan.Experts, u.ep, u.etp, u.ranks)
+		}
+	})
+}
+
+// value is what a command gives an option.
+func value(command, option string) string {
+	_, rest, _ := strings.Cut(command+"\n", "  "+option+" ")
+	line, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimSuffix(line, " \\")
+}
+
+// Engines count sequences and ranks in their own ways: here 4 replicas of tp 2 with 3·2 sequences each.
+func TestMeaningOfLimits(t *testing.T) {
+	d := &Deployment{
+		Model: "m", Shape: deepseek, Precision: fp8, GPUsPerNode: 8,
+		Plan: plan.Plan{
+			Attention: plan.Layout{DP: 4, PP: 1, TP: 2}, Experts: plan.ExpertLayout{EP: 8, TP: 1, DP: 1}, Batch: plan.Batch{Count: 1, Size: 3},
+		},
+	}
+	sgl, vl := find(t, "sglang").Launch(d).Commands[0], find(t, "vllm").Launch(d).Commands[0]
+	d.Plan.Attention = plan.Layout{DP: 8, PP: 1, TP: 1}
+	trt := find(t, "trtllm").Launch(d).Commands[0]
+	for _, c := range []struct{ command, option, want string }{
+		{sgl, "--tp-size", "8"}, {sgl, "--dp-size", "4"}, {sgl, "--ep-size", "8"}, {sgl, "--max-running-requests", "24"},
+		{vl, "--tensor-parallel-size", "2"}, {vl, "--data-parallel-size", "4"}, {vl, "--max-num-seqs", "6"},
+		{trt, "--tp_size", "8"}, {trt, "--ep_size", "8"}, {trt, "--max_batch_size", "3"},
+	} {
+		if got := value(c.command, c.option); got != c.want {
+			t.Errorf("%s is %q, want %s in\n%s", c.option, got, c.want, c.command)
+		}
+	}
+}
+
+func TestGoldens(t *testing.T) {
+	prefill := &Deployment{
+		Model: "deepseek-ai/DeepSeek-V3", Shape: deepseek, Precision: fp8, Role: Prefill, Instances: 1, GPUsPerNode: 8, MaxContext: 8192, MemoryFraction: 0.85,
+		Plan: plan.Plan{
+			Attention: plan.Layout{DP: 16, PP: 1, TP: 1}, Experts: plan.ExpertLayout{EP: 16, TP: 1, DP: 1}, Batch: plan.Batch{Count: 1, Size: 2},
+		},
+	}
+	decode := *prefill
+	decode.Role, decode.Plan.Redundant, decode.Plan.Drafts, decode.Plan.Batch.Size = Decode, 32, 1, 128
+	cases := map[string]*Deployment{
+		"deepseek_v3_prefill_16": prefill,
+		"deepseek_v3_decode_16":  &decode,
+		"llama_70b_8": {
+			Model: "meta-llama/Llama-3.1-70B-Instruct", Shape: llama, Precision: fp8, GPUsPerNode: 8, MaxContext: 16384, MemoryFraction: 0.9,
+			Plan: plan.Plan{Attention: plan.Layout{DP: 2, PP: 1, TP: 4}, Batch: plan.Batch{Count: 1, Size: 64}},
+		},
+		"llama_70b_pp2": {
+			Model: "/models/Llama 3.1 70B", Shape: llama, Precision: bf16, Instances: 2, GPUsPerNode: 4, MaxContext: 32768,
+			Plan: plan.Plan{Attention: plan.Layout{DP: 1, PP: 2, TP: 4}, Batch: plan.Batch{Count: 2, Size: 32}},
+		},
+	}
+	for name, d := range cases {
+		for _, e := range All() {
+			l := e.Launch(d)
+			var b strings.Builder
+			for i, c := range l.Commands {
+				fmt.Fprintf(&b, "# command %d of %d\n%s\n\n", i+1, len(l.Commands), c)
+			}
+			if l.Config != "" {
+				fmt.Fprintf(&b, "# configuration\n%s\n", l.Config)
+			}
+			for _, r := range l.Remarks {
+				fmt.Fprintf(&b, "- %s\n", r)
+			}
+			golden.File(t, filepath.Join("testdata", name+"."+e.Name+".txt"), []byte(b.String()))
+		}
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	moe := func(attention plan.Layout, experts plan.ExpertLayout) *Deployment {
+		return &Deployment{Shape: deepseek, Precision: fp8, Plan: plan.Plan{Attention: attention, Experts: experts}}
+	}
+	dense := func(l plan.Layout) *Deployment {
+		return &Deployment{Shape: llama, Precision: fp8, Plan: plan.Plan{Attention: l}}
+	}
+	with := func(d *Deployment, change func(*Deployment)) *Deployment { change(d); return d }
+	wide := func() *Deployment {
+		return moe(plan.Layout{DP: 8, PP: 1, TP: 1}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1})
+	}
+	drafted := func(d *Deployment) { d.Plan.Drafts = 1 }
+	for _, c := range []struct {
+		name   string
+		d      *Deployment
+		sglang string // part of the reason; empty if it runs
+		vllm   string
+		trtllm string
+	}{
+		{"wide ep", wide(), "", "", ""},
+		{"ep and moe_tp", moe(plan.Layout{DP: 8, PP: 1, TP: 1}, plan.ExpertLayout{EP: 4, TP: 2, DP: 1}), "", "not by both", ""},
+		{"moe_tp only", moe(plan.Layout{DP: 1, PP: 1, TP: 8}, plan.ExpertLayout{EP: 1, TP: 8, DP: 1}), "", "", ""},
+		{"replicas of tp 2", moe(plan.Layout{DP: 4, PP: 1, TP: 2}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), "", "", "not of tp 2"},
+		{"two copies of the experts", moe(plan.Layout{DP: 8, PP: 1, TP: 1}, plan.ExpertLayout{EP: 4, TP: 1, DP: 2}), "", "", ""},
+		{"a replica over two copies of the experts", moe(plan.Layout{DP: 1, PP: 1, TP: 8}, plan.ExpertLayout{EP: 4, TP: 1, DP: 2}), "whole attention replicas", "whole attention replicas", "whole attention replicas"},
+		{"experts over all stages", moe(plan.Layout{DP: 4, PP: 2, TP: 1}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), "pipeline stage", "pipeline stage", "pipeline stage"},
+		{"experts in each stage", moe(plan.Layout{DP: 4, PP: 2, TP: 1}, plan.ExpertLayout{EP: 4, TP: 1, DP: 2}), "", "", ""},
+		{"experts that only shared ones even out", with(moe(plan.Layout{DP: 6, PP: 1, TP: 1}, plan.ExpertLayout{EP: 6, TP: 1, DP: 1}), func(d *Deployment) { d.Plan.SharedReplicas = 2 }), "ep 6", "ep 6", "ep 6"},
+		{"drafts", with(wide(), drafted), "", "", ""},
+		{"drafts of a dense model", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), drafted), "multi-token", "multi-token", "multi-token"},
+		{"drafts in a pipeline", with(moe(plan.Layout{DP: 4, PP: 2, TP: 1}, plan.ExpertLayout{EP: 4, TP: 1, DP: 2}), drafted), "in a pipeline", "", "in a pipeline"},
+		{"sequence parallel", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), func(d *Deployment) { d.Plan.SequenceParallel = true }), "", "", "sequence parallel"},
+		{"sequence parallel without tp", with(dense(plan.Layout{DP: 1, PP: 1, TP: 1}), func(d *Deployment) { d.Plan.SequenceParallel = true }), "", "", ""},
+		{"int8", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), func(d *Deployment) { d.Precision.MatrixType = "int8" }), "", "", "INT8"},
+		{"fp4 cache", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), func(d *Deployment) { d.Precision.Cache = 0.5 }), "", "FP4 KV cache", "FP4 KV cache"},
+		{"float32", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), func(d *Deployment) { d.Precision.Weight = 4 }), "4 bytes", "4 bytes", "4 bytes"},
+		{"a part of a node", dense(plan.Layout{DP: 1, PP: 3, TP: 4}), "do not fill nodes", "do not fill nodes", "do not fill nodes"},
+		{"context of a dense model", with(dense(plan.Layout{DP: 1, PP: 1, TP: 4, CP: 2}), func(d *Deployment) { d.Role = Decode }), "context parallel", "key/value heads", "latent"},
+		{"context in decode", with(moe(plan.Layout{DP: 1, PP: 1, TP: 4, CP: 2}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), func(d *Deployment) { d.Role = Decode }), "context parallel", "", ""},
+		{"context in both phases", moe(plan.Layout{DP: 1, PP: 1, TP: 4, CP: 2}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), "context parallel", "servers of one phase", "only in decode"},
+	} {
+		for name, want := range map[string]string{"sglang": c.sglang, "vllm": c.vllm, "trtllm": c.trtllm} {
+			got := strings.Join(find(t, name).Refuses(c.d), "; ")
+			if want == "" && got != "" || !strings.Contains(got, want) {
+				t.Errorf("%s, %s: %q, want %q", c.name, name, got, want)
+			}
+		}
+	}
+}
+
+func TestRefusesCheaply(t *testing.T) {
+	d := &Deployment{
+		Shape: deepseek, Precision: fp8,
+		Plan: plan.Plan{Attention: plan.Layout{DP: 8, PP: 1, TP: 1}, Experts: plan.ExpertLayout{EP: 8, TP: 1, DP: 1}},
+	}
+	for _, e := range All() {
+		if n := testing.AllocsPerRun(10, func() { e.Refuses(d) }); n > 0 {
+			t.Errorf("%s: %g allocations", e.Name, n)
+		}
+	}
+}
+
+func BenchmarkRefuses(b *testing.B) {
+	d := &Deployment{
+		Shape: deepseek, Precision: fp8,
+		Plan: plan.Plan{Attention: plan.Layout{DP: 8, PP: 1, TP: 1}, Experts: plan.ExpertLayout{EP: 8, TP: 1, DP: 1}},
+	}
+	e := engines[0]
+	for b.Loop() {
+		e.Refuses(d)
+	}
+}
+
+func TestFind(t *testing.T) {
+	for name, want := range map[string]string{"sglang": "sglang", "tensorrt-llm": "trtllm", "trt-llm": "trtllm", "vllm": "vllm"} {
+		if got := find(t, name).Name; got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+	for name, want := range map[string]string{"vlm": `did you mean "vllm"?`, "SGLang": `did you mean "sglang"?`, "ollama": "there are sglang, vllm, trtllm"} {
+		if _, err := Find(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+}
+
+// The data has every feature and no other.
+func TestCapabilities(t *testing.T) {
+	for _, e := range All() {
+		if len(e.Capabilities) != featureCount {
+			t.Errorf("%s: %d capabilities, want %d", e.Name, len(e.Capabilities), featureCount)
+		}
+		for _, format := range []string{"fp8", "fp4", "int4", "int8"} {
+			if _, ok := e.Weights[format]; ok == (e.Capabilities[format+"_weights"].Support == No) {
+				t.Errorf("%s: weights and capabilities differ in %s", e.Name, format)
+			}
+		}
+		for _, format := range []string{"fp8", "fp4"} {
+			if _, ok := e.Cache[format]; ok == (e.Capabilities[format+"_cache"].Support == No) {
+				t.Errorf("%s: cache and capabilities differ in %s", e.Name, format)
+			}
+		}
+	}
+}
+
+// The tables of the documentation are those of the data; -update writes them.
+func TestDocs(t *testing.T) {
+	name := filepath.Join("..", "docs", "engines.md")
+	src, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := string(src)
+	for part, table := range map[string]string{"versions": versionTable(), "capabilities": capabilityTable()} {
+		start, end := "<!-- "+part+" -->\n", "<!-- /"+part+" -->\n"
+		before, rest, ok := strings.Cut(doc, start)
+		_, after, closed := strings.Cut(rest, end)
+		if !ok || !closed {
+			t.Fatalf("%s has no part %s", name, part)
+		}
+		doc = before + start + table + end + after
+	}
+	golden.File(t, name, []byte(doc))
+}
+
+func versionTable() string {
+	var b strings.Builder
+	b.WriteString("| engine | version | options from |\n|---|---|---|\n")
+	for _, e := range All() {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", e.Title, e.Options.Version, e.Options.Source)
+	}
+	return b.String()
+}
+
+func capabilityTable() string {
+	var b strings.Builder
+	b.WriteString("| |")
+	for _, e := range All() {
+		fmt.Fprintf(&b, " %s |", e.Title)
+	}
+	b.WriteString("\n|---|---|---|---|\n")
+	for _, f := range features {
+		fmt.Fprintf(&b, "| %s |", f.title)
+		for _, e := range All() {
+			c := e.Capabilities[f.key]
+			cell := string(c.Support)
+			if c.Remark != "" {
+				cell += ": " + c.Remark
+			}
+			fmt.Fprintf(&b, " %s |", cell)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}

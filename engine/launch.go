@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Launch is how to start a deployment.
+type Launch struct {
+	Commands []string // of one server: one for each node, or one that starts all
+	Config   string   // the YAML file that the commands name; empty where the engine needs none
+	Remarks  []string // what the arguments do not express, or not exactly
+}
+
+// An arg is an option and when it is given. Without value it is a switch.
+type arg struct {
+	when   func(unit) bool
+	option string
+	value  func(unit) string
+}
+
+// A remark is something to know about a launch.
+type remark struct {
+	when func(unit) bool
+	text func(unit) string
+}
+
+// commonRemarks are those of every engine.
+var commonRemarks = []remark{
+	{
+		func(u unit) bool { return u.servers > 1 },
+		func(u unit) string {
+			return fmt.Sprintf("start %d servers like this one and put a router in front of them", u.servers)
+		},
+	},
+	{
+		func(u unit) bool { return u.servers > 1 && 2*u.procs <= u.perNode },
+		func(u unit) string {
+			return fmt.Sprintf("%d servers share a node: give each its own CUDA_VISIBLE_DEVICES and port", min(u.servers, u.perNode/u.procs))
+		},
+	},
+	{
+		func(u unit) bool { return u.moe && u.Plan.SharedReplicas > 0 && !u.Plan.SharedPerCard },
+		func(u unit) string {
+			return fmt.Sprintf("the %d replicas of the shared expert are not expressed: each attention replica holds it", u.Plan.SharedReplicas)
+		},
+	},
+	{
+		func(u unit) bool { return prefills(u) && !drafts(u) && u.Shape.DraftLayers > 0 },
+		text("if the decode servers draft tokens, give the prefill servers the same speculative options"),
+	},
+}
+
+// Launch is how to start one server of the deployment. It also answers for a deployment that the engine refuses; the
+// reasons are then the first remarks.
+func (e *Engine) Launch(d *Deployment) Launch {
+	var out Launch
+	for _, why := range e.Refuses(d) {
+		out.Remarks = append(out.Remarks, "cannot run: "+why)
+	}
+	u := shape(d)
+	u.quantization, u.cacheType = e.Weights[u.weights].Option, e.Cache[u.cache]
+	nodes := u.nodes
+	if e.launcher != nil {
+		nodes = 1
+	}
+	for u.node = range nodes {
+		out.Commands = append(out.Commands, e.command(u))
+	}
+	u.node = 0
+	out.Config = e.yaml(u)
+	if r := e.Weights[u.weights].Remark; r != "" {
+		out.Remarks = append(out.Remarks, u.weights+" weights: "+r)
+	}
+	for _, list := range [...][]remark{commonRemarks, e.remarks} {
+		for _, r := range list {
+			if r.when(u) {
+				out.Remarks = append(out.Remarks, r.text(u))
+			}
+		}
+	}
+	return out
+}
+
+// command is the command line for the unit's node, an option to a line.
+func (e *Engine) command(u unit) string {
+	var b strings.Builder
+	if e.launcher != nil {
+		b.WriteString(e.launcher(u))
+	}
+	b.WriteString(e.Program)
+	for _, a := range e.args {
+		if !a.when(u) {
+			continue
+		}
+		b.WriteString(" ")
+		if a.option != "" { // the model may be an argument without option
+			b.WriteString("\\\n  " + a.option)
+			if a.value != nil {
+				b.WriteString(" ")
+			}
+		}
+		if a.value != nil {
+			b.WriteString(a.value(u))
+		}
+	}
+	return b.String()
+}
+
+// yaml is the extra configuration. Keys of one parent follow each other in the table.
+func (e *Engine) yaml(u unit) string {
+	var b strings.Builder
+	var open []string
+	for _, a := range e.config {
+		if !a.when(u) {
+			continue
+		}
+		path := strings.Split(a.option, ".")
+		parents := path[:len(path)-1]
+		same := 0
+		for same < len(parents) && same < len(open) && parents[same] == open[same] {
+			same++
+		}
+		for i := same; i < len(parents); i++ {
+			b.WriteString(strings.Repeat("  ", i) + parents[i] + ":\n")
+		}
+		open = parents
+		b.WriteString(strings.Repeat("  ", len(parents)) + path[len(parents)] + ": " + a.value(u) + "\n")
+	}
+	return b.String()
+}
+
+// quote protects a word from the shell.
+func quote(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+=,", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// Values of options.
+
+func text(s string) func(unit) string { return func(unit) string { return s } }
+func number(f func(unit) int) func(unit) string {
+	return func(u unit) string { return strconv.Itoa(f(u)) }
+}
+func modelName(u unit) string { return quote(u.Model) }
+func fraction(u unit) string  { return strconv.FormatFloat(u.MemoryFraction, 'g', -1, 64) }
+func context(u unit) int      { return u.MaxContext }
+
+// prompts is the tokens of a pass over whole prompts.
+func prompts(u unit) int { return u.step * u.MaxContext }

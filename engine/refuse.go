@@ -1,0 +1,106 @@
+package engine
+
+import "fmt"
+
+// A feature is something that engines may lack: its key in the data, its name in the table of the documentation, and
+// when a deployment needs it. Where needs is nil, no shape of a model says so yet.
+type feature struct {
+	key, title string
+	needs      func(unit) bool
+}
+
+const featureCount = 19
+
+var features = [featureCount]feature{
+	{"pipeline_parallel", "pipeline parallel", piped},
+	{"expert_parallel", "expert parallel", spread},
+	{"dp_attention", "data-parallel attention", replicated},
+	{"expert_tp", "tensor parallel inside experts, with expert parallel", sliced},
+	{"context_parallel", "context parallel", contextual},
+	{"sequence_parallel", "sequence parallel", sequential},
+	{"disaggregation", "disaggregated prefill and decode", split},
+	{"fp8_weights", "FP8 weights", func(u unit) bool { return u.weights == "fp8" }},
+	{"fp4_weights", "FP4 weights", func(u unit) bool { return u.weights == "fp4" }},
+	{"int4_weights", "INT4 weights", func(u unit) bool { return u.weights == "int4" }},
+	{"int8_weights", "INT8 weights", func(u unit) bool { return u.weights == "int8" }},
+	{"fp8_cache", "FP8 KV cache", func(u unit) bool { return u.cache == "fp8" }},
+	{"fp4_cache", "FP4 KV cache", func(u unit) bool { return u.cache == "fp4" }},
+	{"mtp", "multi-token prediction, speculative decoding", drafts},
+	{"redundant_experts", "redundant experts (EPLB)", redundant},
+	{"mla", "latent attention (MLA)", latent},
+	{"sliding_window", "sliding window", nil},
+	{"linear_attention", "linear attention", nil},
+	{"sparse_attention", "sparse attention (DSA)", nil},
+}
+
+// A limit is a deployment that cannot run.
+type limit struct {
+	breaks func(unit) bool
+	why    func(unit) string
+}
+
+// limits hold for every engine.
+var limits = []limit{
+	{
+		func(u unit) bool { return !u.fits },
+		func(u unit) string {
+			return fmt.Sprintf("ep %d · moe_tp %d is not a number of whole attention replicas of one pipeline stage (%d processors each)", u.ep, u.etp, u.tp*u.cp)
+		},
+	},
+	{
+		func(u unit) bool { return u.moe && (u.Shape.Experts.Routed+u.Plan.Redundant)%u.ep != 0 },
+		func(u unit) string {
+			return fmt.Sprintf("ep %d does not divide the %d routed and redundant experts; engines do not spread shared experts with them", u.ep, u.Shape.Experts.Routed+u.Plan.Redundant)
+		},
+	},
+	{
+		func(u unit) bool { return redundant(u) && u.ep == 1 },
+		text("redundant experts need ep above 1"),
+	},
+	{
+		func(u unit) bool { return drafts(u) && u.Shape.DraftLayers == 0 },
+		func(u unit) string {
+			return fmt.Sprintf("%s has no layers for multi-token prediction; drafts would need another model", u.Shape.Name)
+		},
+	},
+	{
+		func(u unit) bool { return u.nodes > 1 && u.procs%u.perNode != 0 },
+		func(u unit) string {
+			return fmt.Sprintf("the %d processors of a server do not fill nodes of %d", u.procs, u.perNode)
+		},
+	},
+	{
+		func(u unit) bool { return u.weights == "" },
+		func(u unit) string {
+			return fmt.Sprintf("no number format has weights of %g bytes", u.Precision.Weight)
+		},
+	},
+	{
+		func(u unit) bool { return u.cache == "" },
+		func(u unit) string { return fmt.Sprintf("no number format has a cache of %g bytes", u.Precision.Cache) },
+	},
+}
+
+// Refuses says why the engine cannot run the deployment; it is empty if it can.
+func (e *Engine) Refuses(d *Deployment) []string {
+	u := shape(d)
+	var out []string
+	for i := range features {
+		f := &features[i]
+		if e.support[i] == No && f.needs != nil && f.needs(u) {
+			why := fmt.Sprintf("%s %s has no %s", e.Title, e.Options.Version, f.title)
+			if r := e.Capabilities[f.key].Remark; r != "" {
+				why += ": " + r
+			}
+			out = append(out, why)
+		}
+	}
+	for _, list := range [...][]limit{limits, e.limits} {
+		for i := range list {
+			if list[i].breaks(u) {
+				out = append(out, list[i].why(u))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,82 @@
+package engine
+
+import "fmt"
+
+// SGLang's tp counts all ranks of a stage, its dp cuts them into attention replicas, its ep into groups of experts.
+var sglangArgs = []arg{
+	{always, "--model-path", modelName},
+	{always, "--tp-size", number(func(u unit) int { return u.ranks })},
+	{piped, "--pp-size", number(func(u unit) int { return u.pp })},
+	{both(piped, batched), "--pp-max-micro-batch-size", number(func(u unit) int { return u.step })},
+	{replicated, "--dp-size", number(func(u unit) int { return u.dp })},
+	{replicated, "--enable-dp-attention", nil},
+	{replicated, "--enable-dp-lm-head", nil},
+	{func(u unit) bool { return u.dp > 1 && u.tp == 1 }, "--moe-dense-tp-size", text("1")},
+	{spread, "--ep-size", number(func(u unit) int { return u.ep })},
+	{dispatched, "--moe-a2a-backend", text("deepep")},
+	{dispatched, "--deepep-mode", func(u unit) string { return [...]string{"auto", "normal", "low_latency"}[u.Role] }},
+	{redundant, "--ep-num-redundant-experts", number(func(u unit) int { return u.Plan.Redundant })},
+	{redundant, "--enable-eplb", nil},
+	{func(u unit) bool { return sequential(u) && u.dp == 1 }, "--enable-attn-tp-input-scattered", nil},
+	{manyNodes, "--nnodes", number(func(u unit) int { return u.nodes })},
+	{manyNodes, "--node-rank", number(func(u unit) int { return u.node })},
+	{manyNodes, "--dist-init-addr", text(`"$HEAD_IP:20000"`)},
+	{hasContext, "--context-length", number(context)},
+	// A limit of the whole server, which it divides among the attention replicas.
+	{batched, "--max-running-requests", number(func(u unit) int { return u.batch * u.dp })},
+	{both(graphs, batched), "--cuda-graph-max-bs", number(func(u unit) int { return u.step })},
+	{prefills, "--chunked-prefill-size", text("-1")},
+	{wholePrompts, "--max-prefill-tokens", number(prompts)},
+	{hasFraction, "--mem-fraction-static", fraction},
+	{quantized, "--quantization", func(u unit) string { return u.quantization }},
+	{narrowCache, "--kv-cache-dtype", func(u unit) string { return u.cacheType }},
+	{drafts, "--speculative-algorithm", text("EAGLE")},
+	{drafts, "--speculative-num-steps", number(func(u unit) int { return u.Plan.Drafts })},
+	{drafts, "--speculative-eagle-topk", text("1")},
+	{drafts, "--speculative-num-draft-tokens", number(unit.drafting)},
+	{split, "--disaggregation-mode", func(u unit) string { return u.Role.String() }},
+	{split, "--disaggregation-transfer-backend", text("mooncake")},
+}
+
+var sglangLimits = []limit{
+	{
+		func(u unit) bool { return piped(u) && drafts(u) && !prefills(u) },
+		text("SGLang drafts no tokens in a pipeline, but for prefill servers"),
+	},
+	{
+		func(u unit) bool { return sequential(u) && replicated(u) },
+		text("SGLang scatters the input of attention only without data-parallel attention"),
+	},
+}
+
+var sglangRemarks = []remark{
+	{
+		hasFraction,
+		text("--mem-fraction-static counts weights and cache; activations and CUDA graphs come on top of it"),
+	},
+	{
+		func(u unit) bool { return spread(u) && !dispatched(u) },
+		text("without an all-to-all backend: tokens reach the experts by all-gather and all-reduce"),
+	},
+	{
+		func(u unit) bool { return replicated(u) && u.tp > 1 && u.Shape.FeedForward > 0 },
+		func(u unit) string {
+			return fmt.Sprintf("dense layers are split over all %d ranks of a stage, not over tp %d", u.ranks, u.tp)
+		},
+	},
+	{
+		func(u unit) bool { return dispatched(u) && !prefills(u) && u.step*u.drafting() > 128 },
+		func(u unit) string {
+			return fmt.Sprintf("set SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK to at least %d", u.step*u.drafting())
+		},
+	},
+	{sequential, text("--enable-attn-tp-input-scattered scatters only the input of attention")},
+	{
+		func(u unit) bool { return u.Plan.Batch.Count > 1 && !piped(u) },
+		func(u unit) string {
+			return fmt.Sprintf("the %d micro-batches run as one batch; --enable-two-batch-overlap splits it in two", u.Plan.Batch.Count)
+		},
+	},
+	{manyNodes, text("HEAD_IP is the address of the first node")},
+	{split, text("route requests with python3 -m sglang_router.launch_router --pd-disaggregation; --disaggregation-ib-device may be needed")},
+}

@@ -1,0 +1,106 @@
+package engine
+
+import "fmt"
+
+const trtllmConfigFile = "extra-llm-api-config.yml"
+
+// trtllmTokens is the token budget of a step: whole prompts in a prefill server, a token and its drafts for each
+// sequence in a decode server, else the default unless it is too small.
+func trtllmTokens(u unit) int {
+	if prefills(u) {
+		return prompts(u)
+	}
+	return u.step * u.drafting()
+}
+
+// TensorRT-LLM's tp counts all ranks of a stage but those of cp. With attention DP each of them is a replica.
+var trtllmArgs = []arg{
+	{always, "", modelName},
+	{always, "--backend", text("pytorch")},
+	{always, "--tp_size", number(func(u unit) int { return u.ranks / u.cp })},
+	{piped, "--pp_size", number(func(u unit) int { return u.pp })},
+	{contextual, "--cp_size", number(func(u unit) int { return u.cp })},
+	{func(u unit) bool { return u.moe }, "--ep_size", number(func(u unit) int { return u.ep })},
+	{manyNodes, "--gpus_per_node", number(func(u unit) int { return u.perNode })},
+	// A limit of one pass of each attention replica; there is one in flight for each stage.
+	{batched, "--max_batch_size", number(func(u unit) int { return u.step })},
+	{func(u unit) bool {
+		return wholePrompts(u) || decodes(u) && batched(u) || !prefills(u) && trtllmTokens(u) > 8192
+	}, "--max_num_tokens", number(trtllmTokens)},
+	{hasContext, "--max_seq_len", number(context)},
+	{func(u unit) bool { return u.Role == Aggregated }, "--enable_chunked_prefill", nil},
+	{always, "--extra_llm_api_options", text(trtllmConfigFile)},
+}
+
+var trtllmConfig = []arg{
+	{replicated, "enable_attention_dp", text("true")},
+	{func(u unit) bool { return u.moe }, "moe_tensor_parallel_size", number(func(u unit) int { return u.etp })},
+	{redundant, "moe_config.backend", text("WIDEEP")},
+	{redundant, "moe_config.load_balancer.num_slots", number(func(u unit) int { return u.Shape.Experts.Routed + u.Plan.Redundant })},
+	{redundant, "moe_config.load_balancer.layer_updates_per_iter", text("1")},
+	{contextual, "cp_config.cp_type", text("HELIX")},
+	{contextual, "cp_config.tokens_per_block", text("32")},
+	{always, "kv_cache_config.dtype", func(u unit) string {
+		if u.cacheType == "" {
+			return "auto"
+		}
+		return u.cacheType
+	}},
+	{contextual, "kv_cache_config.tokens_per_block", text("32")},
+	{hasFraction, "kv_cache_config.free_gpu_memory_fraction", fraction},
+	{both(graphs, batched), "cuda_graph_config.enable_padding", text("true")},
+	{both(graphs, batched), "cuda_graph_config.max_batch_size", number(func(u unit) int { return u.step })},
+	{drafts, "speculative_config.decoding_type", text("MTP")},
+	{drafts, "speculative_config.num_nextn_predict_layers", number(func(u unit) int { return u.Plan.Drafts })},
+	{prefills, "disable_overlap_scheduler", text("true")},
+	{split, "cache_transceiver_config.backend", text("NIXL")},
+	{both(split, hasContext), "cache_transceiver_config.max_tokens_in_buffer", number(context)},
+}
+
+// trtllmLauncher starts a process for each processor where there are several nodes.
+func trtllmLauncher(u unit) string {
+	if u.nodes == 1 {
+		return ""
+	}
+	return fmt.Sprintf("srun --mpi=pmix -N %d --ntasks-per-node %d trtllm-llmapi-launch ", u.nodes, u.perNode)
+}
+
+var trtllmLimits = []limit{
+	{
+		func(u unit) bool { return replicated(u) && u.tp*u.cp > 1 },
+		func(u unit) string {
+			return fmt.Sprintf("TensorRT-LLM has attention replicas of one rank, not of tp %d", u.tp)
+		},
+	},
+	{
+		func(u unit) bool { return piped(u) && drafts(u) },
+		text("TensorRT-LLM drafts no tokens in a pipeline"),
+	},
+	{
+		func(u unit) bool { return contextual(u) && !(decodes(u) && latent(u)) },
+		text("TensorRT-LLM splits the context only in decode servers of models with latent attention"),
+	},
+	{
+		func(u unit) bool { return contextual(u) && drafts(u) },
+		text("TensorRT-LLM drafts no tokens where the context is split"),
+	},
+}
+
+var trtllmRemarks = []remark{
+	{always, text("write the configuration to " + trtllmConfigFile)},
+	{hasFraction, text("free_gpu_memory_fraction counts the memory that is free after the weights are loaded")},
+	{redundant, text("the WIDEEP backend is made for GPUs in one multi-node NVLink domain")},
+	{contextual, text("Helix needs Blackwell GPUs")},
+	{
+		func(u unit) bool { return u.Plan.Batch.Count > 1 && !piped(u) },
+		func(u unit) string { return fmt.Sprintf("the %d micro-batches run as one batch", u.Plan.Batch.Count) },
+	},
+	{
+		func(u unit) bool { return piped(u) && u.Plan.Batch.Count != u.pp },
+		func(u unit) string {
+			return fmt.Sprintf("%d micro-batches are in flight, one for each pipeline stage, not %d", u.pp, u.Plan.Batch.Count)
+		},
+	},
+	{manyNodes, text("srun stands for the MPI launcher of the cluster")},
+	{split, text("start trtllm-serve disaggregated -c with the addresses of the context_servers and generation_servers in front")},
+}

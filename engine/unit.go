@@ -1,0 +1,125 @@
+package engine
+
+import (
+	"throughline/model"
+)
+
+// unit is one server of a deployment, in the terms that engines share. Replicas that exchange nothing are servers of
+// their own: the copies of a dense model, and the attention replicas around each copy of the experts.
+type unit struct {
+	*Deployment
+
+	moe     bool
+	servers int  // of the whole deployment
+	fits    bool // the experts fill whole attention replicas of a stage
+
+	dp, pp, tp, cp int // attention, in this server
+	ep, etp        int // experts of a stage
+	ranks          int // of a stage
+	procs          int
+	nodes          int
+	perNode        int // processors of a node
+	node           int // that a command is for
+	batch          int // sequences in flight on one attention replica
+	step           int // of these, the ones in one pass: an engine without pipeline runs all together
+
+	weights, cache string // number formats; empty if there is none
+
+	quantization, cacheType string // values of the engine's options; empty: none
+}
+
+// shape is the unit of a deployment. It is passed by value so that asking for refusals costs no allocation.
+func shape(d *Deployment) unit {
+	a, x := d.Plan.Attention, d.Plan.Experts
+	u := unit{
+		Deployment: d, moe: d.Shape.IsMoE(),
+		dp: max(1, a.DP), pp: max(1, a.PP), tp: max(1, a.TP), cp: a.Context(), ep: 1, etp: 1,
+		weights: weightFormat(d.Precision.Weight, d.Precision.MatrixType), cache: cacheFormat(d.Precision.Cache),
+	}
+	split := u.dp // a dense model: every replica is a server
+	u.fits = true
+	if u.moe {
+		u.ep, u.etp = max(1, x.EP), max(1, x.TP)
+		replica := u.tp * u.cp
+		split = max(1, u.dp*replica/(u.ep*u.etp))
+		u.fits = u.ep*u.etp*split == u.dp*replica && u.dp%split == 0
+	}
+	u.dp = max(1, u.dp/split)
+	u.servers = max(1, d.Instances) * split
+	u.ranks = u.dp * u.tp * u.cp
+	u.procs = u.ranks * u.pp
+	u.perNode = d.GPUsPerNode
+	if u.perNode == 0 {
+		u.perNode = 8
+	}
+	u.nodes = (u.procs + u.perNode - 1) / u.perNode
+	u.step = d.Plan.Sequences(u.moe)
+	u.batch = max(1, d.Plan.Batch.Count) * u.step
+	if u.pp == 1 {
+		u.step = u.batch
+	}
+	return u
+}
+
+// replica is the processors of one attention replica.
+func (u unit) replica() int { return u.pp * u.tp * u.cp }
+
+// drafting is the tokens of a sequence in a decode step.
+func (u unit) drafting() int { return 1 + u.Plan.Drafts }
+
+// weightFormat names the number format of weights by their bytes and the type that multiplies them.
+func weightFormat(bytes float64, matrix string) string {
+	switch {
+	case bytes == 2:
+		return "bf16"
+	case bytes == 1 && matrix == "int8":
+		return "int8"
+	case bytes == 1:
+		return "fp8"
+	case bytes == 0.5 && matrix == "float4":
+		return "fp4"
+	case bytes == 0.5:
+		return "int4"
+	}
+	return ""
+}
+
+func cacheFormat(bytes float64) string {
+	switch bytes {
+	case 2:
+		return "bf16"
+	case 1:
+		return "fp8"
+	case 0.5:
+		return "fp4"
+	}
+	return ""
+}
+
+// The conditions of options, limits and remarks.
+
+func always(unit) bool         { return true }
+func piped(u unit) bool        { return u.pp > 1 }
+func replicated(u unit) bool   { return u.dp > 1 }
+func spread(u unit) bool       { return u.ep > 1 }
+func dispatched(u unit) bool   { return u.ep > 1 && u.dp > 1 && u.etp == 1 }
+func sliced(u unit) bool       { return u.ep > 1 && u.etp > 1 }
+func contextual(u unit) bool   { return u.cp > 1 }
+func sequential(u unit) bool   { return u.Plan.SequenceParallel && u.tp > 1 }
+func drafts(u unit) bool       { return u.Plan.Drafts > 0 }
+func redundant(u unit) bool    { return u.Plan.Redundant > 0 }
+func split(u unit) bool        { return u.Role != Aggregated }
+func prefills(u unit) bool     { return u.Role == Prefill }
+func decodes(u unit) bool      { return u.Role == Decode }
+func graphs(u unit) bool       { return u.Role != Prefill }
+func manyNodes(u unit) bool    { return u.nodes > 1 }
+func latent(u unit) bool       { return u.Shape.Attention.Kind == model.Latent }
+func batched(u unit) bool      { return u.batch > 0 }
+func hasContext(u unit) bool   { return u.MaxContext > 0 }
+func hasFraction(u unit) bool  { return u.MemoryFraction > 0 }
+func wholePrompts(u unit) bool { return prefills(u) && hasContext(u) && batched(u) }
+func quantized(u unit) bool    { return u.quantization != "" }
+func narrowCache(u unit) bool  { return u.cacheType != "" && u.cache != "bf16" }
+func both(a, b func(unit) bool) func(unit) bool {
+	return func(u unit) bool { return a(u) && b(u) }
+}

@@ -1,0 +1,111 @@
+package engine
+
+import "fmt"
+
+// whole reports whether attention replicas lie within nodes, so that each node runs a number of them.
+func whole(u unit) bool { return u.dp > 1 && u.perNode%u.replica() == 0 }
+
+// byReplica and byRank are the two ways to spread a server over nodes.
+func byReplica(u unit) bool { return manyNodes(u) && whole(u) }
+func byRank(u unit) bool    { return manyNodes(u) && !whole(u) }
+
+func localReplicas(u unit) int { return u.perNode / u.replica() }
+
+// vllmTokens is the token budget of a step: whole prompts in a prefill server, else the default unless it is too small.
+func vllmTokens(u unit) int {
+	if prefills(u) {
+		return prompts(u)
+	}
+	return u.batch * u.drafting()
+}
+
+// vLLM's tp is that of attention, its dp the attention replicas besides; experts take all of them.
+var vllmArgs = []arg{
+	{always, "", modelName},
+	{always, "--tensor-parallel-size", number(func(u unit) int {
+		if decodes(u) {
+			return u.tp * u.cp // the parts of the context are tensor-parallel ranks
+		}
+		return u.tp
+	})},
+	{piped, "--pipeline-parallel-size", number(func(u unit) int { return u.pp })},
+	{both(contextual, decodes), "--decode-context-parallel-size", number(func(u unit) int { return u.cp })},
+	{both(contextual, prefills), "--prefill-context-parallel-size", number(func(u unit) int { return u.cp })},
+	{replicated, "--data-parallel-size", number(func(u unit) int { return u.dp })},
+	{byReplica, "--data-parallel-size-local", number(localReplicas)},
+	{func(u unit) bool { return byReplica(u) && u.node > 0 }, "--data-parallel-start-rank", number(func(u unit) int { return u.node * localReplicas(u) })},
+	{byReplica, "--data-parallel-address", text(`"$HEAD_IP"`)},
+	{byReplica, "--data-parallel-rpc-port", text("13345")},
+	{byRank, "--nnodes", number(func(u unit) int { return u.nodes })},
+	{byRank, "--node-rank", number(func(u unit) int { return u.node })},
+	{byRank, "--master-addr", text(`"$HEAD_IP"`)},
+	{func(u unit) bool { return u.node > 0 }, "--headless", nil},
+	{spread, "--enable-expert-parallel", nil},
+	{both(dispatched, split), "--all2all-backend", func(u unit) string {
+		return [...]string{Prefill: "deepep_high_throughput", Decode: "deepep_low_latency"}[u.Role]
+	}},
+	{redundant, "--enable-eplb", nil},
+	{redundant, "--eplb-config", func(u unit) string {
+		return quote(fmt.Sprintf(`{"num_redundant_experts":%d}`, u.Plan.Redundant))
+	}},
+	{sequential, "--compilation-config", text(`'{"pass_config":{"enable_sp":true}}'`)},
+	{hasContext, "--max-model-len", number(context)},
+	// A limit of each attention replica.
+	{batched, "--max-num-seqs", number(func(u unit) int { return u.batch })},
+	{wholePrompts, "--no-enable-chunked-prefill", nil},
+	{func(u unit) bool { return wholePrompts(u) || !prefills(u) && vllmTokens(u) > 2048 }, "--max-num-batched-tokens", number(vllmTokens)},
+	{hasFraction, "--gpu-memory-utilization", fraction},
+	{quantized, "--quantization", func(u unit) string { return u.quantization }},
+	{narrowCache, "--kv-cache-dtype", func(u unit) string { return u.cacheType }},
+	{drafts, "--speculative-config", func(u unit) string {
+		return quote(fmt.Sprintf(`{"method":"mtp","num_speculative_tokens":%d}`, u.Plan.Drafts))
+	}},
+	{split, "--kv-transfer-config", func(u unit) string {
+		role := [...]string{Prefill: "kv_producer", Decode: "kv_consumer"}[u.Role]
+		return quote(fmt.Sprintf(`{"kv_connector":"NixlConnector","kv_role":%q}`, role))
+	}},
+}
+
+var vllmLimits = []limit{
+	{
+		func(u unit) bool { return contextual(u) && u.Role == Aggregated },
+		text("vLLM splits the context of prefill and of decode by different options; only servers of one phase can have cp"),
+	},
+	{
+		func(u unit) bool { return contextual(u) && prefills(u) && replicated(u) },
+		text("vLLM splits the context of prefill only without data parallelism"),
+	},
+	{
+		func(u unit) bool {
+			return contextual(u) && decodes(u) && !latent(u) && u.tp < u.Shape.Attention.KVHeads
+		},
+		func(u unit) string {
+			return fmt.Sprintf("vLLM splits the context of decode only where tensor parallelism repeats heads: tp %d is below the %d key/value heads", u.tp, u.Shape.Attention.KVHeads)
+		},
+	},
+}
+
+var vllmRemarks = []remark{
+	{
+		both(contextual, decodes),
+		func(u unit) string {
+			return fmt.Sprintf("the weights of attention are split over tp·cp = %d ranks, not over tp %d", u.tp*u.cp, u.tp)
+		},
+	},
+	{both(contextual, prefills), text("--prefill-context-parallel-size is experimental")},
+	{both(piped, drafts), text("drafts in a pipeline are documented as unsupported up to vLLM 0.15")},
+	{
+		func(u unit) bool { return dispatched(u) && !split(u) },
+		text("the default all-to-all, all-gather and reduce-scatter, serves both phases; --all2all-backend has faster ones for one phase"),
+	},
+	{
+		func(u unit) bool { return u.Plan.Batch.Count > 1 && !piped(u) },
+		func(u unit) string {
+			return fmt.Sprintf("the %d micro-batches run as one batch; --enable-dbo splits it in two", u.Plan.Batch.Count)
+		},
+	},
+	{both(piped, batched), text("the sequences in flight are divided among the pipeline stages by the scheduler; there is no option for a micro-batch")},
+	{sequential, text("sequence parallelism is a compiler pass, which takes effect for the batch sizes that it compiles")},
+	{manyNodes, text("HEAD_IP is the address of the first node")},
+	{split, text("route requests with a proxy for prefill and decode servers; on several machines set VLLM_NIXL_SIDE_CHANNEL_HOST")},
+}

@@ -1,0 +1,43 @@
+package op
+
+import "throughline/model"
+
+// chunk is the tokens that linear attention treats together in a prefill, as its published kernels do.
+const chunk = 64
+
+// linearAttention keeps, instead of a cache, one state matrix per head and sequence, which every token reads and
+// changes. The gated delta rule first takes out of the state what it holds for the key of the token.
+func (s *stage) linearAttention() {
+	a := s.attn
+	tp := s.plan.Attention.TP
+	heads := float64(max(1, a.Heads/tp))
+	dim, value := float64(a.HeadDim), float64(a.ValueSize())
+	mixed := 2*float64(a.KVHeadsPerRank(tp))*dim + heads*value // queries, keys and values
+	gates := heads * value
+	perState := 4.0 // operations per element of the state and token: two for the update, two for the reading
+	if a.Kind == model.GatedDelta {
+		gates += 2 * heads // decay and strength of every head
+		perState = 6       // two more to take out what the state holds
+	}
+
+	s.norm(InputNorm, s.normTokens*s.hidden, s.hidden)
+	s.gather(AttentionGather, s.tokens*s.hidden)
+	s.linear(LinearInput, s.tokens, s.hidden, mixed+gates)
+	if a.Conv > 1 {
+		s.unary(ShortConvolution, s.tokens*mixed, 2*float64(a.Conv))
+	}
+	o := s.add(LinearState, AttentionMatrixUnit)
+	o.Flops = s.tokens * heads * perState * dim * value
+	if s.phase == Prefill {
+		// Within a chunk tokens attend to each other as in ordinary attention; the state changes once per chunk.
+		o.Flops = s.tokens * heads * (4*dim*value + 2*chunk*(dim+value))
+	}
+	o.Activations = s.tokens * (mixed + heads*value) * s.a
+	o.Cache = 2 * s.sequences * a.State(tp) // read and written
+	o.Output = s.tokens * heads * value * s.a
+	o.M, o.N, o.K = s.tokens, value, dim
+	s.norm(LinearNorm, s.tokens*heads*value, value)
+	s.binary(AttentionGateMultiply, s.tokens*heads*value)
+	s.output(heads * value)
+	s.finishAttention()
+}

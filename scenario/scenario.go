@@ -1,0 +1,266 @@
+// Package scenario turns what a person asks on a command line, a model on a system with lengths, number formats and
+// limits, into the problems that are estimated and searched.
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"throughline/assume"
+	"throughline/estimate"
+	"throughline/hardware"
+	"throughline/internal/catalogue"
+	"throughline/internal/document"
+	"throughline/model"
+	"throughline/op"
+	"throughline/plan"
+	"throughline/search"
+	"throughline/workload"
+)
+
+// Scenario is a question in the words of the command line.
+type Scenario struct {
+	Model        string
+	System       string
+	DecodeSystem string // of the decode pool, if it differs
+	Lengths      workload.Lengths
+	Limits       workload.Limits
+	Formats      Formats
+	Assume       string // preset and changes to it
+}
+
+// Formats are number formats by name; empty ones follow from the others.
+type Formats struct {
+	Weights, Activations, Cache, Comm, Attention, Vector string
+}
+
+// Loaded is a scenario whose files have been read.
+type Loaded struct {
+	Scenario
+	Shape       *model.Model
+	Settings    *model.Settings
+	Prefill     *hardware.System
+	Decode      *hardware.System
+	Precision   plan.Precision
+	Assumptions *assume.Assumptions
+	Warnings    []document.Problem
+}
+
+// Load reads the model and the systems of a scenario and checks that they go together. All problems are reported at
+// once.
+func (s *Scenario) Load() (*Loaded, error) {
+	l := &Loaded{Scenario: *s}
+	var errs []error
+	note := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	var err error
+	l.Assumptions, err = assume.Parse(s.Assume)
+	note(err)
+	l.Shape, l.Settings, err = l.loadModel(s.Model)
+	note(err)
+	l.Prefill, err = l.loadSystem("--system", s.System)
+	note(err)
+	l.Decode = l.Prefill
+	if s.DecodeSystem != "" {
+		l.Decode, err = l.loadSystem("--decode-system", s.DecodeSystem)
+		note(err)
+	}
+	if s.Lengths.Input < 1 || s.Lengths.Output < 1 {
+		note(fmt.Errorf("input and output lengths must be at least 1, not %d and %d", s.Lengths.Input, s.Lengths.Output))
+	}
+	if l.Prefill != nil && l.Decode != nil {
+		l.Precision, err = s.Formats.precision(l.Prefill, l.Decode)
+		note(err)
+	}
+	if len(errs) > 0 {
+		return nil, document.Join(errs...)
+	}
+	l.Lengths.Cached = max(l.Lengths.Cached, l.Settings.Cached)
+	if l.Lengths.Cached >= l.Lengths.Input {
+		return nil, fmt.Errorf("an input of %d tokens leaves nothing to compute: %d of them are cached", l.Lengths.Input, l.Lengths.Cached)
+	}
+	return l, nil
+}
+
+func (l *Loaded) loadModel(ref string) (*model.Model, *model.Settings, error) {
+	name, src, err := find("--model", "model", ref, model.Catalogue)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, set, doc := model.Read(name, src)
+	l.Warnings = append(l.Warnings, doc.Warnings()...)
+	return m, set, doc.Err()
+}
+
+func (l *Loaded) loadSystem(flag, ref string) (*hardware.System, error) {
+	name, src, err := find(flag, "system", ref, hardware.Catalogue)
+	if err != nil {
+		return nil, err
+	}
+	s, doc := hardware.Read(name, src)
+	l.Warnings = append(l.Warnings, doc.Warnings()...)
+	return s, doc.Err()
+}
+
+// find reads a file, or the built-in one of that name.
+func find(flag, what, ref string, set catalogue.Set) (name string, src []byte, err error) {
+	if ref == "" {
+		return "", nil, fmt.Errorf("%s is missing: a %s file, or a built-in name (throughline %ss lists them)", flag, what, what)
+	}
+	src, err = document.ReadFile(ref)
+	if err == nil {
+		return ref, src, nil
+	}
+	if src, ok := set.Find(ref); ok {
+		return ref + " (built in)", src, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", nil, document.Unreadable(ref, err)
+	}
+	hint := fmt.Sprintf("throughline %ss lists the built-in ones", what)
+	if near, ok := document.Nearest(strings.TrimSuffix(ref, ".json"), set.Names()); ok {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return "", nil, fmt.Errorf("%s: no %s file %q, and none built in; %s", flag, what, ref, hint)
+}
+
+// formatNames are the names of number formats on the command line, and the number types whose rates they use, best first.
+var formatNames = []struct {
+	name  string
+	types []string
+	bytes float64
+}{
+	{"fp4", []string{"float4"}, 0.5},
+	{"int4", []string{"int4"}, 0.5},
+	{"fp8", []string{"float8"}, 1},
+	{"int8", []string{"int8"}, 1},
+	{"fp16", []string{"float16", "bfloat16"}, 2},
+	{"bf16", []string{"bfloat16", "float16"}, 2},
+	{"fp32", []string{"float32"}, 4},
+}
+
+// FormatNames are the names of number formats.
+func FormatNames() []string {
+	var out []string
+	for _, f := range formatNames {
+		out = append(out, f.name)
+	}
+	return out
+}
+
+// precision resolves formats on the systems. Activations have the width of the weights if that can be computed with,
+// else two bytes; the cache and communication two bytes; attention runs in two bytes, as engines do; the vector unit in
+// the widest type of up to two bytes.
+func (f Formats) precision(systems ...*hardware.System) (plan.Precision, error) {
+	var problems []error
+	bytes := func(flag, name string) float64 {
+		for _, n := range formatNames {
+			if n.name == name {
+				return n.bytes
+			}
+		}
+		problems = append(problems, fmt.Errorf("%s: %s", flag, document.NotOneOf(name, FormatNames())))
+		return 0
+	}
+	or := func(name, otherwise string) string {
+		if name == "" {
+			return otherwise
+		}
+		return name
+	}
+	weights := or(f.Weights, "bf16")
+	activations := f.Activations
+	if activations == "" {
+		activations = "bf16"
+		if _, ok := rate(weights, matrixTypes, systems); ok {
+			activations = weights
+		}
+	}
+	cache, comm := or(f.Cache, "bf16"), or(f.Comm, "bf16")
+	attention, vector := or(f.Attention, "bf16"), or(f.Vector, "bf16")
+	p := plan.Precision{
+		Weight: bytes("--weights", weights), Activation: bytes("--activations", activations),
+		Cache: bytes("--cache", cache), Comm: bytes("--comm", comm),
+	}
+	bytes("--attention", attention)
+	bytes("--vector", vector)
+	if len(problems) > 0 {
+		return p, document.Join(problems...)
+	}
+	pick := func(flag, format, unit string, types func(*hardware.System) []string) string {
+		t, ok := rate(format, types, systems)
+		if !ok {
+			var have []string
+			for _, s := range systems {
+				have = append(have, fmt.Sprintf("%s has %s", s.Name, document.QuoteList(types(s))))
+			}
+			problems = append(problems, fmt.Errorf("%s %s: no %s rate for it; %s", flag, format, unit, strings.Join(slices.Compact(have), ", ")))
+		}
+		return t
+	}
+	p.MatrixType = pick("--activations", activations, "matrix", matrixTypes)
+	p.AttentionType = pick("--attention", attention, "matrix", matrixTypes)
+	p.VectorType = pick("--vector", vector, "vector", vectorTypes)
+	return p, document.Join(problems...)
+}
+
+func matrixTypes(s *hardware.System) []string { return s.MatrixTypes() }
+func vectorTypes(s *hardware.System) []string { return s.VectorTypes() }
+
+// rate is the number type that a format uses on all systems.
+func rate(format string, types func(*hardware.System) []string, systems []*hardware.System) (string, bool) {
+	for _, f := range formatNames {
+		if f.name != format {
+			continue
+		}
+		for _, t := range f.types {
+			if !slices.ContainsFunc(systems, func(s *hardware.System) bool { return !slices.Contains(types(s), t) }) {
+				return t, true
+			}
+		}
+	}
+	return "", false
+}
+
+// prefillSlack: the throughput of a prefill hardly grows with its batch, the time to the first token does.
+const prefillSlack = 0.02
+
+// Problem is the search of one phase on a number of processors.
+func (l *Loaded) Problem(phase op.Phase, procs int) search.Problem {
+	sys, limit := l.Decode, l.Limits.TPOT
+	slack := 0.0
+	if phase == op.Prefill {
+		sys, limit, slack = l.Prefill, l.Limits.TTFT, prefillSlack
+	}
+	p := search.Problem{
+		Problem: estimate.Problem{
+			Model: l.Shape, Settings: l.Settings, System: sys, Lengths: l.Lengths, Precision: l.Precision,
+			Assume: l.Assumptions, Phase: phase, Acceptance: workload.DraftAcceptance,
+		},
+		Procs: procs, Slack: slack,
+		// Engines do not route to the shared experts: every processor has them.
+		SharedPerCard: true,
+	}
+	if limit != nil {
+		p.Limit = *limit / 1e3
+	}
+	return p
+}
+
+// Fused is the search of both phases on the same processors.
+func (l *Loaded) Fused(procs int) *search.FusedProblem {
+	return &search.FusedProblem{Prefill: l.Problem(op.Prefill, procs), Decode: l.Problem(op.Decode, procs)}
+}
+
+// Split is the search of the two phases on processors of their own.
+func (l *Loaded) Split(procs int) *search.SplitProblem {
+	p := &search.SplitProblem{Prefill: l.Problem(op.Prefill, procs), Decode: l.Problem(op.Decode, procs), Procs: procs}
+	p.Prefill.Handover = &estimate.Handover{System: l.Decode, Span: procs}
+	return p
+}
