@@ -514,10 +514,10 @@ func kimiDelta(c *config) attentionFile {
 	return a
 }
 
-// lightning is the linear attention of MiniMax, whose output is gated.
+// lightning is the linear attention of MiniMax.
 func lightning(c *config) attentionFile {
 	heads := c.size("num_attention_heads")
-	return attentionFile{AttnType: "lightning", AttnHeads: heads, AttnSize: c.headSize(heads), HasAttnGate: true}
+	return attentionFile{AttnType: "lightning", AttnHeads: heads, AttnSize: c.headSize(heads)}
 }
 
 // latent attention works on the latent vectors when it decodes: that is what engines do.

@@ -317,6 +317,16 @@ func (c *config) omit(at, format string, args ...any) {
 	c.doc.Warnf(at, "left out: %s", what)
 }
 
+// ConfigTypes are the values of model_type that are known, sorted.
+func ConfigTypes() []string {
+	var all []string
+	for i := range families {
+		all = append(append(all, families[i].types...), families[i].wrappers...)
+	}
+	slices.Sort(all)
+	return all
+}
+
 // findFamily is the family of the architecture that the config names; nil, with a problem, if it is not known.
 func (c *config) findFamily() *family {
 	names := map[string]*family{}    // by model_type
@@ -334,8 +344,7 @@ func (c *config) findFamily() *family {
 			classes[a] = f
 		}
 	}
-	all := append(sortedKeys(names), sortedKeys(wrappers)...)
-	slices.Sort(all)
+	all := ConfigTypes()
 	typeOf := func(o *object) (raw, string) {
 		o.seen["model_type"] = true
 		v, ok := o.values["model_type"]

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"throughline/internal/document"
+	"throughline/internal/fuzzing"
 	"throughline/internal/golden"
 	"throughline/model"
 )
@@ -175,6 +177,63 @@ func TestImportedName(t *testing.T) {
 	} {
 		if l, _ := model.Load(file, src); l.Model.Name != want {
 			t.Errorf("%s: the model is called %q, not %q", file, l.Model.Name, want)
+		}
+	}
+}
+
+// Whatever stands in place of a value, there are problems with a place in the file, or a model.
+func TestMutatedConfigs(t *testing.T) {
+	files, err := filepath.Glob("testdata/configs/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no configs: %v", err)
+	}
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var config any
+		if err := json.Unmarshal(src, &config); err != nil {
+			t.Fatal(err)
+		}
+		mutate(config, func(where string) {
+			mutated, err := json.Marshal(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, doc := model.Load("config.json", mutated)
+			fuzzing.CheckProblems(t, mutated, doc.Problems())
+			fuzzing.CheckProblems(t, mutated, doc.Warnings())
+			if (l == nil) != (doc.Err() != nil) {
+				t.Errorf("%s, %s: model %v with problems %v", file, where, l, doc.Err())
+			}
+		})
+	}
+}
+
+// mutate puts other values in place of each value inside v, one at a time, and calls try for each.
+func mutate(v any, try func(where string)) {
+	others := []any{nil, true, false, 0, -1, 2, 1.5, 3e9, 1e300, "x", []any{}, []any{1, "x", nil}, map[string]any{}, map[string]any{"a": []any{}}}
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			for _, other := range others {
+				v[key] = other
+				try(fmt.Sprintf("%s: %v", key, other))
+			}
+			delete(v, key)
+			try("without " + key)
+			v[key] = value
+			mutate(value, try)
+		}
+	case []any:
+		for i, value := range v {
+			for _, other := range others {
+				v[i] = other
+				try(fmt.Sprintf("[%d]: %v", i, other))
+			}
+			v[i] = value
+			mutate(value, try)
 		}
 	}
 }

@@ -58,13 +58,15 @@ func (a *Attention) params(h float64) float64 {
 	case GatedDelta:
 		mixed := 2*kv*dim + heads*value
 		n = h*(mixed+heads*value+2*heads) + float64(a.Conv)*mixed + heads*value*h
+	case Lightning:
+		n = h*(heads*dim+kv*(dim+value)+heads*value) + heads*value*h // queries, keys and values, gate, output
 	default:
 		n = a.queryParams(h, heads*dim) + h*kv*float64(a.cachedPerHead()) + a.outputParams(heads*value, h)
 		if a.QKNorm {
 			n += 2 * dim
 		}
 	}
-	if a.Gated {
+	if a.Gated && !a.IsLinear() { // linear attention has a gate in any case
 		n += h * heads * value
 	}
 	return n + a.indexParams(h) + a.compressParams(h)

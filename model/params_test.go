@@ -129,7 +129,7 @@ func TestAttentionParams(t *testing.T) {
 		// q, k 8·2·2 each, v and gate 8·4·3 each, two gates per head 8·2·4, convolution 4·(8 + 12), output 12·8
 		{"gated delta", model.Attention{Kind: model.GatedDelta, Heads: 4, KVHeads: 2, HeadDim: 2, ValueDim: 3, Conv: 4}, 64 + 192 + 64 + 80 + 96},
 		// q, k, v 8·8 each, gate 8·8, output 8·8
-		{"lightning", model.Attention{Kind: model.Lightning, Heads: 4, KVHeads: 4, HeadDim: 2, Gated: true}, 5 * 64},
+		{"lightning", model.Attention{Kind: model.Lightning, Heads: 4, KVHeads: 4, HeadDim: 2}, 5 * 64},
 	} {
 		m := &model.Model{Hidden: 8, Layers: 1, Attention: c.a}
 		if got, _ := m.Params(); got != c.want+3*8 { // three norms
