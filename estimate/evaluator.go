@@ -36,6 +36,7 @@ func NewEvaluator(p *Problem) (*Evaluator, error) {
 	}
 	if p.Phase == op.Prefill {
 		e.step.Queries, e.step.Context = float64(p.Lengths.Uncached()), float64(p.Lengths.Input)
+		e.step.Scale = p.Lengths.AttentionScale()
 	}
 	if h := p.Handover; h != nil {
 		e.handover = []collective.Net{collective.NewNet(p.System, p.Assume.BytesPerGB), collective.NewNet(h.System, p.Assume.BytesPerGB)}
@@ -85,6 +86,7 @@ func (e *Evaluator) MemoryOf(p *plan.Plan) Memory {
 		e.addEnds(p, &m)
 	}
 	m.Cache = e.CacheOf(p)
+	m.offload(e.problem.Offload)
 	return m
 }
 
@@ -148,6 +150,7 @@ func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) {
 	}
 	out.Memory.Cache = e.CacheOf(p)
 	e.total(out)
+	out.Memory.offload(e.problem.Offload)
 }
 
 // timeOf is the time of the operators of a list.
@@ -168,7 +171,10 @@ func (e *Evaluator) total(out *Estimate) {
 	out.TransferTime = count * e.pricer.StageTransfer(p.Attention.PP, p.Attention.Replica(), e.stageMessage(p))
 	out.DraftTime *= count * float64(p.Drafts)
 	out.EndsTime *= count
-	out.StepTime = count*pp*out.Stage.Time() + out.TransferTime + out.DraftTime + out.EndsTime
+	if e.problem.Offload != (Offload{}) {
+		out.OffloadTime = count * pp * max(0, e.linkTime(out)-out.Stage.Time())
+	}
+	out.StepTime = count*pp*out.Stage.Time() + out.TransferTime + out.DraftTime + out.EndsTime + out.OffloadTime
 	steps := 1.0 // that a request takes
 	if e.step.Phase == op.Prefill {
 		out.Throughput = sequences * float64(e.problem.Lengths.Input) / out.StepTime

@@ -138,6 +138,11 @@ func (s *spec) zipped() bool { return len(s.pools) == len(s.Procs) }
 
 // checkPools: the pools of prefill and decode must not exceed the processors they are taken from.
 func (l *loader) checkPools(s *spec) {
+	for i, n := range s.Procs {
+		if s.mode == Split && s.pools == nil && n == 1 {
+			l.doc.Problemf(s.at("num_procs_list[%d]", i), "must be at least 2 in %s: prefill and decode have processors of their own", Split)
+		}
+	}
 	for i, p := range s.pools {
 		for j, n := range s.Procs {
 			if (!s.zipped() || i == j) && p[0]+p[1] > n {

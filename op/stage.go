@@ -21,6 +21,9 @@ type Step struct {
 	Phase   Phase
 	Queries float64 // tokens that pass through the layers
 	Context float64 // tokens that each of them attends to
+	// Scale is how much more a query of a prompt attends to than the mean length says, prompts being of different
+	// lengths; 0 stands for 1.
+	Scale float64
 }
 
 // Lowerer lowers one model at one precision. It is built once and used for many plans.
@@ -67,6 +70,7 @@ type stage struct {
 	cardTokens float64 // that pass through the expert block of one processor
 	queries    float64 // tokens of one sequence in this step
 	context    float64 // tokens of one sequence, cached or not
+	scale      float64 // of what a query of a prompt attends to
 	phase      Phase
 
 	// Of the attention being lowered: the entries that a query attends to on average, and the cached entries that are
@@ -122,7 +126,7 @@ func (l *Lowerer) Ends(p *plan.Plan, step Step, list *List) {
 
 func (l *Lowerer) start(p *plan.Plan, step Step, list *List) stage {
 	list.n = 0
-	s := stage{Lowerer: l, list: list, plan: p, queries: step.Queries, context: step.Context, phase: step.Phase}
+	s := stage{Lowerer: l, list: list, plan: p, queries: step.Queries, context: step.Context, scale: max(1, step.Scale), phase: step.Phase}
 	s.sequences = float64(p.Sequences(l.model.IsMoE()))
 	s.tokens = s.sequences * step.Queries
 	if cp := p.Attention.CP; cp > 1 {
@@ -180,8 +184,11 @@ func (s *stage) attention(a *model.Attention, layers int) {
 func (s *stage) look() {
 	a := s.attn
 	whole := s.context
-	if s.phase == Prefill && s.assume.Causal {
-		whole -= (s.queries - 1) / 2
+	if s.phase == Prefill {
+		whole *= s.scale
+		if s.assume.Causal {
+			whole -= (s.queries*s.scale - 1) / 2
+		}
 	}
 	s.seen, s.read = whole, s.context
 	if a.Window == 0 && a.IndexTopK == 0 && a.Compress <= 1 {

@@ -30,6 +30,8 @@ type Scenario struct {
 	Limits       workload.Limits
 	Formats      Formats
 	Assume       string // preset and changes to it
+	Distribution string // of the lengths, as workload.Lengths.Spread reads it
+	Offload      estimate.Offload
 }
 
 // Formats are number formats by name; empty ones follow from the others.
@@ -77,6 +79,16 @@ func (s *Scenario) Load() (*Loaded, error) {
 	if l.Prefill != nil && l.Decode != nil {
 		l.Precision, err = s.Formats.precision(l.Prefill, l.Decode)
 		note(err)
+	}
+	l.Lengths, err = s.Lengths.Spread(s.Distribution)
+	note(err)
+	for _, sys := range []*hardware.System{l.Prefill, l.Decode} {
+		if sys != nil && sys.Memory2 == nil && s.Offload != (estimate.Offload{}) {
+			note(fmt.Errorf("%s has no second memory tier (mem2) to offload to", sys.Name))
+		}
+	}
+	if o := s.Offload; !(o.Weights >= 0 && o.Weights <= 1 && o.Cache >= 0 && o.Cache <= 1) {
+		note(fmt.Errorf("offloaded shares must lie between 0 and 1, not %g of the weights and %g of the cache", o.Weights, o.Cache))
 	}
 	if len(errs) > 0 {
 		return nil, document.Join(errs...)
@@ -241,7 +253,7 @@ func (l *Loaded) Problem(phase op.Phase, procs int) search.Problem {
 	p := search.Problem{
 		Problem: estimate.Problem{
 			Model: l.Shape, Settings: l.Settings, System: sys, Lengths: l.Lengths, Precision: l.Precision,
-			Assume: l.Assumptions, Phase: phase, Acceptance: workload.DraftAcceptance,
+			Assume: l.Assumptions, Phase: phase, Acceptance: workload.DraftAcceptance, Offload: l.Offload,
 		},
 		Procs: procs, Slack: slack,
 		// Engines do not route to the shared experts: every processor has them.
