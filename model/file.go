@@ -15,6 +15,7 @@ type Settings struct {
 	Flash          bool // attention scores never reach memory
 	Redundant      int  // extra copies of routed experts
 	SharedReplicas int  // deployed copies of the shared expert, spread over the cards like routed ones
+	SharedPerCard  bool // unless the runtime file says otherwise, every processor holds the shared experts itself
 	Cached         int  // prompt tokens that are in the cache already
 }
 
@@ -141,7 +142,9 @@ func readNative(doc *document.File) *Loaded {
 		Cached:         f.CacheLen,
 	}}
 	if !doc.Has("num_shared_experts") {
-		out.Settings.SharedReplicas = f.SharedPerToken
+		// Nothing is said about how the shared experts are deployed. A copy on every processor always works; spread like
+		// the routed ones, their number seldom divides.
+		out.Settings.SharedReplicas, out.Settings.SharedPerCard = f.SharedPerToken, f.SharedPerToken > 0
 	}
 	return out
 }

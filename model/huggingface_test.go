@@ -146,11 +146,11 @@ func TestConfigs(t *testing.T) {
 	}
 }
 
-// Engines decode latent attention on the latent vectors, and fuse attention; every shared expert is there once.
+// Engines decode latent attention on the latent vectors, and fuse attention; every processor has the shared experts.
 func TestImportedSettings(t *testing.T) {
 	for file, want := range map[string]model.Settings{
-		"layer_frequency_as_number": {Absorb: true, Flash: true, SharedReplicas: 2},
-		"kimi_linear_low_rank_gate": {Absorb: true, Flash: true, SharedReplicas: 1},
+		"layer_frequency_as_number": {Absorb: true, Flash: true, SharedReplicas: 2, SharedPerCard: true},
+		"kimi_linear_low_rank_gate": {Absorb: true, Flash: true, SharedReplicas: 1, SharedPerCard: true},
 		"sliding_window_everywhere": {Flash: true},
 	} {
 		l, doc := load(t, "testdata/configs/"+file+".json")
