@@ -1,6 +1,7 @@
 package point
 
 import (
+	"bufio"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -36,7 +37,8 @@ func (e WriteError) Unwrap() error { return e.Err }
 // again; a column whose name starts with # is carried along.
 func Stream(ctx context.Context, in io.Reader, out io.Writer, others *Point) (Tally, error) {
 	var t Tally
-	s := stream{estimator: NewEstimator(), others: *others, reader: csv.NewReader(in), writer: csv.NewWriter(out)}
+	buffer := bufio.NewReaderSize(in, 1<<16)
+	s := stream{estimator: NewEstimator(), others: *others, reader: csv.NewReader(buffer), writer: csv.NewWriter(out)}
 	s.reader.FieldsPerRecord, s.reader.ReuseRecord = -1, true
 	if err := s.header(); err != nil {
 		return t, err
@@ -59,6 +61,10 @@ func Stream(ctx context.Context, in io.Reader, out io.Writer, others *Point) (Ta
 		}
 		if err := s.writer.Write(s.cells); err != nil {
 			return t, writeError(err)
+		}
+		if buffer.Buffered() == 0 {
+			// Whoever sends row by row waits for the answer.
+			s.writer.Flush()
 		}
 	}
 	return t, ctx.Err()

@@ -188,7 +188,9 @@ type timeJSON struct {
 }
 
 // PointJSON is the phases of a point as one object for JSON.
-func PointJSON(results []point.Result) any {
+func PointJSON(results []point.Result) any { return pointOf(results) }
+
+func pointOf(results []point.Result) *pointJSON {
 	first := &results[0]
 	out := pointJSON{
 		Model: first.Problem.Model.Name, System: first.Problem.System.Name, Assumptions: first.Problem.Assume.Name,
