@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -25,7 +26,7 @@ func WriteExplanation(w io.Writer, r *point.Result, x *explain.Explanation) erro
 	}
 	fmt.Fprintf(&b, "\nOperators, over %s; shares of the step; of the peak rate and bandwidth, without calibration\n%s\n", layers, operatorTable(x.Operators))
 	fmt.Fprintf(&b, "\nMemory of a processor\n%s\n", memoryMap(&x.Memory, r.Problem.Model.IsMoE()))
-	fmt.Fprintf(&b, "\nSensitivity: %.0f%% more of\n%s\n", 100*explain.Change, sensitivityTable(name, x.Sensitivity))
+	fmt.Fprintf(&b, "\nSensitivity: what %.0f%% more of a number changes\n%s\n", 100*explain.Change, sensitivityTable(name, x.Sensitivity))
 	if without := withoutEffect(x.Sensitivity); without != "" {
 		fmt.Fprintf(&b, "Without effect: %s\n", without)
 	}
@@ -121,7 +122,7 @@ func memoryMap(m *explain.Memory, experts bool) string {
 }
 
 func sensitivityTable(latency string, effects []explain.Effect) string {
-	t := newTable("of", "now", latency, "tokens/s", "largest batch")
+	t := newTable("number", "now", latency, "tokens/s", "largest batch")
 	t.SetColumnConfigs(numeric(2, 3, 4, 5))
 	for i := range effects {
 		e := &effects[i]
@@ -148,11 +149,13 @@ func withoutEffect(effects []explain.Effect) string {
 }
 
 func signed(v float64) string {
-	text := fmt.Sprintf("%+.2f%%", 100*v)
-	if v == 0 {
+	switch {
+	case v == 0:
 		return ""
+	case math.Abs(v) < 5e-5:
+		return "≈ 0"
 	}
-	return strings.Replace(text, "-", "−", 1)
+	return strings.Replace(fmt.Sprintf("%+.2f%%", 100*v), "-", "−", 1)
 }
 
 // quantity is a number with its unit.
