@@ -184,19 +184,20 @@ func limitLine(l *explain.Limit) string {
 }
 
 func seekLine(a *explain.Answer) string {
-	goal := fmt.Sprintf("%s of %s (now %s)", a.Metric, quantity(a.Goal, a.GoalUnit), quantity(a.NowMetric, a.GoalUnit))
+	goal := fmt.Sprintf("a %s of %s", a.Metric, quantity(a.Goal, a.GoalUnit))
+	now := fmt.Sprintf("now it is %s at %s", quantity(a.NowMetric, a.GoalUnit), quantity(a.Now, a.Unit))
 	span := fmt.Sprintf("between %s and %s", quantity(a.Low, ""), quantity(a.High, a.Unit))
 	switch {
 	case a.Value != nil:
 		times := ""
 		if a.Now > 0 && *a.Value > 0 {
-			times = fmt.Sprintf(", %.4g times as much", *a.Value/a.Now)
+			times = fmt.Sprintf(" (× %.4g)", *a.Value/a.Now)
 		}
-		return fmt.Sprintf("%s: %s reaches a %s; it is %s%s", a.Parameter, quantity(*a.Value, a.Unit), goal, quantity(a.Now, a.Unit), times)
+		return fmt.Sprintf("%s: %s%s reaches %s; %s", a.Parameter, quantity(*a.Value, a.Unit), times, goal, now)
 	case a.Always:
-		return fmt.Sprintf("%s: every value %s reaches a %s", a.Parameter, span, goal)
+		return fmt.Sprintf("%s: every value %s reaches %s; %s", a.Parameter, span, goal, now)
 	}
-	return fmt.Sprintf("%s: no value %s reaches a %s; the best is %s at %s", a.Parameter, span, goal, quantity(a.Best, a.GoalUnit), quantity(a.BestAt, a.Unit))
+	return fmt.Sprintf("%s: no value %s reaches %s; %s, at best %s at %s", a.Parameter, span, goal, now, quantity(a.Best, a.GoalUnit), quantity(a.BestAt, a.Unit))
 }
 
 // explainedJSON is a point with its explanations in JSON.
