@@ -5,6 +5,7 @@ import (
 	"throughline/cost"
 	"throughline/op"
 	"throughline/plan"
+	"throughline/workload"
 )
 
 // Evaluator evaluates plans of one problem. It is not safe for concurrent use.
@@ -32,16 +33,29 @@ func NewEvaluator(p *Problem) (*Evaluator, error) {
 		lowerer: op.NewLowerer(p.Model, p.Settings, &p.Precision, p.Assume),
 		pricer:  pricer,
 		moe:     p.Model.IsMoE(),
-		step:    op.Step{Phase: p.Phase, Queries: 1, Context: float64(p.Lengths.DecodeContext())},
-	}
-	if p.Phase == op.Prefill {
-		e.step.Queries, e.step.Context = float64(p.Lengths.Uncached()), float64(p.Lengths.Input)
-		e.step.Scale = p.Lengths.AttentionScale()
+		step:    plainStep(p),
 	}
 	if h := p.Handover; h != nil {
 		e.handover = []collective.Net{collective.NewNet(p.System, p.Assume.BytesPerGB), collective.NewNet(h.System, p.Assume.BytesPerGB)}
 	}
 	return e, nil
+}
+
+// SetLengths changes the lengths of the problem, which is cheaper than another evaluator.
+func (e *Evaluator) SetLengths(l workload.Lengths) {
+	e.problem.Lengths = l
+	e.step = plainStep(e.problem)
+}
+
+// plainStep is the work of one step without drafts.
+func plainStep(p *Problem) op.Step {
+	if p.Phase == op.Prefill {
+		return op.Step{
+			Phase: p.Phase, Queries: float64(p.Lengths.Uncached()), Context: float64(p.Lengths.Input),
+			Scale: p.Lengths.AttentionScale(),
+		}
+	}
+	return op.Step{Phase: p.Phase, Queries: 1, Context: float64(p.Lengths.DecodeContext())}
 }
 
 // stepOf is the work of one step under a plan: in decode the drafted tokens are verified together with the next one.

@@ -73,9 +73,7 @@ func (s *Scenario) Load() (*Loaded, error) {
 		l.Decode, err = l.loadSystem("--decode-system", s.DecodeSystem)
 		note(err)
 	}
-	if s.Lengths.Input < 1 || s.Lengths.Output < 1 {
-		note(fmt.Errorf("input and output lengths must be at least 1, not %d and %d", s.Lengths.Input, s.Lengths.Output))
-	}
+	note(checkLengths(s.Lengths))
 	if l.Prefill != nil && l.Decode != nil {
 		l.Precision, err = s.Formats.precision(l.Prefill, l.Decode)
 		note(err)
@@ -93,11 +91,29 @@ func (s *Scenario) Load() (*Loaded, error) {
 	if len(errs) > 0 {
 		return nil, document.Join(errs...)
 	}
-	l.Lengths.Cached = max(l.Lengths.Cached, l.Settings.Cached)
-	if l.Lengths.Cached >= l.Lengths.Input {
-		return nil, fmt.Errorf("an input of %d tokens leaves nothing to compute: %d of them are cached", l.Lengths.Input, l.Lengths.Cached)
+	if l.Lengths, err = l.Fill(l.Lengths); err != nil {
+		return nil, err
 	}
 	return l, nil
+}
+
+func checkLengths(n workload.Lengths) error {
+	if n.Input < 1 || n.Output < 1 {
+		return fmt.Errorf("input and output lengths must be at least 1, not %d and %d", n.Input, n.Output)
+	}
+	return nil
+}
+
+// Fill completes the lengths of a request by what the model says is cached, and checks that something is left to compute.
+func (l *Loaded) Fill(n workload.Lengths) (workload.Lengths, error) {
+	if err := checkLengths(n); err != nil {
+		return n, err
+	}
+	n.Cached = max(n.Cached, l.Settings.Cached)
+	if n.Cached >= n.Input {
+		return n, fmt.Errorf("an input of %d tokens leaves nothing to compute: %d of them are cached", n.Input, n.Cached)
+	}
+	return n, nil
 }
 
 func (l *Loaded) loadModel(ref string) (*model.Model, *model.Settings, error) {

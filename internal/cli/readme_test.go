@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"throughline/internal/cli"
 )
 
@@ -52,37 +50,5 @@ func TestReadme(t *testing.T) {
 	}
 	if commands < 5 {
 		t.Errorf("only %d commands found in the README", commands)
-	}
-}
-
-// TestDocs runs the commands that the pages under docs show with their output, and compares it.
-func TestDocs(t *testing.T) {
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir("../..")
-	shown := 0
-	for _, page := range pages {
-		src, err := os.ReadFile(filepath.Join("docs", filepath.Base(page)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, block := range strings.Split(string(src), "\n```") {
-			command, want, ok := strings.Cut(strings.TrimPrefix(block, "\n"), "\n")
-			args, isCommand := strings.CutPrefix(command, "$ throughline ")
-			if i%2 == 0 || !ok || !isCommand {
-				continue
-			}
-			shown++
-			var out, errs bytes.Buffer
-			cli.Run(context.Background(), strings.Fields(args), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
-			if diff := cmp.Diff(want+"\n", out.String()); diff != "" {
-				t.Errorf("%s: %s (-shown +printed):\n%s%s", page, command, diff, &errs)
-			}
-		}
-	}
-	if shown == 0 {
-		t.Error("no command with output is shown")
 	}
 }
