@@ -41,13 +41,15 @@ type Shares struct {
 	Attention, MLP, Drafts, Ends float64
 	// Communication is that of all parts, and the transfers between stages.
 	Communication float64
-	// By what bounds it; with Communication the step.
+	// Offload is the waiting for the second memory tier.
+	Offload float64
+	// By what bounds it; with Communication and Offload the step.
 	Compute, Memory float64
 }
 
 // SharesOf are the shares of the plan that was evaluated last.
 func (e *Evaluator) SharesOf(out *Estimate) Shares {
-	s := Shares{Communication: out.TransferTime}
+	s := Shares{Communication: out.TransferTime, Offload: out.OffloadTime}
 	for kind, part := range e.Parts(out) {
 		for i := range part.Ops {
 			o := &part.Ops[i]
@@ -85,6 +87,9 @@ func (s *Shares) Bound() (name string, seconds float64) {
 	}
 	if s.Communication > seconds {
 		name, seconds = "network", s.Communication
+	}
+	if s.Offload > seconds {
+		name, seconds = "second memory tier", s.Offload
 	}
 	return name, seconds
 }

@@ -16,11 +16,15 @@ func (p *Point) numbers(phase op.Phase) []error {
 	note := func(format string, args ...any) { out = append(out, fmt.Errorf(format, args...)) }
 	for i := range fields {
 		f := &fields[i]
-		if v, ok := f.Ref(p).(*int); ok && !(f.Optional && *v == 0) {
-			if err := f.Check(p); err != nil {
-				out = append(out, err)
-			}
+		if v, ok := f.Ref(p).(*int); ok && f.Optional && *v == 0 {
+			continue
 		}
+		if err := f.Check(p); err != nil {
+			out = append(out, err)
+		}
+	}
+	if p.Prefix > 0 && p.PrefixHit > 0 {
+		note("prefix and prefix-hit say the same: give one of them")
 	}
 	if p.Context > 0 && (p.Input > 0 || p.Output > 0) {
 		note("context stands for isl and osl: give it or them")

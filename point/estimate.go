@@ -51,7 +51,8 @@ func (r *Result) TooMuch() string {
 
 // Estimator estimates points one after another. What points share, it prepares once.
 type Estimator struct {
-	opened map[files]*opened
+	opened  map[files]*opened
+	spreads map[spreadKey]workload.Lengths
 }
 
 // NewEstimator is one that has seen no points.
@@ -62,6 +63,7 @@ type files struct {
 	model, system string
 	formats       scenario.Formats
 	assume        string
+	offload       estimate.Offload
 }
 
 // opened is the files of a point, and an evaluator for each phase.
@@ -81,12 +83,12 @@ const mostOpened = 256
 
 // open reads the files of a point.
 func (e *Estimator) open(p *Point) *opened {
-	key := files{p.Model, p.System, p.Formats, p.Assume}
+	key := files{p.Model, p.System, p.Formats, p.Assume, p.Offload}
 	o, ok := e.opened[key]
 	if !ok {
 		o = &opened{}
 		// Any length would do: those of the point are checked with it.
-		s := scenario.Scenario{Model: p.Model, System: p.System, Formats: p.Formats, Assume: p.Assume,
+		s := scenario.Scenario{Model: p.Model, System: p.System, Formats: p.Formats, Assume: p.Assume, Offload: p.Offload,
 			Lengths: workload.Lengths{Input: 2 * mostTokens, Output: 1}}
 		o.loaded, o.err = s.Load()
 		if len(e.opened) == mostOpened {
@@ -125,7 +127,10 @@ func (e *Estimator) Estimate(p *Point, phase op.Phase, out *Result) error {
 	if len(errs) > 0 {
 		return document.Join(errs...)
 	}
-	lengths, err := l.Fill(p.lengths())
+	lengths, err := e.spread(p)
+	if err == nil {
+		lengths, err = l.Fill(lengths)
+	}
 	if err != nil {
 		errs = append(errs, err)
 	}
@@ -145,6 +150,33 @@ func (e *Estimator) Estimate(p *Point, phase op.Phase, out *Result) error {
 	ready.evaluator.Evaluate(&q, &out.Estimate)
 	out.Shares = ready.evaluator.SharesOf(&out.Estimate)
 	return nil
+}
+
+// spread is the lengths of a point, spread as it says. Those of a trace are kept: tables name the same one often.
+func (e *Estimator) spread(p *Point) (workload.Lengths, error) {
+	n := p.lengths()
+	if p.Distribution == "" {
+		return n, nil
+	}
+	key := spreadKey{p.Distribution, n}
+	if s, ok := e.spreads[key]; ok {
+		return s, nil
+	}
+	s, err := n.Spread(p.Distribution)
+	if err != nil {
+		return n, fmt.Errorf("lengths: %w", err)
+	}
+	if e.spreads == nil || len(e.spreads) == mostOpened {
+		e.spreads = map[spreadKey]workload.Lengths{}
+	}
+	e.spreads[key] = s
+	return s, nil
+}
+
+// spreadKey is lengths and how they are spread.
+type spreadKey struct {
+	distribution string
+	lengths      workload.Lengths
 }
 
 // prepare is the evaluator of a phase.

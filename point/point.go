@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"throughline/estimate"
 	"throughline/internal/document"
 	"throughline/op"
 	"throughline/scenario"
@@ -18,9 +19,12 @@ type Point struct {
 	Model, System string
 	Phase         string // prefill, decode or both
 
-	Batch                  int // sequences: of a data-parallel rank in a dense model, of a processor in an expert model
-	Input, Output, Context int // of a request; or the context of a decode step
-	Prefix                 int // cached tokens of the input
+	Batch                  int     // sequences: of a data-parallel rank in a dense model, of a processor in an expert model
+	Input, Output, Context int     // of a request; or the context of a decode step
+	Prefix                 int     // cached tokens of the input
+	PrefixHit              float64 // share of the input that is cached, in place of Prefix
+	Distribution           string  // of the lengths, as workload.Lengths.Spread reads it
+	Offload                estimate.Offload
 
 	TP, PP, DP, CP    int
 	EP, MoETP, MoEDP  int
@@ -64,6 +68,10 @@ var fields = []Field{
 	{Name: "osl", Doc: "tokens of the output (default 1024)", Low: 1, High: mostTokens, Optional: true, Ref: func(p *Point) any { return &p.Output }},
 	{Name: "context", Doc: "context of a decode step, instead of --isl and --osl", Low: 2, High: mostTokens, Optional: true, Ref: func(p *Point) any { return &p.Context }},
 	{Name: "prefix", Doc: "leading tokens of the input that are cached", Low: 0, High: mostTokens, Ref: func(p *Point) any { return &p.Prefix }},
+	{Name: "prefix-hit", Doc: "share of the input tokens that are cached, instead of --prefix", Ref: func(p *Point) any { return &p.PrefixHit }},
+	{Name: "lengths", Doc: "how lengths are spread: fixed, uniform:R, lognormal:S or trace:FILE (default fixed)", Ref: func(p *Point) any { return &p.Distribution }},
+	{Name: "offload-weights", Doc: "share of the weights in the second memory tier", Ref: func(p *Point) any { return &p.Offload.Weights }},
+	{Name: "offload-cache", Doc: "share of the KV cache in the second memory tier", Ref: func(p *Point) any { return &p.Offload.Cache }},
 	{Name: "tp", Doc: "tensor-parallel ranks", Low: 1, High: mostParts, Ref: func(p *Point) any { return &p.TP }},
 	{Name: "pp", Doc: "pipeline stages", Low: 1, High: mostParts, Ref: func(p *Point) any { return &p.PP }},
 	{Name: "dp", Doc: "data-parallel replicas of attention", Low: 1, High: mostParts, Ref: func(p *Point) any { return &p.DP }},
@@ -117,6 +125,13 @@ func (f *Field) Set(p *Point, text string) error {
 			return fmt.Errorf("%s must be true or false, not %q", f.Name, text)
 		}
 		*ref = v
+	case *float64:
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return fmt.Errorf("%s must be a number, not %q", f.Name, text)
+		}
+		*ref = v
+		return f.Check(p)
 	case *int:
 		v, err := strconv.Atoi(text)
 		if err != nil {
@@ -130,6 +145,9 @@ func (f *Field) Set(p *Point, text string) error {
 
 // Check reports a number that is out of bounds.
 func (f *Field) Check(p *Point) error {
+	if share, ok := f.Ref(p).(*float64); ok && !(*share >= 0 && *share <= 1) {
+		return fmt.Errorf("%s must lie between 0 and 1, not %g", f.Name, *share)
+	}
 	v, ok := f.Ref(p).(*int)
 	switch {
 	case !ok:
@@ -191,6 +209,9 @@ func (p *Point) lengths() workload.Lengths {
 	}
 	if n.Output == 0 {
 		n.Output = defaultLength
+	}
+	if p.PrefixHit > 0 {
+		n.Cached = int(p.PrefixHit * float64(n.Input))
 	}
 	return n
 }

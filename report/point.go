@@ -84,6 +84,7 @@ func WritePoint(w io.Writer, results []point.Result) error {
 	seconds("embedding, output head", func(r *point.Result) float64 { return r.Shares.Ends })
 	seconds("communication", func(r *point.Result) float64 { return r.Shares.Communication })
 	t.AppendSeparator()
+	seconds("second memory tier", func(r *point.Result) float64 { return r.Shares.Offload })
 	seconds("compute-bound", func(r *point.Result) float64 { return r.Shares.Compute })
 	seconds("memory-bound", func(r *point.Result) float64 { return r.Shares.Memory })
 	seconds("exposed communication", func(r *point.Result) float64 { return r.Shares.Communication })

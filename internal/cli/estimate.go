@@ -95,6 +95,8 @@ func pointFlags(cmd *cobra.Command, p *point.Point) {
 			f.StringVar(ref, field.Name, *ref, field.Doc)
 		case *int:
 			f.IntVar(ref, field.Name, *ref, field.Doc)
+		case *float64:
+			f.Float64Var(ref, field.Name, *ref, field.Doc)
 		case *bool:
 			f.BoolVar(ref, field.Name, *ref, field.Doc)
 		}
