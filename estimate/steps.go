@@ -27,6 +27,9 @@ func (e *Evaluator) AppendCuts(cuts []int, p *plan.Plan, largest int) []int {
 	c.operators(func(q *plan.Plan, list *op.List) { e.lowerer.Stage(q, e.stepOf(q), list) })
 	if p.Drafts > 0 {
 		c.operators(func(q *plan.Plan, list *op.List) { e.lowerer.Draft(q, e.step, list) })
+		if e.problem.Assume.Ends {
+			c.operators(func(q *plan.Plan, list *op.List) { e.lowerer.Ends(q, e.step, list) })
+		}
 	}
 	if e.problem.Assume.Ends {
 		c.operators(func(q *plan.Plan, list *op.List) { e.lowerer.Ends(q, e.stepOf(q), list) })
@@ -39,7 +42,7 @@ func (e *Evaluator) AppendCuts(cuts []int, p *plan.Plan, largest int) []int {
 			}
 		})
 	}
-	e.pricer.Messages(hardware.PointToPoint, p.Attention.PP, p.Attention.Replica(), func(threshold float64) {
+	e.pricer.Messages(hardware.PointToPoint, p.Attention.PP, p.StageSpan(e.moe), func(threshold float64) {
 		c.straight(e.stageMessage(&one), e.stageMessage(&two), threshold)
 	})
 	return c.cuts
