@@ -26,10 +26,8 @@ func (s *stage) latentAttention() {
 	s.unary(KeyRotate, s.tokens*rope, 1)
 	s.ring(rank + rope)
 	s.index()
-	// Where an indexer leaves out a part of the context, every query has entries of its own, which cannot be expanded
-	// together.
-	sparse := a.IndexTopK > 0 && s.context > float64(a.IndexTopK)
-	if s.absorb[s.phase] || sparse && s.absorb[Decode] {
+	// With an indexer every query has entries of its own, which cannot be expanded together.
+	if s.absorb[s.phase] || a.IndexTopK > 0 && s.absorb[Decode] {
 		s.absorbedAttention(heads, nope, rope, value, rank)
 	} else {
 		s.expandedAttention(heads, nope, rope, value, rank)
