@@ -47,8 +47,8 @@ type List struct {
 }
 
 // MaxOps is enough for any stage: a dense and an expert block have 25 operators together, each of the up to four kinds
-// of attention of a model up to 29, and the draft module a projection.
-const MaxOps = 25 + (1+model.MaxMixed)*29 + 1
+// of attention of a model up to 30. A few are spare.
+const MaxOps = 25 + (1+model.MaxMixed)*30 + 8
 
 // All is the operators in the order of execution.
 func (l *List) All() []Op { return l.ops[:l.n] }
