@@ -522,3 +522,35 @@ func TestEnds(t *testing.T) {
 		bytes(t, "output projection in memory", find(t, list, op.OutputHead).Resident, 160)
 	}
 }
+
+// TestQuantitiesNeverFall: all that efficiencies depend on never falls with the batch, so that each threshold is crossed
+// once. Few tokens among many experts are the hardest case: hardly two of them visit the same one, and the busiest rank has
+// far more than its share.
+func TestQuantitiesNeverFall(t *testing.T) {
+	m := expertModel(model.Gated)
+	m.Experts = model.Experts{Routed: 256, TopK: 8, Width: 4, CapacityFactor: 1, Interval: 1}
+	for _, ep := range []int{1, 2, 8, 32} {
+		p := plan.Plan{
+			Attention: plan.Layout{DP: ep, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: ep, TP: 1, DP: 1}, Pipelined: true,
+		}
+		var before []op.Op
+		for size := 1; size <= 200; size++ {
+			p.Batch = plan.Batch{Count: 1, Size: size}
+			after := physically(assume.Physical, m, fused, p, decode).All()
+			for i := range before {
+				b, a := &before[i], &after[i]
+				// Rounding aside; what is touched and what is sent to the busiest come close to straight lines.
+				const most = 1 - 1e-12
+				if a.Flops < b.Flops*most || a.Bytes() < b.Bytes()*most || a.M < b.M*most || a.Message < b.Message*most {
+					t.Fatalf("ep %d, from %d to %d sequences: %+v becomes %+v", ep, size-1, size, *b, *a)
+				}
+				// Nor does any of it grow faster than the batch.
+				faster := float64(size) / float64(size-1) / most
+				if a.Flops > b.Flops*faster || a.Bytes() > b.Bytes()*faster || a.M > b.M*faster || a.Message > b.Message*faster {
+					t.Fatalf("ep %d, from %d to %d sequences: %+v grows faster, to %+v", ep, size-1, size, *b, *a)
+				}
+			}
+			before = append(before[:0], after...)
+		}
+	}
+}

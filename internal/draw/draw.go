@@ -132,13 +132,14 @@ func Model(t *rapid.T) (*model.Model, *model.Settings) {
 		e := &m.Experts
 		*e = model.Experts{Routed: 8, TopK: 2, Shared: 1, Width: 32, CapacityFactor: 1, Interval: rapid.IntRange(1, 2).Draw(t, "interval")}
 		e.TopK = rapid.SampledFrom([]int{1, 2, 2, 2, 8}).Draw(t, "visited")
+		e.Shared = rapid.SampledFrom([]int{0, 1, 1}).Draw(t, "shared")
 		e.SharedWidth = rapid.SampledFrom([]int{0, 0, 96}).Draw(t, "shared width")
 		e.Hidden = rapid.SampledFrom([]int{0, 0, 16}).Draw(t, "expert hidden")
 		m.FirstDense = rapid.IntRange(0, 2).Draw(t, "leading dense layers")
 	}
 	return m, &model.Settings{
 		Absorb: rapid.Bool().Draw(t, "absorb"), Flash: rapid.Bool().Draw(t, "flash"),
-		SharedReplicas: 4, Redundant: 4,
+		SharedReplicas: 4 * m.Experts.Shared, Redundant: 4,
 	}
 }
 
