@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -165,5 +166,20 @@ func TestAttentionLayers(t *testing.T) {
 		if got := counts(c.m, c.n); got != c.want {
 			t.Errorf("%d of %d layers with %v: %v, want %v", c.n, c.m.Layers, c.m.Mixed, got, c.want)
 		}
+	}
+}
+
+func TestTooManyKinds(t *testing.T) {
+	file := func(kinds int) []byte {
+		mix := strings.Repeat(`{"layers": 1, "attn_type": "multi-head", "attn_heads": 2, "attn_size": 2},`, kinds)
+		return []byte(`{"model": "m", "hidden": 8, "num_blocks": 9, "feedforward": 8, "attn_type": "multi-head", "attn_heads": 2,
+			"attn_size": 2, "attention_mix": [` + strings.TrimSuffix(mix, ",") + `]}`)
+	}
+	if _, _, doc := Read("three", file(3)); doc.Err() != nil {
+		t.Error(doc.Err())
+	}
+	_, _, doc := Read("four", file(4))
+	if err := doc.Err(); err == nil || !strings.Contains(err.Error(), "has 4 kinds of attention; there may be 3 besides the main one") {
+		t.Errorf("four kinds besides the main one: %v", err)
 	}
 }
