@@ -5,6 +5,7 @@ import (
 	"throughline/cost"
 	"throughline/op"
 	"throughline/plan"
+	"throughline/workload"
 )
 
 // Evaluator evaluates plans of one problem. It is not safe for concurrent use.
@@ -32,15 +33,29 @@ func NewEvaluator(p *Problem) (*Evaluator, error) {
 		lowerer: op.NewLowerer(p.Model, p.Settings, &p.Precision, p.Assume),
 		pricer:  pricer,
 		moe:     p.Model.IsMoE(),
-		step:    op.Step{Phase: p.Phase, Queries: 1, Context: float64(p.Lengths.DecodeContext())},
-	}
-	if p.Phase == op.Prefill {
-		e.step.Queries, e.step.Context = float64(p.Lengths.Uncached()), float64(p.Lengths.Input)
+		step:    plainStep(p),
 	}
 	if h := p.Handover; h != nil {
 		e.handover = []collective.Net{collective.NewNet(p.System, p.Assume.BytesPerGB), collective.NewNet(h.System, p.Assume.BytesPerGB)}
 	}
 	return e, nil
+}
+
+// SetLengths changes the lengths of the problem, which is cheaper than another evaluator.
+func (e *Evaluator) SetLengths(l workload.Lengths) {
+	e.problem.Lengths = l
+	e.step = plainStep(e.problem)
+}
+
+// plainStep is the work of one step without drafts.
+func plainStep(p *Problem) op.Step {
+	if p.Phase == op.Prefill {
+		return op.Step{
+			Phase: p.Phase, Queries: float64(p.Lengths.Uncached()), Context: float64(p.Lengths.Input),
+			Scale: p.Lengths.AttentionScale(),
+		}
+	}
+	return op.Step{Phase: p.Phase, Queries: 1, Context: float64(p.Lengths.DecodeContext())}
 }
 
 // stepOf is the work of one step under a plan: in decode the drafted tokens are verified together with the next one.
@@ -85,6 +100,7 @@ func (e *Evaluator) MemoryOf(p *plan.Plan) Memory {
 		addMemory(&m, &e.ends)
 	}
 	m.Cache = e.CacheOf(p)
+	m.offload(e.problem.Offload)
 	return m
 }
 
@@ -115,11 +131,6 @@ func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) {
 	if p.Drafts > 0 {
 		e.lowerer.Draft(p, e.step, &e.draft)
 		out.DraftTime = e.timeOf(&e.draft)
-		if e.problem.Assume.Ends {
-			// A draft is a token like any other.
-			e.lowerer.Ends(p, e.step, &e.ends)
-			out.DraftTime += e.timeOf(&e.ends)
-		}
 	}
 	if e.problem.Assume.Ends {
 		e.lowerer.Ends(p, e.stepOf(p), &e.ends)
@@ -143,6 +154,7 @@ func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) {
 	}
 	out.Memory.Cache = e.CacheOf(p)
 	e.total(out)
+	out.Memory.offload(e.problem.Offload)
 }
 
 // timeOf is the time of the operators of a list.
@@ -164,10 +176,13 @@ func (e *Evaluator) total(out *Estimate) {
 	out.TransferTime = count * e.pricer.StageTransfer(p.Attention.PP, p.StageSpan(e.moe), e.stageMessage(p))
 	out.DraftTime *= count * float64(p.Drafts)
 	out.EndsTime *= count
+	if e.problem.Offload != (Offload{}) {
+		out.OffloadTime = count * pp * max(0, e.linkTime(out)-out.Stage.Time())
+	}
 	if p.Pipelined {
 		out.WaitTime = max(0, (pp-1)*(out.DraftTime+out.EndsTime)-out.TransferTime)
 	}
-	out.StepTime = count*pp*out.Stage.Time() + out.TransferTime + out.DraftTime + out.EndsTime + out.WaitTime
+	out.StepTime = count*pp*out.Stage.Time() + out.TransferTime + out.DraftTime + out.EndsTime + out.OffloadTime + out.WaitTime
 	steps := 1.0 // that a request takes
 	if e.step.Phase == op.Prefill {
 		out.Throughput = sequences * float64(e.problem.Lengths.Input) / out.StepTime

@@ -27,9 +27,6 @@ func (e *Evaluator) AppendCuts(cuts []int, p *plan.Plan, largest int) []int {
 	c.operators(func(q *plan.Plan, list *op.List) { e.lowerer.Stage(q, e.stepOf(q), list) })
 	if p.Drafts > 0 {
 		c.operators(func(q *plan.Plan, list *op.List) { e.lowerer.Draft(q, e.step, list) })
-		if e.problem.Assume.Ends {
-			c.operators(func(q *plan.Plan, list *op.List) { e.lowerer.Ends(q, e.step, list) })
-		}
 	}
 	if e.problem.Assume.Ends {
 		c.operators(func(q *plan.Plan, list *op.List) { e.lowerer.Ends(q, e.stepOf(q), list) })

@@ -61,14 +61,18 @@ type Attention struct {
 
 	// ValueDim is the elements of a value head. 0 where it equals HeadDim.
 	ValueDim int
+	// SharedKV: one cached vector per token and key/value head serves as key and as value.
+	SharedKV bool
+
+	QueryRank int // queries are projected through this rank; 0: directly
 
 	// Latent attention.
-	QueryRank int // 0: queries are projected directly
-	KVRank    int
-	NopeDim   int // part of a query/key head without position
-	RopeDim   int // part with rotary position, shared by all heads
+	KVRank  int
+	NopeDim int // part of a query/key head without position
+	RopeDim int // part with rotary position, shared by all heads
 
-	// Sparse attention: an indexer with heads of its own picks the tokens a query sees.
+	// Sparse attention: an indexer with heads of its own picks the tokens a query sees. Without heads, the layer sees what
+	// the indexer of an earlier layer picked.
 	IndexHeads, IndexDim, IndexTopK int
 
 	// Compress is how many tokens share one cached entry; 0 or 1: each has its own.
@@ -104,7 +108,15 @@ func (a *Attention) CacheElements(tp int) int {
 	case a.Kind == Latent:
 		return a.KVRank + a.RopeDim + a.IndexDim
 	}
-	return a.KVHeadsPerRank(tp)*(a.HeadDim+a.ValueSize()) + a.IndexDim
+	return a.KVHeadsPerRank(tp)*a.cachedPerHead() + a.IndexDim
+}
+
+// cachedPerHead is the cached elements of one token in one key/value head.
+func (a *Attention) cachedPerHead() int {
+	if a.SharedKV {
+		return a.HeadDim
+	}
+	return a.HeadDim + a.ValueSize()
 }
 
 // Seen is how many entries of the cache a query at the end of a context attends to.
@@ -207,6 +219,17 @@ func (m *Model) CacheBytesOf(layers, tp int, tokens, bytes float64) float64 {
 	var total float64
 	for a, n := range m.AttentionLayers(layers) {
 		total += float64(n) * a.CacheBytes(tp, tokens, bytes)
+	}
+	return total
+}
+
+// CacheGrowth is the cached elements that one more token of a long sequence adds on one of tp ranks, in all layers. What
+// a window or a state bounds does not grow.
+func (m *Model) CacheGrowth(tp int) float64 {
+	var total float64
+	for a, layers := range m.AttentionLayers(m.Layers) {
+		const long = 1e9 // longer than any window
+		total += float64(layers) * (a.kept(2*long) - a.kept(long)) / long * float64(a.CacheElements(tp))
 	}
 	return total
 }

@@ -11,10 +11,20 @@ func (s *stage) groupedAttention() {
 	value := float64(a.ValueSize())
 	kvHeads := float64(a.KVHeadsPerRank(tp))
 	k, v := kvHeads*dim, kvHeads*value // width of the keys and of the values
+	if a.SharedKV {
+		v = 0 // the keys are the values
+	}
 
 	s.norm(InputNorm, s.normTokens*s.hidden, s.hidden)
 	s.gather(AttentionGather, s.tokens*s.hidden)
-	s.linear(QKV, s.tokens, s.hidden, q+k+v)
+	if r := float64(a.QueryRank); r > 0 {
+		s.linear(QueryDown, s.tokens, s.hidden, r)
+		s.norm(QueryDownNorm, s.tokens*r, r)
+		s.linear(QueryUp, s.tokens, r, q)
+		s.linear(QKV, s.tokens, s.hidden, k+v)
+	} else {
+		s.linear(QKV, s.tokens, s.hidden, q+k+v)
+	}
 	if a.QKNorm {
 		s.norm(QueryHeadNorm, s.tokens*q, dim)
 		s.norm(KeyHeadNorm, s.tokens*k, dim)
@@ -50,8 +60,8 @@ func (s *stage) output(width float64) {
 // layer picked.
 func (s *stage) index() {
 	a := s.attn
-	if a.IndexTopK == 0 || a.IndexHeads == 0 {
-		return
+	if a.IndexHeads == 0 {
+		return // all tokens are seen, or those that another layer has picked
 	}
 	heads, dim := float64(a.IndexHeads), float64(a.IndexDim)
 	from := s.hidden

@@ -21,6 +21,9 @@ type Step struct {
 	Phase   Phase
 	Queries float64 // tokens that pass through the layers
 	Context float64 // tokens that each of them attends to
+	// Scale is how much more a query of a prompt attends to than the mean length says, prompts being of different
+	// lengths; 0 stands for 1.
+	Scale float64
 }
 
 // Lowerer lowers one model at one precision. It is built once and used for many plans.
@@ -64,6 +67,7 @@ type stage struct {
 	cardTokens float64 // that pass through the expert block of one processor
 	queries    float64 // tokens of one sequence in this step
 	context    float64 // tokens of one sequence, cached or not
+	scale      float64 // of what a query of a prompt attends to
 	phase      Phase
 
 	// Of the attention being lowered: the entries that a query attends to on average, those that an indexer scores for it,
@@ -99,6 +103,14 @@ func (l *Lowerer) Draft(p *plan.Plan, step Step, list *List) {
 	s.linear(DraftProjection, s.tokens, 2*s.hidden, s.hidden)
 	s.attention(&l.model.Attention, 1)
 	s.feedForward(1, l.model.ExpertLayers(1))
+	if l.assume.Ends {
+		// A draft is a token like any other; it passes the ends of the model itself, which are in memory already.
+		n := list.n
+		s.ends(s.tokens)
+		for i := n; i < list.n; i++ {
+			list.ops[i].Resident = 0
+		}
+	}
 }
 
 // Ends fills the list with what comes before the first and after the last layer: the embedding, the output projection
@@ -108,25 +120,32 @@ func (l *Lowerer) Draft(p *plan.Plan, step Step, list *List) {
 func (l *Lowerer) Ends(p *plan.Plan, step Step, list *List) {
 	s := l.start(p, step, list)
 	s.list.end[AttentionBlock] = 0
-	s.repeat = 1
 	wanted := s.tokens
 	if s.phase == Prefill {
 		wanted = s.sequences
 	}
-	vocab := float64(l.model.Vocab) / float64(p.Attention.TP)
-	s.unary(Embedding, s.tokens*s.hidden, 0)
+	s.ends(wanted)
 	if !l.model.Tied && (p.Attention.PP == 1 || p.Drafts > 0) {
-		s.list.last().Resident = s.hidden * vocab * s.w
+		s.list.ops[0].Resident = s.hidden * s.vocab() * s.w
 	}
+}
+
+// ends lowers the ends of the model for so many tokens whose successor is wanted.
+func (s *stage) ends(wanted float64) {
+	s.repeat = 1
+	s.unary(Embedding, s.tokens*s.hidden, 0)
 	s.norm(FinalNorm, wanted*s.hidden, s.hidden)
-	s.linear(OutputHead, wanted, s.hidden, vocab)
-	s.unary(Sampling, wanted*vocab, softmaxFlops)
+	s.linear(OutputHead, wanted, s.hidden, s.vocab())
+	s.unary(Sampling, wanted*s.vocab(), softmaxFlops)
 	s.list.end[MLPBlock] = s.list.n
 }
 
+// vocab is the part of the vocabulary on one rank.
+func (s *stage) vocab() float64 { return float64(s.model.Vocab) / float64(s.plan.Attention.TP) }
+
 func (l *Lowerer) start(p *plan.Plan, step Step, list *List) stage {
 	list.n = 0
-	s := stage{Lowerer: l, list: list, plan: p, queries: step.Queries, context: step.Context, phase: step.Phase}
+	s := stage{Lowerer: l, list: list, plan: p, queries: step.Queries, context: step.Context, scale: max(1, step.Scale), phase: step.Phase}
 	s.sequences = float64(p.Sequences(l.model.IsMoE()))
 	s.tokens = s.sequences * step.Queries
 	if cp := p.Attention.CP; cp > 1 {
@@ -188,10 +207,14 @@ func (s *stage) attention(a *model.Attention, layers int) {
 // an indexer and compression leave a part.
 func (s *stage) look() {
 	a := s.attn
+	queries, context := s.queries, s.context
+	if s.phase == Prefill {
+		queries, context = queries*s.scale, context*s.scale
+	}
 	causal := s.phase == Prefill && s.assume.Causal
-	whole := s.context
+	whole := context
 	if causal {
-		whole -= (s.queries - 1) / 2
+		whole -= (queries - 1) / 2
 	}
 	s.seen, s.scored, s.read = whole, whole, s.context
 	if a.Window == 0 && a.IndexTopK == 0 && a.Compress <= 1 {
@@ -200,9 +223,9 @@ func (s *stage) look() {
 	if a.Compress > 1 {
 		s.scored /= float64(a.Compress)
 	}
-	s.seen, s.read = a.Seen(s.context), a.Read(s.queries, s.context)
+	s.seen, s.read = a.Seen(context), a.Read(s.queries, s.context)
 	if causal {
-		s.seen = a.SeenOnAverage(s.queries, s.context)
+		s.seen = a.SeenOnAverage(queries, context)
 	}
 }
 

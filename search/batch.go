@@ -13,6 +13,7 @@ type searcher struct {
 	problem   *Problem
 	evaluator *estimate.Evaluator
 	capacity  float64
+	second    float64                  // capacity of the second memory tier
 	memoryAt  func(*plan.Plan) float64 // what a processor must hold under a plan
 
 	found     bool
@@ -30,11 +31,23 @@ func newSearcher(p *Problem) (*searcher, error) {
 		return nil, err
 	}
 	s := &searcher{problem: p, evaluator: e, capacity: p.Assume.Usable(p.System.Memory.GiB)}
+	if t := p.System.Memory2; t != nil {
+		s.second = t.GiB * estimate.GiB
+	}
 	s.memoryAt = func(p *plan.Plan) float64 {
 		m := e.MemoryOf(p)
-		return m.Total()
+		return s.held(&m, m.Total())
 	}
 	return s, nil
+}
+
+// held is what a processor holds in its memory; where the second tier is too small, the capacity and what is missing
+// there.
+func (s *searcher) held(m *estimate.Memory, total float64) float64 {
+	if m.Second > s.second {
+		return max(total, s.capacity) + m.Second - s.second
+	}
+	return total
 }
 
 // try looks for the best batch of a plan, and keeps it if it beats what was found before.
@@ -120,7 +133,8 @@ func (s *searcher) largestFitting(p *plan.Plan) int {
 		return 0
 	}
 	p.Batch = plan.Batch{Count: 1, Size: 1}
-	bound := int(s.capacity/s.evaluator.CacheOf(p)) + 1
+	// Each sequence takes its share of the cache in one tier or the other.
+	bound := int((s.capacity+s.second)/s.evaluator.CacheOf(p)) + 1
 	return lastWithin(1, bound, s.capacity, memory)
 }
 
@@ -174,13 +188,13 @@ func (s *searcher) segments(p *plan.Plan, largest int) func(yield func(lo, hi in
 // anything that could be measured.
 const tie = 1e-12
 
-// settleTies replaces the best batch by the smallest one of the same plan that is as good.
+// settleTies replaces the best batch by the smallest one of the same plan that is as good, or good enough.
 func (s *searcher) settleTies() {
 	if s.problem.Batches != nil {
 		return
 	}
 	p := s.best.Plan
-	enough := s.best.Requests * (1 - tie)
+	enough := s.best.Requests * (1 - max(tie, s.problem.Slack))
 	rate := func(size int) float64 {
 		s.timeAt(&p, size)
 		return s.scratch.Requests

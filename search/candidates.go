@@ -98,7 +98,9 @@ func (p *Problem) Plans() []plan.Plan {
 				r := *q
 				r.Drafts = drafts
 				for _, r.Attention = range valid[size] {
-					out = append(out, r)
+					if p.Accept == nil || p.Accept(&r) {
+						out = append(out, r)
+					}
 				}
 			}
 			if !p.Model.IsMoE() {

@@ -13,6 +13,8 @@ type FusedProblem struct {
 	Prefill, Decode Problem
 	// Thorough looks at both phases of every plan, even of those that cannot win, so that all rejections are counted.
 	Thorough bool
+	// Top is how many plans FusedTop returns.
+	Top int
 }
 
 // sharedRate is the request rate of processors that spend on every request what either phase alone would take.
@@ -23,11 +25,12 @@ type fuser struct {
 	prefill, decode *searcher
 	thorough        bool
 
-	found    bool
-	best     Outcome
-	index    int
+	top      ranking[fusedPlan]
 	rejected Rejections
 }
+
+// fusedPlan is what the two phases do under a plan.
+type fusedPlan struct{ prefill, decode estimate.Estimate }
 
 func newFuser(p *FusedProblem) (*fuser, error) {
 	beside := p.Prefill
@@ -41,6 +44,7 @@ func newFuser(p *FusedProblem) (*fuser, error) {
 		return nil, err
 	}
 	f := &fuser{prefill: prefill, decode: decode, thorough: p.Thorough}
+	f.top.size = max(1, p.Top)
 	decode.memoryAt = f.memoryWithPrefill
 	return f, nil
 }
@@ -48,31 +52,39 @@ func newFuser(p *FusedProblem) (*fuser, error) {
 // Fused searches the plan and the batches with the highest request rate. The decode batch is the one with the highest
 // decode throughput that leaves room for a prefill of one; the prefill batch the best that fits besides it.
 func Fused(ctx context.Context, p *FusedProblem, workers int) (Outcome, error) {
+	q := *p
+	q.Top = 1
+	top, none, err := FusedTop(ctx, &q, workers)
+	if err != nil || len(top) == 0 {
+		return none, err
+	}
+	return top[0], nil
+}
+
+// FusedTop is Fused for the best several plans, the best first. Where there is no plan, the second result says why.
+func FusedTop(ctx context.Context, p *FusedProblem, workers int) (top []Outcome, none Outcome, err error) {
 	plans := p.Decode.Plans()
 	fusers, err := share(ctx, len(plans), workers, func() (*fuser, error) { return newFuser(p) },
 		func(f *fuser, i int) { f.try(&plans[i], i) })
 	if err != nil {
-		return Outcome{}, err
+		return nil, Outcome{}, err
 	}
-	var out Outcome
-	var rejected Rejections
-	var winner *fuser
+	all := ranking[fusedPlan]{size: max(1, p.Top)}
+	side := Result{Plans: len(plans), Procs: p.Decode.Procs, Instances: 1}
 	for _, f := range fusers {
-		rejected.add(&f.rejected)
-		if f.found && (winner == nil || f.best.Requests > winner.best.Requests ||
-			f.best.Requests == winner.best.Requests && f.index < winner.index) {
-			winner = f
+		side.Rejected.add(&f.rejected)
+		for _, r := range f.top.items {
+			all.add(r.rate, r.index, r.item)
 		}
 	}
-	if winner != nil {
-		out = winner.best
+	none = Outcome{Prefill: side, Decode: side, Shared: true}
+	side.Found = true
+	for _, r := range all.items {
+		out := Outcome{Prefill: side, Decode: side, Shared: true, Requests: r.rate}
+		out.Prefill.Best, out.Decode.Best = r.item.prefill, r.item.decode
+		top = append(top, out)
 	}
-	out.Shared = true
-	for _, side := range []*Result{&out.Prefill, &out.Decode} {
-		side.Found, side.Plans, side.Rejected = winner != nil, len(plans), rejected
-		side.Procs, side.Instances = p.Decode.Procs, 1
-	}
-	return out, nil
+	return top, none, nil
 }
 
 // try finds the best batches of a plan, and keeps them if they beat what was found before.
@@ -85,17 +97,14 @@ func (f *fuser) try(p *plan.Plan, index int) {
 		return
 	}
 	// The shared rate is below that of the decode alone.
-	if !f.thorough && f.found && d.best.Requests <= f.best.Requests {
+	if !f.thorough && d.best.Requests <= f.top.toBeat() {
 		return
 	}
 	d.settleTies()
 	if !f.prefillBeside(&d.best, index) {
 		return
 	}
-	if r := sharedRate(f.prefill.best.Requests, d.best.Requests); !f.found || r > f.best.Requests {
-		f.found, f.index = true, index
-		f.best = Outcome{Prefill: Result{Best: f.prefill.best}, Decode: Result{Best: d.best}, Requests: r}
-	}
+	f.top.add(sharedRate(f.prefill.best.Requests, d.best.Requests), index, fusedPlan{f.prefill.best, d.best})
 }
 
 // memoryWithPrefill is what a processor must hold under a decode plan so that a prefill of one can run beside it.
@@ -104,7 +113,7 @@ func (f *fuser) memoryWithPrefill(p *plan.Plan) float64 {
 	one := *p
 	one.Batch = plan.Batch{Count: 1, Size: 1}
 	prefill := f.prefill.evaluator.MemoryOf(&one)
-	return max(m.WithoutCache(), prefill.WithoutCache()) + m.Cache
+	return f.decode.held(&m, max(m.WithoutCache(), prefill.WithoutCache())+m.Cache)
 }
 
 // prefillBeside finds the best prefill batch that fits beside the cache of the decode and is not larger than its batch.

@@ -30,6 +30,10 @@ type Problem struct {
 	Redundant        Range // redundant experts to try
 	SharedPerCard    bool
 	Drafts           Range // drafted tokens to try
+	// Slack is the share of the throughput that may be given up for a smaller batch, and so for a shorter latency.
+	Slack float64
+	// Accept rules plans out that are valid but not wanted; nil: none. It must be safe for concurrent use.
+	Accept func(*plan.Plan) bool
 }
 
 // Tick is called after every part of a search, to show progress; it may be nil.

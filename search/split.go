@@ -12,7 +12,26 @@ type SplitProblem struct {
 	Procs           int // in all
 	// Pools fixes the processors of the two sides, one instance each; nil: the split is searched.
 	Pools *[2]int
+	// Sizes are the sizes of an instance to consider; nil: all.
+	Sizes []int
 	Tick  Tick // after every size of an instance
+}
+
+// sizes of an instance to consider.
+func (p *SplitProblem) sizes() []int {
+	var out []int
+	if p.Sizes == nil {
+		for n := 1; n < p.Procs; n++ {
+			out = append(out, n)
+		}
+		return out
+	}
+	for _, n := range p.Sizes {
+		if n < p.Procs {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // Parts is how often a search ticks.
@@ -20,7 +39,7 @@ func (p *SplitProblem) Parts() int {
 	if p.Pools != nil {
 		return 0
 	}
-	return 2 * (p.Procs - 1)
+	return 2 * len(p.sizes())
 }
 
 // Split searches the deployment with the highest request rate, which is that of the slower side. Without given pools all
@@ -29,15 +48,30 @@ func Split(ctx context.Context, p *SplitProblem, workers int) (Outcome, error) {
 	if p.Pools != nil {
 		return pools(ctx, p, workers)
 	}
-	prefill, err := instances(ctx, &p.Prefill, p.Procs-1, workers, p.Tick)
+	out, err := SplitUnder(ctx, p, []float64{p.Decode.Limit}, workers)
 	if err != nil {
 		return Outcome{}, err
 	}
-	decode, err := instances(ctx, &p.Decode, p.Procs-1, workers, p.Tick)
+	return out[0], nil
+}
+
+// SplitUnder searches the split under each of several limits on the time per output token, without given pools.
+func SplitUnder(ctx context.Context, p *SplitProblem, limits []float64, workers int) ([]Outcome, error) {
+	prefill, err := p.instances(ctx, &p.Prefill, workers)
 	if err != nil {
-		return Outcome{}, err
+		return nil, err
 	}
-	return match(prefill, decode, p.Procs), nil
+	out := make([]Outcome, len(limits))
+	for i, limit := range limits {
+		q := p.Decode
+		q.Limit = limit
+		decode, err := p.instances(ctx, &q, workers)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = match(prefill, decode, p.Procs)
+	}
+	return out, nil
 }
 
 // pools searches the two sides on given processors, one instance each.
@@ -57,19 +91,19 @@ func pools(ctx context.Context, p *SplitProblem, workers int) (Outcome, error) {
 	return out, nil
 }
 
-// instances searches a phase for every size of an instance from 1 to most; index 0 stays empty.
-func instances(ctx context.Context, p *Problem, most, workers int, tick Tick) ([]Result, error) {
-	out := make([]Result, most+1)
+// instances searches a phase for the sizes of an instance; the results stand at their sizes.
+func (p *SplitProblem) instances(ctx context.Context, phase *Problem, workers int) ([]Result, error) {
+	out := make([]Result, max(1, p.Procs))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(workers)
-	for n := 1; n <= most; n++ {
+	for _, n := range p.sizes() {
 		g.Go(func() error {
-			q := *p
+			q := *phase
 			q.Procs = n
 			var err error
 			out[n], err = Best(ctx, &q, 1)
-			if tick != nil {
-				tick()
+			if p.Tick != nil {
+				p.Tick()
 			}
 			return err
 		})

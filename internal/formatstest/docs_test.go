@@ -91,7 +91,7 @@ func formats() map[string]format {
 	return map[string]format{
 		"runtime": {document.Leaves(&jobfile.File{}), runtime, jobfile.Schema},
 		"system":  {document.Leaves(&hardware.File{}), systemTests, hardware.Schema},
-		"model":   {document.Leaves(&model.File{}), modelTests, model.Schema},
+		"model":   {document.Leaves(&model.File{}), slices.Concat(modelTests, mixTests), model.Schema},
 	}
 }
 
@@ -228,6 +228,35 @@ func TestEveryAssumptionIsDocumented(t *testing.T) {
 		row := fmt.Sprintf("| `%s` | %s | %s | %s |\n", r.Name, r.Value, physical[i].Value, r.Doc)
 		if !strings.Contains(text, row) {
 			t.Errorf("docs/model.md lacks the row\n%s", row)
+		}
+	}
+}
+
+// Every type of Hugging Face config is in docs/models.md.
+func TestConfigTypesAreDocumented(t *testing.T) {
+	text := readDoc(t, "models.md")
+	for _, name := range model.ConfigTypes() {
+		if !strings.Contains(text, "`"+name+"`") {
+			t.Errorf("docs/models.md lacks the model_type %q", name)
+		}
+	}
+}
+
+var command = regexp.MustCompile(`(?m)^throughline models show (\S+) --json > my_model.json$`)
+
+// The commands of docs/models.md that need no file of the reader's work.
+func TestModelCommands(t *testing.T) {
+	found := command.FindAllStringSubmatch(readDoc(t, "models.md"), -1)
+	if len(found) == 0 {
+		t.Fatal("no command found")
+	}
+	for _, c := range found {
+		var out, errs bytes.Buffer
+		if code := cli.Run(t.Context(), []string{"models", "show", c[1], "--json"}, cli.Streams{Out: &out, Err: &errs}); code != 0 {
+			t.Errorf("%s: %s", c[0], &errs)
+		}
+		if _, _, doc := model.Read("my_model.json", out.Bytes()); doc.Err() != nil {
+			t.Errorf("%s: %v", c[0], doc.Err())
 		}
 	}
 }
