@@ -43,6 +43,7 @@ type Estimate struct {
 	TransferTime float64 // of that: handing activations from stage to stage
 	DraftTime    float64 // of that: drafting tokens
 	EndsTime     float64 // of that: embedding, output projection, sampling
+	WaitTime     float64 // of that: waiting for the slowest stage of a pipeline
 	OffloadTime  float64 // of that: waiting for the second memory tier
 	// Latency is the time to the first token in prefill, the mean time per output token in decode.
 	Latency    float64

@@ -37,19 +37,19 @@ func (e *Evaluator) Parts(out *Estimate) [PartCount]Part {
 
 // Shares is where the time of a step goes, in seconds, told in two ways.
 type Shares struct {
-	// By part of the model; together the step.
+	// By part of the model; with Communication and Waiting the step.
 	Attention, MLP, Drafts, Ends float64
 	// Communication is that of all parts, and the transfers between stages.
 	Communication float64
-	// Offload is the waiting for the second memory tier.
-	Offload float64
-	// By what bounds it; with Communication and Offload the step.
+	// Waiting is for the slowest stage of a pipeline, Offload for the second memory tier.
+	Waiting, Offload float64
+	// By what bounds it; with Communication, Waiting and Offload the step.
 	Compute, Memory float64
 }
 
 // SharesOf are the shares of the plan that was evaluated last.
 func (e *Evaluator) SharesOf(out *Estimate) Shares {
-	s := Shares{Communication: out.TransferTime, Offload: out.OffloadTime}
+	s := Shares{Communication: out.TransferTime, Waiting: out.WaitTime, Offload: out.OffloadTime}
 	for kind, part := range e.Parts(out) {
 		for i := range part.Ops {
 			o := &part.Ops[i]

@@ -13,8 +13,8 @@ import (
 // Operator is one operator of a step. What it does is counted over all layers of the stage.
 type Operator struct {
 	Name   string `json:"name"`
-	Part   string `json:"part"`   // attention, mlp, draft, ends, pipeline
-	Engine string `json:"engine"` // cube, vector, network
+	Part   string `json:"part"`   // attention, mlp, draft, ends, pipeline, memory
+	Engine string `json:"engine"` // cube, vector, network; none of waiting
 	// M, N and K are the shape of a matrix product: tokens, outputs, inputs.
 	M      float64 `json:"m,omitempty"`
 	N      float64 `json:"n,omitempty"`
@@ -75,8 +75,16 @@ func (c *subject) operators() []Operator {
 		l := c.now.Plan.Attention
 		out = append(out, Operator{
 			Name: "stage transfer", Part: "pipeline", Engine: "network", Repeat: 1, Time: t * 1e6, Times: 1, Share: t / c.now.StepTime, Bound: "network",
-			Collective: c.collective(hardware.PointToPoint, l.PP, l.Replica(), 0),
+			Collective: c.collective(hardware.PointToPoint, l.PP, c.now.Plan.StageSpan(c.problem.Model.IsMoE()), 0),
 		})
+	}
+	for _, w := range []struct {
+		name, part string
+		time       float64
+	}{{"waiting for the last stage", "pipeline", c.now.WaitTime}, {"waiting for the second tier", "memory", c.now.OffloadTime}} {
+		if w.time > 0 {
+			out = append(out, Operator{Name: w.name, Part: w.part, Repeat: 1, Time: w.time * 1e6, Times: 1, Share: w.time / c.now.StepTime})
+		}
 	}
 	return out
 }

@@ -214,6 +214,9 @@ func check(doc *document.File, f *File) {
 			doc.Problemf("attention_mix", "has both \"mla\" and \"mla-absorb\": all layers absorb, or none")
 		}
 	}
+	if len(f.Mix) > MaxMixed {
+		doc.Problemf("attention_mix", "has %d kinds of attention; there may be %d besides the main one", len(f.Mix), MaxMixed)
+	}
 	if sound(doc, "num_blocks", "attention_mix") && mixed >= f.Blocks {
 		doc.Problemf("attention_mix", "has %d layers of %d: those of the main attention must be left over", mixed, f.Blocks)
 	}

@@ -35,7 +35,7 @@ type Lowerer struct {
 	absorb     [PhaseCount]bool
 	fusedUnit  Unit
 	assume     *assume.Assumptions
-	visits     experts.Visits
+	routing    experts.Routing
 }
 
 // NewLowerer prepares the lowering of a model.
@@ -49,9 +49,6 @@ func NewLowerer(m *model.Model, set *model.Settings, prec *plan.Precision, as *a
 	}
 	if as.FusedAttentionAtMatrixType {
 		l.fusedUnit = MatrixUnit
-	}
-	if m.IsMoE() {
-		l.visits = experts.NewVisits(m.Experts.Routed, m.Experts.TopK)
 	}
 	return l
 }
@@ -73,9 +70,9 @@ type stage struct {
 	scale      float64 // of what a query of a prompt attends to
 	phase      Phase
 
-	// Of the attention being lowered: the entries that a query attends to on average, and the cached entries that are
-	// read for one sequence.
-	seen, read float64
+	// Of the attention being lowered: the entries that a query attends to on average, those that an indexer scores for it,
+	// and the cached entries that are read for one sequence.
+	seen, scored, read float64
 }
 
 // Stage fills the list with the operators of the fullest pipeline stage: every layer is attention followed by a dense
@@ -97,32 +94,54 @@ func (l *Lowerer) expertLayers(layers int) int {
 }
 
 // Draft fills the list with the operators of the draft module of multi-token prediction, for one drafted token: the
-// hidden state and the embedding of the last token are projected together and pass through one more layer.
+// hidden state and the embedding of the last token are projected together and pass through one more layer, of the main
+// kind of attention.
 func (l *Lowerer) Draft(p *plan.Plan, step Step, list *List) {
 	step.Queries = 1
 	s := l.start(p, step, list)
 	s.repeat = 1
 	s.linear(DraftProjection, s.tokens, 2*s.hidden, s.hidden)
-	s.layers(1, l.model.ExpertLayers(1))
+	s.attention(&l.model.Attention, 1)
+	s.feedForward(1, l.model.ExpertLayers(1))
+	if l.assume.Ends {
+		// A draft is a token like any other; it passes the ends of the model itself, which are in memory already.
+		n := list.n
+		s.ends(s.tokens)
+		for i := n; i < list.n; i++ {
+			list.ops[i].Resident = 0
+		}
+	}
 }
 
 // Ends fills the list with what comes before the first and after the last layer: the embedding, the output projection
-// of the tokens whose successor is wanted, split over the tensor-parallel ranks, and the choice of that successor.
+// of the tokens whose successor is wanted, split over the tensor-parallel ranks, and the choice of that successor. The
+// processors of the last stage hold the output projection; they hold the embedding besides, unless it is the same, where
+// they are those of the first stage, too, or draft tokens.
 func (l *Lowerer) Ends(p *plan.Plan, step Step, list *List) {
 	s := l.start(p, step, list)
 	s.list.end[AttentionBlock] = 0
-	s.repeat = 1
 	wanted := s.tokens
 	if s.phase == Prefill {
 		wanted = s.sequences
 	}
-	vocab := float64(l.model.Vocab) / float64(p.Attention.TP)
+	s.ends(wanted)
+	if !l.model.Tied && (p.Attention.PP == 1 || p.Drafts > 0) {
+		s.list.ops[0].Resident = s.hidden * s.vocab() * s.w
+	}
+}
+
+// ends lowers the ends of the model for so many tokens whose successor is wanted.
+func (s *stage) ends(wanted float64) {
+	s.repeat = 1
 	s.unary(Embedding, s.tokens*s.hidden, 0)
 	s.norm(FinalNorm, wanted*s.hidden, s.hidden)
-	s.linear(OutputHead, wanted, s.hidden, vocab)
-	s.unary(Sampling, wanted*vocab, softmaxFlops)
+	s.linear(OutputHead, wanted, s.hidden, s.vocab())
+	s.unary(Sampling, wanted*s.vocab(), softmaxFlops)
 	s.list.end[MLPBlock] = s.list.n
 }
+
+// vocab is the part of the vocabulary on one rank.
+func (s *stage) vocab() float64 { return float64(s.model.Vocab) / float64(s.plan.Attention.TP) }
 
 func (l *Lowerer) start(p *plan.Plan, step Step, list *List) stage {
 	list.n = 0
@@ -152,6 +171,11 @@ func (s *stage) layers(layers, expertLayers int) {
 			s.attention(a, n)
 		}
 	}
+	s.feedForward(layers, expertLayers)
+}
+
+// feedForward lowers the feed-forward blocks of the layers whose attention has been lowered.
+func (s *stage) feedForward(layers, expertLayers int) {
 	s.list.end[AttentionBlock] = s.list.n
 	if dense := layers - expertLayers; dense > 0 {
 		s.repeat = float64(dense)
@@ -179,34 +203,42 @@ func (s *stage) attention(a *model.Attention, layers int) {
 }
 
 // look works out what the attention sees. A query of a decode step sees the context; one of a prefill the whole prompt,
-// or, where attention is causal, on average half of what it adds to the cached part. A decode reads the entries it
-// sees, a prefill the keys and values of the prompt once.
+// or, where attention is causal, the tokens before it and itself: the mean over the prompt counts. Of all that, windows,
+// an indexer and compression leave a part.
 func (s *stage) look() {
 	a := s.attn
-	whole := s.context
+	queries, context := s.queries, s.context
 	if s.phase == Prefill {
-		whole *= s.scale
-		if s.assume.Causal {
-			whole -= (s.queries*s.scale - 1) / 2
-		}
+		queries, context = queries*s.scale, context*s.scale
 	}
-	s.seen, s.read = whole, s.context
+	causal := s.phase == Prefill && s.assume.Causal
+	whole := context
+	if causal {
+		whole -= (queries - 1) / 2
+	}
+	s.seen, s.scored, s.read = whole, whole, s.context
 	if a.Window == 0 && a.IndexTopK == 0 && a.Compress <= 1 {
 		return
 	}
-	s.seen = a.Seen(whole)
-	if s.phase == Decode {
-		s.read = a.Seen(s.context)
-	} else if a.Compress > 1 {
-		s.read = s.context / float64(a.Compress)
+	if a.Compress > 1 {
+		s.scored /= float64(a.Compress)
+	}
+	s.seen, s.read = a.Seen(context), a.Read(s.queries, s.context)
+	if causal {
+		s.seen = a.SeenOnAverage(queries, context)
 	}
 }
 
-// blockNorms are the norms in front of the feed-forward block. Latent attention has no norm of its own: in the
-// reference tool both norms of such a layer are accounted here.
+// blockNorms are the norms in front of the feed-forward block. Where all attention is latent it has no norm of its own: in
+// the reference tool both norms of such a layer are accounted here.
 func (s *stage) blockNorms(tokens float64) {
-	if s.attn.Kind == model.Latent {
+	if s.allLatent() {
 		s.norm(AttentionInputNorm, tokens*s.hidden, s.hidden)
 	}
 	s.norm(MLPNorm, tokens*s.hidden, s.hidden)
+}
+
+// allLatent reports whether every layer has latent attention.
+func (s *stage) allLatent() bool {
+	return s.model.Attention.Kind == model.Latent && len(s.model.Mixed) == 0
 }

@@ -56,8 +56,8 @@ func TestSharesAddUp(t *testing.T) {
 		for _, phase := range []op.Phase{op.Prefill, op.Decode} {
 			r := estimated(t, p, phase)
 			s := &r.Shares
-			near(t, name+" by part", s.Attention+s.MLP+s.Drafts+s.Ends+s.Communication, r.Estimate.StepTime)
-			near(t, name+" by bound", s.Compute+s.Memory+s.Communication, r.Estimate.StepTime)
+			near(t, name+" by part", s.Attention+s.MLP+s.Drafts+s.Ends+s.Communication+s.Waiting, r.Estimate.StepTime)
+			near(t, name+" by bound", s.Compute+s.Memory+s.Communication+s.Waiting, r.Estimate.StepTime)
 		}
 	}
 }
@@ -114,6 +114,7 @@ func TestProblems(t *testing.T) {
 		}},
 		{"split", func() Point { p := deepseek(); p.DP, p.TP = 3, 7; return p }, op.Decode, []string{
 			"tp 7 does not divide the 128 attention heads of deepseek-v3-mla-absorb",
+			"tp 7 does not divide the feed-forward width 18432 of deepseek-v3-mla-absorb",
 			"ep 21 does not divide the 256 deployed experts of deepseek-v3-mla-absorb (256 routed + 0 redundant)",
 		}},
 		{"fill", func() Point { p := deepseek(); p.DP, p.PP, p.EP = 8, 2, 3; return p }, op.Decode, []string{
@@ -226,7 +227,7 @@ func TestStreamBadRows(t *testing.T) {
 func TestStreamHeader(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "the table of points is empty: its first row names the columns",
-		"model,system,btach,tp,TP\n": `column 3: "btach" is not one of "model", "system", "phase", "batch", "isl", "osl", "context", "prefix", "tp", "pp", "dp", "cp", "sp", "ep", "moe-tp", "moe-dp", "redundant", "drafts", "weights", "activations", "cache", "comm", "attention", "vector", "assume"; did you mean "batch"?` +
+		"model,system,btach,tp,TP\n": `column 3: "btach" is not one of "model", "system", "phase", "batch", "isl", "osl", "context", "prefix", "prefix-hit", "lengths", "offload-weights", "offload-cache", "tp", "pp", "dp", "cp", "sp", "ep", "moe-tp", "moe-dp", "redundant", "drafts", "weights", "activations", "cache", "comm", "attention", "vector", "assume"; did you mean "batch"?` +
 			"\n" + `column 5: "TP" stands there twice`,
 		"tp\n": "there is no column \"model\", and no --model for all rows\nthere is no column \"system\", and no --system for all rows",
 	} {

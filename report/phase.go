@@ -182,7 +182,7 @@ func (p phase) planFields() []field {
 			return e.Plan.Sequences(true)
 		}),
 		p.estimated("card_mbs", func(c *Column, e *estimate.Estimate) any {
-			return float64(e.Plan.Sequences(c.Run.Model.IsMoE())) / float64(e.Plan.Attention.Replica())
+			return float64(e.Plan.Sequences(c.Run.Model.IsMoE())*e.Plan.InFlight()) / float64(e.Plan.Attention.Replica())
 		}),
 		p.input("flops_type", func(_ *Column, q *search.Problem) any {
 			t := &q.Precision

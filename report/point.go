@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -83,6 +84,9 @@ func WritePoint(w io.Writer, results []point.Result) error {
 	seconds("drafts", func(r *point.Result) float64 { return r.Shares.Drafts })
 	seconds("embedding, output head", func(r *point.Result) float64 { return r.Shares.Ends })
 	seconds("communication", func(r *point.Result) float64 { return r.Shares.Communication })
+	if slices.ContainsFunc(results, func(r point.Result) bool { return r.Shares.Waiting > 0 }) {
+		seconds("waiting", func(r *point.Result) float64 { return r.Shares.Waiting })
+	}
 	t.AppendSeparator()
 	seconds("second memory tier", func(r *point.Result) float64 { return r.Shares.Offload })
 	seconds("compute-bound", func(r *point.Result) float64 { return r.Shares.Compute })
@@ -184,6 +188,8 @@ type timeJSON struct {
 	Drafts        float64 `json:"drafts"`
 	Ends          float64 `json:"ends"`
 	Communication float64 `json:"communication"`
+	Waiting       float64 `json:"waiting"`
+	Offload       float64 `json:"second_memory_tier"`
 	Compute       float64 `json:"compute_bound"`
 	Memory        float64 `json:"memory_bound"`
 }
@@ -221,7 +227,7 @@ func phaseOf(r *point.Result) *phaseJSON {
 			gib(weights(m)), gib(m.WithoutCache() - weights(m)), gib(m.Cache), gib(m.Total()),
 			gib(r.Usable), r.Problem.System.Memory.GiB, r.Over() == 0, gib(r.Over()),
 		},
-		Time: timeJSON{s.Attention * 1e3, s.MLP * 1e3, s.Drafts * 1e3, s.Ends * 1e3, s.Communication * 1e3, s.Compute * 1e3, s.Memory * 1e3},
+		Time: timeJSON{s.Attention * 1e3, s.MLP * 1e3, s.Drafts * 1e3, s.Ends * 1e3, s.Communication * 1e3, s.Waiting * 1e3, s.Offload * 1e3, s.Compute * 1e3, s.Memory * 1e3},
 	}
 	if !r.Ongoing {
 		out.Requests = &e.Requests

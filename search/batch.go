@@ -139,9 +139,10 @@ func (s *searcher) largestFitting(p *plan.Plan) int {
 }
 
 // topOf is the batch of the highest throughput among lo..hi that meets the time limit, 0 if none does; its estimate is
-// left in scratch. Within a segment every operator has one efficiency, so the time of a step is a sum of maxima of
-// rising straight lines with no negative start: time never falls and time per sequence never rises with the batch.
-// The largest batch in time is therefore the best.
+// left in scratch. Within a segment every operator has one efficiency, so the time of a step is made by sums and maxima
+// of work that grows with the batch, but never faster than it: along straight lines with no negative start, and in expert
+// layers, where chance has a part, along concave curves. So time never falls and time per sequence never rises with the
+// batch. The largest batch in time is therefore the best.
 func (s *searcher) topOf(p *plan.Plan, lo, hi int) int {
 	if s.inTime(s.timeAt(p, hi)) {
 		return hi

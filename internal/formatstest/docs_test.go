@@ -3,6 +3,7 @@ package formatstest
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"throughline/assume"
 	"throughline/hardware"
 	"throughline/internal/cli"
 	"throughline/internal/document"
@@ -214,6 +216,18 @@ func TestEveryOperatorIsDocumented(t *testing.T) {
 	for k := range op.KindCount {
 		if !strings.Contains(text, "`"+k.String()+"`") {
 			t.Errorf("docs/model.md lacks the operator %q", k)
+		}
+	}
+}
+
+// docs/model.md has the values of both presets.
+func TestEveryAssumptionIsDocumented(t *testing.T) {
+	text := readDoc(t, "model.md")
+	physical := assume.Physical.Describe()
+	for i, r := range assume.Reference.Describe() {
+		row := fmt.Sprintf("| `%s` | %s | %s | %s |\n", r.Name, r.Value, physical[i].Value, r.Doc)
+		if !strings.Contains(text, row) {
+			t.Errorf("docs/model.md lacks the row\n%s", row)
 		}
 	}
 }

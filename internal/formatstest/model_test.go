@@ -95,8 +95,9 @@ var modelTests = []keyTest{
 	{"moe_intermediate_size", experts, set{"model.moe_intermediate_size": `8`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 1536 + 144 + 48 + 768 + 48 + 16)}},
 	// The shared expert counts as two routed ones: a token visits 4, and 4 + 2 + 2·2 are deployed.
 	{"shared_expert_intermediate_size", experts, set{"model.shared_expert_intermediate_size": `8`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 1024 + 96 + 32 + 512 + 64 + 16), mlpWeights: 2. * (16 + 32 + 10*96) / GB}},
-	// narrow 2·2·8·4, gate and up 2·6·4·8, down 2·6·4·4, widen 2·2·4·8, weighting 24
-	{"routed_expert_hidden_size", experts, set{"model.routed_expert_hidden_size": `4`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 128 + 384 + 72 + 24 + 192 + 128 + 24 + 16)}},
+	// The shared expert sees all 8 elements and counts as two: 8 visits. narrow 2·2·8·4, gate and up 2·8·4·8, activation 3·32,
+	// multiply 32, down 2·8·4·4, widen 2·2·4·8, weighting 32
+	{"routed_expert_hidden_size", experts, set{"model.routed_expert_hidden_size": `4`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 128 + 512 + 96 + 32 + 256 + 128 + 32 + 16)}},
 	// 12 instead of 6 tokens in every operator of the experts.
 	{"moe_capacity_factor", experts, set{"model.moe_capacity_factor": `2`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 2*(768+72+24+384+48) + 16)}},
 	// One of the two layers has experts, the other is dense, with two norms as latent attention has none.
@@ -143,7 +144,7 @@ var (
 func mix(key, value string) set { return set{"model.attention_mix[0]." + key: value} }
 
 // mixTests are those of the second attention. The numbers of the first layer stay, 2000 operations and 10 cached tokens of
-// 8 elements; those of the second are as above.
+// 8 elements; those of the second are as above. Latent attention beside another has a norm in front of it like that, 112.
 var mixTests = []keyTest{
 	// Of three layers one, then two have a window of 4.
 	{"attention_mix[].layers", mixed.with("model.num_blocks", `3`).withAll(mix("sliding_window", `4`)), mix("layers", `2`), wants{cacheSpace: 2. * (10 + 4 + 4) * 8 / GB}},
@@ -160,11 +161,11 @@ var mixTests = []keyTest{
 	{"attention_mix[].o_lora_rank", mixed, mix("o_lora_rank", `2`), wants{attnFlops: 2000 + (2000 - 256 + 64 + 64)}},
 	{"attention_mix[].o_groups", mixed.withAll(mix("o_lora_rank", `2`)), mix("o_groups", `2`), wants{attnFlops: 2000 + (2000 - 256 + 64 + 128)}},
 	{"attention_mix[].conv_kernel", mixed.withAll(mix("attn_type", `"gated-delta"`)), mix("conv_kernel", `3`), wants{cacheSpace: 2. * (80 + 64 + 4*2*16) / GB}},
-	{"attention_mix[].q_lora_rank", mixedLatent, mix("q_lora_rank", `2`), wants{attnFlops: 2000 + (1840 - 312 + 64 + 28 + 64)}},
+	{"attention_mix[].q_lora_rank", mixedLatent, mix("q_lora_rank", `2`), wants{attnFlops: 2000 + 112 + (1840 - 312 + 64 + 28 + 64)}},
 	{"attention_mix[].kv_lora_rank", mixedLatent, mix("kv_lora_rank", `3`), wants{cacheSpace: 2. * 10 * (8 + 3 + 2) / GB}},
 	{"attention_mix[].qk_rope_head_dim", mixedLatent, mix("qk_rope_head_dim", `1`), wants{cacheSpace: 2. * 10 * (8 + 4 + 1) / GB}},
-	{"attention_mix[].qk_nope_head_dim", mixedLatent, mix("qk_nope_head_dim", `4`), wants{attnFlops: 2000 + (1840 + 64 + 16 + 64)}},
-	{"attention_mix[].index_topk", mixedSparse, mix("index_topk", `3`), wants{attnFlops: 2000 + (1840 - 936 + 312 + 490)}},
-	{"attention_mix[].index_n_heads", mixedSparse, mix("index_n_heads", `3`), wants{attnFlops: 2000 + (1840 - 936 + 520 + 144 + 96 + 96 + 324 + 18)}},
+	{"attention_mix[].qk_nope_head_dim", mixedLatent, mix("qk_nope_head_dim", `4`), wants{attnFlops: 2000 + 112 + (1840 + 64 + 16 + 64)}},
+	{"attention_mix[].index_topk", mixedSparse, mix("index_topk", `3`), wants{attnFlops: 2000 + 112 + (1840 - 936 + 312 + 490)}},
+	{"attention_mix[].index_n_heads", mixedSparse, mix("index_n_heads", `3`), wants{attnFlops: 2000 + 112 + (1840 - 936 + 520 + 144 + 96 + 96 + 324 + 18)}},
 	{"attention_mix[].index_head_dim", mixedSparse, mix("index_head_dim", `4`), wants{cacheSpace: 2. * 10 * (8 + 6 + 4) / GB}},
 }
