@@ -104,7 +104,10 @@ func Attention(t *rapid.T, label string) model.Attention {
 	if kind == model.Latent {
 		a = model.Attention{Kind: model.Latent, Heads: 8, QueryRank: 24, KVRank: 32, NopeDim: 16, RopeDim: 8, ValueDim: 16}
 	} else {
-		a.QKNorm, a.ValueDim = true, some("value dimension", 16)
+		a.QKNorm, a.QueryRank = true, some("query rank", 24)
+		if a.SharedKV = rapid.IntRange(0, 3).Draw(t, label+" shares keys and values") == 0; !a.SharedKV {
+			a.ValueDim = some("value dimension", 16)
+		}
 	}
 	a.Window, a.Compress = some("window", 100), some("compression", 8)
 	if a.IndexTopK = some("indexer", 40); a.IndexTopK > 0 {
