@@ -141,10 +141,10 @@ func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) {
 		t := &out.Stage.Block[b]
 		e.pricer.Sum(e.list.Of(b), t)
 		out.Memory.Weights[b], out.Memory.Working[b] = t.Resident, t.Working
-		for i := range t.Comm {
-			out.Comm[i].Exposed += t.Comm[i].Exposed
-			out.Comm[i].Bytes += t.Comm[i].Bytes
-		}
+	}
+	ops := e.list.All()
+	for _, i := range e.list.Comms() {
+		e.pricer.AddComm(&ops[i], &out.Stage.Block[e.list.BlockOf(int(i))])
 	}
 	if p.Drafts > 0 {
 		addMemory(&out.Memory, &e.draft)
@@ -160,7 +160,11 @@ func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) {
 // timeOf is the time of the operators of a list.
 func (e *Evaluator) timeOf(list *op.List) float64 {
 	var t cost.Totals
-	e.pricer.Sum(list.All(), &t)
+	ops := list.All()
+	e.pricer.Sum(ops, &t)
+	for _, i := range list.Comms() {
+		e.pricer.AddComm(&ops[i], &t)
+	}
 	return t.Time()
 }
 
@@ -202,13 +206,16 @@ func (e *Evaluator) total(out *Estimate) {
 		out.Requests = out.Throughput / output
 		steps = output / tokens
 	}
+	attention, mlp := &out.Stage.Block[op.AttentionBlock].Comm, &out.Stage.Block[op.MLPBlock].Comm
 	for t := range out.Comm {
-		c := &out.Comm[t]
-		c.Exposed *= count * pp
-		c.Bytes *= count * steps
+		stages := pp
 		// Of the expert traffic the reference tool counts one stage, of the rest all.
-		if op.Traffic(t) != op.ExpertTraffic {
-			c.Bytes *= pp
+		if op.Traffic(t) == op.ExpertTraffic {
+			stages = 1
+		}
+		out.Comm[t] = cost.Comm{
+			Exposed: count * pp * (attention[t].Exposed + mlp[t].Exposed),
+			Bytes:   count * steps * stages * (attention[t].Bytes + mlp[t].Bytes),
 		}
 	}
 }

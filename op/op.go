@@ -44,6 +44,20 @@ type List struct {
 	ops [MaxOps]Op
 	end [BlockCount]int // where each block ends
 	n   int
+
+	comm  [MaxOps]uint8 // indices of the communication operators
+	comms int
+}
+
+// Comms are the indices of the communication operators.
+func (l *List) Comms() []uint8 { return l.comm[:l.comms] }
+
+// BlockOf is the block that the operator of an index belongs to.
+func (l *List) BlockOf(index int) Block {
+	if index < l.end[AttentionBlock] {
+		return AttentionBlock
+	}
+	return MLPBlock
 }
 
 // MaxOps is enough for any stage: a dense and an expert block have 25 operators together, each of the up to four kinds

@@ -75,6 +75,8 @@ func (s *stage) softmax(n float64) {
 
 // send makes the operator a communication of so many bytes in a group of processors that lie stride apart.
 func (s *stage) send(o *Op, c hardware.Collective, bytes float64, group, stride int) {
+	s.list.comm[s.list.comms] = uint8(s.list.n - 1)
+	s.list.comms++
 	o.Message = bytes
 	o.Collective, o.Group, o.Span = c, int32(group), int32(group*stride)
 }

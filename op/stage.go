@@ -79,7 +79,8 @@ type stage struct {
 // or an expert block.
 func (l *Lowerer) Stage(p *plan.Plan, step Step, list *List) {
 	layers := plan.LayersPerStage(l.model.Layers, p.Attention.PP)
-	s := l.start(p, step, list)
+	var s stage
+	s.start(l, p, step, list)
 	s.layers(layers, l.expertLayers(layers))
 }
 
@@ -98,7 +99,8 @@ func (l *Lowerer) expertLayers(layers int) int {
 // kind of attention.
 func (l *Lowerer) Draft(p *plan.Plan, step Step, list *List) {
 	step.Queries = 1
-	s := l.start(p, step, list)
+	var s stage
+	s.start(l, p, step, list)
 	s.repeat = 1
 	s.linear(DraftProjection, s.tokens, 2*s.hidden, s.hidden)
 	s.attention(&l.model.Attention, 1)
@@ -118,7 +120,8 @@ func (l *Lowerer) Draft(p *plan.Plan, step Step, list *List) {
 // processors of the last stage hold the output projection; they hold the embedding besides, unless it is the same, where
 // they are those of the first stage, too, or draft tokens.
 func (l *Lowerer) Ends(p *plan.Plan, step Step, list *List) {
-	s := l.start(p, step, list)
+	var s stage
+	s.start(l, p, step, list)
 	s.list.end[AttentionBlock] = 0
 	wanted := s.tokens
 	if s.phase == Prefill {
@@ -143,9 +146,15 @@ func (s *stage) ends(wanted float64) {
 // vocab is the part of the vocabulary on one rank.
 func (s *stage) vocab() float64 { return float64(s.model.Vocab) / float64(s.plan.Attention.TP) }
 
-func (l *Lowerer) start(p *plan.Plan, step Step, list *List) stage {
-	list.n = 0
-	s := stage{Lowerer: l, list: list, plan: p, queries: step.Queries, context: step.Context, scale: max(1, step.Scale), phase: step.Phase}
+// start prepares the lowering of a plan, in place: the struct is too large to hand around.
+func (s *stage) start(l *Lowerer, p *plan.Plan, step Step, list *List) {
+	list.n, list.comms = 0, 0
+	s.Lowerer, s.list, s.plan = l, list, p
+	s.queries, s.context, s.phase = step.Queries, step.Context, step.Phase
+	s.scale = 1
+	if step.Scale > 1 {
+		s.scale = step.Scale
+	}
 	s.sequences = float64(p.Sequences(l.model.IsMoE()))
 	s.tokens = s.sequences * step.Queries
 	if cp := p.Attention.CP; cp > 1 {
@@ -156,7 +165,6 @@ func (l *Lowerer) start(p *plan.Plan, step Step, list *List) stage {
 		s.normTokens /= float64(p.Attention.TP)
 	}
 	s.cardTokens = float64(p.Batch.Size) * step.Queries
-	return s
 }
 
 // sequenceParallel reports whether the work between the tensor-parallel parts is spread over the ranks.
