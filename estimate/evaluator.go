@@ -196,15 +196,16 @@ func (e *Evaluator) total(out *Estimate) {
 		out.Latency = out.StepTime + out.KV.Exposed
 		out.Requests = sequences / max(out.StepTime, float64(p.InFlight())*out.KV.Time)
 	} else {
-		tokens := 1.0
+		steps = float64(e.problem.Lengths.Output)
+		out.Latency = out.StepTime
+		out.Throughput = sequences / out.StepTime
 		if p.Drafts > 0 {
-			tokens = TokensPerStep(e.problem.Acceptance, p.Drafts)
+			tokens := TokensPerStep(e.problem.Acceptance, p.Drafts)
+			out.Latency /= tokens
+			out.Throughput *= tokens
+			steps /= tokens
 		}
-		output := float64(e.problem.Lengths.Output)
-		out.Latency = out.StepTime / tokens
-		out.Throughput = sequences * tokens / out.StepTime
-		out.Requests = out.Throughput / output
-		steps = output / tokens
+		out.Requests = out.Throughput / float64(e.problem.Lengths.Output)
 	}
 	attention, mlp := &out.Stage.Block[op.AttentionBlock].Comm, &out.Stage.Block[op.MLPBlock].Comm
 	for t := range out.Comm {
