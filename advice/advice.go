@@ -303,7 +303,8 @@ func (a *adviser) candidate(mode Mode, o *search.Outcome, gpus int) Candidate {
 	return c
 }
 
-// rank orders candidates by the objective and keeps the best, each deployment once.
+// rank orders candidates by the objective and keeps the best, each deployment once, and the best of either mode in any
+// case.
 func (a *adviser) rank(all []Candidate) []Candidate {
 	better := func(x, y Candidate) int { return cmp.Compare(y.PerGPU, x.PerGPU) }
 	if a.o.Objective == Latency {
@@ -312,10 +313,10 @@ func (a *adviser) rank(all []Candidate) []Candidate {
 	sorted := slices.Clone(all)
 	slices.SortStableFunc(sorted, better)
 	var out []Candidate
-	seen := map[string]bool{}
+	seen, modes := map[string]bool{}, map[Mode]bool{}
 	for _, c := range sorted {
-		if key := c.describe(); !seen[key] && len(out) < max(1, a.o.Top) {
-			seen[key] = true
+		if key := c.describe(); !seen[key] && (len(out) < max(1, a.o.Top) || !modes[c.Mode]) {
+			seen[key], modes[c.Mode] = true, true
 			out = append(out, c)
 		}
 	}

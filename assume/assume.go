@@ -2,17 +2,18 @@
 // to make; a preset is one consistent set of them.
 package assume
 
-// Assumptions is one set of modelling choices. The tags name the fields on the command line.
+// Assumptions is one set of modelling choices. The tags name the fields on the command line, and bound their values:
+// numbers are at least 0 and at most 1e18 where they do not say otherwise.
 type Assumptions struct {
 	Name string
 
 	// FlopsPerTFlop is what one unit of a system file's "tflops" means, in operations per second.
-	FlopsPerTFlop float64 `assume:"tflop" doc:"operations per second in one T of a system file"`
+	FlopsPerTFlop float64 `assume:"tflop" bound:"positive" doc:"operations per second in one T of a system file"`
 	// BytesPerGB is what one unit of a system file's "GBps" means, for memory and for networks.
-	BytesPerGB float64 `assume:"gb" doc:"bytes in one GB of a system file's bandwidths"`
+	BytesPerGB float64 `assume:"gb" bound:"positive" doc:"bytes in one GB of a system file's bandwidths"`
 
-	// Pipelined: as many batches as stages are in flight, so that no stage waits; otherwise one batch passes through
-	// the stages alone. The experts of a stage are then spread over the processors of that stage, not of all.
+	// Pipelined: as many batches as stages are in flight, and the experts of a stage are spread over the processors of
+	// that stage. Otherwise one batch passes through the stages alone, and experts are spread over all processors.
 	Pipelined bool `assume:"pipelined" doc:"as many batches as pipeline stages are in flight"`
 	// LeadingDense: the leading dense layers of an expert model are dense; otherwise every layer has experts.
 	LeadingDense bool `assume:"leading-dense" doc:"the leading dense layers of an expert model are dense"`
@@ -22,10 +23,10 @@ type Assumptions struct {
 	TouchedExperts bool `assume:"touched-experts" doc:"a step reads only the experts its tokens are expected to visit"`
 	// Imbalance: the busiest processor decides how long the experts take, at the load that chance gives it.
 	Imbalance bool `assume:"imbalance" doc:"the busiest processor of an expert group decides"`
-	// Causal: a token of a prompt attends to those before it only.
+	// Causal: a token of a prompt attends to those before it and to itself; otherwise to the whole prompt.
 	Causal bool `assume:"causal" doc:"prefill attends to earlier tokens only"`
 	// AbsorbPrefill: absorbed latent attention stays absorbed in prefill; otherwise it expands keys and values there, as
-	// serving engines do.
+	// serving engines do, unless an indexer picks other tokens for every query.
 	AbsorbPrefill bool `assume:"absorb-prefill" doc:"absorbed latent attention stays absorbed in prefill"`
 	// LatentBookkeeping: the element-wise work around latent attention that the reference sample contains, splitting the
 	// up-projection at every step and adding the two parts of the scores in memory.
@@ -40,7 +41,7 @@ type Assumptions struct {
 	ExchangeBuffers bool `assume:"exchange-buffers" doc:"expert exchange buffers hold the tokens of the whole group"`
 
 	// MemoryFraction of the capacity is usable, less ReserveGiB for the runtime.
-	MemoryFraction float64 `assume:"memory-fraction" doc:"usable share of the memory"`
+	MemoryFraction float64 `assume:"memory-fraction" bound:"share" doc:"usable share of the memory"`
 	ReserveGiB     float64 `assume:"reserve-gib" doc:"memory kept for the runtime, in GiB"`
 }
 

@@ -3,6 +3,7 @@ package assume
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,21 +24,22 @@ func Presets() []string {
 
 // Parse reads a preset and changes to it, like "physical" or "physical,causal=false,memory-fraction=0.85".
 func Parse(text string) (*Assumptions, error) {
-	name, changes, _ := strings.Cut(text, ",")
-	var a Assumptions
-	for _, p := range presets {
-		if p.Name == strings.TrimSpace(name) {
-			a = p
-		}
+	name, changes, changed := strings.Cut(text, ",")
+	name = strings.TrimSpace(name)
+	i := slices.IndexFunc(presets, func(p Assumptions) bool { return p.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("assumptions: %s", document.NotOneOf(name, Presets()))
 	}
-	if a.Name == "" {
-		return nil, fmt.Errorf("assumptions: %s", document.NotOneOf(strings.TrimSpace(name), Presets()))
-	}
-	if changes == "" {
+	a := presets[i]
+	if !changed {
 		return &a, nil
 	}
 	for _, change := range strings.Split(changes, ",") {
-		if err := a.set(strings.TrimSpace(change)); err != nil {
+		key, value, ok := strings.Cut(change, "=")
+		if !ok {
+			return nil, fmt.Errorf("assumptions: %q is not of the form name=value", strings.TrimSpace(change))
+		}
+		if err := a.set(strings.TrimSpace(key), strings.TrimSpace(value)); err != nil {
 			return nil, err
 		}
 	}
@@ -45,41 +47,45 @@ func Parse(text string) (*Assumptions, error) {
 }
 
 // set changes one field, and notes it in the name.
-func (a *Assumptions) set(change string) error {
-	key, value, ok := strings.Cut(change, "=")
-	if !ok {
-		return fmt.Errorf("assumptions: %q is not of the form name=value", change)
-	}
-	f, ok := a.field(key)
+func (a *Assumptions) set(key, value string) error {
+	field, tag, ok := a.field(key)
 	if !ok {
 		return fmt.Errorf("assumptions: %s", document.NotOneOf(key, Names()))
 	}
-	switch f.Kind() {
-	case reflect.Bool:
+	if field.Kind() == reflect.Bool {
 		b, err := strconv.ParseBool(value)
 		if err != nil {
 			return fmt.Errorf("assumptions: %s must be true or false, not %q", key, value)
 		}
-		f.SetBool(b)
-	default:
+		field.SetBool(b)
+	} else {
 		x, err := strconv.ParseFloat(value, 64)
-		if err != nil || !(x >= 0) || x > 1e18 {
-			return fmt.Errorf("assumptions: %s must be a number of at least 0, not %q", key, value)
+		least, most, bounds := 0.0, 1e18, "a number of at least 0"
+		switch tag.Get("bound") {
+		case "positive":
+			least, bounds = 1e-18, "a number above 0"
+		case "share":
+			least, most, bounds = 1e-18, 1, "a number above 0 and at most 1"
 		}
-		f.SetFloat(x)
+		if err != nil || !(x >= least && x <= most) {
+			return fmt.Errorf("assumptions: %s must be %s, not %q", key, bounds, value)
+		}
+		field.SetFloat(x)
 	}
-	a.Name += "," + change
+	a.Name += "," + key + "=" + value
 	return nil
 }
 
-func (a *Assumptions) field(name string) (reflect.Value, bool) {
+// field is the field of a name, and its tags.
+func (a *Assumptions) field(name string) (reflect.Value, reflect.StructTag, bool) {
 	v := reflect.ValueOf(a).Elem()
 	for i := range v.NumField() {
-		if v.Type().Field(i).Tag.Get("assume") == name {
-			return v.Field(i), true
+		tag := v.Type().Field(i).Tag
+		if of, ok := tag.Lookup("assume"); ok && of == name {
+			return v.Field(i), tag, true
 		}
 	}
-	return reflect.Value{}, false
+	return reflect.Value{}, "", false
 }
 
 // Names are the names of the fields, in order.

@@ -37,7 +37,8 @@ type Pricer struct {
 	net     network
 	overlap float64 // share of every collective that computation hides
 	// silentSpan: collectives within so many processors cost nothing, being hidden and displacing no computation.
-	silentSpan int
+	silentSpan  int
+	silentScale [hardware.CollectiveCount]float64 // what such a collective sends, in messages
 
 	// Seconds per operation and per byte at the efficiency of the flat part of the tables.
 	perFlop  [unitPlaces]float64
@@ -72,7 +73,10 @@ func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions,
 		vector: vector.Efficiency, memory: s.Memory.Efficiency,
 	}
 	for i := 0; p.overlap == 1 && i < len(s.Networks) && s.Networks[i].ProcessorUsage == 0; i++ {
-		p.silentSpan = s.Networks[i].Size
+		if i > 0 && s.Networks[i].Scales() != p.silentScale {
+			break
+		}
+		p.silentSpan, p.silentScale = s.Networks[i].Size, s.Networks[i].Scales()
 	}
 	p.shapes[op.MatrixUnit] = matrix.Efficiency
 	p.shapes[op.AttentionMatrixUnit] = attention.Efficiency
@@ -146,16 +150,15 @@ func (p *Pricer) computeEfficiency(o *op.Op) float64 {
 // overlapped, and for the overlapped part the computation it displaces. What it sends is counted by the scale of the
 // collective, not less the share that stays on the processor: so the reference tool counts it.
 func (p *Pricer) communicate(o *op.Op) (exposed, sent float64) {
-	if o.Group < 2 {
+	switch {
+	case o.Group < 2:
 		return 0, 0
+	case int(o.Span) <= p.silentSpan:
+		return 0, o.Message * p.silentScale[o.Collective%hardware.CollectiveCount]
 	}
 	r := p.net.route(o.Collective, int(o.Group), int(o.Span), o.Message)
-	sent = o.Message * r.Scale
-	if int(o.Span) > p.silentSpan {
-		d := r.Time(o.Message)
-		exposed = (1-p.overlap)*d.Seconds + p.overlap*d.Displaced
-	}
-	return exposed, sent
+	d := r.Time(o.Message)
+	return (1-p.overlap)*d.Seconds + p.overlap*d.Displaced, o.Message * r.Scale
 }
 
 // StageTransfer is the time to hand message bytes from one pipeline stage to the next, the pipeline spanning the given

@@ -44,21 +44,22 @@ func (t *Totals) Time() float64 {
 	return sum
 }
 
-// Sum prices the operators and adds them up, into totals that are all zero.
+// Sum prices the operators and adds them up, into totals that are all zero. The time of communication is not included:
+// AddComm adds it.
 func (p *Pricer) Sum(ops []op.Op, t *Totals) {
 	if p.stepped || p.sum {
 		p.sumAny(ops, t)
 	} else {
 		p.sumFlat(ops, t)
 	}
-	for i := range ops {
-		if o := &ops[i]; o.Class == op.Comm {
-			exposed, sent := p.communicate(o)
-			c := &t.Comm[o.Kind.Traffic()]
-			c.Exposed += o.Repeat * exposed
-			c.Bytes += o.Repeat * sent
-		}
-	}
+}
+
+// AddComm adds the communication of an operator.
+func (p *Pricer) AddComm(o *op.Op, t *Totals) {
+	exposed, sent := p.communicate(o)
+	c := &t.Comm[o.Kind.Traffic()]
+	c.Exposed += o.Repeat * exposed
+	c.Bytes += o.Repeat * sent
 }
 
 // sumFlat adds up under a plain roofline. It is the inner loop of every search: no calls, all sums in registers, and no
@@ -69,25 +70,27 @@ func (p *Pricer) sumFlat(ops []op.Op, t *Totals) {
 	var linearC, linearM, bmmC, bmmM, vectorC, vectorM float64
 	for i := range ops {
 		o := &ops[i]
-		c, m := p.sides(o)
+		class := o.Class % op.ClassCount
 		n := o.Repeat
-		c, m = n*c, n*m
+		f, still, cache := n*o.Flops, n*(o.Weights+o.Activations), n*o.Cache
+		m := still*p.perByte[class] + cache*p.perCache[class]
 		memory += m
-		bytes += n * o.Bytes()
-		flops += n * o.Flops
+		bytes += still + cache
+		flops += f
 		resident += n * o.Resident
 		if o.Output > working {
 			working = o.Output
 		}
-		if o.Class == op.Comm {
+		if class == op.Comm {
 			continue
 		}
+		c := f * p.perFlop[o.Unit%unitPlaces]
 		compute += c
 		// All ones where memory takes longer: the sign of the difference.
 		byMemory := uint64(int64(math.Float64bits(c-m)) >> 63)
 		c = math.Float64frombits(math.Float64bits(c) &^ byMemory)
 		m = math.Float64frombits(math.Float64bits(m) & byMemory)
-		switch o.Class {
+		switch class {
 		case op.Linear:
 			linearC, linearM = linearC+c, linearM+m
 		case op.Vector:

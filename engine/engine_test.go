@@ -408,3 +408,20 @@ func capabilityTable() string {
 	}
 	return b.String()
 }
+
+// A pipelined plan has a batch in every stage: the launch is that of as many micro-batches.
+func TestPipelinedLaunch(t *testing.T) {
+	micro := &Deployment{
+		Model: "m", Shape: &model.Model{Layers: 8, Attention: model.Attention{Kind: model.GroupQuery, Heads: 8, KVHeads: 8, HeadDim: 8}},
+		Precision: plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "float16", AttentionType: "float16", VectorType: "float16"},
+		Instances: 1, GPUsPerNode: 8, MaxContext: 4096,
+		Plan: plan.Plan{Attention: plan.Layout{DP: 1, PP: 2, TP: 4}, Batch: plan.Batch{Count: 2, Size: 32}},
+	}
+	pipelined := *micro
+	pipelined.Plan.Batch.Count, pipelined.Plan.Pipelined = 1, true
+	for _, e := range All() {
+		if a, b := fmt.Sprint(e.Launch(micro)), fmt.Sprint(e.Launch(&pipelined)); a != b {
+			t.Errorf("two micro-batches\n%s\npipelined\n%s", a, b)
+		}
+	}
+}

@@ -96,9 +96,9 @@ var trtllmRemarks = []remark{
 		func(u unit) string { return fmt.Sprintf("the %d micro-batches run as one batch", u.Plan.Batch.Count) },
 	},
 	{
-		func(u unit) bool { return piped(u) && u.Plan.Batch.Count != u.pp },
+		func(u unit) bool { return piped(u) && u.Plan.Batch.Count*u.Plan.InFlight() != u.pp },
 		func(u unit) string {
-			return fmt.Sprintf("%d micro-batches are in flight, one for each pipeline stage, not %d", u.pp, u.Plan.Batch.Count)
+			return fmt.Sprintf("%d micro-batches are in flight, one for each pipeline stage, not %d", u.pp, u.Plan.Batch.Count*u.Plan.InFlight())
 		},
 	},
 	{manyNodes, text("srun stands for the MPI launcher of the cluster")},

@@ -54,7 +54,7 @@ func shape(d *Deployment) unit {
 	}
 	u.nodes = (u.procs + u.perNode - 1) / u.perNode
 	u.step = d.Plan.Sequences(u.moe)
-	u.batch = max(1, d.Plan.Batch.Count) * u.step
+	u.batch = max(1, d.Plan.Batch.Count) * d.Plan.InFlight() * u.step
 	if u.pp == 1 {
 		u.step = u.batch
 	}

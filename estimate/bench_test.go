@@ -41,54 +41,83 @@ func problem(t testing.TB, modelName, systemName string) *estimate.Problem {
 	}
 }
 
-// randomPlans are valid plans of an expert model on 256 processors, with all kinds of parallelism among them.
-func randomPlans(t testing.TB, m *model.Model, n int) []plan.Plan {
+// randomPlans are valid plans of an expert model on 256 processors, with all kinds of parallelism among them. Pipelined,
+// the experts are spread over the processors of a stage.
+func randomPlans(t testing.TB, m *model.Model, n int, pipelined bool) []plan.Plan {
 	t.Helper()
 	const procs = 256
 	rng := rand.New(rand.NewPCG(1, 2))
-	layouts, experts := plan.Layouts(procs, 1), plan.ExpertLayouts(procs)
+	layouts := plan.Layouts(procs, 1)
 	var out []plan.Plan
-	var tp, moeTP int
+	var tp, pp, moeTP int
 	for len(out) < n {
 		p := plan.Plan{
-			Attention: layouts[rng.IntN(len(layouts))], Experts: experts[rng.IntN(len(experts))],
+			Attention: layouts[rng.IntN(len(layouts))],
 			Batch:     plan.Batch{Count: 1, Size: 1 + rng.IntN(300)},
-			Redundant: rng.IntN(97), SharedReplicas: 32, SharedPerCard: rng.IntN(4) == 0,
+			Redundant: rng.IntN(97), SharedReplicas: 32, SharedPerCard: rng.IntN(4) == 0, Pipelined: pipelined,
 		}
+		over := procs
+		if pipelined {
+			over /= p.Attention.PP
+		}
+		experts := plan.ExpertLayouts(over)
+		p.Experts = experts[rng.IntN(len(experts))]
 		if !plan.ValidLayout(m, p.Attention) || !p.ValidExperts(m) {
 			continue
 		}
 		if p.Attention.TP > 1 {
 			tp++
 		}
+		if p.Attention.PP > 1 {
+			pp++
+		}
 		if p.Experts.TP > 1 {
 			moeTP++
 		}
 		out = append(out, p)
 	}
-	if tp < n/4 || moeTP < n/4 {
-		t.Fatalf("only %d plans with tp > 1 and %d with moe_tp > 1 of %d", tp, moeTP, n)
+	if tp < n/4 || pp < n/4 || moeTP < n/4 {
+		t.Fatalf("only %d plans with tp > 1, %d with pp > 1 and %d with moe_tp > 1 of %d", tp, pp, moeTP, n)
 	}
 	return out
 }
 
+// cases are DeepSeek-V3 at the precision of the reference sample on the system of that sample, and as it is served on
+// others, under either preset.
+var cases = []struct {
+	name, system string
+	assume       *assume.Assumptions
+}{
+	{"SOW-U1-POR", "SOW-U1-POR", &assume.Reference},
+	{"H800_IB", "H800_IB", &assume.Reference},
+	{"H200", "H200", &assume.Reference},
+	{"H200/physical", "H200", &assume.Physical},
+}
+
+// evaluation is one of the cases, with its plans.
+func evaluation(t testing.TB, i, plans int) (*estimate.Evaluator, []plan.Plan) {
+	t.Helper()
+	c := cases[i]
+	p := problem(t, "deepseek_v3_flash_mla_absorb", c.system)
+	p.Assume = c.assume
+	if c.system != "SOW-U1-POR" {
+		p.Precision = plan.Precision{
+			Weight: 1, Activation: 1, Cache: 1, Comm: 2,
+			MatrixType: "float8", AttentionType: "float16", VectorType: "float16",
+		}
+	}
+	e, err := estimate.NewEvaluator(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, randomPlans(t, p.Model, plans, c.assume.Pipelined)
+}
+
 // BenchmarkEvaluate is one full evaluation: lowering, pricing, sums and memory, all that a column of the results needs.
 func BenchmarkEvaluate(b *testing.B) {
-	for _, system := range []string{"SOW-U1-POR", "H800_IB"} {
-		b.Run(system, func(b *testing.B) {
-			p := problem(b, "deepseek_v3_flash_mla_absorb", "SOW-U1-POR")
-			if system != "SOW-U1-POR" {
-				p = problem(b, "deepseek_v3_flash_mla_absorb", system)
-				p.Precision = plan.Precision{
-					Weight: 1, Activation: 1, Cache: 1, Comm: 2,
-					MatrixType: "float8", AttentionType: "float16", VectorType: "float16",
-				}
-			}
-			e, err := estimate.NewEvaluator(p)
-			if err != nil {
-				b.Fatal(err)
-			}
-			plans := randomPlans(b, p.Model, 4096)
+	for i, c := range cases {
+		b.Run(c.name, func(b *testing.B) {
+			e, plans := evaluation(b, i, 4096)
 			var out estimate.Estimate
 			b.ReportAllocs()
 			i := 0
@@ -102,15 +131,12 @@ func BenchmarkEvaluate(b *testing.B) {
 }
 
 func TestEvaluateDoesNotAllocate(t *testing.T) {
-	p := problem(t, "deepseek_v3_flash_mla_absorb", "SOW-U1-POR")
-	e, err := estimate.NewEvaluator(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plans := randomPlans(t, p.Model, 64)
-	var out estimate.Estimate
-	i := 0
-	if n := testing.AllocsPerRun(1000, func() { e.Evaluate(&plans[i%64], &out); i++ }); n != 0 {
-		t.Errorf("%v allocations per evaluation, want 0", n)
+	for n, c := range cases {
+		e, plans := evaluation(t, n, 64)
+		var out estimate.Estimate
+		i := 0
+		if n := testing.AllocsPerRun(1000, func() { e.Evaluate(&plans[i%64], &out); i++ }); n != 0 {
+			t.Errorf("%s: %v allocations per evaluation, want 0", c.name, n)
+		}
 	}
 }

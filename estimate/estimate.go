@@ -24,6 +24,8 @@ type Problem struct {
 	Precision plan.Precision
 	Assume    *assume.Assumptions
 	Phase     op.Phase
+	// Offload is what lies in the second memory tier.
+	Offload Offload
 	// Handover is where the KV cache goes after a prefill; nil: it stays.
 	Handover *Handover
 	// Acceptance is the share of drafted tokens that are accepted, by position in the draft.
@@ -41,6 +43,8 @@ type Estimate struct {
 	TransferTime float64 // of that: handing activations from stage to stage
 	DraftTime    float64 // of that: drafting tokens
 	EndsTime     float64 // of that: embedding, output projection, sampling
+	WaitTime     float64 // of that: waiting for the slowest stage of a pipeline
+	OffloadTime  float64 // of that: waiting for the second memory tier
 	// Latency is the time to the first token in prefill, the mean time per output token in decode.
 	Latency    float64
 	Throughput float64 // tokens per second of all processors: prompt tokens in prefill, output tokens in decode
@@ -93,6 +97,7 @@ type Memory struct {
 	Weights [op.BlockCount]float64
 	Working [op.BlockCount]float64 // largest result of the block's operators
 	Cache   float64
+	Second  float64 // in the second tier
 }
 
 // WithoutCache is weights and working space.

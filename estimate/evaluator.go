@@ -5,6 +5,7 @@ import (
 	"throughline/cost"
 	"throughline/op"
 	"throughline/plan"
+	"throughline/workload"
 )
 
 // Evaluator evaluates plans of one problem. It is not safe for concurrent use.
@@ -32,15 +33,29 @@ func NewEvaluator(p *Problem) (*Evaluator, error) {
 		lowerer: op.NewLowerer(p.Model, p.Settings, &p.Precision, p.Assume),
 		pricer:  pricer,
 		moe:     p.Model.IsMoE(),
-		step:    op.Step{Phase: p.Phase, Queries: 1, Context: float64(p.Lengths.DecodeContext())},
-	}
-	if p.Phase == op.Prefill {
-		e.step.Queries, e.step.Context = float64(p.Lengths.Uncached()), float64(p.Lengths.Input)
+		step:    plainStep(p),
 	}
 	if h := p.Handover; h != nil {
 		e.handover = []collective.Net{collective.NewNet(p.System, p.Assume.BytesPerGB), collective.NewNet(h.System, p.Assume.BytesPerGB)}
 	}
 	return e, nil
+}
+
+// SetLengths changes the lengths of the problem, which is cheaper than another evaluator.
+func (e *Evaluator) SetLengths(l workload.Lengths) {
+	e.problem.Lengths = l
+	e.step = plainStep(e.problem)
+}
+
+// plainStep is the work of one step without drafts.
+func plainStep(p *Problem) op.Step {
+	if p.Phase == op.Prefill {
+		return op.Step{
+			Phase: p.Phase, Queries: float64(p.Lengths.Uncached()), Context: float64(p.Lengths.Input),
+			Scale: p.Lengths.AttentionScale(),
+		}
+	}
+	return op.Step{Phase: p.Phase, Queries: 1, Context: float64(p.Lengths.DecodeContext())}
 }
 
 // stepOf is the work of one step under a plan: in decode the drafted tokens are verified together with the next one.
@@ -82,9 +97,10 @@ func (e *Evaluator) MemoryOf(p *plan.Plan) Memory {
 	}
 	if e.problem.Assume.Ends {
 		e.lowerer.Ends(p, e.stepOf(p), &e.ends)
-		e.addEnds(p, &m)
+		addMemory(&m, &e.ends)
 	}
 	m.Cache = e.CacheOf(p)
+	m.offload(e.problem.Offload)
 	return m
 }
 
@@ -94,16 +110,6 @@ func addMemory(m *Memory, list *op.List) {
 		weights, working := residence(list.Of(b))
 		m.Weights[b] += weights
 		m.Working[b] = max(m.Working[b], working)
-	}
-}
-
-// addEnds adds the output projection of the last stage; in a pipeline of one stage the embedding is another copy of it,
-// unless the two are tied.
-func (e *Evaluator) addEnds(p *plan.Plan, m *Memory) {
-	addMemory(m, &e.ends)
-	if p.Attention.PP == 1 && !e.problem.Model.Tied {
-		weights, _ := residence(e.ends.Of(op.MLPBlock))
-		m.Weights[op.MLPBlock] += weights
 	}
 }
 
@@ -135,40 +141,52 @@ func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) {
 		t := &out.Stage.Block[b]
 		e.pricer.Sum(e.list.Of(b), t)
 		out.Memory.Weights[b], out.Memory.Working[b] = t.Resident, t.Working
-		for i := range t.Comm {
-			out.Comm[i].Exposed += t.Comm[i].Exposed
-			out.Comm[i].Bytes += t.Comm[i].Bytes
-		}
+	}
+	ops := e.list.All()
+	for _, i := range e.list.Comms() {
+		e.pricer.AddComm(&ops[i], &out.Stage.Block[e.list.BlockOf(int(i))])
 	}
 	if p.Drafts > 0 {
 		addMemory(&out.Memory, &e.draft)
 	}
 	if e.problem.Assume.Ends {
-		e.addEnds(p, &out.Memory)
+		addMemory(&out.Memory, &e.ends)
 	}
 	out.Memory.Cache = e.CacheOf(p)
 	e.total(out)
+	out.Memory.offload(e.problem.Offload)
 }
 
 // timeOf is the time of the operators of a list.
 func (e *Evaluator) timeOf(list *op.List) float64 {
 	var t cost.Totals
-	e.pricer.Sum(list.All(), &t)
+	ops := list.All()
+	e.pricer.Sum(ops, &t)
+	for _, i := range list.Comms() {
+		e.pricer.AddComm(&ops[i], &t)
+	}
 	return t.Time()
 }
 
 // total combines the stages of the pipeline, the micro-batches, the drafts and the ends of the model. A batch passes
 // through the stages one after another; in a pipeline the other stages work on other batches meanwhile, so that as many
-// are done in the time of a step as are in flight.
+// are done in the time of a step as are in flight. The slowest stage then sets the pace. That is the last, with the
+// drafts and the ends; what the batches spend between the stages makes up for a part of the waiting.
 func (e *Evaluator) total(out *Estimate) {
 	p := &out.Plan
 	pp, count := float64(p.Attention.PP), float64(p.Batch.Count)
 	sequences := count * float64(p.InFlight()) * float64(p.Attention.DP) * float64(p.Sequences(e.moe))
 
-	out.TransferTime = count * e.pricer.StageTransfer(p.Attention.PP, p.Attention.Replica(), e.stageMessage(p))
+	out.TransferTime = count * e.pricer.StageTransfer(p.Attention.PP, p.StageSpan(e.moe), e.stageMessage(p))
 	out.DraftTime *= count * float64(p.Drafts)
 	out.EndsTime *= count
-	out.StepTime = count*pp*out.Stage.Time() + out.TransferTime + out.DraftTime + out.EndsTime
+	if e.problem.Offload != (Offload{}) {
+		out.OffloadTime = count * pp * max(0, e.linkTime(out)-out.Stage.Time())
+	}
+	if p.Pipelined {
+		out.WaitTime = max(0, (pp-1)*(out.DraftTime+out.EndsTime)-out.TransferTime)
+	}
+	out.StepTime = count*pp*out.Stage.Time() + out.TransferTime + out.DraftTime + out.EndsTime + out.OffloadTime + out.WaitTime
 	steps := 1.0 // that a request takes
 	if e.step.Phase == op.Prefill {
 		out.Throughput = sequences * float64(e.problem.Lengths.Input) / out.StepTime
@@ -176,25 +194,29 @@ func (e *Evaluator) total(out *Estimate) {
 			out.KV = e.transfer(out)
 		}
 		out.Latency = out.StepTime + out.KV.Exposed
-		out.Requests = sequences / max(out.StepTime, out.KV.Time)
+		out.Requests = sequences / max(out.StepTime, float64(p.InFlight())*out.KV.Time)
 	} else {
-		tokens := 1.0
+		steps = float64(e.problem.Lengths.Output)
+		out.Latency = out.StepTime
+		out.Throughput = sequences / out.StepTime
 		if p.Drafts > 0 {
-			tokens = TokensPerStep(e.problem.Acceptance, p.Drafts)
+			tokens := TokensPerStep(e.problem.Acceptance, p.Drafts)
+			out.Latency /= tokens
+			out.Throughput *= tokens
+			steps /= tokens
 		}
-		output := float64(e.problem.Lengths.Output)
-		out.Latency = out.StepTime / tokens
-		out.Throughput = sequences * tokens / out.StepTime
-		out.Requests = out.Throughput / output
-		steps = output / tokens
+		out.Requests = out.Throughput / float64(e.problem.Lengths.Output)
 	}
+	attention, mlp := &out.Stage.Block[op.AttentionBlock].Comm, &out.Stage.Block[op.MLPBlock].Comm
 	for t := range out.Comm {
-		c := &out.Comm[t]
-		c.Exposed *= count * pp
-		c.Bytes *= count * steps
+		stages := pp
 		// Of the expert traffic the reference tool counts one stage, of the rest all.
-		if op.Traffic(t) != op.ExpertTraffic {
-			c.Bytes *= pp
+		if op.Traffic(t) == op.ExpertTraffic {
+			stages = 1
+		}
+		out.Comm[t] = cost.Comm{
+			Exposed: count * pp * (attention[t].Exposed + mlp[t].Exposed),
+			Bytes:   count * steps * stages * (attention[t].Bytes + mlp[t].Bytes),
 		}
 	}
 }
@@ -206,18 +228,23 @@ func (e *Evaluator) stageMessage(p *plan.Plan) float64 {
 }
 
 // CacheOf is the KV cache of one processor at the end of the phase. All layers are counted, not only those of the
-// stage: the reference tool does not divide the cache by the pipeline, and where as many batches as stages are in
-// flight, each stage keeps its layers for all of them, which is as much.
+// stage: so the reference tool does. In a pipeline a stage keeps its own layers for every batch in flight, which is as
+// much, or a little more where the stages are not equal.
 func (e *Evaluator) CacheOf(p *plan.Plan) float64 {
 	m := e.problem.Model
 	tokens := float64(e.problem.Lengths.Final())
 	if e.step.Phase == op.Prefill {
 		tokens = float64(e.problem.Lengths.Input)
 	}
-	perSequence := m.CacheBytes(p.Attention.TP, tokens, e.problem.Precision.Cache)
+	tp, bytes, inFlight := p.Attention.TP, e.problem.Precision.Cache, float64(p.InFlight())
+	layers := m.Layers
+	if p.Pipelined {
+		layers = plan.LayersPerStage(m.Layers, p.Attention.PP)
+	}
+	perSequence := inFlight * m.CacheBytesOf(layers, tp, tokens, bytes)
 	if p.Drafts > 0 {
 		// The draft module caches, too.
-		perSequence += tokens * float64(m.Attention.CacheElements(p.Attention.TP)) * e.problem.Precision.Cache
+		perSequence += inFlight * m.Attention.CacheBytes(tp, tokens, bytes)
 	}
 	return float64(p.Sequences(e.moe)*p.Batch.Count) * perSequence / float64(p.Attention.Context())
 }

@@ -127,6 +127,7 @@ func TestWorseHardwareIsNeverFaster(t *testing.T) {
 		notLess(t, "stage time", before.Stage.Time(), after.Stage.Time())
 		notLess(t, "transfer between stages", before.TransferTime, after.TransferTime)
 		notLess(t, "drafting", before.DraftTime, after.DraftTime)
+		notLess(t, "the ends of the model", before.EndsTime, after.EndsTime)
 		notLess(t, "latency", before.Latency, after.Latency)
 		notLess(t, "transfer of the cache", before.KV.Time, after.KV.Time)
 		notLess(t, "request rate, from the worse system on,", after.Requests, before.Requests)
@@ -176,13 +177,17 @@ func TestTotalsAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, pl := drawnPlan(t, true)
 		got := drawnEstimate(t, &p.Problem, pl)
-		sequences := float64(pl.Batch.Count * pl.Batch.Size * pl.Attention.DP)
+		batches := 1.0
+		if pl.Pipelined {
+			batches = float64(pl.Attention.PP)
+		}
+		sequences := batches * float64(pl.Batch.Count*pl.Batch.Size*pl.Attention.DP)
 		if p.Model.IsMoE() {
 			sequences = float64(pl.Batch.Count * pl.Batch.Size * pl.Attention.Procs())
 		}
 		if p.Phase == op.Prefill {
 			equal(t, "prompt tokens of a step", got.Throughput*got.StepTime, sequences*float64(p.Lengths.Input))
-			equal(t, "requests of a step", got.Requests*math.Max(got.StepTime, got.KV.Time), sequences)
+			equal(t, "requests of a step", got.Requests*math.Max(got.StepTime, batches*got.KV.Time), sequences)
 			equal(t, "time to the first token", got.Latency, got.StepTime+got.KV.Exposed)
 		} else {
 			a := append(slices.Clone(p.Acceptance), 0)
@@ -218,7 +223,10 @@ func TestTotalsAgree(t *testing.T) {
 			exposed += c.Exposed
 		}
 		equal(t, "exposed communication", exposed, float64(pl.Batch.Count*pl.Attention.PP)*s.Exposed())
-		equal(t, "step time", got.StepTime, float64(pl.Batch.Count*pl.Attention.PP)*s.Time()+got.TransferTime+got.DraftTime)
+		equal(t, "step time", got.StepTime, float64(pl.Batch.Count*pl.Attention.PP)*s.Time()+got.TransferTime+got.DraftTime+got.EndsTime+got.WaitTime)
+		if !pl.Pipelined && got.WaitTime != 0 || !p.Assume.Ends && got.EndsTime != 0 {
+			t.Fatalf("%v s of waiting, %v s at the ends under %s", got.WaitTime, got.EndsTime, p.Assume.Name)
+		}
 	})
 }
 

@@ -39,7 +39,7 @@ func (e *Evaluator) AppendCuts(cuts []int, p *plan.Plan, largest int) []int {
 			}
 		})
 	}
-	e.pricer.Messages(hardware.PointToPoint, p.Attention.PP, p.Attention.Replica(), func(threshold float64) {
+	e.pricer.Messages(hardware.PointToPoint, p.Attention.PP, p.StageSpan(e.moe), func(threshold float64) {
 		c.straight(e.stageMessage(&one), e.stageMessage(&two), threshold)
 	})
 	return c.cuts

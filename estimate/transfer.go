@@ -17,7 +17,7 @@ func (h *Handover) span() int { return h.Span + h.Span%2 }
 // Transfer is the way of the KV cache from the processors of the prefill to those of the decode.
 type Transfer struct {
 	Bytes   float64 // of one request
-	Time    float64 // to send the cache of one prefill batch, nothing hidden
+	Time    float64 // to send the cache of one prefill batch, of which a pipeline has several in flight, nothing hidden
 	Exposed float64 // of that, what remains when the last layer has been computed
 }
 

@@ -4,31 +4,55 @@ package experts
 
 import "math"
 
-// Visits is the routing of one model: every token visits TopK of Routed experts, each as likely as the others.
-type Visits struct {
-	Routed, TopK float64
-	logMiss      float64 // log of the probability that a token passes an expert by
+// Routing is the way of tokens to experts: every token visits some of them, each as likely as the others. It remembers
+// what it has worked out, since plan after plan asks for the same.
+type Routing struct {
+	experts, visited int
+	logMiss          float64 // log of the probability that a token passes an expert by
+	scatter          float64 // variance of the load of a processor in units of its mean
+
+	ranks   int
+	largest float64 // expected largest of as many standard normal variables as ranks
 }
 
-// NewVisits prepares the statistics of a model.
-func NewVisits(routed, topK int) Visits {
-	r, k := float64(routed), float64(topK)
-	return Visits{r, k, math.Log1p(-k / r)}
+// Set makes every token visit so many of the experts.
+func (r *Routing) Set(experts, visited int) {
+	if r.experts == experts && r.visited == visited {
+		return
+	}
+	r.experts, r.visited = experts, visited
+	n, k := float64(experts), float64(visited)
+	r.logMiss = math.Log1p(-k / n)
+	r.scatter = 0
+	if experts > visited {
+		r.scatter = (n - k) / (n - 1)
+	}
 }
 
 // TouchedShare is the expected share of the experts that at least one of the tokens visits: 1 − (1 − k/n)^tokens.
-func (v *Visits) TouchedShare(tokens float64) float64 {
-	if v.TopK == v.Routed {
+func (r *Routing) TouchedShare(tokens float64) float64 {
+	if r.visited == r.experts {
 		return 1
 	}
-	return -math.Expm1(tokens * v.logMiss)
+	return -math.Expm1(tokens * r.logMiss)
 }
 
-// Busiest is the expected load of the busiest of several ranks that share visits at random, each getting mean on
-// average: the mean, and the expected largest deviation of as many normal variables of variance mean, √(2·mean·ln ranks).
-func Busiest(mean float64, ranks int) float64 {
+// Busiest is the expected load of the busiest of several ranks that share the experts, each getting mean visits on
+// average. Chance spreads their loads like as many normal variables, less their own mean, of variance mean; somewhat
+// less, since the visits of a token are to different experts.
+func (r *Routing) Busiest(mean float64, ranks int) float64 {
 	if ranks < 2 {
 		return mean
 	}
-	return mean + math.Sqrt(2*mean*math.Log(float64(ranks)))
+	if r.ranks != ranks {
+		r.ranks, r.largest = ranks, largestOf(float64(ranks))
+	}
+	return mean + r.largest*math.Sqrt(mean*r.scatter)
+}
+
+// largestOf is the expected largest of n standard normal variables, by the approximation of Blom: the quantile at
+// (n − 3/8)/(n + 1/4).
+func largestOf(n float64) float64 {
+	p := (n - 0.375) / (n + 0.25)
+	return math.Sqrt2 * math.Erfinv(2*p-1)
 }

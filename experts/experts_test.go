@@ -6,43 +6,81 @@ import (
 	"testing"
 )
 
+func routing(experts, visited int) *Routing {
+	var r Routing
+	r.Set(experts, visited)
+	return &r
+}
+
 func TestTouchedShare(t *testing.T) {
 	// One token visits 8 of 256. Two tokens miss an expert with (248/256)² = 0.9385: 0.0615 of them are touched.
-	v := NewVisits(256, 8)
-	for tokens, want := range map[float64]float64{0: 0, 1: 8.0 / 256, 2: 1 - 248.0*248/(256*256)} {
-		if got := v.TouchedShare(tokens); math.Abs(got-want) > 1e-12 {
+	r := routing(256, 8)
+	for tokens, want := range map[float64]float64{0: 0, 1: 0.03125, 2: 0.0615234375, 1e6: 1} {
+		if got := r.TouchedShare(tokens); math.Abs(got-want) > 1e-12 {
 			t.Errorf("%v tokens touch %v of the experts, want %v", tokens, got, want)
 		}
 	}
-	all := NewVisits(4, 4)
-	if got := all.TouchedShare(1); got != 1 {
+	if got := routing(4, 4).TouchedShare(1); got != 1 {
 		t.Errorf("a token that visits all experts touches %v of them", got)
+	}
+	r.Set(4, 1)
+	if got := r.TouchedShare(2); math.Abs(got-0.4375) > 1e-12 { // 1 − (3/4)²
+		t.Errorf("two tokens touch %v of four experts", got)
 	}
 }
 
-// TestBusiest compares with the mean of simulated steps.
+// The expected largest of n standard normal variables, from the usual tables.
+func TestLargest(t *testing.T) {
+	for n, want := range map[float64]float64{2: 0.5642, 3: 0.8463, 8: 1.4236, 32: 2.0697, 100: 2.5076} {
+		if got := largestOf(n); math.Abs(got-want) > 0.05*want {
+			t.Errorf("the largest of %v is %v, want %v", n, got, want)
+		}
+	}
+}
+
+// TestBusiest compares what the busiest rank gets beyond its share with the mean of simulated steps, in which every token
+// visits different experts.
 func TestBusiest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	for _, c := range []struct{ ranks, visits int }{{8, 800}, {32, 3200}, {64, 64 * 40}} {
-		const steps = 400
+	for _, c := range []struct{ experts, visited, ranks, tokens int }{
+		{256, 8, 2, 200}, {256, 8, 8, 100}, {256, 8, 32, 400}, {256, 8, 64, 320}, {8, 2, 4, 300}, {16, 12, 4, 300},
+	} {
+		const steps = 1000
 		sum := 0.0
 		for range steps {
-			load := make([]int, c.ranks)
-			most := 0
-			for range c.visits {
-				r := rng.IntN(c.ranks)
-				load[r]++
-				most = max(most, load[r])
+			load, most := make([]int, c.ranks), 0
+			last := make([]int, c.experts) // token that visited an expert last
+			for token := range c.tokens {
+				for range c.visited {
+					e := rng.IntN(c.experts)
+					for last[e] == token+1 { // visited already
+						e = rng.IntN(c.experts)
+					}
+					last[e] = token + 1
+					rank := e * c.ranks / c.experts
+					load[rank]++
+					most = max(most, load[rank])
+				}
 			}
 			sum += float64(most)
 		}
-		mean := float64(c.visits) / float64(c.ranks)
-		got, simulated := Busiest(mean, c.ranks), sum/steps
-		if math.Abs(got-simulated)/simulated > 0.1 {
-			t.Errorf("%d visits on %d ranks: busiest %.1f, simulated %.1f", c.visits, c.ranks, got, simulated)
+		mean := float64(c.tokens*c.visited) / float64(c.ranks)
+		got, simulated := routing(c.experts, c.visited).Busiest(mean, c.ranks)-mean, sum/steps-mean
+		if math.Abs(got-simulated) > 0.08*simulated {
+			t.Errorf("%+v: the busiest gets %.2f more than its %.0f, simulated %.2f", c, got, mean, simulated)
 		}
 	}
-	if got := Busiest(10, 1); got != 10 {
+	r := routing(256, 8)
+	if got := r.Busiest(10, 1); got != 10 {
 		t.Errorf("a single rank gets %v of 10", got)
+	}
+	// Where every token visits every expert, nothing is left to chance.
+	if got := routing(8, 8).Busiest(10, 4); got != 10 {
+		t.Errorf("the busiest of equal ranks gets %v of 10", got)
+	}
+	// What is remembered of one number of ranks is not used for another.
+	two, four := r.Busiest(100, 2), r.Busiest(100, 4)
+	if again := r.Busiest(100, 2); two >= four || again != two {
+		t.Errorf("the busiest of 2 gets %v, of 4 %v, of 2 again %v", two, four, again)
 	}
 }

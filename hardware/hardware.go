@@ -121,6 +121,14 @@ func (c *CollectiveRate) Volume(bytes float64, n int) float64 {
 	return bytes * c.Scale * (1 + c.Offset/float64(n))
 }
 
+// Scales are the scales of the collectives of a level.
+func (n *Network) Scales() (out [CollectiveCount]float64) {
+	for c := range n.Ops {
+		out[c] = n.Ops[c].Scale
+	}
+	return out
+}
+
 // Level is the innermost network whose groups hold span consecutive processors, or the outermost one.
 func (s *System) Level(span int) *Network {
 	for i := range s.Networks {

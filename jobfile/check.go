@@ -138,6 +138,11 @@ func (s *spec) zipped() bool { return len(s.pools) == len(s.Procs) }
 
 // checkPools: the pools of prefill and decode must not exceed the processors they are taken from.
 func (l *loader) checkPools(s *spec) {
+	for i, n := range s.Procs {
+		if s.mode == Split && s.pools == nil && n == 1 {
+			l.doc.Problemf(s.at("num_procs_list[%d]", i), "must be at least 2 in %s: prefill and decode have processors of their own", Split)
+		}
+	}
 	for i, p := range s.pools {
 		for j, n := range s.Procs {
 			if (!s.zipped() || i == j) && p[0]+p[1] > n {
@@ -215,7 +220,7 @@ func (l *loader) checkExperts(s *spec, p *phaseSpec) {
 // expertProblems says why a model cannot be split like this with any number of redundant experts in the range.
 func (s *spec) expertProblems(m *model.Model, set *model.Settings, layout plan.ExpertLayout, p *phaseSpec) []string {
 	low, high := s.redundantRange(m, set, p)
-	q := plan.Plan{Experts: layout, SharedReplicas: set.SharedReplicas, SharedPerCard: s.sharedPerCard(p)}
+	q := plan.Plan{Experts: layout, SharedReplicas: set.SharedReplicas, SharedPerCard: s.sharedPerCard(set, p)}
 	// Whether EP divides the experts repeats after EP steps.
 	for q.Redundant = low; q.Redundant <= min(high, low+layout.EP-1); q.Redundant++ {
 		if q.ValidExperts(m) {
@@ -288,10 +293,14 @@ func orInts(ns []int) string {
 	return b.String()
 }
 
-// sharedPerCard and redundantRange: on processors of its own a prefill has no redundant experts and none of its own
-// shared ones; both serve to even out the load of the many small steps of a decode.
-func (s *spec) sharedPerCard(p *phaseSpec) bool {
-	return p == &s.decode && s.Shared != nil && *s.Shared
+// sharedPerCard and redundantRange: what a runtime file says of redundant and of shared experts is for decode; both even
+// out the load of its many small steps. A prefill on processors of its own has no redundant experts, and the shared ones
+// as the model says.
+func (s *spec) sharedPerCard(set *model.Settings, p *phaseSpec) bool {
+	if p == &s.decode && s.Shared != nil {
+		return *s.Shared
+	}
+	return set.SharedPerCard
 }
 
 func (s *spec) redundantRange(m *model.Model, set *model.Settings, p *phaseSpec) (low, high int) {

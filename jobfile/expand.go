@@ -120,7 +120,7 @@ func (l *loader) problem(s *spec, r *Run, phase *phaseSpec, sys *hardware.System
 			Model: r.Model, Settings: r.Settings, System: sys, Lengths: r.Lengths, Precision: r.Precision, Assume: l.as,
 		},
 		Procs: r.Procs, Contexts: phase.contexts,
-		Redundant: search.Range{Low: low, High: high}, SharedPerCard: s.sharedPerCard(phase),
+		Redundant: search.Range{Low: low, High: high}, SharedPerCard: s.sharedPerCard(r.Settings, phase),
 		SequenceParallel: s.SequenceParallel != nil && *s.SequenceParallel,
 	}
 	if limit != nil {

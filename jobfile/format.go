@@ -29,6 +29,9 @@ var formats = []struct {
 
 // FormatOf is the format of a file with these keys at its root: the one that has most of them. It is "" if that is open.
 func FormatOf(keys []string) Format {
+	if model.IsHuggingFace(keys) {
+		return ModelFormat
+	}
 	var best Format
 	most := 0
 	for _, f := range formats {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"throughline/assume"
 	"throughline/hardware"
@@ -193,6 +194,9 @@ func (l *loader) specs(f *File) []*spec {
 		}
 		split(f.SplitAlias, splitAlias)
 	}
+	// In the order of the file.
+	keys := l.doc.Keys()
+	slices.SortStableFunc(out, func(a, b *spec) int { return slices.Index(keys, a.key) - slices.Index(keys, b.key) })
 	if len(out) == 0 && l.doc.Keys() != nil && l.doc.Err() == nil {
 		l.doc.Problemf("", "the file has nothing to run: give it a section %q or %q", Fusion, Split)
 	}

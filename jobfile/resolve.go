@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
-	"strings"
 
 	"throughline/hardware"
 	"throughline/internal/catalogue"
@@ -110,9 +108,8 @@ func (l *loader) notFound(at string, want Format, ref string, err error) {
 			return
 		}
 	}
-	names := catalogues[want].Names()
-	hint := "built in: " + strings.Join(names, ", ")
-	if near, ok := document.Nearest(strings.TrimSuffix(path.Base(ref), ".json"), names); ok {
+	hint := fmt.Sprintf("\"throughline %ss\" lists what is built in", want)
+	if near, ok := catalogues[want].Nearest(ref); ok {
 		hint = fmt.Sprintf("did you mean the built-in %q?", near)
 	}
 	l.doc.Problemf(at, "no %s file %q in the working directory, beside this file or built in; %s", want, ref, hint)

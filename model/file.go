@@ -15,6 +15,7 @@ type Settings struct {
 	Flash          bool // attention scores never reach memory
 	Redundant      int  // extra copies of routed experts
 	SharedReplicas int  // deployed copies of the shared expert, spread over the cards like routed ones
+	SharedPerCard  bool // unless the runtime file says otherwise, every processor holds the shared experts itself
 	Cached         int  // prompt tokens that are in the cache already
 }
 
@@ -71,12 +72,13 @@ type attentionFile struct {
 	HasAttnGate bool   `json:"has_attn_gate" doc:"sigmoid gate on the attention output"`
 	Window      int    `json:"sliding_window" range:"[1,1e9]" doc:"a query sees this many tokens at most; absent: all"`
 
-	QueryRank *int `json:"q_lora_rank" range:"[0,1000000]" doc:"MLA: rank of the compressed query; null or 0: not compressed"`
+	SharedKV  bool `json:"shared_kv" doc:"one cached vector per token and key/value head is both key and value; not used by MLA"`
+	QueryRank *int `json:"q_lora_rank" range:"[0,1000000]" doc:"rank of the compressed query; null or 0: not compressed"`
 	KVRank    int  `json:"kv_lora_rank" range:"[1,1000000]" doc:"MLA: rank of the cached latent"`
 	NopeDim   int  `json:"qk_nope_head_dim" range:"[1,1000000]" doc:"MLA: head elements without position"`
 	RopeDim   int  `json:"qk_rope_head_dim" range:"[0,1000000]" doc:"MLA: head elements with rotary position"`
 
-	IndexHeads   int `json:"index_n_heads" range:"[1,1000000]" doc:"sparse attention: heads of the indexer"`
+	IndexHeads   int `json:"index_n_heads" range:"[1,1000000]" doc:"sparse attention: heads of the indexer; absent: the tokens that another layer picked are used"`
 	IndexDim     int `json:"index_head_dim" range:"[1,1000000]" doc:"sparse attention: elements of an index head"`
 	IndexTopK    int `json:"index_topk" range:"[1,1e9]" doc:"sparse attention: tokens that the indexer picks for a query"`
 	Compress     int `json:"compress_ratio" range:"[1,1000000]" doc:"tokens that share one cached entry"`
@@ -96,29 +98,60 @@ func defaults() File {
 	return File{MLP: "gated", CapacityFactor: 1, FFNDimMultiplier: 1, MultipleOf: 1, UseFlashAttn: true}
 }
 
-// Read reads a model file. The problems, if any, are in the returned document.
+// Loaded is a model file that has been read.
+type Loaded struct {
+	Model    *Model
+	Settings *Settings
+	File     File // what the file says, in the model format
+}
+
+// Read reads a model file or a Hugging Face config.json, told apart by their keys. The problems, if any, are in the
+// returned document.
 func Read(name string, src []byte) (*Model, *Settings, *document.File) {
+	l, doc := Load(name, src)
+	if l == nil {
+		return nil, nil, doc
+	}
+	return l.Model, l.Settings, doc
+}
+
+// Load is Read for those who want to know what the file says besides.
+func Load(name string, src []byte) (*Loaded, *document.File) {
 	doc := document.Parse(name, src)
+	if IsHuggingFace(doc.Keys()) {
+		return readConfig(doc, name), doc
+	}
+	return readNative(doc), doc
+}
+
+// readNative reads a file in the model format; nil if it has problems.
+func readNative(doc *document.File) *Loaded {
 	f := defaults()
 	doc.Decode(&f)
 	if doc.Has("") { // the file could be parsed
 		check(doc, &f)
 	}
 	if doc.Err() != nil {
-		return nil, nil, doc
+		return nil
 	}
-	if !doc.Has("num_shared_experts") {
-		f.SharedReplicas = f.SharedPerToken
-	}
-	m := f.shape()
-	s := &Settings{
-		Absorb:         f.AttnType == "mla-absorb",
+	out := &Loaded{Model: f.shape(), File: f, Settings: &Settings{
+		Absorb:         f.absorbs(),
 		Flash:          f.UseFlashAttn,
 		Redundant:      f.Redundant,
 		SharedReplicas: f.SharedReplicas,
 		Cached:         f.CacheLen,
+	}}
+	if !doc.Has("num_shared_experts") {
+		// Nothing is said about how the shared experts are deployed. A copy on every processor always works; spread like
+		// the routed ones, their number seldom divides.
+		out.Settings.SharedReplicas, out.Settings.SharedPerCard = f.SharedPerToken, f.SharedPerToken > 0
 	}
-	return m, s, doc
+	return out
+}
+
+// absorbs reports whether latent attention, in whichever layers it is, works on the latent vectors.
+func (f *File) absorbs() bool {
+	return f.AttnType == "mla-absorb" || slices.ContainsFunc(f.Mix, func(m mixFile) bool { return m.AttnType == "mla-absorb" })
 }
 
 func (f *attentionFile) shape() Attention {
@@ -128,7 +161,7 @@ func (f *attentionFile) shape() Attention {
 	}
 	a := Attention{
 		Kind: kinds[f.AttnType], Heads: f.AttnHeads, KVHeads: f.KVHeads, HeadDim: f.AttnSize, ValueDim: f.ValueDim,
-		Gated: f.HasAttnGate, Window: f.Window,
+		SharedKV: f.SharedKV, Gated: f.HasAttnGate, Window: f.Window,
 		KVRank: f.KVRank, NopeDim: f.NopeDim, RopeDim: f.RopeDim,
 		IndexHeads: f.IndexHeads, IndexDim: f.IndexDim, IndexTopK: f.IndexTopK,
 		Compress: f.Compress, OutputRank: f.OutputRank, OutputGroups: max(1, f.OutputGroups), Conv: f.Conv,
@@ -177,6 +210,12 @@ func check(doc *document.File, f *File) {
 	for i := range f.Mix {
 		checkAttention(doc, fmt.Sprintf("attention_mix[%d]", i), &f.Mix[i].attentionFile)
 		mixed += f.Mix[i].Layers
+		if kind := f.Mix[i].AttnType; f.absorbs() && (kind == "mla" || f.AttnType == "mla") {
+			doc.Problemf("attention_mix", "has both \"mla\" and \"mla-absorb\": all layers absorb, or none")
+		}
+	}
+	if len(f.Mix) > MaxMixed {
+		doc.Problemf("attention_mix", "has %d kinds of attention; there may be %d besides the main one", len(f.Mix), MaxMixed)
 	}
 	if sound(doc, "num_blocks", "attention_mix") && mixed >= f.Blocks {
 		doc.Problemf("attention_mix", "has %d layers of %d: those of the main attention must be left over", mixed, f.Blocks)
@@ -250,8 +289,11 @@ func checkAttention(doc *document.File, at string, f *attentionFile) {
 			doc.Problemf(kv, "must be 1 when attn_type is \"multi-query\", not %d; did you mean attn_type \"group-query\"?", f.KVHeads)
 		}
 	}
-	if doc.Has(join(at, "index_topk")) {
-		need(doc, at, "index_topk is given", "index_n_heads", "index_head_dim")
+	if doc.Has(join(at, "index_n_heads")) {
+		need(doc, at, "index_n_heads is given", "index_head_dim", "index_topk")
+	}
+	if doc.Has(join(at, "index_head_dim")) {
+		need(doc, at, "index_head_dim is given", "index_n_heads")
 	}
 }
 

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"os"
 	"testing"
 
 	"throughline/hardware"
@@ -13,8 +14,16 @@ import (
 func FuzzModel(f *testing.F) {
 	fuzzing.AddCatalogue(f, model.Catalogue)
 	fuzzing.AddFiles(f, "../internal/cli/testdata/bad/model/*.json")
-	for _, name := range model.Catalogue.Names() {
+	fuzzing.AddFiles(f, "testdata/configs/*.json")
+	for _, name := range []string{"deepseek_v3_flash_mla_absorb", "llama_3_8b", "DeepSeek-V4-Flash"} {
 		src, _ := model.Catalogue.Find(name)
+		fuzzing.AddExtremes(f, src)
+	}
+	for _, name := range []string{"kimi_linear_low_rank_gate", "heads_of_sliding_layers"} {
+		src, err := os.ReadFile("testdata/configs/" + name + ".json")
+		if err != nil {
+			f.Fatal(err)
+		}
 		fuzzing.AddExtremes(f, src)
 	}
 	src, _ := hardware.Catalogue.Find("H800_IB")

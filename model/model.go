@@ -2,6 +2,8 @@
 // expert layers. It knows nothing of hardware or of how the model is deployed.
 package model
 
+import "math"
+
 // Model is the shape of one model.
 type Model struct {
 	Name        string
@@ -17,6 +19,9 @@ type Model struct {
 	Vocab       int     // 0: not known
 	Tied        bool    // the output projection is the input embedding
 }
+
+// MaxMixed is how many kinds of attention a model may have besides the main one.
+const MaxMixed = 3
 
 // MixedAttention is layers whose attention differs from that of the others.
 type MixedAttention struct {
@@ -56,14 +61,18 @@ type Attention struct {
 
 	// ValueDim is the elements of a value head. 0 where it equals HeadDim.
 	ValueDim int
+	// SharedKV: one cached vector per token and key/value head serves as key and as value.
+	SharedKV bool
+
+	QueryRank int // queries are projected through this rank; 0: directly
 
 	// Latent attention.
-	QueryRank int // 0: queries are projected directly
-	KVRank    int
-	NopeDim   int // part of a query/key head without position
-	RopeDim   int // part with rotary position, shared by all heads
+	KVRank  int
+	NopeDim int // part of a query/key head without position
+	RopeDim int // part with rotary position, shared by all heads
 
-	// Sparse attention: an indexer with heads of its own picks the tokens a query sees.
+	// Sparse attention: an indexer with heads of its own picks the tokens a query sees. Without heads, the layer sees what
+	// the indexer of an earlier layer picked.
 	IndexHeads, IndexDim, IndexTopK int
 
 	// Compress is how many tokens share one cached entry; 0 or 1: each has its own.
@@ -99,26 +108,68 @@ func (a *Attention) CacheElements(tp int) int {
 	case a.Kind == Latent:
 		return a.KVRank + a.RopeDim + a.IndexDim
 	}
-	return a.KVHeadsPerRank(tp)*(a.HeadDim+a.ValueSize()) + a.IndexDim
+	return a.KVHeadsPerRank(tp)*a.cachedPerHead() + a.IndexDim
 }
 
-// Seen is how many of the tokens of a context a query attends to.
-func (a *Attention) Seen(context float64) float64 {
-	seen := context
-	if a.Compress > 1 {
-		seen /= float64(a.Compress)
+// cachedPerHead is the cached elements of one token in one key/value head.
+func (a *Attention) cachedPerHead() int {
+	if a.SharedKV {
+		return a.HeadDim
 	}
+	return a.HeadDim + a.ValueSize()
+}
+
+// Seen is how many entries of the cache a query at the end of a context attends to.
+func (a *Attention) Seen(context float64) float64 { return a.SeenOnAverage(1, context) }
+
+// SeenOnAverage is the mean of what the last queries of a context see, each attending to itself and those before it.
+func (a *Attention) SeenOnAverage(queries, context float64) float64 {
+	most := math.Inf(1) // tokens that the indexer lets a query see
 	if a.IndexTopK > 0 {
-		seen = min(seen, float64(a.IndexTopK))
+		most = float64(a.IndexTopK * max(1, a.Compress))
+	}
+	window := float64(a.Window)
+	if a.Compress > 1 {
+		// Besides the compressed past, the last tokens are seen as they are.
+		return meanUpTo(queries, context, most)/float64(a.Compress) + meanUpTo(queries, context, window)
 	}
 	if a.Window > 0 {
-		if a.Compress > 1 {
-			// Besides the compressed past, the last tokens are seen as they are.
-			return seen + min(context, float64(a.Window))
-		}
-		seen = min(seen, float64(a.Window))
+		most = min(most, window)
 	}
-	return seen
+	return meanUpTo(queries, context, most)
+}
+
+// meanUpTo is the mean of min(p, most) over the last queries of the positions p = 1..context.
+func meanUpTo(queries, context, most float64) float64 {
+	first := context - queries // positions in front of the queries
+	if most >= context {
+		return context - (queries-1)/2
+	}
+	if most <= first+1 {
+		return most
+	}
+	rising := most - first // queries that see less than most, or just so much
+	return (rising*(first+1+most)/2 + (queries-rising)*most) / queries
+}
+
+// Read is how many entries of the cache the last queries of a context need together: an entry that several of them see
+// is read once.
+func (a *Attention) Read(queries, context float64) float64 {
+	past := context
+	if a.Compress > 1 {
+		past /= float64(a.Compress)
+	}
+	if a.IndexTopK > 0 {
+		past = min(past, queries*float64(a.IndexTopK))
+	}
+	if a.Window == 0 {
+		return past
+	}
+	near := min(context, float64(a.Window)+queries-1)
+	if a.Compress > 1 {
+		return past + near
+	}
+	return min(past, near)
 }
 
 // kept is how many entries a sequence of so many tokens keeps in the cache.
@@ -148,12 +199,37 @@ func (a *Attention) State(tp int) float64 {
 	return stateBytes * float64(heads*a.HeadDim*a.ValueSize()+conv)
 }
 
+// CacheBytes is what one sequence of so many tokens keeps in one layer on one of tp ranks, at the given bytes per cached
+// element.
+func (a *Attention) CacheBytes(tp int, tokens, bytes float64) float64 {
+	return a.kept(tokens)*float64(a.CacheElements(tp))*bytes + a.State(tp)
+}
+
 // CacheBytes is what one sequence of so many tokens keeps on one of tp ranks, in all layers, at the given bytes per
 // cached element.
 func (m *Model) CacheBytes(tp int, tokens, bytes float64) float64 {
+	return m.CacheBytesOf(m.Layers, tp, tokens, bytes)
+}
+
+// CacheBytesOf is what it keeps in so many of the layers.
+func (m *Model) CacheBytesOf(layers, tp int, tokens, bytes float64) float64 {
+	if len(m.Mixed) == 0 {
+		return float64(layers) * m.Attention.CacheBytes(tp, tokens, bytes)
+	}
+	var total float64
+	for a, n := range m.AttentionLayers(layers) {
+		total += float64(n) * a.CacheBytes(tp, tokens, bytes)
+	}
+	return total
+}
+
+// CacheGrowth is the cached elements that one more token of a long sequence adds on one of tp ranks, in all layers. What
+// a window or a state bounds does not grow.
+func (m *Model) CacheGrowth(tp int) float64 {
 	var total float64
 	for a, layers := range m.AttentionLayers(m.Layers) {
-		total += float64(layers) * (a.kept(tokens)*float64(a.CacheElements(tp))*bytes + a.State(tp))
+		const long = 1e9 // longer than any window
+		total += float64(layers) * (a.kept(2*long) - a.kept(long)) / long * float64(a.CacheElements(tp))
 	}
 	return total
 }
@@ -164,7 +240,7 @@ func (m *Model) AttentionLayers(n int) func(yield func(a *Attention, layers int)
 	return func(yield func(a *Attention, layers int) bool) {
 		rest := n
 		for i := range m.Mixed {
-			k := (m.Mixed[i].Layers*n + m.Layers/2) / m.Layers
+			k := min(rest, (m.Mixed[i].Layers*n+m.Layers/2)/m.Layers)
 			rest -= k
 			if k > 0 && !yield(&m.Mixed[i].Attention, k) {
 				return

@@ -1,14 +1,13 @@
 package model
 
-// Params is the number of parameters of the model, and of those that one token uses. The draft module is not counted:
-// published sizes leave it out.
+// Params is the number of parameters of the model, and of those that one token uses, embedding and output projection
+// among them. The draft module is not counted: published sizes leave it out. So are biases and learned positions.
 func (m *Model) Params() (total, active float64) {
 	h := float64(m.Hidden)
-	embeddings := float64(m.Vocab) * h
+	total = m.EmbeddingParams() + h // final norm
 	if !m.Tied {
-		embeddings *= 2
+		total += m.EmbeddingParams()
 	}
-	total = embeddings + h
 	for a, layers := range m.AttentionLayers(m.Layers) {
 		total += float64(layers) * a.params(h)
 	}
@@ -37,6 +36,9 @@ func (m *Model) Params() (total, active float64) {
 	return total, active
 }
 
+// EmbeddingParams is the parameters of the input embedding. An output projection that is not tied to it has as many.
+func (m *Model) EmbeddingParams() float64 { return float64(m.Vocab) * float64(m.Hidden) }
+
 // matrices of a feed-forward block.
 func (m *Model) matrices() float64 {
 	if m.MLP == Plain {
@@ -52,33 +54,30 @@ func (a *Attention) params(h float64) float64 {
 	switch a.Kind {
 	case Latent:
 		rank, nope, rope := float64(a.KVRank), float64(a.NopeDim), float64(a.RopeDim)
-		n = h*(rank+rope) + rank + rank*heads*(nope+value) + a.outputParams(heads*value, h)
-		if q := float64(a.QueryRank); q > 0 {
-			n += h*q + q + q*heads*(nope+rope)
-		} else {
-			n += h * heads * (nope + rope)
-		}
+		n = a.queryParams(h, heads*(nope+rope)) + h*(rank+rope) + rank + rank*heads*(nope+value) + a.outputParams(heads*value, h)
 	case GatedDelta:
 		mixed := 2*kv*dim + heads*value
 		n = h*(mixed+heads*value+2*heads) + float64(a.Conv)*mixed + heads*value*h
+	case Lightning:
+		n = h*(heads*dim+kv*(dim+value)+heads*value) + heads*value*h // queries, keys and values, gate, output
 	default:
-		n = h*(heads*dim+kv*(dim+value)) + a.outputParams(heads*value, h)
+		n = a.queryParams(h, heads*dim) + h*kv*float64(a.cachedPerHead()) + a.outputParams(heads*value, h)
 		if a.QKNorm {
 			n += 2 * dim
 		}
 	}
-	if a.Gated {
+	if a.Gated && !a.IsLinear() { // linear attention has a gate in any case
 		n += h * heads * value
 	}
-	if a.IndexTopK > 0 {
-		index := float64(a.IndexHeads) * float64(a.IndexDim)
-		from := h
-		if a.QueryRank > 0 {
-			from = float64(a.QueryRank)
-		}
-		n += from*index + h*float64(a.IndexDim) + h*float64(a.IndexHeads)
+	return n + a.indexParams(h) + a.compressParams(h)
+}
+
+// queryParams of the projection to queries of so many elements.
+func (a *Attention) queryParams(h, out float64) float64 {
+	if rank := float64(a.QueryRank); rank > 0 {
+		return h*rank + rank + rank*out
 	}
-	return n
+	return h * out
 }
 
 // outputParams of the projection from the heads back to the residual stream.
@@ -89,4 +88,27 @@ func (a *Attention) outputParams(in, h float64) float64 {
 	groups := float64(a.OutputGroups)
 	rank := float64(a.OutputRank)
 	return in*rank + groups*rank*h
+}
+
+// indexParams of the queries, the key and the head weights of an indexer.
+func (a *Attention) indexParams(h float64) float64 {
+	heads, dim := float64(a.IndexHeads), float64(a.IndexDim)
+	from := h
+	if a.QueryRank > 0 {
+		from = float64(a.QueryRank)
+	}
+	return from*heads*dim + h*dim + h*heads
+}
+
+// compressParams of the two projections, content and weight, that compress the entries of neighbouring tokens into one.
+// Where an indexer picks among the compressed entries, these overlap, and both projections have a second half.
+func (a *Attention) compressParams(h float64) float64 {
+	if a.Compress <= 1 {
+		return 0
+	}
+	halves := 1.0
+	if a.IndexHeads > 0 {
+		halves = 2
+	}
+	return 2 * halves * h * float64(a.HeadDim)
 }

@@ -13,22 +13,28 @@ func (s *stage) experts() {
 	p := s.plan
 	tp := float64(p.Experts.TP)
 	width := float64(e.Width) / tp
-	hidden := s.hidden
-	if e.Hidden > 0 {
-		hidden = float64(e.Hidden)
-	}
+	hidden := s.expertHidden()
 
-	sent := float64(e.TopK + e.Shared) // experts that a token visits and that may lie on another processor
-	if p.SharedPerCard {
-		sent = float64(e.TopK)
+	// What a token sends to experts that may lie on another processor. Shared experts see it at its full width.
+	sent := float64(e.TopK) * hidden
+	if !p.SharedPerCard {
+		sent += float64(e.Shared) * s.hidden
 	}
 	// The slices of a cut expert work on the tokens of all their processors.
-	tokens := s.cardTokens * s.visited() * tp * e.CapacityFactor
+	group := s.cardTokens * tp
+	shared := float64(e.Shared) * s.sharedScale()
+	mean := group * (float64(e.TopK) + shared) * e.CapacityFactor
+	tokens := mean
+	if s.assume.Imbalance {
+		tokens = (s.routes().Busiest(group*float64(e.TopK), p.Experts.EP) + group*shared) * e.CapacityFactor
+	}
 	local := s.resident()
 	read := local
 	if s.assume.TouchedExperts {
-		read *= s.visits.TouchedShare(s.cardTokens * float64(p.Experts.EP) * tp)
+		routed := float64(e.Routed+p.Redundant) / float64(p.Experts.EP)
+		read -= routed * (1 - s.routes().TouchedShare(group*float64(p.Experts.EP)))
 	}
+	x := expertProduct{resident: local, read: read, rows: mean / read, tokens: tokens}
 
 	s.blockNorms(s.cardTokens)
 	s.linear(Router, s.tokens, s.hidden, float64(e.Routed))
@@ -38,19 +44,19 @@ func (s *stage) experts() {
 	if e.Hidden > 0 {
 		s.linear(ExpertNarrow, s.cardTokens, s.hidden, hidden)
 	}
-	s.exchange(Dispatch, s.cardTokens*sent*hidden)
+	s.exchange(Dispatch, s.cardTokens*sent)
 	s.slices(SliceGather, hardware.AllGather, tokens*hidden)
 	if s.model.MLP == model.Gated {
-		s.expertLinear(ExpertGateUp, local, read, tokens, hidden, 2*width)
+		s.expertLinear(ExpertGateUp, x, hidden, 2*width)
 		s.unary(ExpertActivation, tokens*width, siluFlops)
 		s.unary(ExpertGateMultiply, tokens*width, 1)
 	} else {
-		s.expertLinear(ExpertUp, local, read, tokens, hidden, width)
+		s.expertLinear(ExpertUp, x, hidden, width)
 		s.unary(ExpertActivation, tokens*width, geluFlops)
 	}
-	s.expertLinear(ExpertDown, local, read, tokens, width, hidden)
+	s.expertLinear(ExpertDown, x, width, hidden)
 	s.slices(SliceScatter, hardware.ReduceScatter, tokens*hidden)
-	s.exchange(Combine, s.cardTokens*sent*hidden)
+	s.exchange(Combine, s.cardTokens*sent)
 	if e.Hidden > 0 {
 		s.linear(ExpertWiden, s.cardTokens, hidden, s.hidden)
 	}
@@ -58,23 +64,30 @@ func (s *stage) experts() {
 	s.binary(MLPResidual, s.cardTokens*s.hidden)
 }
 
-// sharedScale is the size of a shared expert in units of a routed one.
-func (s *stage) sharedScale() float64 {
-	e := &s.model.Experts
-	if e.SharedWidth == 0 {
-		return 1
+// expertHidden is the width of the tokens that routed experts see.
+func (s *stage) expertHidden() float64 {
+	if h := s.model.Experts.Hidden; h > 0 {
+		return float64(h)
 	}
-	return float64(e.SharedWidth) / float64(e.Width)
+	return s.hidden
 }
 
-// visited is the experts that a token visits, on the processor that is to decide: the mean, or what the busiest gets.
-func (s *stage) visited() float64 {
+// routes is the statistics of how tokens visit the copies of routed experts.
+func (s *stage) routes() *experts.Routing {
 	e := &s.model.Experts
-	routed := float64(e.TopK)
-	if s.assume.Imbalance && s.cardTokens > 0 {
-		routed = experts.Busiest(s.cardTokens*routed, s.plan.Experts.EP) / s.cardTokens
+	s.routing.Set(e.Routed+s.plan.Redundant, e.TopK)
+	return &s.routing
+}
+
+// sharedScale is the size of a shared expert in units of a routed one. A shared expert counts as so many routed ones, in
+// weights, operations and traffic.
+func (s *stage) sharedScale() float64 {
+	e := &s.model.Experts
+	width := e.Width
+	if e.SharedWidth > 0 {
+		width = e.SharedWidth
 	}
-	return routed + float64(e.Shared)*s.sharedScale()
+	return float64(width) * s.hidden / (float64(e.Width) * s.expertHidden())
 }
 
 // resident is the experts on one processor, in units of a routed one.
@@ -91,8 +104,12 @@ func (s *stage) resident() float64 {
 	return local + shared*(scale-1)
 }
 
-// expertLinear multiplies tokens by the matrices of the experts: of all that are resident, some are read.
-func (s *stage) expertLinear(k Kind, resident, read, tokens, in, out float64) {
-	s.linears(k, read, tokens/read, tokens, in, out)
-	s.list.last().Resident = resident * in * out * s.w
+// expertProduct is the part of the experts of a processor in a product: of all that are resident, some are read; each
+// sees rows of the tokens on average.
+type expertProduct struct{ resident, read, rows, tokens float64 }
+
+// expertLinear multiplies tokens by the matrices of the experts.
+func (s *stage) expertLinear(k Kind, x expertProduct, in, out float64) {
+	s.linears(k, x.read, x.rows, x.tokens, in, out)
+	s.list.last().Resident = x.resident * in * out * s.w
 }

@@ -11,10 +11,20 @@ func (s *stage) groupedAttention() {
 	value := float64(a.ValueSize())
 	kvHeads := float64(a.KVHeadsPerRank(tp))
 	k, v := kvHeads*dim, kvHeads*value // width of the keys and of the values
+	if a.SharedKV {
+		v = 0 // the keys are the values
+	}
 
 	s.norm(InputNorm, s.normTokens*s.hidden, s.hidden)
 	s.gather(AttentionGather, s.tokens*s.hidden)
-	s.linear(QKV, s.tokens, s.hidden, q+k+v)
+	if r := float64(a.QueryRank); r > 0 {
+		s.linear(QueryDown, s.tokens, s.hidden, r)
+		s.norm(QueryDownNorm, s.tokens*r, r)
+		s.linear(QueryUp, s.tokens, r, q)
+		s.linear(QKV, s.tokens, s.hidden, k+v)
+	} else {
+		s.linear(QKV, s.tokens, s.hidden, q+k+v)
+	}
 	if a.QKNorm {
 		s.norm(QueryHeadNorm, s.tokens*q, dim)
 		s.norm(KeyHeadNorm, s.tokens*k, dim)
@@ -32,23 +42,26 @@ func (s *stage) groupedAttention() {
 }
 
 // output projects the heads, of the given width together, back to the residual stream: directly, or through a lower rank
-// for each group of heads.
+// for each group of heads. The groups are split over the tensor-parallel ranks; a rank with a part of a group has its
+// share of the sums that the all-reduce adds up.
 func (s *stage) output(width float64) {
 	if s.attn.OutputRank == 0 {
 		s.linear(OutputProjection, s.tokens, width, s.hidden)
 		return
 	}
-	groups, rank := float64(s.attn.OutputGroups), float64(s.attn.OutputRank)
+	groups := max(1, float64(s.attn.OutputGroups)/float64(s.plan.Attention.TP))
+	rank := float64(s.attn.OutputRank)
 	s.linears(OutputDown, groups, s.tokens, s.tokens*groups, width/groups, rank)
 	s.linear(OutputProjection, s.tokens, groups*rank, s.hidden)
 }
 
-// index is the indexer of sparse attention: light heads of their own score every token of the context, and the best are
-// attended to. Its heads are not split over the tensor-parallel ranks.
+// index is the indexer of sparse attention: light heads of their own score every entry of the context, and the best are
+// attended to. Its heads are not split over the tensor-parallel ranks. A layer without such heads sees what another
+// layer picked.
 func (s *stage) index() {
 	a := s.attn
-	if a.IndexTopK == 0 {
-		return
+	if a.IndexHeads == 0 {
+		return // all tokens are seen, or those that another layer has picked
 	}
 	heads, dim := float64(a.IndexHeads), float64(a.IndexDim)
 	from := s.hidden
@@ -58,16 +71,26 @@ func (s *stage) index() {
 	s.linear(IndexQuery, s.tokens, from, heads*dim)
 	s.linear(IndexKey, s.tokens, s.hidden, dim)
 	s.linear(IndexWeights, s.tokens, s.hidden, heads)
-	context := s.context
+	entries := s.context
 	if a.Compress > 1 {
-		context /= float64(a.Compress)
+		entries /= float64(a.Compress)
 	}
+	// The heads are added up on the chip: one score for every entry reaches memory. In a prefill that happens in chunks of
+	// the prompt, whose space does not count.
+	scores := s.tokens * s.scored
 	o := s.add(IndexScores, AttentionMatrixUnit)
-	o.Flops = 2 * s.tokens * heads * dim * context
-	o.Activations = s.tokens * heads * dim * s.a
-	o.Cache = s.sequences * dim * context * s.c
-	o.M, o.N, o.K = s.tokens*heads, context, dim
-	s.unary(IndexSelect, s.tokens*context, 1)
+	o.Flops = 2 * scores * heads * dim
+	o.Activations = (s.tokens*heads*dim + scores) * s.a
+	o.Cache = s.sequences * dim * entries * s.c
+	o.M, o.N, o.K = s.tokens*heads, s.scored, dim
+	if s.phase == Decode || !s.flash {
+		o.Output = scores * s.a
+	}
+	picked := s.tokens * float64(a.IndexTopK)
+	o = s.add(IndexSelect, VectorUnit)
+	o.Flops = scores
+	o.Activations = (scores + picked) * s.a
+	o.Output = picked * s.a
 }
 
 // finishAttention adds up the results of the tensor-parallel ranks and the residual.

@@ -8,6 +8,9 @@ func (s *stage) latentAttention() {
 	rope, nope, value := float64(a.RopeDim), float64(a.NopeDim), float64(a.ValueDim)
 	rank := float64(a.KVRank)
 
+	if !s.allLatent() {
+		s.norm(InputNorm, s.normTokens*s.hidden, s.hidden)
+	}
 	s.gather(AttentionGather, s.tokens*s.hidden)
 	if a.QueryRank > 0 {
 		r := float64(a.QueryRank)
@@ -23,7 +26,8 @@ func (s *stage) latentAttention() {
 	s.unary(KeyRotate, s.tokens*rope, 1)
 	s.ring(rank + rope)
 	s.index()
-	if s.absorb[s.phase] {
+	// With an indexer every query has entries of its own, which cannot be expanded together.
+	if s.absorb[s.phase] || a.IndexTopK > 0 && s.absorb[Decode] {
 		s.absorbedAttention(heads, nope, rope, value, rank)
 	} else {
 		s.expandedAttention(heads, nope, rope, value, rank)

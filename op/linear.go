@@ -14,10 +14,12 @@ func (s *stage) linearAttention() {
 	dim, value := float64(a.HeadDim), float64(a.ValueSize())
 	mixed := 2*float64(a.KVHeadsPerRank(tp))*dim + heads*value // queries, keys and values
 	gates := heads * value
-	perState := 4.0 // operations per element of the state and token: two for the update, two for the reading
+	perState := 4.0            // operations per element of the state and token: two for the update, two for the reading
+	inChunk := 2*dim + 2*value // per pair of tokens of a chunk: their score, and its part of the result
 	if a.Kind == model.GatedDelta {
-		gates += 2 * heads // decay and strength of every head
-		perState = 6       // two more to take out what the state holds
+		gates += 2 * heads         // decay and strength of every head
+		perState += 2              // to take out what the state holds
+		inChunk += 4*dim + 2*value // keys against keys, and what that takes out of keys and of values
 	}
 
 	s.norm(InputNorm, s.normTokens*s.hidden, s.hidden)
@@ -26,11 +28,13 @@ func (s *stage) linearAttention() {
 	if a.Conv > 1 {
 		s.unary(ShortConvolution, s.tokens*mixed, 2*float64(a.Conv))
 	}
+	s.handOn(s.sequences * a.State(tp))
 	o := s.add(LinearState, AttentionMatrixUnit)
 	o.Flops = s.tokens * heads * perState * dim * value
 	if s.phase == Prefill {
-		// Within a chunk tokens attend to each other as in ordinary attention; the state changes once per chunk.
-		o.Flops = s.tokens * heads * (4*dim*value + 2*chunk*(dim+value))
+		// Within a chunk tokens attend to each other as in ordinary attention; the state is read and changed once per chunk,
+		// which takes as many operations as token by token.
+		o.Flops = s.tokens * heads * (perState*dim*value + chunk*inChunk)
 	}
 	o.Activations = s.tokens * (mixed + heads*value) * s.a
 	o.Cache = 2 * s.sequences * a.State(tp) // read and written

@@ -1,12 +1,15 @@
 // Package op lowers a model under a plan to the operators of one pipeline stage. Each operator says what it does: its
 // floating-point operations, the bytes it moves and sends, its shape. What that costs is not decided here.
 //
-// The files read like the transformer: stage.go puts a layer together, grouped.go and latent.go are the two families of
-// attention, dense.go and experts.go the two feed-forward blocks, primitive.go the handful of operators they are made
-// of.
+// The files read like the transformer: stage.go puts a layer together, grouped.go, latent.go and linear.go are the three
+// families of attention, dense.go and experts.go the two feed-forward blocks, primitive.go the handful of operators they
+// are made of.
 package op
 
-import "throughline/hardware"
+import (
+	"throughline/hardware"
+	"throughline/model"
+)
 
 // Op is one operator of one layer, on one processor.
 type Op struct {
@@ -21,7 +24,7 @@ type Op struct {
 	Weights     float64 // bytes of parameters read
 	Resident    float64 // bytes of parameters kept in memory
 	Activations float64 // bytes of activations read and written
-	Cache       float64 // bytes of the KV cache read
+	Cache       float64 // bytes of the KV cache read, or of a recurrent state read and written
 	Output      float64 // bytes of its result: what it needs as working space
 
 	M, N, K float64 // the shape of a matrix product: tokens, outputs, inputs
@@ -41,11 +44,25 @@ type List struct {
 	ops [MaxOps]Op
 	end [BlockCount]int // where each block ends
 	n   int
+
+	comm  [MaxOps]uint8 // indices of the communication operators
+	comms int
 }
 
-// MaxOps is more than any stage needs: a dense and an expert block have 26 operators together, each kind of attention of
-// the model up to 27, and no model mixes more than three kinds.
-const MaxOps = 112
+// Comms are the indices of the communication operators.
+func (l *List) Comms() []uint8 { return l.comm[:l.comms] }
+
+// BlockOf is the block that the operator of an index belongs to.
+func (l *List) BlockOf(index int) Block {
+	if index < l.end[AttentionBlock] {
+		return AttentionBlock
+	}
+	return MLPBlock
+}
+
+// MaxOps is enough for any stage: a dense and an expert block have 25 operators together, each of the up to four kinds
+// of attention of a model up to 30. A few are spare.
+const MaxOps = 25 + (1+model.MaxMixed)*30 + 8
 
 // All is the operators in the order of execution.
 func (l *List) All() []Op { return l.ops[:l.n] }

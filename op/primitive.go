@@ -73,9 +73,11 @@ func (s *stage) softmax(n float64) {
 	}
 }
 
-// send makes the operator a communication of n elements in a group of processors that lie stride apart.
-func (s *stage) send(o *Op, c hardware.Collective, n float64, group, stride int) {
-	o.Message = n * s.q
+// send makes the operator a communication of so many bytes in a group of processors that lie stride apart.
+func (s *stage) send(o *Op, c hardware.Collective, bytes float64, group, stride int) {
+	s.list.comm[s.list.comms] = uint8(s.list.n - 1)
+	s.list.comms++
+	o.Message = bytes
 	o.Collective, o.Group, o.Span = c, int32(group), int32(group*stride)
 }
 
@@ -89,7 +91,7 @@ func (s *stage) allReduce(k Kind, n float64) {
 	o.Flops = n * float64(tp-1) / float64(tp)
 	o.Activations = 2 * n * s.a
 	o.Output = n * s.a
-	s.send(o, hardware.AllReduce, n, tp, 1)
+	s.send(o, hardware.AllReduce, n*s.q, tp, 1)
 }
 
 // gather collects n elements, of which every tensor-parallel rank has a share, in front of a tensor-parallel part.
@@ -101,7 +103,7 @@ func (s *stage) gather(k Kind, n float64) {
 	o := s.add(k, VectorUnit)
 	o.Activations = (n/float64(tp) + n) * s.a
 	o.Output = n * s.a
-	s.send(o, hardware.AllGather, n, tp, 1)
+	s.send(o, hardware.AllGather, n*s.q, tp, 1)
 }
 
 // scatter adds up n elements over the tensor-parallel ranks and leaves each with its share, behind such a part.
@@ -114,7 +116,7 @@ func (s *stage) scatter(k Kind, n float64) {
 	o.Flops = n * float64(tp-1) / float64(tp)
 	o.Activations = (n + n/float64(tp)) * s.a
 	o.Output = n / float64(tp) * s.a
-	s.send(o, hardware.ReduceScatter, n, tp, 1)
+	s.send(o, hardware.ReduceScatter, n*s.q, tp, 1)
 }
 
 // exchange is one direction of the all-to-all between experts: n elements leave every processor, and buffers are
@@ -128,14 +130,14 @@ func (s *stage) exchange(k Kind, n float64) {
 	}
 	o.Activations = 2 * buffers * s.a
 	o.Output = buffers * s.a
-	s.send(o, hardware.AllToAll, n, ep, s.plan.Experts.TP)
+	s.send(o, hardware.AllToAll, n*s.q, ep, s.plan.Experts.TP)
 }
 
 // slices shares n elements between the processors that hold slices of the same experts. Their buffers are those of the
 // exchange.
 func (s *stage) slices(k Kind, c hardware.Collective, n float64) {
 	if tp := s.plan.Experts.TP; tp > 1 {
-		s.send(s.add(k, VectorUnit), c, n, tp, 1)
+		s.send(s.add(k, VectorUnit), c, n*s.q, tp, 1)
 	}
 }
 
@@ -143,10 +145,16 @@ func (s *stage) slices(k Kind, c hardware.Collective, n float64) {
 // processors that share it: every part visits all others. What was cached before the step is shared like the rest.
 func (s *stage) ring(elements float64) {
 	cp := s.plan.Attention.Context()
+	s.handOn(s.sequences * s.context / float64(cp) * elements * s.q)
+}
+
+// handOn passes so many bytes from one part of the context to the next, until all have had them.
+func (s *stage) handOn(bytes float64) {
+	cp := s.plan.Attention.Context()
 	if cp == 1 {
 		return
 	}
 	o := s.add(RingExchange, VectorUnit)
 	o.Repeat *= float64(cp - 1)
-	s.send(o, hardware.PointToPoint, s.sequences*s.context/float64(cp)*elements, cp, s.plan.Attention.TP)
+	s.send(o, hardware.PointToPoint, bytes, cp, s.plan.Attention.TP)
 }

@@ -21,6 +21,9 @@ type Step struct {
 	Phase   Phase
 	Queries float64 // tokens that pass through the layers
 	Context float64 // tokens that each of them attends to
+	// Scale is how much more a query of a prompt attends to than the mean length says, prompts being of different
+	// lengths; 0 stands for 1.
+	Scale float64
 }
 
 // Lowerer lowers one model at one precision. It is built once and used for many plans.
@@ -32,7 +35,7 @@ type Lowerer struct {
 	absorb     [PhaseCount]bool
 	fusedUnit  Unit
 	assume     *assume.Assumptions
-	visits     experts.Visits
+	routing    experts.Routing
 }
 
 // NewLowerer prepares the lowering of a model.
@@ -46,9 +49,6 @@ func NewLowerer(m *model.Model, set *model.Settings, prec *plan.Precision, as *a
 	}
 	if as.FusedAttentionAtMatrixType {
 		l.fusedUnit = MatrixUnit
-	}
-	if m.IsMoE() {
-		l.visits = experts.NewVisits(m.Experts.Routed, m.Experts.TopK)
 	}
 	return l
 }
@@ -67,18 +67,20 @@ type stage struct {
 	cardTokens float64 // that pass through the expert block of one processor
 	queries    float64 // tokens of one sequence in this step
 	context    float64 // tokens of one sequence, cached or not
+	scale      float64 // of what a query of a prompt attends to
 	phase      Phase
 
-	// Of the attention being lowered: the entries that a query attends to on average, and the cached entries that are
-	// read for one sequence.
-	seen, read float64
+	// Of the attention being lowered: the entries that a query attends to on average, those that an indexer scores for it,
+	// and the cached entries that are read for one sequence.
+	seen, scored, read float64
 }
 
 // Stage fills the list with the operators of the fullest pipeline stage: every layer is attention followed by a dense
 // or an expert block.
 func (l *Lowerer) Stage(p *plan.Plan, step Step, list *List) {
 	layers := plan.LayersPerStage(l.model.Layers, p.Attention.PP)
-	s := l.start(p, step, list)
+	var s stage
+	s.start(l, p, step, list)
 	s.layers(layers, l.expertLayers(layers))
 }
 
@@ -93,36 +95,66 @@ func (l *Lowerer) expertLayers(layers int) int {
 }
 
 // Draft fills the list with the operators of the draft module of multi-token prediction, for one drafted token: the
-// hidden state and the embedding of the last token are projected together and pass through one more layer.
+// hidden state and the embedding of the last token are projected together and pass through one more layer, of the main
+// kind of attention.
 func (l *Lowerer) Draft(p *plan.Plan, step Step, list *List) {
 	step.Queries = 1
-	s := l.start(p, step, list)
+	var s stage
+	s.start(l, p, step, list)
 	s.repeat = 1
 	s.linear(DraftProjection, s.tokens, 2*s.hidden, s.hidden)
-	s.layers(1, l.model.ExpertLayers(1))
+	s.attention(&l.model.Attention, 1)
+	s.feedForward(1, l.model.ExpertLayers(1))
+	if l.assume.Ends {
+		// A draft is a token like any other; it passes the ends of the model itself, which are in memory already.
+		n := list.n
+		s.ends(s.tokens)
+		for i := n; i < list.n; i++ {
+			list.ops[i].Resident = 0
+		}
+	}
 }
 
 // Ends fills the list with what comes before the first and after the last layer: the embedding, the output projection
-// of the tokens whose successor is wanted, split over the tensor-parallel ranks, and the choice of that successor.
+// of the tokens whose successor is wanted, split over the tensor-parallel ranks, and the choice of that successor. The
+// processors of the last stage hold the output projection; they hold the embedding besides, unless it is the same, where
+// they are those of the first stage, too, or draft tokens.
 func (l *Lowerer) Ends(p *plan.Plan, step Step, list *List) {
-	s := l.start(p, step, list)
+	var s stage
+	s.start(l, p, step, list)
 	s.list.end[AttentionBlock] = 0
-	s.repeat = 1
 	wanted := s.tokens
 	if s.phase == Prefill {
 		wanted = s.sequences
 	}
-	vocab := float64(l.model.Vocab) / float64(p.Attention.TP)
+	s.ends(wanted)
+	if !l.model.Tied && (p.Attention.PP == 1 || p.Drafts > 0) {
+		s.list.ops[0].Resident = s.hidden * s.vocab() * s.w
+	}
+}
+
+// ends lowers the ends of the model for so many tokens whose successor is wanted.
+func (s *stage) ends(wanted float64) {
+	s.repeat = 1
 	s.unary(Embedding, s.tokens*s.hidden, 0)
 	s.norm(FinalNorm, wanted*s.hidden, s.hidden)
-	s.linear(OutputHead, wanted, s.hidden, vocab)
-	s.unary(Sampling, wanted*vocab, softmaxFlops)
+	s.linear(OutputHead, wanted, s.hidden, s.vocab())
+	s.unary(Sampling, wanted*s.vocab(), softmaxFlops)
 	s.list.end[MLPBlock] = s.list.n
 }
 
-func (l *Lowerer) start(p *plan.Plan, step Step, list *List) stage {
-	list.n = 0
-	s := stage{Lowerer: l, list: list, plan: p, queries: step.Queries, context: step.Context, phase: step.Phase}
+// vocab is the part of the vocabulary on one rank.
+func (s *stage) vocab() float64 { return float64(s.model.Vocab) / float64(s.plan.Attention.TP) }
+
+// start prepares the lowering of a plan, in place: the struct is too large to hand around.
+func (s *stage) start(l *Lowerer, p *plan.Plan, step Step, list *List) {
+	list.n, list.comms = 0, 0
+	s.Lowerer, s.list, s.plan = l, list, p
+	s.queries, s.context, s.phase = step.Queries, step.Context, step.Phase
+	s.scale = 1
+	if step.Scale > 1 {
+		s.scale = step.Scale
+	}
 	s.sequences = float64(p.Sequences(l.model.IsMoE()))
 	s.tokens = s.sequences * step.Queries
 	if cp := p.Attention.CP; cp > 1 {
@@ -133,7 +165,6 @@ func (l *Lowerer) start(p *plan.Plan, step Step, list *List) stage {
 		s.normTokens /= float64(p.Attention.TP)
 	}
 	s.cardTokens = float64(p.Batch.Size) * step.Queries
-	return s
 }
 
 // sequenceParallel reports whether the work between the tensor-parallel parts is spread over the ranks.
@@ -148,6 +179,11 @@ func (s *stage) layers(layers, expertLayers int) {
 			s.attention(a, n)
 		}
 	}
+	s.feedForward(layers, expertLayers)
+}
+
+// feedForward lowers the feed-forward blocks of the layers whose attention has been lowered.
+func (s *stage) feedForward(layers, expertLayers int) {
 	s.list.end[AttentionBlock] = s.list.n
 	if dense := layers - expertLayers; dense > 0 {
 		s.repeat = float64(dense)
@@ -175,31 +211,42 @@ func (s *stage) attention(a *model.Attention, layers int) {
 }
 
 // look works out what the attention sees. A query of a decode step sees the context; one of a prefill the whole prompt,
-// or, where attention is causal, on average half of what it adds to the cached part. A decode reads the entries it
-// sees, a prefill the keys and values of the prompt once.
+// or, where attention is causal, the tokens before it and itself: the mean over the prompt counts. Of all that, windows,
+// an indexer and compression leave a part.
 func (s *stage) look() {
 	a := s.attn
-	whole := s.context
-	if s.phase == Prefill && s.assume.Causal {
-		whole -= (s.queries - 1) / 2
+	queries, context := s.queries, s.context
+	if s.phase == Prefill {
+		queries, context = queries*s.scale, context*s.scale
 	}
-	s.seen, s.read = whole, s.context
+	causal := s.phase == Prefill && s.assume.Causal
+	whole := context
+	if causal {
+		whole -= (queries - 1) / 2
+	}
+	s.seen, s.scored, s.read = whole, whole, s.context
 	if a.Window == 0 && a.IndexTopK == 0 && a.Compress <= 1 {
 		return
 	}
-	s.seen = a.Seen(whole)
-	if s.phase == Decode {
-		s.read = a.Seen(s.context)
-	} else if a.Compress > 1 {
-		s.read = s.context / float64(a.Compress)
+	if a.Compress > 1 {
+		s.scored /= float64(a.Compress)
+	}
+	s.seen, s.read = a.Seen(context), a.Read(s.queries, s.context)
+	if causal {
+		s.seen = a.SeenOnAverage(queries, context)
 	}
 }
 
-// blockNorms are the norms in front of the feed-forward block. Latent attention has no norm of its own: in the
-// reference tool both norms of such a layer are accounted here.
+// blockNorms are the norms in front of the feed-forward block. Where all attention is latent it has no norm of its own: in
+// the reference tool both norms of such a layer are accounted here.
 func (s *stage) blockNorms(tokens float64) {
-	if s.attn.Kind == model.Latent {
+	if s.allLatent() {
 		s.norm(AttentionInputNorm, tokens*s.hidden, s.hidden)
 	}
 	s.norm(MLPNorm, tokens*s.hidden, s.hidden)
+}
+
+// allLatent reports whether every layer has latent attention.
+func (s *stage) allLatent() bool {
+	return s.model.Attention.Kind == model.Latent && len(s.model.Mixed) == 0
 }

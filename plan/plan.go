@@ -24,7 +24,7 @@ type Plan struct {
 }
 
 // Layout splits attention and dense layers: DP replicas, each of PP stages of CP parts of the context of TP ranks.
-// TP ranks are consecutive processors, then CP, PP and DP.
+// TP ranks are consecutive processors, then CP, PP and DP; in a pipelined plan of an expert model, then CP, DP and PP.
 type Layout struct{ DP, PP, TP, CP int }
 
 // Context is the number of parts the context is cut into: CP, which may be left 0 for 1.
@@ -44,8 +44,8 @@ func (l Layout) String() string {
 	return s
 }
 
-// ExpertLayout splits expert layers over all processors: DP copies of the experts, each spread over EP groups whose
-// experts are cut into TP slices.
+// ExpertLayout splits expert layers over all processors, in a pipelined plan over those of one stage: DP copies of the
+// experts, each spread over EP groups whose experts are cut into TP slices.
 type ExpertLayout struct{ EP, TP, DP int }
 
 // Procs is the number of processors of the layout.
@@ -74,6 +74,14 @@ func (p *Plan) InFlight() int {
 		return p.Attention.PP
 	}
 	return 1
+}
+
+// StageSpan is the consecutive processors within which one stage lies apart from the next.
+func (p *Plan) StageSpan(moe bool) int {
+	if moe && p.Pipelined {
+		return p.Attention.Procs() // the processors of a stage, which share its experts, come first
+	}
+	return p.Attention.Replica()
 }
 
 // String is the plan in a few characters, for tables.

@@ -38,27 +38,25 @@ var layoutRules = []layoutRule{
 	},
 	{
 		"attention heads",
-		func(m *model.Model, l Layout) bool { return m.Attention.Heads%l.TP == 0 },
+		func(m *model.Model, l Layout) bool { return attentionWith(m, l, headsUneven) == nil },
 		func(m *model.Model, l Layout) Miss {
-			return notDivided("tp", l.TP, m.Attention.Heads, "attention heads", m.Name)
+			return notDivided("tp", l.TP, attentionWith(m, l, headsUneven).Heads, "attention heads", m.Name)
 		},
 	},
 	{
 		"key/value heads",
-		func(m *model.Model, l Layout) bool {
-			kv := m.Attention.KVHeads
-			return m.Attention.Kind == model.Latent || kv%l.TP == 0 || l.TP%kv == 0
-		},
+		func(m *model.Model, l Layout) bool { return attentionWith(m, l, kvHeadsUneven) == nil },
 		func(m *model.Model, l Layout) Miss {
-			miss := notDivided("tp", l.TP, m.Attention.KVHeads, "key/value heads", m.Name)
-			miss.Why = fmt.Sprintf("tp %d neither divides the %d key/value heads of %s nor is a multiple of them", l.TP, m.Attention.KVHeads, m.Name)
+			heads := attentionWith(m, l, kvHeadsUneven).KVHeads
+			miss := notDivided("tp", l.TP, heads, "key/value heads", m.Name)
+			miss.Why = fmt.Sprintf("tp %d neither divides the %d key/value heads of %s nor is a multiple of them", l.TP, heads, m.Name)
 			return miss
 		},
 	},
 	{
 		"feed-forward width",
 		func(m *model.Model, l Layout) bool {
-			dense := !m.IsMoE() || m.Experts.Interval > 1
+			dense := !m.IsMoE() || m.Experts.Interval > 1 || m.FirstDense > 0
 			return !dense || m.FeedForward%l.TP == 0
 		},
 		func(m *model.Model, l Layout) Miss {
@@ -67,6 +65,25 @@ var layoutRules = []layoutRule{
 			return miss
 		},
 	},
+}
+
+// attentionWith is the first kind of attention of a model that a layout does not suit, or nil.
+func attentionWith(m *model.Model, l Layout, uneven func(a *model.Attention, tp int) bool) *model.Attention {
+	if uneven(&m.Attention, l.TP) {
+		return &m.Attention
+	}
+	for i := range m.Mixed {
+		if uneven(&m.Mixed[i].Attention, l.TP) {
+			return &m.Mixed[i].Attention
+		}
+	}
+	return nil
+}
+
+func headsUneven(a *model.Attention, tp int) bool { return a.Heads%tp != 0 }
+
+func kvHeadsUneven(a *model.Attention, tp int) bool {
+	return a.Kind != model.Latent && a.KVHeads%tp != 0 && tp%a.KVHeads != 0
 }
 
 // notDivided is the miss of a part that does not divide a number.

@@ -175,7 +175,10 @@ func launch(e *engine.Engine, l *scenario.Loaded, o *advice.Options, c *advice.C
 			refused = append(refused, why...)
 			continue
 		}
-		what := fmt.Sprintf("%s, %d of %d processors", r.role, max(1, r.result.Instances), r.result.Procs)
+		what := fmt.Sprintf("%s, on %d processors", r.role, r.result.Procs)
+		if n := r.result.Instances; n > 1 {
+			what = fmt.Sprintf("%s, %d instances of %d processors", r.role, n, r.result.Procs)
+		}
 		parts = append(parts, launched{what, e.Launch(d)})
 	}
 	return parts, refused

@@ -38,7 +38,7 @@ var (
 // phaseTable is the table of one instance of a phase, in the order and with the names of the reference tool,
 // misspellings included; behind them what the reference tool does not have.
 func phaseTable(name string, p phase) Table {
-	extra := append([]field{p.result1("instances", func(_ *Column, r *search.Result) any { return r.Instances })}, p.ownFields()...)
+	extra := append([]field{p.found("instances", func(_ *Column, r *search.Result) any { return r.Instances })}, p.ownFields()...)
 	return Table{name, []category{
 		{"model_basic_config", modelFields},
 		{"performance_throughput", throughputFields(p)},
@@ -71,7 +71,7 @@ func throughputFields(p phase) []field {
 // result, or one.
 func (p phase) throughputs(instances func(r *search.Result) int) []field {
 	return []field{
-		p.result1("throughput(token/s)", func(_ *Column, r *search.Result) any {
+		p.found("throughput(token/s)", func(_ *Column, r *search.Result) any {
 			return float64(instances(r)) * r.Best.Throughput
 		}),
 		p.estimated("throughput_per_npu(token/s)", func(c *Column, e *estimate.Estimate) any { return e.Throughput / float64(p.npus(c)) }),
@@ -83,8 +83,8 @@ func (p phase) input(name string, value func(c *Column, q *search.Problem) any) 
 	return field{p.prefix + name, func(c *Column) any { return value(c, p.problem(c.Run)) }}
 }
 
-// result1 is a field that is known where the phase has a plan.
-func (p phase) result1(name string, value func(c *Column, r *search.Result) any) field {
+// found is a field that is known where the phase has a plan.
+func (p phase) found(name string, value func(c *Column, r *search.Result) any) field {
 	return field{p.prefix + name, func(c *Column) any {
 		r := p.result(&c.Outcome)
 		if !r.Found {
@@ -96,12 +96,7 @@ func (p phase) result1(name string, value func(c *Column, r *search.Result) any)
 
 // estimated is such a field of the estimate.
 func (p phase) estimated(name string, value func(c *Column, e *estimate.Estimate) any) field {
-	return p.result1(name, func(c *Column, r *search.Result) any { return value(c, &r.Best) })
-}
-
-// constant is such a field with the same value in every run.
-func (p phase) constant(name string, value any) field {
-	return p.estimated(name, func(*Column, *estimate.Estimate) any { return value })
+	return p.found(name, func(c *Column, r *search.Result) any { return value(c, &r.Best) })
 }
 
 // procs is the processors of one instance: those that were searched, or those that were asked for.
@@ -182,7 +177,7 @@ func (p phase) planFields() []field {
 			return e.Plan.Sequences(true)
 		}),
 		p.estimated("card_mbs", func(c *Column, e *estimate.Estimate) any {
-			return float64(e.Plan.Sequences(c.Run.Model.IsMoE())) / float64(e.Plan.Attention.Replica())
+			return float64(e.Plan.Sequences(c.Run.Model.IsMoE())*e.Plan.InFlight()) / float64(e.Plan.Attention.Replica())
 		}),
 		p.input("flops_type", func(_ *Column, q *search.Problem) any {
 			t := &q.Precision

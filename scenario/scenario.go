@@ -30,6 +30,8 @@ type Scenario struct {
 	Limits       workload.Limits
 	Formats      Formats
 	Assume       string // preset and changes to it
+	Distribution string // of the lengths, as workload.Lengths.Spread reads it
+	Offload      estimate.Offload
 }
 
 // Formats are number formats by name; empty ones follow from the others.
@@ -71,21 +73,47 @@ func (s *Scenario) Load() (*Loaded, error) {
 		l.Decode, err = l.loadSystem("--decode-system", s.DecodeSystem)
 		note(err)
 	}
-	if s.Lengths.Input < 1 || s.Lengths.Output < 1 {
-		note(fmt.Errorf("input and output lengths must be at least 1, not %d and %d", s.Lengths.Input, s.Lengths.Output))
-	}
+	note(checkLengths(s.Lengths))
 	if l.Prefill != nil && l.Decode != nil {
 		l.Precision, err = s.Formats.precision(l.Prefill, l.Decode)
 		note(err)
 	}
+	l.Lengths, err = s.Lengths.Spread(s.Distribution)
+	note(err)
+	for _, sys := range []*hardware.System{l.Prefill, l.Decode} {
+		if sys != nil && sys.Memory2 == nil && s.Offload != (estimate.Offload{}) {
+			note(fmt.Errorf("%s has no second memory tier (mem2) to offload to", sys.Name))
+		}
+	}
+	if o := s.Offload; !(o.Weights >= 0 && o.Weights <= 1 && o.Cache >= 0 && o.Cache <= 1) {
+		note(fmt.Errorf("offloaded shares must lie between 0 and 1, not %g of the weights and %g of the cache", o.Weights, o.Cache))
+	}
 	if len(errs) > 0 {
 		return nil, document.Join(errs...)
 	}
-	l.Lengths.Cached = max(l.Lengths.Cached, l.Settings.Cached)
-	if l.Lengths.Cached >= l.Lengths.Input {
-		return nil, fmt.Errorf("an input of %d tokens leaves nothing to compute: %d of them are cached", l.Lengths.Input, l.Lengths.Cached)
+	if l.Lengths, err = l.Fill(l.Lengths); err != nil {
+		return nil, err
 	}
 	return l, nil
+}
+
+func checkLengths(n workload.Lengths) error {
+	if n.Input < 1 || n.Output < 1 {
+		return fmt.Errorf("input and output lengths must be at least 1, not %d and %d", n.Input, n.Output)
+	}
+	return nil
+}
+
+// Fill completes the lengths of a request by what the model says is cached, and checks that something is left to compute.
+func (l *Loaded) Fill(n workload.Lengths) (workload.Lengths, error) {
+	if err := checkLengths(n); err != nil {
+		return n, err
+	}
+	n.Cached = max(n.Cached, l.Settings.Cached)
+	if n.Cached >= n.Input {
+		return n, fmt.Errorf("an input of %d tokens leaves nothing to compute: %d of them are cached", n.Input, n.Cached)
+	}
+	return n, nil
 }
 
 func (l *Loaded) loadModel(ref string) (*model.Model, *model.Settings, error) {
@@ -241,7 +269,7 @@ func (l *Loaded) Problem(phase op.Phase, procs int) search.Problem {
 	p := search.Problem{
 		Problem: estimate.Problem{
 			Model: l.Shape, Settings: l.Settings, System: sys, Lengths: l.Lengths, Precision: l.Precision,
-			Assume: l.Assumptions, Phase: phase, Acceptance: workload.DraftAcceptance,
+			Assume: l.Assumptions, Phase: phase, Acceptance: workload.DraftAcceptance, Offload: l.Offload,
 		},
 		Procs: procs, Slack: slack,
 		// Engines do not route to the shared experts: every processor has them.

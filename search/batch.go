@@ -13,6 +13,7 @@ type searcher struct {
 	problem   *Problem
 	evaluator *estimate.Evaluator
 	capacity  float64
+	second    float64                  // capacity of the second memory tier
 	memoryAt  func(*plan.Plan) float64 // what a processor must hold under a plan
 
 	found     bool
@@ -30,11 +31,23 @@ func newSearcher(p *Problem) (*searcher, error) {
 		return nil, err
 	}
 	s := &searcher{problem: p, evaluator: e, capacity: p.Assume.Usable(p.System.Memory.GiB)}
+	if t := p.System.Memory2; t != nil {
+		s.second = t.GiB * estimate.GiB
+	}
 	s.memoryAt = func(p *plan.Plan) float64 {
 		m := e.MemoryOf(p)
-		return m.Total()
+		return s.held(&m, m.Total())
 	}
 	return s, nil
+}
+
+// held is what a processor holds in its memory; where the second tier is too small, the capacity and what is missing
+// there.
+func (s *searcher) held(m *estimate.Memory, total float64) float64 {
+	if m.Second > s.second {
+		return max(total, s.capacity) + m.Second - s.second
+	}
+	return total
 }
 
 // try looks for the best batch of a plan, and keeps it if it beats what was found before.
@@ -120,14 +133,16 @@ func (s *searcher) largestFitting(p *plan.Plan) int {
 		return 0
 	}
 	p.Batch = plan.Batch{Count: 1, Size: 1}
-	bound := int(s.capacity/s.evaluator.CacheOf(p)) + 1
+	// Each sequence takes its share of the cache in one tier or the other.
+	bound := int((s.capacity+s.second)/s.evaluator.CacheOf(p)) + 1
 	return lastWithin(1, bound, s.capacity, memory)
 }
 
 // topOf is the batch of the highest throughput among lo..hi that meets the time limit, 0 if none does; its estimate is
-// left in scratch. Within a segment every operator has one efficiency, so the time of a step is a sum of maxima of
-// rising straight lines with no negative start: time never falls and time per sequence never rises with the batch.
-// The largest batch in time is therefore the best.
+// left in scratch. Within a segment every operator has one efficiency, so the time of a step is made by sums and maxima
+// of work that grows with the batch, but never faster than it: along straight lines with no negative start, and in expert
+// layers, where chance has a part, along concave curves. So time never falls and time per sequence never rises with the
+// batch. The largest batch in time is therefore the best.
 func (s *searcher) topOf(p *plan.Plan, lo, hi int) int {
 	if s.inTime(s.timeAt(p, hi)) {
 		return hi

@@ -1,6 +1,10 @@
 package search
 
-import "throughline/plan"
+import (
+	"slices"
+
+	"throughline/plan"
+)
 
 // layouts are the candidates for the split of attention and dense layers, valid or not.
 func (p *Problem) layouts() []plan.Layout {
@@ -55,25 +59,38 @@ func (p *Problem) basicPlan() plan.Plan {
 	return plan.Plan{SequenceParallel: p.SequenceParallel, Pipelined: p.Assume.Pipelined}
 }
 
+// expertProcs is the processors that share the experts: all of them, or in a pipeline those of one stage.
+func (p *Problem) expertProcs(l plan.Layout) int {
+	if p.Assume.Pipelined {
+		return p.Procs / l.PP
+	}
+	return p.Procs
+}
+
+// expertSizes are the numbers of processors that may share the experts, each once.
+func (p *Problem) expertSizes() []int {
+	if !p.Assume.Pipelined {
+		return []int{p.Procs}
+	}
+	var out []int
+	for _, l := range p.layouts() {
+		if n := p.expertProcs(l); !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
 // Plans lists the valid plans of the problem without their batches, in a fixed order.
 func (p *Problem) Plans() []plan.Plan {
-	// The layouts whose experts are spread over the same number of processors: all of them, or in a pipeline those with
-	// the same number of stages.
-	var sizes []int
 	valid := map[int][]plan.Layout{}
 	for _, l := range p.layouts() {
-		if !plan.ValidLayout(p.Model, l) {
-			continue
+		if plan.ValidLayout(p.Model, l) {
+			n := p.expertProcs(l)
+			valid[n] = append(valid[n], l)
 		}
-		size := p.Procs
-		if p.Assume.Pipelined {
-			size /= l.PP
-		}
-		if valid[size] == nil {
-			sizes = append(sizes, size)
-		}
-		valid[size] = append(valid[size], l)
 	}
+	sizes := p.expertSizes()
 	var out []plan.Plan
 	for drafts := p.Drafts.Low; drafts <= p.Drafts.High; drafts++ {
 		for _, size := range sizes {

@@ -113,7 +113,7 @@ func (f *fuser) memoryWithPrefill(p *plan.Plan) float64 {
 	one := *p
 	one.Batch = plan.Batch{Count: 1, Size: 1}
 	prefill := f.prefill.evaluator.MemoryOf(&one)
-	return max(m.WithoutCache(), prefill.WithoutCache()) + m.Cache
+	return f.decode.held(&m, max(m.WithoutCache(), prefill.WithoutCache())+m.Cache)
 }
 
 // prefillBeside finds the best prefill batch that fits beside the cache of the decode and is not larger than its batch.

@@ -33,7 +33,7 @@ func newBothPhases(t *rapid.T, p *search.FusedProblem) bothPhases {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bothPhases{prefill, decode, p.Decode.System.Memory.GiB * estimate.GiB}
+	return bothPhases{prefill, decode, p.Decode.Assume.Usable(p.Decode.System.Memory.GiB)}
 }
 
 // roomBeside reports whether a prefill fits beside the cache of a decode. The processors hold the draft module, if the

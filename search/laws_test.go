@@ -98,7 +98,7 @@ func TestLimitsAreKept(t *testing.T) {
 			if p.Limit > 0 && r.Best.Latency > p.Limit {
 				t.Fatalf("%v s, limit %v s", r.Best.Latency, p.Limit)
 			}
-			if m := r.Best.Memory.Total(); m > p.System.Memory.GiB*estimate.GiB {
+			if m := r.Best.Memory.Total(); m > p.Assume.Usable(p.System.Memory.GiB) {
 				t.Fatalf("%v bytes of %v GiB", m, p.System.Memory.GiB)
 			}
 		}

@@ -71,7 +71,7 @@ func inTime(t *rapid.T, p *search.Problem, pl plan.Plan) (out []estimate.Estimat
 	for size := 1; ; size++ {
 		pl.Batch = plan.Batch{Count: 1, Size: size}
 		e.Evaluate(&pl, &est)
-		if est.Memory.Total() > p.System.Memory.GiB*estimate.GiB {
+		if est.Memory.Total() > p.Assume.Usable(p.System.Memory.GiB) {
 			return out, fitting
 		}
 		fitting++

@@ -28,7 +28,9 @@ func (p *Problem) Refusals(r *Result) []Refusal {
 	out = layouts.append(out, "layouts")
 	if p.Model.IsMoE() {
 		var experts tally
-		p.expertPlans(p.Procs, func(q *plan.Plan) { experts.note(q.ExpertMisses(p.Model)) })
+		for _, size := range p.expertSizes() {
+			p.expertPlans(size, func(q *plan.Plan) { experts.note(q.ExpertMisses(p.Model)) })
+		}
 		out = experts.append(out, "expert layouts")
 	}
 	latency := "TPOT limit"

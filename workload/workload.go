@@ -6,7 +6,13 @@ type Lengths struct {
 	Input  int
 	Output int
 	Cached int // leading tokens of the input whose keys and values are cached already
+
+	// Squares is the mean square of the inputs over the square of their mean: 1 where all are equal, which 0 stands for.
+	Squares float64
 }
+
+// AttentionScale is how much more attention prompts take for not being equally long.
+func (l Lengths) AttentionScale() float64 { return max(1, l.Squares) }
 
 // Uncached is the tokens that the prefill has to compute.
 func (l Lengths) Uncached() int { return l.Input - l.Cached }

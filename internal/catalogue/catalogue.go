@@ -2,23 +2,80 @@
 package catalogue
 
 import (
+	"cmp"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
+	"unicode"
+
+	"throughline/internal/document"
 )
 
 // Set is a folder of built-in JSON files. Their names are their base names without the ending.
-type Set struct{ Files fs.FS }
+type Set struct {
+	Files   fs.FS
+	Aliases map[string]string // other names of files
+}
 
 // Find returns the file that a path or name refers to by its base name, with or without ".json".
 func (s Set) Find(ref string) ([]byte, bool) {
-	// Files written on Windows carry backslashes.
-	base := path.Base(strings.ReplaceAll(ref, `\`, "/"))
-	src, err := fs.ReadFile(s.Files, "catalogue/"+strings.TrimSuffix(base, ".json")+".json")
+	name, ok := s.Name(ref)
+	if !ok {
+		return nil, false
+	}
+	src, err := fs.ReadFile(s.Files, "catalogue/"+name+".json")
 	return src, err == nil
 }
 
-// Names lists the files, sorted.
+// Name is the name of the file that a path or name refers to. An exact name comes first; else names and aliases are
+// compared without regard to case and separators.
+func (s Set) Name(ref string) (string, bool) {
+	name := base(ref)
+	names := s.Names()
+	if slices.Contains(names, name) {
+		return name, true
+	}
+	for _, n := range names {
+		if Fold(n) == Fold(name) {
+			return n, true
+		}
+	}
+	for alias, n := range s.Aliases {
+		if Fold(alias) == Fold(name) {
+			return n, true
+		}
+	}
+	return "", false
+}
+
+// Nearest is the name that was most likely meant by one that is not found.
+func (s Set) Nearest(ref string) (string, bool) { return document.Nearest(base(ref), s.Names()) }
+
+// base is the last element of a path without ".json". Files written on Windows carry backslashes.
+func base(ref string) string {
+	return strings.TrimSuffix(path.Base(strings.ReplaceAll(ref, `\`, "/")), ".json")
+}
+
+// Fold makes names equal that differ only in case, in separators, or in whether a separator stands between a letter and
+// its neighbour. Between two digits there is a separator or there is none: 3.1-8 is not 3-18.
+func Fold(name string) string {
+	var b strings.Builder
+	runes := []rune(strings.ToLower(name))
+	isSeparator := func(r rune) bool { return strings.ContainsRune("-_. ", r) }
+	for i, r := range runes {
+		if !isSeparator(r) {
+			b.WriteRune(r)
+			continue
+		}
+		if i > 0 && i+1 < len(runes) && unicode.IsDigit(runes[i-1]) && unicode.IsDigit(runes[i+1]) {
+			b.WriteByte('-')
+		}
+	}
+	return b.String()
+}
+
+// Names lists the files, sorted without regard to case.
 func (s Set) Names() []string {
 	entries, err := fs.ReadDir(s.Files, "catalogue")
 	if err != nil {
@@ -28,5 +85,8 @@ func (s Set) Names() []string {
 	for i, e := range entries {
 		names[i] = strings.TrimSuffix(e.Name(), ".json")
 	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(strings.Compare(strings.ToLower(a), strings.ToLower(b)), strings.Compare(a, b))
+	})
 	return names
 }

@@ -83,6 +83,9 @@ func addScenarioFlags(cmd *cobra.Command, sc *scenario.Scenario) {
 	f.StringVar(&sc.Formats.Cache, "cache", "", "of the KV cache (default bf16)")
 	f.StringVar(&sc.Formats.Comm, "comm", "", "of communication (default bf16)")
 	f.StringVar(&sc.Formats.Attention, "attention", "", "of the products of attention (default bf16)")
+	f.StringVar(&sc.Distribution, "lengths", "", "how lengths are spread: fixed, uniform:R, lognormal:S or trace:FILE (default fixed)")
+	f.Float64Var(&sc.Offload.Weights, "offload-weights", 0, "share of the weights in the second memory tier")
+	f.Float64Var(&sc.Offload.Cache, "offload-cache", 0, "share of the KV cache in the second memory tier")
 	f.StringVar(&sc.Assume, "assume", "physical", "modelling assumptions: physical or reference, and changes like physical,causal=false")
 }
 

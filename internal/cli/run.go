@@ -25,6 +25,7 @@ type runOptions struct {
 	gzip       bool
 	json       bool
 	explain    bool
+	assume     string
 	jobs       int
 }
 
@@ -58,6 +59,7 @@ written; 3 the results could not be written.`,
 	f.BoolVar(&o.gzip, "gzip", false, "compress the tables (.csv.gz)")
 	f.BoolVar(&o.json, "json", false, "print the results as JSON instead of a table")
 	f.BoolVar(&o.explain, "explain-rejected", false, "say what ruled plans out, and what would have let them through")
+	f.StringVar(&o.assume, "assume", assume.Reference.Name, "modelling assumptions: reference or physical, and changes like reference,causal=true")
 	f.IntVarP(&o.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "processors of this machine to use")
 	return cmd
 }
@@ -69,7 +71,11 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	if o.jobs < 1 {
 		return fmt.Errorf("--jobs must be at least 1, not %d", o.jobs)
 	}
-	jobs, warnings, err := jobfile.Load(o.config, &assume.Reference)
+	as, err := assume.Parse(o.assume)
+	if err != nil {
+		return err
+	}
+	jobs, warnings, err := jobfile.Load(o.config, as)
 	warn(s, warnings)
 	if err != nil {
 		return err

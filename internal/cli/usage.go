@@ -51,7 +51,7 @@ func onlyFlags(fileFlag string) cobra.PositionalArgs {
 // someFiles asks for at least one file.
 func someFiles(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("%s needs a file: %s FILE...", cmd.Name(), cmd.CommandPath())
+		return fmt.Errorf("%s needs a file, as in: %s FILE", cmd.Name(), cmd.CommandPath())
 	}
 	return nil
 }

@@ -2,6 +2,8 @@
 package draw
 
 import (
+	"fmt"
+
 	"pgregory.net/rapid"
 
 	"throughline/assume"
@@ -82,22 +84,87 @@ func System(t *rapid.T, steps bool) *hardware.System {
 	}
 }
 
-// Model is a small dense or expert model with grouped or latent attention.
+// Attention is that of some layers: grouped, latent or linear, the first two with or without a window, an indexer and
+// compression.
+func Attention(t *rapid.T, label string) model.Attention {
+	kind := rapid.SampledFrom([]model.AttentionKind{
+		model.GroupQuery, model.GroupQuery, model.Latent, model.Latent, model.GatedDelta, model.Lightning,
+	}).Draw(t, label)
+	a := model.Attention{Kind: kind, Heads: 8, KVHeads: 4, HeadDim: 16, Gated: rapid.Bool().Draw(t, label+" gate")}
+	some := func(what string, most int) int {
+		if rapid.IntRange(0, 2).Draw(t, label+" has a "+what) > 0 {
+			return 0
+		}
+		return rapid.IntRange(1, most).Draw(t, label+" "+what)
+	}
+	if a.IsLinear() {
+		a.Gated, a.Conv = false, some("convolution", 4)
+		return a
+	}
+	if kind == model.Latent {
+		a = model.Attention{Kind: model.Latent, Heads: 8, QueryRank: 24, KVRank: 32, NopeDim: 16, RopeDim: 8, ValueDim: 16}
+	} else {
+		a.QKNorm, a.QueryRank = true, some("query rank", 24)
+		if a.SharedKV = rapid.IntRange(0, 3).Draw(t, label+" shares keys and values") == 0; !a.SharedKV {
+			a.ValueDim = some("value dimension", 16)
+		}
+	}
+	a.Window, a.Compress = some("window", 100), some("compression", 8)
+	if a.IndexTopK = some("indexer", 40); a.IndexTopK > 0 {
+		a.IndexHeads, a.IndexDim = 4, 8
+	}
+	if a.OutputRank = some("output rank", 16); a.OutputRank > 0 {
+		a.OutputGroups = 4
+	}
+	return a
+}
+
+// Model is a small dense or expert model, with one kind of attention or several.
 func Model(t *rapid.T) (*model.Model, *model.Settings) {
 	m := &model.Model{
-		Name: "drawn", Hidden: 64, Layers: 3, FeedForward: 128,
-		Attention: model.Attention{Kind: model.GroupQuery, Heads: 8, KVHeads: 4, HeadDim: 16, QKNorm: true},
+		Name: "drawn", Hidden: 64, Layers: 3, FeedForward: 128, Attention: Attention(t, "attention"),
+		Vocab: 256, Tied: rapid.Bool().Draw(t, "tied"),
 	}
-	if rapid.Bool().Draw(t, "latent") {
-		m.Attention = model.Attention{Kind: model.Latent, Heads: 8, QueryRank: 24, KVRank: 32, NopeDim: 16, RopeDim: 8, ValueDim: 16}
+	if rapid.Bool().Draw(t, "mixed") {
+		m.Layers = rapid.IntRange(4, 7).Draw(t, "layers")
+		for _, label := range []string{"second attention", "third attention"}[:rapid.IntRange(1, 2).Draw(t, "kinds")] {
+			m.Mixed = append(m.Mixed, model.MixedAttention{Attention: Attention(t, label), Layers: rapid.IntRange(1, 2).Draw(t, label+" layers")})
+		}
 	}
 	if rapid.Bool().Draw(t, "experts") {
-		m.Experts = model.Experts{Routed: 8, TopK: 2, Shared: 1, Width: 32, CapacityFactor: 1, Interval: rapid.IntRange(1, 2).Draw(t, "interval")}
+		e := &m.Experts
+		*e = model.Experts{Routed: 8, TopK: 2, Shared: 1, Width: 32, CapacityFactor: 1, Interval: rapid.IntRange(1, 2).Draw(t, "interval")}
+		e.TopK = rapid.SampledFrom([]int{1, 2, 2, 2, 8}).Draw(t, "visited")
+		e.Shared = rapid.SampledFrom([]int{0, 1, 1}).Draw(t, "shared")
+		e.SharedWidth = rapid.SampledFrom([]int{0, 0, 96}).Draw(t, "shared width")
+		e.Hidden = rapid.SampledFrom([]int{0, 0, 16}).Draw(t, "expert hidden")
+		m.FirstDense = rapid.IntRange(0, 2).Draw(t, "leading dense layers")
 	}
 	return m, &model.Settings{
 		Absorb: rapid.Bool().Draw(t, "absorb"), Flash: rapid.Bool().Draw(t, "flash"),
-		SharedReplicas: 4, Redundant: 4,
+		SharedReplicas: 4 * m.Experts.Shared, Redundant: 4,
 	}
+}
+
+// Assumptions are one of the presets, or one with some of the choices of the other. The systems that are drawn have no
+// gigabyte to spare for the runtime.
+func Assumptions(t *rapid.T) *assume.Assumptions {
+	text := rapid.SampledFrom(assume.Presets()).Draw(t, "assumptions")
+	if text == assume.Physical.Name {
+		text += ",reserve-gib=0.00001"
+	}
+	if rapid.IntRange(0, 2).Draw(t, "changed") == 0 {
+		for _, d := range assume.Reference.Describe() {
+			if d.Value == "true" || d.Value == "false" {
+				text += fmt.Sprintf(",%s=%v", d.Name, rapid.Bool().Draw(t, d.Name))
+			}
+		}
+	}
+	a, err := assume.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
 }
 
 // Problem is the search of a phase of a drawn model on a drawn system, without a limit: decode with up to two drafts,
@@ -106,7 +173,7 @@ func Problem(t *rapid.T, phase op.Phase, procs int, steps bool) *search.Problem 
 	m, set := Model(t)
 	p := &search.Problem{
 		Problem: estimate.Problem{
-			Model: m, Settings: set, System: System(t, steps), Assume: &assume.Reference, Phase: phase,
+			Model: m, Settings: set, System: System(t, steps), Assume: Assumptions(t), Phase: phase,
 			Lengths: workload.Lengths{Input: rapid.IntRange(4, 64).Draw(t, "input"), Output: rapid.IntRange(1, 64).Draw(t, "output")},
 			Precision: plan.Precision{
 				Weight: 1, Activation: 1, Cache: 1, Comm: 1,

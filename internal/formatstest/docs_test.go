@@ -3,6 +3,7 @@ package formatstest
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"throughline/assume"
 	"throughline/hardware"
 	"throughline/internal/cli"
 	"throughline/internal/document"
@@ -89,7 +91,7 @@ func formats() map[string]format {
 	return map[string]format{
 		"runtime": {document.Leaves(&jobfile.File{}), runtime, jobfile.Schema},
 		"system":  {document.Leaves(&hardware.File{}), systemTests, hardware.Schema},
-		"model":   {document.Leaves(&model.File{}), modelTests, model.Schema},
+		"model":   {document.Leaves(&model.File{}), slices.Concat(modelTests, mixTests), model.Schema},
 	}
 }
 
@@ -214,6 +216,47 @@ func TestEveryOperatorIsDocumented(t *testing.T) {
 	for k := range op.KindCount {
 		if !strings.Contains(text, "`"+k.String()+"`") {
 			t.Errorf("docs/model.md lacks the operator %q", k)
+		}
+	}
+}
+
+// docs/model.md has the values of both presets.
+func TestEveryAssumptionIsDocumented(t *testing.T) {
+	text := readDoc(t, "model.md")
+	physical := assume.Physical.Describe()
+	for i, r := range assume.Reference.Describe() {
+		row := fmt.Sprintf("| `%s` | %s | %s | %s |\n", r.Name, r.Value, physical[i].Value, r.Doc)
+		if !strings.Contains(text, row) {
+			t.Errorf("docs/model.md lacks the row\n%s", row)
+		}
+	}
+}
+
+// Every type of Hugging Face config is in docs/models.md.
+func TestConfigTypesAreDocumented(t *testing.T) {
+	text := readDoc(t, "models.md")
+	for _, name := range model.ConfigTypes() {
+		if !strings.Contains(text, "`"+name+"`") {
+			t.Errorf("docs/models.md lacks the model_type %q", name)
+		}
+	}
+}
+
+var command = regexp.MustCompile(`(?m)^throughline models show (\S+) --json > my_model.json$`)
+
+// The commands of docs/models.md that need no file of the reader's work.
+func TestModelCommands(t *testing.T) {
+	found := command.FindAllStringSubmatch(readDoc(t, "models.md"), -1)
+	if len(found) == 0 {
+		t.Fatal("no command found")
+	}
+	for _, c := range found {
+		var out, errs bytes.Buffer
+		if code := cli.Run(t.Context(), []string{"models", "show", c[1], "--json"}, cli.Streams{Out: &out, Err: &errs}); code != 0 {
+			t.Errorf("%s: %s", c[0], &errs)
+		}
+		if _, _, doc := model.Read("my_model.json", out.Bytes()); doc.Err() != nil {
+			t.Errorf("%s: %v", c[0], doc.Err())
 		}
 	}
 }

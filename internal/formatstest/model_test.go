@@ -54,7 +54,32 @@ var modelTests = []keyTest{
 	// query up 2·2·4·12, latent up split 2·(4 + 2)·4, absorb query 2·4·4·4
 	{"qk_nope_head_dim", experts, set{"model.qk_nope_head_dim": `4`}, wants{attnFlops: 2 * (1840 + (192 - 128) + (48 - 32) + (128 - 64))}},
 	// latent up split 2·(2 + 4)·4, absorb value 2·4·4·4, output projection 2·2·8·8
+	// Values of 3: qkv projection 2·2·8·18, fused attention 2·72·(2 + 3), output projection 2·2·12·8.
+	{"v_head_dim", dense, set{"model.v_head_dim": `3`}, wants{attnFlops: 2 * (2000 - 512 - 576 - 256 + 576 + 720 + 384)}},
 	{"v_head_dim", experts, set{"model.v_head_dim": `4`}, wants{attnFlops: 2 * (1840 + (48 - 32) + (128 - 64) + (256 - 128))}},
+
+	// 4 of 9 tokens are seen, 32 scores: fused attention 2·32·4, softmax 5·32. The cache keeps 4 of 10.
+	{"sliding_window", dense, set{"model.sliding_window": `4`}, wants{attnFlops: 2 * (2000 - 936 + 256 + 160), cacheSpace: 2. * 4 * 2 * 8 / GB}},
+	// One vector of 2 elements per key/value head.
+	{"shared_kv", dense, set{"model.shared_kv": `true`}, wants{cacheSpace: 2. * 10 * 2 * (2 * 2) / GB}},
+	// Every 2 tokens share an entry: 4.5 are seen, 36 scores, and 5 kept.
+	{"compress_ratio", dense, set{"model.compress_ratio": `2`}, wants{attnFlops: 2 * (2000 - 936 + 288 + 180), cacheSpace: 2. * 5 * 2 * 8 / GB}},
+	// Indexer: query 2·2·4·6, key 2·2·8·3, weights 2·2·8·2, scores 2·2·6·9, select 18. Of 9 tokens 3 are seen, 12 scores instead
+	// of 36 in the four operators on scores, 2·12·6 + 12 + 5·12 + 2·12·4.
+	{"index_topk", sparse, set{"model.index_topk": `3`}, wants{attnFlops: 2 * (1840 - 936 + 312 + 490)}},
+	// 3 heads, with 5 tokens seen: query 2·2·4·9, weights 2·2·8·3, scores 2·2·9·9.
+	{"index_n_heads", sparse, set{"model.index_n_heads": `3`}, wants{attnFlops: 2 * (1840 - 936 + 520 + 144 + 96 + 96 + 324 + 18)}},
+	// The key of the indexer is cached beside latent and rotary key.
+	{"index_head_dim", sparse, set{"model.index_head_dim": `4`}, wants{cacheSpace: 2. * 10 * 2 * (4 + 2 + 4) / GB}},
+	// Down 2·2·8·2 and up 2·2·2·8.
+	{"o_lora_rank", dense, set{"model.o_lora_rank": `2`}, wants{attnFlops: 2 * (2000 - 256 + 64 + 64)}},
+	// Two groups of 2 heads: down 2·2·2·4·2, up 2·2·4·8.
+	{"o_groups", dense.with("model.o_lora_rank", `2`), set{"model.o_groups": `2`}, wants{attnFlops: 2 * (2000 - 256 + 64 + 128)}},
+	// A state of 4 heads of 2·2, in 4 bytes, instead of a cache.
+	{"attn_type", dense, set{"model.attn_type": `"gated-delta"`}, wants{cacheSpace: 2. * 2 * 64 / GB}},
+	{"attn_type", dense, set{"model.attn_type": `"lightning"`, "model.kv_heads": ``}, wants{cacheSpace: 2. * 2 * 64 / GB}},
+	// And 2 past inputs of the convolution: queries and keys of 4, values of 8.
+	{"conv_kernel", dense.with("model.attn_type", `"gated-delta"`), set{"model.conv_kernel": `3`}, wants{cacheSpace: 2. * 2 * (64 + 4*2*16) / GB}},
 
 	// The router has 6 outputs; 6 + 2 + 2 experts are deployed.
 	{"num_experts", experts, set{"model.num_experts": `6`}, wants{mlpFlops: 2 * (1726 - 128 + 192), mlpWeights: 2. * (16 + 48 + 10*96) / GB}},
@@ -68,6 +93,11 @@ var modelTests = []keyTest{
 	{"num_redundant_experts", experts, set{"model.num_redundant_experts": `4`}, wants{mlpWeights: 2. * (16 + 32 + 10*96) / GB, "decoder_moe_redundant_expert_num": 4}},
 	// gate and up 2·6·8·16, activation 3·48, multiply 48, down 2·6·8·8
 	{"moe_intermediate_size", experts, set{"model.moe_intermediate_size": `8`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 1536 + 144 + 48 + 768 + 48 + 16)}},
+	// The shared expert counts as two routed ones: a token visits 4, and 4 + 2 + 2·2 are deployed.
+	{"shared_expert_intermediate_size", experts, set{"model.shared_expert_intermediate_size": `8`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 1024 + 96 + 32 + 512 + 64 + 16), mlpWeights: 2. * (16 + 32 + 10*96) / GB}},
+	// The shared expert sees all 8 elements and counts as two: 8 visits. narrow 2·2·8·4, gate and up 2·8·4·8, activation 3·32,
+	// multiply 32, down 2·8·4·4, widen 2·2·4·8, weighting 32
+	{"routed_expert_hidden_size", experts, set{"model.routed_expert_hidden_size": `4`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 128 + 512 + 96 + 32 + 256 + 128 + 32 + 16)}},
 	// 12 instead of 6 tokens in every operator of the experts.
 	{"moe_capacity_factor", experts, set{"model.moe_capacity_factor": `2`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 2*(768+72+24+384+48) + 16)}},
 	// One of the two layers has experts, the other is dense, with two norms as latent attention has none.
@@ -89,8 +119,53 @@ var modelTests = []keyTest{
 	{key: "output_seq", base: dense, change: set{"model.output_seq": `99`}},
 	{key: "first_k_dense_replace", base: experts.with("model.feedforward", `16`), change: set{"model.first_k_dense_replace": `1`}},
 	{key: "vocab_size", base: dense, change: set{"model.vocab_size": `1000`}},
+	{key: "tie_word_embeddings", base: dense.with("model.vocab_size", `1000`), change: set{"model.tie_word_embeddings": `true`}},
 	{key: "weight_byte", base: dense, change: set{"model.weight_byte": `2`}},
 	{key: "activation_byte", base: dense, change: set{"model.activation_byte": `2`}},
 	{key: "cache_byte", base: dense, change: set{"model.cache_byte": `2`}},
 	{key: "sources.*", base: dense, change: set{"model.sources.hidden": `"a guess"`}},
+}
+
+// sparse is the expert model with an indexer of 2 heads of 3 elements that picks 5 tokens.
+var sparse = experts.withAll(set{"model.index_n_heads": `2`, "model.index_head_dim": `3`, "model.index_topk": `5`})
+
+// In the following, the second of two layers has an attention of its own: that of the dense model, at first, or that of
+// the expert model.
+var (
+	mixed       = dense.with("model.attention_mix", `[{"layers": 1, "attn_type": "group-query", "attn_heads": 4, "kv_heads": 2, "attn_size": 2}]`)
+	mixedLatent = dense.with("model.attention_mix", `[{
+		"layers": 1, "attn_type": "mla-absorb", "attn_heads": 2,
+		"q_lora_rank": 4, "kv_lora_rank": 4, "qk_nope_head_dim": 2, "qk_rope_head_dim": 2, "v_head_dim": 2
+	}]`)
+	mixedSparse = mixedLatent.withAll(mix("index_n_heads", `2`)).withAll(mix("index_head_dim", `3`)).withAll(mix("index_topk", `5`))
+)
+
+// mix sets a key of the second attention.
+func mix(key, value string) set { return set{"model.attention_mix[0]." + key: value} }
+
+// mixTests are those of the second attention. The numbers of the first layer stay, 2000 operations and 10 cached tokens of
+// 8 elements; those of the second are as above. Latent attention beside another has a norm in front of it like that, 112.
+var mixTests = []keyTest{
+	// Of three layers one, then two have a window of 4.
+	{"attention_mix[].layers", mixed.with("model.num_blocks", `3`).withAll(mix("sliding_window", `4`)), mix("layers", `2`), wants{cacheSpace: 2. * (10 + 4 + 4) * 8 / GB}},
+	{"attention_mix[].attn_type", mixed, set{"model.attention_mix[0].attn_type": `"multi-query"`, "model.attention_mix[0].kv_heads": ``}, wants{cacheSpace: 2. * 10 * (8 + 4) / GB}},
+	{"attention_mix[].attn_heads", mixed, mix("attn_heads", `2`), wants{attnFlops: 2000 + (112 + 384 + 56 + 56 + 2*36*4 + 5*36 + 128 + 16)}},
+	{"attention_mix[].kv_heads", mixed, mix("kv_heads", `4`), wants{cacheSpace: 2. * 10 * (8 + 16) / GB}},
+	{"attention_mix[].attn_size", mixed, mix("attn_size", `4`), wants{cacheSpace: 2. * 10 * (8 + 16) / GB}},
+	{"attention_mix[].v_head_dim", mixed, mix("v_head_dim", `3`), wants{attnFlops: 2000 + (2000 - 512 - 576 - 256 + 576 + 720 + 384)}},
+	{"attention_mix[].qk_norm", mixed, mix("qk_norm", `false`), wants{attnFlops: 2000 + (2000 - 112 - 56)}},
+	{"attention_mix[].has_attn_gate", mixed, mix("has_attn_gate", `true`), wants{attnFlops: 2000 + (2000 + 256 + 32 + 16)}},
+	{"attention_mix[].sliding_window", mixed, mix("sliding_window", `4`), wants{cacheSpace: 2. * (10 + 4) * 8 / GB}},
+	{"attention_mix[].shared_kv", mixed, mix("shared_kv", `true`), wants{cacheSpace: 2. * 10 * (8 + 4) / GB}},
+	{"attention_mix[].compress_ratio", mixed, mix("compress_ratio", `2`), wants{cacheSpace: 2. * (10 + 5) * 8 / GB}},
+	{"attention_mix[].o_lora_rank", mixed, mix("o_lora_rank", `2`), wants{attnFlops: 2000 + (2000 - 256 + 64 + 64)}},
+	{"attention_mix[].o_groups", mixed.withAll(mix("o_lora_rank", `2`)), mix("o_groups", `2`), wants{attnFlops: 2000 + (2000 - 256 + 64 + 128)}},
+	{"attention_mix[].conv_kernel", mixed.withAll(mix("attn_type", `"gated-delta"`)), mix("conv_kernel", `3`), wants{cacheSpace: 2. * (80 + 64 + 4*2*16) / GB}},
+	{"attention_mix[].q_lora_rank", mixedLatent, mix("q_lora_rank", `2`), wants{attnFlops: 2000 + 112 + (1840 - 312 + 64 + 28 + 64)}},
+	{"attention_mix[].kv_lora_rank", mixedLatent, mix("kv_lora_rank", `3`), wants{cacheSpace: 2. * 10 * (8 + 3 + 2) / GB}},
+	{"attention_mix[].qk_rope_head_dim", mixedLatent, mix("qk_rope_head_dim", `1`), wants{cacheSpace: 2. * 10 * (8 + 4 + 1) / GB}},
+	{"attention_mix[].qk_nope_head_dim", mixedLatent, mix("qk_nope_head_dim", `4`), wants{attnFlops: 2000 + 112 + (1840 + 64 + 16 + 64)}},
+	{"attention_mix[].index_topk", mixedSparse, mix("index_topk", `3`), wants{attnFlops: 2000 + 112 + (1840 - 936 + 312 + 490)}},
+	{"attention_mix[].index_n_heads", mixedSparse, mix("index_n_heads", `3`), wants{attnFlops: 2000 + 112 + (1840 - 936 + 520 + 144 + 96 + 96 + 324 + 18)}},
+	{"attention_mix[].index_head_dim", mixedSparse, mix("index_head_dim", `4`), wants{cacheSpace: 2. * 10 * (8 + 6 + 4) / GB}},
 }

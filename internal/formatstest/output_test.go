@@ -13,7 +13,7 @@ import (
 
 var (
 	fieldTable = regexp.MustCompile(`(?m)^<!-- fields: (.*) -->\n\| Field .*\n\|[-|]+\|\n((?:\|.*\n)+)`)
-	fieldRow   = regexp.MustCompile("^\\| ([^|]+) \\| [^|]+ \\|$")
+	fieldRow   = regexp.MustCompile(`^\| ([^|]+) \| [^|]+ \|$`)
 	quoted     = regexp.MustCompile("`([^`]+)`")
 )
 

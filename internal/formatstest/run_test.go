@@ -1,8 +1,11 @@
 package formatstest
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
-func TestModelKeys(t *testing.T) { runAll(t, modelTests) }
+func TestModelKeys(t *testing.T) { runAll(t, slices.Concat(modelTests, mixTests)) }
 
 func TestSystemKeys(t *testing.T) { runAll(t, systemTests) }
 

@@ -1,0 +1,29 @@
+package estimate
+
+import "throughline/op"
+
+// Offload is the shares of the weights and of the KV cache that lie in the second memory tier.
+type Offload struct{ Weights, Cache float64 }
+
+// offload moves shares of the memory to the second tier.
+func (m *Memory) offload(o Offload) {
+	for b := range m.Weights {
+		m.Second += o.Weights * m.Weights[b]
+		m.Weights[b] *= 1 - o.Weights
+	}
+	m.Second += o.Cache * m.Cache
+	m.Cache *= 1 - o.Cache
+}
+
+// linkTime is how long the second tier takes to deliver what a stage reads from it in a step. It does so beside the
+// computation, which waits only if that takes longer.
+func (e *Evaluator) linkTime(out *Estimate) float64 {
+	o, tier := e.problem.Offload, e.problem.System.Memory2
+	var cache float64
+	ops := e.list.All()
+	for i := range ops {
+		cache += ops[i].Repeat * ops[i].Cache
+	}
+	bytes := o.Weights*(out.Memory.Weights[op.AttentionBlock]+out.Memory.Weights[op.MLPBlock]) + o.Cache*cache
+	return bytes / (tier.GBps * e.problem.Assume.BytesPerGB * tier.Efficiency.At(bytes/1e6))
+}

@@ -1,0 +1,186 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"throughline/cost"
+	"throughline/estimate"
+	"throughline/hardware"
+	"throughline/op"
+)
+
+// Operator is one operator of a step. What it does is counted over all layers of the stage.
+type Operator struct {
+	Name   string `json:"name"`
+	Part   string `json:"part"`   // attention, mlp, draft, ends, pipeline, memory
+	Engine string `json:"engine"` // cube, vector, network; none of waiting
+	// M, N and K are the shape of a matrix product: tokens, outputs, inputs.
+	M      float64 `json:"m,omitempty"`
+	N      float64 `json:"n,omitempty"`
+	K      float64 `json:"k,omitempty"`
+	Repeat float64 `json:"repeat"`
+	Flops  float64 `json:"flops"`
+	Bytes  float64 `json:"bytes"` // moved in memory; of a collective, sent
+	Time   float64 `json:"time_us"`
+	Times  float64 `json:"times"` // that a step executes it
+	Share  float64 `json:"share"` // of the step
+	// Of the peak rate of its engine and of the memory bandwidth, both without calibration.
+	OfPeak      float64     `json:"of_peak"`
+	OfBandwidth float64     `json:"of_bandwidth"`
+	Bound       string      `json:"bound"` // compute, memory, network, hidden
+	Collective  *Collective `json:"collective,omitempty"`
+}
+
+// Collective is how processors communicate.
+type Collective struct {
+	Name   string  `json:"name"`
+	Group  int     `json:"group"`
+	Levels []int   `json:"levels"` // of the network that it uses
+	Bytes  float64 `json:"message_bytes"`
+}
+
+func (c *Collective) String() string {
+	levels := fmt.Sprintf("network %d", c.Levels[0])
+	if len(c.Levels) > 1 {
+		levels = fmt.Sprintf("networks %s", strings.Trim(strings.ReplaceAll(fmt.Sprint(c.Levels), " ", "+"), "[]"))
+	}
+	return fmt.Sprintf("%s over %d, %s", c.Name, c.Group, levels)
+}
+
+var collectiveNames = [hardware.CollectiveCount]string{
+	hardware.PointToPoint: "point to point", hardware.ReduceScatter: "reduce-scatter", hardware.AllGather: "all-gather",
+	hardware.AllReduce: "all-reduce", hardware.AllToAll: "all-to-all",
+}
+
+// operators lists the operators of a step in their order.
+func (c *subject) operators() []Operator {
+	var out []Operator
+	for kind, part := range c.parts() {
+		for i := range part.Ops {
+			o := &part.Ops[i]
+			name := "attention"
+			switch {
+			case estimate.PartKind(kind) == estimate.DraftPart:
+				name = "draft"
+			case estimate.PartKind(kind) == estimate.EndsPart:
+				name = "ends"
+			case o.Kind.Info().Block == op.MLPBlock:
+				name = "mlp"
+			}
+			out = append(out, c.operator(name, o, part.Times))
+		}
+	}
+	if t := c.now.TransferTime; t > 0 {
+		l := c.now.Plan.Attention
+		out = append(out, Operator{
+			Name: "stage transfer", Part: "pipeline", Engine: "network", Repeat: 1, Time: t * 1e6, Times: 1, Share: t / c.now.StepTime, Bound: "network",
+			Collective: c.collective(hardware.PointToPoint, l.PP, c.now.Plan.StageSpan(c.problem.Model.IsMoE()), 0),
+		})
+	}
+	for _, w := range []struct {
+		name, part string
+		time       float64
+	}{{"waiting for the last stage", "pipeline", c.now.WaitTime}, {"waiting for the second tier", "memory", c.now.OffloadTime}} {
+		if w.time > 0 {
+			out = append(out, Operator{Name: w.name, Part: w.part, Repeat: 1, Time: w.time * 1e6, Times: 1, Share: w.time / c.now.StepTime})
+		}
+	}
+	return out
+}
+
+// operator tells about one operator that a step executes a number of times.
+func (c *subject) operator(part string, o *op.Op, times float64) Operator {
+	price := c.evaluator.Price(o)
+	t := o.Repeat * price.Time
+	out := Operator{
+		Name: o.Kind.String(), Part: part, Repeat: o.Repeat, M: o.M, N: o.N, K: o.K,
+		Flops: o.Repeat * o.Flops, Bytes: o.Repeat * o.Bytes(),
+		Time: t * 1e6, Times: times, Share: times * t / c.now.StepTime,
+	}
+	if o.Class == op.Comm {
+		out.Engine, out.Bound = "network", "network"
+		out.Flops, out.Bytes = 0, o.Repeat*price.Sent
+		if t == 0 {
+			out.Bound = "hidden"
+		}
+		if o.Group > 1 {
+			out.Collective = c.collective(o.Collective, int(o.Group), int(o.Span), o.Message)
+		} else {
+			out.Bound = "" // alone there is nothing to send
+		}
+		return out
+	}
+	sys, as, types := c.problem.System, c.problem.Assume, &c.problem.Precision
+	var peak float64
+	switch o.Unit {
+	case op.MatrixUnit:
+		out.Engine, peak = "cube", sys.Matrix[types.MatrixType].TFlops
+	case op.AttentionMatrixUnit:
+		out.Engine, peak = "cube", sys.Matrix[types.AttentionType].TFlops
+	default:
+		out.Engine, peak = "vector", sys.Vector[types.VectorType].TFlops
+	}
+	if t > 0 {
+		out.OfPeak = out.Flops / (t * peak * as.FlopsPerTFlop)
+		out.OfBandwidth = out.Bytes / (t * sys.Memory.GBps * as.BytesPerGB)
+	}
+	out.Bound = boundNames[price.Bound]
+	return out
+}
+
+var boundNames = [cost.BoundCount]string{cost.Compute: "compute", cost.Memory: "memory"}
+
+// collective tells which levels of the network a group uses: from the one inside which two members lie to the one that
+// holds them all. A transfer between two uses the last.
+func (c *subject) collective(kind hardware.Collective, group, span int, bytes float64) *Collective {
+	out := &Collective{Name: collectiveNames[kind], Group: group, Bytes: bytes}
+	networks := c.problem.System.Networks
+	stride := span / group
+	for i := range networks {
+		last := networks[i].Size >= span || i == len(networks)-1
+		if last || networks[i].Size/stride > 1 && kind != hardware.PointToPoint {
+			out.Levels = append(out.Levels, i)
+		}
+		if last {
+			break
+		}
+	}
+	return out
+}
+
+// Memory is what a processor holds, in GiB.
+type Memory struct {
+	Attention float64 `json:"attention_weights"`
+	MLP       float64 `json:"mlp_weights"`
+	Draft     float64 `json:"draft_weights"`
+	Ends      float64 `json:"embeddings_and_output_head"`
+	Working   float64 `json:"working_space"`
+	Cache     float64 `json:"kv_cache"`
+	Free      float64 `json:"free"`     // of the usable; less than 0 where it does not fit
+	Reserved  float64 `json:"reserved"` // not usable
+	Capacity  float64 `json:"capacity"`
+}
+
+// memory divides the memory.
+func (c *subject) memory() Memory {
+	m := &c.now.Memory
+	weights := m.Weights[op.AttentionBlock] + m.Weights[op.MLPBlock]
+	stage := &c.now.Stage.Block
+	var draft float64
+	for _, o := range c.parts()[estimate.DraftPart].Ops {
+		draft += o.Repeat * o.Resident
+	}
+	attention, mlp := stage[op.AttentionBlock].Resident, stage[op.MLPBlock].Resident
+	gib := func(bytes float64) float64 { return bytes / estimate.GiB }
+	capacity := c.problem.System.Memory.GiB
+	out := Memory{
+		Attention: gib(attention), MLP: gib(mlp), Draft: gib(draft),
+		Working: gib(m.WithoutCache() - weights), Cache: gib(m.Cache),
+		Free: gib(c.Usable - m.Total()), Reserved: capacity - gib(c.Usable), Capacity: capacity,
+	}
+	if c.problem.Assume.Ends {
+		out.Ends = gib(weights - attention - mlp - draft)
+	}
+	return out
+}

@@ -1,0 +1,147 @@
+package hardware
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Parameter is one number of a system, by its path in a system file. It reads and changes that number in every system of
+// the same form.
+type Parameter struct {
+	Name      string
+	Unit      string // empty: a factor
+	Low, High float64
+	Whole     bool // only whole numbers make sense
+
+	get func(*System) float64
+	set func(*System, float64)
+}
+
+// Of is the value in a system.
+func (p *Parameter) Of(s *System) float64 { return p.get(s) }
+
+// With is a copy of a system with another value, which is rounded where only whole numbers make sense and kept within
+// the bounds.
+func (p *Parameter) With(s *System, v float64) *System {
+	c := s.Clone()
+	p.set(c, min(max(v, p.Low), p.High))
+	return c
+}
+
+// Clone is a copy whose numbers can be changed without changing the original. Tables of efficiencies are shared.
+func (s *System) Clone() *System {
+	c := *s
+	c.Matrix = maps.Clone(s.Matrix)
+	c.Vector = maps.Clone(s.Vector)
+	c.Networks = slices.Clone(s.Networks)
+	if s.Memory2 != nil {
+		second := *s.Memory2
+		c.Memory2 = &second
+	}
+	return &c
+}
+
+// The bounds of the system format.
+const (
+	leastRate    = 1e-6
+	greatestRate = 1e9
+	greatestGain = 1e6
+)
+
+// number is a parameter that lies in a field.
+func number(name, unit string, low, high float64, field func(*System) *float64) Parameter {
+	return Parameter{
+		Name: name, Unit: unit, Low: low, High: high,
+		get: func(s *System) float64 { return *field(s) },
+		set: func(s *System, v float64) { *field(s) = v },
+	}
+}
+
+// whole is one that is a whole number.
+func whole(name, unit string, low, high float64, field func(*System) *int) Parameter {
+	return Parameter{
+		Name: name, Unit: unit, Low: low, High: high, Whole: true,
+		get: func(s *System) float64 { return float64(*field(s)) },
+		set: func(s *System, v float64) { *field(s) = int(math.Round(v)) },
+	}
+}
+
+// engine is one of an engine, which lies in a map by its number type.
+func engine[E any](name, unit string, high float64, engines func(*System) map[string]E, key string, field func(*E) *float64) Parameter {
+	return Parameter{
+		Name: name, Unit: unit, Low: leastRate, High: high,
+		get: func(s *System) float64 {
+			e := engines(s)[key]
+			return *field(&e)
+		},
+		set: func(s *System, v float64) {
+			e := engines(s)[key]
+			*field(&e) = v
+			engines(s)[key] = e
+		},
+	}
+}
+
+// Parameters are the numbers of a system that are not part of a table, in the order of the format.
+func (s *System) Parameters() []Parameter {
+	var out []Parameter
+	add := func(p Parameter) { out = append(out, p) }
+	matrix := func(s *System) map[string]MatrixEngine { return s.Matrix }
+	for _, t := range s.MatrixTypes() {
+		add(engine("matrix."+t+".tflops", "T/s", greatestRate, matrix, t, func(e *MatrixEngine) *float64 { return &e.TFlops }))
+		add(engine("matrix."+t+".calibration_coefficient", "", 1, matrix, t, func(e *MatrixEngine) *float64 { return &e.Calibration }))
+	}
+	vector := func(s *System) map[string]VectorEngine { return s.Vector }
+	for _, t := range s.VectorTypes() {
+		add(engine("vector."+t+".tflops", "T/s", greatestRate, vector, t, func(e *VectorEngine) *float64 { return &e.TFlops }))
+		add(engine("vector."+t+".calibration_coefficient", "", 1, vector, t, func(e *VectorEngine) *float64 { return &e.Calibration }))
+	}
+	add(number("mem1.GiB", "GiB", leastRate, greatestRate, func(s *System) *float64 { return &s.Memory.GiB }))
+	add(number("mem1.GBps", "GB/s", leastRate, greatestRate, func(s *System) *float64 { return &s.Memory.GBps }))
+	add(number("mem1.calibration_coefficient", "", leastRate, 1, func(s *System) *float64 { return &s.Memory.Calibration }))
+	add(number("mem1.page_attention_calibration_coefficient", "", leastRate, greatestGain, func(s *System) *float64 { return &s.Memory.Attention.Decode }))
+	add(number("mem1.page_attention_calibration_coefficient_prefill", "", leastRate, greatestGain, func(s *System) *float64 { return &s.Memory.Attention.Prefill }))
+	add(number("mem1.kv_cache_calibration_coefficient", "", leastRate, greatestGain, func(s *System) *float64 { return &s.Memory.Cache.Decode }))
+	add(number("mem1.kv_cache_calibration_coefficient_prefill", "", leastRate, greatestGain, func(s *System) *float64 { return &s.Memory.Cache.Prefill }))
+	if s.Memory2 != nil {
+		add(number("mem2.GiB", "GiB", leastRate, greatestRate, func(s *System) *float64 { return &s.Memory2.GiB }))
+		add(number("mem2.GBps", "GB/s", leastRate, greatestRate, func(s *System) *float64 { return &s.Memory2.GBps }))
+	}
+	for i := range s.Networks {
+		path := fmt.Sprintf("networks[%d].", i)
+		add(number(path+"bandwidth", "GB/s", leastRate, greatestRate, func(s *System) *float64 { return &s.Networks[i].Bandwidth }))
+		add(number(path+"efficiency", "", leastRate, 1, func(s *System) *float64 { return &s.Networks[i].Efficiency }))
+		low, high := s.sizesAround(i)
+		add(whole(path+"size", "processors", low, high, func(s *System) *int { return &s.Networks[i].Size }))
+		add(number(path+"latency", "s", 0, 1, func(s *System) *float64 { return &s.Networks[i].Latency }))
+		add(number(path+"processor_usage", "", 0, math.Nextafter(1, 0), func(s *System) *float64 { return &s.Networks[i].ProcessorUsage }))
+	}
+	add(whole("procs_per_npu", "processors", 1, 1e6, func(s *System) *int { return &s.ProcsPerNPU }))
+	add(number("collective_overlap", "", 0, 1, func(s *System) *float64 { return &s.CollectiveOverlap }))
+	return out
+}
+
+// sizesAround are the bounds of the size of a network level, which is larger than the level inside it and smaller than
+// the one around it.
+func (s *System) sizesAround(level int) (low, high float64) {
+	low, high = 1, greatestRate
+	if level > 0 {
+		low = float64(s.Networks[level-1].Size + 1)
+	}
+	if level < len(s.Networks)-1 {
+		high = float64(s.Networks[level+1].Size - 1)
+	}
+	return low, high
+}
+
+// Parameter finds a number of the system by its path.
+func (s *System) Parameter(name string) (Parameter, bool) {
+	for _, p := range s.Parameters() {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Parameter{}, false
+}

@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"throughline/assume"
+	"throughline/hardware"
+	"throughline/internal/document"
+	"throughline/model"
+	"throughline/point"
+	"throughline/report"
+	"throughline/scenario"
+)
+
+// estimateOptions are the flags of the estimate command.
+type estimateOptions struct {
+	point  point.Point
+	points string
+	output string
+	json   bool
+}
+
+func newEstimate(s Streams) *cobra.Command {
+	o := estimateOptions{point: point.Default()}
+	o.point.Phase = "both"
+	cmd := &cobra.Command{
+		Use:   "estimate --model MODEL --system SYSTEM",
+		Short: "Estimate one deployment that the flags fix, or a table of them",
+		Long: `Estimate tells how one deployment does: nothing is searched, the flags fix
+everything. It shows latency, throughput, what the memory holds and where the time
+goes. A deployment that does not fit is estimated all the same, with a warning.
+
+With --points it reads a CSV table, a deployment in each row. Columns are named like
+the flags; those that are absent, and empty cells, are as the flags say. Every row
+comes back with its results as soon as it is read, to standard output or to the file
+after -o, which appears when it is complete:
+
+  latency_ms, step_ms, tokens_per_s, requests_per_s, memory_gib, fits, bound, reason
+
+A row that makes no sense has only a reason. A row is a decode unless its phase is
+prefill. A column whose name starts with # is carried along.
+
+Exit codes: 0 done; 1 no row has an estimate; 2 the input has problems; 3 the results
+could not be written.`,
+		Example: `  throughline estimate --model llama_3_8b --system H200 --batch 32
+  throughline estimate --model qwen3_32b_flash --system H100_SXM --tp 4 --weights fp8 --phase decode --context 8192
+  throughline estimate --model deepseek_v3_flash_mla_absorb --system H200 --dp 16 --batch 64 --weights fp8 --json
+  throughline estimate --model llama_3_8b --system H200 --points points.csv -o results.csv`,
+		Args: onlyFlags(""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("points") {
+				return estimatePoints(cmd, s, o)
+			}
+			if o.output != "" {
+				return errors.New("-o is for the table of --points")
+			}
+			results, err := estimatePoint(cmd, s, &o.point)
+			if err != nil {
+				return err
+			}
+			if o.json {
+				err = report.WriteObject(s.Out, report.PointJSON(results))
+			} else {
+				err = report.WritePoint(s.Out, results)
+			}
+			if err != nil {
+				return systemError{err}
+			}
+			return nil
+		},
+	}
+	pointFlags(cmd, &o.point)
+	f := cmd.Flags()
+	f.StringVar(&o.points, "points", "", "CSV table of points; - reads standard input")
+	f.StringVarP(&o.output, "output", "o", "", "file of the results of --points, instead of standard output")
+	f.BoolVar(&o.json, "json", false, "print one JSON object instead of a table")
+	return cmd
+}
+
+// pointFlags defines a flag for each setting of a point.
+func pointFlags(cmd *cobra.Command, p *point.Point) {
+	f := cmd.Flags()
+	f.SortFlags = false
+	for _, field := range point.Fields() {
+		switch ref := field.Ref(p).(type) {
+		case *string:
+			f.StringVar(ref, field.Name, *ref, field.Doc)
+		case *int:
+			f.IntVar(ref, field.Name, *ref, field.Doc)
+		case *float64:
+			f.Float64Var(ref, field.Name, *ref, field.Doc)
+		case *bool:
+			f.BoolVar(ref, field.Name, *ref, field.Doc)
+		}
+	}
+	complete(cmd, "model", model.Catalogue.Names())
+	complete(cmd, "system", hardware.Catalogue.Names())
+	complete(cmd, "phase", point.PhaseNames())
+	complete(cmd, "assume", assume.Presets())
+	for _, name := range []string{"weights", "activations", "cache", "comm", "attention", "vector"} {
+		complete(cmd, name, scenario.FormatNames())
+	}
+}
+
+// complete offers words for a flag; a file may take their place.
+func complete(cmd *cobra.Command, flag string, words []string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return words, cobra.ShellCompDirectiveDefault
+	})
+	if err != nil {
+		panic(err) // the flag does not exist
+	}
+}
+
+// estimatePoint estimates the point of the flags, and warns of what does not fit.
+func estimatePoint(cmd *cobra.Command, s Streams, p *point.Point) ([]point.Result, error) {
+	errs := given(cmd, p)
+	if p.Context > 0 && !cmd.Flags().Changed("phase") {
+		p.Phase = "decode"
+	}
+	estimator := point.NewEstimator()
+	results, err := estimator.All(p)
+	warn(s, estimator.Warnings(p))
+	if err := document.Join(append(errs, err)...); err != nil {
+		return nil, point.Once(err)
+	}
+	for i := range results {
+		if why := results[i].TooMuch(); why != "" {
+			fmt.Fprintln(s.Err, "warning:", why)
+		}
+	}
+	return results, nil
+}
+
+// given checks the numbers that flags give: 0 is not one that follows from the others.
+func given(cmd *cobra.Command, p *point.Point) []error {
+	var errs []error
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if field, ok := point.Lookup(f.Name); ok {
+			if err := field.Check(p); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	})
+	return errs
+}
+
+// estimatePoints estimates a table of points.
+func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
+	if !cmd.Flags().Changed("phase") {
+		o.point.Phase = "decode"
+	}
+	errs := given(cmd, &o.point)
+	if o.json {
+		errs = append(errs, errors.New("--points writes CSV: --json has no place there"))
+	}
+	in := s.In
+	if o.points != "-" {
+		f, err := os.Open(o.points)
+		if err != nil {
+			errs = append(errs, document.Unreadable(o.points, err))
+		} else if info, err := f.Stat(); err == nil && info.IsDir() {
+			errs = append(errs, fmt.Errorf("%s: is a folder; name a file in it", o.points))
+		}
+		defer f.Close()
+		in = f
+	}
+	if err := document.Join(errs...); err != nil {
+		return err
+	}
+	tally, err := streamTo(cmd.Context(), s, o.output, in, &o.point)
+	var writing point.WriteError
+	switch {
+	case errors.As(err, &writing):
+		return systemError{err}
+	case err != nil:
+		return err
+	}
+	fmt.Fprintln(s.Err, tallied(tally))
+	if tally.Rows > 0 && tally.Bad == tally.Rows {
+		return exitError{exitNoPlan}
+	}
+	return nil
+}
+
+// streamTo writes the results to a file, or to standard output.
+func streamTo(ctx context.Context, s Streams, output string, in io.Reader, p *point.Point) (tally point.Tally, err error) {
+	if output == "" {
+		return point.Stream(ctx, in, s.Out, p)
+	}
+	var streaming error
+	err = report.WriteFile(output, func(w io.Writer) error {
+		tally, streaming = point.Stream(ctx, in, w, p)
+		return streaming
+	})
+	if err != nil && streaming == nil {
+		err = point.WriteError{Err: err}
+	}
+	return tally, err
+}
+
+func tallied(t point.Tally) string {
+	text := fmt.Sprintf("%d points", t.Rows)
+	if t.Rows == 1 {
+		text = "1 point"
+	}
+	if t.Bad > 0 {
+		text += fmt.Sprintf(", %d without an estimate (see the column reason)", t.Bad)
+	}
+	return strings.TrimSpace(text)
+}

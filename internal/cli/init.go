@@ -1,0 +1,51 @@
+package cli
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"throughline/report"
+)
+
+// starter is a runtime file to begin with.
+//
+//go:embed starter.json
+var starter []byte
+
+func newInit(s Streams) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "init [FILE]",
+		Short: "Write a commented runtime file to start from",
+		Long: `Init writes a runtime file with every key explained, ready to run. It does not touch a
+file that exists, unless --force is given.`,
+		Example: `  throughline init
+  throughline init my_scan.json
+  throughline run -c throughline.json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			name := "throughline.json"
+			if len(args) == 1 {
+				name = args[0]
+			}
+			if _, err := os.Stat(name); err == nil && !force {
+				return fmt.Errorf("%s exists; choose another name, or --force to replace it", name)
+			}
+			err := report.WriteFile(name, func(w io.Writer) error {
+				_, err := w.Write(starter)
+				return err
+			})
+			if err != nil {
+				return systemError{err}
+			}
+			_, err = fmt.Fprintf(s.Out, "wrote %s; run it with: throughline run -c %s\n", name, name)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "replace an existing file")
+	return cmd
+}

@@ -1,0 +1,358 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	"throughline/internal/catalogue"
+	"throughline/internal/document"
+	"throughline/model"
+	"throughline/report"
+)
+
+func newModels(s Streams) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "models",
+		Short: "List the built-in models, show one, import a Hugging Face config.json",
+		Long: `Models lists the built-in models. The columns:
+
+  attention     kind, query/key-value heads × elements of a head; MLA: heads × cached latent + rotary part;
+                1:4 compressed past, top 2048 sparse, window 128 sliding. Layers of several kinds are counted
+  experts       routed experts that a token visits, of how many, + shared ones
+  total, active parameters, those of embedding and output head among them
+  KV/token      bytes that one more token of a long sequence adds to the cache, at 1 byte per element`,
+		Example: `  throughline models
+  throughline models show DeepSeek-V3
+  throughline models show DeepSeek-V3 --json > my_model.json
+  throughline models import DeepSeek-V3/config.json -o my_model.json`,
+		Args: subcommandOf(model.Catalogue),
+		RunE: func(*cobra.Command, []string) error { return listModels(s, asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the list as JSON")
+	cmd.AddCommand(newModelsShow(s), newModelsImport(s))
+	return cmd
+}
+
+// modelLine is a line of the list, and an element of its JSON.
+type modelLine struct {
+	Name      string  `json:"name"`
+	Layers    int     `json:"layers"`
+	Hidden    int     `json:"hidden"`
+	Attention string  `json:"attention"`
+	Experts   string  `json:"experts,omitempty"`
+	Total     float64 `json:"parameters"`
+	Active    float64 `json:"active_parameters"`
+	KV        float64 `json:"kv_elements_per_token"`
+}
+
+func lineOf(name string, m *model.Model) modelLine {
+	total, active := m.Params()
+	return modelLine{name, m.Layers, m.Hidden, m.DescribeAttention(), m.DescribeExperts(), total, active, m.CacheGrowth(1)}
+}
+
+func listModels(s Streams, asJSON bool) error {
+	var lines []modelLine
+	for _, name := range model.Catalogue.Names() {
+		src, _ := model.Catalogue.Find(name)
+		m, _, doc := model.Read(name, src)
+		if err := doc.Err(); err != nil {
+			return err
+		}
+		lines = append(lines, lineOf(name, m))
+	}
+	if asJSON {
+		return printJSON(s.Out, lines)
+	}
+	t := newTable("model", "layers", "hidden", "attention", "experts", "total", "active", "KV/token")
+	t.SetColumnConfigs(rightAligned(2, 3, 6, 7, 8))
+	for _, l := range lines {
+		t.AppendRow(table.Row{l.Name, l.Layers, l.Hidden, strings.ReplaceAll(l.Attention, ", ", "\n"), l.Experts, billions(l.Total), billions(l.Active), fmt.Sprintf("%.0f", l.KV)})
+	}
+	return printTable(s.Out, t)
+}
+
+// billions is a number of parameters as people write it.
+func billions(n float64) string {
+	switch {
+	case n < 1e9:
+		return fmt.Sprintf("%.0f M", n/1e6)
+	case n < 1e11:
+		return fmt.Sprintf("%.1f B", n/1e9)
+	}
+	return fmt.Sprintf("%.0f B", n/1e9)
+}
+
+func newModelsShow(s Streams) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show NAME|FILE",
+		Short: "Show a built-in model, a model file or a Hugging Face config.json",
+		Example: `  throughline models show Qwen3-32B
+  throughline models show Qwen3-32B --json > my_model.json
+  throughline models show DeepSeek-V3/config.json`,
+		Args: oneArgument("the name of a built-in model or a file"),
+		RunE: func(_ *cobra.Command, args []string) error { return showModel(s, args[0], asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the model file itself")
+	return cmd
+}
+
+func showModel(s Streams, ref string, asJSON bool) error {
+	name, src, err := findFile("model", ref, model.Catalogue)
+	if err != nil {
+		return err
+	}
+	loaded, doc := model.Load(name, src)
+	warn(s, doc.Warnings())
+	if err := doc.Err(); err != nil {
+		return err
+	}
+	if asJSON {
+		if model.IsHuggingFace(document.Parse(name, src).Keys()) {
+			src = loaded.File.Encode()
+		}
+		return write(s.Out, string(src))
+	}
+	m, f := loaded.Model, &loaded.File
+	total, active := m.Params()
+	var p pairs
+	p.add("layers", "%d", m.Layers)
+	if m.FirstDense > 0 {
+		p.add("", "%d at the start without experts", m.FirstDense)
+	}
+	if m.IsMoE() && m.Experts.Interval > 1 {
+		p.add("", "one of %d with experts", m.Experts.Interval)
+	}
+	p.add("hidden", "%d", m.Hidden)
+	p.add("attention", "%s", strings.ReplaceAll(m.DescribeAttention(), ", ", "\n"))
+	if m.FeedForward > 0 {
+		p.add("dense width", "%d", m.FeedForward)
+	}
+	if e := &m.Experts; m.IsMoE() {
+		p.add("experts", "%s", m.DescribeExperts())
+		p.add("expert width", "%d", e.Width)
+		if e.SharedWidth > 0 {
+			p.add("shared expert width", "%d", e.SharedWidth)
+		}
+		if e.Hidden > 0 {
+			p.add("expert input", "%d, projected down", e.Hidden)
+		}
+	}
+	if m.DraftLayers > 0 {
+		p.add("draft layers", "%d", m.DraftLayers)
+	}
+	vocabulary := fmt.Sprint(m.Vocab)
+	if m.Tied {
+		vocabulary += ", embedding and output head are one"
+	}
+	p.add("vocabulary", "%s", vocabulary)
+	p.add("parameters", "%s, of which a token uses %s (embedding %s)", billions(total), billions(active), billions(m.EmbeddingParams()))
+	p.add("KV cache", "%.0f bytes per token at 1 byte per element", m.CacheGrowth(1))
+	for _, tokens := range []float64{8 << 10, 128 << 10} {
+		p.add("", "%.3g GB for %.0fK tokens", m.CacheBytes(1, tokens, 1)/1e9, tokens/1024)
+	}
+	if f.WeightByte != nil {
+		p.add("published weights", "%g bytes each", *f.WeightByte)
+	}
+	p.add("sources", "%s", sourceLines(f.Sources))
+	hint := fmt.Sprintf("To change it: throughline models show %s --json > my_model.json\n", quoteArgument(ref))
+	return write(s.Out, m.Name+"\n"+p.String()+hint)
+}
+
+func newModelsImport(s Streams) *cobra.Command {
+	var output, name, source string
+	cmd := &cobra.Command{
+		Use:   "import CONFIG.JSON",
+		Short: "Turn a Hugging Face config.json into a model file",
+		Long: `Import reads the config.json of a Hugging Face repository and prints it as a model
+file. What the model has and the simulation has not is said on stderr and in the
+sources of the file. A config.json also works as it is, wherever a model file
+does; a model file is for changing something.`,
+		Example: `  throughline models import DeepSeek-V3/config.json -o my_model.json
+  throughline models import --name my-model --source me/my-model - < config.json`,
+		Args: oneArgument("a config.json, or - for stdin"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			file := args[0]
+			src, err := readInput(s, file)
+			if err != nil {
+				return err
+			}
+			if keys := document.Parse(file, src).Keys(); keys != nil && !model.IsHuggingFace(keys) {
+				return fmt.Errorf("%s is no Hugging Face config.json: it has none of the keys model_type, architectures, hidden_size", file)
+			}
+			loaded, doc := model.Load(file, src)
+			warn(s, doc.Warnings())
+			if err := doc.Err(); err != nil {
+				return err
+			}
+			f := &loaded.File
+			if name != "" {
+				f.Name = name
+			}
+			if source != "" {
+				f.Sources["*"] = source
+			}
+			if output == "" {
+				return write(s.Out, string(f.Encode()))
+			}
+			err = report.WriteFile(output, func(w io.Writer) error {
+				_, err := w.Write(f.Encode())
+				return err
+			})
+			if err != nil {
+				return systemError{err}
+			}
+			fmt.Fprintln(s.Err, "wrote", output)
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write, instead of stdout")
+	cmd.Flags().StringVar(&name, "name", "", "name of the model in results, instead of that of the file or its folder")
+	cmd.Flags().StringVar(&source, "source", "", "where the config comes from, for the sources of the file")
+	return cmd
+}
+
+// readInput reads a file, or stdin for "-".
+func readInput(s Streams, name string) ([]byte, error) {
+	if name == "-" {
+		src, err := io.ReadAll(s.In)
+		if err != nil {
+			return nil, systemError{err}
+		}
+		return src, nil
+	}
+	src, err := document.ReadFile(name)
+	if err != nil {
+		return nil, document.Unreadable(name, err)
+	}
+	return src, nil
+}
+
+// findFile is the file that an argument names: a path, or a built-in file.
+func findFile(what, ref string, set catalogue.Set) (name string, src []byte, err error) {
+	if info, err := os.Stat(ref); err == nil && !info.IsDir() {
+		src, err := document.ReadFile(ref)
+		if err != nil {
+			return "", nil, document.Unreadable(ref, err)
+		}
+		return ref, src, nil
+	}
+	if name, ok := set.Name(ref); ok {
+		src, _ := set.Find(name)
+		return name, src, nil
+	}
+	hint := fmt.Sprintf("\"throughline %ss\" lists those that are built in", what)
+	if near, ok := set.Nearest(ref); ok {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return "", nil, fmt.Errorf("%q is no file and no built-in %s; %s", ref, what, hint)
+}
+
+// subcommandOf refuses an argument that is no subcommand. The name of a built-in file was most likely to be shown.
+func subcommandOf(set catalogue.Set) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			if _, ok := set.Name(args[0]); ok {
+				return fmt.Errorf("did you mean \"%s show %s\"?", cmd.CommandPath(), args[0])
+			}
+		}
+		return knownCommand(cmd, args)
+	}
+}
+
+// oneArgument asks for exactly one argument.
+func oneArgument(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return fmt.Errorf("%s needs %s", cmd.Name(), what)
+		case len(args) > 1:
+			return fmt.Errorf("%s takes one argument, but there is also %q", cmd.Name(), args[1])
+		case args[0] == "":
+			return errors.New("an empty name is no " + strings.TrimPrefix(what, "a "))
+		}
+		return nil
+	}
+}
+
+// pairs are lines of a label and a text.
+type pairs struct{ b strings.Builder }
+
+func (p *pairs) add(label, format string, args ...any) {
+	const width = 20
+	for line := range strings.SplitSeq(fmt.Sprintf(format, args...), "\n") {
+		fmt.Fprintf(&p.b, "  %-*s%s\n", width, label, line)
+		label = ""
+	}
+}
+
+func (p *pairs) String() string { return p.b.String() }
+
+// sourceLines are the sources of a file, one line each.
+func sourceLines(sources map[string]string) string {
+	if len(sources) == 0 {
+		return "none given"
+	}
+	var lines []string
+	for _, key := range slices.Sorted(maps.Keys(sources)) {
+		lines = append(lines, key+": "+sources[key])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// quoteArgument makes an argument safe to paste into a shell.
+func quoteArgument(arg string) string {
+	plain := func(r rune) bool {
+		return r == '-' || r == '_' || r == '.' || r == '/' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+	}
+	if strings.ContainsFunc(arg, func(r rune) bool { return !plain(r) }) {
+		return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+	}
+	return arg
+}
+
+func newTable(header ...any) table.Writer {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	t.AppendHeader(table.Row(header))
+	return t
+}
+
+func rightAligned(columns ...int) []table.ColumnConfig {
+	var out []table.ColumnConfig
+	for _, n := range columns {
+		out = append(out, table.ColumnConfig{Number: n, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	return out
+}
+
+func printTable(w io.Writer, t table.Writer) error { return write(w, t.Render()+"\n") }
+
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return systemError{err}
+	}
+	return nil
+}
+
+func write(w io.Writer, s string) error {
+	if _, err := io.WriteString(w, s); err != nil {
+		return systemError{err}
+	}
+	return nil
+}

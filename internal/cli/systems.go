@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"throughline/hardware"
+	"throughline/internal/document"
+)
+
+func newSystems(s Streams) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "systems",
+		Short: "List the built-in systems, show one",
+		Long: `Systems lists the built-in systems. The columns:
+
+  matrix T/s    peak rate of the matrix unit by number type
+  memory        capacity and bandwidth of the device memory of one processor
+  scale-up      innermost network: processors in a group × bandwidth of each
+  scale-out     outermost network`,
+		Example: `  throughline systems
+  throughline systems show H800_IB
+  throughline systems show H800_IB --json > my_chip.json`,
+		Args: subcommandOf(hardware.Catalogue),
+		RunE: func(*cobra.Command, []string) error { return listSystems(s, asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the list as JSON")
+	cmd.AddCommand(newSystemsShow(s))
+	return cmd
+}
+
+// systemLine is an element of the list as JSON.
+type systemLine struct {
+	Name     string             `json:"name"`
+	Type     string             `json:"type,omitempty"`
+	Matrix   map[string]float64 `json:"matrix_tflops"`
+	GiB      float64            `json:"memory_GiB"`
+	GBps     float64            `json:"memory_GBps"`
+	Networks []networkLine      `json:"networks"`
+}
+
+type networkLine struct {
+	Size     int     `json:"size"`
+	GBps     float64 `json:"GBps"`
+	Topology string  `json:"topology"`
+}
+
+func (n networkLine) String() string {
+	return fmt.Sprintf("%d × %g GB/s %s", n.Size, n.GBps, n.Topology)
+}
+
+func systemLineOf(name string, sys *hardware.System) systemLine {
+	l := systemLine{Name: name, Type: sys.Type, Matrix: map[string]float64{}, GiB: sys.Memory.GiB, GBps: sys.Memory.GBps}
+	for t, e := range sys.Matrix {
+		l.Matrix[t] = e.TFlops
+	}
+	for i := range sys.Networks {
+		n := &sys.Networks[i]
+		l.Networks = append(l.Networks, networkLine{n.Size, n.Bandwidth, n.Topology})
+	}
+	return l
+}
+
+func listSystems(s Streams, asJSON bool) error {
+	var lines []systemLine
+	for _, name := range hardware.Catalogue.Names() {
+		src, _ := hardware.Catalogue.Find(name)
+		sys, doc := hardware.Read(name, src)
+		if err := doc.Err(); err != nil {
+			return err
+		}
+		lines = append(lines, systemLineOf(name, sys))
+	}
+	if asJSON {
+		return printJSON(s.Out, lines)
+	}
+	t := newTable("system", "type", "matrix T/s", "GiB", "GB/s", "scale-up", "scale-out")
+	t.SetColumnConfigs(rightAligned(4, 5))
+	for _, l := range lines {
+		outer := ""
+		if n := len(l.Networks); n > 1 {
+			outer = l.Networks[n-1].String()
+		}
+		t.AppendRow(table.Row{l.Name, l.Type, peaks(l.Matrix), l.GiB, l.GBps, l.Networks[0].String(), outer})
+	}
+	return printTable(s.Out, t)
+}
+
+// peaks lists rates by number type, the narrow types first.
+func peaks(rates map[string]float64) string {
+	var parts []string
+	for _, t := range hardware.NumberTypes {
+		if rate, ok := rates[t.Name]; ok {
+			parts = append(parts, fmt.Sprintf("%s %g", t.Name, rate))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func newSystemsShow(s Streams) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show NAME|FILE",
+		Short: "Show a built-in system or a system file",
+		Example: `  throughline systems show H800_IB
+  throughline systems show H800_IB --json > my_chip.json`,
+		Args: oneArgument("the name of a built-in system or a file"),
+		RunE: func(_ *cobra.Command, args []string) error { return showSystem(s, args[0], asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the system file itself")
+	return cmd
+}
+
+func showSystem(s Streams, ref string, asJSON bool) error {
+	name, src, err := findFile("system", ref, hardware.Catalogue)
+	if err != nil {
+		return err
+	}
+	sys, doc := hardware.Read(name, src)
+	warn(s, doc.Warnings())
+	if err := doc.Err(); err != nil {
+		return err
+	}
+	if asJSON {
+		return write(s.Out, string(src))
+	}
+	l := systemLineOf(name, sys)
+	var p pairs
+	if sys.Type != "" {
+		p.add("type", "%s", sys.Type)
+	}
+	p.add("matrix T/s", "%s", strings.ReplaceAll(peaks(l.Matrix), ", ", "\n"))
+	vector := map[string]float64{}
+	for t, e := range sys.Vector {
+		vector[t] = e.TFlops
+	}
+	p.add("vector T/s", "%s", strings.ReplaceAll(peaks(vector), ", ", "\n"))
+	p.add("memory", "%g GiB, %g GB/s", l.GiB, l.GBps)
+	if m := sys.Memory2; m != nil {
+		p.add("second memory", "%g GiB, %g GB/s", m.GiB, m.GBps)
+	}
+	for i, n := range l.Networks {
+		label := ""
+		if i == 0 {
+			label = "networks"
+		}
+		p.add(label, "%s, %.3g µs", n, 1e6*sys.Networks[i].Latency)
+	}
+	p.add("processors per card", "%d", sys.ProcsPerNPU)
+	p.add("overlap", "%g of collectives", sys.CollectiveOverlap)
+	var f hardware.File
+	document.Parse(name, src).Decode(&f)
+	p.add("sources", "%s", sourceLines(f.Sources))
+	hint := fmt.Sprintf("To change it: throughline systems show %s --json > my_chip.json\n", quoteArgument(ref))
+	return write(s.Out, sys.Name+"\n"+p.String()+hint)
+}

@@ -1,0 +1,737 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"throughline/internal/document"
+)
+
+// IsHuggingFace reports whether a file with these keys at its root is a Hugging Face config.json rather than one of this
+// program.
+func IsHuggingFace(keys []string) bool {
+	has := func(key string) bool { return slices.Contains(keys, key) }
+	native := slices.ContainsFunc([]string{"model", "attn_type", "num_blocks", "attn_heads"}, has)
+	return !native && slices.ContainsFunc([]string{"model_type", "architectures", "text_config", "hidden_size", "n_embd"}, has)
+}
+
+// readConfig reads a Hugging Face config.json by what the families know: see families.go.
+func readConfig(doc *document.File, name string) *Loaded {
+	c := newConfig(doc)
+	if c == nil {
+		return nil
+	}
+	if c.family = c.findFamily(); c.family == nil {
+		return nil
+	}
+	f := defaults()
+	f.Name = c.modelName(name)
+	c.shape(&f)
+	weight, method := c.weights()
+	if doc.Err() != nil {
+		return nil
+	}
+	c.leaveOut()
+	c.unread()
+	f.Sources = map[string]string{"*": c.source(name)}
+	if len(c.leftOut) > 0 {
+		f.Sources[leftOut] = strings.Join(c.leftOut, "; ")
+	}
+	if weight > 0 {
+		f.WeightByte = &weight
+		f.Sources["weight_byte"] = "published checkpoint, " + method
+	}
+	// The file is read like one that was written by hand, so that an import means the same before and after it is saved.
+	native := document.Parse(name, f.Encode())
+	out := readNative(native)
+	for _, p := range native.Problems() {
+		doc.Problemf("", "there is no such model: %s: %s", p.Path, p.Message)
+	}
+	return out
+}
+
+// leftOut is the entry among the sources that says what the model has and the simulation has not.
+const leftOut = "left out"
+
+// raw is a value that is looked at later.
+type raw struct{ document.Value }
+
+// DecodeDocument keeps the value.
+func (r *raw) DecodeDocument(v document.Value) { r.Value = v }
+
+// object is an object of the file, and which of its keys were looked at.
+type object struct {
+	at     string
+	values map[string]raw
+	seen   map[string]bool
+}
+
+// config is the object that describes a language model, possibly inside another that adds vision or audio.
+type config struct {
+	doc     *document.File
+	inner   *object // text_config, or the root
+	outer   *object // the root
+	family  *family
+	layers  int
+	leftOut []string
+	parts   []*object // objects inside whose keys are read
+}
+
+// newConfig is nil if the file could not be parsed or holds no config.
+func newConfig(doc *document.File) *config {
+	if !doc.Has("") {
+		return nil
+	}
+	root := &object{values: map[string]raw{}, seen: map[string]bool{}}
+	doc.Decode(&root.values)
+	c := &config{doc: doc, inner: root, outer: root}
+	if text, ok := root.values["text_config"]; ok && text.Kind() != document.Null {
+		root.seen["text_config"] = true
+		if c.inner = c.part(text); c.inner == nil {
+			return nil
+		}
+	}
+	return c
+}
+
+// part is an object in the file, the same one for each call; nil, with a problem, if the value is none.
+func (c *config) part(v raw) *object {
+	if v.Kind() != document.Object {
+		v.Problemf("must be an object, not %s", v.Describe())
+		return nil
+	}
+	for _, o := range c.parts {
+		if o.at == v.Path() {
+			return o
+		}
+	}
+	o := &object{at: v.Path(), values: map[string]raw{}, seen: map[string]bool{}}
+	v.Decode(&o.values)
+	c.parts = append(c.parts, o)
+	return o
+}
+
+// within is the config whose keys are looked up in an object of this one; nil if there is none.
+func (c *config) within(key string) *config {
+	v, ok := c.find(key)
+	if !ok {
+		c.missing(key)
+		return nil
+	}
+	o := c.part(v)
+	if o == nil {
+		return nil
+	}
+	return &config{doc: c.doc, inner: o, outer: o, family: c.family, layers: c.layers}
+}
+
+// find is the value of a key, which may go by several names, in the inner object or else in the outer one. A null is no
+// value.
+func (c *config) find(keys ...string) (raw, bool) {
+	inner, ok := c.inner.find(keys)
+	outer, okOuter := c.outer.find(keys)
+	if ok {
+		return inner, true
+	}
+	return outer, okOuter
+}
+
+// find is the value of a key. Names that are both given must agree.
+func (o *object) find(keys []string) (found raw, ok bool) {
+	for _, key := range keys {
+		v, given := o.values[key]
+		o.seen[key] = true
+		switch {
+		case !given || v.Kind() == document.Null:
+		case !ok:
+			found, ok = v, true
+		case v.Describe() != found.Describe():
+			v.Problemf("contradicts %s, which is %s", found.Path(), found.Describe())
+		}
+	}
+	return found, ok
+}
+
+func (c *config) missing(keys ...string) {
+	message := fmt.Sprintf("missing key %q", keys[0])
+	if c.family != nil {
+		message += fmt.Sprintf(", which model_type %q needs", c.family.types[0])
+	}
+	c.doc.Problemf(c.inner.at, "%s", message)
+}
+
+// The largest values of the model format.
+const (
+	maxSize   = 1_000_000
+	maxLength = 1_000_000_000
+)
+
+// number is a whole number between two bounds, and whether there is one.
+func (c *config) number(low, high int, keys ...string) (int, bool) {
+	v, ok := c.find(keys...)
+	if !ok {
+		return 0, false
+	}
+	return whole(v, low, high)
+}
+
+func whole(v raw, low, high int) (int, bool) {
+	n, ok := v.Int()
+	switch {
+	case !ok:
+		v.Problemf("must be a whole number from %d to %d, not %s", low, high, v.Describe())
+	case n < low:
+		v.Problemf("must be at least %d, not %d", low, n)
+	case n > high:
+		v.Problemf("must be at most %d, not %d", high, n)
+	default:
+		return n, true
+	}
+	return 0, false
+}
+
+// size is a whole number of at least 1 that must be given.
+func (c *config) size(keys ...string) int { return c.sizeUpTo(maxSize, keys...) }
+
+func (c *config) sizeUpTo(high int, keys ...string) int {
+	if _, ok := c.find(keys...); !ok {
+		c.missing(keys...)
+		return 0
+	}
+	n, _ := c.number(1, high, keys...)
+	return n
+}
+
+// sizeOr is a whole number of at least 1, or what it is where it is not given.
+func (c *config) sizeOr(absent int, keys ...string) int {
+	if _, ok := c.find(keys...); !ok {
+		return absent
+	}
+	n, _ := c.number(1, maxSize, keys...)
+	return n
+}
+
+// count is a whole number of at least 0, and 0 where it is not given.
+func (c *config) count(keys ...string) int {
+	n, _ := c.number(0, maxSize, keys...)
+	return n
+}
+
+// flag is a boolean, or what it is where it is not given.
+func (c *config) flag(absent bool, keys ...string) bool {
+	v, ok := c.find(keys...)
+	if !ok {
+		return absent
+	}
+	b, ok := v.Bool()
+	if !ok {
+		v.Problemf("must be true or false, not %s", v.Describe())
+	}
+	return b
+}
+
+// word is a string, and "" where it is not given.
+func (c *config) word(keys ...string) string {
+	v, ok := c.find(keys...)
+	if !ok {
+		return ""
+	}
+	s, ok := v.String()
+	if !ok {
+		v.Problemf("must be a string, not %s", v.Describe())
+	}
+	return s
+}
+
+// list is the elements of a list, and whether there is one.
+func (c *config) list(keys ...string) ([]raw, bool) {
+	v, ok := c.find(keys...)
+	if !ok {
+		return nil, false
+	}
+	if v.Kind() != document.List {
+		v.Problemf("must be a list, not %s", v.Describe())
+		return nil, false
+	}
+	return elements(v), true
+}
+
+func elements(v raw) []raw {
+	var out []raw
+	for _, e := range v.Elements() {
+		out = append(out, raw{e})
+	}
+	return out
+}
+
+// perLayer is a list with a string or number for each layer, translated. Elements beyond the layers, up to so many, are
+// those of draft layers.
+func (c *config) perLayer(key string, drafts int, meaning map[string]string) ([]string, bool) {
+	values, ok := c.list(key)
+	if !ok {
+		return nil, false
+	}
+	if len(values) < c.layers || len(values) > c.layers+drafts {
+		c.doc.Problemf(join(c.inner.at, key), "must have an element for each of %d layers, not %d", c.layers, len(values))
+		return nil, false
+	}
+	var out []string
+	for _, v := range values[:c.layers] {
+		meant, known := meaning[text(v)]
+		if !known {
+			if v.Kind() == document.String {
+				v.Problemf("%s", document.NotOneOf(text(v), sortedKeys(meaning)))
+			} else {
+				v.Problemf("must be one of %s, not %s", strings.Join(sortedKeys(meaning), ", "), text(v))
+			}
+			return nil, false
+		}
+		out = append(out, meant)
+	}
+	return out, true
+}
+
+// text is a string or a whole number as a string.
+func text(v raw) string {
+	if s, ok := v.String(); ok {
+		return s
+	}
+	if n, ok := v.Int(); ok {
+		return fmt.Sprint(n)
+	}
+	return v.Describe()
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// omit notes something that the model has and the simulation has not.
+func (c *config) omit(at, format string, args ...any) {
+	what := fmt.Sprintf(format, args...)
+	if slices.Contains(c.leftOut, what) {
+		return
+	}
+	c.leftOut = append(c.leftOut, what)
+	c.doc.Warnf(at, "left out: %s", what)
+}
+
+// ConfigTypes are the values of model_type that are known, sorted.
+func ConfigTypes() []string {
+	var all []string
+	for i := range families {
+		all = append(append(all, families[i].types...), families[i].wrappers...)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// findFamily is the family of the architecture that the config names; nil, with a problem, if it is not known.
+func (c *config) findFamily() *family {
+	names := map[string]*family{}    // by model_type
+	wrappers := map[string]*family{} // by model_type of the outer object
+	classes := map[string]*family{}  // by architecture
+	for i := range families {
+		f := &families[i]
+		for _, t := range f.types {
+			names[t] = f
+		}
+		for _, t := range f.wrappers {
+			wrappers[t] = f
+		}
+		for _, a := range f.architectures {
+			classes[a] = f
+		}
+	}
+	all := ConfigTypes()
+	typeOf := func(o *object) (raw, string) {
+		o.seen["model_type"] = true
+		v, ok := o.values["model_type"]
+		if !ok || v.Kind() == document.Null {
+			return v, ""
+		}
+		s, ok := v.String()
+		if !ok {
+			v.Problemf("must be a string, not %s", v.Describe())
+		}
+		return v, s
+	}
+	outerValue, outerType := typeOf(c.outer)
+	innerValue, innerType := typeOf(c.inner)
+	var f *family
+	switch {
+	case c.doc.Err() != nil:
+		return nil
+	case c.inner != c.outer && outerType != "" && wrappers[outerType] == nil && names[outerType] == nil:
+		outerValue.Problemf("%s", document.NotOneOf(outerType, all))
+		return nil
+	case innerType != "" && names[innerType] == nil && (c.inner != c.outer || wrappers[innerType] == nil):
+		innerValue.Problemf("%s", document.NotOneOf(innerType, all))
+		return nil
+	case innerType != "" && names[innerType] == nil:
+		innerValue.Problemf("%q keeps its language model in text_config, which is missing", innerType)
+		return nil
+	case innerType != "":
+		f = names[innerType]
+		if c.inner != c.outer && outerType != "" && wrappers[outerType] != f && names[outerType] != f {
+			innerValue.Problemf("%q does not belong into a config of model_type %q", innerType, outerType)
+			return nil
+		}
+	case c.inner != c.outer && outerType != "":
+		f = wrappers[outerType]
+	}
+	return c.checkArchitecture(f, classes, all)
+}
+
+// checkArchitecture compares the family with the class that the config names, which decides if nothing else does.
+func (c *config) checkArchitecture(f *family, classes map[string]*family, types []string) *family {
+	c.inner.seen["architectures"], c.outer.seen["architectures"] = true, true
+	given := false
+	for _, o := range []*object{c.outer, c.inner} {
+		v, ok := o.values["architectures"]
+		if !ok || v.Kind() != document.List {
+			continue
+		}
+		for _, e := range elements(v) {
+			name := text(e)
+			given = true
+			switch known := classes[name]; {
+			case known == nil && f == nil:
+				e.Problemf("%s", document.NotOneOf(name, sortedKeys(classes)))
+				return nil
+			case known == nil:
+				c.doc.Warnf(e.Path(), "%q is not known; the model is read by its model_type %q", name, f.types[0])
+			case f == nil:
+				f = known
+			case known != f:
+				e.Problemf("%q contradicts model_type %q", name, f.types[0])
+				return nil
+			}
+		}
+	}
+	if f == nil && !given {
+		c.doc.Problemf("", "missing key \"model_type\", which says what the other keys mean; known: %s", document.QuoteList(types))
+	}
+	return f
+}
+
+// modelName is the name in results: that of the file, or of the folder of a config.json.
+func (c *config) modelName(file string) string {
+	base := strings.TrimSuffix(filepath.Base(file), ".json")
+	if base == "config" || base == "." || base == "-" {
+		if folder := filepath.Base(filepath.Dir(file)); folder != "." && folder != ".." && folder != string(filepath.Separator) {
+			return folder
+		}
+		if path := c.word("_name_or_path"); path != "" {
+			return filepath.Base(path)
+		}
+		return c.family.types[0]
+	}
+	return base
+}
+
+func (c *config) source(file string) string {
+	if path := c.word("_name_or_path"); path != "" {
+		return path + " config.json"
+	}
+	return "Hugging Face config.json, " + filepath.Base(file)
+}
+
+// shape reads everything that the model format has keys for.
+func (c *config) shape(f *File) {
+	f.Hidden = c.size("hidden_size", "n_embd")
+	// More layers than any model has: lists of layers must not fill the memory.
+	const maxLayers = 100_000
+	f.Blocks = c.sizeUpTo(maxLayers, "num_hidden_layers", "n_layer")
+	c.layers = f.Blocks
+	f.VocabSize = c.sizeUpTo(maxLength, "vocab_size")
+	f.Tied = c.flag(c.family.tied, "tie_word_embeddings")
+	if c.family.plain {
+		f.MLP = "plain"
+	}
+	f.DraftLayers = c.draftLayers()
+	c.attention(f)
+	sparse := c.experts(f)
+	if dense := !slices.Contains(sparse, true); c.layers > 0 && (dense || slices.Contains(sparse, false)) {
+		f.FeedForward = c.denseWidth(f.Hidden)
+	} else {
+		c.number(0, maxLength, c.family.width) // the config may give a width that no layer has
+	}
+}
+
+func (c *config) denseWidth(hidden int) int {
+	if m := c.family.widthTimes; m > 0 {
+		if _, ok := c.find(c.family.width); !ok {
+			return m * hidden
+		}
+	}
+	return c.sizeUpTo(maxLength, c.family.width)
+}
+
+// draftLayers of the module for multi-token prediction.
+func (c *config) draftLayers() int {
+	const most = 1000
+	n, _ := c.number(0, most, "num_nextn_predict_layers", "mtp_num_hidden_layers")
+	modules, each, use := c.count("num_mtp_modules"), c.sizeOr(1, "mtp_transformer_layers"), c.flag(true, "use_mtp")
+	if use && modules > 0 {
+		n = min(modules*each, most)
+	}
+	return n
+}
+
+// attention reads the kinds of attention and how many layers have each.
+func (c *config) attention(f *File) {
+	labels := c.family.layers(c)
+	counts := map[string]int{}
+	for _, l := range labels {
+		counts[l]++
+	}
+	// The attention that sees most comes first, so that it is the one the rules of plans look at.
+	byRank := func(a, b string) int { return slices.Index(ranks, a) - slices.Index(ranks, b) }
+	kinds := slices.SortedFunc(maps.Keys(counts), byRank)
+	if len(kinds) == 0 { // what is wrong with the layers has been said; there may be more
+		kinds = slices.SortedFunc(maps.Keys(c.family.kinds), byRank)[:1]
+	}
+	for i, k := range kinds {
+		a := c.family.kinds[k](c)
+		if i == 0 {
+			f.attentionFile = a
+			continue
+		}
+		f.Mix = append(f.Mix, mixFile{Layers: counts[k], attentionFile: a})
+	}
+}
+
+// ranks orders the kinds of attention by how much they see.
+var ranks = []string{full, indexed, compressed, reused, heavilyCompressed, sliding, linear}
+
+// experts reads the expert layers, and which layers they are; nil if the model has none.
+func (c *config) experts(f *File) (sparse []bool) {
+	e := c.family.experts
+	if e == nil {
+		return nil
+	}
+	f.NumExperts = c.count("n_routed_experts", "num_experts", "num_local_experts")
+	if f.NumExperts == 0 {
+		return nil
+	}
+	f.TopExperts = c.size("num_experts_per_tok", "num_experts_per_token", "experts_per_token")
+	if f.TopExperts > f.NumExperts {
+		v, _ := c.find("num_experts_per_tok", "num_experts_per_token", "experts_per_token")
+		v.Problemf("must be at most the number of experts (%d), not %d", f.NumExperts, f.TopExperts)
+	}
+	f.ExpertWidth = c.size(e.width)
+	if len(e.shared) > 0 {
+		f.SharedPerToken = c.count(e.shared...)
+	}
+	if e.sharedWidth != "" {
+		if w := c.count(e.sharedWidth); w > 0 {
+			f.SharedPerToken = 1
+			if w != f.ExpertWidth {
+				f.SharedWidth = w
+			}
+		}
+	}
+	if e.inner != "" {
+		f.ExpertHidden = c.sizeOr(0, e.inner)
+	}
+	sparse = c.sparseLayers()
+	c.placeExperts(f, sparse)
+	return sparse
+}
+
+// sparseLayers says of each layer whether it has experts. Every key that says so takes some layers out.
+func (c *config) sparseLayers() []bool {
+	sparse := make([]bool, c.layers)
+	for i := range sparse {
+		sparse[i] = true
+	}
+	keep := func(has func(i int) bool) {
+		for i := range sparse {
+			sparse[i] = sparse[i] && has(i)
+		}
+	}
+	first := c.count("first_k_dense_replace")
+	keep(func(i int) bool { return i >= first })
+	if v, ok := c.find("moe_layer_freq"); ok && v.Kind() == document.List {
+		if flags, ok := c.perLayer("moe_layer_freq", 0, map[string]string{"0": "", "1": "sparse"}); ok {
+			keep(func(i int) bool { return flags[i] != "" })
+		}
+	} else if n := c.sizeOr(1, "moe_layer_freq"); n > 1 {
+		keep(func(i int) bool { return i%n == 0 })
+	}
+	for _, key := range []string{"decoder_sparse_step", "interleave_moe_layer_step"} {
+		if n := c.sizeOr(1, key); n > 1 {
+			keep(func(i int) bool { return (i+1)%n == 0 })
+		}
+	}
+	if types, ok := c.perLayer("mlp_layer_types", 0, map[string]string{"dense": "", "sparse": "sparse"}); ok {
+		keep(func(i int) bool { return types[i] != "" })
+	}
+	if only, ok := c.layerNumbers("mlp_only_layers", 0); ok {
+		keep(func(i int) bool { return !only[i] })
+	}
+	if moe, ok := c.layerNumbers("moe_layers", 0); ok {
+		keep(func(i int) bool { return moe[i] })
+	}
+	return sparse
+}
+
+// layerNumbers is a list of layers, the first of which has the given number, as a set.
+func (c *config) layerNumbers(key string, base int) (map[int]bool, bool) {
+	values, ok := c.list(key)
+	if !ok {
+		return nil, false
+	}
+	set := map[int]bool{}
+	for _, v := range values {
+		if n, ok := whole(v, base, base+max(c.layers, 1)-1); ok {
+			set[n-base] = true
+		}
+	}
+	return set, true
+}
+
+// placeExperts says in the model format which layers have experts: all but the first few, or every n-th.
+func (c *config) placeExperts(f *File, sparse []bool) {
+	if len(sparse) == 0 {
+		return
+	}
+	experts := 0
+	for _, s := range sparse {
+		if s {
+			experts++
+		}
+	}
+	if experts == 0 {
+		c.doc.Problemf(c.inner.at, "has experts, but no layer that uses them")
+		return
+	}
+	leading := slices.Index(sparse, true)
+	if leading+experts == len(sparse) {
+		f.FirstDense = leading
+		return
+	}
+	gap := slices.Index(sparse[leading+1:], true) + 1
+	regular := gap > 0 && leading < gap && (len(sparse)+gap-1)/gap == experts
+	for i := range sparse {
+		regular = regular && sparse[i] == (i >= leading && (i-leading)%gap == 0)
+	}
+	if regular {
+		f.BlockInterval = gap
+		return
+	}
+	f.FirstDense = len(sparse) - experts
+	c.omit(c.inner.at, "where the %d dense layers are: they are taken to be the first ones", f.FirstDense)
+}
+
+// weights is the bytes per weight of the published checkpoint, and the format. The width is 0 if the config does not say.
+func (c *config) weights() (bytes float64, method string) {
+	dtype, expert := c.word("torch_dtype", "dtype"), c.word("expert_dtype")
+	if v, ok := c.find("quantization_config"); ok {
+		return c.quantized(v, expert)
+	}
+	return map[string]float64{"bfloat16": 2, "float16": 2, "float32": 4, "float8_e4m3fn": 1}[dtype], dtype
+}
+
+func (c *config) quantized(v raw, expert string) (bytes float64, method string) {
+	if v.Kind() != document.Object {
+		v.Problemf("must be an object, not %s", v.Describe())
+		return 0, ""
+	}
+	values := map[string]raw{}
+	v.Decode(&values)
+	method = "unknown"
+	if m, ok := values["quant_method"]; ok {
+		method = text(m)
+	}
+	bits := 0
+	switch method {
+	case "fp8", "fbgemm_fp8":
+		bits = 8
+	case "mxfp4":
+		bits = 4
+	case "gptq", "awq":
+		bits = bitsOf(values["bits"])
+	case "compressed-tensors":
+		bits = groupBits(values["config_groups"])
+	}
+	if expert == "fp4" {
+		method, bits = method+", experts fp4", 4
+	}
+	if bits < 1 || bits > 32 {
+		c.doc.Warnf(v.Path(), "the width of weights quantized by %q is not known", method)
+		return 0, method
+	}
+	return float64(bits) / 8, method
+}
+
+func bitsOf(v raw) int {
+	if v.Value == (document.Value{}) {
+		return 0
+	}
+	n, _ := v.Int()
+	return n
+}
+
+// groupBits is the width of the weights in the first group of a compressed-tensors config.
+func groupBits(v raw) int {
+	if v.Value == (document.Value{}) || v.Kind() != document.Object {
+		return 0
+	}
+	groups := map[string]raw{}
+	v.Decode(&groups)
+	for _, name := range sortedKeys(groups) {
+		group, weights := map[string]raw{}, map[string]raw{}
+		if g := groups[name]; g.Kind() == document.Object {
+			g.Decode(&group)
+		}
+		if w, ok := group["weights"]; ok && w.Kind() == document.Object {
+			w.Decode(&weights)
+		}
+		if n := bitsOf(weights["num_bits"]); n > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// leaveOut notes what the model has beyond the model format.
+func (c *config) leaveOut() {
+	for _, what := range c.family.leftOut {
+		c.omit(c.inner.at, "%s", what)
+	}
+	for _, o := range omissions {
+		v, ok := c.find(o.key)
+		if ok && isSet(v) {
+			c.omit(v.Path(), "%s", o.what)
+		}
+	}
+}
+
+// isSet reports whether a value switches something on.
+func isSet(v raw) bool {
+	if b, ok := v.Bool(); ok {
+		return b
+	}
+	if x, ok := v.Float(); ok {
+		return x != 0
+	}
+	if s, ok := v.String(); ok {
+		return s != ""
+	}
+	return v.Kind() == document.Object || len(v.Elements()) > 0
+}
+
+// unread warns of keys that were not looked at, unless they are known not to matter.
+func (c *config) unread() {
+	for _, o := range append([]*object{c.outer}, c.parts...) {
+		for key, v := range o.values {
+			if o.seen[key] || v.Kind() == document.Null || strings.HasPrefix(key, "_") || harmless[key] || slices.Contains(c.family.harmless, key) {
+				continue
+			}
+			c.doc.Warnf(v.Path(), "this key is not known and was left out; it may change the shape of the model")
+		}
+	}
+}

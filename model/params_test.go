@@ -1,0 +1,164 @@
+package model_test
+
+import (
+	"math"
+	"testing"
+
+	"throughline/model"
+)
+
+// What publishers count as active.
+const (
+	everything   = iota // all that a token uses, embedding and output head among it
+	outputHead          // the input embedding, of which a token looks up one row, is left out
+	noEmbeddings        // neither embedding nor output head
+	notPublished
+)
+
+// TestParams compares numbers of parameters with what the publishers say, in units of 1e9. They must agree to 1%; off and
+// offTotal are larger tolerances, with the reason for them.
+func TestParams(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		total, active float64
+		counted       int
+		off, offTotal float64
+	}{
+		// DeepSeek-V3 repository, README_WEIGHTS.md: 671 B, 36.7 B active; the technical report rounds to 37 B.
+		{"DeepSeek-V3", 671, 36.7, outputHead, 0, 0},
+		{"deepseek_v3_flash_mla_absorb", 671, 36.7, outputHead, 0, 0},
+		{"DeepSeek-R1", 671, 36.7, outputHead, 0, 0},
+		// Model card of DeepSeek-V3.2-Exp: 671 B as before; the indexer adds 0.9 B.
+		{"DeepSeek-V3.2", 671, 0, notPublished, 0, 0},
+		// DeepSeek-V2 paper, appendix B: 15.7 B, 2.4 B active, which 2.451 would be cut off, not rounded.
+		{"DeepSeek-V2-Lite", 15.7, 2.4, outputHead, 0.025, 0},
+		// Model cards: 284 B with 13 B active, 1.6 T with 49 B, rounded to the digits shown.
+		{"DeepSeek-V4-Flash", 284, 13, outputHead, 0.02, 0},
+		{"DeepSeek-V4-Pro", 1600, 49, outputHead, 0, 0.02},
+		// Weights of Kimi-K2-Instruct: 1.03 T (the report says 1.04 T); Kimi K2 report, table 2: 32.6 B active.
+		{"Kimi-K2-Instruct", 1030, 32.6, everything, 0, 0},
+		{"Kimi-K2.5", 1030, 32.6, everything, 0, 0},
+		// Model cards of Qwen3: 235 B and 22 B; 30.5 B and 3.3 B, which 3.353 would be cut off, not rounded; 32.8 B; 8.2 B.
+		{"Qwen3-235B-A22B", 235, 22, everything, 0, 0},
+		{"Qwen3-30B-A3B", 30.5, 3.3, everything, 0.02, 0},
+		{"Qwen3-32B", 32.8, 32.8, everything, 0, 0},
+		{"qwen3_32b_flash", 32.8, 32.8, everything, 0, 0},
+		{"Qwen3-8B", 8.2, 8.2, everything, 0, 0},
+		// Model card: 80 B in total and 3 B activated, a single digit; 3.25 B without embeddings.
+		{"Qwen3-Next-80B-A3B", 80, 3, noEmbeddings, 0.09, 0},
+		// The names say 35 B and 3 B, 122 B and 10 B, 397 B and 17 B, rounded; what counts as active is not said.
+		{"Qwen3.5-35B-A3B", 35, 3, outputHead, 0.02, 0},
+		{"Qwen3.5-122B-A10B", 122, 10, everything, 0.03, 0},
+		{"Qwen3.5-397B-A17B", 397, 17, everything, 0.025, 0},
+		// Llama 3 paper and model cards: 8.03 B, 70.6 B, 405.9 B by the weights; Llama 2: 6.74 B.
+		{"Llama-2-7B", 6.74, 6.74, everything, 0, 0},
+		{"llama_3_8b", 8.03, 8.03, everything, 0, 0},
+		{"Llama-3.1-8B", 8.03, 8.03, everything, 0, 0},
+		{"llama_3_70b", 70.6, 70.6, everything, 0, 0},
+		{"Llama-3.1-70B", 70.6, 70.6, everything, 0, 0},
+		{"Llama-3.1-405B", 405.9, 405.9, everything, 0, 0},
+		// Model card of Llama 4: 400 B and 17 B, 109 B and 17 B. The vision tower, left out here, makes up 0.8% of Scout.
+		{"Llama-4-Maverick-17B-128E", 400, 17, everything, 0.011, 0},
+		{"Llama-4-Scout-17B-16E", 109, 17, everything, 0.011, 0.012},
+		// Model card of gpt-oss, table 1: 116.83 B and 5.13 B, 20.91 B and 3.61 B; the embedding does not count as active.
+		{"gpt-oss-120b", 116.83, 5.13, outputHead, 0, 0},
+		{"gpt-oss-20b", 20.91, 3.61, outputHead, 0, 0},
+		// Mixtral paper: 46.7 B and 12.9 B. Announcement of 8x22B: 141 B and 39 B.
+		{"Mixtral-8x7B", 46.7, 12.9, everything, 0, 0},
+		{"Mixtral-8x22B", 140.6, 39, everything, 0, 0},
+		// GLM-4.5 report, table 1: 355 B and 32 B, 106 B and 12 B; active without embeddings, in whole billions.
+		{"GLM-4.5", 355, 32, noEmbeddings, 0, 0},
+		{"GLM-4.5-Air", 106, 12, noEmbeddings, 0.02, 0},
+		// Model cards of GLM-5: 744 B and 40 B.
+		{"GLM-5", 744, 40, noEmbeddings, 0, 0},
+		{"GLM-5.2", 744, 40, outputHead, 0, 0},
+		// MiniMax-01 paper: 456 B and 45.9 B. Model card of M2: 230 B and 10 B, a round number.
+		{"MiniMax-M1", 456, 45.9, noEmbeddings, 0, 0},
+		{"MiniMax-M2", 230, 10, noEmbeddings, 0.025, 0},
+		{"MiniMax-M2.5", 230, 10, noEmbeddings, 0.025, 0},
+		// Model card of MiMo-V2-Flash: 309 B and 15 B.
+		{"MiMo-V2-Flash", 309, 15, outputHead, 0.015, 0},
+		// GPT-2: 124 M with learned positions and biases, left out here. GPT-3 paper, table 2.1: 175.0 B.
+		{"gpt2", 0.1244, 0.1244, everything, 0, 0},
+		{"gpt_3_175b", 175, 175, everything, 0, 0},
+		// Nothing is published in detail that would tell which parts count.
+		{"Kimi-K3", 0, 0, notPublished, 0, 0},
+	} {
+		src, ok := model.Catalogue.Find(c.name)
+		if !ok {
+			t.Errorf("no model %s", c.name)
+			continue
+		}
+		m, _, doc := model.Read(c.name, src)
+		if err := doc.Err(); err != nil {
+			t.Fatal(err)
+		}
+		total, active := m.Params()
+		embeddings := m.EmbeddingParams()
+		switch c.counted {
+		case outputHead:
+			active -= embeddings
+		case noEmbeddings:
+			active -= 2 * embeddings
+		}
+		if c.total > 0 && math.Abs(total/1e9/c.total-1) > max(0.01, c.offTotal) {
+			t.Errorf("%s: %.4g B parameters, published are %.4g", c.name, total/1e9, c.total)
+		}
+		if c.counted != notPublished && math.Abs(active/1e9/c.active-1) > max(0.01, c.off) {
+			t.Errorf("%s: %.4g B active, published are %.4g", c.name, active/1e9, c.active)
+		}
+	}
+}
+
+// Counts by hand, for attention that no published number isolates.
+func TestAttentionParams(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		a    model.Attention
+		want float64
+	}{
+		// q 8·4·2, k and v 8·2·(2 + 3), output 4·3·8
+		{"values of another size", model.Attention{Kind: model.GroupQuery, Heads: 4, KVHeads: 2, HeadDim: 2, ValueDim: 3}, 64 + 80 + 96},
+		// q 8·3 + 3 + 3·4·2, one vector 8·2, output 4·2·8
+		{"shared keys and values", model.Attention{Kind: model.MultiQuery, Heads: 4, KVHeads: 1, HeadDim: 2, SharedKV: true, QueryRank: 3}, 51 + 16 + 64},
+		// as above without rank, 4·2·5 + 2·5·8 for the output, index 8·3·6 + 8·6 + 8·3, compressor 2·2·8·2
+		{"compressed past", model.Attention{Kind: model.MultiQuery, Heads: 4, KVHeads: 1, HeadDim: 2, SharedKV: true,
+			OutputRank: 5, OutputGroups: 2, IndexHeads: 3, IndexDim: 6, IndexTopK: 9, Compress: 4}, 64 + 16 + 40 + 80 + 144 + 48 + 24 + 64},
+		// what another layer picked costs nothing: q 8·2·5, latent 8·(4 + 2) + 4, up 4·2·(3 + 2), output 2·2·8
+		{"picked by another layer", model.Attention{Kind: model.Latent, Heads: 2, KVRank: 4, NopeDim: 3, RopeDim: 2, ValueDim: 2, IndexTopK: 9}, 80 + 52 + 40 + 32},
+		// q, k 8·2·2 each, v and gate 8·4·3 each, two gates per head 8·2·4, convolution 4·(8 + 12), output 12·8
+		{"gated delta", model.Attention{Kind: model.GatedDelta, Heads: 4, KVHeads: 2, HeadDim: 2, ValueDim: 3, Conv: 4}, 64 + 192 + 64 + 80 + 96},
+		// q, k, v 8·8 each, gate 8·8, output 8·8
+		{"lightning", model.Attention{Kind: model.Lightning, Heads: 4, KVHeads: 4, HeadDim: 2}, 5 * 64},
+	} {
+		m := &model.Model{Hidden: 8, Layers: 1, Attention: c.a}
+		if got, _ := m.Params(); got != c.want+3*8 { // three norms
+			t.Errorf("%s: %g parameters, by hand %g", c.what, got-24, c.want)
+		}
+	}
+}
+
+// What a sequence of 100 tokens keeps, at 1 byte per element, and what one more token of a long one adds.
+func TestCache(t *testing.T) {
+	for _, c := range []struct {
+		what          string
+		a             model.Attention
+		bytes, growth float64
+	}{
+		{"grouped", model.Attention{Kind: model.GroupQuery, Heads: 4, KVHeads: 2, HeadDim: 2, ValueDim: 3}, 100 * 2 * 5, 2 * 5},
+		{"window", model.Attention{Kind: model.GroupQuery, Heads: 4, KVHeads: 2, HeadDim: 2, Window: 8}, 8 * 2 * 4, 0},
+		{"shared", model.Attention{Kind: model.MultiQuery, Heads: 4, KVHeads: 1, HeadDim: 2, SharedKV: true}, 100 * 2, 2},
+		{"compressed", model.Attention{Kind: model.MultiQuery, Heads: 4, KVHeads: 1, HeadDim: 2, SharedKV: true, Compress: 4, Window: 8, IndexDim: 6}, (25 + 8) * 8, 2},
+		{"latent with indexer", model.Attention{Kind: model.Latent, Heads: 2, KVRank: 4, RopeDim: 2, IndexDim: 3}, 100 * 9, 9},
+		// 4 states of 2·3, and 3 inputs of the convolution of 2·2·2 + 4·3, in 4 bytes each
+		{"gated delta", model.Attention{Kind: model.GatedDelta, Heads: 4, KVHeads: 2, HeadDim: 2, ValueDim: 3, Conv: 4}, 4 * (24 + 60), 0},
+	} {
+		m := &model.Model{Hidden: 8, Layers: 1, Attention: c.a}
+		if got := m.CacheBytes(1, 100, 1); got != c.bytes {
+			t.Errorf("%s: %g bytes, by hand %g", c.what, got, c.bytes)
+		}
+		if got := m.CacheGrowth(1); math.Abs(got-c.growth) > 1e-6 {
+			t.Errorf("%s: %g bytes per token, by hand %g", c.what, got, c.growth)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package workload
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Spread changes fixed lengths to those of a distribution, given in words:
+//
+//	fixed           every request is as long as the lengths say
+//	uniform:R       lengths are spread evenly between R times the given one and the given one
+//	lognormal:S     lengths have the given mean and a standard deviation of S of their logarithm
+//	trace:FILE      lengths are those of the requests in a file
+//
+// What follows uses the mean lengths. Attention of a prompt grows with its square, so the mean square of the inputs
+// is kept besides.
+func (l Lengths) Spread(words string) (Lengths, error) {
+	kind, value, _ := strings.Cut(words, ":")
+	switch kind {
+	case "", "fixed":
+		return l, nil
+	case "uniform":
+		r, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(r >= 0) || r > 1 {
+			return l, fmt.Errorf("uniform:R needs a ratio between 0 and 1, not %q", value)
+		}
+		// Between r and 1 the mean is (1+r)/2, the mean square (1+r+r²)/3.
+		mean, square := (1+r)/2, (1+r+r*r)/3
+		return l.scaled(mean, square/(mean*mean)), nil
+	case "lognormal":
+		s, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(s >= 0) || s > 3 {
+			return l, fmt.Errorf("lognormal:S needs a deviation between 0 and 3, not %q", value)
+		}
+		// A log-normal variable has a mean square of e^(s²) times the square of its mean.
+		return l.scaled(1, math.Exp(s*s)), nil
+	case "trace":
+		return l.fromTrace(value)
+	}
+	return l, fmt.Errorf("length distribution %q is not one of fixed, uniform:R, lognormal:S, trace:FILE", words)
+}
+
+// scaled multiplies the mean lengths, and sets how much more the mean square of the inputs is than that of their mean.
+func (l Lengths) scaled(mean, squares float64) Lengths {
+	part := float64(l.Cached) / float64(max(1, l.Input))
+	l.Input = max(1, int(math.Round(mean*float64(l.Input))))
+	l.Output = max(1, int(math.Round(mean*float64(l.Output))))
+	l.Cached = int(part * float64(l.Input))
+	l.Squares = squares
+	return l
+}
+
+// traceColumns are the names under which traces give the lengths of a request.
+var traceColumns = [2][]string{
+	{"input_length", "num_prefill_tokens", "contexttokens", "prompt_tokens", "isl"},
+	{"output_length", "num_decode_tokens", "generatedtokens", "completion_tokens", "osl"},
+}
+
+// fromTrace takes the mean lengths of the requests in a CSV or JSONL file.
+func (l Lengths) fromTrace(name string) (Lengths, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return l, err
+	}
+	defer f.Close()
+	var n, in, out, squares float64
+	add := func(i, o float64) {
+		n++
+		in += i
+		out += o
+		squares += i * i
+	}
+	read := readCSV
+	if ext := filepath.Ext(name); ext == ".jsonl" || ext == ".json" {
+		read = readJSONL
+	}
+	if err := read(f, add); err != nil {
+		return l, fmt.Errorf("%s: %w", name, err)
+	}
+	if n == 0 || in == 0 {
+		return l, fmt.Errorf("%s: has no requests", name)
+	}
+	part := float64(l.Cached) / float64(max(1, l.Input))
+	l.Input, l.Output = max(1, int(math.Round(in/n))), max(1, int(math.Round(out/n)))
+	l.Cached = int(part * float64(l.Input))
+	l.Squares = squares / n / (in / n * in / n)
+	return l, nil
+}
+
+func readCSV(r io.Reader, add func(in, out float64)) error {
+	c := csv.NewReader(r)
+	c.ReuseRecord = true
+	header, err := c.Read()
+	if err != nil {
+		return err
+	}
+	var columns [2]int
+	for i, names := range traceColumns {
+		columns[i] = slices.IndexFunc(header, func(h string) bool { return slices.Contains(names, strings.ToLower(strings.TrimSpace(h))) })
+		if columns[i] < 0 {
+			return fmt.Errorf("line 1: no column is named one of %s", strings.Join(names, ", "))
+		}
+	}
+	for {
+		row, err := c.Read()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var lengths [2]float64
+		for i, col := range columns {
+			if lengths[i], err = strconv.ParseFloat(row[col], 64); err != nil || !(lengths[i] >= 0) {
+				line, _ := c.FieldPos(col)
+				return fmt.Errorf("line %d: %q is not a length", line, row[col])
+			}
+		}
+		add(lengths[0], lengths[1])
+	}
+}
+
+func readJSONL(r io.Reader, add func(in, out float64)) error {
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, 1<<26)
+	for line := 1; s.Scan(); line++ {
+		if strings.TrimSpace(s.Text()) == "" {
+			continue
+		}
+		var fields map[string]any
+		if err := json.Unmarshal(s.Bytes(), &fields); err != nil {
+			return fmt.Errorf("line %d: %w", line, err)
+		}
+		var lengths [2]float64
+		for i, names := range traceColumns {
+			at := slices.IndexFunc(names, func(n string) bool { _, ok := fields[n].(float64); return ok })
+			if at < 0 {
+				return fmt.Errorf("line %d: no number is named one of %s", line, strings.Join(names, ", "))
+			}
+			lengths[i] = fields[names[at]].(float64)
+		}
+		add(lengths[0], lengths[1])
+	}
+	return s.Err()
+}
