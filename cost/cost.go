@@ -46,6 +46,8 @@ type Pricer struct {
 	perCache [op.ClassCount]float64 // a byte of the KV cache
 	// sum: compute and memory time add up instead of overlapping.
 	sum bool
+	// kernels are calibrated models, where the system has them.
+	kernels *timers
 
 	// stepped: some efficiency depends on the size of the work. The tables then hold what is not in the numbers above.
 	stepped bool
@@ -72,6 +74,7 @@ func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions,
 		net: newNetwork(s, as.BytesPerGB), overlap: s.CollectiveOverlap, sum: s.Mode == hardware.NoOverlap,
 		vector: vector.Efficiency, memory: s.Memory.Efficiency,
 	}
+	p.kernels = newTimers(s, prec, as.FlopsPerTFlop, as.BytesPerGB, phase)
 	for i := 0; p.overlap == 1 && i < len(s.Networks) && s.Networks[i].ProcessorUsage == 0; i++ {
 		if i > 0 && s.Networks[i].Scales() != p.silentScale {
 			break
@@ -126,6 +129,11 @@ func (p *Pricer) Price(o *op.Op) Cost {
 	}
 	if p.sum {
 		c.Time = compute + memory
+	}
+	if p.kernels != nil {
+		if t, ok := p.kernels.seconds(o); ok {
+			c.Time = t
+		}
 	}
 	return c
 }

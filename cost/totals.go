@@ -47,7 +47,7 @@ func (t *Totals) Time() float64 {
 // Sum prices the operators and adds them up, into totals that are all zero. The time of communication is not included:
 // AddComm adds it.
 func (p *Pricer) Sum(ops []op.Op, t *Totals) {
-	if p.stepped || p.sum {
+	if p.stepped || p.sum || p.kernels != nil {
 		p.sumAny(ops, t)
 	} else {
 		p.sumFlat(ops, t)

@@ -1,7 +1,11 @@
 package hardware
 
 import (
+	"bytes"
+	"encoding/json"
+
 	"throughline/internal/document"
+	"throughline/kernel"
 )
 
 // NumberTypes are the element types a rate can be given for, and the bytes one element takes.
@@ -50,6 +54,7 @@ type File struct {
 	Networks    []networkFile         `json:"networks" required:"true" nonempty:"true" doc:"interconnect levels, innermost first"`
 	ProcsPerNPU int                   `json:"procs_per_npu" range:"[1,1000000]" doc:"processors on one card"`
 	Overlap     *float64              `json:"collective_overlap" range:"[0,1]" doc:"share of every collective hidden behind computation; default 1 for type \"sow\", else 0"`
+	Kernels     kernelsFile           `json:"kernels" doc:"calibrated models of kernels, as throughline calibrate writes them"`
 	Sources     map[string]string     `json:"sources" doc:"where each number comes from"`
 }
 
@@ -132,4 +137,30 @@ func Read(name string, src []byte) (*System, *document.File) {
 func Schema() ([]byte, error) {
 	f := defaults()
 	return document.Schema("Throughline system", "system.schema.json", &f)
+}
+
+// kernelsFile is calibrated models of kernels. They are data that a program writes; what is wrong with them is said in
+// one message.
+type kernelsFile struct{ set *kernel.Set }
+
+func (k *kernelsFile) DecodeDocument(v document.Value) {
+	if v.Kind() == document.Null {
+		return
+	}
+	var set kernel.Set
+	d := json.NewDecoder(bytes.NewReader(v.JSON()))
+	d.DisallowUnknownFields()
+	err := d.Decode(&set)
+	if err == nil {
+		err = set.Check()
+	}
+	if err != nil {
+		v.Problemf("are not what throughline calibrate writes: %v", err)
+		return
+	}
+	k.set = &set
+}
+
+func (k *kernelsFile) DocumentSchema() map[string]any {
+	return map[string]any{"type": []any{"object", "null"}}
 }

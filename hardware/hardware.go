@@ -2,7 +2,11 @@
 // memory, efficiencies, latencies. It knows nothing of models.
 package hardware
 
-import "slices"
+import (
+	"slices"
+
+	"throughline/kernel"
+)
 
 // System is one kind of processor together with the networks between many of them.
 type System struct {
@@ -18,6 +22,8 @@ type System struct {
 	ProcsPerNPU int
 	// CollectiveOverlap is the share of every collective that is hidden behind computation.
 	CollectiveOverlap float64
+	// Kernels are calibrated models of kernels; nil: a plain roofline.
+	Kernels *kernel.Set
 }
 
 // ProcessingMode says how the compute and the memory time of an operator combine.

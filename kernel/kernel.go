@@ -298,6 +298,11 @@ func (t *CollectiveTimer) Seconds(group, bytes float64) float64 {
 
 // Set is the calibrated kernels of a system, to be embedded in its file. What is missing is priced without calibration.
 type Set struct {
+	// Sustained is the share of the rate of isolated kernels that a GPU keeps up through a long prefill, at the lower clocks
+	// of full load; 0: not known, all of it.
+	Sustained float64 `json:"sustained,omitempty"`
+	Source    string  `json:"source,omitempty"` // what the models were fitted to
+
 	Gemm          map[string]*Gemm             `json:"gemm,omitempty"`           // by number type
 	GroupedGemm   map[string]*GroupedGemm      `json:"grouped_gemm,omitempty"`   // by number type
 	Experts       map[string]*GroupedGemm      `json:"experts,omitempty"`        // fused blocks, by number type

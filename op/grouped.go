@@ -128,6 +128,7 @@ func (s *stage) attend(unit Unit, t attention) {
 	result := s.tokens * t.heads * t.valueDim * s.a
 	if s.flash {
 		o := s.add(FusedAttention, unit)
+		o.Sequences = int32(s.sequences)
 		o.Flops = 2 * scores * (t.keyDim + t.valueDim)
 		o.Activations = queries + result + t.keyActivations + t.valueActivations
 		o.Cache = t.keyCache + t.valueCache

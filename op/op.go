@@ -17,6 +17,7 @@ type Op struct {
 	Class      Class
 	Unit       Unit
 	Collective hardware.Collective // of a communication operator
+	Sequences  int32               // whose tokens attention treats apart
 
 	Repeat float64 // layers of the stage that contain it
 

@@ -117,7 +117,7 @@ func (l *Loaded) Fill(n workload.Lengths) (workload.Lengths, error) {
 }
 
 func (l *Loaded) loadModel(ref string) (*model.Model, *model.Settings, error) {
-	name, src, err := find("--model", "model", ref, model.Catalogue)
+	name, src, err := Find("--model", "model", ref, model.Catalogue)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -127,7 +127,7 @@ func (l *Loaded) loadModel(ref string) (*model.Model, *model.Settings, error) {
 }
 
 func (l *Loaded) loadSystem(flag, ref string) (*hardware.System, error) {
-	name, src, err := find(flag, "system", ref, hardware.Catalogue)
+	name, src, err := Find(flag, "system", ref, hardware.Catalogue)
 	if err != nil {
 		return nil, err
 	}
@@ -136,8 +136,8 @@ func (l *Loaded) loadSystem(flag, ref string) (*hardware.System, error) {
 	return s, doc.Err()
 }
 
-// find reads a file, or the built-in one of that name.
-func find(flag, what, ref string, set catalogue.Set) (name string, src []byte, err error) {
+// Find reads a file, or the built-in one of that name.
+func Find(flag, what, ref string, set catalogue.Set) (name string, src []byte, err error) {
 	if ref == "" {
 		return "", nil, fmt.Errorf("%s is missing: a %s file, or a built-in name (throughline %ss lists them)", flag, what, what)
 	}

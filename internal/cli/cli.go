@@ -91,7 +91,7 @@ latency limits, systems), searches the parallel strategies, and writes CSV table
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
-	root.AddCommand(newRun(s), newPlan(s), newEstimate(s), newExplain(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
+	root.AddCommand(newRun(s), newPlan(s), newEstimate(s), newExplain(s), newCalibrate(s), newValidate(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
 	return root
 }
 

@@ -214,3 +214,32 @@ func shorten(text string) string {
 	}
 	return string([]rune(text)[:limit-1]) + "…"
 }
+
+// JSON returns the value as plain JSON, without comments.
+func (v Value) JSON() []byte { return appendJSON(nil, v.node) }
+
+func appendJSON(b []byte, n *node) []byte {
+	switch n.kind {
+	case List:
+		b = append(b, '[')
+		for i, e := range n.elements {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendJSON(b, e)
+		}
+		return append(b, ']')
+	case Object:
+		b = append(b, '{')
+		for i, m := range n.members {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = strconv.AppendQuote(b, m.key)
+			b = append(b, ':')
+			b = appendJSON(b, m.value)
+		}
+		return append(b, '}')
+	}
+	return append(b, n.literal...)
+}

@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"throughline/calibrate"
+	"throughline/hardware"
+	"throughline/internal/document"
+	"throughline/kernel"
+	"throughline/measurement"
+	"throughline/report"
+	"throughline/scenario"
+)
+
+func newCalibrate(s Streams) *cobra.Command {
+	var system, out string
+	var files []string
+	var sustained float64
+	cmd := &cobra.Command{
+		Use:   "calibrate --system SYSTEM --measurements FILE... -o OUT",
+		Short: "Fit a system to measured kernels",
+		Long: `Calibrate fits models of kernels to tables of measurements (those that measure/measure.py
+writes, or per-operator tables of other projects), reports how far off they are before
+and after, on the rows they were fitted to and on shapes that were held out as a whole,
+and writes the system file with them. Rows that contradict each other are named and left
+out.`,
+		Example: "  throughline calibrate --system H200 --measurements ops.csv --sustained 0.9 -o H200_measured.json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if len(files) == 0 || out == "" {
+				return errors.New("calibrate needs --measurements and -o")
+			}
+			if !(sustained >= 0 && sustained <= 1) {
+				return fmt.Errorf("--sustained must lie between 0 and 1, not %g", sustained)
+			}
+			name, src, err := scenario.Find("--system", "system", system, hardware.Catalogue)
+			if err != nil {
+				return err
+			}
+			sys, doc := hardware.Read(name, src)
+			warn(s, doc.Warnings())
+			if err := doc.Err(); err != nil {
+				return err
+			}
+			if sys.Kernels != nil {
+				return fmt.Errorf("%s has kernels already; start from the file without them", name)
+			}
+			var rows []measurement.Row
+			for _, f := range files {
+				t, err := measurement.ReadFile(f)
+				if err != nil {
+					return document.Unreadable(f, err)
+				}
+				for _, p := range t.Problems {
+					fmt.Fprintln(s.Err, "left out:", p)
+				}
+				rows = append(rows, t.Rows...)
+			}
+			kept, conflicts := calibrate.Clean(rows)
+			for _, c := range conflicts {
+				fmt.Fprintln(s.Err, "left out, contradicting:", c)
+			}
+			set := kernel.Set{Sustained: sustained, Source: fmt.Sprintf("fitted to %d rows of %s", len(kept), baseNames(files))}
+			results, uncovered := calibrate.Classes(kept, sys, &set)
+			if uncovered > 0 {
+				fmt.Fprintf(s.Err, "%d rows are of kernels that no model covers\n", uncovered)
+			}
+			if len(results) == 0 {
+				return errors.New("no row could be fitted")
+			}
+			content, err := withKernels(src, &set)
+			if err != nil {
+				return err
+			}
+			if err := report.WriteFile(out, func(w io.Writer) error { _, err := w.Write(content); return err }); err != nil {
+				return systemError{err}
+			}
+			fmt.Fprintln(s.Out, calibrationTable(results))
+			fmt.Fprintln(s.Err, "wrote", out)
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&system, "system", "s", "", "system to calibrate: a built-in name or a file (required)")
+	f.StringSliceVar(&files, "measurements", nil, "tables of measured kernels, plain or .gz (required)")
+	f.StringVarP(&out, "output", "o", "", "file of the calibrated system (required)")
+	f.Float64Var(&sustained, "sustained", 0, "share of the rate of isolated kernels that a long prefill keeps up")
+	return cmd
+}
+
+func baseNames(files []string) string {
+	var out []string
+	for _, f := range files {
+		out = append(out, filepath.Base(f))
+	}
+	return strings.Join(out, ", ")
+}
+
+// withKernels is a system file with kernels as its last key. The rest stays as it was written.
+func withKernels(src []byte, set *kernel.Set) ([]byte, error) {
+	b, err := json.Marshal(set)
+	if err != nil {
+		return nil, err
+	}
+	text := string(src)
+	end := strings.LastIndex(text, "}")
+	body := strings.TrimRight(text[:end], " \t\r\n")
+	comma := ","
+	if strings.HasSuffix(body, ",") {
+		comma = ""
+	}
+	return []byte(body + "\n    " + comma + "\"kernels\": " + string(b) + "\n}\n"), nil
+}
+
+// calibrationTable shows the errors before and after.
+func calibrationTable(results []calibrate.Result) string {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.AppendHeader(table.Row{"kernel", "type", "rows", "before", "fitted", "held out", "median", "worst", "largest"})
+	percent := func(v float64) string { return fmt.Sprintf("%.1f%%", v) }
+	for _, r := range results {
+		name := r.Class
+		if r.Kernel != "" {
+			name += " (" + r.Kernel + ")"
+		}
+		t.AppendRow(table.Row{
+			name, r.Type, r.Fitted.Rows, percent(r.Before.Mean), percent(r.Fitted.Mean),
+			percent(r.Shapes.Mean), percent(r.Shapes.Median), percent(r.Shapes.Worst), percent(r.Largest.Mean),
+		})
+	}
+	return t.Render() + "\nmean absolute errors; before: the roofline at 0.8 of the peaks; held out: on shapes that the fit did not see; largest: on the largest sizes"
+}
