@@ -24,6 +24,14 @@ func (e *Evaluator) HasSteps() bool {
 // crosses a threshold; where a third shows that it is not, the crossing is bisected.
 func (e *Evaluator) AppendCuts(cuts []int, p *plan.Plan, largest int) []int {
 	c := cutter{evaluator: e, plan: *p, largest: largest, cuts: cuts}
+	if e.pricer.Calibrated() {
+		// The efficiency of calibrated kernels has no steps to cut at; where throughput falls as the batch grows, it does
+		// so over a range of sizes. Cuts half a power of two apart look into each.
+		for b := 2; b <= largest; b *= 2 {
+			c.cuts = append(c.cuts, b, b+b/2)
+		}
+		return c.cuts
+	}
 	c.operators(func(q *plan.Plan, list *op.List) { e.lowerer.Stage(q, e.stepOf(q), list) })
 	if p.Drafts > 0 {
 		c.operators(func(q *plan.Plan, list *op.List) { e.lowerer.Draft(q, e.step, list) })

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -76,7 +75,7 @@ out.`,
 			if len(results) == 0 {
 				return errors.New("no row could be fitted")
 			}
-			content, err := withKernels(src, &set)
+			content, err := set.AddTo(src)
 			if err != nil {
 				return err
 			}
@@ -102,22 +101,6 @@ func baseNames(files []string) string {
 		out = append(out, filepath.Base(f))
 	}
 	return strings.Join(out, ", ")
-}
-
-// withKernels is a system file with kernels as its last key. The rest stays as it was written.
-func withKernels(src []byte, set *kernel.Set) ([]byte, error) {
-	b, err := json.Marshal(set)
-	if err != nil {
-		return nil, err
-	}
-	text := string(src)
-	end := strings.LastIndex(text, "}")
-	body := strings.TrimRight(text[:end], " \t\r\n")
-	comma := ","
-	if strings.HasSuffix(body, ",") {
-		comma = ""
-	}
-	return []byte(body + "\n    " + comma + "\"kernels\": " + string(b) + "\n}\n"), nil
 }
 
 // calibrationTable shows the errors before and after.

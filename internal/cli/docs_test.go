@@ -3,9 +3,13 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/csv"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -62,6 +66,12 @@ func TestExamples(t *testing.T) {
 		if err := os.WriteFile(name, src, 0o666); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.WriteFile("ops.csv", []byte(syntheticOps()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("forward.csv", []byte("kind,model,params,time_ms\ndecode,llama3-8b,b=1;s=512,4.8\n"), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	if err := os.WriteFile("points.csv", []byte("batch\n1\n2\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -141,4 +151,69 @@ func checkDoc(t *testing.T, doc string) (commands int) {
 		t.Errorf("-shown +printed:\n%s", diff)
 	}
 	return commands
+}
+
+// syntheticOps is a table of products on an H200 that take 4 µs and 1.3 times the roofline.
+func syntheticOps() string {
+	var b strings.Builder
+	b.WriteString("kind,dtype,params,flops,bytes,time_us\n")
+	for _, m := range []float64{1, 4, 16, 64, 256, 1024, 4096} {
+		for _, n := range []float64{1024, 4096, 16384} {
+			for _, k := range []float64{1024, 4096, 8192} {
+				flops, bytes := 2*m*n*k, 2*(m*k+k*n+m*n)
+				us := 4 + 1.3e6*max(flops/989e12, bytes/4800e9)
+				fmt.Fprintf(&b, "gemm,bf16,m=%g;n=%g;k=%g,%g,%g,%g\n", m, n, k, flops, bytes, us)
+			}
+		}
+	}
+	return b.String()
+}
+
+// TestCalibrate: a system fitted to a table predicts it, and is written with the file it came from otherwise unchanged.
+func TestCalibrate(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("ops.csv", []byte(syntheticOps()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := call(t, "calibrate", "--system", "H200", "--measurements", "ops.csv", "-o", "measured.json")
+	if !strings.Contains(out, "gemm") {
+		t.Errorf("printed %s", out)
+	}
+	again := call(t, "calibrate", "--system", "H200", "--measurements", "ops.csv", "-o", "again.json")
+	if out != again {
+		t.Error("two calibrations differ")
+	}
+	first, _ := os.ReadFile("measured.json")
+	second, _ := os.ReadFile("again.json")
+	if !bytes.Equal(first, second) {
+		t.Error("two calibrations write different files")
+	}
+	call(t, "check", "measured.json")
+	call(t, "validate", "ops", "ops.csv", "--system", "measured.json", "--out", "predicted.csv")
+	rows, err := csv.NewReader(bytes.NewReader(readFile(t, "predicted.csv"))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, row := range rows[1:] {
+		measured, _ := strconv.ParseFloat(row[5], 64)
+		predicted, _ := strconv.ParseFloat(row[6], 64)
+		sum += math.Abs(predicted/measured - 1)
+	}
+	if mean := sum / float64(len(rows)-1); len(rows) != 64 || mean > 0.05 {
+		t.Errorf("mean error %.3f over %d rows", mean, len(rows)-1)
+	}
+	var errs bytes.Buffer
+	if code := Run(context.Background(), []string{"calibrate", "--system", "measured.json", "--measurements", "ops.csv", "-o", "x.json"}, Streams{Out: &errs, Err: &errs}); code != exitBadInput || !strings.Contains(errs.String(), "has kernels already") {
+		t.Errorf("calibrated twice: exit code %d, %s", code, &errs)
+	}
+}
+
+func readFile(t *testing.T, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

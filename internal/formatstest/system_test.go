@@ -41,6 +41,11 @@ var systemTests = []keyTest{
 	{"name", dense, set{"system.name": `"other"`}, wants{"decoder_system_name": "other"}},
 	{"type", exchange, set{"system.type": `"sow"`}, wants{epTime: 0}},
 	{"processing_mode", dense, set{"system.processing_mode": `"no_overlap"`}, wants{mlpTime: 2*760./GB + compute(8*T, 2*T)}},
+	// A gate of one second, without slowdown: the activation takes it and the traffic of two inputs and one output of 32
+	// bytes each; the multiplication and softmax are part of it and of attention. Norms 40 + 34 + 18 + 40 and residuals 2·48
+	// keep the roofline: 228 + 96 bytes in each of two layers.
+	{"kernels", dense, set{"system.kernels": `{"elementwise": {"silu_mul": {"latency": 1, "memory": {"axes": [[1]], "slowdown": [1]}}}}`},
+		wants{"decoder_instance_vector_process_time(s)": 2 * (1 + 324./GB)}},
 	// Two processors on one card.
 	{"procs_per_npu", exchange, set{"system.procs_per_npu": `2`}, wants{"decoder_num_npu": 1}},
 	{"collective_overlap", exchange, set{"system.collective_overlap": `0.75`}, wants{epTime: 0.25 * exchanged / (4 * GB)}},
