@@ -12,11 +12,15 @@ import (
 type timers struct {
 	gemm    [unitPlaces]*kernel.GemmTimer
 	grouped *kernel.GroupedGemmTimer
+	fused   *kernel.GroupedGemmTimer // a whole expert block in one kernel
 	decode  *kernel.DecodeTimer
 	latent  *kernel.DecodeTimer
 	prefill *kernel.PrefillTimer
 	norm    *kernel.CurveTimer
 	gate    *kernel.CurveTimer
+
+	allReduce     *kernel.CollectiveTimer
+	allReduceSpan int // processors of the network that it was measured on
 
 	normLatency             float64
 	phase                   op.Phase
@@ -42,6 +46,13 @@ func newTimers(s *hardware.System, prec *plan.Precision, flopsPerTFlop, bytesPer
 	}
 	if m := typed(set.GroupedGemm, prec.MatrixType); m != nil {
 		t.grouped, _ = m.At(rate(prec.MatrixType), bandwidth)
+	}
+	if m := typed(set.Experts, prec.MatrixType); m != nil {
+		t.fused, _ = m.At(rate(prec.MatrixType), bandwidth)
+	}
+	if m := set.Collective["all_reduce"]; m != nil {
+		t.allReduce, _ = m.At(s.Networks[0].Bandwidth * bytesPerGB)
+		t.allReduceSpan = s.Networks[0].Size
 	}
 	cacheType := map[float64]string{1: "float8", 2: "bfloat16"}[prec.Cache]
 	if m := typed(set.Decode, cacheType); m != nil {
@@ -81,15 +92,18 @@ func (t *timers) seconds(o *op.Op) (float64, bool) {
 	case op.Softmax, op.GateMultiply, op.ExpertGateMultiply:
 		return 0, t.gate != nil
 	case op.Activation, op.ExpertActivation:
+		if o.Kind == op.ExpertActivation && t.grouped == nil && t.fused != nil {
+			return 0, true
+		}
 		if t.gate == nil {
 			return 0, false
 		}
 		return t.gate.Seconds(1.5 * o.Bytes()), true // two inputs and one output, of which the operator counts two
 	case op.ExpertGateUp, op.ExpertUp, op.ExpertDown, op.AbsorbQuery, op.AbsorbValue:
-		if t.grouped == nil {
-			return 0, false
-		}
 		matrices := o.Weights / (o.N * o.K * t.weightBytes)
+		if t.grouped == nil {
+			return t.block(o, matrices)
+		}
 		return t.sustained * t.grouped.Seconds(matrices, o.M, o.N, o.K), true
 	case op.FusedAttention:
 		return t.attention(o)
@@ -113,6 +127,17 @@ func (t *timers) seconds(o *op.Op) (float64, bool) {
 		return s, true
 	}
 	return 0, false
+}
+
+// block is an expert block in one kernel: the gate and up matrices stand for all three, which the kernel counts as one.
+func (t *timers) block(o *op.Op, matrices float64) (float64, bool) {
+	switch {
+	case t.fused == nil || o.Kind == op.AbsorbQuery || o.Kind == op.AbsorbValue || o.Kind == op.ExpertUp:
+		return 0, false
+	case o.Kind == op.ExpertDown:
+		return 0, true
+	}
+	return t.sustained * t.fused.Seconds(matrices, o.M, 1.5*o.N, o.K), true
 }
 
 // attention is fused attention of grouped heads with keys and values of one width.
