@@ -337,3 +337,15 @@ func (e entry) estimated() string {
 	slices.Sort(keys)
 	return strings.Join(keys, ", ")
 }
+
+// TestAliases: other names of systems lead to a file, and none hides one.
+func TestAliases(t *testing.T) {
+	for alias, name := range hardware.Catalogue.Aliases {
+		if got, ok := hardware.Catalogue.Name(alias); !ok || got != name {
+			t.Errorf("%q leads to %q, want %q", alias, got, name)
+		}
+		if _, ok := hardware.Catalogue.Find(name); !ok {
+			t.Errorf("%q is an alias of %q, which does not exist", alias, name)
+		}
+	}
+}

@@ -80,8 +80,12 @@ func newRoot(s Streams) *cobra.Command {
 		Use:   "throughline",
 		Short: "Predict how a large language model runs on hardware, and find its best deployment",
 		Long: `Throughline predicts how large language models run on existing and hypothetical
-hardware. It reads a runtime file (models, lengths, processors, number formats,
-latency limits, systems), searches the parallel strategies, and writes CSV tables.`,
+hardware, finds the best deployment, and explains it.
+
+  plan      what to launch on a number of processors
+  estimate  how one deployment does that the flags fix
+  explain   why: operators, memory, sensitivities, what hardware would reach a goal
+  run       scans from a runtime file, as CSV tables`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          knownCommand,
