@@ -27,5 +27,5 @@ bench:
 vuln:             ## needs the vulnerability database on the network
 	go run $(GOVULNCHECK) ./...
 
-update:           ## rewrite golden files and schemas; read the diff
-	go test ./... -update
+update:           ## rewrite golden files, schemas and examples in the docs; read the diff
+	go test ./internal/cli ./internal/formatstest ./internal/sampletest ./hardware ./model ./engine -update

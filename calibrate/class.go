@@ -161,7 +161,33 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 		}
 		results = append(results, r)
 	}
+	noteErrors(results, set)
 	return results, uncovered
+}
+
+// errorKinds are the classes whose errors a set carries, and the names it carries them under.
+var errorKinds = map[string]string{
+	"gemm": "gemm", "grouped gemm": "grouped_gemm", "fused experts": "experts", "decode attention": "decode",
+	"latent decode": "latent_decode", "prefill attention": "prefill", "latent prefill": "latent_prefill",
+	"add_rmsnorm": "elementwise", "silu_mul": "elementwise", "all-reduce": "collective",
+}
+
+// noteErrors gives the set the errors on shapes that the fits did not see: of each kind the largest among the models that
+// the set keeps, the first of their number type.
+func noteErrors(results []Result, set *kernel.Set) {
+	seen := map[string]bool{}
+	for _, r := range results {
+		kind, ok := errorKinds[r.Class]
+		if key := r.Class + " " + r.Type; !ok || seen[key] || r.Shapes.Rows == 0 {
+			continue
+		} else {
+			seen[key] = true
+		}
+		if set.Errors == nil {
+			set.Errors = map[string]float64{}
+		}
+		set.Errors[kind] = max(set.Errors[kind], digits(r.Shapes.Mean/100))
+	}
 }
 
 // collectives are the names of the patterns in the system format.

@@ -22,6 +22,7 @@ type timers struct {
 	allReduce     *kernel.CollectiveTimer
 	allReduceSpan int // processors of the network that it was measured on
 
+	errors                  map[string]float64
 	normLatency             float64
 	phase                   op.Phase
 	sustained               float64 // times grow by this in a prefill
@@ -36,7 +37,7 @@ func newTimers(s *hardware.System, prec *plan.Precision, flopsPerTFlop, bytesPer
 	}
 	bandwidth := s.Memory.GBps * bytesPerGB
 	rate := func(numberType string) float64 { return s.Matrix[numberType].TFlops * flopsPerTFlop }
-	t := &timers{phase: phase, cacheBytes: prec.Cache, weightBytes: prec.Weight, sustained: 1}
+	t := &timers{phase: phase, cacheBytes: prec.Cache, weightBytes: prec.Weight, sustained: 1, errors: set.Errors}
 	if phase == op.Prefill && set.Sustained > 0 {
 		t.sustained = 1 / set.Sustained
 	}

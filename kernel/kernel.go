@@ -302,6 +302,9 @@ type Set struct {
 	// of full load; 0: not known, all of it.
 	Sustained float64 `json:"sustained,omitempty"`
 	Source    string  `json:"source,omitempty"` // what the models were fitted to
+	// Errors are the mean errors of the models on shapes that their fits did not see, as shares, by kind of kernel: the
+	// keys of this object.
+	Errors map[string]float64 `json:"errors,omitempty"`
 
 	Gemm          map[string]*Gemm             `json:"gemm,omitempty"`           // by number type
 	GroupedGemm   map[string]*GroupedGemm      `json:"grouped_gemm,omitempty"`   // by number type

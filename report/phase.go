@@ -38,7 +38,10 @@ var (
 // phaseTable is the table of one instance of a phase, in the order and with the names of the reference tool,
 // misspellings included; behind them what the reference tool does not have.
 func phaseTable(name string, p phase) Table {
-	extra := append([]field{p.found("instances", func(_ *Column, r *search.Result) any { return r.Instances })}, p.ownFields()...)
+	extra := append([]field{
+		p.estimated("confidence", func(c *Column, e *estimate.Estimate) any { return confidence(&p.problem(c.Run).Problem, e).Level }),
+		p.estimated("error_band(%)", func(c *Column, e *estimate.Estimate) any { return 100 * confidence(&p.problem(c.Run).Problem, e).Band }),
+		p.found("instances", func(_ *Column, r *search.Result) any { return r.Instances })}, p.ownFields()...)
 	return Table{name, []category{
 		{"model_basic_config", modelFields},
 		{"performance_throughput", throughputFields(p)},
@@ -313,3 +316,12 @@ func (p phase) ownFields() []field {
 }
 
 func gib(bytes float64) float64 { return bytes / estimate.GiB }
+
+// confidence is how far an estimate can be trusted.
+func confidence(p *estimate.Problem, e *estimate.Estimate) estimate.Confidence {
+	c, err := estimate.ConfidenceOf(p, e)
+	if err != nil {
+		panic(err) // the problem has been evaluated before
+	}
+	return c
+}

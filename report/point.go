@@ -96,6 +96,10 @@ func WritePoint(w io.Writer, results []point.Result) error {
 		name, t := r.Shares.Bound()
 		return fmt.Sprintf("%s %.0f%%", name, 100*t/r.Estimate.StepTime)
 	})
+	row("confidence", func(r *point.Result) string {
+		c := confidence(&r.Problem, &r.Estimate)
+		return fmt.Sprintf("%s ±%.0f%%", c.Level, 100*c.Band)
+	})
 	_, err := fmt.Fprintf(w, "%s\n%s\n", pointTitle(&results[0]), t.Render())
 	return err
 }
@@ -169,6 +173,8 @@ type phaseJSON struct {
 	Memory    memoryJSON `json:"memory_gib"`
 	Time      timeJSON   `json:"time_ms"`
 	Bound     string     `json:"bound"`
+	Level     string     `json:"confidence"`
+	Band      float64    `json:"error_band_percent"`
 }
 
 type memoryJSON struct {
@@ -233,6 +239,8 @@ func phaseOf(r *point.Result) *phaseJSON {
 		out.Requests = &e.Requests
 	}
 	out.Bound, _ = s.Bound()
+	c := confidence(&r.Problem, e)
+	out.Level, out.Band = c.Level, 100*c.Band
 	return out
 }
 
