@@ -182,7 +182,7 @@ func TestTotalsAgree(t *testing.T) {
 			batches = float64(pl.Attention.PP)
 		}
 		sequences := batches * float64(pl.Batch.Count*pl.Batch.Size*pl.Attention.DP)
-		if p.Model.IsMoE() {
+		if p.Model.IsMoE() && !pl.Pipelined {
 			sequences = float64(pl.Batch.Count * pl.Batch.Size * pl.Attention.Procs())
 		}
 		if p.Phase == op.Prefill {

@@ -459,8 +459,8 @@ func TestLeadingDense(t *testing.T) {
 	}
 }
 
-// TestPipelinedBatch: 3 sequences on a processor. Pipelined, the processors of a stage share a batch: 2 ranks, 6 sequences;
-// otherwise all 4 of the two stages, 12.
+// TestPipelinedBatch: a batch of 3. Pipelined, those are the sequences of a replica, whose 2 ranks share their tokens:
+// one and a half each. Otherwise they are the sequences of a processor: 12 on all 4 of the two stages.
 func TestPipelinedBatch(t *testing.T) {
 	p := plan.Plan{
 		Attention: plan.Layout{DP: 1, PP: 2, TP: 2, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 1, DP: 1},
@@ -468,8 +468,8 @@ func TestPipelinedBatch(t *testing.T) {
 	}
 	bytes(t, "tokens of one batch", find(t, lower(expertModel(model.Gated), fused, p, decode), op.Router).M, 12)
 	p.Pipelined = true
-	bytes(t, "tokens of a batch of many", find(t, lower(expertModel(model.Gated), fused, p, decode), op.Router).M, 6)
-	bytes(t, "elements that leave a processor", find(t, lower(expertModel(model.Gated), fused, p, decode), op.Dispatch).Message, 3*3*8*7)
+	bytes(t, "tokens of a batch of many", find(t, lower(expertModel(model.Gated), fused, p, decode), op.Router).M, 3)
+	bytes(t, "elements that leave a processor", find(t, lower(expertModel(model.Gated), fused, p, decode), op.Dispatch).Message, 1.5*3*8*7)
 	// A dense model has its batch per replica.
 	bytes(t, "a dense model", find(t, lower(groupQuery(), fused, plan.Plan{
 		Attention: plan.Layout{DP: 1, PP: 2, TP: 2, CP: 1}, Batch: three, Pipelined: true,

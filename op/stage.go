@@ -165,6 +165,10 @@ func (s *stage) start(l *Lowerer, p *plan.Plan, step Step, list *List) {
 		s.normTokens /= float64(p.Attention.TP)
 	}
 	s.cardTokens = float64(p.Batch.Size) * step.Queries
+	if p.Pipelined {
+		// The processors of a stage share the tokens of their replica.
+		s.cardTokens /= float64(p.Attention.TP * p.Attention.Context())
+	}
 }
 
 // sequenceParallel reports whether the work between the tensor-parallel parts is spread over the ranks.

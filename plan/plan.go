@@ -53,16 +53,13 @@ func (l ExpertLayout) Procs() int { return l.EP * l.TP * l.DP }
 
 func (l ExpertLayout) String() string { return fmt.Sprintf("ep%d·etp%d·edp%d", l.EP, l.TP, l.DP) }
 
-// Batch is the work in flight: Count micro-batches of Size sequences, one after another. In a dense model Size counts
-// the sequences of one data-parallel rank, in an expert model those of one processor.
+// Batch is the work in flight: Count micro-batches of Size sequences, one after another. Size counts the sequences of one
+// data-parallel rank; in an expert model that is not pipelined, as in the reference tool, those of one processor.
 type Batch struct{ Count, Size int }
 
 // Sequences is the attention micro-batch of one data-parallel rank.
 func (p *Plan) Sequences(moe bool) int {
-	switch {
-	case moe && p.Pipelined:
-		return p.Batch.Size * p.Attention.Replica() / p.Attention.PP
-	case moe:
+	if moe && !p.Pipelined {
 		return p.Batch.Size * p.Attention.Replica()
 	}
 	return p.Batch.Size

@@ -19,7 +19,7 @@ type Point struct {
 	Model, System string
 	Phase         string // prefill, decode or both
 
-	Batch                  int     // sequences: of a data-parallel rank in a dense model, of a processor in an expert model
+	Batch                  int     // sequences of a data-parallel rank; under reference assumptions, in an expert model, of a processor
 	Input, Output, Context int     // of a request; or the context of a decode step
 	Prefix                 int     // cached tokens of the input
 	PrefixHit              float64 // share of the input that is cached, in place of Prefix
@@ -63,7 +63,7 @@ var fields = []Field{
 	{Name: "model", Doc: "model: a file, or the name of a built-in one", Ref: func(p *Point) any { return &p.Model }},
 	{Name: "system", Doc: "system: a file, or the name of a built-in one", Ref: func(p *Point) any { return &p.System }},
 	{Name: "phase", Doc: "prefill, decode or both", Ref: func(p *Point) any { return &p.Phase }},
-	{Name: "batch", Doc: "sequences of a data-parallel rank; in an expert model, of a processor", Low: 1, High: mostTokens, Ref: func(p *Point) any { return &p.Batch }},
+	{Name: "batch", Doc: "sequences of a data-parallel rank; in an expert model under --assume reference, of a processor", Low: 1, High: mostTokens, Ref: func(p *Point) any { return &p.Batch }},
 	{Name: "isl", Doc: "tokens of the input (default 1024)", Low: 1, High: mostTokens, Optional: true, Ref: func(p *Point) any { return &p.Input }},
 	{Name: "osl", Doc: "tokens of the output (default 1024)", Low: 1, High: mostTokens, Optional: true, Ref: func(p *Point) any { return &p.Output }},
 	{Name: "context", Doc: "context of a decode step, instead of --isl and --osl", Low: 2, High: mostTokens, Optional: true, Ref: func(p *Point) any { return &p.Context }},
