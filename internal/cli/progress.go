@@ -59,5 +59,6 @@ func (p *progress) finish() {
 	defer p.mu.Unlock()
 	if !p.shown.IsZero() {
 		fmt.Fprint(p.w, "\r\x1b[K")
+		p.shown = time.Time{}
 	}
 }
