@@ -3,8 +3,10 @@
 package report
 
 import (
+	"throughline/estimate"
 	"throughline/internal/version"
 	"throughline/jobfile"
+	"throughline/op"
 	"throughline/search"
 )
 
@@ -13,6 +15,8 @@ type Column struct {
 	Number  int // of the run in its job
 	Run     *jobfile.Run
 	Outcome search.Outcome
+
+	confidence [op.PhaseCount]*estimate.Confidence // once it was asked for
 }
 
 // Table is one of the files of a job.

@@ -39,8 +39,8 @@ var (
 // misspellings included; behind them what the reference tool does not have.
 func phaseTable(name string, p phase) Table {
 	extra := append([]field{
-		p.estimated("confidence", func(c *Column, e *estimate.Estimate) any { return confidence(&p.problem(c.Run).Problem, e).Level }),
-		p.estimated("error_band(%)", func(c *Column, e *estimate.Estimate) any { return 100 * confidence(&p.problem(c.Run).Problem, e).Band }),
+		p.estimated("confidence", func(c *Column, e *estimate.Estimate) any { return p.confidence(c, e).Level }),
+		p.estimated("error_band(%)", func(c *Column, e *estimate.Estimate) any { return 100 * p.confidence(c, e).Band }),
 		p.found("instances", func(_ *Column, r *search.Result) any { return r.Instances })}, p.ownFields()...)
 	return Table{name, []category{
 		{"model_basic_config", modelFields},
@@ -100,6 +100,16 @@ func (p phase) found(name string, value func(c *Column, r *search.Result) any) f
 // estimated is such a field of the estimate.
 func (p phase) estimated(name string, value func(c *Column, e *estimate.Estimate) any) field {
 	return p.found(name, func(c *Column, r *search.Result) any { return value(c, &r.Best) })
+}
+
+// confidence is how far the estimate can be trusted; it is worked out once for a column.
+func (p phase) confidence(c *Column, e *estimate.Estimate) *estimate.Confidence {
+	known := &c.confidence[p.problem(c.Run).Phase]
+	if *known == nil {
+		v := confidence(&p.problem(c.Run).Problem, e)
+		*known = &v
+	}
+	return *known
 }
 
 // procs is the processors of one instance: those that were searched, or those that were asked for.
