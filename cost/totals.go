@@ -1,8 +1,6 @@
 package cost
 
 import (
-	"math"
-
 	"throughline/op"
 )
 
@@ -62,9 +60,7 @@ func (p *Pricer) AddComm(o *op.Op, t *Totals) {
 	c.Bytes += o.Repeat * sent
 }
 
-// sumFlat adds up under a plain roofline. It is the inner loop of every search: no calls, all sums in registers, and no
-// branch on which side bounds an operator, since that changes from one to the next and a mispredicted branch costs more
-// than all the arithmetic.
+// sumFlat adds up under a plain roofline. It is the inner loop of every search: no calls, and all sums in registers.
 func (p *Pricer) sumFlat(ops []op.Op, t *Totals) {
 	var compute, memory, bytes, flops, resident, working float64
 	var linearC, linearM, bmmC, bmmM, vectorC, vectorM float64
@@ -86,17 +82,24 @@ func (p *Pricer) sumFlat(ops []op.Op, t *Totals) {
 		}
 		c := f * p.perFlop[o.Unit%unitPlaces]
 		compute += c
-		// All ones where memory takes longer: the sign of the difference.
-		byMemory := uint64(int64(math.Float64bits(c-m)) >> 63)
-		c = math.Float64frombits(math.Float64bits(c) &^ byMemory)
-		m = math.Float64frombits(math.Float64bits(m) & byMemory)
+		if c < m {
+			switch class {
+			case op.Linear:
+				linearM += m
+			case op.Vector:
+				vectorM += m
+			default:
+				bmmM += m
+			}
+			continue
+		}
 		switch class {
 		case op.Linear:
-			linearC, linearM = linearC+c, linearM+m
+			linearC += c
 		case op.Vector:
-			vectorC, vectorM = vectorC+c, vectorM+m
+			vectorC += c
 		default:
-			bmmC, bmmM = bmmC+c, bmmM+m
+			bmmC += c
 		}
 	}
 	t.Compute, t.Memory, t.Bytes, t.Flops, t.Resident, t.Working = compute, memory, bytes, flops, resident, working
