@@ -11,12 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"throughline/calibrate"
-	"throughline/hardware"
 	"throughline/internal/document"
 	"throughline/kernel"
 	"throughline/measurement"
 	"throughline/report"
-	"throughline/scenario"
 )
 
 func newCalibrate(s Streams) *cobra.Command {
@@ -40,17 +38,12 @@ out.`,
 			if !(sustained >= 0 && sustained <= 1) {
 				return fmt.Errorf("--sustained must lie between 0 and 1, not %g", sustained)
 			}
-			name, src, err := scenario.Find("--system", "system", system, hardware.Catalogue)
+			sys, src, err := readSystem(s, system)
 			if err != nil {
 				return err
 			}
-			sys, doc := hardware.Read(name, src)
-			warn(s, doc.Warnings())
-			if err := doc.Err(); err != nil {
-				return err
-			}
 			if sys.Kernels != nil {
-				return fmt.Errorf("%s has kernels already; start from the file without them", name)
+				return fmt.Errorf("%s has kernels already; start from the file without them", system)
 			}
 			var rows []measurement.Row
 			for _, f := range files {

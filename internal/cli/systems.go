@@ -9,6 +9,7 @@ import (
 
 	"throughline/hardware"
 	"throughline/internal/document"
+	"throughline/scenario"
 )
 
 func newSystems(s Streams) *cobra.Command {
@@ -113,6 +114,17 @@ func newSystemsShow(s Streams) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the system file itself")
 	return cmd
+}
+
+// readSystem reads the system that a flag names, and shows its warnings.
+func readSystem(s Streams, ref string) (sys *hardware.System, src []byte, err error) {
+	name, src, err := scenario.Find("--system", "system", ref, hardware.Catalogue)
+	if err != nil {
+		return nil, nil, err
+	}
+	sys, doc := hardware.Read(name, src)
+	warn(s, doc.Warnings())
+	return sys, src, doc.Err()
 }
 
 func showSystem(s Streams, ref string, asJSON bool) error {

@@ -7,11 +7,9 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"throughline/hardware"
 	"throughline/internal/document"
 	"throughline/point"
 	"throughline/report"
-	"throughline/scenario"
 	"throughline/validate"
 )
 
@@ -41,12 +39,8 @@ func newValidateOps(s Streams) *cobra.Command {
 		Example: "  throughline validate ops ops.csv --system H200 --out predicted.csv",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			name, src, err := scenario.Find("--system", "system", system, hardware.Catalogue)
+			sys, _, err := readSystem(s, system)
 			if err != nil {
-				return err
-			}
-			sys, doc := hardware.Read(name, src)
-			if err := doc.Err(); err != nil {
 				return err
 			}
 			f, err := os.Open(args[0])
