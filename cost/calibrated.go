@@ -1,28 +1,41 @@
 package cost
 
 import (
+	"math"
+
 	"throughline/hardware"
 	"throughline/kernel"
 	"throughline/op"
 	"throughline/plan"
 )
 
+// Peaks of a system file in operations and bytes per second, as kernels are calibrated: whatever a unit means to the
+// formulas of a preset, a measured time stays what it is.
+const (
+	flopsPerTFlop = 1e12
+	bytesPerGB    = 1e9
+)
+
 // timers are the calibrated models of the kernels that a deployment runs, at the peaks of its system. A nil one is not
 // calibrated; its operators keep the roofline.
 type timers struct {
-	gemm    [unitPlaces]*kernel.GemmTimer
-	grouped *kernel.GroupedGemmTimer
-	fused   *kernel.GroupedGemmTimer // a whole expert block in one kernel
-	decode  *kernel.DecodeTimer
-	latent  *kernel.DecodeTimer
-	prefill *kernel.PrefillTimer
-	norm    *kernel.CurveTimer
-	gate    *kernel.CurveTimer
+	gemm          *kernel.GemmTimer
+	grouped       *kernel.GroupedGemmTimer
+	fused         *kernel.GroupedGemmTimer // a whole expert block in one kernel
+	decode        *kernel.DecodeTimer
+	latent        *kernel.DecodeTimer
+	prefill       *kernel.PrefillTimer
+	latentPrefill *kernel.PrefillTimer
+	norm          *kernel.CurveTimer
+	gate          *kernel.CurveTimer
 
-	allReduce     *kernel.CollectiveTimer
-	allReduceSpan int // processors of the network that it was measured on
+	// collectives by pattern, in groups within one group of the innermost network: the fastest of those measured is taken,
+	// as engines do that have kernels of their own for small messages.
+	collectives [hardware.CollectiveCount][]*kernel.CollectiveTimer
+	span        int // processors of that network
 
-	errors                  map[string]float64
+	set                     *kernel.Set
+	system                  string
 	normLatency             float64
 	phase                   op.Phase
 	sustained               float64 // times grow by this in a prefill
@@ -30,30 +43,26 @@ type timers struct {
 }
 
 // newTimers prepares the kernels of a system that has calibrated ones.
-func newTimers(s *hardware.System, prec *plan.Precision, flopsPerTFlop, bytesPerGB float64, phase op.Phase) *timers {
+func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase) *timers {
 	set := s.Kernels
 	if set == nil {
 		return nil
 	}
 	bandwidth := s.Memory.GBps * bytesPerGB
 	rate := func(numberType string) float64 { return s.Matrix[numberType].TFlops * flopsPerTFlop }
-	t := &timers{phase: phase, cacheBytes: prec.Cache, weightBytes: prec.Weight, sustained: 1, errors: set.Errors}
+	t := &timers{phase: phase, cacheBytes: prec.Cache, weightBytes: prec.Weight, sustained: 1, set: set, system: s.Name}
 	if phase == op.Prefill && set.Sustained > 0 {
 		t.sustained = 1 / set.Sustained
 	}
 	// The loader has checked the models, and rates and bandwidths are positive: preparing them cannot fail.
 	if m := typed(set.Gemm, prec.MatrixType); m != nil {
-		t.gemm[op.MatrixUnit], _ = m.At(rate(prec.MatrixType), bandwidth)
+		t.gemm, _ = m.At(rate(prec.MatrixType), bandwidth)
 	}
 	if m := typed(set.GroupedGemm, prec.MatrixType); m != nil {
 		t.grouped, _ = m.At(rate(prec.MatrixType), bandwidth)
 	}
 	if m := typed(set.Experts, prec.MatrixType); m != nil {
 		t.fused, _ = m.At(rate(prec.MatrixType), bandwidth)
-	}
-	if m := set.Collective["all_reduce"]; m != nil {
-		t.allReduce, _ = m.At(s.Networks[0].Bandwidth * bytesPerGB)
-		t.allReduceSpan = s.Networks[0].Size
 	}
 	cacheType := map[float64]string{1: "float8", 2: "bfloat16"}[prec.Cache]
 	if m := typed(set.Decode, cacheType); m != nil {
@@ -65,12 +74,24 @@ func newTimers(s *hardware.System, prec *plan.Precision, flopsPerTFlop, bytesPer
 	if m := typed(set.Prefill, prec.AttentionType); m != nil {
 		t.prefill, _ = m.At(rate(prec.AttentionType), bandwidth)
 	}
+	if m := typed(set.LatentPrefill, prec.AttentionType); m != nil {
+		t.latentPrefill, _ = m.At(rate(prec.AttentionType), bandwidth)
+	}
 	if m := set.Elementwise["add_rmsnorm"]; m != nil {
 		t.norm, _ = m.At(bandwidth)
 		t.normLatency = m.Latency
 	}
 	if m := set.Elementwise["silu_mul"]; m != nil {
 		t.gate, _ = m.At(bandwidth)
+	}
+	t.span = s.Networks[0].Size
+	for c := range t.collectives {
+		for _, name := range []string{hardware.Collective(c).Key(), hardware.Collective(c).Key() + "_custom"} {
+			if m := set.Collective[name]; m != nil {
+				timer, _ := m.At(s.Networks[0].Bandwidth * bytesPerGB)
+				t.collectives[c] = append(t.collectives[c], timer)
+			}
+		}
 	}
 	return t
 }
@@ -107,19 +128,22 @@ func (t *timers) seconds(o *op.Op) (float64, bool) {
 		}
 		return t.sustained * t.grouped.Seconds(matrices, o.M, o.N, o.K), true
 	case op.FusedAttention:
-		return t.attention(o)
+		if t.phase == op.Decode {
+			return t.decodeAttention(o)
+		}
+		return t.prefillAttention(o)
 	case op.Scores:
-		if t.latent == nil || t.phase != op.Decode || o.Cache == 0 {
+		if t.latent == nil || t.phase != op.Decode || o.Cache == 0 || o.KVHeads != 1 {
 			return 0, false
 		}
-		heads := o.Flops / (2 * o.M * o.N * o.K)
-		return t.latent.Seconds(o.M, o.N, kernel.Heads{Query: heads, KV: 1, Key: o.K, Value: o.K - 64}, o.K*t.cacheBytes), true
+		// Of the width of a key the first part is the value, all but the 64 elements that are rotated.
+		return t.latent.Seconds(float64(o.Sequences), o.N, t.heads(o, o.K-64), o.K*t.cacheBytes), true
 	case op.Values:
 		return 0, t.latent != nil && t.phase == op.Decode
 	}
 	switch {
-	case o.Class == op.Linear && o.Unit == op.MatrixUnit && t.gemm[op.MatrixUnit] != nil:
-		return t.sustained * t.gemm[op.MatrixUnit].Seconds(o.M, o.N, o.K), true
+	case o.Class == op.Linear && o.Unit == op.MatrixUnit && t.gemm != nil:
+		return t.sustained * t.gemm.Seconds(o.M, o.N, o.K), true
 	case o.Class == op.Vector && t.norm != nil:
 		s := t.norm.Seconds(o.Bytes())
 		if o.Weights == 0 {
@@ -141,24 +165,57 @@ func (t *timers) block(o *op.Op, matrices float64) (float64, bool) {
 	return t.sustained * t.fused.Seconds(matrices, o.M, 1.5*o.N, o.K), true
 }
 
-// attention is fused attention of grouped heads with keys and values of one width.
-func (t *timers) attention(o *op.Op) (float64, bool) {
-	heads := o.Flops / (4 * o.M * o.N * o.K)
+// heads is the shape of attention with values of the given width. The tokens of a sequence in one step share a pass over
+// its cache, as more query heads would.
+func (t *timers) heads(o *op.Op, value float64) kernel.Heads {
+	queries := 1.0
 	if t.phase == op.Decode {
-		if t.decode == nil {
-			return 0, false
-		}
-		tokenBytes := 2 * o.K * t.cacheBytes
-		kv := o.Cache / (o.M * o.N * tokenBytes)
-		return t.decode.Seconds(o.M, o.N, kernel.Heads{Query: heads, KV: kv, Key: o.K, Value: o.K}, tokenBytes), true
+		queries = o.M / float64(o.Sequences)
 	}
-	if t.prefill == nil || o.Sequences == 0 {
+	return kernel.Heads{Query: queries * float64(o.Heads), KV: float64(o.KVHeads), Key: o.K, Value: value}
+}
+
+// valueWidth follows from the operations: a score takes two for each element of a key, its use two for each of a value.
+func valueWidth(o *op.Op) float64 { return o.Flops/(2*o.M*o.N*float64(o.Heads)) - o.K }
+
+// decodeAttention is fused attention of grouped heads on a cache.
+func (t *timers) decodeAttention(o *op.Op) (float64, bool) {
+	if t.decode == nil || o.Sequences == 0 || o.Cache == 0 {
 		return 0, false
 	}
-	// A token sees what came before the new ones, and half of those.
+	batch := float64(o.Sequences)
+	tokenBytes := o.Cache / (batch * o.N * float64(o.KVHeads))
+	return t.decode.Seconds(batch, o.N, t.heads(o, valueWidth(o)), tokenBytes), true
+}
+
+// prefillAttention is fused attention of prompts. Keys and values that were expanded from a latent cache are no longer in
+// one.
+func (t *timers) prefillAttention(o *op.Op) (float64, bool) {
+	timer := t.prefill
+	if o.Cache == 0 && t.latentPrefill != nil {
+		timer = t.latentPrefill
+	}
+	if timer == nil || o.Sequences == 0 {
+		return 0, false
+	}
 	batch := float64(o.Sequences)
 	tokens := o.M / batch
-	past := max(0, o.N-(tokens+1)/2)
-	kv := o.Cache / (batch * (tokens + past) * 2 * o.K * t.cacheBytes)
-	return t.sustained * t.prefill.Seconds(batch, tokens, past, kernel.Heads{Query: heads, KV: kv, Key: o.K, Value: o.K}), true
+	past := o.N - (tokens+1)/2 // a token sees what came before the new ones, and half of those
+	if past < 0 {
+		// Or less, through a window: as much as in several prompts that are shorter.
+		batch, tokens, past = batch*tokens/(2*o.N), 2*o.N, 0
+	}
+	return t.sustained * timer.Seconds(batch, tokens, past, t.heads(o, valueWidth(o))), true
+}
+
+// collective is the time of a communication operator, where it was measured.
+func (t *timers) collective(o *op.Op) (float64, bool) {
+	if t == nil || int(o.Span) > t.span {
+		return 0, false
+	}
+	least := math.Inf(1)
+	for _, c := range t.collectives[o.Collective%hardware.CollectiveCount] {
+		least = min(least, c.Seconds(float64(o.Group), o.Message))
+	}
+	return least, !math.IsInf(least, 1)
 }

@@ -7,21 +7,34 @@ import "throughline/op"
 // the mix of sizes in the tables; large messages do better, so half of it stands for what deployments send.
 var plainErrors = [op.ClassCount]float64{op.Linear: 0.26, op.BMM: 0.42, op.Vector: 0.71, op.Comm: 0.4}
 
-// ErrorOf is how far off the time of an operator may be, as a share, and whether a calibrated kernel gave it.
+// transferErrors are the errors of kernels that were measured on another chip of the kind, as shares.
+var transferErrors = [op.ClassCount]float64{op.Linear: 0.2, op.BMM: 0.3, op.Vector: 0.4, op.Comm: 0.4}
+
+// ErrorOf is how far off the time of an operator may be, as a share, and whether a kernel that was calibrated on this
+// chip gave it.
 func (p *Pricer) ErrorOf(o *op.Op) (share float64, fitted bool) {
-	if p.kernels == nil {
+	t := p.kernels
+	if t == nil {
 		return plainErrors[o.Class], false
 	}
+	ok := false
 	if o.Class == op.Comm {
-		if k := p.kernels; k.allReduce != nil && int(o.Span) <= k.allReduceSpan && o.Kind.Traffic() == op.TensorTraffic {
-			return k.error("collective", plainErrors[op.Comm]), true
-		}
-		return plainErrors[op.Comm], false
+		_, ok = t.collective(o)
+	} else {
+		_, ok = t.seconds(o)
 	}
-	if _, ok := p.kernels.seconds(o); !ok {
+	if !ok {
 		return plainErrors[o.Class], false
 	}
-	return p.kernels.error(p.kernels.kind(o), plainErrors[o.Class]), true
+	kind := t.kind(o)
+	share, ok = t.set.Errors[kind]
+	if !ok {
+		share = plainErrors[o.Class]
+	}
+	if t.set.MeasuredOn(kind) != t.system {
+		return max(share, transferErrors[o.Class]), false
+	}
+	return share, true
 }
 
 // kind is the kind of kernel that an operator runs, as the errors of a set name it.
@@ -33,23 +46,21 @@ func (t *timers) kind(o *op.Op) string {
 		}
 		return "grouped_gemm"
 	case op.FusedAttention:
-		if t.phase == op.Prefill {
-			return "prefill"
+		switch {
+		case t.phase == op.Decode:
+			return "decode"
+		case o.Cache == 0 && t.latentPrefill != nil:
+			return "latent_prefill"
 		}
-		return "decode"
+		return "prefill"
 	case op.Scores, op.Values:
 		return "latent_decode"
 	}
-	if o.Class == op.Linear {
+	switch o.Class {
+	case op.Linear:
 		return "gemm"
+	case op.Comm:
+		return "collective"
 	}
 	return "elementwise"
-}
-
-// error is the error of a kind of kernel, or another where the set does not tell.
-func (t *timers) error(kind string, otherwise float64) float64 {
-	if e, ok := t.errors[kind]; ok {
-		return e
-	}
-	return otherwise
 }

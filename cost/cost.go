@@ -74,7 +74,7 @@ func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions,
 		net: newNetwork(s, as.BytesPerGB), overlap: s.CollectiveOverlap, sum: s.Mode == hardware.NoOverlap,
 		vector: vector.Efficiency, memory: s.Memory.Efficiency,
 	}
-	p.kernels = newTimers(s, prec, as.FlopsPerTFlop, as.BytesPerGB, phase)
+	p.kernels = newTimers(s, prec, phase)
 	for i := 0; p.overlap == 1 && i < len(s.Networks) && s.Networks[i].ProcessorUsage == 0; i++ {
 		if i > 0 && s.Networks[i].Scales() != p.silentScale {
 			break
@@ -164,11 +164,10 @@ func (p *Pricer) communicate(o *op.Op) (exposed, sent float64) {
 	case int(o.Span) <= p.silentSpan:
 		return 0, o.Message * p.silentScale[o.Collective%hardware.CollectiveCount]
 	}
-	if k := p.kernels; k != nil && k.allReduce != nil && o.Collective == hardware.AllReduce && int(o.Span) <= k.allReduceSpan {
-		r := p.net.route(o.Collective, int(o.Group), int(o.Span), o.Message)
-		return (1 - p.overlap) * k.allReduce.Seconds(float64(o.Group), o.Message), o.Message * r.Scale
-	}
 	r := p.net.route(o.Collective, int(o.Group), int(o.Span), o.Message)
+	if t, ok := p.kernels.collective(o); ok {
+		return (1 - p.overlap) * t, o.Message * r.Scale
+	}
 	d := r.Time(o.Message)
 	return (1-p.overlap)*d.Seconds + p.overlap*d.Displaced, o.Message * r.Scale
 }

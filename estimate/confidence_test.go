@@ -13,6 +13,7 @@ import (
 // step of which products are almost all has almost their error.
 func TestConfidence(t *testing.T) {
 	p := problem(t, "llama_3_8b", "H200")
+	p.System.Kernels = nil
 	p.Precision = plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16"}
 	pl := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, Batch: plan.Batch{Count: 1, Size: 1}}
 	e, err := estimate.NewEvaluator(p)
@@ -31,6 +32,7 @@ func TestConfidence(t *testing.T) {
 	// Products by a calibrated kernel with an error of 5%: they are more than nine tenths of the step.
 	flat := kernel.Flat(1)
 	p.System.Kernels = &kernel.Set{
+		System: p.System.Name,
 		Gemm: map[string]*kernel.Gemm{"bfloat16": {
 			Base: kernel.Base{Norm: 4, Compute: flat, Memory: flat}, Weight: 2, Input: 2, Output: 2,
 		}},
@@ -42,5 +44,10 @@ func TestConfidence(t *testing.T) {
 	}
 	if fitted.Level != "fitted" || fitted.Band < 0.05 || fitted.Band > 0.10 || math.IsNaN(fitted.Band) {
 		t.Errorf("with calibrated products: %+v, want fitted and a little more than 0.05", fitted)
+	}
+	// The same kernels of another chip.
+	p.System.Kernels.System = "another"
+	if c, _ := estimate.ConfidenceOf(p, &out); c.Level != "estimated" || c.Band < 0.2 || c.Band > 0.25 {
+		t.Errorf("with products as on another chip: %+v, want estimated and a little more than 0.2", c)
 	}
 }

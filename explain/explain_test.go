@@ -2,6 +2,8 @@ package explain
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,10 +21,25 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
+// plainH200 is a file of the H200 without calibrated kernels: a roofline, which can be computed by hand.
+func plainH200(t *testing.T) string {
+	t.Helper()
+	src, _ := hardware.Catalogue.Find("H200")
+	src, err := hardware.WithKernels(src, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "H200.json")
+	if err := os.WriteFile(name, src, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
 func estimated(t *testing.T, phase op.Phase, change func(*point.Point)) *point.Result {
 	t.Helper()
 	p := point.Default()
-	p.Model, p.System = "llama_3_8b", "H200"
+	p.Model, p.System = "llama_3_8b", plainH200(t)
 	if change != nil {
 		change(&p)
 	}

@@ -6,8 +6,12 @@ import (
 	"throughline/internal/catalogue"
 )
 
-//go:embed catalogue/*.json
+//go:embed catalogue/*.json kernels/*.json
 var files embed.FS
+
+// Kernels are the calibrated models of kernels that are built into the program, each measured on the chip of its name.
+// A system file refers to one by that name.
+var Kernels = catalogue.Set{Files: files, Folder: "kernels"}
 
 // Catalogue is the system files that are built into the program.
 var Catalogue = catalogue.Set{Files: files, Aliases: map[string]string{

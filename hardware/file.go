@@ -54,7 +54,7 @@ type File struct {
 	Networks    []networkFile         `json:"networks" required:"true" nonempty:"true" doc:"interconnect levels, innermost first"`
 	ProcsPerNPU int                   `json:"procs_per_npu" range:"[1,1000000]" doc:"processors on one card"`
 	Overlap     *float64              `json:"collective_overlap" range:"[0,1]" doc:"share of every collective hidden behind computation; default 1 for type \"sow\", else 0"`
-	Kernels     kernelsFile           `json:"kernels" doc:"calibrated models of kernels, as throughline calibrate writes them"`
+	Kernels     kernelsFile           `json:"kernels" doc:"calibrated models of kernels, as throughline calibrate writes them, or the name of built-in ones"`
 	Sources     map[string]string     `json:"sources" doc:"where each number comes from"`
 }
 
@@ -112,6 +112,9 @@ type opFile struct {
 // collectiveKeys are the names of the communication patterns in a file.
 var collectiveKeys = [CollectiveCount]string{"p2p", "reduce_scatter", "all_gather", "all_reduce", "all2all"}
 
+// Key is the name of the pattern in a file.
+func (c Collective) Key() string { return collectiveKeys[c] }
+
 // defaults are the values of keys a file may leave out.
 func defaults() File {
 	return File{
@@ -139,28 +142,40 @@ func Schema() ([]byte, error) {
 	return document.Schema("Throughline system", "system.schema.json", &f)
 }
 
-// kernelsFile is calibrated models of kernels. They are data that a program writes; what is wrong with them is said in
-// one message.
+// kernelsFile is calibrated models of kernels, or the name of built-in ones. They are data that a program writes; what is
+// wrong with them is said in one message.
 type kernelsFile struct{ set *kernel.Set }
 
 func (k *kernelsFile) DecodeDocument(v document.Value) {
-	if v.Kind() == document.Null {
-		return
-	}
-	var set kernel.Set
-	d := json.NewDecoder(bytes.NewReader(v.JSON()))
-	d.DisallowUnknownFields()
-	err := d.Decode(&set)
-	if err == nil {
-		err = set.Check()
+	var err error
+	switch v.Kind() {
+	case document.Null:
+	case document.String:
+		name, _ := v.String()
+		src, ok := Kernels.Find(name)
+		if !ok {
+			v.Problemf("%s", document.NotOneOf(name, Kernels.Names()))
+			return
+		}
+		k.set, err = decodeKernels(src)
+	default:
+		k.set, err = decodeKernels(v.JSON())
 	}
 	if err != nil {
 		v.Problemf("are not what throughline calibrate writes: %v", err)
-		return
 	}
-	k.set = &set
+}
+
+func decodeKernels(src []byte) (*kernel.Set, error) {
+	var set kernel.Set
+	d := json.NewDecoder(bytes.NewReader(src))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&set); err != nil {
+		return nil, err
+	}
+	return &set, set.Check()
 }
 
 func (k *kernelsFile) DocumentSchema() map[string]any {
-	return map[string]any{"type": []any{"object", "null"}}
+	return map[string]any{"type": []any{"object", "string", "null"}}
 }

@@ -32,7 +32,7 @@ func (s *stage) groupedAttention() {
 	s.ring(k + v)
 	s.index()
 	s.attend(s.fusedUnit, attention{
-		heads: heads, keyDim: dim, valueDim: value,
+		heads: heads, kvHeads: kvHeads, keyDim: dim, valueDim: value,
 		keyCache:   s.sequences * k * s.read * s.c,
 		valueCache: s.sequences * v * s.read * s.c,
 	})
@@ -112,7 +112,7 @@ func (s *stage) outputGate(width float64) {
 
 // attention is the part between the projections: queries against keys, softmax, probabilities against values.
 type attention struct {
-	heads            float64
+	heads, kvHeads   float64
 	keyDim, valueDim float64 // elements of one head
 	keyCache         float64 // bytes of keys and values read from the cache
 	valueCache       float64
@@ -128,7 +128,7 @@ func (s *stage) attend(unit Unit, t attention) {
 	result := s.tokens * t.heads * t.valueDim * s.a
 	if s.flash {
 		o := s.add(FusedAttention, unit)
-		o.Sequences = int32(s.sequences)
+		o.Sequences, o.Heads, o.KVHeads = int32(s.sequences), int32(t.heads), int32(t.kvHeads)
 		o.Flops = 2 * scores * (t.keyDim + t.valueDim)
 		o.Activations = queries + result + t.keyActivations + t.valueActivations
 		o.Cache = t.keyCache + t.valueCache

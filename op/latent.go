@@ -48,6 +48,7 @@ func (s *stage) absorbedAttention(heads, nope, rope, value, rank float64) {
 
 	scores := s.tokens * heads * s.seen
 	o := s.add(Scores, AttentionMatrixUnit)
+	o.Sequences, o.Heads, o.KVHeads = int32(s.sequences), int32(heads), 1
 	o.Flops = 2 * scores * (rank + rope)
 	o.Activations = s.tokens * heads * (rank + rope) * s.a
 	o.Cache = s.sequences * (rank + rope) * s.read * s.c
@@ -93,7 +94,7 @@ func (s *stage) expandedAttention(heads, nope, rope, value, rank float64) {
 	o.M, o.N, o.K = keys, heads*(nope+value), rank
 	s.unary(QueryConcat, s.tokens*heads*(nope+rope), 1)
 	s.attend(AttentionMatrixUnit, attention{
-		heads: heads, keyDim: nope + rope, valueDim: value,
+		heads: heads, kvHeads: heads, keyDim: nope + rope, valueDim: value,
 		keyActivations:   keys * heads * (nope + rope) * s.a,
 		valueActivations: keys * heads * value * s.a,
 	})

@@ -17,7 +17,9 @@ type Op struct {
 	Class      Class
 	Unit       Unit
 	Collective hardware.Collective // of a communication operator
-	Sequences  int32               // whose tokens attention treats apart
+
+	// Attention treats the tokens of Sequences apart, each with Heads query heads on KVHeads heads of keys and values.
+	Sequences, Heads, KVHeads int32
 
 	Repeat float64 // layers of the stage that contain it
 

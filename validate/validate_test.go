@@ -42,7 +42,9 @@ attn_decode,int3,b=1,1e9,1,5
 tea,bf16,x=1,1,1,5
 gemm,bf16,m=1,1,1,zero
 `
-	r, err := Ops("ops.csv", strings.NewReader(csv), system(t, "H200"))
+	plain := system(t, "H200")
+	plain.Kernels = nil
+	r, err := Ops("ops.csv", strings.NewReader(csv), plain)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +107,7 @@ func TestMeasuredH200(t *testing.T) {
 	}
 	s := system(t, "H200")
 	rows, _ := calibrate.Clean(table.Rows)
-	set := kernel.Set{Sustained: 0.9}
+	set := kernel.Set{System: s.Name, Sustained: 0.9}
 	calibrate.Classes(rows, s, &set)
 	name := filepath.Join(t.TempDir(), "measured.json")
 	if err := os.WriteFile(name, measured(t, &set), 0o666); err != nil {
@@ -137,7 +139,7 @@ func TestMeasuredH200(t *testing.T) {
 func measured(t *testing.T, set *kernel.Set) []byte {
 	t.Helper()
 	src, _ := hardware.Catalogue.Find("H200")
-	out, err := set.AddTo(src)
+	out, err := hardware.WithKernels(src, set)
 	if err != nil {
 		t.Fatal(err)
 	}

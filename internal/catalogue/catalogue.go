@@ -15,6 +15,7 @@ import (
 // Set is a folder of built-in JSON files. Their names are their base names without the ending.
 type Set struct {
 	Files   fs.FS
+	Folder  string            // of the files; empty: catalogue
 	Aliases map[string]string // other names of files
 }
 
@@ -24,7 +25,7 @@ func (s Set) Find(ref string) ([]byte, bool) {
 	if !ok {
 		return nil, false
 	}
-	src, err := fs.ReadFile(s.Files, "catalogue/"+name+".json")
+	src, err := fs.ReadFile(s.Files, s.folder()+"/"+name+".json")
 	return src, err == nil
 }
 
@@ -48,6 +49,8 @@ func (s Set) Name(ref string) (string, bool) {
 	}
 	return "", false
 }
+
+func (s Set) folder() string { return cmp.Or(s.Folder, "catalogue") }
 
 // Nearest is the name that was most likely meant by one that is not found.
 func (s Set) Nearest(ref string) (string, bool) { return document.Nearest(base(ref), s.Names()) }
@@ -77,7 +80,7 @@ func Fold(name string) string {
 
 // Names lists the files, sorted without regard to case.
 func (s Set) Names() []string {
-	entries, err := fs.ReadDir(s.Files, "catalogue")
+	entries, err := fs.ReadDir(s.Files, s.folder())
 	if err != nil {
 		panic(err) // the folder is compiled in
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"throughline/calibrate"
+	"throughline/hardware"
 	"throughline/internal/document"
 	"throughline/kernel"
 	"throughline/measurement"
@@ -42,9 +43,6 @@ out.`,
 			if err != nil {
 				return err
 			}
-			if sys.Kernels != nil {
-				return fmt.Errorf("%s has kernels already; start from the file without them", system)
-			}
 			var rows []measurement.Row
 			for _, f := range files {
 				t, err := measurement.ReadFile(f)
@@ -60,7 +58,7 @@ out.`,
 			for _, c := range conflicts {
 				fmt.Fprintln(s.Err, "left out, contradicting:", c)
 			}
-			set := kernel.Set{Sustained: sustained, Source: fmt.Sprintf("fitted to %d rows of %s", len(kept), baseNames(files))}
+			set := kernel.Set{System: sys.Name, Sustained: sustained, Source: fmt.Sprintf("fitted to %d rows of %s", len(kept), baseNames(files))}
 			results, uncovered := calibrate.Classes(kept, sys, &set)
 			if uncovered > 0 {
 				fmt.Fprintf(s.Err, "%d rows are of kernels that no model covers\n", uncovered)
@@ -68,7 +66,10 @@ out.`,
 			if len(results) == 0 {
 				return errors.New("no row could be fitted")
 			}
-			content, err := set.AddTo(src)
+			if sys.Kernels != nil {
+				set.Fill(sys.Kernels)
+			}
+			content, err := hardware.WithKernels(src, &set)
 			if err != nil {
 				return err
 			}

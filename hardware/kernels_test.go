@@ -1,0 +1,54 @@
+package hardware_test
+
+import (
+	"strings"
+	"testing"
+
+	"throughline/hardware"
+	"throughline/kernel"
+)
+
+// The kernels of a file are put in, or replaced; everything else stays, comments too.
+func TestWithKernels(t *testing.T) {
+	const file = "{\n    // our next chip\n    \"name\": \"x\", \"kernels\": \"H200\",\n    \"type\": \"gpu\", // as ever\n}\n"
+	out, err := hardware.WithKernels([]byte(file), &kernel.Set{System: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(out), strings.Replace(file, `"H200"`, `{"system":"x"}`, 1); got != want {
+		t.Errorf("replaced:\n%s\nwant\n%s", got, want)
+	}
+	without := strings.Replace(file, ` "kernels": "H200",`, "", 1)
+	out, err = hardware.WithKernels([]byte(without), &kernel.Set{System: "x"})
+	if err != nil || !strings.Contains(string(out), `"kernels":{"system":"x"}`) || !strings.Contains(string(out), "// as ever") {
+		t.Errorf("put in: %v\n%s", err, out)
+	}
+	if _, err := hardware.WithKernels([]byte("{"), nil); err == nil {
+		t.Error("half a file was taken")
+	}
+}
+
+// A file names built-in kernels; those of another chip are known as such.
+func TestKernelsByName(t *testing.T) {
+	read := func(name, kernels string) (*hardware.System, string) {
+		src, _ := hardware.Catalogue.Find("H200")
+		text := strings.Replace(string(src), `"kernels": "H200"`, `"kernels": `+kernels, 1)
+		s, doc := hardware.Read(name, []byte(text))
+		if err := doc.Err(); err != nil {
+			return nil, err.Error()
+		}
+		return s, ""
+	}
+	if s, problem := read("a", `"B200"`); problem != "" || s.Kernels.MeasuredOn("gemm") != "B200" {
+		t.Errorf("%v %s", s, problem)
+	}
+	if s, problem := read("a", `null`); problem != "" || s.Kernels != nil {
+		t.Errorf("%v %s", s, problem)
+	}
+	if _, problem := read("a", `"H20O"`); !strings.Contains(problem, `kernels: "H20O" is not one of "A100_SXM"`) || !strings.Contains(problem, `did you mean "H200"?`) {
+		t.Error(problem)
+	}
+	if _, problem := read("a", `{"gem": {}}`); !strings.Contains(problem, `unknown field "gem"`) {
+		t.Error(problem)
+	}
+}
