@@ -38,8 +38,11 @@ const (
 	AllGather     Kind = "all_gather"      // group, n bytes
 	ReduceScatter Kind = "reduce_scatter"  // group, n bytes
 	AllToAll      Kind = "all_to_all"      // group, n bytes
-	Dispatch      Kind = "expert_dispatch" // nodes, hidden, tokens, topk, experts; optional sms
+	Dispatch      Kind = "expert_dispatch" // nodes, ranks, hidden, tokens, topk, experts; optional sms
 	Combine       Kind = "expert_combine"  // the same
+
+	LowLatencyDispatch Kind = "expert_dispatch_low_latency" // the same
+	LowLatencyCombine  Kind = "expert_combine_low_latency"  // the same
 )
 
 // Row is one measured time.
