@@ -18,18 +18,23 @@ type Peak struct {
 	Bandwidth float64 // bytes per second: of memory, or of a processor's links in one direction
 }
 
-// Conflict is rows of one shape whose times differ more than twofold.
+// Conflict is rows of one shape whose times differ more than twofold, or a row that takes far longer than larger problems.
 type Conflict struct {
 	Shape  string
 	Places []string
 	Times  []float64
+	Larger string // where one of the larger problems stands; it is not left out
+	Faster float64
 }
 
 func (c Conflict) String() string {
+	if c.Larger != "" {
+		return fmt.Sprintf("%s: %s takes %.4g s, the larger %s %.4g s", c.Shape, c.Places[0], c.Times[0], c.Larger, c.Faster)
+	}
 	return fmt.Sprintf("%s: %s take %.4g to %.4g s", c.Shape, strings.Join(c.Places, ", "), slices.Min(c.Times), slices.Max(c.Times))
 }
 
-// Clean leaves out rows that contradict each other and names them. Other rows of one shape all stay.
+// Clean leaves out rows that contradict others and names them. Other rows of one shape all stay.
 func Clean(rows []measurement.Row) (kept []measurement.Row, conflicts []Conflict) {
 	byShape := make(map[string][]int, len(rows))
 	shapes := make([]string, len(rows))
@@ -55,7 +60,8 @@ func Clean(rows []measurement.Row) (kept []measurement.Row, conflicts []Conflict
 			conflicts = append(conflicts, c)
 		}
 	}
-	return kept, conflicts
+	kept, more := inOrder(kept)
+	return kept, append(conflicts, more...)
 }
 
 // thin keeps about limit samples, evenly from the file.

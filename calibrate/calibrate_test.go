@@ -104,6 +104,23 @@ func TestClean(t *testing.T) {
 	}
 }
 
+func TestInOrder(t *testing.T) {
+	rows := read(t, []string{
+		"gemm,bf16,m=1;n=1;k=1,0,0,100", // a hiccup
+		"gemm,bf16,m=2;n=1;k=1,0,0,10", "gemm,bf16,m=4;n=1;k=1,0,0,12", "gemm,bf16,m=8;n=1;k=1,0,0,30",
+		"gemm,bf16,m=16;n=1;k=1,0,0,30", "gemm,bf16,m=32;n=1;k=1,0,0,1", // the last one is wrong, not those before it
+		"gemm,bf16,m=1;n=9;k=9,0,0,100", // another series
+	})
+	kept, conflicts := Clean(rows)
+	if len(kept) != 6 || len(conflicts) != 1 {
+		t.Fatal(kept, conflicts)
+	}
+	const want = "gemm bfloat16 m=1 n=1 k=1: x.csv:2 takes 0.0001 s, the larger x.csv:3 1e-05 s"
+	if got := conflicts[0].String(); got != want {
+		t.Error(got)
+	}
+}
+
 func TestNoise(t *testing.T) {
 	series := func(times ...float64) (out []sample) {
 		for i, s := range times {

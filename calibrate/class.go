@@ -22,7 +22,10 @@ type Result struct {
 }
 
 // class is rows that are fitted together.
-type class struct{ name, kernel, numberType string }
+type class struct {
+	name, kernel, numberType string
+	nodes                    int // of exchanges
+}
 
 // classOf sorts a row into its class; false for rows that no model covers.
 func classOf(r *measurement.Row) (class, bool) {
@@ -65,6 +68,12 @@ func classOf(r *measurement.Row) (class, bool) {
 		c.name = strings.ReplaceAll(string(r.Kind), "_", "-")
 	case measurement.AddNorm, measurement.SiluMul, measurement.DeviceCopy, measurement.ToHost, measurement.ToDevice:
 		c.name = string(r.Kind)
+	case measurement.Dispatch, measurement.Combine, measurement.LowLatencyDispatch, measurement.LowLatencyCombine:
+		c.name = exchanges[r.Kind].class
+		c.nodes, _ = r.Dim("nodes")
+		if n, ok := r.Dim("sms"); ok && n != exchangeUnits {
+			return c, false
+		}
 	default:
 		return c, false
 	}
@@ -89,7 +98,7 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 	}
 	keys := slices.SortedFunc(maps.Keys(byClass), func(a, b class) int {
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(len(byClass[b]), len(byClass[a])),
-			cmp.Compare(a.numberType, b.numberType), cmp.Compare(a.kernel, b.kernel))
+			cmp.Compare(a.numberType, b.numberType), cmp.Compare(a.kernel, b.kernel), cmp.Compare(a.nodes, b.nodes))
 	})
 	for _, c := range keys {
 		part := byClass[c]
@@ -150,6 +159,19 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 			g, v := Curve(part, s.Memory2.GBps*1e9)
 			r.Validation, r.Numbers = v, len(g.Memory.Slowdown)+1
 			put(&set.Copy, fmt.Sprint(kind, " ", c.numberType), g)
+		case measurement.Dispatch, measurement.Combine, measurement.LowLatencyDispatch, measurement.LowLatencyCombine:
+			network := 0
+			if c.nodes > 1 {
+				network = 1
+			}
+			if network >= len(s.Networks) {
+				uncovered += len(part)
+				continue
+			}
+			g, v := Exchange(part, s.Networks[network].Bandwidth*1e9)
+			r.Validation, r.Numbers = v, len(g.Memory.Slowdown)+1
+			r.Kernel = fmt.Sprintf("%s, nodes: %d", c.kernel, c.nodes)
+			addExchange(set, kind, g)
 		default:
 			g, v := Collective(part, s.Networks[0].Bandwidth*1e9)
 			r.Validation, r.Numbers = v, len(g.Memory.Slowdown)+1
@@ -170,6 +192,7 @@ var errorKinds = map[string]string{
 	"gemm": "gemm", "grouped gemm": "grouped_gemm", "fused experts": "experts", "decode attention": "decode",
 	"latent decode": "latent_decode", "prefill attention": "prefill", "latent prefill": "latent_prefill",
 	"add_rmsnorm": "elementwise", "silu_mul": "elementwise", "all-reduce": "collective",
+	"dispatch": "exchange", "combine": "exchange", "low-latency dispatch": "exchange", "low-latency combine": "exchange",
 }
 
 // noteErrors gives the set the errors on shapes that the fits did not see: of each kind the largest among the models that

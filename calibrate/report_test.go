@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"throughline/hardware"
@@ -53,7 +54,13 @@ func TestH200(t *testing.T) {
 		t.Skip("fits take seconds")
 	}
 	rows, bad, conflicts := load(t, []string{file})
-	if len(bad) > 0 || len(conflicts) > 0 {
+	// Copies of 64 KiB to 1 MiB to the device took eleven times as long as one of 4 MiB.
+	for _, c := range conflicts {
+		if !strings.HasPrefix(c.Shape, "h2d pinned") {
+			t.Error(c)
+		}
+	}
+	if len(bad) > 0 || len(conflicts) != 3 {
 		t.Errorf("%v %v", bad, conflicts)
 	}
 	var set kernel.Set
@@ -102,12 +109,13 @@ func TestReport(t *testing.T) {
 		}
 		var files []string
 		for _, f := range all {
-			// Whole modules, expert exchanges and linear attention have no model here.
+			// Whole modules, expert blocks between exchanges and linear attention have no model here.
 			if ok, _ := filepath.Match("*_perf.csv.gz", filepath.Base(f)); !ok && filepath.Ext(f) != ".csv" {
 				continue
 			}
 			skip := false
-			for _, p := range []string{"*sparse_attention*", "*linear_attention*", "*mla_bmm*", "*deepep*", "*wideep*"} {
+			for _, p := range []string{"*sparse_attention*", "*linear_attention*", "*mla_bmm*", "*wideep_*_moe*", "*wideep_*_mla*",
+				"h200_sxm_*0.5.6*deepep*"} { // the last are those of the H100 under another name
 				m, _ := filepath.Match(p, filepath.Base(f))
 				skip = skip || m
 			}

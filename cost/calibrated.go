@@ -33,6 +33,8 @@ type timers struct {
 	// as engines do that have kernels of their own for small messages.
 	collectives [hardware.CollectiveCount][]*kernel.CollectiveTimer
 	span        int // processors of that network
+	dispatch    *kernel.ExchangeTimer
+	combine     *kernel.ExchangeTimer
 
 	set                     *kernel.Set
 	system                  string
@@ -92,6 +94,18 @@ func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase) *timers
 				t.collectives[c] = append(t.collectives[c], timer)
 			}
 		}
+	}
+	// Engines decode with the kernels for low latency.
+	mode := "_normal"
+	if phase == op.Decode {
+		mode = "_low_latency"
+	}
+	outside := s.Networks[min(1, len(s.Networks)-1)].Bandwidth * bytesPerGB
+	if m := set.Exchange["dispatch"+mode]; m != nil {
+		t.dispatch, _ = m.At(s.Networks[0].Bandwidth*bytesPerGB, outside)
+	}
+	if m := set.Exchange["combine"+mode]; m != nil {
+		t.combine, _ = m.At(s.Networks[0].Bandwidth*bytesPerGB, outside)
 	}
 	return t
 }
@@ -208,9 +222,30 @@ func (t *timers) prefillAttention(o *op.Op) (float64, bool) {
 	return t.sustained * timer.Seconds(batch, tokens, past, t.heads(o, valueWidth(o))), true
 }
 
+// exchange is the time to send tokens to their experts or back, where it was measured over so many nodes or more.
+func (t *timers) exchange(o *op.Op) (float64, bool) {
+	timer := t.dispatch
+	if o.Kind == op.Combine {
+		timer = t.combine
+	}
+	nodes := (int(o.Span) + t.span - 1) / t.span
+	if timer == nil || float64(nodes) > timer.MostNodes() {
+		return 0, false
+	}
+	return timer.Seconds(o.M, o.N, float64(o.Experts), o.K, float64(o.Group), float64(nodes)), true
+}
+
 // collective is the time of a communication operator, where it was measured.
 func (t *timers) collective(o *op.Op) (float64, bool) {
-	if t == nil || int(o.Span) > t.span {
+	if t == nil {
+		return 0, false
+	}
+	if o.Kind == op.Dispatch || o.Kind == op.Combine {
+		if s, ok := t.exchange(o); ok {
+			return s, true
+		}
+	}
+	if int(o.Span) > t.span {
 		return 0, false
 	}
 	least := math.Inf(1)

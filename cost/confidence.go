@@ -60,6 +60,11 @@ func (t *timers) kind(o *op.Op) string {
 	case op.Linear:
 		return "gemm"
 	case op.Comm:
+		if o.Kind == op.Dispatch || o.Kind == op.Combine {
+			if _, ok := t.exchange(o); ok {
+				return "exchange"
+			}
+		}
 		return "collective"
 	}
 	return "elementwise"

@@ -45,6 +45,10 @@ func (s *Set) Check() error {
 		_, err := m.At(1)
 		note("collective", k, err)
 	}
+	for k, m := range s.Exchange {
+		_, err := m.At(1, 1)
+		note("exchange", k, err)
+	}
 	if !(s.Sustained >= 0 && s.Sustained <= 1) {
 		errs = append(errs, fmt.Errorf("a sustained share of %g", s.Sustained))
 	}

@@ -320,4 +320,6 @@ type Set struct {
 	Elementwise   map[string]*Curve            `json:"elementwise,omitempty"`    // by kernel: add_rmsnorm, silu_mul
 	Copy          map[string]*Curve            `json:"copy,omitempty"`           // by direction: d2d_copy, d2h, h2d
 	Collective    map[string]*Collective       `json:"collective,omitempty"`     // by pattern, as in the networks
+	// Exchange is of tokens and experts: dispatch_normal, combine_normal, dispatch_low_latency, combine_low_latency.
+	Exchange map[string]*Exchange `json:"exchange,omitempty"`
 }

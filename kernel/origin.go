@@ -22,6 +22,7 @@ func (s *Set) Fill(other *Set) {
 	fill(s, other, "elementwise", &s.Elementwise, other.Elementwise)
 	fill(s, other, "copy", &s.Copy, other.Copy)
 	fill(s, other, "collective", &s.Collective, other.Collective)
+	fill(s, other, "exchange", &s.Exchange, other.Exchange)
 	if s.Sustained == 0 {
 		s.Sustained = other.Sustained
 	}

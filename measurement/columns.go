@@ -2,7 +2,10 @@ package measurement
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // operations translates op_name.
@@ -11,7 +14,7 @@ var operations = map[string]Kind{
 	"context_attention": Prefill, "generation_attention": Decode,
 	"mla_context": LatentPrefill, "mla_generation": LatentDecode,
 	"all_reduce": AllReduce, "all_gather": AllGather, "reduce_scatter": ReduceScatter, "alltoall": AllToAll,
-	"ll": Dispatch, "normal": Dispatch,
+	"ll": LowLatencyDispatch, "normal": Dispatch,
 }
 
 // columnDims translates the columns of dimensions, columnLabels those of text. What is in neither is not kept.
@@ -36,11 +39,22 @@ var typeColumns = []string{"gemm_dtype", "attn_dtype", "mla_dtype", "moe_dtype",
 var times = []struct {
 	column string
 	unit   float64
-	kind   Kind // where it is not that of the row
+	kind   Kind   // where it is not that of the row
+	plus   string // column of time that belongs to it
 }{
-	{"latency", 1e-3, ""},
-	{"dispatch_avg_t_us", 1e-6, Dispatch}, {"combine_avg_t_us", 1e-6, Combine},
-	{"dispatch_transmit_us", 1e-6, Dispatch}, {"combine_transmit_us", 1e-6, Combine},
+	{"latency", 1e-3, "", ""},
+	{"dispatch_avg_t_us", 1e-6, LowLatencyDispatch, ""}, {"combine_avg_t_us", 1e-6, LowLatencyCombine, ""},
+	// Ranks first tell each other what will come; over nodes some of the sending happens in that time.
+	{"dispatch_transmit_us", 1e-6, Dispatch, "dispatch_notify_us"}, {"combine_transmit_us", 1e-6, Combine, "combine_notify_us"},
+}
+
+// perNode is the GPUs of a node. With four on the boards of Grace systems and eight on others, large exchanges take as
+// long as the copies of their tokens do, whatever the number of experts per token.
+func perNode(device string) int {
+	if strings.Contains(device, "GB200") || strings.Contains(device, "GB300") {
+		return 4
+	}
+	return 8
 }
 
 // newColumns reads the schema with a column per dimension.
@@ -73,6 +87,8 @@ func newColumns(head []string) (func([]string) ([]Row, error), error) {
 	// token.
 	headDim, length, step := slices.Index(l.dims, "d"), slices.Index(l.dims, "s"), slices.Index(l.dims, "step")
 	prefill := layout{append(slices.Clone(l.dims), "dq", "dv"), l.labels}
+	nodes, device := slices.Index(l.dims, "nodes"), slices.Index(head, "device")
+	exchange := layout{append(slices.Clone(l.dims), "ranks"), l.labels}
 
 	return func(rec []string) ([]Row, error) {
 		kind, ok := operations[rec[opAt]]
@@ -106,6 +122,11 @@ func newColumns(head []string) (func([]string) ([]Row, error), error) {
 			if length >= 0 && step >= 0 {
 				r.dims[length] += r.dims[step]
 			}
+		case Dispatch, LowLatencyDispatch:
+			if nodes >= 0 && device >= 0 {
+				r.layout = &exchange
+				r.dims = append(r.dims, r.dims[nodes]*perNode(rec[device]))
+			}
 		case AllReduce, AllGather, ReduceScatter, AllToAll:
 			// Messages are counted in elements.
 			if r.Type != "int8" {
@@ -125,6 +146,13 @@ func newColumns(head []string) (func([]string) ([]Row, error), error) {
 			v, err := seconds(rec[timeAt[i]], t.unit)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", t.column, err)
+			}
+			if at := slices.Index(head, t.plus); at >= 0 {
+				more, err := strconv.ParseFloat(rec[at], 64)
+				if err != nil || !(more >= 0) || math.IsInf(more, 1) {
+					return nil, fmt.Errorf("%s: time %q is not a number of at least 0", t.plus, rec[at])
+				}
+				v += more * t.unit
 			}
 			r.Seconds = v
 			if t.kind != "" {

@@ -1,6 +1,7 @@
-// Package measurement reads tables of measured kernel times into typed rows. It knows two schemas: one with a column of
-// parameters (kind,dtype,params,flops,bytes,time_us), which measure/measure.py writes, and one with a column per
-// dimension (framework,version,device,op_name,kernel_source,...,latency in ms), of which public data sets are kept.
+// Package measurement reads tables of measured kernel times into typed rows. It knows three schemas: one with a column of
+// parameters (kind,dtype,params,flops,bytes,time_us), which measure/measure.py writes, one with a column per dimension
+// (framework,version,device,op_name,kernel_source,...,latency in ms), of which public data sets are kept, and tables
+// whose path tells the shape (.../mha/decode/h20/32-8-128.csv).
 package measurement
 
 import (
@@ -12,7 +13,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,8 +38,11 @@ const (
 	AllGather     Kind = "all_gather"      // group, n bytes
 	ReduceScatter Kind = "reduce_scatter"  // group, n bytes
 	AllToAll      Kind = "all_to_all"      // group, n bytes
-	Dispatch      Kind = "expert_dispatch" // nodes, hidden, tokens, topk, experts; optional sms
+	Dispatch      Kind = "expert_dispatch" // nodes, ranks, hidden, tokens, topk, experts; optional sms
 	Combine       Kind = "expert_combine"  // the same
+
+	LowLatencyDispatch Kind = "expert_dispatch_low_latency" // the same
+	LowLatencyCombine  Kind = "expert_combine_low_latency"  // the same
 )
 
 // Row is one measured time.
@@ -81,12 +84,17 @@ func (r *Row) Label(name string) string {
 }
 
 // Shape names everything but the time: rows of one shape measured the same thing.
-func (r *Row) Shape() string {
+func (r *Row) Shape() string { return r.ShapeBut("") }
+
+// ShapeBut is Shape without one dimension: rows that have it in common make a series.
+func (r *Row) ShapeBut(dim string) string {
 	b := []byte(r.Kind)
 	b = append(b, ' ')
 	b = append(b, r.Type...)
 	for i, n := range r.layout.dims {
-		b = fmt.Appendf(b, " %s=%d", n, r.dims[i])
+		if n != dim {
+			b = fmt.Appendf(b, " %s=%d", n, r.dims[i])
+		}
 	}
 	for i, n := range r.layout.labels {
 		if r.labels[i] != "" {
@@ -129,10 +137,10 @@ func ReadFile(name string) (*Table, error) {
 		}
 		src = z
 	}
-	return Read(filepath.Base(name), src)
+	return Read(Name(name), src)
 }
 
-// Read reads a table; the name is for messages.
+// Read reads a table; the name is for messages, and tells the shape where that is not in the columns.
 func Read(name string, src io.Reader) (*Table, error) {
 	c := csv.NewReader(src)
 	c.ReuseRecord = true
@@ -142,6 +150,10 @@ func Read(name string, src io.Reader) (*Table, error) {
 		return nil, fmt.Errorf("%s: no header: %w", name, err)
 	}
 	head = slices.Clone(head)
+	var first []string // where a row is in the place of the header
+	if headless(head) {
+		head, first = decodeColumns, head
+	}
 	var parse func([]string) ([]Row, error)
 	switch {
 	case slices.Contains(head, "params") && slices.Contains(head, "time_us"):
@@ -149,14 +161,20 @@ func Read(name string, src io.Reader) (*Table, error) {
 	case slices.Contains(head, "op_name"):
 		parse, err = newColumns(head)
 	default:
-		err = fmt.Errorf("unknown columns %s", strings.Join(head, ","))
+		if parse, err = newNamed(name, head); parse == nil && err == nil {
+			err = fmt.Errorf("unknown columns %s", strings.Join(head, ","))
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	t := &Table{}
 	for {
-		rec, err := c.Read()
+		rec := first
+		if first == nil {
+			rec, err = c.Read()
+		}
+		first = nil
 		if err == io.EOF {
 			return t, nil
 		}

@@ -3,6 +3,7 @@ package measurement
 import (
 	"bytes"
 	"compress/gzip"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,9 +95,17 @@ func TestColumns(t *testing.T) {
 
 	// One row of an exchange is two times.
 	tab = read(common + "node_num,hidden_size,num_token,num_topk,num_experts,combine_avg_t_us,combine_bandwidth_gbps,dispatch_avg_t_us,dispatch_bandwidth_gbps\n" +
-		"s,1,G,ll,deepep,1,2048,1,8,128,10.5,3,8.5,1\n")
-	if len(tab.Rows) != 2 || tab.Rows[0].Kind != Dispatch || tab.Rows[0].Seconds != 8.5e-6 || tab.Rows[1].Kind != Combine {
+		"s,1,GB200,ll,deepep,1,2048,1,8,128,10.5,3,8.5,1\n")
+	if len(tab.Rows) != 2 || tab.Rows[0].Kind != LowLatencyDispatch || tab.Rows[0].Seconds != 8.5e-6 ||
+		tab.Rows[1].Kind != LowLatencyCombine || tab.Rows[0].Get("ranks") != 4 {
 		t.Errorf("%+v", tab.Rows)
+	}
+	// What ranks tell each other before belongs to it.
+	tab = read(common + "node_num,hidden_size,num_token,num_topk,num_experts,dispatch_sms,dispatch_transmit_us,dispatch_notify_us,combine_sms,combine_transmit_us,combine_notify_us\n" +
+		"s,1,H100,normal,deepep,2,7168,1,8,256,20,27,30,20,50,35\ns,1,H100,normal,deepep,2,7168,1,8,256,20,27,-1,20,50,35\n")
+	if len(tab.Rows) != 2 || len(tab.Problems) != 1 || tab.Rows[0].Kind != Dispatch || math.Abs(tab.Rows[0].Seconds-57e-6) > 1e-12 ||
+		tab.Rows[1].Kind != Combine || math.Abs(tab.Rows[1].Seconds-85e-6) > 1e-12 || tab.Rows[0].Get("ranks") != 16 {
+		t.Errorf("%+v", tab)
 	}
 }
 

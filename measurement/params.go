@@ -6,6 +6,8 @@ import (
 	"strings"
 )
 
+var exchanged = []string{"nodes", "ranks", "hidden", "tokens", "topk", "experts"}
+
 // needs are the dimensions without which a row says nothing.
 var needs = map[Kind][]string{
 	Gemm:          {"m", "n", "k"},
@@ -19,8 +21,7 @@ var needs = map[Kind][]string{
 	SiluMul:       {"m", "i"},
 	DeviceCopy:    {"n"}, ToHost: {"n"}, ToDevice: {"n"},
 	AllReduce: {"group", "n"}, AllGather: {"group", "n"}, ReduceScatter: {"group", "n"}, AllToAll: {"group", "n"},
-	Dispatch: {"nodes", "hidden", "tokens", "topk", "experts"},
-	Combine:  {"nodes", "hidden", "tokens", "topk", "experts"},
+	Dispatch: exchanged, Combine: exchanged, LowLatencyDispatch: exchanged, LowLatencyCombine: exchanged,
 }
 
 // newParams reads the schema with a column of parameters.

@@ -44,7 +44,7 @@ func (s *stage) experts() {
 	if e.Hidden > 0 {
 		s.linear(ExpertNarrow, s.cardTokens, s.hidden, hidden)
 	}
-	s.exchange(Dispatch, s.cardTokens*sent)
+	s.exchange(Dispatch, s.cardTokens*sent, hidden)
 	s.slices(SliceGather, hardware.AllGather, tokens*hidden)
 	if s.model.MLP == model.Gated {
 		s.expertLinear(ExpertGateUp, x, hidden, 2*width)
@@ -56,7 +56,7 @@ func (s *stage) experts() {
 	}
 	s.expertLinear(ExpertDown, x, width, hidden)
 	s.slices(SliceScatter, hardware.ReduceScatter, tokens*hidden)
-	s.exchange(Combine, s.cardTokens*sent)
+	s.exchange(Combine, s.cardTokens*sent, hidden)
 	if e.Hidden > 0 {
 		s.linear(ExpertWiden, s.cardTokens, hidden, s.hidden)
 	}

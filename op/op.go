@@ -30,12 +30,14 @@ type Op struct {
 	Cache       float64 // bytes of the KV cache read, or of a recurrent state read and written
 	Output      float64 // bytes of its result: what it needs as working space
 
-	M, N, K float64 // the shape of a matrix product: tokens, outputs, inputs
+	// The shape of a matrix product: tokens, outputs, inputs. Of an exchange: tokens, experts of each, width.
+	M, N, K float64
 
 	// A communication operator sends Message bytes by its Collective in a group of Group processors; the group lies
 	// within Span consecutive ones.
 	Message     float64
 	Group, Span int32
+	Experts     int32 // that an exchange chooses from
 }
 
 // Bytes is the traffic of the operator in device memory.

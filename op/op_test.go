@@ -42,6 +42,13 @@ func comm(kind op.Kind, c hardware.Collective, message float64, group, span int3
 	}
 }
 
+// An exchange of tokens of a width, each of which visits topk experts.
+func exchange(kind op.Kind, message float64, group, span int32, activations, output, tokens, topk, width float64) row {
+	r := comm(kind, hardware.AllToAll, message, group, span, 0, activations, output)
+	r.m, r.n, r.k = tokens, topk, width
+	return r
+}
+
 func times(repeat float64, parts ...[]row) []row {
 	var out []row
 	for _, rows := range parts {
@@ -500,14 +507,14 @@ func TestExperts(t *testing.T) {
 				norm3,
 				product(op.Router, 2*12*8*8, 8*8, 12*(8+8), 0, 12*8, 12, 8, 8), // on the tokens of attention
 				vector(op.GateWeights, 93, 0, 2*93, 93),                        // 31 each
-				comm(op.Dispatch, hardware.AllToAll, 72, 2, 4, 0, 2*72*2, 72*2),
+				exchange(op.Dispatch, 72, 2, 4, 2*72*2, 72*2, 3, 2, 8),
 				comm(op.SliceGather, hardware.AllGather, 27*8, 2, 2, 0, 0, 0),
 				product(op.ExpertGateUp, 2*27*8*4, 7*8*4, 27*(8+4), 0, 27*4, 27.0/7, 4, 8),
 				vector(op.ExpertActivation, 3*54, 0, 2*54, 54),
 				vector(op.ExpertGateMultiply, 54, 0, 2*54, 54),
 				product(op.ExpertDown, 2*27*2*8, 7*2*8, 27*(2+8), 0, 27*8, 27.0/7, 8, 2),
 				comm(op.SliceScatter, hardware.ReduceScatter, 27*8, 2, 2, 0, 0, 0),
-				comm(op.Combine, hardware.AllToAll, 72, 2, 4, 0, 2*72*2, 72*2),
+				exchange(op.Combine, 72, 2, 4, 2*72*2, 72*2, 3, 2, 8),
 				vector(op.ExpertWeighting, 216, 0, 2*216, 216),
 				vector(op.MLPResidual, 24, 0, 3*24, 24),
 			})...))
@@ -528,13 +535,13 @@ func TestExperts(t *testing.T) {
 				norm12,
 				product(op.Router, 2*48*8*8, 8*8, 48*(8+8), 0, 48*8, 48, 8, 8),
 				vector(op.GateWeights, 372, 0, 2*372, 372),
-				comm(op.Dispatch, hardware.AllToAll, 288, 2, 4, 0, 2*288*2, 288*2),
+				exchange(op.Dispatch, 288, 2, 4, 2*288*2, 288*2, 12, 2, 8),
 				comm(op.SliceGather, hardware.AllGather, 108*8, 2, 2, 0, 0, 0),
 				product(op.ExpertUp, 2*108*8*2, 7*8*2, 108*(8+2), 0, 108*2, 108.0/7, 2, 8),
 				vector(op.ExpertActivation, 8*216, 0, 2*216, 216),
 				product(op.ExpertDown, 2*108*2*8, 7*2*8, 108*(2+8), 0, 108*8, 108.0/7, 8, 2),
 				comm(op.SliceScatter, hardware.ReduceScatter, 108*8, 2, 2, 0, 0, 0),
-				comm(op.Combine, hardware.AllToAll, 288, 2, 4, 0, 2*288*2, 288*2),
+				exchange(op.Combine, 288, 2, 4, 2*288*2, 288*2, 12, 2, 8),
 				vector(op.ExpertWeighting, 864, 0, 2*864, 864),
 				vector(op.MLPResidual, 96, 0, 3*96, 96),
 			})...))
@@ -549,12 +556,12 @@ func TestExperts(t *testing.T) {
 			norm3,
 			product(op.Router, 2*12*8*8, 8*8, 12*(8+8), 0, 12*8, 12, 8, 8),
 			vector(op.GateWeights, 93, 0, 2*93, 93),
-			comm(op.Dispatch, hardware.AllToAll, 48, 4, 4, 0, 2*48*4, 48*4),
+			exchange(op.Dispatch, 48, 4, 4, 2*48*4, 48*4, 3, 2, 8),
 			product(op.ExpertGateUp, 2*13.5*8*8, 4*8*8, 13.5*(8+8), 0, 13.5*8, 13.5/4, 8, 8),
 			vector(op.ExpertActivation, 3*54, 0, 2*54, 54),
 			vector(op.ExpertGateMultiply, 54, 0, 2*54, 54),
 			product(op.ExpertDown, 2*13.5*4*8, 4*4*8, 13.5*(4+8), 0, 13.5*8, 13.5/4, 8, 4),
-			comm(op.Combine, hardware.AllToAll, 48, 4, 4, 0, 2*48*4, 48*4),
+			exchange(op.Combine, 48, 4, 4, 2*48*4, 48*4, 3, 2, 8),
 			vector(op.ExpertWeighting, 108, 0, 2*108, 108),
 			vector(op.MLPResidual, 24, 0, 3*24, 24),
 		}))
@@ -631,7 +638,7 @@ func TestContextParallel(t *testing.T) {
 			times(6, []row{product(op.OutputProjection, 2*24*4*8, 4*8, 24*(4+8), 0, 24*8, 24, 8, 4)}),
 			times(3, []row{
 				product(op.Router, 2*24*8*8, 8*8, 24*(8+8), 0, 24*8, 24, 8, 8),
-				comm(op.Dispatch, hardware.AllToAll, 288, 2, 2, 0, 2*288*2, 288*2),
+				exchange(op.Dispatch, 288, 2, 2, 2*288*2, 288*2, 12, 2, 8),
 			})...))
 	})
 }
@@ -737,7 +744,7 @@ func TestDraft(t *testing.T) {
 	// 3 on each of the 2 processors of a replica: 6 tokens through attention, 3·3·8 = 72 elements from a processor.
 	compare(t, only(&list, op.DraftProjection, op.Dispatch), times(1, []row{
 		product(op.DraftProjection, 2*6*16*8, 16*8, 6*(16+8), 0, 48, 6, 8, 16),
-		comm(op.Dispatch, hardware.AllToAll, 72, 2, 2, 0, 2*72*2, 72*2),
+		exchange(op.Dispatch, 72, 2, 2, 2*72*2, 72*2, 3, 2, 8),
 	}))
 }
 

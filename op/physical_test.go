@@ -365,11 +365,11 @@ func TestBusiestRank(t *testing.T) {
 	list := physically(as, expertModel(model.Gated), fused, p, decode)
 	const busiest = 29.887731861314215
 	compare(t, only(list, op.Dispatch, op.SliceGather, op.ExpertGateUp, op.ExpertActivation, op.Combine), times(2, []row{
-		comm(op.Dispatch, hardware.AllToAll, 72, 2, 4, 0, 2*72*2, 72*2),
+		exchange(op.Dispatch, 72, 2, 4, 2*72*2, 72*2, 3, 2, 8),
 		comm(op.SliceGather, hardware.AllGather, busiest*8, 2, 2, 0, 0, 0),
 		product(op.ExpertGateUp, 2*busiest*8*4, 7*8*4, busiest*(8+4), 0, busiest*4, 27.0/7, 4, 8),
 		vector(op.ExpertActivation, 3*busiest*2, 0, 2*busiest*2, busiest*2),
-		comm(op.Combine, hardware.AllToAll, 72, 2, 4, 0, 2*72*2, 72*2),
+		exchange(op.Combine, 72, 2, 4, 2*72*2, 72*2, 3, 2, 8),
 	}))
 	// One group has no busiest.
 	p.Experts = plan.ExpertLayout{EP: 1, TP: 4, DP: 1}
@@ -389,7 +389,7 @@ func TestSharedWidth(t *testing.T) {
 	as := assume.Reference
 	list := physically(as, m, fused, p, decode)
 	compare(t, only(list, op.Dispatch, op.ExpertDown), times(2, []row{
-		comm(op.Dispatch, hardware.AllToAll, 72, 2, 4, 0, 2*72*2, 72*2),
+		exchange(op.Dispatch, 72, 2, 4, 2*72*2, 72*2, 3, 2, 8),
 		product(op.ExpertDown, 2*45*2*8, 11*2*8, 45*(2+8), 0, 45*8, 45.0/11, 8, 2),
 	}))
 	p.SharedPerCard = true
@@ -413,14 +413,14 @@ func TestNarrowExperts(t *testing.T) {
 		product(op.Router, 2*12*8*8, 8*8, 12*(8+8), 0, 12*8, 12, 8, 8), // on whole tokens
 		vector(op.GateWeights, 93, 0, 2*93, 93),
 		product(op.ExpertNarrow, 2*3*8*4, 8*4, 3*(8+4), 0, 12, 3, 4, 8),
-		comm(op.Dispatch, hardware.AllToAll, 48, 2, 4, 0, 2*48*2, 48*2),
+		exchange(op.Dispatch, 48, 2, 4, 2*48*2, 48*2, 3, 2, 4),
 		comm(op.SliceGather, hardware.AllGather, 36*4, 2, 2, 0, 0, 0),
 		product(op.ExpertGateUp, 2*36*4*4, 9*4*4, 36*(4+4), 0, 36*4, 4, 4, 4),
 		vector(op.ExpertActivation, 3*72, 0, 2*72, 72),
 		vector(op.ExpertGateMultiply, 72, 0, 2*72, 72),
 		product(op.ExpertDown, 2*36*2*4, 9*2*4, 36*(2+4), 0, 36*4, 4, 4, 2),
 		comm(op.SliceScatter, hardware.ReduceScatter, 36*4, 2, 2, 0, 0, 0),
-		comm(op.Combine, hardware.AllToAll, 48, 2, 4, 0, 2*48*2, 48*2),
+		exchange(op.Combine, 48, 2, 4, 2*48*2, 48*2, 3, 2, 4),
 		product(op.ExpertWiden, 2*3*4*8, 4*8, 3*(4+8), 0, 24, 3, 8, 4),
 		vector(op.ExpertWeighting, 144, 0, 2*144, 144),
 		vector(op.MLPResidual, 24, 0, 3*24, 24),

@@ -119,9 +119,9 @@ func (s *stage) scatter(k Kind, n float64) {
 	s.send(o, hardware.ReduceScatter, n*s.q, tp, 1)
 }
 
-// exchange is one direction of the all-to-all between experts: n elements leave every processor, and buffers are
-// written and read, in the reference tool for the tokens of the whole group.
-func (s *stage) exchange(k Kind, n float64) {
+// exchange is one direction of the all-to-all between experts: n elements leave every processor, in tokens of the given
+// width, and buffers are written and read, in the reference tool for the tokens of the whole group.
+func (s *stage) exchange(k Kind, n, width float64) {
 	ep := s.plan.Experts.EP
 	o := s.add(k, VectorUnit)
 	buffers := n
@@ -130,6 +130,8 @@ func (s *stage) exchange(k Kind, n float64) {
 	}
 	o.Activations = 2 * buffers * s.a
 	o.Output = buffers * s.a
+	o.M, o.N, o.K = s.cardTokens, float64(s.model.Experts.TopK), width
+	o.Experts = int32(s.model.Experts.Routed)
 	s.send(o, hardware.AllToAll, n*s.q, ep, s.plan.Experts.TP)
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -26,7 +25,8 @@ func newCalibrate(s Streams) *cobra.Command {
 		Use:   "calibrate --system SYSTEM --measurements FILE... -o OUT",
 		Short: "Fit a system to measured kernels",
 		Long: `Calibrate fits models of kernels to tables of measurements (those that measure/measure.py
-writes, or per-operator tables of other projects), reports how far off they are before
+writes, or per-operator tables of other projects, of which some tell their shapes by
+their paths, such as .../mha/decode/h20/32-8-128.csv), reports how far off they are before
 and after, on the rows they were fitted to and on shapes that were held out as a whole,
 and writes the system file with them. Rows that contradict each other are named and left
 out.`,
@@ -58,7 +58,7 @@ out.`,
 			for _, c := range conflicts {
 				fmt.Fprintln(s.Err, "left out, contradicting:", c)
 			}
-			set := kernel.Set{System: sys.Name, Sustained: sustained, Source: fmt.Sprintf("fitted to %d rows of %s", len(kept), baseNames(files))}
+			set := kernel.Set{System: sys.Name, Sustained: sustained, Source: fmt.Sprintf("fitted to %d rows of %s", len(kept), tableNames(files))}
 			results, uncovered := calibrate.Classes(kept, sys, &set)
 			if uncovered > 0 {
 				fmt.Fprintf(s.Err, "%d rows are of kernels that no model covers\n", uncovered)
@@ -89,10 +89,10 @@ out.`,
 	return cmd
 }
 
-func baseNames(files []string) string {
+func tableNames(files []string) string {
 	var out []string
 	for _, f := range files {
-		out = append(out, filepath.Base(f))
+		out = append(out, measurement.Name(f))
 	}
 	return strings.Join(out, ", ")
 }
@@ -108,10 +108,13 @@ func calibrationTable(results []calibrate.Result) string {
 		if r.Kernel != "" {
 			name += " (" + r.Kernel + ")"
 		}
-		t.AppendRow(table.Row{
-			name, r.Type, r.Fitted.Rows, percent(r.Before.Mean), percent(r.Fitted.Mean),
-			percent(r.Shapes.Mean), percent(r.Shapes.Median), percent(r.Shapes.Worst), percent(r.Largest.Mean),
-		})
+		row := table.Row{name, r.Type, r.Fitted.Rows, percent(r.Before.Mean), percent(r.Fitted.Mean)}
+		if r.Shapes.Rows == 0 { // all rows are of one shape
+			row = append(row, "–", "–", "–")
+		} else {
+			row = append(row, percent(r.Shapes.Mean), percent(r.Shapes.Median), percent(r.Shapes.Worst))
+		}
+		t.AppendRow(append(row, percent(r.Largest.Mean)))
 	}
 	return t.Render() + "\nmean absolute errors; before: the roofline at 0.8 of the peaks; held out: on shapes that the fit did not see; largest: on the largest sizes"
 }

@@ -1,0 +1,91 @@
+package kernel
+
+import (
+	"math"
+	"testing"
+)
+
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }
+
+func TestExchangeBytes(t *testing.T) {
+	dispatch := &Exchange{Element: 1 + 4./128}
+	direct := &Exchange{Element: 1 + 4./128, Header: 16, Direct: true}
+	combine := &Exchange{Element: 2}
+
+	// 7168 elements of one byte and 56 scales of four; 2048 elements, 16 scales and 16 bytes more.
+	if w := dispatch.Width(7168); w != 7168+56*4 {
+		t.Error(w)
+	}
+	if w := direct.Width(2048); w != 2048+16*4+16 {
+		t.Error(w)
+	}
+
+	for _, c := range []struct {
+		e                          *Exchange
+		topk, experts, ranks, node float64
+		want                       float64
+	}{
+		// One expert on each of 8 ranks, two chosen: another rank is missed by 7/8 · 6/7 = 3/4, and there are seven.
+		{dispatch, 2, 8, 8, 1, 7 * (1 - 3./4)},
+		// Two of 4 experts on 2 nodes: the other is missed by 2/4 · 1/3 = 1/6.
+		{dispatch, 2, 4, 16, 2, 1 - 1./6},
+		// Of three such, one at least is there.
+		{dispatch, 3, 4, 16, 2, 1},
+		{combine, 1, 128, 4, 1, 3. / 4},
+		{direct, 8, 256, 8, 1, 7},
+		{direct, 8, 256, 32, 4, 6},
+		{dispatch, 8, 256, 1, 1, 0},
+		{direct, 8, 256, 1, 1, 0},
+	} {
+		if got := c.e.Copies(c.topk, c.experts, c.ranks, c.node); !near(got, c.want) && got != c.want {
+			t.Errorf("%+v: %g", c, got)
+		}
+	}
+	// 100 tokens of 2048: 1.75 copies of 4096 bytes.
+	if b := combine.Bytes(100, 2, 8, 2048, 8, 1); !near(b, 100*1.75*4096) {
+		t.Error(b)
+	}
+}
+
+func TestExchangeSeconds(t *testing.T) {
+	level := func(nodes, latency, slowdown float64) ExchangeLevel {
+		return ExchangeLevel{Nodes: nodes, Latency: latency, Memory: Surface{Axes: [][]float64{{1}, {1}, {1}}, Slowdown: []float64{slowdown}}}
+	}
+	e := &Exchange{Element: 2, Levels: []ExchangeLevel{level(1, 1e-6, 2), level(2, 3e-6, 1), level(4, 5e-6, 1)}}
+	timer, err := e.At(100e9, 10e9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Twice 716,800 bytes at 100 GB/s.
+	if s := timer.Seconds(100, 2, 8, 2048, 8, 1); !near(s, 1e-6+2*716800/100e9) {
+		t.Error(s)
+	}
+	// One expert of a token on four nodes: 3/4 of the copies go to others, 307,200 bytes at 10 GB/s. On three nodes it is
+	// 2/3, with the latency between those of two and four nodes.
+	if s := timer.Seconds(100, 1, 12, 2048, 32, 4); !near(s, 5e-6+307200/10e9) {
+		t.Error(s)
+	}
+	if s := timer.Seconds(100, 1, 12, 2048, 24, 3); !near(s, 4e-6+100*2./3*4096/10e9) {
+		t.Error(s)
+	}
+	// Beyond what was measured the last level counts.
+	if s := timer.Seconds(100, 1, 64, 2048, 64, 8); !near(s, 5e-6+100*7./8*4096/10e9) {
+		t.Error(s)
+	}
+	if s := timer.Seconds(100, 1, 64, 2048, 1, 1); s != 1e-6 {
+		t.Error(s)
+	}
+	for _, bad := range []Exchange{
+		{Element: 2}, {Levels: e.Levels}, {Element: 2, Header: -1, Levels: e.Levels},
+		{Element: 2, Levels: []ExchangeLevel{level(2, 0, 1), level(2, 0, 1)}},
+		{Element: 2, Levels: []ExchangeLevel{level(1, -1, 1)}},
+		{Element: 2, Levels: []ExchangeLevel{level(1, 0, 0.5)}},
+	} {
+		if _, err := bad.At(1, 1); err == nil {
+			t.Errorf("accepts %+v", bad)
+		}
+		if (&Set{Exchange: map[string]*Exchange{"x": &bad}}).Check() == nil {
+			t.Errorf("a set accepts %+v", bad)
+		}
+	}
+}
