@@ -1,27 +1,28 @@
 package calibrate
 
 import (
-	"bytes"
-	"flag"
-	"fmt"
 	"os"
-	"path/filepath"
+
 	"strings"
 	"testing"
 
 	"throughline/hardware"
-	"throughline/internal/golden"
 	"throughline/kernel"
 	"throughline/measurement"
 )
 
 const shared = "../../shared/measurements/"
 
+// system is a built-in system without its kernels, which fits are to give it.
 func system(t *testing.T, name string) *hardware.System {
 	t.Helper()
 	src, ok := hardware.Catalogue.Find(name)
 	if !ok {
 		t.Fatalf("no system %s", name)
+	}
+	src, err := hardware.WithKernels(src, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
 	s, doc := hardware.Read(name, src)
 	if err := doc.Err(); err != nil {
@@ -84,79 +85,6 @@ func TestH200(t *testing.T) {
 	}
 }
 
-// TestReport writes docs/calibration.md; without -update there is nothing to do, as fitting all tables takes minutes.
-func TestReport(t *testing.T) {
-	if u := flag.Lookup("update"); u == nil || u.Value.String() != "true" {
-		t.Skip("only with -update")
-	}
-	if _, err := os.Stat(shared + "ops/INDEX.csv"); err != nil {
-		t.Skip("no measurements: ", err)
-	}
-	var out bytes.Buffer
-	out.WriteString(intro)
-	for _, s := range []struct{ title, system, files string }{
-		{"H200, PyTorch 2.11, cold cache", "H200", "h200/ops.csv"},
-		{"H200, SGLang and NCCL", "H200", "ops/h200_sxm_*"},
-		{"H100 SXM, SGLang and NCCL", "H100_SXM", "ops/h100_sxm_*"},
-		{"B200, SGLang and NCCL", "B200", "ops/b200_sxm_*"},
-		{"GB200, SGLang and NCCL", "GB200_NVL72", "ops/gb200_*"},
-		{"A100 SXM, SGLang and NCCL", "A100_SXM", "ops/a100_sxm_*"},
-		{"L40S, SGLang and NCCL", "L40S", "ops/l40s_*"},
-	} {
-		all, err := filepath.Glob(shared + s.files)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var files []string
-		for _, f := range all {
-			// Whole modules, expert blocks between exchanges and linear attention have no model here.
-			if ok, _ := filepath.Match("*_perf.csv.gz", filepath.Base(f)); !ok && filepath.Ext(f) != ".csv" {
-				continue
-			}
-			skip := false
-			for _, p := range []string{"*sparse_attention*", "*linear_attention*", "*mla_bmm*", "*wideep_*_moe*", "*wideep_*_mla*",
-				"h200_sxm_*0.5.6*deepep*"} { // the last are those of the H100 under another name
-				m, _ := filepath.Match(p, filepath.Base(f))
-				skip = skip || m
-			}
-			if !skip {
-				files = append(files, f)
-			}
-		}
-		rows, bad, conflicts := load(t, files)
-		var set kernel.Set
-		results, uncovered := Classes(rows, system(t, s.system), &set)
-		fmt.Fprintf(&out, "\n## %s\n\n%d rows; %d unreadable, %d in %d contradictions, %d of kinds or conditions without a model.\n\n", s.title,
-			len(rows)+len(bad), len(bad), contradicting(conflicts), len(conflicts), uncovered)
-		out.WriteString("| class | type | kernel | rows | numbers | before | fitted | held out: mean | median | worst | largest | noise | left out |\n" +
-			"|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
-		for _, r := range results {
-			held := fmt.Sprintf("**%.1f** | %.1f | %.0f", r.Shapes.Mean, r.Shapes.Median, r.Shapes.Worst)
-			if r.Shapes.Rows == 0 {
-				held = "– | – | –"
-			}
-			fmt.Fprintf(&out, "| %s | %s | %s | %d | %d | %.0f | %.1f | %s | %.1f | %.1f | %d |\n", r.Class, r.Type, r.Kernel, r.Fitted.Rows,
-				r.Numbers, r.Before.Mean, r.Fitted.Mean, held, r.Largest.Mean, r.Noise, r.Below+r.Short)
-		}
-		for i, c := range conflicts {
-			if i == 5 {
-				fmt.Fprintf(&out, "\nand %d more contradictions.\n", len(conflicts)-i)
-				break
-			}
-			fmt.Fprintf(&out, "\nContradiction: %s\n", c)
-		}
-		for i, b := range bad {
-			if i == 5 {
-				fmt.Fprintf(&out, "\nand %d more unreadable rows.\n", len(bad)-i)
-				break
-			}
-			fmt.Fprintf(&out, "\nUnreadable: %s\n", b.Error())
-		}
-		t.Log(s.title)
-	}
-	golden.File(t, "../docs/calibration.md", out.Bytes())
-}
-
 func contradicting(cs []Conflict) int {
 	n := 0
 	for _, c := range cs {
@@ -168,7 +96,8 @@ func contradicting(cs []Conflict) int {
 const intro = `# Calibration
 
 How close the kernel models of package ` + "`kernel`" + ` come to measurements when package ` + "`calibrate`" + ` fits them. Written by
-` + "`go test ./calibrate -run Report -update`" + ` from public tables that are not part of the project.
+` + "`go test ./calibrate -run Catalogue -update`" + ` from public tables that are not part of the project, with the built-in
+kernels (hardware/kernels).
 
 Errors are absolute, in percent of the measured time.
 

@@ -36,6 +36,9 @@ type timers struct {
 	dispatch    *kernel.ExchangeTimer
 	combine     *kernel.ExchangeTimer
 
+	// The number types of the models above.
+	matrixType, expertType, attentionType, cacheType string
+
 	set                     *kernel.Set
 	system                  string
 	normLatency             float64
@@ -57,20 +60,32 @@ func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase) *timers
 		t.sustained = 1 / set.Sustained
 	}
 	// The loader has checked the models, and rates and bandwidths are positive: preparing them cannot fail.
+	// Weights may be stored narrower than they are multiplied.
 	if m := typed(set.Gemm, prec.MatrixType); m != nil {
-		t.gemm, _ = m.At(rate(prec.MatrixType), bandwidth)
+		g := *m
+		g.Weight = prec.Weight
+		t.gemm, _ = g.At(rate(prec.MatrixType), bandwidth)
 	}
 	if m := typed(set.GroupedGemm, prec.MatrixType); m != nil {
-		t.grouped, _ = m.At(rate(prec.MatrixType), bandwidth)
+		g := *m
+		g.Weight = prec.Weight
+		t.grouped, _ = g.At(rate(prec.MatrixType), bandwidth)
 	}
-	if m := typed(set.Experts, prec.MatrixType); m != nil {
-		t.fused, _ = m.At(rate(prec.MatrixType), bandwidth)
+	t.matrixType, t.expertType, t.attentionType = prec.MatrixType, prec.MatrixType, prec.AttentionType
+	m := typed(set.Experts, prec.MatrixType)
+	if narrow := set.Experts["int4"]; narrow != nil && prec.Weight == narrow.Weight && hardware.TypeBytes(prec.MatrixType) == 2 {
+		m, t.expertType = narrow, "int4"
 	}
-	cacheType := map[float64]string{1: "float8", 2: "bfloat16"}[prec.Cache]
-	if m := typed(set.Decode, cacheType); m != nil {
+	if m != nil {
+		g := *m
+		g.Weight = prec.Weight
+		t.fused, _ = g.At(rate(prec.MatrixType), bandwidth)
+	}
+	t.cacheType = map[float64]string{1: "float8", 2: "bfloat16"}[prec.Cache]
+	if m := typed(set.Decode, t.cacheType); m != nil {
 		t.decode, _ = m.At(rate(prec.AttentionType), bandwidth)
 	}
-	if m := typed(set.LatentDecode, cacheType); m != nil {
+	if m := typed(set.LatentDecode, t.cacheType); m != nil {
 		t.latent, _ = m.At(rate(prec.AttentionType), bandwidth)
 	}
 	if m := typed(set.Prefill, prec.AttentionType); m != nil {
@@ -118,6 +133,12 @@ func typed[M any](models map[string]*M, numberType string) *M {
 	return models[map[string]string{"float16": "bfloat16", "bfloat16": "float16"}[numberType]]
 }
 
+// alone are the element-wise operators without weights that are kernels of their own.
+var alone = [op.KindCount]bool{
+	op.ExpertSelection: true, op.ExpertWeighting: true, op.KeyRotate: true, op.ShortConvolution: true, op.IndexSelect: true,
+	op.Embedding: true, op.Sampling: true,
+}
+
 // seconds is the time of an operator as its kernel takes it; false where no kernel of its kind is calibrated.
 //
 // Engines fuse what the operators list one by one: residuals with the norm behind them, the gate with its
@@ -160,7 +181,7 @@ func (t *timers) seconds(o *op.Op) (float64, bool) {
 		return t.sustained * t.gemm.Seconds(o.M, o.N, o.K), true
 	case o.Class == op.Vector && t.norm != nil:
 		s := t.norm.Seconds(o.Bytes())
-		if o.Weights == 0 {
+		if o.Weights == 0 && !alone[o.Kind] {
 			s -= t.normLatency // not a norm: fused with what is beside it
 		}
 		return s, true

@@ -10,12 +10,23 @@ var plainErrors = [op.ClassCount]float64{op.Linear: 0.26, op.BMM: 0.42, op.Vecto
 // transferErrors are the errors of kernels that were measured on another chip of the kind, as shares.
 var transferErrors = [op.ClassCount]float64{op.Linear: 0.2, op.BMM: 0.3, op.Vector: 0.4, op.Comm: 0.4}
 
-// ErrorOf is how far off the time of an operator may be, as a share, and whether a kernel that was calibrated on this
-// chip gave it.
-func (p *Pricer) ErrorOf(o *op.Op) (share float64, fitted bool) {
+// Level says what a time rests on.
+type Level uint8
+
+const (
+	Estimated Level = iota // peaks at a usual efficiency, or kernels measured on another chip
+	Fitted                 // models of kernels measured on the chip, beyond what was measured
+	Measured               // the same, within what was measured
+	LevelCount
+)
+
+func (l Level) String() string { return [...]string{"estimated", "fitted", "measured"}[l] }
+
+// ErrorOf is how far off the time of an operator may be, as a share, and what it rests on.
+func (p *Pricer) ErrorOf(o *op.Op) (share float64, level Level) {
 	t := p.kernels
 	if t == nil {
-		return plainErrors[o.Class], false
+		return plainErrors[o.Class], Estimated
 	}
 	ok := false
 	if o.Class == op.Comm {
@@ -24,48 +35,47 @@ func (p *Pricer) ErrorOf(o *op.Op) (share float64, fitted bool) {
 		_, ok = t.seconds(o)
 	}
 	if !ok {
-		return plainErrors[o.Class], false
+		return plainErrors[o.Class], Estimated
 	}
-	kind := t.kind(o)
+	kind, numberType := t.kind(o)
 	share, ok = t.set.Errors[kind]
 	if !ok {
 		share = plainErrors[o.Class]
 	}
-	if t.set.MeasuredOn(kind) != t.system {
-		return max(share, transferErrors[o.Class]), false
+	if t.set.MeasuredOn(kind, numberType) != t.system {
+		return max(share, transferErrors[o.Class]), Estimated
 	}
-	return share, true
+	return share, Fitted
 }
 
-// kind is the kind of kernel that an operator runs, as the errors of a set name it.
-func (t *timers) kind(o *op.Op) string {
+// kind is the kind of kernel that an operator runs and its number type, as a set names them.
+func (t *timers) kind(o *op.Op) (kind, numberType string) {
 	switch o.Kind {
 	case op.ExpertGateUp, op.ExpertUp, op.ExpertDown, op.AbsorbQuery, op.AbsorbValue:
 		if t.grouped == nil {
-			return "experts"
+			return "experts", t.expertType
 		}
-		return "grouped_gemm"
+		return "grouped_gemm", t.matrixType
 	case op.FusedAttention:
 		switch {
 		case t.phase == op.Decode:
-			return "decode"
+			return "decode", t.cacheType
 		case o.Cache == 0 && t.latentPrefill != nil:
-			return "latent_prefill"
+			return "latent_prefill", t.attentionType
 		}
-		return "prefill"
+		return "prefill", t.attentionType
 	case op.Scores, op.Values:
-		return "latent_decode"
+		return "latent_decode", t.cacheType
+	case op.Dispatch, op.Combine:
+		if _, ok := t.exchange(o); ok {
+			return "exchange", ""
+		}
 	}
 	switch o.Class {
 	case op.Linear:
-		return "gemm"
+		return "gemm", t.matrixType
 	case op.Comm:
-		if o.Kind == op.Dispatch || o.Kind == op.Combine {
-			if _, ok := t.exchange(o); ok {
-				return "exchange"
-			}
-		}
-		return "collective"
+		return "collective", o.Collective.Key()
 	}
-	return "elementwise"
+	return "elementwise", ""
 }

@@ -1,13 +1,17 @@
 package estimate
 
+import "throughline/cost"
+
 // Confidence is how far a result can be trusted.
 type Confidence struct {
-	// Level is "fitted" where calibrated kernels give at least nine tenths of the time, else "estimated".
-	Level string
+	Level cost.Level
 	// Band is the expected error of the time as a share: those of its operators, by their share of the step. Errors of
 	// different kernels may cancel; that they do not is the cautious reading.
 	Band float64
 }
+
+// most is the share of the time that must reach a level for the whole to have it. The rest is in the band.
+const most = 0.75
 
 // ConfidenceOf is how far the estimate of a plan of a problem can be trusted.
 func ConfidenceOf(p *Problem, out *Estimate) (Confidence, error) {
@@ -17,24 +21,26 @@ func ConfidenceOf(p *Problem, out *Estimate) (Confidence, error) {
 	}
 	var again Estimate
 	e.Evaluate(&out.Plan, &again)
-	var total, wrong, fitted float64
+	var total, wrong float64
+	var at [cost.LevelCount]float64 // time by level
 	for _, part := range e.Parts(&again) {
 		for i := range part.Ops {
 			o := &part.Ops[i]
 			t := part.Times * o.Repeat * e.pricer.Price(o).Time
-			share, ok := e.pricer.ErrorOf(o)
+			share, level := e.pricer.ErrorOf(o)
 			total += t
 			wrong += t * share
-			if ok {
-				fitted += t
-			}
+			at[level] += t
 		}
 	}
-	c := Confidence{Level: "estimated"}
+	var c Confidence
 	if total > 0 {
 		c.Band = wrong / total
-		if fitted >= 0.9*total {
-			c.Level = "fitted"
+		switch {
+		case at[cost.Measured] >= most*total:
+			c.Level = cost.Measured
+		case at[cost.Measured]+at[cost.Fitted] >= most*total:
+			c.Level = cost.Fitted
 		}
 	}
 	return c, nil

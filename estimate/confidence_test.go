@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"throughline/cost"
 	"throughline/estimate"
 	"throughline/kernel"
 	"throughline/plan"
@@ -26,7 +27,7 @@ func TestConfidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plain.Level != "estimated" || plain.Band < 0.26 || plain.Band > 0.30 {
+	if plain.Level != cost.Estimated || plain.Band < 0.26 || plain.Band > 0.30 {
 		t.Errorf("a decode step of one sequence, nearly all of it products: %+v, want estimated and a little more than 0.26", plain)
 	}
 	// Products by a calibrated kernel with an error of 5%: they are more than nine tenths of the step.
@@ -42,12 +43,12 @@ func TestConfidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if fitted.Level != "fitted" || fitted.Band < 0.05 || fitted.Band > 0.10 || math.IsNaN(fitted.Band) {
+	if fitted.Level != cost.Fitted || fitted.Band < 0.05 || fitted.Band > 0.10 || math.IsNaN(fitted.Band) {
 		t.Errorf("with calibrated products: %+v, want fitted and a little more than 0.05", fitted)
 	}
 	// The same kernels of another chip.
 	p.System.Kernels.System = "another"
-	if c, _ := estimate.ConfidenceOf(p, &out); c.Level != "estimated" || c.Band < 0.2 || c.Band > 0.25 {
+	if c, _ := estimate.ConfidenceOf(p, &out); c.Level != cost.Estimated || c.Band < 0.2 || c.Band > 0.25 {
 		t.Errorf("with products as on another chip: %+v, want estimated and a little more than 0.2", c)
 	}
 }

@@ -67,10 +67,10 @@ func TestPipelinedExperts(t *testing.T) {
 		Batch: plan.Batch{Count: 1, Size: 2}, Pipelined: true,
 	}
 	got := evaluate(t, p, pl)
-	// Attention of 2 tokens: 52 + 96 + 104. Experts: norm 4 + 16, router 16 + 16; up and down of 2 experts, 64, on the 4
+	// Attention of 2 tokens: 52 + 96 + 104. Experts: norm 4 + 16, router 16 + 16, selection among 4 for each token 16; up and down of 2 experts, 64, on the 4
 	// visits, 64; activation 32, weighting 32, residual 24. Two exchanges of 16 bytes, of which the half is sent: 1 + 8/10
 	// s each; their buffers take no time.
-	const layer = 252 + 20 + 32 + 64 + 64 + 32 + 32 + 24 + 2*1.8
+	const layer = 252 + 20 + 32 + 16 + 64 + 64 + 32 + 32 + 24 + 2*1.8
 	same(t,
 		check{"stage", got.Stage.Time(), 2 * layer},
 		check{"transfer", got.TransferTime, 2 * 7},

@@ -39,7 +39,7 @@ func TestKernelsByName(t *testing.T) {
 		}
 		return s, ""
 	}
-	if s, problem := read("a", `"B200"`); problem != "" || s.Kernels.MeasuredOn("gemm") != "B200" {
+	if s, problem := read("a", `"B200"`); problem != "" || s.Kernels.MeasuredOn("gemm", "bfloat16") != "B200" {
 		t.Errorf("%v %s", s, problem)
 	}
 	if s, problem := read("a", `null`); problem != "" || s.Kernels != nil {

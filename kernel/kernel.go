@@ -301,8 +301,9 @@ type Set struct {
 	// Sustained is the share of the rate of isolated kernels that a GPU keeps up through a long prefill, at the lower clocks
 	// of full load; 0: not known, all of it.
 	Sustained float64 `json:"sustained,omitempty"`
-	// System is the name of the chip that was measured, and From names another one for the kinds of kernels that were not
-	// measured on it. Slowdowns are relative to peaks, which is what makes them carry over.
+	// System is the name of the chip that was measured, and From names another one for the kinds of kernels ("experts"), or
+	// of the kernels of a number type ("gemm.bfloat16"), that were not measured on it. Slowdowns are relative to peaks,
+	// which is what makes them carry over.
 	System string            `json:"system,omitempty"`
 	From   map[string]string `json:"from,omitempty"`
 	Source string            `json:"source,omitempty"` // what the models were fitted to

@@ -1,16 +1,17 @@
 package kernel
 
-import "maps"
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
 
-// MeasuredOn is the chip that the kernels of a kind were measured on.
-func (s *Set) MeasuredOn(kind string) string {
-	if from, ok := s.From[kind]; ok {
-		return from
-	}
-	return s.System
+// MeasuredOn is the chip that the kernels of a kind and number type were measured on.
+func (s *Set) MeasuredOn(kind, numberType string) string {
+	return cmp.Or(s.From[kind+"."+numberType], s.From[kind], s.System)
 }
 
-// Fill takes from another set the kinds of kernels that this one lacks, and notes where they were measured.
+// Fill takes from another set the kernels that this one lacks, and notes where they were measured.
 func (s *Set) Fill(other *Set) {
 	fill(s, other, "gemm", &s.Gemm, other.Gemm)
 	fill(s, other, "grouped_gemm", &s.GroupedGemm, other.GroupedGemm)
@@ -29,20 +30,34 @@ func (s *Set) Fill(other *Set) {
 }
 
 func fill[M any](s, other *Set, kind string, into *map[string]*M, models map[string]*M) {
-	if len(*into) > 0 || len(models) == 0 {
-		return
+	none := len(*into) == 0
+	added := false
+	for _, key := range slices.Sorted(maps.Keys(models)) {
+		if (*into)[key] != nil {
+			continue
+		}
+		if *into == nil {
+			*into = map[string]*M{}
+		}
+		(*into)[key] = models[key]
+		added = true
+		if on := other.MeasuredOn(kind, key); on != s.System && !none {
+			s.note(kind+"."+key, on)
+		} else if on != s.System {
+			s.note(kind, on)
+		}
 	}
-	*into = maps.Clone(models)
-	if e, ok := other.Errors[kind]; ok {
+	if e, ok := other.Errors[kind]; ok && added {
 		if s.Errors == nil {
 			s.Errors = map[string]float64{}
 		}
-		s.Errors[kind] = e
+		s.Errors[kind] = max(s.Errors[kind], e)
 	}
-	if on := other.MeasuredOn(kind); on != s.System {
-		if s.From == nil {
-			s.From = map[string]string{}
-		}
-		s.From[kind] = on
+}
+
+func (s *Set) note(kernels, on string) {
+	if s.From == nil {
+		s.From = map[string]string{}
 	}
+	s.From[kernels] = on
 }

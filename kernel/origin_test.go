@@ -12,13 +12,18 @@ func TestFill(t *testing.T) {
 	mine := &Gemm{}
 	s := &Set{System: "mine", Gemm: map[string]*Gemm{"float8": mine}}
 	s.Fill(other)
-	if len(s.Gemm) != 1 || s.Gemm["float8"] != mine || s.MeasuredOn("gemm") != "mine" || s.Errors["gemm"] != 0 {
-		t.Errorf("what was there has changed: %+v", s)
+	if len(s.Gemm) != 2 || s.Gemm["float8"] != mine || s.MeasuredOn("gemm", "float8") != "mine" || s.MeasuredOn("gemm", "bfloat16") != "other" {
+		t.Errorf("products: %+v", s)
 	}
-	if s.Elementwise["add_rmsnorm"] != norm || s.MeasuredOn("elementwise") != "other" || s.Errors["elementwise"] != 0.2 {
+	if s.Elementwise["add_rmsnorm"] != norm || s.MeasuredOn("elementwise", "add_rmsnorm") != "other" || s.Errors["elementwise"] != 0.2 {
 		t.Errorf("element-wise: %+v", s)
 	}
-	if s.Copy["d2d_copy"] != copies || s.MeasuredOn("copy") != "third" || s.Sustained != 0.9 {
+	same := &Set{System: "mine", Gemm: map[string]*Gemm{"float8": {}, "float4": {}}, Errors: map[string]float64{"gemm": 0.3}}
+	s.Fill(same)
+	if len(s.Gemm) != 3 || s.Gemm["float8"] != mine || s.Errors["gemm"] != 0.3 || s.MeasuredOn("gemm", "float4") != "mine" {
+		t.Errorf("another table of the same chip: %+v", s)
+	}
+	if s.Copy["d2d_copy"] != copies || s.MeasuredOn("copy", "d2d_copy") != "third" || s.Sustained != 0.9 {
 		t.Errorf("copies: %+v", s)
 	}
 }

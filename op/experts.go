@@ -40,6 +40,8 @@ func (s *stage) experts() {
 	s.linear(Router, s.tokens, s.hidden, float64(e.Routed))
 	if s.assume.GateElementsPerToken > 0 {
 		s.unary(GateWeights, s.cardTokens*s.assume.GateElementsPerToken, 1)
+	} else {
+		s.unary(ExpertSelection, s.tokens*float64(e.Routed), softmaxFlops)
 	}
 	if e.Hidden > 0 {
 		s.linear(ExpertNarrow, s.cardTokens, s.hidden, hidden)

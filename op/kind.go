@@ -98,6 +98,7 @@ const (
 	// Experts.
 	Router
 	GateWeights
+	ExpertSelection
 	Dispatch
 	SliceGather
 	ExpertGateUp
@@ -209,6 +210,7 @@ var kinds = [KindCount]Info{
 
 	Router:             {Name: "router", Block: MLPBlock, Class: Linear},
 	GateWeights:        {Name: "gate weights", Block: MLPBlock, Class: Vector},
+	ExpertSelection:    {Name: "expert selection", Block: MLPBlock, Class: Vector},
 	Dispatch:           {Name: "dispatch", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
 	SliceGather:        {Name: "slice all-gather", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
 	ExpertGateUp:       {Name: "expert gate and up", Block: MLPBlock, Class: Linear},

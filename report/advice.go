@@ -11,6 +11,8 @@ import (
 
 	"throughline/advice"
 	"throughline/engine"
+	"throughline/estimate"
+	"throughline/op"
 	"throughline/scenario"
 	"throughline/search"
 )
@@ -26,13 +28,13 @@ func Advice(w io.Writer, l *scenario.Loaded, o *advice.Options, a *advice.Advice
 		_, err := fmt.Fprintln(w, "no deployment found")
 		return err
 	}
-	fmt.Fprintln(w, candidates(a.Ranked, o, true))
+	fmt.Fprintln(w, candidates(a.Ranked, l, o, true))
 	if best := sideBySide(a.Ranked); best != "" {
 		fmt.Fprintln(w, best)
 	}
 	if len(a.Frontier) > 0 {
 		fmt.Fprintln(w, "\nfrontier: from the fastest for a user to the highest throughput")
-		fmt.Fprintln(w, candidates(a.Frontier, o, false))
+		fmt.Fprintln(w, candidates(a.Frontier, l, o, false))
 	}
 	for _, e := range engines(o) {
 		launches, refused := launch(e, l, o, &a.Ranked[0])
@@ -69,11 +71,11 @@ func systemNames(l *scenario.Loaded) string {
 }
 
 // candidates is a table of deployments.
-func candidates(cs []advice.Candidate, o *advice.Options, rank bool) string {
+func candidates(cs []advice.Candidate, l *scenario.Loaded, o *advice.Options, rank bool) string {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
-	header := table.Row{"", "mode", "prefill", "decode", "batch", "TTFT ms", "TPOT ms", "tokens/s/user", "tokens/s/GPU", "requests/s", "spare"}
+	header := table.Row{"", "mode", "prefill", "decode", "batch", "TTFT ms", "TPOT ms", "tokens/s/user", "tokens/s/GPU", "requests/s", "spare", "confidence"}
 	if o.PerHour > 0 {
 		header = append(header, "$/M tokens")
 	}
@@ -81,7 +83,7 @@ func candidates(cs []advice.Candidate, o *advice.Options, rank bool) string {
 		header = append(header, "tokens/J")
 	}
 	t.AppendHeader(header)
-	t.SetColumnConfigs(numeric(1, 5, 6, 7, 8, 9, 10, 11, 12, 13))
+	t.SetColumnConfigs(numeric(1, 5, 6, 7, 8, 9, 10, 11, 13, 14))
 	for i := range cs {
 		c := &cs[i]
 		out := &c.Outcome
@@ -93,7 +95,7 @@ func candidates(cs []advice.Candidate, o *advice.Options, rank bool) string {
 			"", c.Mode, prefill, instancePlan(&out.Decode),
 			fmt.Sprintf("%d/%d", out.Prefill.Best.Plan.Batch.Size, out.Decode.Best.Plan.Batch.Size),
 			fmt.Sprintf("%.0f", c.TTFT*1e3), fmt.Sprintf("%.1f", c.TPOT*1e3), fmt.Sprintf("%.1f", c.PerUser()),
-			fmt.Sprintf("%.0f", c.PerGPU), fmt.Sprintf("%.3g", c.Requests), out.Spare(c.GPUs),
+			fmt.Sprintf("%.0f", c.PerGPU), fmt.Sprintf("%.3g", c.Requests), out.Spare(c.GPUs), trust(l, c),
 		}
 		if rank {
 			row[0] = i + 1
@@ -107,6 +109,18 @@ func candidates(cs []advice.Candidate, o *advice.Options, rank bool) string {
 		t.AppendRow(row)
 	}
 	return t.Render()
+}
+
+// confidences are those of TTFT and TPOT.
+func confidences(l *scenario.Loaded, c *advice.Candidate) (prefill, decode estimate.Confidence) {
+	p, d := l.Problem(op.Prefill, c.GPUs), l.Problem(op.Decode, c.GPUs)
+	return confidence(&p.Problem, &c.Outcome.Prefill.Best), confidence(&d.Problem, &c.Outcome.Decode.Best)
+}
+
+// trust is the weaker level of the two phases, and the error bands of TTFT and of TPOT.
+func trust(l *scenario.Loaded, c *advice.Candidate) string {
+	p, d := confidences(l, c)
+	return fmt.Sprintf("%s ±%.0f%%, ±%.0f%%", min(p.Level, d.Level), 100*p.Band, 100*d.Band)
 }
 
 // instancePlan is the plan of one instance, with their number.
@@ -190,11 +204,12 @@ func AdviceJSON(w io.Writer, l *scenario.Loaded, o *advice.Options, a *advice.Ad
 		out := make([]map[string]any, len(cs))
 		for i := range cs {
 			c := &cs[i]
+			p, d := confidences(l, c)
 			m := map[string]any{
 				"mode": c.Mode, "gpus": c.GPUs, "spare_gpus": c.Outcome.Spare(c.GPUs),
 				"ttft_s": c.TTFT, "tpot_s": c.TPOT, "request_latency_s": c.Latency, "tokens_per_s_per_user": c.PerUser(),
 				"tokens_per_s_per_gpu": c.PerGPU, "requests_per_s": c.Requests,
-				"prefill": instanceJSON(&c.Outcome.Prefill), "decode": instanceJSON(&c.Outcome.Decode),
+				"prefill": instanceJSON(&c.Outcome.Prefill, p), "decode": instanceJSON(&c.Outcome.Decode, d),
 			}
 			if o.PerHour > 0 {
 				m["dollars_per_million_tokens"] = c.DollarsPerMillion
@@ -232,13 +247,13 @@ func AdviceJSON(w io.Writer, l *scenario.Loaded, o *advice.Options, a *advice.Ad
 }
 
 // instanceJSON is the plan of one side.
-func instanceJSON(r *search.Result) map[string]any {
+func instanceJSON(r *search.Result, c estimate.Confidence) map[string]any {
 	p := &r.Best.Plan
 	m := map[string]any{
 		"instances": r.Instances, "gpus_per_instance": r.Procs,
 		"dp": p.Attention.DP, "pp": p.Attention.PP, "tp": p.Attention.TP, "cp": p.Attention.Context(),
 		"batch": p.Batch.Size, "memory_gib": gib(r.Best.Memory.Total()), "latency_s": r.Best.Latency,
-		"bound_by": bound(&r.Best.Stage),
+		"bound_by": bound(&r.Best.Stage), "confidence": c.Level.String(), "error_band_percent": 100 * c.Band,
 	}
 	if p.Experts.EP > 0 {
 		m["ep"], m["moe_tp"], m["moe_dp"], m["redundant_experts"] = p.Experts.EP, p.Experts.TP, p.Experts.DP, p.Redundant

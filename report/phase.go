@@ -39,7 +39,7 @@ var (
 // misspellings included; behind them what the reference tool does not have.
 func phaseTable(name string, p phase) Table {
 	extra := append([]field{
-		p.estimated("confidence", func(c *Column, e *estimate.Estimate) any { return p.confidence(c, e).Level }),
+		p.estimated("confidence", func(c *Column, e *estimate.Estimate) any { return p.confidence(c, e).Level.String() }),
 		p.estimated("error_band(%)", func(c *Column, e *estimate.Estimate) any { return 100 * p.confidence(c, e).Band }),
 		p.found("instances", func(_ *Column, r *search.Result) any { return r.Instances })}, p.ownFields()...)
 	return Table{name, []category{

@@ -98,7 +98,7 @@ func WritePoint(w io.Writer, results []point.Result) error {
 	})
 	row("confidence", func(r *point.Result) string {
 		c := confidence(&r.Problem, &r.Estimate)
-		return fmt.Sprintf("%s ±%.0f%%", c.Level, 100*c.Band)
+		return level(&c)
 	})
 	_, err := fmt.Fprintf(w, "%s\n%s\n", pointTitle(&results[0]), t.Render())
 	return err
@@ -240,7 +240,7 @@ func phaseOf(r *point.Result) *phaseJSON {
 	}
 	out.Bound, _ = s.Bound()
 	c := confidence(&r.Problem, e)
-	out.Level, out.Band = c.Level, 100*c.Band
+	out.Level, out.Band = c.Level.String(), 100*c.Band
 	return out
 }
 

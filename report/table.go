@@ -17,8 +17,8 @@ func WriteTable(w io.Writer, columns []Column) error {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{"run", "model", "system", "phase", "plan", "batch", "latency ms", "tokens/s", "per card", "memory GiB", "bound by", "requests/s"})
-	t.SetColumnConfigs(numeric(6, 7, 8, 9, 10, 12))
+	t.AppendHeader(table.Row{"run", "model", "system", "phase", "plan", "batch", "latency ms", "tokens/s", "per card", "memory GiB", "bound by", "confidence", "requests/s"})
+	t.SetColumnConfigs(numeric(6, 7, 8, 9, 10, 13))
 	for i := range columns {
 		c := &columns[i]
 		if i > 0 {
@@ -27,7 +27,7 @@ func WriteTable(w io.Writer, columns []Column) error {
 		first, second := tableRow(c, prefill, "prefill"), tableRow(c, decode, "decode")
 		first[0], first[1] = fmt.Sprintf("%s %d", shortModes[c.Run.Mode], c.Number), c.Run.Model.Name
 		if c.Outcome.Found() {
-			second[11] = fmt.Sprintf("%.4g", c.Outcome.Requests)
+			second[12] = fmt.Sprintf("%.4g", c.Outcome.Requests)
 		}
 		t.AppendRows([]table.Row{first, second})
 	}
@@ -40,7 +40,7 @@ var shortModes = map[string]string{jobfile.Fusion: "fusion", jobfile.Split: "spl
 func tableRow(c *Column, p phase, name string) table.Row {
 	q, r := p.problem(c.Run), p.result(&c.Outcome)
 	if !r.Found {
-		return table.Row{"", "", q.System.Name, name, "no plan", "", "", "", "", "", "", ""}
+		return table.Row{"", "", q.System.Name, name, "no plan", "", "", "", "", "", "", "", ""}
 	}
 	e := &r.Best
 	plan := e.Plan.String()
@@ -54,9 +54,12 @@ func tableRow(c *Column, p phase, name string) table.Row {
 	return table.Row{
 		"", "", q.System.Name, name, plan, e.Plan.Batch.Size,
 		fmt.Sprintf("%.2f", e.Latency*1e3), fmt.Sprintf("%.0f", n*e.Throughput), fmt.Sprintf("%.1f", e.Throughput/float64(p.npus(c))),
-		fmt.Sprintf("%.1f of %.4g", gib(e.Memory.Total()), q.System.Memory.GiB), bound(&e.Stage), "",
+		fmt.Sprintf("%.1f of %.4g", gib(e.Memory.Total()), q.System.Memory.GiB), bound(&e.Stage), level(p.confidence(c, e)), "",
 	}
 }
+
+// level is what a time rests on and how far off it may be.
+func level(c *estimate.Confidence) string { return fmt.Sprintf("%s ±%.0f%%", c.Level, 100*c.Band) }
 
 func numeric(columns ...int) []table.ColumnConfig {
 	var out []table.ColumnConfig

@@ -1,0 +1,204 @@
+package calibrate
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"throughline/internal/golden"
+	"throughline/kernel"
+)
+
+// measured is tables of one chip by one method.
+type measured struct {
+	title, system string
+	files         []string // patterns
+	source        string   // as the kernels name it
+}
+
+const aiconfigurator = "per-operator tables of NVIDIA aiconfigurator (Apache-2.0)"
+
+var (
+	h200PyTorch  = measured{"H200, PyTorch 2.11, cold cache", "H200", []string{shared + "h200/ops.csv"}, "PyTorch 2.11 on one H200"}
+	h200Compiled = measured{"H200, measure/measure.py", "H200", []string{"../measure/H200/ops.csv"}, "measure/H200/ops.csv"}
+	h200Engine   = measured{"H200, SGLang and NCCL", "H200", []string{shared + "ops/h200_sxm_*"}, aiconfigurator}
+	h100Engine   = measured{"H100 SXM, SGLang and NCCL", "H100_SXM", []string{shared + "ops/h100_sxm_*"}, aiconfigurator}
+	b200Engine   = measured{"B200, SGLang and NCCL", "B200", []string{shared + "ops/b200_sxm_*"}, aiconfigurator}
+	b300Engine   = measured{"B300, expert exchanges", "B300", []string{shared + "ops/b300_sxm_*"}, aiconfigurator}
+	gb200Engine  = measured{"GB200, SGLang and NCCL", "GB200_NVL72", []string{shared + "ops/gb200_*"}, aiconfigurator}
+	gb300Engine  = measured{"GB300, expert exchanges", "GB300_NVL72", []string{shared + "ops/gb300_*"}, aiconfigurator}
+	a100Engine   = measured{"A100 SXM, SGLang and NCCL", "A100_SXM", []string{shared + "ops/a100_sxm_*"}, aiconfigurator}
+	l40sEngine   = measured{"L40S, SGLang and NCCL", "L40S", []string{shared + "ops/l40s_*"}, aiconfigurator}
+	h20Tables    = measured{"H20, InferSim", "H20_96G", []string{shared + "infersim/*/h20/*.csv", shared + "infersim/*/*/h20/*.csv"}, "tables of alibaba/InferSim (Apache-2.0)"}
+	h800Tables   = measured{"H800, InferSim", "H800", []string{shared + "infersim/*/h800/*.csv", shared + "infersim/*/*/h800/*.csv"}, "tables of alibaba/InferSim (Apache-2.0)"}
+)
+
+// built are the built-in kernels: what was measured on the chip, then what is taken from others. A kind of kernels comes
+// from the first that has it.
+var built = []struct {
+	name   string
+	own    []measured
+	others []string
+}{
+	{"H200", []measured{h200PyTorch, h200Engine}, []string{"H100_SXM"}},
+	{"H100_SXM", []measured{h100Engine}, []string{compiledOnH200, "H200"}},
+	{"B200", []measured{b200Engine}, []string{compiledOnH200, "GB200_NVL72"}},
+	{"GB200_NVL72", []measured{gb200Engine}, []string{compiledOnH200}},
+	{"B300", []measured{b300Engine}, []string{"B200"}},
+	{"GB300_NVL72", []measured{gb300Engine}, []string{"GB200_NVL72"}},
+	{"A100_SXM", []measured{a100Engine}, []string{compiledOnH200}},
+	{"L40S", []measured{l40sEngine}, []string{compiledOnH200}},
+	{"H20_96G", []measured{h20Tables}, []string{compiledOnH200, "H100_SXM"}},
+	{"H800", []measured{h800Tables}, []string{compiledOnH200, "H100_SXM"}},
+}
+
+// compiledOnH200 is the kernels that measure.py measures. Of them only the element-wise ones carry over to other chips:
+// engines fuse them in the same way, which the tables of engines do not contain.
+const compiledOnH200 = "compiled on the H200"
+
+// sustained is the share of the rate of isolated kernels in long prefills: as measured on one H200 (docs/validation.md),
+// on others estimated.
+const sustainedShare = 0.9
+
+// skipped are tables of whole modules, of linear attention and of expert blocks between exchanges, which have no model
+// here; the exchanges of the H200 by the older engine are those of the H100 under another name; a table of the H20 is of
+// a kernel that does not split the context, unlike all others of that chip.
+var skipped = regexp.MustCompile(`sparse_attention|linear_attention|mla_bmm|wideep_\w+_(moe|mla)|h200_sxm_.*0\.5\.6.*deepep|INDEX|/dsa/|/gdn/|/h20/64-2-128`)
+
+func (m *measured) names(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	for _, pattern := range m.files {
+		all, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, all...)
+	}
+	return slices.DeleteFunc(out, skipped.MatchString)
+}
+
+// TestCatalogue writes docs/calibration.md and the built-in kernels; without -update there is nothing to do, as fitting
+// all tables takes minutes.
+func TestCatalogue(t *testing.T) {
+	if u := flag.Lookup("update"); u == nil || u.Value.String() != "true" {
+		t.Skip("only with -update")
+	}
+	if _, err := os.Stat(shared + "ops/INDEX.csv"); err != nil {
+		t.Skip("no measurements: ", err)
+	}
+	var out bytes.Buffer
+	out.WriteString(intro)
+	sets := map[string]*kernel.Set{}
+	elementwise := fitted(t, &out, &h200Compiled)
+	sets[compiledOnH200] = &kernel.Set{System: "H200", Elementwise: elementwise.Elementwise, Errors: elementwise.Errors}
+	for _, b := range built {
+		set := &kernel.Set{System: b.name, Sustained: sustainedShare}
+		var sources []string
+		for i := range b.own {
+			part := fitted(t, &out, &b.own[i])
+			set.Fill(part)
+			sources = append(sources, part.Source)
+		}
+		set.Source = strings.Join(sources, "; ")
+		sets[b.name] = set
+	}
+	for _, b := range built {
+		set := sets[b.name]
+		for _, name := range b.others {
+			set.Fill(sets[name])
+		}
+		if b.name == "H200" {
+			acrossNodes(set, sets["H100_SXM"])
+		}
+		set.Exchange = ordered(set.Exchange)
+		golden.File(t, "../hardware/kernels/"+b.name+".json", encoded(t, set))
+	}
+	golden.File(t, "../docs/calibration.md", out.Bytes())
+}
+
+// acrossNodes adds exchanges over several nodes, which were measured on the H100: the chip and its network are the same.
+func acrossNodes(set, from *kernel.Set) {
+	for key, e := range set.Exchange {
+		for _, l := range from.Exchange[key].Levels {
+			if l.Nodes > e.Levels[len(e.Levels)-1].Nodes {
+				e.Levels = append(e.Levels, l)
+			}
+		}
+	}
+	set.Source += "; exchanges over several nodes as on the H100"
+}
+
+func ordered(m map[string]*kernel.Exchange) map[string]*kernel.Exchange {
+	for _, e := range m {
+		slices.SortFunc(e.Levels, func(a, b kernel.ExchangeLevel) int { return int(a.Nodes - b.Nodes) })
+	}
+	return m
+}
+
+// encoded has one kind of kernels on each line.
+func encoded(t *testing.T, set *kernel.Set) []byte {
+	t.Helper()
+	src, err := json.Marshal(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	d := json.NewDecoder(bytes.NewReader(src))
+	if _, err := d.Token(); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; d.More(); i++ {
+		key, _ := d.Token()
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&out, "%s\n  %q: %s", map[bool]string{true: "{", false: ","}[i == 0], key, value)
+	}
+	out.WriteString("\n}\n")
+	return out.Bytes()
+}
+
+// fitted fits all classes of the tables and reports how well.
+func fitted(t *testing.T, out *bytes.Buffer, m *measured) *kernel.Set {
+	t.Helper()
+	rows, bad, conflicts := load(t, m.names(t))
+	set := &kernel.Set{System: m.system, Source: fmt.Sprintf("fitted to %d rows of %s", len(rows), m.source)}
+	results, uncovered := Classes(rows, system(t, m.system), set)
+	fmt.Fprintf(out, "\n## %s\n\n%d rows; %d unreadable, %d in %d contradictions, %d of kinds or conditions without a model.\n\n", m.title,
+		len(rows)+len(bad)+contradicting(conflicts), len(bad), contradicting(conflicts), len(conflicts), uncovered)
+	out.WriteString("| class | type | kernel | rows | numbers | before | fitted | held out: mean | median | worst | largest | noise | left out |\n" +
+		"|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	for _, r := range results {
+		held := fmt.Sprintf("**%.1f** | %.1f | %.0f", r.Shapes.Mean, r.Shapes.Median, r.Shapes.Worst)
+		if r.Shapes.Rows == 0 {
+			held = "– | – | –"
+		}
+		fmt.Fprintf(out, "| %s | %s | %s | %d | %d | %.0f | %.1f | %s | %.1f | %.1f | %d |\n", r.Class, r.Type, r.Kernel, r.Fitted.Rows,
+			r.Numbers, r.Before.Mean, r.Fitted.Mean, held, r.Largest.Mean, r.Noise, r.Below+r.Short)
+	}
+	for i, c := range conflicts {
+		if i == 5 {
+			fmt.Fprintf(out, "\nand %d more contradictions.\n", len(conflicts)-i)
+			break
+		}
+		fmt.Fprintf(out, "\nContradiction: %s\n", c)
+	}
+	for i, b := range bad {
+		if i == 5 {
+			fmt.Fprintf(out, "\nand %d more unreadable rows.\n", len(bad)-i)
+			break
+		}
+		fmt.Fprintf(out, "\nUnreadable: %s\n", b.Error())
+	}
+	t.Log(m.title)
+	return set
+}
