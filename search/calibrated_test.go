@@ -1,0 +1,56 @@
+package search_test
+
+import (
+	"context"
+	"testing"
+
+	"throughline/assume"
+	"throughline/estimate"
+	"throughline/plan"
+	"throughline/search"
+	"throughline/workload"
+)
+
+// TestCalibratedBatch: with calibrated kernels throughput is no simple function of the batch, and the search looks into
+// ranges of it only. What it finds is at most a hundredth below the best of all batches.
+func TestCalibratedBatch(t *testing.T) {
+	worst := 1.0
+	for _, name := range []string{"llama_3_8b", "DeepSeek-V3", "Qwen3-30B-A3B"} {
+		for _, system := range []string{"H200", "B200", "A100_SXM"} {
+			m, set := catalogueModel(t, name)
+			p := &search.Problem{Problem: estimate.Problem{
+				Model: m, Settings: set, System: catalogueSystem(t, system), Assume: &assume.Physical,
+				Lengths:   workload.Lengths{Input: 1000, Output: 500},
+				Precision: plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16"},
+			}, Procs: 8, SharedPerCard: true}
+			if name == "DeepSeek-V3" {
+				p.Procs = 32
+			}
+			for _, limit := range []float64{0, 0.05, 0.02} {
+				p.Limit = limit
+				found, err := search.Best(context.Background(), p, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !found.Found {
+					continue
+				}
+				all := *p
+				for b := 1; b <= 1000; b++ {
+					all.Batches = append(all.Batches, plan.Batch{Count: 1, Size: b})
+				}
+				best, err := search.Best(context.Background(), &all, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ratio := found.Best.Requests / best.Best.Requests
+				worst = min(worst, ratio)
+				if ratio < 0.99 {
+					t.Errorf("%s on %s under %g s: %v batch %d, %.4f of %v batch %d", name, system, limit,
+						&found.Best.Plan, found.Best.Plan.Batch.Size, ratio, &best.Best.Plan, best.Best.Plan.Batch.Size)
+				}
+			}
+		}
+	}
+	t.Logf("the worst is %.4f of the best", worst)
+}
