@@ -112,30 +112,33 @@ func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions,
 
 // Price prices one operator.
 func (p *Pricer) Price(o *op.Op) Cost {
-	compute, memory := p.sides(o)
-	if p.stepped {
-		compute /= p.computeEfficiency(o)
-		memory /= p.memory.At(o.Bytes() / 1e6)
-	}
+	compute, memory := p.steppedSides(o)
 	if o.Class == op.Comm {
 		// What computation a collective needs is part of its time.
 		c := Cost{Memory: memory, Bound: Memory}
 		c.Time, c.Sent = p.communicate(o)
 		return c
 	}
-	c := Cost{Compute: compute, Memory: memory, Time: compute, Bound: Compute}
+	c := Cost{Compute: compute, Memory: memory}
+	c.Time, c.Bound = p.time(o, compute, memory)
+	return c
+}
+
+// time is what an operator takes on its unit, and the side that bounds it.
+func (p *Pricer) time(o *op.Op, compute, memory float64) (time float64, bound Bound) {
+	time, bound = compute, Compute
 	if memory > compute {
-		c.Time, c.Bound = memory, Memory
+		time, bound = memory, Memory
 	}
 	if p.sum {
-		c.Time = compute + memory
+		time = compute + memory
 	}
 	if p.kernels != nil {
 		if t, ok := p.kernels.seconds(o); ok {
-			c.Time = t
+			time = t
 		}
 	}
-	return c
+	return time, bound
 }
 
 // sides are the two sides of the roofline, at the flat part of the efficiencies.
@@ -143,6 +146,16 @@ func (p *Pricer) sides(o *op.Op) (compute, memory float64) {
 	class := o.Class % op.ClassCount
 	compute = o.Flops * p.perFlop[o.Unit%unitPlaces]
 	memory = (o.Weights+o.Activations)*p.perByte[class] + o.Cache*p.perCache[class]
+	return compute, memory
+}
+
+// steppedSides are the sides of the roofline at the efficiencies of the operator's size.
+func (p *Pricer) steppedSides(o *op.Op) (compute, memory float64) {
+	compute, memory = p.sides(o)
+	if p.stepped {
+		compute /= p.computeEfficiency(o)
+		memory /= p.memory.At(o.Bytes() / 1e6)
+	}
 	return compute, memory
 }
 

@@ -112,16 +112,17 @@ func (p *Pricer) sumFlat(ops []op.Op, t *Totals) {
 func (p *Pricer) sumAny(ops []op.Op, t *Totals) {
 	for i := range ops {
 		o := &ops[i]
-		c := p.Price(o)
+		compute, memory := p.steppedSides(o)
 		n := o.Repeat
-		t.Memory += n * c.Memory
+		t.Memory += n * memory
 		t.Bytes += n * o.Bytes()
 		t.Flops += n * o.Flops
 		t.Resident += n * o.Resident
 		t.Working = max(t.Working, o.Output)
 		if o.Class != op.Comm {
-			t.Compute += n * c.Compute
-			t.Bound[o.Class][c.Bound] += n * c.Time
+			time, bound := p.time(o, compute, memory)
+			t.Compute += n * compute
+			t.Bound[o.Class][bound] += n * time
 		}
 	}
 }
