@@ -288,7 +288,7 @@ func TestSystemsTable(t *testing.T) {
 
 func table(entries map[string]entry) string {
 	var b strings.Builder
-	b.WriteString("| Name | Matrix peaks, T/s | Memory | Scale-up | Scale-out | Estimated |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| Name | Matrix peaks, T/s | Memory | Scale-up | Scale-out | Kernels | Estimated |\n|---|---|---|---|---|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		e := entries[name]
 		var peaks []string
@@ -301,8 +301,15 @@ func table(entries map[string]entry) string {
 		if len(e.Networks) > 1 {
 			out = network(e.Networks[1])
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s GiB, %s GB/s | %s | %s | %s |\n", name, strings.Join(peaks, ", "),
-			number(e.Memory.GiB), number(e.Memory.GBps), network(e.Networks[0]), out, e.estimated())
+		kernels := "as " + e.MeasuredAs()
+		switch e.MeasuredAs() {
+		case "":
+			kernels = "roofline"
+		case name:
+			kernels = "measured"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s GiB, %s GB/s | %s | %s | %s | %s |\n", name, strings.Join(peaks, ", "),
+			number(e.Memory.GiB), number(e.Memory.GBps), network(e.Networks[0]), out, kernels, e.estimated())
 	}
 	return b.String()
 }

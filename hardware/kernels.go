@@ -8,6 +8,17 @@ import (
 	"throughline/kernel"
 )
 
+// MeasuredAs says which chip the products of a system were measured on: its own name or another, or "" for a roofline.
+func (s *System) MeasuredAs() string {
+	if s.Kernels == nil {
+		return ""
+	}
+	for _, t := range sortedKeys(s.Kernels.Gemm) {
+		return s.Kernels.MeasuredOn("gemm", t)
+	}
+	return s.Kernels.System
+}
+
 // WithKernels is a system file with the set as its kernels, in the place of those that it has. The rest stays as it was
 // written, comments included.
 func WithKernels(file []byte, set *kernel.Set) ([]byte, error) {

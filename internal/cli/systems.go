@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -9,6 +11,7 @@ import (
 
 	"throughline/hardware"
 	"throughline/internal/document"
+	"throughline/kernel"
 	"throughline/scenario"
 )
 
@@ -22,7 +25,9 @@ func newSystems(s Streams) *cobra.Command {
   matrix T/s    peak rate of the matrix unit by number type
   memory        capacity and bandwidth of the device memory of one processor
   scale-up      innermost network: processors in a group × bandwidth of each
-  scale-out     outermost network`,
+  scale-out     outermost network
+  kernels       the chip whose measured kernels give the times of operators, at the peaks
+                of this one; none: a roofline`,
 		Example: `  throughline systems
   throughline systems show H800_IB
   throughline systems show H800_IB --json > my_chip.json`,
@@ -42,6 +47,7 @@ type systemLine struct {
 	GiB      float64            `json:"memory_GiB"`
 	GBps     float64            `json:"memory_GBps"`
 	Networks []networkLine      `json:"networks"`
+	Kernels  string             `json:"kernels,omitempty"`
 }
 
 type networkLine struct {
@@ -55,7 +61,7 @@ func (n networkLine) String() string {
 }
 
 func systemLineOf(name string, sys *hardware.System) systemLine {
-	l := systemLine{Name: name, Type: sys.Type, Matrix: map[string]float64{}, GiB: sys.Memory.GiB, GBps: sys.Memory.GBps}
+	l := systemLine{Name: name, Type: sys.Type, Matrix: map[string]float64{}, GiB: sys.Memory.GiB, GBps: sys.Memory.GBps, Kernels: sys.MeasuredAs()}
 	for t, e := range sys.Matrix {
 		l.Matrix[t] = e.TFlops
 	}
@@ -79,14 +85,14 @@ func listSystems(s Streams, asJSON bool) error {
 	if asJSON {
 		return printJSON(s.Out, lines)
 	}
-	t := newTable("system", "type", "matrix T/s", "GiB", "GB/s", "scale-up", "scale-out")
+	t := newTable("system", "type", "matrix T/s", "GiB", "GB/s", "scale-up", "scale-out", "kernels")
 	t.SetColumnConfigs(rightAligned(4, 5))
 	for _, l := range lines {
 		outer := ""
 		if n := len(l.Networks); n > 1 {
 			outer = l.Networks[n-1].String()
 		}
-		t.AppendRow(table.Row{l.Name, l.Type, peaks(l.Matrix), l.GiB, l.GBps, l.Networks[0].String(), outer})
+		t.AppendRow(table.Row{l.Name, l.Type, peaks(l.Matrix), l.GiB, l.GBps, l.Networks[0].String(), outer, l.Kernels})
 	}
 	return printTable(s.Out, t)
 }
@@ -100,6 +106,19 @@ func peaks(rates map[string]float64) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// kernelLines are where kernels were measured, and how far off their models are.
+func kernelLines(k *kernel.Set) string {
+	lines := []string{fmt.Sprintf("of the %s: %s", k.System, k.Source)}
+	for _, kind := range slices.Sorted(maps.Keys(k.From)) {
+		lines = append(lines, fmt.Sprintf("%s of the %s", kind, k.From[kind]))
+	}
+	var errors []string
+	for _, kind := range slices.Sorted(maps.Keys(k.Errors)) {
+		errors = append(errors, fmt.Sprintf("%s %.1f%%", kind, 100*k.Errors[kind]))
+	}
+	return strings.Join(append(lines, "mean errors on shapes not seen: "+strings.Join(errors, ", ")), "\n")
 }
 
 func newSystemsShow(s Streams) *cobra.Command {
@@ -163,6 +182,9 @@ func showSystem(s Streams, ref string, asJSON bool) error {
 		p.add(label, "%s, %.3g µs", n, 1e6*sys.Networks[i].Latency)
 	}
 	p.add("processors per card", "%d", sys.ProcsPerNPU)
+	if k := sys.Kernels; k != nil {
+		p.add("kernels", "%s", kernelLines(k))
+	}
 	p.add("overlap", "%g of collectives", sys.CollectiveOverlap)
 	var f hardware.File
 	document.Parse(name, src).Decode(&f)
