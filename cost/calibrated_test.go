@@ -1,0 +1,111 @@
+package cost
+
+import (
+	"math"
+	"testing"
+
+	"throughline/assume"
+	"throughline/hardware"
+	"throughline/kernel"
+	"throughline/op"
+	"throughline/plan"
+)
+
+// chip has a peak of 1 T operations and 1 GB per second, 1 GB/s to 4 processors around it and beyond.
+func chip(set *kernel.Set) *hardware.System {
+	ops := [hardware.CollectiveCount]hardware.CollectiveRate{}
+	for c := range ops {
+		ops[c] = hardware.CollectiveRate{Scale: 1, Lowest: 1}
+	}
+	network := hardware.Network{Bandwidth: 1, Efficiency: 1, Topology: "switch", MessageSize: hardware.SizeTable{{Efficiency: 1}}, Size: 4, Ops: ops}
+	outer := network
+	outer.Size = 64
+	return &hardware.System{
+		Name:   "chip",
+		Matrix: map[string]hardware.MatrixEngine{"bfloat16": {TFlops: 1, Calibration: 1, Efficiency: hardware.ShapeTable{{Efficiency: 1}}}},
+		Vector: map[string]hardware.VectorEngine{"bfloat16": {TFlops: 1, Calibration: 1, Efficiency: hardware.SizeTable{{Efficiency: 1}}}},
+		Memory: hardware.Memory{GiB: 1, GBps: 1, Calibration: 1, Efficiency: hardware.SizeTable{{Efficiency: 1}},
+			Attention: hardware.PhaseFactor{Decode: 1, Prefill: 1}, Cache: hardware.PhaseFactor{Decode: 1, Prefill: 1}},
+		Networks: []hardware.Network{network, outer},
+		Kernels:  set,
+	}
+}
+
+func pricer(t *testing.T, set *kernel.Set, phase op.Phase) *Pricer {
+	t.Helper()
+	prec := plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16"}
+	p, err := NewPricer(chip(set), &prec, &assume.Reference, phase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &p
+}
+
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if math.Abs(got-want) > 1e-12*math.Abs(want) {
+		t.Errorf("%s takes %v s, by hand %v", what, got, want)
+	}
+}
+
+// Twice the peak times, one side after the other, behind a second of latency.
+var slow = kernel.Base{Latency: 1, Norm: 1, Compute: kernel.Flat(2), Memory: kernel.Flat(2)}
+
+// TestProducts: 2·10·20·30 operations of 1e-12 s; 10·30 and 10·20 activations and 20·30 weights of 2 bytes of 1e-9 s. Units
+// are decimal whatever the preset takes a T and a GB for. In a prefill at 0.5 of the clocks all takes twice as long.
+func TestProducts(t *testing.T) {
+	here := kernel.Surface{Axes: [][]float64{{10}, {20}, {30}}, Slowdown: []float64{2}}
+	set := &kernel.Set{Sustained: 0.5, Gemm: map[string]*kernel.Gemm{"bfloat16": {
+		Base: kernel.Base{Latency: 1, Norm: 1, Compute: here, Memory: here}, Weight: 2, Input: 2, Output: 2,
+	}}}
+	o := &op.Op{Kind: op.QKV, Class: op.Linear, M: 10, N: 20, K: 30, Flops: 12000, Weights: 1200, Activations: 1000}
+	want := 1 + 2*12000e-12 + 2*2200e-9
+	near(t, "a product", pricer(t, set, op.Decode).Price(o).Time, want)
+	near(t, "in a prefill", pricer(t, set, op.Prefill).Price(o).Time, 2*want)
+}
+
+// TestPrompts: attention of 8 tokens of each of 3 sequences, 2 heads of width 4. A token sees half of the prompt and itself,
+// 4.5 on average: 8·4 pairs after 0 tokens. Through a window of 2 it is 12 prompts of 4 tokens, of 4·2 pairs each.
+func TestPrompts(t *testing.T) {
+	set := &kernel.Set{Prefill: map[string]*kernel.PrefillAttention{"bfloat16": {Base: slow, Element: 2}}}
+	p := pricer(t, set, op.Prefill)
+	prompt := func(seen float64) *op.Op {
+		return &op.Op{Kind: op.FusedAttention, Class: op.BMM, Sequences: 3, Heads: 2, KVHeads: 1, M: 24, N: seen, K: 4,
+			Flops: 2 * 24 * 2 * seen * (4 + 4), Cache: 1}
+	}
+	// Operations: 4 for each pair, sequence, head and element. Bytes: 2·(queries and results 2·24·4·2 + keys and values).
+	near(t, "a prompt", p.Price(prompt(4.5)).Time, 1+2*4e-12*(8*4)*(3*2)*4+2*2e-9*24*(2+1)*8)
+	near(t, "through a window", p.Price(prompt(2)).Time, 1+2*4e-12*(4*2)*(6*2)*4+2*2e-9*24*(2+1)*8)
+}
+
+// TestMeasuredCollectives: within the innermost network the fastest kernel counts, beyond it the formula.
+func TestMeasuredCollectives(t *testing.T) {
+	one := func(latency, slowdown float64) *kernel.Collective {
+		return &kernel.Collective{Latency: latency, Share: 1, Memory: kernel.Flat(slowdown)}
+	}
+	p := pricer(t, &kernel.Set{Collective: map[string]*kernel.Collective{"all_reduce": one(3, 1), "all_reduce_custom": one(1, 4)}}, op.Decode)
+	sum := func(bytes float64, span int32) float64 {
+		return p.Price(&op.Op{Kind: op.MLPAllReduce, Class: op.Comm, Collective: hardware.AllReduce, Message: bytes, Group: 4, Span: span}).Time
+	}
+	near(t, "a small message", sum(0.5e9, 4), 1+4*0.5)
+	near(t, "a large one", sum(1e9, 4), 3+1)
+	near(t, "one over several nodes", sum(1<<30, 16), 1) // by the formula, with a GB of 2^30
+}
+
+// TestExchanges: 10 tokens of 8 elements of a byte, each to 2 of 4 experts on as many processors: 3/4 of the copies leave.
+// Over two nodes, where half do, nothing was measured.
+func TestExchanges(t *testing.T) {
+	level := kernel.ExchangeLevel{Nodes: 1, Latency: 1, Memory: kernel.Flat(2)}
+	p := pricer(t, &kernel.Set{Exchange: map[string]*kernel.Exchange{
+		"dispatch_low_latency": {Element: 1, Direct: true, Levels: []kernel.ExchangeLevel{level}},
+	}}, op.Decode)
+	o := op.Op{Kind: op.Dispatch, Class: op.Comm, Collective: hardware.AllToAll, Message: 1 << 30, Group: 4, Span: 4, Experts: 4, M: 10, N: 2, K: 8}
+	near(t, "dispatch", p.Price(&o).Time, 1+2*10*2*0.75*8*1e-9)
+	if _, level := p.ErrorOf(&o); level != Estimated {
+		t.Errorf("kernels of no chip are %v", level)
+	}
+	o.Group, o.Span = 8, 8
+	near(t, "over two nodes", p.Price(&o).Time, 1)
+	o.Kind, o.Group, o.Span = op.Combine, 4, 4
+	near(t, "combine", p.Price(&o).Time, 1)
+}
