@@ -19,8 +19,8 @@ type timers struct {
 	norm    *kernel.CurveTimer
 	gate    *kernel.CurveTimer
 
-	allReduce     *kernel.CollectiveTimer
-	allReduceSpan int // processors of the network that it was measured on
+	allReduce     []*kernel.CollectiveTimer // of which engines take the fastest
+	allReduceSpan int                       // processors of the network that it was measured on
 
 	errors                  map[string]float64
 	normLatency             float64
@@ -45,15 +45,19 @@ func newTimers(s *hardware.System, prec *plan.Precision, flopsPerTFlop, bytesPer
 	if m := typed(set.Gemm, prec.MatrixType); m != nil {
 		t.gemm[op.MatrixUnit], _ = m.At(rate(prec.MatrixType), bandwidth)
 	}
-	if m := typed(set.GroupedGemm, prec.MatrixType); m != nil {
+	expertType := storedType(prec)
+	if m := typed(set.GroupedGemm, expertType); m != nil {
 		t.grouped, _ = m.At(rate(prec.MatrixType), bandwidth)
 	}
-	if m := typed(set.Experts, prec.MatrixType); m != nil {
+	if m := typed(set.Experts, expertType); m != nil {
 		t.fused, _ = m.At(rate(prec.MatrixType), bandwidth)
 	}
-	if m := set.Collective["all_reduce"]; m != nil {
-		t.allReduce, _ = m.At(s.Networks[0].Bandwidth * bytesPerGB)
-		t.allReduceSpan = s.Networks[0].Size
+	for _, name := range []string{"all_reduce", "all_reduce_custom"} {
+		if m := set.Collective[name]; m != nil {
+			timer, _ := m.At(s.Networks[0].Bandwidth * bytesPerGB)
+			t.allReduce = append(t.allReduce, timer)
+			t.allReduceSpan = s.Networks[0].Size
+		}
 	}
 	cacheType := map[float64]string{1: "float8", 2: "bfloat16"}[prec.Cache]
 	if m := typed(set.Decode, cacheType); m != nil {
@@ -73,6 +77,24 @@ func newTimers(s *hardware.System, prec *plan.Precision, flopsPerTFlop, bytesPer
 		t.gate, _ = m.At(bandwidth)
 	}
 	return t
+}
+
+// storedType is the number type under which kernels of experts were measured: that of the products, unless the weights
+// are stored in fewer bytes and widened on the way.
+func storedType(prec *plan.Precision) string {
+	if prec.Weight < hardware.TypeBytes(prec.MatrixType) {
+		return map[float64]string{0.5: "int4"}[prec.Weight]
+	}
+	return prec.MatrixType
+}
+
+// reduce is the time of an all-reduce of a message.
+func (t *timers) reduce(group, message float64) float64 {
+	least := t.allReduce[0].Seconds(group, message)
+	for _, a := range t.allReduce[1:] {
+		least = min(least, a.Seconds(group, message))
+	}
+	return least
 }
 
 // typed finds the model for a number type. The two 16-bit types run alike.

@@ -164,9 +164,9 @@ func (p *Pricer) communicate(o *op.Op) (exposed, sent float64) {
 	case int(o.Span) <= p.silentSpan:
 		return 0, o.Message * p.silentScale[o.Collective%hardware.CollectiveCount]
 	}
-	if k := p.kernels; k != nil && k.allReduce != nil && o.Collective == hardware.AllReduce && int(o.Span) <= k.allReduceSpan {
+	if k := p.kernels; k != nil && len(k.allReduce) > 0 && o.Collective == hardware.AllReduce && int(o.Span) <= k.allReduceSpan {
 		r := p.net.route(o.Collective, int(o.Group), int(o.Span), o.Message)
-		return (1 - p.overlap) * k.allReduce.Seconds(float64(o.Group), o.Message), o.Message * r.Scale
+		return (1 - p.overlap) * k.reduce(float64(o.Group), o.Message), o.Message * r.Scale
 	}
 	r := p.net.route(o.Collective, int(o.Group), int(o.Span), o.Message)
 	d := r.Time(o.Message)
