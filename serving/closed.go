@@ -211,20 +211,17 @@ func (w *waves) arriving(c *closed, within float64) float64 {
 	load := min(1, rate*w.full)
 	// A step takes up what has come during the one before it: it is longer by what these add. Engines that prefill first
 	// have two kinds of steps, and look for new requests after each prefill.
-	length, looks := w.step, c.polls*w.step
+	length, busy := w.step, 0.0
 	if c.rules.Prefill == "first" {
-		busy := min(1, rate*w.alone)
+		busy = min(1, rate*w.alone)
 		length = (1-busy)*w.step + busy*w.alone
-		looks = (1-busy)*looks + busy*w.alone
 	}
 	longer := max(length, full)
 	if rate*w.adds < 1 {
 		longer = min(longer, length/(1-rate*w.adds))
 	}
-	if length > 0 {
-		looks *= longer / length
-	}
 	// Half of the time until the engine looks for new requests, and the steps that are scheduled already.
+	looks := (c.polls-1)*(1-busy)*w.step + longer
 	current := looks/2 + float64(c.rules.StepsAhead)*longer
 	own := min(max(w.alone, full), w.alone+looks*rate*w.adds)
 	// More than a step holds: a queue with even service, bounded by how many may come; and what comes faster than it can

@@ -42,22 +42,40 @@ var servingColumns = []string{"model_path", "system", "backend", "precision", "m
 type benchmark struct {
 	lengths  string  // how they are spread
 	requests float64 // of each client
-	// By engine, the tokens or the prompts that a step holds, and the steps between two looks for new requests; absent:
-	// the default.
+	// By engine, the tokens or the prompts that a step holds; absent: the default.
 	stepTokens, stepPrompts map[string]int
-	polls                   map[string][]poll
+	polls                   []poll
 	source                  string
 }
 
-// poll is the steps between two looks for new requests from a number of clients on.
-type poll struct{ clients, steps int }
+// poll is the steps between two looks for new requests where an engine was told so, from a number of clients on.
+type poll struct {
+	engine         string
+	clients, steps int
+	where          func(d *serving.Deployment, n workload.Lengths) bool
+}
+
+// onBlackwell: the scripts for B200 and B300.
+func onBlackwell(d *serving.Deployment, _ workload.Lengths) bool {
+	_, fp4 := d.System.Matrix["float4"]
+	return fp4
+}
+
+// dense1k: the scripts for dense models, with fewer than 8 ranks.
+func dense1k(d *serving.Deployment, n workload.Lengths) bool {
+	return !d.Model.IsMoE() && d.Decode.Plan.Attention.TP < 8 && n.Input == 1024 && n.Output == 1024
+}
 
 // inferenceX is known by the lengths of its requests.
 var inferenceX = benchmark{
 	lengths: "uniform:0.8", requests: 10,
 	stepTokens: map[string]int{"sglang": 16384},
-	polls:      map[string][]poll{"sglang": {{1, 10}, {16, 30}}},
-	source:     "github.com/SemiAnalysisAI/InferenceX, benchmarks/single_node: random range ratio, number of prompts; of SGLang on B200 and B300, chunked prefill size and scheduler receive interval",
+	polls: []poll{
+		{"sglang", 1, 10, onBlackwell}, {"sglang", 16, 30, onBlackwell},
+		// Prompts wait for others for up to 20 steps: less in a crowd, so like looking at every 30th.
+		{"trtllm", 1, 30, dense1k},
+	},
+	source: "github.com/SemiAnalysisAI/InferenceX, benchmarks/single_node: random range ratio, number of prompts; of SGLang, chunked prefill size and scheduler receive interval; of TensorRT-LLM, batch_wait_timeout_iters of Llama 70B",
 }
 
 var inferenceXLengths = []workload.Lengths{{Input: 1024, Output: 1024}, {Input: 1024, Output: 8192}, {Input: 8192, Output: 1024}}
@@ -211,13 +229,6 @@ func (p *servingPredictor) read(get func(string) string, precision string) (*ser
 		Model: l.Shape, Settings: l.Settings, System: l.Decode, Precision: l.Precision, Assume: l.Assumptions, Engine: e,
 	}
 	d.StepTokens = max(bench.stepTokens[e.Name], n.Input*bench.stepPrompts[e.Name])
-	if _, fp4 := l.Decode.Matrix["float4"]; fp4 {
-		for _, p := range bench.polls[e.Name] {
-			if run.load.Clients >= p.clients {
-				d.PollSteps = p.steps
-			}
-		}
-	}
 	batch := 0
 	switch mode := get("mode"); mode {
 	case "agg":
@@ -230,6 +241,11 @@ func (p *servingPredictor) read(get func(string) string, precision string) (*ser
 		batch = r.whole("decode_batch_size", 0)
 	default:
 		r.note(fmt.Errorf("mode %q is neither agg nor disagg", mode))
+	}
+	for _, p := range bench.polls {
+		if p.engine == e.Name && run.load.Clients >= p.clients && p.where(d, n) {
+			d.PollSteps = p.steps
+		}
 	}
 	if run.load.Clients < 1 {
 		if run.load.Clients, run.guessed = batch*d.Decode.Ranks(), true; run.load.Clients < 1 {
