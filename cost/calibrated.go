@@ -74,7 +74,7 @@ func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase) *timers
 	t.matrixType, t.expertType, t.attentionType = prec.MatrixType, prec.MatrixType, prec.AttentionType
 	m := typed(set.Experts, prec.MatrixType)
 	if narrow := set.Experts["int4"]; narrow != nil && prec.Weight == narrow.Weight && hardware.TypeBytes(prec.MatrixType) == 2 {
-		m, t.expertType = narrow, "int4"
+		m, t.expertType, t.grouped = narrow, "int4", nil
 	}
 	if m != nil {
 		g := *m

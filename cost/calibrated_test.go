@@ -31,9 +31,15 @@ func chip(set *kernel.Set) *hardware.System {
 	}
 }
 
+var bf16 = plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16"}
+
 func pricer(t *testing.T, set *kernel.Set, phase op.Phase) *Pricer {
 	t.Helper()
-	prec := plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16"}
+	return pricerOf(t, set, phase, bf16)
+}
+
+func pricerOf(t *testing.T, set *kernel.Set, phase op.Phase, prec plan.Precision) *Pricer {
+	t.Helper()
 	p, err := NewPricer(chip(set), &prec, &assume.Reference, phase)
 	if err != nil {
 		t.Fatal(err)
@@ -108,4 +114,26 @@ func TestExchanges(t *testing.T) {
 	near(t, "over two nodes", p.Price(&o).Time, 1)
 	o.Kind, o.Group, o.Span = op.Combine, 4, 4
 	near(t, "combine", p.Price(&o).Time, 1)
+}
+
+// TestStoredExperts: experts of four bits that are multiplied in bfloat16 take the kernel measured with such weights; where
+// there is none, that of bfloat16 with fewer bytes to read.
+func TestStoredExperts(t *testing.T) {
+	narrow := bf16
+	narrow.Weight = 0.5
+	block := func(latency, weight float64) *kernel.GroupedGemm {
+		return &kernel.GroupedGemm{Base: kernel.Base{Latency: latency, Norm: 1, Compute: kernel.Flat(1), Memory: kernel.Flat(1)}, Weight: weight, Input: 2, Output: 2}
+	}
+	both := map[string]*kernel.GroupedGemm{"bfloat16": block(1, 2), "int4": block(7, 0.5)}
+	one := map[string]*kernel.GroupedGemm{"bfloat16": block(1, 2)}
+	for _, test := range []struct {
+		prec plan.Precision
+		set  map[string]*kernel.GroupedGemm
+		want float64 // latency, which is far longer than the product
+	}{{bf16, both, 1}, {narrow, both, 7}, {narrow, one, 1}} {
+		o := op.Op{Kind: op.ExpertGateUp, Class: op.Linear, Unit: op.MatrixUnit, M: 1, N: 64, K: 64, Flops: 2 * 64 * 64, Weights: 64 * 64 * test.prec.Weight}
+		if got := pricerOf(t, &kernel.Set{Experts: test.set}, op.Decode, test.prec).Price(&o).Time; math.Abs(got-test.want) > 1e-3 {
+			t.Errorf("weights of %g bytes: %v s, want about %v s", test.prec.Weight, got, test.want)
+		}
+	}
 }

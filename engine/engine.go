@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 
+	"throughline/hardware"
 	"throughline/internal/document"
 	"throughline/model"
 	"throughline/plan"
@@ -59,6 +60,38 @@ type Format struct {
 	Remark string `json:"remark"`
 }
 
+// Scheduling is how a server of an engine puts requests together in steps, and the time it takes besides that of the
+// processors.
+type Scheduling struct {
+	// Prefill: in chunks beside the sequences that decode, first while these wait, or whole prompts beside them.
+	Prefill    string `json:"prefill" required:"true" enum:"chunks,first,prompts"`
+	StepTokens int    `json:"step_tokens" required:"true"` // that a step may hold
+	Sequences  int    `json:"sequences" required:"true"`   // that may run at a time on a data-parallel rank
+	// StepsAhead is the steps that are scheduled before the one under way has ended: a request that comes meanwhile is not
+	// among them.
+	StepsAhead     int  `json:"steps_ahead" required:"true"`
+	ReservesOutput bool `json:"reserves_output" required:"true"` // the cache has room for the whole output from the start
+
+	StepSeconds     float64 `json:"step_seconds" required:"true"`     // of the host, for each step
+	SequenceSeconds float64 `json:"sequence_seconds" required:"true"` // and for each sequence in it
+	FirstSeconds    float64 `json:"first_seconds" required:"true"`    // before a request is scheduled: HTTP, tokenizer, queue
+	RequestSeconds  float64 `json:"request_seconds" required:"true"`  // for each of many requests that come at once, one after another
+	HandoverSeconds float64 `json:"handover_seconds" required:"true"` // between a prefill and a decode server, besides the transfer
+
+	// QuantizedCache: where the cache of quantised weights is FP8. Kernels that read it well came with the processors that
+	// have FP4.
+	QuantizedCache string `json:"quantized_cache" required:"true" enum:"always,with fp4,never"`
+	GathersExperts bool   `json:"gathers_experts" required:"true"` // tokens of data-parallel ranks are gathered, not sent to experts
+
+	Sources map[string]string `json:"sources" required:"true"`
+}
+
+// NarrowCache reports whether servers of quantised weights keep an FP8 cache on a system.
+func (s *Scheduling) NarrowCache(sys *hardware.System) bool {
+	_, fp4 := sys.Matrix["float4"]
+	return s.QuantizedCache == "always" || s.QuantizedCache == "with fp4" && fp4
+}
+
 // Engine is one inference engine in one version.
 type Engine struct {
 	Name    string   `json:"name" required:"true"`
@@ -69,6 +102,7 @@ type Engine struct {
 	Weights      map[string]Format     `json:"weights" required:"true" keys:"bf16,fp8,int8,fp4,int4"`
 	Cache        map[string]string     `json:"cache" required:"true" keys:"bf16,fp8,fp4"` // by format, the value of the option
 	Capabilities map[string]Capability `json:"capabilities" required:"true"`              // by key of a feature
+	Scheduling   Scheduling            `json:"scheduling" required:"true"`
 
 	Options Options
 

@@ -36,7 +36,11 @@ func (s *stage) experts() {
 	}
 	x := expertProduct{resident: local, read: read, rows: mean / read, tokens: tokens}
 
-	s.blockNorms(s.cardTokens)
+	normed := s.cardTokens
+	if p.Gathered {
+		normed = s.normTokens
+	}
+	s.blockNorms(normed)
 	s.linear(Router, s.tokens, s.hidden, float64(e.Routed))
 	if s.assume.GateElementsPerToken > 0 {
 		s.unary(GateWeights, s.cardTokens*s.assume.GateElementsPerToken, 1)
@@ -46,8 +50,12 @@ func (s *stage) experts() {
 	if e.Hidden > 0 {
 		s.linear(ExpertNarrow, s.cardTokens, s.hidden, hidden)
 	}
-	s.exchange(Dispatch, s.cardTokens*sent, hidden)
-	s.slices(SliceGather, hardware.AllGather, tokens*hidden)
+	if p.Gathered {
+		s.gatherTokens(hidden)
+	} else {
+		s.exchange(Dispatch, s.cardTokens*sent, hidden)
+		s.slices(SliceGather, hardware.AllGather, tokens*hidden)
+	}
 	if s.model.MLP == model.Gated {
 		s.expertLinear(ExpertGateUp, x, hidden, 2*width)
 		s.unary(ExpertActivation, tokens*width, siluFlops)
@@ -57,13 +65,53 @@ func (s *stage) experts() {
 		s.unary(ExpertActivation, tokens*width, geluFlops)
 	}
 	s.expertLinear(ExpertDown, x, width, hidden)
-	s.slices(SliceScatter, hardware.ReduceScatter, tokens*hidden)
-	s.exchange(Combine, s.cardTokens*sent, hidden)
+	if p.Gathered {
+		s.scatterTokens(hidden)
+	} else {
+		s.slices(SliceScatter, hardware.ReduceScatter, tokens*hidden)
+		s.exchange(Combine, s.cardTokens*sent, hidden)
+	}
 	if e.Hidden > 0 {
 		s.linear(ExpertWiden, s.cardTokens, hidden, s.hidden)
 	}
 	s.unary(ExpertWeighting, tokens*hidden, 1)
-	s.binary(MLPResidual, s.cardTokens*s.hidden)
+	s.binary(MLPResidual, normed*s.hidden)
+}
+
+// expertReplicas is the data-parallel ranks of attention whose tokens an expert group serves.
+func (s *stage) expertReplicas() int {
+	a, x := s.plan.Attention, s.plan.Experts
+	return max(1, x.EP*x.TP/(a.TP*a.Context()))
+}
+
+// gatherTokens collects the tokens of the data-parallel ranks of an expert group on all its processors. Within one
+// replica they are there already.
+func (s *stage) gatherTokens(hidden float64) {
+	replicas := s.expertReplicas()
+	if replicas == 1 {
+		s.gather(MLPGather, s.tokens*hidden)
+		return
+	}
+	n := s.tokens * float64(replicas) * hidden
+	o := s.add(Dispatch, VectorUnit)
+	o.Activations = 2 * n * s.a
+	o.Output = n * s.a
+	s.send(o, hardware.AllGather, n*s.q, s.plan.Experts.EP*s.plan.Experts.TP, 1)
+}
+
+// scatterTokens adds up the parts of the results, and leaves every rank with those of its own tokens.
+func (s *stage) scatterTokens(hidden float64) {
+	replicas := s.expertReplicas()
+	if replicas == 1 {
+		s.allReduce(MLPAllReduce, s.tokens*hidden)
+		s.scatter(MLPScatter, s.tokens*hidden)
+		return
+	}
+	n := s.tokens * float64(replicas) * hidden
+	o := s.add(Combine, VectorUnit)
+	o.Activations = 2 * n * s.a
+	o.Output = n * s.a
+	s.send(o, hardware.ReduceScatter, n*s.q, s.plan.Experts.EP*s.plan.Experts.TP, 1)
 }
 
 // expertHidden is the width of the tokens that routed experts see.
@@ -96,6 +144,10 @@ func (s *stage) sharedScale() float64 {
 func (s *stage) resident() float64 {
 	local := float64(s.plan.ExpertsPerProc(s.model))
 	scale := s.sharedScale()
+	if s.plan.Gathered && s.plan.SharedPerCard {
+		// The shared experts are cut over the tensor-parallel ranks like a dense block, however the routed ones are.
+		scale *= min(1, float64(s.plan.Experts.TP)/float64(s.plan.Attention.TP))
+	}
 	if scale == 1 {
 		return local
 	}

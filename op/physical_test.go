@@ -430,6 +430,46 @@ func TestNarrowExperts(t *testing.T) {
 	bytes(t, "message", find(t, lower(m, fused, p, decode), op.Dispatch).Message, 3*8*7)
 }
 
+// TestGathered: the two tensor-parallel ranks of a replica have all 3 tokens of a decode step and add up what their
+// experts make of them: 3·8 elements are reduced, nothing is sent to experts. Of the shared expert a rank holds half.
+// Between two data-parallel ranks of one processor the 2·3 tokens are gathered, and each gets its own back.
+func TestGathered(t *testing.T) {
+	as := assume.Physical
+	as.Imbalance, as.TouchedExperts = false, false
+	m := expertModel(model.Gated)
+	m.Experts.Routed, m.Experts.Interval = 8, 1
+	p := plan.Plan{
+		Attention: plan.Layout{DP: 1, PP: 1, TP: 2, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 1, DP: 1},
+		Batch: three, SharedPerCard: true, Pipelined: true,
+	}
+	sent := physically(as, m, fused, p, decode)
+	p.Gathered = true
+	list := physically(as, m, fused, p, decode)
+	tokens := find(t, list, op.MLPNorm).Flops / (7 * 8)
+	if n := len(only(list, op.Dispatch, op.Combine, op.SliceGather, op.SliceScatter)); n != 0 {
+		t.Errorf("%d exchanges", n)
+	}
+	o := find(t, list, op.MLPAllReduce)
+	bytes(t, "reduced", o.Message, tokens*8*precision.Comm)
+	if o.Collective != hardware.AllReduce || o.Group != 2 {
+		t.Errorf("reduced by %v over %d", o.Collective, o.Group)
+	}
+	// 4 routed experts and the shared one, or half of it.
+	whole := find(t, sent, op.ExpertDown).Resident
+	bytes(t, "experts of a rank", find(t, list, op.ExpertDown).Resident, whole*4.5/5)
+
+	p.Attention = plan.Layout{DP: 2, PP: 1, TP: 1, CP: 1}
+	list = physically(as, m, fused, p, decode)
+	tokens = find(t, list, op.MLPNorm).Flops / (7 * 8)
+	for kind, collective := range map[op.Kind]hardware.Collective{op.Dispatch: hardware.AllGather, op.Combine: hardware.ReduceScatter} {
+		o := find(t, list, kind)
+		bytes(t, kind.String(), o.Message, 2*tokens*8*precision.Comm)
+		if o.Collective != collective || o.Group != 2 {
+			t.Errorf("%s by %v over %d", kind, o.Collective, o.Group)
+		}
+	}
+}
+
 // TestLeadingDense: of 6 layers the first 2 are dense. One stage has 4 of experts; of four stages the fullest has 2 layers,
 // and all but the first have experts throughout. The reference tool knows none of it.
 func TestLeadingDense(t *testing.T) {

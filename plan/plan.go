@@ -19,6 +19,11 @@ type Plan struct {
 	SequenceParallel bool
 	Drafts           int // tokens drafted per decode step (multi-token prediction)
 
+	// Gathered: every processor of an expert group has all tokens of the group and adds up what its own experts make of
+	// them, as engines do without an all-to-all. Tensor-parallel ranks have them anyway; the tokens of data-parallel ranks
+	// are gathered. Otherwise each token is sent to its experts and comes back.
+	Gathered bool
+
 	// Pipelined: every stage works on a batch of its own; otherwise one batch passes through all stages.
 	Pipelined bool
 }

@@ -14,12 +14,11 @@ import (
 func Forward(name string, src io.Reader, base point.Point) (*Report, error) {
 	e := point.NewEstimator()
 	r, err := table(name, src, []string{"kind", "model", "params", "time_ms"}, func(get func(string) string) Row {
-		row := Row{Group: get("kind") + " " + get("model")}
-		row.measured(get("time_ms"))
-		if row.Reason == "" {
-			row.Predicted, row.Reason = forwardTime(e, base, get)
+		f := measured(get("time_ms"))
+		if f.Reason == "" {
+			f.Predicted, f.Reason = forwardTime(e, base, get)
 		}
-		return row
+		return Row{Group: get("kind") + " " + get("model"), Figures: []Figure{f}}
 	})
 	if err == nil {
 		r.Header = append(r.Header, "predicted_ms", "reason")

@@ -14,13 +14,12 @@ import (
 func Ops(name string, src io.Reader, s *hardware.System) (*Report, error) {
 	columns := []string{"kind", "dtype", "params", "flops", "bytes", "time_us"}
 	r, err := table(name, src, columns, func(get func(string) string) Row {
-		row := Row{Group: get("kind") + " " + get("dtype")}
-		row.measured(get("time_us"))
-		if row.Reason == "" {
-			row.Predicted, row.Reason = kernelTime(s, get)
-			row.Predicted *= 1e6
+		f := measured(get("time_us"))
+		if f.Reason == "" {
+			f.Predicted, f.Reason = kernelTime(s, get)
+			f.Predicted *= 1e6
 		}
-		return row
+		return Row{Group: get("kind") + " " + get("dtype"), Figures: []Figure{f}}
 	})
 	if err == nil {
 		r.Header = append(r.Header, "predicted_us", "reason")

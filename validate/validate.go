@@ -12,38 +12,54 @@ import (
 	"strings"
 )
 
-// Row is one measured row with its prediction.
+// Row is one measured row with its predictions.
 type Row struct {
-	Group     string // rows that are summed up together
-	Cells     []string
-	Measured  float64
+	Group   string // rows that are summed up together
+	Class   string // and the groups that are, where there are many
+	Label   string // names the row within its group; empty: its cells do
+	Cells   []string
+	Figures []Figure // in the order of the report
+}
+
+// Figure is one measured number of a row.
+type Figure struct {
+	Measured  float64 // 0: not known
 	Predicted float64
 	Reason    string // why there is no prediction
 }
 
 // Error of the prediction, relative to the measurement.
-func (r *Row) Error() float64 { return r.Predicted/r.Measured - 1 }
+func (f *Figure) Error() float64 { return f.Predicted/f.Measured - 1 }
 
 // Report is all rows of a table.
 type Report struct {
-	Header []string // of the input, and the columns that were added
-	Rows   []Row
+	Header  []string // of the input, and the columns that were added
+	Figures []string // names of the figures of a row; a single one needs none
+	Rows    []Row
 }
 
-// Summary is the errors of a group.
+// Summary is the errors of one figure of a group.
 type Summary struct {
-	Group               string
+	Group, Figure       string
 	Rows, Unpredicted   int
 	Mean, Median, Worst float64 // absolute, in percent; the worst with its sign
+	Bias                float64 // median with its sign: where it nears the median, the errors are one-sided
 	WorstRow            string
 }
 
 // Summaries are the errors by group, in the order of the table.
 func (r *Report) Summaries() []Summary {
+	return r.summaries(func(row *Row) string { return row.Group })
+}
+
+// Totals are the errors by class.
+func (r *Report) Totals() []Summary { return r.summaries(func(row *Row) string { return row.Class }) }
+
+func (r *Report) summaries(of func(*Row) string) []Summary {
 	var groups []string
 	byGroup := map[string][]*Row{}
 	for i := range r.Rows {
-		g := r.Rows[i].Group
+		g := of(&r.Rows[i])
 		if byGroup[g] == nil {
 			groups = append(groups, g)
 		}
@@ -51,30 +67,60 @@ func (r *Report) Summaries() []Summary {
 	}
 	var out []Summary
 	for _, g := range groups {
-		s := Summary{Group: g}
-		var errors []float64
-		for _, row := range byGroup[g] {
-			if row.Reason != "" {
-				s.Unpredicted++
-				continue
-			}
-			e := 100 * row.Error()
-			errors = append(errors, math.Abs(e))
-			if math.Abs(e) >= math.Abs(s.Worst) {
-				s.Worst, s.WorstRow = e, strings.Join(row.Cells[:len(row.Cells)-1], ",")
-			}
+		for figure, name := range r.Figures {
+			out = append(out, summary(g, name, figure, byGroup[g]))
 		}
-		s.Rows = len(errors)
-		if s.Rows > 0 {
-			slices.SortFunc(errors, cmp.Compare[float64])
-			for _, e := range errors {
-				s.Mean += e / float64(s.Rows)
-			}
-			s.Median = errors[s.Rows/2]
-		}
-		out = append(out, s)
 	}
 	return out
+}
+
+// summary is the errors of one figure of some rows.
+func summary(group, name string, figure int, rows []*Row) Summary {
+	s := Summary{Group: group, Figure: name}
+	var signed, errors []float64
+	for _, row := range rows {
+		f := &row.Figures[figure]
+		if f.Reason != "" {
+			s.Unpredicted++
+			continue
+		}
+		if f.Measured == 0 {
+			continue
+		}
+		e := 100 * f.Error()
+		signed, errors = append(signed, e), append(errors, math.Abs(e))
+		if math.Abs(e) >= math.Abs(s.Worst) {
+			s.Worst, s.WorstRow = e, cmp.Or(row.Label, strings.Join(row.Cells[:len(row.Cells)-1], ","))
+		}
+	}
+	s.Rows = len(errors)
+	if s.Rows > 0 {
+		for _, e := range errors {
+			s.Mean += e / float64(s.Rows)
+		}
+		s.Median, s.Bias = median(errors), median(signed)
+	}
+	return s
+}
+
+func median(list []float64) float64 {
+	slices.SortFunc(list, cmp.Compare[float64])
+	return list[len(list)/2]
+}
+
+// Reason is why figures of a row have no prediction: once where it is the same for all.
+func (r *Report) Reason(row *Row) string {
+	var parts []string
+	for i := range row.Figures {
+		if why := row.Figures[i].Reason; why != "" {
+			parts = append(parts, strings.TrimPrefix(r.Figures[i]+": "+why, ": "))
+		}
+	}
+	same := func(f Figure) bool { return f.Reason == row.Figures[0].Reason }
+	if !slices.ContainsFunc(row.Figures, func(f Figure) bool { return !same(f) }) {
+		return row.Figures[0].Reason
+	}
+	return strings.Join(parts, "; ")
 }
 
 // WriteCSV writes the table with its predictions.
@@ -85,11 +131,15 @@ func (r *Report) WriteCSV(w io.Writer) error {
 	}
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		predicted := ""
-		if row.Reason == "" {
-			predicted = strconv.FormatFloat(row.Predicted, 'g', 9, 64)
+		cells := slices.Clone(row.Cells)
+		for _, f := range row.Figures {
+			predicted := ""
+			if f.Reason == "" {
+				predicted = strconv.FormatFloat(f.Predicted, 'g', 9, 64)
+			}
+			cells = append(cells, predicted)
 		}
-		if err := c.Write(append(slices.Clone(row.Cells), predicted, row.Reason)); err != nil {
+		if err := c.Write(append(cells, r.Reason(row))); err != nil {
 			return err
 		}
 	}
@@ -104,12 +154,20 @@ func table(name string, src io.Reader, columns []string, row func(get func(colum
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	var missing []string
 	for _, want := range columns {
 		if !slices.Contains(header, want) {
-			return nil, fmt.Errorf("%s:1: no column %q; the columns are %s", name, want, strings.Join(columns, ", "))
+			missing = append(missing, strconv.Quote(want))
 		}
 	}
-	r := &Report{Header: slices.Clone(header)}
+	if len(missing) > 0 {
+		what := "column"
+		if len(missing) > 1 {
+			what = "columns"
+		}
+		return nil, fmt.Errorf("%s:1: no %s %s; the columns are %s", name, what, strings.Join(missing, ", "), strings.Join(columns, ", "))
+	}
+	r := &Report{Header: slices.Clone(header), Figures: []string{""}}
 	for {
 		cells, err := c.Read()
 		if err == io.EOF {
@@ -118,7 +176,12 @@ func table(name string, src io.Reader, columns []string, row func(get func(colum
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		out := row(func(column string) string { return cells[slices.Index(header, column)] })
+		out := row(func(column string) string {
+			if at := slices.Index(header, column); at >= 0 {
+				return strings.TrimSpace(cells[at])
+			}
+			return "" // a column that need not be there
+		})
 		out.Cells = cells
 		r.Rows = append(r.Rows, out)
 	}
@@ -136,12 +199,11 @@ func params(text string) map[string]int {
 	return out
 }
 
-// measured reads a time; it must be positive.
-func (r *Row) measured(text string) {
+// measured is a figure with a measured time, which must be positive.
+func measured(text string) Figure {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v > 0) {
-		r.Reason = fmt.Sprintf("%q is not a time", text)
-		return
+		return Figure{Reason: fmt.Sprintf("%q is not a time", text)}
 	}
-	r.Measured = v
+	return Figure{Measured: v}
 }

@@ -50,13 +50,13 @@ gemm,bf16,m=1,1,1,zero
 	}
 	// 1e12 / (989e12·0.8) = 1263.9 µs; 3.84e9 / (4800e9·0.8) = 1000 µs.
 	for i, want := range []float64{1e12 / (989e12 * 0.8) * 1e6, 1000} {
-		if got := r.Rows[i].Predicted; math.Abs(got-want) > 1e-9*want {
+		if got := r.Rows[i].Figures[0].Predicted; math.Abs(got-want) > 1e-9*want {
 			t.Errorf("row %d: %v µs, by hand %v", i, got, want)
 		}
 	}
 	for i, want := range map[int]string{2: "no matrix rate for int3", 3: `no model for kernels of kind "tea"`, 4: `"zero" is not a time`} {
-		if !strings.Contains(r.Rows[i].Reason, want) {
-			t.Errorf("row %d: reason %q, want %q", i, r.Rows[i].Reason, want)
+		if !strings.Contains(r.Rows[i].Figures[0].Reason, want) {
+			t.Errorf("row %d: reason %q, want %q", i, r.Rows[i].Figures[0].Reason, want)
 		}
 	}
 	var out bytes.Buffer
@@ -74,7 +74,7 @@ gemm,bf16,m=1,1,1,zero
 	if s := sums[0]; s.Rows != 1 || s.Unpredicted != 1 {
 		t.Errorf("summary %+v", s)
 	}
-	if _, err := Ops("ops.csv", strings.NewReader("kind,dtype\n"), system(t, "H200")); err == nil || !strings.Contains(err.Error(), `no column "params"`) {
+	if _, err := Ops("ops.csv", strings.NewReader("kind,dtype\n"), system(t, "H200")); err == nil || !strings.Contains(err.Error(), `no columns "params", "flops", "bytes", "time_us"`) {
 		t.Errorf("a table without columns: %v", err)
 	}
 }
@@ -87,12 +87,12 @@ func TestForwardReasons(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Rows[0].Reason != "" || !(r.Rows[0].Predicted > 0) {
+	if r.Rows[0].Figures[0].Reason != "" || !(r.Rows[0].Figures[0].Predicted > 0) {
 		t.Errorf("%+v", r.Rows[0])
 	}
 	for i, want := range map[int]string{1: "neither prefill nor decode", 2: "no-such-model", 3: "params need b and s"} {
-		if !strings.Contains(r.Rows[i].Reason, want) {
-			t.Errorf("row %d: reason %q, want %q", i, r.Rows[i].Reason, want)
+		if !strings.Contains(r.Rows[i].Figures[0].Reason, want) {
+			t.Errorf("row %d: reason %q, want %q", i, r.Rows[i].Figures[0].Reason, want)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func TestMeasuredH200(t *testing.T) {
 	set := kernel.Set{System: s.Name, Sustained: 0.9}
 	calibrate.Classes(rows, s, &set)
 	name := filepath.Join(t.TempDir(), "measured.json")
-	if err := os.WriteFile(name, measured(t, &set), 0o666); err != nil {
+	if err := os.WriteFile(name, measuredFile(t, &set), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	f, err := os.Open(filepath.Join(dir, "forward.csv"))
@@ -135,8 +135,8 @@ func TestMeasuredH200(t *testing.T) {
 	}
 }
 
-// measured is the file of the H200 with kernels.
-func measured(t *testing.T, set *kernel.Set) []byte {
+// measuredFile is the file of the H200 with kernels.
+func measuredFile(t *testing.T, set *kernel.Set) []byte {
 	t.Helper()
 	src, _ := hardware.Catalogue.Find("H200")
 	out, err := hardware.WithKernels(src, set)

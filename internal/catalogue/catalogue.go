@@ -17,6 +17,9 @@ type Set struct {
 	Files   fs.FS
 	Folder  string            // of the files; empty: catalogue
 	Aliases map[string]string // other names of files
+	// Endings are words at the end of a name, in small letters, that make no other file of it: of the same model, another
+	// training or another number format.
+	Endings []string
 }
 
 // Find returns the file that a path or name refers to by its base name, with or without ".json".
@@ -30,9 +33,34 @@ func (s Set) Find(ref string) ([]byte, bool) {
 }
 
 // Name is the name of the file that a path or name refers to. An exact name comes first; else names and aliases are
-// compared without regard to case and separators.
+// compared without regard to case and separators; else the endings of the name are left out, one after another.
 func (s Set) Name(ref string) (string, bool) {
 	name := base(ref)
+	for {
+		if found, ok := s.named(name); ok {
+			return found, true
+		}
+		shorter, ok := s.withoutEnding(name)
+		if !ok {
+			return "", false
+		}
+		name = shorter
+	}
+}
+
+// withoutEnding is a name without its last word, if that is one of the endings or a date of four digits.
+func (s Set) withoutEnding(name string) (string, bool) {
+	at := strings.LastIndexAny(name, "-_")
+	if at < 1 || len(s.Endings) == 0 {
+		return "", false
+	}
+	word := strings.ToLower(name[at+1:])
+	isDate := len(word) == 4 && strings.Trim(word, "0123456789") == ""
+	return name[:at], isDate || slices.Contains(s.Endings, word)
+}
+
+// named is the file of a name or alias.
+func (s Set) named(name string) (string, bool) {
 	names := s.Names()
 	if slices.Contains(names, name) {
 		return name, true

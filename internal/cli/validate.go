@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
@@ -15,7 +16,7 @@ import (
 
 func newValidate(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "validate ops|forward FILE.csv",
+		Use:   "validate ops|forward|serving FILE.csv",
 		Short: "Predict what was measured, and show how far off the predictions are",
 		Long: `Validate predicts every row of a table of measurements, prints mean, median and worst
 error by group, and writes the table with its predictions (--out).
@@ -23,11 +24,13 @@ error by group, and writes the table with its predictions (--out).
   ops      kernels: kind,dtype,params,flops,bytes,time_us
   forward  whole forward passes: kind,model,params,time_ms; kind is prefill or decode,
            params are b (sequences), s (tokens, or the context of a decode step) and for
-           one rank of a group without its collectives tp`,
+           one rank of a group without its collectives tp
+  serving  runs of a serving engine: model, system, engine, precision, lengths, concurrency
+           and parallel sizes, with the mean TTFT and TPOT that clients measured`,
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newValidateOps(s), newValidateForward(s))
+	cmd.AddCommand(newValidateOps(s), newValidateForward(s), newValidateServing(s))
 	return cmd
 }
 
@@ -93,17 +96,76 @@ func newValidateForward(s Streams) *cobra.Command {
 	return cmd
 }
 
+func newValidateServing(s Streams) *cobra.Command {
+	var o validate.ServingOptions
+	var out string
+	cmd := &cobra.Command{
+		Use:   "serving FILE.csv",
+		Short: "Predict measured serving runs",
+		Long: `Serving predicts the mean time to the first token (TTFT) and per output token (TPOT) of every
+row of a table of serving runs, aggregated (mode agg) or with prefill and decode on servers of
+their own (disagg). Columns:
+
+  model_path, system, backend (vllm, sglang, trtllm), precision (empty: bf16), mode,
+  isl, osl, concurrency, num_gpus, silicon_ttft_ms, silicon_tpot_ms,
+  agg:    tp_size, pp_size, attention_dp_size, moe_tp_size, moe_ep_size
+  disagg: num_workers and the same sizes, with prefill_ and decode_ in front
+
+Clients send a request, wait for its end and send the next, all starting at once, ten each.
+How lengths are spread follows from the lengths: uniform:0.8 for the three shapes of
+InferenceX (1024/1024, 1024/8192, 8192/1024), lognormal:0.5 for lengths in hundreds, else
+fixed; --lengths says otherwise. A row, or one of its figures, that cannot be predicted
+has a reason.`,
+		Example: "  throughline validate serving serving.csv --out predicted.csv",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			f, err := os.Open(args[0])
+			if err != nil {
+				return document.Unreadable(args[0], err)
+			}
+			defer f.Close()
+			r, err := validate.Serving(args[0], f, o)
+			if err != nil {
+				return err
+			}
+			return showValidation(s, r, out)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.System, "system", "s", "", "system: a built-in name or a file (default: that of each row)")
+	f.StringVar(&o.Lengths, "lengths", "", "how lengths are spread: fixed, uniform:R, lognormal:S or trace:FILE")
+	f.StringVar(&o.Assume, "assume", "physical", "modelling assumptions")
+	f.StringVar(&out, "out", "", "file for the table with its predictions")
+	return cmd
+}
+
 // showValidation prints the errors by group and writes the table.
 func showValidation(s Streams, r *validate.Report, out string) error {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
-	t.AppendHeader(table.Row{"group", "rows", "not predicted", "mean", "median", "worst", "worst row"})
-	for _, g := range r.Summaries() {
-		row := table.Row{g.Group, g.Rows, g.Unpredicted, "", "", "", ""}
-		if g.Rows > 0 {
-			row[3], row[4], row[5], row[6] = fmt.Sprintf("%.1f%%", g.Mean), fmt.Sprintf("%.1f%%", g.Median), fmt.Sprintf("%+.1f%%", g.Worst), g.WorstRow
+	header := table.Row{"group", "rows", "not predicted", "mean", "median", "bias", "worst", "worst row"}
+	several := len(r.Figures) > 1
+	if several {
+		header = slices.Insert(header, 1, any("figure"))
+	}
+	t.AppendHeader(header)
+	add := func(list []validate.Summary) {
+		for _, g := range list {
+			row := table.Row{g.Group}
+			if several {
+				row = append(row, g.Figure)
+			}
+			row = append(row, g.Rows, g.Unpredicted)
+			if g.Rows > 0 {
+				row = append(row, percent(g.Mean), percent(g.Median), fmt.Sprintf("%+.1f%%", g.Bias), fmt.Sprintf("%+.1f%%", g.Worst), g.WorstRow)
+			}
+			t.AppendRow(row)
 		}
-		t.AppendRow(row)
+	}
+	add(r.Summaries())
+	if several {
+		t.AppendSeparator()
+		add(r.Totals())
 	}
 	if out != "" {
 		if err := report.WriteFile(out, r.WriteCSV); err != nil {
@@ -114,3 +176,5 @@ func showValidation(s Streams, r *validate.Report, out string) error {
 	_, err := fmt.Fprintln(s.Out, t.Render())
 	return err
 }
+
+func percent(v float64) string { return fmt.Sprintf("%.1f%%", v) }

@@ -1,0 +1,296 @@
+package serving
+
+import (
+	"math"
+
+	"throughline/engine"
+)
+
+// times is how long the steps of a server take on its processors.
+type times interface {
+	Decode(sequences, context float64) float64
+	Mixed(prompts, tokens, past int, sequences, context float64) float64
+	Handover(tokens int) float64
+}
+
+// closed predicts a closed loop in closed form: balance equations of the mean numbers of requests that wait, prefill and
+// decode, solved together. docs/serving.md has the formulas.
+type closed struct {
+	load   Load
+	rules  *engine.Scheduling
+	decode times
+	ranks  float64 // data-parallel ranks that decode
+	room   float64 // sequences that a rank may run
+	polls  float64 // steps between two looks for new requests
+}
+
+// input, output: the tokens of a request.
+func (c *closed) input() int      { return c.load.Lengths.Input }
+func (c *closed) output() float64 { return float64(c.load.Lengths.Output) }
+
+// context is that of a representative decode step.
+func (c *closed) context() float64 { return float64(c.load.Lengths.DecodeContext()) }
+
+// host is what the host adds to a step.
+func (c *closed) host(sequences float64) float64 {
+	return c.rules.StepSeconds + sequences*c.rules.SequenceSeconds
+}
+
+// step is one decode step with its host time.
+func (c *closed) step(sequences float64) float64 {
+	return c.decode.Decode(sequences, c.context()) + c.host(sequences)
+}
+
+// perStep is how many whole prompts a step holds at most.
+func (c *closed) perStep() int { return max(1, c.rules.StepTokens/c.input()) }
+
+// prompts is the time of the steps that prefill a number of prompts together while some sequences decode, which wait
+// for it where the engine runs prefills first. A prompt that is longer than a step may be is cut, unless the engine
+// takes only whole ones.
+func (c *closed) prompts(s times, n int, running float64) float64 {
+	chunk := c.input()
+	if c.rules.Prefill != "prompts" {
+		chunk = min(chunk, c.rules.StepTokens)
+	}
+	if c.rules.Prefill == "first" {
+		running = 0
+	}
+	var t float64
+	for past := 0; past < c.input(); past += chunk {
+		tokens := min(chunk, c.input()-past)
+		t += s.Mixed(n, tokens, past, running, c.context()) + c.host(running+float64(n))
+	}
+	return t
+}
+
+// cuts is how many steps a prompt takes.
+func (c *closed) cuts() float64 {
+	if c.rules.Prefill == "prompts" {
+		return 1
+	}
+	return math.Ceil(float64(c.input()) / float64(c.rules.StepTokens))
+}
+
+// tries bounds the iterations of a balance; each moves half of the way.
+const tries = 60
+
+// aggregated is servers that prefill and decode. Of the clients of a rank some decode while the prompt of another is
+// computed, which delays them all.
+func (c *closed) aggregated() Prediction {
+	clients := max(1, float64(c.load.Clients)/c.ranks)
+	running := min(clients, c.room)
+	others := running - 1
+
+	p := Prediction{Room: c.room}
+	ttft, tpot := c.rules.FirstSeconds+c.prompts(c.decode, 1, 0), c.step(1)
+	for range tries {
+		decoding := (c.output() - 1) * tpot
+		sharing := others * decoding / (decoding + ttft) // others that decode: so much of their lives they do
+		if c.inStep() {
+			sharing = others // all decode together
+		}
+		p.Batch = 1 + sharing // one that decodes, and those beside it
+		step := c.step(p.Batch)
+
+		w := c.waves(c.decode, running, sharing, step)
+		first := c.rules.FirstSeconds + w.first(c, decoding, ttft)
+		each := step
+		if c.output() > 1 {
+			each += w.delay(c, sharing) / (c.output() - 1)
+		}
+		ttft, tpot = (ttft+first)/2, (tpot+each)/2
+	}
+	p.TPOT, p.Steady = tpot, ttft
+	// Those who find no room wait until others have ended.
+	wait := (clients/running - 1) * (ttft + (c.output()-1)*tpot)
+	p.Steady += wait
+	beside := others / 2 // whose prefill is done decode beside those who wait
+	if c.joined() {
+		beside = 0
+	}
+	p.Burst = c.burst(c.decode, running, beside) + wait
+	p.TTFT = c.mean(p.Burst, p.Steady)
+	return p
+}
+
+// waves is the prefills of a rank: how long they take, and how they come.
+type waves struct {
+	clients float64
+	step    float64 // one decode step of the others, which a prefill meets
+	cuts    float64 // steps of a prompt
+	alone   float64 // a prompt by itself, with those who decode beside it
+	full    float64 // a prompt in a step with as many as it holds, per prompt
+	holds   float64 // prompts that a step holds
+	adds    float64 // what one more prompt adds to a step
+	all     float64 // all prompts of the clients, one wave of them
+	queue   float64 // mean time to the end of its prefill in a wave that comes at once
+	// joined: nobody decodes before the last prompt of a wave is done.
+	joined bool
+}
+
+// waves prepares the prefills of so many clients on the steps of a server.
+func (c *closed) waves(s times, clients, sharing, step float64) waves {
+	n := min(c.perStep(), max(1, int(clients)))
+	w := waves{clients: clients, step: step, cuts: c.cuts(), alone: c.prompts(s, 1, sharing), holds: float64(n)}
+	w.joined = c.joined() && step > 0 // a server that only prefills has no steps of others
+	w.full = c.prompts(s, n, sharing) / w.holds
+	switch {
+	case c.rules.Prefill != "first":
+		w.adds = max(0, w.full-w.cuts*step/w.holds)
+	case n > 1:
+		w.adds = max(0, (w.full*w.holds-w.alone)/(w.holds-1))
+	default:
+		w.adds = w.full
+	}
+	w.all, w.queue = c.all(s, clients), c.queue(s, clients, 0)
+	return w
+}
+
+// joined reports whether requests that come together start to decode together.
+func (c *closed) joined() bool { return c.rules.Prefill == "first" }
+
+// inStep reports whether the requests of all clients come at once, again and again: where they are equally long and start
+// to decode together, so that they end together.
+func (c *closed) inStep() bool {
+	return c.joined() && c.load.deviation() == 0 && c.load.Requests > 0
+}
+
+// delay is what the prefills of the others add to the time from a first to a last token.
+func (w *waves) delay(c *closed, sharing float64) float64 {
+	switch {
+	case c.inStep():
+		return w.all - w.queue // those who come early wait for the others
+	case c.rules.Prefill == "first":
+		return sharing * w.alone
+	}
+	return sharing * max(0, w.alone-w.cuts*w.step)
+}
+
+// first is the mean time to the end of its prefill of a request that is not among the first of its clients.
+func (w *waves) first(c *closed, decoding, ttft float64) float64 {
+	switch {
+	case w.clients <= 1:
+		return w.alone
+	case w.joined && c.inStep():
+		return w.queue
+	case c.load.Requests == 0:
+		return max(w.arriving(c, decoding+ttft), w.saturated(decoding))
+	case c.load.deviation() == 0:
+		// Those that were computed together end together, and their successors are computed together, behind the steps
+		// that are scheduled already, of which each has the successors of others.
+		met := float64(1 + c.rules.StepsAhead)
+		laden := min(met, max(0, math.Ceil(w.clients/w.holds)-1))
+		return max(laden*w.full*w.holds+(met-laden)*w.step+w.full*w.holds, w.saturated(decoding))
+	}
+	// All start at once. The ends of the first requests are as far apart as their prefills were, unless the early ones
+	// had to wait for the others, and as their lengths differ; those of later ones ever further.
+	apart := w.all
+	if w.joined {
+		apart = 0
+	}
+	spread := c.load.deviation() * decoding
+	var sum, n float64
+	for n = 0; n < max(1, c.load.Requests-1); n++ {
+		// The width of an even distribution is √12 of its standard deviations.
+		width := math.Sqrt(apart*apart + 12*(n+1)*spread*spread)
+		sum += w.arriving(c, min(width, decoding+ttft))
+	}
+	return max(sum/n, w.saturated(decoding))
+}
+
+// saturated is the least time to the end of a prefill: in the life of a request all clients get a prefill.
+func (w *waves) saturated(decoding float64) float64 { return w.clients*w.full - decoding }
+
+// arriving is the mean time to the end of its prefill of requests that come evenly within some time.
+func (w *waves) arriving(c *closed, within float64) float64 {
+	if within <= 0 {
+		return w.queue
+	}
+	rate := (w.clients - 1) / within
+	full := w.full * w.holds
+	load := min(1, rate*w.full)
+	// A step takes up what has come during the one before it: it is longer by what these add. Engines that prefill first
+	// have two kinds of steps, and look for new requests after each prefill.
+	length, busy := w.step, 0.0
+	if c.rules.Prefill == "first" {
+		busy = min(1, rate*w.alone)
+		length = (1-busy)*w.step + busy*w.alone
+	}
+	longer := max(length, full)
+	if rate*w.adds < 1 {
+		longer = min(longer, length/(1-rate*w.adds))
+	}
+	// Half of the time until the engine looks for new requests, and the steps that are scheduled already.
+	looks := (c.polls-1)*(1-busy)*w.step + longer
+	current := looks/2 + float64(c.rules.StepsAhead)*longer
+	own := min(max(w.alone, full), w.alone+looks*rate*w.adds)
+	// More than a step holds: a queue with even service, bounded by how many may come; and what comes faster than it can
+	// be computed.
+	queue := math.Pow(load, w.holds) * w.full / 2 / (1 - load + 1/math.Sqrt(w.clients))
+	return current + own + queue + max(0, w.clients*w.full-within)/2
+}
+
+// queue is the mean time to the end of their prefill of so many requests that arrive at once. The steps are full but for
+// the last; a request ends with its step.
+func (c *closed) queue(s times, requests, running float64) float64 {
+	n := max(1, int(math.Round(requests)))
+	perStep := min(n, c.perStep())
+	full := c.prompts(s, perStep, running)
+	steps := n / perStep
+	sum := float64(perStep) * full * float64(steps*(steps+1)) / 2
+	if rest := n % perStep; rest > 0 {
+		sum += float64(rest) * (float64(steps)*full + c.prompts(s, rest, running))
+	}
+	return sum / float64(n)
+}
+
+// all is the time until all of so many requests that arrive at once have been computed.
+func (c *closed) all(s times, requests float64) float64 {
+	n := max(1, int(math.Round(requests)))
+	perStep := min(n, c.perStep())
+	t := float64(n/perStep) * c.prompts(s, perStep, 0)
+	if rest := n % perStep; rest > 0 {
+		t += c.prompts(s, rest, 0)
+	}
+	return t
+}
+
+// burst is the time to the first token of the first requests, all sent at once. The front end takes them in one after
+// another.
+func (c *closed) burst(s times, requests, running float64) float64 {
+	entering := float64(c.load.Clients-1) / 2 * c.rules.RequestSeconds
+	return c.rules.FirstSeconds + entering + c.queue(s, requests, running)
+}
+
+// mean of the first request of a client and the others.
+func (c *closed) mean(burst, steady float64) float64 {
+	if c.load.Requests <= 0 {
+		return steady
+	}
+	return steady + (burst-steady)/c.load.Requests
+}
+
+// split is servers that prefill and others that decode. Requests wait for a prefill server, not for the steps of those
+// who decode.
+func (c *closed) split(prefill times, prefillRanks float64) Prediction {
+	clients := max(1, float64(c.load.Clients)/c.ranks)
+	running := min(clients, c.room)
+	handover := c.rules.HandoverSeconds + prefill.Handover(c.input())
+	sources := max(1, float64(c.load.Clients)/prefillRanks) // clients of a rank that prefills
+
+	w := c.waves(prefill, sources, 0, 0)
+	p := Prediction{Room: c.room}
+	ttft, tpot := w.alone, c.step(1)
+	for range tries {
+		decoding := (c.output() - 1) * tpot
+		p.Batch = max(1, running*decoding/(decoding+ttft))
+		first := w.first(c, decoding, ttft) + c.rules.FirstSeconds + handover
+		ttft, tpot = (ttft+first)/2, (tpot+c.step(p.Batch))/2
+	}
+	p.TPOT, p.Steady = tpot, ttft
+	wait := (clients/running - 1) * (ttft + (c.output()-1)*tpot)
+	p.Steady += wait
+	p.Burst = c.burst(prefill, sources, 0) + handover + wait
+	p.TTFT = c.mean(p.Burst, p.Steady)
+	return p
+}

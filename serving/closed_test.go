@@ -1,0 +1,144 @@
+package serving
+
+import (
+	"math"
+	"testing"
+
+	"throughline/engine"
+	"throughline/workload"
+)
+
+// fake is a server whose steps are easy to work out by hand: 10 µs for each token of a prompt, 10 ms and 1 ms for each
+// sequence of a decode step, and both together where they are mixed.
+type fake struct{}
+
+func (fake) Prefill(prompts, tokens, _ int) float64 { return float64(prompts*tokens) * 1e-5 }
+func (fake) Decode(sequences, _ float64) float64    { return 10e-3 + sequences*1e-3 }
+func (fake) Handover(int) float64                   { return 7e-3 }
+func (f fake) Mixed(prompts, tokens, past int, sequences, context float64) float64 {
+	t := f.Prefill(prompts, tokens, past)
+	if sequences > 0 {
+		t += f.Decode(sequences, context)
+	}
+	return t
+}
+
+// rules are easy numbers, too: 1 ms of the host for each step, 20 ms before a request is scheduled, 5 ms between servers.
+func rules(prefill string) *engine.Scheduling {
+	return &engine.Scheduling{
+		Prefill: prefill, StepTokens: 2000, StepsAhead: 1, StepSeconds: 1e-3, FirstSeconds: 20e-3, RequestSeconds: 2e-3, HandoverSeconds: 5e-3,
+	}
+}
+
+func loop(prefill string, clients int, squares float64) closed {
+	return closed{
+		load:  Load{Lengths: workload.Lengths{Input: 1000, Output: 101, Squares: squares}, Clients: clients, Requests: 10},
+		rules: rules(prefill), decode: fake{}, ranks: 1, room: math.Inf(1), polls: 1,
+	}
+}
+
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if math.Abs(got-want) > 1e-6*want {
+		t.Errorf("%s: %.6g s, by hand %.6g s", what, got, want)
+	}
+}
+
+// TestOneClient: nobody waits. TTFT is the offset, the prefill of 1000 tokens in 10 ms and one step of the host; TPOT a
+// decode step of one sequence and one of the host.
+func TestOneClient(t *testing.T) {
+	for _, prefill := range []string{"chunks", "first", "prompts"} {
+		for _, squares := range []float64{0, 1.004} {
+			c := loop(prefill, 1, squares)
+			p := c.aggregated()
+			near(t, prefill+" TTFT", p.TTFT, 20e-3+10e-3+1e-3)
+			near(t, prefill+" TPOT", p.TPOT, 11e-3+1e-3)
+			near(t, prefill+" burst", p.Burst, p.Steady)
+		}
+	}
+}
+
+// TestInStep: four requests of equal length on an engine that prefills first. A step holds two prompts, 20 + 1 ms; the
+// first two have their first token after 21 ms, the others after 42 ms, and the first two wait another 21 ms for their
+// second. All then decode together, 10 + 4 + 1 ms for each of 100 tokens. The next wave is the same.
+func TestInStep(t *testing.T) {
+	c := loop("first", 4, 0)
+	p := c.aggregated()
+	near(t, "TTFT", p.Steady, 20e-3+(21e-3+42e-3)/2)
+	near(t, "TTFT of the first", p.Burst, p.Steady+1.5*2e-3) // the front end takes 2 ms for each of the four
+	near(t, "TPOT", p.TPOT, 10e-3+4e-3+1e-3+(42e-3-31.5e-3)/100)
+	near(t, "batch", p.Batch, 4)
+}
+
+// TestStaggered: equally long requests on an engine that mixes whole prompts into the steps of the others, one in a step
+// (a step of 1000 tokens). Each comes when a step has ended, meets that and the one scheduled ahead, which hold the
+// prompts of two others, and is in the third. A step is a prompt of 10 ms, a decode of the others and the host.
+func TestStaggered(t *testing.T) {
+	c := loop("prompts", 4, 0)
+	c.rules.StepTokens = 1000
+	p := c.aggregated()
+	decoding := 100 * p.TPOT
+	sharing := 3 * decoding / (decoding + p.Steady)
+	laden := 10e-3 + 10e-3 + sharing*1e-3 + 1e-3
+	near(t, "steady TTFT", p.Steady, 20e-3+3*laden)
+	// The others' prompts each add what a laden step takes more than one without: 10 ms, less the sequence that is not
+	// yet there.
+	step := 10e-3 + (1+sharing)*1e-3 + 1e-3
+	near(t, "TPOT", p.TPOT, step+sharing*(laden-step)/100)
+}
+
+// TestRoom: with room for two of four clients the others wait as long as the life of one.
+func TestRoom(t *testing.T) {
+	two, four := loop("chunks", 2, 1.004), loop("chunks", 4, 1.004)
+	four.room = 2
+	p, q := two.aggregated(), four.aggregated()
+	near(t, "TPOT", q.TPOT, p.TPOT)
+	near(t, "TTFT", q.Steady, p.Steady+p.Steady+100*p.TPOT)
+}
+
+// TestSplit: prefill and decode on servers of their own. One client waits for nothing but the way of the cache; with many,
+// TPOT is that of a decode step alone, and TTFT at least what all prompts of the clients take less the time that they
+// decode.
+func TestSplit(t *testing.T) {
+	c := loop("chunks", 1, 1.004)
+	p := c.split(fake{}, 1)
+	near(t, "TTFT", p.TTFT, 20e-3+11e-3+5e-3+7e-3)
+	near(t, "TPOT", p.TPOT, 12e-3)
+	c = loop("chunks", 64, 1.004)
+	c.ranks = 4
+	p = c.split(fake{}, 1)
+	near(t, "TPOT", p.TPOT, 10e-3+p.Batch*1e-3+1e-3)
+	c = loop("chunks", 4000, 1.004)
+	c.ranks = 400
+	p = c.split(fake{}, 1)
+	if full := 10.5e-3; p.Steady < 4000*full-100*p.TPOT {
+		t.Errorf("4000 clients of one prefill server: %v s", p.Steady)
+	}
+}
+
+// TestLaws: more clients never get their tokens sooner, nor their first one.
+func TestLaws(t *testing.T) {
+	for _, prefill := range []string{"chunks", "first", "prompts"} {
+		for _, squares := range []float64{0, 1.004} {
+			var last Prediction
+			for clients := 1; clients <= 512; clients *= 2 {
+				c := loop(prefill, clients, squares)
+				p := c.aggregated()
+				if p.TPOT < last.TPOT || p.TTFT < last.TTFT || p.Burst < last.Burst {
+					t.Errorf("%s %v: %d clients %+v, half of them %+v", prefill, squares, clients, p, last)
+				}
+				last = p
+			}
+		}
+	}
+}
+
+// TestPoll: an engine that looks for new requests at every 30th step keeps them waiting for 15 on average, not for a half.
+func TestPoll(t *testing.T) {
+	often, rarely := loop("first", 2, 1.004), loop("first", 2, 1.004)
+	rarely.polls = 30
+	p, q := often.aggregated(), rarely.aggregated()
+	if more := q.Steady - p.Steady; more < 0.8*14.5*p.TPOT || more > 1.2*14.5*p.TPOT {
+		t.Errorf("%v s more, a step being %v s", more, p.TPOT)
+	}
+}

@@ -1,0 +1,114 @@
+package serving_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"throughline/engine"
+	"throughline/op"
+	"throughline/plan"
+	"throughline/point"
+	"throughline/scenario"
+	"throughline/serving"
+	"throughline/workload"
+)
+
+// deployment of a model on one server of H200s.
+func deployment(t *testing.T, model, engineName string, p plan.Plan) serving.Deployment {
+	t.Helper()
+	s := scenario.Scenario{Model: model, System: "H200", Formats: scenario.Formats{Weights: "fp8"}, Assume: "physical",
+		Lengths: workload.Lengths{Input: 1024, Output: 1024}}
+	l, err := s.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.Find(engineName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serving.Deployment{
+		Model: l.Shape, Settings: l.Settings, System: l.Decode, Precision: l.Precision, Assume: l.Assumptions, Engine: e,
+		Decode: serving.Pool{Plan: p, Workers: 1},
+	}
+}
+
+func dense(tp int) plan.Plan {
+	return plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: tp, CP: 1}, Pipelined: true}
+}
+
+// TestOneClient: a single client gets the prefill and the decode steps of the estimate, and the constants of the engine.
+func TestOneClient(t *testing.T) {
+	n := workload.Lengths{Input: 2000, Output: 1000}
+	est := point.NewEstimator()
+	q := point.Default()
+	q.Model, q.System, q.Formats.Weights, q.TP = "Llama-3.1-8B", "H200", "fp8", 2
+	q.Input, q.Output = n.Input, n.Output
+	var prefill, decode point.Result
+	if err := est.Estimate(&q, op.Prefill, &prefill); err != nil {
+		t.Fatal(err)
+	}
+	if err := est.Estimate(&q, op.Decode, &decode); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"vllm", "sglang", "trtllm"} {
+		d := deployment(t, "Llama-3.1-8B", name, dense(2))
+		p, err := d.Predict(serving.Load{Lengths: n, Clients: 1, Requests: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &d.Engine.Scheduling
+		host := s.StepSeconds + s.SequenceSeconds
+		if want := s.FirstSeconds + prefill.Estimate.StepTime + host; math.Abs(p.TTFT-want) > 1e-9 {
+			t.Errorf("%s: TTFT %v s, want %v s", name, p.TTFT, want)
+		}
+		if want := decode.Estimate.StepTime + host; math.Abs(p.TPOT-want) > 1e-9 {
+			t.Errorf("%s: TPOT %v s, want %v s", name, p.TPOT, want)
+		}
+	}
+}
+
+// TestMoreClients: of a real model, aggregated or split, TPOT grows with the clients.
+func TestMoreClients(t *testing.T) {
+	experts := plan.Plan{
+		Attention: plan.Layout{DP: 1, PP: 1, TP: 8, CP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 8, DP: 1},
+		SharedPerCard: true, Gathered: true, Pipelined: true,
+	}
+	for _, name := range []string{"vllm", "sglang", "trtllm"} {
+		for _, split := range []bool{false, true} {
+			d := deployment(t, "DeepSeek-V3", name, experts)
+			if split {
+				d.Prefill = serving.Pool{Plan: experts, Workers: 2}
+			}
+			n, _ := workload.Lengths{Input: 1024, Output: 512}.Spread("uniform:0.8")
+			var last serving.Prediction
+			for clients := 1; clients <= 64; clients *= 2 {
+				p, err := d.Predict(serving.Load{Lengths: n, Clients: clients, Requests: 10})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p.TPOT < last.TPOT || math.IsNaN(p.TTFT) || p.Batch > float64(clients) {
+					t.Errorf("%s, split %v: %d clients %+v, half of them %+v", name, split, clients, p, last)
+				}
+				last = p
+			}
+		}
+	}
+}
+
+// TestRoom: what does not fit says so; what hardly fits has room for few.
+func TestRoom(t *testing.T) {
+	n := workload.Lengths{Input: 8192, Output: 1024}
+	d := deployment(t, "Llama-3.1-405B", "vllm", dense(1))
+	if _, err := d.Predict(serving.Load{Lengths: n, Clients: 1}); err == nil || !strings.Contains(err.Error(), "the weights need") {
+		t.Errorf("405 GB on one H200: %v", err)
+	}
+	d = deployment(t, "Llama-3.1-70B", "vllm", dense(1))
+	p, err := d.Predict(serving.Load{Lengths: n, Clients: 256})
+	if err != nil || p.Room > 64 || p.Batch > p.Room || p.TTFT < 1 {
+		t.Errorf("70 GB on one H200: %+v, %v", p, err)
+	}
+	if _, err := d.Predict(serving.Load{Lengths: n}); err == nil {
+		t.Error("no clients")
+	}
+}
