@@ -153,7 +153,7 @@ func Gemm(rows []measurement.Row, p Peak) (*kernel.Gemm, Validation) {
 			m, n, k := r.Get("m"), r.Get("n"), r.Get("k")
 			g.Weight, g.Input = bytesOf(r.Type), bytesOf(r.Type)
 			d := sample{
-				c: [3]float64{m, n, k}, m: [3]float64{m, n, k}, seconds: r.Seconds, size: m * n * k,
+				part: part{c: [3]float64{m, n, k}, m: [3]float64{m, n, k}}, seconds: r.Seconds, size: m * n * k,
 				group: fmt.Sprint(n, "×", k), series: fmt.Sprint(n, "×", k), place: r.Place(),
 			}
 			if tiled {
@@ -178,7 +178,7 @@ func Gemm(rows []measurement.Row, p Peak) (*kernel.Gemm, Validation) {
 	return best, least
 }
 
-// GroupedGemm fits products of experts: rows of measurement.GroupedGemm, or of measurement.Experts with balanced load.
+// GroupedGemm fits products of experts: rows of measurement.GroupedGemm.
 func GroupedGemm(rows []measurement.Row, p Peak) (*kernel.GroupedGemm, Validation) {
 	g := &kernel.GroupedGemm{Output: 2}
 	var data []sample
@@ -187,19 +187,10 @@ func GroupedGemm(rows []measurement.Row, p Peak) (*kernel.GroupedGemm, Validatio
 		g.Weight, g.Input = bytesOf(r.Type), bytesOf(r.Type)
 		e, m, n, k := r.Get("experts"), r.Get("m"), r.Get("n"), r.Get("k")
 		group := fmt.Sprint(e, "×", n, "×", k)
-		if r.Kind == measurement.Experts {
-			// The experts of one rank, and those of them that get a token when they share what comes evenly.
-			pairs := r.Get("tokens") * r.Get("topk") / r.Get("ep")
-			e = r.Get("experts") / r.Get("ep")
-			group = fmt.Sprint(r.Get("hidden"), "×", r.Get("inter"), "×", r.Get("experts"))
-			e = max(min(e, pairs), 1)
-			m = max(pairs/e, 1)
-			n, k = 3*r.Get("inter")/r.Get("tp"), r.Get("hidden")
-		}
 		x := [3]float64{m, e * n, k}
 		data = append(data, sample{
-			c: x, m: x, extra: g.InputBytes(e, m, k) / p.Bandwidth, seconds: r.Seconds, size: m * e * n * k, group: group,
-			series: fmt.Sprint(group, " ", r.Get("topk"), " ", r.Get("tp"), " ", r.Get("ep")), place: r.Place(),
+			part: part{x, x, g.InputBytes(e, m, k) / p.Bandwidth}, seconds: r.Seconds, size: m * e * n * k, group: group,
+			series: group, place: r.Place(),
 		})
 	}
 	flops, bytes := g.Work()
@@ -256,8 +247,8 @@ func Decode(rows []measurement.Row, p Peak) (*kernel.DecodeAttention, Validation
 			token = h.Key * cacheBytes(r)
 		}
 		data = append(data, sample{
-			c: [3]float64{s, b * h.KV, h.TokenFlops()}, m: [3]float64{s, b * h.KV, token},
-			extra:   g.Query * b * h.Query * (h.Key + h.Value) / p.Bandwidth,
+			part: part{[3]float64{s, b * h.KV, h.TokenFlops()}, [3]float64{s, b * h.KV, token},
+				g.Query * b * h.Query * (h.Key + h.Value) / p.Bandwidth},
 			seconds: r.Seconds, size: b * s * h.KV * h.Key, place: r.Place(),
 			group: fmt.Sprint(h.Query, "/", h.KV, "/", h.Key), series: fmt.Sprint(b, " ", h),
 		})
@@ -295,8 +286,8 @@ func Prefill(rows []measurement.Row, p Peak) (*kernel.PrefillAttention, Validati
 		}
 		g.Element = bytesOf(r.Type)
 		data = append(data, sample{
-			c: [3]float64{kernel.Pairs(max(s, tile), past), b * h.Query, (h.Key + h.Value) / 2},
-			m: [3]float64{g.Bytes(b, s, past, h), 1, 1}, seconds: r.Seconds, size: b * s * s * h.Query * h.Key,
+			part: part{c: [3]float64{kernel.Pairs(max(s, tile), past), b * h.Query, (h.Key + h.Value) / 2},
+				m: [3]float64{g.Bytes(b, s, past, h), 1, 1}}, seconds: r.Seconds, size: b * s * s * h.Query * h.Key,
 			place: r.Place(), group: fmt.Sprint(h.Query, "/", h.KV, "/", h.Key), series: fmt.Sprint(b, " ", h),
 		})
 	}
@@ -331,7 +322,7 @@ func Curve(rows []measurement.Row, bandwidth float64) (*kernel.Curve, Validation
 			bytes = r.Get("n")
 		}
 		data = append(data, sample{
-			m: [3]float64{bytes, 1, 1}, c: [3]float64{1, 1, 1}, seconds: r.Seconds, size: bytes, group: group,
+			part: part{m: [3]float64{bytes, 1, 1}, c: [3]float64{1, 1, 1}}, seconds: r.Seconds, size: bytes, group: group,
 			series: group, place: r.Place(),
 		})
 	}
@@ -363,7 +354,7 @@ func Collective(rows []measurement.Row, bandwidth float64) (*kernel.Collective, 
 		n, g := r.Get("n"), r.Get("group")
 		groups[g] = true
 		data = append(data, sample{
-			m: [3]float64{g, n, 1}, c: [3]float64{1, 1, 1}, seconds: r.Seconds, size: n, group: fmt.Sprint(n),
+			part: part{m: [3]float64{g, n, 1}, c: [3]float64{1, 1, 1}}, seconds: r.Seconds, size: n, group: fmt.Sprint(n),
 			series: fmt.Sprint(g), place: r.Place(),
 		})
 	}
@@ -384,9 +375,10 @@ func Collective(rows []measurement.Row, bandwidth float64) (*kernel.Collective, 
 }
 
 // tuning was chosen by the error on held-out shapes.
-var tuning = struct{ gemm, grouped, decode, prefill, curve, collective setting }{
+var tuning = struct{ gemm, grouped, experts, decode, prefill, curve, collective setting }{
 	gemm:       setting{4, 0.003, 0.03},
 	grouped:    setting{4, 0.03, 0.03},
+	experts:    setting{4, 0.01, 0.03},
 	decode:     setting{4, 0.001, 0.003},
 	prefill:    setting{2, 0.001, 0.003},
 	curve:      setting{1, 0.001, 0.01},

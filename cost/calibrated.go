@@ -91,7 +91,7 @@ func typed[M any](models map[string]*M, numberType string) *M {
 func (t *timers) seconds(o *op.Op) (float64, bool) {
 	switch o.Kind {
 	case op.Softmax, op.GateMultiply, op.ExpertGateMultiply:
-		return 0, t.gate != nil
+		return 0, t.gate != nil || o.Kind == op.ExpertGateMultiply && t.grouped == nil && t.fused != nil
 	case op.Activation, op.ExpertActivation:
 		if o.Kind == op.ExpertActivation && t.grouped == nil && t.fused != nil {
 			return 0, true
@@ -130,15 +130,18 @@ func (t *timers) seconds(o *op.Op) (float64, bool) {
 	return 0, false
 }
 
-// block is an expert block in one kernel: the gate and up matrices stand for all three, which the kernel counts as one.
+// block is an expert block in one kernel: the products up stand for all of it.
 func (t *timers) block(o *op.Op, matrices float64) (float64, bool) {
+	inner := o.N
 	switch {
-	case t.fused == nil || o.Kind == op.AbsorbQuery || o.Kind == op.AbsorbValue || o.Kind == op.ExpertUp:
+	case t.fused == nil || o.Kind == op.AbsorbQuery || o.Kind == op.AbsorbValue:
 		return 0, false
 	case o.Kind == op.ExpertDown:
 		return 0, true
+	case o.Kind == op.ExpertGateUp:
+		inner /= 2
 	}
-	return t.sustained * t.fused.Seconds(matrices, o.M, 1.5*o.N, o.K), true
+	return t.sustained * t.fused.Block(matrices, o.M, o.K, o.N, inner), true
 }
 
 // attention is fused attention of grouped heads with keys and values of one width.

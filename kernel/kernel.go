@@ -109,8 +109,7 @@ func (t *GemmTimer) Seconds(m, n, k float64) float64 {
 }
 
 // GroupedGemm is one kernel for the products of several experts, each of m × k activations with its own k × n weights.
-// The axes are m, experts · n, k. A fused expert block (gate, up and down) counts as one product with n three times its
-// inner width and k its outer width.
+// The axes are m, experts · n, k. A fused expert block is two such products, one after the other.
 type GroupedGemm struct {
 	Base
 	Weight float64 `json:"weight_bytes"`
@@ -133,19 +132,35 @@ func (g *GroupedGemm) At(rate, bandwidth float64) (*GroupedGemmTimer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("grouped gemm: %w", err)
 	}
-	return &GroupedGemmTimer{s, g.Input / bandwidth}, nil
+	return &GroupedGemmTimer{s, g.Input / bandwidth, g.Output / bandwidth}, nil
 }
 
 // GroupedGemmTimer gives the time of products of experts.
 type GroupedGemmTimer struct {
-	s     sides
-	input float64
+	s             sides
+	input, output float64
+}
+
+// products is the time without the latency.
+func (t *GroupedGemmTimer) products(experts, m, n, k float64) float64 {
+	memory := t.s.memory.seconds(m, experts*n, k) + t.input*experts*m*k
+	return Join(t.s.norm, t.s.compute.seconds(m, experts*n, k), memory)
 }
 
 // Seconds of the products of experts that each see m rows.
 func (t *GroupedGemmTimer) Seconds(experts, m, n, k float64) float64 {
-	memory := t.s.memory.seconds(m, experts*n, k) + t.input*experts*m*k
-	return t.s.latency + Join(t.s.norm, t.s.compute.seconds(m, experts*n, k), memory)
+	return t.s.latency + t.products(experts, m, n, k)
+}
+
+// BlockElements is what each row of an expert block moves between its products and behind them: the activation reads
+// what the first product wrote and writes the inner width, and the results are read to be added up.
+func BlockElements(outer, up, inner float64) float64 { return up + inner + outer }
+
+// Block is the seconds of fused expert blocks that each see m rows: from the outer width up, which is twice the inner
+// width where there is a gate, and from the inner width back.
+func (t *GroupedGemmTimer) Block(experts, m, outer, up, inner float64) float64 {
+	return t.s.latency + t.products(experts, m, up, outer) + t.products(experts, m, outer, inner) +
+		t.output*experts*m*BlockElements(outer, up, inner)
 }
 
 // DecodeAttention is attention of one new token of each of several sequences to its context. The axes of the memory side

@@ -120,6 +120,10 @@ func TestLaws(t *testing.T) {
 			e, m, n, k := x[0], x[1], x[2], x[3]
 			return max(2*e*m*n*k/rate, e*(m*k+n*k+2*m*n)/bandwidth)
 		}, "experts", "m", "n", "k")
+		law(t, g.Latency, func(x []float64) float64 { return k.Block(x[0], x[1], x[2], x[3], x[4]) }, func(x []float64) float64 {
+			e, m, outer, up, inner := x[0], x[1], x[2], x[3], x[4]
+			return max(2*e*m*outer*(up+inner)/rate, e*(outer*(up+inner)+m*(outer+up)+m*(inner+outer)+m*2*(up+inner+outer))/bandwidth)
+		}, "experts", "m", "outer", "up", "inner")
 	}))
 	t.Run("decode", rapid.MakeCheck(func(t *rapid.T) {
 		d := DecodeAttention{Query: 2, Tile: 128}
@@ -207,6 +211,23 @@ func TestHand(t *testing.T) {
 		if got := k.Seconds(c.m, c.n, c.k); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%v: %g", c, got)
 		}
+	}
+}
+
+// TestBlock works an expert block out by hand: 2 experts that see 3 rows each, 5 wide outside, 4 up of which 2 inside, at
+// 1 operation and 1 byte per second, latency 1.
+func TestBlock(t *testing.T) {
+	even := Surface{Axes: [][]float64{{3}, {8, 10}, {2, 5}}, Slowdown: []float64{1, 1, 1, 1}}
+	g := GroupedGemm{Base: Base{Latency: 1, Norm: 1, Compute: Flat(2), Memory: even}, Weight: 1, Input: 1, Output: 2}
+	k, err := g.At(1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	up := 2*(2*2*3*4*5) + 2*(4*5+3*5+2*3*4)        // twice the operations, and weights, inputs and outputs
+	down := 2*(2*2*3*5*2) + 2*(5*2+3*2+2*3*5)      // as well
+	want := float64(1 + up + down + 2*2*3*(4+2+5)) // read 4, write 2, read 5, of two bytes
+	if got := k.Block(2, 3, 5, 4, 2); math.Abs(got-want) > 1e-9 {
+		t.Errorf("%g, not %g", got, want)
 	}
 }
 
