@@ -304,16 +304,20 @@ func Prefill(rows []measurement.Row, p Peak) (*kernel.PrefillAttention, Validati
 	return g, v
 }
 
-// Curve fits kernels that move bytes: element-wise operators of bfloat16, and copies, which read and write.
+// Curve fits kernels that move bytes: element-wise operators of bfloat16, and copies, which read and write. A norm has to
+// read a row before it can write it, so that rows count, not only bytes.
 func Curve(rows []measurement.Row, bandwidth float64) (*kernel.Curve, Validation) {
 	var data []sample
+	axes := [][]float64{nodes(1<<10, 1<<36, 4)}
 	for i := range rows {
 		r := &rows[i]
-		var bytes float64
+		count, bytes := 1.0, 0.0
 		group := r.Place()
 		switch r.Kind {
 		case measurement.AddNorm:
-			bytes, group = 4*2*r.Get("m")*r.Get("h"), fmt.Sprint(r.Get("h"))
+			// Time is in proportion to the width, which one node says.
+			axes = [][]float64{nodes(1, 1<<20, 4), {1}}
+			count, bytes, group = r.Get("m"), 4*2*r.Get("h"), fmt.Sprint(r.Get("h"))
 		case measurement.SiluMul:
 			bytes, group = 3*2*r.Get("m")*r.Get("i"), fmt.Sprint(r.Get("i"))
 		case measurement.DeviceCopy:
@@ -321,18 +325,24 @@ func Curve(rows []measurement.Row, bandwidth float64) (*kernel.Curve, Validation
 		default:
 			bytes = r.Get("n")
 		}
-		data = append(data, sample{
-			part: part{m: [3]float64{bytes, 1, 1}, c: [3]float64{1, 1, 1}}, seconds: r.Seconds, size: bytes, group: group,
-			series: group, place: r.Place(),
-		})
+		d := sample{
+			part: part{c: [3]float64{1, 1, 1}, m: [3]float64{bytes, 1, 1}}, seconds: r.Seconds, size: count * bytes,
+			group: group, series: group, place: r.Place(),
+		}
+		if len(axes) == 2 {
+			d.m = [3]float64{count, bytes, 1}
+		}
+		data = append(data, d)
 	}
+	c := &kernel.Curve{Memory: kernel.Surface{Axes: trim(data, onMemory, axes...)}}
 	f := form{
 		setting: tuning.curve,
 		compute: side{axes: [][]float64{{1}}},
-		memory:  side{work: over(kernel.Work{1: 1}, bandwidth), axes: trim(data, onMemory, nodes(1<<10, 1<<36, 4))},
+		memory:  side{work: over(c.Work(), bandwidth), axes: c.Memory.Axes},
 	}
 	s, v := f.validate(data)
-	return &kernel.Curve{Latency: s.latency, Memory: s.memory}, v
+	c.Latency, c.Memory = s.latency, s.memory
+	return c, v
 }
 
 // shares of the bytes that cross the link of a processor at least, in groups of two; an all-reduce that the network

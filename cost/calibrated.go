@@ -23,10 +23,10 @@ type timers struct {
 	allReduceSpan int // processors of the network that it was measured on
 
 	errors                  map[string]float64
-	normLatency             float64
 	phase                   op.Phase
 	sustained               float64 // times grow by this in a prefill
 	cacheBytes, weightBytes float64
+	activationBytes         float64
 }
 
 // newTimers prepares the kernels of a system that has calibrated ones.
@@ -37,7 +37,8 @@ func newTimers(s *hardware.System, prec *plan.Precision, flopsPerTFlop, bytesPer
 	}
 	bandwidth := s.Memory.GBps * bytesPerGB
 	rate := func(numberType string) float64 { return s.Matrix[numberType].TFlops * flopsPerTFlop }
-	t := &timers{phase: phase, cacheBytes: prec.Cache, weightBytes: prec.Weight, sustained: 1, errors: set.Errors}
+	t := &timers{phase: phase, cacheBytes: prec.Cache, weightBytes: prec.Weight, activationBytes: prec.Activation,
+		sustained: 1, errors: set.Errors}
 	if phase == op.Prefill && set.Sustained > 0 {
 		t.sustained = 1 / set.Sustained
 	}
@@ -67,7 +68,6 @@ func newTimers(s *hardware.System, prec *plan.Precision, flopsPerTFlop, bytesPer
 	}
 	if m := set.Elementwise["add_rmsnorm"]; m != nil {
 		t.norm, _ = m.At(bandwidth)
-		t.normLatency = m.Latency
 	}
 	if m := set.Elementwise["silu_mul"]; m != nil {
 		t.gate, _ = m.At(bandwidth)
@@ -99,7 +99,7 @@ func (t *timers) seconds(o *op.Op) (float64, bool) {
 		if t.gate == nil {
 			return 0, false
 		}
-		return t.gate.Seconds(1.5 * o.Bytes()), true // two inputs and one output, of which the operator counts two
+		return t.gate.Seconds(1, 1.5*o.Bytes()), true // two inputs and one output, of which the operator counts two
 	case op.ExpertGateUp, op.ExpertUp, op.ExpertDown, op.AbsorbQuery, op.AbsorbValue:
 		matrices := o.Weights / (o.N * o.K * t.weightBytes)
 		if t.grouped == nil {
@@ -121,11 +121,12 @@ func (t *timers) seconds(o *op.Op) (float64, bool) {
 	case o.Class == op.Linear && o.Unit == op.MatrixUnit && t.gemm[op.MatrixUnit] != nil:
 		return t.sustained * t.gemm[op.MatrixUnit].Seconds(o.M, o.N, o.K), true
 	case o.Class == op.Vector && t.norm != nil:
-		s := t.norm.Seconds(o.Bytes())
 		if o.Weights == 0 {
-			s -= t.normLatency // not a norm: fused with what is beside it
+			return t.norm.Beside(o.Bytes()), true // not a norm: fused with one
 		}
-		return s, true
+		width := o.Weights / t.weightBytes
+		rows := o.Output / (width * t.activationBytes)
+		return t.norm.Seconds(rows, o.Bytes()/rows), true
 	}
 	return 0, false
 }

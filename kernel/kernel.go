@@ -251,30 +251,58 @@ func (t *PrefillTimer) Seconds(batch, tokens, past float64, h Heads) float64 {
 	return t.s.latency + Join(t.s.norm, compute, t.s.memory.seconds(t.p.Bytes(batch, tokens, past, h), 1, 1))
 }
 
-// Curve is a kernel that only moves bytes: element-wise operators, norms, copies. The axis is bytes read and written.
+// Curve is a kernel that only moves bytes: element-wise operators, norms, copies. The axis is bytes read and written. A
+// kernel that works on rows, such as a norm, has two: rows, and bytes of one.
 type Curve struct {
 	Latency float64 `json:"latency"`
 	Memory  Surface `json:"memory"`
 }
 
+// Work is the bytes.
+func (c *Curve) Work() Work {
+	if len(c.Memory.Axes) == 2 {
+		return Work{3: 1}
+	}
+	return Work{1: 1}
+}
+
 // At prepares the kernel for a bandwidth.
 func (c *Curve) At(bandwidth float64) (*CurveTimer, error) {
+	if len(c.Memory.Axes) > 2 {
+		return nil, fmt.Errorf("bytes: %d axes, not one or two", len(c.Memory.Axes))
+	}
 	b := Base{Latency: c.Latency, Norm: 1, Compute: Flat(1), Memory: c.Memory}
-	s, err := b.sides(1, bandwidth, Work{}, Work{1: 1})
+	s, err := b.sides(1, bandwidth, Work{}, c.Work())
 	if err != nil {
 		return nil, fmt.Errorf("bytes: %w", err)
 	}
-	return &CurveTimer{s.latency, s.memory}, nil
+	return &CurveTimer{s.latency, s.memory, len(c.Memory.Axes) == 2}, nil
 }
 
 // CurveTimer gives the time of moving bytes.
 type CurveTimer struct {
 	latency float64
 	memory  grid
+	byRow   bool
 }
 
-// Seconds to read and write bytes.
-func (t *CurveTimer) Seconds(bytes float64) float64 { return t.latency + t.memory.seconds(bytes, 1, 1) }
+// Seconds to read and write rows of so many bytes each.
+func (t *CurveTimer) Seconds(rows, bytes float64) float64 {
+	if t.byRow {
+		return t.latency + t.memory.seconds(rows, bytes, 1)
+	}
+	return t.latency + t.memory.seconds(rows*bytes, 1, 1)
+}
+
+// Beside is the seconds that an operator adds which is fused with the kernel: its bytes at no latency, and where the
+// kernel works on rows, those of as many as were calibrated, as it is not known how the bytes lie in rows.
+func (t *CurveTimer) Beside(bytes float64) float64 {
+	if t.byRow {
+		rows := t.memory.axes[0].hi
+		return t.memory.seconds(rows, bytes/rows, 1)
+	}
+	return t.memory.seconds(bytes, 1, 1)
+}
 
 // Collective is one communication pattern in groups of one network. The axes are the size of the group and bytes: the
 // buffer that is reduced, the gathered result, what is scattered, what a processor sends to all. Peak is a message at

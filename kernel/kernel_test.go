@@ -157,8 +157,8 @@ func TestLaws(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		law(t, c.Latency, func(x []float64) float64 { return k.Seconds(x[0]) }, func(x []float64) float64 { return x[0] / bandwidth }, "bytes")
-		if z := k.Seconds(0); z != c.Latency {
+		law(t, c.Latency, func(x []float64) float64 { return k.Seconds(1, x[0]) }, func(x []float64) float64 { return x[0] / bandwidth }, "bytes")
+		if z := k.Seconds(1, 0); z != c.Latency {
 			t.Fatalf("nothing takes %g", z)
 		}
 	}))
@@ -231,6 +231,33 @@ func TestBlock(t *testing.T) {
 	}
 }
 
+// TestRows works a kernel on rows out by hand, at 2 bytes per second, latency 1: slowdown 6 of one row, 2 of nine, and
+// time in proportion to the bytes of a row.
+func TestRows(t *testing.T) {
+	c := Curve{Latency: 1, Memory: Surface{Axes: [][]float64{{1, 9}, {4}}, Slowdown: []float64{6, 2}}}
+	k, err := c.At(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct{ rows, bytes, want float64 }{
+		{1, 4, 1 + 4*6/2}, {9, 4, 1 + 36*2/2}, {5, 4, 1 + (12+36)/2.}, {1, 8, 1 + 8*6/2}, {18, 2, 1 + 36*2/2},
+	} {
+		if got := k.Seconds(x.rows, x.bytes); math.Abs(got-x.want) > 1e-12 {
+			t.Errorf("%v: %g", x, got)
+		}
+	}
+	if got := k.Beside(100); math.Abs(got-100*2/2) > 1e-12 {
+		t.Errorf("100 bytes beside it take %g", got)
+	}
+	c.Memory = Flat(3)
+	if k, err = c.At(2); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := k.Seconds(3, 4), k.Beside(12); a != 1+12*3/2 || b != a-1 {
+		t.Errorf("12 bytes take %g, beside the kernel %g", a, b)
+	}
+}
+
 func TestWrong(t *testing.T) {
 	good := Base{Norm: 4, Compute: Flat(1), Memory: Flat(1)}
 	for name, change := range map[string]func(b *Base){
@@ -249,6 +276,9 @@ func TestWrong(t *testing.T) {
 		if _, err := (&Gemm{Base: b}).At(1, 1); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
+	}
+	if _, err := (&Curve{Memory: Surface{Axes: [][]float64{{1}, {1}, {1}}, Slowdown: []float64{1}}}).At(1); err == nil {
+		t.Error("accepts bytes with three axes")
 	}
 	if _, err := (&Gemm{Base: good}).At(0, 1); err == nil {
 		t.Error("accepts no rate")
