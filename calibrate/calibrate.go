@@ -140,13 +140,13 @@ func over(w kernel.Work, rate float64) kernel.Work {
 	return w
 }
 
-// Gemm fits matrix products: rows of measurement.Gemm of one number type, with whole tiles if that does better on
-// shapes that were held out.
+// Gemm fits matrix products: rows of measurement.Gemm of one number type, with whole tiles of a size if that does better
+// on shapes that were held out.
 func Gemm(rows []measurement.Row, p Peak) (*kernel.Gemm, Validation) {
 	var best *kernel.Gemm
 	var least Validation
-	for _, tiled := range []bool{false, true} {
-		g := &kernel.Gemm{Output: 2, Tiled: tiled}
+	for _, tile := range []float64{0, 128, 256} {
+		g := &kernel.Gemm{Output: 2, Tiled: tile > 0, Tile: tile}
 		var data []sample
 		for i := range rows {
 			r := &rows[i]
@@ -156,13 +156,13 @@ func Gemm(rows []measurement.Row, p Peak) (*kernel.Gemm, Validation) {
 				part: part{c: [3]float64{m, n, k}, m: [3]float64{m, n, k}}, seconds: r.Seconds, size: m * n * k,
 				group: fmt.Sprint(n, "×", k), series: fmt.Sprint(n, "×", k), place: r.Place(),
 			}
-			if tiled {
-				d.c[0] = kernel.Rows(m)
+			if g.Tiled {
+				d.c[0] = kernel.Rows(m, tile)
 			}
 			data = append(data, d)
 		}
 		flops, bytes := g.Work()
-		n, k := nodes(128, 1<<17, 4), []float64{64, 512, 2048, 8192, 1 << 16}
+		n, k := nodes(32, 1<<17, 4), []float64{64, 1024, 4096, 1 << 14, 1 << 16}
 		f := form{
 			setting: tuning.gemm,
 			compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
@@ -255,13 +255,14 @@ func Decode(rows []measurement.Row, p Peak) (*kernel.DecodeAttention, Validation
 	}
 	flops, bytes := g.Work()
 	f := form{
-		setting: tuning.decode,
 		compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
-			nodes(128, 1<<20, 8), nodes(1, 1<<18, 4), nodes(256, 1<<19, 4))},
+			nodes(128, 1<<20, 16), nodes(1, 1<<18, 4), nodes(256, 1<<19, 4))},
 		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory,
-			[]float64{128, 256, 512, 1024, 4096, 1 << 14, 1 << 17, 1 << 20}, nodes(1, 1<<18, 4), nodes(64, 2048, 4))},
+			[]float64{128, 256, 512, 1024, 4096, 1 << 14, 1 << 17, 1 << 20}, nodes(1, 1<<18, 4),
+			// Widths of heads, some of which kernels fill up to the next.
+			[]float64{64, 128, 256, 384, 512, 768, 1024, 2048})},
 	}
-	s, v := f.validate(data)
+	s, v := f.choose(data, tuning.decode)
 	v.Short = short
 	g.Base = base(&s)
 	return g, v
@@ -293,12 +294,11 @@ func Prefill(rows []measurement.Row, p Peak) (*kernel.PrefillAttention, Validati
 	}
 	flops, bytes := g.Work()
 	f := form{
-		setting: tuning.prefill,
 		compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
 			nodes(1<<13, 1<<35, 4), nodes(1, 1<<15, 4), []float64{64, 128, 192, 256})},
 		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory, nodes(1<<12, 1<<36, 4))},
 	}
-	s, v := f.validate(data)
+	s, v := f.choose(data, tuning.prefill)
 	v.Short = short
 	g.Base = base(&s)
 	return g, v
@@ -384,13 +384,17 @@ func Collective(rows []measurement.Row, bandwidth float64) (*kernel.Collective, 
 	return c, v
 }
 
-// tuning was chosen by the error on held-out shapes.
-var tuning = struct{ gemm, grouped, experts, decode, prefill, curve, collective setting }{
+// tuning was chosen by the error on held-out shapes; where there are several, each table chooses for itself: short tables
+// want stiff surfaces.
+var tuning = struct {
+	gemm, grouped, experts, curve, collective setting
+	decode, prefill                           []setting
+}{
 	gemm:       setting{4, 0.003, 0.03},
 	grouped:    setting{4, 0.03, 0.03},
 	experts:    setting{4, 0.01, 0.03},
-	decode:     setting{4, 0.001, 0.003},
-	prefill:    setting{2, 0.001, 0.003},
+	decode:     []setting{{4, 0.001, 0.003}, {2, 0.001, 0.003}},
+	prefill:    []setting{{2, 0.001, 0.003}, {4, 0.01, 0.03}},
 	curve:      setting{1, 0.001, 0.01},
 	collective: setting{1, 0.0003, 0.1},
 }

@@ -61,7 +61,7 @@ type solution struct {
 }
 
 // rounds of the iteration. The best of them counts: the projection can make a step worse than the one before.
-const rounds = 30
+const rounds = 100
 
 // fit finds the slowdowns and the latency that minimise the absolute error of the logarithm of the times, by reweighted
 // Gauss-Newton steps, each followed by the projection onto slowdowns of at least 1 and times that do not fall.
@@ -168,7 +168,7 @@ func (f *form) fit(data []sample) solution {
 		if round > 3 && miss > last {
 			step = max(step/2, 0.02)
 		}
-		if math.Abs(miss-last) < 1e-3*last {
+		if math.Abs(miss-last) < 1e-4*last {
 			if still++; still == 3 {
 				break
 			}

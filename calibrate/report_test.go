@@ -179,5 +179,6 @@ What the models do not see: which of several kernels a library picks (steps from
 much longer than m, or less than m), skewed load of experts, experts spread over ranks (the measured fused kernels then also handle
 tokens of other ranks), windows. Fused experts marked "tuned" ran with tiles that SGLang ships for their shape, the others
 of that kernel with default ones; experts of one model were measured without a gate, of another with half of them idle, and
-are counted so. fp8 caches of latent attention on Hopper were measured with a slow fallback kernel.
+are counted so. The tables of products are noisy themselves: those of B200 and GB200, nearly one chip, differ from each
+other by 9 to 10% on average, shape by shape, beyond their mean ratio, which leaves 6 to 7% to each. fp8 caches of latent attention on Hopper were measured with a slow fallback kernel.
 `

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -63,15 +64,16 @@ type Gemm struct {
 	Weight float64 `json:"weight_bytes"`
 	Input  float64 `json:"input_bytes"`
 	Output float64 `json:"output_bytes"`
-	// Tiled: the kernel computes whole tiles, which Rows counts.
-	Tiled bool `json:"tiled,omitempty"`
+	// Tiled: the kernel computes whole tiles, which Rows counts, the largest of Tile rows; 0: 128.
+	Tiled bool    `json:"tiled,omitempty"`
+	Tile  float64 `json:"tile,omitempty"`
 }
 
-// Rows is m in whole tiles: of 16 rows up to 64, of 64 up to 128, of 128 beyond.
-func Rows(m float64) float64 {
+// Rows is m in whole tiles: of 16 rows up to 64, of 64 up to 128, of the largest beyond.
+func Rows(m, tile float64) float64 {
 	switch {
 	case m > 128:
-		return 128 * math.Ceil(m*(1./128))
+		return tile * math.Ceil(m/tile)
 	case m > 64:
 		return 128
 	}
@@ -90,20 +92,27 @@ func (g *Gemm) At(rate, bandwidth float64) (*GemmTimer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gemm: %w", err)
 	}
-	return &GemmTimer{s, g.Tiled}, nil
+	tile := 0.0
+	if g.Tiled {
+		tile = cmp.Or(g.Tile, 128)
+	}
+	if g.Tile != 0 && !(g.Tile >= 128 && g.Tile <= 1<<16) {
+		return nil, fmt.Errorf("gemm: tiles of %g rows, not of 128 or more", g.Tile)
+	}
+	return &GemmTimer{s, tile}, nil
 }
 
 // GemmTimer gives the time of matrix products.
 type GemmTimer struct {
-	s     sides
-	tiled bool
+	s    sides
+	tile float64 // 0: none
 }
 
 // Seconds of a product of m × k with k × n.
 func (t *GemmTimer) Seconds(m, n, k float64) float64 {
 	rows := m
-	if t.tiled {
-		rows = Rows(m)
+	if t.tile > 0 {
+		rows = Rows(m, t.tile)
 	}
 	return t.s.latency + Join(t.s.norm, t.s.compute.seconds(rows, n, k), t.s.memory.seconds(m, n, k))
 }

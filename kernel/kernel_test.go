@@ -214,6 +214,26 @@ func TestHand(t *testing.T) {
 	}
 }
 
+// TestTiles: 16 rows up to 64, then 128, then whole tiles of the largest, in operations alone; at one of those a second.
+func TestTiles(t *testing.T) {
+	for _, c := range []struct{ tile, m, rows float64 }{
+		{0, 17, 32}, {0, 64, 64}, {0, 65, 128}, {0, 129, 256}, {0, 257, 384}, {128, 257, 384},
+		{256, 128, 128}, {256, 129, 256}, {256, 257, 512}, {256, 513, 768},
+	} {
+		g := Gemm{Base: Base{Norm: 1, Compute: Flat(1), Memory: Flat(1)}, Tiled: true, Tile: c.tile}
+		k, err := g.At(1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := k.Seconds(c.m, 3, 5), 2*c.rows*3*5; math.Abs(got-want) > 1e-9 {
+			t.Errorf("tiles of %g rows: %g rows take %g, not %g", c.tile, c.m, got, want)
+		}
+	}
+	if _, err := (&Gemm{Base: Base{Norm: 1, Compute: Flat(1), Memory: Flat(1)}, Tile: 64}).At(1, 1); err == nil {
+		t.Error("accepts tiles of 64 rows")
+	}
+}
+
 // TestBlock works an expert block out by hand: 2 experts that see 3 rows each, 5 wide outside, 4 up of which 2 inside, at
 // 1 operation and 1 byte per second, latency 1.
 func TestBlock(t *testing.T) {
