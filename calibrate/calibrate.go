@@ -146,29 +146,29 @@ func over(w kernel.Work, rate float64) kernel.Work {
 	return w
 }
 
-// Gemm fits matrix products: rows of measurement.Gemm of one number type, with whole tiles if that does better on
-// shapes that were held out.
+// Gemm fits matrix products: rows of measurement.Gemm of one number type, with whole tiles of a size if that does better
+// on shapes that were held out.
 func Gemm(rows []measurement.Row, p Peak) (*kernel.Gemm, Validation) {
 	var best *kernel.Gemm
 	var least Validation
-	for _, tiled := range []bool{false, true} {
-		g := &kernel.Gemm{Output: 2, Tiled: tiled}
+	for _, tile := range []float64{0, 128, 256} {
+		g := &kernel.Gemm{Output: 2, Tiled: tile > 0, Tile: tile}
 		var data []sample
 		for i := range rows {
 			r := &rows[i]
 			m, n, k := r.Get("m"), r.Get("n"), r.Get("k")
 			g.Weight, g.Input = bytesOf(r.Type), bytesOf(r.Type)
 			d := sample{
-				c: [3]float64{m, n, k}, m: [3]float64{m, n, k}, seconds: r.Seconds, size: m * n * k,
+				part: part{c: [3]float64{m, n, k}, m: [3]float64{m, n, k}}, seconds: r.Seconds, size: m * n * k,
 				group: fmt.Sprint(n, "×", k), series: fmt.Sprint(n, "×", k), place: r.Place(),
 			}
-			if tiled {
-				d.c[0] = kernel.Rows(m)
+			if g.Tiled {
+				d.c[0] = kernel.Rows(m, tile)
 			}
 			data = append(data, d)
 		}
 		flops, bytes := g.Work()
-		n, k := nodes(128, 1<<17, 4), []float64{64, 512, 2048, 8192, 1 << 16}
+		n, k := nodes(32, 1<<17, 4), []float64{64, 1024, 4096, 1 << 14, 1 << 16}
 		f := form{
 			setting: tuning.gemm,
 			compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
@@ -184,7 +184,7 @@ func Gemm(rows []measurement.Row, p Peak) (*kernel.Gemm, Validation) {
 	return best, least
 }
 
-// GroupedGemm fits products of experts: rows of measurement.GroupedGemm, or of measurement.Experts with balanced load.
+// GroupedGemm fits products of experts: rows of measurement.GroupedGemm.
 func GroupedGemm(rows []measurement.Row, p Peak) (*kernel.GroupedGemm, Validation) {
 	g := &kernel.GroupedGemm{Output: 2}
 	var data []sample
@@ -193,19 +193,10 @@ func GroupedGemm(rows []measurement.Row, p Peak) (*kernel.GroupedGemm, Validatio
 		g.Weight, g.Input = bytesOf(r.Type), bytesOf(r.Type)
 		e, m, n, k := r.Get("experts"), r.Get("m"), r.Get("n"), r.Get("k")
 		group := fmt.Sprint(e, "×", n, "×", k)
-		if r.Kind == measurement.Experts {
-			// The experts of one rank, and those of them that get a token when they share what comes evenly.
-			pairs := r.Get("tokens") * r.Get("topk") / r.Get("ep")
-			e = r.Get("experts") / r.Get("ep")
-			group = fmt.Sprint(r.Get("hidden"), "×", r.Get("inter"), "×", r.Get("experts"))
-			e = max(min(e, pairs), 1)
-			m = max(pairs/e, 1)
-			n, k = 3*r.Get("inter")/r.Get("tp"), r.Get("hidden")
-		}
 		x := [3]float64{m, e * n, k}
 		data = append(data, sample{
-			c: x, m: x, extra: g.InputBytes(e, m, k) / p.Bandwidth, seconds: r.Seconds, size: m * e * n * k, group: group,
-			series: fmt.Sprint(group, " ", r.Get("topk"), " ", r.Get("tp"), " ", r.Get("ep")), place: r.Place(),
+			part: part{x, x, g.InputBytes(e, m, k) / p.Bandwidth}, seconds: r.Seconds, size: m * e * n * k, group: group,
+			series: group, place: r.Place(),
 		})
 	}
 	flops, bytes := g.Work()
@@ -262,21 +253,22 @@ func Decode(rows []measurement.Row, p Peak) (*kernel.DecodeAttention, Validation
 			token = h.Key * cacheBytes(r)
 		}
 		data = append(data, sample{
-			c: [3]float64{s, b * h.KV, h.TokenFlops()}, m: [3]float64{s, b * h.KV, token},
-			extra:   g.Query * b * h.Query * (h.Key + h.Value) / p.Bandwidth,
+			part: part{[3]float64{s, b * h.KV, h.TokenFlops()}, [3]float64{s, b * h.KV, token},
+				g.Query * b * h.Query * (h.Key + h.Value) / p.Bandwidth},
 			seconds: r.Seconds, size: b * s * h.KV * h.Key, place: r.Place(),
 			group: fmt.Sprint(h.Query, "/", h.KV, "/", h.Key), series: fmt.Sprint(b, " ", h),
 		})
 	}
 	flops, bytes := g.Work()
 	f := form{
-		setting: tuning.decode,
 		compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
-			nodes(128, 1<<20, 8), nodes(1, 1<<18, 4), nodes(256, 1<<19, 4))},
+			nodes(128, 1<<20, 16), nodes(1, 1<<18, 4), nodes(256, 1<<19, 4))},
 		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory,
-			[]float64{128, 256, 512, 1024, 4096, 1 << 14, 1 << 17, 1 << 20}, nodes(1, 1<<18, 4), nodes(64, 2048, 4))},
+			[]float64{128, 256, 512, 1024, 4096, 1 << 14, 1 << 17, 1 << 20}, nodes(1, 1<<18, 4),
+			// Widths of heads, some of which kernels fill up to the next.
+			[]float64{64, 128, 256, 384, 512, 768, 1024, 2048})},
 	}
-	s, v := f.validate(data)
+	s, v := f.choose(data, tuning.decode)
 	v.Short = short
 	g.Base = base(&s)
 	return g, v
@@ -301,34 +293,37 @@ func Prefill(rows []measurement.Row, p Peak) (*kernel.PrefillAttention, Validati
 		}
 		g.Element = bytesOf(r.Type)
 		data = append(data, sample{
-			c: [3]float64{kernel.Pairs(max(s, tile), past), b * h.Query, (h.Key + h.Value) / 2},
-			m: [3]float64{g.Bytes(b, s, past, h), 1, 1}, seconds: r.Seconds, size: b * s * s * h.Query * h.Key,
+			part: part{c: [3]float64{kernel.Pairs(max(s, tile), past), b * h.Query, (h.Key + h.Value) / 2},
+				m: [3]float64{g.Bytes(b, s, past, h), 1, 1}}, seconds: r.Seconds, size: b * s * s * h.Query * h.Key,
 			place: r.Place(), group: fmt.Sprint(h.Query, "/", h.KV, "/", h.Key), series: fmt.Sprint(b, " ", h),
 		})
 	}
 	flops, bytes := g.Work()
 	f := form{
-		setting: tuning.prefill,
 		compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
 			nodes(1<<13, 1<<35, 4), nodes(1, 1<<15, 4), []float64{64, 128, 192, 256})},
 		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory, nodes(1<<12, 1<<36, 4))},
 	}
-	s, v := f.validate(data)
+	s, v := f.choose(data, tuning.prefill)
 	v.Short = short
 	g.Base = base(&s)
 	return g, v
 }
 
-// Curve fits kernels that move bytes: element-wise operators of bfloat16, and copies, which read and write.
+// Curve fits kernels that move bytes: element-wise operators of bfloat16, and copies, which read and write. A norm has to
+// read a row before it can write it, so that rows count, not only bytes.
 func Curve(rows []measurement.Row, bandwidth float64) (*kernel.Curve, Validation) {
 	var data []sample
+	axes := [][]float64{nodes(1<<10, 1<<36, 4)}
 	for i := range rows {
 		r := &rows[i]
-		var bytes float64
+		count, bytes := 1.0, 0.0
 		group := r.Place()
 		switch r.Kind {
 		case measurement.AddNorm:
-			bytes, group = 4*2*r.Get("m")*r.Get("h"), fmt.Sprint(r.Get("h"))
+			// Time is in proportion to the width, which one node says.
+			axes = [][]float64{nodes(1, 1<<20, 4), {1}}
+			count, bytes, group = r.Get("m"), 4*2*r.Get("h"), fmt.Sprint(r.Get("h"))
 		case measurement.SiluMul:
 			bytes, group = 3*2*r.Get("m")*r.Get("i"), fmt.Sprint(r.Get("i"))
 		case measurement.DeviceCopy:
@@ -336,18 +331,24 @@ func Curve(rows []measurement.Row, bandwidth float64) (*kernel.Curve, Validation
 		default:
 			bytes = r.Get("n")
 		}
-		data = append(data, sample{
-			m: [3]float64{bytes, 1, 1}, c: [3]float64{1, 1, 1}, seconds: r.Seconds, size: bytes, group: group,
-			series: group, place: r.Place(),
-		})
+		d := sample{
+			part: part{c: [3]float64{1, 1, 1}, m: [3]float64{bytes, 1, 1}}, seconds: r.Seconds, size: count * bytes,
+			group: group, series: group, place: r.Place(),
+		}
+		if len(axes) == 2 {
+			d.m = [3]float64{count, bytes, 1}
+		}
+		data = append(data, d)
 	}
+	c := &kernel.Curve{Memory: kernel.Surface{Axes: trim(data, onMemory, axes...)}}
 	f := form{
 		setting: tuning.curve,
 		compute: side{axes: [][]float64{{1}}},
-		memory:  side{work: over(kernel.Work{1: 1}, bandwidth), axes: trim(data, onMemory, nodes(1<<10, 1<<36, 4))},
+		memory:  side{work: over(c.Work(), bandwidth), axes: c.Memory.Axes},
 	}
 	s, v := f.validate(data)
-	return &kernel.Curve{Latency: s.latency, Memory: s.memory}, v
+	c.Latency, c.Memory = s.latency, s.memory
+	return c, v
 }
 
 // shares of the bytes that cross the link of a processor at least, in groups of two; an all-reduce that the network
@@ -369,7 +370,7 @@ func Collective(rows []measurement.Row, bandwidth float64) (*kernel.Collective, 
 		n, g := r.Get("n"), r.Get("group")
 		groups[g] = true
 		data = append(data, sample{
-			m: [3]float64{g, n, 1}, c: [3]float64{1, 1, 1}, seconds: r.Seconds, size: n, group: fmt.Sprint(n),
+			part: part{m: [3]float64{g, n, 1}, c: [3]float64{1, 1, 1}}, seconds: r.Seconds, size: n, group: fmt.Sprint(n),
 			series: fmt.Sprint(g), place: r.Place(),
 		})
 	}
@@ -389,12 +390,17 @@ func Collective(rows []measurement.Row, bandwidth float64) (*kernel.Collective, 
 	return c, v
 }
 
-// tuning was chosen by the error on held-out shapes.
-var tuning = struct{ gemm, grouped, decode, prefill, curve, collective setting }{
+// tuning was chosen by the error on held-out shapes; where there are several, each table chooses for itself: short tables
+// want stiff surfaces.
+var tuning = struct {
+	gemm, grouped, experts, curve, collective setting
+	decode, prefill                           []setting
+}{
 	gemm:       setting{4, 0.003, 0.03},
 	grouped:    setting{4, 0.03, 0.03},
-	decode:     setting{4, 0.001, 0.003},
-	prefill:    setting{2, 0.001, 0.003},
+	experts:    setting{4, 0.01, 0.03},
+	decode:     []setting{{4, 0.001, 0.003}, {2, 0.001, 0.003}},
+	prefill:    []setting{{2, 0.001, 0.003}, {4, 0.01, 0.03}},
 	curve:      setting{1, 0.001, 0.01},
 	collective: setting{1, 0.0003, 0.1},
 }

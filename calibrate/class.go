@@ -32,6 +32,8 @@ func classOf(r *measurement.Row) (class, bool) {
 	c := class{kernel: strings.TrimPrefix(r.Label("kernel"), "sglang_"), numberType: r.Type}
 	if d := r.Label("dtype"); d == "fp8_block" {
 		c.numberType = "float8 blocks"
+	} else if strings.HasPrefix(d, "w4a8") {
+		c.numberType = computed(r) + "/" + r.Type
 	} else if d != "" && hardware.TypeBytes(r.Type) == 0 {
 		return c, false
 	}
@@ -49,6 +51,9 @@ func classOf(r *measurement.Row) (class, bool) {
 		// With experts spread over ranks the measured kernels also handle tokens of other ranks, and skewed load is
 		// another question.
 		c.name = "fused experts"
+		if tuned(r) {
+			c.kernel += " tuned"
+		}
 		if r.Label("op") != "moe" || r.Get("ep") != 1 || r.Label("distribution") != "balanced" {
 			return c, false
 		}
@@ -102,7 +107,7 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 	})
 	for _, c := range keys {
 		part := byClass[c]
-		numberType, _, _ := strings.Cut(part[0].Type, "/")
+		numberType, _, _ := strings.Cut(computed(&part[0]), "/")
 		p := Peak{Rate: rate(s, numberType) * 1e12, Bandwidth: s.Memory.GBps * 1e9}
 		r := Result{Class: c.name, Kernel: c.kernel, Type: c.numberType}
 		count := func(b *kernel.Base) { r.Numbers = len(b.Compute.Slowdown) + len(b.Memory.Slowdown) + 1 }
@@ -117,7 +122,11 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 			count(&g.Base)
 			put(&set.Gemm, part[0].Type, g)
 		case measurement.GroupedGemm, measurement.Experts:
-			g, v := GroupedGemm(part, p)
+			fit := GroupedGemm
+			if kind == measurement.Experts {
+				fit = Experts
+			}
+			g, v := fit(part, p)
 			r.Validation = v
 			count(&g.Base)
 			if kind == measurement.Experts {

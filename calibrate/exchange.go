@@ -38,8 +38,8 @@ func Exchange(rows []measurement.Row, bandwidth float64) (*kernel.ExchangeLevel,
 		shape := fmt.Sprint(hidden, "×", topk, "×", experts)
 		shapes[shape] = true
 		data = append(data, sample{
-			m: [3]float64{spread, copies, width}, c: [3]float64{1, 1, 1}, seconds: r.Seconds, size: copies * width,
-			group: shape, series: shape, place: r.Place(),
+			part:    part{m: [3]float64{spread, copies, width}, c: [3]float64{1, 1, 1}},
+			seconds: r.Seconds, size: copies * width, group: shape, series: shape, place: r.Place(),
 		})
 	}
 	if len(shapes) == 1 {

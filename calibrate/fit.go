@@ -9,13 +9,28 @@ import (
 
 // sample is one measurement as the fit sees it: where it lies on the two surfaces, and how long it took.
 type sample struct {
-	c, m    [3]float64 // coordinates on the compute and the memory surface
-	extra   float64    // seconds at peak that the memory side takes beyond its surface
+	part
+	second  *part   // of a kernel with two products, one after the other
+	between float64 // seconds that it takes beside them
 	seconds float64
 	size    float64 // orders the samples: those held out as largest
 	group   string  // shapes that are held out together
 	series  string  // rows that differ in one dimension only
 	place   string
+}
+
+// part is one pass over both surfaces.
+type part struct {
+	c, m  [3]float64 // coordinates on the compute and the memory surface
+	extra float64    // seconds at peak that the memory side takes beyond its surface
+}
+
+// parts of the sample.
+func (d *sample) parts() []part {
+	if d.second == nil {
+		return []part{d.part}
+	}
+	return []part{d.part, *d.second}
 }
 
 // side is one surface and its work in seconds at peak.
@@ -46,7 +61,7 @@ type solution struct {
 }
 
 // rounds of the iteration. The best of them counts: the projection can make a step worse than the one before.
-const rounds = 30
+const rounds = 100
 
 // fit finds the slowdowns and the latency that minimise the absolute error of the logarithm of the times, by reweighted
 // Gauss-Newton steps, each followed by the projection onto slowdowns of at least 1 and times that do not fall.
@@ -58,24 +73,13 @@ func (f *form) fit(data []sample) solution {
 	size := nc + nm + 1
 
 	// Nodes around each sample.
-	type spread struct {
-		cn, mn [8]int
-		cw, mw [8]float64
-		c, m   int
-	}
-	near := make([]spread, len(data))
+	near := make([][]spread, len(data))
 	times := make([]float64, 0, len(data))
 	for i := range data {
-		d, sp := &data[i], &near[i]
-		var nodes [8]int
-		var weights [8]float64
-		n, w := s.compute.Spread(&f.compute.work, d.c[0], d.c[1], d.c[2], nodes[:0], weights[:0])
-		sp.c = copy(sp.cn[:], n)
-		copy(sp.cw[:], w)
-		n, w = s.memory.Spread(&f.memory.work, d.m[0], d.m[1], d.m[2], nodes[:0], weights[:0])
-		sp.m = copy(sp.mn[:], n)
-		copy(sp.mw[:], w)
-		times = append(times, d.seconds)
+		for _, p := range data[i].parts() {
+			near[i] = append(near[i], f.spread(&s, &p))
+		}
+		times = append(times, data[i].seconds)
 	}
 	theta := make([]float64, size) // logarithms of slowdowns, compute then memory, and of the latency
 	for i := range nc + nm {
@@ -105,36 +109,41 @@ func (f *form) fit(data []sample) solution {
 		for i, t := range theta {
 			exp[i] = math.Exp(t)
 		}
-		var at [17]int
-		var slope [17]float64
+		var at [33]int
+		var slope [33]float64
 		miss := 0.0
 		for i := range data {
-			d, sp := &data[i], &near[i]
-			var c, m float64
-			for j := range sp.c {
-				c += sp.cw[j] * exp[sp.cn[j]]
+			d := &data[i]
+			total, n := exp[size-1]+d.between, 0
+			for j := range near[i] {
+				sp := &near[i][j]
+				c, m := 0.0, sp.extra
+				for k := range sp.c {
+					c += sp.cw[k] * exp[sp.cn[k]]
+				}
+				for k := range sp.m {
+					m += sp.mw[k] * exp[nc+sp.mn[k]]
+				}
+				joined := kernel.Join(f.norm, c, m)
+				total += joined
+				// The share of each side in the sum.
+				dc, dm := 0.0, 0.0
+				if joined > 0 {
+					p := float64(f.norm - 1)
+					dc, dm = math.Pow(c/joined, p), math.Pow(m/joined, p)
+				}
+				for k := range sp.c {
+					at[n], slope[n] = sp.cn[k], dc*sp.cw[k]*exp[sp.cn[k]]
+					n++
+				}
+				for k := range sp.m {
+					at[n], slope[n] = nc+sp.mn[k], dm*sp.mw[k]*exp[nc+sp.mn[k]]
+					n++
+				}
 			}
-			for j := range sp.m {
-				m += sp.mw[j] * exp[nc+sp.mn[j]]
-			}
-			m += d.extra
-			joined := kernel.Join(f.norm, c, m)
-			total := exp[size-1] + joined
 			r := math.Log(total / d.seconds)
-			// The share of each side in the sum.
-			dc, dm := 0.0, 0.0
-			if joined > 0 {
-				p := float64(f.norm - 1)
-				dc, dm = math.Pow(c/joined, p)/total, math.Pow(m/joined, p)/total
-			}
-			n := 0
-			for j := range sp.c {
-				at[n], slope[n] = sp.cn[j], dc*sp.cw[j]*exp[sp.cn[j]]
-				n++
-			}
-			for j := range sp.m {
-				at[n], slope[n] = nc+sp.mn[j], dm*sp.mw[j]*exp[nc+sp.mn[j]]
-				n++
+			for a := range n {
+				slope[a] /= total
 			}
 			at[n], slope[n] = size-1, exp[size-1]/total
 			n++
@@ -159,7 +168,7 @@ func (f *form) fit(data []sample) solution {
 		if round > 3 && miss > last {
 			step = max(step/2, 0.02)
 		}
-		if math.Abs(miss-last) < 1e-3*last {
+		if math.Abs(miss-last) < 1e-4*last {
 			if still++; still == 3 {
 				break
 			}
@@ -199,6 +208,27 @@ func (f *form) fit(data []sample) solution {
 	s.latency = math.Exp(theta[size-1])
 	s.round(f)
 	return s
+}
+
+// spread is the nodes around a part, and their weights.
+type spread struct {
+	cn, mn [8]int
+	cw, mw [8]float64
+	c, m   int
+	extra  float64
+}
+
+func (f *form) spread(s *solution, p *part) (sp spread) {
+	var nodes [8]int
+	var weights [8]float64
+	n, w := s.compute.Spread(&f.compute.work, p.c[0], p.c[1], p.c[2], nodes[:0], weights[:0])
+	sp.c = copy(sp.cn[:], n)
+	copy(sp.cw[:], w)
+	n, w = s.memory.Spread(&f.memory.work, p.m[0], p.m[1], p.m[2], nodes[:0], weights[:0])
+	sp.m = copy(sp.mn[:], n)
+	copy(sp.mw[:], w)
+	sp.extra = p.extra
+	return sp
 }
 
 // surface is one with room for slowdowns.
@@ -361,16 +391,24 @@ func (f *form) predict(s *solution, d *sample) float64 {
 		}
 		return t
 	}
-	c := sum(&s.compute, &f.compute.work, &d.c)
-	m := sum(&s.memory, &f.memory.work, &d.m) + d.extra
-	return s.latency + kernel.Join(s.norm, c, m)
+	t := s.latency + d.between
+	for _, p := range d.parts() {
+		c := sum(&s.compute, &f.compute.work, &p.c)
+		m := sum(&s.memory, &f.memory.work, &p.m) + p.extra
+		t += kernel.Join(s.norm, c, m)
+	}
+	return t
 }
 
 // roofline is the time at a share of both peaks.
 func (f *form) roofline(d *sample, share float64) float64 {
-	c := f.compute.work.At(d.c[0], d.c[1], d.c[2])
-	m := f.memory.work.At(d.m[0], d.m[1], d.m[2]) + d.extra
-	return max(c, m) / share
+	t := 0.0
+	for _, p := range d.parts() {
+		c := f.compute.work.At(p.c[0], p.c[1], p.c[2])
+		m := f.memory.work.At(p.m[0], p.m[1], p.m[2]) + p.extra
+		t += max(c, m)
+	}
+	return t / share
 }
 
 // solve solves a symmetric positive definite system in place by Cholesky's method; the result is in b.

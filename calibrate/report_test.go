@@ -114,5 +114,8 @@ Errors are absolute, in percent of the measured time.
 
 What the models do not see: which of several kernels a library picks (steps from one m to the next, where m + 1 can take
 much longer than m, or less than m), skewed load of experts, experts spread over ranks (the measured fused kernels then also handle
-tokens of other ranks), windows. fp8 caches of latent attention on Hopper were measured with a slow fallback kernel.
+tokens of other ranks), windows. Fused experts marked "tuned" ran with tiles that SGLang ships for their shape, the others
+of that kernel with default ones; experts of one model were measured without a gate, of another with half of them idle, and
+are counted so. The tables of products are noisy themselves: those of B200 and GB200, nearly one chip, differ from each
+other by 9 to 10% on average, shape by shape, beyond their mean ratio, which leaves 6 to 7% to each. fp8 caches of latent attention on Hopper were measured with a slow fallback kernel.
 `

@@ -52,6 +52,17 @@ func fold(group string) int {
 	return int(h.Sum32()>>8) % folds
 }
 
+// choose fits with each of several settings and keeps the one with the least error on held-out shapes.
+func (f form) choose(data []sample, settings []setting) (best solution, least Validation) {
+	for i, s := range settings {
+		f.setting = s
+		if sol, v := f.validate(data); i == 0 || v.Shapes.Mean < least.Shapes.Mean {
+			best, least = sol, v
+		}
+	}
+	return best, least
+}
+
 // validate fits and cross-validates.
 func (f *form) validate(data []sample) (solution, Validation) {
 	all := len(data)

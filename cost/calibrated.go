@@ -22,6 +22,7 @@ type timers struct {
 	gemm          *kernel.GemmTimer
 	grouped       *kernel.GroupedGemmTimer
 	fused         *kernel.GroupedGemmTimer // a whole expert block in one kernel
+	inBlock       bool                     // experts run in such a kernel
 	decode        *kernel.DecodeTimer
 	latent        *kernel.DecodeTimer
 	prefill       *kernel.PrefillTimer
@@ -41,10 +42,10 @@ type timers struct {
 
 	set                     *kernel.Set
 	system                  string
-	normLatency             float64
 	phase                   op.Phase
 	sustained               float64 // times grow by this in a prefill
 	cacheBytes, weightBytes float64
+	activationBytes         float64
 }
 
 // newTimers prepares the kernels of a system that has calibrated ones.
@@ -55,7 +56,8 @@ func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase) *timers
 	}
 	bandwidth := s.Memory.GBps * bytesPerGB
 	rate := func(numberType string) float64 { return s.Matrix[numberType].TFlops * flopsPerTFlop }
-	t := &timers{phase: phase, cacheBytes: prec.Cache, weightBytes: prec.Weight, sustained: 1, set: set, system: s.Name}
+	t := &timers{phase: phase, cacheBytes: prec.Cache, weightBytes: prec.Weight, activationBytes: prec.Activation,
+		sustained: 1, set: set, system: s.Name}
 	if phase == op.Prefill && set.Sustained > 0 {
 		t.sustained = 1 / set.Sustained
 	}
@@ -74,12 +76,14 @@ func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase) *timers
 	t.matrixType, t.expertType, t.attentionType = prec.MatrixType, prec.MatrixType, prec.AttentionType
 	m := typed(set.Experts, prec.MatrixType)
 	if narrow := set.Experts["int4"]; narrow != nil && prec.Weight == narrow.Weight && hardware.TypeBytes(prec.MatrixType) == 2 {
-		m, t.expertType, t.grouped = narrow, "int4", nil
+		m, t.expertType = narrow, "int4"
 	}
 	if m != nil {
 		g := *m
 		g.Weight = prec.Weight
 		t.fused, _ = g.At(rate(prec.MatrixType), bandwidth)
+		// What was measured on the chip itself comes first.
+		t.inBlock = t.grouped == nil || t.expertType == "int4" || set.MeasuredOn("grouped_gemm", prec.MatrixType) != s.Name
 	}
 	t.cacheType = map[float64]string{1: "float8", 2: "bfloat16"}[prec.Cache]
 	if m := typed(set.Decode, t.cacheType); m != nil {
@@ -96,7 +100,6 @@ func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase) *timers
 	}
 	if m := set.Elementwise["add_rmsnorm"]; m != nil {
 		t.norm, _ = m.At(bandwidth)
-		t.normLatency = m.Latency
 	}
 	if m := set.Elementwise["silu_mul"]; m != nil {
 		t.gate, _ = m.At(bandwidth)
@@ -147,21 +150,22 @@ var alone = [op.KindCount]bool{
 func (t *timers) seconds(o *op.Op) (float64, bool) {
 	switch o.Kind {
 	case op.Softmax, op.GateMultiply, op.ExpertGateMultiply:
-		return 0, t.gate != nil
+		return 0, t.gate != nil || o.Kind == op.ExpertGateMultiply && t.grouped == nil && t.fused != nil
 	case op.Activation, op.ExpertActivation:
-		if o.Kind == op.ExpertActivation && t.grouped == nil && t.fused != nil {
+		if o.Kind == op.ExpertActivation && t.inBlock {
 			return 0, true
 		}
 		if t.gate == nil {
 			return 0, false
 		}
-		return t.gate.Seconds(1.5 * o.Bytes()), true // two inputs and one output, of which the operator counts two
-	case op.ExpertGateUp, op.ExpertUp, op.ExpertDown, op.AbsorbQuery, op.AbsorbValue:
-		matrices := o.Weights / (o.N * o.K * t.weightBytes)
-		if t.grouped == nil {
-			return t.block(o, matrices)
+		return t.gate.Seconds(1, 1.5*o.Bytes()), true // two inputs and one output, of which the operator counts two
+	case op.ExpertGateUp, op.ExpertUp, op.ExpertDown:
+		if t.inBlock {
+			return t.block(o)
 		}
-		return t.sustained * t.grouped.Seconds(matrices, o.M, o.N, o.K), true
+		return t.products(o)
+	case op.AbsorbQuery, op.AbsorbValue:
+		return t.products(o)
 	case op.FusedAttention:
 		if t.phase == op.Decode {
 			return t.decodeAttention(o)
@@ -180,24 +184,40 @@ func (t *timers) seconds(o *op.Op) (float64, bool) {
 	case o.Class == op.Linear && o.Unit == op.MatrixUnit && t.gemm != nil:
 		return t.sustained * t.gemm.Seconds(o.M, o.N, o.K), true
 	case o.Class == op.Vector && t.norm != nil:
-		s := t.norm.Seconds(o.Bytes())
-		if o.Weights == 0 && !alone[o.Kind] {
-			s -= t.normLatency // not a norm: fused with what is beside it
+		if o.Weights == 0 && alone[o.Kind] {
+			return t.norm.Alone(o.Bytes()), true
 		}
-		return s, true
+		if o.Weights == 0 {
+			return t.norm.Beside(o.Bytes()), true // not a norm: fused with one
+		}
+		width := o.Weights / t.weightBytes
+		rows := o.Output / (width * t.activationBytes)
+		return t.norm.Seconds(rows, o.Bytes()/rows), true
 	}
 	return 0, false
 }
 
-// block is an expert block in one kernel: the gate and up matrices stand for all three, which the kernel counts as one.
-func (t *timers) block(o *op.Op, matrices float64) (float64, bool) {
-	switch {
-	case t.fused == nil || o.Kind == op.AbsorbQuery || o.Kind == op.AbsorbValue || o.Kind == op.ExpertUp:
+// matrices is how many matrices of weights an operator multiplies by.
+func (t *timers) matrices(o *op.Op) float64 { return o.Weights / (o.N * o.K * t.weightBytes) }
+
+// products are those of several matrices in one kernel.
+func (t *timers) products(o *op.Op) (float64, bool) {
+	if t.grouped == nil {
 		return 0, false
-	case o.Kind == op.ExpertDown:
-		return 0, true
 	}
-	return t.sustained * t.fused.Seconds(matrices, o.M, 1.5*o.N, o.K), true
+	return t.sustained * t.grouped.Seconds(t.matrices(o), o.M, o.N, o.K), true
+}
+
+// block is an expert block in one kernel, charged to its first product.
+func (t *timers) block(o *op.Op) (float64, bool) {
+	inner := o.N
+	switch o.Kind {
+	case op.ExpertDown:
+		return 0, true
+	case op.ExpertGateUp:
+		inner /= 2
+	}
+	return t.sustained * t.fused.Block(t.matrices(o), o.M, o.K, o.N, inner), true
 }
 
 // heads is the shape of attention with values of the given width. The tokens of a sequence in one step share a pass over

@@ -51,10 +51,12 @@ func (p *Pricer) ErrorOf(o *op.Op) (share float64, level Level) {
 // kind is the kind of kernel that an operator runs and its number type, as a set names them.
 func (t *timers) kind(o *op.Op) (kind, numberType string) {
 	switch o.Kind {
-	case op.ExpertGateUp, op.ExpertUp, op.ExpertDown, op.AbsorbQuery, op.AbsorbValue:
-		if t.grouped == nil {
+	case op.ExpertGateUp, op.ExpertUp, op.ExpertDown:
+		if t.inBlock {
 			return "experts", t.expertType
 		}
+		return "grouped_gemm", t.matrixType
+	case op.AbsorbQuery, op.AbsorbValue:
 		return "grouped_gemm", t.matrixType
 	case op.FusedAttention:
 		switch {

@@ -103,7 +103,7 @@ func (e *Exchange) At(inside, outside float64) (*ExchangeTimer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("exchange over %g nodes: %w", l.Nodes, err)
 		}
-		t.levels = append(t.levels, CurveTimer{s.latency, s.memory})
+		t.levels = append(t.levels, CurveTimer{latency: s.latency, memory: s.memory})
 	}
 	return t, nil
 }

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -63,15 +64,16 @@ type Gemm struct {
 	Weight float64 `json:"weight_bytes"`
 	Input  float64 `json:"input_bytes"`
 	Output float64 `json:"output_bytes"`
-	// Tiled: the kernel computes whole tiles, which Rows counts.
-	Tiled bool `json:"tiled,omitempty"`
+	// Tiled: the kernel computes whole tiles, which Rows counts, the largest of Tile rows; 0: 128.
+	Tiled bool    `json:"tiled,omitempty"`
+	Tile  float64 `json:"tile,omitempty"`
 }
 
-// Rows is m in whole tiles: of 16 rows up to 64, of 64 up to 128, of 128 beyond.
-func Rows(m float64) float64 {
+// Rows is m in whole tiles: of 16 rows up to 64, of 64 up to 128, of the largest beyond.
+func Rows(m, tile float64) float64 {
 	switch {
 	case m > 128:
-		return 128 * math.Ceil(m*(1./128))
+		return tile * math.Ceil(m/tile)
 	case m > 64:
 		return 128
 	}
@@ -90,27 +92,33 @@ func (g *Gemm) At(rate, bandwidth float64) (*GemmTimer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gemm: %w", err)
 	}
-	return &GemmTimer{s, g.Tiled}, nil
+	tile := 0.0
+	if g.Tiled {
+		tile = cmp.Or(g.Tile, 128)
+	}
+	if g.Tile != 0 && !(g.Tile >= 128 && g.Tile <= 1<<16) {
+		return nil, fmt.Errorf("gemm: tiles of %g rows, not of 128 or more", g.Tile)
+	}
+	return &GemmTimer{s, tile}, nil
 }
 
 // GemmTimer gives the time of matrix products.
 type GemmTimer struct {
-	s     sides
-	tiled bool
+	s    sides
+	tile float64 // 0: none
 }
 
 // Seconds of a product of m × k with k × n.
 func (t *GemmTimer) Seconds(m, n, k float64) float64 {
 	rows := m
-	if t.tiled {
-		rows = Rows(m)
+	if t.tile > 0 {
+		rows = Rows(m, t.tile)
 	}
 	return t.s.latency + Join(t.s.norm, t.s.compute.seconds(rows, n, k), t.s.memory.seconds(m, n, k))
 }
 
 // GroupedGemm is one kernel for the products of several experts, each of m × k activations with its own k × n weights.
-// The axes are m, experts · n, k. A fused expert block (gate, up and down) counts as one product with n three times its
-// inner width and k its outer width.
+// The axes are m, experts · n, k. A fused expert block is two such products, one after the other.
 type GroupedGemm struct {
 	Base
 	Weight float64 `json:"weight_bytes"`
@@ -133,19 +141,35 @@ func (g *GroupedGemm) At(rate, bandwidth float64) (*GroupedGemmTimer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("grouped gemm: %w", err)
 	}
-	return &GroupedGemmTimer{s, g.Input / bandwidth}, nil
+	return &GroupedGemmTimer{s, g.Input / bandwidth, g.Output / bandwidth}, nil
 }
 
 // GroupedGemmTimer gives the time of products of experts.
 type GroupedGemmTimer struct {
-	s     sides
-	input float64
+	s             sides
+	input, output float64
+}
+
+// products is the time without the latency.
+func (t *GroupedGemmTimer) products(experts, m, n, k float64) float64 {
+	memory := t.s.memory.seconds(m, experts*n, k) + t.input*experts*m*k
+	return Join(t.s.norm, t.s.compute.seconds(m, experts*n, k), memory)
 }
 
 // Seconds of the products of experts that each see m rows.
 func (t *GroupedGemmTimer) Seconds(experts, m, n, k float64) float64 {
-	memory := t.s.memory.seconds(m, experts*n, k) + t.input*experts*m*k
-	return t.s.latency + Join(t.s.norm, t.s.compute.seconds(m, experts*n, k), memory)
+	return t.s.latency + t.products(experts, m, n, k)
+}
+
+// BlockElements is what each row of an expert block moves between its products and behind them: the activation reads
+// what the first product wrote and writes the inner width, and the results are read to be added up.
+func BlockElements(outer, up, inner float64) float64 { return up + inner + outer }
+
+// Block is the seconds of fused expert blocks that each see m rows: from the outer width up, which is twice the inner
+// width where there is a gate, and from the inner width back.
+func (t *GroupedGemmTimer) Block(experts, m, outer, up, inner float64) float64 {
+	return t.s.latency + t.products(experts, m, up, outer) + t.products(experts, m, outer, inner) +
+		t.output*experts*m*BlockElements(outer, up, inner)
 }
 
 // DecodeAttention is attention of one new token of each of several sequences to its context. The axes of the memory side
@@ -236,30 +260,64 @@ func (t *PrefillTimer) Seconds(batch, tokens, past float64, h Heads) float64 {
 	return t.s.latency + Join(t.s.norm, compute, t.s.memory.seconds(t.p.Bytes(batch, tokens, past, h), 1, 1))
 }
 
-// Curve is a kernel that only moves bytes: element-wise operators, norms, copies. The axis is bytes read and written.
+// Curve is a kernel that only moves bytes: element-wise operators, norms, copies. The axis is bytes read and written. A
+// kernel that works on rows, such as a norm, has two: rows, and bytes of one.
 type Curve struct {
 	Latency float64 `json:"latency"`
 	Memory  Surface `json:"memory"`
 }
 
+// Work is the bytes.
+func (c *Curve) Work() Work {
+	if len(c.Memory.Axes) == 2 {
+		return Work{3: 1}
+	}
+	return Work{1: 1}
+}
+
 // At prepares the kernel for a bandwidth.
 func (c *Curve) At(bandwidth float64) (*CurveTimer, error) {
+	if len(c.Memory.Axes) > 2 {
+		return nil, fmt.Errorf("bytes: %d axes, not one or two", len(c.Memory.Axes))
+	}
 	b := Base{Latency: c.Latency, Norm: 1, Compute: Flat(1), Memory: c.Memory}
-	s, err := b.sides(1, bandwidth, Work{}, Work{1: 1})
+	s, err := b.sides(1, bandwidth, Work{}, c.Work())
 	if err != nil {
 		return nil, fmt.Errorf("bytes: %w", err)
 	}
-	return &CurveTimer{s.latency, s.memory}, nil
+	return &CurveTimer{s.latency, s.memory, len(c.Memory.Axes) == 2}, nil
 }
 
 // CurveTimer gives the time of moving bytes.
 type CurveTimer struct {
 	latency float64
 	memory  grid
+	byRow   bool
 }
 
-// Seconds to read and write bytes.
-func (t *CurveTimer) Seconds(bytes float64) float64 { return t.latency + t.memory.seconds(bytes, 1, 1) }
+// Seconds to read and write rows of so many bytes each.
+func (t *CurveTimer) Seconds(rows, bytes float64) float64 {
+	if t.byRow {
+		return t.latency + t.memory.seconds(rows, bytes, 1)
+	}
+	return t.latency + t.memory.seconds(rows*bytes, 1, 1)
+}
+
+// Beside is the seconds that an operator adds which is fused with the kernel: its bytes at no latency, and where the
+// kernel works on rows, those of as many as were calibrated, as it is not known how the bytes lie in rows.
+func (t *CurveTimer) Beside(bytes float64) float64 {
+	if t.byRow {
+		rows := t.memory.axes[0].hi
+		return t.memory.seconds(rows, bytes/rows, 1)
+	}
+	return t.memory.seconds(bytes, 1, 1)
+}
+
+// Alone is the seconds of a kernel of its own that moves bytes: at least the shortest that was calibrated.
+func (t *CurveTimer) Alone(bytes float64) float64 {
+	a := &t.memory.axes
+	return t.latency + max(t.memory.seconds(a[0].lo, a[1].lo, 1), t.Beside(bytes))
+}
 
 // Collective is one communication pattern in groups of one network. The axes are the size of the group and bytes: the
 // buffer that is reduced, the gathered result, what is scattered, what a processor sends to all. Peak is a message at

@@ -120,6 +120,10 @@ func TestLaws(t *testing.T) {
 			e, m, n, k := x[0], x[1], x[2], x[3]
 			return max(2*e*m*n*k/rate, e*(m*k+n*k+2*m*n)/bandwidth)
 		}, "experts", "m", "n", "k")
+		law(t, g.Latency, func(x []float64) float64 { return k.Block(x[0], x[1], x[2], x[3], x[4]) }, func(x []float64) float64 {
+			e, m, outer, up, inner := x[0], x[1], x[2], x[3], x[4]
+			return max(2*e*m*outer*(up+inner)/rate, e*(outer*(up+inner)+m*(outer+up)+m*(inner+outer)+m*2*(up+inner+outer))/bandwidth)
+		}, "experts", "m", "outer", "up", "inner")
 	}))
 	t.Run("decode", rapid.MakeCheck(func(t *rapid.T) {
 		d := DecodeAttention{Query: 2, Tile: 128}
@@ -153,8 +157,8 @@ func TestLaws(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		law(t, c.Latency, func(x []float64) float64 { return k.Seconds(x[0]) }, func(x []float64) float64 { return x[0] / bandwidth }, "bytes")
-		if z := k.Seconds(0); z != c.Latency {
+		law(t, c.Latency, func(x []float64) float64 { return k.Seconds(1, x[0]) }, func(x []float64) float64 { return x[0] / bandwidth }, "bytes")
+		if z := k.Seconds(1, 0); z != c.Latency {
 			t.Fatalf("nothing takes %g", z)
 		}
 	}))
@@ -210,6 +214,70 @@ func TestHand(t *testing.T) {
 	}
 }
 
+// TestTiles: 16 rows up to 64, then 128, then whole tiles of the largest, in operations alone; at one of those a second.
+func TestTiles(t *testing.T) {
+	for _, c := range []struct{ tile, m, rows float64 }{
+		{0, 17, 32}, {0, 64, 64}, {0, 65, 128}, {0, 129, 256}, {0, 257, 384}, {128, 257, 384},
+		{256, 128, 128}, {256, 129, 256}, {256, 257, 512}, {256, 513, 768},
+	} {
+		g := Gemm{Base: Base{Norm: 1, Compute: Flat(1), Memory: Flat(1)}, Tiled: true, Tile: c.tile}
+		k, err := g.At(1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := k.Seconds(c.m, 3, 5), 2*c.rows*3*5; math.Abs(got-want) > 1e-9 {
+			t.Errorf("tiles of %g rows: %g rows take %g, not %g", c.tile, c.m, got, want)
+		}
+	}
+	if _, err := (&Gemm{Base: Base{Norm: 1, Compute: Flat(1), Memory: Flat(1)}, Tile: 64}).At(1, 1); err == nil {
+		t.Error("accepts tiles of 64 rows")
+	}
+}
+
+// TestBlock works an expert block out by hand: 2 experts that see 3 rows each, 5 wide outside, 4 up of which 2 inside, at
+// 1 operation and 1 byte per second, latency 1.
+func TestBlock(t *testing.T) {
+	even := Surface{Axes: [][]float64{{3}, {8, 10}, {2, 5}}, Slowdown: []float64{1, 1, 1, 1}}
+	g := GroupedGemm{Base: Base{Latency: 1, Norm: 1, Compute: Flat(2), Memory: even}, Weight: 1, Input: 1, Output: 2}
+	k, err := g.At(1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	up := 2*(2*2*3*4*5) + 2*(4*5+3*5+2*3*4)        // twice the operations, and weights, inputs and outputs
+	down := 2*(2*2*3*5*2) + 2*(5*2+3*2+2*3*5)      // as well
+	want := float64(1 + up + down + 2*2*3*(4+2+5)) // read 4, write 2, read 5, of two bytes
+	if got := k.Block(2, 3, 5, 4, 2); math.Abs(got-want) > 1e-9 {
+		t.Errorf("%g, not %g", got, want)
+	}
+}
+
+// TestRows works a kernel on rows out by hand, at 2 bytes per second, latency 1: slowdown 6 of one row, 2 of nine, and
+// time in proportion to the bytes of a row.
+func TestRows(t *testing.T) {
+	c := Curve{Latency: 1, Memory: Surface{Axes: [][]float64{{1, 9}, {4}}, Slowdown: []float64{6, 2}}}
+	k, err := c.At(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct{ rows, bytes, want float64 }{
+		{1, 4, 1 + 4*6/2}, {9, 4, 1 + 36*2/2}, {5, 4, 1 + (12+36)/2.}, {1, 8, 1 + 8*6/2}, {18, 2, 1 + 36*2/2},
+	} {
+		if got := k.Seconds(x.rows, x.bytes); math.Abs(got-x.want) > 1e-12 {
+			t.Errorf("%v: %g", x, got)
+		}
+	}
+	if got := k.Beside(100); math.Abs(got-100*2/2) > 1e-12 {
+		t.Errorf("100 bytes beside it take %g", got)
+	}
+	c.Memory = Flat(3)
+	if k, err = c.At(2); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := k.Seconds(3, 4), k.Beside(12); a != 1+12*3/2 || b != a-1 {
+		t.Errorf("12 bytes take %g, beside the kernel %g", a, b)
+	}
+}
+
 func TestWrong(t *testing.T) {
 	good := Base{Norm: 4, Compute: Flat(1), Memory: Flat(1)}
 	for name, change := range map[string]func(b *Base){
@@ -228,6 +296,9 @@ func TestWrong(t *testing.T) {
 		if _, err := (&Gemm{Base: b}).At(1, 1); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
+	}
+	if _, err := (&Curve{Memory: Surface{Axes: [][]float64{{1}, {1}, {1}}, Slowdown: []float64{1}}}).At(1); err == nil {
+		t.Error("accepts bytes with three axes")
 	}
 	if _, err := (&Gemm{Base: good}).At(0, 1); err == nil {
 		t.Error("accepts no rate")

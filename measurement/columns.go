@@ -29,7 +29,7 @@ var columnDims = map[string]string{
 
 var columnLabels = map[string]string{
 	"kernel_source": "kernel", "kv_cache_dtype": "kv", "distribution": "distribution", "op_name": "op",
-	"gemm_type": "gemm_type", "implementation": "implementation", "device": "device",
+	"gemm_type": "gemm_type", "implementation": "implementation", "device": "device", "version": "version",
 }
 
 // typeColumns hold the number type.

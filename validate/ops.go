@@ -76,13 +76,13 @@ func kernelTime(s *hardware.System, get func(string) string) (seconds float64, r
 	case "add_rmsnorm", "silu_mul":
 		if m := set.Elementwise[kind]; m != nil {
 			if t, err := m.At(bandwidth); err == nil {
-				return t.Seconds(bytes), ""
+				return t.Seconds(at("m"), bytes/at("m")), ""
 			}
 		}
 	case "d2d_copy":
 		if m := set.Copy[kind]; m != nil {
 			if t, err := m.At(bandwidth); err == nil {
-				return t.Seconds(bytes), ""
+				return t.Seconds(1, bytes), ""
 			}
 		}
 	case "d2h", "h2d":
