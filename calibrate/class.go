@@ -196,29 +196,44 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 	return results, uncovered
 }
 
-// errorKinds are the classes whose errors a set carries, and the names it carries them under.
-var errorKinds = map[string]string{
-	"gemm": "gemm", "grouped gemm": "grouped_gemm", "fused experts": "experts", "decode attention": "decode",
-	"latent decode": "latent_decode", "prefill attention": "prefill", "latent prefill": "latent_prefill",
-	"add_rmsnorm": "elementwise", "silu_mul": "elementwise", "all-reduce": "collective",
-	"dispatch": "exchange", "combine": "exchange", "low-latency dispatch": "exchange", "low-latency combine": "exchange",
+// errorKinds are the classes whose errors a set carries: the kind of kernel, and its key where that is not the number type.
+var errorKinds = map[string]struct{ kind, key string }{
+	"gemm": {"gemm", ""}, "grouped gemm": {"grouped_gemm", ""}, "fused experts": {"experts", ""},
+	"decode attention": {"decode", ""}, "latent decode": {"latent_decode", ""},
+	"prefill attention": {"prefill", ""}, "latent prefill": {"latent_prefill", ""},
+	"add_rmsnorm": {"elementwise", "add_rmsnorm"}, "silu_mul": {"elementwise", "silu_mul"},
+	"all-reduce": {"collective", "all_reduce"}, "all-gather": {"collective", "all_gather"},
+	"reduce-scatter": {"collective", "reduce_scatter"}, "all-to-all": {"collective", "all2all"},
+	"dispatch": {"exchange", "dispatch_normal"}, "combine": {"exchange", "combine_normal"},
+	"low-latency dispatch": {"exchange", "dispatch_low_latency"}, "low-latency combine": {"exchange", "combine_low_latency"},
 }
 
-// noteErrors gives the set the errors on shapes that the fits did not see: of each kind the largest among the models that
-// the set keeps, the first of their number type.
+// noteErrors gives the set the errors of its models on shapes that the fits did not see, those of the first of a number
+// type, which the set keeps. Where no shape was held out, the error on the largest sizes stands for it.
 func noteErrors(results []Result, set *kernel.Set) {
-	seen := map[string]bool{}
 	for _, r := range results {
-		kind, ok := errorKinds[r.Class]
-		if key := r.Class + " " + r.Type; !ok || seen[key] || r.Shapes.Rows == 0 {
+		at, ok := errorKinds[r.Class]
+		if !ok {
 			continue
-		} else {
-			seen[key] = true
+		}
+		key := at.key
+		if key == "" {
+			key = strings.TrimSuffix(r.Type, " blocks")
+			// Attention in decode goes by the type of the cache.
+			if _, cache, mixed := strings.Cut(key, "/"); mixed && (at.kind == "decode" || at.kind == "latent_decode") {
+				key = cache
+			}
+		}
+		e := r.Shapes
+		if e.Rows == 0 {
+			e = r.Largest
 		}
 		if set.Errors == nil {
 			set.Errors = map[string]float64{}
 		}
-		set.Errors[kind] = max(set.Errors[kind], digits(r.Shapes.Mean/100))
+		if _, known := set.Errors[at.kind+"."+key]; !known && e.Rows > 0 {
+			set.Errors[at.kind+"."+key] = digits(e.Mean / 100)
+		}
 	}
 }
 

@@ -37,8 +37,8 @@ type timers struct {
 	dispatch    *kernel.ExchangeTimer
 	combine     *kernel.ExchangeTimer
 
-	// The number types of the models above.
-	matrixType, expertType, attentionType, cacheType string
+	// The keys of the models above.
+	matrixType, expertType, attentionType, cacheType, exchangeMode string
 
 	set                     *kernel.Set
 	system                  string
@@ -114,15 +114,15 @@ func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase) *timers
 		}
 	}
 	// Engines decode with the kernels for low latency.
-	mode := "_normal"
+	t.exchangeMode = "_normal"
 	if phase == op.Decode {
-		mode = "_low_latency"
+		t.exchangeMode = "_low_latency"
 	}
 	outside := s.Networks[min(1, len(s.Networks)-1)].Bandwidth * bytesPerGB
-	if m := set.Exchange["dispatch"+mode]; m != nil {
+	if m := set.Exchange["dispatch"+t.exchangeMode]; m != nil {
 		t.dispatch, _ = m.At(s.Networks[0].Bandwidth*bytesPerGB, outside)
 	}
-	if m := set.Exchange["combine"+mode]; m != nil {
+	if m := set.Exchange["combine"+t.exchangeMode]; m != nil {
 		t.combine, _ = m.At(s.Networks[0].Bandwidth*bytesPerGB, outside)
 	}
 	return t

@@ -28,6 +28,8 @@ func (p *Pricer) ErrorOf(o *op.Op) (share float64, level Level) {
 	if t == nil {
 		return plainErrors[o.Class], Estimated
 	}
+	m := t.modelOf(o)
+	before := m.outside()
 	ok := false
 	if o.Class == op.Comm {
 		_, ok = t.collective(o)
@@ -37,47 +39,70 @@ func (p *Pricer) ErrorOf(o *op.Op) (share float64, level Level) {
 	if !ok {
 		return plainErrors[o.Class], Estimated
 	}
-	kind, numberType := t.kind(o)
-	share, ok = t.set.Errors[kind]
+	share, ok = t.set.Errors[m.kind+"."+m.key]
 	if !ok {
 		share = plainErrors[o.Class]
 	}
-	if t.set.MeasuredOn(kind, numberType) != t.system {
+	switch {
+	case t.set.MeasuredOn(m.kind, m.key) != t.system:
 		return max(share, transferErrors[o.Class]), Estimated
+	case m.outside() > before:
+		return share, Fitted
 	}
-	return share, Fitted
+	return share, Measured
 }
 
-// kind is the kind of kernel that an operator runs and its number type, as a set names them.
-func (t *timers) kind(o *op.Op) (kind, numberType string) {
+// model is a calibrated model: its kind and key, as a set names them, and its timers.
+type model struct {
+	kind, key string
+	timers    []interface{ Outside() int }
+}
+
+// outside counts how often the model was asked about what lies beyond its range.
+func (m *model) outside() (n int) {
+	for _, t := range m.timers {
+		n += t.Outside()
+	}
+	return n
+}
+
+// modelOf is the model that gives the time of an operator, if any does.
+func (t *timers) modelOf(o *op.Op) model {
+	of := func(kind, key string, timers ...interface{ Outside() int }) model { return model{kind, key, timers} }
 	switch o.Kind {
 	case op.ExpertGateUp, op.ExpertUp, op.ExpertDown:
 		if t.inBlock {
-			return "experts", t.expertType
+			return of("experts", t.expertType, t.fused)
 		}
-		return "grouped_gemm", t.matrixType
+		return of("grouped_gemm", t.matrixType, t.grouped)
 	case op.AbsorbQuery, op.AbsorbValue:
-		return "grouped_gemm", t.matrixType
+		return of("grouped_gemm", t.matrixType, t.grouped)
 	case op.FusedAttention:
 		switch {
 		case t.phase == op.Decode:
-			return "decode", t.cacheType
+			return of("decode", t.cacheType, t.decode)
 		case o.Cache == 0 && t.latentPrefill != nil:
-			return "latent_prefill", t.attentionType
+			return of("latent_prefill", t.attentionType, t.latentPrefill)
 		}
-		return "prefill", t.attentionType
+		return of("prefill", t.attentionType, t.prefill)
 	case op.Scores, op.Values:
-		return "latent_decode", t.cacheType
+		return of("latent_decode", t.cacheType, t.latent)
 	case op.Dispatch, op.Combine:
 		if _, ok := t.exchange(o); ok {
-			return "exchange", ""
+			return of("exchange", o.Kind.String()+t.exchangeMode, t.dispatch, t.combine)
 		}
+	case op.Activation, op.ExpertActivation:
+		return of("elementwise", "silu_mul", t.gate)
 	}
 	switch o.Class {
 	case op.Linear:
-		return "gemm", t.matrixType
+		return of("gemm", t.matrixType, t.gemm)
 	case op.Comm:
-		return "collective", o.Collective.Key()
+		m := of("collective", o.Collective.Key())
+		for _, c := range t.collectives[o.Collective] {
+			m.timers = append(m.timers, c)
+		}
+		return m
 	}
-	return "elementwise", ""
+	return of("elementwise", "add_rmsnorm", t.norm)
 }

@@ -37,7 +37,7 @@ func TestConfidence(t *testing.T) {
 		Gemm: map[string]*kernel.Gemm{"bfloat16": {
 			Base: kernel.Base{Norm: 4, Compute: flat, Memory: flat}, Weight: 2, Input: 2, Output: 2,
 		}},
-		Errors: map[string]float64{"gemm": 0.05},
+		Errors: map[string]float64{"gemm.bfloat16": 0.05},
 	}
 	fitted, err := estimate.ConfidenceOf(p, &out)
 	if err != nil {

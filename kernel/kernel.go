@@ -365,8 +365,8 @@ type Set struct {
 	System string            `json:"system,omitempty"`
 	From   map[string]string `json:"from,omitempty"`
 	Source string            `json:"source,omitempty"` // what the models were fitted to
-	// Errors are the mean errors of the models on shapes that their fits did not see, as shares, by kind of kernel: the
-	// keys of this object.
+	// Errors are the mean errors of the models on shapes that their fits did not see, as shares, by kind of kernel and
+	// number type: "gemm.bfloat16".
 	Errors map[string]float64 `json:"errors,omitempty"`
 
 	Gemm          map[string]*Gemm             `json:"gemm,omitempty"`           // by number type

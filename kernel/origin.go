@@ -31,7 +31,6 @@ func (s *Set) Fill(other *Set) {
 
 func fill[M any](s, other *Set, kind string, into *map[string]*M, models map[string]*M) {
 	none := len(*into) == 0
-	added := false
 	for _, key := range slices.Sorted(maps.Keys(models)) {
 		if (*into)[key] != nil {
 			continue
@@ -40,18 +39,17 @@ func fill[M any](s, other *Set, kind string, into *map[string]*M, models map[str
 			*into = map[string]*M{}
 		}
 		(*into)[key] = models[key]
-		added = true
+		if e, ok := other.Errors[kind+"."+key]; ok {
+			if s.Errors == nil {
+				s.Errors = map[string]float64{}
+			}
+			s.Errors[kind+"."+key] = e
+		}
 		if on := other.MeasuredOn(kind, key); on != s.System && !none {
 			s.note(kind+"."+key, on)
 		} else if on != s.System {
 			s.note(kind, on)
 		}
-	}
-	if e, ok := other.Errors[kind]; ok && added {
-		if s.Errors == nil {
-			s.Errors = map[string]float64{}
-		}
-		s.Errors[kind] = max(s.Errors[kind], e)
 	}
 }
 

@@ -133,6 +133,7 @@ type grid struct {
 	cells []Work
 	// Along which axes time is in proportion beyond the last node, and before the first.
 	above, below [3]bool
+	outside      int // how often a point lay beyond the grid
 }
 
 // newGrid prepares a surface whose work is given in seconds at peak.
@@ -211,6 +212,7 @@ func (g *grid) seconds(x, y, z float64) float64 {
 
 // beyond is the time outside the grid.
 func (g *grid) beyond(x, y, z float64) float64 {
+	g.outside++
 	factor, at := 1.0, [3]float64{x, y, z}
 	var offset int
 	for i := range g.axes {
