@@ -256,9 +256,11 @@ func Decode(rows []measurement.Row, p Peak) (*kernel.DecodeAttention, Validation
 	flops, bytes := g.Work()
 	f := form{
 		compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
-			nodes(128, 1<<20, 16), nodes(1, 1<<18, 4), nodes(256, 1<<19, 4))},
+			nodes(128, 1<<20, 8), nodes(1, 1<<16, 16), nodes(256, 1<<19, 4))},
 		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory,
-			[]float64{128, 256, 512, 1024, 4096, 1 << 14, 1 << 17, 1 << 20}, nodes(1, 1<<18, 4),
+			[]float64{128, 256, 512, 1024, 4096, 1 << 14, 1 << 17, 1 << 20},
+			// About as many sequences and heads as there are multiprocessors keep all of them busy, one each.
+			[]float64{1, 4, 16, 64, 128, 256, 1024, 4096, 1 << 14, 1 << 16, 1 << 18},
 			// Widths of heads, some of which kernels fill up to the next.
 			[]float64{64, 128, 256, 384, 512, 768, 1024, 2048})},
 	}
@@ -374,12 +376,11 @@ func Collective(rows []measurement.Row, bandwidth float64) (*kernel.Collective, 
 	}
 	slices.Sort(sizes)
 	f := form{
-		setting: tuning.collective,
 		compute: side{axes: [][]float64{{1}}},
 		memory: side{work: over(kernel.Work{2: 1}, bandwidth/c.Share), free: 1,
 			axes: trim(data, onMemory, sizes, nodes(1<<8, 1<<34, 4))},
 	}
-	s, v := f.validate(data)
+	s, v := f.choose(data, tuning.collective)
 	c.Latency, c.Memory = s.latency, s.memory
 	return c, v
 }
@@ -387,8 +388,8 @@ func Collective(rows []measurement.Row, bandwidth float64) (*kernel.Collective, 
 // tuning was chosen by the error on held-out shapes; where there are several, each table chooses for itself: short tables
 // want stiff surfaces.
 var tuning = struct {
-	gemm, grouped, experts, curve, collective setting
-	decode, prefill                           []setting
+	gemm, grouped, experts, curve setting
+	decode, prefill, collective   []setting
 }{
 	gemm:       setting{4, 0.003, 0.03},
 	grouped:    setting{4, 0.03, 0.03},
@@ -396,5 +397,5 @@ var tuning = struct {
 	decode:     []setting{{4, 0.001, 0.003}, {2, 0.001, 0.003}},
 	prefill:    []setting{{2, 0.001, 0.003}, {4, 0.01, 0.03}},
 	curve:      setting{1, 0.001, 0.01},
-	collective: setting{1, 0.0003, 0.1},
+	collective: []setting{{1, 0.0003, 0.1}, {1, 0.001, 0.03}, {1, 0.0003, 0.01}},
 }
