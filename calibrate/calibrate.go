@@ -18,7 +18,8 @@ type Peak struct {
 	Bandwidth float64 // bytes per second: of memory, or of a processor's links in one direction
 }
 
-// Conflict is rows of one shape whose times differ more than twofold.
+// Conflict is rows that cannot all be right: of one shape with times that differ more than twofold, or a copy that takes
+// more than twice as long as a larger one.
 type Conflict struct {
 	Shape  string
 	Places []string
@@ -29,7 +30,8 @@ func (c Conflict) String() string {
 	return fmt.Sprintf("%s: %s take %.4g to %.4g s", c.Shape, strings.Join(c.Places, ", "), slices.Min(c.Times), slices.Max(c.Times))
 }
 
-// Clean leaves out rows that contradict each other and names them. Other rows of one shape all stay.
+// Clean leaves out rows that contradict each other and names them. Other rows of one shape all stay. Of two copies the
+// larger stays: what gets in the way of a copy makes it slower, not faster.
 func Clean(rows []measurement.Row) (kept []measurement.Row, conflicts []Conflict) {
 	byShape := make(map[string][]int, len(rows))
 	shapes := make([]string, len(rows))
@@ -43,19 +45,38 @@ func Clean(rows []measurement.Row) (kept []measurement.Row, conflicts []Conflict
 		for _, j := range same {
 			low, high = min(low, rows[j].Seconds), max(high, rows[j].Seconds)
 		}
-		if high <= 2*low {
-			kept = append(kept, rows[i])
+		if high > 2*low {
+			if same[0] == i {
+				conflicts = append(conflicts, newConflict(rows, same))
+			}
 			continue
 		}
-		if same[0] == i {
-			c := Conflict{Shape: shapes[i]}
-			for _, j := range same {
-				c.Places, c.Times = append(c.Places, rows[j].Place()), append(c.Times, rows[j].Seconds)
-			}
-			conflicts = append(conflicts, c)
+		if j := beaten(rows, i); j >= 0 {
+			conflicts = append(conflicts, newConflict(rows, []int{i, j}))
+			continue
 		}
+		kept = append(kept, rows[i])
 	}
 	return kept, conflicts
+}
+
+func newConflict(rows []measurement.Row, at []int) Conflict {
+	c := Conflict{Shape: rows[at[0]].Shape()}
+	for _, i := range at {
+		c.Places, c.Times = append(c.Places, rows[i].Place()), append(c.Times, rows[i].Seconds)
+	}
+	return c
+}
+
+// beaten finds a larger copy that takes less than half as long as a copy does; -1: there is none.
+func beaten(rows []measurement.Row, i int) int {
+	r := &rows[i]
+	if r.Kind != measurement.DeviceCopy && r.Kind != measurement.ToHost && r.Kind != measurement.ToDevice {
+		return -1
+	}
+	return slices.IndexFunc(rows, func(o measurement.Row) bool {
+		return o.Kind == r.Kind && o.Type == r.Type && o.Get("n") > r.Get("n") && 2*o.Seconds < r.Seconds
+	})
 }
 
 // thin keeps about limit samples, evenly from the file.

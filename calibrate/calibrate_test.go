@@ -94,9 +94,14 @@ func TestClean(t *testing.T) {
 		"gemm,bf16,m=1;n=1;k=1,0,0,10", "gemm,bf16,m=1;n=1;k=1,0,0,19", // noise
 		"gemm,bf16,m=2;n=1;k=1,0,0,10", "gemm,bf16,m=2;n=1;k=1,0,0,21", // contradiction
 		"gemm,fp8,m=2;n=1;k=1,0,0,90",
+		"h2d,pinned,n=1,0,0,21", "h2d,pinned,n=2,0,0,15", "h2d,pinned,n=4,0,0,10", // the first is twice as slow as the last
+		"h2d,pageable,n=1,0,0,90", "d2h,pinned,n=1,0,0,90",
 	}))
-	if len(kept) != 3 || len(conflicts) != 1 {
+	if len(kept) != 7 || len(conflicts) != 2 {
 		t.Fatal(kept, conflicts)
+	}
+	if got := conflicts[1].String(); got != "h2d pinned n=1: x.csv:7, x.csv:9 take 1e-05 to 2.1e-05 s" {
+		t.Error(got)
 	}
 	const want = "gemm bfloat16 m=2 n=1 k=1: x.csv:4, x.csv:5 take 1e-05 to 2.1e-05 s"
 	if got := conflicts[0].String(); got != want {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"throughline/hardware"
@@ -53,17 +54,23 @@ func TestH200(t *testing.T) {
 		t.Skip("fits take seconds")
 	}
 	rows, bad, conflicts := load(t, []string{file})
-	if len(bad) > 0 || len(conflicts) > 0 {
+	// Four copies to the GPU took a millisecond longer than larger ones.
+	if len(bad) > 0 || len(conflicts) != 4 {
 		t.Errorf("%v %v", bad, conflicts)
+	}
+	for _, c := range conflicts {
+		if !strings.HasPrefix(c.Shape, "h2d ") {
+			t.Error(c)
+		}
 	}
 	var set kernel.Set
 	results, _ := Classes(rows, system(t, "H200"), &set)
-	most := map[string]float64{"gemm": 6, "grouped gemm": 10, "decode attention": 7, "prefill attention": 10, "silu_mul": 5}
+	most := map[string]float64{"gemm": 6, "grouped gemm": 10, "decode attention": 7, "prefill attention": 10, "silu_mul": 5, "add_rmsnorm": 12}
 	for _, r := range results {
 		if limit, ok := most[r.Class]; ok && !(r.Shapes.Mean <= limit) {
 			t.Errorf("%s %s: %.1f%% on shapes held out, not %g", r.Class, r.Type, r.Shapes.Mean, limit)
 		}
-		if r.Shapes.Mean > r.Before.Mean && r.Class != "h2d" {
+		if r.Shapes.Mean > r.Before.Mean {
 			t.Errorf("%s %s: %.1f%%, before %.1f%%", r.Class, r.Type, r.Shapes.Mean, r.Before.Mean)
 		}
 	}
