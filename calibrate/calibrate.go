@@ -291,9 +291,17 @@ func Decode(rows []measurement.Row, p Peak) (*kernel.DecodeAttention, Validation
 	return g, v
 }
 
-// Prefill fits attention in prefill: rows of measurement.Prefill or of measurement.LatentPrefill. Rows with fewer new
-// tokens than a tile are left out.
+// Prefill fits attention in prefill: rows of measurement.Prefill or of measurement.LatentPrefill, with bytes of queries and
+// of keys apart if that does better on shapes that were held out. Rows with fewer new tokens than a tile are left out.
 func Prefill(rows []measurement.Row, p Peak) (*kernel.PrefillAttention, Validation) {
+	best, least := prefill(rows, p, false)
+	if g, v := prefill(rows, p, true); v.Shapes.Mean < least.Shapes.Mean {
+		return g, v
+	}
+	return best, least
+}
+
+func prefill(rows []measurement.Row, p Peak, apart bool) (*kernel.PrefillAttention, Validation) {
 	g := &kernel.PrefillAttention{Element: 2, Tile: tile}
 	var data []sample
 	short := 0
@@ -309,17 +317,28 @@ func Prefill(rows []measurement.Row, p Peak) (*kernel.PrefillAttention, Validati
 			h = kernel.Heads{Query: r.Get("h"), KV: r.Get("h"), Key: 192, Value: 128}
 		}
 		g.Element = bytesOf(r.Type)
-		data = append(data, sample{
-			part: part{c: [3]float64{kernel.Pairs(max(s, tile), past), b * h.Query, (h.Key + h.Value) / 2},
-				m: [3]float64{g.Bytes(b, s, past, h), 1, 1}}, seconds: r.Seconds, size: b * s * s * h.Query * h.Key,
+		d := sample{
+			part:    part{c: [3]float64{kernel.Pairs(max(s, tile), past), b * h.Query, (h.Key + h.Value) / 2}},
+			seconds: r.Seconds, size: b * s * s * h.Query * h.Key,
 			place: r.Place(), group: fmt.Sprint(h.Query, "/", h.KV, "/", h.Key), series: fmt.Sprint(b, " ", h),
-		})
+		}
+		queries, keys := g.Bytes(b, s, past, h)
+		d.m = [3]float64{queries + keys, 1, 1}
+		if apart {
+			d.m = [3]float64{queries, keys, 1}
+		}
+		data = append(data, d)
 	}
+	axes := [][]float64{nodes(1<<12, 1<<36, 4)}
+	if apart {
+		axes = [][]float64{nodes(1<<12, 1<<36, 16), nodes(1<<12, 1<<36, 16)}
+	}
+	g.Memory.Axes = trim(data, onMemory, axes...)
 	flops, bytes := g.Work()
 	f := form{
 		compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
 			nodes(1<<13, 1<<35, 4), nodes(1, 1<<15, 4), []float64{64, 128, 192, 256})},
-		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory, nodes(1<<12, 1<<36, 4))},
+		memory: side{work: over(bytes, p.Bandwidth), axes: g.Memory.Axes},
 	}
 	s, v := f.choose(data, tuning.prefill)
 	v.Short = short
