@@ -216,13 +216,12 @@ func GroupedGemm(rows []measurement.Row, p Peak) (*kernel.GroupedGemm, Validatio
 	}
 	flops, bytes := g.Work()
 	f := form{
-		setting: tuning.grouped,
 		compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
 			[]float64{1, 16, 64, 128, 256, 512, 1024, 4096, 1 << 14, 1 << 16}, nodes(1<<10, 1<<21, 4), nodes(512, 1<<15, 2))},
 		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory,
 			[]float64{1, 4, 16, 64, 256, 1 << 16}, nodes(1<<10, 1<<21, 4), nodes(512, 1<<15, 2))},
 	}
-	s, v := f.validate(data)
+	s, v := f.choose(data, tuning.grouped)
 	g.Base = base(&s)
 	return g, v
 }
@@ -428,11 +427,11 @@ func Collective(rows []measurement.Row, bandwidth float64) (*kernel.Collective, 
 // tuning was chosen by the error on held-out shapes; where there are several, each table chooses for itself: short tables
 // want stiff surfaces.
 var tuning = struct {
-	gemm, grouped, experts, curve setting
-	decode, prefill, collective   []setting
+	gemm, experts, curve                 setting
+	grouped, decode, prefill, collective []setting
 }{
 	gemm:       setting{4, 0.003, 0.03},
-	grouped:    setting{4, 0.03, 0.03},
+	grouped:    []setting{{4, 0.03, 0.03}, {4, 0.3, 0.1}},
 	experts:    setting{4, 0.01, 0.03},
 	decode:     []setting{{4, 0.001, 0.003}, {2, 0.001, 0.003}},
 	prefill:    []setting{{2, 0.001, 0.003}, {4, 0.01, 0.03}},
