@@ -121,8 +121,8 @@ func (t *timers) seconds(o *op.Op) (float64, bool) {
 	case o.Class == op.Linear && o.Unit == op.MatrixUnit && t.gemm[op.MatrixUnit] != nil:
 		return t.sustained * t.gemm[op.MatrixUnit].Seconds(o.M, o.N, o.K), true
 	case o.Class == op.Vector && t.norm != nil:
-		if o.Weights == 0 {
-			return t.norm.Beside(o.Bytes()), true // not a norm: fused with one
+		if o.Weights == 0 || o.Output == 0 {
+			return t.norm.Beside(o.Bytes()), true // not a norm, but fused with one
 		}
 		width := o.Weights / t.weightBytes
 		rows := o.Output / (width * t.activationBytes)
