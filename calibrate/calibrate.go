@@ -201,13 +201,12 @@ func GroupedGemm(rows []measurement.Row, p Peak) (*kernel.GroupedGemm, Validatio
 	}
 	flops, bytes := g.Work()
 	f := form{
-		setting: tuning.grouped,
 		compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
 			[]float64{1, 16, 64, 128, 256, 512, 1024, 4096, 1 << 14, 1 << 16}, nodes(1<<10, 1<<21, 4), nodes(512, 1<<15, 2))},
 		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory,
 			[]float64{1, 4, 16, 64, 256, 1 << 16}, nodes(1<<10, 1<<21, 4), nodes(512, 1<<15, 2))},
 	}
-	s, v := f.validate(data)
+	s, v := f.choose(data, tuning.grouped)
 	g.Base = base(&s)
 	return g, v
 }
@@ -262,9 +261,11 @@ func Decode(rows []measurement.Row, p Peak) (*kernel.DecodeAttention, Validation
 	flops, bytes := g.Work()
 	f := form{
 		compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
-			nodes(128, 1<<20, 16), nodes(1, 1<<18, 4), nodes(256, 1<<19, 4))},
+			nodes(128, 1<<20, 8), nodes(1, 1<<16, 16), nodes(256, 1<<19, 4))},
 		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory,
-			[]float64{128, 256, 512, 1024, 4096, 1 << 14, 1 << 17, 1 << 20}, nodes(1, 1<<18, 4),
+			[]float64{128, 256, 512, 1024, 4096, 1 << 14, 1 << 17, 1 << 20},
+			// About as many sequences and heads as there are multiprocessors keep all of them busy, one each.
+			[]float64{1, 4, 16, 64, 128, 256, 1024, 4096, 1 << 14, 1 << 16, 1 << 18},
 			// Widths of heads, some of which kernels fill up to the next.
 			[]float64{64, 128, 256, 384, 512, 768, 1024, 2048})},
 	}
@@ -274,9 +275,17 @@ func Decode(rows []measurement.Row, p Peak) (*kernel.DecodeAttention, Validation
 	return g, v
 }
 
-// Prefill fits attention in prefill: rows of measurement.Prefill or of measurement.LatentPrefill. Rows with fewer new
-// tokens than a tile are left out.
+// Prefill fits attention in prefill: rows of measurement.Prefill or of measurement.LatentPrefill, with bytes of queries and
+// of keys apart if that does better on shapes that were held out. Rows with fewer new tokens than a tile are left out.
 func Prefill(rows []measurement.Row, p Peak) (*kernel.PrefillAttention, Validation) {
+	best, least := prefill(rows, p, false)
+	if g, v := prefill(rows, p, true); v.Shapes.Mean < least.Shapes.Mean {
+		return g, v
+	}
+	return best, least
+}
+
+func prefill(rows []measurement.Row, p Peak, apart bool) (*kernel.PrefillAttention, Validation) {
 	g := &kernel.PrefillAttention{Element: 2, Tile: tile}
 	var data []sample
 	short := 0
@@ -292,17 +301,28 @@ func Prefill(rows []measurement.Row, p Peak) (*kernel.PrefillAttention, Validati
 			h = kernel.Heads{Query: r.Get("h"), KV: r.Get("h"), Key: 192, Value: 128}
 		}
 		g.Element = bytesOf(r.Type)
-		data = append(data, sample{
-			part: part{c: [3]float64{kernel.Pairs(max(s, tile), past), b * h.Query, (h.Key + h.Value) / 2},
-				m: [3]float64{g.Bytes(b, s, past, h), 1, 1}}, seconds: r.Seconds, size: b * s * s * h.Query * h.Key,
+		d := sample{
+			part:    part{c: [3]float64{kernel.Pairs(max(s, tile), past), b * h.Query, (h.Key + h.Value) / 2}},
+			seconds: r.Seconds, size: b * s * s * h.Query * h.Key,
 			place: r.Place(), group: fmt.Sprint(h.Query, "/", h.KV, "/", h.Key), series: fmt.Sprint(b, " ", h),
-		})
+		}
+		queries, keys := g.Bytes(b, s, past, h)
+		d.m = [3]float64{queries + keys, 1, 1}
+		if apart {
+			d.m = [3]float64{queries, keys, 1}
+		}
+		data = append(data, d)
 	}
+	axes := [][]float64{nodes(1<<12, 1<<36, 4)}
+	if apart {
+		axes = [][]float64{nodes(1<<12, 1<<36, 16), nodes(1<<12, 1<<36, 16)}
+	}
+	g.Memory.Axes = trim(data, onMemory, axes...)
 	flops, bytes := g.Work()
 	f := form{
 		compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute,
 			nodes(1<<13, 1<<35, 4), nodes(1, 1<<15, 4), []float64{64, 128, 192, 256})},
-		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory, nodes(1<<12, 1<<36, 4))},
+		memory: side{work: over(bytes, p.Bandwidth), axes: g.Memory.Axes},
 	}
 	s, v := f.choose(data, tuning.prefill)
 	v.Short = short
@@ -380,12 +400,11 @@ func Collective(rows []measurement.Row, bandwidth float64) (*kernel.Collective, 
 	}
 	slices.Sort(sizes)
 	f := form{
-		setting: tuning.collective,
 		compute: side{axes: [][]float64{{1}}},
 		memory: side{work: over(kernel.Work{2: 1}, bandwidth/c.Share), free: 1,
 			axes: trim(data, onMemory, sizes, nodes(1<<8, 1<<34, 4))},
 	}
-	s, v := f.validate(data)
+	s, v := f.choose(data, tuning.collective)
 	c.Latency, c.Memory = s.latency, s.memory
 	return c, v
 }
@@ -393,14 +412,14 @@ func Collective(rows []measurement.Row, bandwidth float64) (*kernel.Collective, 
 // tuning was chosen by the error on held-out shapes; where there are several, each table chooses for itself: short tables
 // want stiff surfaces.
 var tuning = struct {
-	gemm, grouped, experts, curve, collective setting
-	decode, prefill                           []setting
+	gemm, experts, curve                 setting
+	grouped, decode, prefill, collective []setting
 }{
 	gemm:       setting{4, 0.003, 0.03},
-	grouped:    setting{4, 0.03, 0.03},
+	grouped:    []setting{{4, 0.03, 0.03}, {4, 0.3, 0.1}},
 	experts:    setting{4, 0.01, 0.03},
 	decode:     []setting{{4, 0.001, 0.003}, {2, 0.001, 0.003}},
 	prefill:    []setting{{2, 0.001, 0.003}, {4, 0.01, 0.03}},
 	curve:      setting{1, 0.001, 0.01},
-	collective: setting{1, 0.0003, 0.1},
+	collective: []setting{{1, 0.0003, 0.1}, {1, 0.001, 0.03}, {1, 0.0003, 0.01}},
 }

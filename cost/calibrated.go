@@ -187,8 +187,8 @@ func (t *timers) seconds(o *op.Op) (float64, bool) {
 		if o.Weights == 0 && alone[o.Kind] {
 			return t.norm.Alone(o.Bytes()), true
 		}
-		if o.Weights == 0 {
-			return t.norm.Beside(o.Bytes()), true // not a norm: fused with one
+		if o.Weights == 0 || o.Output == 0 {
+			return t.norm.Beside(o.Bytes()), true // not a norm, but fused with one
 		}
 		width := o.Weights / t.weightBytes
 		rows := o.Output / (width * t.activationBytes)

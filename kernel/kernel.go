@@ -217,8 +217,9 @@ func (t *DecodeTimer) Seconds(batch, context float64, h Heads, tokenBytes float6
 }
 
 // PrefillAttention is attention of new tokens to themselves and what is before them. The axes of the compute side are
-// pairs (of a new token and one it attends to, in one head), sequences · heads, and the mean width of keys and values;
-// the axis of the memory side is bytes.
+// pairs (of a new token and one it attends to, in one head), sequences · heads, and the mean width of keys and values.
+// The memory side has one axis, bytes, or two: bytes of queries and results, and of keys and values, which kernels read
+// once for every tile of queries.
 type PrefillAttention struct {
 	Base
 	// Element is the bytes of an element of queries, keys, values and results.
@@ -228,11 +229,17 @@ type PrefillAttention struct {
 }
 
 // Work is the operations and the bytes.
-func (p *PrefillAttention) Work() (flops, bytes Work) { return Work{7: 4}, Work{1: 1} }
+func (p *PrefillAttention) Work() (flops, bytes Work) {
+	if len(p.Memory.Axes) == 2 {
+		return Work{7: 4}, Work{1: 1, 2: 1}
+	}
+	return Work{7: 4}, Work{1: 1}
+}
 
-// Bytes is what is read and written.
-func (p *PrefillAttention) Bytes(batch, tokens, past float64, h Heads) float64 {
-	return p.Element * batch * (h.Key + h.Value) * (h.Query*tokens + h.KV*(tokens+past))
+// Bytes is what is read and written: of queries and results, and of keys and values.
+func (p *PrefillAttention) Bytes(batch, tokens, past float64, h Heads) (queries, keys float64) {
+	each := p.Element * batch * (h.Key + h.Value)
+	return each * h.Query * tokens, each * h.KV * (tokens + past)
 }
 
 // Pairs is how many tokens the new ones attend to, together: each to what is before it and half of the new ones.
@@ -245,19 +252,27 @@ func (p *PrefillAttention) At(rate, bandwidth float64) (*PrefillTimer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prefill attention: %w", err)
 	}
-	return &PrefillTimer{s, *p}, nil
+	if len(p.Memory.Axes) > 2 {
+		return nil, fmt.Errorf("prefill attention: memory has %d axes, not one or two", len(p.Memory.Axes))
+	}
+	return &PrefillTimer{s, *p, len(p.Memory.Axes) == 2}, nil
 }
 
 // PrefillTimer gives the time of attention in prefill.
 type PrefillTimer struct {
-	s sides
-	p PrefillAttention
+	s     sides
+	p     PrefillAttention
+	apart bool // queries and keys
 }
 
 // Seconds for a batch of sequences with so many new tokens each behind past ones.
 func (t *PrefillTimer) Seconds(batch, tokens, past float64, h Heads) float64 {
 	compute := t.s.compute.seconds(Pairs(max(tokens, t.p.Tile), past), batch*h.Query, (h.Key+h.Value)/2)
-	return t.s.latency + Join(t.s.norm, compute, t.s.memory.seconds(t.p.Bytes(batch, tokens, past, h), 1, 1))
+	x, y := t.p.Bytes(batch, tokens, past, h)
+	if !t.apart {
+		x, y = x+y, 1
+	}
+	return t.s.latency + Join(t.s.norm, compute, t.s.memory.seconds(x, y, 1))
 }
 
 // Curve is a kernel that only moves bytes: element-wise operators, norms, copies. The axis is bytes read and written. A

@@ -140,15 +140,18 @@ func TestLaws(t *testing.T) {
 	}))
 	t.Run("prefill", rapid.MakeCheck(func(t *rapid.T) {
 		p := PrefillAttention{Element: 2, Tile: 128}
+		dims := rapid.IntRange(1, 2).Draw(t, "axes")
+		p.Memory.Axes = make([][]float64, dims)
 		f, b := p.Work()
-		p.Base = drawBase(t, f, b, 1)
+		p.Base = drawBase(t, f, b, dims)
 		k, err := p.At(rate, bandwidth)
 		if err != nil {
 			t.Fatal(err)
 		}
 		h := Heads{Query: 32, KV: 8, Key: 192, Value: 128}
 		law(t, p.Latency, func(x []float64) float64 { return k.Seconds(x[0], x[1], x[2], h) }, func(x []float64) float64 {
-			return max(2*320*32*x[0]*Pairs(x[1], x[2])/rate, p.Bytes(x[0], x[1], x[2], h)/bandwidth)
+			queries, keys := p.Bytes(x[0], x[1], x[2], h)
+			return max(2*320*32*x[0]*Pairs(x[1], x[2])/rate, (queries+keys)/bandwidth)
 		}, "batch", "tokens", "past")
 	}))
 	t.Run("curve", rapid.MakeCheck(func(t *rapid.T) {
@@ -248,6 +251,32 @@ func TestBlock(t *testing.T) {
 	want := float64(1 + up + down + 2*2*3*(4+2+5)) // read 4, write 2, read 5, of two bytes
 	if got := k.Block(2, 3, 5, 4, 2); math.Abs(got-want) > 1e-9 {
 		t.Errorf("%g, not %g", got, want)
+	}
+}
+
+// TestApart works out attention that reads keys and values at half the speed of queries, at 1 byte and operation a second:
+// 2 sequences of 3 new tokens behind 4, 6 heads of which 2 for keys, 5 wide.
+func TestApart(t *testing.T) {
+	p := PrefillAttention{
+		Base: Base{
+			Latency: 1, Norm: 1, Compute: Flat(1),
+			// Slowdowns of the sum: 1 byte of both takes 1 + 2, and so on at the other corners.
+			Memory: Surface{Axes: [][]float64{{1, 1000}, {1, 1000}}, Slowdown: []float64{1.5, 2001. / 1001, 1002. / 1001, 1.5}},
+		},
+		Element: 1,
+	}
+	k, err := p.At(1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const queries, keys = 2 * 10 * 6 * 3, 2 * 10 * 2 * 7
+	want := 1 + 4*5*2*6*3*(4+1.5) + queries + 2*keys
+	if got := k.Seconds(2, 3, 4, Heads{Query: 6, KV: 2, Key: 5, Value: 5}); math.Abs(got-want) > 1e-9*want {
+		t.Errorf("%g, not %g", got, want)
+	}
+	p.Memory = Surface{Axes: [][]float64{{1}, {1}, {1}}, Slowdown: []float64{1}}
+	if _, err := p.At(1, 1); err == nil {
+		t.Error("accepts three axes")
 	}
 }
 

@@ -89,6 +89,11 @@ func kernelTime(s *hardware.System, get func(string) string) (seconds float64, r
 		if s.Memory2 == nil {
 			return 0, "the system has no second memory tier"
 		}
+		if m := set.Copy[kind+" "+get("dtype")]; m != nil {
+			if t, err := m.At(s.Memory2.GBps * 1e9); err == nil {
+				return t.Seconds(1, bytes), ""
+			}
+		}
 		return bytes / (s.Memory2.GBps * 1e9), ""
 	default:
 		return 0, fmt.Sprintf("no model for kernels of kind %q", kind)
