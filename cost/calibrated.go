@@ -43,7 +43,6 @@ type timers struct {
 	set                     *kernel.Set
 	system                  string
 	phase                   op.Phase
-	sustained               float64 // times grow by this in a prefill
 	cacheBytes, weightBytes float64
 	activationBytes         float64
 }
@@ -55,12 +54,14 @@ func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase) *timers
 		return nil
 	}
 	bandwidth := s.Memory.GBps * bytesPerGB
-	rate := func(numberType string) float64 { return s.Matrix[numberType].TFlops * flopsPerTFlop }
-	t := &timers{phase: phase, cacheBytes: prec.Cache, weightBytes: prec.Weight, activationBytes: prec.Activation,
-		sustained: 1, set: set, system: s.Name}
+	// Through a long prefill the clocks are lower, which memory does not feel.
+	sustained := 1.0
 	if phase == op.Prefill && set.Sustained > 0 {
-		t.sustained = 1 / set.Sustained
+		sustained = set.Sustained
 	}
+	rate := func(numberType string) float64 { return s.Matrix[numberType].TFlops * flopsPerTFlop * sustained }
+	t := &timers{phase: phase, cacheBytes: prec.Cache, weightBytes: prec.Weight, activationBytes: prec.Activation,
+		set: set, system: s.Name}
 	// The loader has checked the models, and rates and bandwidths are positive: preparing them cannot fail.
 	// Weights may be stored narrower than they are multiplied.
 	if m := typed(set.Gemm, prec.MatrixType); m != nil {
@@ -182,7 +183,7 @@ func (t *timers) seconds(o *op.Op) (float64, bool) {
 	}
 	switch {
 	case o.Class == op.Linear && o.Unit == op.MatrixUnit && t.gemm != nil:
-		return t.sustained * t.gemm.Seconds(o.M, o.N, o.K), true
+		return t.gemm.Seconds(o.M, o.N, o.K), true
 	case o.Class == op.Vector && t.norm != nil:
 		if o.Weights == 0 && alone[o.Kind] {
 			return t.norm.Alone(o.Bytes()), true
@@ -205,7 +206,7 @@ func (t *timers) products(o *op.Op) (float64, bool) {
 	if t.grouped == nil {
 		return 0, false
 	}
-	return t.sustained * t.grouped.Seconds(t.matrices(o), o.M, o.N, o.K), true
+	return t.grouped.Seconds(t.matrices(o), o.M, o.N, o.K), true
 }
 
 // block is an expert block in one kernel, charged to its first product.
@@ -217,7 +218,7 @@ func (t *timers) block(o *op.Op) (float64, bool) {
 	case op.ExpertGateUp:
 		inner /= 2
 	}
-	return t.sustained * t.fused.Block(t.matrices(o), o.M, o.K, o.N, inner), true
+	return t.fused.Block(t.matrices(o), o.M, o.K, o.N, inner), true
 }
 
 // heads is the shape of attention with values of the given width. The tokens of a sequence in one step share a pass over
@@ -260,7 +261,7 @@ func (t *timers) prefillAttention(o *op.Op) (float64, bool) {
 		// Or less, through a window: as much as in several prompts that are shorter.
 		batch, tokens, past = batch*tokens/(2*o.N), 2*o.N, 0
 	}
-	return t.sustained * timer.Seconds(batch, tokens, past, t.heads(o, valueWidth(o))), true
+	return timer.Seconds(batch, tokens, past, t.heads(o, valueWidth(o))), true
 }
 
 // exchange is the time to send tokens to their experts or back, where it was measured over so many nodes or more.

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"throughline/internal/document"
 )
 
 // Row is one measured row with its predictions.
@@ -52,6 +54,58 @@ func (r *Report) Summaries() []Summary {
 	return r.summaries(func(row *Row) string { return row.Group })
 }
 
+// Regroup sums the rows up by the values of columns of the input, in the place of the groups they have.
+func (r *Report) Regroup(columns []string) error {
+	var at []int
+	for _, c := range columns {
+		i := slices.Index(r.Header, c)
+		if i < 0 || len(r.Rows) > 0 && i >= len(r.Rows[0].Cells) {
+			return fmt.Errorf("--by: %s", document.NotOneOf(c, r.Header[:max(0, len(r.Header)-len(r.Figures)-1)]))
+		}
+		at = append(at, i)
+	}
+	for i := range r.Rows {
+		var parts []string
+		for _, c := range at {
+			parts = append(parts, r.Rows[i].Cells[c])
+		}
+		r.Rows[i].Group = strings.Join(parts, " ")
+	}
+	return nil
+}
+
+// Miss is a figure of a row that is off.
+type Miss struct {
+	Group, Row, Figure string
+	Measured           float64
+	Predicted          float64
+}
+
+// Error of the prediction, relative to the measurement.
+func (m *Miss) Error() float64 { return m.Predicted/m.Measured - 1 }
+
+// Misses are the figures that are furthest off, at most n of each.
+func (r *Report) Misses(n int) []Miss {
+	var out []Miss
+	for figure, name := range r.Figures {
+		var all []Miss
+		for i := range r.Rows {
+			row := &r.Rows[i]
+			if f := &row.Figures[figure]; f.Reason == "" && f.Measured > 0 {
+				all = append(all, Miss{row.Group, row.label(), name, f.Measured, f.Predicted})
+			}
+		}
+		slices.SortStableFunc(all, func(a, b Miss) int { return cmp.Compare(math.Abs(b.Error()), math.Abs(a.Error())) })
+		out = append(out, all[:min(n, len(all))]...)
+	}
+	return out
+}
+
+// label names the row within its group.
+func (row *Row) label() string {
+	return cmp.Or(row.Label, strings.Join(row.Cells[:len(row.Cells)-1], ","))
+}
+
 // Totals are the errors by class.
 func (r *Report) Totals() []Summary { return r.summaries(func(row *Row) string { return row.Class }) }
 
@@ -90,7 +144,7 @@ func summary(group, name string, figure int, rows []*Row) Summary {
 		e := 100 * f.Error()
 		signed, errors = append(signed, e), append(errors, math.Abs(e))
 		if math.Abs(e) >= math.Abs(s.Worst) {
-			s.Worst, s.WorstRow = e, cmp.Or(row.Label, strings.Join(row.Cells[:len(row.Cells)-1], ","))
+			s.Worst, s.WorstRow = e, row.label()
 		}
 	}
 	s.Rows = len(errors)

@@ -19,7 +19,8 @@ func newValidate(s Streams) *cobra.Command {
 		Use:   "validate ops|forward|serving FILE.csv",
 		Short: "Predict what was measured, and show how far off the predictions are",
 		Long: `Validate predicts every row of a table of measurements, prints mean, median and worst
-error by group, and writes the table with its predictions (--out).
+error by group, and writes the table with its predictions (--out). Bias is the median
+error with its sign.
 
   ops      kernels: kind,dtype,params,flops,bytes,time_us
   forward  whole forward passes: kind,model,params,time_ms; kind is prefill or decode,
@@ -35,7 +36,8 @@ error by group, and writes the table with its predictions (--out).
 }
 
 func newValidateOps(s Streams) *cobra.Command {
-	var system, out string
+	var system string
+	var show validation
 	cmd := &cobra.Command{
 		Use:     "ops FILE.csv",
 		Short:   "Predict measured kernels",
@@ -55,16 +57,16 @@ func newValidateOps(s Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return showValidation(s, r, out)
+			return show.report(s, r)
 		},
 	}
 	cmd.Flags().StringVarP(&system, "system", "s", "", "system: a built-in name or a file (required)")
-	cmd.Flags().StringVar(&out, "out", "", "file for the table with its predictions")
+	show.flags(cmd)
 	return cmd
 }
 
 func newValidateForward(s Streams) *cobra.Command {
-	var out string
+	var show validation
 	p := point.Default()
 	cmd := &cobra.Command{
 		Use:     "forward FILE.csv",
@@ -84,7 +86,7 @@ func newValidateForward(s Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return showValidation(s, r, out)
+			return show.report(s, r)
 		},
 	}
 	f := cmd.Flags()
@@ -92,13 +94,13 @@ func newValidateForward(s Streams) *cobra.Command {
 	f.StringVar(&p.Formats.Weights, "weights", "", "number format of the weights (default bf16)")
 	f.StringVar(&p.Formats.Cache, "cache", "", "of the KV cache (default bf16)")
 	f.StringVar(&p.Assume, "assume", p.Assume, "modelling assumptions")
-	f.StringVar(&out, "out", "", "file for the table with its predictions")
+	show.flags(cmd)
 	return cmd
 }
 
 func newValidateServing(s Streams) *cobra.Command {
 	var o validate.ServingOptions
-	var out string
+	var show validation
 	cmd := &cobra.Command{
 		Use:   "serving FILE.csv",
 		Short: "Predict measured serving runs",
@@ -128,27 +130,71 @@ has a reason.`,
 			if err != nil {
 				return err
 			}
-			return showValidation(s, r, out)
+			return show.report(s, r)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.System, "system", "s", "", "system: a built-in name or a file (default: that of each row)")
 	f.StringVar(&o.Lengths, "lengths", "", "how lengths are spread: fixed, uniform:R, lognormal:S or trace:FILE")
 	f.StringVar(&o.Assume, "assume", "physical", "modelling assumptions")
-	f.StringVar(&out, "out", "", "file for the table with its predictions")
+	show.flags(cmd)
 	return cmd
 }
 
-// showValidation prints the errors by group and writes the table.
-func showValidation(s Streams, r *validate.Report, out string) error {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	header := table.Row{"group", "rows", "not predicted", "mean", "median", "bias", "worst", "worst row"}
+// validation is how predictions against measurements are shown.
+type validation struct {
+	out      string
+	by       []string
+	worst    int
+	markdown bool
+}
+
+func (v *validation) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&v.out, "out", "", "file for the table with its predictions")
+	f.StringSliceVar(&v.by, "by", nil, "columns of the table to group by")
+	f.IntVar(&v.worst, "worst", 0, "list so many of the rows that are furthest off")
+	f.BoolVar(&v.markdown, "markdown", false, "print tables as Markdown")
+}
+
+// report prints the errors by group and writes the table.
+func (v *validation) report(s Streams, r *validate.Report) error {
+	if v.worst < 0 {
+		return fmt.Errorf("--worst must be at least 0, not %d", v.worst)
+	}
+	if len(v.by) > 0 {
+		if err := r.Regroup(v.by); err != nil {
+			return err
+		}
+	}
+	if v.out != "" {
+		if err := report.WriteFile(v.out, r.WriteCSV); err != nil {
+			return systemError{err}
+		}
+		fmt.Fprintln(s.Err, "wrote", v.out)
+	}
+	text := v.render(summaryTable(r))
+	if v.worst > 0 {
+		text += "\n" + v.render(missTable(r, v.worst))
+	}
+	return write(s.Out, text)
+}
+
+func (v *validation) render(t table.Writer) string {
+	if v.markdown {
+		return t.RenderMarkdown() + "\n"
+	}
+	return t.Render() + "\n"
+}
+
+// summaryTable is the errors by group.
+func summaryTable(r *validate.Report) table.Writer {
+	header := []any{"group", "rows", "not predicted", "mean", "median", "bias", "worst", "worst row"}
 	several := len(r.Figures) > 1
 	if several {
 		header = slices.Insert(header, 1, any("figure"))
 	}
-	t.AppendHeader(header)
+	t := newTable(header...)
 	add := func(list []validate.Summary) {
 		for _, g := range list {
 			row := table.Row{g.Group}
@@ -157,7 +203,7 @@ func showValidation(s Streams, r *validate.Report, out string) error {
 			}
 			row = append(row, g.Rows, g.Unpredicted)
 			if g.Rows > 0 {
-				row = append(row, percent(g.Mean), percent(g.Median), fmt.Sprintf("%+.1f%%", g.Bias), fmt.Sprintf("%+.1f%%", g.Worst), g.WorstRow)
+				row = append(row, percent(g.Mean), percent(g.Median), signed(g.Bias), signed(g.Worst), g.WorstRow)
 			}
 			t.AppendRow(row)
 		}
@@ -167,14 +213,27 @@ func showValidation(s Streams, r *validate.Report, out string) error {
 		t.AppendSeparator()
 		add(r.Totals())
 	}
-	if out != "" {
-		if err := report.WriteFile(out, r.WriteCSV); err != nil {
-			return systemError{err}
-		}
-		fmt.Fprintln(s.Err, "wrote", out)
-	}
-	_, err := fmt.Fprintln(s.Out, t.Render())
-	return err
+	return t
 }
+
+// missTable is the rows that are furthest off.
+func missTable(r *validate.Report, n int) table.Writer {
+	header := []any{"furthest off in", "row", "measured", "predicted", "error"}
+	several := len(r.Figures) > 1
+	if several {
+		header = slices.Insert(header, 2, any("figure"))
+	}
+	t := newTable(header...)
+	for _, m := range r.Misses(n) {
+		row := table.Row{m.Group, m.Row}
+		if several {
+			row = append(row, m.Figure)
+		}
+		t.AppendRow(append(row, fmt.Sprintf("%.4g", m.Measured), fmt.Sprintf("%.4g", m.Predicted), signed(100*m.Error())))
+	}
+	return t
+}
+
+func signed(v float64) string { return fmt.Sprintf("%+.1f%%", v) }
 
 func percent(v float64) string { return fmt.Sprintf("%.1f%%", v) }
