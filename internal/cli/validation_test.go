@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var generated = regexp.MustCompile("(?s)<!-- run: ([^\n]*) -->\n.*?<!-- end -->\n")
+
+// docs/validation.md shows what the program says of measurements. Where the public ones are not beside the project, their
+// tables stay as they are.
+func TestValidation(t *testing.T) {
+	const doc = "docs/validation.md"
+	t.Chdir("../..")
+	mine := t.TempDir() + "/mine.json"
+	call(t, "calibrate", "--system", "H200", "--measurements", "measure/H200/ops.csv", "--sustained", "0.96", "-o", mine)
+	src, err := os.ReadFile(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	absent := 0
+	got := generated.ReplaceAllStringFunc(string(src), func(block string) string {
+		line := generated.FindStringSubmatch(block)[1]
+		args := strings.Fields(strings.ReplaceAll(line, "mine.json", mine))
+		if _, err := os.Stat(args[2]); err != nil {
+			absent++
+			return block
+		}
+		return "<!-- run: " + line + " -->\n" + call(t, args...) + "<!-- end -->\n"
+	})
+	if absent > 0 {
+		t.Logf("%d tables are not checked: their measurements are not beside the project", absent)
+	}
+	if *update {
+		if err := os.WriteFile(doc, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if diff := cmp.Diff(string(src), got); diff != "" {
+		t.Errorf("-shown +printed; run with -update and look at the difference:\n%s", diff)
+	}
+}
