@@ -43,12 +43,13 @@ type timers struct {
 	set                     *kernel.Set
 	system                  string
 	phase                   op.Phase
+	uneven                  bool // experts see different numbers of tokens
 	cacheBytes, weightBytes float64
 	activationBytes         float64
 }
 
 // newTimers prepares the kernels of a system that has calibrated ones.
-func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase) *timers {
+func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase, uneven bool) *timers {
 	set := s.Kernels
 	if set == nil {
 		return nil
@@ -61,7 +62,7 @@ func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase) *timers
 	}
 	rate := func(numberType string) float64 { return s.Matrix[numberType].TFlops * flopsPerTFlop * sustained }
 	t := &timers{phase: phase, cacheBytes: prec.Cache, weightBytes: prec.Weight, activationBytes: prec.Activation,
-		set: set, system: s.Name}
+		set: set, system: s.Name, uneven: uneven}
 	// The loader has checked the models, and rates and bandwidths are positive: preparing them cannot fail.
 	// Weights may be stored narrower than they are multiplied.
 	if m := typed(set.Gemm, prec.MatrixType); m != nil {
@@ -201,12 +202,23 @@ func (t *timers) seconds(o *op.Op) (float64, bool) {
 // matrices is how many matrices of weights an operator multiplies by.
 func (t *timers) matrices(o *op.Op) float64 { return o.Weights / (o.N * o.K * t.weightBytes) }
 
+// rows is what each of several matrices multiplies, in kernels that work on whole tiles. Kernels are calibrated with even
+// rows, in whole tiles mostly. By chance each expert sees another number, of whose last tile half is empty on average;
+// below half a tile the calibration has that in it.
+func (t *timers) rows(o *op.Op) float64 {
+	const tile = 128
+	if !t.uneven || o.Kind == op.AbsorbQuery || o.Kind == op.AbsorbValue {
+		return o.M
+	}
+	return o.M + min(max(o.M-tile/2, 0), tile/2)
+}
+
 // products are those of several matrices in one kernel.
 func (t *timers) products(o *op.Op) (float64, bool) {
 	if t.grouped == nil {
 		return 0, false
 	}
-	return t.grouped.Seconds(t.matrices(o), o.M, o.N, o.K), true
+	return t.grouped.Seconds(t.matrices(o), t.rows(o), o.N, o.K), true
 }
 
 // block is an expert block in one kernel, charged to its first product.
@@ -218,7 +230,7 @@ func (t *timers) block(o *op.Op) (float64, bool) {
 	case op.ExpertGateUp:
 		inner /= 2
 	}
-	return t.fused.Block(t.matrices(o), o.M, o.K, o.N, inner), true
+	return t.fused.Block(t.matrices(o), t.rows(o), o.K, o.N, inner), true
 }
 
 // heads is the shape of attention with values of the given width. The tokens of a sequence in one step share a pass over

@@ -137,3 +137,18 @@ func TestStoredExperts(t *testing.T) {
 		}
 	}
 }
+
+// TestUnevenRows: half of a last tile of 128 is empty, from a tile on.
+func TestUnevenRows(t *testing.T) {
+	for m, want := range map[float64]float64{10: 10, 64: 64, 100: 136, 128: 192, 256: 320, 1000: 1064} {
+		for _, uneven := range []bool{false, true} {
+			o := &op.Op{Kind: op.ExpertDown, Class: op.Linear, M: m}
+			if got := (&timers{uneven: uneven}).rows(o); uneven && got != want || !uneven && got != m {
+				t.Errorf("%v rows, uneven %v: %v", m, uneven, got)
+			}
+		}
+	}
+	if got := (&timers{uneven: true}).rows(&op.Op{Kind: op.AbsorbQuery, Class: op.Linear, M: 256}); got != 256 {
+		t.Errorf("heads see all tokens: %v", got)
+	}
+}
