@@ -26,7 +26,7 @@ type timers struct {
 	phase                   op.Phase
 	sustained               float64 // times grow by this in a prefill
 	cacheBytes, weightBytes float64
-	activationBytes         float64
+	weightsOverActivations  float64 // bytes of an element
 }
 
 // newTimers prepares the kernels of a system that has calibrated ones.
@@ -37,7 +37,7 @@ func newTimers(s *hardware.System, prec *plan.Precision, flopsPerTFlop, bytesPer
 	}
 	bandwidth := s.Memory.GBps * bytesPerGB
 	rate := func(numberType string) float64 { return s.Matrix[numberType].TFlops * flopsPerTFlop }
-	t := &timers{phase: phase, cacheBytes: prec.Cache, weightBytes: prec.Weight, activationBytes: prec.Activation,
+	t := &timers{phase: phase, cacheBytes: prec.Cache, weightBytes: prec.Weight, weightsOverActivations: prec.Weight / prec.Activation,
 		sustained: 1, errors: set.Errors}
 	if phase == op.Prefill && set.Sustained > 0 {
 		t.sustained = 1 / set.Sustained
@@ -124,8 +124,7 @@ func (t *timers) seconds(o *op.Op) (float64, bool) {
 		if o.Weights == 0 || o.Output == 0 {
 			return t.norm.Beside(o.Bytes()), true // not a norm, but fused with one
 		}
-		width := o.Weights / t.weightBytes
-		rows := o.Output / (width * t.activationBytes)
+		rows := o.Output / o.Weights * t.weightsOverActivations // the weights are as wide as a row
 		return t.norm.Seconds(rows, o.Bytes()/rows), true
 	}
 	return 0, false
