@@ -60,9 +60,6 @@ func classOf(r *measurement.Row) (class, bool) {
 	case measurement.Decode:
 		c.name = "decode attention"
 		cached()
-		if c.kernel == "triton" && r.Get("h") == r.Get("hk") {
-			c.kernel = "triton ungrouped" // without matrix units: a head has one query
-		}
 	case measurement.LatentDecode:
 		c.name = "latent decode"
 		cached()

@@ -45,7 +45,7 @@ type timers struct {
 	phase                   op.Phase
 	uneven                  bool // experts see different numbers of tokens
 	cacheBytes, weightBytes float64
-	activationBytes         float64
+	weightsOverActivations  float64 // bytes of an element
 }
 
 // newTimers prepares the kernels of a system that has calibrated ones.
@@ -61,8 +61,9 @@ func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase, uneven 
 		sustained = set.Sustained
 	}
 	rate := func(numberType string) float64 { return s.Matrix[numberType].TFlops * flopsPerTFlop * sustained }
-	t := &timers{phase: phase, cacheBytes: prec.Cache, weightBytes: prec.Weight, activationBytes: prec.Activation,
-		set: set, system: s.Name, uneven: uneven}
+	t := &timers{phase: phase, cacheBytes: prec.Cache, weightBytes: prec.Weight,
+		weightsOverActivations: prec.Weight / prec.Activation,
+		set:                    set, system: s.Name, uneven: uneven}
 	// The loader has checked the models, and rates and bandwidths are positive: preparing them cannot fail.
 	// Weights may be stored narrower than they are multiplied.
 	if m := typed(set.Gemm, prec.MatrixType); m != nil {
@@ -192,8 +193,7 @@ func (t *timers) seconds(o *op.Op) (float64, bool) {
 		if o.Weights == 0 || o.Output == 0 {
 			return t.norm.Beside(o.Bytes()), true // not a norm, but fused with one
 		}
-		width := o.Weights / t.weightBytes
-		rows := o.Output / (width * t.activationBytes)
+		rows := o.Output / o.Weights * t.weightsOverActivations // the weights are as wide as a row
 		return t.norm.Seconds(rows, o.Bytes()/rows), true
 	}
 	return 0, false
