@@ -211,20 +211,6 @@ func GroupedGemm(rows []measurement.Row, p Peak) (*kernel.GroupedGemm, Validatio
 	return g, v
 }
 
-// Latent is the shape of latent attention with so many heads, as decode sees it: keys of 512 and 64 rotated, of which
-// the first 512 are the values.
-func latent(heads float64) kernel.Heads {
-	return kernel.Heads{Query: heads, KV: 1, Key: 576, Value: 512}
-}
-
-// cacheBytes is the size of an element of the KV cache.
-func cacheBytes(r *measurement.Row) float64 {
-	if strings.HasPrefix(r.Label("kv"), "fp8") {
-		return 1
-	}
-	return bytesOf(r.Type)
-}
-
 // Kernels work on tiles, and what is shorter takes as long. What is far shorter is not fitted.
 const (
 	tile       = 128
@@ -245,12 +231,7 @@ func Decode(rows []measurement.Row, p Peak) (*kernel.DecodeAttention, Validation
 			short++
 			continue
 		}
-		h := kernel.Heads{Query: r.Get("h"), KV: r.Get("hk"), Key: r.Get("d"), Value: r.Get("d")}
-		token := 2 * h.Key * cacheBytes(r)
-		if r.Kind == measurement.LatentDecode {
-			h = latent(r.Get("h"))
-			token = h.Key * cacheBytes(r)
-		}
+		h, token := decodeShape(r)
 		data = append(data, sample{
 			part: part{[3]float64{s, b * h.KV, h.TokenFlops()}, [3]float64{s, b * h.KV, token},
 				g.Query * b * h.Query * (h.Key + h.Value) / p.Bandwidth},
@@ -296,10 +277,7 @@ func prefill(rows []measurement.Row, p Peak, apart bool) (*kernel.PrefillAttenti
 			short++
 			continue
 		}
-		h := kernel.Heads{Query: r.Get("h"), KV: r.Get("hk"), Key: r.Get("dq"), Value: r.Get("dv")}
-		if r.Kind == measurement.LatentPrefill {
-			h = kernel.Heads{Query: r.Get("h"), KV: r.Get("h"), Key: 192, Value: 128}
-		}
+		h := prefillShape(r)
 		g.Element = bytesOf(r.Type)
 		d := sample{
 			part:    part{c: [3]float64{kernel.Pairs(max(s, tile), past), b * h.Query, (h.Key + h.Value) / 2}},
@@ -337,19 +315,15 @@ func Curve(rows []measurement.Row, bandwidth float64) (*kernel.Curve, Validation
 	axes := [][]float64{nodes(1<<10, 1<<36, 4)}
 	for i := range rows {
 		r := &rows[i]
-		count, bytes := 1.0, 0.0
+		count, bytes := curveShape(r)
 		group := r.Place()
 		switch r.Kind {
 		case measurement.AddNorm:
 			// Time is in proportion to the width, which one node says.
 			axes = [][]float64{nodes(1, 1<<20, 4), {1}}
-			count, bytes, group = r.Get("m"), 4*2*r.Get("h"), fmt.Sprint(r.Get("h"))
+			group = fmt.Sprint(r.Get("h"))
 		case measurement.SiluMul:
-			bytes, group = 3*2*r.Get("m")*r.Get("i"), fmt.Sprint(r.Get("i"))
-		case measurement.DeviceCopy:
-			bytes = 2 * r.Get("n")
-		default:
-			bytes = r.Get("n")
+			group = fmt.Sprint(r.Get("i"))
 		}
 		d := sample{
 			part: part{c: [3]float64{1, 1, 1}, m: [3]float64{bytes, 1, 1}}, seconds: r.Seconds, size: count * bytes,

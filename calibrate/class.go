@@ -111,10 +111,7 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 		p := Peak{Rate: rate(s, numberType) * 1e12, Bandwidth: s.Memory.GBps * 1e9}
 		r := Result{Class: c.name, Kernel: c.kernel, Type: c.numberType}
 		count := func(b *kernel.Base) { r.Numbers = len(b.Compute.Slowdown) + len(b.Memory.Slowdown) + 1 }
-		cache := part[0].Type
-		if strings.HasPrefix(part[0].Label("kv"), "fp8") {
-			cache = "float8"
-		}
+		cache := cacheType(&part[0])
 		switch kind := part[0].Kind; kind {
 		case measurement.Gemm:
 			g, v := Gemm(part, p)
@@ -184,11 +181,7 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 		default:
 			g, v := Collective(part, s.Networks[0].Bandwidth*1e9)
 			r.Validation, r.Numbers = v, len(g.Memory.Slowdown)+1
-			name := collectives[kind]
-			if c.kernel != "" && c.kernel != "NCCL" {
-				name += "_custom" // kernels of an engine, for small messages
-			}
-			put(&set.Collective, name, g)
+			put(&set.Collective, collectiveKey(&part[0]), g)
 		}
 		results = append(results, r)
 	}
@@ -241,6 +234,14 @@ func noteErrors(results []Result, set *kernel.Set) {
 var collectives = map[measurement.Kind]string{
 	measurement.AllReduce: "all_reduce", measurement.AllGather: "all_gather",
 	measurement.ReduceScatter: "reduce_scatter", measurement.AllToAll: "all2all",
+}
+
+// collectiveKey is the key of the model of a pattern: kernels of an engine, for small messages, have one of their own.
+func collectiveKey(r *measurement.Row) string {
+	if k := r.Label("kernel"); k != "" && k != "NCCL" {
+		return collectives[r.Kind] + "_custom"
+	}
+	return collectives[r.Kind]
 }
 
 func put[V any](m *map[string]*V, key string, v *V) {

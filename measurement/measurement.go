@@ -124,20 +124,46 @@ type Table struct {
 
 // ReadFile reads a table, compressed or not. The error is about the file as a whole; bad rows are in the table.
 func ReadFile(name string) (*Table, error) {
-	f, err := os.Open(name)
+	f, err := Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	return Read(Name(name), f)
+}
+
+// Open opens a table, compressed or not.
+func Open(name string) (io.ReadCloser, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
 	var src io.Reader = bufio.NewReaderSize(f, 1<<16)
 	if strings.HasSuffix(name, ".gz") {
-		z, err := gzip.NewReader(src)
-		if err != nil {
+		if src, err = gzip.NewReader(src); err != nil {
+			f.Close()
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		src = z
 	}
-	return Read(Name(name), src)
+	return struct {
+		io.Reader
+		io.Closer
+	}{src, f}, nil
+}
+
+// Parser is what reads the records of a table with the given columns. A record may hold several rows.
+func Parser(name string, head []string) (func(record []string) ([]Row, error), error) {
+	switch {
+	case slices.Contains(head, "params") && slices.Contains(head, "time_us"):
+		return newParams(head)
+	case slices.Contains(head, "op_name"):
+		return newColumns(head)
+	}
+	parse, err := newNamed(name, head)
+	if parse == nil && err == nil {
+		err = fmt.Errorf("unknown columns %s", strings.Join(head, ","))
+	}
+	return parse, err
 }
 
 // Read reads a table; the name is for messages, and tells the shape where that is not in the columns.
@@ -154,17 +180,7 @@ func Read(name string, src io.Reader) (*Table, error) {
 	if headless(head) {
 		head, first = decodeColumns, head
 	}
-	var parse func([]string) ([]Row, error)
-	switch {
-	case slices.Contains(head, "params") && slices.Contains(head, "time_us"):
-		parse, err = newParams(head)
-	case slices.Contains(head, "op_name"):
-		parse, err = newColumns(head)
-	default:
-		if parse, err = newNamed(name, head); parse == nil && err == nil {
-			err = fmt.Errorf("unknown columns %s", strings.Join(head, ","))
-		}
-	}
+	parse, err := Parser(name, head)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -3,23 +3,54 @@ package validate
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 
+	"throughline/calibrate"
 	"throughline/hardware"
-	"throughline/kernel"
+	"throughline/measurement"
 )
 
-// Ops predicts a table of kernels: columns kind, dtype, params, flops, bytes, time_us. Where the system has a calibrated
-// model of a kernel that is used, otherwise the roofline.
+// Ops predicts a table of kernels, in any of the schemas that package measurement reads. Where the system has a calibrated
+// model of a kernel that is used, otherwise the roofline, for which a table must have the columns flops and bytes.
 func Ops(name string, src io.Reader, s *hardware.System) (*Report, error) {
-	columns := []string{"kind", "dtype", "params", "flops", "bytes", "time_us"}
-	r, err := table(name, src, columns, func(get func(string) string) Row {
-		f := measured(get("time_us"))
-		if f.Reason == "" {
-			f.Predicted, f.Reason = kernelTime(s, get)
-			f.Predicted *= 1e6
+	var parse func([]string) ([]measurement.Row, error)
+	timeAt := -1
+	p := calibrate.NewPredictor(s)
+	r, err := rawTable(name, src, func(header []string) (err error) {
+		missing := slices.DeleteFunc(slices.Clone(opsColumns), func(c string) bool { return slices.Contains(header, c) })
+		if ours := slices.Contains(header, "kind") || slices.Contains(header, "params"); ours && len(missing) > 0 {
+			return missingColumns(missing, opsColumns)
 		}
-		return Row{Group: get("kind") + " " + get("dtype"), Figures: []Figure{f}}
+		timeAt = slices.IndexFunc(header, func(c string) bool { return c == "time_us" || c == "latency" })
+		parse, err = measurement.Parser(measurement.Name(name), header)
+		return err
+	}, func(cells []string, get func(string) string) Row {
+		// A time that is not known is none that is wrong.
+		unknown := timeAt >= 0 && strings.TrimSpace(cells[timeAt]) == ""
+		if unknown {
+			cells = slices.Clone(cells)
+			cells[timeAt] = "1"
+		}
+		rows, err := parse(cells)
+		if err != nil {
+			return Row{Group: strings.TrimSpace(get("kind") + " " + get("dtype") + get("op_name")), Figures: []Figure{{Reason: err.Error()}}}
+		}
+		var f Figure
+		// A record of expert exchanges has two directions, which are one after the other.
+		for i := range rows {
+			seconds, reason := kernelTime(p, s, &rows[i], get)
+			f.Measured += 1e6 * rows[i].Seconds
+			f.Predicted += 1e6 * seconds
+			if reason != "" {
+				f.Reason = reason
+			}
+		}
+		if unknown {
+			f.Measured = 0
+		}
+		return Row{Group: opsGroup(&rows[0], get), Figures: []Figure{f}}
 	})
 	if err == nil {
 		r.Header = append(r.Header, "predicted_us", "reason")
@@ -27,83 +58,47 @@ func Ops(name string, src io.Reader, s *hardware.System) (*Report, error) {
 	return r, err
 }
 
-// numberTypes are the names of number types in tables of kernels.
-var numberTypes = map[string]string{"bf16": "bfloat16", "fp16": "float16", "fp8": "float8", "fp32": "float32", "int8": "int8"}
+var opsColumns = []string{"kind", "dtype", "params", "flops", "bytes", "time_us"}
+
+// opsGroup is the rows that are summed up together: a kind of kernel and number type as they are written, and the software
+// where the table names it.
+func opsGroup(r *measurement.Row, get func(string) string) string {
+	if kind := get("kind"); kind != "" {
+		return kind + " " + get("dtype")
+	}
+	return strings.Join(strings.Fields(fmt.Sprint(r.Kind, " ", r.Type, " ", r.Label("kernel"), " ", r.Label("distribution"))), " ")
+}
 
 // kernelTime is the time of one kernel in seconds, or why there is none.
-func kernelTime(s *hardware.System, get func(string) string) (seconds float64, reason string) {
-	p, kind := params(get("params")), get("kind")
-	numberType := numberTypes[get("dtype")]
-	at := func(name string) float64 { return float64(p[name]) }
-	bandwidth, rate := s.Memory.GBps*1e9, s.Matrix[numberType].TFlops*1e12
+func kernelTime(p *calibrate.Predictor, s *hardware.System, r *measurement.Row, get func(string) string) (seconds float64, reason string) {
+	if t, ok := p.Seconds(r); ok {
+		return t, ""
+	}
+	if get("flops") == "" && get("bytes") == "" {
+		return 0, fmt.Sprintf("no calibrated kernel of this kind on %s", s.Name)
+	}
 	flops, errF := strconv.ParseFloat(get("flops"), 64)
 	bytes, errB := strconv.ParseFloat(get("bytes"), 64)
-	if errF != nil || errB != nil {
+	switch {
+	case errF != nil || errB != nil:
 		return 0, "flops and bytes must be numbers"
-	}
-	set := s.Kernels
-	if set == nil {
-		set = &kernel.Set{}
-	}
-	switch kind {
-	case "gemm":
-		if m := set.Gemm[numberType]; m != nil && rate > 0 {
-			t, err := m.At(rate, bandwidth)
-			if err == nil {
-				return t.Seconds(at("m"), at("n"), at("k")), ""
-			}
-		}
-	case "grouped_gemm":
-		if m := set.GroupedGemm[numberType]; m != nil && rate > 0 {
-			if t, err := m.At(rate, bandwidth); err == nil {
-				return t.Seconds(at("experts"), at("m"), at("n"), at("k")), ""
-			}
-		}
-	case "attn_decode":
-		if m := set.Decode[numberType]; m != nil && rate > 0 {
-			if t, err := m.At(rate, bandwidth); err == nil {
-				h := kernel.Heads{Query: at("h"), KV: at("hk"), Key: at("d"), Value: at("d")}
-				return t.Seconds(at("b"), at("s"), h, 2*at("d")*hardware.TypeBytes(numberType)), ""
-			}
-		}
-	case "attn_prefill":
-		if m := set.Prefill[numberType]; m != nil && rate > 0 {
-			if t, err := m.At(rate, bandwidth); err == nil {
-				h := kernel.Heads{Query: at("h"), KV: at("hk"), Key: at("dq"), Value: at("dv")}
-				return t.Seconds(at("b"), at("s"), 0, h), ""
-			}
-		}
-	case "add_rmsnorm", "silu_mul":
-		if m := set.Elementwise[kind]; m != nil {
-			if t, err := m.At(bandwidth); err == nil {
-				return t.Seconds(at("m"), bytes/at("m")), ""
-			}
-		}
-	case "d2d_copy":
-		if m := set.Copy[kind]; m != nil {
-			if t, err := m.At(bandwidth); err == nil {
-				return t.Seconds(1, bytes), ""
-			}
-		}
-	case "d2h", "h2d":
+	case r.Kind == measurement.ToHost || r.Kind == measurement.ToDevice:
 		if s.Memory2 == nil {
 			return 0, "the system has no second memory tier"
 		}
-		if m := set.Copy[kind+" "+get("dtype")]; m != nil {
-			if t, err := m.At(s.Memory2.GBps * 1e9); err == nil {
-				return t.Seconds(1, bytes), ""
-			}
-		}
 		return bytes / (s.Memory2.GBps * 1e9), ""
-	default:
-		return 0, fmt.Sprintf("no model for kernels of kind %q", kind)
 	}
-	if flops > 0 && rate == 0 && kind != "add_rmsnorm" && kind != "silu_mul" {
-		return 0, fmt.Sprintf("%s has no matrix rate for %s", s.Name, get("dtype"))
-	}
-	memory := bytes / (bandwidth * s.Memory.Calibration)
-	if rate == 0 {
+	memory := bytes / (s.Memory.GBps * 1e9 * s.Memory.Calibration)
+	switch r.Kind {
+	case measurement.AddNorm, measurement.SiluMul, measurement.DeviceCopy:
 		return memory, ""
 	}
-	return max(memory, flops/(rate*s.Matrix[numberType].Calibration)), ""
+	m, ok := s.Matrix[r.Type]
+	if flops > 0 && !ok {
+		return 0, fmt.Sprintf("%s has no matrix rate for %s", s.Name, r.Type)
+	}
+	if flops == 0 {
+		return memory, ""
+	}
+	return max(memory, flops/(m.TFlops*1e12*m.Calibration)), ""
 }

@@ -203,23 +203,33 @@ func (r *Report) WriteCSV(w io.Writer) error {
 
 // table reads a CSV table with the given columns; its rows are passed on by column name.
 func table(name string, src io.Reader, columns []string, row func(get func(column string) string) Row) (*Report, error) {
+	check := func(header []string) error {
+		missing := slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return slices.Contains(header, c) })
+		if len(missing) > 0 {
+			return missingColumns(missing, columns)
+		}
+		return nil
+	}
+	return rawTable(name, src, check, func(_ []string, get func(string) string) Row { return row(get) })
+}
+
+func missingColumns(missing, columns []string) error {
+	what := "column"
+	if len(missing) > 1 {
+		what = "columns"
+	}
+	return fmt.Errorf("no %s %s; the columns are %s", what, document.QuoteList(missing), strings.Join(columns, ", "))
+}
+
+// rawTable reads a CSV table whose header has been checked; rows are passed on as cells and by column name.
+func rawTable(name string, src io.Reader, check func(header []string) error, row func(cells []string, get func(column string) string) Row) (*Report, error) {
 	c := csv.NewReader(src)
 	header, err := c.Read()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	var missing []string
-	for _, want := range columns {
-		if !slices.Contains(header, want) {
-			missing = append(missing, strconv.Quote(want))
-		}
-	}
-	if len(missing) > 0 {
-		what := "column"
-		if len(missing) > 1 {
-			what = "columns"
-		}
-		return nil, fmt.Errorf("%s:1: no %s %s; the columns are %s", name, what, strings.Join(missing, ", "), strings.Join(columns, ", "))
+	if err := check(header); err != nil {
+		return nil, fmt.Errorf("%s:1: %w", name, err)
 	}
 	r := &Report{Header: slices.Clone(header), Figures: []string{""}}
 	for {
@@ -230,7 +240,7 @@ func table(name string, src io.Reader, columns []string, row func(get func(colum
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		out := row(func(column string) string {
+		out := row(cells, func(column string) string {
 			if at := slices.Index(header, column); at >= 0 {
 				return strings.TrimSpace(cells[at])
 			}
@@ -255,6 +265,9 @@ func params(text string) map[string]int {
 
 // measured is a figure with a measured time, which must be positive.
 func measured(text string) Figure {
+	if text == "" {
+		return Figure{} // not known
+	}
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v > 0) {
 		return Figure{Reason: fmt.Sprintf("%q is not a time", text)}

@@ -38,9 +38,9 @@ func TestOps(t *testing.T) {
 	const csv = `kind,dtype,params,flops,bytes,time_us
 gemm,bf16,m=1024;n=1024;k=1024,1e12,1e6,2000
 silu_mul,bf16,m=1;i=4,10,3.84e9,500
-attn_decode,int3,b=1,1e9,1,5
+attn_decode,int3,b=1;s=8;h=1;hk=1;d=8,1e9,1,5
 tea,bf16,x=1,1,1,5
-gemm,bf16,m=1,1,1,zero
+gemm,bf16,m=1;n=1;k=1,1,1,zero
 `
 	plain := system(t, "H200")
 	plain.Kernels = nil
@@ -54,7 +54,7 @@ gemm,bf16,m=1,1,1,zero
 			t.Errorf("row %d: %v µs, by hand %v", i, got, want)
 		}
 	}
-	for i, want := range map[int]string{2: "no matrix rate for int3", 3: `no model for kernels of kind "tea"`, 4: `"zero" is not a time`} {
+	for i, want := range map[int]string{2: "no matrix rate for int3", 3: `unknown kind "tea"`, 4: `time "zero" is not a number`} {
 		if !strings.Contains(r.Rows[i].Figures[0].Reason, want) {
 			t.Errorf("row %d: reason %q, want %q", i, r.Rows[i].Figures[0].Reason, want)
 		}

@@ -2,13 +2,13 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"throughline/internal/document"
+	"throughline/measurement"
 	"throughline/point"
 	"throughline/report"
 	"throughline/validate"
@@ -22,7 +22,8 @@ func newValidate(s Streams) *cobra.Command {
 error by group, and writes the table with its predictions (--out). Bias is the median
 error with its sign.
 
-  ops      kernels: kind,dtype,params,flops,bytes,time_us
+  ops      kernels: kind,dtype,params,flops,bytes,time_us, or any other table that
+           throughline calibrate reads; plain or .gz
   forward  whole forward passes: kind,model,params,time_ms; kind is prefill or decode,
            params are b (sequences), s (tokens, or the context of a decode step) and for
            one rank of a group without its collectives tp
@@ -44,11 +45,11 @@ func newValidateOps(s Streams) *cobra.Command {
 		Example: "  throughline validate ops ops.csv --system H200 --out predicted.csv",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			sys, _, err := readSystem(s, system)
+			sys, _, err := readSystem(s, show.system(s, system))
 			if err != nil {
 				return err
 			}
-			f, err := os.Open(args[0])
+			f, err := measurement.Open(args[0])
 			if err != nil {
 				return document.Unreadable(args[0], err)
 			}
@@ -60,7 +61,7 @@ func newValidateOps(s Streams) *cobra.Command {
 			return show.report(s, r)
 		},
 	}
-	cmd.Flags().StringVarP(&system, "system", "s", "", "system: a built-in name or a file (required)")
+	cmd.Flags().StringVarP(&system, "system", "s", "", "system: a built-in name or a file (default H200)")
 	show.flags(cmd)
 	return cmd
 }
@@ -74,10 +75,8 @@ func newValidateForward(s Streams) *cobra.Command {
 		Example: "  throughline validate forward forward.csv --system H200 --out predicted.csv",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if p.System == "" {
-				return fmt.Errorf("--system is missing: a system file, or a built-in name (throughline systems lists them)")
-			}
-			f, err := os.Open(args[0])
+			p.System = show.system(s, p.System)
+			f, err := measurement.Open(args[0])
 			if err != nil {
 				return document.Unreadable(args[0], err)
 			}
@@ -90,7 +89,7 @@ func newValidateForward(s Streams) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&p.System, "system", "s", "", "system: a built-in name or a file (required)")
+	f.StringVarP(&p.System, "system", "s", "", "system: a built-in name or a file (default H200)")
 	f.StringVar(&p.Formats.Weights, "weights", "", "number format of the weights (default bf16)")
 	f.StringVar(&p.Formats.Cache, "cache", "", "of the KV cache (default bf16)")
 	f.StringVar(&p.Assume, "assume", p.Assume, "modelling assumptions")
@@ -121,7 +120,7 @@ has a reason.`,
 		Example: "  throughline validate serving serving.csv --out predicted.csv",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			f, err := os.Open(args[0])
+			f, err := measurement.Open(args[0])
 			if err != nil {
 				return document.Unreadable(args[0], err)
 			}
@@ -155,6 +154,15 @@ func (v *validation) flags(cmd *cobra.Command) {
 	f.StringSliceVar(&v.by, "by", nil, "columns of the table to group by")
 	f.IntVar(&v.worst, "worst", 0, "list so many of the rows that are furthest off")
 	f.BoolVar(&v.markdown, "markdown", false, "print tables as Markdown")
+}
+
+// system is the one that a flag names or, without, the one that most of this project was measured on.
+func (v *validation) system(s Streams, name string) string {
+	if name != "" {
+		return name
+	}
+	fmt.Fprintln(s.Err, "predicted on H200; --system names another")
+	return "H200"
 }
 
 // report prints the errors by group and writes the table.
