@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 
 	"throughline/internal/golden"
 	"throughline/kernel"
+	"throughline/measurement"
 )
 
 // measured is tables of one chip by one method.
@@ -121,8 +123,58 @@ func TestCatalogue(t *testing.T) {
 		set.Exchange = ordered(set.Exchange)
 		golden.File(t, "../hardware/kernels/"+b.name+".json", encoded(t, set))
 	}
+	carriedOver(t, &out, sets)
 	golden.File(t, "../docs/calibration.md", out.Bytes())
 }
+
+// carriedOver says how far off the kernels of one chip are on another, at that one's peaks.
+func carriedOver(t *testing.T, out *bytes.Buffer, sets map[string]*kernel.Set) {
+	t.Helper()
+	out.WriteString(carried)
+	kinds := []string{"gemm", "fused experts", "decode attention", "latent decode", "prefill attention", "latent prefill", "all-reduce", "all-to-all"}
+	fmt.Fprintf(out, "| from | to | %s |\n|---|---|%s\n", strings.Join(kinds, " | "), strings.Repeat("--:|", len(kinds)))
+	for _, pair := range []struct {
+		from string
+		to   measured
+	}{
+		{"H200", h100Engine}, {"H100_SXM", h200Engine}, {"GB200_NVL72", b200Engine}, {"B200", gb200Engine},
+		{"H100_SXM", a100Engine}, {"A100_SXM", h100Engine}, {"H100_SXM", b200Engine}, {"B200", h100Engine},
+		{"A100_SXM", l40sEngine}, {"H100_SXM", l40sEngine},
+	} {
+		s := system(t, pair.to.system)
+		s.Kernels = sets[pair.from]
+		p := NewPredictor(s)
+		rows, _, _ := load(t, pair.to.names(t))
+		errors, counts := map[string]float64{}, map[string]float64{}
+		for i := 0; i < len(rows); i += 7 { // an even sample
+			c, ok := classOf(&rows[i])
+			if !ok || rows[i].Kind == measurement.Decode && rows[i].Get("s") < leastCache || rows[i].Kind == measurement.Prefill && rows[i].Get("s") < fewestNew {
+				continue
+			}
+			if predicted, ok := p.Seconds(&rows[i]); ok {
+				errors[c.name] += math.Abs(predicted/rows[i].Seconds - 1)
+				counts[c.name]++
+			}
+		}
+		fmt.Fprintf(out, "| %s | %s |", pair.from, pair.to.system)
+		for _, k := range kinds {
+			if counts[k] == 0 {
+				out.WriteString(" – |")
+			} else {
+				fmt.Fprintf(out, " %.0f |", 100*errors[k]/counts[k])
+			}
+		}
+		out.WriteString("\n")
+	}
+}
+
+const carried = `
+## Kernels carried over
+
+Chips that were not measured take the kernels of one that was, at their own peaks. How far off that is shows on chips that
+were measured: mean errors in percent of the kernels of one chip on the tables of another, of all software in them.
+
+`
 
 // acrossNodes adds exchanges over several nodes, which were measured on the H100: the chip and its network are the same.
 func acrossNodes(set, from *kernel.Set) {

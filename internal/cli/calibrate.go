@@ -30,7 +30,7 @@ their paths, such as .../mha/decode/h20/32-8-128.csv), reports how far off they 
 and after, on the rows they were fitted to and on shapes that were held out as a whole,
 and writes the system file with them. Rows that contradict each other are named and left
 out.`,
-		Example: "  throughline calibrate --system H200 --measurements ops.csv --sustained 0.9 -o H200_measured.json",
+		Example: "  throughline calibrate --system H200 --measurements ops.csv --sustained 0.9 -o my_h200.json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if len(files) == 0 || out == "" {
