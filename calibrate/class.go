@@ -69,6 +69,15 @@ func classOf(r *measurement.Row) (class, bool) {
 	case measurement.LatentPrefill:
 		c.name = "latent prefill"
 		cached()
+	case measurement.Absorb:
+		c.name = "absorbed products"
+	case measurement.ConvPrefill, measurement.ConvDecode:
+		c.name = linear[r.Kind]
+		if r.Kind == measurement.ConvPrefill && r.Label("version") == loopVersion {
+			return c, false
+		}
+	case measurement.LinearPrefill, measurement.LinearDecode:
+		c.name = linear[r.Kind]
 	case measurement.AllReduce, measurement.AllGather, measurement.ReduceScatter, measurement.AllToAll:
 		c.name = strings.ReplaceAll(string(r.Kind), "_", "-")
 	case measurement.AddNorm, measurement.SiluMul, measurement.DeviceCopy, measurement.ToHost, measurement.ToDevice:
@@ -152,6 +161,28 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 			} else {
 				put(&set.LatentPrefill, part[0].Type, g)
 			}
+		case measurement.Absorb:
+			g, v := Absorb(part, p)
+			r.Validation = v
+			count(&g.Base)
+			put(&set.Absorb, part[0].Type, g)
+		case measurement.LinearPrefill, measurement.LinearDecode:
+			g, v := Linear(part, p)
+			r.Validation = v
+			count(&g.Base)
+			if kind == measurement.LinearDecode {
+				put(&set.LinearDecode, "gated_delta", g)
+			} else {
+				put(&set.LinearPrefill, "gated_delta", g)
+			}
+		case measurement.ConvPrefill, measurement.ConvDecode:
+			g, v := Convolution(part, p.Bandwidth)
+			r.Validation, r.Numbers = v, len(g.Memory.Slowdown)+1
+			if kind == measurement.ConvDecode {
+				put(&set.Convolution, "decode", g)
+			} else {
+				put(&set.Convolution, "prefill", g)
+			}
 		case measurement.AddNorm, measurement.SiluMul:
 			g, v := Curve(part, p.Bandwidth)
 			r.Validation, r.Numbers = v, len(g.Memory.Slowdown)+1
@@ -200,8 +231,16 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 var errorKinds = map[string]string{
 	"gemm": "gemm", "grouped gemm": "grouped_gemm", "fused experts": "experts", "decode attention": "decode",
 	"latent decode": "latent_decode", "prefill attention": "prefill", "latent prefill": "latent_prefill",
+	"absorbed products": "absorb", "convolution in prefill": "convolution", "convolution in decode": "convolution",
+	"linear prefill": "linear_prefill", "linear decode": "linear_decode",
 	"add_rmsnorm": "elementwise", "silu_mul": "elementwise", "all-reduce": "collective",
 	"dispatch": "exchange", "combine": "exchange", "low-latency dispatch": "exchange", "low-latency combine": "exchange",
+}
+
+// linear is the classes of linear attention.
+var linear = map[measurement.Kind]string{
+	measurement.ConvPrefill: "convolution in prefill", measurement.ConvDecode: "convolution in decode",
+	measurement.LinearPrefill: "linear prefill", measurement.LinearDecode: "linear decode",
 }
 
 // noteErrors gives the set the errors on shapes that the fits did not see: of each kind the largest among the models that
