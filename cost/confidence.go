@@ -57,7 +57,21 @@ func (t *timers) kind(o *op.Op) (kind, numberType string) {
 		}
 		return "grouped_gemm", t.matrixType
 	case op.AbsorbQuery, op.AbsorbValue:
+		if t.absorb != nil {
+			return "absorb", t.absorbType
+		}
 		return "grouped_gemm", t.matrixType
+	case op.ShortConvolution:
+		if t.convolution != nil && t.phase == op.Decode {
+			return "convolution", "decode"
+		} else if t.convolution != nil {
+			return "convolution", "prefill"
+		}
+	case op.LinearState:
+		if t.phase == op.Decode {
+			return "linear_decode", "gated_delta"
+		}
+		return "linear_prefill", "gated_delta"
 	case op.FusedAttention:
 		switch {
 		case t.phase == op.Decode:
