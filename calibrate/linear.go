@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"fmt"
+	"slices"
 
 	"throughline/kernel"
 	"throughline/measurement"
@@ -31,14 +32,36 @@ func Absorb(rows []measurement.Row, p Peak) (*kernel.GroupedGemm, Validation) {
 		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory,
 			[]float64{1, 16, 64, 256, 1024, 1 << 15}, n, k)},
 	}
+	data, cached := f.cold(data)
 	s, v := f.choose(data, absorbSettings)
+	v.Below += cached
 	g.Base = base(&s)
 	return g, v
 }
 
-// mostLinear is the most bytes that a row of linear attention may move. The table of one chip takes up to five times as
-// long for one shape as for the same shape elsewhere in it beyond that, and tables of others grow in proportion there.
-const mostLinear = 1 << 28
+// cold leaves out rows that take less than the quickest of all and their own bytes at peak together. The tables repeat a
+// kernel on the same memory, so that weights and states which fit into the cache of the chip come from there; engines find
+// other layers in it. A tenth of the quickest time is noise.
+func (f *form) cold(data []sample) (kept []sample, cached int) {
+	var times []float64
+	for i := range data {
+		times = append(times, data[i].seconds)
+	}
+	slices.Sort(times)
+	for i := range data {
+		if d := &data[i]; 0.9*times[len(times)/20]+f.roofline(d, 1) <= d.seconds {
+			kept = append(kept, *d)
+		}
+	}
+	return kept, len(data) - len(kept)
+}
+
+// The most bytes that a row of linear attention may move, in prefill and in decode. Beyond that one chip takes up to five
+// times as long for a shape as for the same shape elsewhere in its table, while others grow in proportion.
+const (
+	mostPrefill = 1 << 28
+	mostDecode  = 1 << 30
+)
 
 // loopVersion of the software convolved one prompt after the other, in part in less time than memory allows.
 const loopVersion = "0.5.10"
@@ -58,7 +81,7 @@ func Convolution(rows []measurement.Row, bandwidth float64) (*kernel.Curve, Vali
 		r := &rows[i]
 		h := linearHeads(r)
 		bytes := 2 * 2 * r.Get("b") * r.Get("s") * (2*h.KV*h.Key + h.Query*h.Value)
-		if r.Kind == measurement.ConvPrefill && r.Get("s") < fewestNew || bytes > mostLinear {
+		if r.Kind == measurement.ConvPrefill && (r.Get("s") < fewestNew || bytes > mostPrefill) {
 			short++
 			continue
 		}
@@ -74,7 +97,9 @@ func Convolution(rows []measurement.Row, bandwidth float64) (*kernel.Curve, Vali
 		compute: side{axes: [][]float64{{1}}},
 		memory:  side{work: over(c.Work(), bandwidth), axes: c.Memory.Axes},
 	}
+	data, cached := f.cold(data)
 	s, v := f.validate(data)
+	v.Below += cached
 	v.Short = short
 	c.Latency, c.Memory = s.latency, s.memory
 	return c, v
@@ -84,9 +109,9 @@ func Convolution(rows []measurement.Row, bandwidth float64) (*kernel.Curve, Vali
 // a tile are left out. Whole configurations of heads are held out.
 func Linear(rows []measurement.Row, p Peak) (*kernel.LinearAttention, Validation) {
 	g := &kernel.LinearAttention{Element: 2, State: 4}
-	phase := op.Decode
+	phase, most := op.Decode, float64(mostDecode)
 	if rows[0].Kind == measurement.LinearPrefill {
-		phase, g.Tile = op.Prefill, fewestNew
+		phase, most, g.Tile = op.Prefill, mostPrefill, fewestNew
 	}
 	var data []sample
 	short := 0
@@ -94,7 +119,7 @@ func Linear(rows []measurement.Row, p Peak) (*kernel.LinearAttention, Validation
 		r := &rows[i]
 		h, b, s := linearHeads(r), r.Get("b"), r.Get("s")
 		bytes := g.Bytes(b, s, h)
-		if s < g.Tile || bytes > mostLinear {
+		if s < g.Tile || bytes > most {
 			short++
 			continue
 		}
@@ -109,7 +134,9 @@ func Linear(rows []measurement.Row, p Peak) (*kernel.LinearAttention, Validation
 		compute: side{work: over(flops, p.Rate), axes: trim(data, onCompute, nodes(1, 1<<20, 4), nodes(1, 1<<16, 2), []float64{1 << 16})},
 		memory:  side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory, nodes(1<<10, 1<<36, 4))},
 	}
+	data, cached := f.cold(data)
 	s, v := f.choose(data, linearSettings)
+	v.Below += cached
 	v.Short = short
 	g.Base = base(&s)
 	return g, v

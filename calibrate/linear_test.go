@@ -121,3 +121,19 @@ func TestLinearClasses(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestCold: the quickest rows take 10 s; with 4 s of bytes at peak 13 s are too few for memory, at a tenth of the quickest
+// for noise, and 13.5 s are not.
+func TestCold(t *testing.T) {
+	f := form{memory: side{work: kernel.Work{1: 1}}}
+	row := func(bytes, seconds float64) sample {
+		return sample{part: part{m: [3]float64{bytes, 1, 1}}, seconds: seconds}
+	}
+	kept, cached := f.cold([]sample{row(0.5, 10), row(4, 12.9), row(4, 13.5), row(100, 120)})
+	if cached != 1 || len(kept) != 3 || kept[1].seconds != 13.5 {
+		t.Error(cached, kept)
+	}
+	if kept, cached = f.cold(nil); kept != nil || cached != 0 {
+		t.Error("finds rows where there are none")
+	}
+}
