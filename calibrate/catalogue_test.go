@@ -69,10 +69,9 @@ const compiledOnH200 = "compiled on the H200"
 // on others estimated.
 const sustainedShare = 0.9
 
-// skipped are tables of whole modules, of linear attention and of expert blocks between exchanges, which have no model
-// here; the exchanges of the H200 by the older engine are those of the H100 under another name; a table of the H20 is of
+// skipped are tables of whole modules and of expert blocks between exchanges, which have no model here; the exchanges of the H200 by the older engine are those of the H100 under another name; a table of the H20 is of
 // a kernel that does not split the context, unlike all others of that chip.
-var skipped = regexp.MustCompile(`sparse_attention|linear_attention|mla_bmm|wideep_\w+_(moe|mla)|h200_sxm_.*0\.5\.6.*deepep|INDEX|/dsa/|/gdn/|/h20/64-2-128`)
+var skipped = regexp.MustCompile(`sparse_attention|wideep_\w+_(moe|mla)|h200_sxm_.*0\.5\.6.*deepep|INDEX|/dsa/|/gdn/|/h20/64-2-128`)
 
 func (m *measured) names(t *testing.T) []string {
 	t.Helper()

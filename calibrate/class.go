@@ -69,6 +69,15 @@ func classOf(r *measurement.Row) (class, bool) {
 	case measurement.LatentPrefill:
 		c.name = "latent prefill"
 		cached()
+	case measurement.Absorb:
+		c.name = "absorbed products"
+	case measurement.ConvPrefill, measurement.ConvDecode:
+		c.name = linear[r.Kind]
+		if r.Kind == measurement.ConvPrefill && r.Label("version") == loopVersion {
+			return c, false
+		}
+	case measurement.LinearPrefill, measurement.LinearDecode:
+		c.name = linear[r.Kind]
 	case measurement.AllReduce, measurement.AllGather, measurement.ReduceScatter, measurement.AllToAll:
 		c.name = strings.ReplaceAll(string(r.Kind), "_", "-")
 	case measurement.AddNorm, measurement.SiluMul, measurement.DeviceCopy, measurement.ToHost, measurement.ToDevice:
@@ -149,6 +158,32 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 			} else {
 				put(&set.LatentPrefill, part[0].Type, g)
 			}
+		case measurement.Absorb:
+			g, v := Absorb(part, p)
+			r.Validation = v
+			count(&g.Base)
+			put(&set.Absorb, part[0].Type, g)
+		case measurement.LinearPrefill, measurement.LinearDecode:
+			g, v := Linear(part, p)
+			r.Validation = v
+			count(&g.Base)
+			if v.Fitted.Rows == 0 { // one table is faster than its memory all over
+				uncovered += len(part)
+				continue
+			}
+			if kind == measurement.LinearDecode {
+				put(&set.LinearDecode, "gated_delta", g)
+			} else {
+				put(&set.LinearPrefill, "gated_delta", g)
+			}
+		case measurement.ConvPrefill, measurement.ConvDecode:
+			g, v := Convolution(part, p.Bandwidth)
+			r.Validation, r.Numbers = v, len(g.Memory.Slowdown)+1
+			if kind == measurement.ConvDecode {
+				put(&set.Convolution, "decode", g)
+			} else {
+				put(&set.Convolution, "prefill", g)
+			}
 		case measurement.AddNorm, measurement.SiluMul:
 			g, v := Curve(part, p.Bandwidth)
 			r.Validation, r.Numbers = v, len(g.Memory.Slowdown)+1
@@ -194,11 +229,19 @@ var errorKinds = map[string]struct{ kind, key string }{
 	"gemm": {"gemm", ""}, "grouped gemm": {"grouped_gemm", ""}, "fused experts": {"experts", ""},
 	"decode attention": {"decode", ""}, "latent decode": {"latent_decode", ""},
 	"prefill attention": {"prefill", ""}, "latent prefill": {"latent_prefill", ""},
+	"absorbed products": {"absorb", ""}, "linear prefill": {"linear_prefill", "gated_delta"}, "linear decode": {"linear_decode", "gated_delta"},
+	"convolution in prefill": {"convolution", "prefill"}, "convolution in decode": {"convolution", "decode"},
 	"add_rmsnorm": {"elementwise", "add_rmsnorm"}, "silu_mul": {"elementwise", "silu_mul"},
 	"all-reduce": {"collective", "all_reduce"}, "all-gather": {"collective", "all_gather"},
 	"reduce-scatter": {"collective", "reduce_scatter"}, "all-to-all": {"collective", "all2all"},
 	"dispatch": {"exchange", "dispatch_normal"}, "combine": {"exchange", "combine_normal"},
 	"low-latency dispatch": {"exchange", "dispatch_low_latency"}, "low-latency combine": {"exchange", "combine_low_latency"},
+}
+
+// linear is the classes of linear attention.
+var linear = map[measurement.Kind]string{
+	measurement.ConvPrefill: "convolution in prefill", measurement.ConvDecode: "convolution in decode",
+	measurement.LinearPrefill: "linear prefill", measurement.LinearDecode: "linear decode",
 }
 
 // noteErrors gives the set the errors of its models on shapes that the fits did not see, those of the first of a number

@@ -109,7 +109,8 @@ Errors are absolute, in percent of the measured time.
 - **noise**: mean error of the best function that does not fall with size, found for each series of rows on its own
   (rows that differ in m, tokens, context or bytes only). Models that are monotone cannot go under it by much.
 - **numbers**: how many were fitted. **left out**: rows faster than the roofline at peak (served from cache, or not what
-  they say), contexts under 128 and prompts under 64 tokens.
+  they say), contexts under 128, prompts under 64 tokens, linear attention that moves more than 256 MiB in prefill or
+  1 GiB in decode, and rows of linear attention and of absorbed products that came from the cache of the chip (below).
 
 What the models do not see: which of several kernels a library picks (steps from one m to the next, where m + 1 can take
 much longer than m, or less than m), skewed load of experts, experts spread over ranks (the measured fused kernels then also handle
@@ -117,4 +118,9 @@ tokens of other ranks), windows. Fused experts marked "tuned" ran with tiles tha
 of that kernel with default ones; experts of one model were measured without a gate, of another with half of them idle, and
 are counted so. The tables of products are noisy themselves: those of B200 and GB200, nearly one chip, differ from each
 other by 9 to 10% on average, shape by shape, beyond their mean ratio, which leaves 6 to 7% to each. fp8 caches of latent attention on Hopper were measured with a slow fallback kernel.
+Tables of absorbed products and of linear attention repeat a kernel on the same memory, so that weights and states come
+from the cache of the chip where they fit into it (tens of MB), in down to a quarter of the time that memory takes, while
+engines find other layers there: rows that take less than the quickest of all and their bytes at peak together are left
+out, up to three quarters of a table, and the errors are those of the others. Of linear attention on the H200, larger
+prompts are noisy, the same shape taking up to three times as long elsewhere in the table.
 `

@@ -27,6 +27,9 @@ type timers struct {
 	latent        *kernel.DecodeTimer
 	prefill       *kernel.PrefillTimer
 	latentPrefill *kernel.PrefillTimer
+	absorb        *kernel.GroupedGemmTimer
+	linear        *kernel.LinearTimer // of the phase, as is
+	convolution   *kernel.CurveTimer
 	norm          *kernel.CurveTimer
 	gate          *kernel.CurveTimer
 
@@ -38,7 +41,9 @@ type timers struct {
 	combine     *kernel.ExchangeTimer
 
 	// The keys of the models above.
-	matrixType, expertType, attentionType, cacheType, exchangeMode string
+	matrixType, expertType, attentionType, cacheType, absorbType, exchangeMode, phaseKey string
+	// launch is what any kernel takes at least: the latency of the shortest calibrated product.
+	launch float64
 
 	set                     *kernel.Set
 	system                  string
@@ -100,6 +105,32 @@ func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase, uneven 
 	}
 	if m := typed(set.LatentPrefill, prec.AttentionType); m != nil {
 		t.latentPrefill, _ = m.At(rate(prec.AttentionType), bandwidth)
+	}
+	// Engines take what is absorbed out of narrower weights when they load them, and multiply it in 16 bits.
+	t.absorbType = "bfloat16"
+	if set.Absorb[t.absorbType] == nil {
+		t.absorbType = prec.MatrixType
+	}
+	if m := set.Absorb[t.absorbType]; m != nil {
+		t.absorb, _ = m.At(rate(t.absorbType), bandwidth)
+	}
+	// States are kept and chunks computed alike whatever the rule; operations make the difference.
+	t.phaseKey = "prefill"
+	linear, convolution := set.LinearPrefill["gated_delta"], set.Convolution["prefill"]
+	if phase == op.Decode {
+		t.phaseKey = "decode"
+		linear, convolution = set.LinearDecode["gated_delta"], set.Convolution["decode"]
+	}
+	if linear != nil {
+		t.linear, _ = linear.At(rate("bfloat16"), bandwidth) // engines have no narrower one
+	}
+	if convolution != nil {
+		t.convolution, _ = convolution.At(bandwidth)
+	}
+	for _, g := range set.Gemm {
+		if t.launch == 0 || g.Latency < t.launch {
+			t.launch = g.Latency
+		}
 	}
 	if m := set.Elementwise["add_rmsnorm"]; m != nil {
 		t.norm, _ = m.At(bandwidth)
@@ -168,7 +199,16 @@ func (t *timers) seconds(o *op.Op) (float64, bool) {
 		}
 		return t.products(o)
 	case op.AbsorbQuery, op.AbsorbValue:
+		if t.absorb != nil {
+			return t.absorb.Seconds(t.matrices(o), o.M, o.N, o.K), true
+		}
 		return t.products(o)
+	case op.ShortConvolution:
+		if t.convolution != nil {
+			return t.convolution.Seconds(1, o.Activations), true
+		}
+	case op.LinearState:
+		return t.linearAttention(o)
 	case op.FusedAttention:
 		if t.phase == op.Decode {
 			return t.decodeAttention(o)
@@ -274,6 +314,25 @@ func (t *timers) prefillAttention(o *op.Op) (float64, bool) {
 		batch, tokens, past = batch*tokens/(2*o.N), 2*o.N, 0
 	}
 	return timer.Seconds(batch, tokens, past, t.heads(o, valueWidth(o))), true
+}
+
+// linearAttention reads and changes the states of sequences.
+func (t *timers) linearAttention(o *op.Op) (float64, bool) {
+	if t.linear == nil || o.Sequences == 0 {
+		return 0, false
+	}
+	heads, sequences := float64(o.Heads), float64(o.Sequences)
+	h := kernel.Heads{Query: heads, KV: float64(o.KVHeads), Key: o.K, Value: o.N}
+	return t.linear.Seconds(sequences, o.M/sequences, h, o.Flops/(o.M*heads)), true
+}
+
+// uncovered is what an operator takes beyond the roofline where no kernel of its kind is calibrated: no product is shorter
+// than a kernel. Values belong to the kernel of their scores, and element-wise operators to whatever they are fused with.
+func (t *timers) uncovered(o *op.Op) float64 {
+	if o.Class != op.Linear && o.Class != op.BMM || o.Kind == op.Values {
+		return 0
+	}
+	return t.launch
 }
 
 // exchange is the time to send tokens to their experts or back, where it was measured over so many nodes or more.

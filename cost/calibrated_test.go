@@ -152,3 +152,56 @@ func TestUnevenRows(t *testing.T) {
 		t.Errorf("heads see all tokens: %v", got)
 	}
 }
+
+// TestAbsorbed: 3 heads, 5 tokens of each by 20 × 30. Weights of one byte are multiplied as two.
+func TestAbsorbed(t *testing.T) {
+	narrow := bf16
+	narrow.Weight = 1
+	here := kernel.Surface{Axes: [][]float64{{5}, {60}, {30}}, Slowdown: []float64{2}}
+	set := &kernel.Set{System: "chip", Errors: map[string]float64{"absorb.bfloat16": 0.25},
+		Absorb: map[string]*kernel.GroupedGemm{"bfloat16": {Base: kernel.Base{Latency: 1, Norm: 1, Compute: here, Memory: here}, Weight: 2, Input: 2, Output: 2}}}
+	p := pricerOf(t, set, op.Decode, narrow)
+	o := &op.Op{Kind: op.AbsorbQuery, Class: op.Linear, M: 5, N: 20, K: 30, Weights: 3 * 20 * 30}
+	// Inputs take no more than at peak.
+	near(t, "absorbed queries", p.Price(o).Time, 1+2*2e-12*3*5*20*30+1e-9*(2*2*3*(20*30+5*20)+2*3*5*30))
+	if share, level := p.ErrorOf(o); share != 0.25 || level != Measured {
+		t.Errorf("off by %g, %v", share, level)
+	}
+}
+
+// TestLinear: 6 tokens of 2 sequences, 4 heads of values of 8 on 2 of keys of 16, 10 operations per token and head.
+func TestLinear(t *testing.T) {
+	model := map[string]*kernel.LinearAttention{"gated_delta": {Base: slow, Element: 2, State: 4}}
+	set := &kernel.Set{System: "chip", Sustained: 0.5, LinearDecode: model, LinearPrefill: model,
+		Convolution: map[string]*kernel.Curve{"decode": {Latency: 3, Memory: kernel.Flat(2)}, "prefill": {Latency: 4, Memory: kernel.Flat(2)}},
+		Errors:      map[string]float64{"linear_decode.gated_delta": 0.1, "linear_prefill.gated_delta": 0.2, "convolution.decode": 0.3, "convolution.prefill": 0.3}}
+	state := &op.Op{Kind: op.LinearState, Class: op.BMM, Sequences: 2, Heads: 4, KVHeads: 2, M: 6, N: 8, K: 16, Flops: 6 * 4 * 10}
+	conv := &op.Op{Kind: op.ShortConvolution, Class: op.Vector, Activations: 1e9}
+	want := 1 + 2*240e-12 + 2e-9*(2*6*2*(2*16+4*8)+4*2*2*4*16*8)
+	decode, prefill := pricer(t, set, op.Decode), pricer(t, set, op.Prefill)
+	near(t, "linear attention", decode.Price(state).Time, want)
+	near(t, "in a prefill at half the clocks", prefill.Price(state).Time, want+2*240e-12)
+	near(t, "a convolution", decode.Price(conv).Time, 3+2)
+	near(t, "one of prompts", prefill.Price(conv).Time, 4+2)
+	for _, c := range []struct {
+		p    *Pricer
+		o    *op.Op
+		want float64
+	}{{decode, state, 0.1}, {prefill, state, 0.2}, {decode, conv, 0.3}, {prefill, conv, 0.3}} {
+		if share, level := c.p.ErrorOf(c.o); share != c.want || level != Fitted {
+			t.Errorf("%v is off by %g, %v", c.o.Kind, share, level)
+		}
+	}
+}
+
+// TestUncovered: what no kernel covers takes the roofline, 2^30 bytes of 1 s, and where it is a kernel of its own the
+// latency of the shortest product.
+func TestUncovered(t *testing.T) {
+	of := func(latency float64) *kernel.Gemm {
+		return &kernel.Gemm{Base: kernel.Base{Latency: latency, Norm: 1, Compute: kernel.Flat(1), Memory: kernel.Flat(1)}}
+	}
+	p := pricer(t, &kernel.Set{Gemm: map[string]*kernel.Gemm{"bfloat16": of(3), "float8": of(2)}}, op.Decode)
+	for kind, want := range map[op.Kind]float64{op.IndexScores: 3, op.Scores: 3, op.LinearState: 3, op.Values: 1, op.Softmax: 1} {
+		near(t, kind.String(), p.Price(&op.Op{Kind: kind, Class: kind.Info().Class, Cache: 1 << 30}).Time, want)
+	}
+}

@@ -78,7 +78,16 @@ func (t *timers) modelOf(o *op.Op) model {
 		}
 		return of("grouped_gemm", t.matrixType, t.grouped)
 	case op.AbsorbQuery, op.AbsorbValue:
+		if t.absorb != nil {
+			return of("absorb", t.absorbType, t.absorb)
+		}
 		return of("grouped_gemm", t.matrixType, t.grouped)
+	case op.ShortConvolution:
+		if t.convolution != nil {
+			return of("convolution", t.phaseKey, t.convolution)
+		}
+	case op.LinearState:
+		return of("linear_"+t.phaseKey, "gated_delta", t.linear)
 	case op.FusedAttention:
 		switch {
 		case t.phase == op.Decode:

@@ -136,6 +136,8 @@ func (p *Pricer) time(o *op.Op, compute, memory float64) (time float64, bound Bo
 	if p.kernels != nil {
 		if t, ok := p.kernels.seconds(o); ok {
 			time = t
+		} else {
+			time += p.kernels.uncovered(o)
 		}
 	}
 	return time, bound

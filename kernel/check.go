@@ -17,7 +17,7 @@ func (s *Set) Check() error {
 		_, err := m.At(1, 1)
 		note("gemm", k, err)
 	}
-	for kind, set := range map[string]map[string]*GroupedGemm{"grouped_gemm": s.GroupedGemm, "experts": s.Experts} {
+	for kind, set := range map[string]map[string]*GroupedGemm{"grouped_gemm": s.GroupedGemm, "experts": s.Experts, "absorb": s.Absorb} {
 		for k, m := range set {
 			_, err := m.At(1, 1)
 			note(kind, k, err)
@@ -35,7 +35,13 @@ func (s *Set) Check() error {
 			note(kind, k, err)
 		}
 	}
-	for kind, set := range map[string]map[string]*Curve{"elementwise": s.Elementwise, "copy": s.Copy} {
+	for kind, set := range map[string]map[string]*LinearAttention{"linear_decode": s.LinearDecode, "linear_prefill": s.LinearPrefill} {
+		for k, m := range set {
+			_, err := m.At(1, 1)
+			note(kind, k, err)
+		}
+	}
+	for kind, set := range map[string]map[string]*Curve{"elementwise": s.Elementwise, "copy": s.Copy, "convolution": s.Convolution} {
 		for k, m := range set {
 			_, err := m.At(1)
 			note(kind, k, err)

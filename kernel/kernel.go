@@ -391,6 +391,10 @@ type Set struct {
 	LatentDecode  map[string]*DecodeAttention  `json:"latent_decode,omitempty"`  // by number type of the cache
 	Prefill       map[string]*PrefillAttention `json:"prefill,omitempty"`        // by number type
 	LatentPrefill map[string]*PrefillAttention `json:"latent_prefill,omitempty"` // by number type
+	Absorb        map[string]*GroupedGemm      `json:"absorb,omitempty"`         // of latent attention, by number type
+	Convolution   map[string]*Curve            `json:"convolution,omitempty"`    // of linear attention: decode, prefill
+	LinearDecode  map[string]*LinearAttention  `json:"linear_decode,omitempty"`  // by rule: gated_delta
+	LinearPrefill map[string]*LinearAttention  `json:"linear_prefill,omitempty"` // by rule
 	Elementwise   map[string]*Curve            `json:"elementwise,omitempty"`    // by kernel: add_rmsnorm, silu_mul
 	Copy          map[string]*Curve            `json:"copy,omitempty"`           // by direction: d2d_copy, d2h, h2d
 	Collective    map[string]*Collective       `json:"collective,omitempty"`     // by pattern, as in the networks

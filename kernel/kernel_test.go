@@ -154,6 +154,19 @@ func TestLaws(t *testing.T) {
 			return max(2*320*32*x[0]*Pairs(x[1], x[2])/rate, (queries+keys)/bandwidth)
 		}, "batch", "tokens", "past")
 	}))
+	t.Run("linear", rapid.MakeCheck(func(t *rapid.T) {
+		l := LinearAttention{Element: 2, State: 4, Tile: 64}
+		f, b := l.Work()
+		l.Base = drawBase(t, f, b, 1)
+		k, err := l.At(rate, bandwidth)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := Heads{Query: 8, KV: 2, Key: 128, Value: 64}
+		law(t, l.Latency, func(x []float64) float64 { return k.Seconds(x[0], x[1], h, 1000) }, func(x []float64) float64 {
+			return max(1000*8*x[0]*x[1]/rate, l.Bytes(x[0], x[1], h)/bandwidth)
+		}, "batch", "tokens")
+	}))
 	t.Run("curve", rapid.MakeCheck(func(t *rapid.T) {
 		c := Curve{Latency: 1e-6, Memory: drawSurface(t, "memory", 1, Work{1: 1})}
 		k, err := c.At(bandwidth)

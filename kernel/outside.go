@@ -31,6 +31,13 @@ func (t *PrefillTimer) Outside() int {
 	return t.s.outside()
 }
 
+func (t *LinearTimer) Outside() int {
+	if t == nil {
+		return 0
+	}
+	return t.s.outside()
+}
+
 func (t *CurveTimer) Outside() int {
 	if t == nil {
 		return 0

@@ -12,7 +12,8 @@ import (
 var operations = map[string]Kind{
 	"gemm": Gemm, "moe": Experts, "moe_context": Experts, "moe_generation": Experts,
 	"context_attention": Prefill, "generation_attention": Decode,
-	"mla_context": LatentPrefill, "mla_generation": LatentDecode,
+	"mla_context": LatentPrefill, "mla_generation": LatentDecode, "mla_gen_pre": Absorb, "mla_gen_post": Absorb,
+	"gdn":        LinearPrefill, // or another kind of linear attention: linearKind
 	"all_reduce": AllReduce, "all_gather": AllGather, "reduce_scatter": ReduceScatter, "alltoall": AllToAll,
 	"ll": LowLatencyDispatch, "normal": Dispatch,
 }
@@ -25,6 +26,7 @@ var columnDims = map[string]string{
 	"num_tokens": "tokens", "num_token": "tokens", "hidden_size": "hidden", "inter_size": "inter", "topk": "topk",
 	"num_topk": "topk", "num_experts": "experts", "moe_tp_size": "tp", "moe_ep_size": "ep",
 	"num_gpus": "group", "message_size": "n", "node_num": "nodes", "dispatch_sms": "sms",
+	"seq_len": "s", "num_k_heads": "hk", "head_k_dim": "dk", "num_v_heads": "h", "head_v_dim": "dv", "d_conv": "conv",
 }
 
 var columnLabels = map[string]string{
@@ -33,7 +35,7 @@ var columnLabels = map[string]string{
 }
 
 // typeColumns hold the number type.
-var typeColumns = []string{"gemm_dtype", "attn_dtype", "mla_dtype", "moe_dtype", "nccl_dtype", "allreduce_dtype"}
+var typeColumns = []string{"gemm_dtype", "attn_dtype", "mla_dtype", "moe_dtype", "nccl_dtype", "allreduce_dtype", "bmm_dtype"}
 
 // times are the columns of times: most files have one, those of expert exchanges one for each direction.
 var times = []struct {
@@ -56,6 +58,25 @@ func perNode(device string) int {
 	}
 	return 8
 }
+
+// linearKind is what a kernel of linear attention does, which the tables call by one name.
+func linearKind(kernel, phase string) (Kind, error) {
+	i := slices.Index([]string{"context", "generation"}, phase)
+	if i < 0 {
+		return "", fmt.Errorf("unknown phase %q", phase)
+	}
+	switch {
+	case strings.HasPrefix(kernel, "causal_conv1d"):
+		return [...]Kind{ConvPrefill, ConvDecode}[i], nil
+	case strings.Contains(kernel, "delta_rule"):
+		return [...]Kind{LinearPrefill, LinearDecode}[i], nil
+	}
+	return "", fmt.Errorf("unknown kernel %q of linear attention", kernel)
+}
+
+// absorbed is the widths n and k of the products of every head that latent attention absorbs: queries before attention,
+// its results behind.
+var absorbed = map[string][2]int{"mla_gen_pre": {512, 128}, "mla_gen_post": {128, 512}}
 
 // newColumns reads the schema with a column per dimension.
 func newColumns(head []string) (func([]string) ([]Row, error), error) {
@@ -89,6 +110,8 @@ func newColumns(head []string) (func([]string) ([]Row, error), error) {
 	prefill := layout{append(slices.Clone(l.dims), "dq", "dv"), l.labels}
 	nodes, device := slices.Index(l.dims, "nodes"), slices.Index(head, "device")
 	exchange := layout{append(slices.Clone(l.dims), "ranks"), l.labels}
+	products := layout{append(slices.Clone(l.dims), "n", "k"), l.labels}
+	kernelAt, phaseAt := slices.Index(head, "kernel_source"), slices.Index(head, "phase")
 
 	return func(rec []string) ([]Row, error) {
 		kind, ok := operations[rec[opAt]]
@@ -122,6 +145,18 @@ func newColumns(head []string) (func([]string) ([]Row, error), error) {
 			if length >= 0 && step >= 0 {
 				r.dims[length] += r.dims[step]
 			}
+		case Absorb:
+			w := absorbed[rec[opAt]]
+			r.layout, r.dims = &products, append(r.dims, w[0], w[1])
+		case LinearPrefill:
+			if kernelAt < 0 || phaseAt < 0 {
+				return nil, fmt.Errorf("linear attention without its kernel or phase")
+			}
+			var err error
+			if kind, err = linearKind(rec[kernelAt], rec[phaseAt]); err != nil {
+				return nil, err
+			}
+			r.Kind = kind
 		case Dispatch, LowLatencyDispatch:
 			if nodes >= 0 && device >= 0 {
 				r.layout = &exchange

@@ -29,6 +29,11 @@ const (
 	Decode        Kind = "attn_decode"     // b, s (context), h, hk, d; optional window
 	LatentPrefill Kind = "mla_prefill"     // b, s, h; optional past
 	LatentDecode  Kind = "mla_decode"      // b, s (context), h
+	Absorb        Kind = "mla_absorb"      // tokens, h, n, k: for every head tokens × k by k × n
+	ConvPrefill   Kind = "conv_prefill"    // b, s, h, hk, dk, dv, conv: over queries and keys of hk heads and values of h
+	ConvDecode    Kind = "conv_decode"     // the same, s being new tokens
+	LinearPrefill Kind = "linear_prefill"  // b, s, h, hk, dk, dv: gated delta rule
+	LinearDecode  Kind = "linear_decode"   // the same, s being new tokens
 	AddNorm       Kind = "add_rmsnorm"     // m, h
 	SiluMul       Kind = "silu_mul"        // m, i
 	DeviceCopy    Kind = "d2d_copy"        // n bytes

@@ -109,6 +109,40 @@ func TestColumns(t *testing.T) {
 	}
 }
 
+// TestLatentAndLinear: the products of a head are of 128 × 512 before attention and of 512 × 128 behind it, and the kernel
+// says which part of linear attention it is.
+func TestLatentAndLinear(t *testing.T) {
+	tab, err := Read("x.csv", strings.NewReader("framework,version,device,op_name,kernel_source,bmm_dtype,num_tokens,num_heads,latency\n"+
+		"S,1,G,mla_gen_pre,k,fp8,16,128,0.01\nS,1,G,mla_gen_post,k,bfloat16,16,128,0.01\n"))
+	if err != nil || len(tab.Rows) != 2 {
+		t.Fatal(err, tab)
+	}
+	for i, want := range []string{
+		"mla_absorb float8 tokens=16 h=128 n=512 k=128 version=1 device=G op=mla_gen_pre kernel=k dtype=fp8",
+		"mla_absorb bfloat16 tokens=16 h=128 n=128 k=512 version=1 device=G op=mla_gen_post kernel=k dtype=bfloat16",
+	} {
+		if got := tab.Rows[i].Shape(); got != want {
+			t.Error(got)
+		}
+	}
+	const head = "framework,version,device,op_name,kernel_source,phase,batch_size,seq_len,num_tokens,d_model,d_conv,num_k_heads,head_k_dim,num_v_heads,head_v_dim,model_name,latency\n"
+	row := func(kernel, phase string) string {
+		return "S,1,G,gdn," + kernel + "," + phase + ",2,8,16,64,4,16,128,64,128,q,0.01\n"
+	}
+	tab, err = Read("x.csv", strings.NewReader(head+row("causal_conv1d_fn", "context")+row("causal_conv1d_update", "generation")+
+		row("chunk_gated_delta_rule", "context")+row("fused_recurrent_gated_delta_rule", "generation")+row("dance", "context")+row("causal_conv1d_fn", "night")))
+	if err != nil || len(tab.Rows) != 4 || len(tab.Problems) != 2 {
+		t.Fatal(err, tab)
+	}
+	for i, want := range []Kind{ConvPrefill, ConvDecode, LinearPrefill, LinearDecode} {
+		r := tab.Rows[i]
+		if r.Kind != want || r.Get("b") != 2 || r.Get("s") != 8 || r.Get("h") != 64 || r.Get("hk") != 16 || r.Get("dk") != 128 ||
+			r.Get("dv") != 128 || r.Get("conv") != 4 {
+			t.Errorf("%s: %s", want, r.Shape())
+		}
+	}
+}
+
 func TestReadFile(t *testing.T) {
 	var z bytes.Buffer
 	w := gzip.NewWriter(&z)

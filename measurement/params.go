@@ -6,7 +6,10 @@ import (
 	"strings"
 )
 
-var exchanged = []string{"nodes", "ranks", "hidden", "tokens", "topk", "experts"}
+var (
+	exchanged = []string{"nodes", "ranks", "hidden", "tokens", "topk", "experts"}
+	convolved = []string{"b", "s", "h", "hk", "dk", "dv", "conv"}
+)
 
 // needs are the dimensions without which a row says nothing.
 var needs = map[Kind][]string{
@@ -17,9 +20,12 @@ var needs = map[Kind][]string{
 	Decode:        {"b", "s", "h", "hk", "d"},
 	LatentPrefill: {"b", "s", "h"},
 	LatentDecode:  {"b", "s", "h"},
-	AddNorm:       {"m", "h"},
-	SiluMul:       {"m", "i"},
-	DeviceCopy:    {"n"}, ToHost: {"n"}, ToDevice: {"n"},
+	Absorb:        {"tokens", "h", "n", "k"},
+	ConvPrefill:   convolved, ConvDecode: convolved,
+	LinearPrefill: convolved[:6], LinearDecode: convolved[:6],
+	AddNorm:    {"m", "h"},
+	SiluMul:    {"m", "i"},
+	DeviceCopy: {"n"}, ToHost: {"n"}, ToDevice: {"n"},
 	AllReduce: {"group", "n"}, AllGather: {"group", "n"}, ReduceScatter: {"group", "n"}, AllToAll: {"group", "n"},
 	Dispatch: exchanged, Combine: exchanged, LowLatencyDispatch: exchanged, LowLatencyCombine: exchanged,
 }

@@ -14,12 +14,8 @@ func (s *stage) linearAttention() {
 	dim, value := float64(a.HeadDim), float64(a.ValueSize())
 	mixed := 2*float64(a.KVHeadsPerRank(tp))*dim + heads*value // queries, keys and values
 	gates := heads * value
-	perState := 4.0            // operations per element of the state and token: two for the update, two for the reading
-	inChunk := 2*dim + 2*value // per pair of tokens of a chunk: their score, and its part of the result
 	if a.Kind == model.GatedDelta {
-		gates += 2 * heads         // decay and strength of every head
-		perState += 2              // to take out what the state holds
-		inChunk += 4*dim + 2*value // keys against keys, and what that takes out of keys and of values
+		gates += 2 * heads // decay and strength of every head
 	}
 
 	s.norm(InputNorm, s.normTokens*s.hidden, s.hidden)
@@ -30,12 +26,8 @@ func (s *stage) linearAttention() {
 	}
 	s.handOn(s.sequences * a.State(tp))
 	o := s.add(LinearState, AttentionMatrixUnit)
-	o.Flops = s.tokens * heads * perState * dim * value
-	if s.phase == Prefill {
-		// Within a chunk tokens attend to each other as in ordinary attention; the state is read and changed once per chunk,
-		// which takes as many operations as token by token.
-		o.Flops = s.tokens * heads * (perState*dim*value + chunk*inChunk)
-	}
+	o.Sequences, o.Heads, o.KVHeads = int32(s.sequences), int32(heads), int32(a.KVHeadsPerRank(tp))
+	o.Flops = s.tokens * heads * StateFlops(a.Kind == model.GatedDelta, s.phase, dim, value)
 	o.Activations = s.tokens * (mixed + heads*value) * s.a
 	o.Cache = 2 * s.sequences * a.State(tp) // read and written
 	o.Output = s.tokens * heads * value * s.a
@@ -44,4 +36,20 @@ func (s *stage) linearAttention() {
 	s.binary(AttentionGateMultiply, s.tokens*heads*value)
 	s.output(heads * value)
 	s.finishAttention()
+}
+
+// StateFlops is the operations of linear attention per token and head.
+func StateFlops(gatedDelta bool, phase Phase, key, value float64) float64 {
+	perState := 4.0            // per element of the state: two for the update, two for the reading
+	inChunk := 2*key + 2*value // per pair of tokens of a chunk: their score, and its part of the result
+	if gatedDelta {
+		perState += 2              // to take out what the state holds
+		inChunk += 4*key + 2*value // keys against keys, and what that takes out of keys and of values
+	}
+	if phase == Prefill {
+		// Within a chunk tokens attend to each other as in ordinary attention; the state is read and changed once per chunk,
+		// which takes as many operations as token by token.
+		return perState*key*value + chunk*inChunk
+	}
+	return perState * key * value
 }

@@ -23,7 +23,7 @@ func TestReadme(t *testing.T) {
 	}
 	readme := string(src)
 	t.Chdir(t.TempDir())
-	for _, folder := range []string{"configs", "hardware", "model"} {
+	for _, folder := range []string{"configs", "hardware", "measure", "model"} {
 		if err := os.Symlink(filepath.Join(root, folder), folder); err != nil {
 			t.Fatal(err)
 		}
