@@ -66,11 +66,6 @@ const (
 // loopVersion of the software convolved one prompt after the other, in part in less time than memory allows.
 const loopVersion = "0.5.10"
 
-// linearHeads is the shape of linear attention: query heads are those of values.
-func linearHeads(r *measurement.Row) kernel.Heads {
-	return kernel.Heads{Query: r.Get("h"), KV: r.Get("hk"), Key: r.Get("dk"), Value: r.Get("dv")}
-}
-
 // Convolution fits the short convolution of linear attention: rows of measurement.ConvPrefill or of
 // measurement.ConvDecode. Its bytes are queries, keys and values, read and written; what it keeps of the tokens before is
 // in the slowdown. Whole configurations of heads are held out.
@@ -80,7 +75,7 @@ func Convolution(rows []measurement.Row, bandwidth float64) (*kernel.Curve, Vali
 	for i := range rows {
 		r := &rows[i]
 		h := linearHeads(r)
-		bytes := 2 * 2 * r.Get("b") * r.Get("s") * (2*h.KV*h.Key + h.Query*h.Value)
+		_, bytes := curveShape(r)
 		if r.Kind == measurement.ConvPrefill && (r.Get("s") < fewestNew || bytes > mostPrefill) {
 			short++
 			continue

@@ -6,6 +6,7 @@ import (
 	"throughline/hardware"
 	"throughline/kernel"
 	"throughline/measurement"
+	"throughline/op"
 )
 
 // Predictor gives the times of measured kernels on a system that has calibrated ones.
@@ -85,6 +86,27 @@ func (p *Predictor) timer(r *measurement.Row) func(*measurement.Row) float64 {
 				return t.Seconds(r.Get("b"), r.Get("s"), r.Get("step"), prefillShape(r))
 			}
 		}
+	case measurement.Absorb:
+		if t := prepare(set.Absorb[r.Type], peak.Rate, peak.Bandwidth); t != nil {
+			return func(r *measurement.Row) float64 {
+				return t.Seconds(r.Get("h"), r.Get("tokens"), r.Get("n"), r.Get("k"))
+			}
+		}
+	case measurement.LinearPrefill, measurement.LinearDecode:
+		models, phase := set.LinearDecode, op.Decode
+		if r.Kind == measurement.LinearPrefill {
+			models, phase = set.LinearPrefill, op.Prefill
+		}
+		if t := prepare(models["gated_delta"], peak.Rate, peak.Bandwidth); t != nil {
+			return func(r *measurement.Row) float64 {
+				h := linearHeads(r)
+				return t.Seconds(r.Get("b"), r.Get("s"), h, op.StateFlops(true, phase, h.Key, h.Value))
+			}
+		}
+	case measurement.ConvPrefill:
+		return moved(set.Convolution["prefill"], peak.Bandwidth)
+	case measurement.ConvDecode:
+		return moved(set.Convolution["decode"], peak.Bandwidth)
 	case measurement.AddNorm, measurement.SiluMul:
 		return moved(set.Elementwise[string(r.Kind)], peak.Bandwidth)
 	case measurement.DeviceCopy:

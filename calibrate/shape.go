@@ -37,8 +37,13 @@ func prefillShape(r *measurement.Row) kernel.Heads {
 	return kernel.Heads{Query: r.Get("h"), KV: r.Get("hk"), Key: r.Get("dq"), Value: r.Get("dv")}
 }
 
+// linearHeads is the shape of linear attention: query heads are those of values.
+func linearHeads(r *measurement.Row) kernel.Heads {
+	return kernel.Heads{Query: r.Get("h"), KV: r.Get("hk"), Key: r.Get("dk"), Value: r.Get("dv")}
+}
+
 // curveShape is the rows that a kernel moves, and the bytes of each: element-wise operators are of bfloat16, copies within
-// the device read and write.
+// the device read and write, and so do convolutions queries, keys and values.
 func curveShape(r *measurement.Row) (rows, bytes float64) {
 	switch r.Kind {
 	case measurement.AddNorm:
@@ -47,6 +52,9 @@ func curveShape(r *measurement.Row) (rows, bytes float64) {
 		return 1, 3 * 2 * r.Get("m") * r.Get("i")
 	case measurement.DeviceCopy:
 		return 1, 2 * r.Get("n")
+	case measurement.ConvPrefill, measurement.ConvDecode:
+		h := linearHeads(r)
+		return 1, 2 * 2 * r.Get("b") * r.Get("s") * (2*h.KV*h.Key + h.Query*h.Value)
 	}
 	return 1, r.Get("n")
 }
