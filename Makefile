@@ -15,8 +15,11 @@ lint:
 	go vet ./...
 	go run $(STATICCHECK) ./...
 
+# Fits are arithmetic that nothing runs beside: they are tested without the race detector, which takes twenty times as long.
 unit:
-	go test -race ./...
+	go test -race $$(go list ./... | grep -v /calibrate)
+	go test ./calibrate
+	go test -run 'TestValidation|TestMeasured' ./internal/cli ./validate
 
 sample:           ## the sample of the reference tool
 	go run ./cmd/throughline run -c configs/reference_sample.json

@@ -152,12 +152,10 @@ func (k *kernelsFile) DecodeDocument(v document.Value) {
 	case document.Null:
 	case document.String:
 		name, _ := v.String()
-		src, ok := Kernels.Find(name)
-		if !ok {
+		var ok bool
+		if k.set, ok = builtInKernels(name); !ok {
 			v.Problemf("%s", document.NotOneOf(name, Kernels.Names()))
-			return
 		}
-		k.set, err = decodeKernels(src)
 	default:
 		k.set, err = decodeKernels(v.JSON())
 	}

@@ -2,6 +2,8 @@ package hardware
 
 import (
 	"encoding/json"
+	"fmt"
+	"sync"
 
 	"github.com/tailscale/hujson"
 
@@ -17,6 +19,27 @@ func (s *System) MeasuredAs() string {
 		return s.Kernels.MeasuredOn("gemm", t)
 	}
 	return s.Kernels.System
+}
+
+// decoded are the built-in kernels that have been read before. Sets are not changed once they are read.
+var decoded sync.Map
+
+// builtInKernels finds kernels by name.
+func builtInKernels(name string) (*kernel.Set, bool) {
+	name, ok := Kernels.Name(name)
+	if !ok {
+		return nil, false
+	}
+	if set, ok := decoded.Load(name); ok {
+		return set.(*kernel.Set), true
+	}
+	src, _ := Kernels.Find(name)
+	set, err := decodeKernels(src)
+	if err != nil {
+		panic(fmt.Sprintf("the built-in kernels of %s: %v", name, err)) // a test reads them all
+	}
+	decoded.Store(name, set)
+	return set, true
 }
 
 // WithKernels is a system file with the set as its kernels, in the place of those that it has. The rest stays as it was

@@ -12,6 +12,7 @@ import (
 	"throughline/calibrate"
 	"throughline/estimate"
 	"throughline/hardware"
+	"throughline/internal/racing"
 	"throughline/kernel"
 	"throughline/measurement"
 	"throughline/model"
@@ -100,6 +101,9 @@ func TestForwardReasons(t *testing.T) {
 // TestMeasuredH200: calibrated on measured kernels alone, whole forward passes that no fit has seen come out within the
 // targets: 4% in decode, 5% in prefill.
 func TestMeasuredH200(t *testing.T) {
+	if racing.Enabled {
+		t.Skip("fits take minutes under the race detector")
+	}
 	dir := filepath.Join("..", "..", "shared", "measurements", "h200")
 	table, err := measurement.ReadFile(filepath.Join(dir, "ops.csv"))
 	if err != nil {

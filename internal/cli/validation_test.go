@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"throughline/internal/racing"
 )
 
 var generated = regexp.MustCompile("(?s)<!-- run: ([^\n]*) -->\n.*?<!-- end -->\n")
@@ -14,6 +16,9 @@ var generated = regexp.MustCompile("(?s)<!-- run: ([^\n]*) -->\n.*?<!-- end -->\
 // docs/validation.md shows what the program says of measurements. Where the public ones are not beside the project, their
 // tables stay as they are.
 func TestValidation(t *testing.T) {
+	if racing.Enabled {
+		t.Skip("fits take minutes under the race detector")
+	}
 	const doc = "docs/validation.md"
 	t.Chdir("../..")
 	mine := t.TempDir() + "/mine.json"
