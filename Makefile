@@ -15,11 +15,12 @@ lint:
 	go vet ./...
 	go run $(STATICCHECK) ./...
 
-# Fits are arithmetic that nothing runs beside: they are tested without the race detector, which takes twenty times as long.
+# Fits, and trying everything, are arithmetic that nothing runs beside: they are tested without the race detector, under
+# which they take twenty times as long.
 unit:
 	go test -race $$(go list ./... | grep -v /calibrate)
 	go test ./calibrate
-	go test -run 'TestValidation|TestMeasured' ./internal/cli ./validate
+	go test -run 'TestValidation|TestMeasured|TestCalibratedBatch' ./internal/cli ./validate ./search
 
 sample:           ## the sample of the reference tool
 	go run ./cmd/throughline run -c configs/reference_sample.json

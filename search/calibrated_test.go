@@ -6,6 +6,7 @@ import (
 
 	"throughline/assume"
 	"throughline/estimate"
+	"throughline/internal/racing"
 	"throughline/plan"
 	"throughline/search"
 	"throughline/workload"
@@ -14,6 +15,9 @@ import (
 // TestCalibratedBatch: with calibrated kernels throughput is no simple function of the batch, and the search looks into
 // ranges of it only. What it finds is at most a hundredth below the best of all batches.
 func TestCalibratedBatch(t *testing.T) {
+	if racing.Enabled {
+		t.Skip("trying every batch takes minutes under the race detector")
+	}
 	worst := 1.0
 	for _, name := range []string{"llama_3_8b", "DeepSeek-V3", "Qwen3-30B-A3B"} {
 		for _, system := range []string{"H200", "B200", "A100_SXM"} {

@@ -1,7 +1,7 @@
 //go:build !race
 
-// Package racing tells tests whether the race detector watches. Long fits, which nothing runs beside, skip then; make test
-// runs them without it.
+// Package racing tells tests whether the race detector watches. Long arithmetic, which nothing runs beside, skips then;
+// make test runs it without.
 package racing
 
 // Enabled: the race detector watches, and arithmetic takes twenty times as long.
