@@ -1,8 +1,11 @@
 package calibrate
 
 import (
+	"errors"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/mat"
 
 	"throughline/kernel"
 )
@@ -411,40 +414,15 @@ func (f *form) roofline(d *sample, share float64) float64 {
 	return t / share
 }
 
-// solve solves a symmetric positive definite system in place by Cholesky's method; the result is in b.
+// solve solves a symmetric positive definite system, of which the upper triangle counts; the result is in b.
 func solve(a, b []float64, n int) bool {
-	for j := range n {
-		row := a[j*n : j*n+j+1]
-		for k := range j {
-			rk := a[k*n : k*n+k+1]
-			v := row[k]
-			for l := range k {
-				v -= row[l] * rk[l]
-			}
-			row[k] = v / rk[k]
-		}
-		v := row[j]
-		for l := range j {
-			v -= row[l] * row[l]
-		}
-		if !(v > 0) {
-			return false
-		}
-		row[j] = math.Sqrt(v)
+	var c mat.Cholesky
+	if !c.Factorize(mat.NewSymDense(n, a)) {
+		return false
 	}
-	for i := range n {
-		v := b[i]
-		for k := range i {
-			v -= a[i*n+k] * b[k]
-		}
-		b[i] = v / a[i*n+i]
-	}
-	for i := n - 1; i >= 0; i-- {
-		v := b[i]
-		for k := i + 1; k < n; k++ {
-			v -= a[k*n+i] * b[k]
-		}
-		b[i] = v / a[i*n+i]
-	}
-	return true
+	x := mat.NewVecDense(n, b)
+	// A system that is nearly singular has an answer, too: the fit keeps the best of its rounds.
+	err := c.SolveVecTo(x, x)
+	var near mat.Condition
+	return err == nil || errors.As(err, &near)
 }
