@@ -126,7 +126,7 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 			g, v := Gemm(part, p)
 			r.Validation = v
 			count(&g.Base)
-			put(&set.Gemm, part[0].Type, g)
+			put(&set.Gemm, part[0].Type, g, v)
 		case measurement.GroupedGemm, measurement.Experts:
 			fit := GroupedGemm
 			if kind == measurement.Experts {
@@ -136,62 +136,58 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 			r.Validation = v
 			count(&g.Base)
 			if kind == measurement.Experts {
-				put(&set.Experts, part[0].Type, g)
+				put(&set.Experts, part[0].Type, g, v)
 			} else {
-				put(&set.GroupedGemm, part[0].Type, g)
+				put(&set.GroupedGemm, part[0].Type, g, v)
 			}
 		case measurement.Decode, measurement.LatentDecode:
 			g, v := Decode(part, p)
 			r.Validation = v
 			count(&g.Base)
 			if kind == measurement.Decode {
-				put(&set.Decode, cache, g)
+				put(&set.Decode, cache, g, v)
 			} else {
-				put(&set.LatentDecode, cache, g)
+				put(&set.LatentDecode, cache, g, v)
 			}
 		case measurement.Prefill, measurement.LatentPrefill:
 			g, v := Prefill(part, p)
 			r.Validation = v
 			count(&g.Base)
 			if kind == measurement.Prefill {
-				put(&set.Prefill, part[0].Type, g)
+				put(&set.Prefill, part[0].Type, g, v)
 			} else {
-				put(&set.LatentPrefill, part[0].Type, g)
+				put(&set.LatentPrefill, part[0].Type, g, v)
 			}
 		case measurement.Absorb:
 			g, v := Absorb(part, p)
 			r.Validation = v
 			count(&g.Base)
-			put(&set.Absorb, part[0].Type, g)
+			put(&set.Absorb, part[0].Type, g, v)
 		case measurement.LinearPrefill, measurement.LinearDecode:
 			g, v := Linear(part, p)
 			r.Validation = v
 			count(&g.Base)
-			if v.Fitted.Rows == 0 { // one table is faster than its memory all over
-				uncovered += len(part)
-				continue
-			}
 			if kind == measurement.LinearDecode {
-				put(&set.LinearDecode, "gated_delta", g)
+				put(&set.LinearDecode, "gated_delta", g, v)
 			} else {
-				put(&set.LinearPrefill, "gated_delta", g)
+				put(&set.LinearPrefill, "gated_delta", g, v)
 			}
 		case measurement.ConvPrefill, measurement.ConvDecode:
 			g, v := Convolution(part, p.Bandwidth)
 			r.Validation, r.Numbers = v, len(g.Memory.Slowdown)+1
 			if kind == measurement.ConvDecode {
-				put(&set.Convolution, "decode", g)
+				put(&set.Convolution, "decode", g, v)
 			} else {
-				put(&set.Convolution, "prefill", g)
+				put(&set.Convolution, "prefill", g, v)
 			}
 		case measurement.AddNorm, measurement.SiluMul:
 			g, v := Curve(part, p.Bandwidth)
 			r.Validation, r.Numbers = v, len(g.Memory.Slowdown)+1
-			put(&set.Elementwise, string(kind), g)
+			put(&set.Elementwise, string(kind), g, v)
 		case measurement.DeviceCopy:
 			g, v := Curve(part, p.Bandwidth)
 			r.Validation, r.Numbers = v, len(g.Memory.Slowdown)+1
-			put(&set.Copy, string(kind), g)
+			put(&set.Copy, string(kind), g, v)
 		case measurement.ToHost, measurement.ToDevice:
 			if s.Memory2 == nil {
 				uncovered += len(part)
@@ -199,7 +195,7 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 			}
 			g, v := Curve(part, s.Memory2.GBps*1e9)
 			r.Validation, r.Numbers = v, len(g.Memory.Slowdown)+1
-			put(&set.Copy, fmt.Sprint(kind, " ", c.numberType), g)
+			put(&set.Copy, fmt.Sprint(kind, " ", c.numberType), g, v)
 		case measurement.Dispatch, measurement.Combine, measurement.LowLatencyDispatch, measurement.LowLatencyCombine:
 			network := 0
 			if c.nodes > 1 {
@@ -216,7 +212,11 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 		default:
 			g, v := Collective(part, s.Networks[0].Bandwidth*1e9)
 			r.Validation, r.Numbers = v, len(g.Memory.Slowdown)+1
-			put(&set.Collective, collectiveKey(&part[0]), g)
+			put(&set.Collective, collectiveKey(&part[0]), g, v)
+		}
+		if r.Fitted.Rows == 0 { // all of them faster than the peaks allow, or too short
+			uncovered += len(part)
+			continue
 		}
 		results = append(results, r)
 	}
@@ -287,12 +287,16 @@ func collectiveKey(r *measurement.Row) string {
 	return collectives[r.Kind]
 }
 
-func put[V any](m *map[string]*V, key string, v *V) {
+// put adds a model that is not there yet and was fitted to something.
+func put[V any](m *map[string]*V, key string, model *V, fit Validation) {
+	if fit.Fitted.Rows == 0 {
+		return
+	}
 	if *m == nil {
 		*m = map[string]*V{}
 	}
 	if (*m)[key] == nil {
-		(*m)[key] = v
+		(*m)[key] = model
 	}
 }
 

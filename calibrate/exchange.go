@@ -70,7 +70,10 @@ func addExchange(set *kernel.Set, kind measurement.Kind, l *kernel.ExchangeLevel
 	k := exchanges[kind]
 	if set.Exchange[k.key] == nil {
 		e := k.model
-		put(&set.Exchange, k.key, &e)
+		if set.Exchange == nil {
+			set.Exchange = map[string]*kernel.Exchange{}
+		}
+		set.Exchange[k.key] = &e
 	}
 	e := set.Exchange[k.key]
 	i, found := slices.BinarySearchFunc(e.Levels, l.Nodes, func(a kernel.ExchangeLevel, n float64) int {

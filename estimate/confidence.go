@@ -1,14 +1,23 @@
 package estimate
 
-import "throughline/cost"
+import (
+	"math"
+
+	"throughline/cost"
+	"throughline/op"
+)
 
 // Confidence is how far a result can be trusted.
 type Confidence struct {
 	Level cost.Level
-	// Band is the expected error of the time as a share: those of its operators, by their share of the step. Errors of
-	// different kernels may cancel; that they do not is the cautious reading.
+	// Band is the expected error of the time as a share: those of its operators, by their share of the step, and what is
+	// different elsewhere. Errors of different kernels may cancel; that they do not is the cautious reading.
 	Band float64
 }
+
+// elsewhere is how far whole passes on another GPU of the kind, with other element-wise kernels, are from predictions by the
+// kernels of one: the mean errors of dense models (docs/validation.md, measure/H200 by the built-in H200), as shares.
+var elsewhere = [op.PhaseCount]float64{op.Prefill: 0.12, op.Decode: 0.06}
 
 // most is the share of the time that must reach a level for the whole to have it. The rest is in the band.
 const most = 0.75
@@ -19,6 +28,11 @@ func ConfidenceOf(p *Problem, out *Estimate) (Confidence, error) {
 	if err != nil {
 		return Confidence{}, err
 	}
+	return e.Confidence(out), nil
+}
+
+// Confidence is how far an estimate of the evaluator can be trusted.
+func (e *Evaluator) Confidence(out *Estimate) Confidence {
 	var again Estimate
 	e.Evaluate(&out.Plan, &again)
 	var total, wrong float64
@@ -35,7 +49,7 @@ func ConfidenceOf(p *Problem, out *Estimate) (Confidence, error) {
 	}
 	var c Confidence
 	if total > 0 {
-		c.Band = wrong / total
+		c.Band = math.Hypot(wrong/total, elsewhere[e.problem.Phase])
 		switch {
 		case at[cost.Measured] >= most*total:
 			c.Level = cost.Measured
@@ -43,5 +57,5 @@ func ConfidenceOf(p *Problem, out *Estimate) (Confidence, error) {
 			c.Level = cost.Fitted
 		}
 	}
-	return c, nil
+	return c
 }

@@ -15,10 +15,13 @@ func (s *System) MeasuredAs() string {
 	if s.Kernels == nil {
 		return ""
 	}
+	on := s.Kernels.System
 	for _, t := range sortedKeys(s.Kernels.Gemm) {
-		return s.Kernels.MeasuredOn("gemm", t)
+		if on = s.Kernels.MeasuredOn("gemm", t); on == s.Kernels.System {
+			break // some of them on the chip itself
+		}
 	}
-	return s.Kernels.System
+	return on
 }
 
 // decoded are the built-in kernels that have been read before. Sets are not changed once they are read.

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -230,8 +229,11 @@ func seconds(s string, unit float64) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("time %q is not a number", s)
 	}
-	if !(v > 0) || math.IsInf(v, 1) {
+	if !(v > 0) {
 		return 0, fmt.Errorf("time %q is not positive", s)
+	}
+	if v*unit > 3600 {
+		return 0, fmt.Errorf("time %q is over an hour: no kernel takes that long", s)
 	}
 	return v * unit, nil
 }
@@ -248,16 +250,21 @@ func integer(name, s string) (int, error) {
 	return n, nil
 }
 
+// numberTypes are those of the system format.
+var numberTypes = []string{"float4", "int4", "float8", "int8", "float16", "bfloat16", "float32"}
+
 // numberType translates the names of number types; others stay as they are.
 func numberType(s string) string {
 	switch s {
 	case "bf16", "bfloat16":
 		return "bfloat16"
+	case "fp32", "float32":
+		return "float32"
 	case "fp16", "half", "float16":
 		return "float16"
 	case "fp8", "fp8_block", "fp8_static", "fp8_ootb", "float8":
 		return "float8"
-	case "nvfp4", "w4a8_mxfp4_mxfp8", "float4":
+	case "nvfp4", "w4a8_mxfp4_mxfp8", "fp4", "float4":
 		return "float4"
 	case "int8", "int8_wo", "sq":
 		return "int8"

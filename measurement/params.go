@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"throughline/internal/document"
 )
 
 var (
@@ -30,6 +32,9 @@ var needs = map[Kind][]string{
 	Dispatch: exchanged, Combine: exchanged, LowLatencyDispatch: exchanged, LowLatencyCombine: exchanged,
 }
 
+// copied are the kinds whose column dtype says something other than a number type: how the host keeps its memory.
+var copied = map[Kind]bool{DeviceCopy: true, ToHost: true, ToDevice: true}
+
 // newParams reads the schema with a column of parameters.
 func newParams(head []string) (func([]string) ([]Row, error), error) {
 	at := map[string]int{}
@@ -46,6 +51,9 @@ func newParams(head []string) (func([]string) ([]Row, error), error) {
 		need, ok := needs[r.Kind]
 		if !ok {
 			return nil, fmt.Errorf("unknown kind %q", r.Kind)
+		}
+		if !copied[r.Kind] && !slices.Contains(numberTypes, r.Type) {
+			return nil, fmt.Errorf("dtype %s", document.NotOneOf(rec[at["dtype"]], []string{"bf16", "fp16", "fp8", "fp4", "fp32", "int8", "int4"}))
 		}
 		var l layout
 		for p := range strings.SplitSeq(rec[at["params"]], ";") {

@@ -22,6 +22,8 @@ type Result struct {
 	Usable   float64 // bytes of the memory of a processor
 	// Ongoing: the point is a decode step at some context, not a share of a request.
 	Ongoing bool
+
+	evaluator *estimate.Evaluator // of the estimator, at the lengths of the point until the next one
 }
 
 // Cards is the cards that the processors make.
@@ -149,6 +151,7 @@ func (e *Estimator) Estimate(p *Point, phase op.Phase, out *Result) error {
 	out.Usable, out.Ongoing = l.Assumptions.Usable(sys.Memory.GiB), p.Context > 0
 	ready.evaluator.Evaluate(&q, &out.Estimate)
 	out.Shares = ready.evaluator.SharesOf(&out.Estimate)
+	out.evaluator = ready.evaluator
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"throughline/estimate"
 	"throughline/op"
 	"throughline/plan"
 )
@@ -178,7 +179,12 @@ func TestStream(t *testing.T) {
 	number := func(v float64) string { return fmt.Sprintf("%.9g", v) }
 	cells := func(r *Result, fits, bound, reason string) []string {
 		e := &r.Estimate
-		return []string{number(e.Latency * 1e3), number(e.StepTime * 1e3), number(e.Throughput), number(e.Requests), number(e.Memory.Total() / (1 << 30)), fits, bound, reason}
+		c, err := estimate.ConfidenceOf(&r.Problem, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []string{number(e.Latency * 1e3), number(e.StepTime * 1e3), number(e.Throughput), number(e.Requests), number(e.Memory.Total() / (1 << 30)), fits, bound,
+			c.Level.String(), number(100 * c.Band), reason}
 	}
 	first, second, third := others, others, others
 	first.Batch, second.Input, third.Batch = 32, 2048, 100000
@@ -212,11 +218,11 @@ func TestStreamBadRows(t *testing.T) {
 	lines := strings.Split(out, "\n")
 	for i, want := range []string{
 		row,
-		`many,0,,,,,,,,"batch must be a whole number, not ""many""; tp must be at least 1, not 0"`,
-		`4,,,,,,,,,1 cells under 2 columns`,
-		`4,1,,,,,,,,3 cells under 2 columns`,
-		`4,3,,,,,,,,tp 3 does not divide the 32 attention heads of llama-3-8B; tp 3 neither divides the 8 key/value heads of llama-3-8B nor is a multiple of them; tp 3 does not divide the feed-forward width 14336 of llama-3-8B`,
-		`,,,,,,,,,"parse error on line 7, column 6: extraneous or missing "" in quoted-field"`,
+		`many,0,,,,,,,,,,"batch must be a whole number, not ""many""; tp must be at least 1, not 0"`,
+		`4,,,,,,,,,,,1 cells under 2 columns`,
+		`4,1,,,,,,,,,,3 cells under 2 columns`,
+		`4,3,,,,,,,,,,tp 3 does not divide the 32 attention heads of llama-3-8B; tp 3 neither divides the 8 key/value heads of llama-3-8B nor is a multiple of them; tp 3 does not divide the feed-forward width 14336 of llama-3-8B`,
+		`,,,,,,,,,,,"parse error on line 7, column 6: extraneous or missing "" in quoted-field"`,
 	} {
 		if lines[i+1] != want {
 			t.Errorf("row %d:\n got %s\nwant %s", i, lines[i+1], want)

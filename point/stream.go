@@ -17,7 +17,7 @@ import (
 )
 
 // resultColumns are what is added to each row of a table of points.
-var resultColumns = []string{"latency_ms", "step_ms", "tokens_per_s", "requests_per_s", "memory_gib", "fits", "bound", "reason"}
+var resultColumns = []string{"latency_ms", "step_ms", "tokens_per_s", "requests_per_s", "memory_gib", "fits", "bound", "confidence", "error_band_percent", "reason"}
 
 // Tally counts the rows of a table.
 type Tally struct {
@@ -193,8 +193,9 @@ func (s *stream) row(row []string, broken error) bool {
 		fits = "FALSE"
 	}
 	bound, _ := r.Shares.Bound()
+	confidence := r.evaluator.Confidence(e)
 	s.cells = append(s.cells, s.number(e.Latency*1e3), s.number(e.StepTime*1e3), s.number(e.Throughput), requests,
-		s.number(e.Memory.Total()/estimate.GiB), fits, bound, r.TooMuch())
+		s.number(e.Memory.Total()/estimate.GiB), fits, bound, confidence.Level.String(), s.number(100*confidence.Band), r.TooMuch())
 	return true
 }
 

@@ -3,20 +3,30 @@ package validate
 import (
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"throughline/point"
 )
 
 // Forward predicts a table of whole forward passes: columns kind (prefill or decode), model, params (b sequences of s
-// tokens, and for one rank of a group tp), time_ms. The passes are those of one process: the weights, cache and
+// tokens, and for one rank of a group tp), time_ms. Model files are looked up from the working directory, then beside the
+// table. The passes are those of one process: the weights, cache and
 // communication of base apply, the collectives of a rank are left out.
 func Forward(name string, src io.Reader, base point.Point) (*Report, error) {
 	e := point.NewEstimator()
+	// What is wrong with the flags is wrong for every row.
+	probe := base
+	probe.Model, probe.Phase, probe.Batch = "llama_3_8b", "decode", 1
+	if _, err := e.All(&probe); err != nil {
+		return nil, err
+	}
+	folder := filepath.Dir(name)
 	r, err := table(name, src, []string{"kind", "model", "params", "time_ms"}, func(get func(string) string) Row {
 		f := measured(get("time_ms"))
 		if f.Reason == "" {
-			f.Predicted, f.Reason = forwardTime(e, base, get)
+			f.Predicted, f.Reason = forwardTime(e, base, folder, get)
 		}
 		return Row{Group: get("kind") + " " + get("model"), Figures: []Figure{f}}
 	})
@@ -27,12 +37,18 @@ func Forward(name string, src io.Reader, base point.Point) (*Report, error) {
 }
 
 // forwardTime is the time of one pass in ms, or why there is none.
-func forwardTime(e *point.Estimator, p point.Point, get func(string) string) (ms float64, reason string) {
-	n := params(get("params"))
+func forwardTime(e *point.Estimator, p point.Point, folder string, get func(string) string) (ms float64, reason string) {
+	n, err := params(get("params"))
+	if err != nil {
+		return 0, err.Error()
+	}
 	if n["b"] < 1 || n["s"] < 1 {
-		return 0, "params need b and s"
+		return 0, "params need b and s, whole numbers of at least 1"
 	}
 	p.Model, p.Phase, p.Batch = get("model"), get("kind"), n["b"]
+	if beside := filepath.Join(folder, p.Model); isFile(beside) && !isFile(p.Model) {
+		p.Model = beside
+	}
 	p.TP = max(1, n["tp"])
 	switch p.Phase {
 	case "prefill":
@@ -44,7 +60,12 @@ func forwardTime(e *point.Estimator, p point.Point, get func(string) string) (ms
 	}
 	results, err := e.All(&p)
 	if err != nil {
-		return 0, strings.ReplaceAll(err.Error(), "\n", "; ")
+		return 0, strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\n", "; "), "--model: ")
 	}
 	return 1e3 * (results[0].Estimate.StepTime - results[0].Shares.Communication), ""
+}
+
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
 }

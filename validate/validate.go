@@ -159,7 +159,42 @@ func summary(group, name string, figure int, rows []*Row) Summary {
 
 func median(list []float64) float64 {
 	slices.SortFunc(list, cmp.Compare[float64])
-	return list[len(list)/2]
+	n := len(list)
+	return (list[(n-1)/2] + list[n/2]) / 2
+}
+
+// Predicted is how many figures have a prediction.
+func (r *Report) Predicted() (n int) {
+	for i := range r.Rows {
+		for _, f := range r.Rows[i].Figures {
+			if f.Reason == "" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Reasons are why figures have no prediction, and how many: the most frequent first.
+func (r *Report) Reasons() []Reason {
+	counts := map[string]int{}
+	for i := range r.Rows {
+		if why := r.Reason(&r.Rows[i]); why != "" {
+			counts[why]++
+		}
+	}
+	var out []Reason
+	for why, n := range counts {
+		out = append(out, Reason{why, n})
+	}
+	slices.SortFunc(out, func(a, b Reason) int { return cmp.Or(cmp.Compare(b.Rows, a.Rows), strings.Compare(a.Text, b.Text)) })
+	return out
+}
+
+// Reason is why rows have no prediction.
+type Reason struct {
+	Text string
+	Rows int
 }
 
 // Reason is why figures of a row have no prediction: once where it is the same for all.
@@ -218,27 +253,43 @@ func missingColumns(missing, columns []string) error {
 	if len(missing) > 1 {
 		what = "columns"
 	}
-	return fmt.Errorf("no %s %s; the columns are %s", what, document.QuoteList(missing), strings.Join(columns, ", "))
+	return fmt.Errorf("no %s %s; the columns of this kind of table are %s", what, document.QuoteList(missing), strings.Join(columns, ", "))
 }
 
 // rawTable reads a CSV table whose header has been checked; rows are passed on as cells and by column name.
 func rawTable(name string, src io.Reader, check func(header []string) error, row func(cells []string, get func(column string) string) Row) (*Report, error) {
 	c := csv.NewReader(src)
+	c.FieldsPerRecord = -1
 	header, err := c.Read()
-	if err != nil {
+	if err == io.EOF {
+		return nil, fmt.Errorf("%s: the table is empty: its first row names the columns", name)
+	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	header[0] = strings.TrimPrefix(header[0], "\uFEFF")
+	for i := range header {
+		header[i] = strings.TrimSpace(header[i])
+	}
 	if err := check(header); err != nil {
+		if len(header) == 1 && strings.ContainsAny(header[0], ";\t") {
+			err = fmt.Errorf("%w; columns are separated by commas", err)
+		}
 		return nil, fmt.Errorf("%s:1: %w", name, err)
 	}
 	r := &Report{Header: slices.Clone(header), Figures: []string{""}}
 	for {
 		cells, err := c.Read()
-		if err == io.EOF {
+		if err == io.EOF && len(r.Rows) == 0 {
+			return nil, fmt.Errorf("%s: the table has no rows", name)
+		} else if err == io.EOF {
 			return r, nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if len(cells) != len(header) {
+			line, _ := c.FieldPos(0)
+			return nil, fmt.Errorf("%s:%d: %d cells, the header has %d", name, line, len(cells), len(header))
 		}
 		out := row(cells, func(column string) string {
 			if at := slices.Index(header, column); at >= 0 {
@@ -251,19 +302,26 @@ func rawTable(name string, src io.Reader, check func(header []string) error, row
 	}
 }
 
-// params reads "b=1;s=512".
-func params(text string) map[string]int {
+// params reads "b=1;s=512;tp=8"; other names with numbers are for the reader of the table.
+func params(text string) (map[string]int, error) {
 	out := map[string]int{}
-	for _, part := range strings.Split(text, ";") {
-		key, value, _ := strings.Cut(part, "=")
-		if n, err := strconv.Atoi(value); err == nil {
-			out[key] = n
+	for part := range strings.SplitSeq(text, ";") {
+		key, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+		if !ok {
+			return nil, fmt.Errorf("params: %q is not of the form name=value", part)
 		}
+		if _, twice := out[key]; twice {
+			return nil, fmt.Errorf("params: %s stands there twice", key)
+		}
+		n, err := strconv.Atoi(value)
+		if known := key == "b" || key == "s" || key == "tp"; known && (err != nil || n < 1) {
+			return nil, fmt.Errorf("params: %s must be a whole number of at least 1, not %q", key, value)
+		}
+		out[key] = n
 	}
-	return out
+	return out, nil
 }
 
-// measured is a figure with a measured time, which must be positive.
 func measured(text string) Figure {
 	if text == "" {
 		return Figure{} // not known

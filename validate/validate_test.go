@@ -55,7 +55,7 @@ gemm,bf16,m=1;n=1;k=1,1,1,zero
 			t.Errorf("row %d: %v µs, by hand %v", i, got, want)
 		}
 	}
-	for i, want := range map[int]string{2: "no matrix rate for int3", 3: `unknown kind "tea"`, 4: `time "zero" is not a number`} {
+	for i, want := range map[int]string{2: `dtype "int3" is not one of`, 3: `unknown kind "tea"`, 4: `time "zero" is not a number`} {
 		if !strings.Contains(r.Rows[i].Figures[0].Reason, want) {
 			t.Errorf("row %d: reason %q, want %q", i, r.Rows[i].Figures[0].Reason, want)
 		}

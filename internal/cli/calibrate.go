@@ -32,12 +32,22 @@ and writes the system file with them. Rows that contradict each other are named 
 out.`,
 		Example: "  throughline calibrate --system H200 --measurements ops.csv --sustained 0.9 -o my_h200.json",
 		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if len(files) == 0 || out == "" {
-				return errors.New("calibrate needs --measurements and -o")
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var errs []error
+			for _, f := range []struct {
+				name    string
+				missing bool
+			}{{"--system", system == ""}, {"--measurements", len(files) == 0}, {"-o", out == ""}} {
+				if f.missing {
+					errs = append(errs, fmt.Errorf("%s is missing", f.name))
+				}
 			}
-			if !(sustained >= 0 && sustained <= 1) {
-				return fmt.Errorf("--sustained must lie between 0 and 1, not %g", sustained)
+			if cmd.Flags().Changed("sustained") && !(sustained > 0 && sustained <= 1) {
+				errs = append(errs, fmt.Errorf("--sustained must be greater than 0 and at most 1, not %g", sustained))
+			}
+			errs = append(errs, checkOutput("-o", out, files...))
+			if err := errors.Join(errs...); err != nil {
+				return err
 			}
 			sys, src, err := readSystem(s, system)
 			if err != nil {
@@ -68,6 +78,11 @@ out.`,
 			}
 			if sys.Kernels != nil {
 				set.Fill(sys.Kernels)
+				if before := sys.Kernels.Source; strings.HasPrefix(before, set.Source) {
+					set.Source = before // calibrated with the same tables again
+				} else if before != "" {
+					set.Source += "; what that lacks was there before: " + before
+				}
 			}
 			content, err := hardware.WithKernels(src, &set)
 			if err != nil {
@@ -99,16 +114,14 @@ func tableNames(files []string) string {
 
 // calibrationTable shows the errors before and after.
 func calibrationTable(results []calibrate.Result) string {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.AppendHeader(table.Row{"kernel", "type", "rows", "before", "fitted", "held out", "median", "worst", "largest"})
+	t := newTable("kernel", "type", "rows", "left out", "before", "fitted", "held out", "median", "worst", "largest")
 	percent := func(v float64) string { return fmt.Sprintf("%.1f%%", v) }
 	for _, r := range results {
 		name := r.Class
 		if r.Kernel != "" {
 			name += " (" + r.Kernel + ")"
 		}
-		row := table.Row{name, r.Type, r.Fitted.Rows, percent(r.Before.Mean), percent(r.Fitted.Mean)}
+		row := table.Row{name, r.Type, r.Fitted.Rows, r.Below + r.Short, percent(r.Before.Mean), percent(r.Fitted.Mean)}
 		if r.Shapes.Rows == 0 { // all rows are of one shape
 			row = append(row, "–", "–", "–")
 		} else {
@@ -116,5 +129,5 @@ func calibrationTable(results []calibrate.Result) string {
 		}
 		t.AppendRow(append(row, percent(r.Largest.Mean)))
 	}
-	return t.Render() + "\nmean absolute errors; before: the roofline at 0.8 of the peaks; held out: on shapes that the fit did not see; largest: on the largest sizes"
+	return t.Render() + "\nmean absolute errors; before: the roofline at 0.8 of the peaks; held out: on shapes that the fit did not see; largest: on the largest sizes;\nleft out: rows faster than the peaks of the system allow, or shorter than a tile"
 }

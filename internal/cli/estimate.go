@@ -43,7 +43,8 @@ the flags; those that are absent, and empty cells, are as the flags say. Every r
 comes back with its results as soon as it is read, to standard output or to the file
 after -o, which appears when it is complete:
 
-  latency_ms, step_ms, tokens_per_s, requests_per_s, memory_gib, fits, bound, reason
+  latency_ms, step_ms, tokens_per_s, requests_per_s, memory_gib, fits, bound,
+  confidence, error_band_percent, reason
 
 A row that makes no sense has only a reason. A row is a decode unless its phase is
 prefill. A column whose name starts with # is carried along.

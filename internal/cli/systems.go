@@ -23,7 +23,7 @@ func newSystems(s Streams) *cobra.Command {
 		Long: `Systems lists the built-in systems. The columns:
 
   matrix T/s    peak rate of the matrix unit by number type
-  memory        capacity and bandwidth of the device memory of one processor
+  GiB, GB/s     capacity and bandwidth of the device memory of one processor
   scale-up      innermost network: processors in a group × bandwidth of each
   scale-out     outermost network
   kernels       the chip whose measured kernels give the times of operators, at the peaks

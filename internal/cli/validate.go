@@ -2,7 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"slices"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
@@ -43,15 +45,15 @@ func newValidateOps(s Streams) *cobra.Command {
 		Use:     "ops FILE.csv",
 		Short:   "Predict measured kernels",
 		Example: "  throughline validate ops ops.csv --system H200 --out predicted.csv",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneArgument("a table of measurements"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			sys, _, err := readSystem(s, show.system(s, system))
 			if err != nil {
 				return err
 			}
-			f, err := measurement.Open(args[0])
+			f, err := show.open(args[0])
 			if err != nil {
-				return document.Unreadable(args[0], err)
+				return err
 			}
 			defer f.Close()
 			r, err := validate.Ops(args[0], f, sys)
@@ -73,12 +75,12 @@ func newValidateForward(s Streams) *cobra.Command {
 		Use:     "forward FILE.csv",
 		Short:   "Predict measured forward passes",
 		Example: "  throughline validate forward forward.csv --system H200 --out predicted.csv",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneArgument("a table of measurements"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			p.System = show.system(s, p.System)
-			f, err := measurement.Open(args[0])
+			f, err := show.open(args[0])
 			if err != nil {
-				return document.Unreadable(args[0], err)
+				return err
 			}
 			defer f.Close()
 			r, err := validate.Forward(args[0], f, p)
@@ -118,11 +120,11 @@ InferenceX (1024/1024, 1024/8192, 8192/1024), lognormal:0.5 for lengths in hundr
 fixed; --lengths says otherwise. A row, or one of its figures, that cannot be predicted
 has a reason.`,
 		Example: "  throughline validate serving serving.csv --out predicted.csv",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneArgument("a table of measurements"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			f, err := measurement.Open(args[0])
+			f, err := show.open(args[0])
 			if err != nil {
-				return document.Unreadable(args[0], err)
+				return err
 			}
 			defer f.Close()
 			r, err := validate.Serving(args[0], f, o)
@@ -165,11 +167,23 @@ func (v *validation) system(s Streams, name string) string {
 	return "H200"
 }
 
+// open opens the table, once it is clear that the answer can be shown.
+func (v *validation) open(name string) (io.ReadCloser, error) {
+	if v.worst < 0 {
+		return nil, fmt.Errorf("--worst must be at least 0, not %d", v.worst)
+	}
+	if err := checkOutput("--out", v.out, name); err != nil {
+		return nil, err
+	}
+	f, err := measurement.Open(name)
+	if err != nil {
+		return nil, document.Unreadable(name, err)
+	}
+	return f, nil
+}
+
 // report prints the errors by group and writes the table.
 func (v *validation) report(s Streams, r *validate.Report) error {
-	if v.worst < 0 {
-		return fmt.Errorf("--worst must be at least 0, not %d", v.worst)
-	}
 	if len(v.by) > 0 {
 		if err := r.Regroup(v.by); err != nil {
 			return err
@@ -181,11 +195,35 @@ func (v *validation) report(s Streams, r *validate.Report) error {
 		}
 		fmt.Fprintln(s.Err, "wrote", v.out)
 	}
-	text := v.render(summaryTable(r))
+	text := v.render(summaryTable(r)) + reasons(r)
 	if v.worst > 0 {
 		text += "\n" + v.render(missTable(r, v.worst))
 	}
-	return write(s.Out, text)
+	if err := write(s.Out, text); err != nil {
+		return err
+	}
+	if r.Predicted() == 0 {
+		return exitError{exitNoPlan}
+	}
+	return nil
+}
+
+// reasons are why rows have no prediction, the most frequent ones.
+func reasons(r *validate.Report) string {
+	const most = 5
+	all := r.Reasons()
+	var b strings.Builder
+	for i, reason := range all {
+		if i == most {
+			fmt.Fprintf(&b, "- and %d more reasons; --out writes each row with its own\n", len(all)-most)
+			break
+		}
+		fmt.Fprintf(&b, "- not predicted, %d: %s\n", reason.Rows, reason.Text)
+	}
+	if b.Len() > 0 {
+		return "\n" + b.String()
+	}
+	return ""
 }
 
 func (v *validation) render(t table.Writer) string {
