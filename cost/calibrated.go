@@ -41,12 +41,13 @@ type timers struct {
 	combine     *kernel.ExchangeTimer
 
 	// The keys of the models above.
-	matrixType, expertType, attentionType, cacheType, absorbType, exchangeMode, phaseKey string
+	matrixType, groupedType, expertType, attentionType, cacheType, absorbType, exchangeMode, phaseKey string
+	narrowed                                                                                          bool // weights are stored narrower than in some of them
 	// launch is what any kernel takes at least: the latency of the shortest calibrated product.
 	launch float64
 
 	set                     *kernel.Set
-	system                  string
+	own                     bool // the chip is the one that was measured
 	phase                   op.Phase
 	uneven                  bool // experts see different numbers of tokens
 	cacheBytes, weightBytes float64
@@ -68,51 +69,62 @@ func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase, uneven 
 	rate := func(numberType string) float64 { return s.Matrix[numberType].TFlops * flopsPerTFlop * sustained }
 	t := &timers{phase: phase, cacheBytes: prec.Cache, weightBytes: prec.Weight,
 		weightsOverActivations: prec.Weight / prec.Activation,
-		set:                    set, system: s.Name, uneven: uneven}
+		set:                    set, own: s.Has(set), uneven: uneven}
 	// The loader has checked the models, and rates and bandwidths are positive: preparing them cannot fail.
 	// Weights may be stored narrower than they are multiplied.
-	if m := typed(set.Gemm, prec.MatrixType); m != nil {
-		g := *m
+	stored := func(models map[string]*kernel.GroupedGemm, key string) *kernel.GroupedGemmTimer {
+		g := *models[key]
+		t.narrowed = t.narrowed || g.Weight != prec.Weight
+		g.Weight = prec.Weight
+		timer, _ := g.At(rate(prec.MatrixType), bandwidth)
+		return timer
+	}
+	if key, ok := typed(set.Gemm, prec.MatrixType); ok {
+		g := *set.Gemm[key]
+		t.narrowed = g.Weight != prec.Weight
 		g.Weight = prec.Weight
 		t.gemm, _ = g.At(rate(prec.MatrixType), bandwidth)
+		t.matrixType = key
 	}
-	if m := typed(set.GroupedGemm, prec.MatrixType); m != nil {
-		g := *m
-		g.Weight = prec.Weight
-		t.grouped, _ = g.At(rate(prec.MatrixType), bandwidth)
+	if key, ok := typed(set.GroupedGemm, prec.MatrixType); ok {
+		t.grouped, t.groupedType = stored(set.GroupedGemm, key), key
 	}
-	t.matrixType, t.expertType, t.attentionType = prec.MatrixType, prec.MatrixType, prec.AttentionType
-	m := typed(set.Experts, prec.MatrixType)
-	if narrow := set.Experts["int4"]; narrow != nil && prec.Weight == narrow.Weight && hardware.TypeBytes(prec.MatrixType) == 2 {
-		m, t.expertType = narrow, "int4"
+	key, ok := typed(set.Experts, prec.MatrixType)
+	narrow := set.Experts["int4"]
+	if narrow != nil && prec.Weight == narrow.Weight && hardware.TypeBytes(prec.MatrixType) == 2 {
+		key, ok = "int4", true
 	}
-	if m != nil {
-		g := *m
-		g.Weight = prec.Weight
-		t.fused, _ = g.At(rate(prec.MatrixType), bandwidth)
+	if ok {
+		t.fused, t.expertType = stored(set.Experts, key), key
 		// What was measured on the chip itself comes first.
-		t.inBlock = t.grouped == nil || t.expertType == "int4" || set.MeasuredOn("grouped_gemm", prec.MatrixType) != s.Name
+		own := func(kind, key string) bool { return set.MeasuredOn(kind, key) == set.System }
+		t.inBlock = t.grouped == nil || key == "int4" || own("experts", key) && !own("grouped_gemm", t.groupedType)
 	}
-	t.cacheType = map[float64]string{1: "float8", 2: "bfloat16"}[prec.Cache]
-	if m := typed(set.Decode, t.cacheType); m != nil {
-		t.decode, _ = m.At(rate(prec.AttentionType), bandwidth)
+	attention := rate(prec.AttentionType)
+	if key, ok := typed(set.Decode, cacheTypes[prec.Cache]); ok {
+		t.decode, _ = set.Decode[key].At(attention, bandwidth)
+		t.cacheType = key
 	}
-	if m := typed(set.LatentDecode, t.cacheType); m != nil {
-		t.latent, _ = m.At(rate(prec.AttentionType), bandwidth)
+	if key, ok := typed(set.LatentDecode, cacheTypes[prec.Cache]); ok {
+		t.latent, _ = set.LatentDecode[key].At(attention, bandwidth)
+		t.cacheType = key
 	}
-	if m := typed(set.Prefill, prec.AttentionType); m != nil {
-		t.prefill, _ = m.At(rate(prec.AttentionType), bandwidth)
+	if key, ok := typed(set.Prefill, prec.AttentionType); ok {
+		t.prefill, _ = set.Prefill[key].At(attention, bandwidth)
+		t.attentionType = key
 	}
-	if m := typed(set.LatentPrefill, prec.AttentionType); m != nil {
-		t.latentPrefill, _ = m.At(rate(prec.AttentionType), bandwidth)
+	if key, ok := typed(set.LatentPrefill, prec.AttentionType); ok {
+		t.latentPrefill, _ = set.LatentPrefill[key].At(attention, bandwidth)
+		t.attentionType = key
 	}
 	// Engines take what is absorbed out of narrower weights when they load them, and multiply it in 16 bits.
-	t.absorbType = "bfloat16"
-	if set.Absorb[t.absorbType] == nil {
-		t.absorbType = prec.MatrixType
+	wide := rate("bfloat16")
+	if wide == 0 {
+		wide = rate("float16")
 	}
-	if m := set.Absorb[t.absorbType]; m != nil {
-		t.absorb, _ = m.At(rate(t.absorbType), bandwidth)
+	if key, ok := typed(set.Absorb, "bfloat16"); ok && wide > 0 {
+		t.absorb, _ = set.Absorb[key].At(wide, bandwidth)
+		t.absorbType = key
 	}
 	// States are kept and chunks computed alike whatever the rule; operations make the difference.
 	t.phaseKey = "prefill"
@@ -121,8 +133,8 @@ func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase, uneven 
 		t.phaseKey = "decode"
 		linear, convolution = set.LinearDecode["gated_delta"], set.Convolution["decode"]
 	}
-	if linear != nil {
-		t.linear, _ = linear.At(rate("bfloat16"), bandwidth) // engines have no narrower one
+	if linear != nil && wide > 0 {
+		t.linear, _ = linear.At(wide, bandwidth) // engines have no narrower one
 	}
 	if convolution != nil {
 		t.convolution, _ = convolution.At(bandwidth)
@@ -154,7 +166,9 @@ func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase, uneven 
 	}
 	outside := s.Networks[min(1, len(s.Networks)-1)].Bandwidth * bytesPerGB
 	if m := set.Exchange["dispatch"+t.exchangeMode]; m != nil {
-		t.dispatch, _ = m.At(s.Networks[0].Bandwidth*bytesPerGB, outside)
+		e := *m
+		e.Element = max(e.Element, prec.Comm) // wider than it was measured, if so; results come back in 16 bits in any case
+		t.dispatch, _ = e.At(s.Networks[0].Bandwidth*bytesPerGB, outside)
 	}
 	if m := set.Exchange["combine"+t.exchangeMode]; m != nil {
 		t.combine, _ = m.At(s.Networks[0].Bandwidth*bytesPerGB, outside)
@@ -162,12 +176,17 @@ func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase, uneven 
 	return t
 }
 
-// typed finds the model for a number type. The two 16-bit types run alike.
-func typed[M any](models map[string]*M, numberType string) *M {
-	if m := models[numberType]; m != nil {
-		return m
+// cacheTypes are the number types of a KV cache, by the bytes of an element.
+var cacheTypes = map[float64]string{1: "float8", 2: "bfloat16"}
+
+// typed finds the key of the model for a number type. The two 16-bit types run alike.
+func typed[M any](models map[string]*M, numberType string) (key string, ok bool) {
+	for _, key := range []string{numberType, map[string]string{"float16": "bfloat16", "bfloat16": "float16"}[numberType]} {
+		if models[key] != nil {
+			return key, true
+		}
 	}
-	return models[map[string]string{"float16": "bfloat16", "bfloat16": "float16"}[numberType]]
+	return numberType, false
 }
 
 // alone are the element-wise operators without weights that are kernels of their own.
@@ -215,17 +234,19 @@ func (t *timers) seconds(o *op.Op) (float64, bool) {
 		}
 		return t.prefillAttention(o)
 	case op.Scores:
-		if t.latent == nil || t.phase != op.Decode || o.Cache == 0 || o.KVHeads != 1 {
+		if !t.latentScores(o) {
 			return 0, false
 		}
 		// Of the width of a key the first part is the value, all but the 64 elements that are rotated.
-		return t.latent.Seconds(float64(o.Sequences), o.N, t.heads(o, o.K-64), o.K*t.cacheBytes), true
+		batch := float64(o.Sequences)
+		return t.latent.Seconds(batch, o.N, t.heads(o, o.K-64), o.Cache/(batch*o.N)), true
 	case op.Values:
-		return 0, t.latent != nil && t.phase == op.Decode
+		return 0, t.latent != nil && t.phase == op.Decode && o.KVHeads == 1 // within the kernel of the scores
 	}
 	switch {
 	case o.Class == op.Linear && o.Unit == op.MatrixUnit && t.gemm != nil:
-		return t.gemm.Seconds(o.M, o.N, o.K), true
+		// Several matrices beside each other are one that is wider.
+		return t.gemm.Seconds(o.M, o.N*max(1, t.matrices(o)), o.K), true
 	case o.Class == op.Vector && t.norm != nil:
 		if o.Weights == 0 && alone[o.Kind] {
 			return t.norm.Alone(o.Bytes()), true
@@ -247,10 +268,11 @@ func (t *timers) matrices(o *op.Op) float64 { return o.Weights / (o.N * o.K * t.
 // below half a tile the calibration has that in it.
 func (t *timers) rows(o *op.Op) float64 {
 	const tile = 128
+	m := o.Flops / (2 * o.N * o.K * t.matrices(o)) // of the busiest processor, where that decides
 	if !t.uneven || o.Kind == op.AbsorbQuery || o.Kind == op.AbsorbValue {
-		return o.M
+		return m
 	}
-	return o.M + min(max(o.M-tile/2, 0), tile/2)
+	return m + min(max(m-tile/2, 0), tile/2)
 }
 
 // products are those of several matrices in one kernel.
@@ -271,6 +293,11 @@ func (t *timers) block(o *op.Op) (float64, bool) {
 		inner /= 2
 	}
 	return t.fused.Block(t.matrices(o), t.rows(o), o.K, o.N, inner), true
+}
+
+// latentScores reports whether an operator is the scores of latent attention in decode, whose kernel is calibrated.
+func (t *timers) latentScores(o *op.Op) bool {
+	return t.latent != nil && t.phase == op.Decode && o.Cache > 0 && o.KVHeads == 1 && o.Sequences > 0
 }
 
 // heads is the shape of attention with values of the given width. The tokens of a sequence in one step share a pass over
@@ -342,7 +369,7 @@ func (t *timers) exchange(o *op.Op) (float64, bool) {
 		timer = t.combine
 	}
 	nodes := (int(o.Span) + t.span - 1) / t.span
-	if timer == nil || float64(nodes) > timer.MostNodes() {
+	if timer == nil || o.Experts == 0 || float64(nodes) > timer.MostNodes() {
 		return 0, false
 	}
 	return timer.Seconds(o.M, o.N, float64(o.Experts), o.K, float64(o.Group), float64(nodes)), true
@@ -353,10 +380,8 @@ func (t *timers) collective(o *op.Op) (float64, bool) {
 	if t == nil {
 		return 0, false
 	}
-	if o.Kind == op.Dispatch || o.Kind == op.Combine {
-		if s, ok := t.exchange(o); ok {
-			return s, true
-		}
+	if s, ok := t.exchange(o); ok {
+		return s, true
 	}
 	if int(o.Span) > t.span {
 		return 0, false
@@ -366,4 +391,12 @@ func (t *timers) collective(o *op.Op) (float64, bool) {
 		least = min(least, c.Seconds(float64(o.Group), o.Message))
 	}
 	return least, !math.IsInf(least, 1)
+}
+
+// mostRanks is the largest group in which a pattern was measured.
+func (t *timers) mostRanks(c hardware.Collective) (n int) {
+	for _, m := range t.collectives[c%hardware.CollectiveCount] {
+		n = max(n, int(m.MostRanks()))
+	}
+	return n
 }

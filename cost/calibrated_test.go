@@ -96,9 +96,62 @@ func TestMeasuredCollectives(t *testing.T) {
 	near(t, "a small message", sum(0.5e9, 4), 1+4*0.5)
 	near(t, "a large one", sum(1e9, 4), 3+1)
 	near(t, "one over several nodes", sum(1<<30, 16), 1) // by the formula, with a GB of 2^30
+	// Gathered tokens of experts are a collective, not an exchange.
+	gather := &op.Op{Kind: op.Dispatch, Class: op.Comm, Collective: hardware.AllReduce, Message: 1e9, Group: 4, Span: 4}
+	near(t, "gathered tokens", p.Price(gather).Time, 4)
 }
 
-// TestExchanges: 10 tokens of 8 elements of a byte, each to 2 of 4 experts on as many processors: 3/4 of the copies leave.
+// TestLargerGroups: an all-reduce was measured in groups of 2 only. By the formula a byte is sent 2·(1 - 1/n) times, in a
+// group of 4 half as often again as in one of 2, with no latency.
+func TestLargerGroups(t *testing.T) {
+	s := chip(&kernel.Set{Collective: map[string]*kernel.Collective{
+		"all_reduce": {Latency: 1, Share: 1, Memory: kernel.Surface{Axes: [][]float64{{2}, {1}}, Slowdown: []float64{3}}},
+	}})
+	for i := range s.Networks {
+		s.Networks[i].Ops[hardware.AllReduce] = hardware.CollectiveRate{Scale: 2, Offset: -1, Lowest: 1}
+	}
+	p, err := NewPricer(s, &bf16, &assume.Reference, op.Decode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := func(group int32) float64 {
+		return p.Price(&op.Op{Kind: op.MLPAllReduce, Class: op.Comm, Collective: hardware.AllReduce, Message: 1e9, Group: group, Span: group}).Time
+	}
+	near(t, "a group of 2", sum(2), 1+3)
+	near(t, "a group of 4", sum(4), (1+3)*1.5)
+}
+
+// TestSixteenBits: float16 runs as bfloat16 does, and rests on what that rests on.
+func TestSixteenBits(t *testing.T) {
+	half := bf16
+	half.MatrixType = "float16"
+	set := &kernel.Set{System: "chip", From: map[string]string{"gemm.bfloat16": "another"}, Gemm: map[string]*kernel.Gemm{"bfloat16": {
+		Base: kernel.Base{Latency: 1, Norm: 1, Compute: kernel.Flat(1), Memory: kernel.Flat(1)}, Weight: 2, Input: 2, Output: 2,
+	}}}
+	s := chip(set)
+	s.Matrix["float16"] = s.Matrix["bfloat16"]
+	p, err := NewPricer(s, &half, &assume.Reference, op.Decode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &op.Op{Kind: op.QKV, Class: op.Linear, M: 1, N: 1, K: 1, Weights: 2}
+	if _, level := p.ErrorOf(o); p.Price(o).Time < 1 || level != Estimated {
+		t.Errorf("%v s, %v", p.Price(o).Time, level)
+	}
+}
+
+// TestSeveralMatrices: 4 matrices of 20 × 30 beside each other are one of 80 × 30.
+func TestSeveralMatrices(t *testing.T) {
+	here := kernel.Surface{Axes: [][]float64{{10}, {80}, {30}}, Slowdown: []float64{2}}
+	set := &kernel.Set{Gemm: map[string]*kernel.Gemm{"bfloat16": {
+		Base: kernel.Base{Latency: 1, Norm: 1, Compute: here, Memory: here}, Weight: 2, Input: 2, Output: 2,
+	}}}
+	o := &op.Op{Kind: op.OutputDown, Class: op.Linear, M: 10, N: 20, K: 30, Flops: 48000, Weights: 4800}
+	near(t, "four products", pricer(t, set, op.Decode).Price(o).Time, 1+2*48000e-12+2*1e-9*2*(10*80+10*30+80*30))
+}
+
+// TestExchanges: 10 tokens of 8 elements, measured with one byte and sent with two, each to 2 of 4 experts on as many
+// processors: 3/4 of the copies leave.
 // Over two nodes, where half do, nothing was measured.
 func TestExchanges(t *testing.T) {
 	level := kernel.ExchangeLevel{Nodes: 1, Latency: 1, Memory: kernel.Flat(2)}
@@ -106,7 +159,7 @@ func TestExchanges(t *testing.T) {
 		"dispatch_low_latency": {Element: 1, Direct: true, Levels: []kernel.ExchangeLevel{level}},
 	}}, op.Decode)
 	o := op.Op{Kind: op.Dispatch, Class: op.Comm, Collective: hardware.AllToAll, Message: 1 << 30, Group: 4, Span: 4, Experts: 4, M: 10, N: 2, K: 8}
-	near(t, "dispatch", p.Price(&o).Time, 1+2*10*2*0.75*8*1e-9)
+	near(t, "dispatch", p.Price(&o).Time, 1+2*10*2*0.75*8*2*1e-9)
 	if _, level := p.ErrorOf(&o); level != Estimated {
 		t.Errorf("kernels of no chip are %v", level)
 	}
@@ -142,13 +195,14 @@ func TestStoredExperts(t *testing.T) {
 func TestUnevenRows(t *testing.T) {
 	for m, want := range map[float64]float64{10: 10, 64: 64, 100: 136, 128: 192, 256: 320, 1000: 1064} {
 		for _, uneven := range []bool{false, true} {
-			o := &op.Op{Kind: op.ExpertDown, Class: op.Linear, M: m}
-			if got := (&timers{uneven: uneven}).rows(o); uneven && got != want || !uneven && got != m {
+			o := &op.Op{Kind: op.ExpertDown, Class: op.Linear, N: 4, K: 8, Weights: 3 * 4 * 8 * 2, Flops: 2 * m * 3 * 4 * 8}
+			if got := (&timers{uneven: uneven, weightBytes: 2}).rows(o); uneven && got != want || !uneven && got != m {
 				t.Errorf("%v rows, uneven %v: %v", m, uneven, got)
 			}
 		}
 	}
-	if got := (&timers{uneven: true}).rows(&op.Op{Kind: op.AbsorbQuery, Class: op.Linear, M: 256}); got != 256 {
+	heads := &op.Op{Kind: op.AbsorbQuery, Class: op.Linear, N: 4, K: 8, Weights: 4 * 8 * 2, Flops: 2 * 256 * 4 * 8}
+	if got := (&timers{uneven: true, weightBytes: 2}).rows(heads); got != 256 {
 		t.Errorf("heads see all tokens: %v", got)
 	}
 }

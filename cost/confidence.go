@@ -46,9 +46,9 @@ func (p *Pricer) ErrorOf(o *op.Op) (share float64, level Level) {
 		share = plainErrors[o.Class]
 	}
 	switch {
-	case t.set.MeasuredOn(m.kind, m.key) != t.system:
+	case !t.own || t.set.MeasuredOn(m.kind, m.key) != t.set.System:
 		return max(share, transferErrors[o.Class]), Estimated
-	case m.outside() > before:
+	case m.outside() > before, t.narrowed && o.Class == op.Linear:
 		return share, Fitted
 	}
 	return share, Measured
@@ -76,12 +76,12 @@ func (t *timers) modelOf(o *op.Op) model {
 		if t.inBlock {
 			return of("experts", t.expertType, t.fused)
 		}
-		return of("grouped_gemm", t.matrixType, t.grouped)
+		return of("grouped_gemm", t.groupedType, t.grouped)
 	case op.AbsorbQuery, op.AbsorbValue:
 		if t.absorb != nil {
 			return of("absorb", t.absorbType, t.absorb)
 		}
-		return of("grouped_gemm", t.matrixType, t.grouped)
+		return of("grouped_gemm", t.groupedType, t.grouped)
 	case op.ShortConvolution:
 		if t.convolution != nil {
 			return of("convolution", t.phaseKey, t.convolution)

@@ -180,10 +180,15 @@ func (p *Pricer) communicate(o *op.Op) (exposed, sent float64) {
 		return 0, o.Message * p.silentScale[o.Collective%hardware.CollectiveCount]
 	}
 	r := p.net.route(o.Collective, int(o.Group), int(o.Span), o.Message)
-	if t, ok := p.kernels.collective(o); ok {
-		return (1 - p.overlap) * t, o.Message * r.Scale
-	}
 	d := r.Time(o.Message)
+	if t, ok := p.kernels.collective(o); ok {
+		if most := p.kernels.mostRanks(o.Collective); o.Experts == 0 && int(o.Group) > most {
+			// Larger groups than were measured take longer by as much as the formula says.
+			at := p.net.route(o.Collective, most, most, o.Message).Time(o.Message)
+			t *= max(1, d.Seconds/at.Seconds)
+		}
+		d.Seconds, d.Displaced = t, d.Displaced*t/d.Seconds
+	}
 	return (1-p.overlap)*d.Seconds + p.overlap*d.Displaced, o.Message * r.Scale
 }
 

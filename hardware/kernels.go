@@ -45,6 +45,29 @@ func builtInKernels(name string) (*kernel.Set, bool) {
 	return set, true
 }
 
+// Peaks are what calibrated kernels are relative to: T/s by number type, and GB/s of the memory and of the innermost network.
+func (s *System) Peaks() map[string]float64 {
+	out := map[string]float64{"mem1": s.Memory.GBps, "networks[0]": s.Networks[0].Bandwidth}
+	for t, m := range s.Matrix {
+		out[t] = m.TFlops
+	}
+	return out
+}
+
+// Has reports whether kernels were measured on this chip: one with the same peaks or, where they do not tell, of the name.
+func (s *System) Has(set *kernel.Set) bool {
+	if set.Peaks == nil {
+		return set.System == s.Name
+	}
+	mine := s.Peaks()
+	for what, peak := range set.Peaks {
+		if mine[what] != peak {
+			return false
+		}
+	}
+	return true
+}
+
 // WithKernels is a system file with the set as its kernels, in the place of those that it has. The rest stays as it was
 // written, comments included.
 func WithKernels(file []byte, set *kernel.Set) ([]byte, error) {

@@ -52,3 +52,23 @@ func TestKernelsByName(t *testing.T) {
 		t.Error(problem)
 	}
 }
+
+// A chip is known by its peaks, not by its name; without peaks, by the name.
+func TestHas(t *testing.T) {
+	src, _ := hardware.Catalogue.Find("H200")
+	read := func(change func(string) string) *hardware.System {
+		s, doc := hardware.Read("H200", []byte(change(string(src))))
+		if err := doc.Err(); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	renamed := read(func(s string) string { return strings.Replace(s, `"name": "H200"`, `"name": "ours"`, 1) })
+	faster := read(func(s string) string { return strings.Replace(s, `"GBps": 4800`, `"GBps": 9600`, 1) })
+	if !renamed.Has(renamed.Kernels) || faster.Has(faster.Kernels) {
+		t.Errorf("renamed: %v, with more bandwidth: %v", renamed.Has(renamed.Kernels), faster.Has(faster.Kernels))
+	}
+	if !renamed.Has(&kernel.Set{System: "ours"}) || renamed.Has(&kernel.Set{System: "H200"}) {
+		t.Error("the name does not count")
+	}
+}

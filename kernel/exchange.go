@@ -48,7 +48,7 @@ func (e *Exchange) Width(hidden float64) float64 { return e.Element*hidden + e.H
 func (e *Exchange) Copies(topk, experts, ranks, nodes float64) float64 {
 	g := ranks
 	if nodes > 1 {
-		g = nodes
+		g = min(nodes, ranks)
 	}
 	if !(g > 1) {
 		return 0

@@ -364,6 +364,9 @@ type CollectiveTimer struct {
 	bytes   grid
 }
 
+// MostRanks is the largest group that was measured.
+func (t *CollectiveTimer) MostRanks() float64 { return t.bytes.axes[0].hi }
+
 // Seconds for a group.
 func (t *CollectiveTimer) Seconds(group, bytes float64) float64 {
 	return t.latency + t.bytes.seconds(group, bytes, 1)
@@ -379,7 +382,9 @@ type Set struct {
 	// which is what makes them carry over.
 	System string            `json:"system,omitempty"`
 	From   map[string]string `json:"from,omitempty"`
-	Source string            `json:"source,omitempty"` // what the models were fitted to
+	// Peaks of the chip that was measured: a system with other ones is another chip, whatever its name.
+	Peaks  map[string]float64 `json:"peaks,omitempty"`
+	Source string             `json:"source,omitempty"` // what the models were fitted to
 	// Errors are the mean errors of the models on shapes that their fits did not see, as shares, by kind of kernel and
 	// number type: "gemm.bfloat16".
 	Errors map[string]float64 `json:"errors,omitempty"`

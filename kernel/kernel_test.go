@@ -3,6 +3,7 @@ package kernel
 import (
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -391,5 +392,15 @@ func BenchmarkGemm(b *testing.B) {
 	}
 	if sum == 0 {
 		b.Fatal()
+	}
+}
+
+func TestCheckNamesAll(t *testing.T) {
+	set := &Set{Gemm: map[string]*Gemm{"float8": nil, "bfloat16": {Base: Base{Norm: 3, Compute: Flat(1), Memory: Flat(1)}, Weight: -2}}, Collective: map[string]*Collective{"all_reduce": nil}}
+	err := set.Check()
+	for _, want := range []string{"gemm bfloat16: gemm: a norm of 3", "a size of -2", "gemm float8: null is no model", "collective all_reduce: null is no model"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }

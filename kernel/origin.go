@@ -34,7 +34,6 @@ func (s *Set) Fill(other *Set) {
 }
 
 func fill[M any](s, other *Set, kind string, into *map[string]*M, models map[string]*M) {
-	none := len(*into) == 0
 	for _, key := range slices.Sorted(maps.Keys(models)) {
 		if (*into)[key] != nil {
 			continue
@@ -49,10 +48,8 @@ func fill[M any](s, other *Set, kind string, into *map[string]*M, models map[str
 			}
 			s.Errors[kind+"."+key] = e
 		}
-		if on := other.MeasuredOn(kind, key); on != s.System && !none {
+		if on := other.MeasuredOn(kind, key); on != s.System {
 			s.note(kind+"."+key, on)
-		} else if on != s.System {
-			s.note(kind, on)
 		}
 	}
 }

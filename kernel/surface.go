@@ -69,17 +69,17 @@ func (w *Work) At(x, y, z float64) float64 {
 
 // grows says along which axes time grows in proportion beyond the last node, and falls in proportion before the first.
 func (w *Work) grows() (above, below [3]bool) {
-	terms := 0
+	below = [3]bool{true, true, true} // a factor of every term
 	for i, v := range w {
 		if v != 0 {
-			terms++
 			for axis := range above {
 				above[axis] = above[axis] || i>>axis&1 == 1
+				below[axis] = below[axis] && i>>axis&1 == 1
 			}
 		}
 	}
-	if terms == 1 {
-		below = above
+	for axis := range below {
+		below[axis] = below[axis] && above[axis]
 	}
 	return above, below
 }

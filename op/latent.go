@@ -70,6 +70,7 @@ func (s *stage) absorbedAttention(heads, nope, rope, value, rank float64) {
 	}
 	s.softmax(scores)
 	o = s.add(Values, AttentionMatrixUnit)
+	o.Sequences, o.Heads, o.KVHeads = int32(s.sequences), int32(heads), 1
 	o.Flops = 2 * scores * rank
 	o.Activations = s.tokens * heads * rank * s.a
 	o.Output = s.tokens * heads * rank * s.a

@@ -68,7 +68,7 @@ out.`,
 			for _, c := range conflicts {
 				fmt.Fprintln(s.Err, "left out, contradicting:", c)
 			}
-			set := kernel.Set{System: sys.Name, Sustained: sustained, Source: fmt.Sprintf("fitted to %d rows of %s", len(kept), tableNames(files))}
+			set := kernel.Set{System: sys.Name, Peaks: sys.Peaks(), Sustained: sustained, Source: fmt.Sprintf("fitted to %d rows of %s", len(kept), tableNames(files))}
 			results, uncovered := calibrate.Classes(kept, sys, &set)
 			if uncovered > 0 {
 				fmt.Fprintf(s.Err, "%d rows are of kernels that no model covers\n", uncovered)
