@@ -22,7 +22,6 @@ type sides struct {
 	latency         float64
 	norm            int
 	compute, memory grid
-	perByte         float64
 }
 
 func (b *Base) sides(rate, bandwidth float64, flops, bytes Work) (s sides, err error) {
@@ -35,7 +34,7 @@ func (b *Base) sides(rate, bandwidth float64, flops, bytes Work) (s sides, err e
 	if !(rate > 0) || !(bandwidth > 0) {
 		return s, fmt.Errorf("a peak of %g operations and %g bytes per second", rate, bandwidth)
 	}
-	s.latency, s.norm, s.perByte = b.Latency, b.Norm, 1/bandwidth
+	s.latency, s.norm = b.Latency, b.Norm
 	if s.compute, err = newGrid(&b.Compute, flops.scale(1/rate)); err != nil {
 		return s, fmt.Errorf("compute: %w", err)
 	}
@@ -328,7 +327,7 @@ func (t *CurveTimer) Beside(bytes float64) float64 {
 	return t.memory.seconds(bytes, 1, 1)
 }
 
-// Alone is the seconds of a kernel of its own that moves bytes: at least the shortest that was calibrated.
+// Alone is the seconds of a kernel of its own that moves bytes: at least the latency, and the smallest work of the grid.
 func (t *CurveTimer) Alone(bytes float64) float64 {
 	a := &t.memory.axes
 	return t.latency + max(t.memory.seconds(a[0].lo, a[1].lo, 1), t.Beside(bytes))
