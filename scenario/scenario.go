@@ -259,6 +259,10 @@ func rate(format string, types func(*hardware.System) []string, systems []*hardw
 // prefillSlack: the throughput of a prefill hardly grows with its batch, the time to the first token does.
 const prefillSlack = 0.02
 
+// stepTokens is what serving engines compute in one prefill at most: the default of SGLang on GPUs with much memory; the
+// others have half of it. Larger prefills would do a little more, and keep users waiting for it.
+const stepTokens = 16384
+
 // Problem is the search of one phase on a number of processors.
 func (l *Loaded) Problem(phase op.Phase, procs int) search.Problem {
 	sys, limit := l.Decode, l.Limits.TPOT
@@ -277,6 +281,9 @@ func (l *Loaded) Problem(phase op.Phase, procs int) search.Problem {
 	}
 	if limit != nil {
 		p.Limit = *limit / 1e3
+	}
+	if phase == op.Prefill {
+		p.MostTokens = stepTokens
 	}
 	return p
 }

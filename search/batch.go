@@ -71,6 +71,9 @@ func (s *searcher) try(p *plan.Plan, index int) {
 
 // bestBatch looks for the best batch up to the largest, and keeps it if it beats what was found before.
 func (s *searcher) bestBatch(p *plan.Plan, index, largest int) {
+	if most := s.problem.MostTokens; most > 0 {
+		largest = min(largest, max(1, most/max(1, s.problem.Lengths.Input-s.problem.Lengths.Cached)))
+	}
 	fits := false
 	for lo, hi := range s.segments(p, largest) {
 		if s.topOf(p, lo, hi) > 0 {

@@ -32,6 +32,8 @@ type Problem struct {
 	Drafts           Range // drafted tokens to try
 	// Slack is the share of the throughput that may be given up for a smaller batch, and so for a shorter latency.
 	Slack float64
+	// MostTokens is how many new tokens a replica computes in one prefill at most, if a single prompt is not longer; 0: any.
+	MostTokens int
 	// Accept rules plans out that are valid but not wanted; nil: none. It must be safe for concurrent use.
 	Accept func(*plan.Plan) bool
 }

@@ -7,6 +7,7 @@ import (
 	"throughline/assume"
 	"throughline/estimate"
 	"throughline/internal/racing"
+	"throughline/op"
 	"throughline/plan"
 	"throughline/search"
 	"throughline/workload"
@@ -57,4 +58,25 @@ func TestCalibratedBatch(t *testing.T) {
 		}
 	}
 	t.Logf("the worst is %.4f of the best", worst)
+}
+
+// A prefill of at most 4000 new tokens holds 4 prompts of 1000, or 8 of which the half is cached; one that is longer runs
+// alone.
+func TestMostTokens(t *testing.T) {
+	for _, c := range []struct{ input, cached, want int }{{1000, 0, 4}, {1000, 500, 8}, {5000, 0, 1}} {
+		p := sampleProblem(t, "qwen3_32b_flash", 1)
+		p.Phase, p.Limit, p.MostTokens = op.Prefill, 0, 4000
+		p.Lengths = workload.Lengths{Input: c.input, Output: 10, Cached: c.cached}
+		got, err := search.Best(context.Background(), p, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size := got.Best.Plan.Batch.Size; size != c.want {
+			t.Errorf("%+v: a batch of %d", c, size)
+		}
+		p.MostTokens = 0
+		if all, _ := search.Best(context.Background(), p, 1); all.Best.Requests < got.Best.Requests || all.Best.Plan.Batch.Size <= c.want {
+			t.Errorf("%+v: without the limit a batch of %d", c, all.Best.Plan.Batch.Size)
+		}
+	}
 }
