@@ -36,7 +36,8 @@ type timers struct {
 	// collectives by pattern, in groups within one group of the innermost network: the fastest of those measured is taken,
 	// as engines do that have kernels of their own for small messages.
 	collectives [hardware.CollectiveCount][]*kernel.CollectiveTimer
-	span        int // processors of that network
+	mostRanks   [hardware.CollectiveCount]int // the largest group in which a pattern was measured
+	span        int                           // processors of that network
 	dispatch    *kernel.ExchangeTimer
 	combine     *kernel.ExchangeTimer
 
@@ -156,6 +157,7 @@ func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase, uneven 
 			if m := set.Collective[name]; m != nil {
 				timer, _ := m.At(s.Networks[0].Bandwidth * bytesPerGB)
 				t.collectives[c] = append(t.collectives[c], timer)
+				t.mostRanks[c] = max(t.mostRanks[c], int(timer.MostRanks()))
 			}
 		}
 	}
@@ -391,12 +393,4 @@ func (t *timers) collective(o *op.Op) (float64, bool) {
 		least = min(least, c.Seconds(float64(o.Group), o.Message))
 	}
 	return least, !math.IsInf(least, 1)
-}
-
-// mostRanks is the largest group in which a pattern was measured.
-func (t *timers) mostRanks(c hardware.Collective) (n int) {
-	for _, m := range t.collectives[c%hardware.CollectiveCount] {
-		n = max(n, int(m.MostRanks()))
-	}
-	return n
 }

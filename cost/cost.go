@@ -182,7 +182,7 @@ func (p *Pricer) communicate(o *op.Op) (exposed, sent float64) {
 	r := p.net.route(o.Collective, int(o.Group), int(o.Span), o.Message)
 	d := r.Time(o.Message)
 	if t, ok := p.kernels.collective(o); ok {
-		if most := p.kernels.mostRanks(o.Collective); o.Experts == 0 && int(o.Group) > most {
+		if most := p.kernels.mostRanks[o.Collective%hardware.CollectiveCount]; o.Experts == 0 && int(o.Group) > most {
 			// Larger groups than were measured take longer by as much as the formula says.
 			at := p.net.route(o.Collective, most, most, o.Message).Time(o.Message)
 			t *= max(1, d.Seconds/at.Seconds)
