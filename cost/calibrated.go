@@ -47,12 +47,12 @@ type timers struct {
 	// launch is what any kernel takes at least: the latency of the shortest calibrated product.
 	launch float64
 
-	set                     *kernel.Set
-	own                     bool // the chip is the one that was measured
-	phase                   op.Phase
-	uneven                  bool // experts see different numbers of tokens
-	cacheBytes, weightBytes float64
-	weightsOverActivations  float64 // bytes of an element
+	set                    *kernel.Set
+	own                    bool // the chip is the one that was measured
+	phase                  op.Phase
+	uneven                 bool // experts see different numbers of tokens
+	weightBytes            float64
+	weightsOverActivations float64 // bytes of an element
 }
 
 // newTimers prepares the kernels of a system that has calibrated ones.
@@ -68,7 +68,7 @@ func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase, uneven 
 		sustained = set.Sustained
 	}
 	rate := func(numberType string) float64 { return s.Matrix[numberType].TFlops * flopsPerTFlop * sustained }
-	t := &timers{phase: phase, cacheBytes: prec.Cache, weightBytes: prec.Weight,
+	t := &timers{phase: phase, weightBytes: prec.Weight,
 		weightsOverActivations: prec.Weight / prec.Activation,
 		set:                    set, own: s.Has(set), uneven: uneven}
 	// The loader has checked the models, and rates and bandwidths are positive: preparing them cannot fail.
