@@ -1,5 +1,5 @@
-// Package cost prices operators on hardware: how long one takes, and which resource bound it. It knows rates, bytes and
-// messages, not what an attention is.
+// Package cost prices operators on hardware: how long one keeps its unit or its network busy, and which resource bounds
+// it. It knows rates, bytes and messages, not what an attention is, nor what runs beside what.
 package cost
 
 import (
@@ -11,11 +11,18 @@ import (
 	"throughline/plan"
 )
 
+// Busy is how long one execution of an operator keeps its unit or its network busy, in seconds.
+type Busy struct {
+	Time float64
+	// Displaced is, of communication, the computation that it takes up where it runs beside some.
+	Displaced float64
+}
+
 // Cost is the price of one execution of an operator, in seconds.
 type Cost struct {
+	Busy
 	Compute float64 // at the rate of its unit
 	Memory  float64 // its traffic at the memory bandwidth
-	Time    float64 // what it adds to the step; for communication, what computation does not hide
 	Sent    float64 // bytes that communication sends, by the scale of its collective
 	Bound   Bound
 }
@@ -34,11 +41,7 @@ const unitPlaces = 4
 
 // Pricer prices operators on one system, at one precision, in one phase. It is built once and used for many plans.
 type Pricer struct {
-	net     network
-	overlap float64 // share of every collective that computation hides
-	// silentSpan: collectives within so many processors cost nothing, being hidden and displacing no computation.
-	silentSpan  int
-	silentScale [hardware.CollectiveCount]float64 // what such a collective sends, in messages
+	net network
 
 	// Seconds per operation and per byte at the efficiency of the flat part of the tables.
 	perFlop  [unitPlaces]float64
@@ -71,16 +74,10 @@ func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions,
 		return Pricer{}, fmt.Errorf("%s has no vector rate for %s", s.Name, prec.VectorType)
 	}
 	p := Pricer{
-		net: newNetwork(s, as.BytesPerGB), overlap: s.CollectiveOverlap, sum: s.Mode == hardware.NoOverlap,
+		net: newNetwork(s, as.BytesPerGB), sum: s.Mode == hardware.NoOverlap,
 		vector: vector.Efficiency, memory: s.Memory.Efficiency,
 	}
 	p.kernels = newTimers(s, prec, phase, as.Imbalance)
-	for i := 0; p.overlap == 1 && i < len(s.Networks) && s.Networks[i].ProcessorUsage == 0; i++ {
-		if i > 0 && s.Networks[i].Scales() != p.silentScale {
-			break
-		}
-		p.silentSpan, p.silentScale = s.Networks[i].Size, s.Networks[i].Scales()
-	}
 	p.shapes[op.MatrixUnit] = matrix.Efficiency
 	p.shapes[op.AttentionMatrixUnit] = attention.Efficiency
 	p.stepped = len(p.vector) > 1 || len(p.memory) > 1 || len(matrix.Efficiency) > 1 || len(attention.Efficiency) > 1
@@ -116,7 +113,7 @@ func (p *Pricer) Price(o *op.Op) Cost {
 	if o.Class == op.Comm {
 		// What computation a collective needs is part of its time.
 		c := Cost{Memory: memory, Bound: Memory}
-		c.Time, c.Sent = p.communicate(o)
+		c.Busy, c.Sent = p.communicate(o)
 		return c
 	}
 	c := Cost{Compute: compute, Memory: memory}
@@ -169,34 +166,36 @@ func (p *Pricer) computeEfficiency(o *op.Op) float64 {
 	return p.shapes[o.Unit].At(o.M, o.N, o.K)
 }
 
-// communicate is what a communication operator adds to the step, and what it sends. It adds the part that is not
-// overlapped, and for the overlapped part the computation it displaces. What it sends is counted by the scale of the
+// Communicate is how long a communication operator keeps the network busy.
+func (p *Pricer) Communicate(o *op.Op) Busy {
+	b, _ := p.communicate(o)
+	return b
+}
+
+// communicate is how long a communication operator takes, and what it sends. That is counted by the scale of the
 // collective, not less the share that stays on the processor: so the reference tool counts it.
-func (p *Pricer) communicate(o *op.Op) (exposed, sent float64) {
-	switch {
-	case o.Group < 2:
-		return 0, 0
-	case int(o.Span) <= p.silentSpan:
-		return 0, o.Message * p.silentScale[o.Collective%hardware.CollectiveCount]
+func (p *Pricer) communicate(o *op.Op) (b Busy, sent float64) {
+	if o.Group < 2 {
+		return Busy{}, 0
 	}
 	r := p.net.route(o.Collective, int(o.Group), int(o.Span), o.Message)
 	d := r.Time(o.Message)
 	if t, ok := p.kernels.collective(o); ok {
-		if most := p.kernels.mostRanks[o.Collective%hardware.CollectiveCount]; o.Experts == 0 && int(o.Group) > most {
+		if most := p.kernels.mostRanks[o.Collective%hardware.CollectiveCount]; o.Experts == 0 && most > 1 && int(o.Group) > most {
 			// Larger groups than were measured take longer by as much as the formula says.
 			at := p.net.route(o.Collective, most, most, o.Message).Time(o.Message)
 			t *= max(1, d.Seconds/at.Seconds)
 		}
 		d.Seconds, d.Displaced = t, d.Displaced*t/d.Seconds
 	}
-	return (1-p.overlap)*d.Seconds + p.overlap*d.Displaced, o.Message * r.Scale
+	return Busy{d.Seconds, d.Displaced}, o.Message * r.Scale
 }
 
-// StageTransfer is the time to hand message bytes from one pipeline stage to the next, the pipeline spanning the given
-// number of processors. It is never hidden: stages wait for each other.
-func (p *Pricer) StageTransfer(stages, span int, message float64) float64 {
+// HandOn is the time to hand message bytes from one of the stages of a pipeline to the next, the pipeline spanning the
+// given number of processors.
+func (p *Pricer) HandOn(stages, span int, message float64) float64 {
 	if stages == 1 {
 		return 0
 	}
-	return float64(stages) * p.net.route(hardware.PointToPoint, stages, span, message).Time(message).Seconds
+	return p.net.route(hardware.PointToPoint, stages, span, message).Time(message).Seconds
 }

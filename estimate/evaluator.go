@@ -5,21 +5,34 @@ import (
 	"throughline/cost"
 	"throughline/op"
 	"throughline/plan"
+	"throughline/schedule"
 	"throughline/workload"
 )
 
-// Evaluator evaluates plans of one problem. It is not safe for concurrent use.
+// Evaluator evaluates plans of one problem. What it says depends on the problem and the arguments of the call alone; the
+// memory in which it works makes it unfit for concurrent use.
 type Evaluator struct {
-	problem *Problem
+	problem Problem
+	step    op.Step
+	*machinery
+}
+
+// machinery is what does not depend on the lengths of a problem, and the memory to work in.
+type machinery struct {
 	lowerer op.Lowerer
 	pricer  cost.Pricer
+	rules   schedule.Rules
 	moe     bool
-	step    op.Step
-	list    op.List
-	draft   op.List
-	ends    op.List
 	// handover is the networks of the two ends of a transfer of the cache.
 	handover []collective.Net
+
+	stage, draft, ends workspace
+}
+
+// workspace is the operators of a part of a step, and how long each is busy.
+type workspace struct {
+	list op.List
+	busy [op.MaxOps]cost.Busy
 }
 
 // NewEvaluator prepares a problem. It fails when the system has no rate for a number type.
@@ -28,23 +41,25 @@ func NewEvaluator(p *Problem) (*Evaluator, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Evaluator{
-		problem: p,
+	m := &machinery{
 		lowerer: op.NewLowerer(p.Model, p.Settings, &p.Precision, p.Assume),
 		pricer:  pricer,
+		rules:   schedule.NewRules(p.System),
 		moe:     p.Model.IsMoE(),
-		step:    plainStep(p),
 	}
 	if h := p.Handover; h != nil {
-		e.handover = []collective.Net{collective.NewNet(p.System, p.Assume.BytesPerGB), collective.NewNet(h.System, p.Assume.BytesPerGB)}
+		m.handover = []collective.Net{collective.NewNet(p.System, p.Assume.BytesPerGB), collective.NewNet(h.System, p.Assume.BytesPerGB)}
 	}
-	return e, nil
+	return &Evaluator{*p, plainStep(p), m}, nil
 }
 
-// SetLengths changes the lengths of the problem, which is cheaper than another evaluator.
-func (e *Evaluator) SetLengths(l workload.Lengths) {
-	e.problem.Lengths = l
-	e.step = plainStep(e.problem)
+// At is an evaluator of the same problem with other lengths. It is cheaper than a new one, and works in the same memory:
+// the two must not be used concurrently.
+func (e *Evaluator) At(l workload.Lengths) *Evaluator {
+	out := *e
+	out.problem.Lengths = l
+	out.step = plainStep(&out.problem)
+	return &out
 }
 
 // plainStep is the work of one step without drafts.
@@ -78,34 +93,103 @@ func TokensPerStep(acceptance []float64, drafts int) float64 {
 	return tokens
 }
 
-// Ops are the operators of a stage under the plan evaluated last.
-func (e *Evaluator) Ops() []op.Op { return e.list.All() }
-
-// Price is the cost of one operator.
-func (e *Evaluator) Price(o *op.Op) cost.Cost { return e.pricer.Price(o) }
+// Evaluate fills in what a plan does.
+func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) {
+	e.lower(p)
+	m := e.memory(p)
+	w := e.work(p, &m, false)
+	e.total(p, e.rules.Step(&w, nil), w.Cache, out)
+	m.offload(e.problem.Offload)
+	out.Memory = m
+}
 
 // MemoryOf is what a processor must hold under a plan.
 func (e *Evaluator) MemoryOf(p *plan.Plan) Memory {
-	e.lowerer.Stage(p, e.stepOf(p), &e.list)
-	var m Memory
-	for b := range op.BlockCount {
-		m.Weights[b], m.Working[b] = residence(e.list.Of(b))
-	}
-	if p.Drafts > 0 {
-		e.lowerer.Draft(p, e.step, &e.draft)
-		addMemory(&m, &e.draft)
-	}
-	if e.problem.Assume.Ends {
-		e.lowerer.Ends(p, e.stepOf(p), &e.ends)
-		addMemory(&m, &e.ends)
-	}
-	m.Cache = e.CacheOf(p)
+	e.lower(p)
+	m := e.memory(p)
 	m.offload(e.problem.Offload)
 	return m
 }
 
-// addMemory adds a module that the last stage holds besides its layers.
-func addMemory(m *Memory, list *op.List) {
+// Timeline is when the operators of a step run under a plan.
+func (e *Evaluator) Timeline(p *plan.Plan) []schedule.Span {
+	e.lower(p)
+	m := e.memory(p)
+	w := e.work(p, &m, true)
+	var r schedule.Recorder
+	e.rules.Step(&w, &r)
+	return r.Spans
+}
+
+// lower fills the lists of the parts that a step has.
+func (e *Evaluator) lower(p *plan.Plan) {
+	e.lowerer.Stage(p, e.stepOf(p), &e.stage.list)
+	if p.Drafts > 0 {
+		e.lowerer.Draft(p, e.step, &e.draft.list)
+	}
+	if e.problem.Assume.Ends {
+		e.lowerer.Ends(p, e.stepOf(p), &e.ends.list)
+	}
+}
+
+// work prices what was lowered. Collectives that add nothing to a step are left out unless all are wanted.
+func (e *Evaluator) work(p *plan.Plan, m *Memory, all bool) schedule.Work {
+	w := schedule.Work{
+		Stages: p.Attention.PP, Batches: p.Batch.Count, Drafts: p.Drafts, Pipelined: p.Pipelined,
+		Layers: e.price(&e.stage, all),
+	}
+	if p.Drafts > 0 {
+		w.Draft = e.price(&e.draft, all)
+	}
+	if e.problem.Assume.Ends {
+		w.Ends = e.price(&e.ends, all)
+	}
+	if p.Attention.PP > 1 {
+		w.HandOnSpan = p.StageSpan(e.moe)
+		w.HandOn = e.pricer.HandOn(p.Attention.PP, w.HandOnSpan, e.stageMessage(p))
+	}
+	if e.problem.Offload != (Offload{}) {
+		w.Second = e.linkTime(m)
+	}
+	if e.problem.Handover != nil {
+		w.Cache, w.Depth = e.sending(p), plan.LayersPerStage(e.problem.Model.Layers, p.Attention.PP)
+	}
+	return w
+}
+
+// price works out how long the operators of a list are busy.
+func (e *Evaluator) price(s *workspace, all bool) schedule.Pass {
+	ops := s.list.All()
+	busy := s.busy[:len(ops)]
+	e.pricer.Computation(ops, busy)
+	for _, i := range s.list.Comms() {
+		if !all && e.rules.Silent(&ops[i]) {
+			busy[i] = cost.Busy{}
+			continue
+		}
+		busy[i] = e.pricer.Communicate(&ops[i])
+	}
+	return schedule.Pass{Ops: ops, Busy: busy, Runs: s.list.Runs()}
+}
+
+// memory is what a processor must hold of what was lowered, all in the first tier.
+func (e *Evaluator) memory(p *plan.Plan) Memory {
+	var m Memory
+	for b := range op.BlockCount {
+		m.Weights[b], m.Working[b] = residence(e.stage.list.Of(b))
+	}
+	if p.Drafts > 0 {
+		m.add(&e.draft.list)
+	}
+	if e.problem.Assume.Ends {
+		m.add(&e.ends.list)
+	}
+	m.Cache = e.CacheOf(p)
+	return m
+}
+
+// add adds a module that the last stage holds besides its layers.
+func (m *Memory) add(list *op.List) {
 	for b := range op.BlockCount {
 		weights, working := residence(list.Of(b))
 		m.Weights[b] += weights
@@ -124,101 +208,30 @@ func residence(ops []op.Op) (weights, working float64) {
 	return weights, working
 }
 
-// Evaluate fills in what a plan does.
-func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) {
-	*out = Estimate{}
-	out.Plan = *p
-	if p.Drafts > 0 {
-		e.lowerer.Draft(p, e.step, &e.draft)
-		out.DraftTime = e.timeOf(&e.draft)
+// total tells what the times of a step mean for those who wait for it. Sending is the time to send the cache.
+func (e *Evaluator) total(p *plan.Plan, t schedule.Times, sending float64, out *Estimate) {
+	*out = Estimate{
+		Plan: *p, StepTime: t.Step, StageTime: t.Stage, TransferTime: t.HandOn, DraftTime: t.Draft, EndsTime: t.Ends,
+		WaitTime: t.Wait, OffloadTime: t.Second,
 	}
-	if e.problem.Assume.Ends {
-		e.lowerer.Ends(p, e.stepOf(p), &e.ends)
-		out.EndsTime = e.timeOf(&e.ends)
-	}
-	e.lowerer.Stage(p, e.stepOf(p), &e.list)
-	for b := range op.BlockCount {
-		t := &out.Stage.Block[b]
-		e.pricer.Sum(e.list.Of(b), t)
-		out.Memory.Weights[b], out.Memory.Working[b] = t.Resident, t.Working
-	}
-	ops := e.list.All()
-	for _, i := range e.list.Comms() {
-		e.pricer.AddComm(&ops[i], &out.Stage.Block[e.list.BlockOf(int(i))])
-	}
-	if p.Drafts > 0 {
-		addMemory(&out.Memory, &e.draft)
-	}
-	if e.problem.Assume.Ends {
-		addMemory(&out.Memory, &e.ends)
-	}
-	out.Memory.Cache = e.CacheOf(p)
-	e.total(out)
-	out.Memory.offload(e.problem.Offload)
-}
-
-// timeOf is the time of the operators of a list.
-func (e *Evaluator) timeOf(list *op.List) float64 {
-	var t cost.Totals
-	ops := list.All()
-	e.pricer.Sum(ops, &t)
-	for _, i := range list.Comms() {
-		e.pricer.AddComm(&ops[i], &t)
-	}
-	return t.Time()
-}
-
-// total combines the stages of the pipeline, the micro-batches, the drafts and the ends of the model. A batch passes
-// through the stages one after another; in a pipeline the other stages work on other batches meanwhile, so that as many
-// are done in the time of a step as are in flight. The slowest stage then sets the pace. That is the last, with the
-// drafts and the ends; what the batches spend between the stages makes up for a part of the waiting.
-func (e *Evaluator) total(out *Estimate) {
-	p := &out.Plan
-	pp, count := float64(p.Attention.PP), float64(p.Batch.Count)
-	sequences := count * float64(p.InFlight()) * float64(p.Attention.DP) * float64(p.Sequences(e.moe))
-
-	out.TransferTime = count * e.pricer.StageTransfer(p.Attention.PP, p.StageSpan(e.moe), e.stageMessage(p))
-	out.DraftTime *= count * float64(p.Drafts)
-	out.EndsTime *= count
-	if e.problem.Offload != (Offload{}) {
-		out.OffloadTime = count * pp * max(0, e.linkTime(out)-out.Stage.Time())
-	}
-	if p.Pipelined {
-		out.WaitTime = max(0, (pp-1)*(out.DraftTime+out.EndsTime)-out.TransferTime)
-	}
-	out.StepTime = count*pp*out.Stage.Time() + out.TransferTime + out.DraftTime + out.EndsTime + out.OffloadTime + out.WaitTime
-	steps := 1.0 // that a request takes
-	if e.step.Phase == op.Prefill {
-		out.Throughput = sequences * float64(e.problem.Lengths.Input) / out.StepTime
+	sequences := float64(p.Batch.Count) * float64(p.InFlight()) * float64(p.Attention.DP) * float64(p.Sequences(e.moe))
+	if e.problem.Phase == op.Prefill {
+		out.Throughput = sequences * float64(e.problem.Lengths.Input) / t.Step
 		if e.problem.Handover != nil {
-			out.KV = e.transfer(out)
+			out.KV = Transfer{Bytes: e.cachePerRequest(), Time: sending, Exposed: t.Cache}
 		}
-		out.Latency = out.StepTime + out.KV.Exposed
-		out.Requests = sequences / max(out.StepTime, float64(p.InFlight())*out.KV.Time)
-	} else {
-		steps = float64(e.problem.Lengths.Output)
-		out.Latency = out.StepTime
-		out.Throughput = sequences / out.StepTime
-		if p.Drafts > 0 {
-			tokens := TokensPerStep(e.problem.Acceptance, p.Drafts)
-			out.Latency /= tokens
-			out.Throughput *= tokens
-			steps /= tokens
-		}
-		out.Requests = out.Throughput / float64(e.problem.Lengths.Output)
+		out.Latency = t.Step + out.KV.Exposed
+		out.Requests = sequences / max(t.Step, float64(p.InFlight())*out.KV.Time)
+		return
 	}
-	attention, mlp := &out.Stage.Block[op.AttentionBlock].Comm, &out.Stage.Block[op.MLPBlock].Comm
-	for t := range out.Comm {
-		stages := pp
-		// Of the expert traffic the reference tool counts one stage, of the rest all.
-		if op.Traffic(t) == op.ExpertTraffic {
-			stages = 1
-		}
-		out.Comm[t] = cost.Comm{
-			Exposed: count * pp * (attention[t].Exposed + mlp[t].Exposed),
-			Bytes:   count * steps * stages * (attention[t].Bytes + mlp[t].Bytes),
-		}
+	out.Latency = t.Step
+	out.Throughput = sequences / t.Step
+	if p.Drafts > 0 {
+		tokens := TokensPerStep(e.problem.Acceptance, p.Drafts)
+		out.Latency /= tokens
+		out.Throughput *= tokens
 	}
+	out.Requests = out.Throughput / float64(e.problem.Lengths.Output)
 }
 
 // stageMessage is the activations that a processor of one stage hands to the next, in bytes.
@@ -233,7 +246,7 @@ func (e *Evaluator) stageMessage(p *plan.Plan) float64 {
 func (e *Evaluator) CacheOf(p *plan.Plan) float64 {
 	m := e.problem.Model
 	tokens := float64(e.problem.Lengths.Final())
-	if e.step.Phase == op.Prefill {
+	if e.problem.Phase == op.Prefill {
 		tokens = float64(e.problem.Lengths.Input)
 	}
 	tp, bytes, inFlight := p.Attention.TP, e.problem.Precision.Cache, float64(p.InFlight())

@@ -56,7 +56,8 @@ var collectiveNames = [hardware.CollectiveCount]string{
 // operators lists the operators of a step in their order.
 func (c *subject) operators() []Operator {
 	var out []Operator
-	for kind, part := range c.parts() {
+	for kind := range c.detail.Parts {
+		part := &c.detail.Parts[kind]
 		for i := range part.Ops {
 			o := &part.Ops[i]
 			name := "attention"
@@ -90,9 +91,8 @@ func (c *subject) operators() []Operator {
 }
 
 // operator tells about one operator that a step executes a number of times.
-func (c *subject) operator(part string, o *op.Op, times float64) Operator {
-	price := c.evaluator.Price(o)
-	t := o.Repeat * price.Time
+func (c *subject) operator(part string, o *estimate.Operator, times float64) Operator {
+	t := o.Repeat * o.Exposed
 	out := Operator{
 		Name: o.Kind.String(), Part: part, Repeat: o.Repeat, M: o.M, N: o.N, K: o.K,
 		Flops: o.Repeat * o.Flops, Bytes: o.Repeat * o.Bytes(),
@@ -100,7 +100,7 @@ func (c *subject) operator(part string, o *op.Op, times float64) Operator {
 	}
 	if o.Class == op.Comm {
 		out.Engine, out.Bound = "network", "network"
-		out.Flops, out.Bytes = 0, o.Repeat*price.Sent
+		out.Flops, out.Bytes = 0, o.Repeat*o.Sent
 		if t == 0 {
 			out.Bound = "hidden"
 		}
@@ -125,7 +125,7 @@ func (c *subject) operator(part string, o *op.Op, times float64) Operator {
 		out.OfPeak = out.Flops / (t * peak * as.FlopsPerTFlop)
 		out.OfBandwidth = out.Bytes / (t * sys.Memory.GBps * as.BytesPerGB)
 	}
-	out.Bound = boundNames[price.Bound]
+	out.Bound = boundNames[o.Bound]
 	return out
 }
 
@@ -166,12 +166,17 @@ type Memory struct {
 func (c *subject) memory() Memory {
 	m := &c.now.Memory
 	weights := m.Weights[op.AttentionBlock] + m.Weights[op.MLPBlock]
-	stage := &c.now.Stage.Block
+	var stage [op.BlockCount]float64
+	for i := range c.detail.Parts[estimate.StagePart].Ops {
+		o := &c.detail.Parts[estimate.StagePart].Ops[i]
+		stage[o.Kind.Info().Block] += o.Repeat * o.Resident
+	}
 	var draft float64
-	for _, o := range c.parts()[estimate.DraftPart].Ops {
+	for i := range c.detail.Parts[estimate.DraftPart].Ops {
+		o := &c.detail.Parts[estimate.DraftPart].Ops[i]
 		draft += o.Repeat * o.Resident
 	}
-	attention, mlp := stage[op.AttentionBlock].Resident, stage[op.MLPBlock].Resident
+	attention, mlp := stage[op.AttentionBlock], stage[op.MLPBlock]
 	gib := func(bytes float64) float64 { return bytes / estimate.GiB }
 	capacity := c.problem.System.Memory.GiB
 	out := Memory{

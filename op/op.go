@@ -52,6 +52,35 @@ type List struct {
 
 	comm  [MaxOps]uint8 // indices of the communication operators
 	comms int
+
+	run  [mostRuns]Run
+	runs int
+}
+
+// Run is the operators of one block of a layer: those from From to before To, in as many layers as they repeat.
+type Run struct {
+	From, To int
+	Block    Block
+	Layers   int
+	// Leading: the layers are the first ones; otherwise they are spread evenly among the others.
+	Leading bool
+}
+
+// mostRuns is one for each kind of attention, a dense and an expert block.
+const mostRuns = 1 + model.MaxMixed + 2
+
+// Runs are the blocks of the layers of a stage. Outside of a stage, where operators just follow one another, there are
+// none.
+func (l *List) Runs() []Run { return l.run[:l.runs] }
+
+// mark ends a block that so many layers have.
+func (l *List) mark(b Block, layers int, leading bool) {
+	from := 0
+	if l.runs > 0 {
+		from = l.run[l.runs-1].To
+	}
+	l.run[l.runs] = Run{from, l.n, b, layers, leading}
+	l.runs++
 }
 
 // Comms are the indices of the communication operators.

@@ -105,6 +105,7 @@ func (l *Lowerer) Draft(p *plan.Plan, step Step, list *List) {
 	s.linear(DraftProjection, s.tokens, 2*s.hidden, s.hidden)
 	s.attention(&l.model.Attention, 1)
 	s.feedForward(1, l.model.ExpertLayers(1))
+	s.list.runs = 0 // one layer, whose operators just follow one another
 	if l.assume.Ends {
 		// A draft is a token like any other; it passes the ends of the model itself, which are in memory already.
 		n := list.n
@@ -148,7 +149,7 @@ func (s *stage) vocab() float64 { return float64(s.model.Vocab) / float64(s.plan
 
 // start prepares the lowering of a plan, in place: the struct is too large to hand around.
 func (s *stage) start(l *Lowerer, p *plan.Plan, step Step, list *List) {
-	list.n, list.comms = 0, 0
+	list.n, list.comms, list.runs = 0, 0, 0
 	s.Lowerer, s.list, s.plan = l, list, p
 	s.queries, s.context, s.phase = step.Queries, step.Context, step.Phase
 	s.scale = 1
@@ -178,9 +179,11 @@ func (s *stage) sequenceParallel() bool { return s.plan.SequenceParallel && s.pl
 func (s *stage) layers(layers, expertLayers int) {
 	if len(s.model.Mixed) == 0 {
 		s.attention(&s.model.Attention, layers)
+		s.list.mark(AttentionBlock, layers, false)
 	} else {
 		for a, n := range s.model.AttentionLayers(layers) {
 			s.attention(a, n)
+			s.list.mark(AttentionBlock, n, false)
 		}
 	}
 	s.feedForward(layers, expertLayers)
@@ -192,10 +195,12 @@ func (s *stage) feedForward(layers, expertLayers int) {
 	if dense := layers - expertLayers; dense > 0 {
 		s.repeat = float64(dense)
 		s.denseMLP()
+		s.list.mark(MLPBlock, dense, s.model.Experts.Interval <= 1)
 	}
 	if expertLayers > 0 {
 		s.repeat = float64(expertLayers)
 		s.experts()
+		s.list.mark(MLPBlock, expertLayers, false)
 	}
 	s.list.end[MLPBlock] = s.list.n
 }

@@ -18,12 +18,10 @@ type Result struct {
 	Problem  estimate.Problem
 	Procs    int
 	Estimate estimate.Estimate
-	Shares   estimate.Shares
-	Usable   float64 // bytes of the memory of a processor
+	*estimate.Detail
+	Usable float64 // bytes of the memory of a processor
 	// Ongoing: the point is a decode step at some context, not a share of a request.
 	Ongoing bool
-
-	evaluator *estimate.Evaluator // of the estimator, at the lengths of the point until the next one
 }
 
 // Cards is the cards that the processors make.
@@ -146,12 +144,12 @@ func (e *Estimator) Estimate(p *Point, phase op.Phase, out *Result) error {
 	if errs = append(errs, misses...); len(errs) > 0 {
 		return document.Join(errs...)
 	}
-	ready.evaluator.SetLengths(lengths)
+	evaluator := ready.evaluator.At(lengths)
 	out.Phase, out.Loaded, out.Problem, out.Procs = phase, l, *ready.problem, int(procs)
+	out.Problem.Lengths = lengths
 	out.Usable, out.Ongoing = l.Assumptions.Usable(sys.Memory.GiB), p.Context > 0
-	ready.evaluator.Evaluate(&q, &out.Estimate)
-	out.Shares = ready.evaluator.SharesOf(&out.Estimate)
-	out.evaluator = ready.evaluator
+	evaluator.Evaluate(&q, &out.Estimate)
+	out.Detail = evaluator.Detail(&q)
 	return nil
 }
 

@@ -179,10 +179,11 @@ func TestStream(t *testing.T) {
 	number := func(v float64) string { return fmt.Sprintf("%.9g", v) }
 	cells := func(r *Result, fits, bound, reason string) []string {
 		e := &r.Estimate
-		c, err := estimate.ConfidenceOf(&r.Problem, e)
+		d, err := estimate.DetailOf(&r.Problem, &e.Plan)
 		if err != nil {
 			t.Fatal(err)
 		}
+		c := &d.Confidence
 		return []string{number(e.Latency * 1e3), number(e.StepTime * 1e3), number(e.Throughput), number(e.Requests), number(e.Memory.Total() / (1 << 30)), fits, bound,
 			c.Level.String(), number(100 * c.Band), reason}
 	}

@@ -193,9 +193,8 @@ func (s *stream) row(row []string, broken error) bool {
 		fits = "FALSE"
 	}
 	bound, _ := r.Shares.Bound()
-	confidence := r.evaluator.Confidence(e)
 	s.cells = append(s.cells, s.number(e.Latency*1e3), s.number(e.StepTime*1e3), s.number(e.Throughput), requests,
-		s.number(e.Memory.Total()/estimate.GiB), fits, bound, confidence.Level.String(), s.number(100*confidence.Band), r.TooMuch())
+		s.number(e.Memory.Total()/estimate.GiB), fits, bound, r.Confidence.Level.String(), s.number(100*r.Confidence.Band), r.TooMuch())
 	return true
 }
 

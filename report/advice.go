@@ -111,15 +111,16 @@ func candidates(cs []advice.Candidate, l *scenario.Loaded, o *advice.Options, ra
 	return t.Render()
 }
 
-// confidences are those of TTFT and TPOT.
-func confidences(l *scenario.Loaded, c *advice.Candidate) (prefill, decode estimate.Confidence) {
+// details are where the time of both phases goes.
+func details(l *scenario.Loaded, c *advice.Candidate) (prefill, decode *estimate.Detail) {
 	p, d := l.Problem(op.Prefill, c.GPUs), l.Problem(op.Decode, c.GPUs)
-	return confidence(&p.Problem, &c.Outcome.Prefill.Best), confidence(&d.Problem, &c.Outcome.Decode.Best)
+	return detail(&p.Problem, &c.Outcome.Prefill.Best), detail(&d.Problem, &c.Outcome.Decode.Best)
 }
 
 // trust is the weaker level of the two phases, and the error bands of TTFT and of TPOT.
 func trust(l *scenario.Loaded, c *advice.Candidate) string {
-	p, d := confidences(l, c)
+	prefill, decode := details(l, c)
+	p, d := &prefill.Confidence, &decode.Confidence
 	return fmt.Sprintf("%s ±%.0f%%, ±%.0f%%", min(p.Level, d.Level), 100*p.Band, 100*d.Band)
 }
 
@@ -204,7 +205,7 @@ func AdviceJSON(w io.Writer, l *scenario.Loaded, o *advice.Options, a *advice.Ad
 		out := make([]map[string]any, len(cs))
 		for i := range cs {
 			c := &cs[i]
-			p, d := confidences(l, c)
+			p, d := details(l, c)
 			m := map[string]any{
 				"mode": c.Mode, "gpus": c.GPUs, "spare_gpus": c.Outcome.Spare(c.GPUs),
 				"ttft_s": c.TTFT, "tpot_s": c.TPOT, "request_latency_s": c.Latency, "tokens_per_s_per_user": c.PerUser(),
@@ -247,13 +248,13 @@ func AdviceJSON(w io.Writer, l *scenario.Loaded, o *advice.Options, a *advice.Ad
 }
 
 // instanceJSON is the plan of one side.
-func instanceJSON(r *search.Result, c estimate.Confidence) map[string]any {
+func instanceJSON(r *search.Result, d *estimate.Detail) map[string]any {
 	p := &r.Best.Plan
 	m := map[string]any{
 		"instances": r.Instances, "gpus_per_instance": r.Procs,
 		"dp": p.Attention.DP, "pp": p.Attention.PP, "tp": p.Attention.TP, "cp": p.Attention.Context(),
 		"batch": p.Batch.Size, "memory_gib": gib(r.Best.Memory.Total()), "latency_s": r.Best.Latency,
-		"bound_by": bound(&r.Best.Stage), "confidence": c.Level.String(), "error_band_percent": 100 * c.Band,
+		"bound_by": bound(&d.Stage), "confidence": d.Confidence.Level.String(), "error_band_percent": 100 * d.Confidence.Band,
 	}
 	if p.Experts.EP > 0 {
 		m["ep"], m["moe_tp"], m["moe_dp"], m["redundant_experts"] = p.Experts.EP, p.Experts.TP, p.Experts.DP, p.Redundant

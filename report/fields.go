@@ -16,7 +16,7 @@ type Column struct {
 	Run     *jobfile.Run
 	Outcome search.Outcome
 
-	confidence [op.PhaseCount]*estimate.Confidence // once it was asked for
+	detail [op.PhaseCount]*estimate.Detail // once it was asked for
 }
 
 // Table is one of the files of a job.

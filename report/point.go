@@ -97,8 +97,7 @@ func WritePoint(w io.Writer, results []point.Result) error {
 		return fmt.Sprintf("%s %.0f%%", name, 100*t/r.Estimate.StepTime)
 	})
 	row("confidence", func(r *point.Result) string {
-		c := confidence(&r.Problem, &r.Estimate)
-		return level(&c)
+		return level(&r.Confidence)
 	})
 	_, err := fmt.Fprintf(w, "%s\n%s\n", pointTitle(&results[0]), t.Render())
 	return err
@@ -239,8 +238,7 @@ func phaseOf(r *point.Result) *phaseJSON {
 		out.Requests = &e.Requests
 	}
 	out.Bound, _ = s.Bound()
-	c := confidence(&r.Problem, e)
-	out.Level, out.Band = c.Level.String(), 100*c.Band
+	out.Level, out.Band = r.Confidence.Level.String(), 100*r.Confidence.Band
 	return out
 }
 

@@ -57,10 +57,9 @@ func NewSteps(d *Deployment, pool *Pool, lengths workload.Lengths) (*Steps, erro
 
 // memory is what a processor holds with one sequence of these lengths.
 func (s *Steps) memory(n workload.Lengths) estimate.Memory {
-	s.phases[op.Decode].SetLengths(n)
 	p := s.plan
 	p.Batch = plan.Batch{Count: 1, Size: 1}
-	return s.phases[op.Decode].MemoryOf(&p)
+	return s.phases[op.Decode].At(n).MemoryOf(&p)
 }
 
 // Room is the sequences for which a rank has memory: 0 if not even the weights fit, and at least 1 if they do. A sequence
@@ -138,8 +137,7 @@ func (s *Steps) evaluate(w step) {
 	if w.phase == op.Prefill {
 		n = workload.Lengths{Input: w.past + w.tokens, Output: 1, Cached: w.past, Squares: s.lengths.Squares}
 	}
-	s.phases[w.phase].SetLengths(n)
 	p := s.plan
 	p.Batch = plan.Batch{Count: 1, Size: w.sequences}
-	s.phases[w.phase].Evaluate(&p, &s.out)
+	s.phases[w.phase].At(n).Evaluate(&p, &s.out)
 }
