@@ -74,7 +74,7 @@ func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions,
 		net: newNetwork(s, as.BytesPerGB), overlap: s.CollectiveOverlap, sum: s.Mode == hardware.NoOverlap,
 		vector: vector.Efficiency, memory: s.Memory.Efficiency,
 	}
-	p.kernels = newTimers(s, prec, phase, as.Imbalance)
+	p.kernels = newTimers(s, prec, phase)
 	for i := 0; p.overlap == 1 && i < len(s.Networks) && s.Networks[i].ProcessorUsage == 0; i++ {
 		if i > 0 && s.Networks[i].Scales() != p.silentScale {
 			break
