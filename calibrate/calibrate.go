@@ -148,11 +148,11 @@ func over(w kernel.Work, rate float64) kernel.Work {
 
 // Gemm fits matrix products: rows of measurement.Gemm of one number type, with whole tiles of a size if that does better
 // on shapes that were held out.
-func Gemm(rows []measurement.Row, p Peak) (*kernel.Gemm, Validation) {
-	var best *kernel.Gemm
+func Gemm(rows []measurement.Row, p Peak) (*kernel.GemmModel, Validation) {
+	var best *kernel.GemmModel
 	var least Validation
 	for _, tile := range []float64{0, 128, 256} {
-		g := &kernel.Gemm{Output: 2, Tiled: tile > 0, Tile: tile}
+		g := &kernel.GemmModel{Output: 2, Tiled: tile > 0, Tile: tile}
 		var data []sample
 		for i := range rows {
 			r := &rows[i]
@@ -185,8 +185,8 @@ func Gemm(rows []measurement.Row, p Peak) (*kernel.Gemm, Validation) {
 }
 
 // GroupedGemm fits products of experts: rows of measurement.GroupedGemm.
-func GroupedGemm(rows []measurement.Row, p Peak) (*kernel.GroupedGemm, Validation) {
-	g := &kernel.GroupedGemm{Output: 2}
+func GroupedGemm(rows []measurement.Row, p Peak) (*kernel.GroupedModel, Validation) {
+	g := &kernel.GroupedModel{Output: 2}
 	var data []sample
 	for i := range rows {
 		r := &rows[i]
@@ -352,8 +352,8 @@ var shares = map[measurement.Kind]float64{
 }
 
 // Collective fits one communication pattern.
-func Collective(rows []measurement.Row, bandwidth float64) (*kernel.Collective, Validation) {
-	c := &kernel.Collective{Share: 1}
+func Collective(rows []measurement.Row, bandwidth float64) (*kernel.CollectiveModel, Validation) {
+	c := &kernel.CollectiveModel{Share: 1}
 	var data []sample
 	groups := map[float64]bool{}
 	for i := range rows {

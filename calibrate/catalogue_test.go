@@ -193,7 +193,7 @@ func acrossNodes(set, from *kernel.Set) {
 	set.Source += "; exchanges over several nodes as on the H100"
 }
 
-func ordered(m map[string]*kernel.Exchange) map[string]*kernel.Exchange {
+func ordered(m map[string]*kernel.ExchangeModel) map[string]*kernel.ExchangeModel {
 	for _, e := range m {
 		slices.SortFunc(e.Levels, func(a, b kernel.ExchangeLevel) int { return int(a.Nodes - b.Nodes) })
 	}

@@ -15,13 +15,13 @@ const exchangeUnits = 20
 // exchanges are the kinds of exchanges: the key of their model and what it sends.
 var exchanges = map[measurement.Kind]struct {
 	class, key string
-	model      kernel.Exchange
+	model      kernel.ExchangeModel
 }{
-	measurement.Dispatch: {"dispatch", "dispatch_normal", kernel.Exchange{Element: 1 + 4./128}},
-	measurement.Combine:  {"combine", "combine_normal", kernel.Exchange{Element: 2}},
+	measurement.Dispatch: {"dispatch", "dispatch_normal", kernel.ExchangeModel{Element: 1 + 4./128}},
+	measurement.Combine:  {"combine", "combine_normal", kernel.ExchangeModel{Element: 2}},
 	measurement.LowLatencyDispatch: {"low-latency dispatch", "dispatch_low_latency",
-		kernel.Exchange{Element: 1 + 4./128, Header: 16, Direct: true}},
-	measurement.LowLatencyCombine: {"low-latency combine", "combine_low_latency", kernel.Exchange{Element: 2, Direct: true}},
+		kernel.ExchangeModel{Element: 1 + 4./128, Header: 16, Direct: true}},
+	measurement.LowLatencyCombine: {"low-latency combine", "combine_low_latency", kernel.ExchangeModel{Element: 2, Direct: true}},
 }
 
 // Exchange fits the exchange of tokens and experts over one number of nodes: rows of one of its kinds. Whole
@@ -71,7 +71,7 @@ func addExchange(set *kernel.Set, kind measurement.Kind, l *kernel.ExchangeLevel
 	if set.Exchange[k.key] == nil {
 		e := k.model
 		if set.Exchange == nil {
-			set.Exchange = map[string]*kernel.Exchange{}
+			set.Exchange = map[string]*kernel.ExchangeModel{}
 		}
 		set.Exchange[k.key] = &e
 	}

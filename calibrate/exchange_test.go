@@ -14,7 +14,7 @@ import (
 
 // TestExchange fits an imagined exchange of 5 µs and 80% of 100 GB/s on one node, 10 µs and 50% of 10 GB/s on two.
 func TestExchange(t *testing.T) {
-	model := kernel.Exchange{Element: 2}
+	model := kernel.ExchangeModel{Element: 2}
 	var b strings.Builder
 	b.WriteString("framework,version,device,op_name,kernel_source,node_num,hidden_size,num_token,num_topk,num_experts," +
 		"dispatch_sms,dispatch_transmit_us,dispatch_notify_us,combine_sms,combine_transmit_us,combine_notify_us\n")

@@ -10,8 +10,8 @@ import (
 )
 
 // Experts fits fused expert blocks: rows of measurement.Experts with balanced load.
-func Experts(rows []measurement.Row, p Peak) (*kernel.GroupedGemm, Validation) {
-	g := &kernel.GroupedGemm{Output: 2}
+func Experts(rows []measurement.Row, p Peak) (*kernel.GroupedModel, Validation) {
+	g := &kernel.GroupedModel{Output: 2}
 	var data, reach []sample
 	for i := range rows {
 		r := &rows[i]

@@ -56,7 +56,7 @@ func TestExperts(t *testing.T) {
 	for range 8 {
 		memory.Slowdown = append(memory.Slowdown, 1.25)
 	}
-	truth := kernel.GroupedGemm{
+	truth := kernel.GroupedModel{
 		Base:   kernel.Base{Latency: 10e-6, Norm: 4, Compute: kernel.Flat(2), Memory: memory},
 		Weight: 2, Input: 2, Output: 2,
 	}

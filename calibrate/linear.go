@@ -6,13 +6,12 @@ import (
 
 	"throughline/kernel"
 	"throughline/measurement"
-	"throughline/op"
 )
 
 // Absorb fits the products of every head that latent attention absorbs: rows of measurement.Absorb of one number type.
 // Numbers of heads are held out, with both products.
-func Absorb(rows []measurement.Row, p Peak) (*kernel.GroupedGemm, Validation) {
-	g := &kernel.GroupedGemm{Output: 2}
+func Absorb(rows []measurement.Row, p Peak) (*kernel.GroupedModel, Validation) {
+	g := &kernel.GroupedModel{Output: 2}
 	var data []sample
 	for i := range rows {
 		r := &rows[i]
@@ -104,9 +103,9 @@ func Convolution(rows []measurement.Row, bandwidth float64) (*kernel.Curve, Vali
 // a tile are left out. Whole configurations of heads are held out.
 func Linear(rows []measurement.Row, p Peak) (*kernel.LinearAttention, Validation) {
 	g := &kernel.LinearAttention{Element: 2, State: 4}
-	phase, most := op.Decode, float64(mostDecode)
-	if rows[0].Kind == measurement.LinearPrefill {
-		phase, most, g.Tile = op.Prefill, mostPrefill, fewestNew
+	prefill, most := rows[0].Kind == measurement.LinearPrefill, float64(mostDecode)
+	if prefill {
+		most, g.Tile = mostPrefill, fewestNew
 	}
 	var data []sample
 	short := 0
@@ -120,7 +119,7 @@ func Linear(rows []measurement.Row, p Peak) (*kernel.LinearAttention, Validation
 		}
 		group := fmt.Sprint(h.Query, "/", h.KV)
 		data = append(data, sample{
-			part:    part{c: [3]float64{s, b * h.Query, op.StateFlops(true, phase, h.Key, h.Value)}, m: [3]float64{bytes, 1, 1}},
+			part:    part{c: [3]float64{s, b * h.Query, kernel.StateFlops(true, prefill, h.Key, h.Value)}, m: [3]float64{bytes, 1, 1}},
 			seconds: r.Seconds, size: bytes, group: group, series: fmt.Sprint(group, " ", b), place: r.Place(),
 		})
 	}

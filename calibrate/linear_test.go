@@ -7,7 +7,6 @@ import (
 
 	"throughline/kernel"
 	"throughline/measurement"
-	"throughline/op"
 )
 
 // TestAbsorb fits products of an imagined GPU: half of the peak rate, 80% of the bandwidth, 4 µs.
@@ -46,7 +45,7 @@ func linearLines(kind measurement.Kind, lengths []float64, seconds func(b, s flo
 func TestLinear(t *testing.T) {
 	p := Peak{Rate: 1e15, Bandwidth: 3e12}
 	model := kernel.LinearAttention{Element: 2, State: 4}
-	flops := op.StateFlops(true, op.Prefill, 128, 128)
+	flops := kernel.StateFlops(true, true, 128, 128)
 	// By hand: 6·128·128 for the state and 64·(6·128 + 4·128) within the chunk.
 	if flops != 180224 {
 		t.Fatalf("%g operations", flops)

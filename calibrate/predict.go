@@ -6,7 +6,6 @@ import (
 	"throughline/hardware"
 	"throughline/kernel"
 	"throughline/measurement"
-	"throughline/op"
 )
 
 // Predictor gives the times of measured kernels on a system that has calibrated ones.
@@ -93,14 +92,14 @@ func (p *Predictor) timer(r *measurement.Row) func(*measurement.Row) float64 {
 			}
 		}
 	case measurement.LinearPrefill, measurement.LinearDecode:
-		models, phase := set.LinearDecode, op.Decode
+		models, prefill := set.LinearDecode, false
 		if r.Kind == measurement.LinearPrefill {
-			models, phase = set.LinearPrefill, op.Prefill
+			models, prefill = set.LinearPrefill, true
 		}
 		if t := prepare(models["gated_delta"], peak.Rate, peak.Bandwidth); t != nil {
 			return func(r *measurement.Row) float64 {
 				h := linearHeads(r)
-				return t.Seconds(r.Get("b"), r.Get("s"), h, op.StateFlops(true, phase, h.Key, h.Value))
+				return t.Seconds(r.Get("b"), r.Get("s"), h, kernel.StateFlops(true, prefill, h.Key, h.Value))
 			}
 		}
 	case measurement.ConvPrefill:

@@ -47,16 +47,12 @@ type timers struct {
 	// launch is what any kernel takes at least: the latency of the shortest calibrated product.
 	launch float64
 
-	set                    *kernel.Set
-	own                    bool // the chip is the one that was measured
-	phase                  op.Phase
-	uneven                 bool // experts see different numbers of tokens
-	weightBytes            float64
-	weightsOverActivations float64 // bytes of an element
+	set *kernel.Set
+	own bool // the chip is the one that was measured
 }
 
 // newTimers prepares the kernels of a system that has calibrated ones.
-func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase, uneven bool) *timers {
+func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase) *timers {
 	set := s.Kernels
 	if set == nil {
 		return nil
@@ -68,12 +64,10 @@ func newTimers(s *hardware.System, prec *plan.Precision, phase op.Phase, uneven 
 		sustained = set.Sustained
 	}
 	rate := func(numberType string) float64 { return s.Matrix[numberType].TFlops * flopsPerTFlop * sustained }
-	t := &timers{phase: phase, weightBytes: prec.Weight,
-		weightsOverActivations: prec.Weight / prec.Activation,
-		set:                    set, own: s.Has(set), uneven: uneven}
+	t := &timers{set: set, own: s.Has(set)}
 	// The loader has checked the models, and rates and bandwidths are positive: preparing them cannot fail.
 	// Weights may be stored narrower than they are multiplied.
-	stored := func(models map[string]*kernel.GroupedGemm, key string) *kernel.GroupedGemmTimer {
+	stored := func(models map[string]*kernel.GroupedModel, key string) *kernel.GroupedGemmTimer {
 		g := *models[key]
 		t.narrowed = t.narrowed || g.Weight != prec.Weight
 		g.Weight = prec.Weight
@@ -191,174 +185,103 @@ func typed[M any](models map[string]*M, numberType string) (key string, ok bool)
 	return numberType, false
 }
 
-// alone are the element-wise operators without weights that are kernels of their own.
-var alone = [op.KindCount]bool{
-	op.ExpertSelection: true, op.ExpertWeighting: true, op.KeyRotate: true, op.ShortConvolution: true, op.IndexSelect: true,
-	op.Embedding: true, op.Sampling: true,
-}
-
 // seconds is the time of an operator as its kernel takes it; false where no kernel of its kind is calibrated.
-//
-// Engines fuse what the operators list one by one: residuals with the norm behind them, the gate with its
-// multiplication, softmax and the two products of attention. The fused kernel is charged to the first of them, the
-// others add their bytes or nothing, but no latency of their own.
 func (t *timers) seconds(o *op.Op) (float64, bool) {
-	switch o.Kind {
-	case op.Softmax, op.GateMultiply, op.ExpertGateMultiply:
-		return 0, t.gate != nil || o.Kind == op.ExpertGateMultiply && t.grouped == nil && t.fused != nil
-	case op.Activation, op.ExpertActivation:
-		if o.Kind == op.ExpertActivation && t.inBlock {
-			return 0, true
+	for _, u := range o.Kernels {
+		if s, ok := t.use(u, &o.Shape); ok {
+			return s, true
 		}
-		if t.gate == nil {
-			return 0, false
-		}
-		return t.gate.Seconds(1, 1.5*o.Bytes()), true // two inputs and one output, of which the operator counts two
-	case op.ExpertGateUp, op.ExpertUp, op.ExpertDown:
-		if t.inBlock {
-			return t.block(o)
-		}
-		return t.products(o)
-	case op.AbsorbQuery, op.AbsorbValue:
-		if t.absorb != nil {
-			return t.absorb.Seconds(t.matrices(o), o.M, o.N, o.K), true
-		}
-		return t.products(o)
-	case op.ShortConvolution:
-		if t.convolution != nil {
-			return t.convolution.Seconds(1, o.Activations), true
-		}
-	case op.LinearState:
-		return t.linearAttention(o)
-	case op.FusedAttention:
-		if t.phase == op.Decode {
-			return t.decodeAttention(o)
-		}
-		return t.prefillAttention(o)
-	case op.Scores:
-		if !t.latentScores(o) {
-			return 0, false
-		}
-		// Of the width of a key the first part is the value, all but the 64 elements that are rotated.
-		batch := float64(o.Sequences)
-		return t.latent.Seconds(batch, o.N, t.heads(o, o.K-64), o.Cache/(batch*o.N)), true
-	case op.Values:
-		return 0, t.latent != nil && t.phase == op.Decode && o.KVHeads == 1 // within the kernel of the scores
-	}
-	switch {
-	case o.Class == op.Linear && o.Unit == op.MatrixUnit && t.gemm != nil:
-		// Several matrices beside each other are one that is wider.
-		return t.gemm.Seconds(o.M, o.N*max(1, t.matrices(o)), o.K), true
-	case o.Class == op.Vector && t.norm != nil:
-		if o.Weights == 0 && alone[o.Kind] {
-			return t.norm.Alone(o.Bytes()), true
-		}
-		if o.Weights == 0 || o.Output == 0 {
-			return t.norm.Beside(o.Bytes()), true // not a norm, but fused with one
-		}
-		rows := o.Output / o.Weights * t.weightsOverActivations // the weights are as wide as a row
-		return t.norm.Seconds(rows, o.Bytes()/rows), true
 	}
 	return 0, false
 }
 
-// matrices is how many matrices of weights an operator multiplies by.
-func (t *timers) matrices(o *op.Op) float64 { return o.Weights / (o.N * o.K * t.weightBytes) }
-
-// rows is what each of several matrices multiplies, in kernels that work on whole tiles. Kernels are calibrated with even
-// rows, in whole tiles mostly. By chance each expert sees another number, of whose last tile half is empty on average;
-// below half a tile the calibration has that in it.
-func (t *timers) rows(o *op.Op) float64 {
-	const tile = 128
-	m := o.Flops / (2 * o.N * o.K * t.matrices(o)) // of the busiest processor, where that decides
-	if !t.uneven || o.Kind == op.AbsorbQuery || o.Kind == op.AbsorbValue {
-		return m
-	}
-	return m + min(max(m-tile/2, 0), tile/2)
-}
-
-// products are those of several matrices in one kernel.
-func (t *timers) products(o *op.Op) (float64, bool) {
-	if t.grouped == nil {
+// use is the time of a shape in one kernel.
+func (t *timers) use(u kernel.Use, s *kernel.Shape) (float64, bool) {
+	if !t.has(u.Slot) {
 		return 0, false
 	}
-	return t.grouped.Seconds(t.matrices(o), t.rows(o), o.N, o.K), true
-}
-
-// block is an expert block in one kernel, charged to its first product.
-func (t *timers) block(o *op.Op) (float64, bool) {
-	inner := o.N
-	switch o.Kind {
-	case op.ExpertDown:
+	if u.Role == kernel.Within {
 		return 0, true
-	case op.ExpertGateUp:
-		inner /= 2
 	}
-	return t.fused.Block(t.matrices(o), t.rows(o), o.K, o.N, inner), true
+	switch u.Slot {
+	case kernel.Gemm:
+		// Several matrices beside each other are one that is wider.
+		return t.gemm.Seconds(s.M, s.N*s.Count, s.K), true
+	case kernel.GroupedGemm:
+		return t.grouped.Seconds(s.Count, s.Tiled(), s.N, s.K), true
+	case kernel.Experts:
+		inner := s.N
+		if s.Gated {
+			inner /= 2
+		}
+		return t.fused.Block(s.Count, s.Tiled(), s.K, s.N, inner), true
+	case kernel.Absorb:
+		return t.absorb.Seconds(s.Count, s.M, s.N, s.K), true
+	case kernel.Decode:
+		return t.decode.Seconds(s.Count, s.N, s.DecodeHeads(), s.Moved/(s.Count*s.N*float64(s.KVHeads))), true
+	case kernel.LatentDecode:
+		return t.latent.Seconds(s.Count, s.N, s.DecodeHeads(), s.Moved/(s.Count*s.N*float64(s.KVHeads))), true
+	case kernel.Prefill:
+		batch, tokens, past := s.Prompts()
+		return t.prefill.Seconds(batch, tokens, past, s.PrefillHeads()), true
+	case kernel.LatentPrefill:
+		batch, tokens, past := s.Prompts()
+		return t.latentPrefill.Seconds(batch, tokens, past, s.PrefillHeads()), true
+	case kernel.LinearDecode, kernel.LinearPrefill:
+		h := kernel.Heads{Query: float64(s.Heads), KV: float64(s.KVHeads), Key: s.K, Value: s.N}
+		flops := kernel.StateFlops(s.Gated, u.Slot == kernel.LinearPrefill, s.K, s.N)
+		return t.linear.Seconds(s.Count, s.M/s.Count, h, flops), true
+	case kernel.ConvolutionDecode, kernel.ConvolutionPrefill:
+		return t.convolution.Seconds(1, s.Moved), true
+	case kernel.SiluMul:
+		return t.gate.Seconds(1, s.Moved), true
+	case kernel.AddNorm:
+		switch u.Role {
+		case kernel.Beside:
+			return t.norm.Beside(s.Moved), true
+		case kernel.Alone:
+			return t.norm.Alone(s.Moved), true
+		}
+		return t.norm.Seconds(s.Rows, s.Moved/s.Rows), true
+	}
+	return 0, false
 }
 
-// latentScores reports whether an operator is the scores of latent attention in decode, whose kernel is calibrated.
-func (t *timers) latentScores(o *op.Op) bool {
-	return t.latent != nil && t.phase == op.Decode && o.Cache > 0 && o.KVHeads == 1 && o.Sequences > 0
-}
-
-// heads is the shape of attention with values of the given width. The tokens of a sequence in one step share a pass over
-// its cache, as more query heads would.
-func (t *timers) heads(o *op.Op, value float64) kernel.Heads {
-	queries := 1.0
-	if t.phase == op.Decode {
-		queries = o.M / float64(o.Sequences)
+// has reports whether the kernel of a slot is calibrated.
+func (t *timers) has(s kernel.Slot) bool {
+	switch s {
+	case kernel.Gemm:
+		return t.gemm != nil
+	case kernel.GroupedGemm:
+		return t.grouped != nil
+	case kernel.Experts:
+		return t.inBlock
+	case kernel.Absorb:
+		return t.absorb != nil
+	case kernel.Decode:
+		return t.decode != nil
+	case kernel.LatentDecode:
+		return t.latent != nil
+	case kernel.Prefill:
+		return t.prefill != nil
+	case kernel.LatentPrefill:
+		return t.latentPrefill != nil
+	case kernel.LinearDecode, kernel.LinearPrefill:
+		return t.linear != nil
+	case kernel.ConvolutionDecode, kernel.ConvolutionPrefill:
+		return t.convolution != nil
+	case kernel.SiluMul:
+		return t.gate != nil
+	case kernel.AddNorm:
+		return t.norm != nil
 	}
-	return kernel.Heads{Query: queries * float64(o.Heads), KV: float64(o.KVHeads), Key: o.K, Value: value}
-}
-
-// valueWidth follows from the operations: a score takes two for each element of a key, its use two for each of a value.
-func valueWidth(o *op.Op) float64 { return o.Flops/(2*o.M*o.N*float64(o.Heads)) - o.K }
-
-// decodeAttention is fused attention of grouped heads on a cache.
-func (t *timers) decodeAttention(o *op.Op) (float64, bool) {
-	if t.decode == nil || o.Sequences == 0 || o.Cache == 0 {
-		return 0, false
-	}
-	batch := float64(o.Sequences)
-	tokenBytes := o.Cache / (batch * o.N * float64(o.KVHeads))
-	return t.decode.Seconds(batch, o.N, t.heads(o, valueWidth(o)), tokenBytes), true
-}
-
-// prefillAttention is fused attention of prompts. Keys and values that were expanded from a latent cache are no longer in
-// one.
-func (t *timers) prefillAttention(o *op.Op) (float64, bool) {
-	timer := t.prefill
-	if o.Cache == 0 && t.latentPrefill != nil {
-		timer = t.latentPrefill
-	}
-	if timer == nil || o.Sequences == 0 {
-		return 0, false
-	}
-	batch := float64(o.Sequences)
-	tokens := o.M / batch
-	past := o.N - (tokens+1)/2 // a token sees what came before the new ones, and half of those
-	if past < 0 {
-		// Or less, through a window: as much as in several prompts that are shorter.
-		batch, tokens, past = batch*tokens/(2*o.N), 2*o.N, 0
-	}
-	return timer.Seconds(batch, tokens, past, t.heads(o, valueWidth(o))), true
-}
-
-// linearAttention reads and changes the states of sequences.
-func (t *timers) linearAttention(o *op.Op) (float64, bool) {
-	if t.linear == nil || o.Sequences == 0 {
-		return 0, false
-	}
-	heads, sequences := float64(o.Heads), float64(o.Sequences)
-	h := kernel.Heads{Query: heads, KV: float64(o.KVHeads), Key: o.K, Value: o.N}
-	return t.linear.Seconds(sequences, o.M/sequences, h, o.Flops/(o.M*heads)), true
+	return false
 }
 
 // uncovered is what an operator takes beyond the roofline where no kernel of its kind is calibrated: no product is shorter
-// than a kernel. Values belong to the kernel of their scores, and element-wise operators to whatever they are fused with.
+// than a kernel. Element-wise operators belong to whatever they are fused with.
 func (t *timers) uncovered(o *op.Op) float64 {
-	if o.Class != op.Linear && o.Class != op.BMM || o.Kind == op.Values {
+	if o.Class != op.Linear && o.Class != op.BMM || o.Kernels[1].Role == kernel.Within {
 		return 0
 	}
 	return t.launch
@@ -366,12 +289,15 @@ func (t *timers) uncovered(o *op.Op) float64 {
 
 // exchange is the time to send tokens to their experts or back, where it was measured over so many nodes or more.
 func (t *timers) exchange(o *op.Op) (float64, bool) {
-	timer := t.dispatch
-	if o.Kind == op.Combine {
+	var timer *kernel.ExchangeTimer
+	switch o.Kernels[0].Slot {
+	case kernel.DispatchNormal, kernel.DispatchLowLatency:
+		timer = t.dispatch
+	case kernel.CombineNormal, kernel.CombineLowLatency:
 		timer = t.combine
 	}
 	nodes := (int(o.Span) + t.span - 1) / t.span
-	if timer == nil || o.Experts == 0 || float64(nodes) > timer.MostNodes() {
+	if timer == nil || float64(nodes) > timer.MostNodes() {
 		return 0, false
 	}
 	return timer.Seconds(o.M, o.N, float64(o.Experts), o.K, float64(o.Group), float64(nodes)), true

@@ -1,6 +1,9 @@
 package cost
 
-import "throughline/op"
+import (
+	"throughline/kernel"
+	"throughline/op"
+)
 
 // plainErrors are the errors of a roofline at 0.8 of the peaks, as shares: the means over measured kernels of one H200
 // (docs/calibration.md). Communication has been measured within a node only, where the network formula is off by 0.8 for
@@ -71,49 +74,43 @@ func (m *model) outside() (n int) {
 // modelOf is the model that gives the time of an operator, if any does.
 func (t *timers) modelOf(o *op.Op) model {
 	of := func(kind, key string, timers ...interface{ Outside() int }) model { return model{kind, key, timers} }
-	switch o.Kind {
-	case op.ExpertGateUp, op.ExpertUp, op.ExpertDown:
-		if t.inBlock {
-			return of("experts", t.expertType, t.fused)
-		}
+	use := o.Kernels[0]
+	if !t.has(use.Slot) {
+		use = o.Kernels[1]
+	}
+	switch use.Slot {
+	case kernel.Gemm:
+		return of("gemm", t.matrixType, t.gemm)
+	case kernel.GroupedGemm:
 		return of("grouped_gemm", t.groupedType, t.grouped)
-	case op.AbsorbQuery, op.AbsorbValue:
-		if t.absorb != nil {
-			return of("absorb", t.absorbType, t.absorb)
-		}
-		return of("grouped_gemm", t.groupedType, t.grouped)
-	case op.ShortConvolution:
-		if t.convolution != nil {
-			return of("convolution", t.phaseKey, t.convolution)
-		}
-	case op.LinearState:
-		return of("linear_"+t.phaseKey, "gated_delta", t.linear)
-	case op.FusedAttention:
-		switch {
-		case t.phase == op.Decode:
-			return of("decode", t.cacheType, t.decode)
-		case o.Cache == 0 && t.latentPrefill != nil:
-			return of("latent_prefill", t.attentionType, t.latentPrefill)
-		}
-		return of("prefill", t.attentionType, t.prefill)
-	case op.Scores, op.Values:
+	case kernel.Experts:
+		return of("experts", t.expertType, t.fused)
+	case kernel.Absorb:
+		return of("absorb", t.absorbType, t.absorb)
+	case kernel.Decode:
+		return of("decode", t.cacheType, t.decode)
+	case kernel.LatentDecode:
 		return of("latent_decode", t.cacheType, t.latent)
-	case op.Dispatch, op.Combine:
-		if _, ok := t.exchange(o); ok {
-			return of("exchange", o.Kind.String()+t.exchangeMode, t.dispatch, t.combine)
-		}
-	case op.Activation, op.ExpertActivation:
+	case kernel.Prefill:
+		return of("prefill", t.attentionType, t.prefill)
+	case kernel.LatentPrefill:
+		return of("latent_prefill", t.attentionType, t.latentPrefill)
+	case kernel.LinearDecode, kernel.LinearPrefill:
+		return of("linear_"+t.phaseKey, "gated_delta", t.linear)
+	case kernel.ConvolutionDecode, kernel.ConvolutionPrefill:
+		return of("convolution", t.phaseKey, t.convolution)
+	case kernel.SiluMul:
 		return of("elementwise", "silu_mul", t.gate)
 	}
-	switch o.Class {
-	case op.Linear:
-		return of("gemm", t.matrixType, t.gemm)
-	case op.Comm:
-		m := of("collective", o.Collective.Key())
-		for _, c := range t.collectives[o.Collective] {
-			m.timers = append(m.timers, c)
-		}
-		return m
+	if o.Class != op.Comm {
+		return of("elementwise", "add_rmsnorm", t.norm)
 	}
-	return of("elementwise", "add_rmsnorm", t.norm)
+	if _, ok := t.exchange(o); ok {
+		return of("exchange", o.Kind.String()+t.exchangeMode, t.dispatch, t.combine)
+	}
+	m := of("collective", o.Collective.Key())
+	for _, c := range t.collectives[o.Collective] {
+		m.timers = append(m.timers, c)
+	}
+	return m
 }

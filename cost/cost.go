@@ -77,7 +77,7 @@ func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions,
 		net: newNetwork(s, as.BytesPerGB), sum: s.Mode == hardware.NoOverlap,
 		vector: vector.Efficiency, memory: s.Memory.Efficiency,
 	}
-	p.kernels = newTimers(s, prec, phase, as.Imbalance)
+	p.kernels = newTimers(s, prec, phase)
 	p.shapes[op.MatrixUnit] = matrix.Efficiency
 	p.shapes[op.AttentionMatrixUnit] = attention.Efficiency
 	p.stepped = len(p.vector) > 1 || len(p.memory) > 1 || len(matrix.Efficiency) > 1 || len(attention.Efficiency) > 1

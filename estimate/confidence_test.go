@@ -32,7 +32,7 @@ func TestConfidence(t *testing.T) {
 	flat := kernel.Flat(1)
 	p.System.Kernels = &kernel.Set{
 		System: p.System.Name,
-		Gemm: map[string]*kernel.Gemm{"bfloat16": {
+		Gemm: map[string]*kernel.GemmModel{"bfloat16": {
 			Base: kernel.Base{Norm: 4, Compute: flat, Memory: flat}, Weight: 2, Input: 2, Output: 2,
 		}},
 		Errors: map[string]float64{"gemm.bfloat16": 0.05},

@@ -10,11 +10,11 @@ import (
 // Check reports what is wrong with the models of a set.
 func (s *Set) Check() error {
 	c := &checker{}
-	check(c, "gemm", s.Gemm, func(m *Gemm) error {
+	check(c, "gemm", s.Gemm, func(m *GemmModel) error {
 		_, err := m.At(1, 1)
 		return errors.Join(err, sizes(m.Weight, m.Input, m.Output, m.Tile))
 	})
-	grouped := func(m *GroupedGemm) error {
+	grouped := func(m *GroupedModel) error {
 		_, err := m.At(1, 1)
 		return errors.Join(err, sizes(m.Weight, m.Input, m.Output))
 	}
@@ -43,8 +43,8 @@ func (s *Set) Check() error {
 	check(c, "elementwise", s.Elementwise, curve)
 	check(c, "copy", s.Copy, curve)
 	check(c, "convolution", s.Convolution, curve)
-	check(c, "collective", s.Collective, func(m *Collective) error { _, err := m.At(1); return err })
-	check(c, "exchange", s.Exchange, func(m *Exchange) error { _, err := m.At(1, 1); return err })
+	check(c, "collective", s.Collective, func(m *CollectiveModel) error { _, err := m.At(1); return err })
+	check(c, "exchange", s.Exchange, func(m *ExchangeModel) error { _, err := m.At(1, 1); return err })
 	if !(s.Sustained >= 0 && s.Sustained <= 1) {
 		c.errs = append(c.errs, fmt.Errorf("a sustained share of %g", s.Sustained))
 	}

@@ -6,14 +6,14 @@ import (
 	"math"
 )
 
-// Exchange is how long it takes to send tokens to the processors of their experts (dispatch), or to bring back what the
+// ExchangeModel is how long it takes to send tokens to the processors of their experts (dispatch), or to bring back what the
 // experts made of them (combine). There are two kinds. Kernels for throughput send a token once to every processor that
 // has one of its experts, and across nodes once to every node, which passes it on inside. Kernels for low latency send
 // it to each of its experts. Copies counts either.
 //
 // Dispatch sends elements of float8 with a float32 scale for every 128 of them: 1 + 4/128 bytes each. Those for low
 // latency add 16 bytes to a token. Combine sends bfloat16.
-type Exchange struct {
+type ExchangeModel struct {
 	Element float64 `json:"element_bytes"`          // bytes of an element with its share of a scale
 	Header  float64 `json:"header_bytes,omitempty"` // bytes added to a token
 	// Direct: each of its experts gets a copy of a token.
@@ -36,7 +36,7 @@ type ExchangeLevel struct {
 func (l *ExchangeLevel) Work() Work { return Work{6: 1} }
 
 // Width is the bytes of one copy of a token.
-func (e *Exchange) Width(hidden float64) float64 { return e.Element*hidden + e.Header }
+func (e *ExchangeModel) Width(hidden float64) float64 { return e.Element*hidden + e.Header }
 
 // Copies is how many copies of one token leave its processor or, over several nodes, its node. With experts chosen evenly
 // and g processors (or nodes), a share of 1 - 1/g of the experts is elsewhere; and each of the g - 1 others has
@@ -45,7 +45,7 @@ func (e *Exchange) Width(hidden float64) float64 { return e.Element*hidden + e.H
 //	∏ (E - E/g - i) / (E - i),  i = 0 .. k-1
 //
 // where E is the number of experts. Combine sends as many back.
-func (e *Exchange) Copies(topk, experts, ranks, nodes float64) float64 {
+func (e *ExchangeModel) Copies(topk, experts, ranks, nodes float64) float64 {
 	g := ranks
 	if nodes > 1 {
 		g = min(nodes, ranks)
@@ -64,12 +64,12 @@ func (e *Exchange) Copies(topk, experts, ranks, nodes float64) float64 {
 }
 
 // Bytes is what one processor sends to others, or over several nodes to other nodes, for so many tokens of its own.
-func (e *Exchange) Bytes(tokens, topk, experts, hidden, ranks, nodes float64) float64 {
+func (e *ExchangeModel) Bytes(tokens, topk, experts, hidden, ranks, nodes float64) float64 {
 	return tokens * e.Copies(topk, experts, ranks, nodes) * e.Width(hidden)
 }
 
 // Point is where an exchange lies on the surface of its level.
-func (e *Exchange) Point(tokens, topk, experts, hidden, ranks, nodes float64) (spread, copies, width float64) {
+func (e *ExchangeModel) Point(tokens, topk, experts, hidden, ranks, nodes float64) (spread, copies, width float64) {
 	c := e.Copies(topk, experts, ranks, nodes)
 	spread = c
 	if e.Direct {
@@ -79,7 +79,7 @@ func (e *Exchange) Point(tokens, topk, experts, hidden, ranks, nodes float64) (s
 }
 
 // At prepares the exchange for the bandwidths of a processor in one direction: inside its node, and to other nodes.
-func (e *Exchange) At(inside, outside float64) (*ExchangeTimer, error) {
+func (e *ExchangeModel) At(inside, outside float64) (*ExchangeTimer, error) {
 	if !(e.Element > 0) || !(e.Header >= 0) {
 		return nil, fmt.Errorf("exchange: %g bytes of an element, %g of a header", e.Element, e.Header)
 	}
@@ -110,7 +110,7 @@ func (e *Exchange) At(inside, outside float64) (*ExchangeTimer, error) {
 
 // ExchangeTimer gives the time of an exchange.
 type ExchangeTimer struct {
-	e      Exchange
+	e      ExchangeModel
 	levels []CurveTimer
 }
 

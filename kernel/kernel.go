@@ -56,8 +56,8 @@ func Join(norm int, compute, memory float64) float64 {
 	return math.Sqrt(math.Sqrt(c*c + m*m))
 }
 
-// Gemm is the product of a matrix of m × k activations with k × n weights. The axes of both surfaces are m, n, k.
-type Gemm struct {
+// GemmModel is the product of a matrix of m × k activations with k × n weights. The axes of both surfaces are m, n, k.
+type GemmModel struct {
 	Base
 	// Bytes of one element.
 	Weight float64 `json:"weight_bytes"`
@@ -80,12 +80,12 @@ func Rows(m, tile float64) float64 {
 }
 
 // Work is the operations and the bytes.
-func (g *Gemm) Work() (flops, bytes Work) {
+func (g *GemmModel) Work() (flops, bytes Work) {
 	return Work{7: 2}, Work{3: g.Output, 5: g.Input, 6: g.Weight}
 }
 
 // At prepares the kernel for a peak rate (operations per second) and bandwidth (bytes per second).
-func (g *Gemm) At(rate, bandwidth float64) (*GemmTimer, error) {
+func (g *GemmModel) At(rate, bandwidth float64) (*GemmTimer, error) {
 	f, b := g.Work()
 	s, err := g.sides(rate, bandwidth, f, b)
 	if err != nil {
@@ -116,9 +116,9 @@ func (t *GemmTimer) Seconds(m, n, k float64) float64 {
 	return t.s.latency + Join(t.s.norm, t.s.compute.seconds(rows, n, k), t.s.memory.seconds(m, n, k))
 }
 
-// GroupedGemm is one kernel for the products of several experts, each of m × k activations with its own k × n weights.
+// GroupedModel is one kernel for the products of several experts, each of m × k activations with its own k × n weights.
 // The axes are m, experts · n, k. A fused expert block is two such products, one after the other.
-type GroupedGemm struct {
+type GroupedModel struct {
 	Base
 	Weight float64 `json:"weight_bytes"`
 	Input  float64 `json:"input_bytes"`
@@ -126,15 +126,15 @@ type GroupedGemm struct {
 }
 
 // Work is the operations and the bytes but those of the inputs, which take InputBytes more.
-func (g *GroupedGemm) Work() (flops, bytes Work) {
+func (g *GroupedModel) Work() (flops, bytes Work) {
 	return Work{7: 2}, Work{3: g.Output, 6: g.Weight}
 }
 
 // InputBytes are those of the inputs.
-func (g *GroupedGemm) InputBytes(experts, m, k float64) float64 { return g.Input * experts * m * k }
+func (g *GroupedModel) InputBytes(experts, m, k float64) float64 { return g.Input * experts * m * k }
 
 // At prepares the kernel for a peak rate and bandwidth.
-func (g *GroupedGemm) At(rate, bandwidth float64) (*GroupedGemmTimer, error) {
+func (g *GroupedModel) At(rate, bandwidth float64) (*GroupedGemmTimer, error) {
 	f, b := g.Work()
 	s, err := g.sides(rate, bandwidth, f, b)
 	if err != nil {
@@ -333,11 +333,11 @@ func (t *CurveTimer) Alone(bytes float64) float64 {
 	return t.latency + max(t.memory.seconds(a[0].lo, a[1].lo, 1), t.Beside(bytes))
 }
 
-// Collective is one communication pattern in groups of one network. The axes are the size of the group and bytes: the
+// CollectiveModel is one communication pattern in groups of one network. The axes are the size of the group and bytes: the
 // buffer that is reduced, the gathered result, what is scattered, what a processor sends to all. Peak is a message at
 // the bandwidth of one direction of a processor; a pattern that sends part of its bytes only is faster than that, by no
 // more than Share.
-type Collective struct {
+type CollectiveModel struct {
 	Latency float64 `json:"latency"`
 	// Share of the bytes that must cross the link of a processor, in the smallest group.
 	Share  float64 `json:"share"`
@@ -345,7 +345,7 @@ type Collective struct {
 }
 
 // At prepares the pattern for the bandwidth of a processor in one direction.
-func (c *Collective) At(bandwidth float64) (*CollectiveTimer, error) {
+func (c *CollectiveModel) At(bandwidth float64) (*CollectiveTimer, error) {
 	if !(c.Share > 0) {
 		return nil, fmt.Errorf("collective: a share of %g", c.Share)
 	}
@@ -388,20 +388,20 @@ type Set struct {
 	// number type: "gemm.bfloat16".
 	Errors map[string]float64 `json:"errors,omitempty"`
 
-	Gemm          map[string]*Gemm             `json:"gemm,omitempty"`           // by number type
-	GroupedGemm   map[string]*GroupedGemm      `json:"grouped_gemm,omitempty"`   // by number type
-	Experts       map[string]*GroupedGemm      `json:"experts,omitempty"`        // fused blocks, by number type
+	Gemm          map[string]*GemmModel        `json:"gemm,omitempty"`           // by number type
+	GroupedGemm   map[string]*GroupedModel     `json:"grouped_gemm,omitempty"`   // by number type
+	Experts       map[string]*GroupedModel     `json:"experts,omitempty"`        // fused blocks, by number type
 	Decode        map[string]*DecodeAttention  `json:"decode,omitempty"`         // by number type of the cache
 	LatentDecode  map[string]*DecodeAttention  `json:"latent_decode,omitempty"`  // by number type of the cache
 	Prefill       map[string]*PrefillAttention `json:"prefill,omitempty"`        // by number type
 	LatentPrefill map[string]*PrefillAttention `json:"latent_prefill,omitempty"` // by number type
-	Absorb        map[string]*GroupedGemm      `json:"absorb,omitempty"`         // of latent attention, by number type
+	Absorb        map[string]*GroupedModel     `json:"absorb,omitempty"`         // of latent attention, by number type
 	Convolution   map[string]*Curve            `json:"convolution,omitempty"`    // of linear attention: decode, prefill
 	LinearDecode  map[string]*LinearAttention  `json:"linear_decode,omitempty"`  // by rule: gated_delta
 	LinearPrefill map[string]*LinearAttention  `json:"linear_prefill,omitempty"` // by rule
 	Elementwise   map[string]*Curve            `json:"elementwise,omitempty"`    // by kernel: add_rmsnorm, silu_mul
 	Copy          map[string]*Curve            `json:"copy,omitempty"`           // by direction: d2d_copy, d2h, h2d
-	Collective    map[string]*Collective       `json:"collective,omitempty"`     // by pattern, as in the networks
+	Collective    map[string]*CollectiveModel  `json:"collective,omitempty"`     // by pattern, as in the networks
 	// Exchange is of tokens and experts: dispatch_normal, combine_normal, dispatch_low_latency, combine_low_latency.
-	Exchange map[string]*Exchange `json:"exchange,omitempty"`
+	Exchange map[string]*ExchangeModel `json:"exchange,omitempty"`
 }

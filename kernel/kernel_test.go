@@ -93,7 +93,7 @@ func law(t *rapid.T, latency float64, seconds func([]float64) float64, roofline 
 
 func TestLaws(t *testing.T) {
 	t.Run("gemm", rapid.MakeCheck(func(t *rapid.T) {
-		g := Gemm{Weight: 1, Input: 2, Output: 2}
+		g := GemmModel{Weight: 1, Input: 2, Output: 2}
 		f, b := g.Work()
 		g.Base = drawBase(t, f, b, 3)
 		k, err := g.At(rate, bandwidth)
@@ -110,7 +110,7 @@ func TestLaws(t *testing.T) {
 		}
 	}))
 	t.Run("grouped", rapid.MakeCheck(func(t *rapid.T) {
-		g := GroupedGemm{Weight: 1, Input: 1, Output: 2}
+		g := GroupedModel{Weight: 1, Input: 1, Output: 2}
 		f, b := g.Work()
 		g.Base = drawBase(t, f, b, 3)
 		k, err := g.At(rate, bandwidth)
@@ -180,7 +180,7 @@ func TestLaws(t *testing.T) {
 		}
 	}))
 	t.Run("collective", rapid.MakeCheck(func(t *rapid.T) {
-		c := Collective{Latency: 1e-6, Share: 0.5, Memory: drawSurface(t, "memory", 2, Work{2: 1})}
+		c := CollectiveModel{Latency: 1e-6, Share: 0.5, Memory: drawSurface(t, "memory", 2, Work{2: 1})}
 		k, err := c.At(bandwidth)
 		if err != nil {
 			t.Fatal(err)
@@ -212,7 +212,7 @@ func TestSpread(t *testing.T) {
 
 // TestHand works one product out by hand: a node hit exactly, one halfway, one beyond the grid.
 func TestHand(t *testing.T) {
-	g := Gemm{
+	g := GemmModel{
 		Base: Base{
 			Latency: 1, Norm: 1, Memory: Flat(1),
 			Compute: Surface{Axes: [][]float64{{1, 3}, {2}, {4}}, Slowdown: []float64{4, 2}},
@@ -237,7 +237,7 @@ func TestTiles(t *testing.T) {
 		{0, 17, 32}, {0, 64, 64}, {0, 65, 128}, {0, 129, 256}, {0, 257, 384}, {128, 257, 384},
 		{256, 128, 128}, {256, 129, 256}, {256, 257, 512}, {256, 513, 768},
 	} {
-		g := Gemm{Base: Base{Norm: 1, Compute: Flat(1), Memory: Flat(1)}, Tiled: true, Tile: c.tile}
+		g := GemmModel{Base: Base{Norm: 1, Compute: Flat(1), Memory: Flat(1)}, Tiled: true, Tile: c.tile}
 		k, err := g.At(1, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -246,7 +246,7 @@ func TestTiles(t *testing.T) {
 			t.Errorf("tiles of %g rows: %g rows take %g, not %g", c.tile, c.m, got, want)
 		}
 	}
-	if _, err := (&Gemm{Base: Base{Norm: 1, Compute: Flat(1), Memory: Flat(1)}, Tile: 64}).At(1, 1); err == nil {
+	if _, err := (&GemmModel{Base: Base{Norm: 1, Compute: Flat(1), Memory: Flat(1)}, Tile: 64}).At(1, 1); err == nil {
 		t.Error("accepts tiles of 64 rows")
 	}
 }
@@ -255,7 +255,7 @@ func TestTiles(t *testing.T) {
 // 1 operation and 1 byte per second, latency 1.
 func TestBlock(t *testing.T) {
 	even := Surface{Axes: [][]float64{{3}, {8, 10}, {2, 5}}, Slowdown: []float64{1, 1, 1, 1}}
-	g := GroupedGemm{Base: Base{Latency: 1, Norm: 1, Compute: Flat(2), Memory: even}, Weight: 1, Input: 1, Output: 2}
+	g := GroupedModel{Base: Base{Latency: 1, Norm: 1, Compute: Flat(2), Memory: even}, Weight: 1, Input: 1, Output: 2}
 	k, err := g.At(1, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -336,20 +336,20 @@ func TestWrong(t *testing.T) {
 	} {
 		b := good
 		change(&b)
-		if _, err := (&Gemm{Base: b}).At(1, 1); err == nil {
+		if _, err := (&GemmModel{Base: b}).At(1, 1); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
 	if _, err := (&Curve{Memory: Surface{Axes: [][]float64{{1}, {1}, {1}}, Slowdown: []float64{1}}}).At(1); err == nil {
 		t.Error("accepts bytes with three axes")
 	}
-	if _, err := (&Gemm{Base: good}).At(0, 1); err == nil {
+	if _, err := (&GemmModel{Base: good}).At(0, 1); err == nil {
 		t.Error("accepts no rate")
 	}
 }
 
 func TestJSON(t *testing.T) {
-	in := Set{Gemm: map[string]*Gemm{"bfloat16": {
+	in := Set{Gemm: map[string]*GemmModel{"bfloat16": {
 		Base: Base{Latency: 2e-6, Norm: 4, Compute: Flat(1.2), Memory: Flat(1.3)}, Weight: 2, Input: 2, Output: 2,
 	}}}
 	text, err := json.Marshal(in)
@@ -376,7 +376,7 @@ func BenchmarkGemm(b *testing.B) {
 	for i := range s.Slowdown {
 		s.Slowdown[i] = 1.5
 	}
-	g := Gemm{Base: Base{Norm: 4, Compute: s, Memory: s}, Weight: 2, Input: 2, Output: 2}
+	g := GemmModel{Base: Base{Norm: 4, Compute: s, Memory: s}, Weight: 2, Input: 2, Output: 2}
 	k, err := g.At(1e15, 4.8e12)
 	if err != nil {
 		b.Fatal(err)
@@ -396,7 +396,7 @@ func BenchmarkGemm(b *testing.B) {
 }
 
 func TestCheckNamesAll(t *testing.T) {
-	set := &Set{Gemm: map[string]*Gemm{"float8": nil, "bfloat16": {Base: Base{Norm: 3, Compute: Flat(1), Memory: Flat(1)}, Weight: -2}}, Collective: map[string]*Collective{"all_reduce": nil}}
+	set := &Set{Gemm: map[string]*GemmModel{"float8": nil, "bfloat16": {Base: Base{Norm: 3, Compute: Flat(1), Memory: Flat(1)}, Weight: -2}}, Collective: map[string]*CollectiveModel{"all_reduce": nil}}
 	err := set.Check()
 	for _, want := range []string{"gemm bfloat16: gemm: a norm of 3", "a size of -2", "gemm float8: null is no model", "collective all_reduce: null is no model"} {
 		if err == nil || !strings.Contains(err.Error(), want) {

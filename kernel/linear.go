@@ -14,6 +14,25 @@ type LinearAttention struct {
 	Tile float64 `json:"tile"`
 }
 
+// chunk is the tokens that linear attention treats together in a prefill, as its published kernels do.
+const chunk = 64
+
+// StateFlops is the operations of linear attention per token and head, by the gated delta rule or the plain one.
+func StateFlops(gatedDelta, prefill bool, key, value float64) float64 {
+	perState := 4.0            // per element of the state: two for the update, two for the reading
+	inChunk := 2*key + 2*value // per pair of tokens of a chunk: their score, and its part of the result
+	if gatedDelta {
+		perState += 2              // to take out what the state holds
+		inChunk += 4*key + 2*value // keys against keys, and what that takes out of keys and of values
+	}
+	if prefill {
+		// Within a chunk tokens attend to each other as in ordinary attention; the state is read and changed once per chunk,
+		// which takes as many operations as token by token.
+		return perState*key*value + chunk*inChunk
+	}
+	return perState * key * value
+}
+
 // Work is the operations and the bytes.
 func (l *LinearAttention) Work() (flops, bytes Work) { return Work{7: 1}, Work{1: 1} }
 

@@ -24,8 +24,8 @@ func TestLinear(t *testing.T) {
 }
 
 func TestLinearOrigin(t *testing.T) {
-	linear, curve, products := &LinearAttention{}, &Curve{}, &GroupedGemm{}
-	other := &Set{System: "other", Absorb: map[string]*GroupedGemm{"bfloat16": products},
+	linear, curve, products := &LinearAttention{}, &Curve{}, &GroupedModel{}
+	other := &Set{System: "other", Absorb: map[string]*GroupedModel{"bfloat16": products},
 		Convolution: map[string]*Curve{"decode": {}, "prefill": curve}, LinearDecode: map[string]*LinearAttention{"gated_delta": linear},
 		LinearPrefill: map[string]*LinearAttention{"gated_delta": linear}, Errors: map[string]float64{"linear_decode.gated_delta": 0.1}}
 	if other.Check() == nil {
@@ -45,7 +45,7 @@ func TestLinearOrigin(t *testing.T) {
 			t.Errorf("%v: %s, not %s", kind, got, want)
 		}
 	}
-	bad := &Set{Absorb: map[string]*GroupedGemm{"x": products}}
+	bad := &Set{Absorb: map[string]*GroupedModel{"x": products}}
 	if bad.Check() == nil {
 		t.Error("accepts products without a norm")
 	}

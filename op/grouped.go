@@ -1,5 +1,7 @@
 package op
 
+import "throughline/kernel"
+
 // groupedAttention is attention whose query heads share key/value heads in groups: one head each in multi-head, all of
 // them in multi-query attention.
 func (s *stage) groupedAttention() {
@@ -91,6 +93,7 @@ func (s *stage) index() {
 	o.Flops = scores
 	o.Activations = (scores + picked) * s.a
 	o.Output = picked * s.a
+	o.Moved = o.Activations
 }
 
 // finishAttention adds up the results of the tensor-parallel ranks and the residual.
@@ -120,6 +123,21 @@ type attention struct {
 	valueActivations float64
 }
 
+// attentionKernels are those of fused attention. Keys and values that were expanded from a latent cache are no longer in
+// one; in decode no kernel reads them from elsewhere.
+func (s *stage) attentionKernels(t *attention) kernel.Uses {
+	cached := t.keyCache > 0
+	switch {
+	case s.phase == Prefill && cached:
+		return kernel.Uses{{Slot: kernel.Prefill}}
+	case s.phase == Prefill:
+		return kernel.Uses{{Slot: kernel.LatentPrefill}, {Slot: kernel.Prefill}}
+	case cached:
+		return kernel.Uses{{Slot: kernel.Decode}}
+	}
+	return kernel.Uses{}
+}
+
 // attend emits the attention either fused, its scores never leaving the chip, or as two products with the scores
 // written and read between them.
 func (s *stage) attend(unit Unit, t attention) {
@@ -127,14 +145,17 @@ func (s *stage) attend(unit Unit, t attention) {
 	queries := s.tokens * t.heads * t.keyDim * s.a
 	result := s.tokens * t.heads * t.valueDim * s.a
 	if s.flash {
+		kernels := s.attentionKernels(&t)
 		o := s.add(FusedAttention, unit)
-		o.Sequences, o.Heads, o.KVHeads = int32(s.sequences), int32(t.heads), int32(t.kvHeads)
+		o.Kernels = kernels
+		o.Count, o.Heads, o.KVHeads, o.Value = s.sequences, int32(t.heads), int32(t.kvHeads), int32(t.valueDim)
 		o.Flops = 2 * scores * (t.keyDim + t.valueDim)
 		o.Activations = queries + result + t.keyActivations + t.valueActivations
 		o.Cache = t.keyCache + t.valueCache
 		o.Output = result
+		o.Moved = o.Cache
 		o.M, o.N, o.K = s.tokens, s.seen, t.keyDim
-		s.softmax(scores)
+		s.softmax(scores, kernels)
 		return
 	}
 	o := s.add(Scores, unit)
@@ -143,8 +164,9 @@ func (s *stage) attend(unit Unit, t attention) {
 	o.Cache = t.keyCache
 	o.Output = scores * s.a
 	o.M, o.N, o.K = s.tokens, s.seen, t.keyDim
-	s.softmax(scores)
+	s.softmax(scores, kernel.Uses{})
 	o = s.add(Values, unit)
+	o.Kernels = within(kernel.Uses{})
 	o.Flops = 2 * scores * t.valueDim
 	o.Activations = scores*s.a + result + t.valueActivations
 	o.Cache = t.valueCache

@@ -1,5 +1,7 @@
 package op
 
+import "throughline/kernel"
+
 // latentAttention is multi-head latent attention (MLA): per token one latent vector and one rotary key are cached, and
 // the keys and values of all heads follow from them.
 func (s *stage) latentAttention() {
@@ -46,12 +48,19 @@ func (s *stage) absorbedAttention(heads, nope, rope, value, rank float64) {
 	s.linears(AbsorbQuery, heads, s.tokens, s.tokens*heads, nope, rank)
 	s.unary(QueryConcat, s.tokens*heads*(rank+rope), 1)
 
+	// One kernel does all of the attention; it is charged to the scores.
+	var kernels kernel.Uses
+	if s.phase == Decode {
+		kernels = kernel.Uses{{Slot: kernel.LatentDecode}}
+	}
 	scores := s.tokens * heads * s.seen
 	o := s.add(Scores, AttentionMatrixUnit)
-	o.Sequences, o.Heads, o.KVHeads = int32(s.sequences), int32(heads), 1
+	o.Kernels = kernels
+	o.Count, o.Heads, o.KVHeads, o.Value = s.sequences, int32(heads), 1, int32(rank)
 	o.Flops = 2 * scores * (rank + rope)
 	o.Activations = s.tokens * heads * (rank + rope) * s.a
 	o.Cache = s.sequences * (rank + rope) * s.read * s.c
+	o.Moved = o.Cache
 	o.M, o.N, o.K = s.tokens, s.seen, rank+rope
 	if !s.flash {
 		o.Activations += scores * s.a
@@ -68,9 +77,9 @@ func (s *stage) absorbedAttention(heads, nope, rope, value, rank float64) {
 			add.Output = 0
 		}
 	}
-	s.softmax(scores)
+	s.softmax(scores, kernels)
 	o = s.add(Values, AttentionMatrixUnit)
-	o.Sequences, o.Heads, o.KVHeads = int32(s.sequences), int32(heads), 1
+	o.Kernels = within(kernels)
 	o.Flops = 2 * scores * rank
 	o.Activations = s.tokens * heads * rank * s.a
 	o.Output = s.tokens * heads * rank * s.a
@@ -93,6 +102,7 @@ func (s *stage) expandedAttention(heads, nope, rope, value, rank float64) {
 	o.Activations = keys * heads * (nope + value) * s.a
 	o.Output = keys * heads * (nope + value) * s.a
 	o.M, o.N, o.K = keys, heads*(nope+value), rank
+	o.Count = 1
 	s.unary(QueryConcat, s.tokens*heads*(nope+rope), 1)
 	s.attend(AttentionMatrixUnit, attention{
 		heads: heads, kvHeads: heads, keyDim: nope + rope, valueDim: value,

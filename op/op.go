@@ -8,6 +8,7 @@ package op
 
 import (
 	"throughline/hardware"
+	"throughline/kernel"
 	"throughline/model"
 )
 
@@ -18,8 +19,9 @@ type Op struct {
 	Unit       Unit
 	Collective hardware.Collective // of a communication operator
 
-	// Attention treats the tokens of Sequences apart, each with Heads query heads on KVHeads heads of keys and values.
-	Sequences, Heads, KVHeads int32
+	// Kernels it runs in, and the shape that it has there. M, N and K of the shape are also what efficiency tables look at.
+	Kernels kernel.Uses
+	kernel.Shape
 
 	Repeat float64 // layers of the stage that contain it
 
@@ -29,9 +31,6 @@ type Op struct {
 	Activations float64 // bytes of activations read and written
 	Cache       float64 // bytes of the KV cache read, or of a recurrent state read and written
 	Output      float64 // bytes of its result: what it needs as working space
-
-	// The shape of a matrix product: tokens, outputs, inputs. Of an exchange: tokens, experts of each, width.
-	M, N, K float64
 
 	// A communication operator sends Message bytes by its Collective in a group of Group processors; the group lies
 	// within Span consecutive ones.
