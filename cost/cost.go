@@ -36,17 +36,23 @@ const (
 	BoundCount
 )
 
+// byteTime is the seconds that a byte takes in memory.
+type byteTime struct {
+	perByte  float64
+	perCache float64 // of the KV cache
+}
+
 // unitPlaces is the units rounded up to a power of two, which makes an index cheap to bound.
 const unitPlaces = 4
 
-// Pricer prices operators on one system, at one precision, in one phase. It is built once and used for many plans.
+// Pricer prices operators on one system, at one precision, in steps of one phase: those with a prompt run at other clocks.
+// It is built once and used for many plans.
 type Pricer struct {
 	net network
 
 	// Seconds per operation and per byte at the efficiency of the flat part of the tables.
-	perFlop  [unitPlaces]float64
-	perByte  [op.ClassCount]float64
-	perCache [op.ClassCount]float64 // a byte of the KV cache
+	perFlop [unitPlaces]float64
+	traffic [op.PhaseCount][op.ClassCount]byteTime
 	// sum: compute and memory time add up instead of overlapping.
 	sum bool
 	// kernels are calibrated models, where the system has them.
@@ -96,13 +102,16 @@ func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions,
 		p.perFlop[op.VectorUnit] /= vector.Efficiency[0].Efficiency
 		perByte /= s.Memory.Efficiency[0].Efficiency
 	}
-	prefill := phase == op.Prefill
-	for c := range p.perByte {
-		p.perByte[c] = perByte
-		if op.Class(c) == op.BMM {
-			p.perByte[c] /= s.Memory.Attention.In(prefill)
+	for phase := range p.traffic {
+		prefill := op.Phase(phase) == op.Prefill
+		for c := range p.traffic[phase] {
+			t := byteTime{perByte: perByte}
+			if op.Class(c) == op.BMM {
+				t.perByte /= s.Memory.Attention.In(prefill)
+			}
+			t.perCache = t.perByte / s.Memory.Cache.In(prefill)
+			p.traffic[phase][c] = t
 		}
-		p.perCache[c] = p.perByte[c] / s.Memory.Cache.In(prefill)
 	}
 	return p, nil
 }
@@ -142,9 +151,9 @@ func (p *Pricer) time(o *op.Op, compute, memory float64) (time float64, bound Bo
 
 // sides are the two sides of the roofline, at the flat part of the efficiencies.
 func (p *Pricer) sides(o *op.Op) (compute, memory float64) {
-	class := o.Class % op.ClassCount
+	t := &p.traffic[o.Phase%op.PhaseCount][o.Class%op.ClassCount]
 	compute = o.Flops * p.perFlop[o.Unit%unitPlaces]
-	memory = (o.Weights+o.Activations)*p.perByte[class] + o.Cache*p.perCache[class]
+	memory = (o.Weights+o.Activations)*t.perByte + o.Cache*t.perCache
 	return compute, memory
 }
 

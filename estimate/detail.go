@@ -88,14 +88,15 @@ func DetailOf(p *Problem, of *plan.Plan) (*Detail, error) {
 func (e *Evaluator) Detail(p *plan.Plan) *Detail {
 	var whole Estimate
 	e.Evaluate(p, &whole)
+	pricer := e.pricer(e.problem.Phase)
 	d := &Detail{}
 	count := float64(p.Batch.Count)
-	d.Parts[StagePart] = e.part(&e.stage.list, count*float64(p.Attention.PP))
+	d.Parts[StagePart] = e.part(pricer, &e.stage.list, count*float64(p.Attention.PP))
 	if p.Drafts > 0 {
-		d.Parts[DraftPart] = e.part(&e.draft.list, count*float64(p.Drafts))
+		d.Parts[DraftPart] = e.part(pricer, &e.draft.list, count*float64(p.Drafts))
 	}
 	if e.problem.Assume.Ends {
-		d.Parts[EndsPart] = e.part(&e.ends.list, count)
+		d.Parts[EndsPart] = e.part(pricer, &e.ends.list, count)
 	}
 	stage := d.Parts[StagePart].Ops
 	for i := range stage {
@@ -103,16 +104,16 @@ func (e *Evaluator) Detail(p *plan.Plan) *Detail {
 	}
 	d.Comm = e.comm(p, &d.Stage)
 	d.Shares = d.shares(&whole)
-	d.Confidence = d.confidence(&e.pricer, e.problem.Phase)
+	d.Confidence = d.confidence(pricer, e.problem.Phase)
 	return d
 }
 
 // part prices the operators of a list.
-func (e *Evaluator) part(list *op.List, times float64) Part {
+func (e *Evaluator) part(pricer *cost.Pricer, list *op.List, times float64) Part {
 	ops := list.All()
 	out := Part{make([]Operator, len(ops)), times}
 	for i := range ops {
-		c := e.pricer.Price(&ops[i])
+		c := pricer.Price(&ops[i])
 		out.Ops[i] = Operator{ops[i], c, e.rules.Exposed(&ops[i], c.Busy)}
 	}
 	return out

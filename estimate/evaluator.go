@@ -13,19 +13,20 @@ import (
 // memory in which it works makes it unfit for concurrent use.
 type Evaluator struct {
 	problem Problem
-	step    op.Step
+	group   op.Group // of a step without drafts; the plan says how many sequences
 	*machinery
 }
 
 // machinery is what does not depend on the lengths of a problem, and the memory to work in.
 type machinery struct {
 	lowerer op.Lowerer
-	pricer  cost.Pricer
+	pricers [op.PhaseCount]*cost.Pricer // for steps of a phase; that of the other phase when it is first needed
 	rules   schedule.Rules
 	moe     bool
 	// handover is the networks of the two ends of a transfer of the cache.
 	handover []collective.Net
 
+	step               op.Step
 	stage, draft, ends workspace
 }
 
@@ -43,14 +44,14 @@ func NewEvaluator(p *Problem) (*Evaluator, error) {
 	}
 	m := &machinery{
 		lowerer: op.NewLowerer(p.Model, p.Settings, &p.Precision, p.Assume),
-		pricer:  pricer,
 		rules:   schedule.NewRules(p.System),
 		moe:     p.Model.IsMoE(),
 	}
+	m.pricers[p.Phase] = &pricer
 	if h := p.Handover; h != nil {
 		m.handover = []collective.Net{collective.NewNet(p.System, p.Assume.BytesPerGB), collective.NewNet(h.System, p.Assume.BytesPerGB)}
 	}
-	return &Evaluator{*p, plainStep(p), m}, nil
+	return &Evaluator{*p, groupOf(p), m}, nil
 }
 
 // At is an evaluator of the same problem with other lengths. It is cheaper than a new one, and works in the same memory:
@@ -58,28 +59,43 @@ func NewEvaluator(p *Problem) (*Evaluator, error) {
 func (e *Evaluator) At(l workload.Lengths) *Evaluator {
 	out := *e
 	out.problem.Lengths = l
-	out.step = plainStep(&out.problem)
+	out.group = groupOf(&out.problem)
 	return &out
 }
 
-// plainStep is the work of one step without drafts.
-func plainStep(p *Problem) op.Step {
+// groupOf is the sequences of one step without drafts.
+func groupOf(p *Problem) op.Group {
 	if p.Phase == op.Prefill {
-		return op.Step{
-			Phase: p.Phase, Queries: float64(p.Lengths.Uncached()), Context: float64(p.Lengths.Input),
-			Scale: p.Lengths.AttentionScale(),
+		return op.Group{
+			Phase: p.Phase, New: float64(p.Lengths.Uncached()), Context: float64(p.Lengths.Input),
+			Scale: p.Lengths.AttentionScale(), Ends: true,
 		}
 	}
-	return op.Step{Phase: p.Phase, Queries: 1, Context: float64(p.Lengths.DecodeContext())}
+	return op.Group{Phase: p.Phase, New: 1, Context: float64(p.Lengths.DecodeContext())}
 }
 
 // stepOf is the work of one step under a plan: in decode the drafted tokens are verified together with the next one.
-func (e *Evaluator) stepOf(p *plan.Plan) op.Step {
-	s := e.step
-	if s.Phase == op.Decode {
-		s.Queries += float64(p.Drafts)
+func (e *Evaluator) stepOf(p *plan.Plan, out *op.Step) {
+	g := e.group
+	g.Sequences = float64(p.Sequences(e.moe))
+	if g.Phase == op.Decode {
+		g.New += float64(p.Drafts)
 	}
-	return s
+	*out = op.Step{}
+	e.lowerer.Add(out, &g)
+}
+
+// pricer prices steps of a phase.
+func (e *Evaluator) pricer(phase op.Phase) *cost.Pricer {
+	if e.pricers[phase] == nil {
+		p := &e.problem
+		pricer, err := cost.NewPricer(p.System, &p.Precision, p.Assume, phase)
+		if err != nil {
+			panic(err) // the same system had all rates for the other phase
+		}
+		e.pricers[phase] = &pricer
+	}
+	return e.pricers[phase]
 }
 
 // TokensPerStep is the output that a decode step with drafts yields on average: the token that is always right, and
@@ -95,17 +111,32 @@ func TokensPerStep(acceptance []float64, drafts int) float64 {
 
 // Evaluate fills in what a plan does.
 func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) {
-	e.lower(p)
+	e.stepOf(p, &e.step)
+	e.lower(p, &e.step)
 	m := e.memory(p)
-	w := e.work(p, &m, false)
+	w := e.work(p, &e.step, &m, false)
 	e.total(p, e.rules.Step(&w, nil), w.Cache, out)
 	m.offload(e.problem.Offload)
 	out.Memory = m
 }
 
+// Step is the times of any step under a plan, whose batch size does not matter: the step says what a data-parallel rank
+// works on. Each of its micro-batches is such a step.
+func (e *Evaluator) Step(p *plan.Plan, s *op.Step) schedule.Times {
+	e.lower(p, s)
+	m := e.memory(p)
+	w := e.work(p, s, &m, false)
+	w.Cache = 0 // what is handed over belongs to whole prompts
+	return e.rules.Step(&w, nil)
+}
+
+// Add adds sequences to a step.
+func (e *Evaluator) Add(s *op.Step, g op.Group) { e.lowerer.Add(s, &g) }
+
 // MemoryOf is what a processor must hold under a plan.
 func (e *Evaluator) MemoryOf(p *plan.Plan) Memory {
-	e.lower(p)
+	e.stepOf(p, &e.step)
+	e.lower(p, &e.step)
 	m := e.memory(p)
 	m.offload(e.problem.Offload)
 	return m
@@ -113,40 +144,42 @@ func (e *Evaluator) MemoryOf(p *plan.Plan) Memory {
 
 // Timeline is when the operators of a step run under a plan.
 func (e *Evaluator) Timeline(p *plan.Plan) []schedule.Span {
-	e.lower(p)
+	e.stepOf(p, &e.step)
+	e.lower(p, &e.step)
 	m := e.memory(p)
-	w := e.work(p, &m, true)
+	w := e.work(p, &e.step, &m, true)
 	var r schedule.Recorder
 	e.rules.Step(&w, &r)
 	return r.Spans
 }
 
 // lower fills the lists of the parts that a step has.
-func (e *Evaluator) lower(p *plan.Plan) {
-	e.lowerer.Stage(p, e.stepOf(p), &e.stage.list)
+func (e *Evaluator) lower(p *plan.Plan, s *op.Step) {
+	e.lowerer.Stage(p, s, &e.stage.list)
 	if p.Drafts > 0 {
-		e.lowerer.Draft(p, e.step, &e.draft.list)
+		e.lowerer.Draft(p, s, &e.draft.list)
 	}
 	if e.problem.Assume.Ends {
-		e.lowerer.Ends(p, e.stepOf(p), &e.ends.list)
+		e.lowerer.Ends(p, s, &e.ends.list)
 	}
 }
 
 // work prices what was lowered. Collectives that add nothing to a step are left out unless all are wanted.
-func (e *Evaluator) work(p *plan.Plan, m *Memory, all bool) schedule.Work {
+func (e *Evaluator) work(p *plan.Plan, s *op.Step, m *Memory, all bool) schedule.Work {
+	pricer := e.pricer(s.Phase())
 	w := schedule.Work{
 		Stages: p.Attention.PP, Batches: p.Batch.Count, Drafts: p.Drafts, Pipelined: p.Pipelined,
-		Layers: e.price(&e.stage, all),
+		Layers: e.price(pricer, &e.stage, all),
 	}
 	if p.Drafts > 0 {
-		w.Draft = e.price(&e.draft, all)
+		w.Draft = e.price(pricer, &e.draft, all)
 	}
 	if e.problem.Assume.Ends {
-		w.Ends = e.price(&e.ends, all)
+		w.Ends = e.price(pricer, &e.ends, all)
 	}
 	if p.Attention.PP > 1 {
 		w.HandOnSpan = p.StageSpan(e.moe)
-		w.HandOn = e.pricer.HandOn(p.Attention.PP, w.HandOnSpan, e.stageMessage(p))
+		w.HandOn = pricer.HandOn(p.Attention.PP, w.HandOnSpan, e.stageMessage(p, s))
 	}
 	if e.problem.Offload != (Offload{}) {
 		w.Second = e.linkTime(m)
@@ -158,16 +191,16 @@ func (e *Evaluator) work(p *plan.Plan, m *Memory, all bool) schedule.Work {
 }
 
 // price works out how long the operators of a list are busy.
-func (e *Evaluator) price(s *workspace, all bool) schedule.Pass {
+func (e *Evaluator) price(pricer *cost.Pricer, s *workspace, all bool) schedule.Pass {
 	ops := s.list.All()
 	busy := s.busy[:len(ops)]
-	e.pricer.Computation(ops, busy)
+	pricer.Computation(ops, busy)
 	for _, i := range s.list.Comms() {
 		if !all && e.rules.Silent(&ops[i]) {
 			busy[i] = cost.Busy{}
 			continue
 		}
-		busy[i] = e.pricer.Communicate(&ops[i])
+		busy[i] = pricer.Communicate(&ops[i])
 	}
 	return schedule.Pass{Ops: ops, Busy: busy, Runs: s.list.Runs()}
 }
@@ -235,8 +268,8 @@ func (e *Evaluator) total(p *plan.Plan, t schedule.Times, sending float64, out *
 }
 
 // stageMessage is the activations that a processor of one stage hands to the next, in bytes.
-func (e *Evaluator) stageMessage(p *plan.Plan) float64 {
-	tokens := float64(p.Sequences(e.moe)) * e.stepOf(p).Queries / float64(p.Attention.Context())
+func (e *Evaluator) stageMessage(p *plan.Plan, s *op.Step) float64 {
+	tokens := s.Tokens() / float64(p.Attention.Context())
 	return tokens * float64(e.problem.Model.Hidden) * e.problem.Precision.Comm
 }
 

@@ -30,18 +30,23 @@ func (s *stage) linearAttention() {
 	s.norm(InputNorm, s.normTokens*s.hidden, s.hidden)
 	s.gather(AttentionGather, s.tokens*s.hidden)
 	s.linear(LinearInput, s.tokens, s.hidden, mixed+gates)
-	if a.Conv > 1 {
-		s.unary(ShortConvolution, s.tokens*mixed, 2*float64(a.Conv)).Kernels = convolution[s.phase]
+	for i := range s.parts[:s.n] {
+		if p := &s.parts[i]; a.Conv > 1 {
+			s.unary(ShortConvolution, p.tokens*mixed, 2*float64(a.Conv)).Kernels = convolution[p.phase]
+		}
 	}
-	s.handOn(s.sequences * a.State(tp))
-	o := s.add(LinearState, AttentionMatrixUnit)
-	o.Kernels = linearState[s.phase]
-	o.Count, o.Heads, o.KVHeads, o.Gated = s.sequences, int32(heads), int32(a.KVHeadsPerRank(tp)), a.Kind == model.GatedDelta
-	o.Flops = s.tokens * heads * kernel.StateFlops(o.Gated, s.phase == Prefill, dim, value)
-	o.Activations = s.tokens * (mixed + heads*value) * s.a
-	o.Cache = 2 * s.sequences * a.State(tp) // read and written
-	o.Output = s.tokens * heads * value * s.a
-	o.M, o.N, o.K = s.tokens, value, dim
+	s.handOn((s.step[Decode].Sequences + s.step[Prefill].Sequences) * a.State(tp))
+	for i := range s.parts[:s.n] {
+		p := &s.parts[i]
+		o := s.attending(LinearState, AttentionMatrixUnit, p)
+		o.Kernels = linearState[p.phase]
+		o.Count, o.Heads, o.KVHeads, o.Gated = p.sequences, int32(heads), int32(a.KVHeadsPerRank(tp)), a.Kind == model.GatedDelta
+		o.Flops = p.tokens * heads * kernel.StateFlops(o.Gated, p.phase == Prefill, dim, value)
+		o.Activations = p.tokens * (mixed + heads*value) * s.a
+		o.Cache = 2 * p.sequences * a.State(tp) // read and written
+		o.Output = p.tokens * heads * value * s.a
+		o.M, o.N, o.K = p.tokens, value, dim
+	}
 	s.norm(LinearNorm, s.tokens*heads*value, value)
 	s.binary(AttentionGateMultiply, s.tokens*heads*value)
 	s.output(heads * value)

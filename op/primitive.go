@@ -18,7 +18,14 @@ const (
 // add starts an operator of the current block.
 func (s *stage) add(k Kind, u Unit) *Op {
 	o := s.list.next()
-	o.Kind, o.Class, o.Unit, o.Repeat, o.Kernels = k, kinds[k].Class, u, s.repeat, kinds[k].Kernels
+	o.Kind, o.Class, o.Unit, o.Phase, o.Repeat, o.Kernels = k, kinds[k].Class, u, s.phase, s.repeat, kinds[k].Kernels
+	return o
+}
+
+// attending starts an operator of the attention of one phase.
+func (s *stage) attending(k Kind, u Unit, p *part) *Op {
+	o := s.add(k, u)
+	o.Phase = p.phase
 	return o
 }
 
@@ -183,7 +190,7 @@ func (s *stage) slices(k Kind, c hardware.Collective, n float64) {
 // processors that share it: every part visits all others. What was cached before the step is shared like the rest.
 func (s *stage) ring(elements float64) {
 	cp := s.plan.Attention.Context()
-	s.handOn(s.sequences * s.context / float64(cp) * elements * s.q)
+	s.handOn(s.context() / float64(cp) * elements * s.q)
 }
 
 // handOn passes so many bytes from one part of the context to the next, until all have had them.
