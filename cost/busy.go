@@ -17,8 +17,7 @@ func (p *Pricer) Computation(ops []op.Op, out []Busy) {
 	}
 	// A plain roofline: no calls.
 	for i := range ops {
-		o := &ops[i]
-		compute, memory := p.sides(o)
+		compute, memory := p.sides(&ops[i])
 		if compute < memory {
 			compute = memory
 		}

@@ -28,6 +28,7 @@ type machinery struct {
 
 	step               op.Step
 	stage, draft, ends workspace
+	work               schedule.Work
 }
 
 // workspace is the operators of a part of a step, and how long each is busy.
@@ -87,15 +88,21 @@ func (e *Evaluator) stepOf(p *plan.Plan, out *op.Step) {
 
 // pricer prices steps of a phase.
 func (e *Evaluator) pricer(phase op.Phase) *cost.Pricer {
-	if e.pricers[phase] == nil {
-		p := &e.problem
-		pricer, err := cost.NewPricer(p.System, &p.Precision, p.Assume, phase)
-		if err != nil {
-			panic(err) // the same system had all rates for the other phase
-		}
-		e.pricers[phase] = &pricer
+	if p := e.pricers[phase%op.PhaseCount]; p != nil {
+		return p
 	}
-	return e.pricers[phase]
+	return e.addPricer(phase)
+}
+
+// addPricer prepares the pricer of the phase that the problem does not have.
+func (e *Evaluator) addPricer(phase op.Phase) *cost.Pricer {
+	p := &e.problem
+	pricer, err := cost.NewPricer(p.System, &p.Precision, p.Assume, phase)
+	if err != nil {
+		panic(err) // the same system had all rates for the other phase
+	}
+	e.pricers[phase] = &pricer
+	return &pricer
 }
 
 // TokensPerStep is the output that a decode step with drafts yields on average: the token that is always right, and
@@ -113,21 +120,22 @@ func TokensPerStep(acceptance []float64, drafts int) float64 {
 func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) {
 	e.stepOf(p, &e.step)
 	e.lower(p, &e.step)
-	m := e.memory(p)
-	w := e.work(p, &e.step, &m, false)
-	e.total(p, e.rules.Step(&w, nil), w.Cache, out)
-	m.offload(e.problem.Offload)
-	out.Memory = m
+	e.memory(p, &out.Memory)
+	e.price(p, &e.step, &out.Memory, false)
+	out.Memory.offload(e.problem.Offload)
+	out.Plan = *p
+	e.total(e.rules.Step(&e.work, nil), out)
 }
 
 // Step is the times of any step under a plan, whose batch size does not matter: the step says what a data-parallel rank
 // works on. Each of its micro-batches is such a step.
 func (e *Evaluator) Step(p *plan.Plan, s *op.Step) schedule.Times {
 	e.lower(p, s)
-	m := e.memory(p)
-	w := e.work(p, s, &m, false)
-	w.Cache = 0 // what is handed over belongs to whole prompts
-	return e.rules.Step(&w, nil)
+	var m Memory
+	e.memory(p, &m)
+	e.price(p, s, &m, false)
+	e.work.Cache = 0 // what is handed over belongs to whole prompts
+	return e.rules.Step(&e.work, nil)
 }
 
 // Add adds sequences to a step.
@@ -137,7 +145,8 @@ func (e *Evaluator) Add(s *op.Step, g op.Group) { e.lowerer.Add(s, &g) }
 func (e *Evaluator) MemoryOf(p *plan.Plan) Memory {
 	e.stepOf(p, &e.step)
 	e.lower(p, &e.step)
-	m := e.memory(p)
+	var m Memory
+	e.memory(p, &m)
 	m.offload(e.problem.Offload)
 	return m
 }
@@ -146,10 +155,11 @@ func (e *Evaluator) MemoryOf(p *plan.Plan) Memory {
 func (e *Evaluator) Timeline(p *plan.Plan) []schedule.Span {
 	e.stepOf(p, &e.step)
 	e.lower(p, &e.step)
-	m := e.memory(p)
-	w := e.work(p, &e.step, &m, true)
+	var m Memory
+	e.memory(p, &m)
+	e.price(p, &e.step, &m, true)
 	var r schedule.Recorder
-	e.rules.Step(&w, &r)
+	e.rules.Step(&e.work, &r)
 	return r.Spans
 }
 
@@ -164,34 +174,35 @@ func (e *Evaluator) lower(p *plan.Plan, s *op.Step) {
 	}
 }
 
-// work prices what was lowered. Collectives that add nothing to a step are left out unless all are wanted.
-func (e *Evaluator) work(p *plan.Plan, s *op.Step, m *Memory, all bool) schedule.Work {
-	pricer := e.pricer(s.Phase())
-	w := schedule.Work{
-		Stages: p.Attention.PP, Batches: p.Batch.Count, Drafts: p.Drafts, Pipelined: p.Pipelined,
-		Layers: e.price(pricer, &e.stage, all),
-	}
+// price prices what was lowered into the work of a step. Collectives that add nothing to a step are left out unless all
+// are wanted.
+func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, all bool) {
+	pricer, w := e.pricer(s.Phase()), &e.work
+	w.Stages, w.Batches, w.Drafts, w.Pipelined = p.Attention.PP, p.Batch.Count, p.Drafts, p.Pipelined
+	e.busy(pricer, &e.stage, all, &w.Layers)
 	if p.Drafts > 0 {
-		w.Draft = e.price(pricer, &e.draft, all)
+		e.busy(pricer, &e.draft, all, &w.Draft)
 	}
 	if e.problem.Assume.Ends {
-		w.Ends = e.price(pricer, &e.ends, all)
+		e.busy(pricer, &e.ends, all, &w.Ends)
 	}
+	w.HandOn, w.HandOnSpan = 0, 0
 	if p.Attention.PP > 1 {
 		w.HandOnSpan = p.StageSpan(e.moe)
 		w.HandOn = pricer.HandOn(p.Attention.PP, w.HandOnSpan, e.stageMessage(p, s))
 	}
+	w.Second = 0
 	if e.problem.Offload != (Offload{}) {
 		w.Second = e.linkTime(m)
 	}
+	w.Cache, w.Depth = 0, 0
 	if e.problem.Handover != nil {
 		w.Cache, w.Depth = e.sending(p), plan.LayersPerStage(e.problem.Model.Layers, p.Attention.PP)
 	}
-	return w
 }
 
-// price works out how long the operators of a list are busy.
-func (e *Evaluator) price(pricer *cost.Pricer, s *workspace, all bool) schedule.Pass {
+// busy works out how long the operators of a list are busy.
+func (e *Evaluator) busy(pricer *cost.Pricer, s *workspace, all bool, out *schedule.Pass) {
 	ops := s.list.All()
 	busy := s.busy[:len(ops)]
 	pricer.Computation(ops, busy)
@@ -202,12 +213,11 @@ func (e *Evaluator) price(pricer *cost.Pricer, s *workspace, all bool) schedule.
 		}
 		busy[i] = pricer.Communicate(&ops[i])
 	}
-	return schedule.Pass{Ops: ops, Busy: busy, Runs: s.list.Runs()}
+	out.Ops, out.Busy, out.Runs = ops, busy, s.list.Runs()
 }
 
 // memory is what a processor must hold of what was lowered, all in the first tier.
-func (e *Evaluator) memory(p *plan.Plan) Memory {
-	var m Memory
+func (e *Evaluator) memory(p *plan.Plan, m *Memory) {
 	for b := range op.BlockCount {
 		m.Weights[b], m.Working[b] = residence(e.stage.list.Of(b))
 	}
@@ -217,8 +227,7 @@ func (e *Evaluator) memory(p *plan.Plan) Memory {
 	if e.problem.Assume.Ends {
 		m.add(&e.ends.list)
 	}
-	m.Cache = e.CacheOf(p)
-	return m
+	m.Cache, m.Second = e.CacheOf(p), 0
 }
 
 // add adds a module that the last stage holds besides its layers.
@@ -241,17 +250,17 @@ func residence(ops []op.Op) (weights, working float64) {
 	return weights, working
 }
 
-// total tells what the times of a step mean for those who wait for it. Sending is the time to send the cache.
-func (e *Evaluator) total(p *plan.Plan, t schedule.Times, sending float64, out *Estimate) {
-	*out = Estimate{
-		Plan: *p, StepTime: t.Step, StageTime: t.Stage, TransferTime: t.HandOn, DraftTime: t.Draft, EndsTime: t.Ends,
-		WaitTime: t.Wait, OffloadTime: t.Second,
-	}
+// total tells what the times of a step mean for those who wait for it.
+func (e *Evaluator) total(t schedule.Times, out *Estimate) {
+	p := &out.Plan
+	out.StepTime, out.StageTime, out.TransferTime, out.DraftTime = t.Step, t.Stage, t.HandOn, t.Draft
+	out.EndsTime, out.WaitTime, out.OffloadTime = t.Ends, t.Wait, t.Second
+	out.KV = Transfer{}
 	sequences := float64(p.Batch.Count) * float64(p.InFlight()) * float64(p.Attention.DP) * float64(p.Sequences(e.moe))
 	if e.problem.Phase == op.Prefill {
 		out.Throughput = sequences * float64(e.problem.Lengths.Input) / t.Step
 		if e.problem.Handover != nil {
-			out.KV = Transfer{Bytes: e.cachePerRequest(), Time: sending, Exposed: t.Cache}
+			out.KV = Transfer{Bytes: e.cachePerRequest(), Time: e.work.Cache, Exposed: t.Cache}
 		}
 		out.Latency = t.Step + out.KV.Exposed
 		out.Requests = sequences / max(t.Step, float64(p.InFlight())*out.KV.Time)

@@ -7,6 +7,9 @@ type Offload struct{ Weights, Cache float64 }
 
 // offload moves shares of the memory to the second tier.
 func (m *Memory) offload(o Offload) {
+	if o == (Offload{}) {
+		return
+	}
 	for b := range m.Weights {
 		m.Second += o.Weights * m.Weights[b]
 		m.Weights[b] *= 1 - o.Weights

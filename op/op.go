@@ -59,9 +59,9 @@ type List struct {
 
 // Run is the operators of one block of a layer: those from From to before To, in as many layers as they repeat.
 type Run struct {
-	From, To int
+	From, To uint8
 	Block    Block
-	Layers   int
+	Layers   int32
 	// Leading: the layers are the first ones; otherwise they are spread evenly among the others.
 	Leading bool
 }
@@ -75,11 +75,11 @@ func (l *List) Runs() []Run { return l.run[:l.runs] }
 
 // mark ends a block that so many layers have.
 func (l *List) mark(b Block, layers int, leading bool) {
-	from := 0
+	var from uint8
 	if l.runs > 0 {
 		from = l.run[l.runs-1].To
 	}
-	l.run[l.runs] = Run{from, l.n, b, layers, leading}
+	l.run[l.runs] = Run{from, uint8(l.n), b, int32(layers), leading}
 	l.runs++
 }
 

@@ -189,8 +189,9 @@ func (s *stage) slices(k Kind, c hardware.Collective, n float64) {
 // ring passes the keys and values of every part of the context, the given number of elements per token, around the
 // processors that share it: every part visits all others. What was cached before the step is shared like the rest.
 func (s *stage) ring(elements float64) {
-	cp := s.plan.Attention.Context()
-	s.handOn(s.context() / float64(cp) * elements * s.q)
+	if cp := s.plan.Attention.Context(); cp > 1 {
+		s.handOn(s.context() / float64(cp) * elements * s.q)
+	}
 }
 
 // handOn passes so many bytes from one part of the context to the next, until all have had them.

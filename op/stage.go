@@ -17,6 +17,7 @@ type Lowerer struct {
 	fusedUnit  Unit
 	assume     *assume.Assumptions
 	routing    experts.Routing
+	stage      stage // under way: too large to be cleared for every plan
 }
 
 // NewLowerer prepares the lowering of a model.
@@ -56,8 +57,7 @@ type stage struct {
 // or an expert block.
 func (l *Lowerer) Stage(p *plan.Plan, step *Step, list *List) {
 	layers := plan.LayersPerStage(l.model.Layers, p.Attention.PP)
-	var s stage
-	s.start(l, p, step, list)
+	s := l.start(p, step, list)
 	s.layers(layers, l.expertLayers(layers))
 }
 
@@ -78,8 +78,7 @@ func (l *Lowerer) Draft(p *plan.Plan, step *Step, list *List) {
 	d := &step[Decode]
 	one := Step{Decode: {Sequences: d.Sequences, Tokens: d.Sequences, Wanted: d.Sequences, Context: d.Context}}
 	one[Decode].Seen[0] = d.One
-	var s stage
-	s.start(l, p, &one, list)
+	s := l.start(p, &one, list)
 	s.repeat = 1
 	s.linear(DraftProjection, s.tokens, 2*s.hidden, s.hidden)
 	s.attention(0, 1)
@@ -100,8 +99,7 @@ func (l *Lowerer) Draft(p *plan.Plan, step *Step, list *List) {
 // processors of the last stage hold the output projection; they hold the embedding besides, unless it is the same, where
 // they are those of the first stage, too, or draft tokens.
 func (l *Lowerer) Ends(p *plan.Plan, step *Step, list *List) {
-	var s stage
-	s.start(l, p, step, list)
+	s := l.start(p, step, list)
 	s.list.end[AttentionBlock] = 0
 	s.ends(step[Decode].Wanted + step[Prefill].Wanted)
 	if !l.model.Tied && (p.Attention.PP == 1 || p.Drafts > 0) {
@@ -122,8 +120,9 @@ func (s *stage) ends(wanted float64) {
 // vocab is the part of the vocabulary on one rank.
 func (s *stage) vocab() float64 { return float64(s.model.Vocab) / float64(s.plan.Attention.TP) }
 
-// start prepares the lowering of a plan, in place: the struct is too large to hand around.
-func (s *stage) start(l *Lowerer, p *plan.Plan, step *Step, list *List) {
+// start prepares the lowering of a plan.
+func (l *Lowerer) start(p *plan.Plan, step *Step, list *List) *stage {
+	s := &l.stage
 	list.n, list.comms, list.runs = 0, 0, 0
 	s.Lowerer, s.list, s.plan, s.step, s.phase = l, list, p, step, step.Phase()
 	s.tokens = step.Tokens()
@@ -140,6 +139,7 @@ func (s *stage) start(l *Lowerer, p *plan.Plan, step *Step, list *List) {
 	if s.sequenceParallel() {
 		s.normTokens /= float64(p.Attention.TP)
 	}
+	return s
 }
 
 // sequenceParallel reports whether the work between the tensor-parallel parts is spread over the ranks.
@@ -194,16 +194,19 @@ func (s *stage) attention(kind, layers int) {
 // tokens; each has all entries come by.
 func (s *stage) look(kind int) {
 	s.n = 0
-	cp := float64(s.plan.Attention.Context())
 	for phase := range s.step {
 		w := &s.step[phase]
 		if w.Tokens == 0 {
 			continue
 		}
 		seen := &w.Seen[kind]
-		s.parts[s.n] = part{
-			phase: Phase(phase), sequences: w.Sequences, tokens: w.Tokens / cp, context: w.Context,
-			pairs: seen.Pairs / cp, scored: seen.Scored / cp, read: seen.Read, seen: seen.Pairs / w.Tokens,
+		p := &s.parts[s.n]
+		p.phase, p.sequences, p.tokens, p.context = Phase(phase), w.Sequences, w.Tokens, w.Context
+		p.pairs, p.scored, p.read, p.seen = seen.Pairs, seen.Scored, seen.Read, seen.Pairs/w.Tokens
+		if cp := s.plan.Attention.CP; cp > 1 {
+			p.tokens /= float64(cp)
+			p.pairs /= float64(cp)
+			p.scored /= float64(cp)
 		}
 		s.n++
 	}

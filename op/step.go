@@ -59,44 +59,45 @@ func (l *Lowerer) Add(s *Step, g *Group) {
 	switch {
 	case g.Phase == Decode:
 		w.Wanted += tokens
-		one := *g
-		one.New = 1
-		l.see(&l.model.Attention, &one, &w.One)
+		w.One.add(&l.model.Attention, g, 1, false)
 	case g.Ends:
 		w.Wanted += g.Sequences
 	}
-	l.see(&l.model.Attention, g, &w.Seen[0])
+	causal := g.Phase == Prefill && l.assume.Causal
+	w.Seen[0].add(&l.model.Attention, g, g.New, causal)
 	for i := range l.model.Mixed {
-		l.see(&l.model.Mixed[i].Attention, g, &w.Seen[1+i])
+		w.Seen[1+i].add(&l.model.Mixed[i].Attention, g, g.New, causal)
 	}
 }
 
-// see adds what an attention does with equal sequences. A token that decodes sees the context; one of a prompt the whole
-// prompt, or, where attention is causal, the tokens before it and itself: the mean over the new tokens counts.
-func (l *Lowerer) see(a *model.Attention, g *Group, out *Seen) {
-	tokens, context := g.New, g.Context
+// add adds what an attention does with so many new tokens of each of equal sequences. One that decodes sees the context; one
+// of a prompt the whole prompt, or, where attention is causal, the tokens before it and itself: the mean over the new
+// tokens counts.
+func (s *Seen) add(a *model.Attention, g *Group, tokens float64, causal bool) {
+	n, each, context := g.Sequences*tokens, tokens, g.Context
 	if g.Phase == Prefill && g.Scale > 1 {
 		tokens, context = tokens*g.Scale, context*g.Scale
 	}
-	causal := g.Phase == Prefill && l.assume.Causal
 	whole := context
 	if causal {
 		whole -= (tokens - 1) / 2
 	}
-	seen, scored, read := whole, whole, g.Context
-	if a.Window > 0 || a.IndexTopK > 0 || a.Compress > 1 {
-		if a.Compress > 1 {
-			scored /= float64(a.Compress)
-		}
-		seen, read = a.Seen(context), a.Read(g.New, g.Context)
-		if causal {
-			seen = a.SeenOnAverage(tokens, context)
-		}
+	if a.Window == 0 && a.IndexTopK == 0 && a.Compress <= 1 {
+		s.Pairs += n * whole
+		s.Scored += n * whole
+		s.Read += g.Sequences * g.Context
+		return
 	}
-	n := g.Sequences * g.New
-	out.Pairs += n * seen
-	out.Scored += n * scored
-	out.Read += g.Sequences * read
+	if a.Compress > 1 {
+		whole /= float64(a.Compress)
+	}
+	seen := a.Seen(context)
+	if causal {
+		seen = a.SeenOnAverage(tokens, context)
+	}
+	s.Pairs += n * seen
+	s.Scored += n * whole
+	s.Read += g.Sequences * a.Read(each, g.Context)
 }
 
 // Tokens is the new tokens of a step.

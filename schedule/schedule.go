@@ -51,13 +51,17 @@ type Pass struct {
 
 // time is what the operators of a pass add to a step.
 func (r *Rules) time(p *Pass) float64 {
-	var t float64
-	busy := p.Busy[:len(p.Ops)]
-	for i := range p.Ops {
-		o := &p.Ops[i]
-		t += o.Repeat * r.Exposed(o, busy[i])
+	var t, odd float64 // two sums, since each addition waits for the one before
+	ops, busy := p.Ops, p.Busy[:len(p.Ops)]
+	i := 0
+	for ; i+1 < len(ops); i += 2 {
+		t += ops[i].Repeat * r.Exposed(&ops[i], busy[i])
+		odd += ops[i+1].Repeat * r.Exposed(&ops[i+1], busy[i+1])
 	}
-	return t
+	if i < len(ops) {
+		t += ops[i].Repeat * r.Exposed(&ops[i], busy[i])
+	}
+	return t + odd
 }
 
 // Work is what a step consists of: for each of so many batches, one after another, the layers of every stage of a
@@ -105,9 +109,7 @@ func (r *Rules) Step(w *Work, rec *Recorder) Times {
 	if w.Drafts > 0 {
 		t.Draft = r.time(&w.Draft) * (batches * float64(w.Drafts))
 	}
-	if len(w.Ends.Ops) > 0 {
-		t.Ends = r.time(&w.Ends) * batches
-	}
+	t.Ends = r.time(&w.Ends) * batches
 	if w.Second > 0 {
 		// It delivers beside the computation, which waits only if that takes longer.
 		t.Second = batches * stages * max(0, w.Second-t.Stage)
