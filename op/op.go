@@ -1,9 +1,9 @@
 // Package op lowers a model under a plan to the operators of one pipeline stage. Each operator says what it does: its
 // floating-point operations, the bytes it moves and sends, its shape. What that costs is not decided here.
 //
-// The files read like the transformer: step.go is what passes through it, stage.go puts a layer together, grouped.go, latent.go and linear.go are the three
-// families of attention, dense.go and experts.go the two feed-forward blocks, primitive.go the handful of operators they
-// are made of.
+// The files read like the transformer: step.go is what passes through it, stage.go puts a layer together, grouped.go,
+// latent.go and linear.go are the three families of attention, dense.go and experts.go the two feed-forward blocks,
+// primitive.go the handful of operators they are made of.
 package op
 
 import (
