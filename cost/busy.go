@@ -6,7 +6,7 @@ import "throughline/op"
 // every search.
 func (p *Pricer) Computation(ops []op.Op, out []Busy) {
 	out = out[:len(ops)]
-	if p.stepped || p.sum || p.kernels != nil {
+	if p.stepped || p.sum || p.kernels.bound != nil {
 		for i := range ops {
 			if o := &ops[i]; o.Class != op.Comm {
 				compute, memory := p.steppedSides(o)

@@ -46,17 +46,21 @@ type byteTime struct {
 const unitPlaces = 4
 
 // Pricer prices operators on one system, at one precision, in steps of one phase: those with a prompt run at other clocks.
-// It is built once and used for many plans.
+// It is built once and used for many plans, and for systems of which numbers change.
 type Pricer struct {
+	prec   plan.Precision
+	assume *assume.Assumptions
+	phase  op.Phase
+	system *hardware.System
+
 	net network
 
 	// Seconds per operation and per byte at the efficiency of the flat part of the tables.
 	perFlop [unitPlaces]float64
 	traffic [op.PhaseCount][op.ClassCount]byteTime
 	// sum: compute and memory time add up instead of overlapping.
-	sum bool
-	// kernels are calibrated models, where the system has them.
-	kernels *timers
+	sum     bool
+	kernels kernels
 
 	// stepped: some efficiency depends on the size of the work. The tables then hold what is not in the numbers above.
 	stepped bool
@@ -66,24 +70,36 @@ type Pricer struct {
 }
 
 // NewPricer prepares a system for pricing. It fails when the system lacks a number type.
-func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions, phase op.Phase) (Pricer, error) {
+func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions, phase op.Phase) (*Pricer, error) {
+	p := &Pricer{prec: *prec, assume: as, phase: phase}
+	if err := p.On(s); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// On makes the pricer one of another system, or of one whose numbers have changed, as if it were new. That takes a
+// fraction of a microsecond and no memory, unless the system has other kernels. Where it fails, for want of a number
+// type, the pricer stays as it was.
+func (p *Pricer) On(s *hardware.System) error {
+	prec, as := &p.prec, p.assume
 	matrix, ok := s.Matrix[prec.MatrixType]
 	if !ok {
-		return Pricer{}, fmt.Errorf("%s has no matrix rate for %s", s.Name, prec.MatrixType)
+		return fmt.Errorf("%s has no matrix rate for %s", s.Name, prec.MatrixType)
 	}
 	attention, ok := s.Matrix[prec.AttentionType]
 	if !ok {
-		return Pricer{}, fmt.Errorf("%s has no matrix rate for %s", s.Name, prec.AttentionType)
+		return fmt.Errorf("%s has no matrix rate for %s", s.Name, prec.AttentionType)
 	}
 	vector, ok := s.Vector[prec.VectorType]
 	if !ok {
-		return Pricer{}, fmt.Errorf("%s has no vector rate for %s", s.Name, prec.VectorType)
+		return fmt.Errorf("%s has no vector rate for %s", s.Name, prec.VectorType)
 	}
-	p := Pricer{
-		net: newNetwork(s, as.BytesPerGB), sum: s.Mode == hardware.NoOverlap,
-		vector: vector.Efficiency, memory: s.Memory.Efficiency,
-	}
-	p.kernels = newTimers(s, prec, phase)
+	p.system = s
+	p.net.on(s, as.BytesPerGB)
+	p.kernels.on(s, prec, p.phase)
+	p.sum = s.Mode == hardware.NoOverlap
+	p.vector, p.memory = vector.Efficiency, s.Memory.Efficiency
 	p.shapes[op.MatrixUnit] = matrix.Efficiency
 	p.shapes[op.AttentionMatrixUnit] = attention.Efficiency
 	p.stepped = len(p.vector) > 1 || len(p.memory) > 1 || len(matrix.Efficiency) > 1 || len(attention.Efficiency) > 1
@@ -113,7 +129,7 @@ func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions,
 			p.traffic[phase][c] = t
 		}
 	}
-	return p, nil
+	return nil
 }
 
 // Price prices one operator.
@@ -139,7 +155,7 @@ func (p *Pricer) time(o *op.Op, compute, memory float64) (time float64, bound Bo
 	if p.sum {
 		time = compute + memory
 	}
-	if p.kernels != nil {
+	if p.kernels.bound != nil {
 		if t, ok := p.kernels.seconds(o); ok {
 			time = t
 		} else {
@@ -188,16 +204,19 @@ func (p *Pricer) communicate(o *op.Op) (b Busy, sent float64) {
 		return Busy{}, 0
 	}
 	r := p.net.route(o.Collective, int(o.Group), int(o.Span), o.Message)
-	d := r.Time(o.Message)
-	if t, ok := p.kernels.collective(o); ok {
-		if most := p.kernels.mostRanks[o.Collective%hardware.CollectiveCount]; o.Experts == 0 && most > 1 && int(o.Group) > most {
-			// Larger groups than were measured take longer by as much as the formula says.
-			at := p.net.route(o.Collective, most, most, o.Message).Time(o.Message)
-			t *= max(1, d.Seconds/at.Seconds)
+	d, scale := r.Time(o.Message), r.Scale // another route may take the place of this one
+	if p.kernels.bound != nil {
+		if timing, k := p.kernels.sending(o); timing != nil {
+			t := timing.Seconds(&p.kernels.paces[k.Peak], &p.kernels.message)
+			if most := int(k.Ranks); most > 1 && int(o.Group) > most {
+				// Larger groups than were measured take longer by as much as the formula says.
+				at := p.net.route(o.Collective, most, most, o.Message).Time(o.Message)
+				t *= max(1, d.Seconds/at.Seconds)
+			}
+			d.Seconds, d.Displaced = t, d.Displaced*t/d.Seconds
 		}
-		d.Seconds, d.Displaced = t, d.Displaced*t/d.Seconds
 	}
-	return Busy{d.Seconds, d.Displaced}, o.Message * r.Scale
+	return Busy{d.Seconds, d.Displaced}, o.Message * scale
 }
 
 // HandOn is the time to hand message bytes from one of the stages of a pipeline to the next, the pipeline spanning the

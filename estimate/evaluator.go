@@ -48,7 +48,7 @@ func NewEvaluator(p *Problem) (*Evaluator, error) {
 		rules:   schedule.NewRules(p.System),
 		moe:     p.Model.IsMoE(),
 	}
-	m.pricers[p.Phase] = &pricer
+	m.pricers[p.Phase] = pricer
 	if h := p.Handover; h != nil {
 		m.handover = []collective.Net{collective.NewNet(p.System, p.Assume.BytesPerGB), collective.NewNet(h.System, p.Assume.BytesPerGB)}
 	}
@@ -101,8 +101,8 @@ func (e *Evaluator) addPricer(phase op.Phase) *cost.Pricer {
 	if err != nil {
 		panic(err) // the same system had all rates for the other phase
 	}
-	e.pricers[phase] = &pricer
-	return &pricer
+	e.pricers[phase] = pricer
+	return pricer
 }
 
 // TokensPerStep is the output that a decode step with drafts yields on average: the token that is always right, and

@@ -22,6 +22,25 @@ type ExchangeModel struct {
 	Levels []ExchangeLevel `json:"levels"`
 }
 
+var exchanges = sectionOf("exchange", func(s *Set) *map[string]*ExchangeModel { return &s.Exchange })
+
+// exchangeSlot is one direction of exchanges. Tokens are sent in the precision of communication; results come back in
+// 16 bits in any case.
+func exchangeSlot(key, name, row string, results bool) slot {
+	return slot{
+		section: &exchanges, key: key, name: name, row: row, peak: LinkPeak,
+		axes: "experts or copies of a token, copies that a processor sends, bytes of one", of: "tokens to their experts and back",
+		pick: func(s *Set, _ *Types) []string { return present(&exchanges, s, key) },
+		prepare: func(s *Set, key string, t *Types) (Timing, error) {
+			e := *s.Exchange[key]
+			if !results {
+				e.Element = max(e.Element, t.Comm) // wider than it was measured, if so
+			}
+			return e.prepare()
+		},
+	}
+}
+
 // ExchangeLevel is an exchange over so many nodes. The axes are spread, the copies that one processor sends, and the bytes
 // of a copy. Spread is the number of experts where every expert gets a copy, as so many thread blocks share the work;
 // else the copies of one token, as the work on a token is shared by them. Peak is the bytes at the bandwidth of
@@ -69,24 +88,37 @@ func (e *ExchangeModel) Bytes(tokens, topk, experts, hidden, ranks, nodes float6
 }
 
 // Point is where an exchange lies on the surface of its level.
-func (e *ExchangeModel) Point(tokens, topk, experts, hidden, ranks, nodes float64) (spread, copies, width float64) {
-	c := e.Copies(topk, experts, ranks, nodes)
-	spread = c
+func (e *ExchangeModel) Point(s *Shape) Point {
+	c := e.Copies(s.N, float64(s.Experts), float64(s.Group), float64(s.Nodes))
+	spread := c
 	if e.Direct {
-		spread = experts
+		spread = float64(s.Experts)
 	}
-	return spread, tokens * c, e.Width(hidden)
+	return Point{spread, s.M * c, e.Width(s.K)}
 }
 
-// At prepares the exchange for the bandwidths of a processor in one direction: inside its node, and to other nodes.
-func (e *ExchangeModel) At(inside, outside float64) (*ExchangeTimer, error) {
+// Numbers is how many of them were fitted.
+func (e *ExchangeModel) Numbers() (n int) {
+	for i := range e.Levels {
+		n += len(e.Levels[i].Memory.Slowdown) + 1
+	}
+	return n
+}
+
+// Check says what is wrong with the model.
+func (e *ExchangeModel) Check() error {
+	_, err := e.prepare()
+	return err
+}
+
+func (e *ExchangeModel) prepare() (*exchangeTiming, error) {
 	if !(e.Element > 0) || !(e.Header >= 0) {
 		return nil, fmt.Errorf("exchange: %g bytes of an element, %g of a header", e.Element, e.Header)
 	}
 	if len(e.Levels) == 0 {
 		return nil, errors.New("exchange: no levels")
 	}
-	t := &ExchangeTimer{e: *e}
+	t := &exchangeTiming{e: *e}
 	last := 0.0
 	for i := range e.Levels {
 		l := &e.Levels[i]
@@ -94,48 +126,64 @@ func (e *ExchangeModel) At(inside, outside float64) (*ExchangeTimer, error) {
 			return nil, fmt.Errorf("exchange: %g nodes after %g", l.Nodes, last)
 		}
 		last = l.Nodes
-		bandwidth := inside
-		if l.Nodes > 1 {
-			bandwidth = outside
-		}
-		b := Base{Latency: l.Latency, Norm: 1, Compute: Flat(1), Memory: l.Memory}
-		s, err := b.sides(1, bandwidth, Work{}, l.Work())
+		s, err := moving(l.Latency, l.Memory, l.Work())
 		if err != nil {
 			return nil, fmt.Errorf("exchange over %g nodes: %w", l.Nodes, err)
 		}
-		t.levels = append(t.levels, CurveTimer{latency: s.latency, memory: s.memory})
+		t.levels = append(t.levels, exchangeGrid{l.Nodes, s.latency, s.memory})
 	}
 	return t, nil
 }
 
-// ExchangeTimer gives the time of an exchange.
-type ExchangeTimer struct {
+type exchangeTiming struct {
 	e      ExchangeModel
-	levels []CurveTimer
+	levels []exchangeGrid
 }
 
-// MostNodes is how many nodes were measured at most.
-func (t *ExchangeTimer) MostNodes() float64 { return t.e.Levels[len(t.e.Levels)-1].Nodes }
+type exchangeGrid struct {
+	nodes, latency float64
+	memory         grid
+}
 
-// Seconds for so many tokens of each processor. Between measured numbers of nodes time is interpolated; beyond them it
-// grows with the copies only.
-func (t *ExchangeTimer) Seconds(tokens, topk, experts, hidden, ranks, nodes float64) float64 {
-	x, y, z := t.e.Point(tokens, topk, experts, hidden, ranks, nodes)
-	at := func(i int) float64 {
-		l := &t.levels[i]
-		if y == 0 {
-			return l.latency
-		}
-		return l.latency + l.memory.seconds(x, y, z)
-	}
-	levels := t.e.Levels
+func (t *exchangeTiming) reach() (nodes, ranks float64) { return t.levels[len(t.levels)-1].nodes, 0 }
+
+// between are the levels around a number of nodes, and how far from the first to the second. Between measured numbers of
+// nodes time is interpolated; beyond them it grows with the copies only.
+func (t *exchangeTiming) between(nodes float64) (first, second *exchangeGrid, share float64) {
 	i := 0
-	for i < len(levels)-1 && levels[i].Nodes < nodes {
+	for i < len(t.levels)-1 && t.levels[i].nodes < nodes {
 		i++
 	}
-	if i == 0 || levels[i].Nodes <= nodes {
-		return at(i)
+	l := &t.levels[i]
+	if i == 0 || l.nodes <= nodes {
+		return l, l, 0
 	}
-	f := (nodes - levels[i-1].Nodes) / (levels[i].Nodes - levels[i-1].Nodes)
-	return (1-f)*at(i-1) + f*at(i)
+	before := &t.levels[i-1]
+	return before, l, (nodes - before.nodes) / (l.nodes - before.nodes)
+}
+
+func (l *exchangeGrid) seconds(p *Pace, at Point) float64 {
+	if at.Y == 0 {
+		return l.latency
+	}
+	pace := p.Byte
+	if l.nodes > 1 {
+		pace = p.Far
+	}
+	return l.latency + pace*l.memory.at(at)
+}
+
+func (t *exchangeTiming) Seconds(p *Pace, s *Shape) float64 {
+	at := t.e.Point(s)
+	first, second, share := t.between(float64(s.Nodes))
+	if share == 0 {
+		return first.seconds(p, at)
+	}
+	return (1-share)*first.seconds(p, at) + share*second.seconds(p, at)
+}
+
+func (t *exchangeTiming) Beyond(s *Shape) bool {
+	at := t.e.Point(s)
+	first, second, _ := t.between(float64(s.Nodes))
+	return at.Y != 0 && (!first.memory.holds(at) || !second.memory.holds(at))
 }

@@ -14,11 +14,10 @@ func TestLinear(t *testing.T) {
 	if got := l.Bytes(3, 10, h); got != bytes {
 		t.Errorf("%g bytes, not %g", got, bytes)
 	}
-	k, err := l.At(1e3, 1e6)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := k.Seconds(3, 10, h, 100), 1+2*100*3*8*16/1e3+3*bytes/1e6; math.Abs(got-want) > 1e-9*want {
+	k, err := l.prepare(false)
+	prepared(t, err)
+	const flops = 4 * 32 * 64 // of a token and head: four for each element of the state
+	if got, want := k.Seconds(&Pace{Flop: 1e-3, Byte: 1e-6}, states(3, 10, h)), 1+2*flops*3*8*16/1e3+3*bytes/1e6; math.Abs(got-want) > 1e-9*want {
 		t.Errorf("%g s, not %g", got, want)
 	}
 }

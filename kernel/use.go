@@ -1,33 +1,5 @@
 package kernel
 
-// Slot is the place of one kernel in a deployment: what an operator names to say which kernel it runs in. A slot is filled
-// by one model of a kind, which precision or the slot itself picks.
-type Slot uint8
-
-const (
-	None Slot = iota // no kernel that is ever calibrated
-	Gemm
-	GroupedGemm
-	Experts // a whole expert block in one kernel
-	Absorb
-	Decode
-	LatentDecode
-	Prefill
-	LatentPrefill
-	LinearDecode
-	LinearPrefill
-	ConvolutionDecode
-	ConvolutionPrefill
-	AddNorm
-	SiluMul
-	Collective // within the innermost network, by pattern
-	DispatchNormal
-	CombineNormal
-	DispatchLowLatency
-	CombineLowLatency
-	SlotCount
-)
-
 // Role is the part that an operator plays in a kernel. Engines fuse what the operators list one by one: residuals with
 // the norm behind them, the gate with its multiplication, softmax and the two products of attention.
 type Role uint8
@@ -37,6 +9,7 @@ const (
 	Within             // part of a kernel whose time is charged to another operator: it takes none of its own
 	Beside             // fused with a kernel that moves bytes: its own at no latency
 	Alone              // a kernel of its own that only moves bytes, at the rate of the slot's kernel
+	RoleCount
 )
 
 // Use is a kernel and the part that an operator plays in it.
@@ -59,10 +32,12 @@ type Shape struct {
 	Count float64
 	// Rows is those that each matrix multiplies on the busiest processor; of a norm, those that it normalises.
 	Rows float64
-	// Moved is the bytes that are read and written; of attention, those of the cache.
+	// Moved is the bytes that are read and written; of attention, those of the cache; of communication, of the message.
 	Moved float64
 	// Heads of queries on KVHeads of keys and values, a value being Value wide.
 	Heads, KVHeads, Value int32
+	// Group of processors that communicate. An exchange chooses from Experts, over so many Nodes.
+	Group, Experts, Nodes int32
 	// Gated: the outputs of an expert block are gates as well; linear attention follows the gated delta rule.
 	Gated bool
 	// Uneven: by chance each matrix sees another number of rows, Rows on average.
@@ -78,26 +53,4 @@ func (s *Shape) Tiled() float64 {
 		return s.Rows
 	}
 	return s.Rows + min(max(s.Rows-tile/2, 0), tile/2)
-}
-
-// DecodeHeads is the heads of attention in decode. The tokens of a sequence in one step share a pass over its cache, as
-// more query heads would.
-func (s *Shape) DecodeHeads() Heads {
-	return Heads{Query: s.M / s.Count * float64(s.Heads), KV: float64(s.KVHeads), Key: s.K, Value: float64(s.Value)}
-}
-
-// PrefillHeads is the heads of attention in prefill.
-func (s *Shape) PrefillHeads() Heads {
-	return Heads{Query: float64(s.Heads), KV: float64(s.KVHeads), Key: s.K, Value: float64(s.Value)}
-}
-
-// Prompts is the sequences of a prefill, the new tokens of each, and those before them.
-func (s *Shape) Prompts() (batch, tokens, past float64) {
-	batch, tokens = s.Count, s.M/s.Count
-	past = s.N - (tokens+1)/2 // a token sees what came before the new ones, and half of those
-	if past < 0 {
-		// Or less, through a window: as much as in several prompts that are shorter.
-		return batch * tokens / (2 * s.N), 2 * s.N, 0
-	}
-	return batch, tokens, past
 }

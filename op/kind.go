@@ -143,7 +143,8 @@ type Info struct {
 	Block   Block
 	Class   Class
 	Traffic Traffic // of a communication operator
-	// Kernels that the operator runs in; those of attention and of exchanges depend on the step.
+	// Kernels that the operator runs in; those of attention and of exchanges depend on the step, those of messages on their
+	// pattern.
 	Kernels kernel.Uses
 }
 
@@ -164,7 +165,6 @@ var (
 	moving           = kernel.Uses{{Slot: kernel.AddNorm, Role: kernel.Alone}}
 	activation       = kernel.Uses{{Slot: kernel.SiluMul}}
 	withinActivation = kernel.Uses{{Slot: kernel.SiluMul, Role: kernel.Within}}
-	message          = kernel.Uses{{Slot: kernel.Collective}}
 
 	// Experts run in one kernel for the whole block, which is charged to the first product, or in one for each product.
 	expertUp         = kernel.Uses{{Slot: kernel.Experts}, {Slot: kernel.GroupedGemm}}
@@ -186,10 +186,10 @@ var kinds = [KindCount]Info{
 	AttentionGateSigmoid:  {Name: "attention gate sigmoid", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
 	AttentionGateMultiply: {Name: "attention gate multiply", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
 	OutputProjection:      {Name: "output projection", Block: AttentionBlock, Class: Linear, Kernels: product},
-	AttentionAllReduce:    {Name: "attention all-reduce", Block: AttentionBlock, Class: Comm, Traffic: TensorTraffic, Kernels: message},
-	AttentionGather:       {Name: "attention all-gather", Block: AttentionBlock, Class: Comm, Traffic: SequenceTraffic, Kernels: message},
-	AttentionScatter:      {Name: "attention reduce-scatter", Block: AttentionBlock, Class: Comm, Traffic: SequenceTraffic, Kernels: message},
-	RingExchange:          {Name: "ring exchange", Block: AttentionBlock, Class: Comm, Traffic: ContextTraffic, Kernels: message},
+	AttentionAllReduce:    {Name: "attention all-reduce", Block: AttentionBlock, Class: Comm, Traffic: TensorTraffic},
+	AttentionGather:       {Name: "attention all-gather", Block: AttentionBlock, Class: Comm, Traffic: SequenceTraffic},
+	AttentionScatter:      {Name: "attention reduce-scatter", Block: AttentionBlock, Class: Comm, Traffic: SequenceTraffic},
+	RingExchange:          {Name: "ring exchange", Block: AttentionBlock, Class: Comm, Traffic: ContextTraffic},
 	AttentionResidual:     {Name: "attention residual", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
 
 	QueryDown:     {Name: "query down", Block: AttentionBlock, Class: Linear, Kernels: product},
@@ -225,23 +225,23 @@ var kinds = [KindCount]Info{
 	Activation:         {Name: "activation", Block: MLPBlock, Class: Vector, Kernels: activation},
 	GateMultiply:       {Name: "gate multiply", Block: MLPBlock, Class: Vector, Kernels: withinActivation},
 	Down:               {Name: "down", Block: MLPBlock, Class: Linear, Kernels: product},
-	MLPAllReduce:       {Name: "mlp all-reduce", Block: MLPBlock, Class: Comm, Traffic: TensorTraffic, Kernels: message},
-	MLPGather:          {Name: "mlp all-gather", Block: MLPBlock, Class: Comm, Traffic: SequenceTraffic, Kernels: message},
-	MLPScatter:         {Name: "mlp reduce-scatter", Block: MLPBlock, Class: Comm, Traffic: SequenceTraffic, Kernels: message},
+	MLPAllReduce:       {Name: "mlp all-reduce", Block: MLPBlock, Class: Comm, Traffic: TensorTraffic},
+	MLPGather:          {Name: "mlp all-gather", Block: MLPBlock, Class: Comm, Traffic: SequenceTraffic},
+	MLPScatter:         {Name: "mlp reduce-scatter", Block: MLPBlock, Class: Comm, Traffic: SequenceTraffic},
 	MLPResidual:        {Name: "mlp residual", Block: MLPBlock, Class: Vector, Kernels: besideNorm},
 
 	Router:             {Name: "router", Block: MLPBlock, Class: Linear, Kernels: product},
 	GateWeights:        {Name: "gate weights", Block: MLPBlock, Class: Vector, Kernels: besideNorm},
 	ExpertSelection:    {Name: "expert selection", Block: MLPBlock, Class: Vector, Kernels: moving},
-	Dispatch:           {Name: "dispatch", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic, Kernels: message},
-	SliceGather:        {Name: "slice all-gather", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic, Kernels: message},
+	Dispatch:           {Name: "dispatch", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
+	SliceGather:        {Name: "slice all-gather", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
 	ExpertGateUp:       {Name: "expert gate and up", Block: MLPBlock, Class: Linear, Kernels: expertUp},
 	ExpertUp:           {Name: "expert up", Block: MLPBlock, Class: Linear, Kernels: expertUp},
 	ExpertActivation:   {Name: "expert activation", Block: MLPBlock, Class: Vector, Kernels: expertActivation},
 	ExpertGateMultiply: {Name: "expert gate multiply", Block: MLPBlock, Class: Vector, Kernels: expertMultiply},
 	ExpertDown:         {Name: "expert down", Block: MLPBlock, Class: Linear, Kernels: expertDown},
-	SliceScatter:       {Name: "slice reduce-scatter", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic, Kernels: message},
-	Combine:            {Name: "combine", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic, Kernels: message},
+	SliceScatter:       {Name: "slice reduce-scatter", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
+	Combine:            {Name: "combine", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
 	ExpertWeighting:    {Name: "expert weighting", Block: MLPBlock, Class: Vector, Kernels: moving},
 	ExpertNarrow:       {Name: "expert narrow", Block: MLPBlock, Class: Linear, Kernels: product},
 	ExpertWiden:        {Name: "expert widen", Block: MLPBlock, Class: Linear, Kernels: product},

@@ -33,11 +33,10 @@ type Op struct {
 	Cache       float64 // bytes of the KV cache read, or of a recurrent state read and written
 	Output      float64 // bytes of its result: what it needs as working space
 
-	// A communication operator sends Message bytes by its Collective in a group of Group processors; the group lies
-	// within Span consecutive ones.
-	Message     float64
-	Group, Span int32
-	Experts     int32 // that an exchange chooses from
+	// A communication operator sends Message bytes by its Collective in the group of its shape, which lies within Span
+	// consecutive processors.
+	Message float64
+	Span    int32
 }
 
 // Bytes is the traffic of the operator in device memory.

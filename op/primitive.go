@@ -108,8 +108,15 @@ func within(kernels kernel.Uses) kernel.Uses {
 func (s *stage) send(o *Op, c hardware.Collective, bytes float64, group, stride int) {
 	s.list.comm[s.list.comms] = uint8(s.list.n - 1)
 	s.list.comms++
-	o.Message = bytes
+	o.Message, o.Moved = bytes, bytes
 	o.Collective, o.Group, o.Span = c, int32(group), int32(group*stride)
+	o.Kernels = patterns[c]
+}
+
+// patterns are the kernels of collectives.
+var patterns = [hardware.CollectiveCount]kernel.Uses{
+	hardware.ReduceScatter: {{Slot: kernel.ReduceScatter}}, hardware.AllGather: {{Slot: kernel.AllGather}},
+	hardware.AllReduce: {{Slot: kernel.AllReduce}}, hardware.AllToAll: {{Slot: kernel.AllToAll}},
 }
 
 // allReduce adds up n elements over the tensor-parallel ranks.
@@ -154,10 +161,10 @@ func (s *stage) scatter(k Kind, n float64) {
 // latency.
 var (
 	dispatching = [PhaseCount]kernel.Uses{
-		Decode: {{Slot: kernel.DispatchLowLatency}, message[0]}, Prefill: {{Slot: kernel.DispatchNormal}, message[0]},
+		Decode: {{Slot: kernel.DispatchLowLatency}, {Slot: kernel.AllToAll}}, Prefill: {{Slot: kernel.DispatchNormal}, {Slot: kernel.AllToAll}},
 	}
 	combining = [PhaseCount]kernel.Uses{
-		Decode: {{Slot: kernel.CombineLowLatency}, message[0]}, Prefill: {{Slot: kernel.CombineNormal}, message[0]},
+		Decode: {{Slot: kernel.CombineLowLatency}, {Slot: kernel.AllToAll}}, Prefill: {{Slot: kernel.CombineNormal}, {Slot: kernel.AllToAll}},
 	}
 )
 
@@ -174,8 +181,8 @@ func (s *stage) exchange(k Kind, kernels *[PhaseCount]kernel.Uses, n, width floa
 	o.Output = buffers * s.a
 	o.M, o.N, o.K = s.cardTokens, float64(s.model.Experts.TopK), width
 	o.Experts = int32(s.model.Experts.Routed)
-	o.Kernels = kernels[s.phase]
 	s.send(o, hardware.AllToAll, n*s.q, ep, s.plan.Experts.TP)
+	o.Kernels = kernels[s.phase]
 }
 
 // slices shares n elements between the processors that hold slices of the same experts. Their buffers are those of the
