@@ -22,11 +22,7 @@ func (p *Pricer) Computing(ops []op.Op) float64 {
 		if o.Class == op.Comm {
 			continue
 		}
-		compute, memory := p.sides(o)
-		if compute < memory {
-			compute = memory
-		}
-		t += o.Repeat * compute
+		t += o.Repeat * max(p.sides(o))
 	}
 	return t
 }

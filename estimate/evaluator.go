@@ -249,9 +249,7 @@ func (m *Memory) add(list *op.List) {
 func residence(ops []op.Op) (weights, working float64) {
 	for i := range ops {
 		weights += ops[i].Repeat * ops[i].Resident
-		if ops[i].Output > working {
-			working = ops[i].Output
-		}
+		working = max(working, ops[i].Output)
 	}
 	return weights, working
 }

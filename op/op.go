@@ -22,6 +22,7 @@ type Op struct {
 
 	// Kernels it runs in, and the shape that it has there. M, N and K of the shape are also what efficiency tables look at.
 	Kernels kernel.Uses
+	Span    int32 // of a communication operator: the consecutive processors within which its group lies
 	kernel.Shape
 
 	Repeat float64 // layers of the stage that contain it
@@ -33,10 +34,7 @@ type Op struct {
 	Cache       float64 // bytes of the KV cache read, or of a recurrent state read and written
 	Output      float64 // bytes of its result: what it needs as working space
 
-	// A communication operator sends Message bytes by its Collective in the group of its shape, which lies within Span
-	// consecutive processors.
-	Message float64
-	Span    int32
+	Message float64 // bytes that a communication operator sends by its Collective in the group of its shape
 }
 
 // Bytes is the traffic of the operator in device memory.
