@@ -38,6 +38,7 @@ type subject struct {
 	*point.Result
 	problem   estimate.Problem
 	evaluator *estimate.Evaluator
+	elsewhere *estimate.Evaluator // of the same problem on systems with other numbers
 	now       estimate.Estimate
 	detail    *estimate.Detail
 }
@@ -46,6 +47,9 @@ func newSubject(r *point.Result) (*subject, error) {
 	c := &subject{Result: r, problem: r.Problem}
 	var err error
 	if c.evaluator, err = estimate.NewEvaluator(&c.problem); err != nil {
+		return nil, err
+	}
+	if c.elsewhere, err = estimate.NewEvaluator(&c.problem); err != nil {
 		return nil, err
 	}
 	c.evaluate(r.Estimate.Plan.Batch.Size, &c.now)

@@ -80,13 +80,10 @@ func (c *subject) matters(p *hardware.Parameter) bool {
 
 // on evaluates the deployment on another system.
 func (c *subject) on(sys *hardware.System) (*estimate.Estimate, error) {
-	problem := c.problem
-	problem.System = sys
-	e, err := estimate.NewEvaluator(&problem)
-	if err != nil {
+	if err := c.elsewhere.On(sys); err != nil {
 		return nil, err
 	}
 	var out estimate.Estimate
-	e.Evaluate(&c.Estimate.Plan, &out)
+	c.elsewhere.Evaluate(&c.Estimate.Plan, &out)
 	return &out, nil
 }
