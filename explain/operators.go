@@ -152,7 +152,7 @@ func (c *subject) operator(part string, o *estimate.Operator, times float64) Ope
 			out.Bound = "hidden"
 		}
 		if o.Group > 1 {
-			out.Collective = c.collective(o.Collective, int(o.Group), int(o.Span), o.Message)
+			out.Collective = c.collective(o.Collective, int(o.Group), int(o.Span), o.Moved)
 		} else {
 			out.Bound = "" // alone there is nothing to send
 		}

@@ -18,7 +18,7 @@ type Op struct {
 	Class      Class
 	Unit       Unit
 	Phase      Phase               // of the sequences that an attention treats; of other operators, that of the step
-	Collective hardware.Collective // of a communication operator
+	Collective hardware.Collective // by which a communication operator sends what its shape says, in a group of that size
 
 	// Kernels it runs in, and the shape that it has there. M, N and K of the shape are also what efficiency tables look at.
 	Kernels kernel.Uses
@@ -33,8 +33,6 @@ type Op struct {
 	Activations float64 // bytes of activations read and written
 	Cache       float64 // bytes of the KV cache read, or of a recurrent state read and written
 	Output      float64 // bytes of its result: what it needs as working space
-
-	Message float64 // bytes that a communication operator sends by its Collective in the group of its shape
 }
 
 // Bytes is the traffic of the operator in device memory.

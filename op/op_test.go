@@ -78,7 +78,7 @@ func compare(t *testing.T, got []op.Op, want []row) {
 		}{
 			{"flops", g.Flops, w.flops}, {"weight bytes", g.Weights, 2 * w.weights},
 			{"activation bytes", g.Activations, 3 * w.activations}, {"cache bytes", g.Cache, 5 * w.cache},
-			{"bytes of result", g.Output, 3 * w.output}, {"message bytes", g.Message, 7 * w.message},
+			{"bytes of result", g.Output, 3 * w.output}, {"message bytes", g.Moved, 7 * w.message},
 			{"rows", g.M, w.m}, {"columns", g.N, w.n}, {"inner size", g.K, w.k}, {"repetitions", g.Repeat, w.repeat},
 		} {
 			if math.Abs(c.got-c.want) > 1e-12*math.Abs(c.want) {
