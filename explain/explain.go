@@ -40,7 +40,7 @@ type subject struct {
 	evaluator *estimate.Evaluator
 	elsewhere *estimate.Evaluator // of the same problem on systems with other numbers
 	now       estimate.Estimate
-	detail    *estimate.Detail
+	parts     [estimate.PartCount]estimate.Part
 }
 
 func newSubject(r *point.Result) (*subject, error) {
@@ -53,7 +53,7 @@ func newSubject(r *point.Result) (*subject, error) {
 		return nil, err
 	}
 	c.evaluate(r.Estimate.Plan.Batch.Size, &c.now)
-	c.detail = c.evaluator.Detail(&c.now.Plan)
+	c.parts = c.evaluator.Parts(&c.now.Plan)
 	return c, nil
 }
 

@@ -93,8 +93,8 @@ func (o *Operator) place(s schedule.Span) {
 func (c *subject) operators() []Operator {
 	var out []Operator
 	spans := c.spans()
-	for kind := range c.detail.Parts {
-		part := &c.detail.Parts[kind]
+	for kind := range c.parts {
+		part := &c.parts[kind]
 		for i := range part.Ops {
 			o := &part.Ops[i]
 			name := "attention"
@@ -214,13 +214,13 @@ func (c *subject) memory() Memory {
 	m := &c.now.Memory
 	weights := m.Weights[op.AttentionBlock] + m.Weights[op.MLPBlock]
 	var stage [op.BlockCount]float64
-	for i := range c.detail.Parts[estimate.StagePart].Ops {
-		o := &c.detail.Parts[estimate.StagePart].Ops[i]
+	for i := range c.parts[estimate.StagePart].Ops {
+		o := &c.parts[estimate.StagePart].Ops[i]
 		stage[o.Kind.Info().Block] += o.Repeat * o.Resident
 	}
 	var draft float64
-	for i := range c.detail.Parts[estimate.DraftPart].Ops {
-		o := &c.detail.Parts[estimate.DraftPart].Ops[i]
+	for i := range c.parts[estimate.DraftPart].Ops {
+		o := &c.parts[estimate.DraftPart].Ops[i]
 		draft += o.Repeat * o.Resident
 	}
 	attention, mlp := stage[op.AttentionBlock], stage[op.MLPBlock]
