@@ -9,8 +9,7 @@ func (p *Pricer) Computation(ops []op.Op, out []Busy) {
 	if p.stepped || p.sum || p.kernels.bound != nil {
 		for i := range ops {
 			if o := &ops[i]; o.Class != op.Comm {
-				compute, memory := p.steppedSides(o)
-				out[i].Time, _ = p.time(o, compute, memory)
+				out[i].Time = p.computing(o)
 			}
 		}
 		return

@@ -62,7 +62,7 @@ type collectiveTiming struct {
 	c       CollectiveModel
 }
 
-func (t *collectiveTiming) reach() (nodes, ranks float64) { return 1, t.bytes.axes[0].hi }
+func (t *collectiveTiming) reach() (nodes, ranks float64) { return 1, t.bytes.axes[0].span[1] }
 
 func (t *collectiveTiming) Seconds(p *Pace, s *Shape) float64 {
 	return t.latency + p.Byte*t.bytes.at(t.c.Point(s))
