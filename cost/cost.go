@@ -145,12 +145,12 @@ func (p *Pricer) Price(o *op.Op) Cost {
 	if memory > compute {
 		c.Bound = Memory
 	}
-	c.Time = p.computing(o)
+	c.Time = p.unitTime(o)
 	return c
 }
 
-// computing is what an operator takes on its unit.
-func (p *Pricer) computing(o *op.Op) float64 {
+// unitTime is how long an operator keeps its unit busy.
+func (p *Pricer) unitTime(o *op.Op) float64 {
 	launch := 0.0
 	if p.kernels.bound != nil {
 		if t, ok := p.kernels.seconds(o); ok {

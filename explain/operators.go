@@ -8,6 +8,7 @@ import (
 	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/op"
+	"throughline/schedule"
 )
 
 // Operator is one operator of a step. What it does is counted over all layers of the stage.
@@ -30,6 +31,11 @@ type Operator struct {
 	OfBandwidth float64     `json:"of_bandwidth"`
 	Bound       string      `json:"bound"` // compute, memory, network, hidden
 	Collective  *Collective `json:"collective,omitempty"`
+	// Lane is the resource it runs on: matrix, vector, a level of the network, second tier; or waiting.
+	Lane string `json:"lane"`
+	// Start of its first execution in the step, and End of its last.
+	Start float64 `json:"start_us"`
+	End   float64 `json:"end_us"`
 }
 
 // Collective is how processors communicate.
@@ -53,9 +59,40 @@ var collectiveNames = [hardware.CollectiveCount]string{
 	hardware.AllReduce: "all-reduce", hardware.AllToAll: "all-to-all",
 }
 
+// spanned is what of the timeline belongs together.
+type spanned struct {
+	part schedule.Part
+	op   int
+}
+
+// spans are the first and the last moments of what the timeline of the step has.
+func (c *subject) spans() map[spanned]schedule.Span {
+	out := map[spanned]schedule.Span{}
+	for _, s := range c.evaluator.Timeline(&c.now.Plan) {
+		key := spanned{s.Part, s.Op}
+		if first, ok := out[key]; ok {
+			s.Start = min(s.Start, first.Start)
+			s.End = max(s.End, first.End)
+		}
+		out[key] = s
+	}
+	return out
+}
+
+// partsOfTimeline are those of the operators.
+var partsOfTimeline = [estimate.PartCount]schedule.Part{
+	estimate.StagePart: schedule.LayersPart, estimate.DraftPart: schedule.DraftPart, estimate.EndsPart: schedule.EndsPart,
+}
+
+// place says when an operator runs.
+func (o *Operator) place(s schedule.Span) {
+	o.Lane, o.Start, o.End = s.Lane.String(), s.Start*1e6, s.End*1e6
+}
+
 // operators lists the operators of a step in their order.
 func (c *subject) operators() []Operator {
 	var out []Operator
+	spans := c.spans()
 	for kind := range c.detail.Parts {
 		part := &c.detail.Parts[kind]
 		for i := range part.Ops {
@@ -69,22 +106,32 @@ func (c *subject) operators() []Operator {
 			case o.Kind.Info().Block == op.MLPBlock:
 				name = "mlp"
 			}
-			out = append(out, c.operator(name, o, part.Times))
+			told := c.operator(name, o, part.Times)
+			told.place(spans[spanned{partsOfTimeline[kind], i}])
+			out = append(out, told)
 		}
 	}
 	if t := c.now.TransferTime; t > 0 {
 		l := c.now.Plan.Attention
-		out = append(out, Operator{
+		told := Operator{
 			Name: "stage transfer", Part: "pipeline", Engine: "network", Repeat: 1, Time: t * 1e6, Times: 1, Share: t / c.now.StepTime, Bound: "network",
 			Collective: c.collective(hardware.PointToPoint, l.PP, c.now.Plan.StageSpan(c.problem.Model.IsMoE()), 0),
-		})
+		}
+		told.place(spans[spanned{schedule.HandOnPart, 0}])
+		out = append(out, told)
 	}
 	for _, w := range []struct {
 		name, part string
 		time       float64
-	}{{"waiting for the last stage", "pipeline", c.now.WaitTime}, {"waiting for the second tier", "memory", c.now.OffloadTime}} {
+		in         schedule.Part
+	}{
+		{"waiting for the last stage", "pipeline", c.now.WaitTime, schedule.WaitPart},
+		{"waiting for the second tier", "memory", c.now.OffloadTime, schedule.SecondPart},
+	} {
 		if w.time > 0 {
-			out = append(out, Operator{Name: w.name, Part: w.part, Repeat: 1, Time: w.time * 1e6, Times: 1, Share: w.time / c.now.StepTime})
+			told := Operator{Name: w.name, Part: w.part, Repeat: 1, Time: w.time * 1e6, Times: 1, Share: w.time / c.now.StepTime}
+			told.place(spans[spanned{w.in, 0}])
+			out = append(out, told)
 		}
 	}
 	return out

@@ -110,35 +110,28 @@ func (s *stage) attendLatent(p *part, heads, rope, rank float64) {
 }
 
 // expanded expands the keys and values of all heads from the latent cache, for every token of the context, and then
-// attends as usual.
+// attends as usual. The two phases do so apart, each for the contexts of its sequences.
 func (s *stage) expanded(heads, nope, rope, value, rank float64) {
-	var tokens, keys float64
 	for i := range s.parts[:s.n] {
-		if p := &s.parts[i]; !s.absorbs(p.phase) {
-			tokens += p.tokens
-			keys += p.read
+		p := &s.parts[i]
+		if s.absorbs(p.phase) {
+			continue
 		}
-	}
-	if tokens == 0 {
-		return
-	}
-	o := s.add(LatentUp, MatrixUnit)
-	o.Flops = 2 * keys * rank * heads * (nope + value)
-	o.Weights = rank * heads * (nope + value) * s.w
-	o.Resident = o.Weights
-	o.Cache = keys * (rank + rope) * s.c
-	o.Activations = keys * heads * (nope + value) * s.a
-	o.Output = keys * heads * (nope + value) * s.a
-	o.M, o.N, o.K = keys, heads*(nope+value), rank
-	o.Count = 1
-	s.unary(QueryConcat, tokens*heads*(nope+rope), 1)
-	for i := range s.parts[:s.n] {
-		if p := &s.parts[i]; !s.absorbs(p.phase) {
-			s.attend(AttentionMatrixUnit, p, &attention{
-				heads: heads, kvHeads: heads, keyDim: nope + rope, valueDim: value,
-				keyActivations:   p.read * heads * (nope + rope) * s.a,
-				valueActivations: p.read * heads * value * s.a,
-			})
-		}
+		keys := p.read
+		o := s.attending(LatentUp, MatrixUnit, p)
+		o.Flops = 2 * keys * rank * heads * (nope + value)
+		o.Weights = rank * heads * (nope + value) * s.w
+		o.Resident = o.Weights
+		o.Cache = keys * (rank + rope) * s.c
+		o.Activations = keys * heads * (nope + value) * s.a
+		o.Output = keys * heads * (nope + value) * s.a
+		o.M, o.N, o.K = keys, heads*(nope+value), rank
+		o.Count = 1
+		s.unary(QueryConcat, p.tokens*heads*(nope+rope), 1)
+		s.attend(AttentionMatrixUnit, p, &attention{
+			heads: heads, kvHeads: heads, keyDim: nope + rope, valueDim: value,
+			keyActivations:   keys * heads * (nope + rope) * s.a,
+			valueActivations: keys * heads * value * s.a,
+		})
 	}
 }

@@ -1,9 +1,9 @@
 // Package op lowers a model under a plan to the operators of one pipeline stage. Each operator says what it does: its
 // floating-point operations, the bytes it moves and sends, its shape. What that costs is not decided here.
 //
-// The files read like the transformer: stage.go puts a layer together, grouped.go, latent.go and linear.go are the three
-// families of attention, dense.go and experts.go the two feed-forward blocks, primitive.go the handful of operators they
-// are made of.
+// The files read like the transformer: step.go is what passes through it, stage.go puts a layer together, grouped.go,
+// latent.go and linear.go are the three families of attention, dense.go and experts.go the two feed-forward blocks,
+// primitive.go the handful of operators they are made of.
 package op
 
 import (
@@ -21,14 +21,13 @@ type Op struct {
 
 	// Kernels it runs in, and the shape that it has there. M, N and K of the shape are also what efficiency tables look at.
 	Kernels kernel.Uses
+	kernel.Shape
 
 	// A communication operator sends Message bytes by its Collective in the group of its shape, which lies within Span
 	// consecutive processors.
-	Collective hardware.Collective
-	Span       int32
 	Message    float64
-
-	kernel.Shape
+	Span       int32
+	Collective hardware.Collective
 
 	Repeat float64 // layers of the stage that contain it
 
@@ -95,8 +94,8 @@ func (l *List) BlockOf(index int) Block {
 }
 
 // MaxOps is enough for any stage: a dense and an expert block have 25 operators together, each of the up to four kinds
-// of attention of a model up to 30, and 10 more where it treats sequences of both phases. A few are spare.
-const MaxOps = 25 + (1+model.MaxMixed)*(30+10) + 8
+// of attention of a model up to 30, and 6 more where it treats sequences of both phases. A few are spare.
+const MaxOps = 25 + (1+model.MaxMixed)*(30+6) + 8
 
 // All is the operators in the order of execution.
 func (l *List) All() []Op { return l.ops[:l.n] }

@@ -321,6 +321,12 @@ func TestLongestStage(t *testing.T) {
 	if n := len(list.All()); n != 143 || n > op.MaxOps {
 		t.Errorf("%d operators, want 143; a list has room for %d", n, op.MaxOps)
 	}
+	// Prompts and decoding sequences have scores and picks of the indexer, scores, their sums, softmax and values apart.
+	l := op.NewLowerer(m, &model.Settings{Absorb: true}, &precision, &as)
+	l.Stage(&p, mixture(&l, mixed...), list)
+	if n := len(list.All()); n != 143+4*6 || n > op.MaxOps {
+		t.Errorf("%d operators of both phases, want 167; a list has room for %d", n, op.MaxOps)
+	}
 }
 
 // TestTouchedExperts: the plan of TestExperts: two groups of two slices, 12 tokens in all, which visit 2 of the 10 copies of

@@ -18,6 +18,7 @@ type Lowerer struct {
 	assume     *assume.Assumptions
 	routing    experts.Routing
 	stage      stage // under way: too large to be cleared for every plan
+	one        Step  // of the draft module under way
 }
 
 // NewLowerer prepares the lowering of a model.
@@ -72,13 +73,16 @@ func (l *Lowerer) expertLayers(layers int) int {
 }
 
 // Draft fills the list with the operators of the draft module of multi-token prediction, for one drafted token of every
-// sequence that decodes: the hidden state and the embedding of the last token are projected together and pass through one
-// more layer, of the main kind of attention.
+// sequence: the hidden state and the embedding of the last token are projected together and pass through one more layer,
+// of the main kind of attention.
 func (l *Lowerer) Draft(p *plan.Plan, step *Step, list *List) {
-	d := &step[Decode]
-	one := Step{Decode: {Sequences: d.Sequences, Tokens: d.Sequences, Wanted: d.Sequences, Context: d.Context}}
-	one[Decode].Seen[0] = d.One
-	s := l.start(p, &one, list)
+	one := &l.one
+	for phase := range step {
+		w := &step[phase]
+		one[phase] = Sums{Sequences: w.Sequences, Tokens: w.Sequences, Wanted: w.Sequences, Context: w.Context}
+		one[phase].Seen[0] = w.One
+	}
+	s := l.start(p, one, list)
 	s.repeat = 1
 	s.linear(DraftProjection, s.tokens, 2*s.hidden, s.hidden)
 	s.attention(0, 1)

@@ -59,11 +59,11 @@ func (l *Lowerer) Add(s *Step, g *Group) {
 	switch {
 	case g.Phase == Decode:
 		w.Wanted += tokens
-		w.One.add(&l.model.Attention, g, 1, false)
 	case g.Ends:
 		w.Wanted += g.Sequences
 	}
 	causal := g.Phase == Prefill && l.assume.Causal
+	w.One.add(&l.model.Attention, g, 1, causal)
 	w.Seen[0].add(&l.model.Attention, g, g.New, causal)
 	for i := range l.model.Mixed {
 		w.Seen[1+i].add(&l.model.Mixed[i].Attention, g, g.New, causal)

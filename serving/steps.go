@@ -12,22 +12,21 @@ import (
 // Steps is how long the steps of a server take on its processors, the host left out. All predictions of serving, in
 // closed form or simulated, ask here.
 type Steps struct {
-	plan    plan.Plan
-	lengths workload.Lengths
-	usable  float64
-	all     float64 // of the memory
-	weights float64
-	phases  [op.PhaseCount]*estimate.Evaluator
-	out     estimate.Estimate
-	cache   map[step]float64
+	plan      plan.Plan
+	lengths   workload.Lengths
+	usable    float64
+	all       float64 // of the memory
+	weights   float64
+	evaluator *estimate.Evaluator
+	prefill   *estimate.Evaluator // of servers that hand their caches over
+	cache     map[step]float64
 }
 
-// step is the work of a rank in one phase.
+// step is the work of a rank: prompts of which so many tokens are computed after those that are cached, and sequences that
+// decode at a context.
 type step struct {
-	phase        op.Phase
-	sequences    int
-	tokens, past int
-	context      int
+	prompts, tokens, past int
+	sequences, context    float64
 }
 
 // NewSteps prepares the steps of a pool.
@@ -36,30 +35,25 @@ func NewSteps(d *Deployment, pool *Pool, lengths workload.Lengths) (*Steps, erro
 		plan: pool.Plan, lengths: lengths, cache: map[step]float64{},
 		usable: d.Assume.Usable(d.System.Memory.GiB), all: d.System.Memory.GiB * estimate.GiB,
 	}
-	for phase := range op.PhaseCount {
-		p := estimate.Problem{
-			Model: d.Model, Settings: d.Settings, System: d.System, Lengths: lengths, Precision: d.Precision,
-			Assume: d.Assume, Phase: phase, Acceptance: workload.DraftAcceptance,
-		}
-		if d.Split() && phase == op.Prefill {
-			span := d.Prefill.Workers*d.Prefill.Plan.Attention.Procs() + d.Decode.Workers*d.Decode.Plan.Attention.Procs()
-			p.Handover = &estimate.Handover{System: d.System, Span: span}
-		}
-		var err error
-		if s.phases[phase], err = estimate.NewEvaluator(&p); err != nil {
+	s.plan.Batch = plan.Batch{Count: 1, Size: 1}
+	p := estimate.Problem{
+		Model: d.Model, Settings: d.Settings, System: d.System, Lengths: lengths, Precision: d.Precision,
+		Assume: d.Assume, Phase: op.Decode, Acceptance: workload.DraftAcceptance,
+	}
+	var err error
+	if s.evaluator, err = estimate.NewEvaluator(&p); err != nil {
+		return nil, err
+	}
+	if d.Split() {
+		span := d.Prefill.Workers*d.Prefill.Plan.Attention.Procs() + d.Decode.Workers*d.Decode.Plan.Attention.Procs()
+		p.Phase, p.Handover = op.Prefill, &estimate.Handover{System: d.System, Span: span}
+		if s.prefill, err = estimate.NewEvaluator(&p); err != nil {
 			return nil, err
 		}
 	}
-	m := s.memory(lengths)
+	m := s.evaluator.MemoryOf(&s.plan)
 	s.weights = m.Weights[op.AttentionBlock] + m.Weights[op.MLPBlock]
 	return s, nil
-}
-
-// memory is what a processor holds with one sequence of these lengths.
-func (s *Steps) memory(n workload.Lengths) estimate.Memory {
-	p := s.plan
-	p.Batch = plan.Batch{Count: 1, Size: 1}
-	return s.phases[op.Decode].At(n).MemoryOf(&p)
 }
 
 // Room is the sequences for which a rank has memory: 0 if not even the weights fit, and at least 1 if they do. A sequence
@@ -72,7 +66,7 @@ func (s *Steps) Room(reserved bool) float64 {
 	if !reserved {
 		n.Output /= 2
 	}
-	m := s.memory(n)
+	m := s.evaluator.At(n).MemoryOf(&s.plan)
 	if m.Cache == 0 {
 		return math.Inf(1)
 	}
@@ -87,57 +81,47 @@ func (s *Steps) Room(reserved bool) float64 {
 // Prefill is the time of a step in which a rank computes a number of prompts, of each so many tokens after those that
 // are cached already.
 func (s *Steps) Prefill(prompts, tokens, past int) float64 {
-	return s.time(step{phase: op.Prefill, sequences: prompts, tokens: tokens, past: past})
+	return s.Mixed(prompts, tokens, past, 0, 0)
 }
 
-// Handover is what remains of sending the cache of one prompt when its prefill is done.
-func (s *Steps) Handover(tokens int) float64 {
-	s.evaluate(step{phase: op.Prefill, sequences: 1, tokens: tokens})
-	return s.out.KV.Exposed
-}
-
-// Decode is the time of a step in which every sequence of a rank gets one more token. Numbers of sequences between two
-// whole ones are interpolated.
+// Decode is the time of a step in which every sequence of a rank gets one more token. The number of sequences may be a mean.
 func (s *Steps) Decode(sequences, context float64) float64 {
-	sequences = max(1, sequences)
-	low := math.Floor(sequences)
-	at := func(n float64) float64 {
-		return s.time(step{phase: op.Decode, sequences: int(n), context: max(2, int(math.Round(context)))})
-	}
-	t := at(low)
-	if part := sequences - low; part > 0 {
-		t += part * (at(low+1) - t)
-	}
-	return t
+	return s.Mixed(0, 0, 0, max(1, sequences), context)
 }
 
-// Mixed is the time of a step with prompts and decoding sequences together. The products see all their tokens, as if the
-// prompts were longer; what attention takes for the contexts of the decoding sequences comes on top.
+// Mixed is the time of a step with prompts and decoding sequences together.
 func (s *Steps) Mixed(prompts, tokens, past int, sequences, context float64) float64 {
-	more := int(math.Round(sequences / float64(prompts)))
-	t := s.Prefill(prompts, tokens+more, past)
-	if sequences > 0 {
-		t += max(0, s.Decode(sequences, context)-s.Decode(sequences, 2))
-	}
-	return t
-}
-
-func (s *Steps) time(w step) float64 {
+	w := step{prompts, tokens, past, sequences, context}
 	t, ok := s.cache[w]
 	if !ok {
-		s.evaluate(w)
-		t = s.out.StepTime
+		t = s.time(&w)
 		s.cache[w] = t
 	}
 	return t
 }
 
-func (s *Steps) evaluate(w step) {
-	n := workload.Lengths{Input: w.context - 1, Output: 1}
-	if w.phase == op.Prefill {
-		n = workload.Lengths{Input: w.past + w.tokens, Output: 1, Cached: w.past, Squares: s.lengths.Squares}
+func (s *Steps) time(w *step) float64 {
+	var work op.Step
+	if w.prompts > 0 {
+		s.evaluator.Add(&work, op.Group{
+			Phase: op.Prefill, Sequences: float64(w.prompts), New: float64(w.tokens), Context: float64(w.past + w.tokens),
+			Ends: w.past+w.tokens >= s.lengths.Input, Scale: s.lengths.AttentionScale(),
+		})
 	}
-	p := s.plan
-	p.Batch = plan.Batch{Count: 1, Size: w.sequences}
-	s.phases[w.phase].At(n).Evaluate(&p, &s.out)
+	if w.sequences > 0 {
+		s.evaluator.Add(&work, op.Group{
+			Phase: op.Decode, Sequences: w.sequences, New: float64(1 + s.plan.Drafts), Context: w.context,
+		})
+	}
+	return s.evaluator.Step(&s.plan, &work).Step
+}
+
+// Handover is what remains of sending the cache of one prompt when its prefill is done. Servers that do both phases keep it.
+func (s *Steps) Handover(tokens int) float64 {
+	if s.prefill == nil {
+		return 0
+	}
+	var out estimate.Estimate
+	s.prefill.At(workload.Lengths{Input: tokens, Output: 1, Squares: s.lengths.Squares}).Evaluate(&s.plan, &out)
+	return out.KV.Exposed
 }
