@@ -151,12 +151,13 @@ func TestBind(t *testing.T) {
 func TestShare(t *testing.T) {
 	s := some()
 	types := Types{Matrix: "bfloat16", Weight: 2}
-	if s.Bind(types) == s.Bind(types) {
+	first := s.Bind(types)
+	if again := s.Bind(types); first == again {
 		t.Error("shares what may change")
 	}
 	s.Share()
-	first := s.Bind(types)
-	if first != s.Bind(types) || first == s.Bind(Types{Matrix: "float8", Weight: 1}) {
+	first = s.Bind(types)
+	if again := s.Bind(types); first != again || first == s.Bind(Types{Matrix: "float8", Weight: 1}) {
 		t.Error("does not share by precision")
 	}
 	s.Put(LatentDecode, "bfloat16", &DecodeAttention{Base: Base{Latency: 1, Norm: 1, Compute: Flat(1), Memory: Flat(1)}}, 0.1)
