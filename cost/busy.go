@@ -9,9 +9,7 @@ func (p *Pricer) Computing(ops []op.Op) float64 {
 	if p.stepped || p.sum || p.kernels.bound != nil {
 		for i := range ops {
 			if o := &ops[i]; o.Class != op.Comm {
-				compute, memory := p.steppedSides(o)
-				time, _ := p.time(o, compute, memory)
-				t += o.Repeat * time
+				t += o.Repeat * p.unitTime(o)
 			}
 		}
 		return t

@@ -14,16 +14,19 @@ import (
 
 // Op is one operator of one layer, on one processor.
 type Op struct {
-	Kind       Kind
-	Class      Class
-	Unit       Unit
-	Phase      Phase               // of the sequences that an attention treats; of other operators, that of the step
-	Collective hardware.Collective // by which a communication operator sends what its shape says, in a group of that size
+	Kind  Kind
+	Class Class
+	Unit  Unit
+	Phase Phase // of the sequences that an attention treats; of other operators, that of the step
 
 	// Kernels it runs in, and the shape that it has there. M, N and K of the shape are also what efficiency tables look at.
 	Kernels kernel.Uses
-	Span    int32 // of a communication operator: the consecutive processors within which its group lies
 	kernel.Shape
+
+	// A communication operator sends what its shape moves by its Collective in the group of the shape, which lies within
+	// Span consecutive processors.
+	Span       int32
+	Collective hardware.Collective
 
 	Repeat float64 // layers of the stage that contain it
 
