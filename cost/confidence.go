@@ -27,9 +27,20 @@ const (
 
 func (l Level) String() string { return [...]string{"estimated", "fitted", "measured"}[l] }
 
-// ErrorOf is how far off the time of an operator may be, as a share, and what it rests on.
-func (p *Pricer) ErrorOf(o *op.Op) (share float64, level Level) {
-	k := &p.kernels
+// Errors says how far off the times of a pricer may be.
+type Errors struct {
+	kernels *kernels
+	own     bool // the kernels were measured on the chip of the system
+}
+
+// Errors of the pricer on the system that it is on.
+func (p *Pricer) Errors() Errors {
+	return Errors{&p.kernels, p.kernels.set != nil && p.system.Has(p.kernels.set)}
+}
+
+// Of is how far off the time of an operator may be, as a share, and what it rests on.
+func (e *Errors) Of(o *op.Op) (share float64, level Level) {
+	k := e.kernels
 	if k.bound == nil {
 		return plainErrors[o.Class], Estimated
 	}
@@ -42,7 +53,7 @@ func (p *Pricer) ErrorOf(o *op.Op) (share float64, level Level) {
 		share = plainErrors[o.Class]
 	}
 	switch {
-	case !p.system.Has(k.set) || k.set.MeasuredOn(b.Section, b.Key) != k.set.System:
+	case !e.own || k.set.MeasuredOn(b.Section, b.Key) != k.set.System:
 		return max(share, transferErrors[o.Class]), Estimated
 	case b.Narrowed || timing.Beyond(shape):
 		return share, Fitted
