@@ -33,7 +33,7 @@ func exchange(model kernel.ExchangeModel) subject {
 
 func exchangeShape(r *measurement.Row) kernel.Shape {
 	return kernel.Shape{M: r.Get("tokens"), N: r.Get("topk"), K: r.Get("hidden"), Experts: int32(r.Get("experts")),
-		Group: int32(r.Get("ranks")), Nodes: int32(r.Get("nodes"))}
+		Group: int32(r.Get("ranks")), Nodes: int16(r.Get("nodes"))}
 }
 
 // Exchange fits the exchange of tokens and experts over one number of nodes: rows of one of its kinds. Whole

@@ -104,7 +104,7 @@ func (k *kernels) sending(o *op.Op) (kernel.Timing, *kernel.Binding) {
 	for _, u := range o.Kernels {
 		if t, b := k.bound.For(u); t != nil && float64(nodes) <= b.Nodes {
 			k.message = o.Shape
-			k.message.Nodes = int32(nodes)
+			k.message.Nodes = int16(nodes)
 			return t, b
 		}
 	}

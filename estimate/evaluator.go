@@ -21,6 +21,9 @@ type Evaluator struct {
 
 // machinery is what does not depend on the lengths of a problem, and the memory to work in.
 type machinery struct {
+	// First, so that the operators lie at a multiple of 16 bytes: see op.Op.
+	stage, draft, ends workspace
+
 	system  *hardware.System
 	lowerer op.Lowerer
 	pricers [op.PhaseCount]*cost.Pricer // for steps of a phase; that of the other phase when it is first needed
@@ -29,9 +32,8 @@ type machinery struct {
 	// handover is the networks of the two ends of a transfer of the cache.
 	handover []collective.Net
 
-	step               op.Step // of sequences of the phase of the problem
-	stage, draft, ends workspace
-	work               schedule.Work
+	step op.Step // of sequences of the phase of the problem
+	work schedule.Work
 }
 
 // workspace is the operators of a part of a step, and how long each is busy.

@@ -56,7 +56,7 @@ func TestExchangeSeconds(t *testing.T) {
 	prepared(t, err)
 	seconds := func(tokens, topk, experts, hidden, ranks, nodes float64) float64 {
 		return timer.Seconds(&Pace{Byte: 1 / 100e9, Far: 1 / 10e9},
-			&Shape{M: tokens, N: topk, K: hidden, Experts: int32(experts), Group: int32(ranks), Nodes: int32(nodes)})
+			&Shape{M: tokens, N: topk, K: hidden, Experts: int32(experts), Group: int32(ranks), Nodes: int16(nodes)})
 	}
 	// Twice 716,800 bytes at 100 GB/s.
 	if s := seconds(100, 2, 8, 2048, 8, 1); !near(s, 1e-6+2*716800/100e9) {

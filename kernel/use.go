@@ -37,7 +37,8 @@ type Shape struct {
 	// Heads of queries on KVHeads of keys and values, a value being Value wide.
 	Heads, KVHeads, Value int32
 	// Group of processors that communicate. An exchange chooses from Experts, over so many Nodes.
-	Group, Experts, Nodes int32
+	Group, Experts int32
+	Nodes          int16
 	// Gated: the outputs of an expert block are gates as well; linear attention follows the gated delta rule.
 	Gated bool
 	// Uneven: by chance each matrix sees another number of rows, Rows on average.

@@ -3,6 +3,7 @@ package op_test
 import (
 	"math"
 	"testing"
+	"unsafe"
 
 	"throughline/assume"
 	"throughline/hardware"
@@ -773,5 +774,12 @@ func TestEveryKindIsNamed(t *testing.T) {
 			t.Errorf("kinds %d and %d are both called %q", other, k, k)
 		}
 		seen[k.String()] = k
+	}
+}
+
+// TestSize: operators are cleared 16 bytes at a time.
+func TestSize(t *testing.T) {
+	if n := unsafe.Sizeof(op.Op{}); n%16 != 0 {
+		t.Errorf("an operator has %d bytes, not a multiple of 16", n)
 	}
 }
