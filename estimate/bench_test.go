@@ -8,6 +8,7 @@ import (
 	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/model"
+	"throughline/op"
 	"throughline/plan"
 	"throughline/workload"
 )
@@ -139,11 +140,29 @@ func BenchmarkEvaluate(b *testing.B) {
 
 func TestEvaluateDoesNotAllocate(t *testing.T) {
 	for n, c := range cases {
-		e, plans := evaluation(t, n, 64)
-		var out estimate.Estimate
-		i := 0
-		if n := testing.AllocsPerRun(1000, func() { e.Evaluate(&plans[i%64], &out); i++ }); n != 0 {
-			t.Errorf("%s: %v allocations per evaluation, want 0", c.name, n)
+		for _, drafts := range []int{0, 1} {
+			p := caseProblem(t, n)
+			p.Acceptance = []float64{0.8}
+			e, err := estimate.NewEvaluator(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plans := randomPlans(t, p.Model, 64, p.Assume.Pipelined)
+			for i := range plans {
+				plans[i].Drafts = drafts
+			}
+			var out estimate.Estimate
+			i := 0
+			if n := testing.AllocsPerRun(1000, func() { e.Evaluate(&plans[i%64], &out); i++ }); n != 0 {
+				t.Errorf("%s, %d drafts: %v allocations per evaluation, want 0", c.name, drafts, n)
+			}
+			var step op.Step
+			e.Add(&step, op.Group{Phase: op.Decode, Sequences: 8, New: float64(1 + drafts), Context: 100})
+			e.Add(&step, op.Group{Phase: op.Prefill, Sequences: 1, New: 50, Context: 60})
+			e.Step(&plans[0], &step) // the first prepares the other phase
+			if n := testing.AllocsPerRun(1000, func() { e.Step(&plans[i%64], &step); i++ }); n != 0 {
+				t.Errorf("%s, %d drafts: %v allocations per mixed step, want 0", c.name, drafts, n)
+			}
 		}
 	}
 }
