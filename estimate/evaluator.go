@@ -191,8 +191,7 @@ func (e *Evaluator) lower(p *plan.Plan, s *op.Step) {
 	}
 }
 
-// price prices what was lowered into the work of a step. What only a recorder needs is left
-// out unless there is one.
+// price prices what was lowered into the work of a step. What only a recorder needs is left out unless there is one.
 func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 	pricer, w := e.pricer(s.Phase()), &e.work
 	w.Stages, w.Batches, w.Drafts, w.Pipelined = p.Attention.PP, p.Batch.Count, p.Drafts, p.Pipelined
