@@ -1,0 +1,37 @@
+package serving_test
+
+import (
+	"testing"
+
+	"throughline/serving"
+	"throughline/workload"
+)
+
+// TestMixedSteps: on kernels that were measured, too, prompts and decoding sequences take longer together than either, and
+// less than one after the other; a step of two and a half sequences lies between those of two and three. A chunk that does
+// not end its prompt does without the output projection.
+func TestMixedSteps(t *testing.T) {
+	for _, model := range []string{"Llama-3.1-8B", "gpt-oss-120b", "DeepSeek-R1", "Qwen3-Next-80B-A3B"} {
+		p := dense(4)
+		d := deployment(t, model, "vllm", p)
+		if d.Model.IsMoE() {
+			p.Experts.EP, p.Experts.TP, p.Experts.DP, p.SharedPerCard, p.Gathered = 4, 1, 1, true, true
+			d.Decode.Plan = p
+		}
+		s, err := serving.NewSteps(&d, &d.Decode, workload.Lengths{Input: 1024, Output: 1024})
+		if err != nil {
+			t.Fatal(err)
+		}
+		prefill, decode := s.Prefill(1, 1024, 0), s.Decode(64, 1536)
+		if mixed := s.Mixed(1, 1024, 0, 64, 1536); mixed <= prefill || mixed <= decode || mixed >= prefill+decode {
+			t.Errorf("%s: %v s mixed, %v and %v apart", model, mixed, prefill, decode)
+		}
+		two, half, three := s.Decode(2, 1536), s.Decode(2.5, 1536), s.Decode(3, 1536)
+		if half < min(two, three) || half > max(two, three) {
+			t.Errorf("%s: %v s of two and a half sequences, %v of two, %v of three", model, half, two, three)
+		}
+		if whole, chunk := s.Prefill(1, 512, 512), s.Prefill(1, 512, 0); chunk >= whole {
+			t.Errorf("%s: %v s of the first half of a prompt, %v of the second", model, chunk, whole)
+		}
+	}
+}
