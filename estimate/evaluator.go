@@ -141,7 +141,8 @@ func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) {
 	e.price(p, &e.step, &out.Memory, false)
 	out.Memory.offload(e.problem.Offload)
 	out.Plan = *p
-	e.total(e.rules.Step(&e.work, nil), out)
+	t := e.rules.Step(&e.work, nil)
+	e.total(&t, out)
 }
 
 // Step is the times of any step under a plan, whose batch size does not matter: the step says what a data-parallel rank
@@ -274,7 +275,7 @@ func residence(ops []op.Op) (weights, working float64) {
 }
 
 // total tells what the times of a step mean for those who wait for it.
-func (e *Evaluator) total(t schedule.Times, out *Estimate) {
+func (e *Evaluator) total(t *schedule.Times, out *Estimate) {
 	p := &out.Plan
 	out.StepTime, out.StageTime, out.TransferTime, out.DraftTime = t.Step, t.Stage, t.HandOn, t.Draft
 	out.EndsTime, out.WaitTime, out.OffloadTime = t.Ends, t.Wait, t.Second

@@ -105,9 +105,9 @@ type Times struct {
 // A batch passes through the stages one after another; in a pipeline the other stages work on other batches meanwhile, so
 // that as many are done in the time of a step as are in flight. The slowest stage then sets the pace. That is the last,
 // with the drafts and the ends; what the batches spend between the stages makes up for a part of the waiting.
-func (r *Rules) Step(w *Work, rec *Recorder) Times {
+func (r *Rules) Step(w *Work, rec *Recorder) (t Times) {
 	stages, batches := float64(w.Stages), float64(w.Batches)
-	t := Times{Stage: r.time(&w.Layers)}
+	t.Stage = r.time(&w.Layers)
 	if w.Stages > 1 {
 		t.HandOn = batches * (stages * w.HandOn)
 	}
