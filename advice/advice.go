@@ -1,6 +1,6 @@
-// Package advice answers a platform engineer's question: what to launch on these processors. It searches aggregated and
-// disaggregated deployments under a range of latency limits, ranks them, and finds the frontier between the speed a user
-// sees and the throughput of a processor.
+// Package advice answers a platform engineer's question: what to launch on these processors. It looks at aggregated and
+// disaggregated deployments behind the engines that can run them, ranks them by what their clients see, and finds the
+// frontier between the speed a user sees and the throughput of a processor.
 package advice
 
 import (
@@ -9,10 +9,14 @@ import (
 	"fmt"
 	"slices"
 
+	"throughline/deploy"
 	"throughline/engine"
-	"throughline/plan"
+	"throughline/estimate"
+	"throughline/op"
 	"throughline/scenario"
 	"throughline/search"
+	"throughline/serving"
+	"throughline/workload"
 )
 
 // Mode is how the phases share processors.
@@ -40,33 +44,45 @@ type Options struct {
 	GPUsPerNode int
 	Mode        Mode
 	Objective   Objective
-	Rate        float64        // requests per second to serve, for MinGPUs
-	Engine      *engine.Engine // restrict to what it can run; nil: do not
+	Rate        float64          // requests per second to serve, for MinGPUs
+	Engines     []*engine.Engine // each deployment is priced with the best of those that can run it
 	Redundant   search.Range
 	Drafts      search.Range
 	Top         int     // deployments to rank
 	PerHour     float64 // dollars per processor and hour; 0: not known
 	Watts       float64 // power of a processor; 0: not known
 	Workers     int
+
+	exhaustive bool // look at everything, for tests of what is left out otherwise
 }
 
-// Candidate is one deployment.
+// Candidate is one deployment, under a closed loop of so many clients as fill its batches.
 type Candidate struct {
-	Mode    Mode
-	Outcome search.Outcome
-	GPUs    int // asked for; spare ones included
+	Mode       Mode
+	Deployment deploy.Deployment
+	Load       workload.Load
+	Seen       serving.Prediction // by the clients
+	Sides      []Side             // of the pools
+	GPUs       int                // asked for; spare ones included
 
-	TTFT, TPOT float64 // seconds that a user sees; aggregated, decoding waits for the prefills of others
-	Latency    float64 // of a whole request
-	PerGPU     float64 // output tokens per second
-	Requests   float64 // per second
-
+	PerGPU            float64 // output tokens per second
 	DollarsPerMillion float64 // dollars per million output tokens; 0: no price is known
 	TokensPerJoule    float64 // output tokens; 0: no power is known
 }
 
+// Side is what there is to say about a pool of a candidate: a bare step of the phase it is known by, prefill for a prefill
+// pool and decode otherwise.
+type Side struct {
+	Step       estimate.Estimate
+	Confidence estimate.Confidence
+	Held       float64 // bytes of a processor
+}
+
 // PerUser is the output tokens per second that a user sees.
-func (c *Candidate) PerUser() float64 { return 1 / c.TPOT }
+func (c *Candidate) PerUser() float64 { return 1 / c.Seen.TPOT }
+
+// Spare is the processors that no pool uses.
+func (c *Candidate) Spare() int { return c.GPUs - c.Deployment.Procs() }
 
 // Advice is the answer.
 type Advice struct {
@@ -99,7 +115,7 @@ func (a *adviser) fewest() (*Advice, error) {
 		if err != nil {
 			return nil, err
 		}
-		got.Ranked = slices.DeleteFunc(got.Ranked, func(c Candidate) bool { return c.Requests < a.o.Rate })
+		got.Ranked = slices.DeleteFunc(got.Ranked, func(c Candidate) bool { return c.Seen.Requests < a.o.Rate })
 		if len(got.Ranked) > 0 {
 			return got, nil
 		}
@@ -107,7 +123,7 @@ func (a *adviser) fewest() (*Advice, error) {
 	}
 	reason := fmt.Sprintf("no deployment on up to %d processors serves %.4g requests per second", a.o.GPUs, a.o.Rate)
 	if last != nil && len(last.Frontier) > 0 {
-		reason += fmt.Sprintf("; %d of them serve %.4g", a.o.GPUs, last.Frontier[len(last.Frontier)-1].Requests)
+		reason += fmt.Sprintf("; %d of them serve %.4g", a.o.GPUs, last.Frontier[len(last.Frontier)-1].Seen.Requests)
 	}
 	return &Advice{Reasons: []string{reason}}, nil
 }
@@ -115,184 +131,72 @@ func (a *adviser) fewest() (*Advice, error) {
 // on answers on exactly so many processors.
 func (a *adviser) on(gpus int) (*Advice, error) {
 	var out Advice
-	var all []Candidate
-	for _, m := range []struct {
-		mode   Mode
-		search func(gpus int) ([]Candidate, []string, error)
-	}{{Aggregated, a.aggregated}, {Disaggregated, a.disaggregated}} {
-		if a.o.Mode != Both && a.o.Mode != m.mode {
+	var ranked, frontier []weighed
+	for _, m := range []Mode{Aggregated, Disaggregated} {
+		if a.o.Mode != Both && a.o.Mode != m {
 			continue
 		}
-		found, reasons, err := m.search(gpus)
+		f, err := a.newField(m, gpus)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, found...)
-		if len(found) == 0 {
-			for _, r := range reasons {
-				out.Reasons = append(out.Reasons, fmt.Sprintf("%s: %s", m.mode, r))
+		if err := f.weigh(); err != nil {
+			return nil, err
+		}
+		if len(f.ranked) == 0 {
+			out.Reasons = append(out.Reasons, fmt.Sprintf("%s: %s", m, f.reason()))
+		}
+		ranked, frontier = append(ranked, f.ranked...), append(frontier, f.points()...)
+	}
+	for _, w := range a.rank(ranked) {
+		out.Ranked = append(out.Ranked, a.candidate(&w, gpus))
+	}
+	for _, w := range pareto(frontier) {
+		out.Frontier = append(out.Frontier, a.candidate(&w, gpus))
+	}
+	for _, list := range [][]Candidate{out.Ranked, out.Frontier} {
+		for i := range list {
+			if err := list[i].look(); err != nil {
+				return nil, err
 			}
 		}
 	}
-	out.Frontier = frontier(all)
-	out.Ranked = a.rank(all)
 	return &out, nil
 }
 
-// limits are the limits on the time per output token to search under, in seconds: a range that shows the whole frontier,
-// and the one that was asked for, last. 0 is no limit.
-func (a *adviser) limits() []float64 {
-	asked := 0.0
-	if l := a.loaded.Limits.TPOT; l != nil {
-		asked = *l / 1e3
-	}
-	var out []float64
-	for _, ms := range []float64{4, 6, 8, 11, 15, 20, 28, 40, 60, 100} {
-		if t := ms / 1e3; asked == 0 || t < asked {
-			out = append(out, t)
+// rank keeps the best, and the best of either mode in any case.
+func (a *adviser) rank(all []weighed) []weighed {
+	slices.SortStableFunc(all, func(x, y weighed) int { return cmp.Compare(y.seen.Requests, x.seen.Requests) })
+	var out []weighed
+	modes := map[Mode]bool{}
+	for _, w := range all {
+		if m := w.field.mode; len(out) < max(1, a.o.Top) || !modes[m] {
+			modes[m] = true
+			out = append(out, w)
 		}
-	}
-	return append(out, asked)
-}
-
-// prepare restricts the searches of both phases.
-func (a *adviser) prepare(prefill, decode *search.Problem) {
-	decode.Redundant, decode.Drafts = a.o.Redundant, a.o.Drafts
-	if a.o.Engine == nil {
-		return
-	}
-	accept := func(role engine.Role) func(*plan.Plan) bool {
-		return func(p *plan.Plan) bool {
-			return len(a.o.Engine.Refuses(&engine.Deployment{
-				Shape: a.loaded.Shape, Plan: *p, Precision: a.loaded.Precision, Role: role, GPUsPerNode: a.o.GPUsPerNode,
-			})) == 0
-		}
-	}
-	prefill.Accept, decode.Accept = accept(engine.Prefill), accept(engine.Decode)
-}
-
-func (a *adviser) aggregated(gpus int) ([]Candidate, []string, error) {
-	p := a.loaded.Fused(gpus)
-	a.prepare(&p.Prefill, &p.Decode)
-	if a.o.Objective == Latency {
-		p.Decode.Batches = []plan.Batch{{Count: 1, Size: 1}}
-		p.Thorough = true
-		p.Top = 1 << 20
-		top, none, err := search.FusedTop(a.ctx, p, a.o.Workers)
-		return a.fused(top, gpus), []string{p.Decode.Reason(&none.Decode)}, err
-	}
-	var out []Candidate
-	var reason string
-	p.Top = a.o.Top
-	try := func(limit float64) (kept bool, err error) {
-		p.Decode.Limit = limit
-		top, none, err := search.FusedTop(a.ctx, p, a.o.Workers)
-		if err != nil {
-			return false, err
-		}
-		reason = p.Decode.Reason(&none.Decode)
-		found := a.fused(top, gpus)
-		out = append(out, found...)
-		return len(found) > 0, nil
-	}
-	// A user sees more than the time of a decode step, so that the limit on the step must be tighter than the one asked
-	// for. Its best value lies between the last that kept the promise and the first that did not.
-	low, high := 0.0, 0.0
-	for _, limit := range a.limits() {
-		kept, err := try(limit)
-		switch {
-		case err != nil:
-			return nil, nil, err
-		case kept:
-			low, high = limit, 0
-		case high == 0:
-			high = limit
-		}
-	}
-	for range 6 {
-		if low == 0 || high == 0 {
-			break
-		}
-		mid := (low + high) / 2
-		kept, err := try(mid)
-		if err != nil {
-			return nil, nil, err
-		}
-		if kept {
-			low = mid
-		} else {
-			high = mid
-		}
-	}
-	return out, []string{reason}, nil
-}
-
-// fused makes candidates of fused outcomes that keep the limit in the eyes of a user.
-func (a *adviser) fused(outcomes []search.Outcome, gpus int) []Candidate {
-	var out []Candidate
-	for i := range outcomes {
-		c := a.candidate(Aggregated, &outcomes[i], gpus)
-		// As many requests are in flight as the decode batches hold. At the rate of the deployment that is how long each
-		// stays, the prefills of others included.
-		d := &outcomes[i].Decode.Best.Plan
-		inFlight := float64(d.Attention.DP * d.Sequences(a.loaded.Shape.IsMoE()) * d.Batch.Count * d.InFlight())
-		c.Latency = inFlight / c.Requests
-		if o := a.loaded.Lengths.Output; o > 1 {
-			c.TPOT = max(c.TPOT, (c.Latency-c.TTFT)/float64(o-1))
-		}
-		if l := a.loaded.Limits.TPOT; l != nil && c.TPOT > *l/1e3 {
-			continue
-		}
-		out = append(out, c)
 	}
 	return out
 }
 
-func (a *adviser) disaggregated(gpus int) ([]Candidate, []string, error) {
-	if gpus < 2 {
-		return nil, []string{"two pools need at least two processors"}, nil
-	}
-	p := a.loaded.Split(gpus)
-	a.prepare(&p.Prefill, &p.Decode)
-	p.Sizes = sizes(gpus, a.o.GPUsPerNode)
-	limits := a.limits()
-	if a.o.Objective == Latency {
-		p.Decode.Batches = []plan.Batch{{Count: 1, Size: 1}}
-		p.Prefill.Batches = p.Decode.Batches
-		limits = limits[len(limits)-1:]
-	}
-	outcomes, err := search.SplitUnder(a.ctx, p, limits, a.o.Workers)
-	if err != nil {
-		return nil, nil, err
-	}
-	var out []Candidate
-	var reasons []string
-	for i := range outcomes {
-		o := &outcomes[i]
-		if o.Found() {
-			out = append(out, a.candidate(Disaggregated, o, gpus))
-			continue
-		}
-		reasons = nil
-		if !o.Prefill.Found {
-			reasons = append(reasons, "prefill: "+p.Prefill.Reason(&o.Prefill))
-		}
-		if !o.Decode.Found {
-			reasons = append(reasons, "decode: "+p.Decode.Reason(&o.Decode))
+// pareto is what no other beats in both what a user sees and what the processors do, the fastest for a user first.
+func pareto(all []weighed) []weighed {
+	slices.SortStableFunc(all, func(x, y weighed) int {
+		return cmp.Or(cmp.Compare(x.seen.TPOT, y.seen.TPOT), cmp.Compare(y.seen.Requests, x.seen.Requests))
+	})
+	var out []weighed
+	for _, w := range all {
+		if len(out) == 0 || w.seen.Requests > out[len(out)-1].seen.Requests*(1+1e-9) {
+			out = append(out, w)
 		}
 	}
-	return out, reasons, nil
+	return out
 }
 
-// candidate is the numbers of an outcome.
-func (a *adviser) candidate(mode Mode, o *search.Outcome, gpus int) Candidate {
-	output := float64(a.loaded.Lengths.Output)
-	c := Candidate{
-		Mode: mode, Outcome: *o, GPUs: gpus, Requests: o.Requests,
-		TTFT: o.Prefill.Best.Latency, TPOT: o.Decode.Best.Latency,
-	}
-	c.Latency = c.TTFT + (output-1)*c.TPOT
-	tokens := o.Requests * output
+// candidate is what was weighed, in full.
+func (a *adviser) candidate(w *weighed, gpus int) Candidate {
+	d := w.contender.deployment(w.field, w.batch)
+	c := Candidate{Mode: w.field.mode, Deployment: d, Load: w.load(&d), Seen: w.seen, GPUs: gpus}
+	tokens := w.seen.Requests * float64(a.loaded.Lengths.Output)
 	c.PerGPU = tokens / float64(gpus)
 	if a.o.PerHour > 0 {
 		c.DollarsPerMillion = a.o.PerHour * float64(gpus) / 3600 / tokens * 1e6
@@ -303,46 +207,33 @@ func (a *adviser) candidate(mode Mode, o *search.Outcome, gpus int) Candidate {
 	return c
 }
 
-// rank orders candidates by the objective and keeps the best, each deployment once, and the best of either mode in any
-// case.
-func (a *adviser) rank(all []Candidate) []Candidate {
-	better := func(x, y Candidate) int { return cmp.Compare(y.PerGPU, x.PerGPU) }
-	if a.o.Objective == Latency {
-		better = func(x, y Candidate) int { return cmp.Compare(x.Latency, y.Latency) }
+// look works out what is said about the pools.
+func (c *Candidate) look() error {
+	d, n := &c.Deployment, c.Load.Lengths
+	p, err := serving.NewPredictor(d)
+	if err != nil {
+		return err
 	}
-	sorted := slices.Clone(all)
-	slices.SortStableFunc(sorted, better)
-	var out []Candidate
-	seen, modes := map[string]bool{}, map[Mode]bool{}
-	for _, c := range sorted {
-		if key := c.describe(); !seen[key] && (len(out) < max(1, a.o.Top) || !modes[c.Mode]) {
-			seen[key], modes[c.Mode] = true, true
-			out = append(out, c)
+	for i := range d.Pools {
+		pool := &d.Pools[i]
+		phase, q := op.Decode, pool.Plan
+		if pool.Role == deploy.Prefill {
+			phase = op.Prefill
+			q.Batch.Size = d.Engine.PerStep(n.Uncached())
 		}
-	}
-	return out
-}
-
-// describe names a deployment but for its batches.
-func (c *Candidate) describe() string {
-	p, d := &c.Outcome.Prefill, &c.Outcome.Decode
-	return fmt.Sprintf("%s %d %v %d %v %d %d", c.Mode, p.Instances, &p.Best.Plan, d.Instances, &d.Best.Plan, d.Best.Plan.Redundant, d.Best.Plan.Drafts)
-}
-
-// frontier is the candidates that no other beats in both what a user sees and what a processor does, the fastest for a
-// user first.
-func frontier(all []Candidate) []Candidate {
-	sorted := slices.Clone(all)
-	slices.SortStableFunc(sorted, func(x, y Candidate) int {
-		return cmp.Or(cmp.Compare(x.TPOT, y.TPOT), cmp.Compare(y.PerGPU, x.PerGPU))
-	})
-	var out []Candidate
-	for _, c := range sorted {
-		if len(out) == 0 || c.PerGPU > out[len(out)-1].PerGPU*(1+1e-9) {
-			out = append(out, c)
+		problem := d.Problem(phase, pool.System, n)
+		e, err := estimate.NewEvaluator(&problem)
+		if err != nil {
+			return err
 		}
+		var s Side
+		e.Evaluate(&q, &s.Step)
+		s.Confidence = e.Confidence(&s.Step)
+		m := p.Memory(d, pool, n)
+		s.Held = m.Total()
+		c.Sides = append(c.Sides, s)
 	}
-	return out
+	return nil
 }
 
 // sizes are the sizes of an instance that fit nodes: parts of a node, and whole nodes.

@@ -20,9 +20,9 @@ type Explanation struct {
 	Seek        *Answer    `json:"seek,omitempty"`
 }
 
-// Of explains a result under latency limits.
-func Of(r *point.Result, limits workload.Limits) (*Explanation, error) {
-	c, err := newSubject(r)
+// Of explains a phase of an answer under latency limits.
+func Of(a *point.Answer, phase int, limits workload.Limits) (*Explanation, error) {
+	c, err := newSubject(a, phase)
 	if err != nil {
 		return nil, err
 	}
@@ -36,13 +36,15 @@ func Of(r *point.Result, limits workload.Limits) (*Explanation, error) {
 // subject is the phase that is explained, with an evaluator of its own.
 type subject struct {
 	*point.Result
+	answer    *point.Answer
 	problem   estimate.Problem
 	evaluator *estimate.Evaluator
 	now       estimate.Estimate
 }
 
-func newSubject(r *point.Result) (*subject, error) {
-	c := &subject{Result: r, problem: r.Problem}
+func newSubject(a *point.Answer, phase int) (*subject, error) {
+	r := &a.Phases[phase]
+	c := &subject{Result: r, answer: a, problem: r.Problem}
 	var err error
 	if c.evaluator, err = estimate.NewEvaluator(&c.problem); err != nil {
 		return nil, err

@@ -36,22 +36,29 @@ func plainH200(t *testing.T) string {
 	return name
 }
 
-func estimated(t *testing.T, phase op.Phase, change func(*point.Point)) *point.Result {
+func estimated(t *testing.T, phase op.Phase, change func(*point.Point)) *bare {
 	t.Helper()
 	p := point.Default()
 	p.Model, p.System = "llama_3_8b", plainH200(t)
 	if change != nil {
 		change(&p)
 	}
-	var r point.Result
-	if err := point.NewEstimator().Estimate(&p, phase, &r); err != nil {
+	p.Phase, p.Engine = point.PhaseName(phase), "none"
+	a, err := point.NewEstimator().Answer(&p)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return &r
+	return &bare{&a.Phases[0], a}
+}
+
+// bare is a bare step of an answer.
+type bare struct {
+	*point.Result
+	answer *point.Answer
 }
 
 // onMemory is a point whose computation takes no time: all rates are beyond reach.
-func onMemory(t *testing.T, change func(*point.Point)) *point.Result {
+func onMemory(t *testing.T, change func(*point.Point)) *bare {
 	t.Helper()
 	r := estimated(t, op.Decode, change)
 	for _, p := range r.Problem.System.Parameters() {
@@ -62,9 +69,9 @@ func onMemory(t *testing.T, change func(*point.Point)) *point.Result {
 	return r
 }
 
-func explained(t *testing.T, r *point.Result, limits workload.Limits) *Explanation {
+func explained(t *testing.T, r *bare, limits workload.Limits) *Explanation {
 	t.Helper()
-	x, err := Of(r, limits)
+	x, err := Of(r.answer, 0, limits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,14 +190,14 @@ func effectOf(t *testing.T, x *Explanation, name string) Effect {
 func TestSensitivityToBandwidth(t *testing.T) {
 	x := explained(t, onMemory(t, nil), workload.Limits{})
 	e := effectOf(t, x, "mem1.GBps")
-	near(t, "TPOT", e.Latency, -1.0/11, 1e-6)
+	near(t, "TPOT", e.Step, -1.0/11, 1e-6)
 	near(t, "tokens/s", e.Tokens, 0.1, 1e-6)
 	if x.Sensitivity[0].Parameter != "mem1.GBps" {
 		t.Errorf("the largest effect is that of %s", x.Sensitivity[0].Parameter)
 	}
 
 	r := onMemory(t, func(p *point.Point) { p.TP, p.Batch = 8, 16 })
-	c, err := newSubject(r)
+	c, err := newSubject(r.answer, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,9 +207,9 @@ func TestSensitivityToBandwidth(t *testing.T) {
 		t.Fatalf("%.2f of the step is communication", network)
 	}
 	x = explained(t, r, workload.Limits{})
-	near(t, "TPOT of the memory part", effectOf(t, x, "mem1.GBps").Latency, -(1-network)/11, 1e-5)
+	near(t, "TPOT of the memory part", effectOf(t, x, "mem1.GBps").Step, -(1-network)/11, 1e-5)
 	// Within a node: an all-reduce is latency and transfer, which add up.
-	bandwidth, latency := effectOf(t, x, "networks[0].bandwidth").Latency, effectOf(t, x, "networks[0].latency").Latency
+	bandwidth, latency := effectOf(t, x, "networks[0].bandwidth").Step, effectOf(t, x, "networks[0].latency").Step
 	near(t, "the two parts of the network", -11*bandwidth+10*latency, network, 1e-6)
 	if e := effectOf(t, x, "networks[1].bandwidth"); e.Any() {
 		t.Errorf("the network between nodes is not used, but %+v", e)
@@ -222,8 +229,8 @@ func TestSensitivityToCapacity(t *testing.T) {
 	if want := int((free + 0.9*14.04*estimate.GiB) / sequence); e.NewBatch != want {
 		t.Errorf("largest batch with more memory %d, want %d", e.NewBatch, want)
 	}
-	if e.Latency != 0 {
-		t.Errorf("capacity changes the time by %v", e.Latency)
+	if e.Step != 0 {
+		t.Errorf("capacity changes the time by %v", e.Step)
 	}
 }
 
@@ -231,8 +238,20 @@ func TestSensitivityToCapacity(t *testing.T) {
 // second take as long as 2·(i·o + b·(i + o)) bytes at 4.8e12: at b = i·o / (i·o · 4.8/989 − (i + o)).
 func TestTurnByHand(t *testing.T) {
 	tpot := 10.0
-	r := estimated(t, op.Decode, func(p *point.Point) { p.Batch = 32 })
-	x := explained(t, r, workload.Limits{TPOT: &tpot})
+	// What clients of an engine that takes no time see, by batch.
+	seen := func(batch int) *point.Answer {
+		p := point.Default()
+		p.Model, p.System, p.Engine, p.Batch = "llama_3_8b", plainH200(t), "none", batch
+		a, err := point.NewEstimator().Answer(&p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	x, err := Of(seen(32), 1, workload.Limits{TPOT: &tpot})
+	if err != nil {
+		t.Fatal(err)
+	}
 	const i, o, rate, bandwidth = 14336.0, 4096.0, 989e12, 4.8e12
 	first := math.Ceil(i * o / (i*o*bandwidth/rate - (i + o)))
 	turn := limitOf(t, x, "down turns compute-bound")
@@ -241,9 +260,7 @@ func TestTurnByHand(t *testing.T) {
 	}
 	// The last batch in time is in time, the next is not.
 	late := limitOf(t, x, "TPOT exceeds 10 ms").Batch
-	at := func(batch int) float64 {
-		return estimated(t, op.Decode, func(p *point.Point) { p.Batch = batch }).Estimate.Latency * 1e3
-	}
+	at := func(batch int) float64 { return seen(batch).Seen.TPOT * 1e3 }
 	if at(late-1) > 10 || at(late) <= 10 {
 		t.Errorf("TPOT at batch %d and %d: %v, %v", late-1, late, at(late-1), at(late))
 	}
@@ -295,13 +312,13 @@ func TestLastWith(t *testing.T) {
 	}
 }
 
-func sought(t *testing.T, r *point.Result, path, goal string) *Answer {
+func sought(t *testing.T, r *bare, path, goal string) *Answer {
 	t.Helper()
 	g, err := ParseGoal(goal)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := Seek(r, path, g)
+	a, err := Seek(r.answer, 0, path, g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,13 +328,13 @@ func sought(t *testing.T, r *point.Result, path, goal string) *Answer {
 func TestSeekByHand(t *testing.T) {
 	// Memory alone: half of the time needs twice the bandwidth.
 	r := onMemory(t, nil)
-	c, err := newSubject(r)
+	c, err := newSubject(r.answer, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	half := c.now.Latency * 1e3 / 2
-	g := &Goal{&metrics[0], half}
-	a, err := Seek(r, "mem1.GBps", g)
+	g := &Goal{&metrics[2], half}
+	a, err := Seek(r.answer, 0, "mem1.GBps", g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,9 +353,9 @@ func TestSeekByHand(t *testing.T) {
 
 	// The latency of a network: 2 all-reduces of 2 hops each in every one of 32 layers.
 	r = estimated(t, op.Decode, func(p *point.Point) { p.TP = 2 })
-	now := r.Estimate.Latency
-	g = &Goal{&metrics[0], (now + 128e-6) * 1e3} // a microsecond more for each hop
-	if a, err = Seek(r, "networks[0].latency", g); err != nil {
+	now := r.Estimate.StepTime
+	g = &Goal{&metrics[2], (now + 128e-6) * 1e3} // a microsecond more for each hop
+	if a, err = Seek(r.answer, 0, "networks[0].latency", g); err != nil {
 		t.Fatal(err)
 	}
 	near(t, "latency", *a.Value, 2e-6, 1e-6)
@@ -365,10 +382,10 @@ func TestSeekOutOfReach(t *testing.T) {
 // Whatever is sought, the value reaches the goal and the next worse one does not.
 func TestSeekIsTight(t *testing.T) {
 	r := estimated(t, op.Decode, func(p *point.Point) { p.TP, p.Batch = 16, 64 })
-	now := r.Estimate.Latency * 1e3
+	now := r.Estimate.StepTime * 1e3
 	for _, path := range []string{"mem1.GBps", "mem1.calibration_coefficient", "networks[1].bandwidth", "networks[0].size", "networks[1].latency", "collective_overlap"} {
-		g := &Goal{&metrics[0], now * 0.97}
-		a, err := Seek(r, path, g)
+		g := &Goal{&metrics[2], now * 0.97}
+		a, err := Seek(r.answer, 0, path, g)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -377,16 +394,16 @@ func TestSeekIsTight(t *testing.T) {
 			continue
 		}
 		p, _ := r.Problem.System.Parameter(path)
-		c, err := newSubject(r)
+		c, err := newSubject(r.answer, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		reached := func(v float64) bool {
-			e, err := c.on(p.With(r.Problem.System, v))
+			f, err := c.on(p.With(r.Problem.System, v))
 			if err != nil {
 				t.Fatal(err)
 			}
-			return e.Latency*1e3 <= g.Value
+			return f.step.StepTime*1e3 <= g.Value
 		}
 		worse := *a.Value * (1 - 1e-6)
 		switch {

@@ -36,15 +36,18 @@ func (c *subject) limits(limits workload.Limits) []Limit {
 	case last < mostSequences:
 		add(last+1, fmt.Sprintf("the memory is full: batch %d is the last that fits", last))
 	}
-	limit, name := limits.TPOT, "TPOT"
-	if c.Phase == op.Prefill {
-		limit, name = limits.TTFT, "TTFT"
-	}
-	if limit != nil {
-		first := c.firstLate(*limit/1e3, max(now, last))
-		what := fmt.Sprintf("%s exceeds %g ms", name, *limit)
+	for _, l := range []struct {
+		name  string
+		ms    *float64
+		phase op.Phase
+	}{{"TTFT", limits.TTFT, op.Prefill}, {"TPOT", limits.TPOT, op.Decode}} {
+		if l.ms == nil || !c.serves() && (c.problem.Assume.Engine || l.phase != c.Phase) {
+			continue
+		}
+		first := c.firstLate(l.phase, *l.ms/1e3, max(now, last))
+		what := fmt.Sprintf("%s exceeds %g ms", l.name, *l.ms)
 		if first == 0 {
-			what = fmt.Sprintf("%s exceeds %g ms at no batch that fits", name, *limit)
+			what = fmt.Sprintf("%s exceeds %g ms at no batch that fits", l.name, *l.ms)
 		}
 		add(first, what)
 	}
@@ -63,7 +66,20 @@ func order(l *Limit) int {
 
 // firstLate is the first batch of up to most whose latency exceeds a limit, or 0. Latency rises with the batch, but for
 // drops where an efficiency changes: those cut the range into parts that are searched one after another.
-func (c *subject) firstLate(limit float64, most int) int {
+func (c *subject) firstLate(phase op.Phase, limit float64, most int) int {
+	if c.serves() {
+		last := lastWith(1, most, func(batch int) bool {
+			ttft, tpot := c.sizedClients(batch)
+			if phase == op.Prefill {
+				return ttft <= limit
+			}
+			return tpot <= limit
+		})
+		if last < most {
+			return last + 1
+		}
+		return 0
+	}
 	p := c.sized(1)
 	starts := []int{1}
 	if c.evaluator.HasSteps() {

@@ -24,30 +24,31 @@ type metric struct {
 	name  string
 	unit  string
 	units map[string]float64 // accepted behind the number, and what they are worth
-	// phases in which it is known; nil: both.
-	phases []op.Phase
+	// times: a time that clients see, of the phase where no engine is assumed.
+	times bool
+	phase op.Phase
 	// more: the goal is reached from the value upwards, else downwards.
 	more bool
-	of   func(c *subject, sys *hardware.System, e *estimate.Estimate) float64
+	of   func(c *subject, sys *hardware.System, f *figures) float64
 }
 
 var milliseconds = map[string]float64{"": 1, "ms": 1, "s": 1e3, "us": 1e-3, "µs": 1e-3}
 
 var metrics = []metric{
-	{name: "tpot", unit: "ms", units: milliseconds, phases: []op.Phase{op.Decode},
-		of: func(_ *subject, _ *hardware.System, e *estimate.Estimate) float64 { return e.Latency * 1e3 }},
-	{name: "ttft", unit: "ms", units: milliseconds, phases: []op.Phase{op.Prefill},
-		of: func(_ *subject, _ *hardware.System, e *estimate.Estimate) float64 { return e.Latency * 1e3 }},
+	{name: "tpot", unit: "ms", units: milliseconds, times: true, phase: op.Decode,
+		of: func(_ *subject, _ *hardware.System, f *figures) float64 { return f.tpot * 1e3 }},
+	{name: "ttft", unit: "ms", units: milliseconds, times: true, phase: op.Prefill,
+		of: func(_ *subject, _ *hardware.System, f *figures) float64 { return f.ttft * 1e3 }},
 	{name: "step", unit: "ms", units: milliseconds,
-		of: func(_ *subject, _ *hardware.System, e *estimate.Estimate) float64 { return e.StepTime * 1e3 }},
+		of: func(_ *subject, _ *hardware.System, f *figures) float64 { return f.step.StepTime * 1e3 }},
 	{name: "throughput", unit: "tokens/s", units: map[string]float64{"": 1, "tokens/s": 1, "token/s": 1, "t/s": 1}, more: true,
-		of: func(_ *subject, _ *hardware.System, e *estimate.Estimate) float64 { return e.Throughput }},
+		of: func(_ *subject, _ *hardware.System, f *figures) float64 { return f.tokens }},
 	{name: "memory", unit: "GiB", units: map[string]float64{"": 1, "GiB": 1, "MiB": 1.0 / 1024}, more: true,
-		of: func(c *subject, sys *hardware.System, e *estimate.Estimate) float64 {
-			return (c.problem.Assume.Usable(sys.Memory.GiB) - e.Memory.Total()) / estimate.GiB
+		of: func(c *subject, sys *hardware.System, f *figures) float64 {
+			return (c.problem.Assume.Usable(sys.Memory.GiB) - f.held) / estimate.GiB
 		}},
 	{name: "batch", unit: "sequences", units: map[string]float64{"": 1}, more: true,
-		of: func(c *subject, sys *hardware.System, _ *estimate.Estimate) float64 {
+		of: func(c *subject, sys *hardware.System, _ *figures) float64 {
 			return float64(c.largestFitting(c.problem.Assume.Usable(sys.Memory.GiB)))
 		}},
 }
@@ -90,14 +91,16 @@ func ParseGoal(text string) (*Goal, error) {
 // Metric is what the goal is about.
 func (g *Goal) Metric() string { return g.metric.name }
 
-// Suits reports whether the goal is about a phase.
-func (g *Goal) Suits(phase op.Phase) bool {
-	for _, p := range g.metric.phases {
-		if p == phase {
-			return true
-		}
+// Phase is the phase to explain for the goal, where it is about one.
+func (g *Goal) Phase() (op.Phase, bool) { return g.metric.phase, g.metric.times }
+
+// Suits reports whether a phase of an answer says something of the goal: times to tokens are seen by clients or, where no
+// engine is assumed, belong to a phase.
+func (g *Goal) Suits(a *point.Answer, phase op.Phase) bool {
+	if !g.metric.times || a.Seen != nil {
+		return true
 	}
-	return g.metric.phases == nil
+	return !a.Deployment.Assume.Engine && phase == g.metric.phase
 }
 
 // CheckPath reports a path that is no number of the system.
@@ -146,8 +149,8 @@ const precision = 1e-12
 
 // Seek finds the value of a number of the system that reaches a goal. Results rise or fall with a number, but not both,
 // so that halving the range finds where the goal is met.
-func Seek(r *point.Result, path string, g *Goal) (*Answer, error) {
-	c, err := newSubject(r)
+func Seek(of *point.Answer, phase int, path string, g *Goal) (*Answer, error) {
+	c, err := newSubject(of, phase)
 	if err != nil {
 		return nil, err
 	}

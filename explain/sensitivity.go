@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"throughline/estimate"
 	"throughline/hardware"
 )
 
@@ -18,7 +17,9 @@ type Effect struct {
 	Parameter string  `json:"parameter"`
 	Unit      string  `json:"unit"`
 	Value     float64 `json:"value"`
-	Latency   float64 `json:"latency"`
+	Step      float64 `json:"step"`
+	TTFT      float64 `json:"ttft,omitempty"` // seen by clients, as TPOT
+	TPOT      float64 `json:"tpot,omitempty"`
 	Tokens    float64 `json:"tokens_per_s"`
 	// Batch and NewBatch are the largest that fit, before and after.
 	Batch    int `json:"largest_batch"`
@@ -27,13 +28,28 @@ type Effect struct {
 
 // Any reports whether there is an effect. Rounding is none.
 func (e *Effect) Any() bool {
-	return math.Abs(e.Latency) > 1e-12 || math.Abs(e.Tokens) > 1e-12 || e.Batch != e.NewBatch
+	return e.largest() > 1e-12 || e.Batch != e.NewBatch
+}
+
+// largest is the largest of the changes.
+func (e *Effect) largest() float64 {
+	return max(math.Abs(e.Step), math.Abs(e.TTFT), math.Abs(e.TPOT), math.Abs(e.Tokens))
 }
 
 // sensitivity is the effects of the numbers that can matter, the largest first.
 func (c *subject) sensitivity() ([]Effect, error) {
 	sys := c.problem.System
 	largest := c.largestFitting(c.Usable)
+	now, err := c.on(sys)
+	if err != nil {
+		return nil, err
+	}
+	relative := func(after, before float64) float64 {
+		if before == 0 {
+			return 0
+		}
+		return after/before - 1
+	}
 	var out []Effect
 	for _, p := range sys.Parameters() {
 		if !c.matters(&p) {
@@ -47,7 +63,10 @@ func (c *subject) sensitivity() ([]Effect, error) {
 		}
 		effect := Effect{
 			Parameter: p.Name, Unit: p.Unit, Value: v, Batch: largest, NewBatch: largest,
-			Latency: e.Latency/c.now.Latency - 1, Tokens: e.Throughput/c.now.Throughput - 1,
+			Step: relative(e.step.StepTime, now.step.StepTime), Tokens: relative(e.tokens, now.tokens),
+		}
+		if c.serves() {
+			effect.TTFT, effect.TPOT = relative(e.ttft, now.ttft), relative(e.tpot, now.tpot)
 		}
 		if changed.Memory.GiB != sys.Memory.GiB {
 			effect.NewBatch = c.largestFitting(c.problem.Assume.Usable(changed.Memory.GiB))
@@ -55,7 +74,7 @@ func (c *subject) sensitivity() ([]Effect, error) {
 		out = append(out, effect)
 	}
 	slices.SortStableFunc(out, func(a, b Effect) int {
-		return cmp.Or(cmp.Compare(math.Abs(b.Latency), math.Abs(a.Latency)), cmp.Compare(b.NewBatch, a.NewBatch))
+		return cmp.Or(cmp.Compare(math.Abs(b.Step), math.Abs(a.Step)), cmp.Compare(b.largest(), a.largest()), cmp.Compare(b.NewBatch, a.NewBatch))
 	})
 	return out, nil
 }
@@ -76,17 +95,4 @@ func (c *subject) matters(p *hardware.Parameter) bool {
 		return number == types.VectorType
 	}
 	return true
-}
-
-// on evaluates the deployment on another system.
-func (c *subject) on(sys *hardware.System) (*estimate.Estimate, error) {
-	problem := c.problem
-	problem.System = sys
-	e, err := estimate.NewEvaluator(&problem)
-	if err != nil {
-		return nil, err
-	}
-	var out estimate.Estimate
-	e.Evaluate(&c.Estimate.Plan, &out)
-	return &out, nil
 }

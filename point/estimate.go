@@ -4,19 +4,33 @@ import (
 	"errors"
 	"fmt"
 
+	"throughline/deploy"
+	"throughline/engine"
 	"throughline/estimate"
 	"throughline/internal/document"
 	"throughline/op"
+	"throughline/plan"
 	"throughline/scenario"
+	"throughline/serving"
 	"throughline/workload"
 )
 
-// Result is what one phase of a point does.
+// Answer is what a point does.
+type Answer struct {
+	Deployment deploy.Deployment   // as its engine runs it
+	Load       workload.Load       // clients that fill its batches
+	Seen       *serving.Prediction // by the clients; nil where the point asks for bare steps, or none can be served
+	Held       float64             // bytes of the fullest processor under the load
+	Remark     string              // what is to be said of the engine, or why clients are not served
+	Phases     []Result            // bare steps
+}
+
+// Result is a bare step of one phase of a point.
 type Result struct {
 	Phase    op.Phase
 	Loaded   *scenario.Loaded
 	Problem  estimate.Problem
-	Procs    int
+	Procs    int // of one instance
 	Estimate estimate.Estimate
 	Shares   estimate.Shares
 	Usable   float64 // bytes of the memory of a processor
@@ -62,17 +76,29 @@ func NewEstimator() *Estimator { return &Estimator{opened: map[files]*opened{}} 
 
 // files is what decides which files are read and how.
 type files struct {
-	model, system string
-	formats       scenario.Formats
-	assume        string
-	offload       estimate.Offload
+	model, system, decodeSystem string
+	formats                     scenario.Formats
+	assume                      string
+	offload                     estimate.Offload
 }
 
-// opened is the files of a point, and an evaluator for each phase.
+// opened is the files of a point, and what was prepared with them.
 type opened struct {
-	loaded *scenario.Loaded
-	err    error
-	phases [op.PhaseCount]prepared
+	loaded     *scenario.Loaded
+	err        error
+	phases     map[phaseKey]*prepared
+	predictors map[predictorKey]*serving.Predictor
+}
+
+// Engines differ in the bytes of the cache.
+type phaseKey struct {
+	phase op.Phase
+	cache float64
+}
+
+type predictorKey struct {
+	split bool
+	cache float64
 }
 
 type prepared struct {
@@ -85,13 +111,13 @@ const mostOpened = 256
 
 // open reads the files of a point.
 func (e *Estimator) open(p *Point) *opened {
-	key := files{p.Model, p.System, p.Formats, p.Assume, p.Offload}
+	key := files{p.Model, p.System, p.DecodeSystem, p.Formats, p.Assume, p.Offload}
 	o, ok := e.opened[key]
 	if !ok {
-		o = &opened{}
+		o = &opened{phases: map[phaseKey]*prepared{}, predictors: map[predictorKey]*serving.Predictor{}}
 		// Any length would do: those of the point are checked with it.
-		s := scenario.Scenario{Model: p.Model, System: p.System, Formats: p.Formats, Assume: p.Assume, Offload: p.Offload,
-			Lengths: workload.Lengths{Input: 2 * mostTokens, Output: 1}}
+		s := scenario.Scenario{Model: p.Model, System: p.System, DecodeSystem: p.DecodeSystem, Formats: p.Formats, Assume: p.Assume,
+			Offload: p.Offload, Lengths: workload.Lengths{Input: 2 * mostTokens, Output: 1}}
 		o.loaded, o.err = s.Load()
 		if len(e.opened) == mostOpened {
 			clear(e.opened)
@@ -114,41 +140,151 @@ func (e *Estimator) Warnings(p *Point) []document.Problem {
 	return w
 }
 
-// Estimate estimates a phase of a point. The error holds all that is wrong with it.
-func (e *Estimator) Estimate(p *Point, phase op.Phase, out *Result) error {
-	errs := p.numbers(phase)
+// Answer estimates a point. The error holds all that is wrong with it.
+func (e *Estimator) Answer(p *Point) (*Answer, error) {
+	list, err := p.Phases()
+	errs := []error{err}
+	errs = append(errs, p.numbers(list)...)
+	choice, err := engine.Choices(p.Engine)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("engine: %w", err))
+	}
 	o := e.open(p)
 	if o.err != nil {
-		return document.Join(append(errs, o.err)...)
-	}
-	l := o.loaded
-	ready, err := o.prepare(phase)
-	if err != nil {
-		return document.Join(append(errs, err)...)
-	}
-	if len(errs) > 0 {
-		return document.Join(errs...)
+		return nil, Once(document.Join(append(errs, o.err)...))
 	}
 	lengths, err := e.spread(p)
 	if err == nil {
-		lengths, err = l.Fill(lengths)
+		lengths, err = o.loaded.Fill(lengths)
 	}
+	errs = append(errs, err)
+	d, misses := p.deployment(o.loaded)
+	if err := document.Join(append(errs, misses...)...); err != nil {
+		return nil, Once(err)
+	}
+	d.MaxContext = lengths.Final()
+	out := &Answer{Load: workload.Load{Lengths: lengths, Clients: d.Clients()}}
+	if err := o.run(p, choice, d, out); err != nil {
+		return nil, err
+	}
+	for _, phase := range list {
+		r := Result{Phase: phase, Loaded: o.loaded, Ongoing: p.Context > 0}
+		if err := o.step(out, &r, p.Clients()); err != nil {
+			return nil, err
+		}
+		out.Phases = append(out.Phases, r)
+	}
+	return out, nil
+}
+
+// run finds the engine of a point, and what clients see of it where that is asked.
+func (o *opened) run(p *Point, choice []*engine.Engine, d deploy.Deployment, out *Answer) error {
+	serves := o.loaded.Assumptions.Engine
+	if !serves {
+		choice = []*engine.Engine{engine.Generic}
+	}
+	runs, err := serving.Runs(choice, d)
+	var refused *serving.Refused
+	switch {
+	case errors.As(err, &refused) && len(choice) > 1:
+		runs = []deploy.Deployment{engine.Generic.Apply(d)}
+		out.Remark = "no engine can run this, so it is priced without one: " + err.Error()
+	case err != nil:
+		return fmt.Errorf("engine %w", err)
+	}
+	out.Deployment = runs[0]
+	if !p.Clients() || !serves {
+		return o.fastest(p, runs, out)
+	}
+	for i := range runs {
+		predictor, err := o.predictor(&runs[i])
+		if err != nil {
+			return err
+		}
+		seen, err := predictor.Predict(&runs[i], out.Load)
+		if err != nil {
+			out.Remark = err.Error()
+			continue
+		}
+		if out.Seen == nil || seen.Requests > out.Seen.Requests {
+			out.Deployment, out.Seen = runs[i], &seen
+			out.Held = predictor.Held(&runs[i], out.Load.Lengths)
+		}
+	}
+	if out.Seen != nil && len(choice) == 1 {
+		out.Remark = ""
+	}
+	return nil
+}
+
+// fastest takes the engine with the shortest bare steps.
+func (o *opened) fastest(p *Point, runs []deploy.Deployment, out *Answer) error {
+	if len(runs) == 1 {
+		return nil
+	}
+	list, err := p.Phases()
 	if err != nil {
-		errs = append(errs, err)
+		return err
 	}
-	sys := ready.problem.System
-	procs := float64(p.DP) * float64(p.PP) * float64(p.TP) * float64(p.CP)
-	if most := sys.MaxProcs(); procs > float64(most) {
-		errs = append(errs, fmt.Errorf("%.0f processors, but the networks of %s join %d", procs, sys.Name, most))
-		return document.Join(errs...)
+	least := 0.0
+	for i := range runs {
+		try := Answer{Deployment: runs[i], Load: out.Load}
+		var r Result
+		var sum float64
+		for _, r.Phase = range list {
+			if err := o.step(&try, &r, false); err != nil {
+				return err
+			}
+			sum += r.Estimate.StepTime
+		}
+		if i == 0 || sum < least {
+			out.Deployment, least = runs[i], sum
+		}
 	}
-	q, misses := p.split(l, phase, int(procs))
-	if errs = append(errs, misses...); len(errs) > 0 {
-		return document.Join(errs...)
+	return nil
+}
+
+// predictor is what predicts a deployment, prepared once.
+func (o *opened) predictor(d *deploy.Deployment) (*serving.Predictor, error) {
+	key := predictorKey{d.Split(), d.Precision.Cache}
+	known := o.predictors[key]
+	if known == nil {
+		var err error
+		if known, err = serving.NewPredictor(d); err != nil {
+			return nil, err
+		}
+		o.predictors[key] = known
 	}
-	ready.evaluator.SetLengths(lengths)
-	out.Phase, out.Loaded, out.Problem, out.Procs = phase, l, *ready.problem, int(procs)
-	out.Usable, out.Ongoing = l.Assumptions.Usable(sys.Memory.GiB), p.Context > 0
+	return known, nil
+}
+
+// step estimates a bare step of a phase. Beside what clients see, a prefill step holds as many prompts as the engine puts
+// into one.
+func (o *opened) step(a *Answer, out *Result, served bool) error {
+	d, n := &a.Deployment, a.Load.Lengths
+	pool := d.Of(out.Phase)
+	key := phaseKey{out.Phase, d.Precision.Cache}
+	ready := o.phases[key]
+	if ready == nil {
+		problem := d.Problem(out.Phase, pool.System, n)
+		problem.Handover = nil
+		ready = &prepared{problem: &problem}
+		var err error
+		if ready.evaluator, err = estimate.NewEvaluator(&problem); err != nil {
+			return err
+		}
+		o.phases[key] = ready
+	}
+	ready.evaluator.SetLengths(n)
+	q := pool.Plan
+	if out.Phase == op.Prefill {
+		q.Drafts = 0
+		if served && q.Pipelined {
+			q.Batch = plan.Batch{Count: 1, Size: min(q.Batch.Size, d.Engine.PerStep(n.Uncached()))}
+		}
+	}
+	out.Problem, out.Procs = *ready.problem, pool.Plan.Attention.Procs()
+	out.Usable = d.Assume.Usable(pool.System.Memory.GiB)
 	ready.evaluator.Evaluate(&q, &out.Estimate)
 	out.Shares = ready.evaluator.SharesOf(&out.Estimate)
 	out.evaluator = ready.evaluator
@@ -180,38 +316,6 @@ func (e *Estimator) spread(p *Point) (workload.Lengths, error) {
 type spreadKey struct {
 	distribution string
 	lengths      workload.Lengths
-}
-
-// prepare is the evaluator of a phase.
-func (o *opened) prepare(phase op.Phase) (*prepared, error) {
-	ready := &o.phases[phase]
-	if ready.evaluator == nil {
-		problem := o.loaded.Problem(phase, 1).Problem
-		var err error
-		if ready.evaluator, err = estimate.NewEvaluator(&problem); err != nil {
-			return nil, err
-		}
-		ready.problem = &problem
-	}
-	return ready, nil
-}
-
-// All estimates every phase that the point asks for.
-func (e *Estimator) All(p *Point) ([]Result, error) {
-	list, err := p.Phases()
-	if err != nil {
-		// The rest of the point is checked all the same.
-		list = []op.Phase{op.Decode}
-	}
-	errs := []error{err}
-	results := make([]Result, len(list))
-	for i, phase := range list {
-		errs = append(errs, e.Estimate(p, phase, &results[i]))
-	}
-	if err := document.Join(errs...); err != nil {
-		return nil, Once(err)
-	}
-	return results, nil
 }
 
 // Once leaves out problems that stand there before.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"throughline/engine"
 	"throughline/estimate"
 	"throughline/internal/document"
 	"throughline/op"
@@ -17,7 +18,8 @@ import (
 // Point is one deployment of one model on one system. Numbers that are 0 follow from the others.
 type Point struct {
 	Model, System string
-	Phase         string // prefill, decode or both
+	Engine        string // that serves it: a name, any or none
+	Phase         string // bare steps: prefill, decode or both; empty: what clients see
 
 	Batch                  int     // sequences of a data-parallel rank; under reference assumptions, in an expert model, of a processor
 	Input, Output, Context int     // of a request; or the context of a decode step
@@ -31,6 +33,10 @@ type Point struct {
 	Redundant, Drafts int
 	SequenceParallel  bool
 
+	// Plans of two pools, in words; an empty one is what the numbers above say. DecodeSystem is empty if both pools have one.
+	PrefillPlan, DecodePlan, DecodeSystem string
+	GPUsPerNode                           int
+
 	Formats scenario.Formats
 	Assume  string
 }
@@ -40,7 +46,7 @@ const defaultLength = 1024
 
 // Default is the point that is asked for where nothing else is said.
 func Default() Point {
-	return Point{Phase: "decode", Batch: 1, TP: 1, PP: 1, DP: 1, CP: 1, MoETP: 1, Assume: "physical"}
+	return Point{Engine: engine.Any, GPUsPerNode: 8, Batch: 1, TP: 1, PP: 1, DP: 1, CP: 1, MoETP: 1, Assume: "physical"}
 }
 
 // Field is one setting of a point: a flag, and a column of a table.
@@ -62,8 +68,9 @@ const (
 var fields = []Field{
 	{Name: "model", Doc: "model: a file, or the name of a built-in one", Ref: func(p *Point) any { return &p.Model }},
 	{Name: "system", Doc: "system: a file, or the name of a built-in one", Ref: func(p *Point) any { return &p.System }},
-	{Name: "phase", Doc: "prefill, decode or both", Ref: func(p *Point) any { return &p.Phase }},
-	{Name: "batch", Doc: "sequences of a data-parallel rank; in an expert model under --assume reference, of a processor", Low: 1, High: mostTokens, Ref: func(p *Point) any { return &p.Batch }},
+	{Name: "engine", Doc: "serving engine: sglang, vllm or trtllm, any for the best of those that can run it, none for a generic one", Ref: func(p *Point) any { return &p.Engine }},
+	{Name: "phase", Doc: "bare steps: prefill, decode or both (default: what clients see)", Ref: func(p *Point) any { return &p.Phase }},
+	{Name: "batch", Doc: "sequences of a data-parallel rank, and so clients of a closed loop: batch × dp × batches in flight; in an expert model under --assume reference, of a processor", Low: 1, High: mostTokens, Ref: func(p *Point) any { return &p.Batch }},
 	{Name: "isl", Doc: "tokens of the input (default 1024)", Low: 1, High: mostTokens, Optional: true, Ref: func(p *Point) any { return &p.Input }},
 	{Name: "osl", Doc: "tokens of the output (default 1024)", Low: 1, High: mostTokens, Optional: true, Ref: func(p *Point) any { return &p.Output }},
 	{Name: "context", Doc: "context of a decode step, instead of --isl and --osl", Low: 2, High: mostTokens, Optional: true, Ref: func(p *Point) any { return &p.Context }},
@@ -80,11 +87,15 @@ var fields = []Field{
 	{Name: "ep", Doc: "expert-parallel groups (default: what fills the processors of a stage)", Low: 1, High: mostParts, Optional: true, Ref: func(p *Point) any { return &p.EP }},
 	{Name: "moe-tp", Doc: "slices of each expert", Low: 1, High: mostParts, Ref: func(p *Point) any { return &p.MoETP }},
 	{Name: "moe-dp", Doc: "copies of all experts (default: what --ep leaves, else 1)", Low: 1, High: mostParts, Optional: true, Ref: func(p *Point) any { return &p.MoEDP }},
+	{Name: "prefill-plan", Doc: "plan of a prefill pool of its own, like 2x tp4; needs no --decode-plan if the flags say that", Ref: func(p *Point) any { return &p.PrefillPlan }},
+	{Name: "decode-plan", Doc: "plan of a decode pool of its own, like dp8·tp1 ep8", Ref: func(p *Point) any { return &p.DecodePlan }},
+	{Name: "decode-system", Doc: "system of the decode pool, if it differs", Ref: func(p *Point) any { return &p.DecodeSystem }},
+	{Name: "gpus-per-node", Doc: "processors of one node, for what engines can run", Low: 1, High: mostParts, Ref: func(p *Point) any { return &p.GPUsPerNode }},
 	{Name: "redundant", Doc: "extra copies of routed experts", Low: 0, High: mostParts, Ref: func(p *Point) any { return &p.Redundant }},
 	{Name: "drafts", Doc: "tokens drafted per decode step", Low: 0, High: len(workload.DraftAcceptance), Ref: func(p *Point) any { return &p.Drafts }},
 	{Name: "weights", Doc: "number format of the weights: " + formats + " (default bf16)", Ref: func(p *Point) any { return &p.Formats.Weights }},
 	{Name: "activations", Doc: "of activations and products (default: as the weights, if the system has the rate)", Ref: func(p *Point) any { return &p.Formats.Activations }},
-	{Name: "cache", Doc: "of the KV cache (default bf16)", Ref: func(p *Point) any { return &p.Formats.Cache }},
+	{Name: "cache", Doc: "of the KV cache (default: what the engine does; bf16, or fp8 beside quantised weights)", Ref: func(p *Point) any { return &p.Formats.Cache }},
 	{Name: "comm", Doc: "of what processors send (default bf16)", Ref: func(p *Point) any { return &p.Formats.Comm }},
 	{Name: "attention", Doc: "of the products of attention (default bf16)", Ref: func(p *Point) any { return &p.Formats.Attention }},
 	{Name: "vector", Doc: "of the vector unit (default bf16)", Ref: func(p *Point) any { return &p.Formats.Vector }},
@@ -170,6 +181,14 @@ var phases = []struct {
 	{"both", []op.Phase{op.Prefill, op.Decode}},
 }
 
+// Clients reports whether the point asks what clients see, rather than for bare steps.
+func (p *Point) Clients() bool { return p.Phase == "" && p.Context == 0 }
+
+// Split reports whether the point has two pools.
+func (p *Point) Split() bool {
+	return p.PrefillPlan != "" || p.DecodePlan != "" || p.DecodeSystem != ""
+}
+
 // PhaseNames are the values of a point's phase.
 func PhaseNames() []string {
 	var out []string
@@ -189,6 +208,12 @@ func PhaseName(p op.Phase) string {
 
 // Phases are those that the point asks for.
 func (p *Point) Phases() ([]op.Phase, error) {
+	switch {
+	case p.Clients():
+		return []op.Phase{op.Prefill, op.Decode}, nil
+	case p.Phase == "":
+		return []op.Phase{op.Decode}, nil // a step at a context
+	}
 	for i := range phases {
 		if phases[i].name == p.Phase {
 			return phases[i].list, nil

@@ -28,13 +28,15 @@ func deepseek() Point {
 	return p
 }
 
+// estimated is a bare step of a point without an engine.
 func estimated(t *testing.T, p Point, phase op.Phase) *Result {
 	t.Helper()
-	var r Result
-	if err := NewEstimator().Estimate(&p, phase, &r); err != nil {
+	p.Phase, p.Engine = PhaseName(phase), "none"
+	a, err := NewEstimator().Answer(&p)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return &r
+	return &a.Phases[0]
 }
 
 func near(t *testing.T, what string, got, want float64) {
@@ -134,12 +136,12 @@ func TestProblems(t *testing.T) {
 			"an input of 1024 tokens leaves nothing to compute: 1024 of them are cached",
 		}},
 		{"context parallel", func() Point { p := llama(); p.CP = 2; return p }, op.Decode, []string{
-			"cp 2: only a prefill cuts the context (phase prefill)",
+			"cp 2: only a prefill cuts the context (phase prefill, or a prefill pool)",
 		}},
 	} {
-		var r Result
 		p := c.point()
-		err := NewEstimator().Estimate(&p, c.phase, &r)
+		p.Phase = PhaseName(c.phase)
+		_, err := NewEstimator().Answer(&p)
 		if err == nil {
 			t.Errorf("%s: no problem", c.name)
 			continue
@@ -165,7 +167,8 @@ func stream1(t *testing.T, in string, others Point) (string, Tally) {
 func TestStream(t *testing.T) {
 	others := llama()
 	others.Batch = 8
-	out, tally := stream1(t, "batch,#id,isl,PHASE,moe_tp\n32,a,,,\n,b,2048,prefill,1\n100000,c,,,\n", others)
+	others.Engine = "none"
+	out, tally := stream1(t, "batch,#id,isl,PHASE,moe_tp\n32,a,,decode,\n,b,2048,prefill,1\n100000,c,,decode,\n", others)
 	if tally != (Tally{Rows: 3}) {
 		t.Errorf("%+v", tally)
 	}
@@ -183,16 +186,16 @@ func TestStream(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return []string{number(e.Latency * 1e3), number(e.StepTime * 1e3), number(e.Throughput), number(e.Requests), number(e.Memory.Total() / (1 << 30)), fits, bound,
+		return []string{"none", "", "", "", number(e.StepTime * 1e3), number(e.Throughput), number(e.Requests), number(e.Memory.Total() / (1 << 30)), fits, bound,
 			c.Level.String(), number(100 * c.Band), reason}
 	}
 	first, second, third := others, others, others
 	first.Batch, second.Input, third.Batch = 32, 2048, 100000
 	crowd := estimated(t, third, op.Decode)
 	want := [][]string{
-		append([]string{"32", "a", "", "", ""}, cells(estimated(t, first, op.Decode), "TRUE", "memory", "")...),
+		append([]string{"32", "a", "", "decode", ""}, cells(estimated(t, first, op.Decode), "TRUE", "memory", "")...),
 		append([]string{"", "b", "2048", "prefill", "1"}, cells(estimated(t, second, op.Prefill), "TRUE", "compute", "")...),
-		append([]string{"100000", "c", "", "", ""}, cells(crowd, "FALSE", "memory", crowd.TooMuch())...),
+		append([]string{"100000", "c", "", "decode", ""}, cells(crowd, "FALSE", "memory", crowd.TooMuch())...),
 	}
 	if diff := cmp.Diff(want, rows[1:]); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
@@ -218,11 +221,11 @@ func TestStreamBadRows(t *testing.T) {
 	lines := strings.Split(out, "\n")
 	for i, want := range []string{
 		row,
-		`many,0,,,,,,,,,,"batch must be a whole number, not ""many""; tp must be at least 1, not 0"`,
-		`4,,,,,,,,,,,1 cells under 2 columns`,
-		`4,1,,,,,,,,,,3 cells under 2 columns`,
-		`4,3,,,,,,,,,,tp 3 does not divide the 32 attention heads of llama-3-8B; tp 3 neither divides the 8 key/value heads of llama-3-8B nor is a multiple of them; tp 3 does not divide the feed-forward width 14336 of llama-3-8B`,
-		`,,,,,,,,,,,"parse error on line 7, column 6: extraneous or missing "" in quoted-field"`,
+		`many,0,,,,,,,,,,,,,"batch must be a whole number, not ""many""; tp must be at least 1, not 0"`,
+		`4,,,,,,,,,,,,,,1 cells under 2 columns`,
+		`4,1,,,,,,,,,,,,,3 cells under 2 columns`,
+		`4,3,,,,,,,,,,,,,tp 3 does not divide the 32 attention heads of llama-3-8B; tp 3 neither divides the 8 key/value heads of llama-3-8B nor is a multiple of them; tp 3 does not divide the feed-forward width 14336 of llama-3-8B`,
+		`,,,,,,,,,,,,,,"parse error on line 7, column 6: extraneous or missing "" in quoted-field"`,
 	} {
 		if lines[i+1] != want {
 			t.Errorf("row %d:\n got %s\nwant %s", i, lines[i+1], want)
@@ -233,7 +236,7 @@ func TestStreamBadRows(t *testing.T) {
 func TestStreamHeader(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "the table of points is empty: its first row names the columns",
-		"model,system,btach,tp,TP\n": `column 3: "btach" is not one of "model", "system", "phase", "batch", "isl", "osl", "context", "prefix", "prefix-hit", "lengths", "offload-weights", "offload-cache", "tp", "pp", "dp", "cp", "sp", "ep", "moe-tp", "moe-dp", "redundant", "drafts", "weights", "activations", "cache", "comm", "attention", "vector", "assume"; did you mean "batch"?` +
+		"model,system,btach,tp,TP\n": `column 3: "btach" is not one of "model", "system", "engine", "phase", "batch", "isl", "osl", "context", "prefix", "prefix-hit", "lengths", "offload-weights", "offload-cache", "tp", "pp", "dp", "cp", "sp", "ep", "moe-tp", "moe-dp", "prefill-plan", "decode-plan", "decode-system", "gpus-per-node", "redundant", "drafts", "weights", "activations", "cache", "comm", "attention", "vector", "assume"; did you mean "batch"?` +
 			"\n" + `column 5: "TP" stands there twice`,
 		"tp\n": "there is no column \"model\", and no --model for all rows\nthere is no column \"system\", and no --system for all rows",
 	} {

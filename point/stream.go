@@ -13,11 +13,10 @@ import (
 
 	"throughline/estimate"
 	"throughline/internal/document"
-	"throughline/op"
 )
 
 // resultColumns are what is added to each row of a table of points.
-var resultColumns = []string{"latency_ms", "step_ms", "tokens_per_s", "requests_per_s", "memory_gib", "fits", "bound", "confidence", "error_band_percent", "reason"}
+var resultColumns = []string{"served_by", "concurrency", "ttft_ms", "tpot_ms", "step_ms", "tokens_per_s", "requests_per_s", "memory_gib", "fits", "bound", "confidence", "error_band_percent", "reason"}
 
 // Tally counts the rows of a table.
 type Tally struct {
@@ -88,7 +87,6 @@ type stream struct {
 	carried   int // of them that are written
 	cells     []string
 	digits    []byte
-	result    Result
 }
 
 // column is one of the input.
@@ -165,12 +163,13 @@ func (s *stream) row(row []string, broken error) bool {
 			errs = append(errs, err)
 		}
 	}
-	phase, err := p.onePhase()
-	if err != nil {
-		errs = append(errs, err)
+	if p.Phase == "both" {
+		errs = append(errs, errors.New("phase: a row is a prefill, a decode or, without a phase, what clients see; not both"))
 	}
+	var answer *Answer
 	if len(errs) == 0 {
-		if err := s.estimator.Estimate(&p, phase, &s.result); err != nil {
+		var err error
+		if answer, err = s.estimator.Answer(&p); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -182,33 +181,35 @@ func (s *stream) row(row []string, broken error) bool {
 		s.cells = append(s.cells, reason)
 		return false
 	}
-	r := &s.result
-	e := &r.Estimate
-	requests := ""
-	if !r.Ongoing {
-		requests = s.number(e.Requests)
-	}
-	fits := "TRUE"
-	if r.Over() > 0 {
-		fits = "FALSE"
-	}
-	bound, _ := r.Shares.Bound()
-	confidence := r.evaluator.Confidence(e)
-	s.cells = append(s.cells, s.number(e.Latency*1e3), s.number(e.StepTime*1e3), s.number(e.Throughput), requests,
-		s.number(e.Memory.Total()/estimate.GiB), fits, bound, confidence.Level.String(), s.number(100*confidence.Band), r.TooMuch())
+	s.result(answer)
 	return true
 }
 
-// onePhase is the phase of a row, which has room for one.
-func (p *Point) onePhase() (op.Phase, error) {
-	list, err := p.Phases()
-	switch {
-	case err != nil:
-		return 0, err
-	case len(list) > 1:
-		return 0, errors.New("phase: a row is a prefill or a decode, not both")
+// result appends the cells of an answer: what clients see with the decode step behind it, or a bare step.
+func (s *stream) result(a *Answer) {
+	r := &a.Phases[len(a.Phases)-1]
+	e := &r.Estimate
+	var clients, ttft, tpot, requests string
+	tokens, held := e.Throughput, e.Memory.Total()
+	if !r.Ongoing {
+		requests = s.number(e.Requests)
 	}
-	return list[0], nil
+	if seen := a.Seen; seen != nil {
+		clients, ttft, tpot = strconv.Itoa(a.Load.Clients), s.number(seen.TTFT*1e3), s.number(seen.TPOT*1e3)
+		tokens, requests, held = seen.Requests*float64(a.Load.Lengths.Output), s.number(seen.Requests), a.Held
+	}
+	fits := "TRUE"
+	if held > r.Usable {
+		fits = "FALSE"
+	}
+	reason := r.TooMuch()
+	if a.Remark != "" {
+		reason = strings.TrimPrefix(reason+"; "+a.Remark, "; ")
+	}
+	bound, _ := r.Shares.Bound()
+	confidence := r.evaluator.Confidence(e)
+	s.cells = append(s.cells, a.Deployment.Engine.Name, clients, ttft, tpot, s.number(e.StepTime*1e3), s.number(tokens), requests,
+		s.number(held/estimate.GiB), fits, bound, confidence.Level.String(), s.number(100*confidence.Band), reason)
 }
 
 // number writes a result with more digits than anything here is exact to.

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -10,11 +9,11 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"throughline/advice"
+	"throughline/deploy"
 	"throughline/engine"
-	"throughline/estimate"
 	"throughline/op"
+	"throughline/plan"
 	"throughline/scenario"
-	"throughline/search"
 )
 
 // Advice writes ranked deployments, the frontier and the launch arguments of the winner.
@@ -28,32 +27,31 @@ func Advice(w io.Writer, l *scenario.Loaded, o *advice.Options, a *advice.Advice
 		_, err := fmt.Fprintln(w, "no deployment found")
 		return err
 	}
-	fmt.Fprintln(w, candidates(a.Ranked, l, o, true))
+	fmt.Fprintln(w, candidates(a.Ranked, o, true))
 	if best := sideBySide(a.Ranked); best != "" {
 		fmt.Fprintln(w, best)
 	}
 	if len(a.Frontier) > 0 {
 		fmt.Fprintln(w, "\nfrontier: from the fastest for a user to the highest throughput")
-		fmt.Fprintln(w, candidates(a.Frontier, l, o, false))
+		fmt.Fprintln(w, candidates(a.Frontier, o, false))
 	}
-	for _, e := range engines(o) {
-		launches, refused := launch(e, l, o, &a.Ranked[0])
-		fmt.Fprintf(w, "\n%s %s\n", e.Title, e.Options.Version)
-		if len(refused) > 0 {
-			fmt.Fprintf(w, "  cannot run the first deployment: %s\n", strings.Join(refused, "; "))
-			continue
+	best := &a.Ranked[0].Deployment
+	e, err := engine.Find(best.Engine.Name)
+	if err != nil || e == engine.Generic {
+		_, err := fmt.Fprintln(w, "\npriced without an engine: there is nothing to launch it with")
+		return err
+	}
+	fmt.Fprintf(w, "\n%s %s\n", e.Title, e.Options.Version)
+	for _, part := range launch(e, best) {
+		fmt.Fprintf(w, "  # %s\n", part.What)
+		for _, c := range part.Commands {
+			fmt.Fprintln(w, indent(c))
 		}
-		for _, part := range launches {
-			fmt.Fprintf(w, "  # %s\n", part.What)
-			for _, c := range part.Commands {
-				fmt.Fprintln(w, indent(c))
-			}
-			if part.Config != "" {
-				fmt.Fprintf(w, "  # extra options, as YAML\n%s\n", indent(part.Config))
-			}
-			for _, r := range part.Remarks {
-				fmt.Fprintf(w, "  # note: %s\n", r)
-			}
+		if part.Config != "" {
+			fmt.Fprintf(w, "  # extra options, as YAML\n%s\n", indent(part.Config))
+		}
+		for _, r := range part.Remarks {
+			fmt.Fprintf(w, "  # note: %s\n", r)
 		}
 	}
 	return nil
@@ -71,11 +69,11 @@ func systemNames(l *scenario.Loaded) string {
 }
 
 // candidates is a table of deployments.
-func candidates(cs []advice.Candidate, l *scenario.Loaded, o *advice.Options, rank bool) string {
+func candidates(cs []advice.Candidate, o *advice.Options, rank bool) string {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
-	header := table.Row{"", "mode", "prefill", "decode", "batch", "TTFT ms", "TPOT ms", "tokens/s/user", "tokens/s/GPU", "requests/s", "spare", "confidence"}
+	header := table.Row{"", "mode", "engine", "prefill", "decode", "batch", "clients", "TTFT ms", "TPOT ms", "tokens/s/user", "tokens/s/GPU", "requests/s", "spare", "confidence"}
 	if o.PerHour > 0 {
 		header = append(header, "$/M tokens")
 	}
@@ -83,19 +81,18 @@ func candidates(cs []advice.Candidate, l *scenario.Loaded, o *advice.Options, ra
 		header = append(header, "tokens/J")
 	}
 	t.AppendHeader(header)
-	t.SetColumnConfigs(numeric(1, 5, 6, 7, 8, 9, 10, 11, 13, 14))
+	t.SetColumnConfigs(numeric(1, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16))
 	for i := range cs {
 		c := &cs[i]
-		out := &c.Outcome
-		prefill := instancePlan(&out.Prefill)
-		if out.Shared {
-			prefill = "same"
+		d := &c.Deployment
+		prefill, decode := "same", d.Of(op.Decode)
+		if d.Split() {
+			prefill = instances(d.Pools[0].Count, &d.Pools[0].Plan)
 		}
 		row := table.Row{
-			"", c.Mode, prefill, instancePlan(&out.Decode),
-			fmt.Sprintf("%d/%d", out.Prefill.Best.Plan.Batch.Size, out.Decode.Best.Plan.Batch.Size),
-			fmt.Sprintf("%.0f", c.TTFT*1e3), fmt.Sprintf("%.1f", c.TPOT*1e3), fmt.Sprintf("%.1f", c.PerUser()),
-			fmt.Sprintf("%.0f", c.PerGPU), fmt.Sprintf("%.3g", c.Requests), out.Spare(c.GPUs), trust(l, c),
+			"", c.Mode, d.Engine.Name, prefill, instances(decode.Count, &decode.Plan), decode.Plan.Batch.Size, c.Load.Clients,
+			fmt.Sprintf("%.0f", c.Seen.TTFT*1e3), fmt.Sprintf("%.1f", c.Seen.TPOT*1e3), fmt.Sprintf("%.1f", c.PerUser()),
+			fmt.Sprintf("%.0f", c.PerGPU), fmt.Sprintf("%.3g", c.Seen.Requests), c.Spare(), trust(c),
 		}
 		if rank {
 			row[0] = i + 1
@@ -111,21 +108,20 @@ func candidates(cs []advice.Candidate, l *scenario.Loaded, o *advice.Options, ra
 	return t.Render()
 }
 
-// confidences are those of TTFT and TPOT.
-func confidences(l *scenario.Loaded, c *advice.Candidate) (prefill, decode estimate.Confidence) {
-	p, d := l.Problem(op.Prefill, c.GPUs), l.Problem(op.Decode, c.GPUs)
-	return confidence(&p.Problem, &c.Outcome.Prefill.Best), confidence(&d.Problem, &c.Outcome.Decode.Best)
+// trust is the weakest level of the pools, and the error bands of their steps.
+func trust(c *advice.Candidate) string {
+	level := c.Sides[0].Confidence.Level
+	var bands []string
+	for i := range c.Sides {
+		s := &c.Sides[i].Confidence
+		level = min(level, s.Level)
+		bands = append(bands, fmt.Sprintf("±%.0f%%", 100*s.Band))
+	}
+	return fmt.Sprintf("%s %s", level, strings.Join(bands, ", "))
 }
 
-// trust is the weaker level of the two phases, and the error bands of TTFT and of TPOT.
-func trust(l *scenario.Loaded, c *advice.Candidate) string {
-	p, d := confidences(l, c)
-	return fmt.Sprintf("%s ±%.0f%%, ±%.0f%%", min(p.Level, d.Level), 100*p.Band, 100*d.Band)
-}
-
-// instancePlan is the plan of one instance, with their number.
-func instancePlan(r *search.Result) string {
-	p := &r.Best.Plan
+// instances is a plan, with how many there are of it.
+func instances(count int, p *plan.Plan) string {
 	s := p.String()
 	if p.Redundant > 0 {
 		s += fmt.Sprintf(" +%d", p.Redundant)
@@ -133,8 +129,8 @@ func instancePlan(r *search.Result) string {
 	if p.Drafts > 0 {
 		s += fmt.Sprintf(" mtp%d", p.Drafts)
 	}
-	if r.Instances > 1 {
-		s = fmt.Sprintf("%d × %s", r.Instances, s)
+	if count > 1 {
+		s = fmt.Sprintf("%d × %s", count, s)
 	}
 	return s
 }
@@ -152,15 +148,7 @@ func sideBySide(ranked []advice.Candidate) string {
 		return ""
 	}
 	return fmt.Sprintf("aggregated against disaggregated: %.0f and %.0f tokens/s/GPU (%+.0f%%), TTFT %.0f and %.0f ms, TPOT %.1f and %.1f ms",
-		agg.PerGPU, dis.PerGPU, 100*(dis.PerGPU/agg.PerGPU-1), agg.TTFT*1e3, dis.TTFT*1e3, agg.TPOT*1e3, dis.TPOT*1e3)
-}
-
-// engines to print arguments for: the one that was asked for, or all.
-func engines(o *advice.Options) []*engine.Engine {
-	if o.Engine != nil {
-		return []*engine.Engine{o.Engine}
-	}
-	return engine.All()
+		agg.PerGPU, dis.PerGPU, 100*(dis.PerGPU/agg.PerGPU-1), agg.Seen.TTFT*1e3, dis.Seen.TTFT*1e3, agg.Seen.TPOT*1e3, dis.Seen.TPOT*1e3)
 }
 
 // launched is the arguments of one part of a deployment.
@@ -169,33 +157,17 @@ type launched struct {
 	engine.Launch
 }
 
-// launch expresses a deployment in an engine, or says why that is not possible.
-func launch(e *engine.Engine, l *scenario.Loaded, o *advice.Options, c *advice.Candidate) (parts []launched, refused []string) {
-	roles := []struct {
-		role   engine.Role
-		result *search.Result
-	}{{engine.Prefill, &c.Outcome.Prefill}, {engine.Decode, &c.Outcome.Decode}}
-	if c.Outcome.Shared {
-		roles = roles[1:]
-		roles[0].role = engine.Aggregated
+// launch expresses a deployment in its engine.
+func launch(e *engine.Engine, d *deploy.Deployment) (parts []launched) {
+	for i := range d.Pools {
+		p := &d.Pools[i]
+		what := fmt.Sprintf("%s, on %d processors", p.Role, p.Procs())
+		if p.Count > 1 {
+			what = fmt.Sprintf("%s, %d instances of %d processors", p.Role, p.Count, p.Plan.Attention.Procs())
+		}
+		parts = append(parts, launched{what, e.Launch(d, p)})
 	}
-	for _, r := range roles {
-		d := &engine.Deployment{
-			Model: l.Scenario.Model, Shape: l.Shape, Plan: r.result.Best.Plan, Precision: l.Precision, Role: r.role,
-			Instances: r.result.Instances, GPUsPerNode: o.GPUsPerNode, MaxContext: l.Lengths.Final(),
-			MemoryFraction: l.Assumptions.MemoryFraction,
-		}
-		if why := e.Refuses(d); len(why) > 0 {
-			refused = append(refused, why...)
-			continue
-		}
-		what := fmt.Sprintf("%s, on %d processors", r.role, r.result.Procs)
-		if n := r.result.Instances; n > 1 {
-			what = fmt.Sprintf("%s, %d instances of %d processors", r.role, n, r.result.Procs)
-		}
-		parts = append(parts, launched{what, e.Launch(d)})
-	}
-	return parts, refused
+	return parts
 }
 
 // AdviceJSON writes the same as one JSON object.
@@ -204,12 +176,16 @@ func AdviceJSON(w io.Writer, l *scenario.Loaded, o *advice.Options, a *advice.Ad
 		out := make([]map[string]any, len(cs))
 		for i := range cs {
 			c := &cs[i]
-			p, d := confidences(l, c)
+			d, seen := &c.Deployment, &c.Seen
+			decode := sideJSON(d.Of(op.Decode), &c.Sides[len(c.Sides)-1])
 			m := map[string]any{
-				"mode": c.Mode, "gpus": c.GPUs, "spare_gpus": c.Outcome.Spare(c.GPUs),
-				"ttft_s": c.TTFT, "tpot_s": c.TPOT, "request_latency_s": c.Latency, "tokens_per_s_per_user": c.PerUser(),
-				"tokens_per_s_per_gpu": c.PerGPU, "requests_per_s": c.Requests,
-				"prefill": instanceJSON(&c.Outcome.Prefill, p), "decode": instanceJSON(&c.Outcome.Decode, d),
+				"mode": c.Mode, "engine": d.Engine.Name, "gpus": c.GPUs, "spare_gpus": c.Spare(), "concurrency": c.Load.Clients,
+				"ttft_s": seen.TTFT, "tpot_s": seen.TPOT, "request_latency_s": seen.Latency, "tokens_per_s_per_user": c.PerUser(),
+				"tokens_per_s": seen.Requests * float64(c.Load.Lengths.Output), "tokens_per_s_per_gpu": c.PerGPU, "requests_per_s": seen.Requests,
+				"memory_gib": gib(held(c)), "decode": decode, "prefill": decode,
+			}
+			if d.Split() {
+				m["prefill"] = sideJSON(&d.Pools[0], &c.Sides[0])
 			}
 			if o.PerHour > 0 {
 				m["dollars_per_million_tokens"] = c.DollarsPerMillion
@@ -225,35 +201,53 @@ func AdviceJSON(w io.Writer, l *scenario.Loaded, o *advice.Options, a *advice.Ad
 		"model": l.Shape.Name, "prefill_system": l.Prefill.Name, "decode_system": l.Decode.Name,
 		"input_tokens": l.Lengths.Input, "output_tokens": l.Lengths.Output, "cached_tokens": l.Lengths.Cached,
 		"assumptions": l.Assumptions.Name, "ranked": list(a.Ranked), "frontier": list(a.Frontier),
+		"question": question(l, o),
 	}
 	if len(a.Reasons) > 0 {
 		doc["reasons"] = a.Reasons
 	}
 	if len(a.Ranked) > 0 {
-		launches := map[string]any{}
-		for _, e := range engines(o) {
-			parts, refused := launch(e, l, o, &a.Ranked[0])
-			if len(refused) > 0 {
-				launches[e.Name] = map[string]any{"refused": refused}
-			} else {
-				launches[e.Name] = parts
-			}
+		d := &a.Ranked[0].Deployment
+		if e, err := engine.Find(d.Engine.Name); err == nil && e != engine.Generic {
+			doc["launch"] = map[string]any{e.Name: launch(e, d)}
 		}
-		doc["launch"] = launches
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(doc)
+	return WriteObject(w, doc)
 }
 
-// instanceJSON is the plan of one side.
-func instanceJSON(r *search.Result, c estimate.Confidence) map[string]any {
-	p := &r.Best.Plan
+// question is what was asked, in the words of the command line, so that another command can ask it again.
+func question(l *scenario.Loaded, o *advice.Options) map[string]string {
+	out := map[string]string{
+		"model": l.Model, "system": l.System, "decode-system": l.DecodeSystem, "assume": l.Assume, "lengths": l.Distribution,
+		"isl": fmt.Sprint(l.Asked.Input), "osl": fmt.Sprint(l.Asked.Output), "prefix": fmt.Sprint(l.Asked.Cached),
+		"weights": l.Formats.Weights, "activations": l.Formats.Activations, "cache": l.Formats.Cache, "comm": l.Formats.Comm,
+		"attention": l.Formats.Attention, "vector": l.Formats.Vector, "gpus-per-node": fmt.Sprint(o.GPUsPerNode),
+		"offload-weights": fmt.Sprint(l.Offload.Weights), "offload-cache": fmt.Sprint(l.Offload.Cache),
+	}
+	for name, value := range out {
+		if value == "" {
+			delete(out, name)
+		}
+	}
+	return out
+}
+
+// held is the bytes of the fullest processor.
+func held(c *advice.Candidate) (most float64) {
+	for i := range c.Sides {
+		most = max(most, c.Sides[i].Held)
+	}
+	return most
+}
+
+// sideJSON is one pool.
+func sideJSON(pool *deploy.Pool, s *advice.Side) map[string]any {
+	p := &pool.Plan
 	m := map[string]any{
-		"instances": r.Instances, "gpus_per_instance": r.Procs,
+		"system": pool.System.Name, "instances": pool.Count, "gpus_per_instance": p.Attention.Procs(), "plan": instances(pool.Count, p),
 		"dp": p.Attention.DP, "pp": p.Attention.PP, "tp": p.Attention.TP, "cp": p.Attention.Context(),
-		"batch": p.Batch.Size, "memory_gib": gib(r.Best.Memory.Total()), "latency_s": r.Best.Latency,
-		"bound_by": bound(&r.Best.Stage), "confidence": c.Level.String(), "error_band_percent": 100 * c.Band,
+		"batch": p.Batch.Size, "memory_gib": gib(s.Held), "step_s": s.Step.StepTime,
+		"bound_by": bound(&s.Step.Stage), "confidence": s.Confidence.Level.String(), "error_band_percent": 100 * s.Confidence.Band,
 	}
 	if p.Experts.EP > 0 {
 		m["ep"], m["moe_tp"], m["moe_dp"], m["redundant_experts"] = p.Experts.EP, p.Experts.TP, p.Experts.DP, p.Redundant

@@ -14,11 +14,11 @@ import (
 )
 
 // WriteExplanation writes for the terminal why a phase of a point takes the time it takes.
-func WriteExplanation(w io.Writer, r *point.Result, x *explain.Explanation) error {
-	name := latencyName(r.Phase)
+func WriteExplanation(w io.Writer, a *point.Answer, phase int, x *explain.Explanation) error {
+	r := &a.Phases[phase]
 	e := &r.Estimate
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%s: %s %.4g ms, a step of %.4g ms, %.1f tokens/s\n", pointTitle(r), point.PhaseName(r.Phase), name, e.Latency*1e3, e.StepTime*1e3, e.Throughput)
+	fmt.Fprintf(&b, "%s\n%s%s step: %.4g ms, %.1f tokens/s\n", pointTitle(a), seenLine(a), point.PhaseName(r.Phase), e.StepTime*1e3, e.Throughput)
 
 	layers := "all layers"
 	if e.Plan.Attention.PP > 1 {
@@ -26,7 +26,7 @@ func WriteExplanation(w io.Writer, r *point.Result, x *explain.Explanation) erro
 	}
 	fmt.Fprintf(&b, "\nOperators, over %s; shares of the step; of the peak rate and bandwidth, without calibration\n%s\n", layers, operatorTable(x.Operators))
 	fmt.Fprintf(&b, "\nMemory of a processor\n%s\n", memoryMap(&x.Memory, r.Problem.Model.IsMoE()))
-	fmt.Fprintf(&b, "\nSensitivity: what %.0f%% more of a number changes\n%s\n", 100*explain.Change, sensitivityTable(name, x.Sensitivity))
+	fmt.Fprintf(&b, "\nSensitivity: what %.0f%% more of a number changes\n%s\n", 100*explain.Change, sensitivityTable(x.Sensitivity))
 	if without := withoutEffect(x.Sensitivity); without != "" {
 		fmt.Fprintf(&b, "Without effect: %s\n", without)
 	}
@@ -121,9 +121,10 @@ func memoryMap(m *explain.Memory, experts bool) string {
 	return t.Render()
 }
 
-func sensitivityTable(latency string, effects []explain.Effect) string {
-	t := newTable("number", "now", latency, "tokens/s", "largest batch")
-	t.SetColumnConfigs(numeric(2, 3, 4, 5))
+func sensitivityTable(effects []explain.Effect) string {
+	t := newTable("number", "now", "step", "TTFT", "TPOT", "tokens/s", "largest batch")
+	t.SuppressEmptyColumns()
+	t.SetColumnConfigs(numeric(2, 3, 4, 5, 6, 7))
 	for i := range effects {
 		e := &effects[i]
 		if !e.Any() {
@@ -133,7 +134,7 @@ func sensitivityTable(latency string, effects []explain.Effect) string {
 		if e.Batch != e.NewBatch {
 			batch = fmt.Sprintf("%d → %d", e.Batch, e.NewBatch)
 		}
-		t.AppendRow(table.Row{e.Parameter, quantity(e.Value, e.Unit), signed(e.Latency), signed(e.Tokens), batch})
+		t.AppendRow(table.Row{e.Parameter, quantity(e.Value, e.Unit), signed(e.Step), signed(e.TTFT), signed(e.TPOT), signed(e.Tokens), batch})
 	}
 	return t.Render()
 }
@@ -207,10 +208,12 @@ type explainedJSON struct {
 }
 
 // ExplainedJSON is a point and why, as one object for JSON.
-func ExplainedJSON(results []point.Result, why []*explain.Explanation) any {
-	out := explainedJSON{pointOf(results), map[string]*explain.Explanation{}}
-	for i := range results {
-		out.Explained[point.PhaseName(results[i].Phase)] = why[i]
+func ExplainedJSON(a *point.Answer, why []*explain.Explanation) any {
+	out := explainedJSON{pointOf(a), map[string]*explain.Explanation{}}
+	for i := range a.Phases {
+		if why[i] != nil {
+			out.Explained[point.PhaseName(a.Phases[i].Phase)] = why[i]
+		}
 	}
 	return &out
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"throughline/deploy"
+	"throughline/engine"
 	"throughline/estimate"
 	"throughline/op"
 	"throughline/point"
@@ -23,11 +25,12 @@ func newTable(header ...any) table.Writer {
 	return t
 }
 
-// WritePoint writes the phases of a point for the terminal, a column each.
-func WritePoint(w io.Writer, results []point.Result) error {
+// WritePoint writes a point for the terminal: what clients see, and the steps behind it, a column each.
+func WritePoint(w io.Writer, a *point.Answer) error {
+	results := a.Phases
 	header := []any{""}
 	for i := range results {
-		header = append(header, point.PhaseName(results[i].Phase))
+		header = append(header, point.PhaseName(results[i].Phase)+" step")
 	}
 	t := newTable(header...)
 	t.SetColumnConfigs(numeric(2, 3))
@@ -49,10 +52,12 @@ func WritePoint(w io.Writer, results []point.Result) error {
 	bytes := func(name string, value func(r *point.Result) float64) {
 		row(name, func(r *point.Result) string { return fmt.Sprintf("%.2f", gib(value(r))) })
 	}
-	row("latency", func(r *point.Result) string {
-		return fmt.Sprintf("%s %.2f ms", latencyName(r.Phase), r.Estimate.Latency*1e3)
-	})
 	row("step", func(r *point.Result) string { return fmt.Sprintf("%.2f ms", r.Estimate.StepTime*1e3) })
+	if !a.Deployment.Assume.Engine {
+		row("latency", func(r *point.Result) string {
+			return fmt.Sprintf("%s %.2f ms", latencyName(r.Phase), r.Estimate.Latency*1e3)
+		})
+	}
 	row("tokens/s", func(r *point.Result) string { return fmt.Sprintf("%.1f", r.Estimate.Throughput) })
 	row("tokens/s per card", func(r *point.Result) string {
 		return fmt.Sprintf("%.1f", r.Estimate.Throughput/float64(r.Cards()))
@@ -63,7 +68,7 @@ func WritePoint(w io.Writer, results []point.Result) error {
 		}
 		return fmt.Sprintf("%.4g", r.Estimate.Requests)
 	})
-	row("sequences in flight", func(r *point.Result) string { return fmt.Sprint(r.Sequences()) })
+	row("sequences", func(r *point.Result) string { return fmt.Sprint(r.Sequences()) })
 	t.AppendSeparator()
 	bytes("weights GiB", func(r *point.Result) float64 { return weights(&r.Estimate.Memory) })
 	bytes("working space GiB", func(r *point.Result) float64 { return r.Estimate.Memory.WithoutCache() - weights(&r.Estimate.Memory) })
@@ -100,22 +105,69 @@ func WritePoint(w io.Writer, results []point.Result) error {
 		c := confidence(&r.Problem, &r.Estimate)
 		return level(&c)
 	})
-	_, err := fmt.Fprintf(w, "%s\n%s\n", pointTitle(&results[0]), t.Render())
+	_, err := fmt.Fprintf(w, "%s\n%s%s\n", pointTitle(a), seenLine(a), t.Render())
 	return err
 }
 
 // pointTitle says in a line what was estimated.
-func pointTitle(r *point.Result) string {
-	e := &r.Estimate
-	n := fmt.Sprintf("%d processors", r.Procs)
-	if r.Procs == 1 {
+func pointTitle(a *point.Answer) string {
+	r, d := &a.Phases[0], &a.Deployment
+	lengths := fmt.Sprintf("%d + %d tokens", a.Load.Lengths.Input, a.Load.Lengths.Output)
+	if r.Ongoing {
+		lengths = fmt.Sprintf("context %d", a.Load.Lengths.DecodeContext())
+	}
+	if d.Split() {
+		return fmt.Sprintf("%s: %s; %s; %s", d.Model.Name, poolTitle(&d.Pools[0]), poolTitle(&d.Pools[1]), lengths)
+	}
+	return fmt.Sprintf("%s on %s, %s", d.Model.Name, poolTitle(&d.Pools[0]), lengths)
+}
+
+// poolTitle says in a few words what a pool is.
+func poolTitle(p *deploy.Pool) string {
+	n := fmt.Sprintf("%d processors", p.Procs())
+	if p.Procs() == 1 {
 		n = "1 processor"
 	}
-	lengths := fmt.Sprintf("%d + %d tokens", r.Problem.Lengths.Input, r.Problem.Lengths.Output)
-	if r.Ongoing {
-		lengths = fmt.Sprintf("context %d", r.Problem.Lengths.DecodeContext())
+	plan := instances(p.Count, &p.Plan)
+	if p.Role == deploy.Both {
+		return fmt.Sprintf("%s of %s: %s, batch %d", n, p.System.Name, plan, p.Plan.Batch.Size)
 	}
-	return fmt.Sprintf("%s on %s of %s: %v, batch %d, %s", r.Problem.Model.Name, n, r.Problem.System.Name, &e.Plan, e.Plan.Batch.Size, lengths)
+	if p.Role == deploy.Decode {
+		plan += fmt.Sprintf(", batch %d", p.Plan.Batch.Size)
+	}
+	return fmt.Sprintf("%s on %s of %s: %s", p.Role, n, p.System.Name, plan)
+}
+
+// seenLine is what clients see, in a line; it is empty where the point asks for bare steps.
+func seenLine(a *point.Answer) string {
+	if a.Seen == nil {
+		return ""
+	}
+	s, d := a.Seen, &a.Deployment
+	tokens := s.Requests * float64(a.Load.Lengths.Output)
+	clients := fmt.Sprintf("%d clients", a.Load.Clients)
+	if a.Load.Clients == 1 {
+		clients = "1 client"
+	}
+	return fmt.Sprintf("%s, %s: TTFT %.1f ms, TPOT %.2f ms; %.1f output tokens/s, %.1f per card, %.1f per user; %.4g requests/s; at most %.2f GiB\n",
+		engineTitle(d), clients, s.TTFT*1e3, s.TPOT*1e3, tokens, tokens/float64(cardsOf(d)), 1/s.TPOT, s.Requests, gib(a.Held))
+}
+
+// engineTitle names the engine of a deployment.
+func engineTitle(d *deploy.Deployment) string {
+	if d.Engine.Name == engine.Generic.Name {
+		return "Generic engine"
+	}
+	return d.Engine.Title
+}
+
+// cardsOf is the cards that the processors of a deployment make.
+func cardsOf(d *deploy.Deployment) int {
+	n := 0
+	for i := range d.Pools {
+		n += cards(d.Pools[i].Procs(), d.Pools[i].System.ProcsPerNPU)
+	}
+	return n
 }
 
 func mlpName(results []point.Result) string {
@@ -156,8 +208,23 @@ type pointJSON struct {
 	Cached      int        `json:"prefix"`
 	Procs       int        `json:"processors"`
 	Cards       int        `json:"cards"`
+	Engine      string     `json:"engine,omitempty"`
+	Clients     *seenJSON  `json:"clients,omitempty"`
 	Prefill     *phaseJSON `json:"prefill,omitempty"`
 	Decode      *phaseJSON `json:"decode,omitempty"`
+}
+
+// seenJSON is what clients see in JSON.
+type seenJSON struct {
+	Concurrency int     `json:"concurrency"`
+	TTFT        float64 `json:"ttft_ms"`
+	TPOT        float64 `json:"tpot_ms"`
+	Latency     float64 `json:"request_latency_ms"`
+	Requests    float64 `json:"requests_per_s"`
+	Tokens      float64 `json:"tokens_per_s"`
+	PerCard     float64 `json:"tokens_per_s_per_card"`
+	PerUser     float64 `json:"tokens_per_s_per_user"`
+	Memory      float64 `json:"memory_gib"`
 }
 
 // phaseJSON is a phase of a point in JSON.
@@ -165,7 +232,7 @@ type phaseJSON struct {
 	Plan      string     `json:"plan"`
 	Batch     int        `json:"batch"`
 	Sequences int        `json:"sequences"`
-	Latency   float64    `json:"latency_ms"`
+	Latency   *float64   `json:"latency_ms,omitempty"` // where no engine is assumed
 	Step      float64    `json:"step_ms"`
 	Tokens    float64    `json:"tokens_per_s"`
 	PerCard   float64    `json:"tokens_per_s_per_card"`
@@ -200,15 +267,23 @@ type timeJSON struct {
 	Memory        float64 `json:"memory_bound"`
 }
 
-// PointJSON is the phases of a point as one object for JSON.
-func PointJSON(results []point.Result) any { return pointOf(results) }
+// PointJSON is a point as one object for JSON.
+func PointJSON(a *point.Answer) any { return pointOf(a) }
 
-func pointOf(results []point.Result) *pointJSON {
+func pointOf(a *point.Answer) *pointJSON {
+	results, d := a.Phases, &a.Deployment
 	first := &results[0]
 	out := pointJSON{
 		Model: first.Problem.Model.Name, System: first.Problem.System.Name, Assumptions: first.Problem.Assume.Name,
 		Input: first.Problem.Lengths.Input, Output: first.Problem.Lengths.Output, Cached: first.Problem.Lengths.Cached,
-		Procs: first.Procs, Cards: first.Cards(),
+		Procs: d.Procs(), Cards: cardsOf(d), Engine: d.Engine.Name,
+	}
+	if s := a.Seen; s != nil {
+		tokens := s.Requests * float64(a.Load.Lengths.Output)
+		out.Clients = &seenJSON{
+			Concurrency: a.Load.Clients, TTFT: s.TTFT * 1e3, TPOT: s.TPOT * 1e3, Latency: s.Latency * 1e3, Requests: s.Requests,
+			Tokens: tokens, PerCard: tokens / float64(cardsOf(d)), PerUser: 1 / s.TPOT, Memory: gib(a.Held),
+		}
 	}
 	if first.Ongoing {
 		out.Input, out.Output, out.Context = 0, 0, first.Problem.Lengths.DecodeContext()
@@ -228,7 +303,7 @@ func phaseOf(r *point.Result) *phaseJSON {
 	e, s, m := &r.Estimate, &r.Shares, &r.Estimate.Memory
 	out := &phaseJSON{
 		Plan: e.Plan.String(), Batch: e.Plan.Batch.Size, Sequences: r.Sequences(),
-		Latency: e.Latency * 1e3, Step: e.StepTime * 1e3, Tokens: e.Throughput, PerCard: e.Throughput / float64(r.Cards()),
+		Step: e.StepTime * 1e3, Tokens: e.Throughput, PerCard: e.Throughput / float64(r.Cards()),
 		Memory: memoryJSON{
 			gib(weights(m)), gib(m.WithoutCache() - weights(m)), gib(m.Cache), gib(m.Total()),
 			gib(r.Usable), r.Problem.System.Memory.GiB, r.Over() == 0, gib(r.Over()),
@@ -237,6 +312,10 @@ func phaseOf(r *point.Result) *phaseJSON {
 	}
 	if !r.Ongoing {
 		out.Requests = &e.Requests
+	}
+	if !r.Problem.Assume.Engine {
+		ms := e.Latency * 1e3
+		out.Latency = &ms
 	}
 	out.Bound, _ = s.Bound()
 	c := confidence(&r.Problem, e)

@@ -10,14 +10,13 @@ import (
 	"strings"
 
 	"throughline/assume"
+	"throughline/deploy"
 	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/internal/catalogue"
 	"throughline/internal/document"
 	"throughline/model"
-	"throughline/op"
 	"throughline/plan"
-	"throughline/search"
 	"throughline/workload"
 )
 
@@ -42,6 +41,7 @@ type Formats struct {
 // Loaded is a scenario whose files have been read.
 type Loaded struct {
 	Scenario
+	Asked       workload.Lengths // before they were spread
 	Shape       *model.Model
 	Settings    *model.Settings
 	Prefill     *hardware.System
@@ -54,7 +54,7 @@ type Loaded struct {
 // Load reads the model and the systems of a scenario and checks that they go together. All problems are reported at
 // once.
 func (s *Scenario) Load() (*Loaded, error) {
-	l := &Loaded{Scenario: *s}
+	l := &Loaded{Scenario: *s, Asked: s.Lengths}
 	var errs []error
 	note := func(err error) {
 		if err != nil {
@@ -183,7 +183,7 @@ func FormatNames() []string {
 }
 
 // precision resolves formats on the systems. Activations have the width of the weights if that can be computed with,
-// else two bytes; the cache and communication two bytes; attention runs in two bytes, as engines do; the vector unit in
+// else two bytes; the cache is left to the engine unless it is given; communication takes two bytes; attention runs in two bytes, as engines do; the vector unit in
 // the widest type of up to two bytes.
 func (f Formats) precision(systems ...*hardware.System) (plan.Precision, error) {
 	var problems []error
@@ -210,11 +210,14 @@ func (f Formats) precision(systems ...*hardware.System) (plan.Precision, error) 
 			activations = weights
 		}
 	}
-	cache, comm := or(f.Cache, "bf16"), or(f.Comm, "bf16")
+	comm := or(f.Comm, "bf16")
 	attention, vector := or(f.Attention, "bf16"), or(f.Vector, "bf16")
 	p := plan.Precision{
 		Weight: bytes("--weights", weights), Activation: bytes("--activations", activations),
-		Cache: bytes("--cache", cache), Comm: bytes("--comm", comm),
+		Comm: bytes("--comm", comm),
+	}
+	if f.Cache != "" {
+		p.Cache = bytes("--cache", f.Cache)
 	}
 	bytes("--attention", attention)
 	bytes("--vector", vector)
@@ -256,46 +259,10 @@ func rate(format string, types func(*hardware.System) []string, systems []*hardw
 	return "", false
 }
 
-// prefillSlack: the throughput of a prefill hardly grows with its batch, the time to the first token does.
-const prefillSlack = 0.02
-
-// stepTokens is what serving engines compute in one prefill at most: the default of SGLang on GPUs with much memory; the
-// others have half of it. Larger prefills would do a little more, and keep users waiting for it.
-const stepTokens = 16384
-
-// Problem is the search of one phase on a number of processors.
-func (l *Loaded) Problem(phase op.Phase, procs int) search.Problem {
-	sys, limit := l.Decode, l.Limits.TPOT
-	slack := 0.0
-	if phase == op.Prefill {
-		sys, limit, slack = l.Prefill, l.Limits.TTFT, prefillSlack
+// Deployment is the scenario as a deployment that has no pools yet.
+func (l *Loaded) Deployment() deploy.Deployment {
+	return deploy.Deployment{
+		Name: l.Model, Model: l.Shape, Settings: l.Settings, Precision: l.Precision, Assume: l.Assumptions, Offload: l.Offload,
+		Acceptance: workload.DraftAcceptance, MaxContext: l.Lengths.Final(),
 	}
-	p := search.Problem{
-		Problem: estimate.Problem{
-			Model: l.Shape, Settings: l.Settings, System: sys, Lengths: l.Lengths, Precision: l.Precision,
-			Assume: l.Assumptions, Phase: phase, Acceptance: workload.DraftAcceptance, Offload: l.Offload,
-		},
-		Procs: procs, Slack: slack,
-		// Engines do not route to the shared experts: every processor has them.
-		SharedPerCard: true,
-	}
-	if limit != nil {
-		p.Limit = *limit / 1e3
-	}
-	if phase == op.Prefill {
-		p.MostTokens = stepTokens
-	}
-	return p
-}
-
-// Fused is the search of both phases on the same processors.
-func (l *Loaded) Fused(procs int) *search.FusedProblem {
-	return &search.FusedProblem{Prefill: l.Problem(op.Prefill, procs), Decode: l.Problem(op.Decode, procs)}
-}
-
-// Split is the search of the two phases on processors of their own.
-func (l *Loaded) Split(procs int) *search.SplitProblem {
-	p := &search.SplitProblem{Prefill: l.Problem(op.Prefill, procs), Decode: l.Problem(op.Decode, procs), Procs: procs}
-	p.Prefill.Handover = &estimate.Handover{System: l.Decode, Span: procs}
-	return p
 }

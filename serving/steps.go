@@ -9,15 +9,13 @@ import (
 	"throughline/workload"
 )
 
-// Steps is how long the steps of a server take on its processors, the host left out. All predictions of serving, in
-// closed form or simulated, ask here.
+// Steps is how long the steps of a server take on its processors under a plan, the host left out. All predictions of
+// serving, in closed form or simulated, ask here.
 type Steps struct {
+	server  *server
 	plan    plan.Plan
 	lengths workload.Lengths
-	usable  float64
-	all     float64 // of the memory
 	weights float64
-	phases  [op.PhaseCount]*estimate.Evaluator
 	out     estimate.Estimate
 	cache   map[step]float64
 }
@@ -30,43 +28,27 @@ type step struct {
 	context      int
 }
 
-// NewSteps prepares the steps of a pool.
-func NewSteps(d *Deployment, pool *Pool, lengths workload.Lengths) (*Steps, error) {
-	s := &Steps{
-		plan: pool.Plan, lengths: lengths, cache: map[step]float64{},
-		usable: d.Assume.Usable(d.System.Memory.GiB), all: d.System.Memory.GiB * estimate.GiB,
-	}
-	for phase := range op.PhaseCount {
-		p := estimate.Problem{
-			Model: d.Model, Settings: d.Settings, System: d.System, Lengths: lengths, Precision: d.Precision,
-			Assume: d.Assume, Phase: phase, Acceptance: workload.DraftAcceptance,
-		}
-		if d.Split() && phase == op.Prefill {
-			span := d.Prefill.Workers*d.Prefill.Plan.Attention.Procs() + d.Decode.Workers*d.Decode.Plan.Attention.Procs()
-			p.Handover = &estimate.Handover{System: d.System, Span: span}
-		}
-		var err error
-		if s.phases[phase], err = estimate.NewEvaluator(&p); err != nil {
-			return nil, err
-		}
-	}
-	m := s.memory(lengths)
-	s.weights = m.Weights[op.AttentionBlock] + m.Weights[op.MLPBlock]
-	return s, nil
+// newSteps prepares the steps of a plan.
+func newSteps(s *server, p plan.Plan, n workload.Lengths) *Steps {
+	out := &Steps{server: s, plan: p, lengths: n, cache: map[step]float64{}}
+	m := out.memory(n)
+	out.weights = m.Weights[op.AttentionBlock] + m.Weights[op.MLPBlock]
+	return out
 }
 
 // memory is what a processor holds with one sequence of these lengths.
 func (s *Steps) memory(n workload.Lengths) estimate.Memory {
-	s.phases[op.Decode].SetLengths(n)
+	e := s.server.phases[op.Decode]
+	e.SetLengths(n)
 	p := s.plan
-	p.Batch = plan.Batch{Count: 1, Size: 1}
-	return s.phases[op.Decode].MemoryOf(&p)
+	p.Batch = s.server.batch(&p, 1)
+	return e.MemoryOf(&p)
 }
 
 // Room is the sequences for which a rank has memory: 0 if not even the weights fit, and at least 1 if they do. A sequence
 // needs room for its whole output where the engine reserves it from the start, else for half of it on average.
 func (s *Steps) Room(reserved bool) float64 {
-	if s.weights > s.all {
+	if s.weights > s.server.all {
 		return 0
 	}
 	n := s.lengths
@@ -78,23 +60,17 @@ func (s *Steps) Room(reserved bool) float64 {
 		return math.Inf(1)
 	}
 	room := func(bytes float64) float64 { return (bytes - m.WithoutCache()) / m.Cache }
-	if n := room(s.usable); n >= 1 {
+	if n := room(s.server.usable); n >= 1 {
 		return n
 	}
 	// Whoever starts such a server gives it all the memory there is.
-	return max(1, room(s.all))
+	return max(1, room(s.server.all))
 }
 
 // Prefill is the time of a step in which a rank computes a number of prompts, of each so many tokens after those that
 // are cached already.
 func (s *Steps) Prefill(prompts, tokens, past int) float64 {
 	return s.time(step{phase: op.Prefill, sequences: prompts, tokens: tokens, past: past})
-}
-
-// Handover is what remains of sending the cache of one prompt when its prefill is done.
-func (s *Steps) Handover(tokens int) float64 {
-	s.evaluate(step{phase: op.Prefill, sequences: 1, tokens: tokens})
-	return s.out.KV.Exposed
 }
 
 // Decode is the time of a step in which every sequence of a rank gets one more token. Numbers of sequences between two
@@ -138,8 +114,9 @@ func (s *Steps) evaluate(w step) {
 	if w.phase == op.Prefill {
 		n = workload.Lengths{Input: w.past + w.tokens, Output: 1, Cached: w.past, Squares: s.lengths.Squares}
 	}
-	s.phases[w.phase].SetLengths(n)
+	e := s.server.phases[w.phase]
+	e.SetLengths(n)
 	p := s.plan
-	p.Batch = plan.Batch{Count: 1, Size: w.sequences}
-	s.phases[w.phase].Evaluate(&p, &s.out)
+	p.Batch = s.server.batch(&p, float64(w.sequences))
+	e.Evaluate(&p, &s.out)
 }

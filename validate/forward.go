@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"throughline/engine"
 	"throughline/point"
 )
 
@@ -17,9 +18,10 @@ import (
 func Forward(name string, src io.Reader, base point.Point) (*Report, error) {
 	e := point.NewEstimator()
 	// What is wrong with the flags is wrong for every row.
+	base.Engine = engine.Generic.Name // a forward pass by itself
 	probe := base
 	probe.Model, probe.Phase, probe.Batch = "llama_3_8b", "decode", 1
-	if _, err := e.All(&probe); err != nil {
+	if _, err := e.Answer(&probe); err != nil {
 		return nil, err
 	}
 	folder := filepath.Dir(name)
@@ -58,11 +60,12 @@ func forwardTime(e *point.Estimator, p point.Point, folder string, get func(stri
 	default:
 		return 0, fmt.Sprintf("%q is neither prefill nor decode", p.Phase)
 	}
-	results, err := e.All(&p)
+	answer, err := e.Answer(&p)
 	if err != nil {
 		return 0, strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\n", "; "), "--model: ")
 	}
-	return 1e3 * (results[0].Estimate.StepTime - results[0].Shares.Communication), ""
+	r := &answer.Phases[0]
+	return 1e3 * (r.Estimate.StepTime - r.Shares.Communication), ""
 }
 
 func isFile(name string) bool {

@@ -5,15 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"throughline/assume"
+	"throughline/deploy"
 	"throughline/engine"
+	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/internal/document"
+	"throughline/model"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/scenario"
@@ -52,18 +56,18 @@ type benchmark struct {
 type poll struct {
 	engine         string
 	clients, steps int
-	where          func(d *serving.Deployment, n workload.Lengths) bool
+	where          func(d *deploy.Deployment, n workload.Lengths) bool
 }
 
 // onBlackwell: the scripts for B200 and B300.
-func onBlackwell(d *serving.Deployment, _ workload.Lengths) bool {
-	_, fp4 := d.System.Matrix["float4"]
+func onBlackwell(d *deploy.Deployment, _ workload.Lengths) bool {
+	_, fp4 := d.Of(op.Decode).System.Matrix["float4"]
 	return fp4
 }
 
 // dense1k: the scripts for dense models, with fewer than 8 ranks.
-func dense1k(d *serving.Deployment, n workload.Lengths) bool {
-	return !d.Model.IsMoE() && d.Decode.Plan.Attention.TP < 8 && n.Input == 1024 && n.Output == 1024
+func dense1k(d *deploy.Deployment, n workload.Lengths) bool {
+	return !d.Model.IsMoE() && d.Of(op.Decode).Plan.Attention.TP < 8 && n.Input == 1024 && n.Output == 1024
 }
 
 // inferenceX is known by the lengths of its requests.
@@ -93,6 +97,10 @@ var others = benchmark{
 	source:      "fitted to the runs with fixed lengths in aiconfigurator's silicon_sample.csv: requests stay in step; of TensorRT-LLM, TTFT is that of three steps of one prompt each",
 }
 
+// stated is the load that a row states: clients that have been at it for long, with requests of its lengths. It is that of
+// rows which nobody has measured.
+var stated = benchmark{lengths: "fixed", source: "the row itself"}
+
 // benchmarkOf is the benchmark that is known by its lengths.
 func benchmarkOf(n workload.Lengths) *benchmark {
 	switch {
@@ -109,11 +117,11 @@ func Serving(name string, src io.Reader, o ServingOptions) (*Report, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	p := servingPredictor{options: o, loaded: map[servingFiles]*scenario.Loaded{}, failed: map[servingFiles]error{}}
+	p := servingPredictor{options: o, loaded: map[servingFiles]*scenario.Loaded{}, failed: map[servingFiles]error{}, prepared: map[prepared]*serving.Predictor{}}
 	r, err := table(name, src, servingColumns, p.row)
 	if err == nil {
 		r.Figures = []string{"TTFT", "TPOT"}
-		r.Header = append(r.Header, "predicted_ttft_ms", "predicted_tpot_ms", "reason")
+		r.Header = append(r.Header, "predicted_ttft_ms", "predicted_tpot_ms", "predicted_tokens_per_s", "predicted_memory_gib", "reason")
 	}
 	return r, err
 }
@@ -143,6 +151,8 @@ type servingPredictor struct {
 	options ServingOptions
 	loaded  map[servingFiles]*scenario.Loaded
 	failed  map[servingFiles]error
+
+	prepared map[prepared]*serving.Predictor
 }
 
 type servingFiles struct {
@@ -158,30 +168,56 @@ func (p *servingPredictor) row(get func(string) string) Row {
 		Group: strings.Join(group, " "), Class: get("mode"),
 		Label:   fmt.Sprintf("%s + %s tokens, %s clients, num_gpus %s", get("isl"), get("osl"), cmp.Or(get("concurrency"), "?"), cmp.Or(get("num_gpus"), "?")),
 		Figures: []Figure{ifMeasured(get("silicon_ttft_ms")), ifMeasured(get("silicon_tpot_ms"))},
+		More:    []float64{math.NaN(), math.NaN()},
 	}
-	fail := func(f *Figure, why string) {
-		if f.Reason == "" {
-			f.Reason = why
-		}
-	}
-	ttft, tpot := &row.Figures[0], &row.Figures[1]
 	run, err := p.read(get, precision)
 	var seen serving.Prediction
+	var predictor *serving.Predictor
 	if err == nil {
-		seen, err = run.deployment.Predict(run.load)
+		predictor, err = p.predictor(run)
+	}
+	if err == nil {
+		seen, err = predictor.Predict(&run.deployment, run.load)
 	}
 	if err != nil {
 		// The words of the command line for what are columns here.
 		why := strings.NewReplacer("\n", "; ", "--model: ", "model_path: ", "--system: ", "system: ").Replace(err.Error())
-		fail(ttft, why)
-		fail(tpot, why)
+		for i := range row.Figures {
+			row.Figures[i].Reason = cmp.Or(row.Figures[i].Reason, why)
+		}
 		return row
 	}
 	if run.guessed {
-		fail(ttft, "no concurrency; that of TPOT follows from the batch size")
+		why := "no concurrency; that of TPOT follows from the batch size"
+		row.Figures[0].Reason = cmp.Or(row.Figures[0].Reason, why)
 	}
-	ttft.Predicted, tpot.Predicted = 1e3*seen.TTFT, 1e3*seen.TPOT
+	row.Figures[0].Predicted, row.Figures[1].Predicted = 1e3*seen.TTFT, 1e3*seen.TPOT
+	row.More[0] = seen.Requests * float64(run.load.Lengths.Output)
+	row.More[1] = predictor.Held(&run.deployment, run.load.Lengths) / estimate.GiB
 	return row
+}
+
+// predictor is that of the model, system, formats and engine of a run, prepared once.
+func (p *servingPredictor) predictor(r *servingRun) (*serving.Predictor, error) {
+	d := &r.deployment
+	key := prepared{d.Model, d.Of(op.Decode).System, d.Precision, d.Split()}
+	known := p.prepared[key]
+	if known == nil {
+		var err error
+		if known, err = serving.NewPredictor(d); err != nil {
+			return nil, err
+		}
+		p.prepared[key] = known
+	}
+	return known, nil
+}
+
+// prepared is what predictions of different rows may share.
+type prepared struct {
+	model     *model.Model
+	system    *hardware.System
+	precision plan.Precision
+	split     bool
 }
 
 // ifMeasured is a figure that is predicted whether or not it was measured.
@@ -194,8 +230,8 @@ func ifMeasured(text string) Figure {
 
 // servingRun is what a row describes.
 type servingRun struct {
-	deployment serving.Deployment
-	load       serving.Load
+	deployment deploy.Deployment
+	load       workload.Load
 	guessed    bool // the concurrency is that of full batches
 }
 
@@ -209,49 +245,51 @@ func (p *servingPredictor) read(get func(string) string, precision string) (*ser
 	if n.Input < 1 || n.Output < 1 {
 		r.note(fmt.Errorf("isl %q and osl %q must be positive", get("isl"), get("osl")))
 	}
-	f := scenario.Formats{Weights: precision}
-	key := servingFiles{get("model_path"), cmp.Or(p.options.System, get("system")), f}
-	l, err := p.load(key)
-	if err == nil && e != nil && precision != "bf16" && e.Scheduling.NarrowCache(l.Decode) {
-		key.formats.Cache = "fp8"
-		l, err = p.load(key)
-	}
+	l, err := p.load(servingFiles{get("model_path"), cmp.Or(p.options.System, get("system")), scenario.Formats{Weights: precision}})
 	r.note(err)
-	bench := benchmarkOf(n)
-	run.load = serving.Load{Clients: r.whole("concurrency", 0), Requests: bench.requests}
+	bench := &stated
+	if get("silicon_ttft_ms") != "" || get("silicon_tpot_ms") != "" {
+		bench = benchmarkOf(n)
+	}
+	run.load = workload.Load{Clients: r.whole("concurrency", 0), Requests: bench.requests}
 	run.load.Lengths, err = n.Spread(cmp.Or(p.options.Lengths, bench.lengths))
 	r.note(err)
 	if len(r.problems) > 0 {
 		return nil, errors.Join(r.problems...)
 	}
-	d := &run.deployment
-	*d = serving.Deployment{
-		Model: l.Shape, Settings: l.Settings, System: l.Decode, Precision: l.Precision, Assume: l.Assumptions, Engine: e,
-	}
-	d.StepTokens = max(bench.stepTokens[e.Name], n.Input*bench.stepPrompts[e.Name])
+	d := l.Deployment()
 	batch := 0
 	switch mode := get("mode"); mode {
 	case "agg":
-		d.Decode = r.pool("", l, e)
-		d.Decode.Workers = max(1, r.whole("num_gpus", 1)/max(1, d.Decode.Plan.Attention.Procs()))
+		pool := r.pool("", l)
+		pool.Count = max(1, r.whole("num_gpus", 1)/max(1, pool.Plan.Attention.Procs()))
+		d.Pools = []deploy.Pool{pool}
 		batch = r.whole("batch_size", 0)
 	case "disagg":
-		d.Prefill, d.Decode = r.pool("prefill_", l, e), r.pool("decode_", l, e)
-		d.Prefill.Workers, d.Decode.Workers = r.positive("prefill_num_workers"), r.positive("decode_num_workers")
+		d.Pools = []deploy.Pool{r.pool("prefill_", l), r.pool("decode_", l)}
+		d.Pools[0].Role, d.Pools[0].Count = deploy.Prefill, r.positive("prefill_num_workers")
+		d.Pools[1].Role, d.Pools[1].Count = deploy.Decode, r.positive("decode_num_workers")
 		batch = r.whole("decode_batch_size", 0)
 	default:
-		r.note(fmt.Errorf("mode %q is neither agg nor disagg", mode))
+		return nil, errors.Join(append(r.problems, fmt.Errorf("mode %q is neither agg nor disagg", mode))...)
 	}
+	d = e.Apply(d)
+	d.Engine.StepTokens = cmp.Or(max(bench.stepTokens[e.Name], n.Input*bench.stepPrompts[e.Name]), d.Engine.StepTokens)
 	for _, p := range bench.polls {
-		if p.engine == e.Name && run.load.Clients >= p.clients && p.where(d, n) {
-			d.PollSteps = p.steps
+		if p.engine == e.Name && run.load.Clients >= p.clients && p.where(&d, n) {
+			d.Engine.PollSteps = p.steps
 		}
 	}
+	decode := d.Of(op.Decode)
 	if run.load.Clients < 1 {
-		if run.load.Clients, run.guessed = batch*d.Decode.Ranks(), true; run.load.Clients < 1 {
+		if run.load.Clients, run.guessed = batch*decode.Ranks(), true; run.load.Clients < 1 {
 			r.note(errors.New("no concurrency"))
 		}
 	}
+	for i := range d.Pools {
+		d.Pools[i].Plan.Batch = plan.Batch{Count: 1, Size: max(1, (run.load.Clients+decode.Ranks()-1)/decode.Ranks())}
+	}
+	run.deployment = d
 	return run, errors.Join(r.problems...)
 }
 
@@ -309,13 +347,20 @@ func (r *reader) positive(column string) int {
 	return max(1, n)
 }
 
-// pool is the plan of the columns that start with a prefix.
-func (r *reader) pool(prefix string, l *scenario.Loaded, e *engine.Engine) serving.Pool {
+// pool is the plan of the columns that start with a prefix, on the system of the row.
+func (r *reader) pool(prefix string, l *scenario.Loaded) deploy.Pool {
 	size := func(column string) int { return max(1, r.whole(prefix+column, 1)) }
 	m := l.Shape
 	p := plan.Plan{
 		Attention: plan.Layout{DP: size("attention_dp_size"), PP: size("pp_size"), TP: r.positive(prefix + "tp_size"), CP: 1},
-		Pipelined: l.Assumptions.Pipelined,
+		Pipelined: l.Assumptions.Pipelined, Drafts: r.whole("drafts", 0),
+	}
+	if most := len(workload.DraftAcceptance); p.Drafts > most {
+		r.note(fmt.Errorf("drafts: at most %d, not %d", most, p.Drafts))
+		p.Drafts = most
+	}
+	if prefix == "prefill_" {
+		p.Drafts = 0
 	}
 	for _, why := range plan.Whys(plan.LayoutMisses(m, p.Attention)) {
 		r.note(errors.New(why))
@@ -323,8 +368,9 @@ func (r *reader) pool(prefix string, l *scenario.Loaded, e *engine.Engine) servi
 	if procs, most := p.Attention.Procs(), l.Decode.MaxProcs(); procs > most {
 		r.note(fmt.Errorf("%d processors, but the networks of %s join %d", procs, l.Decode.Name, most))
 	}
+	pool := deploy.Pool{System: l.Decode, Plan: p, Count: 1}
 	if !m.IsMoE() {
-		return serving.Pool{Plan: p}
+		return pool
 	}
 	// Where a table says nothing of the experts, they are cut like the rest.
 	stage := p.Attention.DP * p.Attention.TP
@@ -332,16 +378,18 @@ func (r *reader) pool(prefix string, l *scenario.Loaded, e *engine.Engine) servi
 	if p.Experts.Procs() == 1 {
 		p.Experts.TP = stage
 	}
-	if n := p.Experts.Procs(); n != stage {
+	// What they do not fill once they fill several times over, each time around attention replicas of their own.
+	if n := p.Experts.Procs(); stage%n == 0 {
+		p.Experts.DP = stage / n
+	} else {
 		r.note(fmt.Errorf("%smoe_tp_size %d · moe_ep_size %d = %d do not fill the %d processors of a stage", prefix, p.Experts.TP, p.Experts.EP, n, stage))
-		return serving.Pool{Plan: p}
+		return pool
 	}
-	p.SharedPerCard = l.Problem(op.Decode, stage).SharedPerCard
-	p.SharedReplicas = l.Settings.SharedReplicas
-	// Tensor-parallel ranks have all tokens of their replica; only between replicas is there something to send.
-	p.Gathered = p.Attention.DP == 1 || p.Experts.EP == 1 || e.Scheduling.GathersExperts
+	p.SharedPerCard, p.SharedReplicas = true, l.Settings.SharedReplicas
+	p.Redundant = r.whole(prefix+"redundant_experts", 0)
 	for _, why := range plan.Whys(p.ExpertMisses(m)) {
 		r.note(errors.New(why))
 	}
-	return serving.Pool{Plan: p}
+	pool.Plan = p
+	return pool
 }

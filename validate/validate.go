@@ -20,7 +20,8 @@ type Row struct {
 	Class   string // and the groups that are, where there are many
 	Label   string // names the row within its group; empty: its cells do
 	Cells   []string
-	Figures []Figure // in the order of the report
+	Figures []Figure  // in the order of the report
+	More    []float64 // predictions that tables have no measurements of; NaN: none
 }
 
 // Figure is one measured number of a row.
@@ -60,7 +61,7 @@ func (r *Report) Regroup(columns []string) error {
 	for _, c := range columns {
 		i := slices.Index(r.Header, c)
 		if i < 0 || len(r.Rows) > 0 && i >= len(r.Rows[0].Cells) {
-			return fmt.Errorf("--by: %s", document.NotOneOf(c, r.Header[:max(0, len(r.Header)-len(r.Figures)-1)]))
+			return fmt.Errorf("--by: %s", document.NotOneOf(c, r.input()))
 		}
 		at = append(at, i)
 	}
@@ -72,6 +73,14 @@ func (r *Report) Regroup(columns []string) error {
 		r.Rows[i].Group = strings.Join(parts, " ")
 	}
 	return nil
+}
+
+// input is the columns of the table before any were added.
+func (r *Report) input() []string {
+	if len(r.Rows) == 0 {
+		return r.Header
+	}
+	return r.Header[:len(r.Rows[0].Cells)]
 }
 
 // Miss is a figure of a row that is off.
@@ -227,6 +236,13 @@ func (r *Report) WriteCSV(w io.Writer) error {
 				predicted = strconv.FormatFloat(f.Predicted, 'g', 9, 64)
 			}
 			cells = append(cells, predicted)
+		}
+		for _, v := range row.More {
+			text := ""
+			if !math.IsNaN(v) {
+				text = strconv.FormatFloat(v, 'g', 9, 64)
+			}
+			cells = append(cells, text)
 		}
 		if err := c.Write(append(cells, r.Reason(row))); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"throughline/assume"
+	"throughline/engine"
 	"throughline/hardware"
 	"throughline/internal/document"
 	"throughline/model"
@@ -23,6 +24,7 @@ import (
 // estimateOptions are the flags of the estimate command.
 type estimateOptions struct {
 	point  point.Point
+	from   string
 	points string
 	output string
 	json   bool
@@ -30,24 +32,27 @@ type estimateOptions struct {
 
 func newEstimate(s Streams) *cobra.Command {
 	o := estimateOptions{point: point.Default()}
-	o.point.Phase = "both"
 	cmd := &cobra.Command{
 		Use:   "estimate --model MODEL --system SYSTEM",
 		Short: "Estimate one deployment that the flags fix, or a table of them",
 		Long: `Estimate tells how one deployment does: nothing is searched, the flags fix
-everything. It shows latency, throughput, what the memory holds and where the time
-goes. A deployment that does not fit is estimated all the same, with a warning.
+everything. It shows what clients see in a closed loop that fills the batches (time to
+the first token, time per output token, throughput), and the steps behind it: what the
+memory holds and where the time goes. A deployment that does not fit is estimated all
+the same, with a warning. --phase shows bare steps alone. --prefill-plan, --decode-plan
+or --decode-system make two pools; --from plan.json#1 takes the first row of what
+throughline plan --json wrote, #f2 the second of its frontier.
 
 With --points it reads a CSV table, a deployment in each row. Columns are named like
 the flags; those that are absent, and empty cells, are as the flags say. Every row
 comes back with its results as soon as it is read, to standard output or to the file
 after -o, which appears when it is complete:
 
-  latency_ms, step_ms, tokens_per_s, requests_per_s, memory_gib, fits, bound,
-  confidence, error_band_percent, reason
+  served_by, concurrency, ttft_ms, tpot_ms, step_ms, tokens_per_s, requests_per_s,
+  memory_gib, fits, bound, confidence, error_band_percent, reason
 
-A row that makes no sense has only a reason. A row is a decode unless its phase is
-prefill. A column whose name starts with # is carried along.
+A row that makes no sense has only a reason. A row with a phase is a bare step. A column
+whose name starts with # is carried along.
 
 Exit codes: 0 done; 1 no row has an estimate; 2 the input has problems; 3 the results
 could not be written.`,
@@ -63,14 +68,14 @@ could not be written.`,
 			if o.output != "" {
 				return errors.New("-o is for the table of --points")
 			}
-			results, err := estimatePoint(cmd, s, &o.point)
+			answer, err := estimatePoint(cmd, s, &o.point, o.from)
 			if err != nil {
 				return err
 			}
 			if o.json {
-				err = report.WriteObject(s.Out, report.PointJSON(results))
+				err = report.WriteObject(s.Out, report.PointJSON(answer))
 			} else {
-				err = report.WritePoint(s.Out, results)
+				err = report.WritePoint(s.Out, answer)
 			}
 			if err != nil {
 				return systemError{err}
@@ -80,6 +85,7 @@ could not be written.`,
 	}
 	pointFlags(cmd, &o.point)
 	f := cmd.Flags()
+	addFrom(cmd, &o.from)
 	f.StringVar(&o.points, "points", "", "CSV table of points; - reads standard input")
 	f.StringVarP(&o.output, "output", "o", "", "file of the results of --points, instead of standard output")
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of a table")
@@ -104,7 +110,9 @@ func pointFlags(cmd *cobra.Command, p *point.Point) {
 	}
 	complete(cmd, "model", model.Catalogue.Names())
 	complete(cmd, "system", hardware.Catalogue.Names())
+	complete(cmd, "decode-system", hardware.Catalogue.Names())
 	complete(cmd, "phase", point.PhaseNames())
+	complete(cmd, "engine", engine.Names())
 	complete(cmd, "assume", assume.Presets())
 	for _, name := range []string{"weights", "activations", "cache", "comm", "attention", "vector"} {
 		complete(cmd, name, scenario.FormatNames())
@@ -122,23 +130,29 @@ func complete(cmd *cobra.Command, flag string, words []string) {
 }
 
 // estimatePoint estimates the point of the flags, and warns of what does not fit.
-func estimatePoint(cmd *cobra.Command, s Streams, p *point.Point) ([]point.Result, error) {
+func estimatePoint(cmd *cobra.Command, s Streams, p *point.Point, from string) (*point.Answer, error) {
 	errs := given(cmd, p)
-	if p.Context > 0 && !cmd.Flags().Changed("phase") {
-		p.Phase = "decode"
+	if err := takeFrom(cmd, p, from); err != nil {
+		errs = append(errs, err)
+		if p.Model == "" {
+			return nil, document.Join(errs...)
+		}
 	}
 	estimator := point.NewEstimator()
-	results, err := estimator.All(p)
+	answer, err := estimator.Answer(p)
 	warn(s, estimator.Warnings(p))
 	if err := document.Join(append(errs, err)...); err != nil {
 		return nil, point.Once(err)
 	}
-	for i := range results {
-		if why := results[i].TooMuch(); why != "" {
+	if answer.Remark != "" {
+		fmt.Fprintln(s.Err, "warning:", answer.Remark)
+	}
+	for i := range answer.Phases {
+		if why := answer.Phases[i].TooMuch(); why != "" {
 			fmt.Fprintln(s.Err, "warning:", why)
 		}
 	}
-	return results, nil
+	return answer, nil
 }
 
 // given checks the numbers that flags give: 0 is not one that follows from the others.
@@ -156,10 +170,10 @@ func given(cmd *cobra.Command, p *point.Point) []error {
 
 // estimatePoints estimates a table of points.
 func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
-	if !cmd.Flags().Changed("phase") {
-		o.point.Phase = "decode"
-	}
 	errs := given(cmd, &o.point)
+	if o.from != "" {
+		errs = append(errs, errors.New("--from is one row of a plan, --points a table of deployments: give one of them"))
+	}
 	if o.json {
 		errs = append(errs, errors.New("--points writes CSV: --json has no place there"))
 	}

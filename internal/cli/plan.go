@@ -36,9 +36,10 @@ func newPlan(s Streams) *cobra.Command {
 		Use:   "plan --model M --system S --gpus N",
 		Short: "Find what to launch: the best deployments of a model on a number of processors",
 		Long: `Plan searches the deployments of a model, aggregated (the same processors do prefill and
-decode) and disaggregated (two pools), ranks them, shows the frontier between the speed a
-user sees and the throughput of a processor, and prints the launch arguments that express
-the winner in SGLang, vLLM and TensorRT-LLM.
+decode) and disaggregated (two pools), behind the engines that can run them: SGLang, vLLM
+and TensorRT-LLM. It ranks them by what clients see under a closed loop that fills their
+batches, shows the frontier between the speed a user sees and the throughput of a
+processor, and prints the launch arguments of the winner.
 
 A model or system is a built-in name (throughline models, throughline systems) or a file.`,
 		Example: `  throughline plan --model deepseek_v3_flash_mla_absorb --system H200 --gpus 32 --isl 4000 --osl 1000 --tpot 50 --weights fp8
@@ -59,7 +60,7 @@ A model or system is a built-in name (throughline models, throughline systems) o
 	f.StringVar(&o.mode, "mode", string(advice.Both), "agg, disagg or both")
 	f.StringVar(&o.objective, "objective", string(advice.Throughput), "throughput, cost, latency or min-gpus")
 	f.Float64Var(&o.advice.Rate, "rate", 0, "requests per second to serve, for --objective min-gpus")
-	f.StringVar(&o.engine, "engine", "", "restrict the search to what sglang, vllm or trtllm can run")
+	f.StringVar(&o.engine, "engine", engine.Any, "sglang, vllm or trtllm; any: the best of those that can run a deployment; none: a generic one, which runs everything")
 	f.IntVar(&o.redundant, "redundant", 0, "redundant experts in decode, tried up to this number")
 	f.IntVar(&o.drafts, "drafts", 0, "tokens drafted per decode step, tried up to this number")
 	f.IntVar(&o.advice.Top, "top", 5, "deployments to rank")
@@ -80,7 +81,7 @@ func addScenarioFlags(cmd *cobra.Command, sc *scenario.Scenario) {
 	f.IntVar(&sc.Lengths.Output, "osl", 1024, "output tokens of a request")
 	f.StringVar(&sc.Formats.Weights, "weights", "", "number format of the weights: "+formats+" (default bf16)")
 	f.StringVar(&sc.Formats.Activations, "activations", "", "of the activations in matrix products (default that of the weights, if the system computes in it)")
-	f.StringVar(&sc.Formats.Cache, "cache", "", "of the KV cache (default bf16)")
+	f.StringVar(&sc.Formats.Cache, "cache", "", "of the KV cache (default: what the engine does)")
 	f.StringVar(&sc.Formats.Comm, "comm", "", "of communication (default bf16)")
 	f.StringVar(&sc.Formats.Attention, "attention", "", "of the products of attention (default bf16)")
 	f.StringVar(&sc.Distribution, "lengths", "", "how lengths are spread: fixed, uniform:R, lognormal:S or trace:FILE (default fixed)")
@@ -122,12 +123,9 @@ func (o *planOptions) check() error {
 	if o.advice.Objective == advice.Cost && o.advice.PerHour == 0 {
 		note("--objective cost needs --price, the dollars per processor and hour")
 	}
-	if o.engine != "" {
-		e, err := engine.Find(o.engine)
-		if err != nil {
-			note("--engine: %v", err)
-		}
-		o.advice.Engine = e
+	var err error
+	if o.advice.Engines, err = engine.Choices(o.engine); err != nil {
+		note("--engine: %v", err)
 	}
 	return document.Join(errs...)
 }
