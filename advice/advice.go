@@ -12,7 +12,9 @@ import (
 	"throughline/deploy"
 	"throughline/engine"
 	"throughline/estimate"
+	"throughline/hardware"
 	"throughline/op"
+	"throughline/plan"
 	"throughline/scenario"
 	"throughline/search"
 	"throughline/serving"
@@ -91,16 +93,38 @@ type Advice struct {
 	Reasons  []string    // why there is nothing, by mode
 }
 
+// space is the deployments that are considered.
+type space struct {
+	base            deploy.Deployment // all but its pools
+	lengths         workload.Lengths
+	limits          workload.Limits
+	prefill, decode search.Problem // systems and candidates of the pools; one that does both has those of decode
+	pools           *[2]int        // processors of either pool, one instance each, where they are given
+	sizes           []int          // of an instance of a pool of one phase; nil: those that fit nodes
+	batches         []plan.Batch   // that are considered; nil: all
+}
+
 // adviser holds a question while it is worked on.
 type adviser struct {
-	ctx    context.Context
-	loaded *scenario.Loaded
-	o      Options
+	ctx context.Context
+	space
+	o Options
 }
 
 // Give answers a question.
 func Give(ctx context.Context, l *scenario.Loaded, o Options) (*Advice, error) {
-	a := &adviser{ctx, l, o}
+	problem := func(sys *hardware.System) search.Problem {
+		return search.Problem{
+			Problem: estimate.Problem{Model: l.Shape, Settings: l.Settings, System: sys, Assume: l.Assumptions},
+			// Engines do not route to the shared experts: every processor has them.
+			SharedPerCard: true,
+		}
+	}
+	a := &adviser{ctx: ctx, o: o, space: space{
+		base: l.Deployment(), lengths: l.Lengths, limits: l.Limits, prefill: problem(l.Prefill), decode: problem(l.Decode),
+	}}
+	a.base.GPUsPerNode = o.GPUsPerNode
+	a.decode.Redundant, a.decode.Drafts = o.Redundant, o.Drafts
 	if o.Objective == MinGPUs {
 		return a.fewest()
 	}
@@ -166,7 +190,7 @@ func (a *adviser) on(gpus int) (*Advice, error) {
 
 // rank keeps the best, and the best of either mode in any case.
 func (a *adviser) rank(all []weighed) []weighed {
-	slices.SortStableFunc(all, func(x, y weighed) int { return cmp.Compare(y.seen.Requests, x.seen.Requests) })
+	slices.SortStableFunc(all, func(x, y weighed) int { return better(&x, &y) })
 	var out []weighed
 	modes := map[Mode]bool{}
 	for _, w := range all {
@@ -196,7 +220,7 @@ func pareto(all []weighed) []weighed {
 func (a *adviser) candidate(w *weighed, gpus int) Candidate {
 	d := w.contender.deployment(w.field, w.batch)
 	c := Candidate{Mode: w.field.mode, Deployment: d, Load: w.load(&d), Seen: w.seen, GPUs: gpus}
-	tokens := w.seen.Requests * float64(a.loaded.Lengths.Output)
+	tokens := w.seen.Requests * float64(a.lengths.Output)
 	c.PerGPU = tokens / float64(gpus)
 	if a.o.PerHour > 0 {
 		c.DollarsPerMillion = a.o.PerHour * float64(gpus) / 3600 / tokens * 1e6

@@ -10,8 +10,6 @@ import (
 
 	"throughline/deploy"
 	"throughline/estimate"
-	"throughline/hardware"
-	"throughline/op"
 	"throughline/plan"
 	"throughline/search"
 	"throughline/serving"
@@ -28,8 +26,8 @@ type field struct {
 	limits    []float64           // on the time per output token, in seconds; the one that was asked for last
 	ttft      float64             // limit on the time to the first token
 
-	prefill, decode []option
-	groups          [][]option // prefill pools of one engine and size
+	prefills, decodes []option
+	groups            [][]option // prefill pools of one engine and size
 
 	workers []*worker
 	tracker
@@ -72,23 +70,22 @@ func (c *contender) before(o *contender) int {
 type weighed struct {
 	field     *field
 	contender *contender
-	batch     int
+	batch     plan.Batch
 	seen      serving.Prediction
 }
 
 // newField prepares the deployments of a mode on so many processors.
 func (a *adviser) newField(mode Mode, gpus int) (*field, error) {
 	f := &field{adviser: a, mode: mode, gpus: gpus, ttft: math.Inf(1)}
-	if l := a.loaded.Limits.TTFT; l != nil {
+	if l := a.space.limits.TTFT; l != nil {
 		f.ttft = *l / 1e3
 	}
-	f.limits = limits(a.loaded.Limits.TPOT)
+	f.limits = ladder(a.space.limits.TPOT)
 	f.tracker = newTracker(len(f.limits), max(1, a.o.Top))
-	base := a.loaded.Deployment()
-	base.GPUsPerNode = a.o.GPUsPerNode
-	base.Pools = []deploy.Pool{{Role: deploy.Both, System: a.loaded.Decode, Count: 1}}
+	base := a.base
+	base.Pools = []deploy.Pool{{Role: deploy.Both, System: a.decode.System, Count: 1}}
 	if mode == Disaggregated {
-		base.Pools = []deploy.Pool{{Role: deploy.Prefill, System: a.loaded.Prefill, Count: 1}, {Role: deploy.Decode, System: a.loaded.Decode, Count: 1}}
+		base.Pools = []deploy.Pool{{Role: deploy.Prefill, System: a.prefill.System, Count: 1}, {Role: deploy.Decode, System: a.decode.System, Count: 1}}
 	}
 	for _, e := range a.o.Engines {
 		f.templates = append(f.templates, e.Apply(base))
@@ -117,9 +114,9 @@ func (w *worker) predictor(f *field, engine int) (*serving.Predictor, error) {
 	return serving.NewPredictor(&f.templates[engine])
 }
 
-// limits are the limits on the time per output token to find the best deployment under, in seconds: a range that shows the
+// ladder is the limits on the time per output token to find the best deployment under, in seconds: a range that shows the
 // whole frontier, and the one that was asked for, last.
-func limits(asked *float64) []float64 {
+func ladder(asked *float64) []float64 {
 	last := math.Inf(1)
 	if asked != nil {
 		last = *asked / 1e3
@@ -136,63 +133,63 @@ func limits(asked *float64) []float64 {
 // asked is the limit on the time per output token that was asked for.
 func (f *field) asked() float64 { return f.limits[len(f.limits)-1] }
 
-// problem is the enumeration of the plans of a role on a number of processors.
-func (f *field) problem(role deploy.Role, sys *hardware.System, procs int) search.Problem {
-	p := search.Problem{
-		Problem: estimate.Problem{Model: f.loaded.Shape, Settings: f.loaded.Settings, System: sys, Assume: f.loaded.Assumptions},
-		Procs:   procs,
-		// Engines do not route to the shared experts: every processor has them.
-		SharedPerCard: true,
+// problem is the enumeration of the plans of a role.
+func (f *field) problem(role deploy.Role) *search.Problem {
+	if role == deploy.Prefill {
+		return &f.space.prefill
 	}
-	if role != deploy.Prefill {
-		p.Redundant, p.Drafts = f.o.Redundant, f.o.Drafts
-	}
-	return p
+	return &f.space.decode
 }
 
 // enter lists the pools.
 func (f *field) enter() (err error) {
 	if f.mode == Aggregated {
-		f.decode, err = f.options(deploy.Both, f.loaded.Decode, []int{f.gpus})
+		f.decodes, err = f.options(deploy.Both, []int{f.gpus})
 		return err
 	}
-	var smaller []int
-	for _, n := range sizes(f.gpus, f.o.GPUsPerNode) {
-		if n < f.gpus {
-			smaller = append(smaller, n)
-		}
-	}
-	if f.prefill, err = f.options(deploy.Prefill, f.loaded.Prefill, smaller); err != nil {
+	if f.prefills, err = f.options(deploy.Prefill, f.instances(0)); err != nil {
 		return err
 	}
 	// Those of one engine and size together, the fastest first.
-	slices.SortStableFunc(f.prefill, func(a, b option) int {
+	slices.SortStableFunc(f.prefills, func(a, b option) int {
 		return cmp.Or(cmp.Compare(a.engine, b.engine), cmp.Compare(a.curve.Procs, b.curve.Procs), cmp.Compare(b.rates[0], a.rates[0]))
 	})
-	for first := 0; first < len(f.prefill); {
+	for first := 0; first < len(f.prefills); {
 		last := first
-		for last < len(f.prefill) && f.prefill[last].engine == f.prefill[first].engine && f.prefill[last].curve.Procs == f.prefill[first].curve.Procs {
+		for last < len(f.prefills) && f.prefills[last].engine == f.prefills[first].engine && f.prefills[last].curve.Procs == f.prefills[first].curve.Procs {
 			last++
 		}
-		f.groups = append(f.groups, f.prefill[first:last])
+		f.groups = append(f.groups, f.prefills[first:last])
 		first = last
 	}
-	f.decode, err = f.options(deploy.Decode, f.loaded.Decode, smaller)
+	f.decodes, err = f.options(deploy.Decode, f.instances(1))
 	return err
 }
 
+// instances are the sizes of an instance of one of the two pools.
+func (f *field) instances(pool int) []int {
+	switch {
+	case f.pools != nil:
+		return f.pools[pool : pool+1]
+	case f.space.sizes != nil:
+		return f.space.sizes
+	}
+	return slices.DeleteFunc(sizes(f.gpus, f.o.GPUsPerNode), func(n int) bool { return n >= f.gpus })
+}
+
 // options are the pools of a role on instances of the given sizes.
-func (f *field) options(role deploy.Role, sys *hardware.System, sizes []int) ([]option, error) {
+func (f *field) options(role deploy.Role, sizes []int) ([]option, error) {
 	var all []option
 	for _, n := range sizes {
-		problem := f.problem(role, sys, n)
+		problem := *f.problem(role)
+		problem.Procs = n
 		for _, p := range problem.Plans() {
-			if f.mode == Disaggregated && severalServers(&p) {
+			if f.mode == Disaggregated && f.pools == nil && severalServers(&p) {
 				continue // as many instances of a smaller size are the same
 			}
 			f.plans++
 			p.Batch = plan.Batch{Count: 1, Size: 1}
-			pool := deploy.Pool{Role: role, System: sys, Plan: p, Count: 1}
+			pool := deploy.Pool{Role: role, System: problem.System, Plan: p, Count: 1}
 			ran := false
 			for i, e := range f.o.Engines {
 				if len(e.Refuses(&f.templates[i], &pool)) > 0 {
@@ -212,7 +209,7 @@ func (f *field) options(role deploy.Role, sys *hardware.System, sizes []int) ([]
 		o := &all[i]
 		d := &f.templates[o.engine]
 		tokens := estimate.TokensPerStep(d.Acceptance, o.pool.Plan.Drafts)
-		o.curve = w.predictors[o.engine].Curve(d, &o.pool, f.loaded.Lengths, tokens)
+		o.curve = w.predictors[o.engine].Curve(d, &o.pool, f.lengths, tokens)
 		f.rate(o)
 	})
 	var out []option
@@ -239,7 +236,7 @@ func severalServers(p *plan.Plan) bool {
 // note remembers a pool that does not fit.
 func (f *field) note(o *option, index int) {
 	d := &f.templates[o.engine]
-	m := f.workers[0].predictors[o.engine].Memory(d, &o.pool, f.loaded.Lengths)
+	m := f.workers[0].predictors[o.engine].Memory(d, &o.pool, f.lengths)
 	f.memory.Note(&o.pool.Plan, index, m.Total(), m.Total()-d.Assume.Usable(o.pool.System.Memory.GiB))
 }
 
@@ -308,11 +305,11 @@ func (c *contender) most(f *field, limit int) float64 {
 }
 
 // deployment is the contender with a batch.
-func (c *contender) deployment(f *field, batch int) deploy.Deployment {
+func (c *contender) deployment(f *field, batch plan.Batch) deploy.Deployment {
 	d := f.templates[c.decode.engine]
 	decode := c.decode.pool
 	decode.Count = c.counts[1]
-	decode.Plan.Batch = plan.Batch{Count: 1, Size: batch}
+	decode.Plan.Batch = batch
 	d.Pools = []deploy.Pool{decode}
 	if c.prefill != nil {
 		prefill := c.prefill.pool
@@ -324,7 +321,7 @@ func (c *contender) deployment(f *field, batch int) deploy.Deployment {
 
 // load is the closed loop that fills the batches of the deployment; for the shortest request, one client.
 func (w *weighed) load(d *deploy.Deployment) workload.Load {
-	l := workload.Load{Lengths: w.field.loaded.Lengths, Clients: d.Clients()}
+	l := workload.Load{Lengths: w.field.lengths, Clients: d.Clients()}
 	if w.field.o.Objective == Latency {
 		l.Clients = 1
 	}
@@ -337,14 +334,12 @@ func (f *field) reason() string {
 		return "two pools need at least two processors"
 	}
 	if f.plans == 0 {
-		return fmt.Sprintf("no valid way to split %s over %d processors", f.loaded.Shape.Name, f.gpus)
+		return fmt.Sprintf("no valid way to split %s over %d processors", f.base.Model.Name, f.gpus)
 	}
 	text := ""
 	if f.refused > 0 {
 		text = fmt.Sprintf("; no engine can run %d of %d plans", f.refused, f.plans)
 	}
 	r := search.Result{Plans: f.plans, Procs: f.gpus, Rejected: search.Rejections{Memory: f.memory, Latency: f.late, FirstToken: f.tooLate}}
-	p := f.problem(deploy.Both, f.loaded.Decode, f.gpus)
-	p.Phase = op.Decode
-	return p.Reason(&r) + text
+	return f.space.decode.Reason(&r) + text
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"throughline/op"
 	"throughline/plan"
 	"throughline/search"
 )
@@ -24,27 +25,57 @@ type tracker struct {
 
 func newTracker(limits, top int) tracker { return tracker{top: top, best: make([]weighed, limits)} }
 
-// toBeat is the request rate that a contender must exceed under a limit to change anything.
-func (t *tracker) toBeat(limit int) float64 {
-	beat := t.best[limit].seen.Requests
-	if limit == len(t.best)-1 {
-		if len(t.ranked) < t.top {
-			return 0
-		}
-		beat = min(beat, t.ranked[len(t.ranked)-1].seen.Requests)
+// worst is what a contender must beat under a limit to change anything; nil: nothing yet.
+func (t *tracker) worst(limit int) *weighed {
+	switch {
+	case limit == len(t.best)-1 && len(t.ranked) < t.top, t.best[limit].contender == nil:
+		return nil
+	case limit == len(t.best)-1:
+		return &t.ranked[len(t.ranked)-1]
 	}
-	return beat
+	return &t.best[limit]
 }
 
-// better orders what was weighed: by request rate, and ties by the order of the contenders.
+// toBeat is the request rate that a contender must be able to exceed.
+func (t *tracker) toBeat(limit int) float64 {
+	if w := t.worst(limit); w != nil {
+		return math.Pow(grade, gradeOf(w.seen.Requests)) * (1 - 1e-9)
+	}
+	return 0
+}
+
+// grade is the ratio of request rates that are told apart. Where prefills are the bottleneck, many deployments do nearly the
+// same; of those the one that answers sooner is better.
+const grade = 1.01
+
+func gradeOf(requests float64) float64 { return math.Floor(math.Log(requests) / math.Log(grade)) }
+
+// better orders what was weighed: by grade of the request rate, then by how long requests take, and ties by the order of
+// the contenders.
 func better(a, b *weighed) int {
-	return cmp.Or(cmp.Compare(b.seen.Requests, a.seen.Requests), a.contender.before(b.contender))
+	return cmp.Or(cmp.Compare(gradeOf(b.seen.Requests), gradeOf(a.seen.Requests)),
+		cmp.Compare(a.seen.Latency, b.seen.Latency), a.contender.before(b.contender))
+}
+
+// mayBeat reports whether a contender with a bound on its rate may be better than what there is to beat.
+func (f *field) mayBeat(limit int, b *bounded) bool {
+	w := f.worst(limit)
+	if w == nil {
+		return b.most[limit] > 0
+	}
+	may, is := gradeOf(b.most[limit]), gradeOf(w.seen.Requests)
+	return may > is || may == is && b.soonest(f, f.toBeat(limit)) < w.seen.Latency
+}
+
+// soonest is the least that a request takes at a request rate.
+func (c *contender) soonest(f *field, rate float64) float64 {
+	return c.decode.curve.Soonest(c.first(f), rate/float64(c.counts[1]))
 }
 
 // keep adds the batches of a contender.
 func (t *tracker) keep(f *field, all []weighed) {
 	for k, limit := range f.limits {
-		w, ok := choose(all, limit, f.ttft)
+		w, ok := f.choose(all, limit)
 		if !ok {
 			continue
 		}
@@ -92,16 +123,20 @@ func (c *contender) key() identity {
 }
 
 // choose picks the batch within the limits that does enough of the most that any does.
-func choose(all []weighed, limit, ttft float64) (weighed, bool) {
+func (f *field) choose(all []weighed, limit float64) (weighed, bool) {
 	most := 0.0
-	within := func(w *weighed) bool { return w.seen.Requests > 0 && w.seen.TPOT <= limit && w.seen.TTFT <= ttft }
+	within := func(w *weighed) bool { return w.seen.Requests > 0 && w.seen.TPOT <= limit && w.seen.TTFT <= f.ttft }
 	for i := range all {
 		if within(&all[i]) {
 			most = max(most, all[i].seen.Requests)
 		}
 	}
+	target := enough * most
+	if f.o.Objective == MinGPUs {
+		target = min(most, max(target, f.o.Rate))
+	}
 	for i := range all {
-		if within(&all[i]) && all[i].seen.Requests >= enough*most {
+		if within(&all[i]) && all[i].seen.Requests >= target {
 			return all[i], true
 		}
 	}
@@ -141,18 +176,26 @@ func (f *field) weigh() error {
 			return err
 		}
 	}
+	beat := make([]float64, len(f.limits))
+	for k := range beat {
+		beat[k] = f.toBeat(k)
+	}
 	var open []bounded
 	f.contend(f.toBeat, func(c contender, rates []float64) {
 		if done[c] {
 			return
 		}
 		b := bounded{contender: c, most: make([]float64, len(rates))}
+		may := false
 		for k := range rates {
-			if rates[k] > f.toBeat(k) {
+			if rates[k] > beat[k] {
 				b.most[k] = min(rates[k], c.most(f, k))
+				may = may || f.mayBeat(k, &b)
 			}
 		}
-		open = append(open, b)
+		if may {
+			open = append(open, b)
+		}
 	})
 	for k := len(f.limits) - 1; k >= 0; k-- {
 		if err := f.under(k, open, try); err != nil {
@@ -177,9 +220,9 @@ func (f *field) contend(toBeat func(limit int) float64, visit func(c contender, 
 		beat[k] = toBeat(k)
 	}
 	rates := make([]float64, len(f.limits))
-	for i := range f.decode {
-		d := &f.decode[i]
-		for count := 1; count == 1 || f.mode == Disaggregated && count*d.curve.Procs < f.gpus; count++ {
+	for i := range f.decodes {
+		d := &f.decodes[i]
+		for count := 1; count == 1 || f.mode == Disaggregated && f.pools == nil && count*d.curve.Procs < f.gpus; count++ {
 			least := math.Inf(1) // to beat under the limits that are still open
 			for k := range beat {
 				if rates[k] = float64(count) * d.rates[k]; f.o.Objective == Latency {
@@ -207,6 +250,9 @@ func (f *field) beside(d *option, count int, least float64, rates []float64, vis
 	for _, group := range f.groups {
 		p := &group[0]
 		n := (f.gpus - count*d.curve.Procs) / p.curve.Procs
+		if f.pools != nil {
+			n = 1
+		}
 		if p.engine != d.engine || n < 1 {
 			continue
 		}
@@ -256,18 +302,23 @@ func (f *field) highest(limit, n int) []contender {
 	return out
 }
 
-// under predicts the contenders that may win under one limit, those with the highest bounds first.
+// under predicts the contenders that may win under one limit, the most promising first.
 func (f *field) under(limit int, all []bounded, try func([]contender) error) error {
 	var open []*bounded
 	for i := range all {
-		if all[i].most[limit] > f.toBeat(limit) {
+		if f.mayBeat(limit, &all[i]) {
 			open = append(open, &all[i])
 		}
 	}
 	slices.SortFunc(open, func(a, b *bounded) int {
-		return cmp.Or(cmp.Compare(b.most[limit], a.most[limit]), a.before(&b.contender))
+		return cmp.Or(cmp.Compare(gradeOf(b.most[limit]), gradeOf(a.most[limit])),
+			cmp.Compare(a.soonest(f, b.most[limit]), b.soonest(f, a.most[limit])), a.before(&b.contender))
 	})
-	for len(open) > 0 && open[0].most[limit] > f.toBeat(limit) {
+	for {
+		open = slices.DeleteFunc(open, func(b *bounded) bool { return !f.mayBeat(limit, b) })
+		if len(open) == 0 {
+			return nil
+		}
 		var list []contender
 		for _, b := range open[:min(together, len(open))] {
 			list = append(list, b.contender)
@@ -277,14 +328,13 @@ func (f *field) under(limit int, all []bounded, try func([]contender) error) err
 			return err
 		}
 	}
-	return nil
 }
 
 // predict is what the clients of a contender see at the batches of its curve, as far as the limits allow, and at the
 // largest within them.
 func (f *field) predict(w *worker, c *contender) []weighed {
 	p := w.predictors[c.decode.engine]
-	at := func(batch int) (weighed, bool) {
+	at := func(batch plan.Batch) (weighed, bool) {
 		out := weighed{field: f, contender: c, batch: batch}
 		d := c.deployment(f, batch)
 		var err error
@@ -292,7 +342,16 @@ func (f *field) predict(w *worker, c *contender) []weighed {
 		return out, err == nil && out.seen.TPOT <= f.asked() && out.seen.TTFT <= f.ttft
 	}
 	var out []weighed
-	for _, b := range c.decode.curve.Batches {
+	if f.batches != nil {
+		for _, b := range f.batches {
+			if r, within := at(b); within && b.Size <= c.decode.curve.Largest {
+				out = append(out, r)
+			}
+		}
+		return out
+	}
+	for _, size := range c.decode.curve.Batches {
+		b := plan.Batch{Count: 1, Size: size}
 		r, within := at(b)
 		if within {
 			out = append(out, r)
@@ -305,9 +364,9 @@ func (f *field) predict(w *worker, c *contender) []weighed {
 			return []weighed{r} // not within the limits: known by how much
 		}
 		// The largest within the limits lies between the last and this one.
-		for low, high := out[len(out)-1].batch, b; high-low > 1; {
+		for low, high := out[len(out)-1].batch.Size, size; high-low > 1; {
 			mid := low + (high-low)/2
-			if r, within := at(mid); within {
+			if r, within := at(plan.Batch{Count: 1, Size: mid}); within {
 				out, low = append(out, r), mid
 			} else {
 				high = mid
@@ -320,7 +379,16 @@ func (f *field) predict(w *worker, c *contender) []weighed {
 
 // miss remembers a contender whose smallest batch misses a limit.
 func (f *field) miss(c *contender, all []weighed) {
-	if len(all) != 1 || all[0].batch != 1 {
+	if len(all) == 0 && f.batches != nil {
+		d := c.deployment(f, f.batches[0])
+		pool := d.Of(op.Decode)
+		m := f.workers[0].predictors[c.decode.engine].Memory(&d, pool, f.lengths)
+		if over := m.Total() - d.Assume.Usable(pool.System.Memory.GiB); over > 0 {
+			f.memory.Note(&pool.Plan, c.decode.index, m.Total(), over)
+		}
+		return
+	}
+	if len(all) != 1 || all[0].batch.Size != 1 {
 		return
 	}
 	q := c.decode.pool.Plan
@@ -335,8 +403,8 @@ func (f *field) miss(c *contender, all []weighed) {
 
 // unreached remembers the pools that were never predicted since their bare steps miss a limit.
 func (f *field) unreached() {
-	for i := range f.decode {
-		d := &f.decode[i]
+	for i := range f.decodes {
+		d := &f.decodes[i]
 		if d.rates[len(d.rates)-1] > 0 {
 			continue
 		}

@@ -3,6 +3,7 @@
 package report
 
 import (
+	"throughline/advice"
 	"throughline/estimate"
 	"throughline/internal/version"
 	"throughline/jobfile"
@@ -15,8 +16,24 @@ type Column struct {
 	Number  int // of the run in its job
 	Run     *jobfile.Run
 	Outcome search.Outcome
+	// Served is the deployment of the outcome with what its clients see, where an engine is assumed; nil elsewhere.
+	Served *advice.Candidate
 
 	confidence [op.PhaseCount]*estimate.Confidence // once it was asked for
+}
+
+// latency is the time to the first token of the prefill, per output token of the decode: what clients see or, where no
+// engine is assumed, what a step takes.
+func (c *Column) latency(phase op.Phase) float64 {
+	switch {
+	case c.Served != nil && phase == op.Prefill:
+		return c.Served.Seen.TTFT
+	case c.Served != nil:
+		return c.Served.Seen.TPOT
+	case phase == op.Prefill:
+		return c.Outcome.Prefill.Best.Latency
+	}
+	return c.Outcome.Decode.Best.Latency
 }
 
 // Table is one of the files of a job.

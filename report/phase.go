@@ -255,7 +255,7 @@ func (p phase) statFields() []field {
 		exposed("ep_comm_time(s)", op.ExpertTraffic),
 		exposed("cp_comm_time(s)", op.ContextTraffic),
 		exposed("sp_comm_time(s)", op.SequenceTraffic),
-		seconds("time_per_token(s)", func(e *estimate.Estimate) float64 { return e.Latency }),
+		p.estimated("time_per_token(s)", func(c *Column, _ *estimate.Estimate) any { return c.latency(p.problem(c.Run).Phase) }),
 		expertOnly("attn_time_per_token(s)", func(e *estimate.Estimate) float64 { return e.Stage.Block[op.AttentionBlock].Time() }),
 		expertOnly("mlp_time_per_token(s)", func(e *estimate.Estimate) float64 { return e.Stage.Block[op.MLPBlock].Time() }),
 
@@ -311,7 +311,7 @@ func (p phase) ownFields() []field {
 	}
 	if p.prefix == prefill.prefix {
 		return []field{
-			seconds("TTFT(s)", func(e *estimate.Estimate) float64 { return e.Latency }),
+			p.estimated("TTFT(s)", func(c *Column, _ *estimate.Estimate) any { return c.latency(op.Prefill) }),
 			seconds("pp_comm_time(s)", func(e *estimate.Estimate) float64 { return e.TransferTime }),
 		}
 	}

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"throughline/advice"
 	"throughline/estimate"
+	"throughline/op"
 	"throughline/search"
 )
 
@@ -32,10 +34,10 @@ var resultTable = Table{"result_best", []category{
 			return c.Outcome.Requests / float64(cards(c.Run.Procs, c.Run.Decode.System.ProcsPerNPU))
 		}),
 		both("output_throughput(token/s)", func(c *Column) any { return c.Outcome.Requests * float64(c.Run.Lengths.Output) }),
-		both("TTFT(s)", func(c *Column) any { return c.Outcome.Prefill.Best.Latency }),
-		both("TPOT(s)", func(c *Column) any { return c.Outcome.Decode.Best.Latency }),
+		both("TTFT(s)", func(c *Column) any { return c.latency(op.Prefill) }),
+		both("TPOT(s)", func(c *Column) any { return c.latency(op.Decode) }),
 		both("request_latency(s)", func(c *Column) any {
-			return c.Outcome.Prefill.Best.Latency + float64(c.Run.Lengths.Output-1)*c.Outcome.Decode.Best.Latency
+			return c.latency(op.Prefill) + float64(c.Run.Lengths.Output-1)*c.latency(op.Decode)
 		}),
 		both("prefill_request_per_second", func(c *Column) any { return c.Outcome.Prefill.Rate() }),
 		both("decoder_request_per_second", func(c *Column) any { return c.Outcome.Decode.Rate() }),
@@ -45,6 +47,8 @@ var resultTable = Table{"result_best", []category{
 		kv("kv_transfer_time(s)", func(t *estimate.Transfer) float64 { return t.Time }),
 		kv("kv_transfer_hidden(s)", func(t *estimate.Transfer) float64 { return t.Hidden() }),
 		kv("kv_transfer_exposed(s)", func(t *estimate.Transfer) float64 { return t.Exposed }),
+		served("engine", func(s *advice.Candidate) any { return s.Deployment.Engine.Name }),
+		served("concurrency", func(s *advice.Candidate) any { return s.Load.Clients }),
 		{"TTFT_limit(ms)", func(c *Column) any { return number(c.Run.Limits.TTFT) }},
 		{"TPOT_limit(ms)", func(c *Column) any { return number(c.Run.Limits.TPOT) }},
 	}},
@@ -75,6 +79,16 @@ func split(name string, value func(c *Column) any) field {
 
 func kv(name string, value func(t *estimate.Transfer) float64) field {
 	return split(name, func(c *Column) any { return value(&c.Outcome.Prefill.Best.KV) })
+}
+
+// served is a field of what clients see.
+func served(name string, value func(s *advice.Candidate) any) field {
+	return both(name, func(c *Column) any {
+		if c.Served == nil {
+			return nil
+		}
+		return value(c.Served)
+	})
 }
 
 // bottleneck is the phase that limits the request rate.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"throughline/advice"
 	"throughline/assume"
 	"throughline/jobfile"
 	"throughline/report"
@@ -122,6 +123,13 @@ func searchRuns(ctx context.Context, runs []jobfile.Run, o runOptions, tick sear
 	for i := range runs {
 		g.Go(func() (err error) {
 			columns[i].Number, columns[i].Run = i, &runs[i]
+			if runs[i].Decode.Assume.Engine {
+				columns[i].Outcome, columns[i].Served, err = advice.Run(ctx, &runs[i], options.Workers)
+				for range runs[i].Parts() {
+					tick()
+				}
+				return err
+			}
 			columns[i].Outcome, err = runs[i].Search(ctx, options)
 			return err
 		})
