@@ -56,7 +56,9 @@ func (c *subject) see(d *deploy.Deployment, out *figures) error {
 		return err
 	}
 	load := c.answer.Load
-	load.Clients = d.Clients()
+	if d.Clients() != c.answer.Deployment.Clients() {
+		load.Clients = d.Clients() // another batch
+	}
 	seen, err := p.Predict(d, load)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package point
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -163,7 +164,7 @@ func (e *Estimator) Answer(p *Point) (*Answer, error) {
 		return nil, Once(err)
 	}
 	d.MaxContext = lengths.Final()
-	out := &Answer{Load: workload.Load{Lengths: lengths, Clients: d.Clients()}}
+	out := &Answer{Load: workload.Load{Lengths: lengths, Clients: cmp.Or(p.Concurrency, d.Clients())}}
 	if err := o.run(p, choice, d, out); err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ type Point struct {
 	Phase         string // bare steps: prefill, decode or both; empty: what clients see
 
 	Batch                  int     // sequences of a data-parallel rank; under reference assumptions, in an expert model, of a processor
+	Concurrency            int     // clients of the closed loop; 0: as many as fill the batches
 	Input, Output, Context int     // of a request; or the context of a decode step
 	Prefix                 int     // cached tokens of the input
 	PrefixHit              float64 // share of the input that is cached, in place of Prefix
@@ -71,6 +72,7 @@ var fields = []Field{
 	{Name: "engine", Doc: "serving engine: sglang, vllm or trtllm, any for the best of those that can run it, none for a generic one", Ref: func(p *Point) any { return &p.Engine }},
 	{Name: "phase", Doc: "bare steps: prefill, decode or both (default: what clients see)", Ref: func(p *Point) any { return &p.Phase }},
 	{Name: "batch", Doc: "sequences of a data-parallel rank, and so clients of a closed loop: batch × dp × batches in flight; in an expert model under --assume reference, of a processor", Low: 1, High: mostTokens, Ref: func(p *Point) any { return &p.Batch }},
+	{Name: "concurrency", Doc: "clients of the closed loop (default: batch × dp × batches in flight, of all instances)", Low: 1, High: mostTokens, Optional: true, Ref: func(p *Point) any { return &p.Concurrency }},
 	{Name: "isl", Doc: "tokens of the input (default 1024)", Low: 1, High: mostTokens, Optional: true, Ref: func(p *Point) any { return &p.Input }},
 	{Name: "osl", Doc: "tokens of the output (default 1024)", Low: 1, High: mostTokens, Optional: true, Ref: func(p *Point) any { return &p.Output }},
 	{Name: "context", Doc: "context of a decode step, instead of --isl and --osl", Low: 2, High: mostTokens, Optional: true, Ref: func(p *Point) any { return &p.Context }},

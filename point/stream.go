@@ -16,7 +16,7 @@ import (
 )
 
 // resultColumns are what is added to each row of a table of points.
-var resultColumns = []string{"served_by", "concurrency", "ttft_ms", "tpot_ms", "step_ms", "tokens_per_s", "requests_per_s", "memory_gib", "fits", "bound", "confidence", "error_band_percent", "reason"}
+var resultColumns = []string{"served_by", "clients", "ttft_ms", "tpot_ms", "step_ms", "tokens_per_s", "requests_per_s", "memory_gib", "fits", "bound", "confidence", "error_band_percent", "reason"}
 
 // Tally counts the rows of a table.
 type Tally struct {

@@ -245,7 +245,7 @@ func (p *servingPredictor) read(get func(string) string, precision string) (*ser
 	if n.Input < 1 || n.Output < 1 {
 		r.note(fmt.Errorf("isl %q and osl %q must be positive", get("isl"), get("osl")))
 	}
-	l, err := p.load(servingFiles{get("model_path"), cmp.Or(p.options.System, get("system")), scenario.Formats{Weights: precision}})
+	l, err := p.load(servingFiles{get("model_path"), cmp.Or(p.options.System, get("system")), scenario.Formats{Weights: precision, Cache: get("kv_cache")}})
 	r.note(err)
 	bench := &stated
 	if get("silicon_ttft_ms") != "" || get("silicon_tpot_ms") != "" {

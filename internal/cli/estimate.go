@@ -48,7 +48,7 @@ the flags; those that are absent, and empty cells, are as the flags say. Every r
 comes back with its results as soon as it is read, to standard output or to the file
 after -o, which appears when it is complete:
 
-  served_by, concurrency, ttft_ms, tpot_ms, step_ms, tokens_per_s, requests_per_s,
+  served_by, clients, ttft_ms, tpot_ms, step_ms, tokens_per_s, requests_per_s,
   memory_gib, fits, bound, confidence, error_band_percent, reason
 
 A row that makes no sense has only a reason. A row with a phase is a bare step. A column

@@ -26,6 +26,7 @@ type planned struct {
 
 type plannedRow struct {
 	Mode, Engine    string
+	Concurrency     int
 	Prefill, Decode struct {
 		Plan       string
 		Instances  int
@@ -56,7 +57,7 @@ func takeFrom(cmd *cobra.Command, p *point.Point, from string) error {
 	for name, value := range question {
 		settings[name] = value
 	}
-	settings["engine"] = row.Engine
+	settings["engine"], settings["concurrency"] = row.Engine, strconv.Itoa(row.Concurrency)
 	d := &row.Decode
 	settings["batch"] = strconv.Itoa(d.Batch)
 	if row.Mode == "disagg" {
