@@ -5,16 +5,15 @@
 package measurement
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
+
+	"throughline/internal/csvfile"
 )
 
 // Kind is what was measured.
@@ -128,31 +127,12 @@ type Table struct {
 
 // ReadFile reads a table, compressed or not. The error is about the file as a whole; bad rows are in the table.
 func ReadFile(name string) (*Table, error) {
-	f, err := Open(name)
+	f, err := csvfile.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	return Read(Name(name), f)
-}
-
-// Open opens a table, compressed or not.
-func Open(name string) (io.ReadCloser, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	var src io.Reader = bufio.NewReaderSize(f, 1<<16)
-	if strings.HasSuffix(name, ".gz") {
-		if src, err = gzip.NewReader(src); err != nil {
-			f.Close()
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{src, f}, nil
 }
 
 // Parser is what reads the records of a table with the given columns. A record may hold several rows.
@@ -172,9 +152,7 @@ func Parser(name string, head []string) (func(record []string) ([]Row, error), e
 
 // Read reads a table; the name is for messages, and tells the shape where that is not in the columns.
 func Read(name string, src io.Reader) (*Table, error) {
-	c := csv.NewReader(src)
-	c.ReuseRecord = true
-	c.FieldsPerRecord = -1
+	c := csvfile.NewReader(src, csvfile.Kept)
 	head, err := c.Read()
 	if err != nil {
 		return nil, fmt.Errorf("%s: no header: %w", name, err)
@@ -206,7 +184,7 @@ func Read(name string, src io.Reader) (*Table, error) {
 			t.Problems = append(t.Problems, Problem{name, bad.Line, bad.Err.Error()})
 			continue
 		}
-		line, _ := c.FieldPos(0)
+		line := c.Line()
 		if len(rec) != len(head) {
 			t.Problems = append(t.Problems, Problem{name, line, fmt.Sprintf("%d fields, not %d", len(rec), len(head))})
 			continue

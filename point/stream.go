@@ -1,7 +1,6 @@
 package point
 
 import (
-	"bufio"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"throughline/estimate"
+	"throughline/internal/csvfile"
 	"throughline/internal/document"
 	"throughline/op"
 )
@@ -37,9 +37,7 @@ func (e WriteError) Unwrap() error { return e.Err }
 // again; a column whose name starts with # is carried along.
 func Stream(ctx context.Context, in io.Reader, out io.Writer, others *Point) (Tally, error) {
 	var t Tally
-	buffer := bufio.NewReaderSize(in, 1<<16)
-	s := stream{estimator: NewEstimator(), others: *others, reader: csv.NewReader(buffer), writer: csv.NewWriter(out)}
-	s.reader.FieldsPerRecord, s.reader.ReuseRecord = -1, true
+	s := stream{estimator: NewEstimator(), others: *others, reader: csvfile.NewReader(in, csvfile.Streamed), writer: csvfile.NewWriter(out)}
 	if err := s.header(); err != nil {
 		return t, err
 	}
@@ -48,12 +46,11 @@ func Stream(ctx context.Context, in io.Reader, out io.Writer, others *Point) (Ta
 		var broken *csv.ParseError
 		switch {
 		case err == io.EOF:
-			s.writer.Flush()
-			return t, writeError(s.writer.Error())
+			return t, writeError(s.writer.Flush())
 		case errors.As(err, &broken):
 			row = nil
 		case err != nil:
-			return t, err
+			return t, fmt.Errorf("the table of points: %w", err)
 		}
 		t.Rows++
 		if !s.row(row, err) {
@@ -62,9 +59,10 @@ func Stream(ctx context.Context, in io.Reader, out io.Writer, others *Point) (Ta
 		if err := s.writer.Write(s.cells); err != nil {
 			return t, writeError(err)
 		}
-		if buffer.Buffered() == 0 {
-			// Whoever sends row by row waits for the answer.
-			s.writer.Flush()
+		if s.reader.Waits() {
+			if err := s.writer.Flush(); err != nil {
+				return t, writeError(err)
+			}
 		}
 	}
 	return t, ctx.Err()
@@ -81,8 +79,8 @@ func writeError(err error) error {
 type stream struct {
 	estimator *Estimator
 	others    Point
-	reader    *csv.Reader
-	writer    *csv.Writer
+	reader    *csvfile.Reader
+	writer    *csvfile.Writer
 	columns   []column
 	width     int // cells of an input row
 	carried   int // of them that are written
@@ -103,7 +101,7 @@ func (s *stream) header() error {
 	if err == io.EOF {
 		return errors.New("the table of points is empty: its first row names the columns")
 	} else if err != nil {
-		return err
+		return fmt.Errorf("the table of points: %w", err)
 	}
 	names = slices.Clone(names)
 	names[0] = strings.TrimPrefix(names[0], "\uFEFF")
@@ -158,7 +156,7 @@ func (s *stream) row(row []string, broken error) bool {
 		if !c.result {
 			s.cells = append(s.cells, text)
 		}
-		if text = strings.TrimSpace(text); text == "" || c.field == nil {
+		if text = strings.TrimSpace(csvfile.Unguard(text)); text == "" || c.field == nil {
 			continue
 		}
 		if err := c.field.Set(&p, text); err != nil {

@@ -111,7 +111,7 @@ func explainPoint(cmd *cobra.Command, s Streams, o explainOptions) error {
 		}
 	}
 	if o.json {
-		err = report.WriteObject(s.Out, report.ExplainedJSON(results, why))
+		err = report.WriteObject(s.data, report.ExplainedJSON(results, why))
 	}
 	for i := 0; i < len(results) && err == nil && !o.json; i++ {
 		if i > 0 {

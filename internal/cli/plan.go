@@ -153,7 +153,7 @@ func planFor(ctx context.Context, s Streams, o *planOptions) error {
 		return err
 	}
 	if o.json {
-		err = report.AdviceJSON(s.Out, loaded, &o.advice, got)
+		err = report.AdviceJSON(s.data, loaded, &o.advice, got)
 	} else {
 		err = report.Advice(s.Out, loaded, &o.advice, got)
 	}

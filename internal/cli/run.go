@@ -86,7 +86,7 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 			parts += jobs[i].Runs[j].Parts()
 		}
 	}
-	progress := newProgress(s.Err, parts)
+	progress := newProgress(s.watched, parts)
 	defer progress.finish()
 	var all []report.Column
 	for i := range jobs {
@@ -96,13 +96,13 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 		}
 		progress.finish()
 		// Each job is written when it is done: what comes after it cannot undo it.
-		if err := writeTables(s, &jobs[i], columns, o); err != nil {
+		if err := writeTables(ctx, s, &jobs[i], columns, o); err != nil {
 			return systemError{err}
 		}
 		all = append(all, columns...)
 	}
 	if o.json {
-		err = report.WriteJSON(s.Out, all, o.explain)
+		err = report.WriteJSON(s.data, all, o.explain)
 	} else if err = report.WriteTable(s.Out, all); err == nil && o.explain {
 		err = report.WriteRefusals(s.Out, all)
 	}
@@ -129,24 +129,35 @@ func searchRuns(ctx context.Context, runs []jobfile.Run, o runOptions, tick sear
 	return columns, g.Wait()
 }
 
-// writeTables writes the tables of a job.
-func writeTables(s Streams, job *jobfile.Job, columns []report.Column, o runOptions) error {
+// writeTables writes the tables of a job, which appear together.
+func writeTables(ctx context.Context, s Streams, job *jobfile.Job, columns []report.Column, o runOptions) error {
 	dir := job.Output
 	if o.output != "" {
 		dir = o.output
 	}
+	var files []report.File
 	for _, t := range report.Tables() {
 		name := filepath.Join(dir, job.Mode+"_"+t.Name+".csv")
 		if o.gzip {
 			name += ".gz"
 		}
-		if err := report.WriteFile(name, func(w io.Writer) error { return t.WriteCSV(w, columns, o.categories) }); err != nil {
-			return err
-		}
-		fmt.Fprintln(s.Err, "wrote", name)
+		files = append(files, report.File{Name: name, Write: func(w io.Writer) error { return t.WriteCSV(w, columns, o.categories) }})
+	}
+	if err := report.WriteFiles(ctx, files...); err != nil {
+		return err
+	}
+	for _, f := range files {
+		fmt.Fprintln(s.Err, "wrote", f.Name)
+	}
+	// A column per run, and one or two that name the rows.
+	if n := len(columns) + 1; n > spreadsheetColumns {
+		fmt.Fprintf(s.Err, "warning: the tables have %d columns; spreadsheets show the first %d\n", n, spreadsheetColumns)
 	}
 	return nil
 }
+
+// spreadsheetColumns are those of Excel and LibreOffice.
+const spreadsheetColumns = 16384
 
 // verdict tells which runs lack a plan, and fails when none has one.
 func verdict(s Streams, columns []report.Column) error {
