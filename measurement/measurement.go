@@ -154,8 +154,10 @@ func Parser(name string, head []string) (func(record []string) ([]Row, error), e
 func Read(name string, src io.Reader) (*Table, error) {
 	c := csvfile.NewReader(src, csvfile.Kept)
 	head, err := c.Read()
-	if err != nil {
-		return nil, fmt.Errorf("%s: no header: %w", name, err)
+	if err == io.EOF {
+		return nil, fmt.Errorf("%s: the table is empty: its first row names the columns", name)
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	head = slices.Clone(head)
 	var first []string // where a row is in the place of the header

@@ -66,7 +66,7 @@ func Run(ctx context.Context, args []string, given Streams) int {
 // lost makes output that was not written the failure of a command that did not notice.
 func lost(err error, out *sink) error {
 	var exit exitError
-	if failure := out.failure(); failure != nil && (err == nil || errors.As(err, &exit)) {
+	if failure := out.failure(); failure != nil && (err == nil || errors.As(err, &exit) || errors.Is(err, failure)) {
 		return systemError{fmt.Errorf("standard output: %w", failure)}
 	}
 	return err
