@@ -7,18 +7,22 @@ import (
 	"syscall"
 )
 
-// Main is the program as it is started: until it is done, or until a signal ends it. A second signal ends it at once.
+// Main is the program as it is started: until it is done, or until a signal ends it.
 func Main(args []string, s Streams) int {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	signals := make(chan os.Signal, 1)
+	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	return Run(untilSignal(signals, os.Exit), args, s)
+}
+
+// untilSignal is a context that the first signal cancels. The second one ends the program, whatever it is doing: whoever
+// asks twice does not want to wait.
+func untilSignal(signals <-chan os.Signal, exit func(int)) context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() {
-		first := <-signals
-		signal.Stop(signals) // the next one has its usual effect
-		cancel(interruption{first})
+		cancel(interruption{<-signals})
+		exit(interruption{<-signals}.code())
 	}()
-	return Run(ctx, args, s)
+	return ctx
 }
 
 // interruption is the signal that ended the program.
@@ -26,10 +30,18 @@ type interruption struct{ os.Signal }
 
 func (i interruption) Error() string { return i.String() }
 
-// exitCode is what a shell sees of a process that a signal ended: 128 and the number of the signal.
-func exitCode(ctx context.Context) int {
-	if i, ok := context.Cause(ctx).(interruption); ok && i.Signal == syscall.SIGTERM {
+// code is what a shell sees of a process that a signal ended: 128 and the number of the signal.
+func (i interruption) code() int {
+	if i.Signal == syscall.SIGTERM {
 		return exitTerminated
+	}
+	return exitInterrupted
+}
+
+// exitCode is that of a cancelled context.
+func exitCode(ctx context.Context) int {
+	if i, ok := context.Cause(ctx).(interruption); ok {
+		return i.code()
 	}
 	return exitInterrupted
 }
