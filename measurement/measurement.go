@@ -125,7 +125,8 @@ type Table struct {
 	Problems []Problem
 }
 
-// ReadFile reads a table, compressed or not. The error is about the file as a whole; bad rows are in the table.
+// ReadFile reads a table, compressed or not. The error is about the file as a whole, which it does not name; bad rows are in
+// the table.
 func ReadFile(name string) (*Table, error) {
 	f, err := csvfile.Open(name)
 	if err != nil {
@@ -155,9 +156,9 @@ func Read(name string, src io.Reader) (*Table, error) {
 	c := csvfile.NewReader(src, csvfile.Kept)
 	head, err := c.Read()
 	if err == io.EOF {
-		return nil, fmt.Errorf("%s: the table is empty: its first row names the columns", name)
+		return nil, errors.New("the table is empty: its first row names the columns")
 	} else if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
 	head = slices.Clone(head)
 	var first []string // where a row is in the place of the header
@@ -166,7 +167,7 @@ func Read(name string, src io.Reader) (*Table, error) {
 	}
 	parse, err := Parser(name, head)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
 	t := &Table{}
 	for {
@@ -181,7 +182,7 @@ func Read(name string, src io.Reader) (*Table, error) {
 		if err != nil {
 			var bad *csv.ParseError
 			if !errors.As(err, &bad) {
-				return nil, fmt.Errorf("%s: %w", name, err)
+				return nil, err
 			}
 			t.Problems = append(t.Problems, Problem{name, bad.Line, bad.Err.Error()})
 			continue

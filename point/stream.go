@@ -19,6 +19,9 @@ import (
 // resultColumns are what is added to each row of a table of points.
 var resultColumns = []string{"latency_ms", "step_ms", "tokens_per_s", "requests_per_s", "memory_gib", "fits", "bound", "confidence", "error_band_percent", "reason"}
 
+// oneLine makes a cell of a message, with the words of the command line for what are columns here.
+var oneLine = strings.NewReplacer("\n", "; ", "--model: ", "model: ", "--system: ", "system: ")
+
 // Tally counts the rows of a table.
 type Tally struct {
 	Rows int
@@ -176,8 +179,7 @@ func (s *stream) row(row []string, broken error) bool {
 		for range len(resultColumns) - 1 {
 			s.cells = append(s.cells, "")
 		}
-		reason := strings.ReplaceAll(document.Join(errs...).Error(), "\n", "; ")
-		s.cells = append(s.cells, reason)
+		s.cells = append(s.cells, oneLine.Replace(document.Join(errs...).Error()))
 		return false
 	}
 	r := &s.result

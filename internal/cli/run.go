@@ -68,8 +68,8 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	if o.config == "" {
 		return errors.New("run needs a runtime file: throughline run -c FILE")
 	}
-	if o.jobs < 1 {
-		return fmt.Errorf("--jobs must be at least 1, not %d", o.jobs)
+	if o.jobs < 1 || o.jobs > maxJobs {
+		return fmt.Errorf("--jobs must be from 1 to %d, not %d", maxJobs, o.jobs)
 	}
 	as, err := assume.Parse(o.assume)
 	if err != nil {
