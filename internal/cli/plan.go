@@ -92,7 +92,7 @@ func addScenarioFlags(cmd *cobra.Command, sc *scenario.Scenario) {
 
 // Bounds of the flags: beyond what anyone deploys, within what the search holds in memory.
 const (
-	maxGPUs      = 1_000_000
+	maxGPUs      = 100_000
 	maxRedundant = 10_000
 	maxTop       = 1_000
 	maxJobs      = 4_096
