@@ -149,15 +149,24 @@ func writeTables(ctx context.Context, s Streams, job *jobfile.Job, columns []rep
 	for _, f := range files {
 		fmt.Fprintln(s.Err, "wrote", f.Name)
 	}
-	// A column per run, and one or two that name the rows.
-	if n := len(columns) + 1; n > spreadsheetColumns {
-		fmt.Fprintf(s.Err, "warning: the tables have %d columns; spreadsheets show the first %d\n", n, spreadsheetColumns)
+	if why := tooWide(len(columns), o.categories); why != "" {
+		fmt.Fprintln(s.Err, "warning:", why)
 	}
 	return nil
 }
 
-// spreadsheetColumns are those of Excel and LibreOffice.
-const spreadsheetColumns = 16384
+// tooWide warns of a table that spreadsheets do not show whole: it has a column per run, and one or two that name its rows.
+func tooWide(runs int, categories bool) string {
+	const most = 16384 // in Excel and LibreOffice
+	n := runs + 1
+	if categories {
+		n++
+	}
+	if n <= most {
+		return ""
+	}
+	return fmt.Sprintf("the tables have %d columns; spreadsheets show the first %d", n, most)
+}
 
 // verdict tells which runs lack a plan, and fails when none has one.
 func verdict(s Streams, columns []report.Column) error {
