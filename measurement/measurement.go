@@ -5,16 +5,15 @@
 package measurement
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
+
+	"throughline/internal/csvfile"
 )
 
 // Kind is what was measured.
@@ -126,33 +125,15 @@ type Table struct {
 	Problems []Problem
 }
 
-// ReadFile reads a table, compressed or not. The error is about the file as a whole; bad rows are in the table.
+// ReadFile reads a table, compressed or not. The error is about the file as a whole, which it does not name; bad rows are in
+// the table.
 func ReadFile(name string) (*Table, error) {
-	f, err := Open(name)
+	f, err := csvfile.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	return Read(Name(name), f)
-}
-
-// Open opens a table, compressed or not.
-func Open(name string) (io.ReadCloser, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	var src io.Reader = bufio.NewReaderSize(f, 1<<16)
-	if strings.HasSuffix(name, ".gz") {
-		if src, err = gzip.NewReader(src); err != nil {
-			f.Close()
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{src, f}, nil
 }
 
 // Parser is what reads the records of a table with the given columns. A record may hold several rows.
@@ -172,12 +153,12 @@ func Parser(name string, head []string) (func(record []string) ([]Row, error), e
 
 // Read reads a table; the name is for messages, and tells the shape where that is not in the columns.
 func Read(name string, src io.Reader) (*Table, error) {
-	c := csv.NewReader(src)
-	c.ReuseRecord = true
-	c.FieldsPerRecord = -1
+	c := csvfile.NewReader(src, csvfile.Kept)
 	head, err := c.Read()
-	if err != nil {
-		return nil, fmt.Errorf("%s: no header: %w", name, err)
+	if err == io.EOF {
+		return nil, errors.New("the table is empty: its first row names the columns")
+	} else if err != nil {
+		return nil, err
 	}
 	head = slices.Clone(head)
 	var first []string // where a row is in the place of the header
@@ -186,7 +167,7 @@ func Read(name string, src io.Reader) (*Table, error) {
 	}
 	parse, err := Parser(name, head)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
 	t := &Table{}
 	for {
@@ -201,12 +182,12 @@ func Read(name string, src io.Reader) (*Table, error) {
 		if err != nil {
 			var bad *csv.ParseError
 			if !errors.As(err, &bad) {
-				return nil, fmt.Errorf("%s: %w", name, err)
+				return nil, err
 			}
 			t.Problems = append(t.Problems, Problem{name, bad.Line, bad.Err.Error()})
 			continue
 		}
-		line, _ := c.FieldPos(0)
+		line := c.Line()
 		if len(rec) != len(head) {
 			t.Problems = append(t.Problems, Problem{name, line, fmt.Sprintf("%d fields, not %d", len(rec), len(head))})
 			continue

@@ -279,7 +279,7 @@ func TestStreamAnswersAtOnce(t *testing.T) {
 	others := llama()
 	in := &slow{t: t, rows: []string{"batch\n", "1\n", "2\n", "3\n"}, out: &out}
 	tally, err := Stream(context.Background(), in, &out, &others)
-	if err == nil || err.Error() != "the line is cut" || tally.Rows != 3 {
+	if err == nil || err.Error() != "the table of points: after line 4: the line is cut" || tally.Rows != 3 {
 		t.Errorf("%v after %+v", err, tally)
 	}
 	if n := strings.Count(out.String(), "\n"); n != 4 {

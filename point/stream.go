@@ -1,7 +1,6 @@
 package point
 
 import (
-	"bufio"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -12,11 +11,15 @@ import (
 	"strings"
 
 	"throughline/estimate"
+	"throughline/internal/csvfile"
 	"throughline/internal/document"
 )
 
 // resultColumns are what is added to each row of a table of points.
 var resultColumns = []string{"served_by", "clients", "ttft_ms", "tpot_ms", "step_ms", "tokens_per_s", "requests_per_s", "memory_gib", "fits", "bound", "confidence", "error_band_percent", "reason"}
+
+// oneLine makes a cell of a message, with the words of the command line for what are columns here.
+var oneLine = strings.NewReplacer("\n", "; ", "--model: ", "model: ", "--system: ", "system: ")
 
 // Tally counts the rows of a table.
 type Tally struct {
@@ -36,9 +39,7 @@ func (e WriteError) Unwrap() error { return e.Err }
 // again; a column whose name starts with # is carried along.
 func Stream(ctx context.Context, in io.Reader, out io.Writer, others *Point) (Tally, error) {
 	var t Tally
-	buffer := bufio.NewReaderSize(in, 1<<16)
-	s := stream{estimator: NewEstimator(), others: *others, reader: csv.NewReader(buffer), writer: csv.NewWriter(out)}
-	s.reader.FieldsPerRecord, s.reader.ReuseRecord = -1, true
+	s := stream{estimator: NewEstimator(), others: *others, reader: csvfile.NewReader(in, csvfile.Streamed), writer: csvfile.NewWriter(out)}
 	if err := s.header(); err != nil {
 		return t, err
 	}
@@ -47,12 +48,11 @@ func Stream(ctx context.Context, in io.Reader, out io.Writer, others *Point) (Ta
 		var broken *csv.ParseError
 		switch {
 		case err == io.EOF:
-			s.writer.Flush()
-			return t, writeError(s.writer.Error())
+			return t, writeError(s.writer.Flush())
 		case errors.As(err, &broken):
 			row = nil
 		case err != nil:
-			return t, err
+			return t, fmt.Errorf("the table of points: %w", err)
 		}
 		t.Rows++
 		if !s.row(row, err) {
@@ -61,9 +61,10 @@ func Stream(ctx context.Context, in io.Reader, out io.Writer, others *Point) (Ta
 		if err := s.writer.Write(s.cells); err != nil {
 			return t, writeError(err)
 		}
-		if buffer.Buffered() == 0 {
-			// Whoever sends row by row waits for the answer.
-			s.writer.Flush()
+		if s.reader.Waits() {
+			if err := s.writer.Flush(); err != nil {
+				return t, writeError(err)
+			}
 		}
 	}
 	return t, ctx.Err()
@@ -80,8 +81,8 @@ func writeError(err error) error {
 type stream struct {
 	estimator *Estimator
 	others    Point
-	reader    *csv.Reader
-	writer    *csv.Writer
+	reader    *csvfile.Reader
+	writer    *csvfile.Writer
 	columns   []column
 	width     int // cells of an input row
 	carried   int // of them that are written
@@ -101,7 +102,7 @@ func (s *stream) header() error {
 	if err == io.EOF {
 		return errors.New("the table of points is empty: its first row names the columns")
 	} else if err != nil {
-		return err
+		return fmt.Errorf("the table of points: %w", err)
 	}
 	names = slices.Clone(names)
 	names[0] = strings.TrimPrefix(names[0], "\uFEFF")
@@ -156,7 +157,7 @@ func (s *stream) row(row []string, broken error) bool {
 		if !c.result {
 			s.cells = append(s.cells, text)
 		}
-		if text = strings.TrimSpace(text); text == "" || c.field == nil {
+		if text = strings.TrimSpace(csvfile.Unguard(text)); text == "" || c.field == nil {
 			continue
 		}
 		if err := c.field.Set(&p, text); err != nil {
@@ -177,8 +178,7 @@ func (s *stream) row(row []string, broken error) bool {
 		for range len(resultColumns) - 1 {
 			s.cells = append(s.cells, "")
 		}
-		reason := strings.ReplaceAll(document.Join(errs...).Error(), "\n", "; ")
-		s.cells = append(s.cells, reason)
+		s.cells = append(s.cells, oneLine.Replace(document.Join(errs...).Error()))
 		return false
 	}
 	s.result(answer)

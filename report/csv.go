@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"throughline/internal/csvfile"
 )
 
 // WriteCSV writes a table: a row per field, a column per run. With categories each row starts with the group it belongs
@@ -67,12 +69,9 @@ func appendNumber(b []byte, v float64) []byte {
 	return strconv.AppendFloat(b, v, 'f', -1, 64)
 }
 
-// appendText quotes a name that would break the table. Spreadsheets take a leading = + - @ for a formula; such a name
-// gets a quote in front, which they show as text.
+// appendText quotes a name that would break the table, and guards one that a spreadsheet would take for a formula.
 func appendText(b []byte, v string) []byte {
-	if v != "" && strings.ContainsRune("=+-@\t\r", rune(v[0])) {
-		v = "'" + v
-	}
+	v = csvfile.Guard(v)
 	if !strings.ContainsAny(v, ",\"\r\n") {
 		return append(b, v...)
 	}

@@ -2,46 +2,50 @@ package report
 
 import (
 	"compress/gzip"
+	"context"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
+
+	"throughline/internal/atomicfile"
 )
 
-// WriteFile writes a file whole or not at all: to a temporary name beside it, then renamed. A name that ends in ".gz" is
-// compressed, without a time stamp, so that the same content gives the same bytes.
-func WriteFile(name string, write func(io.Writer) error) (err error) {
-	dir := filepath.Dir(name)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, "."+filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
+// File is a file to be written.
+type File struct {
+	Name  string
+	Write func(io.Writer) error
+}
+
+// WriteFiles writes files that appear together or not at all. A name that ends in ".gz" is compressed, without a time
+// stamp, so that the same content gives the same bytes.
+func WriteFiles(ctx context.Context, files ...File) error {
+	var s atomicfile.Set
+	defer s.Discard()
+	for _, f := range files {
+		write := f.Write
+		if strings.HasSuffix(f.Name, ".gz") {
+			write = compressed(write)
 		}
-	}()
-	if strings.HasSuffix(name, ".gz") {
-		z := gzip.NewWriter(f)
+		if err := s.Add(ctx, f.Name, write); err != nil {
+			return err
+		}
+	}
+	return s.Commit(ctx)
+}
+
+func compressed(write func(io.Writer) error) func(io.Writer) error {
+	return func(w io.Writer) error {
+		z := gzip.NewWriter(w)
 		if err := write(z); err != nil {
 			return err
 		}
-		if err := z.Close(); err != nil {
-			return err
-		}
-	} else if err := write(f); err != nil {
-		return err
+		return z.Close()
 	}
-	// Temporary files are private; a result is as readable as any other file.
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
 }
+
+// Bytes is a file of the given content.
+func Bytes(name string, content []byte) File {
+	return File{name, func(w io.Writer) error { _, err := w.Write(content); return err }}
+}
+
+// CreateFile writes a file that must not be there yet; else the error is [fs.ErrExist].
+func CreateFile(ctx context.Context, f File) error { return atomicfile.Create(ctx, f.Name, f.Write) }

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -15,7 +16,7 @@ import (
 // tokens, and for one rank of a group tp), time_ms. Model files are looked up from the working directory, then beside the
 // table. The passes are those of one process: the weights, cache and
 // communication of base apply, the collectives of a rank are left out.
-func Forward(name string, src io.Reader, base point.Point) (*Report, error) {
+func Forward(ctx context.Context, name string, src io.Reader, base point.Point) (*Report, error) {
 	e := point.NewEstimator()
 	// What is wrong with the flags is wrong for every row.
 	base.Engine = engine.Generic.Name // a forward pass by itself
@@ -25,7 +26,7 @@ func Forward(name string, src io.Reader, base point.Point) (*Report, error) {
 		return nil, err
 	}
 	folder := filepath.Dir(name)
-	r, err := table(name, src, []string{"kind", "model", "params", "time_ms"}, func(get func(string) string) Row {
+	r, err := table(ctx, name, src, []string{"kind", "model", "params", "time_ms"}, func(get func(string) string) Row {
 		f := measured(get("time_ms"))
 		if f.Reason == "" {
 			f.Predicted, f.Reason = forwardTime(e, base, folder, get)

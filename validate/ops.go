@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -14,11 +15,11 @@ import (
 
 // Ops predicts a table of kernels, in any of the schemas that package measurement reads. Where the system has a calibrated
 // model of a kernel that is used, otherwise the roofline, for which a table must have the columns flops and bytes.
-func Ops(name string, src io.Reader, s *hardware.System) (*Report, error) {
+func Ops(ctx context.Context, name string, src io.Reader, s *hardware.System) (*Report, error) {
 	var parse func([]string) ([]measurement.Row, error)
 	timeAt := -1
 	p := calibrate.NewPredictor(s)
-	r, err := rawTable(name, src, func(header []string) (err error) {
+	r, err := rawTable(ctx, name, src, func(header []string) (err error) {
 		missing := slices.DeleteFunc(slices.Clone(opsColumns), func(c string) bool { return slices.Contains(header, c) })
 		if ours := slices.Contains(header, "kind") || slices.Contains(header, "params"); ours && len(missing) > 0 {
 			return missingColumns(missing, opsColumns)

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -113,12 +114,12 @@ func benchmarkOf(n workload.Lengths) *benchmark {
 }
 
 // Serving predicts a table of serving runs: the mean time to the first token and per output token of every row.
-func Serving(name string, src io.Reader, o ServingOptions) (*Report, error) {
+func Serving(ctx context.Context, name string, src io.Reader, o ServingOptions) (*Report, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
 	p := servingPredictor{options: o, loaded: map[servingFiles]*scenario.Loaded{}, failed: map[servingFiles]error{}, prepared: map[prepared]*serving.Predictor{}}
-	r, err := table(name, src, servingColumns, p.row)
+	r, err := table(ctx, name, src, servingColumns, p.row)
 	if err == nil {
 		r.Figures = []string{"TTFT", "TPOT"}
 		r.Header = append(r.Header, "predicted_ttft_ms", "predicted_tpot_ms", "predicted_tokens_per_s", "predicted_memory_gib", "reason")

@@ -27,7 +27,7 @@ i,Qwen/Qwen3-32B,h100_sxm,vllm,fp8,agg,1024,1024,4,1,,1,,,,,,,,,,,,,,,
 `
 
 func TestServing(t *testing.T) {
-	r, err := Serving("serving.csv", strings.NewReader(servingTable), ServingOptions{})
+	r, err := Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), ServingOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestServing(t *testing.T) {
 	if err := r.WriteCSV(&first); err != nil {
 		t.Fatal(err)
 	}
-	again, _ := Serving("serving.csv", strings.NewReader(servingTable), ServingOptions{})
+	again, _ := Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), ServingOptions{})
 	_ = again.WriteCSV(&second)
 	if first.String() != second.String() {
 		t.Error("two predictions differ")
@@ -73,7 +73,7 @@ func TestServing(t *testing.T) {
 	if want := []string{"predicted_ttft_ms", "predicted_tpot_ms", "reason"}; !slices.Equal(rows[0][len(rows[0])-3:], want) || rows[0][0] != "id" {
 		t.Errorf("header %v", rows[0])
 	}
-	slower, err := Serving("serving.csv", strings.NewReader(servingTable), ServingOptions{System: "A100"})
+	slower, err := Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), ServingOptions{System: "A100"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,11 +83,11 @@ func TestServing(t *testing.T) {
 }
 
 func TestServingRefuses(t *testing.T) {
-	_, err := Serving("serving.csv", strings.NewReader("model_path,system,isl,osl\n"), ServingOptions{})
+	_, err := Serving(t.Context(), "serving.csv", strings.NewReader("model_path,system,isl,osl\n"), ServingOptions{})
 	if err == nil || !strings.Contains(err.Error(), `serving.csv:1: no columns "backend", "precision", "mode", "concurrency"`) {
 		t.Errorf("missing columns: %v", err)
 	}
-	_, err = Serving("serving.csv", strings.NewReader(servingTable), ServingOptions{System: "H20O", Lengths: "long", Assume: "magic"})
+	_, err = Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), ServingOptions{System: "H20O", Lengths: "long", Assume: "magic"})
 	for _, want := range []string{"--system: no system", "--lengths: ", `"magic"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -178,7 +178,7 @@ func TestMeasuredServing(t *testing.T) {
 		get := func(column string) string { return cells[slices.Index(header, column)] }
 		why = append(why, anomalous(get))
 	}
-	r, err := Serving("serving.csv", bytes.NewReader(src), ServingOptions{})
+	r, err := Serving(t.Context(), "serving.csv", bytes.NewReader(src), ServingOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

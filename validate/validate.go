@@ -3,7 +3,7 @@ package validate
 
 import (
 	"cmp"
-	"encoding/csv"
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"throughline/internal/csvfile"
 	"throughline/internal/document"
 )
 
@@ -223,7 +224,7 @@ func (r *Report) Reason(row *Row) string {
 
 // WriteCSV writes the table with its predictions.
 func (r *Report) WriteCSV(w io.Writer) error {
-	c := csv.NewWriter(w)
+	c := csvfile.NewWriter(w)
 	if err := c.Write(r.Header); err != nil {
 		return err
 	}
@@ -248,12 +249,11 @@ func (r *Report) WriteCSV(w io.Writer) error {
 			return err
 		}
 	}
-	c.Flush()
-	return c.Error()
+	return c.Flush()
 }
 
 // table reads a CSV table with the given columns; its rows are passed on by column name.
-func table(name string, src io.Reader, columns []string, row func(get func(column string) string) Row) (*Report, error) {
+func table(ctx context.Context, name string, src io.Reader, columns []string, row func(get func(column string) string) Row) (*Report, error) {
 	check := func(header []string) error {
 		missing := slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return slices.Contains(header, c) })
 		if len(missing) > 0 {
@@ -261,7 +261,7 @@ func table(name string, src io.Reader, columns []string, row func(get func(colum
 		}
 		return nil
 	}
-	return rawTable(name, src, check, func(_ []string, get func(string) string) Row { return row(get) })
+	return rawTable(ctx, name, src, check, func(_ []string, get func(string) string) Row { return row(get) })
 }
 
 func missingColumns(missing, columns []string) error {
@@ -273,15 +273,15 @@ func missingColumns(missing, columns []string) error {
 }
 
 // rawTable reads a CSV table whose header has been checked; rows are passed on as cells and by column name.
-func rawTable(name string, src io.Reader, check func(header []string) error, row func(cells []string, get func(column string) string) Row) (*Report, error) {
-	c := csv.NewReader(src)
-	c.FieldsPerRecord = -1
+func rawTable(ctx context.Context, name string, src io.Reader, check func(header []string) error, row func(cells []string, get func(column string) string) Row) (*Report, error) {
+	c := csvfile.NewReader(src, csvfile.Kept)
 	header, err := c.Read()
 	if err == io.EOF {
 		return nil, fmt.Errorf("%s: the table is empty: its first row names the columns", name)
 	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	header = slices.Clone(header)
 	header[0] = strings.TrimPrefix(header[0], "\uFEFF")
 	for i := range header {
 		header[i] = strings.TrimSpace(header[i])
@@ -294,6 +294,9 @@ func rawTable(name string, src io.Reader, check func(header []string) error, row
 	}
 	r := &Report{Header: slices.Clone(header), Figures: []string{""}}
 	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		cells, err := c.Read()
 		if err == io.EOF && len(r.Rows) == 0 {
 			return nil, fmt.Errorf("%s: the table has no rows", name)
@@ -304,9 +307,9 @@ func rawTable(name string, src io.Reader, check func(header []string) error, row
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		if len(cells) != len(header) {
-			line, _ := c.FieldPos(0)
-			return nil, fmt.Errorf("%s:%d: %d cells, the header has %d", name, line, len(cells), len(header))
+			return nil, fmt.Errorf("%s:%d: %d cells, the header has %d", name, c.Line(), len(cells), len(header))
 		}
+		cells = slices.Clone(cells)
 		out := row(cells, func(column string) string {
 			if at := slices.Index(header, column); at >= 0 {
 				return strings.TrimSpace(cells[at])
@@ -343,7 +346,7 @@ func measured(text string) Figure {
 		return Figure{} // not known
 	}
 	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(v > 0) {
+	if err != nil || !(v > 0) || math.IsInf(v, 1) {
 		return Figure{Reason: fmt.Sprintf("%q is not a time", text)}
 	}
 	return Figure{Measured: v}

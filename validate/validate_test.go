@@ -45,7 +45,7 @@ gemm,bf16,m=1;n=1;k=1,1,1,zero
 `
 	plain := system(t, "H200")
 	plain.Kernels = nil
-	r, err := Ops("ops.csv", strings.NewReader(csv), plain)
+	r, err := Ops(t.Context(), "ops.csv", strings.NewReader(csv), plain)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ gemm,bf16,m=1;n=1;k=1,1,1,zero
 	if s := sums[0]; s.Rows != 1 || s.Unpredicted != 1 {
 		t.Errorf("summary %+v", s)
 	}
-	if _, err := Ops("ops.csv", strings.NewReader("kind,dtype\n"), system(t, "H200")); err == nil || !strings.Contains(err.Error(), `no columns "params", "flops", "bytes", "time_us"`) {
+	if _, err := Ops(t.Context(), "ops.csv", strings.NewReader("kind,dtype\n"), system(t, "H200")); err == nil || !strings.Contains(err.Error(), `no columns "params", "flops", "bytes", "time_us"`) {
 		t.Errorf("a table without columns: %v", err)
 	}
 }
@@ -84,7 +84,7 @@ func TestForwardReasons(t *testing.T) {
 	p := point.Default()
 	p.System = "H200"
 	const csv = "kind,model,params,time_ms\ndecode,llama3-8b,b=1;s=512,5\nsleep,llama3-8b,b=1;s=1,5\ndecode,no-such-model,b=1;s=1,5\nprefill,llama3-8b,b=1,5\n"
-	r, err := Forward("forward.csv", strings.NewReader(csv), p)
+	r, err := Forward(t.Context(), "forward.csv", strings.NewReader(csv), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestMeasuredH200(t *testing.T) {
 	defer f.Close()
 	p := point.Default()
 	p.System = name
-	r, err := Forward("forward.csv", f, p)
+	r, err := Forward(t.Context(), "forward.csv", f, p)
 	if err != nil {
 		t.Fatal(err)
 	}

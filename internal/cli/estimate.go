@@ -14,6 +14,7 @@ import (
 	"throughline/assume"
 	"throughline/engine"
 	"throughline/hardware"
+	"throughline/internal/csvfile"
 	"throughline/internal/document"
 	"throughline/model"
 	"throughline/point"
@@ -26,7 +27,7 @@ type estimateOptions struct {
 	point  point.Point
 	from   string
 	points string
-	output string
+	output output
 	json   bool
 }
 
@@ -65,7 +66,7 @@ could not be written.`,
 			if cmd.Flags().Changed("points") {
 				return estimatePoints(cmd, s, o)
 			}
-			if o.output != "" {
+			if o.output.name != "" {
 				return errors.New("-o is for the table of --points")
 			}
 			answer, err := estimatePoint(cmd, s, &o.point, o.from)
@@ -73,7 +74,7 @@ could not be written.`,
 				return err
 			}
 			if o.json {
-				err = report.WriteObject(s.Out, report.PointJSON(answer))
+				err = report.WriteObject(s.data, report.PointJSON(answer))
 			} else {
 				err = report.WritePoint(s.Out, answer)
 			}
@@ -87,7 +88,7 @@ could not be written.`,
 	f := cmd.Flags()
 	addFrom(cmd, &o.from)
 	f.StringVar(&o.points, "points", "", "CSV table of points; - reads standard input")
-	f.StringVarP(&o.output, "output", "o", "", "file of the results of --points, instead of standard output")
+	o.output.flags(cmd, "output", "o", "file of the results of --points, instead of standard output")
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of a table")
 	return cmd
 }
@@ -177,21 +178,28 @@ func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
 	if o.json {
 		errs = append(errs, errors.New("--points writes CSV: --json has no place there"))
 	}
-	in := s.In
+	in, file := s.In, "/dev/stdin"
 	if o.points != "-" {
-		f, err := os.Open(o.points)
-		if err != nil {
-			errs = append(errs, document.Unreadable(o.points, err))
-		} else if info, err := f.Stat(); err == nil && info.IsDir() {
-			errs = append(errs, fmt.Errorf("%s: is a folder; name a file in it", o.points))
+		file = o.points
+		f, err := csvfile.Open(file)
+		switch info, statErr := os.Stat(file); {
+		case err != nil:
+			errs = append(errs, document.Unreadable(file, err))
+		case statErr == nil && info.IsDir():
+			errs = append(errs, fmt.Errorf("%s: is a folder; name a file in it", file))
 		}
-		defer f.Close()
+		if f != nil {
+			defer f.Close()
+		}
 		in = f
+	}
+	if err := o.output.check(file, o.point.Model, o.point.System, o.point.Distribution); err != nil {
+		errs = append(errs, err)
 	}
 	if err := document.Join(errs...); err != nil {
 		return err
 	}
-	tally, err := streamTo(cmd.Context(), s, o.output, in, &o.point)
+	tally, err := streamTo(cmd.Context(), s, o.output.name, in, &o.point)
 	var writing point.WriteError
 	switch {
 	case errors.As(err, &writing):
@@ -209,13 +217,13 @@ func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
 // streamTo writes the results to a file, or to standard output.
 func streamTo(ctx context.Context, s Streams, output string, in io.Reader, p *point.Point) (tally point.Tally, err error) {
 	if output == "" {
-		return point.Stream(ctx, in, s.Out, p)
+		return point.Stream(ctx, in, s.data, p)
 	}
 	var streaming error
-	err = report.WriteFile(output, func(w io.Writer) error {
+	err = report.WriteFiles(ctx, report.File{Name: output, Write: func(w io.Writer) error {
 		tally, streaming = point.Stream(ctx, in, w, p)
 		return streaming
-	})
+	}})
 	if err != nil && streaming == nil {
 		err = point.WriteError{Err: err}
 	}

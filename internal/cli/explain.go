@@ -133,7 +133,7 @@ func explainPoint(cmd *cobra.Command, s Streams, o explainOptions) error {
 		}
 	}
 	if o.json {
-		err = report.WriteObject(s.Out, report.ExplainedJSON(answer, why))
+		err = report.WriteObject(s.data, report.ExplainedJSON(answer, why))
 	}
 	first := true
 	for i := 0; i < len(why) && err == nil && !o.json; i++ {

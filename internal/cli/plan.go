@@ -14,6 +14,7 @@ import (
 	"throughline/report"
 	"throughline/scenario"
 	"throughline/search"
+	"throughline/workload"
 )
 
 // planOptions are the flags of the plan command.
@@ -90,6 +91,14 @@ func addScenarioFlags(cmd *cobra.Command, sc *scenario.Scenario) {
 	f.StringVar(&sc.Assume, "assume", "physical", "modelling assumptions: physical or reference, and changes like physical,causal=false")
 }
 
+// Bounds of the flags: beyond what anyone deploys, within what the search holds in memory.
+const (
+	maxGPUs      = 100_000
+	maxRedundant = 10_000
+	maxTop       = 1_000
+	maxJobs      = 4_096
+)
+
 // check turns the words of the flags into options; all problems at once.
 func (o *planOptions) check() error {
 	var errs []error
@@ -105,14 +114,20 @@ func (o *planOptions) check() error {
 	oneOf("--mode", o.mode, string(advice.Aggregated), string(advice.Disaggregated), string(advice.Both))
 	oneOf("--objective", o.objective, string(advice.Throughput), string(advice.Cost), string(advice.Latency), string(advice.MinGPUs))
 	o.advice.Mode, o.advice.Objective = advice.Mode(o.mode), advice.Objective(o.objective)
-	if o.advice.GPUs < 1 {
-		note("--gpus must be at least 1, not %d", o.advice.GPUs)
+	for _, f := range []struct {
+		flag             string
+		value, low, high int
+	}{
+		{"--gpus", o.advice.GPUs, 1, maxGPUs}, {"--gpus-per-node", o.advice.GPUsPerNode, 1, maxGPUs},
+		{"--redundant", o.redundant, 0, maxRedundant}, {"--drafts", o.drafts, 0, len(workload.DraftAcceptance)},
+		{"--top", o.advice.Top, 1, maxTop}, {"--jobs", o.advice.Workers, 1, maxJobs},
+	} {
+		if f.value < f.low || f.value > f.high {
+			note("%s must be from %d to %d, not %d", f.flag, f.low, f.high, f.value)
+		}
 	}
-	if o.advice.GPUsPerNode < 1 || o.advice.Top < 1 || o.advice.Workers < 1 {
-		note("--gpus-per-node, --top and --jobs must be at least 1")
-	}
-	if o.ttft < 0 || o.tpot < 0 || o.advice.PerHour < 0 || o.advice.Watts < 0 || o.redundant < 0 || o.drafts < 0 {
-		note("--ttft, --tpot, --price, --power, --redundant and --drafts must not be negative")
+	if o.ttft < 0 || o.tpot < 0 || o.advice.PerHour < 0 || o.advice.Watts < 0 {
+		note("--ttft, --tpot, --price and --power must not be negative")
 	}
 	if o.prefixHit < 0 || o.prefixHit >= 1 {
 		note("--prefix-hit must be at least 0 and less than 1, not %g", o.prefixHit)
@@ -151,7 +166,7 @@ func planFor(ctx context.Context, s Streams, o *planOptions) error {
 		return err
 	}
 	if o.json {
-		err = report.AdviceJSON(s.Out, loaded, &o.advice, got)
+		err = report.AdviceJSON(s.data, loaded, &o.advice, got)
 	} else {
 		err = report.Advice(s.Out, loaded, &o.advice, got)
 	}

@@ -23,10 +23,7 @@ func newSchema(s Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := s.Out.Write(b); err != nil {
-				return systemError{err}
-			}
-			return nil
+			return write(s.data, string(b))
 		},
 	}
 }
