@@ -75,9 +75,9 @@ type Candidate struct {
 // Side is what there is to say about a pool of a candidate: a bare step of the phase it is known by, prefill for a prefill
 // pool and decode otherwise.
 type Side struct {
-	Step       estimate.Estimate
-	Confidence estimate.Confidence
-	Held       float64 // bytes of a processor
+	Step   estimate.Estimate
+	Detail *estimate.Detail
+	Held   float64 // bytes of a processor
 }
 
 // PerUser is the output tokens per second that a user sees.
@@ -252,7 +252,7 @@ func (c *Candidate) look() error {
 		}
 		var s Side
 		e.Evaluate(&q, &s.Step)
-		s.Confidence = e.Confidence(&s.Step)
+		s.Detail = e.Detail(&q)
 		m := p.Memory(d, pool, n)
 		s.Held = m.Total()
 		c.Sides = append(c.Sides, s)

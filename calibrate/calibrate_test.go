@@ -20,6 +20,21 @@ func read(t *testing.T, lines []string) []measurement.Row {
 	return tab.Rows
 }
 
+// timing is a model, prepared as it was measured.
+func timing(t *testing.T, of kernel.Slot, m kernel.Model) kernel.Timing {
+	t.Helper()
+	var set kernel.Set
+	set.Put(of, "x", m, -1)
+	k, ok := set.Timing(of, "x")
+	if !ok {
+		t.Fatal(m.Check())
+	}
+	return k
+}
+
+// at is the pace of peaks.
+func at(p Peak) *kernel.Pace { return &kernel.Pace{Flop: 1 / p.Rate, Byte: 1 / p.Bandwidth} }
+
 // products are times of an imagined GPU: 60% of the peak rate, 80% of the bandwidth, 4 µs.
 func products() []string {
 	var out []string
@@ -45,12 +60,12 @@ func TestGemm(t *testing.T) {
 	if math.Abs(g.Latency-4e-6) > 1e-6 {
 		t.Errorf("a latency of %g", g.Latency)
 	}
-	k, err := g.At(p.Rate, p.Bandwidth)
-	if err != nil {
-		t.Fatal(err)
+	k := timing(t, kernel.Gemm, g)
+	seconds := func(m, n, depth float64) float64 {
+		return k.Seconds(at(p), &kernel.Shape{M: m, N: n, K: depth, Count: 1})
 	}
 	// The kernel gives what the fit says of it, also after a trip through a file.
-	if s := k.Seconds(1024, 8192, 8192); math.Abs(s/233e-6-1) > 0.03 {
+	if s := seconds(1024, 8192, 8192); math.Abs(s/233e-6-1) > 0.03 {
 		t.Errorf("%g", s)
 	}
 	text, err := json.Marshal(g)
@@ -68,7 +83,7 @@ func TestGemm(t *testing.T) {
 			for f := 0.25; f < 300; f *= 1.1 {
 				x := base
 				x[i] *= f
-				s := k.Seconds(x[0], x[1], x[2])
+				s := seconds(x[0], x[1], x[2])
 				if s < last {
 					t.Fatalf("%v takes %g, less than %g", x, s, last)
 				}
@@ -154,15 +169,12 @@ func TestCurve(t *testing.T) {
 		n := math.Exp2(float64(e))
 		lines = append(lines, fmt.Sprintf("d2d_copy,u8,n=%.0f,0,0,%.4f", n, 1e6*(1e-6+2*n/2.4e12)))
 	}
-	c, v := Curve(read(t, lines), 3e12)
+	m, v := deviceCopies.fit(read(t, lines), Peak{Bandwidth: 3e12})
 	if v.Fitted.Mean > 1 || v.Shapes.Mean > 5 || v.Largest.Mean > 3 {
 		t.Errorf("%+v", v)
 	}
-	k, err := c.At(3e12)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s := k.Seconds(1, 2<<40); math.Abs(s/(float64(2<<40)/2.4e12)-1) > 0.02 {
+	k := timing(t, kernel.DeviceCopy, m)
+	if s := k.Seconds(&kernel.Pace{Byte: 1 / 3e12}, &kernel.Shape{Moved: 2 << 40}); math.Abs(s/(float64(2<<40)/2.4e12)-1) > 0.02 {
 		t.Errorf("far beyond the measurements: %g", s)
 	}
 }

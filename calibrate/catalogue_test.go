@@ -15,7 +15,6 @@ import (
 
 	"throughline/internal/golden"
 	"throughline/kernel"
-	"throughline/measurement"
 )
 
 // measured is tables of one chip by one method.
@@ -153,12 +152,12 @@ func carriedOver(t *testing.T, out *bytes.Buffer, sets map[string]*kernel.Set) {
 		errors, counts := map[string]float64{}, map[string]float64{}
 		for i := 0; i < len(rows); i += 7 { // an even sample
 			c, ok := classOf(&rows[i])
-			if !ok || rows[i].Kind == measurement.Decode && rows[i].Get("s") < leastCache || rows[i].Kind == measurement.Prefill && rows[i].Get("s") < fewestNew {
+			if !ok || rows[i].Kind == kernel.Decode && rows[i].Get("s") < leastCache || rows[i].Kind == kernel.Prefill && rows[i].Get("s") < fewestNew {
 				continue
 			}
 			if predicted, ok := p.Seconds(&rows[i]); ok {
-				errors[c.name] += math.Abs(predicted/rows[i].Seconds - 1)
-				counts[c.name]++
+				errors[c.slot.Name()] += math.Abs(predicted/rows[i].Seconds - 1)
+				counts[c.slot.Name()]++
 			}
 		}
 		fmt.Fprintf(out, "| %s | %s |", pair.from, pair.to.system)
@@ -193,7 +192,7 @@ func acrossNodes(set, from *kernel.Set) {
 	set.Source += "; exchanges over several nodes as on the H100"
 }
 
-func ordered(m map[string]*kernel.Exchange) map[string]*kernel.Exchange {
+func ordered(m map[string]*kernel.ExchangeModel) map[string]*kernel.ExchangeModel {
 	for _, e := range m {
 		slices.SortFunc(e.Levels, func(a, b kernel.ExchangeLevel) int { return int(a.Nodes - b.Nodes) })
 	}

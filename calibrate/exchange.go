@@ -12,34 +12,44 @@ import (
 // and the only number that all tables have. More would be a little faster, at the cost of the computation beside it.
 const exchangeUnits = 20
 
-// exchanges are the kinds of exchanges: the key of their model and what it sends.
-var exchanges = map[measurement.Kind]struct {
-	class, key string
-	model      kernel.Exchange
-}{
-	measurement.Dispatch: {"dispatch", "dispatch_normal", kernel.Exchange{Element: 1 + 4./128}},
-	measurement.Combine:  {"combine", "combine_normal", kernel.Exchange{Element: 2}},
-	measurement.LowLatencyDispatch: {"low-latency dispatch", "dispatch_low_latency",
-		kernel.Exchange{Element: 1 + 4./128, Header: 16, Direct: true}},
-	measurement.LowLatencyCombine: {"low-latency combine", "combine_low_latency", kernel.Exchange{Element: 2, Direct: true}},
+// exchange is the exchange of one kind, given what it sends.
+func exchange(model kernel.ExchangeModel) subject {
+	return subject{
+		sort: func(r *measurement.Row, c *class) bool {
+			c.nodes, _ = r.Dim("nodes")
+			n, ok := r.Dim("sms")
+			return !ok || n == exchangeUnits
+		},
+		shape: exchangeShape,
+		fit: func(rows []measurement.Row, p Peak) (kernel.Model, Validation) {
+			l, v := Exchange(rows, &model, p.Bandwidth)
+			e := model
+			e.Levels = []kernel.ExchangeLevel{*l}
+			return &e, v
+		},
+		join: joinLevels,
+	}
+}
+
+func exchangeShape(r *measurement.Row) kernel.Shape {
+	return kernel.Shape{M: r.Get("tokens"), N: r.Get("topk"), K: r.Get("hidden"), Experts: int32(r.Get("experts")),
+		Group: int32(r.Get("ranks")), Nodes: int32(r.Get("nodes"))}
 }
 
 // Exchange fits the exchange of tokens and experts over one number of nodes: rows of one of its kinds. Whole
 // (hidden, experts per token, experts) are held out or, where there is one only, whole numbers of tokens.
-func Exchange(rows []measurement.Row, bandwidth float64) (*kernel.ExchangeLevel, Validation) {
-	e := exchanges[rows[0].Kind].model
+func Exchange(rows []measurement.Row, e *kernel.ExchangeModel, bandwidth float64) (*kernel.ExchangeLevel, Validation) {
 	l := &kernel.ExchangeLevel{Nodes: rows[0].Get("nodes")}
 	shapes := map[string]bool{}
 	data := make([]sample, 0, len(rows))
 	for i := range rows {
 		r := &rows[i]
-		tokens, topk, experts, hidden := r.Get("tokens"), r.Get("topk"), r.Get("experts"), r.Get("hidden")
-		spread, copies, width := e.Point(tokens, topk, experts, hidden, r.Get("ranks"), r.Get("nodes"))
-		shape := fmt.Sprint(hidden, "×", topk, "×", experts)
+		s := exchangeShape(r)
+		at := e.Point(&s)
+		shape := fmt.Sprint(s.K, "×", s.N, "×", s.Experts)
 		shapes[shape] = true
 		data = append(data, sample{
-			part:    part{m: [3]float64{spread, copies, width}, c: [3]float64{1, 1, 1}},
-			seconds: r.Seconds, size: copies * width, group: shape, series: shape, place: r.Place(),
+			part: part{m: at, c: anywhere}, seconds: r.Seconds, size: at.Y * at.Z, group: shape, series: shape, place: r.Place(),
 		})
 	}
 	if len(shapes) == 1 {
@@ -65,21 +75,15 @@ func Exchange(rows []measurement.Row, bandwidth float64) (*kernel.ExchangeLevel,
 // exchangeSetting was chosen by the error on held-out shapes.
 var exchangeSetting = setting{1, 0.001, 0.001}
 
-// addExchange adds a level to the exchange of its kind, unless that has one for as many nodes.
-func addExchange(set *kernel.Set, kind measurement.Kind, l *kernel.ExchangeLevel) {
-	k := exchanges[kind]
-	if set.Exchange[k.key] == nil {
-		e := k.model
-		if set.Exchange == nil {
-			set.Exchange = map[string]*kernel.Exchange{}
+// joinLevels adds levels to an exchange, unless that has one for as many nodes.
+func joinLevels(to, from kernel.Model) {
+	e := to.(*kernel.ExchangeModel)
+	for _, l := range from.(*kernel.ExchangeModel).Levels {
+		i, found := slices.BinarySearchFunc(e.Levels, l.Nodes, func(a kernel.ExchangeLevel, n float64) int {
+			return int(a.Nodes - n)
+		})
+		if !found {
+			e.Levels = slices.Insert(e.Levels, i, l)
 		}
-		set.Exchange[k.key] = &e
-	}
-	e := set.Exchange[k.key]
-	i, found := slices.BinarySearchFunc(e.Levels, l.Nodes, func(a kernel.ExchangeLevel, n float64) int {
-		return int(a.Nodes - n)
-	})
-	if !found {
-		e.Levels = slices.Insert(e.Levels, i, *l)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // TestExchange fits an imagined exchange of 5 µs and 80% of 100 GB/s on one node, 10 µs and 50% of 10 GB/s on two.
 func TestExchange(t *testing.T) {
-	model := kernel.Exchange{Element: 2}
+	model := kernel.ExchangeModel{Element: 2}
 	var b strings.Builder
 	b.WriteString("framework,version,device,op_name,kernel_source,node_num,hidden_size,num_token,num_topk,num_experts," +
 		"dispatch_sms,dispatch_transmit_us,dispatch_notify_us,combine_sms,combine_transmit_us,combine_notify_us\n")
@@ -39,7 +39,7 @@ func TestExchange(t *testing.T) {
 	}
 	var rows []measurement.Row
 	for _, r := range tab.Rows {
-		if r.Kind == measurement.Combine {
+		if r.Kind == kernel.CombineNormal {
 			rows = append(rows, r)
 		}
 	}
@@ -58,13 +58,11 @@ func TestExchange(t *testing.T) {
 	if err := set.Check(); err != nil {
 		t.Fatal(err)
 	}
-	timer, err := set.Exchange["combine_normal"].At(100e9, 10e9)
-	if err != nil {
-		t.Fatal(err)
-	}
+	timer := timing(t, kernel.CombineNormal, set.Exchange["combine_normal"])
 	// 1000 tokens of two experts each among 128 on 8 ranks: another rank is missed by 112/128 · 111/127.
 	copies := 7 * (1 - 112./128*111/127)
-	if s := timer.Seconds(1000, 2, 128, 4096, 8, 1); math.Abs(s/(5e-6+1000*copies*8192/80e9)-1) > 0.03 {
+	if s := timer.Seconds(&kernel.Pace{Byte: 1 / 100e9, Far: 1 / 10e9},
+		&kernel.Shape{M: 1000, N: 2, K: 4096, Experts: 128, Group: 8, Nodes: 1}); math.Abs(s/(5e-6+1000*copies*8192/80e9)-1) > 0.03 {
 		t.Errorf("%g", s)
 	}
 }

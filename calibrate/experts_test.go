@@ -31,6 +31,7 @@ func TestBlockOfRow(t *testing.T) {
 		"SGLang,0.5.14,NVIDIA L40S,moe,sglang_fused_moe_triton,bfloat16,64,2688,1856,6,128,1,1,balanced,1",
 		"SGLang,0.5.14,NVIDIA GB200,moe,sglang_flashinfer_trtllm_moe,w4a8_mxfp4_mxfp8,64,2880,2880,4,32,1,1,balanced,1",
 	)
+	type block struct{ experts, rows, outer, up, inner float64 }
 	for i, want := range []struct {
 		block
 		class string
@@ -43,7 +44,9 @@ func TestBlockOfRow(t *testing.T) {
 		{block{32, 8, 2880, 5760, 2880}, "float8/float4 flashinfer_trtllm_moe"},
 	} {
 		c, ok := classOf(&rows[i])
-		if b := newBlock(&rows[i]); b != want.block || c.numberType+" "+c.kernel != want.class || !ok {
+		s := blockShape(&rows[i])
+		outer, up, inner := s.Block()
+		if b := (block{s.Count, s.Rows, outer, up, inner}); b != want.block || c.numberType+" "+c.kernel != want.class || !ok {
 			t.Errorf("row %d: %+v of %s %s, not %+v", i, b, c.numberType, c.kernel, want)
 		}
 	}
@@ -56,13 +59,12 @@ func TestExperts(t *testing.T) {
 	for range 8 {
 		memory.Slowdown = append(memory.Slowdown, 1.25)
 	}
-	truth := kernel.GroupedGemm{
+	truth := kernel.GroupedModel{
 		Base:   kernel.Base{Latency: 10e-6, Norm: 4, Compute: kernel.Flat(2), Memory: memory},
 		Weight: 2, Input: 2, Output: 2,
 	}
-	k, err := truth.At(p.Rate, p.Bandwidth)
-	if err != nil {
-		t.Fatal(err)
+	block := func(m *kernel.GroupedModel, experts, rows, outer, inner float64) float64 {
+		return timing(t, kernel.Experts, m).Seconds(at(p), &kernel.Shape{Count: experts, Rows: rows, K: outer, N: 2 * inner, Gated: true})
 	}
 	var lines []string
 	for _, tokens := range []float64{1, 16, 64, 256, 1024, 4096, 16384} {
@@ -70,7 +72,7 @@ func TestExperts(t *testing.T) {
 			for _, tp := range []float64{1, 4, 16} {
 				e := min(s.experts, 2*tokens)
 				inner := s.inter / tp
-				ms := 1e3 * k.Block(e, 2*tokens/e, s.hidden, 2*inner, inner)
+				ms := 1e3 * block(&truth, e, 2*tokens/e, s.hidden, inner)
 				lines = append(lines, fmt.Sprintf("x,1,x,moe,x,bfloat16,%g,%g,%g,2,%g,%g,1,balanced,%.6f", tokens, s.hidden, s.inter, s.experts, tp, ms))
 			}
 		}
@@ -79,11 +81,7 @@ func TestExperts(t *testing.T) {
 	if v.Fitted.Rows != len(lines) || v.Fitted.Mean > 2 || v.Shapes.Mean > 3 || v.Below > 0 {
 		t.Errorf("%+v", v)
 	}
-	fitted, err := g.At(p.Rate, p.Bandwidth)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a, b := fitted.Block(64, 40, 5000, 3000, 1500), k.Block(64, 40, 5000, 3000, 1500); math.Abs(a/b-1) > 0.05 {
+	if a, b := block(g, 64, 40, 5000, 1500), block(&truth, 64, 40, 5000, 1500); math.Abs(a/b-1) > 0.05 {
 		t.Errorf("%g, not %g", a, b)
 	}
 }

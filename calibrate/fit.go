@@ -24,8 +24,8 @@ type sample struct {
 
 // part is one pass over both surfaces.
 type part struct {
-	c, m  [3]float64 // coordinates on the compute and the memory surface
-	extra float64    // seconds at peak that the memory side takes beyond its surface
+	c, m  kernel.Point // on the compute and the memory surface
+	extra float64      // seconds at peak that the memory side takes beyond its surface
 }
 
 // parts of the sample.
@@ -224,10 +224,10 @@ type spread struct {
 func (f *form) spread(s *solution, p *part) (sp spread) {
 	var nodes [8]int
 	var weights [8]float64
-	n, w := s.compute.Spread(&f.compute.work, p.c[0], p.c[1], p.c[2], nodes[:0], weights[:0])
+	n, w := s.compute.Spread(&f.compute.work, p.c.X, p.c.Y, p.c.Z, nodes[:0], weights[:0])
 	sp.c = copy(sp.cn[:], n)
 	copy(sp.cw[:], w)
-	n, w = s.memory.Spread(&f.memory.work, p.m[0], p.m[1], p.m[2], nodes[:0], weights[:0])
+	n, w = s.memory.Spread(&f.memory.work, p.m.X, p.m.Y, p.m.Z, nodes[:0], weights[:0])
 	sp.m = copy(sp.mn[:], n)
 	copy(sp.mw[:], w)
 	sp.extra = p.extra
@@ -384,10 +384,10 @@ func digits(v float64) float64 {
 
 // predict is the time that the solution gives.
 func (f *form) predict(s *solution, d *sample) float64 {
-	sum := func(sf *kernel.Surface, w *kernel.Work, at *[3]float64) float64 {
+	sum := func(sf *kernel.Surface, w *kernel.Work, at *kernel.Point) float64 {
 		var nodes [8]int
 		var weights [8]float64
-		n, k := sf.Spread(w, at[0], at[1], at[2], nodes[:0], weights[:0])
+		n, k := sf.Spread(w, at.X, at.Y, at.Z, nodes[:0], weights[:0])
 		t := 0.0
 		for i := range n {
 			t += k[i] * sf.Slowdown[n[i]]
@@ -407,8 +407,8 @@ func (f *form) predict(s *solution, d *sample) float64 {
 func (f *form) roofline(d *sample, share float64) float64 {
 	t := 0.0
 	for _, p := range d.parts() {
-		c := f.compute.work.At(p.c[0], p.c[1], p.c[2])
-		m := f.memory.work.At(p.m[0], p.m[1], p.m[2]) + p.extra
+		c := f.compute.work.At(p.c.X, p.c.Y, p.c.Z)
+		m := f.memory.work.At(p.m.X, p.m.Y, p.m.Z) + p.extra
 		t += max(c, m)
 	}
 	return t / share

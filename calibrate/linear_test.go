@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"throughline/kernel"
-	"throughline/measurement"
-	"throughline/op"
 )
 
 // TestAbsorb fits products of an imagined GPU: half of the peak rate, 80% of the bandwidth, 4 µs.
@@ -29,7 +27,7 @@ func TestAbsorb(t *testing.T) {
 }
 
 // linearLines are rows of linear attention on a GPU that takes the given seconds.
-func linearLines(kind measurement.Kind, lengths []float64, seconds func(b, s float64, h kernel.Heads) float64) (lines []string) {
+func linearLines(kind kernel.Slot, lengths []float64, seconds func(b, s float64, h kernel.Heads) float64) (lines []string) {
 	for _, h := range []kernel.Heads{{Query: 2, KV: 1}, {Query: 8, KV: 2}, {Query: 16, KV: 16}, {Query: 32, KV: 8}, {Query: 48, KV: 16}, {Query: 64, KV: 16}} {
 		h.Key, h.Value = 128, 128
 		for _, b := range []float64{1, 4, 16, 64} {
@@ -46,13 +44,13 @@ func linearLines(kind measurement.Kind, lengths []float64, seconds func(b, s flo
 func TestLinear(t *testing.T) {
 	p := Peak{Rate: 1e15, Bandwidth: 3e12}
 	model := kernel.LinearAttention{Element: 2, State: 4}
-	flops := op.StateFlops(true, op.Prefill, 128, 128)
+	flops := kernel.StateFlops(true, true, 128, 128)
 	// By hand: 6·128·128 for the state and 64·(6·128 + 4·128) within the chunk.
 	if flops != 180224 {
 		t.Fatalf("%g operations", flops)
 	}
 	left := 0
-	lines := linearLines(measurement.LinearPrefill, []float64{16, 256, 1024, 4096}, func(b, s float64, h kernel.Heads) float64 {
+	lines := linearLines(kernel.LinearPrefill, []float64{16, 256, 1024, 4096}, func(b, s float64, h kernel.Heads) float64 {
 		if s < 64 || model.Bytes(b, s, h) > 1<<28 {
 			left++
 		}
@@ -66,17 +64,16 @@ func TestLinear(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 	// Far beyond the rows time is in proportion.
-	k, err := g.At(p.Rate, p.Bandwidth)
-	if err != nil {
-		t.Fatal(err)
+	k := timing(t, kernel.LinearPrefill, g)
+	seconds := func(tokens float64) float64 {
+		return k.Seconds(at(p), &kernel.Shape{Count: 1, M: tokens, N: 128, K: 128, Heads: 64, KVHeads: 16, Gated: true})
 	}
-	h := kernel.Heads{Query: 64, KV: 16, Key: 128, Value: 128}
-	if a, b := k.Seconds(1, 1<<17, h, flops), k.Seconds(1, 1<<18, h, flops); math.Abs((b-g.Latency)/(a-g.Latency)-2) > 0.01 {
+	if a, b := seconds(1<<17), seconds(1<<18); math.Abs((b-g.Latency)/(a-g.Latency)-2) > 0.01 {
 		t.Errorf("%g, twice as many tokens %g", a, b)
 	}
 
 	// Decode that moves states at 80% of the bandwidth.
-	lines = linearLines(measurement.LinearDecode, []float64{1}, func(b, s float64, h kernel.Heads) float64 {
+	lines = linearLines(kernel.LinearDecode, []float64{1}, func(b, s float64, h kernel.Heads) float64 {
 		return 4e-6 + model.Bytes(b, s, h)/2.4e12
 	})
 	g, v = Linear(read(t, lines), p)
@@ -87,7 +84,7 @@ func TestLinear(t *testing.T) {
 
 // TestConvolution: 2 µs and twice the time at peak of queries, keys and values, read and written.
 func TestConvolution(t *testing.T) {
-	lines := linearLines(measurement.ConvPrefill, []float64{1, 64, 512, 4096}, func(b, s float64, h kernel.Heads) float64 {
+	lines := linearLines(kernel.ConvolutionPrefill, []float64{1, 64, 512, 4096}, func(b, s float64, h kernel.Heads) float64 {
 		return 2e-6 + 2*b*s*2*2*(2*128*h.KV+128*h.Query)/3e12
 	})
 	g, v := Convolution(read(t, lines), 3e12)
@@ -99,10 +96,10 @@ func TestConvolution(t *testing.T) {
 // TestLinearClasses: every kind gets its place in the set and its error.
 func TestLinearClasses(t *testing.T) {
 	slow := func(b, s float64, h kernel.Heads) float64 { return 1e-5 + b*s*h.Query*2e-7 }
-	rows := linearLines(measurement.ConvPrefill, []float64{64, 512}, slow)
-	rows = append(rows, linearLines(measurement.ConvDecode, []float64{1}, slow)...)
-	rows = append(rows, linearLines(measurement.LinearPrefill, []float64{64, 512}, slow)...)
-	rows = append(rows, linearLines(measurement.LinearDecode, []float64{1}, slow)...)
+	rows := linearLines(kernel.ConvolutionPrefill, []float64{64, 512}, slow)
+	rows = append(rows, linearLines(kernel.ConvolutionDecode, []float64{1}, slow)...)
+	rows = append(rows, linearLines(kernel.LinearPrefill, []float64{64, 512}, slow)...)
+	rows = append(rows, linearLines(kernel.LinearDecode, []float64{1}, slow)...)
 	for h := 1; h <= 128; h *= 2 {
 		rows = append(rows, fmt.Sprintf("mla_absorb,bf16,tokens=1;h=%d;n=512;k=128,0,0,9", h))
 	}
@@ -127,7 +124,7 @@ func TestLinearClasses(t *testing.T) {
 func TestCold(t *testing.T) {
 	f := form{memory: side{work: kernel.Work{1: 1}}}
 	row := func(bytes, seconds float64) sample {
-		return sample{part: part{m: [3]float64{bytes, 1, 1}}, seconds: seconds}
+		return sample{part: part{m: kernel.Point{X: bytes, Y: 1, Z: 1}}, seconds: seconds}
 	}
 	kept, cached := f.cold([]sample{row(0.5, 10), row(4, 12.9), row(4, 13.5), row(100, 120)})
 	if cached != 1 || len(kept) != 3 || kept[1].seconds != 13.5 {

@@ -29,8 +29,8 @@ func TestPredictorAgreesWithFits(t *testing.T) {
 		if !ok {
 			t.Fatalf("%s is not predicted", rows[i].Shape())
 		}
-		errors[c.name+c.numberType] += 100 * math.Abs(seconds/rows[i].Seconds-1)
-		counts[c.name+c.numberType]++
+		errors[c.slot.Name()+c.numberType] += 100 * math.Abs(seconds/rows[i].Seconds-1)
+		counts[c.slot.Name()+c.numberType]++
 	}
 	for _, r := range results {
 		key := r.Class + r.Type

@@ -1,6 +1,9 @@
 package cost
 
-import "throughline/op"
+import (
+	"throughline/kernel"
+	"throughline/op"
+)
 
 // plainErrors are the errors of a roofline at 0.8 of the peaks, as shares: the means over measured kernels of one H200
 // (docs/calibration.md). Communication has been measured within a node only, where the network formula is off by 0.8 for
@@ -26,94 +29,37 @@ func (l Level) String() string { return [...]string{"estimated", "fitted", "meas
 
 // ErrorOf is how far off the time of an operator may be, as a share, and what it rests on.
 func (p *Pricer) ErrorOf(o *op.Op) (share float64, level Level) {
-	t := p.kernels
-	if t == nil {
+	k := &p.kernels
+	if k.bound == nil {
 		return plainErrors[o.Class], Estimated
 	}
-	m := t.modelOf(o)
-	before := m.outside()
-	ok := false
-	if o.Class == op.Comm {
-		_, ok = t.collective(o)
-	} else {
-		_, ok = t.seconds(o)
-	}
-	if !ok {
+	timing, b, shape := k.of(o)
+	if timing == nil {
 		return plainErrors[o.Class], Estimated
 	}
-	share, ok = t.set.Errors[m.kind+"."+m.key]
+	share, ok := k.set.Errors[b.Section+"."+b.Key]
 	if !ok {
 		share = plainErrors[o.Class]
 	}
 	switch {
-	case !t.own || t.set.MeasuredOn(m.kind, m.key) != t.set.System:
+	case !p.system.Has(k.set) || k.set.MeasuredOn(b.Section, b.Key) != k.set.System:
 		return max(share, transferErrors[o.Class]), Estimated
-	case m.outside() > before, t.narrowed && o.Class == op.Linear:
+	case b.Narrowed || timing.Beyond(shape):
 		return share, Fitted
 	}
 	return share, Measured
 }
 
-// model is a calibrated model: its kind and key, as a set names them, and its timers.
-type model struct {
-	kind, key string
-	timers    []interface{ Outside() int }
-}
-
-// outside counts how often the model was asked about what lies beyond its range.
-func (m *model) outside() (n int) {
-	for _, t := range m.timers {
-		n += t.Outside()
+// of is the kernel that gives the time of an operator, nil where none does, and the shape that the operator has there.
+func (k *kernels) of(o *op.Op) (kernel.Timing, *kernel.Binding, *kernel.Shape) {
+	if o.Class == op.Comm {
+		t, b := k.sending(o)
+		return t, b, &k.message
 	}
-	return n
-}
-
-// modelOf is the model that gives the time of an operator, if any does.
-func (t *timers) modelOf(o *op.Op) model {
-	of := func(kind, key string, timers ...interface{ Outside() int }) model { return model{kind, key, timers} }
-	switch o.Kind {
-	case op.ExpertGateUp, op.ExpertUp, op.ExpertDown:
-		if t.inBlock {
-			return of("experts", t.expertType, t.fused)
+	for _, u := range o.Kernels {
+		if t, b := k.bound.For(u); t != nil {
+			return t, b, &o.Shape
 		}
-		return of("grouped_gemm", t.groupedType, t.grouped)
-	case op.AbsorbQuery, op.AbsorbValue:
-		if t.absorb != nil {
-			return of("absorb", t.absorbType, t.absorb)
-		}
-		return of("grouped_gemm", t.groupedType, t.grouped)
-	case op.ShortConvolution:
-		if t.convolution != nil {
-			return of("convolution", t.phaseKey, t.convolution)
-		}
-	case op.LinearState:
-		return of("linear_"+t.phaseKey, "gated_delta", t.linear)
-	case op.FusedAttention:
-		switch {
-		case t.phase == op.Decode:
-			return of("decode", t.cacheType, t.decode)
-		case o.Cache == 0 && t.latentPrefill != nil:
-			return of("latent_prefill", t.attentionType, t.latentPrefill)
-		}
-		return of("prefill", t.attentionType, t.prefill)
-	case op.Scores, op.Values:
-		return of("latent_decode", t.cacheType, t.latent)
-	case op.Dispatch, op.Combine:
-		if _, ok := t.exchange(o); ok {
-			return of("exchange", o.Kind.String()+t.exchangeMode, t.dispatch, t.combine)
-		}
-	case op.Activation, op.ExpertActivation:
-		return of("elementwise", "silu_mul", t.gate)
 	}
-	switch o.Class {
-	case op.Linear:
-		return of("gemm", t.matrixType, t.gemm)
-	case op.Comm:
-		m := of("collective", o.Collective.Key())
-		for _, c := range t.collectives[o.Collective] {
-			m.timers = append(m.timers, c)
-		}
-		return m
-	}
-	return of("elementwise", "add_rmsnorm", t.norm)
+	return nil, nil, nil
 }

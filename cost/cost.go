@@ -1,5 +1,5 @@
-// Package cost prices operators on hardware: how long one takes, and which resource bound it. It knows rates, bytes and
-// messages, not what an attention is.
+// Package cost prices operators on hardware: how long one keeps its unit or its network busy, and which resource bounds
+// it. It knows rates, bytes and messages, not what an attention is, nor what runs beside what.
 package cost
 
 import (
@@ -11,11 +11,18 @@ import (
 	"throughline/plan"
 )
 
+// Busy is how long one execution of an operator keeps its unit or its network busy, in seconds.
+type Busy struct {
+	Time float64
+	// Displaced is, of communication, the computation that it takes up where it runs beside some.
+	Displaced float64
+}
+
 // Cost is the price of one execution of an operator, in seconds.
 type Cost struct {
+	Busy
 	Compute float64 // at the rate of its unit
 	Memory  float64 // its traffic at the memory bandwidth
-	Time    float64 // what it adds to the step; for communication, what computation does not hide
 	Sent    float64 // bytes that communication sends, by the scale of its collective
 	Bound   Bound
 }
@@ -29,25 +36,31 @@ const (
 	BoundCount
 )
 
+// byteTime is the seconds that a byte takes in memory.
+type byteTime struct {
+	perByte  float64
+	perCache float64 // of the KV cache
+}
+
 // unitPlaces is the units rounded up to a power of two, which makes an index cheap to bound.
 const unitPlaces = 4
 
-// Pricer prices operators on one system, at one precision, in one phase. It is built once and used for many plans.
+// Pricer prices operators on one system, at one precision, in steps of one phase: those with a prompt run at other clocks.
+// It is built once and used for many plans, and for systems of which numbers change.
 type Pricer struct {
-	net     network
-	overlap float64 // share of every collective that computation hides
-	// silentSpan: collectives within so many processors cost nothing, being hidden and displacing no computation.
-	silentSpan  int
-	silentScale [hardware.CollectiveCount]float64 // what such a collective sends, in messages
+	prec   plan.Precision
+	assume *assume.Assumptions
+	phase  op.Phase
+	system *hardware.System
+
+	net network
 
 	// Seconds per operation and per byte at the efficiency of the flat part of the tables.
-	perFlop  [unitPlaces]float64
-	perByte  [op.ClassCount]float64
-	perCache [op.ClassCount]float64 // a byte of the KV cache
+	perFlop [unitPlaces]float64
+	traffic [op.PhaseCount][op.ClassCount]byteTime
 	// sum: compute and memory time add up instead of overlapping.
-	sum bool
-	// kernels are calibrated models, where the system has them.
-	kernels *timers
+	sum     bool
+	kernels kernels
 
 	// stepped: some efficiency depends on the size of the work. The tables then hold what is not in the numbers above.
 	stepped bool
@@ -57,30 +70,36 @@ type Pricer struct {
 }
 
 // NewPricer prepares a system for pricing. It fails when the system lacks a number type.
-func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions, phase op.Phase) (Pricer, error) {
+func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions, phase op.Phase) (*Pricer, error) {
+	p := &Pricer{prec: *prec, assume: as, phase: phase}
+	if err := p.On(s); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// On makes the pricer one of another system, or of one whose numbers have changed, as if it were new. That takes a
+// fraction of a microsecond and no memory, unless the system has other kernels. Where it fails, for want of a number
+// type, the pricer stays as it was.
+func (p *Pricer) On(s *hardware.System) error {
+	prec, as := &p.prec, p.assume
 	matrix, ok := s.Matrix[prec.MatrixType]
 	if !ok {
-		return Pricer{}, fmt.Errorf("%s has no matrix rate for %s", s.Name, prec.MatrixType)
+		return fmt.Errorf("%s has no matrix rate for %s", s.Name, prec.MatrixType)
 	}
 	attention, ok := s.Matrix[prec.AttentionType]
 	if !ok {
-		return Pricer{}, fmt.Errorf("%s has no matrix rate for %s", s.Name, prec.AttentionType)
+		return fmt.Errorf("%s has no matrix rate for %s", s.Name, prec.AttentionType)
 	}
 	vector, ok := s.Vector[prec.VectorType]
 	if !ok {
-		return Pricer{}, fmt.Errorf("%s has no vector rate for %s", s.Name, prec.VectorType)
+		return fmt.Errorf("%s has no vector rate for %s", s.Name, prec.VectorType)
 	}
-	p := Pricer{
-		net: newNetwork(s, as.BytesPerGB), overlap: s.CollectiveOverlap, sum: s.Mode == hardware.NoOverlap,
-		vector: vector.Efficiency, memory: s.Memory.Efficiency,
-	}
-	p.kernels = newTimers(s, prec, phase, as.Imbalance)
-	for i := 0; p.overlap == 1 && i < len(s.Networks) && s.Networks[i].ProcessorUsage == 0; i++ {
-		if i > 0 && s.Networks[i].Scales() != p.silentScale {
-			break
-		}
-		p.silentSpan, p.silentScale = s.Networks[i].Size, s.Networks[i].Scales()
-	}
+	p.system = s
+	p.net.on(s, as.BytesPerGB)
+	p.kernels.on(s, prec, p.phase)
+	p.sum = s.Mode == hardware.NoOverlap
+	p.vector, p.memory = vector.Efficiency, s.Memory.Efficiency
 	p.shapes[op.MatrixUnit] = matrix.Efficiency
 	p.shapes[op.AttentionMatrixUnit] = attention.Efficiency
 	p.stepped = len(p.vector) > 1 || len(p.memory) > 1 || len(matrix.Efficiency) > 1 || len(attention.Efficiency) > 1
@@ -99,15 +118,18 @@ func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions,
 		p.perFlop[op.VectorUnit] /= vector.Efficiency[0].Efficiency
 		perByte /= s.Memory.Efficiency[0].Efficiency
 	}
-	prefill := phase == op.Prefill
-	for c := range p.perByte {
-		p.perByte[c] = perByte
-		if op.Class(c) == op.BMM {
-			p.perByte[c] /= s.Memory.Attention.In(prefill)
+	for phase := range p.traffic {
+		prefill := op.Phase(phase) == op.Prefill
+		for c := range p.traffic[phase] {
+			t := byteTime{perByte: perByte}
+			if op.Class(c) == op.BMM {
+				t.perByte /= s.Memory.Attention.In(prefill)
+			}
+			t.perCache = t.perByte / s.Memory.Cache.In(prefill)
+			p.traffic[phase][c] = t
 		}
-		p.perCache[c] = p.perByte[c] / s.Memory.Cache.In(prefill)
 	}
-	return p, nil
+	return nil
 }
 
 // Price prices one operator.
@@ -116,7 +138,7 @@ func (p *Pricer) Price(o *op.Op) Cost {
 	if o.Class == op.Comm {
 		// What computation a collective needs is part of its time.
 		c := Cost{Memory: memory, Bound: Memory}
-		c.Time, c.Sent = p.communicate(o)
+		c.Busy, c.Sent = p.communicate(o)
 		return c
 	}
 	c := Cost{Compute: compute, Memory: memory}
@@ -133,7 +155,7 @@ func (p *Pricer) time(o *op.Op, compute, memory float64) (time float64, bound Bo
 	if p.sum {
 		time = compute + memory
 	}
-	if p.kernels != nil {
+	if p.kernels.bound != nil {
 		if t, ok := p.kernels.seconds(o); ok {
 			time = t
 		} else {
@@ -145,9 +167,9 @@ func (p *Pricer) time(o *op.Op, compute, memory float64) (time float64, bound Bo
 
 // sides are the two sides of the roofline, at the flat part of the efficiencies.
 func (p *Pricer) sides(o *op.Op) (compute, memory float64) {
-	class := o.Class % op.ClassCount
+	t := &p.traffic[o.Phase%op.PhaseCount][o.Class%op.ClassCount]
 	compute = o.Flops * p.perFlop[o.Unit%unitPlaces]
-	memory = (o.Weights+o.Activations)*p.perByte[class] + o.Cache*p.perCache[class]
+	memory = (o.Weights+o.Activations)*t.perByte + o.Cache*t.perCache
 	return compute, memory
 }
 
@@ -169,34 +191,39 @@ func (p *Pricer) computeEfficiency(o *op.Op) float64 {
 	return p.shapes[o.Unit].At(o.M, o.N, o.K)
 }
 
-// communicate is what a communication operator adds to the step, and what it sends. It adds the part that is not
-// overlapped, and for the overlapped part the computation it displaces. What it sends is counted by the scale of the
-// collective, not less the share that stays on the processor: so the reference tool counts it.
-func (p *Pricer) communicate(o *op.Op) (exposed, sent float64) {
-	switch {
-	case o.Group < 2:
-		return 0, 0
-	case int(o.Span) <= p.silentSpan:
-		return 0, o.Message * p.silentScale[o.Collective%hardware.CollectiveCount]
-	}
-	r := p.net.route(o.Collective, int(o.Group), int(o.Span), o.Message)
-	d := r.Time(o.Message)
-	if t, ok := p.kernels.collective(o); ok {
-		if most := p.kernels.mostRanks[o.Collective%hardware.CollectiveCount]; o.Experts == 0 && int(o.Group) > most {
-			// Larger groups than were measured take longer by as much as the formula says.
-			at := p.net.route(o.Collective, most, most, o.Message).Time(o.Message)
-			t *= max(1, d.Seconds/at.Seconds)
-		}
-		d.Seconds, d.Displaced = t, d.Displaced*t/d.Seconds
-	}
-	return (1-p.overlap)*d.Seconds + p.overlap*d.Displaced, o.Message * r.Scale
+// Communicate is how long a communication operator keeps the network busy.
+func (p *Pricer) Communicate(o *op.Op) Busy {
+	b, _ := p.communicate(o)
+	return b
 }
 
-// StageTransfer is the time to hand message bytes from one pipeline stage to the next, the pipeline spanning the given
-// number of processors. It is never hidden: stages wait for each other.
-func (p *Pricer) StageTransfer(stages, span int, message float64) float64 {
+// communicate is how long a communication operator takes, and what it sends. That is counted by the scale of the
+// collective, not less the share that stays on the processor: so the reference tool counts it.
+func (p *Pricer) communicate(o *op.Op) (b Busy, sent float64) {
+	if o.Group < 2 {
+		return Busy{}, 0
+	}
+	r := p.net.route(o.Collective, int(o.Group), int(o.Span), o.Message)
+	d, scale := r.Time(o.Message), r.Scale // another route may take the place of this one
+	if p.kernels.bound != nil {
+		if timing, k := p.kernels.sending(o); timing != nil {
+			t := timing.Seconds(&p.kernels.paces[k.Peak], &p.kernels.message)
+			if most := int(k.Ranks); most > 1 && int(o.Group) > most {
+				// Larger groups than were measured take longer by as much as the formula says.
+				at := p.net.route(o.Collective, most, most, o.Message).Time(o.Message)
+				t *= max(1, d.Seconds/at.Seconds)
+			}
+			d.Seconds, d.Displaced = t, d.Displaced*t/d.Seconds
+		}
+	}
+	return Busy{d.Seconds, d.Displaced}, o.Message * scale
+}
+
+// HandOn is the time to hand message bytes from one of the stages of a pipeline to the next, the pipeline spanning the
+// given number of processors.
+func (p *Pricer) HandOn(stages, span int, message float64) float64 {
 	if stages == 1 {
 		return 0
 	}
-	return float64(stages) * p.net.route(hardware.PointToPoint, stages, span, message).Time(message).Seconds
+	return p.net.route(hardware.PointToPoint, stages, span, message).Time(message).Seconds
 }

@@ -35,7 +35,7 @@ func pricerOn(t *testing.T, s *hardware.System) *cost.Pricer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &p
+	return p
 }
 
 func takes(t *testing.T, what string, p *cost.Pricer, o op.Op, want float64) {

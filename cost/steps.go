@@ -6,10 +6,10 @@ import (
 )
 
 // HasSteps reports whether any efficiency depends on the size of the work.
-func (p *Pricer) HasSteps() bool { return p.stepped || p.kernels != nil || !p.net.Flat() }
+func (p *Pricer) HasSteps() bool { return p.stepped || p.kernels.bound != nil || !p.net.Flat() }
 
 // Calibrated reports whether operators take the time of calibrated kernels, whose efficiency changes all along.
-func (p *Pricer) Calibrated() bool { return p.kernels != nil }
+func (p *Pricer) Calibrated() bool { return p.kernels.bound != nil }
 
 // Quantity is what an efficiency table looks at in an operator.
 type Quantity func(o *op.Op) float64

@@ -22,26 +22,16 @@ var elsewhere = [op.PhaseCount]float64{op.Prefill: 0.12, op.Decode: 0.06}
 // most is the share of the time that must reach a level for the whole to have it. The rest is in the band.
 const most = 0.75
 
-// ConfidenceOf is how far the estimate of a plan of a problem can be trusted.
-func ConfidenceOf(p *Problem, out *Estimate) (Confidence, error) {
-	e, err := NewEvaluator(p)
-	if err != nil {
-		return Confidence{}, err
-	}
-	return e.Confidence(out), nil
-}
-
-// Confidence is how far an estimate of the evaluator can be trusted.
-func (e *Evaluator) Confidence(out *Estimate) Confidence {
-	var again Estimate
-	e.Evaluate(&out.Plan, &again)
+// confidence is how far the time of the operators can be trusted.
+func (d *Detail) confidence(pricer *cost.Pricer, phase op.Phase) Confidence {
 	var total, wrong float64
 	var at [cost.LevelCount]float64 // time by level
-	for _, part := range e.Parts(&again) {
+	for kind := range d.Parts {
+		part := &d.Parts[kind]
 		for i := range part.Ops {
 			o := &part.Ops[i]
-			t := part.Times * o.Repeat * e.pricer.Price(o).Time
-			share, level := e.pricer.ErrorOf(o)
+			t := part.Times * o.Repeat * o.Exposed
+			share, level := pricer.ErrorOf(&o.Op)
 			total += t
 			wrong += t * share
 			at[level] += t
@@ -49,7 +39,7 @@ func (e *Evaluator) Confidence(out *Estimate) Confidence {
 	}
 	var c Confidence
 	if total > 0 {
-		c.Band = math.Hypot(wrong/total, elsewhere[e.problem.Phase])
+		c.Band = math.Hypot(wrong/total, elsewhere[phase])
 		switch {
 		case at[cost.Measured] >= most*total:
 			c.Level = cost.Measured

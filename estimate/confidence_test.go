@@ -17,16 +17,14 @@ func TestConfidence(t *testing.T) {
 	p.System.Kernels = nil
 	p.Precision = plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16"}
 	pl := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, Batch: plan.Batch{Count: 1, Size: 1}}
-	e, err := estimate.NewEvaluator(p)
-	if err != nil {
-		t.Fatal(err)
+	confidence := func() estimate.Confidence {
+		d, err := estimate.DetailOf(p, &pl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Confidence
 	}
-	var out estimate.Estimate
-	e.Evaluate(&pl, &out)
-	plain, err := estimate.ConfidenceOf(p, &out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := confidence()
 	if plain.Level != cost.Estimated || plain.Band < 0.26 || plain.Band > 0.30 {
 		t.Errorf("a decode step of one sequence, nearly all of it products: %+v, want estimated and a little more than 0.26", plain)
 	}
@@ -34,21 +32,18 @@ func TestConfidence(t *testing.T) {
 	flat := kernel.Flat(1)
 	p.System.Kernels = &kernel.Set{
 		System: p.System.Name,
-		Gemm: map[string]*kernel.Gemm{"bfloat16": {
+		Gemm: map[string]*kernel.GemmModel{"bfloat16": {
 			Base: kernel.Base{Norm: 4, Compute: flat, Memory: flat}, Weight: 2, Input: 2, Output: 2,
 		}},
 		Errors: map[string]float64{"gemm.bfloat16": 0.05},
 	}
-	fitted, err := estimate.ConfidenceOf(p, &out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fitted := confidence()
 	if fitted.Level != cost.Fitted || fitted.Band < 0.05 || fitted.Band > 0.10 || math.IsNaN(fitted.Band) {
 		t.Errorf("with calibrated products: %+v, want fitted and a little more than 0.05", fitted)
 	}
 	// The same kernels of another chip.
 	p.System.Kernels.System = "another"
-	if c, _ := estimate.ConfidenceOf(p, &out); c.Level != cost.Estimated || c.Band < 0.25 || c.Band > 0.3 {
+	if c := confidence(); c.Level != cost.Estimated || c.Band < 0.25 || c.Band > 0.3 {
 		t.Errorf("with products as on another chip: %+v, want estimated and a little more than 0.25", c)
 	}
 }

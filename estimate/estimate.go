@@ -1,10 +1,9 @@
 // Package estimate adds up a phase: the time of a step, its memory, its throughput and where the time goes. It chooses
-// nothing.
+// nothing. All it says is a function of the problem and the plan.
 package estimate
 
 import (
 	"throughline/assume"
-	"throughline/cost"
 	"throughline/hardware"
 	"throughline/model"
 	"throughline/op"
@@ -32,14 +31,14 @@ type Problem struct {
 	Acceptance []float64
 }
 
-// Estimate is what one plan does. Times are in seconds, sizes in bytes.
+// Estimate is what one plan does: all that a search compares. Times are in seconds, sizes in bytes. Detail says where the
+// time goes.
 type Estimate struct {
-	Plan plan.Plan
-
-	Stage  Breakdown // one pipeline stage, one step
+	Plan   plan.Plan
 	Memory Memory
 
 	StepTime     float64 // all stages, all micro-batches, drafts
+	StageTime    float64 // the layers of one pipeline stage, one micro-batch
 	TransferTime float64 // of that: handing activations from stage to stage
 	DraftTime    float64 // of that: drafting tokens
 	EndsTime     float64 // of that: embedding, output projection, sampling
@@ -52,44 +51,6 @@ type Estimate struct {
 
 	// KV is the transfer of the cache after a prefill with a handover.
 	KV Transfer
-
-	// Comm is the communication of all stages, by what it is for: the time of a step, the bytes of a whole request.
-	Comm [op.TrafficCount]cost.Comm
-}
-
-// Breakdown is where the time of a stage goes.
-type Breakdown struct {
-	Block [op.BlockCount]cost.Totals
-}
-
-// Time of the stage.
-func (b *Breakdown) Time() float64 {
-	return b.Block[op.AttentionBlock].Time() + b.Block[op.MLPBlock].Time()
-}
-
-// BoundBy is the time of the operators that a resource bounds.
-func (b *Breakdown) BoundBy(r cost.Bound) float64 {
-	var t float64
-	for i := range b.Block {
-		for c := range b.Block[i].Bound {
-			t += b.Block[i].Bound[c][r]
-		}
-	}
-	return t
-}
-
-// ClassTime is the time of one class of operators.
-func (b *Breakdown) ClassTime(c op.Class) float64 {
-	var t float64
-	for i := range b.Block {
-		t += b.Block[i].Bound[c][cost.Compute] + b.Block[i].Bound[c][cost.Memory]
-	}
-	return t
-}
-
-// Exposed is the communication that is not hidden.
-func (b *Breakdown) Exposed() float64 {
-	return b.Block[op.AttentionBlock].Exposed() + b.Block[op.MLPBlock].Exposed()
 }
 
 // Memory is what a processor must hold.

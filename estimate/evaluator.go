@@ -5,21 +5,36 @@ import (
 	"throughline/cost"
 	"throughline/op"
 	"throughline/plan"
+	"throughline/schedule"
 	"throughline/workload"
 )
 
-// Evaluator evaluates plans of one problem. It is not safe for concurrent use.
+// Evaluator evaluates plans of one problem. What it says depends on the problem and the arguments of the call alone; the
+// memory in which it works makes it unfit for concurrent use.
 type Evaluator struct {
-	problem *Problem
+	problem Problem
+	group   op.Group // of a step without drafts; the plan says how many sequences
+	*machinery
+}
+
+// machinery is what does not depend on the lengths of a problem, and the memory to work in.
+type machinery struct {
 	lowerer op.Lowerer
-	pricer  cost.Pricer
+	pricers [op.PhaseCount]*cost.Pricer // for steps of a phase; that of the other phase when it is first needed
+	rules   schedule.Rules
 	moe     bool
-	step    op.Step
-	list    op.List
-	draft   op.List
-	ends    op.List
 	// handover is the networks of the two ends of a transfer of the cache.
 	handover []collective.Net
+
+	step               op.Step
+	stage, draft, ends workspace
+	work               schedule.Work
+}
+
+// workspace is the operators of a part of a step, and how long each is busy.
+type workspace struct {
+	list op.List
+	busy [op.MaxOps]cost.Busy
 }
 
 // NewEvaluator prepares a problem. It fails when the system has no rate for a number type.
@@ -28,43 +43,66 @@ func NewEvaluator(p *Problem) (*Evaluator, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Evaluator{
-		problem: p,
+	m := &machinery{
 		lowerer: op.NewLowerer(p.Model, p.Settings, &p.Precision, p.Assume),
-		pricer:  pricer,
+		rules:   schedule.NewRules(p.System),
 		moe:     p.Model.IsMoE(),
-		step:    plainStep(p),
 	}
+	m.pricers[p.Phase] = pricer
 	if h := p.Handover; h != nil {
-		e.handover = []collective.Net{collective.NewNet(p.System, p.Assume.BytesPerGB), collective.NewNet(h.System, p.Assume.BytesPerGB)}
+		m.handover = []collective.Net{collective.NewNet(p.System, p.Assume.BytesPerGB), collective.NewNet(h.System, p.Assume.BytesPerGB)}
 	}
-	return e, nil
+	return &Evaluator{*p, groupOf(p), m}, nil
 }
 
-// SetLengths changes the lengths of the problem, which is cheaper than another evaluator.
-func (e *Evaluator) SetLengths(l workload.Lengths) {
-	e.problem.Lengths = l
-	e.step = plainStep(e.problem)
+// At is an evaluator of the same problem with other lengths. It is cheaper than a new one, and works in the same memory:
+// the two must not be used concurrently.
+func (e *Evaluator) At(l workload.Lengths) *Evaluator {
+	out := *e
+	out.problem.Lengths = l
+	out.group = groupOf(&out.problem)
+	return &out
 }
 
-// plainStep is the work of one step without drafts.
-func plainStep(p *Problem) op.Step {
+// groupOf is the sequences of one step without drafts.
+func groupOf(p *Problem) op.Group {
 	if p.Phase == op.Prefill {
-		return op.Step{
-			Phase: p.Phase, Queries: float64(p.Lengths.Uncached()), Context: float64(p.Lengths.Input),
-			Scale: p.Lengths.AttentionScale(),
+		return op.Group{
+			Phase: p.Phase, New: float64(p.Lengths.Uncached()), Context: float64(p.Lengths.Input),
+			Scale: p.Lengths.AttentionScale(), Ends: true,
 		}
 	}
-	return op.Step{Phase: p.Phase, Queries: 1, Context: float64(p.Lengths.DecodeContext())}
+	return op.Group{Phase: p.Phase, New: 1, Context: float64(p.Lengths.DecodeContext())}
 }
 
 // stepOf is the work of one step under a plan: in decode the drafted tokens are verified together with the next one.
-func (e *Evaluator) stepOf(p *plan.Plan) op.Step {
-	s := e.step
-	if s.Phase == op.Decode {
-		s.Queries += float64(p.Drafts)
+func (e *Evaluator) stepOf(p *plan.Plan, out *op.Step) {
+	g := e.group
+	g.Sequences = float64(p.Sequences(e.moe))
+	if g.Phase == op.Decode {
+		g.New += float64(p.Drafts)
 	}
-	return s
+	*out = op.Step{}
+	e.lowerer.Add(out, &g)
+}
+
+// pricer prices steps of a phase.
+func (e *Evaluator) pricer(phase op.Phase) *cost.Pricer {
+	if p := e.pricers[phase%op.PhaseCount]; p != nil {
+		return p
+	}
+	return e.addPricer(phase)
+}
+
+// addPricer prepares the pricer of the phase that the problem does not have.
+func (e *Evaluator) addPricer(phase op.Phase) *cost.Pricer {
+	p := &e.problem
+	pricer, err := cost.NewPricer(p.System, &p.Precision, p.Assume, phase)
+	if err != nil {
+		panic(err) // the same system had all rates for the other phase
+	}
+	e.pricers[phase] = pricer
+	return pricer
 }
 
 // TokensPerStep is the output that a decode step with drafts yields on average: the token that is always right, and
@@ -78,34 +116,122 @@ func TokensPerStep(acceptance []float64, drafts int) float64 {
 	return tokens
 }
 
-// Ops are the operators of a stage under the plan evaluated last.
-func (e *Evaluator) Ops() []op.Op { return e.list.All() }
+// Evaluate fills in what a plan does.
+func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) {
+	e.stepOf(p, &e.step)
+	e.lower(p, &e.step)
+	e.memory(p, &out.Memory)
+	e.price(p, &e.step, &out.Memory, false)
+	out.Memory.offload(e.problem.Offload)
+	out.Plan = *p
+	e.total(e.rules.Step(&e.work, nil), out)
+}
 
-// Price is the cost of one operator.
-func (e *Evaluator) Price(o *op.Op) cost.Cost { return e.pricer.Price(o) }
+// Step is the times of any step under a plan, whose batch size does not matter: the step says what a data-parallel rank
+// works on. Each of its micro-batches is such a step.
+func (e *Evaluator) Step(p *plan.Plan, s *op.Step) schedule.Times {
+	e.lower(p, s)
+	var m Memory
+	e.memory(p, &m)
+	e.price(p, s, &m, false)
+	e.work.Cache = 0 // what is handed over belongs to whole prompts
+	return e.rules.Step(&e.work, nil)
+}
+
+// Add adds sequences to a step.
+func (e *Evaluator) Add(s *op.Step, g op.Group) { e.lowerer.Add(s, &g) }
 
 // MemoryOf is what a processor must hold under a plan.
 func (e *Evaluator) MemoryOf(p *plan.Plan) Memory {
-	e.lowerer.Stage(p, e.stepOf(p), &e.list)
+	e.stepOf(p, &e.step)
+	e.lower(p, &e.step)
 	var m Memory
-	for b := range op.BlockCount {
-		m.Weights[b], m.Working[b] = residence(e.list.Of(b))
-	}
-	if p.Drafts > 0 {
-		e.lowerer.Draft(p, e.step, &e.draft)
-		addMemory(&m, &e.draft)
-	}
-	if e.problem.Assume.Ends {
-		e.lowerer.Ends(p, e.stepOf(p), &e.ends)
-		addMemory(&m, &e.ends)
-	}
-	m.Cache = e.CacheOf(p)
+	e.memory(p, &m)
 	m.offload(e.problem.Offload)
 	return m
 }
 
-// addMemory adds a module that the last stage holds besides its layers.
-func addMemory(m *Memory, list *op.List) {
+// Timeline is when the operators of a step run under a plan.
+func (e *Evaluator) Timeline(p *plan.Plan) []schedule.Span {
+	e.stepOf(p, &e.step)
+	e.lower(p, &e.step)
+	var m Memory
+	e.memory(p, &m)
+	e.price(p, &e.step, &m, true)
+	var r schedule.Recorder
+	e.rules.Step(&e.work, &r)
+	return r.Spans
+}
+
+// lower fills the lists of the parts that a step has.
+func (e *Evaluator) lower(p *plan.Plan, s *op.Step) {
+	e.lowerer.Stage(p, s, &e.stage.list)
+	if p.Drafts > 0 {
+		e.lowerer.Draft(p, s, &e.draft.list)
+	}
+	if e.problem.Assume.Ends {
+		e.lowerer.Ends(p, s, &e.ends.list)
+	}
+}
+
+// price prices what was lowered into the work of a step. Collectives that add nothing to a step are left out unless all
+// are wanted.
+func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, all bool) {
+	pricer, w := e.pricer(s.Phase()), &e.work
+	w.Stages, w.Batches, w.Drafts, w.Pipelined = p.Attention.PP, p.Batch.Count, p.Drafts, p.Pipelined
+	e.busy(pricer, &e.stage, all, &w.Layers)
+	if p.Drafts > 0 {
+		e.busy(pricer, &e.draft, all, &w.Draft)
+	}
+	if e.problem.Assume.Ends {
+		e.busy(pricer, &e.ends, all, &w.Ends)
+	}
+	w.HandOn, w.HandOnSpan = 0, 0
+	if p.Attention.PP > 1 {
+		w.HandOnSpan = p.StageSpan(e.moe)
+		w.HandOn = pricer.HandOn(p.Attention.PP, w.HandOnSpan, e.stageMessage(p, s))
+	}
+	w.Second = 0
+	if e.problem.Offload != (Offload{}) {
+		w.Second = e.linkTime(m)
+	}
+	w.Cache, w.Depth = 0, 0
+	if e.problem.Handover != nil {
+		w.Cache, w.Depth = e.sending(p), plan.LayersPerStage(e.problem.Model.Layers, p.Attention.PP)
+	}
+}
+
+// busy works out how long the operators of a list are busy.
+func (e *Evaluator) busy(pricer *cost.Pricer, s *workspace, all bool, out *schedule.Pass) {
+	ops := s.list.All()
+	busy := s.busy[:len(ops)]
+	pricer.Computation(ops, busy)
+	for _, i := range s.list.Comms() {
+		if !all && e.rules.Silent(&ops[i]) {
+			busy[i] = cost.Busy{}
+			continue
+		}
+		busy[i] = pricer.Communicate(&ops[i])
+	}
+	out.Ops, out.Busy, out.Runs = ops, busy, s.list.Runs()
+}
+
+// memory is what a processor must hold of what was lowered, all in the first tier.
+func (e *Evaluator) memory(p *plan.Plan, m *Memory) {
+	for b := range op.BlockCount {
+		m.Weights[b], m.Working[b] = residence(e.stage.list.Of(b))
+	}
+	if p.Drafts > 0 {
+		m.add(&e.draft.list)
+	}
+	if e.problem.Assume.Ends {
+		m.add(&e.ends.list)
+	}
+	m.Cache, m.Second = e.CacheOf(p), 0
+}
+
+// add adds a module that the last stage holds besides its layers.
+func (m *Memory) add(list *op.List) {
 	for b := range op.BlockCount {
 		weights, working := residence(list.Of(b))
 		m.Weights[b] += weights
@@ -124,106 +250,35 @@ func residence(ops []op.Op) (weights, working float64) {
 	return weights, working
 }
 
-// Evaluate fills in what a plan does.
-func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) {
-	*out = Estimate{}
-	out.Plan = *p
-	if p.Drafts > 0 {
-		e.lowerer.Draft(p, e.step, &e.draft)
-		out.DraftTime = e.timeOf(&e.draft)
-	}
-	if e.problem.Assume.Ends {
-		e.lowerer.Ends(p, e.stepOf(p), &e.ends)
-		out.EndsTime = e.timeOf(&e.ends)
-	}
-	e.lowerer.Stage(p, e.stepOf(p), &e.list)
-	for b := range op.BlockCount {
-		t := &out.Stage.Block[b]
-		e.pricer.Sum(e.list.Of(b), t)
-		out.Memory.Weights[b], out.Memory.Working[b] = t.Resident, t.Working
-	}
-	ops := e.list.All()
-	for _, i := range e.list.Comms() {
-		e.pricer.AddComm(&ops[i], &out.Stage.Block[e.list.BlockOf(int(i))])
-	}
-	if p.Drafts > 0 {
-		addMemory(&out.Memory, &e.draft)
-	}
-	if e.problem.Assume.Ends {
-		addMemory(&out.Memory, &e.ends)
-	}
-	out.Memory.Cache = e.CacheOf(p)
-	e.total(out)
-	out.Memory.offload(e.problem.Offload)
-}
-
-// timeOf is the time of the operators of a list.
-func (e *Evaluator) timeOf(list *op.List) float64 {
-	var t cost.Totals
-	ops := list.All()
-	e.pricer.Sum(ops, &t)
-	for _, i := range list.Comms() {
-		e.pricer.AddComm(&ops[i], &t)
-	}
-	return t.Time()
-}
-
-// total combines the stages of the pipeline, the micro-batches, the drafts and the ends of the model. A batch passes
-// through the stages one after another; in a pipeline the other stages work on other batches meanwhile, so that as many
-// are done in the time of a step as are in flight. The slowest stage then sets the pace. That is the last, with the
-// drafts and the ends; what the batches spend between the stages makes up for a part of the waiting.
-func (e *Evaluator) total(out *Estimate) {
+// total tells what the times of a step mean for those who wait for it.
+func (e *Evaluator) total(t schedule.Times, out *Estimate) {
 	p := &out.Plan
-	pp, count := float64(p.Attention.PP), float64(p.Batch.Count)
-	sequences := count * float64(p.InFlight()) * float64(p.Attention.DP) * float64(p.Sequences(e.moe))
-
-	out.TransferTime = count * e.pricer.StageTransfer(p.Attention.PP, p.StageSpan(e.moe), e.stageMessage(p))
-	out.DraftTime *= count * float64(p.Drafts)
-	out.EndsTime *= count
-	if e.problem.Offload != (Offload{}) {
-		out.OffloadTime = count * pp * max(0, e.linkTime(out)-out.Stage.Time())
-	}
-	if p.Pipelined {
-		out.WaitTime = max(0, (pp-1)*(out.DraftTime+out.EndsTime)-out.TransferTime)
-	}
-	out.StepTime = count*pp*out.Stage.Time() + out.TransferTime + out.DraftTime + out.EndsTime + out.OffloadTime + out.WaitTime
-	steps := 1.0 // that a request takes
-	if e.step.Phase == op.Prefill {
-		out.Throughput = sequences * float64(e.problem.Lengths.Input) / out.StepTime
+	out.StepTime, out.StageTime, out.TransferTime, out.DraftTime = t.Step, t.Stage, t.HandOn, t.Draft
+	out.EndsTime, out.WaitTime, out.OffloadTime = t.Ends, t.Wait, t.Second
+	out.KV = Transfer{}
+	sequences := float64(p.Batch.Count) * float64(p.InFlight()) * float64(p.Attention.DP) * float64(p.Sequences(e.moe))
+	if e.problem.Phase == op.Prefill {
+		out.Throughput = sequences * float64(e.problem.Lengths.Input) / t.Step
 		if e.problem.Handover != nil {
-			out.KV = e.transfer(out)
+			out.KV = Transfer{Bytes: e.cachePerRequest(), Time: e.work.Cache, Exposed: t.Cache}
 		}
-		out.Latency = out.StepTime + out.KV.Exposed
-		out.Requests = sequences / max(out.StepTime, float64(p.InFlight())*out.KV.Time)
-	} else {
-		steps = float64(e.problem.Lengths.Output)
-		out.Latency = out.StepTime
-		out.Throughput = sequences / out.StepTime
-		if p.Drafts > 0 {
-			tokens := TokensPerStep(e.problem.Acceptance, p.Drafts)
-			out.Latency /= tokens
-			out.Throughput *= tokens
-			steps /= tokens
-		}
-		out.Requests = out.Throughput / float64(e.problem.Lengths.Output)
+		out.Latency = t.Step + out.KV.Exposed
+		out.Requests = sequences / max(t.Step, float64(p.InFlight())*out.KV.Time)
+		return
 	}
-	attention, mlp := &out.Stage.Block[op.AttentionBlock].Comm, &out.Stage.Block[op.MLPBlock].Comm
-	for t := range out.Comm {
-		stages := pp
-		// Of the expert traffic the reference tool counts one stage, of the rest all.
-		if op.Traffic(t) == op.ExpertTraffic {
-			stages = 1
-		}
-		out.Comm[t] = cost.Comm{
-			Exposed: count * pp * (attention[t].Exposed + mlp[t].Exposed),
-			Bytes:   count * steps * stages * (attention[t].Bytes + mlp[t].Bytes),
-		}
+	out.Latency = t.Step
+	out.Throughput = sequences / t.Step
+	if p.Drafts > 0 {
+		tokens := TokensPerStep(e.problem.Acceptance, p.Drafts)
+		out.Latency /= tokens
+		out.Throughput *= tokens
 	}
+	out.Requests = out.Throughput / float64(e.problem.Lengths.Output)
 }
 
 // stageMessage is the activations that a processor of one stage hands to the next, in bytes.
-func (e *Evaluator) stageMessage(p *plan.Plan) float64 {
-	tokens := float64(p.Sequences(e.moe)) * e.stepOf(p).Queries / float64(p.Attention.Context())
+func (e *Evaluator) stageMessage(p *plan.Plan, s *op.Step) float64 {
+	tokens := s.Tokens() / float64(p.Attention.Context())
 	return tokens * float64(e.problem.Model.Hidden) * e.problem.Precision.Comm
 }
 
@@ -233,7 +288,7 @@ func (e *Evaluator) stageMessage(p *plan.Plan) float64 {
 func (e *Evaluator) CacheOf(p *plan.Plan) float64 {
 	m := e.problem.Model
 	tokens := float64(e.problem.Lengths.Final())
-	if e.step.Phase == op.Prefill {
+	if e.problem.Phase == op.Prefill {
 		tokens = float64(e.problem.Lengths.Input)
 	}
 	tp, bytes, inFlight := p.Attention.TP, e.problem.Precision.Cache, float64(p.InFlight())

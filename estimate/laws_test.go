@@ -8,26 +8,26 @@ import (
 
 	"pgregory.net/rapid"
 
-	"throughline/cost"
 	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/internal/draw"
 	"throughline/op"
 	"throughline/plan"
+	"throughline/schedule"
 	"throughline/search"
 )
 
 // rounding is the relative difference of two numbers that are equal on paper.
 const rounding = 1e-12
 
-func drawnEstimate(t *rapid.T, p *estimate.Problem, pl plan.Plan) estimate.Estimate {
+func drawnEstimate(t *rapid.T, p *estimate.Problem, pl plan.Plan) evaluated {
 	e, err := estimate.NewEvaluator(p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out estimate.Estimate
 	e.Evaluate(&pl, &out)
-	return out
+	return evaluated{out, e.Detail(&pl)}
 }
 
 // drawnPlan is a problem of either phase with one of its plans.
@@ -124,7 +124,7 @@ func TestWorseHardwareIsNeverFaster(t *testing.T) {
 		worse.System = worsened(p.System, what)
 		after := drawnEstimate(t, &worse, pl)
 		notLess(t, "step time", before.StepTime, after.StepTime)
-		notLess(t, "stage time", before.Stage.Time(), after.Stage.Time())
+		notLess(t, "stage time", before.StageTime, after.StageTime)
 		notLess(t, "transfer between stages", before.TransferTime, after.TransferTime)
 		notLess(t, "drafting", before.DraftTime, after.DraftTime)
 		notLess(t, "the ends of the model", before.EndsTime, after.EndsTime)
@@ -146,7 +146,7 @@ func TestNoParallelismNoTraffic(t *testing.T) {
 		got := drawnEstimate(t, &p.Problem, pl)
 		none := func(what string, traffic op.Traffic, absent bool) {
 			c := got.Comm[traffic]
-			if absent && c != (cost.Comm{}) {
+			if absent && c != (schedule.Comm{}) {
 				t.Fatalf("%s: %+v without such parallelism", what, c)
 			}
 			if !absent && c.Bytes == 0 {
@@ -197,19 +197,17 @@ func TestTotalsAgree(t *testing.T) {
 			equal(t, "requests", got.Requests*float64(p.Lengths.Output), got.Throughput)
 		}
 
-		// Operator by operator; the evaluator keeps those of the last plan.
-		e, _ := estimate.NewEvaluator(&p.Problem)
-		var again estimate.Estimate
-		e.Evaluate(&pl, &again)
-		ops := e.Ops()
+		// Operator by operator.
+		ops := got.Parts[estimate.StagePart].Ops
 		var time, bytes, flops float64
 		for i := range ops {
-			time += ops[i].Repeat * e.Price(&ops[i]).Time
+			time += ops[i].Repeat * ops[i].Exposed
 			bytes += ops[i].Repeat * ops[i].Bytes()
 			flops += ops[i].Repeat * ops[i].Flops
 		}
 		s := &got.Stage
 		equal(t, "stage time", s.Time(), time)
+		equal(t, "stage time of the search", got.StageTime, time)
 		equal(t, "bytes", s.Block[op.AttentionBlock].Bytes+s.Block[op.MLPBlock].Bytes, bytes)
 		equal(t, "flops", s.Block[op.AttentionBlock].Flops+s.Block[op.MLPBlock].Flops, flops)
 		var classes float64

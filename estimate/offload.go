@@ -7,6 +7,9 @@ type Offload struct{ Weights, Cache float64 }
 
 // offload moves shares of the memory to the second tier.
 func (m *Memory) offload(o Offload) {
+	if o == (Offload{}) {
+		return
+	}
 	for b := range m.Weights {
 		m.Second += o.Weights * m.Weights[b]
 		m.Weights[b] *= 1 - o.Weights
@@ -15,15 +18,14 @@ func (m *Memory) offload(o Offload) {
 	m.Cache *= 1 - o.Cache
 }
 
-// linkTime is how long the second tier takes to deliver what a stage reads from it in a step. It does so beside the
-// computation, which waits only if that takes longer.
-func (e *Evaluator) linkTime(out *Estimate) float64 {
+// linkTime is how long the second tier takes to deliver what a stage reads from it in a step.
+func (e *Evaluator) linkTime(m *Memory) float64 {
 	o, tier := e.problem.Offload, e.problem.System.Memory2
 	var cache float64
-	ops := e.list.All()
+	ops := e.stage.list.All()
 	for i := range ops {
 		cache += ops[i].Repeat * ops[i].Cache
 	}
-	bytes := o.Weights*(out.Memory.Weights[op.AttentionBlock]+out.Memory.Weights[op.MLPBlock]) + o.Cache*cache
+	bytes := o.Weights*(m.Weights[op.AttentionBlock]+m.Weights[op.MLPBlock]) + o.Cache*cache
 	return bytes / (tier.GBps * e.problem.Assume.BytesPerGB * tier.Efficiency.At(bytes/1e6))
 }

@@ -50,7 +50,7 @@ func TestOffload(t *testing.T) {
 
 	// A step reads the quarter of the weights, and half of the cache of 4609 tokens: 1.359 GB / 2. At 64 GB/s that takes
 	// (5.474 + 0.680)/64 = 0.09616 s, of which the stage hides its own time.
-	near("waiting", part.OffloadTime+whole.Stage.Time(), (5.474e9+0.680e9)/64e9)
+	near("waiting", part.OffloadTime+whole.StageTime, (5.474e9+0.680e9)/64e9)
 	near("step", part.StepTime, whole.StepTime+part.OffloadTime)
 	if whole.OffloadTime != 0 || whole.Memory.Second != 0 {
 		t.Errorf("without offload %v s and %v bytes", whole.OffloadTime, whole.Memory.Second)

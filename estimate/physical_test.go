@@ -24,7 +24,7 @@ func TestPipelined(t *testing.T) {
 	pl := plan.Plan{Attention: layout(1, 2, 1, 1), Batch: plan.Batch{Count: 1, Size: 2}, Pipelined: true}
 	got := evaluate(t, p, pl)
 	same(t,
-		check{"stage", got.Stage.Time(), 752},
+		check{"stage", got.StageTime, 752},
 		check{"transfer", got.TransferTime, 3.6},
 		check{"TPOT", got.Latency, 1507.6},
 		check{"waiting", got.WaitTime, 0},
@@ -72,7 +72,7 @@ func TestPipelinedExperts(t *testing.T) {
 	// s each; their buffers take no time.
 	const layer = 252 + 20 + 32 + 16 + 64 + 64 + 32 + 32 + 24 + 2*1.8
 	same(t,
-		check{"stage", got.Stage.Time(), 2 * layer},
+		check{"stage", got.StageTime, 2 * layer},
 		check{"transfer", got.TransferTime, 2 * 7},
 		check{"TPOT", got.Latency, 4*layer + 14},
 		check{"throughput", got.Throughput, 8 / (4*layer + 14)}, // 2 sequences on each of 4 processors
@@ -99,7 +99,7 @@ func TestEndsOfTheModel(t *testing.T) {
 	same(t,
 		check{"ends", got.EndsTime, 94},
 		check{"TPOT", got.Latency, 4*376 + 94},
-		check{"stage", got.Stage.Time(), 4 * 376}, // without the ends
+		check{"stage", got.StageTime, 4 * 376}, // without the ends
 		check{"weights", got.Memory.Weights[op.MLPBlock], 4*36 + 24 + 20},
 		check{"working space", got.Memory.Working[op.MLPBlock], 10}, // of the logits; 8 in the layers
 	)

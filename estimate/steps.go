@@ -16,7 +16,7 @@ func (e *Evaluator) HasSteps() bool {
 			return true
 		}
 	}
-	return e.pricer.HasSteps()
+	return e.pricer(e.problem.Phase).HasSteps()
 }
 
 // AppendCuts appends the batch sizes up to largest at which the efficiency of some operator may change, unsorted. Almost
@@ -24,7 +24,8 @@ func (e *Evaluator) HasSteps() bool {
 // crosses a threshold; where a third shows that it is not, the crossing is bisected.
 func (e *Evaluator) AppendCuts(cuts []int, p *plan.Plan, largest int) []int {
 	c := cutter{evaluator: e, plan: *p, largest: largest, cuts: cuts}
-	if e.pricer.Calibrated() {
+	pricer := e.pricer(e.problem.Phase)
+	if pricer.Calibrated() {
 		// The efficiency of calibrated kernels has no steps to cut at; where throughput falls as the batch grows, it does
 		// so over a range of sizes. Cuts half a power of two apart look into each.
 		for b := 2; b <= largest; b *= 2 {
@@ -32,12 +33,12 @@ func (e *Evaluator) AppendCuts(cuts []int, p *plan.Plan, largest int) []int {
 		}
 		return c.cuts
 	}
-	c.operators(func(q *plan.Plan, list *op.List) { e.lowerer.Stage(q, e.stepOf(q), list) })
+	c.operators(e.lowerer.Stage)
 	if p.Drafts > 0 {
-		c.operators(func(q *plan.Plan, list *op.List) { e.lowerer.Draft(q, e.step, list) })
+		c.operators(e.lowerer.Draft)
 	}
 	if e.problem.Assume.Ends {
-		c.operators(func(q *plan.Plan, list *op.List) { e.lowerer.Ends(q, e.stepOf(q), list) })
+		c.operators(e.lowerer.Ends)
 	}
 	one, two := c.sized(1), c.sized(2)
 	for i := range e.handover {
@@ -47,8 +48,11 @@ func (e *Evaluator) AppendCuts(cuts []int, p *plan.Plan, largest int) []int {
 			}
 		})
 	}
-	e.pricer.Messages(hardware.PointToPoint, p.Attention.PP, p.StageSpan(e.moe), func(threshold float64) {
-		c.straight(e.stageMessage(&one), e.stageMessage(&two), threshold)
+	var steps [2]op.Step
+	e.stepOf(&one, &steps[0])
+	e.stepOf(&two, &steps[1])
+	pricer.Messages(hardware.PointToPoint, p.Attention.PP, p.StageSpan(e.moe), func(threshold float64) {
+		c.straight(e.stageMessage(&one, &steps[0]), e.stageMessage(&two, &steps[1]), threshold)
 	})
 	return c.cuts
 }
@@ -69,23 +73,27 @@ func (c *cutter) sized(size int) plan.Plan {
 }
 
 // operators cuts at the thresholds of the operators of a list.
-func (c *cutter) operators(lower func(*plan.Plan, *op.List)) {
+func (c *cutter) operators(lower func(*plan.Plan, *op.Step, *op.List)) {
+	e := c.evaluator
 	var lists [4]op.List // of batches 1, 2 and 3, and of any
+	fill := func(size int, list *op.List) {
+		q := c.sized(size)
+		e.stepOf(&q, &e.step)
+		lower(&q, &e.step, list)
+	}
 	for i := range 3 {
-		q := c.sized(i + 1)
-		lower(&q, &lists[i])
+		fill(i+1, &lists[i])
 	}
 	ones, twos, threes := lists[0].All(), lists[1].All(), lists[2].All()
 	for i := range ones {
-		c.evaluator.pricer.Thresholds(&ones[i], func(quantity cost.Quantity, threshold float64) {
+		e.pricer(e.problem.Phase).Thresholds(&ones[i], func(quantity cost.Quantity, threshold float64) {
 			one, two, three := quantity(&ones[i]), quantity(&twos[i]), quantity(&threes[i])
 			if math.Abs(three-2*two+one) <= 1e-9*three {
 				c.straight(one, two, threshold)
 				return
 			}
 			c.bisect(threshold, func(size int) float64 {
-				q := c.sized(size)
-				lower(&q, &lists[3])
+				fill(size, &lists[3])
 				return quantity(&lists[3].All()[i])
 			})
 		})

@@ -76,7 +76,13 @@ func tiny(phase op.Phase) *estimate.Problem {
 	}
 }
 
-func evaluate(t *testing.T, p *estimate.Problem, pl plan.Plan) estimate.Estimate {
+// evaluated is all that is said about a plan.
+type evaluated struct {
+	estimate.Estimate
+	*estimate.Detail
+}
+
+func evaluate(t *testing.T, p *estimate.Problem, pl plan.Plan) evaluated {
 	t.Helper()
 	e, err := estimate.NewEvaluator(p)
 	if err != nil {
@@ -87,7 +93,7 @@ func evaluate(t *testing.T, p *estimate.Problem, pl plan.Plan) estimate.Estimate
 	if m := e.MemoryOf(&pl); m != out.Memory {
 		t.Errorf("memory %+v, alone %+v", out.Memory, m)
 	}
-	return out
+	return evaluated{out, e.Detail(&pl)}
 }
 
 func layout(dp, pp, tp, cp int) plan.Layout { return plan.Layout{DP: dp, PP: pp, TP: tp, CP: cp} }
@@ -111,7 +117,7 @@ func TestPrefill(t *testing.T) {
 	t.Run("one stage", func(t *testing.T) {
 		got := evaluate(t, tiny(op.Prefill), plan.Plan{Attention: layout(1, 1, 1, 1), Batch: plan.Batch{Count: 1, Size: 2}})
 		same(t,
-			check{"stage", got.Stage.Time(), 8032},
+			check{"stage", got.StageTime, 8032},
 			check{"memory-bound", got.Stage.BoundBy(cost.Memory), 8032},
 			check{"attention", got.Stage.Block[op.AttentionBlock].Time(), 4 * (52 + 48*20 + 80)},
 			check{"TTFT", got.Latency, 8032},
@@ -134,7 +140,7 @@ func TestPrefill(t *testing.T) {
 	t.Run("two stages", func(t *testing.T) {
 		got := evaluate(t, tiny(op.Prefill), plan.Plan{Attention: layout(1, 2, 1, 1), Batch: plan.Batch{Count: 1, Size: 2}})
 		same(t,
-			check{"stage", got.Stage.Time(), 4016},
+			check{"stage", got.StageTime, 4016},
 			check{"transfer", got.TransferTime, 18},
 			check{"TTFT", got.Latency, 8050},
 			check{"throughput", got.Throughput, 20.0 / 8050},
@@ -146,7 +152,7 @@ func TestPrefill(t *testing.T) {
 	t.Run("micro-batches", func(t *testing.T) {
 		got := evaluate(t, tiny(op.Prefill), plan.Plan{Attention: layout(2, 2, 1, 1), Batch: plan.Batch{Count: 3, Size: 2}})
 		same(t,
-			check{"stage", got.Stage.Time(), 4016},
+			check{"stage", got.StageTime, 4016},
 			check{"transfer", got.TransferTime, 54},
 			check{"TTFT", got.Latency, 3 * 8050},
 			check{"throughput", got.Throughput, 2 * 20.0 / 8050},
@@ -191,7 +197,7 @@ func TestDecodeWithDrafts(t *testing.T) {
 	got := evaluate(t, p, pl)
 	same(t,
 		check{"tokens per step", estimate.TokensPerStep(p.Acceptance, 2), 1.625},
-		check{"stage", got.Stage.Time(), 2976},
+		check{"stage", got.StageTime, 2976},
 		check{"draft", got.DraftTime, 864},
 		check{"step", got.StepTime, 3840},
 		check{"TPOT", got.Latency, 3840 / 1.625},

@@ -34,21 +34,13 @@ func (e *Evaluator) cacheMessage(p *plan.Plan) float64 {
 	return e.cachePerRequest() * float64(p.Batch.Count*p.Sequences(e.moe)) / float64(p.Attention.Replica())
 }
 
-// transfer is the transfer of the cache after a prefill. The processors of a replica share the sending of its cache;
-// each link runs at the rate of the slower system, on the network level that spans both pools. The cache of a layer
-// leaves while the next ones are computed: what is exposed is the last layer, or, where sending is slower than
-// computing, all but what fits behind the other layers.
-func (e *Evaluator) transfer(out *Estimate) Transfer {
-	p, m := e.problem, e.problem.Model
-	l := out.Plan.Attention
-	count := float64(out.Plan.Batch.Count)
-	t := Transfer{Bytes: e.cachePerRequest()}
-	message := e.cacheMessage(&out.Plan)
+// sending is the time to send the cache after a prefill. The processors of a replica share the sending of its cache; each
+// link runs at the rate of the slower system, on the network level that spans both pools.
+func (e *Evaluator) sending(p *plan.Plan) float64 {
+	message := e.cacheMessage(p)
+	var t float64
 	for i := range e.handover {
-		t.Time = max(t.Time, e.handover[i].Time(hardware.PointToPoint, 2, p.Handover.span(), message).Seconds)
+		t = max(t, e.handover[i].Time(hardware.PointToPoint, 2, e.problem.Handover.span(), message).Seconds)
 	}
-	layers := float64(plan.LayersPerStage(m.Layers, l.PP))
-	behind := count * out.Stage.Time() * (layers - 1) / layers
-	t.Exposed = max(t.Time/layers, t.Time-behind)
 	return t
 }

@@ -40,6 +40,7 @@ type subject struct {
 	problem   estimate.Problem
 	evaluator *estimate.Evaluator
 	now       estimate.Estimate
+	detail    *estimate.Detail
 }
 
 func newSubject(a *point.Answer, phase int) (*subject, error) {
@@ -50,13 +51,8 @@ func newSubject(a *point.Answer, phase int) (*subject, error) {
 		return nil, err
 	}
 	c.evaluate(r.Estimate.Plan.Batch.Size, &c.now)
+	c.detail = c.evaluator.Detail(&c.now.Plan)
 	return c, nil
-}
-
-// parts of the step that is explained.
-func (c *subject) parts() [estimate.PartCount]estimate.Part {
-	c.evaluate(c.Estimate.Plan.Batch.Size, &c.now) // another batch may have been evaluated since
-	return c.evaluator.Parts(&c.now)
 }
 
 // sized is the plan with another batch.

@@ -106,7 +106,7 @@ func TestOperatorsAddUp(t *testing.T) {
 					t.Errorf("%s: %s on %s has collective %v", name, o.Name, o.Engine, o.Collective)
 				}
 			}
-			near(t, name+": stage", stage*1e-6, r.Estimate.Stage.Time(), 1e-9)
+			near(t, name+": stage", stage*1e-6, r.Estimate.StageTime, 1e-9)
 			near(t, name+": step", shares, 1, 1e-9)
 		}
 	}
@@ -201,7 +201,7 @@ func TestSensitivityToBandwidth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shares := c.evaluator.SharesOf(&c.now)
+	shares := c.detail.Shares
 	network := shares.Communication / c.now.StepTime
 	if network < 0.05 || network > 0.95 {
 		t.Fatalf("%.2f of the step is communication", network)

@@ -109,29 +109,25 @@ func (c *subject) firstLate(phase op.Phase, limit float64, most int) int {
 
 // turns are the batches at which the large operators of the stage that memory bounds turn compute-bound.
 func (c *subject) turns(now int) []Limit {
-	var e estimate.Estimate
-	// bounds of the operators of a batch. Their number and order do not depend on it.
-	bounds := func(batch, i int) (cost.Bound, string) {
-		c.evaluate(batch, &e)
-		o := &c.evaluator.Parts(&e)[estimate.StagePart].Ops[i]
-		return c.evaluator.Price(o).Bound, o.Kind.String()
+	// bound of an operator at a batch. The number and order of operators do not depend on it.
+	bound := func(batch, i int) cost.Bound {
+		p := c.sized(batch)
+		return c.evaluator.Detail(&p).Parts[estimate.StagePart].Ops[i].Bound
 	}
-	stage := c.parts()[estimate.StagePart]
+	stage := &c.detail.Parts[estimate.StagePart]
 	var large []int
 	for i := range stage.Ops {
 		o := &stage.Ops[i]
-		price := c.evaluator.Price(o)
-		if o.Class != op.Comm && o.Class != op.Vector && price.Bound == cost.Memory && stage.Times*o.Repeat*price.Time >= leastShare*c.now.StepTime {
+		if o.Class != op.Comm && o.Class != op.Vector && o.Bound == cost.Memory && stage.Times*o.Repeat*o.Exposed >= leastShare*c.now.StepTime {
 			large = append(large, i)
 		}
 	}
 	var out []Limit
 	for _, i := range large {
 		last := lastWith(now, mostTurning, func(batch int) bool {
-			b, _ := bounds(batch, i)
-			return b == cost.Memory
+			return bound(batch, i) == cost.Memory
 		})
-		_, name := bounds(now, i)
+		name := stage.Ops[i].Kind.String()
 		if last == mostTurning {
 			out = append(out, Limit{What: name + " stays memory-bound at every batch"})
 		} else {

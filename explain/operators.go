@@ -8,6 +8,7 @@ import (
 	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/op"
+	"throughline/schedule"
 )
 
 // Operator is one operator of a step. What it does is counted over all layers of the stage.
@@ -30,6 +31,11 @@ type Operator struct {
 	OfBandwidth float64     `json:"of_bandwidth"`
 	Bound       string      `json:"bound"` // compute, memory, network, hidden
 	Collective  *Collective `json:"collective,omitempty"`
+	// Lane is the resource it runs on: matrix, vector, a level of the network, second tier; or waiting.
+	Lane string `json:"lane"`
+	// Start of its first execution in the step, and End of its last.
+	Start float64 `json:"start_us"`
+	End   float64 `json:"end_us"`
 }
 
 // Collective is how processors communicate.
@@ -53,10 +59,42 @@ var collectiveNames = [hardware.CollectiveCount]string{
 	hardware.AllReduce: "all-reduce", hardware.AllToAll: "all-to-all",
 }
 
+// spanned is what of the timeline belongs together.
+type spanned struct {
+	part schedule.Part
+	op   int
+}
+
+// spans are the first and the last moments of what the timeline of the step has.
+func (c *subject) spans() map[spanned]schedule.Span {
+	out := map[spanned]schedule.Span{}
+	for _, s := range c.evaluator.Timeline(&c.now.Plan) {
+		key := spanned{s.Part, s.Op}
+		if first, ok := out[key]; ok {
+			s.Start = min(s.Start, first.Start)
+			s.End = max(s.End, first.End)
+		}
+		out[key] = s
+	}
+	return out
+}
+
+// partsOfTimeline are those of the operators.
+var partsOfTimeline = [estimate.PartCount]schedule.Part{
+	estimate.StagePart: schedule.LayersPart, estimate.DraftPart: schedule.DraftPart, estimate.EndsPart: schedule.EndsPart,
+}
+
+// place says when an operator runs.
+func (o *Operator) place(s schedule.Span) {
+	o.Lane, o.Start, o.End = s.Lane.String(), s.Start*1e6, s.End*1e6
+}
+
 // operators lists the operators of a step in their order.
 func (c *subject) operators() []Operator {
 	var out []Operator
-	for kind, part := range c.parts() {
+	spans := c.spans()
+	for kind := range c.detail.Parts {
+		part := &c.detail.Parts[kind]
 		for i := range part.Ops {
 			o := &part.Ops[i]
 			name := "attention"
@@ -68,31 +106,40 @@ func (c *subject) operators() []Operator {
 			case o.Kind.Info().Block == op.MLPBlock:
 				name = "mlp"
 			}
-			out = append(out, c.operator(name, o, part.Times))
+			told := c.operator(name, o, part.Times)
+			told.place(spans[spanned{partsOfTimeline[kind], i}])
+			out = append(out, told)
 		}
 	}
 	if t := c.now.TransferTime; t > 0 {
 		l := c.now.Plan.Attention
-		out = append(out, Operator{
+		told := Operator{
 			Name: "stage transfer", Part: "pipeline", Engine: "network", Repeat: 1, Time: t * 1e6, Times: 1, Share: t / c.now.StepTime, Bound: "network",
 			Collective: c.collective(hardware.PointToPoint, l.PP, c.now.Plan.StageSpan(c.problem.Model.IsMoE()), 0),
-		})
+		}
+		told.place(spans[spanned{schedule.HandOnPart, 0}])
+		out = append(out, told)
 	}
 	for _, w := range []struct {
 		name, part string
 		time       float64
-	}{{"waiting for the last stage", "pipeline", c.now.WaitTime}, {"waiting for the second tier", "memory", c.now.OffloadTime}} {
+		in         schedule.Part
+	}{
+		{"waiting for the last stage", "pipeline", c.now.WaitTime, schedule.WaitPart},
+		{"waiting for the second tier", "memory", c.now.OffloadTime, schedule.SecondPart},
+	} {
 		if w.time > 0 {
-			out = append(out, Operator{Name: w.name, Part: w.part, Repeat: 1, Time: w.time * 1e6, Times: 1, Share: w.time / c.now.StepTime})
+			told := Operator{Name: w.name, Part: w.part, Repeat: 1, Time: w.time * 1e6, Times: 1, Share: w.time / c.now.StepTime}
+			told.place(spans[spanned{w.in, 0}])
+			out = append(out, told)
 		}
 	}
 	return out
 }
 
 // operator tells about one operator that a step executes a number of times.
-func (c *subject) operator(part string, o *op.Op, times float64) Operator {
-	price := c.evaluator.Price(o)
-	t := o.Repeat * price.Time
+func (c *subject) operator(part string, o *estimate.Operator, times float64) Operator {
+	t := o.Repeat * o.Exposed
 	out := Operator{
 		Name: o.Kind.String(), Part: part, Repeat: o.Repeat, M: o.M, N: o.N, K: o.K,
 		Flops: o.Repeat * o.Flops, Bytes: o.Repeat * o.Bytes(),
@@ -100,7 +147,7 @@ func (c *subject) operator(part string, o *op.Op, times float64) Operator {
 	}
 	if o.Class == op.Comm {
 		out.Engine, out.Bound = "network", "network"
-		out.Flops, out.Bytes = 0, o.Repeat*price.Sent
+		out.Flops, out.Bytes = 0, o.Repeat*o.Sent
 		if t == 0 {
 			out.Bound = "hidden"
 		}
@@ -125,7 +172,7 @@ func (c *subject) operator(part string, o *op.Op, times float64) Operator {
 		out.OfPeak = out.Flops / (t * peak * as.FlopsPerTFlop)
 		out.OfBandwidth = out.Bytes / (t * sys.Memory.GBps * as.BytesPerGB)
 	}
-	out.Bound = boundNames[price.Bound]
+	out.Bound = boundNames[o.Bound]
 	return out
 }
 
@@ -166,12 +213,17 @@ type Memory struct {
 func (c *subject) memory() Memory {
 	m := &c.now.Memory
 	weights := m.Weights[op.AttentionBlock] + m.Weights[op.MLPBlock]
-	stage := &c.now.Stage.Block
+	var stage [op.BlockCount]float64
+	for i := range c.detail.Parts[estimate.StagePart].Ops {
+		o := &c.detail.Parts[estimate.StagePart].Ops[i]
+		stage[o.Kind.Info().Block] += o.Repeat * o.Resident
+	}
 	var draft float64
-	for _, o := range c.parts()[estimate.DraftPart].Ops {
+	for i := range c.detail.Parts[estimate.DraftPart].Ops {
+		o := &c.detail.Parts[estimate.DraftPart].Ops[i]
 		draft += o.Repeat * o.Resident
 	}
-	attention, mlp := stage[op.AttentionBlock].Resident, stage[op.MLPBlock].Resident
+	attention, mlp := stage[op.AttentionBlock], stage[op.MLPBlock]
 	gib := func(bytes float64) float64 { return bytes / estimate.GiB }
 	capacity := c.problem.System.Memory.GiB
 	out := Memory{

@@ -47,11 +47,28 @@ func builtInKernels(name string) (*kernel.Set, bool) {
 
 // Peaks are what calibrated kernels are relative to: T/s by number type, and GB/s of the memory and of the innermost network.
 func (s *System) Peaks() map[string]float64 {
-	out := map[string]float64{"mem1": s.Memory.GBps, "networks[0]": s.Networks[0].Bandwidth}
-	for t, m := range s.Matrix {
-		out[t] = m.TFlops
+	out := map[string]float64{}
+	for _, what := range append(s.MatrixTypes(), memoryPeak, linkPeak) {
+		out[what] = s.peak(what)
 	}
 	return out
+}
+
+// What peaks are called that are not of a number type.
+const (
+	memoryPeak = "mem1"
+	linkPeak   = "networks[0]"
+)
+
+// peak is one of them by its name, 0 where the system does not have it.
+func (s *System) peak(what string) float64 {
+	switch what {
+	case memoryPeak:
+		return s.Memory.GBps
+	case linkPeak:
+		return s.Networks[0].Bandwidth
+	}
+	return s.Matrix[what].TFlops
 }
 
 // Has reports whether kernels were measured on this chip: one with the same peaks or, where they do not tell, of the name.
@@ -59,9 +76,8 @@ func (s *System) Has(set *kernel.Set) bool {
 	if set.Peaks == nil {
 		return set.System == s.Name
 	}
-	mine := s.Peaks()
 	for what, peak := range set.Peaks {
-		if mine[what] != peak {
+		if s.peak(what) != peak {
 			return false
 		}
 	}

@@ -8,9 +8,9 @@ import (
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }
 
 func TestExchangeBytes(t *testing.T) {
-	dispatch := &Exchange{Element: 1 + 4./128}
-	direct := &Exchange{Element: 1 + 4./128, Header: 16, Direct: true}
-	combine := &Exchange{Element: 2}
+	dispatch := &ExchangeModel{Element: 1 + 4./128}
+	direct := &ExchangeModel{Element: 1 + 4./128, Header: 16, Direct: true}
+	combine := &ExchangeModel{Element: 2}
 
 	// 7168 elements of one byte and 56 scales of four; 2048 elements, 16 scales and 16 bytes more.
 	if w := dispatch.Width(7168); w != 7168+56*4 {
@@ -21,7 +21,7 @@ func TestExchangeBytes(t *testing.T) {
 	}
 
 	for _, c := range []struct {
-		e                          *Exchange
+		e                          *ExchangeModel
 		topk, experts, ranks, node float64
 		want                       float64
 	}{
@@ -51,40 +51,42 @@ func TestExchangeSeconds(t *testing.T) {
 	level := func(nodes, latency, slowdown float64) ExchangeLevel {
 		return ExchangeLevel{Nodes: nodes, Latency: latency, Memory: Surface{Axes: [][]float64{{1}, {1}, {1}}, Slowdown: []float64{slowdown}}}
 	}
-	e := &Exchange{Element: 2, Levels: []ExchangeLevel{level(1, 1e-6, 2), level(2, 3e-6, 1), level(4, 5e-6, 1)}}
-	timer, err := e.At(100e9, 10e9)
-	if err != nil {
-		t.Fatal(err)
+	e := &ExchangeModel{Element: 2, Levels: []ExchangeLevel{level(1, 1e-6, 2), level(2, 3e-6, 1), level(4, 5e-6, 1)}}
+	timer, err := e.prepare()
+	prepared(t, err)
+	seconds := func(tokens, topk, experts, hidden, ranks, nodes float64) float64 {
+		return timer.Seconds(&Pace{Byte: 1 / 100e9, Far: 1 / 10e9},
+			&Shape{M: tokens, N: topk, K: hidden, Experts: int32(experts), Group: int32(ranks), Nodes: int32(nodes)})
 	}
 	// Twice 716,800 bytes at 100 GB/s.
-	if s := timer.Seconds(100, 2, 8, 2048, 8, 1); !near(s, 1e-6+2*716800/100e9) {
+	if s := seconds(100, 2, 8, 2048, 8, 1); !near(s, 1e-6+2*716800/100e9) {
 		t.Error(s)
 	}
 	// One expert of a token on four nodes: 3/4 of the copies go to others, 307,200 bytes at 10 GB/s. On three nodes it is
 	// 2/3, with the latency between those of two and four nodes.
-	if s := timer.Seconds(100, 1, 12, 2048, 32, 4); !near(s, 5e-6+307200/10e9) {
+	if s := seconds(100, 1, 12, 2048, 32, 4); !near(s, 5e-6+307200/10e9) {
 		t.Error(s)
 	}
-	if s := timer.Seconds(100, 1, 12, 2048, 24, 3); !near(s, 4e-6+100*2./3*4096/10e9) {
+	if s := seconds(100, 1, 12, 2048, 24, 3); !near(s, 4e-6+100*2./3*4096/10e9) {
 		t.Error(s)
 	}
 	// Beyond what was measured the last level counts.
-	if s := timer.Seconds(100, 1, 64, 2048, 64, 8); !near(s, 5e-6+100*7./8*4096/10e9) {
+	if s := seconds(100, 1, 64, 2048, 64, 8); !near(s, 5e-6+100*7./8*4096/10e9) {
 		t.Error(s)
 	}
-	if s := timer.Seconds(100, 1, 64, 2048, 1, 1); s != 1e-6 {
+	if s := seconds(100, 1, 64, 2048, 1, 1); s != 1e-6 {
 		t.Error(s)
 	}
-	for _, bad := range []Exchange{
+	for _, bad := range []ExchangeModel{
 		{Element: 2}, {Levels: e.Levels}, {Element: 2, Header: -1, Levels: e.Levels},
 		{Element: 2, Levels: []ExchangeLevel{level(2, 0, 1), level(2, 0, 1)}},
 		{Element: 2, Levels: []ExchangeLevel{level(1, -1, 1)}},
 		{Element: 2, Levels: []ExchangeLevel{level(1, 0, 0.5)}},
 	} {
-		if _, err := bad.At(1, 1); err == nil {
+		if bad.Check() == nil {
 			t.Errorf("accepts %+v", bad)
 		}
-		if (&Set{Exchange: map[string]*Exchange{"x": &bad}}).Check() == nil {
+		if (&Set{Exchange: map[string]*ExchangeModel{"x": &bad}}).Check() == nil {
 			t.Errorf("a set accepts %+v", bad)
 		}
 	}

@@ -1,6 +1,9 @@
 package kernel
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // LinearAttention keeps one state per sequence and head, which new tokens read and change. The axes of the compute side
 // are the new tokens of a sequence, sequences · heads, and operations per token and head: within a sequence one chunk of
@@ -14,6 +17,60 @@ type LinearAttention struct {
 	Tile float64 `json:"tile"`
 }
 
+var (
+	linearDecodes  = sectionOf("linear_decode", func(s *Set) *map[string]*LinearAttention { return &s.LinearDecode })
+	linearPrefills = sectionOf("linear_prefill", func(s *Set) *map[string]*LinearAttention { return &s.LinearPrefill })
+)
+
+const linearAxes = "new tokens, sequences · heads, operations per token and head / bytes"
+
+// States are kept and chunks computed alike whatever the rule; operations make the difference. Engines have no kernels
+// for numbers narrower than 16 bits.
+func pickLinear(in *section) func(*Set, *Types) []string {
+	return func(s *Set, t *Types) []string {
+		if t.Wide == "" {
+			return nil
+		}
+		return present(in, s, gatedDelta)
+	}
+}
+
+// gatedDelta is the rule that was measured.
+const gatedDelta = "gated_delta"
+
+var linearDecodeSlot = slot{
+	section: &linearDecodes, key: gatedDelta, name: "linear decode", row: "linear_decode", peak: WidePeak,
+	axes: linearAxes, of: "the states of linear attention in decode",
+	pick:    pickLinear(&linearDecodes),
+	prepare: func(s *Set, key string, _ *Types) (Timing, error) { return s.LinearDecode[key].prepare(false) },
+}
+
+var linearPrefillSlot = slot{
+	section: &linearPrefills, key: gatedDelta, name: "linear prefill", row: "linear_prefill", peak: WidePeak,
+	axes: linearAxes, of: "the states of linear attention in prefill",
+	pick:    pickLinear(&linearPrefills),
+	prepare: func(s *Set, key string, _ *Types) (Timing, error) { return s.LinearPrefill[key].prepare(true) },
+}
+
+// chunk is the tokens that linear attention treats together in a prefill, as its published kernels do.
+const chunk = 64
+
+// StateFlops is the operations of linear attention per token and head, by the gated delta rule or the plain one.
+func StateFlops(gatedDelta, prefill bool, key, value float64) float64 {
+	perState := 4.0            // per element of the state: two for the update, two for the reading
+	inChunk := 2*key + 2*value // per pair of tokens of a chunk: their score, and its part of the result
+	if gatedDelta {
+		perState += 2              // to take out what the state holds
+		inChunk += 4*key + 2*value // keys against keys, and what that takes out of keys and of values
+	}
+	if prefill {
+		// Within a chunk tokens attend to each other as in ordinary attention; the state is read and changed once per chunk,
+		// which takes as many operations as token by token.
+		return perState*key*value + chunk*inChunk
+	}
+	return perState * key * value
+}
+
 // Work is the operations and the bytes.
 func (l *LinearAttention) Work() (flops, bytes Work) { return Work{7: 1}, Work{1: 1} }
 
@@ -22,24 +79,37 @@ func (l *LinearAttention) Bytes(batch, tokens float64, h Heads) float64 {
 	return l.Element*batch*tokens*2*(h.KV*h.Key+h.Query*h.Value) + l.State*batch*2*h.Query*h.Key*h.Value
 }
 
-// At prepares the kernel for a peak rate and bandwidth.
-func (l *LinearAttention) At(rate, bandwidth float64) (*LinearTimer, error) {
-	f, b := l.Work()
-	s, err := l.sides(rate, bandwidth, f, b)
+// Points of attention on the two surfaces.
+func (l *LinearAttention) Points(s *Shape, prefill bool) (compute, memory Point) {
+	h := Heads{Query: float64(s.Heads), KV: float64(s.KVHeads), Key: s.K, Value: s.N}
+	tokens := s.M / s.Count
+	flops := StateFlops(s.Gated, prefill, h.Key, h.Value)
+	return Point{max(tokens, l.Tile), s.Count * h.Query, flops}, Point{l.Bytes(s.Count, tokens, h), 1, 1}
+}
+
+// Check says what is wrong with the model.
+func (l *LinearAttention) Check() error {
+	_, err := l.prepare(false)
+	return errors.Join(err, sizes(l.Element, l.State, l.Tile))
+}
+
+func (l *LinearAttention) prepare(prefill bool) (*linearTiming, error) {
+	s, err := l.sides(l.Work())
 	if err != nil {
 		return nil, fmt.Errorf("linear attention: %w", err)
 	}
-	return &LinearTimer{s, *l}, nil
+	return &linearTiming{s, *l, prefill}, nil
 }
 
-// LinearTimer gives the time of linear attention.
-type LinearTimer struct {
-	s sides
-	l LinearAttention
+type linearTiming struct {
+	sides
+	l       LinearAttention
+	prefill bool
 }
 
-// Seconds for a batch of sequences with so many new tokens each, flops being the operations per token and head.
-func (t *LinearTimer) Seconds(batch, tokens float64, h Heads, flops float64) float64 {
-	compute := t.s.compute.seconds(max(tokens, t.l.Tile), batch*h.Query, flops)
-	return t.s.latency + Join(t.s.norm, compute, t.s.memory.seconds(t.l.Bytes(batch, tokens, h), 1, 1))
+func (t *linearTiming) Seconds(p *Pace, s *Shape) float64 {
+	c, m := t.l.Points(s, t.prefill)
+	return t.latency + t.joined(p, c, m, 0)
 }
+
+func (t *linearTiming) Beyond(s *Shape) bool { return t.beyond(t.l.Points(s, t.prefill)) }

@@ -14,18 +14,17 @@ func TestLinear(t *testing.T) {
 	if got := l.Bytes(3, 10, h); got != bytes {
 		t.Errorf("%g bytes, not %g", got, bytes)
 	}
-	k, err := l.At(1e3, 1e6)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := k.Seconds(3, 10, h, 100), 1+2*100*3*8*16/1e3+3*bytes/1e6; math.Abs(got-want) > 1e-9*want {
+	k, err := l.prepare(false)
+	prepared(t, err)
+	const flops = 4 * 32 * 64 // of a token and head: four for each element of the state
+	if got, want := k.Seconds(&Pace{Flop: 1e-3, Byte: 1e-6}, states(3, 10, h)), 1+2*flops*3*8*16/1e3+3*bytes/1e6; math.Abs(got-want) > 1e-9*want {
 		t.Errorf("%g s, not %g", got, want)
 	}
 }
 
 func TestLinearOrigin(t *testing.T) {
-	linear, curve, products := &LinearAttention{}, &Curve{}, &GroupedGemm{}
-	other := &Set{System: "other", Absorb: map[string]*GroupedGemm{"bfloat16": products},
+	linear, curve, products := &LinearAttention{}, &Curve{}, &GroupedModel{}
+	other := &Set{System: "other", Absorb: map[string]*GroupedModel{"bfloat16": products},
 		Convolution: map[string]*Curve{"decode": {}, "prefill": curve}, LinearDecode: map[string]*LinearAttention{"gated_delta": linear},
 		LinearPrefill: map[string]*LinearAttention{"gated_delta": linear}, Errors: map[string]float64{"linear_decode.gated_delta": 0.1}}
 	if other.Check() == nil {
@@ -45,7 +44,7 @@ func TestLinearOrigin(t *testing.T) {
 			t.Errorf("%v: %s, not %s", kind, got, want)
 		}
 	}
-	bad := &Set{Absorb: map[string]*GroupedGemm{"x": products}}
+	bad := &Set{Absorb: map[string]*GroupedModel{"x": products}}
 	if bad.Check() == nil {
 		t.Error("accepts products without a norm")
 	}

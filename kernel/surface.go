@@ -84,14 +84,6 @@ func (w *Work) grows() (above, below [3]bool) {
 	return above, below
 }
 
-// scale multiplies the quantity.
-func (w Work) scale(f float64) Work {
-	for i := range w {
-		w[i] *= f
-	}
-	return w
-}
-
 // axis finds the cell of a coordinate.
 type axis struct {
 	nodes  []float64 // inner ones, where cells meet
@@ -127,16 +119,19 @@ func (a *axis) find(x float64) int {
 	return c * a.stride
 }
 
-// grid is a surface at given rates: the seconds in each of its cells, a multilinear function.
+// Point is a place on a surface.
+type Point struct{ X, Y, Z float64 }
+
+// grid is a prepared surface: the work in each of its cells times the slowdown, a multilinear function. At peak that much
+// work takes as long.
 type grid struct {
 	axes  [3]axis
 	cells []Work
 	// Along which axes time is in proportion beyond the last node, and before the first.
 	above, below [3]bool
-	outside      int // how often a point lay beyond the grid
 }
 
-// newGrid prepares a surface whose work is given in seconds at peak.
+// newGrid prepares a surface.
 func newGrid(s *Surface, work Work) (grid, error) {
 	if err := s.Validate(); err != nil {
 		return grid{}, err
@@ -201,19 +196,24 @@ func newGrid(s *Surface, work Work) (grid, error) {
 	return g, nil
 }
 
-// seconds at a point.
-func (g *grid) seconds(x, y, z float64) float64 {
+// holds reports whether a point lies within the nodes.
+func (g *grid) holds(p Point) bool {
 	a, b, c := &g.axes[0], &g.axes[1], &g.axes[2]
-	if x < a.lo || x > a.hi || y < b.lo || y > b.hi || z < c.lo || z > c.hi {
-		return g.beyond(x, y, z)
-	}
-	return g.cells[a.find(x)+b.find(y)+c.find(z)].At(x, y, z)
+	return !(p.X < a.lo || p.X > a.hi || p.Y < b.lo || p.Y > b.hi || p.Z < c.lo || p.Z > c.hi)
 }
 
-// beyond is the time outside the grid.
-func (g *grid) beyond(x, y, z float64) float64 {
-	g.outside++
-	factor, at := 1.0, [3]float64{x, y, z}
+// at is the work at a point, slowed down.
+func (g *grid) at(p Point) float64 {
+	a, b, c := &g.axes[0], &g.axes[1], &g.axes[2]
+	if p.X < a.lo || p.X > a.hi || p.Y < b.lo || p.Y > b.hi || p.Z < c.lo || p.Z > c.hi {
+		return g.beyond(p)
+	}
+	return g.cells[a.find(p.X)+b.find(p.Y)+c.find(p.Z)].At(p.X, p.Y, p.Z)
+}
+
+// beyond is the same outside the grid.
+func (g *grid) beyond(p Point) float64 {
+	factor, at := 1.0, [3]float64{p.X, p.Y, p.Z}
 	var offset int
 	for i := range g.axes {
 		a := &g.axes[i]

@@ -6,16 +6,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"throughline/kernel"
 )
 
 // operations translates op_name.
-var operations = map[string]Kind{
-	"gemm": Gemm, "moe": Experts, "moe_context": Experts, "moe_generation": Experts,
-	"context_attention": Prefill, "generation_attention": Decode,
-	"mla_context": LatentPrefill, "mla_generation": LatentDecode, "mla_gen_pre": Absorb, "mla_gen_post": Absorb,
-	"gdn":        LinearPrefill, // or another kind of linear attention: linearKind
-	"all_reduce": AllReduce, "all_gather": AllGather, "reduce_scatter": ReduceScatter, "alltoall": AllToAll,
-	"ll": LowLatencyDispatch, "normal": Dispatch,
+var operations = map[string]kernel.Slot{
+	"gemm": kernel.Gemm, "moe": kernel.Experts, "moe_context": kernel.Experts, "moe_generation": kernel.Experts,
+	"context_attention": kernel.Prefill, "generation_attention": kernel.Decode,
+	"mla_context": kernel.LatentPrefill, "mla_generation": kernel.LatentDecode, "mla_gen_pre": kernel.Absorb, "mla_gen_post": kernel.Absorb,
+	"gdn":        kernel.LinearPrefill, // or another kind of linear attention: linearKind
+	"all_reduce": kernel.AllReduce, "all_gather": kernel.AllGather, "reduce_scatter": kernel.ReduceScatter, "alltoall": kernel.AllToAll,
+	"ll": kernel.DispatchLowLatency, "normal": kernel.DispatchNormal,
 }
 
 // columnDims translates the columns of dimensions, columnLabels those of text. What is in neither is not kept.
@@ -41,13 +43,13 @@ var typeColumns = []string{"gemm_dtype", "attn_dtype", "mla_dtype", "moe_dtype",
 var times = []struct {
 	column string
 	unit   float64
-	kind   Kind   // where it is not that of the row
-	plus   string // column of time that belongs to it
+	kind   kernel.Slot // where it is not that of the row
+	plus   string      // column of time that belongs to it
 }{
-	{"latency", 1e-3, "", ""},
-	{"dispatch_avg_t_us", 1e-6, LowLatencyDispatch, ""}, {"combine_avg_t_us", 1e-6, LowLatencyCombine, ""},
+	{"latency", 1e-3, kernel.None, ""},
+	{"dispatch_avg_t_us", 1e-6, kernel.DispatchLowLatency, ""}, {"combine_avg_t_us", 1e-6, kernel.CombineLowLatency, ""},
 	// Ranks first tell each other what will come; over nodes some of the sending happens in that time.
-	{"dispatch_transmit_us", 1e-6, Dispatch, "dispatch_notify_us"}, {"combine_transmit_us", 1e-6, Combine, "combine_notify_us"},
+	{"dispatch_transmit_us", 1e-6, kernel.DispatchNormal, "dispatch_notify_us"}, {"combine_transmit_us", 1e-6, kernel.CombineNormal, "combine_notify_us"},
 }
 
 // perNode is the GPUs of a node. With four on the boards of Grace systems and eight on others, large exchanges take as
@@ -60,18 +62,18 @@ func perNode(device string) int {
 }
 
 // linearKind is what a kernel of linear attention does, which the tables call by one name.
-func linearKind(kernel, phase string) (Kind, error) {
+func linearKind(source, phase string) (kernel.Slot, error) {
 	i := slices.Index([]string{"context", "generation"}, phase)
 	if i < 0 {
-		return "", fmt.Errorf("unknown phase %q", phase)
+		return kernel.None, fmt.Errorf("unknown phase %q", phase)
 	}
 	switch {
-	case strings.HasPrefix(kernel, "causal_conv1d"):
-		return [...]Kind{ConvPrefill, ConvDecode}[i], nil
-	case strings.Contains(kernel, "delta_rule"):
-		return [...]Kind{LinearPrefill, LinearDecode}[i], nil
+	case strings.HasPrefix(source, "causal_conv1d"):
+		return [...]kernel.Slot{kernel.ConvolutionPrefill, kernel.ConvolutionDecode}[i], nil
+	case strings.Contains(source, "delta_rule"):
+		return [...]kernel.Slot{kernel.LinearPrefill, kernel.LinearDecode}[i], nil
 	}
-	return "", fmt.Errorf("unknown kernel %q of linear attention", kernel)
+	return kernel.None, fmt.Errorf("unknown kernel %q of linear attention", source)
 }
 
 // absorbed is the widths n and k of the products of every head that latent attention absorbs: queries before attention,
@@ -136,19 +138,19 @@ func newColumns(head []string) (func([]string) ([]Row, error), error) {
 			r.labels[len(labelAt)] = rec[typeAt]
 		}
 		switch kind {
-		case Prefill:
+		case kernel.Prefill:
 			if headDim >= 0 {
 				r.layout = &prefill
 				r.dims = append(r.dims, r.dims[headDim], r.dims[headDim])
 			}
-		case Decode, LatentDecode:
+		case kernel.Decode, kernel.LatentDecode:
 			if length >= 0 && step >= 0 {
 				r.dims[length] += r.dims[step]
 			}
-		case Absorb:
+		case kernel.Absorb:
 			w := absorbed[rec[opAt]]
 			r.layout, r.dims = &products, append(r.dims, w[0], w[1])
-		case LinearPrefill:
+		case kernel.LinearPrefill:
 			if kernelAt < 0 || phaseAt < 0 {
 				return nil, fmt.Errorf("linear attention without its kernel or phase")
 			}
@@ -157,12 +159,12 @@ func newColumns(head []string) (func([]string) ([]Row, error), error) {
 				return nil, err
 			}
 			r.Kind = kind
-		case Dispatch, LowLatencyDispatch:
+		case kernel.DispatchNormal, kernel.DispatchLowLatency:
 			if nodes >= 0 && device >= 0 {
 				r.layout = &exchange
 				r.dims = append(r.dims, r.dims[nodes]*perNode(rec[device]))
 			}
-		case AllReduce, AllGather, ReduceScatter, AllToAll:
+		case kernel.AllReduce, kernel.AllGather, kernel.ReduceScatter, kernel.AllToAll:
 			// Messages are counted in elements.
 			if r.Type != "int8" {
 				if i := slices.Index(l.dims, "n"); i >= 0 {
@@ -190,7 +192,7 @@ func newColumns(head []string) (func([]string) ([]Row, error), error) {
 				v += more * t.unit
 			}
 			r.Seconds = v
-			if t.kind != "" {
+			if t.kind != kernel.None {
 				r.Kind = t.kind
 			}
 			rows = append(rows, r)

@@ -14,44 +14,14 @@ import (
 	"strings"
 
 	"throughline/internal/csvfile"
-)
 
-// Kind is what was measured.
-type Kind string
-
-const (
-	Gemm          Kind = "gemm"            // m, n, k
-	GroupedGemm   Kind = "grouped_gemm"    // experts, m (rows of each), n, k
-	Experts       Kind = "moe"             // tokens, hidden, inter, topk, experts, tp, ep; label distribution
-	Prefill       Kind = "attn_prefill"    // b, s, h, hk, dq, dv; optional window, past
-	Decode        Kind = "attn_decode"     // b, s (context), h, hk, d; optional window
-	LatentPrefill Kind = "mla_prefill"     // b, s, h; optional past
-	LatentDecode  Kind = "mla_decode"      // b, s (context), h
-	Absorb        Kind = "mla_absorb"      // tokens, h, n, k: for every head tokens × k by k × n
-	ConvPrefill   Kind = "conv_prefill"    // b, s, h, hk, dk, dv, conv: over queries and keys of hk heads and values of h
-	ConvDecode    Kind = "conv_decode"     // the same, s being new tokens
-	LinearPrefill Kind = "linear_prefill"  // b, s, h, hk, dk, dv: gated delta rule
-	LinearDecode  Kind = "linear_decode"   // the same, s being new tokens
-	AddNorm       Kind = "add_rmsnorm"     // m, h
-	SiluMul       Kind = "silu_mul"        // m, i
-	DeviceCopy    Kind = "d2d_copy"        // n bytes
-	ToHost        Kind = "d2h"             // n bytes; the number type says pinned or pageable
-	ToDevice      Kind = "h2d"             // n bytes
-	AllReduce     Kind = "all_reduce"      // group, n bytes
-	AllGather     Kind = "all_gather"      // group, n bytes
-	ReduceScatter Kind = "reduce_scatter"  // group, n bytes
-	AllToAll      Kind = "all_to_all"      // group, n bytes
-	Dispatch      Kind = "expert_dispatch" // nodes, ranks, hidden, tokens, topk, experts; optional sms
-	Combine       Kind = "expert_combine"  // the same
-
-	LowLatencyDispatch Kind = "expert_dispatch_low_latency" // the same
-	LowLatencyCombine  Kind = "expert_combine_low_latency"  // the same
+	"throughline/kernel"
 )
 
 // Row is one measured time.
 type Row struct {
-	Kind    Kind
-	Type    string // number type in the words of the system format where there is one, else as written
+	Kind    kernel.Slot // the kernel that was measured
+	Type    string      // number type in the words of the system format where there is one, else as written
 	Seconds float64
 	File    string
 	Line    int
@@ -91,7 +61,7 @@ func (r *Row) Shape() string { return r.ShapeBut("") }
 
 // ShapeBut is Shape without one dimension: rows that have it in common make a series.
 func (r *Row) ShapeBut(dim string) string {
-	b := []byte(r.Kind)
+	b := []byte(r.Kind.String())
 	b = append(b, ' ')
 	b = append(b, r.Type...)
 	for i, n := range r.layout.dims {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"throughline/kernel"
 )
 
 const params = `kind,dtype,params,flops,bytes,time_us
@@ -34,7 +36,7 @@ func TestParams(t *testing.T) {
 		t.Fatalf("%d rows", len(tab.Rows))
 	}
 	r := tab.Rows[0]
-	if r.Kind != Gemm || r.Type != "bfloat16" || r.Get("n") != 4096 || r.Label("model") != "a" || r.Seconds != 17.5e-6 ||
+	if r.Kind != kernel.Gemm || r.Type != "bfloat16" || r.Get("n") != 4096 || r.Label("model") != "a" || r.Seconds != 17.5e-6 ||
 		r.Place() != "ops.csv:2" {
 		t.Errorf("%+v", r)
 	}
@@ -80,31 +82,31 @@ func TestColumns(t *testing.T) {
 		t.Fatalf("%d rows, problems %v", len(tab.Rows), tab.Problems)
 	}
 	d, p := tab.Rows[0], tab.Rows[1]
-	if d.Kind != Decode || d.Get("s") != 1024 || d.Label("kv") != "fp8" || d.Label("kernel") != "fa3" || d.Seconds != 2e-5 {
+	if d.Kind != kernel.Decode || d.Get("s") != 1024 || d.Label("kv") != "fp8" || d.Label("kernel") != "fa3" || d.Seconds != 2e-5 {
 		t.Errorf("%+v", d)
 	}
-	if p.Kind != Prefill || p.Get("dq") != 128 || p.Get("dv") != 128 || p.Get("s") != 512 {
+	if p.Kind != kernel.Prefill || p.Get("dq") != 128 || p.Get("dv") != 128 || p.Get("s") != 512 {
 		t.Errorf("%+v", p)
 	}
 
 	// Messages of 2-byte and 1-byte elements.
 	tab = read(common + "nccl_dtype,num_gpus,message_size,latency\nT,2,G,all_gather,NCCL,half,8,256,0.01\nT,2,G,alltoall,NCCL,int8,4,256,0.01\n")
-	if a, b := tab.Rows[0], tab.Rows[1]; a.Get("n") != 512 || b.Get("n") != 256 || b.Kind != AllToAll || a.Get("group") != 8 {
+	if a, b := tab.Rows[0], tab.Rows[1]; a.Get("n") != 512 || b.Get("n") != 256 || b.Kind != kernel.AllToAll || a.Get("group") != 8 {
 		t.Errorf("%+v", tab.Rows)
 	}
 
 	// One row of an exchange is two times.
 	tab = read(common + "node_num,hidden_size,num_token,num_topk,num_experts,combine_avg_t_us,combine_bandwidth_gbps,dispatch_avg_t_us,dispatch_bandwidth_gbps\n" +
 		"s,1,GB200,ll,deepep,1,2048,1,8,128,10.5,3,8.5,1\n")
-	if len(tab.Rows) != 2 || tab.Rows[0].Kind != LowLatencyDispatch || tab.Rows[0].Seconds != 8.5e-6 ||
-		tab.Rows[1].Kind != LowLatencyCombine || tab.Rows[0].Get("ranks") != 4 {
+	if len(tab.Rows) != 2 || tab.Rows[0].Kind != kernel.DispatchLowLatency || tab.Rows[0].Seconds != 8.5e-6 ||
+		tab.Rows[1].Kind != kernel.CombineLowLatency || tab.Rows[0].Get("ranks") != 4 {
 		t.Errorf("%+v", tab.Rows)
 	}
 	// What ranks tell each other before belongs to it.
 	tab = read(common + "node_num,hidden_size,num_token,num_topk,num_experts,dispatch_sms,dispatch_transmit_us,dispatch_notify_us,combine_sms,combine_transmit_us,combine_notify_us\n" +
 		"s,1,H100,normal,deepep,2,7168,1,8,256,20,27,30,20,50,35\ns,1,H100,normal,deepep,2,7168,1,8,256,20,27,-1,20,50,35\n")
-	if len(tab.Rows) != 2 || len(tab.Problems) != 1 || tab.Rows[0].Kind != Dispatch || math.Abs(tab.Rows[0].Seconds-57e-6) > 1e-12 ||
-		tab.Rows[1].Kind != Combine || math.Abs(tab.Rows[1].Seconds-85e-6) > 1e-12 || tab.Rows[0].Get("ranks") != 16 {
+	if len(tab.Rows) != 2 || len(tab.Problems) != 1 || tab.Rows[0].Kind != kernel.DispatchNormal || math.Abs(tab.Rows[0].Seconds-57e-6) > 1e-12 ||
+		tab.Rows[1].Kind != kernel.CombineNormal || math.Abs(tab.Rows[1].Seconds-85e-6) > 1e-12 || tab.Rows[0].Get("ranks") != 16 {
 		t.Errorf("%+v", tab)
 	}
 }
@@ -134,7 +136,7 @@ func TestLatentAndLinear(t *testing.T) {
 	if err != nil || len(tab.Rows) != 4 || len(tab.Problems) != 2 {
 		t.Fatal(err, tab)
 	}
-	for i, want := range []Kind{ConvPrefill, ConvDecode, LinearPrefill, LinearDecode} {
+	for i, want := range []kernel.Slot{kernel.ConvolutionPrefill, kernel.ConvolutionDecode, kernel.LinearPrefill, kernel.LinearDecode} {
 		r := tab.Rows[i]
 		if r.Kind != want || r.Get("b") != 2 || r.Get("s") != 8 || r.Get("h") != 64 || r.Get("hk") != 16 || r.Get("dk") != 128 ||
 			r.Get("dv") != 128 || r.Get("conv") != 4 {

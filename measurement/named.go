@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"throughline/kernel"
 )
 
 // The third schema is tables whose path tells what was measured, as InferSim keeps them:
@@ -180,7 +182,7 @@ func plainProducts(head []string) func([]string) ([]Row, error) {
 		r := reader{head: head}
 		dims := []int{r.whole(rec, "m"), r.whole(rec, "n"), r.whole(rec, "k")}
 		t := r.micros(rec, "latency_us")
-		return []Row{{Kind: Gemm, Type: "float8", Seconds: t, layout: &plainLayout, dims: dims, labels: blockScaledFP8}}, r.err
+		return []Row{{Kind: kernel.Gemm, Type: "float8", Seconds: t, layout: &plainLayout, dims: dims, labels: blockScaledFP8}}, r.err
 	}
 }
 
@@ -207,7 +209,7 @@ func expertProducts(head []string, peak float64) func([]string) ([]Row, error) {
 				return nil, r.err
 			}
 			experts, m := expertRows(local, tokens, mfu*peak*t/(2*float64(p.n)*float64(p.k)))
-			rows = append(rows, Row{Kind: GroupedGemm, Type: "float8", Seconds: t, layout: &groupedLayout,
+			rows = append(rows, Row{Kind: kernel.GroupedGemm, Type: "float8", Seconds: t, layout: &groupedLayout,
 				dims: []int{experts, m, p.n, p.k}, labels: blockScaledFP8})
 		}
 		return rows, nil
@@ -234,15 +236,15 @@ func expertRows(local, nominal int, computed float64) (experts, m int) {
 }
 
 func attention(head []string, p place) (func([]string) ([]Row, error), error) {
-	kind, lay := Prefill, &prefillLayout
+	kind, lay := kernel.Prefill, &prefillLayout
 	if p.phase == "decode" {
-		kind, lay = Decode, &decodeLayout
+		kind, lay = kernel.Decode, &decodeLayout
 	}
 	if p.kind == "mla" {
-		kind, lay = LatentPrefill, &latentLayout
+		kind, lay = kernel.LatentPrefill, &latentLayout
 		width := 128
 		if p.phase == "decode" {
-			kind, width = LatentDecode, 512
+			kind, width = kernel.LatentDecode, 512
 		}
 		if p.shape[1] != width || p.shape[2] != 64 {
 			return nil, fmt.Errorf("latent attention of widths %d and %d has no model: those of %s are %d and 64", p.shape[1], p.shape[2], p.phase, width)
@@ -259,9 +261,9 @@ func attention(head []string, p place) (func([]string) ([]Row, error), error) {
 		}
 		row.dims = []int{b, s, p.shape[0]}
 		switch kind {
-		case Decode:
+		case kernel.Decode:
 			row.dims = append(row.dims, p.shape[1], p.shape[2])
-		case Prefill:
+		case kernel.Prefill:
 			row.dims = append(row.dims, p.shape[1], p.shape[2], p.shape[2])
 		}
 		if len(row.labels) > 0 {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"throughline/kernel"
 )
 
 func named(t *testing.T, name, content string) *Table {
@@ -130,7 +132,7 @@ func TestPublished(t *testing.T) {
 	if _, err := os.Stat(root); err != nil {
 		t.Skip("no measurements: ", err)
 	}
-	rows := map[Kind]int{}
+	rows := map[kernel.Slot]int{}
 	err := filepath.WalkDir(root, func(file string, d os.DirEntry, err error) error {
 		if err != nil || filepath.Ext(file) != ".csv" || filepath.Base(file) == "INDEX.csv" {
 			return err
@@ -151,7 +153,7 @@ func TestPublished(t *testing.T) {
 		return nil
 	})
 	// Two products in each row of an expert table.
-	if err != nil || rows[Gemm] != 402+110 || rows[GroupedGemm] != 2*(266+47+160+24) || rows[LatentDecode] != 82 {
+	if err != nil || rows[kernel.Gemm] != 402+110 || rows[kernel.GroupedGemm] != 2*(266+47+160+24) || rows[kernel.LatentDecode] != 82 {
 		t.Error(err, rows)
 	}
 }

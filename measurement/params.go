@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"throughline/internal/document"
+	"throughline/kernel"
 )
 
 var (
@@ -13,27 +14,38 @@ var (
 	convolved = []string{"b", "s", "h", "hk", "dk", "dv", "conv"}
 )
 
-// needs are the dimensions without which a row says nothing.
-var needs = map[Kind][]string{
-	Gemm:          {"m", "n", "k"},
-	GroupedGemm:   {"experts", "m", "n", "k"},
-	Experts:       {"tokens", "hidden", "inter", "topk", "experts", "tp", "ep"},
-	Prefill:       {"b", "s", "h", "hk", "dq", "dv"},
-	Decode:        {"b", "s", "h", "hk", "d"},
-	LatentPrefill: {"b", "s", "h"},
-	LatentDecode:  {"b", "s", "h"},
-	Absorb:        {"tokens", "h", "n", "k"},
-	ConvPrefill:   convolved, ConvDecode: convolved,
-	LinearPrefill: convolved[:6], LinearDecode: convolved[:6],
-	AddNorm:    {"m", "h"},
-	SiluMul:    {"m", "i"},
-	DeviceCopy: {"n"}, ToHost: {"n"}, ToDevice: {"n"},
-	AllReduce: {"group", "n"}, AllGather: {"group", "n"}, ReduceScatter: {"group", "n"}, AllToAll: {"group", "n"},
-	Dispatch: exchanged, Combine: exchanged, LowLatencyDispatch: exchanged, LowLatencyCombine: exchanged,
+// needs are the dimensions without which a row says nothing. Attention may have a window and what was there before (step)
+// besides; n of copies and messages is bytes; expert blocks have a distribution of their load.
+var needs = map[kernel.Slot][]string{
+	kernel.Gemm:               {"m", "n", "k"},
+	kernel.GroupedGemm:        {"experts", "m", "n", "k"}, // m: rows of each expert
+	kernel.Experts:            {"tokens", "hidden", "inter", "topk", "experts", "tp", "ep"},
+	kernel.Prefill:            {"b", "s", "h", "hk", "dq", "dv"},
+	kernel.Decode:             {"b", "s", "h", "hk", "d"}, // s: the context
+	kernel.LatentPrefill:      {"b", "s", "h"},
+	kernel.LatentDecode:       {"b", "s", "h"},
+	kernel.Absorb:             {"tokens", "h", "n", "k"}, // for every head tokens × k by k × n
+	kernel.ConvolutionPrefill: convolved,                 // over queries and keys of hk heads and values of h
+	kernel.ConvolutionDecode:  convolved,
+	kernel.LinearPrefill:      convolved[:6],
+	kernel.LinearDecode:       convolved[:6],
+	kernel.AddNorm:            {"m", "h"},
+	kernel.SiluMul:            {"m", "i"},
+	kernel.DeviceCopy:         {"n"},
+	kernel.ToHost:             {"n"}, // the number type says pinned or pageable
+	kernel.ToDevice:           {"n"},
+	kernel.AllReduce:          {"group", "n"},
+	kernel.AllGather:          {"group", "n"},
+	kernel.ReduceScatter:      {"group", "n"},
+	kernel.AllToAll:           {"group", "n"},
+	kernel.DispatchNormal:     exchanged,
+	kernel.CombineNormal:      exchanged,
+	kernel.DispatchLowLatency: exchanged,
+	kernel.CombineLowLatency:  exchanged,
 }
 
 // copied are the kinds whose column dtype says something other than a number type: how the host keeps its memory.
-var copied = map[Kind]bool{DeviceCopy: true, ToHost: true, ToDevice: true}
+var copied = map[kernel.Slot]bool{kernel.DeviceCopy: true, kernel.ToHost: true, kernel.ToDevice: true}
 
 // newParams reads the schema with a column of parameters.
 func newParams(head []string) (func([]string) ([]Row, error), error) {
@@ -47,11 +59,12 @@ func newParams(head []string) (func([]string) ([]Row, error), error) {
 	}
 	layouts := map[string]*layout{}
 	return func(rec []string) ([]Row, error) {
-		r := Row{Kind: Kind(rec[at["kind"]]), Type: numberType(rec[at["dtype"]])}
-		need, ok := needs[r.Kind]
+		kind, ok := kernel.Measured(rec[at["kind"]])
 		if !ok {
-			return nil, fmt.Errorf("unknown kind %q", r.Kind)
+			return nil, fmt.Errorf("unknown kind %q", rec[at["kind"]])
 		}
+		need := needs[kind]
+		r := Row{Kind: kind, Type: numberType(rec[at["dtype"]])}
 		if !copied[r.Kind] && !slices.Contains(numberTypes, r.Type) {
 			return nil, fmt.Errorf("dtype %s", document.NotOneOf(rec[at["dtype"]], []string{"bf16", "fp16", "fp8", "fp4", "fp32", "int8", "int4"}))
 		}

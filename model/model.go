@@ -217,8 +217,8 @@ func (m *Model) CacheBytesOf(layers, tp int, tokens, bytes float64) float64 {
 		return float64(layers) * m.Attention.CacheBytes(tp, tokens, bytes)
 	}
 	var total float64
-	for a, n := range m.AttentionLayers(layers) {
-		total += float64(n) * a.CacheBytes(tp, tokens, bytes)
+	for kind, n := range m.AttentionLayers(layers) {
+		total += float64(n) * m.AttentionOf(kind).CacheBytes(tp, tokens, bytes)
 	}
 	return total
 }
@@ -227,27 +227,36 @@ func (m *Model) CacheBytesOf(layers, tp int, tokens, bytes float64) float64 {
 // a window or a state bounds does not grow.
 func (m *Model) CacheGrowth(tp int) float64 {
 	var total float64
-	for a, layers := range m.AttentionLayers(m.Layers) {
+	for kind, layers := range m.AttentionLayers(m.Layers) {
+		a := m.AttentionOf(kind)
 		const long = 1e9 // longer than any window
 		total += float64(layers) * (a.kept(2*long) - a.kept(long)) / long * float64(a.CacheElements(tp))
 	}
 	return total
 }
 
+// AttentionOf is a kind of attention of the model: 0 is the main one, those of Mixed follow.
+func (m *Model) AttentionOf(kind int) *Attention {
+	if kind == 0 {
+		return &m.Attention
+	}
+	return &m.Mixed[kind-1].Attention
+}
+
 // AttentionLayers passes on the kinds of attention among n layers, and how many of the n each has: its share, the rest
 // going to the main kind.
-func (m *Model) AttentionLayers(n int) func(yield func(a *Attention, layers int) bool) {
-	return func(yield func(a *Attention, layers int) bool) {
+func (m *Model) AttentionLayers(n int) func(yield func(kind, layers int) bool) {
+	return func(yield func(kind, layers int) bool) {
 		rest := n
 		for i := range m.Mixed {
 			k := min(rest, (m.Mixed[i].Layers*n+m.Layers/2)/m.Layers)
 			rest -= k
-			if k > 0 && !yield(&m.Mixed[i].Attention, k) {
+			if k > 0 && !yield(1+i, k) {
 				return
 			}
 		}
 		if rest > 0 {
-			yield(&m.Attention, rest)
+			yield(0, rest)
 		}
 	}
 }

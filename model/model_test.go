@@ -136,7 +136,8 @@ func TestPublishedCaches(t *testing.T) {
 // TestAttentionLayers: the layers of a stage are shared out like those of the model, and none is lost or invented.
 func TestAttentionLayers(t *testing.T) {
 	counts := func(m *Model, n int) (out [4]int) {
-		for a, layers := range m.AttentionLayers(n) {
+		for kind, layers := range m.AttentionLayers(n) {
+			a := m.AttentionOf(kind)
 			out[a.Heads] += layers
 		}
 		return out

@@ -8,7 +8,8 @@ func (m *Model) Params() (total, active float64) {
 	if !m.Tied {
 		total += m.EmbeddingParams()
 	}
-	for a, layers := range m.AttentionLayers(m.Layers) {
+	for kind, layers := range m.AttentionLayers(m.Layers) {
+		a := m.AttentionOf(kind)
 		total += float64(layers) * a.params(h)
 	}
 	total += 2 * h * float64(m.Layers) // norms

@@ -9,11 +9,11 @@ func (s *stage) denseMLP() {
 	s.gather(MLPGather, s.tokens*s.hidden)
 	if s.model.MLP == model.Gated {
 		s.linear(GateUp, s.tokens, s.hidden, 2*width)
-		s.unary(Activation, s.tokens*width, siluFlops)
+		s.activate(Activation, s.tokens*width, siluFlops)
 		s.binary(GateMultiply, s.tokens*width)
 	} else {
 		s.linear(Up, s.tokens, s.hidden, width)
-		s.unary(Activation, s.tokens*width, geluFlops)
+		s.activate(Activation, s.tokens*width, geluFlops)
 	}
 	s.linear(Down, s.tokens, width, s.hidden)
 	s.allReduce(MLPAllReduce, s.tokens*s.hidden)

@@ -53,23 +53,24 @@ func (s *stage) experts() {
 	if p.Gathered {
 		s.gatherTokens(hidden)
 	} else {
-		s.exchange(Dispatch, s.cardTokens*sent, hidden)
+		s.exchange(Dispatch, &dispatching, s.cardTokens*sent, hidden)
 		s.slices(SliceGather, hardware.AllGather, tokens*hidden)
 	}
 	if s.model.MLP == model.Gated {
 		s.expertLinear(ExpertGateUp, x, hidden, 2*width)
-		s.unary(ExpertActivation, tokens*width, siluFlops)
+		s.list.last().Gated = true
+		s.activate(ExpertActivation, tokens*width, siluFlops)
 		s.unary(ExpertGateMultiply, tokens*width, 1)
 	} else {
 		s.expertLinear(ExpertUp, x, hidden, width)
-		s.unary(ExpertActivation, tokens*width, geluFlops)
+		s.activate(ExpertActivation, tokens*width, geluFlops)
 	}
 	s.expertLinear(ExpertDown, x, width, hidden)
 	if p.Gathered {
 		s.scatterTokens(hidden)
 	} else {
 		s.slices(SliceScatter, hardware.ReduceScatter, tokens*hidden)
-		s.exchange(Combine, s.cardTokens*sent, hidden)
+		s.exchange(Combine, &combining, s.cardTokens*sent, hidden)
 	}
 	if e.Hidden > 0 {
 		s.linear(ExpertWiden, s.cardTokens, hidden, s.hidden)
@@ -165,5 +166,7 @@ type expertProduct struct{ resident, read, rows, tokens float64 }
 // expertLinear multiplies tokens by the matrices of the experts.
 func (s *stage) expertLinear(k Kind, x expertProduct, in, out float64) {
 	s.linears(k, x.read, x.rows, x.tokens, in, out)
-	s.list.last().Resident = x.resident * in * out * s.w
+	o := s.list.last()
+	o.Resident = x.resident * in * out * s.w
+	o.Rows, o.Uneven = x.tokens/x.read, s.assume.Imbalance
 }

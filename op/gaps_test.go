@@ -14,11 +14,13 @@ func TestEndsAreNoAttention(t *testing.T) {
 	m.Vocab = 100
 	l := op.NewLowerer(m, &set, &precision, &as)
 	var list op.List
-	l.Stage(&oneRank, decode, &list)
+	var step op.Step
+	l.Add(&step, &decode)
+	l.Stage(&oneRank, &step, &list)
 	if len(list.Of(op.AttentionBlock)) == 0 {
 		t.Fatal("a stage without attention; the test shows nothing")
 	}
-	l.Ends(&oneRank, decode, &list)
+	l.Ends(&oneRank, &step, &list)
 	if n := len(list.Of(op.AttentionBlock)); n > 0 {
 		t.Errorf("%d operators of the ends belong to attention", n)
 	}

@@ -1,5 +1,7 @@
 package op
 
+import "throughline/kernel"
+
 // groupedAttention is attention whose query heads share key/value heads in groups: one head each in multi-head, all of
 // them in multi-query attention.
 func (s *stage) groupedAttention() {
@@ -31,11 +33,13 @@ func (s *stage) groupedAttention() {
 	}
 	s.ring(k + v)
 	s.index()
-	s.attend(s.fusedUnit, attention{
-		heads: heads, kvHeads: kvHeads, keyDim: dim, valueDim: value,
-		keyCache:   s.sequences * k * s.read * s.c,
-		valueCache: s.sequences * v * s.read * s.c,
-	})
+	for i := range s.parts[:s.n] {
+		p := &s.parts[i]
+		s.attend(s.fusedUnit, p, &attention{
+			heads: heads, kvHeads: kvHeads, keyDim: dim, valueDim: value,
+			keyCache: p.read * k * s.c, valueCache: p.read * v * s.c,
+		})
+	}
 	s.outputGate(heads * value)
 	s.output(heads * value)
 	s.finishAttention()
@@ -71,26 +75,33 @@ func (s *stage) index() {
 	s.linear(IndexQuery, s.tokens, from, heads*dim)
 	s.linear(IndexKey, s.tokens, s.hidden, dim)
 	s.linear(IndexWeights, s.tokens, s.hidden, heads)
-	entries := s.context
-	if a.Compress > 1 {
-		entries /= float64(a.Compress)
+	for i := range s.parts[:s.n] {
+		s.pick(&s.parts[i], heads, dim)
+	}
+}
+
+// pick scores the entries of the contexts by the heads of an indexer, and picks the best.
+func (s *stage) pick(p *part, heads, dim float64) {
+	entries := p.context
+	if s.attn.Compress > 1 {
+		entries /= float64(s.attn.Compress)
 	}
 	// The heads are added up on the chip: one score for every entry reaches memory. In a prefill that happens in chunks of
 	// the prompt, whose space does not count.
-	scores := s.tokens * s.scored
-	o := s.add(IndexScores, AttentionMatrixUnit)
-	o.Flops = 2 * scores * heads * dim
-	o.Activations = (s.tokens*heads*dim + scores) * s.a
-	o.Cache = s.sequences * dim * entries * s.c
-	o.M, o.N, o.K = s.tokens*heads, s.scored, dim
-	if s.phase == Decode || !s.flash {
-		o.Output = scores * s.a
+	o := s.attending(IndexScores, AttentionMatrixUnit, p)
+	o.Flops = 2 * p.scored * heads * dim
+	o.Activations = (p.tokens*heads*dim + p.scored) * s.a
+	o.Cache = dim * entries * s.c
+	o.M, o.N, o.K = p.tokens*heads, p.scored/p.tokens, dim
+	if p.phase == Decode || !s.flash {
+		o.Output = p.scored * s.a
 	}
-	picked := s.tokens * float64(a.IndexTopK)
+	picked := p.tokens * float64(s.attn.IndexTopK)
 	o = s.add(IndexSelect, VectorUnit)
-	o.Flops = scores
-	o.Activations = (scores + picked) * s.a
+	o.Flops = p.scored
+	o.Activations = (p.scored + picked) * s.a
 	o.Output = picked * s.a
+	o.Moved = o.Activations
 }
 
 // finishAttention adds up the results of the tensor-parallel ranks and the residual.
@@ -120,34 +131,53 @@ type attention struct {
 	valueActivations float64
 }
 
+// attentionKernels are those of fused attention. Keys and values that were expanded from a latent cache are no longer in
+// one; in decode no kernel reads them from elsewhere.
+func attentionKernels(p *part, t *attention) kernel.Uses {
+	cached := t.keyCache > 0
+	switch {
+	case p.phase == Prefill && cached:
+		return kernel.Uses{{Slot: kernel.Prefill}}
+	case p.phase == Prefill:
+		return kernel.Uses{{Slot: kernel.LatentPrefill}, {Slot: kernel.Prefill}}
+	case cached:
+		return kernel.Uses{{Slot: kernel.Decode}}
+	}
+	return kernel.Uses{}
+}
+
 // attend emits the attention either fused, its scores never leaving the chip, or as two products with the scores
 // written and read between them.
-func (s *stage) attend(unit Unit, t attention) {
-	scores := s.tokens * t.heads * s.seen
-	queries := s.tokens * t.heads * t.keyDim * s.a
-	result := s.tokens * t.heads * t.valueDim * s.a
+func (s *stage) attend(unit Unit, p *part, t *attention) {
+	scores := p.pairs * t.heads
+	queries := p.tokens * t.heads * t.keyDim * s.a
+	result := p.tokens * t.heads * t.valueDim * s.a
 	if s.flash {
-		o := s.add(FusedAttention, unit)
-		o.Sequences, o.Heads, o.KVHeads = int32(s.sequences), int32(t.heads), int32(t.kvHeads)
+		kernels := attentionKernels(p, t)
+		o := s.attending(FusedAttention, unit, p)
+		o.Kernels = kernels
+		o.Count, o.Heads, o.KVHeads, o.Value = p.sequences, int32(t.heads), int32(t.kvHeads), int32(t.valueDim)
 		o.Flops = 2 * scores * (t.keyDim + t.valueDim)
 		o.Activations = queries + result + t.keyActivations + t.valueActivations
 		o.Cache = t.keyCache + t.valueCache
 		o.Output = result
-		o.M, o.N, o.K = s.tokens, s.seen, t.keyDim
-		s.softmax(scores)
+		o.Moved = o.Cache
+		o.M, o.N, o.K = p.tokens, p.seen, t.keyDim
+		s.softmax(scores, kernels)
 		return
 	}
-	o := s.add(Scores, unit)
+	o := s.attending(Scores, unit, p)
 	o.Flops = 2 * scores * t.keyDim
 	o.Activations = queries + scores*s.a + t.keyActivations
 	o.Cache = t.keyCache
 	o.Output = scores * s.a
-	o.M, o.N, o.K = s.tokens, s.seen, t.keyDim
-	s.softmax(scores)
-	o = s.add(Values, unit)
+	o.M, o.N, o.K = p.tokens, p.seen, t.keyDim
+	s.softmax(scores, kernel.Uses{})
+	o = s.attending(Values, unit, p)
+	o.Kernels = within(kernel.Uses{})
 	o.Flops = 2 * scores * t.valueDim
 	o.Activations = scores*s.a + result + t.valueActivations
 	o.Cache = t.valueCache
 	o.Output = result
-	o.M, o.N, o.K = s.tokens, t.valueDim, s.seen
+	o.M, o.N, o.K = p.tokens, t.valueDim, p.seen
 }

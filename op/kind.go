@@ -1,5 +1,7 @@
 package op
 
+import "throughline/kernel"
+
 // Kind says which operator of the transformer this is.
 type Kind uint8
 
@@ -141,6 +143,9 @@ type Info struct {
 	Block   Block
 	Class   Class
 	Traffic Traffic // of a communication operator
+	// Kernels that the operator runs in; those of attention and of exchanges depend on the step, those of messages on their
+	// pattern.
+	Kernels kernel.Uses
 }
 
 // Info looks the kind up.
@@ -151,83 +156,100 @@ func (k Kind) Traffic() Traffic { return kinds[k].Traffic % TrafficCount }
 
 func (k Kind) String() string { return kinds[k].Name }
 
+// The kernels of operators.
+var (
+	product          = kernel.Uses{{Slot: kernel.Gemm}}
+	absorbed         = kernel.Uses{{Slot: kernel.Absorb}, {Slot: kernel.GroupedGemm}}
+	norm             = kernel.Uses{{Slot: kernel.AddNorm}}
+	besideNorm       = kernel.Uses{{Slot: kernel.AddNorm, Role: kernel.Beside}}
+	moving           = kernel.Uses{{Slot: kernel.AddNorm, Role: kernel.Alone}}
+	activation       = kernel.Uses{{Slot: kernel.SiluMul}}
+	withinActivation = kernel.Uses{{Slot: kernel.SiluMul, Role: kernel.Within}}
+
+	// Experts run in one kernel for the whole block, which is charged to the first product, or in one for each product.
+	expertUp         = kernel.Uses{{Slot: kernel.Experts}, {Slot: kernel.GroupedGemm}}
+	expertActivation = kernel.Uses{{Slot: kernel.Experts, Role: kernel.Within}, {Slot: kernel.SiluMul}}
+	expertMultiply   = kernel.Uses{{Slot: kernel.Experts, Role: kernel.Within}, {Slot: kernel.SiluMul, Role: kernel.Within}}
+	expertDown       = kernel.Uses{{Slot: kernel.Experts, Role: kernel.Within}, {Slot: kernel.GroupedGemm}}
+)
+
 var kinds = [KindCount]Info{
-	InputNorm:             {Name: "input norm", Block: AttentionBlock, Class: Vector},
-	QKV:                   {Name: "qkv projection", Block: AttentionBlock, Class: Linear},
-	QueryHeadNorm:         {Name: "query head norm", Block: AttentionBlock, Class: Vector},
-	KeyHeadNorm:           {Name: "key head norm", Block: AttentionBlock, Class: Vector},
+	InputNorm:             {Name: "input norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
+	QKV:                   {Name: "qkv projection", Block: AttentionBlock, Class: Linear, Kernels: product},
+	QueryHeadNorm:         {Name: "query head norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
+	KeyHeadNorm:           {Name: "key head norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
 	FusedAttention:        {Name: "fused attention", Block: AttentionBlock, Class: BMM},
 	Scores:                {Name: "scores", Block: AttentionBlock, Class: BMM},
 	Softmax:               {Name: "softmax", Block: AttentionBlock, Class: Vector},
 	Values:                {Name: "values", Block: AttentionBlock, Class: BMM},
-	AttentionGate:         {Name: "attention gate", Block: AttentionBlock, Class: Linear},
-	AttentionGateSigmoid:  {Name: "attention gate sigmoid", Block: AttentionBlock, Class: Vector},
-	AttentionGateMultiply: {Name: "attention gate multiply", Block: AttentionBlock, Class: Vector},
-	OutputProjection:      {Name: "output projection", Block: AttentionBlock, Class: Linear},
+	AttentionGate:         {Name: "attention gate", Block: AttentionBlock, Class: Linear, Kernels: product},
+	AttentionGateSigmoid:  {Name: "attention gate sigmoid", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
+	AttentionGateMultiply: {Name: "attention gate multiply", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
+	OutputProjection:      {Name: "output projection", Block: AttentionBlock, Class: Linear, Kernels: product},
 	AttentionAllReduce:    {Name: "attention all-reduce", Block: AttentionBlock, Class: Comm, Traffic: TensorTraffic},
 	AttentionGather:       {Name: "attention all-gather", Block: AttentionBlock, Class: Comm, Traffic: SequenceTraffic},
 	AttentionScatter:      {Name: "attention reduce-scatter", Block: AttentionBlock, Class: Comm, Traffic: SequenceTraffic},
 	RingExchange:          {Name: "ring exchange", Block: AttentionBlock, Class: Comm, Traffic: ContextTraffic},
-	AttentionResidual:     {Name: "attention residual", Block: AttentionBlock, Class: Vector},
+	AttentionResidual:     {Name: "attention residual", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
 
-	QueryDown:     {Name: "query down", Block: AttentionBlock, Class: Linear},
-	QueryDownNorm: {Name: "query norm", Block: AttentionBlock, Class: Vector},
-	QueryUp:       {Name: "query up", Block: AttentionBlock, Class: Linear},
-	LatentDown:    {Name: "latent down", Block: AttentionBlock, Class: Linear},
-	LatentNorm:    {Name: "latent norm", Block: AttentionBlock, Class: Vector},
-	LatentUp:      {Name: "latent up", Block: AttentionBlock, Class: Linear},
-	LatentUpSplit: {Name: "latent up split", Block: AttentionBlock, Class: Vector},
-	QueryConcat:   {Name: "query concat", Block: AttentionBlock, Class: Vector},
-	LatentSplit:   {Name: "latent split", Block: AttentionBlock, Class: Vector},
-	KeyRotate:     {Name: "key rotate", Block: AttentionBlock, Class: Vector},
-	AbsorbQuery:   {Name: "absorb query", Block: AttentionBlock, Class: Linear},
-	ScoreAdd:      {Name: "score add", Block: AttentionBlock, Class: Vector},
-	AbsorbValue:   {Name: "absorb value", Block: AttentionBlock, Class: Linear},
+	QueryDown:     {Name: "query down", Block: AttentionBlock, Class: Linear, Kernels: product},
+	QueryDownNorm: {Name: "query norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
+	QueryUp:       {Name: "query up", Block: AttentionBlock, Class: Linear, Kernels: product},
+	LatentDown:    {Name: "latent down", Block: AttentionBlock, Class: Linear, Kernels: product},
+	LatentNorm:    {Name: "latent norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
+	LatentUp:      {Name: "latent up", Block: AttentionBlock, Class: Linear, Kernels: product},
+	LatentUpSplit: {Name: "latent up split", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
+	QueryConcat:   {Name: "query concat", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
+	LatentSplit:   {Name: "latent split", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
+	KeyRotate:     {Name: "key rotate", Block: AttentionBlock, Class: Vector, Kernels: moving},
+	AbsorbQuery:   {Name: "absorb query", Block: AttentionBlock, Class: Linear, Kernels: absorbed},
+	ScoreAdd:      {Name: "score add", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
+	AbsorbValue:   {Name: "absorb value", Block: AttentionBlock, Class: Linear, Kernels: absorbed},
 
-	IndexQuery:   {Name: "index query", Block: AttentionBlock, Class: Linear},
-	IndexKey:     {Name: "index key", Block: AttentionBlock, Class: Linear},
-	IndexWeights: {Name: "index weights", Block: AttentionBlock, Class: Linear},
+	IndexQuery:   {Name: "index query", Block: AttentionBlock, Class: Linear, Kernels: product},
+	IndexKey:     {Name: "index key", Block: AttentionBlock, Class: Linear, Kernels: product},
+	IndexWeights: {Name: "index weights", Block: AttentionBlock, Class: Linear, Kernels: product},
 	IndexScores:  {Name: "index scores", Block: AttentionBlock, Class: BMM},
-	IndexSelect:  {Name: "index select", Block: AttentionBlock, Class: Vector},
+	IndexSelect:  {Name: "index select", Block: AttentionBlock, Class: Vector, Kernels: moving},
 
-	LinearInput:      {Name: "linear attention input", Block: AttentionBlock, Class: Linear},
+	LinearInput:      {Name: "linear attention input", Block: AttentionBlock, Class: Linear, Kernels: product},
 	ShortConvolution: {Name: "short convolution", Block: AttentionBlock, Class: Vector},
 	LinearState:      {Name: "linear attention state", Block: AttentionBlock, Class: BMM},
-	LinearNorm:       {Name: "linear attention norm", Block: AttentionBlock, Class: Vector},
-	OutputDown:       {Name: "output down", Block: AttentionBlock, Class: Linear},
+	LinearNorm:       {Name: "linear attention norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
+	OutputDown:       {Name: "output down", Block: AttentionBlock, Class: Linear, Kernels: product},
 
-	AttentionInputNorm: {Name: "attention input norm", Block: MLPBlock, Class: Vector},
-	MLPNorm:            {Name: "mlp norm", Block: MLPBlock, Class: Vector},
-	GateUp:             {Name: "gate and up", Block: MLPBlock, Class: Linear},
-	Up:                 {Name: "up", Block: MLPBlock, Class: Linear},
-	Activation:         {Name: "activation", Block: MLPBlock, Class: Vector},
-	GateMultiply:       {Name: "gate multiply", Block: MLPBlock, Class: Vector},
-	Down:               {Name: "down", Block: MLPBlock, Class: Linear},
+	AttentionInputNorm: {Name: "attention input norm", Block: MLPBlock, Class: Vector, Kernels: norm},
+	MLPNorm:            {Name: "mlp norm", Block: MLPBlock, Class: Vector, Kernels: norm},
+	GateUp:             {Name: "gate and up", Block: MLPBlock, Class: Linear, Kernels: product},
+	Up:                 {Name: "up", Block: MLPBlock, Class: Linear, Kernels: product},
+	Activation:         {Name: "activation", Block: MLPBlock, Class: Vector, Kernels: activation},
+	GateMultiply:       {Name: "gate multiply", Block: MLPBlock, Class: Vector, Kernels: withinActivation},
+	Down:               {Name: "down", Block: MLPBlock, Class: Linear, Kernels: product},
 	MLPAllReduce:       {Name: "mlp all-reduce", Block: MLPBlock, Class: Comm, Traffic: TensorTraffic},
 	MLPGather:          {Name: "mlp all-gather", Block: MLPBlock, Class: Comm, Traffic: SequenceTraffic},
 	MLPScatter:         {Name: "mlp reduce-scatter", Block: MLPBlock, Class: Comm, Traffic: SequenceTraffic},
-	MLPResidual:        {Name: "mlp residual", Block: MLPBlock, Class: Vector},
+	MLPResidual:        {Name: "mlp residual", Block: MLPBlock, Class: Vector, Kernels: besideNorm},
 
-	Router:             {Name: "router", Block: MLPBlock, Class: Linear},
-	GateWeights:        {Name: "gate weights", Block: MLPBlock, Class: Vector},
-	ExpertSelection:    {Name: "expert selection", Block: MLPBlock, Class: Vector},
+	Router:             {Name: "router", Block: MLPBlock, Class: Linear, Kernels: product},
+	GateWeights:        {Name: "gate weights", Block: MLPBlock, Class: Vector, Kernels: besideNorm},
+	ExpertSelection:    {Name: "expert selection", Block: MLPBlock, Class: Vector, Kernels: moving},
 	Dispatch:           {Name: "dispatch", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
 	SliceGather:        {Name: "slice all-gather", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
-	ExpertGateUp:       {Name: "expert gate and up", Block: MLPBlock, Class: Linear},
-	ExpertUp:           {Name: "expert up", Block: MLPBlock, Class: Linear},
-	ExpertActivation:   {Name: "expert activation", Block: MLPBlock, Class: Vector},
-	ExpertGateMultiply: {Name: "expert gate multiply", Block: MLPBlock, Class: Vector},
-	ExpertDown:         {Name: "expert down", Block: MLPBlock, Class: Linear},
+	ExpertGateUp:       {Name: "expert gate and up", Block: MLPBlock, Class: Linear, Kernels: expertUp},
+	ExpertUp:           {Name: "expert up", Block: MLPBlock, Class: Linear, Kernels: expertUp},
+	ExpertActivation:   {Name: "expert activation", Block: MLPBlock, Class: Vector, Kernels: expertActivation},
+	ExpertGateMultiply: {Name: "expert gate multiply", Block: MLPBlock, Class: Vector, Kernels: expertMultiply},
+	ExpertDown:         {Name: "expert down", Block: MLPBlock, Class: Linear, Kernels: expertDown},
 	SliceScatter:       {Name: "slice reduce-scatter", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
 	Combine:            {Name: "combine", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
-	ExpertWeighting:    {Name: "expert weighting", Block: MLPBlock, Class: Vector},
-	ExpertNarrow:       {Name: "expert narrow", Block: MLPBlock, Class: Linear},
-	ExpertWiden:        {Name: "expert widen", Block: MLPBlock, Class: Linear},
+	ExpertWeighting:    {Name: "expert weighting", Block: MLPBlock, Class: Vector, Kernels: moving},
+	ExpertNarrow:       {Name: "expert narrow", Block: MLPBlock, Class: Linear, Kernels: product},
+	ExpertWiden:        {Name: "expert widen", Block: MLPBlock, Class: Linear, Kernels: product},
 
-	Embedding:  {Name: "embedding", Block: MLPBlock, Class: Vector},
-	FinalNorm:  {Name: "final norm", Block: MLPBlock, Class: Vector},
-	OutputHead: {Name: "output head", Block: MLPBlock, Class: Linear},
-	Sampling:   {Name: "sampling", Block: MLPBlock, Class: Vector},
+	Embedding:  {Name: "embedding", Block: MLPBlock, Class: Vector, Kernels: moving},
+	FinalNorm:  {Name: "final norm", Block: MLPBlock, Class: Vector, Kernels: norm},
+	OutputHead: {Name: "output head", Block: MLPBlock, Class: Linear, Kernels: product},
+	Sampling:   {Name: "sampling", Block: MLPBlock, Class: Vector, Kernels: moving},
 
-	DraftProjection: {Name: "draft projection", Block: AttentionBlock, Class: Linear},
+	DraftProjection: {Name: "draft projection", Block: AttentionBlock, Class: Linear, Kernels: product},
 }

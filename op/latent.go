@@ -1,5 +1,7 @@
 package op
 
+import "throughline/kernel"
+
 // latentAttention is multi-head latent attention (MLA): per token one latent vector and one rotary key are cached, and
 // the keys and values of all heads follow from them.
 func (s *stage) latentAttention() {
@@ -26,39 +28,66 @@ func (s *stage) latentAttention() {
 	s.unary(KeyRotate, s.tokens*rope, 1)
 	s.ring(rank + rope)
 	s.index()
-	// With an indexer every query has entries of its own, which cannot be expanded together.
-	if s.absorb[s.phase] || a.IndexTopK > 0 && s.absorb[Decode] {
-		s.absorbedAttention(heads, nope, rope, value, rank)
-	} else {
-		s.expandedAttention(heads, nope, rope, value, rank)
-	}
+	s.absorbed(heads, nope, rope, value, rank)
+	s.expanded(heads, nope, rope, value, rank)
 	s.outputGate(heads * value)
 	s.output(heads * value)
 	s.finishAttention()
 }
 
-// absorbedAttention moves the up-projection of the keys into the queries and that of the values behind the softmax, so
-// that attention works on the latent cache itself: one read of it serves all heads, as keys and as values.
-func (s *stage) absorbedAttention(heads, nope, rope, value, rank float64) {
+// absorbs reports whether the attention of a phase works on the latent cache itself. With an indexer every query has
+// entries of its own, which cannot be expanded together.
+func (s *stage) absorbs(phase Phase) bool {
+	return s.absorb[phase] || s.attn.IndexTopK > 0 && s.absorb[Decode]
+}
+
+// absorbed moves the up-projection of the keys into the queries and that of the values behind the softmax, so that
+// attention works on the latent cache itself: one read of it serves all heads, as keys and as values.
+func (s *stage) absorbed(heads, nope, rope, value, rank float64) {
+	var tokens float64
+	for i := range s.parts[:s.n] {
+		if p := &s.parts[i]; s.absorbs(p.phase) {
+			tokens += p.tokens
+		}
+	}
+	if tokens == 0 {
+		return
+	}
 	if s.assume.LatentBookkeeping {
 		s.unary(LatentUpSplit, heads*(nope+value)*rank, 1) // the weights, once per layer, not per token
 	}
-	s.linears(AbsorbQuery, heads, s.tokens, s.tokens*heads, nope, rank)
-	s.unary(QueryConcat, s.tokens*heads*(rank+rope), 1)
+	s.linears(AbsorbQuery, heads, tokens, tokens*heads, nope, rank)
+	s.unary(QueryConcat, tokens*heads*(rank+rope), 1)
+	for i := range s.parts[:s.n] {
+		if p := &s.parts[i]; s.absorbs(p.phase) {
+			s.attendLatent(p, heads, rope, rank)
+		}
+	}
+	s.linears(AbsorbValue, heads, tokens, tokens*heads, rank, value)
+}
 
-	scores := s.tokens * heads * s.seen
-	o := s.add(Scores, AttentionMatrixUnit)
-	o.Sequences, o.Heads, o.KVHeads = int32(s.sequences), int32(heads), 1
+// attendLatent attends to the latent cache.
+func (s *stage) attendLatent(p *part, heads, rope, rank float64) {
+	// One kernel does all of the attention; it is charged to the scores.
+	var kernels kernel.Uses
+	if p.phase == Decode {
+		kernels = kernel.Uses{{Slot: kernel.LatentDecode}}
+	}
+	scores := p.pairs * heads
+	o := s.attending(Scores, AttentionMatrixUnit, p)
+	o.Kernels = kernels
+	o.Count, o.Heads, o.KVHeads, o.Value = p.sequences, int32(heads), 1, int32(rank)
 	o.Flops = 2 * scores * (rank + rope)
-	o.Activations = s.tokens * heads * (rank + rope) * s.a
-	o.Cache = s.sequences * (rank + rope) * s.read * s.c
-	o.M, o.N, o.K = s.tokens, s.seen, rank+rope
+	o.Activations = p.tokens * heads * (rank + rope) * s.a
+	o.Cache = p.read * (rank + rope) * s.c
+	o.Moved = o.Cache
+	o.M, o.N, o.K = p.tokens, p.seen, rank+rope
 	if !s.flash {
 		o.Activations += scores * s.a
 	}
 	// Fused attention keeps the scores of a whole prompt on the chip. In decode, where they are small, the sample of the
 	// reference tool counts them as working space all the same.
-	kept := s.flash && (s.phase == Prefill || !s.assume.LatentBookkeeping)
+	kept := s.flash && (p.phase == Prefill || !s.assume.LatentBookkeeping)
 	if !kept {
 		o.Output = scores * s.a
 	}
@@ -68,35 +97,41 @@ func (s *stage) absorbedAttention(heads, nope, rope, value, rank float64) {
 			add.Output = 0
 		}
 	}
-	s.softmax(scores)
-	o = s.add(Values, AttentionMatrixUnit)
-	o.Sequences, o.Heads, o.KVHeads = int32(s.sequences), int32(heads), 1
+	s.softmax(scores, kernels)
+	o = s.attending(Values, AttentionMatrixUnit, p)
+	o.Kernels = within(kernels)
 	o.Flops = 2 * scores * rank
-	o.Activations = s.tokens * heads * rank * s.a
-	o.Output = s.tokens * heads * rank * s.a
-	o.M, o.N, o.K = s.tokens, rank, s.seen
+	o.Activations = p.tokens * heads * rank * s.a
+	o.Output = p.tokens * heads * rank * s.a
+	o.M, o.N, o.K = p.tokens, rank, p.seen
 	if !s.flash {
 		o.Activations += scores * s.a
 	}
-	s.linears(AbsorbValue, heads, s.tokens, s.tokens*heads, rank, value)
 }
 
-// expandedAttention expands the keys and values of all heads from the latent cache, for every token of the context,
-// and then attends as usual.
-func (s *stage) expandedAttention(heads, nope, rope, value, rank float64) {
-	keys := s.sequences * s.read
-	o := s.add(LatentUp, MatrixUnit)
-	o.Flops = 2 * keys * rank * heads * (nope + value)
-	o.Weights = rank * heads * (nope + value) * s.w
-	o.Resident = o.Weights
-	o.Cache = keys * (rank + rope) * s.c
-	o.Activations = keys * heads * (nope + value) * s.a
-	o.Output = keys * heads * (nope + value) * s.a
-	o.M, o.N, o.K = keys, heads*(nope+value), rank
-	s.unary(QueryConcat, s.tokens*heads*(nope+rope), 1)
-	s.attend(AttentionMatrixUnit, attention{
-		heads: heads, kvHeads: heads, keyDim: nope + rope, valueDim: value,
-		keyActivations:   keys * heads * (nope + rope) * s.a,
-		valueActivations: keys * heads * value * s.a,
-	})
+// expanded expands the keys and values of all heads from the latent cache, for every token of the context, and then
+// attends as usual. The two phases do so apart, each for the contexts of its sequences.
+func (s *stage) expanded(heads, nope, rope, value, rank float64) {
+	for i := range s.parts[:s.n] {
+		p := &s.parts[i]
+		if s.absorbs(p.phase) {
+			continue
+		}
+		keys := p.read
+		o := s.attending(LatentUp, MatrixUnit, p)
+		o.Flops = 2 * keys * rank * heads * (nope + value)
+		o.Weights = rank * heads * (nope + value) * s.w
+		o.Resident = o.Weights
+		o.Cache = keys * (rank + rope) * s.c
+		o.Activations = keys * heads * (nope + value) * s.a
+		o.Output = keys * heads * (nope + value) * s.a
+		o.M, o.N, o.K = keys, heads*(nope+value), rank
+		o.Count = 1
+		s.unary(QueryConcat, p.tokens*heads*(nope+rope), 1)
+		s.attend(AttentionMatrixUnit, p, &attention{
+			heads: heads, kvHeads: heads, keyDim: nope + rope, valueDim: value,
+			keyActivations:   keys * heads * (nope + rope) * s.a,
+			valueActivations: keys * heads * value * s.a,
+		})
+	}
 }

@@ -1,13 +1,14 @@
 // Package op lowers a model under a plan to the operators of one pipeline stage. Each operator says what it does: its
 // floating-point operations, the bytes it moves and sends, its shape. What that costs is not decided here.
 //
-// The files read like the transformer: stage.go puts a layer together, grouped.go, latent.go and linear.go are the three
-// families of attention, dense.go and experts.go the two feed-forward blocks, primitive.go the handful of operators they
-// are made of.
+// The files read like the transformer: step.go is what passes through it, stage.go puts a layer together, grouped.go,
+// latent.go and linear.go are the three families of attention, dense.go and experts.go the two feed-forward blocks,
+// primitive.go the handful of operators they are made of.
 package op
 
 import (
 	"throughline/hardware"
+	"throughline/kernel"
 	"throughline/model"
 )
 
@@ -16,10 +17,12 @@ type Op struct {
 	Kind       Kind
 	Class      Class
 	Unit       Unit
+	Phase      Phase               // of the sequences that an attention treats; of other operators, that of the step
 	Collective hardware.Collective // of a communication operator
 
-	// Attention treats the tokens of Sequences apart, each with Heads query heads on KVHeads heads of keys and values.
-	Sequences, Heads, KVHeads int32
+	// Kernels it runs in, and the shape that it has there. M, N and K of the shape are also what efficiency tables look at.
+	Kernels kernel.Uses
+	kernel.Shape
 
 	Repeat float64 // layers of the stage that contain it
 
@@ -30,14 +33,10 @@ type Op struct {
 	Cache       float64 // bytes of the KV cache read, or of a recurrent state read and written
 	Output      float64 // bytes of its result: what it needs as working space
 
-	// The shape of a matrix product: tokens, outputs, inputs. Of an exchange: tokens, experts of each, width.
-	M, N, K float64
-
-	// A communication operator sends Message bytes by its Collective in a group of Group processors; the group lies
-	// within Span consecutive ones.
-	Message     float64
-	Group, Span int32
-	Experts     int32 // that an exchange chooses from
+	// A communication operator sends Message bytes by its Collective in the group of its shape, which lies within Span
+	// consecutive processors.
+	Message float64
+	Span    int32
 }
 
 // Bytes is the traffic of the operator in device memory.
@@ -52,6 +51,35 @@ type List struct {
 
 	comm  [MaxOps]uint8 // indices of the communication operators
 	comms int
+
+	run  [mostRuns]Run
+	runs int
+}
+
+// Run is the operators of one block of a layer: those from From to before To, in as many layers as they repeat.
+type Run struct {
+	From, To uint8
+	Block    Block
+	Layers   int32
+	// Leading: the layers are the first ones; otherwise they are spread evenly among the others.
+	Leading bool
+}
+
+// mostRuns is one for each kind of attention, a dense and an expert block.
+const mostRuns = 1 + model.MaxMixed + 2
+
+// Runs are the blocks of the layers of a stage. Outside of a stage, where operators just follow one another, there are
+// none.
+func (l *List) Runs() []Run { return l.run[:l.runs] }
+
+// mark ends a block that so many layers have.
+func (l *List) mark(b Block, layers int, leading bool) {
+	var from uint8
+	if l.runs > 0 {
+		from = l.run[l.runs-1].To
+	}
+	l.run[l.runs] = Run{from, uint8(l.n), b, int32(layers), leading}
+	l.runs++
 }
 
 // Comms are the indices of the communication operators.
@@ -66,8 +94,8 @@ func (l *List) BlockOf(index int) Block {
 }
 
 // MaxOps is enough for any stage: a dense and an expert block have 25 operators together, each of the up to four kinds
-// of attention of a model up to 30. A few are spare.
-const MaxOps = 25 + (1+model.MaxMixed)*30 + 8
+// of attention of a model up to 30, and 6 more where it treats sequences of both phases. A few are spare.
+const MaxOps = 25 + (1+model.MaxMixed)*(30+6) + 8
 
 // All is the operators in the order of execution.
 func (l *List) All() []Op { return l.ops[:l.n] }

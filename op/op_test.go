@@ -91,18 +91,26 @@ func compare(t *testing.T, got []op.Op, want []row) {
 	}
 }
 
-func lower(m *model.Model, set model.Settings, p plan.Plan, s op.Step) *op.List {
+// batch is a step of the sequences of a plan, all alike.
+func batch(l *op.Lowerer, m *model.Model, p *plan.Plan, g op.Group) *op.Step {
+	g.Sequences = float64(p.Sequences(m.IsMoE()))
+	var s op.Step
+	l.Add(&s, &g)
+	return &s
+}
+
+func lower(m *model.Model, set model.Settings, p plan.Plan, g op.Group) *op.List {
 	l := op.NewLowerer(m, &set, &precision, &assume.Reference)
 	var list op.List
-	l.Stage(&p, s, &list)
+	l.Stage(&p, batch(&l, m, &p, g), &list)
 	return &list
 }
 
 // Three sequences in all tests of attention. A decode step has one token each, 3 tokens, which attend to 10. A prefill
 // has 4 new tokens of 5, the first being cached: 12 tokens, which attend to 5.
 var (
-	decode  = op.Step{Phase: op.Decode, Queries: 1, Context: 10}
-	prefill = op.Step{Phase: op.Prefill, Queries: 4, Context: 5}
+	decode  = op.Group{Phase: op.Decode, New: 1, Context: 10}
+	prefill = op.Group{Phase: op.Prefill, New: 4, Context: 5, Ends: true}
 	three   = plan.Batch{Count: 1, Size: 3}
 )
 
@@ -174,7 +182,7 @@ func TestMultiHead(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		flash bool
-		step  op.Step
+		step  op.Group
 		want  []row
 	}{
 		"decode fused": {true, decode, times(2, head3, []row{
@@ -219,7 +227,7 @@ func TestMultiQuery(t *testing.T) {
 	}, gatedHalf12...)
 	for name, c := range map[string]struct {
 		flash bool
-		step  op.Step
+		step  op.Group
 		want  []row
 	}{
 		"decode fused": {true, decode, times(2, head3, []row{
@@ -295,7 +303,7 @@ func TestGroupQuery(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		flash bool
-		step  op.Step
+		step  op.Group
 		want  []row
 	}{
 		"decode fused": {true, decode, times(2, head3, []row{
@@ -383,7 +391,7 @@ func TestLatent(t *testing.T) {
 
 	for name, c := range map[string]struct {
 		absorb, flash bool
-		step          op.Step
+		step          op.Group
 		want          []row
 	}{
 		"expanded decode fused": {false, true, decode, times(2, head3, expand3, []row{
@@ -464,7 +472,7 @@ func TestUnits(t *testing.T) {
 			as.FusedAttentionAtMatrixType = atMatrix
 			l := op.NewLowerer(groupQuery(), &model.Settings{Flash: flash}, &precision, &as)
 			var list op.List
-			l.Stage(&p, decode, &list)
+			l.Stage(&p, batch(&l, groupQuery(), &p, decode), &list)
 			for _, o := range list.All() {
 				unit := op.VectorUnit
 				switch o.Class {
@@ -581,7 +589,7 @@ func TestExperts(t *testing.T) {
 // TestContextParallel: a prompt of 4 tokens in 3 parts: of the 12 tokens of 3 sequences each part computes 4. All keys
 // and values come by: each part is sent on twice, 4 tokens of keys and values.
 func TestContextParallel(t *testing.T) {
-	whole := op.Step{Phase: op.Prefill, Queries: 4, Context: 4}
+	whole := op.Group{Phase: op.Prefill, New: 4, Context: 4}
 	t.Run("group-query", func(t *testing.T) {
 		p := plan.Plan{Attention: plan.Layout{DP: 1, PP: 2, TP: 1, CP: 3}, Batch: three}
 		m := groupQuery()
@@ -622,7 +630,7 @@ func TestContextParallel(t *testing.T) {
 		p := plan.Plan{Attention: plan.Layout{DP: 1, PP: 2, TP: 1, CP: 3}, Batch: three}
 		ring := comm(op.RingExchange, hardware.PointToPoint, 9*2*4, 3, 3, 0, 0, 0)
 		ring.repeat = 2 * 2
-		list := lower(groupQuery(), model.Settings{Flash: true}, p, op.Step{Phase: op.Prefill, Queries: 6, Context: 9})
+		list := lower(groupQuery(), model.Settings{Flash: true}, p, op.Group{Phase: op.Prefill, New: 6, Context: 9})
 		compare(t, only(list, op.RingExchange, op.OutputProjection), append(
 			[]row{ring}, times(2, []row{product(op.OutputProjection, 2*6*8*8, 8*8, 6*(8+8), 0, 48, 6, 8, 8)})...))
 	})
@@ -685,7 +693,7 @@ func TestSequenceParallel(t *testing.T) {
 		// 4 sequences of 4 tokens in two parts: 8 tokens, 64 elements; 32 between the parts of each rank.
 		p := p
 		p.Attention.CP = 2
-		list := lower(m, model.Settings{Flash: true}, p, op.Step{Phase: op.Prefill, Queries: 4, Context: 4})
+		list := lower(m, model.Settings{Flash: true}, p, op.Group{Phase: op.Prefill, New: 4, Context: 4})
 		compare(t, only(list, op.InputNorm, op.AttentionGather, op.AttentionScatter, op.AttentionResidual), times(2, []row{
 			vector(op.InputNorm, 7*32, 8, 2*32, 32),
 			comm(op.AttentionGather, hardware.AllGather, 64, 2, 2, 0, 32+64, 64),
@@ -707,10 +715,11 @@ func TestSequenceParallel(t *testing.T) {
 // TestDraft: the hidden state and an embedding, 16 elements of 3 tokens, become 8; then comes one layer, whatever the
 // tokens of the step that verifies the drafts.
 func TestDraft(t *testing.T) {
-	l := op.NewLowerer(groupQuery(), &model.Settings{Flash: true}, &precision, &assume.Reference)
+	m := groupQuery()
+	l := op.NewLowerer(m, &model.Settings{Flash: true}, &precision, &assume.Reference)
 	p := plan.Plan{Attention: plan.Layout{DP: 1, PP: 2, TP: 1, CP: 1}, Batch: three, Drafts: 2}
 	var list op.List
-	l.Draft(&p, op.Step{Phase: op.Decode, Queries: 3, Context: 10}, &list)
+	l.Draft(&p, batch(&l, m, &p, op.Group{Phase: op.Decode, New: 3, Context: 10}), &list)
 	compare(t, list.All(), times(1, []row{
 		product(op.DraftProjection, 2*3*16*8, 16*8, 3*(16+8), 0, 24, 3, 8, 16),
 		inputNorm3,
@@ -735,9 +744,10 @@ func TestDraft(t *testing.T) {
 	}
 
 	// The one layer of a model with experts in every second has experts.
-	l = op.NewLowerer(expertModel(model.Gated), &model.Settings{Flash: true}, &precision, &assume.Reference)
+	m = expertModel(model.Gated)
+	l = op.NewLowerer(m, &model.Settings{Flash: true}, &precision, &assume.Reference)
 	p.Experts, p.SharedReplicas = plan.ExpertLayout{EP: 2, TP: 1, DP: 1}, 4
-	l.Draft(&p, decode, &list)
+	l.Draft(&p, batch(&l, m, &p, decode), &list)
 	if n := len(only(&list, op.GateUp)); n != 0 {
 		t.Error("the draft layer is dense")
 	}

@@ -12,10 +12,10 @@ import (
 )
 
 // physically lowers a stage under the physical assumptions, or some of them.
-func physically(as assume.Assumptions, m *model.Model, set model.Settings, p plan.Plan, s op.Step) *op.List {
+func physically(as assume.Assumptions, m *model.Model, set model.Settings, p plan.Plan, g op.Group) *op.List {
 	l := op.NewLowerer(m, &set, &precision, &as)
 	var list op.List
-	l.Stage(&p, s, &list)
+	l.Stage(&p, batch(&l, m, &p, g), &list)
 	return &list
 }
 
@@ -56,7 +56,7 @@ func TestCausalPrefill(t *testing.T) {
 		product(op.Values, 2*168*2, 0, 168+96, 60, 96, 12, 2, 3.5),
 	}))
 	// Without a cached prefix: 4 tokens see 1 to 4, 2.5 on average: 120 scores.
-	whole := op.Step{Phase: op.Prefill, Queries: 4, Context: 4}
+	whole := op.Group{Phase: op.Prefill, New: 4, Context: 4}
 	compare(t, only(physically(assume.Physical, groupQuery(), fused, oneRank, whole), op.FusedAttention), times(2, []row{
 		product(op.FusedAttention, 4*120*2, 0, 96+96, 48+48, 96, 12, 2.5, 2),
 	}))
@@ -209,7 +209,7 @@ func TestIndexer(t *testing.T) {
 		product(op.Values, 2*78*4, 0, 96, 0, 96, 12, 4, 3.25),
 	}))
 	// Two queries pick 4 tokens each: 3·8 entries are read.
-	step := op.Step{Phase: op.Decode, Queries: 2, Context: 10}
+	step := op.Group{Phase: op.Decode, New: 2, Context: 10}
 	list = physically(assume.Physical, m, absorb, twoRanks, step)
 	compare(t, only(list, op.Scores), times(2, []row{product(op.Scores, 2*48*5, 0, 60, 3*8*5, 0, 6, 4, 5)}))
 
@@ -295,7 +295,7 @@ func TestMixed(t *testing.T) {
 	// The draft module has the main kind.
 	l := op.NewLowerer(m, &model.Settings{Flash: true, Absorb: true}, &precision, &assume.Physical)
 	var draft op.List
-	l.Draft(&oneRank, decode, &draft)
+	l.Draft(&oneRank, batch(&l, m, &oneRank, decode), &draft)
 	if len(only(&draft, op.LatentDown)) != 1 || len(only(&draft, op.LinearState)) != 0 {
 		t.Error("the draft module does not have the main kind of attention")
 	}
@@ -320,6 +320,12 @@ func TestLongestStage(t *testing.T) {
 	// 4·30 of attention, each with a norm of its own, 8 of the dense block and 15 of the experts.
 	if n := len(list.All()); n != 143 || n > op.MaxOps {
 		t.Errorf("%d operators, want 143; a list has room for %d", n, op.MaxOps)
+	}
+	// Prompts and decoding sequences have scores and picks of the indexer, scores, their sums, softmax and values apart.
+	l := op.NewLowerer(m, &model.Settings{Absorb: true}, &precision, &as)
+	l.Stage(&p, mixture(&l, mixed...), list)
+	if n := len(list.All()); n != 143+4*6 || n > op.MaxOps {
+		t.Errorf("%d operators of both phases, want 167; a list has room for %d", n, op.MaxOps)
 	}
 }
 
@@ -521,10 +527,10 @@ func TestPipelinedBatch(t *testing.T) {
 func TestEnds(t *testing.T) {
 	m := groupQuery()
 	m.Vocab = 20
-	lowerEnds := func(p plan.Plan, s op.Step) *op.List {
+	lowerEnds := func(p plan.Plan, g op.Group) *op.List {
 		l := op.NewLowerer(m, &fused, &precision, &assume.Physical)
 		var list op.List
-		l.Ends(&p, s, &list)
+		l.Ends(&p, batch(&l, m, &p, g), &list)
 		return &list
 	}
 	list := lowerEnds(twoRanks, decode)
@@ -544,7 +550,7 @@ func TestEnds(t *testing.T) {
 		vector(op.Sampling, 5*30, 0, 2*30, 30),
 	}))
 	// Two drafts are verified with the next token.
-	compare(t, only(lowerEnds(twoRanks, op.Step{Phase: op.Decode, Queries: 3, Context: 10}), op.OutputHead), times(1, []row{
+	compare(t, only(lowerEnds(twoRanks, op.Group{Phase: op.Decode, New: 3, Context: 10}), op.OutputHead), times(1, []row{
 		product(op.OutputHead, 2*9*8*10, 8*10, 9*(8+10), 0, 90, 9, 10, 8),
 	}))
 

@@ -1,6 +1,9 @@
 package op
 
-import "throughline/hardware"
+import (
+	"throughline/hardware"
+	"throughline/kernel"
+)
 
 // Operations per element of the vector operators: those of the reference tool's layer model (RMS norm, softmax, SiLU
 // are forced by its sample output; GELU and sigmoid, which the sample does not contain, are chosen).
@@ -15,7 +18,14 @@ const (
 // add starts an operator of the current block.
 func (s *stage) add(k Kind, u Unit) *Op {
 	o := s.list.next()
-	o.Kind, o.Class, o.Unit, o.Repeat = k, kinds[k].Class, u, s.repeat
+	o.Kind, o.Class, o.Unit, o.Phase, o.Repeat, o.Kernels = k, kinds[k].Class, u, s.phase, s.repeat, kinds[k].Kernels
+	return o
+}
+
+// attending starts an operator of the attention of one phase.
+func (s *stage) attending(k Kind, u Unit, p *part) *Op {
+	o := s.add(k, u)
+	o.Phase = p.phase
 	return o
 }
 
@@ -34,6 +44,7 @@ func (s *stage) linears(k Kind, count, rows, m, in, out float64) {
 	o.Activations = m * (in + out) * s.a
 	o.Output = m * out * s.a
 	o.M, o.N, o.K = rows, out, in
+	o.Count, o.Rows = count, rows
 }
 
 // norm normalises n elements with a vector of weights.
@@ -44,14 +55,23 @@ func (s *stage) norm(k Kind, n, weights float64) {
 	o.Resident = o.Weights
 	o.Activations = 2 * n * s.a
 	o.Output = n * s.a
+	o.Rows, o.Moved = n/weights, o.Weights+o.Activations // the weights are as wide as a row
 }
 
 // unary reads and writes n elements, with some operations on each.
-func (s *stage) unary(k Kind, n, flops float64) {
+func (s *stage) unary(k Kind, n, flops float64) *Op {
 	o := s.add(k, VectorUnit)
 	o.Flops = flops * n
 	o.Activations = 2 * n * s.a
 	o.Output = n * s.a
+	o.Moved = o.Activations
+	return o
+}
+
+// activate applies the activation function to n elements. Its kernel multiplies by the gate as well: of its two inputs
+// and one output the operator counts two, the multiplication the others.
+func (s *stage) activate(k Kind, n, flops float64) {
+	s.unary(k, n, flops).Moved = 3 * n * s.a
 }
 
 // binary combines two inputs of n elements into one output.
@@ -60,12 +80,15 @@ func (s *stage) binary(k Kind, n float64) *Op {
 	o.Flops = n
 	o.Activations = 3 * n * s.a
 	o.Output = n * s.a
+	o.Moved = o.Activations
 	return o
 }
 
-// softmax over n scores. Fused, it works on scores that never leave the chip.
-func (s *stage) softmax(n float64) {
+// softmax over n scores, within the kernel of the attention or, where that is not calibrated, fused like the other
+// element-wise operators. Fused, it works on scores that never leave the chip.
+func (s *stage) softmax(n float64, attention kernel.Uses) {
 	o := s.add(Softmax, VectorUnit)
+	o.Kernels = kernel.Uses{{Slot: attention[0].Slot, Role: kernel.Within}, withinActivation[0]}
 	o.Flops = softmaxFlops * n
 	if !s.flash {
 		o.Activations = 2 * n * s.a
@@ -73,12 +96,27 @@ func (s *stage) softmax(n float64) {
 	}
 }
 
+// within is a part of kernels that another operator is charged with.
+func within(kernels kernel.Uses) kernel.Uses {
+	for i := range kernels {
+		kernels[i].Role = kernel.Within
+	}
+	return kernels
+}
+
 // send makes the operator a communication of so many bytes in a group of processors that lie stride apart.
 func (s *stage) send(o *Op, c hardware.Collective, bytes float64, group, stride int) {
 	s.list.comm[s.list.comms] = uint8(s.list.n - 1)
 	s.list.comms++
-	o.Message = bytes
+	o.Message, o.Moved = bytes, bytes
 	o.Collective, o.Group, o.Span = c, int32(group), int32(group*stride)
+	o.Kernels = patterns[c]
+}
+
+// patterns are the kernels of collectives.
+var patterns = [hardware.CollectiveCount]kernel.Uses{
+	hardware.ReduceScatter: {{Slot: kernel.ReduceScatter}}, hardware.AllGather: {{Slot: kernel.AllGather}},
+	hardware.AllReduce: {{Slot: kernel.AllReduce}}, hardware.AllToAll: {{Slot: kernel.AllToAll}},
 }
 
 // allReduce adds up n elements over the tensor-parallel ranks.
@@ -119,9 +157,20 @@ func (s *stage) scatter(k Kind, n float64) {
 	s.send(o, hardware.ReduceScatter, n*s.q, tp, 1)
 }
 
+// The kernels that send tokens to their experts, and that bring back the results. Engines decode with those for low
+// latency.
+var (
+	dispatching = [PhaseCount]kernel.Uses{
+		Decode: {{Slot: kernel.DispatchLowLatency}, {Slot: kernel.AllToAll}}, Prefill: {{Slot: kernel.DispatchNormal}, {Slot: kernel.AllToAll}},
+	}
+	combining = [PhaseCount]kernel.Uses{
+		Decode: {{Slot: kernel.CombineLowLatency}, {Slot: kernel.AllToAll}}, Prefill: {{Slot: kernel.CombineNormal}, {Slot: kernel.AllToAll}},
+	}
+)
+
 // exchange is one direction of the all-to-all between experts: n elements leave every processor, in tokens of the given
 // width, and buffers are written and read, in the reference tool for the tokens of the whole group.
-func (s *stage) exchange(k Kind, n, width float64) {
+func (s *stage) exchange(k Kind, kernels *[PhaseCount]kernel.Uses, n, width float64) {
 	ep := s.plan.Experts.EP
 	o := s.add(k, VectorUnit)
 	buffers := n
@@ -133,6 +182,7 @@ func (s *stage) exchange(k Kind, n, width float64) {
 	o.M, o.N, o.K = s.cardTokens, float64(s.model.Experts.TopK), width
 	o.Experts = int32(s.model.Experts.Routed)
 	s.send(o, hardware.AllToAll, n*s.q, ep, s.plan.Experts.TP)
+	o.Kernels = kernels[s.phase]
 }
 
 // slices shares n elements between the processors that hold slices of the same experts. Their buffers are those of the
@@ -146,8 +196,9 @@ func (s *stage) slices(k Kind, c hardware.Collective, n float64) {
 // ring passes the keys and values of every part of the context, the given number of elements per token, around the
 // processors that share it: every part visits all others. What was cached before the step is shared like the rest.
 func (s *stage) ring(elements float64) {
-	cp := s.plan.Attention.Context()
-	s.handOn(s.sequences * s.context / float64(cp) * elements * s.q)
+	if cp := s.plan.Attention.Context(); cp > 1 {
+		s.handOn(s.context() / float64(cp) * elements * s.q)
+	}
 }
 
 // handOn passes so many bytes from one part of the context to the next, until all have had them.

@@ -7,25 +7,6 @@ import (
 	"throughline/plan"
 )
 
-// Phase is one of the two halves of serving a request.
-type Phase uint8
-
-const (
-	Decode  Phase = iota // one new token per sequence and step
-	Prefill              // all tokens of the prompt at once
-	PhaseCount
-)
-
-// Step is the work of one forward pass, per sequence.
-type Step struct {
-	Phase   Phase
-	Queries float64 // tokens that pass through the layers
-	Context float64 // tokens that each of them attends to
-	// Scale is how much more a query of a prompt attends to than the mean length says, prompts being of different
-	// lengths; 0 stands for 1.
-	Scale float64
-}
-
 // Lowerer lowers one model at one precision. It is built once and used for many plans.
 type Lowerer struct {
 	model      *model.Model
@@ -36,6 +17,8 @@ type Lowerer struct {
 	fusedUnit  Unit
 	assume     *assume.Assumptions
 	routing    experts.Routing
+	stage      stage // under way: too large to be cleared for every plan
+	one        Step  // of the draft module under way
 }
 
 // NewLowerer prepares the lowering of a model.
@@ -61,26 +44,21 @@ type stage struct {
 	attn   *model.Attention // of the layers being lowered
 	repeat float64          // layers that hold the block being lowered
 
-	sequences  float64 // of the attention batch of one data-parallel rank
+	step  *Step
+	phase Phase            // of the step as a whole
+	parts [PhaseCount]part // the sequences of each phase that the step has, for the attention being lowered
+	n     int
+
 	tokens     float64 // that pass through the attention of one part of the context
 	normTokens float64 // that pass through the norms and residuals around it
 	cardTokens float64 // that pass through the expert block of one processor
-	queries    float64 // tokens of one sequence in this step
-	context    float64 // tokens of one sequence, cached or not
-	scale      float64 // of what a query of a prompt attends to
-	phase      Phase
-
-	// Of the attention being lowered: the entries that a query attends to on average, those that an indexer scores for it,
-	// and the cached entries that are read for one sequence.
-	seen, scored, read float64
 }
 
 // Stage fills the list with the operators of the fullest pipeline stage: every layer is attention followed by a dense
 // or an expert block.
-func (l *Lowerer) Stage(p *plan.Plan, step Step, list *List) {
+func (l *Lowerer) Stage(p *plan.Plan, step *Step, list *List) {
 	layers := plan.LayersPerStage(l.model.Layers, p.Attention.PP)
-	var s stage
-	s.start(l, p, step, list)
+	s := l.start(p, step, list)
 	s.layers(layers, l.expertLayers(layers))
 }
 
@@ -94,17 +72,22 @@ func (l *Lowerer) expertLayers(layers int) int {
 	return n
 }
 
-// Draft fills the list with the operators of the draft module of multi-token prediction, for one drafted token: the
-// hidden state and the embedding of the last token are projected together and pass through one more layer, of the main
-// kind of attention.
-func (l *Lowerer) Draft(p *plan.Plan, step Step, list *List) {
-	step.Queries = 1
-	var s stage
-	s.start(l, p, step, list)
+// Draft fills the list with the operators of the draft module of multi-token prediction, for one drafted token of every
+// sequence: the hidden state and the embedding of the last token are projected together and pass through one more layer,
+// of the main kind of attention.
+func (l *Lowerer) Draft(p *plan.Plan, step *Step, list *List) {
+	one := &l.one
+	for phase := range step {
+		w := &step[phase]
+		one[phase] = Sums{Sequences: w.Sequences, Tokens: w.Sequences, Wanted: w.Sequences, Context: w.Context}
+		one[phase].Seen[0] = w.One
+	}
+	s := l.start(p, one, list)
 	s.repeat = 1
 	s.linear(DraftProjection, s.tokens, 2*s.hidden, s.hidden)
-	s.attention(&l.model.Attention, 1)
+	s.attention(0, 1)
 	s.feedForward(1, l.model.ExpertLayers(1))
+	s.list.runs = 0 // one layer, whose operators just follow one another
 	if l.assume.Ends {
 		// A draft is a token like any other; it passes the ends of the model itself, which are in memory already.
 		n := list.n
@@ -119,15 +102,10 @@ func (l *Lowerer) Draft(p *plan.Plan, step Step, list *List) {
 // of the tokens whose successor is wanted, split over the tensor-parallel ranks, and the choice of that successor. The
 // processors of the last stage hold the output projection; they hold the embedding besides, unless it is the same, where
 // they are those of the first stage, too, or draft tokens.
-func (l *Lowerer) Ends(p *plan.Plan, step Step, list *List) {
-	var s stage
-	s.start(l, p, step, list)
+func (l *Lowerer) Ends(p *plan.Plan, step *Step, list *List) {
+	s := l.start(p, step, list)
 	s.list.end[AttentionBlock] = 0
-	wanted := s.tokens
-	if s.phase == Prefill {
-		wanted = s.sequences
-	}
-	s.ends(wanted)
+	s.ends(step[Decode].Wanted + step[Prefill].Wanted)
 	if !l.model.Tied && (p.Attention.PP == 1 || p.Drafts > 0) {
 		s.list.ops[0].Resident = s.hidden * s.vocab() * s.w
 	}
@@ -146,17 +124,18 @@ func (s *stage) ends(wanted float64) {
 // vocab is the part of the vocabulary on one rank.
 func (s *stage) vocab() float64 { return float64(s.model.Vocab) / float64(s.plan.Attention.TP) }
 
-// start prepares the lowering of a plan, in place: the struct is too large to hand around.
-func (s *stage) start(l *Lowerer, p *plan.Plan, step Step, list *List) {
-	list.n, list.comms = 0, 0
-	s.Lowerer, s.list, s.plan = l, list, p
-	s.queries, s.context, s.phase = step.Queries, step.Context, step.Phase
-	s.scale = 1
-	if step.Scale > 1 {
-		s.scale = step.Scale
+// start prepares the lowering of a plan.
+func (l *Lowerer) start(p *plan.Plan, step *Step, list *List) *stage {
+	s := &l.stage
+	list.n, list.comms, list.runs = 0, 0, 0
+	s.Lowerer, s.list, s.plan, s.step, s.phase = l, list, p, step, step.Phase()
+	s.tokens = step.Tokens()
+	// The processors of a stage share the tokens of their replica; in the reference tool those of all stages.
+	share := p.Attention.TP * p.Attention.Context()
+	if !p.Pipelined {
+		share *= p.Attention.PP
 	}
-	s.sequences = float64(p.Sequences(l.model.IsMoE()))
-	s.tokens = s.sequences * step.Queries
+	s.cardTokens = s.tokens / float64(share)
 	if cp := p.Attention.CP; cp > 1 {
 		s.tokens /= float64(cp)
 	}
@@ -164,11 +143,7 @@ func (s *stage) start(l *Lowerer, p *plan.Plan, step Step, list *List) {
 	if s.sequenceParallel() {
 		s.normTokens /= float64(p.Attention.TP)
 	}
-	s.cardTokens = float64(p.Batch.Size) * step.Queries
-	if p.Pipelined {
-		// The processors of a stage share the tokens of their replica.
-		s.cardTokens /= float64(p.Attention.TP * p.Attention.Context())
-	}
+	return s
 }
 
 // sequenceParallel reports whether the work between the tensor-parallel parts is spread over the ranks.
@@ -177,10 +152,12 @@ func (s *stage) sequenceParallel() bool { return s.plan.SequenceParallel && s.pl
 // layers lowers a number of layers, of which some are expert layers.
 func (s *stage) layers(layers, expertLayers int) {
 	if len(s.model.Mixed) == 0 {
-		s.attention(&s.model.Attention, layers)
+		s.attention(0, layers)
+		s.list.mark(AttentionBlock, layers, false)
 	} else {
-		for a, n := range s.model.AttentionLayers(layers) {
-			s.attention(a, n)
+		for kind, n := range s.model.AttentionLayers(layers) {
+			s.attention(kind, n)
+			s.list.mark(AttentionBlock, n, false)
 		}
 	}
 	s.feedForward(layers, expertLayers)
@@ -192,18 +169,21 @@ func (s *stage) feedForward(layers, expertLayers int) {
 	if dense := layers - expertLayers; dense > 0 {
 		s.repeat = float64(dense)
 		s.denseMLP()
+		s.list.mark(MLPBlock, dense, s.model.Experts.Interval <= 1)
 	}
 	if expertLayers > 0 {
 		s.repeat = float64(expertLayers)
 		s.experts()
+		s.list.mark(MLPBlock, expertLayers, false)
 	}
 	s.list.end[MLPBlock] = s.list.n
 }
 
-// attention lowers the attention of a number of layers.
-func (s *stage) attention(a *model.Attention, layers int) {
+// attention lowers the attention of a number of layers, of one of the kinds of the model.
+func (s *stage) attention(kind, layers int) {
+	a := s.model.AttentionOf(kind)
 	s.attn, s.repeat = a, float64(layers)
-	s.look()
+	s.look(kind)
 	switch {
 	case a.IsLinear():
 		s.linearAttention()
@@ -214,32 +194,30 @@ func (s *stage) attention(a *model.Attention, layers int) {
 	}
 }
 
-// look works out what the attention sees. A query of a decode step sees the context; one of a prefill the whole prompt,
-// or, where attention is causal, the tokens before it and itself: the mean over the prompt counts. Of all that, windows,
-// an indexer and compression leave a part.
-func (s *stage) look() {
-	a := s.attn
-	queries, context := s.queries, s.context
-	if s.phase == Prefill {
-		queries, context = queries*s.scale, context*s.scale
-	}
-	causal := s.phase == Prefill && s.assume.Causal
-	whole := context
-	if causal {
-		whole -= (queries - 1) / 2
-	}
-	s.seen, s.scored, s.read = whole, whole, s.context
-	if a.Window == 0 && a.IndexTopK == 0 && a.Compress <= 1 {
-		return
-	}
-	if a.Compress > 1 {
-		s.scored /= float64(a.Compress)
-	}
-	s.seen, s.read = a.Seen(context), a.Read(s.queries, s.context)
-	if causal {
-		s.seen = a.SeenOnAverage(queries, context)
+// look works out what a kind of attention sees of the sequences of each phase. The parts of a context share the new
+// tokens; each has all entries come by.
+func (s *stage) look(kind int) {
+	s.n = 0
+	for phase := range s.step {
+		w := &s.step[phase]
+		if w.Tokens == 0 {
+			continue
+		}
+		seen := &w.Seen[kind]
+		p := &s.parts[s.n]
+		p.phase, p.sequences, p.tokens, p.context = Phase(phase), w.Sequences, w.Tokens, w.Context
+		p.pairs, p.scored, p.read, p.seen = seen.Pairs, seen.Scored, seen.Read, seen.Pairs/w.Tokens
+		if cp := s.plan.Attention.CP; cp > 1 {
+			p.tokens /= float64(cp)
+			p.pairs /= float64(cp)
+			p.scored /= float64(cp)
+		}
+		s.n++
 	}
 }
+
+// context is the tokens of all sequences, cached and new.
+func (s *stage) context() float64 { return s.step[Decode].Context + s.step[Prefill].Context }
 
 // blockNorms are the norms in front of the feed-forward block. Where all attention is latent it has no norm of its own: in
 // the reference tool both norms of such a layer are accounted here.

@@ -33,12 +33,10 @@ type Result struct {
 	Problem  estimate.Problem
 	Procs    int // of one instance
 	Estimate estimate.Estimate
-	Shares   estimate.Shares
-	Usable   float64 // bytes of the memory of a processor
+	*estimate.Detail
+	Usable float64 // bytes of the memory of a processor
 	// Ongoing: the point is a decode step at some context, not a share of a request.
 	Ongoing bool
-
-	evaluator *estimate.Evaluator // of the estimator, at the lengths of the point until the next one
 }
 
 // Cards is the cards that the processors make.
@@ -173,6 +171,7 @@ func (e *Estimator) Answer(p *Point) (*Answer, error) {
 		if err := o.step(out, &r, p.Clients()); err != nil {
 			return nil, err
 		}
+		o.explain(out, &r)
 		out.Phases = append(out.Phases, r)
 	}
 	return out, nil
@@ -276,7 +275,6 @@ func (o *opened) step(a *Answer, out *Result, served bool) error {
 		}
 		o.phases[key] = ready
 	}
-	ready.evaluator.SetLengths(n)
 	q := pool.Plan
 	if out.Phase == op.Prefill {
 		q.Drafts = 0
@@ -285,11 +283,16 @@ func (o *opened) step(a *Answer, out *Result, served bool) error {
 		}
 	}
 	out.Problem, out.Procs = *ready.problem, pool.Plan.Attention.Procs()
+	out.Problem.Lengths = n
 	out.Usable = d.Assume.Usable(pool.System.Memory.GiB)
-	ready.evaluator.Evaluate(&q, &out.Estimate)
-	out.Shares = ready.evaluator.SharesOf(&out.Estimate)
-	out.evaluator = ready.evaluator
+	ready.evaluator.At(n).Evaluate(&q, &out.Estimate)
 	return nil
+}
+
+// explain adds where the time of a step goes.
+func (o *opened) explain(a *Answer, r *Result) {
+	ready := o.phases[phaseKey{r.Phase, a.Deployment.Precision.Cache}]
+	r.Detail = ready.evaluator.At(a.Load.Lengths).Detail(&r.Estimate.Plan)
 }
 
 // spread is the lengths of a point, spread as it says. Those of a trace are kept: tables name the same one often.

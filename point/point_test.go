@@ -182,12 +182,12 @@ func TestStream(t *testing.T) {
 	number := func(v float64) string { return fmt.Sprintf("%.9g", v) }
 	cells := func(r *Result, fits, bound, reason string) []string {
 		e := &r.Estimate
-		c, err := estimate.ConfidenceOf(&r.Problem, e)
+		d, err := estimate.DetailOf(&r.Problem, &e.Plan)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return []string{"none", "", "", "", number(e.StepTime * 1e3), number(e.Throughput), number(e.Requests), number(e.Memory.Total() / (1 << 30)), fits, bound,
-			c.Level.String(), number(100 * c.Band), reason}
+			d.Confidence.Level.String(), number(100 * d.Confidence.Band), reason}
 	}
 	first, second, third := others, others, others
 	first.Batch, second.Input, third.Batch = 32, 2048, 100000

@@ -207,9 +207,8 @@ func (s *stream) result(a *Answer) {
 		reason = strings.TrimPrefix(reason+"; "+a.Remark, "; ")
 	}
 	bound, _ := r.Shares.Bound()
-	confidence := r.evaluator.Confidence(e)
 	s.cells = append(s.cells, a.Deployment.Engine.Name, clients, ttft, tpot, s.number(e.StepTime*1e3), s.number(tokens), requests,
-		s.number(held/estimate.GiB), fits, bound, confidence.Level.String(), s.number(100*confidence.Band), reason)
+		s.number(held/estimate.GiB), fits, bound, r.Confidence.Level.String(), s.number(100*r.Confidence.Band), reason)
 }
 
 // number writes a result with more digits than anything here is exact to.

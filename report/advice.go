@@ -110,10 +110,10 @@ func candidates(cs []advice.Candidate, o *advice.Options, rank bool) string {
 
 // trust is the weakest level of the pools, and the error bands of their steps.
 func trust(c *advice.Candidate) string {
-	level := c.Sides[0].Confidence.Level
+	level := c.Sides[0].Detail.Confidence.Level
 	var bands []string
 	for i := range c.Sides {
-		s := &c.Sides[i].Confidence
+		s := &c.Sides[i].Detail.Confidence
 		level = min(level, s.Level)
 		bands = append(bands, fmt.Sprintf("±%.0f%%", 100*s.Band))
 	}
@@ -247,7 +247,7 @@ func sideJSON(pool *deploy.Pool, s *advice.Side) map[string]any {
 		"system": pool.System.Name, "instances": pool.Count, "gpus_per_instance": p.Attention.Procs(), "plan": instances(pool.Count, p),
 		"dp": p.Attention.DP, "pp": p.Attention.PP, "tp": p.Attention.TP, "cp": p.Attention.Context(),
 		"batch": p.Batch.Size, "memory_gib": gib(s.Held), "step_s": s.Step.StepTime,
-		"bound_by": bound(&s.Step.Stage), "confidence": s.Confidence.Level.String(), "error_band_percent": 100 * s.Confidence.Band,
+		"bound_by": bound(&s.Detail.Stage), "confidence": s.Detail.Confidence.Level.String(), "error_band_percent": 100 * s.Detail.Confidence.Band,
 	}
 	if p.Experts.EP > 0 {
 		m["ep"], m["moe_tp"], m["moe_dp"], m["redundant_experts"] = p.Experts.EP, p.Experts.TP, p.Experts.DP, p.Redundant

@@ -19,7 +19,7 @@ type Column struct {
 	// Served is the deployment of the outcome with what its clients see, where an engine is assumed; nil elsewhere.
 	Served *advice.Candidate
 
-	confidence [op.PhaseCount]*estimate.Confidence // once it was asked for
+	detail [op.PhaseCount]*estimate.Detail // once it was asked for
 }
 
 // latency is the time to the first token of the prefill, per output token of the decode: what clients see or, where no

@@ -5,6 +5,7 @@ import (
 	"throughline/estimate"
 	"throughline/jobfile"
 	"throughline/op"
+	"throughline/schedule"
 	"throughline/search"
 	"throughline/workload"
 )
@@ -39,8 +40,8 @@ var (
 // misspellings included; behind them what the reference tool does not have.
 func phaseTable(name string, p phase) Table {
 	extra := append([]field{
-		p.estimated("confidence", func(c *Column, e *estimate.Estimate) any { return p.confidence(c, e).Level.String() }),
-		p.estimated("error_band(%)", func(c *Column, e *estimate.Estimate) any { return 100 * p.confidence(c, e).Band }),
+		p.estimated("confidence", func(c *Column, e *estimate.Estimate) any { return p.detail(c, e).Confidence.Level.String() }),
+		p.estimated("error_band(%)", func(c *Column, e *estimate.Estimate) any { return 100 * p.detail(c, e).Confidence.Band }),
 		p.found("instances", func(_ *Column, r *search.Result) any { return r.Instances })}, p.ownFields()...)
 	return Table{name, []category{
 		{"model_basic_config", modelFields},
@@ -102,12 +103,11 @@ func (p phase) estimated(name string, value func(c *Column, e *estimate.Estimate
 	return p.found(name, func(c *Column, r *search.Result) any { return value(c, &r.Best) })
 }
 
-// confidence is how far the estimate can be trusted; it is worked out once for a column.
-func (p phase) confidence(c *Column, e *estimate.Estimate) *estimate.Confidence {
-	known := &c.confidence[p.problem(c.Run).Phase]
+// detail is where the time of the estimate goes; it is worked out once for a column.
+func (p phase) detail(c *Column, e *estimate.Estimate) *estimate.Detail {
+	known := &c.detail[p.problem(c.Run).Phase]
 	if *known == nil {
-		v := confidence(&p.problem(c.Run).Problem, e)
-		*known = &v
+		*known = detail(&p.problem(c.Run).Problem, e)
 	}
 	return *known
 }
@@ -217,18 +217,18 @@ func (p phase) statFields() []field {
 		return seconds(name, func(e *estimate.Estimate) float64 { return gib(value(e)) })
 	}
 	exposed := func(name string, t op.Traffic) field {
-		return seconds(name, func(e *estimate.Estimate) float64 { return e.Comm[t].Exposed })
+		return p.estimated(name, func(c *Column, e *estimate.Estimate) any { return p.detail(c, e).Comm[t].Exposed })
 	}
 	sent := func(name string, t op.Traffic) field {
-		return bytes(name, func(e *estimate.Estimate) float64 { return e.Comm[t].Bytes })
+		return p.estimated(name, func(c *Column, e *estimate.Estimate) any { return gib(p.detail(c, e).Comm[t].Bytes) })
 	}
 	stage := func(name string, value func(b *estimate.Breakdown) float64) field {
-		return seconds("instance_"+name, func(e *estimate.Estimate) float64 { return value(&e.Stage) })
+		return p.estimated("instance_"+name, func(c *Column, e *estimate.Estimate) any { return value(&p.detail(c, e).Stage) })
 	}
-	attn := func(name string, value func(b *cost.Totals) float64) field {
+	attn := func(name string, value func(b *schedule.Totals) float64) field {
 		return stage("attn_"+name, func(b *estimate.Breakdown) float64 { return value(&b.Block[op.AttentionBlock]) })
 	}
-	mlp := func(name string, value func(b *cost.Totals) float64) field {
+	mlp := func(name string, value func(b *schedule.Totals) float64) field {
 		return stage("mlp_"+name, func(b *estimate.Breakdown) float64 { return value(&b.Block[op.MLPBlock]) })
 	}
 	// The reference tool prints 0 for dense models.
@@ -240,8 +240,16 @@ func (p phase) statFields() []field {
 			return value(e)
 		})
 	}
-	boundBy := func(class op.Class, r cost.Bound) func(b *cost.Totals) float64 {
-		return func(b *cost.Totals) float64 { return b.Bound[class][r] }
+	ofExperts := func(name string, b op.Block) field {
+		return p.estimated(name, func(c *Column, e *estimate.Estimate) any {
+			if !c.Run.Model.IsMoE() {
+				return 0
+			}
+			return p.detail(c, e).Stage.Block[b].Time()
+		})
+	}
+	boundBy := func(class op.Class, r cost.Bound) func(b *schedule.Totals) float64 {
+		return func(b *schedule.Totals) float64 { return b.Bound[class][r] }
 	}
 	return []field{
 		seconds("request_per_second", func(e *estimate.Estimate) float64 { return e.Requests }),
@@ -256,8 +264,8 @@ func (p phase) statFields() []field {
 		exposed("cp_comm_time(s)", op.ContextTraffic),
 		exposed("sp_comm_time(s)", op.SequenceTraffic),
 		p.estimated("time_per_token(s)", func(c *Column, _ *estimate.Estimate) any { return c.latency(p.problem(c.Run).Phase) }),
-		expertOnly("attn_time_per_token(s)", func(e *estimate.Estimate) float64 { return e.Stage.Block[op.AttentionBlock].Time() }),
-		expertOnly("mlp_time_per_token(s)", func(e *estimate.Estimate) float64 { return e.Stage.Block[op.MLPBlock].Time() }),
+		ofExperts("attn_time_per_token(s)", op.AttentionBlock),
+		ofExperts("mlp_time_per_token(s)", op.MLPBlock),
 
 		stage("compute_time_used(s)", func(b *estimate.Breakdown) float64 { return b.BoundBy(cost.Compute) }),
 		stage("mem_time_used(s)", func(b *estimate.Breakdown) float64 { return b.BoundBy(cost.Memory) }),
@@ -271,25 +279,25 @@ func (p phase) statFields() []field {
 			return b.Block[op.AttentionBlock].Memory + b.Block[op.MLPBlock].Memory
 		}),
 
-		attn("process_time(s)", (*cost.Totals).Time),
-		attn("mem_accessed", func(b *cost.Totals) float64 { return b.Bytes }),
-		attn("mem_time(s)", func(b *cost.Totals) float64 { return b.Memory }),
-		attn("flops", func(b *cost.Totals) float64 { return b.Flops }),
-		attn("compute_time(s)", func(b *cost.Totals) float64 { return b.Compute }),
+		attn("process_time(s)", (*schedule.Totals).Time),
+		attn("mem_accessed", func(b *schedule.Totals) float64 { return b.Bytes }),
+		attn("mem_time(s)", func(b *schedule.Totals) float64 { return b.Memory }),
+		attn("flops", func(b *schedule.Totals) float64 { return b.Flops }),
+		attn("compute_time(s)", func(b *schedule.Totals) float64 { return b.Compute }),
 		attn("bmm_compute_time(s)", boundBy(op.BMM, cost.Compute)),
 		attn("bmm_mem_time(s)", boundBy(op.BMM, cost.Memory)),
 		attn("ffn_compute_time(s)", boundBy(op.Linear, cost.Compute)),
 		attn("ffn_mem_time(s)", boundBy(op.Linear, cost.Memory)),
 
-		mlp("process_time(s)", (*cost.Totals).Time),
+		mlp("process_time(s)", (*schedule.Totals).Time),
 		expertOnly("instance_mlp_weight_space(Gib)", func(e *estimate.Estimate) float64 { return gib(e.Memory.Weights[op.MLPBlock]) }),
 		expertOnly("instance_attn_weight_space(Gib)", func(e *estimate.Estimate) float64 { return gib(e.Memory.Weights[op.AttentionBlock]) }),
 		expertOnly("instance_mlp_act_working_space(Gib)", func(e *estimate.Estimate) float64 { return gib(e.Memory.Working[op.MLPBlock]) }),
 		expertOnly("instance_attn_act_working_space(Gib)", func(e *estimate.Estimate) float64 { return gib(e.Memory.Working[op.AttentionBlock]) }),
-		mlp("mem_accessed", func(b *cost.Totals) float64 { return b.Bytes }),
-		mlp("mem_time(s)", func(b *cost.Totals) float64 { return b.Memory }),
-		mlp("flops", func(b *cost.Totals) float64 { return b.Flops }),
-		mlp("compute_time(s)", func(b *cost.Totals) float64 { return b.Compute }),
+		mlp("mem_accessed", func(b *schedule.Totals) float64 { return b.Bytes }),
+		mlp("mem_time(s)", func(b *schedule.Totals) float64 { return b.Memory }),
+		mlp("flops", func(b *schedule.Totals) float64 { return b.Flops }),
+		mlp("compute_time(s)", func(b *schedule.Totals) float64 { return b.Compute }),
 		mlp("ffn_compute_time(s)", boundBy(op.Linear, cost.Compute)),
 		mlp("ffn_mem_time(s)", boundBy(op.Linear, cost.Memory)),
 
@@ -327,11 +335,11 @@ func (p phase) ownFields() []field {
 
 func gib(bytes float64) float64 { return bytes / estimate.GiB }
 
-// confidence is how far an estimate can be trusted.
-func confidence(p *estimate.Problem, e *estimate.Estimate) estimate.Confidence {
-	c, err := estimate.ConfidenceOf(p, e)
+// detail is where the time of an estimate goes.
+func detail(p *estimate.Problem, e *estimate.Estimate) *estimate.Detail {
+	d, err := estimate.DetailOf(p, &e.Plan)
 	if err != nil {
 		panic(err) // the problem has been evaluated before
 	}
-	return c
+	return d
 }

@@ -102,8 +102,7 @@ func WritePoint(w io.Writer, a *point.Answer) error {
 		return fmt.Sprintf("%s %.0f%%", name, 100*t/r.Estimate.StepTime)
 	})
 	row("confidence", func(r *point.Result) string {
-		c := confidence(&r.Problem, &r.Estimate)
-		return level(&c)
+		return level(&r.Confidence)
 	})
 	_, err := fmt.Fprintf(w, "%s\n%s%s\n", pointTitle(a), seenLine(a), t.Render())
 	return err
@@ -318,8 +317,7 @@ func phaseOf(r *point.Result) *phaseJSON {
 		out.Latency = &ms
 	}
 	out.Bound, _ = s.Bound()
-	c := confidence(&r.Problem, e)
-	out.Level, out.Band = c.Level.String(), 100*c.Band
+	out.Level, out.Band = r.Confidence.Level.String(), 100*r.Confidence.Band
 	return out
 }
 

@@ -54,7 +54,7 @@ func tableRow(c *Column, p phase, name string) table.Row {
 	return table.Row{
 		"", "", q.System.Name, name, plan, e.Plan.Batch.Size,
 		fmt.Sprintf("%.2f", c.latency(q.Phase)*1e3), fmt.Sprintf("%.0f", n*e.Throughput), fmt.Sprintf("%.1f", e.Throughput/float64(p.npus(c))),
-		fmt.Sprintf("%.1f of %.4g", gib(e.Memory.Total()), q.System.Memory.GiB), bound(&e.Stage), level(p.confidence(c, e)), "",
+		fmt.Sprintf("%.1f of %.4g", gib(e.Memory.Total()), q.System.Memory.GiB), bound(&p.detail(c, e).Stage), level(&p.detail(c, e).Confidence), "",
 	}
 }
 

@@ -100,14 +100,10 @@ func (p *Predictor) Memory(d *deploy.Deployment, pool *deploy.Pool, n workload.L
 		chunk := rules.Chunk(n.Uncached())
 		q := pool.Plan
 		q.Batch = s.batch(&q, float64(rules.PerStep(n.Uncached())))
-		e := s.phases[op.Prefill]
-		e.SetLengths(workload.Lengths{Input: n.Input, Output: n.Output, Cached: n.Input - chunk})
-		m = e.MemoryOf(&q)
+		m = s.phases[op.Prefill].At(workload.Lengths{Input: n.Input, Output: n.Output, Cached: n.Input - chunk}).MemoryOf(&q)
 	}
 	if pool.Role.Does(op.Decode) {
-		e := p.servers[op.Decode].phases[op.Decode]
-		e.SetLengths(n)
-		both := e.MemoryOf(&pool.Plan)
+		both := p.servers[op.Decode].phases[op.Decode].At(n).MemoryOf(&pool.Plan)
 		for b := range both.Working {
 			both.Working[b] = max(both.Working[b], m.Working[b])
 		}
@@ -191,10 +187,9 @@ func (s *server) handover(d *deploy.Deployment, n workload.Lengths) (float64, er
 		}
 		s.spans[span] = e
 	}
-	e.SetLengths(workload.Lengths{Input: n.Input, Output: 1, Cached: n.Cached, Squares: n.Squares})
 	p := d.Of(op.Prefill).Plan
 	p.Batch = s.batch(&p, 1)
 	var out estimate.Estimate
-	e.Evaluate(&p, &out)
+	e.At(workload.Lengths{Input: n.Input, Output: 1, Cached: n.Cached, Squares: n.Squares}).Evaluate(&p, &out)
 	return out.KV.Exposed, nil
 }

@@ -3,7 +3,6 @@ package serving
 import (
 	"math"
 
-	"throughline/estimate"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/workload"
@@ -16,33 +15,23 @@ type Steps struct {
 	plan    plan.Plan
 	lengths workload.Lengths
 	weights float64
-	out     estimate.Estimate
 	cache   map[step]float64
 }
 
-// step is the work of a rank in one phase.
+// step is the work of a rank: prompts of which so many tokens are computed after those that are cached, and sequences that
+// decode at a context.
 type step struct {
-	phase        op.Phase
-	sequences    int
-	tokens, past int
-	context      int
+	prompts, tokens, past int
+	sequences, context    int
 }
 
 // newSteps prepares the steps of a plan.
 func newSteps(s *server, p plan.Plan, n workload.Lengths) *Steps {
+	p.Batch = s.batch(&p, 1)
 	out := &Steps{server: s, plan: p, lengths: n, cache: map[step]float64{}}
-	m := out.memory(n)
+	m := s.phases[op.Decode].At(n).MemoryOf(&out.plan)
 	out.weights = m.Weights[op.AttentionBlock] + m.Weights[op.MLPBlock]
 	return out
-}
-
-// memory is what a processor holds with one sequence of these lengths.
-func (s *Steps) memory(n workload.Lengths) estimate.Memory {
-	e := s.server.phases[op.Decode]
-	e.SetLengths(n)
-	p := s.plan
-	p.Batch = s.server.batch(&p, 1)
-	return e.MemoryOf(&p)
 }
 
 // Room is the sequences for which a rank has memory: 0 if not even the weights fit, and at least 1 if they do. A sequence
@@ -55,7 +44,7 @@ func (s *Steps) Room(reserved bool) float64 {
 	if !reserved {
 		n.Output /= 2
 	}
-	m := s.memory(n)
+	m := s.server.phases[op.Decode].At(n).MemoryOf(&s.plan)
 	if m.Cache == 0 {
 		return math.Inf(1)
 	}
@@ -70,31 +59,23 @@ func (s *Steps) Room(reserved bool) float64 {
 // Prefill is the time of a step in which a rank computes a number of prompts, of each so many tokens after those that
 // are cached already.
 func (s *Steps) Prefill(prompts, tokens, past int) float64 {
-	return s.time(step{phase: op.Prefill, sequences: prompts, tokens: tokens, past: past})
+	return s.Mixed(prompts, tokens, past, 0, 0)
 }
 
-// Decode is the time of a step in which every sequence of a rank gets one more token. Numbers of sequences between two
-// whole ones are interpolated.
+// Decode is the time of a step in which every sequence of a rank gets one more token.
 func (s *Steps) Decode(sequences, context float64) float64 {
-	sequences = max(1, sequences)
-	low := math.Floor(sequences)
-	at := func(n float64) float64 {
-		return s.time(step{phase: op.Decode, sequences: int(n), context: max(2, int(math.Round(context)))})
-	}
-	t := at(low)
-	if part := sequences - low; part > 0 {
-		t += part * (at(low+1) - t)
-	}
-	return t
+	return s.Mixed(0, 0, 0, max(1, sequences), context)
 }
 
-// Mixed is the time of a step with prompts and decoding sequences together. The products see all their tokens, as if the
-// prompts were longer; what attention takes for the contexts of the decoding sequences comes on top.
+// Mixed is the time of a step with prompts and decoding sequences together. The number of sequences may be a mean: between
+// two whole numbers time is interpolated, since the same whole numbers are asked for over and over.
 func (s *Steps) Mixed(prompts, tokens, past int, sequences, context float64) float64 {
-	more := int(math.Round(sequences / float64(prompts)))
-	t := s.Prefill(prompts, tokens+more, past)
-	if sequences > 0 {
-		t += max(0, s.Decode(sequences, context)-s.Decode(sequences, 2))
+	low := math.Floor(sequences)
+	w := step{prompts, tokens, past, int(low), int(math.Round(context))}
+	t := s.time(w)
+	if part := sequences - low; part > 0 {
+		w.sequences++
+		t += part * (s.time(w) - t)
 	}
 	return t
 }
@@ -102,21 +83,25 @@ func (s *Steps) Mixed(prompts, tokens, past int, sequences, context float64) flo
 func (s *Steps) time(w step) float64 {
 	t, ok := s.cache[w]
 	if !ok {
-		s.evaluate(w)
-		t = s.out.StepTime
+		t = s.evaluate(&w)
 		s.cache[w] = t
 	}
 	return t
 }
 
-func (s *Steps) evaluate(w step) {
-	n := workload.Lengths{Input: w.context - 1, Output: 1}
-	if w.phase == op.Prefill {
-		n = workload.Lengths{Input: w.past + w.tokens, Output: 1, Cached: w.past, Squares: s.lengths.Squares}
+func (s *Steps) evaluate(w *step) float64 {
+	e := s.server.phases[op.Decode]
+	var work op.Step
+	if w.prompts > 0 {
+		e.Add(&work, op.Group{
+			Phase: op.Prefill, Sequences: float64(w.prompts), New: float64(w.tokens), Context: float64(w.past + w.tokens),
+			Ends: w.past+w.tokens >= s.lengths.Input, Scale: s.lengths.AttentionScale(),
+		})
 	}
-	e := s.server.phases[w.phase]
-	e.SetLengths(n)
-	p := s.plan
-	p.Batch = s.server.batch(&p, float64(w.sequences))
-	e.Evaluate(&p, &s.out)
+	if w.sequences > 0 {
+		e.Add(&work, op.Group{
+			Phase: op.Decode, Sequences: float64(w.sequences), New: float64(1 + s.plan.Drafts), Context: float64(w.context),
+		})
+	}
+	return e.Step(&s.plan, &work).Step
 }

@@ -10,6 +10,7 @@ import (
 
 	"throughline/calibrate"
 	"throughline/hardware"
+	"throughline/kernel"
 	"throughline/measurement"
 )
 
@@ -83,15 +84,14 @@ func kernelTime(p *calibrate.Predictor, s *hardware.System, r *measurement.Row, 
 	switch {
 	case errF != nil || errB != nil:
 		return 0, "flops and bytes must be numbers"
-	case r.Kind == measurement.ToHost || r.Kind == measurement.ToDevice:
+	case r.Kind.Peak() == kernel.HostPeak:
 		if s.Memory2 == nil {
 			return 0, "the system has no second memory tier"
 		}
 		return bytes / (s.Memory2.GBps * 1e9), ""
 	}
 	memory := bytes / (s.Memory.GBps * 1e9 * s.Memory.Calibration)
-	switch r.Kind {
-	case measurement.AddNorm, measurement.SiluMul, measurement.DeviceCopy:
+	if r.Kind.Peak() == kernel.MemoryPeak {
 		return memory, ""
 	}
 	m, ok := s.Matrix[r.Type]

@@ -44,7 +44,7 @@ func pricerOf(t *testing.T, set *kernel.Set, phase op.Phase, prec plan.Precision
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &p
+	return p
 }
 
 func near(t *testing.T, what string, got, want float64) {
@@ -54,6 +54,11 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
+// operator is one of a kind that runs in the kernels of its kind.
+func operator(k op.Kind, s kernel.Shape) *op.Op {
+	return &op.Op{Kind: k, Class: k.Info().Class, Kernels: k.Info().Kernels, Shape: s}
+}
+
 // Twice the peak times, one side after the other, behind a second of latency.
 var slow = kernel.Base{Latency: 1, Norm: 1, Compute: kernel.Flat(2), Memory: kernel.Flat(2)}
 
@@ -61,10 +66,10 @@ var slow = kernel.Base{Latency: 1, Norm: 1, Compute: kernel.Flat(2), Memory: ker
 // are decimal whatever the preset takes a T and a GB for. In a prefill at half of the clocks operations take twice as long.
 func TestProducts(t *testing.T) {
 	here := kernel.Surface{Axes: [][]float64{{10}, {20}, {30}}, Slowdown: []float64{2}}
-	set := &kernel.Set{Sustained: 0.5, Gemm: map[string]*kernel.Gemm{"bfloat16": {
+	set := &kernel.Set{Sustained: 0.5, Gemm: map[string]*kernel.GemmModel{"bfloat16": {
 		Base: kernel.Base{Latency: 1, Norm: 1, Compute: here, Memory: here}, Weight: 2, Input: 2, Output: 2,
 	}}}
-	o := &op.Op{Kind: op.QKV, Class: op.Linear, M: 10, N: 20, K: 30, Flops: 12000, Weights: 1200, Activations: 1000}
+	o := operator(op.QKV, kernel.Shape{M: 10, N: 20, K: 30, Count: 1})
 	want := 1 + 2*12000e-12 + 2*2200e-9
 	near(t, "a product", pricer(t, set, op.Decode).Price(o).Time, want)
 	near(t, "in a prefill", pricer(t, set, op.Prefill).Price(o).Time, want+2*12000e-12)
@@ -76,8 +81,8 @@ func TestPrompts(t *testing.T) {
 	set := &kernel.Set{Prefill: map[string]*kernel.PrefillAttention{"bfloat16": {Base: slow, Element: 2}}}
 	p := pricer(t, set, op.Prefill)
 	prompt := func(seen float64) *op.Op {
-		return &op.Op{Kind: op.FusedAttention, Class: op.BMM, Sequences: 3, Heads: 2, KVHeads: 1, M: 24, N: seen, K: 4,
-			Flops: 2 * 24 * 2 * seen * (4 + 4), Cache: 1}
+		return &op.Op{Kind: op.FusedAttention, Class: op.BMM, Kernels: kernel.Uses{{Slot: kernel.Prefill}},
+			Shape: kernel.Shape{Count: 3, Heads: 2, KVHeads: 1, M: 24, N: seen, K: 4, Value: 4}}
 	}
 	// Operations: 4 for each pair, sequence, head and element. Bytes: 2·(queries and results 2·24·4·2 + keys and values).
 	near(t, "a prompt", p.Price(prompt(4.5)).Time, 1+2*4e-12*(8*4)*(3*2)*4+2*2e-9*24*(2+1)*8)
@@ -86,25 +91,25 @@ func TestPrompts(t *testing.T) {
 
 // TestMeasuredCollectives: within the innermost network the fastest kernel counts, beyond it the formula.
 func TestMeasuredCollectives(t *testing.T) {
-	one := func(latency, slowdown float64) *kernel.Collective {
-		return &kernel.Collective{Latency: latency, Share: 1, Memory: kernel.Flat(slowdown)}
+	one := func(latency, slowdown float64) *kernel.CollectiveModel {
+		return &kernel.CollectiveModel{Latency: latency, Share: 1, Memory: kernel.Flat(slowdown)}
 	}
-	p := pricer(t, &kernel.Set{Collective: map[string]*kernel.Collective{"all_reduce": one(3, 1), "all_reduce_custom": one(1, 4)}}, op.Decode)
+	p := pricer(t, &kernel.Set{Collective: map[string]*kernel.CollectiveModel{"all_reduce": one(3, 1), "all_reduce_custom": one(1, 4)}}, op.Decode)
 	sum := func(bytes float64, span int32) float64 {
-		return p.Price(&op.Op{Kind: op.MLPAllReduce, Class: op.Comm, Collective: hardware.AllReduce, Message: bytes, Group: 4, Span: span}).Time
+		return p.Price(&op.Op{Kind: op.MLPAllReduce, Class: op.Comm, Kernels: kernel.Uses{{Slot: kernel.AllReduce}}, Collective: hardware.AllReduce, Message: bytes, Span: span, Shape: kernel.Shape{Group: 4, Moved: bytes}}).Time
 	}
 	near(t, "a small message", sum(0.5e9, 4), 1+4*0.5)
 	near(t, "a large one", sum(1e9, 4), 3+1)
 	near(t, "one over several nodes", sum(1<<30, 16), 1) // by the formula, with a GB of 2^30
 	// Gathered tokens of experts are a collective, not an exchange.
-	gather := &op.Op{Kind: op.Dispatch, Class: op.Comm, Collective: hardware.AllReduce, Message: 1e9, Group: 4, Span: 4}
+	gather := &op.Op{Kind: op.Dispatch, Class: op.Comm, Kernels: kernel.Uses{{Slot: kernel.AllReduce}}, Collective: hardware.AllReduce, Message: 1e9, Span: 4, Shape: kernel.Shape{Group: 4, Moved: 1e9}}
 	near(t, "gathered tokens", p.Price(gather).Time, 4)
 }
 
 // TestLargerGroups: an all-reduce was measured in groups of 2 only. By the formula a byte is sent 2·(1 - 1/n) times, in a
 // group of 4 half as often again as in one of 2, with no latency.
 func TestLargerGroups(t *testing.T) {
-	s := chip(&kernel.Set{Collective: map[string]*kernel.Collective{
+	s := chip(&kernel.Set{Collective: map[string]*kernel.CollectiveModel{
 		"all_reduce": {Latency: 1, Share: 1, Memory: kernel.Surface{Axes: [][]float64{{2}, {1}}, Slowdown: []float64{3}}},
 	}})
 	for i := range s.Networks {
@@ -115,7 +120,7 @@ func TestLargerGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := func(group int32) float64 {
-		return p.Price(&op.Op{Kind: op.MLPAllReduce, Class: op.Comm, Collective: hardware.AllReduce, Message: 1e9, Group: group, Span: group}).Time
+		return p.Price(&op.Op{Kind: op.MLPAllReduce, Class: op.Comm, Kernels: kernel.Uses{{Slot: kernel.AllReduce}}, Collective: hardware.AllReduce, Message: 1e9, Span: group, Shape: kernel.Shape{Group: group, Moved: 1e9}}).Time
 	}
 	near(t, "a group of 2", sum(2), 1+3)
 	near(t, "a group of 4", sum(4), (1+3)*1.5)
@@ -125,7 +130,7 @@ func TestLargerGroups(t *testing.T) {
 func TestSixteenBits(t *testing.T) {
 	half := bf16
 	half.MatrixType = "float16"
-	set := &kernel.Set{System: "chip", From: map[string]string{"gemm.bfloat16": "another"}, Gemm: map[string]*kernel.Gemm{"bfloat16": {
+	set := &kernel.Set{System: "chip", From: map[string]string{"gemm.bfloat16": "another"}, Gemm: map[string]*kernel.GemmModel{"bfloat16": {
 		Base: kernel.Base{Latency: 1, Norm: 1, Compute: kernel.Flat(1), Memory: kernel.Flat(1)}, Weight: 2, Input: 2, Output: 2,
 	}}}
 	s := chip(set)
@@ -134,7 +139,7 @@ func TestSixteenBits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &op.Op{Kind: op.QKV, Class: op.Linear, M: 1, N: 1, K: 1, Weights: 2}
+	o := operator(op.QKV, kernel.Shape{M: 1, N: 1, K: 1, Count: 1})
 	if _, level := p.ErrorOf(o); p.Price(o).Time < 1 || level != Estimated {
 		t.Errorf("%v s, %v", p.Price(o).Time, level)
 	}
@@ -143,10 +148,10 @@ func TestSixteenBits(t *testing.T) {
 // TestSeveralMatrices: 4 matrices of 20 × 30 beside each other are one of 80 × 30.
 func TestSeveralMatrices(t *testing.T) {
 	here := kernel.Surface{Axes: [][]float64{{10}, {80}, {30}}, Slowdown: []float64{2}}
-	set := &kernel.Set{Gemm: map[string]*kernel.Gemm{"bfloat16": {
+	set := &kernel.Set{Gemm: map[string]*kernel.GemmModel{"bfloat16": {
 		Base: kernel.Base{Latency: 1, Norm: 1, Compute: here, Memory: here}, Weight: 2, Input: 2, Output: 2,
 	}}}
-	o := &op.Op{Kind: op.OutputDown, Class: op.Linear, M: 10, N: 20, K: 30, Flops: 48000, Weights: 4800}
+	o := operator(op.OutputDown, kernel.Shape{M: 10, N: 20, K: 30, Count: 4})
 	near(t, "four products", pricer(t, set, op.Decode).Price(o).Time, 1+2*48000e-12+2*1e-9*2*(10*80+10*30+80*30))
 }
 
@@ -155,17 +160,18 @@ func TestSeveralMatrices(t *testing.T) {
 // Over two nodes, where half do, nothing was measured.
 func TestExchanges(t *testing.T) {
 	level := kernel.ExchangeLevel{Nodes: 1, Latency: 1, Memory: kernel.Flat(2)}
-	p := pricer(t, &kernel.Set{Exchange: map[string]*kernel.Exchange{
+	p := pricer(t, &kernel.Set{Exchange: map[string]*kernel.ExchangeModel{
 		"dispatch_low_latency": {Element: 1, Direct: true, Levels: []kernel.ExchangeLevel{level}},
 	}}, op.Decode)
-	o := op.Op{Kind: op.Dispatch, Class: op.Comm, Collective: hardware.AllToAll, Message: 1 << 30, Group: 4, Span: 4, Experts: 4, M: 10, N: 2, K: 8}
+	o := op.Op{Kind: op.Dispatch, Class: op.Comm, Kernels: kernel.Uses{{Slot: kernel.DispatchLowLatency}, {Slot: kernel.AllToAll}},
+		Collective: hardware.AllToAll, Message: 1 << 30, Span: 4, Shape: kernel.Shape{M: 10, N: 2, K: 8, Group: 4, Experts: 4, Moved: 1 << 30}}
 	near(t, "dispatch", p.Price(&o).Time, 1+2*10*2*0.75*8*2*1e-9)
 	if _, level := p.ErrorOf(&o); level != Estimated {
 		t.Errorf("kernels of no chip are %v", level)
 	}
 	o.Group, o.Span = 8, 8
 	near(t, "over two nodes", p.Price(&o).Time, 1)
-	o.Kind, o.Group, o.Span = op.Combine, 4, 4
+	o.Kernels[0].Slot, o.Group, o.Span = kernel.CombineLowLatency, 4, 4
 	near(t, "combine", p.Price(&o).Time, 1)
 }
 
@@ -174,36 +180,20 @@ func TestExchanges(t *testing.T) {
 func TestStoredExperts(t *testing.T) {
 	narrow := bf16
 	narrow.Weight = 0.5
-	block := func(latency, weight float64) *kernel.GroupedGemm {
-		return &kernel.GroupedGemm{Base: kernel.Base{Latency: latency, Norm: 1, Compute: kernel.Flat(1), Memory: kernel.Flat(1)}, Weight: weight, Input: 2, Output: 2}
+	block := func(latency, weight float64) *kernel.GroupedModel {
+		return &kernel.GroupedModel{Base: kernel.Base{Latency: latency, Norm: 1, Compute: kernel.Flat(1), Memory: kernel.Flat(1)}, Weight: weight, Input: 2, Output: 2}
 	}
-	both := map[string]*kernel.GroupedGemm{"bfloat16": block(1, 2), "int4": block(7, 0.5)}
-	one := map[string]*kernel.GroupedGemm{"bfloat16": block(1, 2)}
+	both := map[string]*kernel.GroupedModel{"bfloat16": block(1, 2), "int4": block(7, 0.5)}
+	one := map[string]*kernel.GroupedModel{"bfloat16": block(1, 2)}
 	for _, test := range []struct {
 		prec plan.Precision
-		set  map[string]*kernel.GroupedGemm
+		set  map[string]*kernel.GroupedModel
 		want float64 // latency, which is far longer than the product
 	}{{bf16, both, 1}, {narrow, both, 7}, {narrow, one, 1}} {
-		o := op.Op{Kind: op.ExpertGateUp, Class: op.Linear, Unit: op.MatrixUnit, M: 1, N: 64, K: 64, Flops: 2 * 64 * 64, Weights: 64 * 64 * test.prec.Weight}
-		if got := pricerOf(t, &kernel.Set{Experts: test.set}, op.Decode, test.prec).Price(&o).Time; math.Abs(got-test.want) > 1e-3 {
+		o := operator(op.ExpertGateUp, kernel.Shape{M: 1, Rows: 1, N: 64, K: 64, Count: 1, Gated: true})
+		if got := pricerOf(t, &kernel.Set{Experts: test.set}, op.Decode, test.prec).Price(o).Time; math.Abs(got-test.want) > 1e-3 {
 			t.Errorf("weights of %g bytes: %v s, want about %v s", test.prec.Weight, got, test.want)
 		}
-	}
-}
-
-// TestUnevenRows: half of a last tile of 128 is empty, from a tile on.
-func TestUnevenRows(t *testing.T) {
-	for m, want := range map[float64]float64{10: 10, 64: 64, 100: 136, 128: 192, 256: 320, 1000: 1064} {
-		for _, uneven := range []bool{false, true} {
-			o := &op.Op{Kind: op.ExpertDown, Class: op.Linear, N: 4, K: 8, Weights: 3 * 4 * 8 * 2, Flops: 2 * m * 3 * 4 * 8}
-			if got := (&timers{uneven: uneven, weightBytes: 2}).rows(o); uneven && got != want || !uneven && got != m {
-				t.Errorf("%v rows, uneven %v: %v", m, uneven, got)
-			}
-		}
-	}
-	heads := &op.Op{Kind: op.AbsorbQuery, Class: op.Linear, N: 4, K: 8, Weights: 4 * 8 * 2, Flops: 2 * 256 * 4 * 8}
-	if got := (&timers{uneven: true, weightBytes: 2}).rows(heads); got != 256 {
-		t.Errorf("heads see all tokens: %v", got)
 	}
 }
 
@@ -213,9 +203,9 @@ func TestAbsorbed(t *testing.T) {
 	narrow.Weight = 1
 	here := kernel.Surface{Axes: [][]float64{{5}, {60}, {30}}, Slowdown: []float64{2}}
 	set := &kernel.Set{System: "chip", Errors: map[string]float64{"absorb.bfloat16": 0.25},
-		Absorb: map[string]*kernel.GroupedGemm{"bfloat16": {Base: kernel.Base{Latency: 1, Norm: 1, Compute: here, Memory: here}, Weight: 2, Input: 2, Output: 2}}}
+		Absorb: map[string]*kernel.GroupedModel{"bfloat16": {Base: kernel.Base{Latency: 1, Norm: 1, Compute: here, Memory: here}, Weight: 2, Input: 2, Output: 2}}}
 	p := pricerOf(t, set, op.Decode, narrow)
-	o := &op.Op{Kind: op.AbsorbQuery, Class: op.Linear, M: 5, N: 20, K: 30, Weights: 3 * 20 * 30}
+	o := operator(op.AbsorbQuery, kernel.Shape{M: 5, Rows: 5, N: 20, K: 30, Count: 3})
 	// Inputs take no more than at peak.
 	near(t, "absorbed queries", p.Price(o).Time, 1+2*2e-12*3*5*20*30+1e-9*(2*2*3*(20*30+5*20)+2*3*5*30))
 	if share, level := p.ErrorOf(o); share != 0.25 || level != Measured {
@@ -223,25 +213,35 @@ func TestAbsorbed(t *testing.T) {
 	}
 }
 
-// TestLinear: 6 tokens of 2 sequences, 4 heads of values of 8 on 2 of keys of 16, 10 operations per token and head.
+// TestLinear: 6 tokens of 2 sequences, 4 heads of values of 8 on 2 of keys of 16. Every element of the state takes 4
+// operations; in a prefill 2 for every element of keys and values and each of the 64 tokens of a chunk come to that.
 func TestLinear(t *testing.T) {
 	model := map[string]*kernel.LinearAttention{"gated_delta": {Base: slow, Element: 2, State: 4}}
 	set := &kernel.Set{System: "chip", Sustained: 0.5, LinearDecode: model, LinearPrefill: model,
 		Convolution: map[string]*kernel.Curve{"decode": {Latency: 3, Memory: kernel.Flat(2)}, "prefill": {Latency: 4, Memory: kernel.Flat(2)}},
 		Errors:      map[string]float64{"linear_decode.gated_delta": 0.1, "linear_prefill.gated_delta": 0.2, "convolution.decode": 0.3, "convolution.prefill": 0.3}}
-	state := &op.Op{Kind: op.LinearState, Class: op.BMM, Sequences: 2, Heads: 4, KVHeads: 2, M: 6, N: 8, K: 16, Flops: 6 * 4 * 10}
-	conv := &op.Op{Kind: op.ShortConvolution, Class: op.Vector, Activations: 1e9}
-	want := 1 + 2*240e-12 + 2e-9*(2*6*2*(2*16+4*8)+4*2*2*4*16*8)
+	state := func(s kernel.Slot) *op.Op {
+		return &op.Op{Kind: op.LinearState, Class: op.BMM, Kernels: kernel.Uses{{Slot: s}},
+			Shape: kernel.Shape{Count: 2, Heads: 4, KVHeads: 2, M: 6, N: 8, K: 16}}
+	}
+	conv := func(s kernel.Slot) *op.Op {
+		return &op.Op{Kind: op.ShortConvolution, Class: op.Vector, Kernels: kernel.Uses{{Slot: s}}, Shape: kernel.Shape{Moved: 1e9}}
+	}
+	bytes := 2e-9 * (2*6*2*(2*16+4*8) + 4*2*2*4*16*8)
 	decode, prefill := pricer(t, set, op.Decode), pricer(t, set, op.Prefill)
-	near(t, "linear attention", decode.Price(state).Time, want)
-	near(t, "in a prefill at half the clocks", prefill.Price(state).Time, want+2*240e-12)
-	near(t, "a convolution", decode.Price(conv).Time, 3+2)
-	near(t, "one of prompts", prefill.Price(conv).Time, 4+2)
+	near(t, "linear attention", decode.Price(state(kernel.LinearDecode)).Time, 1+2e-12*6*4*4*16*8+bytes)
+	near(t, "in a prefill at half the clocks", prefill.Price(state(kernel.LinearPrefill)).Time,
+		1+4e-12*6*4*(4*16*8+64*2*(16+8))+bytes)
+	near(t, "a convolution", decode.Price(conv(kernel.ConvolutionDecode)).Time, 3+2)
+	near(t, "one of prompts", prefill.Price(conv(kernel.ConvolutionPrefill)).Time, 4+2)
 	for _, c := range []struct {
 		p    *Pricer
 		o    *op.Op
 		want float64
-	}{{decode, state, 0.1}, {prefill, state, 0.2}, {decode, conv, 0.3}, {prefill, conv, 0.3}} {
+	}{
+		{decode, state(kernel.LinearDecode), 0.1}, {prefill, state(kernel.LinearPrefill), 0.2},
+		{decode, conv(kernel.ConvolutionDecode), 0.3}, {prefill, conv(kernel.ConvolutionPrefill), 0.3},
+	} {
 		if share, level := c.p.ErrorOf(c.o); share != c.want || level != Fitted {
 			t.Errorf("%v is off by %g, %v", c.o.Kind, share, level)
 		}
@@ -251,11 +251,20 @@ func TestLinear(t *testing.T) {
 // TestUncovered: what no kernel covers takes the roofline, 2^30 bytes of 1 s, and where it is a kernel of its own the
 // latency of the shortest product.
 func TestUncovered(t *testing.T) {
-	of := func(latency float64) *kernel.Gemm {
-		return &kernel.Gemm{Base: kernel.Base{Latency: latency, Norm: 1, Compute: kernel.Flat(1), Memory: kernel.Flat(1)}}
+	of := func(latency float64) *kernel.GemmModel {
+		return &kernel.GemmModel{Base: kernel.Base{Latency: latency, Norm: 1, Compute: kernel.Flat(1), Memory: kernel.Flat(1)}}
 	}
-	p := pricer(t, &kernel.Set{Gemm: map[string]*kernel.Gemm{"bfloat16": of(3), "float8": of(2)}}, op.Decode)
-	for kind, want := range map[op.Kind]float64{op.IndexScores: 3, op.Scores: 3, op.LinearState: 3, op.Values: 1, op.Softmax: 1} {
-		near(t, kind.String(), p.Price(&op.Op{Kind: kind, Class: kind.Info().Class, Cache: 1 << 30}).Time, want)
+	p := pricer(t, &kernel.Set{Gemm: map[string]*kernel.GemmModel{"bfloat16": of(3), "float8": of(2)}}, op.Decode)
+	inside := kernel.Uses{{Slot: kernel.LatentDecode, Role: kernel.Within}, {Role: kernel.Within}}
+	for _, c := range []struct {
+		kind    op.Kind
+		kernels kernel.Uses
+		want    float64
+	}{
+		{op.IndexScores, kernel.Uses{}, 3}, {op.Scores, kernel.Uses{{Slot: kernel.LatentDecode}}, 3},
+		{op.LinearState, kernel.Uses{{Slot: kernel.LinearDecode}}, 3}, {op.Values, inside, 1}, {op.Softmax, inside, 1},
+	} {
+		o := &op.Op{Kind: c.kind, Class: c.kind.Info().Class, Kernels: c.kernels, Cache: 1 << 30}
+		near(t, c.kind.String(), p.Price(o).Time, c.want)
 	}
 }

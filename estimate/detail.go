@@ -1,0 +1,204 @@
+package estimate
+
+import (
+	"throughline/cost"
+	"throughline/op"
+	"throughline/plan"
+	"throughline/schedule"
+)
+
+// Detail is where the time of a step goes under a plan, and how far that can be trusted.
+type Detail struct {
+	Parts [PartCount]Part
+	Stage Breakdown // one pipeline stage, one step
+	// Comm is the communication of all stages, by what it is for: the time of a step, the bytes of a whole request.
+	Comm       [op.TrafficCount]schedule.Comm
+	Shares     Shares
+	Confidence Confidence
+}
+
+// PartKind names a part of a step.
+type PartKind uint8
+
+const (
+	StagePart PartKind = iota // the layers of one pipeline stage
+	DraftPart                 // the draft module, for one drafted token
+	EndsPart                  // embedding, output projection, sampling
+	PartCount
+)
+
+// Part is operators that a step executes one after another, a number of times over.
+type Part struct {
+	Ops   []Operator
+	Times float64
+}
+
+// Operator is an operator with its price.
+type Operator struct {
+	op.Op
+	cost.Cost
+	Exposed float64 // what one execution adds to the step
+}
+
+// Breakdown is where the time of a stage goes.
+type Breakdown struct {
+	Block [op.BlockCount]schedule.Totals
+}
+
+// Time of the stage.
+func (b *Breakdown) Time() float64 {
+	return b.Block[op.AttentionBlock].Time() + b.Block[op.MLPBlock].Time()
+}
+
+// BoundBy is the time of the operators that a resource bounds.
+func (b *Breakdown) BoundBy(r cost.Bound) float64 {
+	var t float64
+	for i := range b.Block {
+		for c := range b.Block[i].Bound {
+			t += b.Block[i].Bound[c][r]
+		}
+	}
+	return t
+}
+
+// ClassTime is the time of one class of operators.
+func (b *Breakdown) ClassTime(c op.Class) float64 {
+	var t float64
+	for i := range b.Block {
+		t += b.Block[i].Bound[c][cost.Compute] + b.Block[i].Bound[c][cost.Memory]
+	}
+	return t
+}
+
+// Exposed is the communication that is not hidden.
+func (b *Breakdown) Exposed() float64 {
+	return b.Block[op.AttentionBlock].Exposed() + b.Block[op.MLPBlock].Exposed()
+}
+
+// DetailOf is Detail for a single plan of a problem.
+func DetailOf(p *Problem, of *plan.Plan) (*Detail, error) {
+	e, err := NewEvaluator(p)
+	if err != nil {
+		return nil, err
+	}
+	return e.Detail(of), nil
+}
+
+// Detail says where the time of a step goes under a plan, and how far that can be trusted.
+func (e *Evaluator) Detail(p *plan.Plan) *Detail {
+	var whole Estimate
+	e.Evaluate(p, &whole)
+	pricer := e.pricer(e.problem.Phase)
+	d := &Detail{}
+	count := float64(p.Batch.Count)
+	d.Parts[StagePart] = e.part(pricer, &e.stage.list, count*float64(p.Attention.PP))
+	if p.Drafts > 0 {
+		d.Parts[DraftPart] = e.part(pricer, &e.draft.list, count*float64(p.Drafts))
+	}
+	if e.problem.Assume.Ends {
+		d.Parts[EndsPart] = e.part(pricer, &e.ends.list, count)
+	}
+	stage := d.Parts[StagePart].Ops
+	for i := range stage {
+		d.Stage.Block[e.stage.list.BlockOf(i)].Add(&e.rules, &stage[i].Op, &stage[i].Cost)
+	}
+	d.Comm = e.comm(p, &d.Stage)
+	d.Shares = d.shares(&whole)
+	d.Confidence = d.confidence(pricer, e.problem.Phase)
+	return d
+}
+
+// part prices the operators of a list.
+func (e *Evaluator) part(pricer *cost.Pricer, list *op.List, times float64) Part {
+	ops := list.All()
+	out := Part{make([]Operator, len(ops)), times}
+	for i := range ops {
+		c := pricer.Price(&ops[i])
+		out.Ops[i] = Operator{ops[i], c, e.rules.Exposed(&ops[i], c.Busy)}
+	}
+	return out
+}
+
+// comm is the communication of all stages.
+func (e *Evaluator) comm(p *plan.Plan, stage *Breakdown) (out [op.TrafficCount]schedule.Comm) {
+	pp, count := float64(p.Attention.PP), float64(p.Batch.Count)
+	steps := 1.0 // that a request takes
+	if e.problem.Phase == op.Decode {
+		steps = float64(e.problem.Lengths.Output)
+		if p.Drafts > 0 {
+			steps /= TokensPerStep(e.problem.Acceptance, p.Drafts)
+		}
+	}
+	attention, mlp := &stage.Block[op.AttentionBlock].Comm, &stage.Block[op.MLPBlock].Comm
+	for t := range out {
+		stages := pp
+		// Of the expert traffic the reference tool counts one stage, of the rest all.
+		if op.Traffic(t) == op.ExpertTraffic {
+			stages = 1
+		}
+		out[t] = schedule.Comm{
+			Exposed: count * pp * (attention[t].Exposed + mlp[t].Exposed),
+			Bytes:   count * steps * stages * (attention[t].Bytes + mlp[t].Bytes),
+		}
+	}
+	return out
+}
+
+// Shares is where the time of a step goes, in seconds, told in two ways.
+type Shares struct {
+	// By part of the model; with Communication and Waiting the step.
+	Attention, MLP, Drafts, Ends float64
+	// Communication is that of all parts, and the transfers between stages.
+	Communication float64
+	// Waiting is for the slowest stage of a pipeline, Offload for the second memory tier.
+	Waiting, Offload float64
+	// By what bounds it; with Communication, Waiting and Offload the step.
+	Compute, Memory float64
+}
+
+// shares adds up the operators.
+func (d *Detail) shares(whole *Estimate) Shares {
+	s := Shares{Communication: whole.TransferTime, Waiting: whole.WaitTime, Offload: whole.OffloadTime}
+	for kind := range d.Parts {
+		part := &d.Parts[kind]
+		for i := range part.Ops {
+			o := &part.Ops[i]
+			t := part.Times * o.Repeat * o.Exposed
+			switch {
+			case o.Class == op.Comm:
+				s.Communication += t
+				continue
+			case o.Bound == cost.Compute:
+				s.Compute += t
+			default:
+				s.Memory += t
+			}
+			switch {
+			case PartKind(kind) == DraftPart:
+				s.Drafts += t
+			case PartKind(kind) == EndsPart:
+				s.Ends += t
+			case o.Kind.Info().Block == op.AttentionBlock:
+				s.Attention += t
+			default:
+				s.MLP += t
+			}
+		}
+	}
+	return s
+}
+
+// Bound names what takes the largest share of the step, and that share in seconds.
+func (s *Shares) Bound() (name string, seconds float64) {
+	name, seconds = "memory", s.Memory
+	if s.Compute > seconds {
+		name, seconds = "compute", s.Compute
+	}
+	if s.Communication > seconds {
+		name, seconds = "network", s.Communication
+	}
+	if s.Offload > seconds {
+		name, seconds = "second memory tier", s.Offload
+	}
+	return name, seconds
+}

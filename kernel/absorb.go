@@ -1,0 +1,16 @@
+package kernel
+
+var absorbed = sectionOf("absorb", func(s *Set) *map[string]*GroupedModel { return &s.Absorb })
+
+// Engines take what is absorbed out of narrower weights when they load them, and multiply it in 16 bits.
+var absorbSlot = slot{
+	section: &absorbed, name: "absorbed products", row: "mla_absorb", peak: WidePeak,
+	axes: "tokens, heads · n, k", of: "products of every head that latent attention absorbs",
+	pick: func(s *Set, t *Types) []string {
+		if t.Wide == "" {
+			return nil
+		}
+		return typed(&absorbed, s, "bfloat16")
+	},
+	prepare: func(s *Set, key string, _ *Types) (Timing, error) { return s.Absorb[key].prepare(&Types{}) },
+}

@@ -1,0 +1,143 @@
+package kernel
+
+import "sync"
+
+// Types is the precision of a deployment as kernels see it. Where it is empty, a kernel runs as it was measured.
+type Types struct {
+	Matrix, Attention, Cache string  // number types
+	Wide                     string  // a type of 16 bits that the chip multiplies in
+	Weight, Comm             float64 // bytes of an element
+}
+
+// Bound is the kernels of a set that a deployment runs, prepared. It never changes.
+type Bound struct {
+	slots [slotPlaces]Binding
+	// Launch is what any kernel takes at least: the latency of the shortest calibrated product.
+	Launch float64
+}
+
+// slotPlaces is the slots rounded up to a power of two, which makes an index cheap to bound.
+const slotPlaces = 32
+
+// Binding is one kernel of a deployment. The zero value is one that is not calibrated.
+type Binding struct {
+	Section, Key string // of its model in the set
+	Peak         Peak
+	// Narrowed: weights are stored narrower than those that were measured.
+	Narrowed bool
+	// Of communication: the most nodes, and the largest group (0: any) that were measured.
+	Nodes, Ranks float64
+
+	timing [RoleCount]Timing
+}
+
+// reaching is kernels that communicate.
+type reaching interface {
+	reach() (nodes, ranks float64)
+}
+
+// For is the kernel of a use and its timing for that role, nil where it is not calibrated.
+func (b *Bound) For(u Use) (Timing, *Binding) {
+	k := &b.slots[u.Slot%slotPlaces]
+	return k.timing[u.Role%RoleCount], k
+}
+
+// ready is what has been prepared of a set.
+type ready struct {
+	sync.Mutex
+	bound map[Types]*Bound
+}
+
+// Share says that the set will not change but by its methods, so that what is prepared once can be used by all.
+func (s *Set) Share() { s.ready = &ready{bound: map[Types]*Bound{}} }
+
+// Bind prepares the kernels of the set for a deployment.
+func (s *Set) Bind(t Types) *Bound {
+	if s.ready == nil {
+		return s.bind(&t)
+	}
+	s.ready.Lock()
+	defer s.ready.Unlock()
+	b := s.ready.bound[t]
+	if b == nil {
+		b = s.bind(&t)
+		s.ready.bound[t] = b
+	}
+	return b
+}
+
+func (s *Set) bind(t *Types) *Bound {
+	b := &Bound{}
+	for i := range table {
+		if row := &table[i]; row.section != nil {
+			b.slots[i] = row.bind(s, t)
+		}
+	}
+	for _, g := range s.Gemm {
+		if b.Launch == 0 || g.Latency < b.Launch {
+			b.Launch = g.Latency
+		}
+	}
+	return b
+}
+
+func (r *slot) bind(s *Set, t *Types) (b Binding) {
+	var all fastest
+	keys := r.pick(s, t)
+	for _, key := range keys {
+		if timing, err := r.prepare(s, key, t); err == nil { // the loader has checked the models
+			all = append(all, timing)
+		}
+	}
+	if len(all) == 0 {
+		return b
+	}
+	whole := all[0]
+	if len(all) > 1 {
+		whole = all
+	}
+	b = Binding{Section: r.section.key, Key: keys[0], Peak: r.peak}
+	b.timing[Whole], b.timing[Within] = whole, charged{}
+	if c, ok := whole.(*curveTiming); ok {
+		b.timing[Beside], b.timing[Alone] = fusedTiming{c}, aloneTiming{fusedTiming{c}}
+	}
+	if c, ok := whole.(reaching); ok {
+		b.Nodes, b.Ranks = c.reach()
+	}
+	if m, ok := r.section.get(s, keys[0]).(interface{ weightBytes() float64 }); ok && r.stored {
+		b.Narrowed = m.weightBytes() != t.Weight
+	}
+	return b
+}
+
+// Timing is the model of a slot under a key, prepared as it was measured; false where there is none.
+func (s *Set) Timing(of Slot, key string) (Timing, bool) {
+	if s.Model(of, key) == nil {
+		return nil, false
+	}
+	t, err := table[of].prepare(s, key, &Types{})
+	return t, err == nil
+}
+
+// otherWide are the types of 16 bits, which run alike.
+var otherWide = map[string]string{"float16": "bfloat16", "bfloat16": "float16"}
+
+// typed is the key of the model for a number type. The two types of 16 bits stand in for each other.
+func typed(in *section, s *Set, numberType string) []string {
+	for _, key := range [...]string{numberType, otherWide[numberType]} {
+		if in.get(s, key) != nil {
+			return []string{key}
+		}
+	}
+	return nil
+}
+
+// present are the keys that have a model.
+func present(in *section, s *Set, keys ...string) (out []string) {
+	for _, key := range keys {
+		if in.get(s, key) != nil {
+			out = append(out, key)
+		}
+	}
+	return out
+}

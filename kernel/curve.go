@@ -1,0 +1,85 @@
+package kernel
+
+import "fmt"
+
+// Curve is a kernel that only moves bytes: element-wise operators, norms, copies. The axis is bytes read and written. A
+// kernel that works on rows, such as a norm, has two: rows, and bytes of one.
+type Curve struct {
+	Latency float64 `json:"latency"`
+	Memory  Surface `json:"memory"`
+}
+
+// byRow: the kernel works on rows.
+func (c *Curve) byRow() bool { return len(c.Memory.Axes) == 2 }
+
+// Work is the bytes.
+func (c *Curve) Work() Work {
+	if c.byRow() {
+		return Work{3: 1}
+	}
+	return Work{1: 1}
+}
+
+// Point of what is moved on the surface.
+func (c *Curve) Point(s *Shape) Point {
+	if c.byRow() {
+		return Point{s.Rows, s.Moved / s.Rows, 1}
+	}
+	return Point{s.Moved, 1, 1}
+}
+
+// Numbers is how many of them were fitted.
+func (c *Curve) Numbers() int { return len(c.Memory.Slowdown) + 1 }
+
+// Check says what is wrong with the model.
+func (c *Curve) Check() error {
+	_, err := c.prepare()
+	return err
+}
+
+func (c *Curve) prepare() (*curveTiming, error) {
+	if len(c.Memory.Axes) > 2 {
+		return nil, fmt.Errorf("bytes: %d axes, not one or two", len(c.Memory.Axes))
+	}
+	s, err := moving(c.Latency, c.Memory, c.Work())
+	if err != nil {
+		return nil, fmt.Errorf("bytes: %w", err)
+	}
+	return &curveTiming{s.latency, s.memory, *c}, nil
+}
+
+type curveTiming struct {
+	latency float64
+	memory  grid
+	c       Curve
+}
+
+func (t *curveTiming) Seconds(p *Pace, s *Shape) float64 {
+	return t.latency + p.Byte*t.memory.at(t.c.Point(s))
+}
+
+func (t *curveTiming) Beyond(s *Shape) bool { return !t.memory.holds(t.c.Point(s)) }
+
+// fusedTiming is what an operator adds that is fused with the kernel: its bytes at no latency, and where the kernel works
+// on rows, those of as many as were calibrated, as it is not known how the bytes lie in rows.
+type fusedTiming struct{ *curveTiming }
+
+func (t fusedTiming) point(s *Shape) Point {
+	if t.c.byRow() {
+		rows := t.memory.axes[0].hi
+		return Point{rows, s.Moved / rows, 1}
+	}
+	return Point{s.Moved, 1, 1}
+}
+
+func (t fusedTiming) Seconds(p *Pace, s *Shape) float64 { return p.Byte * t.memory.at(t.point(s)) }
+func (t fusedTiming) Beyond(s *Shape) bool              { return !t.memory.holds(t.point(s)) }
+
+// aloneTiming is a kernel of its own that moves bytes: at least the latency, and the smallest work of the grid.
+type aloneTiming struct{ fusedTiming }
+
+func (t aloneTiming) Seconds(p *Pace, s *Shape) float64 {
+	a := &t.memory.axes
+	least := p.Byte * t.memory.at(Point{a[0].lo, a[1].lo, 1})
+	return t.latency + max(least, t.fusedTiming.Seconds(p, s))
+}

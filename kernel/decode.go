@@ -1,0 +1,85 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+)
+
+// DecodeAttention is attention of one new token of each of several sequences to its context. The axes of the memory side
+// are context, sequences · KV heads, and bytes of one token in the cache of one KV head; those of the compute side
+// context, sequences · KV heads, and operations per token of the context and KV head. Latent attention has one KV head.
+type DecodeAttention struct {
+	Base
+	// Query is the bytes of an element of queries and results.
+	Query float64 `json:"query_bytes"`
+	// Tile is the shortest context that the kernel works on; shorter ones take as long.
+	Tile float64 `json:"tile"`
+}
+
+var (
+	decodes       = sectionOf("decode", func(s *Set) *map[string]*DecodeAttention { return &s.Decode })
+	latentDecodes = sectionOf("latent_decode", func(s *Set) *map[string]*DecodeAttention { return &s.LatentDecode })
+)
+
+const decodeAxes = "context, sequences · KV heads, and of a KV head operations per token of the context / bytes of one in the cache"
+
+var decodeSlot = slot{
+	section: &decodes, name: "decode attention", row: "attn_decode", peak: AttentionPeak,
+	axes: decodeAxes, of: "attention on a cache of keys and values",
+	pick:    func(s *Set, t *Types) []string { return typed(&decodes, s, t.Cache) },
+	prepare: func(s *Set, key string, _ *Types) (Timing, error) { return s.Decode[key].prepare() },
+}
+
+var latentDecodeSlot = slot{
+	section: &latentDecodes, name: "latent decode", row: "mla_decode", peak: AttentionPeak,
+	axes: decodeAxes, of: "attention on a latent cache",
+	pick:    func(s *Set, t *Types) []string { return typed(&latentDecodes, s, t.Cache) },
+	prepare: func(s *Set, key string, _ *Types) (Timing, error) { return s.LatentDecode[key].prepare() },
+}
+
+// Heads is the shape of attention: query heads, KV heads, and the widths of keys and of values.
+type Heads struct{ Query, KV, Key, Value float64 }
+
+// TokenFlops is what the query heads of one KV head compute for one token of the context.
+func (h Heads) TokenFlops() float64 { return 2 * h.Query / h.KV * (h.Key + h.Value) }
+
+// Work is the operations and the bytes of the cache.
+func (d *DecodeAttention) Work() (flops, bytes Work) { return Work{7: 1}, Work{7: 1} }
+
+// Points of attention on the two surfaces, and the bytes of queries and results, which are moved at peak. The tokens of a
+// sequence in one step share a pass over its cache, as more query heads would.
+func (d *DecodeAttention) Points(s *Shape) (compute, memory Point, queries float64) {
+	h := Heads{Query: s.M / s.Count * float64(s.Heads), KV: float64(s.KVHeads), Key: s.K, Value: float64(s.Value)}
+	y := s.Count * h.KV
+	context := max(s.N, d.Tile)
+	return Point{context, y, h.TokenFlops()}, Point{context, y, s.Moved / (y * s.N)}, d.Query * s.Count * h.Query * (h.Key + h.Value)
+}
+
+// Check says what is wrong with the model.
+func (d *DecodeAttention) Check() error {
+	_, err := d.prepare()
+	return errors.Join(err, sizes(d.Query, d.Tile))
+}
+
+func (d *DecodeAttention) prepare() (*decodeTiming, error) {
+	s, err := d.sides(d.Work())
+	if err != nil {
+		return nil, fmt.Errorf("decode attention: %w", err)
+	}
+	return &decodeTiming{s, *d}, nil
+}
+
+type decodeTiming struct {
+	sides
+	d DecodeAttention
+}
+
+func (t *decodeTiming) Seconds(p *Pace, s *Shape) float64 {
+	c, m, queries := t.d.Points(s)
+	return t.latency + t.joined(p, c, m, queries)
+}
+
+func (t *decodeTiming) Beyond(s *Shape) bool {
+	c, m, _ := t.d.Points(s)
+	return t.beyond(c, m)
+}

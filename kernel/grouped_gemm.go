@@ -1,0 +1,75 @@
+package kernel
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+)
+
+// GroupedModel is one kernel for the products of several experts, each of m × k activations with its own k × n weights.
+// The axes are m, experts · n, k. A fused expert block is two such products, one after the other.
+type GroupedModel struct {
+	Base
+	Weight float64 `json:"weight_bytes"`
+	Input  float64 `json:"input_bytes"`
+	Output float64 `json:"output_bytes"`
+}
+
+var groupedGemms = sectionOf("grouped_gemm", func(s *Set) *map[string]*GroupedModel { return &s.GroupedGemm })
+
+var groupedGemmSlot = slot{
+	section: &groupedGemms, name: "grouped gemm", row: "grouped_gemm", peak: MatrixPeak, stored: true,
+	axes: "rows of an expert, experts · n, k", of: "products of experts, and of heads where those are not calibrated",
+	pick:    func(s *Set, t *Types) []string { return typed(&groupedGemms, s, t.Matrix) },
+	prepare: func(s *Set, key string, t *Types) (Timing, error) { return s.GroupedGemm[key].prepare(t) },
+}
+
+// Work is the operations and the bytes but those of the inputs.
+func (g *GroupedModel) Work() (flops, bytes Work) {
+	return Work{7: 2}, Work{3: g.Output, 6: g.Weight}
+}
+
+// Point of the products of so many experts that each see m rows, on either surface, and the bytes of their inputs, which
+// are moved at peak.
+func (g *GroupedModel) Point(experts, m, n, k float64) (at Point, inputs float64) {
+	return Point{m, experts * n, k}, g.Input * experts * m * k
+}
+
+// Check says what is wrong with the model.
+func (g *GroupedModel) Check() error {
+	_, err := g.prepare(&Types{})
+	return errors.Join(err, sizes(g.Weight, g.Input, g.Output))
+}
+
+// weightBytes is those of an element of the weights that were measured.
+func (g *GroupedModel) weightBytes() float64 { return g.Weight }
+
+func (g *GroupedModel) prepare(t *Types) (*groupedTiming, error) {
+	with := *g
+	with.Weight = cmp.Or(t.Weight, g.Weight)
+	s, err := g.sides(with.Work())
+	if err != nil {
+		return nil, fmt.Errorf("grouped gemm: %w", err)
+	}
+	return &groupedTiming{s, with}, nil
+}
+
+type groupedTiming struct {
+	sides
+	g GroupedModel
+}
+
+// product is the time without the latency.
+func (t *groupedTiming) product(p *Pace, experts, m, n, k float64) float64 {
+	at, inputs := t.g.Point(experts, m, n, k)
+	return t.joined(p, at, at, inputs)
+}
+
+func (t *groupedTiming) Seconds(p *Pace, s *Shape) float64 {
+	return t.latency + t.product(p, s.Count, s.Tiled(), s.N, s.K)
+}
+
+func (t *groupedTiming) Beyond(s *Shape) bool {
+	at, _ := t.g.Point(s.Count, s.Tiled(), s.N, s.K)
+	return t.beyond(at, at)
+}

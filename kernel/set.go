@@ -1,0 +1,157 @@
+package kernel
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Set is the calibrated kernels of a system, to be embedded in its file. What is missing is priced without calibration.
+type Set struct {
+	// Sustained is the share of the rate of isolated kernels that a GPU keeps up through a long prefill, at the lower clocks
+	// of full load; 0: not known, all of it.
+	Sustained float64 `json:"sustained,omitempty"`
+	// System is the name of the chip that was measured, and From names another one for the kinds of kernels ("experts"), or
+	// of the kernels of a number type ("gemm.bfloat16"), that were not measured on it. Slowdowns are relative to peaks,
+	// which is what makes them carry over.
+	System string            `json:"system,omitempty"`
+	From   map[string]string `json:"from,omitempty"`
+	// Peaks of the chip that was measured: a system with other ones is another chip, whatever its name.
+	Peaks  map[string]float64 `json:"peaks,omitempty"`
+	Source string             `json:"source,omitempty"` // what the models were fitted to
+	// Errors are the mean errors of the models on shapes that their fits did not see, as shares, by kind of kernel and
+	// number type: "gemm.bfloat16".
+	Errors map[string]float64 `json:"errors,omitempty"`
+
+	Gemm          map[string]*GemmModel        `json:"gemm,omitempty"`           // by number type
+	GroupedGemm   map[string]*GroupedModel     `json:"grouped_gemm,omitempty"`   // by number type
+	Experts       map[string]*GroupedModel     `json:"experts,omitempty"`        // fused blocks, by number type
+	Decode        map[string]*DecodeAttention  `json:"decode,omitempty"`         // by number type of the cache
+	LatentDecode  map[string]*DecodeAttention  `json:"latent_decode,omitempty"`  // by number type of the cache
+	Prefill       map[string]*PrefillAttention `json:"prefill,omitempty"`        // by number type
+	LatentPrefill map[string]*PrefillAttention `json:"latent_prefill,omitempty"` // by number type
+	Absorb        map[string]*GroupedModel     `json:"absorb,omitempty"`         // of latent attention, by number type
+	Convolution   map[string]*Curve            `json:"convolution,omitempty"`    // of linear attention: decode, prefill
+	LinearDecode  map[string]*LinearAttention  `json:"linear_decode,omitempty"`  // by rule: gated_delta
+	LinearPrefill map[string]*LinearAttention  `json:"linear_prefill,omitempty"` // by rule
+	Elementwise   map[string]*Curve            `json:"elementwise,omitempty"`    // by kernel: add_rmsnorm, silu_mul
+	Copy          map[string]*Curve            `json:"copy,omitempty"`           // by direction: d2d_copy, d2h, h2d
+	Collective    map[string]*CollectiveModel  `json:"collective,omitempty"`     // by pattern, as in the networks
+	// Exchange is of tokens and experts: dispatch_normal, combine_normal, dispatch_low_latency, combine_low_latency.
+	Exchange map[string]*ExchangeModel `json:"exchange,omitempty"`
+
+	// ready is the kernels that have been prepared, of a set that is shared.
+	ready *ready
+}
+
+// Model is a calibrated kernel as data.
+type Model interface {
+	Check() error // what is wrong with it
+	Numbers() int // how many were fitted
+}
+
+// section is the models of a set that have one form and one key.
+type section struct {
+	key  string
+	keys func(*Set) []string // of its models, sorted
+	get  func(*Set, string) Model
+	put  func(*Set, string, Model)
+}
+
+func sectionOf[M any, P interface {
+	*M
+	Model
+}](key string, models func(*Set) *map[string]P) section {
+	return section{
+		key:  key,
+		keys: func(s *Set) []string { return slices.Sorted(maps.Keys(*models(s))) },
+		get: func(s *Set, key string) Model {
+			if m := (*models(s))[key]; m != nil {
+				return m
+			}
+			return nil
+		},
+		put: func(s *Set, key string, m Model) {
+			if *models(s) == nil {
+				*models(s) = map[string]P{}
+			}
+			(*models(s))[key] = m.(P)
+		},
+	}
+}
+
+// Model is that of a slot under a key, nil where there is none.
+func (s *Set) Model(of Slot, key string) Model { return table[of].section.get(s, key) }
+
+// Put adds the model of a slot under a key, with its mean error on shapes that its fit did not see; negative: not known.
+// A model that is there already stays, and so does its error.
+func (s *Set) Put(of Slot, key string, m Model, missed float64) {
+	in := table[of].section
+	if in.get(s, key) != nil {
+		return
+	}
+	in.put(s, key, m)
+	if missed >= 0 {
+		s.setError(in.key+"."+key, missed)
+	}
+	s.ready = nil
+}
+
+func (s *Set) setError(model string, share float64) {
+	if s.Errors == nil {
+		s.Errors = map[string]float64{}
+	}
+	s.Errors[model] = share
+}
+
+// MeasuredOn is the chip that the kernels of a section and number type were measured on.
+func (s *Set) MeasuredOn(section, key string) string {
+	return cmp.Or(s.From[section+"."+key], s.From[section], s.System)
+}
+
+// Fill takes from another set the kernels that this one lacks, and notes where they were measured.
+func (s *Set) Fill(other *Set) {
+	for _, in := range sections {
+		for _, key := range in.keys(other) {
+			if in.get(s, key) != nil {
+				continue
+			}
+			in.put(s, key, in.get(other, key))
+			if e, ok := other.Errors[in.key+"."+key]; ok {
+				s.setError(in.key+"."+key, e)
+			}
+			if on := other.MeasuredOn(in.key, key); on != s.System {
+				if s.From == nil {
+					s.From = map[string]string{}
+				}
+				s.From[in.key+"."+key] = on
+			}
+		}
+	}
+	if s.Sustained == 0 {
+		s.Sustained = other.Sustained
+	}
+	s.ready = nil
+}
+
+// Check reports what is wrong with the models of a set.
+func (s *Set) Check() error {
+	var errs []error
+	for _, in := range sections {
+		for _, key := range in.keys(s) {
+			err := errors.New("null is no model")
+			if m := in.get(s, key); m != nil {
+				err = m.Check()
+			}
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s %s: %w", in.key, key, err))
+			}
+		}
+	}
+	if !(s.Sustained >= 0 && s.Sustained <= 1) {
+		errs = append(errs, fmt.Errorf("a sustained share of %g", s.Sustained))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,154 @@
+package op_test
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"throughline/assume"
+	"throughline/internal/draw"
+	"throughline/model"
+	"throughline/op"
+	"throughline/plan"
+)
+
+// mixture is a step of several groups.
+func mixture(l *op.Lowerer, groups ...op.Group) *op.Step {
+	var s op.Step
+	for i := range groups {
+		l.Add(&s, &groups[i])
+	}
+	return &s
+}
+
+// Two sequences that decode at a context of 10, one at 4, and in the same step one prompt of 4 tokens of which the last two
+// are new, and a chunk of 3 tokens of one that goes on: 3 + 5 tokens in all.
+var mixed = []op.Group{
+	{Phase: op.Decode, Sequences: 2, New: 1, Context: 10},
+	{Phase: op.Decode, Sequences: 1, New: 1, Context: 4},
+	{Phase: op.Prefill, Sequences: 1, New: 2, Context: 4, Ends: true},
+	{Phase: op.Prefill, Sequences: 1, New: 3, Context: 3},
+}
+
+// TestMixedGrouped: a window of 5. The decoding tokens see 5, 5 and 4 entries, 14 in all, and read as many. The prompt sees
+// 3 + 4, the chunk 1 + 2 + 3: 13 in all, 2.6 on average; 4 + 3 entries are read. Products see all 8 tokens. The successors of
+// the three that decode and of the one prompt that ends are wanted.
+func TestMixedGrouped(t *testing.T) {
+	m := groupQuery()
+	m.Attention.Window, m.Attention.Gated, m.Vocab = 5, false, 20
+	l := op.NewLowerer(m, &fused, &precision, &assume.Physical)
+	step := mixture(&l, mixed...)
+	var list op.List
+	l.Stage(&oneRank, step, &list)
+	compare(t, only(&list, op.QKV, op.FusedAttention, op.Softmax, op.OutputProjection, op.GateUp), times(2, []row{
+		product(op.QKV, 2*8*8*16, 8*16, 8*(8+16), 0, 8*16, 8, 16, 8),
+		product(op.FusedAttention, 4*14*4*2, 0, 24+24, 14*4*2, 24, 3, 14.0/3, 2),
+		vector(op.Softmax, 5*14*4, 0, 0, 0),
+		product(op.FusedAttention, 4*13*4*2, 0, 40+40, 7*4*2, 40, 5, 2.6, 2),
+		vector(op.Softmax, 5*13*4, 0, 0, 0),
+		product(op.OutputProjection, 2*8*8*8, 8*8, 8*(8+8), 0, 64, 8, 8, 8),
+		product(op.GateUp, 2*8*8*32, 8*32, 8*(8+32), 0, 8*32, 8, 32, 8),
+	}))
+	attentions := only(&list, op.FusedAttention)
+	if attentions[0].Phase != op.Decode || attentions[1].Phase != op.Prefill || attentions[0].Count != 3 || attentions[1].Count != 2 {
+		t.Errorf("%+v", attentions)
+	}
+	if o := find(t, &list, op.QKV); o.Phase != op.Prefill {
+		t.Error("a step with a prompt runs at the clocks of a prefill")
+	}
+	l.Ends(&oneRank, step, &list)
+	compare(t, only(&list, op.Embedding, op.OutputHead), times(1, []row{
+		vector(op.Embedding, 0, 0, 2*64, 64),
+		product(op.OutputHead, 2*4*8*20, 8*20, 4*(8+20), 0, 80, 4, 20, 8),
+	}))
+}
+
+// TestMixedLatent: latents of 4 + 1 elements on two ranks, 2 heads each. The decoding tokens stay absorbed: they see 24
+// entries, and read them once for all heads. The prompts see 3 + 4 + 1 + 2 + 3 = 13, and expand their 7 entries.
+func TestMixedLatent(t *testing.T) {
+	m := dense(model.Attention{Kind: model.Latent, Heads: 4, QueryRank: 6, KVRank: 4, NopeDim: 3, RopeDim: 1, ValueDim: 5}, model.Gated)
+	l := op.NewLowerer(m, &model.Settings{Absorb: true, Flash: true}, &precision, &assume.Physical)
+	var list op.List
+	l.Stage(&twoRanks, mixture(&l, mixed...), &list)
+	compare(t, only(&list, op.LatentDown, op.AbsorbQuery, op.Scores, op.Values, op.AbsorbValue, op.LatentUp, op.FusedAttention, op.OutputProjection), times(2, []row{
+		product(op.LatentDown, 2*8*8*5, 8*5, 8*(8+5), 0, 8*5, 8, 5, 8),
+		product(op.AbsorbQuery, 2*6*3*4, 2*3*4, 6*(3+4), 0, 6*4, 3, 4, 3),
+		product(op.Scores, 2*48*5, 0, 3*2*5, 24*5, 0, 3, 8, 5),
+		product(op.Values, 2*48*4, 0, 3*2*4, 0, 3*2*4, 3, 4, 8),
+		product(op.AbsorbValue, 2*6*4*5, 2*4*5, 6*(4+5), 0, 6*5, 3, 5, 4),
+		product(op.LatentUp, 2*7*4*16, 4*16, 7*16, 7*5, 7*16, 7, 16, 4),
+		product(op.FusedAttention, 2*26*(4+5), 0, 5*2*(4+5)+7*2*(4+5), 0, 5*2*5, 5, 2.6, 4),
+		product(op.OutputProjection, 2*8*10*8, 10*8, 8*(10+8), 0, 64, 8, 8, 10),
+	}))
+
+	// With an indexer both are absorbed: one product for all 8 tokens in front of two attentions.
+	a := &m.Attention
+	a.IndexHeads, a.IndexDim, a.IndexTopK = 2, 3, 4
+	l.Stage(&twoRanks, mixture(&l, mixed...), &list)
+	compare(t, only(&list, op.IndexKey, op.AbsorbQuery, op.AbsorbValue), times(2, []row{
+		product(op.IndexKey, 2*8*8*3, 8*3, 8*(8+3), 0, 24, 8, 3, 8),
+		product(op.AbsorbQuery, 2*16*3*4, 2*3*4, 16*(3+4), 0, 16*4, 8, 4, 3),
+		product(op.AbsorbValue, 2*16*4*5, 2*4*5, 16*(4+5), 0, 16*5, 8, 5, 4),
+	}))
+	// Decoding 24 entries are scored and 3·4 seen; of the prompts 13, which are all seen.
+	scores := only(&list, op.IndexScores, op.Scores)
+	for i, want := range []float64{2 * 24 * 6, 2 * 13 * 6, 2 * 24 * 5, 2 * 26 * 5} {
+		bytes(t, "flops of "+scores[i].Kind.String(), scores[i].Flops, want)
+	}
+}
+
+// TestMixedDrafts: the draft module sees one token of every sequence.
+func TestMixedDrafts(t *testing.T) {
+	m := groupQuery()
+	l := op.NewLowerer(m, &fused, &precision, &assume.Physical)
+	p := oneRank
+	p.Drafts = 1
+	var list op.List
+	l.Draft(&p, mixture(&l, mixed...), &list)
+	attentions := only(&list, op.FusedAttention)
+	bytes(t, "projected tokens", find(t, &list, op.DraftProjection).M, 5)
+	bytes(t, "decoding tokens", attentions[0].M, 3)
+	bytes(t, "entries that they see", attentions[0].N, 8)
+	bytes(t, "tokens of prompts", attentions[1].M, 2)
+	bytes(t, "entries that these see", attentions[1].N, 3.5)
+}
+
+// TestSplitGroups: it does not matter whether equal sequences are added together or one by one, nor in which order.
+func TestSplitGroups(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, set := draw.Model(t)
+		l := op.NewLowerer(m, set, &precision, draw.Assumptions(t))
+		var groups, parts []op.Group
+		for range rapid.IntRange(1, 4).Draw(t, "groups") {
+			g := op.Group{
+				Phase: draw.Phase(t), Sequences: rapid.Float64Range(0.1, 50).Draw(t, "sequences"),
+				New: float64(rapid.IntRange(1, 40).Draw(t, "new")), Ends: rapid.Bool().Draw(t, "ends"),
+				Scale: rapid.Float64Range(0, 3).Draw(t, "scale"),
+			}
+			g.Context = g.New + float64(rapid.IntRange(0, 100).Draw(t, "past"))
+			groups = append(groups, g)
+			share := rapid.Float64Range(0.1, 0.9).Draw(t, "share")
+			a, b := g, g
+			a.Sequences *= share
+			b.Sequences *= 1 - share
+			parts = append(append([]op.Group{b}, parts...), a)
+		}
+		whole, split := mixture(&l, groups...), mixture(&l, parts...)
+		var ops [2]op.List
+		p := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 1, DP: 1}, Batch: three, SharedReplicas: set.SharedReplicas}
+		l.Stage(&p, whole, &ops[0])
+		l.Stage(&p, split, &ops[1])
+		for i, o := range ops[0].All() {
+			s := &ops[1].All()[i]
+			for what, v := range map[string][2]float64{
+				"flops": {o.Flops, s.Flops}, "bytes": {o.Bytes(), s.Bytes()}, "result": {o.Output, s.Output},
+				"m": {o.M, s.M}, "n": {o.N, s.N}, "k": {o.K, s.K}, "count": {o.Count, s.Count},
+			} {
+				if math.Abs(v[0]-v[1]) > 1e-9*math.Abs(v[0]) {
+					t.Fatalf("%s of %s: %v, split %v", what, o.Kind, v[0], v[1])
+				}
+			}
+		}
+	})
+}

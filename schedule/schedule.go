@@ -1,0 +1,136 @@
+// Package schedule puts the priced operators of a step in their order and says what each adds to the step: what
+// computation hides of a collective, of a transfer of the KV cache, of reading from a second memory tier, and how long
+// the stages of a pipeline wait for each other. It prices nothing.
+//
+// Sums are all that a search needs. A Recorder takes down besides when every operator runs, and on which lane.
+package schedule
+
+import (
+	"throughline/cost"
+	"throughline/hardware"
+	"throughline/op"
+)
+
+// Rules are what runs beside what on a system.
+type Rules struct {
+	overlap float64 // share of every collective that computation hides
+	silent  int     // collectives within so many processors are hidden and displace no computation
+	levels  []int   // processors within which the levels of the network lie
+}
+
+// NewRules are those of a system.
+func NewRules(s *hardware.System) Rules {
+	r := Rules{overlap: s.CollectiveOverlap}
+	for i := range s.Networks {
+		r.levels = append(r.levels, s.Networks[i].Size)
+		if r.overlap == 1 && s.Networks[i].ProcessorUsage == 0 && (i == 0 || r.silent == s.Networks[i-1].Size) {
+			r.silent = s.Networks[i].Size
+		}
+	}
+	return r
+}
+
+// Silent reports that a collective adds nothing to a step, however long it takes.
+func (r *Rules) Silent(o *op.Op) bool { return int(o.Span) <= r.silent }
+
+// Exposed is what an operator adds to a step. Computation adds all of its time. Of a collective computation hides a share;
+// it adds the rest, and the computation that the hidden share displaces.
+func (r *Rules) Exposed(o *op.Op, b cost.Busy) float64 {
+	if o.Class == op.Comm {
+		return (1-r.overlap)*b.Time + r.overlap*b.Displaced
+	}
+	return b.Time
+}
+
+// Pass is operators that follow one another, with how long each keeps its unit or its network busy.
+type Pass struct {
+	Ops  []op.Op
+	Busy []cost.Busy
+	Runs []op.Run // of layers: the blocks that they make up
+}
+
+// time is what the operators of a pass add to a step.
+func (r *Rules) time(p *Pass) float64 {
+	var t, odd float64 // two sums, since each addition waits for the one before
+	ops, busy := p.Ops, p.Busy[:len(p.Ops)]
+	i := 0
+	for ; i+1 < len(ops); i += 2 {
+		t += ops[i].Repeat * r.Exposed(&ops[i], busy[i])
+		odd += ops[i+1].Repeat * r.Exposed(&ops[i+1], busy[i+1])
+	}
+	if i < len(ops) {
+		t += ops[i].Repeat * r.Exposed(&ops[i], busy[i])
+	}
+	return t + odd
+}
+
+// Work is what a step consists of: for each of so many batches, one after another, the layers of every stage of a
+// pipeline, the ends of the model, and so many passes of a draft module.
+type Work struct {
+	Stages, Batches, Drafts int
+	// Pipelined: every stage has a batch of its own meanwhile.
+	Pipelined bool
+
+	Layers Pass // of one stage
+	Draft  Pass // one drafted token
+	Ends   Pass // the embedding in front of the first layer, the rest behind the last
+
+	HandOn     float64 // activations from one stage to the next, or from the last back to the first
+	HandOnSpan int     // processors within which that happens
+	Second     float64 // what the second memory tier takes to deliver what one stage reads from it
+	Cache      float64 // sending the KV cache of all batches to other processors, layer by layer
+	Depth      int     // layers of a stage
+}
+
+// Times are what the parts of a step add to it, in seconds.
+type Times struct {
+	Step   float64 // all of the following, the stages included
+	Stage  float64 // the layers of one stage, for one batch
+	HandOn float64 // handing activations from stage to stage
+	Draft  float64
+	Ends   float64
+	Wait   float64 // for the slowest stage of a pipeline
+	Second float64 // for the second memory tier
+	// Cache is what remains of sending the cache when the step is over.
+	Cache float64
+}
+
+// Step works out the times of a step. What is recorded, if anything, goes to the recorder.
+//
+// A batch passes through the stages one after another; in a pipeline the other stages work on other batches meanwhile, so
+// that as many are done in the time of a step as are in flight. The slowest stage then sets the pace. That is the last,
+// with the drafts and the ends; what the batches spend between the stages makes up for a part of the waiting.
+func (r *Rules) Step(w *Work, rec *Recorder) Times {
+	stages, batches := float64(w.Stages), float64(w.Batches)
+	t := Times{Stage: r.time(&w.Layers)}
+	if w.Stages > 1 {
+		t.HandOn = batches * (stages * w.HandOn)
+	}
+	if w.Drafts > 0 {
+		t.Draft = r.time(&w.Draft) * (batches * float64(w.Drafts))
+	}
+	t.Ends = r.time(&w.Ends) * batches
+	if w.Second > 0 {
+		// It delivers beside the computation, which waits only if that takes longer.
+		t.Second = batches * stages * max(0, w.Second-t.Stage)
+	}
+	if w.Pipelined {
+		t.Wait = max(0, (stages-1)*(t.Draft+t.Ends)-t.HandOn)
+	}
+	t.Step = batches*stages*t.Stage + t.HandOn + t.Draft + t.Ends + t.Second + t.Wait
+	if w.Cache > 0 {
+		t.Cache = trailing(w.Cache, batches*t.Stage, float64(w.Depth))
+	}
+	if rec != nil {
+		rec.step(r, w, &t)
+	}
+	return t
+}
+
+// trailing is what remains of sending something layer by layer when the layers have been computed. What belongs to a layer
+// leaves while the next ones are computed: what remains is the last layer, or, where sending is slower than computing, all
+// that did not fit behind the other layers.
+func trailing(sending, computing, layers float64) float64 {
+	behind := computing * (layers - 1) / layers
+	return max(sending/layers, sending-behind)
+}
