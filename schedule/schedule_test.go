@@ -26,7 +26,7 @@ func pass(layers float64, span int32) schedule.Pass {
 	return schedule.Pass{
 		Ops: []op.Op{
 			{Kind: op.QKV, Class: op.Linear, Unit: op.MatrixUnit, Repeat: layers},
-			{Kind: op.AttentionAllReduce, Class: op.Comm, Unit: op.VectorUnit, Repeat: layers, Group: span, Span: span},
+			{Kind: op.AttentionAllReduce, Class: op.Comm, Unit: op.VectorUnit, Repeat: layers, Span: span},
 			{Kind: op.MLPNorm, Class: op.Vector, Unit: op.VectorUnit, Repeat: layers},
 		},
 		Busy: []cost.Busy{{Time: 3}, {Time: 4, Displaced: 1}, {Time: 2}},
@@ -63,7 +63,7 @@ func TestSilent(t *testing.T) {
 		{1, []float64{0.1, 0}, 32, false}, {0.9, []float64{0, 0}, 4, false},
 	} {
 		r := rules(c.overlap, c.usage...)
-		if got := r.Silent(&op.Op{Class: op.Comm, Group: 2, Span: c.span}); got != c.want {
+		if got := r.Silent(&op.Op{Class: op.Comm, Span: c.span}); got != c.want {
 			t.Errorf("%+v: silent is %v", c, got)
 		}
 	}
@@ -147,9 +147,9 @@ func TestBusyNetwork(t *testing.T) {
 	var rec schedule.Recorder
 	r.Step(&schedule.Work{Stages: 1, Batches: 1, Layers: schedule.Pass{
 		Ops: []op.Op{
-			{Kind: op.Dispatch, Class: op.Comm, Repeat: 1, Group: 2, Span: 2},
+			{Kind: op.Dispatch, Class: op.Comm, Repeat: 1, Span: 2},
 			{Kind: op.ExpertUp, Class: op.Linear, Repeat: 1},
-			{Kind: op.Combine, Class: op.Comm, Repeat: 1, Group: 2, Span: 2},
+			{Kind: op.Combine, Class: op.Comm, Repeat: 1, Span: 2},
 		},
 		Busy: []cost.Busy{{Time: 4}, {Time: 3}, {Time: 4}},
 		Runs: []op.Run{{From: 0, To: 0, Block: op.AttentionBlock, Layers: 1}, {From: 0, To: 3, Block: op.MLPBlock, Layers: 1}},
