@@ -107,7 +107,7 @@ func TestMadeTable(t *testing.T) {
 		t.Error(err)
 	}
 	p := calibrate.NewPredictor(s)
-	off := map[string][2]float64{}
+	off := map[kernel.Slot][2]float64{}
 	for i := range rows {
 		seconds, ok := p.Seconds(&rows[i])
 		if !ok {

@@ -74,7 +74,8 @@ func TestKernelOfItsOwn(t *testing.T) {
 	}}
 	p := pricerOn(t, s)
 	sampling := func(bytes float64) op.Op {
-		return op.Op{Kind: op.Sampling, Class: op.Vector, Unit: op.VectorUnit, Activations: bytes}
+		return op.Op{Kind: op.Sampling, Class: op.Vector, Unit: op.VectorUnit, Activations: bytes,
+			Kernels: op.Sampling.Info().Kernels, Shape: kernel.Shape{Moved: bytes}}
 	}
 	takes(t, "a tiny kernel", p, sampling(10), 1+2*1000e-9)
 	takes(t, "one that was measured", p, sampling(1500), 1+2*1500e-9)
@@ -88,19 +89,23 @@ func TestCarriedOver(t *testing.T) {
 	base := kernel.Base{Norm: 1, Compute: kernel.Flat(1), Memory: kernel.Flat(1)}
 	s.Kernels = &kernel.Set{
 		System:      "another",
-		Gemm:        map[string]*kernel.Gemm{"bfloat16": {Base: base, Weight: 2, Input: 2, Output: 2}},
+		Gemm:        map[string]*kernel.GemmModel{"bfloat16": {Base: base, Weight: 2, Input: 2, Output: 2}},
 		Decode:      map[string]*kernel.DecodeAttention{"bfloat16": {Base: base}},
 		Elementwise: map[string]*kernel.Curve{"add_rmsnorm": {Memory: kernel.Flat(1)}},
-		Collective:  map[string]*kernel.Collective{"all_reduce": {Share: 1, Memory: kernel.Flat(1)}},
+		Collective:  map[string]*kernel.CollectiveModel{"all_reduce": {Share: 1, Memory: kernel.Flat(1)}},
 		Errors:      map[string]float64{"gemm.bfloat16": 0.01, "decode.bfloat16": 0.01, "elementwise.add_rmsnorm": 0.01, "collective.all_reduce": 0.01},
 	}
+	operator := func(k op.Kind, shape kernel.Shape) op.Op {
+		return op.Op{Kind: k, Class: k.Info().Class, Kernels: k.Info().Kernels, Shape: shape}
+	}
+	attention := operator(op.FusedAttention, kernel.Shape{Count: 3, Heads: 2, KVHeads: 1, M: 3, N: 10, K: 4, Value: 4, Moved: 480})
+	attention.Kernels[0] = kernel.Use{Slot: kernel.Decode}
+	reduce := operator(op.MLPAllReduce, kernel.Shape{Moved: 1e6, Group: 4})
+	reduce.Collective, reduce.Message, reduce.Span = hardware.AllReduce, 1e6, 4
+	reduce.Kernels[0] = kernel.Use{Slot: kernel.AllReduce}
 	ops := map[float64][]op.Op{
-		0.25: {{Kind: op.QKV, Class: op.Linear, Unit: op.MatrixUnit, M: 10, N: 20, K: 30, Flops: 12000}},
-		0.4: {
-			{Kind: op.FusedAttention, Class: op.BMM, Unit: op.AttentionMatrixUnit, Sequences: 3, Heads: 2, KVHeads: 1, M: 3, N: 10, K: 4, Flops: 960, Cache: 480},
-			{Kind: op.MLPResidual, Class: op.Vector, Unit: op.VectorUnit, Activations: 100},
-			{Kind: op.MLPAllReduce, Class: op.Comm, Collective: hardware.AllReduce, Message: 1e6, Group: 4, Span: 4},
-		},
+		0.25: {operator(op.QKV, kernel.Shape{M: 10, N: 20, K: 30, Count: 1, Rows: 10})},
+		0.4:  {attention, operator(op.MLPResidual, kernel.Shape{Moved: 100}), reduce},
 	}
 	carried := pricerOn(t, s)
 	own := *s

@@ -94,8 +94,8 @@ var cases = []struct {
 	{"H200/physical", "H200", &assume.Physical},
 }
 
-// evaluation is one of the cases, with its plans.
-func evaluation(t testing.TB, i, plans int) (*estimate.Evaluator, []plan.Plan) {
+// caseProblem is the problem of one of the cases.
+func caseProblem(t testing.TB, i int) *estimate.Problem {
 	t.Helper()
 	c := cases[i]
 	p := problem(t, "deepseek_v3_flash_mla_absorb", c.system)
@@ -106,11 +106,18 @@ func evaluation(t testing.TB, i, plans int) (*estimate.Evaluator, []plan.Plan) {
 			MatrixType: "float8", AttentionType: "float16", VectorType: "float16",
 		}
 	}
+	return p
+}
+
+// evaluation is one of the cases, with its plans.
+func evaluation(t testing.TB, i, plans int) (*estimate.Evaluator, []plan.Plan) {
+	t.Helper()
+	p := caseProblem(t, i)
 	e, err := estimate.NewEvaluator(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e, randomPlans(t, p.Model, plans, c.assume.Pipelined)
+	return e, randomPlans(t, p.Model, plans, p.Assume.Pipelined)
 }
 
 // BenchmarkEvaluate is one full evaluation: lowering, pricing, sums and memory, all that a column of the results needs.

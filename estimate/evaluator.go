@@ -3,6 +3,7 @@ package estimate
 import (
 	"throughline/collective"
 	"throughline/cost"
+	"throughline/hardware"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/schedule"
@@ -19,6 +20,7 @@ type Evaluator struct {
 
 // machinery is what does not depend on the lengths of a problem, and the memory to work in.
 type machinery struct {
+	system  *hardware.System
 	lowerer op.Lowerer
 	pricers [op.PhaseCount]*cost.Pricer // for steps of a phase; that of the other phase when it is first needed
 	rules   schedule.Rules
@@ -44,6 +46,7 @@ func NewEvaluator(p *Problem) (*Evaluator, error) {
 		return nil, err
 	}
 	m := &machinery{
+		system:  p.System,
 		lowerer: op.NewLowerer(p.Model, p.Settings, &p.Precision, p.Assume),
 		rules:   schedule.NewRules(p.System),
 		moe:     p.Model.IsMoE(),
@@ -97,7 +100,7 @@ func (e *Evaluator) pricer(phase op.Phase) *cost.Pricer {
 // addPricer prepares the pricer of the phase that the problem does not have.
 func (e *Evaluator) addPricer(phase op.Phase) *cost.Pricer {
 	p := &e.problem
-	pricer, err := cost.NewPricer(p.System, &p.Precision, p.Assume, phase)
+	pricer, err := cost.NewPricer(e.system, &p.Precision, p.Assume, phase)
 	if err != nil {
 		panic(err) // the same system had all rates for the other phase
 	}

@@ -20,7 +20,7 @@ func (m *Memory) offload(o Offload) {
 
 // linkTime is how long the second tier takes to deliver what a stage reads from it in a step.
 func (e *Evaluator) linkTime(m *Memory) float64 {
-	o, tier := e.problem.Offload, e.problem.System.Memory2
+	o, tier := e.problem.Offload, e.system.Memory2
 	var cache float64
 	ops := e.stage.list.All()
 	for i := range ops {

@@ -22,14 +22,11 @@ func (c *subject) serves() bool { return c.answer.Seen != nil }
 
 // on is what the deployment does on a changed system, in the place of the one that is explained.
 func (c *subject) on(sys *hardware.System) (*figures, error) {
-	problem := c.problem
-	problem.System = sys
-	e, err := estimate.NewEvaluator(&problem)
-	if err != nil {
+	if err := c.elsewhere.On(sys); err != nil {
 		return nil, err
 	}
 	var out figures
-	e.Evaluate(&c.Estimate.Plan, &out.step)
+	c.elsewhere.Evaluate(&c.Estimate.Plan, &out.step)
 	out.tokens, out.held = out.step.Throughput, out.step.Memory.Total()
 	if !c.serves() {
 		if c.Phase == op.Prefill {

@@ -39,6 +39,7 @@ type subject struct {
 	answer    *point.Answer
 	problem   estimate.Problem
 	evaluator *estimate.Evaluator
+	elsewhere *estimate.Evaluator // of the same problem on systems with other numbers
 	now       estimate.Estimate
 	detail    *estimate.Detail
 }
@@ -48,6 +49,9 @@ func newSubject(a *point.Answer, phase int) (*subject, error) {
 	c := &subject{Result: r, answer: a, problem: r.Problem}
 	var err error
 	if c.evaluator, err = estimate.NewEvaluator(&c.problem); err != nil {
+		return nil, err
+	}
+	if c.elsewhere, err = estimate.NewEvaluator(&c.problem); err != nil {
 		return nil, err
 	}
 	c.evaluate(r.Estimate.Plan.Batch.Size, &c.now)

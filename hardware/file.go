@@ -171,7 +171,11 @@ func decodeKernels(src []byte) (*kernel.Set, error) {
 	if err := d.Decode(&set); err != nil {
 		return nil, err
 	}
-	return &set, set.Check()
+	if err := set.Check(); err != nil {
+		return &set, err
+	}
+	set.Share()
+	return &set, nil
 }
 
 func (k *kernelsFile) DocumentSchema() map[string]any {

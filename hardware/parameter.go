@@ -22,13 +22,16 @@ type Parameter struct {
 // Of is the value in a system.
 func (p *Parameter) Of(s *System) float64 { return p.get(s) }
 
-// With is a copy of a system with another value, which is rounded where only whole numbers make sense and kept within
-// the bounds.
+// With is a copy of a system with another value.
 func (p *Parameter) With(s *System, v float64) *System {
 	c := s.Clone()
-	p.set(c, min(max(v, p.Low), p.High))
+	p.Set(c, v)
 	return c
 }
+
+// Set changes the value in a system, which is rounded where only whole numbers make sense and kept within the bounds. A
+// scan over many values clones a system once and changes the clone: what prices on it has to be told of every change.
+func (p *Parameter) Set(s *System, v float64) { p.set(s, min(max(v, p.Low), p.High)) }
 
 // Clone is a copy whose numbers can be changed without changing the original. Tables of efficiencies are shared.
 func (s *System) Clone() *System {

@@ -60,11 +60,17 @@ func (s *Set) Bind(t Types) *Bound {
 	defer s.ready.Unlock()
 	b := s.ready.bound[t]
 	if b == nil {
+		if len(s.ready.bound) == mostReady {
+			clear(s.ready.bound)
+		}
 		b = s.bind(&t)
 		s.ready.bound[t] = b
 	}
 	return b
 }
+
+// mostReady is how many precisions of a set stay prepared: more than any program compares, and a few MB.
+const mostReady = 64
 
 func (s *Set) bind(t *Types) *Bound {
 	b := &Bound{}

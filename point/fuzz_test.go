@@ -32,7 +32,7 @@ func FuzzStream(f *testing.F) {
 		if len(rows) != tally.Rows+1 {
 			t.Fatalf("%d rows of results for %d of input", len(rows)-1, tally.Rows)
 		}
-		reason, latency := slices.Index(rows[0], "reason"), slices.Index(rows[0], "latency_ms")
+		reason, latency := slices.Index(rows[0], "reason"), slices.Index(rows[0], "step_ms")
 		for _, row := range rows[1:] {
 			if row[latency] == "" && row[reason] == "" {
 				t.Errorf("neither a result nor a reason: %q", row)

@@ -20,14 +20,20 @@ type Rules struct {
 
 // NewRules are those of a system.
 func NewRules(s *hardware.System) Rules {
-	r := Rules{overlap: s.CollectiveOverlap}
+	var r Rules
+	r.On(s)
+	return r
+}
+
+// On makes the rules those of another system, or of one whose numbers have changed.
+func (r *Rules) On(s *hardware.System) {
+	*r = Rules{overlap: s.CollectiveOverlap, levels: r.levels[:0]}
 	for i := range s.Networks {
 		r.levels = append(r.levels, s.Networks[i].Size)
 		if r.overlap == 1 && s.Networks[i].ProcessorUsage == 0 && (i == 0 || r.silent == s.Networks[i-1].Size) {
 			r.silent = s.Networks[i].Size
 		}
 	}
-	return r
 }
 
 // Silent reports that a collective adds nothing to a step, however long it takes.
