@@ -2,25 +2,25 @@ package cost
 
 import "throughline/op"
 
-// Computation fills in how long operators keep their units busy, and leaves communication alone. It is the inner loop of
-// every search.
-func (p *Pricer) Computation(ops []op.Op, out []Busy) {
-	out = out[:len(ops)]
+// Computing is how long operators keep their units busy, one after another and each as often as it repeats. Communication
+// is left out. This is the inner loop of every search.
+func (p *Pricer) Computing(ops []op.Op) float64 {
+	var t float64
 	if p.stepped || p.sum || p.kernels.bound != nil {
 		for i := range ops {
 			if o := &ops[i]; o.Class != op.Comm {
-				compute, memory := p.steppedSides(o)
-				out[i].Time, _ = p.time(o, compute, memory)
+				t += o.Repeat * p.unitTime(o)
 			}
 		}
-		return
+		return t
 	}
 	// A plain roofline: no calls.
 	for i := range ops {
-		compute, memory := p.sides(&ops[i])
-		if compute < memory {
-			compute = memory
+		o := &ops[i]
+		if o.Class == op.Comm {
+			continue
 		}
-		out[i].Time = compute
+		t += o.Repeat * max(p.sides(o))
 	}
+	return t
 }

@@ -142,27 +142,27 @@ func (p *Pricer) Price(o *op.Op) Cost {
 		return c
 	}
 	c := Cost{Compute: compute, Memory: memory}
-	c.Time, c.Bound = p.time(o, compute, memory)
+	if memory > compute {
+		c.Bound = Memory
+	}
+	c.Time = p.unitTime(o)
 	return c
 }
 
-// time is what an operator takes on its unit, and the side that bounds it.
-func (p *Pricer) time(o *op.Op, compute, memory float64) (time float64, bound Bound) {
-	time, bound = compute, Compute
-	if memory > compute {
-		time, bound = memory, Memory
-	}
-	if p.sum {
-		time = compute + memory
-	}
+// unitTime is how long an operator keeps its unit busy.
+func (p *Pricer) unitTime(o *op.Op) float64 {
+	launch := 0.0
 	if p.kernels.bound != nil {
 		if t, ok := p.kernels.seconds(o); ok {
-			time = t
-		} else {
-			time += p.kernels.uncovered(o)
+			return t
 		}
+		launch = p.kernels.uncovered(o)
 	}
-	return time, bound
+	compute, memory := p.steppedSides(o)
+	if p.sum {
+		return compute + memory + launch
+	}
+	return max(compute, memory) + launch
 }
 
 // sides are the two sides of the roofline, at the flat part of the efficiencies.

@@ -28,7 +28,7 @@ type machinery struct {
 	// handover is the networks of the two ends of a transfer of the cache.
 	handover []collective.Net
 
-	step               op.Step
+	step               op.Step // of sequences of the phase of the problem
 	stage, draft, ends workspace
 	work               schedule.Work
 }
@@ -85,7 +85,7 @@ func (e *Evaluator) stepOf(p *plan.Plan, out *op.Step) {
 	if g.Phase == op.Decode {
 		g.New += float64(p.Drafts)
 	}
-	*out = op.Step{}
+	out[g.Phase] = op.Sums{} // nothing is ever added to the other phase
 	e.lowerer.Add(out, &g)
 }
 
@@ -177,17 +177,17 @@ func (e *Evaluator) lower(p *plan.Plan, s *op.Step) {
 	}
 }
 
-// price prices what was lowered into the work of a step. Collectives that add nothing to a step are left out unless all
-// are wanted.
-func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, all bool) {
+// price prices what was lowered into the work of a step. What only a recorder needs is left
+// out unless there is one.
+func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 	pricer, w := e.pricer(s.Phase()), &e.work
 	w.Stages, w.Batches, w.Drafts, w.Pipelined = p.Attention.PP, p.Batch.Count, p.Drafts, p.Pipelined
-	e.busy(pricer, &e.stage, all, &w.Layers)
+	e.pass(pricer, &e.stage, recorded, &w.Layers)
 	if p.Drafts > 0 {
-		e.busy(pricer, &e.draft, all, &w.Draft)
+		e.pass(pricer, &e.draft, recorded, &w.Draft)
 	}
 	if e.problem.Assume.Ends {
-		e.busy(pricer, &e.ends, all, &w.Ends)
+		e.pass(pricer, &e.ends, recorded, &w.Ends)
 	}
 	w.HandOn, w.HandOnSpan = 0, 0
 	if p.Attention.PP > 1 {
@@ -204,19 +204,25 @@ func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, all bool) {
 	}
 }
 
-// busy works out how long the operators of a list are busy.
-func (e *Evaluator) busy(pricer *cost.Pricer, s *workspace, all bool, out *schedule.Pass) {
+// pass prices the operators of a list. Collectives that add nothing to a step, and how long single operators compute,
+// matter for a recorder only.
+func (e *Evaluator) pass(pricer *cost.Pricer, s *workspace, recorded bool, out *schedule.Pass) {
 	ops := s.list.All()
-	busy := s.busy[:len(ops)]
-	pricer.Computation(ops, busy)
-	for _, i := range s.list.Comms() {
-		if !all && e.rules.Silent(&ops[i]) {
-			busy[i] = cost.Busy{}
-			continue
+	out.Ops, out.Comms, out.Busy, out.Runs = ops, s.list.Comms(), s.busy[:len(ops)], s.list.Runs()
+	out.Computing = pricer.Computing(ops)
+	if recorded {
+		for i := range ops {
+			out.Busy[i] = pricer.Price(&ops[i]).Busy
 		}
-		busy[i] = pricer.Communicate(&ops[i])
+		return
 	}
-	out.Ops, out.Busy, out.Runs = ops, busy, s.list.Runs()
+	for _, i := range out.Comms {
+		if e.rules.Silent(&ops[i]) {
+			out.Busy[i] = cost.Busy{}
+		} else {
+			out.Busy[i] = pricer.Communicate(&ops[i])
+		}
+	}
 }
 
 // memory is what a processor must hold of what was lowered, all in the first tier.
@@ -246,9 +252,7 @@ func (m *Memory) add(list *op.List) {
 func residence(ops []op.Op) (weights, working float64) {
 	for i := range ops {
 		weights += ops[i].Repeat * ops[i].Resident
-		if ops[i].Output > working {
-			working = ops[i].Output
-		}
+		working = max(working, ops[i].Output)
 	}
 	return weights, working
 }

@@ -5,7 +5,7 @@ var absorbed = sectionOf("absorb", func(s *Set) *map[string]*GroupedModel { retu
 // Engines take what is absorbed out of narrower weights when they load them, and multiply it in 16 bits.
 var absorbSlot = slot{
 	section: &absorbed, name: "absorbed products", row: "mla_absorb", peak: WidePeak,
-	axes: "tokens, heads · n, k", of: "products of every head that latent attention absorbs",
+	axes: "tokens, heads · n, k", of: "products of heads that latent attention absorbs, in 16 bits: engines take them out of narrower weights when they load them",
 	pick: func(s *Set, t *Types) []string {
 		if t.Wide == "" {
 			return nil

@@ -105,7 +105,7 @@ func (r *slot) bind(s *Set, t *Types) (b Binding) {
 	b = Binding{Section: r.section.key, Key: keys[0], Peak: r.peak}
 	b.timing[Whole], b.timing[Within] = whole, charged{}
 	if c, ok := whole.(*curveTiming); ok {
-		b.timing[Beside], b.timing[Alone] = fusedTiming{c}, aloneTiming{fusedTiming{c}}
+		b.timing[Beside], b.timing[Alone] = fusedTiming{c}, c.alone()
 	}
 	if c, ok := whole.(reaching); ok {
 		b.Nodes, b.Ranks = c.reach()

@@ -24,7 +24,7 @@ const Custom = "_custom"
 func collectiveSlot(key, name, row string) slot {
 	return slot{
 		section: &collectives, key: key, name: name, row: row, peak: LinkPeak,
-		axes: "group, bytes", of: "messages within the innermost network",
+		axes: "group, bytes", of: "all-reduce, all-gather, reduce-scatter, all-to-all within the innermost network; of several kernels the fastest",
 		pick:    func(s *Set, _ *Types) []string { return present(&collectives, s, key, key+Custom) },
 		prepare: func(s *Set, key string, _ *Types) (Timing, error) { return s.Collective[key].prepare() },
 	}
@@ -62,7 +62,7 @@ type collectiveTiming struct {
 	c       CollectiveModel
 }
 
-func (t *collectiveTiming) reach() (nodes, ranks float64) { return 1, t.bytes.axes[0].hi }
+func (t *collectiveTiming) reach() (nodes, ranks float64) { return 1, t.bytes.axes[0].span[1] }
 
 func (t *collectiveTiming) Seconds(p *Pace, s *Shape) float64 {
 	return t.latency + p.Byte*t.bytes.at(t.c.Point(s))

@@ -66,7 +66,7 @@ type fusedTiming struct{ *curveTiming }
 
 func (t fusedTiming) point(s *Shape) Point {
 	if t.c.byRow() {
-		rows := t.memory.axes[0].hi
+		rows := t.memory.axes[0].span[1]
 		return Point{rows, s.Moved / rows, 1}
 	}
 	return Point{s.Moved, 1, 1}
@@ -76,10 +76,16 @@ func (t fusedTiming) Seconds(p *Pace, s *Shape) float64 { return p.Byte * t.memo
 func (t fusedTiming) Beyond(s *Shape) bool              { return !t.memory.holds(t.point(s)) }
 
 // aloneTiming is a kernel of its own that moves bytes: at least the latency, and the smallest work of the grid.
-type aloneTiming struct{ fusedTiming }
+type aloneTiming struct {
+	fusedTiming
+	least float64
+}
 
-func (t aloneTiming) Seconds(p *Pace, s *Shape) float64 {
+func (t *curveTiming) alone() *aloneTiming {
 	a := &t.memory.axes
-	least := p.Byte * t.memory.at(Point{a[0].lo, a[1].lo, 1})
-	return t.latency + max(least, t.fusedTiming.Seconds(p, s))
+	return &aloneTiming{fusedTiming{t}, t.memory.at(Point{a[0].span[0], a[1].span[0], 1})}
+}
+
+func (t *aloneTiming) Seconds(p *Pace, s *Shape) float64 {
+	return t.latency + p.Byte*max(t.least, t.memory.at(t.point(s)))
 }

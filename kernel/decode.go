@@ -21,18 +21,18 @@ var (
 	latentDecodes = sectionOf("latent_decode", func(s *Set) *map[string]*DecodeAttention { return &s.LatentDecode })
 )
 
-const decodeAxes = "context, sequences · KV heads, and of a KV head operations per token of the context / bytes of one in the cache"
+const decodeAxes = "context, sequences · KV heads, operations and bytes of one token in a KV head"
 
 var decodeSlot = slot{
 	section: &decodes, name: "decode attention", row: "attn_decode", peak: AttentionPeak,
-	axes: decodeAxes, of: "attention on a cache of keys and values",
+	axes: decodeAxes, of: "attention in decode",
 	pick:    func(s *Set, t *Types) []string { return typed(&decodes, s, t.Cache) },
 	prepare: func(s *Set, key string, _ *Types) (Timing, error) { return s.Decode[key].prepare() },
 }
 
 var latentDecodeSlot = slot{
 	section: &latentDecodes, name: "latent decode", row: "mla_decode", peak: AttentionPeak,
-	axes: decodeAxes, of: "attention on a latent cache",
+	axes: decodeAxes, of: "latent attention in decode, on the latent cache itself",
 	pick:    func(s *Set, t *Types) []string { return typed(&latentDecodes, s, t.Cache) },
 	prepare: func(s *Set, key string, _ *Types) (Timing, error) { return s.LatentDecode[key].prepare() },
 }

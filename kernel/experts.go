@@ -4,7 +4,7 @@ var fusedExperts = sectionOf("experts", func(s *Set) *map[string]*GroupedModel {
 
 var expertsSlot = slot{
 	section: &fusedExperts, name: "fused experts", row: "moe", peak: MatrixPeak, stored: true,
-	axes: "rows of an expert, experts · n, k of each of the two products", of: "expert blocks in one kernel",
+	axes: "rows per expert, experts · n, k of each of the two products", of: "whole expert blocks in one kernel",
 	pick: pickExperts,
 	prepare: func(s *Set, key string, t *Types) (Timing, error) {
 		g, err := s.Experts[key].prepare(t)

@@ -23,7 +23,7 @@ var gemms = sectionOf("gemm", func(s *Set) *map[string]*GemmModel { return &s.Ge
 
 var gemmSlot = slot{
 	section: &gemms, name: "gemm", row: "gemm", peak: MatrixPeak, stored: true,
-	axes: "m, n, k", of: "products with weights",
+	axes: "m, n, k", of: "products with one matrix, or several beside each other",
 	pick:    func(s *Set, t *Types) []string { return typed(&gemms, s, t.Matrix) },
 	prepare: func(s *Set, key string, t *Types) (Timing, error) { return s.Gemm[key].prepare(t) },
 }

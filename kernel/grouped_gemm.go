@@ -19,7 +19,7 @@ var groupedGemms = sectionOf("grouped_gemm", func(s *Set) *map[string]*GroupedMo
 
 var groupedGemmSlot = slot{
 	section: &groupedGemms, name: "grouped gemm", row: "grouped_gemm", peak: MatrixPeak, stored: true,
-	axes: "rows of an expert, experts · n, k", of: "products of experts, and of heads where those are not calibrated",
+	axes: "rows per expert, experts · n, k", of: "products of experts, and those of heads that latent attention absorbs where `absorb` is missing",
 	pick:    func(s *Set, t *Types) []string { return typed(&groupedGemms, s, t.Matrix) },
 	prepare: func(s *Set, key string, t *Types) (Timing, error) { return s.GroupedGemm[key].prepare(t) },
 }

@@ -22,7 +22,7 @@ var (
 	linearPrefills = sectionOf("linear_prefill", func(s *Set) *map[string]*LinearAttention { return &s.LinearPrefill })
 )
 
-const linearAxes = "new tokens, sequences · heads, operations per token and head / bytes"
+const linearAxes = "tokens of a sequence, sequences · heads, operations per token and head; bytes"
 
 // States are kept and chunks computed alike whatever the rule; operations make the difference. Engines have no kernels
 // for numbers narrower than 16 bits.
@@ -40,14 +40,14 @@ const gatedDelta = "gated_delta"
 
 var linearDecodeSlot = slot{
 	section: &linearDecodes, key: gatedDelta, name: "linear decode", row: "linear_decode", peak: WidePeak,
-	axes: linearAxes, of: "the states of linear attention in decode",
+	axes: linearAxes, of: "linear attention in decode",
 	pick:    pickLinear(&linearDecodes),
 	prepare: func(s *Set, key string, _ *Types) (Timing, error) { return s.LinearDecode[key].prepare(false) },
 }
 
 var linearPrefillSlot = slot{
 	section: &linearPrefills, key: gatedDelta, name: "linear prefill", row: "linear_prefill", peak: WidePeak,
-	axes: linearAxes, of: "the states of linear attention in prefill",
+	axes: linearAxes, of: "linear attention in prefill",
 	pick:    pickLinear(&linearPrefills),
 	prepare: func(s *Set, key string, _ *Types) (Timing, error) { return s.LinearPrefill[key].prepare(true) },
 }

@@ -22,18 +22,18 @@ var (
 	latentPrefills = sectionOf("latent_prefill", func(s *Set) *map[string]*PrefillAttention { return &s.LatentPrefill })
 )
 
-const prefillAxes = "pairs of tokens, sequences · heads, mean width / bytes, or those of queries and of keys apart"
+const prefillAxes = "pairs of tokens, sequences · heads, mean width of keys and values; bytes, or those of queries and of keys apart"
 
 var prefillSlot = slot{
 	section: &prefills, name: "prefill attention", row: "attn_prefill", peak: AttentionPeak,
-	axes: prefillAxes, of: "attention of prompts",
+	axes: prefillAxes, of: "attention in prefill",
 	pick:    func(s *Set, t *Types) []string { return typed(&prefills, s, t.Attention) },
 	prepare: func(s *Set, key string, _ *Types) (Timing, error) { return s.Prefill[key].prepare() },
 }
 
 var latentPrefillSlot = slot{
 	section: &latentPrefills, name: "latent prefill", row: "mla_prefill", peak: AttentionPeak,
-	axes: prefillAxes, of: "attention of prompts to keys and values expanded from a latent cache",
+	axes: prefillAxes, of: "latent attention in prefill, its keys and values expanded; `prefill` where it is missing",
 	pick:    func(s *Set, t *Types) []string { return typed(&latentPrefills, s, t.Attention) },
 	prepare: func(s *Set, key string, _ *Types) (Timing, error) { return s.LatentPrefill[key].prepare() },
 }

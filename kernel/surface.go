@@ -86,8 +86,9 @@ func (w *Work) grows() (above, below [3]bool) {
 
 // axis finds the cell of a coordinate.
 type axis struct {
-	nodes  []float64 // inner ones, where cells meet
-	lo, hi float64
+	nodes  []float64      // inner ones, where cells meet
+	lo, hi float64        // between which the cells hold
+	span   [2]float64     // the first and the last node
 	low    int            // the exponent of lo
 	stride int            // between cells that are neighbours
 	first  [octaves]uint8 // by exponent above low: the cell to start looking in
@@ -97,6 +98,7 @@ const octaves = 64
 
 func newAxis(nodes []float64, stride int) axis {
 	a := axis{lo: nodes[0], hi: nodes[len(nodes)-1], low: exponent(nodes[0]), stride: stride}
+	a.span = [2]float64{a.lo, a.hi}
 	if len(nodes) > 2 {
 		a.nodes = nodes[1 : len(nodes)-1]
 	}
@@ -150,6 +152,9 @@ func newGrid(s *Surface, work Work) (grid, error) {
 			return grid{}, fmt.Errorf("axis %d spans more than %d octaves", i, octaves)
 		}
 		g.axes[i] = newAxis(nodes[i], stride)
+		if g.proportional(i, nodes[i]) {
+			g.axes[i].lo, g.axes[i].hi = 0, math.Inf(1)
+		}
 		stride *= max(n-1, 1)
 	}
 	t := make([]float64, 0, len(s.Slowdown))
@@ -182,6 +187,9 @@ func newGrid(s *Surface, work Work) (grid, error) {
 						}
 						if len(n) == 1 {
 							c[corner|bit] = 0
+							if g.proportional(axis, n) {
+								c[corner], c[corner|bit] = 0, c[corner]/n[0]
+							}
 							continue
 						}
 						slope := (c[corner|bit] - c[corner]) / (n[place+1] - n[place])
@@ -196,10 +204,19 @@ func newGrid(s *Surface, work Work) (grid, error) {
 	return g, nil
 }
 
+// proportional: one node says all of an axis along which time is in proportion on both sides of it.
+func (g *grid) proportional(axis int, nodes []float64) bool {
+	return len(nodes) == 1 && g.above[axis] && g.below[axis]
+}
+
 // holds reports whether a point lies within the nodes.
 func (g *grid) holds(p Point) bool {
-	a, b, c := &g.axes[0], &g.axes[1], &g.axes[2]
-	return !(p.X < a.lo || p.X > a.hi || p.Y < b.lo || p.Y > b.hi || p.Z < c.lo || p.Z > c.hi)
+	for i, v := range [3]float64{p.X, p.Y, p.Z} {
+		if s := &g.axes[i].span; v < s[0] || v > s[1] {
+			return false
+		}
+	}
+	return true
 }
 
 // at is the work at a point, slowed down.

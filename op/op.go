@@ -14,15 +14,20 @@ import (
 
 // Op is one operator of one layer, on one processor.
 type Op struct {
-	Kind       Kind
-	Class      Class
-	Unit       Unit
-	Phase      Phase               // of the sequences that an attention treats; of other operators, that of the step
-	Collective hardware.Collective // of a communication operator
+	Kind  Kind
+	Class Class
+	Unit  Unit
+	Phase Phase // of the sequences that an attention treats; of other operators, that of the step
 
 	// Kernels it runs in, and the shape that it has there. M, N and K of the shape are also what efficiency tables look at.
 	Kernels kernel.Uses
 	kernel.Shape
+
+	// A communication operator sends Message bytes by its Collective in the group of its shape, which lies within Span
+	// consecutive processors.
+	Message    float64
+	Span       int32
+	Collective hardware.Collective
 
 	Repeat float64 // layers of the stage that contain it
 
@@ -32,11 +37,6 @@ type Op struct {
 	Activations float64 // bytes of activations read and written
 	Cache       float64 // bytes of the KV cache read, or of a recurrent state read and written
 	Output      float64 // bytes of its result: what it needs as working space
-
-	// A communication operator sends Message bytes by its Collective in the group of its shape, which lies within Span
-	// consecutive processors.
-	Message float64
-	Span    int32
 }
 
 // Bytes is the traffic of the operator in device memory.

@@ -18,7 +18,9 @@ const (
 // add starts an operator of the current block.
 func (s *stage) add(k Kind, u Unit) *Op {
 	o := s.list.next()
-	o.Kind, o.Class, o.Unit, o.Phase, o.Repeat, o.Kernels = k, kinds[k].Class, u, s.phase, s.repeat, kinds[k].Kernels
+	info := &kinds[k]
+	o.Kind, o.Class, o.Unit, o.Phase, o.Repeat = k, info.Class, u, s.phase, s.repeat
+	o.Kernels = info.Kernels
 	return o
 }
 

@@ -48,26 +48,25 @@ func (r *Rules) Exposed(o *op.Op, b cost.Busy) float64 {
 	return b.Time
 }
 
-// Pass is operators that follow one another, with how long each keeps its unit or its network busy.
+// Pass is operators that follow one another.
 type Pass struct {
-	Ops  []op.Op
-	Busy []cost.Busy
-	Runs []op.Run // of layers: the blocks that they make up
+	// Computing is how long the units are busy with those that compute, each as often as it repeats.
+	Computing float64
+
+	Ops   []op.Op
+	Comms []uint8     // the indices of those that communicate
+	Busy  []cost.Busy // of those that communicate; for a recorder, of all
+	Runs  []op.Run    // of layers: the blocks that they make up
 }
 
 // time is what the operators of a pass add to a step.
 func (r *Rules) time(p *Pass) float64 {
-	var t, odd float64 // two sums, since each addition waits for the one before
-	ops, busy := p.Ops, p.Busy[:len(p.Ops)]
-	i := 0
-	for ; i+1 < len(ops); i += 2 {
-		t += ops[i].Repeat * r.Exposed(&ops[i], busy[i])
-		odd += ops[i+1].Repeat * r.Exposed(&ops[i+1], busy[i+1])
+	t := p.Computing
+	for _, i := range p.Comms {
+		o := &p.Ops[i]
+		t += o.Repeat * r.Exposed(o, p.Busy[i])
 	}
-	if i < len(ops) {
-		t += ops[i].Repeat * r.Exposed(&ops[i], busy[i])
-	}
-	return t + odd
+	return t
 }
 
 // Work is what a step consists of: for each of so many batches, one after another, the layers of every stage of a

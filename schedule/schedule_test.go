@@ -24,6 +24,7 @@ func rules(overlap float64, usage ...float64) schedule.Rules {
 // 1 s of computation with it, and a norm of 2 s; of such layers there are so many.
 func pass(layers float64, span int32) schedule.Pass {
 	return schedule.Pass{
+		Computing: layers * (3 + 2), Comms: []uint8{1},
 		Ops: []op.Op{
 			{Kind: op.QKV, Class: op.Linear, Unit: op.MatrixUnit, Repeat: layers},
 			{Kind: op.AttentionAllReduce, Class: op.Comm, Unit: op.VectorUnit, Repeat: layers, Span: span},
@@ -76,7 +77,7 @@ func TestPipeline(t *testing.T) {
 	r := rules(0, 0)
 	w := schedule.Work{
 		Stages: 3, Batches: 2, Drafts: 2, Layers: pass(1, 2), Draft: pass(1, 2), HandOn: 1, HandOnSpan: 3,
-		Ends: schedule.Pass{Ops: []op.Op{{Repeat: 1}, {Repeat: 1}}, Busy: []cost.Busy{{Time: 1}, {Time: 4}}},
+		Ends: schedule.Pass{Computing: 5, Ops: []op.Op{{Repeat: 1}, {Repeat: 1}}, Busy: []cost.Busy{{Time: 1}, {Time: 4}}},
 	}
 	got := r.Step(&w, nil)
 	near(t, "a step", got.Step, 54+6+36+10)
@@ -146,6 +147,7 @@ func TestBusyNetwork(t *testing.T) {
 	r := rules(1, 0)
 	var rec schedule.Recorder
 	r.Step(&schedule.Work{Stages: 1, Batches: 1, Layers: schedule.Pass{
+		Computing: 3, Comms: []uint8{0, 2},
 		Ops: []op.Op{
 			{Kind: op.Dispatch, Class: op.Comm, Repeat: 1, Span: 2},
 			{Kind: op.ExpertUp, Class: op.Linear, Repeat: 1},
