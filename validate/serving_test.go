@@ -70,7 +70,7 @@ func TestServing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"predicted_ttft_ms", "predicted_tpot_ms", "reason"}; !slices.Equal(rows[0][len(rows[0])-3:], want) || rows[0][0] != "id" {
+	if want := []string{"predicted_ttft_ms", "predicted_tpot_ms", "predicted_tokens_per_s", "predicted_memory_gib", "reason"}; !slices.Equal(rows[0][len(rows[0])-3:], want) || rows[0][0] != "id" {
 		t.Errorf("header %v", rows[0])
 	}
 	slower, err := Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), ServingOptions{System: "A100"})
