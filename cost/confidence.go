@@ -1,7 +1,7 @@
 package cost
 
 import (
-	"throughline/kernel"
+	"throughline/hardware/kernel"
 	"throughline/op"
 )
 

@@ -7,7 +7,7 @@ import (
 	"throughline/assume"
 	"throughline/cost"
 	"throughline/hardware"
-	"throughline/kernel"
+	"throughline/hardware/kernel"
 	"throughline/op"
 	"throughline/plan"
 )

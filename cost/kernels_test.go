@@ -6,7 +6,7 @@ import (
 
 	"throughline/assume"
 	"throughline/hardware"
-	"throughline/kernel"
+	"throughline/hardware/kernel"
 	"throughline/op"
 	"throughline/plan"
 )

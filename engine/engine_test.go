@@ -10,7 +10,7 @@ import (
 
 	"throughline/assume"
 	"throughline/deploy"
-	"throughline/internal/golden"
+	"throughline/internal/test/golden"
 	"throughline/model"
 	"throughline/plan"
 )

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"throughline/estimate"
-	"throughline/internal/draw"
+	"throughline/internal/test/draw"
 	"throughline/op"
 	"throughline/schedule"
 	"throughline/workload"

@@ -10,7 +10,7 @@ import (
 	"throughline/assume"
 	"throughline/estimate"
 	"throughline/hardware"
-	"throughline/internal/draw"
+	"throughline/internal/test/draw"
 	"throughline/model"
 	"throughline/op"
 	"throughline/plan"

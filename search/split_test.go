@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"throughline/internal/draw"
+	"throughline/internal/test/draw"
 	"throughline/search"
 )
 

@@ -7,9 +7,9 @@ import (
 
 	"throughline/deploy"
 	"throughline/engine"
+	"throughline/internal/point"
+	"throughline/internal/scenario"
 	"throughline/plan"
-	"throughline/point"
-	"throughline/scenario"
 	"throughline/serving"
 	"throughline/workload"
 )

@@ -8,12 +8,12 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"throughline/calibrate"
 	"throughline/hardware"
+	"throughline/hardware/kernel"
+	"throughline/internal/calibrate"
 	"throughline/internal/document"
-	"throughline/kernel"
-	"throughline/measurement"
-	"throughline/report"
+	"throughline/internal/measurement"
+	"throughline/internal/report"
 )
 
 func newCalibrate(s Streams) *cobra.Command {

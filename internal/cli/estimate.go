@@ -16,10 +16,10 @@ import (
 	"throughline/hardware"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/point"
+	"throughline/internal/report"
+	"throughline/internal/scenario"
 	"throughline/model"
-	"throughline/point"
-	"throughline/report"
-	"throughline/scenario"
 )
 
 // estimateOptions are the flags of the estimate command.

@@ -9,12 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"throughline/assume"
-	"throughline/explain"
 	"throughline/hardware"
 	"throughline/internal/document"
+	"throughline/internal/explain"
+	"throughline/internal/point"
+	"throughline/internal/report"
 	"throughline/op"
-	"throughline/point"
-	"throughline/report"
 	"throughline/workload"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"throughline/internal/document"
-	"throughline/point"
+	"throughline/internal/point"
 )
 
 // addFrom adds the flag that takes a deployment from the rows of a plan.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"throughline/report"
+	"throughline/internal/report"
 )
 
 // starter is a runtime file to begin with.

@@ -16,8 +16,8 @@ import (
 
 	"throughline/internal/catalogue"
 	"throughline/internal/document"
+	"throughline/internal/report"
 	"throughline/model"
-	"throughline/report"
 )
 
 func newModels(s Streams) *cobra.Command {

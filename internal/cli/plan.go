@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"throughline/advice"
 	"throughline/engine"
+	"throughline/internal/advice"
 	"throughline/internal/document"
-	"throughline/report"
-	"throughline/scenario"
+	"throughline/internal/report"
+	"throughline/internal/scenario"
 	"throughline/search"
 	"throughline/workload"
 )

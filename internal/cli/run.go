@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"throughline/advice"
 	"throughline/assume"
-	"throughline/jobfile"
-	"throughline/report"
+	"throughline/internal/advice"
+	"throughline/internal/jobfile"
+	"throughline/internal/report"
 	"throughline/search"
 )
 

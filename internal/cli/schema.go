@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"throughline/hardware"
-	"throughline/jobfile"
+	"throughline/internal/jobfile"
 	"throughline/model"
 )
 

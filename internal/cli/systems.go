@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"throughline/hardware"
+	"throughline/hardware/kernel"
 	"throughline/internal/document"
-	"throughline/kernel"
-	"throughline/scenario"
+	"throughline/internal/scenario"
 )
 
 func newSystems(s Streams) *cobra.Command {

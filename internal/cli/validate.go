@@ -12,9 +12,9 @@ import (
 
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
-	"throughline/point"
-	"throughline/report"
-	"throughline/validate"
+	"throughline/internal/point"
+	"throughline/internal/report"
+	"throughline/internal/validate"
 )
 
 func newValidate(s Streams) *cobra.Command {
