@@ -20,7 +20,11 @@ func (p *Pricer) Computing(ops []op.Op) float64 {
 		if o.Class == op.Comm {
 			continue
 		}
-		t += o.Repeat * max(p.sides(o))
+		compute, memory := p.sides(o)
+		if compute < memory {
+			compute = memory
+		}
+		t += o.Repeat * compute
 	}
 	return t
 }

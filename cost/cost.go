@@ -203,20 +203,20 @@ func (p *Pricer) communicate(o *op.Op) (b Busy, sent float64) {
 	if o.Group < 2 {
 		return Busy{}, 0
 	}
-	r := p.net.route(o.Collective, int(o.Group), int(o.Span), o.Message)
-	d, scale := r.Time(o.Message), r.Scale // another route may take the place of this one
+	r := p.net.route(o.Collective, int(o.Group), int(o.Span), o.Moved)
+	d, scale := r.Time(o.Moved), r.Scale // another route may take the place of this one
 	if p.kernels.bound != nil {
 		if timing, k := p.kernels.sending(o); timing != nil {
 			t := timing.Seconds(&p.kernels.paces[k.Peak], &p.kernels.message)
 			if most := int(k.Ranks); most > 1 && int(o.Group) > most {
 				// Larger groups than were measured take longer by as much as the formula says.
-				at := p.net.route(o.Collective, most, most, o.Message).Time(o.Message)
+				at := p.net.route(o.Collective, most, most, o.Moved).Time(o.Moved)
 				t *= max(1, d.Seconds/at.Seconds)
 			}
 			d.Seconds, d.Displaced = t, d.Displaced*t/d.Seconds
 		}
 	}
-	return Busy{d.Seconds, d.Displaced}, o.Message * scale
+	return Busy{d.Seconds, d.Displaced}, o.Moved * scale
 }
 
 // HandOn is the time to hand message bytes from one of the stages of a pipeline to the next, the pipeline spanning the

@@ -96,13 +96,13 @@ func TestMeasuredCollectives(t *testing.T) {
 	}
 	p := pricer(t, &kernel.Set{Collective: map[string]*kernel.CollectiveModel{"all_reduce": one(3, 1), "all_reduce_custom": one(1, 4)}}, op.Decode)
 	sum := func(bytes float64, span int32) float64 {
-		return p.Price(&op.Op{Kind: op.MLPAllReduce, Class: op.Comm, Kernels: kernel.Uses{{Slot: kernel.AllReduce}}, Collective: hardware.AllReduce, Message: bytes, Span: span, Shape: kernel.Shape{Group: 4, Moved: bytes}}).Time
+		return p.Price(&op.Op{Kind: op.MLPAllReduce, Class: op.Comm, Kernels: kernel.Uses{{Slot: kernel.AllReduce}}, Collective: hardware.AllReduce, Span: span, Shape: kernel.Shape{Group: 4, Moved: bytes}}).Time
 	}
 	near(t, "a small message", sum(0.5e9, 4), 1+4*0.5)
 	near(t, "a large one", sum(1e9, 4), 3+1)
 	near(t, "one over several nodes", sum(1<<30, 16), 1) // by the formula, with a GB of 2^30
 	// Gathered tokens of experts are a collective, not an exchange.
-	gather := &op.Op{Kind: op.Dispatch, Class: op.Comm, Kernels: kernel.Uses{{Slot: kernel.AllReduce}}, Collective: hardware.AllReduce, Message: 1e9, Span: 4, Shape: kernel.Shape{Group: 4, Moved: 1e9}}
+	gather := &op.Op{Kind: op.Dispatch, Class: op.Comm, Kernels: kernel.Uses{{Slot: kernel.AllReduce}}, Collective: hardware.AllReduce, Span: 4, Shape: kernel.Shape{Group: 4, Moved: 1e9}}
 	near(t, "gathered tokens", p.Price(gather).Time, 4)
 }
 
@@ -120,7 +120,7 @@ func TestLargerGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := func(group int32) float64 {
-		return p.Price(&op.Op{Kind: op.MLPAllReduce, Class: op.Comm, Kernels: kernel.Uses{{Slot: kernel.AllReduce}}, Collective: hardware.AllReduce, Message: 1e9, Span: group, Shape: kernel.Shape{Group: group, Moved: 1e9}}).Time
+		return p.Price(&op.Op{Kind: op.MLPAllReduce, Class: op.Comm, Kernels: kernel.Uses{{Slot: kernel.AllReduce}}, Collective: hardware.AllReduce, Span: group, Shape: kernel.Shape{Group: group, Moved: 1e9}}).Time
 	}
 	near(t, "a group of 2", sum(2), 1+3)
 	near(t, "a group of 4", sum(4), (1+3)*1.5)
@@ -164,7 +164,7 @@ func TestExchanges(t *testing.T) {
 		"dispatch_low_latency": {Element: 1, Direct: true, Levels: []kernel.ExchangeLevel{level}},
 	}}, op.Decode)
 	o := op.Op{Kind: op.Dispatch, Class: op.Comm, Kernels: kernel.Uses{{Slot: kernel.DispatchLowLatency}, {Slot: kernel.AllToAll}},
-		Collective: hardware.AllToAll, Message: 1 << 30, Span: 4, Shape: kernel.Shape{M: 10, N: 2, K: 8, Group: 4, Experts: 4, Moved: 1 << 30}}
+		Collective: hardware.AllToAll, Span: 4, Shape: kernel.Shape{M: 10, N: 2, K: 8, Group: 4, Experts: 4, Moved: 1 << 30}}
 	near(t, "dispatch", p.Price(&o).Time, 1+2*10*2*0.75*8*2*1e-9)
 	if _, level := p.ErrorOf(&o); level != Estimated {
 		t.Errorf("kernels of no chip are %v", level)

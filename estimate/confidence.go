@@ -22,30 +22,30 @@ var elsewhere = [op.PhaseCount]float64{op.Prefill: 0.12, op.Decode: 0.06}
 // most is the share of the time that must reach a level for the whole to have it. The rest is in the band.
 const most = 0.75
 
-// confidence is how far the time of the operators can be trusted.
-func (d *Detail) confidence(pricer *cost.Pricer, phase op.Phase) Confidence {
-	var total, wrong float64
-	var at [cost.LevelCount]float64 // time by level
-	for kind := range d.Parts {
-		part := &d.Parts[kind]
-		for i := range part.Ops {
-			o := &part.Ops[i]
-			t := part.Times * o.Repeat * o.Exposed
-			share, level := pricer.ErrorOf(&o.Op)
-			total += t
-			wrong += t * share
-			at[level] += t
-		}
+// trust adds up how far the times of operators can be trusted.
+type trust struct {
+	total, wrong float64
+	at           [cost.LevelCount]float64 // time by level
+}
+
+// add adds an operator whose time may be off by a share.
+func (t *trust) add(time, share float64, level cost.Level) {
+	t.total += time
+	t.wrong += time * share
+	t.at[level] += time
+}
+
+// confidence is that of the whole.
+func (t *trust) confidence(phase op.Phase) (c Confidence) {
+	if t.total == 0 {
+		return c
 	}
-	var c Confidence
-	if total > 0 {
-		c.Band = math.Hypot(wrong/total, elsewhere[phase])
-		switch {
-		case at[cost.Measured] >= most*total:
-			c.Level = cost.Measured
-		case at[cost.Measured]+at[cost.Fitted] >= most*total:
-			c.Level = cost.Fitted
-		}
+	c.Band = math.Hypot(t.wrong/t.total, elsewhere[phase])
+	switch {
+	case t.at[cost.Measured] >= most*t.total:
+		c.Level = cost.Measured
+	case t.at[cost.Measured]+t.at[cost.Fitted] >= most*t.total:
+		c.Level = cost.Fitted
 	}
 	return c
 }

@@ -9,7 +9,6 @@ import (
 
 // Detail is where the time of a step goes under a plan, and how far that can be trusted.
 type Detail struct {
-	Parts [PartCount]Part
 	Stage Breakdown // one pipeline stage, one step
 	// Comm is the communication of all stages, by what it is for: the time of a step, the bytes of a whole request.
 	Comm       [op.TrafficCount]schedule.Comm
@@ -88,33 +87,62 @@ func DetailOf(p *Problem, of *plan.Plan) (*Detail, error) {
 func (e *Evaluator) Detail(p *plan.Plan) *Detail {
 	var whole Estimate
 	e.Evaluate(p, &whole)
+	d := &Detail{Shares: Shares{Communication: whole.TransferTime, Waiting: whole.WaitTime, Offload: whole.OffloadTime}}
 	pricer := e.pricer(e.problem.Phase)
-	d := &Detail{}
-	count := float64(p.Batch.Count)
-	d.Parts[StagePart] = e.part(pricer, &e.stage.list, count*float64(p.Attention.PP))
-	if p.Drafts > 0 {
-		d.Parts[DraftPart] = e.part(pricer, &e.draft.list, count*float64(p.Drafts))
-	}
-	if e.problem.Assume.Ends {
-		d.Parts[EndsPart] = e.part(pricer, &e.ends.list, count)
-	}
-	stage := d.Parts[StagePart].Ops
-	for i := range stage {
-		d.Stage.Block[e.stage.list.BlockOf(i)].Add(&e.rules, &stage[i].Op, &stage[i].Cost)
+	var t trust
+	for kind := range PartCount {
+		list, times := e.part(p, kind)
+		if list == nil {
+			continue
+		}
+		ops := list.All()
+		for i := range ops {
+			o := &ops[i]
+			c := pricer.Price(o)
+			time := times * o.Repeat * e.rules.Exposed(o, c.Busy)
+			d.Shares.add(kind, o, c.Bound, time)
+			share, level := pricer.ErrorOf(o)
+			t.add(time, share, level)
+			if kind == StagePart {
+				d.Stage.Block[list.BlockOf(i)].Add(&e.rules, o, &c)
+			}
+		}
 	}
 	d.Comm = e.comm(p, &d.Stage)
-	d.Shares = d.shares(&whole)
-	d.Confidence = d.confidence(pricer, e.problem.Phase)
+	d.Confidence = t.confidence(e.problem.Phase)
 	return d
 }
 
-// part prices the operators of a list.
-func (e *Evaluator) part(pricer *cost.Pricer, list *op.List, times float64) Part {
-	ops := list.All()
-	out := Part{make([]Operator, len(ops)), times}
-	for i := range ops {
-		c := pricer.Price(&ops[i])
-		out.Ops[i] = Operator{ops[i], c, e.rules.Exposed(&ops[i], c.Busy)}
+// part is the operators of a part of what was lowered, and how often a step executes them; nil: the step has no such part.
+func (e *Evaluator) part(p *plan.Plan, kind PartKind) (list *op.List, times float64) {
+	count := float64(p.Batch.Count)
+	switch {
+	case kind == StagePart:
+		return &e.stage.list, count * float64(p.Attention.PP)
+	case kind == DraftPart && p.Drafts > 0:
+		return &e.draft.list, count * float64(p.Drafts)
+	case kind == EndsPart && e.problem.Assume.Ends:
+		return &e.ends.list, count
+	}
+	return nil, 0
+}
+
+// Parts are the operators of a step under a plan, with their prices.
+func (e *Evaluator) Parts(p *plan.Plan) (out [PartCount]Part) {
+	e.stepOf(p, &e.step)
+	e.lower(p, &e.step)
+	pricer := e.pricer(e.problem.Phase)
+	for kind := range PartCount {
+		list, times := e.part(p, kind)
+		if list == nil {
+			continue
+		}
+		ops := list.All()
+		out[kind] = Part{make([]Operator, len(ops)), times}
+		for i := range ops {
+			c := pricer.Price(&ops[i])
+			out[kind].Ops[i] = Operator{ops[i], c, e.rules.Exposed(&ops[i], c.Busy)}
+		}
 	}
 	return out
 }
@@ -156,36 +184,27 @@ type Shares struct {
 	Compute, Memory float64
 }
 
-// shares adds up the operators.
-func (d *Detail) shares(whole *Estimate) Shares {
-	s := Shares{Communication: whole.TransferTime, Waiting: whole.WaitTime, Offload: whole.OffloadTime}
-	for kind := range d.Parts {
-		part := &d.Parts[kind]
-		for i := range part.Ops {
-			o := &part.Ops[i]
-			t := part.Times * o.Repeat * o.Exposed
-			switch {
-			case o.Class == op.Comm:
-				s.Communication += t
-				continue
-			case o.Bound == cost.Compute:
-				s.Compute += t
-			default:
-				s.Memory += t
-			}
-			switch {
-			case PartKind(kind) == DraftPart:
-				s.Drafts += t
-			case PartKind(kind) == EndsPart:
-				s.Ends += t
-			case o.Kind.Info().Block == op.AttentionBlock:
-				s.Attention += t
-			default:
-				s.MLP += t
-			}
-		}
+// add adds the time of an operator of a part.
+func (s *Shares) add(part PartKind, o *op.Op, bound cost.Bound, time float64) {
+	switch {
+	case o.Class == op.Comm:
+		s.Communication += time
+		return
+	case bound == cost.Compute:
+		s.Compute += time
+	default:
+		s.Memory += time
 	}
-	return s
+	switch {
+	case part == DraftPart:
+		s.Drafts += time
+	case part == EndsPart:
+		s.Ends += time
+	case o.Kind.Info().Block == op.AttentionBlock:
+		s.Attention += time
+	default:
+		s.MLP += time
+	}
 }
 
 // Bound names what takes the largest share of the step, and that share in seconds.

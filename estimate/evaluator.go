@@ -14,7 +14,8 @@ import (
 // memory in which it works makes it unfit for concurrent use.
 type Evaluator struct {
 	problem Problem
-	group   op.Group // of a step without drafts; the plan says how many sequences
+	group   op.Group // one sequence of a step without drafts; the plan says how many there are
+	one     op.Sums  // of that sequence
 	*machinery
 }
 
@@ -55,7 +56,9 @@ func NewEvaluator(p *Problem) (*Evaluator, error) {
 	if h := p.Handover; h != nil {
 		m.handover = []collective.Net{collective.NewNet(p.System, p.Assume.BytesPerGB), collective.NewNet(h.System, p.Assume.BytesPerGB)}
 	}
-	return &Evaluator{*p, groupOf(p), m}, nil
+	e := &Evaluator{problem: *p, machinery: m}
+	e.prepare()
+	return e, nil
 }
 
 // At is an evaluator of the same problem with other lengths. It is cheaper than a new one, and works in the same memory:
@@ -63,29 +66,38 @@ func NewEvaluator(p *Problem) (*Evaluator, error) {
 func (e *Evaluator) At(l workload.Lengths) *Evaluator {
 	out := *e
 	out.problem.Lengths = l
-	out.group = groupOf(&out.problem)
+	out.prepare()
 	return &out
 }
 
-// groupOf is the sequences of one step without drafts.
-func groupOf(p *Problem) op.Group {
+// prepare works out what a sequence of the problem does in a step.
+func (e *Evaluator) prepare() {
+	p := &e.problem
+	e.group = op.Group{Phase: p.Phase, Sequences: 1, New: 1, Context: float64(p.Lengths.DecodeContext())}
 	if p.Phase == op.Prefill {
-		return op.Group{
-			Phase: p.Phase, New: float64(p.Lengths.Uncached()), Context: float64(p.Lengths.Input),
+		e.group = op.Group{
+			Phase: p.Phase, Sequences: 1, New: float64(p.Lengths.Uncached()), Context: float64(p.Lengths.Input),
 			Scale: p.Lengths.AttentionScale(), Ends: true,
 		}
 	}
-	return op.Group{Phase: p.Phase, New: 1, Context: float64(p.Lengths.DecodeContext())}
+	var s op.Step
+	e.lowerer.Add(&s, &e.group)
+	e.one = s[p.Phase]
 }
 
 // stepOf is the work of one step under a plan: in decode the drafted tokens are verified together with the next one.
+// Nothing is ever added to the other phase.
 func (e *Evaluator) stepOf(p *plan.Plan, out *op.Step) {
-	g := e.group
-	g.Sequences = float64(p.Sequences(e.moe))
-	if g.Phase == op.Decode {
-		g.New += float64(p.Drafts)
+	phase := e.group.Phase % op.PhaseCount
+	w, sequences := &out[phase], float64(p.Sequences(e.moe))
+	if phase == op.Prefill || p.Drafts == 0 {
+		e.lowerer.Repeat(w, sequences, &e.one)
+		return
 	}
-	out[g.Phase] = op.Sums{} // nothing is ever added to the other phase
+	g := e.group
+	g.Sequences = sequences
+	g.New += float64(p.Drafts)
+	*w = op.Sums{}
 	e.lowerer.Add(out, &g)
 }
 
@@ -208,9 +220,10 @@ func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 // matter for a recorder only.
 func (e *Evaluator) pass(pricer *cost.Pricer, s *workspace, recorded bool, out *schedule.Pass) {
 	ops := s.list.All()
-	out.Ops, out.Comms, out.Busy, out.Runs = ops, s.list.Comms(), s.busy[:len(ops)], s.list.Runs()
+	out.Ops, out.Comms, out.Busy = ops, s.list.Comms(), s.busy[:len(ops)]
 	out.Computing = pricer.Computing(ops)
 	if recorded {
+		out.Runs = s.list.Runs()
 		for i := range ops {
 			out.Busy[i] = pricer.Price(&ops[i]).Busy
 		}
@@ -252,7 +265,9 @@ func (m *Memory) add(list *op.List) {
 func residence(ops []op.Op) (weights, working float64) {
 	for i := range ops {
 		weights += ops[i].Repeat * ops[i].Resident
-		working = max(working, ops[i].Output)
+		if ops[i].Output > working { // the built-in max would make every step wait for the one before
+			working = ops[i].Output
+		}
 	}
 	return weights, working
 }

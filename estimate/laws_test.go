@@ -27,7 +27,7 @@ func drawnEstimate(t *rapid.T, p *estimate.Problem, pl plan.Plan) evaluated {
 	}
 	var out estimate.Estimate
 	e.Evaluate(&pl, &out)
-	return evaluated{out, e.Detail(&pl)}
+	return evaluated{out, e.Detail(&pl), e.Parts(&pl)}
 }
 
 // drawnPlan is a problem of either phase with one of its plans.

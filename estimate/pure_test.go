@@ -31,7 +31,7 @@ func TestPure(t *testing.T) {
 		var step op.Step
 		e.Add(&step, drawnGroup(t, draw.Phase(t), 0))
 		for _, ask := range []func(){
-			func() {}, func() { e.Evaluate(&other, &out) }, func() { e.Detail(&other) }, func() { e.At(longer).Evaluate(&other, &out) },
+			func() {}, func() { e.Evaluate(&other, &out) }, func() { e.Detail(&other) }, func() { e.Parts(&other) }, func() { e.At(longer).Evaluate(&other, &out) },
 			func() { e.Step(&other, &step) }, func() { e.Timeline(&other) }, func() { e.AppendCuts(nil, &other, 100) },
 			func() { e.MemoryOf(&other) },
 		} {
@@ -39,6 +39,10 @@ func TestPure(t *testing.T) {
 			e.Evaluate(&pl, &out)
 			if out != fresh.Estimate {
 				t.Fatalf("%+v, at first %+v", out, fresh.Estimate)
+			}
+			ask()
+			if parts := e.Parts(&pl); !reflect.DeepEqual(parts, fresh.Parts) {
+				t.Fatalf("%+v, at first %+v", parts, fresh.Parts)
 			}
 			ask()
 			if d := e.Detail(&pl); !reflect.DeepEqual(d, fresh.Detail) {

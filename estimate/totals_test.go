@@ -80,6 +80,7 @@ func tiny(phase op.Phase) *estimate.Problem {
 type evaluated struct {
 	estimate.Estimate
 	*estimate.Detail
+	Parts [estimate.PartCount]estimate.Part
 }
 
 func evaluate(t *testing.T, p *estimate.Problem, pl plan.Plan) evaluated {
@@ -93,7 +94,7 @@ func evaluate(t *testing.T, p *estimate.Problem, pl plan.Plan) evaluated {
 	if m := e.MemoryOf(&pl); m != out.Memory {
 		t.Errorf("memory %+v, alone %+v", out.Memory, m)
 	}
-	return evaluated{out, e.Detail(&pl)}
+	return evaluated{out, e.Detail(&pl), e.Parts(&pl)}
 }
 
 func layout(dp, pp, tp, cp int) plan.Layout { return plan.Layout{DP: dp, PP: pp, TP: tp, CP: cp} }

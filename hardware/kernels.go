@@ -17,7 +17,7 @@ func (s *System) MeasuredAs() string {
 	}
 	on := s.Kernels.System
 	for _, t := range sortedKeys(s.Kernels.Gemm) {
-		if on = s.Kernels.MeasuredOn("gemm", t); on == s.Kernels.System {
+		if on = s.Kernels.MeasuredOn(kernel.Gemm.Section(), t); on == s.Kernels.System {
 			break // some of them on the chip itself
 		}
 	}

@@ -23,9 +23,8 @@ type Op struct {
 	Kernels kernel.Uses
 	kernel.Shape
 
-	// A communication operator sends Message bytes by its Collective in the group of its shape, which lies within Span
-	// consecutive processors.
-	Message    float64
+	// A communication operator sends what its shape moves by its Collective in the group of the shape, which lies within
+	// Span consecutive processors.
 	Span       int32
 	Collective hardware.Collective
 
@@ -52,15 +51,16 @@ type List struct {
 	comm  [MaxOps]uint8 // indices of the communication operators
 	comms int
 
-	run  [mostRuns]Run
-	runs int
+	bound   [mostRuns]uint8 // where the blocks of layers end
+	bounds  int
+	leading bool // dense layers come first
 }
 
-// Run is the operators of one block of a layer: those from From to before To, in as many layers as they repeat.
+// Run is the operators of one block of a layer: those from From to before To, which so many layers have.
 type Run struct {
-	From, To uint8
+	From, To int
 	Block    Block
-	Layers   int32
+	Layers   int
 	// Leading: the layers are the first ones; otherwise they are spread evenly among the others.
 	Leading bool
 }
@@ -68,18 +68,26 @@ type Run struct {
 // mostRuns is one for each kind of attention, a dense and an expert block.
 const mostRuns = 1 + model.MaxMixed + 2
 
+// mark ends a block of layers.
+func (l *List) mark() {
+	l.bound[l.bounds] = uint8(l.n)
+	l.bounds++
+}
+
 // Runs are the blocks of the layers of a stage. Outside of a stage, where operators just follow one another, there are
 // none.
-func (l *List) Runs() []Run { return l.run[:l.runs] }
-
-// mark ends a block that so many layers have.
-func (l *List) mark(b Block, layers int, leading bool) {
-	var from uint8
-	if l.runs > 0 {
-		from = l.run[l.runs-1].To
+func (l *List) Runs() []Run {
+	var out []Run
+	from := 0
+	for _, bound := range l.bound[:l.bounds] {
+		to := int(bound)
+		r := Run{From: from, To: to, Block: l.BlockOf(from), Layers: int(l.ops[from].Repeat)}
+		// Of the feed-forward blocks the dense one comes first.
+		r.Leading = l.leading && r.Block == MLPBlock && from == l.end[AttentionBlock] && to < l.n
+		out = append(out, r)
+		from = to
 	}
-	l.run[l.runs] = Run{from, uint8(l.n), b, int32(layers), leading}
-	l.runs++
+	return out
 }
 
 // Comms are the indices of the communication operators.

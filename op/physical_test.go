@@ -433,7 +433,7 @@ func TestNarrowExperts(t *testing.T) {
 	}))
 	// On every card the shared expert stays where it is: 2·4 elements are sent.
 	p.SharedPerCard = true
-	bytes(t, "message", find(t, lower(m, fused, p, decode), op.Dispatch).Message, 3*8*7)
+	bytes(t, "message", find(t, lower(m, fused, p, decode), op.Dispatch).Moved, 3*8*7)
 }
 
 // TestGathered: the two tensor-parallel ranks of a replica have all 3 tokens of a decode step and add up what their
@@ -456,7 +456,7 @@ func TestGathered(t *testing.T) {
 		t.Errorf("%d exchanges", n)
 	}
 	o := find(t, list, op.MLPAllReduce)
-	bytes(t, "reduced", o.Message, tokens*8*precision.Comm)
+	bytes(t, "reduced", o.Moved, tokens*8*precision.Comm)
 	if o.Collective != hardware.AllReduce || o.Group != 2 {
 		t.Errorf("reduced by %v over %d", o.Collective, o.Group)
 	}
@@ -469,7 +469,7 @@ func TestGathered(t *testing.T) {
 	tokens = find(t, list, op.MLPNorm).Flops / (7 * 8)
 	for kind, collective := range map[op.Kind]hardware.Collective{op.Dispatch: hardware.AllGather, op.Combine: hardware.ReduceScatter} {
 		o := find(t, list, kind)
-		bytes(t, kind.String(), o.Message, 2*tokens*8*precision.Comm)
+		bytes(t, kind.String(), o.Moved, 2*tokens*8*precision.Comm)
 		if o.Collective != collective || o.Group != 2 {
 			t.Errorf("%s by %v over %d", kind, o.Collective, o.Group)
 		}
@@ -515,7 +515,7 @@ func TestPipelinedBatch(t *testing.T) {
 	bytes(t, "tokens of one batch", find(t, lower(expertModel(model.Gated), fused, p, decode), op.Router).M, 12)
 	p.Pipelined = true
 	bytes(t, "tokens of a batch of many", find(t, lower(expertModel(model.Gated), fused, p, decode), op.Router).M, 3)
-	bytes(t, "elements that leave a processor", find(t, lower(expertModel(model.Gated), fused, p, decode), op.Dispatch).Message, 1.5*3*8*7)
+	bytes(t, "elements that leave a processor", find(t, lower(expertModel(model.Gated), fused, p, decode), op.Dispatch).Moved, 1.5*3*8*7)
 	// A dense model has its batch per replica.
 	bytes(t, "a dense model", find(t, lower(groupQuery(), fused, plan.Plan{
 		Attention: plan.Layout{DP: 1, PP: 2, TP: 2, CP: 1}, Batch: three, Pipelined: true,
@@ -587,12 +587,12 @@ func TestQuantitiesNeverFall(t *testing.T) {
 				b, a := &before[i], &after[i]
 				// Rounding aside; what is touched and what is sent to the busiest come close to straight lines.
 				const most = 1 - 1e-12
-				if a.Flops < b.Flops*most || a.Bytes() < b.Bytes()*most || a.M < b.M*most || a.Message < b.Message*most {
+				if a.Flops < b.Flops*most || a.Bytes() < b.Bytes()*most || a.M < b.M*most || a.Moved < b.Moved*most {
 					t.Fatalf("ep %d, from %d to %d sequences: %+v becomes %+v", ep, size-1, size, *b, *a)
 				}
 				// Nor does any of it grow faster than the batch.
 				faster := float64(size) / float64(size-1) / most
-				if a.Flops > b.Flops*faster || a.Bytes() > b.Bytes()*faster || a.M > b.M*faster || a.Message > b.Message*faster {
+				if a.Flops > b.Flops*faster || a.Bytes() > b.Bytes()*faster || a.M > b.M*faster || a.Moved > b.Moved*faster {
 					t.Fatalf("ep %d, from %d to %d sequences: %+v grows faster, to %+v", ep, size-1, size, *b, *a)
 				}
 			}

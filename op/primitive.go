@@ -110,7 +110,7 @@ func within(kernels kernel.Uses) kernel.Uses {
 func (s *stage) send(o *Op, c hardware.Collective, bytes float64, group, stride int) {
 	s.list.comm[s.list.comms] = uint8(s.list.n - 1)
 	s.list.comms++
-	o.Message, o.Moved = bytes, bytes
+	o.Moved = bytes
 	o.Collective, o.Group, o.Span = c, int32(group), int32(group*stride)
 	o.Kernels = patterns[c]
 }

@@ -87,7 +87,7 @@ func (l *Lowerer) Draft(p *plan.Plan, step *Step, list *List) {
 	s.linear(DraftProjection, s.tokens, 2*s.hidden, s.hidden)
 	s.attention(0, 1)
 	s.feedForward(1, l.model.ExpertLayers(1))
-	s.list.runs = 0 // one layer, whose operators just follow one another
+	s.list.bounds = 0 // one layer, whose operators just follow one another
 	if l.assume.Ends {
 		// A draft is a token like any other; it passes the ends of the model itself, which are in memory already.
 		n := list.n
@@ -127,7 +127,7 @@ func (s *stage) vocab() float64 { return float64(s.model.Vocab) / float64(s.plan
 // start prepares the lowering of a plan.
 func (l *Lowerer) start(p *plan.Plan, step *Step, list *List) *stage {
 	s := &l.stage
-	list.n, list.comms, list.runs = 0, 0, 0
+	list.n, list.comms, list.bounds = 0, 0, 0
 	s.Lowerer, s.list, s.plan, s.step, s.phase = l, list, p, step, step.Phase()
 	s.tokens = step.Tokens()
 	// The processors of a stage share the tokens of their replica; in the reference tool those of all stages.
@@ -153,11 +153,11 @@ func (s *stage) sequenceParallel() bool { return s.plan.SequenceParallel && s.pl
 func (s *stage) layers(layers, expertLayers int) {
 	if len(s.model.Mixed) == 0 {
 		s.attention(0, layers)
-		s.list.mark(AttentionBlock, layers, false)
+		s.list.mark()
 	} else {
 		for kind, n := range s.model.AttentionLayers(layers) {
 			s.attention(kind, n)
-			s.list.mark(AttentionBlock, n, false)
+			s.list.mark()
 		}
 	}
 	s.feedForward(layers, expertLayers)
@@ -166,15 +166,16 @@ func (s *stage) layers(layers, expertLayers int) {
 // feedForward lowers the feed-forward blocks of the layers whose attention has been lowered.
 func (s *stage) feedForward(layers, expertLayers int) {
 	s.list.end[AttentionBlock] = s.list.n
+	s.list.leading = s.model.Experts.Interval <= 1
 	if dense := layers - expertLayers; dense > 0 {
 		s.repeat = float64(dense)
 		s.denseMLP()
-		s.list.mark(MLPBlock, dense, s.model.Experts.Interval <= 1)
+		s.list.mark()
 	}
 	if expertLayers > 0 {
 		s.repeat = float64(expertLayers)
 		s.experts()
-		s.list.mark(MLPBlock, expertLayers, false)
+		s.list.mark()
 	}
 	s.list.end[MLPBlock] = s.list.n
 }

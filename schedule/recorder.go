@@ -123,14 +123,14 @@ func (r *Recorder) layers(p *Pass) {
 	depth := 0
 	for i := range p.Runs {
 		if p.Runs[i].Block == op.AttentionBlock {
-			depth += int(p.Runs[i].Layers)
+			depth += p.Runs[i].Layers
 		}
 	}
 	done := make([]int, len(p.Runs))
 	for r.layer = range depth {
 		for b := range op.BlockCount {
 			if i := next(p.Runs, b, done, r.layer, depth); i >= 0 {
-				r.pass(LayersPart, p, int(p.Runs[i].From), int(p.Runs[i].To), float64(p.Runs[i].Layers))
+				r.pass(LayersPart, p, p.Runs[i].From, p.Runs[i].To, float64(p.Runs[i].Layers))
 				done[i]++
 			}
 		}
@@ -144,13 +144,13 @@ func next(runs []op.Run, b op.Block, done []int, layer, depth int) int {
 	best, lag := -1, 0.0
 	for i := range runs {
 		n := &runs[i]
-		if n.Block != b || done[i] == int(n.Layers) {
+		if n.Block != b || done[i] == n.Layers {
 			continue
 		}
 		if n.Leading {
 			return i
 		}
-		if l := float64(int(n.Layers)*(layer+1))/float64(depth) - float64(done[i]); best < 0 || l > lag {
+		if l := float64(n.Layers*(layer+1))/float64(depth) - float64(done[i]); best < 0 || l > lag {
 			best, lag = i, l
 		}
 	}

@@ -56,7 +56,7 @@ type Pass struct {
 	Ops   []op.Op
 	Comms []uint8     // the indices of those that communicate
 	Busy  []cost.Busy // of those that communicate; for a recorder, of all
-	Runs  []op.Run    // of layers: the blocks that they make up
+	Runs  []op.Run    // of layers, for a recorder: the blocks that they make up
 }
 
 // time is what the operators of a pass add to a step.

@@ -31,7 +31,7 @@ func pass(layers float64, span int32) schedule.Pass {
 			{Kind: op.MLPNorm, Class: op.Vector, Unit: op.VectorUnit, Repeat: layers},
 		},
 		Busy: []cost.Busy{{Time: 3}, {Time: 4, Displaced: 1}, {Time: 2}},
-		Runs: []op.Run{{From: 0, To: 2, Block: op.AttentionBlock, Layers: int32(layers)}, {From: 2, To: 3, Block: op.MLPBlock, Layers: int32(layers)}},
+		Runs: []op.Run{{From: 0, To: 2, Block: op.AttentionBlock, Layers: int(layers)}, {From: 2, To: 3, Block: op.MLPBlock, Layers: int(layers)}},
 	}
 }
 
@@ -164,7 +164,7 @@ func TestBusyNetwork(t *testing.T) {
 // TestOrderOfLayers: of seven layers two have the other attention, spread evenly, and the first two are dense.
 func TestOrderOfLayers(t *testing.T) {
 	kinds := []op.Kind{op.FusedAttention, op.LinearState, op.GateUp, op.ExpertUp}
-	layers := []int32{2, 5, 2, 5}
+	layers := []int{2, 5, 2, 5}
 	var p schedule.Pass
 	for i, k := range kinds {
 		p.Ops = append(p.Ops, op.Op{Kind: k, Class: op.Linear, Repeat: float64(layers[i])})
@@ -173,7 +173,7 @@ func TestOrderOfLayers(t *testing.T) {
 		if i > 1 {
 			b = op.MLPBlock
 		}
-		p.Runs = append(p.Runs, op.Run{From: uint8(i), To: uint8(i + 1), Block: b, Layers: layers[i], Leading: i == 2})
+		p.Runs = append(p.Runs, op.Run{From: i, To: i + 1, Block: b, Layers: layers[i], Leading: i == 2})
 	}
 	r := rules(0, 0)
 	var rec schedule.Recorder

@@ -60,10 +60,10 @@ func (s *searcher) try(p *plan.Plan, index int) {
 		}
 		return
 	}
-	largest := s.largestFitting(&q)
+	largest, needs := s.largestFitting(&q)
 	if largest == 0 {
 		q.Batch = plan.Batch{Count: 1, Size: 1}
-		s.rejected.Memory.Note(&q, index, s.memoryAt(&q), s.memoryAt(&q)-s.capacity)
+		s.rejected.Memory.Note(&q, index, needs, needs-s.capacity)
 		return
 	}
 	s.bestBatch(&q, index, largest)
@@ -126,19 +126,22 @@ func (s *searcher) timeAt(p *plan.Plan, size int) float64 {
 	return s.scratch.Latency
 }
 
-// largestFitting is the largest batch whose memory fits, or 0.
-func (s *searcher) largestFitting(p *plan.Plan) int {
-	memory := func(size int) float64 {
-		p.Batch = plan.Batch{Count: 1, Size: size}
-		return s.memoryAt(p)
-	}
-	if memory(1) > s.capacity {
-		return 0
-	}
+// largestFitting is the largest batch whose memory fits, or 0, and what a batch of one needs.
+func (s *searcher) largestFitting(p *plan.Plan) (largest int, needs float64) {
 	p.Batch = plan.Batch{Count: 1, Size: 1}
+	needs = s.memoryAt(p)
+	if needs > s.capacity {
+		return 0, needs
+	}
 	// Each sequence takes its share of the cache in one tier or the other.
 	bound := int((s.capacity+s.second)/s.evaluator.CacheOf(p)) + 1
-	return lastWithin(1, bound, s.capacity, memory)
+	return lastWithin(1, bound, s.capacity, func(size int) float64 {
+		if size == 1 {
+			return needs
+		}
+		p.Batch.Size = size
+		return s.memoryAt(p)
+	}), needs
 }
 
 // topOf is the batch of the highest throughput among lo..hi that meets the time limit, 0 if none does; its estimate is

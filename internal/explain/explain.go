@@ -41,7 +41,7 @@ type subject struct {
 	evaluator *estimate.Evaluator
 	elsewhere *estimate.Evaluator // of the same problem on systems with other numbers
 	now       estimate.Estimate
-	detail    *estimate.Detail
+	parts     [estimate.PartCount]estimate.Part
 }
 
 func newSubject(a *point.Answer, phase int) (*subject, error) {
@@ -55,7 +55,7 @@ func newSubject(a *point.Answer, phase int) (*subject, error) {
 		return nil, err
 	}
 	c.evaluate(r.Estimate.Plan.Batch.Size, &c.now)
-	c.detail = c.evaluator.Detail(&c.now.Plan)
+	c.parts = c.evaluator.Parts(&c.now.Plan)
 	return c, nil
 }
 

@@ -201,7 +201,7 @@ func TestSensitivityToBandwidth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shares := c.detail.Shares
+	shares := r.Shares
 	network := shares.Communication / c.now.StepTime
 	if network < 0.05 || network > 0.95 {
 		t.Fatalf("%.2f of the step is communication", network)

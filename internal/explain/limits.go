@@ -112,9 +112,9 @@ func (c *subject) turns(now int) []Limit {
 	// bound of an operator at a batch. The number and order of operators do not depend on it.
 	bound := func(batch, i int) cost.Bound {
 		p := c.sized(batch)
-		return c.evaluator.Detail(&p).Parts[estimate.StagePart].Ops[i].Bound
+		return c.evaluator.Parts(&p)[estimate.StagePart].Ops[i].Bound
 	}
-	stage := &c.detail.Parts[estimate.StagePart]
+	stage := &c.parts[estimate.StagePart]
 	var large []int
 	for i := range stage.Ops {
 		o := &stage.Ops[i]

@@ -93,8 +93,8 @@ func (o *Operator) place(s schedule.Span) {
 func (c *subject) operators() []Operator {
 	var out []Operator
 	spans := c.spans()
-	for kind := range c.detail.Parts {
-		part := &c.detail.Parts[kind]
+	for kind := range c.parts {
+		part := &c.parts[kind]
 		for i := range part.Ops {
 			o := &part.Ops[i]
 			name := "attention"
@@ -152,7 +152,7 @@ func (c *subject) operator(part string, o *estimate.Operator, times float64) Ope
 			out.Bound = "hidden"
 		}
 		if o.Group > 1 {
-			out.Collective = c.collective(o.Collective, int(o.Group), int(o.Span), o.Message)
+			out.Collective = c.collective(o.Collective, int(o.Group), int(o.Span), o.Moved)
 		} else {
 			out.Bound = "" // alone there is nothing to send
 		}
@@ -214,13 +214,13 @@ func (c *subject) memory() Memory {
 	m := &c.now.Memory
 	weights := m.Weights[op.AttentionBlock] + m.Weights[op.MLPBlock]
 	var stage [op.BlockCount]float64
-	for i := range c.detail.Parts[estimate.StagePart].Ops {
-		o := &c.detail.Parts[estimate.StagePart].Ops[i]
+	for i := range c.parts[estimate.StagePart].Ops {
+		o := &c.parts[estimate.StagePart].Ops[i]
 		stage[o.Kind.Info().Block] += o.Repeat * o.Resident
 	}
 	var draft float64
-	for i := range c.detail.Parts[estimate.DraftPart].Ops {
-		o := &c.detail.Parts[estimate.DraftPart].Ops[i]
+	for i := range c.parts[estimate.DraftPart].Ops {
+		o := &c.parts[estimate.DraftPart].Ops[i]
 		draft += o.Repeat * o.Resident
 	}
 	attention, mlp := stage[op.AttentionBlock], stage[op.MLPBlock]
