@@ -101,7 +101,7 @@ func TestCarriedOver(t *testing.T) {
 	attention := operator(op.FusedAttention, kernel.Shape{Count: 3, Heads: 2, KVHeads: 1, M: 3, N: 10, K: 4, Value: 4, Moved: 480})
 	attention.Kernels[0] = kernel.Use{Slot: kernel.Decode}
 	reduce := operator(op.MLPAllReduce, kernel.Shape{Moved: 1e6, Group: 4})
-	reduce.Collective, reduce.Message, reduce.Span = hardware.AllReduce, 1e6, 4
+	reduce.Collective, reduce.Span = hardware.AllReduce, 4
 	reduce.Kernels[0] = kernel.Use{Slot: kernel.AllReduce}
 	ops := map[float64][]op.Op{
 		0.25: {operator(op.QKV, kernel.Shape{M: 10, N: 20, K: 30, Count: 1, Rows: 10})},
