@@ -42,12 +42,21 @@ func (p *Pricer) ErrorOf(o *op.Op) (share float64, level Level) {
 		share = plainErrors[o.Class]
 	}
 	switch {
-	case !p.system.Has(k.set) || k.set.MeasuredOn(b.Section, b.Key) != k.set.System:
+	case !p.measured() || k.set.MeasuredOn(b.Section, b.Key) != k.set.System:
 		return max(share, transferErrors[o.Class]), Estimated
 	case b.Narrowed || timing.Beyond(shape):
 		return share, Fitted
 	}
 	return share, Measured
+}
+
+// measured reports whether the kernels were measured on this chip. It is asked for every operator, and found out once.
+func (p *Pricer) measured() bool {
+	if p.own == nil {
+		own := p.system.Has(p.kernels.set)
+		p.own = &own
+	}
+	return *p.own
 }
 
 // of is the kernel that gives the time of an operator, nil where none does, and the shape that the operator has there.
