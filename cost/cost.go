@@ -48,7 +48,7 @@ const unitPlaces = 4
 // Pricer prices operators on one system, at one precision, in steps of one phase: those with a prompt run at other clocks.
 // It is built once and used for many plans, and for systems of which numbers change.
 type Pricer struct {
-	own *bool // whether its kernels were measured on the system, once that was asked
+	own    *bool // whether its kernels were measured on the system, once that was asked
 	prec   plan.Precision
 	assume *assume.Assumptions
 	phase  op.Phase
