@@ -19,8 +19,8 @@ lint:
 # which they take twenty times as long.
 unit:
 	go test -race $$(go list ./... | grep -v /calibrate)
-	go test ./calibrate
-	go test -run 'TestValidation|TestMeasured|TestCalibratedBatch' ./internal/cli ./validate ./search
+	go test ./internal/calibrate
+	go test -run 'TestValidation|TestMeasured|TestCalibratedBatch' ./internal/cli ./internal/validate ./search
 
 sample:           ## the sample of the reference tool
 	go run ./cmd/throughline run -c configs/reference_sample.json
@@ -32,4 +32,4 @@ vuln:             ## needs the vulnerability database on the network
 	go run $(GOVULNCHECK) ./...
 
 update:           ## rewrite golden files, schemas and examples in the docs; read the diff
-	go test ./internal/cli ./internal/formatstest ./internal/sampletest ./hardware ./model ./engine -update
+	go test ./internal/cli ./internal/e2e/formats ./internal/e2e/sample ./hardware ./model ./engine -update

@@ -12,6 +12,9 @@ type Assumptions struct {
 	// BytesPerGB is what one unit of a system file's "GBps" means, for memory and for networks.
 	BytesPerGB float64 `assume:"gb" bound:"positive" doc:"bytes in one GB of a system file's bandwidths"`
 
+	// Engine: a serving engine runs the deployment. Its facts hold, and times to the first and per output token are what its
+	// clients see; otherwise they are those of a prefill and of a decode step alone.
+	Engine bool `assume:"engine" doc:"a serving engine runs the deployment; times are what its clients see"`
 	// Pipelined: as many batches as stages are in flight, and the experts of a stage are spread over the processors of
 	// that stage. Otherwise one batch passes through the stages alone, and experts are spread over all processors.
 	Pipelined bool `assume:"pipelined" doc:"as many batches as pipeline stages are in flight"`
@@ -67,6 +70,7 @@ var Physical = Assumptions{
 	Name:           "physical",
 	FlopsPerTFlop:  1e12,
 	BytesPerGB:     1e9,
+	Engine:         true,
 	Pipelined:      true,
 	LeadingDense:   true,
 	Ends:           true,

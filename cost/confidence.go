@@ -1,7 +1,7 @@
 package cost
 
 import (
-	"throughline/kernel"
+	"throughline/hardware/kernel"
 	"throughline/op"
 )
 
@@ -27,20 +27,9 @@ const (
 
 func (l Level) String() string { return [...]string{"estimated", "fitted", "measured"}[l] }
 
-// Errors says how far off the times of a pricer may be.
-type Errors struct {
-	kernels *kernels
-	own     bool // the kernels were measured on the chip of the system
-}
-
-// Errors of the pricer on the system that it is on.
-func (p *Pricer) Errors() Errors {
-	return Errors{&p.kernels, p.kernels.set != nil && p.system.Has(p.kernels.set)}
-}
-
-// Of is how far off the time of an operator may be, as a share, and what it rests on.
-func (e *Errors) Of(o *op.Op) (share float64, level Level) {
-	k := e.kernels
+// ErrorOf is how far off the time of an operator may be, as a share, and what it rests on.
+func (p *Pricer) ErrorOf(o *op.Op) (share float64, level Level) {
+	k := &p.kernels
 	if k.bound == nil {
 		return plainErrors[o.Class], Estimated
 	}
@@ -53,12 +42,21 @@ func (e *Errors) Of(o *op.Op) (share float64, level Level) {
 		share = plainErrors[o.Class]
 	}
 	switch {
-	case !e.own || k.set.MeasuredOn(b.Section, b.Key) != k.set.System:
+	case !p.measured() || k.set.MeasuredOn(b.Section, b.Key) != k.set.System:
 		return max(share, transferErrors[o.Class]), Estimated
 	case b.Narrowed || timing.Beyond(shape):
 		return share, Fitted
 	}
 	return share, Measured
+}
+
+// measured reports whether the kernels were measured on this chip. It is asked for every operator, and found out once.
+func (p *Pricer) measured() bool {
+	if p.own == nil {
+		own := p.system.Has(p.kernels.set)
+		p.own = &own
+	}
+	return *p.own
 }
 
 // of is the kernel that gives the time of an operator, nil where none does, and the shape that the operator has there.

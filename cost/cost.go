@@ -48,6 +48,7 @@ const unitPlaces = 4
 // Pricer prices operators on one system, at one precision, in steps of one phase: those with a prompt run at other clocks.
 // It is built once and used for many plans, and for systems of which numbers change.
 type Pricer struct {
+	own    *bool // whether its kernels were measured on the system, once that was asked
 	prec   plan.Precision
 	assume *assume.Assumptions
 	phase  op.Phase
@@ -95,7 +96,7 @@ func (p *Pricer) On(s *hardware.System) error {
 	if !ok {
 		return fmt.Errorf("%s has no vector rate for %s", s.Name, prec.VectorType)
 	}
-	p.system = s
+	p.system, p.own = s, nil
 	p.net.on(s, as.BytesPerGB)
 	p.kernels.on(s, prec, p.phase)
 	p.sum = s.Mode == hardware.NoOverlap

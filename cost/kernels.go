@@ -2,7 +2,7 @@ package cost
 
 import (
 	"throughline/hardware"
-	"throughline/kernel"
+	"throughline/hardware/kernel"
 	"throughline/op"
 	"throughline/plan"
 )

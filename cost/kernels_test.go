@@ -6,7 +6,7 @@ import (
 
 	"throughline/assume"
 	"throughline/hardware"
-	"throughline/kernel"
+	"throughline/hardware/kernel"
 	"throughline/op"
 	"throughline/plan"
 )
@@ -140,7 +140,7 @@ func TestSixteenBits(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := operator(op.QKV, kernel.Shape{M: 1, N: 1, K: 1, Count: 1})
-	if _, level := errorOf(p, o); p.Price(o).Time < 1 || level != Estimated {
+	if _, level := p.ErrorOf(o); p.Price(o).Time < 1 || level != Estimated {
 		t.Errorf("%v s, %v", p.Price(o).Time, level)
 	}
 }
@@ -166,7 +166,7 @@ func TestExchanges(t *testing.T) {
 	o := op.Op{Kind: op.Dispatch, Class: op.Comm, Kernels: kernel.Uses{{Slot: kernel.DispatchLowLatency}, {Slot: kernel.AllToAll}},
 		Collective: hardware.AllToAll, Span: 4, Shape: kernel.Shape{M: 10, N: 2, K: 8, Group: 4, Experts: 4, Moved: 1 << 30}}
 	near(t, "dispatch", p.Price(&o).Time, 1+2*10*2*0.75*8*2*1e-9)
-	if _, level := errorOf(p, &o); level != Estimated {
+	if _, level := p.ErrorOf(&o); level != Estimated {
 		t.Errorf("kernels of no chip are %v", level)
 	}
 	o.Group, o.Span = 8, 8
@@ -208,7 +208,7 @@ func TestAbsorbed(t *testing.T) {
 	o := operator(op.AbsorbQuery, kernel.Shape{M: 5, Rows: 5, N: 20, K: 30, Count: 3})
 	// Inputs take no more than at peak.
 	near(t, "absorbed queries", p.Price(o).Time, 1+2*2e-12*3*5*20*30+1e-9*(2*2*3*(20*30+5*20)+2*3*5*30))
-	if share, level := errorOf(p, o); share != 0.25 || level != Measured {
+	if share, level := p.ErrorOf(o); share != 0.25 || level != Measured {
 		t.Errorf("off by %g, %v", share, level)
 	}
 }
@@ -242,7 +242,7 @@ func TestLinear(t *testing.T) {
 		{decode, state(kernel.LinearDecode), 0.1}, {prefill, state(kernel.LinearPrefill), 0.2},
 		{decode, conv(kernel.ConvolutionDecode), 0.3}, {prefill, conv(kernel.ConvolutionPrefill), 0.3},
 	} {
-		if share, level := errorOf(c.p, c.o); share != c.want || level != Fitted {
+		if share, level := c.p.ErrorOf(c.o); share != c.want || level != Fitted {
 			t.Errorf("%v is off by %g, %v", c.o.Kind, share, level)
 		}
 	}
@@ -267,9 +267,4 @@ func TestUncovered(t *testing.T) {
 		o := &op.Op{Kind: c.kind, Class: c.kind.Info().Class, Kernels: c.kernels, Cache: 1 << 30}
 		near(t, c.kind.String(), p.Price(o).Time, c.want)
 	}
-}
-
-func errorOf(p *Pricer, o *op.Op) (share float64, level Level) {
-	e := p.Errors()
-	return e.Of(o)
 }

@@ -8,35 +8,9 @@ import (
 	"path"
 	"slices"
 
-	"throughline/hardware"
+	"throughline/deploy"
 	"throughline/internal/document"
-	"throughline/model"
-	"throughline/plan"
 )
-
-// Role is the part of the inference that a server does.
-type Role uint8
-
-const (
-	Aggregated Role = iota // prefill and decode
-	Prefill
-	Decode
-)
-
-func (r Role) String() string { return [...]string{"aggregated", "prefill", "decode"}[r] }
-
-// Deployment is what to launch.
-type Deployment struct {
-	Model          string // path or Hugging Face name, for the command line
-	Shape          *model.Model
-	Plan           plan.Plan
-	Precision      plan.Precision
-	Role           Role
-	Instances      int     // equal deployments of the plan; 0 for 1
-	GPUsPerNode    int     // 0 for 8
-	MaxContext     int     // tokens of prompt and output together; 0: the engine's default
-	MemoryFraction float64 // share of a processor's memory that the server may use; 0: the engine's default
-}
 
 // Support is how far an engine has a feature.
 type Support string
@@ -60,36 +34,17 @@ type Format struct {
 	Remark string `json:"remark"`
 }
 
-// Scheduling is how a server of an engine puts requests together in steps, and the time it takes besides that of the
-// processors.
+// Scheduling is the facts of an engine that decide how it serves requests, with their sources.
 type Scheduling struct {
-	// Prefill: in chunks beside the sequences that decode, first while these wait, or whole prompts beside them.
-	Prefill    string `json:"prefill" required:"true" enum:"chunks,first,prompts"`
-	StepTokens int    `json:"step_tokens" required:"true"` // that a step may hold
-	Sequences  int    `json:"sequences" required:"true"`   // that may run at a time on a data-parallel rank
-	// StepsAhead is the steps that are scheduled before the one under way has ended: a request that comes meanwhile is not
-	// among them.
-	StepsAhead     int  `json:"steps_ahead" required:"true"`
-	ReservesOutput bool `json:"reserves_output" required:"true"` // the cache has room for the whole output from the start
-
-	StepSeconds     float64 `json:"step_seconds" required:"true"`     // of the host, for each step
-	SequenceSeconds float64 `json:"sequence_seconds" required:"true"` // and for each sequence in it
-	FirstSeconds    float64 `json:"first_seconds" required:"true"`    // before a request is scheduled: HTTP, tokenizer, queue
-	RequestSeconds  float64 `json:"request_seconds" required:"true"`  // for each of many requests that come at once, one after another
-	HandoverSeconds float64 `json:"handover_seconds" required:"true"` // between a prefill and a decode server, besides the transfer
+	deploy.Scheduling
 
 	// QuantizedCache: where the cache of quantised weights is FP8. Kernels that read it well came with the processors that
 	// have FP4.
 	QuantizedCache string `json:"quantized_cache" required:"true" enum:"always,with fp4,never"`
-	GathersExperts bool   `json:"gathers_experts" required:"true"` // tokens of data-parallel ranks are gathered, not sent to experts
+	// GathersExperts: which servers gather the tokens of data-parallel ranks instead of sending each to its experts.
+	GathersExperts string `json:"gathers_experts" required:"true" enum:"always,aggregated,never"`
 
 	Sources map[string]string `json:"sources" required:"true"`
-}
-
-// NarrowCache reports whether servers of quantised weights keep an FP8 cache on a system.
-func (s *Scheduling) NarrowCache(sys *hardware.System) bool {
-	_, fp4 := sys.Matrix["float4"]
-	return s.QuantizedCache == "always" || s.QuantizedCache == "with fp4" && fp4
 }
 
 // Engine is one inference engine in one version.
@@ -133,7 +88,10 @@ func All() []*Engine { return slices.Clone(engines) }
 
 // Find returns the engine of a name or alias.
 func Find(name string) (*Engine, error) {
-	var names []string
+	names := []string{Any}
+	if name == Generic.Name {
+		return Generic, nil
+	}
 	for _, e := range engines {
 		if e.Name == name || slices.Contains(e.Aliases, name) {
 			return e, nil
@@ -144,7 +102,7 @@ func Find(name string) (*Engine, error) {
 	if near, ok := document.Nearest(name, names); ok {
 		meant = fmt.Sprintf("; did you mean %q?", near)
 	}
-	return nil, fmt.Errorf("no engine %q: there are sglang, vllm, trtllm%s", name, meant)
+	return nil, fmt.Errorf("no engine %q: there are sglang, vllm, trtllm; none is a generic one%s", name, meant)
 }
 
 func load() []*Engine {

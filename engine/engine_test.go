@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"throughline/internal/golden"
+	"throughline/assume"
+	"throughline/deploy"
+	"throughline/internal/test/golden"
 	"throughline/model"
 	"throughline/plan"
 )
@@ -26,6 +28,28 @@ var (
 	bf16 = plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16"}
 	fp8  = plan.Precision{Weight: 1, Activation: 1, Cache: 1, Comm: 1, MatrixType: "float8"}
 )
+
+// served is a deployment of one pool, in the few words that these tests need.
+type served struct {
+	Model          string
+	Shape          *model.Model
+	Plan           plan.Plan
+	Precision      plan.Precision
+	Role           deploy.Role
+	Instances      int
+	GPUsPerNode    int
+	MaxContext     int
+	MemoryFraction float64
+}
+
+func (s *served) parts() (*deploy.Deployment, *deploy.Pool) {
+	d := &deploy.Deployment{
+		Name: s.Model, Model: s.Shape, Precision: s.Precision, Assume: &assume.Assumptions{MemoryFraction: s.MemoryFraction, Engine: true},
+		GPUsPerNode: s.GPUsPerNode, MaxContext: s.MaxContext,
+		Pools: []deploy.Pool{{Role: s.Role, Plan: s.Plan, Count: s.Instances}},
+	}
+	return d, &d.Pools[0]
+}
 
 func find(t *testing.T, name string) *Engine {
 	t.Helper()
@@ -78,7 +102,7 @@ func keys(t *testing.T, config string) []string {
 }
 
 // deployments calls f with a broad set of them.
-func deployments(f func(*Deployment)) {
+func deployments(f func(*served)) {
 	int8, fp4, int4 := fp8, fp8, fp8
 	int8.MatrixType = "int8"
 	fp4.Weight, fp4.MatrixType, fp4.Cache = 0.5, "float4", 0.5
@@ -93,9 +117,9 @@ func deployments(f func(*Deployment)) {
 					}
 					for _, x := range experts {
 						for i, precision := range []plan.Precision{bf16, fp8, int8, fp4, int4} {
-							for role := Aggregated; role <= Decode; role++ {
+							for role := deploy.Both; role <= deploy.Decode; role++ {
 								for variant := range 4 {
-									d := &Deployment{
+									d := &served{
 										Model: "some/model", Shape: shape, Precision: precision, Role: role, Instances: 1 + variant,
 										GPUsPerNode: 8, MaxContext: 8192 * (i % 3), MemoryFraction: 0.3 * float64(variant),
 										Plan: plan.Plan{Attention: layout, Experts: x, Batch: plan.Batch{Count: layout.PP, Size: 16 * variant}},
@@ -122,8 +146,8 @@ func TestOptionsExist(t *testing.T) {
 	for _, e := range All() {
 		t.Run(e.Name, func(t *testing.T) {
 			used, taken := map[string]bool{}, 0
-			deployments(func(d *Deployment) {
-				l := e.Launch(d)
+			deployments(func(d *served) {
+				l := e.Launch(d.parts())
 				var names []string
 				for i, c := range l.Commands {
 					names = emitted(t, e, c)
@@ -145,7 +169,7 @@ func TestOptionsExist(t *testing.T) {
 				if slices.Sort(config); len(slices.Compact(slices.Clone(config))) != len(config) {
 					t.Fatalf("a key occurs twice:\n%s", l.Config)
 				}
-				if len(e.Refuses(d)) == 0 {
+				if len(e.Refuses(d.parts())) == 0 {
 					taken++
 					for _, c := range l.Commands {
 						for _, name := range emitted(t, e, c) {
@@ -171,8 +195,8 @@ func TestOptionsExist(t *testing.T) {
 
 // The sizes of a server multiply to its processors, and servers to those of the deployment.
 func TestSizes(t *testing.T) {
-	deployments(func(d *Deployment) {
-		u := shape(d)
+	deployments(func(d *served) {
+		u := shape(d.parts())
 		if !u.fits {
 			return
 		}
@@ -194,15 +218,15 @@ func value(command, option string) string {
 
 // Engines count sequences and ranks in their own ways: here 4 replicas of tp 2 with 3·2 sequences each.
 func TestMeaningOfLimits(t *testing.T) {
-	d := &Deployment{
+	d := &served{
 		Model: "m", Shape: deepseek, Precision: fp8, GPUsPerNode: 8,
 		Plan: plan.Plan{
 			Attention: plan.Layout{DP: 4, PP: 1, TP: 2}, Experts: plan.ExpertLayout{EP: 8, TP: 1, DP: 1}, Batch: plan.Batch{Count: 1, Size: 3},
 		},
 	}
-	sgl, vl := find(t, "sglang").Launch(d).Commands[0], find(t, "vllm").Launch(d).Commands[0]
+	sgl, vl := find(t, "sglang").Launch(d.parts()).Commands[0], find(t, "vllm").Launch(d.parts()).Commands[0]
 	d.Plan.Attention = plan.Layout{DP: 8, PP: 1, TP: 1}
-	trt := find(t, "trtllm").Launch(d).Commands[0]
+	trt := find(t, "trtllm").Launch(d.parts()).Commands[0]
 	for _, c := range []struct{ command, option, want string }{
 		{sgl, "--tp-size", "8"}, {sgl, "--dp-size", "4"}, {sgl, "--ep-size", "8"}, {sgl, "--max-running-requests", "24"},
 		{vl, "--tensor-parallel-size", "2"}, {vl, "--data-parallel-size", "4"}, {vl, "--max-num-seqs", "6"},
@@ -215,15 +239,15 @@ func TestMeaningOfLimits(t *testing.T) {
 }
 
 func TestGoldens(t *testing.T) {
-	prefill := &Deployment{
-		Model: "deepseek-ai/DeepSeek-V3", Shape: deepseek, Precision: fp8, Role: Prefill, Instances: 1, GPUsPerNode: 8, MaxContext: 8192, MemoryFraction: 0.85,
+	prefill := &served{
+		Model: "deepseek-ai/DeepSeek-V3", Shape: deepseek, Precision: fp8, Role: deploy.Prefill, Instances: 1, GPUsPerNode: 8, MaxContext: 8192, MemoryFraction: 0.85,
 		Plan: plan.Plan{
 			Attention: plan.Layout{DP: 16, PP: 1, TP: 1}, Experts: plan.ExpertLayout{EP: 16, TP: 1, DP: 1}, Batch: plan.Batch{Count: 1, Size: 2},
 		},
 	}
 	decode := *prefill
-	decode.Role, decode.Plan.Redundant, decode.Plan.Drafts, decode.Plan.Batch.Size = Decode, 32, 1, 128
-	cases := map[string]*Deployment{
+	decode.Role, decode.Plan.Redundant, decode.Plan.Drafts, decode.Plan.Batch.Size = deploy.Decode, 32, 1, 128
+	cases := map[string]*served{
 		"deepseek_v3_prefill_16": prefill,
 		"deepseek_v3_decode_16":  &decode,
 		"llama_70b_8": {
@@ -237,7 +261,7 @@ func TestGoldens(t *testing.T) {
 	}
 	for name, d := range cases {
 		for _, e := range All() {
-			l := e.Launch(d)
+			l := e.Launch(d.parts())
 			var b strings.Builder
 			for i, c := range l.Commands {
 				fmt.Fprintf(&b, "# command %d of %d\n%s\n\n", i+1, len(l.Commands), c)
@@ -254,20 +278,20 @@ func TestGoldens(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	moe := func(attention plan.Layout, experts plan.ExpertLayout) *Deployment {
-		return &Deployment{Shape: deepseek, Precision: fp8, Plan: plan.Plan{Attention: attention, Experts: experts}}
+	moe := func(attention plan.Layout, experts plan.ExpertLayout) *served {
+		return &served{Shape: deepseek, Precision: fp8, Plan: plan.Plan{Attention: attention, Experts: experts}}
 	}
-	dense := func(l plan.Layout) *Deployment {
-		return &Deployment{Shape: llama, Precision: fp8, Plan: plan.Plan{Attention: l}}
+	dense := func(l plan.Layout) *served {
+		return &served{Shape: llama, Precision: fp8, Plan: plan.Plan{Attention: l}}
 	}
-	with := func(d *Deployment, change func(*Deployment)) *Deployment { change(d); return d }
-	wide := func() *Deployment {
+	with := func(d *served, change func(*served)) *served { change(d); return d }
+	wide := func() *served {
 		return moe(plan.Layout{DP: 8, PP: 1, TP: 1}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1})
 	}
-	drafted := func(d *Deployment) { d.Plan.Drafts = 1 }
+	drafted := func(d *served) { d.Plan.Drafts = 1 }
 	for _, c := range []struct {
 		name   string
-		d      *Deployment
+		d      *served
 		sglang string // part of the reason; empty if it runs
 		vllm   string
 		trtllm string
@@ -280,22 +304,22 @@ func TestRefuses(t *testing.T) {
 		{"a replica over two copies of the experts", moe(plan.Layout{DP: 1, PP: 1, TP: 8}, plan.ExpertLayout{EP: 4, TP: 1, DP: 2}), "whole attention replicas", "whole attention replicas", "whole attention replicas"},
 		{"experts over all stages", moe(plan.Layout{DP: 4, PP: 2, TP: 1}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), "pipeline stage", "pipeline stage", "pipeline stage"},
 		{"experts in each stage", moe(plan.Layout{DP: 4, PP: 2, TP: 1}, plan.ExpertLayout{EP: 4, TP: 1, DP: 2}), "", "", ""},
-		{"experts that only shared ones even out", with(moe(plan.Layout{DP: 6, PP: 1, TP: 1}, plan.ExpertLayout{EP: 6, TP: 1, DP: 1}), func(d *Deployment) { d.Plan.SharedReplicas = 2 }), "ep 6", "ep 6", "ep 6"},
+		{"experts that only shared ones even out", with(moe(plan.Layout{DP: 6, PP: 1, TP: 1}, plan.ExpertLayout{EP: 6, TP: 1, DP: 1}), func(d *served) { d.Plan.SharedReplicas = 2 }), "ep 6", "ep 6", "ep 6"},
 		{"drafts", with(wide(), drafted), "", "", ""},
 		{"drafts of a dense model", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), drafted), "multi-token", "multi-token", "multi-token"},
 		{"drafts in a pipeline", with(moe(plan.Layout{DP: 4, PP: 2, TP: 1}, plan.ExpertLayout{EP: 4, TP: 1, DP: 2}), drafted), "in a pipeline", "", "in a pipeline"},
-		{"sequence parallel", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), func(d *Deployment) { d.Plan.SequenceParallel = true }), "", "", "sequence parallel"},
-		{"sequence parallel without tp", with(dense(plan.Layout{DP: 1, PP: 1, TP: 1}), func(d *Deployment) { d.Plan.SequenceParallel = true }), "", "", ""},
-		{"int8", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), func(d *Deployment) { d.Precision.MatrixType = "int8" }), "", "", "INT8"},
-		{"fp4 cache", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), func(d *Deployment) { d.Precision.Cache = 0.5 }), "", "FP4 KV cache", "FP4 KV cache"},
-		{"float32", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), func(d *Deployment) { d.Precision.Weight = 4 }), "4 bytes", "4 bytes", "4 bytes"},
+		{"sequence parallel", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), func(d *served) { d.Plan.SequenceParallel = true }), "", "", "sequence parallel"},
+		{"sequence parallel without tp", with(dense(plan.Layout{DP: 1, PP: 1, TP: 1}), func(d *served) { d.Plan.SequenceParallel = true }), "", "", ""},
+		{"int8", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), func(d *served) { d.Precision.MatrixType = "int8" }), "", "", "INT8"},
+		{"fp4 cache", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), func(d *served) { d.Precision.Cache = 0.5 }), "", "FP4 KV cache", "FP4 KV cache"},
+		{"float32", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), func(d *served) { d.Precision.Weight = 4 }), "4 bytes", "4 bytes", "4 bytes"},
 		{"a part of a node", dense(plan.Layout{DP: 1, PP: 3, TP: 4}), "do not fill nodes", "do not fill nodes", "do not fill nodes"},
-		{"context of a dense model", with(dense(plan.Layout{DP: 1, PP: 1, TP: 4, CP: 2}), func(d *Deployment) { d.Role = Decode }), "context parallel", "key/value heads", "latent"},
-		{"context in decode", with(moe(plan.Layout{DP: 1, PP: 1, TP: 4, CP: 2}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), func(d *Deployment) { d.Role = Decode }), "context parallel", "", ""},
+		{"context of a dense model", with(dense(plan.Layout{DP: 1, PP: 1, TP: 4, CP: 2}), func(d *served) { d.Role = deploy.Decode }), "context parallel", "key/value heads", "latent"},
+		{"context in decode", with(moe(plan.Layout{DP: 1, PP: 1, TP: 4, CP: 2}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), func(d *served) { d.Role = deploy.Decode }), "context parallel", "", ""},
 		{"context in both phases", moe(plan.Layout{DP: 1, PP: 1, TP: 4, CP: 2}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), "context parallel", "servers of one phase", "only in decode"},
 	} {
 		for name, want := range map[string]string{"sglang": c.sglang, "vllm": c.vllm, "trtllm": c.trtllm} {
-			got := strings.Join(find(t, name).Refuses(c.d), "; ")
+			got := strings.Join(find(t, name).Refuses(c.d.parts()), "; ")
 			if want == "" && got != "" || !strings.Contains(got, want) {
 				t.Errorf("%s, %s: %q, want %q", c.name, name, got, want)
 			}
@@ -304,25 +328,26 @@ func TestRefuses(t *testing.T) {
 }
 
 func TestRefusesCheaply(t *testing.T) {
-	d := &Deployment{
+	d := &served{
 		Shape: deepseek, Precision: fp8,
 		Plan: plan.Plan{Attention: plan.Layout{DP: 8, PP: 1, TP: 1}, Experts: plan.ExpertLayout{EP: 8, TP: 1, DP: 1}},
 	}
+	deployment, pool := d.parts()
 	for _, e := range All() {
-		if n := testing.AllocsPerRun(10, func() { e.Refuses(d) }); n > 0 {
+		if n := testing.AllocsPerRun(10, func() { e.Refuses(deployment, pool) }); n > 0 {
 			t.Errorf("%s: %g allocations", e.Name, n)
 		}
 	}
 }
 
 func BenchmarkRefuses(b *testing.B) {
-	d := &Deployment{
+	d := &served{
 		Shape: deepseek, Precision: fp8,
 		Plan: plan.Plan{Attention: plan.Layout{DP: 8, PP: 1, TP: 1}, Experts: plan.ExpertLayout{EP: 8, TP: 1, DP: 1}},
 	}
 	e := engines[0]
 	for b.Loop() {
-		e.Refuses(d)
+		e.Refuses(d.parts())
 	}
 }
 
@@ -411,7 +436,7 @@ func capabilityTable() string {
 
 // A pipelined plan has a batch in every stage: the launch is that of as many micro-batches.
 func TestPipelinedLaunch(t *testing.T) {
-	micro := &Deployment{
+	micro := &served{
 		Model: "m", Shape: &model.Model{Layers: 8, Attention: model.Attention{Kind: model.GroupQuery, Heads: 8, KVHeads: 8, HeadDim: 8}},
 		Precision: plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "float16", AttentionType: "float16", VectorType: "float16"},
 		Instances: 1, GPUsPerNode: 8, MaxContext: 4096,
@@ -420,7 +445,7 @@ func TestPipelinedLaunch(t *testing.T) {
 	pipelined := *micro
 	pipelined.Plan.Batch.Count, pipelined.Plan.Pipelined = 1, true
 	for _, e := range All() {
-		if a, b := fmt.Sprint(e.Launch(micro)), fmt.Sprint(e.Launch(&pipelined)); a != b {
+		if a, b := fmt.Sprint(e.Launch(micro.parts())), fmt.Sprint(e.Launch(pipelined.parts())); a != b {
 			t.Errorf("two micro-batches\n%s\npipelined\n%s", a, b)
 		}
 	}

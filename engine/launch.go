@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"throughline/deploy"
 )
 
 // Launch is how to start a deployment.
@@ -52,15 +54,19 @@ var commonRemarks = []remark{
 	},
 }
 
-// Launch is how to start one server of the deployment. It also answers for a deployment that the engine refuses; the
+// Launch is how to start one server of a pool. It also answers for a deployment that the engine refuses; the
 // reasons are then the first remarks.
-func (e *Engine) Launch(d *Deployment) Launch {
+func (e *Engine) Launch(d *deploy.Deployment, p *deploy.Pool) Launch {
 	var out Launch
-	for _, why := range e.Refuses(d) {
+	for _, why := range e.Refuses(d, p) {
 		out.Remarks = append(out.Remarks, "cannot run: "+why)
 	}
-	u := shape(d)
+	u := shape(d, p)
 	u.quantization, u.cacheType = e.Weights[u.weights].Option, e.Cache[u.cache]
+	u.tokens = e.Scheduling.StepTokens
+	if d.Engine.Name == e.Name {
+		u.tokens = d.Engine.StepTokens
+	}
 	nodes := u.nodes
 	if e.launcher != nil {
 		nodes = 1
@@ -148,9 +154,6 @@ func text(s string) func(unit) string { return func(unit) string { return s } }
 func number(f func(unit) int) func(unit) string {
 	return func(u unit) string { return strconv.Itoa(f(u)) }
 }
-func modelName(u unit) string { return quote(u.Model) }
-func fraction(u unit) string  { return strconv.FormatFloat(u.MemoryFraction, 'g', -1, 64) }
+func modelName(u unit) string { return quote(u.Name) }
+func fraction(u unit) string  { return strconv.FormatFloat(u.Assume.MemoryFraction, 'g', -1, 64) }
 func context(u unit) int      { return u.MaxContext }
-
-// prompts is the tokens of a pass over whole prompts.
-func prompts(u unit) int { return u.step * u.MaxContext }

@@ -1,6 +1,10 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+
+	"throughline/deploy"
+)
 
 // A feature is something that engines may lack: its key in the data, its name in the table of the documentation, and
 // when a deployment needs it. Where needs is nil, no shape of a model says so yet.
@@ -81,9 +85,12 @@ var limits = []limit{
 	},
 }
 
-// Refuses says why the engine cannot run the deployment; it is empty if it can.
-func (e *Engine) Refuses(d *Deployment) []string {
-	u := shape(d)
+// Refuses says why the engine cannot run a pool of the deployment; it is empty if it can.
+func (e *Engine) Refuses(d *deploy.Deployment, p *deploy.Pool) []string {
+	if e == Generic {
+		return nil
+	}
+	u := shape(d, p)
 	var out []string
 	for i := range features {
 		f := &features[i]

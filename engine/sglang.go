@@ -25,8 +25,8 @@ var sglangArgs = []arg{
 	// A limit of the whole server, which it divides among the attention replicas.
 	{batched, "--max-running-requests", number(func(u unit) int { return u.batch * u.dp })},
 	{both(graphs, batched), "--cuda-graph-max-bs", number(func(u unit) int { return u.step })},
-	{prefills, "--chunked-prefill-size", text("-1")},
-	{wholePrompts, "--max-prefill-tokens", number(prompts)},
+	// The tokens of a step of the whole server, which it divides among the attention replicas.
+	{computes, "--chunked-prefill-size", number(func(u unit) int { return u.tokens * u.dp })},
 	{hasFraction, "--mem-fraction-static", fraction},
 	{quantized, "--quantization", func(u unit) string { return u.quantization }},
 	{narrowCache, "--kv-cache-dtype", func(u unit) string { return u.cacheType }},

@@ -4,11 +4,11 @@ import "fmt"
 
 const trtllmConfigFile = "extra-llm-api-config.yml"
 
-// trtllmTokens is the token budget of a step: whole prompts in a prefill server, a token and its drafts for each
-// sequence in a decode server, else the default unless it is too small.
+// trtllmTokens is the token budget of a step: as it was priced, but at least a whole prompt, since prompts are not cut; in a
+// decode server a token and its drafts for each sequence.
 func trtllmTokens(u unit) int {
-	if prefills(u) {
-		return prompts(u)
+	if computes(u) {
+		return max(u.tokens, u.MaxContext, u.step*u.drafting())
 	}
 	return u.step * u.drafting()
 }
@@ -24,11 +24,8 @@ var trtllmArgs = []arg{
 	{manyNodes, "--gpus_per_node", number(func(u unit) int { return u.perNode })},
 	// A limit of one pass of each attention replica; there is one in flight for each stage.
 	{batched, "--max_batch_size", number(func(u unit) int { return u.step })},
-	{func(u unit) bool {
-		return wholePrompts(u) || decodes(u) && batched(u) || !prefills(u) && trtllmTokens(u) > 8192
-	}, "--max_num_tokens", number(trtllmTokens)},
+	{func(u unit) bool { return computes(u) || batched(u) }, "--max_num_tokens", number(trtllmTokens)},
 	{hasContext, "--max_seq_len", number(context)},
-	{func(u unit) bool { return u.Role == Aggregated }, "--enable_chunked_prefill", nil},
 	{always, "--extra_llm_api_options", text(trtllmConfigFile)},
 }
 

@@ -1,13 +1,18 @@
 package engine
 
 import (
+	"throughline/deploy"
 	"throughline/model"
+	"throughline/plan"
 )
 
 // unit is one server of a deployment, in the terms that engines share. Replicas that exchange nothing are servers of
 // their own: the copies of a dense model, and the attention replicas around each copy of the experts.
 type unit struct {
-	*Deployment
+	*deploy.Deployment
+	Shape *model.Model
+	Role  deploy.Role
+	Plan  *plan.Plan
 
 	moe     bool
 	servers int  // of the whole deployment
@@ -22,17 +27,18 @@ type unit struct {
 	node           int // that a command is for
 	batch          int // sequences in flight on one attention replica
 	step           int // of these, the ones in one pass: an engine without pipeline runs all together
+	tokens         int // of a step of one attention replica, as it was priced
 
 	weights, cache string // number formats; empty if there is none
 
 	quantization, cacheType string // values of the engine's options; empty: none
 }
 
-// shape is the unit of a deployment. It is passed by value so that asking for refusals costs no allocation.
-func shape(d *Deployment) unit {
-	a, x := d.Plan.Attention, d.Plan.Experts
+// shape is the unit of a pool. It is passed by value so that asking for refusals costs no allocation.
+func shape(d *deploy.Deployment, p *deploy.Pool) unit {
+	a, x := p.Plan.Attention, p.Plan.Experts
 	u := unit{
-		Deployment: d, moe: d.Shape.IsMoE(),
+		Deployment: d, Shape: d.Model, Role: p.Role, Plan: &p.Plan, moe: d.Model.IsMoE(),
 		dp: max(1, a.DP), pp: max(1, a.PP), tp: max(1, a.TP), cp: a.Context(), ep: 1, etp: 1,
 		weights: weightFormat(d.Precision.Weight, d.Precision.MatrixType), cache: cacheFormat(d.Precision.Cache),
 	}
@@ -45,7 +51,7 @@ func shape(d *Deployment) unit {
 		u.fits = u.ep*u.etp*split == u.dp*replica && u.dp%split == 0
 	}
 	u.dp = max(1, u.dp/split)
-	u.servers = max(1, d.Instances) * split
+	u.servers = max(1, p.Count) * split
 	u.ranks = u.dp * u.tp * u.cp
 	u.procs = u.ranks * u.pp
 	u.perNode = d.GPUsPerNode
@@ -53,8 +59,8 @@ func shape(d *Deployment) unit {
 		u.perNode = 8
 	}
 	u.nodes = (u.procs + u.perNode - 1) / u.perNode
-	u.step = d.Plan.Sequences(u.moe)
-	u.batch = max(1, d.Plan.Batch.Count) * d.Plan.InFlight() * u.step
+	u.step = p.Plan.Sequences(u.moe)
+	u.batch = max(1, p.Plan.Batch.Count) * p.Plan.InFlight() * u.step
 	if u.pp == 1 {
 		u.step = u.batch
 	}
@@ -98,28 +104,28 @@ func cacheFormat(bytes float64) string {
 
 // The conditions of options, limits and remarks.
 
-func always(unit) bool         { return true }
-func piped(u unit) bool        { return u.pp > 1 }
-func replicated(u unit) bool   { return u.dp > 1 }
-func spread(u unit) bool       { return u.ep > 1 }
-func dispatched(u unit) bool   { return u.ep > 1 && u.dp > 1 && u.etp == 1 }
-func sliced(u unit) bool       { return u.ep > 1 && u.etp > 1 }
-func contextual(u unit) bool   { return u.cp > 1 }
-func sequential(u unit) bool   { return u.Plan.SequenceParallel && u.tp > 1 }
-func drafts(u unit) bool       { return u.Plan.Drafts > 0 }
-func redundant(u unit) bool    { return u.Plan.Redundant > 0 }
-func split(u unit) bool        { return u.Role != Aggregated }
-func prefills(u unit) bool     { return u.Role == Prefill }
-func decodes(u unit) bool      { return u.Role == Decode }
-func graphs(u unit) bool       { return u.Role != Prefill }
-func manyNodes(u unit) bool    { return u.nodes > 1 }
-func latent(u unit) bool       { return u.Shape.Attention.Kind == model.Latent }
-func batched(u unit) bool      { return u.batch > 0 }
-func hasContext(u unit) bool   { return u.MaxContext > 0 }
-func hasFraction(u unit) bool  { return u.MemoryFraction > 0 }
-func wholePrompts(u unit) bool { return prefills(u) && hasContext(u) && batched(u) }
-func quantized(u unit) bool    { return u.quantization != "" }
-func narrowCache(u unit) bool  { return u.cacheType != "" && u.cache != "bf16" }
+func always(unit) bool        { return true }
+func piped(u unit) bool       { return u.pp > 1 }
+func replicated(u unit) bool  { return u.dp > 1 }
+func spread(u unit) bool      { return u.ep > 1 }
+func dispatched(u unit) bool  { return u.ep > 1 && u.dp > 1 && u.etp == 1 }
+func sliced(u unit) bool      { return u.ep > 1 && u.etp > 1 }
+func contextual(u unit) bool  { return u.cp > 1 }
+func sequential(u unit) bool  { return u.Plan.SequenceParallel && u.tp > 1 }
+func drafts(u unit) bool      { return u.Plan.Drafts > 0 }
+func redundant(u unit) bool   { return u.Plan.Redundant > 0 }
+func split(u unit) bool       { return u.Role != deploy.Both }
+func prefills(u unit) bool    { return u.Role == deploy.Prefill }
+func decodes(u unit) bool     { return u.Role == deploy.Decode }
+func graphs(u unit) bool      { return u.Role != deploy.Prefill }
+func manyNodes(u unit) bool   { return u.nodes > 1 }
+func latent(u unit) bool      { return u.Shape.Attention.Kind == model.Latent }
+func batched(u unit) bool     { return u.batch > 0 }
+func hasContext(u unit) bool  { return u.MaxContext > 0 }
+func hasFraction(u unit) bool { return u.Assume.MemoryFraction > 0 }
+func computes(u unit) bool    { return u.Role != deploy.Decode }
+func quantized(u unit) bool   { return u.quantization != "" }
+func narrowCache(u unit) bool { return u.cacheType != "" && u.cache != "bf16" }
 func both(a, b func(unit) bool) func(unit) bool {
 	return func(u unit) bool { return a(u) && b(u) }
 }

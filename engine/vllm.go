@@ -1,6 +1,10 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+
+	"throughline/deploy"
+)
 
 // whole reports whether attention replicas lie within nodes, so that each node runs a number of them.
 func whole(u unit) bool { return u.dp > 1 && u.perNode%u.replica() == 0 }
@@ -11,10 +15,11 @@ func byRank(u unit) bool    { return manyNodes(u) && !whole(u) }
 
 func localReplicas(u unit) int { return u.perNode / u.replica() }
 
-// vllmTokens is the token budget of a step: whole prompts in a prefill server, else the default unless it is too small.
+// vllmTokens is the token budget of a step of each attention replica: as it was priced, or in a decode server a token and
+// its drafts for each sequence.
 func vllmTokens(u unit) int {
-	if prefills(u) {
-		return prompts(u)
+	if computes(u) {
+		return max(u.tokens, u.batch*u.drafting())
 	}
 	return u.batch * u.drafting()
 }
@@ -42,7 +47,7 @@ var vllmArgs = []arg{
 	{func(u unit) bool { return u.node > 0 }, "--headless", nil},
 	{spread, "--enable-expert-parallel", nil},
 	{both(dispatched, split), "--all2all-backend", func(u unit) string {
-		return [...]string{Prefill: "deepep_high_throughput", Decode: "deepep_low_latency"}[u.Role]
+		return [...]string{deploy.Prefill: "deepep_high_throughput", deploy.Decode: "deepep_low_latency"}[u.Role]
 	}},
 	{redundant, "--enable-eplb", nil},
 	{redundant, "--eplb-config", func(u unit) string {
@@ -52,8 +57,7 @@ var vllmArgs = []arg{
 	{hasContext, "--max-model-len", number(context)},
 	// A limit of each attention replica.
 	{batched, "--max-num-seqs", number(func(u unit) int { return u.batch })},
-	{wholePrompts, "--no-enable-chunked-prefill", nil},
-	{func(u unit) bool { return wholePrompts(u) || !prefills(u) && vllmTokens(u) > 2048 }, "--max-num-batched-tokens", number(vllmTokens)},
+	{func(u unit) bool { return computes(u) || vllmTokens(u) > 2048 }, "--max-num-batched-tokens", number(vllmTokens)},
 	{hasFraction, "--gpu-memory-utilization", fraction},
 	{quantized, "--quantization", func(u unit) string { return u.quantization }},
 	{narrowCache, "--kv-cache-dtype", func(u unit) string { return u.cacheType }},
@@ -61,14 +65,14 @@ var vllmArgs = []arg{
 		return quote(fmt.Sprintf(`{"method":"mtp","num_speculative_tokens":%d}`, u.Plan.Drafts))
 	}},
 	{split, "--kv-transfer-config", func(u unit) string {
-		role := [...]string{Prefill: "kv_producer", Decode: "kv_consumer"}[u.Role]
+		role := [...]string{deploy.Prefill: "kv_producer", deploy.Decode: "kv_consumer"}[u.Role]
 		return quote(fmt.Sprintf(`{"kv_connector":"NixlConnector","kv_role":%q}`, role))
 	}},
 }
 
 var vllmLimits = []limit{
 	{
-		func(u unit) bool { return contextual(u) && u.Role == Aggregated },
+		func(u unit) bool { return contextual(u) && u.Role == deploy.Both },
 		text("vLLM splits the context of prefill and of decode by different options; only servers of one phase can have cp"),
 	},
 	{

@@ -6,7 +6,7 @@ import (
 
 	"throughline/cost"
 	"throughline/estimate"
-	"throughline/kernel"
+	"throughline/hardware/kernel"
 	"throughline/plan"
 )
 

@@ -89,7 +89,6 @@ func (e *Evaluator) Detail(p *plan.Plan) *Detail {
 	e.Evaluate(p, &whole)
 	d := &Detail{Shares: Shares{Communication: whole.TransferTime, Waiting: whole.WaitTime, Offload: whole.OffloadTime}}
 	pricer := e.pricer(e.problem.Phase)
-	errors := pricer.Errors()
 	var t trust
 	for kind := range PartCount {
 		list, times := e.part(p, kind)
@@ -102,7 +101,7 @@ func (e *Evaluator) Detail(p *plan.Plan) *Detail {
 			c := pricer.Price(o)
 			time := times * o.Repeat * e.rules.Exposed(o, c.Busy)
 			d.Shares.add(kind, o, c.Bound, time)
-			share, level := errors.Of(o)
+			share, level := pricer.ErrorOf(o)
 			t.add(time, share, level)
 			if kind == StagePart {
 				d.Stage.Block[list.BlockOf(i)].Add(&e.rules, o, &c)

@@ -7,7 +7,7 @@ import (
 
 	"throughline/estimate"
 	"throughline/hardware"
-	"throughline/internal/draw"
+	"throughline/internal/test/draw"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/search"

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"throughline/hardware"
-	"throughline/internal/golden"
+	"throughline/internal/test/golden"
 )
 
 // An entry is a catalogue file: what the program reads, what stands there, and where each number comes from.

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"throughline/hardware/kernel"
 	"throughline/internal/document"
-	"throughline/kernel"
 )
 
 // NumberTypes are the element types a rate can be given for, and the bytes one element takes.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"throughline/hardware"
-	"throughline/internal/fuzzing"
+	"throughline/internal/test/fuzzing"
 	"throughline/model"
 )
 

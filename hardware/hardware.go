@@ -5,7 +5,7 @@ package hardware
 import (
 	"slices"
 
-	"throughline/kernel"
+	"throughline/hardware/kernel"
 )
 
 // System is one kind of processor together with the networks between many of them.

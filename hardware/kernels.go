@@ -7,7 +7,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
-	"throughline/kernel"
+	"throughline/hardware/kernel"
 )
 
 // MeasuredAs says which chip the products of a system were measured on: its own name or another, or "" for a roofline.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"throughline/hardware"
-	"throughline/kernel"
+	"throughline/hardware/kernel"
 )
 
 // The kernels of a file are put in, or replaced; everything else stays, comments too.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"throughline/hardware"
-	"throughline/internal/fuzzing"
+	"throughline/internal/test/fuzzing"
 	"throughline/model"
 )
 

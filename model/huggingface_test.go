@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"throughline/internal/document"
-	"throughline/internal/fuzzing"
-	"throughline/internal/golden"
+	"throughline/internal/test/fuzzing"
+	"throughline/internal/test/golden"
 	"throughline/model"
 )
 

@@ -1,6 +1,6 @@
 package op
 
-import "throughline/kernel"
+import "throughline/hardware/kernel"
 
 // groupedAttention is attention whose query heads share key/value heads in groups: one head each in multi-head, all of
 // them in multi-query attention.

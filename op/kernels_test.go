@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"throughline/assume"
-	"throughline/kernel"
+	"throughline/hardware/kernel"
 	"throughline/model"
 	"throughline/op"
 	"throughline/plan"

@@ -1,6 +1,6 @@
 package op
 
-import "throughline/kernel"
+import "throughline/hardware/kernel"
 
 // Kind says which operator of the transformer this is.
 type Kind uint8

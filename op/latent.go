@@ -1,6 +1,6 @@
 package op
 
-import "throughline/kernel"
+import "throughline/hardware/kernel"
 
 // latentAttention is multi-head latent attention (MLA): per token one latent vector and one rotary key are cached, and
 // the keys and values of all heads follow from them.

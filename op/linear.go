@@ -1,7 +1,7 @@
 package op
 
 import (
-	"throughline/kernel"
+	"throughline/hardware/kernel"
 	"throughline/model"
 )
 

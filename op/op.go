@@ -8,7 +8,7 @@ package op
 
 import (
 	"throughline/hardware"
-	"throughline/kernel"
+	"throughline/hardware/kernel"
 	"throughline/model"
 )
 

@@ -2,7 +2,7 @@ package op
 
 import (
 	"throughline/hardware"
-	"throughline/kernel"
+	"throughline/hardware/kernel"
 )
 
 // Operations per element of the vector operators: those of the reference tool's layer model (RMS norm, softmax, SiLU

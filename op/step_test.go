@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"throughline/assume"
-	"throughline/internal/draw"
+	"throughline/internal/test/draw"
 	"throughline/model"
 	"throughline/op"
 	"throughline/plan"

@@ -63,7 +63,7 @@ func (s *searcher) try(p *plan.Plan, index int) {
 	largest, needs := s.largestFitting(&q)
 	if largest == 0 {
 		q.Batch = plan.Batch{Count: 1, Size: 1}
-		s.rejected.Memory.note(&q, index, needs, needs-s.capacity)
+		s.rejected.Memory.Note(&q, index, needs, needs-s.capacity)
 		return
 	}
 	s.bestBatch(&q, index, largest)
@@ -85,19 +85,19 @@ func (s *searcher) bestBatch(p *plan.Plan, index, largest int) {
 	}
 	if !fits {
 		t := s.timeAt(p, 1)
-		s.rejected.Latency.note(p, index, t, t-s.problem.Limit)
+		s.rejected.Latency.Note(p, index, t, t-s.problem.Limit)
 	}
 }
 
 // tryBatch evaluates one given batch.
 func (s *searcher) tryBatch(p *plan.Plan, index int) {
 	if m := s.memoryAt(p); m > s.capacity {
-		s.rejected.Memory.note(p, index, m, m-s.capacity)
+		s.rejected.Memory.Note(p, index, m, m-s.capacity)
 		return
 	}
 	s.evaluator.Evaluate(p, &s.scratch)
 	if t := s.scratch.Latency; !s.inTime(t) {
-		s.rejected.Latency.note(p, index, t, t-s.problem.Limit)
+		s.rejected.Latency.Note(p, index, t, t-s.problem.Limit)
 		return
 	}
 	if s.scratch.Requests > s.record() {

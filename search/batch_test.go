@@ -6,7 +6,7 @@ import (
 
 	"throughline/assume"
 	"throughline/estimate"
-	"throughline/internal/racing"
+	"throughline/internal/test/racing"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/search"

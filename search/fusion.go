@@ -130,7 +130,7 @@ func (f *fuser) prefillBeside(decode *estimate.Estimate, index int) bool {
 	}
 	q.Batch = plan.Batch{Count: 1, Size: 1}
 	if m := memory(&q); m > s.capacity {
-		f.rejected.Memory.note(&q, index, m, m-s.capacity)
+		f.rejected.Memory.Note(&q, index, m, m-s.capacity)
 		return false
 	}
 	largest := lastWithin(1, max(1, decode.Plan.Batch.Size*decode.Plan.Batch.Count), s.capacity, func(size int) float64 {

@@ -10,7 +10,7 @@ import (
 	"throughline/assume"
 	"throughline/estimate"
 	"throughline/hardware"
-	"throughline/internal/draw"
+	"throughline/internal/test/draw"
 	"throughline/model"
 	"throughline/op"
 	"throughline/plan"
@@ -155,7 +155,8 @@ func TestFusedIsExact(t *testing.T) {
 			t.Fatalf("%+v and %+v, want %+v and %+v", got.Decode.Best.Plan, got.Prefill.Best.Plan, want.Decode.Best.Plan, want.Prefill.Best.Plan)
 		}
 	})
-	if found < 20 || withDrafts == 0 || given == 0 {
+	// A short test draws too few problems to tell.
+	if !testing.Short() && (found < 20 || withDrafts == 0 || given == 0) {
 		t.Errorf("only %d problems had a solution, %d of them with drafts, %d with given batches", found, withDrafts, given)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"throughline/estimate"
 	"throughline/hardware"
-	"throughline/internal/draw"
+	"throughline/internal/test/draw"
 	"throughline/search"
 )
 

@@ -25,7 +25,8 @@ type Rejection struct {
 	index   int     // of the nearest, so that the earliest of equals is named whatever the order of the work
 }
 
-func (r *Rejection) note(p *plan.Plan, index int, needs, over float64) {
+// Note counts a plan that needs so much, more than the limit by over.
+func (r *Rejection) Note(p *plan.Plan, index int, needs, over float64) {
 	r.add(&Rejection{Plans: 1, Nearest: *p, Needs: needs, Over: over, index: index})
 }
 

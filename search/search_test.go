@@ -11,7 +11,7 @@ import (
 	"throughline/assume"
 	"throughline/estimate"
 	"throughline/hardware"
-	"throughline/internal/draw"
+	"throughline/internal/test/draw"
 	"throughline/model"
 	"throughline/plan"
 	"throughline/search"

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"throughline/internal/draw"
+	"throughline/internal/test/draw"
 	"throughline/search"
 )
 
@@ -111,7 +111,8 @@ func TestSplitIsExact(t *testing.T) {
 			}
 		}
 	})
-	if found < 20 {
+	// A short test draws too few problems to tell.
+	if !testing.Short() && found < 20 {
 		t.Errorf("only %d problems had a solution", found)
 	}
 }

@@ -3,76 +3,71 @@ package serving
 import (
 	"math"
 
-	"throughline/engine"
+	"throughline/deploy"
+	"throughline/workload"
 )
 
 // times is how long the steps of a server take on its processors.
 type times interface {
 	Decode(sequences, context float64) float64
 	Mixed(prompts, tokens, past int, sequences, context float64) float64
-	Handover(tokens int) float64
 }
 
 // closed predicts a closed loop in closed form: balance equations of the mean numbers of requests that wait, prefill and
 // decode, solved together. docs/serving.md has the formulas.
 type closed struct {
-	load   Load
-	rules  *engine.Scheduling
+	load   workload.Load
+	rules  *deploy.Scheduling
 	decode times
 	ranks  float64 // data-parallel ranks that decode
 	room   float64 // sequences that a rank may run
 	polls  float64 // steps between two looks for new requests
+	tokens float64 // that a decode step yields for a sequence: more than one with drafts
 }
 
-// input, output: the tokens of a request.
-func (c *closed) input() int      { return c.load.Lengths.Input }
+// input is the tokens of a request that are to be computed, output those that it asks for.
+func (c *closed) input() int      { return c.load.Lengths.Uncached() }
 func (c *closed) output() float64 { return float64(c.load.Lengths.Output) }
 
 // context is that of a representative decode step.
 func (c *closed) context() float64 { return float64(c.load.Lengths.DecodeContext()) }
 
-// host is what the host adds to a step.
-func (c *closed) host(sequences float64) float64 {
-	return c.rules.StepSeconds + sequences*c.rules.SequenceSeconds
-}
-
 // step is one decode step with its host time.
 func (c *closed) step(sequences float64) float64 {
-	return c.decode.Decode(sequences, c.context()) + c.host(sequences)
+	return c.decode.Decode(sequences, c.context()) + c.rules.Host(sequences)
 }
 
 // perStep is how many whole prompts a step holds at most.
-func (c *closed) perStep() int { return max(1, c.rules.StepTokens/c.input()) }
+func (c *closed) perStep() int { return c.rules.PerStep(c.input()) }
 
 // prompts is the time of the steps that prefill a number of prompts together while some sequences decode, which wait
 // for it where the engine runs prefills first. A prompt that is longer than a step may be is cut, unless the engine
 // takes only whole ones.
 func (c *closed) prompts(s times, n int, running float64) float64 {
-	chunk := c.input()
-	if c.rules.Prefill != "prompts" {
-		chunk = min(chunk, c.rules.StepTokens)
-	}
-	if c.rules.Prefill == "first" {
+	if c.rules.Prefill == deploy.First {
 		running = 0
 	}
+	chunk, cached := c.rules.Chunk(c.input()), c.load.Lengths.Cached
 	var t float64
 	for past := 0; past < c.input(); past += chunk {
 		tokens := min(chunk, c.input()-past)
-		t += s.Mixed(n, tokens, past, running, c.context()) + c.host(running+float64(n))
+		t += s.Mixed(n, tokens, cached+past, running, c.context()) + c.rules.Host(running+float64(n))
 	}
 	return t
 }
 
-// cuts is how many steps a prompt takes.
-func (c *closed) cuts() float64 {
-	if c.rules.Prefill == "prompts" {
-		return 1
-	}
-	return math.Ceil(float64(c.input()) / float64(c.rules.StepTokens))
-}
+// tries bounds the iterations of a balance; each moves half of the way, until both times are settled to a share of settled.
+const (
+	tries   = 60
+	settled = 1e-12
+)
 
-// tries bounds the iterations of a balance; each moves half of the way.
-const tries = 60
+// move moves two times half of the way to new ones, and reports whether they had been there already.
+func move(ttft, tpot *float64, first, each float64) bool {
+	there := math.Abs(first-*ttft) <= settled*first && math.Abs(each-*tpot) <= settled*each
+	*ttft, *tpot = (*ttft+first)/2, (*tpot+each)/2
+	return there
+}
 
 // aggregated is servers that prefill and decode. Of the clients of a rank some decode while the prompt of another is
 // computed, which delays them all.
@@ -82,7 +77,7 @@ func (c *closed) aggregated() Prediction {
 	others := running - 1
 
 	p := Prediction{Room: c.room}
-	ttft, tpot := c.rules.FirstSeconds+c.prompts(c.decode, 1, 0), c.step(1)
+	ttft, tpot := c.rules.FirstSeconds+c.prompts(c.decode, 1, 0), c.step(1)/c.tokens
 	for range tries {
 		decoding := (c.output() - 1) * tpot
 		sharing := others * decoding / (decoding + ttft) // others that decode: so much of their lives they do
@@ -94,11 +89,13 @@ func (c *closed) aggregated() Prediction {
 
 		w := c.waves(c.decode, running, sharing, step)
 		first := c.rules.FirstSeconds + w.first(c, decoding, ttft)
-		each := step
+		each := step / c.tokens
 		if c.output() > 1 {
 			each += w.delay(c, sharing) / (c.output() - 1)
 		}
-		ttft, tpot = (ttft+first)/2, (tpot+each)/2
+		if move(&ttft, &tpot, first, each) {
+			break
+		}
 	}
 	p.TPOT, p.Steady = tpot, ttft
 	// Those who find no room wait until others have ended.
@@ -109,7 +106,18 @@ func (c *closed) aggregated() Prediction {
 		beside = 0
 	}
 	p.Burst = c.burst(c.decode, running, beside) + wait
-	p.TTFT = c.mean(p.Burst, p.Steady)
+	return c.seen(p)
+}
+
+// seen completes a prediction: the mean of the first request of a client and the others and, since in a closed loop
+// every client always has one request under way, the rate.
+func (c *closed) seen(p Prediction) Prediction {
+	p.TTFT = p.Steady
+	if c.load.Requests > 0 {
+		p.TTFT += (p.Burst - p.Steady) / c.load.Requests
+	}
+	p.Latency = p.TTFT + (c.output()-1)*p.TPOT
+	p.Requests = float64(c.load.Clients) / p.Latency
 	return p
 }
 
@@ -131,11 +139,11 @@ type waves struct {
 // waves prepares the prefills of so many clients on the steps of a server.
 func (c *closed) waves(s times, clients, sharing, step float64) waves {
 	n := min(c.perStep(), max(1, int(clients)))
-	w := waves{clients: clients, step: step, cuts: c.cuts(), alone: c.prompts(s, 1, sharing), holds: float64(n)}
+	w := waves{clients: clients, step: step, cuts: float64(c.rules.Cuts(c.input())), alone: c.prompts(s, 1, sharing), holds: float64(n)}
 	w.joined = c.joined() && step > 0 // a server that only prefills has no steps of others
 	w.full = c.prompts(s, n, sharing) / w.holds
 	switch {
-	case c.rules.Prefill != "first":
+	case c.rules.Prefill != deploy.First:
 		w.adds = max(0, w.full-w.cuts*step/w.holds)
 	case n > 1:
 		w.adds = max(0, (w.full*w.holds-w.alone)/(w.holds-1))
@@ -147,12 +155,12 @@ func (c *closed) waves(s times, clients, sharing, step float64) waves {
 }
 
 // joined reports whether requests that come together start to decode together.
-func (c *closed) joined() bool { return c.rules.Prefill == "first" }
+func (c *closed) joined() bool { return c.rules.Prefill == deploy.First }
 
 // inStep reports whether the requests of all clients come at once, again and again: where they are equally long and start
 // to decode together, so that they end together.
 func (c *closed) inStep() bool {
-	return c.joined() && c.load.deviation() == 0 && c.load.Requests > 0
+	return c.joined() && c.load.Deviation() == 0 && c.load.Requests > 0
 }
 
 // delay is what the prefills of the others add to the time from a first to a last token.
@@ -160,7 +168,7 @@ func (w *waves) delay(c *closed, sharing float64) float64 {
 	switch {
 	case c.inStep():
 		return w.all - w.queue // those who come early wait for the others
-	case c.rules.Prefill == "first":
+	case c.rules.Prefill == deploy.First:
 		return sharing * w.alone
 	}
 	return sharing * max(0, w.alone-w.cuts*w.step)
@@ -175,7 +183,7 @@ func (w *waves) first(c *closed, decoding, ttft float64) float64 {
 		return w.queue
 	case c.load.Requests == 0:
 		return max(w.arriving(c, decoding+ttft), w.saturated(decoding))
-	case c.load.deviation() == 0:
+	case c.load.Deviation() == 0:
 		// Those that were computed together end together, and their successors are computed together, behind the steps
 		// that are scheduled already, of which each has the successors of others.
 		met := float64(1 + c.rules.StepsAhead)
@@ -188,7 +196,7 @@ func (w *waves) first(c *closed, decoding, ttft float64) float64 {
 	if w.joined {
 		apart = 0
 	}
-	spread := c.load.deviation() * decoding
+	spread := c.load.Deviation() * decoding
 	var sum, n float64
 	for n = 0; n < max(1, c.load.Requests-1); n++ {
 		// The width of an even distribution is √12 of its standard deviations.
@@ -212,7 +220,7 @@ func (w *waves) arriving(c *closed, within float64) float64 {
 	// A step takes up what has come during the one before it: it is longer by what these add. Engines that prefill first
 	// have two kinds of steps, and look for new requests after each prefill.
 	length, busy := w.step, 0.0
-	if c.rules.Prefill == "first" {
+	if c.rules.Prefill == deploy.First {
 		busy = min(1, rate*w.alone)
 		length = (1-busy)*w.step + busy*w.alone
 	}
@@ -262,35 +270,28 @@ func (c *closed) burst(s times, requests, running float64) float64 {
 	return c.rules.FirstSeconds + entering + c.queue(s, requests, running)
 }
 
-// mean of the first request of a client and the others.
-func (c *closed) mean(burst, steady float64) float64 {
-	if c.load.Requests <= 0 {
-		return steady
-	}
-	return steady + (burst-steady)/c.load.Requests
-}
-
 // split is servers that prefill and others that decode. Requests wait for a prefill server, not for the steps of those
 // who decode.
-func (c *closed) split(prefill times, prefillRanks float64) Prediction {
+func (c *closed) split(prefill times, prefillRanks, transfer float64) Prediction {
 	clients := max(1, float64(c.load.Clients)/c.ranks)
 	running := min(clients, c.room)
-	handover := c.rules.HandoverSeconds + prefill.Handover(c.input())
+	handover := c.rules.HandoverSeconds + transfer
 	sources := max(1, float64(c.load.Clients)/prefillRanks) // clients of a rank that prefills
 
 	w := c.waves(prefill, sources, 0, 0)
 	p := Prediction{Room: c.room}
-	ttft, tpot := w.alone, c.step(1)
+	ttft, tpot := w.alone, c.step(1)/c.tokens
 	for range tries {
 		decoding := (c.output() - 1) * tpot
 		p.Batch = max(1, running*decoding/(decoding+ttft))
 		first := w.first(c, decoding, ttft) + c.rules.FirstSeconds + handover
-		ttft, tpot = (ttft+first)/2, (tpot+c.step(p.Batch))/2
+		if move(&ttft, &tpot, first, c.step(p.Batch)/c.tokens) {
+			break
+		}
 	}
 	p.TPOT, p.Steady = tpot, ttft
 	wait := (clients/running - 1) * (ttft + (c.output()-1)*tpot)
 	p.Steady += wait
 	p.Burst = c.burst(prefill, sources, 0) + handover + wait
-	p.TTFT = c.mean(p.Burst, p.Steady)
-	return p
+	return c.seen(p)
 }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"throughline/engine"
+	"throughline/deploy"
 	"throughline/workload"
 )
 
@@ -14,7 +14,6 @@ type fake struct{}
 
 func (fake) Prefill(prompts, tokens, _ int) float64 { return float64(prompts*tokens) * 1e-5 }
 func (fake) Decode(sequences, _ float64) float64    { return 10e-3 + sequences*1e-3 }
-func (fake) Handover(int) float64                   { return 7e-3 }
 func (f fake) Mixed(prompts, tokens, past int, sequences, context float64) float64 {
 	t := f.Prefill(prompts, tokens, past)
 	if sequences > 0 {
@@ -24,16 +23,16 @@ func (f fake) Mixed(prompts, tokens, past int, sequences, context float64) float
 }
 
 // rules are easy numbers, too: 1 ms of the host for each step, 20 ms before a request is scheduled, 5 ms between servers.
-func rules(prefill string) *engine.Scheduling {
-	return &engine.Scheduling{
+func rules(prefill deploy.Policy) *deploy.Scheduling {
+	return &deploy.Scheduling{
 		Prefill: prefill, StepTokens: 2000, StepsAhead: 1, StepSeconds: 1e-3, FirstSeconds: 20e-3, RequestSeconds: 2e-3, HandoverSeconds: 5e-3,
 	}
 }
 
-func loop(prefill string, clients int, squares float64) closed {
+func loop(prefill deploy.Policy, clients int, squares float64) closed {
 	return closed{
-		load:  Load{Lengths: workload.Lengths{Input: 1000, Output: 101, Squares: squares}, Clients: clients, Requests: 10},
-		rules: rules(prefill), decode: fake{}, ranks: 1, room: math.Inf(1), polls: 1,
+		load:  workload.Load{Lengths: workload.Lengths{Input: 1000, Output: 101, Squares: squares}, Clients: clients, Requests: 10},
+		rules: rules(prefill), decode: fake{}, ranks: 1, room: math.Inf(1), polls: 1, tokens: 1,
 	}
 }
 
@@ -47,13 +46,13 @@ func near(t *testing.T, what string, got, want float64) {
 // TestOneClient: nobody waits. TTFT is the offset, the prefill of 1000 tokens in 10 ms and one step of the host; TPOT a
 // decode step of one sequence and one of the host.
 func TestOneClient(t *testing.T) {
-	for _, prefill := range []string{"chunks", "first", "prompts"} {
+	for _, prefill := range []deploy.Policy{deploy.Chunks, deploy.First, deploy.Prompts} {
 		for _, squares := range []float64{0, 1.004} {
 			c := loop(prefill, 1, squares)
 			p := c.aggregated()
-			near(t, prefill+" TTFT", p.TTFT, 20e-3+10e-3+1e-3)
-			near(t, prefill+" TPOT", p.TPOT, 11e-3+1e-3)
-			near(t, prefill+" burst", p.Burst, p.Steady)
+			near(t, string(prefill)+" TTFT", p.TTFT, 20e-3+10e-3+1e-3)
+			near(t, string(prefill)+" TPOT", p.TPOT, 11e-3+1e-3)
+			near(t, string(prefill)+" burst", p.Burst, p.Steady)
 		}
 	}
 }
@@ -101,16 +100,16 @@ func TestRoom(t *testing.T) {
 // decode.
 func TestSplit(t *testing.T) {
 	c := loop("chunks", 1, 1.004)
-	p := c.split(fake{}, 1)
+	p := c.split(fake{}, 1, 7e-3)
 	near(t, "TTFT", p.TTFT, 20e-3+11e-3+5e-3+7e-3)
 	near(t, "TPOT", p.TPOT, 12e-3)
 	c = loop("chunks", 64, 1.004)
 	c.ranks = 4
-	p = c.split(fake{}, 1)
+	p = c.split(fake{}, 1, 7e-3)
 	near(t, "TPOT", p.TPOT, 10e-3+p.Batch*1e-3+1e-3)
 	c = loop("chunks", 4000, 1.004)
 	c.ranks = 400
-	p = c.split(fake{}, 1)
+	p = c.split(fake{}, 1, 7e-3)
 	if full := 10.5e-3; p.Steady < 4000*full-100*p.TPOT {
 		t.Errorf("4000 clients of one prefill server: %v s", p.Steady)
 	}
@@ -118,7 +117,7 @@ func TestSplit(t *testing.T) {
 
 // TestLaws: more clients never get their tokens sooner, nor their first one.
 func TestLaws(t *testing.T) {
-	for _, prefill := range []string{"chunks", "first", "prompts"} {
+	for _, prefill := range []deploy.Policy{deploy.Chunks, deploy.First, deploy.Prompts} {
 		for _, squares := range []float64{0, 1.004} {
 			var last Prediction
 			for clients := 1; clients <= 512; clients *= 2 {

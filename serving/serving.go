@@ -1,5 +1,5 @@
-// Package serving predicts what the clients of a serving engine see: the time to the first token and the time per output
-// token under load. How long a step of the engine takes comes from package estimate; how requests share the steps is
+// Package serving predicts what the clients of a deployment see: the time to the first token, the time per output token
+// and the throughput under a load. How long a step takes comes from package estimate; how requests share the steps is
 // worked out here, in closed form.
 package serving
 
@@ -8,63 +8,21 @@ import (
 	"fmt"
 	"math"
 
-	"throughline/assume"
-	"throughline/engine"
+	"throughline/deploy"
 	"throughline/estimate"
 	"throughline/hardware"
-	"throughline/model"
+	"throughline/op"
 	"throughline/plan"
 	"throughline/workload"
 )
-
-// Deployment is a model behind an engine.
-type Deployment struct {
-	Model     *model.Model
-	Settings  *model.Settings
-	System    *hardware.System
-	Precision plan.Precision
-	Assume    *assume.Assumptions
-	Engine    *engine.Engine
-
-	// StepTokens is the tokens that a step may hold, if not what the engine does by default.
-	StepTokens int
-	// PollSteps is the steps between two looks for new requests; 0 for 1.
-	PollSteps int
-
-	// Prefill is the servers that only prefill. Without any, those of Decode do both.
-	Prefill, Decode Pool
-}
-
-// Pool is equal servers of a plan. The batch of the plan does not matter.
-type Pool struct {
-	Plan    plan.Plan
-	Workers int
-}
-
-// Ranks is the data-parallel ranks of the pool, which share its requests evenly; of a pipeline, as many as batches are in
-// flight.
-func (p *Pool) Ranks() int { return p.Workers * p.Plan.Attention.DP * p.Plan.InFlight() }
-
-// Split reports whether prefill and decode have servers of their own.
-func (d *Deployment) Split() bool { return d.Prefill.Workers > 0 }
-
-// Load is a closed loop: every client sends a request, waits for its end and sends the next.
-type Load struct {
-	Lengths workload.Lengths
-	Clients int
-	// Requests of each client, all of whom start at once: the first of them meet those of all others, and the next are
-	// spread by their lengths. 0: the clients have been at it for long, and come evenly spread over time.
-	Requests float64
-}
-
-// deviation is the standard deviation of the lengths in units of their mean. Where it is 0, requests which start together
-// end together.
-func (l *Load) deviation() float64 { return math.Sqrt(max(0, l.Lengths.Squares-1)) }
 
 // Prediction is what the clients see on average. Times are in seconds.
 type Prediction struct {
 	TTFT float64 // time to the first token
 	TPOT float64 // time per output token after the first
+
+	Requests float64 // per second, of all clients
+	Latency  float64 // of a whole request
 
 	Steady float64 // time to the first token after the first requests
 	Burst  float64 // and that of the first requests
@@ -73,29 +31,165 @@ type Prediction struct {
 }
 
 // Predict works out what the clients of a deployment see.
-func (d *Deployment) Predict(l Load) (Prediction, error) {
-	if l.Clients < 1 || l.Lengths.Input < 1 || l.Lengths.Output < 1 {
-		return Prediction{}, errors.New("a load needs clients, inputs and outputs")
-	}
-	decode, err := NewSteps(d, &d.Decode, l.Lengths)
+func Predict(d *deploy.Deployment, l workload.Load) (Prediction, error) {
+	p, err := NewPredictor(d)
 	if err != nil {
 		return Prediction{}, err
 	}
-	room := decode.Room(d.Engine.Scheduling.ReservesOutput)
+	return p.Predict(d, l)
+}
+
+// Predictor predicts deployments that differ in their plans, their pools and the number of instances, but not in the model,
+// the precision or the systems. It prepares the systems once. It is not safe for concurrent use.
+type Predictor struct {
+	servers [op.PhaseCount]*server // of the pool that prefills and of the pool that decodes
+}
+
+// NewPredictor prepares the systems of a deployment.
+func NewPredictor(d *deploy.Deployment) (*Predictor, error) {
+	var p Predictor
+	for phase := range op.PhaseCount {
+		pool := d.Of(phase)
+		if phase == op.Prefill && pool == d.Of(op.Decode) {
+			p.servers[phase] = p.servers[op.Decode]
+			continue
+		}
+		var err error
+		if p.servers[phase], err = newServer(d, pool.System); err != nil {
+			return nil, err
+		}
+	}
+	return &p, nil
+}
+
+// Predict works out what the clients of a deployment see.
+func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, error) {
+	if l.Clients < 1 || l.Lengths.Input < 1 || l.Lengths.Output < 1 || l.Lengths.Uncached() < 1 {
+		return Prediction{}, errors.New("a load needs clients, inputs and outputs")
+	}
+	pool := d.Of(op.Decode)
+	decode := p.servers[op.Decode].steps(&pool.Plan, l.Lengths)
+	rules := &d.Engine.Scheduling
+	room := decode.Room(rules.ReservesOutput)
 	if room < 1 {
-		return Prediction{}, fmt.Errorf("the weights need %.4g GiB, more than a processor of %s has", decode.weights/estimate.GiB, d.System.Name)
+		return Prediction{}, fmt.Errorf("the weights need %.4g GiB, more than a processor of %s has", decode.weights/estimate.GiB, pool.System.Name)
 	}
-	s := d.Engine.Scheduling
-	if d.StepTokens > 0 {
-		s.StepTokens = d.StepTokens
+	c := closed{
+		load: l, rules: rules, polls: float64(max(1, rules.PollSteps)), decode: decode, ranks: float64(pool.Ranks()),
+		room: min(room, float64(rules.Sequences)), tokens: estimate.TokensPerStep(d.Acceptance, pool.Plan.Drafts),
 	}
-	c := closed{load: l, rules: &s, polls: float64(max(1, d.PollSteps)), decode: decode, ranks: float64(d.Decode.Ranks()), room: min(room, float64(s.Sequences))}
 	if !d.Split() {
 		return c.aggregated(), nil
 	}
-	prefill, err := NewSteps(d, &d.Prefill, l.Lengths)
+	other := d.Of(op.Prefill)
+	prefill := p.servers[op.Prefill].steps(&other.Plan, l.Lengths)
+	handover, err := p.servers[op.Prefill].handover(d, l.Lengths)
 	if err != nil {
 		return Prediction{}, err
 	}
-	return c.split(prefill, float64(d.Prefill.Ranks())), nil
+	return c.split(prefill, float64(other.Ranks()), handover), nil
+}
+
+// Memory is what a processor of a pool holds under a load that fills its batches: weights, the cache of the sequences that
+// run, and working space for the larger of a decode step and a prefill step.
+func (p *Predictor) Memory(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths) estimate.Memory {
+	var m estimate.Memory
+	rules := &d.Engine.Scheduling
+	if pool.Role.Does(op.Prefill) {
+		s := p.servers[op.Prefill]
+		chunk := rules.Chunk(n.Uncached())
+		q := pool.Plan
+		q.Batch = s.batch(&q, float64(rules.PerStep(n.Uncached())))
+		m = s.phases[op.Prefill].At(workload.Lengths{Input: n.Input, Output: n.Output, Cached: n.Input - chunk}).MemoryOf(&q)
+	}
+	if pool.Role.Does(op.Decode) {
+		both := p.servers[op.Decode].phases[op.Decode].At(n).MemoryOf(&pool.Plan)
+		for b := range both.Working {
+			both.Working[b] = max(both.Working[b], m.Working[b])
+		}
+		m = both
+	}
+	return m
+}
+
+// Held is the bytes of the fullest processor of the deployment.
+func (p *Predictor) Held(d *deploy.Deployment, n workload.Lengths) float64 {
+	var held float64
+	for i := range d.Pools {
+		m := p.Memory(d, &d.Pools[i], n)
+		held = max(held, m.Total())
+	}
+	return held
+}
+
+// server is the processors of a pool, prepared for both phases.
+type server struct {
+	system *hardware.System
+	moe    bool
+	usable float64 // bytes of memory
+	all    float64
+	phases [op.PhaseCount]*estimate.Evaluator
+	// known is the steps of the plans that were asked for before, at the same lengths.
+	known   map[plan.Plan]*Steps
+	lengths workload.Lengths
+	spans   map[int]*estimate.Evaluator // prefills that hand their cache over, by the processors of both pools
+}
+
+func newServer(d *deploy.Deployment, sys *hardware.System) (*server, error) {
+	s := &server{
+		system: sys, moe: d.Model.IsMoE(), usable: d.Assume.Usable(sys.Memory.GiB), all: sys.Memory.GiB * estimate.GiB,
+		known: map[plan.Plan]*Steps{}, spans: map[int]*estimate.Evaluator{},
+	}
+	for phase := range op.PhaseCount {
+		problem := d.Problem(phase, sys, workload.Lengths{Input: 1, Output: 1})
+		problem.Handover = nil
+		var err error
+		if s.phases[phase], err = estimate.NewEvaluator(&problem); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// steps is those of a plan.
+func (s *server) steps(p *plan.Plan, n workload.Lengths) *Steps {
+	if n != s.lengths {
+		clear(s.known)
+		s.lengths = n
+	}
+	q := *p
+	q.Batch = plan.Batch{}
+	out, ok := s.known[q]
+	if !ok {
+		out = newSteps(s, q, n)
+		s.known[q] = out
+	}
+	return out
+}
+
+// batch is the batch of a plan with so many sequences on a rank.
+func (s *server) batch(p *plan.Plan, sequences float64) plan.Batch {
+	if s.moe && !p.Pipelined {
+		sequences /= float64(p.Attention.Replica()) // counted by processors there
+	}
+	return plan.Batch{Count: 1, Size: max(1, int(math.Round(sequences)))}
+}
+
+// handover is what remains of sending the cache of one prompt to the pool that decodes, when its prefill is done.
+func (s *server) handover(d *deploy.Deployment, n workload.Lengths) (float64, error) {
+	span := d.Procs()
+	e, ok := s.spans[span]
+	if !ok {
+		problem := d.Problem(op.Prefill, s.system, n)
+		var err error
+		if e, err = estimate.NewEvaluator(&problem); err != nil {
+			return 0, err
+		}
+		s.spans[span] = e
+	}
+	p := d.Of(op.Prefill).Plan
+	p.Batch = s.batch(&p, 1)
+	var out estimate.Estimate
+	e.At(workload.Lengths{Input: n.Input, Output: 1, Cached: n.Cached, Squares: n.Squares}).Evaluate(&p, &out)
+	return out.KV.Exposed, nil
 }

@@ -5,17 +5,17 @@ import (
 	"strings"
 	"testing"
 
+	"throughline/deploy"
 	"throughline/engine"
-	"throughline/op"
+	"throughline/internal/point"
+	"throughline/internal/scenario"
 	"throughline/plan"
-	"throughline/point"
-	"throughline/scenario"
 	"throughline/serving"
 	"throughline/workload"
 )
 
 // deployment of a model on one server of H200s.
-func deployment(t *testing.T, model, engineName string, p plan.Plan) serving.Deployment {
+func deployment(t *testing.T, model, engineName string, p plan.Plan) deploy.Deployment {
 	t.Helper()
 	s := scenario.Scenario{Model: model, System: "H200", Formats: scenario.Formats{Weights: "fp8"}, Assume: "physical",
 		Lengths: workload.Lengths{Input: 1024, Output: 1024}}
@@ -27,10 +27,9 @@ func deployment(t *testing.T, model, engineName string, p plan.Plan) serving.Dep
 	if err != nil {
 		t.Fatal(err)
 	}
-	return serving.Deployment{
-		Model: l.Shape, Settings: l.Settings, System: l.Decode, Precision: l.Precision, Assume: l.Assumptions, Engine: e,
-		Decode: serving.Pool{Plan: p, Workers: 1},
-	}
+	d := l.Deployment()
+	d.Pools = []deploy.Pool{{System: l.Decode, Plan: p, Count: 1}}
+	return e.Apply(d)
 }
 
 func dense(tp int) plan.Plan {
@@ -40,24 +39,23 @@ func dense(tp int) plan.Plan {
 // TestOneClient: a single client gets the prefill and the decode steps of the estimate, and the constants of the engine.
 func TestOneClient(t *testing.T) {
 	n := workload.Lengths{Input: 2000, Output: 1000}
-	est := point.NewEstimator()
 	q := point.Default()
-	q.Model, q.System, q.Formats.Weights, q.TP = "Llama-3.1-8B", "H200", "fp8", 2
+	q.Model, q.System, q.Formats.Weights, q.TP, q.Engine, q.Phase = "Llama-3.1-8B", "H200", "fp8", 2, "none", "both"
+	q.Formats.Cache = "bf16"
 	q.Input, q.Output = n.Input, n.Output
-	var prefill, decode point.Result
-	if err := est.Estimate(&q, op.Prefill, &prefill); err != nil {
+	steps, err := point.NewEstimator().Answer(&q)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := est.Estimate(&q, op.Decode, &decode); err != nil {
-		t.Fatal(err)
-	}
+	prefill, decode := &steps.Phases[0], &steps.Phases[1]
 	for _, name := range []string{"vllm", "sglang", "trtllm"} {
 		d := deployment(t, "Llama-3.1-8B", name, dense(2))
-		p, err := d.Predict(serving.Load{Lengths: n, Clients: 1, Requests: 10})
+		d.Precision.Cache = 2
+		p, err := serving.Predict(&d, workload.Load{Lengths: n, Clients: 1, Requests: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &d.Engine.Scheduling
+		s := &d.Engine
 		host := s.StepSeconds + s.SequenceSeconds
 		if want := s.FirstSeconds + prefill.Estimate.StepTime + host; math.Abs(p.TTFT-want) > 1e-9 {
 			t.Errorf("%s: TTFT %v s, want %v s", name, p.TTFT, want)
@@ -78,12 +76,12 @@ func TestMoreClients(t *testing.T) {
 		for _, split := range []bool{false, true} {
 			d := deployment(t, "DeepSeek-V3", name, experts)
 			if split {
-				d.Prefill = serving.Pool{Plan: experts, Workers: 2}
+				d.Pools = []deploy.Pool{{Role: deploy.Prefill, System: d.Pools[0].System, Plan: experts, Count: 2}, {Role: deploy.Decode, System: d.Pools[0].System, Plan: experts, Count: 1}}
 			}
 			n, _ := workload.Lengths{Input: 1024, Output: 512}.Spread("uniform:0.8")
 			var last serving.Prediction
 			for clients := 1; clients <= 64; clients *= 2 {
-				p, err := d.Predict(serving.Load{Lengths: n, Clients: clients, Requests: 10})
+				p, err := serving.Predict(&d, workload.Load{Lengths: n, Clients: clients, Requests: 10})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -100,15 +98,15 @@ func TestMoreClients(t *testing.T) {
 func TestRoom(t *testing.T) {
 	n := workload.Lengths{Input: 8192, Output: 1024}
 	d := deployment(t, "Llama-3.1-405B", "vllm", dense(1))
-	if _, err := d.Predict(serving.Load{Lengths: n, Clients: 1}); err == nil || !strings.Contains(err.Error(), "the weights need") {
+	if _, err := serving.Predict(&d, workload.Load{Lengths: n, Clients: 1}); err == nil || !strings.Contains(err.Error(), "the weights need") {
 		t.Errorf("405 GB on one H200: %v", err)
 	}
 	d = deployment(t, "Llama-3.1-70B", "vllm", dense(1))
-	p, err := d.Predict(serving.Load{Lengths: n, Clients: 256})
+	p, err := serving.Predict(&d, workload.Load{Lengths: n, Clients: 256})
 	if err != nil || p.Room > 64 || p.Batch > p.Room || p.TTFT < 1 {
 		t.Errorf("70 GB on one H200: %+v, %v", p, err)
 	}
-	if _, err := d.Predict(serving.Load{Lengths: n}); err == nil {
+	if _, err := serving.Predict(&d, workload.Load{Lengths: n}); err == nil {
 		t.Error("no clients")
 	}
 }

@@ -1,9 +1,10 @@
-package serving_test
+package serving
 
 import (
 	"testing"
 
-	"throughline/serving"
+	"throughline/internal/scenario"
+	"throughline/plan"
 	"throughline/workload"
 )
 
@@ -12,16 +13,21 @@ import (
 // not end its prompt does without the output projection.
 func TestMixedSteps(t *testing.T) {
 	for _, model := range []string{"Llama-3.1-8B", "gpt-oss-120b", "DeepSeek-R1", "Qwen3-Next-80B-A3B"} {
-		p := dense(4)
-		d := deployment(t, model, "vllm", p)
-		if d.Model.IsMoE() {
-			p.Experts.EP, p.Experts.TP, p.Experts.DP, p.SharedPerCard, p.Gathered = 4, 1, 1, true, true
-			d.Decode.Plan = p
-		}
-		s, err := serving.NewSteps(&d, &d.Decode, workload.Lengths{Input: 1024, Output: 1024})
+		lengths := workload.Lengths{Input: 1024, Output: 1024}
+		l, err := (&scenario.Scenario{Model: model, System: "H200", Formats: scenario.Formats{Weights: "fp8"}, Assume: "physical", Lengths: lengths}).Load()
 		if err != nil {
 			t.Fatal(err)
 		}
+		p := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 4, CP: 1}, Pipelined: true}
+		if l.Shape.IsMoE() {
+			p.Experts, p.SharedPerCard, p.Gathered = plan.ExpertLayout{EP: 4, TP: 1, DP: 1}, true, true
+		}
+		d := l.Deployment()
+		at, err := newServer(&d, l.Decode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := at.steps(&p, lengths)
 		prefill, decode := s.Prefill(1, 1024, 0), s.Decode(64, 1536)
 		if mixed := s.Mixed(1, 1024, 0, 64, 1536); mixed <= prefill || mixed <= decode || mixed >= prefill+decode {
 			t.Errorf("%s: %v s mixed, %v and %v apart", model, mixed, prefill, decode)

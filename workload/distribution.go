@@ -2,16 +2,17 @@ package workload
 
 import (
 	"bufio"
-	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"throughline/internal/csvfile"
 )
 
 // Spread changes fixed lengths to those of a distribution, given in words:
@@ -67,7 +68,7 @@ var traceColumns = [2][]string{
 
 // fromTrace takes the mean lengths of the requests in a CSV or JSONL file.
 func (l Lengths) fromTrace(name string) (Lengths, error) {
-	f, err := os.Open(name)
+	f, err := csvfile.Open(name)
 	if err != nil {
 		return l, err
 	}
@@ -80,7 +81,7 @@ func (l Lengths) fromTrace(name string) (Lengths, error) {
 		squares += i * i
 	}
 	read := readCSV
-	if ext := filepath.Ext(name); ext == ".jsonl" || ext == ".json" {
+	if ext := filepath.Ext(strings.TrimSuffix(name, ".gz")); ext == ".jsonl" || ext == ".json" {
 		read = readJSONL
 	}
 	if err := read(f, add); err != nil {
@@ -97,12 +98,14 @@ func (l Lengths) fromTrace(name string) (Lengths, error) {
 }
 
 func readCSV(r io.Reader, add func(in, out float64)) error {
-	c := csv.NewReader(r)
-	c.ReuseRecord = true
+	c := csvfile.NewReader(r, csvfile.Streamed)
 	header, err := c.Read()
-	if err != nil {
+	if err == io.EOF {
+		return errors.New("is empty: its first row names the columns")
+	} else if err != nil {
 		return err
 	}
+	width := len(header)
 	var columns [2]int
 	for i, names := range traceColumns {
 		columns[i] = slices.IndexFunc(header, func(h string) bool { return slices.Contains(names, strings.ToLower(strings.TrimSpace(h))) })
@@ -118,21 +121,27 @@ func readCSV(r io.Reader, add func(in, out float64)) error {
 		if err != nil {
 			return err
 		}
+		if len(row) != width {
+			return fmt.Errorf("line %d: %d cells, the header has %d", c.Line(), len(row), width)
+		}
 		var lengths [2]float64
 		for i, col := range columns {
-			if lengths[i], err = strconv.ParseFloat(row[col], 64); err != nil || !(lengths[i] >= 0) {
-				line, _ := c.FieldPos(col)
-				return fmt.Errorf("line %d: %q is not a length", line, row[col])
+			if lengths[i], err = strconv.ParseFloat(row[col], 64); err != nil || !isLength(lengths[i]) {
+				return fmt.Errorf("line %d: %q is not a length", c.LineOf(col), row[col])
 			}
 		}
 		add(lengths[0], lengths[1])
 	}
 }
 
+// isLength tells a number of tokens from what only is a number.
+func isLength(v float64) bool { return v >= 0 && v <= 1e9 }
+
 func readJSONL(r io.Reader, add func(in, out float64)) error {
 	s := bufio.NewScanner(r)
-	s.Buffer(nil, 1<<26)
-	for line := 1; s.Scan(); line++ {
+	s.Buffer(nil, csvfile.Streamed.Row)
+	line := 1
+	for ; s.Scan(); line++ {
 		if strings.TrimSpace(s.Text()) == "" {
 			continue
 		}
@@ -146,9 +155,14 @@ func readJSONL(r io.Reader, add func(in, out float64)) error {
 			if at < 0 {
 				return fmt.Errorf("line %d: no number is named one of %s", line, strings.Join(names, ", "))
 			}
-			lengths[i] = fields[names[at]].(float64)
+			if lengths[i] = fields[names[at]].(float64); !isLength(lengths[i]) {
+				return fmt.Errorf("line %d: %g is not a length", line, lengths[i])
+			}
 		}
 		add(lengths[0], lengths[1])
+	}
+	if errors.Is(s.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("line %d has more than %d bytes, the most that is read", line, csvfile.Streamed.Row)
 	}
 	return s.Err()
 }

@@ -1,6 +1,8 @@
 // Package workload says what is asked of a deployment: how long requests are and how fast answers must come.
 package workload
 
+import "math"
+
 // Lengths are the tokens of one request.
 type Lengths struct {
 	Input  int
@@ -23,6 +25,20 @@ func (l Lengths) DecodeContext() int { return l.Input + l.Output/2 + 1 }
 
 // Final is the context at the end of the request, for which the cache must have room.
 func (l Lengths) Final() int { return l.Input + l.Output }
+
+// Load is what clients ask of a deployment: a closed loop, in which every client sends a request, waits for its end and
+// sends the next.
+type Load struct {
+	Lengths Lengths
+	Clients int
+	// Requests of each client, all of whom start at once: the first of them meet those of all others, and the next are
+	// spread by their lengths. 0: the clients have been at it for long, and come evenly spread over time.
+	Requests float64
+}
+
+// Deviation is the standard deviation of the lengths in units of their mean. Where it is 0, requests which start together
+// end together.
+func (l *Load) Deviation() float64 { return math.Sqrt(max(0, l.Lengths.Squares-1)) }
 
 // DraftAcceptance is the share of tokens drafted by multi-token prediction that are accepted, by position in the draft,
 // for want of a measurement of one's own: DeepSeek-V4-Pro with thinking on SPEED-Bench coding, from the mean lengths

@@ -13,8 +13,8 @@ import (
 
 	"throughline/assume"
 	"throughline/internal/cli"
-	"throughline/jobfile"
-	"throughline/report"
+	"throughline/internal/jobfile"
+	"throughline/internal/report"
 )
 
 // quiet runs the program without output.

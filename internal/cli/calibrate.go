@@ -3,22 +3,22 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"throughline/calibrate"
 	"throughline/hardware"
+	"throughline/hardware/kernel"
+	"throughline/internal/calibrate"
 	"throughline/internal/document"
-	"throughline/kernel"
-	"throughline/measurement"
-	"throughline/report"
+	"throughline/internal/measurement"
+	"throughline/internal/report"
 )
 
 func newCalibrate(s Streams) *cobra.Command {
-	var system, out string
+	var system string
+	var out output
 	var files []string
 	var sustained float64
 	cmd := &cobra.Command{
@@ -37,7 +37,7 @@ out.`,
 			for _, f := range []struct {
 				name    string
 				missing bool
-			}{{"--system", system == ""}, {"--measurements", len(files) == 0}, {"-o", out == ""}} {
+			}{{"--system", system == ""}, {"--measurements", len(files) == 0}, {"-o", out.name == ""}} {
 				if f.missing {
 					errs = append(errs, fmt.Errorf("%s is missing", f.name))
 				}
@@ -45,7 +45,7 @@ out.`,
 			if cmd.Flags().Changed("sustained") && !(sustained > 0 && sustained <= 1) {
 				errs = append(errs, fmt.Errorf("--sustained must be greater than 0 and at most 1, not %g", sustained))
 			}
-			errs = append(errs, checkOutput("-o", out, files...))
+			errs = append(errs, out.check(append(files, system)...))
 			if err := errors.Join(errs...); err != nil {
 				return err
 			}
@@ -88,18 +88,17 @@ out.`,
 			if err != nil {
 				return err
 			}
-			if err := report.WriteFile(out, func(w io.Writer) error { _, err := w.Write(content); return err }); err != nil {
+			if err := report.WriteFiles(cmd.Context(), report.Bytes(out.name, content)); err != nil {
 				return systemError{err}
 			}
-			fmt.Fprintln(s.Out, calibrationTable(results))
-			fmt.Fprintln(s.Err, "wrote", out)
-			return nil
+			fmt.Fprintln(s.Err, "wrote", out.name)
+			return write(s.Out, calibrationTable(results)+"\n")
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&system, "system", "s", "", "system to calibrate: a built-in name or a file (required)")
 	f.StringSliceVar(&files, "measurements", nil, "tables of measured kernels, plain or .gz (required)")
-	f.StringVarP(&out, "output", "o", "", "file of the calibrated system (required)")
+	out.flags(cmd, "output", "o", "file of the calibrated system (required)")
 	f.Float64Var(&sustained, "sustained", 0, "share of the rate of isolated kernels that a long prefill keeps up")
 	return cmd
 }

@@ -8,7 +8,7 @@ import (
 	"throughline/assume"
 	"throughline/hardware"
 	"throughline/internal/document"
-	"throughline/jobfile"
+	"throughline/internal/jobfile"
 	"throughline/model"
 )
 

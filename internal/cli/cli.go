@@ -7,25 +7,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"throughline/internal/atomicfile"
 	"throughline/internal/document"
 )
 
-// Streams are the standard streams of the program.
-type Streams struct {
-	In       io.Reader
-	Out, Err io.Writer
-}
-
 // Exit codes.
 const (
-	exitOK       = 0
-	exitNoPlan   = 1 // the question was understood, and the answer is that nothing works
-	exitBadInput = 2
-	exitFailed   = 3   // the machine failed: a full disk, a folder that cannot be written
-	exitSignal   = 130 // interrupted
+	exitOK          = 0
+	exitNoPlan      = 1 // the question was understood, and the answer is that nothing works
+	exitBadInput    = 2
+	exitFailed      = 3   // the machine failed: a full disk, a folder that cannot be written
+	exitInterrupted = 130 // by Ctrl-C
+	exitTerminated  = 143 // by SIGTERM
 )
 
 // exitError ends a command with a code. Its text, if any, was already shown.
@@ -38,15 +35,49 @@ type systemError struct{ error }
 
 func (e systemError) Unwrap() error { return e.error }
 
+// patience is how long a command has after its context was cancelled to end by itself. One that does not look, in the
+// middle of a fit or waiting for input, ends all the same; people and service managers do not wait much longer.
+const patience = 50 * time.Millisecond
+
 // Run executes the program and returns its exit code.
-func Run(ctx context.Context, args []string, s Streams) int {
+func Run(ctx context.Context, args []string, given Streams) int {
+	s, out, messages := guarded(given)
 	root := newRoot(s)
 	root.SetArgs(args)
-	return finish(s, root.ExecuteContext(ctx))
+	done := make(chan int, 1)
+	go func() { done <- finish(ctx, s, lost(root.ExecuteContext(ctx), out)) }()
+	select {
+	case code := <-done:
+		return code
+	case <-ctx.Done():
+	}
+	select {
+	case code := <-done:
+		return code
+	case <-time.After(patience):
+	}
+	out.close()
+	messages.close()
+	atomicfile.Abandon()
+	sayInterrupted(given.Err)
+	return exitCode(ctx)
+}
+
+// lost makes output that was not written the failure of a command that did not notice.
+func lost(err error, out *sink) error {
+	var exit exitError
+	if failure := out.failure(); failure != nil && (err == nil || errors.As(err, &exit) || errors.Is(err, failure)) {
+		return systemError{fmt.Errorf("standard output: %w", failure)}
+	}
+	return err
+}
+
+func sayInterrupted(w io.Writer) {
+	fmt.Fprintln(w, "throughline: interrupted; what was written before is complete")
 }
 
 // finish shows an error and chooses the exit code.
-func finish(s Streams, err error) int {
+func finish(ctx context.Context, s Streams, err error) int {
 	var exit exitError
 	var problems *document.Error
 	var system systemError
@@ -56,8 +87,8 @@ func finish(s Streams, err error) int {
 	case errors.As(err, &exit):
 		return exit.code
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(s.Err, "throughline: interrupted; what was written before is complete")
-		return exitSignal
+		sayInterrupted(s.Err)
+		return exitCode(ctx)
 	case errors.As(err, &problems):
 		fmt.Fprintln(s.Err, problems)
 		n := len(problems.Problems)

@@ -3,15 +3,18 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"throughline/explain"
+	"throughline/assume"
 	"throughline/hardware"
 	"throughline/internal/document"
-	"throughline/point"
-	"throughline/report"
+	"throughline/internal/explain"
+	"throughline/internal/point"
+	"throughline/internal/report"
+	"throughline/op"
 	"throughline/workload"
 )
 
@@ -20,6 +23,7 @@ type explainOptions struct {
 	point       point.Point
 	ttft, tpot  float64
 	seek, until string
+	from        string
 	json        bool
 }
 
@@ -37,6 +41,9 @@ takes the time it takes:
   what a growing batch meets next
   with --seek and --until, which value of a number of the system reaches a goal
 
+What clients see is shown first; the step that is explained is that of the decode, unless
+--phase says otherwise or the goal is the time to the first token.
+
 A goal is tpot=20ms, ttft=500ms, step=20ms, throughput=5000, memory=10GiB (left free)
 or batch=64 (the largest that fits). A number is named by its path in the system file,
 like mem1.GBps, mem1.GiB, matrix.float8.tflops or networks[0].bandwidth; values from a
@@ -50,6 +57,7 @@ thousandth to a thousand times the present one are looked at.`,
 	}
 	pointFlags(cmd, &o.point)
 	f := cmd.Flags()
+	addFrom(cmd, &o.from)
 	f.Float64Var(&o.ttft, "ttft", 0, "limit on the time to the first token, in ms")
 	f.Float64Var(&o.tpot, "tpot", 0, "limit on the time per output token, in ms")
 	f.StringVar(&o.seek, "seek", "", "number of the system to change until a goal is reached")
@@ -85,9 +93,12 @@ func completePaths(cmd *cobra.Command, p *point.Point) {
 
 func explainPoint(cmd *cobra.Command, s Streams, o explainOptions) error {
 	goal, errs := o.check(cmd)
-	results, err := estimatePoint(cmd, s, &o.point)
+	answer, err := estimatePoint(cmd, s, &o.point, o.from)
+	if err == nil && goal != nil && o.point.Phase == "" && answer.Seen == nil && answer.Deployment.Assume.Engine {
+		errs = append(errs, fmt.Errorf("--until %s: clients are not served", o.until))
+	}
 	if err == nil && o.seek != "" {
-		err = explain.CheckPath(results[0].Problem.System, o.seek)
+		err = explain.CheckPath(answer.Phases[0].Problem.System, o.seek)
 	}
 	if err := document.Join(append(errs, err)...); err != nil {
 		return point.Once(err)
@@ -99,25 +110,41 @@ func explainPoint(cmd *cobra.Command, s Streams, o explainOptions) error {
 	if o.tpot > 0 {
 		limits.TPOT = &o.tpot
 	}
-	why := make([]*explain.Explanation, len(results))
-	for i := range results {
-		if why[i], err = explain.Of(&results[i], limits); err != nil {
+	// What clients see is explained by the decode step, unless a goal is about the first token.
+	explained := op.Decode
+	if goal != nil {
+		if phase, about := goal.Phase(); about {
+			explained = phase
+		}
+	}
+	why := make([]*explain.Explanation, len(answer.Phases))
+	for i := range answer.Phases {
+		phase := answer.Phases[i].Phase
+		if o.point.Clients() && phase != explained {
+			continue
+		}
+		if why[i], err = explain.Of(answer, i, limits); err != nil {
 			return err
 		}
-		if goal != nil && goal.Suits(results[i].Phase) {
-			if why[i].Seek, err = explain.Seek(&results[i], o.seek, goal); err != nil {
+		if goal != nil && goal.Suits(answer, phase) {
+			if why[i].Seek, err = explain.Seek(answer, i, o.seek, goal); err != nil {
 				return err
 			}
 		}
 	}
 	if o.json {
-		err = report.WriteObject(s.Out, report.ExplainedJSON(results, why))
+		err = report.WriteObject(s.data, report.ExplainedJSON(answer, why))
 	}
-	for i := 0; i < len(results) && err == nil && !o.json; i++ {
-		if i > 0 {
+	first := true
+	for i := 0; i < len(why) && err == nil && !o.json; i++ {
+		if why[i] == nil {
+			continue
+		}
+		if !first {
 			fmt.Fprintln(s.Out)
 		}
-		err = report.WriteExplanation(s.Out, &results[i], why[i])
+		first = false
+		err = report.WriteExplanation(s.Out, answer, i, why[i])
 	}
 	if err != nil {
 		return systemError{err}
@@ -146,16 +173,11 @@ func (o *explainOptions) check(cmd *cobra.Command) (*explain.Goal, []error) {
 	if err != nil {
 		return nil, append(errs, err)
 	}
-	if !cmd.Flags().Changed("phase") && goal.Metric() == "ttft" {
-		o.point.Phase = "prefill"
-	}
-	list, err := o.point.Phases()
-	suits := err != nil // said elsewhere
-	for _, p := range list {
-		suits = suits || goal.Suits(p)
-	}
-	if !suits {
-		errs = append(errs, fmt.Errorf("--until %s: a %s has no %s", o.until, o.point.Phase, goal.Metric()))
+	if phase, times := goal.Phase(); times && !o.point.Clients() {
+		list, err := o.point.Phases()
+		if reference := strings.HasPrefix(o.point.Assume, assume.Reference.Name); err == nil && (!reference || !slices.Contains(list, phase)) {
+			errs = append(errs, fmt.Errorf("--until %s: a bare %s step has no %s, which clients see; leave --phase out, or ask for step=", o.until, o.point.Phase, goal.Metric()))
+		}
 	}
 	return goal, errs
 }

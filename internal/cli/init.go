@@ -2,13 +2,13 @@ package cli
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
-	"io"
-	"os"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
-	"throughline/report"
+	"throughline/internal/report"
 )
 
 // starter is a runtime file to begin with.
@@ -27,23 +27,23 @@ file that exists, unless --force is given.`,
   throughline init my_scan.json
   throughline run -c throughline.json`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			name := "throughline.json"
 			if len(args) == 1 {
 				name = args[0]
 			}
-			if _, err := os.Stat(name); err == nil && !force {
-				return fmt.Errorf("%s exists; choose another name, or --force to replace it", name)
+			var err error
+			if force {
+				err = report.WriteFiles(cmd.Context(), report.Bytes(name, starter))
+			} else {
+				err = report.CreateFile(cmd.Context(), report.Bytes(name, starter))
 			}
-			err := report.WriteFile(name, func(w io.Writer) error {
-				_, err := w.Write(starter)
-				return err
-			})
-			if err != nil {
+			if errors.Is(err, fs.ErrExist) {
+				return fmt.Errorf("%s exists; choose another name, or --force to replace it", name)
+			} else if err != nil {
 				return systemError{err}
 			}
-			_, err = fmt.Fprintf(s.Out, "wrote %s; run it with: throughline run -c %s\n", name, name)
-			return err
+			return write(s.Out, fmt.Sprintf("wrote %s; run it with: throughline run -c %s\n", name, name))
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "replace an existing file")

@@ -16,8 +16,8 @@ import (
 
 	"throughline/internal/catalogue"
 	"throughline/internal/document"
+	"throughline/internal/report"
 	"throughline/model"
-	"throughline/report"
 )
 
 func newModels(s Streams) *cobra.Command {
@@ -72,7 +72,7 @@ func listModels(s Streams, asJSON bool) error {
 		lines = append(lines, lineOf(name, m))
 	}
 	if asJSON {
-		return printJSON(s.Out, lines)
+		return printJSON(s.data, lines)
 	}
 	t := newTable("model", "layers", "hidden", "attention", "experts", "total", "active", "KV/token")
 	t.SetColumnConfigs(rightAligned(2, 3, 6, 7, 8))
@@ -122,7 +122,7 @@ func showModel(s Streams, ref string, asJSON bool) error {
 		if model.IsHuggingFace(document.Parse(name, src).Keys()) {
 			src = loaded.File.Encode()
 		}
-		return write(s.Out, string(src))
+		return write(s.data, string(src))
 	}
 	m, f := loaded.Model, &loaded.File
 	total, active := m.Params()
@@ -171,7 +171,8 @@ func showModel(s Streams, ref string, asJSON bool) error {
 }
 
 func newModelsImport(s Streams) *cobra.Command {
-	var output, name, source string
+	var out output
+	var name, source string
 	cmd := &cobra.Command{
 		Use:   "import CONFIG.JSON",
 		Short: "Turn a Hugging Face config.json into a model file",
@@ -182,8 +183,11 @@ does; a model file is for changing something.`,
 		Example: `  throughline models import DeepSeek-V3/config.json -o my_model.json
   throughline models import --name my-model --source me/my-model - < config.json`,
 		Args: oneArgument("a config.json, or - for stdin"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			file := args[0]
+			if err := out.check(file); err != nil {
+				return err
+			}
 			src, err := readInput(s, file)
 			if err != nil {
 				return err
@@ -203,21 +207,17 @@ does; a model file is for changing something.`,
 			if source != "" {
 				f.Sources["*"] = source
 			}
-			if output == "" {
-				return write(s.Out, string(f.Encode()))
+			if out.name == "" {
+				return write(s.data, string(f.Encode()))
 			}
-			err = report.WriteFile(output, func(w io.Writer) error {
-				_, err := w.Write(f.Encode())
-				return err
-			})
-			if err != nil {
+			if err := report.WriteFiles(cmd.Context(), report.Bytes(out.name, f.Encode())); err != nil {
 				return systemError{err}
 			}
-			fmt.Fprintln(s.Err, "wrote", output)
+			fmt.Fprintln(s.Err, "wrote", out.name)
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write, instead of stdout")
+	out.flags(cmd, "output", "o", "file to write, instead of stdout")
 	cmd.Flags().StringVar(&name, "name", "", "name of the model in results, instead of that of the file or its folder")
 	cmd.Flags().StringVar(&source, "source", "", "where the config comes from, for the sources of the file")
 	return cmd
@@ -226,9 +226,9 @@ does; a model file is for changing something.`,
 // readInput reads a file, or stdin for "-".
 func readInput(s Streams, name string) ([]byte, error) {
 	if name == "-" {
-		src, err := io.ReadAll(s.In)
+		src, err := document.ReadAll(s.In)
 		if err != nil {
-			return nil, systemError{err}
+			return nil, document.Unreadable("standard input", err)
 		}
 		return src, nil
 	}

@@ -3,20 +3,41 @@ package cli
 import (
 	"fmt"
 	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
 )
 
-// checkOutput refuses to write over what a command reads, or over a folder. An empty name is none.
-func checkOutput(flag, name string, inputs ...string) error {
-	out, err := os.Stat(name)
-	if name == "" || err != nil {
+// output is the file that a command writes its result to.
+type output struct {
+	flag  string // as it is written on the command line
+	name  string
+	force bool
+}
+
+// flags adds the flag that names the file, and the one that lets it be an input.
+func (o *output) flags(cmd *cobra.Command, name, short, doc string) {
+	o.flag = "--" + name
+	if short != "" {
+		o.flag = "-" + short
+	}
+	cmd.Flags().StringVarP(&o.name, name, short, "", doc)
+	cmd.Flags().BoolVar(&o.force, "force", false, "write the result over a file that is read")
+}
+
+// check refuses to write over what a command reads, unless that is wanted, or over a folder.
+func (o *output) check(inputs ...string) error {
+	out, err := os.Stat(o.name)
+	if o.name == "" || err != nil {
 		return nil // nothing there yet; what else is wrong shows when it is written
 	}
 	if out.IsDir() {
-		return fmt.Errorf("%s: %s is a folder", flag, name)
+		return fmt.Errorf("%s: %s is a folder", o.flag, o.name)
 	}
 	for _, in := range inputs {
-		if info, err := os.Stat(in); err == nil && os.SameFile(out, info) {
-			return fmt.Errorf("%s: %s is read by this command; give the result another name", flag, name)
+		in = strings.TrimPrefix(in, "trace:")
+		if info, err := os.Stat(in); err == nil && info.Mode().IsRegular() && os.SameFile(out, info) && !o.force {
+			return fmt.Errorf("%s: %s is read by this command; give the result another name, or --force to replace it", o.flag, o.name)
 		}
 	}
 	return nil

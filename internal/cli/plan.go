@@ -8,12 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"throughline/advice"
 	"throughline/engine"
+	"throughline/internal/advice"
 	"throughline/internal/document"
-	"throughline/report"
-	"throughline/scenario"
+	"throughline/internal/report"
+	"throughline/internal/scenario"
 	"throughline/search"
+	"throughline/workload"
 )
 
 // planOptions are the flags of the plan command.
@@ -36,9 +37,10 @@ func newPlan(s Streams) *cobra.Command {
 		Use:   "plan --model M --system S --gpus N",
 		Short: "Find what to launch: the best deployments of a model on a number of processors",
 		Long: `Plan searches the deployments of a model, aggregated (the same processors do prefill and
-decode) and disaggregated (two pools), ranks them, shows the frontier between the speed a
-user sees and the throughput of a processor, and prints the launch arguments that express
-the winner in SGLang, vLLM and TensorRT-LLM.
+decode) and disaggregated (two pools), behind the engines that can run them: SGLang, vLLM
+and TensorRT-LLM. It ranks them by what clients see under a closed loop that fills their
+batches, shows the frontier between the speed a user sees and the throughput of a
+processor, and prints the launch arguments of the winner.
 
 A model or system is a built-in name (throughline models, throughline systems) or a file.`,
 		Example: `  throughline plan --model deepseek_v3_flash_mla_absorb --system H200 --gpus 32 --isl 4000 --osl 1000 --tpot 50 --weights fp8
@@ -59,7 +61,7 @@ A model or system is a built-in name (throughline models, throughline systems) o
 	f.StringVar(&o.mode, "mode", string(advice.Both), "agg, disagg or both")
 	f.StringVar(&o.objective, "objective", string(advice.Throughput), "throughput, cost, latency or min-gpus")
 	f.Float64Var(&o.advice.Rate, "rate", 0, "requests per second to serve, for --objective min-gpus")
-	f.StringVar(&o.engine, "engine", "", "restrict the search to what sglang, vllm or trtllm can run")
+	f.StringVar(&o.engine, "engine", engine.Any, "sglang, vllm or trtllm; any: the best of those that can run a deployment; none: a generic one, which runs everything")
 	f.IntVar(&o.redundant, "redundant", 0, "redundant experts in decode, tried up to this number")
 	f.IntVar(&o.drafts, "drafts", 0, "tokens drafted per decode step, tried up to this number")
 	f.IntVar(&o.advice.Top, "top", 5, "deployments to rank")
@@ -80,7 +82,7 @@ func addScenarioFlags(cmd *cobra.Command, sc *scenario.Scenario) {
 	f.IntVar(&sc.Lengths.Output, "osl", 1024, "output tokens of a request")
 	f.StringVar(&sc.Formats.Weights, "weights", "", "number format of the weights: "+formats+" (default bf16)")
 	f.StringVar(&sc.Formats.Activations, "activations", "", "of the activations in matrix products (default that of the weights, if the system computes in it)")
-	f.StringVar(&sc.Formats.Cache, "cache", "", "of the KV cache (default bf16)")
+	f.StringVar(&sc.Formats.Cache, "cache", "", "of the KV cache (default: what the engine does)")
 	f.StringVar(&sc.Formats.Comm, "comm", "", "of communication (default bf16)")
 	f.StringVar(&sc.Formats.Attention, "attention", "", "of the products of attention (default bf16)")
 	f.StringVar(&sc.Distribution, "lengths", "", "how lengths are spread: fixed, uniform:R, lognormal:S or trace:FILE (default fixed)")
@@ -88,6 +90,14 @@ func addScenarioFlags(cmd *cobra.Command, sc *scenario.Scenario) {
 	f.Float64Var(&sc.Offload.Cache, "offload-cache", 0, "share of the KV cache in the second memory tier")
 	f.StringVar(&sc.Assume, "assume", "physical", "modelling assumptions: physical or reference, and changes like physical,causal=false")
 }
+
+// Bounds of the flags: beyond what anyone deploys, within what the search holds in memory.
+const (
+	maxGPUs      = 100_000
+	maxRedundant = 10_000
+	maxTop       = 1_000
+	maxJobs      = 4_096
+)
 
 // check turns the words of the flags into options; all problems at once.
 func (o *planOptions) check() error {
@@ -104,14 +114,20 @@ func (o *planOptions) check() error {
 	oneOf("--mode", o.mode, string(advice.Aggregated), string(advice.Disaggregated), string(advice.Both))
 	oneOf("--objective", o.objective, string(advice.Throughput), string(advice.Cost), string(advice.Latency), string(advice.MinGPUs))
 	o.advice.Mode, o.advice.Objective = advice.Mode(o.mode), advice.Objective(o.objective)
-	if o.advice.GPUs < 1 {
-		note("--gpus must be at least 1, not %d", o.advice.GPUs)
+	for _, f := range []struct {
+		flag             string
+		value, low, high int
+	}{
+		{"--gpus", o.advice.GPUs, 1, maxGPUs}, {"--gpus-per-node", o.advice.GPUsPerNode, 1, maxGPUs},
+		{"--redundant", o.redundant, 0, maxRedundant}, {"--drafts", o.drafts, 0, len(workload.DraftAcceptance)},
+		{"--top", o.advice.Top, 1, maxTop}, {"--jobs", o.advice.Workers, 1, maxJobs},
+	} {
+		if f.value < f.low || f.value > f.high {
+			note("%s must be from %d to %d, not %d", f.flag, f.low, f.high, f.value)
+		}
 	}
-	if o.advice.GPUsPerNode < 1 || o.advice.Top < 1 || o.advice.Workers < 1 {
-		note("--gpus-per-node, --top and --jobs must be at least 1")
-	}
-	if o.ttft < 0 || o.tpot < 0 || o.advice.PerHour < 0 || o.advice.Watts < 0 || o.redundant < 0 || o.drafts < 0 {
-		note("--ttft, --tpot, --price, --power, --redundant and --drafts must not be negative")
+	if o.ttft < 0 || o.tpot < 0 || o.advice.PerHour < 0 || o.advice.Watts < 0 {
+		note("--ttft, --tpot, --price and --power must not be negative")
 	}
 	if o.prefixHit < 0 || o.prefixHit >= 1 {
 		note("--prefix-hit must be at least 0 and less than 1, not %g", o.prefixHit)
@@ -122,12 +138,9 @@ func (o *planOptions) check() error {
 	if o.advice.Objective == advice.Cost && o.advice.PerHour == 0 {
 		note("--objective cost needs --price, the dollars per processor and hour")
 	}
-	if o.engine != "" {
-		e, err := engine.Find(o.engine)
-		if err != nil {
-			note("--engine: %v", err)
-		}
-		o.advice.Engine = e
+	var err error
+	if o.advice.Engines, err = engine.Choices(o.engine); err != nil {
+		note("--engine: %v", err)
 	}
 	return document.Join(errs...)
 }
@@ -153,7 +166,7 @@ func planFor(ctx context.Context, s Streams, o *planOptions) error {
 		return err
 	}
 	if o.json {
-		err = report.AdviceJSON(s.Out, loaded, &o.advice, got)
+		err = report.AdviceJSON(s.data, loaded, &o.advice, got)
 	} else {
 		err = report.Advice(s.Out, loaded, &o.advice, got)
 	}

@@ -3,12 +3,9 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/term"
 )
 
 // progress shows on a terminal how far a long search is and when it will be done. It stays silent for the first second,
@@ -25,7 +22,7 @@ type progress struct {
 
 func newProgress(w io.Writer, total int) *progress {
 	p := &progress{total: total, start: time.Now()}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if isTerminal(w) {
 		p.w = w
 	}
 	return p

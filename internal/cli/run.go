@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"throughline/assume"
-	"throughline/jobfile"
-	"throughline/report"
+	"throughline/internal/advice"
+	"throughline/internal/jobfile"
+	"throughline/internal/report"
 	"throughline/search"
 )
 
@@ -68,8 +69,8 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	if o.config == "" {
 		return errors.New("run needs a runtime file: throughline run -c FILE")
 	}
-	if o.jobs < 1 {
-		return fmt.Errorf("--jobs must be at least 1, not %d", o.jobs)
+	if o.jobs < 1 || o.jobs > maxJobs {
+		return fmt.Errorf("--jobs must be from 1 to %d, not %d", maxJobs, o.jobs)
 	}
 	as, err := assume.Parse(o.assume)
 	if err != nil {
@@ -86,7 +87,7 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 			parts += jobs[i].Runs[j].Parts()
 		}
 	}
-	progress := newProgress(s.Err, parts)
+	progress := newProgress(s.watched, parts)
 	defer progress.finish()
 	var all []report.Column
 	for i := range jobs {
@@ -96,13 +97,13 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 		}
 		progress.finish()
 		// Each job is written when it is done: what comes after it cannot undo it.
-		if err := writeTables(s, &jobs[i], columns, o); err != nil {
+		if err := writeTables(ctx, s, &jobs[i], columns, o); err != nil {
 			return systemError{err}
 		}
 		all = append(all, columns...)
 	}
 	if o.json {
-		err = report.WriteJSON(s.Out, all, o.explain)
+		err = report.WriteJSON(s.data, all, o.explain)
 	} else if err = report.WriteTable(s.Out, all); err == nil && o.explain {
 		err = report.WriteRefusals(s.Out, all)
 	}
@@ -122,6 +123,13 @@ func searchRuns(ctx context.Context, runs []jobfile.Run, o runOptions, tick sear
 	for i := range runs {
 		g.Go(func() (err error) {
 			columns[i].Number, columns[i].Run = i, &runs[i]
+			if runs[i].Decode.Assume.Engine {
+				columns[i].Outcome, columns[i].Served, err = advice.Run(ctx, &runs[i], options.Workers)
+				for range runs[i].Parts() {
+					tick()
+				}
+				return err
+			}
 			columns[i].Outcome, err = runs[i].Search(ctx, options)
 			return err
 		})
@@ -129,23 +137,43 @@ func searchRuns(ctx context.Context, runs []jobfile.Run, o runOptions, tick sear
 	return columns, g.Wait()
 }
 
-// writeTables writes the tables of a job.
-func writeTables(s Streams, job *jobfile.Job, columns []report.Column, o runOptions) error {
+// writeTables writes the tables of a job, which appear together.
+func writeTables(ctx context.Context, s Streams, job *jobfile.Job, columns []report.Column, o runOptions) error {
 	dir := job.Output
 	if o.output != "" {
 		dir = o.output
 	}
+	var files []report.File
 	for _, t := range report.Tables() {
 		name := filepath.Join(dir, job.Mode+"_"+t.Name+".csv")
 		if o.gzip {
 			name += ".gz"
 		}
-		if err := report.WriteFile(name, func(w io.Writer) error { return t.WriteCSV(w, columns, o.categories) }); err != nil {
-			return err
-		}
-		fmt.Fprintln(s.Err, "wrote", name)
+		files = append(files, report.File{Name: name, Write: func(w io.Writer) error { return t.WriteCSV(w, columns, o.categories) }})
+	}
+	if err := report.WriteFiles(ctx, files...); err != nil {
+		return err
+	}
+	for _, f := range files {
+		fmt.Fprintln(s.Err, "wrote", f.Name)
+	}
+	if why := tooWide(len(columns), o.categories); why != "" {
+		fmt.Fprintln(s.Err, "warning:", why)
 	}
 	return nil
+}
+
+// tooWide warns of a table that spreadsheets do not show whole: it has a column per run, and one or two that name its rows.
+func tooWide(runs int, categories bool) string {
+	const most = 16384 // in Excel and LibreOffice
+	n := runs + 1
+	if categories {
+		n++
+	}
+	if n <= most {
+		return ""
+	}
+	return fmt.Sprintf("the tables have %d columns; spreadsheets show the first %d", n, most)
 }
 
 // verdict tells which runs lack a plan, and fails when none has one.

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"throughline/hardware"
-	"throughline/jobfile"
+	"throughline/internal/jobfile"
 	"throughline/model"
 )
 
@@ -23,10 +23,7 @@ func newSchema(s Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := s.Out.Write(b); err != nil {
-				return systemError{err}
-			}
-			return nil
+			return write(s.data, string(b))
 		},
 	}
 }

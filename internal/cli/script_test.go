@@ -1,7 +1,9 @@
 package cli
 
 import (
-	"context"
+	"bytes"
+	"compress/gzip"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -12,7 +14,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"throughline": func() {
-			os.Exit(Run(context.Background(), os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+			os.Exit(Main(os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 		},
 	})
 }
@@ -23,6 +25,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"refuses": refuses,
+			"packed":  packed,
 		},
 	})
 }
@@ -44,4 +47,22 @@ func refuses(ts *testscript.TestScript, neg bool, args []string) {
 	if first != args[0] {
 		ts.Fatalf("said %q, want %q", first, args[0])
 	}
+}
+
+// packed is the script command "packed FILE [TEXT]": a compressed file of the text, or of a line of 64 MiB.
+func packed(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: packed FILE [TEXT]")
+	}
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if len(args) == 2 {
+		io.WriteString(z, strings.ReplaceAll(args[1], `\n`, "\n"))
+	} else {
+		for range 64 {
+			z.Write(make([]byte, 1<<20))
+		}
+	}
+	ts.Check(z.Close())
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o666))
 }

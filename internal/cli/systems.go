@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"throughline/hardware"
+	"throughline/hardware/kernel"
 	"throughline/internal/document"
-	"throughline/kernel"
-	"throughline/scenario"
+	"throughline/internal/scenario"
 )
 
 func newSystems(s Streams) *cobra.Command {
@@ -83,7 +83,7 @@ func listSystems(s Streams, asJSON bool) error {
 		lines = append(lines, systemLineOf(name, sys))
 	}
 	if asJSON {
-		return printJSON(s.Out, lines)
+		return printJSON(s.data, lines)
 	}
 	t := newTable("system", "type", "matrix T/s", "GiB", "GB/s", "scale-up", "scale-out", "kernels")
 	t.SetColumnConfigs(rightAligned(4, 5))
@@ -157,7 +157,7 @@ func showSystem(s Streams, ref string, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return write(s.Out, string(src))
+		return write(s.data, string(src))
 	}
 	l := systemLineOf(name, sys)
 	var p pairs

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -9,11 +10,11 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"throughline/internal/csvfile"
 	"throughline/internal/document"
-	"throughline/measurement"
-	"throughline/point"
-	"throughline/report"
-	"throughline/validate"
+	"throughline/internal/point"
+	"throughline/internal/report"
+	"throughline/internal/validate"
 )
 
 func newValidate(s Streams) *cobra.Command {
@@ -46,21 +47,21 @@ func newValidateOps(s Streams) *cobra.Command {
 		Short:   "Predict measured kernels",
 		Example: "  throughline validate ops ops.csv --system H200 --out predicted.csv",
 		Args:    oneArgument("a table of measurements"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			sys, _, err := readSystem(s, show.system(s, system))
 			if err != nil {
 				return err
 			}
-			f, err := show.open(args[0])
+			f, err := show.open(args[0], system)
 			if err != nil {
 				return err
 			}
 			defer f.Close()
-			r, err := validate.Ops(args[0], f, sys)
+			r, err := validate.Ops(cmd.Context(), args[0], f, sys)
 			if err != nil {
 				return err
 			}
-			return show.report(s, r)
+			return show.report(cmd.Context(), s, r)
 		},
 	}
 	cmd.Flags().StringVarP(&system, "system", "s", "", "system: a built-in name or a file (default H200)")
@@ -76,18 +77,18 @@ func newValidateForward(s Streams) *cobra.Command {
 		Short:   "Predict measured forward passes",
 		Example: "  throughline validate forward forward.csv --system H200 --out predicted.csv",
 		Args:    oneArgument("a table of measurements"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			p.System = show.system(s, p.System)
-			f, err := show.open(args[0])
+			f, err := show.open(args[0], p.System)
 			if err != nil {
 				return err
 			}
 			defer f.Close()
-			r, err := validate.Forward(args[0], f, p)
+			r, err := validate.Forward(cmd.Context(), args[0], f, p)
 			if err != nil {
 				return err
 			}
-			return show.report(s, r)
+			return show.report(cmd.Context(), s, r)
 		},
 	}
 	f := cmd.Flags()
@@ -121,17 +122,17 @@ fixed; --lengths says otherwise. A row, or one of its figures, that cannot be pr
 has a reason.`,
 		Example: "  throughline validate serving serving.csv --out predicted.csv",
 		Args:    oneArgument("a table of measurements"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			f, err := show.open(args[0])
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := show.open(args[0], o.System, o.Lengths)
 			if err != nil {
 				return err
 			}
 			defer f.Close()
-			r, err := validate.Serving(args[0], f, o)
+			r, err := validate.Serving(cmd.Context(), args[0], f, o)
 			if err != nil {
 				return err
 			}
-			return show.report(s, r)
+			return show.report(cmd.Context(), s, r)
 		},
 	}
 	f := cmd.Flags()
@@ -144,7 +145,7 @@ has a reason.`,
 
 // validation is how predictions against measurements are shown.
 type validation struct {
-	out      string
+	out      output
 	by       []string
 	worst    int
 	markdown bool
@@ -152,7 +153,7 @@ type validation struct {
 
 func (v *validation) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&v.out, "out", "", "file for the table with its predictions")
+	v.out.flags(cmd, "out", "", "file for the table with its predictions")
 	f.StringSliceVar(&v.by, "by", nil, "columns of the table to group by")
 	f.IntVar(&v.worst, "worst", 0, "list so many of the rows that are furthest off")
 	f.BoolVar(&v.markdown, "markdown", false, "print tables as Markdown")
@@ -167,15 +168,15 @@ func (v *validation) system(s Streams, name string) string {
 	return "H200"
 }
 
-// open opens the table, once it is clear that the answer can be shown.
-func (v *validation) open(name string) (io.ReadCloser, error) {
+// open opens the table, once it is clear that the answer can be shown. The others are files that are read besides.
+func (v *validation) open(name string, others ...string) (io.ReadCloser, error) {
 	if v.worst < 0 {
 		return nil, fmt.Errorf("--worst must be at least 0, not %d", v.worst)
 	}
-	if err := checkOutput("--out", v.out, name); err != nil {
+	if err := v.out.check(append(others, name)...); err != nil {
 		return nil, err
 	}
-	f, err := measurement.Open(name)
+	f, err := csvfile.Open(name)
 	if err != nil {
 		return nil, document.Unreadable(name, err)
 	}
@@ -183,17 +184,17 @@ func (v *validation) open(name string) (io.ReadCloser, error) {
 }
 
 // report prints the errors by group and writes the table.
-func (v *validation) report(s Streams, r *validate.Report) error {
+func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) error {
 	if len(v.by) > 0 {
 		if err := r.Regroup(v.by); err != nil {
 			return err
 		}
 	}
-	if v.out != "" {
-		if err := report.WriteFile(v.out, r.WriteCSV); err != nil {
+	if v.out.name != "" {
+		if err := report.WriteFiles(ctx, report.File{Name: v.out.name, Write: r.WriteCSV}); err != nil {
 			return systemError{err}
 		}
-		fmt.Fprintln(s.Err, "wrote", v.out)
+		fmt.Fprintln(s.Err, "wrote", v.out.name)
 	}
 	text := v.render(summaryTable(r)) + reasons(r)
 	if v.worst > 0 {

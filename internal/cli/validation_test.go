@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"throughline/internal/racing"
+	"throughline/internal/test/racing"
 )
 
 var generated = regexp.MustCompile("(?s)<!-- run: ([^\n]*) -->\n.*?<!-- end -->\n")

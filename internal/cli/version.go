@@ -19,8 +19,7 @@ func newVersion(s Streams) *cobra.Command {
 			if revision != "" {
 				revision = " (" + revision[:min(12, len(revision))] + ")"
 			}
-			_, err := fmt.Fprintf(s.Out, "throughline %s%s %s\n", version.Number, revision, runtime.Version())
-			return err
+			return write(s.Out, fmt.Sprintf("throughline %s%s %s\n", version.Number, revision, runtime.Version()))
 		},
 	}
 }

@@ -136,6 +136,10 @@ func TestSyntaxErrors(t *testing.T) {
 			`1:70: lists and objects may nest 64 levels deep and no further`,
 		},
 		{
+			"many values", `{"a": [` + strings.Repeat("1,", 1_100_000),
+			`1:2000007: there are more than 1000000 values; this is no file of this program`,
+		},
+		{
 			"deep nesting without title", strings.Repeat("[", 100_000) + "{",
 			`1:65: lists and objects may nest 64 levels deep and no further`,
 		},

@@ -22,7 +22,12 @@ func ReadFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	src, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	return ReadAll(f)
+}
+
+// ReadAll reads what has a reasonable size, wherever it comes from.
+func ReadAll(r io.Reader) ([]byte, error) {
+	src, err := io.ReadAll(io.LimitReader(r, maxSize+1))
 	if len(src) > maxSize {
 		return nil, errTooLarge
 	}

@@ -13,6 +13,10 @@ import (
 // recursive, and a few bytes per level must not be able to exhaust the stack.
 const maxNesting = 64
 
+// maxValues bounds how many values a file may hold: a hundred times those of the
+// largest system. Two bytes of a list become hundreds in memory.
+const maxValues = 1_000_000
+
 // A note is a remark about the text at an offset.
 type note struct {
 	offset  int
@@ -43,6 +47,7 @@ type scanner struct {
 	text     []byte // is blanked out in place
 	pos      int
 	open     []int // offsets of the brackets that are not closed yet
+	commas   int
 	skipped  []note
 }
 
@@ -119,6 +124,10 @@ func (s *scanner) object() *note {
 			if len(s.open) == 0 {
 				s.pos++
 				return nil
+			}
+		case ',':
+			if s.commas++; s.commas == maxValues {
+				return &note{s.pos, fmt.Sprintf("there are more than %d values; this is no file of this program", maxValues)}
 			}
 		}
 		s.pos++

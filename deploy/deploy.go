@@ -1,0 +1,105 @@
+// Package deploy describes a deployment as one value: a model, how its numbers are stored, what is assumed, the engine that
+// serves it, and the pools of processors it runs on. What is recommended, estimated, explained, validated and launched is
+// such a value; the load that it serves (workload.Load) is another.
+package deploy
+
+import (
+	"throughline/assume"
+	"throughline/estimate"
+	"throughline/hardware"
+	"throughline/model"
+	"throughline/op"
+	"throughline/plan"
+	"throughline/workload"
+)
+
+// Role is the part of the inference that a pool does.
+type Role uint8
+
+const (
+	Both Role = iota // prefill and decode
+	Prefill
+	Decode
+)
+
+func (r Role) String() string { return [...]string{"aggregated", "prefill", "decode"}[r] }
+
+// Does reports whether a pool of the role runs a phase.
+func (r Role) Does(phase op.Phase) bool {
+	return r == Both || r == Prefill && phase == op.Prefill || r == Decode && phase == op.Decode
+}
+
+// Pool is equal instances of a plan on one kind of processor. The batch of the plan is the sequences that a data-parallel
+// rank may run at a time.
+type Pool struct {
+	Role   Role
+	System *hardware.System
+	Plan   plan.Plan
+	Count  int // instances
+}
+
+// Procs is the processors of all instances.
+func (p *Pool) Procs() int { return p.Count * p.Plan.Attention.Procs() }
+
+// Ranks is the data-parallel ranks of all instances, which share the requests evenly; of a pipeline, as many as batches
+// are in flight.
+func (p *Pool) Ranks() int { return p.Count * p.Plan.Attention.DP * p.Plan.InFlight() }
+
+// Deployment is a model on processors, behind an engine.
+type Deployment struct {
+	Name      string // of the model, as the engine's command line names it
+	Model     *model.Model
+	Settings  *model.Settings
+	Precision plan.Precision // a cache of 0 bytes: what the engine makes it
+	Assume    *assume.Assumptions
+	Offload   estimate.Offload
+	// Acceptance is the share of drafted tokens that are accepted, by position in the draft.
+	Acceptance []float64
+	// Engine is the facts of the engine, as it has applied them.
+	Engine Engine
+	// Pools is one pool that does both phases, or one for the prefill and one for the decode.
+	Pools []Pool
+
+	GPUsPerNode int // 0 for 8
+	MaxContext  int // tokens of prompt and output together; 0: the engine's default
+}
+
+// Split reports whether prefill and decode have processors of their own.
+func (d *Deployment) Split() bool { return len(d.Pools) > 1 }
+
+// Of is the pool that runs a phase.
+func (d *Deployment) Of(phase op.Phase) *Pool {
+	for i := range d.Pools {
+		if d.Pools[i].Role.Does(phase) {
+			return &d.Pools[i]
+		}
+	}
+	return nil
+}
+
+// Procs is the processors of all pools.
+func (d *Deployment) Procs() int {
+	n := 0
+	for i := range d.Pools {
+		n += d.Pools[i].Procs()
+	}
+	return n
+}
+
+// Clients is the clients of a closed loop that fill the batches of the pool that decodes.
+func (d *Deployment) Clients() int {
+	p := d.Of(op.Decode)
+	return max(1, p.Plan.Batch.Count) * p.Plan.Sequences(d.Model.IsMoE()) * p.Ranks()
+}
+
+// Problem is the estimate of a phase on a system, for requests of the given lengths.
+func (d *Deployment) Problem(phase op.Phase, sys *hardware.System, n workload.Lengths) estimate.Problem {
+	p := estimate.Problem{
+		Model: d.Model, Settings: d.Settings, System: sys, Lengths: n, Precision: d.Precision, Assume: d.Assume,
+		Phase: phase, Offload: d.Offload, Acceptance: d.Acceptance,
+	}
+	if d.Split() && phase == op.Prefill {
+		p.Handover = &estimate.Handover{System: d.Of(op.Decode).System, Span: d.Procs()}
+	}
+	return p
+}

@@ -1,0 +1,59 @@
+package deploy
+
+// Engine is the facts of a serving engine that hold for a deployment. Package engine knows them and applies them.
+type Engine struct {
+	Name  string // sglang, vllm, trtllm; none for the generic one; empty where no engine has been applied
+	Title string
+	Scheduling
+}
+
+// Policy is how prompts share the steps of a server with the sequences that decode.
+type Policy string
+
+const (
+	Chunks  Policy = "chunks"  // in chunks beside them
+	First   Policy = "first"   // prompts first, while the others wait
+	Prompts Policy = "prompts" // whole prompts beside them
+)
+
+// Scheduling is how a server of an engine puts requests together in steps, and the time it takes besides that of the
+// processors.
+type Scheduling struct {
+	Prefill    Policy `json:"prefill" required:"true" enum:"chunks,first,prompts"`
+	StepTokens int    `json:"step_tokens" required:"true"` // that a step may hold
+	Sequences  int    `json:"sequences" required:"true"`   // that may run at a time on a data-parallel rank
+	// StepsAhead is the steps that are scheduled before the one under way has ended: a request that comes meanwhile is not
+	// among them.
+	StepsAhead     int  `json:"steps_ahead" required:"true"`
+	ReservesOutput bool `json:"reserves_output" required:"true"` // the cache has room for the whole output from the start
+	// PollSteps is the steps between two looks for new requests, where the server is told so; 0 for 1.
+	PollSteps int `json:"poll_steps"`
+
+	StepSeconds     float64 `json:"step_seconds" required:"true"`     // of the host, for each step
+	SequenceSeconds float64 `json:"sequence_seconds" required:"true"` // and for each sequence in it
+	FirstSeconds    float64 `json:"first_seconds" required:"true"`    // before a request is scheduled: HTTP, tokenizer, queue
+	RequestSeconds  float64 `json:"request_seconds" required:"true"`  // for each of many requests that come at once, one after another
+	HandoverSeconds float64 `json:"handover_seconds" required:"true"` // between a prefill and a decode server, besides the transfer
+}
+
+// Host is what the host adds to a step of so many sequences.
+func (s *Scheduling) Host(sequences float64) float64 {
+	return s.StepSeconds + sequences*s.SequenceSeconds
+}
+
+// Chunk is the tokens of a prompt that one step computes at most.
+func (s *Scheduling) Chunk(input int) int {
+	if s.Prefill == Prompts {
+		return input
+	}
+	return min(input, s.StepTokens)
+}
+
+// Cuts is how many steps a prompt takes.
+func (s *Scheduling) Cuts(input int) int {
+	chunk := s.Chunk(input)
+	return (input + chunk - 1) / chunk
+}
+
+// PerStep is how many whole prompts a step holds at most.
+func (s *Scheduling) PerStep(input int) int { return max(1, s.StepTokens/input) }

@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"slices"
+
+	"throughline/deploy"
+	"throughline/hardware"
+	"throughline/plan"
+)
+
+// Generic is an engine that does not exist: it can run every plan, mixes prompts in chunks into the steps of the sequences
+// that decode, sends each token to its experts and takes no time of its own. What is priced with it is what the processors
+// alone would allow. It has the tokens of a step that the engines have by default.
+var Generic = &Engine{
+	Name: "none", Title: "no engine",
+	Scheduling: Scheduling{
+		Scheduling:     deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 8192, Sequences: 1 << 20},
+		QuantizedCache: "never", GathersExperts: "never",
+	},
+}
+
+// Any stands for the best of the engines that can run a deployment.
+const Any = "any"
+
+// Choices are the engines of a name: all of them for any, which an empty name stands for too.
+func Choices(name string) ([]*Engine, error) {
+	if name == "" || name == Any {
+		return All(), nil
+	}
+	e, err := Find(name)
+	if err != nil {
+		return nil, err
+	}
+	return []*Engine{e}, nil
+}
+
+// Names are the names of engines, with those for any and for none.
+func Names() []string {
+	out := []string{Any}
+	for _, e := range engines {
+		out = append(out, e.Name)
+	}
+	return append(out, Generic.Name)
+}
+
+// Apply is the deployment as the engine runs it: the one place where facts of an engine enter a deployment. Where no engine
+// is assumed, as in the reference tool, only what is left open is filled in.
+func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
+	d.Pools = slices.Clone(d.Pools)
+	if d.Precision.Cache == 0 {
+		d.Precision.Cache = e.cacheBytes(&d)
+	}
+	d.Engine = deploy.Engine{Name: e.Name, Title: e.Title, Scheduling: e.Scheduling.Scheduling}
+	for i := range d.Pools {
+		d.Pools[i].Plan = e.Place(&d, &d.Pools[i])
+	}
+	return d
+}
+
+// Place is the plan of a pool with its tokens and experts where the engine puts them.
+func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
+	q := p.Plan
+	if d.Model.IsMoE() && d.Assume.Engine {
+		// Tensor-parallel ranks have all tokens of their replica, and slices of all experts need all tokens: only between
+		// replicas is there something to send.
+		u := shape(d, p)
+		sends := u.ep > 1 && u.dp > 1 && (u.etp == 1 || e == Generic)
+		q.Gathered = u.fits && (!sends || e.gathers(p.Role))
+	}
+	return q
+}
+
+// gathers reports whether servers of a role gather tokens that they could send.
+func (e *Engine) gathers(r deploy.Role) bool {
+	switch e.Scheduling.GathersExperts {
+	case "always":
+		return true
+	case "aggregated":
+		return r == deploy.Both
+	}
+	return false
+}
+
+// cacheBytes is what an element of the KV cache takes where nobody says: as much as 16 bits, or 8 bits besides quantised
+// weights where the engine does so on all systems of the deployment.
+func (e *Engine) cacheBytes(d *deploy.Deployment) float64 {
+	quantised := d.Precision.Weight < 2
+	for i := range d.Pools {
+		quantised = quantised && e.Scheduling.narrowCache(d.Pools[i].System)
+	}
+	if quantised && d.Assume.Engine {
+		return 1
+	}
+	return 2
+}
+
+// narrowCache reports whether servers of quantised weights keep an FP8 cache on a system.
+func (s *Scheduling) narrowCache(sys *hardware.System) bool {
+	_, fp4 := sys.Matrix["float4"]
+	return s.QuantizedCache == "always" || s.QuantizedCache == "with fp4" && fp4
+}

@@ -1,0 +1,272 @@
+// Package advice answers a platform engineer's question: what to launch on these processors. It looks at aggregated and
+// disaggregated deployments behind the engines that can run them, ranks them by what their clients see, and finds the
+// frontier between the speed a user sees and the throughput of a processor.
+package advice
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"throughline/deploy"
+	"throughline/engine"
+	"throughline/estimate"
+	"throughline/hardware"
+	"throughline/internal/scenario"
+	"throughline/op"
+	"throughline/plan"
+	"throughline/search"
+	"throughline/serving"
+	"throughline/workload"
+)
+
+// Mode is how the phases share processors.
+type Mode string
+
+const (
+	Aggregated    Mode = "agg"
+	Disaggregated Mode = "disagg"
+	Both          Mode = "both"
+)
+
+// Objective is what the best deployment is best at.
+type Objective string
+
+const (
+	Throughput Objective = "throughput" // output tokens per second and processor
+	Cost       Objective = "cost"       // the same in money: fewest dollars per token
+	Latency    Objective = "latency"    // shortest request
+	MinGPUs    Objective = "min-gpus"   // fewest processors that serve a request rate
+)
+
+// Options are what is asked beyond the scenario.
+type Options struct {
+	GPUs        int
+	GPUsPerNode int
+	Mode        Mode
+	Objective   Objective
+	Rate        float64          // requests per second to serve, for MinGPUs
+	Engines     []*engine.Engine // each deployment is priced with the best of those that can run it
+	Redundant   search.Range
+	Drafts      search.Range
+	Top         int     // deployments to rank
+	PerHour     float64 // dollars per processor and hour; 0: not known
+	Watts       float64 // power of a processor; 0: not known
+	Workers     int
+
+	exhaustive bool // look at everything, for tests of what is left out otherwise
+}
+
+// Candidate is one deployment, under a closed loop of so many clients as fill its batches.
+type Candidate struct {
+	Mode       Mode
+	Deployment deploy.Deployment
+	Load       workload.Load
+	Seen       serving.Prediction // by the clients
+	Sides      []Side             // of the pools
+	GPUs       int                // asked for; spare ones included
+
+	PerGPU            float64 // output tokens per second
+	DollarsPerMillion float64 // dollars per million output tokens; 0: no price is known
+	TokensPerJoule    float64 // output tokens; 0: no power is known
+}
+
+// Side is what there is to say about a pool of a candidate: a bare step of the phase it is known by, prefill for a prefill
+// pool and decode otherwise.
+type Side struct {
+	Step   estimate.Estimate
+	Detail *estimate.Detail
+	Held   float64 // bytes of a processor
+}
+
+// PerUser is the output tokens per second that a user sees.
+func (c *Candidate) PerUser() float64 { return 1 / c.Seen.TPOT }
+
+// Spare is the processors that no pool uses.
+func (c *Candidate) Spare() int { return c.GPUs - c.Deployment.Procs() }
+
+// Advice is the answer.
+type Advice struct {
+	Ranked   []Candidate // the best first
+	Frontier []Candidate // from the fastest for a user to the highest throughput
+	Reasons  []string    // why there is nothing, by mode
+}
+
+// space is the deployments that are considered.
+type space struct {
+	base            deploy.Deployment // all but its pools
+	lengths         workload.Lengths
+	limits          workload.Limits
+	prefill, decode search.Problem // systems and candidates of the pools; one that does both has those of decode
+	pools           *[2]int        // processors of either pool, one instance each, where they are given
+	sizes           []int          // of an instance of a pool of one phase; nil: those that fit nodes
+	batches         []plan.Batch   // that are considered; nil: all
+}
+
+// adviser holds a question while it is worked on.
+type adviser struct {
+	ctx context.Context
+	space
+	o Options
+}
+
+// Give answers a question.
+func Give(ctx context.Context, l *scenario.Loaded, o Options) (*Advice, error) {
+	problem := func(sys *hardware.System) search.Problem {
+		return search.Problem{
+			Problem: estimate.Problem{Model: l.Shape, Settings: l.Settings, System: sys, Assume: l.Assumptions},
+			// Engines do not route to the shared experts: every processor has them.
+			SharedPerCard: true,
+		}
+	}
+	a := &adviser{ctx: ctx, o: o, space: space{
+		base: l.Deployment(), lengths: l.Lengths, limits: l.Limits, prefill: problem(l.Prefill), decode: problem(l.Decode),
+	}}
+	a.base.GPUsPerNode = o.GPUsPerNode
+	a.decode.Redundant, a.decode.Drafts = o.Redundant, o.Drafts
+	if o.Objective == MinGPUs {
+		return a.fewest()
+	}
+	return a.on(o.GPUs)
+}
+
+// fewest looks for the smallest number of processors that serves the rate.
+func (a *adviser) fewest() (*Advice, error) {
+	var last *Advice
+	for _, n := range sizes(a.o.GPUs, a.o.GPUsPerNode) {
+		got, err := a.on(n)
+		if err != nil {
+			return nil, err
+		}
+		got.Ranked = slices.DeleteFunc(got.Ranked, func(c Candidate) bool { return c.Seen.Requests < a.o.Rate })
+		if len(got.Ranked) > 0 {
+			return got, nil
+		}
+		last = got
+	}
+	reason := fmt.Sprintf("no deployment on up to %d processors serves %.4g requests per second", a.o.GPUs, a.o.Rate)
+	if last != nil && len(last.Frontier) > 0 {
+		reason += fmt.Sprintf("; %d of them serve %.4g", a.o.GPUs, last.Frontier[len(last.Frontier)-1].Seen.Requests)
+	}
+	return &Advice{Reasons: []string{reason}}, nil
+}
+
+// on answers on exactly so many processors.
+func (a *adviser) on(gpus int) (*Advice, error) {
+	var out Advice
+	var ranked, frontier []weighed
+	for _, m := range []Mode{Aggregated, Disaggregated} {
+		if a.o.Mode != Both && a.o.Mode != m {
+			continue
+		}
+		f, err := a.newField(m, gpus)
+		if err != nil {
+			return nil, err
+		}
+		if err := f.weigh(); err != nil {
+			return nil, err
+		}
+		if len(f.ranked) == 0 {
+			out.Reasons = append(out.Reasons, fmt.Sprintf("%s: %s", m, f.reason()))
+		}
+		ranked, frontier = append(ranked, f.ranked...), append(frontier, f.points()...)
+	}
+	for _, w := range a.rank(ranked) {
+		out.Ranked = append(out.Ranked, a.candidate(&w, gpus))
+	}
+	for _, w := range pareto(frontier) {
+		out.Frontier = append(out.Frontier, a.candidate(&w, gpus))
+	}
+	for _, list := range [][]Candidate{out.Ranked, out.Frontier} {
+		for i := range list {
+			if err := list[i].look(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &out, nil
+}
+
+// rank keeps the best, and the best of either mode in any case.
+func (a *adviser) rank(all []weighed) []weighed {
+	slices.SortStableFunc(all, func(x, y weighed) int { return better(&x, &y) })
+	var out []weighed
+	modes := map[Mode]bool{}
+	for _, w := range all {
+		if m := w.field.mode; len(out) < max(1, a.o.Top) || !modes[m] {
+			modes[m] = true
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// pareto is what no other beats in both what a user sees and what the processors do, the fastest for a user first.
+func pareto(all []weighed) []weighed {
+	slices.SortStableFunc(all, func(x, y weighed) int {
+		return cmp.Or(cmp.Compare(x.seen.TPOT, y.seen.TPOT), cmp.Compare(y.seen.Requests, x.seen.Requests))
+	})
+	var out []weighed
+	for _, w := range all {
+		if len(out) == 0 || w.seen.Requests > out[len(out)-1].seen.Requests*(1+1e-9) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// candidate is what was weighed, in full.
+func (a *adviser) candidate(w *weighed, gpus int) Candidate {
+	d := w.contender.deployment(w.field, w.batch)
+	c := Candidate{Mode: w.field.mode, Deployment: d, Load: w.load(&d), Seen: w.seen, GPUs: gpus}
+	tokens := w.seen.Requests * float64(a.lengths.Output)
+	c.PerGPU = tokens / float64(gpus)
+	if a.o.PerHour > 0 {
+		c.DollarsPerMillion = a.o.PerHour * float64(gpus) / 3600 / tokens * 1e6
+	}
+	if a.o.Watts > 0 {
+		c.TokensPerJoule = tokens / (a.o.Watts * float64(gpus))
+	}
+	return c
+}
+
+// look works out what is said about the pools.
+func (c *Candidate) look() error {
+	d, n := &c.Deployment, c.Load.Lengths
+	p, err := serving.NewPredictor(d)
+	if err != nil {
+		return err
+	}
+	for i := range d.Pools {
+		pool := &d.Pools[i]
+		phase, q := op.Decode, pool.Plan
+		if pool.Role == deploy.Prefill {
+			phase = op.Prefill
+			q.Batch.Size = d.Engine.PerStep(n.Uncached())
+		}
+		problem := d.Problem(phase, pool.System, n)
+		e, err := estimate.NewEvaluator(&problem)
+		if err != nil {
+			return err
+		}
+		var s Side
+		e.Evaluate(&q, &s.Step)
+		s.Detail = e.Detail(&q)
+		m := p.Memory(d, pool, n)
+		s.Held = m.Total()
+		c.Sides = append(c.Sides, s)
+	}
+	return nil
+}
+
+// sizes are the sizes of an instance that fit nodes: parts of a node, and whole nodes.
+func sizes(gpus, perNode int) []int {
+	var out []int
+	for n := 1; n <= gpus; n++ {
+		if n <= perNode && perNode%n == 0 || n%perNode == 0 || n == gpus {
+			out = append(out, n)
+		}
+	}
+	return out
+}

@@ -1,0 +1,182 @@
+package advice_test
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"throughline/engine"
+	"throughline/internal/advice"
+	"throughline/internal/scenario"
+	"throughline/op"
+	"throughline/workload"
+)
+
+func load(t testing.TB, model, system string, tpot float64) *scenario.Loaded {
+	t.Helper()
+	s := scenario.Scenario{
+		Model: model, System: system, Lengths: workload.Lengths{Input: 4000, Output: 1000},
+		Formats: scenario.Formats{Weights: "fp8"}, Assume: "physical",
+	}
+	if tpot > 0 {
+		s.Limits.TPOT = &tpot
+	}
+	l, err := s.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func give(t testing.TB, l *scenario.Loaded, o advice.Options) *advice.Advice {
+	t.Helper()
+	if o.GPUsPerNode == 0 {
+		o.GPUsPerNode = 8
+	}
+	if o.Mode == "" {
+		o.Mode = advice.Both
+	}
+	if o.Objective == "" {
+		o.Objective = advice.Throughput
+	}
+	if o.Engines == nil {
+		o.Engines = engine.All()
+	}
+	o.Workers = max(1, o.Workers)
+	o.Top = max(5, o.Top)
+	got, err := advice.Give(context.Background(), l, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestRankedKeepsLimitsAndOrder(t *testing.T) {
+	l := load(t, "llama_3_70b", "H100_SXM", 40)
+	got := give(t, l, advice.Options{GPUs: 16})
+	modes := map[advice.Mode]bool{}
+	for i, c := range got.Ranked {
+		modes[c.Mode] = true
+		if c.Seen.TPOT > 0.040*(1+1e-9) {
+			t.Errorf("deployment %d takes %v s per token, more than the limit of 0.040", i+1, c.Seen.TPOT)
+		}
+		// A hundredth of throughput does not count against an earlier answer.
+		if i > 0 && c.PerGPU > 1.0101*got.Ranked[i-1].PerGPU {
+			t.Errorf("deployment %d is better than the one before it", i+1)
+		}
+		// Tokens per second and processor are requests times 1000 tokens over 16 processors.
+		if want := c.Seen.Requests * 1000 / 16; math.Abs(c.PerGPU-want) > 1e-9*want {
+			t.Errorf("%v tokens per second and processor, by hand %v", c.PerGPU, want)
+		}
+	}
+	if !modes[advice.Aggregated] || !modes[advice.Disaggregated] {
+		t.Errorf("modes %v, want both among the ranked", modes)
+	}
+}
+
+// TestFrontier: no point is beaten by another in both what a user sees and what a processor does.
+func TestFrontier(t *testing.T) {
+	got := give(t, load(t, "llama_3_70b", "H200", 0), advice.Options{GPUs: 8})
+	if len(got.Frontier) < 4 {
+		t.Fatalf("only %d points", len(got.Frontier))
+	}
+	for i := range got.Frontier[1:] {
+		a, b := &got.Frontier[i], &got.Frontier[i+1]
+		if !(b.Seen.TPOT > a.Seen.TPOT && b.PerGPU > a.PerGPU) {
+			t.Errorf("point %d (%v s, %v tokens/s/GPU) does not lie beyond (%v, %v)", i+1, b.Seen.TPOT, b.PerGPU, a.Seen.TPOT, a.PerGPU)
+		}
+	}
+}
+
+// TestUserSeesPrefills: aggregated, the requests in flight share the processors with the prefills of others, so that a token
+// takes longer than a decode step. By Little's law they stay as long as there are clients per request and second.
+func TestUserSeesPrefills(t *testing.T) {
+	l := load(t, "llama_3_8b", "H100_SXM", 0)
+	got := give(t, l, advice.Options{GPUs: 1, Mode: advice.Aggregated})
+	c := got.Ranked[0]
+	stay := float64(c.Load.Clients) / c.Seen.Requests
+	if want := (stay - c.Seen.TTFT) / 999; math.Abs(c.Seen.TPOT-want) > 1e-9*want {
+		t.Errorf("%v s per token, by Little's law %v", c.Seen.TPOT, want)
+	}
+	if c.Seen.TPOT <= c.Sides[0].Step.StepTime {
+		t.Errorf("a user sees %v s per token, no more than a decode step of %v", c.Seen.TPOT, c.Sides[0].Step.StepTime)
+	}
+}
+
+func TestMoneyAndEnergy(t *testing.T) {
+	l := load(t, "llama_3_8b", "H100_SXM", 0)
+	c := give(t, l, advice.Options{GPUs: 2, PerHour: 3.6, Watts: 500}).Ranked[0]
+	// 2 processors at 3.6 dollars an hour cost 0.002 dollars a second, and take 1000 W.
+	tokens := c.PerGPU * 2
+	if want := 0.002 / tokens * 1e6; math.Abs(c.DollarsPerMillion-want) > 1e-9*want {
+		t.Errorf("%v dollars per million tokens, by hand %v", c.DollarsPerMillion, want)
+	}
+	if want := tokens / 1000; math.Abs(c.TokensPerJoule-want) > 1e-9*want {
+		t.Errorf("%v tokens per joule, by hand %v", c.TokensPerJoule, want)
+	}
+}
+
+// TestFewestProcessors: the answer serves the rate, and the next smaller size does not.
+func TestFewestProcessors(t *testing.T) {
+	l := load(t, "llama_3_70b", "H100_SXM", 40)
+	got := give(t, l, advice.Options{GPUs: 64, Objective: advice.MinGPUs, Rate: 6})
+	if len(got.Ranked) == 0 {
+		t.Fatal(got.Reasons)
+	}
+	n := got.Ranked[0].GPUs
+	if got.Ranked[0].Seen.Requests < 6 || n < 2 {
+		t.Errorf("%d processors serve %v requests per second", n, got.Ranked[0].Seen.Requests)
+	}
+	smaller := map[int]int{2: 1, 4: 2, 8: 4}[n]
+	if n > 8 {
+		smaller = n - 8
+	}
+	if less := give(t, l, advice.Options{GPUs: smaller}); len(less.Ranked) > 0 && less.Ranked[0].Seen.Requests >= 6 {
+		t.Errorf("%d processors would do, not %d", smaller, n)
+	}
+	none := give(t, l, advice.Options{GPUs: 2, Objective: advice.MinGPUs, Rate: 1e6})
+	if len(none.Ranked) > 0 || len(none.Reasons) == 0 {
+		t.Errorf("a million requests per second on 2 processors: %d deployments, reasons %q", len(none.Ranked), none.Reasons)
+	}
+}
+
+func TestShortestRequest(t *testing.T) {
+	l := load(t, "llama_3_70b", "H100_SXM", 0)
+	got := give(t, l, advice.Options{GPUs: 8, Objective: advice.Latency})
+	for i, c := range got.Ranked {
+		if i > 0 && c.Seen.Latency < got.Ranked[i-1].Seen.Latency {
+			t.Errorf("deployment %d is faster than the one before it", i+1)
+		}
+	}
+	if best := got.Ranked[0].Deployment.Of(op.Decode).Plan; best.Attention.TP != 8 {
+		t.Errorf("the shortest request runs on %v, want all processors on one request", &best)
+	}
+}
+
+// TestEngineRestricts: every deployment is one that the engine can run.
+func TestEngineRestricts(t *testing.T) {
+	l := load(t, "deepseek_v3_flash_mla_absorb", "H200", 50)
+	for _, e := range engine.All() {
+		got := give(t, l, advice.Options{GPUs: 32, Engines: []*engine.Engine{e}})
+		if len(got.Ranked) == 0 {
+			t.Errorf("%s: nothing found: %v", e.Name, got.Reasons)
+		}
+		for _, c := range got.Ranked {
+			for i := range c.Deployment.Pools {
+				if why := e.Refuses(&c.Deployment, &c.Deployment.Pools[i]); len(why) > 0 {
+					t.Errorf("%s cannot run %v: %v", e.Name, &c.Deployment.Pools[i].Plan, why)
+				}
+			}
+		}
+	}
+}
+
+// BenchmarkPlan is the question of a platform engineer: DeepSeek-V3 on 32 H200, aggregated and disaggregated.
+func BenchmarkPlan(b *testing.B) {
+	l := load(b, "deepseek_v3_flash_mla_absorb", "H200", 50)
+	for b.Loop() {
+		if got := give(b, l, advice.Options{GPUs: 32, Workers: 2}); len(got.Ranked) == 0 {
+			b.Fatal(got.Reasons)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package advice
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"throughline/engine"
+	"throughline/internal/scenario"
+	"throughline/search"
+	"throughline/workload"
+)
+
+// TestNothingPrunedWouldHaveWon: predicting every plan, pair of pools and number of instances gives the same ranking and
+// the same frontier as predicting what the bounds leave.
+func TestNothingPrunedWouldHaveWon(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := scenario.Scenario{
+			Model:   rapid.SampledFrom([]string{"Llama-3.1-8B", "Qwen3-32B", "Qwen3-30B-A3B", "DeepSeek-V3", "gpt-oss-20b"}).Draw(t, "model"),
+			System:  rapid.SampledFrom([]string{"H100_SXM", "H200", "B200", "L40S", "MI300X", "A100_SXM_80"}).Draw(t, "system"),
+			Lengths: workload.Lengths{Input: rapid.IntRange(16, 20000).Draw(t, "isl"), Output: rapid.IntRange(1, 3000).Draw(t, "osl")},
+			Assume:  "physical", Distribution: rapid.SampledFrom([]string{"", "lognormal:0.5"}).Draw(t, "lengths"),
+		}
+		if s.Lengths.Input > 100 && rapid.Bool().Draw(t, "prefix") {
+			s.Lengths.Cached = s.Lengths.Input / 2
+		}
+		if rapid.Bool().Draw(t, "limited") {
+			tpot := rapid.Float64Range(5, 200).Draw(t, "tpot")
+			s.Limits.TPOT = &tpot
+		}
+		if rapid.Bool().Draw(t, "first limited") {
+			ttft := rapid.Float64Range(50, 20000).Draw(t, "ttft")
+			s.Limits.TTFT = &ttft
+		}
+		l, err := s.Load()
+		if err != nil {
+			t.Skip(err)
+		}
+		choice, err := engine.Choices(rapid.SampledFrom([]string{"any", "sglang", "vllm", "trtllm", "none"}).Draw(t, "engine"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := Options{
+			GPUs: rapid.SampledFrom([]int{1, 2, 4, 8, 16}).Draw(t, "gpus"), GPUsPerNode: 8, Mode: Both, Engines: choice, Top: 3, Workers: 2,
+			Objective: rapid.SampledFrom([]Objective{Throughput, Latency}).Draw(t, "objective"),
+			Drafts:    search.Range{High: rapid.IntRange(0, 1).Draw(t, "drafts")},
+		}
+		pruned, err := Give(context.Background(), l, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.exhaustive = true
+		all, err := Give(context.Background(), l, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, list := range []struct {
+			name      string
+			got, want []Candidate
+		}{{"ranked", pruned.Ranked, all.Ranked}, {"frontier", pruned.Frontier, all.Frontier}} {
+			for i := range list.want {
+				got := "nothing"
+				if i < len(list.got) {
+					got = describe(&list.got[i])
+				}
+				if want := describe(&list.want[i]); got != want {
+					t.Fatalf("%s %d: %s, exhaustively %s", list.name, i+1, got, want)
+				}
+			}
+		}
+	})
+}
+
+func describe(c *Candidate) string {
+	text := fmt.Sprintf("%s %s, %d clients, %v s, %v s, %v/s:", c.Mode, c.Deployment.Engine.Name, c.Load.Clients, c.Seen.TTFT, c.Seen.TPOT, c.Seen.Requests)
+	for i := range c.Deployment.Pools {
+		p := &c.Deployment.Pools[i]
+		text += fmt.Sprintf(" %d × %v batch %d", p.Count, &p.Plan, p.Plan.Batch.Size)
+	}
+	return text
+}

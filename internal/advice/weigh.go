@@ -1,0 +1,417 @@
+package advice
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"throughline/op"
+	"throughline/plan"
+	"throughline/search"
+)
+
+// enough is the share of the highest throughput of a deployment that a smaller batch may do: where prefills are the
+// bottleneck, the last twentieth of throughput keeps users waiting for many seconds, and no more clients change that.
+const enough = 0.95
+
+// tracker keeps the best of what was weighed.
+type tracker struct {
+	top    int
+	ranked []weighed // each deployment once, the best first
+	best   []weighed // under each limit on the time per output token
+
+	late, tooLate search.Rejection // what misses the limits on the time per output token and to the first token
+}
+
+func newTracker(limits, top int) tracker { return tracker{top: top, best: make([]weighed, limits)} }
+
+// worst is what a contender must beat under a limit to change anything; nil: nothing yet.
+func (t *tracker) worst(limit int) *weighed {
+	switch {
+	case limit == len(t.best)-1 && len(t.ranked) < t.top, t.best[limit].contender == nil:
+		return nil
+	case limit == len(t.best)-1:
+		return &t.ranked[len(t.ranked)-1]
+	}
+	return &t.best[limit]
+}
+
+// toBeat is the request rate that a contender must be able to exceed.
+func (t *tracker) toBeat(limit int) float64 {
+	if w := t.worst(limit); w != nil {
+		return math.Pow(grade, gradeOf(w.seen.Requests)) * (1 - 1e-9)
+	}
+	return 0
+}
+
+// grade is the ratio of request rates that are told apart. Where prefills are the bottleneck, many deployments do nearly the
+// same; of those the one that answers sooner is better.
+const grade = 1.01
+
+func gradeOf(requests float64) float64 { return math.Floor(math.Log(requests) / math.Log(grade)) }
+
+// better orders what was weighed: by grade of the request rate, then by how long requests take, and ties by the order of
+// the contenders.
+func better(a, b *weighed) int {
+	return cmp.Or(cmp.Compare(gradeOf(b.seen.Requests), gradeOf(a.seen.Requests)),
+		cmp.Compare(a.seen.Latency, b.seen.Latency), a.contender.before(b.contender))
+}
+
+// mayBeat reports whether a contender with a bound on its rate may be better than what there is to beat.
+func (f *field) mayBeat(limit int, b *bounded) bool {
+	w := f.worst(limit)
+	if w == nil {
+		return b.most[limit] > 0
+	}
+	may, is := gradeOf(b.most[limit]), gradeOf(w.seen.Requests)
+	return may > is || may == is && b.soonest(f, f.toBeat(limit)) < w.seen.Latency
+}
+
+// soonest is the least that a request takes at a request rate.
+func (c *contender) soonest(f *field, rate float64) float64 {
+	return c.decode.curve.Soonest(c.first(f), rate/float64(c.counts[1]))
+}
+
+// keep adds the batches of a contender.
+func (t *tracker) keep(f *field, all []weighed) {
+	for k, limit := range f.limits {
+		w, ok := f.choose(all, limit)
+		if !ok {
+			continue
+		}
+		if old := &t.best[k]; old.contender == nil || better(&w, old) < 0 {
+			*old = w
+		}
+		if k == len(f.limits)-1 {
+			t.rank(w)
+		}
+	}
+}
+
+// rank adds a deployment, each once.
+func (t *tracker) rank(w weighed) {
+	key := w.contender.key()
+	if at := slices.IndexFunc(t.ranked, func(o weighed) bool { return o.contender.key() == key }); at >= 0 {
+		if better(&w, &t.ranked[at]) >= 0 {
+			return
+		}
+		t.ranked = slices.Delete(t.ranked, at, at+1)
+	}
+	at, _ := slices.BinarySearchFunc(t.ranked, w, func(a, b weighed) int { return better(&a, &b) })
+	t.ranked = slices.Insert(t.ranked, at, w)
+	t.ranked = t.ranked[:min(len(t.ranked), t.top)]
+}
+
+// points are the best under each limit.
+func (t *tracker) points() []weighed {
+	return slices.DeleteFunc(slices.Clone(t.best), func(w weighed) bool { return w.contender == nil })
+}
+
+// identity tells deployments apart, whatever engine runs them.
+type identity struct {
+	prefill, decode plan.Plan
+	counts          [2]int
+}
+
+func (c *contender) key() identity {
+	k := identity{decode: c.decode.pool.Plan, counts: c.counts}
+	if c.prefill != nil {
+		k.prefill = c.prefill.pool.Plan
+	}
+	k.prefill.Gathered, k.decode.Gathered = false, false
+	return k
+}
+
+// choose picks the batch within the limits that does enough of the most that any does.
+func (f *field) choose(all []weighed, limit float64) (weighed, bool) {
+	most := 0.0
+	within := func(w *weighed) bool { return w.seen.Requests > 0 && w.seen.TPOT <= limit && w.seen.TTFT <= f.ttft }
+	for i := range all {
+		if within(&all[i]) {
+			most = max(most, all[i].seen.Requests)
+		}
+	}
+	target := enough * most
+	if f.o.Objective == MinGPUs {
+		target = min(most, max(target, f.o.Rate))
+	}
+	for i := range all {
+		if within(&all[i]) && all[i].seen.Requests >= target {
+			return all[i], true
+		}
+	}
+	return weighed{}, false
+}
+
+// together is how many contenders are predicted before what they did rules others out. It does not depend on the workers,
+// so that the result does not either.
+const together = 8
+
+// weigh predicts the contenders that can win under one of the limits. The highest bounds under each of them are a good
+// start: they rule most others out.
+func (f *field) weigh() error {
+	done := map[contender]bool{}
+	try := func(list []contender) error {
+		list = slices.DeleteFunc(list, func(c contender) bool { return done[c] })
+		results := make([][]weighed, len(list))
+		err := f.each(len(list), func(w *worker, i int) { results[i] = f.predict(w, &list[i]) })
+		for i := range list {
+			done[list[i]] = true
+			f.keep(f, results[i])
+			f.miss(&list[i], results[i])
+		}
+		return err
+	}
+	if f.o.exhaustive {
+		var all []contender
+		f.contend(func(int) float64 { return -1 }, func(c contender, _ []float64) { all = append(all, c) })
+		return try(all)
+	}
+	for k := range f.limits {
+		n := 1
+		if k == len(f.limits)-1 {
+			n = 2 * f.top
+		}
+		if err := try(f.highest(k, n)); err != nil {
+			return err
+		}
+	}
+	beat := make([]float64, len(f.limits))
+	for k := range beat {
+		beat[k] = f.toBeat(k)
+	}
+	var open []bounded
+	f.contend(f.toBeat, func(c contender, rates []float64) {
+		if done[c] {
+			return
+		}
+		b := bounded{contender: c, most: make([]float64, len(rates))}
+		may := false
+		for k := range rates {
+			if rates[k] > beat[k] {
+				b.most[k] = min(rates[k], c.most(f, k))
+				may = may || f.mayBeat(k, &b)
+			}
+		}
+		if may {
+			open = append(open, b)
+		}
+	})
+	for k := len(f.limits) - 1; k >= 0; k-- {
+		if err := f.under(k, open, try); err != nil {
+			return err
+		}
+	}
+	f.unreached()
+	return nil
+}
+
+// bounded is a contender with bounds on its request rate under each limit.
+type bounded struct {
+	contender
+	most []float64
+}
+
+// contend passes on the contenders whose pools allow more than what there is to beat under some limit, with what they allow.
+// Whatever the decode pool leaves prefills: more of that never hurts.
+func (f *field) contend(toBeat func(limit int) float64, visit func(c contender, rates []float64)) {
+	beat := make([]float64, len(f.limits))
+	for k := range beat {
+		beat[k] = toBeat(k)
+	}
+	rates := make([]float64, len(f.limits))
+	for i := range f.decodes {
+		d := &f.decodes[i]
+		for count := 1; count == 1 || f.mode == Disaggregated && f.pools == nil && count*d.curve.Procs < f.gpus; count++ {
+			least := math.Inf(1) // to beat under the limits that are still open
+			for k := range beat {
+				if rates[k] = float64(count) * d.rates[k]; f.o.Objective == Latency {
+					rates[k] = d.rates[k] // one client has one instance
+				}
+				if rates[k] > beat[k] {
+					least = min(least, beat[k])
+				}
+			}
+			if math.IsInf(least, 1) {
+				continue
+			}
+			if f.mode == Aggregated {
+				visit(contender{decode: d, counts: [2]int{0, 1}}, rates)
+				continue
+			}
+			f.beside(d, count, least, rates, visit)
+		}
+	}
+}
+
+// beside passes on a number of decode instances with each prefill pool that allows more than there is to beat at least.
+func (f *field) beside(d *option, count int, least float64, rates []float64, visit func(c contender, rates []float64)) {
+	both := make([]float64, len(rates))
+	for _, group := range f.groups {
+		p := &group[0]
+		n := (f.gpus - count*d.curve.Procs) / p.curve.Procs
+		if f.pools != nil {
+			n = 1
+		}
+		if p.engine != d.engine || n < 1 {
+			continue
+		}
+		for i := range group {
+			rate := float64(n) * group[i].rates[0]
+			if f.o.Objective == Latency {
+				rate = math.Inf(1)
+			}
+			if rate <= least {
+				break // the others are slower
+			}
+			for k := range both {
+				both[k] = min(rates[k], rate)
+			}
+			visit(contender{&group[i], d, [2]int{n, count}}, both)
+		}
+	}
+}
+
+// highest are the n contenders whose pools allow the most under a limit.
+func (f *field) highest(limit, n int) []contender {
+	var top []bounded
+	beat := 0.0
+	f.contend(func(k int) float64 {
+		if k == limit {
+			return 0
+		}
+		return math.Inf(1)
+	}, func(c contender, rates []float64) {
+		if rates[limit] <= beat {
+			return
+		}
+		b := bounded{c, []float64{rates[limit]}}
+		at, _ := slices.BinarySearchFunc(top, b, func(x, y bounded) int {
+			return cmp.Or(cmp.Compare(y.most[0], x.most[0]), x.before(&y.contender))
+		})
+		top = slices.Insert(top, at, b)
+		if len(top) > n {
+			top = top[:n]
+			beat = top[n-1].most[0]
+		}
+	})
+	var out []contender
+	for i := range top {
+		out = append(out, top[i].contender)
+	}
+	return out
+}
+
+// under predicts the contenders that may win under one limit, the most promising first.
+func (f *field) under(limit int, all []bounded, try func([]contender) error) error {
+	var open []*bounded
+	for i := range all {
+		if f.mayBeat(limit, &all[i]) {
+			open = append(open, &all[i])
+		}
+	}
+	slices.SortFunc(open, func(a, b *bounded) int {
+		return cmp.Or(cmp.Compare(gradeOf(b.most[limit]), gradeOf(a.most[limit])),
+			cmp.Compare(a.soonest(f, b.most[limit]), b.soonest(f, a.most[limit])), a.before(&b.contender))
+	})
+	for {
+		open = slices.DeleteFunc(open, func(b *bounded) bool { return !f.mayBeat(limit, b) })
+		if len(open) == 0 {
+			return nil
+		}
+		var list []contender
+		for _, b := range open[:min(together, len(open))] {
+			list = append(list, b.contender)
+		}
+		open = open[len(list):]
+		if err := try(list); err != nil {
+			return err
+		}
+	}
+}
+
+// predict is what the clients of a contender see at the batches of its curve, as far as the limits allow, and at the
+// largest within them.
+func (f *field) predict(w *worker, c *contender) []weighed {
+	p := w.predictors[c.decode.engine]
+	at := func(batch plan.Batch) (weighed, bool) {
+		out := weighed{field: f, contender: c, batch: batch}
+		d := c.deployment(f, batch)
+		var err error
+		out.seen, err = p.Predict(&d, out.load(&d))
+		return out, err == nil && out.seen.TPOT <= f.asked() && out.seen.TTFT <= f.ttft
+	}
+	var out []weighed
+	if f.batches != nil {
+		for _, b := range f.batches {
+			if r, within := at(b); within && b.Size <= c.decode.curve.Largest {
+				out = append(out, r)
+			}
+		}
+		return out
+	}
+	for _, size := range c.decode.curve.Batches {
+		b := plan.Batch{Count: 1, Size: size}
+		r, within := at(b)
+		if within {
+			out = append(out, r)
+			if f.o.Objective == Latency {
+				return out
+			}
+			continue
+		}
+		if len(out) == 0 {
+			return []weighed{r} // not within the limits: known by how much
+		}
+		// The largest within the limits lies between the last and this one.
+		for low, high := out[len(out)-1].batch.Size, size; high-low > 1; {
+			mid := low + (high-low)/2
+			if r, within := at(plan.Batch{Count: 1, Size: mid}); within {
+				out, low = append(out, r), mid
+			} else {
+				high = mid
+			}
+		}
+		break
+	}
+	return out
+}
+
+// miss remembers a contender whose smallest batch misses a limit.
+func (f *field) miss(c *contender, all []weighed) {
+	if len(all) == 0 && f.batches != nil {
+		d := c.deployment(f, f.batches[0])
+		pool := d.Of(op.Decode)
+		m := f.workers[0].predictors[c.decode.engine].Memory(&d, pool, f.lengths)
+		if over := m.Total() - d.Assume.Usable(pool.System.Memory.GiB); over > 0 {
+			f.memory.Note(&pool.Plan, c.decode.index, m.Total(), over)
+		}
+		return
+	}
+	if len(all) != 1 || all[0].batch.Size != 1 {
+		return
+	}
+	q := c.decode.pool.Plan
+	q.Batch.Size = 1
+	switch seen := &all[0].seen; {
+	case seen.TPOT > f.asked():
+		f.late.Note(&q, c.decode.index, seen.TPOT, seen.TPOT-f.asked())
+	case seen.TTFT > f.ttft:
+		f.tooLate.Note(&q, c.decode.index, seen.TTFT, seen.TTFT-f.ttft)
+	}
+}
+
+// unreached remembers the pools that were never predicted since their bare steps miss a limit.
+func (f *field) unreached() {
+	for i := range f.decodes {
+		d := &f.decodes[i]
+		if d.rates[len(d.rates)-1] > 0 {
+			continue
+		}
+		if token := d.curve.Token[0]; token > f.asked() {
+			f.late.Note(&d.pool.Plan, d.index, token, token-f.asked())
+		} else if first := f.templates[d.engine].Engine.FirstSeconds + d.curve.Alone; first > f.ttft {
+			f.tooLate.Note(&d.pool.Plan, d.index, first, first-f.ttft)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+//go:build !(darwin || dragonfly || freebsd || illumos || linux || netbsd || openbsd)
+
+package atomicfile
+
+import (
+	"io/fs"
+	"os"
+	"runtime"
+)
+
+// lock has nothing to do: Windows keeps open files from being removed.
+func lock(*os.File) bool { return true }
+
+// removeLeftover removes a file that is not open, where the system can tell.
+func removeLeftover(name string) {
+	if runtime.GOOS == "windows" {
+		os.Remove(name)
+	}
+}
+
+// keepOwner has nothing to do: files inherit their rights from the folder.
+func keepOwner(*os.File, fs.FileInfo) {}
+
+// syncFolder has nothing to do: folders cannot be synced.
+func syncFolder(string) {}

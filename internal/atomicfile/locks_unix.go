@@ -1,0 +1,45 @@
+//go:build darwin || dragonfly || freebsd || illumos || linux || netbsd || openbsd
+
+package atomicfile
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// lock marks a file as that of a living process: the lock ends with it. It fails if another process has it. Where a file
+// system has no locks the file has none either, and removeLeftover leaves it alone.
+func lock(f *os.File) bool {
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != syscall.EWOULDBLOCK
+}
+
+// removeLeftover removes a file that no living process has locked.
+func removeLeftover(name string) {
+	f, err := os.OpenFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		return // it is another user's
+	}
+	defer f.Close()
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+		os.Remove(name)
+	}
+}
+
+// keepOwner gives a file the owner and group of the one it replaces, as far as this user may.
+func keepOwner(f *os.File, before fs.FileInfo) {
+	if s, ok := before.Sys().(*syscall.Stat_t); ok {
+		// The owner may be out of reach where the group is not.
+		if f.Chown(int(s.Uid), int(s.Gid)) != nil {
+			_ = f.Chown(-1, int(s.Gid))
+		}
+	}
+}
+
+// syncFolder makes the names in a folder last through a loss of power. Not every file system can.
+func syncFolder(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync()
+		d.Close()
+	}
+}

@@ -1,0 +1,154 @@
+//go:build unix
+
+package atomicfile
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// writerOf is set in the processes that TestKilled starts and kills.
+const writerOf = "ATOMICFILE_WRITES"
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(writerOf); name != "" {
+		err := Write(context.Background(), name, func(w io.Writer) error {
+			io.WriteString(w, "half")
+			fmt.Println("writing")
+			select {}
+		})
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// TestKilled: what a killed process left is cleared by the next one, what a living one is writing is not.
+func TestKilled(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "a.csv")
+	put(t, filepath.Join(dir, ".a.csv.notes"), "of someone else", 0o644)
+	start := func() *exec.Cmd {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), writerOf+"="+name)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+		if line, _ := bufio.NewReader(out).ReadString('\n'); line != "writing\n" {
+			t.Fatalf("the other process said %q", line)
+		}
+		return cmd
+	}
+	killed := start()
+	killed.Process.Kill()
+	killed.Wait()
+	if got := names(t, dir); !strings.Contains(got, suffix) {
+		t.Fatalf("a killed process left %q; the test shows nothing", got)
+	}
+	start()
+	if err := Write(t.Context(), name, text("whole")); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, name, "whole")
+	if got := names(t, dir); strings.Count(got, suffix) != 1 || !strings.Contains(got, ".a.csv.notes") {
+		t.Errorf("left %q, not the file that is being written and that of someone else", got)
+	}
+}
+
+func TestModes(t *testing.T) {
+	before := syscall.Umask(0o077)
+	defer syscall.Umask(before)
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "private"), "before", 0o600)
+	put(t, filepath.Join(dir, "shared"), "before", 0o664)
+	for name, want := range map[string]fs.FileMode{"private": 0o600, "shared": 0o664, "new": 0o600} {
+		if err := Write(t.Context(), filepath.Join(dir, name), text("x")); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v, %v; want %v", name, info.Mode(), err, want)
+		}
+	}
+	syscall.Umask(0o022)
+	if err := Write(t.Context(), filepath.Join(dir, "usual"), text("x")); err != nil {
+		t.Fatal(err)
+	}
+	if info, _ := os.Stat(filepath.Join(dir, "usual")); info.Mode() != 0o644 {
+		t.Errorf("usual: %v", info.Mode())
+	}
+}
+
+// TestReadOnly: a file that may not be written is not replaced either.
+func TestReadOnly(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may write every file")
+	}
+	name := filepath.Join(t.TempDir(), "a")
+	put(t, name, "before", 0o444)
+	if err := Write(t.Context(), name, text("x")); !os.IsPermission(err) {
+		t.Errorf("error %v", err)
+	}
+	holds(t, name, "before")
+}
+
+// TestDevices: what is no regular file stays what it is.
+func TestDevices(t *testing.T) {
+	dir := t.TempDir()
+	pipe, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "link")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skip("no pipes: ", err)
+	}
+	if err := os.Symlink("pipe", link); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{pipe, link} {
+		read := make(chan string)
+		go func() {
+			got, err := os.ReadFile(pipe)
+			read <- fmt.Sprint(string(got), err)
+		}()
+		if err := Write(t.Context(), name, text("through")); err != nil {
+			t.Error(err)
+			return // nothing will be read
+		}
+		if got := <-read; got != "through<nil>" {
+			t.Errorf("read %s", got)
+		}
+	}
+	if info, err := os.Lstat(pipe); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
+		t.Errorf("the pipe is %v, %v", info.Mode(), err)
+	}
+}
+
+// TestOpenFile: an open file by its number is written where it is, after what it holds.
+func TestOpenFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "log")
+	put(t, name, "before, ", 0o644)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	number := fmt.Sprintf("/dev/fd/%d", f.Fd())
+	if _, err := os.Stat(number); err != nil {
+		t.Skip("open files have no names: ", err)
+	}
+	if err := Write(t.Context(), number, text("after")); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, name, "before, after")
+}

@@ -1,0 +1,301 @@
+package calibrate
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"throughline/hardware/kernel"
+	"throughline/internal/test/golden"
+)
+
+// measured is tables of one chip by one method.
+type measured struct {
+	title, system string
+	files         []string // patterns
+	source        string   // as the kernels name it
+}
+
+const aiconfigurator = "per-operator tables of NVIDIA aiconfigurator (Apache-2.0)"
+
+var (
+	h200PyTorch  = measured{"H200, PyTorch 2.11, cold cache", "H200", []string{shared + "h200/ops.csv"}, "PyTorch 2.11 on one H200"}
+	h200Compiled = measured{"H200, measure/measure.py", "H200", []string{"../../measure/H200/ops.csv"}, "measure/H200/ops.csv"}
+	h200Engine   = measured{"H200, SGLang and NCCL", "H200", []string{shared + "ops/h200_sxm_*"}, aiconfigurator}
+	h100Engine   = measured{"H100 SXM, SGLang and NCCL", "H100_SXM", []string{shared + "ops/h100_sxm_*"}, aiconfigurator}
+	b200Engine   = measured{"B200, SGLang and NCCL", "B200", []string{shared + "ops/b200_sxm_*"}, aiconfigurator}
+	b300Engine   = measured{"B300, expert exchanges", "B300", []string{shared + "ops/b300_sxm_*"}, aiconfigurator}
+	gb200Engine  = measured{"GB200, SGLang and NCCL", "GB200_NVL72", []string{shared + "ops/gb200_*"}, aiconfigurator}
+	gb300Engine  = measured{"GB300, expert exchanges", "GB300_NVL72", []string{shared + "ops/gb300_*"}, aiconfigurator}
+	a100Engine   = measured{"A100 SXM, SGLang and NCCL", "A100_SXM", []string{shared + "ops/a100_sxm_*"}, aiconfigurator}
+	l40sEngine   = measured{"L40S, SGLang and NCCL", "L40S", []string{shared + "ops/l40s_*"}, aiconfigurator}
+	h20Tables    = measured{"H20, InferSim", "H20_96G", []string{shared + "infersim/*/h20/*.csv", shared + "infersim/*/*/h20/*.csv"}, "tables of alibaba/InferSim (Apache-2.0)"}
+	h800Tables   = measured{"H800, InferSim", "H800", []string{shared + "infersim/*/h800/*.csv", shared + "infersim/*/*/h800/*.csv"}, "tables of alibaba/InferSim (Apache-2.0)"}
+)
+
+// built are the built-in kernels: what was measured on the chip, then what is taken from others. A kind of kernels comes
+// from the first that has it.
+var built = []struct {
+	name   string
+	own    []measured
+	others []string
+}{
+	{"H200", []measured{h200PyTorch, h200Engine}, []string{"H100_SXM"}},
+	{"H100_SXM", []measured{h100Engine}, []string{compiledOnH200, "H200"}},
+	{"B200", []measured{b200Engine}, []string{compiledOnH200, "GB200_NVL72"}},
+	{"GB200_NVL72", []measured{gb200Engine}, []string{compiledOnH200}},
+	{"B300", []measured{b300Engine}, []string{"B200"}},
+	{"GB300_NVL72", []measured{gb300Engine}, []string{"GB200_NVL72"}},
+	{"A100_SXM", []measured{a100Engine}, []string{compiledOnH200}},
+	{"L40S", []measured{l40sEngine}, []string{compiledOnH200}},
+	{"H20_96G", []measured{h20Tables}, []string{compiledOnH200, "H100_SXM"}},
+	{"H800", []measured{h800Tables}, []string{compiledOnH200, "H100_SXM"}},
+}
+
+// compiledOnH200 is the kernels that measure.py measures. Of them only the element-wise ones carry over to other chips:
+// engines fuse them in the same way, which the tables of engines do not contain.
+const compiledOnH200 = "H200, compiled"
+
+// sustainedShare is the share of the rate of isolated kernels in long prefills: as measured on one H200 (docs/validation.md),
+// on others estimated.
+const (
+	sustainedShare     = 0.9
+	sustainedElsewhere = "; sustained is estimated: as found on the H200"
+)
+
+// skipped are tables of whole modules and of expert blocks between exchanges, which have no model here; the exchanges of the H200 by the older engine are those of the H100 under another name; a table of the H20 is of
+// a kernel that does not split the context, unlike all others of that chip.
+var skipped = regexp.MustCompile(`sparse_attention|wideep_\w+_(moe|mla)|h200_sxm_.*0\.5\.6.*deepep|INDEX|/dsa/|/gdn/|/h20/64-2-128`)
+
+func (m *measured) names(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	for _, pattern := range m.files {
+		all, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, all...)
+	}
+	return slices.DeleteFunc(out, skipped.MatchString)
+}
+
+// TestCatalogue writes docs/calibration.md and the built-in kernels; without -update there is nothing to do, as fitting
+// all tables takes minutes.
+func TestCatalogue(t *testing.T) {
+	if u := flag.Lookup("update"); u == nil || u.Value.String() != "true" {
+		t.Skip("only with -update")
+	}
+	if _, err := os.Stat(shared + "ops/INDEX.csv"); err != nil {
+		t.Skip("no measurements: ", err)
+	}
+	var out bytes.Buffer
+	out.WriteString(intro)
+	sets := map[string]*kernel.Set{}
+	elementwise := fitted(t, &out, &h200Compiled)
+	sets[compiledOnH200] = &kernel.Set{System: compiledOnH200, Elementwise: elementwise.Elementwise, Errors: elementwise.Errors}
+	for _, b := range built {
+		set := &kernel.Set{System: b.name, Peaks: system(t, b.name).Peaks(), Sustained: sustainedShare}
+		var sources []string
+		for i := range b.own {
+			part := fitted(t, &out, &b.own[i])
+			set.Fill(part)
+			sources = append(sources, part.Source)
+		}
+		set.Source = strings.Join(sources, "; ")
+		if b.name != "H200" {
+			set.Source += sustainedElsewhere
+		}
+		sets[b.name] = set
+	}
+	for _, b := range built {
+		set := sets[b.name]
+		for _, name := range b.others {
+			set.Fill(sets[name])
+		}
+		if b.name == "H200" {
+			acrossNodes(set, sets["H100_SXM"])
+		}
+		set.Exchange = ordered(set.Exchange)
+		golden.File(t, "../../hardware/kernels/"+b.name+".json", encoded(t, set))
+	}
+	carriedOver(t, &out, sets)
+	golden.File(t, "../../docs/calibration.md", out.Bytes())
+}
+
+// carriedOver says how far off the kernels of one chip are on another, at that one's peaks.
+func carriedOver(t *testing.T, out *bytes.Buffer, sets map[string]*kernel.Set) {
+	t.Helper()
+	out.WriteString(carried)
+	kinds := []string{"gemm", "fused experts", "decode attention", "latent decode", "prefill attention", "latent prefill", "all-reduce", "all-to-all"}
+	fmt.Fprintf(out, "| from | to | %s |\n|---|---|%s\n", strings.Join(kinds, " | "), strings.Repeat("--:|", len(kinds)))
+	for _, pair := range []struct {
+		from string
+		to   measured
+	}{
+		{"H200", h100Engine}, {"H100_SXM", h200Engine}, {"GB200_NVL72", b200Engine}, {"B200", gb200Engine},
+		{"H100_SXM", a100Engine}, {"A100_SXM", h100Engine}, {"H100_SXM", b200Engine}, {"B200", h100Engine},
+		{"A100_SXM", l40sEngine}, {"H100_SXM", l40sEngine},
+	} {
+		s := system(t, pair.to.system)
+		s.Kernels = sets[pair.from]
+		p := NewPredictor(s)
+		rows, _, _ := load(t, pair.to.names(t))
+		errors, counts := map[string]float64{}, map[string]float64{}
+		for i := 0; i < len(rows); i += 7 { // an even sample
+			c, ok := classOf(&rows[i])
+			if !ok || rows[i].Kind == kernel.Decode && rows[i].Get("s") < leastCache || rows[i].Kind == kernel.Prefill && rows[i].Get("s") < fewestNew {
+				continue
+			}
+			if predicted, ok := p.Seconds(&rows[i]); ok {
+				errors[c.slot.Name()] += math.Abs(predicted/rows[i].Seconds - 1)
+				counts[c.slot.Name()]++
+			}
+		}
+		fmt.Fprintf(out, "| %s | %s |", pair.from, pair.to.system)
+		for _, k := range kinds {
+			if counts[k] == 0 {
+				out.WriteString(" – |")
+			} else {
+				fmt.Fprintf(out, " %.0f |", 100*errors[k]/counts[k])
+			}
+		}
+		out.WriteString("\n")
+	}
+}
+
+const carried = `
+## Kernels carried over
+
+Chips that were not measured take the kernels of one that was, at their own peaks. How far off that is shows on chips that
+were measured: mean errors in percent of the kernels of one chip on the tables of another, of all software in them.
+
+`
+
+// acrossNodes adds exchanges over several nodes, which were measured on the H100: the chip and its network are the same.
+func acrossNodes(set, from *kernel.Set) {
+	for key, e := range set.Exchange {
+		for _, l := range from.Exchange[key].Levels {
+			if l.Nodes > e.Levels[len(e.Levels)-1].Nodes {
+				e.Levels = append(e.Levels, l)
+			}
+		}
+	}
+	set.Source += "; exchanges over several nodes as on the H100"
+}
+
+func ordered(m map[string]*kernel.ExchangeModel) map[string]*kernel.ExchangeModel {
+	for _, e := range m {
+		slices.SortFunc(e.Levels, func(a, b kernel.ExchangeLevel) int { return int(a.Nodes - b.Nodes) })
+	}
+	return m
+}
+
+// encoded has one kind of kernels on each line.
+func encoded(t *testing.T, set *kernel.Set) []byte {
+	t.Helper()
+	src, err := json.Marshal(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	d := json.NewDecoder(bytes.NewReader(src))
+	if _, err := d.Token(); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; d.More(); i++ {
+		key, _ := d.Token()
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&out, "%s\n  %q: %s", map[bool]string{true: "{", false: ","}[i == 0], key, value)
+	}
+	out.WriteString("\n}\n")
+	return out.Bytes()
+}
+
+// fitted fits all classes of the tables and reports how well.
+func fitted(t *testing.T, out *bytes.Buffer, m *measured) *kernel.Set {
+	t.Helper()
+	rows, bad, conflicts := load(t, m.names(t))
+	set := &kernel.Set{System: m.system, Source: fmt.Sprintf("fitted to %d rows of %s", len(rows), m.source)}
+	results, uncovered := Classes(rows, system(t, m.system), set)
+	fmt.Fprintf(out, "\n## %s\n\n%d rows; %d unreadable, %d in %d contradictions, %d of kinds or conditions without a model.\n\n", m.title,
+		len(rows)+len(bad)+contradicting(conflicts), len(bad), contradicting(conflicts), len(conflicts), uncovered)
+	out.WriteString("| class | type | kernel | rows | numbers | before | fitted | held out: mean | median | worst | largest | noise | left out |\n" +
+		"|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	for _, r := range results {
+		held := fmt.Sprintf("**%.1f** | %.1f | %.0f", r.Shapes.Mean, r.Shapes.Median, r.Shapes.Worst)
+		if r.Shapes.Rows == 0 {
+			held = "– | – | –"
+		}
+		fmt.Fprintf(out, "| %s | %s | %s | %d | %d | %.0f | %.1f | %s | %.1f | %.1f | %d |\n", r.Class, r.Type, r.Kernel, r.Fitted.Rows,
+			r.Numbers, r.Before.Mean, r.Fitted.Mean, held, r.Largest.Mean, r.Noise, r.Below+r.Short)
+	}
+	for i, c := range conflicts {
+		if i == 5 {
+			fmt.Fprintf(out, "\nand %d more contradictions.\n", len(conflicts)-i)
+			break
+		}
+		fmt.Fprintf(out, "\nContradiction: %s\n", c)
+	}
+	for i, b := range bad {
+		if i == 5 {
+			fmt.Fprintf(out, "\nand %d more unreadable rows.\n", len(bad)-i)
+			break
+		}
+		fmt.Fprintf(out, "\nUnreadable: %s\n", b.Error())
+	}
+	t.Log(m.title)
+	return set
+}
+
+func contradicting(cs []Conflict) int {
+	n := 0
+	for _, c := range cs {
+		n += len(c.Places)
+	}
+	return n
+}
+
+const intro = `# Calibration
+
+How close the kernel models of package ` + "`kernel`" + ` come to measurements when package ` + "`calibrate`" + ` fits them. Written by
+` + "`go test ./calibrate -run Catalogue -update`" + ` from public tables that are not part of the project, with the built-in
+kernels (hardware/kernels).
+
+Errors are absolute, in percent of the measured time.
+
+- **before**: mean error of the longer of operations and bytes at 0.8 of the peaks.
+- **fitted**: mean error on the rows of the fit (of large tables, an even sample of 9,000).
+- **held out**: error on shapes that the fit did not see, a fifth of them at a time: whole (n, k) of products, whole
+  (hidden, inner, experts) of expert blocks, whole head configurations of attention, whole sizes of messages and copies. A
+  dash: all rows are of one shape.
+- **largest**: mean error on the tenth of the rows with the most work, fitted to the other nine tenths.
+- **noise**: mean error of the best function that does not fall with size, found for each series of rows on its own
+  (rows that differ in m, tokens, context or bytes only). Models that are monotone cannot go under it by much.
+- **numbers**: how many were fitted. **left out**: rows faster than the roofline at peak (served from cache, or not what
+  they say), contexts under 128, prompts under 64 tokens, linear attention that moves more than 256 MiB in prefill or
+  1 GiB in decode, and rows of linear attention and of absorbed products that came from the cache of the chip (below).
+
+What the models do not see: which of several kernels a library picks (steps from one m to the next, where m + 1 can take
+much longer than m, or less than m), skewed load of experts, experts spread over ranks (the measured fused kernels then also handle
+tokens of other ranks), windows. Fused experts marked "tuned" ran with tiles that SGLang ships for their shape, the others
+of that kernel with default ones; experts of one model were measured without a gate, of another with half of them idle, and
+are counted so. The tables of products are noisy themselves: those of B200 and GB200, nearly one chip, differ from each
+other by 9 to 10% on average, shape by shape, beyond their mean ratio, which leaves 6 to 7% to each. fp8 caches of latent attention on Hopper were measured with a slow fallback kernel.
+Tables of absorbed products and of linear attention repeat a kernel on the same memory, so that weights and states come
+from the cache of the chip where they fit into it (tens of MB), in down to a quarter of the time that memory takes, while
+engines find other layers there: rows that take less than the quickest of all and their bytes at peak together are left
+out, up to three quarters of a table, and the errors are those of the others. Of linear attention on the H200, larger
+prompts are noisy, the same shape taking up to three times as long elsewhere in the table.
+`

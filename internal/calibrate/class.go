@@ -1,0 +1,145 @@
+package calibrate
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"throughline/hardware"
+	"throughline/hardware/kernel"
+	"throughline/internal/measurement"
+)
+
+// Result is what calibration reached for one class of kernels.
+type Result struct {
+	Class   string // gemm, decode, ...
+	Kernel  string // the software that was measured, where the table names it
+	Type    string // number type; for attention with another type of cache "computed/cached"
+	Numbers int    // fitted
+	Validation
+}
+
+// class is rows that are fitted together.
+type class struct {
+	slot               kernel.Slot
+	kernel, numberType string
+	nodes              int // of exchanges
+}
+
+// classOf sorts a row into its class; false for rows that no model covers.
+func classOf(r *measurement.Row) (class, bool) {
+	c := class{slot: r.Kind, kernel: strings.TrimPrefix(r.Label("kernel"), "sglang_"), numberType: r.Type}
+	if d := r.Label("dtype"); d == "fp8_block" {
+		c.numberType = "float8 blocks"
+	} else if strings.HasPrefix(d, "w4a8") {
+		c.numberType = computed(r) + "/" + r.Type
+	} else if d != "" && hardware.TypeBytes(r.Type) == 0 {
+		return c, false
+	}
+	s := &subjects[r.Kind]
+	if s.sort != nil && !s.sort(r, &c) {
+		return c, false
+	}
+	// Windows are another kernel in all but name; whole layers are not kernels.
+	if r.Get("window") > 0 || r.Label("gemm_type") != "" {
+		return c, false
+	}
+	return c, true
+}
+
+// Classes fits every class of the rows on a system, and adds the models to the set where that has a place for them and
+// none yet: the first of several kernels of a class stays. It also says how many rows no model covers.
+func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (results []Result, uncovered int) {
+	byClass := map[class][]measurement.Row{}
+	for i := range rows {
+		c, ok := classOf(&rows[i])
+		if !ok {
+			uncovered++
+			continue
+		}
+		byClass[c] = append(byClass[c], rows[i])
+	}
+	keys := slices.SortedFunc(maps.Keys(byClass), func(a, b class) int {
+		return cmp.Or(cmp.Compare(a.slot.Name(), b.slot.Name()), cmp.Compare(len(byClass[b]), len(byClass[a])),
+			cmp.Compare(a.numberType, b.numberType), cmp.Compare(a.kernel, b.kernel), cmp.Compare(a.nodes, b.nodes))
+	})
+	for _, c := range keys {
+		part := byClass[c]
+		p, ok := peakOf(&part[0], s, c.nodes)
+		if !ok {
+			uncovered += len(part)
+			continue
+		}
+		m, v := subjects[c.slot].fit(part, p)
+		if v.Fitted.Rows == 0 { // all of them faster than the peaks allow, or too short
+			uncovered += len(part)
+			continue
+		}
+		results = append(results, Result{Class: c.slot.Name(), Kernel: c.software(), Type: c.numberType, Numbers: m.Numbers(), Validation: v})
+		add(set, &part[0], m, &v)
+	}
+	return results, uncovered
+}
+
+// software is what was measured, and over how many nodes where that counts.
+func (c *class) software() string {
+	if c.nodes > 0 {
+		return fmt.Sprintf("%s, nodes: %d", c.kernel, c.nodes)
+	}
+	return c.kernel
+}
+
+// add puts a model into the set, unless that has one, with its error on shapes that the fit did not see. Where no shape was
+// held out, the error on the largest sizes stands for it. Of what no operator runs in no error is kept.
+func add(set *kernel.Set, r *measurement.Row, m kernel.Model, v *Validation) {
+	e := v.Shapes
+	if e.Rows == 0 {
+		e = v.Largest
+	}
+	missed := -1.0
+	if e.Rows > 0 && r.Kind.Of() != "" {
+		missed = digits(e.Mean / 100)
+	}
+	s, key := &subjects[r.Kind], keyOf(r)
+	if there := set.Model(r.Kind, key); there != nil && s.join != nil {
+		s.join(there, m)
+		return
+	}
+	set.Put(r.Kind, key, m, missed)
+}
+
+// peakOf is the peaks that a row is fitted at; false where the system does not have them.
+func peakOf(r *measurement.Row, s *hardware.System, nodes int) (Peak, bool) {
+	switch r.Kind.Peak() {
+	case kernel.LinkPeak:
+		network := 0
+		if nodes > 1 {
+			network = 1
+		}
+		if network >= len(s.Networks) {
+			return Peak{}, false
+		}
+		return Peak{Bandwidth: s.Networks[network].Bandwidth * 1e9}, true
+	case kernel.HostPeak:
+		if s.Memory2 == nil {
+			return Peak{}, false
+		}
+		return Peak{Bandwidth: s.Memory2.GBps * 1e9}, true
+	}
+	p := Peak{Bandwidth: s.Memory.GBps * 1e9}
+	if r.Kind.Peak() != kernel.MemoryPeak {
+		p.Rate = rate(s, computed(r)) * 1e12
+		return p, p.Rate > 0
+	}
+	return p, true
+}
+
+// rate of a number type in T operations per second; kernels that only store in a type compute in bfloat16.
+func rate(s *hardware.System, numberType string) float64 {
+	if m, ok := s.Matrix[numberType]; ok {
+		return m.TFlops
+	}
+	return s.Matrix["bfloat16"].TFlops
+}

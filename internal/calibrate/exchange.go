@@ -1,0 +1,89 @@
+package calibrate
+
+import (
+	"fmt"
+	"slices"
+
+	"throughline/hardware/kernel"
+	"throughline/internal/measurement"
+)
+
+// exchangeUnits is how many multiprocessors kernels for throughput were given: what DeepEP takes unless told otherwise,
+// and the only number that all tables have. More would be a little faster, at the cost of the computation beside it.
+const exchangeUnits = 20
+
+// exchange is the exchange of one kind, given what it sends.
+func exchange(model kernel.ExchangeModel) subject {
+	return subject{
+		sort: func(r *measurement.Row, c *class) bool {
+			c.nodes, _ = r.Dim("nodes")
+			n, ok := r.Dim("sms")
+			return !ok || n == exchangeUnits
+		},
+		shape: exchangeShape,
+		fit: func(rows []measurement.Row, p Peak) (kernel.Model, Validation) {
+			l, v := Exchange(rows, &model, p.Bandwidth)
+			e := model
+			e.Levels = []kernel.ExchangeLevel{*l}
+			return &e, v
+		},
+		join: joinLevels,
+	}
+}
+
+func exchangeShape(r *measurement.Row) kernel.Shape {
+	return kernel.Shape{M: r.Get("tokens"), N: r.Get("topk"), K: r.Get("hidden"), Experts: int32(r.Get("experts")),
+		Group: int32(r.Get("ranks")), Nodes: int16(r.Get("nodes"))}
+}
+
+// Exchange fits the exchange of tokens and experts over one number of nodes: rows of one of its kinds. Whole
+// (hidden, experts per token, experts) are held out or, where there is one only, whole numbers of tokens.
+func Exchange(rows []measurement.Row, e *kernel.ExchangeModel, bandwidth float64) (*kernel.ExchangeLevel, Validation) {
+	l := &kernel.ExchangeLevel{Nodes: rows[0].Get("nodes")}
+	shapes := map[string]bool{}
+	data := make([]sample, 0, len(rows))
+	for i := range rows {
+		r := &rows[i]
+		s := exchangeShape(r)
+		at := e.Point(&s)
+		shape := fmt.Sprint(s.K, "×", s.N, "×", s.Experts)
+		shapes[shape] = true
+		data = append(data, sample{
+			part: part{m: at, c: anywhere}, seconds: r.Seconds, size: at.Y * at.Z, group: shape, series: shape, place: r.Place(),
+		})
+	}
+	if len(shapes) == 1 {
+		for i := range data {
+			data[i].group = fmt.Sprint(rows[i].Get("tokens"))
+		}
+	}
+	spreads := []float64{0.75, 1.5, 3, 6}
+	if e.Direct {
+		spreads = []float64{8, 16, 128, 256, 512}
+	}
+	f := form{
+		setting: exchangeSetting,
+		compute: side{axes: [][]float64{{1}}},
+		memory: side{work: over(l.Work(), bandwidth), free: 1,
+			axes: trim(data, onMemory, spreads, nodes(1, 1<<22, 4), nodes(2048, 1<<14, 2))},
+	}
+	s, v := f.validate(data)
+	l.Latency, l.Memory = s.latency, s.memory
+	return l, v
+}
+
+// exchangeSetting was chosen by the error on held-out shapes.
+var exchangeSetting = setting{1, 0.001, 0.001}
+
+// joinLevels adds levels to an exchange, unless that has one for as many nodes.
+func joinLevels(to, from kernel.Model) {
+	e := to.(*kernel.ExchangeModel)
+	for _, l := range from.(*kernel.ExchangeModel).Levels {
+		i, found := slices.BinarySearchFunc(e.Levels, l.Nodes, func(a kernel.ExchangeLevel, n float64) int {
+			return int(a.Nodes - n)
+		})
+		if !found {
+			e.Levels = slices.Insert(e.Levels, i, l)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// questions are those of platform engineers: dense and expert models, the two modes, the three engines, any and none.
+var questions = []string{
+	"--model Llama-3.1-8B --system H100_SXM --gpus 1",
+	"--model Llama-3.1-8B --system L40S --gpus 4 --isl 512 --osl 64",
+	"--model Llama-3.1-8B --system A100_SXM --gpus 2 --engine vllm --isl 2000 --osl 200 --ttft 500",
+	"--model Llama-3.1-8B --system H200 --gpus 2 --mode disagg --engine sglang --tpot 20",
+	"--model Llama-3.1-8B --system B200 --gpus 4 --engine trtllm --weights fp8",
+	"--model Llama-3.1-70B --system H100_SXM --gpus 8 --weights fp8 --tpot 50 --isl 4000 --osl 1000",
+	"--model Llama-3.1-70B --system H200 --gpus 8 --mode agg --engine sglang --tpot 30",
+	"--model Llama-3.1-70B --system H200 --gpus 16 --mode disagg --engine trtllm --weights fp8 --ttft 2000",
+	"--model Llama-3.1-70B --system B200 --gpus 8 --weights fp8 --cache bf16 --engine trtllm",
+	"--model Llama-3.1-70B --system MI300X --gpus 8 --engine vllm --isl 8192",
+	"--model Llama-3.1-405B --system H200 --gpus 16 --weights fp8 --engine vllm",
+	"--model Llama-3.1-405B --system B200 --gpus 8 --weights fp4 --engine trtllm --mode agg",
+	"--model Qwen3-32B --system H100_SXM --gpus 4 --engine none",
+	"--model Qwen3-32B --system H20_96G --gpus 8 --mode disagg --engine none --tpot 40",
+	"--model Qwen3-32B --system H200 --gpus 8 --objective latency",
+	"--model Qwen3-30B-A3B --system H100_SXM --gpus 4",
+	"--model Qwen3-30B-A3B --system H200 --gpus 8 --mode disagg --engine vllm",
+	"--model Qwen3-235B-A22B --system H200 --gpus 16 --weights fp8 --tpot 40 --engine sglang",
+	"--model Qwen3-235B-A22B --system B200 --gpus 8 --weights fp8 --mode agg",
+	"--model DeepSeek-V3 --system H200 --gpus 8 --weights fp8 --isl 1000 --osl 1000",
+	"--model DeepSeek-V3 --system H200 --gpus 8 --weights fp8 --mode agg --engine trtllm",
+	"--model DeepSeek-V3 --system H200 --gpus 32 --weights fp8 --tpot 50 --isl 4000 --osl 1000",
+	"--model DeepSeek-V3 --system H200 --gpus 32 --weights fp8 --mode agg --engine vllm --tpot 60",
+	"--model DeepSeek-V3 --system H100_SXM --gpus 32 --weights fp8 --mode disagg --engine none",
+	"--model DeepSeek-V3 --system B200 --gpus 16 --weights fp8 --drafts 2 --engine sglang",
+	"--model DeepSeek-V3 --system GB200_NVL72 --gpus 24 --weights fp8 --redundant 2 --mode disagg",
+	"--model Kimi-K2-Instruct --system B200 --gpus 16 --weights fp8 --engine vllm",
+	"--model gpt-oss-120b --system H100_SXM --gpus 4 --engine vllm --isl 1024 --osl 8192",
+	"--model gpt-oss-20b --system B200 --gpus 1",
+	"--model GLM-4.5 --system H200 --gpus 16 --weights fp8 --mode disagg --engine sglang --ttft 5000 --tpot 60",
+}
+
+// TestOneAnswer: the winner of a plan is priced to the same digits by estimate, by explain and by what is validated.
+func TestOneAnswer(t *testing.T) {
+	dir := t.TempDir()
+	run := func(t *testing.T, args ...string) []byte {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		if code := Run(context.Background(), args, Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr}); code != exitOK {
+			t.Fatalf("%v: exit code %d: %s", args, code, &stderr)
+		}
+		return stdout.Bytes()
+	}
+	modes, engines := map[string]int{}, map[string]int{}
+	for i, q := range questions {
+		t.Run(q, func(t *testing.T) {
+			file := filepath.Join(dir, fmt.Sprintf("plan%d.json", i))
+			out := run(t, append(strings.Fields("plan --json "+q), "--jobs", "2")...)
+			if err := os.WriteFile(file, out, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			var plan struct {
+				Question map[string]string
+				Ranked   []planRow
+			}
+			if err := json.Unmarshal(out, &plan); err != nil || len(plan.Ranked) == 0 {
+				t.Fatalf("%v in %s", err, out)
+			}
+			row := &plan.Ranked[0]
+			modes[row.Mode]++
+			engines[row.Engine]++
+
+			for _, command := range []string{"estimate", "explain"} {
+				var got struct {
+					Engine  string
+					Clients *seenFigures
+				}
+				if err := json.Unmarshal(run(t, command, "--from", file+"#1", "--json"), &got); err != nil {
+					t.Fatal(err)
+				}
+				if got.Engine != row.Engine || got.Clients == nil || *got.Clients != row.figures() {
+					t.Errorf("%s: %s %+v, plan says %s %+v", command, got.Engine, got.Clients, row.Engine, row.figures())
+				}
+			}
+			table := filepath.Join(dir, fmt.Sprintf("row%d.csv", i))
+			if err := os.WriteFile(table, []byte(row.csv(plan.Question)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			predicted := filepath.Join(dir, fmt.Sprintf("predicted%d.csv", i))
+			run(t, "validate", "serving", table, "--out", predicted)
+			row.compare(t, predicted)
+		})
+	}
+	for _, want := range []string{"agg", "disagg"} {
+		if modes[want] < 5 {
+			t.Errorf("only %d winners are %s", modes[want], want)
+		}
+	}
+	for _, want := range []string{"sglang", "vllm", "trtllm", "none"} {
+		if engines[want] < 3 {
+			t.Errorf("only %d winners run on %s", engines[want], want)
+		}
+	}
+}
+
+// seenFigures are what clients see, as estimate writes it.
+type seenFigures struct {
+	Concurrency int     `json:"concurrency"`
+	TTFT        float64 `json:"ttft_ms"`
+	TPOT        float64 `json:"tpot_ms"`
+	Requests    float64 `json:"requests_per_s"`
+	Tokens      float64 `json:"tokens_per_s"`
+	Memory      float64 `json:"memory_gib"`
+}
+
+// planRow is a row of a plan.
+type planRow struct {
+	Mode, Engine    string
+	GPUs            int `json:"gpus"`
+	Spare           int `json:"spare_gpus"`
+	Concurrency     int
+	TTFT            float64 `json:"ttft_s"`
+	TPOT            float64 `json:"tpot_s"`
+	Requests        float64 `json:"requests_per_s"`
+	Tokens          float64 `json:"tokens_per_s"`
+	Memory          float64 `json:"memory_gib"`
+	Prefill, Decode planSide
+}
+
+type planSide struct {
+	Instances, DP, PP, TP, EP int
+	MoETP                     int `json:"moe_tp"`
+	MoEDP                     int `json:"moe_dp"`
+	Redundant                 int `json:"redundant_experts"`
+	Drafts                    int
+}
+
+func (r *planRow) figures() seenFigures {
+	return seenFigures{r.Concurrency, r.TTFT * 1e3, r.TPOT * 1e3, r.Requests, r.Tokens, r.Memory}
+}
+
+// csv is the row as a table of serving runs that nobody has measured.
+func (r *planRow) csv(question map[string]string) string {
+	header := []string{"model_path", "system", "backend", "precision", "kv_cache", "mode", "isl", "osl", "concurrency", "num_gpus", "drafts"}
+	cells := []string{question["model"], question["system"], r.Engine, question["weights"], question["cache"], r.Mode, question["isl"], question["osl"],
+		strconv.Itoa(r.Concurrency), strconv.Itoa(r.GPUs - r.Spare), strconv.Itoa(r.Decode.Drafts)}
+	side := func(prefix string, s *planSide) {
+		for _, c := range []struct {
+			name  string
+			value int
+		}{{"tp_size", s.TP}, {"pp_size", s.PP}, {"attention_dp_size", s.DP}, {"moe_tp_size", s.MoETP}, {"moe_ep_size", s.EP}, {"redundant_experts", s.Redundant}} {
+			header, cells = append(header, prefix+c.name), append(cells, strconv.Itoa(c.value))
+		}
+	}
+	if r.Mode == "agg" {
+		side("", &r.Decode)
+	} else {
+		side("prefill_", &r.Prefill)
+		side("decode_", &r.Decode)
+		header, cells = append(header, "prefill_num_workers", "decode_num_workers"), append(cells, strconv.Itoa(r.Prefill.Instances), strconv.Itoa(r.Decode.Instances))
+	}
+	return strings.Join(header, ",") + "\n" + strings.Join(cells, ",") + "\n"
+}
+
+// compare checks the predictions of the row, which are written with nine digits.
+func (r *planRow) compare(t *testing.T, predicted string) {
+	t.Helper()
+	f, err := os.Open(predicted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil || len(rows) != 2 {
+		t.Fatalf("%v: %v", err, rows)
+	}
+	cell := map[string]string{}
+	for i, name := range rows[0] {
+		cell[name] = rows[1][i]
+	}
+	for name, want := range map[string]float64{
+		"predicted_ttft_ms": r.TTFT * 1e3, "predicted_tpot_ms": r.TPOT * 1e3, "predicted_tokens_per_s": r.Tokens, "predicted_memory_gib": r.Memory,
+	} {
+		got, err := strconv.ParseFloat(cell[name], 64)
+		if err != nil || math.Abs(got-want) > 1e-8*want {
+			t.Errorf("validate serving: %s is %q, plan says %v (%s)", name, cell[name], want, cell["reason"])
+		}
+	}
+}

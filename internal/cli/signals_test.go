@@ -1,0 +1,105 @@
+//go:build unix
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestSignals: every command ends within a tenth of a second of a signal, whether it computes or waits, and leaves no
+// file.
+func TestSignals(t *testing.T) {
+	ops, err := filepath.Abs("../../measure/H200/ops.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving := filepath.Join(t.TempDir(), "serving.csv")
+	const header = "model_path,system,backend,precision,mode,isl,osl,concurrency,num_gpus,tp_size,silicon_ttft_ms,silicon_tpot_ms\n"
+	table := header + strings.Repeat("llama_3_8b,h200_sxm,vllm,fp8,agg,1024,1024,16,1,1,100,10\n", 100_000)
+	if err := os.WriteFile(serving, []byte(table), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		signal syscall.Signal
+		code   int
+		args   []string
+	}{
+		{syscall.SIGINT, 130, []string{"calibrate", "--system", "H200", "--measurements", ops, "-o", "out.json"}},
+		{syscall.SIGTERM, 143, []string{"validate", "serving", serving, "--out", "out.csv"}},
+		{syscall.SIGINT, 130, []string{"plan", "--model", "deepseek_v3_flash_mla_absorb", "--system", "H200", "--gpus", "100000"}},
+		{syscall.SIGTERM, 143, []string{"estimate", "--model", "llama_3_8b", "--system", "H200", "--points", "-", "-o", "out.csv"}},
+		{syscall.SIGINT, 130, []string{"models", "import", "-", "-o", "out.json"}},
+	} {
+		t.Run(strings.Join(c.args[:2], " "), func(t *testing.T) {
+			t.Parallel()
+			const limit = 100 * time.Millisecond
+			// On a busy machine a process may wait longer for its turn than that.
+			took := time.Hour
+			for try := 0; try < 3 && took > limit; try++ {
+				took = interrupted(t, c.signal, c.code, c.args)
+			}
+			if took > limit {
+				t.Errorf("ended %v after the signal", took)
+			}
+		})
+	}
+}
+
+// interrupted runs a command in a folder of its own, sends it a signal, and returns how long it took to end.
+func interrupted(t *testing.T, s syscall.Signal, code int, args []string) time.Duration {
+	t.Helper()
+	cmd := exec.Command("throughline", args...)
+	cmd.Dir = t.TempDir()
+	in, err := cmd.StdinPipe() // never says anything
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	var said strings.Builder
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	time.Sleep(200 * time.Millisecond) // it is at work
+	start := time.Now()
+	if err := cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+	err = cmd.Wait()
+	took := time.Since(start)
+	if cmd.ProcessState.ExitCode() != code || !strings.HasSuffix(said.String(), "throughline: interrupted; what was written before is complete\n") {
+		t.Errorf("%v, exit code %d, want %d; said %q", err, cmd.ProcessState.ExitCode(), code, &said)
+	}
+	if left, _ := os.ReadDir(cmd.Dir); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+	return took
+}
+
+func TestSecondSignal(t *testing.T) {
+	signals, codes := make(chan os.Signal, 2), make(chan int, 1)
+	ctx := untilSignal(signals, func(code int) { codes <- code })
+	signals <- os.Interrupt
+	<-ctx.Done()
+	if !errors.Is(ctx.Err(), context.Canceled) || exitCode(ctx) != 130 {
+		t.Errorf("%v, exit code %d", ctx.Err(), exitCode(ctx))
+	}
+	select {
+	case code := <-codes:
+		t.Fatalf("the first signal ended the program with %d", code)
+	default:
+	}
+	signals <- syscall.SIGTERM
+	if code := <-codes; code != 143 {
+		t.Errorf("the second signal: exit code %d", code)
+	}
+}

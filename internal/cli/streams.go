@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// Streams are the standard streams of the program.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+
+	// data is standard output for documents that other programs read, which get every byte as it is. Out is for people:
+	// control characters in names and cells of foreign files do not reach it.
+	data io.Writer
+	// watched is standard error as it was given, for the line of a progress bar.
+	watched io.Writer
+}
+
+// guarded is streams for commands: no output is lost unnoticed, and no control character reaches a terminal.
+func guarded(s Streams) (Streams, *sink, *sink) {
+	out, err := &sink{w: s.Out}, &sink{w: s.Err}
+	g := Streams{In: s.In, Out: &cleaner{w: out}, Err: &cleaner{w: err}, data: out, watched: s.Err}
+	if isTerminal(s.Out) {
+		g.data = g.Out
+	}
+	return g, out, err
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// sink is a standard stream that remembers its first failure, so that lost output is not taken for success by those who
+// do not look. Once shut it takes nothing more.
+type sink struct {
+	mu   sync.Mutex
+	w    io.Writer
+	err  error
+	shut bool
+}
+
+var errShut = errors.New("the program has been interrupted")
+
+func (s *sink) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.shut:
+		return 0, errShut
+	case s.err != nil:
+		return 0, s.err
+	}
+	n, err := s.w.Write(p)
+	if err == nil && n < len(p) {
+		err = io.ErrShortWrite
+	}
+	s.err = err
+	return n, err
+}
+
+func (s *sink) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+func (s *sink) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shut = true
+}
+
+// cleaner replaces what would steer a terminal instead of being shown: control characters but for new lines and tabs,
+// characters that turn the direction of writing, and bytes that are no text.
+type cleaner struct {
+	w    io.Writer
+	rest []byte // the start of a character whose end has not come
+}
+
+func (c *cleaner) Write(p []byte) (int, error) {
+	text := p
+	if len(c.rest) > 0 {
+		text = append(c.rest, p...)
+		c.rest = nil
+	}
+	clean := make([]byte, 0, len(text))
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		switch {
+		case r == utf8.RuneError && n == 1 && !utf8.FullRune(text):
+			c.rest = append([]byte(nil), text...)
+			n = len(text)
+		case r == utf8.RuneError || steers(r):
+			clean = utf8.AppendRune(clean, utf8.RuneError)
+		default:
+			clean = append(clean, text[:n]...)
+		}
+		text = text[n:]
+	}
+	if _, err := c.w.Write(clean); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func steers(r rune) bool {
+	return r != '\n' && r != '\t' && unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}

@@ -1,0 +1,58 @@
+package csvfile
+
+import (
+	"encoding/csv"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// formulaStarts are what spreadsheets take for the beginning of a formula.
+const formulaStarts = "=+-@\t\r"
+
+// Guard puts a quote in front of a text that a spreadsheet would take for a formula; with it, it is shown as text.
+func Guard(cell string) string {
+	if cell == "" || !strings.ContainsRune(formulaStarts, rune(cell[0])) || isNumber(cell) {
+		return cell
+	}
+	return "'" + cell
+}
+
+// Unguard undoes Guard, so that what was written can be read again.
+func Unguard(cell string) string {
+	if len(cell) > 1 && cell[0] == '\'' && strings.ContainsRune(formulaStarts, rune(cell[1])) {
+		return cell[1:]
+	}
+	return cell
+}
+
+// isNumber tells -5 from -cmd.
+func isNumber(cell string) bool {
+	v, err := strconv.ParseFloat(cell, 64)
+	return err == nil && !math.IsInf(v, 0) && !math.IsNaN(v) && strings.Trim(cell, "0123456789.eE+-") == ""
+}
+
+// Writer writes rows, guarded.
+type Writer struct {
+	csv *csv.Writer
+	row []string
+}
+
+// NewWriter writes to w what [Writer.Flush] or a full buffer passes on.
+func NewWriter(w io.Writer) *Writer { return &Writer{csv: csv.NewWriter(w)} }
+
+// Write writes a row.
+func (w *Writer) Write(row []string) error {
+	w.row = w.row[:0]
+	for _, cell := range row {
+		w.row = append(w.row, Guard(cell))
+	}
+	return w.csv.Write(w.row)
+}
+
+// Flush passes on what is buffered, and returns the first failure.
+func (w *Writer) Flush() error {
+	w.csv.Flush()
+	return w.csv.Error()
+}

@@ -1,0 +1,78 @@
+package explain
+
+import (
+	"throughline/deploy"
+	"throughline/estimate"
+	"throughline/hardware"
+	"throughline/op"
+	"throughline/serving"
+)
+
+// figures are what a deployment does: a bare step of the phase that is explained, and what clients see.
+type figures struct {
+	step   estimate.Estimate
+	ttft   float64
+	tpot   float64
+	tokens float64 // output tokens per second of all clients; of bare steps, those of the phase
+	held   float64 // bytes of the fullest processor
+}
+
+// serves reports whether the answer says what clients see.
+func (c *subject) serves() bool { return c.answer.Seen != nil }
+
+// on is what the deployment does on a changed system, in the place of the one that is explained.
+func (c *subject) on(sys *hardware.System) (*figures, error) {
+	if err := c.elsewhere.On(sys); err != nil {
+		return nil, err
+	}
+	var out figures
+	c.elsewhere.Evaluate(&c.Estimate.Plan, &out.step)
+	out.tokens, out.held = out.step.Throughput, out.step.Memory.Total()
+	if !c.serves() {
+		if c.Phase == op.Prefill {
+			out.ttft = out.step.Latency
+		} else {
+			out.tpot = out.step.Latency
+		}
+		return &out, nil
+	}
+	d := c.answer.Deployment
+	d.Pools = append([]deploy.Pool(nil), d.Pools...)
+	for i := range d.Pools {
+		if d.Pools[i].System == c.problem.System {
+			d.Pools[i].System = sys
+		}
+	}
+	return &out, c.see(&d, &out)
+}
+
+// see fills in what the clients of a deployment see.
+func (c *subject) see(d *deploy.Deployment, out *figures) error {
+	p, err := serving.NewPredictor(d)
+	if err != nil {
+		return err
+	}
+	load := c.answer.Load
+	if d.Clients() != c.answer.Deployment.Clients() {
+		load.Clients = d.Clients() // another batch
+	}
+	seen, err := p.Predict(d, load)
+	if err != nil {
+		return err
+	}
+	out.ttft, out.tpot = seen.TTFT, seen.TPOT
+	out.tokens, out.held = seen.Requests*float64(load.Lengths.Output), p.Held(d, load.Lengths)
+	return nil
+}
+
+// sizedClients is the times that clients see at another batch of the pool that decodes.
+func (c *subject) sizedClients(batch int) (ttft, tpot float64) {
+	d := c.answer.Deployment
+	d.Pools = append([]deploy.Pool(nil), d.Pools...)
+	d.Of(op.Decode).Plan.Batch.Size = batch
+	var out figures
+	if err := c.see(&d, &out); err != nil {
+		return 0, 0 // it was served at another batch, so that it only can be too much for the memory, which is another limit
+	}
+	return out.ttft, out.tpot
+}

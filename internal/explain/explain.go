@@ -1,0 +1,105 @@
+// Package explain says why a deployment takes the time it takes: operator by operator, what its memory holds, which
+// numbers of the hardware matter and how much, which limit comes next, and which hardware would reach a goal.
+//
+// Every answer comes from evaluating the same deployment again, with another batch or on a changed copy of the system.
+package explain
+
+import (
+	"throughline/estimate"
+	"throughline/internal/point"
+	"throughline/plan"
+	"throughline/workload"
+)
+
+// Explanation is all that is said about one phase of a point.
+type Explanation struct {
+	Operators   []Operator `json:"operators"`
+	Memory      Memory     `json:"memory_gib"`
+	Sensitivity []Effect   `json:"sensitivity"`
+	Limits      []Limit    `json:"next_limits"`
+	Seek        *Answer    `json:"seek,omitempty"`
+}
+
+// Of explains a phase of an answer under latency limits.
+func Of(a *point.Answer, phase int, limits workload.Limits) (*Explanation, error) {
+	c, err := newSubject(a, phase)
+	if err != nil {
+		return nil, err
+	}
+	x := &Explanation{Operators: c.operators(), Memory: c.memory(), Limits: c.limits(limits)}
+	if x.Sensitivity, err = c.sensitivity(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// subject is the phase that is explained, with an evaluator of its own.
+type subject struct {
+	*point.Result
+	answer    *point.Answer
+	problem   estimate.Problem
+	evaluator *estimate.Evaluator
+	elsewhere *estimate.Evaluator // of the same problem on systems with other numbers
+	now       estimate.Estimate
+	parts     [estimate.PartCount]estimate.Part
+}
+
+func newSubject(a *point.Answer, phase int) (*subject, error) {
+	r := &a.Phases[phase]
+	c := &subject{Result: r, answer: a, problem: r.Problem}
+	var err error
+	if c.evaluator, err = estimate.NewEvaluator(&c.problem); err != nil {
+		return nil, err
+	}
+	if c.elsewhere, err = estimate.NewEvaluator(&c.problem); err != nil {
+		return nil, err
+	}
+	c.evaluate(r.Estimate.Plan.Batch.Size, &c.now)
+	c.parts = c.evaluator.Parts(&c.now.Plan)
+	return c, nil
+}
+
+// sized is the plan with another batch.
+func (c *subject) sized(batch int) plan.Plan {
+	p := c.Estimate.Plan
+	p.Batch.Size = batch
+	return p
+}
+
+// evaluate estimates another batch.
+func (c *subject) evaluate(batch int, out *estimate.Estimate) {
+	p := c.sized(batch)
+	c.evaluator.Evaluate(&p, out)
+}
+
+// mostSequences is the largest batch that is considered.
+const mostSequences = 1 << 30
+
+// largestFitting is the largest batch whose memory is within a number of bytes, or 0.
+func (c *subject) largestFitting(usable float64) int {
+	fits := func(batch int) bool {
+		p := c.sized(batch)
+		m := c.evaluator.MemoryOf(&p)
+		return m.Total() <= usable
+	}
+	return lastWith(1, mostSequences, fits)
+}
+
+// lastWith is the largest number in low..high with a property that holds up to some number and not beyond, or low-1.
+func lastWith(low, high int, holds func(int) bool) int {
+	// Answers are small next to the range: find their size first.
+	step := 1
+	last := low - 1
+	for last < high && holds(min(last+step, high)) {
+		last = min(last+step, high)
+		step *= 2
+	}
+	for beyond := min(last+step, high+1); beyond-last > 1; {
+		if mid := last + (beyond-last)/2; holds(mid) {
+			last = mid
+		} else {
+			beyond = mid
+		}
+	}
+	return last
+}

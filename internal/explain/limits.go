@@ -1,0 +1,141 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"throughline/cost"
+	"throughline/estimate"
+	"throughline/op"
+	"throughline/workload"
+)
+
+// Limit is something that happens as the batch grows.
+type Limit struct {
+	// Batch is the first at which it happens; 0: at none.
+	Batch int    `json:"batch"`
+	What  string `json:"what"`
+	// Reached: it has happened already.
+	Reached bool `json:"reached"`
+}
+
+// leastShare of the step makes an operator worth a word.
+const leastShare = 0.05
+
+// limits are the memory, the latency limit and the batches at which the large operators turn from one bound to the
+// other, in the order in which a growing batch meets them.
+func (c *subject) limits(limits workload.Limits) []Limit {
+	now := c.Estimate.Plan.Batch.Size
+	last := c.largestFitting(c.Usable)
+	var out []Limit
+	add := func(batch int, what string) { out = append(out, Limit{batch, what, batch > 0 && batch <= now}) }
+	switch {
+	case last == 0:
+		add(1, "the memory is full: no batch fits")
+	case last < mostSequences:
+		add(last+1, fmt.Sprintf("the memory is full: batch %d is the last that fits", last))
+	}
+	for _, l := range []struct {
+		name  string
+		ms    *float64
+		phase op.Phase
+	}{{"TTFT", limits.TTFT, op.Prefill}, {"TPOT", limits.TPOT, op.Decode}} {
+		if l.ms == nil || !c.serves() && (c.problem.Assume.Engine || l.phase != c.Phase) {
+			continue
+		}
+		first := c.firstLate(l.phase, *l.ms/1e3, max(now, last))
+		what := fmt.Sprintf("%s exceeds %g ms", l.name, *l.ms)
+		if first == 0 {
+			what = fmt.Sprintf("%s exceeds %g ms at no batch that fits", l.name, *l.ms)
+		}
+		add(first, what)
+	}
+	out = append(out, c.turns(now)...)
+	slices.SortStableFunc(out, func(a, b Limit) int { return cmp.Compare(order(&a), order(&b)) })
+	return out
+}
+
+// order of limits: what never happens comes last.
+func order(l *Limit) int {
+	if l.Batch == 0 {
+		return mostSequences + 1
+	}
+	return l.Batch
+}
+
+// firstLate is the first batch of up to most whose latency exceeds a limit, or 0. Latency rises with the batch, but for
+// drops where an efficiency changes: those cut the range into parts that are searched one after another.
+func (c *subject) firstLate(phase op.Phase, limit float64, most int) int {
+	if c.serves() {
+		last := lastWith(1, most, func(batch int) bool {
+			ttft, tpot := c.sizedClients(batch)
+			if phase == op.Prefill {
+				return ttft <= limit
+			}
+			return tpot <= limit
+		})
+		if last < most {
+			return last + 1
+		}
+		return 0
+	}
+	p := c.sized(1)
+	starts := []int{1}
+	if c.evaluator.HasSteps() {
+		starts = c.evaluator.AppendCuts(starts, &p, most)
+		slices.Sort(starts)
+		starts = slices.Compact(starts)
+	}
+	var e estimate.Estimate
+	inTime := func(batch int) bool {
+		c.evaluate(batch, &e)
+		return e.Latency <= limit
+	}
+	for i, first := range starts {
+		end := most
+		if i+1 < len(starts) {
+			end = starts[i+1] - 1
+		}
+		if first < 1 || first > end {
+			continue
+		}
+		if last := lastWith(first, end, inTime); last < end {
+			return last + 1
+		}
+	}
+	return 0
+}
+
+// turns are the batches at which the large operators of the stage that memory bounds turn compute-bound.
+func (c *subject) turns(now int) []Limit {
+	// bound of an operator at a batch. The number and order of operators do not depend on it.
+	bound := func(batch, i int) cost.Bound {
+		p := c.sized(batch)
+		return c.evaluator.Parts(&p)[estimate.StagePart].Ops[i].Bound
+	}
+	stage := &c.parts[estimate.StagePart]
+	var large []int
+	for i := range stage.Ops {
+		o := &stage.Ops[i]
+		if o.Class != op.Comm && o.Class != op.Vector && o.Bound == cost.Memory && stage.Times*o.Repeat*o.Exposed >= leastShare*c.now.StepTime {
+			large = append(large, i)
+		}
+	}
+	var out []Limit
+	for _, i := range large {
+		last := lastWith(now, mostTurning, func(batch int) bool {
+			return bound(batch, i) == cost.Memory
+		})
+		name := stage.Ops[i].Kind.String()
+		if last == mostTurning {
+			out = append(out, Limit{What: name + " stays memory-bound at every batch"})
+		} else {
+			out = append(out, Limit{Batch: last + 1, What: name + " turns compute-bound"})
+		}
+	}
+	return out
+}
+
+// mostTurning is the largest batch that is tried for a turn: far beyond any memory.
+const mostTurning = 1 << 24

@@ -1,0 +1,237 @@
+package explain
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"throughline/estimate"
+	"throughline/hardware"
+	"throughline/internal/document"
+	"throughline/internal/point"
+	"throughline/op"
+)
+
+// Goal is a value that a metric is to reach.
+type Goal struct {
+	metric *metric
+	Value  float64 // in the unit of the metric
+}
+
+// metric is what a goal is about.
+type metric struct {
+	name  string
+	unit  string
+	units map[string]float64 // accepted behind the number, and what they are worth
+	// times: a time that clients see, of the phase where no engine is assumed.
+	times bool
+	phase op.Phase
+	// more: the goal is reached from the value upwards, else downwards.
+	more bool
+	of   func(c *subject, sys *hardware.System, f *figures) float64
+}
+
+var milliseconds = map[string]float64{"": 1, "ms": 1, "s": 1e3, "us": 1e-3, "µs": 1e-3}
+
+var metrics = []metric{
+	{name: "tpot", unit: "ms", units: milliseconds, times: true, phase: op.Decode,
+		of: func(_ *subject, _ *hardware.System, f *figures) float64 { return f.tpot * 1e3 }},
+	{name: "ttft", unit: "ms", units: milliseconds, times: true, phase: op.Prefill,
+		of: func(_ *subject, _ *hardware.System, f *figures) float64 { return f.ttft * 1e3 }},
+	{name: "step", unit: "ms", units: milliseconds,
+		of: func(_ *subject, _ *hardware.System, f *figures) float64 { return f.step.StepTime * 1e3 }},
+	{name: "throughput", unit: "tokens/s", units: map[string]float64{"": 1, "tokens/s": 1, "token/s": 1, "t/s": 1}, more: true,
+		of: func(_ *subject, _ *hardware.System, f *figures) float64 { return f.tokens }},
+	{name: "memory", unit: "GiB", units: map[string]float64{"": 1, "GiB": 1, "MiB": 1.0 / 1024}, more: true,
+		of: func(c *subject, sys *hardware.System, f *figures) float64 {
+			return (c.problem.Assume.Usable(sys.Memory.GiB) - f.held) / estimate.GiB
+		}},
+	{name: "batch", unit: "sequences", units: map[string]float64{"": 1}, more: true,
+		of: func(c *subject, sys *hardware.System, _ *figures) float64 {
+			return float64(c.largestFitting(c.problem.Assume.Usable(sys.Memory.GiB)))
+		}},
+}
+
+// Metrics are the names of what a goal can be about.
+func Metrics() []string {
+	var out []string
+	for i := range metrics {
+		out = append(out, metrics[i].name)
+	}
+	return out
+}
+
+// ParseGoal reads a goal like tpot=20ms.
+func ParseGoal(text string) (*Goal, error) {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok {
+		return nil, fmt.Errorf("--until: %q is not of the form metric=value, like tpot=20ms", text)
+	}
+	for i := range metrics {
+		m := &metrics[i]
+		if m.name != strings.TrimSpace(name) {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		end := len(value)
+		for end > 0 && !strings.ContainsRune("0123456789.", rune(value[end-1])) {
+			end--
+		}
+		unit, known := m.units[strings.TrimSpace(value[end:])]
+		v, err := strconv.ParseFloat(value[:end], 64)
+		if err != nil || !known || v < 0 || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("--until: %s must be a number of %s, not %q", m.name, m.unit, value)
+		}
+		return &Goal{m, v * unit}, nil
+	}
+	return nil, fmt.Errorf("--until: %s", document.NotOneOf(strings.TrimSpace(name), Metrics()))
+}
+
+// Metric is what the goal is about.
+func (g *Goal) Metric() string { return g.metric.name }
+
+// Phase is the phase to explain for the goal, where it is about one.
+func (g *Goal) Phase() (op.Phase, bool) { return g.metric.phase, g.metric.times }
+
+// Suits reports whether a phase of an answer says something of the goal: times to tokens are seen by clients or, where no
+// engine is assumed, belong to a phase.
+func (g *Goal) Suits(a *point.Answer, phase op.Phase) bool {
+	if !g.metric.times || a.Seen != nil {
+		return true
+	}
+	return !a.Deployment.Assume.Engine && phase == g.metric.phase
+}
+
+// CheckPath reports a path that is no number of the system.
+func CheckPath(sys *hardware.System, path string) error {
+	if _, ok := sys.Parameter(path); !ok {
+		return fmt.Errorf("--seek: %s", document.NotOneOf(path, Paths(sys)))
+	}
+	return nil
+}
+
+// Paths are the numbers of a system that can be sought.
+func Paths(sys *hardware.System) []string {
+	var out []string
+	for _, p := range sys.Parameters() {
+		out = append(out, p.Name)
+	}
+	return out
+}
+
+// Answer is the value of a number of the system that reaches a goal.
+type Answer struct {
+	Parameter string  `json:"parameter"`
+	Unit      string  `json:"unit"`
+	Now       float64 `json:"now"`
+	Metric    string  `json:"metric"`
+	Goal      float64 `json:"goal"`
+	GoalUnit  string  `json:"goal_unit"`
+	// NowMetric is what the metric is now.
+	NowMetric float64 `json:"metric_now"`
+	// Value reaches the goal, and everything on its good side; it is absent where none or all between Low and High do.
+	Value *float64 `json:"value"`
+	// Always: every value in the range reaches the goal.
+	Always bool    `json:"always"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+	// Best is the best that the metric becomes in the range, and BestAt where.
+	Best   float64 `json:"best"`
+	BestAt float64 `json:"best_at"`
+}
+
+// widening is how far from the present value is searched, in either direction.
+const widening = 1000
+
+// precision is the relative difference at which a search ends.
+const precision = 1e-12
+
+// Seek finds the value of a number of the system that reaches a goal. Results rise or fall with a number, but not both,
+// so that halving the range finds where the goal is met.
+func Seek(of *point.Answer, phase int, path string, g *Goal) (*Answer, error) {
+	c, err := newSubject(of, phase)
+	if err != nil {
+		return nil, err
+	}
+	sys := c.problem.System
+	if err := CheckPath(sys, path); err != nil {
+		return nil, err
+	}
+	p, _ := sys.Parameter(path)
+	m := g.metric
+	at := func(v float64) (float64, error) {
+		changed := p.With(sys, v)
+		e, err := c.on(changed)
+		if err != nil {
+			return 0, err
+		}
+		return m.of(c, changed, e), nil
+	}
+	reached := func(v float64) bool { return m.more && v >= g.Value || !m.more && v <= g.Value }
+
+	now := p.Of(sys)
+	low, high := max(p.Low, now/widening), min(p.High, now*widening)
+	if p.Low == 0 {
+		low = 0
+	}
+	if now == 0 {
+		high = p.High
+	}
+	if p.Whole {
+		low, high = math.Ceil(low), math.Floor(high)
+	}
+	a := &Answer{Parameter: path, Unit: p.Unit, Now: now, Metric: m.name, Goal: g.Value, GoalUnit: m.unit, Low: low, High: high}
+	if a.NowMetric, err = at(now); err != nil {
+		return nil, err
+	}
+	atLow, err := at(low)
+	if err != nil {
+		return nil, err
+	}
+	atHigh, err := at(high)
+	if err != nil {
+		return nil, err
+	}
+	a.Best, a.BestAt = atHigh, high
+	if m.more == (atLow > atHigh) && atLow != atHigh {
+		a.Best, a.BestAt = atLow, low
+	}
+	if atLow == atHigh {
+		a.Best, a.BestAt = a.NowMetric, now
+	}
+	if reached(atLow) == reached(atHigh) {
+		a.Always = reached(atLow)
+		return a, nil
+	}
+	good, bad := low, high
+	if reached(atHigh) {
+		good, bad = high, low
+	}
+	for math.Abs(good-bad) > precision*max(good, bad) {
+		mid := (good + bad) / 2
+		if low > 0 && max(good, bad) > 2*min(good, bad) {
+			mid = math.Sqrt(good * bad)
+		}
+		if p.Whole {
+			if math.Abs(good-bad) <= 1 {
+				break
+			}
+			mid = math.Round(mid)
+		}
+		if mid == good || mid == bad {
+			break
+		}
+		v, err := at(mid)
+		if err != nil {
+			return nil, err
+		}
+		if reached(v) {
+			good = mid
+		} else {
+			bad = mid
+		}
+	}
+	a.Value = &good
+	return a, nil
+}

@@ -1,0 +1,112 @@
+package measurement
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"throughline/hardware/kernel"
+	"throughline/internal/document"
+)
+
+var (
+	exchanged = []string{"nodes", "ranks", "hidden", "tokens", "topk", "experts"}
+	convolved = []string{"b", "s", "h", "hk", "dk", "dv", "conv"}
+)
+
+// needs are the dimensions without which a row says nothing. Attention may have a window and what was there before (step)
+// besides; n of copies and messages is bytes; expert blocks have a distribution of their load.
+var needs = map[kernel.Slot][]string{
+	kernel.Gemm:               {"m", "n", "k"},
+	kernel.GroupedGemm:        {"experts", "m", "n", "k"}, // m: rows of each expert
+	kernel.Experts:            {"tokens", "hidden", "inter", "topk", "experts", "tp", "ep"},
+	kernel.Prefill:            {"b", "s", "h", "hk", "dq", "dv"},
+	kernel.Decode:             {"b", "s", "h", "hk", "d"}, // s: the context
+	kernel.LatentPrefill:      {"b", "s", "h"},
+	kernel.LatentDecode:       {"b", "s", "h"},
+	kernel.Absorb:             {"tokens", "h", "n", "k"}, // for every head tokens × k by k × n
+	kernel.ConvolutionPrefill: convolved,                 // over queries and keys of hk heads and values of h
+	kernel.ConvolutionDecode:  convolved,
+	kernel.LinearPrefill:      convolved[:6],
+	kernel.LinearDecode:       convolved[:6],
+	kernel.AddNorm:            {"m", "h"},
+	kernel.SiluMul:            {"m", "i"},
+	kernel.DeviceCopy:         {"n"},
+	kernel.ToHost:             {"n"}, // the number type says pinned or pageable
+	kernel.ToDevice:           {"n"},
+	kernel.AllReduce:          {"group", "n"},
+	kernel.AllGather:          {"group", "n"},
+	kernel.ReduceScatter:      {"group", "n"},
+	kernel.AllToAll:           {"group", "n"},
+	kernel.DispatchNormal:     exchanged,
+	kernel.CombineNormal:      exchanged,
+	kernel.DispatchLowLatency: exchanged,
+	kernel.CombineLowLatency:  exchanged,
+}
+
+// copied are the kinds whose column dtype says something other than a number type: how the host keeps its memory.
+var copied = map[kernel.Slot]bool{kernel.DeviceCopy: true, kernel.ToHost: true, kernel.ToDevice: true}
+
+// newParams reads the schema with a column of parameters.
+func newParams(head []string) (func([]string) ([]Row, error), error) {
+	at := map[string]int{}
+	for _, c := range []string{"kind", "dtype", "params", "time_us"} {
+		i := slices.Index(head, c)
+		if i < 0 {
+			return nil, fmt.Errorf("no column %s", c)
+		}
+		at[c] = i
+	}
+	layouts := map[string]*layout{}
+	return func(rec []string) ([]Row, error) {
+		kind, ok := kernel.Measured(rec[at["kind"]])
+		if !ok {
+			return nil, fmt.Errorf("unknown kind %q", rec[at["kind"]])
+		}
+		need := needs[kind]
+		r := Row{Kind: kind, Type: numberType(rec[at["dtype"]])}
+		if !copied[r.Kind] && !slices.Contains(numberTypes, r.Type) {
+			return nil, fmt.Errorf("dtype %s", document.NotOneOf(rec[at["dtype"]], []string{"bf16", "fp16", "fp8", "fp4", "fp32", "int8", "int4"}))
+		}
+		var l layout
+		for p := range strings.SplitSeq(rec[at["params"]], ";") {
+			name, value, ok := strings.Cut(p, "=")
+			if !ok {
+				return nil, fmt.Errorf("parameter %q is not name=value", p)
+			}
+			if slices.Contains(l.dims, name) || slices.Contains(l.labels, name) {
+				return nil, fmt.Errorf("parameter %s twice", name)
+			}
+			if name == "model" || name == "backend" {
+				l.labels = append(l.labels, name)
+				r.labels = append(r.labels, value)
+				continue
+			}
+			n, err := integer(name, value)
+			if err != nil {
+				return nil, err
+			}
+			l.dims = append(l.dims, name)
+			r.dims = append(r.dims, n)
+		}
+		for _, n := range need {
+			i := slices.Index(l.dims, n)
+			if i < 0 {
+				return nil, fmt.Errorf("%s without %s", r.Kind, n)
+			}
+			if r.dims[i] == 0 {
+				return nil, fmt.Errorf("%s is 0", n)
+			}
+		}
+		var err error
+		if r.Seconds, err = seconds(rec[at["time_us"]], 1e-6); err != nil {
+			return nil, err
+		}
+		key := strings.Join(l.dims, ",") + ";" + strings.Join(l.labels, ",")
+		if layouts[key] == nil {
+			layouts[key] = &l
+		}
+		r.layout = layouts[key]
+		return []Row{r}, nil
+	}, nil
+}

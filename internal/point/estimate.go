@@ -1,0 +1,340 @@
+package point
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"throughline/deploy"
+	"throughline/engine"
+	"throughline/estimate"
+	"throughline/internal/document"
+	"throughline/internal/scenario"
+	"throughline/op"
+	"throughline/plan"
+	"throughline/serving"
+	"throughline/workload"
+)
+
+// Answer is what a point does.
+type Answer struct {
+	Deployment deploy.Deployment   // as its engine runs it
+	Load       workload.Load       // clients that fill its batches
+	Seen       *serving.Prediction // by the clients; nil where the point asks for bare steps, or none can be served
+	Held       float64             // bytes of the fullest processor under the load
+	Remark     string              // what is to be said of the engine, or why clients are not served
+	Phases     []Result            // bare steps
+}
+
+// Result is a bare step of one phase of a point.
+type Result struct {
+	Phase    op.Phase
+	Loaded   *scenario.Loaded
+	Problem  estimate.Problem
+	Procs    int // of one instance
+	Estimate estimate.Estimate
+	*estimate.Detail
+	Usable float64 // bytes of the memory of a processor
+	// Ongoing: the point is a decode step at some context, not a share of a request.
+	Ongoing bool
+}
+
+// Cards is the cards that the processors make.
+func (r *Result) Cards() int {
+	perCard := r.Problem.System.ProcsPerNPU
+	return (r.Procs + perCard - 1) / perCard
+}
+
+// Sequences is how many are in flight on all processors.
+func (r *Result) Sequences() int {
+	p := &r.Estimate.Plan
+	return p.InFlight() * p.Attention.DP * p.Sequences(r.Problem.Model.IsMoE())
+}
+
+// Over is the bytes that do not fit, or 0.
+func (r *Result) Over() float64 { return max(0, r.Estimate.Memory.Total()-r.Usable) }
+
+// TooMuch says by how much a point does not fit; it is empty where it does.
+func (r *Result) TooMuch() string {
+	over := r.Over()
+	if over == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s does not fit: it needs %.4g GiB of the %.4g GiB that are usable, %.4g GiB too much",
+		PhaseName(r.Phase), r.Estimate.Memory.Total()/estimate.GiB, r.Usable/estimate.GiB, over/estimate.GiB)
+}
+
+// Estimator estimates points one after another. What points share, it prepares once.
+type Estimator struct {
+	opened  map[files]*opened
+	spreads map[spreadKey]workload.Lengths
+}
+
+// NewEstimator is one that has seen no points.
+func NewEstimator() *Estimator { return &Estimator{opened: map[files]*opened{}} }
+
+// files is what decides which files are read and how.
+type files struct {
+	model, system, decodeSystem string
+	formats                     scenario.Formats
+	assume                      string
+	offload                     estimate.Offload
+}
+
+// opened is the files of a point, and what was prepared with them.
+type opened struct {
+	loaded     *scenario.Loaded
+	err        error
+	phases     map[phaseKey]*prepared
+	predictors map[predictorKey]*serving.Predictor
+}
+
+// Engines differ in the bytes of the cache.
+type phaseKey struct {
+	phase op.Phase
+	cache float64
+}
+
+type predictorKey struct {
+	split bool
+	cache float64
+}
+
+type prepared struct {
+	problem   *estimate.Problem
+	evaluator *estimate.Evaluator
+}
+
+// mostOpened is how many combinations of files are kept ready: tables of points have few, but they may be of any length.
+const mostOpened = 256
+
+// open reads the files of a point.
+func (e *Estimator) open(p *Point) *opened {
+	key := files{p.Model, p.System, p.DecodeSystem, p.Formats, p.Assume, p.Offload}
+	o, ok := e.opened[key]
+	if !ok {
+		o = &opened{phases: map[phaseKey]*prepared{}, predictors: map[predictorKey]*serving.Predictor{}}
+		// Any length would do: those of the point are checked with it.
+		s := scenario.Scenario{Model: p.Model, System: p.System, DecodeSystem: p.DecodeSystem, Formats: p.Formats, Assume: p.Assume,
+			Offload: p.Offload, Lengths: workload.Lengths{Input: 2 * mostTokens, Output: 1}}
+		o.loaded, o.err = s.Load()
+		if len(e.opened) == mostOpened {
+			clear(e.opened)
+		}
+		e.opened[key] = o
+	}
+	return o
+}
+
+// Warnings are those of the files of a point.
+func (e *Estimator) Warnings(p *Point) []document.Problem {
+	o := e.open(p)
+	if o.err != nil {
+		return nil
+	}
+	w := o.loaded.Warnings
+	if m := o.loaded.Shape; p.Drafts > 0 && m.DraftLayers == 0 {
+		w = append(w, document.Problem{Message: fmt.Sprintf("drafts: %s does not say that it has a draft module; one more layer is assumed", m.Name)})
+	}
+	return w
+}
+
+// Answer estimates a point. The error holds all that is wrong with it.
+func (e *Estimator) Answer(p *Point) (*Answer, error) {
+	list, err := p.Phases()
+	errs := []error{err}
+	errs = append(errs, p.numbers(list)...)
+	choice, err := engine.Choices(p.Engine)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("engine: %w", err))
+	}
+	o := e.open(p)
+	if o.err != nil {
+		return nil, Once(document.Join(append(errs, o.err)...))
+	}
+	lengths, err := e.spread(p)
+	if err == nil {
+		lengths, err = o.loaded.Fill(lengths)
+	}
+	errs = append(errs, err)
+	d, misses := p.deployment(o.loaded)
+	if err := document.Join(append(errs, misses...)...); err != nil {
+		return nil, Once(err)
+	}
+	d.MaxContext = lengths.Final()
+	out := &Answer{Load: workload.Load{Lengths: lengths, Clients: cmp.Or(p.Concurrency, d.Clients())}}
+	if err := o.run(p, choice, d, out); err != nil {
+		return nil, err
+	}
+	for _, phase := range list {
+		r := Result{Phase: phase, Loaded: o.loaded, Ongoing: p.Context > 0}
+		if err := o.step(out, &r, p.Clients()); err != nil {
+			return nil, err
+		}
+		o.explain(out, &r)
+		out.Phases = append(out.Phases, r)
+	}
+	return out, nil
+}
+
+// run finds the engine of a point, and what clients see of it where that is asked.
+func (o *opened) run(p *Point, choice []*engine.Engine, d deploy.Deployment, out *Answer) error {
+	serves := o.loaded.Assumptions.Engine
+	if !serves {
+		choice = []*engine.Engine{engine.Generic}
+	}
+	runs, err := serving.Runs(choice, d)
+	var refused *serving.Refused
+	switch {
+	case errors.As(err, &refused) && len(choice) > 1:
+		runs = []deploy.Deployment{engine.Generic.Apply(d)}
+		out.Remark = "no engine can run this, so it is priced without one: " + err.Error()
+	case err != nil:
+		return fmt.Errorf("engine %w", err)
+	}
+	out.Deployment = runs[0]
+	if !p.Clients() || !serves {
+		return o.fastest(p, runs, out)
+	}
+	for i := range runs {
+		predictor, err := o.predictor(&runs[i])
+		if err != nil {
+			return err
+		}
+		seen, err := predictor.Predict(&runs[i], out.Load)
+		if err != nil {
+			out.Remark = err.Error()
+			continue
+		}
+		if out.Seen == nil || seen.Requests > out.Seen.Requests {
+			out.Deployment, out.Seen = runs[i], &seen
+			out.Held = predictor.Held(&runs[i], out.Load.Lengths)
+		}
+	}
+	if out.Seen != nil && len(choice) == 1 {
+		out.Remark = ""
+	}
+	return nil
+}
+
+// fastest takes the engine with the shortest bare steps.
+func (o *opened) fastest(p *Point, runs []deploy.Deployment, out *Answer) error {
+	if len(runs) == 1 {
+		return nil
+	}
+	list, err := p.Phases()
+	if err != nil {
+		return err
+	}
+	least := 0.0
+	for i := range runs {
+		try := Answer{Deployment: runs[i], Load: out.Load}
+		var r Result
+		var sum float64
+		for _, r.Phase = range list {
+			if err := o.step(&try, &r, false); err != nil {
+				return err
+			}
+			sum += r.Estimate.StepTime
+		}
+		if i == 0 || sum < least {
+			out.Deployment, least = runs[i], sum
+		}
+	}
+	return nil
+}
+
+// predictor is what predicts a deployment, prepared once.
+func (o *opened) predictor(d *deploy.Deployment) (*serving.Predictor, error) {
+	key := predictorKey{d.Split(), d.Precision.Cache}
+	known := o.predictors[key]
+	if known == nil {
+		var err error
+		if known, err = serving.NewPredictor(d); err != nil {
+			return nil, err
+		}
+		o.predictors[key] = known
+	}
+	return known, nil
+}
+
+// step estimates a bare step of a phase. Beside what clients see, a prefill step holds as many prompts as the engine puts
+// into one.
+func (o *opened) step(a *Answer, out *Result, served bool) error {
+	d, n := &a.Deployment, a.Load.Lengths
+	pool := d.Of(out.Phase)
+	key := phaseKey{out.Phase, d.Precision.Cache}
+	ready := o.phases[key]
+	if ready == nil {
+		problem := d.Problem(out.Phase, pool.System, n)
+		problem.Handover = nil
+		ready = &prepared{problem: &problem}
+		var err error
+		if ready.evaluator, err = estimate.NewEvaluator(&problem); err != nil {
+			return err
+		}
+		o.phases[key] = ready
+	}
+	q := pool.Plan
+	if out.Phase == op.Prefill {
+		q.Drafts = 0
+		if served && q.Pipelined {
+			q.Batch = plan.Batch{Count: 1, Size: min(q.Batch.Size, d.Engine.PerStep(n.Uncached()))}
+		}
+	}
+	out.Problem, out.Procs = *ready.problem, pool.Plan.Attention.Procs()
+	out.Problem.Lengths = n
+	out.Usable = d.Assume.Usable(pool.System.Memory.GiB)
+	ready.evaluator.At(n).Evaluate(&q, &out.Estimate)
+	return nil
+}
+
+// explain adds where the time of a step goes.
+func (o *opened) explain(a *Answer, r *Result) {
+	ready := o.phases[phaseKey{r.Phase, a.Deployment.Precision.Cache}]
+	r.Detail = ready.evaluator.At(a.Load.Lengths).Detail(&r.Estimate.Plan)
+}
+
+// spread is the lengths of a point, spread as it says. Those of a trace are kept: tables name the same one often.
+func (e *Estimator) spread(p *Point) (workload.Lengths, error) {
+	n := p.lengths()
+	if p.Distribution == "" {
+		return n, nil
+	}
+	key := spreadKey{p.Distribution, n}
+	if s, ok := e.spreads[key]; ok {
+		return s, nil
+	}
+	s, err := n.Spread(p.Distribution)
+	if err != nil {
+		return n, fmt.Errorf("lengths: %w", err)
+	}
+	if e.spreads == nil || len(e.spreads) == mostOpened {
+		e.spreads = map[spreadKey]workload.Lengths{}
+	}
+	e.spreads[key] = s
+	return s, nil
+}
+
+// spreadKey is lengths and how they are spread.
+type spreadKey struct {
+	distribution string
+	lengths      workload.Lengths
+}
+
+// Once leaves out problems that stand there before.
+func Once(err error) error {
+	var all *document.Error
+	if !errors.As(err, &all) {
+		return err
+	}
+	seen := map[document.Problem]bool{}
+	var out document.Error
+	for _, p := range all.Problems {
+		if !seen[p] {
+			seen[p] = true
+			out.Problems = append(out.Problems, p)
+		}
+	}
+	return &out
+}

@@ -1,0 +1,218 @@
+package point
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"throughline/estimate"
+	"throughline/internal/csvfile"
+	"throughline/internal/document"
+)
+
+// resultColumns are what is added to each row of a table of points.
+var resultColumns = []string{"served_by", "clients", "ttft_ms", "tpot_ms", "step_ms", "tokens_per_s", "requests_per_s", "memory_gib", "fits", "bound", "confidence", "error_band_percent", "reason"}
+
+// oneLine makes a cell of a message, with the words of the command line for what are columns here.
+var oneLine = strings.NewReplacer("\n", "; ", "--model: ", "model: ", "--system: ", "system: ")
+
+// Tally counts the rows of a table.
+type Tally struct {
+	Rows int
+	Bad  int // without an estimate
+}
+
+// WriteError is a failure to write the results.
+type WriteError struct{ Err error }
+
+func (e WriteError) Error() string { return e.Err.Error() }
+func (e WriteError) Unwrap() error { return e.Err }
+
+// Stream reads points from a CSV table, a row each, and writes every row with its results as soon as it is read. Columns
+// are named like the settings of a point; empty cells and absent columns are as in the given point. A row that makes no
+// sense gets its reason; the others are not affected. Columns of results are computed anew, so that a result can be read
+// again; a column whose name starts with # is carried along.
+func Stream(ctx context.Context, in io.Reader, out io.Writer, others *Point) (Tally, error) {
+	var t Tally
+	s := stream{estimator: NewEstimator(), others: *others, reader: csvfile.NewReader(in, csvfile.Streamed), writer: csvfile.NewWriter(out)}
+	if err := s.header(); err != nil {
+		return t, err
+	}
+	for ctx.Err() == nil {
+		row, err := s.reader.Read()
+		var broken *csv.ParseError
+		switch {
+		case err == io.EOF:
+			return t, writeError(s.writer.Flush())
+		case errors.As(err, &broken):
+			row = nil
+		case err != nil:
+			return t, fmt.Errorf("the table of points: %w", err)
+		}
+		t.Rows++
+		if !s.row(row, err) {
+			t.Bad++
+		}
+		if err := s.writer.Write(s.cells); err != nil {
+			return t, writeError(err)
+		}
+		if s.reader.Waits() {
+			if err := s.writer.Flush(); err != nil {
+				return t, writeError(err)
+			}
+		}
+	}
+	return t, ctx.Err()
+}
+
+func writeError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return WriteError{err}
+}
+
+// stream is a table under way.
+type stream struct {
+	estimator *Estimator
+	others    Point
+	reader    *csvfile.Reader
+	writer    *csvfile.Writer
+	columns   []column
+	width     int // cells of an input row
+	carried   int // of them that are written
+	cells     []string
+	digits    []byte
+}
+
+// column is one of the input.
+type column struct {
+	field  *Field // nil: not read
+	result bool   // computed anew
+}
+
+// header reads the names of the columns and writes those of the results.
+func (s *stream) header() error {
+	names, err := s.reader.Read()
+	if err == io.EOF {
+		return errors.New("the table of points is empty: its first row names the columns")
+	} else if err != nil {
+		return fmt.Errorf("the table of points: %w", err)
+	}
+	names = slices.Clone(names)
+	names[0] = strings.TrimPrefix(names[0], "\uFEFF")
+	var errs []error
+	seen := map[string]bool{}
+	for i, name := range names {
+		key := strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), "_", "-")
+		c := column{result: slices.Contains(resultColumns, strings.ReplaceAll(key, "-", "_"))}
+		known := c.result || strings.HasPrefix(key, "#")
+		if !known {
+			c.field, known = Lookup(key)
+		}
+		switch {
+		case !known:
+			errs = append(errs, fmt.Errorf("column %d: %s", i+1, document.NotOneOf(name, fieldNames())))
+		case seen[key] && !c.result:
+			errs = append(errs, fmt.Errorf("column %d: %q stands there twice", i+1, name))
+		}
+		seen[key] = true
+		s.columns = append(s.columns, c)
+		if !c.result {
+			s.cells = append(s.cells, name)
+		}
+	}
+	for _, f := range []struct{ name, value string }{{"model", s.others.Model}, {"system", s.others.System}} {
+		if f.value == "" && !seen[f.name] {
+			errs = append(errs, fmt.Errorf("there is no column %q, and no --%s for all rows", f.name, f.name))
+		}
+	}
+	if err := document.Join(errs...); err != nil {
+		return err
+	}
+	s.width, s.carried = len(names), len(s.cells)
+	return writeError(s.writer.Write(append(s.cells, resultColumns...)))
+}
+
+// row estimates one row and leaves its cells to be written. It reports whether there is an estimate.
+func (s *stream) row(row []string, broken error) bool {
+	s.cells = s.cells[:0]
+	p := s.others
+	var errs []error
+	if broken != nil {
+		errs = append(errs, broken)
+	} else if len(row) != s.width {
+		errs = append(errs, fmt.Errorf("%d cells under %d columns", len(row), s.width))
+	}
+	for i := range s.columns {
+		c, text := &s.columns[i], ""
+		if i < len(row) {
+			text = row[i]
+		}
+		if !c.result {
+			s.cells = append(s.cells, text)
+		}
+		if text = strings.TrimSpace(csvfile.Unguard(text)); text == "" || c.field == nil {
+			continue
+		}
+		if err := c.field.Set(&p, text); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if p.Phase == "both" {
+		errs = append(errs, errors.New("phase: a row is a prefill, a decode or, without a phase, what clients see; not both"))
+	}
+	var answer *Answer
+	if len(errs) == 0 {
+		var err error
+		if answer, err = s.estimator.Answer(&p); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) > 0 {
+		for range len(resultColumns) - 1 {
+			s.cells = append(s.cells, "")
+		}
+		s.cells = append(s.cells, oneLine.Replace(document.Join(errs...).Error()))
+		return false
+	}
+	s.result(answer)
+	return true
+}
+
+// result appends the cells of an answer: what clients see with the decode step behind it, or a bare step.
+func (s *stream) result(a *Answer) {
+	r := &a.Phases[len(a.Phases)-1]
+	e := &r.Estimate
+	var clients, ttft, tpot, requests string
+	tokens, held := e.Throughput, e.Memory.Total()
+	if !r.Ongoing {
+		requests = s.number(e.Requests)
+	}
+	if seen := a.Seen; seen != nil {
+		clients, ttft, tpot = strconv.Itoa(a.Load.Clients), s.number(seen.TTFT*1e3), s.number(seen.TPOT*1e3)
+		tokens, requests, held = seen.Requests*float64(a.Load.Lengths.Output), s.number(seen.Requests), a.Held
+	}
+	fits := "TRUE"
+	if held > r.Usable {
+		fits = "FALSE"
+	}
+	reason := r.TooMuch()
+	if a.Remark != "" {
+		reason = strings.TrimPrefix(reason+"; "+a.Remark, "; ")
+	}
+	bound, _ := r.Shares.Bound()
+	s.cells = append(s.cells, a.Deployment.Engine.Name, clients, ttft, tpot, s.number(e.StepTime*1e3), s.number(tokens), requests,
+		s.number(held/estimate.GiB), fits, bound, r.Confidence.Level.String(), s.number(100*r.Confidence.Band), reason)
+}
+
+// number writes a result with more digits than anything here is exact to.
+func (s *stream) number(v float64) string {
+	s.digits = strconv.AppendFloat(s.digits[:0], v, 'g', 9, 64)
+	return string(s.digits)
+}

@@ -1,0 +1,219 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"throughline/internal/explain"
+	"throughline/internal/point"
+)
+
+// WriteExplanation writes for the terminal why a phase of a point takes the time it takes.
+func WriteExplanation(w io.Writer, a *point.Answer, phase int, x *explain.Explanation) error {
+	r := &a.Phases[phase]
+	e := &r.Estimate
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n%s%s step: %.4g ms, %.1f tokens/s\n", pointTitle(a), seenLine(a), point.PhaseName(r.Phase), e.StepTime*1e3, e.Throughput)
+
+	layers := "all layers"
+	if e.Plan.Attention.PP > 1 {
+		layers = "the layers of one of the stages"
+	}
+	fmt.Fprintf(&b, "\nOperators, over %s; shares of the step; of the peak rate and bandwidth, without calibration\n%s\n", layers, operatorTable(x.Operators))
+	fmt.Fprintf(&b, "\nMemory of a processor\n%s\n", memoryMap(&x.Memory, r.Problem.Model.IsMoE()))
+	fmt.Fprintf(&b, "\nSensitivity: what %.0f%% more of a number changes\n%s\n", 100*explain.Change, sensitivityTable(x.Sensitivity))
+	if without := withoutEffect(x.Sensitivity); without != "" {
+		fmt.Fprintf(&b, "Without effect: %s\n", without)
+	}
+	fmt.Fprintf(&b, "\nAs the batch grows from %d\n", e.Plan.Batch.Size)
+	for _, l := range x.Limits {
+		b.WriteString("  " + limitLine(&l) + "\n")
+	}
+	if x.Seek != nil {
+		fmt.Fprintf(&b, "\n%s\n", seekLine(x.Seek))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func operatorTable(ops []explain.Operator) string {
+	t := newTable("part", "operator", "engine", "m × n × k", "repeat", "GFLOP", "MB", "µs", "share", "of peak", "of bandwidth", "bound by")
+	t.SetColumnConfigs(numeric(5, 6, 7, 8, 9, 10, 11))
+	part := ""
+	for i := range ops {
+		o := &ops[i]
+		name := o.Part
+		if name == part {
+			name = ""
+		} else if part != "" {
+			t.AppendSeparator()
+		}
+		part = o.Part
+		shape := ""
+		switch {
+		case o.Collective != nil:
+			shape = o.Collective.String()
+		case o.M > 0:
+			shape = fmt.Sprintf("%s × %s × %s", short(o.M), short(o.N), short(o.K))
+		}
+		t.AppendRow(table.Row{
+			name, o.Name, o.Engine, shape, o.Repeat, blank(o.Flops / 1e9), blank(o.Bytes / 1e6), fmt.Sprintf("%.1f", o.Time),
+			fmt.Sprintf("%.1f%%", 100*o.Share), percent(o.OfPeak), percent(o.OfBandwidth), o.Bound,
+		})
+	}
+	return t.Render()
+}
+
+// short is a number with a digit behind the point if it has any.
+func short(v float64) string {
+	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0")
+}
+
+// blank is a number of three significant digits, nothing for 0.
+func blank(v float64) string {
+	switch {
+	case v == 0:
+		return ""
+	case v >= 100:
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+func percent(v float64) string {
+	if v == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f%%", 100*v)
+}
+
+func memoryMap(m *explain.Memory, experts bool) string {
+	t := newTable("", "GiB", "share")
+	t.SetColumnConfigs(numeric(2, 3))
+	row := func(name string, v float64) {
+		if v != 0 {
+			t.AppendRow(table.Row{name, fmt.Sprintf("%.2f", v), fmt.Sprintf("%.1f%%", 100*v/m.Capacity)})
+		}
+	}
+	mlp := "MLP weights"
+	if experts {
+		mlp = "MLP and expert weights"
+	}
+	row("attention weights", m.Attention)
+	row(mlp, m.MLP)
+	row("draft module", m.Draft)
+	row("embedding, output head", m.Ends)
+	row("working space", m.Working)
+	row("KV cache", m.Cache)
+	if m.Free < 0 {
+		row("too much", m.Free)
+	} else {
+		row("free", m.Free)
+	}
+	row("not usable", m.Reserved)
+	t.AppendSeparator()
+	row("capacity", m.Capacity)
+	return t.Render()
+}
+
+func sensitivityTable(effects []explain.Effect) string {
+	t := newTable("number", "now", "step", "TTFT", "TPOT", "tokens/s", "largest batch")
+	t.SuppressEmptyColumns()
+	t.SetColumnConfigs(numeric(2, 3, 4, 5, 6, 7))
+	for i := range effects {
+		e := &effects[i]
+		if !e.Any() {
+			continue
+		}
+		batch := ""
+		if e.Batch != e.NewBatch {
+			batch = fmt.Sprintf("%d → %d", e.Batch, e.NewBatch)
+		}
+		t.AppendRow(table.Row{e.Parameter, quantity(e.Value, e.Unit), signed(e.Step), signed(e.TTFT), signed(e.TPOT), signed(e.Tokens), batch})
+	}
+	return t.Render()
+}
+
+func withoutEffect(effects []explain.Effect) string {
+	var names []string
+	for i := range effects {
+		if !effects[i].Any() {
+			names = append(names, effects[i].Parameter)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func signed(v float64) string {
+	switch {
+	case v == 0:
+		return ""
+	case math.Abs(v) < 5e-5:
+		return "≈ 0"
+	}
+	return strings.Replace(fmt.Sprintf("%+.2f%%", 100*v), "-", "−", 1)
+}
+
+// quantity is a number with its unit.
+func quantity(v float64, unit string) string {
+	text := strconv.FormatFloat(v, 'g', 6, 64)
+	if v >= 1e-4 && v < 1e15 {
+		text = strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 4, 64), "0"), ".")
+		if v >= 1000 {
+			text = short(v)
+		}
+	}
+	if unit == "" {
+		return text
+	}
+	return text + " " + unit
+}
+
+func limitLine(l *explain.Limit) string {
+	switch {
+	case l.Batch == 0:
+		return l.What
+	case l.Reached:
+		return fmt.Sprintf("batch %d, reached: %s", l.Batch, l.What)
+	}
+	return fmt.Sprintf("batch %d: %s", l.Batch, l.What)
+}
+
+func seekLine(a *explain.Answer) string {
+	goal := fmt.Sprintf("a %s of %s", a.Metric, quantity(a.Goal, a.GoalUnit))
+	now := fmt.Sprintf("now it is %s at %s", quantity(a.NowMetric, a.GoalUnit), quantity(a.Now, a.Unit))
+	span := fmt.Sprintf("between %s and %s", quantity(a.Low, ""), quantity(a.High, a.Unit))
+	switch {
+	case a.Value != nil:
+		times := ""
+		if a.Now > 0 && *a.Value > 0 {
+			times = fmt.Sprintf(" (× %.4g)", *a.Value/a.Now)
+		}
+		return fmt.Sprintf("%s: %s%s reaches %s; %s", a.Parameter, quantity(*a.Value, a.Unit), times, goal, now)
+	case a.Always:
+		return fmt.Sprintf("%s: every value %s reaches %s; %s", a.Parameter, span, goal, now)
+	}
+	return fmt.Sprintf("%s: no value %s reaches %s; %s, at best %s at %s", a.Parameter, span, goal, now, quantity(a.Best, a.GoalUnit), quantity(a.BestAt, a.Unit))
+}
+
+// explainedJSON is a point with its explanations in JSON.
+type explainedJSON struct {
+	*pointJSON
+	Explained map[string]*explain.Explanation `json:"explained"`
+}
+
+// ExplainedJSON is a point and why, as one object for JSON.
+func ExplainedJSON(a *point.Answer, why []*explain.Explanation) any {
+	out := explainedJSON{pointOf(a), map[string]*explain.Explanation{}}
+	for i := range a.Phases {
+		if why[i] != nil {
+			out.Explained[point.PhaseName(a.Phases[i].Phase)] = why[i]
+		}
+	}
+	return &out
+}

@@ -1,0 +1,51 @@
+package report
+
+import (
+	"compress/gzip"
+	"context"
+	"io"
+	"strings"
+
+	"throughline/internal/atomicfile"
+)
+
+// File is a file to be written.
+type File struct {
+	Name  string
+	Write func(io.Writer) error
+}
+
+// WriteFiles writes files that appear together or not at all. A name that ends in ".gz" is compressed, without a time
+// stamp, so that the same content gives the same bytes.
+func WriteFiles(ctx context.Context, files ...File) error {
+	var s atomicfile.Set
+	defer s.Discard()
+	for _, f := range files {
+		write := f.Write
+		if strings.HasSuffix(f.Name, ".gz") {
+			write = compressed(write)
+		}
+		if err := s.Add(ctx, f.Name, write); err != nil {
+			return err
+		}
+	}
+	return s.Commit(ctx)
+}
+
+func compressed(write func(io.Writer) error) func(io.Writer) error {
+	return func(w io.Writer) error {
+		z := gzip.NewWriter(w)
+		if err := write(z); err != nil {
+			return err
+		}
+		return z.Close()
+	}
+}
+
+// Bytes is a file of the given content.
+func Bytes(name string, content []byte) File {
+	return File{name, func(w io.Writer) error { _, err := w.Write(content); return err }}
+}
+
+// CreateFile writes a file that must not be there yet; else the error is [fs.ErrExist].
+func CreateFile(ctx context.Context, f File) error { return atomicfile.Create(ctx, f.Name, f.Write) }

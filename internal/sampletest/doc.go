@@ -1,2 +1,0 @@
-// Package sampletest compares the program with the published sample of the reference tool, cell by cell.
-package sampletest

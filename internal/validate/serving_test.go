@@ -1,0 +1,204 @@
+package validate
+
+import (
+	"bytes"
+	"encoding/csv"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"throughline/hardware"
+	"throughline/model"
+)
+
+const servingTable = `id,model_path,system,backend,precision,mode,isl,osl,concurrency,num_gpus,batch_size,tp_size,pp_size,attention_dp_size,moe_tp_size,moe_ep_size,prefill_num_workers,prefill_tp_size,prefill_attention_dp_size,prefill_moe_ep_size,decode_batch_size,decode_num_workers,decode_tp_size,decode_attention_dp_size,decode_moe_ep_size,silicon_ttft_ms,silicon_tpot_ms
+a,meta-llama/Llama-3.1-8B-Instruct,h100_sxm,trtllm,,agg,1024,128,8,1,8,1,1,,1,1,,,,,,,,,,120,9
+b,nvidia/DeepSeek-R1-NVFP4,b200_sxm,sglang,fp4,agg,1024,1024,16,8,16,8,1,1,1,8,,,,,,,,,,300,12
+c,deepseek-ai/DeepSeek-V3,gb200,trtllm,fp4,disagg,8192,1024,64,40,,,,,,,1,1,8,8,16,4,8,1,8,900,10
+d,Qwen/Qwen3-32B,h100_sxm,sglang,fp8,disagg,4000,1000,,16,,,,,,,5,1,1,1,48,11,1,1,1,600,22
+e,acme/Unheard-of-7B,h100_sxm,vllm,fp8,agg,1024,1024,4,1,,1,,,,,,,,,,,,,,50,5
+f,openai/gpt-oss-120b,h200_sxm,vllm,fp4,agg,1024,1024,4,2,,2,,,2,2,,,,,,,,,,50,5
+g,openai/gpt-oss-20b,h200_sxm,vllm,fp4,agg,1024,1024,,2,,2,,,,,,,,,,,,,,50,5
+h,Qwen/Qwen3-32B,h100_sxm,lmdeploy,fp8,both,1024,1024,4,1,,1,,,,,,,,,,,,,,50,5
+i,Qwen/Qwen3-32B,h100_sxm,vllm,fp8,agg,1024,1024,4,1,,1,,,,,,,,,,,,,,,
+`
+
+func TestServing(t *testing.T) {
+	r, err := Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), ServingOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := []string{
+		"", "", "", // predicted
+		"TTFT: no concurrency; that of TPOT follows from the batch size",
+		`model_path: no model file "acme/Unheard-of-7B", and none built in; throughline models lists the built-in ones`,
+		"moe_tp_size 2 · moe_ep_size 2 = 4 do not fill the 2 processors of a stage",
+		"no concurrency",
+		`no engine "lmdeploy": there are sglang, vllm, trtllm; none is a generic one`,
+		"", // not measured, but predicted
+	}
+	for i := range r.Rows {
+		if got := r.Reason(&r.Rows[i]); got != reasons[i] {
+			t.Errorf("row %s: reason %q, want %q", r.Rows[i].Cells[0], got, reasons[i])
+		}
+		for f, figure := range r.Rows[i].Figures {
+			if figure.Reason == "" && !(figure.Predicted > 0.1 && figure.Predicted < 1e5) {
+				t.Errorf("row %s: %s of %v ms", r.Rows[i].Cells[0], r.Figures[f], figure.Predicted)
+			}
+		}
+	}
+	totals := r.Totals()
+	if s := totals[0]; s.Group != "agg" || s.Figure != "TTFT" || s.Rows != 2 || s.Unpredicted != 3 {
+		t.Errorf("total %+v", s)
+	}
+	if s := totals[3]; s.Group != "disagg" || s.Figure != "TPOT" || s.Rows != 2 {
+		t.Errorf("total %+v", s)
+	}
+	var first, second bytes.Buffer
+	if err := r.WriteCSV(&first); err != nil {
+		t.Fatal(err)
+	}
+	again, _ := Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), ServingOptions{})
+	_ = again.WriteCSV(&second)
+	if first.String() != second.String() {
+		t.Error("two predictions differ")
+	}
+	rows, err := csv.NewReader(&first).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"predicted_ttft_ms", "predicted_tpot_ms", "predicted_tokens_per_s", "predicted_memory_gib", "reason"}; !slices.Equal(rows[0][len(rows[0])-5:], want) || rows[0][0] != "id" {
+		t.Errorf("header %v", rows[0])
+	}
+	slower, err := Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), ServingOptions{System: "A100"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := slower.Rows[0].Figures[1], r.Rows[0].Figures[1]; a.Predicted <= b.Predicted {
+		t.Errorf("TPOT %v ms on an A100, %v ms on an H100", a.Predicted, b.Predicted)
+	}
+}
+
+func TestServingRefuses(t *testing.T) {
+	_, err := Serving(t.Context(), "serving.csv", strings.NewReader("model_path,system,isl,osl\n"), ServingOptions{})
+	if err == nil || !strings.Contains(err.Error(), `serving.csv:1: no columns "backend", "precision", "mode", "concurrency"`) {
+		t.Errorf("missing columns: %v", err)
+	}
+	_, err = Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), ServingOptions{System: "H20O", Lengths: "long", Assume: "magic"})
+	for _, want := range []string{"--system: no system", "--lengths: ", `"magic"`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// TestServingNames: the names of models and systems in tables of serving runs lead to the catalogues.
+func TestServingNames(t *testing.T) {
+	for ref, want := range map[string]string{
+		"Qwen/Qwen3-235B-A22B-FP8":                    "Qwen3-235B-A22B",
+		"Qwen/Qwen3-235B-A22B-Instruct-2507-FP8":      "Qwen3-235B-A22B",
+		"Qwen/Qwen3-30B-A3B-Thinking-2507":            "Qwen3-30B-A3B",
+		"nvidia/Qwen3-32B-NVFP4":                      "Qwen3-32B",
+		"nvidia/DeepSeek-R1-NVFP4":                    "DeepSeek-R1",
+		"nvidia/DeepSeek-R1-0528-NVFP4-v2":            "DeepSeek-R1",
+		"nvidia/DeepSeek-V3.1-NVFP4":                  "DeepSeek-V3",
+		"deepseek-ai/DeepSeek-V3-0324":                "DeepSeek-V3",
+		"deepseek-ai/DeepSeek-V3.2-Exp":               "DeepSeek-V3.2",
+		"moonshotai/Kimi-K2.5":                        "Kimi-K2.5",
+		"moonshotai/Kimi-K2-Instruct-0905":            "Kimi-K2-Instruct",
+		"moonshotai/Kimi-K2-Thinking":                 "Kimi-K2-Instruct",
+		"meta-llama/Llama-3.1-8B-Instruct":            "Llama-3.1-8B",
+		"nvidia/Llama-3.3-70B-Instruct-FP8":           "Llama-3.1-70B",
+		"meta-llama/Meta-Llama-3.1-405B-Instruct-FP8": "Llama-3.1-405B",
+		"mistralai/Mixtral-8x7B-Instruct-v0.1":        "Mixtral-8x7B",
+		"openai/gpt-oss-20b":                          "gpt-oss-20b",
+		"zhipuai/GLM-5":                               "GLM-5",
+		"zai-org/GLM-4.5-Air-FP8":                     "GLM-4.5-Air",
+		"MiniMaxAI/MiniMax-M2.5":                      "MiniMax-M2.5",
+	} {
+		if got, _ := model.Catalogue.Name(ref); got != want {
+			t.Errorf("%s leads to %q, not to %s", ref, got, want)
+		}
+	}
+	if got, ok := model.Catalogue.Name("acme/Chat-Instruct"); ok {
+		t.Errorf("endings alone lead to %s", got)
+	}
+	for ref, want := range map[string]string{
+		"b200_sxm": "B200", "b300_sxm": "B300", "h100_sxm": "H100_SXM", "h200_sxm": "H200", "gb200": "GB200_NVL72",
+		"gb300": "GB300_NVL72", "a100_sxm": "A100_SXM", "l40s": "L40S", "h20": "H20_96G", "h20_sxm": "H20_96G",
+	} {
+		if got, _ := hardware.Catalogue.Name(ref); got != want {
+			t.Errorf("%s leads to %q, not to %s", ref, got, want)
+		}
+	}
+}
+
+// anomalous rows of the table of serving runs: by what its notes name, of runs that something else than the engine and
+// the processors decided. "ttft": only that figure.
+func anomalous(get func(string) string) string {
+	m, system, engine, version := filepath.Base(get("model_path")), get("system"), get("backend"), get("backend_version")
+	c := get("concurrency")
+	deepSeek := strings.HasPrefix(m, "DeepSeek")
+	switch {
+	case m == "DeepSeek-R1" && system == "b200_sxm" && get("precision") == "fp8" && version == "0.5.9", // drafts, unlabelled
+		strings.HasPrefix(m, "Qwen3.5") && system == "b300_sxm" && get("precision") == "fp8" && version == "0.5.9" && get("tp_size") == "4",
+		get("tp_size") == "72",                            // several servers
+		get("isl") == "15000" && get("mode") == "agg",     // the clients of many servers
+		version == "1.3.0rc1", m == "DeepSeek-V3.1-NVFP4", // not limited by the processors; too fast for its processors
+		strings.HasPrefix(m, "gpt-oss") && system == "h100_sxm" && engine == "vllm" && c == "512",
+		deepSeek && system == "b300_sxm",
+		strings.HasPrefix(m, "Qwen3-235B") && system == "h200_sxm" && engine == "vllm",
+		m == "Llama-3.1-8B-Instruct-FP8", c == "":
+		return "both"
+	case deepSeek && system == "b200_sxm" && get("precision") == "fp4" && version == "", // start-up
+		m == "Llama-3.1-8B-Instruct" && system == "h100_sxm", // one request always waits
+		deepSeek && get("mode") == "disagg":                  // start-up, cannot be told apart
+		return "ttft"
+	}
+	return ""
+}
+
+// TestMeasuredServing: errors over the clean rows of measured serving runs stay within what has been reached, on the
+// calibrated systems.
+func TestMeasuredServing(t *testing.T) {
+	src, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "measurements", "silicon", "serving.csv"))
+	if err != nil {
+		t.Skip("the measurements are not beside the project")
+	}
+	rows, err := csv.NewReader(bytes.NewReader(src)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := rows[0]
+	var why []string
+	for _, cells := range rows[1:] {
+		get := func(column string) string { return cells[slices.Index(header, column)] }
+		why = append(why, anomalous(get))
+	}
+	r, err := Serving(t.Context(), "serving.csv", bytes.NewReader(src), ServingOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.Rows {
+		switch why[i] {
+		case "both":
+			r.Rows[i].Class = "anomalous"
+		case "ttft":
+			r.Rows[i].Figures[0].Measured = 0
+		}
+	}
+	limits := map[string]float64{"agg TTFT": 25, "agg TPOT": 14, "disagg TTFT": 35, "disagg TPOT": 17}
+	for _, s := range r.Totals() {
+		limit, ok := limits[s.Group+" "+s.Figure]
+		if !ok {
+			continue
+		}
+		t.Logf("%s %s: %d rows, median error %.1f%%, mean %.1f%%, bias %+.1f%%", s.Group, s.Figure, s.Rows, s.Median, s.Mean, s.Bias)
+		if s.Rows == 0 || math.IsNaN(s.Mean) || s.Median > limit || s.Unpredicted > 10 {
+			t.Errorf("%s %s: median error %.1f%% over %d rows, want at most %v%%; %d not predicted", s.Group, s.Figure, s.Median, s.Rows, limit, s.Unpredicted)
+		}
+	}
+}

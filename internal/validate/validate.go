@@ -1,0 +1,353 @@
+// Package validate predicts what was measured, row by row, and says how far off the predictions are.
+package validate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"throughline/internal/csvfile"
+	"throughline/internal/document"
+)
+
+// Row is one measured row with its predictions.
+type Row struct {
+	Group   string // rows that are summed up together
+	Class   string // and the groups that are, where there are many
+	Label   string // names the row within its group; empty: its cells do
+	Cells   []string
+	Figures []Figure  // in the order of the report
+	More    []float64 // predictions that tables have no measurements of; NaN: none
+}
+
+// Figure is one measured number of a row.
+type Figure struct {
+	Measured  float64 // 0: not known
+	Predicted float64
+	Reason    string // why there is no prediction
+}
+
+// Error of the prediction, relative to the measurement.
+func (f *Figure) Error() float64 { return f.Predicted/f.Measured - 1 }
+
+// Report is all rows of a table.
+type Report struct {
+	Header  []string // of the input, and the columns that were added
+	Figures []string // names of the figures of a row; a single one needs none
+	Rows    []Row
+}
+
+// Summary is the errors of one figure of a group.
+type Summary struct {
+	Group, Figure       string
+	Rows, Unpredicted   int
+	Mean, Median, Worst float64 // absolute, in percent; the worst with its sign
+	Bias                float64 // median with its sign: where it nears the median, the errors are one-sided
+	WorstRow            string
+}
+
+// Summaries are the errors by group, in the order of the table.
+func (r *Report) Summaries() []Summary {
+	return r.summaries(func(row *Row) string { return row.Group })
+}
+
+// Regroup sums the rows up by the values of columns of the input, in the place of the groups they have.
+func (r *Report) Regroup(columns []string) error {
+	var at []int
+	for _, c := range columns {
+		i := slices.Index(r.Header, c)
+		if i < 0 || len(r.Rows) > 0 && i >= len(r.Rows[0].Cells) {
+			return fmt.Errorf("--by: %s", document.NotOneOf(c, r.input()))
+		}
+		at = append(at, i)
+	}
+	for i := range r.Rows {
+		var parts []string
+		for _, c := range at {
+			parts = append(parts, r.Rows[i].Cells[c])
+		}
+		r.Rows[i].Group = strings.Join(parts, " ")
+	}
+	return nil
+}
+
+// input is the columns of the table before any were added.
+func (r *Report) input() []string {
+	if len(r.Rows) == 0 {
+		return r.Header
+	}
+	return r.Header[:len(r.Rows[0].Cells)]
+}
+
+// Miss is a figure of a row that is off.
+type Miss struct {
+	Group, Row, Figure string
+	Measured           float64
+	Predicted          float64
+}
+
+// Error of the prediction, relative to the measurement.
+func (m *Miss) Error() float64 { return m.Predicted/m.Measured - 1 }
+
+// Misses are the figures that are furthest off, at most n of each.
+func (r *Report) Misses(n int) []Miss {
+	var out []Miss
+	for figure, name := range r.Figures {
+		var all []Miss
+		for i := range r.Rows {
+			row := &r.Rows[i]
+			if f := &row.Figures[figure]; f.Reason == "" && f.Measured > 0 {
+				all = append(all, Miss{row.Group, row.label(), name, f.Measured, f.Predicted})
+			}
+		}
+		slices.SortStableFunc(all, func(a, b Miss) int { return cmp.Compare(math.Abs(b.Error()), math.Abs(a.Error())) })
+		out = append(out, all[:min(n, len(all))]...)
+	}
+	return out
+}
+
+// label names the row within its group.
+func (row *Row) label() string {
+	return cmp.Or(row.Label, strings.Join(row.Cells[:len(row.Cells)-1], ","))
+}
+
+// Totals are the errors by class.
+func (r *Report) Totals() []Summary { return r.summaries(func(row *Row) string { return row.Class }) }
+
+func (r *Report) summaries(of func(*Row) string) []Summary {
+	var groups []string
+	byGroup := map[string][]*Row{}
+	for i := range r.Rows {
+		g := of(&r.Rows[i])
+		if byGroup[g] == nil {
+			groups = append(groups, g)
+		}
+		byGroup[g] = append(byGroup[g], &r.Rows[i])
+	}
+	var out []Summary
+	for _, g := range groups {
+		for figure, name := range r.Figures {
+			out = append(out, summary(g, name, figure, byGroup[g]))
+		}
+	}
+	return out
+}
+
+// summary is the errors of one figure of some rows.
+func summary(group, name string, figure int, rows []*Row) Summary {
+	s := Summary{Group: group, Figure: name}
+	var signed, errors []float64
+	for _, row := range rows {
+		f := &row.Figures[figure]
+		if f.Reason != "" {
+			s.Unpredicted++
+			continue
+		}
+		if f.Measured == 0 {
+			continue
+		}
+		e := 100 * f.Error()
+		signed, errors = append(signed, e), append(errors, math.Abs(e))
+		if math.Abs(e) >= math.Abs(s.Worst) {
+			s.Worst, s.WorstRow = e, row.label()
+		}
+	}
+	s.Rows = len(errors)
+	if s.Rows > 0 {
+		for _, e := range errors {
+			s.Mean += e / float64(s.Rows)
+		}
+		s.Median, s.Bias = median(errors), median(signed)
+	}
+	return s
+}
+
+func median(list []float64) float64 {
+	slices.SortFunc(list, cmp.Compare[float64])
+	n := len(list)
+	return (list[(n-1)/2] + list[n/2]) / 2
+}
+
+// Predicted is how many figures have a prediction.
+func (r *Report) Predicted() (n int) {
+	for i := range r.Rows {
+		for _, f := range r.Rows[i].Figures {
+			if f.Reason == "" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Reasons are why figures have no prediction, and how many: the most frequent first.
+func (r *Report) Reasons() []Reason {
+	counts := map[string]int{}
+	for i := range r.Rows {
+		if why := r.Reason(&r.Rows[i]); why != "" {
+			counts[why]++
+		}
+	}
+	var out []Reason
+	for why, n := range counts {
+		out = append(out, Reason{why, n})
+	}
+	slices.SortFunc(out, func(a, b Reason) int { return cmp.Or(cmp.Compare(b.Rows, a.Rows), strings.Compare(a.Text, b.Text)) })
+	return out
+}
+
+// Reason is why rows have no prediction.
+type Reason struct {
+	Text string
+	Rows int
+}
+
+// Reason is why figures of a row have no prediction: once where it is the same for all.
+func (r *Report) Reason(row *Row) string {
+	var parts []string
+	for i := range row.Figures {
+		if why := row.Figures[i].Reason; why != "" {
+			parts = append(parts, strings.TrimPrefix(r.Figures[i]+": "+why, ": "))
+		}
+	}
+	same := func(f Figure) bool { return f.Reason == row.Figures[0].Reason }
+	if !slices.ContainsFunc(row.Figures, func(f Figure) bool { return !same(f) }) {
+		return row.Figures[0].Reason
+	}
+	return strings.Join(parts, "; ")
+}
+
+// WriteCSV writes the table with its predictions.
+func (r *Report) WriteCSV(w io.Writer) error {
+	c := csvfile.NewWriter(w)
+	if err := c.Write(r.Header); err != nil {
+		return err
+	}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		cells := slices.Clone(row.Cells)
+		for _, f := range row.Figures {
+			predicted := ""
+			if f.Reason == "" {
+				predicted = strconv.FormatFloat(f.Predicted, 'g', 9, 64)
+			}
+			cells = append(cells, predicted)
+		}
+		for _, v := range row.More {
+			text := ""
+			if !math.IsNaN(v) {
+				text = strconv.FormatFloat(v, 'g', 9, 64)
+			}
+			cells = append(cells, text)
+		}
+		if err := c.Write(append(cells, r.Reason(row))); err != nil {
+			return err
+		}
+	}
+	return c.Flush()
+}
+
+// table reads a CSV table with the given columns; its rows are passed on by column name.
+func table(ctx context.Context, name string, src io.Reader, columns []string, row func(get func(column string) string) Row) (*Report, error) {
+	check := func(header []string) error {
+		missing := slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return slices.Contains(header, c) })
+		if len(missing) > 0 {
+			return missingColumns(missing, columns)
+		}
+		return nil
+	}
+	return rawTable(ctx, name, src, check, func(_ []string, get func(string) string) Row { return row(get) })
+}
+
+func missingColumns(missing, columns []string) error {
+	what := "column"
+	if len(missing) > 1 {
+		what = "columns"
+	}
+	return fmt.Errorf("no %s %s; the columns of this kind of table are %s", what, document.QuoteList(missing), strings.Join(columns, ", "))
+}
+
+// rawTable reads a CSV table whose header has been checked; rows are passed on as cells and by column name.
+func rawTable(ctx context.Context, name string, src io.Reader, check func(header []string) error, row func(cells []string, get func(column string) string) Row) (*Report, error) {
+	c := csvfile.NewReader(src, csvfile.Kept)
+	header, err := c.Read()
+	if err == io.EOF {
+		return nil, fmt.Errorf("%s: the table is empty: its first row names the columns", name)
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	header = slices.Clone(header)
+	header[0] = strings.TrimPrefix(header[0], "\uFEFF")
+	for i := range header {
+		header[i] = strings.TrimSpace(header[i])
+	}
+	if err := check(header); err != nil {
+		if len(header) == 1 && strings.ContainsAny(header[0], ";\t") {
+			err = fmt.Errorf("%w; columns are separated by commas", err)
+		}
+		return nil, fmt.Errorf("%s:1: %w", name, err)
+	}
+	r := &Report{Header: slices.Clone(header), Figures: []string{""}}
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		cells, err := c.Read()
+		if err == io.EOF && len(r.Rows) == 0 {
+			return nil, fmt.Errorf("%s: the table has no rows", name)
+		} else if err == io.EOF {
+			return r, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if len(cells) != len(header) {
+			return nil, fmt.Errorf("%s:%d: %d cells, the header has %d", name, c.Line(), len(cells), len(header))
+		}
+		cells = slices.Clone(cells)
+		out := row(cells, func(column string) string {
+			if at := slices.Index(header, column); at >= 0 {
+				return strings.TrimSpace(cells[at])
+			}
+			return "" // a column that need not be there
+		})
+		out.Cells = cells
+		r.Rows = append(r.Rows, out)
+	}
+}
+
+// params reads "b=1;s=512;tp=8"; other names with numbers are for the reader of the table.
+func params(text string) (map[string]int, error) {
+	out := map[string]int{}
+	for part := range strings.SplitSeq(text, ";") {
+		key, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+		if !ok {
+			return nil, fmt.Errorf("params: %q is not of the form name=value", part)
+		}
+		if _, twice := out[key]; twice {
+			return nil, fmt.Errorf("params: %s stands there twice", key)
+		}
+		n, err := strconv.Atoi(value)
+		if known := key == "b" || key == "s" || key == "tp"; known && (err != nil || n < 1) {
+			return nil, fmt.Errorf("params: %s must be a whole number of at least 1, not %q", key, value)
+		}
+		out[key] = n
+	}
+	return out, nil
+}
+
+func measured(text string) Figure {
+	if text == "" {
+		return Figure{} // not known
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v > 0) || math.IsInf(v, 1) {
+		return Figure{Reason: fmt.Sprintf("%q is not a time", text)}
+	}
+	return Figure{Measured: v}
+}

@@ -1,0 +1,68 @@
+package serving
+
+import (
+	"fmt"
+	"strings"
+
+	"throughline/deploy"
+	"throughline/engine"
+	"throughline/workload"
+)
+
+// Refused is a deployment that no engine of a choice can run.
+type Refused struct {
+	Reasons []string // of each engine, its name in front
+}
+
+func (r *Refused) Error() string { return strings.Join(r.Reasons, "; ") }
+
+// Runs are the deployments of a choice of engines, each as the engine runs it. The error is a *Refused where none can.
+func Runs(choice []*engine.Engine, d deploy.Deployment) ([]deploy.Deployment, error) {
+	var out []deploy.Deployment
+	var refused Refused
+	for _, e := range choice {
+		run := e.Apply(d)
+		var why []string
+		for i := range run.Pools {
+			for _, w := range e.Refuses(&run, &run.Pools[i]) {
+				if !strings.Contains(strings.Join(why, "\n"), w) {
+					why = append(why, w)
+				}
+			}
+		}
+		if len(why) > 0 {
+			refused.Reasons = append(refused.Reasons, fmt.Sprintf("%s: %s", e.Name, strings.Join(why, "; ")))
+			continue
+		}
+		out = append(out, run)
+	}
+	if len(out) == 0 {
+		return nil, &refused
+	}
+	return out, nil
+}
+
+// Best is the deployment behind the engine of a choice with which its clients get the most done under a load, the first of
+// equals, and what they see.
+func Best(choice []*engine.Engine, d deploy.Deployment, l workload.Load) (deploy.Deployment, Prediction, error) {
+	runs, err := Runs(choice, d)
+	if err != nil {
+		return d, Prediction{}, err
+	}
+	best, seen := -1, Prediction{}
+	var errs []error
+	for i := range runs {
+		p, err := Predict(&runs[i], l)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if best < 0 || p.Requests > seen.Requests {
+			best, seen = i, p
+		}
+	}
+	if best < 0 {
+		return runs[0], Prediction{}, errs[0] // it fits behind none of them
+	}
+	return runs[best], seen, nil
+}

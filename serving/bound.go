@@ -1,0 +1,184 @@
+package serving
+
+import (
+	"math"
+
+	"throughline/deploy"
+	"throughline/op"
+	"throughline/workload"
+)
+
+// Curve bounds what clients of a pool see by its bare steps, the host included. It costs a dozen steps, where a prediction
+// costs a hundred: a search looks at the curves of all plans, and predicts those that their curves do not rule out.
+//
+// Times of clients are never below it: a client waits at least for its own prefill, and gets its tokens no sooner than the
+// steps end that make them. In the closed form a data-parallel rank decodes n sequences at a time, n being at most one more
+// than the share of its clients that decode, in steps of D(n) or longer; so its rate is at most n / ((output − 1) · D(n)),
+// and lower by the prefills that the decoding waits for. Steps get longer with n, but not as fast as n grows.
+type Curve struct {
+	Ranks   int
+	Procs   int
+	Largest int       // batch for which there is memory; 0: none
+	Batches []int     // up to the largest, half a power of two apart
+	Token   []float64 // seconds between two tokens of a sequence at each of them
+	// Alone is the prefill of one prompt by itself, Prompt that of each of as many as share a step.
+	Alone, Prompt float64
+
+	output float64 // tokens after the first
+	steps  []float64
+	cuts   float64 // steps that a prompt shares with those who decode; 0 where these wait for it
+}
+
+// margin is what a bound allows for: between the batches of a curve times are taken to grow evenly, and calibrated kernels
+// do not get better with the batch everywhere.
+const margin = 1.02
+
+// Curve is that of a pool, whose batch does not matter, with room for up to most sequences on a rank.
+func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, tokensPerStep float64) Curve {
+	rules := &d.Engine.Scheduling
+	c := Curve{Ranks: pool.Ranks(), Procs: pool.Procs(), output: float64(n.Output - 1)}
+	c.Largest = p.largest(d, pool, n)
+	if c.Largest == 0 {
+		return c
+	}
+	k := closed{load: workload.Load{Lengths: n}, rules: rules}
+	if pool.Role.Does(op.Prefill) {
+		s := p.servers[op.Prefill].steps(&pool.Plan, n)
+		holds := k.perStep()
+		if pool.Role == deploy.Both {
+			holds = min(holds, c.Largest)
+		}
+		c.Alone, c.Prompt = k.prompts(s, 1, 0), k.prompts(s, holds, 0)/float64(holds)
+		if rules.Prefill != deploy.First {
+			c.cuts = float64(rules.Cuts(n.Uncached()))
+		}
+	}
+	if pool.Role.Does(op.Decode) {
+		s := p.servers[op.Decode].steps(&pool.Plan, n)
+		k.decode = s
+		for b := range ladder(c.Largest) {
+			step := k.step(float64(b))
+			c.Batches, c.steps, c.Token = append(c.Batches, b), append(c.steps, step), append(c.Token, step/tokensPerStep)
+		}
+	}
+	return c
+}
+
+// ladder is 1, 2, 3, 4, 6, 8, 12 … and the last number.
+func ladder(last int) func(yield func(int) bool) {
+	return func(yield func(int) bool) {
+		for b := 1; b < last; b *= 2 {
+			if !yield(b) || b > 1 && b+b/2 < last && !yield(b+b/2) {
+				return
+			}
+		}
+		yield(last)
+	}
+}
+
+// largest is the batch for which a pool has memory, as far as the engine runs so many; of a prefill pool 1, if any.
+func (p *Predictor) largest(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths) int {
+	q := *pool
+	fits := func(batch int) bool {
+		q.Plan.Batch = p.servers[op.Decode].batch(&q.Plan, float64(batch))
+		m := p.Memory(d, &q, n)
+		second := 0.0
+		if t := pool.System.Memory2; t != nil {
+			second = t.GiB * (1 << 30)
+		}
+		return m.Total() <= d.Assume.Usable(pool.System.Memory.GiB) && m.Second <= second
+	}
+	if !fits(1) {
+		return 0
+	}
+	if pool.Role == deploy.Prefill {
+		return 1
+	}
+	low, high := 1, 2
+	for high <= d.Engine.Sequences && fits(high) {
+		low, high = high, 2*high
+	}
+	for high = min(high, d.Engine.Sequences+1); high-low > 1; {
+		if mid := low + (high-low)/2; fits(mid) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return low
+}
+
+// Requests bounds the request rate of the pool from above where no token takes longer than a limit, and every request
+// takes first seconds at least until it decodes.
+func (c *Curve) Requests(limit, first float64) float64 {
+	if c.output == 0 {
+		if c.Prompt > 0 {
+			return margin * float64(c.Ranks) / c.Prompt
+		}
+		return math.Inf(1)
+	}
+	var best float64
+	for i, b := range c.Batches {
+		if c.Token[i] > limit {
+			break
+		}
+		n, token, step := float64(b), c.Token[i], c.steps[i]
+		if i+1 < len(c.Batches) {
+			// Any batch up to the next one, as far as the limit allows.
+			n, token, step = c.between(i, limit)
+		}
+		each := c.output*token/n + (1-1/n)*max(0, c.Alone-c.cuts*step)
+		best = max(best, 1/each)
+	}
+	// All the sequences that there is room for are under way all the time.
+	last := float64(c.Largest)
+	n := last
+	for range 8 {
+		z := c.output * c.at(n)
+		n = last * z / (z + first)
+	}
+	best = min(best, last/(first+c.output*c.at(max(1, n))))
+	if c.Prompt > 0 {
+		best = min(best, 1/c.Prompt)
+	}
+	return margin * float64(c.Ranks) * best
+}
+
+// Prefills bounds the requests per second that the pool prefills.
+func (c *Curve) Prefills() float64 { return margin * float64(c.Ranks) / c.Prompt }
+
+// Fastest bounds the request rate of a single client.
+func (c *Curve) Fastest(first float64) float64 { return margin / (first + c.output*c.Token[0]) }
+
+// Soonest is the least that a request takes at a request rate, first seconds of it before it decodes: as many sequences
+// decode on a rank as it takes to reach the rate, or more.
+func (c *Curve) Soonest(first, rate float64) float64 {
+	i := 0
+	for i < len(c.Batches) && c.output > 0 && margin*float64(c.Ranks*c.Batches[i])/(c.output*c.Token[i]) < rate {
+		i++
+	}
+	return (first + c.output*c.Token[max(0, i-1)]) / margin
+}
+
+// between is the largest batch between a place of the curve and the next whose token is within a limit.
+func (c *Curve) between(i int, limit float64) (n, token, step float64) {
+	low, high := float64(c.Batches[i]), float64(c.Batches[i+1])
+	if c.Token[i+1] <= limit {
+		return high, c.Token[i+1], c.steps[i+1]
+	}
+	part := (limit - c.Token[i]) / (c.Token[i+1] - c.Token[i])
+	return low + part*(high-low), limit, c.steps[i] + part*(c.steps[i+1]-c.steps[i])
+}
+
+// at is the token at a number of sequences, between batches of the curve in proportion.
+func (c *Curve) at(n float64) float64 {
+	i := 0
+	for i+2 < len(c.Batches) && float64(c.Batches[i+1]) <= n {
+		i++
+	}
+	if i+1 >= len(c.Batches) {
+		return c.Token[i]
+	}
+	low, high := float64(c.Batches[i]), float64(c.Batches[i+1])
+	return c.Token[i] + (n-low)/(high-low)*(c.Token[i+1]-c.Token[i])
+}

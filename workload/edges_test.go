@@ -1,0 +1,51 @@
+package workload
+
+import (
+	"compress/gzip"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestTraceLimits: what is no trace is refused with its place.
+func TestTraceLimits(t *testing.T) {
+	long := strings.Repeat("x", 2<<20)
+	for name, c := range map[string]struct{ content, want string }{
+		"empty.csv":  {"", "empty.csv: is empty: its first row names the columns"},
+		"long.csv":   {"isl,osl\n1,2\n" + long, "long.csv: after line 2: a row has more than 1048576 bytes (is a quote not closed?), the most that is read"},
+		"wide.csv":   {"isl,osl\n1,2,3\n", "wide.csv: line 2: 3 cells, the header has 2"},
+		"inf.csv":    {"isl,osl\n1,2\ninf,2\n", `inf.csv: line 3: "inf" is not a length`},
+		"large.csv":  {"isl,osl\n1e300,2\n", `large.csv: line 2: "1e300" is not a length`},
+		"long.jsonl": {`{"isl": 1, "osl": 2}` + "\n" + long, "long.jsonl: line 2 has more than 1048576 bytes, the most that is read"},
+		"less.jsonl": {`{"isl": -1, "osl": 2}`, "less.jsonl: line 1: -1 is not a length"},
+		"none.jsonl": {"\n", "none.jsonl: has no requests"},
+	} {
+		file := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(file, []byte(c.content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Lengths{Input: 1, Output: 1}.Spread("trace:" + file)
+		if err == nil || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}
+
+func TestPackedTrace(t *testing.T) {
+	for name, content := range map[string]string{"t.csv.gz": "isl,osl\n10,20\n30,40\n", "t.jsonl.gz": `{"isl": 10, "osl": 20}` + "\n" + `{"isl": 30, "osl": 40}` + "\n"} {
+		file := filepath.Join(t.TempDir(), name)
+		f, err := os.Create(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := gzip.NewWriter(f)
+		io.WriteString(z, content)
+		z.Close()
+		f.Close()
+		if got, err := (Lengths{Input: 1, Output: 1}).Spread("trace:" + file); err != nil || got.Input != 20 || got.Output != 30 {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
