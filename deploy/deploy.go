@@ -62,6 +62,7 @@ type Deployment struct {
 
 	GPUsPerNode int // 0 for 8
 	MaxContext  int // tokens of prompt and output together; 0: the engine's default
+	MaxPrompt   int // tokens of a prompt alone; 0: not known
 }
 
 // Split reports whether prefill and decode have processors of their own.

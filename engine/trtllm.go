@@ -1,6 +1,9 @@
 package engine
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 const trtllmConfigFile = "extra-llm-api-config.yml"
 
@@ -8,7 +11,7 @@ const trtllmConfigFile = "extra-llm-api-config.yml"
 // decode server a token and its drafts for each sequence.
 func trtllmTokens(u unit) int {
 	if computes(u) {
-		return max(u.tokens, u.MaxContext, u.step*u.drafting())
+		return max(u.tokens, cmp.Or(u.MaxPrompt, u.MaxContext), u.step*u.drafting())
 	}
 	return u.step * u.drafting()
 }

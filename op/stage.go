@@ -107,7 +107,7 @@ func (l *Lowerer) Ends(p *plan.Plan, step *Step, list *List) {
 	s.list.end[AttentionBlock] = 0
 	s.ends(step[Decode].Wanted + step[Prefill].Wanted)
 	if !l.model.Tied && (p.Attention.PP == 1 || p.Drafts > 0) {
-		s.list.ops[0].Resident = s.hidden * s.vocab() * s.w
+		s.list.ops[0].Resident += s.hidden * s.vocab() * s.w
 	}
 }
 
@@ -115,6 +115,12 @@ func (l *Lowerer) Ends(p *plan.Plan, step *Step, list *List) {
 func (s *stage) ends(wanted float64) {
 	s.repeat = 1
 	s.unary(Embedding, s.tokens*s.hidden, 0)
+	if wanted == 0 {
+		// A part of a prompt that is not its end passes the output projection by, which is there all the same.
+		s.list.last().Resident = s.hidden * (s.vocab() + 1) * s.w
+		s.list.end[MLPBlock] = s.list.n
+		return
+	}
 	s.norm(FinalNorm, wanted*s.hidden, s.hidden)
 	s.linear(OutputHead, wanted, s.hidden, s.vocab())
 	s.unary(Sampling, wanted*s.vocab(), softmaxFlops)

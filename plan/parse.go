@@ -38,7 +38,7 @@ const mostParts = 1_000_000
 // "3xtp8,ep8". Points, commas and spaces separate its parts; instances stand in front.
 func ParseWords(text string) (Words, error) {
 	var w Words
-	rest := text
+	rest := strings.TrimSpace(text)
 	if n := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' }); n > 0 {
 		after := strings.TrimLeft(rest[n:], " ")
 		for _, times := range []string{"×", "x", "*"} {

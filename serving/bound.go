@@ -27,6 +27,7 @@ type Curve struct {
 	output float64 // tokens after the first
 	steps  []float64
 	cuts   float64 // steps that a prompt shares with those who decode; 0 where these wait for it
+	holds  float64 // prompts that a step holds
 }
 
 // margin is what a bound allows for: between the batches of a curve times are taken to grow evenly, and calibrated kernels
@@ -48,7 +49,7 @@ func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 		if pool.Role == deploy.Both {
 			holds = min(holds, c.Largest)
 		}
-		c.Alone, c.Prompt = k.prompts(s, 1, 0), k.prompts(s, holds, 0)/float64(holds)
+		c.Alone, c.Prompt, c.holds = k.prompts(s, 1, 0), k.prompts(s, holds, 0)/float64(holds), float64(holds)
 		if rules.Prefill != deploy.First {
 			c.cuts = float64(rules.Cuts(n.Uncached()))
 		}
@@ -127,7 +128,7 @@ func (c *Curve) Requests(limit, first float64) float64 {
 			// Any batch up to the next one, as far as the limit allows.
 			n, token, step = c.between(i, limit)
 		}
-		each := c.output*token/n + (1-1/n)*max(0, c.Alone-c.cuts*step)
+		each := c.output*token/n + (1-1/n)*c.delay(step)
 		best = max(best, 1/each)
 	}
 	// All the sequences that there is room for are under way all the time.
@@ -142,6 +143,14 @@ func (c *Curve) Requests(limit, first float64) float64 {
 		best = min(best, 1/c.Prompt)
 	}
 	return margin * float64(c.Ranks) * best
+}
+
+// delay is the least by which the prefill of another delays those who decode: alone in a step, or with as many as it holds.
+func (c *Curve) delay(step float64) float64 {
+	if c.Alone == 0 {
+		return 0
+	}
+	return max(0, min(c.Alone-c.cuts*step, c.Prompt-c.cuts*step/c.holds))
 }
 
 // Prefills bounds the requests per second that the pool prefills.

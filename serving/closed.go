@@ -56,19 +56,6 @@ func (c *closed) prompts(s times, n int, running float64) float64 {
 	return t
 }
 
-// tries bounds the iterations of a balance; each moves half of the way, until both times are settled to a share of settled.
-const (
-	tries   = 60
-	settled = 1e-12
-)
-
-// move moves two times half of the way to new ones, and reports whether they had been there already.
-func move(ttft, tpot *float64, first, each float64) bool {
-	there := math.Abs(first-*ttft) <= settled*first && math.Abs(each-*tpot) <= settled*each
-	*ttft, *tpot = (*ttft+first)/2, (*tpot+each)/2
-	return there
-}
-
 // aggregated is servers that prefill and decode. Of the clients of a rank some decode while the prompt of another is
 // computed, which delays them all.
 func (c *closed) aggregated() Prediction {
@@ -77,29 +64,22 @@ func (c *closed) aggregated() Prediction {
 	others := running - 1
 
 	p := Prediction{Room: c.room}
-	ttft, tpot := c.rules.FirstSeconds+c.prompts(c.decode, 1, 0), c.step(1)/c.tokens
-	for range tries {
-		decoding := (c.output() - 1) * tpot
-		sharing := others * decoding / (decoding + ttft) // others that decode: so much of their lives they do
+	p.Steady, p.TPOT = c.balance(func(share, ttft float64) (decoding, first float64) {
+		sharing := others * share // others that decode: so much of their lives they do
 		if c.inStep() {
 			sharing = others // all decode together
 		}
 		p.Batch = 1 + sharing // one that decodes, and those beside it
 		step := c.step(p.Batch)
-
 		w := c.waves(c.decode, running, sharing, step)
-		first := c.rules.FirstSeconds + w.first(c, decoding, ttft)
-		each := step / c.tokens
-		if c.output() > 1 {
-			each += w.delay(c, sharing) / (c.output() - 1)
+		decoding = (c.output()-1)*step/c.tokens + w.delay(c, sharing)
+		if share > 0 {
+			ttft = decoding * (1/share - 1)
 		}
-		if move(&ttft, &tpot, first, each) {
-			break
-		}
-	}
-	p.TPOT, p.Steady = tpot, ttft
+		return decoding, c.rules.FirstSeconds + w.first(c, decoding, ttft)
+	})
 	// Those who find no room wait until others have ended.
-	wait := (clients/running - 1) * (ttft + (c.output()-1)*tpot)
+	wait := (clients/running - 1) * (p.Steady + (c.output()-1)*p.TPOT)
 	p.Steady += wait
 	beside := others / 2 // whose prefill is done decode beside those who wait
 	if c.joined() {
@@ -107,6 +87,73 @@ func (c *closed) aggregated() Prediction {
 	}
 	p.Burst = c.burst(c.decode, running, beside) + wait
 	return c.seen(p)
+}
+
+// balance finds the share of its life that a request decodes, for which the time to the first token is what the steps of
+// the server make it: at (share, ttft) the life of a request is decoding / share, of which the rest is the time to its
+// first token. The more requests decode, the shorter the time that is left to wait, and the longer the one it takes: there
+// is one balance, between two ends that are known. A request of one token does not decode; its ttft is sought itself.
+func (c *closed) balance(at func(share, ttft float64) (decoding, first float64)) (ttft, tpot float64) {
+	if c.output() <= 1 {
+		_, low := at(0, math.Inf(1)) // nobody else comes
+		high := low
+		for range 64 {
+			_, first := at(0, high)
+			if first <= high {
+				break
+			}
+			high = 2 * max(first, high)
+		}
+		ttft = root(low, high, func(t float64) float64 { _, first := at(0, t); return t - first })
+		_, ttft = at(0, ttft)
+		return ttft, 0
+	}
+	share := root(0, 1, func(share float64) float64 {
+		if share == 0 {
+			return -1
+		}
+		decoding, first := at(share, 0)
+		return share - decoding/(decoding+first)
+	})
+	decoding, first := at(share, 0)
+	return first, decoding / (c.output() - 1)
+}
+
+// root finds where a function that rises from below 0 at low to above 0 at high crosses it: by straight lines through the
+// last two points on either side, of which the one that stays is weighed less and less (the Illinois method).
+func root(low, high float64, f func(float64) float64) float64 {
+	const close = 1e-13
+	flow, fhigh := f(low), f(high)
+	if fhigh <= 0 {
+		return high
+	}
+	side := 0
+	for range 100 {
+		if high-low <= close*high {
+			break
+		}
+		mid := (low*fhigh - high*flow) / (fhigh - flow)
+		if !(mid > low && mid < high) {
+			mid = low + (high-low)/2
+		}
+		switch v := f(mid); {
+		case v == 0:
+			return mid
+		case v < 0:
+			low, flow = mid, v
+			if side < 0 {
+				fhigh /= 2
+			}
+			side = -1
+		default:
+			high, fhigh = mid, v
+			if side > 0 {
+				flow /= 2
+			}
+			side = 1
+		}
+	}
+	return high
 }
 
 // seen completes a prediction: the mean of the first request of a client and the others and, since in a closed loop
@@ -163,15 +210,22 @@ func (c *closed) inStep() bool {
 	return c.joined() && c.load.Deviation() == 0 && c.load.Requests > 0
 }
 
-// delay is what the prefills of the others add to the time from a first to a last token.
+// delay is what the prefills of the others add to the time from a first to a last token. Each of them has one in that time:
+// in a step of its own or, where there are more of them than steps, several in each.
 func (w *waves) delay(c *closed, sharing float64) float64 {
-	switch {
-	case c.inStep():
+	if c.inStep() {
 		return w.all - w.queue // those who come early wait for the others
-	case c.rules.Prefill == deploy.First:
-		return sharing * w.alone
 	}
-	return sharing * max(0, w.alone-w.cuts*w.step)
+	steps := max(1, (c.output()-1)/c.tokens)
+	each := min(max(1, sharing/steps), w.holds)
+	takes := w.alone
+	if each > 1 {
+		takes += (each - 1) / (w.holds - 1) * (w.full*w.holds - w.alone)
+	}
+	if c.rules.Prefill != deploy.First {
+		takes = max(0, takes-w.cuts*w.step)
+	}
+	return sharing / each * takes
 }
 
 // first is the mean time to the end of its prefill of a request that is not among the first of its clients.
@@ -272,25 +326,25 @@ func (c *closed) burst(s times, requests, running float64) float64 {
 
 // split is servers that prefill and others that decode. Requests wait for a prefill server, not for the steps of those
 // who decode.
-func (c *closed) split(prefill times, prefillRanks, transfer float64) Prediction {
+func (c *closed) split(prefill times, prefillRanks, transfer, link float64) Prediction {
 	clients := max(1, float64(c.load.Clients)/c.ranks)
 	running := min(clients, c.room)
 	handover := c.rules.HandoverSeconds + transfer
 	sources := max(1, float64(c.load.Clients)/prefillRanks) // clients of a rank that prefills
 
 	w := c.waves(prefill, sources, 0, 0)
+	// The links of a prefill rank send one cache after another.
+	w.full, w.adds = max(w.full, link), max(w.adds, link)
 	p := Prediction{Room: c.room}
-	ttft, tpot := w.alone, c.step(1)/c.tokens
-	for range tries {
-		decoding := (c.output() - 1) * tpot
-		p.Batch = max(1, running*decoding/(decoding+ttft))
-		first := w.first(c, decoding, ttft) + c.rules.FirstSeconds + handover
-		if move(&ttft, &tpot, first, c.step(p.Batch)/c.tokens) {
-			break
+	p.Steady, p.TPOT = c.balance(func(share, ttft float64) (decoding, first float64) {
+		p.Batch = max(1, running*share)
+		decoding = (c.output() - 1) * c.step(p.Batch) / c.tokens
+		if share > 0 {
+			ttft = decoding * (1/share - 1)
 		}
-	}
-	p.TPOT, p.Steady = tpot, ttft
-	wait := (clients/running - 1) * (ttft + (c.output()-1)*tpot)
+		return decoding, w.first(c, decoding, ttft) + c.rules.FirstSeconds + handover
+	})
+	wait := (clients/running - 1) * (p.Steady + (c.output()-1)*p.TPOT)
 	p.Steady += wait
 	p.Burst = c.burst(prefill, sources, 0) + handover + wait
 	return c.seen(p)

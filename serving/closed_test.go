@@ -100,16 +100,16 @@ func TestRoom(t *testing.T) {
 // decode.
 func TestSplit(t *testing.T) {
 	c := loop("chunks", 1, 1.004)
-	p := c.split(fake{}, 1, 7e-3)
+	p := c.split(fake{}, 1, 7e-3, 0)
 	near(t, "TTFT", p.TTFT, 20e-3+11e-3+5e-3+7e-3)
 	near(t, "TPOT", p.TPOT, 12e-3)
 	c = loop("chunks", 64, 1.004)
 	c.ranks = 4
-	p = c.split(fake{}, 1, 7e-3)
+	p = c.split(fake{}, 1, 7e-3, 0)
 	near(t, "TPOT", p.TPOT, 10e-3+p.Batch*1e-3+1e-3)
 	c = loop("chunks", 4000, 1.004)
 	c.ranks = 400
-	p = c.split(fake{}, 1, 7e-3)
+	p = c.split(fake{}, 1, 7e-3, 0)
 	if full := 10.5e-3; p.Steady < 4000*full-100*p.TPOT {
 		t.Errorf("4000 clients of one prefill server: %v s", p.Steady)
 	}
@@ -129,6 +129,49 @@ func TestLaws(t *testing.T) {
 				last = p
 			}
 		}
+	}
+}
+
+// TestBalance: whatever the lengths, times are those that the steps make of them, more clients never get less done, and the
+// times of none get shorter: by much, since prompts share steps in whole numbers.
+func TestBalance(t *testing.T) {
+	for _, prefill := range []deploy.Policy{deploy.Chunks, deploy.First, deploy.Prompts} {
+		for _, n := range []workload.Lengths{{Input: 100, Output: 2}, {Input: 100, Output: 8}, {Input: 700, Output: 1}, {Input: 3000, Output: 16}, {Input: 1000, Output: 1000}} {
+			var last Prediction
+			for clients := 1; clients <= 4096; clients += 1 + clients/3 {
+				c := loop(prefill, clients, 0)
+				c.load = workload.Load{Lengths: n, Clients: clients}
+				p := c.aggregated()
+				if !(p.Requests >= 0.99*last.Requests) || p.TPOT < 0.99*last.TPOT || p.Latency < 0.99*last.Latency {
+					t.Errorf("%s, %d + %d tokens, %d clients: %+v, fewer %+v", prefill, n.Input, n.Output, clients, p, last)
+				}
+				last = p
+			}
+		}
+	}
+}
+
+// TestRootByHand: x³ = 2, and a step.
+func TestRootByHand(t *testing.T) {
+	near(t, "the cube root", root(0, 2, func(x float64) float64 { return x*x*x - 2 }), math.Cbrt(2))
+	near(t, "the step", root(0, 9, func(x float64) float64 {
+		if x < 3 {
+			return -1
+		}
+		return 5
+	}), 3)
+}
+
+// TestLink: a prefill server sends one cache after another, so that it serves no more than its link does: with 50 ms for
+// each cache 20 requests a second, however many clients there are and however fast it computes.
+func TestLink(t *testing.T) {
+	c := loop(deploy.Chunks, 256, 0)
+	c.load.Requests, c.ranks = 0, 64
+	if free := c.split(fake{}, 1, 0, 0); free.Requests < 60 {
+		t.Fatalf("without a link %v requests a second; the test shows nothing", free.Requests)
+	}
+	if p := c.split(fake{}, 1, 0, 50e-3); p.Requests > 20*1.0001 || p.Requests < 19 {
+		t.Errorf("%v requests a second", p.Requests)
 	}
 }
 

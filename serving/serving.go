@@ -30,6 +30,14 @@ type Prediction struct {
 	Room   float64 // sequences that find room on a data-parallel rank
 }
 
+// PerUser is the output tokens per second that a user sees; 0 where a request has one.
+func (p *Prediction) PerUser() float64 {
+	if p.TPOT == 0 {
+		return 0
+	}
+	return 1 / p.TPOT
+}
+
 // Predict works out what the clients of a deployment see.
 func Predict(d *deploy.Deployment, l workload.Load) (Prediction, error) {
 	p, err := NewPredictor(d)
@@ -76,18 +84,34 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 	}
 	c := closed{
 		load: l, rules: rules, polls: float64(max(1, rules.PollSteps)), decode: decode, ranks: float64(pool.Ranks()),
-		room: min(room, float64(rules.Sequences)), tokens: estimate.TokensPerStep(d.Acceptance, pool.Plan.Drafts),
+		room: min(room, float64(rules.Sequences), bounded(&pool.Plan, d.Model.IsMoE())), tokens: estimate.TokensPerStep(d.Acceptance, pool.Plan.Drafts),
 	}
 	if !d.Split() {
-		return c.aggregated(), nil
+		return c.aggregated().known()
 	}
 	other := d.Of(op.Prefill)
 	prefill := p.servers[op.Prefill].steps(&other.Plan, l.Lengths)
-	handover, err := p.servers[op.Prefill].handover(d, l.Lengths)
+	kv, err := p.servers[op.Prefill].handover(d, l.Lengths)
 	if err != nil {
 		return Prediction{}, err
 	}
-	return c.split(prefill, float64(other.Ranks()), handover), nil
+	return c.split(prefill, float64(other.Ranks()), kv.Exposed, float64(other.Plan.InFlight())*kv.Time).known()
+}
+
+// bounded is the sequences that the batch of a plan allows on a rank; a plan without a batch allows any.
+func bounded(p *plan.Plan, moe bool) float64 {
+	if p.Batch.Size == 0 {
+		return math.Inf(1)
+	}
+	return float64(max(1, p.Batch.Count) * p.Sequences(moe))
+}
+
+// known refuses a prediction that is no number.
+func (p Prediction) known() (Prediction, error) {
+	if math.IsNaN(p.TTFT+p.TPOT+p.Requests) || math.IsInf(p.TTFT+p.TPOT+p.Requests, 0) {
+		return p, fmt.Errorf("no time can be given: TTFT %g s, TPOT %g s", p.TTFT, p.TPOT)
+	}
+	return p, nil
 }
 
 // Memory is what a processor of a pool holds under a load that fills its batches: weights, the cache of the sequences that
@@ -175,15 +199,15 @@ func (s *server) batch(p *plan.Plan, sequences float64) plan.Batch {
 	return plan.Batch{Count: 1, Size: max(1, int(math.Round(sequences)))}
 }
 
-// handover is what remains of sending the cache of one prompt to the pool that decodes, when its prefill is done.
-func (s *server) handover(d *deploy.Deployment, n workload.Lengths) (float64, error) {
+// handover is the sending of the cache of one prompt to the pool that decodes.
+func (s *server) handover(d *deploy.Deployment, n workload.Lengths) (estimate.Transfer, error) {
 	span := d.Procs()
 	e, ok := s.spans[span]
 	if !ok {
 		problem := d.Problem(op.Prefill, s.system, n)
 		var err error
 		if e, err = estimate.NewEvaluator(&problem); err != nil {
-			return 0, err
+			return estimate.Transfer{}, err
 		}
 		s.spans[span] = e
 	}
@@ -191,5 +215,5 @@ func (s *server) handover(d *deploy.Deployment, n workload.Lengths) (float64, er
 	p.Batch = s.batch(&p, 1)
 	var out estimate.Estimate
 	e.At(workload.Lengths{Input: n.Input, Output: 1, Cached: n.Cached, Squares: n.Squares}).Evaluate(&p, &out)
-	return out.KV.Exposed, nil
+	return out.KV, nil
 }

@@ -110,3 +110,36 @@ func TestRoom(t *testing.T) {
 		t.Error("no clients")
 	}
 }
+
+// TestBatchBounds: a server that is told to run four sequences runs no more, however much memory it has.
+func TestBatchBounds(t *testing.T) {
+	n := workload.Lengths{Input: 1024, Output: 512}
+	d := deployment(t, "Llama-3.1-8B", "vllm", dense(1))
+	see := func(batch, clients int) serving.Prediction {
+		d.Pools[0].Plan.Batch = plan.Batch{Count: 1, Size: batch}
+		p, err := serving.Predict(&d, workload.Load{Lengths: n, Clients: clients})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	few, many, four := see(4, 64), see(64, 64), see(4, 4)
+	if few.TPOT != four.TPOT || few.Requests > 1.0001*four.Requests || many.Requests < 2*few.Requests {
+		t.Errorf("4 of 64 clients at a time %+v, 4 clients %+v, 64 at a time %+v", few, four, many)
+	}
+}
+
+// TestLongPrompts: a prompt that is cut into parts, of which only the last yields a token, takes a time that can be told.
+func TestLongPrompts(t *testing.T) {
+	for _, name := range []string{"vllm", "sglang", "none"} {
+		d := deployment(t, "Llama-3.1-8B", name, dense(1))
+		short, err := serving.Predict(&d, workload.Load{Lengths: workload.Lengths{Input: 8000, Output: 100}, Clients: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		long, err := serving.Predict(&d, workload.Load{Lengths: workload.Lengths{Input: 9000, Output: 100}, Clients: 4})
+		if err != nil || !(long.TTFT > short.TTFT && long.TTFT < 1.5*short.TTFT) {
+			t.Errorf("%s: 9000 tokens %+v, 8000 %+v, %v", name, long, short, err)
+		}
+	}
+}

@@ -6,6 +6,7 @@ package advice
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -80,9 +81,6 @@ type Side struct {
 	Held   float64 // bytes of a processor
 }
 
-// PerUser is the output tokens per second that a user sees.
-func (c *Candidate) PerUser() float64 { return 1 / c.Seen.TPOT }
-
 // Spare is the processors that no pool uses.
 func (c *Candidate) Spare() int { return c.GPUs - c.Deployment.Procs() }
 
@@ -120,6 +118,9 @@ func Give(ctx context.Context, l *scenario.Loaded, o Options) (*Advice, error) {
 			SharedPerCard: true,
 		}
 	}
+	if !l.Assumptions.Engine {
+		return nil, errors.New("assume: a plan ranks what the clients of an engine see, which these assumptions leave out; run searches under them, or say reference,engine=true")
+	}
 	a := &adviser{ctx: ctx, o: o, space: space{
 		base: l.Deployment(), lengths: l.Lengths, limits: l.Limits, prefill: problem(l.Prefill), decode: problem(l.Decode),
 	}}
@@ -131,19 +132,44 @@ func Give(ctx context.Context, l *scenario.Loaded, o Options) (*Advice, error) {
 	return a.on(o.GPUs)
 }
 
-// fewest looks for the smallest number of processors that serves the rate.
+// fewest looks for the smallest number of processors that serves the rate. More of them never serve less, since some may be
+// spare: so the number is found by halving.
 func (a *adviser) fewest() (*Advice, error) {
-	var last *Advice
-	for _, n := range sizes(a.o.GPUs, a.o.GPUsPerNode) {
+	serves := func(n int) (*Advice, error) {
 		got, err := a.on(n)
-		if err != nil {
+		if err == nil {
+			got.Ranked = slices.DeleteFunc(got.Ranked, func(c Candidate) bool { return c.Seen.Requests < a.o.Rate })
+		}
+		return got, err
+	}
+	var last, best *Advice
+	low, high := 0, 1 // the first does not serve it, the second may
+	for best == nil && low < a.o.GPUs {
+		high = min(high, a.o.GPUs)
+		got, err := serves(high)
+		switch {
+		case err != nil:
 			return nil, err
+		case len(got.Ranked) > 0:
+			best = got
+		default:
+			last, low, high = got, high, 2*high
 		}
-		got.Ranked = slices.DeleteFunc(got.Ranked, func(c Candidate) bool { return c.Seen.Requests < a.o.Rate })
-		if len(got.Ranked) > 0 {
-			return got, nil
+	}
+	for best != nil && high-low > 1 {
+		mid := low + (high-low)/2
+		got, err := serves(mid)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(got.Ranked) > 0:
+			best, high = got, mid
+		default:
+			low = mid
 		}
-		last = got
+	}
+	if best != nil {
+		return best, nil
 	}
 	reason := fmt.Sprintf("no deployment on up to %d processors serves %.4g requests per second", a.o.GPUs, a.o.Rate)
 	if last != nil && len(last.Frontier) > 0 {
@@ -260,11 +286,12 @@ func (c *Candidate) look() error {
 	return nil
 }
 
-// sizes are the sizes of an instance that fit nodes: parts of a node, and whole nodes.
+// sizes are the sizes of an instance on so many processors: up to 8, more of one node in fours or as parts of it, and whole
+// nodes. What there is on fewer processors there is on more.
 func sizes(gpus, perNode int) []int {
 	var out []int
 	for n := 1; n <= gpus; n++ {
-		if n <= perNode && perNode%n == 0 || n%perNode == 0 || n == gpus {
+		if n <= perNode && (n <= 8 || n%4 == 0 || perNode%n == 0) || n%perNode == 0 {
 			out = append(out, n)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -32,9 +33,9 @@ type field struct {
 	workers []*worker
 	tracker
 
-	plans   int // looked at
-	refused int // of them that no engine can run
-	memory  search.Rejection
+	plans   int                 // looked at
+	refused int                 // of them that no engine can run
+	memory  [3]search.Rejection // by role
 }
 
 // worker has its own prepared systems, by engine.
@@ -144,7 +145,10 @@ func (f *field) problem(role deploy.Role) *search.Problem {
 // enter lists the pools.
 func (f *field) enter() (err error) {
 	if f.mode == Aggregated {
-		f.decodes, err = f.options(deploy.Both, []int{f.gpus})
+		if f.space.prefill.System != f.space.decode.System {
+			return nil // one pool has one kind of processor
+		}
+		f.decodes, err = f.options(deploy.Both, f.instances(0))
 		return err
 	}
 	if f.prefills, err = f.options(deploy.Prefill, f.instances(0)); err != nil {
@@ -166,15 +170,17 @@ func (f *field) enter() (err error) {
 	return err
 }
 
-// instances are the sizes of an instance of one of the two pools.
+// instances are the sizes of an instance of a pool.
 func (f *field) instances(pool int) []int {
 	switch {
 	case f.pools != nil:
 		return f.pools[pool : pool+1]
 	case f.space.sizes != nil:
 		return f.space.sizes
+	case f.mode == Aggregated:
+		return sizes(f.gpus, f.o.GPUsPerNode)
 	}
-	return slices.DeleteFunc(sizes(f.gpus, f.o.GPUsPerNode), func(n int) bool { return n >= f.gpus })
+	return sizes(f.gpus-1, f.o.GPUsPerNode)
 }
 
 // options are the pools of a role on instances of the given sizes.
@@ -184,8 +190,13 @@ func (f *field) options(role deploy.Role, sizes []int) ([]option, error) {
 		problem := *f.problem(role)
 		problem.Procs = n
 		for _, p := range problem.Plans() {
-			if f.mode == Disaggregated && f.pools == nil && severalServers(&p) {
-				continue // as many instances of a smaller size are the same
+			if f.pools == nil && f.space.sizes == nil {
+				if severalServers(&p) {
+					continue // as many instances of a smaller size are the same
+				}
+				if f.mode == Aggregated {
+					copies(&p, f.gpus/n)
+				}
 			}
 			f.plans++
 			p.Batch = plan.Batch{Count: 1, Size: 1}
@@ -233,11 +244,17 @@ func severalServers(p *plan.Plan) bool {
 	return p.Experts.DP > 1 && p.Attention.DP%p.Experts.DP == 0
 }
 
+// copies makes a plan one of so many copies of its servers.
+func copies(p *plan.Plan, n int) {
+	p.Attention.DP *= n
+	p.Experts.DP *= n
+}
+
 // note remembers a pool that does not fit.
 func (f *field) note(o *option, index int) {
 	d := &f.templates[o.engine]
 	m := f.workers[0].predictors[o.engine].Memory(d, &o.pool, f.lengths)
-	f.memory.Note(&o.pool.Plan, index, m.Total(), m.Total()-d.Assume.Usable(o.pool.System.Memory.GiB))
+	f.memory[o.pool.Role].Note(&o.pool.Plan, index, m.Total(), m.Total()-d.Assume.Usable(o.pool.System.Memory.GiB))
 }
 
 // each gives the numbers 0..n-1 to the workers.
@@ -270,7 +287,7 @@ func (f *field) rate(o *option) {
 		for _, limit := range f.limits {
 			r := 0.0
 			switch first := rules.FirstSeconds + o.curve.Alone; {
-			case first > f.ttft || o.curve.Token[0] > limit:
+			case first > f.ttft || o.curve.Token[0] > limit && f.lengths.Output > 1:
 			case f.o.Objective == Latency:
 				r = o.curve.Fastest(first)
 			default:
@@ -314,6 +331,7 @@ func (c *contender) deployment(f *field, batch plan.Batch) deploy.Deployment {
 	if c.prefill != nil {
 		prefill := c.prefill.pool
 		prefill.Count = c.counts[0]
+		prefill.Plan.Batch.Size = d.Engine.PerStep(f.lengths.Uncached()) // as many as a step holds
 		d.Pools = []deploy.Pool{prefill, decode}
 	}
 	return d
@@ -330,16 +348,37 @@ func (w *weighed) load(d *deploy.Deployment) workload.Load {
 
 // reason says why a field has nothing.
 func (f *field) reason() string {
-	if f.mode == Disaggregated && f.gpus < 2 {
+	switch {
+	case f.mode == Disaggregated && f.gpus < 2:
 		return "two pools need at least two processors"
-	}
-	if f.plans == 0 {
+	case f.mode == Aggregated && f.space.prefill.System != f.space.decode.System:
+		return "one pool has one kind of processor, but there is a system for decode"
+	case f.plans == 0:
 		return fmt.Sprintf("no valid way to split %s over %d processors", f.base.Model.Name, f.gpus)
 	}
-	text := ""
-	if f.refused > 0 {
-		text = fmt.Sprintf("; no engine can run %d of %d plans", f.refused, f.plans)
+	var parts []string
+	for role, r := range f.rejected() {
+		if text := f.problem(deploy.Role(role)).Reason(&r); text != "" {
+			parts = append(parts, text)
+		}
 	}
-	r := search.Result{Plans: f.plans, Procs: f.gpus, Rejected: search.Rejections{Memory: f.memory, Latency: f.late, FirstToken: f.tooLate}}
-	return f.space.decode.Reason(&r) + text
+	if f.refused > 0 {
+		parts = append(parts, fmt.Sprintf("no engine can run %d of %d plans", f.refused, f.plans))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// rejected is what stood in the way of pools of each role.
+func (f *field) rejected() [3]search.Result {
+	var out [3]search.Result
+	for role := range out {
+		out[role] = search.Result{Plans: f.plans, Procs: f.gpus, Instances: 1, Rejected: search.Rejections{Memory: f.memory[role]}}
+	}
+	out[deploy.Both].Rejected.Latency, out[deploy.Both].Rejected.FirstToken = f.late, f.tooLate
+	if f.mode == Disaggregated {
+		out[deploy.Both] = search.Result{Plans: f.plans, Procs: f.gpus}
+		out[deploy.Decode].Rejected.Latency = f.late
+		out[deploy.Prefill].Rejected.Latency = f.tooLate
+	}
+	return out
 }

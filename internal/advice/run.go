@@ -8,6 +8,7 @@ import (
 	"throughline/estimate"
 	"throughline/internal/jobfile"
 	"throughline/op"
+	"throughline/plan"
 	"throughline/search"
 )
 
@@ -20,11 +21,12 @@ func Run(ctx context.Context, r *jobfile.Run, workers int) (search.Outcome, *Can
 			Name: r.Model.Name, Model: r.Model, Settings: r.Settings, Precision: r.Precision, Assume: r.Decode.Assume,
 			Acceptance: r.Decode.Acceptance, MaxContext: r.Lengths.Final(),
 		},
-		lengths: r.Lengths, limits: r.Limits, prefill: r.Prefill, decode: r.Decode, pools: r.Pools, batches: r.Decode.Batches,
+		lengths: r.Lengths, limits: r.Limits, prefill: r.Prefill, decode: r.Decode, pools: r.Pools, batches: asOne(r.Decode.Batches),
 	}, o: Options{GPUs: r.Procs, GPUsPerNode: 8, Objective: Throughput, Engines: []*engine.Engine{engine.Generic}, Top: 1, Workers: workers}}
 	mode := Aggregated
+	a.sizes = []int{r.Procs}
 	if r.Mode == jobfile.Split {
-		mode = Disaggregated
+		mode, a.sizes = Disaggregated, nil
 		for n := 1; n < r.Procs; n++ {
 			a.sizes = append(a.sizes, n)
 		}
@@ -36,8 +38,11 @@ func Run(ctx context.Context, r *jobfile.Run, workers int) (search.Outcome, *Can
 	if err := f.weigh(); err != nil {
 		return search.Outcome{}, nil, err
 	}
-	side := search.Result{Plans: f.plans, Procs: r.Procs, Instances: 1, Rejected: search.Rejections{Memory: f.memory, Latency: f.late, FirstToken: f.tooLate}}
-	out := search.Outcome{Prefill: side, Decode: side, Shared: mode == Aggregated}
+	sides := f.rejected()
+	out := search.Outcome{Prefill: sides[deploy.Prefill], Decode: sides[deploy.Decode]}
+	if mode == Aggregated {
+		out = search.Outcome{Prefill: sides[deploy.Both], Decode: sides[deploy.Both], Shared: true}
+	}
 	if len(f.ranked) == 0 {
 		return out, nil, nil
 	}
@@ -58,6 +63,15 @@ func Run(ctx context.Context, r *jobfile.Run, workers int) (search.Outcome, *Can
 		}
 	}
 	return out, &c, nil
+}
+
+// asOne is batches as an engine runs them: the micro-batches of one that a file cuts are one.
+func asOne(batches []plan.Batch) []plan.Batch {
+	var out []plan.Batch
+	for _, b := range batches {
+		out = append(out, plan.Batch{Count: 1, Size: max(1, b.Count) * b.Size})
+	}
+	return out
 }
 
 // step is a bare step of a phase, of a prefill with as many prompts as the engine puts into one.

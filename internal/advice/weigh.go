@@ -344,7 +344,10 @@ func (f *field) predict(w *worker, c *contender) []weighed {
 	var out []weighed
 	if f.batches != nil {
 		for _, b := range f.batches {
-			if r, within := at(b); within && b.Size <= c.decode.curve.Largest {
+			if b.Size > c.decode.curve.Largest {
+				continue
+			}
+			if r, within := at(b); within {
 				out = append(out, r)
 			}
 		}
@@ -384,7 +387,7 @@ func (f *field) miss(c *contender, all []weighed) {
 		pool := d.Of(op.Decode)
 		m := f.workers[0].predictors[c.decode.engine].Memory(&d, pool, f.lengths)
 		if over := m.Total() - d.Assume.Usable(pool.System.Memory.GiB); over > 0 {
-			f.memory.Note(&pool.Plan, c.decode.index, m.Total(), over)
+			f.memory[pool.Role].Note(&pool.Plan, c.decode.index, m.Total(), over)
 		}
 		return
 	}
@@ -412,6 +415,13 @@ func (f *field) unreached() {
 			f.late.Note(&d.pool.Plan, d.index, token, token-f.asked())
 		} else if first := f.templates[d.engine].Engine.FirstSeconds + d.curve.Alone; first > f.ttft {
 			f.tooLate.Note(&d.pool.Plan, d.index, first, first-f.ttft)
+		}
+	}
+	for i := range f.prefills {
+		p := &f.prefills[i]
+		rules := &f.templates[p.engine].Engine
+		if first := rules.FirstSeconds + rules.HandoverSeconds + p.curve.Alone; first > f.ttft {
+			f.tooLate.Note(&p.pool.Plan, p.index, first, first-f.ttft)
 		}
 	}
 }

@@ -45,6 +45,8 @@ var questions = []string{
 	"--model Kimi-K2-Instruct --system B200 --gpus 16 --weights fp8 --engine vllm",
 	"--model gpt-oss-120b --system H100_SXM --gpus 4 --engine vllm --isl 1024 --osl 8192",
 	"--model gpt-oss-20b --system B200 --gpus 1",
+	"--model Llama-3.1-70B --system H200 --gpus 5 --weights fp8 --isl 20000 --osl 100 --engine vllm",
+	"--model Qwen3-32B --system H100_SXM --gpus 3 --isl 700 --osl 1 --tpot 10 --engine sglang",
 	"--model GLM-4.5 --system H200 --gpus 16 --weights fp8 --mode disagg --engine sglang --ttft 5000 --tpot 60",
 }
 

@@ -161,7 +161,7 @@ func (e *Estimator) Answer(p *Point) (*Answer, error) {
 	if err := document.Join(append(errs, misses...)...); err != nil {
 		return nil, Once(err)
 	}
-	d.MaxContext = lengths.Final()
+	d.MaxContext, d.MaxPrompt = lengths.Final(), lengths.Input
 	out := &Answer{Load: workload.Load{Lengths: lengths, Clients: cmp.Or(p.Concurrency, d.Clients())}}
 	if err := o.run(p, choice, d, out); err != nil {
 		return nil, err

@@ -91,7 +91,7 @@ func candidates(cs []advice.Candidate, o *advice.Options, rank bool) string {
 		}
 		row := table.Row{
 			"", c.Mode, d.Engine.Name, prefill, instances(decode.Count, &decode.Plan), decode.Plan.Batch.Size, c.Load.Clients,
-			fmt.Sprintf("%.0f", c.Seen.TTFT*1e3), fmt.Sprintf("%.1f", c.Seen.TPOT*1e3), fmt.Sprintf("%.1f", c.PerUser()),
+			fmt.Sprintf("%.0f", c.Seen.TTFT*1e3), fmt.Sprintf("%.1f", c.Seen.TPOT*1e3), fmt.Sprintf("%.1f", c.Seen.PerUser()),
 			fmt.Sprintf("%.0f", c.PerGPU), fmt.Sprintf("%.3g", c.Seen.Requests), c.Spare(), trust(c),
 		}
 		if rank {
@@ -180,7 +180,7 @@ func AdviceJSON(w io.Writer, l *scenario.Loaded, o *advice.Options, a *advice.Ad
 			decode := sideJSON(d.Of(op.Decode), &c.Sides[len(c.Sides)-1])
 			m := map[string]any{
 				"mode": c.Mode, "engine": d.Engine.Name, "gpus": c.GPUs, "spare_gpus": c.Spare(), "concurrency": c.Load.Clients,
-				"ttft_s": seen.TTFT, "tpot_s": seen.TPOT, "request_latency_s": seen.Latency, "tokens_per_s_per_user": c.PerUser(),
+				"ttft_s": seen.TTFT, "tpot_s": seen.TPOT, "request_latency_s": seen.Latency, "tokens_per_s_per_user": c.Seen.PerUser(),
 				"tokens_per_s": seen.Requests * float64(c.Load.Lengths.Output), "tokens_per_s_per_gpu": c.PerGPU, "requests_per_s": seen.Requests,
 				"memory_gib": gib(held(c)), "decode": decode, "prefill": decode,
 			}

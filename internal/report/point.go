@@ -149,7 +149,7 @@ func seenLine(a *point.Answer) string {
 		clients = "1 client"
 	}
 	return fmt.Sprintf("%s, %s: TTFT %.1f ms, TPOT %.2f ms; %.1f output tokens/s, %.1f per card, %.1f per user; %.4g requests/s; at most %.2f GiB\n",
-		engineTitle(d), clients, s.TTFT*1e3, s.TPOT*1e3, tokens, tokens/float64(cardsOf(d)), 1/s.TPOT, s.Requests, gib(a.Held))
+		engineTitle(d), clients, s.TTFT*1e3, s.TPOT*1e3, tokens, tokens/float64(cardsOf(d)), s.PerUser(), s.Requests, gib(a.Held))
 }
 
 // engineTitle names the engine of a deployment.
@@ -281,7 +281,7 @@ func pointOf(a *point.Answer) *pointJSON {
 		tokens := s.Requests * float64(a.Load.Lengths.Output)
 		out.Clients = &seenJSON{
 			Concurrency: a.Load.Clients, TTFT: s.TTFT * 1e3, TPOT: s.TPOT * 1e3, Latency: s.Latency * 1e3, Requests: s.Requests,
-			Tokens: tokens, PerCard: tokens / float64(cardsOf(d)), PerUser: 1 / s.TPOT, Memory: gib(a.Held),
+			Tokens: tokens, PerCard: tokens / float64(cardsOf(d)), PerUser: s.PerUser(), Memory: gib(a.Held),
 		}
 	}
 	if first.Ongoing {

@@ -263,6 +263,6 @@ func rate(format string, types func(*hardware.System) []string, systems []*hardw
 func (l *Loaded) Deployment() deploy.Deployment {
 	return deploy.Deployment{
 		Name: l.Model, Model: l.Shape, Settings: l.Settings, Precision: l.Precision, Assume: l.Assumptions, Offload: l.Offload,
-		Acceptance: workload.DraftAcceptance, MaxContext: l.Lengths.Final(),
+		Acceptance: workload.DraftAcceptance, MaxContext: l.Lengths.Final(), MaxPrompt: l.Lengths.Input,
 	}
 }
