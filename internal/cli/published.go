@@ -93,7 +93,7 @@ func (v *validation) published(cmd *cobra.Command, s Streams, t *published.Table
 	}
 	section(publishedTable(sums))
 	section(layerTable(t.Layers()))
-	section(relationTable(t.Relations()))
+	section(ratioTable(t.Ratios()))
 	for _, r := range t.Reasons() {
 		what := string(r.Class)
 		if r.Class != published.NotCompared {
@@ -166,12 +166,12 @@ func layerTable(list []published.Layer) table.Writer {
 	return t
 }
 
-// relationTable is the ratios.
-func relationTable(list []*published.Row) table.Writer {
+// ratioTable is the ratios.
+func ratioTable(list []published.Ratio) table.Writer {
 	t := newTable("ratio", "published", "predicted", "error")
 	for _, r := range list {
-		row := table.Row{r.Label(), fmt.Sprintf("%.3g", r.Value)}
-		if r.Has() {
+		row := table.Row{r.Name, fmt.Sprintf("%.3g", r.Published)}
+		if r.Predicted > 0 {
 			row = append(row, fmt.Sprintf("%.3g", r.Predicted), signed(100*r.Error()))
 		}
 		t.AppendRow(row)

@@ -87,19 +87,64 @@ func (t *Table) Layers() []Layer {
 	return out
 }
 
-// Relations are the ratios, in the order of the table.
-func (t *Table) Relations() []*Row {
-	var out []*Row
+// Ratio is a figure over another, published and predicted; Predicted is 0 where one of them has none.
+type Ratio struct {
+	Name                 string
+	Published, Predicted float64
+}
+
+// Error of the predicted ratio.
+func (r *Ratio) Error() float64 { return r.Predicted/r.Published - 1 }
+
+// pairs are texts in whose place another row of the same source has another: what one thing does to a figure.
+var pairs = []struct{ with, without string }{{"TBO on", "TBO off"}, {" + SBO", ""}}
+
+// Ratios are the rows that are ratios, and those of rows that differ in one thing.
+func (t *Table) Ratios() []Ratio {
+	var out []Ratio
 	for i := range t.Rows {
-		if t.Rows[i].Class == Relation {
-			out = append(out, &t.Rows[i])
+		if r := &t.Rows[i]; r.Class == Relation {
+			out = append(out, Ratio{r.label(), r.Value, r.Predicted})
+		}
+	}
+	for _, p := range pairs {
+		for i := range t.Rows {
+			r := &t.Rows[i]
+			other := t.partner(r, p.with, p.without)
+			if other == nil || !r.Has() || !other.Has() {
+				continue
+			}
+			name := strings.TrimPrefix(p.with, " + ") + ": " + r.label()
+			out = append(out, Ratio{name, r.Value / other.Value, r.Predicted / other.Predicted})
 		}
 	}
 	return out
 }
 
-// Label names a row within its source.
-func (r *Row) Label() string { return r.label() }
+// partner is the row that differs in one text of its layout.
+func (t *Table) partner(r *Row, with, without string) *Row {
+	layout := r.column("parallelism")
+	if r.Class != Target || !strings.Contains(layout, with) {
+		return nil
+	}
+	want := inputs{r.Cells}.with("parallelism", strings.Replace(layout, with, without, 1))
+	for i := range t.Rows {
+		if other := &t.Rows[i]; other.Class == Target && want.same(inputs{other.Cells}) {
+			return other
+		}
+	}
+	return nil
+}
+
+// same reports whether two rows state the same, whatever their figures and how these were found.
+func (in inputs) same(other inputs) bool {
+	for i, column := range Columns {
+		if column != "value" && column != "evidence" && in.cells[i] != other.cells[i] {
+			return false
+		}
+	}
+	return true
+}
 
 // Reason is why rows are not compared or not predicted.
 type Reason struct {
