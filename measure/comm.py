@@ -22,7 +22,7 @@ import torch.distributed as dist
 # An exchange runs in one of two ways: for throughput, as in prefill, and for low latency, as in decode.
 KINDS = {"throughput": ("expert_dispatch", "expert_combine"),
          "latency": ("expert_dispatch_low_latency", "expert_combine_low_latency")}
-PATTERNS = ["all_reduce", "all_gather", "reduce_scatter", "alltoall", "exchange"]
+PATTERNS = ["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "exchange"]
 MODULES = {"deepep": ["deep_ep"], "uccl": ["uccl_ep", "deep_ep"]}  # UCCL's wrapper goes by the name of DeepEP
 DELAY = 500_000  # clock cycles for which the GPU waits, so that the host is ahead of what is timed
 
@@ -126,7 +126,7 @@ def collective(b, pattern):
                     "all_reduce": lambda: dist.all_reduce(whole, group=group),
                     "all_gather": lambda: dist.all_gather_into_tensor(whole, part, group=group),
                     "reduce_scatter": lambda: dist.reduce_scatter_tensor(part, whole, group=group),
-                    "alltoall": lambda: dist.all_to_all_single(other, whole, group=group),
+                    "all_to_all": lambda: dist.all_to_all_single(other, whole, group=group),
                 }[pattern]
 
             nodes = -(-size // int(os.environ.get("LOCAL_WORLD_SIZE", b.world)))
