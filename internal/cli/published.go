@@ -37,7 +37,7 @@ Without FILE, the figures that are built in and those of --folder are read. File
 another schema are skipped and named. --out writes the columns of the input with class,
 predicted, error_percent and reason. Figures that somebody read off a chart (evidence
 chart_read) count 3 points wider in "within".`,
-		Example: "  throughline validate published figures.csv --out predicted.csv",
+		Example: "  throughline validate published --worst 10 --out predicted.csv",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if show.worst < 0 {
