@@ -3,6 +3,7 @@ package measurement
 import (
 	"bytes"
 	"compress/gzip"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -169,5 +170,36 @@ func TestReadFile(t *testing.T) {
 	}
 	if _, err := ReadFile(filepath.Join(dir, "none")); err == nil {
 		t.Error("accepts a missing file")
+	}
+}
+
+// TestComm: what measure/comm.py wrote on four CPU ranks with gloo is read whole.
+func TestComm(t *testing.T) {
+	table, err := ReadFile("testdata/comm.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(table.Problems) > 0 {
+		t.Fatalf("%v", table.Problems)
+	}
+	got := map[kernel.Slot]int{}
+	for i := range table.Rows {
+		got[table.Rows[i].Kind]++
+	}
+	want := map[kernel.Slot]int{
+		kernel.AllReduce: 8, kernel.AllGather: 8, kernel.ReduceScatter: 8, kernel.AllToAll: 8,
+		kernel.DispatchNormal: 2, kernel.CombineNormal: 2, kernel.DispatchLowLatency: 2, kernel.CombineLowLatency: 2,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for i := range table.Rows {
+		r := &table.Rows[i]
+		if r.Kind == kernel.AllReduce && (r.Get("n") < 1024 || r.Get("group") < 2 || r.Type != "bfloat16") {
+			t.Errorf("%s", r.Shape())
+		}
+		if r.Kind == kernel.DispatchNormal && (r.Get("ranks") != 4 || r.Get("hidden") != 1024 || r.Get("topk") != 8 || r.Type != "float8") {
+			t.Errorf("%s", r.Shape())
+		}
 	}
 }

@@ -1,0 +1,273 @@
+package published
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"throughline/estimate"
+	"throughline/hardware/kernel"
+	"throughline/internal/point"
+	"throughline/internal/scenario"
+	"throughline/model"
+	"throughline/op"
+)
+
+// Predict predicts every row that is compared.
+func (t *Table) Predict(ctx context.Context) error {
+	p := predictor{points: point.NewEstimator(), shapes: map[string]*model.Model{}}
+	for i := range t.Rows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if row := &t.Rows[i]; row.asks != nothing {
+			row.Predicted, row.Reason = p.row(row)
+		}
+	}
+	return nil
+}
+
+// predictor keeps what rows share.
+type predictor struct {
+	points *point.Estimator
+	shapes map[string]*model.Model
+}
+
+// row is the figure of a row as predicted, or why there is none.
+func (p *predictor) row(row *Row) (float64, string) {
+	list, err := sides(inputs{row.Cells}, row.asks)
+	if err != nil {
+		return 0, err.Error()
+	}
+	var values []float64
+	for i := range list {
+		v, err := p.value(&list[i])
+		if err != nil {
+			return 0, strings.ReplaceAll(err.Error(), "\n", "; ")
+		}
+		values = append(values, v)
+	}
+	if len(values) == 2 {
+		return values[0] / values[1], ""
+	}
+	return values[0], ""
+}
+
+// value is what a deployment does, in the unit of the figure; of one side of a ratio, what a processor does.
+func (p *predictor) value(c *config) (float64, error) {
+	m, err := p.shape(c.point.Model)
+	if err != nil {
+		return 0, err
+	}
+	c.lay(m)
+	if c.saturated {
+		if err := p.fill(c); err != nil {
+			return 0, err
+		}
+	}
+	a, err := p.points.Answer(&c.point)
+	if err != nil {
+		return 0, err
+	}
+	switch c.asks {
+	case outputRate, userRate, requestTime:
+		if a.Seen == nil {
+			return 0, fmt.Errorf("%s", a.Remark)
+		}
+	}
+	osl := float64(a.Load.Lengths.Output)
+	switch c.asks {
+	case outputRate:
+		return c.rate(a.Seen.Requests * osl), nil
+	case userRate:
+		return osl / a.Seen.Latency, nil
+	case requestTime:
+		return 1e3 * a.Seen.Latency, nil
+	}
+	r := &a.Phases[0]
+	switch c.asks {
+	case dispatchTime, dispatchRate:
+		return c.exchanged(timeOf(r.Detail, op.Dispatch), m), nil
+	case combineTime, combineRate:
+		return c.exchanged(timeOf(r.Detail, op.Combine), m), nil
+	case layerPart:
+		return 1e3 * layer(r.Detail)[partNames[c.part]], nil
+	}
+	rate := r.Estimate.Throughput
+	if c.accepted > 0 {
+		// As many tokens of a step as the source states, in place of those that are assumed.
+		rate *= c.accepted / estimate.TokensPerStep(a.Deployment.Acceptance, c.point.Drafts)
+	}
+	return c.rate(rate), nil
+}
+
+// shape is a model of the catalogue.
+func (p *predictor) shape(name string) (*model.Model, error) {
+	if m := p.shapes[name]; m != nil {
+		return m, nil
+	}
+	file, src, err := scenario.Find("model", "model", name, model.Catalogue)
+	if err != nil {
+		return nil, err
+	}
+	m, _, doc := model.Read(file, src)
+	if err := doc.Err(); err != nil {
+		return nil, err
+	}
+	p.shapes[name] = m
+	return m, nil
+}
+
+// lay puts the layout into the point, with experts only where the model has them.
+func (c *config) lay(m *model.Model) {
+	q, l := &c.point, c.cut
+	q.DP, q.TP = l.dp, l.tp
+	if !m.IsMoE() {
+		return
+	}
+	if l.attentionDP {
+		q.DP, q.TP = l.tp, 1
+	}
+	q.EP, q.MoETP = l.ep, l.etp
+	// Groups of experts are equal: with the copies that the source has, else with the fewest.
+	routed := m.Experts.Routed
+	if (routed+c.redundant)%l.ep == 0 && l.ep > 1 {
+		q.Redundant = c.redundant
+	} else {
+		q.Redundant = (l.ep - routed%l.ep) % l.ep
+	}
+}
+
+// fill makes the batch as large as the memory allows.
+func (p *predictor) fill(c *config) error {
+	q := c.point
+	q.Phase = ""
+	a, err := p.points.Answer(&q)
+	if err != nil {
+		return err
+	}
+	if a.Seen == nil {
+		return fmt.Errorf("%s", a.Remark)
+	}
+	c.point.Batch = max(1, int(a.Seen.Room))
+	return nil
+}
+
+// rate turns tokens per second of all processors into the unit of the figure.
+func (c *config) rate(all float64) float64 {
+	each := all / float64(c.cut.procs())
+	switch c.per {
+	case "GPU":
+		return each
+	case "node":
+		return perNode * each
+	}
+	return all
+}
+
+// timeOf is one execution of an operator.
+func timeOf(d *estimate.Detail, kind op.Kind) float64 {
+	for _, o := range d.Parts[estimate.StagePart].Ops {
+		if o.Kind == kind {
+			return o.Busy.Time
+		}
+	}
+	return 0
+}
+
+// Parts of an expert layer, in the order of reports.
+const (
+	wholeLayer = iota
+	expertPart
+	gemmPart
+	attentionPart
+	dispatchPart
+	combinePart
+	otherPart
+	partCount
+)
+
+// PartNames are the columns of a breakdown.
+var PartNames = [partCount]string{"layer", "experts", "GEMM", "attention", "dispatch", "combine", "other"}
+
+// partNames are those of metrics.
+var partNames = map[string]int{
+	"overall": wholeLayer, "moe": expertPart, "gemm": gemmPart, "attention": attentionPart, "dispatch": dispatchPart,
+	"combine": combinePart, "other": otherPart,
+}
+
+// layer is the parts of one layer with experts, in seconds. The layers without repeat less often.
+func layer(d *estimate.Detail) (out [partCount]float64) {
+	ops := d.Parts[estimate.StagePart].Ops
+	repeat := 0.0
+	for i := range ops {
+		if part(&ops[i]) == expertPart {
+			repeat = ops[i].Repeat
+		}
+	}
+	for i := range ops {
+		o := &ops[i]
+		if o.Repeat >= repeat {
+			out[part(o)] += o.Busy.Time
+			out[wholeLayer] += o.Exposed
+		}
+	}
+	return out
+}
+
+// part is where a profile would count an operator.
+func part(o *estimate.Operator) int {
+	switch o.Kind {
+	case op.Dispatch:
+		return dispatchPart
+	case op.Combine:
+		return combinePart
+	case op.ExpertGateUp, op.ExpertUp, op.ExpertActivation, op.ExpertGateMultiply, op.ExpertDown:
+		return expertPart
+	case op.FusedAttention, op.Scores, op.Softmax, op.Values, op.ScoreAdd, op.IndexScores:
+		return attentionPart
+	}
+	if o.Class == op.Linear {
+		return gemmPart
+	}
+	return otherPart
+}
+
+// perNode is the processors of a node of the sources that count by nodes.
+const perNode = 8
+
+// counted is the tokens that the bandwidth of an exchange counts.
+type counted struct {
+	tokens  float64
+	ranks   int
+	narrow  bool // elements of 8 bits with their scales
+	limited bool // a token goes to four nodes at most
+}
+
+// bytes is what DeepEP counts for its bandwidth (tests/test_intranode.py and test_internode.py): every token once for
+// every rank of a node, or every node, that has one of its experts, itself included.
+func (c *counted) bytes(m *model.Model) float64 {
+	const nodesOfToken = 4
+	groups, experts := float64(c.ranks), float64(m.Experts.Routed)
+	if c.ranks > perNode {
+		groups = float64(c.ranks) / perNode
+		if c.limited && groups > nodesOfToken {
+			experts *= nodesOfToken / groups
+			groups = nodesOfToken
+		}
+	}
+	model := kernel.ExchangeModel{Element: 2}
+	if c.narrow {
+		model.Element = 1 + 4.0/128
+	}
+	reached := model.Copies(float64(m.Experts.TopK), experts, groups, 1) * groups / (groups - 1)
+	return c.tokens * reached * model.Width(float64(m.Hidden))
+}
+
+// exchanged is the time of an exchange in the unit of the figure.
+func (c *config) exchanged(seconds float64, m *model.Model) float64 {
+	if c.asks == dispatchRate || c.asks == combineRate {
+		return c.counted.bytes(m) / seconds / 1e9
+	}
+	return 1e6 * seconds
+}

@@ -1,0 +1,270 @@
+// Package published predicts figures that others have printed: throughputs, times of parts of a layer, times of exchanges
+// and ratios between such figures. What is done with a figure follows by rule from what its row says of it, never from the
+// figure itself (rules.go); what its row says is taken apart into a deployment (read.go), which is priced like any other
+// (predict.go).
+package published
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"throughline/internal/csvfile"
+	"throughline/internal/document"
+	"throughline/internal/validate"
+)
+
+// Columns of a table of published figures.
+var Columns = []string{
+	"source", "url", "model", "hardware", "num_gpus", "parallelism", "precision", "isl", "osl", "concurrency_or_batch",
+	"metric", "value", "unit", "evidence", "notes",
+}
+
+// Row is one published figure.
+type Row struct {
+	Cells []string // in the order of Columns
+	Class Class
+	// Value and Predicted are the figure in its unit; Predicted is 0 where there is none. Of a ratio in percent they are
+	// kept as the ratio.
+	Value, Predicted float64
+	Reason           string // why it is not compared, or has no prediction
+
+	asks quantity
+}
+
+// inputs is a row without its figure: all that rules and readers see.
+type inputs struct{ cells []string }
+
+// get is the text of a column.
+func (in inputs) get(column string) string {
+	if column == "value" {
+		panic("a class never depends on the figure")
+	}
+	return strings.TrimSpace(in.cells[slices.Index(Columns, column)])
+}
+
+// with is the same row with another text in a column.
+func (in inputs) with(column, text string) inputs {
+	cells := slices.Clone(in.cells)
+	cells[slices.Index(Columns, column)] = text
+	return inputs{cells}
+}
+
+// Error of the prediction, relative to the figure.
+func (r *Row) Error() float64 { return r.Predicted/r.Value - 1 }
+
+// Has reports whether there is a prediction to compare.
+func (r *Row) Has() bool { return r.Predicted > 0 && r.Value > 0 }
+
+// chartWidth is how far off a figure may be that somebody read off a chart.
+const chartWidth = 0.03
+
+// Within reports whether the prediction is at most so far off; a figure read off a chart counts as wider.
+func (r *Row) Within(limit float64) bool {
+	if r.evidence() == "chart_read" {
+		limit += chartWidth
+	}
+	return math.Abs(r.Error()) <= limit
+}
+
+func (r *Row) evidence() string { return r.Cells[slices.Index(Columns, "evidence")] }
+
+func (r *Row) column(name string) string { return r.Cells[slices.Index(Columns, name)] }
+
+// Table is the rows of all files.
+type Table struct {
+	Rows    []Row
+	Skipped []Skipped
+}
+
+// Skipped is a file that holds no such table.
+type Skipped struct{ Name, Why string }
+
+//go:embed published.csv
+var builtIn []byte
+
+// BuiltIn reads the figures that are built into the program.
+func (t *Table) BuiltIn(ctx context.Context) error {
+	return t.read(ctx, "published.csv (built in)", bytes.NewReader(builtIn))
+}
+
+// ReadFile reads a table, or all tables of a folder. Files in another schema are skipped.
+func (t *Table) ReadFile(ctx context.Context, name string) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return document.Unreadable(name, err)
+	}
+	if !info.IsDir() {
+		return t.file(ctx, name, name)
+	}
+	return filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return document.Unreadable(path, err)
+		}
+		if d.IsDir() || !strings.HasSuffix(strings.TrimSuffix(path, ".gz"), ".csv") {
+			return nil
+		}
+		short, _ := filepath.Rel(name, path)
+		return t.file(ctx, path, short)
+	})
+}
+
+func (t *Table) file(ctx context.Context, name, short string) error {
+	f, err := csvfile.Open(name)
+	if err != nil {
+		return document.Unreadable(name, err)
+	}
+	defer f.Close()
+	err = t.read(ctx, name, f)
+	var other *otherSchema
+	if errors.As(err, &other) {
+		t.Skipped = append(t.Skipped, Skipped{filepath.ToSlash(short), other.Error()})
+		return nil
+	}
+	return err
+}
+
+// otherSchema is a table with other columns.
+type otherSchema struct{ missing []string }
+
+func (o *otherSchema) Error() string {
+	const most = 3
+	what, more := "column", ""
+	if len(o.missing) > 1 {
+		what = "columns"
+	}
+	if n := len(o.missing) - most; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("no %s %s%s", what, document.QuoteList(o.missing[:min(most, len(o.missing))]), more)
+}
+
+func (t *Table) read(ctx context.Context, name string, src io.Reader) error {
+	c := csvfile.NewReader(src, csvfile.Kept)
+	header, err := c.Read()
+	if err == io.EOF {
+		return &otherSchema{Columns}
+	} else if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	header = slices.Clone(header)
+	header[0] = strings.TrimPrefix(header[0], "\uFEFF")
+	at := make([]int, len(Columns))
+	var missing []string
+	for i, column := range Columns {
+		at[i] = slices.IndexFunc(header, func(h string) bool { return strings.TrimSpace(h) == column })
+		if at[i] < 0 {
+			missing = append(missing, column)
+		}
+	}
+	if len(missing) > 0 {
+		return &otherSchema{missing}
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		cells, err := c.Read()
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if len(cells) != len(header) {
+			return fmt.Errorf("%s:%d: %d cells, the header has %d", name, c.Line(), len(cells), len(header))
+		}
+		row := Row{Cells: make([]string, len(Columns))}
+		for i := range Columns {
+			row.Cells[i] = cells[at[i]]
+		}
+		row.Class, row.asks, row.Reason = classify(inputs{row.Cells})
+		row.Value = row.figure()
+		t.Rows = append(t.Rows, row)
+	}
+}
+
+// figure is the published number, 0 where it is none that could be compared. A gain in percent is a ratio.
+func (r *Row) figure() float64 {
+	v, err := strconv.ParseFloat(strings.TrimSpace(r.column("value")), 64)
+	if r.Class == Relation && r.column("unit") == "%" {
+		v = 1 + v/100
+	}
+	if err != nil || !(v > 0) || math.IsInf(v, 1) {
+		return 0
+	}
+	return v
+}
+
+// Of is the rows of a class as a report, grouped by what they are of: its groups, errors and worst rows are those of any
+// validation.
+func (t *Table) Of(class Class) *validate.Report {
+	r := &validate.Report{Header: slices.Concat(Columns, added), Figures: []string{""}}
+	for i := range t.Rows {
+		row := &t.Rows[i]
+		if row.Class != class {
+			continue
+		}
+		f := validate.Figure{Measured: row.Value, Predicted: row.Predicted, Reason: row.Reason}
+		if !row.Has() && f.Reason == "" {
+			f.Reason = notANumber(row.column("value"))
+		}
+		r.Rows = append(r.Rows, validate.Row{
+			Group: row.column("source") + ", " + row.asks.String(), Label: row.label(), Cells: row.Cells, Figures: []validate.Figure{f},
+		})
+	}
+	return r
+}
+
+func notANumber(text string) string { return fmt.Sprintf("value %q is not a positive number", text) }
+
+// label names a row within its source.
+func (r *Row) label() string {
+	in := inputs{r.Cells}
+	chip, _, _ := strings.Cut(in.get("hardware"), ",")
+	chip, _, _ = strings.Cut(chip, " (")
+	parts := []string{in.get("model"), chip, in.get("parallelism")}
+	if n := in.get("isl"); n != "" {
+		parts = append(parts, strings.TrimSuffix(n+" + "+in.get("osl"), " + ")+" tokens")
+	}
+	parts = append(parts, in.get("concurrency_or_batch"), in.get("metric"))
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
+}
+
+// added is the columns that are written behind those of the input.
+var added = []string{"class", "predicted", "error_percent", "reason"}
+
+// WriteCSV writes all rows with their predictions.
+func (t *Table) WriteCSV(w io.Writer) error {
+	c := csvfile.NewWriter(w)
+	if err := c.Write(slices.Concat(Columns, added)); err != nil {
+		return err
+	}
+	for i := range t.Rows {
+		row := &t.Rows[i]
+		predicted, miss := "", ""
+		if row.Predicted > 0 {
+			v := row.Predicted
+			if row.Class == Relation && row.column("unit") == "%" {
+				v = 100 * (v - 1)
+			}
+			predicted = strconv.FormatFloat(v, 'g', 9, 64)
+		}
+		if row.Has() {
+			miss = strconv.FormatFloat(100*row.Error(), 'f', 2, 64)
+		}
+		if err := c.Write(append(slices.Clone(row.Cells), string(row.Class), predicted, miss, row.Reason)); err != nil {
+			return err
+		}
+	}
+	return c.Flush()
+}
