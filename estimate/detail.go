@@ -127,6 +127,15 @@ func (e *Evaluator) part(p *plan.Plan, kind PartKind) (list *op.List, times floa
 	return nil, 0
 }
 
+// PartsOf is Parts for a single plan of a problem.
+func PartsOf(p *Problem, of *plan.Plan) ([PartCount]Part, error) {
+	e, err := NewEvaluator(p)
+	if err != nil {
+		return [PartCount]Part{}, err
+	}
+	return e.Parts(of), nil
+}
+
 // Parts are the operators of a step under a plan, with their prices.
 func (e *Evaluator) Parts(p *plan.Plan) (out [PartCount]Part) {
 	e.stepOf(p, &e.step)

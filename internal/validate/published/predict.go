@@ -87,11 +87,11 @@ func (p *predictor) value(c *config) (float64, error) {
 	r := &a.Phases[0]
 	switch c.asks {
 	case dispatchTime, dispatchRate:
-		return c.exchanged(timeOf(r.Detail, op.Dispatch), m), nil
+		return c.exchanged(timeOf(r, op.Dispatch), m), nil
 	case combineTime, combineRate:
-		return c.exchanged(timeOf(r.Detail, op.Combine), m), nil
+		return c.exchanged(timeOf(r, op.Combine), m), nil
 	case layerPart:
-		return 1e3 * layer(r.Detail)[partNames[c.part]], nil
+		return 1e3 * layer(r)[partNames[c.part]], nil
 	}
 	rate := r.Estimate.Throughput
 	if c.accepted > 0 {
@@ -165,9 +165,18 @@ func (c *config) rate(all float64) float64 {
 	return all
 }
 
+// stageOf is the operators of the layers, with their prices.
+func stageOf(r *point.Result) []estimate.Operator {
+	parts, err := estimate.PartsOf(&r.Problem, &r.Estimate.Plan)
+	if err != nil {
+		panic(err) // the problem has been evaluated before
+	}
+	return parts[estimate.StagePart].Ops
+}
+
 // timeOf is one execution of an operator.
-func timeOf(d *estimate.Detail, kind op.Kind) float64 {
-	for _, o := range d.Parts[estimate.StagePart].Ops {
+func timeOf(r *point.Result, kind op.Kind) float64 {
+	for _, o := range stageOf(r) {
 		if o.Kind == kind {
 			return o.Busy.Time
 		}
@@ -197,8 +206,8 @@ var partNames = map[string]int{
 }
 
 // layer is the parts of one layer with experts, in seconds. The layers without repeat less often.
-func layer(d *estimate.Detail) (out [partCount]float64) {
-	ops := d.Parts[estimate.StagePart].Ops
+func layer(r *point.Result) (out [partCount]float64) {
+	ops := stageOf(r)
 	repeat := 0.0
 	for i := range ops {
 		if part(&ops[i]) == expertPart {

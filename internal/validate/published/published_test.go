@@ -295,8 +295,7 @@ func TestLayer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := a.Phases[0].Detail
-	parts := layer(d)
+	parts := layer(&a.Phases[0])
 	sum := 0.0
 	for _, v := range parts[1:] {
 		sum += v
@@ -306,7 +305,7 @@ func TestLayer(t *testing.T) {
 	}
 	// 58 layers with experts, and 3 more with attention and a dense block, make the step but for its ends.
 	dense := 0.0
-	for _, o := range d.Parts[0].Ops {
+	for _, o := range stageOf(&a.Phases[0]) {
 		if o.Repeat == 3 || o.Kind.Info().Block == op.AttentionBlock {
 			dense += 3 * o.Exposed
 		}
