@@ -45,7 +45,10 @@ func Run(ctx context.Context, args []string, given Streams) int {
 	root := newRoot(s)
 	root.SetArgs(args)
 	done := make(chan int, 1)
-	go func() { done <- finish(ctx, s, lost(root.ExecuteContext(ctx), out)) }()
+	go func() {
+		cmd, err := root.ExecuteContextC(ctx)
+		done <- finish(ctx, s, cmd, lost(err, out))
+	}()
 	select {
 	case code := <-done:
 		return code
@@ -77,7 +80,7 @@ func sayInterrupted(w io.Writer) {
 }
 
 // finish shows an error and chooses the exit code.
-func finish(ctx context.Context, s Streams, err error) int {
+func finish(ctx context.Context, s Streams, cmd *cobra.Command, err error) int {
 	var exit exitError
 	var problems *document.Error
 	var system systemError
@@ -90,7 +93,7 @@ func finish(ctx context.Context, s Streams, err error) int {
 		sayInterrupted(s.Err)
 		return exitCode(ctx)
 	case errors.As(err, &problems):
-		fmt.Fprintln(s.Err, problems)
+		fmt.Fprintln(s.Err, &document.Error{Problems: dashed(cmd, problems.Problems)})
 		n := len(problems.Problems)
 		if n == 1 {
 			fmt.Fprintln(s.Err, "throughline: 1 problem; nothing was written")
@@ -127,6 +130,7 @@ hardware, finds the best deployment, and explains it.
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.AddCommand(newRun(s), newPlan(s), newEstimate(s), newExplain(s), newCalibrate(s), newValidate(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
+	completeAll(root)
 	return root
 }
 

@@ -9,22 +9,17 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"throughline/assume"
-	"throughline/engine"
-	"throughline/hardware"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
 	"throughline/internal/point"
+	"throughline/internal/question"
 	"throughline/internal/report"
-	"throughline/internal/scenario"
-	"throughline/model"
 )
 
 // estimateOptions are the flags of the estimate command.
 type estimateOptions struct {
-	point  point.Point
+	flags  *settings
 	from   string
 	points string
 	output output
@@ -32,7 +27,7 @@ type estimateOptions struct {
 }
 
 func newEstimate(s Streams) *cobra.Command {
-	o := estimateOptions{point: point.Default()}
+	var o estimateOptions
 	cmd := &cobra.Command{
 		Use:   "estimate --model MODEL --system SYSTEM",
 		Short: "Estimate one deployment that the flags fix, or a table of them",
@@ -69,7 +64,8 @@ could not be written.`,
 			if o.output.name != "" {
 				return errors.New("-o is for the table of --points")
 			}
-			answer, err := estimatePoint(cmd, s, &o.point, o.from)
+			q, err := ask(o.flags, o.from)
+			answer, err := answerPoint(s, o.flags, &q, err)
 			if err != nil {
 				return err
 			}
@@ -84,7 +80,7 @@ could not be written.`,
 			return nil
 		},
 	}
-	pointFlags(cmd, &o.point)
+	o.flags = addSettings(cmd, question.Estimate)
 	f := cmd.Flags()
 	addFrom(cmd, &o.from)
 	f.StringVar(&o.points, "points", "", "CSV table of points; - reads standard input")
@@ -93,58 +89,27 @@ could not be written.`,
 	return cmd
 }
 
-// pointFlags defines a flag for each setting of a point.
-func pointFlags(cmd *cobra.Command, p *point.Point) {
-	f := cmd.Flags()
-	f.SortFlags = false
-	for _, field := range point.Fields() {
-		switch ref := field.Ref(p).(type) {
-		case *string:
-			f.StringVar(ref, field.Name, *ref, field.Doc)
-		case *int:
-			f.IntVar(ref, field.Name, *ref, field.Doc)
-		case *float64:
-			f.Float64Var(ref, field.Name, *ref, field.Doc)
-		case *bool:
-			f.BoolVar(ref, field.Name, *ref, field.Doc)
-		}
+// ask is the question of the flags, and of the row of a plan where one is given.
+func ask(flags *settings, from string) (question.Question, error) {
+	q, err := flags.read()
+	if from == "" {
+		return q, err
 	}
-	complete(cmd, "model", model.Catalogue.Names())
-	complete(cmd, "system", hardware.Catalogue.Names())
-	complete(cmd, "decode-system", hardware.Catalogue.Names())
-	complete(cmd, "phase", point.PhaseNames())
-	complete(cmd, "engine", engine.Names())
-	complete(cmd, "assume", assume.Presets())
-	for _, name := range []string{"weights", "activations", "cache", "comm", "attention", "vector"} {
-		complete(cmd, name, scenario.FormatNames())
-	}
+	return q, document.Join(err, q.TakeRow(from, flags.given))
 }
 
-// complete offers words for a flag; a file may take their place.
-func complete(cmd *cobra.Command, flag string, words []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return words, cobra.ShellCompDirectiveDefault
-	})
-	if err != nil {
-		panic(err) // the flag does not exist
-	}
-}
-
-// estimatePoint estimates the point of the flags, and warns of what does not fit.
-func estimatePoint(cmd *cobra.Command, s Streams, p *point.Point, from string) (*point.Answer, error) {
-	errs := given(cmd, p)
-	if err := takeFrom(cmd, p, from); err != nil {
-		errs = append(errs, err)
-		if p.Model == "" {
-			return nil, document.Join(errs...)
-		}
+// answerPoint answers a question that fixes a deployment, and warns of what does not fit.
+func answerPoint(s Streams, flags *settings, q *question.Question, asked error) (*point.Answer, error) {
+	if asked != nil && q.Model == "" {
+		return nil, asked
 	}
 	estimator := point.NewEstimator()
-	answer, err := estimator.Answer(p)
-	warn(s, estimator.Warnings(p))
-	if err := document.Join(append(errs, err)...); err != nil {
-		return nil, point.Once(err)
+	answer, err := estimator.Answer(q)
+	warn(s, estimator.Warnings(q))
+	if err := document.Join(asked, err); err != nil {
+		return nil, question.Once(err)
 	}
+	flags.note(s, answer.Phases[0].Loaded)
 	if answer.Remark != "" {
 		fmt.Fprintln(s.Err, "warning:", answer.Remark)
 	}
@@ -156,22 +121,10 @@ func estimatePoint(cmd *cobra.Command, s Streams, p *point.Point, from string) (
 	return answer, nil
 }
 
-// given checks the numbers that flags give: 0 is not one that follows from the others.
-func given(cmd *cobra.Command, p *point.Point) []error {
-	var errs []error
-	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if field, ok := point.Lookup(f.Name); ok {
-			if err := field.Check(p); err != nil {
-				errs = append(errs, err)
-			}
-		}
-	})
-	return errs
-}
-
 // estimatePoints estimates a table of points.
 func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
-	errs := given(cmd, &o.point)
+	q, err := o.flags.read()
+	errs := []error{err}
 	if o.from != "" {
 		errs = append(errs, errors.New("--from is one row of a plan, --points a table of deployments: give one of them"))
 	}
@@ -193,13 +146,13 @@ func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
 		}
 		in = f
 	}
-	if err := o.output.check(file, o.point.Model, o.point.System, o.point.Distribution); err != nil {
+	if err := o.output.check(file, q.Model, q.System, q.Distribution); err != nil {
 		errs = append(errs, err)
 	}
 	if err := document.Join(errs...); err != nil {
 		return err
 	}
-	tally, err := streamTo(cmd.Context(), s, o.output.name, in, &o.point)
+	tally, err := streamTo(cmd.Context(), s, o.output.name, in, &q)
 	var writing point.WriteError
 	switch {
 	case errors.As(err, &writing):
@@ -215,13 +168,13 @@ func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
 }
 
 // streamTo writes the results to a file, or to standard output.
-func streamTo(ctx context.Context, s Streams, output string, in io.Reader, p *point.Point) (tally point.Tally, err error) {
+func streamTo(ctx context.Context, s Streams, output string, in io.Reader, q *question.Question) (tally point.Tally, err error) {
 	if output == "" {
-		return point.Stream(ctx, in, s.data, p)
+		return point.Stream(ctx, in, s.data, q)
 	}
 	var streaming error
 	err = report.WriteFiles(ctx, report.File{Name: output, Write: func(w io.Writer) error {
-		tally, streaming = point.Stream(ctx, in, w, p)
+		tally, streaming = point.Stream(ctx, in, w, q)
 		return streaming
 	}})
 	if err != nil && streaming == nil {

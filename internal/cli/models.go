@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -101,25 +101,27 @@ func newModelsShow(s Streams) *cobra.Command {
 		Example: `  throughline models show Qwen3-32B
   throughline models show Qwen3-32B --json > my_model.json
   throughline models show DeepSeek-V3/config.json`,
-		Args: oneArgument("the name of a built-in model or a file"),
-		RunE: func(_ *cobra.Command, args []string) error { return showModel(s, args[0], asJSON) },
+		Args:              oneArgument("the name of a built-in model or a file"),
+		ValidArgsFunction: completeNames(model.Catalogue),
+		RunE:              func(_ *cobra.Command, args []string) error { return showModel(s, args[0], asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the model file itself")
 	return cmd
 }
 
 func showModel(s Streams, ref string, asJSON bool) error {
-	name, src, err := findFile("model", ref, model.Catalogue)
+	file, err := findFile(ref, model.Catalogue)
 	if err != nil {
 		return err
 	}
-	loaded, doc := model.Load(name, src)
+	src := file.Source
+	loaded, doc := model.Load(file.Name, src)
 	warn(s, doc.Warnings())
 	if err := doc.Err(); err != nil {
 		return err
 	}
 	if asJSON {
-		if model.IsHuggingFace(document.Parse(name, src).Keys()) {
+		if model.IsHuggingFace(document.Parse(file.Name, src).Keys()) {
 			src = loaded.File.Encode()
 		}
 		return write(s.data, string(src))
@@ -239,24 +241,13 @@ func readInput(s Streams, name string) ([]byte, error) {
 	return src, nil
 }
 
-// findFile is the file that an argument names: a path, or a built-in file.
-func findFile(what, ref string, set catalogue.Set) (name string, src []byte, err error) {
-	if info, err := os.Stat(ref); err == nil && !info.IsDir() {
-		src, err := document.ReadFile(ref)
-		if err != nil {
-			return "", nil, document.Unreadable(ref, err)
-		}
-		return ref, src, nil
+// findFile is the file that an argument names.
+func findFile(ref string, set catalogue.Set) (catalogue.File, error) {
+	f, err := set.Locate(ref, catalogue.Places{})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err = document.Unreadable(ref, err)
 	}
-	if name, ok := set.Name(ref); ok {
-		src, _ := set.Find(name)
-		return name, src, nil
-	}
-	hint := fmt.Sprintf("\"throughline %ss\" lists those that are built in", what)
-	if near, ok := set.Nearest(ref); ok {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	return "", nil, fmt.Errorf("%q is no file and no built-in %s; %s", ref, what, hint)
+	return f, err
 }
 
 // subcommandOf refuses an argument that is no subcommand. The name of a built-in file was most likely to be shown.

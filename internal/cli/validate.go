@@ -12,7 +12,7 @@ import (
 
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
-	"throughline/internal/point"
+	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/validate"
 )
@@ -71,38 +71,38 @@ func newValidateOps(s Streams) *cobra.Command {
 
 func newValidateForward(s Streams) *cobra.Command {
 	var show validation
-	p := point.Default()
+	var flags *settings
 	cmd := &cobra.Command{
 		Use:     "forward FILE.csv",
 		Short:   "Predict measured forward passes",
 		Example: "  throughline validate forward forward.csv --system H200 --out predicted.csv",
 		Args:    oneArgument("a table of measurements"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p.System = show.system(s, p.System)
-			f, err := show.open(args[0], p.System)
+			q, err := flags.read()
+			if err != nil {
+				return err
+			}
+			q.System = show.system(s, q.System)
+			f, err := show.open(args[0], q.System)
 			if err != nil {
 				return err
 			}
 			defer f.Close()
-			r, err := validate.Forward(cmd.Context(), args[0], f, p)
+			r, err := validate.Forward(cmd.Context(), args[0], f, q)
 			if err != nil {
 				return err
 			}
 			return show.report(cmd.Context(), s, r)
 		},
 	}
-	f := cmd.Flags()
-	f.StringVarP(&p.System, "system", "s", "", "system: a built-in name or a file (default H200)")
-	f.StringVar(&p.Formats.Weights, "weights", "", "number format of the weights (default bf16)")
-	f.StringVar(&p.Formats.Cache, "cache", "", "of the KV cache (default bf16)")
-	f.StringVar(&p.Assume, "assume", p.Assume, "modelling assumptions")
+	flags = addSettings(cmd, question.Forward)
 	show.flags(cmd)
 	return cmd
 }
 
 func newValidateServing(s Streams) *cobra.Command {
-	var o validate.ServingOptions
 	var show validation
+	var flags *settings
 	cmd := &cobra.Command{
 		Use:   "serving FILE.csv",
 		Short: "Predict measured serving runs",
@@ -123,22 +123,23 @@ has a reason.`,
 		Example: "  throughline validate serving serving.csv --out predicted.csv",
 		Args:    oneArgument("a table of measurements"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f, err := show.open(args[0], o.System, o.Lengths)
+			q, err := flags.read()
+			if err != nil {
+				return err
+			}
+			f, err := show.open(args[0], q.System, q.Distribution)
 			if err != nil {
 				return err
 			}
 			defer f.Close()
-			r, err := validate.Serving(cmd.Context(), args[0], f, o)
+			r, err := validate.Serving(cmd.Context(), args[0], f, q)
 			if err != nil {
 				return err
 			}
 			return show.report(cmd.Context(), s, r)
 		},
 	}
-	f := cmd.Flags()
-	f.StringVarP(&o.System, "system", "s", "", "system: a built-in name or a file (default: that of each row)")
-	f.StringVar(&o.Lengths, "lengths", "", "how lengths are spread: fixed, uniform:R, lognormal:S or trace:FILE")
-	f.StringVar(&o.Assume, "assume", "physical", "modelling assumptions")
+	flags = addSettings(cmd, question.Serving)
 	show.flags(cmd)
 	return cmd
 }
@@ -187,7 +188,7 @@ func (v *validation) open(name string, others ...string) (io.ReadCloser, error) 
 func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) error {
 	if len(v.by) > 0 {
 		if err := r.Regroup(v.by); err != nil {
-			return err
+			return ofFlag("by", err)
 		}
 	}
 	if v.out.name != "" {

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"throughline/hardware"
 	"throughline/internal/document"
 	"throughline/internal/point"
+	"throughline/internal/question"
 	"throughline/op"
 )
 
@@ -32,14 +34,12 @@ type metric struct {
 	of   func(c *subject, sys *hardware.System, f *figures) float64
 }
 
-var milliseconds = map[string]float64{"": 1, "ms": 1, "s": 1e3, "us": 1e-3, "µs": 1e-3}
-
 var metrics = []metric{
-	{name: "tpot", unit: "ms", units: milliseconds, times: true, phase: op.Decode,
+	{name: "tpot", unit: "ms", units: question.TimeUnits, times: true, phase: op.Decode,
 		of: func(_ *subject, _ *hardware.System, f *figures) float64 { return f.tpot * 1e3 }},
-	{name: "ttft", unit: "ms", units: milliseconds, times: true, phase: op.Prefill,
+	{name: "ttft", unit: "ms", units: question.TimeUnits, times: true, phase: op.Prefill,
 		of: func(_ *subject, _ *hardware.System, f *figures) float64 { return f.ttft * 1e3 }},
-	{name: "step", unit: "ms", units: milliseconds,
+	{name: "step", unit: "ms", units: question.TimeUnits,
 		of: func(_ *subject, _ *hardware.System, f *figures) float64 { return f.step.StepTime * 1e3 }},
 	{name: "throughput", unit: "tokens/s", units: map[string]float64{"": 1, "tokens/s": 1, "token/s": 1, "t/s": 1}, more: true,
 		of: func(_ *subject, _ *hardware.System, f *figures) float64 { return f.tokens }},
@@ -66,7 +66,7 @@ func Metrics() []string {
 func ParseGoal(text string) (*Goal, error) {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok {
-		return nil, fmt.Errorf("--until: %q is not of the form metric=value, like tpot=20ms", text)
+		return nil, fmt.Errorf("%q is not of the form metric=value, like tpot=20ms", text)
 	}
 	for i := range metrics {
 		m := &metrics[i]
@@ -81,11 +81,11 @@ func ParseGoal(text string) (*Goal, error) {
 		unit, known := m.units[strings.TrimSpace(value[end:])]
 		v, err := strconv.ParseFloat(value[:end], 64)
 		if err != nil || !known || v < 0 || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("--until: %s must be a number of %s, not %q", m.name, m.unit, value)
+			return nil, fmt.Errorf("%s must be a number of %s, not %q", m.name, m.unit, value)
 		}
 		return &Goal{m, v * unit}, nil
 	}
-	return nil, fmt.Errorf("--until: %s", document.NotOneOf(strings.TrimSpace(name), Metrics()))
+	return nil, errors.New(document.NotOneOf(strings.TrimSpace(name), Metrics()))
 }
 
 // Metric is what the goal is about.
@@ -106,7 +106,7 @@ func (g *Goal) Suits(a *point.Answer, phase op.Phase) bool {
 // CheckPath reports a path that is no number of the system.
 func CheckPath(sys *hardware.System, path string) error {
 	if _, ok := sys.Parameter(path); !ok {
-		return fmt.Errorf("--seek: %s", document.NotOneOf(path, Paths(sys)))
+		return errors.New(document.NotOneOf(path, Paths(sys)))
 	}
 	return nil
 }
