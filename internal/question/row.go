@@ -90,7 +90,7 @@ func readRow(file, number string) (*plannedRow, map[string]string, error) {
 	}
 	var doc planned
 	if err := json.Unmarshal(src, &doc); err != nil || doc.Question == nil {
-		return nil, nil, fmt.Errorf("%s: not what throughline plan --json writes", file)
+		return nil, nil, fmt.Errorf("%s: not the JSON that throughline plan writes", file)
 	}
 	rows, what := doc.Ranked, "ranked rows"
 	digits, onFrontier := strings.CutPrefix(number, "f")
