@@ -168,10 +168,52 @@ func Seek(of *point.Answer, phase int, path string, g *Goal) (*Answer, error) {
 		}
 		return m.of(c, changed, e), nil
 	}
-	reached := func(v float64) bool { return m.more && v >= g.Value || !m.more && v <= g.Value }
+	a := &Answer{Parameter: path, Unit: p.Unit, Now: p.Of(sys), Metric: m.name, Goal: g.Value, GoalUnit: m.unit}
+	a.Low, a.High = searched(&p, a.Now)
+	if a.NowMetric, err = at(a.Now); err != nil {
+		return nil, err
+	}
+	atLow, err := at(a.Low)
+	if err != nil {
+		return nil, err
+	}
+	atHigh, err := at(a.High)
+	if err != nil {
+		return nil, err
+	}
+	a.Best, a.BestAt = atHigh, a.High
+	if m.more == (atLow > atHigh) && atLow != atHigh {
+		a.Best, a.BestAt = atLow, a.Low
+	}
+	if atLow == atHigh {
+		a.Best, a.BestAt = a.NowMetric, a.Now
+	}
+	if g.reached(atLow) == g.reached(atHigh) {
+		a.Always = g.reached(atLow)
+		return a, nil
+	}
+	good, bad := a.Low, a.High
+	if g.reached(atHigh) {
+		good, bad = a.High, a.Low
+	}
+	if good, err = g.halve(good, bad, p.Whole, at); err != nil {
+		return nil, err
+	}
+	a.Value = &good
+	return a, nil
+}
 
-	now := p.Of(sys)
-	low, high := max(p.Low, now/widening), min(p.High, now*widening)
+// reached reports whether a value of the metric meets the goal.
+func (g *Goal) reached(v float64) bool {
+	if g.metric.more {
+		return v >= g.Value
+	}
+	return v <= g.Value
+}
+
+// searched is the range in which a value of a number is sought.
+func searched(p *hardware.Parameter, now float64) (low, high float64) {
+	low, high = max(p.Low, now/widening), min(p.High, now*widening)
 	if p.Low == 0 {
 		low = 0
 	}
@@ -181,39 +223,18 @@ func Seek(of *point.Answer, phase int, path string, g *Goal) (*Answer, error) {
 	if p.Whole {
 		low, high = math.Ceil(low), math.Floor(high)
 	}
-	a := &Answer{Parameter: path, Unit: p.Unit, Now: now, Metric: m.name, Goal: g.Value, GoalUnit: m.unit, Low: low, High: high}
-	if a.NowMetric, err = at(now); err != nil {
-		return nil, err
-	}
-	atLow, err := at(low)
-	if err != nil {
-		return nil, err
-	}
-	atHigh, err := at(high)
-	if err != nil {
-		return nil, err
-	}
-	a.Best, a.BestAt = atHigh, high
-	if m.more == (atLow > atHigh) && atLow != atHigh {
-		a.Best, a.BestAt = atLow, low
-	}
-	if atLow == atHigh {
-		a.Best, a.BestAt = a.NowMetric, now
-	}
-	if reached(atLow) == reached(atHigh) {
-		a.Always = reached(atLow)
-		return a, nil
-	}
-	good, bad := low, high
-	if reached(atHigh) {
-		good, bad = high, low
-	}
+	return low, high
+}
+
+// halve narrows the range between a value that reaches the goal and one that does not, and returns the former.
+func (g *Goal) halve(good, bad float64, whole bool, at func(float64) (float64, error)) (float64, error) {
+	positive := min(good, bad) > 0
 	for math.Abs(good-bad) > precision*max(good, bad) {
 		mid := (good + bad) / 2
-		if low > 0 && max(good, bad) > 2*min(good, bad) {
+		if positive && max(good, bad) > 2*min(good, bad) {
 			mid = math.Sqrt(good * bad)
 		}
-		if p.Whole {
+		if whole {
 			if math.Abs(good-bad) <= 1 {
 				break
 			}
@@ -224,14 +245,13 @@ func Seek(of *point.Answer, phase int, path string, g *Goal) (*Answer, error) {
 		}
 		v, err := at(mid)
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
-		if reached(v) {
+		if g.reached(v) {
 			good = mid
 		} else {
 			bad = mid
 		}
 	}
-	a.Value = &good
-	return a, nil
+	return good, nil
 }
