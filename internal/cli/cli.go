@@ -13,6 +13,7 @@ import (
 
 	"throughline/internal/atomicfile"
 	"throughline/internal/document"
+	"throughline/internal/version"
 )
 
 // Exit codes.
@@ -116,10 +117,11 @@ func newRoot(s Streams) *cobra.Command {
 		Long: `Throughline predicts how large language models run on existing and hypothetical
 hardware, finds the best deployment, and explains it.
 
-  plan      what to launch on a number of processors
-  estimate  how one deployment does that the flags fix
-  explain   why: operators, memory, sensitivities, what hardware would reach a goal
-  run       scans from a runtime file, as CSV tables`,
+  plan      find what to launch on a number of GPUs
+  estimate  predict one deployment: TTFT, TPOT, throughput, memory
+  explain   show why: operators, memory, sensitivities, the hardware that would reach a goal
+  run       scan models, lengths, GPUs and systems from a runtime file, as CSV tables`,
+		Version:       version.Number,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          knownCommand,
@@ -131,6 +133,7 @@ hardware, finds the best deployment, and explains it.
 	root.SetErr(s.Err)
 	root.AddCommand(newRun(s), newPlan(s), newEstimate(s), newExplain(s), newCalibrate(s), newValidate(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
 	completeAll(root)
+	root.SetVersionTemplate(versionLine())
 	return root
 }
 

@@ -30,27 +30,30 @@ func newEstimate(s Streams) *cobra.Command {
 	var o estimateOptions
 	cmd := &cobra.Command{
 		Use:   "estimate --model MODEL --system SYSTEM",
-		Short: "Estimate one deployment that the flags fix, or a table of them",
-		Long: `Estimate tells how one deployment does: nothing is searched, the flags fix
-everything. It shows what clients see in a closed loop that fills the batches (time to
-the first token, time per output token, throughput), and the steps behind it: what the
-memory holds and where the time goes. A deployment that does not fit is estimated all
-the same, with a warning. --phase shows bare steps alone. --prefill-plan, --decode-plan
-or --decode-system make two pools; --from plan.json#1 takes the first row of what
-throughline plan --json wrote, #f2 the second of its frontier.
+		Short: "Estimate one deployment, or a table of deployments",
+		Long: `Estimate predicts one deployment. It searches nothing: the flags say everything.
 
-With --points it reads a CSV table, a deployment in each row. Columns are named like
-the flags; those that are absent, and empty cells, are as the flags say. Every row
-comes back with its results as soon as it is read, to standard output or to the file
-after -o, which appears when it is complete:
+It shows what clients see when there are enough of them to fill the batches: time to
+first token (TTFT), time per output token (TPOT) and throughput. Below that it shows the
+prefill and the decode step: time, memory, and where the time goes. --phase shows the
+steps alone. A deployment that does not fit in memory is estimated too, with a warning.
+
+--prefill-plan, --decode-plan and --decode-system make two pools of GPUs. --from
+plan.json#1 takes the first row that "throughline plan --json" wrote, #f2 the second row
+of its frontier.
+
+--points reads a CSV table with a deployment in each row. Columns have the names of the
+flags. An absent column or an empty cell means what the flag says. Each row is answered
+as soon as it is read, on standard output or in the file of -o, which appears when it is
+complete. These columns are added:
 
   served_by, clients, ttft_ms, tpot_ms, step_ms, tokens_per_s, requests_per_s,
   memory_gib, fits, bound, confidence, error_band_percent, reason
 
-A row that makes no sense has only a reason. A row with a phase is a bare step. A column
-whose name starts with # is carried along.
+A row that cannot be estimated has only a reason. A row with a phase is a bare step. A
+column whose name starts with # is copied.
 
-Exit codes: 0 done; 1 no row has an estimate; 2 the input has problems; 3 the results
+Exit codes: 0 done; 1 no row has an estimate; 2 problems in the input; 3 the results
 could not be written.`,
 		Example: `  throughline estimate --model llama_3_8b --system H200 --batch 32
   throughline estimate --model qwen3_32b_flash --system H100_SXM --tp 4 --weights fp8 --phase decode --context 8192
@@ -62,7 +65,7 @@ could not be written.`,
 				return estimatePoints(cmd, s, o)
 			}
 			if o.output.name != "" {
-				return errors.New("-o is for the table of --points")
+				return errors.New("-o works with --points only")
 			}
 			q, err := ask(o.flags, o.from)
 			answer, err := answerPoint(s, o.flags, &q, err)
@@ -83,8 +86,8 @@ could not be written.`,
 	o.flags = addSettings(cmd, question.Estimate)
 	f := cmd.Flags()
 	addFrom(cmd, &o.from)
-	f.StringVar(&o.points, "points", "", "CSV table of points; - reads standard input")
-	o.output.flags(cmd, "output", "o", "file of the results of --points, instead of standard output")
+	f.StringVar(&o.points, "points", "", "CSV table of deployments; - reads standard input")
+	o.output.flags(cmd, "output", "o", "write the results of --points to this file instead of standard output")
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of a table")
 	return cmd
 }
@@ -126,10 +129,10 @@ func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
 	q, err := o.flags.read()
 	errs := []error{err}
 	if o.from != "" {
-		errs = append(errs, errors.New("--from is one row of a plan, --points a table of deployments: give one of them"))
+		errs = append(errs, errors.New("give --from or --points, not both"))
 	}
 	if o.json {
-		errs = append(errs, errors.New("--points writes CSV: --json has no place there"))
+		errs = append(errs, errors.New("--points writes CSV; --json does not work with it"))
 	}
 	in, file := s.In, "/dev/stdin"
 	if o.points != "-" {
@@ -184,9 +187,9 @@ func streamTo(ctx context.Context, s Streams, output string, in io.Reader, q *qu
 }
 
 func tallied(t point.Tally) string {
-	text := fmt.Sprintf("%d points", t.Rows)
+	text := fmt.Sprintf("%d rows", t.Rows)
 	if t.Rows == 1 {
-		text = "1 point"
+		text = "1 row"
 	}
 	if t.Bad > 0 {
 		text += fmt.Sprintf(", %d without an estimate (see the column reason)", t.Bad)

@@ -31,22 +31,21 @@ func newExplain(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain --model MODEL --system SYSTEM",
 		Short: "Explain one deployment: its operators, memory, sensitivities and next limits",
-		Long: `Explain takes the deployment that the flags fix, as estimate does, and tells why it
-takes the time it takes:
+		Long: `Explain takes one deployment, as estimate does, and shows why it is as fast as it is:
 
-  the operators in their order, their shapes, times and bounds
-  what the memory holds
-  what 10% more of each number of the hardware would change
-  what a growing batch meets next
-  with --seek and --until, which value of a number of the system reaches a goal
+  the operators in order, with shapes, times and what bounds each
+  what is in memory
+  what 10% more of each hardware number would change
+  which limit a growing batch meets next
+  with --seek and --until: the value of a hardware number that reaches a goal
 
-What clients see is shown first; the step that is explained is that of the decode, unless
---phase says otherwise or the goal is the time to the first token.
+It first shows what clients see, then explains the decode step. --phase prefill, or a
+goal on the time to first token, explains the prefill step.
 
-A goal is tpot=20ms, ttft=500ms, step=20ms, throughput=5000, memory=10GiB (left free)
-or batch=64 (the largest that fits). A number is named by its path in the system file,
-like mem1.GBps, mem1.GiB, matrix.float8.tflops or networks[0].bandwidth; values from a
-thousandth to a thousand times the present one are looked at.`,
+Goals: tpot=20ms, ttft=500ms, step=20ms, throughput=5000, memory=10GiB (left free) and
+batch=64 (the largest that fits). A hardware number is named by its path in the system
+file: mem1.GBps, mem1.GiB, matrix.float8.tflops, networks[0].bandwidth. Values from a
+thousandth to a thousand times the present one are tried.`,
 		Example: `  throughline explain --model llama_3_8b --system H200 --batch 32
   throughline explain --model llama_3_8b --system H200 --batch 32 --tpot 10
   throughline explain --model qwen3_32b_flash --system H100_SXM --tp 4 --batch 64 --seek mem1.GBps --until tpot=5ms
@@ -57,7 +56,7 @@ thousandth to a thousand times the present one are looked at.`,
 	o.flags = addSettings(cmd, question.Explain)
 	f := cmd.Flags()
 	addFrom(cmd, &o.from)
-	f.StringVar(&o.seek, "seek", "", "number of the system to change until a goal is reached")
+	f.StringVar(&o.seek, "seek", "", "hardware number to change until the goal is reached")
 	f.StringVar(&o.until, "until", "", "the goal: "+strings.Join(explain.Metrics(), ", ")+" = a value")
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of tables")
 	complete(cmd, "until", goals(), true)
@@ -147,7 +146,7 @@ func explainPoint(s Streams, o explainOptions) error {
 func (o *explainOptions) check(q *question.Question) (*explain.Goal, []error) {
 	var errs []error
 	if (o.seek == "") != (o.until == "") {
-		errs = append(errs, errors.New("--seek names a number of the system and --until a goal: one needs the other, as in --seek mem1.GBps --until tpot=20ms"))
+		errs = append(errs, errors.New("--seek and --until need each other: a hardware number and a goal, as in --seek mem1.GBps --until tpot=20ms"))
 	}
 	if o.until == "" {
 		return nil, errs

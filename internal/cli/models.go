@@ -27,11 +27,11 @@ func newModels(s Streams) *cobra.Command {
 		Short: "List the built-in models, show one, import a Hugging Face config.json",
 		Long: `Models lists the built-in models. The columns:
 
-  attention     kind, query/key-value heads × elements of a head; MLA: heads × cached latent + rotary part;
-                1:4 compressed past, top 2048 sparse, window 128 sliding. Layers of several kinds are counted
-  experts       routed experts that a token visits, of how many, + shared ones
-  total, active parameters, those of embedding and output head among them
-  KV/token      bytes that one more token of a long sequence adds to the cache, at 1 byte per element`,
+  attention      kind, query/key-value heads × head size; MLA: heads × cached latent + rotary part;
+                 1:4 compressed past, top 2048 sparse, window 128 sliding; several kinds are counted by layer
+  experts        routed experts per token, of how many, + shared experts
+  total, active  parameters, with embedding and output head
+  KV/token       KV cache bytes per token of a long sequence, at 1 byte per element`,
 		Example: `  throughline models
   throughline models show DeepSeek-V3
   throughline models show DeepSeek-V3 --json > my_model.json
@@ -178,10 +178,11 @@ func newModelsImport(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import CONFIG.JSON",
 		Short: "Turn a Hugging Face config.json into a model file",
-		Long: `Import reads the config.json of a Hugging Face repository and prints it as a model
-file. What the model has and the simulation has not is said on stderr and in the
-sources of the file. A config.json also works as it is, wherever a model file
-does; a model file is for changing something.`,
+		Long: `Import turns the config.json of a Hugging Face repository into a model file. It names
+what the simulation leaves out, on stderr and in the sources of the file.
+
+A config.json also works as it is, wherever a model file does. Import it to change
+something.`,
 		Example: `  throughline models import DeepSeek-V3/config.json -o my_model.json
   throughline models import --name my-model --source me/my-model - < config.json`,
 		Args: oneArgument("a config.json, or - for stdin"),
@@ -195,7 +196,7 @@ does; a model file is for changing something.`,
 				return err
 			}
 			if keys := document.Parse(file, src).Keys(); keys != nil && !model.IsHuggingFace(keys) {
-				return fmt.Errorf("%s is no Hugging Face config.json: it has none of the keys model_type, architectures, hidden_size", file)
+				return fmt.Errorf("%s is not a Hugging Face config.json: it has none of the keys model_type, architectures, hidden_size", file)
 			}
 			loaded, doc := model.Load(file, src)
 			warn(s, doc.Warnings())
@@ -219,9 +220,9 @@ does; a model file is for changing something.`,
 			return nil
 		},
 	}
-	out.flags(cmd, "output", "o", "file to write, instead of stdout")
-	cmd.Flags().StringVar(&name, "name", "", "name of the model in results, instead of that of the file or its folder")
-	cmd.Flags().StringVar(&source, "source", "", "where the config comes from, for the sources of the file")
+	out.flags(cmd, "output", "o", "write to this file instead of standard output")
+	cmd.Flags().StringVar(&name, "name", "", "name of the model in results (default: that of the file or its folder)")
+	cmd.Flags().StringVar(&source, "source", "", "where the config comes from, for the sources of the model file")
 	return cmd
 }
 
@@ -271,7 +272,7 @@ func oneArgument(what string) cobra.PositionalArgs {
 		case len(args) > 1:
 			return fmt.Errorf("%s takes one argument, but there is also %q", cmd.Name(), args[1])
 		case args[0] == "":
-			return errors.New("an empty name is no " + strings.TrimPrefix(what, "a "))
+			return errors.New("the name is empty: " + cmd.Name() + " needs " + what)
 		}
 		return nil
 	}

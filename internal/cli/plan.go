@@ -20,17 +20,19 @@ func newPlan(s Streams) *cobra.Command {
 	var flags *settings
 	cmd := &cobra.Command{
 		Use:   "plan --model M --system S --gpus N",
-		Short: "Find what to launch: the best deployments of a model on a number of processors",
-		Long: `Plan searches the deployments of a model, aggregated (the same processors do prefill and
-decode) and disaggregated (two pools), behind the engines that can run them: SGLang, vLLM
-and TensorRT-LLM. It ranks them by what clients see under a closed loop that fills their
-batches, shows the frontier between the speed a user sees and the throughput of a
-processor, and prints the launch arguments of the winner.
+		Short: "Find what to launch: the best deployments of a model on a number of GPUs",
+		Long: `Plan finds the best deployments of a model on a number of GPUs. It tries aggregated
+deployments, where the same GPUs do prefill and decode, and disaggregated ones, with a
+pool for each, behind the engines that can run them: SGLang, vLLM and TensorRT-LLM.
 
-A model or system is a built-in name (throughline models, throughline systems) or a file.`,
-		Example: `  throughline plan --model deepseek_v3_flash_mla_absorb --system H200 --gpus 32 --isl 4000 --osl 1000 --tpot 50 --weights fp8
+It prints the best deployments, the frontier between tokens/s per user and tokens/s per
+GPU, and the launch arguments of the first. TTFT, TPOT and throughput are what clients
+see when there are enough of them to fill the batches.
+
+Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
+		Example: `  throughline plan --model deepseek_v3_flash_mla_absorb --system H200 --gpus 32 --isl 4000 --osl 1000 --tpot 50ms --weights fp8
   throughline plan --model qwen3_32b_flash --system H100_SXM --gpus 8 --mode agg --engine vllm
-  throughline plan --model llama_3_70b --system H100_SXM --gpus 16 --objective min-gpus --rate 5 --ttft 2000
+  throughline plan --model llama_3_70b --system H100_SXM --gpus 16 --objective min-gpus --rate 5 --ttft 2s
   throughline plan --model llama_3_8b --system L40S --gpus 4 --price 1.2 --power 350 --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

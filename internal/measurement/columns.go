@@ -127,7 +127,9 @@ func newColumns(head []string) (func([]string) ([]Row, error), error) {
 	}
 	dim := func(name string) int { return slices.Index(c.plain.dims, name) }
 	c.headDim, c.length, c.step, c.nodes, c.message = dim("d"), dim("s"), dim("step"), dim("nodes"), dim("n")
-	with := func(more ...string) layout { return layout{append(slices.Clone(c.plain.dims), more...), c.plain.labels} }
+	with := func(more ...string) layout {
+		return layout{append(slices.Clone(c.plain.dims), more...), c.plain.labels}
+	}
 	c.prefill, c.exchange, c.products = with("dq", "dv"), with("ranks"), with("n", "k")
 	return c.read, nil
 }

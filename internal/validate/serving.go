@@ -259,13 +259,13 @@ func (p *servingPredictor) read(get func(string) string, precision string) (*ser
 	}
 	d := l.Deployment()
 	batch := 0
-	switch mode := get("mode"); mode {
-	case "agg":
+	switch mode := question.Mode(get("mode")); mode {
+	case question.Aggregated:
 		pool := r.pool("", l)
 		pool.Count = max(1, r.whole("num_gpus", 1)/max(1, pool.Plan.Attention.Procs()))
 		d.Pools = []deploy.Pool{pool}
 		batch = r.whole("batch_size", 0)
-	case "disagg":
+	case question.Disaggregated:
 		d.Pools = []deploy.Pool{r.pool("prefill_", l), r.pool("decode_", l)}
 		d.Pools[0].Role, d.Pools[0].Count = deploy.Prefill, r.positive("prefill_num_workers")
 		d.Pools[1].Role, d.Pools[1].Count = deploy.Decode, r.positive("decode_num_workers")
