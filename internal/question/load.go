@@ -86,7 +86,9 @@ func (q *Question) Check(of Command) error {
 	var errs []error
 	for i := range settings {
 		if s := &settings[i]; s.For&of != 0 {
-			errs = append(errs, s.check(q))
+			if err := s.check(q); err != nil {
+				errs = append(errs, err)
+			}
 		}
 	}
 	if q.Prefix > 0 && q.PrefixHit > 0 {

@@ -232,15 +232,14 @@ func (s *Setting) bounds() string {
 
 func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// allowed refuses what is none of the choices.
+// allowed refuses what is none of the choices, unless others are allowed, too.
 func (s *Setting) allowed(text string) error {
-	if text == "" {
+	switch {
+	case text == "", len(s.Choices) == 0, slices.Contains(s.Choices, text):
 		return nil
-	}
-	if len(s.Choices) > 0 && !s.Open && !slices.Contains(s.Choices, text) {
+	case !s.Open:
 		return wrong(s.Name, document.NotOneOf(text, s.Choices))
-	}
-	if s.Check != nil {
+	case s.Check != nil:
 		if err := s.Check(text); err != nil {
 			return wrong(s.Name, err.Error())
 		}
