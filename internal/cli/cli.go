@@ -134,6 +134,7 @@ hardware, finds the best deployment, and explains it.
 	root.AddCommand(newRun(s), newPlan(s), newEstimate(s), newExplain(s), newCalibrate(s), newValidate(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
 	completeAll(root)
 	root.SetVersionTemplate(versionLine())
+	root.SetUsageTemplate(wrapped(root.UsageTemplate()))
 	return root
 }
 

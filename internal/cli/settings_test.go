@@ -55,7 +55,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 		"--gpus: must be from 1 to 100000, not 0",
 		"--tpot: must be from 0 to 1000000000 ms, not NaN",
 		`--ttft: must be a time like 2s, 50ms or 300us, or a number of ms, not "2 weeks"`,
-		"--price: must be from 0 to 1000000, not +Inf",
+		"--price: must be from 0 to 1000000 $/h, not +Inf",
 		"--prefix-hit: must be at least 0 and less than 1, not 1",
 		`--mode: "agr" is not one of "agg", "disagg", "both"; did you mean "agg"?`,
 		"--drafts: must be from 0 to 4, not 9",

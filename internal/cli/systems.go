@@ -138,7 +138,7 @@ func newSystemsShow(s Streams) *cobra.Command {
 
 // readSystem reads the system that a flag names, and shows its warnings.
 func readSystem(s Streams, ref string) (sys *hardware.System, src []byte, err error) {
-	f, err := question.Find("system", ref, hardware.Catalogue)
+	f, err := question.Find("system", ref, hardware.Catalogue, "")
 	if err != nil {
 		return nil, nil, err
 	}

@@ -103,12 +103,23 @@ func (g *Goal) Suits(a *point.Answer, phase op.Phase) bool {
 	return !a.Deployment.Assume.Engine && phase == g.metric.phase
 }
 
+// otherNames are other words for the last part of a path.
+var otherNames = map[string]string{
+	"bandwidth": "GBps", "bw": "GBps", "capacity": "GiB", "size": "GiB", "GB": "GiB", "flops": "tflops", "rate": "tflops", "peak": "tflops",
+}
+
 // CheckPath reports a path that is no number of the system.
 func CheckPath(sys *hardware.System, path string) error {
-	if _, ok := sys.Parameter(path); !ok {
-		return errors.New(document.NotOneOf(path, Paths(sys)))
+	if _, ok := sys.Parameter(path); ok {
+		return nil
 	}
-	return nil
+	at := strings.LastIndex(path, ".") + 1
+	if meant := path[:at] + otherNames[path[at:]]; meant != path[:at] {
+		if _, ok := sys.Parameter(meant); ok {
+			return fmt.Errorf("%s has no %q; did you mean %q?", sys.Name, path, meant)
+		}
+	}
+	return errors.New(document.NotOneOf(path, Paths(sys)))
 }
 
 // Paths are the numbers of a system that can be sought.

@@ -122,7 +122,7 @@ func (l *Loaded) Fill(n workload.Lengths) (workload.Lengths, error) {
 }
 
 func (l *Loaded) readModel() error {
-	f, err := Find("model", l.Model, model.Catalogue)
+	f, err := Find("model", l.Model, model.Catalogue, l.Beside)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (l *Loaded) readModel() error {
 }
 
 func (l *Loaded) readSystem(setting, ref string) (*hardware.System, error) {
-	f, err := Find(setting, ref, hardware.Catalogue)
+	f, err := Find(setting, ref, hardware.Catalogue, l.Beside)
 	if err != nil {
 		return nil, err
 	}
@@ -143,12 +143,12 @@ func (l *Loaded) readSystem(setting, ref string) (*hardware.System, error) {
 	return s, doc.Err()
 }
 
-// Find reads what a setting refers to: a file, or a built-in one.
-func Find(setting, ref string, set catalogue.Set) (catalogue.File, error) {
+// Find reads what a setting refers to: a file, in the working directory or a folder beside it, or a built-in one.
+func Find(setting, ref string, set catalogue.Set, beside string) (catalogue.File, error) {
 	if ref == "" {
 		return catalogue.File{}, wrong(setting, fmt.Sprintf("is missing: a %s file or a built-in name (\"throughline %ss\" lists them)", set.What, set.What))
 	}
-	f, err := set.Locate(ref, catalogue.Places{})
+	f, err := set.Locate(ref, catalogue.Places{Beside: beside})
 	switch {
 	case err == nil:
 		return f, nil

@@ -27,6 +27,8 @@ type Question struct {
 
 	Fixed
 	Search
+
+	Beside string // a folder in which files are looked up after the working directory; empty: none
 }
 
 // Fixed is what fixes one deployment.

@@ -3,7 +3,6 @@ package question
 import (
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -18,7 +17,7 @@ type Setting struct {
 	Short string // one letter, for a flag
 	Doc   string
 	As    map[Command]string // Doc of commands for which it means something else
-	Unit  string             // ms: a time, which may be written with a unit; others are only said
+	Unit  string             // of a number; of a time ms, which may be written with another unit
 
 	Low, High float64
 	Below     bool // High itself is too high
@@ -212,18 +211,12 @@ func (s *Setting) inBounds(x float64, text string) error {
 	if x >= s.Low && (x < s.High || x == s.High && !s.Below) {
 		return nil
 	}
-	if s.Unit == milliseconds && !math.IsNaN(x) && !math.IsInf(x, 0) {
-		text += " ms"
-	}
 	return wrong(s.Name, s.bounds()+", not "+text)
 }
 
 // bounds says what a number must be.
 func (s *Setting) bounds() string {
-	unit := ""
-	if s.Unit == milliseconds {
-		unit = " ms"
-	}
+	unit := strings.TrimRight(" "+s.Unit, " ")
 	if s.Below {
 		return fmt.Sprintf("must be at least %s and less than %s%s", number(s.Low), number(s.High), unit)
 	}

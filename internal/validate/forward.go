@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -21,16 +20,16 @@ func Forward(ctx context.Context, name string, src io.Reader, base question.Ques
 	e := point.NewEstimator()
 	// What is wrong with the flags is wrong for every row.
 	base.Engine = engine.Generic.Name // a forward pass by itself
+	base.Beside = filepath.Dir(name)
 	probe := base
 	probe.Model, probe.Phase, probe.Batch = "llama_3_8b", question.Decode, 1
 	if _, err := e.Answer(&probe); err != nil {
 		return nil, err
 	}
-	folder := filepath.Dir(name)
 	r, err := table(ctx, name, src, []string{"kind", "model", "params", "time_ms"}, func(get func(string) string) Row {
 		f := measured(get("time_ms"))
 		if f.Reason == "" {
-			f.Predicted, f.Reason = forwardTime(e, base, folder, get)
+			f.Predicted, f.Reason = forwardTime(e, base, get)
 		}
 		return Row{Group: get("kind") + " " + get("model"), Figures: []Figure{f}}
 	})
@@ -41,7 +40,7 @@ func Forward(ctx context.Context, name string, src io.Reader, base question.Ques
 }
 
 // forwardTime is the time of one pass in ms, or why there is none.
-func forwardTime(e *point.Estimator, p question.Question, folder string, get func(string) string) (ms float64, reason string) {
+func forwardTime(e *point.Estimator, p question.Question, get func(string) string) (ms float64, reason string) {
 	n, err := params(get("params"))
 	if err != nil {
 		return 0, err.Error()
@@ -50,9 +49,6 @@ func forwardTime(e *point.Estimator, p question.Question, folder string, get fun
 		return 0, "params need b and s, whole numbers of at least 1"
 	}
 	p.Model, p.Phase, p.Batch = get("model"), question.Phase(get("kind")), n["b"]
-	if beside := filepath.Join(folder, p.Model); isFile(beside) && !isFile(p.Model) {
-		p.Model = beside
-	}
 	p.TP = max(1, n["tp"])
 	switch p.Phase {
 	case question.Prefill:
@@ -68,9 +64,4 @@ func forwardTime(e *point.Estimator, p question.Question, folder string, get fun
 	}
 	r := &answer.Phases[0]
 	return 1e3 * (r.Estimate.StepTime - r.Shares.Communication), ""
-}
-
-func isFile(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.Mode().IsRegular()
 }

@@ -124,7 +124,7 @@ func Serving(ctx context.Context, name string, src io.Reader, q question.Questio
 func checkServing(q *question.Question) error {
 	errs := []error{q.Check(question.Serving)}
 	if q.System != "" {
-		_, err := question.Find("system", q.System, hardware.Catalogue)
+		_, err := question.Find("system", q.System, hardware.Catalogue, q.Beside)
 		errs = append(errs, err)
 	}
 	if _, err := (workload.Lengths{Input: 1, Output: 1}).Spread(q.Distribution); err != nil {
