@@ -30,7 +30,7 @@ GPU, and the launch arguments of the first. TTFT, TPOT and throughput are what c
 see when there are enough of them to fill the batches.
 
 Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
-		Example: `  throughline plan --model deepseek_v3_flash_mla_absorb --system H200 --gpus 32 --isl 4000 --osl 1000 --tpot 50ms --weights fp8
+		Example: `  throughline plan --model DeepSeek-V3 --system H200 --gpus 32 --isl 4000 --osl 1000 --tpot 50ms --weights fp8
   throughline plan --model qwen3_32b_flash --system H100_SXM --gpus 8 --mode agg --engine vllm
   throughline plan --model llama_3_70b --system H100_SXM --gpus 16 --objective min-gpus --rate 5 --ttft 2s
   throughline plan --model llama_3_8b --system L40S --gpus 4 --price 1.2 --power 350 --json`,

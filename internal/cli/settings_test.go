@@ -3,10 +3,13 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
 	"throughline/internal/question"
@@ -153,4 +156,40 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%s: exit code %d, %d bytes, said %q", shell, code, len(out), said)
 		}
 	}
+}
+
+// TestSettingsPage: docs/settings.md shows the table.
+func TestSettingsPage(t *testing.T) {
+	const page, start, end = "../../docs/settings.md", "<!-- settings -->\n", "<!-- /settings -->\n"
+	usual := question.Default()
+	var b strings.Builder
+	b.WriteString("| setting | commands | values | default | meaning |\n|---|---|---|---|---|\n")
+	for _, s := range question.Settings(question.All) {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", s.Name, strings.Join(commandsOf(s), ", "), s.Values(), s.Get(&usual), strings.ReplaceAll(s.Doc, "|", `\|`))
+	}
+	src := string(readFile(t, page))
+	before, rest, found := strings.Cut(src, start)
+	_, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatal("the page has no place for the table")
+	}
+	want := before + start + b.String() + end + after
+	if *update {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if diff := cmp.Diff(want, src); diff != "" {
+		t.Errorf("run with -update and look at the difference (-table +page):\n%s", diff)
+	}
+}
+
+func commandsOf(s *question.Setting) []string {
+	var out []string
+	for path, of := range commands {
+		if s.For&of != 0 {
+			out = append(out, "`"+path+"`")
+		}
+	}
+	slices.Sort(out)
+	return out
 }

@@ -22,7 +22,6 @@ type Setting struct {
 	Low, High float64
 	Below     bool // High itself is too high
 	Optional  bool // a number that is 0 where it is not given, whatever its bounds
-	Required  bool
 
 	Choices []string
 	Open    bool               // other values than the choices are allowed
@@ -221,6 +220,24 @@ func (s *Setting) bounds() string {
 		return fmt.Sprintf("must be at least %s and less than %s%s", number(s.Low), number(s.High), unit)
 	}
 	return fmt.Sprintf("must be from %s to %s%s", number(s.Low), number(s.High), unit)
+}
+
+// Values says in short what may be given.
+func (s *Setting) Values() string {
+	const shown = 8 // choices
+	switch kind := s.Kind(); {
+	case kind == Switch:
+		return "true, false"
+	case kind != Text && s.Below:
+		return strings.TrimRight(fmt.Sprintf("%s to less than %s %s", number(s.Low), number(s.High), s.Unit), " ")
+	case kind != Text:
+		return strings.TrimRight(fmt.Sprintf("%s to %s %s", number(s.Low), number(s.High), s.Unit), " ")
+	case len(s.Choices) == 0:
+		return "text"
+	case len(s.Choices) > shown:
+		return "a built-in name or a file"
+	}
+	return strings.Join(s.Choices, ", ")
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }

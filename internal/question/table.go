@@ -26,17 +26,17 @@ const (
 
 // settings is the one table of what can be asked.
 var settings = []Setting{
-	{Name: "model", Short: "m", For: Plan | Point, Required: true, Choices: model.Catalogue.Names(), Open: true,
+	{Name: "model", Short: "m", For: Plan | Point, Choices: model.Catalogue.Names(), Open: true,
 		Doc: "model: a built-in name, a model file, a Hugging Face config.json or its folder (required)",
 		Ref: func(q *Question) any { return &q.Model }},
-	{Name: "system", Short: "s", For: All, Required: true, Choices: hardware.Catalogue.Names(), Open: true,
+	{Name: "system", Short: "s", For: All, Choices: hardware.Catalogue.Names(), Open: true,
 		Doc: "system: a built-in name or a system file (required)",
 		As: map[Command]string{
 			Forward: "system: a built-in name or a system file (default H200)",
 			Serving: "system: a built-in name or a system file (default: the one each row names)",
 		},
 		Ref: func(q *Question) any { return &q.System }, Idle: aggregatedSystem},
-	{Name: "gpus", For: Plan, Required: true, Low: 1, High: mostGPUs, Optional: true,
+	{Name: "gpus", For: Plan, Low: 1, High: mostGPUs, Optional: true,
 		Doc: "GPUs to use (required)",
 		Ref: func(q *Question) any { return &q.GPUs }},
 	{Name: "gpus-per-node", For: Plan | Point, Low: 1, High: mostGPUs,
