@@ -19,9 +19,8 @@ type Confidence struct {
 // kernels of one: the mean errors of dense models (docs/validation.md, measure/H200 by the built-in H200), as shares.
 var elsewhere = [op.PhaseCount]float64{op.Prefill: 0.12, op.Decode: 0.06}
 
-// levelShare is the share of the time that must reach a level for the whole to have it. The rest is in the band. Chosen, not
-// fitted: three quarters of the time decide.
-const levelShare = 0.75
+// most is the share of the time that must reach a level for the whole to have it. The rest is in the band.
+const most = 0.75
 
 // confidence is how far the time of the operators can be trusted.
 func (d *Detail) confidence(pricer *cost.Pricer, phase op.Phase) Confidence {
@@ -42,9 +41,9 @@ func (d *Detail) confidence(pricer *cost.Pricer, phase op.Phase) Confidence {
 	if total > 0 {
 		c.Band = math.Hypot(wrong/total, elsewhere[phase])
 		switch {
-		case at[cost.Measured] >= levelShare*total:
+		case at[cost.Measured] >= most*total:
 			c.Level = cost.Measured
-		case at[cost.Measured]+at[cost.Fitted] >= levelShare*total:
+		case at[cost.Measured]+at[cost.Fitted] >= most*total:
 			c.Level = cost.Fitted
 		}
 	}
