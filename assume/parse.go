@@ -1,6 +1,7 @@
 package assume
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -28,7 +29,7 @@ func Parse(text string) (*Assumptions, error) {
 	name = strings.TrimSpace(name)
 	i := slices.IndexFunc(presets, func(p Assumptions) bool { return p.Name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("assumptions: %s", document.NotOneOf(name, Presets()))
+		return nil, errors.New(document.NotOneOf(name, Presets()))
 	}
 	a := presets[i]
 	if !changed {
@@ -37,7 +38,7 @@ func Parse(text string) (*Assumptions, error) {
 	for _, change := range strings.Split(changes, ",") {
 		key, value, ok := strings.Cut(change, "=")
 		if !ok {
-			return nil, fmt.Errorf("assumptions: %q is not of the form name=value", strings.TrimSpace(change))
+			return nil, fmt.Errorf("%q is not of the form name=value", strings.TrimSpace(change))
 		}
 		if err := a.set(strings.TrimSpace(key), strings.TrimSpace(value)); err != nil {
 			return nil, err
@@ -50,12 +51,12 @@ func Parse(text string) (*Assumptions, error) {
 func (a *Assumptions) set(key, value string) error {
 	field, tag, ok := a.field(key)
 	if !ok {
-		return fmt.Errorf("assumptions: %s", document.NotOneOf(key, Names()))
+		return errors.New(document.NotOneOf(key, Names()))
 	}
 	if field.Kind() == reflect.Bool {
 		b, err := strconv.ParseBool(value)
 		if err != nil {
-			return fmt.Errorf("assumptions: %s must be true or false, not %q", key, value)
+			return fmt.Errorf("%s must be true or false, not %q", key, value)
 		}
 		field.SetBool(b)
 	} else {
@@ -68,7 +69,7 @@ func (a *Assumptions) set(key, value string) error {
 			least, most, bounds = 1e-18, 1, "a number above 0 and at most 1"
 		}
 		if err != nil || !(x >= least && x <= most) {
-			return fmt.Errorf("assumptions: %s must be %s, not %q", key, bounds, value)
+			return fmt.Errorf("%s must be %s, not %q", key, bounds, value)
 		}
 		field.SetFloat(x)
 	}

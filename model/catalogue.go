@@ -10,7 +10,7 @@ import (
 var files embed.FS
 
 // Catalogue is the model files that are built into the program.
-var Catalogue = catalogue.Set{Files: files, Aliases: map[string]string{
+var Catalogue = catalogue.Set{What: "model", Checkpoints: true, Files: files, Aliases: map[string]string{
 	"GPT-3":               "gpt_3_175b",
 	"Meta-Llama-3-8B":     "llama_3_8b",
 	"Meta-Llama-3-70B":    "llama_3_70b",

@@ -3,10 +3,12 @@ package model
 import (
 	"fmt"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"throughline/internal/catalogue"
 	"throughline/internal/document"
 )
 
@@ -416,8 +418,11 @@ func (c *config) checkArchitecture(f *family, classes map[string]*family, types 
 	return f
 }
 
-// modelName is the name in results: that of the file, or of the folder of a config.json.
+// modelName is the name in results: that of the file, of the folder of a config.json, or of its repository.
 func (c *config) modelName(file string) string {
+	if repository, ok := catalogue.Repository(file); ok {
+		return path.Base(repository)
+	}
 	base := strings.TrimSuffix(filepath.Base(file), ".json")
 	if base == "config" || base == "." || base == "-" {
 		if folder := filepath.Base(filepath.Dir(file)); folder != "." && folder != ".." && folder != string(filepath.Separator) {

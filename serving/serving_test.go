@@ -8,7 +8,7 @@ import (
 	"throughline/deploy"
 	"throughline/engine"
 	"throughline/internal/point"
-	"throughline/internal/scenario"
+	"throughline/internal/question"
 	"throughline/plan"
 	"throughline/serving"
 	"throughline/workload"
@@ -17,9 +17,9 @@ import (
 // deployment of a model on one server of H200s.
 func deployment(t *testing.T, model, engineName string, p plan.Plan) deploy.Deployment {
 	t.Helper()
-	s := scenario.Scenario{Model: model, System: "H200", Formats: scenario.Formats{Weights: "fp8"}, Assume: "physical",
-		Lengths: workload.Lengths{Input: 1024, Output: 1024}}
-	l, err := s.Load()
+	q := question.Default()
+	q.Model, q.System, q.Formats.Weights, q.GPUs = model, "H200", "fp8", 1
+	l, err := q.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func dense(tp int) plan.Plan {
 // TestOneClient: a single client gets the prefill and the decode steps of the estimate, and the constants of the engine.
 func TestOneClient(t *testing.T) {
 	n := workload.Lengths{Input: 2000, Output: 1000}
-	q := point.Default()
+	q := question.Default()
 	q.Model, q.System, q.Formats.Weights, q.TP, q.Engine, q.Phase = "Llama-3.1-8B", "H200", "fp8", 2, "none", "both"
 	q.Formats.Cache = "bf16"
 	q.Input, q.Output = n.Input, n.Output

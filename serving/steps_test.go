@@ -3,7 +3,7 @@ package serving
 import (
 	"testing"
 
-	"throughline/internal/scenario"
+	"throughline/internal/question"
 	"throughline/plan"
 	"throughline/workload"
 )
@@ -14,7 +14,9 @@ import (
 func TestMixedSteps(t *testing.T) {
 	for _, model := range []string{"Llama-3.1-8B", "gpt-oss-120b", "DeepSeek-R1", "Qwen3-Next-80B-A3B"} {
 		lengths := workload.Lengths{Input: 1024, Output: 1024}
-		l, err := (&scenario.Scenario{Model: model, System: "H200", Formats: scenario.Formats{Weights: "fp8"}, Assume: "physical", Lengths: lengths}).Load()
+		q := question.Default()
+		q.Model, q.System, q.Formats.Weights, q.Input, q.Output, q.GPUs = model, "H200", "fp8", lengths.Input, lengths.Output, 1
+		l, err := q.Load()
 		if err != nil {
 			t.Fatal(err)
 		}

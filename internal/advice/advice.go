@@ -14,7 +14,7 @@ import (
 	"throughline/engine"
 	"throughline/estimate"
 	"throughline/hardware"
-	"throughline/internal/scenario"
+	"throughline/internal/question"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/search"
@@ -23,25 +23,25 @@ import (
 )
 
 // Mode is how the phases share processors.
-type Mode string
+type Mode = question.Mode
 
 const (
-	Aggregated    Mode = "agg"
-	Disaggregated Mode = "disagg"
-	Both          Mode = "both"
+	Aggregated    = question.Aggregated
+	Disaggregated = question.Disaggregated
+	Both          = question.BothModes
 )
 
 // Objective is what the best deployment is best at.
-type Objective string
+type Objective = question.Objective
 
 const (
-	Throughput Objective = "throughput" // output tokens per second and processor
-	Cost       Objective = "cost"       // the same in money: fewest dollars per token
-	Latency    Objective = "latency"    // shortest request
-	MinGPUs    Objective = "min-gpus"   // fewest processors that serve a request rate
+	Throughput = question.Throughput
+	Cost       = question.Cost
+	Latency    = question.Latency
+	MinGPUs    = question.MinGPUs
 )
 
-// Options are what is asked beyond the scenario.
+// Options are what is asked beyond the files.
 type Options struct {
 	GPUs        int
 	GPUsPerNode int
@@ -110,7 +110,7 @@ type adviser struct {
 }
 
 // Give answers a question.
-func Give(ctx context.Context, l *scenario.Loaded, o Options) (*Advice, error) {
+func Give(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
 	problem := func(sys *hardware.System) search.Problem {
 		return search.Problem{
 			Problem: estimate.Problem{Model: l.Shape, Settings: l.Settings, System: sys, Assume: l.Assumptions},
@@ -122,7 +122,7 @@ func Give(ctx context.Context, l *scenario.Loaded, o Options) (*Advice, error) {
 		return nil, errors.New("assume: a plan ranks what the clients of an engine see, which these assumptions leave out; run searches under them, or say reference,engine=true")
 	}
 	a := &adviser{ctx: ctx, o: o, space: space{
-		base: l.Deployment(), lengths: l.Lengths, limits: l.Limits, prefill: problem(l.Prefill), decode: problem(l.Decode),
+		base: l.Deployment(), lengths: l.Lengths, limits: l.Limits(), prefill: problem(l.Prefill), decode: problem(l.Decode),
 	}}
 	a.base.GPUsPerNode = o.GPUsPerNode
 	a.decode.Redundant, a.decode.Drafts = o.Redundant, o.Drafts

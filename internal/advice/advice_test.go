@@ -7,28 +7,22 @@ import (
 
 	"throughline/engine"
 	"throughline/internal/advice"
-	"throughline/internal/scenario"
+	"throughline/internal/question"
 	"throughline/op"
-	"throughline/workload"
 )
 
-func load(t testing.TB, model, system string, tpot float64) *scenario.Loaded {
+func load(t testing.TB, model, system string, tpot float64) *question.Loaded {
 	t.Helper()
-	s := scenario.Scenario{
-		Model: model, System: system, Lengths: workload.Lengths{Input: 4000, Output: 1000},
-		Formats: scenario.Formats{Weights: "fp8"}, Assume: "physical",
-	}
-	if tpot > 0 {
-		s.Limits.TPOT = &tpot
-	}
-	l, err := s.Load()
+	q := question.Default()
+	q.Model, q.System, q.Input, q.Output, q.Formats.Weights, q.TPOT, q.GPUs = model, system, 4000, 1000, "fp8", tpot, 1
+	l, err := q.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
 
-func give(t testing.TB, l *scenario.Loaded, o advice.Options) *advice.Advice {
+func give(t testing.TB, l *question.Loaded, o advice.Options) *advice.Advice {
 	t.Helper()
 	if o.GPUsPerNode == 0 {
 		o.GPUsPerNode = 8

@@ -8,31 +8,28 @@ import (
 	"pgregory.net/rapid"
 
 	"throughline/engine"
-	"throughline/internal/scenario"
+	"throughline/internal/question"
 	"throughline/search"
-	"throughline/workload"
 )
 
 // TestNothingPrunedWouldHaveWon: predicting every plan, pair of pools and number of instances gives the same ranking and
 // the same frontier as predicting what the bounds leave.
 func TestNothingPrunedWouldHaveWon(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := scenario.Scenario{
-			Model:   rapid.SampledFrom([]string{"Llama-3.1-8B", "Qwen3-32B", "Qwen3-30B-A3B", "DeepSeek-V3", "gpt-oss-20b"}).Draw(t, "model"),
-			System:  rapid.SampledFrom([]string{"H100_SXM", "H200", "B200", "L40S", "MI300X", "A100_SXM_80"}).Draw(t, "system"),
-			Lengths: workload.Lengths{Input: rapid.IntRange(16, 20000).Draw(t, "isl"), Output: rapid.IntRange(1, 3000).Draw(t, "osl")},
-			Assume:  "physical", Distribution: rapid.SampledFrom([]string{"", "lognormal:0.5"}).Draw(t, "lengths"),
-		}
-		if s.Lengths.Input > 100 && rapid.Bool().Draw(t, "prefix") {
-			s.Lengths.Cached = s.Lengths.Input / 2
+		s := question.Default()
+		s.GPUs = rapid.SampledFrom([]int{1, 2, 4, 8, 16}).Draw(t, "gpus")
+		s.Model = rapid.SampledFrom([]string{"Llama-3.1-8B", "Qwen3-32B", "Qwen3-30B-A3B", "DeepSeek-V3", "gpt-oss-20b"}).Draw(t, "model")
+		s.System = rapid.SampledFrom([]string{"H100_SXM", "H200", "B200", "L40S", "MI300X", "A100_SXM"}).Draw(t, "system")
+		s.Input, s.Output = rapid.IntRange(16, 20000).Draw(t, "isl"), rapid.IntRange(1, 3000).Draw(t, "osl")
+		s.Distribution = rapid.SampledFrom([]string{"", "lognormal:0.5"}).Draw(t, "lengths")
+		if s.Input > 100 && rapid.Bool().Draw(t, "prefix") {
+			s.Prefix = s.Input / 2
 		}
 		if rapid.Bool().Draw(t, "limited") {
-			tpot := rapid.Float64Range(5, 200).Draw(t, "tpot")
-			s.Limits.TPOT = &tpot
+			s.TPOT = rapid.Float64Range(5, 200).Draw(t, "tpot")
 		}
 		if rapid.Bool().Draw(t, "first limited") {
-			ttft := rapid.Float64Range(50, 20000).Draw(t, "ttft")
-			s.Limits.TTFT = &ttft
+			s.TTFT = rapid.Float64Range(50, 20000).Draw(t, "ttft")
 		}
 		l, err := s.Load()
 		if err != nil {
@@ -43,7 +40,7 @@ func TestNothingPrunedWouldHaveWon(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := Options{
-			GPUs: rapid.SampledFrom([]int{1, 2, 4, 8, 16}).Draw(t, "gpus"), GPUsPerNode: 8, Mode: Both, Engines: choice, Top: 3, Workers: 2,
+			GPUs: s.GPUs, GPUsPerNode: 8, Mode: Both, Engines: choice, Top: 3, Workers: 2,
 			Objective: rapid.SampledFrom([]Objective{Throughput, Latency}).Draw(t, "objective"),
 			Drafts:    search.Range{High: rapid.IntRange(0, 1).Draw(t, "drafts")},
 		}

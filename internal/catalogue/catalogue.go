@@ -1,4 +1,5 @@
-// Package catalogue gives access to the files that are built into the program.
+// Package catalogue finds the files that a name or path refers to: those that are built into the program, and those of its
+// users.
 package catalogue
 
 import (
@@ -14,12 +15,15 @@ import (
 
 // Set is a folder of built-in JSON files. Their names are their base names without the ending.
 type Set struct {
+	What    string // model, system: for messages
 	Files   fs.FS
 	Folder  string            // of the files; empty: catalogue
 	Aliases map[string]string // other names of files
 	// Endings are words at the end of a name, in small letters, that make no other file of it: of the same model, another
 	// training or another number format.
 	Endings []string
+	// Checkpoints: a folder with a config.json may take the place of a file.
+	Checkpoints bool
 }
 
 // Find returns the file that a path or name refers to by its base name, with or without ".json".

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,91 +17,114 @@ import (
 	"throughline/internal/report"
 )
 
+// calibration is the flags of the calibrate command.
+type calibration struct {
+	system    string
+	files     []string
+	sustained float64
+	out       output
+}
+
 func newCalibrate(s Streams) *cobra.Command {
-	var system string
-	var out output
-	var files []string
-	var sustained float64
+	var c calibration
 	cmd := &cobra.Command{
 		Use:   "calibrate --system SYSTEM --measurements FILE... -o OUT",
 		Short: "Fit a system to measured kernels",
-		Long: `Calibrate fits models of kernels to tables of measurements (those that measure/measure.py
-writes, or per-operator tables of other projects, of which some tell their shapes by
-their paths, such as .../mha/decode/h20/32-8-128.csv), reports how far off they are before
-and after, on the rows they were fitted to and on shapes that were held out as a whole,
-and writes the system file with them. Rows that contradict each other are named and left
-out.`,
+		Long: `Calibrate fits kernel models to tables of measured kernels and writes a system file
+with them. It reads the tables that measure/measure.py writes, and per-operator tables
+of other projects. Some of those tell their shapes by their paths, such as
+.../mha/decode/h20/32-8-128.csv.
+
+It reports the errors before and after: on the rows that were fitted, and on whole
+shapes that were held out. Rows that contradict each other are named and left out.`,
 		Example: "  throughline calibrate --system H200 --measurements ops.csv --sustained 0.9 -o my_h200.json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var errs []error
-			for _, f := range []struct {
-				name    string
-				missing bool
-			}{{"--system", system == ""}, {"--measurements", len(files) == 0}, {"-o", out.name == ""}} {
-				if f.missing {
-					errs = append(errs, fmt.Errorf("%s is missing", f.name))
-				}
-			}
-			if cmd.Flags().Changed("sustained") && !(sustained > 0 && sustained <= 1) {
-				errs = append(errs, fmt.Errorf("--sustained must be greater than 0 and at most 1, not %g", sustained))
-			}
-			errs = append(errs, out.check(append(files, system)...))
-			if err := errors.Join(errs...); err != nil {
+			if err := c.check(cmd.Flags().Changed("sustained")); err != nil {
 				return err
 			}
-			sys, src, err := readSystem(s, system)
-			if err != nil {
-				return err
-			}
-			var rows []measurement.Row
-			for _, f := range files {
-				t, err := measurement.ReadFile(f)
-				if err != nil {
-					return document.Unreadable(f, err)
-				}
-				for _, p := range t.Problems {
-					fmt.Fprintln(s.Err, "left out:", p)
-				}
-				rows = append(rows, t.Rows...)
-			}
-			kept, conflicts := calibrate.Clean(rows)
-			for _, c := range conflicts {
-				fmt.Fprintln(s.Err, "left out, contradicting:", c)
-			}
-			set := kernel.Set{System: sys.Name, Peaks: sys.Peaks(), Sustained: sustained, Source: fmt.Sprintf("fitted to %d rows of %s", len(kept), tableNames(files))}
-			results, uncovered := calibrate.Classes(kept, sys, &set)
-			if uncovered > 0 {
-				fmt.Fprintf(s.Err, "%d rows are of kernels that no model covers\n", uncovered)
-			}
-			if len(results) == 0 {
-				return errors.New("no row could be fitted")
-			}
-			if sys.Kernels != nil {
-				set.Fill(sys.Kernels)
-				if before := sys.Kernels.Source; strings.HasPrefix(before, set.Source) {
-					set.Source = before // calibrated with the same tables again
-				} else if before != "" {
-					set.Source += "; what that lacks was there before: " + before
-				}
-			}
-			content, err := hardware.WithKernels(src, &set)
-			if err != nil {
-				return err
-			}
-			if err := report.WriteFiles(cmd.Context(), report.Bytes(out.name, content)); err != nil {
-				return systemError{err}
-			}
-			fmt.Fprintln(s.Err, "wrote", out.name)
-			return write(s.Out, calibrationTable(results)+"\n")
+			return c.run(cmd.Context(), s)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&system, "system", "s", "", "system to calibrate: a built-in name or a file (required)")
-	f.StringSliceVar(&files, "measurements", nil, "tables of measured kernels, plain or .gz (required)")
-	out.flags(cmd, "output", "o", "file of the calibrated system (required)")
-	f.Float64Var(&sustained, "sustained", 0, "share of the rate of isolated kernels that a long prefill keeps up")
+	f.StringVarP(&c.system, "system", "s", "", "system to calibrate: a built-in name or a system file (required)")
+	f.StringSliceVar(&c.files, "measurements", nil, "tables of measured kernels, plain or .gz (required)")
+	c.out.flags(cmd, "output", "o", "file of the calibrated system (required)")
+	f.Float64Var(&c.sustained, "sustained", 0, "share of the rate of isolated kernels that a long prefill sustains")
 	return cmd
+}
+
+func (c *calibration) check(sustains bool) error {
+	var errs []error
+	for _, f := range []struct {
+		name    string
+		missing bool
+	}{{"--system", c.system == ""}, {"--measurements", len(c.files) == 0}, {"-o", c.out.name == ""}} {
+		if f.missing {
+			errs = append(errs, fmt.Errorf("%s is missing", f.name))
+		}
+	}
+	if sustains && !(c.sustained > 0 && c.sustained <= 1) {
+		errs = append(errs, fmt.Errorf("--sustained must be greater than 0 and at most 1, not %g", c.sustained))
+	}
+	return errors.Join(append(errs, c.out.check(append(c.files, c.system)...))...)
+}
+
+// run fits the system, writes it and shows the errors.
+func (c *calibration) run(ctx context.Context, s Streams) error {
+	sys, src, err := readSystem(s, c.system)
+	if err != nil {
+		return err
+	}
+	rows, err := c.rows(s)
+	if err != nil {
+		return err
+	}
+	set := kernel.Set{System: sys.Name, Peaks: sys.Peaks(), Sustained: c.sustained, Source: fmt.Sprintf("fitted to %d rows of %s", len(rows), tableNames(c.files))}
+	results, uncovered := calibrate.Classes(rows, sys, &set)
+	if uncovered > 0 {
+		fmt.Fprintf(s.Err, "%d rows are of kernels that no model covers\n", uncovered)
+	}
+	if len(results) == 0 {
+		return errors.New("no row could be fitted")
+	}
+	if sys.Kernels != nil {
+		set.Fill(sys.Kernels)
+		if before := sys.Kernels.Source; strings.HasPrefix(before, set.Source) {
+			set.Source = before // calibrated with the same tables again
+		} else if before != "" {
+			set.Source += "; what that lacks was there before: " + before
+		}
+	}
+	content, err := hardware.WithKernels(src, &set)
+	if err != nil {
+		return err
+	}
+	if err := report.WriteFiles(ctx, report.Bytes(c.out.name, content)); err != nil {
+		return systemError{err}
+	}
+	fmt.Fprintln(s.Err, "wrote", c.out.name)
+	return write(s.Out, calibrationTable(results)+"\n")
+}
+
+// rows are those of all tables, without those that contradict each other.
+func (c *calibration) rows(s Streams) ([]measurement.Row, error) {
+	var rows []measurement.Row
+	for _, f := range c.files {
+		t, err := measurement.ReadFile(f)
+		if err != nil {
+			return nil, document.Unreadable(f, err)
+		}
+		for _, p := range t.Problems {
+			fmt.Fprintln(s.Err, "left out:", p)
+		}
+		rows = append(rows, t.Rows...)
+	}
+	kept, conflicts := calibrate.Clean(rows)
+	for _, conflict := range conflicts {
+		fmt.Fprintln(s.Err, "left out, contradicting:", conflict)
+	}
+	return kept, nil
 }
 
 func tableNames(files []string) string {

@@ -16,9 +16,8 @@ func newCheck(s Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE...",
 		Short: "Validate runtime, system and model files without running them",
-		Long: `Check reads each file, tells by its keys whether it is a runtime, a system or a model
-file, and reports all its problems. A runtime file is checked together with the
-files it refers to.`,
+		Long: `Check reports all problems of each file. It tells runtime, system and model files apart
+by their keys. A runtime file is checked together with the files it refers to.`,
 		Example: `  throughline check configs/reference_sample.json
   throughline check systems/my_chip.json models/my_model.json`,
 		Args: someFiles,

@@ -13,6 +13,7 @@ import (
 
 	"throughline/internal/atomicfile"
 	"throughline/internal/document"
+	"throughline/internal/version"
 )
 
 // Exit codes.
@@ -45,7 +46,10 @@ func Run(ctx context.Context, args []string, given Streams) int {
 	root := newRoot(s)
 	root.SetArgs(args)
 	done := make(chan int, 1)
-	go func() { done <- finish(ctx, s, lost(root.ExecuteContext(ctx), out)) }()
+	go func() {
+		cmd, err := root.ExecuteContextC(ctx)
+		done <- finish(ctx, s, cmd, lost(err, out))
+	}()
 	select {
 	case code := <-done:
 		return code
@@ -77,7 +81,7 @@ func sayInterrupted(w io.Writer) {
 }
 
 // finish shows an error and chooses the exit code.
-func finish(ctx context.Context, s Streams, err error) int {
+func finish(ctx context.Context, s Streams, cmd *cobra.Command, err error) int {
 	var exit exitError
 	var problems *document.Error
 	var system systemError
@@ -90,7 +94,7 @@ func finish(ctx context.Context, s Streams, err error) int {
 		sayInterrupted(s.Err)
 		return exitCode(ctx)
 	case errors.As(err, &problems):
-		fmt.Fprintln(s.Err, problems)
+		fmt.Fprintln(s.Err, &document.Error{Problems: dashed(cmd, problems.Problems)})
 		n := len(problems.Problems)
 		if n == 1 {
 			fmt.Fprintln(s.Err, "throughline: 1 problem; nothing was written")
@@ -113,10 +117,11 @@ func newRoot(s Streams) *cobra.Command {
 		Long: `Throughline predicts how large language models run on existing and hypothetical
 hardware, finds the best deployment, and explains it.
 
-  plan      what to launch on a number of processors
-  estimate  how one deployment does that the flags fix
-  explain   why: operators, memory, sensitivities, what hardware would reach a goal
-  run       scans from a runtime file, as CSV tables`,
+  plan      find what to launch on a number of GPUs
+  estimate  predict one deployment: TTFT, TPOT, throughput, memory
+  explain   show why: operators, memory, sensitivities, the hardware that would reach a goal
+  run       scan models, lengths, GPUs and systems from a runtime file, as CSV tables`,
+		Version:       version.Number,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          knownCommand,
@@ -127,6 +132,9 @@ hardware, finds the best deployment, and explains it.
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.AddCommand(newRun(s), newPlan(s), newEstimate(s), newExplain(s), newCalibrate(s), newValidate(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
+	completeAll(root)
+	root.SetVersionTemplate(versionLine())
+	root.SetUsageTemplate(wrapped(root.UsageTemplate()))
 	return root
 }
 

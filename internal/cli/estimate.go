@@ -9,22 +9,17 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"throughline/assume"
-	"throughline/engine"
-	"throughline/hardware"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
 	"throughline/internal/point"
+	"throughline/internal/question"
 	"throughline/internal/report"
-	"throughline/internal/scenario"
-	"throughline/model"
 )
 
 // estimateOptions are the flags of the estimate command.
 type estimateOptions struct {
-	point  point.Point
+	flags  *settings
 	from   string
 	points string
 	output output
@@ -32,30 +27,33 @@ type estimateOptions struct {
 }
 
 func newEstimate(s Streams) *cobra.Command {
-	o := estimateOptions{point: point.Default()}
+	var o estimateOptions
 	cmd := &cobra.Command{
 		Use:   "estimate --model MODEL --system SYSTEM",
-		Short: "Estimate one deployment that the flags fix, or a table of them",
-		Long: `Estimate tells how one deployment does: nothing is searched, the flags fix
-everything. It shows what clients see in a closed loop that fills the batches (time to
-the first token, time per output token, throughput), and the steps behind it: what the
-memory holds and where the time goes. A deployment that does not fit is estimated all
-the same, with a warning. --phase shows bare steps alone. --prefill-plan, --decode-plan
-or --decode-system make two pools; --from plan.json#1 takes the first row of what
-throughline plan --json wrote, #f2 the second of its frontier.
+		Short: "Estimate one deployment, or a table of deployments",
+		Long: `Estimate predicts one deployment. It searches nothing: the flags say everything.
 
-With --points it reads a CSV table, a deployment in each row. Columns are named like
-the flags; those that are absent, and empty cells, are as the flags say. Every row
-comes back with its results as soon as it is read, to standard output or to the file
-after -o, which appears when it is complete:
+It shows what clients see when there are enough of them to fill the batches: time to
+first token (TTFT), time per output token (TPOT) and throughput. Below that it shows the
+prefill and the decode step: time, memory, and where the time goes. --phase shows the
+steps alone. A deployment that does not fit in memory is estimated too, with a warning.
+
+--prefill-plan, --decode-plan and --decode-system make two pools of GPUs. --from
+plan.json#1 takes the first row that "throughline plan --json" wrote, #f2 the second row
+of its frontier.
+
+--points reads a CSV table with a deployment in each row. Columns have the names of the
+flags. An absent column or an empty cell means what the flag says. Each row is answered
+as soon as it is read, on standard output or in the file of -o, which appears when it is
+complete. These columns are added:
 
   served_by, clients, ttft_ms, tpot_ms, step_ms, tokens_per_s, requests_per_s,
   memory_gib, fits, bound, confidence, error_band_percent, reason
 
-A row that makes no sense has only a reason. A row with a phase is a bare step. A column
-whose name starts with # is carried along.
+A row that cannot be estimated has only a reason. A row with a phase is a bare step. A
+column whose name starts with # is copied.
 
-Exit codes: 0 done; 1 no row has an estimate; 2 the input has problems; 3 the results
+Exit codes: 0 done; 1 no row has an estimate; 2 problems in the input; 3 the results
 could not be written.`,
 		Example: `  throughline estimate --model llama_3_8b --system H200 --batch 32
   throughline estimate --model qwen3_32b_flash --system H100_SXM --tp 4 --weights fp8 --phase decode --context 8192
@@ -67,9 +65,10 @@ could not be written.`,
 				return estimatePoints(cmd, s, o)
 			}
 			if o.output.name != "" {
-				return errors.New("-o is for the table of --points")
+				return errors.New("-o works with --points only")
 			}
-			answer, err := estimatePoint(cmd, s, &o.point, o.from)
+			q, err := ask(o.flags, o.from)
+			answer, err := answerPoint(s, o.flags, &q, err)
 			if err != nil {
 				return err
 			}
@@ -84,67 +83,36 @@ could not be written.`,
 			return nil
 		},
 	}
-	pointFlags(cmd, &o.point)
+	o.flags = addSettings(cmd, question.Estimate)
 	f := cmd.Flags()
 	addFrom(cmd, &o.from)
-	f.StringVar(&o.points, "points", "", "CSV table of points; - reads standard input")
-	o.output.flags(cmd, "output", "o", "file of the results of --points, instead of standard output")
+	f.StringVar(&o.points, "points", "", "CSV table of deployments; - reads standard input")
+	o.output.flags(cmd, "output", "o", "write the results of --points to this file instead of standard output")
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of a table")
 	return cmd
 }
 
-// pointFlags defines a flag for each setting of a point.
-func pointFlags(cmd *cobra.Command, p *point.Point) {
-	f := cmd.Flags()
-	f.SortFlags = false
-	for _, field := range point.Fields() {
-		switch ref := field.Ref(p).(type) {
-		case *string:
-			f.StringVar(ref, field.Name, *ref, field.Doc)
-		case *int:
-			f.IntVar(ref, field.Name, *ref, field.Doc)
-		case *float64:
-			f.Float64Var(ref, field.Name, *ref, field.Doc)
-		case *bool:
-			f.BoolVar(ref, field.Name, *ref, field.Doc)
-		}
+// ask is the question of the flags, and of the row of a plan where one is given.
+func ask(flags *settings, from string) (question.Question, error) {
+	q, err := flags.read()
+	if from == "" {
+		return q, err
 	}
-	complete(cmd, "model", model.Catalogue.Names())
-	complete(cmd, "system", hardware.Catalogue.Names())
-	complete(cmd, "decode-system", hardware.Catalogue.Names())
-	complete(cmd, "phase", point.PhaseNames())
-	complete(cmd, "engine", engine.Names())
-	complete(cmd, "assume", assume.Presets())
-	for _, name := range []string{"weights", "activations", "cache", "comm", "attention", "vector"} {
-		complete(cmd, name, scenario.FormatNames())
-	}
+	return q, document.Join(err, q.TakeRow(from, flags.given))
 }
 
-// complete offers words for a flag; a file may take their place.
-func complete(cmd *cobra.Command, flag string, words []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return words, cobra.ShellCompDirectiveDefault
-	})
-	if err != nil {
-		panic(err) // the flag does not exist
-	}
-}
-
-// estimatePoint estimates the point of the flags, and warns of what does not fit.
-func estimatePoint(cmd *cobra.Command, s Streams, p *point.Point, from string) (*point.Answer, error) {
-	errs := given(cmd, p)
-	if err := takeFrom(cmd, p, from); err != nil {
-		errs = append(errs, err)
-		if p.Model == "" {
-			return nil, document.Join(errs...)
-		}
+// answerPoint answers a question that fixes a deployment, and warns of what does not fit.
+func answerPoint(s Streams, flags *settings, q *question.Question, asked error) (*point.Answer, error) {
+	if asked != nil && q.Model == "" {
+		return nil, asked
 	}
 	estimator := point.NewEstimator()
-	answer, err := estimator.Answer(p)
-	warn(s, estimator.Warnings(p))
-	if err := document.Join(append(errs, err)...); err != nil {
-		return nil, point.Once(err)
+	answer, err := estimator.Answer(q)
+	warn(s, estimator.Warnings(q))
+	if err := document.Join(asked, err); err != nil {
+		return nil, question.Once(err)
 	}
+	flags.note(s, answer.Phases[0].Loaded)
 	if answer.Remark != "" {
 		fmt.Fprintln(s.Err, "warning:", answer.Remark)
 	}
@@ -156,27 +124,15 @@ func estimatePoint(cmd *cobra.Command, s Streams, p *point.Point, from string) (
 	return answer, nil
 }
 
-// given checks the numbers that flags give: 0 is not one that follows from the others.
-func given(cmd *cobra.Command, p *point.Point) []error {
-	var errs []error
-	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if field, ok := point.Lookup(f.Name); ok {
-			if err := field.Check(p); err != nil {
-				errs = append(errs, err)
-			}
-		}
-	})
-	return errs
-}
-
 // estimatePoints estimates a table of points.
 func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
-	errs := given(cmd, &o.point)
+	q, err := o.flags.read()
+	errs := []error{err}
 	if o.from != "" {
-		errs = append(errs, errors.New("--from is one row of a plan, --points a table of deployments: give one of them"))
+		errs = append(errs, errors.New("give --from or --points, not both"))
 	}
 	if o.json {
-		errs = append(errs, errors.New("--points writes CSV: --json has no place there"))
+		errs = append(errs, errors.New("--points writes CSV; --json does not work with it"))
 	}
 	in, file := s.In, "/dev/stdin"
 	if o.points != "-" {
@@ -193,13 +149,13 @@ func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
 		}
 		in = f
 	}
-	if err := o.output.check(file, o.point.Model, o.point.System, o.point.Distribution); err != nil {
+	if err := o.output.check(file, q.Model, q.System, q.Distribution); err != nil {
 		errs = append(errs, err)
 	}
 	if err := document.Join(errs...); err != nil {
 		return err
 	}
-	tally, err := streamTo(cmd.Context(), s, o.output.name, in, &o.point)
+	tally, err := streamTo(cmd.Context(), s, o.output.name, in, &q)
 	var writing point.WriteError
 	switch {
 	case errors.As(err, &writing):
@@ -215,13 +171,13 @@ func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
 }
 
 // streamTo writes the results to a file, or to standard output.
-func streamTo(ctx context.Context, s Streams, output string, in io.Reader, p *point.Point) (tally point.Tally, err error) {
+func streamTo(ctx context.Context, s Streams, output string, in io.Reader, q *question.Question) (tally point.Tally, err error) {
 	if output == "" {
-		return point.Stream(ctx, in, s.data, p)
+		return point.Stream(ctx, in, s.data, q)
 	}
 	var streaming error
 	err = report.WriteFiles(ctx, report.File{Name: output, Write: func(w io.Writer) error {
-		tally, streaming = point.Stream(ctx, in, w, p)
+		tally, streaming = point.Stream(ctx, in, w, q)
 		return streaming
 	}})
 	if err != nil && streaming == nil {
@@ -231,9 +187,9 @@ func streamTo(ctx context.Context, s Streams, output string, in io.Reader, p *po
 }
 
 func tallied(t point.Tally) string {
-	text := fmt.Sprintf("%d points", t.Rows)
+	text := fmt.Sprintf("%d rows", t.Rows)
 	if t.Rows == 1 {
-		text = "1 point"
+		text = "1 row"
 	}
 	if t.Bad > 0 {
 		text += fmt.Sprintf(", %d without an estimate (see the column reason)", t.Bad)

@@ -10,61 +10,57 @@ import (
 
 	"throughline/assume"
 	"throughline/hardware"
+	"throughline/internal/catalogue"
 	"throughline/internal/document"
 	"throughline/internal/explain"
-	"throughline/internal/point"
+	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/op"
-	"throughline/workload"
 )
 
 // explainOptions are the flags of the explain command.
 type explainOptions struct {
-	point       point.Point
-	ttft, tpot  float64
+	flags       *settings
 	seek, until string
 	from        string
 	json        bool
 }
 
 func newExplain(s Streams) *cobra.Command {
-	o := explainOptions{point: point.Default()}
+	var o explainOptions
 	cmd := &cobra.Command{
 		Use:   "explain --model MODEL --system SYSTEM",
 		Short: "Explain one deployment: its operators, memory, sensitivities and next limits",
-		Long: `Explain takes the deployment that the flags fix, as estimate does, and tells why it
-takes the time it takes:
+		Long: `Explain takes one deployment, as estimate does, and shows why it is as fast as it is:
 
-  the operators in their order, their shapes, times and bounds
-  what the memory holds
-  what 10% more of each number of the hardware would change
-  what a growing batch meets next
-  with --seek and --until, which value of a number of the system reaches a goal
+  the operators in order, with shapes, times and what bounds each
+  what is in memory
+  what 10% more of each hardware number would change
+  which limit a growing batch meets next
+  with --seek and --until: the value of a hardware number that reaches a goal
 
-What clients see is shown first; the step that is explained is that of the decode, unless
---phase says otherwise or the goal is the time to the first token.
+It first shows what clients see, then explains the decode step. --phase prefill, or a
+goal on the time to first token, explains the prefill step.
 
-A goal is tpot=20ms, ttft=500ms, step=20ms, throughput=5000, memory=10GiB (left free)
-or batch=64 (the largest that fits). A number is named by its path in the system file,
-like mem1.GBps, mem1.GiB, matrix.float8.tflops or networks[0].bandwidth; values from a
-thousandth to a thousand times the present one are looked at.`,
+Goals: tpot=20ms, ttft=500ms, step=20ms, throughput=5000, memory=10GiB (left free) and
+batch=64 (the largest that fits). A hardware number is named by its path in the system
+file: mem1.GBps, mem1.GiB, matrix.float8.tflops, networks[0].bandwidth. Values from a
+thousandth to a thousand times the present one are tried.`,
 		Example: `  throughline explain --model llama_3_8b --system H200 --batch 32
   throughline explain --model llama_3_8b --system H200 --batch 32 --tpot 10
   throughline explain --model qwen3_32b_flash --system H100_SXM --tp 4 --batch 64 --seek mem1.GBps --until tpot=5ms
   throughline explain --model qwen3_32b_flash --system H100_SXM --tp 4 --seek matrix.bfloat16.tflops --until ttft=20ms --json`,
 		Args: onlyFlags(""),
-		RunE: func(cmd *cobra.Command, _ []string) error { return explainPoint(cmd, s, o) },
+		RunE: func(*cobra.Command, []string) error { return explainPoint(s, o) },
 	}
-	pointFlags(cmd, &o.point)
+	o.flags = addSettings(cmd, question.Explain)
 	f := cmd.Flags()
 	addFrom(cmd, &o.from)
-	f.Float64Var(&o.ttft, "ttft", 0, "limit on the time to the first token, in ms")
-	f.Float64Var(&o.tpot, "tpot", 0, "limit on the time per output token, in ms")
-	f.StringVar(&o.seek, "seek", "", "number of the system to change until a goal is reached")
+	f.StringVar(&o.seek, "seek", "", "hardware number to change until the goal is reached")
 	f.StringVar(&o.until, "until", "", "the goal: "+strings.Join(explain.Metrics(), ", ")+" = a value")
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of tables")
-	complete(cmd, "until", goals())
-	completePaths(cmd, &o.point)
+	complete(cmd, "until", goals(), true)
+	completePaths(cmd)
 	return cmd
 }
 
@@ -77,38 +73,32 @@ func goals() []string {
 }
 
 // completePaths offers the numbers of the system that is named.
-func completePaths(cmd *cobra.Command, p *point.Point) {
-	err := cmd.RegisterFlagCompletionFunc("seek", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		src, ok := hardware.Catalogue.Find(p.System)
-		if !ok {
+func completePaths(cmd *cobra.Command) {
+	must(cmd.RegisterFlagCompletionFunc("seek", func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		f, err := hardware.Catalogue.Locate(cmd.Flags().Lookup("system").Value.String(), catalogue.Places{})
+		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		sys, _ := hardware.Read(p.System, src)
-		return explain.Paths(sys), cobra.ShellCompDirectiveNoFileComp
-	})
-	if err != nil {
-		panic(err) // the flag does not exist
-	}
+		sys, _ := hardware.Read(f.Name, f.Source)
+		if sys == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return starting(begun, explain.Paths(sys)), cobra.ShellCompDirectiveNoFileComp
+	}))
 }
 
-func explainPoint(cmd *cobra.Command, s Streams, o explainOptions) error {
-	goal, errs := o.check(cmd)
-	answer, err := estimatePoint(cmd, s, &o.point, o.from)
-	if err == nil && goal != nil && o.point.Phase == "" && answer.Seen == nil && answer.Deployment.Assume.Engine {
-		errs = append(errs, fmt.Errorf("--until %s: clients are not served", o.until))
+func explainPoint(s Streams, o explainOptions) error {
+	q, err := ask(o.flags, o.from)
+	goal, errs := o.check(&q)
+	answer, err := answerPoint(s, o.flags, &q, err)
+	if err == nil && goal != nil && q.Phase == "" && answer.Seen == nil && answer.Deployment.Assume.Engine {
+		errs = append(errs, ofFlag("until", fmt.Errorf("%s: no client can be served", o.until)))
 	}
 	if err == nil && o.seek != "" {
-		err = explain.CheckPath(answer.Phases[0].Problem.System, o.seek)
+		err = ofFlag("seek", explain.CheckPath(answer.Phases[0].Problem.System, o.seek))
 	}
 	if err := document.Join(append(errs, err)...); err != nil {
-		return point.Once(err)
-	}
-	limits := workload.Limits{}
-	if o.ttft > 0 {
-		limits.TTFT = &o.ttft
-	}
-	if o.tpot > 0 {
-		limits.TPOT = &o.tpot
+		return question.Once(err)
 	}
 	// What clients see is explained by the decode step, unless a goal is about the first token.
 	explained := op.Decode
@@ -120,10 +110,10 @@ func explainPoint(cmd *cobra.Command, s Streams, o explainOptions) error {
 	why := make([]*explain.Explanation, len(answer.Phases))
 	for i := range answer.Phases {
 		phase := answer.Phases[i].Phase
-		if o.point.Clients() && phase != explained {
+		if q.Clients() && phase != explained {
 			continue
 		}
-		if why[i], err = explain.Of(answer, i, limits); err != nil {
+		if why[i], err = explain.Of(answer, i, q.Limits()); err != nil {
 			return err
 		}
 		if goal != nil && goal.Suits(answer, phase) {
@@ -153,30 +143,21 @@ func explainPoint(cmd *cobra.Command, s Streams, o explainOptions) error {
 }
 
 // check reads the flags that only explain has. A goal that is known of one phase only asks for it.
-func (o *explainOptions) check(cmd *cobra.Command) (*explain.Goal, []error) {
+func (o *explainOptions) check(q *question.Question) (*explain.Goal, []error) {
 	var errs []error
-	for _, l := range []struct {
-		flag  string
-		value float64
-	}{{"ttft", o.ttft}, {"tpot", o.tpot}} {
-		if cmd.Flags().Changed(l.flag) && !(l.value > 0) {
-			errs = append(errs, fmt.Errorf("--%s must be greater than 0 ms, not %g", l.flag, l.value))
-		}
-	}
 	if (o.seek == "") != (o.until == "") {
-		errs = append(errs, errors.New("--seek names a number of the system and --until a goal: one needs the other, like --seek mem1.GBps --until tpot=20ms"))
+		errs = append(errs, errors.New("--seek and --until need each other: a hardware number and a goal, as in --seek mem1.GBps --until tpot=20ms"))
 	}
 	if o.until == "" {
 		return nil, errs
 	}
 	goal, err := explain.ParseGoal(o.until)
 	if err != nil {
-		return nil, append(errs, err)
+		return nil, append(errs, ofFlag("until", err))
 	}
-	if phase, times := goal.Phase(); times && !o.point.Clients() {
-		list, err := o.point.Phases()
-		if reference := strings.HasPrefix(o.point.Assume, assume.Reference.Name); err == nil && (!reference || !slices.Contains(list, phase)) {
-			errs = append(errs, fmt.Errorf("--until %s: a bare %s step has no %s, which clients see; leave --phase out, or ask for step=", o.until, o.point.Phase, goal.Metric()))
+	if phase, times := goal.Phase(); times && !q.Clients() {
+		if reference := strings.HasPrefix(q.Assume, assume.Reference.Name); !reference || !slices.Contains(q.Phases(), phase) {
+			errs = append(errs, ofFlag("until", fmt.Errorf("%s: a bare step has no %s, which clients see; leave out --phase, or ask for step=", o.until, goal.Metric())))
 		}
 	}
 	return goal, errs

@@ -21,8 +21,8 @@ func newInit(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a commented runtime file to start from",
-		Long: `Init writes a runtime file with every key explained, ready to run. It does not touch a
-file that exists, unless --force is given.`,
+		Long: `Init writes a runtime file that explains every key and is ready to run. It does not
+replace an existing file unless --force is given.`,
 		Example: `  throughline init
   throughline init my_scan.json
   throughline run -c throughline.json`,

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -27,11 +27,11 @@ func newModels(s Streams) *cobra.Command {
 		Short: "List the built-in models, show one, import a Hugging Face config.json",
 		Long: `Models lists the built-in models. The columns:
 
-  attention     kind, query/key-value heads × elements of a head; MLA: heads × cached latent + rotary part;
-                1:4 compressed past, top 2048 sparse, window 128 sliding. Layers of several kinds are counted
-  experts       routed experts that a token visits, of how many, + shared ones
-  total, active parameters, those of embedding and output head among them
-  KV/token      bytes that one more token of a long sequence adds to the cache, at 1 byte per element`,
+  attention      kind, query/key-value heads × head size; MLA: heads × cached latent + rotary part;
+                 1:4 compressed past, top 2048 sparse, window 128 sliding; several kinds are counted by layer
+  experts        routed experts per token, of how many, + shared experts
+  total, active  parameters, with embedding and output head
+  KV/token       KV cache bytes per token of a long sequence, at 1 byte per element`,
 		Example: `  throughline models
   throughline models show DeepSeek-V3
   throughline models show DeepSeek-V3 --json > my_model.json
@@ -101,25 +101,27 @@ func newModelsShow(s Streams) *cobra.Command {
 		Example: `  throughline models show Qwen3-32B
   throughline models show Qwen3-32B --json > my_model.json
   throughline models show DeepSeek-V3/config.json`,
-		Args: oneArgument("the name of a built-in model or a file"),
-		RunE: func(_ *cobra.Command, args []string) error { return showModel(s, args[0], asJSON) },
+		Args:              oneArgument("the name of a built-in model or a file"),
+		ValidArgsFunction: completeNames(model.Catalogue),
+		RunE:              func(_ *cobra.Command, args []string) error { return showModel(s, args[0], asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the model file itself")
 	return cmd
 }
 
 func showModel(s Streams, ref string, asJSON bool) error {
-	name, src, err := findFile("model", ref, model.Catalogue)
+	file, err := findFile(ref, model.Catalogue)
 	if err != nil {
 		return err
 	}
-	loaded, doc := model.Load(name, src)
+	src := file.Source
+	loaded, doc := model.Load(file.Name, src)
 	warn(s, doc.Warnings())
 	if err := doc.Err(); err != nil {
 		return err
 	}
 	if asJSON {
-		if model.IsHuggingFace(document.Parse(name, src).Keys()) {
+		if model.IsHuggingFace(document.Parse(file.Name, src).Keys()) {
 			src = loaded.File.Encode()
 		}
 		return write(s.data, string(src))
@@ -176,10 +178,11 @@ func newModelsImport(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import CONFIG.JSON",
 		Short: "Turn a Hugging Face config.json into a model file",
-		Long: `Import reads the config.json of a Hugging Face repository and prints it as a model
-file. What the model has and the simulation has not is said on stderr and in the
-sources of the file. A config.json also works as it is, wherever a model file
-does; a model file is for changing something.`,
+		Long: `Import turns the config.json of a Hugging Face repository into a model file. It names
+what the simulation leaves out, on stderr and in the sources of the file.
+
+A config.json also works as it is, wherever a model file does. Import it to change
+something.`,
 		Example: `  throughline models import DeepSeek-V3/config.json -o my_model.json
   throughline models import --name my-model --source me/my-model - < config.json`,
 		Args: oneArgument("a config.json, or - for stdin"),
@@ -193,7 +196,7 @@ does; a model file is for changing something.`,
 				return err
 			}
 			if keys := document.Parse(file, src).Keys(); keys != nil && !model.IsHuggingFace(keys) {
-				return fmt.Errorf("%s is no Hugging Face config.json: it has none of the keys model_type, architectures, hidden_size", file)
+				return fmt.Errorf("%s is not a Hugging Face config.json: it has none of the keys model_type, architectures, hidden_size", file)
 			}
 			loaded, doc := model.Load(file, src)
 			warn(s, doc.Warnings())
@@ -217,9 +220,9 @@ does; a model file is for changing something.`,
 			return nil
 		},
 	}
-	out.flags(cmd, "output", "o", "file to write, instead of stdout")
-	cmd.Flags().StringVar(&name, "name", "", "name of the model in results, instead of that of the file or its folder")
-	cmd.Flags().StringVar(&source, "source", "", "where the config comes from, for the sources of the file")
+	out.flags(cmd, "output", "o", "write to this file instead of standard output")
+	cmd.Flags().StringVar(&name, "name", "", "name of the model in results (default: that of the file or its folder)")
+	cmd.Flags().StringVar(&source, "source", "", "where the config comes from, for the sources of the model file")
 	return cmd
 }
 
@@ -239,24 +242,13 @@ func readInput(s Streams, name string) ([]byte, error) {
 	return src, nil
 }
 
-// findFile is the file that an argument names: a path, or a built-in file.
-func findFile(what, ref string, set catalogue.Set) (name string, src []byte, err error) {
-	if info, err := os.Stat(ref); err == nil && !info.IsDir() {
-		src, err := document.ReadFile(ref)
-		if err != nil {
-			return "", nil, document.Unreadable(ref, err)
-		}
-		return ref, src, nil
+// findFile is the file that an argument names.
+func findFile(ref string, set catalogue.Set) (catalogue.File, error) {
+	f, err := set.Locate(ref, catalogue.Places{})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err = document.Unreadable(ref, err)
 	}
-	if name, ok := set.Name(ref); ok {
-		src, _ := set.Find(name)
-		return name, src, nil
-	}
-	hint := fmt.Sprintf("\"throughline %ss\" lists those that are built in", what)
-	if near, ok := set.Nearest(ref); ok {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	return "", nil, fmt.Errorf("%q is no file and no built-in %s; %s", ref, what, hint)
+	return f, err
 }
 
 // subcommandOf refuses an argument that is no subcommand. The name of a built-in file was most likely to be shown.
@@ -280,7 +272,7 @@ func oneArgument(what string) cobra.PositionalArgs {
 		case len(args) > 1:
 			return fmt.Errorf("%s takes one argument, but there is also %q", cmd.Name(), args[1])
 		case args[0] == "":
-			return errors.New("an empty name is no " + strings.TrimPrefix(what, "a "))
+			return errors.New("the name is empty: " + cmd.Name() + " needs " + what)
 		}
 		return nil
 	}

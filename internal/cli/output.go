@@ -22,7 +22,7 @@ func (o *output) flags(cmd *cobra.Command, name, short, doc string) {
 		o.flag = "-" + short
 	}
 	cmd.Flags().StringVarP(&o.name, name, short, "", doc)
-	cmd.Flags().BoolVar(&o.force, "force", false, "write the result over a file that is read")
+	cmd.Flags().BoolVar(&o.force, "force", false, "let the result replace a file that is read")
 }
 
 // check refuses to write over what a command reads, unless that is wanted, or over a folder.

@@ -110,7 +110,7 @@ func (v *validation) published(cmd *cobra.Command, s Streams, t *published.Table
 		r := t.Of(published.Target)
 		if len(v.by) > 0 && len(r.Rows) > 0 {
 			if err := r.Regroup(v.by); err != nil {
-				return err
+				return ofFlag("by", err)
 			}
 		}
 		if w := missTable(r, v.worst); w.Length() > 0 {

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"runtime"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"throughline/assume"
 	"throughline/internal/advice"
+	"throughline/internal/document"
 	"throughline/internal/jobfile"
 	"throughline/internal/report"
 	"throughline/search"
@@ -61,7 +61,7 @@ written; 3 the results could not be written.`,
 	f.BoolVar(&o.json, "json", false, "print the results as JSON instead of a table")
 	f.BoolVar(&o.explain, "explain-rejected", false, "say what ruled plans out, and what would have let them through")
 	f.StringVar(&o.assume, "assume", assume.Reference.Name, "modelling assumptions: reference or physical, and changes like reference,causal=true")
-	f.IntVarP(&o.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "processors of this machine to use")
+	addJobs(cmd, &o.jobs)
 	return cmd
 }
 
@@ -69,11 +69,8 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	if o.config == "" {
 		return errors.New("run needs a runtime file: throughline run -c FILE")
 	}
-	if o.jobs < 1 || o.jobs > maxJobs {
-		return fmt.Errorf("--jobs must be from 1 to %d, not %d", maxJobs, o.jobs)
-	}
 	as, err := assume.Parse(o.assume)
-	if err != nil {
+	if err := document.Join(checkJobs(o.jobs), ofFlag("assume", err)); err != nil {
 		return err
 	}
 	jobs, warnings, err := jobfile.Load(o.config, as)

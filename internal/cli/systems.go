@@ -12,7 +12,7 @@ import (
 	"throughline/hardware"
 	"throughline/hardware/kernel"
 	"throughline/internal/document"
-	"throughline/internal/scenario"
+	"throughline/internal/question"
 )
 
 func newSystems(s Streams) *cobra.Command {
@@ -22,12 +22,12 @@ func newSystems(s Streams) *cobra.Command {
 		Short: "List the built-in systems, show one",
 		Long: `Systems lists the built-in systems. The columns:
 
-  matrix T/s    peak rate of the matrix unit by number type
-  GiB, GB/s     capacity and bandwidth of the device memory of one processor
-  scale-up      innermost network: processors in a group × bandwidth of each
-  scale-out     outermost network
-  kernels       the chip whose measured kernels give the times of operators, at the peaks
-                of this one; none: a roofline`,
+  matrix T/s  peak matrix rate by number type
+  GiB, GB/s   capacity and bandwidth of the memory of one processor
+  scale-up    innermost network: processors in a group × bandwidth of each
+  scale-out   outermost network
+  kernels     the chip whose measured kernels are used, at the peaks of this one; empty: a
+              plain roofline`,
 		Example: `  throughline systems
   throughline systems show H800_IB
   throughline systems show H800_IB --json > my_chip.json`,
@@ -128,8 +128,9 @@ func newSystemsShow(s Streams) *cobra.Command {
 		Short: "Show a built-in system or a system file",
 		Example: `  throughline systems show H800_IB
   throughline systems show H800_IB --json > my_chip.json`,
-		Args: oneArgument("the name of a built-in system or a file"),
-		RunE: func(_ *cobra.Command, args []string) error { return showSystem(s, args[0], asJSON) },
+		Args:              oneArgument("the name of a built-in system or a file"),
+		ValidArgsFunction: completeNames(hardware.Catalogue),
+		RunE:              func(_ *cobra.Command, args []string) error { return showSystem(s, args[0], asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the system file itself")
 	return cmd
@@ -137,29 +138,29 @@ func newSystemsShow(s Streams) *cobra.Command {
 
 // readSystem reads the system that a flag names, and shows its warnings.
 func readSystem(s Streams, ref string) (sys *hardware.System, src []byte, err error) {
-	name, src, err := scenario.Find("--system", "system", ref, hardware.Catalogue)
+	f, err := question.Find("system", ref, hardware.Catalogue, "")
 	if err != nil {
 		return nil, nil, err
 	}
-	sys, doc := hardware.Read(name, src)
+	sys, doc := hardware.Read(f.Name, f.Source)
 	warn(s, doc.Warnings())
-	return sys, src, doc.Err()
+	return sys, f.Source, doc.Err()
 }
 
 func showSystem(s Streams, ref string, asJSON bool) error {
-	name, src, err := findFile("system", ref, hardware.Catalogue)
+	file, err := findFile(ref, hardware.Catalogue)
 	if err != nil {
 		return err
 	}
-	sys, doc := hardware.Read(name, src)
+	sys, doc := hardware.Read(file.Name, file.Source)
 	warn(s, doc.Warnings())
 	if err := doc.Err(); err != nil {
 		return err
 	}
 	if asJSON {
-		return write(s.data, string(src))
+		return write(s.data, string(file.Source))
 	}
-	l := systemLineOf(name, sys)
+	l := systemLineOf(sys.Name, sys)
 	var p pairs
 	if sys.Type != "" {
 		p.add("type", "%s", sys.Type)
@@ -187,7 +188,7 @@ func showSystem(s Streams, ref string, asJSON bool) error {
 	}
 	p.add("overlap", "%g of collectives", sys.CollectiveOverlap)
 	var f hardware.File
-	document.Parse(name, src).Decode(&f)
+	document.Parse(file.Name, file.Source).Decode(&f)
 	p.add("sources", "%s", sourceLines(f.Sources))
 	hint := fmt.Sprintf("To change it: throughline systems show %s --json > my_chip.json\n", quoteArgument(ref))
 	return write(s.Out, sys.Name+"\n"+p.String()+hint)

@@ -12,6 +12,17 @@ import (
 	"throughline/internal/document"
 )
 
+// helpColumns is the width of the help, which its text keeps, too.
+const helpColumns = 90
+
+// wrapped is a template of the help whose flags keep to its width.
+func wrapped(template string) string {
+	return strings.NewReplacer(
+		".LocalFlags.FlagUsages", fmt.Sprintf(".LocalFlags.FlagUsagesWrapped %d", helpColumns),
+		".InheritedFlags.FlagUsages", fmt.Sprintf(".InheritedFlags.FlagUsagesWrapped %d", helpColumns),
+	).Replace(template)
+}
+
 // The following check the arguments of commands. They say what would have been right where cobra only says what is
 // wrong.
 

@@ -12,7 +12,7 @@ import (
 
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
-	"throughline/internal/point"
+	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/validate"
 )
@@ -20,19 +20,19 @@ import (
 func newValidate(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate ops|forward|serving|published FILE.csv",
-		Short: "Predict what was measured, and show how far off the predictions are",
-		Long: `Validate predicts every row of a table of measurements, prints mean, median and worst
-error by group, and writes the table with its predictions (--out). Bias is the median
-error with its sign.
+		Short: "Compare predictions with measurements",
+		Long: `Validate predicts every row of a table of measurements. It prints the mean, median and
+worst error by group, and writes the table with its predictions (--out). Bias is the
+median error with its sign.
 
   ops      kernels: kind,dtype,params,flops,bytes,time_us, or any other table that
-           throughline calibrate reads; plain or .gz
-  forward  whole forward passes: kind,model,params,time_ms; kind is prefill or decode,
-           params are b (sequences), s (tokens, or the context of a decode step) and for
-           one rank of a group without its collectives tp
-  serving  runs of a serving engine: model, system, engine, precision, lengths, concurrency
-           and parallel sizes, with the mean TTFT and TPOT that clients measured
-  published  figures that others have printed: throughputs, parts of a layer, exchanges`,
+           "throughline calibrate" reads; plain or .gz
+  forward  whole forward passes: kind,model,params,time_ms. kind is prefill or decode;
+           params are b (sequences), s (tokens, or the context of a decode step) and tp
+           (one rank of a tensor-parallel group, without its collectives)
+  serving  runs of a serving engine: model, system, engine, precision, lengths,
+           concurrency and parallel sizes, with the mean TTFT and TPOT of clients
+  published  figures that others have printed: throughput, parts of a layer, exchanges`,
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -65,81 +65,82 @@ func newValidateOps(s Streams) *cobra.Command {
 			return show.report(cmd.Context(), s, r)
 		},
 	}
-	cmd.Flags().StringVarP(&system, "system", "s", "", "system: a built-in name or a file (default H200)")
+	cmd.Flags().StringVarP(&system, "system", "s", "", "system: a built-in name or a system file (default H200)")
 	show.flags(cmd)
 	return cmd
 }
 
 func newValidateForward(s Streams) *cobra.Command {
 	var show validation
-	p := point.Default()
+	var flags *settings
 	cmd := &cobra.Command{
 		Use:     "forward FILE.csv",
 		Short:   "Predict measured forward passes",
 		Example: "  throughline validate forward forward.csv --system H200 --out predicted.csv",
 		Args:    oneArgument("a table of measurements"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p.System = show.system(s, p.System)
-			f, err := show.open(args[0], p.System)
+			q, err := flags.read()
+			if err != nil {
+				return err
+			}
+			q.System = show.system(s, q.System)
+			f, err := show.open(args[0], q.System)
 			if err != nil {
 				return err
 			}
 			defer f.Close()
-			r, err := validate.Forward(cmd.Context(), args[0], f, p)
+			r, err := validate.Forward(cmd.Context(), args[0], f, q)
 			if err != nil {
 				return err
 			}
 			return show.report(cmd.Context(), s, r)
 		},
 	}
-	f := cmd.Flags()
-	f.StringVarP(&p.System, "system", "s", "", "system: a built-in name or a file (default H200)")
-	f.StringVar(&p.Formats.Weights, "weights", "", "number format of the weights (default bf16)")
-	f.StringVar(&p.Formats.Cache, "cache", "", "of the KV cache (default bf16)")
-	f.StringVar(&p.Assume, "assume", p.Assume, "modelling assumptions")
+	flags = addSettings(cmd, question.Forward)
 	show.flags(cmd)
 	return cmd
 }
 
 func newValidateServing(s Streams) *cobra.Command {
-	var o validate.ServingOptions
 	var show validation
+	var flags *settings
 	cmd := &cobra.Command{
 		Use:   "serving FILE.csv",
 		Short: "Predict measured serving runs",
-		Long: `Serving predicts the mean time to the first token (TTFT) and per output token (TPOT) of every
-row of a table of serving runs, aggregated (mode agg) or with prefill and decode on servers of
-their own (disagg). Columns:
+		Long: `Serving predicts the mean time to first token (TTFT) and time per output token (TPOT) of
+every row of a table of serving runs: aggregated (mode agg), or with separate prefill and
+decode servers (disagg). Columns:
 
   model_path, system, backend (vllm, sglang, trtllm), precision (empty: bf16), mode,
   isl, osl, concurrency, num_gpus, silicon_ttft_ms, silicon_tpot_ms,
   agg:    tp_size, pp_size, attention_dp_size, moe_tp_size, moe_ep_size
   disagg: num_workers and the same sizes, with prefill_ and decode_ in front
 
-Clients send a request, wait for its end and send the next, all starting at once, ten each.
-How lengths are spread follows from the lengths: uniform:0.8 for the three shapes of
-InferenceX (1024/1024, 1024/8192, 8192/1024), lognormal:0.5 for lengths in hundreds, else
-fixed; --lengths says otherwise. A row, or one of its figures, that cannot be predicted
+All clients start at once. Each sends a request, waits for its end and sends the next, ten
+in all. The distribution of lengths follows from the lengths: uniform:0.8 for the three
+shapes of InferenceX (1024/1024, 1024/8192, 8192/1024), lognormal:0.5 for lengths in
+hundreds, else fixed. --lengths overrides it. A row or figure that cannot be predicted
 has a reason.`,
 		Example: "  throughline validate serving serving.csv --out predicted.csv",
 		Args:    oneArgument("a table of measurements"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f, err := show.open(args[0], o.System, o.Lengths)
+			q, err := flags.read()
+			if err != nil {
+				return err
+			}
+			f, err := show.open(args[0], q.System, q.Distribution)
 			if err != nil {
 				return err
 			}
 			defer f.Close()
-			r, err := validate.Serving(cmd.Context(), args[0], f, o)
+			r, err := validate.Serving(cmd.Context(), args[0], f, q)
 			if err != nil {
 				return err
 			}
 			return show.report(cmd.Context(), s, r)
 		},
 	}
-	f := cmd.Flags()
-	f.StringVarP(&o.System, "system", "s", "", "system: a built-in name or a file (default: that of each row)")
-	f.StringVar(&o.Lengths, "lengths", "", "how lengths are spread: fixed, uniform:R, lognormal:S or trace:FILE")
-	f.StringVar(&o.Assume, "assume", "physical", "modelling assumptions")
+	flags = addSettings(cmd, question.Serving)
 	show.flags(cmd)
 	return cmd
 }
@@ -154,9 +155,9 @@ type validation struct {
 
 func (v *validation) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	v.out.flags(cmd, "out", "", "file for the table with its predictions")
-	f.StringSliceVar(&v.by, "by", nil, "columns of the table to group by")
-	f.IntVar(&v.worst, "worst", 0, "list so many of the rows that are furthest off")
+	v.out.flags(cmd, "out", "", "write the table with its predictions to this file")
+	f.StringSliceVar(&v.by, "by", nil, "group by these columns of the table")
+	f.IntVar(&v.worst, "worst", 0, "list this many rows with the largest errors")
 	f.BoolVar(&v.markdown, "markdown", false, "print tables as Markdown")
 }
 
@@ -165,7 +166,7 @@ func (v *validation) system(s Streams, name string) string {
 	if name != "" {
 		return name
 	}
-	fmt.Fprintln(s.Err, "predicted on H200; --system names another")
+	fmt.Fprintln(s.Err, "predicting for H200; --system names another system")
 	return "H200"
 }
 
@@ -188,7 +189,7 @@ func (v *validation) open(name string, others ...string) (io.ReadCloser, error) 
 func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) error {
 	if len(v.by) > 0 {
 		if err := r.Regroup(v.by); err != nil {
-			return err
+			return ofFlag("by", err)
 		}
 	}
 	if v.out.name != "" {

@@ -15,11 +15,15 @@ func newVersion(s Streams) *cobra.Command {
 		Short: "Print the version of the program",
 		Args:  onlyFlags(""),
 		RunE: func(*cobra.Command, []string) error {
-			revision := version.Revision()
-			if revision != "" {
-				revision = " (" + revision[:min(12, len(revision))] + ")"
-			}
-			return write(s.Out, fmt.Sprintf("throughline %s%s %s\n", version.Number, revision, runtime.Version()))
+			return write(s.Out, versionLine())
 		},
 	}
+}
+
+func versionLine() string {
+	revision := version.Revision()
+	if revision != "" {
+		revision = " (" + revision[:min(12, len(revision))] + ")"
+	}
+	return fmt.Sprintf("throughline %s%s %s\n", version.Number, revision, runtime.Version())
 }

@@ -10,6 +10,7 @@ import (
 	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/internal/point"
+	"throughline/internal/question"
 	"throughline/op"
 	"throughline/workload"
 )
@@ -36,14 +37,14 @@ func plainH200(t *testing.T) string {
 	return name
 }
 
-func estimated(t *testing.T, phase op.Phase, change func(*point.Point)) *bare {
+func estimated(t *testing.T, phase op.Phase, change func(*question.Question)) *bare {
 	t.Helper()
-	p := point.Default()
+	p := question.Default()
 	p.Model, p.System = "llama_3_8b", plainH200(t)
 	if change != nil {
 		change(&p)
 	}
-	p.Phase, p.Engine = point.PhaseName(phase), "none"
+	p.Phase, p.Engine = question.PhaseOf(phase), "none"
 	a, err := point.NewEstimator().Answer(&p)
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +59,7 @@ type bare struct {
 }
 
 // onMemory is a point whose computation takes no time: all rates are beyond reach.
-func onMemory(t *testing.T, change func(*point.Point)) *bare {
+func onMemory(t *testing.T, change func(*question.Question)) *bare {
 	t.Helper()
 	r := estimated(t, op.Decode, change)
 	for _, p := range r.Problem.System.Parameters() {
@@ -78,17 +79,17 @@ func explained(t *testing.T, r *bare, limits workload.Limits) *Explanation {
 	return x
 }
 
-func expertPlan(p *point.Point) {
+func expertPlan(p *question.Question) {
 	p.Model, p.Formats.Weights = "deepseek_v3_flash_mla_absorb", "fp8"
 	p.DP, p.TP, p.PP, p.Drafts, p.Batch = 8, 2, 2, 1, 16
 }
 
 // The times of the operators of the layers add up to the stage, the shares of all to the step.
 func TestOperatorsAddUp(t *testing.T) {
-	for name, change := range map[string]func(*point.Point){
-		"dense":     func(p *point.Point) { p.Batch, p.TP = 32, 4 },
+	for name, change := range map[string]func(*question.Question){
+		"dense":     func(p *question.Question) { p.Batch, p.TP = 32, 4 },
 		"experts":   expertPlan,
-		"reference": func(p *point.Point) { expertPlan(p); p.Assume = "reference" },
+		"reference": func(p *question.Question) { expertPlan(p); p.Assume = "reference" },
 	} {
 		for _, phase := range []op.Phase{op.Prefill, op.Decode} {
 			r := estimated(t, phase, change)
@@ -115,7 +116,7 @@ func TestOperatorsAddUp(t *testing.T) {
 // The down projection of Llama 3 8B: 32 tokens by 14336 × 4096 weights of 2 bytes, in each of 32 layers, at 0.8 of 4.8e12
 // bytes per second.
 func TestOperatorByHand(t *testing.T) {
-	x := explained(t, estimated(t, op.Decode, func(p *point.Point) { p.Batch = 32 }), workload.Limits{})
+	x := explained(t, estimated(t, op.Decode, func(p *question.Question) { p.Batch = 32 }), workload.Limits{})
 	for _, o := range x.Operators {
 		if o.Name != "down" {
 			continue
@@ -137,7 +138,7 @@ func TestOperatorByHand(t *testing.T) {
 
 // Two processors to a node: a group of four uses the network inside and the one between.
 func TestCollectiveLevels(t *testing.T) {
-	r := estimated(t, op.Decode, func(p *point.Point) { p.TP = 4 })
+	r := estimated(t, op.Decode, func(p *question.Question) { p.TP = 4 })
 	size, _ := r.Problem.System.Parameter("networks[0].size")
 	r.Problem.System = size.With(r.Problem.System, 2)
 	x := explained(t, r, workload.Limits{})
@@ -158,7 +159,7 @@ func TestCollectiveLevels(t *testing.T) {
 
 // The parts of the memory add up to its capacity.
 func TestMemoryMap(t *testing.T) {
-	r := estimated(t, op.Decode, func(p *point.Point) { p.Batch = 32 })
+	r := estimated(t, op.Decode, func(p *question.Question) { p.Batch = 32 })
 	m := explained(t, r, workload.Limits{}).Memory
 	near(t, "sum", m.Attention+m.MLP+m.Draft+m.Ends+m.Working+m.Cache+m.Free+m.Reserved, 140.4, 1e-9)
 	// 128256 × 4096 of 2 bytes, as embedding and as output head, and the last norm.
@@ -196,7 +197,7 @@ func TestSensitivityToBandwidth(t *testing.T) {
 		t.Errorf("the largest effect is that of %s", x.Sensitivity[0].Parameter)
 	}
 
-	r := onMemory(t, func(p *point.Point) { p.TP, p.Batch = 8, 16 })
+	r := onMemory(t, func(p *question.Question) { p.TP, p.Batch = 8, 16 })
 	c, err := newSubject(r.answer, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -240,7 +241,7 @@ func TestTurnByHand(t *testing.T) {
 	tpot := 10.0
 	// What clients of an engine that takes no time see, by batch.
 	seen := func(batch int) *point.Answer {
-		p := point.Default()
+		p := question.Default()
 		p.Model, p.System, p.Engine, p.Batch = "llama_3_8b", plainH200(t), "none", batch
 		a, err := point.NewEstimator().Answer(&p)
 		if err != nil {
@@ -290,7 +291,7 @@ func limitOf(t *testing.T, x *Explanation, what string) Limit {
 }
 
 func TestNothingFits(t *testing.T) {
-	r := estimated(t, op.Decode, func(p *point.Point) { p.Model = "deepseek_v3_flash_mla_absorb" })
+	r := estimated(t, op.Decode, func(p *question.Question) { p.Model = "deepseek_v3_flash_mla_absorb" })
 	x := explained(t, r, workload.Limits{})
 	if l := limitOf(t, x, "the memory is full: no batch fits"); !l.Reached {
 		t.Errorf("%+v", l)
@@ -342,7 +343,7 @@ func TestSeekByHand(t *testing.T) {
 	near(t, "metric now", a.NowMetric, 2*half, 1e-12)
 
 	// Capacity: 0.9 of it less 1 GiB must hold everything.
-	r = estimated(t, op.Decode, func(p *point.Point) { p.Batch = 1000 })
+	r = estimated(t, op.Decode, func(p *question.Question) { p.Batch = 1000 })
 	need := r.Estimate.Memory.Total() / estimate.GiB
 	a = sought(t, r, "mem1.GiB", "memory=0")
 	near(t, "capacity", *a.Value, (need+1)/0.9, 1e-9)
@@ -352,7 +353,7 @@ func TestSeekByHand(t *testing.T) {
 	near(t, "capacity for 1000", *a.Value, (need+1)/0.9, 1e-9)
 
 	// The latency of a network: 2 all-reduces of 2 hops each in every one of 32 layers.
-	r = estimated(t, op.Decode, func(p *point.Point) { p.TP = 2 })
+	r = estimated(t, op.Decode, func(p *question.Question) { p.TP = 2 })
 	now := r.Estimate.StepTime
 	g = &Goal{&metrics[2], (now + 128e-6) * 1e3} // a microsecond more for each hop
 	if a, err = Seek(r.answer, 0, "networks[0].latency", g); err != nil {
@@ -363,7 +364,7 @@ func TestSeekByHand(t *testing.T) {
 
 // Where a goal cannot be reached, or cannot be missed, the answer says so.
 func TestSeekOutOfReach(t *testing.T) {
-	r := estimated(t, op.Decode, func(p *point.Point) { p.Batch = 64 })
+	r := estimated(t, op.Decode, func(p *question.Question) { p.Batch = 64 })
 	a := sought(t, r, "mem1.GBps", "tpot=1us")
 	if a.Value != nil || a.Always || a.BestAt != 4800*1000 || a.Best <= 0.001 || a.Best >= a.NowMetric {
 		t.Errorf("%+v", a)
@@ -381,7 +382,7 @@ func TestSeekOutOfReach(t *testing.T) {
 
 // Whatever is sought, the value reaches the goal and the next worse one does not.
 func TestSeekIsTight(t *testing.T) {
-	r := estimated(t, op.Decode, func(p *point.Point) { p.TP, p.Batch = 16, 64 })
+	r := estimated(t, op.Decode, func(p *question.Question) { p.TP, p.Batch = 16, 64 })
 	now := r.Estimate.StepTime * 1e3
 	for _, path := range []string{"mem1.GBps", "mem1.calibration_coefficient", "networks[1].bandwidth", "networks[0].size", "networks[1].latency", "collective_overlap"} {
 		g := &Goal{&metrics[2], now * 0.97}
@@ -431,11 +432,11 @@ func TestGoals(t *testing.T) {
 		near(t, text, g.Value, want, 1e-12)
 	}
 	for text, want := range map[string]string{
-		"tpot":       `--until: "tpot" is not of the form metric=value, like tpot=20ms`,
-		"tpto=20ms":  `--until: "tpto" is not one of "tpot", "ttft", "step", "throughput", "memory", "batch"; did you mean "tpot"?`,
-		"tpot=20GiB": `--until: tpot must be a number of ms, not "20GiB"`,
-		"tpot=":      `--until: tpot must be a number of ms, not ""`,
-		"tpot=-3ms":  `--until: tpot must be a number of ms, not "-3ms"`,
+		"tpot":       `"tpot" is not of the form metric=value, like tpot=20ms`,
+		"tpto=20ms":  `"tpto" is not one of "tpot", "ttft", "step", "throughput", "memory", "batch"; did you mean "tpot"?`,
+		"tpot=20GiB": `tpot must be a number of ms, not "20GiB"`,
+		"tpot=":      `tpot must be a number of ms, not ""`,
+		"tpot=-3ms":  `tpot must be a number of ms, not "-3ms"`,
 	} {
 		if _, err := ParseGoal(text); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", text, err, want)

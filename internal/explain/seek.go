@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"throughline/hardware"
 	"throughline/internal/document"
 	"throughline/internal/point"
+	"throughline/internal/question"
 	"throughline/op"
 )
 
@@ -32,14 +34,12 @@ type metric struct {
 	of   func(c *subject, sys *hardware.System, f *figures) float64
 }
 
-var milliseconds = map[string]float64{"": 1, "ms": 1, "s": 1e3, "us": 1e-3, "µs": 1e-3}
-
 var metrics = []metric{
-	{name: "tpot", unit: "ms", units: milliseconds, times: true, phase: op.Decode,
+	{name: "tpot", unit: "ms", units: question.TimeUnits, times: true, phase: op.Decode,
 		of: func(_ *subject, _ *hardware.System, f *figures) float64 { return f.tpot * 1e3 }},
-	{name: "ttft", unit: "ms", units: milliseconds, times: true, phase: op.Prefill,
+	{name: "ttft", unit: "ms", units: question.TimeUnits, times: true, phase: op.Prefill,
 		of: func(_ *subject, _ *hardware.System, f *figures) float64 { return f.ttft * 1e3 }},
-	{name: "step", unit: "ms", units: milliseconds,
+	{name: "step", unit: "ms", units: question.TimeUnits,
 		of: func(_ *subject, _ *hardware.System, f *figures) float64 { return f.step.StepTime * 1e3 }},
 	{name: "throughput", unit: "tokens/s", units: map[string]float64{"": 1, "tokens/s": 1, "token/s": 1, "t/s": 1}, more: true,
 		of: func(_ *subject, _ *hardware.System, f *figures) float64 { return f.tokens }},
@@ -66,7 +66,7 @@ func Metrics() []string {
 func ParseGoal(text string) (*Goal, error) {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok {
-		return nil, fmt.Errorf("--until: %q is not of the form metric=value, like tpot=20ms", text)
+		return nil, fmt.Errorf("%q is not of the form metric=value, like tpot=20ms", text)
 	}
 	for i := range metrics {
 		m := &metrics[i]
@@ -81,11 +81,11 @@ func ParseGoal(text string) (*Goal, error) {
 		unit, known := m.units[strings.TrimSpace(value[end:])]
 		v, err := strconv.ParseFloat(value[:end], 64)
 		if err != nil || !known || v < 0 || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("--until: %s must be a number of %s, not %q", m.name, m.unit, value)
+			return nil, fmt.Errorf("%s must be a number of %s, not %q", m.name, m.unit, value)
 		}
 		return &Goal{m, v * unit}, nil
 	}
-	return nil, fmt.Errorf("--until: %s", document.NotOneOf(strings.TrimSpace(name), Metrics()))
+	return nil, errors.New(document.NotOneOf(strings.TrimSpace(name), Metrics()))
 }
 
 // Metric is what the goal is about.
@@ -103,12 +103,23 @@ func (g *Goal) Suits(a *point.Answer, phase op.Phase) bool {
 	return !a.Deployment.Assume.Engine && phase == g.metric.phase
 }
 
+// otherNames are other words for the last part of a path.
+var otherNames = map[string]string{
+	"bandwidth": "GBps", "bw": "GBps", "capacity": "GiB", "size": "GiB", "GB": "GiB", "flops": "tflops", "rate": "tflops", "peak": "tflops",
+}
+
 // CheckPath reports a path that is no number of the system.
 func CheckPath(sys *hardware.System, path string) error {
-	if _, ok := sys.Parameter(path); !ok {
-		return fmt.Errorf("--seek: %s", document.NotOneOf(path, Paths(sys)))
+	if _, ok := sys.Parameter(path); ok {
+		return nil
 	}
-	return nil
+	at := strings.LastIndex(path, ".") + 1
+	if meant := path[:at] + otherNames[path[at:]]; meant != path[:at] {
+		if _, ok := sys.Parameter(meant); ok {
+			return fmt.Errorf("%s has no %q; did you mean %q?", sys.Name, path, meant)
+		}
+	}
+	return errors.New(document.NotOneOf(path, Paths(sys)))
 }
 
 // Paths are the numbers of a system that can be sought.
@@ -168,10 +179,52 @@ func Seek(of *point.Answer, phase int, path string, g *Goal) (*Answer, error) {
 		}
 		return m.of(c, changed, e), nil
 	}
-	reached := func(v float64) bool { return m.more && v >= g.Value || !m.more && v <= g.Value }
+	a := &Answer{Parameter: path, Unit: p.Unit, Now: p.Of(sys), Metric: m.name, Goal: g.Value, GoalUnit: m.unit}
+	a.Low, a.High = searched(&p, a.Now)
+	if a.NowMetric, err = at(a.Now); err != nil {
+		return nil, err
+	}
+	atLow, err := at(a.Low)
+	if err != nil {
+		return nil, err
+	}
+	atHigh, err := at(a.High)
+	if err != nil {
+		return nil, err
+	}
+	a.Best, a.BestAt = atHigh, a.High
+	if m.more == (atLow > atHigh) && atLow != atHigh {
+		a.Best, a.BestAt = atLow, a.Low
+	}
+	if atLow == atHigh {
+		a.Best, a.BestAt = a.NowMetric, a.Now
+	}
+	if g.reached(atLow) == g.reached(atHigh) {
+		a.Always = g.reached(atLow)
+		return a, nil
+	}
+	good, bad := a.Low, a.High
+	if g.reached(atHigh) {
+		good, bad = a.High, a.Low
+	}
+	if good, err = g.halve(good, bad, p.Whole, at); err != nil {
+		return nil, err
+	}
+	a.Value = &good
+	return a, nil
+}
 
-	now := p.Of(sys)
-	low, high := max(p.Low, now/widening), min(p.High, now*widening)
+// reached reports whether a value of the metric meets the goal.
+func (g *Goal) reached(v float64) bool {
+	if g.metric.more {
+		return v >= g.Value
+	}
+	return v <= g.Value
+}
+
+// searched is the range in which a value of a number is sought.
+func searched(p *hardware.Parameter, now float64) (low, high float64) {
+	low, high = max(p.Low, now/widening), min(p.High, now*widening)
 	if p.Low == 0 {
 		low = 0
 	}
@@ -181,39 +234,18 @@ func Seek(of *point.Answer, phase int, path string, g *Goal) (*Answer, error) {
 	if p.Whole {
 		low, high = math.Ceil(low), math.Floor(high)
 	}
-	a := &Answer{Parameter: path, Unit: p.Unit, Now: now, Metric: m.name, Goal: g.Value, GoalUnit: m.unit, Low: low, High: high}
-	if a.NowMetric, err = at(now); err != nil {
-		return nil, err
-	}
-	atLow, err := at(low)
-	if err != nil {
-		return nil, err
-	}
-	atHigh, err := at(high)
-	if err != nil {
-		return nil, err
-	}
-	a.Best, a.BestAt = atHigh, high
-	if m.more == (atLow > atHigh) && atLow != atHigh {
-		a.Best, a.BestAt = atLow, low
-	}
-	if atLow == atHigh {
-		a.Best, a.BestAt = a.NowMetric, now
-	}
-	if reached(atLow) == reached(atHigh) {
-		a.Always = reached(atLow)
-		return a, nil
-	}
-	good, bad := low, high
-	if reached(atHigh) {
-		good, bad = high, low
-	}
+	return low, high
+}
+
+// halve narrows the range between a value that reaches the goal and one that does not, and returns the former.
+func (g *Goal) halve(good, bad float64, whole bool, at func(float64) (float64, error)) (float64, error) {
+	positive := min(good, bad) > 0
 	for math.Abs(good-bad) > precision*max(good, bad) {
 		mid := (good + bad) / 2
-		if low > 0 && max(good, bad) > 2*min(good, bad) {
+		if positive && max(good, bad) > 2*min(good, bad) {
 			mid = math.Sqrt(good * bad)
 		}
-		if p.Whole {
+		if whole {
 			if math.Abs(good-bad) <= 1 {
 				break
 			}
@@ -224,14 +256,13 @@ func Seek(of *point.Answer, phase int, path string, g *Goal) (*Answer, error) {
 		}
 		v, err := at(mid)
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
-		if reached(v) {
+		if g.reached(v) {
 			good = mid
 		} else {
 			bad = mid
 		}
 	}
-	a.Value = &good
-	return a, nil
+	return good, nil
 }

@@ -4,8 +4,6 @@ package jobfile
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"path/filepath"
 	"slices"
 
@@ -203,28 +201,7 @@ func (l *loader) specs(f *File) []*spec {
 	return out
 }
 
-// read finds a referenced file: from the working directory, then from the folder of the runtime file, then by base name
-// among the built-in ones. The name is the one to show in messages.
-func (l *loader) read(ref string, set catalogue.Set) (name string, src []byte, err error) {
-	candidates := []string{ref}
-	if !filepath.IsAbs(ref) {
-		candidates = append(candidates, filepath.Join(l.dir, ref))
-	}
-	var unusable error
-	for _, c := range candidates {
-		src, err := l.open(c)
-		if err == nil {
-			return c, src, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) && unusable == nil {
-			unusable = err
-		}
-	}
-	if src, ok := set.Find(ref); ok {
-		return ref + " (built in)", src, nil
-	}
-	if unusable != nil {
-		return "", nil, unusable
-	}
-	return "", nil, fs.ErrNotExist
+// read finds what a reference means, from the working directory, then from the folder of the runtime file.
+func (l *loader) read(ref string, set catalogue.Set) (catalogue.File, error) {
+	return set.Locate(ref, catalogue.Places{Beside: l.dir, Read: l.open})
 }

@@ -48,18 +48,18 @@ func (l *loader) model(at, ref string) {
 		return
 	}
 	l.models[ref] = nil
-	name, src, err := l.read(ref, model.Catalogue)
+	f, err := l.read(ref, model.Catalogue)
 	if err != nil {
 		l.notFound(at, ModelFormat, ref, err)
 		return
 	}
-	if l.isOther(at, name, src, ModelFormat) {
+	if l.isOther(at, f, ModelFormat) {
 		return
 	}
-	m, set, doc := model.Read(name, src)
+	m, set, doc := model.Read(f.Name, f.Source)
 	l.others = append(l.others, doc)
 	if m != nil {
-		l.models[ref] = &modelFile{src, m, set}
+		l.models[ref] = &modelFile{f.Source, m, set}
 	}
 }
 
@@ -68,28 +68,28 @@ func (l *loader) system(at, ref string) {
 		return
 	}
 	l.systems[ref] = nil
-	name, src, err := l.read(ref, hardware.Catalogue)
+	f, err := l.read(ref, hardware.Catalogue)
 	if err != nil {
 		l.notFound(at, SystemFormat, ref, err)
 		return
 	}
-	if l.isOther(at, name, src, SystemFormat) {
+	if l.isOther(at, f, SystemFormat) {
 		return
 	}
-	sys, doc := hardware.Read(name, src)
+	sys, doc := hardware.Read(f.Name, f.Source)
 	l.others = append(l.others, doc)
 	if sys != nil {
-		l.systems[ref] = &systemFile{src, sys}
+		l.systems[ref] = &systemFile{f.Source, sys}
 	}
 }
 
 // isOther reports a reference to a file of another format: its keys would all be unknown.
-func (l *loader) isOther(at, name string, src []byte, want Format) bool {
-	is := FormatOf(document.Parse(name, src).Keys())
+func (l *loader) isOther(at string, f catalogue.File, want Format) bool {
+	is := FormatOf(document.Parse(f.Name, f.Source).Keys())
 	if is == "" || is == want {
 		return false
 	}
-	l.doc.Problemf(at, "%s is a %s file, but a %s file is needed here", name, is, want)
+	l.doc.Problemf(at, "%s is a %s file, but a %s file is needed here", f.Name, is, want)
 	return true
 }
 

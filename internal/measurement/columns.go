@@ -80,123 +80,151 @@ func linearKind(source, phase string) (kernel.Slot, error) {
 // its results behind.
 var absorbed = map[string][2]int{"mla_gen_pre": {512, 128}, "mla_gen_post": {128, 512}}
 
+// columns is the schema with a column per dimension: where things are in a row. A place of -1 is a column that is not there.
+type columns struct {
+	head                                    []string
+	dims, labels                            []int // columns of the dimensions and labels of the layout
+	operation, numbers, kernel, phase, node int
+	times                                   []timeAt
+
+	// plain is the layout of most rows. Those of others have dimensions that follow from the rest.
+	plain, prefill, exchange, products layout
+	// Dimensions of the layout.
+	headDim, length, step, nodes, message int
+}
+
+// timeAt is a column of times.
+type timeAt struct {
+	column int
+	of     int // in times
+}
+
 // newColumns reads the schema with a column per dimension.
 func newColumns(head []string) (func([]string) ([]Row, error), error) {
-	var l layout
-	var dimAt, labelAt []int
-	typeAt, opAt := -1, slices.Index(head, "op_name")
-	for i, c := range head {
-		if d, ok := columnDims[c]; ok {
-			l.dims, dimAt = append(l.dims, d), append(dimAt, i)
+	c := &columns{
+		head: head, operation: slices.Index(head, "op_name"), numbers: -1, kernel: slices.Index(head, "kernel_source"),
+		phase: slices.Index(head, "phase"), node: slices.Index(head, "device"),
+	}
+	for i, name := range head {
+		if d, ok := columnDims[name]; ok {
+			c.plain.dims, c.dims = append(c.plain.dims, d), append(c.dims, i)
 		}
-		if n, ok := columnLabels[c]; ok {
-			l.labels, labelAt = append(l.labels, n), append(labelAt, i)
+		if n, ok := columnLabels[name]; ok {
+			c.plain.labels, c.labels = append(c.plain.labels, n), append(c.labels, i)
 		}
-		if slices.Contains(typeColumns, c) {
-			typeAt = i
+		if slices.Contains(typeColumns, name) {
+			c.numbers = i
 		}
 	}
-	l.labels = append(l.labels, "dtype")
-	var timeAt []int
+	c.plain.labels = append(c.plain.labels, "dtype")
 	for i, t := range times {
 		if at := slices.Index(head, t.column); at >= 0 {
-			timeAt = append(timeAt, at, i)
+			c.times = append(c.times, timeAt{at, i})
 		}
 	}
-	if timeAt == nil {
+	if c.times == nil {
 		return nil, fmt.Errorf("no column latency")
 	}
-	// Attention with one width for keys and values gets both names; the context of decode is what was there and the new
-	// token.
-	headDim, length, step := slices.Index(l.dims, "d"), slices.Index(l.dims, "s"), slices.Index(l.dims, "step")
-	prefill := layout{append(slices.Clone(l.dims), "dq", "dv"), l.labels}
-	nodes, device := slices.Index(l.dims, "nodes"), slices.Index(head, "device")
-	exchange := layout{append(slices.Clone(l.dims), "ranks"), l.labels}
-	products := layout{append(slices.Clone(l.dims), "n", "k"), l.labels}
-	kernelAt, phaseAt := slices.Index(head, "kernel_source"), slices.Index(head, "phase")
+	dim := func(name string) int { return slices.Index(c.plain.dims, name) }
+	c.headDim, c.length, c.step, c.nodes, c.message = dim("d"), dim("s"), dim("step"), dim("nodes"), dim("n")
+	with := func(more ...string) layout {
+		return layout{append(slices.Clone(c.plain.dims), more...), c.plain.labels}
+	}
+	c.prefill, c.exchange, c.products = with("dq", "dv"), with("ranks"), with("n", "k")
+	return c.read, nil
+}
 
-	return func(rec []string) ([]Row, error) {
-		kind, ok := operations[rec[opAt]]
-		if !ok {
-			return nil, fmt.Errorf("operation %q is not modelled", rec[opAt])
+// read is the rows of a record: one for each of its times.
+func (c *columns) read(rec []string) ([]Row, error) {
+	kind, ok := operations[rec[c.operation]]
+	if !ok {
+		return nil, fmt.Errorf("operation %q is not modelled", rec[c.operation])
+	}
+	r := Row{Kind: kind, layout: &c.plain}
+	r.dims = make([]int, len(c.dims), len(c.dims)+2)
+	for i, at := range c.dims {
+		n, err := integer(c.head[at], rec[at])
+		if err != nil {
+			return nil, err
 		}
-		r := Row{Kind: kind, layout: &l}
-		r.dims = make([]int, len(dimAt), len(dimAt)+2)
-		for i, at := range dimAt {
-			n, err := integer(head[at], rec[at])
-			if err != nil {
-				return nil, err
-			}
-			r.dims[i] = n
+		r.dims[i] = n
+	}
+	r.labels = make([]string, len(c.plain.labels))
+	for i, at := range c.labels {
+		r.labels[i] = rec[at]
+	}
+	if c.numbers >= 0 {
+		r.Type = numberType(rec[c.numbers])
+		r.labels[len(c.labels)] = rec[c.numbers]
+	}
+	if err := c.complete(&r, rec); err != nil {
+		return nil, err
+	}
+	for _, n := range needs[r.Kind] {
+		if v, ok := r.Dim(n); !ok || v == 0 {
+			return nil, fmt.Errorf("%s without %s", r.Kind, n)
 		}
-		r.labels = make([]string, len(l.labels))
-		for i, at := range labelAt {
-			r.labels[i] = rec[at]
+	}
+	return c.timed(r, rec)
+}
+
+// complete adds the dimensions of a kind that follow from the others.
+func (c *columns) complete(r *Row, rec []string) (err error) {
+	switch r.Kind {
+	case kernel.Prefill:
+		// Attention with one width for keys and values gets both names.
+		if c.headDim >= 0 {
+			r.layout = &c.prefill
+			r.dims = append(r.dims, r.dims[c.headDim], r.dims[c.headDim])
 		}
-		if typeAt >= 0 {
-			r.Type = numberType(rec[typeAt])
-			r.labels[len(labelAt)] = rec[typeAt]
+	case kernel.Decode, kernel.LatentDecode:
+		// The context is what was there and the new token.
+		if c.length >= 0 && c.step >= 0 {
+			r.dims[c.length] += r.dims[c.step]
 		}
-		switch kind {
-		case kernel.Prefill:
-			if headDim >= 0 {
-				r.layout = &prefill
-				r.dims = append(r.dims, r.dims[headDim], r.dims[headDim])
-			}
-		case kernel.Decode, kernel.LatentDecode:
-			if length >= 0 && step >= 0 {
-				r.dims[length] += r.dims[step]
-			}
-		case kernel.Absorb:
-			w := absorbed[rec[opAt]]
-			r.layout, r.dims = &products, append(r.dims, w[0], w[1])
-		case kernel.LinearPrefill:
-			if kernelAt < 0 || phaseAt < 0 {
-				return nil, fmt.Errorf("linear attention without its kernel or phase")
-			}
-			var err error
-			if kind, err = linearKind(rec[kernelAt], rec[phaseAt]); err != nil {
-				return nil, err
-			}
-			r.Kind = kind
-		case kernel.DispatchNormal, kernel.DispatchLowLatency:
-			if nodes >= 0 && device >= 0 {
-				r.layout = &exchange
-				r.dims = append(r.dims, r.dims[nodes]*perNode(rec[device]))
-			}
-		case kernel.AllReduce, kernel.AllGather, kernel.ReduceScatter, kernel.AllToAll:
-			// Messages are counted in elements.
-			if r.Type != "int8" {
-				if i := slices.Index(l.dims, "n"); i >= 0 {
-					r.dims[i] *= 2
-				}
-			}
+	case kernel.Absorb:
+		w := absorbed[rec[c.operation]]
+		r.layout, r.dims = &c.products, append(r.dims, w[0], w[1])
+	case kernel.LinearPrefill:
+		if c.kernel < 0 || c.phase < 0 {
+			return fmt.Errorf("linear attention without its kernel or phase")
 		}
-		for _, n := range needs[kind] {
-			if v, ok := r.Dim(n); !ok || v == 0 {
-				return nil, fmt.Errorf("%s without %s", kind, n)
-			}
+		r.Kind, err = linearKind(rec[c.kernel], rec[c.phase])
+	case kernel.DispatchNormal, kernel.DispatchLowLatency:
+		if c.nodes >= 0 && c.node >= 0 {
+			r.layout = &c.exchange
+			r.dims = append(r.dims, r.dims[c.nodes]*perNode(rec[c.node]))
 		}
-		var rows []Row
-		for i := 0; i < len(timeAt); i += 2 {
-			t := times[timeAt[i+1]]
-			v, err := seconds(rec[timeAt[i]], t.unit)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", t.column, err)
-			}
-			if at := slices.Index(head, t.plus); at >= 0 {
-				more, err := strconv.ParseFloat(rec[at], 64)
-				if err != nil || !(more >= 0) || math.IsInf(more, 1) {
-					return nil, fmt.Errorf("%s: time %q is not a number of at least 0", t.plus, rec[at])
-				}
-				v += more * t.unit
-			}
-			r.Seconds = v
-			if t.kind != kernel.None {
-				r.Kind = t.kind
-			}
-			rows = append(rows, r)
+	case kernel.AllReduce, kernel.AllGather, kernel.ReduceScatter, kernel.AllToAll:
+		// Messages are counted in elements, of two bytes unless they are int8.
+		if r.Type != "int8" && c.message >= 0 {
+			r.dims[c.message] *= 2
 		}
-		return rows, nil
-	}, nil
+	}
+	return err
+}
+
+// timed is a row for each of the times of a record.
+func (c *columns) timed(r Row, rec []string) ([]Row, error) {
+	var rows []Row
+	for _, at := range c.times {
+		t := &times[at.of]
+		v, err := seconds(rec[at.column], t.unit)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", t.column, err)
+		}
+		if at := slices.Index(c.head, t.plus); at >= 0 {
+			more, err := strconv.ParseFloat(rec[at], 64)
+			if err != nil || !(more >= 0) || math.IsInf(more, 1) {
+				return nil, fmt.Errorf("%s: time %q is not a number of at least 0", t.plus, rec[at])
+			}
+			v += more * t.unit
+		}
+		r.Seconds = v
+		if t.kind != kernel.None {
+			r.Kind = t.kind
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
 }

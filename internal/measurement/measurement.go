@@ -116,7 +116,7 @@ func Parser(name string, head []string) (func(record []string) ([]Row, error), e
 	}
 	parse, err := newNamed(name, head)
 	if parse == nil && err == nil {
-		err = fmt.Errorf("unknown columns %s", strings.Join(head, ","))
+		err = fmt.Errorf("unknown columns %s; a table of kernels has kind,dtype,params,flops,bytes,time_us, or op_name,latency and its dimensions, or m,k,n,latency_us", strings.Join(head, ","))
 	}
 	return parse, err
 }

@@ -1,3 +1,5 @@
+// Package point answers questions that fix one deployment: nothing is searched. Many of them come as rows of a table, and
+// are answered as they come.
 package point
 
 import (
@@ -9,7 +11,7 @@ import (
 	"throughline/engine"
 	"throughline/estimate"
 	"throughline/internal/document"
-	"throughline/internal/scenario"
+	"throughline/internal/question"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/serving"
@@ -29,7 +31,7 @@ type Answer struct {
 // Result is a bare step of one phase of a point.
 type Result struct {
 	Phase    op.Phase
-	Loaded   *scenario.Loaded
+	Loaded   *question.Loaded
 	Problem  estimate.Problem
 	Procs    int // of one instance
 	Estimate estimate.Estimate
@@ -64,26 +66,30 @@ func (r *Result) TooMuch() string {
 		PhaseName(r.Phase), r.Estimate.Memory.Total()/estimate.GiB, r.Usable/estimate.GiB, over/estimate.GiB)
 }
 
-// Estimator estimates points one after another. What points share, it prepares once.
+// PhaseName is the name of a phase.
+func PhaseName(p op.Phase) string { return string(question.PhaseOf(p)) }
+
+// Estimator answers questions one after another. What they share, it prepares once.
 type Estimator struct {
 	opened  map[files]*opened
 	spreads map[spreadKey]workload.Lengths
 }
 
-// NewEstimator is one that has seen no points.
+// NewEstimator is one that has answered nothing yet.
 func NewEstimator() *Estimator { return &Estimator{opened: map[files]*opened{}} }
 
 // files is what decides which files are read and how.
 type files struct {
 	model, system, decodeSystem string
-	formats                     scenario.Formats
+	formats                     question.Formats
 	assume                      string
 	offload                     estimate.Offload
+	beside                      string
 }
 
 // opened is the files of a point, and what was prepared with them.
 type opened struct {
-	loaded     *scenario.Loaded
+	loaded     *question.Loaded
 	err        error
 	phases     map[phaseKey]*prepared
 	predictors map[predictorKey]*serving.Predictor
@@ -109,15 +115,12 @@ type prepared struct {
 const mostOpened = 256
 
 // open reads the files of a point.
-func (e *Estimator) open(p *Point) *opened {
-	key := files{p.Model, p.System, p.DecodeSystem, p.Formats, p.Assume, p.Offload}
+func (e *Estimator) open(p *question.Question) *opened {
+	key := files{p.Model, p.System, p.DecodeSystem, p.Formats, p.Assume, p.Offload, p.Beside}
 	o, ok := e.opened[key]
 	if !ok {
 		o = &opened{phases: map[phaseKey]*prepared{}, predictors: map[predictorKey]*serving.Predictor{}}
-		// Any length would do: those of the point are checked with it.
-		s := scenario.Scenario{Model: p.Model, System: p.System, DecodeSystem: p.DecodeSystem, Formats: p.Formats, Assume: p.Assume,
-			Offload: p.Offload, Lengths: workload.Lengths{Input: 2 * mostTokens, Output: 1}}
-		o.loaded, o.err = s.Load()
+		o.loaded, o.err = p.Read()
 		if len(e.opened) == mostOpened {
 			clear(e.opened)
 		}
@@ -127,46 +130,44 @@ func (e *Estimator) open(p *Point) *opened {
 }
 
 // Warnings are those of the files of a point.
-func (e *Estimator) Warnings(p *Point) []document.Problem {
+func (e *Estimator) Warnings(p *question.Question) []document.Problem {
 	o := e.open(p)
 	if o.err != nil {
 		return nil
 	}
 	w := o.loaded.Warnings
 	if m := o.loaded.Shape; p.Drafts > 0 && m.DraftLayers == 0 {
-		w = append(w, document.Problem{Message: fmt.Sprintf("drafts: %s does not say that it has a draft module; one more layer is assumed", m.Name)})
+		w = append(w, document.Problem{Path: "drafts", Message: m.Name + " does not say that it has a draft module; one more layer is assumed"})
 	}
 	return w
 }
 
 // Answer estimates a point. The error holds all that is wrong with it.
-func (e *Estimator) Answer(p *Point) (*Answer, error) {
-	list, err := p.Phases()
-	errs := []error{err}
-	errs = append(errs, p.numbers(list)...)
-	choice, err := engine.Choices(p.Engine)
-	if err != nil {
-		errs = append(errs, fmt.Errorf("engine: %w", err))
-	}
+func (e *Estimator) Answer(p *question.Question) (*Answer, error) {
+	errs := p.Problems()
 	o := e.open(p)
 	if o.err != nil {
-		return nil, Once(document.Join(append(errs, o.err)...))
+		return nil, question.Once(document.Join(append(errs, o.err)...))
+	}
+	choice, err := engine.Choices(p.Engine)
+	if err != nil { // which is among the problems
+		return nil, question.Once(document.Join(errs...))
 	}
 	lengths, err := e.spread(p)
 	if err == nil {
 		lengths, err = o.loaded.Fill(lengths)
 	}
 	errs = append(errs, err)
-	d, misses := p.deployment(o.loaded)
+	d, misses := o.loaded.Deploy(p)
 	if err := document.Join(append(errs, misses...)...); err != nil {
-		return nil, Once(err)
+		return nil, question.Once(err)
 	}
 	d.MaxContext, d.MaxPrompt = lengths.Final(), lengths.Input
 	out := &Answer{Load: workload.Load{Lengths: lengths, Clients: cmp.Or(p.Concurrency, d.Clients())}}
 	if err := o.run(p, choice, d, out); err != nil {
 		return nil, err
 	}
-	for _, phase := range list {
+	for _, phase := range p.Phases() {
 		r := Result{Phase: phase, Loaded: o.loaded, Ongoing: p.Context > 0}
 		if err := o.step(out, &r, p.Clients()); err != nil {
 			return nil, err
@@ -178,7 +179,7 @@ func (e *Estimator) Answer(p *Point) (*Answer, error) {
 }
 
 // run finds the engine of a point, and what clients see of it where that is asked.
-func (o *opened) run(p *Point, choice []*engine.Engine, d deploy.Deployment, out *Answer) error {
+func (o *opened) run(p *question.Question, choice []*engine.Engine, d deploy.Deployment, out *Answer) error {
 	serves := o.loaded.Assumptions.Engine
 	if !serves {
 		choice = []*engine.Engine{engine.Generic}
@@ -190,7 +191,7 @@ func (o *opened) run(p *Point, choice []*engine.Engine, d deploy.Deployment, out
 		runs = []deploy.Deployment{engine.Generic.Apply(d)}
 		out.Remark = "no engine can run this, so it is priced without one: " + err.Error()
 	case err != nil:
-		return fmt.Errorf("engine %w", err)
+		return &document.Error{Problems: []document.Problem{{Path: "engine", Message: err.Error()}}}
 	}
 	out.Deployment = runs[0]
 	if !p.Clients() || !serves {
@@ -218,20 +219,16 @@ func (o *opened) run(p *Point, choice []*engine.Engine, d deploy.Deployment, out
 }
 
 // fastest takes the engine with the shortest bare steps.
-func (o *opened) fastest(p *Point, runs []deploy.Deployment, out *Answer) error {
+func (o *opened) fastest(p *question.Question, runs []deploy.Deployment, out *Answer) error {
 	if len(runs) == 1 {
 		return nil
-	}
-	list, err := p.Phases()
-	if err != nil {
-		return err
 	}
 	least := 0.0
 	for i := range runs {
 		try := Answer{Deployment: runs[i], Load: out.Load}
 		var r Result
 		var sum float64
-		for _, r.Phase = range list {
+		for _, r.Phase = range p.Phases() {
 			if err := o.step(&try, &r, false); err != nil {
 				return err
 			}
@@ -296,8 +293,8 @@ func (o *opened) explain(a *Answer, r *Result) {
 }
 
 // spread is the lengths of a point, spread as it says. Those of a trace are kept: tables name the same one often.
-func (e *Estimator) spread(p *Point) (workload.Lengths, error) {
-	n := p.lengths()
+func (e *Estimator) spread(p *question.Question) (workload.Lengths, error) {
+	n := p.Lengths()
 	if p.Distribution == "" {
 		return n, nil
 	}
@@ -307,7 +304,7 @@ func (e *Estimator) spread(p *Point) (workload.Lengths, error) {
 	}
 	s, err := n.Spread(p.Distribution)
 	if err != nil {
-		return n, fmt.Errorf("lengths: %w", err)
+		return n, &document.Error{Problems: []document.Problem{{Path: "lengths", Message: err.Error()}}}
 	}
 	if e.spreads == nil || len(e.spreads) == mostOpened {
 		e.spreads = map[spreadKey]workload.Lengths{}
@@ -320,21 +317,4 @@ func (e *Estimator) spread(p *Point) (workload.Lengths, error) {
 type spreadKey struct {
 	distribution string
 	lengths      workload.Lengths
-}
-
-// Once leaves out problems that stand there before.
-func Once(err error) error {
-	var all *document.Error
-	if !errors.As(err, &all) {
-		return err
-	}
-	seen := map[document.Problem]bool{}
-	var out document.Error
-	for _, p := range all.Problems {
-		if !seen[p] {
-			seen[p] = true
-			out.Problems = append(out.Problems, p)
-		}
-	}
-	return &out
 }

@@ -12,26 +12,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"throughline/estimate"
+	"throughline/internal/question"
 	"throughline/op"
 	"throughline/plan"
 )
 
-func llama() Point {
-	p := Default()
+func llama() question.Question {
+	p := question.Default()
 	p.Model, p.System = "llama_3_8b", "H200"
 	return p
 }
 
-func deepseek() Point {
+func deepseek() question.Question {
 	p := llama()
 	p.Model, p.Formats.Weights = "deepseek_v3_flash_mla_absorb", "fp8"
 	return p
 }
 
 // estimated is a bare step of a point without an engine.
-func estimated(t *testing.T, p Point, phase op.Phase) *Result {
+func estimated(t *testing.T, p question.Question, phase op.Phase) *Result {
 	t.Helper()
-	p.Phase, p.Engine = PhaseName(phase), "none"
+	p.Phase, p.Engine = question.PhaseOf(phase), "none"
 	a, err := NewEstimator().Answer(&p)
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +49,7 @@ func near(t *testing.T, what string, got, want float64) {
 
 // The shares of a step add up to it, told in either way, whatever the plan.
 func TestSharesAddUp(t *testing.T) {
-	cases := map[string]Point{"dense": llama(), "experts": deepseek()}
+	cases := map[string]question.Question{"dense": llama(), "experts": deepseek()}
 	wide := deepseek()
 	wide.DP, wide.TP, wide.PP, wide.Drafts, wide.Batch = 4, 2, 2, 2, 16
 	cases["pipeline with drafts"] = wide
@@ -83,15 +84,15 @@ func TestContext(t *testing.T) {
 // Expert groups fill the processors of a stage, or copies of them do.
 func TestExpertsFillTheProcessors(t *testing.T) {
 	for _, c := range []struct {
-		change func(*Point)
+		change func(*question.Question)
 		want   plan.ExpertLayout
 	}{
-		{func(p *Point) { p.DP, p.TP = 4, 2 }, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}},
-		{func(p *Point) { p.DP, p.TP, p.PP = 4, 2, 2 }, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}},
-		{func(p *Point) { p.DP, p.PP, p.Assume = 4, 2, "reference" }, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}},
-		{func(p *Point) { p.DP, p.EP = 8, 2 }, plan.ExpertLayout{EP: 2, TP: 1, DP: 4}},
-		{func(p *Point) { p.DP, p.MoETP = 8, 4 }, plan.ExpertLayout{EP: 2, TP: 4, DP: 1}},
-		{func(p *Point) { p.DP, p.MoEDP = 8, 4 }, plan.ExpertLayout{EP: 2, TP: 1, DP: 4}},
+		{func(p *question.Question) { p.DP, p.TP = 4, 2 }, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}},
+		{func(p *question.Question) { p.DP, p.TP, p.PP = 4, 2, 2 }, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}},
+		{func(p *question.Question) { p.DP, p.PP, p.Assume = 4, 2, "reference" }, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}},
+		{func(p *question.Question) { p.DP, p.EP = 8, 2 }, plan.ExpertLayout{EP: 2, TP: 1, DP: 4}},
+		{func(p *question.Question) { p.DP, p.MoETP = 8, 4 }, plan.ExpertLayout{EP: 2, TP: 4, DP: 1}},
+		{func(p *question.Question) { p.DP, p.MoEDP = 8, 4 }, plan.ExpertLayout{EP: 2, TP: 1, DP: 4}},
 	} {
 		p := deepseek()
 		c.change(&p)
@@ -105,42 +106,42 @@ func TestExpertsFillTheProcessors(t *testing.T) {
 func TestProblems(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		point  func() Point
+		point  func() question.Question
 		phase  op.Phase
 		reason []string
 	}{
-		{"numbers", func() Point { p := llama(); p.Batch, p.TP, p.Drafts = 0, -2, 9; return p }, op.Decode, []string{
-			"batch must be at least 1, not 0", "tp must be at least 1, not -2", "drafts must be at most 4, not 9",
+		{"numbers", func() question.Question { p := llama(); p.Batch, p.TP, p.Drafts = 0, -2, 9; return p }, op.Decode, []string{
+			"batch: must be from 1 to 1000000000, not 0", "tp: must be from 1 to 1000000, not -2", "drafts: must be from 0 to 4, not 9",
 		}},
-		{"numbers and files", func() Point { p := llama(); p.Batch, p.Model = 0, "lama_3_8b"; return p }, op.Decode, []string{
-			"batch must be at least 1, not 0", `--model: no model file "lama_3_8b", and none built in; did you mean "llama_3_8b"?`,
+		{"numbers and files", func() question.Question { p := llama(); p.Batch, p.Model = 0, "lama_3_8b"; return p }, op.Decode, []string{
+			"batch: must be from 1 to 1000000000, not 0", `model: "lama_3_8b" is no file and no built-in model; did you mean "llama_3_8b"?`,
 		}},
-		{"split", func() Point { p := deepseek(); p.DP, p.TP = 3, 7; return p }, op.Decode, []string{
+		{"split", func() question.Question { p := deepseek(); p.DP, p.TP = 3, 7; return p }, op.Decode, []string{
 			"tp 7 does not divide the 128 attention heads of deepseek-v3-mla-absorb",
 			"tp 7 does not divide the feed-forward width 18432 of deepseek-v3-mla-absorb",
 			"ep 21 does not divide the 256 deployed experts of deepseek-v3-mla-absorb (256 routed + 0 redundant)",
 		}},
-		{"fill", func() Point { p := deepseek(); p.DP, p.PP, p.EP = 8, 2, 3; return p }, op.Decode, []string{
+		{"fill", func() question.Question { p := deepseek(); p.DP, p.PP, p.EP = 8, 2, 3; return p }, op.Decode, []string{
 			"ep 3 · moe-tp 1 · moe-dp 2 = 6 do not fill the 8 processors of a stage",
 		}},
-		{"dense", func() Point { p := llama(); p.EP, p.Redundant = 2, 1; return p }, op.Decode, []string{
-			"ep 2: llama-3-8B has no experts", "redundant 1: llama-3-8B has no experts",
+		{"dense", func() question.Question { p := llama(); p.EP, p.Redundant = 2, 1; return p }, op.Decode, []string{
+			"ep: must be 1, not 2: llama-3-8B has no experts", "redundant: must be 0, not 1: llama-3-8B has no experts",
 		}},
-		{"networks", func() Point { p := llama(); p.DP = 1_000_000; return p }, op.Decode, []string{
+		{"networks", func() question.Question { p := llama(); p.DP = 1_000_000; return p }, op.Decode, []string{
 			"1000000 processors, but the networks of H200 join 65536",
 		}},
-		{"lengths", func() Point { p := llama(); p.Context, p.Input = 8, 8; return p }, op.Prefill, []string{
-			"context stands for isl and osl: give it or them", "context is that of a decode step; the length of a prompt is isl",
+		{"lengths", func() question.Question { p := llama(); p.Context, p.Input = 8, 8; return p }, op.Prefill, []string{
+			"context: takes the place of isl and osl; give it or them", "context: is that of a decode step; the length of a prompt is isl",
 		}},
-		{"cached", func() Point { p := llama(); p.Prefix = 1024; return p }, op.Prefill, []string{
+		{"cached", func() question.Question { p := llama(); p.Prefix = 1024; return p }, op.Prefill, []string{
 			"an input of 1024 tokens leaves nothing to compute: 1024 of them are cached",
 		}},
-		{"context parallel", func() Point { p := llama(); p.CP = 2; return p }, op.Decode, []string{
-			"cp 2: only a prefill cuts the context (phase prefill, or a prefill pool)",
+		{"context parallel", func() question.Question { p := llama(); p.CP = 2; return p }, op.Decode, []string{
+			"cp: only a prefill splits the context: ask for phase prefill, or give a prefill-plan",
 		}},
 	} {
 		p := c.point()
-		p.Phase = PhaseName(c.phase)
+		p.Phase = question.PhaseOf(c.phase)
 		_, err := NewEstimator().Answer(&p)
 		if err == nil {
 			t.Errorf("%s: no problem", c.name)
@@ -153,7 +154,7 @@ func TestProblems(t *testing.T) {
 }
 
 // stream runs a table.
-func stream1(t *testing.T, in string, others Point) (string, Tally) {
+func stream1(t *testing.T, in string, others question.Question) (string, Tally) {
 	t.Helper()
 	var out bytes.Buffer
 	tally, err := Stream(context.Background(), strings.NewReader(in), &out, &others)
@@ -221,7 +222,7 @@ func TestStreamBadRows(t *testing.T) {
 	lines := strings.Split(out, "\n")
 	for i, want := range []string{
 		row,
-		`many,0,,,,,,,,,,,,,"batch must be a whole number, not ""many""; tp must be at least 1, not 0"`,
+		`many,0,,,,,,,,,,,,,"batch: must be a whole number, not ""many""; tp: must be from 1 to 1000000, not 0"`,
 		`4,,,,,,,,,,,,,,1 cells under 2 columns`,
 		`4,1,,,,,,,,,,,,,3 cells under 2 columns`,
 		`4,3,,,,,,,,,,,,,tp 3 does not divide the 32 attention heads of llama-3-8B; tp 3 neither divides the 8 key/value heads of llama-3-8B nor is a multiple of them; tp 3 does not divide the feed-forward width 14336 of llama-3-8B`,
@@ -236,12 +237,12 @@ func TestStreamBadRows(t *testing.T) {
 func TestStreamHeader(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "the table of points is empty: its first row names the columns",
-		"model,system,btach,tp,TP\n": `column 3: "btach" is not one of "model", "system", "engine", "phase", "batch", "concurrency", "isl", "osl", "context", "prefix", "prefix-hit", "lengths", "offload-weights", "offload-cache", "tp", "pp", "dp", "cp", "sp", "ep", "moe-tp", "moe-dp", "prefill-plan", "decode-plan", "decode-system", "gpus-per-node", "redundant", "drafts", "weights", "activations", "cache", "comm", "attention", "vector", "assume"; did you mean "batch"?` +
-			"\n" + `column 5: "TP" stands there twice`,
-		"tp\n": "there is no column \"model\", and no --model for all rows\nthere is no column \"system\", and no --system for all rows",
+		"model,system,btach,tp,TP\n": `column 3: "btach" is not one of "model", "system", "gpus-per-node", "engine", "phase", "batch", "concurrency", "isl", "osl", "context", "prefix", "prefix-hit", "lengths", "tp", "pp", "dp", "cp", "sp", "ep", "moe-tp", "moe-dp", "prefill-plan", "decode-plan", "decode-system", "redundant", "drafts", "weights", "activations", "cache", "comm", "attention", "vector", "offload-weights", "offload-cache", "assume"; did you mean "batch"?` +
+			"\n" + `column 5: "TP" is there twice`,
+		"tp\n": "there is no column \"model\", and no model for all rows is given\nthere is no column \"system\", and no system for all rows is given",
 	} {
 		var out bytes.Buffer
-		others := Default()
+		others := question.Default()
 		_, err := Stream(context.Background(), strings.NewReader(in), &out, &others)
 		if err == nil || err.Error() != want {
 			t.Errorf("%q: got %v, want %s", in, err, want)

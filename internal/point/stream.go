@@ -13,13 +13,11 @@ import (
 	"throughline/estimate"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/question"
 )
 
 // resultColumns are what is added to each row of a table of points.
 var resultColumns = []string{"served_by", "clients", "ttft_ms", "tpot_ms", "step_ms", "tokens_per_s", "requests_per_s", "memory_gib", "fits", "bound", "confidence", "error_band_percent", "reason"}
-
-// oneLine makes a cell of a message, with the words of the command line for what are columns here.
-var oneLine = strings.NewReplacer("\n", "; ", "--model: ", "model: ", "--system: ", "system: ")
 
 // Tally counts the rows of a table.
 type Tally struct {
@@ -37,7 +35,7 @@ func (e WriteError) Unwrap() error { return e.Err }
 // are named like the settings of a point; empty cells and absent columns are as in the given point. A row that makes no
 // sense gets its reason; the others are not affected. Columns of results are computed anew, so that a result can be read
 // again; a column whose name starts with # is carried along.
-func Stream(ctx context.Context, in io.Reader, out io.Writer, others *Point) (Tally, error) {
+func Stream(ctx context.Context, in io.Reader, out io.Writer, others *question.Question) (Tally, error) {
 	var t Tally
 	s := stream{estimator: NewEstimator(), others: *others, reader: csvfile.NewReader(in, csvfile.Streamed), writer: csvfile.NewWriter(out)}
 	if err := s.header(); err != nil {
@@ -80,7 +78,7 @@ func writeError(err error) error {
 // stream is a table under way.
 type stream struct {
 	estimator *Estimator
-	others    Point
+	others    question.Question
 	reader    *csvfile.Reader
 	writer    *csvfile.Writer
 	columns   []column
@@ -92,8 +90,8 @@ type stream struct {
 
 // column is one of the input.
 type column struct {
-	field  *Field // nil: not read
-	result bool   // computed anew
+	field  *question.Setting // nil: not read
+	result bool              // computed anew
 }
 
 // header reads the names of the columns and writes those of the results.
@@ -113,13 +111,13 @@ func (s *stream) header() error {
 		c := column{result: slices.Contains(resultColumns, strings.ReplaceAll(key, "-", "_"))}
 		known := c.result || strings.HasPrefix(key, "#")
 		if !known {
-			c.field, known = Lookup(key)
+			c.field, known = question.Lookup(question.Estimate, key)
 		}
 		switch {
 		case !known:
-			errs = append(errs, fmt.Errorf("column %d: %s", i+1, document.NotOneOf(name, fieldNames())))
+			errs = append(errs, fmt.Errorf("column %d: %s", i+1, document.NotOneOf(name, question.Names(question.Estimate))))
 		case seen[key] && !c.result:
-			errs = append(errs, fmt.Errorf("column %d: %q stands there twice", i+1, name))
+			errs = append(errs, fmt.Errorf("column %d: %q is there twice", i+1, name))
 		}
 		seen[key] = true
 		s.columns = append(s.columns, c)
@@ -129,7 +127,7 @@ func (s *stream) header() error {
 	}
 	for _, f := range []struct{ name, value string }{{"model", s.others.Model}, {"system", s.others.System}} {
 		if f.value == "" && !seen[f.name] {
-			errs = append(errs, fmt.Errorf("there is no column %q, and no --%s for all rows", f.name, f.name))
+			errs = append(errs, fmt.Errorf("there is no column %q, and no %s for all rows is given", f.name, f.name))
 		}
 	}
 	if err := document.Join(errs...); err != nil {
@@ -164,7 +162,7 @@ func (s *stream) row(row []string, broken error) bool {
 			errs = append(errs, err)
 		}
 	}
-	if p.Phase == "both" {
+	if p.Phase == question.BothPhases {
 		errs = append(errs, errors.New("phase: a row is a prefill, a decode or, without a phase, what clients see; not both"))
 	}
 	var answer *Answer
@@ -178,7 +176,7 @@ func (s *stream) row(row []string, broken error) bool {
 		for range len(resultColumns) - 1 {
 			s.cells = append(s.cells, "")
 		}
-		s.cells = append(s.cells, oneLine.Replace(document.Join(errs...).Error()))
+		s.cells = append(s.cells, strings.ReplaceAll(document.Join(errs...).Error(), "\n", "; "))
 		return false
 	}
 	s.result(answer)

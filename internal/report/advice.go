@@ -11,13 +11,13 @@ import (
 	"throughline/deploy"
 	"throughline/engine"
 	"throughline/internal/advice"
-	"throughline/internal/scenario"
+	"throughline/internal/question"
 	"throughline/op"
 	"throughline/plan"
 )
 
 // Advice writes ranked deployments, the frontier and the launch arguments of the winner.
-func Advice(w io.Writer, l *scenario.Loaded, o *advice.Options, a *advice.Advice) error {
+func Advice(w io.Writer, l *question.Loaded, o *advice.Options, a *advice.Advice) error {
 	gpus := o.GPUs
 	if len(a.Ranked) > 0 {
 		gpus = a.Ranked[0].GPUs
@@ -61,7 +61,7 @@ func indent(s string) string {
 	return "  " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  ")
 }
 
-func systemNames(l *scenario.Loaded) string {
+func systemNames(l *question.Loaded) string {
 	if l.Prefill.Name == l.Decode.Name {
 		return l.Prefill.Name
 	}
@@ -171,7 +171,7 @@ func launch(e *engine.Engine, d *deploy.Deployment) (parts []launched) {
 }
 
 // AdviceJSON writes the same as one JSON object.
-func AdviceJSON(w io.Writer, l *scenario.Loaded, o *advice.Options, a *advice.Advice) error {
+func AdviceJSON(w io.Writer, l *question.Loaded, o *advice.Options, a *advice.Advice) error {
 	list := func(cs []advice.Candidate) []map[string]any {
 		out := make([]map[string]any, len(cs))
 		for i := range cs {
@@ -201,7 +201,7 @@ func AdviceJSON(w io.Writer, l *scenario.Loaded, o *advice.Options, a *advice.Ad
 		"model": l.Shape.Name, "prefill_system": l.Prefill.Name, "decode_system": l.Decode.Name,
 		"input_tokens": l.Lengths.Input, "output_tokens": l.Lengths.Output, "cached_tokens": l.Lengths.Cached,
 		"assumptions": l.Assumptions.Name, "ranked": list(a.Ranked), "frontier": list(a.Frontier),
-		"question": question(l, o),
+		"question": l.Words(question.Plan),
 	}
 	if len(a.Reasons) > 0 {
 		doc["reasons"] = a.Reasons
@@ -213,23 +213,6 @@ func AdviceJSON(w io.Writer, l *scenario.Loaded, o *advice.Options, a *advice.Ad
 		}
 	}
 	return WriteObject(w, doc)
-}
-
-// question is what was asked, in the words of the command line, so that another command can ask it again.
-func question(l *scenario.Loaded, o *advice.Options) map[string]string {
-	out := map[string]string{
-		"model": l.Model, "system": l.System, "decode-system": l.DecodeSystem, "assume": l.Assume, "lengths": l.Distribution,
-		"isl": fmt.Sprint(l.Asked.Input), "osl": fmt.Sprint(l.Asked.Output), "prefix": fmt.Sprint(l.Asked.Cached),
-		"weights": l.Formats.Weights, "activations": l.Formats.Activations, "cache": l.Formats.Cache, "comm": l.Formats.Comm,
-		"attention": l.Formats.Attention, "vector": l.Formats.Vector, "gpus-per-node": fmt.Sprint(o.GPUsPerNode),
-		"offload-weights": fmt.Sprint(l.Offload.Weights), "offload-cache": fmt.Sprint(l.Offload.Cache),
-	}
-	for name, value := range out {
-		if value == "" {
-			delete(out, name)
-		}
-	}
-	return out
 }
 
 // held is the bytes of the fullest processor.

@@ -7,20 +7,20 @@ import (
 	"strings"
 	"testing"
 
-	"throughline/internal/point"
+	"throughline/internal/question"
 )
 
 // TestCancelled: a table of any length ends with its context.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	onH200 := point.Default()
+	onH200 := question.Default()
 	onH200.System = "H200"
 	const ops, forward = "kind,dtype,params,flops,bytes,time_us\n", "kind,model,params,time_ms\n"
 	for what, run := range map[string]func() (*Report, error){
 		"ops":     func() (*Report, error) { return Ops(ctx, "ops.csv", endless(ops), system(t, "H200")) },
 		"forward": func() (*Report, error) { return Forward(ctx, "forward.csv", endless(forward), onH200) },
-		"serving": func() (*Report, error) { return Serving(ctx, "serving.csv", endless(servingTable), ServingOptions{}) },
+		"serving": func() (*Report, error) { return Serving(ctx, "serving.csv", endless(servingTable), question.Default()) },
 	} {
 		if r, err := run(); r != nil || !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", what, err)

@@ -12,13 +12,12 @@ import (
 	"strconv"
 	"strings"
 
-	"throughline/assume"
 	"throughline/deploy"
 	"throughline/engine"
 	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/internal/document"
-	"throughline/internal/scenario"
+	"throughline/internal/question"
 	"throughline/model"
 	"throughline/op"
 	"throughline/plan"
@@ -30,13 +29,6 @@ import (
 var precisions = map[string]string{
 	"nvfp4": "fp4", "mxfp4": "fp4", "int4_wo": "int4", "w4a16": "int4", "fp8_block": "fp8", "w8a8": "fp8",
 	"bfloat16": "bf16", "float16": "fp16", "float8": "fp8",
-}
-
-// ServingOptions change how a table of serving runs is read.
-type ServingOptions struct {
-	System  string // in place of what the rows say
-	Lengths string // how lengths are spread, in place of what is known of the benchmark
-	Assume  string // modelling assumptions
 }
 
 // servingColumns must be there. The sizes of a layout are needed by the mode of a row, and measured times where errors are
@@ -113,12 +105,13 @@ func benchmarkOf(n workload.Lengths) *benchmark {
 	return &others
 }
 
-// Serving predicts a table of serving runs: the mean time to the first token and per output token of every row.
-func Serving(ctx context.Context, name string, src io.Reader, o ServingOptions) (*Report, error) {
-	if err := o.check(); err != nil {
+// Serving predicts a table of serving runs: the mean time to the first token and per output token of every row. What the
+// question says of the system and of the distribution of lengths takes the place of what the rows and their benchmark say.
+func Serving(ctx context.Context, name string, src io.Reader, q question.Question) (*Report, error) {
+	if err := checkServing(&q); err != nil {
 		return nil, err
 	}
-	p := servingPredictor{options: o, loaded: map[servingFiles]*scenario.Loaded{}, failed: map[servingFiles]error{}, prepared: map[prepared]*serving.Predictor{}}
+	p := servingPredictor{asked: q, loaded: map[servingFiles]*question.Loaded{}, failed: map[servingFiles]error{}, prepared: map[prepared]*serving.Predictor{}}
 	r, err := table(ctx, name, src, servingColumns, p.row)
 	if err == nil {
 		r.Figures = []string{"TTFT", "TPOT"}
@@ -127,38 +120,31 @@ func Serving(ctx context.Context, name string, src io.Reader, o ServingOptions) 
 	return r, err
 }
 
-// check finds what is wrong with the options, so that no row has to say it.
-func (o *ServingOptions) check() error {
-	var errs []error
-	note := func(err error) {
-		if err != nil {
-			errs = append(errs, err)
-		}
+// checkServing finds what is wrong with the question, so that no row has to say it.
+func checkServing(q *question.Question) error {
+	errs := []error{q.Check(question.Serving)}
+	if q.System != "" {
+		_, err := question.Find("system", q.System, hardware.Catalogue, q.Beside)
+		errs = append(errs, err)
 	}
-	if o.System != "" {
-		_, _, err := scenario.Find("--system", "system", o.System, hardware.Catalogue)
-		note(err)
+	if _, err := (workload.Lengths{Input: 1, Output: 1}).Spread(q.Distribution); err != nil {
+		errs = append(errs, &document.Error{Problems: []document.Problem{{Path: "lengths", Message: err.Error()}}})
 	}
-	if _, err := (workload.Lengths{Input: 1, Output: 1}).Spread(o.Lengths); err != nil {
-		note(fmt.Errorf("--lengths: %w", err))
-	}
-	_, err := assume.Parse(cmp.Or(o.Assume, "physical"))
-	note(err)
 	return document.Join(errs...)
 }
 
 // servingPredictor keeps the files that rows share.
 type servingPredictor struct {
-	options ServingOptions
-	loaded  map[servingFiles]*scenario.Loaded
-	failed  map[servingFiles]error
+	asked  question.Question
+	loaded map[servingFiles]*question.Loaded
+	failed map[servingFiles]error
 
 	prepared map[prepared]*serving.Predictor
 }
 
 type servingFiles struct {
 	model, system string
-	formats       scenario.Formats
+	formats       question.Formats
 }
 
 // row predicts one row.
@@ -181,8 +167,7 @@ func (p *servingPredictor) row(get func(string) string) Row {
 		seen, err = predictor.Predict(&run.deployment, run.load)
 	}
 	if err != nil {
-		// The words of the command line for what are columns here.
-		why := strings.NewReplacer("\n", "; ", "--model: ", "model_path: ", "--system: ", "system: ").Replace(err.Error())
+		why := reasonIn(err)
 		for i := range row.Figures {
 			row.Figures[i].Reason = cmp.Or(row.Figures[i].Reason, why)
 		}
@@ -196,6 +181,20 @@ func (p *servingPredictor) row(get func(string) string) Row {
 	row.More[0] = seen.Requests * float64(run.load.Lengths.Output)
 	row.More[1] = predictor.Held(&run.deployment, run.load.Lengths) / estimate.GiB
 	return row
+}
+
+// columnOf is the columns of settings that have another name here.
+var columnOf = map[string]string{"model": "model_path", "weights": "precision", "cache": "kv_cache"}
+
+// reasonIn is an error as a cell: problems of settings are those of columns.
+func reasonIn(err error) string {
+	all := document.Join(err).(*document.Error)
+	var out []string
+	for _, p := range all.Problems {
+		p.Path = cmp.Or(columnOf[p.Path], p.Path)
+		out = append(out, strings.ReplaceAll(p.String(), "\n", "; "))
+	}
+	return strings.Join(out, "; ")
 }
 
 // predictor is that of the model, system, formats and engine of a run, prepared once.
@@ -246,33 +245,33 @@ func (p *servingPredictor) read(get func(string) string, precision string) (*ser
 	if n.Input < 1 || n.Output < 1 {
 		r.note(fmt.Errorf("isl %q and osl %q must be positive", get("isl"), get("osl")))
 	}
-	l, err := p.load(servingFiles{get("model_path"), cmp.Or(p.options.System, get("system")), scenario.Formats{Weights: precision, Cache: get("kv_cache")}})
+	l, err := p.load(servingFiles{get("model_path"), cmp.Or(p.asked.System, get("system")), question.Formats{Weights: precision, Cache: get("kv_cache")}})
 	r.note(err)
 	bench := &stated
 	if get("silicon_ttft_ms") != "" || get("silicon_tpot_ms") != "" {
 		bench = benchmarkOf(n)
 	}
 	run.load = workload.Load{Clients: r.whole("concurrency", 0), Requests: bench.requests}
-	run.load.Lengths, err = n.Spread(cmp.Or(p.options.Lengths, bench.lengths))
+	run.load.Lengths, err = n.Spread(cmp.Or(p.asked.Distribution, bench.lengths))
 	r.note(err)
 	if len(r.problems) > 0 {
-		return nil, errors.Join(r.problems...)
+		return nil, document.Join(r.problems...)
 	}
 	d := l.Deployment()
 	batch := 0
-	switch mode := get("mode"); mode {
-	case "agg":
+	switch mode := question.Mode(get("mode")); mode {
+	case question.Aggregated:
 		pool := r.pool("", l)
 		pool.Count = max(1, r.whole("num_gpus", 1)/max(1, pool.Plan.Attention.Procs()))
 		d.Pools = []deploy.Pool{pool}
 		batch = r.whole("batch_size", 0)
-	case "disagg":
+	case question.Disaggregated:
 		d.Pools = []deploy.Pool{r.pool("prefill_", l), r.pool("decode_", l)}
 		d.Pools[0].Role, d.Pools[0].Count = deploy.Prefill, r.positive("prefill_num_workers")
 		d.Pools[1].Role, d.Pools[1].Count = deploy.Decode, r.positive("decode_num_workers")
 		batch = r.whole("decode_batch_size", 0)
 	default:
-		return nil, errors.Join(append(r.problems, fmt.Errorf("mode %q is neither agg nor disagg", mode))...)
+		return nil, document.Join(append(r.problems, fmt.Errorf("mode %q is neither agg nor disagg", mode))...)
 	}
 	d = e.Apply(d)
 	d.Engine.StepTokens = cmp.Or(max(bench.stepTokens[e.Name], n.Input*bench.stepPrompts[e.Name]), d.Engine.StepTokens)
@@ -291,20 +290,20 @@ func (p *servingPredictor) read(get func(string) string, precision string) (*ser
 		d.Pools[i].Plan.Batch = plan.Batch{Count: 1, Size: max(1, (run.load.Clients+decode.Ranks()-1)/decode.Ranks())}
 	}
 	run.deployment = d
-	return run, errors.Join(r.problems...)
+	return run, document.Join(r.problems...)
 }
 
 // load reads the model and the system of a row, once for all rows that name them.
-func (p *servingPredictor) load(key servingFiles) (*scenario.Loaded, error) {
+func (p *servingPredictor) load(key servingFiles) (*question.Loaded, error) {
 	if err := p.failed[key]; err != nil {
 		return nil, err
 	}
 	l, ok := p.loaded[key]
 	if !ok {
-		s := scenario.Scenario{Model: key.model, System: key.system, Formats: key.formats,
-			Assume: cmp.Or(p.options.Assume, "physical"), Lengths: workload.Lengths{Input: 1 << 30, Output: 1}}
+		q := p.asked
+		q.Model, q.System, q.Formats = key.model, key.system, key.formats
 		var err error
-		if l, err = s.Load(); err != nil {
+		if l, err = q.Read(); err != nil {
 			p.failed[key] = err
 			return nil, err
 		}
@@ -349,7 +348,7 @@ func (r *reader) positive(column string) int {
 }
 
 // pool is the plan of the columns that start with a prefix, on the system of the row.
-func (r *reader) pool(prefix string, l *scenario.Loaded) deploy.Pool {
+func (r *reader) pool(prefix string, l *question.Loaded) deploy.Pool {
 	size := func(column string) int { return max(1, r.whole(prefix+column, 1)) }
 	m := l.Shape
 	p := plan.Plan{

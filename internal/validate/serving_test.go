@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"throughline/hardware"
+	"throughline/internal/question"
 	"throughline/model"
 )
 
@@ -27,14 +28,14 @@ i,Qwen/Qwen3-32B,h100_sxm,vllm,fp8,agg,1024,1024,4,1,,1,,,,,,,,,,,,,,,
 `
 
 func TestServing(t *testing.T) {
-	r, err := Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), ServingOptions{})
+	r, err := Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), question.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
 	reasons := []string{
 		"", "", "", // predicted
 		"TTFT: no concurrency; that of TPOT follows from the batch size",
-		`model_path: no model file "acme/Unheard-of-7B", and none built in; throughline models lists the built-in ones`,
+		`model_path: "acme/Unheard-of-7B" is no file and no built-in model; "throughline models" lists the built-in ones`,
 		"moe_tp_size 2 · moe_ep_size 2 = 4 do not fill the 2 processors of a stage",
 		"no concurrency",
 		`no engine "lmdeploy": there are sglang, vllm, trtllm; none is a generic one`,
@@ -61,7 +62,7 @@ func TestServing(t *testing.T) {
 	if err := r.WriteCSV(&first); err != nil {
 		t.Fatal(err)
 	}
-	again, _ := Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), ServingOptions{})
+	again, _ := Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), question.Default())
 	_ = again.WriteCSV(&second)
 	if first.String() != second.String() {
 		t.Error("two predictions differ")
@@ -73,7 +74,9 @@ func TestServing(t *testing.T) {
 	if want := []string{"predicted_ttft_ms", "predicted_tpot_ms", "predicted_tokens_per_s", "predicted_memory_gib", "reason"}; !slices.Equal(rows[0][len(rows[0])-5:], want) || rows[0][0] != "id" {
 		t.Errorf("header %v", rows[0])
 	}
-	slower, err := Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), ServingOptions{System: "A100"})
+	onA100 := question.Default()
+	onA100.System = "A100"
+	slower, err := Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), onA100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,12 +86,12 @@ func TestServing(t *testing.T) {
 }
 
 func TestServingRefuses(t *testing.T) {
-	_, err := Serving(t.Context(), "serving.csv", strings.NewReader("model_path,system,isl,osl\n"), ServingOptions{})
+	_, err := Serving(t.Context(), "serving.csv", strings.NewReader("model_path,system,isl,osl\n"), question.Default())
 	if err == nil || !strings.Contains(err.Error(), `serving.csv:1: no columns "backend", "precision", "mode", "concurrency"`) {
 		t.Errorf("missing columns: %v", err)
 	}
-	_, err = Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), ServingOptions{System: "H20O", Lengths: "long", Assume: "magic"})
-	for _, want := range []string{"--system: no system", "--lengths: ", `"magic"`} {
+	_, err = Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), question.Question{System: "H20O", Distribution: "long", Assume: "magic"})
+	for _, want := range []string{`system: "H20O" is no file`, "lengths: ", `assume: "magic"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
@@ -178,7 +181,7 @@ func TestMeasuredServing(t *testing.T) {
 		get := func(column string) string { return cells[slices.Index(header, column)] }
 		why = append(why, anomalous(get))
 	}
-	r, err := Serving(t.Context(), "serving.csv", bytes.NewReader(src), ServingOptions{})
+	r, err := Serving(t.Context(), "serving.csv", bytes.NewReader(src), question.Default())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ package validate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -62,7 +63,7 @@ func (r *Report) Regroup(columns []string) error {
 	for _, c := range columns {
 		i := slices.Index(r.Header, c)
 		if i < 0 || len(r.Rows) > 0 && i >= len(r.Rows[0].Cells) {
-			return fmt.Errorf("--by: %s", document.NotOneOf(c, r.input()))
+			return errors.New(document.NotOneOf(c, r.input()))
 		}
 		at = append(at, i)
 	}
@@ -141,7 +142,7 @@ func (r *Report) summaries(of func(*Row) string) []Summary {
 // summary is the errors of one figure of some rows.
 func summary(group, name string, figure int, rows []*Row) Summary {
 	s := Summary{Group: group, Figure: name}
-	var signed, errors []float64
+	var signed, absolute []float64
 	for _, row := range rows {
 		f := &row.Figures[figure]
 		if f.Reason != "" {
@@ -152,17 +153,17 @@ func summary(group, name string, figure int, rows []*Row) Summary {
 			continue
 		}
 		e := 100 * f.Error()
-		signed, errors = append(signed, e), append(errors, math.Abs(e))
+		signed, absolute = append(signed, e), append(absolute, math.Abs(e))
 		if math.Abs(e) >= math.Abs(s.Worst) {
 			s.Worst, s.WorstRow = e, row.label()
 		}
 	}
-	s.Rows = len(errors)
+	s.Rows = len(absolute)
 	if s.Rows > 0 {
-		for _, e := range errors {
+		for _, e := range absolute {
 			s.Mean += e / float64(s.Rows)
 		}
-		s.Median, s.Bias = median(errors), median(signed)
+		s.Median, s.Bias = median(absolute), median(signed)
 	}
 	return s
 }

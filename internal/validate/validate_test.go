@@ -14,7 +14,7 @@ import (
 	"throughline/hardware/kernel"
 	"throughline/internal/calibrate"
 	"throughline/internal/measurement"
-	"throughline/internal/point"
+	"throughline/internal/question"
 	"throughline/internal/test/racing"
 	"throughline/model"
 	"throughline/plan"
@@ -81,7 +81,7 @@ gemm,bf16,m=1;n=1;k=1,1,1,zero
 }
 
 func TestForwardReasons(t *testing.T) {
-	p := point.Default()
+	p := question.Default()
 	p.System = "H200"
 	const csv = "kind,model,params,time_ms\ndecode,llama3-8b,b=1;s=512,5\nsleep,llama3-8b,b=1;s=1,5\ndecode,no-such-model,b=1;s=1,5\nprefill,llama3-8b,b=1,5\n"
 	r, err := Forward(t.Context(), "forward.csv", strings.NewReader(csv), p)
@@ -122,7 +122,7 @@ func TestMeasuredH200(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	p := point.Default()
+	p := question.Default()
 	p.System = name
 	r, err := Forward(t.Context(), "forward.csv", f, p)
 	if err != nil {

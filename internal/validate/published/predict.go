@@ -8,7 +8,7 @@ import (
 	"throughline/estimate"
 	"throughline/hardware/kernel"
 	"throughline/internal/point"
-	"throughline/internal/scenario"
+	"throughline/internal/question"
 	"throughline/model"
 	"throughline/op"
 )
@@ -106,11 +106,11 @@ func (p *predictor) shape(name string) (*model.Model, error) {
 	if m := p.shapes[name]; m != nil {
 		return m, nil
 	}
-	file, src, err := scenario.Find("model", "model", name, model.Catalogue)
+	f, err := question.Find("model", name, model.Catalogue, "")
 	if err != nil {
 		return nil, err
 	}
-	m, _, doc := model.Read(file, src)
+	m, _, doc := model.Read(f.Name, f.Source)
 	if err := doc.Err(); err != nil {
 		return nil, err
 	}

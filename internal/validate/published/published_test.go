@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"throughline/internal/point"
+	"throughline/internal/question"
 	"throughline/model"
 	"throughline/op"
 )
@@ -212,7 +213,7 @@ func TestRead(t *testing.T) {
 		c.lay(m)
 		q := &c.point
 		got := said{
-			q.System, q.Engine, q.Phase, q.DP, q.TP, q.EP, q.MoETP, q.Redundant, q.Batch, q.Drafts, q.Input, q.Concurrency,
+			q.System, q.Engine, string(q.Phase), q.DP, q.TP, q.EP, q.MoETP, q.Redundant, q.Batch, q.Drafts, q.Input, q.Concurrency,
 			q.Formats.Weights, q.Formats.Cache, q.Formats.Comm, c.accepted,
 		}
 		if got != w {
@@ -256,7 +257,7 @@ func TestPredict(t *testing.T) {
 			t.Errorf("row %d: %v, %q", i+1, r.Predicted, r.Reason)
 		}
 	}
-	q := point.Default()
+	q := question.Default()
 	q.Model, q.System, q.Engine, q.Phase, q.Formats.Weights = "DeepSeek-V3", "H100_SXM", "sglang", "decode", "fp8"
 	q.DP, q.EP, q.Redundant, q.Batch, q.Input, q.Output = 72, 72, 32, 256, 2000, 100
 	a, err := point.NewEstimator().Answer(&q)
@@ -288,7 +289,7 @@ func TestPredict(t *testing.T) {
 
 // TestLayer: the parts of a layer add up to it where nothing overlaps, and an expert layer has no dense block.
 func TestLayer(t *testing.T) {
-	q := point.Default()
+	q := question.Default()
 	q.Model, q.System, q.Engine, q.Phase, q.Formats.Weights = "DeepSeek-V3", "H100_SXM", "sglang", "prefill", "fp8"
 	q.DP, q.EP, q.Batch, q.Input = 32, 32, 4, 4096
 	a, err := point.NewEstimator().Answer(&q)

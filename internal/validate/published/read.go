@@ -9,15 +9,14 @@ import (
 	"strings"
 
 	"throughline/engine"
-	"throughline/internal/point"
-	"throughline/internal/scenario"
+	"throughline/internal/question"
 	"throughline/model"
 )
 
 // config is a deployment as a row states it, and what is asked of it.
 type config struct {
 	asks  quantity
-	point point.Point // without its layout
+	point question.Question // without its layout
 	cut   layout
 	// redundant copies of experts, where the source has them and they fill the groups evenly.
 	redundant int
@@ -203,14 +202,14 @@ func sides(row inputs, asks quantity) ([]config, error) {
 
 // read takes a row apart. The error is what it does not say.
 func read(row inputs, asks quantity) (config, error) {
-	c := config{asks: asks, point: point.Default(), per: choose(row, rates)}
+	c := config{asks: asks, point: question.Default(), per: choose(row, rates)}
 	phase := phaseOf(row, asks)
 	row = row.with("parallelism", of(phase, row.get("parallelism"))).with("concurrency_or_batch", of(phase, row.get("concurrency_or_batch")))
 	var missing []string
 	note := func(what string) { missing = append(missing, what) }
 
 	p := &c.point
-	p.Phase, p.Engine = phase, choose(row, engines)
+	p.Phase, p.Engine = question.Phase(phase), choose(row, engines)
 	if p.Model = choose(row, models); p.Model == "" {
 		name, ok := model.Catalogue.Name(row.get("model"))
 		if !ok {
@@ -224,7 +223,7 @@ func read(row inputs, asks quantity) (config, error) {
 	if p.System == "GB200_NVL72" {
 		p.GPUsPerNode = 4
 	}
-	p.Formats = scenario.Formats{Weights: choose(row, weights), Cache: choose(row, caches), Attention: choose(row, attentions)}
+	p.Formats = question.Formats{Weights: choose(row, weights), Cache: choose(row, caches), Attention: choose(row, attentions)}
 	var found bool
 	if c.cut, found = layoutOf(row, phase); !found || c.cut.procs() < 1 {
 		note("no layout")

@@ -1,4 +1,4 @@
-package point
+package question
 
 import (
 	"cmp"
@@ -8,45 +8,33 @@ import (
 
 	"throughline/deploy"
 	"throughline/hardware"
-	"throughline/internal/scenario"
 	"throughline/model"
 	"throughline/op"
 	"throughline/plan"
 )
 
-// numbers lists what is wrong with the numbers of a point, whatever its model.
-func (p *Point) numbers(phases []op.Phase) []error {
-	var out []error
-	note := func(format string, args ...any) { out = append(out, fmt.Errorf(format, args...)) }
-	for i := range fields {
-		f := &fields[i]
-		if v, ok := f.Ref(p).(*int); ok && f.Optional && *v == 0 {
-			continue
-		}
-		if err := f.Check(p); err != nil {
-			out = append(out, err)
-		}
+// Problems lists what is wrong with the settings of one deployment, whatever its model.
+func (q *Question) Problems() []error {
+	out := []error{q.Check(Point)}
+	prefill, decode := slices.Contains(q.Phases(), op.Prefill), slices.Contains(q.Phases(), op.Decode)
+	if q.Context > 0 && (q.Input > 0 || q.Output > 0) {
+		out = append(out, wrong("context", "takes the place of isl and osl; give it or them"))
 	}
-	if p.Prefix > 0 && p.PrefixHit > 0 {
-		note("prefix and prefix-hit say the same: give one of them")
+	if q.Context > 0 && prefill {
+		out = append(out, wrong("context", "is that of a decode step; the length of a prompt is isl"))
 	}
-	if p.Context > 0 && (p.Input > 0 || p.Output > 0) {
-		note("context stands for isl and osl: give it or them")
-	}
-	if slices.Contains(phases, op.Prefill) && p.Context > 0 {
-		note("context is that of a decode step; the length of a prompt is isl")
-	}
-	if p.CP > 1 && slices.Contains(phases, op.Decode) && !p.Split() {
-		note("cp %d: only a prefill cuts the context (phase prefill, or a prefill pool)", p.CP)
+	if q.CP > 1 && decode && !q.Split() {
+		out = append(out, wrong("cp", "only a prefill splits the context: ask for phase prefill, or give a prefill-plan"))
 	}
 	return out
 }
 
-// deployment is the point as a deployment, or all the reasons why there is none.
-func (p *Point) deployment(l *scenario.Loaded) (deploy.Deployment, []error) {
+// Deploy is the one deployment that a question on these files fixes, or all the reasons why there is none.
+func (l *Loaded) Deploy(q *Question) (deploy.Deployment, []error) {
 	d := l.Deployment()
-	d.GPUsPerNode = p.GPUsPerNode
-	if !p.Split() {
+	d.GPUsPerNode = q.GPUsPerNode
+	p := &q.Fixed
+	if !q.Split() {
 		pool, errs := p.pool(l, deploy.Both, l.Decode, "")
 		d.Pools = []deploy.Pool{pool}
 		return d, errs
@@ -57,14 +45,14 @@ func (p *Point) deployment(l *scenario.Loaded) (deploy.Deployment, []error) {
 	return d, append(errs, more...)
 }
 
-// pool is a pool of the point with its plan, which words change.
-func (p *Point) pool(l *scenario.Loaded, role deploy.Role, sys *hardware.System, words string) (deploy.Pool, []error) {
+// pool is a pool with its plan, which words change.
+func (p *Fixed) pool(l *Loaded, role deploy.Role, sys *hardware.System, words string) (deploy.Pool, []error) {
 	pool := deploy.Pool{Role: role, System: sys, Count: 1}
 	q := *p
 	if words != "" {
 		w, err := plan.ParseWords(words)
 		if err != nil {
-			return pool, []error{fmt.Errorf("%s-plan: %w", role, err)}
+			return pool, []error{wrong(role.String()+"-plan", err.Error())}
 		}
 		q.TP, q.PP, q.DP, q.CP = max(1, w.TP), max(1, w.PP), max(1, w.DP), max(1, w.CP)
 		q.EP, q.MoETP, q.MoEDP, q.Redundant, q.Drafts = w.EP, max(1, w.MoETP), w.MoEDP, w.Redundant, w.Drafts
@@ -85,8 +73,8 @@ func (p *Point) pool(l *scenario.Loaded, role deploy.Role, sys *hardware.System,
 	return pool, errs
 }
 
-// split is the plan of a point, or all the reasons why there is none.
-func (p *Point) split(l *scenario.Loaded, procs int) (plan.Plan, []error) {
+// split is the plan, or all the reasons why there is none.
+func (p *Fixed) split(l *Loaded, procs int) (plan.Plan, []error) {
 	m := l.Shape
 	q := plan.Plan{
 		Attention:        plan.Layout{DP: p.DP, PP: p.PP, TP: p.TP, CP: p.CP},
@@ -122,7 +110,7 @@ func (p *Point) split(l *scenario.Loaded, procs int) (plan.Plan, []error) {
 }
 
 // expertLayout fills a number of processors: with expert groups, or, where their number is given, with copies of them.
-func (p *Point) expertLayout(procs int) plan.ExpertLayout {
+func (p *Fixed) expertLayout(procs int) plan.ExpertLayout {
 	e := plan.ExpertLayout{EP: p.EP, TP: p.MoETP, DP: p.MoEDP}
 	if e.EP == 0 {
 		e.DP = max(1, e.DP)
@@ -135,14 +123,14 @@ func (p *Point) expertLayout(procs int) plan.ExpertLayout {
 }
 
 // noExperts refuses a split of experts that a dense model does not have.
-func (p *Point) noExperts(m *model.Model) []error {
+func (p *Fixed) noExperts(m *model.Model) []error {
 	var out []error
 	for _, s := range []struct {
 		name        string
 		value, none int
 	}{{"ep", p.EP, 1}, {"moe-tp", p.MoETP, 1}, {"moe-dp", p.MoEDP, 1}, {"redundant", p.Redundant, 0}} {
 		if s.value > s.none {
-			out = append(out, fmt.Errorf("%s %d: %s has no experts", s.name, s.value, m.Name))
+			out = append(out, wrong(s.name, fmt.Sprintf("must be %d, not %d: %s has no experts", s.none, s.value, m.Name)))
 		}
 	}
 	return out

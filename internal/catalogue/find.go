@@ -1,0 +1,168 @@
+package catalogue
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"throughline/internal/document"
+)
+
+// File is what a reference led to.
+type File struct {
+	Name   string // for messages
+	Source []byte
+	// Checkpoint is how the command line of an engine names it: as it was given, but the folder of a config.json, and the
+	// repository of a folder in the cache of Hugging Face.
+	Checkpoint string
+}
+
+// Missing is a reference that leads nowhere.
+type Missing struct {
+	What, Ref string
+	Near      string // the built-in name that was probably meant, if any
+}
+
+func (m *Missing) Error() string {
+	hint := fmt.Sprintf("\"throughline %ss\" lists the built-in ones", m.What)
+	if m.Near != "" {
+		hint = fmt.Sprintf("did you mean %q?", m.Near)
+	}
+	return fmt.Sprintf("%q is no file and no built-in %s; %s", m.Ref, m.What, hint)
+}
+
+// Is makes a missing reference a missing file.
+func (m *Missing) Is(err error) bool { return err == fs.ErrNotExist }
+
+// Places is where references are looked up.
+type Places struct {
+	Beside string                            // a folder to look in after the working directory; empty: none
+	Read   func(path string) ([]byte, error) // nil: document.ReadFile
+}
+
+// Locate finds what a reference means: a file, a folder with a config.json where the set takes those, a built-in name, a
+// repository in the cache of Hugging Face. Files come before built-in names, and built-in names before the cache, so that a
+// name means the same on every machine.
+func (s Set) Locate(ref string, p Places) (File, error) {
+	if p.Read == nil {
+		p.Read = document.ReadFile
+	}
+	candidates := []string{ref}
+	if p.Beside != "" && !filepath.IsAbs(ref) {
+		candidates = append(candidates, filepath.Join(p.Beside, ref))
+	}
+	var unusable error
+	for _, c := range candidates {
+		f, err := s.open(c, p.Read)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) && unusable == nil {
+			unusable = err
+		}
+	}
+	if src, ok := s.Find(ref); ok {
+		return File{ref + " (built in)", src, ref}, nil
+	}
+	if hub := hubCache(); s.Checkpoints && ref != "" && hub != "" {
+		if f, ok := snapshot(filepath.Join(hub, repositories+strings.ReplaceAll(ref, "/", separator)), p.Read); ok {
+			return f, nil
+		}
+	}
+	if unusable != nil {
+		return File{}, unusable
+	}
+	near, _ := s.Nearest(ref)
+	return File{}, &Missing{s.What, ref, near}
+}
+
+// open reads a file, or what a folder stands for.
+func (s Set) open(path string, read func(string) ([]byte, error)) (File, error) {
+	src, err := read(path)
+	if err == nil {
+		f := File{path, src, path}
+		if s.Checkpoints && filepath.Base(path) == config {
+			f.Checkpoint = repository(filepath.Dir(path))
+		}
+		return f, nil
+	}
+	if !s.Checkpoints || errors.Is(err, fs.ErrNotExist) {
+		return File{}, err
+	}
+	inside := filepath.Join(path, config)
+	if src, err := read(inside); err == nil {
+		return File{inside, src, repository(path)}, nil
+	}
+	if f, ok := snapshot(path, read); ok {
+		return f, nil
+	}
+	return File{}, err
+}
+
+// The cache of Hugging Face: a folder models--ORGANISATION--NAME for each repository, in it refs/main with the name of the
+// current commit, and the files of commits under snapshots/COMMIT.
+// Source: huggingface.co/docs/huggingface_hub/guides/manage-cache
+const (
+	config       = "config.json"
+	repositories = "models--"
+	separator    = "--"
+	snapshots    = "snapshots"
+)
+
+// hubCache is the folder of that cache.
+// Source: huggingface.co/docs/huggingface_hub/package_reference/environment_variables
+func hubCache() string {
+	if dir := os.Getenv("HF_HUB_CACHE"); dir != "" {
+		return dir
+	}
+	if home := os.Getenv("HF_HOME"); home != "" {
+		return filepath.Join(home, "hub")
+	}
+	cache := os.Getenv("XDG_CACHE_HOME")
+	if cache == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return ""
+		}
+		cache = filepath.Join(home, ".cache")
+	}
+	return filepath.Join(cache, "huggingface", "hub")
+}
+
+// snapshot is the config.json of a folder of the cache: that of the current commit, or of the only one.
+func snapshot(folder string, read func(string) ([]byte, error)) (File, bool) {
+	commit := ""
+	if ref, err := read(filepath.Join(folder, "refs", "main")); err == nil {
+		commit = filepath.Base(strings.TrimSpace(string(ref)))
+	} else if all, err := os.ReadDir(filepath.Join(folder, snapshots)); err == nil && len(all) == 1 {
+		commit = all[0].Name()
+	}
+	if commit == "" {
+		return File{}, false
+	}
+	path := filepath.Join(folder, snapshots, commit, config)
+	src, err := read(path)
+	return File{path, src, repository(filepath.Dir(path))}, err == nil
+}
+
+// repository is the name of the repository that a folder of the cache holds, of any other folder itself.
+func repository(folder string) string {
+	outer := folder
+	if filepath.Base(filepath.Dir(folder)) == snapshots {
+		outer = filepath.Dir(filepath.Dir(folder))
+	}
+	if name, ok := strings.CutPrefix(filepath.Base(outer), repositories); ok {
+		return strings.ReplaceAll(name, separator, "/")
+	}
+	return folder
+}
+
+// Repository is the name of the repository whose config.json lies at a path in the cache of Hugging Face.
+func Repository(path string) (string, bool) {
+	folder := filepath.Dir(path)
+	name := repository(folder)
+	return name, name != folder
+}

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"throughline/internal/catalogue"
+	"throughline/internal/question"
+)
+
+// completeAll offers the values of all flags that nothing else completes: those of settings by the table, files for what is
+// a file, nothing for numbers.
+func completeAll(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if _, done := cmd.GetFlagCompletionFunc(f.Name); done {
+			return
+		}
+		setting, known := question.Lookup(question.All, f.Name)
+		switch {
+		case known && len(setting.Choices) > 0:
+			complete(cmd, f.Name, setting.Choices, setting.Open)
+		case known || f.Value.Type() == "int" || f.Value.Type() == "float64":
+			completeNothing(cmd, f.Name)
+		}
+	})
+	for _, sub := range cmd.Commands() {
+		completeAll(sub)
+	}
+}
+
+// complete offers words for a flag. Where these are not all that it takes, a file may take their place.
+func complete(cmd *cobra.Command, flag string, words []string, open bool) {
+	directive := cobra.ShellCompDirectiveNoFileComp
+	if open {
+		directive = partly(words)
+	}
+	must(cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return starting(begun, words), directive
+	}))
+}
+
+func completeNothing(cmd *cobra.Command, flag string) {
+	must(cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions))
+}
+
+// completeNames offers the names of built-in files as the argument of a command; a file may take their place.
+func completeNames(set catalogue.Set) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return starting(begun, set.Names()), cobra.ShellCompDirectiveDefault
+	}
+}
+
+// partly keeps the cursor behind words that are only the start of a value, like trace: or tpot=.
+func partly(words []string) cobra.ShellCompDirective {
+	for _, w := range words {
+		if strings.HasSuffix(w, ":") || strings.HasSuffix(w, "=") {
+			return cobra.ShellCompDirectiveNoSpace
+		}
+	}
+	return cobra.ShellCompDirectiveDefault
+}
+
+// starting are the words that start like what has been typed, whatever the case.
+func starting(begun string, words []string) []string {
+	var out []string
+	for _, w := range words {
+		if len(w) >= len(begun) && strings.EqualFold(w[:len(begun)], begun) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// must is for what fails only where a flag does not exist.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"throughline/internal/question"
+)
+
+// attempt runs the program and returns its exit code, what it prints and what it says.
+func attempt(args ...string) (code int, out, said string) {
+	var o, e bytes.Buffer
+	code = Run(context.Background(), args, Streams{In: strings.NewReader(""), Out: &o, Err: &e})
+	return code, o.String(), e.String()
+}
+
+// commands are those that have settings, and which.
+var commands = map[string]question.Command{
+	"plan": question.Plan, "estimate": question.Estimate, "explain": question.Explain, "validate forward": question.Forward, "validate serving": question.Serving,
+}
+
+func find(t *testing.T, path string) *cobra.Command {
+	t.Helper()
+	cmd, _, err := newRoot(Streams{}).Find(strings.Fields(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+// Every setting of a command is a flag of it, with the same help and default.
+func TestFlagsAreTheTable(t *testing.T) {
+	usual := question.Default()
+	for path, of := range commands {
+		cmd := find(t, path)
+		for _, s := range question.Settings(of) {
+			f := cmd.Flags().Lookup(s.Name)
+			if f == nil || f.Usage != s.Help(of) || f.DefValue != s.Get(&usual) {
+				t.Errorf("%s --%s: %+v", path, s.Name, f)
+			}
+		}
+	}
+}
+
+// All mistakes are found at once, wherever they are, with the dashes of flags.
+func TestAllMistakesAtOnce(t *testing.T) {
+	code, out, said := attempt("plan", "--model", "lama_3_8b", "--system", "H200", "--gpus", "0", "--tpot", "NaN", "--ttft", "2 weeks", "--price", "Inf", "--prefix-hit", "1", "--mode", "agr", "--drafts", "9", "--isl", "many", "--jobs", "0", "--assume", "none")
+	want := []string{
+		`--model: "lama_3_8b" is no file and no built-in model; did you mean "llama_3_8b"?`,
+		"--gpus: must be from 1 to 100000, not 0",
+		"--tpot: must be from 0 to 1000000000 ms, not NaN",
+		`--ttft: must be a time like 2s, 50ms or 300us, or a number of ms, not "2 weeks"`,
+		"--price: must be from 0 to 1000000 $/h, not +Inf",
+		"--prefix-hit: must be at least 0 and less than 1, not 1",
+		`--mode: "agr" is not one of "agg", "disagg", "both"; did you mean "agg"?`,
+		"--drafts: must be from 0 to 4, not 9",
+		`--isl: must be a whole number, not "many"`,
+		"--jobs: must be from 1 to 4096, not 0",
+		`--assume: "none" is not one of "reference", "physical"`,
+	}
+	for _, w := range want {
+		if !strings.Contains(said, w+"\n") {
+			t.Errorf("not said: %s", w)
+		}
+	}
+	if code != exitBadInput || out != "" {
+		t.Errorf("exit code %d, said\n%s", code, said)
+	}
+}
+
+// What is missing is said to be missing.
+func TestMissing(t *testing.T) {
+	code, _, said := attempt("plan", "--objective", "min-gpus")
+	for _, w := range []string{"--model: is missing: a model file or a built-in name", "--system: is missing: ", "--gpus: is missing: ", "--rate: is missing: objective min-gpus needs"} {
+		if !strings.Contains(said, w) {
+			t.Errorf("not said: %s\n%s", w, said)
+		}
+	}
+	if code != exitBadInput {
+		t.Error(code)
+	}
+}
+
+// Times may have a unit, and are the same with it and without.
+func TestTimesOfFlags(t *testing.T) {
+	base := []string{"plan", "--model", "llama_3_8b", "--system", "H200", "--gpus", "1", "--top", "1"}
+	_, want, _ := attempt(append(base, "--ttft", "2000", "--tpot", "20")...)
+	_, got, _ := attempt(append(base, "--ttft", "2s", "--tpot", "20000us")...)
+	if want != got || want == "" {
+		t.Errorf("\n%s\n%s", want, got)
+	}
+}
+
+// A flag that has no effect is said, on stderr only.
+func TestNoEffect(t *testing.T) {
+	base := []string{"plan", "--model", "llama_3_8b", "--system", "H200", "--gpus", "1", "--mode", "agg"}
+	_, want, said := attempt(base...)
+	if said != "" {
+		t.Errorf("said %s", said)
+	}
+	_, got, said := attempt(append(base, "--rate", "5", "--redundant", "4")...)
+	if got != want {
+		t.Errorf("the answer changed:\n%s\n%s", want, got)
+	}
+	for _, w := range []string{"note: --rate has no effect: only objective min-gpus serves a given rate\n", "note: --redundant has no effect: llama-3-8B has no experts\n"} {
+		if !strings.Contains(said, w) {
+			t.Errorf("not said: %s%s", w, said)
+		}
+	}
+	if _, _, said := attempt("explain", "--model", "llama_3_8b", "--system", "H200", "--phase", "decode", "--tpot", "5ms"); !strings.Contains(said, "note: --tpot has no effect") {
+		t.Errorf("said %q", said)
+	}
+}
+
+// Values of flags and names of built-in files are completed, in whichever case.
+func TestCompletion(t *testing.T) {
+	for path, of := range commands {
+		for _, s := range question.Settings(of) {
+			args := append(append([]string{"__complete"}, strings.Fields(path)...), "--"+s.Name, "")
+			_, out, _ := attempt(args...)
+			lines := strings.Split(strings.TrimSpace(out), "\n")
+			if got := lines[:len(lines)-1]; !slices.Equal(got, s.Choices) && !(len(got) == 0 && len(s.Choices) == 0) && s.Kind() != question.Switch {
+				t.Errorf("%s --%s offers %v, want %v", path, s.Name, got, s.Choices)
+			}
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"plan", "--model", "qwen3-3"}, "Qwen3-30B-A3B\nQwen3-32B\n:0\n"},
+		{[]string{"estimate", "--engine", "v"}, "vllm\n:0\n"},
+		{[]string{"plan", "--mode", "d"}, "disagg\n:4\n"},
+		{[]string{"plan", "--gpus", ""}, ":4\n"},
+		{[]string{"plan", "--lengths", "t"}, "trace:\n:2\n"},
+		{[]string{"run", "--assume", "p"}, "physical\n:0\n"},
+		{[]string{"calibrate", "--system", "h200"}, "H200\n:0\n"},
+		{[]string{"models", "show", "gpt-"}, "gpt-oss-120b\ngpt-oss-20b\n:0\n"},
+		{[]string{"systems", "show", "gb2"}, "GB200_NVL72\n:0\n"},
+		{[]string{"schema", "s"}, "system\n:4\n"},
+	} {
+		if _, out, _ := attempt(append([]string{"__complete"}, c.args...)...); out != c.want {
+			t.Errorf("%v offers %q, want %q", c.args, out, c.want)
+		}
+	}
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		if code, out, said := attempt("completion", shell); code != exitOK || !strings.Contains(out, "__complete") || said != "" {
+			t.Errorf("%s: exit code %d, %d bytes, said %q", shell, code, len(out), said)
+		}
+	}
+}
+
+// TestSettingsPage: docs/settings.md shows the table.
+func TestSettingsPage(t *testing.T) {
+	const page, start, end = "../../docs/settings.md", "<!-- settings -->\n", "<!-- /settings -->\n"
+	usual := question.Default()
+	var b strings.Builder
+	b.WriteString("| setting | commands | values | default | meaning |\n|---|---|---|---|---|\n")
+	for _, s := range question.Settings(question.All) {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", s.Name, strings.Join(commandsOf(s), ", "), s.Values(), s.Get(&usual), strings.ReplaceAll(s.Doc, "|", `\|`))
+	}
+	src := string(readFile(t, page))
+	before, rest, found := strings.Cut(src, start)
+	_, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatal("the page has no place for the table")
+	}
+	want := before + start + b.String() + end + after
+	if *update {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if diff := cmp.Diff(want, src); diff != "" {
+		t.Errorf("run with -update and look at the difference (-table +page):\n%s", diff)
+	}
+}
+
+func commandsOf(s *question.Setting) []string {
+	var out []string
+	for path, of := range commands {
+		if s.For&of != 0 {
+			out = append(out, "`"+path+"`")
+		}
+	}
+	slices.Sort(out)
+	return out
+}

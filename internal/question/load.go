@@ -1,0 +1,184 @@
+package question
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"throughline/assume"
+	"throughline/deploy"
+	"throughline/estimate"
+	"throughline/hardware"
+	"throughline/internal/catalogue"
+	"throughline/internal/document"
+	"throughline/model"
+	"throughline/plan"
+	"throughline/workload"
+)
+
+// Loaded is a question whose files have been read.
+type Loaded struct {
+	Question
+	Checkpoint  string // of the model, as the command line of an engine names it
+	Shape       *model.Model
+	Settings    *model.Settings
+	Prefill     *hardware.System
+	Decode      *hardware.System
+	Precision   plan.Precision
+	Assumptions *assume.Assumptions
+	Lengths     workload.Lengths // of requests, spread; those of the question before
+	Warnings    []document.Problem
+}
+
+// Load reads the files of a search and checks that all goes together. All problems are reported at once.
+func (q *Question) Load() (*Loaded, error) {
+	l, err := q.Read()
+	errs := []error{err, q.Check(Plan), q.needed()}
+	n, err := q.Lengths().Spread(q.Distribution)
+	if err != nil {
+		errs = append(errs, wrong("lengths", err.Error()))
+	}
+	if err := document.Join(errs...); err != nil {
+		return nil, Once(err)
+	}
+	l.Lengths, err = l.Fill(n)
+	return l, err
+}
+
+// Read reads the model and the systems, and checks that they go with the formats. All problems are reported at once.
+func (q *Question) Read() (*Loaded, error) {
+	l := &Loaded{Question: *q}
+	var errs []error
+	note := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	var err error
+	if l.Assumptions, err = assume.Parse(q.Assume); err != nil {
+		note(wrong("assume", err.Error()))
+	}
+	note(l.readModel())
+	l.Prefill, err = l.readSystem("system", q.System)
+	note(err)
+	l.Decode = l.Prefill
+	if q.DecodeSystem != "" {
+		l.Decode, err = l.readSystem("decode-system", q.DecodeSystem)
+		note(err)
+	}
+	if l.Prefill != nil && l.Decode != nil {
+		l.Precision, err = q.Formats.precision(l.Prefill, l.Decode)
+		note(err)
+	}
+	for _, sys := range []*hardware.System{l.Prefill, l.Decode} {
+		if sys != nil && sys.Memory2 == nil && q.Offload != (estimate.Offload{}) {
+			note(fmt.Errorf("%s has no second memory tier (mem2) to offload to", sys.Name))
+		}
+	}
+	if len(errs) > 0 {
+		return nil, Once(document.Join(errs...))
+	}
+	return l, nil
+}
+
+// Check finds settings that are out of bounds or none of their choices.
+func (q *Question) Check(of Command) error {
+	var errs []error
+	for i := range settings {
+		if s := &settings[i]; s.For&of != 0 {
+			if err := s.check(q); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	if q.Prefix > 0 && q.PrefixHit > 0 {
+		errs = append(errs, wrong("prefix-hit", "says the same as prefix; give one of them"))
+	}
+	return document.Join(errs...)
+}
+
+// needed finds what a search lacks.
+func (q *Question) needed() error {
+	var errs []error
+	if q.GPUs == 0 {
+		errs = append(errs, wrong("gpus", "is missing: the number of GPUs to use"))
+	}
+	if q.Objective == MinGPUs && q.Rate == 0 {
+		errs = append(errs, wrong("rate", "is missing: objective min-gpus needs the requests per second to serve"))
+	}
+	if q.Objective == Cost && q.Price == 0 {
+		errs = append(errs, wrong("price", "is missing: objective cost needs the dollars per GPU and hour"))
+	}
+	return document.Join(errs...)
+}
+
+// Fill completes the lengths of a request by what the model says is cached, and checks that something is left to compute.
+func (l *Loaded) Fill(n workload.Lengths) (workload.Lengths, error) {
+	n.Cached = max(n.Cached, l.Settings.Cached)
+	if n.Cached >= n.Input {
+		return n, fmt.Errorf("an input of %d tokens leaves nothing to compute: %d of them are cached", n.Input, n.Cached)
+	}
+	return n, nil
+}
+
+func (l *Loaded) readModel() error {
+	f, err := Find("model", l.Model, model.Catalogue, l.Beside)
+	if err != nil {
+		return err
+	}
+	var doc *document.File
+	l.Checkpoint = f.Checkpoint
+	l.Shape, l.Settings, doc = model.Read(f.Name, f.Source)
+	l.Warnings = append(l.Warnings, doc.Warnings()...)
+	return doc.Err()
+}
+
+func (l *Loaded) readSystem(setting, ref string) (*hardware.System, error) {
+	f, err := Find(setting, ref, hardware.Catalogue, l.Beside)
+	if err != nil {
+		return nil, err
+	}
+	s, doc := hardware.Read(f.Name, f.Source)
+	l.Warnings = append(l.Warnings, doc.Warnings()...)
+	return s, doc.Err()
+}
+
+// Find reads what a setting refers to: a file, in the working directory or a folder beside it, or a built-in one.
+func Find(setting, ref string, set catalogue.Set, beside string) (catalogue.File, error) {
+	if ref == "" {
+		return catalogue.File{}, wrong(setting, fmt.Sprintf("is missing: a %s file or a built-in name (\"throughline %ss\" lists them)", set.What, set.What))
+	}
+	f, err := set.Locate(ref, catalogue.Places{Beside: beside})
+	switch {
+	case err == nil:
+		return f, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return f, wrong(setting, err.Error())
+	}
+	return f, document.Unreadable(ref, err)
+}
+
+// Deployment is the question as a deployment that has no pools yet.
+func (l *Loaded) Deployment() deploy.Deployment {
+	return deploy.Deployment{
+		Name: l.Checkpoint, Model: l.Shape, Settings: l.Settings, Precision: l.Precision, Assume: l.Assumptions, Offload: l.Offload,
+		Acceptance: workload.DraftAcceptance, GPUsPerNode: l.GPUsPerNode, MaxContext: l.Lengths.Final(), MaxPrompt: l.Lengths.Input,
+	}
+}
+
+// Once leaves out problems that stand there before.
+func Once(err error) error {
+	var all *document.Error
+	if !errors.As(err, &all) {
+		return err
+	}
+	seen := map[document.Problem]bool{}
+	var out document.Error
+	for _, p := range all.Problems {
+		if !seen[p] {
+			seen[p] = true
+			out.Problems = append(out.Problems, p)
+		}
+	}
+	return &out
+}

@@ -1,0 +1,165 @@
+// Package question turns words into a deployment and a load: the flags of a command, the cells of a table, the rows of a
+// plan. One table of settings says what can be asked, in which bounds, and by which command.
+package question
+
+import (
+	"throughline/engine"
+	"throughline/estimate"
+	"throughline/internal/document"
+	"throughline/op"
+	"throughline/workload"
+)
+
+// Question is what is asked, in words. Numbers that are 0 follow from the others.
+type Question struct {
+	Model, System, DecodeSystem string
+	Engine                      string // that serves it: a name, any or none
+	GPUsPerNode                 int
+	Formats                     Formats
+	Assume                      string // preset of assumptions and changes to it
+
+	Input, Output int     // tokens of a request
+	Prefix        int     // cached tokens of the input
+	PrefixHit     float64 // share of the input that is cached, in place of Prefix
+	Distribution  string  // of the lengths, as workload.Lengths.Spread reads it
+	Offload       estimate.Offload
+	TTFT, TPOT    float64 // limits in ms; 0: none
+
+	Fixed
+	Search
+
+	Beside string // a folder in which files are looked up after the working directory; empty: none
+}
+
+// Fixed is what fixes one deployment.
+type Fixed struct {
+	Phase       Phase
+	Context     int // of a decode step, in place of the lengths of a request
+	Batch       int // sequences of a data-parallel rank; under reference assumptions, in an expert model, of a processor
+	Concurrency int // clients of the closed loop; 0: as many as fill the batches
+
+	TP, PP, DP, CP   int
+	EP, MoETP, MoEDP int
+	SequenceParallel bool
+	// Plans of two pools, in words; an empty one is what the numbers above say.
+	PrefillPlan, DecodePlan string
+
+	Redundant, Drafts int // in a search: tried up to this number
+}
+
+// Search is what a search of the best deployment needs.
+type Search struct {
+	GPUs         int
+	Mode         Mode
+	Objective    Objective
+	Rate         float64 // requests per second
+	Top          int     // deployments to rank
+	Price, Power float64 // of a processor: dollars per hour, watts; 0: not known
+}
+
+// Formats are number formats by name; empty ones follow from the others.
+type Formats struct {
+	Weights, Activations, Cache, Comm, Attention, Vector string
+}
+
+// Phase is the bare steps that are asked for; none: what clients see.
+type Phase string
+
+const (
+	Prefill    Phase = "prefill"
+	Decode     Phase = "decode"
+	BothPhases Phase = "both"
+)
+
+// PhaseOf is the phase by its name.
+func PhaseOf(p op.Phase) Phase {
+	if p == op.Prefill {
+		return Prefill
+	}
+	return Decode
+}
+
+// Mode is how the phases share processors.
+type Mode string
+
+const (
+	Aggregated    Mode = "agg"
+	Disaggregated Mode = "disagg"
+	BothModes     Mode = "both"
+)
+
+// Objective is what the best deployment is best at.
+type Objective string
+
+const (
+	Throughput Objective = "throughput" // output tokens per second and processor
+	Cost       Objective = "cost"       // the same in money: fewest dollars per token
+	Latency    Objective = "latency"    // shortest request
+	MinGPUs    Objective = "min-gpus"   // fewest processors that serve a request rate
+)
+
+// defaultLength of inputs and outputs, in tokens.
+const defaultLength = 1024
+
+// Default is what is asked where nothing else is said.
+func Default() Question {
+	return Question{
+		Engine: engine.Any, GPUsPerNode: 8, Assume: "physical",
+		Fixed:  Fixed{Batch: 1, TP: 1, PP: 1, DP: 1, CP: 1, MoETP: 1},
+		Search: Search{Mode: BothModes, Objective: Throughput, Top: 5},
+	}
+}
+
+// Clients reports whether the question is what clients see, rather than bare steps.
+func (q *Question) Clients() bool { return q.Phase == "" && q.Context == 0 }
+
+// Split reports whether the deployment has two pools.
+func (q *Question) Split() bool {
+	return q.PrefillPlan != "" || q.DecodePlan != "" || q.DecodeSystem != ""
+}
+
+// Phases are those that are asked for.
+func (q *Question) Phases() []op.Phase {
+	switch {
+	case q.Phase == Prefill:
+		return []op.Phase{op.Prefill}
+	case q.Phase == Decode, q.Phase == "" && q.Context > 0: // a step at a context
+		return []op.Phase{op.Decode}
+	}
+	return []op.Phase{op.Prefill, op.Decode}
+}
+
+// Lengths of a request, before they are spread.
+func (q *Question) Lengths() workload.Lengths {
+	if q.Context > 0 {
+		// The new token of a decode step attends to what came before and to itself.
+		return workload.Lengths{Input: q.Context - 1, Output: 1, Cached: q.Prefix}
+	}
+	n := workload.Lengths{Input: q.Input, Output: q.Output, Cached: q.Prefix}
+	if n.Input == 0 {
+		n.Input = defaultLength
+	}
+	if n.Output == 0 {
+		n.Output = defaultLength
+	}
+	if q.PrefixHit > 0 {
+		n.Cached = int(q.PrefixHit * float64(n.Input))
+	}
+	return n
+}
+
+// Limits on what clients see.
+func (q *Question) Limits() (out workload.Limits) {
+	if q.TTFT > 0 {
+		out.TTFT = &q.TTFT
+	}
+	if q.TPOT > 0 {
+		out.TPOT = &q.TPOT
+	}
+	return out
+}
+
+// wrong is a problem of a setting.
+func wrong(setting, message string) error {
+	return &document.Error{Problems: []document.Problem{{Path: setting, Message: message}}}
+}

@@ -1,0 +1,105 @@
+package question
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"throughline/internal/document"
+)
+
+// planned is what this needs of the JSON of a plan.
+type planned struct {
+	Question map[string]string
+	Ranked   []plannedRow
+	Frontier []plannedRow
+}
+
+type plannedRow struct {
+	Mode, Engine    string
+	Concurrency     int
+	Prefill, Decode struct {
+		Plan       string
+		Instances  int
+		Batch      int
+		DP, PP, TP int
+		EP         int
+		MoETP      int `json:"moe_tp"`
+		MoEDP      int `json:"moe_dp"`
+		Redundant  int `json:"redundant_experts"`
+		Drafts     int
+	}
+}
+
+// TakeRow fills the settings that are not given with those of a row of the JSON of a plan: FILE#1 is its first row, FILE#f2
+// the second of its frontier.
+func (q *Question) TakeRow(from string, given func(name string) bool) error {
+	file, number, ok := strings.Cut(from, "#")
+	if !ok {
+		number = "1"
+	}
+	row, words, err := readRow(file, number)
+	if err != nil {
+		return wrong("from", err.Error())
+	}
+	row.tell(words)
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(words)) {
+		if given(name) {
+			continue
+		}
+		s, ok := Lookup(All, name)
+		switch {
+		case !ok:
+			errs = append(errs, wrong("from", fmt.Sprintf("%s: no setting %q", file, name)))
+		case s.For&Point == 0: // of the search alone
+		default:
+			if err := s.Set(q, words[name]); err != nil {
+				errs = append(errs, wrong("from", fmt.Sprintf("%s: %s", file, err)))
+			}
+		}
+	}
+	return document.Join(errs...)
+}
+
+// tell adds the deployment of the row to the words of the question that found it.
+func (row *plannedRow) tell(words map[string]string) {
+	d := &row.Decode
+	words["engine"], words["concurrency"], words["batch"] = row.Engine, strconv.Itoa(row.Concurrency), strconv.Itoa(d.Batch)
+	// In the question of a plan these say how far it searched.
+	words["redundant"], words["drafts"] = strconv.Itoa(d.Redundant), strconv.Itoa(d.Drafts)
+	if Mode(row.Mode) == Disaggregated {
+		words["prefill-plan"], words["decode-plan"] = row.Prefill.Plan, d.Plan
+		return
+	}
+	for name, n := range map[string]int{"dp": d.DP * max(1, d.Instances), "pp": d.PP, "tp": d.TP, "ep": d.EP, "moe-tp": d.MoETP, "moe-dp": d.MoEDP} {
+		if n > 0 {
+			words[name] = strconv.Itoa(n)
+		}
+	}
+}
+
+// readRow reads a row of a plan: its number, or f and its number on the frontier.
+func readRow(file, number string) (*plannedRow, map[string]string, error) {
+	src, err := document.ReadFile(file)
+	if err != nil {
+		return nil, nil, document.Unreadable(file, err)
+	}
+	var doc planned
+	if err := json.Unmarshal(src, &doc); err != nil || doc.Question == nil {
+		return nil, nil, fmt.Errorf("%s: not the JSON that throughline plan writes", file)
+	}
+	rows, what := doc.Ranked, "ranked rows"
+	digits, onFrontier := strings.CutPrefix(number, "f")
+	if onFrontier {
+		rows, what = doc.Frontier, "rows on its frontier"
+	}
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 1 || n > len(rows) {
+		return nil, nil, fmt.Errorf("%s: no row %q; it has %d %s", file, number, len(rows), what)
+	}
+	return &rows[n-1], doc.Question, nil
+}

@@ -1,0 +1,160 @@
+package question
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Numbers out of bounds, and what is no number, are refused with the bound, however they come.
+func TestBounds(t *testing.T) {
+	numbers := 0
+	for i := range settings {
+		s := &settings[i]
+		kind := s.Kind()
+		if kind == Text || kind == Switch {
+			continue
+		}
+		numbers++
+		if s.High <= s.Low {
+			t.Errorf("%s: from %v to %v", s.Name, s.Low, s.High)
+		}
+		bad := map[string]float64{number(s.Low - 1): s.Low - 1, number(s.High + 1): s.High + 1}
+		if kind != Count {
+			bad["NaN"], bad["Inf"], bad["-Inf"], bad["1e999"] = math.NaN(), math.Inf(1), math.Inf(-1), math.Inf(1)
+		}
+		if s.Below {
+			bad[number(s.High)] = s.High
+		}
+		for text, v := range bad {
+			q := Default()
+			err := s.Set(&q, text)
+			if err == nil || !strings.Contains(err.Error(), s.Name+": "+s.bounds()) {
+				t.Errorf("%s %s: %v, want %q", s.Name, text, err, s.bounds())
+			}
+			q = Default()
+			if s.Optional && v == 0 {
+				continue // not given
+			}
+			if kind == Count {
+				*s.Ref(&q).(*int) = int(v)
+			} else {
+				*s.Ref(&q).(*float64) = v
+			}
+			if err := q.Check(s.For); err == nil || !strings.Contains(err.Error(), s.Name+": "+s.bounds()) {
+				t.Errorf("%s is %v: %v, want %q", s.Name, v, err, s.bounds())
+			}
+		}
+		good := []float64{s.Low, s.High}
+		if s.Below {
+			good = good[:1]
+		}
+		for _, v := range good {
+			q := Default()
+			if err := s.Set(&q, number(v)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if numbers < 20 {
+		t.Errorf("only %d numbers", numbers)
+	}
+}
+
+// Times take units everywhere.
+func TestTimes(t *testing.T) {
+	for text, want := range map[string]float64{
+		"50": 50, "50ms": 50, "2s": 2000, "1.5 s": 1500, "300us": 0.3, "300µs": 0.3, "300μs": 0.3, "2min": 120_000, "500000ns": 0.5, "1e3": 1000,
+	} {
+		q := Default()
+		s, _ := Lookup(Plan, "ttft")
+		if err := s.Set(&q, text); err != nil || math.Abs(q.TTFT-want) > 1e-12*want {
+			t.Errorf("%q is %v ms, %v; want %v", text, q.TTFT, err, want)
+		}
+	}
+	for _, text := range []string{"2 hours", "s", "", "2x", "2ss", "1m"} {
+		q := Default()
+		s, _ := Lookup(Plan, "tpot")
+		if err := s.Set(&q, text); err == nil || !strings.Contains(err.Error(), "must be a time like 2s, 50ms or 300us, or a number of ms, not") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// A value that is none of the choices is refused with the nearest.
+func TestChoices(t *testing.T) {
+	for _, c := range []struct {
+		of                  Command
+		setting, text, want string
+	}{
+		{Plan, "mode", "dissag", `mode: "dissag" is not one of "agg", "disagg", "both"; did you mean "disagg"?`},
+		{Plan, "objective", "min-gpu", `did you mean "min-gpus"?`},
+		{Estimate, "phase", "Decode", `did you mean "decode"?`},
+		{Forward, "weights", "float8", `did you mean "fp8"?`},
+		{Estimate, "engine", "vlm", `did you mean "vllm"?`},
+		{Serving, "assume", "fysical", `did you mean "physical"?`},
+	} {
+		q := Default()
+		s, ok := Lookup(c.of, c.setting)
+		if !ok {
+			t.Fatalf("no setting %s", c.setting)
+		}
+		if err := s.Set(&q, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}
+
+// The table is complete: every name once, a line of help, a default that is allowed, and no dashes of flags in the text.
+func TestTable(t *testing.T) {
+	seen := map[string]bool{}
+	usual := Default()
+	for i := range settings {
+		s := &settings[i]
+		if seen[s.Name] || s.Doc == "" || s.For == 0 {
+			t.Errorf("%+v", s)
+		}
+		seen[s.Name] = true
+		for _, doc := range append([]string{s.Doc}, s.Help(Plan), s.Help(Forward), s.Help(Serving)) {
+			if strings.Contains(doc, "--") {
+				t.Errorf("%s: %q", s.Name, doc)
+			}
+		}
+	}
+	if err := usual.Check(All); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a plan was asked can be asked again by its words.
+func TestWords(t *testing.T) {
+	q := Default()
+	for name, text := range map[string]string{
+		"model": "DeepSeek-V3", "system": "H200", "gpus": "32", "tpot": "50ms", "rate": "2.5", "objective": "min-gpus", "mode": "agg", "weights": "fp8",
+		"prefix-hit": "0.25", "offload-cache": "0.5", "isl": "4000", "lengths": "uniform:0.5", "price": "3", "decode-system": "H20_96G",
+	} {
+		s, ok := Lookup(Plan, name)
+		if !ok {
+			t.Fatal(name)
+		}
+		if err := s.Set(&q, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := Default()
+	for name, text := range q.Words(Plan) {
+		s, ok := Lookup(Plan, name)
+		if !ok {
+			t.Fatal(name)
+		}
+		if err := s.Set(&again, text); err != nil {
+			t.Error(err)
+		}
+	}
+	q.Output = defaultLength // which the words say
+	if diff := cmp.Diff(q, again); diff != "" {
+		t.Error(diff)
+	}
+}

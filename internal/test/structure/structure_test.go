@@ -1,0 +1,180 @@
+// Package structure tests how the code is laid out: which package may know which, how long functions are, where the words of
+// the command line stand.
+package structure
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// order is all packages, each depending only on those before it. CONTRIBUTING.md shows it as a map.
+var order = []string{
+	// Tools that know nothing of the domain.
+	"internal/document", "internal/csvfile", "internal/atomicfile", "internal/version", "internal/catalogue",
+	// The domain.
+	"model", "hardware/kernel", "hardware", "workload", "assume", "experts", "plan", "collective", "op", "cost", "schedule",
+	"estimate", "search", "deploy", "engine", "serving",
+	// The application.
+	"internal/measurement", "internal/calibrate", "internal/jobfile", "internal/question", "internal/point", "internal/explain",
+	"internal/advice", "internal/validate", "internal/validate/published", "internal/report", "internal/cli", "cmd/throughline",
+}
+
+// forTests is packages that only tests import.
+const forTests = "internal/test/"
+
+const (
+	module = "throughline/"
+	root   = "../../.."
+)
+
+// file is a Go file of the program, not of its tests.
+type file struct {
+	pkg  string // its folder
+	path string
+	*ast.File
+}
+
+var positions = token.NewFileSet()
+
+func files(t *testing.T) []file {
+	t.Helper()
+	var out []file
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() && strings.HasPrefix(e.Name(), ".") && e.Name() != ".." {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(positions, path, nil, 0)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		out = append(out, file{filepath.ToSlash(filepath.Dir(rel)), filepath.ToSlash(rel), f})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) < 100 {
+		t.Fatalf("only %d files", len(out))
+	}
+	return out
+}
+
+// TestDataFlowsForward: no package imports one that stands after it.
+func TestDataFlowsForward(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range files(t) {
+		at := slices.Index(order, f.pkg)
+		isTest := strings.HasPrefix(f.pkg, forTests) || strings.HasPrefix(f.pkg, "internal/e2e/")
+		if at < 0 && !isTest {
+			t.Errorf("%s: package %s has no place in the order", f.path, f.pkg)
+			continue
+		}
+		seen[f.pkg] = true
+		for _, spec := range f.Imports {
+			path, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			other, ours := strings.CutPrefix(path, module)
+			switch {
+			case !ours || isTest:
+			case strings.HasPrefix(other, forTests):
+				t.Errorf("%s imports %s, which is for tests", f.path, other)
+			case slices.Index(order, other) >= at:
+				t.Errorf("%s: data would flow backwards: %s comes before %s", f.path, f.pkg, other)
+			}
+		}
+	}
+	for _, pkg := range order {
+		if !seen[pkg] {
+			t.Errorf("there is no package %s", pkg)
+		}
+	}
+}
+
+// TestMap: CONTRIBUTING.md has a row for every package.
+func TestMap(t *testing.T) {
+	src, err := os.ReadFile(root + "/CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pkg := range order {
+		if !strings.Contains(string(src), "`"+pkg+"`") {
+			t.Errorf("CONTRIBUTING.md does not name `%s`", pkg)
+		}
+	}
+}
+
+// mostLines of a function that is no table.
+const mostLines = 80
+
+// longer is functions that may be longer, and why.
+var longer = map[string]string{
+	"internal/calibrate/fit.go fit":       "being rewritten",
+	"internal/report/phase.go statFields": "being rewritten",
+	"internal/report/point.go WritePoint": "being rewritten",
+}
+
+// TestLength: functions are short enough to be read at once.
+func TestLength(t *testing.T) {
+	long := map[string]bool{}
+	for _, f := range files(t) {
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			lines := positions.Position(fn.End()).Line - positions.Position(fn.Pos()).Line + 1
+			if name := f.path + " " + fn.Name.Name; lines > mostLines {
+				long[name] = true
+				if longer[name] == "" {
+					t.Errorf("%s has %d lines, more than %d", name, lines, mostLines)
+				}
+			}
+		}
+	}
+	for name := range longer {
+		if !long[name] {
+			t.Errorf("%s is not longer than %d lines: take it off the list", name, mostLines)
+		}
+	}
+}
+
+// aFlag is a flag of a command line.
+var aFlag = regexp.MustCompile(`(^|[\s("'])--?[a-z][a-z-]*`)
+
+// hasFlags is packages that write command lines: that of this program, and those of engines.
+var hasFlags = []string{"internal/cli", "engine", "cmd/throughline"}
+
+// TestNoFlagsInLibraries: a library names settings; the command line makes flags of them.
+func TestNoFlagsInLibraries(t *testing.T) {
+	for _, f := range files(t) {
+		if slices.Contains(hasFlags, f.pkg) || strings.HasPrefix(f.pkg, forTests) {
+			continue
+		}
+		ast.Inspect(f.File, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				if text, err := strconv.Unquote(lit.Value); err == nil && strings.Contains(text, "--") && aFlag.MatchString(text) {
+					t.Errorf("%s: %q", positions.Position(lit.Pos()), text)
+				}
+			}
+			return true
+		})
+	}
+}
