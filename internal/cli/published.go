@@ -77,7 +77,7 @@ chart_read) count 3 points wider in "within".`,
 func (v *validation) published(cmd *cobra.Command, s Streams, t *published.Table) error {
 	sums, err := t.Summaries(v.by)
 	if err != nil {
-		return err
+		return ofFlag("by", err)
 	}
 	if v.out.name != "" {
 		if err := report.WriteFiles(cmd.Context(), report.File{Name: v.out.name, Write: t.WriteCSV}); err != nil {

@@ -57,6 +57,18 @@ func (p *Fixed) pool(l *Loaded, role deploy.Role, sys *hardware.System, words st
 		q.TP, q.PP, q.DP, q.CP = max(1, w.TP), max(1, w.PP), max(1, w.DP), max(1, w.CP)
 		q.EP, q.MoETP, q.MoEDP, q.Redundant, q.Drafts = w.EP, max(1, w.MoETP), w.MoEDP, w.Redundant, w.Drafts
 		q.Batch, pool.Count = cmp.Or(w.Batch, q.Batch), max(1, w.Count)
+		for _, c := range []struct {
+			given bool
+			why   string
+		}{
+			{role == deploy.Decode && w.CP > 1, "cp: only a prefill pool cuts the context"},
+			{role == deploy.Prefill && w.Drafts > 0, "mtp: only a decode pool drafts tokens"},
+			{role == deploy.Prefill && w.Batch > 0, "batch: a prefill pool computes as many prompts as a step of its engine holds"},
+		} {
+			if c.given {
+				return pool, []error{wrong(role.String()+"-plan", c.why)}
+			}
+		}
 	}
 	if role == deploy.Decode {
 		q.CP = 1
