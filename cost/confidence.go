@@ -33,7 +33,7 @@ func (p *Pricer) ErrorOf(o *op.Op) (share float64, level Level) {
 	if k.bound == nil {
 		return plainErrors[o.Class], Estimated
 	}
-	timing, b, shape := k.of(o)
+	timing, b, shape := p.kernelOf(o)
 	if timing == nil {
 		return plainErrors[o.Class], Estimated
 	}
@@ -50,10 +50,16 @@ func (p *Pricer) ErrorOf(o *op.Op) (share float64, level Level) {
 	return share, Measured
 }
 
-// of is the kernel that gives the time of an operator, nil where none does, and the shape that the operator has there.
-func (k *kernels) of(o *op.Op) (kernel.Timing, *kernel.Binding, *kernel.Shape) {
+// kernelOf is the kernel that gives the time of an operator, nil where none does, and the shape that the operator has there.
+// Communication between nodes rests on a formula where it was measured within a node only.
+func (p *Pricer) kernelOf(o *op.Op) (kernel.Timing, *kernel.Binding, *kernel.Shape) {
+	k := &p.kernels
 	if o.Class == op.Comm {
-		t, b := k.sending(o)
+		nodes, _ := p.net.Nodes(o.Members())
+		t, b := k.sending(o, nodes)
+		if t != nil && nodes > 1 && b.Nodes <= 1 {
+			return nil, nil, nil
+		}
 		return t, b, &k.message
 	}
 	for _, u := range o.Kernels {

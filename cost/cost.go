@@ -97,7 +97,7 @@ func (p *Pricer) On(s *hardware.System) error {
 	}
 	p.system = s
 	p.net.on(s, as.BytesPerGB)
-	p.kernels.on(s, prec, p.phase)
+	p.kernels.on(s, prec, as.Engine, p.phase)
 	p.sum = s.Mode == hardware.NoOverlap
 	p.vector, p.memory = vector.Efficiency, s.Memory.Efficiency
 	p.shapes[op.MatrixUnit] = matrix.Efficiency
@@ -203,27 +203,57 @@ func (p *Pricer) communicate(o *op.Op) (b Busy, sent float64) {
 	if o.Group < 2 {
 		return Busy{}, 0
 	}
-	r := p.net.route(o.Collective, int(o.Group), int(o.Span), o.Message)
+	m := o.Members()
+	r := p.net.route(o.Collective, m, o.Message)
 	d, scale := r.Time(o.Message), r.Scale // another route may take the place of this one
 	if p.kernels.bound != nil {
-		if timing, k := p.kernels.sending(o); timing != nil {
-			t := timing.Seconds(&p.kernels.paces[k.Peak], &p.kernels.message)
-			if most := int(k.Ranks); most > 1 && int(o.Group) > most {
-				// Larger groups than were measured take longer by as much as the formula says.
-				at := p.net.route(o.Collective, most, most, o.Message).Time(o.Message)
-				t *= max(1, d.Seconds/at.Seconds)
-			}
+		if t := p.measured(o, m, d.Seconds); t > 0 {
 			d.Seconds, d.Displaced = t, d.Displaced*t/d.Seconds
 		}
 	}
 	return Busy{d.Seconds, d.Displaced}, o.Message * scale
 }
 
-// HandOn is the time to hand message bytes from one of the stages of a pipeline to the next, the pipeline spanning the
-// given number of processors.
-func (p *Pricer) HandOn(stages, span int, message float64) float64 {
-	if stages == 1 {
+// measured is the time of a communication operator by its calibrated kernel, 0 where there is none, given that by the formula
+// of the network.
+func (p *Pricer) measured(o *op.Op, m hardware.Members, formula float64) float64 {
+	k := &p.kernels
+	nodes, inside := p.net.Nodes(m)
+	timing, b := k.sending(o, nodes)
+	if timing == nil {
 		return 0
 	}
-	return p.net.route(hardware.PointToPoint, stages, span, message).Time(message).Seconds
+	pace := &k.paces[b.Peak]
+	if b.Nodes > 1 || nodes == 1 {
+		t := timing.Seconds(pace, &k.message)
+		if most := int(b.Ranks); most > 1 && m.Group > most {
+			// Larger groups than were measured take longer by as much as the formula says.
+			at := p.net.route(o.Collective, hardware.Members{Group: most, Span: most}, o.Message).Time(o.Message)
+			t *= max(1, formula/at.Seconds)
+		}
+		return t
+	}
+	// Measured within a node only. What happens there is known; the network between the nodes takes its time besides or, where
+	// a library drives it, gives that of the whole, which is no shorter than the part.
+	outside := p.net.outside(o.Collective, m, o.Message).Time(o.Message).Seconds
+	if inside < 2 && o.Experts == 0 {
+		return outside
+	}
+	k.message.Nodes = 1
+	if o.Experts == 0 { // an exchange passes on inside what comes from all of its group
+		k.message.Group = int32(inside)
+	}
+	within := timing.Seconds(pace, &k.message)
+	if p.net.chooses || o.Collective == hardware.AllToAll {
+		return max(within, outside)
+	}
+	return within + outside
+}
+
+// HandOn is the time to hand message bytes from one of the stages of a pipeline to the next.
+func (p *Pricer) HandOn(stages hardware.Members, message float64) float64 {
+	if stages.Group == 1 {
+		return 0
+	}
+	return p.net.route(hardware.PointToPoint, stages, message).Time(message).Seconds
 }

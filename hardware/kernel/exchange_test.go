@@ -37,12 +37,13 @@ func TestExchangeBytes(t *testing.T) {
 		{dispatch, 8, 256, 1, 1, 0},
 		{direct, 8, 256, 1, 1, 0},
 	} {
-		if got := c.e.Copies(c.topk, c.experts, c.ranks, c.node); !near(got, c.want) && got != c.want {
+		s := &Shape{N: c.topk, Experts: int32(c.experts)}
+		if got := c.e.Copies(s, c.ranks, c.node); !near(got, c.want) && got != c.want {
 			t.Errorf("%+v: %g", c, got)
 		}
 	}
 	// 100 tokens of 2048: 1.75 copies of 4096 bytes.
-	if b := combine.Bytes(100, 2, 8, 2048, 8, 1); !near(b, 100*1.75*4096) {
+	if b := combine.Bytes(&Shape{M: 100, N: 2, K: 2048, Experts: 8, Group: 8, Nodes: 1}); !near(b, 100*1.75*4096) {
 		t.Error(b)
 	}
 }

@@ -36,8 +36,9 @@ type Shape struct {
 	Moved float64
 	// Heads of queries on KVHeads of keys and values, a value being Value wide.
 	Heads, KVHeads, Value int32
-	// Group of processors that communicate. An exchange chooses from Experts, over so many Nodes.
-	Group, Experts, Nodes int32
+	// Group of processors that communicate. An exchange chooses from Experts, over so many Nodes: those of a token from the
+	// best Limit of Groups that the experts are in; 0: from all.
+	Group, Experts, Nodes, Groups, Limit int32
 	// Gated: the outputs of an expert block are gates as well; linear attention follows the gated delta rule.
 	Gated bool
 	// Uneven: by chance each matrix sees another number of rows, Rows on average.

@@ -1,0 +1,3 @@
+package collective
+
+type Mode struct{}
