@@ -7,6 +7,7 @@ import (
 
 	"throughline/assume"
 	"throughline/hardware"
+	"throughline/hardware/kernel"
 	"throughline/op"
 	"throughline/plan"
 )
@@ -223,31 +224,42 @@ func (p *Pricer) measured(o *op.Op, m hardware.Members, formula float64) float64
 	if timing == nil {
 		return 0
 	}
-	pace := &k.paces[b.Peak]
 	if b.Nodes > 1 || nodes == 1 {
-		t := timing.Seconds(pace, &k.message)
-		if most := int(b.Ranks); most > 1 && m.Group > most {
-			// Larger groups than were measured take longer by as much as the formula says.
-			at := p.net.route(o.Collective, hardware.Members{Group: most, Span: most}, o.Message).Time(o.Message)
-			t *= max(1, formula/at.Seconds)
-		}
-		return t
+		return timing.Seconds(&k.paces[b.Peak], &k.message) * p.larger(o, b, m.Group, formula)
 	}
 	// Measured within a node only. What happens there is known; the network between the nodes takes its time besides or, where
 	// a library drives it, gives that of the whole, which is no shorter than the part.
 	outside := p.net.outside(o.Collective, m, o.Message).Time(o.Message).Seconds
-	if inside < 2 && o.Experts == 0 {
+	if b.Ranks == 0 {
+		inside = m.Group // an exchange, which passes on inside what comes from all of its group
+	}
+	if inside < 2 {
 		return outside
 	}
-	k.message.Nodes = 1
-	if o.Experts == 0 { // an exchange passes on inside what comes from all of its group
-		k.message.Group = int32(inside)
+	k.message.Group, k.message.Nodes = int32(inside), 1
+	within := timing.Seconds(&k.paces[b.Peak], &k.message)
+	if most := int(b.Ranks); most > 1 && inside > most {
+		within *= p.larger(o, b, inside, p.within(o, inside))
 	}
-	within := timing.Seconds(pace, &k.message)
 	if p.net.chooses || o.Collective == hardware.AllToAll {
 		return max(within, outside)
 	}
 	return within + outside
+}
+
+// larger is how much longer a collective takes in a group that is larger than those that were measured: as much as the formula
+// says.
+func (p *Pricer) larger(o *op.Op, b *kernel.Binding, group int, formula float64) float64 {
+	most := int(b.Ranks)
+	if most < 2 || group <= most {
+		return 1
+	}
+	return max(1, formula/p.within(o, most))
+}
+
+// within is the time of a collective by the formula if its group was so many consecutive processors.
+func (p *Pricer) within(o *op.Op, group int) float64 {
+	return p.net.route(o.Collective, hardware.Members{Group: group, Span: group}, o.Message).Time(o.Message).Seconds
 }
 
 // HandOn is the time to hand message bytes from one of the stages of a pipeline to the next.

@@ -192,19 +192,17 @@ type exchangeGrid struct {
 
 func (t *exchangeTiming) reach() (nodes, ranks float64) { return t.levels[len(t.levels)-1].nodes, 0 }
 
-// between are the levels around a number of nodes, and how far from the first to the second. Between measured numbers of
-// nodes time is interpolated; beyond them it grows with the copies only.
-func (t *exchangeTiming) between(nodes float64) (first, second *exchangeGrid, share float64) {
+// between are the levels around a number of nodes, and the same one twice at a number that was measured and beyond all.
+func (t *exchangeTiming) between(nodes float64) (first, second *exchangeGrid) {
 	i := 0
 	for i < len(t.levels)-1 && t.levels[i].nodes < nodes {
 		i++
 	}
-	l := &t.levels[i]
-	if i == 0 || l.nodes <= nodes {
-		return l, l, 0
+	second = &t.levels[i]
+	if i == 0 || second.nodes <= nodes || t.levels[i-1].nodes == 1 {
+		return second, second
 	}
-	before := &t.levels[i-1]
-	return before, l, (nodes - before.nodes) / (l.nodes - before.nodes)
+	return &t.levels[i-1], second
 }
 
 func (l *exchangeGrid) seconds(p *Pace, at Point) float64 {
@@ -218,24 +216,36 @@ func (l *exchangeGrid) seconds(p *Pace, at Point) float64 {
 	return l.latency + pace*l.memory.at(at)
 }
 
-// Seconds over several nodes is never less than what passing on inside the nodes takes, as if all were one node.
+// Seconds is the time at a measured number of nodes; between two of them it grows with the copies from one to the other;
+// beyond, the last counts on with the copies. It is never less than on fewer nodes, of which one node stands for what is
+// passed on inside the nodes.
 func (t *exchangeTiming) Seconds(p *Pace, s *Shape) float64 {
-	at := t.e.Point(s)
-	first, second, share := t.between(float64(s.Nodes))
-	seconds := first.seconds(p, at)
-	if share > 0 {
-		seconds = (1-share)*seconds + share*second.seconds(p, at)
+	nodes := float64(s.Nodes)
+	first, second := t.between(nodes)
+	fewer := 0.0
+	for i := range t.levels {
+		l := &t.levels[i]
+		if l.nodes >= nodes {
+			break
+		}
+		fewer = max(fewer, l.seconds(p, t.e.point(s, l.nodes)))
 	}
-	if inner := &t.levels[0]; s.Nodes > 1 && inner.nodes == 1 {
-		seconds = max(seconds, inner.seconds(p, t.e.point(s, 1)))
+	if first == second {
+		return max(fewer, second.seconds(p, t.e.point(s, nodes)))
 	}
-	return seconds
+	more := max(fewer, second.seconds(p, t.e.point(s, second.nodes)))
+	ranks := float64(s.Group)
+	from, to := t.e.Copies(s, ranks, first.nodes), t.e.Copies(s, ranks, second.nodes)
+	if !(to > from) {
+		return more
+	}
+	return fewer + (more-fewer)*min(1, (t.e.Copies(s, ranks, nodes)-from)/(to-from))
 }
 
 // Beyond: beyond the measured numbers of nodes time grows with the copies only, and levels may be of another chip.
 func (t *exchangeTiming) Beyond(s *Shape) bool {
 	at := t.e.Point(s)
-	first, second, _ := t.between(float64(s.Nodes))
+	first, second := t.between(float64(s.Nodes))
 	if float64(s.Nodes) > second.nodes || first.carried || second.carried {
 		return true
 	}
