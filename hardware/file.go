@@ -31,6 +31,9 @@ func Topologies() []string {
 	return []string{"2dfm", "fullmesh", "ring", "switch", "torus", "fattree"}
 }
 
+// NetworkLibraries are what can drive collectives across a level.
+func NetworkLibraries() []string { return []string{"plain", "nccl"} }
+
 // IsWidth reports whether some number type takes this many bytes.
 func IsWidth(bytes float64) bool {
 	for _, t := range NumberTypes {

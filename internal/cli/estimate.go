@@ -115,7 +115,7 @@ func pointFlags(cmd *cobra.Command, p *point.Point) {
 	complete(cmd, "phase", point.PhaseNames())
 	complete(cmd, "engine", engine.Names())
 	complete(cmd, "assume", assume.Presets())
-	for _, name := range []string{"weights", "activations", "cache", "comm", "attention", "vector"} {
+	for _, name := range []string{"weights", "activations", "cache", "comm", "dispatch", "combine", "attention", "vector"} {
 		complete(cmd, name, scenario.FormatNames())
 	}
 }

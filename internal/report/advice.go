@@ -221,6 +221,7 @@ func question(l *scenario.Loaded, o *advice.Options) map[string]string {
 		"model": l.Model, "system": l.System, "decode-system": l.DecodeSystem, "assume": l.Assume, "lengths": l.Distribution,
 		"isl": fmt.Sprint(l.Asked.Input), "osl": fmt.Sprint(l.Asked.Output), "prefix": fmt.Sprint(l.Asked.Cached),
 		"weights": l.Formats.Weights, "activations": l.Formats.Activations, "cache": l.Formats.Cache, "comm": l.Formats.Comm,
+		"dispatch": l.Formats.Dispatch, "combine": l.Formats.Combine,
 		"attention": l.Formats.Attention, "vector": l.Formats.Vector, "gpus-per-node": fmt.Sprint(o.GPUsPerNode),
 		"offload-weights": fmt.Sprint(l.Offload.Weights), "offload-cache": fmt.Sprint(l.Offload.Cache),
 	}

@@ -36,6 +36,7 @@ type Scenario struct {
 // Formats are number formats by name; empty ones follow from the others.
 type Formats struct {
 	Weights, Activations, Cache, Comm, Attention, Vector string
+	Dispatch, Combine                                    string // of tokens on their way to experts and back
 }
 
 // Loaded is a scenario whose files have been read.
@@ -188,13 +189,11 @@ func FormatNames() []string {
 func (f Formats) precision(systems ...*hardware.System) (plan.Precision, error) {
 	var problems []error
 	bytes := func(flag, name string) float64 {
-		for _, n := range formatNames {
-			if n.name == name {
-				return n.bytes
-			}
+		n, err := bytesOf(flag, name)
+		if err != nil {
+			problems = append(problems, err)
 		}
-		problems = append(problems, fmt.Errorf("%s: %s", flag, document.NotOneOf(name, FormatNames())))
-		return 0
+		return n
 	}
 	or := func(name, otherwise string) string {
 		if name == "" {
@@ -219,6 +218,13 @@ func (f Formats) precision(systems ...*hardware.System) (plan.Precision, error) 
 	if f.Cache != "" {
 		p.Cache = bytes("--cache", f.Cache)
 	}
+	var err error
+	if p.Dispatch, err = ExchangedBytes("--dispatch", f.Dispatch); err != nil {
+		problems = append(problems, err)
+	}
+	if p.Combine, err = ExchangedBytes("--combine", f.Combine); err != nil {
+		problems = append(problems, err)
+	}
 	bytes("--attention", attention)
 	bytes("--vector", vector)
 	if len(problems) > 0 {
@@ -239,6 +245,34 @@ func (f Formats) precision(systems ...*hardware.System) (plan.Precision, error) 
 	p.AttentionType = pick("--attention", attention, "matrix", matrixTypes)
 	p.VectorType = pick("--vector", vector, "vector", vectorTypes)
 	return p, document.Join(problems...)
+}
+
+// bytesOf is the bytes of an element in the format that a flag names.
+func bytesOf(flag, name string) (float64, error) {
+	for _, n := range formatNames {
+		if n.name == name {
+			return n.bytes, nil
+		}
+	}
+	return 0, fmt.Errorf("%s: %s", flag, document.NotOneOf(name, FormatNames()))
+}
+
+// ExchangedBytes is the bytes of an element on its way to experts or back, in the format that a flag names; 0 where it names
+// none.
+func ExchangedBytes(flag, name string) (float64, error) {
+	if name == "" {
+		return 0, nil
+	}
+	n, err := bytesOf(flag, name)
+	return scaled(n), err
+}
+
+// scaled is the bytes of an element that libraries send: below 16 bits with a scale of four bytes for every 128.
+func scaled(bytes float64) float64 {
+	if bytes < 2 {
+		return bytes + plan.LibraryDispatch - 1
+	}
+	return bytes
 }
 
 func matrixTypes(s *hardware.System) []string { return s.MatrixTypes() }
