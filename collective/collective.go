@@ -177,7 +177,11 @@ func (n *Net) legs(c hardware.Collective, m hardware.Members) func(yield func(le
 				if !even {
 					stays = float64(inside) / float64(group)
 				}
-				if !yield(leg{level: i, c: c, group: inside, share: share * stays, beside: true}) {
+				within := share * stays
+				if protocolsOf(n.levels[i+1].Library, c) != nil {
+					within = share // a library takes no less than on one node
+				}
+				if !yield(leg{level: i, c: c, group: inside, share: within, beside: true}) {
 					return
 				}
 				// Of the rest an even share goes to each of the other groups.

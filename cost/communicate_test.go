@@ -250,3 +250,25 @@ func TestExchangesHaveNoCliffs(t *testing.T) {
 		})
 	}
 }
+
+// TestPeerToPeer: of the two L40S hosts the one without peer-to-peer takes ten times as long for a large all-reduce over 8: 1.5
+// GB/s of bus bandwidth as measured, 20 where cards reach each other (docs/systems.md). Only the first was measured.
+func TestPeerToPeer(t *testing.T) {
+	for _, c := range []struct {
+		system   string
+		low, top float64 // GB/s of bus bandwidth, 16.8 MB over 8
+		small    float64 // µs of 8 kB at least
+		level    Level
+	}{{"L40S", 1.3, 1.8, 10, Measured}, {"L40S_P2P", 15, 21, 20, Estimated}, {"RTX_PRO_6000", 30, 41, 20, Estimated}} {
+		p, err := NewPricer(system(t, c.system), &bf16, &assume.Physical, op.Decode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := collectiveOp(hardware.AllReduce, 8, 1, 8, 1<<24)
+		bus := 2 * 7. / 8 * (1 << 24) / p.Communicate(o).Time / 1e9
+		small := 1e6 * p.Communicate(collectiveOp(hardware.AllReduce, 8, 1, 8, 8192)).Time
+		if _, level := p.ErrorOf(o); bus < c.low || bus > c.top || level != c.level || small < c.small || small > 40 {
+			t.Errorf("%s: %.1f GB/s, %.1f µs, %v", c.system, bus, small, level)
+		}
+	}
+}

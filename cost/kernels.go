@@ -21,6 +21,8 @@ type kernels struct {
 	types kernel.Types
 	paces [kernel.PeakCount]kernel.Pace
 
+	formula bool // collectives take that of the network
+
 	message kernel.Shape // of the communication that is being priced
 }
 
@@ -57,6 +59,7 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, engine bool, phas
 	if wide != "" {
 		k.paces[kernel.WidePeak] = pace(wide)
 	}
+	k.formula = s.Networks[0].Formula
 	outside := &s.Networks[min(1, len(s.Networks)-1)]
 	k.paces[kernel.LinkPeak] = kernel.Pace{
 		Byte: 1 / (s.Networks[0].Bandwidth * bytesPerGB), Far: 1 / (outside.Bandwidth * bytesPerGB),
@@ -100,7 +103,7 @@ func (k *kernels) uncovered(o *op.Op) float64 {
 // message is in k. Kernels that were measured on several nodes count for any number of them.
 func (k *kernels) sending(o *op.Op, nodes int) (kernel.Timing, *kernel.Binding) {
 	for _, u := range o.Kernels {
-		if t, b := k.bound.For(u); t != nil {
+		if t, b := k.bound.For(u); t != nil && !(k.formula && b.Ranks > 0) {
 			k.message = o.Shape
 			k.message.Nodes = int32(nodes)
 			return t, b

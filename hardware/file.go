@@ -99,6 +99,7 @@ type networkFile struct {
 	Efficiency     float64           `json:"efficiency" range:"[1e-6,1]" doc:"achievable share of the bandwidth"`
 	Topology       string            `json:"topology" enum:"2dfm,fullmesh,ring,switch,torus,fattree" doc:"how the processors of a group are joined"`
 	Library        string            `json:"library" enum:"plain,nccl" doc:"what drives collectives across this level: nccl with its protocols and their latencies, or plain, hops and volumes alone"`
+	Formula        bool              `json:"formula" doc:"collectives within the innermost level take the formula of the network even where kernels hold measured ones, which are of another host"`
 	DBEfficiency   [][2]float64      `json:"DB_efficiency" nonempty:"true" range:"[0,inf)" form:"[MB, efficiency]" doc:"rows [MB, efficiency], large to small, by message size"`
 	Size           int               `json:"size" required:"true" range:"[1,1e9]" doc:"processors in one group of this level"`
 	Latency        float64           `json:"latency" required:"true" range:"[0,1]" unit:"s" doc:"seconds per hop"`

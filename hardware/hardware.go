@@ -81,6 +81,7 @@ type Network struct {
 	Efficiency     float64
 	Topology       string
 	Library        string    // what drives collectives that span several groups of the level below: plain, nccl
+	Formula        bool      // collectives within it take the formula, whatever the kernels have of them
 	MessageSize    SizeTable // efficiency by message size, in MB of 1e6 bytes
 	Size           int       // processors in one group of this level
 	Latency        float64   // seconds per hop
