@@ -161,7 +161,8 @@ func exchangeOp(slot kernel.Slot, tokens float64, ep, groups, limit int) *op.Op 
 
 // TestPublishedExchanges: what DeepEP's authors print for an H800 with a NIC of 400 Gb/s (docs/legacy.md): µs for low latency,
 // GB/s for throughput, of which a byte that stays on the node counts as well. Their benchmark picks 4 of as many groups as
-// there are nodes. UCCL's authors have the same kernels on one node of an H200 (ep/README.md).
+// there are nodes. UCCL's authors have the same kernels on one node of an H200 (ep/README.md), SGLang's in a unit test with
+// 16384 tokens over 4 nodes of H100 (lmsys.org/blog/2025-05-05-large-scale-ep).
 func TestPublishedExchanges(t *testing.T) {
 	for _, c := range []struct {
 		system string
@@ -179,11 +180,15 @@ func TestPublishedExchanges(t *testing.T) {
 		{"H800", kernel.DispatchLowLatency, 64, 173, 0}, {"H800", kernel.CombineLowLatency, 64, 314, 0},
 		{"H800", kernel.DispatchLowLatency, 128, 192, 0}, {"H800", kernel.CombineLowLatency, 128, 369, 0},
 		{"H800", kernel.DispatchLowLatency, 256, 194, 0}, {"H800", kernel.CombineLowLatency, 256, 360, 0},
+		{"H100_SXM", kernel.DispatchNormal, 32, 7300, 1}, {"H100_SXM", kernel.CombineNormal, 32, 14300, 1},
 		{"H200", kernel.DispatchNormal, 8, 500, 320}, {"H200", kernel.CombineNormal, 8, 973, 319},
 	} {
 		phase, tokens := op.Prefill, 4096.0
 		if c.gbps == 0 {
 			phase, tokens = op.Decode, 128
+		}
+		if c.system == "H100_SXM" {
+			tokens = 16384
 		}
 		p, err := NewPricer(system(t, c.system), &bf16, &assume.Physical, phase)
 		if err != nil {
