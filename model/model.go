@@ -272,7 +272,7 @@ type Experts struct {
 	CapacityFactor float64 // multiplies the tokens of an expert
 	Groups         int     // that the experts are in, of which a token picks TopGroups before it picks experts; 0: one
 	TopGroups      int
-	Interval       int     // every Interval-th layer is an expert layer; the others are dense
+	Interval       int // every Interval-th layer is an expert layer; the others are dense
 }
 
 // IsMoE reports whether the model has expert layers.
