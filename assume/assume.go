@@ -26,6 +26,9 @@ type Assumptions struct {
 	TouchedExperts bool `assume:"touched-experts" doc:"a step reads only the experts its tokens are expected to visit"`
 	// Imbalance: the busiest processor decides how long the experts take, at the load that chance gives it.
 	Imbalance bool `assume:"imbalance" doc:"the busiest processor of an expert group decides"`
+	// Borders: groups of processors that do not divide a node cross its borders, and the slowest of them decides. Otherwise
+	// every group is taken to begin where a node begins.
+	Borders bool `assume:"borders" doc:"groups of processors that do not divide a node cross its borders"`
 	// Causal: a token of a prompt attends to those before it and to itself; otherwise to the whole prompt.
 	Causal bool `assume:"causal" doc:"prefill attends to earlier tokens only"`
 	// AbsorbPrefill: absorbed latent attention stays absorbed in prefill; otherwise it expands keys and values there, as
@@ -76,6 +79,7 @@ var Physical = Assumptions{
 	Ends:           true,
 	TouchedExperts: true,
 	Imbalance:      true,
+	Borders:        true,
 	Causal:         true,
 	MemoryFraction: 0.9,
 	ReserveGiB:     1,

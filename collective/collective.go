@@ -1,7 +1,8 @@
 // Package collective says how long a communication between processors takes on the networks of a system.
 //
 // A group that lies within one level of the network communicates there. A group that spans several does so in steps: a
-// reduction or gathering first makes the data small inside, an all-to-all uses both networks side by side.
+// reduction or gathering first makes the data small inside, an all-to-all uses both networks side by side. Where a level is
+// driven by a library whose protocols are known (library.go), those give the time of groups that span it.
 package collective
 
 import "throughline/hardware"
@@ -25,32 +26,48 @@ func (n *Net) Flat() bool {
 	return true
 }
 
+// Chooses reports whether some level is driven by a library that chooses between protocols.
+func (n *Net) Chooses() bool {
+	for i := range n.levels {
+		if i > 0 && libraries[n.levels[i].Library] != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // Duration is the time of a communication, and how much of it computes at the expense of other work.
 type Duration struct {
 	Seconds   float64
 	Displaced float64 // seconds of computation that are lost if the communication runs beside it
 }
 
-// Time is the duration of a collective between group processors that lie evenly within span consecutive ones. Message
-// is the bytes that a processor contributes: the whole tensor of an all-reduce, reduce-scatter or all-gather; what one
-// processor sends in all in an all-to-all; what it sends in a point-to-point transfer.
-func (n *Net) Time(c hardware.Collective, group, span int, message float64) Duration {
-	r := n.Route(c, group, span, message)
+// Time is the duration of a collective between the members of a group. Message is the bytes that a processor contributes:
+// the whole tensor of an all-reduce, reduce-scatter or all-gather; what one processor sends in all in an all-to-all; what it
+// sends in a point-to-point transfer.
+func (n *Net) Time(c hardware.Collective, m hardware.Members, message float64) Duration {
+	r := n.Route(c, m, message)
 	return r.Time(message)
 }
 
-// Route is the way a collective takes, as straight lines in the size of the message. They run side by side: the longest
-// decides when it is done.
+// Route is the way a collective takes, as straight lines in the size of the message.
 type Route struct {
 	// Scale is how many times over the message is sent, by the op_scalar of the outermost level.
 	Scale float64
 
-	lines [maxLines]line
-	n     int
+	// Lines run side by side: the longest decides when it is done. Of the choices, the ways in which a library can do it, the
+	// quickest is taken, and runs beside the lines.
+	lines     [maxLines]line
+	choices   [maxChoices]line
+	n, offers int // of each
 }
 
-// maxLines is the network levels that an all-to-all can use side by side; deeper ones join the last line.
-const maxLines = 4
+// maxLines is the network levels that an all-to-all can use side by side; deeper ones join the last line. maxChoices is the
+// protocols of a library for one pattern.
+const (
+	maxLines   = 4
+	maxChoices = 6
+)
 
 type line struct{ seconds, perByte, displaced, displacedPerByte float64 }
 
@@ -58,23 +75,53 @@ func (l line) plus(o line) line {
 	return line{l.seconds + o.seconds, l.perByte + o.perByte, l.displaced + o.displaced, l.displacedPerByte + o.displacedPerByte}
 }
 
+func (l *line) at(message float64) Duration {
+	return Duration{l.seconds + l.perByte*message, l.displaced + l.displacedPerByte*message}
+}
+
 // Time of a message on the route. Every network takes its share of the computation for as long as it is busy.
 func (r *Route) Time(message float64) Duration {
 	var d Duration
 	for i := range r.lines[:r.n] {
-		l := &r.lines[i]
-		d.Seconds = max(d.Seconds, l.seconds+l.perByte*message)
-		d.Displaced += l.displaced + l.displacedPerByte*message
+		l := r.lines[i].at(message)
+		d.Seconds = max(d.Seconds, l.Seconds)
+		d.Displaced += l.Displaced
+	}
+	if r.offers > 0 {
+		best := r.choices[0].at(message)
+		for i := range r.choices[1:r.offers] {
+			if t := r.choices[1+i].at(message); t.Seconds < best.Seconds {
+				best = t
+			}
+		}
+		d.Seconds = max(d.Seconds, best.Seconds)
+		d.Displaced += best.Displaced
 	}
 	return d
 }
 
 // Route finds the way of a collective for messages of about the given size; on flat networks, of any.
-func (n *Net) Route(c hardware.Collective, group, span int, message float64) Route {
+func (n *Net) Route(c hardware.Collective, m hardware.Members, message float64) Route {
+	return n.route(c, m, message, 0)
+}
+
+// Outside is the part of the way beyond the innermost network, where the part within is known from elsewhere.
+func (n *Net) Outside(c hardware.Collective, m hardware.Members, message float64) Route {
+	return n.route(c, m, message, 1)
+}
+
+func (n *Net) route(c hardware.Collective, m hardware.Members, message float64, from int) Route {
 	var r Route
-	for g := range n.legs(c, group, span) {
+	for g := range n.legs(c, m) {
+		r.Scale = n.levels[g.level].Ops[c].Scale
+		if g.level < from {
+			continue
+		}
+		if g.protocols != nil {
+			r.offers = n.choose(&r.choices, g, message)
+			continue
+		}
 		l := n.line(g, message)
-		r.Scale = g.level.Ops[c].Scale
 		switch {
 		case r.n == 0 || g.beside && r.n < maxLines:
 			r.lines[r.n] = l
@@ -88,57 +135,115 @@ func (n *Net) Route(c hardware.Collective, group, span int, message float64) Rou
 
 // leg is a part of a collective that one network level carries.
 type leg struct {
-	level  *hardware.Network
+	level  int
 	c      hardware.Collective
 	group  int
 	share  float64 // of the message
 	beside bool    // runs beside the legs before it, not after them
+
+	// Of a collective that a library drives across a level: its protocols, the processors of the whole group, and those of
+	// them in each group of the level below.
+	protocols     []protocol
+	whole, inside int
 }
 
 // legs cuts a collective into its parts, level by level.
-func (n *Net) legs(c hardware.Collective, group, span int) func(yield func(leg) bool) {
+func (n *Net) legs(c hardware.Collective, m hardware.Members) func(yield func(leg) bool) {
 	return func(yield func(leg) bool) {
-		if group < 2 {
+		if m.Group < 2 {
 			return
 		}
-		stride, share := span/group, 1.0
+		group, stride, share, below := m.Group, m.Span/m.Group, 1.0, 1
 		for i := range n.levels {
 			l := &n.levels[i]
-			if group*stride <= l.Size || i == len(n.levels)-1 {
-				yield(leg{l, c, group, share, c == hardware.AllToAll})
+			inside, groups := spread(group, stride, l.Size, m.World)
+			if groups == 1 || i == len(n.levels)-1 {
+				g := leg{level: i, c: c, group: group, share: share, beside: c == hardware.AllToAll}
+				if i > 0 {
+					g.protocols = protocolsOf(l.Library, c)
+					g.whole, g.inside = m.Group, below
+				}
+				yield(g)
 				return
 			}
-			inside := l.Size / stride // members in one group of this level
-			if inside < 2 || c == hardware.PointToPoint {
-				continue
+			if groups == group || c == hardware.PointToPoint {
+				continue // nothing happens inside
 			}
-			groups := (group + inside - 1) / inside
+			even := inside*groups >= group // no part of the group is smaller than this one
 			switch c {
 			case hardware.AllToAll:
 				// What stays inside and what leaves run side by side, each on its own network.
-				if !yield(leg{l, c, inside, share / float64(groups), true}) {
+				stays := 1 / float64(groups)
+				if !even {
+					stays = float64(inside) / float64(group)
+				}
+				within := share * stays
+				if protocolsOf(n.levels[i+1].Library, c) != nil {
+					within = share // a library takes no less than on one node
+				}
+				if !yield(leg{level: i, c: c, group: inside, share: within, beside: true}) {
 					return
 				}
+				// Of the rest an even share goes to each of the other groups.
+				share *= (1 - stays) / (1 - 1/float64(groups))
 			case hardware.AllReduce:
-				if !yield(leg{l, hardware.ReduceScatter, inside, share, false}) || !yield(leg{l, hardware.AllGather, inside, share, false}) {
+				if !yield(leg{level: i, c: hardware.ReduceScatter, group: inside, share: share}) ||
+					!yield(leg{level: i, c: hardware.AllGather, group: inside, share: share}) {
 					return
 				}
 				share /= float64(inside)
 			default:
-				if !yield(leg{l, c, inside, share, false}) {
+				if !yield(leg{level: i, c: c, group: inside, share: share}) {
 					return
 				}
 				share /= float64(inside)
 			}
+			below *= inside
 			group, stride = groups, l.Size
 		}
 	}
 }
 
+// spread says how a group of processors that lie stride apart falls into groups of a level of the given size: the members
+// of the smallest part, and the number of parts. Groups follow one another through world processors; where they do not
+// divide the level, some cross its borders, and the one with the smallest part is the slowest. With no world, groups are
+// taken to begin where those of the level begin.
+func spread(group, stride, size, world int) (inside, groups int) {
+	block := group * stride
+	if (hardware.Members{Group: group, Span: block, World: world}).Within(size) {
+		return group, 1
+	}
+	inside = size / stride
+	if inside < 2 {
+		return 1, group
+	}
+	groups = (group + inside - 1) / inside
+	if world == 0 || block%size == 0 {
+		return inside, groups
+	}
+	// Parts of the members of the k-th group, of which the borders are inside apart.
+	places, fewest := inside, inside
+	for k, first := 0, 0; k < max(1, world/block); k++ {
+		last := first + group // behind it
+		parts := (last + places - 1) / places
+		if parts > 1 {
+			groups = max(groups, parts)
+			fewest = min(fewest, places-first)
+			if rest := last % places; rest > 0 {
+				fewest = min(fewest, rest)
+			}
+		}
+		if first = last % places; first == 0 {
+			break // from here on it repeats
+		}
+	}
+	return fewest, groups
+}
+
 // line is the time of a leg: its hops, and its volume over what the bandwidth of the level is worth for this pattern,
 // group and message.
 func (n *Net) line(g leg, message float64) line {
-	l := g.level
+	l := &n.levels[g.level]
 	rate := &l.Ops[g.c]
 	t := topologies[l.Topology]
 	bandwidth := l.Bandwidth * n.bytesPerGB * l.Efficiency * rate.EfficiencyAt(g.group) * l.MessageSize.At(message*g.share/1e6)
@@ -149,8 +254,24 @@ func (n *Net) line(g leg, message float64) line {
 
 // Shares passes on, for every part of a collective, the efficiency table that prices it and the share of the message
 // that the table sees.
-func (n *Net) Shares(c hardware.Collective, group, span int, visit func(t hardware.SizeTable, share float64)) {
-	for g := range n.legs(c, group, span) {
-		visit(g.level.MessageSize, g.share)
+func (n *Net) Shares(c hardware.Collective, m hardware.Members, visit func(t hardware.SizeTable, share float64)) {
+	for g := range n.legs(c, m) {
+		visit(n.levels[g.level].MessageSize, g.share)
 	}
+}
+
+// Levels are those of the network that a collective uses, from the inside out.
+func (n *Net) Levels(c hardware.Collective, m hardware.Members) (out []int) {
+	for g := range n.legs(c, m) {
+		if len(out) == 0 || out[len(out)-1] != g.level {
+			out = append(out, g.level)
+		}
+	}
+	return out
+}
+
+// Nodes is how many groups of the innermost network a group spans, and the members in the smallest part of it.
+func (n *Net) Nodes(m hardware.Members) (nodes, inside int) {
+	inside, nodes = spread(m.Group, max(1, m.Span/max(1, m.Group)), n.levels[0].Size, m.World)
+	return nodes, inside
 }

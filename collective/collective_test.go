@@ -27,7 +27,7 @@ func level(topology string, size int) hardware.Network {
 func seconds(t *testing.T, levels []hardware.Network, c hardware.Collective, group, span int, message float64) float64 {
 	t.Helper()
 	n := NewNet(&hardware.System{Networks: levels}, 1e9)
-	return n.Time(c, group, span, message).Seconds
+	return n.Time(c, hardware.Members{Group: group, Span: span}, message).Seconds
 }
 
 func near(t *testing.T, what string, got, want float64) {
@@ -119,7 +119,7 @@ func TestProcessorUsage(t *testing.T) {
 	outer := level("switch", 64)
 	outer.ProcessorUsage = 0.25
 	n := NewNet(&hardware.System{Networks: []hardware.Network{level("switch", 4), outer}}, 1e9)
-	d := n.Time(hardware.ReduceScatter, 8, 8, 4e9)
+	d := n.Time(hardware.ReduceScatter, hardware.Members{Group: 8, Span: 8}, 4e9)
 	// Inside 7 s at no usage, outside (1 + 1) s at a quarter: 1 GB shares between 2 groups, half of them sent.
 	if want := (Duration{7 + 2, 0.5}); d != want {
 		t.Errorf("got %+v, want %+v", d, want)
@@ -129,7 +129,7 @@ func TestProcessorUsage(t *testing.T) {
 	inner := level("switch", 4)
 	inner.ProcessorUsage = 0.5
 	n = NewNet(&hardware.System{Networks: []hardware.Network{inner, outer}}, 1e9)
-	d = n.Time(hardware.AllToAll, 8, 8, 4e9)
+	d = n.Time(hardware.AllToAll, hardware.Members{Group: 8, Span: 8}, 4e9)
 	if want := (Duration{1 + 4, 0.5*(1+3) + 0.25*(1+4)}); d != want {
 		t.Errorf("all-to-all: got %+v, want %+v", d, want)
 	}

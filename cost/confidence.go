@@ -33,7 +33,7 @@ func (p *Pricer) ErrorOf(o *op.Op) (share float64, level Level) {
 	if k.bound == nil {
 		return plainErrors[o.Class], Estimated
 	}
-	timing, b, shape := k.of(o)
+	timing, b, shape := p.kernelOf(o)
 	if timing == nil {
 		return plainErrors[o.Class], Estimated
 	}
@@ -42,7 +42,7 @@ func (p *Pricer) ErrorOf(o *op.Op) (share float64, level Level) {
 		share = plainErrors[o.Class]
 	}
 	switch {
-	case !p.measured() || k.set.MeasuredOn(b.Section, b.Key) != k.set.System:
+	case !p.chipMeasured() || k.set.MeasuredOn(b.Section, b.Key) != k.set.System:
 		return max(share, transferErrors[o.Class]), Estimated
 	case b.Narrowed || timing.Beyond(shape):
 		return share, Fitted
@@ -50,8 +50,8 @@ func (p *Pricer) ErrorOf(o *op.Op) (share float64, level Level) {
 	return share, Measured
 }
 
-// measured reports whether the kernels were measured on this chip. It is asked for every operator, and found out once.
-func (p *Pricer) measured() bool {
+// chipMeasured reports whether the kernels were measured on this chip. It is asked for every operator, and found out once.
+func (p *Pricer) chipMeasured() bool {
 	if p.own == nil {
 		own := p.system.Has(p.kernels.set)
 		p.own = &own
@@ -59,10 +59,16 @@ func (p *Pricer) measured() bool {
 	return *p.own
 }
 
-// of is the kernel that gives the time of an operator, nil where none does, and the shape that the operator has there.
-func (k *kernels) of(o *op.Op) (kernel.Timing, *kernel.Binding, *kernel.Shape) {
+// kernelOf is the kernel that gives the time of an operator, nil where none does, and the shape that the operator has there.
+// Communication between nodes rests on a formula where it was measured within a node only.
+func (p *Pricer) kernelOf(o *op.Op) (kernel.Timing, *kernel.Binding, *kernel.Shape) {
+	k := &p.kernels
 	if o.Class == op.Comm {
-		t, b := k.sending(o)
+		nodes, _ := p.net.Nodes(o.Members())
+		t, b := k.sending(o, nodes)
+		if t != nil && nodes > 1 && b.Nodes <= 1 {
+			return nil, nil, nil
+		}
 		return t, b, &k.message
 	}
 	for _, u := range o.Kernels {

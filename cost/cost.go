@@ -7,6 +7,7 @@ import (
 
 	"throughline/assume"
 	"throughline/hardware"
+	"throughline/hardware/kernel"
 	"throughline/op"
 	"throughline/plan"
 )
@@ -98,7 +99,7 @@ func (p *Pricer) On(s *hardware.System) error {
 	}
 	p.system, p.own = s, nil
 	p.net.on(s, as.BytesPerGB)
-	p.kernels.on(s, prec, p.phase)
+	p.kernels.on(s, prec, as.Engine, p.phase)
 	p.sum = s.Mode == hardware.NoOverlap
 	p.vector, p.memory = vector.Efficiency, s.Memory.Efficiency
 	p.shapes[op.MatrixUnit] = matrix.Efficiency
@@ -204,27 +205,68 @@ func (p *Pricer) communicate(o *op.Op) (b Busy, sent float64) {
 	if o.Group < 2 {
 		return Busy{}, 0
 	}
-	r := p.net.route(o.Collective, int(o.Group), int(o.Span), o.Moved)
+	m := o.Members()
+	r := p.net.route(o.Collective, m, o.Moved)
 	d, scale := r.Time(o.Moved), r.Scale // another route may take the place of this one
 	if p.kernels.bound != nil {
-		if timing, k := p.kernels.sending(o); timing != nil {
-			t := timing.Seconds(&p.kernels.paces[k.Peak], &p.kernels.message)
-			if most := int(k.Ranks); most > 1 && int(o.Group) > most {
-				// Larger groups than were measured take longer by as much as the formula says.
-				at := p.net.route(o.Collective, most, most, o.Moved).Time(o.Moved)
-				t *= max(1, d.Seconds/at.Seconds)
-			}
+		if t := p.measured(o, m, d.Seconds); t > 0 {
 			d.Seconds, d.Displaced = t, d.Displaced*t/d.Seconds
 		}
 	}
 	return Busy{d.Seconds, d.Displaced}, o.Moved * scale
 }
 
-// HandOn is the time to hand message bytes from one of the stages of a pipeline to the next, the pipeline spanning the
-// given number of processors.
-func (p *Pricer) HandOn(stages, span int, message float64) float64 {
-	if stages == 1 {
+// measured is the time of a communication operator by its calibrated kernel, 0 where there is none, given that by the formula
+// of the network.
+func (p *Pricer) measured(o *op.Op, m hardware.Members, formula float64) float64 {
+	k := &p.kernels
+	nodes, inside := p.net.Nodes(m)
+	timing, b := k.sending(o, nodes)
+	if timing == nil {
 		return 0
 	}
-	return p.net.route(hardware.PointToPoint, stages, span, message).Time(message).Seconds
+	if b.Nodes > 1 || nodes == 1 {
+		return timing.Seconds(&k.paces[b.Peak], &k.message) * p.larger(o, b, m.Group, formula)
+	}
+	// Measured within a node only. What happens there is known; the network between the nodes takes its time besides or, where
+	// a library drives it, gives that of the whole, which is no shorter than the part.
+	outside := p.net.outside(o.Collective, m, o.Moved).Time(o.Moved).Seconds
+	if b.Ranks == 0 {
+		inside = m.Group // an exchange, which passes on inside what comes from all of its group
+	}
+	if inside < 2 {
+		return outside
+	}
+	k.message.Group, k.message.Nodes = int32(inside), 1
+	within := timing.Seconds(&k.paces[b.Peak], &k.message)
+	if most := int(b.Ranks); most > 1 && inside > most {
+		within *= p.larger(o, b, inside, p.within(o, inside))
+	}
+	if p.net.chooses || o.Collective == hardware.AllToAll {
+		return max(within, outside)
+	}
+	return within + outside
+}
+
+// larger is how much longer a collective takes in a group that is larger than those that were measured: as much as the formula
+// says.
+func (p *Pricer) larger(o *op.Op, b *kernel.Binding, group int, formula float64) float64 {
+	most := int(b.Ranks)
+	if most < 2 || group <= most {
+		return 1
+	}
+	return max(1, formula/p.within(o, most))
+}
+
+// within is the time of a collective by the formula if its group was so many consecutive processors.
+func (p *Pricer) within(o *op.Op, group int) float64 {
+	return p.net.route(o.Collective, hardware.Members{Group: group, Span: group}, o.Moved).Time(o.Moved).Seconds
+}
+
+// HandOn is the time to hand message bytes from one of the stages of a pipeline to the next.
+func (p *Pricer) HandOn(stages hardware.Members, message float64) float64 {
+	if stages.Group == 1 {
+		return 0
+	}
+	return p.net.route(hardware.PointToPoint, stages, message).Time(message).Seconds
 }

@@ -20,14 +20,15 @@ type kernels struct {
 	set   *kernel.Set
 	types kernel.Types
 	paces [kernel.PeakCount]kernel.Pace
-	node  int // processors of the innermost network
+
+	formula bool // collectives take that of the network
 
 	message kernel.Shape // of the communication that is being priced
 }
 
 // on takes the kernels of a system, at its peaks. Only another set, or another choice of number types, has to be bound
 // anew.
-func (k *kernels) on(s *hardware.System, prec *plan.Precision, phase op.Phase) {
+func (k *kernels) on(s *hardware.System, prec *plan.Precision, engine bool, phase op.Phase) {
 	set := s.Kernels
 	if set == nil {
 		k.bound, k.set = nil, nil
@@ -36,9 +37,10 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, phase op.Phase) {
 	wide := wideType(s)
 	if k.set != set || k.types.Wide != wide {
 		k.set = set
+		dispatch, combine := prec.Exchanged(engine)
 		k.types = kernel.Types{
 			Matrix: prec.MatrixType, Attention: prec.AttentionType, Cache: cacheTypes[prec.Cache], Wide: wide,
-			Weight: prec.Weight, Comm: prec.Comm,
+			Weight: prec.Weight, Dispatch: dispatch, Combine: combine,
 		}
 		k.bound = set.Bind(k.types)
 	}
@@ -57,11 +59,11 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, phase op.Phase) {
 	if wide != "" {
 		k.paces[kernel.WidePeak] = pace(wide)
 	}
+	k.formula = s.Networks[0].Formula
 	outside := &s.Networks[min(1, len(s.Networks)-1)]
 	k.paces[kernel.LinkPeak] = kernel.Pace{
 		Byte: 1 / (s.Networks[0].Bandwidth * bytesPerGB), Far: 1 / (outside.Bandwidth * bytesPerGB),
 	}
-	k.node = s.Networks[0].Size
 }
 
 // cacheTypes are the number types of a KV cache, by the bytes of an element.
@@ -97,12 +99,11 @@ func (k *kernels) uncovered(o *op.Op) float64 {
 	return k.bound.Launch
 }
 
-// sending is the kernel of a communication operator over as many nodes as it takes, nil where none was measured over so
-// many; the shape of the message is in k.
-func (k *kernels) sending(o *op.Op) (kernel.Timing, *kernel.Binding) {
-	nodes := (int(o.Span) + k.node - 1) / k.node
+// sending is the kernel of a communication operator that spans so many nodes, nil where none is calibrated; the shape of the
+// message is in k. Kernels that were measured on several nodes count for any number of them.
+func (k *kernels) sending(o *op.Op, nodes int) (kernel.Timing, *kernel.Binding) {
 	for _, u := range o.Kernels {
-		if t, b := k.bound.For(u); t != nil && float64(nodes) <= b.Nodes {
+		if t, b := k.bound.For(u); t != nil && !(k.formula && b.Ranks > 0) {
 			k.message = o.Shape
 			k.message.Nodes = int16(nodes)
 			return t, b

@@ -8,9 +8,10 @@ import (
 // network prices collectives and remembers their routes: a search meets the same few groups over and over.
 type network struct {
 	collective.Net
-	flat   bool
-	state  uint32             // of the networks: counts their changes, each of which makes what is known obsolete
-	routes [256][2]knownRoute // two places for each hash
+	flat    bool
+	chooses bool
+	state   uint32             // of the networks: counts their changes, each of which makes what is known obsolete
+	routes  [256][2]knownRoute // two places for each hash
 }
 
 type knownRoute struct {
@@ -20,15 +21,16 @@ type knownRoute struct {
 
 // way is a collective in a group, in a state of the networks; the zero value is none.
 type way struct {
-	group, span int32
-	state       uint32
-	c           hardware.Collective
+	group, span, world int32
+	state              uint32
+	c                  hardware.Collective
+	outside            bool // of the innermost network
 }
 
 // on takes the networks of a system.
 func (n *network) on(s *hardware.System, bytesPerGB float64) {
 	n.Net = collective.NewNet(s, bytesPerGB)
-	n.flat = n.Flat()
+	n.flat, n.chooses = n.Flat(), n.Chooses()
 	if n.state++; n.state == 0 { // all states have been in use
 		n.routes = [256][2]knownRoute{}
 		n.state = 1
@@ -36,14 +38,26 @@ func (n *network) on(s *hardware.System, bytesPerGB float64) {
 }
 
 // place spreads collectives over the routes. Groups are mostly powers of two, which plain sums would pile up.
-func place(c hardware.Collective, group, span int) uint8 {
-	return uint8((uint32(group)*0x9e3779b1 ^ uint32(span)*0x85ebca77 ^ uint32(c)*0xc2b2ae3d) >> 24)
+func (w *way) place() uint8 {
+	h := uint32(w.group)*0x9e3779b1 ^ uint32(w.span)*0x85ebca77 ^ uint32(w.world)*0x27d4eb2f ^ uint32(w.c)*0xc2b2ae3d
+	if w.outside {
+		h += 0x01000000
+	}
+	return uint8(h >> 24)
 }
 
 // route is Net.Route, remembered where it does not depend on the message.
-func (n *network) route(c hardware.Collective, group, span int, message float64) *collective.Route {
-	known := &n.routes[place(c, group, span)]
-	w := way{int32(group), int32(span), n.state, c}
+func (n *network) route(c hardware.Collective, m hardware.Members, message float64) *collective.Route {
+	return n.find(way{int32(m.Group), int32(m.Span), int32(m.World), n.state, c, false}, message)
+}
+
+// outside is Net.Outside, remembered likewise.
+func (n *network) outside(c hardware.Collective, m hardware.Members, message float64) *collective.Route {
+	return n.find(way{int32(m.Group), int32(m.Span), int32(m.World), n.state, c, true}, message)
+}
+
+func (n *network) find(w way, message float64) *collective.Route {
+	known := &n.routes[w.place()]
 	switch {
 	case !n.flat:
 	case known[0].way == w:
@@ -52,6 +66,12 @@ func (n *network) route(c hardware.Collective, group, span int, message float64)
 		return &known[1].route
 	}
 	known[1] = known[0]
-	known[0] = knownRoute{w, n.Route(c, group, span, message)}
+	m := hardware.Members{Group: int(w.group), Span: int(w.span), World: int(w.world)}
+	known[0].way = w
+	if w.outside {
+		known[0].route = n.Outside(w.c, m, message)
+	} else {
+		known[0].route = n.Route(w.c, m, message)
+	}
 	return &known[0].route
 }

@@ -6,10 +6,11 @@ import (
 )
 
 // HasSteps reports whether any efficiency depends on the size of the work.
-func (p *Pricer) HasSteps() bool { return p.stepped || p.kernels.bound != nil || !p.net.Flat() }
+func (p *Pricer) HasSteps() bool { return p.stepped || p.Calibrated() || !p.net.Flat() }
 
-// Calibrated reports whether operators take the time of calibrated kernels, whose efficiency changes all along.
-func (p *Pricer) Calibrated() bool { return p.kernels.bound != nil }
+// Calibrated reports whether operators take the time of calibrated kernels, or of a library that chooses between protocols,
+// whose efficiency changes all along.
+func (p *Pricer) Calibrated() bool { return p.kernels.bound != nil || p.net.chooses }
 
 // Quantity is what an efficiency table looks at in an operator.
 type Quantity func(o *op.Op) float64
@@ -27,7 +28,7 @@ func (p *Pricer) Thresholds(o *op.Op, visit func(q Quantity, threshold float64))
 	sizes(p.memory, 1e6, func(t float64) { visit(traffic, t) })
 	switch {
 	case o.Class == op.Comm:
-		p.Messages(o.Collective, int(o.Group), int(o.Span), func(t float64) { visit(messages, t) })
+		p.Messages(o.Collective, o.Members(), func(t float64) { visit(messages, t) })
 	case o.Unit == op.VectorUnit:
 		sizes(p.vector, 1e9, func(t float64) { visit(flops, t) })
 	default:
@@ -41,8 +42,8 @@ func (p *Pricer) Thresholds(o *op.Op, visit func(q Quantity, threshold float64))
 
 // Messages passes on the message sizes at which the efficiency of a collective changes. The levels of the network see a
 // fixed share of a message.
-func (p *Pricer) Messages(c hardware.Collective, group, span int, visit func(threshold float64)) {
-	p.net.Shares(c, group, span, func(t hardware.SizeTable, share float64) {
+func (p *Pricer) Messages(c hardware.Collective, m hardware.Members, visit func(threshold float64)) {
+	p.net.Shares(c, m, func(t hardware.SizeTable, share float64) {
 		sizes(t, 1e6/share, visit)
 	})
 }

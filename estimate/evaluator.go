@@ -192,6 +192,15 @@ func (e *Evaluator) lower(p *plan.Plan, s *op.Step) {
 	}
 }
 
+// stages are where the stages of a pipeline lie, one of which hands on to the next.
+func (e *Evaluator) stages(p *plan.Plan) hardware.Members {
+	m := hardware.Members{Group: p.Attention.PP, Span: p.StageSpan(e.moe)}
+	if e.problem.Assume.Borders {
+		m.World = p.Attention.Procs()
+	}
+	return m
+}
+
 // price prices what was lowered into the work of a step. What only a recorder needs is left out unless there is one.
 func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 	pricer, w := e.pricer(s.Phase()), &e.work
@@ -203,10 +212,10 @@ func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 	if e.problem.Assume.Ends {
 		e.pass(pricer, &e.ends, recorded, &w.Ends)
 	}
-	w.HandOn, w.HandOnSpan = 0, 0
+	w.HandOn, w.Pipe = 0, hardware.Members{}
 	if p.Attention.PP > 1 {
-		w.HandOnSpan = p.StageSpan(e.moe)
-		w.HandOn = pricer.HandOn(p.Attention.PP, w.HandOnSpan, e.stageMessage(p, s))
+		w.Pipe = e.stages(p)
+		w.HandOn = pricer.HandOn(w.Pipe, e.stageMessage(p, s))
 	}
 	w.Second = 0
 	if e.problem.Offload != (Offload{}) {

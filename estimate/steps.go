@@ -42,7 +42,7 @@ func (e *Evaluator) AppendCuts(cuts []int, p *plan.Plan, largest int) []int {
 	}
 	one, two := c.sized(1), c.sized(2)
 	for i := range e.handover {
-		e.handover[i].Shares(hardware.PointToPoint, 2, e.problem.Handover.span(), func(t hardware.SizeTable, share float64) {
+		e.handover[i].Shares(hardware.PointToPoint, hardware.Members{Group: 2, Span: e.problem.Handover.span()}, func(t hardware.SizeTable, share float64) {
 			for _, row := range t {
 				c.straight(share*e.cacheMessage(&one), share*e.cacheMessage(&two), row.AtLeast*1e6)
 			}
@@ -51,7 +51,7 @@ func (e *Evaluator) AppendCuts(cuts []int, p *plan.Plan, largest int) []int {
 	var steps [2]op.Step
 	e.stepOf(&one, &steps[0])
 	e.stepOf(&two, &steps[1])
-	pricer.Messages(hardware.PointToPoint, p.Attention.PP, p.StageSpan(e.moe), func(threshold float64) {
+	pricer.Messages(hardware.PointToPoint, e.stages(p), func(threshold float64) {
 		c.straight(e.stageMessage(&one, &steps[0]), e.stageMessage(&two, &steps[1]), threshold)
 	})
 	return c.cuts

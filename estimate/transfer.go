@@ -40,7 +40,7 @@ func (e *Evaluator) sending(p *plan.Plan) float64 {
 	message := e.cacheMessage(p)
 	var t float64
 	for i := range e.handover {
-		t = max(t, e.handover[i].Time(hardware.PointToPoint, 2, e.problem.Handover.span(), message).Seconds)
+		t = max(t, e.handover[i].Time(hardware.PointToPoint, hardware.Members{Group: 2, Span: e.problem.Handover.span()}, message).Seconds)
 	}
 	return t
 }

@@ -173,7 +173,7 @@ func TestCatalogueVectorTypes(t *testing.T) {
 func TestCatalogueIsDense(t *testing.T) {
 	double := []string{
 		"H100_SXM", "H100_PCIe", "H200", "H800", "H800_IB", "H20_96G", "H20_141G", "B200", "B300", "GB200_NVL72", "GB300_NVL72",
-		"L40S", "RTX_4090", "RTX_PRO_6000", "MI300X", "MI325X", "MI355X",
+		"L40S", "L40S_P2P", "RTX_4090", "RTX_PRO_6000", "MI300X", "MI325X", "MI355X",
 	}
 	entries := catalogue(t)
 	for _, name := range double {
@@ -222,6 +222,7 @@ func TestCatalogueFacts(t *testing.T) {
 		"GB200_NVL72":  {2500, 5000, 5000, 10000, 185, 8000, 900, 72, 50},
 		"GB300_NVL72":  {2500, 5000, 165, 15000, 277.6, 8000, 900, 72, 100},
 		"L40S":         {362.05, 733, 733, 0, 45, 864, 32, 8, 32},
+		"L40S_P2P":     {362.05, 733, 733, 0, 45, 864, 32, 8, 32},
 		"RTX_4090":     {165.2, 330.3, 660.6, 0, 24, 1008, 32, 8, 0},
 		"RTX_PRO_6000": {467.8, 935.6, 935.6, 1871.2, 95.6, 1597, 64, 8, 50},
 		"MI300X":       {1307, 2615, 2615, 0, 192, 5300, 448, 8, 50},

@@ -31,6 +31,9 @@ func Topologies() []string {
 	return []string{"2dfm", "fullmesh", "ring", "switch", "torus", "fattree"}
 }
 
+// NetworkLibraries are what can drive collectives across a level.
+func NetworkLibraries() []string { return []string{"plain", "nccl"} }
+
 // IsWidth reports whether some number type takes this many bytes.
 func IsWidth(bytes float64) bool {
 	for _, t := range NumberTypes {
@@ -95,6 +98,8 @@ type networkFile struct {
 	Bandwidth      float64           `json:"bandwidth" required:"true" range:"[1e-6,1e9]" doc:"GB/s of one processor on this level"`
 	Efficiency     float64           `json:"efficiency" range:"[1e-6,1]" doc:"achievable share of the bandwidth"`
 	Topology       string            `json:"topology" enum:"2dfm,fullmesh,ring,switch,torus,fattree" doc:"how the processors of a group are joined"`
+	Library        string            `json:"library" enum:"plain,nccl" doc:"what drives collectives across this level: nccl with its protocols and their latencies, or plain, hops and volumes alone"`
+	Formula        bool              `json:"formula" doc:"collectives within the innermost level take the formula of the network even where kernels hold measured ones, which are of another host"`
 	DBEfficiency   [][2]float64      `json:"DB_efficiency" nonempty:"true" range:"[0,inf)" form:"[MB, efficiency]" doc:"rows [MB, efficiency], large to small, by message size"`
 	Size           int               `json:"size" required:"true" range:"[1,1e9]" doc:"processors in one group of this level"`
 	Latency        float64           `json:"latency" required:"true" range:"[0,1]" unit:"s" doc:"seconds per hop"`
@@ -102,7 +107,7 @@ type networkFile struct {
 	ProcessorUsage float64           `json:"processor_usage" range:"[0,1)" doc:"share of compute that communication takes while it overlaps"`
 }
 
-func (n *networkFile) SetDefaults() { n.Efficiency, n.Topology = 1, "switch" }
+func (n *networkFile) SetDefaults() { n.Efficiency, n.Topology, n.Library = 1, "switch", "plain" }
 
 type opFile struct {
 	Scalar [2]*float64  `json:"op_scalar" required:"true" range:"[-1,1e6]" form:"[scale, offset]" doc:"[s, o]: volume = bytes · s · (1 + o/n) in a group of n; null: 0"`

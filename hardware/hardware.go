@@ -80,6 +80,8 @@ type Network struct {
 	Bandwidth      float64 // GB/s of one processor
 	Efficiency     float64
 	Topology       string
+	Library        string    // what drives collectives that span several groups of the level below: plain, nccl
+	Formula        bool      // collectives within it take the formula, whatever the kernels have of them
 	MessageSize    SizeTable // efficiency by message size, in MB of 1e6 bytes
 	Size           int       // processors in one group of this level
 	Latency        float64   // seconds per hop
@@ -98,6 +100,16 @@ const (
 	AllToAll
 	CollectiveCount
 )
+
+// Members says where the processors of a group lie: Group of them, evenly within Span consecutive processors. Such groups
+// follow one another through World processors, the first of which begins a group of every level of the network; 0: no group
+// crosses a border that it need not cross.
+type Members struct{ Group, Span, World int }
+
+// Within reports whether every one of the groups lies within one group of a level of the given size.
+func (m Members) Within(size int) bool {
+	return m.Span <= size && (m.World <= size || size%m.Span == 0)
+}
 
 // CollectiveRate scales the volume and the bandwidth of one collective on one level.
 type CollectiveRate struct {

@@ -61,7 +61,7 @@ func (r reader) nesting(i, inner, size int) {
 
 func (r reader) network(path string, f *networkFile) Network {
 	n := Network{
-		Bandwidth: f.Bandwidth, Efficiency: f.Efficiency, Topology: f.Topology, Size: f.Size, Latency: f.Latency,
+		Bandwidth: f.Bandwidth, Efficiency: f.Efficiency, Topology: f.Topology, Library: f.Library, Formula: f.Formula, Size: f.Size, Latency: f.Latency,
 		MessageSize: r.sizes(path+".DB_efficiency", f.DBEfficiency), ProcessorUsage: f.ProcessorUsage,
 	}
 	for c, key := range collectiveKeys {

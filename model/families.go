@@ -621,7 +621,7 @@ var harmless = setOf(
 	"layernorm_linear_attention_alpha", "layernorm_linear_attention_beta", "layernorm_mlp_alpha", "layernorm_mlp_beta",
 	"gate_lower_bound",
 	// The choice of experts.
-	"n_group", "topk_group", "topk_method", "norm_topk_prob", "scoring_func", "routed_scaling_factor", "use_routing_bias",
+	"topk_method", "norm_topk_prob", "scoring_func", "routed_scaling_factor", "use_routing_bias",
 	"moe_renormalize", "moe_router_activation_func", "num_expert_group", "use_grouped_topk", "shared_moe_mode",
 	// Precision.
 	"moe_router_dtype", "mamba_ssm_dtype", "for_llm_compressor",

@@ -34,6 +34,8 @@ type File struct {
 
 	NumExperts     int     `json:"num_experts" aka:"n_routed_experts,num_local_experts" range:"[0,1000000]" doc:"routed experts; 0 or absent: a dense model"`
 	TopExperts     int     `json:"top_experts_activation" aka:"num_experts_per_tok,top_k" range:"[1,1000000]" doc:"routed experts a token visits"`
+	ExpertGroups   int     `json:"n_group" range:"[1,1000000]" doc:"groups that the routed experts are in"`
+	TopGroups      int     `json:"topk_group" range:"[1,1000000]" doc:"groups that a token picks before it picks experts in them; all unless given"`
 	SharedPerToken int     `json:"n_shared_experts" range:"[0,1000000]" doc:"shared experts every token visits"`
 	SharedReplicas int     `json:"num_shared_experts" range:"[0,65536]" doc:"deployed replicas of the shared expert"`
 	Redundant      int     `json:"num_redundant_experts" range:"[0,65536]" doc:"deployed extra copies of routed experts"`
@@ -195,7 +197,7 @@ func (f *File) shape() *Model {
 	if f.NumExperts > 0 {
 		m.Experts = Experts{
 			Routed: f.NumExperts, TopK: f.TopExperts, Shared: f.SharedPerToken, Width: f.ExpertWidth,
-			SharedWidth: f.SharedWidth, Hidden: f.ExpertHidden,
+			SharedWidth: f.SharedWidth, Hidden: f.ExpertHidden, Groups: f.ExpertGroups, TopGroups: f.TopGroups,
 			CapacityFactor: f.CapacityFactor, Interval: max(1, f.BlockInterval),
 		}
 	}
@@ -308,6 +310,15 @@ func checkExperts(doc *document.File, f *File) {
 	need(doc, "", fmt.Sprintf("num_experts is %d", f.NumExperts), "moe_intermediate_size", "top_experts_activation")
 	if f.TopExperts > f.NumExperts {
 		doc.Problemf("top_experts_activation", "must be at most num_experts (%d), not %d", f.NumExperts, f.TopExperts)
+	}
+	if f.ExpertGroups > 0 && f.NumExperts%f.ExpertGroups != 0 {
+		doc.Problemf("n_group", "must divide num_experts (%d), not %d", f.NumExperts, f.ExpertGroups)
+	}
+	if f.TopGroups > 0 {
+		need(doc, "", fmt.Sprintf("topk_group is %d", f.TopGroups), "n_group")
+		if f.ExpertGroups > 0 && f.TopGroups > f.ExpertGroups {
+			doc.Problemf("topk_group", "must be at most n_group (%d), not %d", f.ExpertGroups, f.TopGroups)
+		}
 	}
 	if f.SharedPerToken > 0 && sound(doc, "num_shared_experts") && f.SharedReplicas == 0 {
 		doc.Problemf("num_shared_experts", "must be at least 1 when n_shared_experts is %d: every token visits a shared expert", f.SharedPerToken)

@@ -526,6 +526,9 @@ func (c *config) experts(f *File) (sparse []bool) {
 		v, _ := c.find("num_experts_per_tok", "num_experts_per_token", "experts_per_token")
 		v.Problemf("must be at most the number of experts (%d), not %d", f.NumExperts, f.TopExperts)
 	}
+	if groups, top := c.sizeOr(1, "n_group"), c.sizeOr(1, "topk_group"); groups > top && f.NumExperts%groups == 0 {
+		f.ExpertGroups, f.TopGroups = groups, top
+	}
 	f.ExpertWidth = c.size(e.width)
 	if len(e.shared) > 0 {
 		f.SharedPerToken = c.count(e.shared...)

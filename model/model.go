@@ -270,7 +270,9 @@ type Experts struct {
 	SharedWidth    int     // of a shared expert; 0: as the routed ones
 	Hidden         int     // width of the tokens that experts see, if they are projected down first; 0: that of the model
 	CapacityFactor float64 // multiplies the tokens of an expert
-	Interval       int     // every Interval-th layer is an expert layer; the others are dense
+	Groups         int     // that the experts are in, of which a token picks TopGroups before it picks experts; 0: one
+	TopGroups      int
+	Interval       int // every Interval-th layer is an expert layer; the others are dense
 }
 
 // IsMoE reports whether the model has expert layers.

@@ -53,7 +53,7 @@ func (s *stage) experts() {
 	if p.Gathered {
 		s.gatherTokens(hidden)
 	} else {
-		s.exchange(Dispatch, &dispatching, s.cardTokens*sent, hidden)
+		s.exchange(Dispatch, &dispatching, s.cardTokens*sent, hidden, s.sent)
 		s.slices(SliceGather, hardware.AllGather, tokens*hidden)
 	}
 	if s.model.MLP == model.Gated {
@@ -70,7 +70,7 @@ func (s *stage) experts() {
 		s.scatterTokens(hidden)
 	} else {
 		s.slices(SliceScatter, hardware.ReduceScatter, tokens*hidden)
-		s.exchange(Combine, &combining, s.cardTokens*sent, hidden)
+		s.exchange(Combine, &combining, s.cardTokens*sent, hidden, s.back)
 	}
 	if e.Hidden > 0 {
 		s.linear(ExpertWiden, s.cardTokens, hidden, s.hidden)

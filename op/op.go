@@ -25,8 +25,10 @@ type Op struct {
 	kernel.Shape
 
 	// A communication operator sends what its shape moves by its Collective in the group of the shape, which lies within
-	// Span consecutive processors.
+	// Span consecutive processors. Such groups follow one another through World processors; 0: none of them crosses the
+	// border of a node that it need not cross.
 	Span       int32
+	World      int32
 	Collective hardware.Collective
 
 	Repeat float64 // layers of the stage that contain it
@@ -37,6 +39,11 @@ type Op struct {
 	Activations float64 // bytes of activations read and written
 	Cache       float64 // bytes of the KV cache read, or of a recurrent state read and written
 	Output      float64 // bytes of its result: what it needs as working space
+}
+
+// Members is where the processors lie that a communication operator joins.
+func (o *Op) Members() hardware.Members {
+	return hardware.Members{Group: int(o.Group), Span: int(o.Span), World: int(o.World)}
 }
 
 // Bytes is the traffic of the operator in device memory.

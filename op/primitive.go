@@ -112,6 +112,9 @@ func (s *stage) send(o *Op, c hardware.Collective, bytes float64, group, stride 
 	s.list.comms++
 	o.Moved = bytes
 	o.Collective, o.Group, o.Span = c, int32(group), int32(group*stride)
+	if s.assume.Borders {
+		o.World = int32(s.plan.Attention.Procs())
+	}
 	o.Kernels = patterns[c]
 }
 
@@ -170,9 +173,9 @@ var (
 	}
 )
 
-// exchange is one direction of the all-to-all between experts: n elements leave every processor, in tokens of the given
-// width, and buffers are written and read, in the reference tool for the tokens of the whole group.
-func (s *stage) exchange(k Kind, kernels *[PhaseCount]kernel.Uses, n, width float64) {
+// exchange is one direction of the all-to-all between experts: n elements of so many bytes leave every processor, in tokens of
+// the given width, and buffers are written and read, in the reference tool for the tokens of the whole group.
+func (s *stage) exchange(k Kind, kernels *[PhaseCount]kernel.Uses, n, width, bytes float64) {
 	ep := s.plan.Experts.EP
 	o := s.add(k, VectorUnit)
 	buffers := n
@@ -182,8 +185,9 @@ func (s *stage) exchange(k Kind, kernels *[PhaseCount]kernel.Uses, n, width floa
 	o.Activations = 2 * buffers * s.a
 	o.Output = buffers * s.a
 	o.M, o.N, o.K = s.cardTokens, float64(s.model.Experts.TopK), width
-	o.Experts = int32(s.model.Experts.Routed)
-	s.send(o, hardware.AllToAll, n*s.q, ep, s.plan.Experts.TP)
+	e := &s.model.Experts
+	o.Experts, o.Groups, o.Limit = int32(e.Routed), int16(e.Groups), int16(e.TopGroups)
+	s.send(o, hardware.AllToAll, n*bytes, ep, s.plan.Experts.TP)
 	o.Kernels = kernels[s.phase]
 }
 

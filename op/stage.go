@@ -11,6 +11,7 @@ import (
 type Lowerer struct {
 	model      *model.Model
 	w, a, c, q float64 // bytes per element of weights, activations, cache, communication
+	sent, back float64 // of tokens on their way to experts and back
 	hidden     float64
 	flash      bool
 	absorb     [PhaseCount]bool
@@ -30,6 +31,7 @@ func NewLowerer(m *model.Model, set *model.Settings, prec *plan.Precision, as *a
 		absorb:    [PhaseCount]bool{Decode: set.Absorb, Prefill: set.Absorb && as.AbsorbPrefill},
 		fusedUnit: AttentionMatrixUnit,
 	}
+	l.sent, l.back = prec.Exchanged(as.Engine)
 	if as.FusedAttentionAtMatrixType {
 		l.fusedUnit = MatrixUnit
 	}

@@ -97,6 +97,31 @@ func (p *Plan) String() string {
 
 // Precision is the number formats of a deployment: bytes per element, and the number types whose rates apply.
 type Precision struct {
-	Weight, Activation, Cache, Comm       float64
+	Weight, Activation, Cache, Comm float64
+	// Dispatch and Combine are of tokens on their way to experts and back, with their scales; 0: what libraries send, FP8 with
+	// a scale of four bytes for every 128 elements, and 16 bits back.
+	Dispatch, Combine                     float64
 	MatrixType, AttentionType, VectorType string
+}
+
+// What libraries send of an element unless told otherwise, with its share of a scale.
+const (
+	LibraryDispatch = 1 + 4./128
+	LibraryCombine  = 2
+)
+
+// Exchanged is the bytes of an element on its way to experts and back. Without a serving engine, as in the reference tool,
+// there is one format for all communication.
+func (p *Precision) Exchanged(engine bool) (dispatch, combine float64) {
+	dispatch, combine = LibraryDispatch, LibraryCombine
+	if !engine {
+		dispatch, combine = p.Comm, p.Comm
+	}
+	if p.Dispatch > 0 {
+		dispatch = p.Dispatch
+	}
+	if p.Combine > 0 {
+		combine = p.Combine
+	}
+	return dispatch, combine
 }

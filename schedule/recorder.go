@@ -3,6 +3,7 @@ package schedule
 import (
 	"fmt"
 
+	"throughline/hardware"
 	"throughline/op"
 )
 
@@ -31,17 +32,17 @@ func (l Lane) String() string {
 func (r *Rules) LaneOf(o *op.Op) Lane {
 	switch {
 	case o.Class == op.Comm:
-		return r.network(int(o.Span))
+		return r.network(o.Members())
 	case o.Unit == op.VectorUnit:
 		return Vector
 	}
 	return Matrix
 }
 
-// network is the lane of a communication within so many processors.
-func (r *Rules) network(span int) Lane {
+// network is the lane of a communication between the members of a group.
+func (r *Rules) network(m hardware.Members) Lane {
 	level := 0
-	for level < len(r.levels)-1 && r.levels[level] < span {
+	for level < len(r.levels)-1 && !m.Within(r.levels[level]) {
 		level++
 	}
 	return Network + Lane(level)
@@ -102,7 +103,7 @@ func (r *Recorder) step(rules *Rules, w *Work, t *Times) {
 				r.beside(SecondPart, Second, start, w.Second, max(0, w.Second-t.Stage))
 			}
 			if w.HandOn > 0 {
-				r.add(HandOnPart, 0, rules.network(w.HandOnSpan), 0, w.HandOn)
+				r.add(HandOnPart, 0, rules.network(w.Pipe), 0, w.HandOn)
 			}
 		}
 		r.pass(EndsPart, &w.Ends, front, len(w.Ends.Ops), 1)

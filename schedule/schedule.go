@@ -37,7 +37,7 @@ func (r *Rules) On(s *hardware.System) {
 }
 
 // Silent reports that a collective adds nothing to a step, however long it takes.
-func (r *Rules) Silent(o *op.Op) bool { return int(o.Span) <= r.silent }
+func (r *Rules) Silent(o *op.Op) bool { return o.Members().Within(r.silent) }
 
 // Exposed is what an operator adds to a step. Computation adds all of its time. Of a collective computation hides a share;
 // it adds the rest, and the computation that the hidden share displaces.
@@ -80,11 +80,11 @@ type Work struct {
 	Draft  Pass // one drafted token
 	Ends   Pass // the embedding in front of the first layer, the rest behind the last
 
-	HandOn     float64 // activations from one stage to the next, or from the last back to the first
-	HandOnSpan int     // processors within which that happens
-	Second     float64 // what the second memory tier takes to deliver what one stage reads from it
-	Cache      float64 // sending the KV cache of all batches to other processors, layer by layer
-	Depth      int     // layers of a stage
+	HandOn float64          // activations from one stage to the next, or from the last back to the first
+	Pipe   hardware.Members // the stages that do so
+	Second float64          // what the second memory tier takes to deliver what one stage reads from it
+	Cache  float64          // sending the KV cache of all batches to other processors, layer by layer
+	Depth  int              // layers of a stage
 }
 
 // Times are what the parts of a step add to it, in seconds.

@@ -76,7 +76,7 @@ func TestSilent(t *testing.T) {
 func TestPipeline(t *testing.T) {
 	r := rules(0, 0)
 	w := schedule.Work{
-		Stages: 3, Batches: 2, Drafts: 2, Layers: pass(1, 2), Draft: pass(1, 2), HandOn: 1, HandOnSpan: 3,
+		Stages: 3, Batches: 2, Drafts: 2, Layers: pass(1, 2), Draft: pass(1, 2), HandOn: 1, Pipe: hardware.Members{Group: 3, Span: 3},
 		Ends: schedule.Pass{Computing: 5, Ops: []op.Op{{Repeat: 1}, {Repeat: 1}}, Busy: []cost.Busy{{Time: 1}, {Time: 4}}},
 	}
 	got := r.Step(&w, nil)

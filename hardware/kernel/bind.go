@@ -6,7 +6,8 @@ import "sync"
 type Types struct {
 	Matrix, Attention, Cache string  // number types
 	Wide                     string  // a type of 16 bits that the chip multiplies in
-	Weight, Comm             float64 // bytes of an element
+	Weight                   float64 // bytes of an element
+	Dispatch, Combine        float64 // bytes of an element of tokens on their way to experts and back, with its scale
 }
 
 // Bound is the kernels of a set that a deployment runs, prepared. It never changes.

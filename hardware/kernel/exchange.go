@@ -11,7 +11,7 @@ import (
 // has one of its experts, and across nodes once to every node, which passes it on inside. Kernels for low latency send
 // it to each of its experts. Copies counts either.
 //
-// Dispatch sends elements of float8 with a float32 scale for every 128 of them: 1 + 4/128 bytes each. Those for low
+// Unless told otherwise, dispatch sends elements of float8 with a float32 scale for every 128 of them: 1 + 4/128 bytes each. Those for low
 // latency add 16 bytes to a token. Combine sends bfloat16.
 type ExchangeModel struct {
 	Element float64 `json:"element_bytes"`          // bytes of an element with its share of a scale
@@ -24,22 +24,24 @@ type ExchangeModel struct {
 
 var exchanges = sectionOf("exchange", func(s *Set) *map[string]*ExchangeModel { return &s.Exchange })
 
-// exchangeSlot is one direction of exchanges. Tokens are sent in the precision of communication; results come back in
-// 16 bits in any case.
-func exchangeSlot(key, name, row string, results bool) slot {
+// exchangeSlot is one direction of exchanges, with the format that a deployment asks for in it.
+func exchangeSlot(key, name, row string, width func(*Types) float64) slot {
 	return slot{
 		section: &exchanges, key: key, name: name, row: row, peak: LinkPeak,
 		axes: "experts or copies of a token, copies that a processor sends, bytes of a copy", of: "expert dispatch and combine, over as many nodes as were measured: for low latency in decode, for throughput in prefill",
 		pick: func(s *Set, _ *Types) []string { return present(&exchanges, s, key) },
 		prepare: func(s *Set, key string, t *Types) (Timing, error) {
 			e := *s.Exchange[key]
-			if !results {
-				e.Element = max(e.Element, t.Comm) // wider than it was measured, if so
+			if element := width(t); element > 0 {
+				e.Element = element // not as it was measured
 			}
 			return e.prepare()
 		},
 	}
 }
+
+func dispatched(t *Types) float64 { return t.Dispatch }
+func combined(t *Types) float64   { return t.Combine }
 
 // ExchangeLevel is an exchange over so many nodes. The axes are spread, the copies that one processor sends, and the bytes
 // of a copy. Spread is the number of experts where every expert gets a copy, as so many thread blocks share the work;
@@ -47,6 +49,7 @@ func exchangeSlot(key, name, row string, results bool) slot {
 // a processor in one direction: to its node on one node, to other nodes on several.
 type ExchangeLevel struct {
 	Nodes   float64 `json:"nodes"`
+	From    string  `json:"from,omitempty"` // the chip that it was measured on, if another
 	Latency float64 `json:"latency"`
 	Memory  Surface `json:"bytes"`
 }
@@ -57,14 +60,10 @@ func (l *ExchangeLevel) Work() Work { return Work{6: 1} }
 // Width is the bytes of one copy of a token.
 func (e *ExchangeModel) Width(hidden float64) float64 { return e.Element*hidden + e.Header }
 
-// Copies is how many copies of one token leave its processor or, over several nodes, its node. With experts chosen evenly
-// and g processors (or nodes), a share of 1 - 1/g of the experts is elsewhere; and each of the g - 1 others has
-// none of the k experts with probability
-//
-//	∏ (E - E/g - i) / (E - i),  i = 0 .. k-1
-//
-// where E is the number of experts. Combine sends as many back.
-func (e *ExchangeModel) Copies(topk, experts, ranks, nodes float64) float64 {
+// Copies is how many copies of one token leave its processor or, over several nodes, its node: with experts chosen evenly
+// over g processors (or nodes), a share of 1 - 1/g of the experts is elsewhere; and each of the g - 1 others has some of them
+// with the chance of a visit. Combine sends as many back.
+func (e *ExchangeModel) Copies(s *Shape, ranks, nodes float64) float64 {
 	g := ranks
 	if nodes > 1 {
 		g = min(nodes, ranks)
@@ -73,23 +72,68 @@ func (e *ExchangeModel) Copies(topk, experts, ranks, nodes float64) float64 {
 		return 0
 	}
 	if e.Direct {
-		return topk * (1 - 1/g)
+		return s.N * (1 - 1/g)
 	}
-	none := 1.0
-	for i := 0.0; i < topk && none > 0; i++ {
-		none *= max(experts-experts/g-i, 0) / (experts - i)
-	}
-	return (g - 1) * (1 - none)
+	return (g - 1) * Visit(s, g)
 }
 
-// Bytes is what one processor sends to others, or over several nodes to other nodes, for so many tokens of its own.
-func (e *ExchangeModel) Bytes(tokens, topk, experts, hidden, ranks, nodes float64) float64 {
-	return tokens * e.Copies(topk, experts, ranks, nodes) * e.Width(hidden)
+// Visit is the chance that some of the experts of a token lie on one of so many equal places. With E experts, k of them
+// chosen, a place has none with probability
+//
+//	∏ (E - E/places - i) / (E - i),  i = 0 .. k-1
+//
+// Where a token first picks the best Limit of Groups of experts, and the places hold whole groups or groups whole numbers of
+// places, that holds among the experts of the picked groups, given how many of them the place has.
+func Visit(s *Shape, places float64) float64 {
+	experts, groups, limit := float64(s.Experts), float64(s.Groups), float64(s.Limit)
+	if !(limit > 0 && limit < groups) {
+		return 1 - missed(experts, experts/places, s.N)
+	}
+	candidates := experts * limit / groups
+	switch held := groups / places; {
+	case held == math.Trunc(held):
+		// The chances that the place has 0, 1, … of the picked groups follow the hypergeometric distribution.
+		visit := 0.0
+		for picked := max(0, limit-(groups-held)); picked <= min(held, limit); picked++ {
+			chance := choose(held, picked) * choose(groups-held, limit-picked) / choose(groups, limit)
+			visit += chance * (1 - missed(candidates, picked*experts/groups, s.N))
+		}
+		return visit
+	case 1/held == math.Trunc(1/held):
+		return limit / groups * (1 - missed(candidates, experts/places, s.N))
+	}
+	return 1 - missed(experts, experts/places, s.N)
+}
+
+// missed is the chance that none of k experts, out of so many, is among some of them.
+func missed(experts, some, k float64) float64 {
+	none := 1.0
+	for i := 0.0; i < k && none > 0; i++ {
+		none *= max(experts-some-i, 0) / (experts - i)
+	}
+	return none
+}
+
+// choose is the number of ways to choose k of n.
+func choose(n, k float64) float64 {
+	ways := 1.0
+	for i := 0.0; i < k; i++ {
+		ways *= (n - i) / (i + 1)
+	}
+	return ways
+}
+
+// Bytes is what one processor sends to others, or over several nodes to other nodes, for the tokens of its own.
+func (e *ExchangeModel) Bytes(s *Shape) float64 {
+	return s.M * e.Copies(s, float64(s.Group), float64(s.Nodes)) * e.Width(s.K)
 }
 
 // Point is where an exchange lies on the surface of its level.
-func (e *ExchangeModel) Point(s *Shape) Point {
-	c := e.Copies(s.N, float64(s.Experts), float64(s.Group), float64(s.Nodes))
+func (e *ExchangeModel) Point(s *Shape) Point { return e.point(s, float64(s.Nodes)) }
+
+// point is where it lies if its processors were on so many nodes.
+func (e *ExchangeModel) point(s *Shape, nodes float64) Point {
+	c := e.Copies(s, float64(s.Group), nodes)
 	spread := c
 	if e.Direct {
 		spread = float64(s.Experts)
@@ -130,7 +174,7 @@ func (e *ExchangeModel) prepare() (*exchangeTiming, error) {
 		if err != nil {
 			return nil, fmt.Errorf("exchange over %g nodes: %w", l.Nodes, err)
 		}
-		t.levels = append(t.levels, exchangeGrid{l.Nodes, s.latency, s.memory})
+		t.levels = append(t.levels, exchangeGrid{l.Nodes, s.latency, s.memory, l.From != ""})
 	}
 	return t, nil
 }
@@ -143,23 +187,22 @@ type exchangeTiming struct {
 type exchangeGrid struct {
 	nodes, latency float64
 	memory         grid
+	carried        bool // over from another chip
 }
 
 func (t *exchangeTiming) reach() (nodes, ranks float64) { return t.levels[len(t.levels)-1].nodes, 0 }
 
-// between are the levels around a number of nodes, and how far from the first to the second. Between measured numbers of
-// nodes time is interpolated; beyond them it grows with the copies only.
-func (t *exchangeTiming) between(nodes float64) (first, second *exchangeGrid, share float64) {
+// between are the levels around a number of nodes, and the same one twice at a number that was measured and beyond all.
+func (t *exchangeTiming) between(nodes float64) (first, second *exchangeGrid) {
 	i := 0
 	for i < len(t.levels)-1 && t.levels[i].nodes < nodes {
 		i++
 	}
-	l := &t.levels[i]
-	if i == 0 || l.nodes <= nodes {
-		return l, l, 0
+	second = &t.levels[i]
+	if i == 0 || second.nodes <= nodes || t.levels[i-1].nodes == 1 {
+		return second, second
 	}
-	before := &t.levels[i-1]
-	return before, l, (nodes - before.nodes) / (l.nodes - before.nodes)
+	return &t.levels[i-1], second
 }
 
 func (l *exchangeGrid) seconds(p *Pace, at Point) float64 {
@@ -173,17 +216,38 @@ func (l *exchangeGrid) seconds(p *Pace, at Point) float64 {
 	return l.latency + pace*l.memory.at(at)
 }
 
+// Seconds is the time at a measured number of nodes; between two of them it grows with the copies from one to the other;
+// beyond, the last counts on with the copies. It is never less than on fewer nodes, of which one node stands for what is
+// passed on inside the nodes.
 func (t *exchangeTiming) Seconds(p *Pace, s *Shape) float64 {
-	at := t.e.Point(s)
-	first, second, share := t.between(float64(s.Nodes))
-	if share == 0 {
-		return first.seconds(p, at)
+	nodes := float64(s.Nodes)
+	first, second := t.between(nodes)
+	fewer := 0.0
+	for i := range t.levels {
+		l := &t.levels[i]
+		if l.nodes >= nodes {
+			break
+		}
+		fewer = max(fewer, l.seconds(p, t.e.point(s, l.nodes)))
 	}
-	return (1-share)*first.seconds(p, at) + share*second.seconds(p, at)
+	if first == second {
+		return max(fewer, second.seconds(p, t.e.point(s, nodes)))
+	}
+	more := max(fewer, second.seconds(p, t.e.point(s, second.nodes)))
+	ranks := float64(s.Group)
+	from, to := t.e.Copies(s, ranks, first.nodes), t.e.Copies(s, ranks, second.nodes)
+	if !(to > from) {
+		return more
+	}
+	return fewer + (more-fewer)*min(1, (t.e.Copies(s, ranks, nodes)-from)/(to-from))
 }
 
+// Beyond: beyond the measured numbers of nodes time grows with the copies only, and levels may be of another chip.
 func (t *exchangeTiming) Beyond(s *Shape) bool {
 	at := t.e.Point(s)
-	first, second, _ := t.between(float64(s.Nodes))
+	first, second := t.between(float64(s.Nodes))
+	if float64(s.Nodes) > second.nodes || first.carried || second.carried {
+		return true
+	}
 	return at.Y != 0 && (!first.memory.holds(at) || !second.memory.holds(at))
 }

@@ -77,10 +77,10 @@ var table = [SlotCount]slot{
 	AllGather:          collectiveSlot("all_gather", "all-gather", "all_gather"),
 	ReduceScatter:      collectiveSlot("reduce_scatter", "reduce-scatter", "reduce_scatter"),
 	AllToAll:           collectiveSlot("all2all", "all-to-all", "all_to_all"),
-	DispatchNormal:     exchangeSlot("dispatch_normal", "dispatch", "expert_dispatch", false),
-	CombineNormal:      exchangeSlot("combine_normal", "combine", "expert_combine", true),
-	DispatchLowLatency: exchangeSlot("dispatch_low_latency", "low-latency dispatch", "expert_dispatch_low_latency", false),
-	CombineLowLatency:  exchangeSlot("combine_low_latency", "low-latency combine", "expert_combine_low_latency", true),
+	DispatchNormal:     exchangeSlot("dispatch_normal", "dispatch", "expert_dispatch", dispatched),
+	CombineNormal:      exchangeSlot("combine_normal", "combine", "expert_combine", combined),
+	DispatchLowLatency: exchangeSlot("dispatch_low_latency", "low-latency dispatch", "expert_dispatch_low_latency", dispatched),
+	CombineLowLatency:  exchangeSlot("combine_low_latency", "low-latency combine", "expert_combine_low_latency", combined),
 }
 
 // sections are those of a set, each once, in the order of the table.

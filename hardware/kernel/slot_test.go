@@ -97,8 +97,8 @@ func some() *Set {
 
 // TestBind: which model a precision runs in.
 func TestBind(t *testing.T) {
-	half := Types{Matrix: "float16", Attention: "float16", Cache: "bfloat16", Wide: "bfloat16", Weight: 2, Comm: 2}
-	eight := Types{Matrix: "float8", Attention: "float16", Cache: "float8", Wide: "bfloat16", Weight: 1, Comm: 2}
+	half := Types{Matrix: "float16", Attention: "float16", Cache: "bfloat16", Wide: "bfloat16", Weight: 2, Dispatch: 2, Combine: 2}
+	eight := Types{Matrix: "float8", Attention: "float16", Cache: "float8", Wide: "bfloat16", Weight: 1, Dispatch: 2, Combine: 2}
 	four := half
 	four.Weight = 0.5
 	narrow := eight

@@ -36,9 +36,10 @@ type Shape struct {
 	Moved float64
 	// Heads of queries on KVHeads of keys and values, a value being Value wide.
 	Heads, KVHeads, Value int32
-	// Group of processors that communicate. An exchange chooses from Experts, over so many Nodes.
-	Group, Experts int32
-	Nodes          int16
+	// Group of processors that communicate. An exchange chooses from Experts, over so many Nodes: those of a token from the
+	// best Limit of Groups that the experts are in; 0: from all.
+	Group, Experts       int32
+	Nodes, Groups, Limit int16
 	// Gated: the outputs of an expert block are gates as well; linear attention follows the gated delta rule.
 	Gated bool
 	// Uneven: by chance each matrix sees another number of rows, Rows on average.

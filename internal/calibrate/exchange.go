@@ -12,13 +12,19 @@ import (
 // and the only number that all tables have. More would be a little faster, at the cost of the computation beside it.
 const exchangeUnits = 20
 
+// mostNodes is up to how many nodes the tables of kernels for throughput are taken. Over 8 nodes 4096 tokens take 5.5 and 4.5 ms
+// there, and 1.0 and 8.0 ms more to notify the others: what the ranks waited for each other, as the same kernel over 4
+// nodes notifies in 0.1 ms. Those who wrote the kernels measured 51 and 50 GB/s there, 2.1 and 4.2 ms in all
+// (DeepEP, docs/legacy.md), which is what the level of 4 nodes gives when it counts on with the copies.
+const mostNodes = 4
+
 // exchange is the exchange of one kind, given what it sends.
 func exchange(model kernel.ExchangeModel) subject {
 	return subject{
 		sort: func(r *measurement.Row, c *class) bool {
 			c.nodes, _ = r.Dim("nodes")
 			n, ok := r.Dim("sms")
-			return !ok || n == exchangeUnits
+			return !ok || n == exchangeUnits && c.nodes <= mostNodes
 		},
 		shape: exchangeShape,
 		fit: func(rows []measurement.Row, p Peak) (kernel.Model, Validation) {

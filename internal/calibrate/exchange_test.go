@@ -22,9 +22,9 @@ func TestExchange(t *testing.T) {
 		for _, hidden := range []float64{2048, 4096, 7168} {
 			for _, topk := range []float64{1, 2, 4, 8} {
 				for tokens := 1.0; tokens < 1e5; tokens *= 4 {
-					s := 5 + 1e6*model.Bytes(tokens, topk, 128, hidden, 8, 1)/80e9
+					s := 5 + 1e6*model.Bytes(&kernel.Shape{M: tokens, N: topk, K: hidden, Experts: 128, Group: 8, Nodes: 1})/80e9
 					if nodes == 2 {
-						s = 10 + 1e6*model.Bytes(tokens, topk, 128, hidden, 16, 2)/5e9
+						s = 10 + 1e6*model.Bytes(&kernel.Shape{M: tokens, N: topk, K: hidden, Experts: 128, Group: 16, Nodes: 2})/5e9
 					}
 					for _, sms := range []int{8, 20} { // the slow one is left out
 						fmt.Fprintf(&b, "x,1,H,normal,k,%g,%g,%g,%g,128,%d,1e9,0,%[5]d,%[6]g,1\n", nodes, hidden, tokens, topk, sms, s*20/float64(sms)-1)

@@ -54,7 +54,7 @@ func TestExamples(t *testing.T) {
 	for name, from := range map[string]string{
 		"scan.json": "configs/reference_sample.json", "my_scan.json": "configs/reference_sample.json",
 		"systems/my_chip.json": "hardware/catalogue/H200.json", "models/my_model.json": "model/catalogue/llama_3_8b.json",
-		"config.json": "model/testdata/configs/sliding_window_everywhere.json", "DeepSeek-V3/config.json": "model/testdata/configs/sliding_window_everywhere.json",
+		"config.json": "model/testdata/configs/sliding_window_everywhere.json", "DeepSeek-V3/config.json": "model/testdata/configs/draft_modules_of_layers.json",
 	} {
 		src, err := os.ReadFile(filepath.Join(root, from))
 		if err != nil {

@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"strings"
+	"throughline/collective"
 
 	"throughline/cost"
 	"throughline/estimate"
@@ -112,10 +113,9 @@ func (c *subject) operators() []Operator {
 		}
 	}
 	if t := c.now.TransferTime; t > 0 {
-		l := c.now.Plan.Attention
 		told := Operator{
 			Name: "stage transfer", Part: "pipeline", Engine: "network", Repeat: 1, Time: t * 1e6, Times: 1, Share: t / c.now.StepTime, Bound: "network",
-			Collective: c.collective(hardware.PointToPoint, l.PP, c.now.Plan.StageSpan(c.problem.Model.IsMoE()), 0),
+			Collective: c.collective(hardware.PointToPoint, c.stages(), 0),
 		}
 		told.place(spans[spanned{schedule.HandOnPart, 0}])
 		out = append(out, told)
@@ -152,7 +152,7 @@ func (c *subject) operator(part string, o *estimate.Operator, times float64) Ope
 			out.Bound = "hidden"
 		}
 		if o.Group > 1 {
-			out.Collective = c.collective(o.Collective, int(o.Group), int(o.Span), o.Moved)
+			out.Collective = c.collective(o.Collective, o.Members(), o.Moved)
 		} else {
 			out.Bound = "" // alone there is nothing to send
 		}
@@ -180,20 +180,15 @@ var boundNames = [cost.BoundCount]string{cost.Compute: "compute", cost.Memory: "
 
 // collective tells which levels of the network a group uses: from the one inside which two members lie to the one that
 // holds them all. A transfer between two uses the last.
-func (c *subject) collective(kind hardware.Collective, group, span int, bytes float64) *Collective {
-	out := &Collective{Name: collectiveNames[kind], Group: group, Bytes: bytes}
-	networks := c.problem.System.Networks
-	stride := span / group
-	for i := range networks {
-		last := networks[i].Size >= span || i == len(networks)-1
-		if last || networks[i].Size/stride > 1 && kind != hardware.PointToPoint {
-			out.Levels = append(out.Levels, i)
-		}
-		if last {
-			break
-		}
-	}
-	return out
+func (c *subject) collective(kind hardware.Collective, m hardware.Members, bytes float64) *Collective {
+	net := collective.NewNet(c.problem.System, c.problem.Assume.BytesPerGB)
+	return &Collective{Name: collectiveNames[kind], Group: m.Group, Bytes: bytes, Levels: net.Levels(kind, m)}
+}
+
+// stages are where the stages of the pipeline lie.
+func (c *subject) stages() hardware.Members {
+	p := &c.now.Plan
+	return hardware.Members{Group: p.Attention.PP, Span: p.StageSpan(c.problem.Model.IsMoE()), World: p.Attention.Procs()}
 }
 
 // Memory is what a processor holds, in GiB.

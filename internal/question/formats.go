@@ -69,7 +69,7 @@ func (f Formats) precision(systems ...*hardware.System) (plan.Precision, error) 
 	}
 	p := plan.Precision{
 		Weight: bytes("weights", f.Weights), Activation: bytes("activations", f.Activations), Cache: bytes("cache", f.Cache),
-		Comm: bytes("comm", f.Comm),
+		Comm: bytes("comm", f.Comm), Dispatch: scaled(bytes("dispatch", f.Dispatch)), Combine: scaled(bytes("combine", f.Combine)),
 	}
 	bytes("attention", f.Attention)
 	bytes("vector", f.Vector)
@@ -91,6 +91,24 @@ func (f Formats) precision(systems ...*hardware.System) (plan.Precision, error) 
 	p.AttentionType = pick("attention", f.Attention, "matrix", matrixTypes)
 	p.VectorType = pick("vector", f.Vector, "vector", vectorTypes)
 	return p, document.Join(problems...)
+}
+
+// ExchangedBytes is the bytes of an element on its way to experts or back, in the format that a setting names; 0 where it
+// names none.
+func ExchangedBytes(setting, name string) (float64, error) {
+	f, ok := formatOf(name)
+	if !ok && name != "" {
+		return 0, wrong(setting, document.NotOneOf(name, FormatNames()))
+	}
+	return scaled(f.bytes), nil
+}
+
+// scaled is the bytes of an element that libraries send: below 16 bits with a scale of four bytes for every 128.
+func scaled(bytes float64) float64 {
+	if bytes > 0 && bytes < 2 {
+		return bytes + plan.LibraryDispatch - 1
+	}
+	return bytes
 }
 
 func matrixTypes(s *hardware.System) []string { return s.MatrixTypes() }

@@ -60,6 +60,7 @@ type Search struct {
 // Formats are number formats by name; empty ones follow from the others.
 type Formats struct {
 	Weights, Activations, Cache, Comm, Attention, Vector string
+	Dispatch, Combine                                    string // of tokens on their way to experts and back
 }
 
 // Phase is the bare steps that are asked for; none: what clients see.

@@ -83,6 +83,10 @@ var modelTests = []keyTest{
 
 	// The router has 6 outputs; 6 + 2 + 2 experts are deployed.
 	{"num_experts", experts, set{"model.num_experts": `6`}, wants{mlpFlops: 2 * (1726 - 128 + 192), mlpWeights: 2. * (16 + 48 + 10*96) / GB}},
+	// Of 2 groups of 2 experts, one on each processor, a token picks one and both experts in it: the other processor gets a
+	// copy of half of the tokens. Dispatch, of 2 tokens of 8 bytes in 2 layers, takes its kernel, combine the formula.
+	{"n_group", grouped.with("model.topk_group", `1`).with("model.n_group", `1`), set{"model.n_group": `2`}, wants{epTime: 2*2*8*0.5/4e9 + exchanged/2/(4*GB)}},
+	{"topk_group", grouped.with("model.n_group", `2`), set{"model.topk_group": `1`}, wants{epTime: 2*2*8*0.5/4e9 + exchanged/2/(4*GB)}},
 	// A token visits 4 experts, so they see 8: gate and up 2·8·8·8, activation 3·32, multiply 32, down 2·8·4·8, weighting 64.
 	{"top_experts_activation", experts, set{"model.top_experts_activation": `3`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 1024 + 96 + 32 + 512 + 64 + 16)}},
 	{"n_shared_experts", experts, set{"model.n_shared_experts": `2`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 1024 + 96 + 32 + 512 + 64 + 16)}},
@@ -169,3 +173,7 @@ var mixTests = []keyTest{
 	{"attention_mix[].index_n_heads", mixedSparse, mix("index_n_heads", `3`), wants{attnFlops: 2000 + 112 + (1840 - 936 + 520 + 144 + 96 + 96 + 324 + 18)}},
 	{"attention_mix[].index_head_dim", mixedSparse, mix("index_head_dim", `4`), wants{cacheSpace: 2. * 10 * (8 + 6 + 4) / GB}},
 }
+
+// grouped has a measured dispatch, which sends a token once to each processor that has some of its experts.
+var grouped = exchange.with("system.kernels", `{"exchange": {"dispatch_low_latency": {"element_bytes": 1,
+	"levels": [{"nodes": 1, "latency": 0, "bytes": {"axes": [[1], [1], [1]], "slowdown": [1]}}]}}}`)

@@ -120,6 +120,13 @@ var systemTests = []keyTest{
 	// Two neighbours at one hop and one processor at two: 4/3 on average.
 	{"networks[].topology", four, set{"system.networks[0].topology": `"ring"`}, wants{epTime: exchanged * 4 / 3 / (4 * GB)}},
 
+	// The measured collective takes a second; the formula is taken all the same.
+	{"networks[].formula", tensor.with("system.kernels", `{"collective": {"all_reduce": {"latency": 1, "share": 1, "bytes": {"axes": [[2], [1]], "slowdown": [1]}}}}`),
+		set{"system.networks[0].formula": `true`}, wants{tpTime: reduced / (4 * GB)}},
+	// Two processors on two nodes: each of 4 exchanges takes 8.4 µs and one to post its message, beside half of the bytes,
+	// whatever op_scalar says, at 1 GB/s.
+	{"networks[].library", exchange.with("system.networks[0].size", `1`), set{"system.networks[1].library": `"nccl"`}, wants{epTime: 4*9.4e-6 + exchanged/2/(1*GB)}},
+
 	// Of 8 collectives 4 are reduce-scatters and 4 all-gathers.
 	{"networks[].ops.reduce_scatter.op_scalar", sequenceParallel, set{"system.networks[0].ops.reduce_scatter.op_scalar": `[9, -1]`}, wants{spTime: 4 * (16 + 4.5*16) / (4 * GB), spTraffic: 4. * 4 * (16 + 9*16) / GB}},
 	{"networks[].ops.reduce_scatter.bandwidth_eff", sequenceParallel, set{"system.networks[0].ops.reduce_scatter.bandwidth_eff": `[[2, 0.5]]`}, wants{spTime: 4 * (16 + 16/0.5) / (4 * GB)}},

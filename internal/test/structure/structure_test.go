@@ -25,7 +25,7 @@ var order = []string{
 	"estimate", "search", "deploy", "engine", "serving",
 	// The application.
 	"internal/measurement", "internal/calibrate", "internal/jobfile", "internal/question", "internal/point", "internal/explain",
-	"internal/advice", "internal/validate", "internal/validate/published", "internal/report", "internal/cli", "cmd/throughline",
+	"internal/advice", "internal/validate", "internal/validate/published", "internal/exchange", "internal/report", "internal/cli", "cmd/throughline",
 }
 
 // forTests is packages that only tests import.

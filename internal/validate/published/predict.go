@@ -269,7 +269,8 @@ func (c *counted) bytes(m *model.Model) float64 {
 	if c.narrow {
 		model.Element = 1 + 4.0/128
 	}
-	reached := model.Copies(float64(m.Experts.TopK), experts, groups, 1) * groups / (groups - 1)
+	shape := kernel.Shape{N: float64(m.Experts.TopK), Experts: int32(experts)}
+	reached := model.Copies(&shape, groups, 1) * groups / (groups - 1)
 	return c.tokens * reached * model.Width(float64(m.Hidden))
 }
 
