@@ -7,6 +7,7 @@ import (
 
 	"throughline/assume"
 	"throughline/hardware"
+	"throughline/model"
 	"throughline/op"
 	"throughline/plan"
 )
@@ -42,8 +43,11 @@ type byteTime struct {
 	perCache float64 // of the KV cache
 }
 
-// unitPlaces is the units rounded up to a power of two, which makes an index cheap to bound.
-const unitPlaces = 4
+// unitPlaces and modulePlaces are the units and modules rounded up to a power of two, which makes an index cheap to bound.
+const (
+	unitPlaces   = 4
+	modulePlaces = 8
+)
 
 // Pricer prices operators on one system, at one precision, in steps of one phase: those with a prompt run at other clocks.
 // It is built once and used for many plans, and for systems of which numbers change.
@@ -55,8 +59,8 @@ type Pricer struct {
 
 	net network
 
-	// Seconds per operation and per byte at the efficiency of the flat part of the tables.
-	perFlop [unitPlaces]float64
+	// Seconds per operation, by the format of a module, and per byte at the efficiency of the flat part of the tables.
+	perFlop [modulePlaces][unitPlaces]float64
 	traffic [op.PhaseCount][op.ClassCount]byteTime
 	// sum: compute and memory time add up instead of overlapping.
 	sum     bool
@@ -64,7 +68,7 @@ type Pricer struct {
 
 	// stepped: some efficiency depends on the size of the work. The tables then hold what is not in the numbers above.
 	stepped bool
-	shapes  [op.UnitCount]hardware.ShapeTable
+	shapes  [model.ModuleCount][op.UnitCount]hardware.ShapeTable
 	vector  hardware.SizeTable
 	memory  hardware.SizeTable
 }
@@ -83,9 +87,14 @@ func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions,
 // type, the pricer stays as it was.
 func (p *Pricer) On(s *hardware.System) error {
 	prec, as := &p.prec, p.assume
-	matrix, ok := s.Matrix[prec.MatrixType]
-	if !ok {
-		return fmt.Errorf("%s has no matrix rate for %s", s.Name, prec.MatrixType)
+	var matrix [model.ModuleCount]hardware.MatrixEngine
+	for m := range matrix {
+		numberType := prec.Of(model.Module(m)).Type
+		rate, ok := s.Matrix[numberType]
+		if !ok {
+			return fmt.Errorf("%s has no matrix rate for %s", s.Name, numberType)
+		}
+		matrix[m] = rate
 	}
 	attention, ok := s.Matrix[prec.AttentionType]
 	if !ok {
@@ -100,22 +109,28 @@ func (p *Pricer) On(s *hardware.System) error {
 	p.kernels.on(s, prec, p.phase)
 	p.sum = s.Mode == hardware.NoOverlap
 	p.vector, p.memory = vector.Efficiency, s.Memory.Efficiency
-	p.shapes[op.MatrixUnit] = matrix.Efficiency
-	p.shapes[op.AttentionMatrixUnit] = attention.Efficiency
-	p.stepped = len(p.vector) > 1 || len(p.memory) > 1 || len(matrix.Efficiency) > 1 || len(attention.Efficiency) > 1
+	p.stepped = len(p.vector) > 1 || len(p.memory) > 1 || len(attention.Efficiency) > 1
+	for m := range matrix {
+		p.shapes[m] = [op.UnitCount]hardware.ShapeTable{op.MatrixUnit: matrix[m].Efficiency, op.AttentionMatrixUnit: attention.Efficiency}
+		p.stepped = p.stepped || len(matrix[m].Efficiency) > 1
+	}
 
 	rate := func(tflops, calibration float64) float64 { return 1 / (tflops * as.FlopsPerTFlop * calibration) }
-	p.perFlop = [unitPlaces]float64{
-		op.MatrixUnit:          rate(matrix.TFlops, matrix.Calibration),
-		op.AttentionMatrixUnit: rate(attention.TFlops, attention.Calibration),
-		op.VectorUnit:          rate(vector.TFlops, vector.Calibration),
+	for m := range matrix {
+		p.perFlop[m] = [unitPlaces]float64{
+			op.MatrixUnit:          rate(matrix[m].TFlops, matrix[m].Calibration),
+			op.AttentionMatrixUnit: rate(attention.TFlops, attention.Calibration),
+			op.VectorUnit:          rate(vector.TFlops, vector.Calibration),
+		}
 	}
 	perByte := 1 / (s.Memory.GBps * as.BytesPerGB * s.Memory.Calibration)
 	if !p.stepped {
 		// With one row in every table its efficiency is a constant, and belongs into the rates.
-		p.perFlop[op.MatrixUnit] /= matrix.Efficiency[0].Efficiency
-		p.perFlop[op.AttentionMatrixUnit] /= attention.Efficiency[0].Efficiency
-		p.perFlop[op.VectorUnit] /= vector.Efficiency[0].Efficiency
+		for m := range matrix {
+			p.perFlop[m][op.MatrixUnit] /= matrix[m].Efficiency[0].Efficiency
+			p.perFlop[m][op.AttentionMatrixUnit] /= attention.Efficiency[0].Efficiency
+			p.perFlop[m][op.VectorUnit] /= vector.Efficiency[0].Efficiency
+		}
 		perByte /= s.Memory.Efficiency[0].Efficiency
 	}
 	for phase := range p.traffic {
@@ -152,7 +167,7 @@ func (p *Pricer) Price(o *op.Op) Cost {
 // unitTime is how long an operator keeps its unit busy.
 func (p *Pricer) unitTime(o *op.Op) float64 {
 	launch := 0.0
-	if p.kernels.bound != nil {
+	if p.kernels.set != nil {
 		if t, ok := p.kernels.seconds(o); ok {
 			return t
 		}
@@ -168,7 +183,7 @@ func (p *Pricer) unitTime(o *op.Op) float64 {
 // sides are the two sides of the roofline, at the flat part of the efficiencies.
 func (p *Pricer) sides(o *op.Op) (compute, memory float64) {
 	t := &p.traffic[o.Phase%op.PhaseCount][o.Class%op.ClassCount]
-	compute = o.Flops * p.perFlop[o.Unit%unitPlaces]
+	compute = o.Flops * p.perFlop[o.Module%modulePlaces][o.Unit%unitPlaces]
 	memory = (o.Weights+o.Activations)*t.perByte + o.Cache*t.perCache
 	return compute, memory
 }
@@ -188,7 +203,7 @@ func (p *Pricer) computeEfficiency(o *op.Op) float64 {
 	if o.Unit == op.VectorUnit {
 		return p.vector.At(o.Flops / 1e9)
 	}
-	return p.shapes[o.Unit].At(o.M, o.N, o.K)
+	return p.shapes[o.Module][o.Unit].At(o.M, o.N, o.K)
 }
 
 // Communicate is how long a communication operator keeps the network busy.
@@ -205,9 +220,9 @@ func (p *Pricer) communicate(o *op.Op) (b Busy, sent float64) {
 	}
 	r := p.net.route(o.Collective, int(o.Group), int(o.Span), o.Message)
 	d, scale := r.Time(o.Message), r.Scale // another route may take the place of this one
-	if p.kernels.bound != nil {
+	if p.kernels.set != nil {
 		if timing, k := p.kernels.sending(o); timing != nil {
-			t := timing.Seconds(&p.kernels.paces[k.Peak], &p.kernels.message)
+			t := timing.Seconds(&p.kernels.paces[o.Module%modulePlaces][k.Peak], &p.kernels.message)
 			if most := int(k.Ranks); most > 1 && int(o.Group) > most {
 				// Larger groups than were measured take longer by as much as the formula says.
 				at := p.net.route(o.Collective, most, most, o.Message).Time(o.Message)

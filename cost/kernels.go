@@ -3,6 +3,7 @@ package cost
 import (
 	"throughline/hardware"
 	"throughline/hardware/kernel"
+	"throughline/model"
 	"throughline/op"
 	"throughline/plan"
 )
@@ -14,12 +15,13 @@ const (
 	bytesPerGB    = 1e9
 )
 
-// kernels are the calibrated ones that a deployment runs, at the peaks of its system.
+// kernels are the calibrated ones that a deployment runs, at the peaks of its system: those of the number format of each
+// module.
 type kernels struct {
-	bound *kernel.Bound // nil: none
-	set   *kernel.Set
-	types kernel.Types
-	paces [kernel.PeakCount]kernel.Pace
+	set   *kernel.Set // nil: none
+	wide  string
+	bound [modulePlaces]*kernel.Bound
+	paces [modulePlaces][kernel.PeakCount]kernel.Pace
 	node  int // processors of the innermost network
 
 	message kernel.Shape // of the communication that is being priced
@@ -30,17 +32,13 @@ type kernels struct {
 func (k *kernels) on(s *hardware.System, prec *plan.Precision, phase op.Phase) {
 	set := s.Kernels
 	if set == nil {
-		k.bound, k.set = nil, nil
+		k.set = nil
 		return
 	}
 	wide := wideType(s)
-	if k.set != set || k.types.Wide != wide {
-		k.set = set
-		k.types = kernel.Types{
-			Matrix: prec.MatrixType, Attention: prec.AttentionType, Cache: cacheTypes[prec.Cache], Wide: wide,
-			Weight: prec.Weight, Comm: prec.Comm,
-		}
-		k.bound = set.Bind(k.types)
+	if k.set != set || k.wide != wide {
+		k.set, k.wide = set, wide
+		k.bind(prec)
 	}
 	// Through a long prefill the clocks are lower, which memory does not feel.
 	sustained := 1.0
@@ -51,17 +49,35 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, phase op.Phase) {
 	pace := func(numberType string) kernel.Pace {
 		return kernel.Pace{Flop: 1 / (s.Matrix[numberType].TFlops * flopsPerTFlop * sustained), Byte: perByte}
 	}
-	k.paces[kernel.MemoryPeak] = kernel.Pace{Byte: perByte}
-	k.paces[kernel.MatrixPeak] = pace(prec.MatrixType)
-	k.paces[kernel.AttentionPeak] = pace(prec.AttentionType)
-	if wide != "" {
-		k.paces[kernel.WidePeak] = pace(wide)
-	}
 	outside := &s.Networks[min(1, len(s.Networks)-1)]
-	k.paces[kernel.LinkPeak] = kernel.Pace{
-		Byte: 1 / (s.Networks[0].Bandwidth * bytesPerGB), Far: 1 / (outside.Bandwidth * bytesPerGB),
+	paces := [kernel.PeakCount]kernel.Pace{
+		kernel.MemoryPeak:    {Byte: perByte},
+		kernel.AttentionPeak: pace(prec.AttentionType),
+		kernel.LinkPeak:      {Byte: 1 / (s.Networks[0].Bandwidth * bytesPerGB), Far: 1 / (outside.Bandwidth * bytesPerGB)},
+	}
+	if wide != "" {
+		paces[kernel.WidePeak] = pace(wide)
+	}
+	for m := range model.ModuleCount {
+		paces[kernel.MatrixPeak] = pace(prec.Of(m).Type)
+		k.paces[m] = paces
 	}
 	k.node = s.Networks[0].Size
+}
+
+// bind prepares the kernels for the number format of each module. Modules of one format share them.
+func (k *kernels) bind(prec *plan.Precision) {
+	for m := range model.ModuleCount {
+		f := prec.Of(m)
+		if first := prec.Of(0); m > 0 && f.Weight == first.Weight && f.Type == first.Type {
+			k.bound[m] = k.bound[0]
+			continue
+		}
+		k.bound[m] = k.set.Bind(kernel.Types{
+			Matrix: f.Type, Attention: prec.AttentionType, Cache: cacheTypes[prec.Cache], Wide: k.wide,
+			Weight: f.Weight, Comm: prec.Comm,
+		})
+	}
 }
 
 // cacheTypes are the number types of a KV cache, by the bytes of an element.
@@ -79,13 +95,14 @@ func wideType(s *hardware.System) string {
 
 // seconds is the time of an operator as its kernel takes it; false where that is not calibrated.
 func (k *kernels) seconds(o *op.Op) (float64, bool) {
-	t, b := k.bound.For(o.Kernels[0])
+	m := o.Module % modulePlaces
+	t, b := k.bound[m].For(o.Kernels[0])
 	if t == nil {
-		if t, b = k.bound.For(o.Kernels[1]); t == nil {
+		if t, b = k.bound[m].For(o.Kernels[1]); t == nil {
 			return 0, false
 		}
 	}
-	return t.Seconds(&k.paces[b.Peak], &o.Shape), true
+	return t.Seconds(&k.paces[m][b.Peak], &o.Shape), true
 }
 
 // uncovered is what an operator takes beyond the roofline where no kernel of its kind is calibrated: no product is shorter
@@ -94,7 +111,7 @@ func (k *kernels) uncovered(o *op.Op) float64 {
 	if o.Class != op.Linear && o.Class != op.BMM || o.Kernels[1].Role == kernel.Within {
 		return 0
 	}
-	return k.bound.Launch
+	return k.bound[o.Module%modulePlaces].Launch
 }
 
 // sending is the kernel of a communication operator over as many nodes as it takes, nil where none was measured over so
@@ -102,7 +119,7 @@ func (k *kernels) uncovered(o *op.Op) float64 {
 func (k *kernels) sending(o *op.Op) (kernel.Timing, *kernel.Binding) {
 	nodes := (int(o.Span) + k.node - 1) / k.node
 	for _, u := range o.Kernels {
-		if t, b := k.bound.For(u); t != nil && float64(nodes) <= b.Nodes {
+		if t, b := k.bound[0].For(u); t != nil && float64(nodes) <= b.Nodes {
 			k.message = o.Shape
 			k.message.Nodes = int32(nodes)
 			return t, b

@@ -18,6 +18,8 @@ type Op struct {
 	Class Class
 	Unit  Unit
 	Phase Phase // of the sequences that an attention treats; of other operators, that of the step
+	// Module is the part of the model whose number format products with weights have.
+	Module model.Module
 
 	// Kernels it runs in, and the shape that it has there. M, N and K of the shape are also what efficiency tables look at.
 	Kernels kernel.Uses

@@ -9,26 +9,30 @@ import (
 
 // Lowerer lowers one model at one precision. It is built once and used for many plans.
 type Lowerer struct {
-	model      *model.Model
-	w, a, c, q float64 // bytes per element of weights, activations, cache, communication
-	hidden     float64
-	flash      bool
-	absorb     [PhaseCount]bool
-	fusedUnit  Unit
-	assume     *assume.Assumptions
-	routing    experts.Routing
-	stage      stage // under way: too large to be cleared for every plan
-	one        Step  // of the draft module under way
+	model     *model.Model
+	a, c, q   float64                         // bytes per element between products, of the cache, of communication
+	formats   [model.ModuleCount]plan.Product // of the products with weights
+	hidden    float64
+	flash     bool
+	absorb    [PhaseCount]bool
+	fusedUnit Unit
+	assume    *assume.Assumptions
+	routing   experts.Routing
+	stage     stage // under way: too large to be cleared for every plan
+	one       Step  // of the draft module under way
 }
 
 // NewLowerer prepares the lowering of a model.
 func NewLowerer(m *model.Model, set *model.Settings, prec *plan.Precision, as *assume.Assumptions) Lowerer {
 	l := Lowerer{
 		model: m, hidden: float64(m.Hidden), assume: as,
-		w: prec.Weight, a: prec.Activation, c: prec.Cache, q: prec.Comm,
+		a: prec.Between(), c: prec.Cache, q: prec.Comm,
 		flash:     set.Flash,
 		absorb:    [PhaseCount]bool{Decode: set.Absorb, Prefill: set.Absorb && as.AbsorbPrefill},
 		fusedUnit: AttentionMatrixUnit,
+	}
+	for module := range l.formats {
+		l.formats[module] = prec.Of(model.Module(module))
 	}
 	if as.FusedAttentionAtMatrixType {
 		l.fusedUnit = MatrixUnit
@@ -107,7 +111,7 @@ func (l *Lowerer) Ends(p *plan.Plan, step *Step, list *List) {
 	s.list.end[AttentionBlock] = 0
 	s.ends(step[Decode].Wanted + step[Prefill].Wanted)
 	if !l.model.Tied && (p.Attention.PP == 1 || p.Drafts > 0) {
-		s.list.ops[0].Resident = s.hidden * s.vocab() * s.w
+		s.list.ops[0].Resident = s.hidden * s.vocab() * s.formats[model.EndModule].Weight
 	}
 }
 

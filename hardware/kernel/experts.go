@@ -18,7 +18,7 @@ const narrowExperts = "int4"
 // pickExperts says whether experts run in one kernel for the whole block, and in which. What was measured on the chip
 // itself comes first; products of their own come before it otherwise.
 func pickExperts(s *Set, t *Types) []string {
-	if narrow := s.Experts[narrowExperts]; narrow != nil && t.Weight == narrow.Weight && otherWide[t.Matrix] != "" {
+	if narrow := s.Experts[narrowExperts]; narrow != nil && t.stored(narrow.Weight) == narrow.Weight && otherWide[t.Matrix] != "" {
 		return []string{narrowExperts}
 	}
 	keys := typed(&fusedExperts, s, t.Matrix)

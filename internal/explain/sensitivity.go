@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"throughline/hardware"
+	"throughline/model"
 )
 
 // Change is how much a number of the hardware is changed to see its effect.
@@ -90,7 +91,12 @@ func (c *subject) matters(p *hardware.Parameter) bool {
 	types := &c.problem.Precision
 	switch engine {
 	case "matrix":
-		return number == types.MatrixType || number == types.AttentionType
+		for m := range model.ModuleCount {
+			if number == types.Of(m).Type {
+				return true
+			}
+		}
+		return number == types.AttentionType
 	case "vector":
 		return number == types.VectorType
 	}
