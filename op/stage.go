@@ -9,24 +9,24 @@ import (
 
 // Lowerer lowers one model at one precision. It is built once and used for many plans.
 type Lowerer struct {
-	model     *model.Model
-	a, c, q   float64                         // bytes per element between products, of the cache, of communication
-	formats   [model.ModuleCount]plan.Product // of the products with weights
-	hidden    float64
-	flash     bool
-	absorb    [PhaseCount]bool
-	fusedUnit Unit
-	assume    *assume.Assumptions
-	routing   experts.Routing
-	stage     stage // under way: too large to be cleared for every plan
-	one       Step  // of the draft module under way
+	model      *model.Model
+	w, a, c, q float64                         // bytes per element of the weights of norms, between products, of the cache, of communication
+	formats    [model.ModuleCount]plan.Product // of the products with weights
+	hidden     float64
+	flash      bool
+	absorb     [PhaseCount]bool
+	fusedUnit  Unit
+	assume     *assume.Assumptions
+	routing    experts.Routing
+	stage      stage // under way: too large to be cleared for every plan
+	one        Step  // of the draft module under way
 }
 
 // NewLowerer prepares the lowering of a model.
 func NewLowerer(m *model.Model, set *model.Settings, prec *plan.Precision, as *assume.Assumptions) Lowerer {
 	l := Lowerer{
 		model: m, hidden: float64(m.Hidden), assume: as,
-		a: prec.Between(), c: prec.Cache, q: prec.Comm,
+		w: prec.Norms(), a: prec.Between(), c: prec.Cache, q: prec.Comm,
 		flash:     set.Flash,
 		absorb:    [PhaseCount]bool{Decode: set.Absorb, Prefill: set.Absorb && as.AbsorbPrefill},
 		fusedUnit: AttentionMatrixUnit,

@@ -104,8 +104,8 @@ type Precision struct {
 	Weight, Activation, Cache, Comm       float64
 	MatrixType, AttentionType, VectorType string
 
-	// Residual is the bytes of what passes between products: the residual stream, norms and their weights, what products
-	// put out; 0: as activations.
+	// Residual is the bytes of what passes between products: the residual stream, what products put out, norms and their
+	// weights; 0: as activations and weights.
 	Residual float64
 	// Modules are the formats of parts of the model; one without bytes is as the rest.
 	Modules [model.ModuleCount]Product
@@ -133,6 +133,14 @@ func (p *Precision) Between() float64 {
 		return p.Residual
 	}
 	return p.Activation
+}
+
+// Norms is the bytes of the weights of norms.
+func (p *Precision) Norms() float64 {
+	if p.Residual > 0 {
+		return p.Residual
+	}
+	return p.Weight
 }
 
 // Narrowest is the bytes of the narrowest weights.
