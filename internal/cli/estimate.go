@@ -18,8 +18,8 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/point"
 	"throughline/internal/report"
-	"throughline/internal/scenario"
 	"throughline/model"
+	"throughline/number"
 )
 
 // estimateOptions are the flags of the estimate command.
@@ -116,7 +116,7 @@ func pointFlags(cmd *cobra.Command, p *point.Point) {
 	complete(cmd, "engine", engine.Names())
 	complete(cmd, "assume", assume.Presets())
 	for _, name := range []string{"weights", "activations", "cache", "comm", "attention", "vector"} {
-		complete(cmd, name, scenario.FormatNames())
+		complete(cmd, name, number.Names())
 	}
 }
 

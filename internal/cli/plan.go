@@ -13,6 +13,7 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/report"
 	"throughline/internal/scenario"
+	"throughline/number"
 	"throughline/search"
 	"throughline/workload"
 )
@@ -75,14 +76,14 @@ A model or system is a built-in name (throughline models, throughline systems) o
 // addScenarioFlags adds the flags that name a model, a system and how they meet.
 func addScenarioFlags(cmd *cobra.Command, sc *scenario.Scenario) {
 	f := cmd.Flags()
-	formats := strings.Join(scenario.FormatNames(), ", ")
+	formats := strings.Join(number.Names(), ", ")
 	f.StringVarP(&sc.Model, "model", "m", "", "model: a built-in name or a file (required)")
 	f.StringVarP(&sc.System, "system", "s", "", "system: a built-in name or a file (required)")
 	f.IntVar(&sc.Lengths.Input, "isl", 1024, "input tokens of a request")
 	f.IntVar(&sc.Lengths.Output, "osl", 1024, "output tokens of a request")
-	f.StringVar(&sc.Formats.Weights, "weights", "", "number format of the weights: "+formats+" (default bf16)")
-	f.StringVar(&sc.Formats.Activations, "activations", "", "of the activations in matrix products (default that of the weights, if the system computes in it)")
-	f.StringVar(&sc.Formats.Cache, "cache", "", "of the KV cache (default: what the engine does)")
+	f.StringVar(&sc.Formats.Weights, "weights", "", "number format of the weights: "+formats+" (default: as published, where the system computes it; else bf16)")
+	f.StringVar(&sc.Formats.Activations, "activations", "", "of the activations in products (default: what the system multiplies the weights with)")
+	f.StringVar(&sc.Formats.Cache, "cache", "", "of the KV cache (default: as published, or what the engine does)")
 	f.StringVar(&sc.Formats.Comm, "comm", "", "of communication (default bf16)")
 	f.StringVar(&sc.Formats.Attention, "attention", "", "of the products of attention (default bf16)")
 	f.StringVar(&sc.Distribution, "lengths", "", "how lengths are spread: fixed, uniform:R, lognormal:S or trace:FILE (default fixed)")

@@ -93,7 +93,7 @@ func newValidateForward(s Streams) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&p.System, "system", "s", "", "system: a built-in name or a file (default H200)")
-	f.StringVar(&p.Formats.Weights, "weights", "", "number format of the weights (default bf16)")
+	f.StringVar(&p.Formats.Weights, "weights", "", "number format of the weights (default: as published)")
 	f.StringVar(&p.Formats.Cache, "cache", "", "of the KV cache (default bf16)")
 	f.StringVar(&p.Assume, "assume", p.Assume, "modelling assumptions")
 	show.flags(cmd)

@@ -11,6 +11,7 @@ import (
 	"throughline/estimate"
 	"throughline/internal/document"
 	"throughline/internal/scenario"
+	"throughline/number"
 	"throughline/op"
 	"throughline/workload"
 )
@@ -95,16 +96,16 @@ var fields = []Field{
 	{Name: "gpus-per-node", Doc: "processors of one node, for what engines can run", Low: 1, High: mostParts, Ref: func(p *Point) any { return &p.GPUsPerNode }},
 	{Name: "redundant", Doc: "extra copies of routed experts", Low: 0, High: mostParts, Ref: func(p *Point) any { return &p.Redundant }},
 	{Name: "drafts", Doc: "tokens drafted per decode step", Low: 0, High: len(workload.DraftAcceptance), Ref: func(p *Point) any { return &p.Drafts }},
-	{Name: "weights", Doc: "number format of the weights: " + formats + " (default bf16)", Ref: func(p *Point) any { return &p.Formats.Weights }},
-	{Name: "activations", Doc: "of activations and products (default: as the weights, if the system has the rate)", Ref: func(p *Point) any { return &p.Formats.Activations }},
-	{Name: "cache", Doc: "of the KV cache (default: what the engine does; bf16, or fp8 beside quantised weights)", Ref: func(p *Point) any { return &p.Formats.Cache }},
+	{Name: "weights", Doc: "number format of the weights: " + formats + " (default: as published, where the system computes it; else bf16)", Ref: func(p *Point) any { return &p.Formats.Weights }},
+	{Name: "activations", Doc: "of activations in products (default: what the system multiplies the weights with)", Ref: func(p *Point) any { return &p.Formats.Activations }},
+	{Name: "cache", Doc: "of the KV cache (default: as published, or what the engine does; bf16, or fp8 beside quantised weights)", Ref: func(p *Point) any { return &p.Formats.Cache }},
 	{Name: "comm", Doc: "of what processors send (default bf16)", Ref: func(p *Point) any { return &p.Formats.Comm }},
 	{Name: "attention", Doc: "of the products of attention (default bf16)", Ref: func(p *Point) any { return &p.Formats.Attention }},
 	{Name: "vector", Doc: "of the vector unit (default bf16)", Ref: func(p *Point) any { return &p.Formats.Vector }},
 	{Name: "assume", Doc: "modelling assumptions: a preset and changes to it, like physical,causal=false", Ref: func(p *Point) any { return &p.Assume }},
 }
 
-var formats = strings.Join(scenario.FormatNames(), ", ")
+var formats = strings.Join(number.Names(), ", ")
 
 // Fields are the settings of a point.
 func Fields() []Field { return fields }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"throughline/assume"
@@ -33,10 +32,8 @@ type Scenario struct {
 	Offload      estimate.Offload
 }
 
-// Formats are number formats by name; empty ones follow from the others.
-type Formats struct {
-	Weights, Activations, Cache, Comm, Attention, Vector string
-}
+// Formats are number formats by name.
+type Formats = deploy.Formats
 
 // Loaded is a scenario whose files have been read.
 type Loaded struct {
@@ -47,6 +44,7 @@ type Loaded struct {
 	Prefill     *hardware.System
 	Decode      *hardware.System
 	Precision   plan.Precision
+	Stored      deploy.Stored
 	Assumptions *assume.Assumptions
 	Warnings    []document.Problem
 }
@@ -74,8 +72,8 @@ func (s *Scenario) Load() (*Loaded, error) {
 		note(err)
 	}
 	note(checkLengths(s.Lengths))
-	if l.Prefill != nil && l.Decode != nil {
-		l.Precision, err = s.Formats.precision(l.Prefill, l.Decode)
+	if l.Shape != nil && l.Prefill != nil && l.Decode != nil {
+		l.Precision, l.Stored, err = s.Formats.Resolve(l.Shape, l.Prefill, l.Decode)
 		note(err)
 	}
 	l.Lengths, err = s.Lengths.Spread(s.Distribution)
@@ -158,111 +156,10 @@ func Find(flag, what, ref string, set catalogue.Set) (name string, src []byte, e
 	return "", nil, fmt.Errorf("%s: no %s file %q, and none built in; %s", flag, what, ref, hint)
 }
 
-// formatNames are the names of number formats on the command line, and the number types whose rates they use, best first.
-var formatNames = []struct {
-	name  string
-	types []string
-	bytes float64
-}{
-	{"fp4", []string{"float4"}, 0.5},
-	{"int4", []string{"int4"}, 0.5},
-	{"fp8", []string{"float8"}, 1},
-	{"int8", []string{"int8"}, 1},
-	{"fp16", []string{"float16", "bfloat16"}, 2},
-	{"bf16", []string{"bfloat16", "float16"}, 2},
-	{"fp32", []string{"float32"}, 4},
-}
-
-// FormatNames are the names of number formats.
-func FormatNames() []string {
-	var out []string
-	for _, f := range formatNames {
-		out = append(out, f.name)
-	}
-	return out
-}
-
-// precision resolves formats on the systems. Activations have the width of the weights if that can be computed with,
-// else two bytes; the cache is left to the engine unless it is given; communication takes two bytes; attention runs in two bytes, as engines do; the vector unit in
-// the widest type of up to two bytes.
-func (f Formats) precision(systems ...*hardware.System) (plan.Precision, error) {
-	var problems []error
-	bytes := func(flag, name string) float64 {
-		for _, n := range formatNames {
-			if n.name == name {
-				return n.bytes
-			}
-		}
-		problems = append(problems, fmt.Errorf("%s: %s", flag, document.NotOneOf(name, FormatNames())))
-		return 0
-	}
-	or := func(name, otherwise string) string {
-		if name == "" {
-			return otherwise
-		}
-		return name
-	}
-	weights := or(f.Weights, "bf16")
-	activations := f.Activations
-	if activations == "" {
-		activations = "bf16"
-		if _, ok := rate(weights, matrixTypes, systems); ok {
-			activations = weights
-		}
-	}
-	comm := or(f.Comm, "bf16")
-	attention, vector := or(f.Attention, "bf16"), or(f.Vector, "bf16")
-	p := plan.Precision{
-		Weight: bytes("--weights", weights), Activation: bytes("--activations", activations),
-		Comm: bytes("--comm", comm),
-	}
-	if f.Cache != "" {
-		p.Cache = bytes("--cache", f.Cache)
-	}
-	bytes("--attention", attention)
-	bytes("--vector", vector)
-	if len(problems) > 0 {
-		return p, document.Join(problems...)
-	}
-	pick := func(flag, format, unit string, types func(*hardware.System) []string) string {
-		t, ok := rate(format, types, systems)
-		if !ok {
-			var have []string
-			for _, s := range systems {
-				have = append(have, fmt.Sprintf("%s has %s", s.Name, document.QuoteList(types(s))))
-			}
-			problems = append(problems, fmt.Errorf("%s %s: no %s rate for it; %s", flag, format, unit, strings.Join(slices.Compact(have), ", ")))
-		}
-		return t
-	}
-	p.MatrixType = pick("--activations", activations, "matrix", matrixTypes)
-	p.AttentionType = pick("--attention", attention, "matrix", matrixTypes)
-	p.VectorType = pick("--vector", vector, "vector", vectorTypes)
-	return p, document.Join(problems...)
-}
-
-func matrixTypes(s *hardware.System) []string { return s.MatrixTypes() }
-func vectorTypes(s *hardware.System) []string { return s.VectorTypes() }
-
-// rate is the number type that a format uses on all systems.
-func rate(format string, types func(*hardware.System) []string, systems []*hardware.System) (string, bool) {
-	for _, f := range formatNames {
-		if f.name != format {
-			continue
-		}
-		for _, t := range f.types {
-			if !slices.ContainsFunc(systems, func(s *hardware.System) bool { return !slices.Contains(types(s), t) }) {
-				return t, true
-			}
-		}
-	}
-	return "", false
-}
-
 // Deployment is the scenario as a deployment that has no pools yet.
 func (l *Loaded) Deployment() deploy.Deployment {
 	return deploy.Deployment{
-		Name: l.Model, Model: l.Shape, Settings: l.Settings, Precision: l.Precision, Assume: l.Assumptions, Offload: l.Offload,
+		Name: l.Model, Model: l.Shape, Settings: l.Settings, Precision: l.Precision, Stored: l.Stored, Assume: l.Assumptions, Offload: l.Offload,
 		Acceptance: workload.DraftAcceptance, MaxContext: l.Lengths.Final(),
 	}
 }
