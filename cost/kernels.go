@@ -69,13 +69,13 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, phase op.Phase) {
 func (k *kernels) bind(prec *plan.Precision) {
 	for m := range model.ModuleCount {
 		f := prec.Of(m)
-		if first := prec.Of(0); m > 0 && f.Weight == first.Weight && f.Type == first.Type {
+		if first := prec.Of(0); m > 0 && f.Weight == first.Weight && f.Type == first.Type && f.Stored == first.Stored {
 			k.bound[m] = k.bound[0]
 			continue
 		}
 		k.bound[m] = k.set.Bind(kernel.Types{
 			Matrix: f.Type, Attention: prec.AttentionType, Cache: cacheTypes[prec.Cache], Wide: k.wide,
-			Weight: f.Weight, Comm: prec.Comm,
+			Weight: f.Weight, Stored: f.Stored, Comm: prec.Comm,
 		})
 	}
 }

@@ -20,9 +20,9 @@ type Formats struct {
 
 // Stored is the weights of a deployment in words.
 type Stored struct {
-	Format    string // "fp8_block", "mxfp4 experts, rest bf16"
-	Published bool   // as the model is published
-	Why       string // it is not, where nobody asked for another format
+	Format    string `json:"format"`           // "fp8_block", "mxfp4 experts, rest bf16"
+	Published bool   `json:"published"`        // as the model is published
+	Why       string `json:"reason,omitempty"` // it is not, where nobody asked for another format
 }
 
 func (s Stored) String() string {
@@ -58,7 +58,7 @@ func (f Formats) Resolve(m *model.Model, systems ...*hardware.System) (plan.Prec
 		x := r.product(w, f.Activations)
 		switch {
 		case module == 0:
-			p.Weight, p.Activation, p.MatrixType = x.Weight, x.Activation, x.Type
+			p.Weight, p.Activation, p.MatrixType, p.Stored = x.Weight, x.Activation, x.Type, x.Stored
 		case x != p.Of(0):
 			p.Modules[module] = x
 		}
@@ -158,7 +158,11 @@ func (r *resolver) product(w *number.Format, asked string) plan.Product {
 	case in == nil:
 		in, _ = number.Find(number.Half)
 	}
-	return plan.Product{Weight: w.Bytes, Activation: in.Bytes, Type: r.rate("--activations", in, "matrix", (*hardware.System).MatrixTypes)}
+	out := plan.Product{Weight: w.Bytes, Activation: in.Bytes, Type: r.rate("--activations", in, "matrix", (*hardware.System).MatrixTypes)}
+	if w.Bytes < 1 && w.Stored != out.Type {
+		out.Stored = w.Stored
+	}
+	return out
 }
 
 // typeOf is the number type that a format uses on all systems, empty where there is none.

@@ -13,6 +13,8 @@ type Format struct {
 	Aliases []string
 	// Bytes of an element, its share of the scales included.
 	Bytes float64
+	// Stored is the number type of the elements themselves, where kernels tell them apart by it.
+	Stored string
 	// Types are the number types of a system at whose rate two factors of this format are multiplied, best first; none where
 	// that is not done.
 	Types []string
@@ -34,26 +36,26 @@ const Half = "bf16"
 // Formats are those that are known.
 var Formats = []Format{
 	{
-		Name: "nvfp4", Aliases: []string{"fp4", "modelopt_fp4"}, Bytes: 0.5 + 1./16, Types: []string{"float4"}, Engine: "fp4", Kind: "fp4",
+		Name: "nvfp4", Stored: "float4", Aliases: []string{"fp4", "modelopt_fp4"}, Bytes: 0.5 + 1./16, Types: []string{"float4"}, Engine: "fp4", Kind: "fp4",
 		Inputs: []Input{{"nvfp4", "float4"}},
 		Source: "NVIDIA, Introducing NVFP4: an FP8 scale for every 16 elements, besides one of 32 bits for the tensor",
 	},
 	{
-		Name: "mxfp4", Kind: "fp4", Bytes: 0.5 + 1./32,
+		Name: "mxfp4", Stored: "float4", Kind: "fp4", Bytes: 0.5 + 1./32,
 		Inputs: []Input{{"fp8", "float4"}},
 		Source: "OCP Microscaling Formats v1.0: a scale of 8 bits for every 32 elements. Multiplied with MXFP8 activations where matrix units take four bits (SGLang and TensorRT-LLM on Blackwell), in 16 bits elsewhere (Triton, Marlin)",
 	},
 	{
-		Name: "int4", Aliases: []string{"int4_wo", "w4a16", "awq", "gptq"}, Bytes: 0.5 + 2./128, Types: []string{"int4"}, Integer: true,
+		Name: "int4", Stored: "int4", Aliases: []string{"int4_wo", "w4a16", "awq", "gptq"}, Bytes: 0.5 + 2./128, Types: []string{"int4"}, Integer: true,
 		Inputs: []Input{{"int4", "int4"}},
 		Source: "AWQ and GPTQ checkpoints: a scale of 16 bits for every 128 elements; zero points add 0.004",
 	},
 	{
-		Name: "int4_g32", Bytes: 0.5 + 2./32, Integer: true, Engine: "int4", Kind: "int4",
+		Name: "int4_g32", Stored: "int4", Bytes: 0.5 + 2./32, Integer: true, Engine: "int4", Kind: "int4",
 		Source: "compressed-tensors, pack-quantized with group_size 32: a scale of 16 bits for every 32 elements (moonshotai/Kimi-K2.5 config.json)",
 	},
 	{
-		Name: "w4a8", Aliases: []string{"w4afp8"}, Bytes: 0.5 + 2./128, Integer: true, Engine: "int4", Kind: "int4",
+		Name: "w4a8", Stored: "int4", Aliases: []string{"w4afp8"}, Bytes: 0.5 + 2./128, Integer: true, Engine: "int4", Kind: "int4",
 		Inputs: []Input{{"fp8", "float8"}, {"int8", "int8"}},
 		Source: "int4 weights in groups of 128, activations of 8 bits",
 	},

@@ -109,6 +109,7 @@ type Precision struct {
 	Residual float64
 	// Modules are the formats of parts of the model; one without bytes is as the rest.
 	Modules [model.ModuleCount]Product
+	Stored  string // the number type that weights are stored in, where products have another; empty: not said
 	// Name is the format of the narrowest weights as engines know it; empty: as their bytes say.
 	Name string
 }
@@ -117,6 +118,7 @@ type Precision struct {
 type Product struct {
 	Weight, Activation float64 // bytes of an element
 	Type               string  // the number type whose rate applies
+	Stored             string  // that of the weights themselves, where it is another; empty: not said
 }
 
 // Of is the format of a module.
@@ -124,7 +126,7 @@ func (p *Precision) Of(m model.Module) Product {
 	if f := p.Modules[m]; f.Weight > 0 {
 		return f
 	}
-	return Product{p.Weight, p.Activation, p.MatrixType}
+	return Product{p.Weight, p.Activation, p.MatrixType, p.Stored}
 }
 
 // Between is the bytes of what passes between products.

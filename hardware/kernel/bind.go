@@ -7,6 +7,7 @@ type Types struct {
 	Matrix, Attention, Cache string  // number types
 	Wide                     string  // a type of 16 bits that the chip multiplies in
 	Weight, Comm             float64 // bytes of an element
+	Stored                   string  // the number type that weights are stored in, where it is not that of the products
 }
 
 // mostScales is the share that scales add to weights at most: one of 8 bits for 16 elements of 4 (NVFP4), or one of 16 bits for

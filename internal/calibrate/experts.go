@@ -19,6 +19,7 @@ var fusedExperts = subject{
 		return r.Label("op") == "moe" && r.Get("ep") == 1 && r.Label("distribution") == "balanced"
 	},
 	predictsAll: true,
+	key:         func(r *measurement.Row) string { return kernel.StoredExperts(r.Type, computed(r)) },
 	shape:       blockShape,
 	fit:         fitting(Experts),
 }
@@ -32,7 +33,7 @@ func Experts(rows []measurement.Row, p Peak) (*kernel.GroupedModel, Validation) 
 	var data, reach []sample
 	for i := range rows {
 		r := &rows[i]
-		g.Weight, g.Input = bytesOf(r.Type), bytesOf(computed(r))
+		g.Weight, g.Input = kernel.StoredBytes(keyOf(r), bytesOf(r.Type)), bytesOf(computed(r))
 		s := blockShape(r)
 		outer, wide, inner := s.Block()
 		product := func(n, k float64) part {
@@ -66,7 +67,7 @@ func computed(r *measurement.Row) string {
 	switch d := r.Label("dtype"); {
 	case strings.HasPrefix(d, "w4a8"):
 		return "float8"
-	case d == "int4_wo":
+	case d == "int4_wo", strings.HasPrefix(d, "w4a16"):
 		return "bfloat16"
 	}
 	return r.Type

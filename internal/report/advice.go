@@ -22,7 +22,7 @@ func Advice(w io.Writer, l *scenario.Loaded, o *advice.Options, a *advice.Advice
 	if len(a.Ranked) > 0 {
 		gpus = a.Ranked[0].GPUs
 	}
-	fmt.Fprintf(w, "%s on %d × %s, %d in, %d out; assumptions: %s\n\n", l.Shape.Name, gpus, systemNames(l), l.Lengths.Input, l.Lengths.Output, l.Assumptions.Name)
+	fmt.Fprintf(w, "%s, weights %s, on %d × %s, %d in, %d out; assumptions: %s\n\n", l.Shape.Name, l.Stored, gpus, systemNames(l), l.Lengths.Input, l.Lengths.Output, l.Assumptions.Name)
 	if len(a.Ranked) == 0 {
 		_, err := fmt.Fprintln(w, "no deployment found")
 		return err
@@ -198,7 +198,7 @@ func AdviceJSON(w io.Writer, l *scenario.Loaded, o *advice.Options, a *advice.Ad
 		return out
 	}
 	doc := map[string]any{
-		"model": l.Shape.Name, "prefill_system": l.Prefill.Name, "decode_system": l.Decode.Name,
+		"model": l.Shape.Name, "weights": l.Stored, "prefill_system": l.Prefill.Name, "decode_system": l.Decode.Name,
 		"input_tokens": l.Lengths.Input, "output_tokens": l.Lengths.Output, "cached_tokens": l.Lengths.Cached,
 		"assumptions": l.Assumptions.Name, "ranked": list(a.Ranked), "frontier": list(a.Frontier),
 		"question": question(l, o),
