@@ -68,6 +68,10 @@ var Formats = []Format{
 		Source: "deepseek-ai/DeepSeek-V3 config.json, weight_block_size: a scale of 32 bits for every 128 × 128 elements",
 	},
 	{
+		Name: "mxfp8", Bytes: 1 + 1./32, Engine: "fp8", Kind: "fp8", Inputs: []Input{{"fp8", "float8"}},
+		Source: "OCP Microscaling Formats v1.0: a scale of 8 bits for every 32 elements",
+	},
+	{
 		Name: "w8a8", Bytes: 1, Engine: "fp8", Kind: "fp8", Inputs: []Input{{"fp8", "float8"}, {"int8", "int8"}},
 		Source: "8 bits, floats where a system multiplies them, else integers",
 	},

@@ -59,6 +59,9 @@ func (s *stage) norm(k Kind, n, weights float64) {
 	o.Activations = 2 * n * s.a
 	o.Output = n * s.a
 	o.Rows, o.Moved = n/weights, o.Weights+o.Activations // the weights are as wide as a row
+	if n == 0 {
+		o.Rows = 1 // of a step in which no prompt ends the last norm has nothing but its weights
+	}
 }
 
 // unary reads and writes n elements, with some operations on each.

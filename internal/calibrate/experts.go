@@ -16,7 +16,7 @@ var fusedExperts = subject{
 		if tuned(r) {
 			c.kernel += " tuned"
 		}
-		return r.Label("op") == "moe" && r.Get("ep") == 1 && r.Label("distribution") == "balanced"
+		return r.Label("op") == "moe" && r.Get("ep") == 1 && r.Label("distribution") == "balanced" && !unpacked(r)
 	},
 	predictsAll: true,
 	key:         func(r *measurement.Row) string { return kernel.StoredExperts(r.Type, computed(r)) },
@@ -71,6 +71,12 @@ func computed(r *measurement.Row) string {
 		return "bfloat16"
 	}
 	return r.Type
+}
+
+// unpacked says whether the weights of a row were expanded to 16 bits when they were loaded: SGLang does so with MXFP4 for its
+// Triton kernel. On an H200 such rows read 16-bit weights at 4.2 TB/s; of four bits they would read 1.1.
+func unpacked(r *measurement.Row) bool {
+	return strings.HasPrefix(r.Label("dtype"), "w4a16") && strings.Contains(r.Label("kernel"), "fused_moe_triton")
 }
 
 // blockShape is a measured expert block: the experts of one rank that get a token when they share what comes evenly, the

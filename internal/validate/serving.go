@@ -26,12 +26,6 @@ import (
 	"throughline/workload"
 )
 
-// precisions are other names of number formats in tables of serving runs.
-var precisions = map[string]string{
-	"nvfp4": "fp4", "mxfp4": "fp4", "int4_wo": "int4", "w4a16": "int4", "fp8_block": "fp8", "w8a8": "fp8",
-	"bfloat16": "bf16", "float16": "fp16", "float8": "fp8",
-}
-
 // ServingOptions change how a table of serving runs is read.
 type ServingOptions struct {
 	System  string // in place of what the rows say
@@ -39,9 +33,9 @@ type ServingOptions struct {
 	Assume  string // modelling assumptions
 }
 
-// servingColumns must be there. The sizes of a layout are needed by the mode of a row, and measured times where errors are
-// asked for.
-var servingColumns = []string{"model_path", "system", "backend", "precision", "mode", "isl", "osl", "concurrency"}
+// servingColumns must be there, or one that columnNames has for them. The sizes of a layout are needed by the mode of a row,
+// and measured times where errors are asked for.
+var servingColumns = []string{"model_path", "system", "backend", "isl", "osl", "concurrency"}
 
 // benchmark is what is known of how runs were made.
 type benchmark struct {
@@ -119,12 +113,23 @@ func Serving(ctx context.Context, name string, src io.Reader, o ServingOptions) 
 		return nil, err
 	}
 	p := servingPredictor{options: o, loaded: map[servingFiles]*scenario.Loaded{}, failed: map[servingFiles]error{}, prepared: map[prepared]*serving.Predictor{}}
-	r, err := table(ctx, name, src, servingColumns, p.row)
+	r, err := rawTable(ctx, name, src, checkServing, func(_ []string, cell func(string) string) Row { return p.row(run{cell}) })
 	if err == nil {
 		r.Figures = []string{"TTFT", "TPOT"}
 		r.Header = append(r.Header, "predicted_ttft_ms", "predicted_tpot_ms", "predicted_tokens_per_s", "predicted_memory_gib", "reason")
 	}
 	return r, err
+}
+
+// checkServing checks the header of a table.
+func checkServing(header []string) error {
+	missing := slices.DeleteFunc(slices.Clone(servingColumns), func(c string) bool {
+		return slices.Contains(header, c) || slices.ContainsFunc(columnNames[c], func(n string) bool { return slices.Contains(header, n) })
+	})
+	if len(missing) > 0 {
+		return missingColumns(missing, servingColumns)
+	}
+	return nil
 }
 
 // check finds what is wrong with the options, so that no row has to say it.
@@ -162,16 +167,19 @@ type servingFiles struct {
 }
 
 // row predicts one row.
-func (p *servingPredictor) row(get func(string) string) Row {
-	precision := cmp.Or(precisions[strings.ToLower(get("precision"))], strings.ToLower(get("precision")), "bf16")
-	group := []string{path.Base(get("model_path")), get("system"), get("backend"), precision, get("mode")}
+func (p *servingPredictor) row(r run) Row {
+	get := r.get
+	group := []string{path.Base(get("model_path")), get("system"), get("backend"), cmp.Or(get("precision"), "as published"), get("mode")}
 	row := Row{
 		Group: strings.Join(group, " "), Class: get("mode"),
 		Label:   fmt.Sprintf("%s + %s tokens, %s clients, num_gpus %s", get("isl"), get("osl"), cmp.Or(get("concurrency"), "?"), cmp.Or(get("num_gpus"), "?")),
 		Figures: []Figure{ifMeasured(get("silicon_ttft_ms")), ifMeasured(get("silicon_tpot_ms"))},
 		More:    []float64{math.NaN(), math.NaN()},
 	}
-	run, err := p.read(get, precision)
+	for i, figure := range []string{"ttft", "tpot"} {
+		row.Figures[i].Reason = cmp.Or(row.Figures[i].Reason, r.unmeasured(figure))
+	}
+	run, err := p.read(r)
 	var seen serving.Prediction
 	var predictor *serving.Predictor
 	if err == nil {
@@ -237,8 +245,9 @@ type servingRun struct {
 }
 
 // read takes a row apart. The error holds all that is wrong with it.
-func (p *servingPredictor) read(get func(string) string, precision string) (*servingRun, error) {
-	r := reader{get: get}
+func (p *servingPredictor) read(cells run) (*servingRun, error) {
+	get := cells.get
+	r := reader{get: get, problems: cells.refuse()}
 	run := &servingRun{}
 	e, err := engine.Find(get("backend"))
 	r.note(err)
@@ -246,14 +255,17 @@ func (p *servingPredictor) read(get func(string) string, precision string) (*ser
 	if n.Input < 1 || n.Output < 1 {
 		r.note(fmt.Errorf("isl %q and osl %q must be positive", get("isl"), get("osl")))
 	}
-	l, err := p.load(servingFiles{get("model_path"), cmp.Or(p.options.System, get("system")), scenario.Formats{Weights: precision, Cache: get("kv_cache")}})
+	l, err := p.load(servingFiles{get("model_path"), cmp.Or(p.options.System, get("system")), scenario.Formats{Weights: get("precision"), Cache: get("kv_cache")}})
 	r.note(err)
-	bench := &stated
-	if get("silicon_ttft_ms") != "" || get("silicon_tpot_ms") != "" {
+	clients := r.whole("concurrency", 0)
+	bench, drawn := cells.benchmark(n, clients)
+	if bench == nil && (get("silicon_ttft_ms") != "" || get("silicon_tpot_ms") != "") {
 		bench = benchmarkOf(n)
+	} else if bench == nil {
+		bench = &stated
 	}
-	run.load = workload.Load{Clients: r.whole("concurrency", 0), Requests: bench.requests}
-	run.load.Lengths, err = n.Spread(cmp.Or(p.options.Lengths, bench.lengths))
+	run.load = workload.Load{Clients: clients, Requests: bench.requests}
+	run.load.Lengths, err = drawn.Spread(cmp.Or(p.options.Lengths, bench.lengths))
 	r.note(err)
 	if len(r.problems) > 0 {
 		return nil, errors.Join(r.problems...)
@@ -275,7 +287,8 @@ func (p *servingPredictor) read(get func(string) string, precision string) (*ser
 		return nil, errors.Join(append(r.problems, fmt.Errorf("mode %q is neither agg nor disagg", mode))...)
 	}
 	d = e.Apply(d)
-	d.Engine.StepTokens = cmp.Or(max(bench.stepTokens[e.Name], n.Input*bench.stepPrompts[e.Name]), d.Engine.StepTokens)
+	d.Engine.StepTokens = cmp.Or(cells.limit(stepTokensOption), max(bench.stepTokens[e.Name], n.Input*bench.stepPrompts[e.Name]), d.Engine.StepTokens)
+	d.Engine.Sequences = cmp.Or(cells.limit(sequencesOption), d.Engine.Sequences)
 	for _, p := range bench.polls {
 		if p.engine == e.Name && run.load.Clients >= p.clients && p.where(&d, n) {
 			d.Engine.PollSteps = p.steps
