@@ -223,6 +223,9 @@ func (p *Pricer) communicate(o *op.Op) (b Busy, sent float64) {
 	if p.kernels.set != nil {
 		if timing, k := p.kernels.sending(o); timing != nil {
 			t := timing.Seconds(&p.kernels.paces[o.Module%modulePlaces][k.Peak], &p.kernels.message)
+			if p.kernels.slower {
+				t = p.kernels.here(t, o.Kernels[0])
+			}
 			if most := int(k.Ranks); most > 1 && int(o.Group) > most {
 				// Larger groups than were measured take longer by as much as the formula says.
 				at := p.net.route(o.Collective, most, most, o.Message).Time(o.Message)

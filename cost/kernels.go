@@ -24,6 +24,11 @@ type kernels struct {
 	paces [modulePlaces][kernel.PeakCount]kernel.Pace
 	node  int // processors of the innermost network
 
+	// slower: the kernels do less well here than where they were measured, by the kind of kernel, and each takes launch longer.
+	slower bool
+	slow   [kernel.KindCount]float64
+	launch float64
+
 	message kernel.Shape // of the communication that is being priced
 }
 
@@ -49,6 +54,7 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, phase op.Phase) {
 	pace := func(numberType string) kernel.Pace {
 		return kernel.Pace{Flop: 1 / (s.Matrix[numberType].TFlops * flopsPerTFlop * sustained), Byte: perByte}
 	}
+	k.borrow(&s.Borrowed)
 	outside := &s.Networks[min(1, len(s.Networks)-1)]
 	paces := [kernel.PeakCount]kernel.Pace{
 		kernel.MemoryPeak:    {Byte: perByte},
@@ -63,6 +69,26 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, phase op.Phase) {
 		k.paces[m] = paces
 	}
 	k.node = s.Networks[0].Size
+}
+
+// borrow takes over how kernels of another chip do.
+func (k *kernels) borrow(b *hardware.Borrowed) {
+	k.slower, k.launch = b.Launch > 0, b.Launch
+	for kind, share := range b.Efficiency {
+		k.slow[kind] = 1
+		if share > 0 && share < 1 {
+			k.slow[kind], k.slower = 1/share, true
+		}
+	}
+}
+
+// here is the time on this chip of a kernel that takes so long at its peaks. What is fused with another is not launched.
+func (k *kernels) here(t float64, u kernel.Use) float64 {
+	t *= k.slow[u.Slot.Kind()]
+	if u.Role == kernel.Whole || u.Role == kernel.Alone {
+		t += k.launch
+	}
+	return t
 }
 
 // bind prepares the kernels for the number format of each module. Modules of one format share them.
@@ -95,14 +121,19 @@ func wideType(s *hardware.System) string {
 
 // seconds is the time of an operator as its kernel takes it; false where that is not calibrated.
 func (k *kernels) seconds(o *op.Op) (float64, bool) {
-	m := o.Module % modulePlaces
-	t, b := k.bound[m].For(o.Kernels[0])
+	m, u := o.Module%modulePlaces, o.Kernels[0]
+	t, b := k.bound[m].For(u)
 	if t == nil {
-		if t, b = k.bound[m].For(o.Kernels[1]); t == nil {
+		u = o.Kernels[1]
+		if t, b = k.bound[m].For(u); t == nil {
 			return 0, false
 		}
 	}
-	return t.Seconds(&k.paces[m][b.Peak], &o.Shape), true
+	seconds := t.Seconds(&k.paces[m][b.Peak], &o.Shape)
+	if k.slower {
+		seconds = k.here(seconds, u)
+	}
+	return seconds, true
 }
 
 // uncovered is what an operator takes beyond the roofline where no kernel of its kind is calibrated: no product is shorter

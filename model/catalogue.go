@@ -43,9 +43,9 @@ var Catalogue = catalogue.Set{Files: files, Aliases: map[string]string{
 	"Qwen3-Coder-30B-A3B":    "Qwen3-30B-A3B",
 	"Llama-3.x-70B":          "Llama-3.1-70B",
 	"QwQ-32B":                "Qwen2.5-32B",
-	"Qwen3-235B":    "Qwen3-235B-A22B",
-	"Qwen3-30B":     "Qwen3-30B-A3B",
-	"Qwen3-Next":    "Qwen3-Next-80B-A3B",
+	"Qwen3-235B":             "Qwen3-235B-A22B",
+	"Qwen3-30B":              "Qwen3-30B-A3B",
+	"Qwen3-Next":             "Qwen3-Next-80B-A3B",
 	// Distilled into the shape of another.
 	"DeepSeek-R1-Distill-Qwen-7B":   "Qwen2.5-7B",
 	"DeepSeek-R1-Distill-Qwen-14B":  "Qwen2.5-14B",

@@ -51,10 +51,11 @@ func (s *Set) narrow(t *Types) string {
 	if t.Weight >= 1 || t.Weight == 0 {
 		return ""
 	}
-	stored := cmp.Or(t.Stored, "int4")
-	for _, n := range narrowExperts {
-		if n.stored == stored && (n.computed == t.Matrix || n.computed == otherWide[t.Matrix]) && s.Experts[n.key] != nil {
-			return n.key
+	for _, stored := range [...]string{cmp.Or(t.Stored, "int4"), "int4"} { // kernels that unpack one unpack the other alike
+		for _, n := range narrowExperts {
+			if n.stored == stored && (n.computed == t.Matrix || n.computed == otherWide[t.Matrix]) && s.Experts[n.key] != nil {
+				return n.key
+			}
 		}
 	}
 	return ""

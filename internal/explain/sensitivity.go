@@ -83,8 +83,8 @@ func (c *subject) sensitivity() ([]Effect, error) {
 // matters reports whether a number is one of the hardware that the deployment may use: a rate, a capacity, a bandwidth or
 // a latency, of the number types it computes with.
 func (c *subject) matters(p *hardware.Parameter) bool {
-	if p.Unit == "" || p.Whole || strings.HasPrefix(p.Name, "mem2.") {
-		return false
+	if p.Unit == "" || p.Whole || strings.HasPrefix(p.Name, "mem2.") || p.Of(c.problem.System) == 0 {
+		return false // more of nothing is nothing
 	}
 	engine, rest, _ := strings.Cut(p.Name, ".")
 	number, _, _ := strings.Cut(rest, ".")
