@@ -2,8 +2,11 @@ package model
 
 import (
 	"embed"
+	"slices"
+	"strings"
 
 	"throughline/internal/catalogue"
+	"throughline/number"
 )
 
 //go:embed catalogue/*.json
@@ -59,3 +62,15 @@ var Catalogue = catalogue.Set{Files: files, Aliases: map[string]string{
 	"bf16", "fp16", "fp8", "fp4", "nvfp4", "mxfp4", "int8", "int4", "awq", "gptq", "w4a16", "w8a8", "w4a8", "w8a16",
 	"w8a8c8", "modelopt", "quarot", "mtp", "dynamic", "block", "kv", "quantized.w8a8", "quantized.w4a16",
 }}
+
+// NamedFormat is the number format that the name of a checkpoint ends in, such as Llama-3.1-70B-FP8-KV; empty where it says
+// none.
+func NamedFormat(ref string) string {
+	words := strings.FieldsFunc(strings.ToLower(ref), func(r rune) bool { return r == '-' || r == '_' })
+	for i := len(words) - 1; i > 0 && slices.Contains(Catalogue.Endings, words[i]); i-- {
+		if f, ok := number.Find(words[i]); ok {
+			return f.Name
+		}
+	}
+	return ""
+}

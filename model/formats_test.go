@@ -83,3 +83,14 @@ func TestQuantizationConfigs(t *testing.T) {
 		}
 	}
 }
+
+func TestNamedFormat(t *testing.T) {
+	for ref, want := range map[string]string{
+		"Llama-3.1-70B": "", "nvidia/Llama-3.1-70B-Instruct-FP8-KV": "fp8", "Qwen3-235B-A22B-NVFP4": "nvfp4", "DeepSeek-V3.1-BF16": "bf16",
+		"Qwen3-32B-w8a8": "w8a8", "DeepSeek-R1-0528": "", "gpt-oss-120b": "", "Qwen3-30B-A3B-GPTQ-Int4": "int4",
+	} {
+		if got := model.NamedFormat(ref); got != want {
+			t.Errorf("%s: %q, want %q", ref, got, want)
+		}
+	}
+}

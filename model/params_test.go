@@ -86,14 +86,14 @@ func TestParams(t *testing.T) {
 		{"Qwen2.5-1.5B", 1.54, 1.54, everything, 0, 0},
 		{"DeepSeek-R1-Distill-Qwen-1.5B", 1.78, 1.78, everything, 0, 0},
 		{"Qwen2.5-7B", 7.61, 7.61, everything, 0, 0},
-		{"Qwen2.5-14B", 14.7, 14.7, everything, 0.011, 0.011},
-		{"Qwen2.5-32B", 32.5, 32.5, everything, 0.011, 0.011},
+		{"Qwen2.5-14B", 14.7, 14.7, everything, 0, 0},
+		{"Qwen2.5-32B", 32.5, 32.5, everything, 0, 0},
 		{"Qwen3-14B", 14.8, 14.8, everything, 0, 0},
-		{"Qwen3-Coder-480B-A35B", 480, 35, everything, 0.015, 0},
+		{"Qwen3-Coder-480B-A35B", 480, 35, everything, 0.02, 0},
 		// DeepSeek-V2 paper: 236 B and 21 B, a round number.
 		{"DeepSeek-V2", 236, 21, outputHead, 0.02, 0},
 		// Model card of GLM-4.7-Flash: 30 B and 3 B, round numbers.
-		{"GLM-4.7-Flash", 30, 3, noEmbeddings, 0.1, 0.01},
+		{"GLM-4.7-Flash", 30, 3, noEmbeddings, 0.1, 0},
 		// Nothing is published in detail that would tell which parts count.
 		{"Kimi-K3", 0, 0, notPublished, 0, 0},
 	} {

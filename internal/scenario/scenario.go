@@ -3,6 +3,7 @@
 package scenario
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -47,6 +48,8 @@ type Loaded struct {
 	Stored      deploy.Stored
 	Assumptions *assume.Assumptions
 	Warnings    []document.Problem
+
+	named string // format of the weights that the name of a built-in model says
 }
 
 // Load reads the model and the systems of a scenario and checks that they go together. All problems are reported at
@@ -73,7 +76,10 @@ func (s *Scenario) Load() (*Loaded, error) {
 	}
 	note(checkLengths(s.Lengths))
 	if l.Shape != nil && l.Prefill != nil && l.Decode != nil {
-		l.Precision, l.Stored, err = s.Formats.Resolve(l.Shape, l.Prefill, l.Decode)
+		formats := s.Formats
+		formats.Weights = cmp.Or(formats.Weights, l.named)
+		l.Precision, l.Stored, err = formats.Resolve(l.Shape, l.Prefill, l.Decode)
+		l.Stored.Published = l.Stored.Published || s.Formats.Weights == "" && l.named != ""
 		note(err)
 	}
 	l.Lengths, err = s.Lengths.Spread(s.Distribution)
@@ -121,6 +127,9 @@ func (l *Loaded) loadModel(ref string) (*model.Model, *model.Settings, error) {
 	}
 	m, set, doc := model.Read(name, src)
 	l.Warnings = append(l.Warnings, doc.Warnings()...)
+	if name != ref {
+		l.named = model.NamedFormat(ref)
+	}
 	return m, set, doc.Err()
 }
 

@@ -190,7 +190,7 @@ func (p *servingPredictor) row(r run) Row {
 	}
 	if err != nil {
 		// The words of the command line for what are columns here.
-		why := strings.NewReplacer("\n", "; ", "--model: ", "model_path: ", "--system: ", "system: ").Replace(err.Error())
+		why := strings.NewReplacer("\n", "; ", "--model: ", "model_path: ", "--system: ", "system: ", "--weights: ", "precision: ", "--cache: ", "kv_cache: ").Replace(err.Error())
 		for i := range row.Figures {
 			row.Figures[i].Reason = cmp.Or(row.Figures[i].Reason, why)
 		}
