@@ -27,7 +27,7 @@ type Stored struct {
 
 func (s Stored) String() string {
 	switch {
-	case s.Published:
+	case s.Published && s.Format != number.Half: // 16 bits are what anybody expects
 		return s.Format + " as published"
 	case s.Why != "":
 		return s.Format + " (" + s.Why + ")"
@@ -37,7 +37,7 @@ func (s Stored) String() string {
 
 // Resolve turns formats into the bytes and rates of a model on systems. Weights are as the model is published where all
 // systems compute in that, else in 16 bits; a format that is asked for is that of all products, the ends of the model staying
-// in 16 bits. Activations are what the systems multiply such weights with; the cache is left to the engine unless it is given
+// in 16 bits, and latent attention where the format has four. Activations are what the systems multiply such weights with; the cache is left to the engine unless it is given
 // or published; communication takes two bytes; attention runs in two bytes, as engines do; so does the vector unit. All
 // problems are reported at once.
 func (f Formats) Resolve(m *model.Model, systems ...*hardware.System) (plan.Precision, Stored, error) {
@@ -117,6 +117,11 @@ func (r *resolver) weights(asked string, m *model.Model) (out [model.ModuleCount
 	}
 	if half, _ := number.Find(number.Half); f.Bytes < 2 && r.typeOf(half, (*hardware.System).MatrixTypes) != "" {
 		out[model.EndModule] = half
+		if f.Kind == "fp4" && m.Attention.Kind == model.Latent {
+			// So are the checkpoints of latent attention in four bits: of nvidia/DeepSeek-R1-0528-FP4 all of self_attn is BF16, its
+			// feed-forward blocks and experts NVFP4.
+			out[model.AttentionModule] = half
+		}
 	}
 	return out, Stored{Format: f.Name}
 }
