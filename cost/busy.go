@@ -6,7 +6,7 @@ import "throughline/op"
 // is left out. This is the inner loop of every search.
 func (p *Pricer) Computing(ops []op.Op) float64 {
 	var t float64
-	if p.stepped || p.sum || p.kernels.bound != nil {
+	if p.stepped || p.sum || p.kernels.set != nil {
 		for i := range ops {
 			if o := &ops[i]; o.Class != op.Comm {
 				t += o.Repeat * p.unitTime(o)

@@ -30,7 +30,7 @@ func (l Level) String() string { return [...]string{"estimated", "fitted", "meas
 // ErrorOf is how far off the time of an operator may be, as a share, and what it rests on.
 func (p *Pricer) ErrorOf(o *op.Op) (share float64, level Level) {
 	k := &p.kernels
-	if k.bound == nil {
+	if k.set == nil {
 		return plainErrors[o.Class], Estimated
 	}
 	timing, b, shape := p.kernelOf(o)
@@ -72,7 +72,7 @@ func (p *Pricer) kernelOf(o *op.Op) (kernel.Timing, *kernel.Binding, *kernel.Sha
 		return t, b, &k.message
 	}
 	for _, u := range o.Kernels {
-		if t, b := k.bound.For(u); t != nil {
+		if t, b := k.bound[o.Module%modulePlaces].For(u); t != nil {
 			return t, b, &o.Shape
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"throughline/assume"
 	"throughline/hardware"
 	"throughline/hardware/kernel"
+	"throughline/model"
 	"throughline/op"
 	"throughline/plan"
 )
@@ -43,8 +44,11 @@ type byteTime struct {
 	perCache float64 // of the KV cache
 }
 
-// unitPlaces is the units rounded up to a power of two, which makes an index cheap to bound.
-const unitPlaces = 4
+// unitPlaces and modulePlaces are the units and modules rounded up to a power of two, which makes an index cheap to bound.
+const (
+	unitPlaces   = 4
+	modulePlaces = 8
+)
 
 // Pricer prices operators on one system, at one precision, in steps of one phase: those with a prompt run at other clocks.
 // It is built once and used for many plans, and for systems of which numbers change.
@@ -57,8 +61,8 @@ type Pricer struct {
 
 	net network
 
-	// Seconds per operation and per byte at the efficiency of the flat part of the tables.
-	perFlop [unitPlaces]float64
+	// Seconds per operation, by the format of a module, and per byte at the efficiency of the flat part of the tables.
+	perFlop [modulePlaces][unitPlaces]float64
 	traffic [op.PhaseCount][op.ClassCount]byteTime
 	// sum: compute and memory time add up instead of overlapping.
 	sum     bool
@@ -66,7 +70,7 @@ type Pricer struct {
 
 	// stepped: some efficiency depends on the size of the work. The tables then hold what is not in the numbers above.
 	stepped bool
-	shapes  [op.UnitCount]hardware.ShapeTable
+	shapes  [model.ModuleCount][op.UnitCount]hardware.ShapeTable
 	vector  hardware.SizeTable
 	memory  hardware.SizeTable
 }
@@ -85,9 +89,14 @@ func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions,
 // type, the pricer stays as it was.
 func (p *Pricer) On(s *hardware.System) error {
 	prec, as := &p.prec, p.assume
-	matrix, ok := s.Matrix[prec.MatrixType]
-	if !ok {
-		return fmt.Errorf("%s has no matrix rate for %s", s.Name, prec.MatrixType)
+	var matrix [model.ModuleCount]hardware.MatrixEngine
+	for m := range matrix {
+		numberType := prec.Of(model.Module(m)).Type
+		rate, ok := s.Matrix[numberType]
+		if !ok {
+			return fmt.Errorf("%s has no matrix rate for %s", s.Name, numberType)
+		}
+		matrix[m] = rate
 	}
 	attention, ok := s.Matrix[prec.AttentionType]
 	if !ok {
@@ -102,22 +111,28 @@ func (p *Pricer) On(s *hardware.System) error {
 	p.kernels.on(s, prec, as.Engine, p.phase)
 	p.sum = s.Mode == hardware.NoOverlap
 	p.vector, p.memory = vector.Efficiency, s.Memory.Efficiency
-	p.shapes[op.MatrixUnit] = matrix.Efficiency
-	p.shapes[op.AttentionMatrixUnit] = attention.Efficiency
-	p.stepped = len(p.vector) > 1 || len(p.memory) > 1 || len(matrix.Efficiency) > 1 || len(attention.Efficiency) > 1
+	p.stepped = len(p.vector) > 1 || len(p.memory) > 1 || len(attention.Efficiency) > 1
+	for m := range matrix {
+		p.shapes[m] = [op.UnitCount]hardware.ShapeTable{op.MatrixUnit: matrix[m].Efficiency, op.AttentionMatrixUnit: attention.Efficiency}
+		p.stepped = p.stepped || len(matrix[m].Efficiency) > 1
+	}
 
 	rate := func(tflops, calibration float64) float64 { return 1 / (tflops * as.FlopsPerTFlop * calibration) }
-	p.perFlop = [unitPlaces]float64{
-		op.MatrixUnit:          rate(matrix.TFlops, matrix.Calibration),
-		op.AttentionMatrixUnit: rate(attention.TFlops, attention.Calibration),
-		op.VectorUnit:          rate(vector.TFlops, vector.Calibration),
+	for m := range matrix {
+		p.perFlop[m] = [unitPlaces]float64{
+			op.MatrixUnit:          rate(matrix[m].TFlops, matrix[m].Calibration),
+			op.AttentionMatrixUnit: rate(attention.TFlops, attention.Calibration),
+			op.VectorUnit:          rate(vector.TFlops, vector.Calibration),
+		}
 	}
 	perByte := 1 / (s.Memory.GBps * as.BytesPerGB * s.Memory.Calibration)
 	if !p.stepped {
 		// With one row in every table its efficiency is a constant, and belongs into the rates.
-		p.perFlop[op.MatrixUnit] /= matrix.Efficiency[0].Efficiency
-		p.perFlop[op.AttentionMatrixUnit] /= attention.Efficiency[0].Efficiency
-		p.perFlop[op.VectorUnit] /= vector.Efficiency[0].Efficiency
+		for m := range matrix {
+			p.perFlop[m][op.MatrixUnit] /= matrix[m].Efficiency[0].Efficiency
+			p.perFlop[m][op.AttentionMatrixUnit] /= attention.Efficiency[0].Efficiency
+			p.perFlop[m][op.VectorUnit] /= vector.Efficiency[0].Efficiency
+		}
 		perByte /= s.Memory.Efficiency[0].Efficiency
 	}
 	for phase := range p.traffic {
@@ -154,7 +169,7 @@ func (p *Pricer) Price(o *op.Op) Cost {
 // unitTime is how long an operator keeps its unit busy.
 func (p *Pricer) unitTime(o *op.Op) float64 {
 	launch := 0.0
-	if p.kernels.bound != nil {
+	if p.kernels.set != nil {
 		if t, ok := p.kernels.seconds(o); ok {
 			return t
 		}
@@ -170,7 +185,7 @@ func (p *Pricer) unitTime(o *op.Op) float64 {
 // sides are the two sides of the roofline, at the flat part of the efficiencies.
 func (p *Pricer) sides(o *op.Op) (compute, memory float64) {
 	t := &p.traffic[o.Phase%op.PhaseCount][o.Class%op.ClassCount]
-	compute = o.Flops * p.perFlop[o.Unit%unitPlaces]
+	compute = o.Flops * p.perFlop[o.Module%modulePlaces][o.Unit%unitPlaces]
 	memory = (o.Weights+o.Activations)*t.perByte + o.Cache*t.perCache
 	return compute, memory
 }
@@ -190,7 +205,7 @@ func (p *Pricer) computeEfficiency(o *op.Op) float64 {
 	if o.Unit == op.VectorUnit {
 		return p.vector.At(o.Flops / 1e9)
 	}
-	return p.shapes[o.Unit].At(o.M, o.N, o.K)
+	return p.shapes[o.Module][o.Unit].At(o.M, o.N, o.K)
 }
 
 // Communicate is how long a communication operator keeps the network busy.
@@ -208,7 +223,7 @@ func (p *Pricer) communicate(o *op.Op) (b Busy, sent float64) {
 	m := o.Members()
 	r := p.net.route(o.Collective, m, o.Moved)
 	d, scale := r.Time(o.Moved), r.Scale // another route may take the place of this one
-	if p.kernels.bound != nil {
+	if p.kernels.set != nil {
 		if t := p.measured(o, m, d.Seconds); t > 0 {
 			d.Seconds, d.Displaced = t, d.Displaced*t/d.Seconds
 		}
@@ -226,7 +241,7 @@ func (p *Pricer) measured(o *op.Op, m hardware.Members, formula float64) float64
 		return 0
 	}
 	if b.Nodes > 1 || nodes == 1 {
-		return timing.Seconds(&k.paces[b.Peak], &k.message) * p.larger(o, b, m.Group, formula)
+		return k.sent(timing, b, o) * p.larger(o, b, m.Group, formula)
 	}
 	// Measured within a node only. What happens there is known; the network between the nodes takes its time besides or, where
 	// a library drives it, gives that of the whole, which is no shorter than the part.
@@ -238,7 +253,7 @@ func (p *Pricer) measured(o *op.Op, m hardware.Members, formula float64) float64
 		return outside
 	}
 	k.message.Group, k.message.Nodes = int32(inside), 1
-	within := timing.Seconds(&k.paces[b.Peak], &k.message)
+	within := k.sent(timing, b, o)
 	if most := int(b.Ranks); most > 1 && inside > most {
 		within *= p.larger(o, b, inside, p.within(o, inside))
 	}

@@ -3,6 +3,7 @@ package cost
 import (
 	"throughline/hardware"
 	"throughline/hardware/kernel"
+	"throughline/model"
 	"throughline/op"
 	"throughline/plan"
 )
@@ -14,14 +15,20 @@ const (
 	bytesPerGB    = 1e9
 )
 
-// kernels are the calibrated ones that a deployment runs, at the peaks of its system.
+// kernels are the calibrated ones that a deployment runs, at the peaks of its system: those of the number format of each
+// module.
 type kernels struct {
-	bound *kernel.Bound // nil: none
-	set   *kernel.Set
-	types kernel.Types
-	paces [kernel.PeakCount]kernel.Pace
+	set   *kernel.Set // nil: none
+	wide  string
+	bound [modulePlaces]*kernel.Bound
+	paces [modulePlaces][kernel.PeakCount]kernel.Pace
 
 	formula bool // collectives take that of the network
+
+	// slower: the kernels do less well here than where they were measured, by the kind of kernel, and each takes launch longer.
+	slower bool
+	slow   [kernel.KindCount]float64
+	launch float64
 
 	message kernel.Shape // of the communication that is being priced
 }
@@ -31,18 +38,13 @@ type kernels struct {
 func (k *kernels) on(s *hardware.System, prec *plan.Precision, engine bool, phase op.Phase) {
 	set := s.Kernels
 	if set == nil {
-		k.bound, k.set = nil, nil
+		k.set = nil
 		return
 	}
 	wide := wideType(s)
-	if k.set != set || k.types.Wide != wide {
-		k.set = set
-		dispatch, combine := prec.Exchanged(engine)
-		k.types = kernel.Types{
-			Matrix: prec.MatrixType, Attention: prec.AttentionType, Cache: cacheTypes[prec.Cache], Wide: wide,
-			Weight: prec.Weight, Dispatch: dispatch, Combine: combine,
-		}
-		k.bound = set.Bind(k.types)
+	if k.set != set || k.wide != wide {
+		k.set, k.wide = set, wide
+		k.bind(prec, engine)
 	}
 	// Through a long prefill the clocks are lower, which memory does not feel.
 	sustained := 1.0
@@ -53,16 +55,56 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, engine bool, phas
 	pace := func(numberType string) kernel.Pace {
 		return kernel.Pace{Flop: 1 / (s.Matrix[numberType].TFlops * flopsPerTFlop * sustained), Byte: perByte}
 	}
-	k.paces[kernel.MemoryPeak] = kernel.Pace{Byte: perByte}
-	k.paces[kernel.MatrixPeak] = pace(prec.MatrixType)
-	k.paces[kernel.AttentionPeak] = pace(prec.AttentionType)
-	if wide != "" {
-		k.paces[kernel.WidePeak] = pace(wide)
-	}
+	k.borrow(&s.Borrowed)
 	k.formula = s.Networks[0].Formula
 	outside := &s.Networks[min(1, len(s.Networks)-1)]
-	k.paces[kernel.LinkPeak] = kernel.Pace{
-		Byte: 1 / (s.Networks[0].Bandwidth * bytesPerGB), Far: 1 / (outside.Bandwidth * bytesPerGB),
+	paces := [kernel.PeakCount]kernel.Pace{
+		kernel.MemoryPeak:    {Byte: perByte},
+		kernel.AttentionPeak: pace(prec.AttentionType),
+		kernel.LinkPeak:      {Byte: 1 / (s.Networks[0].Bandwidth * bytesPerGB), Far: 1 / (outside.Bandwidth * bytesPerGB)},
+	}
+	if wide != "" {
+		paces[kernel.WidePeak] = pace(wide)
+	}
+	for m := range model.ModuleCount {
+		paces[kernel.MatrixPeak] = pace(prec.Of(m).Type)
+		k.paces[m] = paces
+	}
+}
+
+// borrow takes over how kernels of another chip do.
+func (k *kernels) borrow(b *hardware.Borrowed) {
+	k.slower, k.launch = b.Launch > 0, b.Launch
+	for kind, share := range b.Efficiency {
+		k.slow[kind] = 1
+		if share > 0 && share < 1 {
+			k.slow[kind], k.slower = 1/share, true
+		}
+	}
+}
+
+// here is the time on this chip of a kernel that takes so long at its peaks. What is fused with another is not launched.
+func (k *kernels) here(t float64, u kernel.Use) float64 {
+	t *= k.slow[u.Slot.Kind()]
+	if u.Role == kernel.Whole || u.Role == kernel.Alone {
+		t += k.launch
+	}
+	return t
+}
+
+// bind prepares the kernels for the number format of each module. Modules of one format share them.
+func (k *kernels) bind(prec *plan.Precision, engine bool) {
+	dispatch, combine := prec.Exchanged(engine)
+	for m := range model.ModuleCount {
+		f := prec.Of(m)
+		if first := prec.Of(0); m > 0 && f.Weight == first.Weight && f.Type == first.Type && f.Stored == first.Stored {
+			k.bound[m] = k.bound[0]
+			continue
+		}
+		k.bound[m] = k.set.Bind(kernel.Types{
+			Matrix: f.Type, Attention: prec.AttentionType, Cache: cacheTypes[prec.Cache], Wide: k.wide,
+			Weight: f.Weight, Stored: f.Stored, Dispatch: dispatch, Combine: combine,
+		})
 	}
 }
 
@@ -81,13 +123,19 @@ func wideType(s *hardware.System) string {
 
 // seconds is the time of an operator as its kernel takes it; false where that is not calibrated.
 func (k *kernels) seconds(o *op.Op) (float64, bool) {
-	t, b := k.bound.For(o.Kernels[0])
+	m, u := o.Module%modulePlaces, o.Kernels[0]
+	t, b := k.bound[m].For(u)
 	if t == nil {
-		if t, b = k.bound.For(o.Kernels[1]); t == nil {
+		u = o.Kernels[1]
+		if t, b = k.bound[m].For(u); t == nil {
 			return 0, false
 		}
 	}
-	return t.Seconds(&k.paces[b.Peak], &o.Shape), true
+	seconds := t.Seconds(&k.paces[m][b.Peak], &o.Shape)
+	if k.slower {
+		seconds = k.here(seconds, u)
+	}
+	return seconds, true
 }
 
 // uncovered is what an operator takes beyond the roofline where no kernel of its kind is calibrated: no product is shorter
@@ -96,18 +144,27 @@ func (k *kernels) uncovered(o *op.Op) float64 {
 	if o.Class != op.Linear && o.Class != op.BMM || o.Kernels[1].Role == kernel.Within {
 		return 0
 	}
-	return k.bound.Launch
+	return k.bound[o.Module%modulePlaces].Launch
 }
 
 // sending is the kernel of a communication operator that spans so many nodes, nil where none is calibrated; the shape of the
 // message is in k. Kernels that were measured on several nodes count for any number of them.
 func (k *kernels) sending(o *op.Op, nodes int) (kernel.Timing, *kernel.Binding) {
 	for _, u := range o.Kernels {
-		if t, b := k.bound.For(u); t != nil && !(k.formula && b.Ranks > 0) {
+		if t, b := k.bound[0].For(u); t != nil && !(k.formula && b.Ranks > 0) {
 			k.message = o.Shape
 			k.message.Nodes = int16(nodes)
 			return t, b
 		}
 	}
 	return nil, nil
+}
+
+// sent is the time of the message that is being priced, by the kernel of a communication operator.
+func (k *kernels) sent(timing kernel.Timing, b *kernel.Binding, o *op.Op) float64 {
+	t := timing.Seconds(&k.paces[0][b.Peak], &k.message)
+	if k.slower {
+		t = k.here(t, o.Kernels[0])
+	}
+	return t
 }

@@ -10,7 +10,7 @@ func (p *Pricer) HasSteps() bool { return p.stepped || p.Calibrated() || !p.net.
 
 // Calibrated reports whether operators take the time of calibrated kernels, or of a library that chooses between protocols,
 // whose efficiency changes all along.
-func (p *Pricer) Calibrated() bool { return p.kernels.bound != nil || p.net.chooses }
+func (p *Pricer) Calibrated() bool { return p.kernels.set != nil || p.net.chooses }
 
 // Quantity is what an efficiency table looks at in an operator.
 type Quantity func(o *op.Op) float64
@@ -32,7 +32,7 @@ func (p *Pricer) Thresholds(o *op.Op, visit func(q Quantity, threshold float64))
 	case o.Unit == op.VectorUnit:
 		sizes(p.vector, 1e9, func(t float64) { visit(flops, t) })
 	default:
-		for _, r := range p.shapes[o.Unit] {
+		for _, r := range p.shapes[o.Module][o.Unit] {
 			visit(rows, r.M)
 			visit(outputs, r.N)
 			visit(inputs, r.K)

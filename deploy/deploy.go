@@ -51,6 +51,7 @@ type Deployment struct {
 	Model     *model.Model
 	Settings  *model.Settings
 	Precision plan.Precision // a cache of 0 bytes: what the engine makes it
+	Stored    Stored         // the weights in words
 	Assume    *assume.Assumptions
 	Offload   estimate.Offload
 	// Acceptance is the share of drafted tokens that are accepted, by position in the draft.

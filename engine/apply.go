@@ -84,7 +84,7 @@ func (e *Engine) gathers(r deploy.Role) bool {
 // cacheBytes is what an element of the KV cache takes where nobody says: as much as 16 bits, or 8 bits besides quantised
 // weights where the engine does so on all systems of the deployment.
 func (e *Engine) cacheBytes(d *deploy.Deployment) float64 {
-	quantised := d.Precision.Weight < 2
+	quantised := d.Precision.Narrowest() < 2
 	for i := range d.Pools {
 		quantised = quantised && e.Scheduling.narrowCache(d.Pools[i].System)
 	}

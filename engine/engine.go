@@ -54,7 +54,7 @@ type Engine struct {
 	Aliases []string `json:"aliases" required:"true"`
 	Program string   `json:"program" required:"true"`
 
-	Weights      map[string]Format     `json:"weights" required:"true" keys:"bf16,fp8,int8,fp4,int4"`
+	Weights      map[string]Format     `json:"weights" required:"true" keys:"bf16,fp8,int8,fp4,mxfp4,int4"`
 	Cache        map[string]string     `json:"cache" required:"true" keys:"bf16,fp8,fp4"` // by format, the value of the option
 	Capabilities map[string]Capability `json:"capabilities" required:"true"`              // by key of a feature
 	Scheduling   Scheduling            `json:"scheduling" required:"true"`

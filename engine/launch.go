@@ -62,7 +62,10 @@ func (e *Engine) Launch(d *deploy.Deployment, p *deploy.Pool) Launch {
 		out.Remarks = append(out.Remarks, "cannot run: "+why)
 	}
 	u := shape(d, p)
-	u.quantization, u.cacheType = e.Weights[u.weights].Option, e.Cache[u.cache]
+	u.cacheType = e.Cache[u.cache]
+	if !d.Stored.Published { // a checkpoint says itself how it is stored
+		u.quantization = e.Weights[u.weights].Option
+	}
 	u.tokens = e.Scheduling.StepTokens
 	if d.Engine.Name == e.Name {
 		u.tokens = d.Engine.StepTokens
@@ -76,7 +79,7 @@ func (e *Engine) Launch(d *deploy.Deployment, p *deploy.Pool) Launch {
 	}
 	u.node = 0
 	out.Config = e.yaml(u)
-	if r := e.Weights[u.weights].Remark; r != "" {
+	if r := e.Weights[u.weights].Remark; r != "" && !d.Stored.Published {
 		out.Remarks = append(out.Remarks, u.weights+" weights: "+r)
 	}
 	for _, list := range [...][]remark{commonRemarks, e.remarks} {

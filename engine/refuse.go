@@ -24,7 +24,7 @@ var features = [featureCount]feature{
 	{"sequence_parallel", "sequence parallel", sequential},
 	{"disaggregation", "disaggregated prefill and decode", split},
 	{"fp8_weights", "FP8 weights", func(u unit) bool { return u.weights == "fp8" }},
-	{"fp4_weights", "FP4 weights", func(u unit) bool { return u.weights == "fp4" }},
+	{"fp4_weights", "FP4 weights", func(u unit) bool { return u.weights == "fp4" || u.weights == "mxfp4" }},
 	{"int4_weights", "INT4 weights", func(u unit) bool { return u.weights == "int4" }},
 	{"int8_weights", "INT8 weights", func(u unit) bool { return u.weights == "int8" }},
 	{"fp8_cache", "FP8 KV cache", func(u unit) bool { return u.cache == "fp8" }},

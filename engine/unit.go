@@ -40,7 +40,7 @@ func shape(d *deploy.Deployment, p *deploy.Pool) unit {
 	u := unit{
 		Deployment: d, Shape: d.Model, Role: p.Role, Plan: &p.Plan, moe: d.Model.IsMoE(),
 		dp: max(1, a.DP), pp: max(1, a.PP), tp: max(1, a.TP), cp: a.Context(), ep: 1, etp: 1,
-		weights: weightFormat(d.Precision.Weight, d.Precision.MatrixType), cache: cacheFormat(d.Precision.Cache),
+		weights: weightFormat(&d.Precision), cache: cacheFormat(d.Precision.Cache),
 	}
 	split := u.dp // a dense model: every replica is a server
 	u.fits = true
@@ -73,9 +73,12 @@ func (u unit) replica() int { return u.pp * u.tp * u.cp }
 // drafting is the tokens of a sequence in a decode step.
 func (u unit) drafting() int { return 1 + u.Plan.Drafts }
 
-// weightFormat names the number format of weights by their bytes and the type that multiplies them.
-func weightFormat(bytes float64, matrix string) string {
+// weightFormat names the number format of weights by their bytes and the type that multiplies them, unless it has a name.
+func weightFormat(p *plan.Precision) string {
+	bytes, matrix := p.Weight, p.MatrixType
 	switch {
+	case p.Name != "":
+		return p.Name
 	case bytes == 2:
 		return "bf16"
 	case bytes == 1 && matrix == "int8":
@@ -91,12 +94,12 @@ func weightFormat(bytes float64, matrix string) string {
 }
 
 func cacheFormat(bytes float64) string {
-	switch bytes {
-	case 2:
+	switch {
+	case bytes == 2:
 		return "bf16"
-	case 1:
+	case bytes == 1:
 		return "fp8"
-	case 0.5:
+	case bytes < 1:
 		return "fp4"
 	}
 	return ""

@@ -17,5 +17,5 @@ var Kernels = catalogue.Set{What: "kernel", Files: files, Folder: "kernels"}
 var Catalogue = catalogue.Set{What: "system", Files: files, Aliases: map[string]string{
 	"H100": "H100_SXM", "H200 SXM": "H200", "A100": "A100_SXM", "B200 SXM": "B200", "B300 SXM": "B300",
 	"GB200": "GB200_NVL72", "GB300": "GB300_NVL72", "H20": "H20_96G", "H20 SXM": "H20_96G", "H20-3e": "H20_141G", "RTX 6000 PRO": "RTX_PRO_6000",
-	"910B": "Ascend_910B", "910C": "Ascend_910C", "TPU v6e Trillium": "TPU_v6e", "Trillium": "TPU_v6e",
+	"Ascend A2": "Ascend_910B", "Ascend A3": "Ascend_910C", "910B": "Ascend_910B", "910C": "Ascend_910C", "TPU v6e Trillium": "TPU_v6e", "Trillium": "TPU_v6e",
 }}

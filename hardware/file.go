@@ -58,6 +58,8 @@ type File struct {
 	ProcsPerNPU int                   `json:"procs_per_npu" range:"[1,1000000]" doc:"processors on one card"`
 	Overlap     *float64              `json:"collective_overlap" range:"[0,1]" doc:"share of every collective hidden behind computation; default 1 for type \"sow\", else 0"`
 	Kernels     kernelsFile           `json:"kernels" doc:"calibrated models of kernels, as throughline calibrate writes them, or the name of built-in ones"`
+	Efficiency  map[string]float64    `json:"kernel_efficiency" keys:"products,experts,attention,elementwise,collectives" range:"(0,1]" doc:"share of the speed of the kernels, which were measured on another chip, by kind: products, experts, attention, elementwise, collectives"`
+	Launch      float64               `json:"kernel_launch" range:"[0,1]" unit:"s" doc:"seconds that a kernel takes longer than on the chip where it was measured"`
 	Sources     map[string]string     `json:"sources" doc:"where each number comes from"`
 }
 
@@ -185,4 +187,13 @@ func decodeKernels(src []byte) (*kernel.Set, error) {
 
 func (k *kernelsFile) DocumentSchema() map[string]any {
 	return map[string]any{"type": []any{"object", "string", "null"}}
+}
+
+// borrowed is how kernels of another chip do.
+func (f *File) borrowed() Borrowed {
+	out := Borrowed{Launch: f.Launch}
+	for kind, name := range kernel.Kinds {
+		out.Efficiency[kind] = f.Efficiency[name]
+	}
+	return out
 }

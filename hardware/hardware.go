@@ -24,6 +24,14 @@ type System struct {
 	CollectiveOverlap float64
 	// Kernels are calibrated models of kernels; nil: a plain roofline.
 	Kernels *kernel.Set
+	// Borrowed is how kernels that were measured on another chip do on this one; zero: alike.
+	Borrowed Borrowed
+}
+
+// Borrowed is how kernels of another chip do on a chip that they were not measured on, at its own peaks.
+type Borrowed struct {
+	Efficiency [kernel.KindCount]float64 // share of their speed by kind; 0: all of it
+	Launch     float64                   // seconds that each takes longer
 }
 
 // ProcessingMode says how the compute and the memory time of an operator combine.

@@ -60,6 +60,9 @@ type File struct {
 	ActivationByte *float64 `json:"activation_byte" range:"(0,4]" doc:"bytes per activation; the runtime file decides"`
 	CacheByte      *float64 `json:"cache_byte" range:"(0,4]" doc:"bytes per cached element; the runtime file decides"`
 
+	// The formats of package number; a test compares them.
+	Formats map[string]string `json:"formats" keys:"attention,feedforward,experts,shared_experts,embeddings,cache" enum:"nvfp4,mxfp4,int4,int4_g32,w4a8,fp8,fp8_block,mxfp8,w8a8,int8,fp16,bf16,fp32" doc:"number formats that the model is published in, by module; those left out have 16 bits"`
+
 	Sources map[string]string `json:"sources" doc:"where the numbers come from"`
 }
 
@@ -187,7 +190,7 @@ func (f *attentionFile) shape() Attention {
 
 func (f *File) shape() *Model {
 	m := &Model{Name: f.Name, Hidden: f.Hidden, Layers: f.Blocks, FeedForward: f.FeedForward,
-		Attention: f.attentionFile.shape(), FirstDense: f.FirstDense, DraftLayers: f.DraftLayers, Vocab: f.VocabSize, Tied: f.Tied}
+		Attention: f.attentionFile.shape(), FirstDense: f.FirstDense, DraftLayers: f.DraftLayers, Vocab: f.VocabSize, Tied: f.Tied, Formats: f.formats()}
 	for i := range f.Mix {
 		m.Mixed = append(m.Mixed, MixedAttention{f.Mix[i].shape(), f.Mix[i].Layers})
 	}

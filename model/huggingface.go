@@ -32,7 +32,7 @@ func readConfig(doc *document.File, name string) *Loaded {
 	f := defaults()
 	f.Name = c.modelName(name)
 	c.shape(&f)
-	weight, method := c.weights()
+	formats, method := c.formats()
 	if doc.Err() != nil {
 		return nil
 	}
@@ -42,9 +42,9 @@ func readConfig(doc *document.File, name string) *Loaded {
 	if len(c.leftOut) > 0 {
 		f.Sources[leftOut] = strings.Join(c.leftOut, "; ")
 	}
-	if weight > 0 {
-		f.WeightByte = &weight
-		f.Sources["weight_byte"] = "published checkpoint, " + method
+	f.Formats = f.present(formats)
+	if method != "" {
+		f.Sources["formats"] = "published checkpoint, " + method
 	}
 	// The file is read like one that was written by hand, so that an import means the same before and after it is saved.
 	native := document.Parse(name, f.Encode())
@@ -632,77 +632,6 @@ func (c *config) placeExperts(f *File, sparse []bool) {
 	}
 	f.FirstDense = len(sparse) - experts
 	c.omit(c.inner.at, "where the %d dense layers are: they are taken to be the first ones", f.FirstDense)
-}
-
-// weights is the bytes per weight of the published checkpoint, and the format. The width is 0 if the config does not say.
-func (c *config) weights() (bytes float64, method string) {
-	dtype, expert := c.word("torch_dtype", "dtype"), c.word("expert_dtype")
-	if v, ok := c.find("quantization_config"); ok {
-		return c.quantized(v, expert)
-	}
-	return map[string]float64{"bfloat16": 2, "float16": 2, "float32": 4, "float8_e4m3fn": 1}[dtype], dtype
-}
-
-func (c *config) quantized(v raw, expert string) (bytes float64, method string) {
-	if v.Kind() != document.Object {
-		v.Problemf("must be an object, not %s", v.Describe())
-		return 0, ""
-	}
-	values := map[string]raw{}
-	v.Decode(&values)
-	method = "unknown"
-	if m, ok := values["quant_method"]; ok {
-		method = text(m)
-	}
-	bits := 0
-	switch method {
-	case "fp8", "fbgemm_fp8":
-		bits = 8
-	case "mxfp4":
-		bits = 4
-	case "gptq", "awq":
-		bits = bitsOf(values["bits"])
-	case "compressed-tensors":
-		bits = groupBits(values["config_groups"])
-	}
-	if expert == "fp4" {
-		method, bits = method+", experts fp4", 4
-	}
-	if bits < 1 || bits > 32 {
-		c.doc.Warnf(v.Path(), "the width of weights quantized by %q is not known", method)
-		return 0, method
-	}
-	return float64(bits) / 8, method
-}
-
-func bitsOf(v raw) int {
-	if v.Value == (document.Value{}) {
-		return 0
-	}
-	n, _ := v.Int()
-	return n
-}
-
-// groupBits is the width of the weights in the first group of a compressed-tensors config.
-func groupBits(v raw) int {
-	if v.Value == (document.Value{}) || v.Kind() != document.Object {
-		return 0
-	}
-	groups := map[string]raw{}
-	v.Decode(&groups)
-	for _, name := range sortedKeys(groups) {
-		group, weights := map[string]raw{}, map[string]raw{}
-		if g := groups[name]; g.Kind() == document.Object {
-			g.Decode(&group)
-		}
-		if w, ok := group["weights"]; ok && w.Kind() == document.Object {
-			w.Decode(&weights)
-		}
-		if n := bitsOf(weights["num_bits"]); n > 0 {
-			return n
-		}
-	}
-	return 0
 }
 
 // leaveOut notes what the model has beyond the model format.

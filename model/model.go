@@ -18,6 +18,7 @@ type Model struct {
 	DraftLayers int     // layers of a module for multi-token prediction
 	Vocab       int     // 0: not known
 	Tied        bool    // the output projection is the input embedding
+	Formats     Formats // that it is published in
 }
 
 // MaxMixed is how many kinds of attention a model may have besides the main one.

@@ -3,38 +3,63 @@ package model
 // Params is the number of parameters of the model, and of those that one token uses, embedding and output projection
 // among them. The draft module is not counted: published sizes leave it out. So are biases and learned positions.
 func (m *Model) Params() (total, active float64) {
+	for _, n := range m.ModuleParams() {
+		total += n
+	}
+	if !m.IsMoE() {
+		return total, total
+	}
+	e := &m.Experts
+	idle := float64(m.ExpertLayers(m.Layers-m.FirstDense)) * float64(e.Routed-e.TopK) * m.expertParams()
+	return total, total - idle
+}
+
+// ModuleParams is the parameters of each module. Norms are counted with the ends, which have the format of theirs.
+func (m *Model) ModuleParams() (out [ModuleCount]float64) {
 	h := float64(m.Hidden)
-	total = m.EmbeddingParams() + h // final norm
+	out[EndModule] = m.EmbeddingParams() + h + 2*h*float64(m.Layers) // with the final and all other norms
 	if !m.Tied {
-		total += m.EmbeddingParams()
+		out[EndModule] += m.EmbeddingParams()
 	}
 	for kind, layers := range m.AttentionLayers(m.Layers) {
 		a := m.AttentionOf(kind)
-		total += float64(layers) * a.params(h)
+		out[AttentionModule] += float64(layers) * a.params(h)
 	}
-	total += 2 * h * float64(m.Layers) // norms
-	experts := m.ExpertLayers(m.Layers - m.FirstDense)
-	dense := float64(m.Layers - experts)
-	total += dense * m.matrices() * h * float64(m.FeedForward)
-	active = total
-	if m.IsMoE() {
-		e := &m.Experts
-		inner := h
-		projections := 0.0
-		if e.Hidden > 0 {
-			inner = float64(e.Hidden)
-			projections = 2 * h * inner
-		}
-		one := m.matrices() * inner * float64(e.Width)
-		sharedWidth := e.Width
-		if e.SharedWidth > 0 {
-			sharedWidth = e.SharedWidth
-		}
-		common := h*float64(e.Routed) + projections + float64(e.Shared)*m.matrices()*h*float64(sharedWidth)
-		total += float64(experts) * (common + float64(e.Routed)*one)
-		active += float64(experts) * (common + float64(e.TopK)*one)
+	layers := m.ExpertLayers(m.Layers - m.FirstDense)
+	out[FeedForwardModule] = float64(m.Layers-layers) * m.matrices() * h * float64(m.FeedForward)
+	if !m.IsMoE() {
+		return out
 	}
-	return total, active
+	e := &m.Experts
+	if e.Hidden > 0 {
+		out[ExpertModule] += float64(layers) * 2 * h * float64(e.Hidden)
+	}
+	out[ExpertModule] += float64(layers) * float64(e.Routed) * m.expertParams()
+	sharedWidth := e.Width
+	if e.SharedWidth > 0 {
+		sharedWidth = e.SharedWidth
+	}
+	out[SharedModule] = float64(layers) * float64(e.Shared) * m.matrices() * h * float64(sharedWidth)
+	out[EndModule] += float64(layers) * h * float64(e.Routed) // router
+	return out
+}
+
+// expertParams of one routed expert.
+func (m *Model) expertParams() float64 {
+	inner := float64(m.Hidden)
+	if h := m.Experts.Hidden; h > 0 {
+		inner = float64(h)
+	}
+	return m.matrices() * inner * float64(m.Experts.Width)
+}
+
+// Published is the bytes of the weights in the formats that the model is published in, without a draft module.
+func (m *Model) Published() float64 {
+	var total float64
+	for module, n := range m.ModuleParams() {
+		total += n * m.Formats.Of(Module(module)).Bytes
+	}
+	return total
 }
 
 // EmbeddingParams is the parameters of the input embedding. An output projection that is not tied to it has as many.

@@ -81,6 +81,19 @@ func TestParams(t *testing.T) {
 		// GPT-2: 124 M with learned positions and biases, left out here. GPT-3 paper, table 2.1: 175.0 B.
 		{"gpt2", 0.1244, 0.1244, everything, 0, 0},
 		{"gpt_3_175b", 175, 175, everything, 0, 0},
+		// Model cards of Qwen2.5: 1.54 B, 7.61 B, 14.7 B, 32.5 B; the distilled one of 1.5 B has an output head of its own. Qwen3: 14.8 B;
+		// 480 B and 35 B.
+		{"Qwen2.5-1.5B", 1.54, 1.54, everything, 0, 0},
+		{"DeepSeek-R1-Distill-Qwen-1.5B", 1.78, 1.78, everything, 0, 0},
+		{"Qwen2.5-7B", 7.61, 7.61, everything, 0, 0},
+		{"Qwen2.5-14B", 14.7, 14.7, everything, 0, 0},
+		{"Qwen2.5-32B", 32.5, 32.5, everything, 0, 0},
+		{"Qwen3-14B", 14.8, 14.8, everything, 0, 0},
+		{"Qwen3-Coder-480B-A35B", 480, 35, everything, 0.02, 0},
+		// DeepSeek-V2 paper: 236 B and 21 B, a round number.
+		{"DeepSeek-V2", 236, 21, outputHead, 0.02, 0},
+		// Model card of GLM-4.7-Flash: 30 B and 3 B, round numbers.
+		{"GLM-4.7-Flash", 30, 3, noEmbeddings, 0.1, 0},
 		// Nothing is published in detail that would tell which parts count.
 		{"Kimi-K3", 0, 0, notPublished, 0, 0},
 	} {

@@ -149,6 +149,8 @@ func (s *stage) resident() float64 {
 		// The shared experts are cut over the tensor-parallel ranks like a dense block, however the routed ones are.
 		scale *= min(1, float64(s.plan.Experts.TP)/float64(s.plan.Attention.TP))
 	}
+	// Weights of another number format are as many more or fewer.
+	scale *= s.formats[model.SharedModule].Weight / s.formats[model.ExpertModule].Weight
 	if scale == 1 {
 		return local
 	}
@@ -167,6 +169,6 @@ type expertProduct struct{ resident, read, rows, tokens float64 }
 func (s *stage) expertLinear(k Kind, x expertProduct, in, out float64) {
 	s.linears(k, x.read, x.rows, x.tokens, in, out)
 	o := s.list.last()
-	o.Resident = x.resident * in * out * s.w
+	o.Resident = x.resident * in * out * s.formats[o.Module].Weight
 	o.Rows, o.Uneven = x.tokens/x.read, s.assume.Imbalance
 }

@@ -1,6 +1,9 @@
 package op
 
-import "throughline/hardware/kernel"
+import (
+	"throughline/hardware/kernel"
+	"throughline/model"
+)
 
 // Kind says which operator of the transformer this is.
 type Kind uint8
@@ -143,6 +146,8 @@ type Info struct {
 	Block   Block
 	Class   Class
 	Traffic Traffic // of a communication operator
+	// Module is the part of the model whose weights it multiplies by, or whose kernel it runs in.
+	Module model.Module
 	// Kernels that the operator runs in; those of attention and of exchanges depend on the step, those of messages on their
 	// pattern.
 	Kernels kernel.Uses
@@ -208,7 +213,7 @@ var kinds = [KindCount]Info{
 
 	IndexQuery:   {Name: "index query", Block: AttentionBlock, Class: Linear, Kernels: product},
 	IndexKey:     {Name: "index key", Block: AttentionBlock, Class: Linear, Kernels: product},
-	IndexWeights: {Name: "index weights", Block: AttentionBlock, Class: Linear, Kernels: product},
+	IndexWeights: {Name: "index weights", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: product},
 	IndexScores:  {Name: "index scores", Block: AttentionBlock, Class: BMM},
 	IndexSelect:  {Name: "index select", Block: AttentionBlock, Class: Vector, Kernels: moving},
 
@@ -220,36 +225,36 @@ var kinds = [KindCount]Info{
 
 	AttentionInputNorm: {Name: "attention input norm", Block: MLPBlock, Class: Vector, Kernels: norm},
 	MLPNorm:            {Name: "mlp norm", Block: MLPBlock, Class: Vector, Kernels: norm},
-	GateUp:             {Name: "gate and up", Block: MLPBlock, Class: Linear, Kernels: product},
-	Up:                 {Name: "up", Block: MLPBlock, Class: Linear, Kernels: product},
+	GateUp:             {Name: "gate and up", Block: MLPBlock, Class: Linear, Module: model.FeedForwardModule, Kernels: product},
+	Up:                 {Name: "up", Block: MLPBlock, Class: Linear, Module: model.FeedForwardModule, Kernels: product},
 	Activation:         {Name: "activation", Block: MLPBlock, Class: Vector, Kernels: activation},
 	GateMultiply:       {Name: "gate multiply", Block: MLPBlock, Class: Vector, Kernels: withinActivation},
-	Down:               {Name: "down", Block: MLPBlock, Class: Linear, Kernels: product},
+	Down:               {Name: "down", Block: MLPBlock, Class: Linear, Module: model.FeedForwardModule, Kernels: product},
 	MLPAllReduce:       {Name: "mlp all-reduce", Block: MLPBlock, Class: Comm, Traffic: TensorTraffic},
 	MLPGather:          {Name: "mlp all-gather", Block: MLPBlock, Class: Comm, Traffic: SequenceTraffic},
 	MLPScatter:         {Name: "mlp reduce-scatter", Block: MLPBlock, Class: Comm, Traffic: SequenceTraffic},
 	MLPResidual:        {Name: "mlp residual", Block: MLPBlock, Class: Vector, Kernels: besideNorm},
 
-	Router:             {Name: "router", Block: MLPBlock, Class: Linear, Kernels: product},
+	Router:             {Name: "router", Block: MLPBlock, Class: Linear, Module: model.EndModule, Kernels: product},
 	GateWeights:        {Name: "gate weights", Block: MLPBlock, Class: Vector, Kernels: besideNorm},
 	ExpertSelection:    {Name: "expert selection", Block: MLPBlock, Class: Vector, Kernels: moving},
 	Dispatch:           {Name: "dispatch", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
 	SliceGather:        {Name: "slice all-gather", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
-	ExpertGateUp:       {Name: "expert gate and up", Block: MLPBlock, Class: Linear, Kernels: expertUp},
-	ExpertUp:           {Name: "expert up", Block: MLPBlock, Class: Linear, Kernels: expertUp},
-	ExpertActivation:   {Name: "expert activation", Block: MLPBlock, Class: Vector, Kernels: expertActivation},
-	ExpertGateMultiply: {Name: "expert gate multiply", Block: MLPBlock, Class: Vector, Kernels: expertMultiply},
-	ExpertDown:         {Name: "expert down", Block: MLPBlock, Class: Linear, Kernels: expertDown},
+	ExpertGateUp:       {Name: "expert gate and up", Block: MLPBlock, Class: Linear, Module: model.ExpertModule, Kernels: expertUp},
+	ExpertUp:           {Name: "expert up", Block: MLPBlock, Class: Linear, Module: model.ExpertModule, Kernels: expertUp},
+	ExpertActivation:   {Name: "expert activation", Block: MLPBlock, Class: Vector, Module: model.ExpertModule, Kernels: expertActivation},
+	ExpertGateMultiply: {Name: "expert gate multiply", Block: MLPBlock, Class: Vector, Module: model.ExpertModule, Kernels: expertMultiply},
+	ExpertDown:         {Name: "expert down", Block: MLPBlock, Class: Linear, Module: model.ExpertModule, Kernels: expertDown},
 	SliceScatter:       {Name: "slice reduce-scatter", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
 	Combine:            {Name: "combine", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
 	ExpertWeighting:    {Name: "expert weighting", Block: MLPBlock, Class: Vector, Kernels: moving},
-	ExpertNarrow:       {Name: "expert narrow", Block: MLPBlock, Class: Linear, Kernels: product},
-	ExpertWiden:        {Name: "expert widen", Block: MLPBlock, Class: Linear, Kernels: product},
+	ExpertNarrow:       {Name: "expert narrow", Block: MLPBlock, Class: Linear, Module: model.ExpertModule, Kernels: product},
+	ExpertWiden:        {Name: "expert widen", Block: MLPBlock, Class: Linear, Module: model.ExpertModule, Kernels: product},
 
 	Embedding:  {Name: "embedding", Block: MLPBlock, Class: Vector, Kernels: moving},
 	FinalNorm:  {Name: "final norm", Block: MLPBlock, Class: Vector, Kernels: norm},
-	OutputHead: {Name: "output head", Block: MLPBlock, Class: Linear, Kernels: product},
+	OutputHead: {Name: "output head", Block: MLPBlock, Class: Linear, Module: model.EndModule, Kernels: product},
 	Sampling:   {Name: "sampling", Block: MLPBlock, Class: Vector, Kernels: moving},
 
-	DraftProjection: {Name: "draft projection", Block: AttentionBlock, Class: Linear, Kernels: product},
+	DraftProjection: {Name: "draft projection", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: product},
 }

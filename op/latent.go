@@ -120,7 +120,7 @@ func (s *stage) expanded(heads, nope, rope, value, rank float64) {
 		keys := p.read
 		o := s.attending(LatentUp, MatrixUnit, p)
 		o.Flops = 2 * keys * rank * heads * (nope + value)
-		o.Weights = rank * heads * (nope + value) * s.w
+		o.Weights = rank * heads * (nope + value) * s.formats[o.Module].Weight
 		o.Resident = o.Weights
 		o.Cache = keys * (rank + rope) * s.c
 		o.Activations = keys * heads * (nope + value) * s.a

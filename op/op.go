@@ -19,17 +19,18 @@ type Op struct {
 	Class Class
 	Unit  Unit
 	Phase Phase // of the sequences that an attention treats; of other operators, that of the step
+	// Module is the part of the model whose number format products with weights have.
+	Module     model.Module
+	Collective hardware.Collective
 
 	// Kernels it runs in, and the shape that it has there. M, N and K of the shape are also what efficiency tables look at.
 	Kernels kernel.Uses
-	kernel.Shape
-
 	// A communication operator sends what its shape moves by its Collective in the group of the shape, which lies within
 	// Span consecutive processors. Such groups follow one another through World processors; 0: none of them crosses the
 	// border of a node that it need not cross.
-	Span       int32
-	World      int32
-	Collective hardware.Collective
+	Span int32
+	kernel.Shape
+	World int32
 
 	Repeat float64 // layers of the stage that contain it
 

@@ -20,7 +20,7 @@ func (s *stage) add(k Kind, u Unit) *Op {
 	o := s.list.next()
 	info := &kinds[k]
 	o.Kind, o.Class, o.Unit, o.Phase, o.Repeat = k, info.Class, u, s.phase, s.repeat
-	o.Kernels = info.Kernels
+	o.Kernels, o.Module = info.Kernels, info.Module
 	return o
 }
 
@@ -40,10 +40,11 @@ func (s *stage) linear(k Kind, m, in, out float64) {
 // the shape of the product.
 func (s *stage) linears(k Kind, count, rows, m, in, out float64) {
 	o := s.add(k, MatrixUnit)
+	f := &s.formats[o.Module]
 	o.Flops = 2 * m * in * out
-	o.Weights = count * in * out * s.w
+	o.Weights = count * in * out * f.Weight
 	o.Resident = o.Weights
-	o.Activations = m * (in + out) * s.a
+	o.Activations = m * (in*f.Activation + out*s.a)
 	o.Output = m * out * s.a
 	o.M, o.N, o.K = rows, out, in
 	o.Count, o.Rows = count, rows
@@ -58,6 +59,9 @@ func (s *stage) norm(k Kind, n, weights float64) {
 	o.Activations = 2 * n * s.a
 	o.Output = n * s.a
 	o.Rows, o.Moved = n/weights, o.Weights+o.Activations // the weights are as wide as a row
+	if n == 0 {
+		o.Rows = 1 // of a step in which no prompt ends the last norm has nothing but its weights
+	}
 }
 
 // unary reads and writes n elements, with some operations on each.

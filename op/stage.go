@@ -10,8 +10,9 @@ import (
 // Lowerer lowers one model at one precision. It is built once and used for many plans.
 type Lowerer struct {
 	model      *model.Model
-	w, a, c, q float64 // bytes per element of weights, activations, cache, communication
-	sent, back float64 // of tokens on their way to experts and back
+	w, a, c, q float64                         // bytes per element of the weights of norms, between products, of the cache, of communication
+	sent, back float64                         // of tokens on their way to experts and back
+	formats    [model.ModuleCount]plan.Product // of the products with weights
 	hidden     float64
 	flash      bool
 	absorb     [PhaseCount]bool
@@ -26,12 +27,15 @@ type Lowerer struct {
 func NewLowerer(m *model.Model, set *model.Settings, prec *plan.Precision, as *assume.Assumptions) Lowerer {
 	l := Lowerer{
 		model: m, hidden: float64(m.Hidden), assume: as,
-		w: prec.Weight, a: prec.Activation, c: prec.Cache, q: prec.Comm,
+		w: prec.Norms(), a: prec.Between(), c: prec.Cache, q: prec.Comm,
 		flash:     set.Flash,
 		absorb:    [PhaseCount]bool{Decode: set.Absorb, Prefill: set.Absorb && as.AbsorbPrefill},
 		fusedUnit: AttentionMatrixUnit,
 	}
 	l.sent, l.back = prec.Exchanged(as.Engine)
+	for module := range l.formats {
+		l.formats[module] = prec.Of(model.Module(module))
+	}
 	if as.FusedAttentionAtMatrixType {
 		l.fusedUnit = MatrixUnit
 	}
@@ -109,7 +113,7 @@ func (l *Lowerer) Ends(p *plan.Plan, step *Step, list *List) {
 	s.list.end[AttentionBlock] = 0
 	s.ends(step[Decode].Wanted + step[Prefill].Wanted)
 	if !l.model.Tied && (p.Attention.PP == 1 || p.Drafts > 0) {
-		s.list.ops[0].Resident += s.hidden * s.vocab() * s.w
+		s.list.ops[0].Resident += s.hidden * s.vocab() * s.formats[model.EndModule].Weight
 	}
 }
 

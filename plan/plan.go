@@ -2,7 +2,11 @@
 // the byte widths. It holds the rules that make a plan valid, and says why when one is not.
 package plan
 
-import "fmt"
+import (
+	"fmt"
+
+	"throughline/model"
+)
 
 // Plan is one deployment of one phase.
 type Plan struct {
@@ -102,6 +106,55 @@ type Precision struct {
 	// a scale of four bytes for every 128 elements, and 16 bits back.
 	Dispatch, Combine                     float64
 	MatrixType, AttentionType, VectorType string
+
+	// Residual is the bytes of what passes between products: the residual stream, what products put out, norms and their
+	// weights; 0: as activations and weights.
+	Residual float64
+	// Modules are the formats of parts of the model; one without bytes is as the rest.
+	Modules [model.ModuleCount]Product
+	Stored  string // the number type that weights are stored in, where products have another; empty: not said
+	// Name is the format of the narrowest weights as engines know it; empty: as their bytes say.
+	Name string
+}
+
+// Product is how the weights of a module are stored, and what they are multiplied with.
+type Product struct {
+	Weight, Activation float64 // bytes of an element
+	Type               string  // the number type whose rate applies
+	Stored             string  // that of the weights themselves, where it is another; empty: not said
+}
+
+// Of is the format of a module.
+func (p *Precision) Of(m model.Module) Product {
+	if f := p.Modules[m]; f.Weight > 0 {
+		return f
+	}
+	return Product{p.Weight, p.Activation, p.MatrixType, p.Stored}
+}
+
+// Between is the bytes of what passes between products.
+func (p *Precision) Between() float64 {
+	if p.Residual > 0 {
+		return p.Residual
+	}
+	return p.Activation
+}
+
+// Norms is the bytes of the weights of norms.
+func (p *Precision) Norms() float64 {
+	if p.Residual > 0 {
+		return p.Residual
+	}
+	return p.Weight
+}
+
+// Narrowest is the bytes of the narrowest weights.
+func (p *Precision) Narrowest() float64 {
+	least := p.Weight
+	for m := range model.ModuleCount {
+		least = min(least, p.Of(m).Weight)
+	}
+	return least
 }
 
 // What libraries send of an element unless told otherwise, with its share of a scale.

@@ -8,6 +8,20 @@ type Types struct {
 	Wide                     string  // a type of 16 bits that the chip multiplies in
 	Weight                   float64 // bytes of an element
 	Dispatch, Combine        float64 // bytes of an element of tokens on their way to experts and back, with its scale
+	Stored                   string  // the number type that weights are stored in, where it is not that of the products
+}
+
+// mostScales is the share that scales add to weights at most: one of 8 bits for 16 elements of 4 (NVFP4), or one of 16 bits for
+// 32 (int4 in small groups).
+const mostScales = 0.125
+
+// stored is the bytes of an element of weights in a kernel that was measured with the given ones. Those are without scales,
+// which the kernel read nevertheless: the time of a format that only has scales besides is what was measured.
+func (t *Types) stored(measured float64) float64 {
+	if t.Weight == 0 || t.Weight >= measured && t.Weight <= measured*(1+mostScales) {
+		return measured
+	}
+	return t.Weight
 }
 
 // Bound is the kernels of a set that a deployment runs, prepared. It never changes.
@@ -112,7 +126,7 @@ func (r *slot) bind(s *Set, t *Types) (b Binding) {
 		b.Nodes, b.Ranks = c.reach()
 	}
 	if m, ok := r.section.get(s, keys[0]).(interface{ weightBytes() float64 }); ok && r.stored {
-		b.Narrowed = m.weightBytes() != t.Weight
+		b.Narrowed = t.stored(m.weightBytes()) != m.weightBytes()
 	}
 	return b
 }

@@ -1,5 +1,7 @@
 package kernel
 
+import "cmp"
+
 var fusedExperts = sectionOf("experts", func(s *Set) *map[string]*GroupedModel { return &s.Experts })
 
 var expertsSlot = slot{
@@ -12,14 +14,58 @@ var expertsSlot = slot{
 	},
 }
 
-// narrowExperts are weights of four bits that are multiplied in sixteen.
-const narrowExperts = "int4"
+// narrowExperts are the kernels of weights of four bits that are multiplied in a wider type: their keys, the type that they
+// are stored in, that which they are multiplied in, and the bytes of an element with its scales.
+var narrowExperts = [...]struct {
+	key, stored, computed string
+	bytes                 float64
+}{
+	{"int4", "int4", "bfloat16", 0.5},
+	{"mxfp4", "float4", "bfloat16", 0.5 + 1./32},
+	{"mxfp4_float8", "float4", "float8", 0.5 + 1./32},
+}
+
+// StoredExperts is the key of the model of experts that are stored in one number type and multiplied in another.
+func StoredExperts(stored, computed string) string {
+	for _, n := range narrowExperts {
+		if n.stored == stored && n.computed == computed {
+			return n.key
+		}
+	}
+	return stored
+}
+
+// StoredBytes is the bytes of an element of weights by the key of its model, or others where that says nothing of them.
+func StoredBytes(key string, otherwise float64) float64 {
+	for _, n := range narrowExperts {
+		if n.key == key {
+			return n.bytes
+		}
+	}
+	return otherwise
+}
+
+// narrow is the key of the kernel for weights of four bits that are multiplied in a wider type, empty where the set has none.
+// Without a word of how they are stored they are integers.
+func (s *Set) narrow(t *Types) string {
+	if t.Weight >= 1 || t.Weight == 0 {
+		return ""
+	}
+	for _, stored := range [...]string{cmp.Or(t.Stored, "int4"), "int4"} { // kernels that unpack one unpack the other alike
+		for _, n := range narrowExperts {
+			if n.stored == stored && (n.computed == t.Matrix || n.computed == otherWide[t.Matrix]) && s.Experts[n.key] != nil {
+				return n.key
+			}
+		}
+	}
+	return ""
+}
 
 // pickExperts says whether experts run in one kernel for the whole block, and in which. What was measured on the chip
 // itself comes first; products of their own come before it otherwise.
 func pickExperts(s *Set, t *Types) []string {
-	if narrow := s.Experts[narrowExperts]; narrow != nil && t.Weight == narrow.Weight && otherWide[t.Matrix] != "" {
-		return []string{narrowExperts}
+	if key := s.narrow(t); key != "" {
+		return []string{key}
 	}
 	keys := typed(&fusedExperts, s, t.Matrix)
 	products := typed(&groupedGemms, s, t.Matrix)

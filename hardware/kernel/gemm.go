@@ -55,7 +55,7 @@ func (g *GemmModel) weightBytes() float64 { return g.Weight }
 
 func (g *GemmModel) prepare(t *Types) (*gemmTiming, error) {
 	with := *g
-	with.Weight = cmp.Or(t.Weight, g.Weight)
+	with.Weight = t.stored(g.Weight)
 	s, err := g.sides(with.Work())
 	if err != nil {
 		return nil, fmt.Errorf("gemm: %w", err)

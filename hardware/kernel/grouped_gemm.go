@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 )
@@ -46,7 +45,7 @@ func (g *GroupedModel) weightBytes() float64 { return g.Weight }
 
 func (g *GroupedModel) prepare(t *Types) (*groupedTiming, error) {
 	with := *g
-	with.Weight = cmp.Or(t.Weight, g.Weight)
+	with.Weight = t.stored(g.Weight)
 	s, err := g.sides(with.Work())
 	if err != nil {
 		return nil, fmt.Errorf("grouped gemm: %w", err)

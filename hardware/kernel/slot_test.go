@@ -139,6 +139,27 @@ func TestBind(t *testing.T) {
 	if !gemm.Narrowed || experts.Narrowed {
 		t.Error("which weights are narrower than measured")
 	}
+	// Weights of four bits with their scales are what was measured, and floats are unpacked like integers.
+	scaled, floats := four, four
+	scaled.Weight, floats.Weight, floats.Stored = 0.5625, 0.53125, "float4"
+	for _, types := range []Types{scaled, floats} {
+		b := some().Bind(types)
+		k, _ := b.For(Use{Slot: Experts})
+		_, experts := b.For(Use{Slot: Experts})
+		if k == nil || experts.Key != "int4" || experts.Narrowed {
+			t.Errorf("%+v: experts in %+v", types, experts)
+		}
+	}
+	own := some()
+	own.Experts["mxfp4"] = &GroupedModel{Base: own.Experts["int4"].Base, Weight: 0.53125}
+	own.Experts["mxfp4_float8"] = own.Experts["mxfp4"]
+	eightBits := floats
+	eightBits.Matrix = "float8"
+	for types, want := range map[Types]string{floats: "mxfp4", scaled: "int4", eightBits: "mxfp4_float8"} {
+		if _, b := own.Bind(types).For(Use{Slot: Experts}); b.Key != want {
+			t.Errorf("%+v: experts in %s, want %s", types, b.Key, want)
+		}
+	}
 	// A block that was measured on the chip comes before products that were not.
 	s := some()
 	s.From = map[string]string{"grouped_gemm": "another"}

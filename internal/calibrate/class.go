@@ -33,7 +33,7 @@ func classOf(r *measurement.Row) (class, bool) {
 	c := class{slot: r.Kind, kernel: strings.TrimPrefix(r.Label("kernel"), "sglang_"), numberType: r.Type}
 	if d := r.Label("dtype"); d == "fp8_block" {
 		c.numberType = "float8 blocks"
-	} else if strings.HasPrefix(d, "w4a8") {
+	} else if strings.HasPrefix(d, "w4a") {
 		c.numberType = computed(r) + "/" + r.Type
 	} else if d != "" && hardware.TypeBytes(r.Type) == 0 {
 		return c, false

@@ -16,9 +16,10 @@ var fusedExperts = subject{
 		if tuned(r) {
 			c.kernel += " tuned"
 		}
-		return r.Label("op") == "moe" && r.Get("ep") == 1 && r.Label("distribution") == "balanced"
+		return r.Label("op") == "moe" && r.Get("ep") == 1 && r.Label("distribution") == "balanced" && !unpacked(r)
 	},
 	predictsAll: true,
+	key:         func(r *measurement.Row) string { return kernel.StoredExperts(r.Type, computed(r)) },
 	shape:       blockShape,
 	fit:         fitting(Experts),
 }
@@ -32,7 +33,7 @@ func Experts(rows []measurement.Row, p Peak) (*kernel.GroupedModel, Validation) 
 	var data, reach []sample
 	for i := range rows {
 		r := &rows[i]
-		g.Weight, g.Input = bytesOf(r.Type), bytesOf(computed(r))
+		g.Weight, g.Input = kernel.StoredBytes(keyOf(r), bytesOf(r.Type)), bytesOf(computed(r))
 		s := blockShape(r)
 		outer, wide, inner := s.Block()
 		product := func(n, k float64) part {
@@ -66,10 +67,18 @@ func computed(r *measurement.Row) string {
 	switch d := r.Label("dtype"); {
 	case strings.HasPrefix(d, "w4a8"):
 		return "float8"
-	case d == "int4_wo":
+	case d == "int4_wo", strings.HasPrefix(d, "w4a16"):
 		return "bfloat16"
 	}
 	return r.Type
+}
+
+// unpacked says whether the weights of a row were expanded to 16 bits when they were loaded: SGLang does so with MXFP4 for its
+// Triton kernel. On an H200 such rows read 16-bit weights at 4.2 TB/s; of four bits they would read 1.1. Marlin, which reads
+// four bits, was measured with 896 experts only, whose sorting takes up to 80 µs; its rows of int4 stand for both.
+func unpacked(r *measurement.Row) bool {
+	kernel := r.Label("kernel")
+	return strings.HasPrefix(r.Label("dtype"), "w4a16") && (strings.Contains(kernel, "fused_moe_triton") || strings.Contains(kernel, "marlin"))
 }
 
 // blockShape is a measured expert block: the experts of one rank that get a token when they share what comes evenly, the

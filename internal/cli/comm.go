@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"throughline/collective"
+	"throughline/deploy"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
 	"throughline/internal/exchange"
@@ -137,9 +138,9 @@ func (o *commOptions) question(s Streams) (*exchange.Question, error) {
 	note(err)
 	q.Tokens, err = wholeNumbers("--tokens", o.tokens, 1)
 	note(err)
-	q.Dispatch, err = question.ExchangedBytes("dispatch", o.dispatch)
+	q.Dispatch, err = deploy.ExchangedBytes("dispatch", o.dispatch)
 	note(err)
-	q.Combine, err = question.ExchangedBytes("combine", o.combine)
+	q.Combine, err = deploy.ExchangedBytes("combine", o.combine)
 	note(err)
 	if fabrics := fabricsOf(q.Libraries); o.fabric != "" && !slices.Contains(fabrics, o.fabric) {
 		if len(fabrics) == 0 {

@@ -164,9 +164,7 @@ func showModel(s Streams, ref string, asJSON bool) error {
 	for _, tokens := range []float64{8 << 10, 128 << 10} {
 		p.add("", "%.3g GB for %.0fK tokens", m.CacheBytes(1, tokens, 1)/1e9, tokens/1024)
 	}
-	if f.WeightByte != nil {
-		p.add("published weights", "%g bytes each", *f.WeightByte)
-	}
+	p.add("published weights", "%s: %.4g GB", m.DescribeFormats(), m.Published()/1e9)
 	p.add("sources", "%s", sourceLines(f.Sources))
 	hint := fmt.Sprintf("To change it: throughline models show %s --json > my_model.json\n", quoteArgument(ref))
 	return write(s.Out, m.Name+"\n"+p.String()+hint)

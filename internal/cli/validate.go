@@ -111,7 +111,7 @@ func newValidateServing(s Streams) *cobra.Command {
 every row of a table of serving runs: aggregated (mode agg), or with separate prefill and
 decode servers (disagg). Columns:
 
-  model_path, system, backend (vllm, sglang, trtllm), precision (empty: bf16), mode,
+  model_path, system, backend (vllm, sglang, trtllm), precision (empty: as published), mode,
   isl, osl, concurrency, num_gpus, silicon_ttft_ms, silicon_tpot_ms,
   agg:    tp_size, pp_size, attention_dp_size, moe_tp_size, moe_ep_size
   disagg: num_workers and the same sizes, with prefill_ and decode_ in front

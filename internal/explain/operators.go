@@ -162,7 +162,7 @@ func (c *subject) operator(part string, o *estimate.Operator, times float64) Ope
 	var peak float64
 	switch o.Unit {
 	case op.MatrixUnit:
-		out.Engine, peak = "cube", sys.Matrix[types.MatrixType].TFlops
+		out.Engine, peak = "cube", sys.Matrix[types.Of(o.Module).Type].TFlops
 	case op.AttentionMatrixUnit:
 		out.Engine, peak = "cube", sys.Matrix[types.AttentionType].TFlops
 	default:

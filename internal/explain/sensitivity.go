@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"throughline/hardware"
+	"throughline/model"
 )
 
 // Change is how much a number of the hardware is changed to see its effect.
@@ -82,15 +83,20 @@ func (c *subject) sensitivity() ([]Effect, error) {
 // matters reports whether a number is one of the hardware that the deployment may use: a rate, a capacity, a bandwidth or
 // a latency, of the number types it computes with.
 func (c *subject) matters(p *hardware.Parameter) bool {
-	if p.Unit == "" || p.Whole || strings.HasPrefix(p.Name, "mem2.") {
-		return false
+	if p.Unit == "" || p.Whole || strings.HasPrefix(p.Name, "mem2.") || p.Of(c.problem.System) == 0 {
+		return false // more of nothing is nothing
 	}
 	engine, rest, _ := strings.Cut(p.Name, ".")
 	number, _, _ := strings.Cut(rest, ".")
 	types := &c.problem.Precision
 	switch engine {
 	case "matrix":
-		return number == types.MatrixType || number == types.AttentionType
+		for m := range model.ModuleCount {
+			if number == types.Of(m).Type {
+				return true
+			}
+		}
+		return number == types.AttentionType
 	case "vector":
 		return number == types.VectorType
 	}

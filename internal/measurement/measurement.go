@@ -215,7 +215,7 @@ func numberType(s string) string {
 		return "float16"
 	case "fp8", "fp8_block", "fp8_static", "fp8_ootb", "float8":
 		return "float8"
-	case "nvfp4", "w4a8_mxfp4_mxfp8", "fp4", "float4":
+	case "nvfp4", "w4a8_mxfp4_mxfp8", "w4a16_mxfp4", "fp4", "float4":
 		return "float4"
 	case "int8", "int8_wo", "sq":
 		return "int8"

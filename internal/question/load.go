@@ -1,6 +1,7 @@
 package question
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,9 +26,12 @@ type Loaded struct {
 	Prefill     *hardware.System
 	Decode      *hardware.System
 	Precision   plan.Precision
+	Stored      deploy.Stored // the weights, in words
 	Assumptions *assume.Assumptions
 	Lengths     workload.Lengths // of requests, spread; those of the question before
 	Warnings    []document.Problem
+
+	named string // format of the weights that the name of a built-in model says
 }
 
 // Load reads the files of a search and checks that all goes together. All problems are reported at once.
@@ -66,8 +70,11 @@ func (q *Question) Read() (*Loaded, error) {
 		l.Decode, err = l.readSystem("decode-system", q.DecodeSystem)
 		note(err)
 	}
-	if l.Prefill != nil && l.Decode != nil {
-		l.Precision, err = q.Formats.precision(l.Prefill, l.Decode)
+	if l.Shape != nil && l.Prefill != nil && l.Decode != nil {
+		formats := q.Formats
+		formats.Weights = cmp.Or(formats.Weights, l.named)
+		l.Precision, l.Stored, err = formats.Resolve(l.Shape, l.Prefill, l.Decode)
+		l.Stored.Published = l.Stored.Published || q.Formats.Weights == "" && l.named != ""
 		note(err)
 	}
 	for _, sys := range []*hardware.System{l.Prefill, l.Decode} {
@@ -130,6 +137,9 @@ func (l *Loaded) readModel() error {
 	l.Checkpoint = f.Checkpoint
 	l.Shape, l.Settings, doc = model.Read(f.Name, f.Source)
 	l.Warnings = append(l.Warnings, doc.Warnings()...)
+	if f.Name != l.Model {
+		l.named = model.NamedFormat(l.Model)
+	}
 	return doc.Err()
 }
 
@@ -161,7 +171,7 @@ func Find(setting, ref string, set catalogue.Set, beside string) (catalogue.File
 // Deployment is the question as a deployment that has no pools yet.
 func (l *Loaded) Deployment() deploy.Deployment {
 	return deploy.Deployment{
-		Name: l.Checkpoint, Model: l.Shape, Settings: l.Settings, Precision: l.Precision, Assume: l.Assumptions, Offload: l.Offload,
+		Name: l.Checkpoint, Model: l.Shape, Settings: l.Settings, Precision: l.Precision, Stored: l.Stored, Assume: l.Assumptions, Offload: l.Offload,
 		Acceptance: workload.DraftAcceptance, GPUsPerNode: l.GPUsPerNode, MaxContext: l.Lengths.Final(), MaxPrompt: l.Lengths.Input,
 	}
 }

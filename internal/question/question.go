@@ -3,6 +3,7 @@
 package question
 
 import (
+	"throughline/deploy"
 	"throughline/engine"
 	"throughline/estimate"
 	"throughline/internal/document"
@@ -57,11 +58,8 @@ type Search struct {
 	Price, Power float64 // of a processor: dollars per hour, watts; 0: not known
 }
 
-// Formats are number formats by name; empty ones follow from the others.
-type Formats struct {
-	Weights, Activations, Cache, Comm, Attention, Vector string
-	Dispatch, Combine                                    string // of tokens on their way to experts and back
-}
+// Formats are number formats by name.
+type Formats = deploy.Formats
 
 // Phase is the bare steps that are asked for; none: what clients see.
 type Phase string

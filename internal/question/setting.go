@@ -151,7 +151,7 @@ func (s *Setting) Set(q *Question, text string) error {
 			return err
 		}
 		v.SetFloat(x)
-		return s.inBounds(x, number(x))
+		return s.inBounds(x, numberOf(x))
 	}
 	v.SetString(text)
 	return s.allowed(text)
@@ -198,7 +198,7 @@ func (s *Setting) check(q *Question) error {
 		}
 		return s.inBounds(float64(v.Int()), strconv.FormatInt(v.Int(), 10))
 	case reflect.Float64:
-		return s.inBounds(v.Float(), number(v.Float()))
+		return s.inBounds(v.Float(), numberOf(v.Float()))
 	case reflect.String:
 		return s.allowed(v.String())
 	}
@@ -217,9 +217,9 @@ func (s *Setting) inBounds(x float64, text string) error {
 func (s *Setting) bounds() string {
 	unit := strings.TrimRight(" "+s.Unit, " ")
 	if s.Below {
-		return fmt.Sprintf("must be at least %s and less than %s%s", number(s.Low), number(s.High), unit)
+		return fmt.Sprintf("must be at least %s and less than %s%s", numberOf(s.Low), numberOf(s.High), unit)
 	}
-	return fmt.Sprintf("must be from %s to %s%s", number(s.Low), number(s.High), unit)
+	return fmt.Sprintf("must be from %s to %s%s", numberOf(s.Low), numberOf(s.High), unit)
 }
 
 // Values says in short what may be given.
@@ -229,9 +229,9 @@ func (s *Setting) Values() string {
 	case kind == Switch:
 		return "true, false"
 	case kind != Text && s.Below:
-		return strings.TrimRight(fmt.Sprintf("%s to less than %s %s", number(s.Low), number(s.High), s.Unit), " ")
+		return strings.TrimRight(fmt.Sprintf("%s to less than %s %s", numberOf(s.Low), numberOf(s.High), s.Unit), " ")
 	case kind != Text:
-		return strings.TrimRight(fmt.Sprintf("%s to %s %s", number(s.Low), number(s.High), s.Unit), " ")
+		return strings.TrimRight(fmt.Sprintf("%s to %s %s", numberOf(s.Low), numberOf(s.High), s.Unit), " ")
 	case len(s.Choices) == 0:
 		return "text"
 	case len(s.Choices) > shown:
@@ -240,7 +240,7 @@ func (s *Setting) Values() string {
 	return strings.Join(s.Choices, ", ")
 }
 
-func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+func numberOf(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // allowed refuses what is none of the choices, unless others are allowed, too.
 func (s *Setting) allowed(text string) error {

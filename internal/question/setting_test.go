@@ -21,12 +21,12 @@ func TestBounds(t *testing.T) {
 		if s.High <= s.Low {
 			t.Errorf("%s: from %v to %v", s.Name, s.Low, s.High)
 		}
-		bad := map[string]float64{number(s.Low - 1): s.Low - 1, number(s.High + 1): s.High + 1}
+		bad := map[string]float64{numberOf(s.Low - 1): s.Low - 1, numberOf(s.High + 1): s.High + 1}
 		if kind != Count {
 			bad["NaN"], bad["Inf"], bad["-Inf"], bad["1e999"] = math.NaN(), math.Inf(1), math.Inf(-1), math.Inf(1)
 		}
 		if s.Below {
-			bad[number(s.High)] = s.High
+			bad[numberOf(s.High)] = s.High
 		}
 		for text, v := range bad {
 			q := Default()
@@ -53,7 +53,7 @@ func TestBounds(t *testing.T) {
 		}
 		for _, v := range good {
 			q := Default()
-			if err := s.Set(&q, number(v)); err != nil {
+			if err := s.Set(&q, numberOf(v)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -92,7 +92,7 @@ func TestChoices(t *testing.T) {
 		{Plan, "mode", "dissag", `mode: "dissag" is not one of "agg", "disagg", "both"; did you mean "disagg"?`},
 		{Plan, "objective", "min-gpu", `did you mean "min-gpus"?`},
 		{Estimate, "phase", "Decode", `did you mean "decode"?`},
-		{Forward, "weights", "float8", `did you mean "fp8"?`},
+		{Forward, "weights", "mxfp5", `did you mean "mxfp4"?`},
 		{Estimate, "engine", "vlm", `did you mean "vllm"?`},
 		{Serving, "assume", "fysical", `did you mean "physical"?`},
 	} {

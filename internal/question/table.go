@@ -8,6 +8,7 @@ import (
 	"throughline/engine"
 	"throughline/hardware"
 	"throughline/model"
+	"throughline/number"
 	"throughline/workload"
 )
 
@@ -140,28 +141,28 @@ var settings = []Setting{
 		Doc: "draft tokens per decode step (multi-token prediction)",
 		As:  map[Command]string{Plan: "draft tokens per decode step (multi-token prediction): tries up to this many"},
 		Ref: func(q *Question) any { return &q.Drafts }, Idle: noDrafts},
-	{Name: "weights", For: Plan | Point | Forward, Choices: FormatNames(),
-		Doc: "number format of the weights: " + strings.Join(FormatNames(), ", ") + " (default bf16)",
+	{Name: "weights", For: Plan | Point | Forward, Choices: number.Words(),
+		Doc: "number format of the weights: " + strings.Join(number.Names(), ", ") + " (default: as published, where the system computes it; else bf16)",
 		Ref: func(q *Question) any { return &q.Formats.Weights }},
-	{Name: "activations", For: Plan | Point, Choices: FormatNames(),
+	{Name: "activations", For: Plan | Point, Choices: number.Words(),
 		Doc: "number format of the activations (default: that of the weights, if the system has a rate for it)",
 		Ref: func(q *Question) any { return &q.Formats.Activations }},
-	{Name: "cache", For: Plan | Point | Forward, Choices: FormatNames(),
+	{Name: "cache", For: Plan | Point | Forward, Choices: number.Words(),
 		Doc: "number format of the KV cache (default: what the engine uses)",
 		Ref: func(q *Question) any { return &q.Formats.Cache }},
-	{Name: "comm", For: Plan | Point, Choices: FormatNames(),
+	{Name: "comm", For: Plan | Point, Choices: number.Words(),
 		Doc: "number format of communication, except expert dispatch and combine (default bf16)",
 		Ref: func(q *Question) any { return &q.Formats.Comm }},
-	{Name: "dispatch", For: Plan | Point, Choices: FormatNames(),
+	{Name: "dispatch", For: Plan | Point, Choices: number.Words(),
 		Doc: "number format of expert dispatch (default fp8 with scales, as the libraries send it)",
 		Ref: func(q *Question) any { return &q.Formats.Dispatch }},
-	{Name: "combine", For: Plan | Point, Choices: FormatNames(),
+	{Name: "combine", For: Plan | Point, Choices: number.Words(),
 		Doc: "number format of expert combine (default bf16)",
 		Ref: func(q *Question) any { return &q.Formats.Combine }},
-	{Name: "attention", For: Plan | Point, Choices: FormatNames(),
+	{Name: "attention", For: Plan | Point, Choices: number.Words(),
 		Doc: "number format of attention (default bf16)",
 		Ref: func(q *Question) any { return &q.Formats.Attention }},
-	{Name: "vector", For: Plan | Point, Choices: FormatNames(),
+	{Name: "vector", For: Plan | Point, Choices: number.Words(),
 		Doc: "number format of the vector unit (default bf16)",
 		Ref: func(q *Question) any { return &q.Formats.Vector }},
 	{Name: "offload-weights", For: Plan | Point, Low: 0, High: 1,

@@ -22,7 +22,7 @@ func Advice(w io.Writer, l *question.Loaded, o *advice.Options, a *advice.Advice
 	if len(a.Ranked) > 0 {
 		gpus = a.Ranked[0].GPUs
 	}
-	fmt.Fprintf(w, "%s on %d × %s, %d in, %d out; assumptions: %s\n\n", l.Shape.Name, gpus, systemNames(l), l.Lengths.Input, l.Lengths.Output, l.Assumptions.Name)
+	fmt.Fprintf(w, "%s (%s) on %d × %s, %d in, %d out; assumptions: %s\n\n", l.Shape.Name, l.Stored, gpus, systemNames(l), l.Lengths.Input, l.Lengths.Output, l.Assumptions.Name)
 	if len(a.Ranked) == 0 {
 		_, err := fmt.Fprintln(w, "no deployment found")
 		return err
@@ -161,9 +161,9 @@ type launched struct {
 func launch(e *engine.Engine, d *deploy.Deployment) (parts []launched) {
 	for i := range d.Pools {
 		p := &d.Pools[i]
-		what := fmt.Sprintf("%s, on %d processors", p.Role, p.Procs())
+		what := fmt.Sprintf("%s, on %s", p.Role, processors(p.Procs()))
 		if p.Count > 1 {
-			what = fmt.Sprintf("%s, %d instances of %d processors", p.Role, p.Count, p.Plan.Attention.Procs())
+			what = fmt.Sprintf("%s, %d instances of %s", p.Role, p.Count, processors(p.Plan.Attention.Procs()))
 		}
 		parts = append(parts, launched{what, e.Launch(d, p)})
 	}
@@ -198,7 +198,7 @@ func AdviceJSON(w io.Writer, l *question.Loaded, o *advice.Options, a *advice.Ad
 		return out
 	}
 	doc := map[string]any{
-		"model": l.Shape.Name, "prefill_system": l.Prefill.Name, "decode_system": l.Decode.Name,
+		"model": l.Shape.Name, "weights": l.Stored, "prefill_system": l.Prefill.Name, "decode_system": l.Decode.Name,
 		"input_tokens": l.Lengths.Input, "output_tokens": l.Lengths.Output, "cached_tokens": l.Lengths.Cached,
 		"assumptions": l.Assumptions.Name, "ranked": list(a.Ranked), "frontier": list(a.Frontier),
 		"question": l.Words(question.Plan),
@@ -239,4 +239,12 @@ func sideJSON(pool *deploy.Pool, s *advice.Side) map[string]any {
 		m["drafts"] = p.Drafts
 	}
 	return m
+}
+
+// processors is a number of them in words.
+func processors(n int) string {
+	if n == 1 {
+		return "1 processor"
+	}
+	return fmt.Sprintf("%d processors", n)
 }

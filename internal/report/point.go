@@ -116,25 +116,22 @@ func pointTitle(a *point.Answer) string {
 		lengths = fmt.Sprintf("context %d", a.Load.Lengths.DecodeContext())
 	}
 	if d.Split() {
-		return fmt.Sprintf("%s: %s; %s; %s", d.Model.Name, poolTitle(&d.Pools[0]), poolTitle(&d.Pools[1]), lengths)
+		return fmt.Sprintf("%s (%s): %s; %s; %s", d.Model.Name, d.Stored, poolTitle(&d.Pools[0]), poolTitle(&d.Pools[1]), lengths)
 	}
-	return fmt.Sprintf("%s on %s, %s", d.Model.Name, poolTitle(&d.Pools[0]), lengths)
+	return fmt.Sprintf("%s (%s) on %s, %s", d.Model.Name, d.Stored, poolTitle(&d.Pools[0]), lengths)
 }
 
 // poolTitle says in a few words what a pool is.
 func poolTitle(p *deploy.Pool) string {
-	n := fmt.Sprintf("%d processors", p.Procs())
-	if p.Procs() == 1 {
-		n = "1 processor"
-	}
+	n := fmt.Sprintf("%d × %s", p.Procs(), p.System.Name)
 	plan := instances(p.Count, &p.Plan)
 	if p.Role == deploy.Both {
-		return fmt.Sprintf("%s of %s: %s, batch %d", n, p.System.Name, plan, p.Plan.Batch.Size)
+		return fmt.Sprintf("%s: %s, batch %d", n, plan, p.Plan.Batch.Size)
 	}
 	if p.Role == deploy.Decode {
 		plan += fmt.Sprintf(", batch %d", p.Plan.Batch.Size)
 	}
-	return fmt.Sprintf("%s on %s of %s: %s", p.Role, n, p.System.Name, plan)
+	return fmt.Sprintf("%s on %s: %s", p.Role, n, plan)
 }
 
 // seenLine is what clients see, in a line; it is empty where the point asks for bare steps.
@@ -198,19 +195,20 @@ func share(seconds, step float64) string {
 
 // pointJSON is a point in JSON.
 type pointJSON struct {
-	Model       string     `json:"model"`
-	System      string     `json:"system"`
-	Assumptions string     `json:"assumptions"`
-	Input       int        `json:"isl,omitempty"`
-	Output      int        `json:"osl,omitempty"`
-	Context     int        `json:"context,omitempty"`
-	Cached      int        `json:"prefix"`
-	Procs       int        `json:"processors"`
-	Cards       int        `json:"cards"`
-	Engine      string     `json:"engine,omitempty"`
-	Clients     *seenJSON  `json:"clients,omitempty"`
-	Prefill     *phaseJSON `json:"prefill,omitempty"`
-	Decode      *phaseJSON `json:"decode,omitempty"`
+	Model       string        `json:"model"`
+	Weights     deploy.Stored `json:"weights"`
+	System      string        `json:"system"`
+	Assumptions string        `json:"assumptions"`
+	Input       int           `json:"isl,omitempty"`
+	Output      int           `json:"osl,omitempty"`
+	Context     int           `json:"context,omitempty"`
+	Cached      int           `json:"prefix"`
+	Procs       int           `json:"processors"`
+	Cards       int           `json:"cards"`
+	Engine      string        `json:"engine,omitempty"`
+	Clients     *seenJSON     `json:"clients,omitempty"`
+	Prefill     *phaseJSON    `json:"prefill,omitempty"`
+	Decode      *phaseJSON    `json:"decode,omitempty"`
 }
 
 // seenJSON is what clients see in JSON.
@@ -273,7 +271,7 @@ func pointOf(a *point.Answer) *pointJSON {
 	results, d := a.Phases, &a.Deployment
 	first := &results[0]
 	out := pointJSON{
-		Model: first.Problem.Model.Name, System: first.Problem.System.Name, Assumptions: first.Problem.Assume.Name,
+		Model: first.Problem.Model.Name, Weights: d.Stored, System: first.Problem.System.Name, Assumptions: first.Problem.Assume.Name,
 		Input: first.Problem.Lengths.Input, Output: first.Problem.Lengths.Output, Cached: first.Problem.Lengths.Cached,
 		Procs: d.Procs(), Cards: cardsOf(d), Engine: d.Engine.Name,
 	}

@@ -25,15 +25,9 @@ import (
 	"throughline/workload"
 )
 
-// precisions are other names of number formats in tables of serving runs.
-var precisions = map[string]string{
-	"nvfp4": "fp4", "mxfp4": "fp4", "int4_wo": "int4", "w4a16": "int4", "fp8_block": "fp8", "w8a8": "fp8",
-	"bfloat16": "bf16", "float16": "fp16", "float8": "fp8",
-}
-
-// servingColumns must be there. The sizes of a layout are needed by the mode of a row, and measured times where errors are
-// asked for.
-var servingColumns = []string{"model_path", "system", "backend", "precision", "mode", "isl", "osl", "concurrency"}
+// servingColumns must be there, or one that columnNames has for them. The sizes of a layout are needed by the mode of a row,
+// and measured times where errors are asked for.
+var servingColumns = []string{"model_path", "system", "backend", "isl", "osl", "concurrency"}
 
 // benchmark is what is known of how runs were made.
 type benchmark struct {
@@ -112,12 +106,23 @@ func Serving(ctx context.Context, name string, src io.Reader, q question.Questio
 		return nil, err
 	}
 	p := servingPredictor{asked: q, loaded: map[servingFiles]*question.Loaded{}, failed: map[servingFiles]error{}, prepared: map[prepared]*serving.Predictor{}}
-	r, err := table(ctx, name, src, servingColumns, p.row)
+	r, err := rawTable(ctx, name, src, checkHeader, func(_ []string, cell func(string) string) Row { return p.row(run{cell}) })
 	if err == nil {
 		r.Figures = []string{"TTFT", "TPOT"}
 		r.Header = append(r.Header, "predicted_ttft_ms", "predicted_tpot_ms", "predicted_tokens_per_s", "predicted_memory_gib", "reason")
 	}
 	return r, err
+}
+
+// checkHeader checks the header of a table.
+func checkHeader(header []string) error {
+	missing := slices.DeleteFunc(slices.Clone(servingColumns), func(c string) bool {
+		return slices.Contains(header, c) || slices.ContainsFunc(columnNames[c], func(n string) bool { return slices.Contains(header, n) })
+	})
+	if len(missing) > 0 {
+		return missingColumns(missing, servingColumns)
+	}
+	return nil
 }
 
 // checkServing finds what is wrong with the question, so that no row has to say it.
@@ -148,16 +153,19 @@ type servingFiles struct {
 }
 
 // row predicts one row.
-func (p *servingPredictor) row(get func(string) string) Row {
-	precision := cmp.Or(precisions[strings.ToLower(get("precision"))], strings.ToLower(get("precision")), "bf16")
-	group := []string{path.Base(get("model_path")), get("system"), get("backend"), precision, get("mode")}
+func (p *servingPredictor) row(r run) Row {
+	get := r.get
+	group := []string{path.Base(get("model_path")), get("system"), get("backend"), cmp.Or(get("precision"), "as published"), get("mode")}
 	row := Row{
 		Group: strings.Join(group, " "), Class: get("mode"),
 		Label:   fmt.Sprintf("%s + %s tokens, %s clients, num_gpus %s", get("isl"), get("osl"), cmp.Or(get("concurrency"), "?"), cmp.Or(get("num_gpus"), "?")),
 		Figures: []Figure{ifMeasured(get("silicon_ttft_ms")), ifMeasured(get("silicon_tpot_ms"))},
 		More:    []float64{math.NaN(), math.NaN()},
 	}
-	run, err := p.read(get, precision)
+	for i, figure := range []string{"ttft", "tpot"} {
+		row.Figures[i].Reason = cmp.Or(row.Figures[i].Reason, r.unmeasured(figure))
+	}
+	run, err := p.read(r)
 	var seen serving.Prediction
 	var predictor *serving.Predictor
 	if err == nil {
@@ -176,6 +184,9 @@ func (p *servingPredictor) row(get func(string) string) Row {
 	if run.guessed {
 		why := "no concurrency; that of TPOT follows from the batch size"
 		row.Figures[0].Reason = cmp.Or(row.Figures[0].Reason, why)
+	}
+	if run.load.Lengths.Output == 1 {
+		row.Figures[1].Reason = cmp.Or(row.Figures[1].Reason, "a request of one output token has no time per output token")
 	}
 	row.Figures[0].Predicted, row.Figures[1].Predicted = 1e3*seen.TTFT, 1e3*seen.TPOT
 	row.More[0] = seen.Requests * float64(run.load.Lengths.Output)
@@ -236,8 +247,9 @@ type servingRun struct {
 }
 
 // read takes a row apart. The error holds all that is wrong with it.
-func (p *servingPredictor) read(get func(string) string, precision string) (*servingRun, error) {
-	r := reader{get: get}
+func (p *servingPredictor) read(cells run) (*servingRun, error) {
+	get := cells.get
+	r := reader{get: get, problems: cells.refuse()}
 	run := &servingRun{}
 	e, err := engine.Find(get("backend"))
 	r.note(err)
@@ -245,14 +257,17 @@ func (p *servingPredictor) read(get func(string) string, precision string) (*ser
 	if n.Input < 1 || n.Output < 1 {
 		r.note(fmt.Errorf("isl %q and osl %q must be positive", get("isl"), get("osl")))
 	}
-	l, err := p.load(servingFiles{get("model_path"), cmp.Or(p.asked.System, get("system")), question.Formats{Weights: precision, Cache: get("kv_cache")}})
+	l, err := p.load(servingFiles{get("model_path"), cmp.Or(p.asked.System, get("system")), question.Formats{Weights: get("precision"), Cache: get("kv_cache")}})
 	r.note(err)
-	bench := &stated
-	if get("silicon_ttft_ms") != "" || get("silicon_tpot_ms") != "" {
+	clients := r.whole("concurrency", 0)
+	bench, drawn := cells.benchmark(n, clients)
+	if bench == nil && (get("silicon_ttft_ms") != "" || get("silicon_tpot_ms") != "") {
 		bench = benchmarkOf(n)
+	} else if bench == nil {
+		bench = &stated
 	}
-	run.load = workload.Load{Clients: r.whole("concurrency", 0), Requests: bench.requests}
-	run.load.Lengths, err = n.Spread(cmp.Or(p.asked.Distribution, bench.lengths))
+	run.load = workload.Load{Clients: clients, Requests: bench.requests}
+	run.load.Lengths, err = drawn.Spread(cmp.Or(p.asked.Distribution, bench.lengths))
 	r.note(err)
 	if len(r.problems) > 0 {
 		return nil, document.Join(r.problems...)
@@ -274,7 +289,8 @@ func (p *servingPredictor) read(get func(string) string, precision string) (*ser
 		return nil, document.Join(append(r.problems, fmt.Errorf("mode %q is neither agg nor disagg", mode))...)
 	}
 	d = e.Apply(d)
-	d.Engine.StepTokens = cmp.Or(max(bench.stepTokens[e.Name], n.Input*bench.stepPrompts[e.Name]), d.Engine.StepTokens)
+	d.Engine.StepTokens = cmp.Or(cells.limit(stepTokensOption), max(bench.stepTokens[e.Name], n.Input*bench.stepPrompts[e.Name]), d.Engine.StepTokens)
+	d.Engine.Sequences = cmp.Or(cells.limit(sequencesOption), d.Engine.Sequences)
 	for _, p := range bench.polls {
 		if p.engine == e.Name && run.load.Clients >= p.clients && p.where(&d, n) {
 			d.Engine.PollSteps = p.steps

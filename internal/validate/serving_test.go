@@ -87,7 +87,7 @@ func TestServing(t *testing.T) {
 
 func TestServingRefuses(t *testing.T) {
 	_, err := Serving(t.Context(), "serving.csv", strings.NewReader("model_path,system,isl,osl\n"), question.Default())
-	if err == nil || !strings.Contains(err.Error(), `serving.csv:1: no columns "backend", "precision", "mode", "concurrency"`) {
+	if err == nil || !strings.Contains(err.Error(), `serving.csv:1: no columns "backend", "concurrency"`) {
 		t.Errorf("missing columns: %v", err)
 	}
 	_, err = Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), question.Question{System: "H20O", Distribution: "long", Assume: "magic"})
@@ -112,7 +112,7 @@ func TestServingNames(t *testing.T) {
 		"deepseek-ai/DeepSeek-V3.2-Exp":               "DeepSeek-V3.2",
 		"moonshotai/Kimi-K2.5":                        "Kimi-K2.5",
 		"moonshotai/Kimi-K2-Instruct-0905":            "Kimi-K2-Instruct",
-		"moonshotai/Kimi-K2-Thinking":                 "Kimi-K2-Instruct",
+		"moonshotai/Kimi-K2-Thinking":                 "Kimi-K2.5",
 		"meta-llama/Llama-3.1-8B-Instruct":            "Llama-3.1-8B",
 		"nvidia/Llama-3.3-70B-Instruct-FP8":           "Llama-3.1-70B",
 		"meta-llama/Meta-Llama-3.1-405B-Instruct-FP8": "Llama-3.1-405B",

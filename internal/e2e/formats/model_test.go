@@ -127,6 +127,7 @@ var modelTests = []keyTest{
 	{key: "weight_byte", base: dense, change: set{"model.weight_byte": `2`}},
 	{key: "activation_byte", base: dense, change: set{"model.activation_byte": `2`}},
 	{key: "cache_byte", base: dense, change: set{"model.cache_byte": `2`}},
+	{key: "formats.*", base: dense, change: set{"model.formats": `{"feedforward": "mxfp4"}`}},
 	{key: "sources.*", base: dense, change: set{"model.sources.hidden": `"a guess"`}},
 }
 

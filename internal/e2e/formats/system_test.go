@@ -30,6 +30,8 @@ var (
 	nested = dense.withAll(set{
 		"runtime.num_procs_list": `[4]`, "runtime.parallel_config": `[[1, 1, 4]]`, "system.networks[0].size": `2`,
 	})
+	// gated has a kernel for its gate: see the test of kernels.
+	gated = dense.with("system.kernels", `{"elementwise": {"silu_mul": {"latency": 1, "memory": {"axes": [[1]], "slowdown": [1]}}}}`)
 	// four exchanges between 4 processors.
 	four = experts.withAll(set{
 		"runtime.num_procs_list": `[4]`, "runtime.parallel_config": `[[4, 1, 1]]`, "runtime.moe_parallel_config": `[[4, 1, 1]]`,
@@ -46,6 +48,11 @@ var systemTests = []keyTest{
 	// keep the roofline: 228 + 96 bytes in each of two layers.
 	{"kernels", dense, set{"system.kernels": `{"elementwise": {"silu_mul": {"latency": 1, "memory": {"axes": [[1]], "slowdown": [1]}}}}`},
 		wants{"decoder_instance_vector_process_time(s)": 2 * (1 + 96/1e9 + 228./GB)}},
+	// The same gate at half of its speed, or launched a second later.
+	{"kernel_efficiency.*", gated, set{"system.kernel_efficiency": `{"elementwise": 0.5}`},
+		wants{"decoder_instance_vector_process_time(s)": 2 * (2*(1+96/1e9) + 228./GB)}},
+	{"kernel_launch", gated, set{"system.kernel_launch": `1`},
+		wants{"decoder_instance_vector_process_time(s)": 2 * (1 + 1 + 96/1e9 + 228./GB)}},
 	// Two processors on one card.
 	{"procs_per_npu", exchange, set{"system.procs_per_npu": `2`}, wants{"decoder_num_npu": 1}},
 	{"collective_overlap", exchange, set{"system.collective_overlap": `0.75`}, wants{epTime: 0.25 * exchanged / (4 * GB)}},

@@ -21,7 +21,7 @@ var order = []string{
 	// Tools that know nothing of the domain.
 	"internal/document", "internal/csvfile", "internal/atomicfile", "internal/version", "internal/catalogue",
 	// The domain.
-	"model", "hardware/kernel", "hardware", "workload", "assume", "experts", "plan", "collective", "op", "cost", "schedule",
+	"number", "model", "hardware/kernel", "hardware", "workload", "assume", "experts", "plan", "collective", "op", "cost", "schedule",
 	"estimate", "search", "deploy", "engine", "serving",
 	// The application.
 	"internal/measurement", "internal/calibrate", "internal/jobfile", "internal/question", "internal/point", "internal/explain",

@@ -1,0 +1,91 @@
+package cost
+
+import (
+	"testing"
+
+	"throughline/assume"
+	"throughline/hardware"
+	"throughline/hardware/kernel"
+	"throughline/model"
+	"throughline/op"
+	"throughline/plan"
+)
+
+func flat(latency float64) kernel.Base {
+	return kernel.Base{Latency: latency, Norm: 1, Compute: kernel.Flat(1), Memory: kernel.Flat(1)}
+}
+
+// TestBorrowed: kernels of another chip take longer by their kind, and all that is launched a microsecond more. A product
+// takes a second; an all-reduce of 10 bytes its latency of 1 s and 2 · 10 · (1 - 1/2) bytes at 1 GB/s.
+func TestBorrowed(t *testing.T) {
+	set := &kernel.Set{
+		System:      "another",
+		Gemm:        map[string]*kernel.GemmModel{"bfloat16": {Base: flat(1), Weight: 2, Input: 2, Output: 2}},
+		Elementwise: map[string]*kernel.Curve{"add_rmsnorm": {Latency: 1, Memory: kernel.Flat(1)}},
+		Collective:  map[string]*kernel.CollectiveModel{"all_reduce": {Latency: 1, Share: 1, Memory: kernel.Flat(1)}},
+	}
+	product := operator(op.QKV, kernel.Shape{M: 1, N: 1, K: 1, Count: 1, Rows: 1})
+	residual := operator(op.AttentionResidual, kernel.Shape{Moved: 1e9})
+	sent := operator(op.AttentionAllReduce, kernel.Shape{Group: 2, Moved: 10})
+	sent.Collective, sent.Span, sent.Kernels = hardware.AllReduce, 2, kernel.Uses{{Slot: kernel.AllReduce}}
+
+	plain := pricer(t, set, op.Decode)
+	alone, beside, message := plain.unitTime(product), plain.unitTime(residual), plain.Communicate(sent).Time
+
+	s := chip(set)
+	s.Borrowed.Launch = 0.25
+	s.Borrowed.Efficiency[kernel.Products], s.Borrowed.Efficiency[kernel.Elementwise] = 0.5, 0.8
+	s.Borrowed.Efficiency[kernel.Collectives] = 0.4
+	p, err := NewPricer(s, &bf16, &assume.Reference, op.Decode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "a product", p.unitTime(product), alone/0.5+0.25)
+	near(t, "what is fused with a norm", p.unitTime(residual), beside/0.8)
+	near(t, "an all-reduce", p.Communicate(sent).Time, message/0.4+0.25)
+	if err := p.On(chip(set)); err != nil {
+		t.Fatal(err)
+	}
+	near(t, "the same on a chip of its own", p.unitTime(product), alone)
+}
+
+// TestModuleRates: products of a module run in its kernels, at its rates. Experts of four bits that are multiplied in 16 have
+// a kernel of their own, attention one of 8 bits.
+func TestModuleRates(t *testing.T) {
+	set := &kernel.Set{
+		System:  "chip",
+		Gemm:    map[string]*kernel.GemmModel{"bfloat16": {Base: flat(1), Weight: 2}, "float8": {Base: flat(2), Weight: 1}},
+		Experts: map[string]*kernel.GroupedModel{"bfloat16": {Base: flat(4), Weight: 2}, "int4": {Base: flat(8), Weight: 0.5}},
+	}
+	s := chip(set)
+	s.Matrix["float8"] = hardware.MatrixEngine{TFlops: 4, Calibration: 1, Efficiency: hardware.ShapeTable{{Efficiency: 1}}}
+	prec := plan.Precision{Weight: 1, Activation: 1, Cache: 2, Comm: 2, MatrixType: "float8", AttentionType: "bfloat16", VectorType: "bfloat16"}
+	prec.Modules[model.ExpertModule] = plan.Product{Weight: 0.5625, Activation: 2, Type: "bfloat16", Stored: "int4"}
+	prec.Modules[model.EndModule] = plan.Product{Weight: 2, Activation: 2, Type: "bfloat16"}
+	p, err := NewPricer(s, &prec, &assume.Reference, op.Decode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(k op.Kind) *op.Op {
+		o := operator(k, kernel.Shape{M: 1, N: 1, K: 1, Count: 1, Rows: 1})
+		o.Module, o.Flops = k.Info().Module, 1e12
+		return o
+	}
+	for kind, want := range map[op.Kind]float64{op.QKV: 2, op.Router: 1, op.OutputHead: 1, op.ExpertGateUp: 8} {
+		if got := p.unitTime(of(kind)); got < want || got > want+1e-6 {
+			t.Errorf("%s takes %g s, its kernel at least %g", kind, got, want)
+		}
+	}
+	// Without kernels the rates tell: 1 T operations at 4 T/s and at 1 T/s, in units of the reference preset.
+	s.Kernels = nil
+	if err := p.On(s); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := p.unitTime(of(op.QKV)), p.unitTime(of(op.OutputHead)); b/a != 4 {
+		t.Errorf("a product in 8 bits takes %g s, one in 16 %g", a, b)
+	}
+	prec.Modules[model.ExpertModule].Type = "int2"
+	if _, err := NewPricer(s, &prec, &assume.Reference, op.Decode); err == nil {
+		t.Error("takes a type that the chip does not have")
+	}
+}

@@ -1,0 +1,228 @@
+package deploy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"throughline/hardware"
+	"throughline/internal/document"
+	"throughline/model"
+	"throughline/number"
+	"throughline/plan"
+)
+
+// Formats are number formats by name; empty ones follow from the model and the others.
+type Formats struct {
+	Weights, Activations, Cache, Comm, Attention, Vector string
+	Dispatch, Combine                                    string // of tokens on their way to experts and back
+}
+
+// Stored is the weights of a deployment in words.
+type Stored struct {
+	Format    string `json:"format"`           // "fp8_block", "mxfp4 experts, rest bf16"
+	Published bool   `json:"published"`        // as the model is published
+	Why       string `json:"reason,omitempty"` // it is not, where nobody asked for another format
+}
+
+func (s Stored) String() string {
+	switch {
+	case s.Published && s.Format != number.Half: // 16 bits are what anybody expects
+		return s.Format + " as published"
+	case s.Why != "":
+		return s.Format + " (" + s.Why + ")"
+	}
+	return s.Format
+}
+
+// Resolve turns formats into the bytes and rates of a model on systems. Weights are as the model is published where all
+// systems compute in that, else in 16 bits; a format that is asked for is that of all products, the ends of the model staying
+// in 16 bits, and latent attention where the format has four. Activations are what the systems multiply such weights with; the cache is left to the engine unless it is given
+// or published; communication takes two bytes; attention runs in two bytes, as engines do; so does the vector unit. All
+// problems are reported at once.
+func (f Formats) Resolve(m *model.Model, systems ...*hardware.System) (plan.Precision, Stored, error) {
+	r := resolver{systems: systems}
+	weights, stored := r.weights(f.Weights, m)
+	if f.Activations != "" {
+		r.find("activations", f.Activations)
+	}
+	attention, vector := r.find("attention", cmp.Or(f.Attention, number.Half)), r.find("vector", cmp.Or(f.Vector, number.Half))
+	p := plan.Precision{Comm: r.find("comm", cmp.Or(f.Comm, number.Half)).Bytes}
+	p.Dispatch, p.Combine = r.exchanged("dispatch", f.Dispatch), r.exchanged("combine", f.Combine)
+	if name := cmp.Or(f.Cache, m.Formats.Cache); name != "" {
+		p.Cache = r.find("cache", name).Bytes
+	}
+	if len(r.problems) > 0 {
+		return p, stored, document.Join(r.problems...)
+	}
+	for module, w := range weights {
+		x := r.product(w, f.Activations)
+		switch {
+		case module == 0:
+			p.Weight, p.Activation, p.MatrixType, p.Stored = x.Weight, x.Activation, x.Type, x.Stored
+		case x != p.Of(0):
+			p.Modules[module] = x
+		}
+	}
+	p.Residual = max(2, p.Activation)
+	narrow := slices.MinFunc(weights[:], func(a, b *number.Format) int { return cmp.Compare(a.Bytes, b.Bytes) })
+	if p.Name = narrow.Engine; narrow.Bytes == 1 && p.MatrixType == "int8" {
+		p.Name = "int8"
+	}
+	p.AttentionType = r.rate("attention", attention, "matrix", (*hardware.System).MatrixTypes)
+	p.VectorType = r.rate("vector", vector, "vector", (*hardware.System).VectorTypes)
+	return p, stored, document.Join(r.problems...)
+}
+
+// resolver collects what is wrong with formats.
+type resolver struct {
+	systems  []*hardware.System
+	problems []error
+}
+
+// find is the format of a name; where there is none, that is a problem.
+func (r *resolver) find(setting, name string) *number.Format {
+	if f, ok := number.Find(name); ok {
+		return f
+	}
+	r.problems = append(r.problems, wrong(setting, document.NotOneOf(name, number.Words())))
+	return &number.Format{}
+}
+
+// exchanged is the bytes of an element on its way to experts or back; 0 where nothing is asked for.
+func (r *resolver) exchanged(setting, name string) float64 {
+	if name == "" {
+		return 0
+	}
+	return scaled(r.find(setting, name).Bytes)
+}
+
+// ExchangedBytes is the bytes of an element on its way to experts or back, in the format that a setting names; 0 where it
+// names none.
+func ExchangedBytes(setting, name string) (float64, error) {
+	var r resolver
+	n := r.exchanged(setting, name)
+	return n, document.Join(r.problems...)
+}
+
+// scaled is the bytes of an element that libraries send: below 16 bits with a scale of four bytes for every 128.
+func scaled(bytes float64) float64 {
+	if bytes > 0 && bytes < 2 {
+		return bytes + plan.LibraryDispatch - 1
+	}
+	return bytes
+}
+
+// wrong is a problem of a setting.
+func wrong(setting, message string) error {
+	return &document.Error{Problems: []document.Problem{{Path: setting, Message: message}}}
+}
+
+// weights are the formats of the modules.
+func (r *resolver) weights(asked string, m *model.Model) (out [model.ModuleCount]*number.Format, stored Stored) {
+	for module := range model.ModuleCount {
+		out[module] = m.Formats.Of(module)
+	}
+	published, _ := m.Narrowest()
+	if asked == "" {
+		stored = Stored{Format: m.DescribeFormats(), Published: true}
+		for module := range out {
+			if lacks := r.cannot(out[module]); lacks != "" {
+				half, _ := number.Find(number.Half)
+				stored = Stored{Format: half.Name, Why: fmt.Sprintf("published in %s, which %s does not compute", stored.Format, lacks)}
+				for i := range out {
+					out[i] = half
+				}
+				break
+			}
+		}
+		return out, stored
+	}
+	f := r.find("weights", asked)
+	if f.Name == published.Name || slices.Contains([]string{asked, f.Name}, published.Kind) {
+		return out, Stored{Format: m.DescribeFormats(), Published: true}
+	}
+	for module := range out {
+		out[module] = f
+	}
+	if half, _ := number.Find(number.Half); f.Bytes < 2 && r.typeOf(half, (*hardware.System).MatrixTypes) != "" {
+		out[model.EndModule] = half
+		if f.Kind == "fp4" && m.Attention.Kind == model.Latent {
+			// So are the checkpoints of latent attention in four bits: of nvidia/DeepSeek-R1-0528-FP4 all of self_attn is BF16, its
+			// feed-forward blocks and experts NVFP4.
+			out[model.AttentionModule] = half
+		}
+	}
+	return out, Stored{Format: f.Name}
+}
+
+// cannot names a system that does not compute with weights of a format, empty where all do: it multiplies them with one of
+// their inputs, or unpacks them to 16 bits.
+func (r *resolver) cannot(f *number.Format) string {
+	if f.Bytes >= 2 || f.Integer || r.input(f) != nil {
+		return ""
+	}
+	for _, s := range r.systems {
+		if s.Type != "gpu" {
+			return s.Name
+		}
+	}
+	return ""
+}
+
+// input is the format of the activations that all systems multiply weights of a format with, nil where there is none.
+func (r *resolver) input(f *number.Format) *number.Format {
+	for _, in := range f.Inputs {
+		if !slices.ContainsFunc(r.systems, func(s *hardware.System) bool { return !slices.Contains(s.MatrixTypes(), in.Needs) }) {
+			out, _ := number.Find(in.Format)
+			return out
+		}
+	}
+	return nil
+}
+
+// product is how weights of a format are multiplied: with the activations that are asked for, those that go with them, or
+// those of 16 bits.
+func (r *resolver) product(w *number.Format, asked string) plan.Product {
+	in := r.input(w)
+	switch {
+	case asked != "":
+		in, _ = number.Find(asked)
+	case in == nil && w.Bytes >= 2:
+		in = w
+	case in == nil:
+		in, _ = number.Find(number.Half)
+	}
+	out := plan.Product{Weight: w.Bytes, Activation: in.Bytes, Type: r.rate("activations", in, "matrix", (*hardware.System).MatrixTypes)}
+	if w.Bytes < 1 && w.Stored != out.Type {
+		out.Stored = w.Stored
+	}
+	return out
+}
+
+// typeOf is the number type that a format uses on all systems, empty where there is none.
+func (r *resolver) typeOf(f *number.Format, types func(*hardware.System) []string) string {
+	for _, t := range f.Types {
+		if !slices.ContainsFunc(r.systems, func(s *hardware.System) bool { return !slices.Contains(types(s), t) }) {
+			return t
+		}
+	}
+	return ""
+}
+
+// rate is that number type; where there is none, that is a problem.
+func (r *resolver) rate(setting string, f *number.Format, unit string, types func(*hardware.System) []string) string {
+	if t := r.typeOf(f, types); t != "" {
+		return t
+	}
+	var have []string
+	for _, s := range r.systems {
+		have = append(have, fmt.Sprintf("%s has %s", s.Name, document.QuoteList(types(s))))
+	}
+	err := wrong(setting, fmt.Sprintf("no %s rate for %s; %s", unit, f.Name, strings.Join(slices.Compact(have), ", ")))
+	if !slices.ContainsFunc(r.problems, func(e error) bool { return e.Error() == err.Error() }) {
+		r.problems = append(r.problems, err)
+	}
+	return ""
+}

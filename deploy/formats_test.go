@@ -1,0 +1,136 @@
+package deploy_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"throughline/assume"
+	"throughline/deploy"
+	"throughline/estimate"
+	"throughline/hardware"
+	"throughline/model"
+	"throughline/op"
+	"throughline/plan"
+	"throughline/workload"
+)
+
+func shape(t *testing.T, name string) (*model.Model, *model.Settings) {
+	t.Helper()
+	src, ok := model.Catalogue.Find(name)
+	if !ok {
+		t.Fatalf("no model %s", name)
+	}
+	m, set, doc := model.Read(name, src)
+	if err := doc.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return m, set
+}
+
+func chip(t *testing.T, name string) *hardware.System {
+	t.Helper()
+	src, ok := hardware.Catalogue.Find(name)
+	if !ok {
+		t.Fatalf("no system %s", name)
+	}
+	s, doc := hardware.Read(name, src)
+	if err := doc.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestResolve: the checkpoint as it is where the chip computes it, and what it is multiplied with there.
+func TestResolve(t *testing.T) {
+	const (
+		block = 1 + 4./(128*128)
+		mx    = 0.5 + 1./32
+	)
+	half := plan.Product{Weight: 2, Activation: 2, Type: "bfloat16"}
+	for _, c := range []struct {
+		model, system      string
+		formats            deploy.Formats
+		attention, experts plan.Product
+		stored, engine     string
+	}{
+		{"DeepSeek-V3", "H200", deploy.Formats{}, plan.Product{Weight: block, Activation: 1, Type: "float8"}, plan.Product{Weight: block, Activation: 1, Type: "float8"}, "fp8_block as published", "fp8"},
+		{"DeepSeek-V3", "H200", deploy.Formats{Weights: "fp8"}, plan.Product{Weight: block, Activation: 1, Type: "float8"}, plan.Product{Weight: block, Activation: 1, Type: "float8"}, "fp8_block as published", "fp8"},
+		{"DeepSeek-V3", "A100_SXM", deploy.Formats{}, plan.Product{Weight: block, Activation: 2, Type: "bfloat16"}, plan.Product{Weight: block, Activation: 2, Type: "bfloat16"}, "fp8_block as published", "fp8"},
+		{"DeepSeek-V3", "Ascend_910C", deploy.Formats{}, half, half, "bf16 (published in fp8_block, which Ascend_910C does not compute)", "bf16"},
+		{"DeepSeek-V3", "Ascend_910C", deploy.Formats{Weights: "w8a8"}, plan.Product{Weight: 1, Activation: 1, Type: "int8"}, plan.Product{Weight: 1, Activation: 1, Type: "int8"}, "w8a8", "int8"},
+		{"DeepSeek-V3", "B200", deploy.Formats{Weights: "nvfp4"}, half, plan.Product{Weight: 0.5625, Activation: 0.5625, Type: "float4"}, "nvfp4", "fp4"},
+		{"Llama-3.1-8B", "B200", deploy.Formats{Weights: "nvfp4"}, plan.Product{Weight: 0.5625, Activation: 0.5625, Type: "float4"}, plan.Product{Weight: 0.5625, Activation: 0.5625, Type: "float4"}, "nvfp4", "fp4"},
+		{"gpt-oss-120b", "H200", deploy.Formats{}, half, plan.Product{Weight: mx, Activation: 2, Type: "bfloat16", Stored: "float4"}, "mxfp4 experts, rest bf16 as published", "mxfp4"},
+		{"gpt-oss-120b", "H200", deploy.Formats{Weights: "fp4"}, half, plan.Product{Weight: mx, Activation: 2, Type: "bfloat16", Stored: "float4"}, "mxfp4 experts, rest bf16 as published", "mxfp4"},
+		{"gpt-oss-120b", "B200", deploy.Formats{}, half, plan.Product{Weight: mx, Activation: 1, Type: "float8", Stored: "float4"}, "mxfp4 experts, rest bf16 as published", "mxfp4"},
+		{"gpt-oss-120b", "B200", deploy.Formats{Activations: "bf16"}, half, plan.Product{Weight: mx, Activation: 2, Type: "bfloat16", Stored: "float4"}, "mxfp4 experts, rest bf16 as published", "mxfp4"},
+		{"gpt-oss-120b", "B200", deploy.Formats{Weights: "bf16"}, half, half, "bf16", "bf16"},
+		{"Kimi-K2.5", "H200", deploy.Formats{Weights: "w4a16"}, half, plan.Product{Weight: 0.5625, Activation: 2, Type: "bfloat16", Stored: "int4"}, "int4_g32 experts, rest bf16 as published", "int4"},
+		{"Llama-3.1-8B", "H200", deploy.Formats{}, half, half, "bf16", "bf16"},
+	} {
+		m, _ := shape(t, c.model)
+		p, stored, err := c.formats.Resolve(m, chip(t, c.system))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if got := p.Of(model.AttentionModule); got != c.attention {
+			t.Errorf("%s on %s %+v: attention %+v, want %+v", c.model, c.system, c.formats, got, c.attention)
+		}
+		if got := p.Of(model.ExpertModule); got != c.experts {
+			t.Errorf("%s on %s %+v: experts %+v, want %+v", c.model, c.system, c.formats, got, c.experts)
+		}
+		if got := p.Of(model.EndModule); got != half {
+			t.Errorf("%s on %s: ends %+v", c.model, c.system, got)
+		}
+		if stored.String() != c.stored || p.Name != c.engine || p.Residual != 2 {
+			t.Errorf("%s on %s: %q, %s, residual %g", c.model, c.system, stored, p.Name, p.Residual)
+		}
+	}
+	m, _ := shape(t, "Llama-3.1-8B")
+	_, _, err := deploy.Formats{Weights: "fp9", Activations: "fp4", Cache: "x"}.Resolve(m, chip(t, "H200"))
+	for _, want := range []string{`weights: "fp9" is not one of`, `cache: "x" is not one of`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if _, _, err = (deploy.Formats{Activations: "fp4"}).Resolve(m, chip(t, "H200")); err == nil || !strings.Contains(err.Error(), "activations: no matrix rate for nvfp4") {
+		t.Error(err)
+	}
+}
+
+// TestResident: what a processor holds of the checkpoint: all of gpt-oss-120b on one, and an eighth of DeepSeek-V3's 671 GB.
+func TestResident(t *testing.T) {
+	for _, c := range []struct {
+		model string
+		p     plan.Plan
+		gib   float64
+	}{
+		{"gpt-oss-120b", plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 1, DP: 1}}, 60.7},
+		// 673.2 GB over 8 ranks, and on each what is not split: the latent projections of 61 layers (13 M parameters), routers in 16
+		// bits, and embedding and norms as they are cut or not.
+		{"DeepSeek-V3", plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 8, CP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 8, DP: 1}, SharedPerCard: true, SharedReplicas: 1, Gathered: true}, 673.2 / 8 * 1e9 / (1 << 30)},
+	} {
+		m, set := shape(t, c.model)
+		sys := chip(t, "H200")
+		precision, _, err := deploy.Formats{}.Resolve(m, sys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		precision.Cache = 2
+		c.p.Pipelined, c.p.Batch = true, plan.Batch{Count: 1, Size: 1}
+		e, err := estimate.NewEvaluator(&estimate.Problem{
+			Model: m, Settings: set, System: sys, Precision: precision, Assume: &assume.Physical, Phase: op.Decode,
+			Lengths: workload.Lengths{Input: 1, Output: 1}, Acceptance: workload.DraftAcceptance,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		memory := e.MemoryOf(&c.p)
+		got := (memory.Weights[op.AttentionBlock] + memory.Weights[op.MLPBlock]) / (1 << 30)
+		if math.Abs(got/c.gib-1) > 0.02 {
+			t.Errorf("%s: %.2f GiB, want %.2f", c.model, got, c.gib)
+		}
+	}
+}

@@ -1,0 +1,306 @@
+package validate
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"throughline/number"
+	"throughline/workload"
+)
+
+// columnNames are other names of the columns of serving runs, best first.
+var columnNames = map[string][]string{
+	"model_path":           {"model"},
+	"backend":              {"framework", "engine"},
+	"num_gpus":             {"gpus"},
+	"silicon_ttft_ms":      {"ttft_mean_ms", "ttft_ms"},
+	"silicon_tpot_ms":      {"tpot_mean_ms", "tpot_ms"},
+	"concurrency":          {"clients"},
+	"batch_size":           {"batch"},
+	"kv_cache":             {"kv_dtype", "cache"},
+	"tp_size":              {"tp"},
+	"pp_size":              {"pp"},
+	"attention_dp_size":    {"dp"},
+	"moe_tp_size":          {"moe_tp"},
+	"moe_ep_size":          {"ep"},
+	"prefill_num_workers":  {"prefill_workers"},
+	"prefill_tp_size":      {"prefill_tp"},
+	"prefill_moe_ep_size":  {"prefill_ep"},
+	"decode_num_workers":   {"decode_workers"},
+	"decode_tp_size":       {"decode_tp"},
+	"decode_moe_ep_size":   {"decode_ep"},
+	"prefill_pp_size":      {"prefill_pp"},
+	"decode_pp_size":       {"decode_pp"},
+	"prefill_moe_tp_size":  {"prefill_moe_tp"},
+	"decode_moe_tp_size":   {"decode_moe_tp"},
+	"decode_batch_size":    {"decode_batch"},
+	"measured_output_mean": {"measured_output_len_mean"},
+}
+
+// backends are engines under the names of what is around them.
+var backends = map[string]string{
+	"dynamo-sglang": "sglang", "dynamo-trt": "trtllm", "dynamo-vllm": "vllm", "dynamo-trtllm": "trtllm",
+	"llm-d(vllm)": "vllm", "vllm-ascend": "vllm", "vllm-tpu": "vllm",
+}
+
+// run is the cells of a row by the names that this package has for columns. What tables say in other ways (a column for
+// disaggregation, ranks of data-parallel attention, words for lengths and drafts) is put into those.
+type run struct{ cell func(string) string }
+
+// get is a cell under any of its names, or what follows from others.
+func (r run) get(column string) string {
+	if f := followed[column]; f != nil {
+		return f(r)
+	}
+	for _, prefix := range []string{"prefill_", "decode_", ""} {
+		if what, ok := strings.CutPrefix(column, prefix); ok && sizes[what] {
+			return r.size(prefix, what)
+		}
+	}
+	return r.plain(column)
+}
+
+// plain is a cell under any of its names.
+func (r run) plain(column string) string {
+	if text := r.cell(column); text != "" {
+		return text
+	}
+	for _, name := range columnNames[column] {
+		if text := r.cell(name); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// followed are columns that may follow from others.
+var followed = map[string]func(run) string{
+	"model_path": func(r run) string { name, _ := r.model(); return name },
+	"system":     func(r run) string { return withoutNote(r.plain("system")) },
+	"backend":    run.backend,
+	"precision": func(r run) string {
+		_, note := r.model()
+		text := strings.ToLower(withoutNote(strings.TrimSuffix(r.plain("precision"), "?")))
+		if _, ok := number.Find(strings.ToLower(note)); ok {
+			return cmp.Or(text, strings.ToLower(note))
+		}
+		return text
+	},
+	"mode": func(r run) string {
+		split := map[string]string{"false": "agg", "true": "disagg"}[strings.ToLower(r.plain("disagg"))]
+		return cmp.Or(r.plain("mode"), split, "agg")
+	},
+	"drafts": func(r run) string {
+		if text := r.plain("drafts"); text != "" {
+			return text
+		}
+		n, err := r.drafts()
+		if err != nil {
+			return ""
+		}
+		return strconv.Itoa(n)
+	},
+	"osl": func(r run) string {
+		// Where outputs end by themselves, those that were measured count.
+		if text := r.plain("measured_output_mean"); text != "" && strings.Contains(r.plain("length_spread"), "early EOS") {
+			if mean, err := strconv.ParseFloat(text, 64); err == nil {
+				return strconv.Itoa(int(mean + 0.5))
+			}
+		}
+		return r.plain("osl")
+	},
+}
+
+// sizes are the columns of a layout.
+var sizes = map[string]bool{"tp_size": true, "attention_dp_size": true, "moe_tp_size": true, "moe_ep_size": true}
+
+// size is one size of the layout of a server. With data-parallel attention engines count all ranks of a server as tp, and dp
+// cuts them; experts that are not said to be spread further are cut by what is left.
+func (r run) size(prefix, what string) string {
+	given := r.plain(prefix + what)
+	if r.cell("dp_attention")+r.cell(prefix+"dp_attention")+r.cell(prefix+"gpus") == "" && r.plain(prefix+"moe_ep_size") != "yes" {
+		return given
+	}
+	whole := func(column string) int {
+		n, _ := strconv.Atoi(r.plain(column))
+		return n
+	}
+	tp, dp := whole(prefix+"tp_size"), max(1, whole(prefix+"attention_dp_size"))
+	if workers, gpus := whole(prefix+"num_workers"), whole(prefix+"gpus"); workers > 0 && gpus > 0 {
+		tp = gpus / workers // some tables count the ranks of a part of a server as tp
+	}
+	if tp < 1 {
+		return given
+	}
+	ranks := tp * dp
+	if strings.EqualFold(cmp.Or(r.cell(prefix+"dp_attention"), r.cell("dp_attention")), "true") {
+		ranks = tp
+		if dp == 1 {
+			dp = tp
+		}
+		tp = max(1, ranks/dp)
+	}
+	ep := min(max(1, whole(prefix+"moe_ep_size")), ranks)
+	if r.plain(prefix+"moe_ep_size") == "yes" {
+		ep = ranks
+	}
+	switch what {
+	case "tp_size":
+		return strconv.Itoa(tp)
+	case "attention_dp_size":
+		return strconv.Itoa(dp)
+	case "moe_ep_size":
+		return strconv.Itoa(ep)
+	}
+	return cmp.Or(given, strconv.Itoa(max(1, ranks/ep)))
+}
+
+// note is what stands in brackets behind a name.
+var note = regexp.MustCompile(`^(.*?)\s*\(([^()]*)\)\s*$`)
+
+func withoutNote(text string) string {
+	if m := note.FindStringSubmatch(text); m != nil && m[1] != "" {
+		return m[1]
+	}
+	return text
+}
+
+// model is the name of the model without what stands around it, and what stands behind it in brackets.
+func (r run) model() (name, behind string) {
+	name = r.plain("model_path")
+	if m := note.FindStringSubmatch(name); m != nil {
+		name, behind = m[1], m[2]
+	}
+	return strings.Trim(name, "` "), behind
+}
+
+// backend is the engine.
+func (r run) backend() string {
+	name := strings.ToLower(r.plain("backend"))
+	return cmp.Or(backends[name], name)
+}
+
+// ownDrafts are the names for drafts by the draft layers of the model itself.
+var ownDrafts = map[string]bool{"mtp": true, "nextn": true, "eagle": true, "deepseek_mtp": true}
+
+// usualDrafts are what the recipes of InferenceX draft where its table does not say it: 2 or 3 steps of SGLang, mostly 3 of
+// TensorRT-LLM.
+const usualDrafts = 3
+
+// drafts is the tokens that are drafted in each step. SGLang counts the token before them as one of its draft tokens.
+func (r run) drafts() (int, error) {
+	kind := strings.ToLower(r.plain("spec"))
+	if kind == "" || kind == "none" {
+		return 0, nil
+	}
+	if !ownDrafts[kind] {
+		return 0, fmt.Errorf("spec %q: only drafts by the model's own draft layers are modelled", kind)
+	}
+	text := r.plain("spec_tokens")
+	if text == "" {
+		return usualDrafts, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("spec_tokens: %q is not a whole number", text)
+	}
+	if r.backend() == "sglang" {
+		n--
+	}
+	return n, nil
+}
+
+// refuse says why a row cannot be predicted at all.
+func (r run) refuse() []error {
+	var out []error
+	if strings.Contains(r.plain("arrival"), "open loop") || r.plain("concurrency") == "" && finite(r.plain("request_rate")) {
+		out = append(out, fmt.Errorf("open loop: requests come at a rate of their own; only closed loops are predicted"))
+	}
+	if strings.Contains(r.plain("flags"), "prefix_cache") {
+		out = append(out, fmt.Errorf("flags: prompts hit a prefix cache by shares that the table does not say"))
+	}
+	if _, err := r.drafts(); err != nil && r.plain("drafts") == "" {
+		out = append(out, err)
+	}
+	return out
+}
+
+func finite(rate string) bool {
+	v, err := strconv.ParseFloat(rate, 64)
+	return err == nil && v > 0 && v < 1e9
+}
+
+// unmeasured says why a figure is not compared where the table has another statistic of it: means are predicted.
+func (r run) unmeasured(figure string) string {
+	if r.plain("silicon_"+figure+"_ms") == "" && r.cell(figure+"_p50") != "" {
+		return "only percentiles were measured; means are predicted"
+	}
+	if figure == "ttft" && strings.Contains(r.plain("flags"), "mean_or_median_not_stated") {
+		// Medians of TPOT are within 1% of its means, those of TTFT are not.
+		return "flags: whether it is a mean or a median is not stated"
+	}
+	return ""
+}
+
+// spreads are the words of tables for how lengths are spread, the first that matches.
+var spreads = []struct {
+	words   *regexp.Regexp
+	lengths string
+	means   bool // the table has means, not what they are drawn from
+}{
+	{regexp.MustCompile(`means in=`), "uniform:0", true},
+	{regexp.MustCompile(`range ratio \(?0\.8`), "uniform:0.8", false},
+	{regexp.MustCompile(`range ratio 1|fixed`), "fixed", false},
+	{regexp.MustCompile(`range ratio 0|dataset random`), "uniform:0", false},
+	{regexp.MustCompile(`early EOS`), "lognormal:0.5", false},
+}
+
+// benchmark is how a run was made, as far as its row says it; nil where it says nothing.
+func (r run) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Lengths) {
+	words := r.plain("length_spread")
+	if words == "" {
+		return nil, n
+	}
+	b := stated
+	b.source = "the row itself"
+	for i := range spreads {
+		s := &spreads[i]
+		if !s.words.MatchString(words) {
+			continue
+		}
+		b.lengths = s.lengths
+		if s.means {
+			n.Input, n.Output = 2*n.Input, 2*n.Output
+		}
+		if s.lengths == inferenceX.lengths && strings.Contains(r.plain("source"), "Inference") {
+			b.stepTokens, b.polls = inferenceX.stepTokens, inferenceX.polls
+		}
+		break
+	}
+	switch prompts := r.plain("num_prompts"); {
+	case strings.HasPrefix(prompts, "10 x"):
+		b.requests = 10
+	default:
+		if total, err := strconv.Atoi(prompts); err == nil && clients > 0 {
+			b.requests = float64(max(total, clients)) / float64(clients)
+		}
+	}
+	return &b, n
+}
+
+// limit is a number that a server was told on its command line, 0 where the row does not have it.
+func (r run) limit(option *regexp.Regexp) int {
+	if m := option.FindStringSubmatch(r.plain("other_settings")); m != nil {
+		n, _ := strconv.Atoi(m[1])
+		return n
+	}
+	return 0
+}
+
+var (
+	stepTokensOption = regexp.MustCompile(`(?:max-num-batched-tokens|chunked-prefill-size)[ =](\d+)`)
+	sequencesOption  = regexp.MustCompile(`(?:max-num-seqs|max-running-requests)[ =](\d+)`)
+)

@@ -1,0 +1,102 @@
+package model
+
+import (
+	"cmp"
+	"strings"
+
+	"throughline/number"
+)
+
+// Module is a part of a model whose weights may have a number format of their own.
+type Module uint8
+
+const (
+	AttentionModule   Module = iota // projections of attention
+	FeedForwardModule               // of dense layers
+	ExpertModule                    // routed experts
+	SharedModule                    // shared experts
+	EndModule                       // embedding, output projection, router
+	ModuleCount
+)
+
+// moduleNames are the keys of the modules in a file, and their names in words.
+var moduleNames = [ModuleCount]string{"attention", "feedforward", "experts", "shared_experts", "embeddings"}
+
+func (m Module) String() string { return strings.ReplaceAll(moduleNames[m], "_", " ") }
+
+// Formats are the number formats that a model is published in, by name; empty: 16 bits.
+type Formats struct {
+	Weights [ModuleCount]string
+	Cache   string // empty: not said
+}
+
+// Of is the format of a module.
+func (f *Formats) Of(m Module) *number.Format {
+	format, ok := number.Find(cmp.Or(f.Weights[m], number.Half))
+	if !ok {
+		panic("no number format " + f.Weights[m]) // the loader has checked them
+	}
+	return format
+}
+
+// has reports whether a model has weights in a module.
+func (m *Model) has(module Module) bool {
+	switch module {
+	case FeedForwardModule:
+		return !m.IsMoE() || m.FirstDense > 0 || m.Experts.Interval > 1
+	case ExpertModule:
+		return m.IsMoE()
+	case SharedModule:
+		return m.IsMoE() && m.Experts.Shared > 0
+	}
+	return true
+}
+
+// Narrowest is the format with the fewest bytes of the weights that a model has, and the modules that have it.
+func (m *Model) Narrowest() (format *number.Format, modules []Module) {
+	for module := range ModuleCount {
+		if !m.has(module) {
+			continue
+		}
+		f := m.Formats.Of(module)
+		if format == nil || f.Bytes < format.Bytes {
+			format, modules = f, nil
+		}
+		if f.Bytes == format.Bytes {
+			modules = append(modules, module)
+		}
+	}
+	return format, modules
+}
+
+// DescribeFormats says which formats weights have: "fp8_block", or "mxfp4 experts, rest bf16". Embeddings are not said: they
+// have 16 bits wherever the rest is narrower.
+func (m *Model) DescribeFormats() string {
+	narrow, modules := m.Narrowest()
+	rest := ""
+	for module := range EndModule {
+		if f := m.Formats.Of(module); m.has(module) && f != narrow {
+			rest = cmp.Or(rest, f.Name)
+		}
+	}
+	if rest == "" {
+		return narrow.Name
+	}
+	var names []string
+	for _, module := range modules {
+		names = append(names, module.String())
+	}
+	return narrow.Name + " " + strings.Join(names, " and ") + ", rest " + rest
+}
+
+// cacheKey is that of the format of the KV cache, beside those of the modules.
+const cacheKey = "cache"
+
+// formats are what a file says that the model is published in. What it leaves out has 16 bits.
+func (f *File) formats() (out Formats) {
+	for module, key := range moduleNames {
+		out.Weights[module] = cmp.Or(f.Formats[key], number.Half)
+	}
+	out.Cache = f.Formats[cacheKey]
+	return out
+}

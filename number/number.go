@@ -1,0 +1,117 @@
+// Package number is the formats that numbers are stored in: what an element of weights takes with its share of the scales,
+// and what it is multiplied with.
+package number
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Format is one number format.
+type Format struct {
+	Name    string
+	Aliases []string
+	// Bytes of an element, its share of the scales included.
+	Bytes float64
+	// Stored is the number type of the elements themselves, where kernels tell them apart by it.
+	Stored string
+	// Types are the number types of a system at whose rate two factors of this format are multiplied, best first; none where
+	// that is not done.
+	Types []string
+	// Inputs are what weights of the format are multiplied with, best first. Where a system can do none of it, 16 bits are.
+	Inputs []Input
+	// Integer: any system multiplies such weights in 16 bits, unpacking them before; narrow floats only GPUs unpack.
+	Integer bool
+	// Engine is what engines know it by, and Kind what it is one of several of; empty: its own name.
+	Engine, Kind string
+	Source       string
+}
+
+// Input is a format of activations, and a number type that a system must have to multiply by it.
+type Input struct{ Format, Needs string }
+
+// Half is the format of what is not quantised.
+const Half = "bf16"
+
+// Formats are those that are known.
+var Formats = []Format{
+	{
+		Name: "nvfp4", Stored: "float4", Aliases: []string{"fp4", "modelopt_fp4"}, Bytes: 0.5 + 1./16, Types: []string{"float4"}, Engine: "fp4", Kind: "fp4",
+		Inputs: []Input{{"nvfp4", "float4"}},
+		Source: "NVIDIA, Introducing NVFP4: an FP8 scale for every 16 elements, besides one of 32 bits for the tensor",
+	},
+	{
+		Name: "mxfp4", Stored: "float4", Kind: "fp4", Bytes: 0.5 + 1./32,
+		Inputs: []Input{{"fp8", "float4"}},
+		Source: "OCP Microscaling Formats v1.0: a scale of 8 bits for every 32 elements. Multiplied with MXFP8 activations where matrix units take four bits (SGLang and TensorRT-LLM on Blackwell), in 16 bits elsewhere (Triton, Marlin)",
+	},
+	{
+		Name: "int4", Stored: "int4", Aliases: []string{"int4_wo", "w4a16", "awq", "gptq"}, Bytes: 0.5 + 2./128, Types: []string{"int4"}, Integer: true,
+		Inputs: []Input{{"int4", "int4"}},
+		Source: "AWQ and GPTQ checkpoints: a scale of 16 bits for every 128 elements; zero points add 0.004",
+	},
+	{
+		Name: "int4_g32", Stored: "int4", Bytes: 0.5 + 2./32, Integer: true, Engine: "int4", Kind: "int4",
+		Source: "compressed-tensors, pack-quantized with group_size 32: a scale of 16 bits for every 32 elements (moonshotai/Kimi-K2.5 config.json)",
+	},
+	{
+		Name: "w4a8", Stored: "int4", Aliases: []string{"w4afp8"}, Bytes: 0.5 + 2./128, Integer: true, Engine: "int4", Kind: "int4",
+		Inputs: []Input{{"fp8", "float8"}, {"int8", "int8"}},
+		Source: "int4 weights in groups of 128, activations of 8 bits",
+	},
+	{
+		Name: "fp8", Aliases: []string{"float8"}, Bytes: 1, Types: []string{"float8"}, Inputs: []Input{{"fp8", "float8"}},
+		Source: "a scale for a tensor or a channel",
+	},
+	{
+		Name: "fp8_block", Bytes: 1 + 4./(128*128), Engine: "fp8", Kind: "fp8", Inputs: []Input{{"fp8", "float8"}},
+		Source: "deepseek-ai/DeepSeek-V3 config.json, weight_block_size: a scale of 32 bits for every 128 × 128 elements",
+	},
+	{
+		Name: "mxfp8", Bytes: 1 + 1./32, Engine: "fp8", Kind: "fp8", Inputs: []Input{{"fp8", "float8"}},
+		Source: "OCP Microscaling Formats v1.0: a scale of 8 bits for every 32 elements",
+	},
+	{
+		Name: "w8a8", Bytes: 1, Engine: "fp8", Kind: "fp8", Inputs: []Input{{"fp8", "float8"}, {"int8", "int8"}},
+		Source: "8 bits, floats where a system multiplies them, else integers",
+	},
+	{Name: "int8", Bytes: 1, Types: []string{"int8"}, Integer: true, Inputs: []Input{{"int8", "int8"}}, Source: "a scale for a channel"},
+	{Name: "fp16", Aliases: []string{"float16"}, Bytes: 2, Types: []string{"float16", "bfloat16"}, Engine: "bf16"},
+	{Name: Half, Aliases: []string{"bfloat16"}, Bytes: 2, Types: []string{"bfloat16", "float16"}},
+	{Name: "fp32", Aliases: []string{"float32"}, Bytes: 4, Types: []string{"float32"}},
+}
+
+func init() {
+	for i := range Formats {
+		f := &Formats[i]
+		f.Engine, f.Kind = cmp.Or(f.Engine, f.Name), cmp.Or(f.Kind, f.Name)
+	}
+}
+
+// Find is the format of a name or an alias.
+func Find(name string) (*Format, bool) {
+	for i := range Formats {
+		if f := &Formats[i]; f.Name == name || slices.Contains(f.Aliases, name) {
+			return f, true
+		}
+	}
+	return nil, false
+}
+
+// Names are the names of all formats.
+func Names() []string {
+	var out []string
+	for i := range Formats {
+		out = append(out, Formats[i].Name)
+	}
+	return out
+}
+
+// Words are the names of all formats and their other names.
+func Words() []string {
+	out := Names()
+	for i := range Formats {
+		out = append(out, Formats[i].Aliases...)
+	}
+	return out
+}
