@@ -34,6 +34,7 @@ func (c *Candidate) Record() *result.Record {
 			phase, latency = op.Prefill, c.Seen.TTFT
 		}
 		s := result.NewSide(phase, pool.System, side.Step, side.Detail, d.Model.IsMoE())
+		s.Step.Plan = pool.Plan // as it is launched; its step may hold more prompts
 		s.Instances, s.Held, s.Latency = pool.Count, side.Held, latency
 		s.Usable = d.Assume.Usable(pool.System.Memory.GiB)
 		r.Sides[phase] = s

@@ -25,6 +25,7 @@ type explainOptions struct {
 	seek, until string
 	from        string
 	json        bool
+	view        viewOptions
 }
 
 func newExplain(s Streams) *cobra.Command {
@@ -63,6 +64,7 @@ thousandth to a thousand times the present one are looked at.`,
 	f.StringVar(&o.seek, "seek", "", "number of the system to change until a goal is reached")
 	f.StringVar(&o.until, "until", "", "the goal: "+strings.Join(explain.Metrics(), ", ")+" = a value")
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of tables")
+	o.view.flags(cmd)
 	complete(cmd, "until", goals())
 	completePaths(cmd, &o.point)
 	return cmd
@@ -144,7 +146,7 @@ func explainPoint(cmd *cobra.Command, s Streams, o explainOptions) error {
 			fmt.Fprintln(s.Out)
 		}
 		first = false
-		err = report.WriteExplanation(s.Out, answer, i, why[i])
+		err = report.WriteExplanation(s.Out, o.view.of(s), answer, i, why[i])
 	}
 	if err != nil {
 		return systemError{err}

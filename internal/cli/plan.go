@@ -29,6 +29,7 @@ type planOptions struct {
 	redundant  int
 	drafts     int
 	json       bool
+	view       viewOptions
 }
 
 func newPlan(s Streams) *cobra.Command {
@@ -68,6 +69,8 @@ A model or system is a built-in name (throughline models, throughline systems) o
 	f.Float64Var(&o.advice.PerHour, "price", 0, "dollars per processor and hour")
 	f.Float64Var(&o.advice.Watts, "power", 0, "watts of a processor")
 	f.BoolVar(&o.json, "json", false, "print JSON instead of tables")
+	o.view.flags(cmd)
+	f.StringSliceVar(&o.view.columns, "columns", nil, "fields to show instead of the usual ones, by their names in docs/output.md")
 	f.IntVarP(&o.advice.Workers, "jobs", "j", runtime.GOMAXPROCS(0), "processors of this machine to use")
 	return cmd
 }
@@ -142,6 +145,7 @@ func (o *planOptions) check() error {
 	if o.advice.Engines, err = engine.Choices(o.engine); err != nil {
 		note("--engine: %v", err)
 	}
+	errs = append(errs, report.CheckColumns(o.view.columns))
 	return document.Join(errs...)
 }
 
@@ -168,7 +172,7 @@ func planFor(ctx context.Context, s Streams, o *planOptions) error {
 	if o.json {
 		err = report.AdviceJSON(s.data, loaded, &o.advice, got)
 	} else {
-		err = report.Advice(s.Out, loaded, &o.advice, got)
+		err = report.Advice(s.Out, o.view.of(s), loaded, &o.advice, got)
 	}
 	if err != nil {
 		return systemError{err}

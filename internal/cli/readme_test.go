@@ -41,7 +41,7 @@ func TestReadme(t *testing.T) {
 		}
 		commands++
 		var out, errs bytes.Buffer
-		if code := cli.Run(context.Background(), strings.Fields(args), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}); code != 0 {
+		if code := cli.Run(context.Background(), strings.Fields(args), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs, Width: 120}); code != 0 {
 			t.Errorf("%s: exit code %d: %s", line, code, &errs)
 		}
 		if first && !strings.Contains(readme, "\n```\n"+out.String()+"```\n") {

@@ -4,6 +4,8 @@
 package result
 
 import (
+	"fmt"
+
 	"throughline/assume"
 	"throughline/cost"
 	"throughline/deploy"
@@ -91,6 +93,8 @@ type Bound struct {
 	By    string
 	Share float64
 }
+
+func (b Bound) String() string { return fmt.Sprintf("%s %.0f%%", b.By, 100*b.Share) }
 
 // Over is the bytes that do not fit, or 0.
 func (s *Side) Over() float64 { return max(0, s.Held-s.Usable) }

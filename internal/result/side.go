@@ -259,9 +259,16 @@ func (p sided) step() []Field {
 		text("plan", "the plan in one word", func(s *Side) any { return s.Step.Plan.String() }),
 		text("plans", "all instances in one word: with their number, redundant experts and drafts", func(s *Side) any { return Instances(s.Instances, &s.Step.Plan) }),
 		text("bound", "what takes the largest share of a step: compute, memory, network or the second memory tier", func(s *Side) any { return s.Bound.By }),
+		text("bound_by", "the same, with that share", func(s *Side) any { return s.Bound.String() }),
 		p.found(Step, "bound_share(%)", Percent, "that share", func(_ *Record, s *Side) any { return 100 * s.Bound.Share }),
 		text("sequences", "in flight on all processors of an instance", func(s *Side) any { return s.Sequences }),
-		p.found(Step, "latency(s)", Seconds, "time to the first token or per output token of a bare step", func(r *Record, s *Side) any { return s.Step.Latency }),
+		p.found(Step, "latency(s)", Seconds, "time to the first token or per output token of a bare step", func(_ *Record, s *Side) any { return s.Step.Latency }),
+		p.found(Step, "latency_alone(s)", Seconds, "the same, where no engine is assumed", func(r *Record, s *Side) any {
+			if r.Assume.Engine {
+				return nil
+			}
+			return s.Step.Latency
+		}),
 		p.found(Step, "step(s)", Seconds, "one step: all stages, all micro-batches, drafts", func(_ *Record, s *Side) any { return s.Step.StepTime }),
 		p.found(Step, "requests", Rate, "of an instance; empty at a given context", func(_ *Record, s *Side) any {
 			if s.Ongoing {

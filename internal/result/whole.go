@@ -123,6 +123,14 @@ var clientFields = []Field{
 		}
 		return nil
 	}},
+	{"system", None, Whole, "name of the system of the first phase that is asked about", func(r *Record) any {
+		for _, phase := range phases {
+			if s := r.Sides[phase]; s != nil {
+				return s.System.Name
+			}
+		}
+		return nil
+	}},
 	{"cards", None, Whole, "cards that the processors make", func(r *Record) any { return r.Cards }},
 	served("tokens_per_card", TokenRate, "output tokens per second and card", func(r *Record) any { return r.Tokens() / float64(r.Cards) }),
 	served("tokens_per_processor", TokenRate, "output tokens per second and processor, spare ones included", func(r *Record) any { return r.Tokens() / float64(r.Procs) }),
