@@ -34,8 +34,8 @@ type Runs struct {
 type block struct {
 	name, model, system string
 	lines               [][]string
-	rate  float64 // requests per second and card; 0: there is none
-	also  string  // what was ruled out
+	rate                float64 // requests per second and card; 0: there is none
+	also                string  // what was ruled out
 }
 
 // NewRuns is a table of no runs. Names of columns that do not exist are an error.
