@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -90,6 +91,9 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	}
 	progress := newProgress(s.watched, parts)
 	defer progress.finish()
+	// A run leaves half a megabyte behind and keeps next to nothing: with the usual setting two thirds of the time go into
+	// collecting.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	options := sweep.Options{Jobs: o.jobs, Thorough: o.explain, Tick: progress.tick}
 	array := report.NewArray(s.data)
 	var v verdict
