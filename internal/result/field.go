@@ -43,6 +43,7 @@ const (
 	Whole      Category = "result"
 	Provenance Category = "provenance"
 	Step       Category = "step"
+	Asked      Category = "asked" // what only estimate and plan are asked about
 )
 
 // Field is something that is said about a deployment.

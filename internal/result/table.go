@@ -39,7 +39,9 @@ var (
 
 // Long is the table with a row for each run: all fields of a run, under names of their own.
 func Long() []*Field {
-	return slices.DeleteFunc(slices.Clone(Fields()), func(f *Field) bool { return f.Category == Step && !slices.Contains(longSteps, f.Name) })
+	return slices.DeleteFunc(slices.Clone(Fields()), func(f *Field) bool {
+		return f.Category == Asked || f.Category == Step && !slices.Contains(longSteps, f.Name)
+	})
 }
 
 // longSteps are the fields of steps that the long table has: others repeat what it has under names of the reference tool.

@@ -117,13 +117,13 @@ func ofInstances(phase op.Phase, name string, u Unit, doc string, value func(s *
 // clientFields are what estimate and plan say about a deployment besides.
 var clientFields = []Field{
 	{"cached_tokens", None, Whole, "leading tokens of a prompt whose keys and values are cached", func(r *Record) any { return r.Lengths.Cached }},
-	{"context", None, Whole, "of a decode step that is no share of a request, its context", func(r *Record) any {
+	{"context", None, Asked, "of a decode step that is no share of a request, its context", func(r *Record) any {
 		if s := r.Sides[op.Decode]; s != nil && s.Ongoing {
 			return r.Lengths.DecodeContext()
 		}
 		return nil
 	}},
-	{"system", None, Whole, "name of the system of the first phase that is asked about", func(r *Record) any {
+	{"system", None, Asked, "name of the system of the first phase that is asked about", func(r *Record) any {
 		for _, phase := range phases {
 			if s := r.Sides[phase]; s != nil {
 				return s.System.Name
@@ -132,12 +132,12 @@ var clientFields = []Field{
 		return nil
 	}},
 	{"cards", None, Whole, "cards that the processors make", func(r *Record) any { return r.Cards }},
-	served("tokens_per_card", TokenRate, "output tokens per second and card", func(r *Record) any { return r.Tokens() / float64(r.Cards) }),
-	served("tokens_per_processor", TokenRate, "output tokens per second and processor, spare ones included", func(r *Record) any { return r.Tokens() / float64(r.Procs) }),
-	served("tokens_per_user", TokenRate, "output tokens per second that a user sees", func(r *Record) any { return 1 / r.TPOT }),
+	whole("tokens_per_card", TokenRate, "output tokens per second and card", func(r *Record) any { return r.Tokens() / float64(r.Cards) }),
+	whole("tokens_per_processor", TokenRate, "output tokens per second and processor, spare ones included", func(r *Record) any { return r.Tokens() / float64(r.Procs) }),
+	whole("tokens_per_user", TokenRate, "output tokens per second that a user sees", func(r *Record) any { return 1 / r.TPOT }),
 	served("memory(Gib)", GiB, "what the fullest processor holds", func(r *Record) any { return gib(r.Held) }),
-	served("dollars_per_million_tokens", "$", "dollars per million output tokens, where a price is given", func(r *Record) any { return known(r.DollarsPerMillion) }),
-	served("tokens_per_joule", None, "output tokens per joule, where a power is given", func(r *Record) any { return known(r.TokensPerJoule) }),
+	{"dollars_per_million_tokens", "$", Asked, "dollars per million output tokens, where a price is given", func(r *Record) any { return known(r.DollarsPerMillion) }},
+	{"tokens_per_joule", None, Asked, "output tokens per joule, where a power is given", func(r *Record) any { return known(r.TokensPerJoule) }},
 	{"trust", None, Whole, "the weakest confidence of the phases, and their error bands", func(r *Record) any { return r.trust() }},
 }
 
