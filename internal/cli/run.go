@@ -93,7 +93,7 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	defer progress.finish()
 	// A run leaves half a megabyte behind and keeps next to nothing: with the usual setting two thirds of the time go into
 	// collecting.
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	defer debug.SetGCPercent(debug.SetGCPercent(200))
 	options := sweep.Options{Jobs: o.jobs, Thorough: o.explain, Tick: progress.tick}
 	array := report.NewArray(s.data)
 	var v verdict

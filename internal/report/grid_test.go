@@ -7,14 +7,11 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"pgregory.net/rapid"
-
-	"throughline/internal/test/long"
 )
 
 // A table fits the width that it is given, unless the columns that are always shown are wider; it shows the columns with the
 // lowest ranks, and names the others.
 func TestTablesFit(t *testing.T) {
-	long.Checks(t, 50)
 	rapid.Check(t, func(t *rapid.T) {
 		var g grid
 		words := []string{"", "a", "plan", "dp16·pp1·tp1", "1234567", "a rather long cell"}

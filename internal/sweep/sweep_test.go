@@ -15,6 +15,7 @@ import (
 	"throughline/internal/result"
 	"throughline/internal/sweep"
 	"throughline/internal/test/long"
+	"throughline/internal/test/racing"
 )
 
 // scan is a section whose lists multiply to lengths · limits runs.
@@ -132,7 +133,10 @@ func TestLongIsWide(t *testing.T) {
 // However many runs a file has, they are written in the same memory: 200 MB at most for a million.
 func TestMemoryOfLongTables(t *testing.T) {
 	runs, most := 5_000, uint64(60<<20)
-	if long.Mode() {
+	switch {
+	case racing.Enabled:
+		t.Skip("the race detector takes memory of its own")
+	case long.Mode():
 		runs, most = 1_000_000, 200<<20
 	}
 	job := scan(t, runs/100, 100)
