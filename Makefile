@@ -30,6 +30,9 @@ test-long: lint   ## the same at full length: an hour
 	THROUGHLINE_TEST_LONG=1 go test -timeout 2h -race $$(go list ./... | grep -v /calibrate)
 	go test -timeout 2h $(PROPERTIES) -rapid.checks 2000
 
+kernels:          ## fit the built-in kernels anew, and docs/calibration.md; needs the measurements in ../shared
+	go run ./cmd/kernels
+
 sample:           ## the sample of the reference tool
 	go run ./cmd/throughline run -c configs/reference_sample.json
 
