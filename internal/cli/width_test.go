@@ -25,6 +25,7 @@ func TestOutputFits(t *testing.T) {
 	dir := t.TempDir()
 	deepseek := []string{"--model", "deepseek_v3_flash_mla_absorb", "--system", "H200", "--weights", "fp8"}
 	for _, args := range [][]string{
+		{"models"}, {"systems"},
 		{"run", "-c", "../../configs/split_and_fusion.json", "-o", dir},
 		{"run", "-c", "../../configs/reference_sample.json", "-o", dir, "--assume", "physical"},
 		append([]string{"plan", "--gpus", "32", "--isl", "4000", "--osl", "1000", "--tpot", "50", "--price", "2", "--power", "700"}, deepseek...),

@@ -79,7 +79,7 @@ func systemNames(l *scenario.Loaded) string {
 
 // fieldColumn is a column of a table of records: a field, and how it is written.
 type fieldColumn struct {
-	column
+	Column
 	field string
 	unit  result.Unit
 	show  func(v any) string
@@ -95,21 +95,21 @@ func significant(digits int) func(any) string {
 
 // candidateColumns are the usual ones.
 var candidateColumns = []fieldColumn{
-	{column{"mode", false, 2}, "mode", "", cell},
-	{column{"engine", false, 3}, "engine", "", cell},
-	{column{"prefill", false, 1}, "prefill_plans", "", cell},
-	{column{"decode", false, 0}, "decoder_plans", "", cell},
-	{column{"batch", true, 3}, "decoder_microbatchsize", "", cell},
-	{column{"clients", true, 4}, "concurrency", "", cell},
-	{column{"TTFT ms", true, 1}, "TTFT(s)", result.Millis, fixed(0)},
-	{column{"TPOT ms", true, 1}, "TPOT(s)", result.Millis, fixed(1)},
-	{column{"tokens/s/user", true, 5}, "tokens_per_user", "", fixed(1)},
-	{column{"tokens/s/GPU", true, 0}, "tokens_per_processor", "", fixed(0)},
-	{column{"requests/s", true, 2}, "request_per_second", "", significant(3)},
-	{column{"spare", true, 6}, "spare_procs", "", cell},
-	{column{"confidence", false, 5}, "trust", "", cell},
-	{column{"$/M tokens", true, 2}, "dollars_per_million_tokens", "", significant(3)},
-	{column{"tokens/J", true, 2}, "tokens_per_joule", "", significant(3)},
+	{Column{"mode", false, 2}, "mode", "", cell},
+	{Column{"engine", false, 3}, "engine", "", cell},
+	{Column{"prefill", false, 1}, "prefill_plans", "", cell},
+	{Column{"decode", false, 0}, "decoder_plans", "", cell},
+	{Column{"batch", true, 3}, "decoder_microbatchsize", "", cell},
+	{Column{"clients", true, 4}, "concurrency", "", cell},
+	{Column{"TTFT ms", true, 1}, "TTFT(s)", result.Millis, fixed(0)},
+	{Column{"TPOT ms", true, 1}, "TPOT(s)", result.Millis, fixed(1)},
+	{Column{"tokens/s/user", true, 5}, "tokens_per_user", "", fixed(1)},
+	{Column{"tokens/s/GPU", true, 0}, "tokens_per_processor", "", fixed(0)},
+	{Column{"requests/s", true, 2}, "request_per_second", "", significant(3)},
+	{Column{"spare", true, 6}, "spare_procs", "", cell},
+	{Column{"confidence", false, 5}, "trust", "", cell},
+	{Column{"$/M tokens", true, 2}, "dollars_per_million_tokens", "", significant(3)},
+	{Column{"tokens/J", true, 2}, "tokens_per_joule", "", significant(3)},
 }
 
 // candidates is a table of deployments, numbered behind a letter. A pool that does both phases is told once.
@@ -118,12 +118,12 @@ func candidates(cs []advice.Candidate, letter string, fields []*result.Field, wi
 	if fields != nil {
 		columns = nil
 		for _, f := range fields {
-			columns = append(columns, fieldColumn{column{f.Name, true, 1}, f.Name, "", cell})
+			columns = append(columns, fieldColumn{Column{f.Name, true, 1}, f.Name, "", cell})
 		}
 	}
-	g := grid{columns: []column{{"", true, 0}}}
+	g := Grid{Columns: []Column{{"", true, 0}}}
 	for _, c := range columns {
-		g.columns = append(g.columns, c.column)
+		g.Columns = append(g.Columns, c.Column)
 	}
 	for i := range cs {
 		r := cs[i].Record()
@@ -135,7 +135,7 @@ func candidates(cs []advice.Candidate, letter string, fields []*result.Field, wi
 				v = f.In(c.unit, r)
 			}
 			switch {
-			case v == nil && c.title == "prefill":
+			case v == nil && c.Title == "prefill":
 				line = append(line, "same")
 			case v == nil:
 				line = append(line, "")
@@ -143,9 +143,9 @@ func candidates(cs []advice.Candidate, letter string, fields []*result.Field, wi
 				line = append(line, c.show(v))
 			}
 		}
-		g.row(line...)
+		g.Row(line...)
 	}
-	return g.render(width)
+	return g.Render(width)
 }
 
 // Keys of a candidate and of its sides.

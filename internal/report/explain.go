@@ -42,13 +42,13 @@ func WriteExplanation(w io.Writer, v View, a *point.Answer, phase int, x *explai
 }
 
 // operatorColumns are those of the table of operators.
-var operatorColumns = []column{
+var operatorColumns = []Column{
 	{"part", false, 2}, {"operator", false, 0}, {"engine", false, 4}, {"m × n × k", false, 3}, {"repeat", true, 5}, {"GFLOP", true, 6}, {"MB", true, 6},
 	{"µs", true, 0}, {"share", true, 0}, {"of peak", true, 1}, {"of bandwidth", true, 1}, {"bound by", false, 1},
 }
 
 func operatorTable(ops []explain.Operator, width int) string {
-	g := grid{columns: operatorColumns}
+	g := Grid{Columns: operatorColumns}
 	part := ""
 	for i := range ops {
 		o := &ops[i]
@@ -56,7 +56,7 @@ func operatorTable(ops []explain.Operator, width int) string {
 		if name == part {
 			name = ""
 		} else {
-			g.separator()
+			g.Separator()
 		}
 		part = o.Part
 		shape := ""
@@ -66,10 +66,10 @@ func operatorTable(ops []explain.Operator, width int) string {
 		case o.M > 0:
 			shape = fmt.Sprintf("%s × %s × %s", short(o.M), short(o.N), short(o.K))
 		}
-		g.row(name, o.Name, o.Engine, shape, result.Plain(o.Repeat, 6), blank(o.Flops/1e9), blank(o.Bytes/1e6), fmt.Sprintf("%.1f", o.Time),
+		g.Row(name, o.Name, o.Engine, shape, result.Plain(o.Repeat, 6), blank(o.Flops/1e9), blank(o.Bytes/1e6), fmt.Sprintf("%.1f", o.Time),
 			fmt.Sprintf("%.1f%%", 100*o.Share), percent(o.OfPeak), percent(o.OfBandwidth), o.Bound)
 	}
-	return g.render(width)
+	return g.Render(width)
 }
 
 // short is a number with a digit behind the point if it has any.
@@ -93,10 +93,10 @@ func percent(v float64) string {
 }
 
 func memoryMap(m *explain.Memory, experts bool, width int) string {
-	g := grid{columns: []column{{"", false, 0}, {"GiB", true, 0}, {"share", true, 0}}}
+	g := Grid{Columns: []Column{{"", false, 0}, {"GiB", true, 0}, {"share", true, 0}}}
 	row := func(name string, v float64) {
 		if v != 0 {
-			g.row(name, fmt.Sprintf("%.2f", v), fmt.Sprintf("%.1f%%", 100*v/m.Capacity))
+			g.Row(name, fmt.Sprintf("%.2f", v), fmt.Sprintf("%.1f%%", 100*v/m.Capacity))
 		}
 	}
 	mlp := "MLP weights"
@@ -115,13 +115,13 @@ func memoryMap(m *explain.Memory, experts bool, width int) string {
 		row("free", m.Free)
 	}
 	row("not usable", m.Reserved)
-	g.separator()
+	g.Separator()
 	row("capacity", m.Capacity)
-	return g.render(width)
+	return g.Render(width)
 }
 
 func sensitivityTable(effects []explain.Effect, width int) string {
-	g := grid{columns: []column{
+	g := Grid{Columns: []Column{
 		{"number", false, 0}, {"now", true, 2}, {"step", true, 0}, {"TTFT", true, 0}, {"TPOT", true, 0}, {"tokens/s", true, 1}, {"largest batch", true, 1},
 	}}
 	for i := range effects {
@@ -133,9 +133,9 @@ func sensitivityTable(effects []explain.Effect, width int) string {
 		if e.Batch != e.NewBatch {
 			batch = fmt.Sprintf("%d → %d", e.Batch, e.NewBatch)
 		}
-		g.row(e.Parameter, quantity(e.Value, e.Unit), signed(e.Step), signed(e.TTFT), signed(e.TPOT), signed(e.Tokens), batch)
+		g.Row(e.Parameter, quantity(e.Value, e.Unit), signed(e.Step), signed(e.TTFT), signed(e.TPOT), signed(e.Tokens), batch)
 	}
-	return g.render(width)
+	return g.Render(width)
 }
 
 func withoutEffect(effects []explain.Effect) string {

@@ -18,28 +18,30 @@ type View struct {
 	Columns []string
 }
 
-// column is one of a table.
-type column struct {
-	title string
-	right bool
-	// rank is how soon it is left out where there is no room: the highest first, 0 never.
-	rank int
+// Column is one of a table.
+type Column struct {
+	Title string
+	Right bool
+	// Rank is how soon it is left out where there is no room: the highest first, 0 never.
+	Rank int
 }
 
-// grid is a table that fits.
-type grid struct {
-	columns    []column
+// Grid is a table that fits.
+type Grid struct {
+	Columns    []Column
 	rows       [][]string
 	separators []int // numbers of rows that a line stands before
 }
 
-func (g *grid) row(cells ...string) { g.rows = append(g.rows, cells) }
+// Row adds a row of cells.
+func (g *Grid) Row(cells ...string) { g.rows = append(g.rows, cells) }
 
-func (g *grid) separator() { g.separators = append(g.separators, len(g.rows)) }
+// Separator draws a line above the next row.
+func (g *Grid) Separator() { g.separators = append(g.separators, len(g.rows)) }
 
-// render draws the columns that fit into a width, the important ones first, and says what was left out. Columns in which
+// Render draws the columns that fit into a width, the important ones first, and says what was left out. Columns in which
 // nothing stands are not drawn.
-func (g *grid) render(width int) string {
+func (g *Grid) Render(width int) string {
 	shown, left := g.choose(width)
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
@@ -51,10 +53,10 @@ func (g *grid) render(width int) string {
 		}
 		return out
 	}
-	t.AppendHeader(pick(func(i int) string { return g.columns[i].title }))
+	t.AppendHeader(pick(func(i int) string { return g.Columns[i].Title }))
 	var configs []table.ColumnConfig
 	for at, i := range shown {
-		if g.columns[i].right {
+		if g.Columns[i].Right {
 			configs = append(configs, table.ColumnConfig{Number: at + 1, Align: text.AlignRight, AlignHeader: text.AlignRight})
 		}
 	}
@@ -76,35 +78,35 @@ func (g *grid) render(width int) string {
 }
 
 // choose picks the columns that fit, in their order, and names those that do not.
-func (g *grid) choose(width int) (shown []int, left []string) {
-	widths := make([]int, len(g.columns))
-	for i := range g.columns {
+func (g *Grid) choose(width int) (shown []int, left []string) {
+	widths := make([]int, len(g.Columns))
+	for i := range g.Columns {
 		for _, row := range g.rows {
-			widths[i] = max(widths[i], text.StringWidthWithoutEscSequences(row[i]))
+			widths[i] = max(widths[i], text.LongestLineLen(row[i]))
 		}
 	}
-	picked := make([]bool, len(g.columns))
+	picked := make([]bool, len(g.Columns))
 	room, ranks := width-1, 0
-	for i := range g.columns {
-		ranks = max(ranks, g.columns[i].rank)
+	for i := range g.Columns {
+		ranks = max(ranks, g.Columns[i].Rank)
 	}
 	for rank := range ranks + 1 {
-		for i, c := range g.columns {
-			if c.rank != rank || widths[i] == 0 && c.title != "" {
+		for i, c := range g.Columns {
+			if c.Rank != rank || widths[i] == 0 && c.Title != "" {
 				continue
 			}
-			need := max(widths[i], text.StringWidthWithoutEscSequences(c.title)) + 3 // its borders
+			need := max(widths[i], text.StringWidthWithoutEscSequences(c.Title)) + 3 // its borders
 			if picked[i] = width == 0 || rank == 0 || need <= room; picked[i] {
 				room -= need
 			}
 		}
 	}
-	for i, c := range g.columns {
+	for i, c := range g.Columns {
 		switch {
 		case picked[i]:
 			shown = append(shown, i)
 		case widths[i] > 0:
-			left = append(left, c.title)
+			left = append(left, c.Title)
 		}
 	}
 	return shown, left

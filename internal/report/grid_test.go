@@ -13,36 +13,36 @@ import (
 // lowest ranks, and names the others.
 func TestTablesFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var g grid
+		var g Grid
 		words := []string{"", "a", "plan", "dp16·pp1·tp1", "1234567", "a rather long cell"}
 		n := rapid.IntRange(1, 8).Draw(t, "columns")
 		for i := range n {
-			g.columns = append(g.columns, column{string(rune('A' + i)), i%2 == 0, rapid.IntRange(0, 3).Draw(t, "rank")})
+			g.Columns = append(g.Columns, Column{string(rune('A' + i)), i%2 == 0, rapid.IntRange(0, 3).Draw(t, "rank")})
 		}
 		for range rapid.IntRange(1, 3).Draw(t, "rows") {
 			var row []string
 			for range n {
 				row = append(row, rapid.SampledFrom(words).Draw(t, "cell"))
 			}
-			g.row(row...)
+			g.Row(row...)
 		}
 		width := rapid.IntRange(1, 120).Draw(t, "width")
 		shown, left := g.choose(width)
 		always := true
 		for _, i := range shown {
-			always = always && g.columns[i].rank == 0
+			always = always && g.Columns[i].Rank == 0
 		}
-		out := g.render(width)
+		out := g.Render(width)
 		for line := range strings.SplitSeq(out, "\n") {
 			table := strings.ContainsAny(line, "│┌├└")
 			if w := text.StringWidthWithoutEscSequences(line); w > width && table && !always {
 				t.Fatalf("%d wide, not %d:\n%s", w, width, out)
 			}
 		}
-		for i, c := range g.columns {
+		for i, c := range g.Columns {
 			empty := !slices.ContainsFunc(g.rows, func(row []string) bool { return row[i] != "" })
-			if slices.Contains(shown, i) == (slices.Contains(left, c.title) || empty) {
-				t.Fatalf("column %s: shown %v, left out %v, empty %v", c.title, shown, left, empty)
+			if slices.Contains(shown, i) == (slices.Contains(left, c.Title) || empty) {
+				t.Fatalf("column %s: shown %v, left out %v, empty %v", c.Title, shown, left, empty)
 			}
 		}
 		if all, none := g.choose(0); len(none) > 0 || len(all) < len(shown) {

@@ -81,15 +81,15 @@ func stepRows(r *result.Record) []stepRow {
 // WritePoint writes a point for the terminal: what clients see, and the steps behind it, a column each.
 func WritePoint(w io.Writer, v View, a *point.Answer) error {
 	r := a.Record()
-	g := grid{columns: []column{{"", false, 0}}}
+	g := Grid{Columns: []Column{{"", false, 0}}}
 	var sides []*result.Side
 	for i := range a.Phases {
 		sides = append(sides, r.Sides[a.Phases[i].Phase])
-		g.columns = append(g.columns, column{point.PhaseName(a.Phases[i].Phase) + " step", true, 0})
+		g.Columns = append(g.Columns, Column{point.PhaseName(a.Phases[i].Phase) + " step", true, 0})
 	}
 	for _, row := range stepRows(r) {
 		if row.line {
-			g.separator()
+			g.Separator()
 		}
 		line, empty := []string{row.title}, true
 		for _, s := range sides {
@@ -105,10 +105,10 @@ func WritePoint(w io.Writer, v View, a *point.Answer) error {
 			line = append(line, text)
 		}
 		if !empty {
-			g.row(line...)
+			g.Row(line...)
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s\n%s%s\n", wrap(pointTitle(a), v.Width), seenLine(a, r, v.Width), g.render(v.Width))
+	_, err := fmt.Fprintf(w, "%s\n%s%s\n", wrap(pointTitle(a), v.Width), seenLine(a, r, v.Width), g.Render(v.Width))
 	return err
 }
 

@@ -144,7 +144,7 @@ var shortModes = map[string]string{jobfile.Fusion: "fusion", jobfile.Split: "spl
 func runName(r *result.Record) string { return fmt.Sprintf("%s %d", shortModes[r.Mode], r.Number) }
 
 // runColumns are the usual ones.
-var runColumns = []column{
+var runColumns = []Column{
 	{"run", false, 0}, {"model", false, 3}, {"system", false, 4}, {"phase", false, 1}, {"plan", false, 0}, {"batch", true, 2},
 	{"latency ms", true, 1}, {"tokens/s", true, 4}, {"per card", true, 1}, {"memory GiB", true, 6}, {"bound by", false, 5},
 	{"confidence", false, 7}, {"requests/s", true, 2},
@@ -200,24 +200,24 @@ func (t *Runs) Write(w io.Writer) error {
 	if t.count.runs > Few {
 		shown = t.bests()
 	}
-	g := grid{columns: runColumns}
+	g := Grid{Columns: runColumns}
 	if t.fields != nil {
-		g.columns = []column{{"run", false, 0}}
+		g.Columns = []Column{{"run", false, 0}}
 		for _, f := range t.fields {
-			g.columns = append(g.columns, column{f.Name, true, 1})
+			g.Columns = append(g.Columns, Column{f.Name, true, 1})
 		}
 	}
 	for _, b := range shown {
 		if t.fields == nil {
-			g.separator()
+			g.Separator()
 		}
 		for _, line := range b.lines {
-			g.row(line...)
+			g.Row(line...)
 		}
 	}
 	var b strings.Builder
 	if len(shown) > 0 {
-		fmt.Fprintln(&b, g.render(t.view.Width))
+		fmt.Fprintln(&b, g.Render(t.view.Width))
 		t.legend(&b, &g, shown)
 	}
 	if t.count.runs > Few {
@@ -231,10 +231,10 @@ func (t *Runs) Write(w io.Writer) error {
 }
 
 // legend says which models and systems the runs are of, where these columns are left out.
-func (t *Runs) legend(b *strings.Builder, g *grid, shown []block) {
+func (t *Runs) legend(b *strings.Builder, g *Grid, shown []block) {
 	picked, _ := g.choose(t.view.Width)
 	has := func(title string) bool {
-		return slices.ContainsFunc(picked, func(i int) bool { return g.columns[i].title == title })
+		return slices.ContainsFunc(picked, func(i int) bool { return g.Columns[i].Title == title })
 	}
 	withModel, withSystem := !has("model"), !has("system")
 	if t.fields != nil || !withModel && !withSystem {
