@@ -2,7 +2,7 @@
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 
-.PHONY: build test lint unit sample bench vuln update
+.PHONY: build test test-long lint unit kernels sample bench vuln update
 
 build:            ## one static binary
 	CGO_ENABLED=0 go build -trimpath -o throughline ./cmd/throughline
@@ -15,12 +15,23 @@ lint:
 	go vet ./...
 	go run $(STATICCHECK) ./...
 
-# Fits, and trying everything, are arithmetic that nothing runs beside: they are tested without the race detector, under
-# which they take twenty times as long.
+# Packages that work on several processors at a time. The race detector looks for accesses, not for values: there property
+# tests draw a fifth of their cases. All others are arithmetic that nothing runs beside, and is tested without it, under
+# which it takes ten times as long.
+CONCURRENT = ./search ./hardware/kernel ./internal/advice ./internal/atomicfile ./internal/cli ./internal/jobfile ./internal/sweep
+PROPERTIES = ./search ./estimate ./op ./hardware/kernel ./internal/advice
+
 unit:
-	go test -race $$(go list ./... | grep -v /calibrate)
-	go test ./internal/calibrate
-	go test -run 'TestValidation|TestMeasured|TestCalibratedBatch' ./internal/cli ./internal/validate ./search
+	go test ./...
+	go test -race -short $(CONCURRENT)
+
+test-long: lint   ## the same at full length: an hour
+	THROUGHLINE_TEST_LONG=1 go test -timeout 1h ./...
+	THROUGHLINE_TEST_LONG=1 go test -timeout 2h -race $$(go list ./... | grep -v /calibrate)
+	go test -timeout 2h $(PROPERTIES) -rapid.checks 2000
+
+kernels:          ## fit the built-in kernels anew, and docs/calibration.md; needs the measurements in ../shared
+	go run ./cmd/kernels
 
 sample:           ## the sample of the reference tool
 	go run ./cmd/throughline run -c configs/reference_sample.json

@@ -64,9 +64,10 @@ type Engine struct {
 	support [featureCount]Support
 	limits  []limit
 	args    []arg
+	later   []arg // of all nodes but the first
 	config  []arg // keys of the extra YAML
 	remarks []remark
-	// launcher is the program that starts the server on several nodes with one command; nil: a command for each node.
+	// launcher is the program that starts the server on several nodes with one command; nil: the command is run on each.
 	launcher func(unit) string
 }
 
@@ -108,7 +109,7 @@ func Find(name string) (*Engine, error) {
 func load() []*Engine {
 	list := []*Engine{
 		{Name: "sglang", limits: sglangLimits, args: sglangArgs, remarks: sglangRemarks},
-		{Name: "vllm", limits: vllmLimits, args: vllmArgs, remarks: vllmRemarks},
+		{Name: "vllm", limits: vllmLimits, args: vllmArgs, later: vllmLater, remarks: vllmRemarks},
 		{Name: "trtllm", limits: trtllmLimits, args: trtllmArgs, config: trtllmConfig, remarks: trtllmRemarks, launcher: trtllmLauncher},
 	}
 	for _, e := range list {

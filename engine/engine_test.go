@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,6 +71,14 @@ func emitted(t *testing.T, e *Engine, command string) []string {
 	var out []string
 	lines := strings.Split(args, "\\\n")
 	for _, line := range lines {
+		if later, ok := strings.CutPrefix(strings.TrimSpace(line), `$([ "$NODE_RANK" -gt 0 ] && echo `); ok {
+			for word := range strings.FieldsSeq(later) {
+				if strings.HasPrefix(word, "-") {
+					out = append(out, strings.TrimSuffix(word, ")"))
+				}
+			}
+			continue
+		}
 		word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if strings.HasPrefix(word, "-") {
 			out = append(out, word)
@@ -184,12 +193,53 @@ func TestOptionsExist(t *testing.T) {
 			if taken == 0 {
 				t.Error("every deployment is refused")
 			}
-			for _, a := range append(slices.Clone(e.args), e.config...) {
+			for _, a := range slices.Concat(e.args, e.later, e.config) {
 				if a.option != "" && !used[a.option] {
 					t.Errorf("%s is never emitted", a.option)
 				}
 			}
 		})
+	}
+}
+
+// One command serves every node: a shell makes of it what each of them needs. Only nodes behind the first are headless and
+// say where their replicas start.
+func TestNodes(t *testing.T) {
+	d := &served{
+		Model: "m", Shape: deepseek, Precision: fp8, GPUsPerNode: 8,
+		Plan: plan.Plan{
+			Attention: plan.Layout{DP: 24, PP: 1, TP: 1}, Experts: plan.ExpertLayout{EP: 24, TP: 1, DP: 1}, Batch: plan.Batch{Count: 1, Size: 3},
+		},
+	}
+	for _, c := range []struct {
+		engine, rank string
+		has, lacks   []string
+	}{
+		{"sglang", "0", []string{"--nnodes 3", "--node-rank 0", "--dist-init-addr 10.0.0.1:20000"}, nil},
+		{"sglang", "2", []string{"--nnodes 3", "--node-rank 2", "--dist-init-addr 10.0.0.1:20000"}, nil},
+		{"vllm", "0", []string{"--data-parallel-size 24", "--data-parallel-size-local 8"}, []string{"--headless", "--data-parallel-start-rank"}},
+		{"vllm", "2", []string{"--headless --data-parallel-start-rank 16", "--data-parallel-address 10.0.0.1"}, nil},
+	} {
+		l := find(t, c.engine).Launch(d.parts())
+		if len(l.Commands) != 1 {
+			t.Fatalf("%s: %d commands", c.engine, len(l.Commands))
+		}
+		shell := exec.Command("sh", "-c", "echo "+l.Commands[0])
+		shell.Env = []string{"NODE_RANK=" + c.rank, "HEAD_IP=10.0.0.1"}
+		out, err := shell.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		for _, want := range c.has {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("%s on node %s lacks %s: %s", c.engine, c.rank, want, out)
+			}
+		}
+		for _, not := range c.lacks {
+			if strings.Contains(string(out), not) {
+				t.Errorf("%s on node %s has %s: %s", c.engine, c.rank, not, out)
+			}
+		}
 	}
 }
 
@@ -263,8 +313,8 @@ func TestGoldens(t *testing.T) {
 		for _, e := range All() {
 			l := e.Launch(d.parts())
 			var b strings.Builder
-			for i, c := range l.Commands {
-				fmt.Fprintf(&b, "# command %d of %d\n%s\n\n", i+1, len(l.Commands), c)
+			for _, c := range l.Commands {
+				fmt.Fprintf(&b, "%s\n\n", c)
 			}
 			if l.Config != "" {
 				fmt.Fprintf(&b, "# configuration\n%s\n", l.Config)

@@ -10,7 +10,7 @@ import (
 
 // Launch is how to start a deployment.
 type Launch struct {
-	Commands []string // of one server: one for each node, or one that starts all
+	Commands []string // of one server, for every node of it: NODE_RANK tells nodes apart, HEAD_IP is the first
 	Config   string   // the YAML file that the commands name; empty where the engine needs none
 	Remarks  []string // what the arguments do not express, or not exactly
 }
@@ -70,14 +70,7 @@ func (e *Engine) Launch(d *deploy.Deployment, p *deploy.Pool) Launch {
 	if d.Engine.Name == e.Name {
 		u.tokens = d.Engine.StepTokens
 	}
-	nodes := u.nodes
-	if e.launcher != nil {
-		nodes = 1
-	}
-	for u.node = range nodes {
-		out.Commands = append(out.Commands, e.command(u))
-	}
-	u.node = 0
+	out.Commands = []string{e.command(u)}
 	out.Config = e.yaml(u)
 	if r := e.Weights[u.weights].Remark; r != "" && !d.Stored.Published {
 		out.Remarks = append(out.Remarks, u.weights+" weights: "+r)
@@ -92,7 +85,7 @@ func (e *Engine) Launch(d *deploy.Deployment, p *deploy.Pool) Launch {
 	return out
 }
 
-// command is the command line for the unit's node, an option to a line.
+// command is the command line of all nodes of a unit, an option to a line.
 func (e *Engine) command(u unit) string {
 	var b strings.Builder
 	if e.launcher != nil {
@@ -113,6 +106,18 @@ func (e *Engine) command(u unit) string {
 		if a.value != nil {
 			b.WriteString(a.value(u))
 		}
+	}
+	var later strings.Builder
+	for _, a := range e.later {
+		if a.when(u) {
+			later.WriteString(" " + a.option)
+			if a.value != nil {
+				later.WriteString(" " + a.value(u))
+			}
+		}
+	}
+	if later.Len() > 0 {
+		fmt.Fprintf(&b, " \\\n  $([ \"$NODE_RANK\" -gt 0 ] && echo%s)", &later)
 	}
 	return b.String()
 }
@@ -157,6 +162,15 @@ func text(s string) func(unit) string { return func(unit) string { return s } }
 func number(f func(unit) int) func(unit) string {
 	return func(u unit) string { return strconv.Itoa(f(u)) }
 }
+
+// nodeRank is the number of the node that a command is run on.
+const nodeRank = `"$NODE_RANK"`
+
+// eachNode says how one command serves several nodes.
+var eachNode = remark{manyNodes, func(u unit) string {
+	return fmt.Sprintf("run it on each of the %d nodes, with NODE_RANK from 0 to %d; HEAD_IP is the address of node 0", u.nodes, u.nodes-1)
+}}
+
 func modelName(u unit) string { return quote(u.Name) }
 func fraction(u unit) string  { return strconv.FormatFloat(u.Assume.MemoryFraction, 'g', -1, 64) }
 func context(u unit) int      { return u.MaxContext }

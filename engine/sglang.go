@@ -19,7 +19,7 @@ var sglangArgs = []arg{
 	{redundant, "--enable-eplb", nil},
 	{func(u unit) bool { return sequential(u) && u.dp == 1 }, "--enable-attn-tp-input-scattered", nil},
 	{manyNodes, "--nnodes", number(func(u unit) int { return u.nodes })},
-	{manyNodes, "--node-rank", number(func(u unit) int { return u.node })},
+	{manyNodes, "--node-rank", text(nodeRank)},
 	{manyNodes, "--dist-init-addr", text(`"$HEAD_IP:20000"`)},
 	{hasContext, "--context-length", number(context)},
 	// A limit of the whole server, which it divides among the attention replicas.
@@ -77,6 +77,6 @@ var sglangRemarks = []remark{
 			return fmt.Sprintf("the %d micro-batches run as one batch; --enable-two-batch-overlap splits it in two", u.Plan.Batch.Count)
 		},
 	},
-	{manyNodes, text("HEAD_IP is the address of the first node")},
+	eachNode,
 	{split, text("route requests with python3 -m sglang_router.launch_router --pd-disaggregation; --disaggregation-ib-device may be needed")},
 }

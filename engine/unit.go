@@ -24,7 +24,6 @@ type unit struct {
 	procs          int
 	nodes          int
 	perNode        int // processors of a node
-	node           int // that a command is for
 	batch          int // sequences in flight on one attention replica
 	step           int // of these, the ones in one pass: an engine without pipeline runs all together
 	tokens         int // of a step of one attention replica, as it was priced

@@ -38,13 +38,11 @@ var vllmArgs = []arg{
 	{both(contextual, prefills), "--prefill-context-parallel-size", number(func(u unit) int { return u.cp })},
 	{replicated, "--data-parallel-size", number(func(u unit) int { return u.dp })},
 	{byReplica, "--data-parallel-size-local", number(localReplicas)},
-	{func(u unit) bool { return byReplica(u) && u.node > 0 }, "--data-parallel-start-rank", number(func(u unit) int { return u.node * localReplicas(u) })},
 	{byReplica, "--data-parallel-address", text(`"$HEAD_IP"`)},
 	{byReplica, "--data-parallel-rpc-port", text("13345")},
 	{byRank, "--nnodes", number(func(u unit) int { return u.nodes })},
-	{byRank, "--node-rank", number(func(u unit) int { return u.node })},
+	{byRank, "--node-rank", text(nodeRank)},
 	{byRank, "--master-addr", text(`"$HEAD_IP"`)},
-	{func(u unit) bool { return u.node > 0 }, "--headless", nil},
 	{spread, "--enable-expert-parallel", nil},
 	{both(dispatched, split), "--all2all-backend", func(u unit) string {
 		return [...]string{deploy.Prefill: "deepep_high_throughput", deploy.Decode: "deepep_low_latency"}[u.Role]
@@ -68,6 +66,13 @@ var vllmArgs = []arg{
 		role := [...]string{deploy.Prefill: "kv_producer", deploy.Decode: "kv_consumer"}[u.Role]
 		return quote(fmt.Sprintf(`{"kv_connector":"NixlConnector","kv_role":%q}`, role))
 	}},
+}
+
+// vllmLater are the arguments of all nodes but the first. A start rank on a node that is not headless, also one of 0, would
+// make it balance the load of its own replicas alone (create_engine_config in vllm/engine/arg_utils.py).
+var vllmLater = []arg{
+	{manyNodes, "--headless", nil},
+	{byReplica, "--data-parallel-start-rank", func(u unit) string { return fmt.Sprintf("$((NODE_RANK * %d))", localReplicas(u)) }},
 }
 
 var vllmLimits = []limit{
@@ -110,6 +115,6 @@ var vllmRemarks = []remark{
 	},
 	{both(piped, batched), text("the sequences in flight are divided among the pipeline stages by the scheduler; there is no option for a micro-batch")},
 	{sequential, text("sequence parallelism is a compiler pass, which takes effect for the batch sizes that it compiles")},
-	{manyNodes, text("HEAD_IP is the address of the first node")},
+	eachNode,
 	{split, text("route requests with a proxy for prefill and decode servers; on several machines set VLLM_NIXL_SIDE_CHANNEL_HOST")},
 }

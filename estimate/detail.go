@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"throughline/cost"
+	"throughline/hardware/kernel"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/schedule"
@@ -37,6 +38,13 @@ type Operator struct {
 	op.Op
 	cost.Cost
 	Exposed float64 // what one execution adds to the step
+	Fused   Fused
+}
+
+// Fused is the work of other operators that is done within the time of one: its kernel does theirs as well.
+type Fused struct {
+	Flops float64 // on the same unit
+	Bytes float64
 }
 
 // Breakdown is where the time of a stage goes.
@@ -150,10 +158,38 @@ func (e *Evaluator) Parts(p *plan.Plan) (out [PartCount]Part) {
 		out[kind] = Part{make([]Operator, len(ops)), times}
 		for i := range ops {
 			c := pricer.Price(&ops[i])
-			out[kind].Ops[i] = Operator{ops[i], c, e.rules.Exposed(&ops[i], c.Busy)}
+			out[kind].Ops[i] = Operator{Op: ops[i], Cost: c, Exposed: e.rules.Exposed(&ops[i], c.Busy)}
 		}
+		out[kind].fuse(pricer)
 	}
 	return out
+}
+
+// fuse adds what operators do within the kernels of others to those that are charged with the time.
+func (p *Part) fuse(pricer *cost.Pricer) {
+	charged := map[kernel.Slot]*Operator{}
+	for i := range p.Ops {
+		o := &p.Ops[i]
+		if o.Class == op.Comm {
+			continue
+		}
+		use, calibrated := pricer.Use(&o.Op)
+		if !calibrated {
+			continue
+		}
+		if use.Role != kernel.Within {
+			charged[use.Slot] = o
+			continue
+		}
+		head := charged[use.Slot]
+		if head == nil || head.Repeat != o.Repeat {
+			continue
+		}
+		if head.Unit == o.Unit {
+			head.Fused.Flops += o.Flops
+		}
+		head.Fused.Bytes += o.Bytes()
+	}
 }
 
 // comm is the communication of all stages.

@@ -83,7 +83,7 @@ func TestPublishedExchanges(t *testing.T) {
 		if len(all) == 0 {
 			t.Skip("no measurements: ", shared+"ops")
 		}
-		rows, bad, _ := load(t, all)
+		rows, bad, _ := tables(t, all)
 		if len(bad) > 0 {
 			t.Error(bad)
 		}
@@ -126,7 +126,7 @@ func TestNamedTables(t *testing.T) {
 			}
 			return err
 		})
-		rows, bad, conflicts := load(t, files)
+		rows, bad, conflicts := tables(t, files)
 		for _, p := range bad {
 			if !strings.HasPrefix(p.Reason, "no model of ") {
 				t.Error(p)

@@ -10,37 +10,23 @@ import (
 	"throughline/internal/measurement"
 )
 
-const shared = "../../../shared/measurements/"
-
 // system is a built-in system without its kernels, which fits are to give it.
 func system(t *testing.T, name string) *hardware.System {
 	t.Helper()
-	src, ok := hardware.Catalogue.Find(name)
-	if !ok {
-		t.Fatalf("no system %s", name)
-	}
-	src, err := hardware.WithKernels(src, nil)
+	s, err := plain(name)
 	if err != nil {
-		t.Fatal(err)
-	}
-	s, doc := hardware.Read(name, src)
-	if err := doc.Err(); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
 // load reads tables and says what of them cannot be used.
-func load(t *testing.T, files []string) (rows []measurement.Row, bad []measurement.Problem, conflicts []Conflict) {
+func tables(t *testing.T, files []string) (rows []measurement.Row, bad []measurement.Problem, conflicts []Conflict) {
 	t.Helper()
-	for _, f := range files {
-		tab, err := measurement.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows, bad = append(rows, tab.Rows...), append(bad, tab.Problems...)
+	rows, bad, conflicts, err := load(files)
+	if err != nil {
+		t.Fatal(err)
 	}
-	rows, conflicts = Clean(rows)
 	return rows, bad, conflicts
 }
 
@@ -53,7 +39,7 @@ func TestH200(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fits take seconds")
 	}
-	rows, bad, conflicts := load(t, []string{file})
+	rows, bad, conflicts := tables(t, []string{file})
 	// Copies of 64 KiB to 1 MiB to the device took eleven times as long as one of 4 MiB.
 	if len(bad) > 0 || len(conflicts) != 3 {
 		t.Errorf("%v %v", bad, conflicts)

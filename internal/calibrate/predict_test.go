@@ -17,7 +17,7 @@ func TestPredictorAgreesWithFits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fits take seconds")
 	}
-	rows, _, _ := load(t, []string{file})
+	rows, _, _ := tables(t, []string{file})
 	s := system(t, "H200")
 	s.Kernels = &kernel.Set{}
 	results, _ := Classes(rows, s, s.Kernels)

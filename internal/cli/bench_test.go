@@ -15,6 +15,8 @@ import (
 	"throughline/internal/cli"
 	"throughline/internal/jobfile"
 	"throughline/internal/report"
+	"throughline/internal/result"
+	"throughline/internal/sweep"
 )
 
 // quiet runs the program without output.
@@ -62,22 +64,27 @@ func BenchmarkThousandRuns(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if n := len(jobs[0].Runs); n != 1000 {
+	if n := jobs[0].Len(); n != 1000 {
 		b.Fatalf("%d runs, want 1000", n)
 	}
 	var computing, writing time.Duration
 	for b.Loop() {
 		start := time.Now()
-		columns := make([]report.Column, len(jobs[0].Runs))
-		for i := range columns {
-			columns[i].Run = &jobs[0].Runs[i]
-			if columns[i].Outcome, err = jobs[0].Runs[i].Search(context.Background(), jobfile.SearchOptions{Workers: 1}); err != nil {
-				b.Fatal(err)
-			}
+		var records []*result.Record
+		err := sweep.Run(context.Background(), jobs[0], sweep.Options{Jobs: 1}, func(r *result.Record) error {
+			records = append(records, r)
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
 		}
 		computed := time.Now()
-		for _, t := range report.Tables() {
-			if err := t.WriteCSV(io.Discard, columns, false); err != nil {
+		wide := report.NewWide()
+		for _, r := range records {
+			wide.Add(r)
+		}
+		for i := range wide.Tables() {
+			if err := wide.WriteCSV(io.Discard, i, false); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -59,7 +59,7 @@ func check(name string) (what string, warnings []document.Problem, err error) {
 		jobs, warnings, err := jobfile.Read(name, src, &assume.Reference)
 		runs := 0
 		for _, j := range jobs {
-			runs += len(j.Runs)
+			runs += j.Len()
 		}
 		return fmt.Sprintf("runtime file of %d runs", runs), warnings, err
 	}

@@ -86,7 +86,7 @@ func comm(s Streams, o *commOptions) error {
 			plusMinus(r.Combine.Mean, r.Combine.MeanDeviation), plusMinus(r.Combine.Slowest, r.Combine.SlowestDeviation),
 			fmt.Sprintf("%.3f", 1e3*r.Total()), r.Basis.String()})
 	}
-	return printTable(s.Out, t)
+	return write(s.Out, t.Render()+"\n")
 }
 
 func plusMinus(seconds, deviation float64) string {

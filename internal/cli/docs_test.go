@@ -17,6 +17,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// shownWidth is the terminal of the examples in the documentation.
+const shownWidth = 120
+
 // call runs the program and returns what it prints.
 func call(t *testing.T, args ...string) string {
 	t.Helper()
@@ -34,7 +37,7 @@ func callWith(t *testing.T, input string, args ...string) string {
 		}
 	}
 	var out, errs bytes.Buffer
-	if code := Run(context.Background(), args, Streams{In: bytes.NewReader(in), Out: &out, Err: &errs}); code != exitOK {
+	if code := Run(context.Background(), args, Streams{In: bytes.NewReader(in), Out: &out, Err: &errs, Width: shownWidth}); code != exitOK {
 		t.Fatalf("%v: exit code %d: %s", args, code, &errs)
 	}
 	return out.String()

@@ -75,7 +75,7 @@ could not be written.`,
 			if o.json {
 				err = report.WriteObject(s.data, report.PointJSON(answer))
 			} else {
-				err = report.WritePoint(s.Out, answer)
+				err = report.WritePoint(s.Out, viewOptions{}.of(s), answer)
 			}
 			if err != nil {
 				return systemError{err}

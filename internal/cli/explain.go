@@ -24,6 +24,7 @@ type explainOptions struct {
 	seek, until string
 	from        string
 	json        bool
+	view        viewOptions
 }
 
 func newExplain(s Streams) *cobra.Command {
@@ -59,6 +60,7 @@ thousandth to a thousand times the present one are tried.`,
 	f.StringVar(&o.seek, "seek", "", "hardware number to change until the goal is reached")
 	f.StringVar(&o.until, "until", "", "the goal: "+strings.Join(explain.Metrics(), ", ")+" = a value")
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of tables")
+	o.view.flags(cmd)
 	complete(cmd, "until", goals(), true)
 	completePaths(cmd)
 	return cmd
@@ -134,7 +136,7 @@ func explainPoint(s Streams, o explainOptions) error {
 			fmt.Fprintln(s.Out)
 		}
 		first = false
-		err = report.WriteExplanation(s.Out, answer, i, why[i])
+		err = report.WriteExplanation(s.Out, o.view.of(s), answer, i, why[i])
 	}
 	if err != nil {
 		return systemError{err}

@@ -22,6 +22,7 @@ import (
 
 func newModels(s Streams) *cobra.Command {
 	var asJSON bool
+	var view viewOptions
 	cmd := &cobra.Command{
 		Use:   "models",
 		Short: "List the built-in models, show one, import a Hugging Face config.json",
@@ -37,8 +38,9 @@ func newModels(s Streams) *cobra.Command {
   throughline models show DeepSeek-V3 --json > my_model.json
   throughline models import DeepSeek-V3/config.json -o my_model.json`,
 		Args: subcommandOf(model.Catalogue),
-		RunE: func(*cobra.Command, []string) error { return listModels(s, asJSON) },
+		RunE: func(*cobra.Command, []string) error { return listModels(s, view, asJSON) },
 	}
+	view.flags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the list as JSON")
 	cmd.AddCommand(newModelsShow(s), newModelsImport(s))
 	return cmd
@@ -61,7 +63,7 @@ func lineOf(name string, m *model.Model) modelLine {
 	return modelLine{name, m.Layers, m.Hidden, m.DescribeAttention(), m.DescribeExperts(), total, active, m.CacheGrowth(1)}
 }
 
-func listModels(s Streams, asJSON bool) error {
+func listModels(s Streams, view viewOptions, asJSON bool) error {
 	var lines []modelLine
 	for _, name := range model.Catalogue.Names() {
 		src, _ := model.Catalogue.Find(name)
@@ -74,12 +76,14 @@ func listModels(s Streams, asJSON bool) error {
 	if asJSON {
 		return printJSON(s.data, lines)
 	}
-	t := newTable("model", "layers", "hidden", "attention", "experts", "total", "active", "KV/token")
-	t.SetColumnConfigs(rightAligned(2, 3, 6, 7, 8))
+	t := report.Grid{Columns: []report.Column{
+		{Title: "model"}, {Title: "layers", Right: true, Rank: 4}, {Title: "hidden", Right: true, Rank: 4}, {Title: "attention", Rank: 3},
+		{Title: "experts", Rank: 2}, {Title: "total", Right: true}, {Title: "active", Right: true}, {Title: "KV/token", Right: true, Rank: 1},
+	}}
 	for _, l := range lines {
-		t.AppendRow(table.Row{l.Name, l.Layers, l.Hidden, strings.ReplaceAll(l.Attention, ", ", "\n"), l.Experts, billions(l.Total), billions(l.Active), fmt.Sprintf("%.0f", l.KV)})
+		t.Row(l.Name, fmt.Sprint(l.Layers), fmt.Sprint(l.Hidden), strings.ReplaceAll(l.Attention, ", ", "\n"), l.Experts, billions(l.Total), billions(l.Active), fmt.Sprintf("%.0f", l.KV))
 	}
-	return printTable(s.Out, t)
+	return write(s.Out, t.Render(view.of(s).Width)+"\n")
 }
 
 // billions is a number of parameters as people write it.
@@ -319,16 +323,6 @@ func newTable(header ...any) table.Writer {
 	t.AppendHeader(table.Row(header))
 	return t
 }
-
-func rightAligned(columns ...int) []table.ColumnConfig {
-	var out []table.ColumnConfig
-	for _, n := range columns {
-		out = append(out, table.ColumnConfig{Number: n, Align: text.AlignRight, AlignHeader: text.AlignRight})
-	}
-	return out
-}
-
-func printTable(w io.Writer, t table.Writer) error { return write(w, t.Render()+"\n") }
 
 func printJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)

@@ -17,6 +17,7 @@ import (
 func newPlan(s Streams) *cobra.Command {
 	var asJSON bool
 	var jobs int
+	var view viewOptions
 	var flags *settings
 	cmd := &cobra.Command{
 		Use:   "plan --model M --system S --gpus N",
@@ -36,7 +37,7 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
   throughline plan --model llama_3_8b --system L40S --gpus 4 --price 1.2 --power 350 --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, o, err := askPlan(s, flags, jobs)
+			l, o, err := askPlan(s, flags, jobs, &view)
 			if err != nil {
 				return err
 			}
@@ -44,12 +45,17 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 			if err != nil {
 				return err
 			}
-			return showPlan(s, l, &o, got, asJSON)
+			if asJSON {
+				return showPlan(s, got, report.AdviceJSON(s.data, l, &o, got))
+			}
+			return showPlan(s, got, report.Advice(s.Out, view.of(s), l, &o, got))
 		},
 	}
 	flags = addSettings(cmd, question.Plan)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of tables")
 	addJobs(cmd, &jobs)
+	view.flags(cmd)
+	cmd.Flags().StringSliceVar(&view.columns, "columns", nil, "fields to show instead of the usual ones, by their names in docs/output.md")
 	return cmd
 }
 
@@ -69,9 +75,9 @@ func checkJobs(jobs int) error {
 }
 
 // askPlan is the question of the flags with its files, and the options of its search; all problems at once.
-func askPlan(s Streams, flags *settings, jobs int) (*question.Loaded, advice.Options, error) {
+func askPlan(s Streams, flags *settings, jobs int, view *viewOptions) (*question.Loaded, advice.Options, error) {
 	q, err := flags.read()
-	errs := []error{err, checkJobs(jobs)}
+	errs := []error{err, checkJobs(jobs), report.CheckColumns(view.columns)}
 	l, err := q.Load()
 	if err := document.Join(append(errs, err)...); err != nil {
 		return nil, advice.Options{}, question.Once(err)
@@ -86,13 +92,8 @@ func askPlan(s Streams, flags *settings, jobs int) (*question.Loaded, advice.Opt
 	}, err
 }
 
-// showPlan prints what was found, or why nothing was.
-func showPlan(s Streams, l *question.Loaded, o *advice.Options, got *advice.Advice, asJSON bool) (err error) {
-	if asJSON {
-		err = report.AdviceJSON(s.data, l, o, got)
-	} else {
-		err = report.Advice(s.Out, l, o, got)
-	}
+// showPlan ends a plan that was written, with the reasons where nothing was found.
+func showPlan(s Streams, got *advice.Advice, err error) error {
 	if err != nil {
 		return systemError{err}
 	}

@@ -6,16 +6,17 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"throughline/assume"
-	"throughline/internal/advice"
 	"throughline/internal/document"
 	"throughline/internal/jobfile"
 	"throughline/internal/report"
-	"throughline/search"
+	"throughline/internal/result"
+	"throughline/internal/sweep"
+	"throughline/op"
 )
 
 // runOptions are the flags of the run command.
@@ -25,9 +26,11 @@ type runOptions struct {
 	categories bool
 	gzip       bool
 	json       bool
+	long       bool
 	explain    bool
 	assume     string
 	jobs       int
+	view       viewOptions
 }
 
 func newRun(s Streams) *cobra.Command {
@@ -42,12 +45,20 @@ writes three tables, a row per field and a column per run:
   <output>/<mode>_decoder_best.csv   one instance of the decode
   <output>/<mode>_result_best.csv    the whole deployment
 
-The terminal shows a short table.
+With --long it writes one table instead, a row per run and a column per field, as the
+runs are done:
+
+  <output>/<mode>_long.csv           for files of up to ten million runs
+
+The terminal shows a short table; of more than 40 runs, the best of each model on each
+system, and how many there are.
 
 Exit codes: 0 done; 1 no run has a plan; 2 the input has problems, nothing was
 written; 3 the results could not be written.`,
 		Example: `  throughline run -c configs/reference_sample.json
   throughline run -c scan.json --category --gzip
+  throughline run -c scan.json --long --gzip
+  throughline run -c scan.json --columns TTFT,TPOT,request_per_second_per_npu
   throughline run -c scan.json --explain-rejected
   throughline run -c scan.json --json | jq '.[0].decoder_best["decoder_throughput(token/s)"]'`,
 		Args: onlyFlags("config"),
@@ -57,133 +68,200 @@ written; 3 the results could not be written.`,
 	f.StringVarP(&o.config, "config", "c", "", "runtime file (required)")
 	f.StringVarP(&o.output, "output", "o", "", "folder of the results, instead of the one the file names")
 	f.BoolVar(&o.categories, "category", false, "start every row of the tables with its category")
+	f.BoolVar(&o.long, "long", false, "write one table with a row per run instead of three with a column per run")
 	f.BoolVar(&o.gzip, "gzip", false, "compress the tables (.csv.gz)")
 	f.BoolVar(&o.json, "json", false, "print the results as JSON instead of a table")
 	f.BoolVar(&o.explain, "explain-rejected", false, "say what ruled plans out, and what would have let them through")
 	f.StringVar(&o.assume, "assume", assume.Reference.Name, "modelling assumptions: reference or physical, and changes like reference,causal=true")
 	addJobs(cmd, &o.jobs)
+	o.view.flags(cmd)
+	f.StringSliceVar(&o.view.columns, "columns", nil, "fields to show in the terminal instead of the usual ones: names of the columns of --long")
 	return cmd
 }
 
 func run(ctx context.Context, s Streams, o runOptions) error {
-	if o.config == "" {
-		return errors.New("run needs a runtime file: throughline run -c FILE")
-	}
-	as, err := assume.Parse(o.assume)
-	if err := document.Join(checkJobs(o.jobs), ofFlag("assume", err)); err != nil {
-		return err
-	}
-	jobs, warnings, err := jobfile.Load(o.config, as)
-	warn(s, warnings)
+	table, jobs, err := o.prepare(s)
 	if err != nil {
 		return err
 	}
 	parts := 0
-	for i := range jobs {
-		for j := range jobs[i].Runs {
-			parts += jobs[i].Runs[j].Parts()
-		}
+	for _, job := range jobs {
+		parts += job.Parts()
 	}
 	progress := newProgress(s.watched, parts)
 	defer progress.finish()
-	var all []report.Column
-	for i := range jobs {
-		columns, err := searchRuns(ctx, jobs[i].Runs, o, progress.tick)
+	// A run leaves half a megabyte behind and keeps next to nothing: with the usual setting two thirds of the time go into
+	// collecting.
+	defer debug.SetGCPercent(debug.SetGCPercent(200))
+	options := sweep.Options{Jobs: o.jobs, Thorough: o.explain, Tick: progress.tick}
+	array := report.NewArray(s.data)
+	var v verdict
+	show := func(r *result.Record) error {
+		v.note(r)
+		if o.json {
+			return array.Add(r)
+		}
+		table.Add(r)
+		return nil
+	}
+	for _, job := range jobs {
+		// Each job is written when it is done: what comes after it cannot undo it.
+		if o.long {
+			err = o.longTable(ctx, s, job, options, show)
+		} else {
+			err = o.wideTables(ctx, s, job, options, show)
+		}
 		if err != nil {
 			return err
 		}
-		progress.finish()
-		// Each job is written when it is done: what comes after it cannot undo it.
-		if err := writeTables(ctx, s, &jobs[i], columns, o); err != nil {
-			return systemError{err}
-		}
-		all = append(all, columns...)
 	}
+	progress.finish()
 	if o.json {
-		err = report.WriteJSON(s.data, all, o.explain)
-	} else if err = report.WriteTable(s.Out, all); err == nil && o.explain {
-		err = report.WriteRefusals(s.Out, all)
+		err = array.Close()
+	} else {
+		err = table.Write(s.Out)
 	}
 	if err != nil {
 		return systemError{err}
 	}
-	return verdict(s, all)
+	return v.tell(s)
 }
 
-// searchRuns finds the best deployment of every run.
-func searchRuns(ctx context.Context, runs []jobfile.Run, o runOptions, tick search.Tick) ([]report.Column, error) {
-	columns := make([]report.Column, len(runs))
-	// Few runs share out the plans of each; many runs are shared out themselves.
-	options := jobfile.SearchOptions{Workers: max(1, o.jobs/max(1, len(runs))), Thorough: o.explain, Tick: tick}
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(o.jobs)
-	for i := range runs {
-		g.Go(func() (err error) {
-			columns[i].Number, columns[i].Run = i, &runs[i]
-			if runs[i].Decode.Assume.Engine {
-				columns[i].Outcome, columns[i].Served, err = advice.Run(ctx, &runs[i], options.Workers)
-				for range runs[i].Parts() {
-					tick()
-				}
-				return err
-			}
-			columns[i].Outcome, err = runs[i].Search(ctx, options)
-			return err
-		})
+// prepare checks the flags, reads the file, and prepares the table for the terminal.
+func (o *runOptions) prepare(s Streams) (*report.Runs, []*jobfile.Job, error) {
+	if o.config == "" {
+		return nil, nil, errors.New("run needs a runtime file: throughline run -c FILE")
 	}
-	return columns, g.Wait()
-}
-
-// writeTables writes the tables of a job, which appear together.
-func writeTables(ctx context.Context, s Streams, job *jobfile.Job, columns []report.Column, o runOptions) error {
-	dir := job.Output
-	if o.output != "" {
-		dir = o.output
+	if o.long && o.categories {
+		return nil, nil, errors.New("--category is for tables with a row per field: --long has a column per field")
 	}
-	var files []report.File
-	for _, t := range report.Tables() {
-		name := filepath.Join(dir, job.Mode+"_"+t.Name+".csv")
-		if o.gzip {
-			name += ".gz"
+	as, err := assume.Parse(o.assume)
+	if err := document.Join(checkJobs(o.jobs), ofFlag("assume", err)); err != nil {
+		return nil, nil, err
+	}
+	table, err := report.NewRuns(o.view.of(s))
+	if err != nil {
+		return nil, nil, err
+	}
+	jobs, warnings, err := jobfile.Load(o.config, as)
+	warn(s, warnings)
+	if err != nil {
+		return nil, nil, err
+	}
+	var errs []error
+	for _, job := range jobs {
+		if why := tooWide(job.Len(), o.categories); why != "" && !o.long {
+			errs = append(errs, fmt.Errorf("%s: %s", job.Mode, why))
 		}
-		files = append(files, report.File{Name: name, Write: func(w io.Writer) error { return t.WriteCSV(w, columns, o.categories) }})
 	}
-	if err := report.WriteFiles(ctx, files...); err != nil {
-		return err
-	}
-	for _, f := range files {
-		fmt.Fprintln(s.Err, "wrote", f.Name)
-	}
-	if why := tooWide(len(columns), o.categories); why != "" {
-		fmt.Fprintln(s.Err, "warning:", why)
-	}
-	return nil
+	return table, jobs, document.Join(errs...)
 }
 
-// tooWide warns of a table that spreadsheets do not show whole: it has a column per run, and one or two that name its rows.
+// tooWide says that a table is one that spreadsheets do not show whole: it has a column per run, and one or two that name
+// its rows.
 func tooWide(runs int, categories bool) string {
-	const most = 16384 // in Excel and LibreOffice
 	n := runs + 1
 	if categories {
 		n++
 	}
-	if n <= most {
+	if n <= report.MostColumns {
 		return ""
 	}
-	return fmt.Sprintf("the tables have %d columns; spreadsheets show the first %d", n, most)
+	return fmt.Sprintf("%d runs make tables of %d columns, and spreadsheets show the first %d; --long writes one table with a row per run", runs, n, report.MostColumns)
 }
 
-// verdict tells which runs lack a plan, and fails when none has one.
-func verdict(s Streams, columns []report.Column) error {
-	found := false
-	for i := range columns {
-		c := &columns[i]
-		found = found || c.Outcome.Prefill.Found || c.Outcome.Decode.Found
-		for _, reason := range c.Reasons() {
-			fmt.Fprintf(s.Err, "%s run_%d (%s on %s): no plan: %s\n", c.Run.Mode, c.Number, c.Run.Model.Name, c.Run.Decode.System.Name, reason)
-		}
+// fileName is that of a table of a job.
+func (o *runOptions) fileName(job *jobfile.Job, table string) string {
+	dir := job.Output
+	if o.output != "" {
+		dir = o.output
 	}
-	if !found {
+	name := filepath.Join(dir, job.Mode+"_"+table+".csv")
+	if o.gzip {
+		name += ".gz"
+	}
+	return name
+}
+
+// wideTables runs a job and writes its tables, which appear together.
+func (o *runOptions) wideTables(ctx context.Context, s Streams, job *jobfile.Job, options sweep.Options, show func(*result.Record) error) error {
+	wide := report.NewWide()
+	err := sweep.Run(ctx, job, options, func(r *result.Record) error {
+		wide.Add(r)
+		return failed(show(r))
+	})
+	if err != nil {
+		return err
+	}
+	var files []report.File
+	for i, name := range wide.Tables() {
+		files = append(files, report.File{Name: o.fileName(job, name), Write: func(w io.Writer) error { return wide.WriteCSV(w, i, o.categories) }})
+	}
+	if err := report.WriteFiles(ctx, files...); err != nil {
+		return systemError{err}
+	}
+	for _, f := range files {
+		fmt.Fprintln(s.Err, "wrote", f.Name)
+	}
+	return nil
+}
+
+// longTable runs a job and writes each run when it is done. The file appears when it is complete.
+func (o *runOptions) longTable(ctx context.Context, s Streams, job *jobfile.Job, options sweep.Options, show func(*result.Record) error) error {
+	var sweeping error
+	file := report.File{Name: o.fileName(job, "long"), Write: func(w io.Writer) error {
+		long := report.NewLong(w)
+		sweeping = sweep.Run(ctx, job, options, func(r *result.Record) error { return failed(errors.Join(long.Add(r), show(r))) })
+		return errors.Join(sweeping, long.Flush())
+	}}
+	err := report.WriteFiles(ctx, file)
+	switch {
+	case sweeping != nil:
+		return sweeping
+	case err != nil:
+		return systemError{err}
+	}
+	fmt.Fprintln(s.Err, "wrote", file.Name)
+	return nil
+}
+
+// failed is a failure to write.
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return systemError{err}
+}
+
+// verdict is which runs lack a plan.
+type verdict struct {
+	found bool
+	lines []string
+	more  int // runs without a plan that are not told
+}
+
+func (v *verdict) note(r *result.Record) {
+	for _, side := range r.Sides {
+		v.found = v.found || side.Found
+	}
+	if len(r.Reasons) > 0 && len(v.lines) >= report.Few {
+		v.more++
+		return
+	}
+	for _, reason := range r.Reasons {
+		v.lines = append(v.lines, fmt.Sprintf("%s run_%d (%s on %s): no plan: %s", r.Mode, r.Number, r.Model.Name, r.Sides[op.Decode].System.Name, reason))
+	}
+}
+
+// tell says why runs have no plan, and fails when none has one.
+func (v *verdict) tell(s Streams) error {
+	for _, line := range v.lines {
+		fmt.Fprintln(s.Err, line)
+	}
+	if v.more > 0 {
+		fmt.Fprintf(s.Err, "and %d more runs without a plan; --long has their reasons\n", v.more)
+	}
+	if !v.found {
 		return exitError{exitNoPlan}
 	}
 	return nil

@@ -4,17 +4,24 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strconv"
 	"sync"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"throughline/internal/report"
 )
 
 // Streams are the standard streams of the program.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
+	// Width is the columns that tables for people may take. 0: as many as the terminal has, or COLUMNS says; as many as
+	// they need where no one looks at them.
+	Width int
 
 	// data is standard output for documents that other programs read, which get every byte as it is. Out is for people:
 	// control characters in names and cells of foreign files do not reach it.
@@ -26,7 +33,10 @@ type Streams struct {
 // guarded is streams for commands: no output is lost unnoticed, and no control character reaches a terminal.
 func guarded(s Streams) (Streams, *sink, *sink) {
 	out, err := &sink{w: s.Out}, &sink{w: s.Err}
-	g := Streams{In: s.In, Out: &cleaner{w: out}, Err: &cleaner{w: err}, data: out, watched: s.Err}
+	g := Streams{In: s.In, Out: &cleaner{w: out}, Err: &cleaner{w: err}, data: out, watched: s.Err, Width: s.Width}
+	if g.Width == 0 {
+		g.Width = terminalWidth(s.Out)
+	}
 	if isTerminal(s.Out) {
 		g.data = g.Out
 	}
@@ -36,6 +46,38 @@ func guarded(s Streams) (Streams, *sink, *sink) {
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// terminalWidth is what COLUMNS says or a terminal has, 0 where there is neither.
+func terminalWidth(w io.Writer) int {
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		return n
+	}
+	if f, ok := w.(*os.File); ok {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil {
+			return n
+		}
+	}
+	return 0
+}
+
+// viewOptions are the flags of commands that show tables.
+type viewOptions struct {
+	wide    bool
+	columns []string
+}
+
+func (o *viewOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.wide, "wide", false, "show all columns of the tables, also where they do not fit the terminal")
+}
+
+// of is how tables are shown.
+func (o viewOptions) of(s Streams) report.View {
+	v := report.View{Width: s.Width, Columns: o.columns}
+	if o.wide {
+		v.Width = 0
+	}
+	return v
 }
 
 // sink is a standard stream that remembers its first failure, so that lost output is not taken for success by those who

@@ -6,17 +6,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"throughline/hardware"
 	"throughline/hardware/kernel"
 	"throughline/internal/document"
 	"throughline/internal/question"
+	"throughline/internal/report"
 )
 
 func newSystems(s Streams) *cobra.Command {
 	var asJSON bool
+	var view viewOptions
 	cmd := &cobra.Command{
 		Use:   "systems",
 		Short: "List the built-in systems, show one",
@@ -32,8 +33,9 @@ func newSystems(s Streams) *cobra.Command {
   throughline systems show H800_IB
   throughline systems show H800_IB --json > my_chip.json`,
 		Args: subcommandOf(hardware.Catalogue),
-		RunE: func(*cobra.Command, []string) error { return listSystems(s, asJSON) },
+		RunE: func(*cobra.Command, []string) error { return listSystems(s, view, asJSON) },
 	}
+	view.flags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the list as JSON")
 	cmd.AddCommand(newSystemsShow(s))
 	return cmd
@@ -72,7 +74,7 @@ func systemLineOf(name string, sys *hardware.System) systemLine {
 	return l
 }
 
-func listSystems(s Streams, asJSON bool) error {
+func listSystems(s Streams, view viewOptions, asJSON bool) error {
 	var lines []systemLine
 	for _, name := range hardware.Catalogue.Names() {
 		src, _ := hardware.Catalogue.Find(name)
@@ -85,16 +87,18 @@ func listSystems(s Streams, asJSON bool) error {
 	if asJSON {
 		return printJSON(s.data, lines)
 	}
-	t := newTable("system", "type", "matrix T/s", "GiB", "GB/s", "scale-up", "scale-out", "kernels")
-	t.SetColumnConfigs(rightAligned(4, 5))
+	t := report.Grid{Columns: []report.Column{
+		{Title: "system"}, {Title: "type", Rank: 4}, {Title: "matrix T/s", Rank: 3}, {Title: "GiB", Right: true}, {Title: "GB/s", Right: true},
+		{Title: "scale-up", Rank: 1}, {Title: "scale-out", Rank: 2}, {Title: "kernels", Rank: 1},
+	}}
 	for _, l := range lines {
 		outer := ""
 		if n := len(l.Networks); n > 1 {
 			outer = l.Networks[n-1].String()
 		}
-		t.AppendRow(table.Row{l.Name, l.Type, peaks(l.Matrix), l.GiB, l.GBps, l.Networks[0].String(), outer, l.Kernels})
+		t.Row(l.Name, l.Type, peaks(l.Matrix), fmt.Sprint(l.GiB), fmt.Sprint(l.GBps), l.Networks[0].String(), outer, l.Kernels)
 	}
-	return printTable(s.Out, t)
+	return write(s.Out, t.Render(view.of(s).Width)+"\n")
 }
 
 // peaks lists rates by number type, the narrow types first.

@@ -27,7 +27,8 @@ type Operator struct {
 	Time   float64 `json:"time_us"`
 	Times  float64 `json:"times"` // that a step executes it
 	Share  float64 `json:"share"` // of the step
-	// Of the peak rate of its engine and of the memory bandwidth, both without calibration.
+	// Of the peak rate of its engine and of the memory bandwidth, both without calibration; with the work of operators that
+	// are fused with it, whose time is part of its own.
 	OfPeak      float64     `json:"of_peak"`
 	OfBandwidth float64     `json:"of_bandwidth"`
 	Bound       string      `json:"bound"` // compute, memory, network, hidden
@@ -169,8 +170,9 @@ func (c *subject) operator(part string, o *estimate.Operator, times float64) Ope
 		out.Engine, peak = "vector", sys.Vector[types.VectorType].TFlops
 	}
 	if t > 0 {
-		out.OfPeak = out.Flops / (t * peak * as.FlopsPerTFlop)
-		out.OfBandwidth = out.Bytes / (t * sys.Memory.GBps * as.BytesPerGB)
+		// Its time is also that of the operators fused with it.
+		out.OfPeak = o.Repeat * (o.Flops + o.Fused.Flops) / (t * peak * as.FlopsPerTFlop)
+		out.OfBandwidth = o.Repeat * (o.Bytes() + o.Fused.Bytes) / (t * sys.Memory.GBps * as.BytesPerGB)
 	}
 	out.Bound = boundNames[o.Bound]
 	return out

@@ -1,11 +1,6 @@
 package jobfile
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
-
 	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/model"
@@ -15,55 +10,103 @@ import (
 	"throughline/workload"
 )
 
-// expand multiplies the lists of a section into runs: models outermost, systems innermost. It returns no runs once
-// problems were found, since what it would multiply may be missing.
-func (l *loader) expand(s *spec) Job {
-	job := Job{Mode: s.mode, Output: s.Output}
+// expand multiplies the lists of a section into runs: models outermost, systems innermost. It has no runs once problems
+// were found, since what it would multiply may be missing.
+func (l *loader) expand(s *spec) *Job {
+	job := &Job{Mode: s.mode, Output: s.Output, loader: l, spec: s, sizes: s.sizes()}
 	if l.doc.Err() != nil || !l.checkRuns(s) {
 		return job
 	}
-	for _, ref := range s.Models {
-		for _, lengths := range s.Lengths {
-			for _, sizes := range s.sizes() {
-				for _, bytes := range s.Bytes {
-					for _, types := range s.Types {
-						for _, limits := range s.Limits {
-							for _, pair := range s.systems {
-								m, prefill, decode := l.models[ref], l.systems[pair.prefill], l.systems[pair.decode]
-								if m == nil || prefill == nil || decode == nil {
-									return job
-								}
-								r := Run{
-									Mode: s.mode, Model: m.model, Settings: m.settings, Procs: sizes.procs, Pools: sizes.pools,
-									Lengths: workload.Lengths{Input: lengths[0], Output: lengths[1], Cached: m.settings.Cached},
-									Limits:  workload.Limits{TTFT: limits[0], TPOT: limits[1]},
-									Precision: plan.Precision{
-										Weight: bytes[0], Activation: bytes[1], Cache: bytes[2], Comm: bytes[3],
-										MatrixType: types[0], AttentionType: types[1], VectorType: types[2],
-									},
-								}
-								l.problems(s, &r, prefill.system, decode.system)
-								r.InputHash = hash(&r, m.src, prefill.src, decode.src)
-								job.Runs = append(job.Runs, r)
-							}
-						}
-					}
-				}
-			}
+	for _, f := range s.Models {
+		if l.models[f] == nil {
+			return job
 		}
 	}
+	for _, ref := range s.systemRefs() {
+		if l.systems[ref] == nil {
+			return job
+		}
+	}
+	job.prefill, job.decode = s.prefill.candidates(), s.decode.candidates()
+	job.counts = s.counts()
+	job.shared = map[any]string{}
 	return job
 }
 
-// maxRuns bounds the runs of one section. Each is a search, a column of the results and about a kilobyte of settings.
-const maxRuns = 100_000
+// candidates are what the search of a phase is restricted to. All runs of a section share them.
+func (p *phaseSpec) candidates() (out search.Problem) {
+	out.Contexts = p.contexts
+	for _, c := range p.layouts {
+		out.Layouts = append(out.Layouts, plan.Layout{DP: c[0], PP: c[1], TP: c[2]})
+	}
+	for _, c := range p.experts {
+		out.ExpertLayouts = append(out.ExpertLayouts, plan.ExpertLayout{EP: c[0], TP: c[1], DP: c[2]})
+	}
+	for _, c := range p.batches {
+		out.Batches = append(out.Batches, plan.Batch{Count: c[1], Size: c[2]})
+	}
+	return out
+}
+
+// axes are the lists of a section in the order in which they are multiplied.
+const axes = 7
+
+// counts are the lengths of the lists.
+func (s *spec) counts() [axes]int {
+	return [axes]int{len(s.Models), len(s.Lengths), len(s.sizes()), len(s.Bytes), len(s.Types), len(s.Limits), len(s.systems)}
+}
+
+// Len is how many runs there are.
+func (j *Job) Len() int {
+	n := 1
+	for _, c := range j.counts {
+		n *= c
+	}
+	return n
+}
+
+// At is a run. Runs are made when they are asked for: a file may have millions.
+func (j *Job) At(number int) Run {
+	var at [axes]int
+	for i, rest := axes-1, number; i >= 0; i-- {
+		at[i], rest = rest%j.counts[i], rest/j.counts[i]
+	}
+	s, l := j.spec, j.loader
+	m, size, bytes, types := l.models[s.Models[at[0]]], j.sizes[at[2]], s.Bytes[at[3]], s.Types[at[4]]
+	limits, pair := s.Limits[at[5]], s.systems[at[6]]
+	r := Run{
+		Mode: s.mode, Model: m.model, Settings: m.settings, Procs: size.procs, Pools: size.pools,
+		Lengths: workload.Lengths{Input: s.Lengths[at[1]][0], Output: s.Lengths[at[1]][1], Cached: m.settings.Cached},
+		Limits:  workload.Limits{TTFT: limits[0], TPOT: limits[1]},
+		Precision: plan.Precision{
+			Weight: bytes[0], Activation: bytes[1], Cache: bytes[2], Comm: bytes[3],
+			MatrixType: types[0], AttentionType: types[1], VectorType: types[2],
+		},
+	}
+	j.problems(&r, l.systems[pair.prefill].system, l.systems[pair.decode].system)
+	return r
+}
+
+// Parts is how often the search of all runs ticks.
+func (j *Job) Parts() int {
+	if j.Len() == 0 {
+		return 0
+	}
+	parts := 0
+	for _, size := range j.sizes {
+		r := Run{Mode: j.Mode, Procs: size.procs, Pools: size.pools}
+		parts += r.Parts()
+	}
+	return j.Len() / len(j.sizes) * parts
+}
+
+// maxRuns bounds the runs of one section. Each is a search and a row of the results; so many take about an hour.
+const maxRuns = 10_000_000
 
 // checkRuns reports a section with more runs than anyone can want.
 func (l *loader) checkRuns(s *spec) bool {
 	runs := 1
-	for _, n := range []int{
-		len(s.Models), len(s.Lengths), len(s.sizes()), len(s.Bytes), len(s.Types), len(s.Limits), len(s.systems),
-	} {
+	for _, n := range s.counts() {
 		if runs *= n; runs > maxRuns {
 			l.doc.Problemf(s.key, "its lists multiply to more than %d runs; shorten them", maxRuns)
 			return false
@@ -95,10 +138,11 @@ func (s *spec) sizes() []size {
 }
 
 // problems fills in the searches of a run.
-func (l *loader) problems(s *spec, r *Run, prefill, decode *hardware.System) {
-	r.Prefill = l.problem(s, r, &s.prefill, prefill, r.Limits.TTFT)
+func (j *Job) problems(r *Run, prefill, decode *hardware.System) {
+	s := j.spec
+	r.Prefill = j.problem(r, &s.prefill, j.prefill, prefill, r.Limits.TTFT)
 	r.Prefill.Phase = op.Prefill
-	r.Decode = l.problem(s, r, &s.decode, decode, r.Limits.TPOT)
+	r.Decode = j.problem(r, &s.decode, j.decode, decode, r.Limits.TPOT)
 	r.Decode.Acceptance = s.acceptance()
 	r.Decode.Drafts = s.draftRange(r.Model)
 	if s.mode == Split {
@@ -113,27 +157,16 @@ func (l *loader) problems(s *spec, r *Run, prefill, decode *hardware.System) {
 	}
 }
 
-func (l *loader) problem(s *spec, r *Run, phase *phaseSpec, sys *hardware.System, limit *float64) search.Problem {
+func (j *Job) problem(r *Run, phase *phaseSpec, p search.Problem, sys *hardware.System, limit *float64) search.Problem {
+	s := j.spec
 	low, high := s.redundantRange(r.Model, r.Settings, phase)
-	p := search.Problem{
-		Problem: estimate.Problem{
-			Model: r.Model, Settings: r.Settings, System: sys, Lengths: r.Lengths, Precision: r.Precision, Assume: l.as,
-		},
-		Procs: r.Procs, Contexts: phase.contexts,
-		Redundant: search.Range{Low: low, High: high}, SharedPerCard: s.sharedPerCard(r.Settings, phase),
-		SequenceParallel: s.SequenceParallel != nil && *s.SequenceParallel,
+	p.Problem = estimate.Problem{
+		Model: r.Model, Settings: r.Settings, System: sys, Lengths: r.Lengths, Precision: r.Precision, Assume: j.loader.as,
 	}
+	p.Procs, p.Redundant, p.SharedPerCard = r.Procs, search.Range{Low: low, High: high}, s.sharedPerCard(r.Settings, phase)
+	p.SequenceParallel = s.SequenceParallel != nil && *s.SequenceParallel
 	if limit != nil {
 		p.Limit = *limit / 1e3
-	}
-	for _, c := range phase.layouts {
-		p.Layouts = append(p.Layouts, plan.Layout{DP: c[0], PP: c[1], TP: c[2]})
-	}
-	for _, c := range phase.experts {
-		p.ExpertLayouts = append(p.ExpertLayouts, plan.ExpertLayout{EP: c[0], TP: c[1], DP: c[2]})
-	}
-	for _, c := range phase.batches {
-		p.Batches = append(p.Batches, plan.Batch{Count: c[1], Size: c[2]})
 	}
 	return p
 }
@@ -152,23 +185,4 @@ func (s *spec) draftRange(m *model.Model) search.Range {
 		return search.Range{High: len(s.acceptance())}
 	}
 	return search.Range{Low: s.Drafts.low, High: s.Drafts.high}
-}
-
-// hash identifies a run by the content of its files and every setting that its results depend on.
-func hash(r *Run, files ...[]byte) string {
-	h := sha256.New()
-	phase := func(p *search.Problem) []any {
-		return []any{p.Layouts, p.ExpertLayouts, p.Batches, p.Contexts, p.SequenceParallel, p.Redundant, p.SharedPerCard, p.Drafts, p.Acceptance}
-	}
-	settings, err := json.Marshal([]any{
-		r.Mode, r.Decode.Assume.Name, r.Lengths, r.Limits, r.Precision, r.Procs, r.Pools, phase(&r.Prefill), phase(&r.Decode),
-	})
-	if err != nil {
-		panic(err) // plain numbers and strings
-	}
-	for _, part := range append([][]byte{settings}, files...) {
-		fmt.Fprintf(h, "%d\n", len(part))
-		h.Write(part)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
 }

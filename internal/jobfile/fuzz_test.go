@@ -34,11 +34,12 @@ func FuzzRuntime(f *testing.F) {
 			t.Error("no jobs and no problems")
 		}
 		for _, job := range jobs {
-			if len(job.Runs) == 0 || len(job.Runs) > maxRuns || job.Output == "" {
-				t.Errorf("%s: %d runs into %q", job.Mode, len(job.Runs), job.Output)
+			if job.Len() == 0 || job.Len() > maxRuns || job.Output == "" {
+				t.Errorf("%s: %d runs into %q", job.Mode, job.Len(), job.Output)
 			}
-			for i := range job.Runs {
-				checkRun(t, &job.Runs[i])
+			for i := range min(job.Len(), 1000) {
+				r := job.At(i)
+				checkRun(t, &r)
 			}
 		}
 	})

@@ -28,7 +28,7 @@ func TestHandover(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &jobs[0].Runs[0]
+		r := jobs[0].At(0)
 		if r.Decode.Handover != nil {
 			t.Errorf("%s: a decode hands its cache over", c.mode)
 		}

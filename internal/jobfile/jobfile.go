@@ -6,6 +6,7 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"throughline/assume"
 	"throughline/hardware"
@@ -28,7 +29,15 @@ const (
 type Job struct {
 	Mode   string
 	Output string
-	Runs   []Run
+
+	loader          *loader
+	spec            *spec
+	sizes           []size
+	counts          [axes]int      // of the lists, whose product the runs are; all 0: none
+	prefill, decode search.Problem // what all runs share
+
+	mu     sync.Mutex
+	shared map[any]string // digests of what runs share
 }
 
 // Run is one column of the results.
@@ -43,8 +52,6 @@ type Run struct {
 	Pools     *[2]int // processors of prefill and decode, where they are given
 	// Prefill and Decode are the searches of the two phases.
 	Prefill, Decode search.Problem
-	// InputHash identifies everything that the results depend on.
-	InputHash string
 }
 
 // SearchOptions are how a run is searched, not what is found.
@@ -56,10 +63,11 @@ type SearchOptions struct {
 
 // Parts is how often the search of the run ticks.
 func (r *Run) Parts() int {
-	if r.Mode == Fusion {
+	switch {
+	case r.Mode == Fusion || r.Pools != nil:
 		return 1
 	}
-	return 1 + r.split().Parts()
+	return 1 + 2*(r.Procs-1) // every size of an instance, in either phase
 }
 
 func (r *Run) split() *search.SplitProblem {
@@ -106,7 +114,7 @@ type loader struct {
 
 // Load reads a runtime file, its models and its systems, and expands its lists. All problems of all files are reported
 // together; warnings are returned even then.
-func Load(path string, as *assume.Assumptions) (jobs []Job, warnings []document.Problem, err error) {
+func Load(path string, as *assume.Assumptions) (jobs []*Job, warnings []document.Problem, err error) {
 	src, err := document.ReadFile(path)
 	if err != nil {
 		return nil, nil, document.Unreadable(path, err)
@@ -115,11 +123,11 @@ func Load(path string, as *assume.Assumptions) (jobs []Job, warnings []document.
 }
 
 // Read is Load for a file whose content is at hand.
-func Read(path string, src []byte, as *assume.Assumptions) (jobs []Job, warnings []document.Problem, err error) {
+func Read(path string, src []byte, as *assume.Assumptions) (jobs []*Job, warnings []document.Problem, err error) {
 	return read(path, src, as, document.ReadFile)
 }
 
-func read(path string, src []byte, as *assume.Assumptions, open func(path string) ([]byte, error)) (jobs []Job, warnings []document.Problem, err error) {
+func read(path string, src []byte, as *assume.Assumptions, open func(path string) ([]byte, error)) (jobs []*Job, warnings []document.Problem, err error) {
 	l := &loader{
 		doc: document.Parse(path, src), dir: filepath.Dir(path), as: as, open: open,
 		models: map[string]*modelFile{}, systems: map[string]*systemFile{},

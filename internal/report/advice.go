@@ -3,58 +3,67 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
-
-	"throughline/deploy"
-	"throughline/engine"
 	"throughline/internal/advice"
 	"throughline/internal/question"
+	"throughline/internal/result"
 	"throughline/op"
-	"throughline/plan"
 )
 
 // Advice writes ranked deployments, the frontier and the launch arguments of the winner.
-func Advice(w io.Writer, l *question.Loaded, o *advice.Options, a *advice.Advice) error {
+func Advice(w io.Writer, v View, l *question.Loaded, o *advice.Options, a *advice.Advice) error {
+	fields, err := named(v.Columns)
+	if err != nil {
+		return err
+	}
 	gpus := o.GPUs
 	if len(a.Ranked) > 0 {
 		gpus = a.Ranked[0].GPUs
 	}
-	fmt.Fprintf(w, "%s (%s) on %d × %s, %d in, %d out; assumptions: %s\n\n", l.Shape.Name, l.Stored, gpus, systemNames(l), l.Lengths.Input, l.Lengths.Output, l.Assumptions.Name)
+	var b strings.Builder
+	say := func(format string, args ...any) { b.WriteString(wrap(fmt.Sprintf(format, args...), v.Width) + "\n") }
+	say("%s (%s) on %d × %s, %d in, %d out; assumptions: %s", l.Shape.Name, l.Stored, gpus, systemNames(l), l.Lengths.Input, l.Lengths.Output, l.Assumptions.Name)
+	b.WriteString("\n")
 	if len(a.Ranked) == 0 {
-		_, err := fmt.Fprintln(w, "no deployment found")
-		return err
+		b.WriteString("no deployment found\n")
+	} else {
+		fmt.Fprintln(&b, candidates(a.Ranked, "", fields, v.Width))
+		if agg, dis := a.Best(advice.Aggregated), a.Best(advice.Disaggregated); agg != nil && dis != nil {
+			say("aggregated against disaggregated: %.0f and %.0f tokens/s/GPU (%+.0f%%), TTFT %.0f and %.0f ms, TPOT %.1f and %.1f ms",
+				agg.PerGPU, dis.PerGPU, 100*(dis.PerGPU/agg.PerGPU-1), agg.Seen.TTFT*1e3, dis.Seen.TTFT*1e3, agg.Seen.TPOT*1e3, dis.Seen.TPOT*1e3)
+		}
+		if len(a.Frontier) > 0 {
+			b.WriteString("\nfrontier: from the fastest for a user to the highest throughput\n")
+			fmt.Fprintln(&b, candidates(a.Frontier, "f", fields, v.Width))
+		}
+		launch(&b, &a.Ranked[0])
 	}
-	fmt.Fprintln(w, candidates(a.Ranked, o, true))
-	if best := sideBySide(a.Ranked); best != "" {
-		fmt.Fprintln(w, best)
+	_, err = io.WriteString(w, b.String())
+	return err
+}
+
+// launch says how to start a candidate. Commands stand as they are: they are to be pasted.
+func launch(b *strings.Builder, c *advice.Candidate) {
+	e, parts := c.Launch()
+	if e == nil {
+		b.WriteString("\npriced without an engine: there is nothing to launch it with\n")
+		return
 	}
-	if len(a.Frontier) > 0 {
-		fmt.Fprintln(w, "\nfrontier: from the fastest for a user to the highest throughput")
-		fmt.Fprintln(w, candidates(a.Frontier, o, false))
-	}
-	best := &a.Ranked[0].Deployment
-	e, err := engine.Find(best.Engine.Name)
-	if err != nil || e == engine.Generic {
-		_, err := fmt.Fprintln(w, "\npriced without an engine: there is nothing to launch it with")
-		return err
-	}
-	fmt.Fprintf(w, "\n%s %s\n", e.Title, e.Options.Version)
-	for _, part := range launch(e, best) {
-		fmt.Fprintf(w, "  # %s\n", part.What)
+	fmt.Fprintf(b, "\n%s %s\n", e.Title, e.Options.Version)
+	for _, part := range parts {
+		fmt.Fprintf(b, "  # %s\n", part.What)
 		for _, c := range part.Commands {
-			fmt.Fprintln(w, indent(c))
+			fmt.Fprintln(b, indent(c))
 		}
 		if part.Config != "" {
-			fmt.Fprintf(w, "  # extra options, as YAML\n%s\n", indent(part.Config))
+			fmt.Fprintf(b, "  # extra options, as YAML\n%s\n", indent(part.Config))
 		}
 		for _, r := range part.Remarks {
-			fmt.Fprintf(w, "  # note: %s\n", r)
+			fmt.Fprintf(b, "  # note: %s\n", r)
 		}
 	}
-	return nil
 }
 
 func indent(s string) string {
@@ -68,132 +77,111 @@ func systemNames(l *question.Loaded) string {
 	return l.Prefill.Name + " (prefill) and " + l.Decode.Name + " (decode)"
 }
 
-// candidates is a table of deployments.
-func candidates(cs []advice.Candidate, o *advice.Options, rank bool) string {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	header := table.Row{"", "mode", "engine", "prefill", "decode", "batch", "clients", "TTFT ms", "TPOT ms", "tokens/s/user", "tokens/s/GPU", "requests/s", "spare", "confidence"}
-	if o.PerHour > 0 {
-		header = append(header, "$/M tokens")
+// fieldColumn is a column of a table of records: a field, and how it is written.
+type fieldColumn struct {
+	Column
+	field string
+	unit  result.Unit
+	show  func(v any) string
+}
+
+func fixed(decimals int) func(any) string {
+	return func(v any) string { return fmt.Sprintf("%.*f", decimals, v) }
+}
+
+func significant(digits int) func(any) string {
+	return func(v any) string { return result.Plain(v.(float64), digits) }
+}
+
+// candidateColumns are the usual ones.
+var candidateColumns = []fieldColumn{
+	{Column{"mode", false, 2}, "mode", "", cell},
+	{Column{"engine", false, 3}, "engine", "", cell},
+	{Column{"prefill", false, 1}, "prefill_plans", "", cell},
+	{Column{"decode", false, 0}, "decoder_plans", "", cell},
+	{Column{"batch", true, 3}, "decoder_microbatchsize", "", cell},
+	{Column{"clients", true, 4}, "concurrency", "", cell},
+	{Column{"TTFT ms", true, 1}, "TTFT(s)", result.Millis, fixed(0)},
+	{Column{"TPOT ms", true, 1}, "TPOT(s)", result.Millis, fixed(1)},
+	{Column{"tokens/s/user", true, 5}, "tokens_per_user", "", fixed(1)},
+	{Column{"tokens/s/GPU", true, 0}, "tokens_per_processor", "", fixed(0)},
+	{Column{"requests/s", true, 2}, "request_per_second", "", significant(3)},
+	{Column{"spare", true, 6}, "spare_procs", "", cell},
+	{Column{"confidence", false, 5}, "trust", "", cell},
+	{Column{"$/M tokens", true, 2}, "dollars_per_million_tokens", "", significant(3)},
+	{Column{"tokens/J", true, 2}, "tokens_per_joule", "", significant(3)},
+}
+
+// candidates is a table of deployments, numbered behind a letter. A pool that does both phases is told once.
+func candidates(cs []advice.Candidate, letter string, fields []*result.Field, width int) string {
+	columns := slices.Clone(candidateColumns)
+	if fields != nil {
+		columns = nil
+		for _, f := range fields {
+			columns = append(columns, fieldColumn{Column{f.Name, true, 1}, f.Name, "", cell})
+		}
 	}
-	if o.Watts > 0 {
-		header = append(header, "tokens/J")
+	g := Grid{Columns: []Column{{"", true, 0}}}
+	for _, c := range columns {
+		g.Columns = append(g.Columns, c.Column)
 	}
-	t.AppendHeader(header)
-	t.SetColumnConfigs(numeric(1, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16))
 	for i := range cs {
-		c := &cs[i]
-		d := &c.Deployment
-		prefill, decode := "same", d.Of(op.Decode)
-		if d.Split() {
-			prefill = instances(d.Pools[0].Count, &d.Pools[0].Plan)
+		r := cs[i].Record()
+		line := []string{fmt.Sprintf("%s%d", letter, i+1)}
+		for _, c := range columns {
+			f, _ := result.Lookup(c.field)
+			v := f.Value(r)
+			if c.unit != "" {
+				v = f.In(c.unit, r)
+			}
+			switch {
+			case v == nil && c.Title == "prefill":
+				line = append(line, "same")
+			case v == nil:
+				line = append(line, "")
+			default:
+				line = append(line, c.show(v))
+			}
 		}
-		row := table.Row{
-			"", c.Mode, d.Engine.Name, prefill, instances(decode.Count, &decode.Plan), decode.Plan.Batch.Size, c.Load.Clients,
-			fmt.Sprintf("%.0f", c.Seen.TTFT*1e3), fmt.Sprintf("%.1f", c.Seen.TPOT*1e3), fmt.Sprintf("%.1f", c.Seen.PerUser()),
-			fmt.Sprintf("%.0f", c.PerGPU), fmt.Sprintf("%.3g", c.Seen.Requests), c.Spare(), trust(c),
-		}
-		if rank {
-			row[0] = i + 1
-		}
-		if o.PerHour > 0 {
-			row = append(row, fmt.Sprintf("%.3g", c.DollarsPerMillion))
-		}
-		if o.Watts > 0 {
-			row = append(row, fmt.Sprintf("%.3g", c.TokensPerJoule))
-		}
-		t.AppendRow(row)
+		g.Row(line...)
 	}
-	return t.Render()
+	return g.Render(width)
 }
 
-// trust is the weakest level of the pools, and the error bands of their steps.
-func trust(c *advice.Candidate) string {
-	level := c.Sides[0].Detail.Confidence.Level
-	var bands []string
-	for i := range c.Sides {
-		s := &c.Sides[i].Detail.Confidence
-		level = min(level, s.Level)
-		bands = append(bands, fmt.Sprintf("±%.0f%%", 100*s.Band))
+// Keys of a candidate and of its sides.
+var (
+	candidateKeys = layout{
+		{key: "mode", field: "mode"}, {key: "engine", field: "engine"}, {key: "gpus", field: "num_procs"}, {key: "spare_gpus", field: "spare_procs"},
+		{key: "concurrency", field: "concurrency"}, {key: "ttft_s", field: "TTFT(s)"}, {key: "tpot_s", field: "TPOT(s)"},
+		{key: "request_latency_s", field: "request_latency(s)"}, {key: "tokens_per_s_per_user", field: "tokens_per_user"},
+		{key: "tokens_per_s", field: "output_throughput(token/s)"}, {key: "tokens_per_s_per_gpu", field: "tokens_per_processor"},
+		{key: "requests_per_s", field: "request_per_second"}, {key: "memory_gib", field: "memory(Gib)"},
+		{key: "dollars_per_million_tokens", field: "dollars_per_million_tokens", omit: true}, {key: "tokens_per_joule", field: "tokens_per_joule", omit: true},
 	}
-	return fmt.Sprintf("%s %s", level, strings.Join(bands, ", "))
-}
-
-// instances is a plan, with how many there are of it.
-func instances(count int, p *plan.Plan) string {
-	s := p.String()
-	if p.Redundant > 0 {
-		s += fmt.Sprintf(" +%d", p.Redundant)
+	sideKeys = layout{
+		{key: "system", field: "system_name"}, {key: "instances", field: "instances"}, {key: "gpus_per_instance", field: "procs_per_instance"},
+		{key: "plan", field: "plans"}, {key: "dp", field: "dp"}, {key: "pp", field: "pp"}, {key: "tp", field: "tp"}, {key: "cp", field: "cp"},
+		{key: "batch", field: "microbatchsize"}, {key: "memory_gib", field: "held(Gib)"}, {key: "step_s", field: "step(s)"}, {key: "bound_by", field: "bound_by"},
+		{key: "confidence", field: "confidence"}, {key: "error_band_percent", field: "error_band(%)"},
 	}
-	if p.Drafts > 0 {
-		s += fmt.Sprintf(" mtp%d", p.Drafts)
+	expertKeys = layout{
+		{key: "ep", field: "ep"}, {key: "moe_tp", field: "moe_tp"}, {key: "moe_dp", field: "moe_dp"}, {key: "redundant_experts", field: "moe_redundant_expert_num"},
 	}
-	if count > 1 {
-		s = fmt.Sprintf("%d × %s", count, s)
-	}
-	return s
-}
-
-// sideBySide compares the best of both modes.
-func sideBySide(ranked []advice.Candidate) string {
-	best := map[advice.Mode]*advice.Candidate{}
-	for i := range ranked {
-		if c := &ranked[i]; best[c.Mode] == nil {
-			best[c.Mode] = c
-		}
-	}
-	agg, dis := best[advice.Aggregated], best[advice.Disaggregated]
-	if agg == nil || dis == nil {
-		return ""
-	}
-	return fmt.Sprintf("aggregated against disaggregated: %.0f and %.0f tokens/s/GPU (%+.0f%%), TTFT %.0f and %.0f ms, TPOT %.1f and %.1f ms",
-		agg.PerGPU, dis.PerGPU, 100*(dis.PerGPU/agg.PerGPU-1), agg.Seen.TTFT*1e3, dis.Seen.TTFT*1e3, agg.Seen.TPOT*1e3, dis.Seen.TPOT*1e3)
-}
-
-// launched is the arguments of one part of a deployment.
-type launched struct {
-	What string `json:"what"`
-	engine.Launch
-}
-
-// launch expresses a deployment in its engine.
-func launch(e *engine.Engine, d *deploy.Deployment) (parts []launched) {
-	for i := range d.Pools {
-		p := &d.Pools[i]
-		what := fmt.Sprintf("%s, on %s", p.Role, processors(p.Procs()))
-		if p.Count > 1 {
-			what = fmt.Sprintf("%s, %d instances of %s", p.Role, p.Count, processors(p.Plan.Attention.Procs()))
-		}
-		parts = append(parts, launched{what, e.Launch(d, p)})
-	}
-	return parts
-}
+	draftKeys = layout{{key: "drafts", field: "mtp_token"}}
+)
 
 // AdviceJSON writes the same as one JSON object.
 func AdviceJSON(w io.Writer, l *question.Loaded, o *advice.Options, a *advice.Advice) error {
-	list := func(cs []advice.Candidate) []map[string]any {
-		out := make([]map[string]any, len(cs))
+	list := func(cs []advice.Candidate) []object {
+		out := make([]object, len(cs))
 		for i := range cs {
-			c := &cs[i]
-			d, seen := &c.Deployment, &c.Seen
-			decode := sideJSON(d.Of(op.Decode), &c.Sides[len(c.Sides)-1])
-			m := map[string]any{
-				"mode": c.Mode, "engine": d.Engine.Name, "gpus": c.GPUs, "spare_gpus": c.Spare(), "concurrency": c.Load.Clients,
-				"ttft_s": seen.TTFT, "tpot_s": seen.TPOT, "request_latency_s": seen.Latency, "tokens_per_s_per_user": c.Seen.PerUser(),
-				"tokens_per_s": seen.Requests * float64(c.Load.Lengths.Output), "tokens_per_s_per_gpu": c.PerGPU, "requests_per_s": seen.Requests,
-				"memory_gib": gib(held(c)), "decode": decode, "prefill": decode,
+			r := cs[i].Record()
+			decode := sideJSON(r, op.Decode)
+			prefill := decode
+			if !r.Shared {
+				prefill = sideJSON(r, op.Prefill)
 			}
-			if d.Split() {
-				m["prefill"] = sideJSON(&d.Pools[0], &c.Sides[0])
-			}
-			if o.PerHour > 0 {
-				m["dollars_per_million_tokens"] = c.DollarsPerMillion
-			}
-			if o.Watts > 0 {
-				m["tokens_per_joule"] = c.TokensPerJoule
-			}
-			out[i] = m
+			out[i] = object{layout: candidateKeys, record: r, more: []member{{"prefill", prefill}, {"decode", decode}}}
 		}
 		return out
 	}
@@ -207,44 +195,22 @@ func AdviceJSON(w io.Writer, l *question.Loaded, o *advice.Options, a *advice.Ad
 		doc["reasons"] = a.Reasons
 	}
 	if len(a.Ranked) > 0 {
-		d := &a.Ranked[0].Deployment
-		if e, err := engine.Find(d.Engine.Name); err == nil && e != engine.Generic {
-			doc["launch"] = map[string]any{e.Name: launch(e, d)}
+		if e, parts := a.Ranked[0].Launch(); e != nil {
+			doc["launch"] = map[string]any{e.Name: parts}
 		}
 	}
 	return WriteObject(w, doc)
 }
 
-// held is the bytes of the fullest processor.
-func held(c *advice.Candidate) (most float64) {
-	for i := range c.Sides {
-		most = max(most, c.Sides[i].Held)
-	}
-	return most
-}
-
 // sideJSON is one pool.
-func sideJSON(pool *deploy.Pool, s *advice.Side) map[string]any {
-	p := &pool.Plan
-	m := map[string]any{
-		"system": pool.System.Name, "instances": pool.Count, "gpus_per_instance": p.Attention.Procs(), "plan": instances(pool.Count, p),
-		"dp": p.Attention.DP, "pp": p.Attention.PP, "tp": p.Attention.TP, "cp": p.Attention.Context(),
-		"batch": p.Batch.Size, "memory_gib": gib(s.Held), "step_s": s.Step.StepTime,
-		"bound_by": bound(&s.Detail.Stage), "confidence": s.Detail.Confidence.Level.String(), "error_band_percent": 100 * s.Detail.Confidence.Band,
-	}
+func sideJSON(r *result.Record, phase op.Phase) object {
+	keys := slices.Clone(sideKeys)
+	p := &r.Sides[phase].Step.Plan
 	if p.Experts.EP > 0 {
-		m["ep"], m["moe_tp"], m["moe_dp"], m["redundant_experts"] = p.Experts.EP, p.Experts.TP, p.Experts.DP, p.Redundant
+		keys = append(keys, expertKeys...)
 	}
 	if p.Drafts > 0 {
-		m["drafts"] = p.Drafts
+		keys = append(keys, draftKeys...)
 	}
-	return m
-}
-
-// processors is a number of them in words.
-func processors(n int) string {
-	if n == 1 {
-		return "1 processor"
-	}
-	return fmt.Sprintf("%d processors", n)
+	return object{layout: keys, record: r, prefix: result.Prefix(phase)}
 }

@@ -7,51 +7,56 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"throughline/internal/explain"
 	"throughline/internal/point"
+	"throughline/internal/result"
 )
 
 // WriteExplanation writes for the terminal why a phase of a point takes the time it takes.
-func WriteExplanation(w io.Writer, a *point.Answer, phase int, x *explain.Explanation) error {
+func WriteExplanation(w io.Writer, v View, a *point.Answer, phase int, x *explain.Explanation) error {
 	r := &a.Phases[phase]
 	e := &r.Estimate
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%s%s step: %.4g ms, %.1f tokens/s\n", pointTitle(a), seenLine(a), point.PhaseName(r.Phase), e.StepTime*1e3, e.Throughput)
+	fmt.Fprintf(&b, "%s\n%s%s step: %s ms, %.1f tokens/s\n", wrap(pointTitle(a), v.Width), seenLine(a, a.Record(), v.Width), point.PhaseName(r.Phase), result.Plain(e.StepTime*1e3, 4), e.Throughput)
 
 	layers := "all layers"
 	if e.Plan.Attention.PP > 1 {
 		layers = "the layers of one of the stages"
 	}
-	fmt.Fprintf(&b, "\nOperators, over %s; shares of the step; of the peak rate and bandwidth, without calibration\n%s\n", layers, operatorTable(x.Operators))
-	fmt.Fprintf(&b, "\nMemory of a processor\n%s\n", memoryMap(&x.Memory, r.Problem.Model.IsMoE()))
-	fmt.Fprintf(&b, "\nSensitivity: what %.0f%% more of a number changes\n%s\n", 100*explain.Change, sensitivityTable(x.Sensitivity))
+	about := wrap(fmt.Sprintf("Operators, over %s; shares of the step; of the peak rate and bandwidth, without calibration", layers), v.Width)
+	fmt.Fprintf(&b, "\n%s\n%s\n", about, operatorTable(x.Operators, v.Width))
+	fmt.Fprintf(&b, "\nMemory of a processor\n%s\n", memoryMap(&x.Memory, r.Problem.Model.IsMoE(), v.Width))
+	fmt.Fprintf(&b, "\nSensitivity: what %.0f%% more of a number changes\n%s\n", 100*explain.Change, sensitivityTable(x.Sensitivity, v.Width))
 	if without := withoutEffect(x.Sensitivity); without != "" {
-		fmt.Fprintf(&b, "Without effect: %s\n", without)
+		fmt.Fprintln(&b, wrap("Without effect: "+without, v.Width))
 	}
 	fmt.Fprintf(&b, "\nAs the batch grows from %d\n", e.Plan.Batch.Size)
 	for _, l := range x.Limits {
-		b.WriteString("  " + limitLine(&l) + "\n")
+		b.WriteString("  " + wrap(limitLine(&l), max(0, v.Width-2)) + "\n")
 	}
 	if x.Seek != nil {
-		fmt.Fprintf(&b, "\n%s\n", seekLine(x.Seek))
+		fmt.Fprintf(&b, "\n%s\n", wrap(seekLine(x.Seek), v.Width))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func operatorTable(ops []explain.Operator) string {
-	t := newTable("part", "operator", "engine", "m × n × k", "repeat", "GFLOP", "MB", "µs", "share", "of peak", "of bandwidth", "bound by")
-	t.SetColumnConfigs(numeric(5, 6, 7, 8, 9, 10, 11))
+// operatorColumns are those of the table of operators.
+var operatorColumns = []Column{
+	{"part", false, 2}, {"operator", false, 0}, {"engine", false, 4}, {"m × n × k", false, 3}, {"repeat", true, 5}, {"GFLOP", true, 6}, {"MB", true, 6},
+	{"µs", true, 0}, {"share", true, 0}, {"of peak", true, 1}, {"of bandwidth", true, 1}, {"bound by", false, 1},
+}
+
+func operatorTable(ops []explain.Operator, width int) string {
+	g := Grid{Columns: operatorColumns}
 	part := ""
 	for i := range ops {
 		o := &ops[i]
 		name := o.Part
 		if name == part {
 			name = ""
-		} else if part != "" {
-			t.AppendSeparator()
+		} else {
+			g.Separator()
 		}
 		part = o.Part
 		shape := ""
@@ -61,12 +66,10 @@ func operatorTable(ops []explain.Operator) string {
 		case o.M > 0:
 			shape = fmt.Sprintf("%s × %s × %s", short(o.M), short(o.N), short(o.K))
 		}
-		t.AppendRow(table.Row{
-			name, o.Name, o.Engine, shape, o.Repeat, blank(o.Flops / 1e9), blank(o.Bytes / 1e6), fmt.Sprintf("%.1f", o.Time),
-			fmt.Sprintf("%.1f%%", 100*o.Share), percent(o.OfPeak), percent(o.OfBandwidth), o.Bound,
-		})
+		g.Row(name, o.Name, o.Engine, shape, result.Plain(o.Repeat, 6), blank(o.Flops/1e9), blank(o.Bytes/1e6), fmt.Sprintf("%.1f", o.Time),
+			fmt.Sprintf("%.1f%%", 100*o.Share), percent(o.OfPeak), percent(o.OfBandwidth), o.Bound)
 	}
-	return t.Render()
+	return g.Render(width)
 }
 
 // short is a number with a digit behind the point if it has any.
@@ -76,13 +79,10 @@ func short(v float64) string {
 
 // blank is a number of three significant digits, nothing for 0.
 func blank(v float64) string {
-	switch {
-	case v == 0:
+	if v == 0 {
 		return ""
-	case v >= 100:
-		return fmt.Sprintf("%.0f", v)
 	}
-	return fmt.Sprintf("%.3g", v)
+	return result.Plain(v, 3)
 }
 
 func percent(v float64) string {
@@ -92,12 +92,11 @@ func percent(v float64) string {
 	return fmt.Sprintf("%.1f%%", 100*v)
 }
 
-func memoryMap(m *explain.Memory, experts bool) string {
-	t := newTable("", "GiB", "share")
-	t.SetColumnConfigs(numeric(2, 3))
+func memoryMap(m *explain.Memory, experts bool, width int) string {
+	g := Grid{Columns: []Column{{"", false, 0}, {"GiB", true, 0}, {"share", true, 0}}}
 	row := func(name string, v float64) {
 		if v != 0 {
-			t.AppendRow(table.Row{name, fmt.Sprintf("%.2f", v), fmt.Sprintf("%.1f%%", 100*v/m.Capacity)})
+			g.Row(name, fmt.Sprintf("%.2f", v), fmt.Sprintf("%.1f%%", 100*v/m.Capacity))
 		}
 	}
 	mlp := "MLP weights"
@@ -116,15 +115,15 @@ func memoryMap(m *explain.Memory, experts bool) string {
 		row("free", m.Free)
 	}
 	row("not usable", m.Reserved)
-	t.AppendSeparator()
+	g.Separator()
 	row("capacity", m.Capacity)
-	return t.Render()
+	return g.Render(width)
 }
 
-func sensitivityTable(effects []explain.Effect) string {
-	t := newTable("number", "now", "step", "TTFT", "TPOT", "tokens/s", "largest batch")
-	t.SuppressEmptyColumns()
-	t.SetColumnConfigs(numeric(2, 3, 4, 5, 6, 7))
+func sensitivityTable(effects []explain.Effect, width int) string {
+	g := Grid{Columns: []Column{
+		{"number", false, 0}, {"now", true, 2}, {"step", true, 0}, {"TTFT", true, 0}, {"TPOT", true, 0}, {"tokens/s", true, 1}, {"largest batch", true, 1},
+	}}
 	for i := range effects {
 		e := &effects[i]
 		if !e.Any() {
@@ -134,9 +133,9 @@ func sensitivityTable(effects []explain.Effect) string {
 		if e.Batch != e.NewBatch {
 			batch = fmt.Sprintf("%d → %d", e.Batch, e.NewBatch)
 		}
-		t.AppendRow(table.Row{e.Parameter, quantity(e.Value, e.Unit), signed(e.Step), signed(e.TTFT), signed(e.TPOT), signed(e.Tokens), batch})
+		g.Row(e.Parameter, quantity(e.Value, e.Unit), signed(e.Step), signed(e.TTFT), signed(e.TPOT), signed(e.Tokens), batch)
 	}
-	return t.Render()
+	return g.Render(width)
 }
 
 func withoutEffect(effects []explain.Effect) string {
@@ -192,7 +191,7 @@ func seekLine(a *explain.Answer) string {
 	case a.Value != nil:
 		times := ""
 		if a.Now > 0 && *a.Value > 0 {
-			times = fmt.Sprintf(" (× %.4g)", *a.Value/a.Now)
+			times = fmt.Sprintf(" (× %s)", result.Plain(*a.Value/a.Now, 4))
 		}
 		return fmt.Sprintf("%s: %s%s reaches %s; %s", a.Parameter, quantity(*a.Value, a.Unit), times, goal, now)
 	case a.Always:
@@ -201,19 +200,15 @@ func seekLine(a *explain.Answer) string {
 	return fmt.Sprintf("%s: no value %s reaches %s; %s, at best %s at %s", a.Parameter, span, goal, now, quantity(a.Best, a.GoalUnit), quantity(a.BestAt, a.Unit))
 }
 
-// explainedJSON is a point with its explanations in JSON.
-type explainedJSON struct {
-	*pointJSON
-	Explained map[string]*explain.Explanation `json:"explained"`
-}
-
 // ExplainedJSON is a point and why, as one object for JSON.
 func ExplainedJSON(a *point.Answer, why []*explain.Explanation) any {
-	out := explainedJSON{pointOf(a), map[string]*explain.Explanation{}}
+	explained := map[string]*explain.Explanation{}
 	for i := range a.Phases {
 		if why[i] != nil {
-			out.Explained[point.PhaseName(a.Phases[i].Phase)] = why[i]
+			explained[point.PhaseName(a.Phases[i].Phase)] = why[i]
 		}
 	}
-	return &out
+	out := pointOf(a)
+	out.more = append(out.more, member{"explained", explained})
+	return out
 }

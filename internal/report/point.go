@@ -1,110 +1,114 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
-
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"throughline/deploy"
 	"throughline/engine"
-	"throughline/estimate"
 	"throughline/internal/point"
+	"throughline/internal/result"
 	"throughline/op"
 )
 
-// newTable is an empty table in the style of all.
-func newTable(header ...any) table.Writer {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(header)
-	return t
+// stepRow is a row of the table of steps: a field of each phase.
+type stepRow struct {
+	title string
+	field string
+	unit  result.Unit
+	show  func(v any, s *result.Side) string
+	line  bool // above it
+}
+
+func plainly(show func(any) string) func(any, *result.Side) string {
+	return func(v any, _ *result.Side) string { return show(v) }
+}
+
+// share is a time with its part of a step; nothing where it is nothing.
+func share(v any, s *result.Side) string {
+	seconds := v.(float64)
+	if seconds == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.3f ms %5.1f%%", seconds*1e3, 100*seconds/s.Step.StepTime)
+}
+
+// stepRows are what is said about steps.
+func stepRows(r *result.Record) []stepRow {
+	mlp := "MLP"
+	if r.Model.IsMoE() {
+		mlp = "MLP and experts"
+	}
+	number := plainly(fixed(1))
+	gib := plainly(fixed(2))
+	return []stepRow{
+		{"step", "step(s)", result.Millis, func(v any, _ *result.Side) string { return fmt.Sprintf("%.2f ms", v) }, false},
+		{"latency", "latency_alone(s)", result.Millis, func(v any, s *result.Side) string {
+			return fmt.Sprintf("%s %.2f ms", [...]string{op.Prefill: "TTFT", op.Decode: "TPOT"}[s.Phase], v)
+		}, false},
+		{"tokens/s", "throughput_per_instance(token/s)", "", number, false},
+		{"tokens/s per card", "throughput_per_npu(token/s)", "", number, false},
+		{"requests/s", "requests", "", plainly(significant(4)), false},
+		{"sequences", "sequences", "", plainly(cell), false},
+		{"weights GiB", "weights(Gib)", "", gib, true},
+		{"working space GiB", "working_space(Gib)", "", gib, false},
+		{"KV cache GiB", "kv_cache_total_mem(Gib)", "", gib, false},
+		{"together GiB", "tier1_mem(Gib)", "", gib, false},
+		{"usable GiB", "usable(Gib)", "", func(v any, s *result.Side) string {
+			return fmt.Sprintf("%.2f of %s", v, result.Plain(s.System.Memory.GiB, 4))
+		}, false},
+		{"fits", "over(Gib)", "", func(v any, _ *result.Side) string {
+			if v.(float64) > 0 {
+				return fmt.Sprintf("no, %.2f GiB too much", v)
+			}
+			return "yes"
+		}, false},
+		{"attention", "share_attention(s)", "", share, true},
+		{mlp, "share_mlp(s)", "", share, false},
+		{"drafts", "share_drafts(s)", "", share, false},
+		{"embedding, output head", "share_ends(s)", "", share, false},
+		{"communication", "share_communication(s)", "", share, false},
+		{"waiting", "share_waiting(s)", "", share, false},
+		{"second memory tier", "share_offload(s)", "", share, true},
+		{"compute-bound", "share_compute(s)", "", share, false},
+		{"memory-bound", "share_memory(s)", "", share, false},
+		{"exposed communication", "share_communication(s)", "", share, false},
+		{"bound by", "bound_by", "", plainly(cell), false},
+		{"confidence", "confidence", "", func(_ any, s *result.Side) string { return level(s) }, false},
+	}
 }
 
 // WritePoint writes a point for the terminal: what clients see, and the steps behind it, a column each.
-func WritePoint(w io.Writer, a *point.Answer) error {
-	results := a.Phases
-	header := []any{""}
-	for i := range results {
-		header = append(header, point.PhaseName(results[i].Phase)+" step")
+func WritePoint(w io.Writer, v View, a *point.Answer) error {
+	r := a.Record()
+	g := Grid{Columns: []Column{{"", false, 0}}}
+	var sides []*result.Side
+	for i := range a.Phases {
+		sides = append(sides, r.Sides[a.Phases[i].Phase])
+		g.Columns = append(g.Columns, Column{point.PhaseName(a.Phases[i].Phase) + " step", true, 0})
 	}
-	t := newTable(header...)
-	t.SetColumnConfigs(numeric(2, 3))
-	row := func(name string, cell func(r *point.Result) string) {
-		cells := table.Row{name}
-		empty := true
-		for i := range results {
-			c := cell(&results[i])
-			cells = append(cells, c)
-			empty = empty && c == ""
+	for _, row := range stepRows(r) {
+		if row.line {
+			g.Separator()
+		}
+		line, empty := []string{row.title}, true
+		for _, s := range sides {
+			f := result.Of(s.Phase, row.field)
+			value, text := f.Value(r), ""
+			if row.unit != "" {
+				value = f.In(row.unit, r)
+			}
+			if value != nil {
+				text = row.show(value, s)
+			}
+			empty = empty && text == ""
+			line = append(line, text)
 		}
 		if !empty {
-			t.AppendRow(cells)
+			g.Row(line...)
 		}
 	}
-	seconds := func(name string, value func(r *point.Result) float64) {
-		row(name, func(r *point.Result) string { return share(value(r), r.Estimate.StepTime) })
-	}
-	bytes := func(name string, value func(r *point.Result) float64) {
-		row(name, func(r *point.Result) string { return fmt.Sprintf("%.2f", gib(value(r))) })
-	}
-	row("step", func(r *point.Result) string { return fmt.Sprintf("%.2f ms", r.Estimate.StepTime*1e3) })
-	if !a.Deployment.Assume.Engine {
-		row("latency", func(r *point.Result) string {
-			return fmt.Sprintf("%s %.2f ms", latencyName(r.Phase), r.Estimate.Latency*1e3)
-		})
-	}
-	row("tokens/s", func(r *point.Result) string { return fmt.Sprintf("%.1f", r.Estimate.Throughput) })
-	row("tokens/s per card", func(r *point.Result) string {
-		return fmt.Sprintf("%.1f", r.Estimate.Throughput/float64(r.Cards()))
-	})
-	row("requests/s", func(r *point.Result) string {
-		if r.Ongoing {
-			return ""
-		}
-		return fmt.Sprintf("%.4g", r.Estimate.Requests)
-	})
-	row("sequences", func(r *point.Result) string { return fmt.Sprint(r.Sequences()) })
-	t.AppendSeparator()
-	bytes("weights GiB", func(r *point.Result) float64 { return weights(&r.Estimate.Memory) })
-	bytes("working space GiB", func(r *point.Result) float64 { return r.Estimate.Memory.WithoutCache() - weights(&r.Estimate.Memory) })
-	bytes("KV cache GiB", func(r *point.Result) float64 { return r.Estimate.Memory.Cache })
-	bytes("together GiB", func(r *point.Result) float64 { return r.Estimate.Memory.Total() })
-	row("usable GiB", func(r *point.Result) string {
-		return fmt.Sprintf("%.2f of %.4g", gib(r.Usable), r.Problem.System.Memory.GiB)
-	})
-	row("fits", func(r *point.Result) string {
-		if over := r.Over(); over > 0 {
-			return fmt.Sprintf("no, %.2f GiB too much", gib(over))
-		}
-		return "yes"
-	})
-	t.AppendSeparator()
-	seconds("attention", func(r *point.Result) float64 { return r.Shares.Attention })
-	seconds(mlpName(results), func(r *point.Result) float64 { return r.Shares.MLP })
-	seconds("drafts", func(r *point.Result) float64 { return r.Shares.Drafts })
-	seconds("embedding, output head", func(r *point.Result) float64 { return r.Shares.Ends })
-	seconds("communication", func(r *point.Result) float64 { return r.Shares.Communication })
-	if slices.ContainsFunc(results, func(r point.Result) bool { return r.Shares.Waiting > 0 }) {
-		seconds("waiting", func(r *point.Result) float64 { return r.Shares.Waiting })
-	}
-	t.AppendSeparator()
-	seconds("second memory tier", func(r *point.Result) float64 { return r.Shares.Offload })
-	seconds("compute-bound", func(r *point.Result) float64 { return r.Shares.Compute })
-	seconds("memory-bound", func(r *point.Result) float64 { return r.Shares.Memory })
-	seconds("exposed communication", func(r *point.Result) float64 { return r.Shares.Communication })
-	row("bound by", func(r *point.Result) string {
-		name, t := r.Shares.Bound()
-		return fmt.Sprintf("%s %.0f%%", name, 100*t/r.Estimate.StepTime)
-	})
-	row("confidence", func(r *point.Result) string {
-		return level(&r.Confidence)
-	})
-	_, err := fmt.Fprintf(w, "%s\n%s%s\n", pointTitle(a), seenLine(a), t.Render())
+	_, err := fmt.Fprintf(w, "%s\n%s%s\n", wrap(pointTitle(a), v.Width), seenLine(a, r, v.Width), g.Render(v.Width))
 	return err
 }
 
@@ -124,7 +128,7 @@ func pointTitle(a *point.Answer) string {
 // poolTitle says in a few words what a pool is.
 func poolTitle(p *deploy.Pool) string {
 	n := fmt.Sprintf("%d × %s", p.Procs(), p.System.Name)
-	plan := instances(p.Count, &p.Plan)
+	plan := result.Instances(p.Count, &p.Plan)
 	if p.Role == deploy.Both {
 		return fmt.Sprintf("%s: %s, batch %d", n, plan, p.Plan.Batch.Size)
 	}
@@ -135,193 +139,76 @@ func poolTitle(p *deploy.Pool) string {
 }
 
 // seenLine is what clients see, in a line; it is empty where the point asks for bare steps.
-func seenLine(a *point.Answer) string {
-	if a.Seen == nil {
+func seenLine(a *point.Answer, r *result.Record, width int) string {
+	if !r.Served {
 		return ""
 	}
-	s, d := a.Seen, &a.Deployment
-	tokens := s.Requests * float64(a.Load.Lengths.Output)
-	clients := fmt.Sprintf("%d clients", a.Load.Clients)
-	if a.Load.Clients == 1 {
-		clients = "1 client"
+	name := a.Deployment.Engine.Title
+	if a.Deployment.Engine.Name == engine.Generic.Name {
+		name = "Generic engine"
 	}
-	return fmt.Sprintf("%s, %s: TTFT %.1f ms, TPOT %.2f ms; %.1f output tokens/s, %.1f per card, %.1f per user; %.4g requests/s; at most %.2f GiB\n",
-		engineTitle(d), clients, s.TTFT*1e3, s.TPOT*1e3, tokens, tokens/float64(cardsOf(d)), s.PerUser(), s.Requests, gib(a.Held))
-}
-
-// engineTitle names the engine of a deployment.
-func engineTitle(d *deploy.Deployment) string {
-	if d.Engine.Name == engine.Generic.Name {
-		return "Generic engine"
+	value := func(field string, u result.Unit) any {
+		f, _ := result.Lookup(field)
+		if u == "" {
+			return f.Value(r)
+		}
+		return f.In(u, r)
 	}
-	return d.Engine.Title
+	return wrap(fmt.Sprintf("%s, %s: TTFT %.1f ms, TPOT %.2f ms; %.1f output tokens/s, %.1f per card, %.1f per user; %s requests/s; at most %.2f GiB",
+		name, counted(r.Clients, "client", "clients"), value("TTFT(s)", result.Millis), value("TPOT(s)", result.Millis), value("output_throughput(token/s)", ""),
+		value("tokens_per_card", ""), value("tokens_per_user", ""), result.Plain(r.Requests, 4), value("memory(Gib)", "")), width) + "\n"
 }
 
-// cardsOf is the cards that the processors of a deployment make.
-func cardsOf(d *deploy.Deployment) int {
-	n := 0
-	for i := range d.Pools {
-		n += cards(d.Pools[i].Procs(), d.Pools[i].System.ProcsPerNPU)
+// Keys of a point, of what clients see, and of a phase.
+var (
+	pointKeys = layout{
+		{key: "model", field: "model_name"}, {key: "system", field: "system"}, {key: "assumptions", field: "assumptions"},
+		{key: "isl", field: "seq_size"}, {key: "osl", field: "out_size"}, {key: "prefix", field: "cached_tokens"},
+		{key: "processors", field: "num_procs"}, {key: "cards", field: "cards"}, {key: "engine", field: "engine", omit: true},
 	}
-	return n
-}
-
-func mlpName(results []point.Result) string {
-	if results[0].Problem.Model.IsMoE() {
-		return "MLP and experts"
+	contextKeys = layout{
+		{key: "model", field: "model_name"}, {key: "system", field: "system"}, {key: "assumptions", field: "assumptions"},
+		{key: "context", field: "context"}, {key: "prefix", field: "cached_tokens"},
+		{key: "processors", field: "num_procs"}, {key: "cards", field: "cards"}, {key: "engine", field: "engine", omit: true},
 	}
-	return "MLP"
-}
-
-// latencyName is what the latency of a phase is called.
-func latencyName(p op.Phase) string {
-	if p == op.Prefill {
-		return "TTFT"
+	seenKeys = layout{
+		{key: "concurrency", field: "concurrency"}, {key: "ttft_ms", field: "TTFT(s)", unit: result.Millis}, {key: "tpot_ms", field: "TPOT(s)", unit: result.Millis},
+		{key: "request_latency_ms", field: "request_latency(s)", unit: result.Millis}, {key: "requests_per_s", field: "request_per_second"},
+		{key: "tokens_per_s", field: "output_throughput(token/s)"}, {key: "tokens_per_s_per_card", field: "tokens_per_card"},
+		{key: "tokens_per_s_per_user", field: "tokens_per_user"}, {key: "memory_gib", field: "memory(Gib)"},
 	}
-	return "TPOT"
-}
-
-func weights(m *estimate.Memory) float64 {
-	return m.Weights[op.AttentionBlock] + m.Weights[op.MLPBlock]
-}
-
-// share is a time with its part of a step; nothing where it is nothing.
-func share(seconds, step float64) string {
-	if seconds == 0 {
-		return ""
+	phaseKeys = layout{
+		{key: "plan", field: "plan"}, {key: "batch", field: "microbatchsize"}, {key: "sequences", field: "sequences"},
+		{key: "latency_ms", field: "latency_alone(s)", unit: result.Millis, omit: true}, {key: "step_ms", field: "step(s)", unit: result.Millis},
+		{key: "tokens_per_s", field: "throughput_per_instance(token/s)"}, {key: "tokens_per_s_per_card", field: "throughput_per_npu(token/s)"}, {key: "requests_per_s", field: "requests"},
+		{key: "memory_gib", in: layout{
+			{key: "weights", field: "weights(Gib)"}, {key: "working_space", field: "working_space(Gib)"}, {key: "kv_cache", field: "kv_cache_total_mem(Gib)"},
+			{key: "total", field: "tier1_mem(Gib)"}, {key: "usable", field: "usable(Gib)"}, {key: "capacity", field: "mem1_capacity(Gib)"}, {key: "fits", field: "fits"}, {key: "over", field: "over(Gib)"},
+		}},
+		{key: "time_ms", in: layout{
+			{key: "attention", field: "share_attention(s)", unit: result.Millis}, {key: "mlp", field: "share_mlp(s)", unit: result.Millis}, {key: "drafts", field: "share_drafts(s)", unit: result.Millis},
+			{key: "ends", field: "share_ends(s)", unit: result.Millis}, {key: "communication", field: "share_communication(s)", unit: result.Millis}, {key: "waiting", field: "share_waiting(s)", unit: result.Millis},
+			{key: "second_memory_tier", field: "share_offload(s)", unit: result.Millis}, {key: "compute_bound", field: "share_compute(s)", unit: result.Millis}, {key: "memory_bound", field: "share_memory(s)", unit: result.Millis},
+		}},
+		{key: "bound", field: "bound"}, {key: "confidence", field: "confidence"}, {key: "error_band_percent", field: "error_band(%)"},
 	}
-	return fmt.Sprintf("%.3f ms %5.1f%%", seconds*1e3, 100*seconds/step)
-}
-
-// pointJSON is a point in JSON.
-type pointJSON struct {
-	Model       string        `json:"model"`
-	Weights     deploy.Stored `json:"weights"`
-	System      string        `json:"system"`
-	Assumptions string        `json:"assumptions"`
-	Input       int           `json:"isl,omitempty"`
-	Output      int           `json:"osl,omitempty"`
-	Context     int           `json:"context,omitempty"`
-	Cached      int           `json:"prefix"`
-	Procs       int           `json:"processors"`
-	Cards       int           `json:"cards"`
-	Engine      string        `json:"engine,omitempty"`
-	Clients     *seenJSON     `json:"clients,omitempty"`
-	Prefill     *phaseJSON    `json:"prefill,omitempty"`
-	Decode      *phaseJSON    `json:"decode,omitempty"`
-}
-
-// seenJSON is what clients see in JSON.
-type seenJSON struct {
-	Concurrency int     `json:"concurrency"`
-	TTFT        float64 `json:"ttft_ms"`
-	TPOT        float64 `json:"tpot_ms"`
-	Latency     float64 `json:"request_latency_ms"`
-	Requests    float64 `json:"requests_per_s"`
-	Tokens      float64 `json:"tokens_per_s"`
-	PerCard     float64 `json:"tokens_per_s_per_card"`
-	PerUser     float64 `json:"tokens_per_s_per_user"`
-	Memory      float64 `json:"memory_gib"`
-}
-
-// phaseJSON is a phase of a point in JSON.
-type phaseJSON struct {
-	Plan      string     `json:"plan"`
-	Batch     int        `json:"batch"`
-	Sequences int        `json:"sequences"`
-	Latency   *float64   `json:"latency_ms,omitempty"` // where no engine is assumed
-	Step      float64    `json:"step_ms"`
-	Tokens    float64    `json:"tokens_per_s"`
-	PerCard   float64    `json:"tokens_per_s_per_card"`
-	Requests  *float64   `json:"requests_per_s"`
-	Memory    memoryJSON `json:"memory_gib"`
-	Time      timeJSON   `json:"time_ms"`
-	Bound     string     `json:"bound"`
-	Level     string     `json:"confidence"`
-	Band      float64    `json:"error_band_percent"`
-}
-
-type memoryJSON struct {
-	Weights  float64 `json:"weights"`
-	Working  float64 `json:"working_space"`
-	Cache    float64 `json:"kv_cache"`
-	Total    float64 `json:"total"`
-	Usable   float64 `json:"usable"`
-	Capacity float64 `json:"capacity"`
-	Fits     bool    `json:"fits"`
-	Over     float64 `json:"over"`
-}
-
-type timeJSON struct {
-	Attention     float64 `json:"attention"`
-	MLP           float64 `json:"mlp"`
-	Drafts        float64 `json:"drafts"`
-	Ends          float64 `json:"ends"`
-	Communication float64 `json:"communication"`
-	Waiting       float64 `json:"waiting"`
-	Offload       float64 `json:"second_memory_tier"`
-	Compute       float64 `json:"compute_bound"`
-	Memory        float64 `json:"memory_bound"`
-}
+)
 
 // PointJSON is a point as one object for JSON.
 func PointJSON(a *point.Answer) any { return pointOf(a) }
 
-func pointOf(a *point.Answer) *pointJSON {
-	results, d := a.Phases, &a.Deployment
-	first := &results[0]
-	out := pointJSON{
-		Model: first.Problem.Model.Name, Weights: d.Stored, System: first.Problem.System.Name, Assumptions: first.Problem.Assume.Name,
-		Input: first.Problem.Lengths.Input, Output: first.Problem.Lengths.Output, Cached: first.Problem.Lengths.Cached,
-		Procs: d.Procs(), Cards: cardsOf(d), Engine: d.Engine.Name,
+func pointOf(a *point.Answer) object {
+	r := a.Record()
+	out := object{layout: pointKeys, record: r}
+	if a.Phases[0].Ongoing {
+		out.layout = contextKeys
 	}
-	if s := a.Seen; s != nil {
-		tokens := s.Requests * float64(a.Load.Lengths.Output)
-		out.Clients = &seenJSON{
-			Concurrency: a.Load.Clients, TTFT: s.TTFT * 1e3, TPOT: s.TPOT * 1e3, Latency: s.Latency * 1e3, Requests: s.Requests,
-			Tokens: tokens, PerCard: tokens / float64(cardsOf(d)), PerUser: s.PerUser(), Memory: gib(a.Held),
-		}
+	if r.Served {
+		out.more = append(out.more, member{"clients", object{layout: seenKeys, record: r}})
 	}
-	if first.Ongoing {
-		out.Input, out.Output, out.Context = 0, 0, first.Problem.Lengths.DecodeContext()
+	for i := range a.Phases {
+		phase := a.Phases[i].Phase
+		out.more = append(out.more, member{point.PhaseName(phase), object{layout: phaseKeys, record: r, prefix: result.Prefix(phase)}})
 	}
-	for i := range results {
-		phase := phaseOf(&results[i])
-		if results[i].Phase == op.Prefill {
-			out.Prefill = phase
-		} else {
-			out.Decode = phase
-		}
-	}
-	return &out
-}
-
-func phaseOf(r *point.Result) *phaseJSON {
-	e, s, m := &r.Estimate, &r.Shares, &r.Estimate.Memory
-	out := &phaseJSON{
-		Plan: e.Plan.String(), Batch: e.Plan.Batch.Size, Sequences: r.Sequences(),
-		Step: e.StepTime * 1e3, Tokens: e.Throughput, PerCard: e.Throughput / float64(r.Cards()),
-		Memory: memoryJSON{
-			gib(weights(m)), gib(m.WithoutCache() - weights(m)), gib(m.Cache), gib(m.Total()),
-			gib(r.Usable), r.Problem.System.Memory.GiB, r.Over() == 0, gib(r.Over()),
-		},
-		Time: timeJSON{s.Attention * 1e3, s.MLP * 1e3, s.Drafts * 1e3, s.Ends * 1e3, s.Communication * 1e3, s.Waiting * 1e3, s.Offload * 1e3, s.Compute * 1e3, s.Memory * 1e3},
-	}
-	if !r.Ongoing {
-		out.Requests = &e.Requests
-	}
-	if !r.Problem.Assume.Engine {
-		ms := e.Latency * 1e3
-		out.Latency = &ms
-	}
-	out.Bound, _ = s.Bound()
-	out.Level, out.Band = r.Confidence.Level.String(), 100*r.Confidence.Band
 	return out
-}
-
-// WriteObject writes a value as indented JSON.
-func WriteObject(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
 }

@@ -1,90 +1,146 @@
 package formats
 
 import (
-	"bytes"
-	"maps"
-	"regexp"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"throughline/internal/report"
+	"throughline/internal/result"
+	"throughline/internal/test/golden"
+	"throughline/op"
 )
 
-var (
-	fieldTable = regexp.MustCompile(`(?m)^<!-- fields: (.*) -->\n\| Field .*\n\|[-|]+\|\n((?:\|.*\n)+)`)
-	fieldRow   = regexp.MustCompile(`^\| ([^|]+) \| [^|]+ \|$`)
-	quoted     = regexp.MustCompile("`([^`]+)`")
-)
-
-// prefixes of the phases in the names of fields, by table. A star in docs/output.md stands for them.
-var prefixes = map[string][]string{
-	"prefill_best": {"prefill_"}, "decoder_best": {"decoder_"}, "result_best": {"prefill_", "decoder_"},
+// docs/output.md has the fields of the registry, by category: what a program reads is what is documented.
+func TestFieldsAreDocumented(t *testing.T) {
+	name := filepath.Join(golden.Root, "docs", "output.md")
+	src, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := string(src)
+	for _, c := range categories() {
+		doc = replaced(t, doc, "fields: "+string(c), fieldRows(c))
+	}
+	doc = replaced(t, doc, "long", longRows())
+	for _, command := range []string{"plan", "estimate"} {
+		doc = replaced(t, doc, "keys: "+command, keyRows(command))
+	}
+	golden.File(t, name, []byte(doc))
 }
 
-// documentedFields is the fields of each table that docs/output.md lists.
-func documentedFields(t *testing.T, text string) map[string]map[string]bool {
+// replaced puts a table between the marks of a part.
+func replaced(t *testing.T, doc, part, table string) string {
 	t.Helper()
-	tables := map[string]map[string]bool{}
-	for _, m := range fieldTable.FindAllStringSubmatch(text, -1) {
-		for _, table := range strings.Fields(m[1]) {
-			if tables[table] == nil {
-				tables[table] = map[string]bool{}
-			}
-			for line := range strings.SplitSeq(strings.TrimSpace(m[2]), "\n") {
-				cells := fieldRow.FindStringSubmatch(line)
-				if cells == nil {
-					t.Errorf("this row is not of the form fields, meaning: %s", line)
-					continue
-				}
-				for _, name := range quoted.FindAllStringSubmatch(cells[1], -1) {
-					for _, field := range expand(name[1], prefixes[table]) {
-						if tables[table][field] {
-							t.Errorf("%s: %s is documented twice", table, field)
-						}
-						tables[table][field] = true
-					}
-				}
+	start, end := "<!-- "+part+" -->\n", "<!-- / -->\n"
+	before, rest, ok := strings.Cut(doc, start)
+	_, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		t.Fatalf("docs/output.md has no part %s", part)
+	}
+	return before + start + table + end + after
+}
+
+// categories of the wide tables, in their order.
+func categories() []result.Category {
+	var out []result.Category
+	for _, table := range result.Tables() {
+		for i := range table.Rows {
+			if c := table.Category(&table.Rows[i]); !slices.Contains(out, c) {
+				out = append(out, c)
 			}
 		}
-	}
-	return tables
-}
-
-func expand(name string, prefixes []string) []string {
-	rest, generic := strings.CutPrefix(name, "*_")
-	if !generic {
-		return []string{name}
-	}
-	var out []string
-	for _, p := range prefixes {
-		out = append(out, p+rest)
 	}
 	return out
 }
 
-// docs/output.md lists exactly the fields that the tables have, and their categories.
-func TestEveryFieldIsDocumented(t *testing.T) {
-	text := readDoc(t, "output.md")
-	documented := documentedFields(t, text)
-	for _, table := range report.Tables() {
-		var csv bytes.Buffer
-		if err := table.WriteCSV(&csv, nil, true); err != nil {
-			t.Fatal(err)
-		}
-		missing := maps.Clone(documented[table.Name])
-		for _, line := range strings.Split(strings.TrimSpace(csv.String()), "\n")[1:] {
-			category, field, _ := strings.Cut(line, ",")
-			if !strings.Contains(text, "\n## `"+category+"`\n") {
-				t.Errorf("docs/output.md lacks the category %s", category)
+// fieldRow is a row of the page.
+type fieldRow struct {
+	label, doc string
+	unit       result.Unit
+	tables     []string
+}
+
+// fieldRows are the fields of a category. A star stands for the phases where both have a field of the same meaning.
+func fieldRows(c result.Category) string {
+	var rows []fieldRow
+	for _, table := range result.Tables() {
+		short := strings.TrimSuffix(table.Name, "_best")
+		for i := range table.Rows {
+			r := &table.Rows[i]
+			if table.Category(r) != c {
+				continue
 			}
-			if !documented[table.Name][field] {
-				t.Errorf("docs/output.md lacks %s of %s", field, table.Name)
+			label := starred(r)
+			at := slices.IndexFunc(rows, func(d fieldRow) bool { return d.label == label && d.doc == r.Doc })
+			if at < 0 {
+				at, rows = len(rows), append(rows, fieldRow{label, r.Doc, r.Unit, nil})
 			}
-			delete(missing, field)
+			if !slices.Contains(rows[at].tables, short) {
+				rows[at].tables = append(rows[at].tables, short)
+			}
 		}
-		if len(missing) > 0 {
-			t.Errorf("docs/output.md lists fields that %s does not have: %v", table.Name, slices.Sorted(maps.Keys(missing)))
+	}
+	var b strings.Builder
+	b.WriteString("| Field | Unit | Tables | Meaning |\n|---|---|---|---|\n")
+	for _, r := range rows {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.label, r.unit, strings.Join(r.tables, ", "), r.doc)
+	}
+	return b.String()
+}
+
+// starred is the label of a row, with a star for the phase where both phases have it.
+func starred(r *result.Row) string {
+	for _, phase := range []op.Phase{op.Prefill, op.Decode} {
+		label, ok := strings.CutPrefix(r.Label, result.Prefix(phase))
+		name, own := strings.CutPrefix(r.Name, result.Prefix(phase))
+		if !ok || !own {
+			continue
+		}
+		other, ok := result.Lookup(result.Prefix(1-phase) + name)
+		if ok && other.Doc == r.Doc {
+			return "*_" + label
+		}
+	}
+	return r.Label
+}
+
+// longRows are the columns of the long table that no wide table has under their name.
+func longRows() string {
+	var b strings.Builder
+	b.WriteString("| Column | Unit | Meaning |\n|---|---|---|\n")
+	for _, f := range result.Long() {
+		known := false
+		for _, table := range result.Tables() {
+			known = known || slices.ContainsFunc(table.Rows, func(r result.Row) bool { return r.Field == f && r.Label == f.Name })
+		}
+		if !known {
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, f.Unit, f.Doc)
+		}
+	}
+	return b.String()
+}
+
+func keyRows(command string) string {
+	var b strings.Builder
+	b.WriteString("| Key | Unit | Meaning |\n|---|---|---|\n")
+	for _, k := range report.Keys(command) {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Path, k.Unit, k.Doc)
+	}
+	return b.String()
+}
+
+// Every field says what it is, and every one of a table has a category of its own.
+func TestFieldsAreDescribed(t *testing.T) {
+	for _, f := range result.Fields() {
+		if f.Doc == "" || f.Category == "" || strings.ContainsAny(f.Doc, "\n|") {
+			t.Errorf("%s: category %q, doc %q", f.Name, f.Category, f.Doc)
+		}
+		if open, unit, ok := strings.Cut(f.Name, "("); ok && f.Unit == result.None {
+			t.Errorf("%s(%s has no unit", open, unit)
 		}
 	}
 }

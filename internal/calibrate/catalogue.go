@@ -3,19 +3,20 @@ package calibrate
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"testing"
 
+	"throughline/hardware"
 	"throughline/hardware/kernel"
-	"throughline/internal/test/golden"
+	"throughline/internal/measurement"
 )
+
+// shared is where public measurements lie, seen from the folder of this package. They are not part of the project.
+const shared = "../../../shared/measurements/"
 
 // measured is tables of one chip by one method.
 type measured struct {
@@ -75,38 +76,80 @@ const (
 // a kernel that does not split the context, unlike all others of that chip.
 var skipped = regexp.MustCompile(`sparse_attention|wideep_\w+_(moe|mla)|h200_sxm_.*0\.5\.6.*deepep|INDEX|/dsa/|/gdn/|/h20/64-2-128`)
 
-func (m *measured) names(t *testing.T) []string {
-	t.Helper()
+// names are the files of the tables, seen from the folder of this package.
+func (m *measured) names(folder string) ([]string, error) {
 	var out []string
 	for _, pattern := range m.files {
-		all, err := filepath.Glob(pattern)
+		all, err := filepath.Glob(filepath.Join(folder, pattern))
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		out = append(out, all...)
 	}
-	return slices.DeleteFunc(out, skipped.MatchString)
+	if out = slices.DeleteFunc(out, skipped.MatchString); len(out) == 0 {
+		return nil, fmt.Errorf("no measurements of %s: %s", m.title, strings.Join(m.files, ", "))
+	}
+	return out, nil
 }
 
-// TestCatalogue writes docs/calibration.md and the built-in kernels; without -update there is nothing to do, as fitting
-// all tables takes minutes.
-func TestCatalogue(t *testing.T) {
-	if u := flag.Lookup("update"); u == nil || u.Value.String() != "true" {
-		t.Skip("only with -update")
+// load reads tables and takes what contradicts itself out of them.
+func load(files []string) (rows []measurement.Row, bad []measurement.Problem, conflicts []Conflict, err error) {
+	for _, f := range files {
+		tab, err := measurement.ReadFile(f)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		rows, bad = append(rows, tab.Rows...), append(bad, tab.Problems...)
 	}
-	if _, err := os.Stat(shared + "ops/INDEX.csv"); err != nil {
-		t.Skip("no measurements: ", err)
+	rows, conflicts = Clean(rows)
+	return rows, bad, conflicts, nil
+}
+
+// plain is a built-in system without its kernels.
+func plain(name string) (*hardware.System, error) {
+	src, ok := hardware.Catalogue.Find(name)
+	if !ok {
+		return nil, fmt.Errorf("no system %s", name)
 	}
+	src, err := hardware.WithKernels(src, nil)
+	if err != nil {
+		return nil, err
+	}
+	s, doc := hardware.Read(name, src)
+	return s, doc.Err()
+}
+
+// Output is a file that is written from measurements, seen from the folder of this package.
+type Output struct {
+	Name    string
+	Content []byte
+}
+
+// Catalogue fits the built-in kernels to the tables of measurements, and says in docs/calibration.md how well: the files to
+// write. It takes minutes. The folder is that of this package in the source.
+func Catalogue(folder string, log func(title string)) ([]Output, error) {
 	var out bytes.Buffer
+	var files []Output
 	out.WriteString(intro)
 	sets := map[string]*kernel.Set{}
-	elementwise := fitted(t, &out, &h200Compiled)
+	elementwise, err := fitted(folder, &out, &h200Compiled)
+	if err != nil {
+		return nil, err
+	}
 	sets[compiledOnH200] = &kernel.Set{System: compiledOnH200, Elementwise: elementwise.Elementwise, Errors: elementwise.Errors}
 	for _, b := range built {
-		set := &kernel.Set{System: b.name, Peaks: system(t, b.name).Peaks(), Sustained: sustainedShare}
+		s, err := plain(b.name)
+		if err != nil {
+			return nil, err
+		}
+		set := &kernel.Set{System: b.name, Peaks: s.Peaks(), Sustained: sustainedShare}
 		var sources []string
 		for i := range b.own {
-			part := fitted(t, &out, &b.own[i])
+			log(b.own[i].title)
+			part, err := fitted(folder, &out, &b.own[i])
+			if err != nil {
+				return nil, err
+			}
 			set.Fill(part)
 			sources = append(sources, part.Source)
 		}
@@ -123,15 +166,21 @@ func TestCatalogue(t *testing.T) {
 		}
 		acrossNodes(set, sets["H100_SXM"])
 		set.Exchange = ordered(set.Exchange)
-		golden.File(t, "../../hardware/kernels/"+b.name+".json", encoded(t, set))
+		content, err := encoded(set)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, Output{"../../hardware/kernels/" + b.name + ".json", content})
 	}
-	carriedOver(t, &out, sets)
-	golden.File(t, "../../docs/calibration.md", out.Bytes())
+	log("kernels carried over")
+	if err := carriedOver(folder, &out, sets); err != nil {
+		return nil, err
+	}
+	return append(files, Output{"../../docs/calibration.md", out.Bytes()}), nil
 }
 
 // carriedOver says how far off the kernels of one chip are on another, at that one's peaks.
-func carriedOver(t *testing.T, out *bytes.Buffer, sets map[string]*kernel.Set) {
-	t.Helper()
+func carriedOver(folder string, out *bytes.Buffer, sets map[string]*kernel.Set) error {
 	out.WriteString(carried)
 	kinds := []string{"gemm", "fused experts", "decode attention", "latent decode", "prefill attention", "latent prefill", "all-reduce", "all-to-all"}
 	fmt.Fprintf(out, "| from | to | %s |\n|---|---|%s\n", strings.Join(kinds, " | "), strings.Repeat("--:|", len(kinds)))
@@ -143,10 +192,20 @@ func carriedOver(t *testing.T, out *bytes.Buffer, sets map[string]*kernel.Set) {
 		{"H100_SXM", a100Engine}, {"A100_SXM", h100Engine}, {"H100_SXM", b200Engine}, {"B200", h100Engine},
 		{"A100_SXM", l40sEngine}, {"H100_SXM", l40sEngine},
 	} {
-		s := system(t, pair.to.system)
+		s, err := plain(pair.to.system)
+		if err != nil {
+			return err
+		}
 		s.Kernels = sets[pair.from]
 		p := NewPredictor(s)
-		rows, _, _ := load(t, pair.to.names(t))
+		names, err := pair.to.names(folder)
+		if err != nil {
+			return err
+		}
+		rows, _, _, err := load(names)
+		if err != nil {
+			return err
+		}
 		errors, counts := map[string]float64{}, map[string]float64{}
 		for i := 0; i < len(rows); i += 7 { // an even sample
 			c, ok := classOf(&rows[i])
@@ -168,6 +227,7 @@ func carriedOver(t *testing.T, out *bytes.Buffer, sets map[string]*kernel.Set) {
 		}
 		out.WriteString("\n")
 	}
+	return nil
 }
 
 const carried = `
@@ -204,35 +264,44 @@ func ordered(m map[string]*kernel.ExchangeModel) map[string]*kernel.ExchangeMode
 }
 
 // encoded has one kind of kernels on each line.
-func encoded(t *testing.T, set *kernel.Set) []byte {
-	t.Helper()
+func encoded(set *kernel.Set) ([]byte, error) {
 	src, err := json.Marshal(set)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	var out bytes.Buffer
 	d := json.NewDecoder(bytes.NewReader(src))
 	if _, err := d.Token(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	for i := 0; d.More(); i++ {
 		key, _ := d.Token()
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		fmt.Fprintf(&out, "%s\n  %q: %s", map[bool]string{true: "{", false: ","}[i == 0], key, value)
 	}
 	out.WriteString("\n}\n")
-	return out.Bytes()
+	return out.Bytes(), nil
 }
 
 // fitted fits all classes of the tables and reports how well.
-func fitted(t *testing.T, out *bytes.Buffer, m *measured) *kernel.Set {
-	t.Helper()
-	rows, bad, conflicts := load(t, m.names(t))
+func fitted(folder string, out *bytes.Buffer, m *measured) (*kernel.Set, error) {
+	names, err := m.names(folder)
+	if err != nil {
+		return nil, err
+	}
+	rows, bad, conflicts, err := load(names)
+	if err != nil {
+		return nil, err
+	}
+	s, err := plain(m.system)
+	if err != nil {
+		return nil, err
+	}
 	set := &kernel.Set{System: m.system, Source: fmt.Sprintf("fitted to %d rows of %s", len(rows), m.source)}
-	results, uncovered := Classes(rows, system(t, m.system), set)
+	results, uncovered := Classes(rows, s, set)
 	fmt.Fprintf(out, "\n## %s\n\n%d rows; %d unreadable, %d in %d contradictions, %d of kinds or conditions without a model.\n\n", m.title,
 		len(rows)+len(bad)+contradicting(conflicts), len(bad), contradicting(conflicts), len(conflicts), uncovered)
 	out.WriteString("| class | type | kernel | rows | numbers | before | fitted | held out: mean | median | worst | largest | noise | left out |\n" +
@@ -259,8 +328,7 @@ func fitted(t *testing.T, out *bytes.Buffer, m *measured) *kernel.Set {
 		}
 		fmt.Fprintf(out, "\nUnreadable: %s\n", b.Error())
 	}
-	t.Log(m.title)
-	return set
+	return set, nil
 }
 
 func contradicting(cs []Conflict) int {
@@ -274,7 +342,7 @@ func contradicting(cs []Conflict) int {
 const intro = `# Calibration
 
 How close the kernel models of package ` + "`kernel`" + ` come to measurements when package ` + "`calibrate`" + ` fits them. Written by
-` + "`go test ./calibrate -run Catalogue -update`" + ` from public tables that are not part of the project, with the built-in
+` + "`go run ./cmd/kernels`" + ` from public tables that are not part of the project, with the built-in
 kernels (hardware/kernels).
 
 Errors are absolute, in percent of the measured time.

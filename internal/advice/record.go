@@ -1,0 +1,78 @@
+package advice
+
+import (
+	"fmt"
+
+	"throughline/deploy"
+	"throughline/engine"
+	"throughline/internal/result"
+	"throughline/op"
+)
+
+// Held is the bytes of the fullest processor.
+func (c *Candidate) Held() (most float64) {
+	for i := range c.Sides {
+		most = max(most, c.Sides[i].Held)
+	}
+	return most
+}
+
+// Record is all that is said about a candidate. One that does both phases with the same processors is known by its decode.
+func (c *Candidate) Record() *result.Record {
+	d := &c.Deployment
+	r := &result.Record{
+		Mode: string(c.Mode), Model: d.Model, Settings: d.Settings, Lengths: c.Load.Lengths, Precision: d.Precision, Assume: d.Assume,
+		Procs: c.GPUs, Spare: c.Spare(), Cards: result.CardsOf(d), Shared: !d.Split(),
+		Whole: true, TTFT: c.Seen.TTFT, TPOT: c.Seen.TPOT, Latency: c.Seen.Latency, Requests: c.Seen.Requests,
+		Served: true, Engine: d.Engine.Name, Clients: c.Load.Clients, Held: c.Held(),
+		DollarsPerMillion: c.DollarsPerMillion, TokensPerJoule: c.TokensPerJoule,
+	}
+	for i := range d.Pools {
+		pool, side := &d.Pools[i], &c.Sides[i]
+		phase, latency := op.Decode, c.Seen.TPOT
+		if pool.Role == deploy.Prefill {
+			phase, latency = op.Prefill, c.Seen.TTFT
+		}
+		s := result.NewSide(phase, pool.System, side.Step, side.Detail, d.Model.IsMoE())
+		s.Step.Plan = pool.Plan // as it is launched; its step may hold more prompts
+		s.Instances, s.Held, s.Latency = pool.Count, side.Held, latency
+		s.Usable = d.Assume.Usable(pool.System.Memory.GiB)
+		r.Sides[phase] = s
+	}
+	return r
+}
+
+// Part is how to start one pool of a deployment.
+type Part struct {
+	What string `json:"what"`
+	engine.Launch
+}
+
+// Launch is how to start a candidate with its engine, nil where it is priced without one.
+func (c *Candidate) Launch() (*engine.Engine, []Part) {
+	d := &c.Deployment
+	e, err := engine.Find(d.Engine.Name)
+	if err != nil || e == engine.Generic {
+		return nil, nil
+	}
+	var parts []Part
+	for i := range d.Pools {
+		p := &d.Pools[i]
+		what := fmt.Sprintf("%s, on %d processors", p.Role, p.Procs())
+		if p.Count > 1 {
+			what = fmt.Sprintf("%s, %d instances of %d processors", p.Role, p.Count, p.Plan.Attention.Procs())
+		}
+		parts = append(parts, Part{what, e.Launch(d, p)})
+	}
+	return e, parts
+}
+
+// Best is the best of those that are ranked, by mode.
+func (a *Advice) Best(mode Mode) *Candidate {
+	for i := range a.Ranked {
+		if a.Ranked[i].Mode == mode {
+			return &a.Ranked[i]
+		}
+	}
+	return nil
+}

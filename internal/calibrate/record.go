@@ -1,0 +1,172 @@
+package calibrate
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Record says what the built-in kernels were fitted from and what came out, so that a test can tell cheaply whether they
+// are current. The command that fits them writes it.
+type Record struct {
+	Code    string            `json:"code"`    // of the packages that fit and price, without comments
+	Systems string            `json:"systems"` // the peaks of the chips
+	Tables  map[string]string `json:"tables"`  // of measurements, by title
+	Outputs map[string]string `json:"outputs"` // by name
+}
+
+// RecordName is the file of the record, seen from the folder of this package.
+const RecordName = "catalogue.json"
+
+// code is the packages that decide what comes out of a fit, seen from the folder of this package.
+var code = []string{".", "../../hardware/kernel", "../measurement"}
+
+// Inputs is what the built-in kernels would be fitted from now. Tables that are not there are not in it.
+func Inputs(folder string) (*Record, error) {
+	r := &Record{Tables: map[string]string{}, Outputs: map[string]string{}}
+	var err error
+	if r.Code, err = codeHash(folder); err != nil {
+		return nil, err
+	}
+	all := []measured{h200Compiled}
+	var peaks []any
+	for _, b := range built {
+		all = append(all, b.own...)
+		s, err := plain(b.name)
+		if err != nil {
+			return nil, err
+		}
+		peaks = append(peaks, b.name, s.Peaks())
+	}
+	src, err := json.Marshal(peaks)
+	if err != nil {
+		return nil, err
+	}
+	r.Systems = sum(src)
+	for i := range all {
+		names, err := all[i].names(folder)
+		if err != nil {
+			continue // absent
+		}
+		var sizes strings.Builder
+		for _, name := range names {
+			info, err := os.Stat(name)
+			if err != nil {
+				return nil, err
+			}
+			relative, err := filepath.Rel(folder, name)
+			if err != nil {
+				return nil, err
+			}
+			fmt.Fprintln(&sizes, filepath.ToSlash(relative), info.Size())
+		}
+		r.Tables[all[i].title] = sum([]byte(sizes.String()))
+	}
+	return r, nil
+}
+
+// Add notes what came out.
+func (r *Record) Add(o Output) { r.Outputs[o.Name] = sum(o.Content) }
+
+// Encode is the record as a file.
+func (r *Record) Encode() ([]byte, error) {
+	src, err := json.MarshalIndent(r, "", "  ")
+	return append(src, '\n'), err
+}
+
+// ReadRecord is the record of the last fit, nil where there is none yet.
+func ReadRecord(folder string) (*Record, error) {
+	src, err := os.ReadFile(filepath.Join(folder, RecordName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var r Record
+	return &r, json.Unmarshal(src, &r)
+}
+
+// Stale says what has changed since the record was written, and which tables are absent and could not be compared.
+func (r *Record) Stale(folder string) (changed, absent []string, err error) {
+	now, err := Inputs(folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	if now.Code != r.Code {
+		changed = append(changed, "the code of "+strings.Join(code, ", "))
+	}
+	if now.Systems != r.Systems {
+		changed = append(changed, "the peaks of the chips")
+	}
+	for title, was := range r.Tables {
+		is, ok := now.Tables[title]
+		switch {
+		case !ok:
+			absent = append(absent, title)
+		case is != was:
+			changed = append(changed, "the tables of "+title)
+		}
+	}
+	for name, was := range r.Outputs {
+		content, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			return nil, nil, err
+		}
+		if sum(content) != was {
+			changed = append(changed, name+", by hand")
+		}
+	}
+	slices.Sort(changed)
+	slices.Sort(absent)
+	return changed, absent, nil
+}
+
+func sum(b []byte) string {
+	h := sha256.Sum256(b)
+	return hex.EncodeToString(h[:8])
+}
+
+// codeHash is of the code as it compiles: comments, blank lines and tests do not count.
+func codeHash(folder string) (string, error) {
+	h := sha256.New()
+	for _, dir := range code {
+		names, err := filepath.Glob(filepath.Join(folder, dir, "*.go"))
+		if err != nil {
+			return "", err
+		}
+		for _, name := range names { // sorted
+			if strings.HasSuffix(name, "_test.go") || filepath.Base(name) == "record.go" {
+				continue
+			}
+			fset := token.NewFileSet()
+			file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return "", err
+			}
+			var b bytes.Buffer
+			for _, d := range file.Decls {
+				if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT {
+					continue
+				}
+				if err := printer.Fprint(&b, token.NewFileSet(), d); err != nil {
+					return "", err
+				}
+			}
+			fmt.Fprintf(h, "%s %d\n%s", filepath.Base(name), b.Len(), b.Bytes())
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8]), nil
+}

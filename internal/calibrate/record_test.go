@@ -1,0 +1,133 @@
+package calibrate
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The built-in kernels and docs/calibration.md are what the fits give now: nothing that they come from has changed since
+// the command wrote them, and no one has changed them by hand.
+func TestCatalogueIsCurrent(t *testing.T) {
+	r, err := ReadRecord(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r == nil {
+		t.Skip("no record of the built-in kernels yet: go run ./cmd/kernels writes it")
+	}
+	changed, absent, err := r.Stale(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, what := range changed {
+		t.Errorf("changed since the built-in kernels were fitted: %s; run go run ./cmd/kernels and look at the difference", what)
+	}
+	if len(absent) > 0 {
+		t.Logf("not compared, the measurements are not there: %s", strings.Join(absent, ", "))
+	}
+}
+
+// copied is the code of the packages in another place, and what a fit would have written there.
+func copied(t *testing.T) (folder string, r *Record) {
+	t.Helper()
+	root := t.TempDir()
+	folder = filepath.Join(root, "project", "internal", "calibrate")
+	for _, dir := range code {
+		names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			src, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			put(t, filepath.Join(folder, name), string(src))
+		}
+	}
+	put(t, filepath.Join(folder, "../../measure/H200/ops.csv"), "kind\n")
+	put(t, filepath.Join(folder, shared, "ops/l40s_gemm.csv.gz"), "x")
+	out := Output{"../../hardware/kernels/L40S.json", []byte("{}\n")}
+	put(t, filepath.Join(folder, out.Name), string(out.Content))
+	r, err := Inputs(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Add(out)
+	src, err := r.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(folder, RecordName), string(src))
+	if r, err = ReadRecord(folder); err != nil {
+		t.Fatal(err)
+	}
+	return folder, r
+}
+
+func put(t *testing.T, name, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Code, tables and files that changed are named; comments and absent tables are no change.
+func TestStale(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(t *testing.T, folder string)
+		want   string
+		absent int
+	}{
+		{"nothing", func(*testing.T, string) {}, "", 0},
+		{"code", func(t *testing.T, folder string) {
+			put(t, filepath.Join(folder, "more.go"), "package calibrate\n\nconst more = 1\n")
+		}, "the code of", 0},
+		{"a constant", func(t *testing.T, folder string) {
+			edit(t, filepath.Join(folder, "catalogue.go"), "= 0.9\n", "= 0.8\n")
+		}, "the code of", 0},
+		{"a comment", func(t *testing.T, folder string) {
+			edit(t, filepath.Join(folder, "catalogue.go"), "// measured is", "// Measured is\n// something:")
+		}, "", 0},
+		{"a table", func(t *testing.T, folder string) { put(t, filepath.Join(folder, shared, "ops/l40s_gemm.csv.gz"), "xy") }, "the tables of L40S", 0},
+		{"one more table", func(t *testing.T, folder string) { put(t, filepath.Join(folder, shared, "ops/l40s_nccl.csv.gz"), "") }, "the tables of L40S", 0},
+		{"no tables", func(t *testing.T, folder string) {
+			if err := os.RemoveAll(filepath.Join(folder, shared)); err != nil {
+				t.Fatal(err)
+			}
+		}, "", 1},
+		{"a file", func(t *testing.T, folder string) {
+			put(t, filepath.Join(folder, "../../hardware/kernels/L40S.json"), "{ }\n")
+		}, "L40S.json, by hand", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			folder, r := copied(t)
+			c.change(t, folder)
+			changed, absent, err := r.Stale(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(changed, "; "); (got == "") != (c.want == "") || !strings.Contains(got, c.want) || len(absent) != c.absent {
+				t.Errorf("changed %q, absent %q, want %q", got, absent, c.want)
+			}
+		})
+	}
+}
+
+func edit(t *testing.T, name, from, to string) {
+	t.Helper()
+	src, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(src), from) {
+		t.Fatalf("%s has no %q", name, from)
+	}
+	put(t, name, strings.Replace(string(src), from, to, 1))
+}

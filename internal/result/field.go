@@ -1,0 +1,154 @@
+package result
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"throughline/estimate"
+	"throughline/op"
+)
+
+// Unit is what a number counts.
+type Unit string
+
+// Units of fields. Ratios and counts have none.
+const (
+	None      Unit = ""
+	Seconds   Unit = "s"
+	Millis    Unit = "ms"
+	GiB       Unit = "GiB"
+	GBps      Unit = "GB/s"
+	Bytes     Unit = "bytes"
+	Flop      Unit = "flop"
+	Percent   Unit = "%"
+	TokenRate Unit = "tokens/s"
+	Rate      Unit = "requests/s"
+)
+
+// perUnit is how many of a unit make one of another.
+var perUnit = map[[2]Unit]float64{{Seconds, Millis}: 1e3}
+
+// Category is what a field is about. Those of the tables of the reference tool have its names.
+type Category string
+
+const (
+	Identity   Category = "run"
+	Model      Category = "model_basic_config"
+	Throughput Category = "performance_throughput"
+	System     Category = "system_resource_config"
+	Parallel   Category = "parallel_strategy_config"
+	Stats      Category = "other_stats_metrics"
+	Extended   Category = "extended_stats_metrics"
+	Whole      Category = "result"
+	Provenance Category = "provenance"
+	Step       Category = "step"
+	Asked      Category = "asked" // what only estimate and plan are asked about
+)
+
+// Field is something that is said about a deployment.
+type Field struct {
+	Name     string // unique
+	Unit     Unit
+	Category Category
+	Doc      string
+	// Value is a number, a text, a bool, or nil where there is no such value.
+	Value func(*Record) any
+}
+
+// In is the value of a field in another unit.
+func (f *Field) In(u Unit, r *Record) any {
+	v, ok := f.Value(r).(float64)
+	if u == f.Unit || !ok {
+		return f.Value(r)
+	}
+	factor, ok := perUnit[[2]Unit{f.Unit, u}]
+	if !ok {
+		panic(fmt.Sprintf("result: no %s in a field of %s, %s", u, f.Unit, f.Name))
+	}
+	return v * factor
+}
+
+// Fields is the registry: all that is said about a deployment, each once.
+func Fields() []*Field { return registry.list }
+
+// Lookup finds a field by its name.
+func Lookup(name string) (*Field, bool) {
+	f, ok := registry.byName[name]
+	return f, ok
+}
+
+// field is one that must exist.
+func field(name string) *Field {
+	f, ok := Lookup(name)
+	if !ok {
+		panic("result: no field " + name)
+	}
+	return f
+}
+
+var registry = newRegistry(identityFields, modelFields, resultFields, clientFields, sideFields(op.Prefill), sideFields(op.Decode), provenanceFields)
+
+type fieldSet struct {
+	list   []*Field
+	byName map[string]*Field
+}
+
+func newRegistry(lists ...[]Field) fieldSet {
+	s := fieldSet{byName: map[string]*Field{}}
+	for _, list := range lists {
+		for i := range list {
+			f := &list[i]
+			if s.byName[f.Name] != nil {
+				panic("result: two fields are called " + f.Name)
+			}
+			s.list, s.byName[f.Name] = append(s.list, f), f
+		}
+	}
+	return s
+}
+
+// prefixes of the fields of a phase, as in the reference tool.
+var prefixes = [op.PhaseCount]string{op.Prefill: "prefill_", op.Decode: "decoder_"}
+
+// Prefix is what the names of the fields of a phase start with.
+func Prefix(phase op.Phase) string { return prefixes[phase] }
+
+// Of is the field of a phase: its name without the prefix.
+func Of(phase op.Phase, name string) *Field { return field(prefixes[phase] + name) }
+
+func gib(bytes float64) float64 { return bytes / estimate.GiB }
+
+// optional is a number that may be absent.
+func optional(v *float64) any {
+	if v == nil {
+		return nil
+	}
+	return *v
+}
+
+// known is a number that is absent where it is 0.
+func known(v float64) any {
+	if v == 0 {
+		return nil
+	}
+	return v
+}
+
+// Plain writes a number with so many significant digits and no exponent, unless it is tiny or beyond what is counted out:
+// whole numbers keep all their digits.
+func Plain(v float64, digits int) string {
+	a := math.Abs(v)
+	switch {
+	case v == 0:
+		return "0"
+	case math.IsNaN(v) || math.IsInf(v, 0) || a < 1e-6 || a >= 1e15:
+		return fmt.Sprintf("%.*g", digits, v)
+	}
+	decimals := max(0, digits-1-int(math.Floor(math.Log10(a))))
+	text := fmt.Sprintf("%.*f", decimals, v)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}

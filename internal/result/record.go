@@ -1,0 +1,200 @@
+// Package result is the record of a deployment: all that is said about it, as fields with a name, a unit, a category, a
+// doc and a value. Whatever is computed about a result is in the record before a writer sees it; tables, CSV, JSON and the
+// documentation are written over the fields.
+package result
+
+import (
+	"fmt"
+
+	"throughline/assume"
+	"throughline/cost"
+	"throughline/deploy"
+	"throughline/estimate"
+	"throughline/hardware"
+	"throughline/model"
+	"throughline/op"
+	"throughline/plan"
+	"throughline/search"
+	"throughline/workload"
+)
+
+// Record is one deployment and what it does. Times are in seconds, sizes in bytes.
+type Record struct {
+	Number int    // of the run in its job
+	Mode   string // how the phases share processors
+	Hash   string // identifies all that the results depend on
+
+	Model     *model.Model
+	Settings  *model.Settings
+	Lengths   workload.Lengths
+	Limits    workload.Limits
+	Precision plan.Precision
+	Assume    *assume.Assumptions
+
+	Procs int // of the deployment, spare ones included
+	Spare int // that no instance uses
+	Cards int // that the processors make
+
+	// Shared: both phases run on the same processors.
+	Shared bool
+	// Whole: both phases have a plan, and processors. Only then the next ones are known.
+	Whole    bool
+	TTFT     float64
+	TPOT     float64
+	Latency  float64 // of a whole request
+	Requests float64 // per second
+
+	// Served: an engine is assumed, and what was found is what its clients see.
+	Served  bool
+	Engine  string
+	Clients int
+	Held    float64 // bytes of the fullest processor
+
+	DollarsPerMillion float64 // output tokens; 0: no price is known
+	TokensPerJoule    float64 // output tokens; 0: no power is known
+
+	Sides [op.PhaseCount]*Side // nil: not asked about
+
+	Reasons  []string                    // why there is no plan
+	Refusals map[string][]search.Refusal // what ruled plans out, by phase, where that was asked
+	Remark   string                      // of the engine, or of what does not fit
+}
+
+// Side is one phase of a deployment: a bare step of one of its instances.
+type Side struct {
+	Phase     op.Phase
+	System    *hardware.System
+	Instances int
+	Procs     int // of one instance; 0: not known
+	Cards     int // of one instance
+
+	SharedPerCard bool     // every processor holds the shared experts itself
+	Limit         *float64 // of the phase, in ms
+
+	// Found: there is a plan. Only then the next ones are known.
+	Found         bool
+	Step          estimate.Estimate
+	Detail        *estimate.Detail
+	Latency       float64 // TTFT or TPOT, as clients see it or, where no engine is assumed, as a step takes
+	TokensPerStep float64
+	Sequences     int     // in flight on all processors of an instance
+	Held          float64 // bytes of a processor
+	Usable        float64 // bytes of the memory of a processor
+	Bound         Bound
+	// Ongoing: a decode step at some context, not a share of a request.
+	Ongoing bool
+}
+
+// phases in the order of a request.
+var phases = [op.PhaseCount]op.Phase{op.Prefill, op.Decode}
+
+// Bound is what takes the largest share of a step.
+type Bound struct {
+	By    string
+	Share float64
+}
+
+func (b Bound) String() string { return fmt.Sprintf("%s %.0f%%", b.By, 100*b.Share) }
+
+// Over is the bytes that do not fit, or 0.
+func (s *Side) Over() float64 { return max(0, s.Held-s.Usable) }
+
+// Cards is the cards that a number of processors of a system make.
+func Cards(procs int, s *hardware.System) int { return (procs + s.ProcsPerNPU - 1) / s.ProcsPerNPU }
+
+// CardsOf is the cards that the processors of a deployment make.
+func CardsOf(d *deploy.Deployment) int {
+	n := 0
+	for i := range d.Pools {
+		n += Cards(d.Pools[i].Procs(), d.Pools[i].System)
+	}
+	return n
+}
+
+// NewSide is a phase whose step is known in detail.
+func NewSide(phase op.Phase, sys *hardware.System, step estimate.Estimate, d *estimate.Detail, moe bool) *Side {
+	p := &step.Plan
+	by, seconds := d.Shares.Bound()
+	s := &Side{
+		Phase: phase, System: sys, Instances: 1, Procs: p.Attention.Procs(), Found: true, Step: step, Detail: d, Latency: step.Latency,
+		Sequences: p.InFlight() * p.Attention.DP * p.Sequences(moe), Held: step.Memory.Total(), Bound: Bound{by, seconds / step.StepTime},
+	}
+	s.Cards = Cards(s.Procs, sys)
+	return s
+}
+
+// Outcome fills in what a search found: the whole deployment, and its sides as far as they are found. Pools are the
+// processors of the sides where nothing is found.
+func (r *Record) Outcome(o *search.Outcome, problems [op.PhaseCount]*search.Problem, pools [op.PhaseCount]int) error {
+	r.Shared, r.Whole, r.Requests = o.Shared, o.Found(), o.Requests
+	r.Spare = o.Spare(r.Procs)
+	limits := [op.PhaseCount]*float64{op.Prefill: r.Limits.TTFT, op.Decode: r.Limits.TPOT}
+	results := [op.PhaseCount]*search.Result{op.Prefill: &o.Prefill, op.Decode: &o.Decode}
+	for phase, found := range results {
+		p := problems[phase]
+		side := &Side{Phase: op.Phase(phase), System: p.System, Procs: pools[phase]}
+		if found.Found {
+			d, err := estimate.DetailOf(&p.Problem, &found.Best.Plan)
+			if err != nil {
+				return err
+			}
+			side = NewSide(op.Phase(phase), p.System, found.Best, d, r.Model.IsMoE())
+			side.Instances, side.Procs = found.Instances, found.Procs
+			side.TokensPerStep = estimate.TokensPerStep(p.Acceptance, found.Best.Plan.Drafts)
+			side.Usable = p.Assume.Usable(p.System.Memory.GiB)
+		}
+		side.Cards = Cards(side.Procs, p.System)
+		side.SharedPerCard, side.Limit = p.SharedPerCard, limits[phase]
+		r.Sides[phase] = side
+	}
+	r.Cards = Cards(r.Procs, problems[op.Decode].System)
+	if prefill, decode := r.Sides[op.Prefill], r.Sides[op.Decode]; r.Whole {
+		r.SeenAs(prefill.Latency, decode.Latency)
+	}
+	return nil
+}
+
+// SeenAs sets the times that clients wait.
+func (r *Record) SeenAs(ttft, tpot float64) {
+	r.TTFT, r.TPOT = ttft, tpot
+	r.Latency = ttft + float64(r.Lengths.Output-1)*tpot
+	r.Sides[op.Prefill].Latency, r.Sides[op.Decode].Latency = ttft, tpot
+}
+
+// Tokens is the output tokens per second.
+func (r *Record) Tokens() float64 { return r.Requests * float64(r.Lengths.Output) }
+
+// Bottleneck is the phase that limits the request rate.
+func (r *Record) Bottleneck() string {
+	if r.Sides[op.Prefill].Rate() < r.Sides[op.Decode].Rate() {
+		return "prefill"
+	}
+	return "decoder"
+}
+
+// Balance is how evenly the phases are loaded: the slower rate over the faster.
+func (r *Record) Balance() float64 {
+	p, d := r.Sides[op.Prefill].Rate(), r.Sides[op.Decode].Rate()
+	return min(p, d) / max(p, d)
+}
+
+// Rate is the request rate of all instances.
+func (s *Side) Rate() float64 { return float64(s.Instances) * s.Step.Requests }
+
+// Confidence is the weakest level of the sides, and the error band of each.
+func (r *Record) Confidence() (level cost.Level, bands []float64) {
+	first := true
+	for _, phase := range phases {
+		s := r.Sides[phase]
+		if s == nil || !s.Found {
+			continue
+		}
+		c := &s.Detail.Confidence
+		if first || c.Level < level {
+			level = c.Level
+		}
+		first = false
+		bands = append(bands, c.Band)
+	}
+	return level, bands
+}

@@ -1,0 +1,68 @@
+package result
+
+import (
+	"strings"
+	"testing"
+)
+
+// Numbers for people have no exponents.
+func TestPlain(t *testing.T) {
+	for _, c := range []struct {
+		v      float64
+		digits int
+		want   string
+	}{
+		{0, 4, "0"}, {5014.2, 3, "5014"}, {5014.6, 4, "5015"}, {290.04363, 4, "290"}, {70.657, 4, "70.66"}, {0.98612, 3, "0.986"},
+		{12, 3, "12"}, {1e6, 3, "1000000"}, {0.00123456, 3, "0.00123"}, {-3.14159, 3, "-3.14"}, {9.9996, 4, "10"}, {1e-9, 3, "1e-09"}, {1e18, 3, "1e+18"},
+	} {
+		if got := Plain(c.v, c.digits); got != c.want {
+			t.Errorf("Plain(%g, %d) = %s, want %s", c.v, c.digits, got, c.want)
+		}
+	}
+}
+
+// Names are unique in the registry and in each table; the fields of tables are those of the registry.
+func TestRegistry(t *testing.T) {
+	for _, table := range Tables() {
+		seen := map[string]bool{}
+		for i := range table.Rows {
+			r := &table.Rows[i]
+			if seen[r.Label] {
+				t.Errorf("%s has two rows %s", table.Name, r.Label)
+			}
+			seen[r.Label] = true
+			if f, ok := Lookup(r.Name); !ok || f != r.Field {
+				t.Errorf("%s is not in the registry", r.Name)
+			}
+		}
+	}
+	if n := len(Fields()); n < 200 {
+		t.Errorf("only %d fields", n)
+	}
+}
+
+// The unit in the name of a field is its unit.
+func TestUnitsInNames(t *testing.T) {
+	spelled := map[string]Unit{"s": Seconds, "ms": Millis, "Gib": GiB, "GBps": GBps, "token/s": TokenRate, "%": Percent}
+	for _, f := range Fields() {
+		_, rest, ok := strings.Cut(f.Name, "(")
+		if !ok {
+			continue
+		}
+		if want := spelled[strings.TrimSuffix(rest, ")")]; want != f.Unit || want == "" {
+			t.Errorf("%s is in %s", f.Name, f.Unit)
+		}
+	}
+}
+
+// A field can be asked for in another unit.
+func TestOtherUnits(t *testing.T) {
+	r := &Record{Whole: true, TTFT: 0.25}
+	f, ok := Lookup("TTFT(s)")
+	if !ok || f.Value(r) != 0.25 || f.In(Millis, r) != 250.0 || f.In(Seconds, r) != 0.25 {
+		t.Errorf("%v s is %v ms", f.Value(r), f.In(Millis, r))
+	}
+	if got := f.In(Millis, &Record{}); got != nil {
+		t.Errorf("what is not known is %v ms", got)
+	}
+}

@@ -1,0 +1,128 @@
+package result
+
+import (
+	"slices"
+
+	"throughline/op"
+)
+
+// Table is a selection of the fields: one of the files of a job.
+type Table struct {
+	Name string // in the name of the file
+	Rows []Row
+}
+
+// Row is a field as a table shows it.
+type Row struct {
+	*Field
+	Label string // its name in the table, where tables share names for different things
+	// only says of which records the table shows it; nil: of all.
+	only func(*Record) bool
+}
+
+// Of is the value that the table shows.
+func (r *Row) Of(record *Record) any {
+	if r.only != nil && !r.only(record) {
+		return nil
+	}
+	return r.Value(record)
+}
+
+// Tables are the wide files of a job, in the order and with the names of the reference tool.
+func Tables() []Table { return []Table{prefillTable, decodeTable, resultTable} }
+
+var (
+	prefillTable = sideTable("prefill_best", op.Prefill)
+	decodeTable  = sideTable("decoder_best", op.Decode)
+	resultTable  = wholeTable()
+)
+
+// Long is the table with a row for each run: all fields of a run, under names of their own.
+func Long() []*Field {
+	return slices.DeleteFunc(slices.Clone(Fields()), func(f *Field) bool {
+		return f.Category == Asked || f.Category == Step && !slices.Contains(longSteps, f.Name)
+	})
+}
+
+// longSteps are the fields of steps that the long table has: others repeat what it has under names of the reference tool.
+var longSteps = []string{"prefill_plans", "prefill_bound", "prefill_bound_share(%)", "decoder_plans", "decoder_bound", "decoder_bound_share(%)"}
+
+// perInstance are the fields that the tables of a phase show of one instance, under the names that the result table has for
+// all instances.
+var perInstance = map[string]string{
+	"throughput(token/s)": "throughput_per_instance(token/s)", "num_procs": "procs_per_instance",
+	"request_per_second": "request_per_second_per_instance",
+}
+
+// sideTable is the table of one instance of a phase.
+func sideTable(name string, phase op.Phase) Table {
+	t := Table{Name: name}
+	t.add(modelFields)
+	// The throughputs of both phases. That of the other one is left empty, unless the same processors do both.
+	for _, q := range phases {
+		only := func(r *Record) bool { return r.Shared }
+		if q == phase {
+			only = nil
+		}
+		t.Rows = append(t.Rows,
+			Row{Of(q, perInstance["throughput(token/s)"]), prefixes[q] + "throughput(token/s)", only},
+			Row{Of(q, "throughput_per_npu(token/s)"), prefixes[q] + "throughput_per_npu(token/s)", only})
+	}
+	labels := map[string]string{prefixes[phase] + "kv_cache_total_mem(Gib)": "kv_cache_total_mem(Gib)"} // the one without a prefix
+	for label, name := range perInstance {
+		labels[prefixes[phase]+name] = prefixes[phase] + label
+	}
+	for _, f := range sideFields(phase) {
+		if f.Category == Throughput || f.Category == Step {
+			continue
+		}
+		label := f.Name
+		if other, ok := labels[f.Name]; ok {
+			label = other
+		}
+		t.Rows = append(t.Rows, Row{Field: field(f.Name), Label: label})
+	}
+	t.add(provenanceFields)
+	return t
+}
+
+// wholeTable is the table of the whole deployment.
+func wholeTable() Table {
+	t := Table{Name: "result_best"}
+	t.add(modelFields)
+	for _, phase := range phases {
+		t.named(prefixes[phase]+"throughput(token/s)", nil)
+		t.named(prefixes[phase]+"throughput_per_npu(token/s)", nil)
+	}
+	for _, phase := range phases {
+		t.named(prefixes[phase]+"system_name", nil)
+	}
+	isWhole := func(r *Record) bool { return r.Whole }
+	for i := range resultFields {
+		t.named(resultFields[i].Name, nil)
+		if resultFields[i].Name == "num_procs" {
+			t.named("prefill_instances", isWhole)
+			t.named("decoder_instances", isWhole)
+		}
+	}
+	t.add(provenanceFields)
+	return t
+}
+
+func (t *Table) add(fields []Field) {
+	for i := range fields {
+		t.named(fields[i].Name, nil)
+	}
+}
+
+func (t *Table) named(name string, only func(*Record) bool) {
+	t.Rows = append(t.Rows, Row{field(name), name, only})
+}
+
+// Category is that of a row: what the instances of the whole are in the table of the result is about the result.
+func (t *Table) Category(r *Row) Category {
+	if t.Name == resultTable.Name && r.Category == Extended {
+		return Whole
+	}
+	return r.Category
+}

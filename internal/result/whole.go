@@ -1,0 +1,170 @@
+package result
+
+import (
+	"fmt"
+	"strings"
+
+	"throughline/estimate"
+	"throughline/internal/version"
+	"throughline/op"
+	"throughline/plan"
+)
+
+// identityFields say which run it is.
+var identityFields = []Field{
+	{"run", None, Identity, "number of the run in its section", func(r *Record) any { return r.Number }},
+	{"mode", None, Identity, "how the phases share processors", func(r *Record) any { return r.Mode }},
+	{"reason", None, Identity, "why there is no plan, or what is to be said of it", func(r *Record) any {
+		if r.Remark != "" {
+			return r.Remark
+		}
+		return strings.Join(r.Reasons, "; ")
+	}},
+}
+
+var modelFields = []Field{
+	{"model_name", None, Model, "name of the model", func(r *Record) any { return r.Model.Name }},
+	{"seq_size", None, Model, "tokens in of a request", func(r *Record) any { return r.Lengths.Input }},
+	{"out_size", None, Model, "tokens out of a request", func(r *Record) any { return r.Lengths.Output }},
+	{"weight_byte", Bytes, Model, "of an element of the weights", func(r *Record) any { return r.Precision.Weight }},
+	{"activation_byte", Bytes, Model, "of an element of the activations", func(r *Record) any { return r.Precision.Activation }},
+	{"cache_byte", Bytes, Model, "of an element of the KV cache", func(r *Record) any { return r.Precision.Cache }},
+	{"comm_byte", Bytes, Model, "of an element that is sent", func(r *Record) any { return r.Precision.Comm }},
+	{"use_flash_attn", None, Model, "scores never reach memory", func(r *Record) any { return r.Settings.Flash }},
+}
+
+// provenanceFields identify a result.
+var provenanceFields = []Field{
+	{"assumptions", None, Provenance, "name of the set of modelling assumptions", func(r *Record) any { return r.Assume.Name }},
+	{"throughline_version", None, Provenance, "version of the program", func(*Record) any { return version.Number }},
+	{"input_hash", None, Provenance, "identifies the run: everything that its results depend on. Equal hashes and versions mean equal results", func(r *Record) any { return r.Hash }},
+}
+
+// whole is a field of the deployment that is known where both phases have a plan.
+func whole(name string, u Unit, doc string, value func(r *Record) any) Field {
+	return Field{name, u, Whole, doc, func(r *Record) any {
+		if !r.Whole {
+			return nil
+		}
+		return value(r)
+	}}
+}
+
+// split is such a field of deployments whose phases have processors of their own.
+func split(name string, u Unit, doc string, value func(r *Record) any) Field {
+	return whole(name, u, doc, func(r *Record) any {
+		if r.Shared {
+			return nil
+		}
+		return value(r)
+	})
+}
+
+func transfer(name string, u Unit, doc string, value func(t *estimate.Transfer) float64) Field {
+	return split(name, u, doc, func(r *Record) any { return value(&r.Sides[op.Prefill].Step.KV) })
+}
+
+// served is a field of what clients see of an engine.
+func served(name string, u Unit, doc string, value func(r *Record) any) Field {
+	return whole(name, u, doc, func(r *Record) any {
+		if !r.Served {
+			return nil
+		}
+		return value(r)
+	})
+}
+
+// resultFields are those of the whole deployment.
+var resultFields = []Field{
+	{"num_procs", None, Whole, "processors of the run, spare ones included", func(r *Record) any { return r.Procs }},
+	ofInstances(op.Prefill, "num_procs", None, "processors of all instances of the prefill. In fusion, all", func(s *Side) any { return s.Instances * s.Procs }),
+	ofInstances(op.Decode, "num_procs", None, "processors of all instances of the decode. In fusion, all", func(s *Side) any { return s.Instances * s.Procs }),
+	whole("spare_procs", None, "processors that no instance uses", func(r *Record) any { return r.Spare }),
+	split("pd_ratio", None, "processors of prefill and decode, as `4:5`; empty in fusion", func(r *Record) any {
+		p, d := r.Sides[op.Prefill], r.Sides[op.Decode]
+		return fmt.Sprintf("%d:%d", p.Instances*p.Procs, d.Instances*d.Procs)
+	}),
+	whole("request_per_second", Rate, "requests per second of the deployment", func(r *Record) any { return r.Requests }),
+	whole("request_per_second_per_npu", Rate, "the same per card, over all processors of the run, in cards of the decode system", func(r *Record) any { return r.Requests / float64(r.Cards) }),
+	whole("output_throughput(token/s)", TokenRate, "output tokens per second of the deployment", func(r *Record) any { return r.Tokens() }),
+	whole("TTFT(s)", Seconds, "time to the first token, KV transfer included", func(r *Record) any { return r.TTFT }),
+	whole("TPOT(s)", Seconds, "time per output token", func(r *Record) any { return r.TPOT }),
+	whole("request_latency(s)", Seconds, "time of a whole request: TTFT, and TPOT for every further token", func(r *Record) any { return r.Latency }),
+	ofInstances(op.Prefill, "request_per_second", Rate, "what all instances of the prefill can do alone", func(s *Side) any { return s.Rate() }),
+	ofInstances(op.Decode, "request_per_second", Rate, "what all instances of the decode can do alone", func(s *Side) any { return s.Rate() }),
+	whole("bottleneck", None, "the phase with the lower of the two rates", func(r *Record) any { return r.Bottleneck() }),
+	whole("balance", None, "the lower rate over the higher: 1 if no phase waits for the other", func(r *Record) any { return r.Balance() }),
+	transfer("kv_transfer_per_request(Gib)", GiB, "KV cache that a request takes from prefill to decode", func(t *estimate.Transfer) float64 { return gib(t.Bytes) }),
+	transfer("kv_transfer_time(s)", Seconds, "time to send the cache of a prefill batch", func(t *estimate.Transfer) float64 { return t.Time }),
+	transfer("kv_transfer_hidden(s)", Seconds, "of that, what runs behind the computation of the layers", func(t *estimate.Transfer) float64 { return t.Hidden() }),
+	transfer("kv_transfer_exposed(s)", Seconds, "of that, what does not", func(t *estimate.Transfer) float64 { return t.Exposed }),
+	{"engine", None, Whole, "where an engine is assumed (`--assume physical`): the one that serves; of `run`, the generic one", func(r *Record) any {
+		if r.Engine == "" {
+			return nil
+		}
+		return r.Engine
+	}},
+	served("concurrency", None, "clients of the closed loop under which TTFT, TPOT and the request rate hold", func(r *Record) any { return r.Clients }),
+	{"TTFT_limit(ms)", Millis, Whole, "the limit on TTFT", func(r *Record) any { return optional(r.Limits.TTFT) }},
+	{"TPOT_limit(ms)", Millis, Whole, "the limit on TPOT", func(r *Record) any { return optional(r.Limits.TPOT) }},
+}
+
+// ofInstances is a field of all instances of a phase.
+func ofInstances(phase op.Phase, name string, u Unit, doc string, value func(s *Side) any) Field {
+	return whole(prefixes[phase]+name, u, doc, func(r *Record) any { return value(r.Sides[phase]) })
+}
+
+// clientFields are what estimate and plan say about a deployment besides.
+var clientFields = []Field{
+	{"cached_tokens", None, Whole, "leading tokens of a prompt whose keys and values are cached", func(r *Record) any { return r.Lengths.Cached }},
+	{"context", None, Asked, "of a decode step that is no share of a request, its context", func(r *Record) any {
+		if s := r.Sides[op.Decode]; s != nil && s.Ongoing {
+			return r.Lengths.DecodeContext()
+		}
+		return nil
+	}},
+	{"system", None, Asked, "name of the system of the first phase that is asked about", func(r *Record) any {
+		for _, phase := range phases {
+			if s := r.Sides[phase]; s != nil {
+				return s.System.Name
+			}
+		}
+		return nil
+	}},
+	{"cards", None, Whole, "cards that the processors make", func(r *Record) any { return r.Cards }},
+	whole("tokens_per_card", TokenRate, "output tokens per second and card", func(r *Record) any { return r.Tokens() / float64(r.Cards) }),
+	whole("tokens_per_processor", TokenRate, "output tokens per second and processor, spare ones included", func(r *Record) any { return r.Tokens() / float64(r.Procs) }),
+	whole("tokens_per_user", TokenRate, "output tokens per second that a user sees", func(r *Record) any { return 1 / r.TPOT }),
+	served("memory(Gib)", GiB, "what the fullest processor holds", func(r *Record) any { return gib(r.Held) }),
+	{"dollars_per_million_tokens", "$", Asked, "dollars per million output tokens, where a price is given", func(r *Record) any { return known(r.DollarsPerMillion) }},
+	{"tokens_per_joule", None, Asked, "output tokens per joule, where a power is given", func(r *Record) any { return known(r.TokensPerJoule) }},
+	{"trust", None, Whole, "the weakest confidence of the phases, and their error bands", func(r *Record) any { return r.trust() }},
+}
+
+// trust is the weakest level of the sides, and the error bands of their steps.
+func (r *Record) trust() any {
+	level, bands := r.Confidence()
+	if bands == nil {
+		return nil
+	}
+	texts := make([]string, len(bands))
+	for i, b := range bands {
+		texts[i] = fmt.Sprintf("±%.0f%%", 100*b)
+	}
+	return fmt.Sprintf("%s %s", level, strings.Join(texts, ", "))
+}
+
+// Instances is a plan, with how many there are of it.
+func Instances(count int, p *plan.Plan) string {
+	s := p.String()
+	if p.Redundant > 0 {
+		s += fmt.Sprintf(" +%d", p.Redundant)
+	}
+	if p.Drafts > 0 {
+		s += fmt.Sprintf(" mtp%d", p.Drafts)
+	}
+	if count > 1 {
+		s = fmt.Sprintf("%d × %s", count, s)
+	}
+	return s
+}

@@ -1,0 +1,126 @@
+// Package sweep runs a section of a runtime file: it searches every run and hands over their records in the order of the
+// file. It holds a window of runs, however many there are.
+package sweep
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+
+	"throughline/internal/advice"
+	"throughline/internal/jobfile"
+	"throughline/internal/result"
+	"throughline/op"
+	"throughline/search"
+)
+
+// Options are how a section is run, not what is found.
+type Options struct {
+	Jobs     int         // processors of this machine to use
+	Thorough bool        // say what ruled plans out
+	Tick     search.Tick // after each part of each run
+}
+
+// window is how many runs are under way or waiting for earlier ones, for each processor.
+const window = 16
+
+// Run searches the runs of a job and hands over their records, one after another and in order. The records do not depend
+// on the number of processors.
+func Run(ctx context.Context, job *jobfile.Job, o Options, emit func(*result.Record) error) error {
+	// Few runs share out the plans of each; many runs are shared out themselves.
+	workers := max(1, o.Jobs/max(1, job.Len()))
+	g, ctx := errgroup.WithContext(ctx)
+	started := make(chan chan *result.Record, window*o.Jobs)
+	slots := make(chan struct{}, o.Jobs)
+	g.Go(func() error {
+		defer close(started)
+		for i := range job.Len() {
+			done := make(chan *result.Record, 1)
+			select {
+			case started <- done:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			g.Go(func() error {
+				defer func() { <-slots }()
+				r, err := record(ctx, job, i, workers, o)
+				if err == nil {
+					done <- r
+				}
+				return err
+			})
+		}
+		return nil
+	})
+	g.Go(func() error {
+		for done := range started {
+			select {
+			case r := <-done:
+				if err := emit(r); err != nil {
+					return err
+				}
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+	return g.Wait()
+}
+
+// record searches one run and says all there is to say about it.
+func record(ctx context.Context, job *jobfile.Job, number, workers int, o Options) (*result.Record, error) {
+	run := job.At(number)
+	r := &result.Record{
+		Number: number, Mode: run.Mode, Hash: job.Hash(&run), Model: run.Model, Settings: run.Settings, Lengths: run.Lengths,
+		Limits: run.Limits, Precision: run.Precision, Assume: run.Decode.Assume, Procs: run.Procs,
+	}
+	outcome, seen, err := searched(ctx, &run, workers, o)
+	if err != nil {
+		return nil, err
+	}
+	problems := [op.PhaseCount]*search.Problem{op.Prefill: &run.Prefill, op.Decode: &run.Decode}
+	if err := r.Outcome(&outcome, problems, pools(&run)); err != nil {
+		return nil, err
+	}
+	if seen != nil {
+		r.Served, r.Engine, r.Clients, r.Held = true, seen.Deployment.Engine.Name, seen.Load.Clients, seen.Held()
+		r.SeenAs(seen.Seen.TTFT, seen.Seen.TPOT)
+	}
+	r.Reasons = run.Reasons(&outcome)
+	if o.Thorough {
+		r.Refusals = run.Refusals(&outcome)
+	}
+	return r, nil
+}
+
+// searched finds the best deployment of a run and, where an engine is assumed, what its clients see.
+func searched(ctx context.Context, run *jobfile.Run, workers int, o Options) (search.Outcome, *advice.Candidate, error) {
+	if !run.Decode.Assume.Engine {
+		outcome, err := run.Search(ctx, jobfile.SearchOptions{Workers: workers, Thorough: o.Thorough, Tick: o.Tick})
+		return outcome, nil, err
+	}
+	outcome, seen, err := advice.Run(ctx, run, workers)
+	for range run.Parts() {
+		if o.Tick != nil {
+			o.Tick()
+		}
+	}
+	return outcome, seen, err
+}
+
+// pools are the processors of the phases as they are asked for, 0 where they are searched.
+func pools(r *jobfile.Run) (out [op.PhaseCount]int) {
+	switch {
+	case r.Mode == jobfile.Fusion:
+		out[op.Prefill], out[op.Decode] = r.Procs, r.Procs
+	case r.Pools != nil:
+		out[op.Prefill], out[op.Decode] = r.Pools[0], r.Pools[1]
+	}
+	return out
+}
