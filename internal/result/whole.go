@@ -134,7 +134,7 @@ var clientFields = []Field{
 	{"cards", None, Whole, "cards that the processors make", func(r *Record) any { return r.Cards }},
 	whole("tokens_per_card", TokenRate, "output tokens per second and card", func(r *Record) any { return r.Tokens() / float64(r.Cards) }),
 	whole("tokens_per_processor", TokenRate, "output tokens per second and processor, spare ones included", func(r *Record) any { return r.Tokens() / float64(r.Procs) }),
-	whole("tokens_per_user", TokenRate, "output tokens per second that a user sees", func(r *Record) any { return 1 / r.TPOT }),
+	whole("tokens_per_user", TokenRate, "output tokens per second that a user sees; 0 where a request has one", func(r *Record) any { return perUser(r.TPOT) }),
 	served("memory(Gib)", GiB, "what the fullest processor holds", func(r *Record) any { return gib(r.Held) }),
 	{"dollars_per_million_tokens", "$", Asked, "dollars per million output tokens, where a price is given", func(r *Record) any { return known(r.DollarsPerMillion) }},
 	{"tokens_per_joule", None, Asked, "output tokens per joule, where a power is given", func(r *Record) any { return known(r.TokensPerJoule) }},
@@ -167,4 +167,12 @@ func Instances(count int, p *plan.Plan) string {
 		s = fmt.Sprintf("%d × %s", count, s)
 	}
 	return s
+}
+
+// perUser is the tokens per second of a time per token; a request of one token has none.
+func perUser(tpot float64) float64 {
+	if tpot == 0 {
+		return 0
+	}
+	return 1 / tpot
 }
