@@ -19,7 +19,7 @@ import (
 
 func newValidate(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "validate ops|forward|serving FILE.csv",
+		Use:   "validate ops|forward|serving FILE.csv, validate requests DIR",
 		Short: "Predict what was measured, and show how far off the predictions are",
 		Long: `Validate predicts every row of a table of measurements, prints mean, median and worst
 error by group, and writes the table with its predictions (--out). Bias is the median
@@ -31,11 +31,12 @@ error with its sign.
            params are b (sequences), s (tokens, or the context of a decode step) and for
            one rank of a group without its collectives tp
   serving  runs of a serving engine: model, system, engine, precision, lengths, concurrency
-           and parallel sizes, with the mean TTFT and TPOT that clients measured`,
+           and parallel sizes, with the mean TTFT and TPOT that clients measured
+  requests recorded runs of an engine, every request and step of them, in a folder`,
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newValidateOps(s), newValidateForward(s), newValidateServing(s))
+	cmd.AddCommand(newValidateOps(s), newValidateForward(s), newValidateServing(s), newValidateRequests(s))
 	return cmd
 }
 

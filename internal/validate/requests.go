@@ -442,3 +442,40 @@ func readTable(dir, name string, needed []string, each func(*cells)) error {
 	}
 	return document.Join(errs...)
 }
+
+// Spread is the median and the 90th percentile over runs of the absolute error of a metric, in percent, and the number of
+// runs that have it.
+func (r *RequestsReport) Spread(metric string) (median, high float64, runs int) {
+	var all []float64
+	for i := range r.Metrics {
+		if e := 100 * math.Abs(r.Metrics[i].Error()); r.Metrics[i].Metric == metric && !math.IsNaN(e) && !math.IsInf(e, 0) {
+			all = append(all, e)
+		}
+	}
+	if len(all) == 0 {
+		return math.NaN(), math.NaN(), 0
+	}
+	slices.Sort(all)
+	return quantile(all, 0.5), quantile(all, 0.9), len(all)
+}
+
+// quantile is that of sorted values, between two of them in proportion.
+func quantile(sorted []float64, share float64) float64 {
+	at := share * float64(len(sorted)-1)
+	i := int(at)
+	if i+1 == len(sorted) {
+		return sorted[i]
+	}
+	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
+}
+
+// MetricNames are the figures that runs have, in their order.
+func (r *RequestsReport) MetricNames() []string {
+	var out []string
+	for _, m := range requestMetrics {
+		if _, _, n := r.Spread(m.name); n > 0 {
+			out = append(out, m.name)
+		}
+	}
+	return out
+}

@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"math"
+
 	"throughline/deploy"
 )
 
@@ -48,12 +50,8 @@ func (r Reason) String() string {
 
 // watermark is the blocks that an admission leaves free.
 func (p *Policy) watermark() int {
-	share := p.Watermark * float64(p.Blocks)
-	n := int(share)
-	if float64(n) < share {
-		n++
-	}
-	return n
+	const rounding = 1e-9 // 1% of 700 is 7, though not in binary
+	return int(math.Ceil(p.Watermark*float64(p.Blocks) - rounding))
 }
 
 // schedule decides what the next step does, and allocates its blocks. It reports whether there is anything to do.
