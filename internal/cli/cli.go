@@ -116,6 +116,7 @@ hardware, finds the best deployment, and explains it.
   plan      what to launch on a number of processors
   estimate  how one deployment does that the flags fix
   explain   why: operators, memory, sensitivities, what hardware would reach a goal
+  simulate  requests through a deployment: percentiles, rates it holds, traces
   run       scans from a runtime file, as CSV tables`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -126,7 +127,7 @@ hardware, finds the best deployment, and explains it.
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
-	root.AddCommand(newRun(s), newPlan(s), newEstimate(s), newExplain(s), newCalibrate(s), newValidate(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
+	root.AddCommand(newRun(s), newPlan(s), newEstimate(s), newExplain(s), newSimulate(s), newCalibrate(s), newValidate(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
 	return root
 }
 

@@ -107,6 +107,7 @@ func (r *rank) resume(t float64) {
 			return
 		}
 		r.waiting.pop()
+		*r.queue--
 		r.allocate(j, need)
 		if j.prefill == none {
 			r.extra += float64(j.cached) * r.rules.SwapSeconds
@@ -269,6 +270,7 @@ func (r *rank) fresh(j *job, hit, tokens int) int {
 // take admits the first of those that wait, with what is cached of its prompt.
 func (r *rank) take(at int32, hit int, t float64) {
 	r.waiting.pop()
+	*r.queue--
 	j := &r.jobs.all[at]
 	if j.scheduled < 0 {
 		j.scheduled = t

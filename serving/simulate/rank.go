@@ -110,6 +110,7 @@ type rank struct {
 	bounds []int
 	prefix *prefixCache // nil: none
 
+	queue   *int64    // requests that wait, on all ranks
 	inbox   []entered // requests that the scheduler has not looked at
 	waiting ring
 
@@ -322,6 +323,7 @@ func (r *rank) preempt() int32 {
 	}
 	j.preemptions++
 	r.preempted++
+	*r.queue++
 	r.waiting.pushFront(at)
 	return at
 }

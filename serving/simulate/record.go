@@ -32,6 +32,8 @@ type Record struct {
 	First BatchMeans // of the times to first tokens, in the order of ends
 	Whole BatchMeans // of the times of requests
 
+	Trend Trend // of what arriving requests found
+
 	Good     int64     // requests that kept all limits
 	Timeline *Timeline // nil: none
 
@@ -61,8 +63,9 @@ func newRecord(o *Options) *Record {
 }
 
 // arrived notes a request.
-func (r *Record) arrived(q *Request) {
+func (r *Record) arrived(q *Request, waiting int64) {
 	r.moved(q.Arrival)
+	r.Trend.add(q.Arrival, float64(r.present), float64(waiting))
 	r.present++
 	r.LastArrival = max(r.LastArrival, q.Arrival)
 }
@@ -249,4 +252,69 @@ func student(freedom int) float64 {
 	g2 := (5*math.Pow(z, 5) + 16*z*z*z + 3*z) / 96
 	g3 := (3*math.Pow(z, 7) + 19*math.Pow(z, 5) + 17*z*z*z - 15*z) / 384
 	return z + g1/v + g2/(v*v) + g3/(v*v*v)
+}
+
+// Trend is how many requests were under way and how many of them waited when others arrived: means of batches of
+// successive arrivals, of which there are at most 64.
+type Trend struct {
+	size  int
+	list  []trendBatch
+	batch trendBatch
+}
+
+type trendBatch struct{ n, time, present, waiting float64 }
+
+func (b *trendBatch) add(c *trendBatch) {
+	b.n += c.n
+	b.time += c.time
+	b.present += c.present
+	b.waiting += c.waiting
+}
+
+func (t *Trend) add(at, present, waiting float64) {
+	t.size = max(1, t.size)
+	t.batch.add(&trendBatch{1, at, present, waiting})
+	if t.batch.n < float64(t.size) {
+		return
+	}
+	t.list = append(t.list, t.batch)
+	t.batch = trendBatch{}
+	if len(t.list) == mostBatches {
+		for i := range mostBatches / 2 {
+			t.list[i] = t.list[2*i]
+			t.list[i].add(&t.list[2*i+1])
+		}
+		t.list = t.list[:mostBatches/2]
+		t.size *= 2
+	}
+}
+
+// Growth is by how much the requests under way, and those of them that wait, grow per second in the second half of the
+// arrivals: the slope of a straight line through the means of batches.
+func (t *Trend) Growth() (present, waiting float64) {
+	list := t.list[len(t.list)/2:]
+	var n, at, p, w float64
+	for i := range list {
+		b := &list[i]
+		n++
+		at += b.time / b.n
+		p += b.present / b.n
+		w += b.waiting / b.n
+	}
+	if n < 4 {
+		return 0, 0
+	}
+	at, p, w = at/n, p/n, w/n
+	var tt, tp, tw float64
+	for i := range list {
+		b := &list[i]
+		d := b.time/b.n - at
+		tt += d * d
+		tp += d * (b.present/b.n - p)
+		tw += d * (b.waiting/b.n - w)
+	}
+	if tt == 0 {
+		return 0, 0
+	}
+	return tp / tt, tw / tt
 }

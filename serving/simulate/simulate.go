@@ -113,6 +113,7 @@ type run struct {
 	links   map[*rank]float64
 	count   int64
 	live    int64
+	queue   int64 // requests that wait
 }
 
 // target is a rank of a server.
@@ -177,6 +178,7 @@ func (r *run) addServers(p *Pool) {
 		}
 		for i := range p.Ranks {
 			k := newRank(&p.Policy, &r.jobs, p.Times, rand.New(rand.NewPCG(r.Seed, uint64(s.index)<<16|uint64(i))))
+			k.queue = &r.queue
 			s.ranks = append(s.ranks, k)
 			if p.Role == deploy.Decode {
 				r.decode = append(r.decode, target{k, s})
@@ -254,7 +256,7 @@ func (r *run) enter(t float64) error {
 		job := r.jobs.add(q, r.count)
 		r.count++
 		r.live++
-		r.record.arrived(&q)
+		r.record.arrived(&q, r.queue)
 		to := r.route(r.entry, &q, &r.turn[0])
 		r.give(to, job, t)
 	}
@@ -289,6 +291,7 @@ func (r *run) fits(q *Request) error {
 
 // give puts a job before the scheduler of a rank.
 func (r *run) give(to target, job int32, t float64) {
+	r.queue++
 	to.inbox = append(to.inbox, entered{job, t})
 	r.wake(to.server, t)
 }

@@ -25,6 +25,7 @@ type StepTimes struct {
 	table     map[place]float64
 	direct    bool // no table: more bounds than it has places for
 	corner    [mostBounds + 1]axis
+	step      op.Step // to work in
 }
 
 // mostBounds is how many bounds the table has places for.
@@ -200,10 +201,11 @@ func (s *StepTimes) known(at *place) float64 {
 
 // Direct is the time of a step without the table.
 func (s *StepTimes) Direct(w *Work) float64 {
-	var step op.Step
+	step := &s.step
+	*step = op.Step{}
 	for i := range w.Chunks {
 		c := &w.Chunks[i]
-		s.evaluator.Add(&step, op.Group{Phase: op.Prefill, Sequences: 1, New: float64(c.New), Context: float64(c.Past + c.New), Ends: c.Ends})
+		s.evaluator.Add(step, op.Group{Phase: op.Prefill, Sequences: 1, New: float64(c.New), Context: float64(c.Past + c.New), Ends: c.Ends})
 	}
 	if w.Decodes > 0 {
 		addSums(&step[op.Decode], float64(w.Decodes), &s.one)
@@ -214,5 +216,5 @@ func (s *StepTimes) Direct(w *Work) float64 {
 		}
 		addSums(&step[op.Decode], float64(w.Context-below), &s.slopes[len(w.Bounded)])
 	}
-	return s.evaluator.Step(&s.plan, &step).Step
+	return s.evaluator.Step(&s.plan, step).Step
 }

@@ -6,10 +6,9 @@ type Timeline struct {
 	Points []Point
 }
 
-// Point is an interval. Numbers are means over the time of the steps that started in it.
+// Point is an interval. Numbers are sums over the steps that started in it, each times its seconds.
 type Point struct {
 	Running, Waiting, Blocks float64
-	seconds                  float64
 	Steps, Tokens            int64
 }
 
@@ -41,7 +40,7 @@ func (l *Timeline) step(s *server) {
 		p.Blocks += seconds * float64(k.used)
 		p.Tokens += int64(k.work.Decodes + len(k.work.Chunks))
 	}
-	p.seconds, p.Steps = seconds, 1
+	p.Steps = 1
 	l.Points[at].add(&p)
 }
 
@@ -49,7 +48,12 @@ func (p *Point) add(q *Point) {
 	p.Running += q.Running
 	p.Waiting += q.Waiting
 	p.Blocks += q.Blocks
-	p.seconds += q.seconds
 	p.Steps += q.Steps
 	p.Tokens += q.Tokens
+}
+
+// Means are the running and waiting requests and the used blocks of all ranks, on average over an interval of so many
+// seconds. A step counts where it started.
+func (p *Point) Means(every float64) (running, waiting, blocks float64) {
+	return p.Running / every, p.Waiting / every, p.Blocks / every
 }

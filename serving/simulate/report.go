@@ -1,0 +1,365 @@
+package simulate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Limit is what a share of the requests must keep.
+type Limit struct {
+	Share   float64 // 0: the mean
+	Seconds float64 // 0: no limit
+}
+
+// ParseLimit reads a limit like p99:2s, mean:50ms or 2000 (milliseconds, of p99).
+func ParseLimit(words string) (Limit, error) {
+	if words == "" {
+		return Limit{}, nil
+	}
+	l := Limit{Share: 0.99}
+	which, value, named := strings.Cut(words, ":")
+	if !named {
+		value = words
+	}
+	switch {
+	case named && which == "mean":
+		l.Share = 0
+	case named && which == "median":
+		l.Share = 0.5
+	case named:
+		p, err := strconv.ParseFloat(strings.TrimPrefix(which, "p"), 64)
+		if err != nil || !strings.HasPrefix(which, "p") || !(p > 0 && p < 100) {
+			return l, fmt.Errorf("%q is no limit: give a share of the requests and a time, like p99:2s, median:40ms or mean:50ms", words)
+		}
+		l.Share = p / 100
+	}
+	d, err := time.ParseDuration(value)
+	if ms, bare := strconv.ParseFloat(value, 64); bare == nil {
+		d, err = time.Duration(ms*1e6), nil
+	}
+	if err != nil || d <= 0 {
+		return l, fmt.Errorf("%q is no limit: %q must be a time above 0, like 2s, 50ms or 2000 for milliseconds", words, value)
+	}
+	l.Seconds = d.Seconds()
+	return l, nil
+}
+
+// of is the figure of a distribution that the limit is about.
+func (l *Limit) of(d *Distribution) float64 {
+	if l.Share == 0 {
+		return d.Mean()
+	}
+	return d.Quantile(l.Share)
+}
+
+func (l *Limit) holds(d *Distribution) bool {
+	return l.Seconds == 0 || d.Weight == 0 || l.of(d) <= l.Seconds
+}
+
+// Result is a run with what it was asked.
+type Result struct {
+	*Record
+	Backend     string
+	Rate        float64 // asked for
+	Concurrency int     // asked for; 0: no bound
+	TTFT, TPOT  Limit   // asked for
+	Ranks       int
+	Seed        uint64
+}
+
+// Holds reports whether the limits hold, and the queue does not grow.
+func (r *Result) Holds() bool {
+	return r.TTFT.holds(&r.Record.TTFT) && r.TPOT.holds(&r.Record.TPOT) && !r.Saturated()
+}
+
+// growing is the share of the arrivals by which requests must pile up for that to be said: chance alone makes less.
+const growing = 0.03
+
+// Saturated reports whether arrivals exceed the capacity: more and more requests wait.
+func (r *Result) Saturated() bool {
+	present, waiting := r.Trend.Growth()
+	rate := r.arrivals()
+	return r.open() && waiting > growing*rate && present > growing*rate && waiting*(r.LastArrival-r.Start) > 8*math.Sqrt(float64(r.Requests))/4
+}
+
+// Rising reports whether requests under way still become more when arrivals end, though none wait: the run is too short.
+func (r *Result) Rising() bool {
+	present, _ := r.Trend.Growth()
+	return r.open() && !r.Saturated() && present > 2*growing*r.arrivals()
+}
+
+// open reports whether requests come by themselves.
+func (r *Result) open() bool { return r.Concurrency == 0 && r.LastArrival > 0 }
+
+// arrivals is the requests per second that came.
+func (r *Result) arrivals() float64 { return float64(r.Requests) / r.LastArrival }
+
+// Utilisation is the share of the time in which servers were busy until requests ceased to come, or all of it.
+func (r *Result) Utilisation() float64 { return r.Busy / (r.Duration() * float64(r.Servers)) }
+
+// Bottleneck is what made requests wait most of the time, or why they hardly did.
+func (r *Result) Bottleneck() string {
+	var waits, all float64
+	worst := Nothing
+	for i, w := range r.Waits {
+		all += w
+		if Reason(i) != Nothing {
+			waits += w
+			if w > r.Waits[worst] || worst == Nothing {
+				worst = Reason(i)
+			}
+		}
+	}
+	switch {
+	case all == 0 || waits/all < 0.01:
+		return "none: requests hardly wait to be scheduled"
+	default:
+		return fmt.Sprintf("%s (requests wait for it in %.0f%% of the time)", worst, 100*r.Waits[worst]/all)
+	}
+}
+
+// Block is the result as sglang.bench_serving prints it.
+func (r *Result) Block() string {
+	var b strings.Builder
+	line := func(name, format string, v ...any) { fmt.Fprintf(&b, "%-40s %s\n", name, fmt.Sprintf(format, v...)) }
+	rule := func(title string, fill string) {
+		left := (50 - len(title)) / 2
+		fmt.Fprintln(&b, strings.Repeat(fill, left)+title+strings.Repeat(fill, 50-left-len(title)))
+	}
+	ms := func(name string, v float64) { line(name, "%.2f", 1e3*v) }
+	d := r.Duration()
+	b.WriteByte('\n')
+	rule(" Serving Benchmark Result ", "=")
+	line("Backend:", "%s", r.Backend)
+	line("Traffic request rate:", "%s", rateText(r.Rate))
+	if r.Concurrency > 0 {
+		line("Max request concurrency:", "%d", r.Concurrency)
+	} else {
+		line("Max request concurrency:", "not set")
+	}
+	line("Successful requests:", "%d", r.Requests)
+	line("Benchmark duration (s):", "%.2f", d)
+	line("Total input tokens:", "%d", r.Input)
+	line("Total generated tokens:", "%d", r.Output)
+	line("Total generated tokens (retokenized):", "%d", r.Output)
+	line("Request throughput (req/s):", "%.2f", float64(r.Requests)/d)
+	line("Input token throughput (tok/s):", "%.2f", float64(r.Input)/d)
+	line("Output token throughput (tok/s):", "%.2f", float64(r.Output)/d)
+	line("Total token throughput (tok/s):", "%.2f", float64(r.Input+r.Output)/d)
+	line("Concurrency:", "%.2f", r.Residence/d)
+	rule("End-to-End Latency", "-")
+	ms("Mean E2E Latency (ms):", r.E2E.Mean())
+	ms("Median E2E Latency (ms):", r.E2E.Quantile(0.5))
+	rule("Time to First Token", "-")
+	ms("Mean TTFT (ms):", r.Record.TTFT.Mean())
+	ms("Median TTFT (ms):", r.Record.TTFT.Quantile(0.5))
+	ms("P99 TTFT (ms):", r.Record.TTFT.Quantile(0.99))
+	rule("Inter-Token Latency", "-")
+	if r.ITL.Weight > 0 {
+		ms("Mean ITL (ms):", r.ITL.Mean())
+		ms("Median ITL (ms):", r.ITL.Quantile(0.5))
+		ms("P95 ITL (ms):", r.ITL.Quantile(0.95))
+		ms("P99 ITL (ms):", r.ITL.Quantile(0.99))
+		ms("Max ITL (ms):", r.ITL.Max)
+	} else {
+		for _, name := range []string{"Mean", "Median", "P95", "P99", "Max"} {
+			ms(name+" ITL (ms):", 0)
+		}
+	}
+	rule("", "=")
+	return b.String()
+}
+
+func rateText(rate float64) string {
+	if math.IsInf(rate, 1) {
+		return "inf"
+	}
+	return strconv.FormatFloat(rate, 'g', 6, 64)
+}
+
+// Notes are what is to be said besides: what bounds the run, how it was used, and how far its means can be trusted.
+func (r *Result) Notes() []string {
+	var out []string
+	note := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	present, waiting := r.Trend.Growth()
+	switch {
+	case r.Saturated():
+		note("arrivals exceed capacity: the queue grows by %.3g requests/s", waiting)
+	case r.Rising():
+		note("not steady: requests under way still grow by %.3g per second when arrivals end; more requests (--num-prompts) would tell", present)
+	}
+	note("bottleneck: %s", r.Bottleneck())
+	note("utilisation: servers busy %.1f%% of the time; KV cache %.1f%% full on average, %.1f%% at most; %d preemptions",
+		100*r.Utilisation(), 100*r.BlocksT/max(r.Busy, 1e-300)/float64(r.Blocks)/float64(max(1, r.Ranks/max(1, r.Servers))), 100*float64(r.PeakBlocks)/float64(r.Blocks), r.Preemptions)
+	if r.AskedTokens > 0 {
+		note("prefix cache: %.1f%% of the prompt tokens that might share one were cached", 100*float64(r.HitTokens)/float64(r.AskedTokens))
+	}
+	if r.TTFT.Seconds > 0 || r.TPOT.Seconds > 0 {
+		verdict := "the limits hold"
+		if !r.Holds() {
+			verdict = "the limits do not hold"
+		}
+		note("goodput: %.2f requests/s (%.1f%%) keep all limits; %s", float64(r.Good)/r.Duration(), 100*float64(r.Good)/float64(r.Requests), verdict)
+	}
+	skip := r.First.WarmUp()
+	if n, size := r.First.Batches(); n-skip >= 10 {
+		mean, half := r.First.Interval(skip)
+		whole, wide := r.Whole.Interval(skip)
+		note("after a warm-up of %d requests: TTFT %.4g ± %.2g ms, E2E %.4g ± %.2g ms (95%%, means of %d batches of %d)",
+			int64(skip)*size, 1e3*mean, 1e3*half, 1e3*whole, 1e3*wide, n-skip, size)
+	} else {
+		note("too few requests to tell how far the means may be off (at least 20 are needed)")
+	}
+	return out
+}
+
+// Field is one of a result.
+type Field struct {
+	Name  string
+	Value any
+}
+
+// Fields are the result with the names of sglang's result file, and some of our own after them.
+func (r *Result) Fields() []Field {
+	d := r.Duration()
+	var out []Field
+	add := func(name string, v any) {
+		if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
+			v = nil
+		}
+		out = append(out, Field{name, v})
+	}
+	add("backend", r.Backend)
+	if math.IsInf(r.Rate, 1) {
+		add("request_rate", "inf")
+	} else {
+		add("request_rate", r.Rate)
+	}
+	if r.Concurrency > 0 {
+		add("max_concurrency", r.Concurrency)
+	} else {
+		add("max_concurrency", nil)
+	}
+	add("duration", d)
+	add("completed", r.Requests)
+	add("total_input_tokens", r.Input)
+	add("total_output_tokens", r.Output)
+	add("total_output_tokens_retokenized", r.Output)
+	add("request_throughput", float64(r.Requests)/d)
+	add("input_throughput", float64(r.Input)/d)
+	add("output_throughput", float64(r.Output)/d)
+	add("total_throughput", float64(r.Input+r.Output)/d)
+	for _, f := range []struct {
+		name string
+		of   *Distribution
+	}{{"e2e_latency", &r.E2E}, {"ttft", &r.Record.TTFT}, {"tpot", &r.Record.TPOT}, {"itl", &r.ITL}} {
+		add("mean_"+f.name+"_ms", 1e3*f.of.Mean())
+		add("median_"+f.name+"_ms", 1e3*f.of.Quantile(0.5))
+		add("std_"+f.name+"_ms", 1e3*f.of.Deviation())
+		for _, p := range []int{90, 95, 99} {
+			add(fmt.Sprintf("p%d_%s_ms", p, f.name), 1e3*f.of.Quantile(float64(p)/100))
+		}
+		add("max_"+f.name+"_ms", 1e3*f.of.maximum())
+	}
+	add("concurrency", r.Residence/d)
+	skip := r.First.WarmUp()
+	_, first := r.First.Interval(skip)
+	_, whole := r.Whole.Interval(skip)
+	_, waiting := r.Trend.Growth()
+	if !r.Saturated() {
+		waiting = 0
+	}
+	add("ttft_ci95_ms", 1e3*first)
+	add("e2e_latency_ci95_ms", 1e3*whole)
+	add("goodput", float64(r.Good)/d)
+	add("limits_hold", r.Holds())
+	add("saturated", r.Saturated())
+	add("queue_growth", waiting)
+	add("bottleneck", r.Bottleneck())
+	add("utilisation", r.Utilisation())
+	add("preemptions", r.Preemptions)
+	add("steps", r.Steps)
+	add("kv_blocks", r.Blocks)
+	add("peak_kv_blocks", r.PeakBlocks)
+	add("prefix_hit_tokens", r.HitTokens)
+	add("seed", r.Seed)
+	return out
+}
+
+// JSON is the fields as an object, in their order.
+func (r *Result) JSON() ([]byte, error) {
+	var b strings.Builder
+	b.WriteString("{\n")
+	for i, f := range r.Fields() {
+		value, err := json.Marshal(f.Value)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b.WriteString(",\n")
+		}
+		fmt.Fprintf(&b, "  %q: %s", f.Name, value)
+	}
+	b.WriteString("\n}\n")
+	return []byte(b.String()), nil
+}
+
+// maximum is the largest value, or not a number.
+func (d *Distribution) maximum() float64 {
+	if d.Weight == 0 {
+		return math.NaN()
+	}
+	return d.Max
+}
+
+// MaxRate is the highest rate at which the limits hold and the queue does not grow, to 1%. run lets so many times the
+// asked requests come at a rate; more are asked where too few come to tell.
+func MaxRate(run func(rate float64, times int) (*Result, error)) (*Result, error) {
+	try := func(rate float64) (*Result, bool, error) {
+		for times := 1; ; times *= 4 {
+			r, err := run(rate, times)
+			if err != nil {
+				return nil, false, err
+			}
+			if r.Rising() && times < 64 {
+				continue
+			}
+			return r, r.Holds() && !r.Rising(), nil
+		}
+	}
+	low, high := 0.0, math.Inf(1)
+	var best *Result
+	for rate := 1.0; low == 0 || math.IsInf(high, 1) || high/low > 1.01; {
+		r, ok, err := try(rate)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			low, best = rate, r
+		} else {
+			high = rate
+		}
+		switch {
+		case low == 0 && rate < 1e-6:
+			return nil, fmt.Errorf("%w: even one request at a time takes longer", ErrLimits)
+		case low == 0:
+			rate /= 4
+		case math.IsInf(high, 1):
+			rate *= 2
+			if rate > 1e9 {
+				return best, nil
+			}
+		default:
+			rate = math.Sqrt(low * high)
+		}
+	}
+	return best, nil
+}
+
+// ErrLimits is limits that no rate holds.
+var ErrLimits = errors.New("the limits hold at no rate")
