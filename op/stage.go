@@ -111,13 +111,16 @@ func (l *Lowerer) Ends(p *plan.Plan, step *Step, list *List) {
 	}
 }
 
-// ends lowers the ends of the model for so many tokens whose successor is wanted.
+// ends lowers the ends of the model for so many tokens whose successor is wanted. A chunk that does not end its prompt has
+// none: nothing is done after the last layer.
 func (s *stage) ends(wanted float64) {
 	s.repeat = 1
 	s.unary(Embedding, s.tokens*s.hidden, 0)
-	s.norm(FinalNorm, wanted*s.hidden, s.hidden)
-	s.linear(OutputHead, wanted, s.hidden, s.vocab())
-	s.unary(Sampling, wanted*s.vocab(), softmaxFlops)
+	if wanted > 0 {
+		s.norm(FinalNorm, wanted*s.hidden, s.hidden)
+		s.linear(OutputHead, wanted, s.hidden, s.vocab())
+		s.unary(Sampling, wanted*s.vocab(), softmaxFlops)
+	}
 	s.list.end[MLPBlock] = s.list.n
 }
 
