@@ -24,7 +24,7 @@ func (p *Predictor) CacheTokens(d *deploy.Deployment, pool *deploy.Pool, n workl
 	m := p.Memory(d, &q, n)
 	tokens := float64(n.Final())
 	if phase == op.Prefill {
-		tokens = float64(n.Input)
+		tokens = float64(n.Input * d.Engine.PerStep(n.Uncached())) // of the prompts of a step, which are counted there
 	}
 	if m.Cache == 0 {
 		return 0, nil

@@ -102,7 +102,8 @@ func (r *rank) resume(t float64) {
 			return
 		}
 		need := r.room(j, j.cached)
-		if r.free()-need < r.margin() {
+		// Without room for its next token it would have to go again.
+		if r.free()-r.room(j, j.cached+1+r.rules.Drafts) < r.margin() {
 			r.blocked = Cache
 			return
 		}

@@ -3,6 +3,7 @@ package simulate
 import (
 	"container/heap"
 	"fmt"
+	"math"
 )
 
 // Request is what a client sends.
@@ -124,7 +125,6 @@ type arrivals struct {
 	ahead  Request // of the source
 	more   bool
 	nth    int     // of those that came at once with the one ahead
-	last   float64 // when the one before it arrived
 	enters float64 // when the one ahead reaches the scheduler
 	count  int64
 }
@@ -160,6 +160,10 @@ func (a *arrivals) pull() error {
 	if err != nil || !a.more {
 		return err
 	}
+	if !(a.ahead.Arrival >= 0) || math.IsInf(a.ahead.Arrival, 1) {
+		return fmt.Errorf("request %d: an arrival must be a time from 0 on, not %g", a.count, a.ahead.Arrival)
+	}
+	a.count++
 	a.nth++
 	if first || a.ahead.Arrival != last || !a.ahead.Burst {
 		a.nth = 0

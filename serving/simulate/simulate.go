@@ -267,9 +267,6 @@ func (r *run) fits(q *Request) error {
 	if q.Input < 1 || q.Output < 1 {
 		return fmt.Errorf("request %d: input and output must be at least 1 token, not %d and %d", r.count, q.Input, q.Output)
 	}
-	if math.IsNaN(q.Arrival) || q.Arrival < 0 {
-		return fmt.Errorf("request %d: an arrival must be a time from 0 on, not %g", r.count, q.Arrival)
-	}
 	for i := range r.Pools {
 		p := &r.Pools[i].Policy
 		tokens := q.Input + q.Output - 1 + p.Drafts // the last token is not written to the cache

@@ -143,11 +143,11 @@ func (s *StepTimes) Seconds(w *Work) float64 {
 	n := float64(w.Decodes)
 	below := int64(0)
 	for i, b := range w.Bounded {
-		s.corner[i] = newAxis(float64(b-below) / n)
+		s.corner[i] = newAxis(float64(b-below)/n, i == 0)
 		below = b
 	}
 	last := len(w.Bounded)
-	s.corner[last] = newAxis(float64(w.Context-below) / n)
+	s.corner[last] = newAxis(float64(w.Context-below)/n, last == 0)
 	at := place{sequences: int32(w.Decodes)}
 	return s.blend(&at, 0, last)
 }
@@ -170,11 +170,18 @@ func (s *StepTimes) blend(at *place, i, last int) float64 {
 // perDoubling is the places of a mean between a number and its double.
 const perDoubling = 8
 
-// newAxis finds the places next to a mean: 0, 16, and from there on those that lie equally many per doubling.
-func newAxis(x float64) axis {
-	const least = 16
+// newAxis finds the places next to a mean: from the least on, they lie equally many per doubling. Below it is 0, but for
+// the front of contexts, which are never empty.
+func newAxis(x float64, front bool) axis {
+	least := 16.0
+	if front {
+		least = 1
+	}
 	if x <= least {
-		return axis{0, least, x / least}
+		if front {
+			return axis{1, 1, 0}
+		}
+		return axis{0, float32(least), x / least}
 	}
 	frac, exp := math.Frexp(x / least) // x = least · frac · 2^exp, frac in [½, 1)
 	i := math.Floor((2*frac - 1) * perDoubling)
