@@ -206,30 +206,38 @@ func (o *simulateOptions) run(cmd *cobra.Command, s Streams) (*simulate.Result, 
 		sim.result.Rate = best.Rate
 		sim.traffic.Requests = int(best.Requests)
 	}
+	return o.written(cmd.Context(), sim)
+}
+
+// written is the run, with its files. Requests are written as they end: there may be more than fit into memory.
+func (o *simulateOptions) written(ctx context.Context, sim *simulation) (result *simulate.Result, err error) {
 	options := sim.options
-	var rows []simulate.Ended
-	if o.requestsOut.name == "" && o.timelineOut.name == "" {
-		return sim.at(cmd.Context(), sim.result.Rate, 1, options)
-	}
 	if o.timelineOut.name != "" {
 		options.Every = o.every
 	}
-	if o.requestsOut.name != "" {
-		options.Each = func(e *simulate.Ended) { rows = append(rows, *e) }
-	}
-	result, err := sim.at(cmd.Context(), sim.result.Rate, 1, options)
-	if err != nil {
-		return nil, err
-	}
 	var files []report.File
 	if o.requestsOut.name != "" {
-		files = append(files, report.File{Name: o.requestsOut.name, Write: func(w io.Writer) error { return writeRequests(w, rows) }})
+		files = append(files, report.File{Name: o.requestsOut.name, Write: func(w io.Writer) error {
+			b := bufio.NewWriter(w)
+			fmt.Fprintln(b, requestColumns)
+			options.Each = func(e *simulate.Ended) { writeRequest(b, e) }
+			if result, err = sim.at(ctx, sim.result.Rate, 1, options); err != nil {
+				return err
+			}
+			return b.Flush()
+		}})
+	} else if result, err = sim.at(ctx, sim.result.Rate, 1, options); err != nil {
+		return nil, err
 	}
 	if o.timelineOut.name != "" {
 		files = append(files, report.File{Name: o.timelineOut.name, Write: func(w io.Writer) error { return writeTimeline(w, result) }})
 	}
-	if err := report.WriteFiles(cmd.Context(), files...); err != nil {
-		return nil, systemError{err}
+	writing := report.WriteFiles(ctx, files...)
+	switch {
+	case err != nil:
+		return nil, err
+	case writing != nil:
+		return nil, systemError{writing}
 	}
 	return result, nil
 }
@@ -459,20 +467,16 @@ func readStepTimes(name string) (*simulate.Table, error) {
 	return nil, fmt.Errorf("%s: %w", name, err)
 }
 
-// writeRequests writes a row for each request, in the order of ends.
-func writeRequests(w io.Writer, rows []simulate.Ended) error {
-	b := bufio.NewWriter(w)
-	fmt.Fprintln(b, "request,client,arrival,scheduled,first_token,finish,input,output,preemptions,ttft_ms,tpot_ms,e2e_ms")
-	for i := range rows {
-		e := &rows[i]
-		tpot := 0.0
-		if e.Output > 1 {
-			tpot = (e.Finish - e.First) / float64(e.Output-1)
-		}
-		fmt.Fprintf(b, "%d,%d,%.6f,%.6f,%.6f,%.6f,%d,%d,%d,%.3f,%.4f,%.3f\n", e.ID, e.Client, e.Arrival, e.Scheduled, e.First, e.Finish,
-			e.Input, e.Output, e.Preemptions, 1e3*(e.First-e.Arrival), 1e3*tpot, 1e3*(e.Finish-e.Arrival))
+const requestColumns = "request,client,arrival,scheduled,first_token,finish,input,output,preemptions,ttft_ms,tpot_ms,e2e_ms"
+
+// writeRequest writes the row of a request.
+func writeRequest(w io.Writer, e *simulate.Ended) {
+	tpot := 0.0
+	if e.Output > 1 {
+		tpot = (e.Finish - e.First) / float64(e.Output-1)
 	}
-	return b.Flush()
+	fmt.Fprintf(w, "%d,%d,%.6f,%.6f,%.6f,%.6f,%d,%d,%d,%.3f,%.4f,%.3f\n", e.ID, e.Client, e.Arrival, e.Scheduled, e.First, e.Finish,
+		e.Input, e.Output, e.Preemptions, 1e3*(e.First-e.Arrival), 1e3*tpot, 1e3*(e.Finish-e.Arrival))
 }
 
 // writeTimeline writes a row for each interval.

@@ -36,7 +36,8 @@ func dense(tp, dp int) plan.Plan {
 // BenchmarkReplicas: 100,000 requests of 512 + 512 tokens through 8 replicas of Llama-3.1-8B on H100, at most 256 of them
 // running on each, at 80% of the highest rate.
 func BenchmarkReplicas(b *testing.B) {
-	for _, name := range []string{"vllm", "sglang", "trtllm"} {
+	// The highest rates, as throughline simulate --max-rate finds them.
+	for name, highest := range map[string]float64{"vllm": 166, "sglang": 153, "trtllm": 173} {
 		b.Run(name, func(b *testing.B) {
 			d := deployment(b, "Llama-3.1-8B", "H100_SXM", name, dense(1, 8))
 			b.ReportAllocs()
@@ -46,7 +47,7 @@ func BenchmarkReplicas(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				t := simulate.Traffic{Requests: 100_000, Rate: benchRate, Arrival: simulate.Arrival{Kind: "poisson"},
+				t := simulate.Traffic{Requests: 100_000, Rate: 0.8 * highest, Arrival: simulate.Arrival{Kind: "poisson"},
 					Input: simulate.Length{Mean: 512, Kind: "fixed"}, Output: simulate.Length{Mean: 512, Kind: "fixed"}, Seed: 1}
 				if r, err = simulate.Run(context.Background(), o, t.Source()); err != nil {
 					b.Fatal(err)
@@ -54,11 +55,26 @@ func BenchmarkReplicas(b *testing.B) {
 			}
 			b.ReportMetric(float64(r.Steps), "steps")
 			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/run")
-			b.ReportMetric(float64(r.Steps)/(b.Elapsed().Seconds()/float64(b.N))/1e6, "Msteps/s")
-			b.Logf("%d steps, duration %.1f s, TTFT mean %.1f p99 %.1f ms, ITL %.2f ms, busy %.2f", r.Steps, r.Duration(), 1e3*r.TTFT.Mean(), 1e3*r.TTFT.Quantile(0.99), 1e3*r.ITL.Mean(), r.Busy/r.Duration()/8)
 		})
 	}
 }
 
-// benchRate is 80% of what the replicas hold.
-const benchRate = 150
+// BenchmarkMany: a million requests of one token through one server: what an event takes.
+func BenchmarkMany(b *testing.B) {
+	const requests = 1_000_000
+	table, err := simulate.NewTable([]simulate.TableRow{{Tokens: 1, Prompts: 1, Seconds: 1}}, nil, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		o := simulate.Options{Pools: []simulate.Pool{{Servers: 1, Ranks: 1, Times: table,
+			Policy: simulate.Policy{Prefill: deploy.First, StepTokens: 1, Running: 1, Blocks: 1 << 20, BlockTokens: 16}}}}
+		t := simulate.Traffic{Requests: requests, Rate: 0.8, Arrival: simulate.Arrival{Kind: "poisson"},
+			Input: simulate.Length{Mean: 1, Kind: "fixed"}, Output: simulate.Length{Mean: 1, Kind: "fixed"}, Seed: 1}
+		if _, err := simulate.Run(context.Background(), o, t.Source()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/requests, "ns/request")
+}
