@@ -38,7 +38,7 @@ type simulateOptions struct {
 	ttft, tpot                          string
 	every                               float64
 	seed                                uint64
-	requestsOut, timelineOut            output
+	requestsOut, timelineOut, stepsOut  output
 }
 
 // setting is one of the command's own: a flag.
@@ -138,6 +138,8 @@ could not be written.`,
 	o.requestsOut.flags(cmd, "requests-out", "", "CSV file of all requests")
 	o.timelineOut.flag = "--timeline-out"
 	f.StringVar(&o.timelineOut.name, "timeline-out", "", "CSV file of running and waiting requests and of the KV cache over time")
+	o.stepsOut.flag = "--steps-out"
+	f.StringVar(&o.stepsOut.name, "steps-out", "", "CSV file of all steps")
 	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(cmp.Or(aliases[name], name))
 	})
@@ -209,37 +211,67 @@ func (o *simulateOptions) run(cmd *cobra.Command, s Streams) (*simulate.Result, 
 	return o.written(cmd.Context(), sim)
 }
 
-// written is the run, with its files. Requests are written as they end: there may be more than fit into memory.
-func (o *simulateOptions) written(ctx context.Context, sim *simulation) (result *simulate.Result, err error) {
+// written is the run, with its files. Requests and steps are written as they end and start: there may be more than fit into
+// memory.
+func (o *simulateOptions) written(ctx context.Context, sim *simulation) (*simulate.Result, error) {
 	options := sim.options
+	var result *simulate.Result
+	var failed error
+	run := func() error {
+		result, failed = sim.at(ctx, sim.result.Rate, 1, options)
+		return failed
+	}
 	if o.timelineOut.name != "" {
 		options.Every = o.every
+		next := run
+		run = func() error {
+			return report.WriteFiles(ctx, report.File{Name: o.timelineOut.name, Write: func(w io.Writer) error {
+				if err := next(); err != nil {
+					return err
+				}
+				return writeTimeline(w, result)
+			}})
+		}
 	}
-	var files []report.File
-	if o.requestsOut.name != "" {
-		files = append(files, report.File{Name: o.requestsOut.name, Write: func(w io.Writer) error {
+	run = streamed(ctx, o.requestsOut.name, requestColumns, run, func(w io.Writer) {
+		options.Each = func(e *simulate.Ended) { writeRequest(w, e) }
+	})
+	run = streamed(ctx, o.stepsOut.name, stepColumns, run, func(w io.Writer) {
+		options.Watch = func(s *simulate.Step) { writeStep(w, s) }
+	})
+	switch err := run(); {
+	case failed != nil:
+		return nil, failed
+	case err != nil:
+		return nil, systemError{err}
+	}
+	return result, nil
+}
+
+// streamed is a run that writes a file meanwhile; without a name, the run.
+func streamed(ctx context.Context, name, header string, run func() error, to func(io.Writer)) func() error {
+	if name == "" {
+		return run
+	}
+	return func() error {
+		return report.WriteFiles(ctx, report.File{Name: name, Write: func(w io.Writer) error {
 			b := bufio.NewWriter(w)
-			fmt.Fprintln(b, requestColumns)
-			options.Each = func(e *simulate.Ended) { writeRequest(b, e) }
-			if result, err = sim.at(ctx, sim.result.Rate, 1, options); err != nil {
+			fmt.Fprintln(b, header)
+			to(b)
+			if err := run(); err != nil {
 				return err
 			}
 			return b.Flush()
 		}})
-	} else if result, err = sim.at(ctx, sim.result.Rate, 1, options); err != nil {
-		return nil, err
 	}
-	if o.timelineOut.name != "" {
-		files = append(files, report.File{Name: o.timelineOut.name, Write: func(w io.Writer) error { return writeTimeline(w, result) }})
-	}
-	writing := report.WriteFiles(ctx, files...)
-	switch {
-	case err != nil:
-		return nil, err
-	case writing != nil:
-		return nil, systemError{writing}
-	}
-	return result, nil
+}
+
+const stepColumns = "server,rank,step,start,end,kind,n_decode,sum_ctx,prefill_tokens,prefill_seqs,n_waiting,kv_blocks_used,preempted"
+
+// writeStep writes the row of a step.
+func writeStep(w io.Writer, s *simulate.Step) {
+	fmt.Fprintf(w, "%d,%d,%d,%.6f,%.6f,%c,%d,%d,%d,%d,%d,%d,%d\n", s.Server, s.Rank, s.Index, s.Start, s.End, s.Work.Kind(), s.Work.Decodes, s.Work.Context,
+		s.Work.Tokens(), len(s.Work.Chunks), s.Waiting, s.Blocks, s.Preempted)
 }
 
 // at is a run at a rate, with so many times the requests.
@@ -300,6 +332,7 @@ func (o *simulateOptions) prepare(cmd *cobra.Command, s Streams) (*simulation, e
 	set := o.scheduling(note)
 	note(o.requestsOut.check(o.trace, o.stepTimes, o.point.Model, o.point.System))
 	note(o.timelineOut.check(o.trace, o.stepTimes, o.point.Model, o.point.System))
+	note(o.stepsOut.check(o.trace, o.stepTimes, o.point.Model, o.point.System))
 	if !(o.every > 0) || math.IsInf(o.every, 0) {
 		note(fmt.Errorf("timeline-every must be a number of seconds above 0, not %g", o.every))
 	}
@@ -387,6 +420,10 @@ func (o *simulateOptions) load(cmd *cobra.Command, sim *simulation, note func(er
 	}
 	if !cmd.Flags().Changed("num-prompts") {
 		t.Requests = 0 // all
+	}
+	if math.IsInf(t.Rate, 1) {
+		t.Rate = sim.trace.Rate()
+		sim.result.Rate = t.Rate
 	}
 	if !sim.trace.Timed {
 		note(fmt.Errorf("%s: has no arrivals; --lengths trace:%s takes its lengths", o.trace, o.trace))

@@ -171,3 +171,25 @@ func TestSimulateStepTimes(t *testing.T) {
 		}
 	}
 }
+
+// TestWorkedExample: the steps that docs/serving.md works out by hand are those of the command that it shows.
+func TestWorkedExample(t *testing.T) {
+	page, err := os.ReadFile("../../docs/serving.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for _, f := range kept.FindAllStringSubmatch(string(page), -1) {
+		if err := os.WriteFile(f[1], []byte(f[2]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, m := range shown.FindAllStringSubmatch(string(page), -1) {
+		if strings.Contains(m[1], "--steps-out steps.csv") {
+			call(t, strings.Fields(m[1])...)
+		}
+	}
+	if diff := cmp.Diff(string(readFile(t, "drawn.csv")), string(readFile(t, "steps.csv"))); diff != "" {
+		t.Error(diff)
+	}
+}
