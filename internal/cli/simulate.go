@@ -30,7 +30,7 @@ type simulateOptions struct {
 	requests                            int
 	rate, arrival, trace                string
 	ratio, think, swap                  float64
-	groups, prefix, turns, warmup       int
+	groups, prefix, turns               int
 	policy, routing, stepTimes          string
 	stepTokens, running, cache, block   int
 	ahead, polls, waits, replicas, most int

@@ -55,7 +55,16 @@ writes run,metric,measured,predicted,error_percent (--out).`,
 					return systemError{err}
 				}
 			}
-			return write(s.Out, replayed(r, o.Steps)+show.render(spreadTable(r)))
+			for _, why := range r.Unpredicted {
+				fmt.Fprintln(s.Err, "warning: not predicted:", why)
+			}
+			if err := write(s.Out, replayed(r, o.Steps)+show.render(spreadTable(r))); err != nil {
+				return err
+			}
+			if len(r.Metrics) == 0 {
+				return exitError{exitNoPlan}
+			}
+			return nil
 		},
 	}
 	f := cmd.Flags()

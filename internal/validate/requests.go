@@ -36,7 +36,8 @@ type RequestsReport struct {
 	Compared     bool
 	Differences  []string // of the first steps that are not equal
 	Metrics      []RunMetric
-	Predicted    []PredictedStep // where they were asked for
+	Predicted    []PredictedStep
+	Unpredicted  []string // runs for which there are no times of steps, and why
 }
 
 // RunMetric is a figure of a run.
@@ -85,7 +86,6 @@ type recordedStep struct {
 	start, end float64
 	figures    stepFigures
 	known      bool // its figures were read
-	kind       byte
 	pairs      float64
 }
 
@@ -101,7 +101,13 @@ func Requests(ctx context.Context, dir string, o RequestsOptions) (*RequestsRepo
 	report := &RequestsReport{Compared: true}
 	timer := runTimer{options: o, dir: dir}
 	for _, run := range runs {
-		if err := timer.replay(ctx, run, report); err != nil {
+		err := timer.replay(ctx, run, report)
+		var none *noTimesError
+		switch {
+		case errors.As(err, &none):
+			// Other runs may be of models that are known.
+			report.Unpredicted = append(report.Unpredicted, fmt.Sprintf("run %s: %s", run.name, strings.ReplaceAll(none.Error(), "\n", "; ")))
+		case err != nil:
 			return nil, fmt.Errorf("run %s: %w", run.name, err)
 		}
 	}

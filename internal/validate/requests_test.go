@@ -214,3 +214,25 @@ func TestBadRuns(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestUnknownModels: runs of a model that nobody knows are left out, with the reason; a model file beside the runs is one.
+func TestUnknownModels(t *testing.T) {
+	dir := small(t, func(f map[string]string) {
+		f["runs.csv"] += "b,Llama-3.1-8B,B,64,4,160,poisson,,15,5\n"
+		f["requests.csv"] += "b,0,0,16,2\n"
+	})
+	r := replay(t, dir, "own")
+	if len(r.Unpredicted) != 1 || !strings.Contains(r.Unpredicted[0], `run a: --model: no model file "m"`) || len(r.Metrics) != 2 || r.Metrics[0].Run != "b" {
+		t.Errorf("%q, %+v", r.Unpredicted, r.Metrics)
+	}
+	src, err := os.ReadFile("../../model/catalogue/Qwen3-8B.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "m.json"), src, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if r := replay(t, dir, "own"); len(r.Unpredicted) != 0 || len(r.Metrics) != 4 {
+		t.Errorf("%q, %+v", r.Unpredicted, r.Metrics)
+	}
+}

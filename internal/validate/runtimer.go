@@ -24,6 +24,11 @@ var (
 	graphTokens  = []int{16, 32, 64, 96, 128, 160, 192, 224, 256, 320, 384, 448, 512}
 )
 
+// noTimesError is a run whose steps have no times.
+type noTimesError struct{ error }
+
+func (e *noTimesError) Unwrap() error { return e.error }
+
 // runTimer knows how long the steps of recorded runs take.
 type runTimer struct {
 	options RequestsOptions
@@ -47,7 +52,7 @@ func (t *runTimer) pool(run *engineRun) (simulate.Pool, simulate.Clock, error) {
 			times, err = t.table(run.model)
 		}
 		if err != nil {
-			return pool, nil, err
+			return pool, nil, &noTimesError{err}
 		}
 		if t.known == nil {
 			t.known = map[string]simulate.Times{}
@@ -87,8 +92,12 @@ func (t *runTimer) table(model string) (simulate.Times, error) {
 	return table, nil
 }
 
-// own is the times that the estimate gives, one processor of a system serving the model. Nothing is taken from the runs.
+// own is the times that the estimate gives, one processor of a system serving the model: one of the catalogue, or a file
+// beside the runs. Nothing is taken from these.
 func (t *runTimer) own(model string) (simulate.Times, error) {
+	if beside := filepath.Join(t.dir, model+".json"); isFile(beside) {
+		model = beside
+	}
 	s := scenario.Scenario{
 		Model: model, System: cmp.Or(t.options.System, "H200"), Assume: cmp.Or(t.options.Assume, "physical"),
 		Lengths: workload.Lengths{Input: 1, Output: 1},
