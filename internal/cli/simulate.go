@@ -361,9 +361,6 @@ func (o *simulateOptions) prepare(cmd *cobra.Command, s Streams) (*simulation, e
 	sim.options.Seed = o.seed
 	sim.options.Limits = simulate.Limits{TTFT: sim.result.TTFT.Seconds, TPOT: sim.result.TPOT.Seconds}
 	sim.result.Backend = d.Engine.Name
-	for i := range sim.options.Pools {
-		sim.result.Ranks += sim.options.Pools[i].Servers * sim.options.Pools[i].Ranks
-	}
 	return sim, nil
 }
 
@@ -521,9 +518,13 @@ func writeTimeline(w io.Writer, r *simulate.Result) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintln(b, "time_s,running,waiting,kv_blocks_used,kv_percent,steps,tokens")
 	t := r.Timeline
+	all := 0
+	for i := range r.Pools {
+		all += r.Pools[i].Blocks * r.Pools[i].Ranks
+	}
 	for i := range t.Points {
 		running, waiting, blocks := t.Points[i].Means(t.Every)
-		share := 100 * blocks / float64(r.Blocks) / float64(max(1, r.Ranks))
+		share := 100 * blocks / float64(all)
 		fmt.Fprintf(b, "%.6g,%.4f,%.4f,%.2f,%.3f,%d,%d\n", float64(i)*t.Every, running, waiting, blocks, share, t.Points[i].Steps, t.Points[i].Tokens)
 	}
 	return b.Flush()

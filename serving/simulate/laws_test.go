@@ -162,7 +162,7 @@ func TestConstantService(t *testing.T) {
 		if want := load / (2 * (1 - load)); math.Abs(r.Queued.Mean()/want-1) > 0.02 {
 			t.Errorf("load %g: a wait of %v s, want %v s", load, r.Queued.Mean(), want)
 		}
-		if used := r.Busy / r.Duration(); math.Abs(used/load-1) > 0.01 {
+		if used := r.Busy(0); math.Abs(used/load-1) > 0.01 {
 			t.Errorf("load %g: busy %v", load, used)
 		}
 	}
@@ -309,5 +309,49 @@ func TestStuck(t *testing.T) {
 	k.blocked = Cache
 	if err := r.stuck(); !errors.Is(err, ErrStuck) || err.Error() != "the run can never end: request 0 of 3 + 2 tokens waits for the KV cache, and nothing runs" {
 		t.Error(err)
+	}
+}
+
+// replayed is a clock that replays the steps of a run.
+type replayed []Step
+
+func (p replayed) Start(step int, _ float64) float64  { return p[step].Start }
+func (p replayed) End(step int, _, _ float64) float64 { return p[step].End }
+
+// TestReplay: a run on the recorded times of another, without its times of steps, gives the same bytes.
+func TestReplay(t *testing.T) {
+	for _, prefill := range []deploy.Policy{deploy.First, deploy.Chunks, deploy.Prompts} {
+		run := func(times Times, clock Clock) (string, replayed) {
+			var b strings.Builder
+			var steps replayed
+			o := Options{Clock: clock, Pools: []Pool{{Servers: 1, Ranks: 1, Times: times, Policy: Policy{Prefill: prefill, StepTokens: 64, Running: 8, Blocks: 30, BlockTokens: 4}}}}
+			o.Watch = func(s *Step) {
+				steps = append(steps, *s)
+				fmt.Fprintf(&b, "%+v %+v\n", [...]float64{s.Start, s.End}, *s.Work)
+			}
+			o.Each = func(e *Ended) { fmt.Fprintf(&b, "%+v\n", *e) }
+			traffic := Traffic{Requests: 300, Rate: 60, Arrival: Arrival{Kind: "poisson"}, Input: Length{Mean: 40, Kind: "uniform"}, Output: Length{Mean: 20, Kind: "uniform"}, Seed: 3}
+			if _, err := Run(context.Background(), o, traffic.Source()); err != nil {
+				t.Fatal(err)
+			}
+			return b.String(), steps
+		}
+		first, steps := run(linear{1e-3, 1e-4, 1e-7}, nil)
+		if again, _ := run(second{}, steps); strings.ReplaceAll(again, "Bounded:[]", "") != dropBounded(first) {
+			t.Errorf("%s: the replay differs", prefill)
+		}
+	}
+}
+
+// dropBounded leaves out sums that only some times ask for.
+func dropBounded(s string) string {
+	var b strings.Builder
+	for {
+		before, after, ok := strings.Cut(s, "Bounded:[")
+		b.WriteString(before)
+		if !ok {
+			return b.String()
+		}
+		_, s, _ = strings.Cut(after, "]")
 	}
 }

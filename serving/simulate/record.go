@@ -2,32 +2,30 @@ package simulate
 
 import (
 	"math"
+
+	"throughline/deploy"
 )
 
 // Record is what a run was like.
 type Record struct {
-	Requests           int64 // that have ended
-	Input, Output      int64 // tokens of these
-	Computed           int64 // prompt tokens that were computed, again ones included
-	Start, End         float64
-	LastArrival        float64
-	TTFT, TPOT, E2E    Distribution // of requests
-	ITL                Distribution // of tokens
-	Queued             Distribution // from arrival to the first step
-	Preemptions        int64
-	Steps              int64
-	Kinds              [3]int64 // steps that prefill, do both, decode
-	Busy               float64  // seconds of all servers
-	Servers            int
-	Blocks, PeakBlocks int // of a rank
-	HitTokens          int64
-	AskedTokens        int64 // of prompts, that might have been hits
+	Requests        int64 // that have ended
+	Input, Output   int64 // tokens of these
+	Computed        int64 // prompt tokens that were computed, again ones included
+	Start, End      float64
+	LastArrival     float64
+	TTFT, TPOT, E2E Distribution // of requests
+	ITL             Distribution // of tokens
+	Queued          Distribution // from arrival to the first step
+	Preemptions     int64
+	Steps           int64
+	Kinds           [3]int64 // steps that prefill, do both, decode
+	Pools           []PoolRecord
+	PeakBlocks      int // of a rank
+	HitTokens       int64
+	AskedTokens     int64 // of prompts, that might have been hits
 
-	Residence float64              // seconds that requests were in the system, summed
-	Present   float64              // integral of the requests in the system over time
-	RunningT  float64              // integral of running requests over time
-	BlocksT   float64              // integral of used blocks over the time of steps, per rank
-	Waits     [reasonCount]float64 // seconds of steps in which requests waited, by the reason
+	Residence float64 // seconds that requests were in the system, summed
+	Present   float64 // integral of the requests in the system over time
 
 	First BatchMeans // of the times to first tokens, in the order of ends
 	Whole BatchMeans // of the times of requests
@@ -43,6 +41,18 @@ type Record struct {
 	presentT float64
 }
 
+// PoolRecord is what the servers of a pool did.
+type PoolRecord struct {
+	Role           deploy.Role
+	Servers, Ranks int // ranks of all servers
+	Blocks         int // of the cache of a rank
+	Busy           float64
+	Steps          float64              // seconds of the steps of all ranks
+	Cache          float64              // of them, times the share of the cache that was used
+	PeakCache      float64              // the largest share
+	Waits          [reasonCount]float64 // of them, those in which requests waited, by the reason
+}
+
 // Limits are those that a request keeps to be counted as good, in seconds; 0: none.
 type Limits struct{ TTFT, TPOT, E2E float64 }
 
@@ -56,6 +66,10 @@ type Ended struct {
 
 func newRecord(o *Options) *Record {
 	r := &Record{each: o.Each, limits: o.Limits}
+	for i := range o.Pools {
+		p := &o.Pools[i]
+		r.Pools = append(r.Pools, PoolRecord{Role: p.Role, Servers: p.Servers, Ranks: p.Servers * p.Ranks, Blocks: p.Policy.Blocks})
+	}
 	if o.Every > 0 {
 		r.Timeline = &Timeline{Every: o.Every}
 	}
@@ -84,7 +98,8 @@ func (r *Record) token(gap float64, count int) { r.ITL.Add(gap, count) }
 func (r *Record) step(s *server) {
 	r.Steps++
 	seconds := s.at - s.start
-	r.Busy += seconds
+	pool := &r.Pools[s.which]
+	pool.Busy += seconds
 	kind := 0
 	for _, k := range s.ranks {
 		if !k.decodes && len(k.chunks) == 0 {
@@ -95,9 +110,11 @@ func (r *Record) step(s *server) {
 			r.Computed += int64(k.work.Chunks[i].New)
 		}
 		r.PeakBlocks = max(r.PeakBlocks, k.used)
-		r.BlocksT += float64(k.used) * seconds
-		r.RunningT += float64(k.work.Sequences()) * seconds
-		r.Waits[k.blocked] += seconds
+		share := float64(k.used) / float64(pool.Blocks)
+		pool.PeakCache = max(pool.PeakCache, share)
+		pool.Steps += seconds
+		pool.Cache += share * seconds
+		pool.Waits[k.blocked] += seconds
 		if k.decodes {
 			kind |= 1
 		}
@@ -152,10 +169,8 @@ func (r *Record) ended(j *job, t float64) {
 
 // close completes the record when all has ended.
 func (r *Record) close(run *run) {
-	r.Servers = len(run.servers)
 	for _, s := range run.servers {
 		for _, k := range s.ranks {
-			r.Blocks = k.rules.Blocks
 			if k.prefix != nil {
 				r.HitTokens += k.prefix.hits
 				r.AskedTokens += k.prefix.asked
@@ -317,4 +332,10 @@ func (t *Trend) Growth() (present, waiting float64) {
 		return 0, 0
 	}
 	return tp / tt, tw / tt
+}
+
+// Busy is the share of the time in which the servers of a pool were busy.
+func (r *Record) Busy(pool int) float64 {
+	p := &r.Pools[pool]
+	return p.Busy / (r.Duration() * float64(p.Servers))
 }

@@ -68,7 +68,6 @@ type Result struct {
 	Rate        float64 // asked for
 	Concurrency int     // asked for; 0: no bound
 	TTFT, TPOT  Limit   // asked for
-	Ranks       int
 	Seed        uint64
 }
 
@@ -80,11 +79,12 @@ func (r *Result) Holds() bool {
 // growing is the share of the arrivals by which requests must pile up for that to be said: chance alone makes less.
 const growing = 0.03
 
-// Saturated reports whether arrivals exceed the capacity: more and more requests wait.
+// Saturated reports whether arrivals exceed the capacity: more and more requests wait, by more than two standard deviations
+// of the number of arrivals, which chance may heap up.
 func (r *Result) Saturated() bool {
 	present, waiting := r.Trend.Growth()
 	rate := r.arrivals()
-	return r.open() && waiting > growing*rate && present > growing*rate && waiting*(r.LastArrival-r.Start) > 8*math.Sqrt(float64(r.Requests))/4
+	return r.open() && waiting > growing*rate && present > growing*rate && waiting*r.LastArrival > 2*math.Sqrt(float64(r.Requests))
 }
 
 // Rising reports whether requests under way still become more when arrivals end, though none wait: the run is too short.
@@ -99,28 +99,33 @@ func (r *Result) open() bool { return r.Concurrency == 0 && r.LastArrival > 0 }
 // arrivals is the requests per second that came.
 func (r *Result) arrivals() float64 { return float64(r.Requests) / r.LastArrival }
 
-// Utilisation is the share of the time in which servers were busy until requests ceased to come, or all of it.
-func (r *Result) Utilisation() float64 { return r.Busy / (r.Duration() * float64(r.Servers)) }
+// Utilisation is the share of the time in which the servers of the busiest pool were busy.
+func (r *Result) Utilisation() float64 {
+	var most float64
+	for i := range r.Pools {
+		most = max(most, r.Busy(i))
+	}
+	return most
+}
 
-// Bottleneck is what made requests wait most of the time, or why they hardly did.
+// Bottleneck is what made requests wait most of the time, or that they hardly did.
 func (r *Result) Bottleneck() string {
-	var waits, all float64
-	worst := Nothing
-	for i, w := range r.Waits {
-		all += w
-		if Reason(i) != Nothing {
-			waits += w
-			if w > r.Waits[worst] || worst == Nothing {
-				worst = Reason(i)
+	worst, where, share := Nothing, 0, 0.01
+	for i := range r.Pools {
+		for reason := Nothing + 1; reason < reasonCount; reason++ {
+			if s := r.Pools[i].Waits[reason] / r.Pools[i].Steps; s > share {
+				worst, where, share = reason, i, s
 			}
 		}
 	}
-	switch {
-	case all == 0 || waits/all < 0.01:
+	if worst == Nothing {
 		return "none: requests hardly wait to be scheduled"
-	default:
-		return fmt.Sprintf("%s (requests wait for it in %.0f%% of the time)", worst, 100*r.Waits[worst]/all)
 	}
+	servers := ""
+	if len(r.Pools) > 1 {
+		servers = fmt.Sprintf(" of %s servers", r.Pools[where].Role)
+	}
+	return fmt.Sprintf("%s%s (requests wait for it in %.0f%% of the time)", worst, servers, 100*share)
 }
 
 // Block is the result as sglang.bench_serving prints it.
@@ -194,8 +199,16 @@ func (r *Result) Notes() []string {
 		note("not steady: requests under way still grow by %.3g per second when arrivals end; more requests (--num-prompts) would tell", present)
 	}
 	note("bottleneck: %s", r.Bottleneck())
-	note("utilisation: servers busy %.1f%% of the time; KV cache %.1f%% full on average, %.1f%% at most; %d preemptions",
-		100*r.Utilisation(), 100*r.BlocksT/max(r.Busy, 1e-300)/float64(r.Blocks)/float64(max(1, r.Ranks/max(1, r.Servers))), 100*float64(r.PeakBlocks)/float64(r.Blocks), r.Preemptions)
+	for i := range r.Pools {
+		p, servers := &r.Pools[i], "servers"
+		if len(r.Pools) > 1 {
+			servers = p.Role.String() + " servers"
+		}
+		note("utilisation: %s busy %.1f%% of the time; KV cache %.1f%% full on average, %.1f%% at most", servers, 100*r.Busy(i), 100*p.Cache/max(p.Steps, 1e-300), 100*p.PeakCache)
+	}
+	if r.Preemptions > 0 {
+		note("preemptions: %d", r.Preemptions)
+	}
 	if r.AskedTokens > 0 {
 		note("prefix cache: %.1f%% of the prompt tokens that might share one were cached", 100*float64(r.HitTokens)/float64(r.AskedTokens))
 	}
@@ -284,7 +297,7 @@ func (r *Result) Fields() []Field {
 	add("utilisation", r.Utilisation())
 	add("preemptions", r.Preemptions)
 	add("steps", r.Steps)
-	add("kv_blocks", r.Blocks)
+	add("kv_blocks", r.Pools[len(r.Pools)-1].Blocks)
 	add("peak_kv_blocks", r.PeakBlocks)
 	add("prefix_hit_tokens", r.HitTokens)
 	add("seed", r.Seed)

@@ -75,6 +75,7 @@ var Routings = []string{string(RoundRobin), string(LeastLoaded), string(PrefixAw
 // server is ranks that step together.
 type server struct {
 	pool  *Pool
+	which int // pool
 	index int
 	ranks []*rank
 	step  int
@@ -140,7 +141,7 @@ func Run(ctx context.Context, o Options, source Source) (*Record, error) {
 	r := &run{Options: o, record: newRecord(&o), links: map[*rank]float64{}}
 	r.arrive = arrivals{source: source, delay: o.FirstSeconds, each: o.RequestSeconds, enters: math.Inf(-1)}
 	for i := range o.Pools {
-		r.addServers(&r.Options.Pools[i])
+		r.addServers(i)
 	}
 	if err := r.arrive.pull(); err != nil {
 		return nil, err
@@ -170,9 +171,10 @@ func (o *Options) check() error {
 	return nil
 }
 
-func (r *run) addServers(p *Pool) {
+func (r *run) addServers(which int) {
+	p := &r.Pools[which]
 	for range p.Servers {
-		s := &server{pool: p, index: len(r.servers), clock: untold{}, place: none, past: make([]float64, p.Policy.StepsAhead)}
+		s := &server{pool: p, which: which, index: len(r.servers), clock: untold{}, place: none, past: make([]float64, p.Policy.StepsAhead)}
 		if r.Clock != nil {
 			s.clock = r.Clock
 		}
