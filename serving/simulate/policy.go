@@ -110,10 +110,10 @@ func (r *rank) resume(t float64) {
 		r.waiting.pop()
 		*r.queue--
 		r.allocate(j, need)
-		if j.prefill == none {
+		if !j.sent {
 			r.extra += float64(j.cached) * r.rules.SwapSeconds
 		}
-		j.elsewhere, j.prefill = false, none
+		j.elsewhere, j.sent = false, false
 		r.admit(at)
 		r.start(at, j.last)
 	}

@@ -18,9 +18,9 @@ type job struct {
 	held      int     // blocks of its own
 	shared    []int32 // blocks of the prefix cache that it refers to
 	named     int     // leading blocks that were found there, or offered to it
-	prefill   int     // rank of a prefill pool that still holds its cache, and so has sent it
 	decodes   bool
-	elsewhere bool // its cache is complete, but not here: it was swapped out, or comes from a prefill pool
+	elsewhere bool // its cache is complete, but not here: it was swapped out, or
+	sent      bool // comes from a prefill pool
 
 	next, prev   int32 // in the order of admission
 	wnext, wprev int32 // among those whose last token may come in the same step
@@ -45,7 +45,7 @@ func (p *jobs) add(r Request, id int64) int32 {
 		at = int32(len(p.all))
 		p.all = append(p.all, job{})
 	}
-	p.all[at] = job{Request: r, id: id, next: none, prev: none, wnext: none, wprev: none, prefill: none, scheduled: -1, first: -1,
+	p.all[at] = job{Request: r, id: id, next: none, prev: none, wnext: none, wprev: none, scheduled: -1, first: -1,
 		shared: p.all[at].shared[:0]}
 	return at
 }

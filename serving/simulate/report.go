@@ -2,64 +2,11 @@ package simulate
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
-	"time"
 )
-
-// Limit is what a share of the requests must keep.
-type Limit struct {
-	Share   float64 // 0: the mean
-	Seconds float64 // 0: no limit
-}
-
-// ParseLimit reads a limit like p99:2s, mean:50ms or 2000 (milliseconds, of p99).
-func ParseLimit(words string) (Limit, error) {
-	if words == "" {
-		return Limit{}, nil
-	}
-	l := Limit{Share: 0.99}
-	which, value, named := strings.Cut(words, ":")
-	if !named {
-		value = words
-	}
-	switch {
-	case named && which == "mean":
-		l.Share = 0
-	case named && which == "median":
-		l.Share = 0.5
-	case named:
-		p, err := strconv.ParseFloat(strings.TrimPrefix(which, "p"), 64)
-		if err != nil || !strings.HasPrefix(which, "p") || !(p > 0 && p < 100) {
-			return l, fmt.Errorf("%q is no limit: give a share of the requests and a time, like p99:2s, median:40ms or mean:50ms", words)
-		}
-		l.Share = p / 100
-	}
-	d, err := time.ParseDuration(value)
-	if ms, bare := strconv.ParseFloat(value, 64); bare == nil {
-		d, err = time.Duration(ms*1e6), nil
-	}
-	if err != nil || d <= 0 {
-		return l, fmt.Errorf("%q is no limit: %q must be a time above 0, like 2s, 50ms or 2000 for milliseconds", words, value)
-	}
-	l.Seconds = d.Seconds()
-	return l, nil
-}
-
-// of is the figure of a distribution that the limit is about.
-func (l *Limit) of(d *Distribution) float64 {
-	if l.Share == 0 {
-		return d.Mean()
-	}
-	return d.Quantile(l.Share)
-}
-
-func (l *Limit) holds(d *Distribution) bool {
-	return l.Seconds == 0 || d.Weight == 0 || l.of(d) <= l.Seconds
-}
 
 // Result is a run with what it was asked.
 type Result struct {
@@ -329,50 +276,3 @@ func (d *Distribution) maximum() float64 {
 	}
 	return d.Max
 }
-
-// MaxRate is the highest rate at which the limits hold and the queue does not grow, to 1%. run lets so many times the
-// asked requests come at a rate; more are asked where too few come to tell.
-func MaxRate(run func(rate float64, times int) (*Result, error)) (*Result, error) {
-	try := func(rate float64) (*Result, bool, error) {
-		for times := 1; ; times *= 4 {
-			r, err := run(rate, times)
-			if err != nil {
-				return nil, false, err
-			}
-			if r.Rising() && times < 64 {
-				continue
-			}
-			return r, r.Holds() && !r.Rising(), nil
-		}
-	}
-	low, high := 0.0, math.Inf(1)
-	var best *Result
-	for rate := 1.0; low == 0 || math.IsInf(high, 1) || high/low > 1.01; {
-		r, ok, err := try(rate)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			low, best = rate, r
-		} else {
-			high = rate
-		}
-		switch {
-		case low == 0 && rate < 1e-6:
-			return nil, fmt.Errorf("%w: even one request at a time takes longer", ErrLimits)
-		case low == 0:
-			rate /= 4
-		case math.IsInf(high, 1):
-			rate *= 2
-			if rate > 1e9 {
-				return best, nil
-			}
-		default:
-			rate = math.Sqrt(low * high)
-		}
-	}
-	return best, nil
-}
-
-// ErrLimits is limits that no rate holds.
-var ErrLimits = errors.New("the limits hold at no rate")

@@ -60,18 +60,6 @@ type Step struct {
 	Preempted    int
 }
 
-// Routing is how requests are given to the ranks of a pool.
-type Routing string
-
-const (
-	RoundRobin  Routing = "round-robin"
-	LeastLoaded Routing = "least-loaded" // to the rank with the fewest requests
-	PrefixAware Routing = "prefix-aware" // to the one that has most of the prompt in its cache, unless the load is uneven
-)
-
-// Routings are all of them.
-var Routings = []string{string(RoundRobin), string(LeastLoaded), string(PrefixAware)}
-
 // server is ranks that step together.
 type server struct {
 	pool  *Pool
@@ -458,44 +446,8 @@ func (r *run) arrived(t float64) {
 		r.finished(m.job, t)
 		return
 	}
-	j.elsewhere, j.prefill = true, 1
+	j.elsewhere, j.sent, j.named = true, true, 0
 	r.give(m.to, m.job, t)
-}
-
-// route chooses a rank for a request.
-func (r *run) route(to []target, q *Request, turn *int) target {
-	if len(to) == 1 {
-		return to[0]
-	}
-	*turn++
-	first := (*turn - 1) % len(to)
-	if r.Routing == RoundRobin || r.Routing == "" {
-		return to[first]
-	}
-	least, low, high := first, math.MaxInt, 0
-	for i := range to {
-		at := (first + i) % len(to)
-		load := to[at].load()
-		if load < low {
-			least, low = at, load
-		}
-		high = max(high, load)
-	}
-	// Thresholds of the cache-aware policy of SGLang's router: an uneven load goes before a hit (sgl-router,
-	// balance_abs_threshold 32, balance_rel_threshold 1.5), and a hit of less than half is none (cache_threshold 0.5).
-	if r.Routing != PrefixAware || q.HashTokens == 0 || high-low > 32 && 2*high > 3*low {
-		return to[least]
-	}
-	best, most := least, q.hashed(q.Input)/2
-	for i := range to {
-		at := (least + i) % len(to)
-		if k := to[at].prefix; k != nil {
-			if n := k.match(q, q.Input); n > most {
-				best, most = at, n
-			}
-		}
-	}
-	return to[best]
 }
 
 // stuck tells why requests are left that nobody works on.
@@ -509,53 +461,4 @@ func (r *run) stuck() error {
 		}
 	}
 	return fmt.Errorf("%w: %d requests are left, and nothing runs", ErrStuck, r.live)
-}
-
-// schedule and unschedule keep the heap of servers by the time of their next event, and by their number where two coincide.
-
-func (r *run) less(a, b *server) bool { return a.at < b.at || a.at == b.at && a.index < b.index }
-
-func (r *run) schedule(s *server) {
-	s.place = len(r.events)
-	r.events = append(r.events, s)
-	r.up(s.place)
-}
-
-func (r *run) unschedule(s *server) {
-	at, last := s.place, len(r.events)-1
-	r.swap(at, last)
-	r.events = r.events[:last]
-	s.place = none
-	if at < last {
-		r.down(at)
-		r.up(at)
-	}
-}
-
-func (r *run) swap(i, j int) {
-	r.events[i], r.events[j] = r.events[j], r.events[i]
-	r.events[i].place, r.events[j].place = i, j
-}
-
-func (r *run) up(i int) {
-	for i > 0 && r.less(r.events[i], r.events[(i-1)/2]) {
-		r.swap(i, (i-1)/2)
-		i = (i - 1) / 2
-	}
-}
-
-func (r *run) down(i int) {
-	for {
-		least := i
-		for _, c := range [2]int{2*i + 1, 2*i + 2} {
-			if c < len(r.events) && r.less(r.events[c], r.events[least]) {
-				least = c
-			}
-		}
-		if least == i {
-			return
-		}
-		r.swap(i, least)
-		i = least
-	}
 }

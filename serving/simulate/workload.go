@@ -185,7 +185,7 @@ func (t *Traffic) Check() []error {
 	return out
 }
 
-// Longest bounds the tokens of a request where lengths are bounded; log-normal ones are not.
+// Lengths are the mean lengths of requests, of all turns of a conversation.
 func (t *Traffic) Lengths() (input, output int) {
 	input, output = t.Input.Average()+t.Prefix, t.Output.Average()
 	if t.Turns > 1 {
