@@ -24,6 +24,7 @@ import (
 // simulateOptions are the flags of the simulate command.
 type simulateOptions struct {
 	point point.Point
+	from  string
 
 	requests                            int
 	rate, arrival, trace                string
@@ -102,7 +103,8 @@ prints, and says what bounds the run. The same seed gives the same bytes.
 Requests come at a rate (--rate), from clients that wait for their answers
 (--max-concurrency), or from a trace (--trace). --request-rate, --max-concurrency,
 --random-input-len and --random-output-len stand for --rate, --concurrency, --isl and
---osl.
+--osl. --from plan.json#1 takes the first row of what throughline plan --json wrote, with
+its clients.
 
 Exit codes: 0 done; 1 no rate holds the limits; 2 the input has problems; 3 the results
 could not be written.`,
@@ -126,6 +128,7 @@ could not be written.`,
 		},
 	}
 	pointFlags(cmd, &o.point)
+	addFrom(cmd, &o.from)
 	f := cmd.Flags()
 	for _, name := range unused {
 		f.MarkHidden(name)
@@ -262,6 +265,11 @@ func (o *simulateOptions) prepare(cmd *cobra.Command, s Streams) (*simulation, e
 			note(fmt.Errorf("--%s has no place here", name))
 		}
 	}
+	note(takeFrom(cmd, &o.point, o.from))
+	if o.from != "" && !cmd.Flags().Changed("concurrency") && (cmd.Flags().Changed("rate") || o.trace != "" || o.maxRate) {
+		o.point.Concurrency = 0 // the clients of the plan are not those who come
+	}
+	o.point.Batch = 1
 	sim := &simulation{most: o.most}
 	o.load(cmd, sim, note)
 	set := o.scheduling(note)

@@ -167,12 +167,16 @@ func (r *Result) Notes() []string {
 		note("goodput: %.2f requests/s (%.1f%%) keep all limits; %s", float64(r.Good)/r.Duration(), 100*float64(r.Good)/float64(r.Requests), verdict)
 	}
 	skip := r.First.WarmUp()
-	if n, size := r.First.Batches(); n-skip >= 10 {
+	n, size := r.First.Batches()
+	switch {
+	case r.Saturated():
+		note("no steady state: means grow with the length of the run")
+	case n-skip >= 10:
 		mean, half := r.First.Interval(skip)
 		whole, wide := r.Whole.Interval(skip)
 		note("after a warm-up of %d requests: TTFT %.4g ± %.2g ms, E2E %.4g ± %.2g ms (95%%, means of %d batches of %d)",
 			int64(skip)*size, 1e3*mean, 1e3*half, 1e3*whole, 1e3*wide, n-skip, size)
-	} else {
+	default:
 		note("too few requests to tell how far the means may be off (at least 20 are needed)")
 	}
 	return out

@@ -242,7 +242,7 @@ func (d *drawn) Ended(client int, r *Request, t float64) (Request, bool) {
 
 func (d *drawn) draw() Request {
 	r := Request{Input: d.Input.draw(d.lengths), Output: d.Output.draw(d.lengths), Client: d.sent, Burst: true}
-	if d.sent > 0 || d.Arrival.Kind != "bursts" && d.Arrival.Kind != "constant" {
+	if d.sent > 0 { // the first comes at 0, as in sglang.bench_serving
 		d.at += d.Arrival.gap(d.gaps, d.Rate, d.sent)
 	}
 	r.Arrival = d.at
