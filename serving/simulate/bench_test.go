@@ -2,6 +2,7 @@ package simulate_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 
 	"throughline/deploy"
@@ -77,4 +78,25 @@ func BenchmarkMany(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/requests, "ns/request")
+}
+
+// TestMemory: a run of many requests takes less than a kilobyte for each, all that was ever allocated counted.
+func TestMemory(t *testing.T) {
+	const requests = 50_000
+	d := deployment(t, "Llama-3.1-8B", "H100_SXM", "vllm", dense(1, 8))
+	o, err := simulate.Of(&d, workload.Lengths{Input: 512, Output: 32}, &simulate.Settings{Running: 256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	traffic := simulate.Traffic{Requests: requests, Rate: 400, Arrival: simulate.Arrival{Kind: "poisson"},
+		Input: simulate.Length{Mean: 512, Kind: "fixed"}, Output: simulate.Length{Mean: 32, Kind: "fixed"}, Seed: 1}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := simulate.Run(context.Background(), o, traffic.Source()); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if each := float64(after.TotalAlloc-before.TotalAlloc) / requests; each > 1000 {
+		t.Errorf("%.0f bytes for each request", each)
+	}
 }

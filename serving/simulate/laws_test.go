@@ -298,8 +298,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestStuck: a run that can never end says so. Steps of three tokens never let the fourth of four drafting sequences in
-// with its prompt.
+// TestStuck: a run that can never end says so, and what it waits for.
 func TestStuck(t *testing.T) {
 	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: Policy{Prefill: deploy.First, StepTokens: 8, Running: 4, Blocks: 6, BlockTokens: 4, Watermark: 0}}}}
 	k := newRank(&o.Pools[0].Policy, &jobs{}, second{}, nil)
