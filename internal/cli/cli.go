@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"throughline/internal/atomicfile"
 	"throughline/internal/document"
@@ -128,6 +130,9 @@ hardware, finds the best deployment, and explains it.
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.AddCommand(newRun(s), newPlan(s), newEstimate(s), newExplain(s), newSimulate(s), newCalibrate(s), newValidate(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
+	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		return pflag.NormalizedName(cmp.Or(aliases[name], name))
+	})
 	return root
 }
 

@@ -79,7 +79,7 @@ var simulateSettings = []setting{
 	{"timeline-every", "seconds of an interval of --timeline-out", func(o *simulateOptions) any { return &o.every }},
 }
 
-// aliases are other names of flags: those of sglang.bench_serving.
+// aliases are other names of flags, of all commands that have them: those of sglang.bench_serving.
 var aliases = map[string]string{
 	"request-rate": "rate", "max-concurrency": "concurrency", "random-input-len": "isl", "random-output-len": "osl",
 }
@@ -141,9 +141,6 @@ could not be written.`,
 	f.StringVar(&o.timelineOut.name, "timeline-out", "", "CSV file of running and waiting requests and of the KV cache over time")
 	o.stepsOut.flag = "--steps-out"
 	f.StringVar(&o.stepsOut.name, "steps-out", "", "CSV file of all steps")
-	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		return pflag.NormalizedName(cmp.Or(aliases[name], name))
-	})
 	complete(cmd, "routing", simulate.Routings)
 	complete(cmd, "policy", policyNames())
 	return cmd
