@@ -174,7 +174,7 @@ func (r *Result) Notes() []string {
 	case n-skip >= 10:
 		mean, half := r.First.Interval(skip)
 		whole, wide := r.Whole.Interval(skip)
-		note("after a warm-up of %d requests: TTFT %.4g ± %.2g ms, E2E %.4g ± %.2g ms (95%%, means of %d batches of %d)",
+		note("after a warm-up of %d requests: TTFT %.1f ± %.1f ms, E2E %.1f ± %.1f ms (95%%, means of %d batches of %d)",
 			int64(skip)*size, 1e3*mean, 1e3*half, 1e3*whole, 1e3*wide, n-skip, size)
 	default:
 		note("too few requests to tell how far the means may be off (at least 20 are needed)")
