@@ -549,6 +549,10 @@ func TestEnds(t *testing.T) {
 		product(op.OutputHead, 2*3*8*10, 8*10, 3*(8+10), 0, 30, 3, 10, 8),
 		vector(op.Sampling, 5*30, 0, 2*30, 30),
 	}))
+	// A chunk that does not end its prompt: nobody wants what comes after the last layer.
+	chunk := prefill
+	chunk.Ends = false
+	compare(t, lowerEnds(twoRanks, chunk).All(), times(1, []row{vector(op.Embedding, 0, 0, 2*96, 96)}))
 	// Two drafts are verified with the next token.
 	compare(t, only(lowerEnds(twoRanks, op.Group{Phase: op.Decode, New: 3, Context: 10}), op.OutputHead), times(1, []row{
 		product(op.OutputHead, 2*9*8*10, 8*10, 9*(8+10), 0, 90, 9, 10, 8),

@@ -117,11 +117,12 @@ func (l *Lowerer) Ends(p *plan.Plan, step *Step, list *List) {
 	}
 }
 
-// ends lowers the ends of the model for so many tokens whose successor is wanted.
+// ends lowers the ends of the model for so many tokens whose successor is wanted. A chunk that does not end its prompt has
+// none: nothing is done after the last layer. A plan without a batch, of which only the weights are asked, has no tokens.
 func (s *stage) ends(wanted float64) {
 	s.repeat = 1
 	s.unary(Embedding, s.tokens*s.hidden, 0)
-	if wanted == 0 {
+	if wanted == 0 && s.tokens > 0 {
 		// A part of a prompt that is not its end passes the output projection by, which is there all the same.
 		s.list.last().Resident = s.hidden * (s.vocab() + 1) * s.w
 		s.list.end[MLPBlock] = s.list.n

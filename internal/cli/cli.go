@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"throughline/internal/atomicfile"
 	"throughline/internal/document"
@@ -120,6 +122,7 @@ hardware, finds the best deployment, and explains it.
   plan      find what to launch on a number of GPUs
   estimate  predict one deployment: TTFT, TPOT, throughput, memory
   explain   show why: operators, memory, sensitivities, the hardware that would reach a goal
+  simulate  send requests through a deployment: percentiles, rates it holds, traces
   run       scan models, lengths, GPUs and systems from a runtime file, as CSV tables`,
 		Version:       version.Number,
 		SilenceErrors: true,
@@ -131,10 +134,13 @@ hardware, finds the best deployment, and explains it.
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
-	root.AddCommand(newRun(s), newPlan(s), newEstimate(s), newExplain(s), newComm(s), newCalibrate(s), newValidate(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
+	root.AddCommand(newRun(s), newPlan(s), newEstimate(s), newExplain(s), newSimulate(s), newComm(s), newCalibrate(s), newValidate(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
 	completeAll(root)
 	root.SetVersionTemplate(versionLine())
 	root.SetUsageTemplate(wrapped(root.UsageTemplate()))
+	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		return pflag.NormalizedName(cmp.Or(aliases[name], name))
+	})
 	return root
 }
 

@@ -79,6 +79,19 @@ func TestExamples(t *testing.T) {
 	if err := os.WriteFile("serving.csv", []byte("model_path,system,backend,precision,mode,isl,osl,concurrency,tp_size,silicon_ttft_ms,silicon_tpot_ms\nLlama-3.1-8B,H200,vllm,fp8,agg,1024,1024,16,1,60,6\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Mkdir("engine", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"runs.csv":       "run,model,policy,budget,max_running,kv_tokens,arrival,ttft_mean_ms\na,Llama-3.1-8B,A,64,4,160,poisson,12.5\n",
+		"requests.csv":   "run,req,arrival,input,output\na,0,0,16,2\n",
+		"steps.csv":      "run,step,t_start,t_end\na,0,0,0.01\na,1,0.01,0.02\n",
+		"step_times.csv": "model,n_decode,sum_ctx,prefill_tokens,wall_ms\nLlama-3.1-8B,0,0,16,10\n",
+	} {
+		if err := os.WriteFile(filepath.Join("engine", name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.WriteFile("points.csv", []byte("batch\n1\n2\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 
 func newValidate(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "validate ops|forward|serving|published FILE.csv",
+		Use:   "validate ops|forward|serving|published FILE.csv, validate requests DIR",
 		Short: "Compare predictions with measurements",
 		Long: `Validate predicts every row of a table of measurements. It prints the mean, median and
 worst error by group, and writes the table with its predictions (--out). Bias is the
@@ -32,11 +32,12 @@ median error with its sign.
            (one rank of a tensor-parallel group, without its collectives)
   serving  runs of a serving engine: model, system, engine, precision, lengths,
            concurrency and parallel sizes, with the mean TTFT and TPOT of clients
-  published  figures that others have printed: throughput, parts of a layer, exchanges`,
+  published  figures that others have printed: throughput, parts of a layer, exchanges
+  requests   recorded runs of an engine, every request and step of them, in a folder`,
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newValidateOps(s), newValidateForward(s), newValidateServing(s), newValidatePublished(s))
+	cmd.AddCommand(newValidateOps(s), newValidateForward(s), newValidateServing(s), newValidatePublished(s), newValidateRequests(s))
 	return cmd
 }
 

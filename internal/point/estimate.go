@@ -209,13 +209,21 @@ func (o *opened) run(p *question.Question, choice []*engine.Engine, d deploy.Dep
 		}
 		if out.Seen == nil || seen.Requests > out.Seen.Requests {
 			out.Deployment, out.Seen = runs[i], &seen
-			out.Held = predictor.Held(&runs[i], out.Load.Lengths)
+			fit(&out.Deployment, seen.Room, p.Batch == 0)
+			out.Held = predictor.Held(&out.Deployment, out.Load.Lengths)
 		}
 	}
 	if out.Seen != nil && len(choice) == 1 {
 		out.Remark = ""
 	}
 	return nil
+}
+
+// fit makes a batch that nobody asked for as small as what finds room.
+func fit(d *deploy.Deployment, room float64, open bool) {
+	if b := &d.Of(op.Decode).Plan.Batch; open && float64(b.Size) > room {
+		b.Size = max(1, int(room))
+	}
 }
 
 // fastest takes the engine with the shortest bare steps.

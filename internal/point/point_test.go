@@ -110,11 +110,11 @@ func TestProblems(t *testing.T) {
 		phase  op.Phase
 		reason []string
 	}{
-		{"numbers", func() question.Question { p := llama(); p.Batch, p.TP, p.Drafts = 0, -2, 9; return p }, op.Decode, []string{
-			"batch: must be from 1 to 1000000000, not 0", "tp: must be from 1 to 1000000, not -2", "drafts: must be from 0 to 4, not 9",
+		{"numbers", func() question.Question { p := llama(); p.Batch, p.TP, p.Drafts = -1, -2, 9; return p }, op.Decode, []string{
+			"batch: must be from 1 to 1000000000, not -1", "tp: must be from 1 to 1000000, not -2", "drafts: must be from 0 to 4, not 9",
 		}},
-		{"numbers and files", func() question.Question { p := llama(); p.Batch, p.Model = 0, "lama_3_8b"; return p }, op.Decode, []string{
-			"batch: must be from 1 to 1000000000, not 0", `model: "lama_3_8b" is no file and no built-in model; did you mean "llama_3_8b"?`,
+		{"numbers and files", func() question.Question { p := llama(); p.Batch, p.Model = -1, "lama_3_8b"; return p }, op.Decode, []string{
+			"batch: must be from 1 to 1000000000, not -1", `model: "lama_3_8b" is no file and no built-in model; did you mean "llama_3_8b"?`,
 		}},
 		{"split", func() question.Question { p := deepseek(); p.DP, p.TP = 3, 7; return p }, op.Decode, []string{
 			"tp 7 does not divide the 128 attention heads of deepseek-v3-mla-absorb",

@@ -37,12 +37,24 @@ func (l *Loaded) Deploy(q *Question) (deploy.Deployment, []error) {
 	if !q.Split() {
 		pool, errs := p.pool(l, deploy.Both, l.Decode, "")
 		d.Pools = []deploy.Pool{pool}
+		p.fill(&d)
 		return d, errs
 	}
 	prefill, errs := p.pool(l, deploy.Prefill, l.Prefill, p.PrefillPlan)
 	decode, more := p.pool(l, deploy.Decode, l.Decode, p.DecodePlan)
 	d.Pools = []deploy.Pool{prefill, decode}
+	p.fill(&d)
 	return d, append(errs, more...)
+}
+
+// fill makes batches that are not given as large as the concurrency takes.
+func (p *Fixed) fill(d *deploy.Deployment) {
+	ranks := max(1, d.Of(op.Decode).Ranks())
+	for i := range d.Pools {
+		if b := &d.Pools[i].Plan.Batch; b.Size == 0 {
+			b.Size = max(1, (p.Concurrency+ranks-1)/ranks)
+		}
+	}
 }
 
 // pool is a pool with its plan, which words change.

@@ -36,7 +36,7 @@ type Question struct {
 type Fixed struct {
 	Phase       Phase
 	Context     int // of a decode step, in place of the lengths of a request
-	Batch       int // sequences of a data-parallel rank; under reference assumptions, in an expert model, of a processor
+	Batch       int // sequences of a data-parallel rank; under reference assumptions, in an expert model, of a processor; 0: what the concurrency takes
 	Concurrency int // clients of the closed loop; 0: as many as fill the batches
 
 	TP, PP, DP, CP   int
@@ -104,7 +104,7 @@ const defaultLength = 1024
 func Default() Question {
 	return Question{
 		Engine: engine.Any, GPUsPerNode: 8, Assume: "physical",
-		Fixed:  Fixed{Batch: 1, TP: 1, PP: 1, DP: 1, CP: 1, MoETP: 1},
+		Fixed:  Fixed{TP: 1, PP: 1, DP: 1, CP: 1, MoETP: 1},
 		Search: Search{Mode: BothModes, Objective: Throughput, Top: 5},
 	}
 }

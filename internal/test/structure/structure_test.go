@@ -22,7 +22,7 @@ var order = []string{
 	"internal/document", "internal/csvfile", "internal/atomicfile", "internal/version", "internal/catalogue",
 	// The domain.
 	"number", "model", "hardware/kernel", "hardware", "workload", "assume", "experts", "plan", "collective", "op", "cost", "schedule",
-	"estimate", "search", "deploy", "engine", "serving",
+	"estimate", "search", "deploy", "engine", "serving", "serving/simulate",
 	// The application.
 	"internal/measurement", "internal/calibrate", "internal/jobfile", "internal/question", "internal/result", "internal/point", "internal/explain",
 	"internal/advice", "internal/sweep", "internal/validate", "internal/validate/published", "internal/exchange", "internal/report", "internal/cli",

@@ -193,9 +193,9 @@ func TestRead(t *testing.T) {
 		4:  {system: "H100_SXM", engine: "sglang", phase: "decode", dp: 16, tp: 1, ep: 1, etp: 16, batch: 64, input: 2000, weights: "fp8"},
 		9:  {system: "H200", engine: "sglang", phase: "decode", dp: 96, tp: 1, ep: 96, etp: 1, redundant: 96, batch: 480, input: 2000, weights: "fp8"},
 		11: {system: "H20_96G", engine: "sglang", phase: "decode", dp: 4, tp: 1, ep: 4, etp: 1, batch: 100, input: 4096, weights: "bf16"},
-		12: {system: "GB200_NVL72", engine: "trtllm", dp: 1, tp: 1, ep: 1, etp: 1, batch: 1, input: 1024, clients: 3000, weights: "fp4"},
-		13: {system: "B200", engine: "trtllm", dp: 1, tp: 8, ep: 2, etp: 4, batch: 1, input: 1024, clients: 1, drafts: 3, weights: "fp4"},
-		14: {system: "H200", engine: "trtllm", dp: 8, tp: 1, ep: 1, etp: 8, batch: 1, input: 1000, clients: 8 * 2048, weights: "fp8"},
+		12: {system: "GB200_NVL72", engine: "trtllm", dp: 1, tp: 1, ep: 1, etp: 1, input: 1024, clients: 3000, weights: "fp4"},
+		13: {system: "B200", engine: "trtllm", dp: 1, tp: 8, ep: 2, etp: 4, input: 1024, clients: 1, drafts: 3, weights: "fp4"},
+		14: {system: "H200", engine: "trtllm", dp: 8, tp: 1, ep: 1, etp: 8, input: 1000, clients: 8 * 2048, weights: "fp8"},
 		15: {system: "H800", engine: "none", phase: "decode", dp: 16, tp: 1, ep: 16, etp: 1, batch: 128, weights: "fp8", comm: "fp8"},
 		16: {system: "H800", engine: "none", phase: "prefill", dp: 32, tp: 1, ep: 32, etp: 1, batch: 1, input: 4096, weights: "fp8", comm: "bf16"},
 	}

@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// small is a run of a second or less.
+var smallRun = []string{"simulate", "--model", "Llama-3.1-8B", "--system", "H200", "--engine", "vllm", "--isl", "256", "--osl", "32", "--num-prompts", "100", "--rate", "20"}
+
+// TestSimulateBlock: the lines of the report are those of sglang.bench_serving, in their order.
+func TestSimulateBlock(t *testing.T) {
+	out := call(t, smallRun...)
+	want := []string{
+		"============ Serving Benchmark Result ============", "Backend:", "Traffic request rate:", "Max request concurrency:", "Successful requests:", "Benchmark duration (s):",
+		"Total input tokens:", "Total generated tokens:", "Total generated tokens (retokenized):", "Request throughput (req/s):", "Input token throughput (tok/s):",
+		"Output token throughput (tok/s):", "Total token throughput (tok/s):", "Concurrency:", "----------------End-to-End Latency----------------", "Mean E2E Latency (ms):",
+		"Median E2E Latency (ms):", "---------------Time to First Token----------------", "Mean TTFT (ms):", "Median TTFT (ms):", "P99 TTFT (ms):",
+		"---------------Inter-Token Latency----------------", "Mean ITL (ms):", "Median ITL (ms):", "P95 ITL (ms):", "P99 ITL (ms):", "Max ITL (ms):",
+		"==================================================",
+	}
+	var got []string
+	for line := range strings.Lines(out) {
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" {
+			continue
+		}
+		if i := strings.Index(line, ":  "); i >= 0 {
+			if len(line) < 42 || line[40] != ' ' || line[41] == ' ' {
+				t.Errorf("%q: values begin at column 42", line)
+			}
+			line = line[:i+1]
+		} else if len(line) > 41 && line[0] != '=' && line[0] != '-' && line[40] == ' ' {
+			line = strings.TrimSpace(line[:40])
+		}
+		got = append(got, line)
+		if strings.HasPrefix(line, "====") && len(got) > 1 {
+			break
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if again := call(t, smallRun...); again != out {
+		t.Error("the same seed gives other bytes")
+	}
+	if other := call(t, append(smallRun, "--seed", "1")...); other == out {
+		t.Error("another seed gives the same bytes")
+	}
+}
+
+// TestSimulateJSON: the keys of sglang's result file are there, and say what the block says. Names of sglang.bench_serving
+// stand for ours.
+func TestSimulateJSON(t *testing.T) {
+	var ours, theirs map[string]any
+	if err := json.Unmarshal([]byte(call(t, append(smallRun, "--json")...)), &ours); err != nil {
+		t.Fatal(err)
+	}
+	alias := strings.NewReplacer("--isl", "--random-input-len", "--osl", "--random-output-len", "--rate", "--request-rate")
+	var args []string
+	for _, a := range append(smallRun, "--json") {
+		args = append(args, alias.Replace(a))
+	}
+	if err := json.Unmarshal([]byte(call(t, args...)), &theirs); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(ours, theirs); diff != "" {
+		t.Error(diff)
+	}
+	for _, key := range []string{
+		"completed", "duration", "total_input_tokens", "total_output_tokens", "total_output_tokens_retokenized", "request_throughput", "input_throughput", "output_throughput",
+		"total_throughput", "mean_e2e_latency_ms", "median_e2e_latency_ms", "std_e2e_latency_ms", "p90_e2e_latency_ms", "p99_e2e_latency_ms", "mean_ttft_ms", "median_ttft_ms",
+		"std_ttft_ms", "p99_ttft_ms", "mean_tpot_ms", "median_tpot_ms", "std_tpot_ms", "p99_tpot_ms", "mean_itl_ms", "median_itl_ms", "std_itl_ms", "p95_itl_ms", "p99_itl_ms",
+		"max_itl_ms", "concurrency", "request_rate", "max_concurrency", "backend",
+	} {
+		if _, ok := ours[key]; !ok {
+			t.Errorf("no %s", key)
+		}
+	}
+	if ours["completed"] != 100.0 || ours["total_input_tokens"] != 25600.0 || ours["total_output_tokens"] != 3200.0 {
+		t.Errorf("%v", ours)
+	}
+}
+
+// TestSimulateFiles: requests and the timeline are written, a row each.
+func TestSimulateFiles(t *testing.T) {
+	dir := t.TempDir()
+	requests, timeline := filepath.Join(dir, "r.csv"), filepath.Join(dir, "t.csv.gz")
+	call(t, append(smallRun, "--requests-out", requests, "--timeline-out", timeline, "--timeline-every", "0.5")...)
+	src, err := os.ReadFile(requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(src), "\n"); n != 101 || !strings.HasPrefix(string(src), requestColumns) {
+		t.Errorf("%d lines", n)
+	}
+	if info, err := os.Stat(timeline); err != nil || info.Size() < 100 {
+		t.Error(err)
+	}
+}
+
+// TestSimulateRefuses: bad input is refused with its place and what is allowed; nothing is written.
+func TestSimulateRefuses(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	base := []string{"simulate", "--model", "Llama-3.1-8B", "--system", "H200", "--num-prompts", "10"}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--rate", "0"}, "rate must be above 0, or inf for all requests at once, not 0"},
+		{[]string{"--rate", "-3"}, "rate must be above 0, or inf for all requests at once, not -3"},
+		{[]string{"--rate", "NaN"}, "rate must be above 0, or inf for all requests at once, not NaN"},
+		{[]string{"--rate", "fast"}, `rate must be a number above 0, or inf, not "fast"`},
+		{[]string{"--replicas", "0"}, "replicas must lie between 1 and 1000000000, not 0"},
+		{[]string{"--dp", "0"}, "dp: must be from 1 to 1000000, not 0"},
+		{[]string{"--max-concurrency", "0"}, "concurrency: must be from 1 to 1000000000, not 0"},
+		{[]string{"--routing", "roundrobin"}, `routing: "roundrobin" is not one of "round-robin", "least-loaded", "prefix-aware"; did you mean "round-robin"?`},
+		{[]string{"--policy", "chunks"}, `policy: "chunks" is not one of "prefill-first", "chunked", "whole-prompts"; did you mean "chunked"?`},
+		{[]string{"--arrival", "gamma:-1"}, `arrival: gamma:CV needs a coefficient of variation above 0, up to 100, not "-1"`},
+		{[]string{"--lengths", "zipf:2"}, `lengths: length distribution "zipf:2" is not one of fixed, uniform:R, lognormal:S`},
+		{[]string{"--ttft", "p99:-2s"}, `ttft: "p99:-2s" is no limit: "-2s" must be a time above 0`},
+		{[]string{"--num-prompts", "0"}, "num-prompts must be at least 1, not 0"},
+		{[]string{"--isl", "9000", "--max-context", "8192"}, "a request of 9000 + 1024 tokens is longer than the 8192 that the model takes (--max-context)"},
+		{[]string{"--isl", "9000", "--kv-tokens", "8192"}, "request 0: 9000 + 1024 tokens can never run: the KV cache of a rank holds 8192"},
+		{[]string{"--trace", file("back.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n2,1,1\n1,1,1\n")}, "back.csv: line 3: arrives at 1 s, before the request in front of it at 2 s; a trace must not go back in time"},
+		{[]string{"--trace", filepath.Join(dir, "none.csv")}, "none.csv"},
+		{[]string{"--step-times", file("steps.csv", "n_decode,wall_ms\n1,-4\n")}, `steps.csv: line 2: wall_ms must be a number from 0 on, not "-4"`},
+		{[]string{"--model", "Llama-3.1-405B"}, "a processor of H200 has 140.4 GiB; weights and working space need"},
+		{[]string{"--batch", "4"}, "--batch has no place here"},
+		{[]string{"--turns", "2", "--gsp-num-groups", "3", "--gsp-system-prompt-len", "64"}, "turns and groups that share a prefix: give one of them"},
+		{[]string{"--max-rate", "--max-concurrency", "4"}, "max-rate asks for a rate, max-concurrency bounds it: give one of them"},
+	} {
+		var out, errs bytes.Buffer
+		code := Run(context.Background(), append(base, c.args...), Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+		if code != exitBadInput || !strings.Contains(errs.String(), c.want) || out.Len() > 0 {
+			t.Errorf("%v: exit code %d, %q and %q; want %q", c.args, code, errs.String(), out.String(), c.want)
+		}
+	}
+	var out, errs bytes.Buffer
+	code := Run(context.Background(), append(base, "--rate", "0", "--replicas", "0", "--routing", "x"), Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+	if code != exitBadInput || !strings.Contains(errs.String(), "3 problems; nothing was written") {
+		t.Errorf("all at once: %q", errs.String())
+	}
+}
+
+// TestSimulateStepTimes: a table of steps in place of the estimate: every request takes 1 s, one at a time.
+func TestSimulateStepTimes(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "steps.csv")
+	if err := os.WriteFile(name, []byte("prefill_tokens,prefill_seqs,wall_ms\n1,1,1000\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out := call(t, "simulate", "--model", "Llama-3.1-8B", "--system", "H200", "--engine", "none", "--step-times", name, "--isl", "1", "--osl", "1",
+		"--num-prompts", "10", "--max-concurrency", "1")
+	for _, line := range []string{"Benchmark duration (s):                  10.00", "Mean TTFT (ms):                          1000.00"} {
+		if !strings.Contains(out, line) {
+			t.Errorf("no %q in\n%s", line, out)
+		}
+	}
+}
+
+// TestWorkedExample: the steps that docs/serving.md works out by hand are those of the command that it shows.
+func TestWorkedExample(t *testing.T) {
+	page, err := os.ReadFile("../../docs/serving.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for _, f := range kept.FindAllStringSubmatch(string(page), -1) {
+		if err := os.WriteFile(f[1], []byte(f[2]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, m := range shown.FindAllStringSubmatch(string(page), -1) {
+		if strings.Contains(m[1], "--steps-out steps.csv") {
+			call(t, strings.Fields(m[1])...)
+		}
+	}
+	if diff := cmp.Diff(string(readFile(t, "drawn.csv")), string(readFile(t, "steps.csv"))); diff != "" {
+		t.Error(diff)
+	}
+}

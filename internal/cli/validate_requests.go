@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"throughline/internal/report"
+	"throughline/internal/validate"
+)
+
+func newValidateRequests(s Streams) *cobra.Command {
+	var o validate.RequestsOptions
+	var show validation
+	var out, steps output
+	cmd := &cobra.Command{
+		Use:   "requests DIR",
+		Short: "Replay recorded runs of a serving engine, request by request",
+		Long: `Requests replays runs of an engine that logged every request and every step. The folder
+holds runs.csv, requests.csv, steps.csv and step_times.csv, plain or .gz. --steps says
+where the times of steps come from:
+
+  recorded  every step starts and ends when it did; what it does is compared with what
+            was recorded. Of steps.csv nothing but t_start and t_end decides
+  run       the table of measured steps, scaled by kind of step to the run
+  table     the table of measured steps
+  own       the estimate for a system; nothing is taken from the runs
+
+It prints the median and the 90th percentile over runs of the error of each figure, and
+writes run,metric,measured,predicted,error_percent (--out).`,
+		Example: `  throughline validate requests engine --steps recorded
+  throughline validate requests engine --steps own --system H200 --out predicted.csv`,
+		Args: oneArgument("a folder of recorded runs"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, f := range []*output{&out, &steps} {
+				if err := f.check(o.System); err != nil {
+					return err
+				}
+			}
+			r, err := validate.Requests(cmd.Context(), args[0], o)
+			if err != nil {
+				return err
+			}
+			var files []report.File
+			if out.name != "" {
+				files = append(files, report.File{Name: out.name, Write: r.WriteCSV})
+			}
+			if steps.name != "" {
+				files = append(files, report.File{Name: steps.name, Write: r.WriteSteps})
+			}
+			if len(files) > 0 {
+				if err := report.WriteFiles(cmd.Context(), files...); err != nil {
+					return systemError{err}
+				}
+			}
+			for _, why := range r.Unpredicted {
+				fmt.Fprintln(s.Err, "warning: not predicted:", why)
+			}
+			if err := write(s.Out, replayed(r, o.Steps)+show.render(spreadTable(r))); err != nil {
+				return err
+			}
+			if len(r.Metrics) == 0 {
+				return exitError{exitNoPlan}
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Steps, "steps", "recorded", "times of steps: recorded, run, table or own")
+	f.StringVarP(&o.System, "system", "s", "", "system of own times: a built-in name or a file (default H200)")
+	f.StringVar(&o.Assume, "assume", "physical", "modelling assumptions of own times")
+	f.BoolVar(&show.markdown, "markdown", false, "print the table as Markdown")
+	out.flags(cmd, "out", "", "file for the figures of all runs")
+	steps.flag = "--steps-out"
+	f.StringVar(&steps.name, "steps-out", "", "file for all steps as they were replayed")
+	return cmd
+}
+
+// replayed tells how many steps are those that were recorded.
+func replayed(r *validate.RequestsReport, steps string) string {
+	switch {
+	case steps != "recorded":
+		return ""
+	case !r.Compared:
+		return fmt.Sprintf("%d steps replayed; what the recorded ones did is not told\n", len(r.Predicted))
+	}
+	text := fmt.Sprintf("%d of %d steps equal\n", r.Equal, r.Steps)
+	if len(r.Differences) > 0 {
+		text += strings.Join(r.Differences, "\n") + "\n"
+	}
+	return text
+}
+
+// spreadTable is the errors of each figure over runs.
+func spreadTable(r *validate.RequestsReport) table.Writer {
+	t := newTable("figure", "runs", "median error", "90th percentile")
+	for _, name := range r.MetricNames() {
+		median, high, runs := r.Spread(name)
+		t.AppendRow(table.Row{name, runs, fmt.Sprintf("%.2f%%", median), fmt.Sprintf("%.2f%%", high)})
+	}
+	return t
+}

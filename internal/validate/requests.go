@@ -1,0 +1,487 @@
+package validate
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"throughline/deploy"
+	"throughline/internal/csvfile"
+	"throughline/internal/document"
+	"throughline/serving/simulate"
+)
+
+// RequestsOptions say how recorded runs of an engine are replayed.
+type RequestsOptions struct {
+	Steps  string // where the times of steps come from: one of StepSources
+	System string // for own times
+	Assume string
+}
+
+// StepSources are the values of RequestsOptions.Steps.
+var StepSources = []string{"recorded", "run", "table", "own"}
+
+// RequestsReport is runs that were replayed.
+type RequestsReport struct {
+	Steps, Equal int // of recorded steps; Compared is false where they say nothing but their times
+	Compared     bool
+	Differences  []string // of the first steps that are not equal
+	Metrics      []RunMetric
+	Predicted    []PredictedStep
+	Unpredicted  []string // runs for which there are no times of steps, and why
+}
+
+// RunMetric is a figure of a run.
+type RunMetric struct {
+	Run, Metric         string
+	Measured, Predicted float64
+}
+
+// Error is that of the prediction, as a share of what was measured; with nothing measured, 0 or not a number.
+func (m *RunMetric) Error() float64 {
+	if m.Measured == m.Predicted {
+		return 0
+	}
+	return (m.Predicted - m.Measured) / m.Measured
+}
+
+// PredictedStep is a step as it was replayed.
+type PredictedStep struct {
+	Run        string
+	Step       int
+	Start, End float64
+	stepFigures
+}
+
+// stepFigures are what is compared of a step.
+type stepFigures struct{ decode, prefillTokens, prefillSeqs, waiting, blocks, context int64 }
+
+var stepColumns = []string{"n_decode", "prefill_tokens", "prefill_seqs", "n_waiting", "kv_blocks_used", "sum_ctx"}
+
+func (f *stepFigures) list() []int64 {
+	return []int64{f.decode, f.prefillTokens, f.prefillSeqs, f.waiting, f.blocks, f.context}
+}
+
+// engineRun is a recorded run.
+type engineRun struct {
+	name, model string
+	policy      simulate.Policy
+	closed      int // clients; 0: requests arrive by themselves
+	measured    map[string]float64
+	requests    []simulate.Request
+	steps       []recordedStep
+}
+
+// recordedStep is a row of the steps of a run.
+type recordedStep struct {
+	start, end float64
+	figures    stepFigures
+	known      bool // its figures were read
+	pairs      float64
+}
+
+// Requests replays the runs of a folder: runs.csv, requests.csv, steps.csv and step_times.csv, plain or packed.
+func Requests(ctx context.Context, dir string, o RequestsOptions) (*RequestsReport, error) {
+	if !slices.Contains(StepSources, o.Steps) {
+		return nil, fmt.Errorf("steps: %s", document.NotOneOf(o.Steps, StepSources))
+	}
+	runs, err := readRuns(dir, o.Steps)
+	if err != nil {
+		return nil, err
+	}
+	report := &RequestsReport{Compared: true}
+	timer := runTimer{options: o, dir: dir}
+	for _, run := range runs {
+		err := timer.replay(ctx, run, report)
+		var none *noTimesError
+		switch {
+		case errors.As(err, &none):
+			// Other runs may be of models that are known.
+			report.Unpredicted = append(report.Unpredicted, fmt.Sprintf("run %s: %s", run.name, strings.ReplaceAll(none.Error(), "\n", "; ")))
+		case err != nil:
+			return nil, fmt.Errorf("run %s: %w", run.name, err)
+		}
+	}
+	return report, nil
+}
+
+// replay runs the requests of a run again.
+func (t *runTimer) replay(ctx context.Context, run *engineRun, report *RequestsReport) error {
+	pool, clock, err := t.pool(run)
+	if err != nil {
+		return err
+	}
+	o := simulate.Options{Pools: []simulate.Pool{pool}, Clock: clock}
+	figures := runFigures{}
+	o.Watch = func(s *simulate.Step) {
+		got := stepFigures{int64(s.Work.Decodes), int64(s.Work.Tokens()), int64(len(s.Work.Chunks)), int64(s.Waiting), int64(s.Blocks), s.Work.Context}
+		report.Predicted = append(report.Predicted, PredictedStep{run.name, s.Index, s.Start, s.End, got})
+		if t.options.Steps == "recorded" {
+			report.compare(run, s.Index, got)
+		}
+		figures.step(s)
+	}
+	var source simulate.Source = &simulate.List{Requests: run.requests}
+	if run.closed > 0 {
+		source = &simulate.ClosedLoop{Requests: run.requests, Clients: run.closed}
+	}
+	if t.options.Steps == "recorded" {
+		report.Steps += len(run.steps)
+	}
+	record, err := simulate.Run(ctx, o, source)
+	if err != nil {
+		return err
+	}
+	for _, m := range requestMetrics {
+		if measured, ok := run.measured[m.name]; ok {
+			report.Metrics = append(report.Metrics, RunMetric{run.name, m.name, measured, m.of(record, &figures)})
+		}
+	}
+	return nil
+}
+
+// compare looks whether a step is the one that was recorded.
+func (r *RequestsReport) compare(run *engineRun, index int, got stepFigures) {
+	if index >= len(run.steps) {
+		r.differ(fmt.Sprintf("%s: step %d was never recorded", run.name, index))
+		return
+	}
+	want := &run.steps[index]
+	if !want.known {
+		r.Compared = false
+		return
+	}
+	if got == want.figures {
+		r.Equal++
+		return
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: step %d:", run.name, index)
+	g, w := got.list(), want.figures.list()
+	for i, name := range stepColumns {
+		if g[i] != w[i] {
+			fmt.Fprintf(&b, " %s %d, recorded %d;", name, g[i], w[i])
+		}
+	}
+	r.differ(strings.TrimSuffix(b.String(), ";"))
+}
+
+func (r *RequestsReport) differ(what string) {
+	if len(r.Differences) < 5 {
+		r.Differences = append(r.Differences, what)
+	}
+}
+
+// runFigures are those of a run that the record does not have.
+type runFigures struct {
+	maxWaiting int
+	running    float64
+}
+
+func (f *runFigures) step(s *simulate.Step) {
+	f.maxWaiting = max(f.maxWaiting, s.Queued)
+	f.running += float64(s.Running) * (s.End - s.Start)
+}
+
+// requestMetric is a column of runs.csv that a replay predicts.
+type requestMetric struct {
+	name string
+	of   func(*simulate.Record, *runFigures) float64
+}
+
+var requestMetrics = func() []requestMetric {
+	type record = simulate.Record
+	list := []requestMetric{
+		{"duration_s", func(r *record, _ *runFigures) float64 { return r.Duration() }},
+		{"req_per_s", func(r *record, _ *runFigures) float64 { return float64(r.Requests) / r.Duration() }},
+		{"in_tok_per_s", func(r *record, _ *runFigures) float64 { return float64(r.Input) / r.Duration() }},
+		{"out_tok_per_s", func(r *record, _ *runFigures) float64 { return float64(r.Output) / r.Duration() }},
+	}
+	for _, d := range []struct {
+		name string
+		of   func(*record) *simulate.Distribution
+	}{
+		{"ttft", func(r *record) *simulate.Distribution { return &r.TTFT }},
+		{"tpot", func(r *record) *simulate.Distribution { return &r.TPOT }},
+		{"itl", func(r *record) *simulate.Distribution { return &r.ITL }},
+		{"e2e", func(r *record) *simulate.Distribution { return &r.E2E }},
+	} {
+		list = append(list, requestMetric{d.name + "_mean_ms", func(r *record, _ *runFigures) float64 { return 1e3 * d.of(r).Mean() }})
+		for _, p := range []int{50, 90, 99} {
+			list = append(list, requestMetric{fmt.Sprintf("%s_p%d_ms", d.name, p), func(r *record, _ *runFigures) float64 { return 1e3 * d.of(r).Quantile(float64(p)/100) }})
+		}
+	}
+	return append(list,
+		requestMetric{"itl_max_ms", func(r *record, _ *runFigures) float64 { return 1e3 * r.ITL.Max }},
+		requestMetric{"mean_running", func(r *record, f *runFigures) float64 { return f.running / r.Duration() }},
+		requestMetric{"max_waiting", func(_ *record, f *runFigures) float64 { return float64(f.maxWaiting) }},
+		requestMetric{"preemptions", func(r *record, _ *runFigures) float64 { return float64(r.Preemptions) }},
+		requestMetric{"steps", func(r *record, _ *runFigures) float64 { return float64(r.Steps) }},
+		requestMetric{"steps_P", func(r *record, _ *runFigures) float64 { return float64(r.Kinds[0]) }},
+		requestMetric{"steps_M", func(r *record, _ *runFigures) float64 { return float64(r.Kinds[1]) }},
+		requestMetric{"steps_D", func(r *record, _ *runFigures) float64 { return float64(r.Kinds[2]) }},
+		requestMetric{"kv_peak_blocks", func(r *record, _ *runFigures) float64 { return float64(r.PeakBlocks) }},
+	)
+}()
+
+// WriteCSV writes the figures of all runs.
+func (r *RequestsReport) WriteCSV(w io.Writer) error {
+	out := csvfile.NewWriter(w)
+	if err := out.Write([]string{"run", "metric", "measured", "predicted", "error_percent"}); err != nil {
+		return err
+	}
+	for i := range r.Metrics {
+		m := &r.Metrics[i]
+		e := ""
+		if v := 100 * m.Error(); !math.IsNaN(v) && !math.IsInf(v, 0) {
+			e = strconv.FormatFloat(v, 'f', 3, 64)
+		}
+		if err := out.Write([]string{m.Run, m.Metric, cellNumber(m.Measured), cellNumber(m.Predicted), e}); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// WriteSteps writes the steps as they were replayed, with the names of the recorded ones.
+func (r *RequestsReport) WriteSteps(w io.Writer) error {
+	out := csvfile.NewWriter(w)
+	if err := out.Write(append([]string{"run", "step", "t_start", "t_end"}, stepColumns...)); err != nil {
+		return err
+	}
+	for i := range r.Predicted {
+		s := &r.Predicted[i]
+		row := []string{s.Run, strconv.Itoa(s.Step), strconv.FormatFloat(s.Start, 'f', 6, 64), strconv.FormatFloat(s.End, 'f', 6, 64)}
+		for _, v := range s.list() {
+			row = append(row, strconv.FormatInt(v, 10))
+		}
+		if err := out.Write(row); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+func cellNumber(v float64) string { return strconv.FormatFloat(v, 'g', 7, 64) }
+
+// readRuns reads what the steps are to be made of.
+func readRuns(dir, steps string) ([]*engineRun, error) {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("%s: is no folder; name one with runs.csv, requests.csv and steps.csv, plain or .gz", dir)
+	}
+	var runs []*engineRun
+	byName := map[string]*engineRun{}
+	err := readTable(dir, "runs.csv", []string{"run", "model", "policy", "budget", "max_running", "kv_tokens", "arrival"}, func(c *cells) {
+		run := &engineRun{name: c.text("run"), model: c.text("model"), measured: map[string]float64{}}
+		run.policy = simulate.Policy{
+			StepTokens: c.whole("budget"), Running: c.whole("max_running"), BlockTokens: blockTokens, Blocks: c.whole("kv_tokens") / blockTokens,
+		}
+		switch policy := c.text("policy"); policy {
+		case "A":
+			run.policy.Prefill, run.policy.Watermark = deploy.First, 0.01
+		case "B":
+			run.policy.Prefill = deploy.Chunks
+		default:
+			c.problem("policy", fmt.Sprintf("%s: prefill first is A, chunks beside decodes are B", document.NotOneOf(policy, []string{"A", "B"})))
+		}
+		if c.text("arrival") == "closed" {
+			run.closed = c.whole("clients")
+		}
+		for _, m := range requestMetrics {
+			if v, ok := c.cellNumber(m.name); ok {
+				run.measured[m.name] = v
+			}
+		}
+		if byName[run.name] != nil {
+			c.problem("run", fmt.Sprintf("%q stands there twice", run.name))
+		}
+		byName[run.name] = run
+		runs = append(runs, run)
+	})
+	find := func(c *cells) *engineRun {
+		run := byName[c.text("run")]
+		if run == nil {
+			c.problem("run", fmt.Sprintf("%q is not in runs.csv", c.text("run")))
+			return &engineRun{}
+		}
+		return run
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = readTable(dir, "requests.csv", []string{"run", "arrival", "input", "output"}, func(c *cells) {
+		run := find(c)
+		arrival, _ := c.cellNumber("arrival")
+		if n := len(run.requests); n > 0 && run.closed == 0 && arrival < run.requests[n-1].Arrival {
+			c.problem("arrival", "is before that of the request in front of it")
+		}
+		run.requests = append(run.requests, simulate.Request{Arrival: arrival, Input: c.whole("input"), Output: c.whole("output")})
+	})
+	if err != nil || steps != "recorded" && steps != "run" {
+		return runs, err
+	}
+	return runs, readSteps(dir, find)
+}
+
+// blockTokens is the tokens of a block of the recorded engine.
+const blockTokens = 16
+
+// readSteps reads when steps started and ended and, where it is told, what they did.
+func readSteps(dir string, find func(*cells) *engineRun) error {
+	return readTable(dir, "steps.csv", []string{"run", "t_start", "t_end"}, func(c *cells) {
+		run := find(c)
+		s := recordedStep{known: true}
+		s.start, _ = c.cellNumber("t_start")
+		s.end, _ = c.cellNumber("t_end")
+		var v [6]int64
+		for i, name := range stepColumns {
+			n, ok := c.cellNumber(name)
+			s.known = s.known && ok
+			v[i] = int64(n)
+		}
+		s.figures = stepFigures{v[0], v[1], v[2], v[3], v[4], v[5]}
+		s.pairs, _ = c.cellNumber("prefill_pairs")
+		run.steps = append(run.steps, s)
+	})
+}
+
+// cells is a row of a table, and what is wrong with it.
+type cells struct {
+	file    string
+	columns map[string]int
+	row     []string
+	line    int
+	errs    *[]error
+}
+
+func (c *cells) text(name string) string {
+	if at, ok := c.columns[name]; ok {
+		return strings.TrimSpace(csvfile.Unguard(c.row[at]))
+	}
+	return ""
+}
+
+func (c *cells) problem(name, what string) {
+	if len(*c.errs) < 20 {
+		*c.errs = append(*c.errs, fmt.Errorf("%s: line %d: %s: %s", c.file, c.line, name, what))
+	}
+}
+
+// number is that of a cell, or false where it is empty.
+func (c *cells) cellNumber(name string) (float64, bool) {
+	text := c.text(name)
+	if text == "" {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
+		c.problem(name, fmt.Sprintf("must be a number from 0 on, not %q", text))
+		return 0, false
+	}
+	return v, true
+}
+
+// whole is a number of at least 1 that must be there.
+func (c *cells) whole(name string) int {
+	v, _ := c.cellNumber(name)
+	if v < 1 || v != math.Trunc(v) || v > 1e12 {
+		c.problem(name, fmt.Sprintf("must be a whole number of at least 1, not %q", c.text(name)))
+		return 1
+	}
+	return int(v)
+}
+
+// readTable reads a table of a folder, plain or packed, row by row.
+func readTable(dir, name string, needed []string, each func(*cells)) error {
+	file := filepath.Join(dir, name)
+	f, err := csvfile.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = csvfile.Open(file + ".gz")
+	}
+	if err != nil {
+		return document.Unreadable(file, err)
+	}
+	defer f.Close()
+	r := csvfile.NewReader(f, csvfile.Kept)
+	header, err := r.Read()
+	if err == io.EOF {
+		return fmt.Errorf("%s: is empty: its first row names the columns", file)
+	} else if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	var errs []error
+	c := cells{file: file, columns: map[string]int{}, errs: &errs}
+	for i, h := range header {
+		c.columns[strings.TrimSpace(strings.TrimPrefix(h, "\uFEFF"))] = i
+	}
+	for _, n := range needed {
+		if _, ok := c.columns[n]; !ok {
+			errs = append(errs, fmt.Errorf("%s: there is no column %q", file, n))
+		}
+	}
+	width := len(header)
+	for len(errs) == 0 {
+		row, err := r.Read()
+		var broken *csv.ParseError
+		switch {
+		case err == io.EOF:
+			return nil
+		case errors.As(err, &broken):
+			return fmt.Errorf("%s: %w", file, err)
+		case err != nil:
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		if c.row, c.line = row, r.Line(); len(row) != width {
+			errs = append(errs, fmt.Errorf("%s: line %d: %d cells, the header has %d", file, r.Line(), len(row), width))
+			break
+		}
+		each(&c)
+	}
+	return document.Join(errs...)
+}
+
+// Spread is the median and the 90th percentile over runs of the absolute error of a metric, in percent, and the number of
+// runs that have it.
+func (r *RequestsReport) Spread(metric string) (median, high float64, runs int) {
+	var all []float64
+	for i := range r.Metrics {
+		if e := 100 * math.Abs(r.Metrics[i].Error()); r.Metrics[i].Metric == metric && !math.IsNaN(e) && !math.IsInf(e, 0) {
+			all = append(all, e)
+		}
+	}
+	if len(all) == 0 {
+		return math.NaN(), math.NaN(), 0
+	}
+	slices.Sort(all)
+	return quantile(all, 0.5), quantile(all, 0.9), len(all)
+}
+
+// quantile is that of sorted values, between two of them in proportion.
+func quantile(sorted []float64, share float64) float64 {
+	at := share * float64(len(sorted)-1)
+	i := int(at)
+	if i+1 == len(sorted) {
+		return sorted[i]
+	}
+	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
+}
+
+// MetricNames are the figures that runs have, in their order.
+func (r *RequestsReport) MetricNames() []string {
+	var out []string
+	for _, m := range requestMetrics {
+		if _, _, n := r.Spread(m.name); n > 0 {
+			out = append(out, m.name)
+		}
+	}
+	return out
+}

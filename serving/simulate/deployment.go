@@ -1,0 +1,139 @@
+package simulate
+
+import (
+	"fmt"
+	"math"
+
+	"throughline/deploy"
+	"throughline/serving"
+	"throughline/workload"
+)
+
+// Settings change how a deployment is simulated. What is 0 or empty is as the engine does it.
+type Settings struct {
+	Prefill     deploy.Policy
+	StepTokens  int
+	Running     int // requests of a rank at a time
+	CacheTokens int // of a rank
+	BlockTokens int
+	PrefixCache bool
+	SwapGBps    float64 // who makes room is swapped out over a link so fast; 0: computed again
+	WaitSteps   int
+	PollSteps   int
+	Ahead       *int // steps
+	Routing     Routing
+	// Times are those of a table in place of the estimate's.
+	Times Times
+}
+
+// defaultBlock is the tokens of a cache block where nobody says: that of vLLM.
+const defaultBlock = 16
+
+// Of is the options of a run of a deployment, whose requests are as long as these on average.
+func Of(d *deploy.Deployment, n workload.Lengths, set *Settings) (Options, error) {
+	rules := &d.Engine.Scheduling
+	o := Options{Routing: set.Routing, FirstSeconds: rules.FirstSeconds, RequestSeconds: rules.RequestSeconds, HandoverSeconds: rules.HandoverSeconds}
+	p, err := serving.NewPredictor(d)
+	if err != nil {
+		return o, err
+	}
+	for i := range d.Pools {
+		pool := &d.Pools[i]
+		out := Pool{Role: pool.Role, StepSeconds: rules.StepSeconds, SequenceSeconds: rules.SequenceSeconds, Times: set.Times}
+		out.Servers, out.Ranks = servers(d, pool)
+		if out.Policy, err = policyOf(p, d, pool, n, set); err != nil {
+			return o, err
+		}
+		if out.Times == nil {
+			if out.Times, err = NewStepTimes(d, pool); err != nil {
+				return o, err
+			}
+		}
+		o.Pools = append(o.Pools, out)
+	}
+	if d.Split() {
+		o.Transfer, err = transfers(p, d)
+	}
+	return o, err
+}
+
+// servers is how many there are in a pool, and the ranks of each. The ranks of an expert model wait for each other in every
+// step, which exchanges tokens between them; those of others are replicas. A pipeline has a rank for each batch in flight.
+func servers(d *deploy.Deployment, pool *deploy.Pool) (servers, ranks int) {
+	all := pool.Ranks()
+	if d.Model.IsMoE() && pool.Plan.Attention.DP > 1 {
+		copies := max(1, pool.Plan.Experts.DP)
+		if together := pool.Plan.Attention.DP / copies; together > 1 && pool.Plan.Attention.DP%copies == 0 {
+			return all / together, together
+		}
+	}
+	return all, 1
+}
+
+// policyOf is how the ranks of a pool schedule.
+func policyOf(p *serving.Predictor, d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, set *Settings) (Policy, error) {
+	rules := &d.Engine.Scheduling
+	or := func(v, otherwise int) int {
+		if v > 0 {
+			return v
+		}
+		return otherwise
+	}
+	out := Policy{
+		Prefill: rules.Prefill, StepTokens: or(set.StepTokens, rules.StepTokens), CutsPrompts: true, Running: or(set.Running, rules.Sequences),
+		BlockTokens: or(set.BlockTokens, defaultBlock), ReservesOutput: rules.ReservesOutput, PrefixCache: set.PrefixCache,
+		StepsAhead: rules.StepsAhead, PollSteps: or(set.PollSteps, rules.PollSteps), WaitSteps: set.WaitSteps,
+		Drafts: pool.Plan.Drafts, Acceptance: d.Acceptance,
+	}
+	if set.Prefill != "" {
+		out.Prefill = set.Prefill
+	}
+	if set.Ahead != nil {
+		out.StepsAhead = *set.Ahead
+	}
+	if out.Prefill == deploy.First {
+		out.Watermark = 0.01 // as in vLLM's block manager and the recorded engine
+	}
+	tokens := float64(set.CacheTokens)
+	if tokens == 0 {
+		var err error
+		if tokens, err = p.CacheTokens(d, pool, n); err != nil {
+			return out, err
+		}
+		if tokens == 0 {
+			tokens = 1 << 40 // nothing is cached: states of linear attention
+		}
+	}
+	if out.Blocks = int(min(tokens/float64(out.BlockTokens), 1<<40)); out.Blocks < 1 {
+		return out, fmt.Errorf("a KV cache of %.0f tokens has no block of %d", tokens, out.BlockTokens)
+	}
+	if set.SwapGBps > 0 {
+		bytes := d.Model.CacheBytes(pool.Plan.Attention.TP, float64(n.Final()), d.Precision.Cache) / float64(n.Final())
+		out.SwapSeconds = bytes / (set.SwapGBps * 1e9)
+	}
+	if pool.Role == deploy.Prefill {
+		out.Drafts = 0
+	}
+	return out, nil
+}
+
+// transfers is the way of the cache between two pools, by the tokens of a prompt: between powers of two in proportion.
+func transfers(p *serving.Predictor, d *deploy.Deployment) (func(int) (busy, left float64), error) {
+	type known struct{ busy, left float64 }
+	var list []known
+	for tokens := 1; tokens <= 1<<24; tokens *= 2 {
+		busy, left, err := p.Transfer(d, tokens)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, known{busy, left})
+	}
+	return func(tokens int) (float64, float64) {
+		at := math.Log2(float64(max(1, tokens)))
+		i := min(int(at), len(list)-2)
+		low := float64(int(1) << i)
+		part := (float64(tokens) - low) / low
+		a, b := list[i], list[i+1]
+		return a.busy + part*(b.busy-a.busy), a.left + part*(b.left-a.left)
+	}, nil
+}

@@ -1,0 +1,112 @@
+package simulate
+
+// end applies what the step has done: every sequence that has all its tokens in the cache has got one more.
+func (r *rank) end(t float64, to *run) {
+	tick := r.tick
+	if r.decodes {
+		if r.rules.Drafts > 0 {
+			r.advanceEach(t, to)
+		} else {
+			r.advance(t, to)
+		}
+	}
+	for i, at := range r.chunks {
+		j := &r.jobs.all[at]
+		j.cached += r.work.Chunks[i].New
+		if j.cached < j.target() {
+			continue
+		}
+		if r.prefix != nil {
+			r.prefix.offer(j, r.rules.BlockTokens)
+		}
+		r.emitFirst(at, t, to)
+	}
+	if r.tick > tick {
+		r.lastEnd = t
+	}
+}
+
+// emitFirst is the token that a prefill gives: the first, or the next of a request that was preempted.
+func (r *rank) emitFirst(at int32, t float64, to *run) {
+	j := &r.jobs.all[at]
+	if to.handOver(r, at, t) {
+		return
+	}
+	if j.first < 0 {
+		j.first = t
+	} else {
+		to.record.token(t-j.last, 1)
+	}
+	j.emitted++
+	if j.emitted >= j.Output {
+		r.finish(at, t, to)
+		return
+	}
+	r.start(at, t)
+}
+
+// advance gives every sequence that decodes its next token.
+func (r *rank) advance(t float64, to *run) {
+	old := r.decoding
+	for _, g := range r.joins {
+		if g.count > 0 {
+			to.record.token(t-g.time, g.count)
+			old -= g.count
+		}
+	}
+	r.joins = r.joins[:0]
+	if old > 0 {
+		to.record.token(t-r.lastEnd, old)
+	}
+	r.tick++
+	r.context += int64(r.decoding)
+	r.lastEnd = t
+	for at := r.wheel[r.tick%wheelSize]; at != none; {
+		j := &r.jobs.all[at]
+		next := j.wnext
+		if j.base+int64(j.Output-j.emitted) == r.tick {
+			r.now(j)
+			r.stop(at)
+			r.finish(at, t, to)
+		}
+		at = next
+	}
+}
+
+// advanceEach gives every sequence its next token, and those of the draft behind it that are right.
+func (r *rank) advanceEach(t float64, to *run) {
+	r.tick++
+	for at := r.head; at != none; {
+		j := &r.jobs.all[at]
+		next := j.next
+		if j.decodes {
+			n := 1
+			for n <= r.rules.Drafts && r.random.Float64() < r.rules.Acceptance[n-1] {
+				n++
+			}
+			n = min(n, j.Output-j.emitted)
+			// Clients that get several tokens at once count the time between them evenly, as sglang.bench_serving does.
+			to.record.token((t-j.last)/float64(n), n)
+			j.last = t
+			j.emitted += n
+			j.cached += n
+			r.context += int64(n)
+			if j.emitted >= j.Output {
+				r.stop(at)
+				r.finish(at, t, to)
+			}
+		}
+		at = next
+	}
+}
+
+// finish ends a request.
+func (r *rank) finish(at int32, t float64, to *run) {
+	j := &r.jobs.all[at]
+	if r.prefix != nil {
+		r.prefix.offer(j, r.rules.BlockTokens)
+	}
+	r.leave(at)
+	r.release(j)
+	to.finished(at, t)
+}

@@ -1,0 +1,382 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"throughline/deploy"
+)
+
+func mustRun(t testing.TB, o Options, s Source) *Record {
+	t.Helper()
+	r, err := Run(context.Background(), o, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestPrefixCache: of three requests with a common prefix of 8 tokens and a fourth without, the second and third compute
+// only what is theirs. When the cache is needed for a large one, the prefix goes.
+func TestPrefixCache(t *testing.T) {
+	p := Policy{Prefill: deploy.Chunks, StepTokens: 64, Running: 4, Blocks: 8, BlockTokens: 4, PrefixCache: true}
+	prefix := func(at float64, input int) Request {
+		return Request{Arrival: at, Input: input, Output: 1, Chain: 9, Shared: 8, HashTokens: 4}
+	}
+	steps, _ := drawnSteps(t, p, []Request{prefix(0, 10), prefix(2, 12), prefix(4, 8), {Arrival: 6, Input: 30, Output: 1}, prefix(8, 10)})
+	// The third is the prefix itself: its last block is computed again, for one token at least has to be.
+	want := "0: 0 decode (0) +10@0, 0 wait, 3 blocks\n2: 0 decode (0) +4@8, 0 wait, 3 blocks\n4: 0 decode (0) +4@4, 0 wait, 2 blocks\n" +
+		"6: 0 decode (0) +30@0, 0 wait, 8 blocks\n8: 0 decode (0) +10@0, 0 wait, 3 blocks\n"
+	if steps != want {
+		t.Errorf("steps\n%s\nwant\n%s", steps, want)
+	}
+}
+
+// TestConversations: a turn finds all that was said before in the cache, but for what is left of a block.
+func TestConversations(t *testing.T) {
+	traffic := Traffic{Requests: 5, Rate: 1, Arrival: Arrival{Kind: "constant"}, Input: Length{Mean: 100, Kind: "fixed"}, Output: Length{Mean: 60, Kind: "fixed"}, Turns: 3, Think: 1, HashTokens: 16}
+	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{1e-3, 0, 0}, Policy: Policy{Prefill: deploy.Chunks, StepTokens: 512, Running: 4, Blocks: 1000, BlockTokens: 16, PrefixCache: true}}}}
+	r := mustRun(t, o, traffic.Source())
+	// Prompts of 100, 260 and 420 tokens. After the first turn 159 tokens are in the cache, 9 blocks of 16; after the
+	// second 319, 19 blocks.
+	if want := int64(5 * (100 + 260 - 9*16 + 420 - 19*16)); r.Requests != 15 || r.Computed != want {
+		t.Errorf("%d requests, %d tokens computed, want %d", r.Requests, r.Computed, want)
+	}
+	if want := int64(5 * (9 + 19) * 16); r.HitTokens != want {
+		t.Errorf("%d tokens hit, want %d", r.HitTokens, want)
+	}
+}
+
+// TestDrafts: a step yields 1 + a + a·b tokens on average.
+func TestDrafts(t *testing.T) {
+	p := Policy{Prefill: deploy.Chunks, StepTokens: 1024, Running: 8, Blocks: 1 << 20, BlockTokens: 16, Drafts: 2, Acceptance: []float64{0.8, 0.5}}
+	o := Options{Seed: 3, Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: p}}}
+	decodes := 0
+	o.Watch = func(s *Step) { decodes += s.Work.Decodes }
+	traffic := Traffic{Requests: 8, Rate: math.Inf(1), Input: Length{Mean: 10, Kind: "fixed"}, Output: Length{Mean: 20_001, Kind: "fixed"}}
+	r := mustRun(t, o, traffic.Source())
+	if got, want := float64(r.Output-8)/float64(decodes), 1+0.8+0.4; math.Abs(got/want-1) > 0.005 {
+		t.Errorf("%v tokens a step, want %v", got, want)
+	}
+	if got := r.ITL.Mean(); math.Abs(got*2.2-1) > 0.005 {
+		t.Errorf("%v s between tokens of steps of 1 s", got)
+	}
+}
+
+// TestRanksWait: two ranks of one server step together, as long as the slower one takes; two servers do not.
+func TestRanksWait(t *testing.T) {
+	long, short := Request{Input: 100, Output: 5}, Request{Input: 1, Output: 5}
+	for _, c := range []struct{ servers, ranks int }{{1, 2}, {2, 1}} {
+		o := Options{Pools: []Pool{{Servers: c.servers, Ranks: c.ranks, Times: linear{0, 1, 0}, Policy: Policy{Prefill: deploy.Chunks, StepTokens: 1024, Running: 8, Blocks: 1000, BlockTokens: 16}}}}
+		ends := map[int64]float64{}
+		o.Each = func(e *Ended) { ends[e.ID] = e.Finish }
+		mustRun(t, o, &List{Requests: []Request{long, short}})
+		// Prompts of 100 s and 1 s, then four steps of 1 s.
+		want := map[int64]float64{0: 104, 1: 5}
+		if c.ranks == 2 {
+			want[1] = 104
+		}
+		if ends[0] != want[0] || ends[1] != want[1] {
+			t.Errorf("%d servers of %d ranks: ends at %v, want %v", c.servers, c.ranks, ends, want)
+		}
+	}
+}
+
+// TestPools: two prefill servers and one that decodes. Transfers of 2 s each, of which half a second is left when a prefill
+// ends, share the link of the decode server.
+func TestPools(t *testing.T) {
+	policy := Policy{Prefill: deploy.Chunks, StepTokens: 1024, Running: 8, Blocks: 1000, BlockTokens: 16}
+	o := Options{
+		Pools:    []Pool{{Role: deploy.Prefill, Servers: 2, Ranks: 1, Policy: policy, Times: second{}}, {Role: deploy.Decode, Servers: 1, Ranks: 1, Policy: policy, Times: second{}}},
+		Transfer: func(int) (float64, float64) { return 2, 0.5 }, HandoverSeconds: 0.25,
+	}
+	var got []string
+	o.Each = func(e *Ended) { got = append(got, fmt.Sprintf("%d: %g-%g", e.ID, e.First, e.Finish)) }
+	mustRun(t, o, &List{Requests: []Request{{Input: 10, Output: 3}, {Input: 10, Output: 3}, {Input: 10, Output: 1}}})
+	// The prompts of the first and the third share a step, so that all three end at 1. The link was free: it takes the first
+	// until 2, the third, from the same server, until 4, and the second until 6.
+	want := []string{"0: 2.25-4.25", "1: 6.25-8.25", "2: 4.25-4.25"}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestArrivals: gaps have the mean and the deviation that they are asked for.
+func TestArrivals(t *testing.T) {
+	for words, cv := range map[string]float64{"poisson": 1, "gamma:3": 3, "gamma:0.5": 0.5, "constant": 0} {
+		a, err := ParseArrival(words)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d Distribution
+		random := rand.New(rand.NewPCG(1, 1))
+		for i := range 1_000_000 {
+			d.Add(a.gap(random, 5, i+1), 1)
+		}
+		if mean, got := d.Mean(), d.Deviation()/d.Mean(); math.Abs(mean*5-1) > 0.01 || math.Abs(got-cv) > 0.02*(cv+0.01) {
+			t.Errorf("%s: mean %v, variation %v", words, mean, got)
+		}
+	}
+	traffic := Traffic{Requests: 7, Rate: 2, Arrival: Arrival{Kind: "bursts", By: 3}, Input: Length{Mean: 1, Kind: "fixed"}, Output: Length{Mean: 1, Kind: "fixed"}}
+	s := traffic.Source()
+	var got []float64
+	for {
+		r, ok, _ := s.Next()
+		if !ok {
+			break
+		}
+		got = append(got, r.Arrival)
+	}
+	if want := []float64{0, 0, 0, 1.5, 1.5, 1.5, 3}; !slices.Equal(got, want) {
+		t.Errorf("bursts at %v, want %v", got, want)
+	}
+	for _, words := range []string{"gamma", "gamma:0", "gamma:nan", "bursts:0", "posson", "constant:2"} {
+		if _, err := ParseArrival(words); err == nil {
+			t.Errorf("%q is accepted", words)
+		}
+	}
+}
+
+// TestLengths: they have the mean that they are asked for, and uniform ones the bounds of sglang.bench_serving.
+func TestLengths(t *testing.T) {
+	for words, mean := range map[string]float64{"fixed": 100, "uniform:0.5": 75, "uniform:0": 50.5, "lognormal:1": 100} {
+		l, err := ParseLength(words, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d Distribution
+		random := rand.New(rand.NewPCG(1, 1))
+		for range 500_000 {
+			d.Add(float64(l.draw(random)), 1)
+		}
+		if math.Abs(d.Mean()/mean-1) > 0.01 || math.Abs(l.mean()/mean-1) > 1e-9 || d.Min < 1 || strings.HasPrefix(words, "uniform") && (d.Max != 100 || d.Min != max(1, 100*l.By)) {
+			t.Errorf("%s: mean %v from %v to %v", words, d.Mean(), d.Min, d.Max)
+		}
+	}
+	for _, words := range []string{"uniform:2", "uniform", "lognormal:x", "fixed:3", "zipf:1"} {
+		if _, err := ParseLength(words, 100); err == nil {
+			t.Errorf("%q is accepted", words)
+		}
+	}
+}
+
+// TestDistribution: quantiles are those of numpy.percentile, and within 0.05% where values are counted in buckets.
+func TestDistribution(t *testing.T) {
+	var d Distribution
+	d.Add(4, 1)
+	d.Add(1, 2)
+	d.Add(10, 1)
+	// 1, 1, 4, 10: the middle is half of the way from 1 to 4, three quarters a quarter of the way from 4 to 10.
+	for share, want := range map[float64]float64{0: 1, 0.5: 2.5, 0.75: 5.5, 1: 10} {
+		if got := d.Quantile(share); math.Abs(got-want) > 1e-12 {
+			t.Errorf("quantile %g: %v, want %v", share, got, want)
+		}
+	}
+	if d.Mean() != 4 || d.Above(4) != 0.25 {
+		t.Errorf("mean %v, %v above 4", d.Mean(), d.Above(4))
+	}
+	var many Distribution
+	var all []float64
+	random := rand.New(rand.NewPCG(1, 1))
+	for range 300_000 {
+		v := math.Exp(5*random.NormFloat64() - 5)
+		many.Add(v, 1)
+		all = append(all, v)
+	}
+	slices.Sort(all)
+	for _, share := range []float64{0, 0.01, 0.5, 0.99, 0.9999, 1} {
+		at := share * float64(len(all)-1)
+		low, high := all[int(at)], all[int(math.Ceil(at))]
+		if want := low + (at-math.Floor(at))*(high-low); math.Abs(many.Quantile(share)/want-1) > 5e-4 && want > 1e-9 {
+			t.Errorf("quantile %g: %v, want %v", share, many.Quantile(share), want)
+		}
+	}
+}
+
+// TestIntervals: intervals of batch means cover the true mean of a series whose values depend on each other in about 95 of
+// 100 cases, and a start that is far off is left out.
+func TestIntervals(t *testing.T) {
+	covered, trials := 0, 400
+	for seed := range trials {
+		var b BatchMeans
+		random := rand.New(rand.NewPCG(uint64(seed), 1))
+		x := 0.0
+		for range 20_000 {
+			x = 0.9*x + random.NormFloat64()
+			b.Add(x + 5)
+		}
+		if mean, half := b.Interval(0); math.Abs(mean-5) <= half {
+			covered++
+		}
+	}
+	if share := float64(covered) / float64(trials); share < 0.92 || share > 0.98 {
+		t.Errorf("%v of the intervals cover the mean", share)
+	}
+	var b BatchMeans
+	random := rand.New(rand.NewPCG(1, 1))
+	for i := range 6400 {
+		v := random.NormFloat64()
+		if i < 1000 {
+			v += 20
+		}
+		b.Add(v)
+	}
+	n, size := b.Batches()
+	if skip := b.WarmUp(); int64(skip)*size < 1000 || int64(skip)*size > 1600 || n < 32 {
+		t.Errorf("%d of %d batches of %d are left out", skip, n, size)
+	}
+	// Quantiles of Student's t in tables: 2.262, 2.042.
+	if got := []float64{student(9), student(30)}; math.Abs(got[0]-2.262) > 0.002 || math.Abs(got[1]-2.042) > 0.001 {
+		t.Error(got)
+	}
+}
+
+// TestSaturation: a load of 0.7 is held, one of 1.4 is not, and the queue grows by what is too much.
+func TestSaturation(t *testing.T) {
+	result := func(rate float64) *Result {
+		traffic := Traffic{Requests: 4000, Rate: rate, Arrival: Arrival{Kind: "poisson"}, Input: Length{Mean: 1, Kind: "fixed"}, Output: Length{Mean: 1, Kind: "fixed"}}
+		o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: Policy{Prefill: deploy.First, StepTokens: 1, Running: 1, Blocks: 10, BlockTokens: 1}}}}
+		return &Result{Record: mustRun(t, o, traffic.Source()), Rate: rate}
+	}
+	for _, rate := range []float64{0.3, 0.7, 0.9} {
+		if r := result(rate); r.Saturated() || r.Rising() {
+			t.Errorf("at %g: saturated", rate)
+		}
+	}
+	for _, rate := range []float64{1.2, 1.4} {
+		r := result(rate)
+		if _, growth := r.Trend.Growth(); !r.Saturated() || math.Abs(growth-(rate-1)) > 0.05 {
+			t.Errorf("at %g: the queue grows by %v", rate, growth)
+		}
+		if notes := strings.Join(r.Notes(), "\n"); !strings.Contains(notes, "arrivals exceed capacity: the queue grows by 0.") {
+			t.Error(notes)
+		}
+	}
+	best, err := MaxRate(func(rate float64, times int) (*Result, error) { return result(rate), nil })
+	if err != nil || best.Rate < 0.9 || best.Rate > 1.05 {
+		t.Errorf("%v, %v", best, err)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	for words, want := range map[string]Limit{
+		"": {}, "p99:2s": {0.99, 2}, "p95:50ms": {0.95, 0.05}, "mean:1.5s": {0, 1.5}, "median:3ms": {0.5, 0.003}, "2000": {0.99, 2}, "p90:250": {0.9, 0.25},
+	} {
+		if got, err := ParseLimit(words); err != nil || math.Abs(got.Share-want.Share) > 1e-12 || math.Abs(got.Seconds-want.Seconds) > 1e-12 {
+			t.Errorf("%q: %v, %v", words, got, err)
+		}
+	}
+	for _, words := range []string{"p99", "p0:2s", "p100:2s", "x99:2s", "p99:-2s", "p99:0", "p99:two"} {
+		if _, err := ParseLimit(words); err == nil {
+			t.Errorf("%q is accepted", words)
+		}
+	}
+}
+
+// TestTraces: formats of traces, and what is wrong with them.
+func TestTraces(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]struct{ text, want string }{
+		"mooncake.jsonl": {`{"timestamp": 0, "input_length": 1000, "output_length": 5, "hash_ids": [1, 2]}` + "\n" + `{"timestamp": 27482, "input_length": 600, "output_length": 0, "hash_ids": [1, 3]}` + "\n", "[{0 1000 5 [1 2] 512 0 0 false 0} {27.482 600 1 [1 3] 512 0 0 false 0}]"},
+		"azure.csv":      {"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,4808,10\n2023-11-16 18:17:04.0319600,3180,8\n", "[{0 4808 10 [] 0 0 0 false 0} {0.052 3180 8 [] 0 0 0 false 0}]"},
+		"vidur.csv":      {"arrived_at,num_prefill_tokens,num_decode_tokens\n1.5,374,44\n4.5,396,109\n", "[{0 374 44 [] 0 0 0 false 0} {3 396 109 [] 0 0 0 false 0}]"},
+		"back.csv":       {"arrived_at,num_prefill_tokens,num_decode_tokens\n1,3,4\n0.5,3,4\n", "line 3: arrives at 0.5 s, before the request in front of it at 1 s; a trace must not go back in time"},
+		"nan.csv":        {"arrived_at,num_prefill_tokens,num_decode_tokens\nnan,3,4\n", "line 2: an arrival must be a time from 0 on, not NaN s"},
+		"zero.csv":       {"arrived_at,num_prefill_tokens,num_decode_tokens\n1,0,4\n", "line 2: an input must be 1 to 1e9 tokens and an output 0 to 1e9, not 0 and 4"},
+		"word.csv":       {"arrived_at,num_prefill_tokens,num_decode_tokens\nnoon,1,4\n", `line 2: "noon" is no time: seconds, or a date like 2023-11-16 18:17:03.979`},
+		"columns.csv":    {"a,b\n1,2\n", "line 1: no column is named one of num_prefill_tokens"},
+		"none.jsonl":     {"\n", "has no requests"},
+		"broken.jsonl":   {"{\n", "line 1: "},
+		"part.jsonl":     {`{"timestamp": 0}` + "\n", "line 1: a request has timestamp (ms), input_length and output_length"},
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(c.text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		trace, err := OpenTrace(file)
+		if err != nil {
+			if !strings.Contains(err.Error(), name+": "+c.want) {
+				t.Errorf("%s: %v, want %s", name, err, c.want)
+			}
+			continue
+		}
+		s, err := trace.Source(1, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []Request
+		for {
+			r, ok, err := s.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !ok {
+				break
+			}
+			r.Arrival = math.Round(1e6*r.Arrival) / 1e6
+			got = append(got, r)
+		}
+		if fmt.Sprint(got) != c.want {
+			t.Errorf("%s: %v, want %s", name, got, c.want)
+		}
+	}
+}
+
+// TestSharedTraces: the published traces run, and the hits of a cache that keeps everything are those that their hashes
+// allow.
+func TestSharedTraces(t *testing.T) {
+	name := "../../../shared/measurements/traces/mooncake_conversation_trace.jsonl"
+	if _, err := os.Stat(name); err != nil {
+		t.Skip("the traces are not here")
+	}
+	trace, err := OpenTrace(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if trace.Requests != 12031 || !trace.Hashed {
+		t.Fatalf("%+v", trace)
+	}
+	// All that came before is in the cache where every request ends before the next one comes.
+	seen := map[uint64]bool{}
+	var hits int64
+	s, err := trace.Source(1, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		r, ok, err := s.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			break
+		}
+		n, whole := 0, r.Input/mooncakeBlock
+		for n < min(whole, len(r.Hashes)) && seen[r.Hashes[n]] {
+			n++
+		}
+		if n*mooncakeBlock >= r.Input {
+			n--
+		}
+		hits += int64(n * mooncakeBlock)
+		for _, h := range r.Hashes[:min(whole, len(r.Hashes))] {
+			seen[h] = true
+		}
+	}
+	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{1e-12, 0, 0}, Policy: Policy{Prefill: deploy.Chunks, StepTokens: 1 << 20, Running: 100, Blocks: 1 << 40, BlockTokens: 16, PrefixCache: true}}}}
+	source, err := trace.Source(1, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := mustRun(t, o, source); r.HitTokens != hits || r.Requests != 12031 {
+		t.Errorf("%d tokens hit by %d requests, want %d", r.HitTokens, r.Requests, hits)
+	}
+}

@@ -1,0 +1,377 @@
+package simulate
+
+import (
+	"math"
+
+	"throughline/deploy"
+)
+
+// Policy is how a rank puts requests together in steps.
+type Policy struct {
+	Prefill     deploy.Policy
+	StepTokens  int  // that a step may hold
+	CutsPrompts bool // prompts longer than a step are cut where prompts come first; else they have a step of their own
+	Running     int  // requests at a time
+	Blocks      int  // of the KV cache
+	BlockTokens int
+	// Watermark is the share of the blocks that an admission leaves free, where prompts come first and others run.
+	Watermark      float64
+	ReservesOutput bool // a request has room for its whole output from the start
+	PrefixCache    bool
+	// SwapSeconds is the time to move the cache of a token to or from the host, where who has to make room is swapped
+	// out; 0: it loses its cache, and its tokens are computed again.
+	SwapSeconds float64
+
+	StepsAhead int // steps that are scheduled before the one under way has ended
+	PollSteps  int // steps between two looks for new requests; 0 for 1
+	WaitSteps  int // steps for which prompts wait for others to fill a step, while others decode
+
+	// Drafts are the tokens that a decode step verifies besides the next one, each right with its acceptance if all before
+	// it were.
+	Drafts     int
+	Acceptance []float64
+}
+
+// Reason is why the first request that waits was not admitted.
+type Reason uint8
+
+const (
+	Nothing   Reason = iota // none waits
+	Budget                  // the step is full
+	Sequences               // as many run as may
+	Cache                   // there are not enough free blocks
+	Holding                 // prompts wait for others
+	reasonCount
+)
+
+func (r Reason) String() string {
+	return [...]string{"nothing", "the tokens of a step", "the requests that may run", "the KV cache", "the wait for other prompts"}[r]
+}
+
+// watermark is the blocks that an admission leaves free.
+func (p *Policy) watermark() int {
+	const rounding = 1e-9 // 1% of 700 is 7, though not in binary
+	return int(math.Ceil(p.Watermark*float64(p.Blocks) - rounding))
+}
+
+// schedule decides what the next step does, and allocates its blocks. It reports whether there is anything to do.
+func (r *rank) schedule(t float64) bool {
+	r.work.Chunks, r.chunks = r.work.Chunks[:0], r.chunks[:0]
+	r.decodes, r.preempted, r.extra, r.blocked = false, 0, 0, Nothing
+	r.queued = r.waiting.n
+	r.resume(t)
+	if r.hold() {
+		r.decode()
+		r.blocked = Holding
+	} else {
+		switch r.rules.Prefill {
+		case deploy.First:
+			r.promptsFirst(t)
+		default:
+			r.beside(t)
+		}
+	}
+	r.sum()
+	return r.decodes || len(r.chunks) > 0
+}
+
+// hold reports whether prompts wait for others to fill a step.
+func (r *rank) hold() bool {
+	if r.rules.WaitSteps == 0 || r.decoding == 0 || r.waiting.n == 0 || r.partial != none {
+		r.waited = 0
+		return false
+	}
+	tokens := 0
+	for i := 0; i < r.waiting.n && tokens < r.rules.StepTokens; i++ {
+		tokens += r.jobs.all[r.waiting.at(i)].target()
+	}
+	if r.waited == r.rules.WaitSteps || tokens+r.decoding >= r.rules.StepTokens || r.waiting.n+r.running() >= r.rules.Running {
+		r.waited = 0
+		return false
+	}
+	r.waited++
+	return true
+}
+
+// resume lets those decode at once whose cache only has to be brought here.
+func (r *rank) resume(t float64) {
+	for r.waiting.n > 0 && r.running() < r.rules.Running {
+		at := r.waiting.at(0)
+		j := &r.jobs.all[at]
+		if !j.elsewhere {
+			return
+		}
+		need := r.room(j, j.cached)
+		// Without room for its next token it would have to go again.
+		if r.free()-r.room(j, j.cached+1+r.rules.Drafts) < r.margin() {
+			r.blocked = Cache
+			return
+		}
+		r.waiting.pop()
+		*r.queue--
+		r.allocate(j, need)
+		if !j.sent {
+			r.extra += float64(j.cached) * r.rules.SwapSeconds
+		}
+		j.elsewhere, j.sent = false, false
+		r.admit(at)
+		r.start(at, j.last)
+	}
+}
+
+// margin is the watermark, which matters where others run.
+func (r *rank) margin() int {
+	if r.running()+len(r.chunks) == 0 {
+		return 0
+	}
+	return r.rules.watermark()
+}
+
+// room is the blocks that a job needs to be admitted with so many tokens.
+func (r *rank) room(j *job, tokens int) int {
+	if r.rules.ReservesOutput {
+		tokens = j.Input + j.Output
+	}
+	return r.blocks(tokens) - j.held - r.sharedBlocks(j)
+}
+
+func (r *rank) sharedBlocks(j *job) int {
+	if len(j.shared) == 0 {
+		return 0
+	}
+	return len(j.shared) * (j.HashTokens / r.rules.BlockTokens)
+}
+
+// promptsFirst runs whole prompts while those that decode wait, as many as fit into a step; without any, all decode.
+func (r *rank) promptsFirst(t float64) {
+	tokens := r.goOn(r.rules.StepTokens)
+	for r.waiting.n > 0 && r.preempted == 0 {
+		at := r.waiting.at(0)
+		j := &r.jobs.all[at]
+		if r.decoding+len(r.chunks) >= r.rules.Running {
+			r.blocked = Sequences
+			break
+		}
+		hit := r.lookUp(j)
+		size := j.target() - hit
+		if tokens > 0 && tokens+size > r.rules.StepTokens {
+			r.blocked = Budget
+			break
+		}
+		cut := r.rules.CutsPrompts && size > r.rules.StepTokens
+		if cut {
+			size = r.rules.StepTokens
+		}
+		if r.free()-r.fresh(j, hit, hit+size) < r.margin() {
+			r.blocked = Cache
+			break
+		}
+		r.take(at, hit, t)
+		r.chunk(at, size)
+		tokens += size
+		if cut {
+			r.partial = at
+			break
+		}
+	}
+	if len(r.chunks) == 0 {
+		r.decode()
+	}
+}
+
+// goOn adds the next tokens of the prompt that is partly done to a step, as many as it may hold, and reports how many. If
+// their blocks are not free, it makes room itself.
+func (r *rank) goOn(most int) int {
+	at := r.partial
+	if at == none || most <= 0 {
+		return 0
+	}
+	j := &r.jobs.all[at]
+	size := min(j.target()-j.cached, most)
+	if !r.chunk(at, size) {
+		r.blocked = Cache
+		r.preempt()
+		return 0
+	}
+	if j.cached+size == j.target() {
+		r.partial = none // from the end of the step it decodes
+	}
+	return size
+}
+
+// beside runs prompts beside those that decode: in chunks of what a step has left, or whole.
+func (r *rank) beside(t float64) {
+	r.decode()
+	budget := r.rules.StepTokens - r.decoding*(1+r.rules.Drafts)
+	budget -= r.goOn(budget)
+	whole := r.rules.Prefill == deploy.Prompts
+	for r.waiting.n > 0 {
+		at := r.waiting.at(0)
+		j := &r.jobs.all[at]
+		switch {
+		case r.preempted > 0:
+			r.blocked = Cache
+			return
+		case r.decoding+len(r.chunks) >= r.rules.Running:
+			r.blocked = Sequences
+			return
+		case budget <= 0 || r.partial != none:
+			r.blocked = Budget
+			return
+		}
+		hit := r.lookUp(j)
+		size := j.target() - hit
+		if whole && size > budget && len(r.chunks) > 0 {
+			r.blocked = Budget
+			return
+		}
+		if !whole {
+			size = min(size, budget)
+		}
+		if r.free() < r.fresh(j, hit, hit+size) {
+			r.blocked = Cache
+			return
+		}
+		r.take(at, hit, t)
+		r.chunk(at, size)
+		if hit+size < j.target() {
+			r.partial = at
+		}
+		budget -= size
+	}
+}
+
+// lookUp is the leading tokens of a job that are cached; one token at least is to be computed.
+func (r *rank) lookUp(j *job) int {
+	if r.prefix == nil || j.HashTokens == 0 || j.cached > 0 {
+		return 0
+	}
+	n := r.prefix.match(&j.Request, j.target())
+	if n*j.HashTokens >= j.target() {
+		n--
+	}
+	return n * j.HashTokens
+}
+
+// fresh is the blocks that a job takes from those that are free to be admitted with so many tokens, the hit among them. A
+// block of the prefix cache that nobody else refers to is one of them.
+func (r *rank) fresh(j *job, hit, tokens int) int {
+	n := r.room(j, tokens)
+	if hit > 0 {
+		size := j.HashTokens / r.rules.BlockTokens
+		for i := range hit / j.HashTokens {
+			if r.prefix.blocks[r.prefix.names[j.hash(i)]].refs > 0 {
+				n -= size
+			}
+		}
+	}
+	return n
+}
+
+// take admits the first of those that wait, with what is cached of its prompt.
+func (r *rank) take(at int32, hit int, t float64) {
+	r.waiting.pop()
+	*r.queue--
+	j := &r.jobs.all[at]
+	if j.scheduled < 0 {
+		j.scheduled = t
+	}
+	if r.prefix != nil && j.HashTokens > 0 {
+		r.prefix.asked += int64(j.target())
+		r.prefix.hits += int64(hit)
+		for i := range hit / j.HashTokens {
+			block := r.prefix.names[j.hash(i)]
+			r.used += r.prefix.ref(block)
+			j.shared = append(j.shared, block)
+		}
+	}
+	j.cached, j.named = hit, len(j.shared)
+	r.admit(at)
+}
+
+// chunk adds tokens of a running job to the step, with their blocks. It reports false where these are not free.
+func (r *rank) chunk(at int32, tokens int) bool {
+	j := &r.jobs.all[at]
+	need := r.room(j, j.cached+tokens)
+	if need > r.free() {
+		return false
+	}
+	r.allocate(j, need)
+	r.chunks = append(r.chunks, at)
+	r.work.Chunks = append(r.work.Chunks, Chunk{New: tokens, Past: j.cached, Ends: j.cached+tokens >= j.target()})
+	return true
+}
+
+// decode lets all decode, those that have to make room left out.
+func (r *rank) decode() {
+	if r.rules.Drafts > 0 {
+		r.decodeEach()
+		return
+	}
+	for r.decoding > 0 && !r.rules.ReservesOutput && r.need() > r.free() {
+		r.preempt()
+	}
+	if r.decoding == 0 {
+		return
+	}
+	r.decodes = true
+	if !r.rules.ReservesOutput {
+		r.used += r.need()
+		if r.prefix != nil {
+			r.prefix.evict(r.rules.Blocks - r.used)
+		}
+	}
+}
+
+// decodeEach gives blocks to every sequence for what it may write.
+func (r *rank) decodeEach() {
+	for at := r.head; at != none; at = r.jobs.all[at].next {
+		j := &r.jobs.all[at]
+		if !j.decodes {
+			continue
+		}
+		for {
+			need := r.room(j, j.cached+1+r.rules.Drafts)
+			if need <= 0 {
+				break
+			}
+			if need <= r.free() {
+				r.allocate(j, need)
+				break
+			}
+			if r.preempt() == at {
+				r.decodes = r.decoding > 0
+				return
+			}
+		}
+	}
+	r.decodes = r.decoding > 0
+}
+
+// sum fills in the sums over those that decode.
+func (r *rank) sum() {
+	w := &r.work
+	w.Decodes, w.Context = 0, 0
+	clear(w.Bounded)
+	if !r.decodes {
+		return
+	}
+	fresh := int64(1 + r.rules.Drafts)
+	w.Decodes, w.Context = r.decoding, r.context+fresh*int64(r.decoding)
+	if len(r.bounds) == 0 {
+		return
+	}
+	for at := r.head; at != none; at = r.jobs.all[at].next {
+		j := &r.jobs.all[at]
+		if !j.decodes {
+			continue
+		}
+		tokens := int64(j.cached) + fresh
+		if r.rules.Drafts == 0 {
+			tokens += r.tick - j.base
+		}
+		for i, bound := range r.bounds {
+			w.Bounded[i] += min(tokens, int64(bound))
+		}
+	}
+}

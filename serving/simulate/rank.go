@@ -1,0 +1,339 @@
+package simulate
+
+import "math/rand/v2"
+
+// job is a request under way.
+type job struct {
+	Request
+	id int64
+
+	scheduled, first float64
+	last             float64 // time of its latest token, where it does not decode at present
+	emitted          int     // tokens, at the time of base
+	cached           int     // tokens in the cache, at the time of base
+	base             int64   // decode step of its rank from which the two above count
+	joined           float64 // when it began to decode
+	preemptions      int
+
+	held      int     // blocks of its own
+	shared    []int32 // blocks of the prefix cache that it refers to
+	named     int     // leading blocks that were found there, or offered to it
+	decodes   bool
+	elsewhere bool // its cache is complete, but not here: it was swapped out, or
+	sent      bool // comes from a prefill pool
+
+	next, prev   int32 // in the order of admission
+	wnext, wprev int32 // among those whose last token may come in the same step
+}
+
+const none = -1
+
+// target is the tokens that must be in the cache before the next one can come out: the prompt and what was emitted.
+func (j *job) target() int { return j.Input + j.emitted }
+
+// jobs are all requests under way; places of those that have ended are used again.
+type jobs struct {
+	all  []job
+	free []int32
+}
+
+func (p *jobs) add(r Request, id int64) int32 {
+	var at int32
+	if n := len(p.free); n > 0 {
+		at, p.free = p.free[n-1], p.free[:n-1]
+	} else {
+		at = int32(len(p.all))
+		p.all = append(p.all, job{})
+	}
+	p.all[at] = job{Request: r, id: id, next: none, prev: none, wnext: none, wprev: none, scheduled: -1, first: -1,
+		shared: p.all[at].shared[:0]}
+	return at
+}
+
+func (p *jobs) remove(at int32) { p.free = append(p.free, at) }
+
+// ring is a queue of jobs that can be put back at its front.
+type ring struct {
+	buf     []int32
+	head, n int
+}
+
+func (r *ring) grow() {
+	if r.n < len(r.buf) {
+		return
+	}
+	buf := make([]int32, max(16, 2*len(r.buf)))
+	for i := range r.n {
+		buf[i] = r.at(i)
+	}
+	r.buf, r.head = buf, 0
+}
+
+func (r *ring) at(i int) int32 { return r.buf[(r.head+i)&(len(r.buf)-1)] }
+
+func (r *ring) push(v int32) {
+	r.grow()
+	r.buf[(r.head+r.n)&(len(r.buf)-1)] = v
+	r.n++
+}
+
+func (r *ring) pushFront(v int32) {
+	r.grow()
+	r.head = (r.head - 1) & (len(r.buf) - 1)
+	r.buf[r.head] = v
+	r.n++
+}
+
+func (r *ring) pop() int32 {
+	v := r.buf[r.head]
+	r.head = (r.head + 1) & (len(r.buf) - 1)
+	r.n--
+	return v
+}
+
+// wheelSize is the slots of a wheel of steps: a job waits in the slot of the step of its last token, and is looked at once
+// in so many steps until then.
+const wheelSize = 1024
+
+// join is jobs that began to decode since the last decode step.
+type join struct {
+	time  float64
+	count int
+}
+
+// rank is a data-parallel rank of a server: its queue, its cache and the sequences that decode. Those advance together, so
+// what a step does with all of them is known from sums; a single one is looked at when it comes, ends or has to make room.
+type rank struct {
+	rules  *Policy
+	jobs   *jobs
+	random *rand.Rand
+	bounds []int
+	prefix *prefixCache // nil: none
+
+	queue   *int64    // requests that wait, on all ranks
+	inbox   []entered // requests that the scheduler has not looked at
+	waiting ring
+
+	head, tail int32 // running, in the order of admission
+	decoding   int
+	context    int64 // tokens in the cache of those that decode
+	partial    int32 // the job whose prompt is partly done
+
+	tick     int64 // decode steps
+	residues []int // jobs that decode, by the step in which they need a new block
+	wheel    [wheelSize]int32
+	lastEnd  float64 // of the last decode step
+	joins    []join
+	used     int // blocks, those of the prefix cache to which nobody refers left out
+
+	// The step under way.
+	work      Work
+	chunks    []int32 // jobs of the chunks
+	decodes   bool
+	preempted int
+	queued    int     // that waited before it was scheduled
+	extra     float64 // seconds of swapping
+	blocked   Reason  // why requests wait
+	waited    int     // steps that prompts have been held back
+}
+
+// entered is a request that has reached the scheduler.
+type entered struct {
+	job  int32
+	time float64
+}
+
+func newRank(rules *Policy, jobs *jobs, times Times, random *rand.Rand) *rank {
+	r := &rank{rules: rules, jobs: jobs, random: random, head: none, tail: none, partial: none}
+	r.residues = make([]int, rules.BlockTokens)
+	r.bounds = times.Bounds()
+	r.work.Bounded = make([]int64, len(r.bounds))
+	for i := range r.wheel {
+		r.wheel[i] = none
+	}
+	if rules.PrefixCache {
+		r.prefix = newPrefixCache()
+	}
+	return r
+}
+
+// load is the requests that a rank has.
+func (r *rank) load() int { return len(r.inbox) + r.waiting.n + r.running() }
+
+// running is those that decode or whose prompt is partly done.
+func (r *rank) running() int {
+	n := r.decoding
+	if r.partial != none {
+		n++
+	}
+	return n
+}
+
+func (r *rank) idle() bool { return r.load() == 0 }
+
+// blocks is how many hold so many tokens.
+func (r *rank) blocks(tokens int) int {
+	return (tokens + r.rules.BlockTokens - 1) / r.rules.BlockTokens
+}
+
+// free is the blocks that nobody needs.
+func (r *rank) free() int { return r.rules.Blocks - r.used }
+
+// admit makes a job the newest of those that run.
+func (r *rank) admit(at int32) {
+	j := &r.jobs.all[at]
+	j.prev, j.next = r.tail, none
+	if r.tail == none {
+		r.head = at
+	} else {
+		r.jobs.all[r.tail].next = at
+	}
+	r.tail = at
+}
+
+// leave takes a job from those that run.
+func (r *rank) leave(at int32) {
+	j := &r.jobs.all[at]
+	if j.prev == none {
+		r.head = j.next
+	} else {
+		r.jobs.all[j.prev].next = j.next
+	}
+	if j.next == none {
+		r.tail = j.prev
+	} else {
+		r.jobs.all[j.next].prev = j.prev
+	}
+}
+
+// allocate gives blocks to a job. What the prefix cache holds for nobody makes room.
+func (r *rank) allocate(j *job, n int) {
+	j.held += n
+	r.used += n
+	if r.prefix != nil {
+		r.prefix.evict(r.rules.Blocks - r.used)
+	}
+}
+
+// release takes all blocks from a job. Those that it shared stay in the cache, for nobody.
+func (r *rank) release(j *job) {
+	r.used -= j.held
+	j.held = 0
+	if r.prefix != nil {
+		r.used -= r.prefix.unref(j)
+	}
+}
+
+// residue is the class of a job by the decode steps in which it needs a new block.
+func (r *rank) residue(cached int, base int64) int {
+	n := int64(r.rules.BlockTokens)
+	return int(((int64(cached)-base)%n + n) % n)
+}
+
+// need is the new blocks of the next decode step: a sequence whose blocks are full needs one.
+func (r *rank) need() int {
+	n := int64(r.rules.BlockTokens)
+	return r.residues[(n-r.tick%n)%n]
+}
+
+// start lets a job decode that has its tokens in the cache.
+func (r *rank) start(at int32, t float64) {
+	j := &r.jobs.all[at]
+	j.base, j.joined, j.last, j.decodes = r.tick, t, t, true
+	r.decoding++
+	r.context += int64(j.cached)
+	if r.rules.Drafts > 0 {
+		return // each advances by itself
+	}
+	if n := len(r.joins); n > 0 && r.joins[n-1].time == t {
+		r.joins[n-1].count++
+	} else {
+		r.joins = append(r.joins, join{t, 1})
+	}
+	r.residues[r.residue(j.cached, j.base)]++
+	slot := &r.wheel[(r.tick+int64(j.Output-j.emitted))%wheelSize]
+	j.wnext, j.wprev = *slot, none
+	if *slot != none {
+		r.jobs.all[*slot].wprev = at
+	}
+	*slot = at
+}
+
+// now brings what is known of a job that decodes up to date, and reports whether it has decoded since it joined.
+func (r *rank) now(j *job) bool {
+	if r.rules.Drafts > 0 {
+		return true
+	}
+	steps := int(r.tick - j.base)
+	if steps == 0 {
+		return j.last > j.joined
+	}
+	if !r.rules.ReservesOutput {
+		j.held += r.blocks(j.cached+steps) - r.blocks(j.cached) // counted as used when the steps were scheduled
+	}
+	j.last = r.lastEnd
+	j.cached, j.emitted, j.base = j.cached+steps, j.emitted+steps, r.tick
+	return true
+}
+
+// stop takes a job from those that decode. What is known of it must be up to date.
+func (r *rank) stop(at int32) {
+	j := &r.jobs.all[at]
+	j.decodes = false
+	r.decoding--
+	r.context -= int64(j.cached)
+	if r.rules.Drafts > 0 {
+		return
+	}
+	r.residues[r.residue(j.cached, j.base)]--
+	slot := &r.wheel[(j.base+int64(j.Output-j.emitted))%wheelSize]
+	if j.wprev == none {
+		*slot = j.wnext
+	} else {
+		r.jobs.all[j.wprev].wnext = j.wnext
+	}
+	if j.wnext != none {
+		r.jobs.all[j.wnext].wprev = j.wprev
+	}
+}
+
+// preempt takes the newest running request out, to the front of those that wait; one whose prompt is partly done before
+// all others. It loses its cache, or has it swapped out.
+func (r *rank) preempt() int32 {
+	at := r.tail
+	if r.partial != none {
+		at = r.partial
+	}
+	j := &r.jobs.all[at]
+	if at == r.partial {
+		r.partial = none
+	} else {
+		if !r.now(j) {
+			r.unjoin(j.joined)
+		}
+		r.stop(at)
+		if j.elsewhere = r.rules.SwapSeconds > 0; j.elsewhere {
+			r.extra += float64(j.cached) * r.rules.SwapSeconds
+		}
+	}
+	r.leave(at)
+	r.release(j)
+	if !j.elsewhere {
+		j.cached = 0
+	}
+	j.preemptions++
+	r.preempted++
+	*r.queue++
+	r.waiting.pushFront(at)
+	return at
+}
+
+// unjoin forgets that a job began to decode.
+func (r *rank) unjoin(t float64) {
+	for i := range r.joins {
+		if r.joins[i].time == t && r.joins[i].count > 0 {
+			r.joins[i].count--
+			return
+		}
+	}
+}

@@ -1,0 +1,464 @@
+// Package simulate runs requests through a deployment: discrete events at the level of steps. Requests arrive, wait, are
+// computed together with others as the scheduler of an engine puts them together, and end. How long a step takes is told
+// by Times and nowhere else. A run is the same for the same seed.
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"throughline/deploy"
+)
+
+// Pool is equal servers.
+type Pool struct {
+	Role    deploy.Role
+	Servers int
+	Ranks   int // of a server, data-parallel ones which wait for each other in every step
+	Policy  Policy
+	Times   Times
+	// Of the host, for each step and for each sequence in it.
+	StepSeconds, SequenceSeconds float64
+}
+
+// Options is what a run needs to know.
+type Options struct {
+	// Pools is one that does both phases, or one for the prefill and one for the decode.
+	Pools   []Pool
+	Routing Routing
+
+	FirstSeconds   float64 // before a request reaches the scheduler
+	RequestSeconds float64 // for each of many requests that come at once
+
+	// Transfer is how long the cache of a prompt keeps the link between the pools busy, and what of it is left when the
+	// prefill has ended, the link being free; HandoverSeconds comes on top.
+	Transfer        func(tokens int) (busy, left float64)
+	HandoverSeconds float64
+
+	Seed  uint64
+	Clock Clock       // of a single server; nil: steps follow each other
+	Watch func(*Step) // sees every step when it has been scheduled and its end is known; nil: none
+
+	Each   func(*Ended) // sees every request that has ended; nil: none
+	Limits Limits       // which a good request keeps
+	Every  float64      // seconds of the intervals of the timeline; 0: none
+}
+
+// Step is one step of a rank.
+type Step struct {
+	Server, Rank int
+	Index        int // of the server
+	Start, End   float64
+	Work         *Work
+	Queued       int // that waited before the step was scheduled
+	Waiting      int // and still do
+	Running      int // in the step, or waiting for it to end
+	Blocks       int // in use, those of the step included
+	Preempted    int
+}
+
+// server is ranks that step together.
+type server struct {
+	pool  *Pool
+	which int // pool
+	index int
+	ranks []*rank
+	step  int
+	clock Clock
+
+	state state
+	at    float64 // when the step under way ends, or the next one starts
+	start float64 // of the step under way
+	place int     // in the heap of events; none: it waits for nothing
+
+	past []float64 // starts of the last steps, the latest first, as many as are scheduled ahead
+	look int       // steps since the last look for new requests
+}
+
+type state uint8
+
+const (
+	idle state = iota
+	pausing
+	busy
+)
+
+// run is a run under way.
+type run struct {
+	Options
+	record  *Record
+	jobs    jobs
+	arrive  arrivals
+	servers []*server
+	entry   []target // ranks that requests are given to
+	decode  []target // ranks that take over from a prefill pool
+	turn    [2]int
+	events  []*server // a heap by time
+	ready   []*server // to start now
+	moves   []move    // transfers under way, in the order of their ends
+	links   map[*rank]float64
+	count   int64
+	live    int64
+	queue   int64 // requests that wait
+}
+
+// target is a rank of a server.
+type target struct {
+	*rank
+	server *server
+}
+
+// move is the cache of a job on its way from one pool to the other.
+type move struct {
+	time     float64
+	job      int32
+	from, to target
+}
+
+// ErrStuck is a run that can never end.
+var ErrStuck = errors.New("the run can never end")
+
+// Run lets the requests of a source run through a deployment.
+func Run(ctx context.Context, o Options, source Source) (*Record, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	r := &run{Options: o, record: newRecord(&o), links: map[*rank]float64{}}
+	r.arrive = arrivals{source: source, delay: o.FirstSeconds, each: o.RequestSeconds, enters: math.Inf(-1)}
+	for i := range o.Pools {
+		r.addServers(i)
+	}
+	if err := r.arrive.pull(); err != nil {
+		return nil, err
+	}
+	if err := r.loop(ctx); err != nil {
+		return nil, err
+	}
+	r.record.close(r)
+	return r.record, nil
+}
+
+func (o *Options) check() error {
+	if len(o.Pools) == 0 || len(o.Pools) > 2 {
+		return errors.New("a deployment has one pool or two")
+	}
+	for i := range o.Pools {
+		p := &o.Pools[i]
+		switch {
+		case p.Servers < 1 || p.Ranks < 1:
+			return fmt.Errorf("the %s pool needs at least 1 replica of 1 rank, not %d of %d", p.Role, p.Servers, p.Ranks)
+		case p.Policy.StepTokens < 1 || p.Policy.Running < 1 || p.Policy.BlockTokens < 1:
+			return errors.New("steps, running requests and blocks must be at least 1")
+		case p.Policy.Blocks < 1:
+			return errors.New("the KV cache has no room for a block")
+		}
+	}
+	return nil
+}
+
+func (r *run) addServers(which int) {
+	p := &r.Pools[which]
+	for range p.Servers {
+		s := &server{pool: p, which: which, index: len(r.servers), clock: untold{}, place: none, past: make([]float64, p.Policy.StepsAhead)}
+		if r.Clock != nil {
+			s.clock = r.Clock
+		}
+		for i := range p.Ranks {
+			k := newRank(&p.Policy, &r.jobs, p.Times, rand.New(rand.NewPCG(r.Seed, uint64(s.index)<<16|uint64(i))))
+			k.queue = &r.queue
+			s.ranks = append(s.ranks, k)
+			if p.Role == deploy.Decode {
+				r.decode = append(r.decode, target{k, s})
+			} else {
+				r.entry = append(r.entry, target{k, s})
+			}
+		}
+		r.servers = append(r.servers, s)
+	}
+}
+
+// loop takes events in the order of time. What happens at one time happens in this order: steps end, requests arrive, steps
+// start.
+func (r *run) loop(ctx context.Context) error {
+	for n := 0; ; n++ {
+		if n&0xfff == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		t, any := r.arrive.next()
+		if !any {
+			t = math.Inf(1)
+		}
+		if len(r.events) > 0 {
+			t = min(t, r.events[0].at)
+		}
+		if len(r.moves) > 0 {
+			t = min(t, r.moves[0].time)
+		}
+		if math.IsInf(t, 1) {
+			break
+		}
+		if math.IsNaN(t) {
+			return errors.New("a step takes no number of seconds")
+		}
+		for len(r.events) > 0 && r.events[0].at <= t {
+			s := r.events[0]
+			r.unschedule(s)
+			if s.state == busy {
+				r.endStep(s, t)
+			} else {
+				r.ready = append(r.ready, s)
+			}
+		}
+		for len(r.moves) > 0 && r.moves[0].time <= t {
+			r.arrived(t)
+		}
+		if err := r.enter(t); err != nil {
+			return err
+		}
+		for _, s := range r.ready {
+			r.begin(s, t)
+		}
+		r.ready = r.ready[:0]
+	}
+	if r.live > 0 {
+		return r.stuck()
+	}
+	return nil
+}
+
+// enter lets requests in that have come by now.
+func (r *run) enter(t float64) error {
+	for {
+		at, any := r.arrive.next()
+		if !any || at > t {
+			return nil
+		}
+		q, err := r.arrive.take()
+		if err == nil {
+			err = r.fits(&q)
+		}
+		if err != nil {
+			return err
+		}
+		job := r.jobs.add(q, r.count)
+		r.count++
+		r.live++
+		r.record.arrived(&q, r.queue)
+		to := r.route(r.entry, &q, &r.turn[0])
+		r.give(to, job, t)
+	}
+}
+
+// fits refuses a request that can never run.
+func (r *run) fits(q *Request) error {
+	if q.Input < 1 || q.Output < 1 {
+		return fmt.Errorf("request %d: input and output must be at least 1 token, not %d and %d", r.count, q.Input, q.Output)
+	}
+	for i := range r.Pools {
+		p := &r.Pools[i].Policy
+		tokens := q.Input + q.Output - 1 + p.Drafts // the last token is not written to the cache
+		if r.Pools[i].Role == deploy.Prefill {
+			tokens = q.Input
+		}
+		if p.ReservesOutput {
+			tokens = q.Input + q.Output
+		}
+		if room := p.Blocks * p.BlockTokens; tokens > room {
+			return fmt.Errorf("request %d: %d + %d tokens can never run: the KV cache of a rank holds %d", r.count, q.Input, q.Output, room)
+		}
+		if q.HashTokens%p.BlockTokens != 0 {
+			return fmt.Errorf("request %d: blocks of %d tokens share prefixes; it must be a multiple of the %d tokens of a cache block", r.count, q.HashTokens, p.BlockTokens)
+		}
+	}
+	return nil
+}
+
+// give puts a job before the scheduler of a rank.
+func (r *run) give(to target, job int32, t float64) {
+	r.queue++
+	to.inbox = append(to.inbox, entered{job, t})
+	r.wake(to.server, t)
+}
+
+// wake starts a server that has nothing to do.
+func (r *run) wake(s *server, t float64) {
+	if s.state != idle {
+		return
+	}
+	for i := range s.past {
+		s.past[i] = math.Inf(1) // nothing was scheduled before this came
+	}
+	r.pause(s, t)
+}
+
+// pause lets a server start its next step when its clock says.
+func (r *run) pause(s *server, t float64) {
+	s.state = pausing
+	if s.at = s.clock.Start(s.step, t); s.at > t {
+		r.schedule(s)
+	} else {
+		r.ready = append(r.ready, s)
+	}
+}
+
+// begin starts a step, if there is anything to do.
+func (r *run) begin(s *server, t float64) {
+	s.see(t)
+	works := false
+	for _, k := range s.ranks {
+		if k.schedule(t) {
+			works = true
+		}
+	}
+	if !works {
+		s.state = idle
+		return
+	}
+	var seconds float64
+	for _, k := range s.ranks {
+		if !k.decodes && len(k.chunks) == 0 {
+			continue
+		}
+		one := s.pool.Times.Seconds(&k.work) + s.pool.StepSeconds + float64(k.work.Sequences())*s.pool.SequenceSeconds + k.extra
+		seconds = max(seconds, one)
+	}
+	s.state, s.start = busy, t
+	s.at = s.clock.End(s.step, t, seconds)
+	if len(s.past) > 0 {
+		copy(s.past[1:], s.past)
+		s.past[0] = t
+	}
+	r.record.step(s)
+	if r.Watch != nil {
+		r.watch(s)
+	}
+	r.schedule(s)
+}
+
+func (r *run) watch(s *server) {
+	for i, k := range s.ranks {
+		if k.decodes || len(k.chunks) > 0 {
+			r.Watch(&Step{Server: s.index, Rank: i, Index: s.step, Start: s.start, End: s.at, Work: &k.work,
+				Queued: k.queued, Waiting: k.waiting.n, Running: k.decoding + len(k.chunks), Blocks: k.used, Preempted: k.preempted})
+		}
+	}
+}
+
+// see lets the schedulers look at the requests that came in time for this step: one that is scheduled ahead has those which
+// were there when the step before it started.
+func (s *server) see(t float64) {
+	alone := true
+	for _, k := range s.ranks {
+		if k.waiting.n > 0 || k.head != none {
+			alone = false
+		}
+	}
+	s.look++
+	if !alone && s.look < s.pool.Policy.PollSteps {
+		return
+	}
+	s.look = 0
+	until := t
+	if n := len(s.past); n > 0 && !alone {
+		until = min(t, s.past[n-1])
+	}
+	for _, k := range s.ranks {
+		n := 0
+		for n < len(k.inbox) && k.inbox[n].time <= until {
+			k.waiting.push(k.inbox[n].job)
+			n++
+		}
+		if n > 0 {
+			k.inbox = append(k.inbox[:0], k.inbox[n:]...)
+		}
+	}
+}
+
+// endStep applies a step.
+func (r *run) endStep(s *server, t float64) {
+	r.record.endStep(s, t)
+	for _, k := range s.ranks {
+		k.end(t, r)
+	}
+	s.step++
+	s.state = idle
+	for _, k := range s.ranks {
+		if !k.idle() {
+			r.pause(s, t)
+			return
+		}
+	}
+}
+
+// finished is told of the end of a request.
+func (r *run) finished(at int32, t float64) {
+	j := &r.jobs.all[at]
+	r.live--
+	r.record.ended(j, t)
+	r.arrive.ended(&j.Request, t)
+	r.jobs.remove(at)
+}
+
+// handOver sends the cache of a prompt from a rank that only prefills to one that decodes. It reports false where the rank
+// decodes itself.
+func (r *run) handOver(k *rank, at int32, t float64) bool {
+	if len(r.decode) == 0 {
+		return false
+	}
+	from := target{}
+	for _, e := range r.entry {
+		if e.rank == k {
+			from = e
+		}
+	}
+	if from.rank == nil {
+		return false // a decode pool that computes again what it had preempted
+	}
+	j := &r.jobs.all[at]
+	k.leave(at)
+	to := r.route(r.decode, &j.Request, &r.turn[1])
+	busy, left := r.Transfer(j.Input)
+	done := max(t+left, r.links[from.rank]+busy, r.links[to.rank]+busy)
+	r.links[from.rank], r.links[to.rank] = done, done
+	m := move{time: done + r.HandoverSeconds, job: at, from: from, to: to}
+	i := len(r.moves)
+	for i > 0 && r.moves[i-1].time > m.time {
+		i--
+	}
+	r.moves = append(r.moves, move{})
+	copy(r.moves[i+1:], r.moves[i:])
+	r.moves[i] = m
+	return true
+}
+
+// arrived ends a transfer: the first token is out, and the request waits to decode.
+func (r *run) arrived(t float64) {
+	m := r.moves[0]
+	r.moves = append(r.moves[:0], r.moves[1:]...)
+	j := &r.jobs.all[m.job]
+	m.from.release(j)
+	r.wake(m.from.server, t)
+	j.first, j.last, j.emitted = t, t, 1
+	if j.emitted >= j.Output {
+		r.finished(m.job, t)
+		return
+	}
+	j.elsewhere, j.sent, j.named = true, true, 0
+	r.give(m.to, m.job, t)
+}
+
+// stuck tells why requests are left that nobody works on.
+func (r *run) stuck() error {
+	for _, s := range r.servers {
+		for _, k := range s.ranks {
+			if k.waiting.n > 0 {
+				j := &k.jobs.all[k.waiting.at(0)]
+				return fmt.Errorf("%w: request %d of %d + %d tokens waits for %s, and nothing runs", ErrStuck, j.id, j.Input, j.Output, k.blocked)
+			}
+		}
+	}
+	return fmt.Errorf("%w: %d requests are left, and nothing runs", ErrStuck, r.live)
+}

@@ -1,0 +1,227 @@
+package simulate
+
+import (
+	"math"
+	"slices"
+
+	"throughline/deploy"
+	"throughline/estimate"
+	"throughline/model"
+	"throughline/op"
+	"throughline/plan"
+	"throughline/workload"
+)
+
+// StepTimes is the times of the steps of a pool, from package estimate. Steps that only decode, which are nearly all, come
+// from a table over the sums that their operators need: the number of sequences, and the keys that these read, as a whole
+// and up to each bound of an attention. A place of it is evaluated when it is first needed. All other steps are evaluated
+// as they are.
+type StepTimes struct {
+	evaluator *estimate.Evaluator
+	plan      plan.Plan
+	bounds    []int
+	one       op.Sums   // of a sequence that decodes, its context left out
+	slopes    []op.Sums // of a key between two bounds
+	table     map[place]float64
+	direct    bool // no table: more bounds than it has places for
+	corner    [mostBounds + 1]axis
+	step      op.Step // to work in
+}
+
+// mostBounds is how many bounds the table has places for.
+const mostBounds = 2
+
+// place is a number of sequences and, for the part of the contexts between two bounds, a mean.
+type place struct {
+	sequences int32
+	mean      [mostBounds + 1]float32
+}
+
+// axis is two neighbouring places, and where between them a value lies.
+type axis struct {
+	low, high float32
+	part      float64
+}
+
+// NewStepTimes prepares the steps of a pool.
+func NewStepTimes(d *deploy.Deployment, pool *deploy.Pool) (*StepTimes, error) {
+	problem := d.Problem(op.Decode, pool.System, workload.Lengths{Input: 1, Output: 1})
+	problem.Handover = nil
+	e, err := estimate.NewEvaluator(&problem)
+	if err != nil {
+		return nil, err
+	}
+	s := &StepTimes{evaluator: e, plan: pool.Plan, table: map[place]float64{}}
+	s.plan.Batch = plan.Batch{Count: 1, Size: 1}
+	s.bounds = boundsOf(d.Model, pool.Plan.Drafts)
+	s.direct = len(s.bounds) > mostBounds
+	s.prepare()
+	return s, nil
+}
+
+// boundsOf are the contexts beyond which some attention of a model sees or reads no more, with so many drafts in a step.
+func boundsOf(m *model.Model, drafts int) []int {
+	var out []int
+	add := func(a *model.Attention) {
+		queries, compress := 1+drafts, max(1, a.Compress)
+		if a.Window > 0 {
+			out = append(out, a.Window, a.Window+queries-1)
+		}
+		if a.IndexTopK > 0 {
+			out = append(out, a.IndexTopK*compress, queries*a.IndexTopK*compress)
+		}
+	}
+	add(&m.Attention)
+	for i := range m.Mixed {
+		add(&m.Mixed[i].Attention)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// prepare finds what a key adds to the sums of a sequence between two bounds. Whatever an attention does is straight there.
+func (s *StepTimes) prepare() {
+	at := func(context float64) op.Sums {
+		var step op.Step
+		s.evaluator.Add(&step, op.Group{Phase: op.Decode, Sequences: 1, New: float64(1 + s.plan.Drafts), Context: context})
+		return step[op.Decode]
+	}
+	low := 0.0
+	for i := 0; i <= len(s.bounds); i++ {
+		high := low + 4096
+		if i < len(s.bounds) {
+			high = float64(s.bounds[i])
+		}
+		// Two points inside: at the very front, contexts are shorter than the tokens of a step.
+		a, b := low+(high-low)/2, high
+		slope := at(b)
+		first := at(a)
+		addSums(&slope, -1, &first)
+		scaleSums(&slope, 1/(b-a))
+		slope.Sequences, slope.Tokens, slope.Wanted = 0, 0, 0
+		s.slopes = append(s.slopes, slope)
+		if i == 0 {
+			s.one = at(b)
+			addSums(&s.one, -b, &slope)
+		}
+		low = high
+	}
+}
+
+// addSums adds so many times the sums of another.
+func addSums(to *op.Sums, times float64, of *op.Sums) {
+	to.Sequences += times * of.Sequences
+	to.Tokens += times * of.Tokens
+	to.Wanted += times * of.Wanted
+	to.Context += times * of.Context
+	addSeen(&to.One, times, &of.One)
+	for i := range to.Seen {
+		addSeen(&to.Seen[i], times, &of.Seen[i])
+	}
+}
+
+func addSeen(to *op.Seen, times float64, of *op.Seen) {
+	to.Pairs += times * of.Pairs
+	to.Scored += times * of.Scored
+	to.Read += times * of.Read
+}
+
+func scaleSums(s *op.Sums, times float64) {
+	old := *s
+	addSums(s, times-1, &old)
+}
+
+// Bounds are those of the attentions of the model.
+func (s *StepTimes) Bounds() []int { return s.bounds }
+
+// Seconds is the time of a step.
+func (s *StepTimes) Seconds(w *Work) float64 {
+	if len(w.Chunks) > 0 || s.direct {
+		return s.Direct(w)
+	}
+	// The keys between two bounds, of each sequence on average.
+	n := float64(w.Decodes)
+	below := int64(0)
+	for i, b := range w.Bounded {
+		s.corner[i] = newAxis(float64(b-below)/n, i == 0)
+		below = b
+	}
+	last := len(w.Bounded)
+	s.corner[last] = newAxis(float64(w.Context-below)/n, last == 0)
+	at := place{sequences: int32(w.Decodes)}
+	return s.blend(&at, 0, last)
+}
+
+// blend is the time between the corners of a cell.
+func (s *StepTimes) blend(at *place, i, last int) float64 {
+	if i > last {
+		return s.known(at)
+	}
+	x := s.corner[i]
+	at.mean[i] = x.low
+	t := s.blend(at, i+1, last)
+	if x.part > 0 {
+		at.mean[i] = x.high
+		t += x.part * (s.blend(at, i+1, last) - t)
+	}
+	return t
+}
+
+// perDoubling is the places of a mean between a number and its double.
+const perDoubling = 8
+
+// newAxis finds the places next to a mean: from the least on, they lie equally many per doubling. Below it is 0, but for
+// the front of contexts, which are never empty.
+func newAxis(x float64, front bool) axis {
+	least := 16.0
+	if front {
+		least = 1
+	}
+	if x <= least {
+		if front {
+			return axis{1, 1, 0}
+		}
+		return axis{0, float32(least), x / least}
+	}
+	frac, exp := math.Frexp(x / least) // x = least · frac · 2^exp, frac in [½, 1)
+	i := math.Floor((2*frac - 1) * perDoubling)
+	octave := math.Ldexp(least, exp-1)
+	low, high := octave*(1+i/perDoubling), octave*(1+(i+1)/perDoubling)
+	return axis{float32(low), float32(high), (x - low) / (high - low)}
+}
+
+// known is the time at a place of the table.
+func (s *StepTimes) known(at *place) float64 {
+	t, ok := s.table[*at]
+	if !ok {
+		var step op.Step
+		n := float64(at.sequences)
+		addSums(&step[op.Decode], n, &s.one)
+		for i := range s.slopes {
+			addSums(&step[op.Decode], n*float64(at.mean[i]), &s.slopes[i])
+		}
+		t = s.evaluator.Step(&s.plan, &step).Step
+		s.table[*at] = t
+	}
+	return t
+}
+
+// Direct is the time of a step without the table.
+func (s *StepTimes) Direct(w *Work) float64 {
+	step := &s.step
+	*step = op.Step{}
+	for i := range w.Chunks {
+		c := &w.Chunks[i]
+		s.evaluator.Add(step, op.Group{Phase: op.Prefill, Sequences: 1, New: float64(c.New), Context: float64(c.Past + c.New), Ends: c.Ends})
+	}
+	if w.Decodes > 0 {
+		addSums(&step[op.Decode], float64(w.Decodes), &s.one)
+		below := int64(0)
+		for i, b := range w.Bounded {
+			addSums(&step[op.Decode], float64(b-below), &s.slopes[i])
+			below = b
+		}
+		addSums(&step[op.Decode], float64(w.Context-below), &s.slopes[len(w.Bounded)])
+	}
+	return s.evaluator.Step(&s.plan, step).Step
+}

@@ -1,0 +1,316 @@
+package simulate
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"throughline/internal/csvfile"
+	"throughline/internal/document"
+)
+
+// Trace is the requests of a file, which is read as they are needed. Formats:
+//
+//	JSON lines   timestamp (ms), input_length, output_length, hash_ids of blocks of 512 tokens (Mooncake)
+//	CSV          TIMESTAMP (a date), ContextTokens, GeneratedTokens (Azure)
+//	CSV          arrived_at (s), num_prefill_tokens, num_decode_tokens (Vidur)
+//
+// An output of 0 tokens is taken as 1, which a prefill always gives.
+type Trace struct {
+	Name string
+	// What a first reading found.
+	Requests              int
+	First, Last           float64 // arrivals, seconds
+	MeanInput, MeanOutput float64
+	Longest               int // input and output of a request
+	Timed                 bool
+	Hashed                bool
+}
+
+// mooncakeBlock is the tokens of a block that has a hash (kvcache-ai/Mooncake, FAST25-release/traces).
+const mooncakeBlock = 512
+
+// OpenTrace reads a trace once, and tells all that is wrong with it.
+func OpenTrace(name string) (*Trace, error) {
+	t := &Trace{Name: name, Timed: true}
+	r, err := t.open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	var errs []error
+	last := math.Inf(-1)
+	for len(errs) < 20 {
+		q, line, err := r.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+			if line == 0 {
+				break // nothing after it can be read
+			}
+			continue
+		}
+		if r.timed && q.Arrival < last {
+			errs = append(errs, fmt.Errorf("%s: line %d: arrives at %g s, before the request in front of it at %g s; a trace must not go back in time", name, line, q.Arrival, last))
+		}
+		if t.Requests == 0 {
+			t.First = q.Arrival
+		}
+		last = q.Arrival
+		t.Last = q.Arrival
+		t.Requests++
+		t.MeanInput += float64(q.Input)
+		t.MeanOutput += float64(q.Output)
+		t.Longest = max(t.Longest, q.Input+q.Output)
+		t.Hashed = t.Hashed || len(q.Hashes) > 0
+	}
+	if len(errs) == 0 && t.Requests == 0 {
+		errs = append(errs, fmt.Errorf("%s: has no requests", name))
+	}
+	t.Timed = r.timed
+	t.MeanInput /= float64(max(1, t.Requests))
+	t.MeanOutput /= float64(max(1, t.Requests))
+	return t, document.Join(errs...)
+}
+
+// Rate is the requests per second of the trace.
+func (t *Trace) Rate() float64 {
+	if t.Last <= t.First {
+		return math.Inf(1)
+	}
+	return float64(t.Requests-1) / (t.Last - t.First)
+}
+
+// Source plays the trace so many times as fast, up to a number of requests; 0: all. With clients, requests come by those
+// as in Traffic.
+func (t *Trace) Source(speed float64, most, clients int) (Source, error) {
+	r, err := t.open()
+	if err != nil {
+		return nil, err
+	}
+	if most == 0 || most > t.Requests {
+		most = t.Requests
+	}
+	return &played{reader: r, trace: t, speed: speed, left: most, clients: clients}, nil
+}
+
+type played struct {
+	reader  *traceReader
+	trace   *Trace
+	speed   float64
+	left    int
+	clients int
+	sent    int
+}
+
+func (p *played) Next() (Request, bool, error) {
+	if p.clients > 0 && p.sent >= p.clients {
+		return Request{}, false, nil
+	}
+	return p.read()
+}
+
+func (p *played) read() (Request, bool, error) {
+	if p.left == 0 {
+		p.reader.close()
+		return Request{}, false, nil
+	}
+	q, _, err := p.reader.next()
+	if err != nil {
+		return Request{}, false, fmt.Errorf("%s: %w", p.trace.Name, err)
+	}
+	p.left--
+	p.sent++
+	q.Arrival = (q.Arrival - p.trace.First) / p.speed
+	return q, true, nil
+}
+
+func (p *played) Ended(_ int, _ *Request, t float64) (Request, bool) {
+	if p.clients == 0 {
+		return Request{}, false
+	}
+	q, ok, err := p.read()
+	q.Arrival = max(q.Arrival, t)
+	return q, ok && err == nil
+}
+
+// traceReader reads the requests of a file.
+type traceReader struct {
+	file  io.Closer
+	lines *bufio.Scanner
+	csv   *csvfile.Reader
+	line  int
+	width int
+	at    [3]int // columns: arrival, input, output
+	timed bool
+	date  bool
+	zero  time.Time
+}
+
+func (t *Trace) open() (*traceReader, error) {
+	f, err := csvfile.Open(t.Name)
+	if err != nil {
+		return nil, document.Unreadable(t.Name, err)
+	}
+	r := &traceReader{file: f, timed: true}
+	if ext := filepath.Ext(strings.TrimSuffix(t.Name, ".gz")); ext == ".jsonl" || ext == ".json" {
+		r.lines = bufio.NewScanner(f)
+		r.lines.Buffer(make([]byte, 1<<16), csvfile.Streamed.Row)
+		return r, nil
+	}
+	r.csv = csvfile.NewReader(f, csvfile.Streamed)
+	if err := r.header(); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", t.Name, err)
+	}
+	return r, nil
+}
+
+func (r *traceReader) close() { r.file.Close() }
+
+// The names of columns, in lower case.
+var columnNames = [3][]string{
+	{"arrived_at", "timestamp", "arrival", "arrival_time"},
+	{"num_prefill_tokens", "contexttokens", "input_length", "prompt_tokens", "isl", "input"},
+	{"num_decode_tokens", "generatedtokens", "output_length", "completion_tokens", "osl", "output"},
+}
+
+func (r *traceReader) header() error {
+	header, err := r.csv.Read()
+	if err == io.EOF {
+		return errors.New("is empty: its first row names the columns")
+	} else if err != nil {
+		return err
+	}
+	r.width = len(header)
+	for i, names := range columnNames {
+		r.at[i] = slices.IndexFunc(header, func(h string) bool {
+			return slices.Contains(names, strings.ToLower(strings.TrimSpace(strings.TrimPrefix(h, "\uFEFF"))))
+		})
+		if r.at[i] < 0 && i > 0 {
+			return fmt.Errorf("line 1: no column is named one of %s", strings.Join(names, ", "))
+		}
+		if i == 0 {
+			r.timed = r.at[0] >= 0
+			r.date = r.timed && strings.EqualFold(strings.TrimSpace(header[r.at[0]]), "timestamp")
+		}
+	}
+	return nil
+}
+
+// next is the next request and its line, or io.EOF.
+func (r *traceReader) next() (Request, int, error) {
+	if r.csv != nil {
+		return r.nextRow()
+	}
+	for r.lines.Scan() {
+		r.line++
+		if len(strings.TrimSpace(r.lines.Text())) == 0 {
+			continue
+		}
+		q, err := parseLine(r.lines.Bytes())
+		if err != nil {
+			return q, r.line, fmt.Errorf("line %d: %w", r.line, err)
+		}
+		return q, r.line, nil
+	}
+	if err := r.lines.Err(); err != nil {
+		return Request{}, 0, fmt.Errorf("after line %d: %w", r.line, err)
+	}
+	return Request{}, r.line, io.EOF
+}
+
+// parseLine reads a request of Mooncake's format.
+func parseLine(line []byte) (Request, error) {
+	var f struct {
+		Timestamp *float64 `json:"timestamp"`
+		Input     *float64 `json:"input_length"`
+		Output    *float64 `json:"output_length"`
+		Hashes    []uint64 `json:"hash_ids"`
+	}
+	if err := json.Unmarshal(line, &f); err != nil {
+		return Request{}, err
+	}
+	if f.Timestamp == nil || f.Input == nil || f.Output == nil {
+		return Request{}, errors.New("a request has timestamp (ms), input_length and output_length")
+	}
+	q := Request{Arrival: *f.Timestamp / 1e3, Hashes: f.Hashes}
+	if len(q.Hashes) > 0 {
+		q.HashTokens = mooncakeBlock
+	}
+	return q, q.setLengths(*f.Input, *f.Output)
+}
+
+func (q *Request) setLengths(input, output float64) error {
+	if !(input >= 1 && input <= 1e9) || !(output >= 0 && output <= 1e9) {
+		return fmt.Errorf("an input must be 1 to 1e9 tokens and an output 0 to 1e9, not %g and %g", input, output)
+	}
+	if !(q.Arrival >= 0) || math.IsInf(q.Arrival, 0) {
+		return fmt.Errorf("an arrival must be a time from 0 on, not %g s", q.Arrival)
+	}
+	q.Input, q.Output = int(input), max(1, int(output))
+	return nil
+}
+
+func (r *traceReader) nextRow() (Request, int, error) {
+	row, err := r.csv.Read()
+	if err == io.EOF {
+		return Request{}, 0, io.EOF
+	}
+	if err != nil {
+		return Request{}, 0, err
+	}
+	line := r.csv.Line()
+	var q Request
+	if len(row) != r.width {
+		return q, line, fmt.Errorf("line %d: %d cells, the header has %d", line, len(row), r.width)
+	}
+	if r.timed {
+		if q.Arrival, err = r.arrival(strings.TrimSpace(row[r.at[0]])); err != nil {
+			return q, line, fmt.Errorf("line %d: %w", line, err)
+		}
+	}
+	var lengths [2]float64
+	for i := range lengths {
+		text := strings.TrimSpace(row[r.at[1+i]])
+		if lengths[i], err = strconv.ParseFloat(text, 64); err != nil {
+			return q, line, fmt.Errorf("line %d: %q is not a length", line, text)
+		}
+	}
+	if err := q.setLengths(lengths[0], lengths[1]); err != nil {
+		return q, line, fmt.Errorf("line %d: %w", line, err)
+	}
+	return q, line, nil
+}
+
+// arrival reads seconds, or a date of which the seconds since the first one count.
+func (r *traceReader) arrival(text string) (float64, error) {
+	if v, err := strconv.ParseFloat(text, 64); err == nil {
+		return v, nil
+	}
+	if r.date {
+		for _, layout := range []string{"2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05.999999999-07:00", time.RFC3339Nano} {
+			if at, err := time.Parse(layout, text); err == nil {
+				if r.zero.IsZero() {
+					r.zero = at
+				}
+				d := at.Sub(r.zero).Seconds()
+				if d < 0 {
+					return 0, fmt.Errorf("%q is before the first request; a trace must not go back in time", text)
+				}
+				return d, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("%q is no time: seconds, or a date like 2023-11-16 18:17:03.979", text)
+}
