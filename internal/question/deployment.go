@@ -37,22 +37,25 @@ func (l *Loaded) Deploy(q *Question) (deploy.Deployment, []error) {
 	if !q.Split() {
 		pool, errs := p.pool(l, deploy.Both, l.Decode, "")
 		d.Pools = []deploy.Pool{pool}
-		p.fill(&d)
+		p.fill(&d, q.Clients() && l.Assumptions.Engine)
 		return d, errs
 	}
 	prefill, errs := p.pool(l, deploy.Prefill, l.Prefill, p.PrefillPlan)
 	decode, more := p.pool(l, deploy.Decode, l.Decode, p.DecodePlan)
 	d.Pools = []deploy.Pool{prefill, decode}
-	p.fill(&d)
+	p.fill(&d, q.Clients() && l.Assumptions.Engine)
 	return d, append(errs, more...)
 }
 
-// fill makes batches that are not given as large as the concurrency takes.
-func (p *Fixed) fill(d *deploy.Deployment) {
-	ranks := max(1, d.Of(op.Decode).Ranks())
+// fill makes batches that are not given as large as the concurrency takes, where clients are asked about.
+func (p *Fixed) fill(d *deploy.Deployment, clients bool) {
+	ranks, concurrency := max(1, d.Of(op.Decode).Ranks()), 0
+	if clients {
+		concurrency = p.Concurrency
+	}
 	for i := range d.Pools {
 		if b := &d.Pools[i].Plan.Batch; b.Size == 0 {
-			b.Size = max(1, (p.Concurrency+ranks-1)/ranks)
+			b.Size = max(1, (concurrency+ranks-1)/ranks)
 		}
 	}
 }
