@@ -79,19 +79,18 @@ func wideType(s *hardware.System) string {
 
 // seconds is the time of an operator as its kernel takes it; false where that is not calibrated.
 func (k *kernels) seconds(o *op.Op) (float64, bool) {
-	t, b := k.bound.For(o.Kernels[0])
-	if t == nil {
-		if t, b = k.bound.For(o.Kernels[1]); t == nil {
-			return 0, false
+	for _, u := range o.Kernels {
+		if t, b := k.bound.For(u); t != nil {
+			return t.Seconds(&k.paces[b.Peak], &o.Shape), true
 		}
 	}
-	return t.Seconds(&k.paces[b.Peak], &o.Shape), true
+	return 0, false
 }
 
 // uncovered is what an operator takes beyond the roofline where no kernel of its kind is calibrated: no product is shorter
 // than a kernel. Element-wise operators belong to whatever they are fused with.
 func (k *kernels) uncovered(o *op.Op) float64 {
-	if o.Class != op.Linear && o.Class != op.BMM || o.Kernels[1].Role == kernel.Within {
+	if o.Class != op.Linear && o.Class != op.BMM || !o.Kernels.Own() {
 		return 0
 	}
 	return k.bound.Launch

@@ -11,6 +11,7 @@ import (
 
 var (
 	exchanged = []string{"nodes", "ranks", "hidden", "tokens", "topk", "experts"}
+	block     = []string{"tokens", "hidden", "inter", "topk", "experts", "tp", "ep"}
 	convolved = []string{"b", "s", "h", "hk", "dk", "dv", "conv"}
 )
 
@@ -19,7 +20,8 @@ var (
 var needs = map[kernel.Slot][]string{
 	kernel.Gemm:               {"m", "n", "k"},
 	kernel.GroupedGemm:        {"experts", "m", "n", "k"}, // m: rows of each expert
-	kernel.Experts:            {"tokens", "hidden", "inter", "topk", "experts", "tp", "ep"},
+	kernel.Experts:            block,                      // besides touched: experts that got a token
+	kernel.DispatchedExperts:  block,
 	kernel.Prefill:            {"b", "s", "h", "hk", "dq", "dv"},
 	kernel.Decode:             {"b", "s", "h", "hk", "d"}, // s: the context
 	kernel.LatentPrefill:      {"b", "s", "h"},
@@ -31,6 +33,16 @@ var needs = map[kernel.Slot][]string{
 	kernel.LinearDecode:       convolved[:6],
 	kernel.AddNorm:            {"m", "h"},
 	kernel.SiluMul:            {"m", "i"},
+	kernel.Quantise:           {"m", "k"},
+	kernel.RopeCache:          {"m", "h", "hk", "d"}, // d of 576: a latent vector and its rotated key
+	kernel.TopK:               {"m", "experts", "topk"},
+	kernel.Align:              {"m", "experts", "topk"},
+	kernel.Permute:            {"m", "h", "topk"},
+	kernel.Unpermute:          {"m", "h", "topk"},
+	kernel.ArgMax:             {"m", "n"},
+	kernel.DeltaGates:         {"m", "h"},
+	kernel.SiluQuantise:       {"m", "i"},
+	kernel.Draw:               {"m", "n"},
 	kernel.DeviceCopy:         {"n"},
 	kernel.ToHost:             {"n"}, // the number type says pinned or pageable
 	kernel.ToDevice:           {"n"},
