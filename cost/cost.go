@@ -42,6 +42,9 @@ type byteTime struct {
 	perCache float64 // of the KV cache
 }
 
+// indexType is what the indexers of sparse attention score in, where a chip has it.
+const indexType = "float8"
+
 // unitPlaces is the units rounded up to a power of two, which makes an index cheap to bound.
 const unitPlaces = 4
 
@@ -95,6 +98,10 @@ func (p *Pricer) On(s *hardware.System) error {
 	if !ok {
 		return fmt.Errorf("%s has no vector rate for %s", s.Name, prec.VectorType)
 	}
+	index, ok := s.Matrix[indexType]
+	if !ok {
+		index = attention
+	}
 	p.system = s
 	p.net.on(s, as.BytesPerGB)
 	p.kernels.on(s, prec, p.phase)
@@ -102,13 +109,15 @@ func (p *Pricer) On(s *hardware.System) error {
 	p.vector, p.memory = vector.Efficiency, s.Memory.Efficiency
 	p.shapes[op.MatrixUnit] = matrix.Efficiency
 	p.shapes[op.AttentionMatrixUnit] = attention.Efficiency
-	p.stepped = len(p.vector) > 1 || len(p.memory) > 1 || len(matrix.Efficiency) > 1 || len(attention.Efficiency) > 1
+	p.shapes[op.IndexUnit] = index.Efficiency
+	p.stepped = len(p.vector) > 1 || len(p.memory) > 1 || len(matrix.Efficiency) > 1 || len(attention.Efficiency) > 1 || len(index.Efficiency) > 1
 
 	rate := func(tflops, calibration float64) float64 { return 1 / (tflops * as.FlopsPerTFlop * calibration) }
 	p.perFlop = [unitPlaces]float64{
 		op.MatrixUnit:          rate(matrix.TFlops, matrix.Calibration),
 		op.AttentionMatrixUnit: rate(attention.TFlops, attention.Calibration),
 		op.VectorUnit:          rate(vector.TFlops, vector.Calibration),
+		op.IndexUnit:           rate(index.TFlops, index.Calibration),
 	}
 	perByte := 1 / (s.Memory.GBps * as.BytesPerGB * s.Memory.Calibration)
 	if !p.stepped {
@@ -116,6 +125,7 @@ func (p *Pricer) On(s *hardware.System) error {
 		p.perFlop[op.MatrixUnit] /= matrix.Efficiency[0].Efficiency
 		p.perFlop[op.AttentionMatrixUnit] /= attention.Efficiency[0].Efficiency
 		p.perFlop[op.VectorUnit] /= vector.Efficiency[0].Efficiency
+		p.perFlop[op.IndexUnit] /= index.Efficiency[0].Efficiency
 		perByte /= s.Memory.Efficiency[0].Efficiency
 	}
 	for phase := range p.traffic {

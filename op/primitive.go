@@ -43,8 +43,8 @@ func (s *stage) linears(k Kind, count, rows, m, in, out float64) {
 	o.Flops = 2 * m * in * out
 	o.Weights = count * in * out * s.w
 	o.Resident = o.Weights
-	o.Activations = m * (in + out) * s.a
-	o.Output = m * out * s.a
+	o.Activations = m * (in*s.a + out*s.r)
+	o.Output = m * out * s.r
 	o.M, o.N, o.K = rows, out, in
 	o.Count, o.Rows = count, rows
 }
@@ -55,8 +55,8 @@ func (s *stage) norm(k Kind, n, weights float64) {
 	o.Flops = normFlops * n
 	o.Weights = weights * s.w
 	o.Resident = o.Weights
-	o.Activations = 2 * n * s.a
-	o.Output = n * s.a
+	o.Activations = 2 * n * s.r
+	o.Output = n * s.r
 	o.Rows, o.Moved = n/weights, o.Weights+o.Activations // the weights are as wide as a row
 }
 
@@ -64,8 +64,8 @@ func (s *stage) norm(k Kind, n, weights float64) {
 func (s *stage) unary(k Kind, n, flops float64) *Op {
 	o := s.add(k, VectorUnit)
 	o.Flops = flops * n
-	o.Activations = 2 * n * s.a
-	o.Output = n * s.a
+	o.Activations = 2 * n * s.r
+	o.Output = n * s.r
 	o.Moved = o.Activations
 	return o
 }
@@ -73,15 +73,15 @@ func (s *stage) unary(k Kind, n, flops float64) *Op {
 // activate applies the activation function to n elements. Its kernel multiplies by the gate as well: of its two inputs
 // and one output the operator counts two, the multiplication the others.
 func (s *stage) activate(k Kind, n, flops float64) {
-	s.unary(k, n, flops).Moved = 3 * n * s.a
+	s.unary(k, n, flops).Moved = 3 * n * s.r
 }
 
 // binary combines two inputs of n elements into one output.
 func (s *stage) binary(k Kind, n float64) *Op {
 	o := s.add(k, VectorUnit)
 	o.Flops = n
-	o.Activations = 3 * n * s.a
-	o.Output = n * s.a
+	o.Activations = 3 * n * s.r
+	o.Output = n * s.r
 	o.Moved = o.Activations
 	return o
 }
@@ -93,8 +93,8 @@ func (s *stage) softmax(n float64, attention kernel.Uses) {
 	o.Kernels = kernel.Uses{{Slot: attention[0].Slot, Role: kernel.Within}, withinActivation[0]}
 	o.Flops = softmaxFlops * n
 	if !s.flash {
-		o.Activations = 2 * n * s.a
-		o.Output = n * s.a
+		o.Activations = 2 * n * s.r
+		o.Output = n * s.r
 	}
 }
 
@@ -129,8 +129,8 @@ func (s *stage) allReduce(k Kind, n float64) {
 	}
 	o := s.add(k, VectorUnit)
 	o.Flops = n * float64(tp-1) / float64(tp)
-	o.Activations = 2 * n * s.a
-	o.Output = n * s.a
+	o.Activations = 2 * n * s.r
+	o.Output = n * s.r
 	s.send(o, hardware.AllReduce, n*s.q, tp, 1)
 }
 
@@ -141,8 +141,8 @@ func (s *stage) gather(k Kind, n float64) {
 	}
 	tp := s.plan.Attention.TP
 	o := s.add(k, VectorUnit)
-	o.Activations = (n/float64(tp) + n) * s.a
-	o.Output = n * s.a
+	o.Activations = (n/float64(tp) + n) * s.r
+	o.Output = n * s.r
 	s.send(o, hardware.AllGather, n*s.q, tp, 1)
 }
 
@@ -154,8 +154,8 @@ func (s *stage) scatter(k Kind, n float64) {
 	tp := s.plan.Attention.TP
 	o := s.add(k, VectorUnit)
 	o.Flops = n * float64(tp-1) / float64(tp)
-	o.Activations = (n + n/float64(tp)) * s.a
-	o.Output = n / float64(tp) * s.a
+	o.Activations = (n + n/float64(tp)) * s.r
+	o.Output = n / float64(tp) * s.r
 	s.send(o, hardware.ReduceScatter, n*s.q, tp, 1)
 }
 
@@ -179,8 +179,8 @@ func (s *stage) exchange(k Kind, kernels *[PhaseCount]kernel.Uses, n, width floa
 	if s.assume.ExchangeBuffers {
 		buffers *= float64(ep)
 	}
-	o.Activations = 2 * buffers * s.a
-	o.Output = buffers * s.a
+	o.Activations = 2 * buffers * s.r
+	o.Output = buffers * s.r
 	o.M, o.N, o.K = s.cardTokens, float64(s.model.Experts.TopK), width
 	o.Experts = int32(s.model.Experts.Routed)
 	s.send(o, hardware.AllToAll, n*s.q, ep, s.plan.Experts.TP)

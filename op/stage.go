@@ -10,7 +10,8 @@ import (
 // Lowerer lowers one model at one precision. It is built once and used for many plans.
 type Lowerer struct {
 	model      *model.Model
-	w, a, c, q float64 // bytes per element of weights, activations, cache, communication
+	w, a, c, q float64 // bytes per element of weights, what products read, cache, communication
+	r          float64 // of all other activations: results of products, queries, the residual stream
 	hidden     float64
 	flash      bool
 	absorb     [PhaseCount]bool
@@ -29,6 +30,10 @@ func NewLowerer(m *model.Model, set *model.Settings, prec *plan.Precision, as *a
 		flash:     set.Flash,
 		absorb:    [PhaseCount]bool{Decode: set.Absorb, Prefill: set.Absorb && as.AbsorbPrefill},
 		fusedUnit: AttentionMatrixUnit,
+	}
+	l.r = l.a
+	if as.WideResidual {
+		l.r = max(l.a, wide)
 	}
 	if as.FusedAttentionAtMatrixType {
 		l.fusedUnit = MatrixUnit
@@ -117,9 +122,12 @@ func (s *stage) ends(wanted float64) {
 	s.unary(Embedding, s.tokens*s.hidden, 0)
 	s.norm(FinalNorm, wanted*s.hidden, s.hidden)
 	s.linear(OutputHead, wanted, s.hidden, s.vocab())
-	s.unary(Sampling, wanted*s.vocab(), softmaxFlops)
+	s.choose(wanted)
 	s.list.end[MLPBlock] = s.list.n
 }
+
+// wide is the bytes of a number of 16 bits.
+const wide = 2
 
 // vocab is the part of the vocabulary on one rank.
 func (s *stage) vocab() float64 { return float64(s.model.Vocab) / float64(s.plan.Attention.TP) }

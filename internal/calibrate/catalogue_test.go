@@ -61,8 +61,8 @@ var built = []struct {
 	{"H800", []measured{h800Tables}, []string{compiledOnH200, "H100_SXM"}},
 }
 
-// compiledOnH200 is the kernels that measure.py measures. Of them only the element-wise ones carry over to other chips:
-// engines fuse them in the same way, which the tables of engines do not contain.
+// compiledOnH200 is the kernels that measure.py and small.py measure. Of them only those that move bytes carry over to other
+// chips: engines fuse them in the same way, which the tables of engines do not contain.
 const compiledOnH200 = "H200, compiled"
 
 // sustainedShare is the share of the rate of isolated kernels in long prefills: as measured on one H200 (docs/validation.md),
@@ -101,19 +101,25 @@ func TestCatalogue(t *testing.T) {
 	var out bytes.Buffer
 	out.WriteString(intro)
 	sets := map[string]*kernel.Set{}
-	elementwise := fitted(t, &out, &h200Compiled)
-	sets[compiledOnH200] = &kernel.Set{System: compiledOnH200, Elementwise: elementwise.Elementwise, Errors: elementwise.Errors}
+	fused := fitted(t, &out, &h200Fused)
+	sets[compiledOnH200] = movingOnly(fitted(t, &out, &h200Compiled), fused)
 	for _, b := range built {
 		set := &kernel.Set{System: b.name, Peaks: system(t, b.name).Peaks(), Sustained: sustainedShare}
 		var sources []string
 		for i := range b.own {
-			part := fitted(t, &out, &b.own[i])
+			part := fused
+			if b.own[i].title != h200Fused.title {
+				part = fitted(t, &out, &b.own[i])
+			}
 			set.Fill(part)
 			sources = append(sources, part.Source)
 		}
 		set.Source = strings.Join(sources, "; ")
 		if b.name != "H200" {
 			set.Source += sustainedElsewhere
+		}
+		if slices.Contains(hopper, b.name) {
+			fp8Latent(set)
 		}
 		sets[b.name] = set
 	}
@@ -131,6 +137,19 @@ func TestCatalogue(t *testing.T) {
 	carriedOver(t, &out, sets)
 	golden.File(t, "../../docs/calibration.md", out.Bytes())
 }
+
+// movingOnly is the kernels of sets that only move bytes, which carry over to other chips: the time to launch one, and the
+// bandwidth.
+func movingOnly(sets ...*kernel.Set) *kernel.Set {
+	out := &kernel.Set{System: compiledOnH200}
+	for _, s := range sets {
+		out.Fill(&kernel.Set{System: compiledOnH200, Elementwise: s.Elementwise, Errors: s.Errors})
+	}
+	return out
+}
+
+// hopper are the chips of one die.
+var hopper = []string{"H100_SXM", "H200", "H800", "H20_96G"}
 
 // carriedOver says how far off the kernels of one chip are on another, at that one's peaks.
 func carriedOver(t *testing.T, out *bytes.Buffer, sets map[string]*kernel.Set) {
@@ -242,6 +261,13 @@ func fitted(t *testing.T, out *bytes.Buffer, m *measured) *kernel.Set {
 		fmt.Fprintf(out, "| %s | %s | %s | %d | %d | %.0f | %.1f | %s | %.1f | %.1f | %d |\n", r.Class, r.Type, r.Kernel, r.Fitted.Rows,
 			r.Numbers, r.Before.Mean, r.Fitted.Mean, held, r.Largest.Mean, r.Noise, r.Below+r.Short)
 	}
+	for _, r := range results {
+		if r.Doubt != "" && r.Reason == "" {
+			fmt.Fprintf(out, "\n**Kept out**: %s %s %s: %s.\n", r.Class, r.Type, r.Kernel, r.Doubt)
+		} else if r.Doubt != "" {
+			fmt.Fprintf(out, "\nTaken all the same: %s %s %s: %s; %s.\n", r.Class, r.Type, r.Kernel, r.Doubt, r.Reason)
+		}
+	}
 	for i, c := range conflicts {
 		if i == 5 {
 			fmt.Fprintf(out, "\nand %d more contradictions.\n", len(conflicts)-i)
@@ -271,7 +297,7 @@ func contradicting(cs []Conflict) int {
 const intro = `# Calibration
 
 How close the kernel models of package ` + "`kernel`" + ` come to measurements when package ` + "`calibrate`" + ` fits them. Written by
-` + "`go test ./calibrate -run Catalogue -update`" + ` from public tables that are not part of the project, with the built-in
+` + "`go test ./internal/calibrate -run Catalogue -update`" + ` from public tables that are not part of the project, with the built-in
 kernels (hardware/kernels).
 
 Errors are absolute, in percent of the measured time.
@@ -293,12 +319,23 @@ much longer than m, or less than m), skewed load of experts, experts spread over
 tokens of other ranks), windows. Fused experts marked "tuned" ran with tiles that SGLang ships for their shape, the others
 of that kernel with default ones; experts of one model were measured without a gate, of another with half of them idle, and
 are counted so. The tables of products are noisy themselves: those of B200 and GB200, nearly one chip, differ from each
-other by 9 to 10% on average, shape by shape, beyond their mean ratio, which leaves 6 to 7% to each. fp8 caches of latent attention on Hopper were measured with a slow fallback kernel.
+other by 9 to 10% on average, shape by shape, beyond their mean ratio, which leaves 6 to 7% to each.
 Tables of absorbed products and of linear attention repeat a kernel on the same memory, so that weights and states come
 from the cache of the chip where they fit into it (tens of MB), in down to a quarter of the time that memory takes, while
 engines find other layers there: rows that take less than the quickest of all and their bytes at peak together are left
 out, up to three quarters of a table, and the errors are those of the others. Of linear attention on the H200, larger
 prompts are noisy, the same shape taking up to three times as long elsewhere in the table.
+
+Tables are checked before they are used. Doubtful is one of which more than a twentieth of the rows compute faster than the
+peak of the chip, of which more than a quarter move bytes faster than its memory can, or whose largest rows reach less than a
+third of what related kernels (products; attention in prefill; attention in decode) reach on the same chip. Below each table
+stand the classes that are kept out of the built-in kernels for that, and those that are taken all the same, with the
+reason. So out are latent prefill on Hopper and Ada (the kernel attends to the latent cache itself, 576 + 512 elements wide,
+where engines expand keys and values to 192 + 128), and latent decode with an 8-bit cache on Hopper (a fallback that widens
+the cache first). Latent prefill is priced as attention with these widths instead; the 8-bit cache by the model of 16 bits
+with half the bytes, its operations slower by 660 / 410, the rates that FlashMLA publishes for the two on an H800: estimated.
+Expert blocks between the halves of an exchange are those of SGLang's DeepEP layer, of prompts only rows with whole tiles for
+every expert and on up to 8 ranks: smaller ones last as long as the host takes to launch a dozen kernels.
 `
 
 // fp8Latent adds what latent attention does on Hopper with a cache of 8 bits, for which there is no table of the kernel that

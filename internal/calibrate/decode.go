@@ -9,15 +9,8 @@ import (
 
 var (
 	decodes       = subject{sort: byCache, key: cacheType, shape: decodeShape, fit: fitting(Decode)}
-	latentDecodes = subject{sort: native, key: cacheType, shape: latentDecodeShape, fit: fitting(Decode)}
+	latentDecodes = subject{sort: byCache, key: cacheType, shape: latentDecodeShape, fit: fitting(Decode)}
 )
-
-// native keeps out a fallback on Hopper that widens a cache of 8 bits as a whole before it attends to it: the narrower cache
-// took four times as long as that of 16 bits.
-func native(r *measurement.Row, c *class) bool {
-	byCache(r, c)
-	return !(c.kernel == "flash_attention" && cacheType(r) == "float8" && r.Type != "float8")
-}
 
 // Of decodeSettings every table chooses the one with the least error on held-out shapes.
 var decodeSettings = []setting{{4, 0.001, 0.003}, {2, 0.001, 0.003}}

@@ -9,15 +9,8 @@ import (
 
 var (
 	prefills       = subject{sort: byCache, shape: prefillShape, fit: fitting(Prefill)}
-	latentPrefills = subject{sort: expanded, shape: latentPrefillShape, fit: fitting(Prefill)}
+	latentPrefills = subject{sort: byCache, shape: latentPrefillShape, fit: fitting(Prefill)}
 )
-
-// expanded keeps out what two kernels of the tables did, of Hopper and of Ada: attention to the latent cache itself, with 576
-// + 512 elements for every pair of tokens, at 56 to 62% of the peak. Counted as what engines run there, 192 + 128, that is
-// 17%.
-func expanded(r *measurement.Row, c *class) bool {
-	return c.kernel != "flash_attention" && c.kernel != "triton" && byCache(r, c)
-}
 
 // Of prefillSettings every table chooses the one with the least error on held-out shapes.
 var prefillSettings = []setting{{2, 0.001, 0.003}, {4, 0.01, 0.03}}

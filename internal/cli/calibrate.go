@@ -73,6 +73,11 @@ out.`,
 			if uncovered > 0 {
 				fmt.Fprintf(s.Err, "%d rows are of kernels that no model covers\n", uncovered)
 			}
+			for _, r := range results {
+				if r.Doubt != "" && r.Reason == "" {
+					fmt.Fprintf(s.Err, "kept out: %s %s %s: %s\n", r.Class, r.Type, r.Kernel, r.Doubt)
+				}
+			}
 			if len(results) == 0 {
 				return errors.New("no row could be fitted")
 			}

@@ -69,9 +69,13 @@ func newValidateOps(s Streams) *cobra.Command {
 	return cmd
 }
 
+// barePass is what scripts measure that have neither rotary positions nor cache writes, as measure/forward.py by default.
+const barePass = "physical,small-kernels=false"
+
 func newValidateForward(s Streams) *cobra.Command {
 	var show validation
 	p := point.Default()
+	p.Assume = barePass
 	cmd := &cobra.Command{
 		Use:     "forward FILE.csv",
 		Short:   "Predict measured forward passes",
@@ -95,7 +99,7 @@ func newValidateForward(s Streams) *cobra.Command {
 	f.StringVarP(&p.System, "system", "s", "", "system: a built-in name or a file (default H200)")
 	f.StringVar(&p.Formats.Weights, "weights", "", "number format of the weights (default bf16)")
 	f.StringVar(&p.Formats.Cache, "cache", "", "of the KV cache (default bf16)")
-	f.StringVar(&p.Assume, "assume", p.Assume, "modelling assumptions")
+	f.StringVar(&p.Assume, "assume", p.Assume, "modelling assumptions; physical: passes with rotary positions, cache writes and routing as engines fuse them")
 	show.flags(cmd)
 	return cmd
 }
