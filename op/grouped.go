@@ -19,11 +19,11 @@ func (s *stage) groupedAttention() {
 
 	s.norm(InputNorm, s.normTokens*s.hidden, s.hidden)
 	s.gather(AttentionGather, s.tokens*s.hidden)
-	s.quantise(QuantiseInput, s.tokens*s.hidden)
+	s.quantiseNormed(QuantiseInput, s.tokens*s.hidden)
 	if r := float64(a.QueryRank); r > 0 {
 		s.linear(QueryDown, s.tokens, s.hidden, r)
 		s.norm(QueryDownNorm, s.tokens*r, r)
-		s.quantise(QuantiseQuery, s.tokens*r)
+		s.quantiseNormed(QuantiseQuery, s.tokens*r)
 		s.linear(QueryUp, s.tokens, r, q)
 		s.linear(QKV, s.tokens, s.hidden, k+v)
 	} else {

@@ -14,12 +14,12 @@ func (s *stage) latentAttention() {
 		s.norm(InputNorm, s.normTokens*s.hidden, s.hidden)
 	}
 	s.gather(AttentionGather, s.tokens*s.hidden)
-	s.quantise(QuantiseInput, s.tokens*s.hidden)
+	s.quantiseNormed(QuantiseInput, s.tokens*s.hidden)
 	if a.QueryRank > 0 {
 		r := float64(a.QueryRank)
 		s.linear(QueryDown, s.tokens, s.hidden, r)
 		s.norm(QueryDownNorm, s.tokens*r, r)
-		s.quantise(QuantiseQuery, s.tokens*r)
+		s.quantiseNormed(QuantiseQuery, s.tokens*r)
 		s.linear(QueryUp, s.tokens, r, heads*(nope+rope))
 	} else {
 		s.linear(QueryUp, s.tokens, s.hidden, heads*(nope+rope))

@@ -29,7 +29,7 @@ func (s *stage) linearAttention() {
 
 	s.norm(InputNorm, s.normTokens*s.hidden, s.hidden)
 	s.gather(AttentionGather, s.tokens*s.hidden)
-	s.quantise(QuantiseInput, s.tokens*s.hidden)
+	s.quantiseNormed(QuantiseInput, s.tokens*s.hidden)
 	s.linear(LinearInput, s.tokens, s.hidden, mixed+gates)
 	for i := range s.parts[:s.n] {
 		if p := &s.parts[i]; a.Conv > 1 {

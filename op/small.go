@@ -21,6 +21,13 @@ func (s *stage) quantise(k Kind, n float64) *Op {
 	return o
 }
 
+// quantiseNormed is the same of what a norm or an activation has just written: engines may have it write narrow numbers.
+func (s *stage) quantiseNormed(k Kind, n float64) {
+	if !s.plan.FusedQuantise {
+		s.quantise(k, n)
+	}
+}
+
 // rotate gives queries and keys their rotary positions, q and k elements per token, and writes keys and values, kv together,
 // to the cache.
 func (s *stage) rotate(q, k, kv float64) {

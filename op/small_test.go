@@ -34,6 +34,14 @@ func TestQuantise(t *testing.T) {
 	// Before the output projection, 4 heads of 2 elements; before the products of the dense block.
 	bytes(t, "heads", find(t, list, op.QuantiseHeads).Moved, 24*(3+1./32))
 	bytes(t, "block", find(t, list, op.QuantiseMLP).Moved, 24*(3+1./32))
+	// An engine may have norms and activations write narrow numbers; nothing does so for the heads.
+	p := oneRank
+	p.FusedQuantise = true
+	list = lowered(assume.Physical, groupQuery(), p, decode)
+	if n := len(only(list, op.QuantiseInput, op.QuantiseMLP, op.QuantiseInner)); n > 0 {
+		t.Errorf("%d operators quantise behind norms", n)
+	}
+	find(t, list, op.QuantiseHeads)
 	// In 16 bits, and without small kernels, there is nothing to quantise.
 	as := assume.Physical
 	as.SmallKernels = false
