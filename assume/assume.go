@@ -46,6 +46,14 @@ type Assumptions struct {
 	// ExchangeBuffers: every processor moves buffers for the tokens of its whole expert group through memory.
 	ExchangeBuffers bool `assume:"exchange-buffers" doc:"expert exchange buffers hold the tokens of the whole group"`
 
+	// SmallKernels: what stands between products takes part as engines fuse it: quantisation, rotary positions with cache
+	// writes, routing, the choice of the next token, the gates of linear attention.
+	SmallKernels bool `assume:"small-kernels" doc:"the small kernels between products take part, as engines fuse them"`
+	// WideResidual: between products activations have at least 16 bits, however narrow the numbers are that are multiplied.
+	WideResidual bool `assume:"wide-residual" doc:"activations between products have at least 16 bits"`
+	// NarrowIndex: the indexer of sparse attention keeps and scores its keys in 8 bits.
+	NarrowIndex bool `assume:"narrow-index" doc:"the indexer of sparse attention keeps and scores its keys in 8 bits"`
+
 	// MemoryFraction of the capacity is usable, less ReserveGiB for the runtime.
 	MemoryFraction float64 `assume:"memory-fraction" bound:"share" doc:"usable share of the memory"`
 	ReserveGiB     float64 `assume:"reserve-gib" doc:"memory kept for the runtime, in GiB"`
@@ -81,6 +89,9 @@ var Physical = Assumptions{
 	Imbalance:      true,
 	Borders:        true,
 	Causal:         true,
+	SmallKernels:   true,
+	WideResidual:   true,
+	NarrowIndex:    true,
 	MemoryFraction: 0.9,
 	ReserveGiB:     1,
 }

@@ -44,6 +44,9 @@ type byteTime struct {
 	perCache float64 // of the KV cache
 }
 
+// indexType is what the indexers of sparse attention score in, where a chip has it.
+const indexType = "float8"
+
 // unitPlaces and modulePlaces are the units and modules rounded up to a power of two, which makes an index cheap to bound.
 const (
 	unitPlaces   = 4
@@ -106,14 +109,18 @@ func (p *Pricer) On(s *hardware.System) error {
 	if !ok {
 		return fmt.Errorf("%s has no vector rate for %s", s.Name, prec.VectorType)
 	}
+	index, ok := s.Matrix[indexType]
+	if !ok {
+		index = attention
+	}
 	p.system, p.own = s, nil
 	p.net.on(s, as.BytesPerGB)
 	p.kernels.on(s, prec, as.Engine, p.phase)
 	p.sum = s.Mode == hardware.NoOverlap
 	p.vector, p.memory = vector.Efficiency, s.Memory.Efficiency
-	p.stepped = len(p.vector) > 1 || len(p.memory) > 1 || len(attention.Efficiency) > 1
+	p.stepped = len(p.vector) > 1 || len(p.memory) > 1 || len(attention.Efficiency) > 1 || len(index.Efficiency) > 1
 	for m := range matrix {
-		p.shapes[m] = [op.UnitCount]hardware.ShapeTable{op.MatrixUnit: matrix[m].Efficiency, op.AttentionMatrixUnit: attention.Efficiency}
+		p.shapes[m] = [op.UnitCount]hardware.ShapeTable{op.MatrixUnit: matrix[m].Efficiency, op.AttentionMatrixUnit: attention.Efficiency, op.IndexUnit: index.Efficiency}
 		p.stepped = p.stepped || len(matrix[m].Efficiency) > 1
 	}
 
@@ -123,6 +130,7 @@ func (p *Pricer) On(s *hardware.System) error {
 			op.MatrixUnit:          rate(matrix[m].TFlops, matrix[m].Calibration),
 			op.AttentionMatrixUnit: rate(attention.TFlops, attention.Calibration),
 			op.VectorUnit:          rate(vector.TFlops, vector.Calibration),
+			op.IndexUnit:           rate(index.TFlops, index.Calibration),
 		}
 	}
 	perByte := 1 / (s.Memory.GBps * as.BytesPerGB * s.Memory.Calibration)
@@ -132,6 +140,7 @@ func (p *Pricer) On(s *hardware.System) error {
 			p.perFlop[m][op.MatrixUnit] /= matrix[m].Efficiency[0].Efficiency
 			p.perFlop[m][op.AttentionMatrixUnit] /= attention.Efficiency[0].Efficiency
 			p.perFlop[m][op.VectorUnit] /= vector.Efficiency[0].Efficiency
+			p.perFlop[m][op.IndexUnit] /= index.Efficiency[0].Efficiency
 		}
 		perByte /= s.Memory.Efficiency[0].Efficiency
 	}

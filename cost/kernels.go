@@ -141,7 +141,7 @@ func (k *kernels) seconds(o *op.Op) (float64, bool) {
 // uncovered is what an operator takes beyond the roofline where no kernel of its kind is calibrated: no product is shorter
 // than a kernel. Element-wise operators belong to whatever they are fused with.
 func (k *kernels) uncovered(o *op.Op) float64 {
-	if o.Class != op.Linear && o.Class != op.BMM || o.Kernels[1].Role == kernel.Within {
+	if o.Class != op.Linear && o.Class != op.BMM || !o.Kernels.Own() {
 		return 0
 	}
 	return k.bound[o.Module%modulePlaces].Launch

@@ -60,6 +60,7 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 // Place is the plan of a pool with its tokens and experts where the engine puts them.
 func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 	q := p.Plan
+	q.FusedQuantise = d.Assume.Engine && e.Scheduling.FusesQuantization
 	if d.Model.IsMoE() && d.Assume.Engine {
 		// Tensor-parallel ranks have all tokens of their replica, and slices of all experts need all tokens: only between
 		// replicas is there something to send.

@@ -43,6 +43,8 @@ type Scheduling struct {
 	QuantizedCache string `json:"quantized_cache" required:"true" enum:"always,with fp4,never"`
 	// GathersExperts: which servers gather the tokens of data-parallel ranks instead of sending each to its experts.
 	GathersExperts string `json:"gathers_experts" required:"true" enum:"always,aggregated,never"`
+	// FusesQuantization: norms and activations write what narrow products behind them read.
+	FusesQuantization bool `json:"fuses_quantization" required:"true"`
 
 	Sources map[string]string `json:"sources" required:"true"`
 }

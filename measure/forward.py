@@ -5,7 +5,7 @@
     python3 forward.py -o forward.csv --model llama3-8b       # one of them
     python3 forward.py -o forward.csv --config config.json    # any dense model by its Hugging Face file
 
-Needs PyTorch with CUDA and nothing else. Weights are random. See README.md for the method.
+Needs PyTorch with CUDA, and Triton for expert models and --rope. Weights are random. See README.md for the method.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import os
 import statistics
 import sys
 import time
+from types import SimpleNamespace
 
 import torch
 import torch.nn.functional as F
@@ -67,14 +68,15 @@ class Model:
         h, d = c["hidden"], c["dim"]
         inner = c["inner"] // tp
         e = c.get("experts")
-        self.rope, self.angles = rope, rand(1 << 15, 1, d // 2)
+        self.rope, self.blocks, self.places, self.scratch = rope, {}, {}, {}
 
         def layer():
             w = dict(qkv=rand((self.heads + 2 * self.kv) * d, h), o=rand(h, self.heads * d), n1=rand(h), n2=rand(h))
             if c.get("qk_norm"):
                 w.update(qn=rand(d), kn=rand(d))
             if e:
-                w.update(router=rand(e, h), up=rand(e, 2 * inner, h), down=rand(e, h, inner))
+                w.update(router=rand(e, h), experts=SimpleNamespace(
+                    e=e, h=h, i=inner, dtype="bf16", up=rand(e, 2 * inner, h), down=rand(e, h, inner), up_scale=w["n1"], down_scale=w["n1"]))
             else:
                 w.update(up=rand(2 * inner, h), down=rand(h, inner))
             return w
@@ -84,12 +86,12 @@ class Model:
 
     def attention(self, w, x, b, s, cache):
         d = self.c["dim"]
-        qkv = F.linear(x, w["qkv"]).view(b, s, self.heads + 2 * self.kv, d)
-        q, k, v = qkv.split([self.heads, self.kv, self.kv], dim=2)
+        qkv = F.linear(x, w["qkv"])
+        if self.rope:
+            self.rotate(qkv)
+        q, k, v = qkv.view(b, s, self.heads + 2 * self.kv, d).split([self.heads, self.kv, self.kv], dim=2)
         if "qn" in w:
             q, k = head_norm(q, w["qn"]), head_norm(k, w["kn"])
-        if self.rope:
-            q, k = rotate(q, k, self.angles[:s], self.angles[-s:])
         if cache is not None:
             k, v = cache
         else:
@@ -97,20 +99,48 @@ class Model:
         y = F.scaled_dot_product_attention(q.transpose(1, 2), k, v, is_causal=cache is None, enable_gqa=self.heads != self.kv)
         return F.linear(y.transpose(1, 2).reshape(b * s, self.heads * d), w["o"])
 
+    def rotate(self, qkv):
+        """Rotary positions, and keys and values to a cache, in one kernel."""
+        import small
+
+        m, h, kv, d = qkv.shape[0], self.heads, self.kv, self.c["dim"]
+        if m not in self.places:
+            self.places = {m: (torch.rand(m, d, device=DEVICE), rand(m, 2 * kv * d), torch.randperm(m, device=DEVICE))}
+        angles, cache, slots = self.places[m]
+        small.rope_cache[(m, -(-(h + 2 * kv) // 16))](qkv, angles, cache, slots, H=h, KV=kv, D=d, B=16, num_warps=4)
+
     def mlp(self, w, x):
         if "router" in w:
             return self.experts(w, x)
         return F.linear(gated(F.linear(x, w["up"])), w["down"])
 
     def experts(self, w, x):
-        e, k = self.c["experts"], self.c["topk"]
-        share, chosen = torch.topk(torch.softmax(F.linear(x, w["router"]).float(), -1), k)
-        order = chosen.flatten().argsort()
-        place = order.argsort()  # where each of a token's results lies
-        ends = ends_of(chosen, e)
-        inner = gated(torch._grouped_mm(x[order // k], w["up"].transpose(1, 2), offs=ends))
-        y = torch._grouped_mm(inner, w["down"].transpose(1, 2), offs=ends)
-        return weighted(y, place, share)
+        """Routing and experts as experts.py and small.py measure them, with tiles tuned for the shape."""
+        import experts
+        import small
+
+        m, e, k = x.shape[0], self.c["experts"], self.c["topk"]
+        if m not in self.blocks:
+            self.blocks = {}
+            bench, block = experts.Bench(SimpleNamespace(quick=True, limit=1e9)), experts.Block(w["experts"], m, k)
+            tiles = next(ts for most, ts in experts.TILES["bf16"].items() if m * k / block.touched <= most)
+            up = experts.tune(bench, [block], tiles, experts.Block.first)[1]
+            self.blocks = {m: (block, up, experts.tune(bench, [block], [t for t in tiles if t[0] == up[0]], experts.Block.second)[1])}
+        block, up, down = self.blocks[m]
+        # Prompts of random tokens come to look alike from layer to layer, and a random router sends them to few experts: they
+        # go where chance, drawn once, sends them. Decoding tokens go where the router says.
+        weights, chosen = (block.weights, block.chosen) if m <= 256 else self.unused(m * k)
+        power = 1 << (e - 1).bit_length()
+        rows = max(1, 512 // power)
+        small.topk_softmax[(-(-m // rows),)](F.linear(x, w["router"]), weights, chosen, m, e, K=k, EP=power, R=rows, num_warps=4)
+        block.w, block.x = w["experts"], x
+        block.run(up, down)
+        return block.y
+
+    def unused(self, n):
+        if n not in self.scratch:
+            self.scratch = {n: (torch.empty(n, device=DEVICE), torch.empty(n, device=DEVICE, dtype=torch.int32))}
+        return self.scratch[n]
 
     def forward(self, tokens, caches):
         b, s = tokens.shape
@@ -148,26 +178,6 @@ def gated(x):
     return F.silu(gate) * up
 
 
-@compiled
-def ends_of(chosen, experts):
-    counts = (chosen.flatten().unsqueeze(1) == torch.arange(experts, device=chosen.device)).sum(0)
-    return torch.cumsum(counts, 0).to(torch.int32)
-
-
-@compiled
-def weighted(y, place, share):
-    return (y[place].view(*share.shape, -1) * share.to(y.dtype).unsqueeze(-1)).sum(1)
-
-
-@compiled
-def rotate(q, k, cos, sin):
-    def turn(x):
-        a, b = x.chunk(2, dim=-1)
-        return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
-
-    return turn(q), turn(k)
-
-
 def timed(call, budget):
     """Median seconds of a call in a CUDA graph."""
     stream = torch.cuda.Stream()
@@ -196,7 +206,7 @@ def main():
     p.add_argument("--model", action="append", help="one of " + ", ".join(MODELS))
     p.add_argument("--config", help="Hugging Face config.json of a dense model")
     p.add_argument("--tp", type=int, help="one rank of a group of so many")
-    p.add_argument("--rope", action="store_true", help="with rotary positions, compiled")
+    p.add_argument("--rope", action="store_true", help="with rotary positions and cache writes")
     p.add_argument("--seconds", type=float, default=0.5, help="time to spend on each pass")
     args = p.parse_args()
     if not torch.cuda.is_available():

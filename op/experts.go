@@ -45,10 +45,16 @@ func (s *stage) experts() {
 	if s.assume.GateElementsPerToken > 0 {
 		s.unary(GateWeights, s.cardTokens*s.assume.GateElementsPerToken, 1)
 	} else {
-		s.unary(ExpertSelection, s.tokens*float64(e.Routed), softmaxFlops)
+		s.selectExperts(float64(e.Routed), float64(e.TopK))
 	}
 	if e.Hidden > 0 {
 		s.linear(ExpertNarrow, s.cardTokens, s.hidden, hidden)
+	}
+	exchanged := !p.Gathered && p.Experts.EP > 1
+	if exchanged {
+		if o := s.quantise(QuantiseTokens, s.cardTokens*hidden); o != nil && s.phase == Decode {
+			o.Kernels = sentQuantised
+		}
 	}
 	if p.Gathered {
 		s.gatherTokens(hidden)
@@ -56,6 +62,8 @@ func (s *stage) experts() {
 		s.exchange(Dispatch, &dispatching, s.cardTokens*sent, hidden, s.sent)
 		s.slices(SliceGather, hardware.AllGather, tokens*hidden)
 	}
+	block := s.list.n
+	s.sortRows(tokens, hidden, float64(e.TopK))
 	if s.model.MLP == model.Gated {
 		s.expertLinear(ExpertGateUp, x, hidden, 2*width)
 		s.list.last().Gated = true
@@ -65,7 +73,9 @@ func (s *stage) experts() {
 		s.expertLinear(ExpertUp, x, hidden, width)
 		s.activate(ExpertActivation, tokens*width, geluFlops)
 	}
+	s.quantise(ExpertQuantise, tokens*width)
 	s.expertLinear(ExpertDown, x, width, hidden)
+	s.throughExchange(exchanged, block)
 	if p.Gathered {
 		s.scatterTokens(hidden)
 	} else {
@@ -75,8 +85,19 @@ func (s *stage) experts() {
 	if e.Hidden > 0 {
 		s.linear(ExpertWiden, s.cardTokens, hidden, s.hidden)
 	}
+	block = s.list.n
 	s.unary(ExpertWeighting, tokens*hidden, 1)
+	s.throughExchange(exchanged, block)
 	s.binary(MLPResidual, normed*s.hidden)
+}
+
+// throughExchange gives the operators from one on the kernels of blocks between the halves of an exchange.
+func (s *stage) throughExchange(exchanged bool, from int) {
+	if exchanged {
+		for i := from; i < s.list.n; i++ {
+			s.list.ops[i].Kernels = dispatched(s.list.ops[i].Kernels)
+		}
+	}
 }
 
 // expertReplicas is the data-parallel ranks of attention whose tokens an expert group serves.
@@ -95,8 +116,8 @@ func (s *stage) gatherTokens(hidden float64) {
 	}
 	n := s.tokens * float64(replicas) * hidden
 	o := s.add(Dispatch, VectorUnit)
-	o.Activations = 2 * n * s.a
-	o.Output = n * s.a
+	o.Activations = 2 * n * s.r
+	o.Output = n * s.r
 	s.send(o, hardware.AllGather, n*s.q, s.plan.Experts.EP*s.plan.Experts.TP, 1)
 }
 
@@ -110,8 +131,8 @@ func (s *stage) scatterTokens(hidden float64) {
 	}
 	n := s.tokens * float64(replicas) * hidden
 	o := s.add(Combine, VectorUnit)
-	o.Activations = 2 * n * s.a
-	o.Output = n * s.a
+	o.Activations = 2 * n * s.r
+	o.Output = n * s.r
 	s.send(o, hardware.ReduceScatter, n*s.q, s.plan.Experts.EP*s.plan.Experts.TP, 1)
 }
 

@@ -19,9 +19,11 @@ func (s *stage) groupedAttention() {
 
 	s.norm(InputNorm, s.normTokens*s.hidden, s.hidden)
 	s.gather(AttentionGather, s.tokens*s.hidden)
+	s.quantiseNormed(QuantiseInput, s.tokens*s.hidden)
 	if r := float64(a.QueryRank); r > 0 {
 		s.linear(QueryDown, s.tokens, s.hidden, r)
 		s.norm(QueryDownNorm, s.tokens*r, r)
+		s.quantiseNormed(QuantiseQuery, s.tokens*r)
 		s.linear(QueryUp, s.tokens, r, q)
 		s.linear(QKV, s.tokens, s.hidden, k+v)
 	} else {
@@ -31,6 +33,7 @@ func (s *stage) groupedAttention() {
 		s.norm(QueryHeadNorm, s.tokens*q, dim)
 		s.norm(KeyHeadNorm, s.tokens*k, dim)
 	}
+	s.rotate(q, k, k+v)
 	s.ring(k + v)
 	s.index()
 	for i := range s.parts[:s.n] {
@@ -49,6 +52,7 @@ func (s *stage) groupedAttention() {
 // for each group of heads. The groups are split over the tensor-parallel ranks; a rank with a part of a group has its
 // share of the sums that the all-reduce adds up.
 func (s *stage) output(width float64) {
+	s.quantise(QuantiseHeads, s.tokens*width)
 	if s.attn.OutputRank == 0 {
 		s.linear(OutputProjection, s.tokens, width, s.hidden)
 		return
@@ -88,19 +92,23 @@ func (s *stage) pick(p *part, heads, dim float64) {
 	}
 	// The heads are added up on the chip: one score for every entry reaches memory. In a prefill that happens in chunks of
 	// the prompt, whose space does not count.
-	o := s.attending(IndexScores, AttentionMatrixUnit, p)
+	unit, key := AttentionMatrixUnit, dim*s.c
+	if s.assume.NarrowIndex {
+		unit, key = IndexUnit, dim*(1+groupScale)
+	}
+	o := s.attending(IndexScores, unit, p)
 	o.Flops = 2 * p.scored * heads * dim
-	o.Activations = (p.tokens*heads*dim + p.scored) * s.a
-	o.Cache = dim * entries * s.c
+	o.Activations = (p.tokens*heads*dim + p.scored) * s.r
+	o.Cache = entries * key
 	o.M, o.N, o.K = p.tokens*heads, p.scored/p.tokens, dim
 	if p.phase == Decode || !s.flash {
-		o.Output = p.scored * s.a
+		o.Output = p.scored * s.r
 	}
 	picked := p.tokens * float64(s.attn.IndexTopK)
 	o = s.add(IndexSelect, VectorUnit)
 	o.Flops = p.scored
-	o.Activations = (p.scored + picked) * s.a
-	o.Output = picked * s.a
+	o.Activations = (p.scored + picked) * s.r
+	o.Output = picked * s.r
 	o.Moved = o.Activations
 }
 
@@ -150,8 +158,8 @@ func attentionKernels(p *part, t *attention) kernel.Uses {
 // written and read between them.
 func (s *stage) attend(unit Unit, p *part, t *attention) {
 	scores := p.pairs * t.heads
-	queries := p.tokens * t.heads * t.keyDim * s.a
-	result := p.tokens * t.heads * t.valueDim * s.a
+	queries := p.tokens * t.heads * t.keyDim * s.r
+	result := p.tokens * t.heads * t.valueDim * s.r
 	if s.flash {
 		kernels := attentionKernels(p, t)
 		o := s.attending(FusedAttention, unit, p)
@@ -168,15 +176,15 @@ func (s *stage) attend(unit Unit, p *part, t *attention) {
 	}
 	o := s.attending(Scores, unit, p)
 	o.Flops = 2 * scores * t.keyDim
-	o.Activations = queries + scores*s.a + t.keyActivations
+	o.Activations = queries + scores*s.r + t.keyActivations
 	o.Cache = t.keyCache
-	o.Output = scores * s.a
+	o.Output = scores * s.r
 	o.M, o.N, o.K = p.tokens, p.seen, t.keyDim
 	s.softmax(scores, kernel.Uses{})
 	o = s.attending(Values, unit, p)
 	o.Kernels = within(kernel.Uses{})
 	o.Flops = 2 * scores * t.valueDim
-	o.Activations = scores*s.a + result + t.valueActivations
+	o.Activations = scores*s.r + result + t.valueActivations
 	o.Cache = t.valueCache
 	o.Output = result
 	o.M, o.N, o.K = p.tokens, t.valueDim, p.seen

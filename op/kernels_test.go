@@ -20,7 +20,8 @@ func TestEveryKernelIsUsed(t *testing.T) {
 		if err := doc.Err(); err != nil {
 			t.Fatal(err)
 		}
-		l := op.NewLowerer(m, set, &precision, &assume.Physical)
+		narrow := plan.Precision{Weight: 1, Activation: 1, Cache: 1, Comm: 2}
+		l := op.NewLowerer(m, set, &narrow, &assume.Physical)
 		for _, phase := range []op.Phase{op.Decode, op.Prefill} {
 			for _, sequenceParallel := range []bool{false, true} {
 				p := plan.Plan{
@@ -28,16 +29,11 @@ func TestEveryKernelIsUsed(t *testing.T) {
 					Batch: three, SharedReplicas: 2, SequenceParallel: sequenceParallel,
 				}
 				var list op.List
-				l.Stage(&p, batch(&l, m, &p, op.Group{Phase: phase, New: 1, Context: 10}), &list)
-				for _, o := range list.All() {
-					for _, u := range o.Kernels {
-						used[u.Slot] = true
-						if u.Slot == kernel.None || u.Role == kernel.Within {
-							continue
-						}
-						checkShape(t, name, &o, u)
-					}
-				}
+				step := batch(&l, m, &p, op.Group{Phase: phase, New: 1, Context: 10, Ends: true})
+				l.Stage(&p, step, &list)
+				uses(t, name, &list, used)
+				l.Ends(&p, step, &list)
+				uses(t, name, &list, used)
 			}
 		}
 	}
@@ -48,12 +44,25 @@ func TestEveryKernelIsUsed(t *testing.T) {
 	}
 }
 
+// uses notes the kernels that operators run in.
+func uses(t *testing.T, model string, list *op.List, used map[kernel.Slot]bool) {
+	t.Helper()
+	for _, o := range list.All() {
+		for _, u := range o.Kernels {
+			used[u.Slot] = true
+			if u.Slot != kernel.None && u.Role != kernel.Within {
+				checkShape(t, model, &o, u)
+			}
+		}
+	}
+}
+
 // checkShape: an operator tells its kernel how much there is to do.
 func checkShape(t *testing.T, model string, o *op.Op, u kernel.Use) {
 	t.Helper()
 	needs := []float64{o.M, o.N, o.K, o.Count}
 	switch u.Slot {
-	case kernel.GroupedGemm, kernel.Experts, kernel.Absorb:
+	case kernel.GroupedGemm, kernel.Experts, kernel.DispatchedExperts, kernel.Absorb:
 		needs = []float64{o.Count, o.Rows, o.N, o.K}
 	case kernel.Decode, kernel.LatentDecode:
 		needs = append(needs, o.Moved, float64(o.Heads), float64(o.KVHeads), float64(o.Value))
@@ -65,8 +74,11 @@ func checkShape(t *testing.T, model string, o *op.Op, u kernel.Use) {
 		if needs = []float64{o.Moved}; u.Role == kernel.Whole {
 			needs = append(needs, o.Rows)
 		}
-	case kernel.SiluMul, kernel.ConvolutionDecode, kernel.ConvolutionPrefill:
+	case kernel.SiluMul, kernel.ConvolutionDecode, kernel.ConvolutionPrefill, kernel.Quantise, kernel.RopeCache, kernel.Permute,
+		kernel.Unpermute, kernel.DeltaGates:
 		needs = []float64{o.Moved}
+	case kernel.TopK, kernel.Align, kernel.ArgMax:
+		needs = []float64{o.Moved, o.Rows}
 	case kernel.AllReduce, kernel.AllGather, kernel.ReduceScatter, kernel.AllToAll:
 		needs = []float64{o.Moved, float64(o.Group)}
 	case kernel.DispatchNormal, kernel.CombineNormal, kernel.DispatchLowLatency, kernel.CombineLowLatency:

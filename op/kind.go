@@ -35,6 +35,7 @@ const (
 	MatrixUnit          Unit = iota // matrix unit, number type of the matrices
 	AttentionMatrixUnit             // matrix unit, number type of attention
 	VectorUnit
+	IndexUnit // matrix unit, eight bits where the chip multiplies in them, else number type of attention
 	UnitCount
 )
 
@@ -73,6 +74,14 @@ const (
 	ScoreAdd
 	AbsorbValue
 
+	// Small kernels of any attention.
+	QuantiseInput
+	QuantiseQuery
+	QuantiseLatent
+	QuantiseHeads
+	Rotary
+	LinearGates
+
 	// The indexer of sparse attention.
 	IndexQuery
 	IndexKey
@@ -90,10 +99,12 @@ const (
 	// Dense feed-forward.
 	AttentionInputNorm
 	MLPNorm
+	QuantiseMLP
 	GateUp
 	Up
 	Activation
 	GateMultiply
+	QuantiseInner
 	Down
 	MLPAllReduce
 	MLPGather
@@ -104,12 +115,16 @@ const (
 	Router
 	GateWeights
 	ExpertSelection
+	QuantiseTokens
 	Dispatch
+	ExpertAlign
+	ExpertPermute
 	SliceGather
 	ExpertGateUp
 	ExpertUp
 	ExpertActivation
 	ExpertGateMultiply
+	ExpertQuantise
 	ExpertDown
 	SliceScatter
 	Combine
@@ -164,6 +179,8 @@ func (k Kind) String() string { return kinds[k].Name }
 // The kernels of operators.
 var (
 	product          = kernel.Uses{{Slot: kernel.Gemm}}
+	quantising       = kernel.Uses{{Slot: kernel.Quantise}, {Slot: kernel.AddNorm, Role: kernel.Alone}}
+	gating           = kernel.Uses{{Slot: kernel.DeltaGates}, {Slot: kernel.AddNorm, Role: kernel.Alone}}
 	absorbed         = kernel.Uses{{Slot: kernel.Absorb}, {Slot: kernel.GroupedGemm}}
 	norm             = kernel.Uses{{Slot: kernel.AddNorm}}
 	besideNorm       = kernel.Uses{{Slot: kernel.AddNorm, Role: kernel.Beside}}
@@ -173,10 +190,24 @@ var (
 
 	// Experts run in one kernel for the whole block, which is charged to the first product, or in one for each product.
 	expertUp         = kernel.Uses{{Slot: kernel.Experts}, {Slot: kernel.GroupedGemm}}
-	expertActivation = kernel.Uses{{Slot: kernel.Experts, Role: kernel.Within}, {Slot: kernel.SiluMul}}
-	expertMultiply   = kernel.Uses{{Slot: kernel.Experts, Role: kernel.Within}, {Slot: kernel.SiluMul, Role: kernel.Within}}
-	expertDown       = kernel.Uses{{Slot: kernel.Experts, Role: kernel.Within}, {Slot: kernel.GroupedGemm}}
+	expertActivation = inBlock(kernel.Use{Slot: kernel.SiluMul})
+	expertMultiply   = inBlock(kernel.Use{Slot: kernel.SiluMul, Role: kernel.Within})
+	expertDown       = inBlock(kernel.Use{Slot: kernel.GroupedGemm})
+	expertSort       = inBlock(kernel.Use{Slot: kernel.Align})
+	expertCopy       = inBlock(kernel.Use{Slot: kernel.Permute})
+	expertSum        = inBlock(kernel.Use{Slot: kernel.Unpermute})
+	expertQuantise   = inBlock(kernel.Use{Slot: kernel.Quantise})
 )
+
+// inBlock is an operator that is within a block of experts where that is one kernel.
+func inBlock(alone kernel.Use) kernel.Uses {
+	return kernel.Uses{{Slot: kernel.Experts, Role: kernel.Within}, alone}
+}
+
+// dispatched is the kernels of an operator of a block between the halves of an exchange: that for such blocks comes first.
+func dispatched(u kernel.Uses) kernel.Uses {
+	return kernel.Uses{{Slot: kernel.DispatchedExperts, Role: u[0].Role}, u[0], u[1]}
+}
 
 var kinds = [KindCount]Info{
 	InputNorm:             {Name: "input norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
@@ -211,6 +242,13 @@ var kinds = [KindCount]Info{
 	ScoreAdd:      {Name: "score add", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
 	AbsorbValue:   {Name: "absorb value", Block: AttentionBlock, Class: Linear, Kernels: absorbed},
 
+	QuantiseInput:  {Name: "quantise input", Block: AttentionBlock, Class: Vector, Kernels: quantising},
+	QuantiseQuery:  {Name: "quantise query", Block: AttentionBlock, Class: Vector, Kernels: quantising},
+	QuantiseLatent: {Name: "quantise latent", Block: AttentionBlock, Class: Vector, Kernels: quantising},
+	QuantiseHeads:  {Name: "quantise heads", Block: AttentionBlock, Class: Vector, Kernels: quantising},
+	Rotary:         {Name: "rotary and cache write", Block: AttentionBlock, Class: Vector, Kernels: rotating},
+	LinearGates:    {Name: "linear attention gates", Block: AttentionBlock, Class: Vector, Kernels: gating},
+
 	IndexQuery:   {Name: "index query", Block: AttentionBlock, Class: Linear, Kernels: product},
 	IndexKey:     {Name: "index key", Block: AttentionBlock, Class: Linear, Kernels: product},
 	IndexWeights: {Name: "index weights", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: product},
@@ -225,10 +263,12 @@ var kinds = [KindCount]Info{
 
 	AttentionInputNorm: {Name: "attention input norm", Block: MLPBlock, Class: Vector, Kernels: norm},
 	MLPNorm:            {Name: "mlp norm", Block: MLPBlock, Class: Vector, Kernels: norm},
+	QuantiseMLP:        {Name: "quantise mlp input", Block: MLPBlock, Class: Vector, Kernels: quantising},
 	GateUp:             {Name: "gate and up", Block: MLPBlock, Class: Linear, Module: model.FeedForwardModule, Kernels: product},
 	Up:                 {Name: "up", Block: MLPBlock, Class: Linear, Module: model.FeedForwardModule, Kernels: product},
 	Activation:         {Name: "activation", Block: MLPBlock, Class: Vector, Kernels: activation},
 	GateMultiply:       {Name: "gate multiply", Block: MLPBlock, Class: Vector, Kernels: withinActivation},
+	QuantiseInner:      {Name: "quantise inner", Block: MLPBlock, Class: Vector, Kernels: quantising},
 	Down:               {Name: "down", Block: MLPBlock, Class: Linear, Module: model.FeedForwardModule, Kernels: product},
 	MLPAllReduce:       {Name: "mlp all-reduce", Block: MLPBlock, Class: Comm, Traffic: TensorTraffic},
 	MLPGather:          {Name: "mlp all-gather", Block: MLPBlock, Class: Comm, Traffic: SequenceTraffic},
@@ -238,16 +278,20 @@ var kinds = [KindCount]Info{
 	Router:             {Name: "router", Block: MLPBlock, Class: Linear, Module: model.EndModule, Kernels: product},
 	GateWeights:        {Name: "gate weights", Block: MLPBlock, Class: Vector, Kernels: besideNorm},
 	ExpertSelection:    {Name: "expert selection", Block: MLPBlock, Class: Vector, Kernels: moving},
+	QuantiseTokens:     {Name: "quantise tokens", Block: MLPBlock, Class: Vector, Kernels: quantising},
+	ExpertAlign:        {Name: "expert sort", Block: MLPBlock, Class: Vector, Kernels: expertSort},
+	ExpertPermute:      {Name: "expert permute", Block: MLPBlock, Class: Vector, Kernels: expertCopy},
 	Dispatch:           {Name: "dispatch", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
 	SliceGather:        {Name: "slice all-gather", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
 	ExpertGateUp:       {Name: "expert gate and up", Block: MLPBlock, Class: Linear, Module: model.ExpertModule, Kernels: expertUp},
 	ExpertUp:           {Name: "expert up", Block: MLPBlock, Class: Linear, Module: model.ExpertModule, Kernels: expertUp},
 	ExpertActivation:   {Name: "expert activation", Block: MLPBlock, Class: Vector, Module: model.ExpertModule, Kernels: expertActivation},
 	ExpertGateMultiply: {Name: "expert gate multiply", Block: MLPBlock, Class: Vector, Module: model.ExpertModule, Kernels: expertMultiply},
+	ExpertQuantise:     {Name: "expert quantise", Block: MLPBlock, Class: Vector, Module: model.ExpertModule, Kernels: expertQuantise},
 	ExpertDown:         {Name: "expert down", Block: MLPBlock, Class: Linear, Module: model.ExpertModule, Kernels: expertDown},
 	SliceScatter:       {Name: "slice reduce-scatter", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
 	Combine:            {Name: "combine", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
-	ExpertWeighting:    {Name: "expert weighting", Block: MLPBlock, Class: Vector, Kernels: moving},
+	ExpertWeighting:    {Name: "expert weighting", Block: MLPBlock, Class: Vector, Kernels: expertSum},
 	ExpertNarrow:       {Name: "expert narrow", Block: MLPBlock, Class: Linear, Module: model.ExpertModule, Kernels: product},
 	ExpertWiden:        {Name: "expert widen", Block: MLPBlock, Class: Linear, Module: model.ExpertModule, Kernels: product},
 

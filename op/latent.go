@@ -14,10 +14,12 @@ func (s *stage) latentAttention() {
 		s.norm(InputNorm, s.normTokens*s.hidden, s.hidden)
 	}
 	s.gather(AttentionGather, s.tokens*s.hidden)
+	s.quantiseNormed(QuantiseInput, s.tokens*s.hidden)
 	if a.QueryRank > 0 {
 		r := float64(a.QueryRank)
 		s.linear(QueryDown, s.tokens, s.hidden, r)
 		s.norm(QueryDownNorm, s.tokens*r, r)
+		s.quantiseNormed(QuantiseQuery, s.tokens*r)
 		s.linear(QueryUp, s.tokens, r, heads*(nope+rope))
 	} else {
 		s.linear(QueryUp, s.tokens, s.hidden, heads*(nope+rope))
@@ -25,7 +27,10 @@ func (s *stage) latentAttention() {
 	s.linear(LatentDown, s.tokens, s.hidden, rank+rope)
 	s.norm(LatentNorm, s.tokens*rank, rank)
 	s.unary(LatentSplit, s.tokens*(rank+rope), 1)
-	s.unary(KeyRotate, s.tokens*rope, 1)
+	if !s.assume.SmallKernels {
+		s.unary(KeyRotate, s.tokens*rope, 1)
+	}
+	s.rotate(heads*rope, rope, rank+rope)
 	s.ring(rank + rope)
 	s.index()
 	s.absorbed(heads, nope, rope, value, rank)
@@ -78,18 +83,18 @@ func (s *stage) attendLatent(p *part, heads, rope, rank float64) {
 	o.Kernels = kernels
 	o.Count, o.Heads, o.KVHeads, o.Value = p.sequences, int32(heads), 1, int32(rank)
 	o.Flops = 2 * scores * (rank + rope)
-	o.Activations = p.tokens * heads * (rank + rope) * s.a
+	o.Activations = p.tokens * heads * (rank + rope) * s.r
 	o.Cache = p.read * (rank + rope) * s.c
 	o.Moved = o.Cache
 	o.M, o.N, o.K = p.tokens, p.seen, rank+rope
 	if !s.flash {
-		o.Activations += scores * s.a
+		o.Activations += scores * s.r
 	}
 	// Fused attention keeps the scores of a whole prompt on the chip. In decode, where they are small, the sample of the
 	// reference tool counts them as working space all the same.
 	kept := s.flash && (p.phase == Prefill || !s.assume.LatentBookkeeping)
 	if !kept {
-		o.Output = scores * s.a
+		o.Output = scores * s.r
 	}
 	if s.assume.LatentBookkeeping || !s.flash {
 		add := s.binary(ScoreAdd, scores)
@@ -101,11 +106,11 @@ func (s *stage) attendLatent(p *part, heads, rope, rank float64) {
 	o = s.attending(Values, AttentionMatrixUnit, p)
 	o.Kernels = within(kernels)
 	o.Flops = 2 * scores * rank
-	o.Activations = p.tokens * heads * rank * s.a
-	o.Output = p.tokens * heads * rank * s.a
+	o.Activations = p.tokens * heads * rank * s.r
+	o.Output = p.tokens * heads * rank * s.r
 	o.M, o.N, o.K = p.tokens, rank, p.seen
 	if !s.flash {
-		o.Activations += scores * s.a
+		o.Activations += scores * s.r
 	}
 }
 
@@ -118,20 +123,21 @@ func (s *stage) expanded(heads, nope, rope, value, rank float64) {
 			continue
 		}
 		keys := p.read
+		s.quantise(QuantiseLatent, keys*rank)
 		o := s.attending(LatentUp, MatrixUnit, p)
 		o.Flops = 2 * keys * rank * heads * (nope + value)
 		o.Weights = rank * heads * (nope + value) * s.formats[o.Module].Weight
 		o.Resident = o.Weights
 		o.Cache = keys * (rank + rope) * s.c
-		o.Activations = keys * heads * (nope + value) * s.a
-		o.Output = keys * heads * (nope + value) * s.a
+		o.Activations = keys * heads * (nope + value) * s.r
+		o.Output = keys * heads * (nope + value) * s.r
 		o.M, o.N, o.K = keys, heads*(nope+value), rank
 		o.Count = 1
 		s.unary(QueryConcat, p.tokens*heads*(nope+rope), 1)
 		s.attend(AttentionMatrixUnit, p, &attention{
 			heads: heads, kvHeads: heads, keyDim: nope + rope, valueDim: value,
-			keyActivations:   keys * heads * (nope + rope) * s.a,
-			valueActivations: keys * heads * value * s.a,
+			keyActivations:   keys * heads * (nope + rope) * s.r,
+			valueActivations: keys * heads * value * s.r,
 		})
 	}
 }

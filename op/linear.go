@@ -29,11 +29,15 @@ func (s *stage) linearAttention() {
 
 	s.norm(InputNorm, s.normTokens*s.hidden, s.hidden)
 	s.gather(AttentionGather, s.tokens*s.hidden)
+	s.quantiseNormed(QuantiseInput, s.tokens*s.hidden)
 	s.linear(LinearInput, s.tokens, s.hidden, mixed+gates)
 	for i := range s.parts[:s.n] {
 		if p := &s.parts[i]; a.Conv > 1 {
 			s.unary(ShortConvolution, p.tokens*mixed, 2*float64(a.Conv)).Kernels = convolution[p.phase]
 		}
+	}
+	if a.Kind == model.GatedDelta {
+		s.deltaGates(heads)
 	}
 	s.handOn((s.step[Decode].Sequences + s.step[Prefill].Sequences) * a.State(tp))
 	for i := range s.parts[:s.n] {
@@ -42,9 +46,9 @@ func (s *stage) linearAttention() {
 		o.Kernels = linearState[p.phase]
 		o.Count, o.Heads, o.KVHeads, o.Gated = p.sequences, int32(heads), int32(a.KVHeadsPerRank(tp)), a.Kind == model.GatedDelta
 		o.Flops = p.tokens * heads * kernel.StateFlops(o.Gated, p.phase == Prefill, dim, value)
-		o.Activations = p.tokens * (mixed + heads*value) * s.a
+		o.Activations = p.tokens * (mixed + heads*value) * s.r
 		o.Cache = 2 * p.sequences * a.State(tp) // read and written
-		o.Output = p.tokens * heads * value * s.a
+		o.Output = p.tokens * heads * value * s.r
 		o.M, o.N, o.K = p.tokens, value, dim
 	}
 	s.norm(LinearNorm, s.tokens*heads*value, value)

@@ -11,6 +11,13 @@ import (
 	"throughline/plan"
 )
 
+// bare is the physical assumptions without what small_test.go is about.
+var bare = func() assume.Assumptions {
+	as := assume.Physical
+	as.SmallKernels, as.NarrowIndex = false, false
+	return as
+}()
+
 // physically lowers a stage under the physical assumptions, or some of them.
 func physically(as assume.Assumptions, m *model.Model, set model.Settings, p plan.Plan, g op.Group) *op.List {
 	l := op.NewLowerer(m, &set, &precision, &as)
@@ -114,14 +121,14 @@ func TestCompressed(t *testing.T) {
 func TestValueWidth(t *testing.T) {
 	m := groupQuery()
 	m.Attention.ValueDim, m.Attention.QKNorm, m.Attention.Gated = 3, false, false
-	compare(t, physically(assume.Physical, m, fused, oneRank, decode).Of(op.AttentionBlock), times(2, []row{
+	compare(t, physically(bare, m, fused, oneRank, decode).Of(op.AttentionBlock), times(2, []row{
 		inputNorm3,
 		product(op.QKV, 2*3*8*18, 8*18, 3*(8+18), 0, 3*18, 3, 18, 8),
 		product(op.FusedAttention, 2*120*(2+3), 0, 24+36, 120+180, 36, 3, 10, 2),
 		vector(op.Softmax, 5*120, 0, 0, 0),
 		product(op.OutputProjection, 2*3*12*8, 12*8, 3*(12+8), 0, 24, 3, 8, 12), residual3,
 	}))
-	compare(t, only(physically(assume.Physical, m, model.Settings{}, oneRank, decode), op.Scores, op.Values), times(2, []row{
+	compare(t, only(physically(bare, m, model.Settings{}, oneRank, decode), op.Scores, op.Values), times(2, []row{
 		product(op.Scores, 2*120*2, 0, 24+120, 120, 120, 3, 10, 2),
 		product(op.Values, 2*120*3, 0, 120+36, 180, 36, 3, 3, 10),
 	}))
@@ -186,7 +193,7 @@ func TestIndexer(t *testing.T) {
 	m := latentModel()
 	m.Attention.IndexHeads, m.Attention.IndexDim, m.Attention.IndexTopK = 2, 3, 4
 	absorb := model.Settings{Flash: true, Absorb: true}
-	list := physically(assume.Physical, m, absorb, twoRanks, decode)
+	list := physically(bare, m, absorb, twoRanks, decode)
 	compare(t, list.Of(op.AttentionBlock)[7:18], times(2, []row{
 		product(op.IndexQuery, 2*3*6*6, 6*6, 3*(6+6), 0, 18, 3, 6, 6),
 		product(op.IndexKey, 2*3*8*3, 8*3, 3*(8+3), 0, 9, 3, 3, 8),
@@ -200,7 +207,7 @@ func TestIndexer(t *testing.T) {
 		product(op.Values, 2*24*4, 0, 24, 0, 24, 3, 4, 4),
 		product(op.AbsorbValue, 2*6*4*5, 2*4*5, 6*(4+5), 0, 6*5, 3, 5, 4),
 	}))
-	list = physically(assume.Physical, m, absorb, twoRanks, prefill)
+	list = physically(bare, m, absorb, twoRanks, prefill)
 	compare(t, only(list, op.IndexScores, op.IndexSelect, op.Scores, op.Softmax, op.Values, op.LatentUp), times(2, []row{
 		product(op.IndexScores, 2*42*2*3, 0, 72+42, 3*5*3, 0, 24, 3.5, 3), // chunk by chunk, so no working space
 		vector(op.IndexSelect, 42, 0, 42+48, 48),
@@ -210,13 +217,13 @@ func TestIndexer(t *testing.T) {
 	}))
 	// Two queries pick 4 tokens each: 3·8 entries are read.
 	step := op.Group{Phase: op.Decode, New: 2, Context: 10}
-	list = physically(assume.Physical, m, absorb, twoRanks, step)
+	list = physically(bare, m, absorb, twoRanks, step)
 	compare(t, only(list, op.Scores), times(2, []row{product(op.Scores, 2*48*5, 0, 60, 3*8*5, 0, 6, 4, 5)}))
 
 	// Compressed entries: 5 are scored, the indexer of grouped heads projects from the residual stream. 4 are picked.
 	m = groupQuery()
 	m.Attention.IndexHeads, m.Attention.IndexDim, m.Attention.IndexTopK, m.Attention.Compress = 2, 3, 4, 2
-	list = physically(assume.Physical, m, fused, oneRank, decode)
+	list = physically(bare, m, fused, oneRank, decode)
 	compare(t, only(list, op.IndexQuery, op.IndexScores, op.IndexSelect, op.FusedAttention), times(2, []row{
 		product(op.IndexQuery, 2*3*8*6, 8*6, 3*(8+6), 0, 18, 3, 6, 8),
 		product(op.IndexScores, 2*15*2*3, 0, 18+15, 3*5*3, 15, 6, 5, 3),
@@ -225,7 +232,7 @@ func TestIndexer(t *testing.T) {
 	}))
 	// A layer that uses what another has picked has no indexer, but sees as little.
 	m.Attention.IndexHeads, m.Attention.IndexDim = 0, 0
-	list = physically(assume.Physical, m, fused, oneRank, decode)
+	list = physically(bare, m, fused, oneRank, decode)
 	compare(t, only(list, op.IndexQuery, op.IndexKey, op.IndexWeights, op.IndexScores, op.IndexSelect, op.FusedAttention), times(2, []row{
 		product(op.FusedAttention, 4*48*2, 0, 24+24, 48+48, 24, 3, 4, 2),
 	}))
@@ -236,7 +243,7 @@ func TestIndexer(t *testing.T) {
 // The state of a sequence is 336 bytes (see the tests of the model), read and written: 3·672/5 cached elements.
 func TestGatedDelta(t *testing.T) {
 	m := dense(model.Attention{Kind: model.GatedDelta, Heads: 4, KVHeads: 2, HeadDim: 2, ValueDim: 3, Conv: 4}, model.Gated)
-	compare(t, physically(assume.Physical, m, fused, oneRank, decode).Of(op.AttentionBlock), times(2, []row{
+	compare(t, physically(bare, m, fused, oneRank, decode).Of(op.AttentionBlock), times(2, []row{
 		inputNorm3,
 		product(op.LinearInput, 2*3*8*40, 8*40, 3*(8+40), 0, 3*40, 3, 40, 8),
 		vector(op.ShortConvolution, 8*60, 0, 2*60, 60),
@@ -248,7 +255,7 @@ func TestGatedDelta(t *testing.T) {
 	}))
 	// 12 tokens. For each of 64 tokens of a chunk: queries against keys, keys against keys, and the keys that are left, 2·2
 	// each; the values that are left and the result, 2·3 each: 24. And 6·6 for the state: 64·24 + 36 = 1572 per head.
-	compare(t, only(physically(assume.Physical, m, fused, oneRank, prefill), op.ShortConvolution, op.LinearState), times(2, []row{
+	compare(t, only(physically(bare, m, fused, oneRank, prefill), op.ShortConvolution, op.LinearState), times(2, []row{
 		vector(op.ShortConvolution, 8*240, 0, 2*240, 240),
 		product(op.LinearState, 12*4*1572, 0, 12*(20+12), 3*672.0/5, 144, 12, 3, 2),
 	}))
@@ -257,7 +264,7 @@ func TestGatedDelta(t *testing.T) {
 	p.Attention.CP = 3
 	ring := comm(op.RingExchange, hardware.PointToPoint, 3*336.0/7, 3, 3, 0, 0, 0)
 	ring.repeat = 2 * 2
-	compare(t, only(physically(assume.Physical, m, fused, p, prefill), op.RingExchange, op.LinearState), append([]row{ring},
+	compare(t, only(physically(bare, m, fused, p, prefill), op.RingExchange, op.LinearState), append([]row{ring},
 		times(2, []row{product(op.LinearState, 4*4*1572, 0, 4*(20+12), 3*672.0/5, 48, 4, 3, 2)})...))
 }
 

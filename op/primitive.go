@@ -44,8 +44,8 @@ func (s *stage) linears(k Kind, count, rows, m, in, out float64) {
 	o.Flops = 2 * m * in * out
 	o.Weights = count * in * out * f.Weight
 	o.Resident = o.Weights
-	o.Activations = m * (in*f.Activation + out*s.a)
-	o.Output = m * out * s.a
+	o.Activations = m * (in*f.Activation + out*s.r)
+	o.Output = m * out * s.r
 	o.M, o.N, o.K = rows, out, in
 	o.Count, o.Rows = count, rows
 }
@@ -56,8 +56,8 @@ func (s *stage) norm(k Kind, n, weights float64) {
 	o.Flops = normFlops * n
 	o.Weights = weights * s.w
 	o.Resident = o.Weights
-	o.Activations = 2 * n * s.a
-	o.Output = n * s.a
+	o.Activations = 2 * n * s.r
+	o.Output = n * s.r
 	o.Rows, o.Moved = n/weights, o.Weights+o.Activations // the weights are as wide as a row
 	if n == 0 {
 		o.Rows = 1 // of a step in which no prompt ends the last norm has nothing but its weights
@@ -68,8 +68,8 @@ func (s *stage) norm(k Kind, n, weights float64) {
 func (s *stage) unary(k Kind, n, flops float64) *Op {
 	o := s.add(k, VectorUnit)
 	o.Flops = flops * n
-	o.Activations = 2 * n * s.a
-	o.Output = n * s.a
+	o.Activations = 2 * n * s.r
+	o.Output = n * s.r
 	o.Moved = o.Activations
 	return o
 }
@@ -77,15 +77,15 @@ func (s *stage) unary(k Kind, n, flops float64) *Op {
 // activate applies the activation function to n elements. Its kernel multiplies by the gate as well: of its two inputs
 // and one output the operator counts two, the multiplication the others.
 func (s *stage) activate(k Kind, n, flops float64) {
-	s.unary(k, n, flops).Moved = 3 * n * s.a
+	s.unary(k, n, flops).Moved = 3 * n * s.r
 }
 
 // binary combines two inputs of n elements into one output.
 func (s *stage) binary(k Kind, n float64) *Op {
 	o := s.add(k, VectorUnit)
 	o.Flops = n
-	o.Activations = 3 * n * s.a
-	o.Output = n * s.a
+	o.Activations = 3 * n * s.r
+	o.Output = n * s.r
 	o.Moved = o.Activations
 	return o
 }
@@ -97,8 +97,8 @@ func (s *stage) softmax(n float64, attention kernel.Uses) {
 	o.Kernels = kernel.Uses{{Slot: attention[0].Slot, Role: kernel.Within}, withinActivation[0]}
 	o.Flops = softmaxFlops * n
 	if !s.flash {
-		o.Activations = 2 * n * s.a
-		o.Output = n * s.a
+		o.Activations = 2 * n * s.r
+		o.Output = n * s.r
 	}
 }
 
@@ -136,8 +136,8 @@ func (s *stage) allReduce(k Kind, n float64) {
 	}
 	o := s.add(k, VectorUnit)
 	o.Flops = n * float64(tp-1) / float64(tp)
-	o.Activations = 2 * n * s.a
-	o.Output = n * s.a
+	o.Activations = 2 * n * s.r
+	o.Output = n * s.r
 	s.send(o, hardware.AllReduce, n*s.q, tp, 1)
 }
 
@@ -148,8 +148,8 @@ func (s *stage) gather(k Kind, n float64) {
 	}
 	tp := s.plan.Attention.TP
 	o := s.add(k, VectorUnit)
-	o.Activations = (n/float64(tp) + n) * s.a
-	o.Output = n * s.a
+	o.Activations = (n/float64(tp) + n) * s.r
+	o.Output = n * s.r
 	s.send(o, hardware.AllGather, n*s.q, tp, 1)
 }
 
@@ -161,8 +161,8 @@ func (s *stage) scatter(k Kind, n float64) {
 	tp := s.plan.Attention.TP
 	o := s.add(k, VectorUnit)
 	o.Flops = n * float64(tp-1) / float64(tp)
-	o.Activations = (n + n/float64(tp)) * s.a
-	o.Output = n / float64(tp) * s.a
+	o.Activations = (n + n/float64(tp)) * s.r
+	o.Output = n / float64(tp) * s.r
 	s.send(o, hardware.ReduceScatter, n*s.q, tp, 1)
 }
 
@@ -186,8 +186,8 @@ func (s *stage) exchange(k Kind, kernels *[PhaseCount]kernel.Uses, n, width, byt
 	if s.assume.ExchangeBuffers {
 		buffers *= float64(ep)
 	}
-	o.Activations = 2 * buffers * s.a
-	o.Output = buffers * s.a
+	o.Activations = 2 * buffers * s.r
+	o.Output = buffers * s.r
 	o.M, o.N, o.K = s.cardTokens, float64(s.model.Experts.TopK), width
 	e := &s.model.Experts
 	o.Experts, o.Groups, o.Limit = int32(e.Routed), int16(e.Groups), int16(e.TopGroups)

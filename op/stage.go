@@ -10,9 +10,10 @@ import (
 // Lowerer lowers one model at one precision. It is built once and used for many plans.
 type Lowerer struct {
 	model      *model.Model
-	w, a, c, q float64                         // bytes per element of the weights of norms, between products, of the cache, of communication
+	w, a, c, q float64                         // bytes per element of the weights of norms, of what products read, of the cache, of communication
 	sent, back float64                         // of tokens on their way to experts and back
 	formats    [model.ModuleCount]plan.Product // of the products with weights
+	r          float64                         // of all other activations: results of products, queries, the residual stream
 	hidden     float64
 	flash      bool
 	absorb     [PhaseCount]bool
@@ -27,10 +28,13 @@ type Lowerer struct {
 func NewLowerer(m *model.Model, set *model.Settings, prec *plan.Precision, as *assume.Assumptions) Lowerer {
 	l := Lowerer{
 		model: m, hidden: float64(m.Hidden), assume: as,
-		w: prec.Norms(), a: prec.Between(), c: prec.Cache, q: prec.Comm,
+		w: prec.Norms(), a: prec.Activation, r: prec.Between(), c: prec.Cache, q: prec.Comm,
 		flash:     set.Flash,
 		absorb:    [PhaseCount]bool{Decode: set.Absorb, Prefill: set.Absorb && as.AbsorbPrefill},
 		fusedUnit: AttentionMatrixUnit,
+	}
+	if as.WideResidual {
+		l.r = max(l.r, wide)
 	}
 	l.sent, l.back = prec.Exchanged(as.Engine)
 	for module := range l.formats {
@@ -130,9 +134,12 @@ func (s *stage) ends(wanted float64) {
 	}
 	s.norm(FinalNorm, wanted*s.hidden, s.hidden)
 	s.linear(OutputHead, wanted, s.hidden, s.vocab())
-	s.unary(Sampling, wanted*s.vocab(), softmaxFlops)
+	s.choose(wanted)
 	s.list.end[MLPBlock] = s.list.n
 }
+
+// wide is the bytes of a number of 16 bits.
+const wide = 2
 
 // vocab is the part of the vocabulary on one rank.
 func (s *stage) vocab() float64 { return float64(s.model.Vocab) / float64(s.plan.Attention.TP) }

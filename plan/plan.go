@@ -28,6 +28,10 @@ type Plan struct {
 	// are gathered. Otherwise each token is sent to its experts and comes back.
 	Gathered bool
 
+	// FusedQuantise: norms and activations write what narrow products behind them read, as some engines have it; otherwise
+	// kernels of their own quantise it.
+	FusedQuantise bool
+
 	// Pipelined: every stage works on a batch of its own; otherwise one batch passes through all stages.
 	Pipelined bool
 }

@@ -1,6 +1,9 @@
 package kernel
 
-import "sync"
+import (
+	"strings"
+	"sync"
+)
 
 // Types is the precision of a deployment as kernels see it. Where it is empty, a kernel runs as it was measured.
 type Types struct {
@@ -32,7 +35,7 @@ type Bound struct {
 }
 
 // slotPlaces is the slots rounded up to a power of two, which makes an index cheap to bound.
-const slotPlaces = 32
+const slotPlaces = 64
 
 // Binding is one kernel of a deployment. The zero value is one that is not calibrated.
 type Binding struct {
@@ -145,7 +148,12 @@ var otherWide = map[string]string{"float16": "bfloat16", "bfloat16": "float16"}
 
 // typed is the key of the model for a number type. The two types of 16 bits stand in for each other.
 func typed(in *section, s *Set, numberType string) []string {
-	for _, key := range [...]string{numberType, otherWide[numberType]} {
+	base, isTuned := strings.CutSuffix(numberType, Tuned)
+	other := otherWide[base]
+	if isTuned && other != "" {
+		other += Tuned
+	}
+	for _, key := range [...]string{numberType, other} {
 		if in.get(s, key) != nil {
 			return []string{key}
 		}

@@ -75,8 +75,10 @@ type fastest []Timing
 
 func (f fastest) reach() (nodes, ranks float64) {
 	for _, t := range f {
-		n, r := t.(reaching).reach()
-		nodes, ranks = max(nodes, n), max(ranks, r)
+		if c, ok := t.(reaching); ok {
+			n, r := c.reach()
+			nodes, ranks = max(nodes, n), max(ranks, r)
+		}
 	}
 	return nodes, ranks
 }

@@ -1,6 +1,9 @@
 package kernel
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 var fusedExperts = sectionOf("experts", func(s *Set) *map[string]*GroupedModel { return &s.Experts })
 
@@ -13,6 +16,23 @@ var expertsSlot = slot{
 		return &expertsTiming{g}, err
 	},
 }
+
+var dispatchedBlocks = sectionOf("dispatched_experts", func(s *Set) *map[string]*GroupedModel { return &s.DispatchedExperts })
+
+var dispatchedExpertsSlot = slot{
+	section: &dispatchedBlocks, name: "dispatched experts", row: "moe_dispatched", peak: MatrixPeak, stored: true,
+	axes: "rows per expert, experts · n, k of each of the two products", of: "expert blocks between the two halves of an exchange",
+	pick: func(s *Set, t *Types) []string {
+		return first(s, t, &dispatchedBlocks, typed(&dispatchedBlocks, s, t.Matrix))
+	},
+	prepare: func(s *Set, key string, t *Types) (Timing, error) {
+		g, err := s.DispatchedExperts[key].prepare(t)
+		return &expertsTiming{g}, err
+	},
+}
+
+// Tuned is behind the number type in the key of blocks that ran with tiles tuned for their shape.
+const Tuned = " tuned"
 
 // narrowExperts are the kernels of weights of four bits that are multiplied in a wider type: their keys, the type that they
 // are stored in, that which they are multiplied in, and the bytes of an element with its scales.
@@ -61,16 +81,22 @@ func (s *Set) narrow(t *Types) string {
 	return ""
 }
 
-// pickExperts says whether experts run in one kernel for the whole block, and in which. What was measured on the chip
-// itself comes first; products of their own come before it otherwise.
+// pickExperts says whether experts run in one kernel for the whole block, and in which: of tuned tiles and others the
+// faster, as engines choose them by shape.
 func pickExperts(s *Set, t *Types) []string {
 	if key := s.narrow(t); key != "" {
 		return []string{key}
 	}
-	keys := typed(&fusedExperts, s, t.Matrix)
-	products := typed(&groupedGemms, s, t.Matrix)
-	own := func(in *section, key string) bool { return s.MeasuredOn(in.key, key) == s.System }
-	if len(keys) > 0 && len(products) > 0 && !(own(&fusedExperts, keys[0]) && !own(&groupedGemms, products[0])) {
+	keys := append(typed(&fusedExperts, s, t.Matrix+Tuned), typed(&fusedExperts, s, t.Matrix)...)
+	return first(s, t, &fusedExperts, keys)
+}
+
+// first are the models of blocks, or none where single products were measured on the chip itself and blocks were not.
+func first(s *Set, t *Types, in *section, keys []string) []string {
+	own := func(in *section, keys []string) bool {
+		return slices.ContainsFunc(keys, func(key string) bool { return s.MeasuredOn(in.key, key) == s.System })
+	}
+	if own(&groupedGemms, typed(&groupedGemms, s, t.Matrix)) && !own(in, keys) {
 		return nil
 	}
 	return keys
@@ -93,14 +119,14 @@ func (s *Shape) Block() (outer, up, inner float64) {
 
 func (t *expertsTiming) Seconds(p *Pace, s *Shape) float64 {
 	outer, up, inner := s.Block()
-	experts, m := s.Count, s.Tiled()
+	experts, m := s.Count, t.rows(s)
 	return t.latency + t.product(p, experts, m, up, outer) + t.product(p, experts, m, outer, inner) +
 		p.Byte*t.g.Output*experts*m*BlockElements(outer, up, inner)
 }
 
 func (t *expertsTiming) Beyond(s *Shape) bool {
 	outer, up, inner := s.Block()
-	first, _ := t.g.Point(s.Count, s.Tiled(), up, outer)
-	second, _ := t.g.Point(s.Count, s.Tiled(), outer, inner)
+	first, _ := t.g.Point(s.Count, t.rows(s), up, outer)
+	second, _ := t.g.Point(s.Count, t.rows(s), outer, inner)
 	return t.beyond(first, first) || t.beyond(second, second)
 }

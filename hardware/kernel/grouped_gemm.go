@@ -12,6 +12,8 @@ type GroupedModel struct {
 	Weight float64 `json:"weight_bytes"`
 	Input  float64 `json:"input_bytes"`
 	Output float64 `json:"output_bytes"`
+	// Uneven: it was measured with rows that chance spread over the experts; otherwise every expert saw as many.
+	Uneven bool `json:"uneven,omitempty"`
 }
 
 var groupedGemms = sectionOf("grouped_gemm", func(s *Set) *map[string]*GroupedModel { return &s.GroupedGemm })
@@ -64,11 +66,19 @@ func (t *groupedTiming) product(p *Pace, experts, m, n, k float64) float64 {
 	return t.joined(p, at, at, inputs)
 }
 
+// rows that each expert sees, as the model was measured: what unevenness costs is in its times, or is added here.
+func (t *groupedTiming) rows(s *Shape) float64 {
+	if t.g.Uneven {
+		return s.Rows
+	}
+	return s.Tiled()
+}
+
 func (t *groupedTiming) Seconds(p *Pace, s *Shape) float64 {
-	return t.latency + t.product(p, s.Count, s.Tiled(), s.N, s.K)
+	return t.latency + t.product(p, s.Count, t.rows(s), s.N, s.K)
 }
 
 func (t *groupedTiming) Beyond(s *Shape) bool {
-	at, _ := t.g.Point(s.Count, s.Tiled(), s.N, s.K)
+	at, _ := t.g.Point(s.Count, t.rows(s), s.N, s.K)
 	return t.beyond(at, at)
 }

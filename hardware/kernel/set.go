@@ -25,20 +25,22 @@ type Set struct {
 	// number type: "gemm.bfloat16".
 	Errors map[string]float64 `json:"errors,omitempty"`
 
-	Gemm          map[string]*GemmModel        `json:"gemm,omitempty"`           // by number type
-	GroupedGemm   map[string]*GroupedModel     `json:"grouped_gemm,omitempty"`   // by number type
-	Experts       map[string]*GroupedModel     `json:"experts,omitempty"`        // fused blocks, by number type
-	Decode        map[string]*DecodeAttention  `json:"decode,omitempty"`         // by number type of the cache
-	LatentDecode  map[string]*DecodeAttention  `json:"latent_decode,omitempty"`  // by number type of the cache
-	Prefill       map[string]*PrefillAttention `json:"prefill,omitempty"`        // by number type
-	LatentPrefill map[string]*PrefillAttention `json:"latent_prefill,omitempty"` // by number type
-	Absorb        map[string]*GroupedModel     `json:"absorb,omitempty"`         // of latent attention, by number type
-	Convolution   map[string]*Curve            `json:"convolution,omitempty"`    // of linear attention: decode, prefill
-	LinearDecode  map[string]*LinearAttention  `json:"linear_decode,omitempty"`  // by rule: gated_delta
-	LinearPrefill map[string]*LinearAttention  `json:"linear_prefill,omitempty"` // by rule
-	Elementwise   map[string]*Curve            `json:"elementwise,omitempty"`    // by kernel: add_rmsnorm, silu_mul
-	Copy          map[string]*Curve            `json:"copy,omitempty"`           // by direction: d2d_copy, d2h, h2d
-	Collective    map[string]*CollectiveModel  `json:"collective,omitempty"`     // by pattern, as in the networks
+	Gemm        map[string]*GemmModel    `json:"gemm,omitempty"`         // by number type
+	GroupedGemm map[string]*GroupedModel `json:"grouped_gemm,omitempty"` // by number type
+	Experts     map[string]*GroupedModel `json:"experts,omitempty"`      // fused blocks, by number type, and tuned ones
+	// DispatchedExperts are blocks between the halves of an exchange, by number type.
+	DispatchedExperts map[string]*GroupedModel     `json:"dispatched_experts,omitempty"`
+	Decode            map[string]*DecodeAttention  `json:"decode,omitempty"`         // by number type of the cache
+	LatentDecode      map[string]*DecodeAttention  `json:"latent_decode,omitempty"`  // by number type of the cache
+	Prefill           map[string]*PrefillAttention `json:"prefill,omitempty"`        // by number type
+	LatentPrefill     map[string]*PrefillAttention `json:"latent_prefill,omitempty"` // by number type
+	Absorb            map[string]*GroupedModel     `json:"absorb,omitempty"`         // of latent attention, by number type
+	Convolution       map[string]*Curve            `json:"convolution,omitempty"`    // of linear attention: decode, prefill
+	LinearDecode      map[string]*LinearAttention  `json:"linear_decode,omitempty"`  // by rule: gated_delta
+	LinearPrefill     map[string]*LinearAttention  `json:"linear_prefill,omitempty"` // by rule
+	Elementwise       map[string]*Curve            `json:"elementwise,omitempty"`    // by kernel: add_rmsnorm, silu_mul, quantise
+	Copy              map[string]*Curve            `json:"copy,omitempty"`           // by direction: d2d_copy, d2h, h2d
+	Collective        map[string]*CollectiveModel  `json:"collective,omitempty"`     // by pattern, as in the networks
 	// Exchange is of tokens and experts: dispatch_normal, combine_normal, dispatch_low_latency, combine_low_latency.
 	Exchange map[string]*ExchangeModel `json:"exchange,omitempty"`
 

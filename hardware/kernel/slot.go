@@ -10,7 +10,8 @@ const (
 	None Slot = iota // no kernel that is ever calibrated
 	Gemm
 	GroupedGemm
-	Experts // a whole expert block in one kernel
+	Experts           // a whole expert block in one kernel
+	DispatchedExperts // the same, of tokens that an exchange has sorted by expert
 	Absorb
 	Decode
 	LatentDecode
@@ -22,6 +23,16 @@ const (
 	ConvolutionPrefill
 	AddNorm
 	SiluMul
+	Quantise
+	RopeCache
+	TopK
+	Align
+	Permute
+	Unpermute
+	ArgMax
+	DeltaGates
+	SiluQuantise
+	Draw
 	DeviceCopy
 	ToHost
 	ToDevice
@@ -59,6 +70,7 @@ var table = [SlotCount]slot{
 	Gemm:               gemmSlot,
 	GroupedGemm:        groupedGemmSlot,
 	Experts:            expertsSlot,
+	DispatchedExperts:  dispatchedExpertsSlot,
 	Absorb:             absorbSlot,
 	Decode:             decodeSlot,
 	LatentDecode:       latentDecodeSlot,
@@ -70,6 +82,16 @@ var table = [SlotCount]slot{
 	ConvolutionPrefill: convolutionPrefillSlot,
 	AddNorm:            addNormSlot,
 	SiluMul:            siluMulSlot,
+	Quantise:           smallSlot("quantise", "bytes", "quantisation of what narrow products read, in groups of 128"),
+	RopeCache:          smallSlot("rope_cache", "bytes", "rotary positions, and new keys and values written to the cache"),
+	TopK:               smallSlot("topk", smallRows, "the choice of experts from what the router says"),
+	Align:              smallSlot("align", smallRows, "rows sorted by expert, where no block contains it"),
+	Permute:            smallSlot("permute", "bytes", "rows copied to their experts, where no block contains it"),
+	Unpermute:          smallSlot("unpermute", "bytes", "results of experts weighted and added up, where no block contains it"),
+	ArgMax:             smallSlot("argmax", smallRows, "the choice of the next token"),
+	DeltaGates:         smallSlot("delta_gates", "bytes", "decay and strength of the heads of linear attention"),
+	SiluQuantise:       smallSlot("silu_quant", "bytes", ""),
+	Draw:               smallSlot("sample", smallRows, ""),
 	DeviceCopy:         copySlot("d2d_copy", MemoryPeak),
 	ToHost:             copySlot("d2h", HostPeak),
 	ToDevice:           copySlot("h2d", HostPeak),

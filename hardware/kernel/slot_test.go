@@ -81,17 +81,18 @@ func some() *Set {
 	}
 	curve := func(latency float64) *Curve { return &Curve{Latency: latency, Memory: Flat(1)} }
 	return &Set{
-		System:        "chip",
-		Gemm:          map[string]*GemmModel{"bfloat16": {Base: flat(1), Weight: 2}, "float8": {Base: flat(2), Weight: 1}},
-		GroupedGemm:   map[string]*GroupedModel{"bfloat16": {Base: flat(3), Weight: 2}},
-		Experts:       map[string]*GroupedModel{"bfloat16": {Base: flat(4), Weight: 2}, "int4": {Base: flat(5), Weight: 0.5}},
-		Absorb:        map[string]*GroupedModel{"bfloat16": {Base: flat(6), Weight: 2}},
-		Decode:        map[string]*DecodeAttention{"bfloat16": {Base: flat(7)}, "float8": {Base: flat(8)}},
-		Prefill:       map[string]*PrefillAttention{"bfloat16": {Base: flat(9)}},
-		LinearDecode:  map[string]*LinearAttention{"gated_delta": {Base: flat(10)}},
-		Elementwise:   map[string]*Curve{"add_rmsnorm": curve(11), "silu_mul": curve(12)},
-		Collective:    map[string]*CollectiveModel{"all_reduce": {Latency: 14, Share: 1, Memory: Flat(1)}, "all_reduce_custom": {Latency: 13, Share: 1, Memory: Flat(1)}},
-		LinearPrefill: map[string]*LinearAttention{"gated_delta": {Base: flat(15)}},
+		System:            "chip",
+		Gemm:              map[string]*GemmModel{"bfloat16": {Base: flat(1), Weight: 2}, "float8": {Base: flat(2), Weight: 1}},
+		GroupedGemm:       map[string]*GroupedModel{"bfloat16": {Base: flat(3), Weight: 2}},
+		Experts:           map[string]*GroupedModel{"bfloat16": {Base: flat(4), Weight: 2}, "bfloat16 tuned": {Base: flat(3.5), Weight: 2}, "int4": {Base: flat(5), Weight: 0.5}},
+		DispatchedExperts: map[string]*GroupedModel{"float8": {Base: flat(16), Weight: 1}},
+		Absorb:            map[string]*GroupedModel{"bfloat16": {Base: flat(6), Weight: 2}},
+		Decode:            map[string]*DecodeAttention{"bfloat16": {Base: flat(7)}, "float8": {Base: flat(8)}},
+		Prefill:           map[string]*PrefillAttention{"bfloat16": {Base: flat(9)}},
+		LinearDecode:      map[string]*LinearAttention{"gated_delta": {Base: flat(10)}},
+		Elementwise:       map[string]*Curve{"add_rmsnorm": curve(11), "silu_mul": curve(12), "quantise": curve(17)},
+		Collective:        map[string]*CollectiveModel{"all_reduce": {Latency: 14, Share: 1, Memory: Flat(1)}, "all_reduce_custom": {Latency: 13, Share: 1, Memory: Flat(1)}},
+		LinearPrefill:     map[string]*LinearAttention{"gated_delta": {Base: flat(15)}},
 	}
 }
 
@@ -109,8 +110,9 @@ func TestBind(t *testing.T) {
 		want  float64 // latency; 0: not calibrated
 	}{
 		{half, Gemm, 1}, {eight, Gemm, 2}, {half, GroupedGemm, 3}, {eight, GroupedGemm, 0},
-		// Products of their own come before a block of the same chip, but for weights of four bits.
-		{half, Experts, 0}, {four, Experts, 5}, {eight, Experts, 0},
+		// Of tuned tiles and others the faster; weights of four bits have a block of their own.
+		{half, Experts, 3.5}, {four, Experts, 5}, {eight, Experts, 0}, {eight, DispatchedExperts, 16}, {half, DispatchedExperts, 0},
+		{half, Quantise, 17}, {half, TopK, 0},
 		{half, Absorb, 6}, {eight, Absorb, 6}, {narrow, Absorb, 0}, {narrow, LinearDecode, 0}, {eight, LinearDecode, 10},
 		{half, Decode, 7}, {eight, Decode, 8}, {half, LatentDecode, 0}, {half, Prefill, 9}, {half, LatentPrefill, 0},
 		{half, AddNorm, 11}, {half, SiluMul, 12}, {half, AllReduce, 13}, {half, AllGather, 0}, {half, None, 0}, {half, LinearPrefill, 15},
@@ -127,7 +129,7 @@ func TestBind(t *testing.T) {
 		if within, _ := b.For(Use{c.slot, Within}); (within != nil) != (c.want > 0) {
 			t.Errorf("%v: parts of it do not go with it", c.slot)
 		}
-		if beside, _ := b.For(Use{c.slot, Beside}); (beside != nil) != (c.slot == AddNorm || c.slot == SiluMul) {
+		if beside, _ := b.For(Use{c.slot, Beside}); (beside != nil) != (c.slot == AddNorm || c.slot == SiluMul || c.slot == Quantise) {
 			t.Errorf("%v: what is beside it", c.slot)
 		}
 	}

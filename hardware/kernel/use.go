@@ -20,7 +20,17 @@ type Use struct {
 
 // Uses are what an operator runs in: the first whose kernel is calibrated counts. Where none is, the role of the last says
 // whether the operator is a kernel of its own at all.
-type Uses [2]Use
+type Uses [3]Use
+
+// Own reports whether the operator is a kernel of its own where none of its kernels is calibrated.
+func (u *Uses) Own() bool {
+	for i := len(u) - 1; i >= 0; i-- {
+		if u[i] != (Use{}) {
+			return u[i].Role != Within
+		}
+	}
+	return true
+}
 
 // Shape is what an operator tells its kernel. Every kind looks at some of it only.
 type Shape struct {

@@ -119,6 +119,7 @@ func (c *contender) key() identity {
 		k.prefill = c.prefill.pool.Plan
 	}
 	k.prefill.Gathered, k.decode.Gathered = false, false
+	k.prefill.FusedQuantise, k.decode.FusedQuantise = false, false
 	return k
 }
 

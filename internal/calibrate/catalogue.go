@@ -30,6 +30,7 @@ const aiconfigurator = "per-operator tables of NVIDIA aiconfigurator (Apache-2.0
 var (
 	h200PyTorch  = measured{"H200, PyTorch 2.11, cold cache", "H200", []string{shared + "h200/ops.csv"}, "PyTorch 2.11 on one H200"}
 	h200Compiled = measured{"H200, measure/measure.py", "H200", []string{"../../measure/H200/ops.csv"}, "measure/H200/ops.csv"}
+	h200Fused    = measured{"H200, measure/experts.py and small.py", "H200", []string{"../../measure/H200/experts.csv", "../../measure/H200/small.csv"}, "measure/H200/experts.csv and small.csv"}
 	h200Engine   = measured{"H200, SGLang and NCCL", "H200", []string{shared + "ops/h200_sxm_*"}, aiconfigurator}
 	h100Engine   = measured{"H100 SXM, SGLang and NCCL", "H100_SXM", []string{shared + "ops/h100_sxm_*"}, aiconfigurator}
 	b200Engine   = measured{"B200, SGLang and NCCL", "B200", []string{shared + "ops/b200_sxm_*"}, aiconfigurator}
@@ -49,7 +50,7 @@ var built = []struct {
 	own    []measured
 	others []string
 }{
-	{"H200", []measured{h200PyTorch, h200Engine}, []string{"H100_SXM"}},
+	{"H200", []measured{h200PyTorch, h200Fused, h200Engine}, []string{"H100_SXM"}},
 	{"H100_SXM", []measured{h100Engine}, []string{compiledOnH200, "H200"}},
 	{"B200", []measured{b200Engine}, []string{compiledOnH200, "GB200_NVL72"}},
 	{"GB200_NVL72", []measured{gb200Engine}, []string{compiledOnH200}},
@@ -61,8 +62,8 @@ var built = []struct {
 	{"H800", []measured{h800Tables}, []string{compiledOnH200, "H100_SXM"}},
 }
 
-// compiledOnH200 is the kernels that measure.py measures. Of them only the element-wise ones carry over to other chips:
-// engines fuse them in the same way, which the tables of engines do not contain.
+// compiledOnH200 is the kernels that measure.py and small.py measure. Of them only those that move bytes carry over to other
+// chips: engines fuse them in the same way, which the tables of engines do not contain.
 const compiledOnH200 = "H200, compiled"
 
 // sustainedShare is the share of the rate of isolated kernels in long prefills: as measured on one H200 (docs/validation.md),
@@ -72,9 +73,9 @@ const (
 	sustainedElsewhere = "; sustained is estimated: as found on the H200"
 )
 
-// skipped are tables of whole modules and of expert blocks between exchanges, which have no model here; the exchanges of the H200 by the older engine are those of the H100 under another name; a table of the H20 is of
+// skipped are tables of whole modules, which have no model here; the exchanges of the H200 by the older engine are those of the H100 under another name; a table of the H20 is of
 // a kernel that does not split the context, unlike all others of that chip.
-var skipped = regexp.MustCompile(`sparse_attention|wideep_\w+_(moe|mla)|h200_sxm_.*0\.5\.6.*deepep|INDEX|/dsa/|/gdn/|/h20/64-2-128`)
+var skipped = regexp.MustCompile(`sparse_attention|wideep_\w+_mla|h200_sxm_.*0\.5\.6.*deepep|INDEX|/dsa/|/gdn/|/h20/64-2-128`)
 
 // names are the files of the tables, seen from the folder of this package.
 func (m *measured) names(folder string) ([]string, error) {
@@ -132,11 +133,15 @@ func Catalogue(folder string, log func(title string)) ([]Output, error) {
 	var files []Output
 	out.WriteString(intro)
 	sets := map[string]*kernel.Set{}
-	elementwise, err := fitted(folder, &out, &h200Compiled)
+	fused, err := fitted(folder, &out, &h200Fused)
 	if err != nil {
 		return nil, err
 	}
-	sets[compiledOnH200] = &kernel.Set{System: compiledOnH200, Elementwise: elementwise.Elementwise, Errors: elementwise.Errors}
+	compiled, err := fitted(folder, &out, &h200Compiled)
+	if err != nil {
+		return nil, err
+	}
+	sets[compiledOnH200] = movingOnly(compiled, fused)
 	for _, b := range built {
 		s, err := plain(b.name)
 		if err != nil {
@@ -145,10 +150,12 @@ func Catalogue(folder string, log func(title string)) ([]Output, error) {
 		set := &kernel.Set{System: b.name, Peaks: s.Peaks(), Sustained: sustainedShare}
 		var sources []string
 		for i := range b.own {
-			log(b.own[i].title)
-			part, err := fitted(folder, &out, &b.own[i])
-			if err != nil {
-				return nil, err
+			part := fused
+			if b.own[i].title != h200Fused.title {
+				log(b.own[i].title)
+				if part, err = fitted(folder, &out, &b.own[i]); err != nil {
+					return nil, err
+				}
 			}
 			set.Fill(part)
 			sources = append(sources, part.Source)
@@ -156,6 +163,9 @@ func Catalogue(folder string, log func(title string)) ([]Output, error) {
 		set.Source = strings.Join(sources, "; ")
 		if b.name != "H200" {
 			set.Source += sustainedElsewhere
+		}
+		if slices.Contains(hopper, b.name) {
+			fp8Latent(set)
 		}
 		sets[b.name] = set
 	}
@@ -178,6 +188,19 @@ func Catalogue(folder string, log func(title string)) ([]Output, error) {
 	}
 	return append(files, Output{"../../docs/calibration.md", out.Bytes()}), nil
 }
+
+// movingOnly is the kernels of sets that only move bytes, which carry over to other chips: the time to launch one, and the
+// bandwidth.
+func movingOnly(sets ...*kernel.Set) *kernel.Set {
+	out := &kernel.Set{System: compiledOnH200}
+	for _, s := range sets {
+		out.Fill(&kernel.Set{System: compiledOnH200, Elementwise: s.Elementwise, Errors: s.Errors})
+	}
+	return out
+}
+
+// hopper are the chips of one die.
+var hopper = []string{"H100_SXM", "H200", "H800", "H20_96G"}
 
 // carriedOver says how far off the kernels of one chip are on another, at that one's peaks.
 func carriedOver(folder string, out *bytes.Buffer, sets map[string]*kernel.Set) error {
@@ -314,6 +337,13 @@ func fitted(folder string, out *bytes.Buffer, m *measured) (*kernel.Set, error) 
 		fmt.Fprintf(out, "| %s | %s | %s | %d | %d | %.0f | %.1f | %s | %.1f | %.1f | %d |\n", r.Class, r.Type, r.Kernel, r.Fitted.Rows,
 			r.Numbers, r.Before.Mean, r.Fitted.Mean, held, r.Largest.Mean, r.Noise, r.Below+r.Short)
 	}
+	for _, r := range results {
+		if r.Doubt != "" && r.Reason == "" {
+			fmt.Fprintf(out, "\n**Kept out**: %s %s %s: %s.\n", r.Class, r.Type, r.Kernel, r.Doubt)
+		} else if r.Doubt != "" {
+			fmt.Fprintf(out, "\nTaken all the same: %s %s %s: %s; %s.\n", r.Class, r.Type, r.Kernel, r.Doubt, r.Reason)
+		}
+	}
 	for i, c := range conflicts {
 		if i == 5 {
 			fmt.Fprintf(out, "\nand %d more contradictions.\n", len(conflicts)-i)
@@ -364,7 +394,7 @@ much longer than m, or less than m), skewed load of experts, experts spread over
 tokens of other ranks), windows. Fused experts marked "tuned" ran with tiles that SGLang ships for their shape, the others
 of that kernel with default ones; experts of one model were measured without a gate, of another with half of them idle, and
 are counted so. The tables of products are noisy themselves: those of B200 and GB200, nearly one chip, differ from each
-other by 9 to 10% on average, shape by shape, beyond their mean ratio, which leaves 6 to 7% to each. fp8 caches of latent attention on Hopper were measured with a slow fallback kernel.
+other by 9 to 10% on average, shape by shape, beyond their mean ratio, which leaves 6 to 7% to each.
 Exchanges for throughput over 8 nodes are left out: of the 6.5 and 12.5 ms that 4096 tokens take there, 1.0 and 8.0 are
 spent notifying the others (0.1 over 4 nodes), which is ranks that wait for each other, and the rest is no faster than 20 GB/s; DeepEP's
 authors have 51 and 50 GB/s, 2.1 and 4.2 ms. The level of 4 nodes, counted on with the copies, gives 2.2 and 4.2.
@@ -373,4 +403,36 @@ from the cache of the chip where they fit into it (tens of MB), in down to a qua
 engines find other layers there: rows that take less than the quickest of all and their bytes at peak together are left
 out, up to three quarters of a table, and the errors are those of the others. Of linear attention on the H200, larger
 prompts are noisy, the same shape taking up to three times as long elsewhere in the table.
+
+Tables are checked before they are used. Doubtful is one of which more than a twentieth of the rows compute faster than the
+peak of the chip, of which more than a quarter move bytes faster than its memory can, or whose largest rows reach less than a
+third of what related kernels (products; attention in prefill; attention in decode) reach on the same chip. Below each table
+stand the classes that are kept out of the built-in kernels for that, and those that are taken all the same, with the
+reason. So out are latent prefill on Hopper and Ada (the kernel attends to the latent cache itself, 576 + 512 elements wide,
+where engines expand keys and values to 192 + 128), and latent decode with an 8-bit cache on Hopper (a fallback that widens
+the cache first). Latent prefill is priced as attention with these widths instead; the 8-bit cache by the model of 16 bits
+with half the bytes, its operations slower by 660 / 410, the rates that FlashMLA publishes for the two on an H800: estimated.
+Expert blocks between the halves of an exchange are those of SGLang's DeepEP layer, of prompts only rows with whole tiles for
+every expert and on up to 8 ranks: smaller ones last as long as the host takes to launch a dozen kernels.
 `
+
+// fp8Latent adds what latent attention does on Hopper with a cache of 8 bits, for which there is no table of the kernel that
+// engines run: half the bytes at the efficiency of the kernel for 16 bits, and the operations slower by as much as widening
+// the cache costs, by the published rates of FlashMLA on an H800 (github.com/deepseek-ai/FlashMLA, README): 660 TFLOP/s with
+// a cache of 16 bits, 410 with one of 8.
+func fp8Latent(set *kernel.Set) {
+	wide := set.LatentDecode["bfloat16"]
+	if wide == nil || set.LatentDecode["float8"] != nil {
+		return
+	}
+	narrow := *wide
+	narrow.Compute.Slowdown = slices.Clone(wide.Compute.Slowdown)
+	for i, v := range narrow.Compute.Slowdown {
+		narrow.Compute.Slowdown[i] = digits(v * 660 / 410)
+	}
+	set.Put(kernel.LatentDecode, "float8", &narrow, -1)
+	if set.From == nil {
+		set.From = map[string]string{}
+	}
+	set.From["latent_decode.float8"] = set.MeasuredOn("latent_decode", "bfloat16") + ", a cache of 16 bits"
+}

@@ -19,6 +19,12 @@ type Result struct {
 	Type    string // number type; for attention with another type of cache "computed/cached"
 	Numbers int    // fitted
 	Validation
+	// Doubt is why the model is kept out of the set, Reason why it is in it although there is a doubt; mostly both are empty.
+	Doubt, Reason string
+
+	slot  kernel.Slot
+	row   *measurement.Row // one of them
+	model kernel.Model
 }
 
 // class is rows that are fitted together.
@@ -50,7 +56,8 @@ func classOf(r *measurement.Row) (class, bool) {
 }
 
 // Classes fits every class of the rows on a system, and adds the models to the set where that has a place for them and
-// none yet: the first of several kernels of a class stays. It also says how many rows no model covers.
+// none yet: the first of several kernels of a class stays. What is doubtful stays out, unless there is a reason to take
+// it. It also says how many rows no model covers.
 func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (results []Result, uncovered int) {
 	byClass := map[class][]measurement.Row{}
 	for i := range rows {
@@ -77,8 +84,16 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 			uncovered += len(part)
 			continue
 		}
-		results = append(results, Result{Class: c.slot.Name(), Kernel: c.software(), Type: c.numberType, Numbers: m.Numbers(), Validation: v})
-		add(set, &part[0], m, &v)
+		results = append(results, Result{
+			Class: c.slot.Name(), Kernel: c.software(), Type: c.numberType, Numbers: m.Numbers(), Validation: v,
+			slot: c.slot, row: &part[0], model: m,
+		})
+	}
+	doubt(results)
+	for i := range results {
+		if r := &results[i]; r.Doubt == "" || r.Reason != "" {
+			add(set, r.row, r.model, &r.Validation)
+		}
 	}
 	return results, uncovered
 }

@@ -14,15 +14,40 @@ import (
 var fusedExperts = subject{
 	sort: func(r *measurement.Row, c *class) bool {
 		if tuned(r) {
-			c.kernel += " tuned"
+			c.kernel = strings.TrimSpace(c.kernel + kernel.Tuned)
 		}
-		return r.Label("op") == "moe" && r.Get("ep") == 1 && r.Label("distribution") == "balanced" && !unpacked(r)
+		return r.Get("ep") == 1 && (r.Get("touched") > 0 || r.Label("distribution") == "balanced") && !unpacked(r)
+	},
+	predictsAll: true,
+	key: func(r *measurement.Row) string {
+		if tuned(r) {
+			return r.Type + kernel.Tuned
+		}
+		return r.Type
+	},
+	shape: blockShape,
+	fit:   fitting(Experts),
+}
+
+// Between the halves of an exchange the rows of an expert lie together. Tables count the tokens of all ranks. Those of
+// prompts start at the time that the host takes to launch a dozen kernels, and count tokens that never come to the rank
+// where it has few experts: fitted are those with whole tiles for every expert of a rank that all tokens visit.
+var dispatchedExperts = subject{
+	sort: func(r *measurement.Row, _ *class) bool {
+		if r.Label("distribution") != "uniform" || r.Label("version") != dispatchedVersion {
+			return false
+		}
+		s := blockShape(r)
+		return r.Label("op") == "moe_generation" || s.Rows >= tile && r.Get("ep") <= r.Get("topk")
 	},
 	predictsAll: true,
 	key:         func(r *measurement.Row) string { return kernel.StoredExperts(r.Type, computed(r)) },
 	shape:       blockShape,
 	fit:         fitting(Experts),
 }
+
+// dispatchedVersion of the software is the later of two: the earlier one's host took up to a millisecond.
+const dispatchedVersion = "0.5.10"
 
 // expertSetting was chosen by the error on held-out shapes.
 var expertSetting = setting{4, 0.01, 0.03}
@@ -34,6 +59,7 @@ func Experts(rows []measurement.Row, p Peak) (*kernel.GroupedModel, Validation) 
 	for i := range rows {
 		r := &rows[i]
 		g.Weight, g.Input = kernel.StoredBytes(keyOf(r), bytesOf(r.Type)), bytesOf(computed(r))
+		g.Uneven = r.Get("touched") > 0
 		s := blockShape(r)
 		outer, wide, inner := s.Block()
 		product := func(n, k float64) part {
@@ -84,17 +110,20 @@ func unpacked(r *measurement.Row) bool {
 // blockShape is a measured expert block: the experts of one rank that get a token when they share what comes evenly, the
 // rows that each of them sees, and its widths.
 func blockShape(r *measurement.Row) kernel.Shape {
-	experts, inner, gated := r.Get("experts")/r.Get("ep"), r.Get("inter")/r.Get("tp"), true
-	if r.Label("version") != ungroupedVersion {
+	inner, gated := r.Get("inter")/r.Get("tp"), true
+	pairs := r.Get("tokens") * r.Get("topk") / r.Get("ep")
+	experts := min(r.Get("experts")/r.Get("ep"), pairs)
+	if t := r.Get("touched"); t > 0 {
+		experts = t
+	} else if r.Label("version") != ungroupedVersion {
 		switch (expertShape{r.Get("hidden"), r.Get("inter"), r.Get("experts")}) {
 		case grouped:
-			experts /= 2
+			experts /= 2 // of those that the tokens ask for, which are few where tokens are
 		case gateless[0], gateless[1], gateless[2], gateless[3], gateless[4]:
 			gated = false
 		}
 	}
-	pairs := r.Get("tokens") * r.Get("topk") / r.Get("ep")
-	experts = max(min(experts, pairs), 1)
+	experts = max(experts, 1)
 	up := inner
 	if gated {
 		up *= 2
@@ -122,6 +151,9 @@ const ungroupedVersion = "0.5.10"
 // tuned says whether the Triton kernel of a row ran with tiles tuned for its shape, which SGLang ships for some numbers
 // of experts and inner widths on some devices. All others run with default tiles, and down to half as fast.
 func tuned(r *measurement.Row) bool {
+	if r.Get("touched") > 0 {
+		return true
+	}
 	if r.Type != "bfloat16" || !strings.HasSuffix(r.Label("kernel"), "fused_moe_triton") {
 		return false
 	}

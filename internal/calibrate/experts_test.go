@@ -30,6 +30,9 @@ func TestBlockOfRow(t *testing.T) {
 		"SGLang,0.5.10,NVIDIA H200,moe,sglang_fused_moe_triton,fp8_block,64,7168,2048,8,256,1,1,balanced,1",
 		"SGLang,0.5.14,NVIDIA L40S,moe,sglang_fused_moe_triton,bfloat16,64,2688,1856,6,128,1,1,balanced,1",
 		"SGLang,0.5.14,NVIDIA GB200,moe,sglang_flashinfer_trtllm_moe,w4a8_mxfp4_mxfp8,64,2880,2880,4,32,1,1,balanced,1",
+		"SGLang,0.5.14,NVIDIA H200,moe,sglang_fused_moe_triton,fp8_block,16,7168,2048,8,256,1,1,balanced,1",
+		"SGLang,0.5.10,NVIDIA H200,moe_generation,deepepmoe,fp8_block,16,7168,2048,8,256,1,4,uniform,1",
+		"SGLang,0.5.10,NVIDIA H200,moe_context,deepepmoe,fp8_block,65536,7168,2048,8,256,1,8,uniform,1",
 	)
 	type block struct{ experts, rows, outer, up, inner float64 }
 	for i, want := range []struct {
@@ -42,6 +45,9 @@ func TestBlockOfRow(t *testing.T) {
 		{block{256, 2, 7168, 4096, 2048}, "float8 blocks fused_moe_triton"},
 		{block{128, 3, 2688, 1856, 1856}, "bfloat16 fused_moe_triton tuned"}, // no gate
 		{block{32, 8, 2880, 5760, 2880}, "float8/float4 flashinfer_trtllm_moe"},
+		{block{64, 2, 7168, 4096, 2048}, "float8 blocks fused_moe_triton"}, // half of the 128 that 16 tokens ask for
+		{block{32, 1, 7168, 4096, 2048}, "float8 blocks deepepmoe"},        // 128 pairs over 4 ranks: half of 64 local experts
+		{block{32, 2048, 7168, 4096, 2048}, "float8 blocks deepepmoe"},
 	} {
 		c, ok := classOf(&rows[i])
 		s := blockShape(&rows[i])

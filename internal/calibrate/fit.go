@@ -403,6 +403,15 @@ func (f *form) predict(s *solution, d *sample) float64 {
 	return t
 }
 
+// computing is the time of the operations at peak.
+func (f *form) computing(d *sample) float64 {
+	t := 0.0
+	for _, p := range d.parts() {
+		t += f.compute.work.At(p.c.X, p.c.Y, p.c.Z)
+	}
+	return t
+}
+
 // roofline is the time at a share of both peaks.
 func (f *form) roofline(d *sample, share float64) float64 {
 	t := 0.0

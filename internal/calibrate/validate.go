@@ -39,6 +39,9 @@ type Validation struct {
 	// Noise is the mean error of the best times that do not fall with size, for each series of rows on its own: what no
 	// sensible model can go under by much.
 	Noise float64
+	// Reach is the share of the peaks that the tenth of the rows with the most work reaches, in the median.
+	Reach float64
+	Above int // rows whose operations alone take longer at peak than they did, which no cache explains
 	Below int // rows left out because they are faster than the roofline at peak: cached, or not what they say
 	Short int // rows left out because they are smaller than a tile
 }
@@ -67,8 +70,15 @@ func (f form) choose(data []sample, settings []setting) (best solution, least Va
 func (f *form) validate(data []sample) (solution, Validation) {
 	all := len(data)
 	var v Validation
-	data = slices.DeleteFunc(slices.Clone(data), func(d sample) bool { return f.roofline(&d, 1) > d.seconds })
+	above := 0
+	data = slices.DeleteFunc(slices.Clone(data), func(d sample) bool {
+		if f.computing(&d) > d.seconds {
+			above++
+		}
+		return f.roofline(&d, 1) > d.seconds
+	})
 	v.Below = all - len(data)
+	v.Above = above
 	v.Noise = noise(data)
 	data = thin(data, limit)
 	errorsOf := func(s *solution, rows []sample) (out []float64, places []string) {
@@ -79,6 +89,7 @@ func (f *form) validate(data []sample) (solution, Validation) {
 		}
 		return out, places
 	}
+	v.Reach = f.reach(data)
 	whole := f.fit(data)
 	v.Fitted = newError(errorsOf(&whole, data))
 	var before []float64
@@ -118,6 +129,21 @@ func (f *form) validate(data []sample) (solution, Validation) {
 		v.Largest = newError(errorsOf(&s, sorted[cut:]))
 	}
 	return whole, v
+}
+
+// reach is the share of the peaks that the largest tenth of the rows reaches, in the median.
+func (f *form) reach(data []sample) float64 {
+	sorted := slices.Clone(data)
+	slices.SortStableFunc(sorted, func(a, b sample) int { return cmp.Compare(b.size, a.size) })
+	var shares []float64
+	for i := range sorted[:(len(sorted)+9)/10] {
+		shares = append(shares, f.roofline(&sorted[i], 1)/sorted[i].seconds)
+	}
+	if len(shares) == 0 {
+		return 0
+	}
+	slices.Sort(shares)
+	return shares[len(shares)/2]
 }
 
 // noise is the mean error, in percent, of the monotone regression of each series.

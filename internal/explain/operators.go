@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"throughline/collective"
@@ -166,6 +167,8 @@ func (c *subject) operator(part string, o *estimate.Operator, times float64) Ope
 		out.Engine, peak = "cube", sys.Matrix[types.Of(o.Module).Type].TFlops
 	case op.AttentionMatrixUnit:
 		out.Engine, peak = "cube", sys.Matrix[types.AttentionType].TFlops
+	case op.IndexUnit:
+		out.Engine, peak = "cube", cmp.Or(sys.Matrix["float8"].TFlops, sys.Matrix[types.AttentionType].TFlops)
 	default:
 		out.Engine, peak = "vector", sys.Vector[types.VectorType].TFlops
 	}

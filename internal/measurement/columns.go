@@ -12,7 +12,7 @@ import (
 
 // operations translates op_name.
 var operations = map[string]kernel.Slot{
-	"gemm": kernel.Gemm, "moe": kernel.Experts, "moe_context": kernel.Experts, "moe_generation": kernel.Experts,
+	"gemm": kernel.Gemm, "moe": kernel.Experts, "moe_context": kernel.DispatchedExperts, "moe_generation": kernel.DispatchedExperts,
 	"context_attention": kernel.Prefill, "generation_attention": kernel.Decode,
 	"mla_context": kernel.LatentPrefill, "mla_generation": kernel.LatentDecode, "mla_gen_pre": kernel.Absorb, "mla_gen_post": kernel.Absorb,
 	"gdn":        kernel.LinearPrefill, // or another kind of linear attention: linearKind

@@ -28,6 +28,27 @@ dance,fp8,m=1,1,2,3
 d2h,pinned,n=4096,0,4096,19.967
 `
 
+// TestAliases: kinds and dimensions under other names.
+func TestAliases(t *testing.T) {
+	tab, err := Read("kernels.csv", strings.NewReader("kind,dtype,params,bytes,time_us\n"+
+		"quant_fp8_group128,bf16->e4m3,m=2;k=2048,12416,1.2\nrope_cache,bf16,model=x;m=4;heads=32;kv_heads=8;d=128,1,2.4\n"+
+		"rope_cache,bf16,m=4;h=32;hk=8;d=128;eager=0,1,2.4\nmoe_sum,bf16,m=4;topk=2;n=4096,1,2\nmoe_gate_up,bf16,m=1;cfg=1/2,1,2\n"))
+	if err != nil || len(tab.Rows) != 4 || len(tab.Problems) != 1 {
+		t.Fatal(err, tab)
+	}
+	if r := tab.Rows[0]; r.Kind != kernel.Quantise || r.Type != "bfloat16" || r.Get("k") != 2048 {
+		t.Errorf("%+v", r)
+	}
+	for _, r := range tab.Rows[1:3] {
+		if r.Kind != kernel.RopeCache || r.Get("h") != 32 || r.Get("hk") != 8 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if r := tab.Rows[3]; r.Kind != kernel.Unpermute || r.Get("h") != 4096 {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestParams(t *testing.T) {
 	tab, err := Read("ops.csv", strings.NewReader(params))
 	if err != nil {

@@ -186,15 +186,15 @@ func plainProducts(head []string) func([]string) ([]Row, error) {
 	}
 }
 
-// block is the width of the blocks that share a scale; inner widths of experts were padded to whole ones.
-const block = 128
+// scaled is the width of the blocks that share a scale; inner widths of experts were padded to whole ones.
+const scaled = 128
 
 func expertProducts(head []string, peak float64) func([]string) ([]Row, error) {
 	return func(rec []string) ([]Row, error) {
 		r := reader{head: head}
 		local, tokens := r.whole(rec, "num_local_experts"), r.whole(rec, "tokens_per_expert")
 		hidden, inner := r.whole(rec, "hidden_size"), r.whole(rec, "intermediate_size")
-		inner = (inner + block - 1) / block * block
+		inner = (inner + scaled - 1) / scaled * scaled
 		var rows []Row
 		for _, p := range []struct {
 			name string

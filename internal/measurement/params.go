@@ -11,6 +11,7 @@ import (
 
 var (
 	exchanged = []string{"nodes", "ranks", "hidden", "tokens", "topk", "experts"}
+	block     = []string{"tokens", "hidden", "inter", "topk", "experts", "tp", "ep"}
 	convolved = []string{"b", "s", "h", "hk", "dk", "dv", "conv"}
 )
 
@@ -19,7 +20,8 @@ var (
 var needs = map[kernel.Slot][]string{
 	kernel.Gemm:               {"m", "n", "k"},
 	kernel.GroupedGemm:        {"experts", "m", "n", "k"}, // m: rows of each expert
-	kernel.Experts:            {"tokens", "hidden", "inter", "topk", "experts", "tp", "ep"},
+	kernel.Experts:            block,                      // besides touched: experts that got a token
+	kernel.DispatchedExperts:  block,
 	kernel.Prefill:            {"b", "s", "h", "hk", "dq", "dv"},
 	kernel.Decode:             {"b", "s", "h", "hk", "d"}, // s: the context
 	kernel.LatentPrefill:      {"b", "s", "h"},
@@ -31,6 +33,16 @@ var needs = map[kernel.Slot][]string{
 	kernel.LinearDecode:       convolved[:6],
 	kernel.AddNorm:            {"m", "h"},
 	kernel.SiluMul:            {"m", "i"},
+	kernel.Quantise:           {"m", "k"},
+	kernel.RopeCache:          {"m", "h", "hk", "d"}, // d of 576: a latent vector and its rotated key
+	kernel.TopK:               {"m", "experts", "topk"},
+	kernel.Align:              {"m", "experts", "topk"},
+	kernel.Permute:            {"m", "h", "topk"},
+	kernel.Unpermute:          {"m", "h", "topk"},
+	kernel.ArgMax:             {"m", "n"},
+	kernel.DeltaGates:         {"m", "h"},
+	kernel.SiluQuantise:       {"m", "i"},
+	kernel.Draw:               {"m", "n"},
 	kernel.DeviceCopy:         {"n"},
 	kernel.ToHost:             {"n"}, // the number type says pinned or pageable
 	kernel.ToDevice:           {"n"},
@@ -47,6 +59,24 @@ var needs = map[kernel.Slot][]string{
 // copied are the kinds whose column dtype says something other than a number type: how the host keeps its memory.
 var copied = map[kernel.Slot]bool{kernel.DeviceCopy: true, kernel.ToHost: true, kernel.ToDevice: true}
 
+// aliases are other names of kinds in tables of this schema, and of their dimensions.
+var aliases = map[string]struct {
+	kind kernel.Slot
+	dims map[string]string
+}{
+	"gemm_qkv": {kernel.Gemm, nil}, "gemm_o": {kernel.Gemm, nil}, "lm_head": {kernel.Gemm, nil}, "router_gemm": {kernel.Gemm, nil},
+	"quant_fp8_group128": {kernel.Quantise, nil},
+	"topk_softmax":       {kernel.TopK, nil},
+	"moe_align":          {kernel.Align, nil},
+	"moe_sum":            {kernel.Unpermute, map[string]string{"n": "h"}},
+	"rope_cache":         {kernel.RopeCache, heads},
+	"attn_decode":        {kernel.Decode, heads},
+	"silu_mul":           {kernel.SiluMul, map[string]string{"n": "i"}},
+	"add_rmsnorm":        {kernel.AddNorm, map[string]string{"n": "h"}},
+}
+
+var heads = map[string]string{"heads": "h", "kv_heads": "hk"}
+
 // newParams reads the schema with a column of parameters.
 func newParams(head []string) (func([]string) ([]Row, error), error) {
 	at := map[string]int{}
@@ -60,11 +90,16 @@ func newParams(head []string) (func([]string) ([]Row, error), error) {
 	layouts := map[string]*layout{}
 	return func(rec []string) ([]Row, error) {
 		kind, ok := kernel.Measured(rec[at["kind"]])
+		alias, other := aliases[rec[at["kind"]]]
+		if !ok {
+			kind, ok = alias.kind, other
+		}
 		if !ok {
 			return nil, fmt.Errorf("unknown kind %q", rec[at["kind"]])
 		}
 		need := needs[kind]
-		r := Row{Kind: kind, Type: numberType(rec[at["dtype"]])}
+		from, _, _ := strings.Cut(rec[at["dtype"]], "->") // what is quantised, and to what
+		r := Row{Kind: kind, Type: numberType(from)}
 		if !copied[r.Kind] && !slices.Contains(numberTypes, r.Type) {
 			return nil, fmt.Errorf("dtype %s", document.NotOneOf(rec[at["dtype"]], []string{"bf16", "fp16", "fp8", "fp4", "fp32", "int8", "int4"}))
 		}
@@ -74,10 +109,13 @@ func newParams(head []string) (func([]string) ([]Row, error), error) {
 			if !ok {
 				return nil, fmt.Errorf("parameter %q is not name=value", p)
 			}
+			if to, ok := alias.dims[name]; ok {
+				name = to
+			}
 			if slices.Contains(l.dims, name) || slices.Contains(l.labels, name) {
 				return nil, fmt.Errorf("parameter %s twice", name)
 			}
-			if name == "model" || name == "backend" {
+			if name == "model" || name == "backend" || name == "cfg" {
 				l.labels = append(l.labels, name)
 				r.labels = append(r.labels, value)
 				continue

@@ -12,7 +12,7 @@ import (
 	"throughline/internal/question"
 )
 
-// Forward predicts a table of whole forward passes: columns kind (prefill or decode), model, params (b sequences of s
+// Forward predicts a table of whole forward passes: columns kind (prefill or decode, and behind _ how it was measured), model, params (b sequences of s
 // tokens, and for one rank of a group tp), time_ms. Model files are looked up from the working directory, then beside the
 // table. The passes are those of one process: the weights, cache and
 // communication of base apply, the collectives of a rank are left out.
@@ -48,7 +48,8 @@ func forwardTime(e *point.Estimator, p question.Question, get func(string) strin
 	if n["b"] < 1 || n["s"] < 1 {
 		return 0, "params need b and s, whole numbers of at least 1"
 	}
-	p.Model, p.Phase, p.Batch = get("model"), question.Phase(get("kind")), n["b"]
+	kind, _, _ := strings.Cut(get("kind"), "_") // prefill_cudnn: a prefill that was measured in another way
+	p.Model, p.Phase, p.Batch = get("model"), question.Phase(kind), n["b"]
 	p.TP = max(1, n["tp"])
 	switch p.Phase {
 	case question.Prefill:
@@ -56,7 +57,7 @@ func forwardTime(e *point.Estimator, p question.Question, get func(string) strin
 	case question.Decode:
 		p.Context = n["s"] + 1
 	default:
-		return 0, fmt.Sprintf("%q is neither prefill nor decode", p.Phase)
+		return 0, fmt.Sprintf("%q is neither prefill nor decode", get("kind"))
 	}
 	answer, err := e.Answer(&p)
 	if err != nil {

@@ -60,7 +60,7 @@ func Ops(ctx context.Context, name string, src io.Reader, s *hardware.System) (*
 	return r, err
 }
 
-var opsColumns = []string{"kind", "dtype", "params", "flops", "bytes", "time_us"}
+var opsColumns = []string{"kind", "dtype", "params", "time_us"}
 
 // opsGroup is the rows that are summed up together: a kind of kernel and number type as they are written, and the software
 // where the table names it.

@@ -1,0 +1,101 @@
+package op
+
+import "throughline/hardware/kernel"
+
+// What stands between the products of a layer, as serving engines fuse it. None of it is there without the assumption
+// that small kernels take part.
+
+// groupScale is the bytes of scales for an element that is quantised in groups of 128.
+const groupScale = 4. / 128
+
+// quantise makes n elements as narrow as the product behind reads them. What fuses it with a kernel for experts says so.
+func (s *stage) quantise(k Kind, n float64) *Op {
+	if !s.assume.SmallKernels || s.a >= wide {
+		return nil
+	}
+	o := s.add(k, VectorUnit)
+	o.Flops = 2 * n // the largest of a group, and the division by it
+	o.Activations = n * (s.r + s.a + groupScale)
+	o.Output = n * s.a
+	o.Moved = o.Activations
+	return o
+}
+
+// quantiseNormed is the same of what a norm or an activation has just written: engines may have it write narrow numbers.
+func (s *stage) quantiseNormed(k Kind, n float64) {
+	if !s.plan.FusedQuantise {
+		s.quantise(k, n)
+	}
+}
+
+// rotate gives queries and keys their rotary positions, q and k elements per token, and writes keys and values, kv together,
+// to the cache.
+func (s *stage) rotate(q, k, kv float64) {
+	if !s.assume.SmallKernels {
+		return
+	}
+	o := s.add(Rotary, VectorUnit)
+	o.Flops = 3 * s.tokens * (q + k)
+	o.Activations = s.tokens * (2*q + kv) * s.r
+	o.Cache = s.tokens * kv * s.c
+	o.Output = s.tokens * q * s.r
+	o.Moved = o.Activations + o.Cache
+}
+
+// choose picks the next token of each that is wanted.
+func (s *stage) choose(wanted float64) {
+	o := s.unary(Sampling, wanted*s.vocab(), softmaxFlops)
+	if s.assume.SmallKernels {
+		o.Kernels = sampling
+		o.Rows, o.Moved = wanted, wanted*s.vocab()*s.r
+	}
+}
+
+// select picks the experts of every token.
+func (s *stage) selectExperts(routed, topK float64) {
+	o := s.unary(ExpertSelection, s.tokens*routed, softmaxFlops)
+	if s.assume.SmallKernels {
+		o.Kernels = selecting
+		o.Rows, o.Moved = s.tokens, s.tokens*(routed*s.r+topK*choice)
+	}
+}
+
+// choice is the bytes of an expert that was chosen: its number and its weight.
+const choice = 8
+
+// sortRows brings the rows that experts see together: by their numbers, and by copies of tokens of the given width where
+// they do not lie so already.
+func (s *stage) sortRows(rows, width, topK float64) {
+	if !s.assume.SmallKernels {
+		return
+	}
+	tokens := rows / topK
+	o := s.add(ExpertAlign, VectorUnit)
+	o.Activations = 12 * rows // each number read twice and written
+	o.Rows, o.Moved = tokens, o.Activations
+	o = s.add(ExpertPermute, VectorUnit)
+	o.Activations = (tokens + rows) * width * s.a
+	o.Output = rows * width * s.a
+	o.Moved = o.Activations
+}
+
+// deltaGates is the decay and the strength of every head, of 16 bits, made 32 wide.
+func (s *stage) deltaGates(heads float64) {
+	if !s.assume.SmallKernels {
+		return
+	}
+	o := s.add(LinearGates, VectorUnit)
+	o.Flops = 8 * s.tokens * heads
+	o.Activations = s.tokens * heads * (2*s.r + 8)
+	o.Output = s.tokens * heads * 8
+	o.Moved = o.Activations
+}
+
+// Kernels of the small operators. Blocks of experts contain what belongs to them.
+var (
+	selecting = kernel.Uses{{Slot: kernel.TopK}, moving[0]}
+	sampling  = kernel.Uses{{Slot: kernel.ArgMax}, moving[0]}
+	rotating  = kernel.Uses{{Slot: kernel.RopeCache}, moving[0]}
+	// The exchange for low latency quantises what it sends.
+	sentQuantised = kernel.Uses{{Slot: kernel.DispatchLowLatency, Role: kernel.Within}, {Slot: kernel.Quantise}, moving[0]}
+)

@@ -1,0 +1,152 @@
+package op_test
+
+import (
+	"testing"
+
+	"throughline/assume"
+	"throughline/hardware/kernel"
+	"throughline/model"
+	"throughline/op"
+	"throughline/plan"
+)
+
+// eight is products of 8 bits with a cache of as many; everything between them has 16.
+var eight = plan.Precision{Weight: 1, Activation: 1, Cache: 1, Comm: 2}
+
+// lowered is a stage in 8 bits.
+func lowered(as assume.Assumptions, m *model.Model, p plan.Plan, g op.Group) *op.List {
+	set := model.Settings{Flash: true, Absorb: true}
+	l := op.NewLowerer(m, &set, &eight, &as)
+	var list op.List
+	l.Stage(&p, batch(&l, m, &p, g), &list)
+	return &list
+}
+
+// TestQuantise: 3 tokens of 8 elements are read in 16 bits and written in 8, with 4 bytes of scale for 128: 3·8·(3 + 1/32).
+func TestQuantise(t *testing.T) {
+	list := lowered(assume.Physical, groupQuery(), oneRank, decode)
+	o := find(t, list, op.QuantiseInput)
+	bytes(t, "moved", o.Moved, 24*(3+1./32))
+	bytes(t, "result", o.Output, 24)
+	if o.Kernels[0].Slot != kernel.Quantise {
+		t.Errorf("runs in %v", o.Kernels)
+	}
+	// Before the output projection, 4 heads of 2 elements; before the products of the dense block.
+	bytes(t, "heads", find(t, list, op.QuantiseHeads).Moved, 24*(3+1./32))
+	bytes(t, "block", find(t, list, op.QuantiseMLP).Moved, 24*(3+1./32))
+	// An engine may have norms and activations write narrow numbers; nothing does so for the heads.
+	p := oneRank
+	p.FusedQuantise = true
+	list = lowered(assume.Physical, groupQuery(), p, decode)
+	if n := len(only(list, op.QuantiseInput, op.QuantiseMLP, op.QuantiseInner)); n > 0 {
+		t.Errorf("%d operators quantise behind norms", n)
+	}
+	find(t, list, op.QuantiseHeads)
+	// In 16 bits, and without small kernels, there is nothing to quantise.
+	as := assume.Physical
+	as.SmallKernels = false
+	for _, list := range []*op.List{physically(assume.Physical, groupQuery(), fused, oneRank, decode), lowered(as, groupQuery(), oneRank, decode)} {
+		if n := len(only(list, op.QuantiseInput, op.QuantiseHeads, op.QuantiseMLP, op.QuantiseInner)); n > 0 {
+			t.Errorf("%d operators quantise", n)
+		}
+	}
+}
+
+// TestWideResidual: under 8 bits norms read and write 2 bytes of each of 3·8 elements, and a product reads one and writes two.
+func TestWideResidual(t *testing.T) {
+	as := assume.Physical
+	list := lowered(as, groupQuery(), oneRank, decode)
+	bytes(t, "norm", find(t, list, op.InputNorm).Activations, 2*24*2)
+	bytes(t, "residual", find(t, list, op.MLPResidual).Activations, 3*24*2)
+	down := find(t, list, op.Down)
+	bytes(t, "product", down.Activations, down.M*(down.K+2*down.N))
+	as.WideResidual = false
+	list = lowered(as, groupQuery(), oneRank, decode)
+	bytes(t, "narrow norm", find(t, list, op.InputNorm).Activations, 2*24)
+	down = find(t, list, op.Down)
+	bytes(t, "narrow product", down.Activations, down.M*(down.K+down.N))
+}
+
+// TestRotary: of 3 tokens, 4 heads of 2 elements are read and written, keys and values of 2 heads read, all in 16 bits, and
+// keys and values written to a cache of 8. Latent attention has its rotary parts alone, and rotates no key besides.
+func TestRotary(t *testing.T) {
+	o := find(t, lowered(assume.Physical, groupQuery(), oneRank, decode), op.Rotary)
+	bytes(t, "moved", o.Moved, 3*((2*8+8)*2+8))
+	m := latentModel()
+	a := &m.Attention
+	list := lowered(assume.Physical, m, oneRank, decode)
+	kv := float64(a.KVRank + a.RopeDim)
+	bytes(t, "latent", find(t, list, op.Rotary).Moved, 3*((2*float64(a.Heads*a.RopeDim)+kv)*2+kv))
+	if n := len(only(list, op.KeyRotate)); n > 0 {
+		t.Errorf("%d keys are rotated again", n)
+	}
+	as := assume.Physical
+	as.SmallKernels = false
+	if n := len(only(lowered(as, m, oneRank, decode), op.Rotary)); n > 0 {
+		t.Errorf("%d operators rotate", n)
+	}
+}
+
+// TestBlocksByExchange: tokens that an exchange brings run in the block for those, others in that of slices of all experts.
+// What belongs to a block is within either.
+func TestBlocksByExchange(t *testing.T) {
+	m := groupQuery()
+	m.Experts = model.Experts{Routed: 8, TopK: 2, Width: 4, CapacityFactor: 1, Interval: 1}
+	wide := plan.Plan{Attention: plan.Layout{DP: 2, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 1, DP: 1}, Batch: three, Pipelined: true}
+	sliced := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 2, CP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 2, DP: 1}, Batch: three, Pipelined: true, Gathered: true}
+	for _, c := range []struct {
+		plan plan.Plan
+		want kernel.Slot
+	}{{wide, kernel.DispatchedExperts}, {sliced, kernel.Experts}} {
+		list := lowered(assume.Physical, m, c.plan, decode)
+		up := only(list, op.ExpertGateUp, op.ExpertUp)
+		if len(up) != 1 || up[0].Kernels[0] != (kernel.Use{Slot: c.want}) {
+			t.Errorf("products run in %+v, want %v", up, c.want)
+		}
+		for _, o := range only(list, op.ExpertActivation, op.ExpertDown, op.ExpertAlign, op.ExpertPermute, op.ExpertQuantise, op.ExpertWeighting) {
+			if o.Kernels[0] != (kernel.Use{Slot: c.want, Role: kernel.Within}) {
+				t.Errorf("%v is not within %v: %+v", o.Kind, c.want, o.Kernels)
+			}
+		}
+	}
+	// Tokens are quantised before they are sent; the exchange for low latency does it itself.
+	if o := find(t, lowered(assume.Physical, m, wide, decode), op.QuantiseTokens); o.Kernels[0] != (kernel.Use{Slot: kernel.DispatchLowLatency, Role: kernel.Within}) {
+		t.Errorf("decode: %+v", o.Kernels)
+	}
+	if o := find(t, lowered(assume.Physical, m, wide, prefill), op.QuantiseTokens); o.Kernels[0].Slot != kernel.Quantise {
+		t.Errorf("prefill: %+v", o.Kernels)
+	}
+}
+
+// TestSelection: each of 3 tokens reads 8 scores of 16 bits, and writes number and weight of 2 experts.
+func TestSelection(t *testing.T) {
+	m := groupQuery()
+	m.Experts = model.Experts{Routed: 8, TopK: 2, Width: 4, CapacityFactor: 1, Interval: 1}
+	one := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 1, DP: 1}, Batch: three, Pipelined: true}
+	o := find(t, lowered(assume.Physical, m, one, decode), op.ExpertSelection)
+	bytes(t, "moved", o.Moved, 3*(8*2+2*8))
+	bytes(t, "rows", o.Rows, 3)
+}
+
+// TestNarrowIndex: a key of 128 elements takes 132 bytes: 128 of 8 bits and a scale. Its scores are computed in 8 bits.
+func TestNarrowIndex(t *testing.T) {
+	m := latentModel()
+	m.Attention.IndexHeads, m.Attention.IndexDim, m.Attention.IndexTopK = 2, 128, 4
+	o := find(t, lowered(assume.Physical, m, oneRank, decode), op.IndexScores)
+	bytes(t, "keys", o.Cache, 3*10*132)
+	if o.Unit != op.IndexUnit {
+		t.Errorf("scored on unit %d", o.Unit)
+	}
+	o = find(t, lowered(bare, m, oneRank, decode), op.IndexScores)
+	bytes(t, "keys as wide as the cache", o.Cache, 3*10*128)
+	if o.Unit != op.AttentionMatrixUnit {
+		t.Errorf("scored on unit %d", o.Unit)
+	}
+}
+
+// TestDeltaGates: 3 tokens of 4 heads read two numbers of 16 bits and write two of 32.
+func TestDeltaGates(t *testing.T) {
+	m := dense(model.Attention{Kind: model.GatedDelta, Heads: 4, KVHeads: 2, HeadDim: 2, ValueDim: 3, Conv: 4}, model.Gated)
+	o := find(t, lowered(assume.Physical, m, oneRank, decode), op.LinearGates)
+	bytes(t, "moved", o.Moved, 3*4*(2*2+2*4))
+}
