@@ -63,18 +63,7 @@ func (s *stage) experts() {
 		s.slices(SliceGather, hardware.AllGather, tokens*hidden)
 	}
 	block := s.list.n
-	s.sortRows(tokens, hidden, float64(e.TopK))
-	if s.model.MLP == model.Gated {
-		s.expertLinear(ExpertGateUp, x, hidden, 2*width)
-		s.list.last().Gated = true
-		s.activate(ExpertActivation, tokens*width, siluFlops)
-		s.unary(ExpertGateMultiply, tokens*width, 1)
-	} else {
-		s.expertLinear(ExpertUp, x, hidden, width)
-		s.activate(ExpertActivation, tokens*width, geluFlops)
-	}
-	s.quantise(ExpertQuantise, tokens*width)
-	s.expertLinear(ExpertDown, x, width, hidden)
+	s.expertBlock(x, tokens, hidden, width)
 	s.throughExchange(exchanged, block)
 	if p.Gathered {
 		s.scatterTokens(hidden)
@@ -89,6 +78,22 @@ func (s *stage) experts() {
 	s.unary(ExpertWeighting, tokens*hidden, 1)
 	s.throughExchange(exchanged, block)
 	s.binary(MLPResidual, normed*s.hidden)
+}
+
+// expertBlock is what the experts of a processor do with their tokens: sort them, and multiply up and down.
+func (s *stage) expertBlock(x expertProduct, tokens, hidden, width float64) {
+	s.sortRows(tokens, hidden, float64(s.model.Experts.TopK))
+	if s.model.MLP == model.Gated {
+		s.expertLinear(ExpertGateUp, x, hidden, 2*width)
+		s.list.last().Gated = true
+		s.activate(ExpertActivation, tokens*width, siluFlops)
+		s.unary(ExpertGateMultiply, tokens*width, 1)
+	} else {
+		s.expertLinear(ExpertUp, x, hidden, width)
+		s.activate(ExpertActivation, tokens*width, geluFlops)
+	}
+	s.quantise(ExpertQuantise, tokens*width)
+	s.expertLinear(ExpertDown, x, width, hidden)
 }
 
 // throughExchange gives the operators from one on the kernels of blocks between the halves of an exchange.
