@@ -40,15 +40,16 @@ func dense(tp int) plan.Plan {
 func TestOneClient(t *testing.T) {
 	n := workload.Lengths{Input: 2000, Output: 1000}
 	q := point.Default()
-	q.Model, q.System, q.Formats.Weights, q.TP, q.Engine, q.Phase = "Llama-3.1-8B", "H200", "fp8", 2, "none", "both"
+	q.Model, q.System, q.Formats.Weights, q.TP, q.Phase = "Llama-3.1-8B", "H200", "fp8", 2, "both"
 	q.Formats.Cache = "bf16"
 	q.Input, q.Output = n.Input, n.Output
-	steps, err := point.NewEstimator().Answer(&q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	prefill, decode := &steps.Phases[0], &steps.Phases[1]
 	for _, name := range []string{"vllm", "sglang", "trtllm"} {
+		q.Engine = name
+		steps, err := point.NewEstimator().Answer(&q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prefill, decode := &steps.Phases[0], &steps.Phases[1]
 		d := deployment(t, "Llama-3.1-8B", name, dense(2))
 		d.Precision.Cache = 2
 		p, err := serving.Predict(&d, workload.Load{Lengths: n, Clients: 1, Requests: 10})
