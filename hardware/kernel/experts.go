@@ -1,9 +1,6 @@
 package kernel
 
-import (
-	"cmp"
-	"slices"
-)
+import "cmp"
 
 var fusedExperts = sectionOf("experts", func(s *Set) *map[string]*GroupedModel { return &s.Experts })
 
@@ -22,9 +19,7 @@ var dispatchedBlocks = sectionOf("dispatched_experts", func(s *Set) *map[string]
 var dispatchedExpertsSlot = slot{
 	section: &dispatchedBlocks, name: "dispatched experts", row: "moe_dispatched", peak: MatrixPeak, stored: true,
 	axes: "rows per expert, experts · n, k of each of the two products", of: "expert blocks between the two halves of an exchange",
-	pick: func(s *Set, t *Types) []string {
-		return first(s, t, &dispatchedBlocks, typed(&dispatchedBlocks, s, t.Matrix))
-	},
+	pick: func(s *Set, t *Types) []string { return typed(&dispatchedBlocks, s, t.Matrix) },
 	prepare: func(s *Set, key string, t *Types) (Timing, error) {
 		g, err := s.DispatchedExperts[key].prepare(t)
 		return &expertsTiming{g}, err
@@ -87,19 +82,7 @@ func pickExperts(s *Set, t *Types) []string {
 	if key := s.narrow(t); key != "" {
 		return []string{key}
 	}
-	keys := append(typed(&fusedExperts, s, t.Matrix+Tuned), typed(&fusedExperts, s, t.Matrix)...)
-	return first(s, t, &fusedExperts, keys)
-}
-
-// first are the models of blocks, or none where single products were measured on the chip itself and blocks were not.
-func first(s *Set, t *Types, in *section, keys []string) []string {
-	own := func(in *section, keys []string) bool {
-		return slices.ContainsFunc(keys, func(key string) bool { return s.MeasuredOn(in.key, key) == s.System })
-	}
-	if own(&groupedGemms, typed(&groupedGemms, s, t.Matrix)) && !own(in, keys) {
-		return nil
-	}
-	return keys
+	return append(typed(&fusedExperts, s, t.Matrix+Tuned), typed(&fusedExperts, s, t.Matrix)...)
 }
 
 // BlockElements is what each row of an expert block moves between its products and behind them: the activation reads

@@ -167,6 +167,9 @@ func Catalogue(folder string, log func(title string)) ([]Output, error) {
 		if slices.Contains(hopper, b.name) {
 			fp8Latent(set)
 		}
+		if g := set.GroupedGemm["float8"]; g != nil { // tables of DeepGEMM: what engines run behind an exchange
+			set.Put(kernel.DispatchedExperts, "float8", g, set.Errors["grouped_gemm.float8"])
+		}
 		sets[b.name] = set
 	}
 	for _, b := range built {

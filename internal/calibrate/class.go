@@ -90,12 +90,31 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 		})
 	}
 	doubt(results)
-	for i := range results {
-		if r := &results[i]; r.Doubt == "" || r.Reason != "" {
+	for _, r := range inTurn(results) {
+		if r.Doubt == "" || r.Reason != "" {
 			add(set, r.row, r.model, &r.Validation)
 		}
 	}
 	return results, uncovered
+}
+
+// inTurn is the results in the order in which they are taken.
+func inTurn(results []Result) []*Result {
+	var out []*Result
+	for i := range results {
+		out = append(out, &results[i])
+	}
+	for from := 0; from < len(out); { // the results of a slot stand together
+		to := from
+		for to < len(out) && out[to].slot == out[from].slot {
+			to++
+		}
+		if subjects[out[from].slot].best {
+			slices.SortStableFunc(out[from:to], func(a, b *Result) int { return cmp.Compare(a.Slowdown, b.Slowdown) })
+		}
+		from = to
+	}
+	return out
 }
 
 // software is what was measured, and over how many nodes where that counts.

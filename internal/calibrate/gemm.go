@@ -7,7 +7,7 @@ import (
 	"throughline/internal/measurement"
 )
 
-var gemms = subject{shape: gemmShape, fit: fitting(Gemm)}
+var gemms = subject{best: true, shape: gemmShape, fit: fitting(Gemm)}
 
 func gemmShape(r *measurement.Row) kernel.Shape {
 	return kernel.Shape{M: r.Get("m"), N: r.Get("n"), K: r.Get("k"), Count: 1}

@@ -94,3 +94,20 @@ func TestDoubt(t *testing.T) {
 		}
 	}
 }
+
+// TestInTurn: of several kernels for products the fastest comes first, of others the first.
+func TestInTurn(t *testing.T) {
+	result := func(s kernel.Slot, slowdown float64) Result {
+		r := Result{slot: s}
+		r.Slowdown = slowdown
+		return r
+	}
+	results := []Result{
+		result(kernel.Experts, 5), result(kernel.Experts, 3), result(kernel.Gemm, 6), result(kernel.Gemm, 4), result(kernel.GroupedGemm, 1),
+	}
+	for i, r := range inTurn(results) {
+		if want := []float64{5, 3, 4, 6, 1}[i]; r.Slowdown != want {
+			t.Errorf("%d: %v, want %v", i, r.Slowdown, want)
+		}
+	}
+}

@@ -18,6 +18,9 @@ type subject struct {
 	key   func(*measurement.Row) string
 	shape func(*measurement.Row) kernel.Shape
 	fit   func([]measurement.Row, Peak) (kernel.Model, Validation)
+	// best: of several kernels under one key the fastest is taken, on average over what was measured; otherwise the one with
+	// the most rows.
+	best bool
 	// join adds a model to one that is there; nil: what is there stays as it is.
 	join func(to, from kernel.Model)
 }

@@ -22,7 +22,11 @@ func TestOneDie(t *testing.T) {
 	for name, p := range map[string]question.Question{"dense": dense, "dense in 8 bits": narrow, "experts": wide, "slices of experts": sliced} {
 		p.Batch, p.Input, p.Output = 4, 4096, 1
 		times := map[string]float64{}
-		for _, system := range []string{"H100_SXM", "H200", "H800"} {
+		systems := []string{"H100_SXM", "H800", "H200"}
+		if name == "slices of experts" {
+			systems = systems[:2] // bytes decide as well, which the H200 moves faster
+		}
+		for _, system := range systems {
 			p.System = system
 			r := estimated(t, p, op.Prefill)
 			times[system] = r.Estimate.StepTime - r.Shares.Communication
