@@ -214,7 +214,7 @@ func (p *Pricer) communicate(o *op.Op) (b Busy, sent float64) {
 				at := p.net.route(o.Collective, most, most, o.Moved).Time(o.Moved)
 				t *= max(1, d.Seconds/at.Seconds)
 			}
-			d.Seconds, d.Displaced = t, d.Displaced*t/d.Seconds
+			d.Seconds, d.Displaced = t, max(d.Displaced/d.Seconds, unitsTaken[o.Kernels[0].Slot])*t
 		}
 	}
 	return Busy{d.Seconds, d.Displaced}, o.Moved * scale

@@ -97,6 +97,12 @@ func (k *kernels) uncovered(o *op.Op) float64 {
 	return k.bound.Launch
 }
 
+// unitsTaken is the share of the processors of a chip that kernels of communication occupy while they run. Those of DeepEP for
+// throughput take 20 (num_sms in deep_ep/buffer.py) of the 132 of a Hopper, and SGLang leaves its products the others
+// (_compute_moe_deepseek_blog_prefill in operations_strategy.py). Those for low latency take none while data are on their
+// way (github.com/deepseek-ai/DeepEP, "a hook-based method").
+var unitsTaken = [kernel.SlotCount]float64{kernel.DispatchNormal: 20.0 / 132, kernel.CombineNormal: 20.0 / 132}
+
 // sending is the kernel of a communication operator over as many nodes as it takes, nil where none was measured over so
 // many; the shape of the message is in k.
 func (k *kernels) sending(o *op.Op) (kernel.Timing, *kernel.Binding) {

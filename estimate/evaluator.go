@@ -33,7 +33,10 @@ type machinery struct {
 	handover []collective.Net
 
 	step op.Step // of sequences of the phase of the problem
+	half op.Step // of a micro-batch, where two overlap
 	work schedule.Work
+	runs []op.Run
+	cut  [op.MostRuns]schedule.Block
 }
 
 // workspace is the operators of a part of a step, and how long each is busy.
@@ -53,6 +56,7 @@ func NewEvaluator(p *Problem) (*Evaluator, error) {
 		lowerer: op.NewLowerer(p.Model, p.Settings, &p.Precision, p.Assume),
 		rules:   schedule.NewRules(p.System),
 		moe:     p.Model.IsMoE(),
+		runs:    make([]op.Run, 0, op.MostRuns),
 	}
 	m.pricers[p.Phase] = pricer
 	if h := p.Handover; h != nil {
@@ -183,7 +187,7 @@ func (e *Evaluator) Timeline(p *plan.Plan) []schedule.Span {
 
 // lower fills the lists of the parts that a step has.
 func (e *Evaluator) lower(p *plan.Plan, s *op.Step) {
-	e.lowerer.Stage(p, s, &e.stage.list)
+	e.lowerLayers(p, s, &e.stage.list)
 	if p.Drafts > 0 {
 		e.lowerer.Draft(p, s, &e.draft.list)
 	}
@@ -196,12 +200,12 @@ func (e *Evaluator) lower(p *plan.Plan, s *op.Step) {
 func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 	pricer, w := e.pricer(s.Phase()), &e.work
 	w.Stages, w.Batches, w.Drafts, w.Pipelined = p.Attention.PP, p.Batch.Count, p.Drafts, p.Pipelined
-	e.pass(pricer, &e.stage, recorded, &w.Layers)
+	e.pass(pricer, &e.stage, overlapOf(p, s), recorded, &w.Layers)
 	if p.Drafts > 0 {
-		e.pass(pricer, &e.draft, recorded, &w.Draft)
+		e.pass(pricer, &e.draft, plan.NoOverlap, recorded, &w.Draft)
 	}
 	if e.problem.Assume.Ends {
-		e.pass(pricer, &e.ends, recorded, &w.Ends)
+		e.pass(pricer, &e.ends, plan.NoOverlap, recorded, &w.Ends)
 	}
 	w.HandOn, w.HandOnSpan = 0, 0
 	if p.Attention.PP > 1 {
@@ -220,30 +224,34 @@ func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 
 // pass prices the operators of a list. Collectives that add nothing to a step, and how long single operators compute,
 // matter for a recorder only.
-func (e *Evaluator) pass(pricer *cost.Pricer, s *workspace, recorded bool, out *schedule.Pass) {
+func (e *Evaluator) pass(pricer *cost.Pricer, s *workspace, overlap plan.Overlap, recorded bool, out *schedule.Pass) {
 	ops := s.list.All()
-	out.Ops, out.Comms, out.Busy = ops, s.list.Comms(), s.busy[:len(ops)]
-	out.Computing = pricer.Computing(ops)
-	if recorded {
-		out.Runs = s.list.Runs()
-		for i := range ops {
-			out.Busy[i] = pricer.Price(&ops[i]).Busy
-		}
-		return
-	}
+	out.Ops, out.Comms, out.Busy, out.Overlap = ops, s.list.Comms(), s.busy[:len(ops)], plan.NoOverlap
 	for _, i := range out.Comms {
-		if e.rules.Silent(&ops[i]) {
+		if e.rules.Silent(&ops[i]) && !recorded {
 			out.Busy[i] = cost.Busy{}
 		} else {
 			out.Busy[i] = pricer.Communicate(&ops[i])
 		}
 	}
+	if recorded {
+		out.Runs = s.list.AppendRuns(nil)
+		for i := range ops {
+			out.Busy[i] = pricer.Price(&ops[i]).Busy
+		}
+	}
+	if overlap != plan.NoOverlap {
+		e.blocks(pricer, overlap, out)
+		return
+	}
+	out.Computing = pricer.Computing(ops)
 }
 
 // memory is what a processor must hold of what was lowered, all in the first tier.
 func (e *Evaluator) memory(p *plan.Plan, m *Memory) {
 	for b := range op.BlockCount {
 		m.Weights[b], m.Working[b] = residence(e.stage.list.Of(b))
+		m.Working[b] *= p.Overlap.Batches() // the operators are those of one micro-batch
 	}
 	if p.Drafts > 0 {
 		m.add(&e.draft.list)

@@ -36,6 +36,7 @@ func drawnPlan(t *rapid.T, steps bool) (*search.Problem, plan.Plan) {
 	pl := draw.Plan(t, p)
 	pl.Batch.Count = rapid.IntRange(1, 3).Draw(t, "count")
 	pl.Batch.Size = rapid.IntRange(1, 200).Draw(t, "size")
+	pl.Overlap = plan.Overlap(rapid.IntRange(0, int(plan.OverlapCount)-1).Draw(t, "overlap"))
 	return p, pl
 }
 
@@ -201,9 +202,10 @@ func TestTotalsAgree(t *testing.T) {
 		ops := got.Parts[estimate.StagePart].Ops
 		var time, bytes, flops float64
 		for i := range ops {
-			time += ops[i].Repeat * ops[i].Exposed
-			bytes += ops[i].Repeat * ops[i].Bytes()
-			flops += ops[i].Repeat * ops[i].Flops
+			n := pl.Overlap.Batches() * ops[i].Repeat
+			time += n * ops[i].Exposed
+			bytes += n * ops[i].Bytes()
+			flops += n * ops[i].Flops
 		}
 		s := &got.Stage
 		equal(t, "stage time", s.Time(), time)

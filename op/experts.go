@@ -130,6 +130,14 @@ func (s *stage) routes() *experts.Routing {
 	return &s.routing
 }
 
+// SharedTokens is the part that shared experts have in the tokens that the experts of a processor see.
+func (l *Lowerer) SharedTokens() float64 {
+	e := &l.model.Experts
+	s := stage{Lowerer: l}
+	shared := float64(e.Shared) * s.sharedScale()
+	return shared / (float64(e.TopK) + shared)
+}
+
 // sharedScale is the size of a shared expert in units of a routed one. A shared expert counts as so many routed ones, in
 // weights, operations and traffic.
 func (s *stage) sharedScale() float64 {

@@ -253,3 +253,6 @@ var kinds = [KindCount]Info{
 
 	DraftProjection: {Name: "draft projection", Block: AttentionBlock, Class: Linear, Kernels: product},
 }
+
+// OfExperts reports whether an operator is a part of what experts compute.
+func (k Kind) OfExperts() bool { return k >= ExpertGateUp && k <= ExpertDown }

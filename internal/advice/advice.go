@@ -51,9 +51,10 @@ type Options struct {
 	Engines     []*engine.Engine // each deployment is priced with the best of those that can run it
 	Redundant   search.Range
 	Drafts      search.Range
-	Top         int     // deployments to rank
-	PerHour     float64 // dollars per processor and hour; 0: not known
-	Watts       float64 // power of a processor; 0: not known
+	Overlaps    []plan.Overlap // of the exchange between experts, to try; nil: none
+	Top         int            // deployments to rank
+	PerHour     float64        // dollars per processor and hour; 0: not known
+	Watts       float64        // power of a processor; 0: not known
 	Workers     int
 
 	exhaustive bool // look at everything, for tests of what is left out otherwise
@@ -126,6 +127,7 @@ func Give(ctx context.Context, l *scenario.Loaded, o Options) (*Advice, error) {
 	}}
 	a.base.GPUsPerNode = o.GPUsPerNode
 	a.decode.Redundant, a.decode.Drafts = o.Redundant, o.Drafts
+	a.prefill.Overlaps, a.decode.Overlaps = o.Overlaps, o.Overlaps
 	if o.Objective == MinGPUs {
 		return a.fewest()
 	}

@@ -119,6 +119,7 @@ func (c *contender) key() identity {
 		k.prefill = c.prefill.pool.Plan
 	}
 	k.prefill.Gathered, k.decode.Gathered = false, false
+	k.prefill.Overlap, k.decode.Overlap = plan.NoOverlap, plan.NoOverlap
 	return k
 }
 

@@ -20,6 +20,7 @@ import (
 	"throughline/internal/report"
 	"throughline/internal/scenario"
 	"throughline/model"
+	"throughline/plan"
 )
 
 // estimateOptions are the flags of the estimate command.
@@ -114,6 +115,7 @@ func pointFlags(cmd *cobra.Command, p *point.Point) {
 	complete(cmd, "decode-system", hardware.Catalogue.Names())
 	complete(cmd, "phase", point.PhaseNames())
 	complete(cmd, "engine", engine.Names())
+	complete(cmd, "overlap", plan.OverlapNames())
 	complete(cmd, "assume", assume.Presets())
 	for _, name := range []string{"weights", "activations", "cache", "comm", "attention", "vector"} {
 		complete(cmd, name, scenario.FormatNames())

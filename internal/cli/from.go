@@ -37,6 +37,7 @@ type plannedRow struct {
 		MoEDP      int `json:"moe_dp"`
 		Redundant  int `json:"redundant_experts"`
 		Drafts     int
+		Overlap    string
 	}
 }
 
@@ -67,6 +68,9 @@ func takeFrom(cmd *cobra.Command, p *point.Point, from string) error {
 			if n > 0 {
 				settings[name] = strconv.Itoa(n)
 			}
+		}
+		if d.Overlap != "" {
+			settings["overlap"] = d.Overlap
 		}
 	}
 	var errs []error

@@ -13,6 +13,7 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/report"
 	"throughline/internal/scenario"
+	"throughline/plan"
 	"throughline/search"
 	"throughline/workload"
 )
@@ -28,6 +29,7 @@ type planOptions struct {
 	engine     string
 	redundant  int
 	drafts     int
+	overlap    string
 	json       bool
 }
 
@@ -64,6 +66,7 @@ A model or system is a built-in name (throughline models, throughline systems) o
 	f.StringVar(&o.engine, "engine", engine.Any, "sglang, vllm or trtllm; any: the best of those that can run a deployment; none: a generic one, which runs everything")
 	f.IntVar(&o.redundant, "redundant", 0, "redundant experts in decode, tried up to this number")
 	f.IntVar(&o.drafts, "drafts", 0, "tokens drafted per decode step, tried up to this number")
+	f.StringVar(&o.overlap, "overlap", anyOverlap, "how the exchange between experts hides behind computation: "+strings.Join(plan.OverlapNames(), ", ")+"; any: the best of them")
 	f.IntVar(&o.advice.Top, "top", 5, "deployments to rank")
 	f.Float64Var(&o.advice.PerHour, "price", 0, "dollars per processor and hour")
 	f.Float64Var(&o.advice.Watts, "power", 0, "watts of a processor")
@@ -71,6 +74,9 @@ A model or system is a built-in name (throughline models, throughline systems) o
 	f.IntVarP(&o.advice.Workers, "jobs", "j", runtime.GOMAXPROCS(0), "processors of this machine to use")
 	return cmd
 }
+
+// anyOverlap stands for the best overlap of a deployment.
+const anyOverlap = "any"
 
 // addScenarioFlags adds the flags that name a model, a system and how they meet.
 func addScenarioFlags(cmd *cobra.Command, sc *scenario.Scenario) {
@@ -137,6 +143,12 @@ func (o *planOptions) check() error {
 	}
 	if o.advice.Objective == advice.Cost && o.advice.PerHour == 0 {
 		note("--objective cost needs --price, the dollars per processor and hour")
+	}
+	if overlap, ok := plan.FindOverlap(o.overlap); ok {
+		o.advice.Overlaps = []plan.Overlap{overlap}
+	} else {
+		oneOf("--overlap", o.overlap, append(plan.OverlapNames(), anyOverlap)...)
+		o.advice.Overlaps = []plan.Overlap{plan.NoOverlap, plan.TwoBatch, plan.SingleBatch}
 	}
 	var err error
 	if o.advice.Engines, err = engine.Choices(o.engine); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"throughline/deploy"
 	"throughline/hardware"
+	"throughline/internal/document"
 	"throughline/internal/scenario"
 	"throughline/model"
 	"throughline/op"
@@ -69,6 +70,7 @@ func (p *Point) pool(l *scenario.Loaded, role deploy.Role, sys *hardware.System,
 		q.TP, q.PP, q.DP, q.CP = max(1, w.TP), max(1, w.PP), max(1, w.DP), max(1, w.CP)
 		q.EP, q.MoETP, q.MoEDP, q.Redundant, q.Drafts = w.EP, max(1, w.MoETP), w.MoEDP, w.Redundant, w.Drafts
 		q.Batch, pool.Count = cmp.Or(w.Batch, q.Batch), max(1, w.Count)
+		q.Overlap = w.Overlap.String()
 	}
 	if role == deploy.Decode {
 		q.CP = 1
@@ -94,8 +96,13 @@ func (p *Point) split(l *scenario.Loaded, procs int) (plan.Plan, []error) {
 		SequenceParallel: p.SequenceParallel, Pipelined: l.Assumptions.Pipelined, Drafts: p.Drafts,
 	}
 	var out []error
+	overlap, ok := plan.FindOverlap(p.Overlap)
+	if !ok {
+		out = append(out, fmt.Errorf("overlap: %s", document.NotOneOf(p.Overlap, plan.OverlapNames())))
+	}
+	q.Overlap = overlap
 	if !plan.ValidLayout(m, q.Attention) {
-		out = reasons(plan.LayoutMisses(m, q.Attention))
+		out = append(out, reasons(plan.LayoutMisses(m, q.Attention))...)
 	}
 	if !m.IsMoE() {
 		return q, append(out, p.noExperts(m)...)

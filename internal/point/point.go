@@ -12,6 +12,7 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/scenario"
 	"throughline/op"
+	"throughline/plan"
 	"throughline/workload"
 )
 
@@ -33,6 +34,7 @@ type Point struct {
 	EP, MoETP, MoEDP  int
 	Redundant, Drafts int
 	SequenceParallel  bool
+	Overlap           string // of the exchange between experts, by name
 
 	// Plans of two pools, in words; an empty one is what the numbers above say. DecodeSystem is empty if both pools have one.
 	PrefillPlan, DecodePlan, DecodeSystem string
@@ -47,7 +49,7 @@ const defaultLength = 1024
 
 // Default is the point that is asked for where nothing else is said.
 func Default() Point {
-	return Point{Engine: engine.Any, GPUsPerNode: 8, Batch: 1, TP: 1, PP: 1, DP: 1, CP: 1, MoETP: 1, Assume: "physical"}
+	return Point{Engine: engine.Any, GPUsPerNode: 8, Batch: 1, TP: 1, PP: 1, DP: 1, CP: 1, MoETP: 1, Overlap: plan.NoOverlap.String(), Assume: "physical"}
 }
 
 // Field is one setting of a point: a flag, and a column of a table.
@@ -95,6 +97,7 @@ var fields = []Field{
 	{Name: "gpus-per-node", Doc: "processors of one node, for what engines can run", Low: 1, High: mostParts, Ref: func(p *Point) any { return &p.GPUsPerNode }},
 	{Name: "redundant", Doc: "extra copies of routed experts", Low: 0, High: mostParts, Ref: func(p *Point) any { return &p.Redundant }},
 	{Name: "drafts", Doc: "tokens drafted per decode step", Low: 0, High: len(workload.DraftAcceptance), Ref: func(p *Point) any { return &p.Drafts }},
+	{Name: "overlap", Doc: "how the exchange between experts hides behind computation: off, two-batch or single-batch", Ref: func(p *Point) any { return &p.Overlap }},
 	{Name: "weights", Doc: "number format of the weights: " + formats + " (default bf16)", Ref: func(p *Point) any { return &p.Formats.Weights }},
 	{Name: "activations", Doc: "of activations and products (default: as the weights, if the system has the rate)", Ref: func(p *Point) any { return &p.Formats.Activations }},
 	{Name: "cache", Doc: "of the KV cache (default: what the engine does; bf16, or fp8 beside quantised weights)", Ref: func(p *Point) any { return &p.Formats.Cache }},

@@ -129,6 +129,9 @@ func instances(count int, p *plan.Plan) string {
 	if p.Drafts > 0 {
 		s += fmt.Sprintf(" mtp%d", p.Drafts)
 	}
+	if w := p.Overlap.Word(); w != "" {
+		s += " " + w
+	}
 	if count > 1 {
 		s = fmt.Sprintf("%d × %s", count, s)
 	}
@@ -251,6 +254,9 @@ func sideJSON(pool *deploy.Pool, s *advice.Side) map[string]any {
 	}
 	if p.Experts.EP > 0 {
 		m["ep"], m["moe_tp"], m["moe_dp"], m["redundant_experts"] = p.Experts.EP, p.Experts.TP, p.Experts.DP, p.Redundant
+	}
+	if p.Overlap != plan.NoOverlap {
+		m["overlap"] = p.Overlap.String()
 	}
 	if p.Drafts > 0 {
 		m["drafts"] = p.Drafts
