@@ -62,6 +62,7 @@ func TestOneAnswer(t *testing.T) {
 		return stdout.Bytes()
 	}
 	modes, engines := map[string]int{}, map[string]int{}
+	overlaps := 0
 	for i, q := range questions {
 		t.Run(q, func(t *testing.T) {
 			file := filepath.Join(dir, fmt.Sprintf("plan%d.json", i))
@@ -79,6 +80,9 @@ func TestOneAnswer(t *testing.T) {
 			row := &plan.Ranked[0]
 			modes[row.Mode]++
 			engines[row.Engine]++
+			if row.Prefill.Overlap+row.Decode.Overlap != "" {
+				overlaps++
+			}
 
 			for _, command := range []string{"estimate", "explain"} {
 				var got struct {
@@ -105,6 +109,9 @@ func TestOneAnswer(t *testing.T) {
 		if modes[want] < 5 {
 			t.Errorf("only %d winners are %s", modes[want], want)
 		}
+	}
+	if overlaps < 2 {
+		t.Errorf("only %d winners overlap", overlaps)
 	}
 	for _, want := range []string{"sglang", "vllm", "trtllm", "none"} {
 		if engines[want] < 3 {
@@ -143,6 +150,7 @@ type planSide struct {
 	MoEDP                     int `json:"moe_dp"`
 	Redundant                 int `json:"redundant_experts"`
 	Drafts                    int
+	Overlap                   string
 }
 
 func (r *planRow) figures() seenFigures {
@@ -161,6 +169,7 @@ func (r *planRow) csv(question map[string]string) string {
 		}{{"tp_size", s.TP}, {"pp_size", s.PP}, {"attention_dp_size", s.DP}, {"moe_tp_size", s.MoETP}, {"moe_ep_size", s.EP}, {"redundant_experts", s.Redundant}} {
 			header, cells = append(header, prefix+c.name), append(cells, strconv.Itoa(c.value))
 		}
+		header, cells = append(header, prefix+"overlap"), append(cells, s.Overlap)
 	}
 	if r.Mode == "agg" {
 		side("", &r.Decode)
