@@ -24,9 +24,11 @@ func (s *stage) experts() {
 	group := s.cardTokens * tp
 	shared := float64(e.Shared) * s.sharedScale()
 	mean := group * (float64(e.TopK) + shared) * e.CapacityFactor
-	tokens := mean
+	tokens, crowd := mean, 1.0
 	if s.assume.Imbalance {
-		tokens = (s.routes().Busiest(group*float64(e.TopK), p.Experts.EP) + group*shared) * e.CapacityFactor
+		var visits float64
+		visits, crowd = s.busiest(group * float64(e.TopK))
+		tokens = (visits + group*shared) * e.CapacityFactor
 	}
 	local := s.resident()
 	read := local
@@ -53,7 +55,7 @@ func (s *stage) experts() {
 	if p.Gathered {
 		s.gatherTokens(hidden)
 	} else {
-		s.exchange(Dispatch, &dispatching, s.cardTokens*sent, hidden)
+		s.exchange(Dispatch, &dispatching, s.cardTokens*sent, hidden, crowd)
 		s.slices(SliceGather, hardware.AllGather, tokens*hidden)
 	}
 	if s.model.MLP == model.Gated {
@@ -70,7 +72,7 @@ func (s *stage) experts() {
 		s.scatterTokens(hidden)
 	} else {
 		s.slices(SliceScatter, hardware.ReduceScatter, tokens*hidden)
-		s.exchange(Combine, &combining, s.cardTokens*sent, hidden)
+		s.exchange(Combine, &combining, s.cardTokens*sent, hidden, crowd)
 	}
 	if e.Hidden > 0 {
 		s.linear(ExpertWiden, s.cardTokens, hidden, s.hidden)
@@ -121,6 +123,43 @@ func (s *stage) expertHidden() float64 {
 		return float64(h)
 	}
 	return s.hidden
+}
+
+// busiest is the visits to the experts of the busiest rank, where a rank gets a number on average, and how many times the mean
+// it gets whatever chance adds.
+func (s *stage) busiest(mean float64) (visits, crowd float64) {
+	ranks := s.plan.Experts.EP
+	visits = s.routes().Busiest(mean, ranks)
+	if ranks < 2 || s.popularity[s.phase].Even() {
+		return visits, 1
+	}
+	var times float64
+	total := s.step.Tokens()
+	for phase := range s.step {
+		if tokens := s.step[phase].Tokens; tokens > 0 {
+			b := s.balance(Phase(phase), ranks)
+			times += tokens / total * b.Busiest(mean)
+			crowd += tokens / total * b.Uneven()
+		}
+	}
+	return max(visits, mean*times), crowd
+}
+
+// balance is that of the experts on so many ranks for tokens of a phase.
+func (s *stage) balance(phase Phase, ranks int) *experts.Balance {
+	e, p := &s.model.Experts, &s.popularity[phase]
+	key := balanceKey{int32(ranks), int32(s.plan.Redundant), phase}
+	if b, ok := s.balances[key]; ok {
+		return b
+	}
+	b, err := experts.BalanceOf(p, experts.Sharing{
+		Experts: e.Routed, Visited: e.TopK, Redundant: s.plan.Redundant, Ranks: ranks, Groups: 1, Nodes: 1,
+	})
+	if err != nil {
+		panic(err) // a global placement has room for every expert
+	}
+	s.balances[key] = b
+	return b
 }
 
 // routes is the statistics of how tokens visit the copies of routed experts.

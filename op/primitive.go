@@ -171,8 +171,9 @@ var (
 )
 
 // exchange is one direction of the all-to-all between experts: n elements leave every processor, in tokens of the given
-// width, and buffers are written and read, in the reference tool for the tokens of the whole group.
-func (s *stage) exchange(k Kind, kernels *[PhaseCount]kernel.Uses, n, width float64) {
+// width, and buffers are written and read, in the reference tool for the tokens of the whole group. All wait for the busiest,
+// which receives or sends back so many times the mean.
+func (s *stage) exchange(k Kind, kernels *[PhaseCount]kernel.Uses, n, width, crowd float64) {
 	ep := s.plan.Experts.EP
 	o := s.add(k, VectorUnit)
 	buffers := n
@@ -181,9 +182,9 @@ func (s *stage) exchange(k Kind, kernels *[PhaseCount]kernel.Uses, n, width floa
 	}
 	o.Activations = 2 * buffers * s.a
 	o.Output = buffers * s.a
-	o.M, o.N, o.K = s.cardTokens, float64(s.model.Experts.TopK), width
+	o.M, o.N, o.K = s.cardTokens*crowd, float64(s.model.Experts.TopK), width
 	o.Experts = int32(s.model.Experts.Routed)
-	s.send(o, hardware.AllToAll, n*s.q, ep, s.plan.Experts.TP)
+	s.send(o, hardware.AllToAll, n*s.q*crowd, ep, s.plan.Experts.TP)
 	o.Kernels = kernels[s.phase]
 }
 

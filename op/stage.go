@@ -17,6 +17,8 @@ type Lowerer struct {
 	fusedUnit  Unit
 	assume     *assume.Assumptions
 	routing    experts.Routing
+	popularity [PhaseCount]experts.Popularity
+	balances   map[balanceKey]*experts.Balance
 	stage      stage // under way: too large to be cleared for every plan
 	one        Step  // of the draft module under way
 }
@@ -33,7 +35,26 @@ func NewLowerer(m *model.Model, set *model.Settings, prec *plan.Precision, as *a
 	if as.FusedAttentionAtMatrixType {
 		l.fusedUnit = MatrixUnit
 	}
+	l.Visit(experts.Popularity{Spread: as.ExpertSpread, Blocks: as.ExpertBlocks})
 	return l
+}
+
+// Visit makes tokens visit experts in another way, which from step to step changes as is assumed.
+func (l *Lowerer) Visit(p experts.Popularity) {
+	l.balances = map[balanceKey]*experts.Balance{}
+	drifts := [PhaseCount]float64{Prefill: l.assume.ExpertDriftPrefill, Decode: l.assume.ExpertDriftDecode}
+	for phase := range l.popularity {
+		l.popularity[phase] = p
+		if !p.Even() {
+			l.popularity[phase].Drift = drifts[phase]
+		}
+	}
+}
+
+// balanceKey is experts on ranks, with redundant copies, in a phase.
+type balanceKey struct {
+	ranks, redundant int32
+	phase            Phase
 }
 
 // stage is the lowering of one pipeline stage under way.
