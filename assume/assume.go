@@ -33,6 +33,8 @@ type Assumptions struct {
 	ExpertBlocks       float64 `assume:"expert-blocks" doc:"of what neighbouring eighths of the experts have in common"`
 	ExpertDriftPrefill float64 `assume:"expert-drift-prefill" doc:"of the visits of an expert from step to step, in prefill"`
 	ExpertDriftDecode  float64 `assume:"expert-drift-decode" doc:"and in decode"`
+	// RebalanceSteps is the steps after which experts with redundant copies are moved to where tokens go; 0: never.
+	RebalanceSteps float64 `assume:"rebalance-steps" doc:"steps between two moves of experts with redundant copies; 0: none"`
 	// Causal: a token of a prompt attends to those before it and to itself; otherwise to the whole prompt.
 	Causal bool `assume:"causal" doc:"prefill attends to earlier tokens only"`
 	// AbsorbPrefill: absorbed latent attention stays absorbed in prefill; otherwise it expands keys and values there, as
@@ -90,6 +92,7 @@ var Physical = Assumptions{
 	ReserveGiB:     1,
 
 	ExpertSpread: 0.46, ExpertBlocks: 0.27, ExpertDriftPrefill: 0.33, ExpertDriftDecode: 0.175,
+	RebalanceSteps: 1000, // SGLang's --eplb-rebalance-num-iterations
 }
 
 // Usable is how many bytes of a capacity in GiB a deployment may take.

@@ -58,6 +58,9 @@ func NewEvaluator(p *Problem) (*Evaluator, error) {
 		moe:     p.Model.IsMoE(),
 		runs:    make([]op.Run, 0, op.MostRuns),
 	}
+	if p.Visited != nil {
+		m.lowerer.Visit(*p.Visited)
+	}
 	m.pricers[p.Phase] = pricer
 	if h := p.Handover; h != nil {
 		m.handover = []collective.Net{collective.NewNet(p.System, p.Assume.BytesPerGB), collective.NewNet(h.System, p.Assume.BytesPerGB)}
@@ -212,6 +215,11 @@ func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 		w.HandOnSpan = p.StageSpan(e.moe)
 		w.HandOn = pricer.HandOn(p.Attention.PP, w.HandOnSpan, e.stageMessage(p, s))
 	}
+	w.Moving = 0
+	if steps := e.problem.Assume.RebalanceSteps; steps > 0 && e.lowerer.Rebalances(p) {
+		// All experts of a processor may come from another one.
+		w.Moving = pricer.HandOn(2, p.Experts.EP*p.Experts.TP, expertWeights(&e.stage.list)) / steps
+	}
 	w.Second = 0
 	if e.problem.Offload != (Offload{}) {
 		w.Second = e.linkTime(m)
@@ -286,7 +294,7 @@ func residence(ops []op.Op) (weights, working float64) {
 func (e *Evaluator) total(t *schedule.Times, out *Estimate) {
 	p := &out.Plan
 	out.StepTime, out.StageTime, out.TransferTime, out.DraftTime = t.Step, t.Stage, t.HandOn, t.Draft
-	out.EndsTime, out.WaitTime, out.OffloadTime = t.Ends, t.Wait, t.Second
+	out.EndsTime, out.WaitTime, out.OffloadTime, out.MovingTime = t.Ends, t.Wait, t.Second, t.Moving
 	out.KV = Transfer{}
 	sequences := float64(p.Batch.Count) * float64(p.InFlight()) * float64(p.Attention.DP) * float64(p.Sequences(e.moe))
 	if e.problem.Phase == op.Prefill {
@@ -306,6 +314,16 @@ func (e *Evaluator) total(t *schedule.Times, out *Estimate) {
 		out.Throughput *= tokens
 	}
 	out.Requests = out.Throughput / float64(e.problem.Lengths.Output)
+}
+
+// expertWeights is the bytes of the experts of a processor.
+func expertWeights(list *op.List) (bytes float64) {
+	for _, o := range list.Of(op.MLPBlock) {
+		if o.Kind.OfExperts() {
+			bytes += o.Repeat * o.Resident
+		}
+	}
+	return bytes
 }
 
 // stageMessage is the activations that a processor of one stage hands to the next, in bytes.

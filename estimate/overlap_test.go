@@ -36,7 +36,7 @@ func TestOverlapGains(t *testing.T) {
 			if on.StepTime < off.StepTime*(1-rounding) {
 				gains[pl.Overlap]++
 			}
-			if on.Uncovered < 0 || on.Uncovered > 2 {
+			if on.Uncovered < 0 || (on.Uncovered-2)*exchange > rounding*on.StepTime {
 				t.Fatalf("%v of the exchanges are waited for", on.Uncovered)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"throughline/experts"
 	"throughline/hardware"
 	"throughline/model"
+	"throughline/plan"
 )
 
 // experts is the feed-forward block of an expert layer. The tokens are spread evenly over all processors, each is sent
@@ -167,6 +168,11 @@ func (s *stage) routes() *experts.Routing {
 	e := &s.model.Experts
 	s.routing.Set(e.Routed+s.plan.Redundant, e.TopK)
 	return &s.routing
+}
+
+// Rebalances reports whether a plan has copies of experts that are moved to where tokens go.
+func (l *Lowerer) Rebalances(p *plan.Plan) bool {
+	return p.Redundant > 0 && p.Experts.EP > 1 && l.assume.Imbalance && !l.popularity[Decode].Even()
 }
 
 // SharedTokens is the part that shared experts have in the tokens that the experts of a processor see.

@@ -25,7 +25,7 @@ func (p *Pass) uncovered() float64 {
 			exchange += float64(b.Layers) * b.Legs[j].Exchange
 		}
 	}
-	if exchange <= 1e-9*computing { // less than rounding
+	if exchange == 0 {
 		return 1
 	}
 	batches := p.Overlap.Batches()

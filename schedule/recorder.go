@@ -58,6 +58,7 @@ const (
 	HandOnPart // activations from stage to stage
 	SecondPart // reading from the second memory tier
 	WaitPart   // for the slowest stage
+	MovingPart // of experts to other processors
 	CachePart  // the KV cache on its way to other processors
 	PartCount
 )
@@ -116,6 +117,9 @@ func (r *Recorder) step(rules *Rules, w *Work, t *Times) {
 	}
 	if t.Wait > 0 {
 		r.add(WaitPart, 0, Waiting, 0, t.Wait)
+	}
+	if w.Moving > 0 {
+		r.add(MovingPart, 0, Waiting, 0, w.Moving)
 	}
 	if w.Cache > 0 {
 		r.beside(CachePart, Handover, r.now+t.Cache-w.Cache, w.Cache, t.Cache)

@@ -94,6 +94,7 @@ type Work struct {
 	Second     float64 // what the second memory tier takes to deliver what one stage reads from it
 	Cache      float64 // sending the KV cache of all batches to other processors, layer by layer
 	Depth      int     // layers of a stage
+	Moving     float64 // of experts to other processors, as a mean of all steps
 }
 
 // Times are what the parts of a step add to it, in seconds.
@@ -105,6 +106,7 @@ type Times struct {
 	Ends   float64
 	Wait   float64 // for the slowest stage of a pipeline
 	Second float64 // for the second memory tier
+	Moving float64 // moving experts to other processors
 	// Cache is what remains of sending the cache when the step is over.
 	Cache float64
 }
@@ -139,7 +141,8 @@ func (r *Rules) Step(w *Work, rec *Recorder) (t Times) {
 	if w.Pipelined {
 		t.Wait = max(0, (stages-1)*(t.Draft+t.Ends)-t.HandOn)
 	}
-	t.Step = batches*stages*t.Stage + t.HandOn + t.Draft + t.Ends + t.Second + t.Wait
+	t.Moving = w.Moving
+	t.Step = batches*stages*t.Stage + t.HandOn + t.Draft + t.Ends + t.Second + t.Wait + t.Moving
 	if w.Cache > 0 {
 		t.Cache = trailing(w.Cache, batches*t.Stage, float64(w.Depth))
 	}

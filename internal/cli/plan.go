@@ -64,7 +64,7 @@ A model or system is a built-in name (throughline models, throughline systems) o
 	f.StringVar(&o.objective, "objective", string(advice.Throughput), "throughput, cost, latency or min-gpus")
 	f.Float64Var(&o.advice.Rate, "rate", 0, "requests per second to serve, for --objective min-gpus")
 	f.StringVar(&o.engine, "engine", engine.Any, "sglang, vllm or trtllm; any: the best of those that can run a deployment; none: a generic one, which runs everything")
-	f.IntVar(&o.redundant, "redundant", 0, "redundant experts in decode, tried up to this number")
+	f.IntVar(&o.redundant, "redundant", 32, "redundant experts, tried up to this number and two more on a rank than it must hold")
 	f.IntVar(&o.drafts, "drafts", 0, "tokens drafted per decode step, tried up to this number")
 	f.StringVar(&o.overlap, "overlap", anyOverlap, "how the exchange between experts hides behind computation: "+strings.Join(plan.OverlapNames(), ", ")+"; any: the best of them")
 	f.IntVar(&o.advice.Top, "top", 5, "deployments to rank")
@@ -94,6 +94,7 @@ func addScenarioFlags(cmd *cobra.Command, sc *scenario.Scenario) {
 	f.StringVar(&sc.Distribution, "lengths", "", "how lengths are spread: fixed, uniform:R, lognormal:S or trace:FILE (default fixed)")
 	f.Float64Var(&sc.Offload.Weights, "offload-weights", 0, "share of the weights in the second memory tier")
 	f.Float64Var(&sc.Offload.Cache, "offload-cache", 0, "share of the KV cache in the second memory tier")
+	f.StringVar(&sc.Popularity, "popularity", "", "how often experts are visited: uniform, zipf:EXPONENT, lognormal:SPREAD or counts:FILE (default: as assumed)")
 	f.StringVar(&sc.Assume, "assume", "physical", "modelling assumptions: physical or reference, and changes like physical,causal=false")
 }
 

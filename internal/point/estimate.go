@@ -79,6 +79,7 @@ type files struct {
 	formats                     scenario.Formats
 	assume                      string
 	offload                     estimate.Offload
+	popularity                  string
 }
 
 // opened is the files of a point, and what was prepared with them.
@@ -110,13 +111,13 @@ const mostOpened = 256
 
 // open reads the files of a point.
 func (e *Estimator) open(p *Point) *opened {
-	key := files{p.Model, p.System, p.DecodeSystem, p.Formats, p.Assume, p.Offload}
+	key := files{p.Model, p.System, p.DecodeSystem, p.Formats, p.Assume, p.Offload, p.Popularity}
 	o, ok := e.opened[key]
 	if !ok {
 		o = &opened{phases: map[phaseKey]*prepared{}, predictors: map[predictorKey]*serving.Predictor{}}
 		// Any length would do: those of the point are checked with it.
 		s := scenario.Scenario{Model: p.Model, System: p.System, DecodeSystem: p.DecodeSystem, Formats: p.Formats, Assume: p.Assume,
-			Offload: p.Offload, Lengths: workload.Lengths{Input: 2 * mostTokens, Output: 1}}
+			Offload: p.Offload, Popularity: p.Popularity, Lengths: workload.Lengths{Input: 2 * mostTokens, Output: 1}}
 		o.loaded, o.err = s.Load()
 		if len(e.opened) == mostOpened {
 			clear(e.opened)

@@ -35,6 +35,7 @@ type Point struct {
 	Redundant, Drafts int
 	SequenceParallel  bool
 	Overlap           string // of the exchange between experts, by name
+	Popularity        string // of experts, as experts.ParsePopularity reads it
 
 	// Plans of two pools, in words; an empty one is what the numbers above say. DecodeSystem is empty if both pools have one.
 	PrefillPlan, DecodePlan, DecodeSystem string
@@ -98,6 +99,7 @@ var fields = []Field{
 	{Name: "redundant", Doc: "extra copies of routed experts", Low: 0, High: mostParts, Ref: func(p *Point) any { return &p.Redundant }},
 	{Name: "drafts", Doc: "tokens drafted per decode step", Low: 0, High: len(workload.DraftAcceptance), Ref: func(p *Point) any { return &p.Drafts }},
 	{Name: "overlap", Doc: "how the exchange between experts hides behind computation: off, two-batch or single-batch", Ref: func(p *Point) any { return &p.Overlap }},
+	{Name: "popularity", Doc: "how often experts are visited: uniform, zipf:EXPONENT, lognormal:SPREAD or counts:FILE (default: as assumed)", Ref: func(p *Point) any { return &p.Popularity }},
 	{Name: "weights", Doc: "number format of the weights: " + formats + " (default bf16)", Ref: func(p *Point) any { return &p.Formats.Weights }},
 	{Name: "activations", Doc: "of activations and products (default: as the weights, if the system has the rate)", Ref: func(p *Point) any { return &p.Formats.Activations }},
 	{Name: "cache", Doc: "of the KV cache (default: what the engine does; bf16, or fp8 beside quantised weights)", Ref: func(p *Point) any { return &p.Formats.Cache }},

@@ -236,7 +236,7 @@ func TestStreamBadRows(t *testing.T) {
 func TestStreamHeader(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "the table of points is empty: its first row names the columns",
-		"model,system,btach,tp,TP\n": `column 3: "btach" is not one of "model", "system", "engine", "phase", "batch", "concurrency", "isl", "osl", "context", "prefix", "prefix-hit", "lengths", "offload-weights", "offload-cache", "tp", "pp", "dp", "cp", "sp", "ep", "moe-tp", "moe-dp", "prefill-plan", "decode-plan", "decode-system", "gpus-per-node", "redundant", "drafts", "overlap", "weights", "activations", "cache", "comm", "attention", "vector", "assume"; did you mean "batch"?` +
+		"model,system,btach,tp,TP\n": `column 3: "btach" is not one of "model", "system", "engine", "phase", "batch", "concurrency", "isl", "osl", "context", "prefix", "prefix-hit", "lengths", "offload-weights", "offload-cache", "tp", "pp", "dp", "cp", "sp", "ep", "moe-tp", "moe-dp", "prefill-plan", "decode-plan", "decode-system", "gpus-per-node", "redundant", "drafts", "overlap", "popularity", "weights", "activations", "cache", "comm", "attention", "vector", "assume"; did you mean "batch"?` +
 			"\n" + `column 5: "TP" stands there twice`,
 		"tp\n": "there is no column \"model\", and no --model for all rows\nthere is no column \"system\", and no --system for all rows",
 	} {

@@ -221,7 +221,7 @@ func AdviceJSON(w io.Writer, l *scenario.Loaded, o *advice.Options, a *advice.Ad
 // question is what was asked, in the words of the command line, so that another command can ask it again.
 func question(l *scenario.Loaded, o *advice.Options) map[string]string {
 	out := map[string]string{
-		"model": l.Model, "system": l.System, "decode-system": l.DecodeSystem, "assume": l.Assume, "lengths": l.Distribution,
+		"model": l.Model, "system": l.System, "decode-system": l.DecodeSystem, "assume": l.Assume, "lengths": l.Distribution, "popularity": l.Popularity,
 		"isl": fmt.Sprint(l.Asked.Input), "osl": fmt.Sprint(l.Asked.Output), "prefix": fmt.Sprint(l.Asked.Cached),
 		"weights": l.Formats.Weights, "activations": l.Formats.Activations, "cache": l.Formats.Cache, "comm": l.Formats.Comm,
 		"attention": l.Formats.Attention, "vector": l.Formats.Vector, "gpus-per-node": fmt.Sprint(o.GPUsPerNode),

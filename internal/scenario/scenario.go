@@ -12,6 +12,7 @@ import (
 	"throughline/assume"
 	"throughline/deploy"
 	"throughline/estimate"
+	"throughline/experts"
 	"throughline/hardware"
 	"throughline/internal/catalogue"
 	"throughline/internal/document"
@@ -31,6 +32,7 @@ type Scenario struct {
 	Assume       string // preset and changes to it
 	Distribution string // of the lengths, as workload.Lengths.Spread reads it
 	Offload      estimate.Offload
+	Popularity   string // of experts, as experts.ParsePopularity reads it; empty: as it is assumed
 }
 
 // Formats are number formats by name; empty ones follow from the others.
@@ -49,6 +51,7 @@ type Loaded struct {
 	Precision   plan.Precision
 	Assumptions *assume.Assumptions
 	Warnings    []document.Problem
+	Visited     *experts.Popularity // nil: as it is assumed
 }
 
 // Load reads the model and the systems of a scenario and checks that they go together. All problems are reported at
@@ -88,6 +91,7 @@ func (s *Scenario) Load() (*Loaded, error) {
 	if o := s.Offload; !(o.Weights >= 0 && o.Weights <= 1 && o.Cache >= 0 && o.Cache <= 1) {
 		note(fmt.Errorf("offloaded shares must lie between 0 and 1, not %g of the weights and %g of the cache", o.Weights, o.Cache))
 	}
+	note(l.visit())
 	if len(errs) > 0 {
 		return nil, document.Join(errs...)
 	}
@@ -95,6 +99,22 @@ func (s *Scenario) Load() (*Loaded, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// visit reads how often experts are visited.
+func (l *Loaded) visit() error {
+	if l.Popularity == "" {
+		return nil
+	}
+	p, err := experts.ParsePopularity(l.Popularity)
+	if err != nil {
+		return fmt.Errorf("popularity: %w", err)
+	}
+	if c := p.Counts; c != nil && l.Shape != nil && len(c.Layers[0]) != l.Shape.Experts.Routed {
+		return fmt.Errorf("popularity: %d experts are counted, %s has %d", len(c.Layers[0]), l.Shape.Name, l.Shape.Experts.Routed)
+	}
+	l.Visited = &p
+	return nil
 }
 
 func checkLengths(n workload.Lengths) error {
@@ -262,7 +282,7 @@ func rate(format string, types func(*hardware.System) []string, systems []*hardw
 // Deployment is the scenario as a deployment that has no pools yet.
 func (l *Loaded) Deployment() deploy.Deployment {
 	return deploy.Deployment{
-		Name: l.Model, Model: l.Shape, Settings: l.Settings, Precision: l.Precision, Assume: l.Assumptions, Offload: l.Offload,
+		Name: l.Model, Model: l.Shape, Settings: l.Settings, Precision: l.Precision, Assume: l.Assumptions, Offload: l.Offload, Visited: l.Visited,
 		Acceptance: workload.DraftAcceptance, MaxContext: l.Lengths.Final(), MaxPrompt: l.Lengths.Input,
 	}
 }
