@@ -16,6 +16,13 @@ func overlapOf(p *plan.Plan, s *op.Step) plan.Overlap {
 	return p.Overlap
 }
 
+// Busiest is the load of the busiest rank of the experts in units of the mean, in a step under a plan.
+func (e *Evaluator) Busiest(p *plan.Plan) float64 {
+	e.stepOf(p, &e.step)
+	e.lower(p, &e.step)
+	return e.lowerer.Busiest()
+}
+
 // lowerLayers fills a list with the layers of a stage. Two micro-batches are equal: the operators are those of one.
 func (e *Evaluator) lowerLayers(p *plan.Plan, s *op.Step, list *op.List) {
 	if p.Overlap == plan.TwoBatch {

@@ -26,9 +26,11 @@ func (s *stage) experts() {
 	shared := float64(e.Shared) * s.sharedScale()
 	mean := group * (float64(e.TopK) + shared) * e.CapacityFactor
 	tokens, crowd := mean, 1.0
+	s.times = 1
 	if s.assume.Imbalance {
 		var visits float64
 		visits, crowd = s.busiest(group * float64(e.TopK))
+		s.times = visits / (group * float64(e.TopK))
 		tokens = (visits + group*shared) * e.CapacityFactor
 	}
 	local := s.resident()
@@ -169,6 +171,9 @@ func (s *stage) routes() *experts.Routing {
 	s.routing.Set(e.Routed+s.plan.Redundant, e.TopK)
 	return &s.routing
 }
+
+// Busiest is how many times the mean the busiest rank of the experts got in what was lowered last.
+func (l *Lowerer) Busiest() float64 { return l.times }
 
 // Rebalances reports whether a plan has copies of experts that are moved to where tokens go.
 func (l *Lowerer) Rebalances(p *plan.Plan) bool {

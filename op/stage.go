@@ -19,8 +19,9 @@ type Lowerer struct {
 	routing    experts.Routing
 	popularity [PhaseCount]experts.Popularity
 	balances   map[balanceKey]*experts.Balance
-	stage      stage // under way: too large to be cleared for every plan
-	one        Step  // of the draft module under way
+	times      float64 // the mean that the busiest rank of the experts got last
+	stage      stage   // under way: too large to be cleared for every plan
+	one        Step    // of the draft module under way
 }
 
 // NewLowerer prepares the lowering of a model.

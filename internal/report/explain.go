@@ -25,6 +25,9 @@ func WriteExplanation(w io.Writer, a *point.Answer, phase int, x *explain.Explan
 		layers = "the layers of one of the stages"
 	}
 	fmt.Fprintf(&b, "\nOperators, over %s; shares of the step; of the peak rate and bandwidth, without calibration\n%s\n", layers, operatorTable(x.Operators))
+	if lines := x.Exchange.Lines(); lines != nil {
+		fmt.Fprintf(&b, "\n%s\n", strings.Join(lines, "\n"))
+	}
 	fmt.Fprintf(&b, "\nMemory of a processor\n%s\n", memoryMap(&x.Memory, r.Problem.Model.IsMoE()))
 	fmt.Fprintf(&b, "\nSensitivity: what %.0f%% more of a number changes\n%s\n", 100*explain.Change, sensitivityTable(x.Sensitivity))
 	if without := withoutEffect(x.Sensitivity); without != "" {
