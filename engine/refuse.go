@@ -13,7 +13,7 @@ type feature struct {
 	needs      func(unit) bool
 }
 
-const featureCount = 21
+const featureCount = 24
 
 var features = [featureCount]feature{
 	{"pipeline_parallel", "pipeline parallel", piped},
@@ -37,6 +37,9 @@ var features = [featureCount]feature{
 	{"sliding_window", "sliding window", nil},
 	{"linear_attention", "linear attention", nil},
 	{"sparse_attention", "sparse attention (DSA)", nil},
+	{"cuda_graphs", "CUDA graphs", nil},
+	{"torch_compile", "torch.compile", nil},
+	{"chunked_prefix", "chunked prefix cache (MLA)", nil},
 }
 
 // A limit is a deployment that cannot run.
