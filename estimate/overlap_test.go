@@ -42,7 +42,7 @@ func TestOverlapGains(t *testing.T) {
 		}
 	})
 	for o := plan.TwoBatch; o < plan.OverlapCount; o++ {
-		if gains[o] == 0 {
+		if gains[o] == 0 && !testing.Short() { // a short test draws too few
 			t.Errorf("%v never gains", o)
 		}
 	}
