@@ -105,3 +105,24 @@ func TestOverlapDoesNotAllocate(t *testing.T) {
 		t.Errorf("a prefill takes %+v, with the overlap of a decode %+v", one, two)
 	}
 }
+
+// BenchmarkOverlap is a full evaluation of plans whose exchange overlaps.
+func BenchmarkOverlap(b *testing.B) {
+	for _, overlap := range []plan.Overlap{plan.TwoBatch, plan.SingleBatch} {
+		b.Run(overlap.String(), func(b *testing.B) {
+			e, plans := evaluation(b, 3, 4096)
+			var out estimate.Estimate
+			for i := range plans { // the balance of experts is worked out once
+				plans[i].Overlap = overlap
+				e.Evaluate(&plans[i], &out)
+			}
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				e.Evaluate(&plans[i&4095], &out)
+				i++
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "evaluations/s")
+		})
+	}
+}
