@@ -234,7 +234,7 @@ func (p *Pricer) communicate(o *op.Op) (b Busy, sent float64) {
 	d, scale := r.Time(o.Moved), r.Scale // another route may take the place of this one
 	if p.kernels.set != nil {
 		if t := p.measured(o, m, d.Seconds); t > 0 {
-			d.Seconds, d.Displaced = t, d.Displaced*t/d.Seconds
+			d.Seconds, d.Displaced = t, max(d.Displaced*t/d.Seconds, unitsTaken[o.Kernels[0].Slot]*t)
 		}
 	}
 	return Busy{d.Seconds, d.Displaced}, o.Moved * scale

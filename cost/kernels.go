@@ -147,6 +147,12 @@ func (k *kernels) uncovered(o *op.Op) float64 {
 	return k.bound[o.Module%modulePlaces].Launch
 }
 
+// unitsTaken is the share of the processors of a chip that kernels of communication occupy while they run. Those of DeepEP for
+// throughput take 20 (num_sms in deep_ep/buffer.py) of the 132 of a Hopper, and SGLang leaves its products the others
+// (_compute_moe_deepseek_blog_prefill in operations_strategy.py). Those for low latency take none while data are on their
+// way (github.com/deepseek-ai/DeepEP, "a hook-based method").
+var unitsTaken = [kernel.SlotCount]float64{kernel.DispatchNormal: 20.0 / 132, kernel.CombineNormal: 20.0 / 132}
+
 // sending is the kernel of a communication operator that spans so many nodes, nil where none is calibrated; the shape of the
 // message is in k. Kernels that were measured on several nodes count for any number of them.
 func (k *kernels) sending(o *op.Op, nodes int) (kernel.Timing, *kernel.Binding) {

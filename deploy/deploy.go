@@ -6,6 +6,7 @@ package deploy
 import (
 	"throughline/assume"
 	"throughline/estimate"
+	"throughline/experts"
 	"throughline/hardware"
 	"throughline/model"
 	"throughline/op"
@@ -54,6 +55,7 @@ type Deployment struct {
 	Stored    Stored         // the weights in words
 	Assume    *assume.Assumptions
 	Offload   estimate.Offload
+	Visited   *experts.Popularity // how often experts are; nil: all alike
 	// Acceptance is the share of drafted tokens that are accepted, by position in the draft.
 	Acceptance []float64
 	// Engine is the facts of the engine, as it has applied them.
@@ -98,7 +100,7 @@ func (d *Deployment) Clients() int {
 func (d *Deployment) Problem(phase op.Phase, sys *hardware.System, n workload.Lengths) estimate.Problem {
 	p := estimate.Problem{
 		Model: d.Model, Settings: d.Settings, System: sys, Lengths: n, Precision: d.Precision, Assume: d.Assume,
-		Phase: phase, Offload: d.Offload, Acceptance: d.Acceptance,
+		Phase: phase, Offload: d.Offload, Visited: d.Visited, Acceptance: d.Acceptance,
 	}
 	if d.Split() && phase == op.Prefill {
 		p.Handover = &estimate.Handover{System: d.Of(op.Decode).System, Span: d.Procs()}

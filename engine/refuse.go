@@ -13,7 +13,7 @@ type feature struct {
 	needs      func(unit) bool
 }
 
-const featureCount = 19
+const featureCount = 24
 
 var features = [featureCount]feature{
 	{"pipeline_parallel", "pipeline parallel", piped},
@@ -31,10 +31,15 @@ var features = [featureCount]feature{
 	{"fp4_cache", "FP4 KV cache", func(u unit) bool { return u.cache == "fp4" }},
 	{"mtp", "multi-token prediction, speculative decoding", drafts},
 	{"redundant_experts", "redundant experts (EPLB)", redundant},
+	{"two_batch_overlap", "overlap of two batches", twoBatch},
+	{"single_batch_overlap", "overlap within a batch", singleBatch},
 	{"mla", "latent attention (MLA)", latent},
 	{"sliding_window", "sliding window", nil},
 	{"linear_attention", "linear attention", nil},
 	{"sparse_attention", "sparse attention (DSA)", nil},
+	{"cuda_graphs", "CUDA graphs", nil},
+	{"torch_compile", "torch.compile", nil},
+	{"chunked_prefix", "chunked prefix cache (MLA)", nil},
 }
 
 // A limit is a deployment that cannot run.
@@ -60,6 +65,14 @@ var limits = []limit{
 	{
 		func(u unit) bool { return redundant(u) && u.ep == 1 },
 		text("redundant experts need ep above 1"),
+	},
+	{
+		func(u unit) bool { return overlaps(u) && !dispatched(u) },
+		text("overlap hides the exchange between experts: it needs whole experts on the ranks of several attention replicas"),
+	},
+	{
+		func(u unit) bool { return twoBatch(u) && batched(u) && u.step < 2 && !computes(u) },
+		text("two micro-batches need two sequences"),
 	},
 	{
 		func(u unit) bool { return drafts(u) && u.Shape.DraftLayers == 0 },

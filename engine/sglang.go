@@ -17,6 +17,8 @@ var sglangArgs = []arg{
 	{dispatched, "--deepep-mode", func(u unit) string { return [...]string{"auto", "normal", "low_latency"}[u.Role] }},
 	{redundant, "--ep-num-redundant-experts", number(func(u unit) int { return u.Plan.Redundant })},
 	{redundant, "--enable-eplb", nil},
+	{twoBatch, "--enable-two-batch-overlap", nil},
+	{singleBatch, "--enable-single-batch-overlap", nil},
 	{func(u unit) bool { return sequential(u) && u.dp == 1 }, "--enable-attn-tp-input-scattered", nil},
 	{manyNodes, "--nnodes", number(func(u unit) int { return u.nodes })},
 	{manyNodes, "--node-rank", text(nodeRank)},
@@ -42,6 +44,10 @@ var sglangLimits = []limit{
 	{
 		func(u unit) bool { return piped(u) && drafts(u) && !prefills(u) },
 		text("SGLang drafts no tokens in a pipeline, but for prefill servers"),
+	},
+	{
+		func(u unit) bool { return singleBatch(u) && prefills(u) },
+		text("SGLang overlaps within a batch only in decode, by the low-latency kernels of DeepEP"),
 	},
 	{
 		func(u unit) bool { return sequential(u) && replicated(u) },
@@ -74,7 +80,7 @@ var sglangRemarks = []remark{
 	{
 		func(u unit) bool { return u.Plan.Batch.Count > 1 && !piped(u) },
 		func(u unit) string {
-			return fmt.Sprintf("the %d micro-batches run as one batch; --enable-two-batch-overlap splits it in two", u.Plan.Batch.Count)
+			return fmt.Sprintf("the %d micro-batches run as one batch", u.Plan.Batch.Count)
 		},
 	},
 	eachNode,

@@ -115,6 +115,9 @@ func sliced(u unit) bool      { return u.ep > 1 && u.etp > 1 }
 func contextual(u unit) bool  { return u.cp > 1 }
 func sequential(u unit) bool  { return u.Plan.SequenceParallel && u.tp > 1 }
 func drafts(u unit) bool      { return u.Plan.Drafts > 0 }
+func twoBatch(u unit) bool    { return u.Plan.Overlap == plan.TwoBatch }
+func singleBatch(u unit) bool { return u.Plan.Overlap == plan.SingleBatch }
+func overlaps(u unit) bool    { return u.Plan.Overlap != plan.NoOverlap }
 func redundant(u unit) bool   { return u.Plan.Redundant > 0 }
 func split(u unit) bool       { return u.Role != deploy.Both }
 func prefills(u unit) bool    { return u.Role == deploy.Prefill }

@@ -47,6 +47,7 @@ var vllmArgs = []arg{
 	{both(dispatched, split), "--all2all-backend", func(u unit) string {
 		return [...]string{deploy.Prefill: "deepep_high_throughput", deploy.Decode: "deepep_low_latency"}[u.Role]
 	}},
+	{twoBatch, "--enable-dbo", nil},
 	{redundant, "--enable-eplb", nil},
 	{redundant, "--eplb-config", func(u unit) string {
 		return quote(fmt.Sprintf(`{"num_redundant_experts":%d}`, u.Plan.Redundant))
@@ -76,6 +77,10 @@ var vllmLater = []arg{
 }
 
 var vllmLimits = []limit{
+	{
+		func(u unit) bool { return twoBatch(u) && !split(u) },
+		text("vLLM overlaps two batches only with the all-to-all of servers of one phase"),
+	},
 	{
 		func(u unit) bool { return contextual(u) && u.Role == deploy.Both },
 		text("vLLM splits the context of prefill and of decode by different options; only servers of one phase can have cp"),
@@ -110,10 +115,11 @@ var vllmRemarks = []remark{
 	{
 		func(u unit) bool { return u.Plan.Batch.Count > 1 && !piped(u) },
 		func(u unit) string {
-			return fmt.Sprintf("the %d micro-batches run as one batch; --enable-dbo splits it in two", u.Plan.Batch.Count)
+			return fmt.Sprintf("the %d micro-batches run as one batch", u.Plan.Batch.Count)
 		},
 	},
 	{both(piped, batched), text("the sequences in flight are divided among the pipeline stages by the scheduler; there is no option for a micro-batch")},
+	{twoBatch, text("--enable-dbo splits steps of more than 32 tokens, or of more than 512 with a prompt among them: --dbo-decode-token-threshold, --dbo-prefill-token-threshold")},
 	{sequential, text("sequence parallelism is a compiler pass, which takes effect for the batch sizes that it compiles")},
 	eachNode,
 	{split, text("route requests with a proxy for prefill and decode servers; on several machines set VLLM_NIXL_SIDE_CHANNEL_HOST")},

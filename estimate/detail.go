@@ -12,7 +12,9 @@ import (
 type Detail struct {
 	Stage Breakdown // one pipeline stage, one step
 	// Comm is the communication of all stages, by what it is for: the time of a step, the bytes of a whole request.
-	Comm       [op.TrafficCount]schedule.Comm
+	Comm [op.TrafficCount]schedule.Comm
+	// Uncovered is the share of the exchanges between experts that the step waits for.
+	Uncovered  float64
 	Shares     Shares
 	Confidence Confidence
 }
@@ -37,7 +39,7 @@ type Part struct {
 type Operator struct {
 	op.Op
 	cost.Cost
-	Exposed float64 // what one execution adds to the step
+	Exposed float64 // what one execution adds to the step; of exchanges that overlap, on average
 	Fused   Fused
 }
 
@@ -95,8 +97,8 @@ func DetailOf(p *Problem, of *plan.Plan) (*Detail, error) {
 func (e *Evaluator) Detail(p *plan.Plan) *Detail {
 	var whole Estimate
 	e.Evaluate(p, &whole)
-	d := &Detail{Shares: Shares{Communication: whole.TransferTime, Waiting: whole.WaitTime, Offload: whole.OffloadTime}}
-	pricer := e.pricer(e.problem.Phase)
+	d := &Detail{Shares: Shares{Communication: whole.TransferTime, Waiting: whole.WaitTime + whole.MovingTime, Offload: whole.OffloadTime}}
+	pricer, uncovered := e.pricer(e.problem.Phase), e.work.Uncovered()
 	var t trust
 	for kind := range PartCount {
 		list, times := e.part(p, kind)
@@ -107,16 +109,17 @@ func (e *Evaluator) Detail(p *plan.Plan) *Detail {
 		for i := range ops {
 			o := &ops[i]
 			c := pricer.Price(o)
-			time := times * o.Repeat * e.rules.Exposed(o, c.Busy)
+			exposed := e.exposed(kind, o, c.Busy, uncovered)
+			time := times * o.Repeat * exposed
 			d.Shares.add(kind, o, c.Bound, time)
 			share, level := pricer.ErrorOf(o)
 			t.add(time, share, level)
 			if kind == StagePart {
-				d.Stage.Block[list.BlockOf(i)].Add(&e.rules, o, &c)
+				d.Stage.Block[list.BlockOf(i)].Add(o, &c, p.Overlap.Batches(), exposed)
 			}
 		}
 	}
-	d.Comm = e.comm(p, &d.Stage)
+	d.Comm, d.Uncovered = e.comm(p, &d.Stage), uncovered
 	d.Confidence = t.confidence(e.problem.Phase)
 	return d
 }
@@ -126,7 +129,7 @@ func (e *Evaluator) part(p *plan.Plan, kind PartKind) (list *op.List, times floa
 	count := float64(p.Batch.Count)
 	switch {
 	case kind == StagePart:
-		return &e.stage.list, count * float64(p.Attention.PP)
+		return &e.stage.list, count * float64(p.Attention.PP) * p.Overlap.Batches()
 	case kind == DraftPart && p.Drafts > 0:
 		return &e.draft.list, count * float64(p.Drafts)
 	case kind == EndsPart && e.problem.Assume.Ends:
@@ -144,11 +147,22 @@ func PartsOf(p *Problem, of *plan.Plan) ([PartCount]Part, error) {
 	return e.Parts(of), nil
 }
 
-// Parts are the operators of a step under a plan, with their prices.
+// exposed is what an execution of an operator of a part adds to the step, where so much of the exchanges of the layers is not
+// covered by computation.
+func (e *Evaluator) exposed(kind PartKind, o *op.Op, b cost.Busy, uncovered float64) float64 {
+	t := e.rules.Exposed(o, b)
+	if kind == StagePart && o.Exchanges() {
+		t *= uncovered
+	}
+	return t
+}
+
+// Parts are the operators of a step under a plan, with their prices. Of two micro-batches that overlap they are those of one,
+// which a step executes twice as often.
 func (e *Evaluator) Parts(p *plan.Plan) (out [PartCount]Part) {
-	e.stepOf(p, &e.step)
-	e.lower(p, &e.step)
-	pricer := e.pricer(e.problem.Phase)
+	var whole Estimate
+	e.Evaluate(p, &whole)
+	pricer, uncovered := e.pricer(e.problem.Phase), e.work.Uncovered()
 	for kind := range PartCount {
 		list, times := e.part(p, kind)
 		if list == nil {
@@ -158,7 +172,7 @@ func (e *Evaluator) Parts(p *plan.Plan) (out [PartCount]Part) {
 		out[kind] = Part{make([]Operator, len(ops)), times}
 		for i := range ops {
 			c := pricer.Price(&ops[i])
-			out[kind].Ops[i] = Operator{Op: ops[i], Cost: c, Exposed: e.rules.Exposed(&ops[i], c.Busy)}
+			out[kind].Ops[i] = Operator{Op: ops[i], Cost: c, Exposed: e.exposed(kind, &ops[i], c.Busy, uncovered)}
 		}
 		out[kind].fuse(pricer)
 	}
@@ -223,7 +237,7 @@ type Shares struct {
 	Attention, MLP, Drafts, Ends float64
 	// Communication is that of all parts, and the transfers between stages.
 	Communication float64
-	// Waiting is for the slowest stage of a pipeline, Offload for the second memory tier.
+	// Waiting is for the slowest stage of a pipeline and for experts that move, Offload for the second memory tier.
 	Waiting, Offload float64
 	// By what bounds it; with Communication, Waiting and Offload the step.
 	Compute, Memory float64

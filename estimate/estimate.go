@@ -4,6 +4,7 @@ package estimate
 
 import (
 	"throughline/assume"
+	"throughline/experts"
 	"throughline/hardware"
 	"throughline/model"
 	"throughline/op"
@@ -25,6 +26,8 @@ type Problem struct {
 	Phase     op.Phase
 	// Offload is what lies in the second memory tier.
 	Offload Offload
+	// Visited is how often experts are visited; nil: all alike.
+	Visited *experts.Popularity
 	// Handover is where the KV cache goes after a prefill; nil: it stays.
 	Handover *Handover
 	// Acceptance is the share of drafted tokens that are accepted, by position in the draft.
@@ -43,6 +46,7 @@ type Estimate struct {
 	DraftTime    float64 // of that: drafting tokens
 	EndsTime     float64 // of that: embedding, output projection, sampling
 	WaitTime     float64 // of that: waiting for the slowest stage of a pipeline
+	MovingTime   float64 // of that: moving experts to other processors, now and then
 	OffloadTime  float64 // of that: waiting for the second memory tier
 	// Latency is the time to the first token in prefill, the mean time per output token in decode.
 	Latency    float64

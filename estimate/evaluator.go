@@ -33,7 +33,10 @@ type machinery struct {
 	handover []collective.Net
 
 	step op.Step // of sequences of the phase of the problem
+	half op.Step // of a micro-batch, where two overlap
 	work schedule.Work
+	runs []op.Run
+	cut  [op.MostRuns]schedule.Block
 }
 
 // workspace is the operators of a part of a step, and how long each is busy.
@@ -53,6 +56,10 @@ func NewEvaluator(p *Problem) (*Evaluator, error) {
 		lowerer: op.NewLowerer(p.Model, p.Settings, &p.Precision, p.Assume),
 		rules:   schedule.NewRules(p.System),
 		moe:     p.Model.IsMoE(),
+		runs:    make([]op.Run, 0, op.MostRuns),
+	}
+	if p.Visited != nil {
+		m.lowerer.Visit(*p.Visited)
 	}
 	m.pricers[p.Phase] = pricer
 	if h := p.Handover; h != nil {
@@ -183,7 +190,7 @@ func (e *Evaluator) Timeline(p *plan.Plan) []schedule.Span {
 
 // lower fills the lists of the parts that a step has.
 func (e *Evaluator) lower(p *plan.Plan, s *op.Step) {
-	e.lowerer.Stage(p, s, &e.stage.list)
+	e.lowerLayers(p, s, &e.stage.list)
 	if p.Drafts > 0 {
 		e.lowerer.Draft(p, s, &e.draft.list)
 	}
@@ -201,21 +208,35 @@ func (e *Evaluator) stages(p *plan.Plan) hardware.Members {
 	return m
 }
 
+// rank is where two ranks of an expert group lie, one of which hands experts to the other.
+func (e *Evaluator) rank(p *plan.Plan) hardware.Members {
+	m := hardware.Members{Group: 2, Span: p.Experts.EP * p.Experts.TP}
+	if e.problem.Assume.Borders {
+		m.World = p.Attention.Procs()
+	}
+	return m
+}
+
 // price prices what was lowered into the work of a step. What only a recorder needs is left out unless there is one.
 func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 	pricer, w := e.pricer(s.Phase()), &e.work
 	w.Stages, w.Batches, w.Drafts, w.Pipelined = p.Attention.PP, p.Batch.Count, p.Drafts, p.Pipelined
-	e.pass(pricer, &e.stage, recorded, &w.Layers)
+	e.pass(pricer, &e.stage, overlapOf(p, s), recorded, &w.Layers)
 	if p.Drafts > 0 {
-		e.pass(pricer, &e.draft, recorded, &w.Draft)
+		e.pass(pricer, &e.draft, plan.NoOverlap, recorded, &w.Draft)
 	}
 	if e.problem.Assume.Ends {
-		e.pass(pricer, &e.ends, recorded, &w.Ends)
+		e.pass(pricer, &e.ends, plan.NoOverlap, recorded, &w.Ends)
 	}
 	w.HandOn, w.Pipe = 0, hardware.Members{}
 	if p.Attention.PP > 1 {
 		w.Pipe = e.stages(p)
 		w.HandOn = pricer.HandOn(w.Pipe, e.stageMessage(p, s))
+	}
+	w.Moving = 0
+	if steps := e.problem.Assume.RebalanceSteps; steps > 0 && e.lowerer.Rebalances(p) {
+		// All experts of a processor may come from another one.
+		w.Moving = pricer.HandOn(e.rank(p), expertWeights(&e.stage.list)) / steps
 	}
 	w.Second = 0
 	if e.problem.Offload != (Offload{}) {
@@ -229,30 +250,34 @@ func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 
 // pass prices the operators of a list. Collectives that add nothing to a step, and how long single operators compute,
 // matter for a recorder only.
-func (e *Evaluator) pass(pricer *cost.Pricer, s *workspace, recorded bool, out *schedule.Pass) {
+func (e *Evaluator) pass(pricer *cost.Pricer, s *workspace, overlap plan.Overlap, recorded bool, out *schedule.Pass) {
 	ops := s.list.All()
-	out.Ops, out.Comms, out.Busy = ops, s.list.Comms(), s.busy[:len(ops)]
-	out.Computing = pricer.Computing(ops)
-	if recorded {
-		out.Runs = s.list.Runs()
-		for i := range ops {
-			out.Busy[i] = pricer.Price(&ops[i]).Busy
-		}
-		return
-	}
+	out.Ops, out.Comms, out.Busy, out.Overlap = ops, s.list.Comms(), s.busy[:len(ops)], plan.NoOverlap
 	for _, i := range out.Comms {
-		if e.rules.Silent(&ops[i]) {
+		if e.rules.Silent(&ops[i]) && !recorded {
 			out.Busy[i] = cost.Busy{}
 		} else {
 			out.Busy[i] = pricer.Communicate(&ops[i])
 		}
 	}
+	if recorded {
+		out.Runs = s.list.AppendRuns(nil)
+		for i := range ops {
+			out.Busy[i] = pricer.Price(&ops[i]).Busy
+		}
+	}
+	if overlap != plan.NoOverlap {
+		e.blocks(pricer, overlap, out)
+		return
+	}
+	out.Computing = pricer.Computing(ops)
 }
 
 // memory is what a processor must hold of what was lowered, all in the first tier.
 func (e *Evaluator) memory(p *plan.Plan, m *Memory) {
 	for b := range op.BlockCount {
 		m.Weights[b], m.Working[b] = residence(e.stage.list.Of(b))
+		m.Working[b] *= p.Overlap.Batches() // the operators are those of one micro-batch
 	}
 	if p.Drafts > 0 {
 		m.add(&e.draft.list)
@@ -287,7 +312,7 @@ func residence(ops []op.Op) (weights, working float64) {
 func (e *Evaluator) total(t *schedule.Times, out *Estimate) {
 	p := &out.Plan
 	out.StepTime, out.StageTime, out.TransferTime, out.DraftTime = t.Step, t.Stage, t.HandOn, t.Draft
-	out.EndsTime, out.WaitTime, out.OffloadTime = t.Ends, t.Wait, t.Second
+	out.EndsTime, out.WaitTime, out.OffloadTime, out.MovingTime = t.Ends, t.Wait, t.Second, t.Moving
 	out.KV = Transfer{}
 	sequences := float64(p.Batch.Count) * float64(p.InFlight()) * float64(p.Attention.DP) * float64(p.Sequences(e.moe))
 	if e.problem.Phase == op.Prefill {
@@ -307,6 +332,16 @@ func (e *Evaluator) total(t *schedule.Times, out *Estimate) {
 		out.Throughput *= tokens
 	}
 	out.Requests = out.Throughput / float64(e.problem.Lengths.Output)
+}
+
+// expertWeights is the bytes of the experts of a processor.
+func expertWeights(list *op.List) (bytes float64) {
+	for _, o := range list.Of(op.MLPBlock) {
+		if o.Kind.OfExperts() {
+			bytes += o.Repeat * o.Resident
+		}
+	}
+	return bytes
 }
 
 // stageMessage is the activations that a processor of one stage hands to the next, in bytes.

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"throughline/estimate"
+	"throughline/experts"
 	"throughline/hardware"
 	"throughline/internal/test/draw"
 	"throughline/op"
@@ -36,6 +37,10 @@ func drawnPlan(t *rapid.T, steps bool) (*search.Problem, plan.Plan) {
 	pl := draw.Plan(t, p)
 	pl.Batch.Count = rapid.IntRange(1, 3).Draw(t, "count")
 	pl.Batch.Size = rapid.IntRange(1, 200).Draw(t, "size")
+	pl.Overlap = plan.Overlap(rapid.IntRange(0, int(plan.OverlapCount)-1).Draw(t, "overlap"))
+	if rapid.Bool().Draw(t, "uneven") {
+		p.Visited = &experts.Popularity{Spread: 0.46, Blocks: 0.27}
+	}
 	return p, pl
 }
 
@@ -201,9 +206,10 @@ func TestTotalsAgree(t *testing.T) {
 		ops := got.Parts[estimate.StagePart].Ops
 		var time, bytes, flops float64
 		for i := range ops {
-			time += ops[i].Repeat * ops[i].Exposed
-			bytes += ops[i].Repeat * ops[i].Bytes()
-			flops += ops[i].Repeat * ops[i].Flops
+			n := pl.Overlap.Batches() * ops[i].Repeat
+			time += n * ops[i].Exposed
+			bytes += n * ops[i].Bytes()
+			flops += n * ops[i].Flops
 		}
 		s := &got.Stage
 		equal(t, "stage time", s.Time(), time)
@@ -221,7 +227,7 @@ func TestTotalsAgree(t *testing.T) {
 			exposed += c.Exposed
 		}
 		equal(t, "exposed communication", exposed, float64(pl.Batch.Count*pl.Attention.PP)*s.Exposed())
-		equal(t, "step time", got.StepTime, float64(pl.Batch.Count*pl.Attention.PP)*s.Time()+got.TransferTime+got.DraftTime+got.EndsTime+got.WaitTime)
+		equal(t, "step time", got.StepTime, float64(pl.Batch.Count*pl.Attention.PP)*s.Time()+got.TransferTime+got.DraftTime+got.EndsTime+got.WaitTime+got.MovingTime)
 		if !pl.Pipelined && got.WaitTime != 0 || !p.Assume.Ends && got.EndsTime != 0 {
 			t.Fatalf("%v s of waiting, %v s at the ends under %s", got.WaitTime, got.EndsTime, p.Assume.Name)
 		}

@@ -33,7 +33,7 @@ func (e *Evaluator) AppendCuts(cuts []int, p *plan.Plan, largest int) []int {
 		}
 		return c.cuts
 	}
-	c.operators(e.lowerer.Stage)
+	c.operators(e.lowerLayers)
 	if p.Drafts > 0 {
 		c.operators(e.lowerer.Draft)
 	}

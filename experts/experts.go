@@ -23,10 +23,16 @@ func (r *Routing) Set(experts, visited int) {
 	r.experts, r.visited = experts, visited
 	n, k := float64(experts), float64(visited)
 	r.logMiss = math.Log1p(-k / n)
-	r.scatter = 0
-	if experts > visited {
-		r.scatter = (n - k) / (n - 1)
+	r.scatter = scatterOf(experts, visited)
+}
+
+// scatterOf is the variance of the load of a processor in units of its mean: less than that of independent visits, since those
+// of a token are to different experts.
+func scatterOf(experts, visited int) float64 {
+	if experts <= visited {
+		return 0
 	}
+	return float64(experts-visited) / float64(experts-1)
 }
 
 // TouchedShare is the expected share of the experts that at least one of the tokens visits: 1 − (1 − k/n)^tokens.

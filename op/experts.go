@@ -4,6 +4,7 @@ import (
 	"throughline/experts"
 	"throughline/hardware"
 	"throughline/model"
+	"throughline/plan"
 )
 
 // experts is the feed-forward block of an expert layer. The tokens are spread evenly over all processors, each is sent
@@ -24,9 +25,13 @@ func (s *stage) experts() {
 	group := s.cardTokens * tp
 	shared := float64(e.Shared) * s.sharedScale()
 	mean := group * (float64(e.TopK) + shared) * e.CapacityFactor
-	tokens := mean
+	tokens, crowd := mean, 1.0
+	s.times = 1
 	if s.assume.Imbalance {
-		tokens = (s.routes().Busiest(group*float64(e.TopK), p.Experts.EP) + group*shared) * e.CapacityFactor
+		var visits float64
+		visits, crowd = s.busiest(group * float64(e.TopK))
+		s.times = visits / (group * float64(e.TopK))
+		tokens = (visits + group*shared) * e.CapacityFactor
 	}
 	local := s.resident()
 	read := local
@@ -59,7 +64,7 @@ func (s *stage) experts() {
 	if p.Gathered {
 		s.gatherTokens(hidden)
 	} else {
-		s.exchange(Dispatch, &dispatching, s.cardTokens*sent, hidden, s.sent)
+		s.exchange(Dispatch, &dispatching, s.cardTokens*sent, hidden, s.sent, crowd)
 		s.slices(SliceGather, hardware.AllGather, tokens*hidden)
 	}
 	block := s.list.n
@@ -69,7 +74,7 @@ func (s *stage) experts() {
 		s.scatterTokens(hidden)
 	} else {
 		s.slices(SliceScatter, hardware.ReduceScatter, tokens*hidden)
-		s.exchange(Combine, &combining, s.cardTokens*sent, hidden, s.back)
+		s.exchange(Combine, &combining, s.cardTokens*sent, hidden, s.back, crowd)
 	}
 	if e.Hidden > 0 {
 		s.linear(ExpertWiden, s.cardTokens, hidden, s.hidden)
@@ -149,11 +154,64 @@ func (s *stage) expertHidden() float64 {
 	return s.hidden
 }
 
+// busiest is the visits to the experts of the busiest rank, where a rank gets a number on average, and how many times the mean
+// it gets whatever chance adds.
+func (s *stage) busiest(mean float64) (visits, crowd float64) {
+	ranks := s.plan.Experts.EP
+	visits = s.routes().Busiest(mean, ranks)
+	if ranks < 2 || s.popularity[s.phase].Even() {
+		return visits, 1
+	}
+	var times float64
+	total := s.step.Tokens()
+	for phase := range s.step {
+		if tokens := s.step[phase].Tokens; tokens > 0 {
+			b := s.balance(Phase(phase), ranks)
+			times += tokens / total * b.Busiest(mean)
+			crowd += tokens / total * b.Uneven()
+		}
+	}
+	return max(visits, mean*times), crowd
+}
+
+// balance is that of the experts on so many ranks for tokens of a phase.
+func (s *stage) balance(phase Phase, ranks int) *experts.Balance {
+	e, p := &s.model.Experts, &s.popularity[phase]
+	key := balanceKey{int32(ranks), int32(s.plan.Redundant), phase}
+	if b, ok := s.balances[key]; ok {
+		return b
+	}
+	b, err := experts.BalanceOf(p, experts.Sharing{
+		Experts: e.Routed, Visited: e.TopK, Redundant: s.plan.Redundant, Ranks: ranks, Groups: 1, Nodes: 1,
+	})
+	if err != nil {
+		panic(err) // a global placement has room for every expert
+	}
+	s.balances[key] = b
+	return b
+}
+
 // routes is the statistics of how tokens visit the copies of routed experts.
 func (s *stage) routes() *experts.Routing {
 	e := &s.model.Experts
 	s.routing.Set(e.Routed+s.plan.Redundant, e.TopK)
 	return &s.routing
+}
+
+// Busiest is how many times the mean the busiest rank of the experts got in what was lowered last.
+func (l *Lowerer) Busiest() float64 { return l.times }
+
+// Rebalances reports whether a plan has copies of experts that are moved to where tokens go.
+func (l *Lowerer) Rebalances(p *plan.Plan) bool {
+	return p.Redundant > 0 && p.Experts.EP > 1 && l.assume.Imbalance && !l.popularity[Decode].Even()
+}
+
+// SharedTokens is the part that shared experts have in the tokens that the experts of a processor see.
+func (l *Lowerer) SharedTokens() float64 {
+	e := &l.model.Experts
+	s := stage{Lowerer: l}
+	shared := float64(e.Shared) * s.sharedScale()
+	return shared / (float64(e.TopK) + shared)
 }
 
 // sharedScale is the size of a shared expert in units of a routed one. A shared expert counts as so many routed ones, in

@@ -302,3 +302,6 @@ var kinds = [KindCount]Info{
 
 	DraftProjection: {Name: "draft projection", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: product},
 }
+
+// OfExperts reports whether an operator is a part of what experts compute.
+func (k Kind) OfExperts() bool { return k >= ExpertGateUp && k <= ExpertDown }

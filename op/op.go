@@ -47,6 +47,11 @@ func (o *Op) Members() hardware.Members {
 	return hardware.Members{Group: int(o.Group), Span: int(o.Span), World: int(o.World)}
 }
 
+// Exchanges reports whether the operator sends tokens to their experts, or brings back the results.
+func (o *Op) Exchanges() bool {
+	return (o.Kind == Dispatch || o.Kind == Combine) && o.Collective == hardware.AllToAll && o.Group > 1
+}
+
 // Bytes is the traffic of the operator in device memory.
 func (o *Op) Bytes() float64 { return o.Weights + o.Activations + o.Cache }
 
@@ -60,7 +65,7 @@ type List struct {
 	comm  [MaxOps]uint8 // indices of the communication operators
 	comms int
 
-	bound   [mostRuns]uint8 // where the blocks of layers end
+	bound   [MostRuns]uint8 // where the blocks of layers end
 	bounds  int
 	leading bool // dense layers come first
 }
@@ -74,8 +79,8 @@ type Run struct {
 	Leading bool
 }
 
-// mostRuns is one for each kind of attention, a dense and an expert block.
-const mostRuns = 1 + model.MaxMixed + 2
+// MostRuns is one for each kind of attention, a dense and an expert block.
+const MostRuns = 1 + model.MaxMixed + 2
 
 // mark ends a block of layers.
 func (l *List) mark() {
@@ -83,10 +88,9 @@ func (l *List) mark() {
 	l.bounds++
 }
 
-// Runs are the blocks of the layers of a stage. Outside of a stage, where operators just follow one another, there are
-// none.
-func (l *List) Runs() []Run {
-	var out []Run
+// AppendRuns appends the blocks of the layers of a stage. Outside of a stage, where operators just follow one another,
+// there are none.
+func (l *List) AppendRuns(out []Run) []Run {
 	from := 0
 	for _, bound := range l.bound[:l.bounds] {
 		to := int(bound)

@@ -20,8 +20,11 @@ type Lowerer struct {
 	fusedUnit  Unit
 	assume     *assume.Assumptions
 	routing    experts.Routing
-	stage      stage // under way: too large to be cleared for every plan
-	one        Step  // of the draft module under way
+	popularity [PhaseCount]experts.Popularity
+	balances   map[balanceKey]*experts.Balance
+	times      float64 // the mean that the busiest rank of the experts got last
+	stage      stage   // under way: too large to be cleared for every plan
+	one        Step    // of the draft module under way
 }
 
 // NewLowerer prepares the lowering of a model.
@@ -43,7 +46,26 @@ func NewLowerer(m *model.Model, set *model.Settings, prec *plan.Precision, as *a
 	if as.FusedAttentionAtMatrixType {
 		l.fusedUnit = MatrixUnit
 	}
+	l.Visit(experts.Popularity{})
 	return l
+}
+
+// Visit makes tokens visit experts in another way, which from step to step changes as is assumed.
+func (l *Lowerer) Visit(p experts.Popularity) {
+	l.balances = map[balanceKey]*experts.Balance{}
+	drifts := [PhaseCount]float64{Prefill: l.assume.ExpertDriftPrefill, Decode: l.assume.ExpertDriftDecode}
+	for phase := range l.popularity {
+		l.popularity[phase] = p
+		if !p.Even() {
+			l.popularity[phase].Drift = drifts[phase]
+		}
+	}
+}
+
+// balanceKey is experts on ranks, with redundant copies, in a phase.
+type balanceKey struct {
+	ranks, redundant int32
+	phase            Phase
 }
 
 // stage is the lowering of one pipeline stage under way.

@@ -14,6 +14,7 @@ type Words struct {
 	EP, MoETP, MoEDP  int
 	Redundant, Drafts int
 	Batch             int
+	Overlap           Overlap
 }
 
 // word is one part of a plan in words: letters and a number.
@@ -58,6 +59,13 @@ func ParseWords(text string) (Words, error) {
 	}
 	seen := map[string]bool{}
 	for _, part := range parts {
+		if o, ok := overlapOf(part); ok {
+			if w.Overlap != NoOverlap {
+				return w, fmt.Errorf("%q: an overlap is given twice", text)
+			}
+			w.Overlap = o
+			continue
+		}
 		at := strings.IndexFunc(part, unicode.IsDigit)
 		name, number := part, ""
 		if at >= 0 {
@@ -80,8 +88,18 @@ func ParseWords(text string) (Words, error) {
 			*k.ref(&w) = n
 		}
 		if !found {
-			return w, fmt.Errorf("%q: %q is not one of dp, pp, tp, cp, ep, etp, edp, + (redundant experts), mtp (drafts), batch, each with its number", text, part)
+			return w, fmt.Errorf("%q: %q is not one of dp, pp, tp, cp, ep, etp, edp, + (redundant experts), mtp (drafts), batch, each with its number, tbo or sbo (overlap of two batches, of a single one)", text, part)
 		}
 	}
 	return w, nil
+}
+
+// overlapOf is the overlap of a word.
+func overlapOf(part string) (Overlap, bool) {
+	for o := TwoBatch; o < OverlapCount; o++ {
+		if strings.EqualFold(part, o.Word()) {
+			return o, true
+		}
+	}
+	return NoOverlap, false
 }

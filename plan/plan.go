@@ -22,6 +22,7 @@ type Plan struct {
 	// of the tokens, a reduce-scatter and an all-gather in place of each all-reduce.
 	SequenceParallel bool
 	Drafts           int // tokens drafted per decode step (multi-token prediction)
+	Overlap          Overlap
 
 	// Gathered: every processor of an expert group has all tokens of the group and adds up what its own experts make of
 	// them, as engines do without an all-to-all. Tensor-parallel ranks have them anyway; the tokens of data-parallel ranks

@@ -5,6 +5,7 @@ import (
 
 	"throughline/hardware"
 	"throughline/op"
+	"throughline/plan"
 )
 
 // Lane is a resource on which one thing runs at a time.
@@ -58,6 +59,7 @@ const (
 	HandOnPart // activations from stage to stage
 	SecondPart // reading from the second memory tier
 	WaitPart   // for the slowest stage
+	MovingPart // of experts to other processors
 	CachePart  // the KV cache on its way to other processors
 	PartCount
 )
@@ -69,6 +71,7 @@ type Span struct {
 	Lane Lane
 
 	Batch, Stage, Layer int // the layer counts from 0 in its stage; -1 outside of the layers
+	Micro               int // of two micro-batches that take turns
 
 	// Start and End in seconds from the start of the step. A collective starts before what is computed at the time has
 	// ended, as far as computation hides it and its lane is free.
@@ -87,6 +90,8 @@ type Recorder struct {
 	batch int
 	stage int
 	layer int
+
+	turn turn // of two micro-batches
 }
 
 // step records the batches of a step one after another.
@@ -114,48 +119,30 @@ func (r *Recorder) step(rules *Rules, w *Work, t *Times) {
 	if t.Wait > 0 {
 		r.add(WaitPart, 0, Waiting, 0, t.Wait)
 	}
+	if w.Moving > 0 {
+		r.add(MovingPart, 0, Waiting, 0, w.Moving)
+	}
 	if w.Cache > 0 {
 		r.beside(CachePart, Handover, r.now+t.Cache-w.Cache, w.Cache, t.Cache)
 	}
 }
 
-// layers records the layers of a stage in their order: of each its attention, then its feed-forward block.
+// layers records the layers of a stage in their order.
 func (r *Recorder) layers(p *Pass) {
-	depth := 0
-	for i := range p.Runs {
-		if p.Runs[i].Block == op.AttentionBlock {
-			depth += p.Runs[i].Layers
-		}
+	if p.Overlap == plan.TwoBatch {
+		r.twoBatches(p)
+		return
 	}
-	done := make([]int, len(p.Runs))
-	for r.layer = range depth {
+	o := newOrder(p)
+	for o.layer = 0; o.layer < o.depth; o.layer++ {
+		r.layer = o.layer
 		for b := range op.BlockCount {
-			if i := next(p.Runs, b, done, r.layer, depth); i >= 0 {
+			if i := o.next(b); i >= 0 {
 				r.pass(LayersPart, p, p.Runs[i].From, p.Runs[i].To, float64(p.Runs[i].Layers))
-				done[i]++
 			}
 		}
 	}
 	r.layer = -1
-}
-
-// next is the kind of block that a layer has: a leading one as long as there are any, then the one that lags most behind
-// an even spread.
-func next(runs []op.Run, b op.Block, done []int, layer, depth int) int {
-	best, lag := -1, 0.0
-	for i := range runs {
-		n := &runs[i]
-		if n.Block != b || done[i] == n.Layers {
-			continue
-		}
-		if n.Leading {
-			return i
-		}
-		if l := float64(n.Layers*(layer+1))/float64(depth) - float64(done[i]); best < 0 || l > lag {
-			best, lag = i, l
-		}
-	}
-	return best
 }
 
 // pass records the operators from one to before another, of one of so many equal layers.
@@ -163,9 +150,13 @@ func (r *Recorder) pass(part Part, p *Pass, from, to int, layers float64) {
 	for i := from; i < to; i++ {
 		o := &p.Ops[i]
 		times := o.Repeat / layers
-		exposed := r.rules.Exposed(o, p.Busy[i])
-		hidden := 0.0
-		if o.Class == op.Comm {
+		exposed, hidden := r.rules.Exposed(o, p.Busy[i]), 0.0
+		switch {
+		case p.Overlap == plan.SingleBatch && o.Exchanges():
+			whole := exposed
+			exposed *= p.uncovered()
+			hidden = whole - exposed
+		case o.Class == op.Comm:
 			hidden = r.rules.overlap * p.Busy[i].Time
 		}
 		r.add(part, i, r.rules.LaneOf(o), times*hidden, times*exposed)
@@ -177,12 +168,93 @@ func (r *Recorder) add(part Part, index int, lane Lane, hidden, exposed float64)
 	start := max(r.free[lane], r.now-hidden)
 	r.now += exposed
 	r.free[lane] = r.now
-	r.Spans = append(r.Spans, Span{part, index, lane, r.batch, r.stage, r.layer, start, r.now, exposed})
+	r.Spans = append(r.Spans, Span{part, index, lane, r.batch, r.stage, r.layer, 0, start, r.now, exposed})
 }
 
 // beside records what runs beside the computation from some time on, and holds up the step by what remains.
 func (r *Recorder) beside(part Part, lane Lane, start, busy, exposed float64) {
 	r.now += exposed
 	r.free[lane] = start + busy
-	r.Spans = append(r.Spans, Span{part, 0, lane, r.batch, r.stage, r.layer, start, start + busy, exposed})
+	r.Spans = append(r.Spans, Span{part, 0, lane, r.batch, r.stage, r.layer, 0, start, start + busy, exposed})
+}
+
+// turn is what a micro-batch computes until it exchanges tokens.
+type turn struct {
+	start float64 // of the layers
+	spans []Span  // in seconds of computation, from one to the next
+	send  int     // operator that exchanges; -1: none
+	layer int     // of it
+	last  [2]int  // indices of the last exchange of either micro-batch; -1: none
+}
+
+// twoBatches records the layers of a stage as two micro-batches.
+func (r *Recorder) twoBatches(p *Pass) {
+	r.turn = turn{start: r.now, last: [2]int{-1, -1}, send: -1}
+	r.now += twoBatches(p, r)
+}
+
+// span records one of a micro-batch.
+func (r *Recorder) span(s Span) {
+	r.free[s.Lane] = max(r.free[s.Lane], s.End)
+	r.Spans = append(r.Spans, s)
+}
+
+// leg notes the operators of a leg of a block.
+func (r *Recorder) leg(p *Pass, b *Block, index, layer int) {
+	if r == nil {
+		return
+	}
+	r.turn.layer = layer
+	leg := 0
+	for i := b.From; i < b.To; i++ {
+		o := &p.Ops[i]
+		if o.Exchanges() {
+			if leg == index {
+				r.turn.send = i
+				return
+			}
+			leg++
+			continue
+		}
+		if leg == index {
+			time := o.Repeat / float64(b.Layers) * r.rules.Exposed(o, p.Busy[i])
+			r.turn.spans = append(r.turn.spans, Span{LayersPart, i, r.rules.LaneOf(o), r.batch, r.stage, layer, 0, 0, time, time})
+		}
+	}
+}
+
+// turns lets both micro-batches compute a leg, and records what they do if there is a recorder.
+func (r *Recorder) turns(p *Pass, s *lanes, l *Leg) {
+	for i := range s.sent {
+		free := s.computed
+		start := s.turn(i, l)
+		if r == nil {
+			continue
+		}
+		t := &r.turn
+		if last := t.last[i]; last >= 0 {
+			r.Spans[last].Exposed = start - free // what it was waited for
+			t.last[i] = -1
+		}
+		// Where the other's exchange takes units, all operators of the turn are slowed alike.
+		pace := 1.0
+		if l.Computing > 0 {
+			pace = (s.computed - start) / l.Computing
+		}
+		at := t.start + start
+		for _, span := range t.spans {
+			span.Micro, span.Start, span.Exposed = i, at, span.Exposed*pace
+			at += span.Exposed
+			span.End = at
+			r.span(span)
+		}
+		if t.send >= 0 {
+			end := t.start + s.sent[i]
+			t.last[i] = len(r.Spans)
+			r.span(Span{LayersPart, t.send, r.rules.LaneOf(&p.Ops[t.send]), r.batch, r.stage, t.layer, i, end - l.Exchange, end, 0})
+		}
+	}
+	if r != nil {
+		r.turn.spans, r.turn.send = r.turn.spans[:0], -1
+	}
 }

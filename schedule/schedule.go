@@ -9,6 +9,7 @@ import (
 	"throughline/cost"
 	"throughline/hardware"
 	"throughline/op"
+	"throughline/plan"
 )
 
 // Rules are what runs beside what on a system.
@@ -56,11 +57,19 @@ type Pass struct {
 	Ops   []op.Op
 	Comms []uint8     // the indices of those that communicate
 	Busy  []cost.Busy // of those that communicate; for a recorder, of all
-	Runs  []op.Run    // of layers, for a recorder: the blocks that they make up
+	Runs  []op.Run    // of layers, for a recorder and where exchanges overlap: the blocks that they make up
+
+	// Overlap is how the exchanges of layers run beside computation, and Blocks then what these consist of; of two
+	// micro-batches the operators are those of one.
+	Overlap plan.Overlap
+	Blocks  []Block
 }
 
 // time is what the operators of a pass add to a step.
 func (r *Rules) time(p *Pass) float64 {
+	if p.Overlap != plan.NoOverlap {
+		return p.overlapped()
+	}
 	t := p.Computing
 	for _, i := range p.Comms {
 		o := &p.Ops[i]
@@ -85,6 +94,7 @@ type Work struct {
 	Second float64          // what the second memory tier takes to deliver what one stage reads from it
 	Cache  float64          // sending the KV cache of all batches to other processors, layer by layer
 	Depth  int              // layers of a stage
+	Moving float64          // of experts to other processors, as a mean of all steps
 }
 
 // Times are what the parts of a step add to it, in seconds.
@@ -96,8 +106,17 @@ type Times struct {
 	Ends   float64
 	Wait   float64 // for the slowest stage of a pipeline
 	Second float64 // for the second memory tier
+	Moving float64 // moving experts to other processors
 	// Cache is what remains of sending the cache when the step is over.
 	Cache float64
+}
+
+// Uncovered is the share of the exchanges between experts in the layers that the step waits for: 1 where nothing overlaps.
+func (w *Work) Uncovered() float64 {
+	if w.Layers.Overlap == plan.NoOverlap {
+		return 1
+	}
+	return w.Layers.uncovered()
 }
 
 // Step works out the times of a step. What is recorded, if anything, goes to the recorder.
@@ -122,7 +141,8 @@ func (r *Rules) Step(w *Work, rec *Recorder) (t Times) {
 	if w.Pipelined {
 		t.Wait = max(0, (stages-1)*(t.Draft+t.Ends)-t.HandOn)
 	}
-	t.Step = batches*stages*t.Stage + t.HandOn + t.Draft + t.Ends + t.Second + t.Wait
+	t.Moving = w.Moving
+	t.Step = batches*stages*t.Stage + t.HandOn + t.Draft + t.Ends + t.Second + t.Wait + t.Moving
 	if w.Cache > 0 {
 		t.Cache = trailing(w.Cache, batches*t.Stage, float64(w.Depth))
 	}

@@ -41,14 +41,15 @@ func (t *Totals) Time() float64 {
 	return sum
 }
 
-// Add adds an operator at its cost. The computation that a collective needs is part of its time.
-func (t *Totals) Add(r *Rules, o *op.Op, c *cost.Cost) {
-	n := o.Repeat
+// Add adds an operator of so many micro-batches at its cost, of which each execution adds so much to a step. The computation
+// that a collective needs is part of its time.
+func (t *Totals) Add(o *op.Op, c *cost.Cost, batches, exposed float64) {
+	n := batches * o.Repeat
 	t.Compute += n * c.Compute
 	t.Memory += n * c.Memory
 	t.Bytes += n * o.Bytes()
 	t.Flops += n * o.Flops
-	time := n * r.Exposed(o, c.Busy)
+	time := n * exposed
 	if o.Class == op.Comm {
 		comm := &t.Comm[o.Kind.Traffic()]
 		comm.Exposed += time

@@ -59,6 +59,14 @@ func (p *Problem) basicPlan() plan.Plan {
 	return plan.Plan{SequenceParallel: p.SequenceParallel, Pipelined: p.Assume.Pipelined}
 }
 
+// overlaps are those to try of a plan: without experts elsewhere there is nothing to hide.
+func (p *Problem) overlaps(q *plan.Plan) []plan.Overlap {
+	if len(p.Overlaps) == 0 || q.Experts.EP < 2 {
+		return []plan.Overlap{plan.NoOverlap}
+	}
+	return p.Overlaps
+}
+
 // expertProcs is the processors that share the experts: all of them, or in a pipeline those of one stage.
 func (p *Problem) expertProcs(l plan.Layout) int {
 	if p.Assume.Pipelined {
@@ -98,8 +106,10 @@ func (p *Problem) Plans() []plan.Plan {
 				r := *q
 				r.Drafts = drafts
 				for _, r.Attention = range valid[size] {
-					if p.Accept == nil || p.Accept(&r) {
-						out = append(out, r)
+					for _, r.Overlap = range p.overlaps(&r) {
+						if p.Accept == nil || p.Accept(&r) {
+							out = append(out, r)
+						}
 					}
 				}
 			}

@@ -30,6 +30,8 @@ type Problem struct {
 	Redundant        Range // redundant experts to try
 	SharedPerCard    bool
 	Drafts           Range // drafted tokens to try
+	// Overlaps are those of the exchange between experts to try, where there is one; nil: none.
+	Overlaps []plan.Overlap
 	// Slack is the share of the throughput that may be given up for a smaller batch, and so for a shorter latency.
 	Slack float64
 	// MostTokens is how many new tokens a replica computes in one prefill at most, if a single prompt is not longer; 0: any.

@@ -49,11 +49,12 @@ type Options struct {
 	Objective   Objective
 	Rate        float64          // requests per second to serve, for MinGPUs
 	Engines     []*engine.Engine // each deployment is priced with the best of those that can run it
-	Redundant   search.Range
+	Redundant   search.Range     // redundant experts to try
 	Drafts      search.Range
-	Top         int     // deployments to rank
-	PerHour     float64 // dollars per processor and hour; 0: not known
-	Watts       float64 // power of a processor; 0: not known
+	Overlaps    []plan.Overlap // of the exchange between experts, to try; nil: none
+	Top         int            // deployments to rank
+	PerHour     float64        // dollars per processor and hour; 0: not known
+	Watts       float64        // power of a processor; 0: not known
 	Workers     int
 
 	exhaustive bool // look at everything, for tests of what is left out otherwise
@@ -125,11 +126,24 @@ func Give(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
 		base: l.Deployment(), lengths: l.Lengths, limits: l.Limits(), prefill: problem(l.Prefill), decode: problem(l.Decode),
 	}}
 	a.base.GPUsPerNode = o.GPUsPerNode
-	a.decode.Redundant, a.decode.Drafts = o.Redundant, o.Drafts
+	for _, p := range []*search.Problem{&a.prefill, &a.decode} {
+		p.Redundant, p.Overlaps, p.Accept = o.Redundant, o.Overlaps, a.worthwhile
+	}
+	a.decode.Drafts = o.Drafts
 	if o.Objective == MinGPUs {
 		return a.fewest()
 	}
 	return a.on(o.GPUs)
+}
+
+// worthwhile rules out plans with more redundant experts than help: two more on a rank than it must hold balance the others
+// nearly as well as any number does.
+func (a *adviser) worthwhile(p *plan.Plan) bool {
+	if p.Redundant == 0 {
+		return true
+	}
+	ep, routed := p.Experts.EP, a.base.Model.Experts.Routed
+	return ep > 1 && (routed+p.Redundant)/ep <= (routed+ep-1)/ep+2
 }
 
 // fewest looks for the smallest number of processors that serves the rate. More of them never serve less, since some may be

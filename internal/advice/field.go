@@ -198,20 +198,29 @@ func (f *field) options(role deploy.Role, sizes []int) ([]option, error) {
 					copies(&p, f.gpus/n)
 				}
 			}
-			f.plans++
+			extra := p.Overlap != plan.NoOverlap && len(f.o.Overlaps) > 1 // the plan itself is tried without
+			if !extra {
+				f.plans++
+			}
 			p.Batch = plan.Batch{Count: 1, Size: 1}
 			pool := deploy.Pool{Role: role, System: problem.System, Plan: p, Count: 1}
 			ran := false
 			for i, e := range f.o.Engines {
-				if len(e.Refuses(&f.templates[i], &pool)) > 0 {
+				placed := pool
+				placed.Plan = e.Place(&f.templates[i], &pool)
+				if placed.Plan.Gathered { // nothing is exchanged
+					if extra {
+						continue
+					}
+					placed.Plan.Overlap = plan.NoOverlap
+				}
+				if len(e.Refuses(&f.templates[i], &placed)) > 0 {
 					continue
 				}
 				ran = true
-				placed := pool
-				placed.Plan = e.Place(&f.templates[i], &pool)
 				all = append(all, option{engine: i, pool: placed})
 			}
-			if !ran {
+			if !ran && !extra {
 				f.refused++
 			}
 		}

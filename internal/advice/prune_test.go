@@ -9,6 +9,7 @@ import (
 
 	"throughline/engine"
 	"throughline/internal/question"
+	"throughline/plan"
 	"throughline/search"
 )
 
@@ -43,6 +44,7 @@ func TestNothingPrunedWouldHaveWon(t *testing.T) {
 			GPUs: s.GPUs, GPUsPerNode: 8, Mode: Both, Engines: choice, Top: 3, Workers: 2,
 			Objective: rapid.SampledFrom([]Objective{Throughput, Latency}).Draw(t, "objective"),
 			Drafts:    search.Range{High: rapid.IntRange(0, 1).Draw(t, "drafts")},
+			Overlaps:  rapid.SampledFrom([][]plan.Overlap{nil, {plan.TwoBatch}, {plan.NoOverlap, plan.TwoBatch, plan.SingleBatch}}).Draw(t, "overlaps"),
 		}
 		pruned, err := Give(context.Background(), l, o)
 		if err != nil {
@@ -74,7 +76,7 @@ func describe(c *Candidate) string {
 	text := fmt.Sprintf("%s %s, %d clients, %v s, %v s, %v/s:", c.Mode, c.Deployment.Engine.Name, c.Load.Clients, c.Seen.TTFT, c.Seen.TPOT, c.Seen.Requests)
 	for i := range c.Deployment.Pools {
 		p := &c.Deployment.Pools[i]
-		text += fmt.Sprintf(" %d × %v batch %d", p.Count, &p.Plan, p.Plan.Batch.Size)
+		text += fmt.Sprintf(" %d × %v %v batch %d", p.Count, &p.Plan, p.Plan.Overlap, p.Plan.Batch.Size)
 	}
 	return text
 }

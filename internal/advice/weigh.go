@@ -107,7 +107,7 @@ func (t *tracker) points() []weighed {
 	return slices.DeleteFunc(slices.Clone(t.best), func(w weighed) bool { return w.contender == nil })
 }
 
-// identity tells deployments apart, whatever engine runs them.
+// identity tells deployments apart, whatever engine runs them, overlaps or not and with how many redundant experts.
 type identity struct {
 	prefill, decode plan.Plan
 	counts          [2]int
@@ -120,6 +120,8 @@ func (c *contender) key() identity {
 	}
 	k.prefill.Gathered, k.decode.Gathered = false, false
 	k.prefill.FusedQuantise, k.decode.FusedQuantise = false, false
+	k.prefill.Overlap, k.decode.Overlap = plan.NoOverlap, plan.NoOverlap
+	k.prefill.Redundant, k.decode.Redundant = 0, 0
 	return k
 }
 

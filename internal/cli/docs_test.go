@@ -79,6 +79,11 @@ func TestExamples(t *testing.T) {
 	if err := os.WriteFile("serving.csv", []byte("model_path,system,backend,precision,mode,isl,osl,concurrency,tp_size,silicon_ttft_ms,silicon_tpot_ms\nLlama-3.1-8B,H200,vllm,fp8,agg,1024,1024,16,1,60,6\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	for _, name := range []string{"kernels.csv", "profile.txt"} {
+		if err := os.WriteFile(name, []byte("name,share\nflash,60\nfp8_gemm,40\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.Mkdir("engine", 0o755); err != nil {
 		t.Fatal(err)
 	}

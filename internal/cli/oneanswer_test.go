@@ -48,6 +48,10 @@ var questions = []string{
 	"--model Llama-3.1-70B --system H200 --gpus 5 --weights fp8 --isl 20000 --osl 100 --engine vllm",
 	"--model Qwen3-32B --system H100_SXM --gpus 3 --isl 700 --osl 1 --tpot 10 --engine sglang",
 	"--model GLM-4.5 --system H200 --gpus 16 --weights fp8 --mode disagg --engine sglang --ttft 5000 --tpot 60",
+	"--model DeepSeek-V3 --system H200 --gpus 32 --weights fp8 --mode disagg --engine sglang --tpot 50 --overlap any",
+	"--model DeepSeek-V3 --system H200 --gpus 32 --weights fp8 --mode disagg --engine vllm --isl 4000 --overlap two-batch",
+	"--model Qwen3-235B-A22B --system H200 --gpus 16 --weights fp8 --mode agg --engine sglang --overlap any --redundant 32",
+	"--model DeepSeek-V3 --system H200 --gpus 16 --weights fp8 --mode agg --engine none --overlap single-batch",
 }
 
 // TestOneAnswer: the winner of a plan is priced to the same digits by estimate, by explain and by what is validated.
@@ -62,6 +66,7 @@ func TestOneAnswer(t *testing.T) {
 		return stdout.Bytes()
 	}
 	modes, engines := map[string]int{}, map[string]int{}
+	overlaps := 0
 	for i, q := range questions {
 		t.Run(q, func(t *testing.T) {
 			file := filepath.Join(dir, fmt.Sprintf("plan%d.json", i))
@@ -79,6 +84,9 @@ func TestOneAnswer(t *testing.T) {
 			row := &plan.Ranked[0]
 			modes[row.Mode]++
 			engines[row.Engine]++
+			if row.Prefill.Overlap+row.Decode.Overlap != "" {
+				overlaps++
+			}
 
 			for _, command := range []string{"estimate", "explain"} {
 				var got struct {
@@ -105,6 +113,9 @@ func TestOneAnswer(t *testing.T) {
 		if modes[want] < 5 {
 			t.Errorf("only %d winners are %s", modes[want], want)
 		}
+	}
+	if overlaps < 2 {
+		t.Errorf("only %d winners overlap", overlaps)
 	}
 	for _, want := range []string{"sglang", "vllm", "trtllm", "none"} {
 		if engines[want] < 3 {
@@ -143,6 +154,7 @@ type planSide struct {
 	MoEDP                     int `json:"moe_dp"`
 	Redundant                 int `json:"redundant_experts"`
 	Drafts                    int
+	Overlap                   string
 }
 
 func (r *planRow) figures() seenFigures {
@@ -161,6 +173,7 @@ func (r *planRow) csv(question map[string]string) string {
 		}{{"tp_size", s.TP}, {"pp_size", s.PP}, {"attention_dp_size", s.DP}, {"moe_tp_size", s.MoETP}, {"moe_ep_size", s.EP}, {"redundant_experts", s.Redundant}} {
 			header, cells = append(header, prefix+c.name), append(cells, strconv.Itoa(c.value))
 		}
+		header, cells = append(header, prefix+"overlap"), append(cells, s.Overlap)
 	}
 	if r.Mode == "agg" {
 		side("", &r.Decode)

@@ -11,6 +11,7 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/question"
 	"throughline/internal/report"
+	"throughline/plan"
 	"throughline/search"
 )
 
@@ -88,8 +89,19 @@ func askPlan(s Streams, flags *settings, jobs int, view *viewOptions) (*question
 	return l, advice.Options{
 		GPUs: q.GPUs, GPUsPerNode: q.GPUsPerNode, Mode: q.Mode, Objective: q.Objective, Rate: q.Rate, Engines: engines,
 		Redundant: search.Range{High: q.Redundant}, Drafts: search.Range{High: q.Drafts}, Top: q.Top, PerHour: q.Price, Watts: q.Power,
-		Workers: jobs,
+		Overlaps: overlaps(q.Overlap), Workers: jobs,
 	}, err
+}
+
+// overlaps are those that a search tries; the empty name is none.
+func overlaps(name string) []plan.Overlap {
+	if name == question.AnyOverlap {
+		return []plan.Overlap{plan.NoOverlap, plan.TwoBatch, plan.SingleBatch}
+	}
+	if o, ok := plan.FindOverlap(name); ok && o != plan.NoOverlap {
+		return []plan.Overlap{o}
+	}
+	return nil
 }
 
 // showPlan ends a plan that was written, with the reasons where nothing was found.

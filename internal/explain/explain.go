@@ -15,6 +15,7 @@ import (
 type Explanation struct {
 	Operators   []Operator `json:"operators"`
 	Memory      Memory     `json:"memory_gib"`
+	Exchange    *Exchange  `json:"exchange,omitempty"` // between experts
 	Sensitivity []Effect   `json:"sensitivity"`
 	Limits      []Limit    `json:"next_limits"`
 	Seek        *Answer    `json:"seek,omitempty"`
@@ -26,7 +27,7 @@ func Of(a *point.Answer, phase int, limits workload.Limits) (*Explanation, error
 	if err != nil {
 		return nil, err
 	}
-	x := &Explanation{Operators: c.operators(), Memory: c.memory(), Limits: c.limits(limits)}
+	x := &Explanation{Operators: c.operators(), Memory: c.memory(), Exchange: c.exchange(), Limits: c.limits(limits)}
 	if x.Sensitivity, err = c.sensitivity(); err != nil {
 		return nil, err
 	}

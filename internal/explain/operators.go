@@ -127,6 +127,7 @@ func (c *subject) operators() []Operator {
 		time       float64
 		in         schedule.Part
 	}{
+		{"moving experts", "mlp", c.now.MovingTime, schedule.MovingPart},
 		{"waiting for the last stage", "pipeline", c.now.WaitTime, schedule.WaitPart},
 		{"waiting for the second tier", "memory", c.now.OffloadTime, schedule.SecondPart},
 	} {

@@ -84,7 +84,7 @@ type files struct {
 	formats                     question.Formats
 	assume                      string
 	offload                     estimate.Offload
-	beside                      string
+	beside, popularity          string
 }
 
 // opened is the files of a point, and what was prepared with them.
@@ -116,7 +116,7 @@ const mostOpened = 256
 
 // open reads the files of a point.
 func (e *Estimator) open(p *question.Question) *opened {
-	key := files{p.Model, p.System, p.DecodeSystem, p.Formats, p.Assume, p.Offload, p.Beside}
+	key := files{p.Model, p.System, p.DecodeSystem, p.Formats, p.Assume, p.Offload, p.Beside, p.Popularity}
 	o, ok := e.opened[key]
 	if !ok {
 		o = &opened{phases: map[phaseKey]*prepared{}, predictors: map[predictorKey]*serving.Predictor{}}

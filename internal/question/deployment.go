@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"throughline/deploy"
 	"throughline/hardware"
@@ -72,6 +73,7 @@ func (p *Fixed) pool(l *Loaded, role deploy.Role, sys *hardware.System, words st
 		q.TP, q.PP, q.DP, q.CP = max(1, w.TP), max(1, w.PP), max(1, w.DP), max(1, w.CP)
 		q.EP, q.MoETP, q.MoEDP, q.Redundant, q.Drafts = w.EP, max(1, w.MoETP), w.MoEDP, w.Redundant, w.Drafts
 		q.Batch, pool.Count = cmp.Or(w.Batch, q.Batch), max(1, w.Count)
+		q.Overlap = w.Overlap.String()
 		for _, c := range []struct {
 			given bool
 			why   string
@@ -109,8 +111,11 @@ func (p *Fixed) split(l *Loaded, procs int) (plan.Plan, []error) {
 		SequenceParallel: p.SequenceParallel, Pipelined: l.Assumptions.Pipelined, Drafts: p.Drafts,
 	}
 	var out []error
+	if err := p.overlap(&q); err != nil {
+		out = append(out, err)
+	}
 	if !plan.ValidLayout(m, q.Attention) {
-		out = reasons(plan.LayoutMisses(m, q.Attention))
+		out = append(out, reasons(plan.LayoutMisses(m, q.Attention))...)
 	}
 	if !m.IsMoE() {
 		return q, append(out, p.noExperts(m)...)
@@ -133,7 +138,21 @@ func (p *Fixed) split(l *Loaded, procs int) (plan.Plan, []error) {
 	if !q.ValidExperts(m) {
 		out = append(out, reasons(q.ExpertMisses(m))...)
 	}
+	if q.Overlap != plan.NoOverlap && q.Experts.EP < 2 {
+		out = append(out, wrong("overlap", "hides the exchange between experts: it needs ep above 1"))
+	}
 	return q, out
+}
+
+// overlap sets that of a plan.
+func (p *Fixed) overlap(q *plan.Plan) error {
+	if p.Overlap == AnyOverlap {
+		return wrong("overlap", fmt.Sprintf("%s is for a search; one deployment has %s", AnyOverlap, strings.Join(plan.OverlapNames(), ", ")))
+	}
+	if p.Overlap != "" {
+		q.Overlap, _ = plan.FindOverlap(p.Overlap) // settings are checked before
+	}
+	return nil
 }
 
 // expertLayout fills a number of processors: with expert groups, or, where their number is given, with copies of them.
@@ -159,6 +178,9 @@ func (p *Fixed) noExperts(m *model.Model) []error {
 		if s.value > s.none {
 			out = append(out, wrong(s.name, fmt.Sprintf("must be %d, not %d: %s has no experts", s.none, s.value, m.Name)))
 		}
+	}
+	if p.Overlap != "" && p.Overlap != plan.NoOverlap.String() {
+		out = append(out, wrong("overlap", fmt.Sprintf("must be %s, not %s: %s has no experts", plan.NoOverlap, p.Overlap, m.Name)))
 	}
 	return out
 }

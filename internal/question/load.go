@@ -9,6 +9,7 @@ import (
 	"throughline/assume"
 	"throughline/deploy"
 	"throughline/estimate"
+	"throughline/experts"
 	"throughline/hardware"
 	"throughline/internal/catalogue"
 	"throughline/internal/document"
@@ -30,6 +31,7 @@ type Loaded struct {
 	Assumptions *assume.Assumptions
 	Lengths     workload.Lengths // of requests, spread; those of the question before
 	Warnings    []document.Problem
+	Visited     *experts.Popularity // how often experts are; nil: all alike
 
 	named string // format of the weights that the name of a built-in model says
 }
@@ -82,10 +84,36 @@ func (q *Question) Read() (*Loaded, error) {
 			note(fmt.Errorf("%s has no second memory tier (mem2) to offload to", sys.Name))
 		}
 	}
+	note(l.visit())
 	if len(errs) > 0 {
 		return nil, Once(document.Join(errs...))
 	}
 	return l, nil
+}
+
+// served stands for experts that are visited as they were seen to be in service.
+const served = "served"
+
+// visit reads how often experts are visited.
+func (l *Loaded) visit() error {
+	if l.Popularity == "" {
+		return nil
+	}
+	if l.Popularity == served {
+		if a := l.Assumptions; a != nil {
+			l.Visited = &experts.Popularity{Spread: a.ExpertSpread, Blocks: a.ExpertBlocks}
+		}
+		return nil
+	}
+	p, err := experts.ParsePopularity(l.Popularity)
+	if err != nil {
+		return wrong("popularity", err.Error())
+	}
+	if c := p.Counts; c != nil && l.Shape != nil && len(c.Layers[0]) != l.Shape.Experts.Routed {
+		return wrong("popularity", fmt.Sprintf("%d experts are counted, %s has %d", len(c.Layers[0]), l.Shape.Name, l.Shape.Experts.Routed))
+	}
+	l.Visited = &p
+	return nil
 }
 
 // Check finds settings that are out of bounds or none of their choices.
@@ -172,6 +200,7 @@ func Find(setting, ref string, set catalogue.Set, beside string) (catalogue.File
 func (l *Loaded) Deployment() deploy.Deployment {
 	return deploy.Deployment{
 		Name: l.Checkpoint, Model: l.Shape, Settings: l.Settings, Precision: l.Precision, Stored: l.Stored, Assume: l.Assumptions, Offload: l.Offload,
+		Visited:    l.Visited,
 		Acceptance: workload.DraftAcceptance, GPUsPerNode: l.GPUsPerNode, MaxContext: l.Lengths.Final(), MaxPrompt: l.Lengths.Input,
 	}
 }

@@ -25,6 +25,7 @@ type Question struct {
 	Distribution  string  // of the lengths, as workload.Lengths.Spread reads it
 	Offload       estimate.Offload
 	TTFT, TPOT    float64 // limits in ms; 0: none
+	Popularity    string  // of experts: served, or as experts.ParsePopularity reads it; empty: uniform
 
 	Fixed
 	Search
@@ -45,7 +46,8 @@ type Fixed struct {
 	// Plans of two pools, in words; an empty one is what the numbers above say.
 	PrefillPlan, DecodePlan string
 
-	Redundant, Drafts int // in a search: tried up to this number
+	Redundant, Drafts int    // in a search: tried up to this number
+	Overlap           string // of the exchange between experts, by name; empty: off; in a search also AnyOverlap
 }
 
 // Search is what a search of the best deployment needs.

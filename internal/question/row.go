@@ -1,6 +1,7 @@
 package question
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"throughline/internal/document"
+	"throughline/plan"
 )
 
 // planned is what this needs of the JSON of a plan.
@@ -31,6 +33,7 @@ type plannedRow struct {
 		MoEDP      int `json:"moe_dp"`
 		Redundant  int `json:"redundant_experts"`
 		Drafts     int
+		Overlap    string
 	}
 }
 
@@ -71,6 +74,9 @@ func (row *plannedRow) tell(words map[string]string) {
 	words["engine"], words["concurrency"], words["batch"] = row.Engine, strconv.Itoa(row.Concurrency), strconv.Itoa(d.Batch)
 	// In the question of a plan these say how far it searched.
 	words["redundant"], words["drafts"] = strconv.Itoa(d.Redundant), strconv.Itoa(d.Drafts)
+	if words["overlap"] != "" || d.Overlap != "" {
+		words["overlap"] = cmp.Or(d.Overlap, plan.NoOverlap.String())
+	}
 	if Mode(row.Mode) == Disaggregated {
 		words["prefill-plan"], words["decode-plan"] = row.Prefill.Plan, d.Plan
 		return

@@ -9,6 +9,7 @@ import (
 	"throughline/hardware"
 	"throughline/model"
 	"throughline/number"
+	"throughline/plan"
 	"throughline/workload"
 )
 
@@ -24,6 +25,9 @@ const (
 	mostDollars      = 1_000_000 // per processor and hour
 	mostWatts        = 1_000_000 // of a processor
 )
+
+// AnyOverlap stands for the best overlap of a deployment.
+const AnyOverlap = "any"
 
 // settings is the one table of what can be asked.
 var settings = []Setting{
@@ -135,12 +139,19 @@ var settings = []Setting{
 		Ref: func(q *Question) any { return &q.DecodeSystem }},
 	{Name: "redundant", For: Plan | Point, Low: 0, High: mostRedundant,
 		Doc: "redundant experts: extra copies of routed experts",
-		As:  map[Command]string{Plan: "redundant experts in decode: tries up to this many"},
+		As:  map[Command]string{Plan: "redundant experts: tries up to this many, and two more on a rank than it must hold"},
 		Ref: func(q *Question) any { return &q.Redundant }, Idle: noExperts},
 	{Name: "drafts", For: Plan | Point, Low: 0, High: float64(len(workload.DraftAcceptance)),
 		Doc: "draft tokens per decode step (multi-token prediction)",
 		As:  map[Command]string{Plan: "draft tokens per decode step (multi-token prediction): tries up to this many"},
 		Ref: func(q *Question) any { return &q.Drafts }, Idle: noDrafts},
+	{Name: "overlap", For: Plan | Point, Choices: append(plan.OverlapNames(), AnyOverlap),
+		Doc: "overlap of the exchange between experts with computation: " + strings.Join(plan.OverlapNames(), ", ") + " (default off)",
+		As:  map[Command]string{Plan: "overlap of the exchange between experts with computation: " + strings.Join(plan.OverlapNames(), ", ") + "; any: the best of them (default off)"},
+		Ref: func(q *Question) any { return &q.Overlap }, Idle: noExperts},
+	{Name: "popularity", For: Plan | Point, Choices: []string{"uniform", served, "zipf:", "lognormal:", "counts:"}, Open: true,
+		Doc: "how often experts are visited: uniform, served (as those of DeepSeek-V3 in service), zipf:EXPONENT, lognormal:SPREAD or counts:FILE (default uniform)",
+		Ref: func(q *Question) any { return &q.Popularity }, Idle: balanced},
 	{Name: "weights", For: Plan | Point | Forward, Choices: number.Words(),
 		Doc: "number format of the weights: " + strings.Join(number.Names(), ", ") + " (default: as published, where the system computes it; else bf16)",
 		Ref: func(q *Question) any { return &q.Formats.Weights }},
@@ -256,6 +267,16 @@ func noExperts(l *Loaded, of Command) string {
 		return l.Shape.Name + " has no experts"
 	}
 	return bothPlans(l, of)
+}
+
+func balanced(l *Loaded, _ Command) string {
+	switch {
+	case !l.Shape.IsMoE():
+		return l.Shape.Name + " has no experts"
+	case !l.Assumptions.Imbalance:
+		return "the assumptions have all processors do the same"
+	}
+	return ""
 }
 
 func noDrafts(l *Loaded, of Command) string {

@@ -10,6 +10,7 @@ import (
 	"throughline/internal/question"
 	"throughline/internal/result"
 	"throughline/op"
+	"throughline/plan"
 )
 
 // Advice writes ranked deployments, the frontier and the launch arguments of the winner.
@@ -212,5 +213,9 @@ func sideJSON(r *result.Record, phase op.Phase) object {
 	if p.Drafts > 0 {
 		keys = append(keys, draftKeys...)
 	}
-	return object{layout: keys, record: r, prefix: result.Prefix(phase)}
+	out := object{layout: keys, record: r, prefix: result.Prefix(phase)}
+	if p.Overlap != plan.NoOverlap {
+		out.more = []member{{"overlap", p.Overlap.String()}}
+	}
+	return out
 }

@@ -25,6 +25,12 @@ func WriteExplanation(w io.Writer, v View, a *point.Answer, phase int, x *explai
 	}
 	about := wrap(fmt.Sprintf("Operators, over %s; shares of the step; of the peak rate and bandwidth, without calibration", layers), v.Width)
 	fmt.Fprintf(&b, "\n%s\n%s\n", about, operatorTable(x.Operators, v.Width))
+	for i, line := range x.Exchange.Lines() {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintln(&b, wrap(line, v.Width))
+	}
 	fmt.Fprintf(&b, "\nMemory of a processor\n%s\n", memoryMap(&x.Memory, r.Problem.Model.IsMoE(), v.Width))
 	fmt.Fprintf(&b, "\nSensitivity: what %.0f%% more of a number changes\n%s\n", 100*explain.Change, sensitivityTable(x.Sensitivity, v.Width))
 	if without := withoutEffect(x.Sensitivity); without != "" {

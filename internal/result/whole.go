@@ -163,6 +163,9 @@ func Instances(count int, p *plan.Plan) string {
 	if p.Drafts > 0 {
 		s += fmt.Sprintf(" mtp%d", p.Drafts)
 	}
+	if w := p.Overlap.Word(); w != "" {
+		s += " " + w
+	}
 	if count > 1 {
 		s = fmt.Sprintf("%d × %s", count, s)
 	}

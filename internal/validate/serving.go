@@ -403,6 +403,12 @@ func (r *reader) pool(prefix string, l *question.Loaded) deploy.Pool {
 	}
 	p.SharedPerCard, p.SharedReplicas = true, l.Settings.SharedReplicas
 	p.Redundant = r.whole(prefix+"redundant_experts", 0)
+	if name := r.get(prefix + "overlap"); name != "" {
+		var ok bool
+		if p.Overlap, ok = plan.FindOverlap(name); !ok {
+			r.note(fmt.Errorf("%soverlap: %s", prefix, document.NotOneOf(name, plan.OverlapNames())))
+		}
+	}
 	for _, why := range plan.Whys(p.ExpertMisses(m)) {
 		r.note(errors.New(why))
 	}

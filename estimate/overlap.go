@@ -1,0 +1,112 @@
+package estimate
+
+import (
+	"throughline/cost"
+	"throughline/op"
+	"throughline/plan"
+	"throughline/schedule"
+)
+
+// overlapOf is how the exchanges of a step overlap under a plan. The kernels that let a single batch overlap are those of
+// decode: github.com/sgl-project/sglang/pull/9660 changes the low-latency combine of DeepEP.
+func overlapOf(p *plan.Plan, s *op.Step) plan.Overlap {
+	if p.Overlap == plan.SingleBatch && s.Phase() == op.Prefill {
+		return plan.NoOverlap
+	}
+	return p.Overlap
+}
+
+// Busiest is the load of the busiest rank of the experts in units of the mean, in a step under a plan.
+func (e *Evaluator) Busiest(p *plan.Plan) float64 {
+	e.stepOf(p, &e.step)
+	e.lower(p, &e.step)
+	return e.lowerer.Busiest()
+}
+
+// lowerLayers fills a list with the layers of a stage. Two micro-batches are equal: the operators are those of one.
+func (e *Evaluator) lowerLayers(p *plan.Plan, s *op.Step, list *op.List) {
+	if p.Overlap == plan.TwoBatch {
+		for phase := range s {
+			e.lowerer.Repeat(&e.half[phase], 0.5, &s[phase])
+		}
+		s = &e.half
+	}
+	e.lowerer.Stage(p, s, list)
+}
+
+// sendingShare is the processors of a chip that the exchange of a single batch takes: 3 of the 132 of a Hopper
+// (sglang/srt/batch_overlap/single_batch_overlap.py, compute_overlap_args).
+const sendingShare = 3.0 / 132
+
+// blocks cuts the operators of the layers where they exchange tokens between experts.
+func (e *Evaluator) blocks(pricer *cost.Pricer, overlap plan.Overlap, out *schedule.Pass) {
+	e.runs = e.stage.list.AppendRuns(e.runs[:0])
+	out.Overlap, out.Runs, out.Blocks = overlap, e.runs, e.cut[:len(e.runs)]
+	out.Computing = 0
+	for i := range e.runs {
+		b := &out.Blocks[i]
+		b.Run, b.Count = e.runs[i], 0
+		from := b.From
+		for j := b.From; j < b.To; j++ {
+			if o := &out.Ops[j]; o.Exchanges() {
+				b.Legs[b.Count] = e.leg(pricer, out, b, from, j)
+				l := &b.Legs[b.Count]
+				l.Exchange = e.rules.Exposed(o, out.Busy[j])
+				if l.Exchange > 0 {
+					l.Taken = out.Busy[j].Displaced / out.Busy[j].Time
+				}
+				if overlap == plan.SingleBatch {
+					e.beside(pricer, out, b, o, l)
+				}
+				b.Count++
+				from = j + 1
+			}
+		}
+		b.Legs[b.Count] = e.leg(pricer, out, b, from, b.To)
+		b.Count++
+	}
+}
+
+// leg is the computation of operators of a block, with the communication among them.
+func (e *Evaluator) leg(pricer *cost.Pricer, p *schedule.Pass, b *schedule.Block, from, to int) schedule.Leg {
+	t := pricer.Computing(p.Ops[from:to])
+	p.Computing += t
+	for _, i := range p.Comms {
+		if k := int(i); k >= from && k < to {
+			t += p.Ops[k].Repeat * e.rules.Exposed(&p.Ops[k], p.Busy[k])
+		}
+	}
+	return schedule.Leg{Computing: t / float64(b.Layers)}
+}
+
+// beside is what a single batch computes beside an exchange: its shared experts while tokens are on their way to the routed
+// ones; the last product of these, expert by expert, while results leave. The shared experts are part of the products of
+// the routed ones here, by their share of the tokens.
+func (e *Evaluator) beside(pricer *cost.Pricer, p *schedule.Pass, b *schedule.Block, exchange *op.Op, l *schedule.Leg) {
+	shared := e.lowerer.SharedTokens()
+	var time, products, last, flops, parts float64
+	for i := b.From; i < b.To; i++ {
+		o := &p.Ops[i]
+		if !o.Kind.OfExperts() {
+			continue
+		}
+		t := pricer.Price(o).Time
+		time += t
+		if o.Class == op.Linear {
+			products += o.Flops
+		}
+		if o.Kind == op.ExpertDown {
+			last, flops, parts = t, o.Flops, max(1, o.Count)
+		}
+	}
+	switch {
+	case parts == 0: // no experts
+	case exchange.Kind == op.Dispatch:
+		l.Beside, l.Taken = shared*time, 0 // nothing but the network is busy while tokens are awaited
+	default:
+		if last == 0 && products > 0 { // one kernel does all products
+			last = time * flops / products
+		}
+		l.Beside, l.Parts, l.Taken = (1-shared)*last, parts, sendingShare
+	}
+}

@@ -1,0 +1,128 @@
+package estimate_test
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"throughline/estimate"
+	"throughline/internal/test/draw"
+	"throughline/op"
+	"throughline/plan"
+)
+
+// TestOverlapGains: where no efficiency depends on the size of the work, two micro-batches gain at most what the exchanges
+// between experts take, a single batch too; without an exchange neither gains anything.
+func TestOverlapGains(t *testing.T) {
+	gains := map[plan.Overlap]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		p := draw.Problem(t, draw.Phase(t), rapid.SampledFrom([]int{1, 4, 8}).Draw(t, "procs"), false)
+		pl := draw.Plan(t, p)
+		pl.Batch.Size = rapid.SampledFrom([]int{1, 20, 1000, 100000}).Draw(t, "size")
+		off := drawnEstimate(t, &p.Problem, pl)
+		exchange := 0.0
+		ops := off.Parts[estimate.StagePart].Ops
+		for i := range ops {
+			if ops[i].Exchanges() {
+				exchange += off.Parts[estimate.StagePart].Times * ops[i].Repeat * ops[i].Exposed
+			}
+		}
+		for _, pl.Overlap = range []plan.Overlap{plan.TwoBatch, plan.SingleBatch} {
+			on := drawnEstimate(t, &p.Problem, pl)
+			notLess(t, "step time less the exchanges", off.StepTime-exchange, on.StepTime)
+			if exchange == 0 && on.StepTime < off.StepTime*(1-rounding) {
+				t.Fatalf("%v gains %v s of nothing", pl.Overlap, off.StepTime-on.StepTime)
+			}
+			if on.StepTime < off.StepTime*(1-rounding) {
+				gains[pl.Overlap]++
+			}
+			if on.Uncovered < 0 || (on.Uncovered-2)*exchange > rounding*on.StepTime {
+				t.Fatalf("%v of the exchanges are waited for", on.Uncovered)
+			}
+		}
+	})
+	for o := plan.TwoBatch; o < plan.OverlapCount; o++ {
+		if gains[o] == 0 && !testing.Short() { // a short test draws too few
+			t.Errorf("%v never gains", o)
+		}
+	}
+}
+
+// TestOverlapBySize: DeepSeek-V3 on 32 H200: with half batches that are less efficient, two micro-batches lose in small steps
+// and gain in large ones, as SGLang found (lmsys.org/blog/2025-05-05-large-scale-ep: x0.73 at 32 sequences, x1.26 at 256).
+func TestOverlapBySize(t *testing.T) {
+	p := caseProblem(t, 3)
+	e, err := estimate.NewEvaluator(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gain := func(batch int) float64 {
+		pl := plan.Plan{
+			Attention: plan.Layout{DP: 32, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 32, TP: 1, DP: 1},
+			Batch: plan.Batch{Count: 1, Size: batch}, SharedPerCard: true, Pipelined: true,
+		}
+		var off, on estimate.Estimate
+		e.Evaluate(&pl, &off)
+		pl.Overlap = plan.TwoBatch
+		e.Evaluate(&pl, &on)
+		if off.Memory.Weights != on.Memory.Weights || off.Memory.Cache != on.Memory.Cache {
+			t.Errorf("memory changes from %+v to %+v", off.Memory, on.Memory)
+		}
+		return off.StepTime / on.StepTime
+	}
+	if small, large := gain(8), gain(256); small > 0.8 || large < 1.1 {
+		t.Errorf("x%.2f with 8 sequences, x%.2f with 256", small, large)
+	}
+}
+
+// TestOverlapDoesNotAllocate, nor does it change what plans without one do.
+func TestOverlapDoesNotAllocate(t *testing.T) {
+	p := caseProblem(t, 3)
+	e, err := estimate.NewEvaluator(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plans := randomPlans(t, p.Model, 64, true)
+	var out, before, after estimate.Estimate
+	e.Evaluate(&plans[0], &before)
+	for i := range plans {
+		plans[i].Overlap = plan.Overlap(i % int(plan.OverlapCount))
+	}
+	for i := range plans { // the balance of experts is worked out once
+		e.Evaluate(&plans[i], &out)
+	}
+	i := 0
+	if n := testing.AllocsPerRun(1000, func() { e.Evaluate(&plans[i%64], &out); i++ }); n != 0 {
+		t.Errorf("%v allocations per evaluation, want 0", n)
+	}
+	if e.Evaluate(&plans[0], &after); before != after {
+		t.Errorf("%+v before, %+v after plans with overlap", before, after)
+	}
+	var step op.Step
+	e.Add(&step, op.Group{Phase: op.Prefill, Sequences: 1, New: 50, Context: 60})
+	if one, two := e.Step(&plans[0], &step), e.Step(&plan.Plan{Attention: plans[0].Attention, Experts: plans[0].Experts, Redundant: plans[0].Redundant,
+		SharedReplicas: plans[0].SharedReplicas, SharedPerCard: plans[0].SharedPerCard, Pipelined: true, Overlap: plan.SingleBatch, Batch: plans[0].Batch}, &step); one != two {
+		t.Errorf("a prefill takes %+v, with the overlap of a decode %+v", one, two)
+	}
+}
+
+// BenchmarkOverlap is a full evaluation of plans whose exchange overlaps.
+func BenchmarkOverlap(b *testing.B) {
+	for _, overlap := range []plan.Overlap{plan.TwoBatch, plan.SingleBatch} {
+		b.Run(overlap.String(), func(b *testing.B) {
+			e, plans := evaluation(b, 3, 4096)
+			var out estimate.Estimate
+			for i := range plans { // the balance of experts is worked out once
+				plans[i].Overlap = overlap
+				e.Evaluate(&plans[i], &out)
+			}
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				e.Evaluate(&plans[i&4095], &out)
+				i++
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "evaluations/s")
+		})
+	}
+}

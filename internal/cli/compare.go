@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"throughline/internal/document"
+	"throughline/internal/profile"
+	"throughline/internal/question"
+	"throughline/internal/report"
+)
+
+func newCompare(s Streams) *cobra.Command {
+	var o struct {
+		flags         *settings
+		kernels, from string
+		json          bool
+		view          viewOptions
+	}
+	cmd := &cobra.Command{
+		Use:   "compare --kernels FILE --model M --system S",
+		Short: "Put a profile beside a prediction: shares of kernels and of operators, class by class",
+		Long: `Compare reads a summary of the kernels that a profiler saw, and puts the share of each
+class beside the share that the same deployment is predicted to spend there. The flags
+are those of throughline estimate; --phase says which step was profiled.
+
+The file is the CSV of nsys stats --report cuda_gpu_kern_sum --format csv, the table of
+PyTorch's key_averages().table(), any CSV with a column of names and one of times or
+shares, or lines with a name and a percentage. Shares are of the time that kernels run:
+what runs beside something else counts as well.
+
+Kernels without an operator are named: the prediction leaves them out.`,
+		Example: `  throughline compare --kernels kernels.csv --model deepseek_v3_flash_mla_absorb --system H200 --dp 8 --batch 64 --weights fp8
+  throughline compare --kernels profile.txt --model Qwen3-32B --system H100_SXM --tp 4 --phase prefill --json`,
+		Args: onlyFlags(""),
+		RunE: func(*cobra.Command, []string) error {
+			kernels, wrong := readKernels(o.kernels)
+			q, err := ask(o.flags, o.from)
+			switch q.Phase {
+			case question.BothPhases:
+				err = document.Join(err, ofFlag("phase", errors.New("one step is compared: decode or prefill")))
+			case "":
+				q.Phase = question.Decode
+			}
+			answer, err := answerPoint(s, o.flags, &q, err)
+			if err := document.Join(wrong, err); err != nil {
+				return question.Once(err)
+			}
+			operators, err := profile.Operators(&answer.Phases[0])
+			if err != nil {
+				return err
+			}
+			classes, err := profile.Compare(kernels, operators)
+			if err != nil {
+				return err
+			}
+			if o.json {
+				err = report.WriteObject(s.data, map[string]any{"classes": classes})
+			} else {
+				err = writeClasses(s.Out, o.view.of(s), classes)
+			}
+			if err != nil {
+				return systemError{err}
+			}
+			return nil
+		},
+	}
+	o.flags = addSettings(cmd, question.Estimate)
+	addFrom(cmd, &o.from)
+	cmd.Flags().StringVar(&o.kernels, "kernels", "", "summary of kernels (required)")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object instead of a table")
+	o.view.flags(cmd)
+	return cmd
+}
+
+func readKernels(file string) ([]profile.Kernel, error) {
+	if file == "" {
+		return nil, errors.New("--kernels is missing: a summary of kernels, as nsys stats or PyTorch's profiler write it")
+	}
+	kernels, err := profile.Read(file)
+	if err != nil {
+		return nil, document.Unreadable(file, err)
+	}
+	return kernels, nil
+}
+
+// writeClasses writes a comparison for the terminal.
+func writeClasses(w io.Writer, v report.View, classes []profile.Class) error {
+	g := report.Grid{Columns: []report.Column{{Title: "class"}, {Title: "measured", Right: true}, {Title: "predicted", Right: true}, {Title: "difference", Right: true, Rank: 1}, {Title: "longest kernels", Rank: 2}}}
+	var without []string
+	var measured float64
+	var products [2]float64 // measured and predicted
+	apart := false
+	for i := range classes {
+		c := &classes[i]
+		measured += c.Measured
+		if c.IsProduct() {
+			products[0] += c.Measured
+			products[1] += c.Predicted
+			apart = apart || !c.HasOperator()
+		}
+		predicted, difference := "none", ""
+		if c.HasOperator() {
+			predicted, difference = percents(c.Predicted), fmt.Sprintf("%+.1f", 100*(c.Predicted-c.Measured))
+		} else {
+			without = append(without, fmt.Sprintf("%s (%s: %s)", c.Name, percents(c.Measured), c.Remark))
+		}
+		g.Row(c.Name, percents(c.Measured), predicted, difference, longest(c.Kernels))
+	}
+	out := g.Render(v.Width) + "\n"
+	if len(without) > 0 {
+		out += "Without an operator: " + strings.Join(without, "; ") + "\n"
+	}
+	if apart {
+		out += fmt.Sprintf("All products together: %s measured, %s predicted.\n", percents(products[0]), percents(products[1]))
+	}
+	if measured < 0.995 {
+		out += fmt.Sprintf("The summary holds %s of the time.\n", percents(measured))
+	}
+	_, err := io.WriteString(w, out)
+	return err
+}
+
+func percents(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }
+
+// longest names a few kernels.
+func longest(kernels []profile.Kernel) string {
+	var out []string
+	for _, k := range kernels[:min(2, len(kernels))] {
+		name := []rune(k.Name)
+		if len(name) > 40 {
+			name = append(name[:39], '…')
+		}
+		out = append(out, string(name))
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,103 @@
+package explain
+
+import (
+	"fmt"
+
+	"throughline/op"
+	"throughline/plan"
+	"throughline/schedule"
+)
+
+// Exchange is how tokens get to their experts and back, and what the step sees of it.
+type Exchange struct {
+	Overlap string  `json:"overlap"`    // off, two-batch, single-batch
+	Busy    float64 `json:"busy_us"`    // of the network, in a step
+	Exposed float64 `json:"exposed_us"` // what the step waits, what it takes from computation included
+	// Busiest is the load of the busiest rank of a layer in units of the mean.
+	Busiest   float64 `json:"busiest_rank"`
+	Redundant int     `json:"redundant_experts"`
+	// Layer is when the operators of a layer in the middle of the stage run.
+	Layer []Turn `json:"layer,omitempty"`
+}
+
+// Turn is one execution of an operator.
+type Turn struct {
+	Operator string  `json:"operator"`
+	Micro    int     `json:"micro_batch"` // of two that overlap
+	Lane     string  `json:"lane"`
+	Start    float64 `json:"start_us"`
+	End      float64 `json:"end_us"`
+	Exposed  float64 `json:"exposed_us"`
+}
+
+// exchange tells about the exchange between experts; nil: there is none, or nothing to say of it that operators do not.
+func (c *subject) exchange() *Exchange {
+	p := &c.now.Plan
+	if p.Overlap == plan.NoOverlap && c.problem.Visited == nil {
+		return nil
+	}
+	stage := &c.parts[0]
+	out := &Exchange{Overlap: p.Overlap.String(), Redundant: p.Redundant, Busiest: c.evaluator.Busiest(p)}
+	for i := range stage.Ops {
+		if o := &stage.Ops[i]; o.Exchanges() {
+			out.Busy += 1e6 * stage.Times * o.Repeat * o.Time
+			out.Exposed += 1e6 * stage.Times * o.Repeat * o.Exposed
+		}
+	}
+	if out.Busy == 0 {
+		return nil
+	}
+	if p.Overlap != plan.NoOverlap {
+		out.Layer = c.layer()
+	}
+	return out
+}
+
+// layer is the timeline of a layer in the middle of the first stage and batch.
+func (c *subject) layer() (out []Turn) {
+	spans := c.evaluator.Timeline(&c.now.Plan)
+	depth := 0
+	for _, s := range spans {
+		depth = max(depth, s.Layer+1)
+	}
+	for _, s := range spans {
+		if s.Part == schedule.LayersPart && s.Batch == 0 && s.Stage == 0 && s.Layer == depth/2 {
+			kind := c.parts[0].Ops[s.Op].Kind
+			out = append(out, Turn{kind.String(), s.Micro, s.Lane.String(), s.Start * 1e6, s.End * 1e6, s.Exposed * 1e6})
+		}
+	}
+	return out
+}
+
+// Lines is the exchange in words, for people.
+func (e *Exchange) Lines() []string {
+	if e == nil {
+		return nil
+	}
+	out := []string{
+		fmt.Sprintf("Exchange between experts: %.4g ms on the network, of which the step waits for %.4g ms (overlap %s)", e.Busy/1e3, e.Exposed/1e3, e.Overlap),
+		fmt.Sprintf("Busiest rank: %.2f times the mean load, with %d redundant experts", e.Busiest, e.Redundant),
+	}
+	if len(e.Layer) == 0 {
+		return out
+	}
+	out = append(out, "A layer, in µs from its start:")
+	from := e.Layer[0].Start
+	for _, t := range e.Layer {
+		from = min(from, t.Start)
+	}
+	exchange := func(name string) bool { return name == op.Dispatch.String() || name == op.Combine.String() }
+	// What one micro-batch computes in a row is one line.
+	for i := 0; i < len(e.Layer); {
+		first := e.Layer[i]
+		what, last := first.Operator, first
+		for i++; !exchange(first.Operator) && i < len(e.Layer) && e.Layer[i].Micro == first.Micro && !exchange(e.Layer[i].Operator); i++ {
+			last = e.Layer[i]
+		}
+		if last != first {
+			what += " to " + last.Operator
+		}
+		out = append(out, fmt.Sprintf("  %8.1f to %8.1f  micro-batch %d  %s", first.Start-from, last.End-from, first.Micro+1, what))
+	}
+	return out
+}

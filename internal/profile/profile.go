@@ -1,0 +1,177 @@
+// Package profile puts a summary of the kernels that a profiler saw beside the operators that a step is predicted to consist
+// of, class by class. Which names belong to which class is data.
+package profile
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"throughline/estimate"
+	"throughline/hardware"
+	"throughline/internal/point"
+	"throughline/op"
+)
+
+// Kernel is one of a summary.
+type Kernel struct {
+	Name  string  `json:"name"`
+	Calls float64 `json:"calls,omitempty"`
+	Share float64 `json:"share"` // of the time of all
+	Time  float64 `json:"time_us,omitempty"`
+}
+
+// Class is kernels and operators that do the same.
+type Class struct {
+	Name      string   `json:"class"`
+	Measured  float64  `json:"measured_share"`
+	Predicted float64  `json:"predicted_share"`
+	Kernels   []Kernel `json:"kernels,omitempty"` // the longest first
+	Operators []string `json:"operators,omitempty"`
+	// Remark says what the kernels of a class are that has no operator.
+	Remark string `json:"remark,omitempty"`
+}
+
+// HasOperator reports whether the class is one that steps are made of.
+func (c *Class) HasOperator() bool { return c.Remark == "" }
+
+// IsProduct reports whether matrices are multiplied in the class, those of attention apart.
+func (c *Class) IsProduct() bool {
+	return strings.HasPrefix(c.Name, "products") || c.Name == "experts"
+}
+
+// table is the classes and the names of their kernels.
+type table struct {
+	Classes []struct {
+		Name      string
+		Operators []string
+		Remark    string
+	}
+	Patterns []struct {
+		Match, Class string
+
+		expression *regexp.Regexp
+	}
+}
+
+//go:embed classes.json
+var source []byte
+
+var known = load()
+
+func load() (t table) {
+	if err := json.Unmarshal(source, &t); err != nil {
+		panic(err)
+	}
+	for i := range t.Patterns {
+		t.Patterns[i].expression = regexp.MustCompile("(?i)" + t.Patterns[i].Match)
+	}
+	return t
+}
+
+// ClassOf is the class of a kernel by its name: that of the first pattern that it matches.
+func ClassOf(kernel string) string {
+	for i := range known.Patterns {
+		if p := &known.Patterns[i]; p.expression.MatchString(kernel) {
+			return p.Class
+		}
+	}
+	return known.Classes[len(known.Classes)-1].Name
+}
+
+// classOfOperator is the class of an operator; -1: none.
+func classOfOperator(name string) int {
+	for i := range known.Classes {
+		if slices.Contains(known.Classes[i].Operators, name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Operator is one of a step, with its share of the time that all of them keep units and networks busy: what a profiler sees,
+// whether it holds up the step or not.
+type Operator struct {
+	Name  string
+	Share float64
+}
+
+// Operators are those of a step, each name once.
+func Operators(r *point.Result) ([]Operator, error) {
+	e, err := estimate.NewEvaluator(&r.Problem)
+	if err != nil {
+		return nil, err
+	}
+	var out []Operator
+	var total float64
+	add := func(name string, time float64) {
+		total += time
+		at := slices.IndexFunc(out, func(o Operator) bool { return o.Name == name })
+		if at < 0 {
+			at = len(out)
+			out = append(out, Operator{Name: name})
+		}
+		out[at].Share += time
+	}
+	for _, part := range e.Parts(&r.Estimate.Plan) {
+		for i := range part.Ops {
+			o := &part.Ops[i]
+			name := o.Kind.String()
+			if o.Class == op.Comm && o.Kind.Traffic() == op.ExpertTraffic && o.Collective != hardware.AllToAll {
+				name = gathered
+			}
+			add(name, part.Times*o.Repeat*o.Time)
+		}
+	}
+	add("stage transfer", r.Estimate.TransferTime)
+	for i := range out {
+		out[i].Share /= total
+	}
+	return out, nil
+}
+
+// gathered is the exchange of experts whose tokens are gathered: collectives like others.
+const gathered = "gathering of tokens"
+
+// Compare puts kernels beside operators. Classes without either are left out.
+func Compare(kernels []Kernel, operators []Operator) ([]Class, error) {
+	all := make([]Class, len(known.Classes))
+	index := map[string]int{}
+	for i := range known.Classes {
+		c := &known.Classes[i]
+		all[i].Name, all[i].Remark = c.Name, c.Remark
+		index[c.Name] = i
+	}
+	for _, k := range kernels {
+		c := &all[index[ClassOf(k.Name)]]
+		c.Measured += k.Share
+		c.Kernels = append(c.Kernels, k)
+	}
+	for i := range operators {
+		o := &operators[i]
+		at := classOfOperator(o.Name)
+		if at < 0 {
+			return nil, fmt.Errorf("the operator %q has no class", o.Name)
+		}
+		if o.Share > 0 {
+			all[at].Predicted += o.Share
+			all[at].Operators = append(all[at].Operators, o.Name)
+		}
+	}
+	all = slices.DeleteFunc(all, func(c Class) bool { return c.Measured == 0 && c.Predicted == 0 })
+	for i := range all {
+		slices.SortStableFunc(all[i].Kernels, func(a, b Kernel) int {
+			switch {
+			case a.Share > b.Share:
+				return -1
+			case a.Share < b.Share:
+				return 1
+			}
+			return 0
+		})
+	}
+	return all, nil
+}

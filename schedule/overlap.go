@@ -1,0 +1,194 @@
+package schedule
+
+import (
+	"throughline/op"
+	"throughline/plan"
+)
+
+// Leg is what a layer computes until tokens are exchanged between experts, and that exchange. Times are in seconds.
+type Leg struct {
+	Computing float64 // communication that never runs beside computation is part of it
+	Exchange  float64 // on the network; 0: the block ends without one
+	Taken     float64 // share of the units that the exchange takes as long as it runs
+	// Beside is how long those operators of the same tokens compute that may run beside the exchange, in a single batch. They
+	// let go of what is exchanged in so many parts; 0: they have nothing to do with it.
+	Beside, Parts float64
+}
+
+// uncovered is the share of the exchanges of a pass that the step waits for, what they take from computation included.
+func (p *Pass) uncovered() float64 {
+	var computing, exchange float64
+	for i := range p.Blocks {
+		b := &p.Blocks[i]
+		for j := range b.Legs[:b.Count] {
+			computing += float64(b.Layers) * b.Legs[j].Computing
+			exchange += float64(b.Layers) * b.Legs[j].Exchange
+		}
+	}
+	if exchange == 0 {
+		return 1
+	}
+	batches := p.Overlap.Batches()
+	return max(0, p.overlapped()-batches*computing) / (batches * exchange)
+}
+
+// Block is an attention or a feed-forward block as its legs.
+type Block struct {
+	op.Run
+	Legs  [3]Leg
+	Count int
+}
+
+// overlapped is what the operators of a pass add to a step whose exchanges run beside computation.
+func (p *Pass) overlapped() float64 {
+	if p.Overlap == plan.TwoBatch {
+		return twoBatches(p, nil)
+	}
+	var t float64
+	for i := range p.Blocks {
+		b := &p.Blocks[i]
+		for j := range b.Legs[:b.Count] {
+			t += float64(b.Layers) * b.Legs[j].alone()
+		}
+	}
+	return t
+}
+
+// alone is how long a leg takes without another batch: of the exchange remains what the computation beside it does not
+// hide, and what the hidden part takes from that.
+func (l *Leg) alone() float64 { return l.Computing + l.uncovered() }
+
+func (l *Leg) uncovered() float64 {
+	if l.Exchange == 0 {
+		return 0
+	}
+	left := max(0, l.Exchange-l.Beside)
+	if l.Parts > 0 {
+		left = trailing(l.Exchange, l.Beside, l.Parts)
+	}
+	return left + l.Taken*(l.Exchange-left)
+}
+
+// lanes are the moments at which computation and network are free again, while two equal micro-batches take turns: each
+// computes until it exchanges tokens, then it is the turn of the other. vLLM's overlap of two batches and that of SGLang in
+// prefill are this; SGLang's decode hands over half an attention later.
+type lanes struct {
+	computed float64
+	sent     [2]float64 // end of the last exchange of either
+	taken    [2]float64 // units that it takes
+}
+
+// turn computes a leg of one of the micro-batches, from the returned moment on, and starts its exchange.
+func (s *lanes) turn(i int, l *Leg) (start float64) {
+	start = max(s.computed, s.sent[i])
+	// As long as the other exchanges, computation has the units that are left.
+	beside, share := max(0, s.sent[1-i]-start), s.taken[1-i]
+	s.computed = start + min(l.Computing+share*beside, l.Computing/(1-share))
+	s.sent[i], s.taken[i] = s.computed, 0
+	if l.Exchange > 0 {
+		s.sent[i], s.taken[i] = max(s.computed, s.sent[1-i])+l.Exchange, l.Taken
+	}
+	return start
+}
+
+// since is how much later all is than at another time, if it is by the same.
+func (s *lanes) since(o *lanes) (later float64, same bool) {
+	later = s.computed - o.computed
+	near := func(d float64) bool { return d-later <= 1e-12*later && later-d <= 1e-12*later }
+	return later, near(s.sent[0]-o.sent[0]) && near(s.sent[1]-o.sent[1])
+}
+
+// twoBatches is how long the layers of a stage take as two micro-batches. Where layer after layer takes the same, the
+// rest is not worked out one by one.
+func twoBatches(p *Pass, rec *Recorder) float64 {
+	var s, before lanes
+	var open Leg // computing so far
+	turned := false
+	o := newOrder(p)
+	alike := o.alike() && rec == nil
+	for o.layer = 0; o.layer < o.depth; o.layer++ {
+		for b := range op.BlockCount {
+			i := o.next(b)
+			if i < 0 {
+				continue
+			}
+			block := &p.Blocks[i]
+			for j := range block.Legs[:block.Count] {
+				l := block.Legs[j]
+				rec.leg(p, block, j, o.layer)
+				l.Computing += open.Computing
+				if open = l; l.Exchange > 0 {
+					rec.turns(p, &s, &l)
+					open, turned = Leg{}, true
+				}
+			}
+		}
+		if left := o.depth - 1 - o.layer; alike && turned && o.layer >= o.leading && left > 0 {
+			if later, same := s.since(&before); same && o.layer > o.leading {
+				s.computed += float64(left) * later
+				s.sent[0] += float64(left) * later
+				s.sent[1] += float64(left) * later
+				break
+			}
+			before = s
+		}
+	}
+	rec.turns(p, &s, &open)
+	return max(s.computed, s.sent[0], s.sent[1])
+}
+
+// order goes through the layers of a stage: of each its attention, then its feed-forward block.
+type order struct {
+	runs    []op.Run
+	done    [op.MostRuns]int
+	layer   int
+	depth   int
+	leading int // layers in front that differ from the others
+}
+
+func newOrder(p *Pass) order {
+	o := order{runs: p.Runs}
+	for i := range o.runs {
+		switch n := &o.runs[i]; {
+		case n.Block == op.AttentionBlock:
+			o.depth += n.Layers
+		case n.Leading:
+			o.leading += n.Layers
+		}
+	}
+	return o
+}
+
+// alike reports whether all layers behind the leading ones are equal.
+func (o *order) alike() bool {
+	var kinds [op.BlockCount]int
+	for i := range o.runs {
+		if !o.runs[i].Leading {
+			kinds[o.runs[i].Block]++
+		}
+	}
+	return kinds[op.AttentionBlock] == 1 && kinds[op.MLPBlock] <= 1
+}
+
+// next is the kind of block that the layer has: a leading one as long as there are any, then the one that lags most behind
+// an even spread; -1: none is left.
+func (o *order) next(b op.Block) int {
+	best, lag := -1, 0.0
+	for i := range o.runs {
+		n := &o.runs[i]
+		if n.Block != b || o.done[i] == n.Layers {
+			continue
+		}
+		if n.Leading {
+			best = i
+			break
+		}
+		if l := float64(n.Layers*(o.layer+1))/float64(o.depth) - float64(o.done[i]); best < 0 || l > lag {
+			best, lag = i, l
+		}
+	}
+	if best >= 0 {
+		o.done[best]++
+	}
+	return best
+}
