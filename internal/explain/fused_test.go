@@ -17,8 +17,8 @@ func TestFusedPartnersCount(t *testing.T) {
 		head, partner string
 		within        []string
 	}{
-		{op.Decode, "expert gate and up", "expert down", []string{"expert activation", "expert gate multiply", "expert down"}},
-		{op.Prefill, "expert gate and up", "expert down", []string{"expert activation", "expert gate multiply", "expert down"}},
+		{op.Decode, "expert gate and up", "expert down", []string{"expert activation", "expert gate multiply", "expert quantise", "expert down", "expert weighting"}},
+		{op.Prefill, "expert gate and up", "expert down", []string{"expert activation", "expert gate multiply", "expert quantise", "expert down", "expert weighting"}},
 		{op.Decode, "scores", "values", []string{"softmax", "values"}},
 	} {
 		x := explained(t, estimated(t, c.phase, func(p *question.Question) {
