@@ -113,7 +113,7 @@ func writeClasses(w io.Writer, v report.View, classes []profile.Class) error {
 	}
 	out := g.Render(v.Width) + "\n"
 	if len(without) > 0 {
-		out += "Without an operator: " + strings.Join(without, "; ") + "\n"
+		out += v.Wrap("Without an operator: "+strings.Join(without, "; ")) + "\n"
 	}
 	if apart {
 		out += fmt.Sprintf("All products together: %s measured, %s predicted.\n", percents(products[0]), percents(products[1]))
@@ -132,8 +132,8 @@ func longest(kernels []profile.Kernel) string {
 	var out []string
 	for _, k := range kernels[:min(2, len(kernels))] {
 		name := []rune(k.Name)
-		if len(name) > 40 {
-			name = append(name[:39], '…')
+		if len(name) > 24 {
+			name = append(name[:23], '…')
 		}
 		out = append(out, string(name))
 	}

@@ -18,6 +18,9 @@ type View struct {
 	Columns []string
 }
 
+// Wrap breaks a line that does not fit.
+func (v View) Wrap(line string) string { return wrap(line, v.Width) }
+
 // Column is one of a table.
 type Column struct {
 	Title string
