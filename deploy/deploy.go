@@ -46,6 +46,16 @@ func (p *Pool) Procs() int { return p.Count * p.Plan.Attention.Procs() }
 // are in flight.
 func (p *Pool) Ranks() int { return p.Count * p.Plan.Attention.DP * p.Plan.InFlight() }
 
+// Together is the data-parallel ranks that wait for each other in every step: those of an expert model, between which tokens
+// are exchanged. The ranks of others are replicas.
+func (p *Pool) Together(m *model.Model) int {
+	dp, copies := p.Plan.Attention.DP, max(1, p.Plan.Experts.DP)
+	if !m.IsMoE() || dp%copies != 0 {
+		return 1
+	}
+	return max(1, dp/copies)
+}
+
 // Deployment is a model on processors, behind an engine.
 type Deployment struct {
 	Name      string // of the model, as the engine's command line names it

@@ -20,9 +20,11 @@ type closed struct {
 	rules  *deploy.Scheduling
 	decode times
 	ranks  float64 // data-parallel ranks that decode
-	room   float64 // sequences that a rank may run
-	polls  float64 // steps between two looks for new requests
-	tokens float64 // that a decode step yields for a sequence: more than one with drafts
+	// together is the ranks among these that wait for each other in every step.
+	together float64
+	room     float64 // sequences that a rank may run
+	polls    float64 // steps between two looks for new requests
+	tokens   float64 // that a decode step yields for a sequence: more than one with drafts
 }
 
 // input is the tokens of a request that are to be computed, output those that it asks for.
@@ -179,6 +181,7 @@ type waves struct {
 	adds    float64 // what one more prompt adds to a step
 	all     float64 // all prompts of the clients, one wave of them
 	queue   float64 // mean time to the end of its prefill in a wave that comes at once
+	lag     float64 // what prompts of other ranks add to a step, on average
 	// joined: nobody decodes before the last prompt of a wave is done.
 	joined bool
 }
@@ -222,10 +225,15 @@ func (w *waves) delay(c *closed, sharing float64) float64 {
 	if each > 1 {
 		takes += (each - 1) / (w.holds - 1) * (w.full*w.holds - w.alone)
 	}
+	beside := max(0, takes-w.cuts*w.step) // what it is longer than the steps of those who decode in it
 	if c.rules.Prefill != deploy.First {
-		takes = max(0, takes-w.cuts*w.step)
+		takes = beside
 	}
-	return sharing / each * takes
+	laden := sharing / each // steps with a prompt of the rank
+	// A prompt of any rank delays all that wait for each other. Those of several may meet in a step, as chance has it.
+	others := max(0, steps*-math.Expm1(-(c.together*(sharing+1)-1)/steps/each)-laden)
+	w.lag = others * beside / steps
+	return laden*takes + others*beside
 }
 
 // first is the mean time to the end of its prefill of a request that is not among the first of its clients.
@@ -273,10 +281,10 @@ func (w *waves) arriving(c *closed, within float64) float64 {
 	load := min(1, rate*w.full)
 	// A step takes up what has come during the one before it: it is longer by what these add. Engines that prefill first
 	// have two kinds of steps, and look for new requests after each prefill.
-	length, busy := w.step, 0.0
+	length, busy := w.step+w.lag, 0.0
 	if c.rules.Prefill == deploy.First {
 		busy = min(1, rate*w.alone)
-		length = (1-busy)*w.step + busy*w.alone
+		length = (1-busy)*length + busy*w.alone
 	}
 	longer := max(length, full)
 	if rate*w.adds < 1 {
@@ -284,12 +292,23 @@ func (w *waves) arriving(c *closed, within float64) float64 {
 	}
 	// Half of the time until the engine looks for new requests, and the steps that are scheduled already.
 	looks := (c.polls-1)*(1-busy)*w.step + longer
-	current := looks/2 + float64(c.rules.StepsAhead)*longer
+	current := looks/2*w.uneven(c, length, longer) + float64(c.rules.StepsAhead)*longer
 	own := min(max(w.alone, full), w.alone+looks*rate*w.adds)
 	// More than a step holds: a queue with even service, bounded by how many may come; and what comes faster than it can
 	// be computed.
 	queue := math.Pow(load, w.holds) * w.full / 2 / (1 - load + 1/math.Sqrt(w.clients))
 	return current + own + queue + max(0, w.clients*w.full-within)/2
+}
+
+// uneven is by how much more than half of a mean step is left of the one that an arrival meets: the long steps, those with a
+// prompt, are met more often than the short ones, E[L²] / E[L]² (the inspection paradox of renewals).
+func (w *waves) uneven(c *closed, step, mean float64) float64 {
+	long := w.alone / w.cuts
+	if c.rules.Prefill == deploy.First || !(long > step && mean > step && mean < long) {
+		return 1
+	}
+	share := (mean - step) / (long - step) // of long steps, which makes this mean
+	return ((1-share)*step*step + share*long*long) / (mean * mean)
 }
 
 // queue is the mean time to the end of their prefill of so many requests that arrive at once. The steps are full but for

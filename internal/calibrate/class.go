@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -23,7 +24,8 @@ type Result struct {
 	Doubt, Reason string
 
 	slot  kernel.Slot
-	row   *measurement.Row // one of them
+	row   *measurement.Row // one of the rows
+	rows  []measurement.Row
 	model kernel.Model
 }
 
@@ -86,7 +88,7 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 		}
 		results = append(results, Result{
 			Class: c.slot.Name(), Kernel: c.software(), Type: c.numberType, Numbers: m.Numbers(), Validation: v,
-			slot: c.slot, row: &part[0], model: m,
+			slot: c.slot, row: &part[0], rows: part, model: m,
 		})
 	}
 	doubt(results)
@@ -98,23 +100,39 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 	return results, uncovered
 }
 
-// inTurn is the results in the order in which they are taken.
+// inTurn is the results in the order in which they are taken: of several kernels under one key that the slot wants the best
+// of, a faster one before a slower one.
 func inTurn(results []Result) []*Result {
 	var out []*Result
 	for i := range results {
 		out = append(out, &results[i])
 	}
-	for from := 0; from < len(out); { // the results of a slot stand together
-		to := from
-		for to < len(out) && out[to].slot == out[from].slot {
-			to++
+	for i, a := range out {
+		for j := i + 1; j < len(out); j++ {
+			b := out[j]
+			if a.slot == b.slot && subjects[a.slot].best && keyOf(a.row) == keyOf(b.row) && faster(b.rows, a.rows) {
+				out[i], out[j] = b, a
+				a = b
+			}
 		}
-		if subjects[out[from].slot].best {
-			slices.SortStableFunc(out[from:to], func(a, b *Result) int { return cmp.Compare(a.Slowdown, b.Slowdown) })
-		}
-		from = to
 	}
 	return out
+}
+
+// faster reports whether rows take less time than others, on average over the shapes that both have.
+func faster(rows, others []measurement.Row) bool {
+	shape := subjects[rows[0].Kind].shape
+	times := make(map[kernel.Shape]float64, len(others))
+	for i := range others {
+		times[shape(&others[i])] = others[i].Seconds
+	}
+	sum := 0.0
+	for i := range rows {
+		if t := times[shape(&rows[i])]; t > 0 {
+			sum += math.Log(rows[i].Seconds / t)
+		}
+	}
+	return sum < 0
 }
 
 // software is what was measured, and over how many nodes where that counts.

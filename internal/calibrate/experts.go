@@ -20,10 +20,11 @@ var fusedExperts = subject{
 	},
 	predictsAll: true,
 	key: func(r *measurement.Row) string {
+		key := kernel.StoredExperts(r.Type, computed(r))
 		if tuned(r) {
-			return r.Type + kernel.Tuned
+			key += kernel.Tuned
 		}
-		return r.Type
+		return key
 	},
 	shape: blockShape,
 	fit:   fitting(Experts),
@@ -41,7 +42,6 @@ var dispatchedExperts = subject{
 		return r.Label("op") == "moe_generation" || s.Rows >= tile && r.Get("ep") <= r.Get("topk")
 	},
 	predictsAll: true,
-	key:         func(r *measurement.Row) string { return kernel.StoredExperts(r.Type, computed(r)) },
 	shape:       blockShape,
 	fit:         fitting(Experts),
 }

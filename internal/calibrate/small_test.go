@@ -95,19 +95,28 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// TestInTurn: of several kernels for products the fastest comes first, of others the first.
+// TestInTurn: of several kernels for products the one that is faster on the shapes of both comes first, of others the first.
 func TestInTurn(t *testing.T) {
-	result := func(s kernel.Slot, slowdown float64) Result {
-		r := Result{slot: s}
-		r.Slowdown = slowdown
-		return r
+	const head = "framework,version,device,op_name,kernel_source,gemm_dtype,m,n,k,latency\n"
+	tab, err := measurement.Read("x.csv", strings.NewReader(head+
+		"x,1,x,gemm,slow,fp8,64,512,512,2\nx,1,x,gemm,slow,fp8,8,512,512,0.001\n"+ // alone with a shape that is quick
+		"x,1,x,gemm,quick,fp8_block,64,512,512,1\nx,1,x,gemm,wide,bfloat16,64,512,512,0.1\n"))
+	if err != nil || len(tab.Problems) > 0 {
+		t.Fatal(err, tab)
 	}
-	results := []Result{
-		result(kernel.Experts, 5), result(kernel.Experts, 3), result(kernel.Gemm, 6), result(kernel.Gemm, 4), result(kernel.GroupedGemm, 1),
+	result := func(name string, s kernel.Slot, rows ...measurement.Row) Result {
+		return Result{Class: name, slot: s, rows: rows, row: &rows[0]}
 	}
-	for i, r := range inTurn(results) {
-		if want := []float64{5, 3, 4, 6, 1}[i]; r.Slowdown != want {
-			t.Errorf("%d: %v, want %v", i, r.Slowdown, want)
-		}
+	r := tab.Rows
+	got := ""
+	for _, x := range inTurn([]Result{result("slow", kernel.Gemm, r[0], r[1]), result("quick", kernel.Gemm, r[2]), result("wide", kernel.Gemm, r[3])}) {
+		got += x.Class + " "
+	}
+	if got != "quick slow wide " {
+		t.Error(got)
+	}
+	blocks := table(t, "x,1,x,moe,a,bfloat16,48,4096,1536,8,128,2,1,balanced,2", "x,1,x,moe,b,bfloat16,48,4096,1536,8,128,2,1,balanced,1")
+	if out := inTurn([]Result{result("a", kernel.Experts, blocks[0]), result("b", kernel.Experts, blocks[1])}); out[0].Class != "a" {
+		t.Error("blocks change places")
 	}
 }

@@ -41,11 +41,9 @@ type Validation struct {
 	Noise float64
 	// Reach is the share of the peaks that the tenth of the rows with the most work reaches, in the median.
 	Reach float64
-	// Slowdown is how many times longer than at the peaks rows take, the geometric mean.
-	Slowdown float64
-	Above    int // rows whose operations alone take longer at peak than they did, which no cache explains
-	Below    int // rows left out because they are faster than the roofline at peak: cached, or not what they say
-	Short    int // rows left out because they are smaller than a tile
+	Above int // rows whose operations alone take longer at peak than they did, which no cache explains
+	Below int // rows left out because they are faster than the roofline at peak: cached, or not what they say
+	Short int // rows left out because they are smaller than a tile
 }
 
 const folds = 5
@@ -91,7 +89,7 @@ func (f *form) validate(data []sample) (solution, Validation) {
 		}
 		return out, places
 	}
-	v.Reach, v.Slowdown = f.reach(data), f.slowdown(data)
+	v.Reach = f.reach(data)
 	whole := f.fit(data)
 	v.Fitted = newError(errorsOf(&whole, data))
 	var before []float64
@@ -146,15 +144,6 @@ func (f *form) reach(data []sample) float64 {
 	}
 	slices.Sort(shares)
 	return shares[len(shares)/2]
-}
-
-// slowdown is how many times longer than at the peaks rows take, the geometric mean.
-func (f *form) slowdown(data []sample) float64 {
-	sum := 0.0
-	for i := range data {
-		sum += math.Log(data[i].seconds / f.roofline(&data[i], 1))
-	}
-	return math.Exp(sum / float64(max(len(data), 1)))
 }
 
 // noise is the mean error, in percent, of the monotone regression of each series.

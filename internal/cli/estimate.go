@@ -149,7 +149,7 @@ func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
 		}
 		in = f
 	}
-	if err := o.output.check(file, q.Model, q.System, q.Distribution); err != nil {
+	if err := o.output.check(append(q.Files(), file)...); err != nil {
 		errs = append(errs, err)
 	}
 	if err := document.Join(errs...); err != nil {

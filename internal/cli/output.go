@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,6 +40,22 @@ func (o *output) check(inputs ...string) error {
 		if info, err := os.Stat(in); err == nil && info.Mode().IsRegular() && os.SameFile(out, info) && !o.force {
 			return fmt.Errorf("%s: %s is read by this command; give the result another name, or --force to replace it", o.flag, o.name)
 		}
+	}
+	return nil
+}
+
+// unlike refuses two outputs in one file, of which one would be lost.
+func (o *output) unlike(other *output) error {
+	if o.name == "" || other.name == "" {
+		return nil
+	}
+	info, err := os.Stat(o.name)
+	if err == nil && !info.Mode().IsRegular() {
+		return nil // a device takes both
+	}
+	others, otherErr := os.Stat(other.name)
+	if filepath.Clean(o.name) == filepath.Clean(other.name) || err == nil && otherErr == nil && os.SameFile(info, others) {
+		return fmt.Errorf("%s and %s: both write %s; give each its own file", other.flag, o.flag, o.name)
 	}
 	return nil
 }

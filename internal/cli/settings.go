@@ -35,7 +35,7 @@ func (f *settingFlag) Type() string {
 func addSettings(cmd *cobra.Command, of question.Command) *settings {
 	s := &settings{of: of, flags: cmd.Flags()}
 	cmd.Flags().SortFlags = false
-	usual := question.Default()
+	usual := question.DefaultOf(of)
 	for _, setting := range question.Settings(of) {
 		f := &settingFlag{setting, setting.Get(&usual)}
 		s.values = append(s.values, f)
@@ -52,7 +52,7 @@ func (s *settings) given(name string) bool { return s.flags.Changed(name) }
 
 // read is the question that the flags ask, and all that is wrong with them.
 func (s *settings) read() (question.Question, error) {
-	q := question.Default()
+	q := question.DefaultOf(s.of)
 	var errs []error
 	for _, f := range s.values {
 		if !s.given(f.Name) {

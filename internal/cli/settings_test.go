@@ -38,9 +38,8 @@ func find(t *testing.T, path string) *cobra.Command {
 
 // Every setting of a command is a flag of it, with the same help and default.
 func TestFlagsAreTheTable(t *testing.T) {
-	usual := question.Default()
 	for path, of := range commands {
-		cmd := find(t, path)
+		cmd, usual := find(t, path), question.DefaultOf(of)
 		for _, s := range question.Settings(of) {
 			f := cmd.Flags().Lookup(s.Name)
 			if f == nil || f.Usage != s.Help(of) || f.DefValue != s.Get(&usual) {

@@ -30,14 +30,14 @@ type simulateOptions struct {
 
 	requests                            int
 	rate, arrival, trace                string
-	ratio, think, swap                  float64
+	ratio, swap                         float64
 	groups, prefix, turns               int
 	policy, routing, stepTimes          string
 	stepTokens, running, cache, block   int
 	ahead, polls, waits, replicas, most int
 	prefixCache, maxRate, json          bool
 	ttft, tpot                          string
-	every                               float64
+	think, every                        seconds
 	seed                                uint64
 	requestsOut, timelineOut, stepsOut  output
 }
@@ -57,7 +57,7 @@ var simulateSettings = []ownSetting{
 	{"gsp-num-groups", "groups of requests that share a prefix", func(o *simulateOptions) any { return &o.groups }},
 	{"gsp-system-prompt-len", "tokens of the prefix that a group shares, besides --isl", func(o *simulateOptions) any { return &o.prefix }},
 	{"turns", "turns of a conversation, each prompt being all that was said before and --isl tokens more", func(o *simulateOptions) any { return &o.turns }},
-	{"think-time", "seconds from an answer to the next turn", func(o *simulateOptions) any { return &o.think }},
+	{"think-time", "time from an answer to the next turn, like 2s; a bare number is seconds", func(o *simulateOptions) any { return &o.think }},
 	{"trace", "file of requests in place of drawn ones: Mooncake (JSON lines), Azure or Vidur (CSV); plain or .gz", func(o *simulateOptions) any { return &o.trace }},
 	{"replicas", "copies of the deployment", func(o *simulateOptions) any { return &o.replicas }},
 	{"routing", "which replica gets a request: round-robin, least-loaded or prefix-aware", func(o *simulateOptions) any { return &o.routing }},
@@ -78,7 +78,7 @@ var simulateSettings = []ownSetting{
 	{"max-rate", "find the highest rate at which the limits hold and the queue does not grow", func(o *simulateOptions) any { return &o.maxRate }},
 	{"seed", "of the random numbers", func(o *simulateOptions) any { return &o.seed }},
 	{"json", "print one JSON object, with the keys of sglang's result file", func(o *simulateOptions) any { return &o.json }},
-	{"timeline-every", "seconds of an interval of --timeline-out", func(o *simulateOptions) any { return &o.every }},
+	{"timeline-every", "an interval of --timeline-out, like 500ms; a bare number is seconds", func(o *simulateOptions) any { return &o.every }},
 }
 
 // aliases are other names of flags, of all commands that have them: those of sglang.bench_serving.
@@ -161,7 +161,33 @@ func defineFlag(f *pflag.FlagSet, name, doc string, ref any) {
 		f.BoolVar(v, name, *v, doc)
 	case *uint64:
 		f.Uint64Var(v, name, *v, doc)
+	case *seconds:
+		f.Var(v, name, doc)
 	}
+}
+
+// seconds is a time on the command line, with its unit or in seconds.
+type seconds float64
+
+func (s *seconds) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(float64(*s), 'g', -1, 64) + "s"
+}
+func (s *seconds) Type() string { return "time" }
+
+func (s *seconds) Set(text string) error {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		ms, err := question.ParseTime(text)
+		if err != nil {
+			return err
+		}
+		x = ms / 1e3
+	}
+	*s = seconds(x)
+	return nil
 }
 
 // policies by their names here.
@@ -274,11 +300,9 @@ func (o *simulateOptions) prepare(cmd *cobra.Command, s Streams) (*simulation, e
 	sim := &simulation{most: o.most}
 	o.load(cmd, sim, note)
 	set := o.scheduling(note)
-	note(o.requestsOut.check(o.trace, o.stepTimes, o.point.Model, o.point.System))
-	note(o.timelineOut.check(o.trace, o.stepTimes, o.point.Model, o.point.System))
-	note(o.stepsOut.check(o.trace, o.stepTimes, o.point.Model, o.point.System))
-	if !(o.every > 0) || math.IsInf(o.every, 0) {
-		note(fmt.Errorf("timeline-every must be a number of seconds above 0, not %g", o.every))
+	o.files(note)
+	if !(o.every > 0) || math.IsInf(float64(o.every), 0) {
+		note(fmt.Errorf("timeline-every must be a time above 0, not %g s", float64(o.every)))
 	}
 	p := o.point
 	p.Distribution = ""
@@ -308,11 +332,24 @@ func (o *simulateOptions) prepare(cmd *cobra.Command, s Streams) (*simulation, e
 	return sim, nil
 }
 
+// files checks that no output replaces an input or another output.
+func (o *simulateOptions) files(note func(error)) {
+	plan, _, _ := strings.Cut(o.from, "#")
+	inputs := append(o.point.Files(), o.trace, o.stepTimes, plan)
+	outputs := []*output{&o.requestsOut, &o.timelineOut, &o.stepsOut}
+	for i, out := range outputs {
+		note(out.check(inputs...))
+		for _, other := range outputs[:i] {
+			note(out.unlike(other))
+		}
+	}
+}
+
 // load reads what is asked of the deployment.
 func (o *simulateOptions) load(cmd *cobra.Command, sim *simulation, note func(error)) {
 	t := &sim.traffic
 	*t = simulate.Traffic{
-		Requests: o.requests, Clients: o.point.Concurrency, Groups: o.groups, Prefix: o.prefix, Turns: o.turns, Think: o.think, Seed: o.seed,
+		Requests: o.requests, Clients: o.point.Concurrency, Groups: o.groups, Prefix: o.prefix, Turns: o.turns, Think: float64(o.think), Seed: o.seed,
 		HashTokens: o.block, Rate: math.Inf(1),
 	}
 	var err error

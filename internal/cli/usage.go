@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -116,11 +117,9 @@ func unknownFlag(cmd *cobra.Command, name string) error {
 
 // kindOf says what the value of a flag must be.
 func kindOf(f *pflag.Flag) string {
-	switch f.Value.Type() {
-	case "int":
-		return "a whole number"
-	case "bool":
-		return "true or false"
-	}
-	return "a " + f.Value.Type()
+	kind := f.Value.Type()
+	return cmp.Or(map[string]string{
+		"int": "a whole number", "uint64": "a whole number from 0 up", "bool": "true or false", "float64": "a number",
+		"time": "a time like 2s or 500ms, or a number of seconds",
+	}[kind], "a "+kind)
 }

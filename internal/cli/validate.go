@@ -71,9 +71,6 @@ func newValidateOps(s Streams) *cobra.Command {
 	return cmd
 }
 
-// barePass is what scripts measure that have neither rotary positions nor cache writes, as measure/forward.py by default.
-const barePass = "physical,small-kernels=false"
-
 func newValidateForward(s Streams) *cobra.Command {
 	var show validation
 	var flags *settings

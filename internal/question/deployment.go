@@ -93,6 +93,9 @@ func (p *Fixed) pool(l *Loaded, role deploy.Role, sys *hardware.System, words st
 	if role == deploy.Prefill {
 		q.Drafts = 0
 	}
+	if min(q.DP, q.PP, q.TP, q.CP, q.MoETP) < 1 {
+		return pool, nil // their bounds say so
+	}
 	procs := float64(q.DP) * float64(q.PP) * float64(q.TP) * float64(q.CP)
 	if most := sys.MaxProcs(); procs > float64(most) {
 		return pool, []error{fmt.Errorf("%.0f processors, but the networks of %s join %d", procs, sys.Name, most)}

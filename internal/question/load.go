@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"throughline/assume"
 	"throughline/deploy"
@@ -179,6 +180,20 @@ func (l *Loaded) readSystem(setting, ref string) (*hardware.System, error) {
 	s, doc := hardware.Read(f.Name, f.Source)
 	l.Warnings = append(l.Warnings, doc.Warnings()...)
 	return s, doc.Err()
+}
+
+// Files are the files that a question reads: names of the model, the systems and lengths, as far as these are files.
+func (q *Question) Files() []string {
+	files := []string{strings.TrimPrefix(q.Distribution, "trace:")}
+	for _, r := range []struct {
+		ref string
+		set catalogue.Set
+	}{{q.Model, model.Catalogue}, {q.System, hardware.Catalogue}, {q.DecodeSystem, hardware.Catalogue}} {
+		if f, err := r.set.Locate(r.ref, catalogue.Places{}); err == nil {
+			files = append(files, f.Name)
+		}
+	}
+	return files
 }
 
 // Find reads what a setting refers to: a file, in the working directory or a folder beside it, or a built-in one.

@@ -111,6 +111,18 @@ func Default() Question {
 	}
 }
 
+// barePass is what scripts measure that have neither rotary positions nor cache writes, as measure/forward.py by default.
+const barePass = "physical,small-kernels=false"
+
+// DefaultOf is what a command asks where nothing else is said.
+func DefaultOf(of Command) Question {
+	q := Default()
+	if of == Forward {
+		q.Assume = barePass
+	}
+	return q
+}
+
 // Clients reports whether the question is what clients see, rather than bare steps.
 func (q *Question) Clients() bool { return q.Phase == "" && q.Context == 0 }
 

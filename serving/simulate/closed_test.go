@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"throughline/deploy"
+	"throughline/plan"
 	"throughline/serving"
 	"throughline/serving/simulate"
 	"throughline/workload"
@@ -88,6 +89,32 @@ func TestClosedForm(t *testing.T) {
 				if !(math.Abs(c.got/c.want-1) <= c.off) {
 					t.Errorf("%s, %d clients: %s %v, in closed form %v", name, clients, c.name, c.got, c.want)
 				}
+			}
+		}
+	}
+}
+
+// TestRanksThatWait: ranks of an expert model wait for the prompts of each other, in the closed form as here. Without that
+// its TPOT was half as long.
+func TestRanksThatWait(t *testing.T) {
+	ranks := dense(1, 8)
+	ranks.Experts = plan.ExpertLayout{EP: 8, TP: 1, DP: 1}
+	for _, name := range []string{"vllm", "sglang", "trtllm"} {
+		for _, clients := range []int{32, 128} {
+			d := deployment(t, "DeepSeek-V3", "H200", name, ranks)
+			n, err := workload.Lengths{Input: 1024, Output: 256}.Spread("uniform:0.5")
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := serving.Predict(&d, workload.Load{Lengths: n, Clients: clients})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := loop(t, &d, clients, 20, simulate.Length{Mean: 1024, Kind: "uniform", By: 0.5}, simulate.Length{Mean: 256, Kind: "uniform", By: 0.5})
+			off := r.TPOT.Mean()/want.TPOT - 1
+			t.Logf("%s, %d clients: TPOT %.2f ms (%+.1f%%), TTFT %.0f ms (%+.1f%%)", name, clients, 1e3*r.TPOT.Mean(), 100*off, 1e3*r.TTFT.Mean(), 100*(r.TTFT.Mean()/want.TTFT-1))
+			if math.Abs(off) > 0.05 {
+				t.Errorf("%s, %d clients: TPOT %v, in closed form %v", name, clients, r.TPOT.Mean(), want.TPOT)
 			}
 		}
 	}

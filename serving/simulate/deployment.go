@@ -60,14 +60,8 @@ func Of(d *deploy.Deployment, n workload.Lengths, set *Settings) (Options, error
 // servers is how many there are in a pool, and the ranks of each. The ranks of an expert model wait for each other in every
 // step, which exchanges tokens between them; those of others are replicas. A pipeline has a rank for each batch in flight.
 func servers(d *deploy.Deployment, pool *deploy.Pool) (servers, ranks int) {
-	all := pool.Ranks()
-	if d.Model.IsMoE() && pool.Plan.Attention.DP > 1 {
-		copies := max(1, pool.Plan.Experts.DP)
-		if together := pool.Plan.Attention.DP / copies; together > 1 && pool.Plan.Attention.DP%copies == 0 {
-			return all / together, together
-		}
-	}
-	return all, 1
+	together := pool.Together(d.Model)
+	return pool.Ranks() / together, together
 }
 
 // policyOf is how the ranks of a pool schedule.

@@ -6,16 +6,28 @@ import (
 	"math"
 )
 
+// enough requests tell by their percentiles, and by how the queue grows, what a rate does in the long run: with 500 of them
+// a rate 12% above the one that 20,000 find passed as one that holds.
+const enough = 10_000
+
 // MaxRate is the highest rate at which the limits hold and the queue does not grow, to 1%. run lets so many times the
 // asked requests come at a rate; more are asked where too few come to tell.
 func MaxRate(run func(rate float64, times int) (*Result, error)) (*Result, error) {
+	least := 1
 	try := func(rate float64) (*Result, bool, error) {
-		for times := 1; ; times *= 4 {
+		for times := least; ; times *= 4 {
 			r, err := run(rate, times)
 			if err != nil {
 				return nil, false, err
 			}
-			if r.Rising() && times < 64 {
+			if n := int(r.Requests); least == 1 && n > 0 && n < enough {
+				least = (enough + n - 1) / n
+				if r, err = run(rate, least); err != nil {
+					return nil, false, err
+				}
+				times = least
+			}
+			if r.Rising() && times < 64*least {
 				continue
 			}
 			return r, r.Holds() && !r.Rising(), nil

@@ -380,3 +380,22 @@ func TestSharedTraces(t *testing.T) {
 		t.Errorf("%d tokens hit by %d requests, want %d", r.HitTokens, r.Requests, hits)
 	}
 }
+
+// TestMaxRateOfFew: a hundred requests that were asked for find no other rate than ten thousand.
+func TestMaxRateOfFew(t *testing.T) {
+	find := func(requests int) float64 {
+		r, err := MaxRate(func(rate float64, times int) (*Result, error) {
+			traffic := Traffic{Requests: times * requests, Rate: rate, Arrival: Arrival{Kind: "poisson"}, Input: Length{Mean: 1, Kind: "fixed"}, Output: Length{Mean: 1, Kind: "fixed"}, Seed: 3}
+			o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: Policy{Prefill: deploy.First, StepTokens: 1, Running: 1, Blocks: 10, BlockTokens: 1}}}}
+			return &Result{Record: mustRun(t, o, traffic.Source()), Rate: rate}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Rate
+	}
+	few, many := find(100), find(10_000)
+	if many > 1.05 || few != many {
+		t.Errorf("%v requests/s of a server that does 1, by few %v", many, few)
+	}
+}
