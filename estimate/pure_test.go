@@ -66,7 +66,15 @@ func TestPure(t *testing.T) {
 // spans expose adds up to the same.
 func TestTimelines(t *testing.T) {
 	parts := map[schedule.Part]int{}
-	rapid.Check(t, func(t *rapid.T) {
+	missing := func() (out []schedule.Part) {
+		for part := range schedule.PartCount {
+			if parts[part] == 0 && part != schedule.SecondPart { // the second tier no drawn system has
+				out = append(out, part)
+			}
+		}
+		return out
+	}
+	check := func(t *rapid.T) {
 		p, pl := drawnPlan(t, true)
 		got := drawnEstimate(t, &p.Problem, pl)
 		e, err := estimate.NewEvaluator(&p.Problem)
@@ -102,10 +110,11 @@ func TestTimelines(t *testing.T) {
 		if len(layers) != pl.Batch.Count*pl.Attention.PP*depth*int(pl.Overlap.Batches()) {
 			t.Fatalf("%d layers of %d batches, %d stages and %d layers", len(layers), pl.Batch.Count, pl.Attention.PP, depth)
 		}
-	})
-	for part := range schedule.PartCount {
-		if parts[part] == 0 && part != schedule.SecondPart && !testing.Short() { // the second tier no drawn system has
-			t.Errorf("nothing of part %d was drawn", part)
+	}
+	for range 30 { // a part that one plan in a hundred has may be missing in the first draws
+		if rapid.Check(t, check); len(missing()) == 0 {
+			return
 		}
 	}
+	t.Errorf("nothing of parts %v was drawn", missing())
 }
