@@ -138,10 +138,13 @@ func (c *config) lay(m *model.Model) {
 	}
 }
 
+// endless is a batch that no memory and no engine has room for.
+const endless = 1 << 16
+
 // fill makes the batch as large as the memory allows.
 func (p *predictor) fill(c *config) error {
 	q := c.point
-	q.Phase = ""
+	q.Phase, q.Batch = "", endless
 	a, err := p.points.Answer(&q)
 	if err != nil {
 		return err

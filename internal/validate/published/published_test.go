@@ -405,3 +405,16 @@ func TestSkipped(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestFill: a batch that the source does not state is what memory has room for: some 175 GB less 20 GB of weights and a rank's
+// working space, at 70 kB for a token of the latent cache and 600 tokens of a sequence, is thousands; the engine allows fewer.
+func TestFill(t *testing.T) {
+	q := question.Default()
+	q.Model, q.System, q.Engine, q.Phase, q.Batch = "DeepSeek-V3", "GB200_NVL72", "sglang", "decode", 1
+	q.DP, q.EP, q.Redundant, q.Input, q.Output = 48, 48, 32, 500, 200
+	c := config{point: q}
+	p := predictor{points: point.NewEstimator()}
+	if err := p.fill(&c); err != nil || c.point.Batch < 1000 {
+		t.Errorf("batch %d, %v", c.point.Batch, err)
+	}
+}
