@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"throughline/collective"
@@ -15,6 +14,7 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/exchange"
 	"throughline/internal/question"
+	"throughline/internal/report"
 	"throughline/model"
 )
 
@@ -24,6 +24,7 @@ type commOptions struct {
 	system, model, fabric    string
 	dispatch, combine        string
 	csv                      bool
+	view                     viewOptions
 }
 
 func newComm(s Streams) *cobra.Command {
@@ -61,6 +62,7 @@ the system nor the size was measured.`,
 	f.StringVar(&o.dispatch, "dispatch", "", "number format on the way to the experts (default fp8 with scales)")
 	f.StringVar(&o.combine, "combine", "", "number format on the way back (default bf16)")
 	f.BoolVar(&o.csv, "csv", false, "print CSV instead of a table")
+	o.view.flags(cmd)
 	complete(cmd, "library", collective.LibraryNames(), false)
 	return cmd
 }
@@ -77,16 +79,19 @@ func comm(s Streams, o *commOptions) error {
 	if o.csv {
 		return commCSV(s, rows)
 	}
-	t := newTable()
-	t.AppendHeader(table.Row{"library", "mode", "ep", "tokens", "dispatch avg ms", "dispatch max ms", "combine avg ms", "combine max ms", "total ms", "basis"})
+	g := report.Grid{Columns: []report.Column{
+		{Title: "library"}, {Title: "mode", Rank: 2}, {Title: "ep", Right: true}, {Title: "tokens", Right: true},
+		{Title: "dispatch avg ms", Rank: 4}, {Title: "dispatch max ms", Rank: 1}, {Title: "combine avg ms", Rank: 4},
+		{Title: "combine max ms", Rank: 1}, {Title: "total ms", Right: true}, {Title: "basis", Rank: 3},
+	}}
 	for i := range rows {
 		r := &rows[i]
-		t.AppendRow(table.Row{r.Library, r.Mode, r.Ranks, r.Tokens,
+		g.Row(r.Library, r.Mode, strconv.Itoa(r.Ranks), strconv.Itoa(r.Tokens),
 			plusMinus(r.Dispatch.Mean, r.Dispatch.MeanDeviation), plusMinus(r.Dispatch.Slowest, r.Dispatch.SlowestDeviation),
 			plusMinus(r.Combine.Mean, r.Combine.MeanDeviation), plusMinus(r.Combine.Slowest, r.Combine.SlowestDeviation),
-			fmt.Sprintf("%.3f", 1e3*r.Total()), r.Basis.String()})
+			fmt.Sprintf("%.3f", 1e3*r.Total()), r.Basis.String())
 	}
-	return write(s.Out, t.Render()+"\n")
+	return write(s.Out, g.Render(o.view.of(s).Width)+"\n")
 }
 
 func plusMinus(seconds, deviation float64) string {

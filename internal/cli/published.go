@@ -75,6 +75,7 @@ chart_read) count 3 points wider in "within".`,
 
 // published prints the errors by class and group, the breakdowns and the ratios, and writes the table.
 func (v *validation) published(cmd *cobra.Command, s Streams, t *published.Table) error {
+	v.width = s.Width
 	sums, err := t.Summaries(v.by)
 	if err != nil {
 		return ofFlag("by", err)

@@ -152,6 +152,7 @@ type validation struct {
 	by       []string
 	worst    int
 	markdown bool
+	width    int // of the terminal; 0: none
 }
 
 func (v *validation) flags(cmd *cobra.Command) {
@@ -188,6 +189,7 @@ func (v *validation) open(name string, others ...string) (io.ReadCloser, error) 
 
 // report prints the errors by group and writes the table.
 func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) error {
+	v.width = s.Width
 	if len(v.by) > 0 {
 		if err := r.Regroup(v.by); err != nil {
 			return ofFlag("by", err)
@@ -230,10 +232,12 @@ func reasons(r *validate.Report) string {
 	return ""
 }
 
+// render draws a table; on a terminal rows that are too long are cut at their ends, which name the worst rows.
 func (v *validation) render(t table.Writer) string {
 	if v.markdown {
 		return t.RenderMarkdown() + "\n"
 	}
+	t.Style().Size.WidthMax = v.width
 	return t.Render() + "\n"
 }
 
