@@ -7,7 +7,7 @@ import (
 )
 
 // enough requests tell by their percentiles, and by how the queue grows, what a rate does in the long run: with 500 of them
-// a rate 12% above the one that 20,000 find passed as one that holds.
+// a rate 11% above the one that 20,000 find passed as one that holds.
 const enough = 10_000
 
 // MaxRate is the highest rate at which the limits hold and the queue does not grow, to 1%. run lets so many times the

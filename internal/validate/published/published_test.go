@@ -406,8 +406,8 @@ func TestSkipped(t *testing.T) {
 	}
 }
 
-// TestFill: a batch that the source does not state is what memory has room for: some 175 GB less 20 GB of weights and a rank's
-// working space, at 70 kB for a token of the latent cache and 600 tokens of a sequence, is thousands; the engine allows fewer.
+// TestFill: a batch that the source does not state is what memory has room for. Usable are 165 GiB, weights take 32; a sequence of
+// 600 tokens has 61 · 576 bytes for each in an 8-bit latent cache, 21 MB: over 6,000 fit, the engine allows fewer.
 func TestFill(t *testing.T) {
 	q := question.Default()
 	q.Model, q.System, q.Engine, q.Phase, q.Batch = "DeepSeek-V3", "GB200_NVL72", "sglang", "decode", 1
