@@ -10,6 +10,7 @@ import (
 
 	"throughline/internal/report"
 	"throughline/internal/validate/published"
+	"throughline/number"
 )
 
 // publishedFolder is where the public figures lie beside the project.
@@ -158,7 +159,7 @@ func layerTable(list []published.Layer) table.Writer {
 		for _, p := range l.Parts {
 			text := ""
 			if p.Published > 0 {
-				text = fmt.Sprintf("%.3g / %.3g", p.Published, p.Predicted)
+				text = number.Plain(p.Published, 3) + " / " + number.Plain(p.Predicted, 3)
 			}
 			row = append(row, text)
 		}
@@ -171,9 +172,9 @@ func layerTable(list []published.Layer) table.Writer {
 func ratioTable(list []published.Ratio) table.Writer {
 	t := newTable("ratio", "published", "predicted", "error")
 	for _, r := range list {
-		row := table.Row{r.Name, fmt.Sprintf("%.3g", r.Published)}
+		row := table.Row{r.Name, number.Plain(r.Published, 3)}
 		if r.Predicted > 0 {
-			row = append(row, fmt.Sprintf("%.3g", r.Predicted), signed(100*r.Error()))
+			row = append(row, number.Plain(r.Predicted, 3), signed(100*r.Error()))
 		}
 		t.AppendRow(row)
 	}

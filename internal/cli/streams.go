@@ -71,6 +71,18 @@ func (o *viewOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.wide, "wide", false, "show all columns of the tables, also where they do not fit the terminal")
 }
 
+// columnFlag adds the flag that names the columns.
+func (o *viewOptions) columnFlag(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVar(&o.columns, "columns", nil, "fields to show in the terminal instead of the usual ones; help lists them")
+}
+
+// help reports whether a list of the fields is asked for in place of columns.
+func (o *viewOptions) help() bool {
+	return len(o.columns) == 1 && o.columns[0] == report.HelpOfColumns
+}
+
+func (o *viewOptions) listFields(s Streams) error { return failed(report.WriteFields(s.Out, o.of(s))) }
+
 // of is how tables are shown.
 func (o viewOptions) of(s Streams) report.View {
 	v := report.View{Width: s.Width, Columns: o.columns}

@@ -15,6 +15,7 @@ import (
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/validate"
+	"throughline/number"
 )
 
 func newValidate(s Streams) *cobra.Command {
@@ -283,7 +284,7 @@ func missTable(r *validate.Report, n int) table.Writer {
 		if several {
 			row = append(row, m.Figure)
 		}
-		t.AppendRow(append(row, fmt.Sprintf("%.4g", m.Measured), fmt.Sprintf("%.4g", m.Predicted), signed(100*m.Error())))
+		t.AppendRow(append(row, number.Plain(m.Measured, 4), number.Plain(m.Predicted, 4), signed(100*m.Error())))
 	}
 	return t
 }

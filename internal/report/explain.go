@@ -9,7 +9,7 @@ import (
 
 	"throughline/internal/explain"
 	"throughline/internal/point"
-	"throughline/internal/result"
+	"throughline/number"
 )
 
 // WriteExplanation writes for the terminal why a phase of a point takes the time it takes.
@@ -17,7 +17,7 @@ func WriteExplanation(w io.Writer, v View, a *point.Answer, phase int, x *explai
 	r := &a.Phases[phase]
 	e := &r.Estimate
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%s%s step: %s ms, %.1f tokens/s\n", wrap(pointTitle(a), v.Width), seenLine(a, a.Record(), v.Width), point.PhaseName(r.Phase), result.Plain(e.StepTime*1e3, 4), e.Throughput)
+	fmt.Fprintf(&b, "%s\n%s%s step: %s ms, %.1f tokens/s\n", wrap(pointTitle(a), v.Width), seenLine(a, a.Record(), v.Width), point.PhaseName(r.Phase), number.Plain(e.StepTime*1e3, 4), e.Throughput)
 
 	layers := "all layers"
 	if e.Plan.Attention.PP > 1 {
@@ -72,7 +72,7 @@ func operatorTable(ops []explain.Operator, width int) string {
 		case o.M > 0:
 			shape = fmt.Sprintf("%s × %s × %s", short(o.M), short(o.N), short(o.K))
 		}
-		g.Row(name, o.Name, o.Engine, shape, result.Plain(o.Repeat, 6), blank(o.Flops/1e9), blank(o.Bytes/1e6), fmt.Sprintf("%.1f", o.Time),
+		g.Row(name, o.Name, o.Engine, shape, number.Plain(o.Repeat, 6), blank(o.Flops/1e9), blank(o.Bytes/1e6), fmt.Sprintf("%.1f", o.Time),
 			fmt.Sprintf("%.1f%%", 100*o.Share), percent(o.OfPeak), percent(o.OfBandwidth), o.Bound)
 	}
 	return g.Render(width)
@@ -88,7 +88,7 @@ func blank(v float64) string {
 	if v == 0 {
 		return ""
 	}
-	return result.Plain(v, 3)
+	return number.Plain(v, 3)
 }
 
 func percent(v float64) string {
@@ -102,7 +102,7 @@ func memoryMap(m *explain.Memory, experts bool, width int) string {
 	g := Grid{Columns: []Column{{"", false, 0}, {"GiB", true, 0}, {"share", true, 0}}}
 	row := func(name string, v float64) {
 		if v != 0 {
-			g.Row(name, fmt.Sprintf("%.2f", v), fmt.Sprintf("%.1f%%", 100*v/m.Capacity))
+			g.Row(name, fmt.Sprintf("%.2f", v), fmt.Sprintf("%.1f%%", 100*m.Share(v)))
 		}
 	}
 	mlp := "MLP weights"
@@ -196,8 +196,8 @@ func seekLine(a *explain.Answer) string {
 	switch {
 	case a.Value != nil:
 		times := ""
-		if a.Now > 0 && *a.Value > 0 {
-			times = fmt.Sprintf(" (× %s)", result.Plain(*a.Value/a.Now, 4))
+		if n := a.Times(); n > 0 {
+			times = fmt.Sprintf(" (× %s)", number.Plain(n, 4))
 		}
 		return fmt.Sprintf("%s: %s%s reaches %s; %s", a.Parameter, quantity(*a.Value, a.Unit), times, goal, now)
 	case a.Always:
