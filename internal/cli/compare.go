@@ -23,7 +23,7 @@ func newCompare(s Streams) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "compare --kernels FILE --model M --system S",
-		Short: "Put a profile beside a prediction: shares of kernels and of operators, class by class",
+		Short: "Compare a profile with a prediction, class by class of kernels",
 		Long: `Compare reads a summary of the kernels that a profiler saw, and puts the share of each
 class beside the share that the same deployment is predicted to spend there. The flags
 are those of throughline estimate; --phase says which step was profiled.

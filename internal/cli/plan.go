@@ -22,7 +22,7 @@ func newPlan(s Streams) *cobra.Command {
 	var flags *settings
 	cmd := &cobra.Command{
 		Use:   "plan --model M --system S --gpus N",
-		Short: "Find what to launch: the best deployments of a model on a number of GPUs",
+		Short: "Find what to launch: the best deployments on a number of GPUs",
 		Long: `Plan finds the best deployments of a model on a number of GPUs. It tries aggregated
 deployments, where the same GPUs do prefill and decode, and disaggregated ones, with a
 pool for each, behind the engines that can run them: SGLang, vLLM and TensorRT-LLM.

@@ -37,7 +37,7 @@ func newRun(s Streams) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
 		Use:   "run -c FILE",
-		Short: "Run a runtime file: search the best plans and write the result tables",
+		Short: "Run a runtime file: search the best plans, write result tables",
 		Long: `Run reads a runtime file, searches the best plan of every combination it lists, and
 writes three tables, a row per field and a column per run:
 

@@ -126,7 +126,7 @@ could not be written.`,
 				}
 				return write(s.data, string(text))
 			}
-			return write(s.Out, result.Block()+notes(result))
+			return write(s.Out, result.Block()+viewOptions{}.of(s).Wrap(notes(result)))
 		},
 	}
 	o.flags = addSettings(cmd, question.Estimate)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -33,10 +34,11 @@ type Streams struct {
 // guarded is streams for commands: no output is lost unnoticed, and no control character reaches a terminal.
 func guarded(s Streams) (Streams, *sink, *sink) {
 	out, err := &sink{w: s.Out}, &sink{w: s.Err}
-	g := Streams{In: s.In, Out: &cleaner{w: out}, Err: &cleaner{w: err}, data: out, watched: s.Err, Width: s.Width}
+	g := Streams{In: s.In, Out: &cleaner{w: out}, data: out, watched: s.Err, Width: s.Width}
 	if g.Width == 0 {
 		g.Width = terminalWidth(s.Out)
 	}
+	g.Err = &wrapper{w: &cleaner{w: err}, view: report.View{Width: cmp.Or(s.Width, terminalWidth(s.Err))}}
 	if isTerminal(s.Out) {
 		g.data = g.Out
 	}
@@ -90,6 +92,19 @@ func (o viewOptions) of(s Streams) report.View {
 		v.Width = 0
 	}
 	return v
+}
+
+// wrapper breaks the lines of messages that do not fit the terminal. Messages come whole.
+type wrapper struct {
+	w    io.Writer
+	view report.View
+}
+
+func (r *wrapper) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(r.w, r.view.Wrap(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // sink is a standard stream that remembers its first failure, so that lost output is not taken for success by those who

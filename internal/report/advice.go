@@ -99,6 +99,14 @@ func significant(digits int) func(any) string {
 	return func(v any) string { return number.Plain(v.(float64), digits) }
 }
 
+// nonzero is a count that is only worth a word where there is something.
+func nonzero(v any) string {
+	if v == 0 {
+		return ""
+	}
+	return cell(v)
+}
+
 // text is the cell of a record; nothing where there is no value.
 func (c *fieldColumn) text(r *result.Record) string {
 	f, _ := result.Lookup(c.field)
@@ -125,7 +133,7 @@ var candidateColumns = []fieldColumn{
 	{Column{"tokens/s/user", true, 5}, "tokens_per_user", "", fixed(1)},
 	perGPU: {Column{"tokens/s/GPU", true, 0}, "tokens_per_processor", "", fixed(0)},
 	{Column{"requests/s", true, 2}, "request_per_second", "", significant(3)},
-	{Column{"spare", true, 6}, "spare_procs", "", cell},
+	{Column{"spare", true, 6}, "spare_procs", "", nonzero},
 	{Column{"confidence", false, 5}, "trust", "", cell},
 	{Column{"$/M tokens", true, 1}, "dollars_per_million_tokens", "", significant(3)},
 	{Column{"tokens/J", true, 1}, "tokens_per_joule", "", significant(3)},

@@ -52,8 +52,13 @@ type Grid struct {
 	separators []int // numbers of rows that a line stands before
 }
 
-// Row adds a row of cells.
-func (g *Grid) Row(cells ...string) { g.rows = append(g.rows, cells) }
+// Row adds a row of cells; those that are missing at its end are empty.
+func (g *Grid) Row(cells ...string) {
+	for len(cells) < len(g.Columns) {
+		cells = append(cells, "")
+	}
+	g.rows = append(g.rows, cells)
+}
 
 // Separator draws a line above the next row.
 func (g *Grid) Separator() { g.separators = append(g.separators, len(g.rows)) }
