@@ -159,5 +159,5 @@ func calibrationTable(v report.View, results []calibrate.Result) string {
 		}
 		g.Row(append(append([]string{name, r.Type, strconv.Itoa(r.Fitted.Rows), strconv.Itoa(r.Below + r.Short), percent(r.Before.Mean), percent(r.Fitted.Mean)}, held...), percent(r.Largest.Mean))...)
 	}
-	return g.Render(v.Width) + "\n" + v.Wrap(calibrationNotes)
+	return g.Render(v) + "\n" + v.Wrap(calibrationNotes)
 }

@@ -91,7 +91,7 @@ func comm(s Streams, o *commOptions) error {
 			plusMinus(r.Combine.Mean, r.Combine.MeanDeviation), plusMinus(r.Combine.Slowest, r.Combine.SlowestDeviation),
 			fmt.Sprintf("%.3f", 1e3*r.Total()), r.Basis.String())
 	}
-	return write(s.Out, g.Render(o.view.of(s).Width)+"\n")
+	return write(s.Out, g.Render(o.view.of(s))+"\n")
 }
 
 func plusMinus(seconds, deviation float64) string {

@@ -111,7 +111,7 @@ func writeClasses(w io.Writer, v report.View, classes []profile.Class) error {
 		}
 		g.Row(c.Name, percents(c.Measured), predicted, difference, longest(c.Kernels))
 	}
-	out := g.Render(v.Width) + "\n"
+	out := g.Render(v) + "\n"
 	if len(without) > 0 {
 		out += v.Wrap("Without an operator: "+strings.Join(without, "; ")) + "\n"
 	}

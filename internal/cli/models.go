@@ -82,7 +82,7 @@ func listModels(s Streams, view viewOptions, asJSON bool) error {
 	for _, l := range lines {
 		t.Row(l.Name, fmt.Sprint(l.Layers), fmt.Sprint(l.Hidden), strings.ReplaceAll(l.Attention, ", ", "\n"), l.Experts, billions(l.Total), billions(l.Active), fmt.Sprintf("%.0f", l.KV))
 	}
-	return write(s.Out, t.Render(view.of(s).Width)+"\n")
+	return write(s.Out, t.Render(view.of(s))+"\n")
 }
 
 // billions is a number of parameters as people write it.

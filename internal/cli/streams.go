@@ -87,7 +87,7 @@ func (o *viewOptions) listFields(s Streams) error { return failed(report.WriteFi
 
 // of is how tables are shown.
 func (o viewOptions) of(s Streams) report.View {
-	v := report.View{Width: s.Width, Columns: o.columns}
+	v := report.View{Width: s.Width, Columns: o.columns, All: " (--wide shows all)"}
 	if o.wide {
 		v.Width = 0
 	}

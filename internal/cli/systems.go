@@ -99,7 +99,7 @@ func listSystems(s Streams, view viewOptions, asJSON bool) error {
 		}
 		t.Row(l.Name, l.Type, peaks(l.Matrix), number.Plain(l.GiB, 6), number.Plain(l.GBps, 6), l.Networks[0].String(), outer, l.Kernels)
 	}
-	return write(s.Out, t.Render(view.of(s).Width)+"\n")
+	return write(s.Out, t.Render(view.of(s))+"\n")
 }
 
 // peaks lists rates by number type, the narrow types first.

@@ -238,7 +238,7 @@ func (v *validation) render(s Streams, g *report.Grid) string {
 	if v.markdown {
 		return g.Markdown() + "\n"
 	}
-	return g.Render(v.view.of(s).Width) + "\n"
+	return g.Render(v.view.of(s)) + "\n"
 }
 
 // wrap breaks lines that do not fit the terminal.

@@ -31,7 +31,7 @@ func Advice(w io.Writer, v View, l *question.Loaded, o *advice.Options, a *advic
 	if len(a.Ranked) == 0 {
 		b.WriteString("no deployment found\n")
 	} else {
-		fmt.Fprintln(&b, candidates(a.Ranked, "", fields, v.Width))
+		fmt.Fprintln(&b, candidates(a.Ranked, "", fields, v))
 		if agg, dis, ratio := a.Versus(); agg != nil {
 			one, other := agg.Record(), dis.Record()
 			both := func(column int) string {
@@ -42,7 +42,7 @@ func Advice(w io.Writer, v View, l *question.Loaded, o *advice.Options, a *advic
 		}
 		if len(a.Frontier) > 0 {
 			b.WriteString("\nfrontier: from the fastest for a user to the highest throughput\n")
-			fmt.Fprintln(&b, candidates(a.Frontier, "f", fields, v.Width))
+			fmt.Fprintln(&b, candidates(a.Frontier, "f", fields, v))
 		}
 		launch(&b, v, &a.Ranked[0])
 	}
@@ -148,7 +148,7 @@ const (
 )
 
 // candidates is a table of deployments, numbered behind a letter.
-func candidates(cs []advice.Candidate, letter string, fields []*result.Field, width int) string {
+func candidates(cs []advice.Candidate, letter string, fields []*result.Field, v View) string {
 	columns := candidateColumns
 	if fields != nil {
 		columns = nil
@@ -171,10 +171,10 @@ func candidates(cs []advice.Candidate, letter string, fields []*result.Field, wi
 		}
 		g.Row(line...)
 	}
-	if _, left := g.choose(width); fields == nil && len(left) > 0 {
-		return narrow(&g).Render(width) + twoPools(cs)
+	if _, left := g.choose(v.Width); fields == nil && len(left) > 0 {
+		return narrow(&g).Render(v) + twoPools(cs)
 	}
-	return g.Render(width)
+	return g.Render(v)
 }
 
 // narrow is the table for terminals that do not have room for all of it: the plans of two pools stand below each other, in

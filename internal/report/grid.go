@@ -15,6 +15,8 @@ import (
 type View struct {
 	// Width is the columns of the terminal; 0: no one looks at it, tables are as wide as they are.
 	Width int
+	// All says behind the names of columns that have no room how to see them.
+	All string
 	// Columns are the fields to show in place of the usual ones, by name.
 	Columns []string
 }
@@ -65,12 +67,12 @@ func (g *Grid) Separator() { g.separators = append(g.separators, len(g.rows)) }
 
 // Render draws the columns that fit into a width, the important ones first, and says what was left out. Columns in which
 // nothing stands are not drawn. Where the columns that are always shown do not fit, the cells of the widest are broken.
-func (g *Grid) Render(width int) string {
-	g = g.broken(width)
-	shown, left := g.choose(width)
+func (g *Grid) Render(v View) string {
+	g = g.broken(v.Width)
+	shown, left := g.choose(v.Width)
 	out := g.table(shown).Render()
 	if len(left) > 0 {
-		out += "\n" + wrap("not shown: "+strings.Join(left, ", ")+" (--wide shows all)", width)
+		out += "\n" + v.Wrap("not shown: "+strings.Join(left, ", ")+v.All)
 	}
 	return out
 }

@@ -111,7 +111,7 @@ func WritePoint(w io.Writer, v View, a *point.Answer) error {
 			g.Row(line...)
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s\n%s%s\n", wrap(pointTitle(a), v.Width), seenLine(a, r, v.Width), g.Render(v.Width))
+	_, err := fmt.Fprintf(w, "%s\n%s%s\n", wrap(pointTitle(a), v.Width), seenLine(a, r, v.Width), g.Render(v))
 	return err
 }
 

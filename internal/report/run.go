@@ -68,7 +68,7 @@ func named(names []string) ([]*result.Field, error) {
 	if len(unknown) > 1 {
 		what = "no fields are called "
 	}
-	return nil, &document.Error{Problems: []document.Problem{{Path: "columns", Message: what + strings.Join(unknown, ", ") + "; --columns help lists all"}}}
+	return nil, &document.Error{Problems: []document.Problem{{Path: "columns", Message: what + strings.Join(unknown, ", ") + "; \"help\" lists all"}}}
 }
 
 // HelpOfColumns is the name that asks for a list of all fields in place of columns.
@@ -243,7 +243,7 @@ func (t *Runs) Write(w io.Writer) error {
 	}
 	var b strings.Builder
 	if len(shown) > 0 {
-		fmt.Fprintln(&b, g.Render(t.view.Width))
+		fmt.Fprintln(&b, g.Render(t.view))
 		t.legend(&b, &g, shown)
 	}
 	if t.count.runs > Few {
