@@ -147,6 +147,25 @@ func displayed(line string) int { return text.StringWidthWithoutEscSequences(lin
 // exponent is a number that people should not have to decode. Sources and notes of files are as their authors wrote them.
 var exponent = regexp.MustCompile(`[0-9]e\+[0-9]`)
 
+// missing tells of columns that must be shown on any terminal: the latencies and the throughput per card, and what was paid
+// attention to.
+func missing(t *testing.T, args []string, width int, out string) {
+	t.Helper()
+	columns := map[string][]string{"plan": {"plan", "TTFT ms", "TPOT ms", "tokens/s/GPU"}, "run": {"plan", "latency ms", "per card"}}[args[0]]
+	if slices.Contains(args, "--price") {
+		columns = append(columns, "$/M tokens")
+	}
+	if slices.Contains(args, "--columns") {
+		columns = nil
+	}
+	header, _, _ := strings.Cut(out, "├")
+	for _, c := range columns {
+		if !strings.Contains(header, " "+c+" │") && !strings.Contains(header, "│ "+c+" ") {
+			t.Errorf("%v at %d: no column %s", args, width, c)
+		}
+	}
+}
+
 // On terminals of 80 and 120 columns no command prints a longer line. What a pipe gets is wide, and so is --wide.
 func TestOutputFits(t *testing.T) {
 	if racing.Enabled {
@@ -173,12 +192,8 @@ func TestOutputFits(t *testing.T) {
 					t.Errorf("%v --wide is not what a pipe gets: %s", args, errs)
 				}
 			}
-			if args[0] == "plan" && code == exitOK {
-				for _, column := range []string{"TTFT ms", "TPOT ms", "tokens/s/GPU"} {
-					if !strings.Contains(out, column) {
-						t.Errorf("%v at %d: no column %s", args, width, column)
-					}
-				}
+			if code == exitOK {
+				missing(t, args, width, out)
 			}
 		}
 	}

@@ -67,7 +67,7 @@ func launch(b *strings.Builder, v View, c *advice.Candidate) {
 			fmt.Fprintf(b, "  # extra options, as YAML\n%s\n", indent(part.Config))
 		}
 		for _, r := range part.Remarks {
-			fmt.Fprintln(b, strings.ReplaceAll(v.WrapUnder("  # note: ", r), "\n  ", "\n  #"))
+			fmt.Fprintln(b, strings.ReplaceAll(v.WrapUnder("  # note: ", r), "\n   ", "\n  #"))
 		}
 	}
 }
@@ -122,20 +122,20 @@ func (c *fieldColumn) text(r *result.Record) string {
 
 // candidateColumns are the usual ones.
 var candidateColumns = []fieldColumn{
-	{Column{"mode", false, 2}, "mode", "", cell},
-	{Column{"engine", false, 1}, "engine", "", cell},
+	{Column{"mode", false, 1}, "mode", "", cell},
+	{Column{"engine", false, 2}, "engine", "", cell},
 	{Column{"prefill", false, 1}, "prefill_plans", "", cell},
 	{Column{"decode", false, 0}, "decoder_plans", "", cell},
-	{Column{"batch", true, 3}, "decoder_microbatchsize", "", cell},
-	{Column{"clients", true, 4}, "concurrency", "", cell},
+	{Column{"batch", true, 4}, "decoder_microbatchsize", "", cell},
+	{Column{"clients", true, 5}, "concurrency", "", cell},
 	ttft: {Column{"TTFT ms", true, 0}, "TTFT(s)", result.Millis, fixed(0)},
 	tpot: {Column{"TPOT ms", true, 0}, "TPOT(s)", result.Millis, fixed(1)},
-	{Column{"tokens/s/user", true, 5}, "tokens_per_user", "", fixed(1)},
+	{Column{"tokens/s/user", true, 6}, "tokens_per_user", "", fixed(1)},
 	perGPU: {Column{"tokens/s/GPU", true, 0}, "tokens_per_processor", "", fixed(0)},
-	{Column{"requests/s", true, 2}, "request_per_second", "", significant(3)},
-	{Column{"spare", true, 6}, "spare_procs", "", nonzero},
-	{Column{"confidence", false, 5}, "trust", "", cell},
-	{Column{"$/M tokens", true, 1}, "dollars_per_million_tokens", "", significant(3)},
+	{Column{"requests/s", true, 3}, "request_per_second", "", significant(3)},
+	{Column{"spare", true, 7}, "spare_procs", "", nonzero},
+	{Column{"confidence", false, 6}, "trust", "", cell},
+	{Column{"$/M tokens", true, 0}, "dollars_per_million_tokens", "", significant(3)},
 	{Column{"tokens/J", true, 1}, "tokens_per_joule", "", significant(3)},
 }
 

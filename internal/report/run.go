@@ -184,8 +184,8 @@ func runName(r *result.Record) string { return fmt.Sprintf("%s %d", shortModes[r
 
 // runColumns are the usual ones.
 var runColumns = []Column{
-	{"run", false, 0}, {"model", false, 3}, {"system", false, 4}, {"phase", false, 1}, {"plan", false, 0}, {"batch", true, 2},
-	{"latency ms", true, 1}, {"tokens/s", true, 4}, {"per card", true, 1}, {"memory GiB", true, 6}, {"bound by", false, 5},
+	{"run", false, 0}, {"model", false, 3}, {"system", false, 4}, {"phase", false, 0}, {"plan", false, 0}, {"batch", true, 2},
+	{"latency ms", true, 0}, {"tokens/s", true, 4}, {"per card", true, 0}, {"memory GiB", true, 6}, {"bound by", false, 5},
 	{"confidence", false, 7}, {"requests/s", true, 2},
 }
 
