@@ -92,20 +92,11 @@ func readKernels(file string) ([]profile.Kernel, error) {
 func writeClasses(w io.Writer, v report.View, classes []profile.Class) error {
 	g := report.Grid{Columns: []report.Column{{Title: "class"}, {Title: "measured", Right: true}, {Title: "predicted", Right: true}, {Title: "difference", Right: true, Rank: 1}, {Title: "longest kernels", Rank: 2}}}
 	var without []string
-	var measured float64
-	var products [2]float64 // measured and predicted
-	apart := false
 	for i := range classes {
 		c := &classes[i]
-		measured += c.Measured
-		if c.IsProduct() {
-			products[0] += c.Measured
-			products[1] += c.Predicted
-			apart = apart || !c.HasOperator()
-		}
 		predicted, difference := "none", ""
 		if c.HasOperator() {
-			predicted, difference = percents(c.Predicted), fmt.Sprintf("%+.1f", 100*(c.Predicted-c.Measured))
+			predicted, difference = percents(c.Predicted), fmt.Sprintf("%+.1f", 100*c.Difference())
 		} else {
 			without = append(without, fmt.Sprintf("%s (%s: %s)", c.Name, percents(c.Measured), c.Remark))
 		}
@@ -115,11 +106,12 @@ func writeClasses(w io.Writer, v report.View, classes []profile.Class) error {
 	if len(without) > 0 {
 		out += v.Wrap("Without an operator: "+strings.Join(without, "; ")) + "\n"
 	}
-	if apart {
-		out += fmt.Sprintf("All products together: %s measured, %s predicted.\n", percents(products[0]), percents(products[1]))
+	sum := profile.Sum(classes)
+	if sum.Apart {
+		out += fmt.Sprintf("All products together: %s measured, %s predicted.\n", percents(sum.Products.Measured), percents(sum.Products.Predicted))
 	}
-	if measured < 0.995 {
-		out += fmt.Sprintf("The summary holds %s of the time.\n", percents(measured))
+	if sum.Measured < 0.995 {
+		out += fmt.Sprintf("The summary holds %s of the time.\n", percents(sum.Measured))
 	}
 	_, err := io.WriteString(w, out)
 	return err

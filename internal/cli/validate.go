@@ -26,13 +26,13 @@ func newValidate(s Streams) *cobra.Command {
 worst error by group, and writes the table with its predictions (--out). Bias is the
 median error with its sign.
 
-  ops      kernels: kind,dtype,params,flops,bytes,time_us, or any other table that
-           "throughline calibrate" reads; plain or .gz
-  forward  whole forward passes: kind,model,params,time_ms. kind is prefill or decode;
-           params are b (sequences), s (tokens, or the context of a decode step) and tp
-           (one rank of a tensor-parallel group, without its collectives)
-  serving  runs of a serving engine: model, system, engine, precision, lengths,
-           concurrency and parallel sizes, with the mean TTFT and TPOT of clients
+  ops        kernels: kind,dtype,params,flops,bytes,time_us, or any other table that
+             "throughline calibrate" reads; plain or .gz
+  forward    whole forward passes: kind,model,params,time_ms. kind is prefill or decode;
+             params are b (sequences), s (tokens, or the context of a decode step) and tp
+             (one rank of a tensor-parallel group, without its collectives)
+  serving    runs of a serving engine: model, system, engine, precision, lengths,
+             concurrency and parallel sizes, with the mean TTFT and TPOT of clients
   published  figures that others have printed: throughput, parts of a layer, exchanges
   requests   recorded runs of an engine, every request and step of them, in a folder`,
 		Args: knownCommand,
