@@ -1,5 +1,5 @@
 // Package number is the formats that numbers are stored in: what an element of weights takes with its share of the scales,
-// and what it is multiplied with.
+// and what it is multiplied with; and how numbers are written for people.
 package number
 
 import (

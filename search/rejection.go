@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"throughline/estimate"
+	"throughline/number"
 	"throughline/op"
 	"throughline/plan"
 )
@@ -50,13 +51,13 @@ func (p *Problem) Reason(r *Result) string {
 	}
 	var parts []string
 	if m := &r.Rejected.Memory; m.Plans > 0 {
-		parts = append(parts, fmt.Sprintf("%s not fit into %.4g GiB (the nearest, %v at batch %d, needs %.4g GiB more)",
-			does(m.Plans), (m.Needs-m.Over)/estimate.GiB, &m.Nearest, m.Nearest.Batch.Size, m.Over/estimate.GiB))
+		parts = append(parts, fmt.Sprintf("%s not fit into %s GiB (the nearest, %v at batch %d, needs %s GiB more)",
+			does(m.Plans), number.Plain((m.Needs-m.Over)/estimate.GiB, 4), &m.Nearest, m.Nearest.Batch.Size, number.Plain(m.Over/estimate.GiB, 4)))
 	}
 	late := func(l *Rejection, what string) {
 		if l.Plans > 0 {
-			parts = append(parts, fmt.Sprintf("%s not reach %.4g ms %s (the nearest, %v at batch %d, takes %.4g ms longer)",
-				does(l.Plans), (l.Needs-l.Over)*1e3, what, &l.Nearest, l.Nearest.Batch.Size, l.Over*1e3))
+			parts = append(parts, fmt.Sprintf("%s not reach %s ms %s (the nearest, %v at batch %d, takes %s ms longer)",
+				does(l.Plans), number.Plain((l.Needs-l.Over)*1e3, 4), what, &l.Nearest, l.Nearest.Batch.Size, number.Plain(l.Over*1e3, 4)))
 		}
 	}
 	what := "per token"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"throughline/estimate"
+	"throughline/number"
 	"throughline/op"
 	"throughline/plan"
 )
@@ -37,8 +38,8 @@ func (p *Problem) Refusals(r *Result) []Refusal {
 	if p.Phase == op.Prefill {
 		latency = "TTFT limit"
 	}
-	gib := func(bytes float64) string { return fmt.Sprintf("%.4g GiB", bytes/estimate.GiB) }
-	ms := func(seconds float64) string { return fmt.Sprintf("%.4g ms", seconds*1e3) }
+	gib := func(bytes float64) string { return number.Plain(bytes/estimate.GiB, 4) + " GiB" }
+	ms := func(seconds float64) string { return number.Plain(seconds*1e3, 4) + " ms" }
 	out = r.Rejected.Memory.append(out, "memory", gib)
 	out = r.Rejected.Latency.append(out, latency, ms)
 	return r.Rejected.FirstToken.append(out, "TTFT limit", ms)

@@ -5,6 +5,7 @@ import (
 
 	"throughline/deploy"
 	"throughline/estimate"
+	"throughline/number"
 	"throughline/op"
 	"throughline/workload"
 )
@@ -36,8 +37,8 @@ func (p *Predictor) CacheTokens(d *deploy.Deployment, pool *deploy.Pool, n workl
 	if t := room(s.all); t >= tokens {
 		return t, nil
 	}
-	return 0, fmt.Errorf("a processor of %s has %.4g GiB; weights and working space need %.4g GiB, and the cache of one request %.4g GiB",
-		pool.System.Name, s.all/estimate.GiB, m.WithoutCache()/estimate.GiB, m.Cache/estimate.GiB)
+	return 0, fmt.Errorf("a processor of %s has %s GiB; weights and working space need %s GiB, and the cache of one request %s GiB",
+		pool.System.Name, number.Plain(s.all/estimate.GiB, 4), number.Plain(m.WithoutCache()/estimate.GiB, 4), number.Plain(m.Cache/estimate.GiB, 4))
 }
 
 // Transfer is how long the cache of a prompt keeps the link between two pools busy, and what is left of that when its

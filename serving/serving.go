@@ -11,6 +11,7 @@ import (
 	"throughline/deploy"
 	"throughline/estimate"
 	"throughline/hardware"
+	"throughline/number"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/workload"
@@ -80,7 +81,7 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 	rules := &d.Engine.Scheduling
 	room := decode.Room(rules.ReservesOutput)
 	if room < 1 {
-		return Prediction{}, fmt.Errorf("the weights need %.4g GiB, more than a processor of %s has", decode.weights/estimate.GiB, pool.System.Name)
+		return Prediction{}, fmt.Errorf("the weights need %s GiB, more than a processor of %s has", number.Plain(decode.weights/estimate.GiB, 4), pool.System.Name)
 	}
 	c := closed{
 		load: l, rules: rules, polls: float64(max(1, rules.PollSteps)), decode: decode, ranks: float64(pool.Ranks()), together: float64(pool.Together(d.Model)),

@@ -15,6 +15,7 @@ import (
 	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/internal/question"
+	"throughline/number"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/search"
@@ -185,9 +186,9 @@ func (a *adviser) fewest() (*Advice, error) {
 	if best != nil {
 		return best, nil
 	}
-	reason := fmt.Sprintf("no deployment on up to %d processors serves %.4g requests per second", a.o.GPUs, a.o.Rate)
+	reason := fmt.Sprintf("no deployment on up to %d processors serves %s requests per second", a.o.GPUs, number.Plain(a.o.Rate, 4))
 	if last != nil && len(last.Frontier) > 0 {
-		reason += fmt.Sprintf("; %d of them serve %.4g", a.o.GPUs, last.Frontier[len(last.Frontier)-1].Seen.Requests)
+		reason += fmt.Sprintf("; %d of them serve %s", a.o.GPUs, number.Plain(last.Frontier[len(last.Frontier)-1].Seen.Requests, 4))
 	}
 	return &Advice{Reasons: []string{reason}}, nil
 }

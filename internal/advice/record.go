@@ -67,6 +67,15 @@ func (c *Candidate) Launch() (*engine.Engine, []Part) {
 	return e, parts
 }
 
+// Versus is the best of each mode, where both are ranked, and the throughput of the disaggregated one over that of the other.
+func (a *Advice) Versus() (aggregated, disaggregated *Candidate, ratio float64) {
+	aggregated, disaggregated = a.Best(Aggregated), a.Best(Disaggregated)
+	if aggregated == nil || disaggregated == nil {
+		return nil, nil, 0
+	}
+	return aggregated, disaggregated, disaggregated.PerGPU / aggregated.PerGPU
+}
+
 // Best is the best of those that are ranked, by mode.
 func (a *Advice) Best(mode Mode) *Candidate {
 	for i := range a.Ranked {

@@ -4,6 +4,9 @@
 // A file is written to a temporary name beside its target, synced, and renamed. The temporary file is locked as long as
 // its process lives, so that whoever writes the same target later can tell what a killed process left and remove it.
 // What is no regular file, such as a device or a pipe, is written directly; a symbolic link is followed.
+//
+// Files that belong together are renamed one after another. A journal in their folder says which, so that whoever writes
+// there after a process was killed in between gives the others their names, too.
 package atomicfile
 
 import (
@@ -100,6 +103,7 @@ func (s *Set) Add(ctx context.Context, name string, write func(io.Writer) error)
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
+	completeJournals(filepath.Dir(target))
 	clearLeftovers(target)
 	if f.temporary, err = create(ctx, target, mode); err != nil {
 		return err
@@ -124,17 +128,24 @@ func (s *Set) Commit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	remove, err := s.announce()
+	if err != nil {
+		return err
+	}
+	defer remove()
 	for i, f := range s.files {
 		if len(s.files) > 1 && f.replaces {
 			f.keep()
 		}
 		if err := f.publish(); err != nil {
+			remove()
 			for j := i - 1; j >= 0; j-- {
 				s.files[j].takeBack()
 			}
 			f.forget()
 			return err
 		}
+		published()
 	}
 	for _, f := range s.files {
 		f.forget()
@@ -142,6 +153,9 @@ func (s *Set) Commit(ctx context.Context) error {
 	}
 	return nil
 }
+
+// published is called after each file of a set has its name. Tests end the process there.
+var published = func() {}
 
 // Discard removes what has not been committed.
 func (s *Set) Discard() {

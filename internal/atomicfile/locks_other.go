@@ -11,6 +11,18 @@ import (
 // lock has nothing to do: Windows keeps open files from being removed.
 func lock(*os.File) bool { return true }
 
+// claim opens a file that is not open, where the system can tell: Windows keeps the names of open files.
+func claim(name string) *os.File {
+	if runtime.GOOS != "windows" || os.Rename(name, name) != nil {
+		return nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	return f
+}
+
 // removeLeftover removes a file that is not open, where the system can tell.
 func removeLeftover(name string) {
 	if runtime.GOOS == "windows" {

@@ -14,15 +14,24 @@ func lock(f *os.File) bool {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != syscall.EWOULDBLOCK
 }
 
-// removeLeftover removes a file that no living process has locked.
-func removeLeftover(name string) {
+// claim opens and locks a file that no living process has locked.
+func claim(name string) *os.File {
 	f, err := os.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
-		return // it is another user's
+		return nil // it is another user's
 	}
-	defer f.Close()
-	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil || !stillThere(f) {
+		f.Close()
+		return nil
+	}
+	return f
+}
+
+// removeLeftover removes a file that no living process has locked.
+func removeLeftover(name string) {
+	if f := claim(name); f != nil {
 		os.Remove(name)
+		f.Close()
 	}
 }
 

@@ -16,8 +16,11 @@ import (
 	"testing"
 )
 
-// writerOf is set in the processes that TestKilled starts and kills.
-const writerOf = "ATOMICFILE_WRITES"
+// These are set in the processes that tests start and kill.
+const (
+	writerOf = "ATOMICFILE_WRITES"  // a file, in the middle of it
+	commits  = "ATOMICFILE_COMMITS" // files in a folder, between the names of the first and the second
+)
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv(writerOf); name != "" {
@@ -29,6 +32,14 @@ func TestMain(m *testing.M) {
 		fmt.Println(err)
 		os.Exit(1)
 	}
+	if dir := os.Getenv(commits); dir != "" {
+		published = func() {
+			fmt.Println("writing")
+			select {}
+		}
+		fmt.Println(writeSet(context.Background(), dir, "new", "a.csv", "b.csv", "c.csv"))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 
@@ -37,22 +48,7 @@ func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "a.csv")
 	put(t, filepath.Join(dir, ".a.csv.notes"), "of someone else", 0o644)
-	start := func() *exec.Cmd {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), writerOf+"="+name)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-		if line, _ := bufio.NewReader(out).ReadString('\n'); line != "writing\n" {
-			t.Fatalf("the other process said %q", line)
-		}
-		return cmd
-	}
+	start := func() *exec.Cmd { return startWriter(t, writerOf, name) }
 	killed := start()
 	killed.Process.Kill()
 	killed.Wait()
@@ -67,6 +63,93 @@ func TestKilled(t *testing.T) {
 	if got := names(t, dir); strings.Count(got, suffix) != 1 || !strings.Contains(got, ".a.csv.notes") {
 		t.Errorf("left %q, not the file that is being written and that of someone else", got)
 	}
+}
+
+// startWriter starts another process that writes, and waits until it is in the middle of it.
+func startWriter(t *testing.T, what, name string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), what+"="+name)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "writing\n" {
+		t.Fatalf("the other process said %q", line)
+	}
+	return cmd
+}
+
+// writeSet writes files that belong together.
+func writeSet(ctx context.Context, dir, content string, names ...string) error {
+	var s Set
+	defer s.Discard()
+	for _, n := range names {
+		if err := s.Add(ctx, filepath.Join(dir, n), text(content)); err != nil {
+			return err
+		}
+	}
+	return s.Commit(ctx)
+}
+
+// TestKilledBetweenNames: a process that is killed when one file of three has its name leaves a set that the next one makes
+// whole, whatever it writes there. While the process lives no other one touches the set.
+func TestKilledBetweenNames(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if err := writeSet(t.Context(), dir, "old", "a.csv", "b.csv"); err != nil {
+		t.Fatal(err)
+	}
+	other := startWriter(t, commits, dir)
+	if err := Write(t.Context(), at("d.csv"), text("while it lives")); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, at("a.csv"), "new")
+	holds(t, at("b.csv"), "old")
+	holds(t, at("c.csv"), "")
+	other.Process.Kill()
+	other.Wait()
+	if err := Write(t.Context(), at("d.csv"), text("after it")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a.csv", "b.csv", "c.csv"} {
+		holds(t, at(name), "new")
+	}
+	if err := writeSet(t.Context(), dir, "newest", "a.csv", "b.csv", "c.csv"); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, dir); got != "a.csv b.csv c.csv d.csv" {
+		t.Errorf("left %q", got)
+	}
+}
+
+// TestJournals: one that is not whole, or that names what is none of ours, moves nothing and is removed.
+func TestJournals(t *testing.T) {
+	dir := t.TempDir()
+	inner := filepath.Join(dir, "in")
+	if err := os.Mkdir(inner, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(dir, ".x.0"+suffix), "outside", 0o644)
+	put(t, filepath.Join(inner, ".a.0"+suffix), "ours", 0o644)
+	put(t, filepath.Join(inner, "notes"), "theirs", 0o644)
+	for i, text := range []string{
+		`[{"From":".a.0.throughline-tmp","To":"a"}`, `[{"From":".a.0.throughline-tmp","To":"a"}]`, // cut off
+		`[{"From":"notes","To":"a"}]` + "\n", `[{"From":"../.x.0.throughline-tmp","To":"../x"}]` + "\n", `[{"From":".a.0.throughline-tmp","To":"b"}]` + "\n", "\n",
+	} {
+		put(t, filepath.Join(inner, fmt.Sprintf(".%d%s", i, journalSuffix)), text, 0o644)
+	}
+	if err := Write(t.Context(), filepath.Join(inner, "d"), text("d")); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := names(t, inner), ".a.0"+suffix+" d notes"; got != want {
+		t.Errorf("left %q, want %q", got, want)
+	}
+	holds(t, filepath.Join(dir, ".x.0"+suffix), "outside")
 }
 
 func TestModes(t *testing.T) {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"throughline/hardware"
@@ -23,6 +23,7 @@ type calibration struct {
 	files     []string
 	sustained float64
 	out       output
+	view      viewOptions
 }
 
 func newCalibrate(s Streams) *cobra.Command {
@@ -50,6 +51,7 @@ shapes that were held out. Rows that contradict each other are named and left ou
 	f.StringVarP(&c.system, "system", "s", "", "system to calibrate: a built-in name or a system file (required)")
 	f.StringSliceVar(&c.files, "measurements", nil, "tables of measured kernels, plain or .gz (required)")
 	c.out.flags(cmd, "output", "o", "file of the calibrated system (required)")
+	c.view.flags(cmd)
 	f.Float64Var(&c.sustained, "sustained", 0, "share of the rate of isolated kernels that a long prefill sustains")
 	return cmd
 }
@@ -104,7 +106,7 @@ func (c *calibration) run(ctx context.Context, s Streams) error {
 		return systemError{err}
 	}
 	fmt.Fprintln(s.Err, "wrote", c.out.name)
-	return write(s.Out, calibrationTable(results)+"\n")
+	return write(s.Out, calibrationTable(c.view.of(s), results)+"\n")
 }
 
 // rows are those of all tables, without those that contradict each other.
@@ -135,22 +137,27 @@ func tableNames(files []string) string {
 	return strings.Join(out, ", ")
 }
 
+// calibrationNotes say what the columns are.
+const calibrationNotes = `mean absolute errors; before: the roofline at 0.8 of the peaks; held out: on shapes that the fit did not see, with their median and worst; largest: on the largest sizes
+left out: rows faster than the peaks of the system allow, or shorter than a tile`
+
 // calibrationTable shows the errors before and after.
-func calibrationTable(results []calibrate.Result) string {
-	t := newTable("kernel", "type", "rows", "left out", "before", "fitted", "held out", "median", "worst", "largest")
-	percent := func(v float64) string { return fmt.Sprintf("%.1f%%", v) }
+func calibrationTable(v report.View, results []calibrate.Result) string {
+	g := report.Grid{Columns: []report.Column{
+		{Title: "kernel"}, {Title: "type", Rank: 1}, {Title: "rows", Right: true}, {Title: "left out", Right: true, Rank: 3}, {Title: "before", Right: true, Rank: 1},
+		{Title: "fitted", Right: true}, {Title: "held out", Right: true}, {Title: "median", Right: true, Rank: 4}, {Title: "worst", Right: true, Rank: 2},
+		{Title: "largest", Right: true, Rank: 3},
+	}}
 	for _, r := range results {
 		name := r.Class
 		if r.Kernel != "" {
 			name += " (" + r.Kernel + ")"
 		}
-		row := table.Row{name, r.Type, r.Fitted.Rows, r.Below + r.Short, percent(r.Before.Mean), percent(r.Fitted.Mean)}
-		if r.Shapes.Rows == 0 { // all rows are of one shape
-			row = append(row, "–", "–", "–")
-		} else {
-			row = append(row, percent(r.Shapes.Mean), percent(r.Shapes.Median), percent(r.Shapes.Worst))
+		held := []string{"–", "–", "–"} // all rows are of one shape
+		if r.Shapes.Rows > 0 {
+			held = []string{percent(r.Shapes.Mean), percent(r.Shapes.Median), percent(r.Shapes.Worst)}
 		}
-		t.AppendRow(append(row, percent(r.Largest.Mean)))
+		g.Row(append(append([]string{name, r.Type, strconv.Itoa(r.Fitted.Rows), strconv.Itoa(r.Below + r.Short), percent(r.Before.Mean), percent(r.Fitted.Mean)}, held...), percent(r.Largest.Mean))...)
 	}
-	return t.Render() + "\nmean absolute errors; before: the roofline at 0.8 of the peaks; held out: on shapes that the fit did not see; largest: on the largest sizes;\nleft out: rows faster than the peaks of the system allow, or shorter than a tile"
+	return g.Render(v) + "\n" + v.Wrap(calibrationNotes)
 }

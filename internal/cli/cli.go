@@ -137,7 +137,7 @@ hardware, finds the best deployment, and explains it.
 	root.AddCommand(newRun(s), newPlan(s), newEstimate(s), newExplain(s), newCompare(s), newSimulate(s), newComm(s), newCalibrate(s), newValidate(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
 	completeAll(root)
 	root.SetVersionTemplate(versionLine())
-	root.SetUsageTemplate(wrapped(root.UsageTemplate()))
+	fitHelp(root, s.Width)
 	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(cmp.Or(aliases[name], name))
 	})

@@ -31,7 +31,7 @@ func newComm(s Streams) *cobra.Command {
 	var o commOptions
 	cmd := &cobra.Command{
 		Use:   "comm --system SYSTEM",
-		Short: "Show what communication libraries take to exchange the tokens of experts",
+		Short: "Show how long libraries take to exchange the tokens of experts",
 		Long: `Comm shows how long communication libraries take to send tokens to the processors of
 their experts (dispatch) and to bring back the results (combine), for every size of an
 expert group and number of tokens of a processor.
@@ -91,7 +91,7 @@ func comm(s Streams, o *commOptions) error {
 			plusMinus(r.Combine.Mean, r.Combine.MeanDeviation), plusMinus(r.Combine.Slowest, r.Combine.SlowestDeviation),
 			fmt.Sprintf("%.3f", 1e3*r.Total()), r.Basis.String())
 	}
-	return write(s.Out, g.Render(o.view.of(s).Width)+"\n")
+	return write(s.Out, g.Render(o.view.of(s))+"\n")
 }
 
 func plusMinus(seconds, deviation float64) string {

@@ -23,7 +23,7 @@ func newCompare(s Streams) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "compare --kernels FILE --model M --system S",
-		Short: "Put a profile beside a prediction: shares of kernels and of operators, class by class",
+		Short: "Compare a profile with a prediction, class by class of kernels",
 		Long: `Compare reads a summary of the kernels that a profiler saw, and puts the share of each
 class beside the share that the same deployment is predicted to spend there. The flags
 are those of throughline estimate; --phase says which step was profiled.
@@ -92,34 +92,26 @@ func readKernels(file string) ([]profile.Kernel, error) {
 func writeClasses(w io.Writer, v report.View, classes []profile.Class) error {
 	g := report.Grid{Columns: []report.Column{{Title: "class"}, {Title: "measured", Right: true}, {Title: "predicted", Right: true}, {Title: "difference", Right: true, Rank: 1}, {Title: "longest kernels", Rank: 2}}}
 	var without []string
-	var measured float64
-	var products [2]float64 // measured and predicted
-	apart := false
 	for i := range classes {
 		c := &classes[i]
-		measured += c.Measured
-		if c.IsProduct() {
-			products[0] += c.Measured
-			products[1] += c.Predicted
-			apart = apart || !c.HasOperator()
-		}
 		predicted, difference := "none", ""
 		if c.HasOperator() {
-			predicted, difference = percents(c.Predicted), fmt.Sprintf("%+.1f", 100*(c.Predicted-c.Measured))
+			predicted, difference = percents(c.Predicted), fmt.Sprintf("%+.1f", 100*c.Difference())
 		} else {
 			without = append(without, fmt.Sprintf("%s (%s: %s)", c.Name, percents(c.Measured), c.Remark))
 		}
 		g.Row(c.Name, percents(c.Measured), predicted, difference, longest(c.Kernels))
 	}
-	out := g.Render(v.Width) + "\n"
+	out := g.Render(v) + "\n"
 	if len(without) > 0 {
 		out += v.Wrap("Without an operator: "+strings.Join(without, "; ")) + "\n"
 	}
-	if apart {
-		out += fmt.Sprintf("All products together: %s measured, %s predicted.\n", percents(products[0]), percents(products[1]))
+	sum := profile.Sum(classes)
+	if sum.Apart {
+		out += fmt.Sprintf("All products together: %s measured, %s predicted.\n", percents(sum.Products.Measured), percents(sum.Products.Predicted))
 	}
-	if measured < 0.995 {
-		out += fmt.Sprintf("The summary holds %s of the time.\n", percents(measured))
+	if sum.Measured < 0.995 {
+		out += fmt.Sprintf("The summary holds %s of the time.\n", percents(sum.Measured))
 	}
 	_, err := io.WriteString(w, out)
 	return err

@@ -116,9 +116,9 @@ func answerPoint(s Streams, flags *settings, q *question.Question, asked error) 
 	if answer.Remark != "" {
 		fmt.Fprintln(s.Err, "warning:", answer.Remark)
 	}
-	for i := range answer.Phases {
-		if why := answer.Phases[i].TooMuch(); why != "" {
-			fmt.Fprintln(s.Err, "warning:", why)
+	for _, side := range answer.Record().Sides {
+		if side != nil && side.TooMuch() != "" {
+			fmt.Fprintln(s.Err, "warning:", side.TooMuch())
 		}
 	}
 	return answer, nil

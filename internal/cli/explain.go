@@ -31,7 +31,7 @@ func newExplain(s Streams) *cobra.Command {
 	var o explainOptions
 	cmd := &cobra.Command{
 		Use:   "explain --model MODEL --system SYSTEM",
-		Short: "Explain one deployment: its operators, memory, sensitivities and next limits",
+		Short: "Explain one deployment: operators, memory, sensitivities, limits",
 		Long: `Explain takes one deployment, as estimate does, and shows why it is as fast as it is:
 
   the operators in order, with shapes, times and what bounds each

@@ -43,7 +43,7 @@ replace an existing file unless --force is given.`,
 			} else if err != nil {
 				return systemError{err}
 			}
-			return write(s.Out, fmt.Sprintf("wrote %s; run it with: throughline run -c %s\n", name, name))
+			return write(s.Out, viewOptions{}.of(s).Wrap(fmt.Sprintf("wrote %s; run it with: throughline run -c %s\n", name, name)))
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "replace an existing file")

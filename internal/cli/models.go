@@ -10,14 +10,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"throughline/internal/catalogue"
 	"throughline/internal/document"
 	"throughline/internal/report"
 	"throughline/model"
+	"throughline/number"
 )
 
 func newModels(s Streams) *cobra.Command {
@@ -25,7 +24,7 @@ func newModels(s Streams) *cobra.Command {
 	var view viewOptions
 	cmd := &cobra.Command{
 		Use:   "models",
-		Short: "List the built-in models, show one, import a Hugging Face config.json",
+		Short: "List the built-in models, show one, import a config.json",
 		Long: `Models lists the built-in models. The columns:
 
   attention      kind, query/key-value heads × head size; MLA: heads × cached latent + rotary part;
@@ -83,7 +82,7 @@ func listModels(s Streams, view viewOptions, asJSON bool) error {
 	for _, l := range lines {
 		t.Row(l.Name, fmt.Sprint(l.Layers), fmt.Sprint(l.Hidden), strings.ReplaceAll(l.Attention, ", ", "\n"), l.Experts, billions(l.Total), billions(l.Active), fmt.Sprintf("%.0f", l.KV))
 	}
-	return write(s.Out, t.Render(view.of(s).Width)+"\n")
+	return write(s.Out, t.Render(view.of(s))+"\n")
 }
 
 // billions is a number of parameters as people write it.
@@ -132,7 +131,7 @@ func showModel(s Streams, ref string, asJSON bool) error {
 	}
 	m, f := loaded.Model, &loaded.File
 	total, active := m.Params()
-	var p pairs
+	p := pairs{view: report.View{Width: s.Width}}
 	p.add("layers", "%d", m.Layers)
 	if m.FirstDense > 0 {
 		p.add("", "%d at the start without experts", m.FirstDense)
@@ -166,9 +165,9 @@ func showModel(s Streams, ref string, asJSON bool) error {
 	p.add("parameters", "%s, of which a token uses %s (embedding %s)", billions(total), billions(active), billions(m.EmbeddingParams()))
 	p.add("KV cache", "%.0f bytes per token at 1 byte per element", m.CacheGrowth(1))
 	for _, tokens := range []float64{8 << 10, 128 << 10} {
-		p.add("", "%.3g GB for %.0fK tokens", m.CacheBytes(1, tokens, 1)/1e9, tokens/1024)
+		p.add("", "%s GB for %.0fK tokens", number.Plain(m.CacheBytes(1, tokens, 1)/1e9, 3), tokens/1024)
 	}
-	p.add("published weights", "%s: %.4g GB", m.DescribeFormats(), m.Published()/1e9)
+	p.add("published weights", "%s: %s GB", m.DescribeFormats(), number.Plain(m.Published()/1e9, 4))
 	p.add("sources", "%s", sourceLines(f.Sources))
 	hint := fmt.Sprintf("To change it: throughline models show %s --json > my_model.json\n", quoteArgument(ref))
 	return write(s.Out, m.Name+"\n"+p.String()+hint)
@@ -281,12 +280,15 @@ func oneArgument(what string) cobra.PositionalArgs {
 }
 
 // pairs are lines of a label and a text.
-type pairs struct{ b strings.Builder }
+type pairs struct {
+	view report.View
+	b    strings.Builder
+}
 
 func (p *pairs) add(label, format string, args ...any) {
 	const width = 20
 	for line := range strings.SplitSeq(fmt.Sprintf(format, args...), "\n") {
-		fmt.Fprintf(&p.b, "  %-*s%s\n", width, label, line)
+		p.b.WriteString(p.view.WrapUnder(fmt.Sprintf("  %-*s", width, label), line) + "\n")
 		label = ""
 	}
 }
@@ -314,14 +316,6 @@ func quoteArgument(arg string) string {
 		return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 	}
 	return arg
-}
-
-func newTable(header ...any) table.Writer {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row(header))
-	return t
 }
 
 func printJSON(w io.Writer, v any) error {

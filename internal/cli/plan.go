@@ -22,7 +22,7 @@ func newPlan(s Streams) *cobra.Command {
 	var flags *settings
 	cmd := &cobra.Command{
 		Use:   "plan --model M --system S --gpus N",
-		Short: "Find what to launch: the best deployments of a model on a number of GPUs",
+		Short: "Find what to launch: the best deployments on a number of GPUs",
 		Long: `Plan finds the best deployments of a model on a number of GPUs. It tries aggregated
 deployments, where the same GPUs do prefill and decode, and disaggregated ones, with a
 pool for each, behind the engines that can run them: SGLang, vLLM and TensorRT-LLM.
@@ -38,6 +38,9 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
   throughline plan --model llama_3_8b --system L40S --gpus 4 --price 1.2 --power 350 --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if view.help() {
+				return view.listFields(s)
+			}
 			l, o, err := askPlan(s, flags, jobs, &view)
 			if err != nil {
 				return err
@@ -56,7 +59,7 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of tables")
 	addJobs(cmd, &jobs)
 	view.flags(cmd)
-	cmd.Flags().StringSliceVar(&view.columns, "columns", nil, "fields to show instead of the usual ones, by their names in docs/output.md")
+	view.columnFlag(cmd)
 	return cmd
 }
 

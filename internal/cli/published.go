@@ -3,13 +3,14 @@ package cli
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"throughline/internal/report"
 	"throughline/internal/validate/published"
+	"throughline/number"
 )
 
 // publishedFolder is where the public figures lie beside the project.
@@ -75,7 +76,6 @@ chart_read) count 3 points wider in "within".`,
 
 // published prints the errors by class and group, the breakdowns and the ratios, and writes the table.
 func (v *validation) published(cmd *cobra.Command, s Streams, t *published.Table) error {
-	v.width = s.Width
 	sums, err := t.Summaries(v.by)
 	if err != nil {
 		return ofFlag("by", err)
@@ -87,9 +87,9 @@ func (v *validation) published(cmd *cobra.Command, s Streams, t *published.Table
 		fmt.Fprintln(s.Err, "wrote", v.out.name)
 	}
 	var b strings.Builder
-	section := func(w table.Writer) {
-		if w.Length() > 0 {
-			fmt.Fprintln(&b, v.render(w))
+	section := func(g *report.Grid) {
+		if !g.Empty() {
+			fmt.Fprintln(&b, v.render(s, g))
 		}
 	}
 	section(publishedTable(sums))
@@ -100,11 +100,11 @@ func (v *validation) published(cmd *cobra.Command, s Streams, t *published.Table
 		if r.Class != published.NotCompared {
 			what += ", not predicted"
 		}
-		fmt.Fprintf(&b, "- %s, %d: %s\n", what, r.Rows, r.Text)
+		b.WriteString(v.wrap(s, fmt.Sprintf("- %s, %d: %s\n", what, r.Rows, r.Text)))
 	}
 	for i, f := range t.Skipped {
 		if i == 0 || f.Why != t.Skipped[i-1].Why {
-			fmt.Fprintf(&b, "- skipped, %s: %s\n", f.Why, skippedFor(t.Skipped[i:]))
+			b.WriteString(v.wrap(s, fmt.Sprintf("- skipped, %s: %s\n", f.Why, skippedFor(t.Skipped[i:]))))
 		}
 	}
 	if v.worst > 0 {
@@ -114,8 +114,8 @@ func (v *validation) published(cmd *cobra.Command, s Streams, t *published.Table
 				return ofFlag("by", err)
 			}
 		}
-		if w := missTable(r, v.worst); w.Length() > 0 {
-			fmt.Fprint(&b, "\n", v.render(w))
+		if g := missTable(r, v.worst); !g.Empty() {
+			fmt.Fprint(&b, "\n", v.render(s, g))
 		}
 	}
 	return write(s.Out, b.String())
@@ -134,48 +134,50 @@ func skippedFor(list []published.Skipped) string {
 }
 
 // publishedTable is the errors by class and group.
-func publishedTable(list []published.Summary) table.Writer {
-	t := newTable("class", "group", "rows", "not predicted", "mean", "median", "bias", "within 10%", "within 20%", "worst", "worst row")
-	for _, g := range list {
-		row := table.Row{string(g.Class), g.Group, g.Rows, g.Unpredicted}
-		if g.Rows > 0 {
-			row = append(row, percent(g.Mean), percent(g.Median), signed(g.Bias), g.Near, g.Far, signed(g.Worst), g.WorstRow)
+func publishedTable(list []published.Summary) *report.Grid {
+	g := &report.Grid{Columns: []report.Column{
+		{Title: "class", Rank: 1}, {Title: "group"}, {Title: "rows", Right: true}, {Title: "not predicted", Right: true, Rank: 3}, {Title: "mean"}, {Title: "median", Rank: 1},
+		{Title: "bias", Rank: 2}, {Title: "within 10%", Right: true, Rank: 2}, {Title: "within 20%", Right: true, Rank: 3}, {Title: "worst", Rank: 3}, {Title: "worst row", Rank: 4},
+	}}
+	for _, sum := range list {
+		row := []string{string(sum.Class), sum.Group, strconv.Itoa(sum.Rows), strconv.Itoa(sum.Unpredicted)}
+		if sum.Rows > 0 {
+			row = append(row, percent(sum.Mean), percent(sum.Median), signed(sum.Bias), fmt.Sprint(sum.Near), fmt.Sprint(sum.Far), signed(sum.Worst), sum.WorstRow)
 		}
-		t.AppendRow(row)
+		g.Row(row...)
 	}
-	return t
+	return g
 }
 
 // layerTable is the parts of a layer, published and predicted.
-func layerTable(list []published.Layer) table.Writer {
-	header := []any{"ms per layer, published / predicted"}
-	for _, name := range published.PartNames {
-		header = append(header, name)
+func layerTable(list []published.Layer) *report.Grid {
+	g := &report.Grid{Columns: []report.Column{{Title: "ms per layer, published / predicted"}}}
+	for i, name := range published.PartNames {
+		g.Columns = append(g.Columns, report.Column{Title: name, Rank: i})
 	}
-	t := newTable(header...)
 	for _, l := range list {
-		row := table.Row{l.Name}
+		row := []string{l.Name}
 		for _, p := range l.Parts {
 			text := ""
 			if p.Published > 0 {
-				text = fmt.Sprintf("%.3g / %.3g", p.Published, p.Predicted)
+				text = number.Plain(p.Published, 3) + " / " + number.Plain(p.Predicted, 3)
 			}
 			row = append(row, text)
 		}
-		t.AppendRow(row)
+		g.Row(row...)
 	}
-	return t
+	return g
 }
 
 // ratioTable is the ratios.
-func ratioTable(list []published.Ratio) table.Writer {
-	t := newTable("ratio", "published", "predicted", "error")
+func ratioTable(list []published.Ratio) *report.Grid {
+	g := &report.Grid{Columns: []report.Column{{Title: "ratio"}, {Title: "published"}, {Title: "predicted"}, {Title: "error"}}}
 	for _, r := range list {
-		row := table.Row{r.Name, fmt.Sprintf("%.3g", r.Published)}
+		row := []string{r.Name, number.Plain(r.Published, 3)}
 		if r.Predicted > 0 {
-			row = append(row, fmt.Sprintf("%.3g", r.Predicted), signed(100*r.Error()))
+			row = append(row, number.Plain(r.Predicted, 3), signed(100*r.Error()))
 		}
-		t.AppendRow(row)
+		g.Row(row...)
 	}
-	return t
+	return g
 }

@@ -37,7 +37,7 @@ func newRun(s Streams) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
 		Use:   "run -c FILE",
-		Short: "Run a runtime file: search the best plans and write the result tables",
+		Short: "Run a runtime file: search the best plans, write result tables",
 		Long: `Run reads a runtime file, searches the best plan of every combination it lists, and
 writes three tables, a row per field and a column per run:
 
@@ -62,7 +62,12 @@ written; 3 the results could not be written.`,
   throughline run -c scan.json --explain-rejected
   throughline run -c scan.json --json | jq '.[0].decoder_best["decoder_throughput(token/s)"]'`,
 		Args: onlyFlags("config"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), s, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.view.help() {
+				return o.view.listFields(s)
+			}
+			return run(cmd.Context(), s, o)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.config, "config", "c", "", "runtime file (required)")
@@ -75,7 +80,7 @@ written; 3 the results could not be written.`,
 	f.StringVar(&o.assume, "assume", assume.Reference.Name, "modelling assumptions: reference or physical, and changes like reference,causal=true")
 	addJobs(cmd, &o.jobs)
 	o.view.flags(cmd)
-	f.StringSliceVar(&o.view.columns, "columns", nil, "fields to show in the terminal instead of the usual ones: names of the columns of --long")
+	o.view.columnFlag(cmd)
 	return cmd
 }
 

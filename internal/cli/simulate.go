@@ -52,13 +52,13 @@ type ownSetting struct {
 var simulateSettings = []ownSetting{
 	{"num-prompts", "requests; conversations where these have several turns", func(o *simulateOptions) any { return &o.requests }},
 	{"rate", "requests per second, or inf for all at once (alias --request-rate); of a trace, the mean rate it is played at", func(o *simulateOptions) any { return &o.rate }},
-	{"arrival", "how requests come: poisson, gamma:CV, constant or bursts:N", func(o *simulateOptions) any { return &o.arrival }},
+	{"arrival", "how requests arrive: poisson, gamma:CV, constant or bursts:N", func(o *simulateOptions) any { return &o.arrival }},
 	{"random-range-ratio", "lengths are spread evenly from this share of --isl and --osl to all of them, as in sglang.bench_serving; 1: fixed", func(o *simulateOptions) any { return &o.ratio }},
 	{"gsp-num-groups", "groups of requests that share a prefix", func(o *simulateOptions) any { return &o.groups }},
 	{"gsp-system-prompt-len", "tokens of the prefix that a group shares, besides --isl", func(o *simulateOptions) any { return &o.prefix }},
 	{"turns", "turns of a conversation, each prompt being all that was said before and --isl tokens more", func(o *simulateOptions) any { return &o.turns }},
 	{"think-time", "time from an answer to the next turn, like 2s; a bare number is seconds", func(o *simulateOptions) any { return &o.think }},
-	{"trace", "file of requests in place of drawn ones: Mooncake (JSON lines), Azure or Vidur (CSV); plain or .gz", func(o *simulateOptions) any { return &o.trace }},
+	{"trace", "file of requests to replay: Mooncake (JSON lines), Azure or Vidur (CSV); plain or .gz", func(o *simulateOptions) any { return &o.trace }},
 	{"replicas", "copies of the deployment", func(o *simulateOptions) any { return &o.replicas }},
 	{"routing", "which replica gets a request: round-robin, least-loaded or prefix-aware", func(o *simulateOptions) any { return &o.routing }},
 	{"policy", "prompts and decodes in steps: prefill-first, chunked or whole-prompts (default: the engine's)", func(o *simulateOptions) any { return &o.policy }},
@@ -67,16 +67,16 @@ var simulateSettings = []ownSetting{
 	{"kv-tokens", "tokens that the KV cache of a rank holds (default: what memory has room for)", func(o *simulateOptions) any { return &o.cache }},
 	{"block-size", "tokens of a block of the KV cache", func(o *simulateOptions) any { return &o.block }},
 	{"max-context", "tokens of a prompt and its output that the model takes (default: any)", func(o *simulateOptions) any { return &o.most }},
-	{"prefix-cache", "blocks of prompts are kept for others that begin alike", func(o *simulateOptions) any { return &o.prefixCache }},
-	{"swap-gbps", "who has to make room in the cache is swapped out over a link of so many GB/s (default: computed again)", func(o *simulateOptions) any { return &o.swap }},
+	{"prefix-cache", "keep the blocks of prompts for later ones that begin alike", func(o *simulateOptions) any { return &o.prefixCache }},
+	{"swap-gbps", "swap preempted requests out over a link of this many GB/s (default: recompute them)", func(o *simulateOptions) any { return &o.swap }},
 	{"steps-ahead", "steps that are scheduled before the one under way has ended; -1: the engine's", func(o *simulateOptions) any { return &o.ahead }},
-	{"poll-steps", "steps between two looks for new requests (default: the engine's)", func(o *simulateOptions) any { return &o.polls }},
+	{"poll-steps", "steps between two checks for new requests (default: the engine's)", func(o *simulateOptions) any { return &o.polls }},
 	{"wait-steps", "steps for which prompts wait for others to fill a step, while others decode", func(o *simulateOptions) any { return &o.waits }},
 	{"step-times", "CSV table of measured steps in place of estimated ones: n_decode, sum_ctx, prefill_tokens, prefill_seqs, past_per_seq, wall_ms", func(o *simulateOptions) any { return &o.stepTimes }},
 	{"ttft", "limit on the time to the first token, like p99:2s; a bare number is milliseconds, of p99", func(o *simulateOptions) any { return &o.ttft }},
 	{"tpot", "limit on the time per output token, like p95:50ms", func(o *simulateOptions) any { return &o.tpot }},
 	{"max-rate", "find the highest rate at which the limits hold and the queue does not grow", func(o *simulateOptions) any { return &o.maxRate }},
-	{"seed", "of the random numbers", func(o *simulateOptions) any { return &o.seed }},
+	{"seed", "seed of the random numbers", func(o *simulateOptions) any { return &o.seed }},
 	{"json", "print one JSON object, with the keys of sglang's result file", func(o *simulateOptions) any { return &o.json }},
 	{"timeline-every", "an interval of --timeline-out, like 500ms; a bare number is seconds", func(o *simulateOptions) any { return &o.every }},
 }
@@ -126,7 +126,7 @@ could not be written.`,
 				}
 				return write(s.data, string(text))
 			}
-			return write(s.Out, result.Block()+notes(result))
+			return write(s.Out, result.Block()+viewOptions{}.of(s).Wrap(notes(result)))
 		},
 	}
 	o.flags = addSettings(cmd, question.Estimate)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -33,10 +34,11 @@ type Streams struct {
 // guarded is streams for commands: no output is lost unnoticed, and no control character reaches a terminal.
 func guarded(s Streams) (Streams, *sink, *sink) {
 	out, err := &sink{w: s.Out}, &sink{w: s.Err}
-	g := Streams{In: s.In, Out: &cleaner{w: out}, Err: &cleaner{w: err}, data: out, watched: s.Err, Width: s.Width}
+	g := Streams{In: s.In, Out: &cleaner{w: out}, data: out, watched: s.Err, Width: s.Width}
 	if g.Width == 0 {
 		g.Width = terminalWidth(s.Out)
 	}
+	g.Err = &wrapper{w: &cleaner{w: err}, view: report.View{Width: cmp.Or(s.Width, terminalWidth(s.Err))}}
 	if isTerminal(s.Out) {
 		g.data = g.Out
 	}
@@ -71,13 +73,38 @@ func (o *viewOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.wide, "wide", false, "show all columns of the tables, also where they do not fit the terminal")
 }
 
+// columnFlag adds the flag that names the columns.
+func (o *viewOptions) columnFlag(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVar(&o.columns, "columns", nil, "fields to show in the terminal instead of the usual ones; help lists them")
+}
+
+// help reports whether a list of the fields is asked for in place of columns.
+func (o *viewOptions) help() bool {
+	return len(o.columns) == 1 && o.columns[0] == report.HelpOfColumns
+}
+
+func (o *viewOptions) listFields(s Streams) error { return failed(report.WriteFields(s.Out, o.of(s))) }
+
 // of is how tables are shown.
 func (o viewOptions) of(s Streams) report.View {
-	v := report.View{Width: s.Width, Columns: o.columns}
+	v := report.View{Width: s.Width, Columns: o.columns, All: " (--wide shows all)"}
 	if o.wide {
 		v.Width = 0
 	}
 	return v
+}
+
+// wrapper breaks the lines of messages that do not fit the terminal. Messages come whole.
+type wrapper struct {
+	w    io.Writer
+	view report.View
+}
+
+func (r *wrapper) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(r.w, r.view.Wrap(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // sink is a standard stream that remembers its first failure, so that lost output is not taken for success by those who

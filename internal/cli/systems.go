@@ -13,6 +13,7 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/question"
 	"throughline/internal/report"
+	"throughline/number"
 )
 
 func newSystems(s Streams) *cobra.Command {
@@ -59,7 +60,7 @@ type networkLine struct {
 }
 
 func (n networkLine) String() string {
-	return fmt.Sprintf("%d × %g GB/s %s", n.Size, n.GBps, n.Topology)
+	return fmt.Sprintf("%d × %s GB/s %s", n.Size, number.Plain(n.GBps, 6), n.Topology)
 }
 
 func systemLineOf(name string, sys *hardware.System) systemLine {
@@ -96,9 +97,9 @@ func listSystems(s Streams, view viewOptions, asJSON bool) error {
 		if n := len(l.Networks); n > 1 {
 			outer = l.Networks[n-1].String()
 		}
-		t.Row(l.Name, l.Type, peaks(l.Matrix), fmt.Sprint(l.GiB), fmt.Sprint(l.GBps), l.Networks[0].String(), outer, l.Kernels)
+		t.Row(l.Name, l.Type, peaks(l.Matrix), number.Plain(l.GiB, 6), number.Plain(l.GBps, 6), l.Networks[0].String(), outer, l.Kernels)
 	}
-	return write(s.Out, t.Render(view.of(s).Width)+"\n")
+	return write(s.Out, t.Render(view.of(s))+"\n")
 }
 
 // peaks lists rates by number type, the narrow types first.
@@ -106,7 +107,7 @@ func peaks(rates map[string]float64) string {
 	var parts []string
 	for _, t := range hardware.NumberTypes {
 		if rate, ok := rates[t.Name]; ok {
-			parts = append(parts, fmt.Sprintf("%s %g", t.Name, rate))
+			parts = append(parts, fmt.Sprintf("%s %s", t.Name, number.Plain(rate, 6)))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -165,7 +166,7 @@ func showSystem(s Streams, ref string, asJSON bool) error {
 		return write(s.data, string(file.Source))
 	}
 	l := systemLineOf(sys.Name, sys)
-	var p pairs
+	p := pairs{view: report.View{Width: s.Width}}
 	if sys.Type != "" {
 		p.add("type", "%s", sys.Type)
 	}
@@ -175,16 +176,16 @@ func showSystem(s Streams, ref string, asJSON bool) error {
 		vector[t] = e.TFlops
 	}
 	p.add("vector T/s", "%s", strings.ReplaceAll(peaks(vector), ", ", "\n"))
-	p.add("memory", "%g GiB, %g GB/s", l.GiB, l.GBps)
+	p.add("memory", "%s GiB, %s GB/s", number.Plain(l.GiB, 6), number.Plain(l.GBps, 6))
 	if m := sys.Memory2; m != nil {
-		p.add("second memory", "%g GiB, %g GB/s", m.GiB, m.GBps)
+		p.add("second memory", "%s GiB, %s GB/s", number.Plain(m.GiB, 6), number.Plain(m.GBps, 6))
 	}
 	for i, n := range l.Networks {
 		label := ""
 		if i == 0 {
 			label = "networks"
 		}
-		p.add(label, "%s, %.3g µs", n, 1e6*sys.Networks[i].Latency)
+		p.add(label, "%s, %s µs", n, number.Plain(1e6*sys.Networks[i].Latency, 3))
 	}
 	p.add("processors per card", "%d", sys.ProcsPerNPU)
 	if k := sys.Kernels; k != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,17 +12,70 @@ import (
 	"github.com/spf13/pflag"
 
 	"throughline/internal/document"
+	"throughline/internal/report"
 )
 
-// helpColumns is the width of the help, which its text keeps, too.
+// helpColumns is the width of the help, which its text keeps, too. Narrower terminals have it reflowed.
 const helpColumns = 90
 
-// wrapped is a template of the help whose flags keep to its width.
-func wrapped(template string) string {
-	return strings.NewReplacer(
-		".LocalFlags.FlagUsages", fmt.Sprintf(".LocalFlags.FlagUsagesWrapped %d", helpColumns),
-		".InheritedFlags.FlagUsages", fmt.Sprintf(".InheritedFlags.FlagUsagesWrapped %d", helpColumns),
-	).Replace(template)
+// fitHelp makes the help of a command and of those below it fit a terminal. Examples stand as they are: they are to be
+// pasted.
+func fitHelp(cmd *cobra.Command, width int) {
+	columns := helpColumns
+	if width > 0 {
+		columns = min(columns, width)
+	}
+	cmd.SetUsageTemplate(strings.NewReplacer(
+		".LocalFlags.FlagUsages", fmt.Sprintf(".LocalFlags.FlagUsagesWrapped %d", columns),
+		".InheritedFlags.FlagUsages", fmt.Sprintf(".InheritedFlags.FlagUsagesWrapped %d", columns),
+		`Use "{{.CommandPath}} [command] --help" for more information about a command.`, `"{{.CommandPath}} [command] --help" says more about a command.`,
+	).Replace(cmd.UsageTemplate()))
+	if columns == helpColumns {
+		return
+	}
+	var reflow func(*cobra.Command)
+	reflow = func(c *cobra.Command) {
+		c.Long = reflowed(c.Long, report.View{Width: columns})
+		for _, below := range c.Commands() {
+			reflow(below)
+		}
+	}
+	reflow(cmd)
+}
+
+// entryOfHelp is an indented line of the help: a name, and what is said about it.
+var entryOfHelp = regexp.MustCompile(`^( +\S.*?  +)(\S.*)$`)
+
+// reflowed breaks the paragraphs of a text anew. Indented lines are entries of lists, whose texts stand under each other.
+func reflowed(text string, v report.View) string {
+	var out, paragraph []string
+	label := ""
+	flush := func() {
+		if len(paragraph) > 0 {
+			out = append(out, v.WrapUnder(label, strings.Join(paragraph, " ")))
+		}
+		paragraph, label = nil, ""
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		entry := entryOfHelp.FindStringSubmatch(line)
+		switch {
+		case label != "" && entry == nil && strings.HasPrefix(line, strings.Repeat(" ", len(label))):
+			paragraph = append(paragraph, strings.TrimSpace(line)) // goes on under an entry
+		case entry != nil:
+			flush()
+			label, paragraph = entry[1], []string{entry[2]}
+		case line == "" || strings.HasPrefix(line, " "):
+			flush()
+			out = append(out, v.Wrap(line))
+		default:
+			if label != "" {
+				flush()
+			}
+			paragraph = append(paragraph, line)
+		}
+	}
+	flush()
+	return strings.Join(out, "\n")
 }
 
 // The following check the arguments of commands. They say what would have been right where cobra only says what is

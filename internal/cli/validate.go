@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"throughline/internal/csvfile"
@@ -15,6 +15,7 @@ import (
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/validate"
+	"throughline/number"
 )
 
 func newValidate(s Streams) *cobra.Command {
@@ -25,13 +26,13 @@ func newValidate(s Streams) *cobra.Command {
 worst error by group, and writes the table with its predictions (--out). Bias is the
 median error with its sign.
 
-  ops      kernels: kind,dtype,params,flops,bytes,time_us, or any other table that
-           "throughline calibrate" reads; plain or .gz
-  forward  whole forward passes: kind,model,params,time_ms. kind is prefill or decode;
-           params are b (sequences), s (tokens, or the context of a decode step) and tp
-           (one rank of a tensor-parallel group, without its collectives)
-  serving  runs of a serving engine: model, system, engine, precision, lengths,
-           concurrency and parallel sizes, with the mean TTFT and TPOT of clients
+  ops        kernels: kind,dtype,params,flops,bytes,time_us, or any other table that
+             "throughline calibrate" reads; plain or .gz
+  forward    whole forward passes: kind,model,params,time_ms. kind is prefill or decode;
+             params are b (sequences), s (tokens, or the context of a decode step) and tp
+             (one rank of a tensor-parallel group, without its collectives)
+  serving    runs of a serving engine: model, system, engine, precision, lengths,
+             concurrency and parallel sizes, with the mean TTFT and TPOT of clients
   published  figures that others have printed: throughput, parts of a layer, exchanges
   requests   recorded runs of an engine, every request and step of them, in a folder`,
 		Args: knownCommand,
@@ -152,7 +153,7 @@ type validation struct {
 	by       []string
 	worst    int
 	markdown bool
-	width    int // of the terminal; 0: none
+	view     viewOptions
 }
 
 func (v *validation) flags(cmd *cobra.Command) {
@@ -161,6 +162,7 @@ func (v *validation) flags(cmd *cobra.Command) {
 	f.StringSliceVar(&v.by, "by", nil, "group by these columns of the table")
 	f.IntVar(&v.worst, "worst", 0, "list this many rows with the largest errors")
 	f.BoolVar(&v.markdown, "markdown", false, "print tables as Markdown")
+	v.view.flags(cmd)
 }
 
 // system is the one that a flag names or, without, the one that most of this project was measured on.
@@ -189,7 +191,6 @@ func (v *validation) open(name string, others ...string) (io.ReadCloser, error) 
 
 // report prints the errors by group and writes the table.
 func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) error {
-	v.width = s.Width
 	if len(v.by) > 0 {
 		if err := r.Regroup(v.by); err != nil {
 			return ofFlag("by", err)
@@ -201,9 +202,9 @@ func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) 
 		}
 		fmt.Fprintln(s.Err, "wrote", v.out.name)
 	}
-	text := v.render(summaryTable(r)) + reasons(r)
+	text := v.render(s, summaryTable(r)) + v.wrap(s, reasons(r))
 	if v.worst > 0 {
-		text += "\n" + v.render(missTable(r, v.worst))
+		text += "\n" + v.render(s, missTable(r, v.worst))
 	}
 	if err := write(s.Out, text); err != nil {
 		return err
@@ -232,60 +233,68 @@ func reasons(r *validate.Report) string {
 	return ""
 }
 
-// render draws a table; on a terminal rows that are too long are cut at their ends, which name the worst rows.
-func (v *validation) render(t table.Writer) string {
+// render draws a table.
+func (v *validation) render(s Streams, g *report.Grid) string {
 	if v.markdown {
-		return t.RenderMarkdown() + "\n"
+		return g.Markdown() + "\n"
 	}
-	t.Style().Size.WidthMax = v.width
-	return t.Render() + "\n"
+	return g.Render(v.view.of(s)) + "\n"
+}
+
+// wrap breaks lines that do not fit the terminal.
+func (v *validation) wrap(s Streams, lines string) string {
+	if v.markdown {
+		return lines
+	}
+	return v.view.of(s).Wrap(lines)
 }
 
 // summaryTable is the errors by group.
-func summaryTable(r *validate.Report) table.Writer {
-	header := []any{"group", "rows", "not predicted", "mean", "median", "bias", "worst", "worst row"}
+func summaryTable(r *validate.Report) *report.Grid {
+	g := &report.Grid{Columns: []report.Column{
+		{Title: "group"}, {Title: "figure"}, {Title: "rows", Right: true}, {Title: "not predicted", Right: true, Rank: 3}, {Title: "mean"},
+		{Title: "median", Rank: 1}, {Title: "bias", Rank: 1}, {Title: "worst", Rank: 2}, {Title: "worst row", Rank: 4},
+	}}
 	several := len(r.Figures) > 1
-	if several {
-		header = slices.Insert(header, 1, any("figure"))
+	if !several {
+		g.Columns = slices.Delete(g.Columns, 1, 2)
 	}
-	t := newTable(header...)
 	add := func(list []validate.Summary) {
-		for _, g := range list {
-			row := table.Row{g.Group}
+		for _, sum := range list {
+			row := []string{sum.Group}
 			if several {
-				row = append(row, g.Figure)
+				row = append(row, sum.Figure)
 			}
-			row = append(row, g.Rows, g.Unpredicted)
-			if g.Rows > 0 {
-				row = append(row, percent(g.Mean), percent(g.Median), signed(g.Bias), signed(g.Worst), g.WorstRow)
+			row = append(row, strconv.Itoa(sum.Rows), strconv.Itoa(sum.Unpredicted))
+			if sum.Rows > 0 {
+				row = append(row, percent(sum.Mean), percent(sum.Median), signed(sum.Bias), signed(sum.Worst), sum.WorstRow)
 			}
-			t.AppendRow(row)
+			g.Row(row...)
 		}
 	}
 	add(r.Summaries())
 	if several {
-		t.AppendSeparator()
+		g.Separator()
 		add(r.Totals())
 	}
-	return t
+	return g
 }
 
 // missTable is the rows that are furthest off.
-func missTable(r *validate.Report, n int) table.Writer {
-	header := []any{"furthest off in", "row", "measured", "predicted", "error"}
+func missTable(r *validate.Report, n int) *report.Grid {
+	g := &report.Grid{Columns: []report.Column{{Title: "furthest off in", Rank: 1}, {Title: "row"}, {Title: "figure"}, {Title: "measured"}, {Title: "predicted"}, {Title: "error"}}}
 	several := len(r.Figures) > 1
-	if several {
-		header = slices.Insert(header, 2, any("figure"))
+	if !several {
+		g.Columns = slices.Delete(g.Columns, 2, 3)
 	}
-	t := newTable(header...)
 	for _, m := range r.Misses(n) {
-		row := table.Row{m.Group, m.Row}
+		row := []string{m.Group, m.Row}
 		if several {
 			row = append(row, m.Figure)
 		}
-		t.AppendRow(append(row, fmt.Sprintf("%.4g", m.Measured), fmt.Sprintf("%.4g", m.Predicted), signed(100*m.Error())))
+		g.Row(append(row, number.Plain(m.Measured, 4), number.Plain(m.Predicted, 4), signed(100*m.Error()))...)
 	}
-	return t
+	return g
 }
 
 func signed(v float64) string { return fmt.Sprintf("%+.1f%%", v) }

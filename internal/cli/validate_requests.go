@@ -2,9 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"throughline/internal/report"
@@ -58,7 +58,7 @@ writes run,metric,measured,predicted,error_percent (--out).`,
 			for _, why := range r.Unpredicted {
 				fmt.Fprintln(s.Err, "warning: not predicted:", why)
 			}
-			if err := write(s.Out, replayed(r, o.Steps)+show.render(spreadTable(r))); err != nil {
+			if err := write(s.Out, show.wrap(s, replayed(r, o.Steps))+show.render(s, spreadTable(r))); err != nil {
 				return err
 			}
 			if len(r.Metrics) == 0 {
@@ -94,11 +94,11 @@ func replayed(r *validate.RequestsReport, steps string) string {
 }
 
 // spreadTable is the errors of each figure over runs.
-func spreadTable(r *validate.RequestsReport) table.Writer {
-	t := newTable("figure", "runs", "median error", "90th percentile")
+func spreadTable(r *validate.RequestsReport) *report.Grid {
+	g := &report.Grid{Columns: []report.Column{{Title: "figure"}, {Title: "runs", Right: true}, {Title: "median error"}, {Title: "90th percentile"}}}
 	for _, name := range r.MetricNames() {
 		median, high, runs := r.Spread(name)
-		t.AppendRow(table.Row{name, runs, fmt.Sprintf("%.2f%%", median), fmt.Sprintf("%.2f%%", high)})
+		g.Row(name, strconv.Itoa(runs), fmt.Sprintf("%.2f%%", median), fmt.Sprintf("%.2f%%", high))
 	}
-	return t
+	return g
 }

@@ -7,6 +7,7 @@ import (
 
 	"throughline/cost"
 	"throughline/estimate"
+	"throughline/number"
 	"throughline/op"
 	"throughline/workload"
 )
@@ -45,9 +46,9 @@ func (c *subject) limits(limits workload.Limits) []Limit {
 			continue
 		}
 		first := c.firstLate(l.phase, *l.ms/1e3, max(now, last))
-		what := fmt.Sprintf("%s exceeds %g ms", l.name, *l.ms)
+		what := fmt.Sprintf("%s exceeds %s ms", l.name, number.Plain(*l.ms, 6))
 		if first == 0 {
-			what = fmt.Sprintf("%s exceeds %g ms at no batch that fits", l.name, *l.ms)
+			what = fmt.Sprintf("%s exceeds %s ms at no batch that fits", l.name, number.Plain(*l.ms, 6))
 		}
 		add(first, what)
 	}

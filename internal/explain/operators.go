@@ -210,6 +210,9 @@ type Memory struct {
 	Capacity  float64 `json:"capacity"`
 }
 
+// Share is the part of the capacity that some GiB are.
+func (m *Memory) Share(gib float64) float64 { return gib / m.Capacity }
+
 // memory divides the memory.
 func (c *subject) memory() Memory {
 	m := &c.now.Memory

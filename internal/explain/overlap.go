@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 
+	"throughline/number"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/schedule"
@@ -75,7 +76,7 @@ func (e *Exchange) Lines() []string {
 		return nil
 	}
 	out := []string{
-		fmt.Sprintf("Exchange between experts: %.4g ms on the network, of which the step waits for %.4g ms (overlap %s)", e.Busy/1e3, e.Exposed/1e3, e.Overlap),
+		fmt.Sprintf("Exchange between experts: %s ms on the network, of which the step waits for %s ms (overlap %s)", number.Plain(e.Busy/1e3, 4), number.Plain(e.Exposed/1e3, 4), e.Overlap),
 		fmt.Sprintf("Busiest rank: %.2f times the mean load, with %d redundant experts", e.Busiest, e.Redundant),
 	}
 	if len(e.Layer) == 0 {

@@ -152,6 +152,14 @@ type Answer struct {
 	BestAt float64 `json:"best_at"`
 }
 
+// Times is the value that reaches the goal over the present one; 0 where one of them is none.
+func (a *Answer) Times() float64 {
+	if a.Value == nil || *a.Value <= 0 || a.Now <= 0 {
+		return 0
+	}
+	return *a.Value / a.Now
+}
+
 // widening is how far from the present value is searched, in either direction.
 const widening = 1000
 

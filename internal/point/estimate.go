@@ -5,7 +5,6 @@ package point
 import (
 	"cmp"
 	"errors"
-	"fmt"
 
 	"throughline/deploy"
 	"throughline/engine"
@@ -39,31 +38,6 @@ type Result struct {
 	Usable float64 // bytes of the memory of a processor
 	// Ongoing: the point is a decode step at some context, not a share of a request.
 	Ongoing bool
-}
-
-// Cards is the cards that the processors make.
-func (r *Result) Cards() int {
-	perCard := r.Problem.System.ProcsPerNPU
-	return (r.Procs + perCard - 1) / perCard
-}
-
-// Sequences is how many are in flight on all processors.
-func (r *Result) Sequences() int {
-	p := &r.Estimate.Plan
-	return p.InFlight() * p.Attention.DP * p.Sequences(r.Problem.Model.IsMoE())
-}
-
-// Over is the bytes that do not fit, or 0.
-func (r *Result) Over() float64 { return max(0, r.Estimate.Memory.Total()-r.Usable) }
-
-// TooMuch says by how much a point does not fit; it is empty where it does.
-func (r *Result) TooMuch() string {
-	over := r.Over()
-	if over == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s does not fit: it needs %.4g GiB of the %.4g GiB that are usable, %.4g GiB too much",
-		PhaseName(r.Phase), r.Estimate.Memory.Total()/estimate.GiB, r.Usable/estimate.GiB, over/estimate.GiB)
 }
 
 // PhaseName is the name of a phase.

@@ -10,14 +10,36 @@ import (
 	"strconv"
 	"strings"
 
-	"throughline/estimate"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
 	"throughline/internal/question"
+	"throughline/internal/result"
 )
 
-// resultColumns are what is added to each row of a table of points.
-var resultColumns = []string{"served_by", "clients", "ttft_ms", "tpot_ms", "step_ms", "tokens_per_s", "requests_per_s", "memory_gib", "fits", "bound", "confidence", "error_band_percent", "reason"}
+// resultColumns are what is added to each row of a table of points: fields of the registry, in the units that the columns
+// name.
+var resultColumns = []struct {
+	name, field string
+	unit        result.Unit
+}{
+	{"served_by", "engine", result.None}, {"clients", "concurrency", result.None},
+	{"ttft_ms", "TTFT(s)", result.Millis}, {"tpot_ms", "TPOT(s)", result.Millis}, {"step_ms", "row_step(s)", result.Millis},
+	{"tokens_per_s", "row_throughput(token/s)", result.TokenRate}, {"requests_per_s", "row_requests", result.Rate},
+	{"memory_gib", "row_memory(Gib)", result.GiB}, {"fits", "row_fits", result.None}, {"bound", "row_bound", result.None},
+	{"confidence", "row_confidence", result.None}, {"error_band_percent", "row_error_band(%)", result.Percent}, {"reason", "row_reason", result.None},
+}
+
+// resultNames are the names of these columns, and resultFields their fields.
+var resultNames, resultFields = func() (names []string, fields []*result.Field) {
+	for _, c := range resultColumns {
+		f, ok := result.Lookup(c.field)
+		if !ok {
+			panic("point: no field " + c.field)
+		}
+		names, fields = append(names, c.name), append(fields, f)
+	}
+	return names, fields
+}()
 
 // Tally counts the rows of a table.
 type Tally struct {
@@ -108,7 +130,7 @@ func (s *stream) header() error {
 	seen := map[string]bool{}
 	for i, name := range names {
 		key := strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), "_", "-")
-		c := column{result: slices.Contains(resultColumns, strings.ReplaceAll(key, "-", "_"))}
+		c := column{result: slices.Contains(resultNames, strings.ReplaceAll(key, "-", "_"))}
 		known := c.result || strings.HasPrefix(key, "#")
 		if !known {
 			c.field, known = question.Lookup(question.Estimate, key)
@@ -134,7 +156,7 @@ func (s *stream) header() error {
 		return err
 	}
 	s.width, s.carried = len(names), len(s.cells)
-	return writeError(s.writer.Write(append(s.cells, resultColumns...)))
+	return writeError(s.writer.Write(append(s.cells, resultNames...)))
 }
 
 // row estimates one row and leaves its cells to be written. It reports whether there is an estimate.
@@ -183,30 +205,24 @@ func (s *stream) row(row []string, broken error) bool {
 	return true
 }
 
-// result appends the cells of an answer: what clients see with the decode step behind it, or a bare step.
+// result appends the cells of an answer.
 func (s *stream) result(a *Answer) {
-	r := &a.Phases[len(a.Phases)-1]
-	e := &r.Estimate
-	var clients, ttft, tpot, requests string
-	tokens, held := e.Throughput, e.Memory.Total()
-	if !r.Ongoing {
-		requests = s.number(e.Requests)
+	r := a.Record()
+	for i, f := range resultFields {
+		s.cells = append(s.cells, s.cell(f.In(resultColumns[i].unit, r)))
 	}
-	if seen := a.Seen; seen != nil {
-		clients, ttft, tpot = strconv.Itoa(a.Load.Clients), s.number(seen.TTFT*1e3), s.number(seen.TPOT*1e3)
-		tokens, requests, held = seen.Requests*float64(a.Load.Lengths.Output), s.number(seen.Requests), a.Held
+}
+
+func (s *stream) cell(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case float64:
+		return s.number(v)
+	case bool:
+		return strings.ToUpper(strconv.FormatBool(v))
 	}
-	fits := "TRUE"
-	if held > r.Usable {
-		fits = "FALSE"
-	}
-	reason := r.TooMuch()
-	if a.Remark != "" {
-		reason = strings.TrimPrefix(reason+"; "+a.Remark, "; ")
-	}
-	bound, _ := r.Shares.Bound()
-	s.cells = append(s.cells, a.Deployment.Engine.Name, clients, ttft, tpot, s.number(e.StepTime*1e3), s.number(tokens), requests,
-		s.number(held/estimate.GiB), fits, bound, r.Confidence.Level.String(), s.number(100*r.Confidence.Band), reason)
+	return fmt.Sprint(v)
 }
 
 // number writes a result with more digits than anything here is exact to.

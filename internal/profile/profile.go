@@ -43,6 +43,31 @@ func (c *Class) IsProduct() bool {
 	return strings.HasPrefix(c.Name, "products") || c.Name == "experts"
 }
 
+// Difference is the predicted share less the measured one.
+func (c *Class) Difference() float64 { return c.Predicted - c.Measured }
+
+// Total is what classes add up to.
+type Total struct {
+	Measured float64 // of the time, by all kernels of the summary
+	Products Class   // all that multiply matrices
+	// Apart: some products have kernels but no operator of their own, so that only all of them can be compared.
+	Apart bool
+}
+
+// Sum adds classes up.
+func Sum(classes []Class) (t Total) {
+	for i := range classes {
+		c := &classes[i]
+		t.Measured += c.Measured
+		if c.IsProduct() {
+			t.Products.Measured += c.Measured
+			t.Products.Predicted += c.Predicted
+			t.Apart = t.Apart || !c.HasOperator()
+		}
+	}
+	return t
+}
+
 // table is the classes and the names of their kernels.
 type table struct {
 	Classes []struct {

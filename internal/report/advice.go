@@ -9,6 +9,7 @@ import (
 	"throughline/internal/advice"
 	"throughline/internal/question"
 	"throughline/internal/result"
+	"throughline/number"
 	"throughline/op"
 	"throughline/plan"
 )
@@ -30,23 +31,27 @@ func Advice(w io.Writer, v View, l *question.Loaded, o *advice.Options, a *advic
 	if len(a.Ranked) == 0 {
 		b.WriteString("no deployment found\n")
 	} else {
-		fmt.Fprintln(&b, candidates(a.Ranked, "", fields, v.Width))
-		if agg, dis := a.Best(advice.Aggregated), a.Best(advice.Disaggregated); agg != nil && dis != nil {
-			say("aggregated against disaggregated: %.0f and %.0f tokens/s/GPU (%+.0f%%), TTFT %.0f and %.0f ms, TPOT %.1f and %.1f ms",
-				agg.PerGPU, dis.PerGPU, 100*(dis.PerGPU/agg.PerGPU-1), agg.Seen.TTFT*1e3, dis.Seen.TTFT*1e3, agg.Seen.TPOT*1e3, dis.Seen.TPOT*1e3)
+		fmt.Fprintln(&b, candidates(a.Ranked, "", fields, v))
+		if agg, dis, ratio := a.Versus(); agg != nil {
+			one, other := agg.Record(), dis.Record()
+			both := func(column int) string {
+				c := &candidateColumns[column]
+				return c.text(one) + " and " + c.text(other)
+			}
+			say("aggregated against disaggregated: %s tokens/s/GPU (%+.0f%%), TTFT %s ms, TPOT %s ms", both(perGPU), 100*(ratio-1), both(ttft), both(tpot))
 		}
 		if len(a.Frontier) > 0 {
 			b.WriteString("\nfrontier: from the fastest for a user to the highest throughput\n")
-			fmt.Fprintln(&b, candidates(a.Frontier, "f", fields, v.Width))
+			fmt.Fprintln(&b, candidates(a.Frontier, "f", fields, v))
 		}
-		launch(&b, &a.Ranked[0])
+		launch(&b, v, &a.Ranked[0])
 	}
 	_, err = io.WriteString(w, b.String())
 	return err
 }
 
 // launch says how to start a candidate. Commands stand as they are: they are to be pasted.
-func launch(b *strings.Builder, c *advice.Candidate) {
+func launch(b *strings.Builder, v View, c *advice.Candidate) {
 	e, parts := c.Launch()
 	if e == nil {
 		b.WriteString("\npriced without an engine: there is nothing to launch it with\n")
@@ -62,7 +67,7 @@ func launch(b *strings.Builder, c *advice.Candidate) {
 			fmt.Fprintf(b, "  # extra options, as YAML\n%s\n", indent(part.Config))
 		}
 		for _, r := range part.Remarks {
-			fmt.Fprintf(b, "  # note: %s\n", r)
+			fmt.Fprintln(b, strings.ReplaceAll(v.WrapUnder("  # note: ", r), "\n   ", "\n  #"))
 		}
 	}
 }
@@ -91,31 +96,60 @@ func fixed(decimals int) func(any) string {
 }
 
 func significant(digits int) func(any) string {
-	return func(v any) string { return result.Plain(v.(float64), digits) }
+	return func(v any) string { return number.Plain(v.(float64), digits) }
+}
+
+// nonzero is a count that is only worth a word where there is something.
+func nonzero(v any) string {
+	if v == 0 {
+		return ""
+	}
+	return cell(v)
+}
+
+// text is the cell of a record; nothing where there is no value.
+func (c *fieldColumn) text(r *result.Record) string {
+	f, _ := result.Lookup(c.field)
+	v := f.Value(r)
+	if c.unit != "" {
+		v = f.In(c.unit, r)
+	}
+	if v == nil {
+		return ""
+	}
+	return c.show(v)
 }
 
 // candidateColumns are the usual ones.
 var candidateColumns = []fieldColumn{
-	{Column{"mode", false, 2}, "mode", "", cell},
-	{Column{"engine", false, 3}, "engine", "", cell},
+	{Column{"mode", false, 1}, "mode", "", cell},
+	{Column{"engine", false, 2}, "engine", "", cell},
 	{Column{"prefill", false, 1}, "prefill_plans", "", cell},
 	{Column{"decode", false, 0}, "decoder_plans", "", cell},
-	{Column{"batch", true, 3}, "decoder_microbatchsize", "", cell},
-	{Column{"clients", true, 4}, "concurrency", "", cell},
-	{Column{"TTFT ms", true, 1}, "TTFT(s)", result.Millis, fixed(0)},
-	{Column{"TPOT ms", true, 1}, "TPOT(s)", result.Millis, fixed(1)},
-	{Column{"tokens/s/user", true, 5}, "tokens_per_user", "", fixed(1)},
-	{Column{"tokens/s/GPU", true, 0}, "tokens_per_processor", "", fixed(0)},
-	{Column{"requests/s", true, 2}, "request_per_second", "", significant(3)},
-	{Column{"spare", true, 6}, "spare_procs", "", cell},
-	{Column{"confidence", false, 5}, "trust", "", cell},
-	{Column{"$/M tokens", true, 2}, "dollars_per_million_tokens", "", significant(3)},
-	{Column{"tokens/J", true, 2}, "tokens_per_joule", "", significant(3)},
+	{Column{"batch", true, 4}, "decoder_microbatchsize", "", cell},
+	{Column{"clients", true, 5}, "concurrency", "", cell},
+	ttft: {Column{"TTFT ms", true, 0}, "TTFT(s)", result.Millis, fixed(0)},
+	tpot: {Column{"TPOT ms", true, 0}, "TPOT(s)", result.Millis, fixed(1)},
+	{Column{"tokens/s/user", true, 6}, "tokens_per_user", "", fixed(1)},
+	perGPU: {Column{"tokens/s/GPU", true, 0}, "tokens_per_processor", "", fixed(0)},
+	{Column{"requests/s", true, 3}, "request_per_second", "", significant(3)},
+	{Column{"spare", true, 7}, "spare_procs", "", nonzero},
+	{Column{"confidence", false, 6}, "trust", "", cell},
+	{Column{"$/M tokens", true, 0}, "dollars_per_million_tokens", "", significant(3)},
+	{Column{"tokens/J", true, 1}, "tokens_per_joule", "", significant(3)},
 }
 
-// candidates is a table of deployments, numbered behind a letter. A pool that does both phases is told once.
-func candidates(cs []advice.Candidate, letter string, fields []*result.Field, width int) string {
-	columns := slices.Clone(candidateColumns)
+// Places of columns that are known by name.
+const (
+	prefillColumn = 2
+	ttft          = 6
+	tpot          = 7
+	perGPU        = 9
+)
+
+// candidates is a table of deployments, numbered behind a letter.
+func candidates(cs []advice.Candidate, letter string, fields []*result.Field, v View) string {
+	columns := candidateColumns
 	if fields != nil {
 		columns = nil
 		for _, f := range fields {
@@ -129,24 +163,55 @@ func candidates(cs []advice.Candidate, letter string, fields []*result.Field, wi
 	for i := range cs {
 		r := cs[i].Record()
 		line := []string{fmt.Sprintf("%s%d", letter, i+1)}
-		for _, c := range columns {
-			f, _ := result.Lookup(c.field)
-			v := f.Value(r)
-			if c.unit != "" {
-				v = f.In(c.unit, r)
-			}
-			switch {
-			case v == nil && c.Title == "prefill":
-				line = append(line, "same")
-			case v == nil:
-				line = append(line, "")
-			default:
-				line = append(line, c.show(v))
-			}
+		for j := range columns {
+			line = append(line, columns[j].text(r))
+		}
+		if fields == nil && line[1+prefillColumn] == "" { // a pool that does both phases is told once
+			line[1+prefillColumn] = "same"
 		}
 		g.Row(line...)
 	}
-	return g.Render(width)
+	if _, left := g.choose(v.Width); fields == nil && len(left) > 0 {
+		return narrow(&g).Render(v) + twoPools(cs)
+	}
+	return g.Render(v)
+}
+
+// narrow is the table for terminals that do not have room for all of it: the plans of two pools stand below each other, in
+// one column that also tells the mode.
+func narrow(g *Grid) *Grid {
+	out := &Grid{}
+	for i, c := range g.Columns {
+		switch c.Title {
+		case "mode", "prefill":
+		case "decode":
+			out.Columns = append(out.Columns, Column{"plan", false, 0})
+		default:
+			out.Columns = append(out.Columns, g.Columns[i])
+		}
+	}
+	for _, row := range g.rows {
+		var line []string
+		for i, c := range g.Columns {
+			switch text := row[i]; {
+			case c.Title == "mode" || c.Title == "prefill":
+			case c.Title == "decode" && row[1+prefillColumn] != "same":
+				line = append(line, "P "+row[1+prefillColumn]+"\nD "+text)
+			default:
+				line = append(line, text)
+			}
+		}
+		out.Row(line...)
+	}
+	return out
+}
+
+// twoPools explains the letters of [narrow], where there are any.
+func twoPools(cs []advice.Candidate) string {
+	if slices.ContainsFunc(cs, func(c advice.Candidate) bool { return c.Mode == advice.Disaggregated }) {
+		return "\nP, D: the pools of prefill and decode of a disaggregated deployment"
+	}
+	return ""
 }
 
 // Keys of a candidate and of its sides.

@@ -9,7 +9,7 @@ import (
 
 	"throughline/internal/explain"
 	"throughline/internal/point"
-	"throughline/internal/result"
+	"throughline/number"
 )
 
 // WriteExplanation writes for the terminal why a phase of a point takes the time it takes.
@@ -17,22 +17,22 @@ func WriteExplanation(w io.Writer, v View, a *point.Answer, phase int, x *explai
 	r := &a.Phases[phase]
 	e := &r.Estimate
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%s%s step: %s ms, %.1f tokens/s\n", wrap(pointTitle(a), v.Width), seenLine(a, a.Record(), v.Width), point.PhaseName(r.Phase), result.Plain(e.StepTime*1e3, 4), e.Throughput)
+	fmt.Fprintf(&b, "%s\n%s%s step: %s ms, %.1f tokens/s\n", wrap(pointTitle(a), v.Width), seenLine(a, a.Record(), v.Width), point.PhaseName(r.Phase), number.Plain(e.StepTime*1e3, 4), e.Throughput)
 
 	layers := "all layers"
 	if e.Plan.Attention.PP > 1 {
 		layers = "the layers of one of the stages"
 	}
 	about := wrap(fmt.Sprintf("Operators, over %s; shares of the step; of the peak rate and bandwidth, without calibration", layers), v.Width)
-	fmt.Fprintf(&b, "\n%s\n%s\n", about, operatorTable(x.Operators, v.Width))
+	fmt.Fprintf(&b, "\n%s\n%s\n", about, operatorTable(x.Operators, v))
 	for i, line := range x.Exchange.Lines() {
 		if i == 0 {
 			b.WriteString("\n")
 		}
 		fmt.Fprintln(&b, wrap(line, v.Width))
 	}
-	fmt.Fprintf(&b, "\nMemory of a processor\n%s\n", memoryMap(&x.Memory, r.Problem.Model.IsMoE(), v.Width))
-	fmt.Fprintf(&b, "\nSensitivity: what %.0f%% more of a number changes\n%s\n", 100*explain.Change, sensitivityTable(x.Sensitivity, v.Width))
+	fmt.Fprintf(&b, "\nMemory of a processor\n%s\n", memoryMap(&x.Memory, r.Problem.Model.IsMoE(), v))
+	fmt.Fprintf(&b, "\nSensitivity: what %.0f%% more of a number changes\n%s\n", 100*explain.Change, sensitivityTable(x.Sensitivity, v))
 	if without := withoutEffect(x.Sensitivity); without != "" {
 		fmt.Fprintln(&b, wrap("Without effect: "+without, v.Width))
 	}
@@ -53,7 +53,7 @@ var operatorColumns = []Column{
 	{"µs", true, 0}, {"share", true, 0}, {"of peak", true, 1}, {"of bandwidth", true, 1}, {"bound by", false, 1},
 }
 
-func operatorTable(ops []explain.Operator, width int) string {
+func operatorTable(ops []explain.Operator, v View) string {
 	g := Grid{Columns: operatorColumns}
 	part := ""
 	for i := range ops {
@@ -72,10 +72,10 @@ func operatorTable(ops []explain.Operator, width int) string {
 		case o.M > 0:
 			shape = fmt.Sprintf("%s × %s × %s", short(o.M), short(o.N), short(o.K))
 		}
-		g.Row(name, o.Name, o.Engine, shape, result.Plain(o.Repeat, 6), blank(o.Flops/1e9), blank(o.Bytes/1e6), fmt.Sprintf("%.1f", o.Time),
+		g.Row(name, o.Name, o.Engine, shape, number.Plain(o.Repeat, 6), blank(o.Flops/1e9), blank(o.Bytes/1e6), fmt.Sprintf("%.1f", o.Time),
 			fmt.Sprintf("%.1f%%", 100*o.Share), percent(o.OfPeak), percent(o.OfBandwidth), o.Bound)
 	}
-	return g.Render(width)
+	return g.Render(v)
 }
 
 // short is a number with a digit behind the point if it has any.
@@ -88,7 +88,7 @@ func blank(v float64) string {
 	if v == 0 {
 		return ""
 	}
-	return result.Plain(v, 3)
+	return number.Plain(v, 3)
 }
 
 func percent(v float64) string {
@@ -98,11 +98,11 @@ func percent(v float64) string {
 	return fmt.Sprintf("%.1f%%", 100*v)
 }
 
-func memoryMap(m *explain.Memory, experts bool, width int) string {
+func memoryMap(m *explain.Memory, experts bool, v View) string {
 	g := Grid{Columns: []Column{{"", false, 0}, {"GiB", true, 0}, {"share", true, 0}}}
-	row := func(name string, v float64) {
-		if v != 0 {
-			g.Row(name, fmt.Sprintf("%.2f", v), fmt.Sprintf("%.1f%%", 100*v/m.Capacity))
+	row := func(name string, gib float64) {
+		if gib != 0 {
+			g.Row(name, fmt.Sprintf("%.2f", gib), fmt.Sprintf("%.1f%%", 100*m.Share(gib)))
 		}
 	}
 	mlp := "MLP weights"
@@ -123,10 +123,10 @@ func memoryMap(m *explain.Memory, experts bool, width int) string {
 	row("not usable", m.Reserved)
 	g.Separator()
 	row("capacity", m.Capacity)
-	return g.Render(width)
+	return g.Render(v)
 }
 
-func sensitivityTable(effects []explain.Effect, width int) string {
+func sensitivityTable(effects []explain.Effect, v View) string {
 	g := Grid{Columns: []Column{
 		{"number", false, 0}, {"now", true, 2}, {"step", true, 0}, {"TTFT", true, 0}, {"TPOT", true, 0}, {"tokens/s", true, 1}, {"largest batch", true, 1},
 	}}
@@ -141,7 +141,7 @@ func sensitivityTable(effects []explain.Effect, width int) string {
 		}
 		g.Row(e.Parameter, quantity(e.Value, e.Unit), signed(e.Step), signed(e.TTFT), signed(e.TPOT), signed(e.Tokens), batch)
 	}
-	return g.Render(width)
+	return g.Render(v)
 }
 
 func withoutEffect(effects []explain.Effect) string {
@@ -196,8 +196,8 @@ func seekLine(a *explain.Answer) string {
 	switch {
 	case a.Value != nil:
 		times := ""
-		if a.Now > 0 && *a.Value > 0 {
-			times = fmt.Sprintf(" (× %s)", result.Plain(*a.Value/a.Now, 4))
+		if n := a.Times(); n > 0 {
+			times = fmt.Sprintf(" (× %s)", number.Plain(n, 4))
 		}
 		return fmt.Sprintf("%s: %s%s reaches %s; %s", a.Parameter, quantity(*a.Value, a.Unit), times, goal, now)
 	case a.Always:

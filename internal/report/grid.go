@@ -4,6 +4,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -14,12 +15,29 @@ import (
 type View struct {
 	// Width is the columns of the terminal; 0: no one looks at it, tables are as wide as they are.
 	Width int
+	// All says behind the names of columns that have no room how to see them.
+	All string
 	// Columns are the fields to show in place of the usual ones, by name.
 	Columns []string
 }
 
-// Wrap breaks a line that does not fit.
-func (v View) Wrap(line string) string { return wrap(line, v.Width) }
+// Wrap breaks the lines that do not fit.
+func (v View) Wrap(lines string) string {
+	var out []string
+	for line := range strings.SplitSeq(lines, "\n") {
+		out = append(out, wrap(line, v.Width))
+	}
+	return strings.Join(out, "\n")
+}
+
+// WrapUnder breaks a line that starts with a label, so that what follows stands under what is behind the label.
+func (v View) WrapUnder(label, line string) string {
+	width := text.StringWidthWithoutEscSequences(label)
+	if v.Width == 0 || v.Width-width < 20 {
+		return label + line
+	}
+	return label + hanging(line, v.Width-width, v.Width-width, strings.Repeat(" ", width))
+}
 
 // Column is one of a table.
 type Column struct {
@@ -36,16 +54,43 @@ type Grid struct {
 	separators []int // numbers of rows that a line stands before
 }
 
-// Row adds a row of cells.
-func (g *Grid) Row(cells ...string) { g.rows = append(g.rows, cells) }
+// Row adds a row of cells; those that are missing at its end are empty.
+func (g *Grid) Row(cells ...string) {
+	for len(cells) < len(g.Columns) {
+		cells = append(cells, "")
+	}
+	g.rows = append(g.rows, cells)
+}
 
 // Separator draws a line above the next row.
 func (g *Grid) Separator() { g.separators = append(g.separators, len(g.rows)) }
 
 // Render draws the columns that fit into a width, the important ones first, and says what was left out. Columns in which
-// nothing stands are not drawn.
-func (g *Grid) Render(width int) string {
-	shown, left := g.choose(width)
+// nothing stands are not drawn. Where the columns that are always shown do not fit, the cells of the widest are broken.
+func (g *Grid) Render(v View) string {
+	g = g.broken(v.Width)
+	shown, left := g.choose(v.Width)
+	out := g.table(shown).Render()
+	if len(left) > 0 {
+		out += "\n" + v.Wrap("not shown: "+strings.Join(left, ", ")+v.All)
+	}
+	return out
+}
+
+// Markdown draws all columns as a table of Markdown.
+func (g *Grid) Markdown() string {
+	all := make([]int, len(g.Columns))
+	for i := range all {
+		all[i] = i
+	}
+	return g.table(all).RenderMarkdown()
+}
+
+// Empty reports whether there are no rows.
+func (g *Grid) Empty() bool { return len(g.rows) == 0 }
+
+// table is some of the columns.
+func (g *Grid) table(shown []int) table.Writer {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
@@ -73,21 +118,62 @@ func (g *Grid) Render(width int) string {
 		}
 		t.AppendRow(pick(func(i int) string { return row[i] }))
 	}
-	out := t.Render()
-	if len(left) > 0 {
-		out += "\n" + wrap("not shown: "+strings.Join(left, ", ")+" (the flag wide shows all)", width)
+	return t
+}
+
+// borders are the characters of a column besides its cells.
+const borders = 3
+
+// broken is the table with the cells of a column broken between words, so that the columns that are always shown fit.
+func (g *Grid) broken(width int) *Grid {
+	widths := g.widths()
+	need, widest := 1, -1
+	for i, c := range g.Columns {
+		if c.Rank > 0 || widths[i] == 0 && c.Title != "" {
+			continue
+		}
+		need += g.need(i, widths)
+		if !c.Right && (widest < 0 || widths[i] > widths[widest]) {
+			widest = i
+		}
+	}
+	if width == 0 || need <= width || widest < 0 {
+		return g
+	}
+	const least = 12 // characters, below which a column is hard to read
+	room := max(least, widths[widest]-(need-width))
+	out := &Grid{Columns: g.Columns, separators: g.separators}
+	for _, row := range g.rows {
+		row = slices.Clone(row)
+		lines := strings.Split(row[widest], "\n")
+		for i := range lines {
+			lines[i] = wrap(lines[i], room)
+		}
+		row[widest] = strings.Join(lines, "\n")
+		out.rows = append(out.rows, row)
 	}
 	return out
 }
 
-// choose picks the columns that fit, in their order, and names those that do not.
-func (g *Grid) choose(width int) (shown []int, left []string) {
-	widths := make([]int, len(g.Columns))
+// widths are those of the widest cell of each column.
+func (g *Grid) widths() []int {
+	out := make([]int, len(g.Columns))
 	for i := range g.Columns {
 		for _, row := range g.rows {
-			widths[i] = max(widths[i], text.LongestLineLen(row[i]))
+			out[i] = max(out[i], text.LongestLineLen(row[i]))
 		}
 	}
+	return out
+}
+
+// need is the room that a column takes.
+func (g *Grid) need(i int, widths []int) int {
+	return max(widths[i], text.StringWidthWithoutEscSequences(g.Columns[i].Title)) + borders
+}
+
+// choose picks the columns that fit, in their order, and names those that do not.
+func (g *Grid) choose(width int) (shown []int, left []string) {
+	widths := g.widths()
 	picked := make([]bool, len(g.Columns))
 	room, ranks := width-1, 0
 	for i := range g.Columns {
@@ -98,7 +184,7 @@ func (g *Grid) choose(width int) (shown []int, left []string) {
 			if c.Rank != rank || widths[i] == 0 && c.Title != "" {
 				continue
 			}
-			need := max(widths[i], text.StringWidthWithoutEscSequences(c.Title)) + 3 // its borders
+			need := g.need(i, widths)
 			if picked[i] = width == 0 || rank == 0 || need <= room; picked[i] {
 				room -= need
 			}
@@ -115,20 +201,27 @@ func (g *Grid) choose(width int) (shown []int, left []string) {
 	return shown, left
 }
 
-// wrap breaks a line between words so that it fits into a width; what follows is indented.
+// wrap breaks a line between words so that it fits into a width; what follows is indented by two more than its start.
 func wrap(line string, width int) string {
 	if width == 0 || text.StringWidthWithoutEscSequences(line) <= width {
 		return line
 	}
+	start := line[:len(line)-len(strings.TrimLeft(line, " "))]
+	room := width - len(start)
+	return start + hanging(line, room, room-2, start+"  ")
+}
+
+// hanging breaks a line between words into a first part and others behind an indent, with the room that each has.
+func hanging(line string, first, others int, indent string) string {
 	var b strings.Builder
-	at := 0
+	at, room := 0, first
 	for i, word := range strings.Fields(line) {
 		n := text.StringWidthWithoutEscSequences(word)
 		switch {
 		case i == 0:
-		case at+1+n > width:
-			b.WriteString("\n  ")
-			at = 2
+		case at+1+n > room:
+			b.WriteString("\n" + indent)
+			at, room = 0, others
 		default:
 			b.WriteByte(' ')
 			at++

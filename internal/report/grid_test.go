@@ -32,7 +32,7 @@ func TestTablesFit(t *testing.T) {
 		for _, i := range shown {
 			always = always && g.Columns[i].Rank == 0
 		}
-		out := g.Render(width)
+		out := g.Render(View{Width: width})
 		for line := range strings.SplitSeq(out, "\n") {
 			table := strings.ContainsAny(line, "│┌├└")
 			if w := text.StringWidthWithoutEscSequences(line); w > width && table && !always {

@@ -8,6 +8,7 @@ import (
 	"throughline/engine"
 	"throughline/internal/point"
 	"throughline/internal/result"
+	"throughline/number"
 	"throughline/op"
 )
 
@@ -30,7 +31,7 @@ func share(v any, s *result.Side) string {
 	if seconds == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.3f ms %5.1f%%", seconds*1e3, 100*seconds/s.Step.StepTime)
+	return fmt.Sprintf("%.3f ms %5.1f%%", seconds*1e3, 100*s.Share(seconds))
 }
 
 // stepRows are what is said about steps.
@@ -39,15 +40,15 @@ func stepRows(r *result.Record) []stepRow {
 	if r.Model.IsMoE() {
 		mlp = "MLP and experts"
 	}
-	number := plainly(fixed(1))
+	rate := plainly(fixed(1))
 	gib := plainly(fixed(2))
 	return []stepRow{
 		{"step", "step(s)", result.Millis, func(v any, _ *result.Side) string { return fmt.Sprintf("%.2f ms", v) }, false},
 		{"latency", "latency_alone(s)", result.Millis, func(v any, s *result.Side) string {
 			return fmt.Sprintf("%s %.2f ms", [...]string{op.Prefill: "TTFT", op.Decode: "TPOT"}[s.Phase], v)
 		}, false},
-		{"tokens/s", "throughput_per_instance(token/s)", "", number, false},
-		{"tokens/s per card", "throughput_per_npu(token/s)", "", number, false},
+		{"tokens/s", "throughput_per_instance(token/s)", "", rate, false},
+		{"tokens/s per card", "throughput_per_npu(token/s)", "", rate, false},
 		{"requests/s", "requests", "", plainly(significant(4)), false},
 		{"sequences", "sequences", "", plainly(cell), false},
 		{"weights GiB", "weights(Gib)", "", gib, true},
@@ -55,7 +56,7 @@ func stepRows(r *result.Record) []stepRow {
 		{"KV cache GiB", "kv_cache_total_mem(Gib)", "", gib, false},
 		{"together GiB", "tier1_mem(Gib)", "", gib, false},
 		{"usable GiB", "usable(Gib)", "", func(v any, s *result.Side) string {
-			return fmt.Sprintf("%.2f of %s", v, result.Plain(s.System.Memory.GiB, 4))
+			return fmt.Sprintf("%.2f of %s", v, number.Plain(s.System.Memory.GiB, 4))
 		}, false},
 		{"fits", "over(Gib)", "", func(v any, _ *result.Side) string {
 			if v.(float64) > 0 {
@@ -74,7 +75,9 @@ func stepRows(r *result.Record) []stepRow {
 		{"memory-bound", "share_memory(s)", "", share, false},
 		{"exposed communication", "share_communication(s)", "", share, false},
 		{"bound by", "bound_by", "", plainly(cell), false},
-		{"confidence", "confidence", "", func(_ any, s *result.Side) string { return level(s) }, false},
+		{"confidence", "confidence", "", func(v any, s *result.Side) string {
+			return fmt.Sprintf("%s ±%.0f%%", v, result.Of(s.Phase, "error_band(%)").Value(r))
+		}, false},
 	}
 }
 
@@ -108,7 +111,7 @@ func WritePoint(w io.Writer, v View, a *point.Answer) error {
 			g.Row(line...)
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s\n%s%s\n", wrap(pointTitle(a), v.Width), seenLine(a, r, v.Width), g.Render(v.Width))
+	_, err := fmt.Fprintf(w, "%s\n%s%s\n", wrap(pointTitle(a), v.Width), seenLine(a, r, v.Width), g.Render(v))
 	return err
 }
 
@@ -156,7 +159,7 @@ func seenLine(a *point.Answer, r *result.Record, width int) string {
 	}
 	return wrap(fmt.Sprintf("%s, %s: TTFT %.1f ms, TPOT %.2f ms; %.1f output tokens/s, %.1f per card, %.1f per user; %s requests/s; at most %.2f GiB",
 		name, counted(r.Clients, "client", "clients"), value("TTFT(s)", result.Millis), value("TPOT(s)", result.Millis), value("output_throughput(token/s)", ""),
-		value("tokens_per_card", ""), value("tokens_per_user", ""), result.Plain(r.Requests, 4), value("memory(Gib)", "")), width) + "\n"
+		value("tokens_per_card", ""), value("tokens_per_user", ""), number.Plain(r.Requests, 4), value("memory(Gib)", "")), width) + "\n"
 }
 
 // Keys of a point, of what clients see, and of a phase.

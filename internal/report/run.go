@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"throughline/internal/document"
 	"throughline/internal/jobfile"
 	"throughline/internal/result"
+	"throughline/number"
 	"throughline/op"
 )
 
@@ -47,15 +49,45 @@ func NewRuns(v View) (*Runs, error) {
 // named finds fields by their names, with or without the unit behind them.
 func named(names []string) ([]*result.Field, error) {
 	var out []*result.Field
-	var errs []error
+	var unknown []string
 	for _, name := range names {
 		f, ok := lookup(name)
 		if !ok {
-			errs = append(errs, &document.Error{Problems: []document.Problem{{Path: "columns", Message: document.NotOneOf(name, fieldNames())}}})
+			text := strconv.Quote(name)
+			if near, ok := document.Nearest(name, fieldNames()); ok {
+				text += fmt.Sprintf(" (did you mean %q?)", near)
+			}
+			unknown = append(unknown, text)
 		}
 		out = append(out, f)
 	}
-	return out, document.Join(errs...)
+	if unknown == nil {
+		return out, nil
+	}
+	what := "no field is called "
+	if len(unknown) > 1 {
+		what = "no fields are called "
+	}
+	return nil, &document.Error{Problems: []document.Problem{{Path: "columns", Message: what + strings.Join(unknown, ", ") + "; \"help\" lists all"}}}
+}
+
+// HelpOfColumns is the name that asks for a list of all fields in place of columns.
+const HelpOfColumns = "help"
+
+// WriteFields lists the fields, by what they are about.
+func WriteFields(w io.Writer, v View) error {
+	var b strings.Builder
+	b.WriteString(v.Wrap("Fields, with their units. Units and case may be left out. docs/output.md says more about them.") + "\n")
+	category := result.Category("")
+	for _, f := range result.Fields() {
+		if f.Category != category {
+			category = f.Category
+			fmt.Fprintf(&b, "\n%s\n", category)
+		}
+		b.WriteString(v.WrapUnder(fmt.Sprintf("  %-35s ", f.Name), f.Doc) + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // CheckColumns reports names that are of no field.
@@ -64,8 +96,14 @@ func CheckColumns(names []string) error {
 	return err
 }
 
+// lookup finds a field by its name as it is, then in any case.
 func lookup(name string) (*result.Field, bool) {
 	i := slices.IndexFunc(result.Fields(), func(f *result.Field) bool { return f.Name == name || bare(f.Name) == name })
+	if i < 0 {
+		i = slices.IndexFunc(result.Fields(), func(f *result.Field) bool {
+			return strings.EqualFold(f.Name, name) || strings.EqualFold(bare(f.Name), name)
+		})
+	}
 	if i < 0 {
 		return nil, false
 	}
@@ -115,12 +153,13 @@ func (t *Runs) Add(r *result.Record) {
 }
 
 func (t *Runs) block(r *result.Record) block {
-	b := block{name: runName(r), model: r.Model.Name, system: r.Sides[op.Decode].System.Name, also: refusals(r)}
+	b := block{name: runName(r), model: r.Model.Name, system: r.Sides[op.Decode].System.Name, also: refusals(t.view, r)}
 	if other := r.Sides[op.Prefill].System.Name; other != b.system {
 		b.system = other + " and " + b.system
 	}
 	if r.Whole {
-		b.rate = r.Requests / float64(r.Cards)
+		f, _ := result.Lookup("request_per_second_per_npu")
+		b.rate, _ = f.Value(r).(float64)
 	}
 	if t.fields != nil {
 		line := []string{runName(r)}
@@ -133,7 +172,7 @@ func (t *Runs) block(r *result.Record) block {
 	first, second := runLine(r, r.Sides[op.Prefill], "prefill"), runLine(r, r.Sides[op.Decode], "decode")
 	first[0], first[1] = runName(r), r.Model.Name
 	if r.Whole {
-		second[len(second)-1] = result.Plain(r.Requests, 4)
+		second[len(second)-1] = number.Plain(r.Requests, 4)
 	}
 	b.lines = [][]string{first, second}
 	return b
@@ -145,8 +184,8 @@ func runName(r *result.Record) string { return fmt.Sprintf("%s %d", shortModes[r
 
 // runColumns are the usual ones.
 var runColumns = []Column{
-	{"run", false, 0}, {"model", false, 3}, {"system", false, 4}, {"phase", false, 1}, {"plan", false, 0}, {"batch", true, 2},
-	{"latency ms", true, 1}, {"tokens/s", true, 4}, {"per card", true, 1}, {"memory GiB", true, 6}, {"bound by", false, 5},
+	{"run", false, 0}, {"model", false, 3}, {"system", false, 4}, {"phase", false, 0}, {"plan", false, 0}, {"batch", true, 2},
+	{"latency ms", true, 0}, {"tokens/s", true, 4}, {"per card", true, 0}, {"memory GiB", true, 6}, {"bound by", false, 5},
 	{"confidence", false, 7}, {"requests/s", true, 2},
 }
 
@@ -154,28 +193,15 @@ func runLine(r *result.Record, s *result.Side, phase string) []string {
 	if !s.Found {
 		return []string{"", "", s.System.Name, phase, "no plan", "", "", "", "", "", "", "", ""}
 	}
-	p := &s.Step.Plan
-	plan := p.String()
-	if s.Instances > 1 {
-		plan = fmt.Sprintf("%d × %s", s.Instances, plan)
-	}
-	if p.Drafts > 0 {
-		plan += fmt.Sprintf(" mtp%d", p.Drafts)
-	}
-	number := func(name, format string) string {
+	is := func(name, format string) string {
 		return fmt.Sprintf(format, result.Of(s.Phase, name).Value(r))
 	}
 	return []string{
-		"", "", s.System.Name, phase, plan, fmt.Sprint(p.Batch.Size), fmt.Sprintf("%.2f", result.Of(s.Phase, "time_per_token(s)").In(result.Millis, r)),
-		number("throughput(token/s)", "%.0f"), number("throughput_per_npu(token/s)", "%.1f"),
-		fmt.Sprintf("%s of %s", number("tier1_mem(Gib)", "%.1f"), result.Plain(s.System.Memory.GiB, 4)),
-		s.Bound.String(), level(s), "",
+		"", "", s.System.Name, phase, is("plans", "%s"), is("microbatchsize", "%d"), fmt.Sprintf("%.2f", result.Of(s.Phase, "time_per_token(s)").In(result.Millis, r)),
+		is("throughput(token/s)", "%.0f"), is("throughput_per_npu(token/s)", "%.1f"),
+		fmt.Sprintf("%s of %s", is("tier1_mem(Gib)", "%.1f"), number.Plain(s.System.Memory.GiB, 4)),
+		is("bound_by", "%s"), is("confidence", "%s") + is("error_band(%)", " ±%.0f%%"), "",
 	}
-}
-
-// level is what a time rests on and how far off it may be.
-func level(s *result.Side) string {
-	return fmt.Sprintf("%s ±%.0f%%", s.Detail.Confidence.Level, 100*s.Detail.Confidence.Band)
 }
 
 // cell is the value of a field for people.
@@ -184,7 +210,7 @@ func cell(v any) string {
 	case nil:
 		return ""
 	case float64:
-		return result.Plain(v, 6)
+		return number.Plain(v, 6)
 	case bool:
 		if v {
 			return "yes"
@@ -217,7 +243,7 @@ func (t *Runs) Write(w io.Writer) error {
 	}
 	var b strings.Builder
 	if len(shown) > 0 {
-		fmt.Fprintln(&b, g.Render(t.view.Width))
+		fmt.Fprintln(&b, g.Render(t.view))
 		t.legend(&b, &g, shown)
 	}
 	if t.count.runs > Few {
@@ -302,19 +328,19 @@ func (t *Runs) summary(shown int) string {
 }
 
 // refusals say what ruled plans out, by how much the nearest of them missed, and what would have let it through.
-func refusals(r *result.Record) string {
+func refusals(v View, r *result.Record) string {
 	var b strings.Builder
 	for _, phase := range []string{"prefill", "decode", "both phases"} {
 		list, ok := r.Refusals[phase]
 		if !ok {
 			continue
 		}
-		fmt.Fprintf(&b, "\nrun_%d, %s: %s of %s on %s: ruled out\n", r.Number, r.Mode, phase, r.Model.Name, r.Sides[op.Decode].System.Name)
+		b.WriteString("\n" + v.Wrap(fmt.Sprintf("run_%d, %s: %s of %s on %s: ruled out", r.Number, r.Mode, phase, r.Model.Name, r.Sides[op.Decode].System.Name)) + "\n")
 		if len(list) == 0 {
 			b.WriteString("  nothing\n")
 		}
 		for _, f := range list {
-			fmt.Fprintf(&b, "  %-21s  %d %s; nearest: %s; enough: %s\n", f.Rule, f.Count, f.What, f.Nearest, f.Enough)
+			b.WriteString(v.WrapUnder(fmt.Sprintf("  %-21s  ", f.Rule), fmt.Sprintf("%d %s; nearest: %s; enough: %s", f.Count, f.What, f.Nearest, f.Enough)) + "\n")
 		}
 	}
 	return b.String()

@@ -12,6 +12,7 @@ import (
 	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/model"
+	"throughline/number"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/search"
@@ -99,6 +100,21 @@ func (b Bound) String() string { return fmt.Sprintf("%s %.0f%%", b.By, 100*b.Sha
 // Over is the bytes that do not fit, or 0.
 func (s *Side) Over() float64 { return max(0, s.Held-s.Usable) }
 
+// TooMuch says by how much a step does not fit; it is empty where it does.
+func (s *Side) TooMuch() string {
+	over := s.Over()
+	if over == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s does not fit: it needs %s GiB of the %s GiB that are usable, %s GiB too much",
+		phaseNames[s.Phase], number.Plain(gib(s.Held), 4), number.Plain(gib(s.Usable), 4), number.Plain(gib(over), 4))
+}
+
+var phaseNames = [op.PhaseCount]string{op.Prefill: "prefill", op.Decode: "decode"}
+
+// Share is the part of a step that some of its seconds are.
+func (s *Side) Share(seconds float64) float64 { return seconds / s.Step.StepTime }
+
 // Cards is the cards that a number of processors of a system make.
 func Cards(procs int, s *hardware.System) int { return (procs + s.ProcsPerNPU - 1) / s.ProcsPerNPU }
 
@@ -117,8 +133,9 @@ func NewSide(phase op.Phase, sys *hardware.System, step estimate.Estimate, d *es
 	by, seconds := d.Shares.Bound()
 	s := &Side{
 		Phase: phase, System: sys, Instances: 1, Procs: p.Attention.Procs(), Found: true, Step: step, Detail: d, Latency: step.Latency,
-		Sequences: p.InFlight() * p.Attention.DP * p.Sequences(moe), Held: step.Memory.Total(), Bound: Bound{by, seconds / step.StepTime},
+		Sequences: p.InFlight() * p.Attention.DP * p.Sequences(moe), Held: step.Memory.Total(),
 	}
+	s.Bound = Bound{by, s.Share(seconds)}
 	s.Cards = Cards(s.Procs, sys)
 	return s
 }

@@ -141,6 +141,54 @@ var clientFields = []Field{
 	{"trust", None, Whole, "the weakest confidence of the phases, and their error bands", func(r *Record) any { return r.trust() }},
 }
 
+// rowFields are the answer to a question in a row: what clients see with the decode step behind it, or a bare step.
+var rowFields = []Field{
+	inRow("row_step(s)", Seconds, "the step behind the answer: that of the decode, or the one that is asked for", func(_ *Record, s *Side) any { return s.Step.StepTime }),
+	inRow("row_throughput(token/s)", TokenRate, "output tokens per second of the deployment; of a bare step, its tokens per second", func(r *Record, s *Side) any {
+		if r.Served {
+			return r.Tokens()
+		}
+		return s.Step.Throughput
+	}),
+	inRow("row_requests", Rate, "requests per second of the deployment, or of a bare step; empty at a given context", func(r *Record, s *Side) any {
+		switch {
+		case r.Served:
+			return r.Requests
+		case s.Ongoing:
+			return nil
+		}
+		return s.Step.Requests
+	}),
+	inRow("row_memory(Gib)", GiB, "what the fullest processor holds", func(r *Record, s *Side) any { return gib(r.rowHeld(s)) }),
+	inRow("row_fits", None, "that is no more than is usable", func(r *Record, s *Side) any { return r.rowHeld(s) <= s.Usable }),
+	inRow("row_bound", None, "what takes the largest share of the step", func(_ *Record, s *Side) any { return s.Bound.By }),
+	inRow("row_confidence", None, "what the time of the step rests on", func(_ *Record, s *Side) any { return s.Detail.Confidence.Level.String() }),
+	inRow("row_error_band(%)", Percent, "expected error of that time", func(_ *Record, s *Side) any { return 100 * s.Detail.Confidence.Band }),
+	inRow("row_reason", None, "what does not fit, and what is to be said of the engine", func(r *Record, s *Side) any {
+		return strings.Trim(s.TooMuch()+"; "+r.Remark, "; ")
+	}),
+}
+
+// inRow is a field of the phase that a row is about: of both, the decode.
+func inRow(name string, u Unit, doc string, value func(r *Record, s *Side) any) Field {
+	return Field{name, u, Asked, doc, func(r *Record) any {
+		for _, phase := range []op.Phase{op.Decode, op.Prefill} {
+			if s := r.Sides[phase]; s != nil && s.Found {
+				return value(r, s)
+			}
+		}
+		return nil
+	}}
+}
+
+// rowHeld is the bytes of the fullest processor: under the load where clients are served, else in the step.
+func (r *Record) rowHeld(s *Side) float64 {
+	if r.Served {
+		return r.Held
+	}
+	return s.Held
+}
+
 // trust is the weakest level of the sides, and the error bands of their steps.
 func (r *Record) trust() any {
 	level, bands := r.Confidence()

@@ -239,6 +239,32 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
+// TestBottleneck: requests that wait name what they wait for; busy servers without a queue are bound by their steps; idle
+// ones by nothing.
+func TestBottleneck(t *testing.T) {
+	run := func(rate float64, running int) string {
+		traffic := Traffic{Requests: 500, Rate: rate, Arrival: Arrival{Kind: "constant"}, Input: Length{Mean: 10, Kind: "fixed"}, Output: Length{Mean: 100, Kind: "fixed"}}
+		p := Policy{Prefill: deploy.Chunks, StepTokens: 4096, Running: running, Blocks: 1 << 20, BlockTokens: 16}
+		o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{1e-3, 0, 0}, Policy: p}}}
+		r := Result{Record: mustRun(t, o, traffic.Source()), Rate: rate}
+		return fmt.Sprintf("%.0f%% busy: %s", 100*r.Utilisation(), r.Bottleneck())
+	}
+	// A request takes 100 steps of 1 ms. At 2 a second the server is idle for four fifths of the time; at 100 never. Of 500 requests, 4 at a time, the last 4 take 0.1 of 12.5 s and find no queue.
+	for _, c := range []struct {
+		rate    float64
+		running int
+		want    string
+	}{
+		{2, 64, "20% busy: none (servers are idle 80% of the time, and requests hardly wait)"},
+		{100, 64, "100% busy: the time of steps (servers are busy, and requests hardly wait)"},
+		{100, 4, "100% busy: the requests that may run (requests wait for it 99% of the time)"},
+	} {
+		if got := run(c.rate, c.running); got != c.want {
+			t.Errorf("%g requests/s, %d at a time: %q, want %q", c.rate, c.running, got, c.want)
+		}
+	}
+}
+
 // TestSaturation: a load of 0.7 is held, one of 1.4 is not, and the queue grows by what is too much.
 func TestSaturation(t *testing.T) {
 	result := func(rate float64) *Result {

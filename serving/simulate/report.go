@@ -55,9 +55,16 @@ func (r *Result) Utilisation() float64 {
 	return most
 }
 
-// Bottleneck is what made requests wait most of the time, or that they hardly did.
+// Shares of the time from which something is called the bottleneck.
+const (
+	hardlyWait = 0.1 // requests that wait for less than this do so by chance, as arrivals come in heaps
+	mostlyIdle = 0.5 // servers that are less busy bound nothing
+)
+
+// Bottleneck is what holds requests up: what most of them wait for to be scheduled; where they hardly wait, the steps
+// themselves, which follow each other without a gap; nothing where servers are idle most of the time.
 func (r *Result) Bottleneck() string {
-	worst, where, share := Nothing, 0, 0.01
+	worst, where, share := Nothing, 0, hardlyWait
 	for i := range r.Pools {
 		for reason := Nothing + 1; reason < reasonCount; reason++ {
 			if s := r.Pools[i].Waits[reason] / r.Pools[i].Steps; s > share {
@@ -65,14 +72,27 @@ func (r *Result) Bottleneck() string {
 			}
 		}
 	}
-	if worst == Nothing {
-		return "none: requests hardly wait to be scheduled"
+	if worst != Nothing {
+		return fmt.Sprintf("%s%s (requests wait for it %.0f%% of the time)", worst, r.servers(" of ", where), 100*share)
 	}
-	servers := ""
-	if len(r.Pools) > 1 {
-		servers = fmt.Sprintf(" of %s servers", r.Pools[where].Role)
+	most := 0
+	for i := range r.Pools {
+		if r.Busy(i) > r.Busy(most) {
+			most = i
+		}
 	}
-	return fmt.Sprintf("%s%s (requests wait for it in %.0f%% of the time)", worst, servers, 100*share)
+	if r.Busy(most) < mostlyIdle {
+		return fmt.Sprintf("none (servers are idle %.0f%% of the time, and requests hardly wait)", 100*(1-r.Busy(most)))
+	}
+	return fmt.Sprintf("the time of steps%s (servers are busy, and requests hardly wait)", r.servers(" of ", most))
+}
+
+// servers names the servers of a pool behind some words, where there are several pools.
+func (r *Result) servers(words string, pool int) string {
+	if len(r.Pools) == 1 {
+		return ""
+	}
+	return fmt.Sprintf("%s%s servers", words, r.Pools[pool].Role)
 }
 
 // Block is the result as sglang.bench_serving prints it.
@@ -134,6 +154,14 @@ func rateText(rate float64) string {
 	return strconv.FormatFloat(rate, 'g', 6, 64)
 }
 
+// plain is a rate with three digits at least, and no exponent.
+func plain(rate float64) string {
+	if rate >= 100 {
+		return strconv.FormatFloat(rate, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(rate, 'g', 3, 64)
+}
+
 // Notes are what is to be said besides: what bounds the run, how it was used, and how far its means can be trusted.
 func (r *Result) Notes() []string {
 	var out []string
@@ -141,17 +169,14 @@ func (r *Result) Notes() []string {
 	present, waiting := r.Trend.Growth()
 	switch {
 	case r.Saturated():
-		note("arrivals exceed capacity: the queue grows by %.3g requests/s", waiting)
+		note("arrivals exceed capacity: the queue grows by %s requests/s", plain(waiting))
 	case r.Rising():
-		note("not steady: requests under way still grow by %.3g per second when arrivals end; more requests would tell", present)
+		note("not steady: requests under way still grow by %s per second when arrivals end; more requests would tell", plain(present))
 	}
 	note("bottleneck: %s", r.Bottleneck())
 	for i := range r.Pools {
-		p, servers := &r.Pools[i], "servers"
-		if len(r.Pools) > 1 {
-			servers = p.Role.String() + " servers"
-		}
-		note("utilisation: %s busy %.1f%% of the time; KV cache %.1f%% full on average, %.1f%% at most", servers, 100*r.Busy(i), 100*p.Cache/max(p.Steps, 1e-300), 100*p.PeakCache)
+		p := &r.Pools[i]
+		note("utilisation%s: busy %.1f%% of the time; KV cache %.1f%% full on average, %.1f%% at most", r.servers(" of ", i), 100*r.Busy(i), 100*p.Cache/max(p.Steps, 1e-300), 100*p.PeakCache)
 	}
 	if r.Preemptions > 0 {
 		note("preemptions: %d", r.Preemptions)
