@@ -28,7 +28,9 @@ type field struct {
 	ttft      float64             // limit on the time to the first token
 
 	prefills, decodes []option
-	groups            [][]option // prefill pools of one engine and size
+	groups            [][][]option // by engine: prefill pools of one size together, the smallest first
+	density           []float64    // by engine: the most requests per second that a processor prefills
+	dense             []int        // decode pools, those first that decode the most on a processor
 
 	workers []*worker
 	tracker
@@ -102,7 +104,16 @@ func (a *adviser) newField(mode Mode, gpus int) (*field, error) {
 		}
 		f.workers = append(f.workers, w)
 	}
-	return f, f.enter()
+	if err := f.enter(); err != nil {
+		return nil, err
+	}
+	f.dense = make([]int, len(f.decodes))
+	for i := range f.dense {
+		f.dense[i] = i
+	}
+	each := func(i int) float64 { d := &f.decodes[i]; return d.rates[len(d.rates)-1] / float64(d.curve.Procs) }
+	slices.SortStableFunc(f.dense, func(i, j int) int { return cmp.Compare(each(j), each(i)) })
+	return f, nil
 }
 
 // predictor is that of an engine; engines with the same number formats share one.
@@ -154,20 +165,26 @@ func (f *field) enter() (err error) {
 	if f.prefills, err = f.options(deploy.Prefill, f.instances(0)); err != nil {
 		return err
 	}
-	// Those of one engine and size together, the fastest first.
+	f.group()
+	f.decodes, err = f.options(deploy.Decode, f.instances(1))
+	return err
+}
+
+// group puts the prefill pools of one engine and size together, the fastest first.
+func (f *field) group() {
 	slices.SortStableFunc(f.prefills, func(a, b option) int {
 		return cmp.Or(cmp.Compare(a.engine, b.engine), cmp.Compare(a.curve.Procs, b.curve.Procs), cmp.Compare(b.rates[0], a.rates[0]))
 	})
+	f.groups, f.density = make([][][]option, len(f.templates)), make([]float64, len(f.templates))
 	for first := 0; first < len(f.prefills); {
-		last := first
-		for last < len(f.prefills) && f.prefills[last].engine == f.prefills[first].engine && f.prefills[last].curve.Procs == f.prefills[first].curve.Procs {
+		p, last := &f.prefills[first], first
+		for last < len(f.prefills) && f.prefills[last].engine == p.engine && f.prefills[last].curve.Procs == p.curve.Procs {
 			last++
 		}
-		f.groups = append(f.groups, f.prefills[first:last])
+		f.groups[p.engine] = append(f.groups[p.engine], f.prefills[first:last])
+		f.density[p.engine] = max(f.density[p.engine], p.rates[0]/float64(p.curve.Procs))
 		first = last
 	}
-	f.decodes, err = f.options(deploy.Decode, f.instances(1))
-	return err
 }
 
 // instances are the sizes of an instance of a pool.
