@@ -21,7 +21,7 @@ type Curve struct {
 	Largest int       // batch for which there is memory; 0: none
 	Batches []int     // up to the largest, half a power of two apart
 	Token   []float64 // seconds between two tokens of a sequence at each of them
-	// Alone is the prefill of one prompt by itself, Prompt that of each of as many as share a step.
+	// Alone is the prefill of one prompt by itself, Prompt that of each of as many as share a step to the best effect.
 	Alone, Prompt float64
 
 	output float64 // tokens after the first
@@ -49,7 +49,11 @@ func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 		if pool.Role == deploy.Both {
 			holds = min(holds, c.Largest)
 		}
-		c.Alone, c.Prompt, c.holds = k.prompts(s, 1, 0), k.prompts(s, holds, 0)/float64(holds), float64(holds)
+		c.Alone, c.holds = k.prompts(s, 1, 0), float64(holds)
+		c.Prompt = c.Alone
+		for n := range ladder(holds) {
+			c.Prompt = min(c.Prompt, k.prompts(s, n, 0)/float64(n))
+		}
 		if rules.Prefill != deploy.First {
 			c.cuts = float64(rules.Cuts(n.Uncached()))
 		}

@@ -108,7 +108,8 @@ type space struct {
 type adviser struct {
 	ctx context.Context
 	space
-	o Options
+	o      Options
+	stocks map[Mode]*stock
 }
 
 // Give answers a question.

@@ -167,7 +167,11 @@ func (f *field) weigh() error {
 	}
 	if f.o.exhaustive {
 		var all []contender
-		f.contend(func(int) float64 { return -1 }, func(c contender, _ []float64) { all = append(all, c) })
+		beat := make([]float64, len(f.limits))
+		for k := range beat {
+			beat[k] = -1
+		}
+		f.contend(beat, func(c contender, _ []float64) { all = append(all, c) })
 		return try(all)
 	}
 	for k := range f.limits {
@@ -184,7 +188,7 @@ func (f *field) weigh() error {
 		beat[k] = f.toBeat(k)
 	}
 	var open []bounded
-	f.contend(f.toBeat, func(c contender, rates []float64) {
+	f.contend(beat, func(c contender, rates []float64) {
 		if done[c] {
 			return
 		}
@@ -216,55 +220,78 @@ type bounded struct {
 }
 
 // contend passes on the contenders whose pools allow more than what there is to beat under some limit, with what they allow.
-// Whatever the decode pool leaves prefills: more of that never hurts.
-func (f *field) contend(toBeat func(limit int) float64, visit func(c contender, rates []float64)) {
-	beat := make([]float64, len(f.limits))
-	for k := range beat {
-		beat[k] = toBeat(k)
-	}
+// Whatever the decode pool leaves prefills: more of that never hurts. The visitor may raise what there is to beat.
+func (f *field) contend(beat []float64, visit func(c contender, rates []float64)) {
 	rates := make([]float64, len(f.limits))
-	for i := range f.decodes {
+	for _, i := range f.dense {
 		d := &f.decodes[i]
-		for count := 1; count == 1 || f.mode == Disaggregated && f.pools == nil && count*d.curve.Procs < f.gpus; count++ {
-			least := math.Inf(1) // to beat under the limits that are still open
-			for k := range beat {
+		first, last := f.counts(d, beat)
+		for count := first; count <= last; count++ {
+			for k := range rates {
 				if rates[k] = float64(count) * d.rates[k]; f.o.Objective == Latency {
 					rates[k] = d.rates[k] // one client has one instance
 				}
-				if rates[k] > beat[k] {
-					least = min(least, beat[k])
-				}
-			}
-			if math.IsInf(least, 1) {
-				continue
 			}
 			if f.mode == Aggregated {
-				visit(contender{decode: d, counts: [2]int{0, 1}}, rates)
+				if _, any := least(rates, beat); any {
+					visit(contender{decode: d, counts: [2]int{0, 1}}, rates)
+				}
 				continue
 			}
-			f.beside(d, count, least, rates, visit)
+			f.beside(d, count, beat, rates, visit)
 		}
 	}
 }
 
+// counts are the numbers of instances of a decode pool that can beat what there is to beat: so many that they decode fast
+// enough, and so few that the rest can prefill as much.
+func (f *field) counts(d *option, beat []float64) (first, last int) {
+	if f.mode == Aggregated || f.pools != nil {
+		return 1, 1
+	}
+	most := (f.gpus - 1) / d.curve.Procs
+	first, last = most+1, 0
+	for k, b := range beat {
+		low, high := 1, most
+		if f.o.Objective != Latency {
+			low = int(min(math.Floor(b/d.rates[k])+1, float64(most+1)))
+			high = int(min(float64(most), (float64(f.gpus)-b/f.density[d.engine])/float64(d.curve.Procs)))
+		}
+		if low <= high && b < math.Inf(1) && d.rates[k] > 0 {
+			first, last = min(first, max(1, low)), max(last, high)
+		}
+	}
+	return first, last
+}
+
+// least is the least that there is to beat under those limits where a bound exceeds it; false: under none.
+func least(rates, beat []float64) (float64, bool) {
+	out, any := math.Inf(1), false
+	for k := range beat {
+		if rates[k] > beat[k] {
+			out, any = min(out, beat[k]), true
+		}
+	}
+	return out, any
+}
+
 // beside passes on a number of decode instances with each prefill pool that allows more than there is to beat at least.
-func (f *field) beside(d *option, count int, least float64, rates []float64, visit func(c contender, rates []float64)) {
+func (f *field) beside(d *option, count int, beat, rates []float64, visit func(c contender, rates []float64)) {
 	both := make([]float64, len(rates))
-	for _, group := range f.groups {
-		p := &group[0]
-		n := (f.gpus - count*d.curve.Procs) / p.curve.Procs
+	for _, group := range f.groups[d.engine] {
+		n := (f.gpus - count*d.curve.Procs) / group[0].curve.Procs
 		if f.pools != nil {
 			n = 1
 		}
-		if p.engine != d.engine || n < 1 {
-			continue
+		if n < 1 {
+			break // the others are larger
 		}
 		for i := range group {
 			rate := float64(n) * group[i].rates[0]
 			if f.o.Objective == Latency {
 				rate = math.Inf(1)
 			}
-			if rate <= least {
+			if toBeat, any := least(rates, beat); !any || rate <= toBeat {
 				break // the others are slower
 			}
 			for k := range both {
@@ -278,14 +305,13 @@ func (f *field) beside(d *option, count int, least float64, rates []float64, vis
 // highest are the n contenders whose pools allow the most under a limit.
 func (f *field) highest(limit, n int) []contender {
 	var top []bounded
-	beat := 0.0
-	f.contend(func(k int) float64 {
-		if k == limit {
-			return 0
-		}
-		return math.Inf(1)
-	}, func(c contender, rates []float64) {
-		if rates[limit] <= beat {
+	beat := make([]float64, len(f.limits))
+	for k := range beat {
+		beat[k] = math.Inf(1)
+	}
+	beat[limit] = 0
+	f.contend(beat, func(c contender, rates []float64) {
+		if rates[limit] <= beat[limit] {
 			return
 		}
 		b := bounded{c, []float64{rates[limit]}}
@@ -295,7 +321,7 @@ func (f *field) highest(limit, n int) []contender {
 		top = slices.Insert(top, at, b)
 		if len(top) > n {
 			top = top[:n]
-			beat = top[n-1].most[0]
+			beat[limit] = top[n-1].most[0]
 		}
 	})
 	var out []contender
@@ -307,30 +333,32 @@ func (f *field) highest(limit, n int) []contender {
 
 // under predicts the contenders that may win under one limit, the most promising first.
 func (f *field) under(limit int, all []bounded, try func([]contender) error) error {
-	var open []*bounded
+	type promise struct {
+		*bounded
+		grade, soonest float64
+	}
+	var open []promise
 	for i := range all {
-		if f.mayBeat(limit, &all[i]) {
-			open = append(open, &all[i])
+		if b := &all[i]; f.mayBeat(limit, b) {
+			open = append(open, promise{b, gradeOf(b.most[limit]), b.soonest(f, b.most[limit])})
 		}
 	}
-	slices.SortFunc(open, func(a, b *bounded) int {
-		return cmp.Or(cmp.Compare(gradeOf(b.most[limit]), gradeOf(a.most[limit])),
-			cmp.Compare(a.soonest(f, b.most[limit]), b.soonest(f, a.most[limit])), a.before(&b.contender))
+	slices.SortFunc(open, func(a, b promise) int {
+		return cmp.Or(cmp.Compare(b.grade, a.grade), cmp.Compare(a.soonest, b.soonest), a.before(&b.contender))
 	})
-	for {
-		open = slices.DeleteFunc(open, func(b *bounded) bool { return !f.mayBeat(limit, b) })
-		if len(open) == 0 {
-			return nil
-		}
+	for len(open) > 0 {
 		var list []contender
-		for _, b := range open[:min(together, len(open))] {
-			list = append(list, b.contender)
+		for len(open) > 0 && len(list) < together {
+			if f.mayBeat(limit, open[0].bounded) {
+				list = append(list, open[0].contender)
+			}
+			open = open[1:]
 		}
-		open = open[len(list):]
 		if err := try(list); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // predict is what the clients of a contender see at the batches of its curve, as far as the limits allow, and at the

@@ -1,0 +1,248 @@
+package advice
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"throughline/deploy"
+	"throughline/estimate"
+	"throughline/plan"
+	"throughline/search"
+	"throughline/serving"
+)
+
+// stock is the pools of a mode. What is known of a pool does not depend on how many processors there are: a search for the
+// fewest of them looks at each pool once.
+type stock struct {
+	*adviser
+	mode      Mode
+	templates []deploy.Deployment // by engine: all but plans and counts
+	limits    []float64           // on the time per output token, in seconds; the one that was asked for last
+	ttft      float64             // limit on the time to the first token
+	workers   []*worker
+	known     map[lotKey]*lot
+}
+
+// lotKey names the pools of a role on instances of one size.
+type lotKey struct {
+	role deploy.Role
+	size int
+}
+
+// lot is those pools.
+type lot struct {
+	options []option
+	plans   int // looked at
+	refused int // of them that no engine can run
+}
+
+// stockOf is that of a mode.
+func (a *adviser) stockOf(mode Mode) (*stock, error) {
+	if s := a.stocks[mode]; s != nil {
+		return s, nil
+	}
+	s := &stock{adviser: a, mode: mode, ttft: math.Inf(1), known: map[lotKey]*lot{}}
+	if l := a.space.limits.TTFT; l != nil {
+		s.ttft = *l / 1e3
+	}
+	s.limits = ladder(a.space.limits.TPOT)
+	base := a.base
+	base.Pools = []deploy.Pool{{Role: deploy.Both, System: a.decode.System, Count: 1}}
+	if mode == Disaggregated {
+		base.Pools = []deploy.Pool{{Role: deploy.Prefill, System: a.prefill.System, Count: 1}, {Role: deploy.Decode, System: a.decode.System, Count: 1}}
+	}
+	for _, e := range a.o.Engines {
+		s.templates = append(s.templates, e.Apply(base))
+	}
+	for range max(1, a.o.Workers) {
+		w := &worker{}
+		for i := range s.templates {
+			p, err := w.predictor(s, i)
+			if err != nil {
+				return nil, err
+			}
+			w.predictors = append(w.predictors, p)
+		}
+		s.workers = append(s.workers, w)
+	}
+	if a.stocks == nil {
+		a.stocks = map[Mode]*stock{}
+	}
+	a.stocks[mode] = s
+	return s, nil
+}
+
+// worker has its own prepared systems, by engine.
+type worker struct{ predictors []*serving.Predictor }
+
+// predictor is that of an engine; engines with the same number formats share one.
+func (w *worker) predictor(s *stock, engine int) (*serving.Predictor, error) {
+	for i := range w.predictors {
+		if s.templates[i].Precision == s.templates[engine].Precision {
+			return w.predictors[i], nil
+		}
+	}
+	return serving.NewPredictor(&s.templates[engine])
+}
+
+// ladder is the limits on the time per output token to find the best deployment under, in seconds: a range that shows the
+// whole frontier, and the one that was asked for, last.
+func ladder(asked *float64) []float64 {
+	last := math.Inf(1)
+	if asked != nil {
+		last = *asked / 1e3
+	}
+	var out []float64
+	for _, ms := range []float64{4, 6, 8, 11, 15, 20, 28, 40, 60, 100} {
+		if t := ms / 1e3; t < last {
+			out = append(out, t)
+		}
+	}
+	return append(out, last)
+}
+
+// asked is the limit on the time per output token that was asked for.
+func (s *stock) asked() float64 { return s.limits[len(s.limits)-1] }
+
+// problem is the enumeration of the plans of a role.
+func (s *stock) problem(role deploy.Role) *search.Problem {
+	if role == deploy.Prefill {
+		return &s.space.prefill
+	}
+	return &s.space.decode
+}
+
+// searched reports whether sizes and numbers of instances are searched, and not given.
+func (s *stock) searched() bool { return s.pools == nil && s.space.sizes == nil }
+
+// lots are the pools of a role on instances of the given sizes.
+func (s *stock) lots(role deploy.Role, sizes []int) ([]*lot, error) {
+	out := make([]*lot, len(sizes))
+	var fresh []*option
+	for i, n := range sizes {
+		key := lotKey{role, n}
+		if out[i] = s.known[key]; out[i] == nil {
+			out[i] = s.list(role, n)
+			for k := range out[i].options {
+				fresh = append(fresh, &out[i].options[k])
+			}
+		}
+	}
+	err := s.each(len(fresh), func(w *worker, i int) { s.bound(w, fresh[i]) })
+	for i, n := range sizes {
+		if err == nil {
+			s.known[lotKey{role, n}] = out[i]
+		}
+	}
+	return out, err
+}
+
+// list is the pools of a role on instances of one size, without their bounds.
+func (s *stock) list(role deploy.Role, size int) *lot {
+	var out lot
+	problem := *s.problem(role)
+	problem.Procs = size
+	for _, p := range problem.Plans() {
+		if s.searched() && severalServers(&p) {
+			continue // as many instances of a smaller size are the same
+		}
+		extra := p.Overlap != plan.NoOverlap && len(s.o.Overlaps) > 1 // the plan itself is tried without
+		if !extra {
+			out.plans++
+		}
+		p.Batch = plan.Batch{Count: 1, Size: 1}
+		pool := deploy.Pool{Role: role, System: problem.System, Plan: p, Count: 1}
+		ran := false
+		for i, e := range s.o.Engines {
+			placed := pool
+			placed.Plan = e.Place(&s.templates[i], &pool)
+			if placed.Plan.Gathered { // nothing is exchanged
+				if extra {
+					continue
+				}
+				placed.Plan.Overlap = plan.NoOverlap
+			}
+			if len(e.Refuses(&s.templates[i], &placed)) > 0 {
+				continue
+			}
+			ran = true
+			out.options = append(out.options, option{engine: i, pool: placed})
+		}
+		if !ran && !extra {
+			out.refused++
+		}
+	}
+	return &out
+}
+
+// bound works out the steps of a pool and what they allow or, where it does not fit, how much it holds.
+func (s *stock) bound(w *worker, o *option) {
+	d, p := &s.templates[o.engine], w.predictors[o.engine]
+	o.curve = p.Curve(d, &o.pool, s.lengths, estimate.TokensPerStep(d.Acceptance, o.pool.Plan.Drafts))
+	if o.curve.Largest == 0 {
+		m := p.Memory(d, &o.pool, s.lengths)
+		o.held = m.Total()
+		return
+	}
+	s.rate(o)
+}
+
+// severalServers reports whether a plan is copies of a smaller one that exchange nothing: the replicas of a dense model, or
+// the replicas around each copy of the experts.
+func severalServers(p *plan.Plan) bool {
+	if p.Experts.EP == 0 {
+		return p.Attention.DP > 1
+	}
+	return p.Experts.DP > 1 && p.Attention.DP%p.Experts.DP == 0
+}
+
+// copy makes a pool one of so many copies of its servers, which exchange nothing.
+func (o *option) copy(n int) {
+	o.pool.Plan.Attention.DP *= n
+	o.pool.Plan.Experts.DP *= n
+	o.curve.Ranks *= n
+	o.curve.Procs *= n
+	o.rates = nil
+}
+
+// each gives the numbers 0..n-1 to the workers.
+func (s *stock) each(n int, do func(w *worker, i int)) error {
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for _, w := range s.workers {
+		wait.Go(func() {
+			for s.ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				do(w, i)
+			}
+		})
+	}
+	wait.Wait()
+	return s.ctx.Err()
+}
+
+// rate bounds the requests per second of an instance of a pool: of a prefill pool once, of others under each limit.
+func (s *stock) rate(o *option) {
+	switch {
+	case o.curve.Largest == 0:
+	case o.pool.Role == deploy.Prefill:
+		o.rates = []float64{o.curve.Prefills()}
+	default:
+		rules := &s.templates[o.engine].Engine
+		for _, limit := range s.limits {
+			r := 0.0
+			switch first := rules.FirstSeconds + o.curve.Alone; {
+			case first > s.ttft || o.curve.Token[0] > limit && s.lengths.Output > 1:
+			case s.o.Objective == Latency:
+				r = o.curve.Fastest(first)
+			default:
+				r = o.curve.Requests(limit, first)
+			}
+			o.rates = append(o.rates, r)
+		}
+	}
+}
