@@ -9,7 +9,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"throughline/internal/report"
@@ -65,10 +64,6 @@ func terminalWidth(w io.Writer) int {
 type viewOptions struct {
 	wide    bool
 	columns []string
-}
-
-func (o *viewOptions) flags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.wide, "wide", false, "show all columns of the tables, also where they do not fit the terminal")
 }
 
 // of is how tables are shown.

@@ -28,7 +28,7 @@ type Pool struct {
 type Options struct {
 	// Pools is one that does both phases, or one for the prefill and one for the decode.
 	Pools   []Pool
-	Routing Routing
+	Routing deploy.Routing
 
 	FirstSeconds   float64 // before a request reaches the scheduler
 	RequestSeconds float64 // for each of many requests that come at once
@@ -184,7 +184,7 @@ func (r *run) addServers(which int) {
 // start.
 func (r *run) loop(ctx context.Context) error {
 	for n := 0; ; n++ {
-		if n&0xfff == 0 && ctx.Err() != nil {
+		if n&0xff == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		t, any := r.arrive.next()
@@ -215,7 +215,7 @@ func (r *run) loop(ctx context.Context) error {
 		for len(r.moves) > 0 && r.moves[0].time <= t {
 			r.arrived(t)
 		}
-		if err := r.enter(t); err != nil {
+		if err := r.enter(ctx, t); err != nil {
 			return err
 		}
 		for _, s := range r.ready {
@@ -230,8 +230,11 @@ func (r *run) loop(ctx context.Context) error {
 }
 
 // enter lets requests in that have come by now.
-func (r *run) enter(t float64) error {
+func (r *run) enter(ctx context.Context, t float64) error {
 	for {
+		if r.count&0xff == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		at, any := r.arrive.next()
 		if !any || at > t {
 			return nil
