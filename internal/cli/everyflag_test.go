@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -87,8 +89,15 @@ func TestEveryFlag(t *testing.T) {
 	for _, c := range question.Commands {
 		for _, s := range question.Settings(c.Command) {
 			for _, name := range append([]string{s.Name}, s.Aliases...) {
-				for text, want := range wrongValues(s) {
-					args := append(append(strings.Fields(c.Path), base[c.Command]...), "--"+name+"="+text)
+				bad := wrongValues(s)
+				for i, text := range slices.Sorted(maps.Keys(bad)) {
+					want, args := bad[text], strings.Fields(c.Path)
+					if i == len(bad)-1 { // nothing else is wrong; once is enough, as files are read
+						args = append(args, base[c.Command]...)
+					} else if c.Command&(question.Tables|question.Requests|question.Import) != 0 {
+						args = append(args, "none")
+					}
+					args = append(args, "--"+name+"="+text)
 					code, out, said := attempt(args...)
 					tried++
 					if code != exitBadInput || out != "" || !strings.Contains(said, "--"+name+": ") || !strings.Contains(said, want) {

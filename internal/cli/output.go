@@ -40,7 +40,7 @@ var outputFlags = []outputFlag{
 	{name: "columns", doc: "fields to show instead of the usual ones, by their names in docs/output.md", without: []string{"json"},
 		as: map[string]string{"run": "fields to show in the terminal instead of the usual ones: names of the columns of --long"}},
 	{name: "markdown", doc: "print tables as Markdown"},
-	{name: "output", short: "o", as: map[string]string{
+	{name: "output", short: "o", doc: "file of the results", as: map[string]string{
 		"estimate": "write the results of --points to this file instead of standard output", "calibrate": "file of the calibrated system (required)",
 		"models import": "write to this file instead of standard output", "run": "folder of the results, instead of the one the file names"}},
 	{name: "out", doc: writeOutDoc, as: map[string]string{"validate requests": "file for the figures of all runs"}},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	diffs "github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -201,7 +202,7 @@ func TestCompletion(t *testing.T) {
 
 // TestSettingsPage: docs/settings.md shows the table.
 func TestSettingsPage(t *testing.T) {
-	const page, start, end = "../../docs/settings.md", "<!-- settings -->\n", "<!-- /settings -->\n"
+	const page = "../../docs/settings.md"
 	var b strings.Builder
 	b.WriteString("| setting | commands | values | default | meaning |\n|---|---|---|---|---|\n")
 	for _, s := range question.Settings(question.All) {
@@ -209,19 +210,61 @@ func TestSettingsPage(t *testing.T) {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", names, "`"+strings.Join(s.For.Paths(), "`, `")+"`", s.Values(), usualOf(s), strings.ReplaceAll(s.Doc, "|", `\|`))
 	}
 	src := string(readFile(t, page))
-	before, rest, found := strings.Cut(src, start)
-	_, after, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		t.Fatal("the page has no place for the table")
-	}
-	want := before + start + b.String() + end + after
+	want := filled(t, filled(t, src, "settings", b.String()), "outputs", outputTable())
 	if *update {
 		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
-	} else if diff := cmp.Diff(want, src); diff != "" {
+	} else if diff := diffs.Diff(want, src); diff != "" {
 		t.Errorf("run with -update and look at the difference (-table +page):\n%s", diff)
 	}
+}
+
+// filled is a page with a table in its place.
+func filled(t *testing.T, page, name, table string) string {
+	t.Helper()
+	start, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->\n"
+	before, rest, found := strings.Cut(page, start)
+	_, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("the page has no place for the table of %s", name)
+	}
+	return before + start + table + end + after
+}
+
+// outputTable is the flags of how and where commands show their answers.
+func outputTable() string {
+	var b strings.Builder
+	b.WriteString("| flag | commands | meaning | no effect |\n|---|---|---|---|\n")
+	all := every(newRoot(Streams{}))
+	for i := range outputFlags {
+		o := &outputFlags[i]
+		var paths []string
+		doc := o.doc
+		for _, cmd := range all {
+			f := cmd.Flags().Lookup(o.name)
+			if f == nil {
+				continue
+			}
+			if _, setting := f.Value.(*settingFlag); setting {
+				continue
+			}
+			paths = append(paths, "`"+strings.TrimPrefix(cmd.CommandPath(), "throughline ")+"`")
+			doc = cmp.Or(doc, f.Usage)
+		}
+		if len(paths) == 0 {
+			continue
+		}
+		slices.Sort(paths)
+		idle := ""
+		if len(o.needs) > 0 {
+			idle = "without a file to write"
+		} else if len(o.without) > 0 {
+			idle = "with `--" + strings.Join(o.without, "`, `--") + "`"
+		}
+		fmt.Fprintf(&b, "| `--%s` | %s | %s | %s |\n", o.name, strings.Join(paths, ", "), doc, idle)
+	}
+	return b.String()
 }
 
 // usualOf is the default of a setting, of each command where they differ.

@@ -75,7 +75,9 @@ func TestSimulateJSON(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, key := range []string{
-		"completed", "duration", "total_input_tokens", "total_output_tokens", "total_output_tokens_retokenized", "request_throughput", "input_throughput", "output_throughput",
+		"tag", "dataset_name", "sharegpt_output_len", "random_input_len", "random_output_len", "random_range_ratio", "server_info", "total_input_text_tokens",
+		"total_input_vision_tokens", "p95_e2e_latency_ms", "p90_ttft_ms", "p95_ttft_ms", "p90_tpot_ms", "p95_tpot_ms", "p90_itl_ms", "accept_length",
+		"max_output_tokens_per_s", "max_concurrent_requests", "completed", "duration", "total_input_tokens", "total_output_tokens", "total_output_tokens_retokenized", "request_throughput", "input_throughput", "output_throughput",
 		"total_throughput", "mean_e2e_latency_ms", "median_e2e_latency_ms", "std_e2e_latency_ms", "p90_e2e_latency_ms", "p99_e2e_latency_ms", "mean_ttft_ms", "median_ttft_ms",
 		"std_ttft_ms", "p99_ttft_ms", "mean_tpot_ms", "median_tpot_ms", "std_tpot_ms", "p99_tpot_ms", "mean_itl_ms", "median_itl_ms", "std_itl_ms", "p95_itl_ms", "p99_itl_ms",
 		"max_itl_ms", "concurrency", "request_rate", "max_concurrency", "backend",
@@ -83,6 +85,9 @@ func TestSimulateJSON(t *testing.T) {
 		if _, ok := ours[key]; !ok {
 			t.Errorf("no %s", key)
 		}
+	}
+	if ours["dataset_name"] != "random" || ours["random_input_len"] != 256.0 || ours["random_output_len"] != 32.0 || ours["random_range_ratio"] != 1.0 {
+		t.Errorf("%v", ours)
 	}
 	if ours["completed"] != 100.0 || ours["total_input_tokens"] != 25600.0 || ours["total_output_tokens"] != 3200.0 {
 		t.Errorf("%v", ours)
@@ -133,7 +138,7 @@ func TestSimulateRefuses(t *testing.T) {
 		{[]string{"--arrival", "gamma:-1"}, `arrival: gamma:CV needs a coefficient of variation above 0, up to 100, not "-1"`},
 		{[]string{"--lengths", "zipf:2"}, `lengths: length distribution "zipf:2" is not one of fixed, uniform:R, lognormal:S`},
 		{[]string{"--ttft", "p99:-2s"}, `ttft: "p99:-2s" is no limit: "-2s" must be a time above 0`},
-		{[]string{"--num-prompts", "0"}, "--num-prompts: must be from 1 to 100000000, not 0"},
+		{[]string{"--num-prompts", "0"}, "--num-prompts: must be from 1 to 10000000, not 0"},
 		{[]string{"--isl", "9000", "--max-context", "8192"}, "a request of 9000 + 1024 tokens is longer than the 8192 that the model takes (--max-context)"},
 		{[]string{"--isl", "9000", "--kv-tokens", "8192"}, "request 0: 9000 + 1024 tokens can never run: the KV cache of a rank holds 8192"},
 		{[]string{"--trace", file("back.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n2,1,1\n1,1,1\n")}, "back.csv: line 3: arrives at 1 s, before the request in front of it at 2 s; a trace must not go back in time"},
@@ -146,7 +151,7 @@ func TestSimulateRefuses(t *testing.T) {
 		{[]string{"--rate", "1", "--request-rate", "2"}, "--rate: says the same as --request-rate; give one of them"},
 		{[]string{"--concurrency", "1", "--max-concurrency", "2"}, "--concurrency: says the same as --max-concurrency; give one of them"},
 		{[]string{"--request-rate", "0"}, "--request-rate: must be above 0"},
-		{[]string{"--num-prompts", "99999999999"}, "--num-prompts: must be from 1 to 100000000, not 99999999999"},
+		{[]string{"--num-prompts", "99999999999"}, "--num-prompts: must be from 1 to 10000000, not 99999999999"},
 		{[]string{"--turns", "0"}, "--turns: must be from 1 to 1000000, not 0"},
 		{[]string{"--requests-out", "-"}, "--requests-out: - is no file; /dev/stdout writes to standard output"},
 		{[]string{"--lengths", "uniform:0.5", "--random-range-ratio", "0.5"}, "--random-range-ratio: says the same as lengths; give one of them"},

@@ -55,6 +55,8 @@ func onlyFlags(fileFlag string) cobra.PositionalArgs {
 		switch {
 		case len(args) == 0:
 			return nil
+		case fileFlag == "" && !hasSettings(cmd):
+			return fmt.Errorf("%s takes no arguments, but there is %q", cmd.Name(), args[0])
 		case fileFlag == "":
 			return fmt.Errorf("%s takes no arguments, but there is %q; %s", cmd.Name(), args[0], stray(args[0]))
 		case len(args) == 1 && !cmd.Flags().Changed(fileFlag):
@@ -63,6 +65,15 @@ func onlyFlags(fileFlag string) cobra.PositionalArgs {
 		}
 		return fmt.Errorf("%s takes one file, after --%s; there is also %q", cmd.Name(), fileFlag, args[0])
 	}
+}
+
+// hasSettings reports whether a command has flags that take values.
+func hasSettings(cmd *cobra.Command) (has bool) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		_, setting := f.Value.(*settingFlag)
+		has = has || setting
+	})
+	return has
 }
 
 // stray guesses how an argument came about that belongs to no flag.
@@ -118,7 +129,12 @@ func flagError(cmd *cobra.Command, err error) error {
 
 func unknownFlag(cmd *cobra.Command, name string) error {
 	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	slices.Sort(names)
 	dashes := "--"
 	if len(name) == 1 {
 		dashes = "-"

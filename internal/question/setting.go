@@ -325,7 +325,7 @@ func (s *Setting) allowed(text string) error {
 		} else if n, err := strconv.Atoi(word); err == nil {
 			errs = append(errs, s.inBounds(float64(n), word))
 		} else {
-			errs = append(errs, wrong(s.Name, fmt.Sprintf("must be whole numbers, not %q: each %s", word, s.bounds())))
+			errs = append(errs, wrong(s.Name, fmt.Sprintf("must be whole numbers %s, not %q", strings.TrimPrefix(s.bounds(), "must be "), word)))
 		}
 	}
 	return document.Join(errs...)

@@ -126,7 +126,7 @@ func TestChoices(t *testing.T) {
 // A list is checked word by word.
 func TestLists(t *testing.T) {
 	for text, want := range map[string]string{
-		"8, 16": "", "1,8,99999999": "ep: must be from 2 to 1000000, not 1\nep: must be from 2 to 1000000, not 99999999", "8,x": `must be whole numbers, not "x"`,
+		"8, 16": "", "1,8,99999999": "ep: must be from 2 to 1000000, not 1\nep: must be from 2 to 1000000, not 99999999", "8,x": `must be whole numbers from 2 to 1000000, not "x"`,
 	} {
 		q := Default()
 		s, _ := Lookup(Comm, "ep")

@@ -22,9 +22,9 @@ const (
 	mostRanked       = 1_000
 	mostMilliseconds = 1_000_000_000 // eleven days
 	mostRate         = 1_000_000_000
-	mostDollars      = 1_000_000 // per processor and hour
-	mostWatts        = 1_000_000 // of a processor
-	mostPrompts      = 100_000_000
+	mostDollars      = 1_000_000  // per processor and hour
+	mostWatts        = 1_000_000  // of a processor
+	mostPrompts      = 10_000_000 // 10 GB, should all of them wait at once
 	mostSteps        = 1_000_000
 	mostGBps         = 1_000_000
 	mostSeconds      = 1_000_000 // eleven days
