@@ -255,7 +255,7 @@ func (o *simulateOptions) load(sim *simulation, note func(error)) {
 // drawnLengths are those of requests that no trace gives.
 func (o *simulateOptions) drawnLengths(sim *simulation, note func(error)) {
 	t, words := &sim.traffic, o.asked.Distribution
-	if file, ok := strings.CutPrefix(words, "trace:"); ok {
+	if file, ok := strings.CutPrefix(words, "trace:"); ok && file != "" {
 		var err error
 		t.Recorded, err = simulate.ReadLengths(file)
 		note(err)

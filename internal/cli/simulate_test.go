@@ -145,7 +145,7 @@ func TestSimulateRefuses(t *testing.T) {
 		{[]string{"--trace", filepath.Join(dir, "none.csv")}, "none.csv"},
 		{[]string{"--step-times", file("steps.csv", "n_decode,wall_ms\n1,-4\n")}, `steps.csv: line 2: wall_ms must be a number from 0 on, not "-4"`},
 		{[]string{"--model", "Llama-3.1-405B"}, "a processor of H200 has 140.4 GiB; weights and working space need"},
-		{[]string{"--batch", "4"}, "throughline simulate has no flag --batch; it is one of estimate, explain, compare"},
+		{[]string{"--batch", "4"}, "simulate has no flag --batch; these have: estimate, explain, compare"},
 		{[]string{"--turns", "2", "--gsp-num-groups", "3", "--gsp-system-prompt-len", "64"}, "--turns: conversations and groups that share a prefix do not go together; give turns or gsp-num-groups"},
 		{[]string{"--rate", "1e300"}, "--rate: must be above 0 and at most 1000000000 requests/s, or inf, not 1"},
 		{[]string{"--rate", "1", "--request-rate", "2"}, "--rate: says the same as --request-rate; give one of them"},

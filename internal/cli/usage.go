@@ -140,7 +140,7 @@ func unknownFlag(cmd *cobra.Command, name string) error {
 		dashes = "-"
 	}
 	if setting, known := question.Lookup(question.All, name); known && len(name) > 1 {
-		return fmt.Errorf("%s has no flag --%s; it is one of %s", cmd.CommandPath(), name, strings.Join(setting.For.Paths(), ", "))
+		return fmt.Errorf("%s has no flag --%s; these have: %s", strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" "), name, strings.Join(setting.For.Paths(), ", "))
 	}
 	near, ok := document.Nearest(name, names)
 	if i := slices.IndexFunc(names, func(n string) bool { return strings.HasPrefix(n, name) }); i >= 0 && len(name) > 1 {

@@ -87,6 +87,9 @@ func engineNotAssumed(l *Loaded, of Command) string {
 }
 
 func nodesWithoutEngine(l *Loaded, of Command) string {
+	if alone(l, of) {
+		return "one processor is in one node"
+	}
 	if of != Plan && (l.Engine == engine.Generic.Name || !l.Assumptions.Engine) {
 		return "only serving engines are limited by nodes"
 	}
@@ -138,9 +141,21 @@ func oneRank(l *Loaded, _ Command) string {
 	return ""
 }
 
+// alone reports whether a deployment has one processor.
+func alone(l *Loaded, of Command) bool {
+	return of != Plan && !l.Split() && l.TP == 1 && l.PP == 1 && l.DP == 1 && l.CP == 1 && l.Traffic.Replicas == 1
+}
+
 func oneProcessor(l *Loaded, of Command) string {
-	if of != Plan && !l.Split() && l.TP == 1 && l.PP == 1 && l.DP == 1 && l.CP == 1 {
+	if alone(l, of) {
 		return "one processor sends nothing"
+	}
+	return ""
+}
+
+func noPrompt(l *Loaded, of Command) string {
+	if of&Point != 0 && (l.Phase == Decode || l.Phase == "" && l.Context > 0) {
+		return "a decode step computes no prompt"
 	}
 	return ""
 }
@@ -173,7 +188,7 @@ func noDrafts(l *Loaded, of Command) string {
 	switch {
 	case of == Plan && l.Shape.DraftLayers == 0 && l.Engine != engine.Generic.Name:
 		return fmt.Sprintf("%s has no layers that draft tokens, which engines need", l.Shape.Name)
-	case l.Phase == Prefill:
+	case l.Phase == Prefill && l.Shape.DraftLayers > 0: // without such layers it may decide which engine can run this
 		return "a prefill drafts nothing"
 	case l.DecodePlan != "":
 		return "decode-plan says it"

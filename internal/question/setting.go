@@ -333,7 +333,7 @@ func (s *Setting) allowed(text string) error {
 
 func (s *Setting) allowedWord(text string) error {
 	switch {
-	case text == "", slices.Contains(s.Choices, text):
+	case text == "", slices.Contains(s.Choices, text) && !strings.HasSuffix(text, ":"): // which is only how a value starts
 		return nil
 	case len(s.Choices) > 0 && !s.Open:
 		return wrong(s.Name, document.NotOneOf(text, s.Choices))
