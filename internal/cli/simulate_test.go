@@ -111,6 +111,23 @@ func TestSimulateFiles(t *testing.T) {
 	}
 }
 
+// TestSimulateRecordedLengths: lengths of a trace are taken one after another, from the start again at its end; it need not
+// say when its requests came. Seven requests of 100+10, 300+30 and 50+5 tokens are two rounds and one more.
+func TestSimulateRecordedLengths(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lengths.csv")
+	if err := os.WriteFile(name, []byte("isl,osl\n100,10\n300,30\n50,5\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	out := call(t, "simulate", "--model", "Llama-3.1-8B", "--system", "H200", "--rate", "5", "--num-prompts", "7", "--lengths", "trace:"+name, "--json")
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got["total_input_tokens"] != 2*450.0+100 || got["total_output_tokens"] != 2*45.0+10 || got["dataset_name"] != name || got["random_input_len"] != nil {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestSimulateRefuses: bad input is refused with its place and what is allowed; nothing is written.
 func TestSimulateRefuses(t *testing.T) {
 	dir := t.TempDir()

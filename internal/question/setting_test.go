@@ -90,6 +90,13 @@ func TestTimes(t *testing.T) {
 			t.Errorf("%q is %v ms, %v; want %v", text, q.TTFT, err, want)
 		}
 	}
+	for text, want := range map[string]float64{"0.5": 0.5, "500ms": 0.5, "2s": 2, "2min": 120, "300us": 3e-4} {
+		q := Default()
+		s, _ := Lookup(Simulate, "think-time")
+		if err := s.Set(&q, text); err != nil || math.Abs(q.Traffic.Think-want) > 1e-12*want {
+			t.Errorf("%q is %v s, %v; want %v", text, q.Traffic.Think, err, want)
+		}
+	}
 	for _, text := range []string{"2 hours", "s", "", "2x", "2ss", "1m"} {
 		q := Default()
 		s, _ := Lookup(Plan, "tpot")
