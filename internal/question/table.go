@@ -24,7 +24,7 @@ const (
 	mostRate         = 1_000_000_000
 	mostDollars      = 1_000_000  // per processor and hour
 	mostWatts        = 1_000_000  // of a processor
-	mostPrompts      = 10_000_000 // 10 GB, should all of them wait at once
+	mostPrompts      = 10_000_000 // 3 GB, should all of them wait at once
 	mostSteps        = 1_000_000
 	mostGBps         = 1_000_000
 	mostSeconds      = 1_000_000 // eleven days

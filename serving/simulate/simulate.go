@@ -398,7 +398,7 @@ func (r *run) endStep(s *server, t float64) {
 
 // finished is told of the end of a request.
 func (r *run) finished(at int32, t float64) {
-	j := &r.jobs.all[at]
+	j := r.jobs.at(at)
 	r.live--
 	r.record.ended(j, t)
 	r.arrive.ended(&j.Request, t)
@@ -420,7 +420,7 @@ func (r *run) handOver(k *rank, at int32, t float64) bool {
 	if from.rank == nil {
 		return false // a decode pool that computes again what it had preempted
 	}
-	j := &r.jobs.all[at]
+	j := r.jobs.at(at)
 	k.leave(at)
 	to := r.route(r.decode, &j.Request, &r.turn[1])
 	busy, left := r.Transfer(j.Input)
@@ -441,7 +441,7 @@ func (r *run) handOver(k *rank, at int32, t float64) bool {
 func (r *run) arrived(t float64) {
 	m := r.moves[0]
 	r.moves = append(r.moves[:0], r.moves[1:]...)
-	j := &r.jobs.all[m.job]
+	j := r.jobs.at(m.job)
 	m.from.release(j)
 	r.wake(m.from.server, t)
 	j.first, j.last, j.emitted = t, t, 1
@@ -458,7 +458,7 @@ func (r *run) stuck() error {
 	for _, s := range r.servers {
 		for _, k := range s.ranks {
 			if k.waiting.n > 0 {
-				j := &k.jobs.all[k.waiting.at(0)]
+				j := k.jobs.at(k.waiting.at(0))
 				return fmt.Errorf("%w: request %d of %d + %d tokens waits for %s, and nothing runs", ErrStuck, j.id, j.Input, j.Output, k.blocked)
 			}
 		}
