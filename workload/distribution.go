@@ -25,7 +25,13 @@ import (
 // What follows uses the mean lengths. Attention of a prompt grows with its square, so the mean square of the inputs
 // is kept besides.
 func (l Lengths) Spread(words string) (Lengths, error) {
-	kind, value, _ := strings.Cut(words, ":")
+	kind, value, given := strings.Cut(words, ":")
+	switch {
+	case kind == "trace" && value == "":
+		return l, errors.New("trace:FILE needs a file of requests")
+	case kind == "fixed" && given:
+		return l, fmt.Errorf("fixed takes no number, but there is %q", value)
+	}
 	switch kind {
 	case "", "fixed":
 		return l, nil
@@ -48,6 +54,15 @@ func (l Lengths) Spread(words string) (Lengths, error) {
 		return l.fromTrace(value)
 	}
 	return l, fmt.Errorf("length distribution %q is not one of fixed, uniform:R, lognormal:S, trace:FILE", words)
+}
+
+// CheckSpread tells what is wrong with the words of a distribution, whatever is in the file that they may name.
+func CheckSpread(words string) error {
+	if file, ok := strings.CutPrefix(words, "trace:"); ok && file != "" {
+		return nil
+	}
+	_, err := Lengths{Input: 1, Output: 1}.Spread(words)
+	return err
 }
 
 // scaled multiplies the mean lengths, and sets how much more the mean square of the inputs is than that of their mean.

@@ -84,8 +84,31 @@ func (s Set) named(name string) (string, bool) {
 
 func (s Set) folder() string { return cmp.Or(s.Folder, "catalogue") }
 
-// Nearest is the name that was most likely meant by one that is not found.
-func (s Set) Nearest(ref string) (string, bool) { return document.Nearest(base(ref), s.Names()) }
+// mostNear is how many names are offered for one that is not found.
+const mostNear = 5
+
+// Near are the names that were most likely meant by one that is not found: one that is nearly the same, or those that it
+// is a part of.
+func (s Set) Near(ref string) []string {
+	if near, ok := document.Nearest(base(ref), s.Names()); ok {
+		return []string{near}
+	}
+	part := Fold(base(ref))
+	if len(part) < 2 {
+		return nil
+	}
+	var begin, within []string
+	for _, n := range s.Names() {
+		switch at := strings.Index(Fold(n), part); {
+		case at == 0:
+			begin = append(begin, n)
+		case at > 0:
+			within = append(within, n)
+		}
+	}
+	all := append(begin, within...)
+	return all[:min(len(all), mostNear)]
+}
 
 // base is the last element of a path without ".json". Files written on Windows carry backslashes.
 func base(ref string) string {

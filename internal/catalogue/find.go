@@ -23,15 +23,26 @@ type File struct {
 // Missing is a reference that leads nowhere.
 type Missing struct {
 	What, Ref string
-	Near      string // the built-in name that was probably meant, if any
+	Near      []string // the built-in names that were probably meant, if any
 }
 
 func (m *Missing) Error() string {
 	hint := fmt.Sprintf("\"throughline %ss\" lists the built-in ones", m.What)
-	if m.Near != "" {
-		hint = fmt.Sprintf("did you mean %q?", m.Near)
+	switch len(m.Near) {
+	case 0:
+	case 1:
+		hint = fmt.Sprintf("did you mean %q?", m.Near[0])
+	default:
+		hint = fmt.Sprintf("did you mean one of %s?", document.QuoteList(m.Near))
 	}
 	return fmt.Sprintf("%q is no file and no built-in %s; %s", m.Ref, m.What, hint)
+}
+
+// NoConfig is a folder that holds no checkpoint.
+type NoConfig struct{ Folder string }
+
+func (e *NoConfig) Error() string {
+	return fmt.Sprintf("the folder %s has no %s, and no snapshot of the Hugging Face cache with one; name a file, or a folder with a %s", e.Folder, config, config)
 }
 
 // Is makes a missing reference a missing file.
@@ -75,8 +86,7 @@ func (s Set) Locate(ref string, p Places) (File, error) {
 	if unusable != nil {
 		return File{}, unusable
 	}
-	near, _ := s.Nearest(ref)
-	return File{}, &Missing{s.What, ref, near}
+	return File{}, &Missing{s.What, ref, s.Near(ref)}
 }
 
 // open reads a file, or what a folder stands for.
@@ -98,6 +108,9 @@ func (s Set) open(path string, read func(string) ([]byte, error)) (File, error) 
 	}
 	if f, ok := snapshot(path, read); ok {
 		return f, nil
+	}
+	if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
+		return File{}, &NoConfig{path}
 	}
 	return File{}, err
 }

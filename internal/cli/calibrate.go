@@ -14,6 +14,7 @@ import (
 	"throughline/internal/calibrate"
 	"throughline/internal/document"
 	"throughline/internal/measurement"
+	"throughline/internal/question"
 	"throughline/internal/report"
 )
 
@@ -24,10 +25,12 @@ type calibration struct {
 	sustained float64
 	out       output
 	view      viewOptions
+	force     bool
 }
 
 func newCalibrate(s Streams) *cobra.Command {
 	var c calibration
+	var flags *settings
 	cmd := &cobra.Command{
 		Use:   "calibrate --system SYSTEM --measurements FILE... -o OUT",
 		Short: "Fit a system to measured kernels",
@@ -39,24 +42,22 @@ of other projects. Some of those tell their shapes by their paths, such as
 It reports the errors before and after: on the rows that were fitted, and on whole
 shapes that were held out. Rows that contradict each other are named and left out.`,
 		Example: "  throughline calibrate --system H200 --measurements ops.csv --sustained 0.9 -o my_h200.json",
-		Args:    cobra.NoArgs,
+		Args:    onlyFlags(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := c.check(cmd.Flags().Changed("sustained")); err != nil {
+			q, err := flags.read()
+			c.system, c.files, c.sustained = q.System, question.Words(q.Measurements), q.Sustained
+			if err := document.Join(err, c.check()); err != nil {
 				return err
 			}
 			return c.run(cmd.Context(), s)
 		},
 	}
-	f := cmd.Flags()
-	f.StringVarP(&c.system, "system", "s", "", "system to calibrate: a built-in name or a system file (required)")
-	f.StringSliceVar(&c.files, "measurements", nil, "tables of measured kernels, plain or .gz (required)")
-	c.out.flags(cmd, "output", "o", "file of the calibrated system (required)")
-	c.view.flags(cmd)
-	f.Float64Var(&c.sustained, "sustained", 0, "share of the rate of isolated kernels that a long prefill sustains")
+	flags = addSettings(cmd, question.Calibrate)
+	addOutputs(cmd, "calibrate", map[string]any{"output": &c.out, "force": &c.force, "wide": &c.view.wide})
 	return cmd
 }
 
-func (c *calibration) check(sustains bool) error {
+func (c *calibration) check() error {
 	var errs []error
 	for _, f := range []struct {
 		name    string
@@ -66,10 +67,7 @@ func (c *calibration) check(sustains bool) error {
 			errs = append(errs, fmt.Errorf("%s is missing", f.name))
 		}
 	}
-	if sustains && !(c.sustained > 0 && c.sustained <= 1) {
-		errs = append(errs, fmt.Errorf("--sustained must be greater than 0 and at most 1, not %g", c.sustained))
-	}
-	return errors.Join(append(errs, c.out.check(append(c.files, c.system)...))...)
+	return document.Join(append(errs, c.out.check(append(c.files, c.system)...))...)
 }
 
 // run fits the system, writes it and shows the errors.

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"throughline/assume"
 	"throughline/hardware"
+	"throughline/internal/catalogue"
 	"throughline/internal/document"
 	"throughline/internal/jobfile"
 	"throughline/model"
@@ -17,7 +19,8 @@ func newCheck(s Streams) *cobra.Command {
 		Use:   "check FILE...",
 		Short: "Validate runtime, system and model files without running them",
 		Long: `Check reports all problems of each file. It tells runtime, system and model files apart
-by their keys. A runtime file is checked together with the files it refers to.`,
+by their keys. A runtime file is checked together with the files it refers to. A folder
+with a config.json is a model; built-in names work, too.`,
 		Example: `  throughline check configs/reference_sample.json
   throughline check systems/my_chip.json models/my_model.json`,
 		Args: someFiles,
@@ -36,11 +39,29 @@ by their keys. A runtime file is checked together with the files it refers to.`,
 	}
 }
 
+// findAny is the file of a name: any file, or what a model or a system may be given as.
+func findAny(name string) (string, []byte, error) {
+	src, err := document.ReadFile(name)
+	if err == nil {
+		return name, src, nil
+	}
+	for _, set := range []catalogue.Set{model.Catalogue, hardware.Catalogue} {
+		f, other := set.Locate(name, catalogue.Places{})
+		if other == nil {
+			return f.Name, f.Source, nil
+		}
+		if errors.As(other, new(*catalogue.NoConfig)) {
+			return "", nil, other
+		}
+	}
+	return "", nil, document.Unreadable(name, err)
+}
+
 // check validates one file and says what it is.
 func check(name string) (what string, warnings []document.Problem, err error) {
-	src, err := document.ReadFile(name)
+	name, src, err := findAny(name)
 	if err != nil {
-		return "", nil, document.Unreadable(name, err)
+		return "", nil, err
 	}
 	switch jobfile.FormatOf(document.Parse(name, src).Keys()) {
 	case jobfile.SystemFormat:

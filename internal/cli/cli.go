@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"throughline/internal/atomicfile"
 	"throughline/internal/document"
@@ -129,6 +127,8 @@ hardware, finds the best deployment, and explains it.
 		SilenceUsage:  true,
 		Args:          knownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) { noteOutputs(cmd, s) },
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.SetIn(s.In)
@@ -138,9 +138,6 @@ hardware, finds the best deployment, and explains it.
 	completeAll(root)
 	root.SetVersionTemplate(versionLine())
 	fitHelp(root, s.Width)
-	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		return pflag.NormalizedName(cmp.Or(aliases[name], name))
-	})
 	return root
 }
 

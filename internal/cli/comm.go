@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,11 +19,9 @@ import (
 
 // commOptions are the flags of comm.
 type commOptions struct {
-	libraries, ranks, tokens []string
-	system, model, fabric    string
-	dispatch, combine        string
-	csv                      bool
-	view                     viewOptions
+	flags *settings
+	csv   bool
+	view  viewOptions
 }
 
 func newComm(s Streams) *cobra.Command {
@@ -49,21 +46,11 @@ the system nor the size was measured.`,
 		Example: `  throughline comm --library nccl,uccl,deepep --tokens 128,4096 --ep 8,16,32,64 --system H100_SXM
   throughline comm --library uccl --fabric efa --system H200 --ep 16,32 --csv > exchange.csv
   throughline comm --library plain --system SOW-U1-POR --ep 32 --tokens 256`,
-		Args: cobra.NoArgs,
+		Args: onlyFlags(""),
 		RunE: func(*cobra.Command, []string) error { return comm(s, &o) },
 	}
-	f := cmd.Flags()
-	f.StringSliceVar(&o.libraries, "library", []string{"nccl", "uccl", "deepep"}, "libraries: "+strings.Join(collective.LibraryNames(), ", "))
-	f.StringSliceVar(&o.ranks, "ep", []string{"8", "16", "32", "64"}, "processors of an expert group")
-	f.StringSliceVar(&o.tokens, "tokens", []string{"128", "4096"}, "tokens of a processor")
-	f.StringVarP(&o.system, "system", "s", "", "system: a built-in name or a file (required)")
-	f.StringVarP(&o.model, "model", "m", "DeepSeek-V3", "expert model whose tokens are sent: a built-in name or a file")
-	f.StringVar(&o.fabric, "fabric", "", "network between nodes where a library has numbers of its own for it: efa (default InfiniBand or RoCE)")
-	f.StringVar(&o.dispatch, "dispatch", "", "number format on the way to the experts (default fp8 with scales)")
-	f.StringVar(&o.combine, "combine", "", "number format on the way back (default bf16)")
-	f.BoolVar(&o.csv, "csv", false, "print CSV instead of a table")
-	o.view.flags(cmd)
-	complete(cmd, "library", collective.LibraryNames(), false)
+	o.flags = addSettings(cmd, question.Comm)
+	addOutputs(cmd, "comm", map[string]any{"csv": &o.csv, "wide": &o.view.wide})
 	return cmd
 }
 
@@ -124,48 +111,34 @@ func commCSV(s Streams, rows []exchange.Row) error {
 
 // question reads the flags; all problems are reported at once.
 func (o *commOptions) question(s Streams) (*exchange.Question, error) {
-	q := &exchange.Question{Fabric: o.fabric}
-	var errs []error
-	note := func(err error) {
-		if err != nil {
-			errs = append(errs, err)
-		}
-	}
-	for _, name := range o.libraries {
-		if l, ok := collective.FindLibrary(strings.TrimSpace(name)); ok {
+	asked, err := o.flags.read()
+	errs := []error{err}
+	note := func(err error) { errs = append(errs, err) }
+	q := &exchange.Question{Fabric: asked.Exchange.Fabric, Ranks: question.Numbers(asked.Exchange.Ranks), Tokens: question.Numbers(asked.Exchange.Tokens)}
+	for _, name := range question.Words(asked.Exchange.Libraries) {
+		if l, ok := collective.FindLibrary(name); ok {
 			q.Libraries = append(q.Libraries, l)
-		} else {
-			note(fmt.Errorf("--library: %s", document.NotOneOf(strings.TrimSpace(name), collective.LibraryNames())))
 		}
 	}
-	var err error
-	q.Ranks, err = wholeNumbers("--ep", o.ranks, 2)
+	q.Dispatch, err = deploy.ExchangedBytes("dispatch", asked.Formats.Dispatch)
 	note(err)
-	q.Tokens, err = wholeNumbers("--tokens", o.tokens, 1)
+	q.Combine, err = deploy.ExchangedBytes("combine", asked.Formats.Combine)
 	note(err)
-	q.Dispatch, err = deploy.ExchangedBytes("dispatch", o.dispatch)
-	note(err)
-	q.Combine, err = deploy.ExchangedBytes("combine", o.combine)
-	note(err)
-	if fabrics := fabricsOf(q.Libraries); o.fabric != "" && !slices.Contains(fabrics, o.fabric) {
-		if len(fabrics) == 0 {
-			note(fmt.Errorf("--fabric: none of these libraries has numbers of its own for a network; leave it out"))
-		} else {
-			note(fmt.Errorf("--fabric: %s", document.NotOneOf(o.fabric, fabrics)))
-		}
+	if q.Fabric != "" && !slices.Contains(fabricsOf(q.Libraries), q.Fabric) {
+		note(ofFlag("fabric", fmt.Errorf("none of these libraries has numbers of its own for %s; leave it out", q.Fabric)))
 	}
-	q.System, _, err = readSystem(s, o.system)
+	q.System, _, err = readSystem(s, asked.System)
 	note(err)
-	q.Model, err = readExperts(s, o.model)
+	q.Model, err = readExperts(s, asked.Model)
 	note(err)
 	if q.System != nil {
 		for _, n := range q.Ranks {
 			if most := q.System.MaxProcs(); n > most {
-				note(fmt.Errorf("--ep: %s joins at most %d processors, not %d", q.System.Name, most, n))
+				note(ofFlag("ep", fmt.Errorf("%s joins at most %d processors, not %d", q.System.Name, most, n)))
 			}
 		}
 	}
-	return q, document.Join(errs...)
+	return q, question.Once(document.Join(errs...))
 }
 
 // fabricsOf are the networks that some of the libraries have numbers of their own for.
@@ -192,22 +165,7 @@ func readExperts(s Streams, ref string) (*model.Model, error) {
 		return nil, err
 	}
 	if !m.IsMoE() {
-		return nil, fmt.Errorf("--model: %s has no experts, whose tokens could be sent", m.Name)
+		return nil, ofFlag("model", fmt.Errorf("%s has no experts, whose tokens could be sent", m.Name))
 	}
 	return m, nil
-}
-
-// wholeNumbers reads those of a flag, from least on.
-func wholeNumbers(flag string, words []string, least int) (out []int, err error) {
-	const most = 1_000_000
-	var errs []error
-	for _, w := range words {
-		n, err := strconv.Atoi(strings.TrimSpace(w))
-		if err != nil || n < least || n > most {
-			errs = append(errs, fmt.Errorf("%s: must be whole numbers from %d to %d, not %q", flag, least, most, w))
-			continue
-		}
-		out = append(out, n)
-	}
-	return out, document.Join(errs...)
 }

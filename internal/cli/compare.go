@@ -16,10 +16,9 @@ import (
 
 func newCompare(s Streams) *cobra.Command {
 	var o struct {
-		flags         *settings
-		kernels, from string
-		json          bool
-		view          viewOptions
+		flags *settings
+		json  bool
+		view  viewOptions
 	}
 	cmd := &cobra.Command{
 		Use:   "compare --kernels FILE --model M --system S",
@@ -38,8 +37,8 @@ Kernels without an operator are named: the prediction leaves them out.`,
   throughline compare --kernels profile.txt --model Qwen3-32B --system H100_SXM --tp 4 --phase prefill --json`,
 		Args: onlyFlags(""),
 		RunE: func(*cobra.Command, []string) error {
-			kernels, wrong := readKernels(o.kernels)
-			q, err := ask(o.flags, o.from)
+			q, err := ask(o.flags)
+			kernels, wrong := readKernels(q.Kernels)
 			switch q.Phase {
 			case question.BothPhases:
 				err = document.Join(err, ofFlag("phase", errors.New("one step is compared: decode or prefill")))
@@ -69,17 +68,14 @@ Kernels without an operator are named: the prediction leaves them out.`,
 			return nil
 		},
 	}
-	o.flags = addSettings(cmd, question.Estimate)
-	addFrom(cmd, &o.from)
-	cmd.Flags().StringVar(&o.kernels, "kernels", "", "summary of kernels (required)")
-	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object instead of a table")
-	o.view.flags(cmd)
+	o.flags = addSettings(cmd, question.Compare)
+	addOutputs(cmd, "compare", map[string]any{"json": &o.json, "wide": &o.view.wide})
 	return cmd
 }
 
 func readKernels(file string) ([]profile.Kernel, error) {
 	if file == "" {
-		return nil, errors.New("--kernels is missing: a summary of kernels, as nsys stats or PyTorch's profiler write it")
+		return nil, ofFlag("kernels", errors.New("is missing: a summary of kernels, as nsys stats or PyTorch's profiler write it"))
 	}
 	kernels, err := profile.Read(file)
 	if err != nil {

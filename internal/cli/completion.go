@@ -8,6 +8,7 @@ import (
 
 	"throughline/internal/catalogue"
 	"throughline/internal/question"
+	"throughline/internal/result"
 )
 
 // completeAll offers the values of all flags that nothing else completes: those of settings by the table, files for what is
@@ -17,17 +18,43 @@ func completeAll(cmd *cobra.Command) {
 		if _, done := cmd.GetFlagCompletionFunc(f.Name); done {
 			return
 		}
-		setting, known := question.Lookup(question.All, f.Name)
+		setting, known := f.Value.(*settingFlag)
 		switch {
+		case known && setting.List != "" && len(setting.Choices) > 0:
+			completeList(cmd, f.Name, setting.Choices)
 		case known && len(setting.Choices) > 0:
 			complete(cmd, f.Name, setting.Choices, setting.Open)
-		case known || f.Value.Type() == "int" || f.Value.Type() == "float64":
+		case known && setting.Kind() != question.Text:
 			completeNothing(cmd, f.Name)
+		case f.Name == "columns":
+			completeList(cmd, f.Name, fieldNames())
 		}
 	})
 	for _, sub := range cmd.Commands() {
 		completeAll(sub)
 	}
+}
+
+// fieldNames are those of results, without their units.
+func fieldNames() []string {
+	var out []string
+	for _, f := range result.Fields() {
+		name, _, _ := strings.Cut(f.Name, "(")
+		out = append(out, name)
+	}
+	return out
+}
+
+// completeList offers words for the last of a list.
+func completeList(cmd *cobra.Command, flag string, words []string) {
+	must(cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		at := strings.LastIndex(begun, ",") + 1
+		var out []string
+		for _, w := range starting(begun[at:], words) {
+			out = append(out, begun[:at]+w)
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}))
 }
 
 // complete offers words for a flag. Where these are not all that it takes, a file may take their place.

@@ -20,10 +20,9 @@ import (
 // estimateOptions are the flags of the estimate command.
 type estimateOptions struct {
 	flags  *settings
-	from   string
-	points string
 	output output
 	json   bool
+	force  bool
 }
 
 func newEstimate(s Streams) *cobra.Command {
@@ -67,7 +66,7 @@ could not be written.`,
 			if o.output.name != "" {
 				return errors.New("-o works with --points only")
 			}
-			q, err := ask(o.flags, o.from)
+			q, err := ask(o.flags)
 			answer, err := answerPoint(s, o.flags, &q, err)
 			if err != nil {
 				return err
@@ -84,21 +83,17 @@ could not be written.`,
 		},
 	}
 	o.flags = addSettings(cmd, question.Estimate)
-	f := cmd.Flags()
-	addFrom(cmd, &o.from)
-	f.StringVar(&o.points, "points", "", "CSV table of deployments; - reads standard input")
-	o.output.flags(cmd, "output", "o", "write the results of --points to this file instead of standard output")
-	f.BoolVar(&o.json, "json", false, "print one JSON object instead of a table")
+	addOutputs(cmd, "estimate", map[string]any{"json": &o.json, "output": &o.output, "force": &o.force})
 	return cmd
 }
 
 // ask is the question of the flags, and of the row of a plan where one is given.
-func ask(flags *settings, from string) (question.Question, error) {
+func ask(flags *settings) (question.Question, error) {
 	q, err := flags.read()
-	if from == "" {
+	if q.From == "" {
 		return q, err
 	}
-	return q, document.Join(err, q.TakeRow(from, flags.given))
+	return q, document.Join(err, q.TakeRow(q.From, flags.given))
 }
 
 // answerPoint answers a question that fixes a deployment, and warns of what does not fit.
@@ -128,15 +123,15 @@ func answerPoint(s Streams, flags *settings, q *question.Question, asked error) 
 func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
 	q, err := o.flags.read()
 	errs := []error{err}
-	if o.from != "" {
-		errs = append(errs, errors.New("give --from or --points, not both"))
+	if q.From != "" {
+		errs = append(errs, q.Check(question.Estimate)) // of the other settings, rows have their own
 	}
 	if o.json {
 		errs = append(errs, errors.New("--points writes CSV; --json does not work with it"))
 	}
 	in, file := s.In, "/dev/stdin"
-	if o.points != "-" {
-		file = o.points
+	if q.Points != "-" {
+		file = q.Points
 		f, err := csvfile.Open(file)
 		switch info, statErr := os.Stat(file); {
 		case err != nil:

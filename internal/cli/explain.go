@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,11 +20,9 @@ import (
 
 // explainOptions are the flags of the explain command.
 type explainOptions struct {
-	flags       *settings
-	seek, until string
-	from        string
-	json        bool
-	view        viewOptions
+	flags *settings
+	json  bool
+	view  viewOptions
 }
 
 func newExplain(s Streams) *cobra.Command {
@@ -55,12 +53,7 @@ thousandth to a thousand times the present one are tried.`,
 		RunE: func(*cobra.Command, []string) error { return explainPoint(s, o) },
 	}
 	o.flags = addSettings(cmd, question.Explain)
-	f := cmd.Flags()
-	addFrom(cmd, &o.from)
-	f.StringVar(&o.seek, "seek", "", "hardware number to change until the goal is reached")
-	f.StringVar(&o.until, "until", "", "the goal: "+strings.Join(explain.Metrics(), ", ")+" = a value")
-	f.BoolVar(&o.json, "json", false, "print one JSON object instead of tables")
-	o.view.flags(cmd)
+	addOutputs(cmd, "explain", map[string]any{"json": &o.json, "wide": &o.view.wide})
 	complete(cmd, "until", goals(), true)
 	completePaths(cmd)
 	return cmd
@@ -77,7 +70,9 @@ func goals() []string {
 // completePaths offers the numbers of the system that is named.
 func completePaths(cmd *cobra.Command) {
 	must(cmd.RegisterFlagCompletionFunc("seek", func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-		f, err := hardware.Catalogue.Locate(cmd.Flags().Lookup("system").Value.String(), catalogue.Places{})
+		// Without a system, the numbers of the one that most of this project was measured on: others have the same names.
+		name := cmp.Or(cmd.Flags().Lookup("system").Value.String(), measuredSystem)
+		f, err := hardware.Catalogue.Locate(name, catalogue.Places{})
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -90,14 +85,14 @@ func completePaths(cmd *cobra.Command) {
 }
 
 func explainPoint(s Streams, o explainOptions) error {
-	q, err := ask(o.flags, o.from)
-	goal, errs := o.check(&q)
+	q, err := ask(o.flags)
+	goal, errs := readGoal(&q)
 	answer, err := answerPoint(s, o.flags, &q, err)
 	if err == nil && goal != nil && q.Phase == "" && answer.Seen == nil && answer.Deployment.Assume.Engine {
-		errs = append(errs, ofFlag("until", fmt.Errorf("%s: no client can be served", o.until)))
+		errs = append(errs, ofFlag("until", fmt.Errorf("%s: no client can be served", q.Until)))
 	}
-	if err == nil && o.seek != "" {
-		err = ofFlag("seek", explain.CheckPath(answer.Phases[0].Problem.System, o.seek))
+	if err == nil && q.Seek != "" {
+		err = ofFlag("seek", explain.CheckPath(answer.Phases[0].Problem.System, q.Seek))
 	}
 	if err := document.Join(append(errs, err)...); err != nil {
 		return question.Once(err)
@@ -119,7 +114,7 @@ func explainPoint(s Streams, o explainOptions) error {
 			return err
 		}
 		if goal != nil && goal.Suits(answer, phase) {
-			if why[i].Seek, err = explain.Seek(answer, i, o.seek, goal); err != nil {
+			if why[i].Seek, err = explain.Seek(answer, i, q.Seek, goal); err != nil {
 				return err
 			}
 		}
@@ -144,22 +139,19 @@ func explainPoint(s Streams, o explainOptions) error {
 	return nil
 }
 
-// check reads the flags that only explain has. A goal that is known of one phase only asks for it.
-func (o *explainOptions) check(q *question.Question) (*explain.Goal, []error) {
-	var errs []error
-	if (o.seek == "") != (o.until == "") {
-		errs = append(errs, errors.New("--seek and --until need each other: a hardware number and a goal, as in --seek mem1.GBps --until tpot=20ms"))
+// readGoal reads what is to be reached. A goal that is known of one phase only asks for it.
+func readGoal(q *question.Question) (*explain.Goal, []error) {
+	if q.Until == "" {
+		return nil, nil
 	}
-	if o.until == "" {
-		return nil, errs
-	}
-	goal, err := explain.ParseGoal(o.until)
+	goal, err := explain.ParseGoal(q.Until)
 	if err != nil {
-		return nil, append(errs, ofFlag("until", err))
+		return nil, []error{ofFlag("until", err)}
 	}
+	var errs []error
 	if phase, times := goal.Phase(); times && !q.Clients() {
 		if reference := strings.HasPrefix(q.Assume, assume.Reference.Name); !reference || !slices.Contains(q.Phases(), phase) {
-			errs = append(errs, ofFlag("until", fmt.Errorf("%s: a bare step has no %s, which clients see; leave out --phase, or ask for step=", o.until, goal.Metric())))
+			errs = append(errs, ofFlag("until", fmt.Errorf("%s: a bare step has no %s, which clients see; leave out --phase, or ask for step=", q.Until, goal.Metric())))
 		}
 	}
 	return goal, errs

@@ -46,6 +46,6 @@ replace an existing file unless --force is given.`,
 			return write(s.Out, viewOptions{}.of(s).Wrap(fmt.Sprintf("wrote %s; run it with: throughline run -c %s\n", name, name)))
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "replace an existing file")
+	addOutputs(cmd, "init", map[string]any{"force": &force})
 	return cmd
 }

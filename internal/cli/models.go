@@ -14,6 +14,7 @@ import (
 
 	"throughline/internal/catalogue"
 	"throughline/internal/document"
+	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/model"
 	"throughline/number"
@@ -39,8 +40,7 @@ func newModels(s Streams) *cobra.Command {
 		Args: subcommandOf(model.Catalogue),
 		RunE: func(*cobra.Command, []string) error { return listModels(s, view, asJSON) },
 	}
-	view.flags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the list as JSON")
+	addOutputs(cmd, "models", map[string]any{"json": &asJSON, "wide": &view.wide})
 	cmd.AddCommand(newModelsShow(s), newModelsImport(s))
 	return cmd
 }
@@ -108,7 +108,7 @@ func newModelsShow(s Streams) *cobra.Command {
 		ValidArgsFunction: completeNames(model.Catalogue),
 		RunE:              func(_ *cobra.Command, args []string) error { return showModel(s, args[0], asJSON) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the model file itself")
+	addOutputs(cmd, "models show", map[string]any{"json": &asJSON})
 	return cmd
 }
 
@@ -175,7 +175,8 @@ func showModel(s Streams, ref string, asJSON bool) error {
 
 func newModelsImport(s Streams) *cobra.Command {
 	var out output
-	var name, source string
+	var force bool
+	var flags *settings
 	cmd := &cobra.Command{
 		Use:   "import CONFIG.JSON",
 		Short: "Turn a Hugging Face config.json into a model file",
@@ -189,10 +190,11 @@ something.`,
 		Args: oneArgument("a config.json, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file := args[0]
-			if err := out.check(file); err != nil {
+			q, err := flags.read()
+			if err := document.Join(err, out.check(file)); err != nil {
 				return err
 			}
-			src, err := readInput(s, file)
+			file, src, err := readConfig(s, file)
 			if err != nil {
 				return err
 			}
@@ -205,11 +207,11 @@ something.`,
 				return err
 			}
 			f := &loaded.File
-			if name != "" {
-				f.Name = name
+			if q.Name != "" {
+				f.Name = q.Name
 			}
-			if source != "" {
-				f.Sources["*"] = source
+			if q.Source != "" {
+				f.Sources["*"] = q.Source
 			}
 			if out.name == "" {
 				return write(s.data, string(f.Encode()))
@@ -221,32 +223,28 @@ something.`,
 			return nil
 		},
 	}
-	out.flags(cmd, "output", "o", "write to this file instead of standard output")
-	cmd.Flags().StringVar(&name, "name", "", "name of the model in results (default: that of the file or its folder)")
-	cmd.Flags().StringVar(&source, "source", "", "where the config comes from, for the sources of the model file")
+	flags = addSettings(cmd, question.Import)
+	addOutputs(cmd, "models import", map[string]any{"output": &out, "force": &force})
 	return cmd
 }
 
-// readInput reads a file, or stdin for "-".
-func readInput(s Streams, name string) ([]byte, error) {
+// readConfig reads what a model may be given as, or stdin for "-".
+func readConfig(s Streams, name string) (string, []byte, error) {
 	if name == "-" {
 		src, err := document.ReadAll(s.In)
 		if err != nil {
-			return nil, document.Unreadable("standard input", err)
+			return name, nil, document.Unreadable("standard input", err)
 		}
-		return src, nil
+		return name, src, nil
 	}
-	src, err := document.ReadFile(name)
-	if err != nil {
-		return nil, document.Unreadable(name, err)
-	}
-	return src, nil
+	f, err := findFile(name, model.Catalogue)
+	return f.Name, f.Source, err
 }
 
 // findFile is the file that an argument names.
 func findFile(ref string, set catalogue.Set) (catalogue.File, error) {
 	f, err := set.Locate(ref, catalogue.Places{})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.As(err, new(*catalogue.NoConfig)) {
 		err = document.Unreadable(ref, err)
 	}
 	return f, err

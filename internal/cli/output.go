@@ -1,33 +1,136 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"throughline/internal/document"
 )
+
+// outputFlag is a flag that says how and where a command shows its answer, whatever it was asked. It may need others to have
+// an effect.
+type outputFlag struct {
+	name, short string
+	doc         string
+	as          map[string]string // doc of commands, by their paths, that differ
+	needs       []string          // one of these flags
+	without     []string          // none of these flags
+}
+
+const (
+	printJSONDoc = "print one JSON object instead of a table"
+	writeOutDoc  = "write the table with its predictions to this file"
+)
+
+// outputFlags is the one table of them.
+var outputFlags = []outputFlag{
+	{name: "json", doc: printJSONDoc, as: map[string]string{
+		"plan": "print JSON instead of tables", "explain": "print one JSON object instead of tables", "run": "print the results as JSON instead of a table",
+		"simulate": "print one JSON object, with the keys of the result file of sglang.bench_serving",
+		"models":   "print the list as JSON", "systems": "print the list as JSON", "models show": "print the model file itself", "systems show": "print the system file itself"}},
+	{name: "csv", doc: "print CSV instead of a table"},
+	{name: "wide", doc: "show all columns of the tables, also where they do not fit the terminal", without: []string{"json", "csv"}},
+	{name: "columns", doc: "fields to show instead of the usual ones; help lists them", without: []string{"json"},
+		as: map[string]string{"run": "fields to show in the terminal instead of the usual ones; help lists them"}},
+	{name: "markdown", doc: "print tables as Markdown"},
+	{name: "output", short: "o", doc: "file of the results", as: map[string]string{
+		"estimate": "write the results of --points to this file instead of standard output", "calibrate": "file of the calibrated system (required)",
+		"models import": "write to this file instead of standard output", "run": "folder of the results, instead of the one the file names"}},
+	{name: "out", doc: writeOutDoc, as: map[string]string{"validate requests": "file for the figures of all runs"}},
+	{name: "requests-out", doc: "CSV file of all requests"},
+	{name: "timeline-out", doc: "CSV file of running and waiting requests and of the KV cache over time"},
+	{name: "steps-out", doc: "CSV file of all steps", as: map[string]string{"validate requests": "file for all steps as they were replayed"}},
+	{name: "force", doc: "let the result replace a file that is read", as: map[string]string{"init": "replace an existing file"},
+		needs: []string{"output", "out", "requests-out", "timeline-out", "steps-out"}},
+	{name: "category", doc: "start every row of the tables with its category"},
+	{name: "long", doc: "write one table with a row per run instead of three with a column per run"},
+	{name: "gzip", doc: "compress the tables (.csv.gz)"},
+	{name: "explain-rejected", doc: "say what ruled plans out, and what would have let them through"},
+	{name: "timeline-every", needs: []string{"timeline-out"}}, // a setting, which has its doc in the table of those
+}
+
+// addOutputs defines output flags of a command that is called by a path, in the order of the table.
+func addOutputs(cmd *cobra.Command, path string, refs map[string]any) {
+	for i := range outputFlags {
+		o := &outputFlags[i]
+		ref, ok := refs[o.name]
+		if !ok {
+			continue
+		}
+		doc := o.doc
+		if other := o.as[path]; other != "" {
+			doc = other
+		}
+		switch v := ref.(type) {
+		case *bool:
+			cmd.Flags().BoolVar(v, o.name, false, doc)
+		case *[]string:
+			cmd.Flags().StringSliceVar(v, o.name, nil, doc)
+		case *output:
+			v.flag = "--" + o.name
+			v.force, _ = refs["force"].(*bool)
+			if o.short != "" {
+				v.flag = "-" + o.short
+			}
+			cmd.Flags().StringVarP(&v.name, o.name, o.short, "", doc)
+		default:
+			panic(fmt.Sprintf("%s %s: %T", path, o.name, ref))
+		}
+	}
+}
+
+// emptyOutputs refuses output flags whose values are empty.
+func emptyOutputs(flags *pflag.FlagSet) error {
+	var errs []error
+	for i := range outputFlags {
+		f := flags.Lookup(outputFlags[i].name)
+		if f != nil && f.Changed && slices.Contains([]string{"", "[]"}, strings.TrimSpace(f.Value.String())) {
+			errs = append(errs, ofFlag(f.Name, errors.New("is empty; give a value, or leave it out")))
+		}
+	}
+	return document.Join(errs...)
+}
+
+// noteOutputs tells of output flags that have no effect beside the others.
+func noteOutputs(cmd *cobra.Command, s Streams) {
+	flags := cmd.Flags()
+	for i := range outputFlags {
+		o := &outputFlags[i]
+		if !flags.Changed(o.name) {
+			continue
+		}
+		needs := slices.DeleteFunc(slices.Clone(o.needs), func(name string) bool { return flags.Lookup(name) == nil })
+		if len(needs) > 0 && !slices.ContainsFunc(needs, flags.Changed) {
+			fmt.Fprintf(s.Err, "note: --%s has no effect without --%s\n", o.name, strings.Join(needs, " or --"))
+		}
+		for _, name := range o.without {
+			if flags.Changed(name) {
+				fmt.Fprintf(s.Err, "note: --%s has no effect with --%s\n", o.name, name)
+				break
+			}
+		}
+	}
+}
 
 // output is the file that a command writes its result to.
 type output struct {
 	flag  string // as it is written on the command line
 	name  string
-	force bool
-}
-
-// flags adds the flag that names the file, and the one that lets it be an input.
-func (o *output) flags(cmd *cobra.Command, name, short, doc string) {
-	o.flag = "--" + name
-	if short != "" {
-		o.flag = "-" + short
-	}
-	cmd.Flags().StringVarP(&o.name, name, short, "", doc)
-	cmd.Flags().BoolVar(&o.force, "force", false, "let the result replace a file that is read")
+	force *bool // whether it may be an input
 }
 
 // check refuses to write over what a command reads, unless that is wanted, or over a folder.
 func (o *output) check(inputs ...string) error {
+	if o.name == "-" {
+		return fmt.Errorf("%s: - is no file; /dev/stdout writes to standard output", o.flag)
+	}
 	out, err := os.Stat(o.name)
 	if o.name == "" || err != nil {
 		return nil // nothing there yet; what else is wrong shows when it is written
@@ -37,7 +140,7 @@ func (o *output) check(inputs ...string) error {
 	}
 	for _, in := range inputs {
 		in = strings.TrimPrefix(in, "trace:")
-		if info, err := os.Stat(in); err == nil && info.Mode().IsRegular() && os.SameFile(out, info) && !o.force {
+		if info, err := os.Stat(in); err == nil && info.Mode().IsRegular() && os.SameFile(out, info) && !(o.force != nil && *o.force) {
 			return fmt.Errorf("%s: %s is read by this command; give the result another name, or --force to replace it", o.flag, o.name)
 		}
 	}

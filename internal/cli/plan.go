@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 
@@ -17,7 +18,6 @@ import (
 
 func newPlan(s Streams) *cobra.Command {
 	var asJSON bool
-	var jobs int
 	var view viewOptions
 	var flags *settings
 	cmd := &cobra.Command{
@@ -36,12 +36,12 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
   throughline plan --model qwen3_32b_flash --system H100_SXM --gpus 8 --mode agg --engine vllm
   throughline plan --model llama_3_70b --system H100_SXM --gpus 16 --objective min-gpus --rate 5 --ttft 2s
   throughline plan --model llama_3_8b --system L40S --gpus 4 --price 1.2 --power 350 --json`,
-		Args: cobra.NoArgs,
+		Args: onlyFlags(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if view.help() {
 				return view.listFields(s)
 			}
-			l, o, err := askPlan(s, flags, jobs, &view)
+			l, o, err := askPlan(s, flags, &view)
 			if err != nil {
 				return err
 			}
@@ -56,32 +56,17 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 		},
 	}
 	flags = addSettings(cmd, question.Plan)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of tables")
-	addJobs(cmd, &jobs)
-	view.flags(cmd)
-	view.columnFlag(cmd)
+	addOutputs(cmd, "plan", map[string]any{"json": &asJSON, "wide": &view.wide, "columns": &view.columns})
 	return cmd
 }
 
-// maxJobs is more processors than any machine has.
-const maxJobs = 4_096
-
-// addJobs adds the flag that says how many processors of this machine to use.
-func addJobs(cmd *cobra.Command, jobs *int) {
-	cmd.Flags().IntVarP(jobs, "jobs", "j", runtime.GOMAXPROCS(0), "CPU cores to use")
-}
-
-func checkJobs(jobs int) error {
-	if jobs < 1 || jobs > maxJobs {
-		return ofFlag("jobs", fmt.Errorf("must be from 1 to %d, not %d", maxJobs, jobs))
-	}
-	return nil
-}
+// workers is the processors of this machine to use.
+func workers(q *question.Question) int { return cmp.Or(q.Jobs, runtime.GOMAXPROCS(0)) }
 
 // askPlan is the question of the flags with its files, and the options of its search; all problems at once.
-func askPlan(s Streams, flags *settings, jobs int, view *viewOptions) (*question.Loaded, advice.Options, error) {
+func askPlan(s Streams, flags *settings, view *viewOptions) (*question.Loaded, advice.Options, error) {
 	q, err := flags.read()
-	errs := []error{err, checkJobs(jobs), report.CheckColumns(view.columns)}
+	errs := []error{err, report.CheckColumns(view.columns)}
 	l, err := q.Load()
 	if err := document.Join(append(errs, err)...); err != nil {
 		return nil, advice.Options{}, question.Once(err)
@@ -92,7 +77,7 @@ func askPlan(s Streams, flags *settings, jobs int, view *viewOptions) (*question
 	return l, advice.Options{
 		GPUs: q.GPUs, GPUsPerNode: q.GPUsPerNode, Mode: q.Mode, Objective: q.Objective, Rate: q.Rate, Engines: engines,
 		Redundant: search.Range{High: q.Redundant}, Drafts: search.Range{High: q.Drafts}, Top: q.Top, PerHour: q.Price, Watts: q.Power,
-		Overlaps: overlaps(q.Overlap), Workers: jobs,
+		Overlaps: overlaps(q.Overlap), Workers: workers(&q),
 	}, err
 }
 

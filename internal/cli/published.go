@@ -8,17 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"throughline/internal/document"
+	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/validate/published"
 	"throughline/number"
 )
 
-// publishedFolder is where the public figures lie beside the project.
-const publishedFolder = "../shared/measurements/published"
-
 func newValidatePublished(s Streams) *cobra.Command {
 	var show validation
-	folder := publishedFolder
+	var flags *settings
 	cmd := &cobra.Command{
 		Use:   "published [FILE.csv|FOLDER]...",
 		Short: "Predict figures that others have published",
@@ -41,18 +40,20 @@ chart_read) count 3 points wider in "within".`,
 		Example: "  throughline validate published --worst 10 --out predicted.csv",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if show.worst < 0 {
-				return fmt.Errorf("--worst must be at least 0, not %d", show.worst)
-			}
-			if err := show.out.check(args...); err != nil {
+			q, err := show.read(flags)
+			if err := document.Join(err, show.out.check(args...)); err != nil {
 				return err
 			}
+			if len(args) > 0 && flags.given("folder") {
+				fmt.Fprintln(s.Err, "note: --folder has no effect: files are named")
+			}
+			folder := q.Folder
 			var t published.Table
 			if len(args) == 0 {
 				if err := t.BuiltIn(cmd.Context()); err != nil {
 					return err
 				}
-				if _, err := os.Stat(folder); err == nil || cmd.Flags().Changed("folder") {
+				if _, err := os.Stat(folder); err == nil || flags.given("folder") {
 					args = []string{folder}
 				} else {
 					fmt.Fprintf(s.Err, "no folder %s: only the figures that are built in\n", folder)
@@ -69,8 +70,8 @@ chart_read) count 3 points wider in "within".`,
 			return show.published(cmd, s, &t)
 		},
 	}
-	cmd.Flags().StringVar(&folder, "folder", folder, "folder of tables to read where no FILE is given")
-	show.flags(cmd)
+	flags = addSettings(cmd, question.Published)
+	show.flags(cmd, "validate published")
 	return cmd
 }
 

@@ -13,6 +13,7 @@ import (
 	"throughline/assume"
 	"throughline/internal/document"
 	"throughline/internal/jobfile"
+	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/result"
 	"throughline/internal/sweep"
@@ -21,15 +22,13 @@ import (
 
 // runOptions are the flags of the run command.
 type runOptions struct {
-	config     string
-	output     string
+	flags      *settings
+	output     output
 	categories bool
 	gzip       bool
 	json       bool
 	long       bool
 	explain    bool
-	assume     string
-	jobs       int
 	view       viewOptions
 }
 
@@ -69,23 +68,18 @@ written; 3 the results could not be written.`,
 			return run(cmd.Context(), s, o)
 		},
 	}
-	f := cmd.Flags()
-	f.StringVarP(&o.config, "config", "c", "", "runtime file (required)")
-	f.StringVarP(&o.output, "output", "o", "", "folder of the results, instead of the one the file names")
-	f.BoolVar(&o.categories, "category", false, "start every row of the tables with its category")
-	f.BoolVar(&o.long, "long", false, "write one table with a row per run instead of three with a column per run")
-	f.BoolVar(&o.gzip, "gzip", false, "compress the tables (.csv.gz)")
-	f.BoolVar(&o.json, "json", false, "print the results as JSON instead of a table")
-	f.BoolVar(&o.explain, "explain-rejected", false, "say what ruled plans out, and what would have let them through")
-	f.StringVar(&o.assume, "assume", assume.Reference.Name, "modelling assumptions: reference or physical, and changes like reference,causal=true")
-	addJobs(cmd, &o.jobs)
-	o.view.flags(cmd)
-	o.view.columnFlag(cmd)
+	o.flags = addSettings(cmd, question.Run)
+	addOutputs(cmd, "run", map[string]any{"json": &o.json, "wide": &o.view.wide, "columns": &o.view.columns, "output": &o.output,
+		"category": &o.categories, "long": &o.long, "gzip": &o.gzip, "explain-rejected": &o.explain})
 	return cmd
 }
 
 func run(ctx context.Context, s Streams, o runOptions) error {
-	table, jobs, err := o.prepare(s)
+	q, err := o.flags.read()
+	if err != nil {
+		return err
+	}
+	table, jobs, err := o.prepare(s, &q)
 	if err != nil {
 		return err
 	}
@@ -98,7 +92,7 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	// A run leaves half a megabyte behind and keeps next to nothing: with the usual setting two thirds of the time go into
 	// collecting.
 	defer debug.SetGCPercent(debug.SetGCPercent(200))
-	options := sweep.Options{Jobs: o.jobs, Thorough: o.explain, Tick: progress.tick}
+	options := sweep.Options{Jobs: workers(&q), Thorough: o.explain, Tick: progress.tick}
 	array := report.NewArray(s.data)
 	var v verdict
 	show := func(r *result.Record) error {
@@ -133,22 +127,22 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 }
 
 // prepare checks the flags, reads the file, and prepares the table for the terminal.
-func (o *runOptions) prepare(s Streams) (*report.Runs, []*jobfile.Job, error) {
-	if o.config == "" {
+func (o *runOptions) prepare(s Streams, q *question.Question) (*report.Runs, []*jobfile.Job, error) {
+	if q.Config == "" {
 		return nil, nil, errors.New("run needs a runtime file: throughline run -c FILE")
 	}
 	if o.long && o.categories {
 		return nil, nil, errors.New("--category is for tables with a row per field: --long has a column per field")
 	}
-	as, err := assume.Parse(o.assume)
-	if err := document.Join(checkJobs(o.jobs), ofFlag("assume", err)); err != nil {
+	as, err := assume.Parse(q.Assume)
+	if err != nil {
 		return nil, nil, err
 	}
 	table, err := report.NewRuns(o.view.of(s))
 	if err != nil {
 		return nil, nil, err
 	}
-	jobs, warnings, err := jobfile.Load(o.config, as)
+	jobs, warnings, err := jobfile.Load(q.Config, as)
 	warn(s, warnings)
 	if err != nil {
 		return nil, nil, err
@@ -178,8 +172,8 @@ func tooWide(runs int, categories bool) string {
 // fileName is that of a table of a job.
 func (o *runOptions) fileName(job *jobfile.Job, table string) string {
 	dir := job.Output
-	if o.output != "" {
-		dir = o.output
+	if o.output.name != "" {
+		dir = o.output.name
 	}
 	name := filepath.Join(dir, job.Mode+"_"+table+".csv")
 	if o.gzip {

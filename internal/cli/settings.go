@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,47 +23,84 @@ type settings struct {
 // settingFlag is the value of one of them. It is kept as it was written, so that all mistakes are found together.
 type settingFlag struct {
 	*question.Setting
+	flag string // its name, or one of its other names
 	text string
 }
 
 func (f *settingFlag) String() string        { return f.text }
 func (f *settingFlag) Set(text string) error { f.text = text; return nil }
 func (f *settingFlag) Type() string {
+	if f.List != "" {
+		return "list"
+	}
 	return map[question.Kind]string{question.Text: "string", question.Number: "float", question.Count: "int", question.Time: "time", question.Switch: "bool"}[f.Kind()]
 }
 
-// addSettings defines a flag for each setting of a command.
+// addSettings defines a flag for each setting of a command, and hidden ones for its other names.
 func addSettings(cmd *cobra.Command, of question.Command) *settings {
 	s := &settings{of: of, flags: cmd.Flags()}
 	cmd.Flags().SortFlags = false
 	usual := question.DefaultOf(of)
 	for _, setting := range question.Settings(of) {
-		f := &settingFlag{setting, setting.Get(&usual)}
-		s.values = append(s.values, f)
-		flag := cmd.Flags().VarPF(f, setting.Name, setting.Short, setting.Help(of))
-		if setting.Kind() == question.Switch {
-			flag.NoOptDefVal = "true"
+		s.add(setting, setting.Name, setting.Short, setting.Get(&usual))
+		for _, alias := range setting.Aliases {
+			s.add(setting, alias, "", "").Hidden = true
 		}
 	}
 	return s
 }
 
-// given reports whether a flag is on the command line.
-func (s *settings) given(name string) bool { return s.flags.Changed(name) }
+func (s *settings) add(setting *question.Setting, name, short, usual string) *pflag.Flag {
+	f := &settingFlag{setting, name, usual}
+	s.values = append(s.values, f)
+	flag := s.flags.VarPF(f, name, short, setting.Help(s.of))
+	if setting.Kind() == question.Switch {
+		flag.NoOptDefVal = "true"
+	}
+	return flag
+}
+
+// given reports whether a setting is on the command line, by whichever name.
+func (s *settings) given(name string) bool {
+	return slices.ContainsFunc(s.values, func(f *settingFlag) bool { return f.Name == name && s.flags.Changed(f.flag) })
+}
 
 // read is the question that the flags ask, and all that is wrong with them.
 func (s *settings) read() (question.Question, error) {
 	q := question.DefaultOf(s.of)
-	var errs []error
+	errs := []error{emptyOutputs(s.flags)}
+	by := map[string]string{} // names of flags, of settings that are given
 	for _, f := range s.values {
-		if !s.given(f.Name) {
+		if !s.flags.Changed(f.flag) {
 			continue
 		}
-		if err := f.Setting.Set(&q, strings.TrimSpace(f.text)); err != nil {
-			errs = append(errs, err)
+		if other, twice := by[f.Name]; twice {
+			errs = append(errs, ofFlag(other, fmt.Errorf("says the same as --%s; give one of them", f.flag)))
 		}
+		by[f.Name] = f.flag
+		text := strings.TrimSpace(f.text)
+		if text == "" || f.List != "" && len(question.Words(text)) == 0 {
+			errs = append(errs, ofFlag(f.flag, errors.New("is empty; give a value, or leave it out")))
+			continue
+		}
+		errs = append(errs, named(f.Name, f.flag, f.Setting.Set(&q, text)))
 	}
 	return q, document.Join(errs...)
+}
+
+// named makes the problems of a setting those of the flag that gave it.
+func named(setting, flag string, err error) error {
+	var problems *document.Error
+	if setting == flag || !errors.As(err, &problems) {
+		return err
+	}
+	out := &document.Error{Problems: slices.Clone(problems.Problems)}
+	for i := range out.Problems {
+		if p := &out.Problems[i]; p.Path == setting {
+			p.Path = flag
+		}
+	}
+	return out
 }
 
 // note tells of flags that have no effect beside the others.

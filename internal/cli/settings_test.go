@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,8 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	diffs "github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"throughline/internal/question"
 )
@@ -20,11 +22,6 @@ func attempt(args ...string) (code int, out, said string) {
 	var o, e bytes.Buffer
 	code = Run(context.Background(), args, Streams{In: strings.NewReader(""), Out: &o, Err: &e})
 	return code, o.String(), e.String()
-}
-
-// commands are those that have settings, and which.
-var commands = map[string]question.Command{
-	"plan": question.Plan, "estimate": question.Estimate, "explain": question.Explain, "validate forward": question.Forward, "validate serving": question.Serving,
 }
 
 func find(t *testing.T, path string) *cobra.Command {
@@ -38,14 +35,47 @@ func find(t *testing.T, path string) *cobra.Command {
 
 // Every setting of a command is a flag of it, with the same help and default.
 func TestFlagsAreTheTable(t *testing.T) {
-	for path, of := range commands {
+	for _, c := range question.Commands {
+		path, of := c.Path, c.Command
 		cmd, usual := find(t, path), question.DefaultOf(of)
 		for _, s := range question.Settings(of) {
 			f := cmd.Flags().Lookup(s.Name)
 			if f == nil || f.Usage != s.Help(of) || f.DefValue != s.Get(&usual) {
 				t.Errorf("%s --%s: %+v", path, s.Name, f)
 			}
+			for _, alias := range s.Aliases {
+				if f := cmd.Flags().Lookup(alias); f == nil || !f.Hidden {
+					t.Errorf("%s --%s: %+v", path, alias, f)
+				}
+			}
 		}
+	}
+}
+
+// every is all commands of the program.
+func every(cmd *cobra.Command) []*cobra.Command {
+	out := []*cobra.Command{cmd}
+	for _, sub := range cmd.Commands() {
+		out = append(out, every(sub)...)
+	}
+	return out
+}
+
+// No command has a flag that stands in neither table.
+func TestNoOtherFlags(t *testing.T) {
+	seen := 0
+	for _, cmd := range every(newRoot(Streams{})) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			seen++
+			_, setting := f.Value.(*settingFlag)
+			output := slices.ContainsFunc(outputFlags, func(o outputFlag) bool { return o.name == f.Name })
+			if !setting && !output || f.Usage == "" {
+				t.Errorf("%s --%s: %q", cmd.CommandPath(), f.Name, f.Usage)
+			}
+		})
+	}
+	if seen < 200 {
+		t.Errorf("only %d flags", seen)
 	}
 }
 
@@ -55,7 +85,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	want := []string{
 		`--model: "lama_3_8b" is no file and no built-in model; did you mean "llama_3_8b"?`,
 		"--gpus: must be from 1 to 100000, not 0",
-		"--tpot: must be from 0 to 1000000000 ms, not NaN",
+		"--tpot: must be above 0 and at most 1000000000 ms, not NaN",
 		`--ttft: must be a time like 2s, 50ms or 300us, or a number of ms, not "2 weeks"`,
 		"--price: must be from 0 to 1000000 $/h, not +Inf",
 		"--prefix-hit: must be at least 0 and less than 1, not 1",
@@ -121,8 +151,12 @@ func TestNoEffect(t *testing.T) {
 
 // Values of flags and names of built-in files are completed, in whichever case.
 func TestCompletion(t *testing.T) {
-	for path, of := range commands {
+	for _, c := range question.Commands {
+		path, of := c.Path, c.Command
 		for _, s := range question.Settings(of) {
+			if s.Name == "until" || s.Name == "seek" {
+				continue // by what the goals and the system are
+			}
 			args := append(append([]string{"__complete"}, strings.Fields(path)...), "--"+s.Name, "")
 			_, out, _ := attempt(args...)
 			lines := strings.Split(strings.TrimSpace(out), "\n")
@@ -145,6 +179,15 @@ func TestCompletion(t *testing.T) {
 		{[]string{"models", "show", "gpt-"}, "gpt-oss-120b\ngpt-oss-20b\n:0\n"},
 		{[]string{"systems", "show", "gb2"}, "GB200_NVL72\n:0\n"},
 		{[]string{"schema", "s"}, "system\n:4\n"},
+		{[]string{"simulate", "--arrival", ""}, "poisson\ngamma:\nconstant\nbursts:\n:2\n"},
+		{[]string{"simulate", "--policy", "c"}, "chunked\n:4\n"},
+		{[]string{"comm", "--fabric", ""}, "efa\n:4\n"},
+		{[]string{"comm", "--library", "nccl,d"}, "nccl,deepep\n:6\n"},
+		{[]string{"explain", "--until", "tp"}, "tpot=\n:2\n"},
+		{[]string{"explain", "--system", "H200", "--seek", "mem1.G"}, "mem1.GiB\nmem1.GBps\n:4\n"},
+		{[]string{"explain", "--seek", "mem1.G"}, "mem1.GiB\nmem1.GBps\n:4\n"},
+		{[]string{"plan", "--columns", "TTFT,tpot"}, "TTFT,TPOT\nTTFT,TPOT_limit\n:6\n"},
+		{[]string{"validate", "requests", "--steps", "r"}, "recorded\nrun\n:4\n"},
 	} {
 		if _, out, _ := attempt(append([]string{"__complete"}, c.args...)...); out != c.want {
 			t.Errorf("%v offers %q, want %q", c.args, out, c.want)
@@ -159,36 +202,97 @@ func TestCompletion(t *testing.T) {
 
 // TestSettingsPage: docs/settings.md shows the table.
 func TestSettingsPage(t *testing.T) {
-	const page, start, end = "../../docs/settings.md", "<!-- settings -->\n", "<!-- /settings -->\n"
-	usual := question.Default()
+	const page = "../../docs/settings.md"
 	var b strings.Builder
 	b.WriteString("| setting | commands | values | default | meaning |\n|---|---|---|---|---|\n")
 	for _, s := range question.Settings(question.All) {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", s.Name, strings.Join(commandsOf(s), ", "), s.Values(), s.Get(&usual), strings.ReplaceAll(s.Doc, "|", `\|`))
+		names := "`" + strings.Join(append([]string{s.Name}, s.Aliases...), "`, `") + "`"
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", names, "`"+strings.Join(s.For.Paths(), "`, `")+"`", s.Values(), usualOf(s), strings.ReplaceAll(s.Doc, "|", `\|`))
 	}
 	src := string(readFile(t, page))
-	before, rest, found := strings.Cut(src, start)
-	_, after, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		t.Fatal("the page has no place for the table")
-	}
-	want := before + start + b.String() + end + after
+	want := filled(t, filled(t, src, "settings", b.String()), "outputs", outputTable())
 	if *update {
 		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
-	} else if diff := cmp.Diff(want, src); diff != "" {
+	} else if diff := diffs.Diff(want, src); diff != "" {
 		t.Errorf("run with -update and look at the difference (-table +page):\n%s", diff)
 	}
 }
 
-func commandsOf(s *question.Setting) []string {
+// filled is a page with a table in its place.
+func filled(t *testing.T, page, name, table string) string {
+	t.Helper()
+	start, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->\n"
+	before, rest, found := strings.Cut(page, start)
+	_, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("the page has no place for the table of %s", name)
+	}
+	return before + start + table + end + after
+}
+
+// outputTable is the flags of how and where commands show their answers.
+func outputTable() string {
+	var b strings.Builder
+	b.WriteString("| flag | commands | meaning | no effect |\n|---|---|---|---|\n")
+	all := every(newRoot(Streams{}))
+	for i := range outputFlags {
+		o := &outputFlags[i]
+		var paths []string
+		doc := o.doc
+		for _, cmd := range all {
+			f := cmd.Flags().Lookup(o.name)
+			if f == nil {
+				continue
+			}
+			if _, setting := f.Value.(*settingFlag); setting {
+				continue
+			}
+			paths = append(paths, "`"+strings.TrimPrefix(cmd.CommandPath(), "throughline ")+"`")
+			doc = cmp.Or(doc, f.Usage)
+		}
+		if len(paths) == 0 {
+			continue
+		}
+		slices.Sort(paths)
+		idle := ""
+		if len(o.needs) > 0 {
+			idle = "without a file to write"
+		} else if len(o.without) > 0 {
+			idle = "with `--" + strings.Join(o.without, "`, `--") + "`"
+		}
+		fmt.Fprintf(&b, "| `--%s` | %s | %s | %s |\n", o.name, strings.Join(paths, ", "), doc, idle)
+	}
+	return b.String()
+}
+
+// usualOf is the default of a setting, of each command where they differ.
+func usualOf(s *question.Setting) string {
+	var order []string
+	by := map[string][]string{}
+	for _, c := range question.Commands {
+		if s.For&c.Command == 0 {
+			continue
+		}
+		usual := question.DefaultOf(c.Command)
+		text := s.Get(&usual)
+		if by[text] == nil {
+			order = append(order, text)
+		}
+		by[text] = append(by[text], c.Path)
+	}
+	if len(order) == 1 {
+		return order[0]
+	}
 	var out []string
-	for path, of := range commands {
-		if s.For&of != 0 {
-			out = append(out, "`"+path+"`")
+	for i, text := range order {
+		switch {
+		case i == 0 && text != "":
+			out = append(out, text)
+		case text != "":
+			out = append(out, fmt.Sprintf("%s (%s)", text, strings.Join(by[text], ", ")))
 		}
 	}
-	slices.Sort(out)
-	return out
+	return strings.Join(out, "; ")
 }

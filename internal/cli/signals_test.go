@@ -37,6 +37,9 @@ func TestSignals(t *testing.T) {
 		{syscall.SIGINT, 130, []string{"plan", "--model", "deepseek_v3_flash_mla_absorb", "--system", "H200", "--gpus", "100000"}},
 		{syscall.SIGTERM, 143, []string{"estimate", "--model", "llama_3_8b", "--system", "H200", "--points", "-", "-o", "out.csv"}},
 		{syscall.SIGINT, 130, []string{"models", "import", "-", "-o", "out.json"}},
+		{syscall.SIGINT, 130, []string{"simulate", "--model", "Llama-3.1-8B", "--system", "H200", "--num-prompts", "10000000", "--requests-out", "out.csv"}},
+		{syscall.SIGTERM, 143, []string{"simulate", "--max-rate", "--model", "Llama-3.1-8B", "--system", "H200", "--num-prompts", "10000000"}},
+		{syscall.SIGINT, 130, []string{"simulate", "--rate=1e9", "--model", "Llama-3.1-8B", "--system", "H200", "--num-prompts", "10000000"}},
 	} {
 		t.Run(strings.Join(c.args[:2], " "), func(t *testing.T) {
 			t.Parallel()

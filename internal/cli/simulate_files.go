@@ -21,7 +21,7 @@ func (o *simulateOptions) written(ctx context.Context, sim *simulation) (*simula
 		return failed
 	}
 	if o.timelineOut.name != "" {
-		options.Every = float64(o.every)
+		options.Every = o.asked.Traffic.TimelineEvery
 		next := run
 		run = func() error {
 			return report.WriteFiles(ctx, report.File{Name: o.timelineOut.name, Write: func(w io.Writer) error {

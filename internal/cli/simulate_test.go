@@ -75,7 +75,9 @@ func TestSimulateJSON(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, key := range []string{
-		"completed", "duration", "total_input_tokens", "total_output_tokens", "total_output_tokens_retokenized", "request_throughput", "input_throughput", "output_throughput",
+		"tag", "dataset_name", "sharegpt_output_len", "random_input_len", "random_output_len", "random_range_ratio", "server_info", "total_input_text_tokens",
+		"total_input_vision_tokens", "p95_e2e_latency_ms", "p90_ttft_ms", "p95_ttft_ms", "p90_tpot_ms", "p95_tpot_ms", "p90_itl_ms", "accept_length",
+		"max_output_tokens_per_s", "max_concurrent_requests", "completed", "duration", "total_input_tokens", "total_output_tokens", "total_output_tokens_retokenized", "request_throughput", "input_throughput", "output_throughput",
 		"total_throughput", "mean_e2e_latency_ms", "median_e2e_latency_ms", "std_e2e_latency_ms", "p90_e2e_latency_ms", "p99_e2e_latency_ms", "mean_ttft_ms", "median_ttft_ms",
 		"std_ttft_ms", "p99_ttft_ms", "mean_tpot_ms", "median_tpot_ms", "std_tpot_ms", "p99_tpot_ms", "mean_itl_ms", "median_itl_ms", "std_itl_ms", "p95_itl_ms", "p99_itl_ms",
 		"max_itl_ms", "concurrency", "request_rate", "max_concurrency", "backend",
@@ -83,6 +85,9 @@ func TestSimulateJSON(t *testing.T) {
 		if _, ok := ours[key]; !ok {
 			t.Errorf("no %s", key)
 		}
+	}
+	if ours["dataset_name"] != "random" || ours["random_input_len"] != 256.0 || ours["random_output_len"] != 32.0 || ours["random_range_ratio"] != 1.0 {
+		t.Errorf("%v", ours)
 	}
 	if ours["completed"] != 100.0 || ours["total_input_tokens"] != 25600.0 || ours["total_output_tokens"] != 3200.0 {
 		t.Errorf("%v", ours)
@@ -106,6 +111,23 @@ func TestSimulateFiles(t *testing.T) {
 	}
 }
 
+// TestSimulateRecordedLengths: lengths of a trace are taken one after another, from the start again at its end; it need not
+// say when its requests came. Seven requests of 100+10, 300+30 and 50+5 tokens are two rounds and one more.
+func TestSimulateRecordedLengths(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lengths.csv")
+	if err := os.WriteFile(name, []byte("isl,osl\n100,10\n300,30\n50,5\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	out := call(t, "simulate", "--model", "Llama-3.1-8B", "--system", "H200", "--rate", "5", "--num-prompts", "7", "--lengths", "trace:"+name, "--json")
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got["total_input_tokens"] != 2*450.0+100 || got["total_output_tokens"] != 2*45.0+10 || got["dataset_name"] != name || got["random_input_len"] != nil {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestSimulateRefuses: bad input is refused with its place and what is allowed; nothing is written.
 func TestSimulateRefuses(t *testing.T) {
 	dir := t.TempDir()
@@ -121,11 +143,11 @@ func TestSimulateRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--rate", "0"}, "rate must be above 0, or inf for all requests at once, not 0"},
-		{[]string{"--rate", "-3"}, "rate must be above 0, or inf for all requests at once, not -3"},
-		{[]string{"--rate", "NaN"}, "rate must be above 0, or inf for all requests at once, not NaN"},
-		{[]string{"--rate", "fast"}, `rate must be a number above 0, or inf, not "fast"`},
-		{[]string{"--replicas", "0"}, "replicas must lie between 1 and 1000000000, not 0"},
+		{[]string{"--rate", "0"}, "--rate: must be above 0 and at most 1000000000 requests/s, or inf, not 0"},
+		{[]string{"--rate", "-3"}, "--rate: must be above 0 and at most 1000000000 requests/s, or inf, not -3"},
+		{[]string{"--rate", "NaN"}, "--rate: must be above 0 and at most 1000000000 requests/s, or inf, not NaN"},
+		{[]string{"--rate", "fast"}, `--rate: must be a number, or inf, not "fast"`},
+		{[]string{"--replicas", "0"}, "--replicas: must be from 1 to 1000000, not 0"},
 		{[]string{"--dp", "0"}, "dp: must be from 1 to 1000000, not 0"},
 		{[]string{"--max-concurrency", "0"}, "concurrency: must be from 1 to 1000000000, not 0"},
 		{[]string{"--routing", "roundrobin"}, `routing: "roundrobin" is not one of "round-robin", "least-loaded", "prefix-aware"; did you mean "round-robin"?`},
@@ -133,16 +155,25 @@ func TestSimulateRefuses(t *testing.T) {
 		{[]string{"--arrival", "gamma:-1"}, `arrival: gamma:CV needs a coefficient of variation above 0, up to 100, not "-1"`},
 		{[]string{"--lengths", "zipf:2"}, `lengths: length distribution "zipf:2" is not one of fixed, uniform:R, lognormal:S`},
 		{[]string{"--ttft", "p99:-2s"}, `ttft: "p99:-2s" is no limit: "-2s" must be a time above 0`},
-		{[]string{"--num-prompts", "0"}, "num-prompts must be at least 1, not 0"},
+		{[]string{"--num-prompts", "0"}, "--num-prompts: must be from 1 to 10000000, not 0"},
 		{[]string{"--isl", "9000", "--max-context", "8192"}, "a request of 9000 + 1024 tokens is longer than the 8192 that the model takes (--max-context)"},
 		{[]string{"--isl", "9000", "--kv-tokens", "8192"}, "request 0: 9000 + 1024 tokens can never run: the KV cache of a rank holds 8192"},
 		{[]string{"--trace", file("back.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n2,1,1\n1,1,1\n")}, "back.csv: line 3: arrives at 1 s, before the request in front of it at 2 s; a trace must not go back in time"},
 		{[]string{"--trace", filepath.Join(dir, "none.csv")}, "none.csv"},
 		{[]string{"--step-times", file("steps.csv", "n_decode,wall_ms\n1,-4\n")}, `steps.csv: line 2: wall_ms must be a number from 0 on, not "-4"`},
 		{[]string{"--model", "Llama-3.1-405B"}, "a processor of H200 has 140.4 GiB; weights and working space need"},
-		{[]string{"--batch", "4"}, "--batch has no place here"},
-		{[]string{"--turns", "2", "--gsp-num-groups", "3", "--gsp-system-prompt-len", "64"}, "turns and groups that share a prefix: give one of them"},
-		{[]string{"--max-rate", "--max-concurrency", "4"}, "max-rate asks for a rate, max-concurrency bounds it: give one of them"},
+		{[]string{"--batch", "4"}, "simulate has no flag --batch; these have: estimate, explain, compare"},
+		{[]string{"--turns", "2", "--gsp-num-groups", "3", "--gsp-system-prompt-len", "64"}, "--turns: conversations and groups that share a prefix do not go together; give turns or gsp-num-groups"},
+		{[]string{"--rate", "1e300"}, "--rate: must be above 0 and at most 1000000000 requests/s, or inf, not 1"},
+		{[]string{"--rate", "1", "--request-rate", "2"}, "--rate: says the same as --request-rate; give one of them"},
+		{[]string{"--concurrency", "1", "--max-concurrency", "2"}, "--concurrency: says the same as --max-concurrency; give one of them"},
+		{[]string{"--request-rate", "0"}, "--request-rate: must be above 0"},
+		{[]string{"--num-prompts", "99999999999"}, "--num-prompts: must be from 1 to 10000000, not 99999999999"},
+		{[]string{"--turns", "0"}, "--turns: must be from 1 to 1000000, not 0"},
+		{[]string{"--requests-out", "-"}, "--requests-out: - is no file; /dev/stdout writes to standard output"},
+		{[]string{"--lengths", "uniform:0.5", "--random-range-ratio", "0.5"}, "--random-range-ratio: says the same as lengths; give one of them"},
+		{[]string{"--think-time", "soon"}, `--think-time: must be a time like 2s, 50ms or 300us, or a number of s, not "soon"`},
+		{[]string{"--max-rate", "--max-concurrency", "4"}, "--max-rate: asks for a rate, which concurrency bounds; give one of them"},
 	} {
 		var out, errs bytes.Buffer
 		code := Run(context.Background(), append(base, c.args...), Streams{In: strings.NewReader(""), Out: &out, Err: &errs})

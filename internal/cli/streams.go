@@ -10,7 +10,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"throughline/internal/report"
@@ -67,15 +66,6 @@ func terminalWidth(w io.Writer) int {
 type viewOptions struct {
 	wide    bool
 	columns []string
-}
-
-func (o *viewOptions) flags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.wide, "wide", false, "show all columns of the tables, also where they do not fit the terminal")
-}
-
-// columnFlag adds the flag that names the columns.
-func (o *viewOptions) columnFlag(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVar(&o.columns, "columns", nil, "fields to show in the terminal instead of the usual ones; help lists them")
 }
 
 // help reports whether a list of the fields is asked for in place of columns.

@@ -36,8 +36,7 @@ func newSystems(s Streams) *cobra.Command {
 		Args: subcommandOf(hardware.Catalogue),
 		RunE: func(*cobra.Command, []string) error { return listSystems(s, view, asJSON) },
 	}
-	view.flags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the list as JSON")
+	addOutputs(cmd, "systems", map[string]any{"json": &asJSON, "wide": &view.wide})
 	cmd.AddCommand(newSystemsShow(s))
 	return cmd
 }
@@ -137,7 +136,7 @@ func newSystemsShow(s Streams) *cobra.Command {
 		ValidArgsFunction: completeNames(hardware.Catalogue),
 		RunE:              func(_ *cobra.Command, args []string) error { return showSystem(s, args[0], asJSON) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the system file itself")
+	addOutputs(cmd, "systems show", map[string]any{"json": &asJSON})
 	return cmd
 }
 

@@ -11,8 +11,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"throughline/hardware"
+	"throughline/internal/catalogue"
 	"throughline/internal/document"
+	"throughline/internal/question"
 	"throughline/internal/report"
+	"throughline/model"
+	"throughline/workload"
 )
 
 // helpColumns is the width of the help, which its text keeps, too. Narrower terminals have it reflowed.
@@ -104,14 +109,41 @@ func onlyFlags(fileFlag string) cobra.PositionalArgs {
 		switch {
 		case len(args) == 0:
 			return nil
-		case fileFlag == "":
+		case fileFlag == "" && !hasSettings(cmd):
 			return fmt.Errorf("%s takes no arguments, but there is %q", cmd.Name(), args[0])
+		case fileFlag == "":
+			return fmt.Errorf("%s takes no arguments, but there is %q; %s", cmd.Name(), args[0], stray(args[0]))
 		case len(args) == 1 && !cmd.Flags().Changed(fileFlag):
 			flag := cmd.Flags().Lookup(fileFlag)
 			return fmt.Errorf("%s takes its file after a flag; did you mean \"%s -%s %s\"?", cmd.Name(), cmd.CommandPath(), flag.Shorthand, args[0])
 		}
 		return fmt.Errorf("%s takes one file, after --%s; there is also %q", cmd.Name(), fileFlag, args[0])
 	}
+}
+
+// hasSettings reports whether a command has flags that take values.
+func hasSettings(cmd *cobra.Command) (has bool) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		_, setting := f.Value.(*settingFlag)
+		has = has || setting
+	})
+	return has
+}
+
+// stray guesses how an argument came about that belongs to no flag.
+func stray(arg string) string {
+	if _, unit := workload.TimeUnits[arg]; unit && arg != "" {
+		return fmt.Sprintf("a time and its unit are one word, like 2%s", arg)
+	}
+	for _, of := range []struct {
+		flag string
+		set  catalogue.Set
+	}{{"model", model.Catalogue}, {"system", hardware.Catalogue}} {
+		if name, ok := of.set.Name(arg); ok {
+			return fmt.Sprintf("did you mean --%s %s?", of.flag, name)
+		}
+	}
+	return "a value stands after its flag, in quotes if it has spaces"
 }
 
 // someFiles asks for at least one file.
@@ -151,10 +183,18 @@ func flagError(cmd *cobra.Command, err error) error {
 
 func unknownFlag(cmd *cobra.Command, name string) error {
 	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	slices.Sort(names)
 	dashes := "--"
 	if len(name) == 1 {
 		dashes = "-"
+	}
+	if setting, known := question.Lookup(question.All, name); known && len(name) > 1 {
+		return fmt.Errorf("%s has no flag --%s; these have: %s", strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" "), name, strings.Join(setting.For.Paths(), ", "))
 	}
 	near, ok := document.Nearest(name, names)
 	if i := slices.IndexFunc(names, func(n string) bool { return strings.HasPrefix(n, name) }); i >= 0 && len(name) > 1 {
@@ -173,7 +213,6 @@ func unknownFlag(cmd *cobra.Command, name string) error {
 func kindOf(f *pflag.Flag) string {
 	kind := f.Value.Type()
 	return cmp.Or(map[string]string{
-		"int": "a whole number", "uint64": "a whole number from 0 up", "bool": "true or false", "float64": "a number",
-		"time": "a time like 2s or 500ms, or a number of seconds",
+		"bool": "true or false",
 	}[kind], "a "+kind)
 }

@@ -43,19 +43,23 @@ median error with its sign.
 }
 
 func newValidateOps(s Streams) *cobra.Command {
-	var system string
 	var show validation
+	var flags *settings
 	cmd := &cobra.Command{
 		Use:     "ops FILE.csv",
 		Short:   "Predict measured kernels",
 		Example: "  throughline validate ops ops.csv --system H200 --out predicted.csv",
 		Args:    oneArgument("a table of measurements"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sys, _, err := readSystem(s, show.system(s, system))
+			q, err := show.read(flags)
 			if err != nil {
 				return err
 			}
-			f, err := show.open(args[0], system)
+			sys, _, err := readSystem(s, show.system(s, q.System))
+			if err != nil {
+				return err
+			}
+			f, err := show.open(args[0], q.System)
 			if err != nil {
 				return err
 			}
@@ -67,8 +71,8 @@ func newValidateOps(s Streams) *cobra.Command {
 			return show.report(cmd.Context(), s, r)
 		},
 	}
-	cmd.Flags().StringVarP(&system, "system", "s", "", "system: a built-in name or a system file (default H200)")
-	show.flags(cmd)
+	flags = addSettings(cmd, question.Ops)
+	show.flags(cmd, "validate ops")
 	return cmd
 }
 
@@ -81,7 +85,7 @@ func newValidateForward(s Streams) *cobra.Command {
 		Example: "  throughline validate forward forward.csv --system H200 --out predicted.csv",
 		Args:    oneArgument("a table of measurements"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := flags.read()
+			q, err := show.read(flags)
 			if err != nil {
 				return err
 			}
@@ -99,7 +103,7 @@ func newValidateForward(s Streams) *cobra.Command {
 		},
 	}
 	flags = addSettings(cmd, question.Forward)
-	show.flags(cmd)
+	show.flags(cmd, "validate forward")
 	return cmd
 }
 
@@ -126,7 +130,7 @@ has a reason.`,
 		Example: "  throughline validate serving serving.csv --out predicted.csv",
 		Args:    oneArgument("a table of measurements"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := flags.read()
+			q, err := show.read(flags)
 			if err != nil {
 				return err
 			}
@@ -143,42 +147,45 @@ has a reason.`,
 		},
 	}
 	flags = addSettings(cmd, question.Serving)
-	show.flags(cmd)
+	show.flags(cmd, "validate serving")
 	return cmd
 }
 
 // validation is how predictions against measurements are shown.
 type validation struct {
 	out      output
+	force    bool
 	by       []string
 	worst    int
 	markdown bool
 	view     viewOptions
 }
 
-func (v *validation) flags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	v.out.flags(cmd, "out", "", "write the table with its predictions to this file")
-	f.StringSliceVar(&v.by, "by", nil, "group by these columns of the table")
-	f.IntVar(&v.worst, "worst", 0, "list this many rows with the largest errors")
-	f.BoolVar(&v.markdown, "markdown", false, "print tables as Markdown")
-	v.view.flags(cmd)
+func (v *validation) flags(cmd *cobra.Command, path string) {
+	addOutputs(cmd, path, map[string]any{"out": &v.out, "force": &v.force, "markdown": &v.markdown, "wide": &v.view.wide})
 }
 
-// system is the one that a flag names or, without, the one that most of this project was measured on.
+// read is what the flags ask, of which this shows a part.
+func (v *validation) read(flags *settings) (question.Question, error) {
+	q, err := flags.read()
+	v.by, v.worst = question.Words(q.By), q.Worst
+	return q, err
+}
+
+// measuredSystem is the system that most of this project was measured on.
+const measuredSystem = "H200"
+
+// system is the one that a flag names or, without, the one that was measured most.
 func (v *validation) system(s Streams, name string) string {
 	if name != "" {
 		return name
 	}
-	fmt.Fprintln(s.Err, "predicting for H200; --system names another system")
-	return "H200"
+	fmt.Fprintf(s.Err, "predicting for %s; --system names another system\n", measuredSystem)
+	return measuredSystem
 }
 
 // open opens the table, once it is clear that the answer can be shown. The others are files that are read besides.
 func (v *validation) open(name string, others ...string) (io.ReadCloser, error) {
-	if v.worst < 0 {
-		return nil, fmt.Errorf("--worst must be at least 0, not %d", v.worst)
-	}
 	if err := v.out.check(append(others, name)...); err != nil {
 		return nil, err
 	}

@@ -7,14 +7,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"throughline/internal/document"
+	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/validate"
 )
 
 func newValidateRequests(s Streams) *cobra.Command {
-	var o validate.RequestsOptions
 	var show validation
-	var out, steps output
+	var steps output
+	var flags *settings
 	cmd := &cobra.Command{
 		Use:   "requests DIR",
 		Short: "Replay recorded runs of a serving engine, request by request",
@@ -34,18 +36,19 @@ writes run,metric,measured,predicted,error_percent (--out).`,
   throughline validate requests engine --steps own --system H200 --out predicted.csv`,
 		Args: oneArgument("a folder of recorded runs"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, f := range []*output{&out, &steps} {
-				if err := f.check(o.System); err != nil {
-					return err
-				}
+			q, err := flags.read()
+			if err := document.Join(err, show.out.check(q.System), steps.check(q.System), steps.unlike(&show.out)); err != nil {
+				return err
 			}
+			flags.note(s, &question.Loaded{Question: q})
+			o := validate.RequestsOptions{Steps: q.StepSource, System: q.System, Assume: q.Assume}
 			r, err := validate.Requests(cmd.Context(), args[0], o)
 			if err != nil {
 				return err
 			}
 			var files []report.File
-			if out.name != "" {
-				files = append(files, report.File{Name: out.name, Write: r.WriteCSV})
+			if show.out.name != "" {
+				files = append(files, report.File{Name: show.out.name, Write: r.WriteCSV})
 			}
 			if steps.name != "" {
 				files = append(files, report.File{Name: steps.name, Write: r.WriteSteps})
@@ -67,14 +70,8 @@ writes run,metric,measured,predicted,error_percent (--out).`,
 			return nil
 		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&o.Steps, "steps", "recorded", "times of steps: recorded, run, table or own")
-	f.StringVarP(&o.System, "system", "s", "", "system of own times: a built-in name or a file (default H200)")
-	f.StringVar(&o.Assume, "assume", "physical", "modelling assumptions of own times")
-	f.BoolVar(&show.markdown, "markdown", false, "print the table as Markdown")
-	out.flags(cmd, "out", "", "file for the figures of all runs")
-	steps.flag = "--steps-out"
-	f.StringVar(&steps.name, "steps-out", "", "file for all steps as they were replayed")
+	flags = addSettings(cmd, question.Requests)
+	addOutputs(cmd, "validate requests", map[string]any{"out": &show.out, "steps-out": &steps, "force": &show.force, "markdown": &show.markdown})
 	return cmd
 }
 

@@ -11,8 +11,8 @@ import (
 	"throughline/hardware"
 	"throughline/internal/document"
 	"throughline/internal/point"
-	"throughline/internal/question"
 	"throughline/op"
+	"throughline/workload"
 )
 
 // Goal is a value that a metric is to reach.
@@ -35,11 +35,11 @@ type metric struct {
 }
 
 var metrics = []metric{
-	{name: "tpot", unit: "ms", units: question.TimeUnits, times: true, phase: op.Decode,
+	{name: "tpot", unit: "ms", units: workload.TimeUnits, times: true, phase: op.Decode,
 		of: func(_ *subject, _ *hardware.System, f *figures) float64 { return f.tpot * 1e3 }},
-	{name: "ttft", unit: "ms", units: question.TimeUnits, times: true, phase: op.Prefill,
+	{name: "ttft", unit: "ms", units: workload.TimeUnits, times: true, phase: op.Prefill,
 		of: func(_ *subject, _ *hardware.System, f *figures) float64 { return f.ttft * 1e3 }},
-	{name: "step", unit: "ms", units: question.TimeUnits,
+	{name: "step", unit: "ms", units: workload.TimeUnits,
 		of: func(_ *subject, _ *hardware.System, f *figures) float64 { return f.step.StepTime * 1e3 }},
 	{name: "throughput", unit: "tokens/s", units: map[string]float64{"": 1, "tokens/s": 1, "token/s": 1, "t/s": 1}, more: true,
 		of: func(_ *subject, _ *hardware.System, f *figures) float64 { return f.tokens }},

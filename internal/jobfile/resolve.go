@@ -109,8 +109,10 @@ func (l *loader) notFound(at string, want Format, ref string, err error) {
 		}
 	}
 	hint := fmt.Sprintf("\"throughline %ss\" lists what is built in", want)
-	if near, ok := catalogues[want].Nearest(ref); ok {
-		hint = fmt.Sprintf("did you mean the built-in %q?", near)
+	if near := catalogues[want].Near(ref); len(near) == 1 {
+		hint = fmt.Sprintf("did you mean the built-in %q?", near[0])
+	} else if len(near) > 1 {
+		hint = fmt.Sprintf("did you mean one of the built-in %s?", document.QuoteList(near))
 	}
 	l.doc.Problemf(at, "no %s file %q in the working directory, beside this file or built in; %s", want, ref, hint)
 }

@@ -35,7 +35,13 @@ func TestIdle(t *testing.T) {
 		{words{{"prefill-plan", "tp2"}, {"decode-plan", "2x tp1"}}, "dp", "4"},
 		{words{{"prefill-plan", "tp2"}}, "cp", "2"},
 		{words{{"phase", "decode"}}, "sp", "true"},
-		{words{{"phase", "prefill"}}, "drafts", "2"},
+		{words{{"model", "DeepSeek-V3"}, {"dp", "8"}, {"phase", "prefill"}}, "drafts", "2"},
+		{words{{"phase", "decode"}}, "prefix", "100"},
+		{words{{"context", "4096"}}, "prefix", "100"},
+		{words{{"phase", "decode"}}, "prefix-hit", "0.5"},
+		{words{}, "gpus-per-node", "4"},
+		{words{}, "comm", "fp8"},
+		{words{{"phase", "decode"}}, "dispatch", "bf16"},
 		{words{{"decode-plan", "tp2"}}, "drafts", "2"},
 	} {
 		q := llama()
@@ -76,7 +82,7 @@ func TestIdle(t *testing.T) {
 		}
 		q = llama()
 		set(c.setting, c.text)
-		if answer, err := NewEstimator().Answer(&q); err == nil && c.setting != "sp" && c.setting != "cp" {
+		if answer, err := NewEstimator().Answer(&q); err == nil && len(c.base) > 0 && c.setting != "sp" && c.setting != "cp" && c.setting != "gpus-per-node" && c.setting != "dispatch" {
 			if said := answer.Phases[0].Loaded.Idle(question.Estimate, func(name string) bool { return name == c.setting }); len(said) > 0 {
 				t.Errorf("%s by itself: %v", c.setting, said)
 			}

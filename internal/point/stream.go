@@ -133,11 +133,11 @@ func (s *stream) header() error {
 		c := column{result: slices.Contains(resultNames, strings.ReplaceAll(key, "-", "_"))}
 		known := c.result || strings.HasPrefix(key, "#")
 		if !known {
-			c.field, known = question.Lookup(question.Estimate, key)
+			c.field, known = question.Column(question.Estimate, key)
 		}
 		switch {
 		case !known:
-			errs = append(errs, fmt.Errorf("column %d: %s", i+1, document.NotOneOf(name, question.Names(question.Estimate))))
+			errs = append(errs, fmt.Errorf("column %d: %s", i+1, document.NotOneOf(name, question.Columns(question.Estimate))))
 		case seen[key] && !c.result:
 			errs = append(errs, fmt.Errorf("column %d: %q is there twice", i+1, name))
 		}

@@ -117,7 +117,7 @@ func (l *Loaded) visit() error {
 	return nil
 }
 
-// Check finds settings that are out of bounds or none of their choices.
+// Check finds settings that are out of bounds, none of their choices, or do not go together.
 func (q *Question) Check(of Command) error {
 	var errs []error
 	for i := range settings {
@@ -127,8 +127,10 @@ func (q *Question) Check(of Command) error {
 			}
 		}
 	}
-	if q.Prefix > 0 && q.PrefixHit > 0 {
-		errs = append(errs, wrong("prefix-hit", "says the same as prefix; give one of them"))
+	for _, c := range conflicts {
+		if c.of&of != 0 && c.given(q) {
+			errs = append(errs, wrong(c.setting, c.why))
+		}
 	}
 	return document.Join(errs...)
 }
@@ -205,7 +207,7 @@ func Find(setting, ref string, set catalogue.Set, beside string) (catalogue.File
 	switch {
 	case err == nil:
 		return f, nil
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.As(err, new(*catalogue.NoConfig)):
 		return f, wrong(setting, err.Error())
 	}
 	return f, document.Unreadable(ref, err)

@@ -3,6 +3,9 @@
 package question
 
 import (
+	"math"
+
+	"throughline/assume"
 	"throughline/deploy"
 	"throughline/engine"
 	"throughline/estimate"
@@ -29,6 +32,9 @@ type Question struct {
 
 	Fixed
 	Search
+	Traffic  Traffic
+	Exchange Exchange
+	Reading
 
 	Beside string // a folder in which files are looked up after the working directory; empty: none
 }
@@ -108,17 +114,37 @@ func Default() Question {
 		Engine: engine.Any, GPUsPerNode: 8, Assume: "physical",
 		Fixed:  Fixed{TP: 1, PP: 1, DP: 1, CP: 1, MoETP: 1},
 		Search: Search{Mode: BothModes, Objective: Throughput, Top: 5},
+		Traffic: Traffic{
+			Requests: 1000, Rate: math.Inf(1), Arrival: "poisson", Ratio: 1, Turns: 1, Replicas: 1, Routing: string(deploy.RoundRobin),
+			BlockTokens: 16, StepsAhead: -1, TimelineEvery: 1,
+		},
+		Exchange: Exchange{Libraries: "nccl,uccl,deepep", Ranks: "8,16,32,64", Tokens: "128,4096"},
 	}
 }
 
-// barePass is what scripts measure that have neither rotary positions nor cache writes, as measure/forward.py by default.
-const barePass = "physical,small-kernels=false"
+const (
+	// barePass is what scripts measure that have neither rotary positions nor cache writes, as measure/forward.py by default.
+	barePass = "physical,small-kernels=false"
+	// exchanged is the model whose tokens the libraries of exchanges were measured with.
+	exchanged = "DeepSeek-V3"
+	// publishedFolder is where the public figures lie beside the project.
+	publishedFolder = "../shared/measurements/published"
+)
+
+// defaults are what commands ask that differ from the others.
+var defaults = map[Command]func(*Question){
+	Forward:   func(q *Question) { q.Assume = barePass },
+	Run:       func(q *Question) { q.Assume = assume.Reference.Name },
+	Comm:      func(q *Question) { q.Model = exchanged },
+	Requests:  func(q *Question) { q.StepSource = StepSources[0] },
+	Published: func(q *Question) { q.Folder = publishedFolder },
+}
 
 // DefaultOf is what a command asks where nothing else is said.
 func DefaultOf(of Command) Question {
 	q := Default()
-	if of == Forward {
-		q.Assume = barePass
+	if differ := defaults[of]; differ != nil {
+		differ(&q)
 	}
 	return q
 }

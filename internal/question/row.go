@@ -54,7 +54,7 @@ func (q *Question) TakeRow(from string, given func(name string) bool) error {
 		if given(name) {
 			continue
 		}
-		s, ok := Lookup(All, name)
+		s, ok := Lookup(Plan|Point, name)
 		switch {
 		case !ok:
 			errs = append(errs, wrong("from", fmt.Sprintf("%s: no setting %q", file, name)))

@@ -3,49 +3,88 @@ package question
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"throughline/internal/document"
+	"throughline/workload"
 )
 
 // Setting is one thing that can be asked: a flag of commands, a column of a table, a key of the JSON of a plan.
 type Setting struct {
-	Name  string
-	Short string // one letter, for a flag
-	Doc   string
-	As    map[Command]string // Doc of commands for which it means something else
-	Unit  string             // of a number; of a time ms, which may be written with another unit
+	Name    string
+	Short   string   // one letter, for a flag
+	Aliases []string // other names of the flag
+	Doc     string
+	As      map[Command]string // Doc of commands for which it means something else
+	Unit    string             // of a number; of a time ms or s, which may be written with another unit
 
 	Low, High float64
+	Above     bool // Low itself is too low
 	Below     bool // High itself is too high
+	Infinite  bool // inf is allowed, too
 	Optional  bool // a number that is 0 where it is not given, whatever its bounds
+	List      Kind // several values with commas between them, in a text: of this kind; empty: one value
 
 	Choices []string
 	Open    bool               // other values than the choices are allowed
 	Check   func(string) error // of an open value, besides
 
 	For Command
-	Ref func(*Question) any // a pointer to the value
-	// Idle tells why the setting has no effect beside the others; it is empty where it has one.
-	Idle func(l *Loaded, of Command) string
+	// Apart: of the command as a whole, such as a file it reads; no column of a table, no word of a plan.
+	Apart bool
+	Ref   func(*Question) any // a pointer to the value
+	Idle  reason              // why it has no effect beside the others; nil: it always has one
 }
 
 // Command is a set of commands.
-type Command uint8
+type Command uint32
 
 const (
 	Plan Command = 1 << iota
 	Estimate
 	Explain
-	Forward // validate forward
-	Serving // validate serving
+	Compare
+	Simulate
+	Comm
+	Ops       // validate ops
+	Forward   // validate forward
+	Serving   // validate serving
+	Published // validate published
+	Requests  // validate requests
+	Calibrate
+	Run
+	Import // models import
 
-	Point = Estimate | Explain // commands on one deployment
-	All   = Plan | Point | Forward | Serving
+	Point    = Estimate | Explain | Compare // commands on one deployment
+	Deployed = Point | Simulate             // and on one under way
+	Tables   = Ops | Forward | Serving | Published
+	All      = Import<<1 - 1
 )
+
+// Commands are all that have settings, and how they are called.
+var Commands = []struct {
+	Command
+	Path string
+}{
+	{Plan, "plan"}, {Estimate, "estimate"}, {Explain, "explain"}, {Compare, "compare"}, {Simulate, "simulate"}, {Comm, "comm"},
+	{Ops, "validate ops"}, {Forward, "validate forward"}, {Serving, "validate serving"}, {Published, "validate published"}, {Requests, "validate requests"},
+	{Calibrate, "calibrate"}, {Run, "run"}, {Import, "models import"},
+}
+
+// Paths are what some commands are called.
+func (c Command) Paths() []string {
+	var out []string
+	for _, one := range Commands {
+		if one.Command&c != 0 {
+			out = append(out, one.Path)
+		}
+	}
+	return out
+}
 
 // Settings are those of some commands, in the order of the table.
 func Settings(of Command) []*Setting {
@@ -68,11 +107,19 @@ func Lookup(of Command, name string) (*Setting, bool) {
 	return nil, false
 }
 
-// Names are the names of the settings of some commands.
-func Names(of Command) []string {
+// Column finds a setting of a table of deployments by its name.
+func Column(of Command, name string) (*Setting, bool) {
+	s, ok := Lookup(of, name)
+	return s, ok && !s.Apart
+}
+
+// Columns are the names of the settings of a table of deployments.
+func Columns(of Command) []string {
 	var out []string
 	for _, s := range Settings(of) {
-		out = append(out, s.Name)
+		if !s.Apart {
+			out = append(out, s.Name)
+		}
 	}
 	return out
 }
@@ -106,13 +153,15 @@ func (s *Setting) Kind() Kind {
 	case reflect.Int:
 		return Count
 	case reflect.Float64:
-		if s.Unit == milliseconds {
+		if s.isTime() {
 			return Time
 		}
 		return Number
 	}
 	return Text
 }
+
+func (s *Setting) isTime() bool { return s.Unit == milliseconds || s.Unit == seconds }
 
 func (s *Setting) value(q *Question) reflect.Value { return reflect.ValueOf(s.Ref(q)).Elem() }
 
@@ -121,6 +170,9 @@ func (s *Setting) Get(q *Question) string {
 	v := s.value(q)
 	if v.IsZero() && v.Kind() != reflect.Bool {
 		return ""
+	}
+	if v.Kind() == reflect.Float64 && math.IsInf(v.Float(), 1) {
+		return "inf"
 	}
 	return fmt.Sprint(v.Interface())
 }
@@ -160,33 +212,24 @@ func (s *Setting) Set(q *Question, text string) error {
 // parse reads a number, or a time with its unit.
 func (s *Setting) parse(text string) (float64, error) {
 	read, what := strconv.ParseFloat, "a number"
-	if s.Unit == milliseconds {
-		read, what = func(text string, _ int) (float64, error) { return ParseTime(text) }, "a time like 2s, 50ms or 300us, or a number of ms"
+	if s.isTime() {
+		read, what = func(text string, _ int) (float64, error) { return workload.ParseTime(text, s.Unit) }, "a time like 2s, 50ms or 300us, or a number of "+s.Unit
 	}
 	x, err := read(text, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return 0, wrong(s.Name, fmt.Sprintf("must be %s, not %q", what, text))
+	switch {
+	case errors.Is(err, strconv.ErrRange) && s.Infinite: // no one means inf by it
+		return 0, wrong(s.Name, s.bounds()+", not "+text)
+	case err != nil && !errors.Is(err, strconv.ErrRange):
+		return 0, wrong(s.Name, fmt.Sprintf("must be %s%s, not %q", what, s.orInfinite(), text))
 	}
 	return x, nil
 }
 
-const milliseconds = "ms"
-
-// TimeUnits are the units of times in ms. A number without one is in ms.
-var TimeUnits = map[string]float64{"": 1, "ns": 1e-6, "us": 1e-3, "µs": 1e-3, "μs": 1e-3, "ms": 1, "s": 1e3, "min": 60e3}
-
-// ParseTime reads a time like 2s, 50ms or 300us in ms.
-func ParseTime(text string) (float64, error) {
-	text = strings.TrimSpace(text)
-	number := strings.TrimRight(text, "nuµμmsi")
-	unit, ok := TimeUnits[text[len(number):]]
-	if !ok {
-		// NaN and Inf are numbers to ParseFloat: what is wrong with them are the bounds.
-		number, unit = text, 1
-	}
-	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	return x * unit, err
-}
+// Units of times.
+const (
+	milliseconds = "ms"
+	seconds      = "s"
+)
 
 // check reports a value that is out of bounds or none of the choices. What is not given is not wrong.
 func (s *Setting) check(q *Question) error {
@@ -198,6 +241,9 @@ func (s *Setting) check(q *Question) error {
 		}
 		return s.inBounds(float64(v.Int()), strconv.FormatInt(v.Int(), 10))
 	case reflect.Float64:
+		if s.Optional && v.Float() == 0 {
+			return nil
+		}
 		return s.inBounds(v.Float(), numberOf(v.Float()))
 	case reflect.String:
 		return s.allowed(v.String())
@@ -207,7 +253,8 @@ func (s *Setting) check(q *Question) error {
 
 // inBounds refuses what is out of bounds, and what is no number at all.
 func (s *Setting) inBounds(x float64, text string) error {
-	if x >= s.Low && (x < s.High || x == s.High && !s.Below) {
+	low := x > s.Low || x == s.Low && !s.Above
+	if low && (x < s.High || x == s.High && !s.Below || s.Infinite && math.IsInf(x, 1)) {
 		return nil
 	}
 	return wrong(s.Name, s.bounds()+", not "+text)
@@ -216,38 +263,79 @@ func (s *Setting) inBounds(x float64, text string) error {
 // bounds says what a number must be.
 func (s *Setting) bounds() string {
 	unit := strings.TrimRight(" "+s.Unit, " ")
-	if s.Below {
-		return fmt.Sprintf("must be at least %s and less than %s%s", numberOf(s.Low), numberOf(s.High), unit)
+	if !s.Above && !s.Below {
+		return fmt.Sprintf("must be from %s to %s%s%s", numberOf(s.Low), numberOf(s.High), unit, s.orInfinite())
 	}
-	return fmt.Sprintf("must be from %s to %s%s", numberOf(s.Low), numberOf(s.High), unit)
+	low, high := "at least", "at most"
+	if s.Above {
+		low = "above"
+	}
+	if s.Below {
+		high = "less than"
+	}
+	return fmt.Sprintf("must be %s %s and %s %s%s%s", low, numberOf(s.Low), high, numberOf(s.High), unit, s.orInfinite())
+}
+
+func (s *Setting) orInfinite() string {
+	if s.Infinite {
+		return ", or inf"
+	}
+	return ""
 }
 
 // Values says in short what may be given.
 func (s *Setting) Values() string {
 	const shown = 8 // choices
-	switch kind := s.Kind(); {
+	kind, several := s.Kind(), ""
+	if s.List != "" {
+		kind, several = s.List, ", with commas between them"
+	}
+	switch {
 	case kind == Switch:
 		return "true, false"
-	case kind != Text && s.Below:
-		return strings.TrimRight(fmt.Sprintf("%s to less than %s %s", numberOf(s.Low), numberOf(s.High), s.Unit), " ")
 	case kind != Text:
-		return strings.TrimRight(fmt.Sprintf("%s to %s %s", numberOf(s.Low), numberOf(s.High), s.Unit), " ")
+		low, high := "", "to"
+		if s.Above {
+			low = "above "
+		}
+		if s.Below {
+			high = "to less than"
+		}
+		numbers := fmt.Sprintf("%s%s %s %s %s", low, numberOf(s.Low), high, numberOf(s.High), s.Unit)
+		return strings.TrimRight(numbers, " ") + s.orInfinite() + several
 	case len(s.Choices) == 0:
-		return "text"
-	case len(s.Choices) > shown:
+		return "text" + several
+	case len(s.Choices) > shown && s.Open:
 		return "a built-in name or a file"
 	}
-	return strings.Join(s.Choices, ", ")
+	return strings.Join(s.Choices, ", ") + several
 }
 
 func numberOf(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // allowed refuses what is none of the choices, unless others are allowed, too.
 func (s *Setting) allowed(text string) error {
+	if s.List == "" {
+		return s.allowedWord(text)
+	}
+	var errs []error
+	for _, word := range Words(text) {
+		if s.List != Count {
+			errs = append(errs, s.allowedWord(word))
+		} else if n, err := strconv.Atoi(word); err == nil {
+			errs = append(errs, s.inBounds(float64(n), word))
+		} else {
+			errs = append(errs, wrong(s.Name, fmt.Sprintf("must be whole numbers %s, not %q", strings.TrimPrefix(s.bounds(), "must be "), word)))
+		}
+	}
+	return document.Join(errs...)
+}
+
+func (s *Setting) allowedWord(text string) error {
 	switch {
-	case text == "", len(s.Choices) == 0, slices.Contains(s.Choices, text):
+	case text == "", slices.Contains(s.Choices, text) && !strings.HasSuffix(text, ":"): // which is only how a value starts
 		return nil
-	case !s.Open:
+	case len(s.Choices) > 0 && !s.Open:
 		return wrong(s.Name, document.NotOneOf(text, s.Choices))
 	case s.Check != nil:
 		if err := s.Check(text); err != nil {
@@ -255,6 +343,27 @@ func (s *Setting) allowed(text string) error {
 		}
 	}
 	return nil
+}
+
+// Words are those of a list.
+func Words(text string) []string {
+	var out []string
+	for word := range strings.SplitSeq(text, ",") {
+		if word = strings.TrimSpace(word); word != "" {
+			out = append(out, word)
+		}
+	}
+	return out
+}
+
+// Numbers are those of a list that has been checked.
+func Numbers(text string) []int {
+	var out []int
+	for _, word := range Words(text) {
+		n, _ := strconv.Atoi(word)
+		out = append(out, n)
+	}
+	return out
 }
 
 // Words are the settings of some commands that have a value, as text: another command can be asked the same with them.
@@ -265,22 +374,8 @@ func (q Question) Words(of Command) map[string]string {
 	}
 	out := map[string]string{}
 	for _, s := range Settings(of) {
-		if text := s.Get(&q); text != "" && s.Kind() != Switch {
+		if text := s.Get(&q); text != "" && s.Kind() != Switch && !s.Apart {
 			out[s.Name] = text
-		}
-	}
-	return out
-}
-
-// Idle are notes on settings that are given and have no effect, as settings and reasons.
-func (l *Loaded) Idle(of Command, given func(name string) bool) []document.Problem {
-	var out []document.Problem
-	for _, s := range Settings(of) {
-		if s.Idle == nil || !given(s.Name) {
-			continue
-		}
-		if why := s.Idle(l, of); why != "" {
-			out = append(out, document.Problem{Path: s.Name, Message: "has no effect: " + why})
 		}
 	}
 	return out

@@ -23,7 +23,17 @@ func TestBounds(t *testing.T) {
 		}
 		bad := map[string]float64{numberOf(s.Low - 1): s.Low - 1, numberOf(s.High + 1): s.High + 1}
 		if kind != Count {
-			bad["NaN"], bad["Inf"], bad["-Inf"], bad["1e999"] = math.NaN(), math.Inf(1), math.Inf(-1), math.Inf(1)
+			bad["NaN"], bad["-Inf"] = math.NaN(), math.Inf(-1)
+			if !s.Infinite {
+				bad["Inf"] = math.Inf(1)
+			}
+			q := Default()
+			if err := s.Set(&q, "1e999"); err == nil || !strings.Contains(err.Error(), s.Name+": "+s.bounds()) {
+				t.Errorf("%s 1e999: %v", s.Name, err)
+			}
+		}
+		if s.Above {
+			bad[numberOf(s.Low)] = s.Low
 		}
 		if s.Below {
 			bad[numberOf(s.High)] = s.High
@@ -47,9 +57,15 @@ func TestBounds(t *testing.T) {
 				t.Errorf("%s is %v: %v, want %q", s.Name, v, err, s.bounds())
 			}
 		}
-		good := []float64{s.Low, s.High}
-		if s.Below {
-			good = good[:1]
+		good := []float64{(s.Low + s.High) / 2}
+		if !s.Above {
+			good = append(good, s.Low)
+		}
+		if !s.Below {
+			good = append(good, s.High)
+		}
+		if kind == Count {
+			good[0] = math.Ceil(good[0])
 		}
 		for _, v := range good {
 			q := Default()
@@ -72,6 +88,13 @@ func TestTimes(t *testing.T) {
 		s, _ := Lookup(Plan, "ttft")
 		if err := s.Set(&q, text); err != nil || math.Abs(q.TTFT-want) > 1e-12*want {
 			t.Errorf("%q is %v ms, %v; want %v", text, q.TTFT, err, want)
+		}
+	}
+	for text, want := range map[string]float64{"0.5": 0.5, "500ms": 0.5, "2s": 2, "2min": 120, "300us": 3e-4} {
+		q := Default()
+		s, _ := Lookup(Simulate, "think-time")
+		if err := s.Set(&q, text); err != nil || math.Abs(q.Traffic.Think-want) > 1e-12*want {
+			t.Errorf("%q is %v s, %v; want %v", text, q.Traffic.Think, err, want)
 		}
 	}
 	for _, text := range []string{"2 hours", "s", "", "2x", "2ss", "1m"} {
@@ -107,24 +130,54 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// The table is complete: every name once, a line of help, a default that is allowed, and no dashes of flags in the text.
+// A list is checked word by word.
+func TestLists(t *testing.T) {
+	for text, want := range map[string]string{
+		"8, 16": "", "1,8,99999999": "ep: must be from 2 to 1000000, not 1\nep: must be from 2 to 1000000, not 99999999", "8,x": `must be whole numbers from 2 to 1000000, not "x"`,
+	} {
+		q := Default()
+		s, _ := Lookup(Comm, "ep")
+		err := s.Set(&q, text)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	q := Default()
+	s, _ := Lookup(Comm, "library")
+	if err := s.Set(&q, "nccl,ucl"); err == nil || !strings.Contains(err.Error(), `did you mean "uccl"?`) {
+		t.Error(err)
+	}
+}
+
+// The table is complete: every name once for each command, a line of help, a default that is allowed, and no dashes of flags in the text.
 func TestTable(t *testing.T) {
-	seen := map[string]bool{}
+	seen := map[string]Command{}
 	usual := Default()
 	for i := range settings {
 		s := &settings[i]
-		if seen[s.Name] || s.Doc == "" || s.For == 0 {
-			t.Errorf("%+v", s)
+		for _, name := range append([]string{s.Name}, s.Aliases...) {
+			if seen[name]&s.For != 0 || s.Doc == "" || s.For == 0 {
+				t.Errorf("%+v", s)
+			}
+			seen[name] |= s.For
 		}
-		seen[s.Name] = true
-		for _, doc := range append([]string{s.Doc}, s.Help(Plan), s.Help(Forward), s.Help(Serving)) {
-			if strings.Contains(doc, "--") {
+		for _, c := range Commands {
+			if doc := s.Help(c.Command); strings.Contains(doc, "--") {
 				t.Errorf("%s: %q", s.Name, doc)
 			}
 		}
 	}
 	if err := usual.Check(All); err != nil {
 		t.Error(err)
+	}
+	for _, c := range Commands {
+		usual := DefaultOf(c.Command)
+		if err := usual.Check(c.Command); err != nil {
+			t.Error(c.Path, err)
+		}
+	}
+	if all := Command(len(Commands)); All != 1<<all-1 {
+		t.Errorf("%d commands, %b", all, All)
 	}
 }
 

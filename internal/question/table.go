@@ -1,7 +1,7 @@
 package question
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 
 	"throughline/assume"
@@ -22,33 +22,47 @@ const (
 	mostRanked       = 1_000
 	mostMilliseconds = 1_000_000_000 // eleven days
 	mostRate         = 1_000_000_000
-	mostDollars      = 1_000_000 // per processor and hour
-	mostWatts        = 1_000_000 // of a processor
+	mostDollars      = 1_000_000  // per processor and hour
+	mostWatts        = 1_000_000  // of a processor
+	mostPrompts      = 10_000_000 // 3 GB, should all of them wait at once
+	mostSteps        = 1_000_000
+	mostGBps         = 1_000_000
+	mostSeconds      = 1_000_000 // eleven days
+	mostSeed         = 1 << 52   // which every JSON reader keeps whole
+	mostExchanged    = 1_000_000 // ranks, tokens
+	mostJobs         = 4_096     // more processors than any machine has
+	mostRows         = 1_000_000
 )
 
 // AnyOverlap stands for the best overlap of a deployment.
 const AnyOverlap = "any"
 
 // settings is the one table of what can be asked.
-var settings = []Setting{
-	{Name: "model", Short: "m", For: Plan | Point, Choices: model.Catalogue.Names(), Open: true,
+var settings = slices.Concat(ofDeployments, ofTraffic, ofExchanges, ofCommands)
+
+// ofDeployments are the settings of a deployment and its load, and of a search among deployments.
+var ofDeployments = []Setting{
+	{Name: "model", Short: "m", For: Plan | Deployed | Comm, Choices: model.Catalogue.Names(), Open: true,
 		Doc: "model: a built-in name, a model file, a Hugging Face config.json or its folder (required)",
+		As:  map[Command]string{Comm: "expert model whose tokens are sent: a built-in name, a model file, a Hugging Face config.json or its folder"},
 		Ref: func(q *Question) any { return &q.Model }},
-	{Name: "system", Short: "s", For: All, Choices: hardware.Catalogue.Names(), Open: true,
+	{Name: "system", Short: "s", For: Plan | Deployed | Comm | Ops | Forward | Serving | Requests | Calibrate, Choices: hardware.Catalogue.Names(), Open: true,
 		Doc: "system: a built-in name or a system file (required)",
 		As: map[Command]string{
-			Forward: "system: a built-in name or a system file (default H200)",
-			Serving: "system: a built-in name or a system file (default: the one each row names)",
+			Ops | Forward: "system: a built-in name or a system file (default H200)",
+			Serving:       "system: a built-in name or a system file (default: the one each row names)",
+			Requests:      "system of own times: a built-in name or a system file (default H200)",
+			Calibrate:     "system to calibrate: a built-in name or a system file (required)",
 		},
-		Ref: func(q *Question) any { return &q.System }, Idle: aggregatedSystem},
+		Ref: func(q *Question) any { return &q.System }, Idle: unless(ownTimes, "only own times of steps are those of a system")},
 	{Name: "gpus", For: Plan, Low: 1, High: mostGPUs, Optional: true,
 		Doc: "GPUs to use (required)",
 		Ref: func(q *Question) any { return &q.GPUs }},
-	{Name: "gpus-per-node", For: Plan | Point, Low: 1, High: mostGPUs,
+	{Name: "gpus-per-node", For: Plan | Deployed, Low: 1, High: mostGPUs,
 		Doc: "GPUs of one node",
 		As:  map[Command]string{Plan: "GPUs of one node; an instance fills whole nodes or divides one"},
 		Ref: func(q *Question) any { return &q.GPUsPerNode }, Idle: nodesWithoutEngine},
-	{Name: "engine", For: Plan | Point, Choices: engine.Names(), Open: true, Check: func(name string) error { _, err := engine.Choices(name); return err },
+	{Name: "engine", For: Plan | Deployed, Choices: engine.Names(), Open: true, Check: func(name string) error { _, err := engine.Choices(name); return err },
 		Doc: "serving engine: sglang, vllm or trtllm; any: the best one that can run the deployment; none: a generic engine that runs everything",
 		Ref: func(q *Question) any { return &q.Engine }, Idle: engineNotAssumed},
 	{Name: "phase", For: Point, Choices: []string{string(Prefill), string(Decode), string(BothPhases)},
@@ -57,32 +71,33 @@ var settings = []Setting{
 	{Name: "batch", For: Point, Low: 1, High: mostTokens, Optional: true,
 		Doc: "batch: sequences per data-parallel rank; with reference assumptions and an expert model, per GPU (default: what the concurrency takes, or 1)",
 		Ref: func(q *Question) any { return &q.Batch }},
-	{Name: "concurrency", For: Point, Low: 1, High: mostTokens, Optional: true,
+	{Name: "concurrency", For: Deployed, Aliases: []string{"max-concurrency"}, Low: 1, High: mostTokens, Optional: true,
 		Doc: "concurrent clients (default: as many as fill the batches of all ranks)",
+		As:  map[Command]string{Simulate: "clients that wait for their answers; requests above that wait (default: any number)"},
 		Ref: func(q *Question) any { return &q.Concurrency }, Idle: noClients},
-	{Name: "isl", For: Plan | Point, Low: 1, High: mostTokens, Optional: true, Unit: "tokens",
+	{Name: "isl", Aliases: []string{"random-input-len"}, For: Plan | Deployed, Low: 1, High: mostTokens, Optional: true, Unit: "tokens",
 		Doc: "input tokens of a request (default 1024)",
-		Ref: func(q *Question) any { return &q.Input }, Idle: lengthsOfTrace},
-	{Name: "osl", For: Plan | Point, Low: 1, High: mostTokens, Optional: true, Unit: "tokens",
+		Ref: func(q *Question) any { return &q.Input }, Idle: either(drawnRequests, lengthsGiven)},
+	{Name: "osl", Aliases: []string{"random-output-len"}, For: Plan | Deployed, Low: 1, High: mostTokens, Optional: true, Unit: "tokens",
 		Doc: "output tokens of a request (default 1024)",
-		Ref: func(q *Question) any { return &q.Output }, Idle: lengthsOfTrace},
+		Ref: func(q *Question) any { return &q.Output }, Idle: either(drawnRequests, lengthsGiven)},
 	{Name: "context", For: Point, Low: 2, High: mostTokens, Optional: true, Unit: "tokens",
 		Doc: "context length of a decode step, in place of isl and osl",
 		Ref: func(q *Question) any { return &q.Context }},
 	{Name: "prefix", For: Plan | Point, Low: 0, High: mostTokens, Unit: "tokens",
 		Doc: "leading input tokens that are in the prefix cache",
-		Ref: func(q *Question) any { return &q.Prefix }},
+		Ref: func(q *Question) any { return &q.Prefix }, Idle: noPrompt},
 	{Name: "prefix-hit", For: Plan | Point, Low: 0, High: 1, Below: true,
 		Doc: "share of the input tokens that are in the prefix cache, in place of prefix",
-		Ref: func(q *Question) any { return &q.PrefixHit }},
-	{Name: "lengths", For: Plan | Point | Serving, Choices: []string{"fixed", "uniform:", "lognormal:", "trace:"}, Open: true,
+		Ref: func(q *Question) any { return &q.PrefixHit }, Idle: noPrompt},
+	{Name: "lengths", For: Plan | Deployed | Serving, Choices: []string{"fixed", "uniform:", "lognormal:", "trace:"}, Open: true, Check: workload.CheckSpread,
 		Doc: "distribution of the lengths: fixed, uniform:R, lognormal:S or trace:FILE (default fixed)",
 		As:  map[Command]string{Serving: "distribution of the lengths: fixed, uniform:R, lognormal:S or trace:FILE (default: that of the benchmark)"},
-		Ref: func(q *Question) any { return &q.Distribution }},
-	{Name: "ttft", For: Plan | Explain, Low: 0, High: mostMilliseconds, Unit: milliseconds,
+		Ref: func(q *Question) any { return &q.Distribution }, Idle: drawnRequests},
+	{Name: "ttft", For: Plan | Explain, Low: 0, Above: true, Optional: true, High: mostMilliseconds, Unit: milliseconds,
 		Doc: "limit on the time to first token: 2s, 500ms, or a number of ms (default: none)",
 		Ref: func(q *Question) any { return &q.TTFT }, Idle: bareStep},
-	{Name: "tpot", For: Plan | Explain, Low: 0, High: mostMilliseconds, Unit: milliseconds,
+	{Name: "tpot", For: Plan | Explain, Low: 0, Above: true, Optional: true, High: mostMilliseconds, Unit: milliseconds,
 		Doc: "limit on the time per output token: 50ms, or a number of ms (default: none)",
 		Ref: func(q *Question) any { return &q.TPOT }, Idle: bareStep},
 	{Name: "mode", For: Plan, Choices: []string{string(Aggregated), string(Disaggregated), string(BothModes)},
@@ -91,7 +106,7 @@ var settings = []Setting{
 	{Name: "objective", For: Plan, Choices: []string{string(Throughput), string(Cost), string(Latency), string(MinGPUs)},
 		Doc: "what to optimise: throughput, cost, latency or min-gpus",
 		Ref: func(q *Question) any { return &q.Objective }},
-	{Name: "rate", For: Plan, Low: 0, High: mostRate, Unit: "requests/s",
+	{Name: "rate", For: Plan, Low: 0, Above: true, Optional: true, High: mostRate, Unit: "requests/s",
 		Doc: "request rate to serve, in requests per second, for objective min-gpus",
 		Ref: func(q *Question) any { return &q.Rate }, Idle: noRate},
 	{Name: "top", For: Plan, Low: 1, High: mostRanked,
@@ -104,187 +119,86 @@ var settings = []Setting{
 		Doc: "power of a GPU in watts",
 		Ref: func(q *Question) any { return &q.Power }},
 
-	{Name: "tp", For: Point, Low: 1, High: mostParts,
+	{Name: "tp", For: Deployed, Low: 1, High: mostParts,
 		Doc: "tensor parallel size",
 		Ref: func(q *Question) any { return &q.TP }, Idle: bothPlans},
-	{Name: "pp", For: Point, Low: 1, High: mostParts,
+	{Name: "pp", For: Deployed, Low: 1, High: mostParts,
 		Doc: "pipeline parallel size",
 		Ref: func(q *Question) any { return &q.PP }, Idle: bothPlans},
-	{Name: "dp", For: Point, Low: 1, High: mostParts,
+	{Name: "dp", For: Deployed, Low: 1, High: mostParts,
 		Doc: "data parallel size of attention",
 		Ref: func(q *Question) any { return &q.DP }, Idle: bothPlans},
-	{Name: "cp", For: Point, Low: 1, High: mostParts,
+	{Name: "cp", For: Deployed, Low: 1, High: mostParts,
 		Doc: "context parallel size, in prefill",
 		Ref: func(q *Question) any { return &q.CP }, Idle: prefillPlan},
-	{Name: "sp", For: Point,
+	{Name: "sp", For: Deployed,
 		Doc: "sequence parallelism between tensor-parallel ranks",
 		Ref: func(q *Question) any { return &q.SequenceParallel }, Idle: oneRank},
-	{Name: "ep", For: Point, Low: 1, High: mostParts, Optional: true,
+	{Name: "ep", For: Deployed, Low: 1, High: mostParts, Optional: true,
 		Doc: "expert parallel size (default: fills the GPUs of a pipeline stage)",
 		Ref: func(q *Question) any { return &q.EP }, Idle: bothPlans},
-	{Name: "moe-tp", For: Point, Low: 1, High: mostParts,
+	{Name: "moe-tp", For: Deployed, Low: 1, High: mostParts,
 		Doc: "tensor parallel size of each expert",
 		Ref: func(q *Question) any { return &q.MoETP }, Idle: bothPlans},
-	{Name: "moe-dp", For: Point, Low: 1, High: mostParts, Optional: true,
+	{Name: "moe-dp", For: Deployed, Low: 1, High: mostParts, Optional: true,
 		Doc: "copies of all experts (default: what ep leaves, else 1)",
 		Ref: func(q *Question) any { return &q.MoEDP }, Idle: bothPlans},
-	{Name: "prefill-plan", For: Point,
+	{Name: "prefill-plan", For: Deployed,
 		Doc: "plan of a separate prefill pool, such as 2x tp4",
 		Ref: func(q *Question) any { return &q.PrefillPlan }},
-	{Name: "decode-plan", For: Point,
+	{Name: "decode-plan", For: Deployed,
 		Doc: "plan of a separate decode pool, such as dp8·tp1 ep8",
 		Ref: func(q *Question) any { return &q.DecodePlan }},
-	{Name: "decode-system", For: Plan | Point, Choices: hardware.Catalogue.Names(), Open: true,
+	{Name: "decode-system", For: Plan | Deployed, Choices: hardware.Catalogue.Names(), Open: true,
 		Doc: "system of the decode pool, if it differs",
 		Ref: func(q *Question) any { return &q.DecodeSystem }},
-	{Name: "redundant", For: Plan | Point, Low: 0, High: mostRedundant,
+	{Name: "redundant", For: Plan | Deployed, Low: 0, High: mostRedundant,
 		Doc: "redundant experts: extra copies of routed experts",
 		As:  map[Command]string{Plan: "redundant experts: tries up to this many, and two more on a rank than it must hold"},
 		Ref: func(q *Question) any { return &q.Redundant }, Idle: noExperts},
-	{Name: "drafts", For: Plan | Point, Low: 0, High: float64(len(workload.DraftAcceptance)),
+	{Name: "drafts", For: Plan | Deployed, Low: 0, High: float64(len(workload.DraftAcceptance)),
 		Doc: "draft tokens per decode step (multi-token prediction)",
 		As:  map[Command]string{Plan: "draft tokens per decode step (multi-token prediction): tries up to this many"},
 		Ref: func(q *Question) any { return &q.Drafts }, Idle: noDrafts},
-	{Name: "overlap", For: Plan | Point, Choices: append(plan.OverlapNames(), AnyOverlap),
+	{Name: "overlap", For: Plan | Deployed, Choices: append(plan.OverlapNames(), AnyOverlap),
 		Doc: "overlap of the exchange between experts with computation: " + strings.Join(plan.OverlapNames(), ", ") + " (default off)",
 		As:  map[Command]string{Plan: "overlap of the exchange between experts with computation: " + strings.Join(plan.OverlapNames(), ", ") + "; any: the best of them (default off)"},
 		Ref: func(q *Question) any { return &q.Overlap }, Idle: noExperts},
-	{Name: "popularity", For: Plan | Point, Choices: []string{"uniform", served, "zipf:", "lognormal:", "counts:"}, Open: true,
+	{Name: "popularity", For: Plan | Deployed, Choices: []string{"uniform", served, "zipf:", "lognormal:", "counts:"}, Open: true,
 		Doc: "how often experts are visited: uniform, served (as those of DeepSeek-V3 in service), zipf:EXPONENT, lognormal:SPREAD or counts:FILE (default uniform)",
 		Ref: func(q *Question) any { return &q.Popularity }, Idle: balanced},
-	{Name: "weights", For: Plan | Point | Forward, Choices: number.Words(),
+	{Name: "weights", For: Plan | Deployed | Forward, Choices: number.Words(),
 		Doc: "number format of the weights: " + strings.Join(number.Names(), ", ") + " (default: as published, where the system computes it; else bf16)",
 		Ref: func(q *Question) any { return &q.Formats.Weights }},
-	{Name: "activations", For: Plan | Point, Choices: number.Words(),
+	{Name: "activations", For: Plan | Deployed, Choices: number.Words(),
 		Doc: "number format of the activations (default: that of the weights, if the system has a rate for it)",
 		Ref: func(q *Question) any { return &q.Formats.Activations }},
-	{Name: "cache", For: Plan | Point | Forward, Choices: number.Words(),
+	{Name: "cache", For: Plan | Deployed | Forward, Choices: number.Words(),
 		Doc: "number format of the KV cache (default: what the engine uses)",
 		Ref: func(q *Question) any { return &q.Formats.Cache }},
-	{Name: "comm", For: Plan | Point, Choices: number.Words(),
+	{Name: "comm", For: Plan | Deployed, Choices: number.Words(),
 		Doc: "number format of communication, except expert dispatch and combine (default bf16)",
-		Ref: func(q *Question) any { return &q.Formats.Comm }},
-	{Name: "dispatch", For: Plan | Point, Choices: number.Words(),
+		Ref: func(q *Question) any { return &q.Formats.Comm }, Idle: oneProcessor},
+	{Name: "dispatch", For: Plan | Deployed | Comm, Choices: number.Words(),
 		Doc: "number format of expert dispatch (default fp8 with scales, as the libraries send it)",
-		Ref: func(q *Question) any { return &q.Formats.Dispatch }},
-	{Name: "combine", For: Plan | Point, Choices: number.Words(),
+		Ref: func(q *Question) any { return &q.Formats.Dispatch }, Idle: dense},
+	{Name: "combine", For: Plan | Deployed | Comm, Choices: number.Words(),
 		Doc: "number format of expert combine (default bf16)",
-		Ref: func(q *Question) any { return &q.Formats.Combine }},
-	{Name: "attention", For: Plan | Point, Choices: number.Words(),
+		Ref: func(q *Question) any { return &q.Formats.Combine }, Idle: dense},
+	{Name: "attention", For: Plan | Deployed, Choices: number.Words(),
 		Doc: "number format of attention (default bf16)",
 		Ref: func(q *Question) any { return &q.Formats.Attention }},
-	{Name: "vector", For: Plan | Point, Choices: number.Words(),
+	{Name: "vector", For: Plan | Deployed, Choices: number.Words(),
 		Doc: "number format of the vector unit (default bf16)",
 		Ref: func(q *Question) any { return &q.Formats.Vector }},
-	{Name: "offload-weights", For: Plan | Point, Low: 0, High: 1,
+	{Name: "offload-weights", For: Plan | Deployed, Low: 0, High: 1,
 		Doc: "share of the weights in the second memory tier",
 		Ref: func(q *Question) any { return &q.Offload.Weights }},
-	{Name: "offload-cache", For: Plan | Point, Low: 0, High: 1,
+	{Name: "offload-cache", For: Plan | Deployed, Low: 0, High: 1,
 		Doc: "share of the KV cache in the second memory tier",
 		Ref: func(q *Question) any { return &q.Offload.Cache }},
-	{Name: "assume", For: All, Choices: assume.Presets(), Open: true, Check: func(text string) error { _, err := assume.Parse(text); return err },
+	{Name: "assume", For: Plan | Deployed | Forward | Serving | Requests | Run, Choices: assume.Presets(), Open: true, Check: func(text string) error { _, err := assume.Parse(text); return err },
 		Doc: "modelling assumptions: physical or reference, and changes such as physical,causal=false",
-		Ref: func(q *Question) any { return &q.Assume }},
-}
-
-// The following say why a setting has no effect.
-
-func aggregatedSystem(l *Loaded, of Command) string {
-	if of == Plan && l.Mode == Aggregated && l.DecodeSystem != "" {
-		return "aggregated deployments run on the decode-system"
-	}
-	return ""
-}
-
-func engineNotAssumed(l *Loaded, of Command) string {
-	if of != Plan && !l.Assumptions.Engine {
-		return fmt.Sprintf("the assumptions %q have no serving engine", l.Assumptions.Name)
-	}
-	return ""
-}
-
-func nodesWithoutEngine(l *Loaded, of Command) string {
-	if of != Plan && (l.Engine == engine.Generic.Name || !l.Assumptions.Engine) {
-		return "only serving engines are limited by nodes"
-	}
-	return ""
-}
-
-func noClients(l *Loaded, _ Command) string {
-	switch {
-	case !l.Clients():
-		return "a bare step has no clients"
-	case !l.Assumptions.Engine:
-		return fmt.Sprintf("the assumptions %q have no clients", l.Assumptions.Name)
-	}
-	return ""
-}
-
-func bareStep(l *Loaded, of Command) string {
-	if of == Explain && !l.Clients() && l.Assumptions.Engine {
-		return "a bare step has neither TTFT nor TPOT, which clients see"
-	}
-	return ""
-}
-
-func lengthsOfTrace(l *Loaded, _ Command) string {
-	if strings.HasPrefix(l.Distribution, "trace:") && l.Prefix == 0 {
-		return "the trace gives the lengths"
-	}
-	return ""
-}
-
-func noRate(l *Loaded, _ Command) string {
-	if l.Objective != MinGPUs {
-		return "only objective min-gpus serves a given rate"
-	}
-	return ""
-}
-
-func bothPlans(l *Loaded, _ Command) string {
-	if l.PrefillPlan != "" && l.DecodePlan != "" {
-		return "prefill-plan and decode-plan say everything"
-	}
-	return ""
-}
-
-func prefillPlan(l *Loaded, _ Command) string {
-	if l.PrefillPlan != "" {
-		return "only a prefill splits the context, and prefill-plan says how"
-	}
-	return ""
-}
-
-func oneRank(l *Loaded, _ Command) string {
-	if l.TP == 1 && l.PrefillPlan == "" && l.DecodePlan == "" {
-		return "there is one tensor-parallel rank"
-	}
-	return ""
-}
-
-func noExperts(l *Loaded, of Command) string {
-	if of == Plan && !l.Shape.IsMoE() {
-		return l.Shape.Name + " has no experts"
-	}
-	return bothPlans(l, of)
-}
-
-func balanced(l *Loaded, _ Command) string {
-	switch {
-	case !l.Shape.IsMoE():
-		return l.Shape.Name + " has no experts"
-	case !l.Assumptions.Imbalance:
-		return "the assumptions have all processors do the same"
-	}
-	return ""
-}
-
-func noDrafts(l *Loaded, of Command) string {
-	if l.Phase == Prefill {
-		return "a prefill drafts nothing"
-	}
-	if l.DecodePlan != "" {
-		return "decode-plan says it"
-	}
-	return ""
+		As:  map[Command]string{Requests: "modelling assumptions of own times: physical or reference, and changes such as physical,causal=false"},
+		Ref: func(q *Question) any { return &q.Assume }, Idle: unless(ownTimes, "only own times of steps are estimated")},
 }

@@ -98,7 +98,7 @@ var resultFields = []Field{
 	transfer("kv_transfer_time(s)", Seconds, "time to send the cache of a prefill batch", func(t *estimate.Transfer) float64 { return t.Time }),
 	transfer("kv_transfer_hidden(s)", Seconds, "of that, what runs behind the computation of the layers", func(t *estimate.Transfer) float64 { return t.Hidden() }),
 	transfer("kv_transfer_exposed(s)", Seconds, "of that, what does not", func(t *estimate.Transfer) float64 { return t.Exposed }),
-	{"engine", None, Whole, "where an engine is assumed (`--assume physical`): the one that serves; of `run`, the generic one", func(r *Record) any {
+	{"engine", None, Whole, "where an engine is assumed (`assume` physical): the one that serves; of `run`, the generic one", func(r *Record) any {
 		if r.Engine == "" {
 			return nil
 		}

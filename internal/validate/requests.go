@@ -17,18 +17,16 @@ import (
 	"throughline/deploy"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/question"
 	"throughline/serving/simulate"
 )
 
 // RequestsOptions say how recorded runs of an engine are replayed.
 type RequestsOptions struct {
-	Steps  string // where the times of steps come from: one of StepSources
+	Steps  string // where the times of steps come from: one of question.StepSources
 	System string // for own times
 	Assume string
 }
-
-// StepSources are the values of RequestsOptions.Steps.
-var StepSources = []string{"recorded", "run", "table", "own"}
 
 // RequestsReport is runs that were replayed.
 type RequestsReport struct {
@@ -91,8 +89,8 @@ type recordedStep struct {
 
 // Requests replays the runs of a folder: runs.csv, requests.csv, steps.csv and step_times.csv, plain or packed.
 func Requests(ctx context.Context, dir string, o RequestsOptions) (*RequestsReport, error) {
-	if !slices.Contains(StepSources, o.Steps) {
-		return nil, fmt.Errorf("steps: %s", document.NotOneOf(o.Steps, StepSources))
+	if !slices.Contains(question.StepSources, o.Steps) {
+		return nil, fmt.Errorf("steps: %s", document.NotOneOf(o.Steps, question.StepSources))
 	}
 	runs, err := readRuns(dir, o.Steps)
 	if err != nil {

@@ -50,7 +50,7 @@ func BenchmarkReplicas(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				t := simulate.Traffic{Requests: 100_000, Rate: 0.8 * highest, Arrival: simulate.Arrival{Kind: "poisson"},
+				t := simulate.Traffic{Requests: 100_000, Rate: 0.8 * highest, Arrival: workload.Arrival{Kind: "poisson"},
 					Input: simulate.Length{Mean: 512, Kind: "fixed"}, Output: simulate.Length{Mean: 512, Kind: "fixed"}, Seed: 1}
 				if r, err = simulate.Run(context.Background(), o, t.Source()); err != nil {
 					b.Fatal(err)
@@ -73,7 +73,7 @@ func BenchmarkMany(b *testing.B) {
 	for b.Loop() {
 		o := simulate.Options{Pools: []simulate.Pool{{Servers: 1, Ranks: 1, Times: table,
 			Policy: simulate.Policy{Prefill: deploy.First, StepTokens: 1, Running: 1, Blocks: 1 << 20, BlockTokens: 16}}}}
-		t := simulate.Traffic{Requests: requests, Rate: 0.8, Arrival: simulate.Arrival{Kind: "poisson"},
+		t := simulate.Traffic{Requests: requests, Rate: 0.8, Arrival: workload.Arrival{Kind: "poisson"},
 			Input: simulate.Length{Mean: 1, Kind: "fixed"}, Output: simulate.Length{Mean: 1, Kind: "fixed"}, Seed: 1}
 		if _, err := simulate.Run(context.Background(), o, t.Source()); err != nil {
 			b.Fatal(err)
@@ -90,7 +90,7 @@ func TestMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	traffic := simulate.Traffic{Requests: requests, Rate: 400, Arrival: simulate.Arrival{Kind: "poisson"},
+	traffic := simulate.Traffic{Requests: requests, Rate: 400, Arrival: workload.Arrival{Kind: "poisson"},
 		Input: simulate.Length{Mean: 512, Kind: "fixed"}, Output: simulate.Length{Mean: 32, Kind: "fixed"}, Seed: 1}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -21,7 +21,7 @@ type Settings struct {
 	WaitSteps   int
 	PollSteps   int
 	Ahead       *int // steps
-	Routing     Routing
+	Routing     deploy.Routing
 	// Times are those of a table in place of the estimate's.
 	Times Times
 }

@@ -11,7 +11,7 @@ func (r *rank) end(t float64, to *run) {
 		}
 	}
 	for i, at := range r.chunks {
-		j := &r.jobs.all[at]
+		j := r.jobs.at(at)
 		j.cached += r.work.Chunks[i].New
 		if j.cached < j.target() {
 			continue
@@ -28,7 +28,7 @@ func (r *rank) end(t float64, to *run) {
 
 // emitFirst is the token that a prefill gives: the first, or the next of a request that was preempted.
 func (r *rank) emitFirst(at int32, t float64, to *run) {
-	j := &r.jobs.all[at]
+	j := r.jobs.at(at)
 	if to.handOver(r, at, t) {
 		return
 	}
@@ -62,7 +62,7 @@ func (r *rank) advance(t float64, to *run) {
 	r.context += int64(r.decoding)
 	r.lastEnd = t
 	for at := r.wheel[r.tick%wheelSize]; at != none; {
-		j := &r.jobs.all[at]
+		j := r.jobs.at(at)
 		next := j.wnext
 		if j.base+int64(j.Output-j.emitted) == r.tick {
 			r.now(j)
@@ -77,7 +77,7 @@ func (r *rank) advance(t float64, to *run) {
 func (r *rank) advanceEach(t float64, to *run) {
 	r.tick++
 	for at := r.head; at != none; {
-		j := &r.jobs.all[at]
+		j := r.jobs.at(at)
 		next := j.next
 		if j.decodes {
 			n := 1
@@ -102,7 +102,7 @@ func (r *rank) advanceEach(t float64, to *run) {
 
 // finish ends a request.
 func (r *rank) finish(at int32, t float64, to *run) {
-	j := &r.jobs.all[at]
+	j := r.jobs.at(at)
 	if r.prefix != nil {
 		r.prefix.offer(j, r.rules.BlockTokens)
 	}

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"throughline/deploy"
+	"throughline/workload"
 )
 
 // linear is steps whose time grows with what they do.
@@ -48,7 +49,7 @@ func drawPolicy(t *rapid.T) Policy {
 func drawTraffic(t *rapid.T) *Traffic {
 	f := &Traffic{
 		Requests: rapid.IntRange(1, 60).Draw(t, "requests"), Rate: rapid.SampledFrom([]float64{1, 20, math.Inf(1)}).Draw(t, "rate"),
-		Arrival: Arrival{Kind: rapid.SampledFrom([]string{"poisson", "constant"}).Draw(t, "arrival")},
+		Arrival: workload.Arrival{Kind: rapid.SampledFrom([]string{"poisson", "constant"}).Draw(t, "arrival")},
 		Clients: rapid.SampledFrom([]int{0, 0, 1, 5}).Draw(t, "clients"),
 		Input:   Length{Mean: rapid.IntRange(1, 30).Draw(t, "input"), Kind: "uniform"}, Output: Length{Mean: rapid.IntRange(1, 30).Draw(t, "output"), Kind: "uniform"},
 		HashTokens: 16, Seed: rapid.Uint64().Draw(t, "seed"),
@@ -67,7 +68,7 @@ func drawTraffic(t *rapid.T) *Traffic {
 func TestLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		traffic := drawTraffic(t)
-		o := Options{Seed: 7, Routing: Routing(rapid.SampledFrom(Routings).Draw(t, "routing"))}
+		o := Options{Seed: 7, Routing: deploy.Routing(rapid.SampledFrom(deploy.Routings).Draw(t, "routing"))}
 		pool := Pool{Servers: rapid.IntRange(1, 3).Draw(t, "servers"), Ranks: rapid.IntRange(1, 2).Draw(t, "ranks"), Policy: drawPolicy(t), Times: linear{1e-3, 1e-5, 1e-7}}
 		o.Pools = []Pool{pool}
 		if rapid.Bool().Draw(t, "split") {
@@ -158,7 +159,7 @@ func queueOf(t *testing.T, rate float64, n int, service func(tokens float64) flo
 		t.Fatal(err)
 	}
 	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: table, Policy: Policy{Prefill: deploy.First, StepTokens: 1, Running: 1, Blocks: 1 << 30, BlockTokens: 1}}}}
-	traffic := Traffic{Requests: n, Rate: rate, Arrival: Arrival{Kind: "poisson"}, Input: input, Output: Length{Mean: 1, Kind: "fixed"}, Seed: 5}
+	traffic := Traffic{Requests: n, Rate: rate, Arrival: workload.Arrival{Kind: "poisson"}, Input: input, Output: Length{Mean: 1, Kind: "fixed"}, Seed: 5}
 	r, err := Run(context.Background(), o, traffic.Source())
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +214,7 @@ func TestWorkIsConserved(t *testing.T) {
 		o.Watch = func(s *Step) { busy = append(busy, Step{Start: s.Start, End: s.End}) }
 		var spans []Ended
 		o.Each = func(e *Ended) { spans = append(spans, *e) }
-		traffic := Traffic{Requests: 300, Rate: 60, Arrival: Arrival{Kind: "poisson"}, Input: Length{Mean: 40, Kind: "uniform"}, Output: Length{Mean: 20, Kind: "uniform"}, Seed: 3}
+		traffic := Traffic{Requests: 300, Rate: 60, Arrival: workload.Arrival{Kind: "poisson"}, Input: Length{Mean: 40, Kind: "uniform"}, Output: Length{Mean: 20, Kind: "uniform"}, Seed: 3}
 		if _, err := Run(context.Background(), o, traffic.Source()); err != nil {
 			t.Fatal(err)
 		}
@@ -241,12 +242,12 @@ func TestWorkIsConserved(t *testing.T) {
 
 // TestReplicas: every replica gets work under every routing, and about as much under those that look at the load.
 func TestReplicas(t *testing.T) {
-	for _, routing := range Routings {
-		o := Options{Routing: Routing(routing), Pools: []Pool{{Servers: 4, Ranks: 1, Times: linear{1e-3, 1e-4, 1e-7},
+	for _, routing := range deploy.Routings {
+		o := Options{Routing: deploy.Routing(routing), Pools: []Pool{{Servers: 4, Ranks: 1, Times: linear{1e-3, 1e-4, 1e-7},
 			Policy: Policy{Prefill: deploy.Chunks, StepTokens: 256, Running: 16, Blocks: 1000, BlockTokens: 16, PrefixCache: true}}}}
 		seconds := map[int]float64{}
 		o.Watch = func(s *Step) { seconds[s.Server] += s.End - s.Start }
-		traffic := Traffic{Requests: 2000, Rate: 60, Arrival: Arrival{Kind: "poisson"}, Groups: 40, Prefix: 64, HashTokens: 16,
+		traffic := Traffic{Requests: 2000, Rate: 60, Arrival: workload.Arrival{Kind: "poisson"}, Groups: 40, Prefix: 64, HashTokens: 16,
 			Input: Length{Mean: 100, Kind: "lognormal", By: 1}, Output: Length{Mean: 60, Kind: "lognormal", By: 1}, Seed: 3}
 		if _, err := Run(context.Background(), o, traffic.Source()); err != nil {
 			t.Fatal(err)
@@ -267,7 +268,7 @@ func TestBandwidthDoesNotHurt(t *testing.T) {
 		last := math.Inf(1)
 		for _, speed := range []float64{1, 1.25, 1.5, 2, 4} {
 			o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{1e-3, 1e-4, 1e-6 / speed}, Policy: Policy{Prefill: prefill, StepTokens: 512, Running: 32, Blocks: 1 << 20, BlockTokens: 16}}}}
-			traffic := Traffic{Requests: 3000, Rate: 20, Arrival: Arrival{Kind: "poisson"}, Input: Length{Mean: 200, Kind: "uniform"}, Output: Length{Mean: 80, Kind: "uniform"}, Seed: 3}
+			traffic := Traffic{Requests: 3000, Rate: 20, Arrival: workload.Arrival{Kind: "poisson"}, Input: Length{Mean: 200, Kind: "uniform"}, Output: Length{Mean: 80, Kind: "uniform"}, Seed: 3}
 			r, err := Run(context.Background(), o, traffic.Source())
 			if err != nil {
 				t.Fatal(err)
@@ -343,7 +344,7 @@ func TestReplay(t *testing.T) {
 				fmt.Fprintf(&b, "%+v %+v\n", [...]float64{s.Start, s.End}, *s.Work)
 			}
 			o.Each = func(e *Ended) { fmt.Fprintf(&b, "%+v\n", *e) }
-			traffic := Traffic{Requests: 300, Rate: 60, Arrival: Arrival{Kind: "poisson"}, Input: Length{Mean: 40, Kind: "uniform"}, Output: Length{Mean: 20, Kind: "uniform"}, Seed: 3}
+			traffic := Traffic{Requests: 300, Rate: 60, Arrival: workload.Arrival{Kind: "poisson"}, Input: Length{Mean: 40, Kind: "uniform"}, Output: Length{Mean: 20, Kind: "uniform"}, Seed: 3}
 			if _, err := Run(context.Background(), o, traffic.Source()); err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"throughline/deploy"
+	"throughline/workload"
 )
 
 func mustRun(t testing.TB, o Options, s Source) *Record {
@@ -41,7 +42,7 @@ func TestPrefixCache(t *testing.T) {
 
 // TestConversations: a turn finds all that was said before in the cache, but for what is left of a block.
 func TestConversations(t *testing.T) {
-	traffic := Traffic{Requests: 5, Rate: 1, Arrival: Arrival{Kind: "constant"}, Input: Length{Mean: 100, Kind: "fixed"}, Output: Length{Mean: 60, Kind: "fixed"}, Turns: 3, Think: 1, HashTokens: 16}
+	traffic := Traffic{Requests: 5, Rate: 1, Arrival: workload.Arrival{Kind: "constant"}, Input: Length{Mean: 100, Kind: "fixed"}, Output: Length{Mean: 60, Kind: "fixed"}, Turns: 3, Think: 1, HashTokens: 16}
 	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{1e-3, 0, 0}, Policy: Policy{Prefill: deploy.Chunks, StepTokens: 512, Running: 4, Blocks: 1000, BlockTokens: 16, PrefixCache: true}}}}
 	r := mustRun(t, o, traffic.Source())
 	// Prompts of 100, 260 and 420 tokens. After the first turn 159 tokens are in the cache, 9 blocks of 16; after the
@@ -112,20 +113,20 @@ func TestPools(t *testing.T) {
 // TestArrivals: gaps have the mean and the deviation that they are asked for.
 func TestArrivals(t *testing.T) {
 	for words, cv := range map[string]float64{"poisson": 1, "gamma:3": 3, "gamma:0.5": 0.5, "constant": 0} {
-		a, err := ParseArrival(words)
+		a, err := workload.ParseArrival(words)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var d Distribution
 		random := rand.New(rand.NewPCG(1, 1))
 		for i := range 1_000_000 {
-			d.Add(a.gap(random, 5, i+1), 1)
+			d.Add(gap(&a, random, 5, i+1), 1)
 		}
 		if mean, got := d.Mean(), d.Deviation()/d.Mean(); math.Abs(mean*5-1) > 0.01 || math.Abs(got-cv) > 0.02*(cv+0.01) {
 			t.Errorf("%s: mean %v, variation %v", words, mean, got)
 		}
 	}
-	traffic := Traffic{Requests: 7, Rate: 2, Arrival: Arrival{Kind: "bursts", By: 3}, Input: Length{Mean: 1, Kind: "fixed"}, Output: Length{Mean: 1, Kind: "fixed"}}
+	traffic := Traffic{Requests: 7, Rate: 2, Arrival: workload.Arrival{Kind: "bursts", By: 3}, Input: Length{Mean: 1, Kind: "fixed"}, Output: Length{Mean: 1, Kind: "fixed"}}
 	s := traffic.Source()
 	var got []float64
 	for {
@@ -139,7 +140,7 @@ func TestArrivals(t *testing.T) {
 		t.Errorf("bursts at %v, want %v", got, want)
 	}
 	for _, words := range []string{"gamma", "gamma:0", "gamma:nan", "bursts:0", "posson", "constant:2"} {
-		if _, err := ParseArrival(words); err == nil {
+		if _, err := workload.ParseArrival(words); err == nil {
 			t.Errorf("%q is accepted", words)
 		}
 	}
@@ -268,7 +269,7 @@ func TestBottleneck(t *testing.T) {
 // TestSaturation: a load of 0.7 is held, one of 1.4 is not, and the queue grows by what is too much.
 func TestSaturation(t *testing.T) {
 	result := func(rate float64) *Result {
-		traffic := Traffic{Requests: 4000, Rate: rate, Arrival: Arrival{Kind: "poisson"}, Input: Length{Mean: 1, Kind: "fixed"}, Output: Length{Mean: 1, Kind: "fixed"}}
+		traffic := Traffic{Requests: 4000, Rate: rate, Arrival: workload.Arrival{Kind: "poisson"}, Input: Length{Mean: 1, Kind: "fixed"}, Output: Length{Mean: 1, Kind: "fixed"}}
 		o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: Policy{Prefill: deploy.First, StepTokens: 1, Running: 1, Blocks: 10, BlockTokens: 1}}}}
 		return &Result{Record: mustRun(t, o, traffic.Source()), Rate: rate}
 	}
@@ -293,15 +294,15 @@ func TestSaturation(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	for words, want := range map[string]Limit{
-		"": {}, "p99:2s": {0.99, 2}, "p95:50ms": {0.95, 0.05}, "mean:1.5s": {0, 1.5}, "median:3ms": {0.5, 0.003}, "2000": {0.99, 2}, "p90:250": {0.9, 0.25},
+	for words, want := range map[string]workload.Limit{
+		"": {}, "p99:2s": {Share: 0.99, Seconds: 2}, "p95:50ms": {Share: 0.95, Seconds: 0.05}, "mean:1.5s": {Share: 0, Seconds: 1.5}, "median:3ms": {Share: 0.5, Seconds: 0.003}, "2000": {Share: 0.99, Seconds: 2}, "p90:250": {Share: 0.9, Seconds: 0.25},
 	} {
-		if got, err := ParseLimit(words); err != nil || math.Abs(got.Share-want.Share) > 1e-12 || math.Abs(got.Seconds-want.Seconds) > 1e-12 {
+		if got, err := workload.ParseLimit(words); err != nil || math.Abs(got.Share-want.Share) > 1e-12 || math.Abs(got.Seconds-want.Seconds) > 1e-12 {
 			t.Errorf("%q: %v, %v", words, got, err)
 		}
 	}
 	for _, words := range []string{"p99", "p0:2s", "p100:2s", "x99:2s", "p99:-2s", "p99:0", "p99:two"} {
-		if _, err := ParseLimit(words); err == nil {
+		if _, err := workload.ParseLimit(words); err == nil {
 			t.Errorf("%q is accepted", words)
 		}
 	}
@@ -411,7 +412,7 @@ func TestSharedTraces(t *testing.T) {
 func TestMaxRateOfFew(t *testing.T) {
 	find := func(requests int) float64 {
 		r, err := MaxRate(func(rate float64, times int) (*Result, error) {
-			traffic := Traffic{Requests: times * requests, Rate: rate, Arrival: Arrival{Kind: "poisson"}, Input: Length{Mean: 1, Kind: "fixed"}, Output: Length{Mean: 1, Kind: "fixed"}, Seed: 3}
+			traffic := Traffic{Requests: times * requests, Rate: rate, Arrival: workload.Arrival{Kind: "poisson"}, Input: Length{Mean: 1, Kind: "fixed"}, Output: Length{Mean: 1, Kind: "fixed"}, Seed: 3}
 			o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: Policy{Prefill: deploy.First, StepTokens: 1, Running: 1, Blocks: 10, BlockTokens: 1}}}}
 			return &Result{Record: mustRun(t, o, traffic.Source()), Rate: rate}, nil
 		})

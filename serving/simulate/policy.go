@@ -83,7 +83,7 @@ func (r *rank) hold() bool {
 	}
 	tokens := 0
 	for i := 0; i < r.waiting.n && tokens < r.rules.StepTokens; i++ {
-		tokens += r.jobs.all[r.waiting.at(i)].target()
+		tokens += r.jobs.at(r.waiting.at(i)).target()
 	}
 	if r.waited == r.rules.WaitSteps || tokens+r.decoding >= r.rules.StepTokens || r.waiting.n+r.running() >= r.rules.Running {
 		r.waited = 0
@@ -97,7 +97,7 @@ func (r *rank) hold() bool {
 func (r *rank) resume(t float64) {
 	for r.waiting.n > 0 && r.running() < r.rules.Running {
 		at := r.waiting.at(0)
-		j := &r.jobs.all[at]
+		j := r.jobs.at(at)
 		if !j.elsewhere {
 			return
 		}
@@ -147,7 +147,7 @@ func (r *rank) promptsFirst(t float64) {
 	tokens := r.goOn(r.rules.StepTokens)
 	for r.waiting.n > 0 && r.preempted == 0 {
 		at := r.waiting.at(0)
-		j := &r.jobs.all[at]
+		j := r.jobs.at(at)
 		if r.decoding+len(r.chunks) >= r.rules.Running {
 			r.blocked = Sequences
 			break
@@ -186,7 +186,7 @@ func (r *rank) goOn(most int) int {
 	if at == none || most <= 0 {
 		return 0
 	}
-	j := &r.jobs.all[at]
+	j := r.jobs.at(at)
 	size := min(j.target()-j.cached, most)
 	if !r.chunk(at, size) {
 		r.blocked = Cache
@@ -207,7 +207,7 @@ func (r *rank) beside(t float64) {
 	whole := r.rules.Prefill == deploy.Prompts
 	for r.waiting.n > 0 {
 		at := r.waiting.at(0)
-		j := &r.jobs.all[at]
+		j := r.jobs.at(at)
 		switch {
 		case r.preempted > 0:
 			r.blocked = Cache
@@ -272,7 +272,7 @@ func (r *rank) fresh(j *job, hit, tokens int) int {
 func (r *rank) take(at int32, hit int, t float64) {
 	r.waiting.pop()
 	*r.queue--
-	j := &r.jobs.all[at]
+	j := r.jobs.at(at)
 	if j.scheduled < 0 {
 		j.scheduled = t
 	}
@@ -291,7 +291,7 @@ func (r *rank) take(at int32, hit int, t float64) {
 
 // chunk adds tokens of a running job to the step, with their blocks. It reports false where these are not free.
 func (r *rank) chunk(at int32, tokens int) bool {
-	j := &r.jobs.all[at]
+	j := r.jobs.at(at)
 	need := r.room(j, j.cached+tokens)
 	if need > r.free() {
 		return false
@@ -325,8 +325,8 @@ func (r *rank) decode() {
 
 // decodeEach gives blocks to every sequence for what it may write.
 func (r *rank) decodeEach() {
-	for at := r.head; at != none; at = r.jobs.all[at].next {
-		j := &r.jobs.all[at]
+	for at := r.head; at != none; at = r.jobs.at(at).next {
+		j := r.jobs.at(at)
 		if !j.decodes {
 			continue
 		}
@@ -361,8 +361,8 @@ func (r *rank) sum() {
 	if len(r.bounds) == 0 {
 		return
 	}
-	for at := r.head; at != none; at = r.jobs.all[at].next {
-		j := &r.jobs.all[at]
+	for at := r.head; at != none; at = r.jobs.at(at).next {
+		j := r.jobs.at(at)
 		if !j.decodes {
 			continue
 		}

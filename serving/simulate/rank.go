@@ -33,20 +33,28 @@ func (j *job) target() int { return j.Input + j.emitted }
 
 // jobs are all requests under way; places of those that have ended are used again.
 type jobs struct {
-	all  []job
-	free []int32
+	pages []*[jobsPerPage]job // which stay where they are: a slice of all would be copied as it grows
+	count int32
+	free  []int32
 }
+
+const jobsPerPage = 1 << 10
+
+func (p *jobs) at(i int32) *job { return &p.pages[i/jobsPerPage][i%jobsPerPage] }
 
 func (p *jobs) add(r Request, id int64) int32 {
 	var at int32
 	if n := len(p.free); n > 0 {
 		at, p.free = p.free[n-1], p.free[:n-1]
 	} else {
-		at = int32(len(p.all))
-		p.all = append(p.all, job{})
+		at = p.count
+		if p.count++; at%jobsPerPage == 0 {
+			p.pages = append(p.pages, new([jobsPerPage]job))
+		}
 	}
-	p.all[at] = job{Request: r, id: id, next: none, prev: none, wnext: none, wprev: none, scheduled: -1, first: -1,
-		shared: p.all[at].shared[:0]}
+	j := p.at(at)
+	*j = job{Request: r, id: id, next: none, prev: none, wnext: none, wprev: none, scheduled: -1, first: -1,
+		shared: j.shared[:0]}
 	return at
 }
 
@@ -181,28 +189,28 @@ func (r *rank) free() int { return r.rules.Blocks - r.used }
 
 // admit makes a job the newest of those that run.
 func (r *rank) admit(at int32) {
-	j := &r.jobs.all[at]
+	j := r.jobs.at(at)
 	j.prev, j.next = r.tail, none
 	if r.tail == none {
 		r.head = at
 	} else {
-		r.jobs.all[r.tail].next = at
+		r.jobs.at(r.tail).next = at
 	}
 	r.tail = at
 }
 
 // leave takes a job from those that run.
 func (r *rank) leave(at int32) {
-	j := &r.jobs.all[at]
+	j := r.jobs.at(at)
 	if j.prev == none {
 		r.head = j.next
 	} else {
-		r.jobs.all[j.prev].next = j.next
+		r.jobs.at(j.prev).next = j.next
 	}
 	if j.next == none {
 		r.tail = j.prev
 	} else {
-		r.jobs.all[j.next].prev = j.prev
+		r.jobs.at(j.next).prev = j.prev
 	}
 }
 
@@ -238,7 +246,7 @@ func (r *rank) need() int {
 
 // start lets a job decode that has its tokens in the cache.
 func (r *rank) start(at int32, t float64) {
-	j := &r.jobs.all[at]
+	j := r.jobs.at(at)
 	j.base, j.joined, j.last, j.decodes = r.tick, t, t, true
 	r.decoding++
 	r.context += int64(j.cached)
@@ -254,7 +262,7 @@ func (r *rank) start(at int32, t float64) {
 	slot := &r.wheel[(r.tick+int64(j.Output-j.emitted))%wheelSize]
 	j.wnext, j.wprev = *slot, none
 	if *slot != none {
-		r.jobs.all[*slot].wprev = at
+		r.jobs.at(*slot).wprev = at
 	}
 	*slot = at
 }
@@ -278,7 +286,7 @@ func (r *rank) now(j *job) bool {
 
 // stop takes a job from those that decode. What is known of it must be up to date.
 func (r *rank) stop(at int32) {
-	j := &r.jobs.all[at]
+	j := r.jobs.at(at)
 	j.decodes = false
 	r.decoding--
 	r.context -= int64(j.cached)
@@ -290,10 +298,10 @@ func (r *rank) stop(at int32) {
 	if j.wprev == none {
 		*slot = j.wnext
 	} else {
-		r.jobs.all[j.wprev].wnext = j.wnext
+		r.jobs.at(j.wprev).wnext = j.wnext
 	}
 	if j.wnext != none {
-		r.jobs.all[j.wnext].wprev = j.wprev
+		r.jobs.at(j.wnext).wprev = j.wprev
 	}
 }
 
@@ -304,7 +312,7 @@ func (r *rank) preempt() int32 {
 	if r.partial != none {
 		at = r.partial
 	}
-	j := &r.jobs.all[at]
+	j := r.jobs.at(at)
 	if at == r.partial {
 		r.partial = none
 	} else {

@@ -6,21 +6,31 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"throughline/workload"
 )
 
 // Result is a run with what it was asked.
 type Result struct {
 	*Record
 	Backend     string
-	Rate        float64 // asked for
-	Concurrency int     // asked for; 0: no bound
-	TTFT, TPOT  Limit   // asked for
+	Asked       Asked
+	Rate        float64        // asked for
+	Concurrency int            // asked for; 0: no bound
+	TTFT, TPOT  workload.Limit // asked for
 	Seed        uint64
+}
+
+// Asked is what sglang's result file says of the requests. Lengths that are 0 are not given: those of a file.
+type Asked struct {
+	Dataset       string
+	Input, Output int     // the mean, or the most of uniform ones
+	Ratio         float64 // of the least to the most
 }
 
 // Holds reports whether the limits hold, and the queue does not grow.
 func (r *Result) Holds() bool {
-	return r.TTFT.holds(&r.Record.TTFT) && r.TPOT.holds(&r.Record.TPOT) && !r.Saturated()
+	return holds(&r.TTFT, &r.Record.TTFT) && holds(&r.TPOT, &r.Record.TPOT) && !r.Saturated()
 }
 
 // growing is the share of the arrivals by which requests must pile up for that to be said: chance alone makes less.
@@ -213,7 +223,8 @@ type Field struct {
 	Value any
 }
 
-// Fields are the result with the names of sglang's result file, and some of our own after them.
+// Fields are the result with the names of sglang's result file, in its order, and some of our own after them. What a
+// simulation does not know is null. Source: sgl-project/sglang, python/sglang/benchmark/serving.py.
 func (r *Result) Fields() []Field {
 	d := r.Duration()
 	var out []Field
@@ -223,20 +234,31 @@ func (r *Result) Fields() []Field {
 		}
 		out = append(out, Field{name, v})
 	}
+	orNull := func(known bool, v any) any {
+		if known {
+			return v
+		}
+		return nil
+	}
+	add("tag", nil)
 	add("backend", r.Backend)
+	add("dataset_name", r.Asked.Dataset)
 	if math.IsInf(r.Rate, 1) {
 		add("request_rate", "inf")
 	} else {
 		add("request_rate", r.Rate)
 	}
-	if r.Concurrency > 0 {
-		add("max_concurrency", r.Concurrency)
-	} else {
-		add("max_concurrency", nil)
-	}
+	add("max_concurrency", orNull(r.Concurrency > 0, r.Concurrency))
+	add("sharegpt_output_len", nil)
+	add("random_input_len", orNull(r.Asked.Input > 0, r.Asked.Input))
+	add("random_output_len", orNull(r.Asked.Input > 0, r.Asked.Output))
+	add("random_range_ratio", orNull(r.Asked.Input > 0, r.Asked.Ratio))
+	add("server_info", nil)
 	add("duration", d)
 	add("completed", r.Requests)
 	add("total_input_tokens", r.Input)
+	add("total_input_text_tokens", r.Input)
+	add("total_input_vision_tokens", 0)
 	add("total_output_tokens", r.Output)
 	add("total_output_tokens_retokenized", r.Output)
 	add("request_throughput", float64(r.Requests)/d)
@@ -256,6 +278,9 @@ func (r *Result) Fields() []Field {
 		add("max_"+f.name+"_ms", 1e3*f.of.maximum())
 	}
 	add("concurrency", r.Residence/d)
+	add("accept_length", nil)
+	add("max_output_tokens_per_s", nil)
+	add("max_concurrent_requests", nil)
 	skip := r.First.WarmUp()
 	_, first := r.First.Interval(skip)
 	_, whole := r.Whole.Interval(skip)

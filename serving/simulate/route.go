@@ -1,18 +1,10 @@
 package simulate
 
-import "math"
+import (
+	"math"
 
-// Routing is how requests are given to the ranks of a pool.
-type Routing string
-
-const (
-	RoundRobin  Routing = "round-robin"
-	LeastLoaded Routing = "least-loaded" // to the rank with the fewest requests
-	PrefixAware Routing = "prefix-aware" // to the one that has most of the prompt in its cache, unless the load is uneven
+	"throughline/deploy"
 )
-
-// Routings are all of them.
-var Routings = []string{string(RoundRobin), string(LeastLoaded), string(PrefixAware)}
 
 // route chooses a rank for a request.
 func (r *run) route(to []target, q *Request, turn *int) target {
@@ -21,7 +13,7 @@ func (r *run) route(to []target, q *Request, turn *int) target {
 	}
 	*turn++
 	first := (*turn - 1) % len(to)
-	if r.Routing == RoundRobin || r.Routing == "" {
+	if r.Routing == deploy.RoundRobin || r.Routing == "" {
 		return to[first]
 	}
 	least, low, high := first, math.MaxInt, 0
@@ -35,7 +27,7 @@ func (r *run) route(to []target, q *Request, turn *int) target {
 	}
 	// Thresholds of the cache-aware policy of SGLang's router: an uneven load goes before a hit (sgl-router,
 	// balance_abs_threshold 32, balance_rel_threshold 1.5), and a hit of less than half is none (cache_threshold 0.5).
-	if r.Routing != PrefixAware || q.HashTokens == 0 || high-low > 32 && 2*high > 3*low {
+	if r.Routing != deploy.PrefixAware || q.HashTokens == 0 || high-low > 32 && 2*high > 3*low {
 		return to[least]
 	}
 	best, most := least, q.hashed(q.Input)/2

@@ -28,7 +28,7 @@ type Pool struct {
 type Options struct {
 	// Pools is one that does both phases, or one for the prefill and one for the decode.
 	Pools   []Pool
-	Routing Routing
+	Routing deploy.Routing
 
 	FirstSeconds   float64 // before a request reaches the scheduler
 	RequestSeconds float64 // for each of many requests that come at once
@@ -184,7 +184,7 @@ func (r *run) addServers(which int) {
 // start.
 func (r *run) loop(ctx context.Context) error {
 	for n := 0; ; n++ {
-		if n&0xfff == 0 && ctx.Err() != nil {
+		if n&0xff == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		t, any := r.arrive.next()
@@ -215,7 +215,7 @@ func (r *run) loop(ctx context.Context) error {
 		for len(r.moves) > 0 && r.moves[0].time <= t {
 			r.arrived(t)
 		}
-		if err := r.enter(t); err != nil {
+		if err := r.enter(ctx, t); err != nil {
 			return err
 		}
 		for _, s := range r.ready {
@@ -230,8 +230,11 @@ func (r *run) loop(ctx context.Context) error {
 }
 
 // enter lets requests in that have come by now.
-func (r *run) enter(t float64) error {
+func (r *run) enter(ctx context.Context, t float64) error {
 	for {
+		if r.count&0xff == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		at, any := r.arrive.next()
 		if !any || at > t {
 			return nil
@@ -395,7 +398,7 @@ func (r *run) endStep(s *server, t float64) {
 
 // finished is told of the end of a request.
 func (r *run) finished(at int32, t float64) {
-	j := &r.jobs.all[at]
+	j := r.jobs.at(at)
 	r.live--
 	r.record.ended(j, t)
 	r.arrive.ended(&j.Request, t)
@@ -417,7 +420,7 @@ func (r *run) handOver(k *rank, at int32, t float64) bool {
 	if from.rank == nil {
 		return false // a decode pool that computes again what it had preempted
 	}
-	j := &r.jobs.all[at]
+	j := r.jobs.at(at)
 	k.leave(at)
 	to := r.route(r.decode, &j.Request, &r.turn[1])
 	busy, left := r.Transfer(j.Input)
@@ -438,7 +441,7 @@ func (r *run) handOver(k *rank, at int32, t float64) bool {
 func (r *run) arrived(t float64) {
 	m := r.moves[0]
 	r.moves = append(r.moves[:0], r.moves[1:]...)
-	j := &r.jobs.all[m.job]
+	j := r.jobs.at(m.job)
 	m.from.release(j)
 	r.wake(m.from.server, t)
 	j.first, j.last, j.emitted = t, t, 1
@@ -455,7 +458,7 @@ func (r *run) stuck() error {
 	for _, s := range r.servers {
 		for _, k := range s.ranks {
 			if k.waiting.n > 0 {
-				j := &k.jobs.all[k.waiting.at(0)]
+				j := k.jobs.at(k.waiting.at(0))
 				return fmt.Errorf("%w: request %d of %d + %d tokens waits for %s, and nothing runs", ErrStuck, j.id, j.Input, j.Output, k.blocked)
 			}
 		}

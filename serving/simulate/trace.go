@@ -83,6 +83,29 @@ func OpenTrace(name string) (*Trace, error) {
 	return t, document.Join(errs...)
 }
 
+// ReadLengths reads the lengths of the requests of a trace, which need not say when they came.
+func ReadLengths(name string) ([]Recorded, error) {
+	t := &Trace{Name: name}
+	r, err := t.open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	var out []Recorded
+	for {
+		q, _, err := r.next()
+		switch {
+		case err == io.EOF && len(out) == 0:
+			return nil, fmt.Errorf("%s: has no requests", name)
+		case err == io.EOF:
+			return out, nil
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		out = append(out, Recorded{q.Input, q.Output})
+	}
+}
+
 // Rate is the requests per second of the trace.
 func (t *Trace) Rate() float64 {
 	if t.Last <= t.First {

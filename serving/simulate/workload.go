@@ -1,14 +1,13 @@
 package simulate
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"strconv"
 	"strings"
 
-	"throughline/internal/document"
+	"throughline/workload"
 )
 
 // Traffic is requests that are drawn: how long they are, when they come and what they share.
@@ -17,10 +16,12 @@ type Traffic struct {
 	// Rate is the requests per second, +Inf for all at once; Clients bounds those under way, 0: no bound. A request that
 	// finds no free client is sent when there is one, and its time counts from then on.
 	Rate    float64
-	Arrival Arrival
+	Arrival workload.Arrival
 	Clients int
 
 	Input, Output Length
+	// Recorded are lengths in place of drawn ones, one request after another, from the start again at the end.
+	Recorded []Recorded
 	// Groups of requests share the first Prefix tokens of their prompts, besides their input.
 	Groups, Prefix int
 	// Turns of a conversation: each prompt is all that was said before, and Input tokens more, sent Think seconds after
@@ -39,26 +40,17 @@ type Length struct {
 	By   float64 // uniform: between By and 1 of the most; lognormal: the deviation of the logarithm
 }
 
+// Recorded is the lengths of a request that was recorded.
+type Recorded struct{ Input, Output int }
+
 // ParseLength reads fixed, uniform:R or lognormal:S.
 func ParseLength(words string, mean int) (Length, error) {
-	kind, value, given := strings.Cut(words, ":")
-	l := Length{Mean: mean, Kind: kind}
-	if kind == "" {
-		l.Kind = "fixed"
+	kind, value, _ := strings.Cut(words, ":")
+	l := Length{Mean: mean, Kind: cmp.Or(kind, "fixed")}
+	if err := workload.CheckSpread(words); err != nil {
+		return l, err
 	}
-	limits := map[string]float64{"uniform": 1, "lognormal": 3}
-	most, known := limits[l.Kind]
-	switch {
-	case l.Kind == "fixed" && !given:
-		return l, nil
-	case !known:
-		return l, fmt.Errorf("length distribution %q is not one of fixed, uniform:R, lognormal:S", words)
-	}
-	v, err := strconv.ParseFloat(value, 64)
-	if err != nil || !(v >= 0 && v <= most) {
-		return l, fmt.Errorf("%s needs a number between 0 and %g, not %q", l.Kind, most, value)
-	}
-	l.By = v
+	l.By, _ = strconv.ParseFloat(value, 64) // fixed has none
 	return l, nil
 }
 
@@ -87,47 +79,8 @@ func (l *Length) draw(r *rand.Rand) int {
 	return l.Mean
 }
 
-// Arrival is how requests are spread over time.
-type Arrival struct {
-	Kind string  // poisson, gamma, constant or bursts
-	By   float64 // gamma: the coefficient of variation of the gaps; bursts: requests at once
-}
-
-// arrivalKinds are the words for them.
-var arrivalKinds = []string{"poisson", "gamma:CV", "constant", "bursts:N"}
-
-// ParseArrival reads poisson, gamma:CV, constant or bursts:N.
-func ParseArrival(words string) (Arrival, error) {
-	kind, value, given := strings.Cut(words, ":")
-	a := Arrival{Kind: kind}
-	switch kind {
-	case "":
-		a.Kind = "poisson"
-		return a, nil
-	case "poisson", "constant":
-		if !given {
-			return a, nil
-		}
-	case "gamma":
-		v, err := strconv.ParseFloat(value, 64)
-		if err != nil || !(v > 0 && v <= 100) {
-			return a, fmt.Errorf("gamma:CV needs a coefficient of variation above 0, up to 100, not %q", value)
-		}
-		a.By = v
-		return a, nil
-	case "bursts":
-		v, err := strconv.Atoi(value)
-		if err != nil || v < 1 {
-			return a, fmt.Errorf("bursts:N needs a number of requests of at least 1, not %q", value)
-		}
-		a.By = float64(v)
-		return a, nil
-	}
-	return a, errors.New(document.NotOneOf(words, arrivalKinds))
-}
-
 // gap is the time from a request to the next, the nth.
-func (a *Arrival) gap(r *rand.Rand, rate float64, n int) float64 {
+func gap(a *workload.Arrival, r *rand.Rand, rate float64, n int) float64 {
 	if math.IsInf(rate, 1) {
 		return 0
 	}
@@ -166,28 +119,17 @@ func gamma(r *rand.Rand, shape float64) float64 {
 	}
 }
 
-// Check lists what is wrong with traffic.
-func (t *Traffic) Check() []error {
-	var out []error
-	note := func(bad bool, format string, args ...any) {
-		if bad {
-			out = append(out, fmt.Errorf(format, args...))
-		}
-	}
-	note(t.Requests < 1, "num-prompts must be at least 1, not %d", t.Requests)
-	note(!(t.Rate > 0), "rate must be above 0, or inf for all requests at once, not %g", t.Rate)
-	note(t.Clients < 0, "max-concurrency must be at least 1, not %d", t.Clients)
-	note(t.Input.Mean < 1 || t.Output.Mean < 1, "input and output lengths must be at least 1, not %d and %d", t.Input.Mean, t.Output.Mean)
-	note(t.Groups < 0 || t.Prefix < 0 || (t.Groups > 0) != (t.Prefix > 0), "groups that share a prefix need both a number of groups and its tokens, not %d and %d", t.Groups, t.Prefix)
-	note(t.Turns < 0, "turns must be at least 1, not %d", t.Turns)
-	note(!(t.Think >= 0) || math.IsInf(t.Think, 0), "think-time must be a number of seconds from 0 on, not %g", t.Think)
-	note(t.Turns > 1 && t.Groups > 0, "turns and groups that share a prefix: give one of them")
-	return out
-}
-
 // Lengths are the mean lengths of requests, of all turns of a conversation.
 func (t *Traffic) Lengths() (input, output int) {
 	input, output = t.Input.Average()+t.Prefix, t.Output.Average()
+	if n := len(t.Recorded); n > 0 {
+		var sum Recorded
+		for _, r := range t.Recorded {
+			sum.Input += r.Input
+			sum.Output += r.Output
+		}
+		input, output = (sum.Input+n/2)/n+t.Prefix, (sum.Output+n/2)/n
+	}
 	if t.Turns > 1 {
 		input += (t.Turns - 1) * (input + output) / 2
 	}
@@ -205,6 +147,7 @@ type drawn struct {
 	Traffic
 	lengths, gaps, groups *rand.Rand
 	sent                  int
+	recorded              int // lengths taken
 	at                    float64
 	left                  map[int]int // turns of the conversations under way
 }
@@ -223,8 +166,8 @@ func (d *drawn) Ended(client int, r *Request, t float64) (Request, bool) {
 		d.left[client] = left - 1
 		next := *r
 		next.Arrival = t + d.Think
-		next.Input = r.Input + r.Output + d.Input.draw(d.lengths)
-		next.Output = d.Output.draw(d.lengths)
+		input, output := d.length()
+		next.Input, next.Output = r.Input+r.Output+input, output
 		next.Shared, next.Burst = next.Input, false
 		return next, true
 	}
@@ -240,10 +183,22 @@ func (d *drawn) Ended(client int, r *Request, t float64) (Request, bool) {
 	return next, true
 }
 
+// length is that of the next prompt and its answer.
+func (d *drawn) length() (input, output int) {
+	if n := len(d.Recorded); n > 0 {
+		r := d.Recorded[d.recorded%n]
+		d.recorded++
+		return r.Input, r.Output
+	}
+	input = d.Input.draw(d.lengths)
+	return input, d.Output.draw(d.lengths)
+}
+
 func (d *drawn) draw() Request {
-	r := Request{Input: d.Input.draw(d.lengths), Output: d.Output.draw(d.lengths), Client: d.sent, Burst: true}
+	r := Request{Client: d.sent, Burst: true}
+	r.Input, r.Output = d.length()
 	if d.sent > 0 { // the first comes at 0, as in sglang.bench_serving
-		d.at += d.Arrival.gap(d.gaps, d.Rate, d.sent)
+		d.at += gap(&d.Arrival, d.gaps, d.Rate, d.sent)
 	}
 	r.Arrival = d.at
 	switch {

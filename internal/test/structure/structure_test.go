@@ -157,7 +157,7 @@ func TestLength(t *testing.T) {
 }
 
 // aFlag is a flag of a command line.
-var aFlag = regexp.MustCompile(`(^|[\s("'])--?[a-z][a-z-]*`)
+var aFlag = regexp.MustCompile(`(^|[\s("'` + "`" + `])--?[a-z][a-z-]*`)
 
 // hasFlags is packages that write command lines: that of this program, and those of engines.
 var hasFlags = []string{"internal/cli", "engine", "cmd/throughline"}

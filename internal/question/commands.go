@@ -1,0 +1,144 @@
+package question
+
+import (
+	"slices"
+	"strings"
+
+	"throughline/collective"
+)
+
+// Exchange is what is asked about exchanges between experts: lists of words.
+type Exchange struct{ Libraries, Ranks, Tokens, Fabric string }
+
+// fabrics are the networks that any library has numbers of its own for.
+func fabrics() (out []string) {
+	for _, name := range collective.LibraryNames() {
+		if l, ok := collective.FindLibrary(name); ok {
+			out = append(out, l.FabricNames()...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// ofExchanges are the settings of exchanges between experts besides the model, the system and the formats.
+var ofExchanges = []Setting{
+	{Name: "library", For: Comm, List: Text, Choices: collective.LibraryNames(),
+		Doc: "libraries: " + strings.Join(collective.LibraryNames(), ", "),
+		Ref: func(q *Question) any { return &q.Exchange.Libraries }},
+	{Name: "ep", For: Comm, List: Count, Low: 2, High: mostExchanged,
+		Doc: "processors of an expert group",
+		Ref: func(q *Question) any { return &q.Exchange.Ranks }},
+	{Name: "tokens", For: Comm, List: Count, Low: 1, High: mostExchanged,
+		Doc: "tokens of a processor",
+		Ref: func(q *Question) any { return &q.Exchange.Tokens }},
+	{Name: "fabric", For: Comm, Choices: fabrics(),
+		Doc: "network between nodes where a library has numbers of its own for it: " + strings.Join(fabrics(), ", ") + " (default InfiniBand or RoCE)",
+		Ref: func(q *Question) any { return &q.Exchange.Fabric }},
+}
+
+// Reading is what a command reads and does as a whole, whatever the deployment.
+type Reading struct {
+	From         string // row of a plan
+	Points       string // table of deployments
+	Kernels      string // summary of a profile
+	Seek, Until  string // hardware number and goal
+	Config       string // runtime file
+	Measurements string // list of tables
+	Sustained    float64
+	Folder       string // of published figures
+	StepSource   string // times of steps of a replay
+	Name, Source string // of an imported model
+	By           string // list of columns
+	Worst        int
+	Jobs         int // 0: as many as this machine has processors
+}
+
+// OwnTimes are times of steps that are estimated.
+const OwnTimes = "own"
+
+// StepSources are where the times of steps of a replay come from.
+var StepSources = []string{"recorded", "run", "table", OwnTimes}
+
+// ofCommands are the settings of commands as a whole.
+var ofCommands = []Setting{
+	{Name: "from", For: Deployed, Apart: true,
+		Doc: "take the deployment from a row of the JSON that throughline plan wrote: plan.json#1, or plan.json#f2 for the frontier",
+		Ref: func(q *Question) any { return &q.From }},
+	{Name: "points", For: Estimate, Apart: true,
+		Doc: "CSV table of deployments; - reads standard input",
+		Ref: func(q *Question) any { return &q.Points }},
+	{Name: "kernels", For: Compare, Apart: true,
+		Doc: "summary of kernels (required)",
+		Ref: func(q *Question) any { return &q.Kernels }},
+	{Name: "seek", For: Explain, Apart: true,
+		Doc: "hardware number to change until the goal is reached",
+		Ref: func(q *Question) any { return &q.Seek }},
+	{Name: "until", For: Explain, Apart: true,
+		Doc: "the goal: tpot, ttft, step, throughput, memory, batch = a value",
+		Ref: func(q *Question) any { return &q.Until }},
+	{Name: "config", Short: "c", For: Run, Apart: true,
+		Doc: "runtime file (required)",
+		Ref: func(q *Question) any { return &q.Config }},
+	{Name: "measurements", For: Calibrate, List: Text, Apart: true,
+		Doc: "tables of measured kernels, plain or .gz (required)",
+		Ref: func(q *Question) any { return &q.Measurements }},
+	{Name: "sustained", For: Calibrate, Low: 0, Above: true, High: 1, Optional: true, Apart: true,
+		Doc: "share of the rate of isolated kernels that a long prefill sustains",
+		Ref: func(q *Question) any { return &q.Sustained }},
+	{Name: "folder", For: Published, Apart: true,
+		Doc: "folder of tables to read where no FILE is given",
+		Ref: func(q *Question) any { return &q.Folder }},
+	{Name: "steps", For: Requests, Choices: StepSources, Apart: true,
+		Doc: "times of steps: " + strings.Join(StepSources, ", "),
+		Ref: func(q *Question) any { return &q.StepSource }},
+	{Name: "name", For: Import, Apart: true,
+		Doc: "name of the model in results (default: that of the file or its folder)",
+		Ref: func(q *Question) any { return &q.Name }},
+	{Name: "source", For: Import, Apart: true,
+		Doc: "where the config comes from, for the sources of the model file",
+		Ref: func(q *Question) any { return &q.Source }},
+	{Name: "by", For: Tables, List: Text, Apart: true,
+		Doc: "group by these columns of the table",
+		Ref: func(q *Question) any { return &q.By }},
+	{Name: "worst", For: Tables, Low: 0, High: mostRows, Apart: true,
+		Doc: "list this many rows with the largest errors",
+		Ref: func(q *Question) any { return &q.Worst }},
+	{Name: "jobs", Short: "j", For: Plan | Run, Low: 1, High: mostJobs, Optional: true, Apart: true,
+		Doc: "CPU cores to use (default: all)",
+		Ref: func(q *Question) any { return &q.Jobs }},
+}
+
+// conflict is settings that cannot be given together.
+type conflict struct {
+	of      Command
+	setting string // that is said
+	given   func(q *Question) bool
+	why     string
+}
+
+// conflicts are all of them.
+var conflicts = []conflict{
+	{Plan | Point, "prefix-hit", func(q *Question) bool { return q.Prefix > 0 && q.PrefixHit > 0 },
+		"says the same as prefix; give one of them"},
+	{Plan, "decode-system", func(q *Question) bool {
+		return q.Mode == Aggregated && q.DecodeSystem != "" && q.DecodeSystem != q.System
+	},
+		"is that of a pool of its own, and mode agg has one pool; leave it out, or ask for mode disagg"},
+	{Explain, "seek", func(q *Question) bool { return q.Seek != "" && q.Until == "" },
+		"needs a goal as well: until, such as tpot=20ms"},
+	{Explain, "until", func(q *Question) bool { return q.Until != "" && q.Seek == "" },
+		"needs a hardware number as well: seek, such as mem1.GBps"},
+	{Estimate, "from", func(q *Question) bool { return q.From != "" && q.Points != "" },
+		"fixes one deployment, points are many; give one of them"},
+	{Simulate, "random-range-ratio", func(q *Question) bool { return q.Traffic.Ratio != 1 && q.Distribution != "" },
+		"says the same as lengths; give one of them"},
+	{Simulate, "turns", func(q *Question) bool { return q.Traffic.Turns > 1 && q.Traffic.Groups > 0 },
+		"conversations and groups that share a prefix do not go together; give turns or gsp-num-groups"},
+	{Simulate, "gsp-num-groups", func(q *Question) bool { return q.Traffic.Groups > 0 && q.Traffic.SharedTokens == 0 },
+		"needs the tokens that a group shares as well: gsp-system-prompt-len"},
+	{Simulate, "gsp-system-prompt-len", func(q *Question) bool { return q.Traffic.SharedTokens > 0 && q.Traffic.Groups == 0 },
+		"needs a number of groups as well: gsp-num-groups"},
+	{Simulate, "max-rate", func(q *Question) bool { return q.Traffic.MaxRate && q.Concurrency > 0 },
+		"asks for a rate, which concurrency bounds; give one of them"},
+}

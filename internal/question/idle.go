@@ -1,0 +1,197 @@
+package question
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"throughline/engine"
+	"throughline/internal/document"
+)
+
+// reason tells why a setting has no effect beside the others; it is empty where it has one.
+type reason func(l *Loaded, of Command) string
+
+// unless is that something does not hold which the setting needs.
+func unless(holds func(*Loaded) bool, why string) reason {
+	return func(l *Loaded, _ Command) string {
+		if holds(l) {
+			return ""
+		}
+		return why
+	}
+}
+
+// either is the first of several reasons.
+func either(reasons ...reason) reason {
+	return func(l *Loaded, of Command) string {
+		for _, r := range reasons {
+			if why := r(l, of); why != "" {
+				return why
+			}
+		}
+		return ""
+	}
+}
+
+// Idle are notes on settings that are given and have no effect, as settings and reasons.
+func (l *Loaded) Idle(of Command, given func(name string) bool) []document.Problem {
+	var out []document.Problem
+	for _, s := range Settings(of) {
+		if s.Idle == nil || !given(s.Name) {
+			continue
+		}
+		if why := s.Idle(l, of); why != "" {
+			out = append(out, document.Problem{Path: s.Name, Message: "has no effect: " + why})
+		}
+	}
+	return out
+}
+
+// What settings need.
+
+func ownTimes(l *Loaded) bool       { return l.StepSource == "" || l.StepSource == OwnTimes }
+func turns(l *Loaded) bool          { return l.Traffic.Turns > 1 }
+func finiteRate(l *Loaded) bool     { return l.Traffic.MaxRate || !math.IsInf(l.Traffic.Rate, 1) }
+func givenRate(l *Loaded) bool      { return !l.Traffic.MaxRate }
+func drawn(l *Loaded) bool          { return l.Traffic.Trace == "" }
+func sharedPrompts(l *Loaded) bool  { return !drawn(l) || turns(l) || l.Traffic.Groups > 0 }
+func keptPrompts(l *Loaded) bool    { return l.Traffic.PrefixCache }
+func recordedLength(l *Loaded) bool { return strings.HasPrefix(l.Distribution, "trace:") }
+
+// several reports whether a request may be given to more than one rank.
+func several(l *Loaded) bool {
+	return l.Traffic.Replicas > 1 || l.DP > 1 || l.PP > 1 || l.Split()
+}
+
+// chance reports whether anything of a simulation is drawn at random.
+func chance(l *Loaded) bool {
+	t := &l.Traffic
+	spread := l.Distribution != "" && l.Distribution != "fixed" && !recordedLength(l) || t.Ratio > 0 && t.Ratio < 1 || t.Groups > 0
+	gaps := finiteRate(l) && (t.Arrival == "poisson" || strings.HasPrefix(t.Arrival, "gamma:"))
+	return drawn(l) && (spread || gaps) || l.Drafts > 0 || l.DecodePlan != ""
+}
+
+var (
+	drawnRequests = unless(drawn, "the requests are those of the trace")
+	lengthsGiven  = unless(func(l *Loaded) bool { return !recordedLength(l) || l.Prefix > 0 }, "the trace gives the lengths")
+)
+
+// Why settings have no effect.
+
+func engineNotAssumed(l *Loaded, of Command) string {
+	if of != Plan && !l.Assumptions.Engine {
+		return fmt.Sprintf("the assumptions %q have no serving engine", l.Assumptions.Name)
+	}
+	return ""
+}
+
+func nodesWithoutEngine(l *Loaded, of Command) string {
+	if alone(l, of) {
+		return "one processor is in one node"
+	}
+	if of != Plan && (l.Engine == engine.Generic.Name || !l.Assumptions.Engine) {
+		return "only serving engines are limited by nodes"
+	}
+	return ""
+}
+
+func noClients(l *Loaded, _ Command) string {
+	switch {
+	case !l.Clients():
+		return "a bare step has no clients"
+	case !l.Assumptions.Engine:
+		return fmt.Sprintf("the assumptions %q have no clients", l.Assumptions.Name)
+	}
+	return ""
+}
+
+func bareStep(l *Loaded, of Command) string {
+	if of == Explain && !l.Clients() && l.Assumptions.Engine {
+		return "a bare step has neither TTFT nor TPOT, which clients see"
+	}
+	return ""
+}
+
+func noRate(l *Loaded, _ Command) string {
+	if l.Objective != MinGPUs {
+		return "only objective min-gpus serves a given rate"
+	}
+	return ""
+}
+
+func bothPlans(l *Loaded, _ Command) string {
+	if l.PrefillPlan != "" && l.DecodePlan != "" {
+		return "prefill-plan and decode-plan say everything"
+	}
+	return ""
+}
+
+func prefillPlan(l *Loaded, _ Command) string {
+	if l.PrefillPlan != "" {
+		return "only a prefill splits the context, and prefill-plan says how"
+	}
+	return ""
+}
+
+func oneRank(l *Loaded, _ Command) string {
+	if l.TP == 1 && l.PrefillPlan == "" && l.DecodePlan == "" {
+		return "there is one tensor-parallel rank"
+	}
+	return ""
+}
+
+// alone reports whether a deployment has one processor.
+func alone(l *Loaded, of Command) bool {
+	return of != Plan && !l.Split() && l.TP == 1 && l.PP == 1 && l.DP == 1 && l.CP == 1 && l.Traffic.Replicas == 1
+}
+
+func oneProcessor(l *Loaded, of Command) string {
+	if alone(l, of) {
+		return "one processor sends nothing"
+	}
+	return ""
+}
+
+func noPrompt(l *Loaded, of Command) string {
+	if of&Point != 0 && (l.Phase == Decode || l.Phase == "" && l.Context > 0) {
+		return "a decode step computes no prompt"
+	}
+	return ""
+}
+
+func dense(l *Loaded, _ Command) string {
+	if l.Shape != nil && !l.Shape.IsMoE() {
+		return l.Shape.Name + " has no experts"
+	}
+	return ""
+}
+
+func noExperts(l *Loaded, of Command) string {
+	if of == Plan && !l.Shape.IsMoE() {
+		return l.Shape.Name + " has no experts"
+	}
+	return bothPlans(l, of)
+}
+
+func balanced(l *Loaded, _ Command) string {
+	switch {
+	case !l.Shape.IsMoE():
+		return l.Shape.Name + " has no experts"
+	case !l.Assumptions.Imbalance:
+		return "the assumptions have all processors do the same"
+	}
+	return ""
+}
+
+func noDrafts(l *Loaded, of Command) string {
+	switch {
+	case of == Plan && l.Shape.DraftLayers == 0 && l.Engine != engine.Generic.Name:
+		return fmt.Sprintf("%s has no layers that draft tokens, which engines need", l.Shape.Name)
+	case l.Phase == Prefill && l.Shape.DraftLayers > 0: // without such layers it may decide which engine can run this
+		return "a prefill drafts nothing"
+	case l.DecodePlan != "":
+		return "decode-plan says it"
+	}
+	return ""
+}

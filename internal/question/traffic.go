@@ -1,0 +1,144 @@
+package question
+
+import (
+	"throughline/deploy"
+	"throughline/workload"
+)
+
+// Traffic is what a simulation is asked about its requests, besides their lengths, and how they are scheduled. Numbers that
+// are 0 are as the engine has them.
+type Traffic struct {
+	Requests     int
+	Rate         float64 // requests per second; +Inf: all at once
+	Arrival      string  // as workload.ParseArrival reads it
+	Ratio        float64 // of the least to the largest length; 0: as the distribution says
+	Groups       int     // of requests that share a prefix
+	SharedTokens int     // of that prefix
+	Turns        int
+	Think        float64 // seconds
+	Trace        string  // file
+
+	Replicas      int
+	Routing       string
+	Policy        string
+	StepTokens    int
+	Running       int // requests of a rank at a time
+	CacheTokens   int
+	BlockTokens   int
+	MaxContext    int // 0: any
+	PrefixCache   bool
+	SwapGBps      float64 // 0: computed again
+	StepsAhead    int     // -1: as the engine has them
+	PollSteps     int
+	WaitSteps     int
+	StepTimes     string // file
+	TTFT, TPOT    string // as workload.ParseLimit reads them
+	MaxRate       bool
+	Seed          int
+	TimelineEvery float64 // seconds
+}
+
+// Policies are those of the prefill, by their names here.
+var Policies = []struct {
+	Name string
+	Is   deploy.Policy
+}{{"prefill-first", deploy.First}, {"chunked", deploy.Chunks}, {"whole-prompts", deploy.Prompts}}
+
+func policyNames() (out []string) {
+	for _, p := range Policies {
+		out = append(out, p.Name)
+	}
+	return out
+}
+
+func checkLimit(text string) error { _, err := workload.ParseLimit(text); return err }
+
+// ofTraffic are the settings of a simulation besides those of its deployment.
+var ofTraffic = []Setting{
+	{Name: "num-prompts", For: Simulate, Low: 1, High: mostPrompts,
+		Doc: "requests; conversations where these have several turns (of a trace: all, unless given)",
+		Ref: func(q *Question) any { return &q.Traffic.Requests }},
+	{Name: "rate", Aliases: []string{"request-rate"}, For: Simulate, Low: 0, Above: true, High: mostRate, Infinite: true, Unit: "requests/s",
+		Doc: "requests per second, or inf for all at once; of a trace, the mean rate it is played at",
+		Ref: func(q *Question) any { return &q.Traffic.Rate }, Idle: unless(givenRate, "max-rate finds the rate")},
+	{Name: "arrival", For: Simulate, Choices: []string{"poisson", "gamma:", "constant", "bursts:"}, Open: true,
+		Check: func(text string) error { _, err := workload.ParseArrival(text); return err },
+		Doc:   "how requests come: poisson, gamma:CV, constant or bursts:N",
+		Ref:   func(q *Question) any { return &q.Traffic.Arrival },
+		Idle:  either(drawnRequests, unless(finiteRate, "at an infinite rate all requests come at once"))},
+	{Name: "random-range-ratio", For: Simulate, Low: 0, High: 1,
+		Doc: "lengths are spread evenly from this share of isl and osl to all of them, as in sglang.bench_serving; 1: fixed",
+		Ref: func(q *Question) any { return &q.Traffic.Ratio }, Idle: drawnRequests},
+	{Name: "gsp-num-groups", For: Simulate, Low: 1, High: mostPrompts, Optional: true,
+		Doc: "groups of requests that share a prefix",
+		Ref: func(q *Question) any { return &q.Traffic.Groups }, Idle: either(drawnRequests, unless(keptPrompts, "without prefix-cache no prompt is kept"))},
+	{Name: "gsp-system-prompt-len", For: Simulate, Low: 1, High: mostTokens, Optional: true, Unit: "tokens",
+		Doc: "tokens of the prefix that a group shares, besides isl",
+		Ref: func(q *Question) any { return &q.Traffic.SharedTokens }, Idle: drawnRequests},
+	{Name: "turns", For: Simulate, Low: 1, High: mostSteps,
+		Doc: "turns of a conversation, each prompt being all that was said before and isl tokens more",
+		Ref: func(q *Question) any { return &q.Traffic.Turns }, Idle: drawnRequests},
+	{Name: "think-time", For: Simulate, Low: 0, High: mostSeconds, Unit: seconds,
+		Doc: "time from an answer to the next turn, like 2s; a bare number is seconds",
+		Ref: func(q *Question) any { return &q.Traffic.Think }, Idle: either(drawnRequests, unless(turns, "a conversation has one turn"))},
+	{Name: "trace", For: Simulate,
+		Doc: "file of requests in place of drawn ones: Mooncake (JSON lines), Azure or Vidur (CSV); plain or .gz",
+		Ref: func(q *Question) any { return &q.Traffic.Trace }},
+	{Name: "replicas", For: Simulate, Low: 1, High: mostParts,
+		Doc: "copies of the deployment",
+		Ref: func(q *Question) any { return &q.Traffic.Replicas }},
+	{Name: "routing", For: Simulate, Choices: deploy.Routings,
+		Doc: "which replica gets a request: round-robin, least-loaded or prefix-aware",
+		Ref: func(q *Question) any { return &q.Traffic.Routing }, Idle: unless(several, "there is one replica")},
+	{Name: "policy", For: Simulate, Choices: policyNames(),
+		Doc: "prompts and decodes in steps: prefill-first, chunked or whole-prompts (default: the engine's)",
+		Ref: func(q *Question) any { return &q.Traffic.Policy }},
+	{Name: "step-tokens", For: Simulate, Low: 1, High: mostTokens, Optional: true, Unit: "tokens",
+		Doc: "tokens that a step may hold (default: the engine's)",
+		Ref: func(q *Question) any { return &q.Traffic.StepTokens }},
+	{Name: "max-running-requests", For: Simulate, Low: 1, High: mostTokens, Optional: true,
+		Doc: "requests of a rank at a time (default: the engine's)",
+		Ref: func(q *Question) any { return &q.Traffic.Running }},
+	{Name: "kv-tokens", For: Simulate, Low: 1, High: mostTokens, Optional: true, Unit: "tokens",
+		Doc: "tokens that the KV cache of a rank holds (default: what memory has room for)",
+		Ref: func(q *Question) any { return &q.Traffic.CacheTokens }},
+	{Name: "block-size", For: Simulate, Low: 1, High: mostTokens, Unit: "tokens",
+		Doc: "tokens of a block of the KV cache",
+		Ref: func(q *Question) any { return &q.Traffic.BlockTokens }},
+	{Name: "max-context", For: Simulate, Low: 2, High: mostTokens, Optional: true, Unit: "tokens",
+		Doc: "tokens of a prompt and its output that the model takes (default: any)",
+		Ref: func(q *Question) any { return &q.Traffic.MaxContext }},
+	{Name: "prefix-cache", For: Simulate,
+		Doc: "blocks of prompts are kept for others that begin alike",
+		Ref: func(q *Question) any { return &q.Traffic.PrefixCache }, Idle: unless(sharedPrompts, "no prompts begin alike: see turns and gsp-num-groups")},
+	{Name: "swap-gbps", For: Simulate, Low: 0, Above: true, Optional: true, High: mostGBps, Unit: "GB/s",
+		Doc: "who has to make room in the cache is swapped out over a link of so many GB/s (default: computed again)",
+		Ref: func(q *Question) any { return &q.Traffic.SwapGBps }},
+	{Name: "steps-ahead", For: Simulate, Low: -1, High: mostSteps,
+		Doc: "steps that are scheduled before the one under way has ended; -1: the engine's",
+		Ref: func(q *Question) any { return &q.Traffic.StepsAhead }},
+	{Name: "poll-steps", For: Simulate, Low: 1, High: mostSteps, Optional: true,
+		Doc: "steps between two looks for new requests (default: the engine's)",
+		Ref: func(q *Question) any { return &q.Traffic.PollSteps }},
+	{Name: "wait-steps", For: Simulate, Low: 0, High: mostSteps,
+		Doc: "steps for which prompts wait for others to fill a step, while others decode",
+		Ref: func(q *Question) any { return &q.Traffic.WaitSteps }},
+	{Name: "step-times", For: Simulate,
+		Doc: "CSV table of measured steps in place of estimated ones: n_decode, sum_ctx, prefill_tokens, prefill_seqs, past_per_seq, wall_ms",
+		Ref: func(q *Question) any { return &q.Traffic.StepTimes }},
+	{Name: "ttft", For: Simulate, Check: checkLimit,
+		Doc: "limit on the time to the first token, like p99:2s; a bare number is milliseconds, of p99",
+		Ref: func(q *Question) any { return &q.Traffic.TTFT }},
+	{Name: "tpot", For: Simulate, Check: checkLimit,
+		Doc: "limit on the time per output token, like p95:50ms",
+		Ref: func(q *Question) any { return &q.Traffic.TPOT }},
+	{Name: "max-rate", For: Simulate,
+		Doc: "find the highest rate at which the limits hold and the queue does not grow",
+		Ref: func(q *Question) any { return &q.Traffic.MaxRate }},
+	{Name: "seed", For: Simulate, Low: 0, High: mostSeed,
+		Doc: "of the random numbers",
+		Ref: func(q *Question) any { return &q.Traffic.Seed }, Idle: unless(chance, "nothing is drawn at random")},
+	{Name: "timeline-every", For: Simulate, Low: 0, Above: true, High: mostSeconds, Unit: seconds,
+		Doc: "an interval of timeline-out, like 500ms; a bare number is seconds",
+		Ref: func(q *Question) any { return &q.Traffic.TimelineEvery }},
+}
