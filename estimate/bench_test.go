@@ -126,19 +126,24 @@ func BenchmarkEvaluate(b *testing.B) {
 	for i, c := range cases {
 		b.Run(c.name, func(b *testing.B) {
 			e, plans := evaluation(b, i, 4096)
-			var out estimate.Estimate
-			for i := range plans { // the balance of experts is worked out once
-				e.Evaluate(&plans[i], &out)
-			}
-			b.ReportAllocs()
-			i := 0
-			for b.Loop() {
-				e.Evaluate(&plans[i&4095], &out)
-				i++
-			}
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "evaluations/s")
+			evaluateAll(b, e, plans)
 		})
 	}
+}
+
+// evaluateAll evaluates 4096 plans over and over.
+func evaluateAll(b *testing.B, e *estimate.Evaluator, plans []plan.Plan) {
+	var out estimate.Estimate
+	for i := range plans { // the balance of experts is worked out once
+		e.Evaluate(&plans[i], &out)
+	}
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		e.Evaluate(&plans[i&4095], &out)
+		i++
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "evaluations/s")
 }
 
 func TestEvaluateDoesNotAllocate(t *testing.T) {
