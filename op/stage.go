@@ -15,6 +15,11 @@ type Lowerer struct {
 	formats    [model.ModuleCount]plan.Product // of the products with weights
 	r          float64                         // of all other activations: results of products, queries, the residual stream
 	hidden     float64
+	// expertHidden is the width of the tokens that routed experts see. A shared expert counts as sharedScale routed ones, in
+	// weights, operations and traffic; an element of its weights is sharedWeight times as wide.
+	expertHidden, sharedScale, sharedWeight float64
+
+	quantises  bool // kernels make what products read narrow
 	flash      bool
 	absorb     [PhaseCount]bool
 	fusedUnit  Unit
@@ -43,6 +48,8 @@ func NewLowerer(m *model.Model, set *model.Settings, prec *plan.Precision, as *a
 	for module := range l.formats {
 		l.formats[module] = prec.Of(model.Module(module))
 	}
+	l.quantises = as.SmallKernels && l.a < wide
+	l.prepareExperts()
 	if as.FusedAttentionAtMatrixType {
 		l.fusedUnit = MatrixUnit
 	}
@@ -75,6 +82,7 @@ type stage struct {
 	plan   *plan.Plan
 	attn   *model.Attention // of the layers being lowered
 	repeat float64          // layers that hold the block being lowered
+	kinds  *[KindCount]Info // as they run in that block
 
 	step  *Step
 	phase Phase            // of the step as a whole
@@ -169,8 +177,8 @@ func (s *stage) vocab() float64 { return float64(s.model.Vocab) / float64(s.plan
 // start prepares the lowering of a plan.
 func (l *Lowerer) start(p *plan.Plan, step *Step, list *List) *stage {
 	s := &l.stage
-	list.n, list.comms, list.bounds = 0, 0, 0
-	s.Lowerer, s.list, s.plan, s.step, s.phase = l, list, p, step, step.Phase()
+	list.reset()
+	s.Lowerer, s.list, s.plan, s.step, s.phase, s.kinds = l, list, p, step, step.Phase(), &kinds
 	s.tokens = step.Tokens()
 	// The processors of a stage share the tokens of their replica; in the reference tool those of all stages.
 	share := p.Attention.TP * p.Attention.Context()

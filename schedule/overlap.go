@@ -102,7 +102,7 @@ func (s *lanes) since(o *lanes) (later float64, same bool) {
 // rest is not worked out one by one.
 func twoBatches(p *Pass, rec *Recorder) float64 {
 	var s, before lanes
-	var open Leg // computing so far
+	var computing float64 // since the last exchange
 	turned := false
 	o := newOrder(p)
 	alike := o.alike() && rec == nil
@@ -114,12 +114,12 @@ func twoBatches(p *Pass, rec *Recorder) float64 {
 			}
 			block := &p.Blocks[i]
 			for j := range block.Legs[:block.Count] {
-				l := block.Legs[j]
+				l := &block.Legs[j]
 				rec.leg(p, block, j, o.layer)
-				l.Computing += open.Computing
-				if open = l; l.Exchange > 0 {
-					rec.turns(p, &s, &l)
-					open, turned = Leg{}, true
+				computing += l.Computing
+				if l.Exchange > 0 {
+					rec.turns(p, &s, &Leg{Computing: computing, Exchange: l.Exchange, Taken: l.Taken})
+					computing, turned = 0, true
 				}
 			}
 		}
@@ -133,7 +133,7 @@ func twoBatches(p *Pass, rec *Recorder) float64 {
 			before = s
 		}
 	}
-	rec.turns(p, &s, &open)
+	rec.turns(p, &s, &Leg{Computing: computing})
 	return max(s.computed, s.sent[0], s.sent[1])
 }
 
@@ -173,7 +173,7 @@ func (o *order) alike() bool {
 // next is the kind of block that the layer has: a leading one as long as there are any, then the one that lags most behind
 // an even spread; -1: none is left.
 func (o *order) next(b op.Block) int {
-	best, lag := -1, 0.0
+	best := -1
 	for i := range o.runs {
 		n := &o.runs[i]
 		if n.Block != b || o.done[i] == n.Layers {
@@ -183,12 +183,17 @@ func (o *order) next(b op.Block) int {
 			best = i
 			break
 		}
-		if l := float64(n.Layers*(o.layer+1))/float64(o.depth) - float64(o.done[i]); best < 0 || l > lag {
-			best, lag = i, l
+		if best < 0 || o.lag(i) > o.lag(best) {
+			best = i
 		}
 	}
 	if best >= 0 {
 		o.done[best]++
 	}
 	return best
+}
+
+// lag is how many blocks of a kind are missing for an even spread up to the layer.
+func (o *order) lag(i int) float64 {
+	return float64(o.runs[i].Layers*(o.layer+1))/float64(o.depth) - float64(o.done[i])
 }
