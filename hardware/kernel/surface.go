@@ -14,6 +14,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Surface is a slowdown over the peak on a grid of up to three dimensions. Beyond the last node of a dimension that the
@@ -121,6 +122,14 @@ func (a *axis) find(x float64) int {
 		c++
 	}
 	return c * a.stride
+}
+
+// holds reports whether a coordinate lies in a cell.
+func (a *axis) holds(x float64) bool { return x >= a.lo && x <= a.hi }
+
+// alike: another axis has the same cells.
+func (a *axis) alike(o *axis) bool {
+	return a.lo == o.lo && a.hi == o.hi && a.stride == o.stride && slices.Equal(a.nodes, o.nodes)
 }
 
 // single: the axis has one node only.
