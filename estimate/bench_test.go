@@ -6,7 +6,7 @@ import (
 
 	"throughline/assume"
 	"throughline/estimate"
-	"throughline/hardware"
+	"throughline/internal/test/builtin"
 	"throughline/model"
 	"throughline/op"
 	"throughline/plan"
@@ -16,24 +16,9 @@ import (
 // problem is a catalogue model on a catalogue system, at the precision of the reference sample.
 func problem(t testing.TB, modelName, systemName string) *estimate.Problem {
 	t.Helper()
-	src, ok := model.Catalogue.Find(modelName)
-	if !ok {
-		t.Fatalf("no model %s", modelName)
-	}
-	m, set, doc := model.Read(modelName, src)
-	if err := doc.Err(); err != nil {
-		t.Fatal(err)
-	}
-	src, ok = hardware.Catalogue.Find(systemName)
-	if !ok {
-		t.Fatalf("no system %s", systemName)
-	}
-	sys, doc := hardware.Read(systemName, src)
-	if err := doc.Err(); err != nil {
-		t.Fatal(err)
-	}
+	m, set := builtin.Model(t, modelName)
 	return &estimate.Problem{
-		Model: m, Settings: set, System: sys, Assume: &assume.Reference,
+		Model: m, Settings: set, System: builtin.System(t, systemName), Assume: &assume.Reference,
 		Lengths: workload.Lengths{Input: 4096, Output: 1024},
 		Precision: plan.Precision{
 			Weight: 0.5, Activation: 0.5, Cache: 1, Comm: 1,

@@ -113,31 +113,30 @@ func (s *stage) expertReplicas() int {
 // gatherTokens collects the tokens of the data-parallel ranks of an expert group on all its processors. Within one
 // replica they are there already.
 func (s *stage) gatherTokens(hidden float64) {
-	replicas := s.expertReplicas()
-	if replicas == 1 {
+	if s.expertReplicas() == 1 {
 		s.gather(MLPGather, s.tokens*hidden)
 		return
 	}
-	n := s.tokens * float64(replicas) * hidden
-	o := s.add(Dispatch, VectorUnit)
-	o.Activations = 2 * n * s.r
-	o.Output = n * s.r
-	s.send(o, hardware.AllGather, n*s.q, s.plan.Experts.EP*s.plan.Experts.TP, 1)
+	s.amongReplicas(Dispatch, hardware.AllGather, hidden)
 }
 
 // scatterTokens adds up the parts of the results, and leaves every rank with those of its own tokens.
 func (s *stage) scatterTokens(hidden float64) {
-	replicas := s.expertReplicas()
-	if replicas == 1 {
+	if s.expertReplicas() == 1 {
 		s.allReduce(MLPAllReduce, s.tokens*hidden)
 		s.scatter(MLPScatter, s.tokens*hidden)
 		return
 	}
-	n := s.tokens * float64(replicas) * hidden
-	o := s.add(Combine, VectorUnit)
+	s.amongReplicas(Combine, hardware.ReduceScatter, hidden)
+}
+
+// amongReplicas sends the tokens of all replicas through an expert group.
+func (s *stage) amongReplicas(k Kind, c hardware.Collective, hidden float64) {
+	n := s.tokens * float64(s.expertReplicas()) * hidden
+	o := s.add(k, VectorUnit)
 	o.Activations = 2 * n * s.r
 	o.Output = n * s.r
-	s.send(o, hardware.ReduceScatter, n*s.q, s.plan.Experts.EP*s.plan.Experts.TP, 1)
+	s.send(o, c, n*s.q, s.plan.Experts.EP*s.plan.Experts.TP, 1)
 }
 
 // busiest is the visits to the experts of the busiest rank, where a rank gets a number on average, and how many times the mean

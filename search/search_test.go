@@ -10,47 +10,20 @@ import (
 
 	"throughline/assume"
 	"throughline/estimate"
-	"throughline/hardware"
+	"throughline/internal/test/builtin"
 	"throughline/internal/test/draw"
-	"throughline/model"
 	"throughline/plan"
 	"throughline/search"
 	"throughline/workload"
 )
 
-func catalogueModel(t testing.TB, name string) (*model.Model, *model.Settings) {
-	t.Helper()
-	src, ok := model.Catalogue.Find(name)
-	if !ok {
-		t.Fatalf("no model %s", name)
-	}
-	m, set, doc := model.Read(name, src)
-	if err := doc.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return m, set
-}
-
-func catalogueSystem(t testing.TB, name string) *hardware.System {
-	t.Helper()
-	src, ok := hardware.Catalogue.Find(name)
-	if !ok {
-		t.Fatalf("no system %s", name)
-	}
-	s, doc := hardware.Read(name, src)
-	if err := doc.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 // sampleProblem is the problem of the reference sample for a model.
 func sampleProblem(t testing.TB, modelName string, procs int) *search.Problem {
 	t.Helper()
-	m, set := catalogueModel(t, modelName)
+	m, set := builtin.Model(t, modelName)
 	return &search.Problem{
 		Problem: estimate.Problem{
-			Model: m, Settings: set, System: catalogueSystem(t, "SOW-U1-POR"), Assume: &assume.Reference,
+			Model: m, Settings: set, System: builtin.System(t, "SOW-U1-POR"), Assume: &assume.Reference,
 			Lengths: workload.Lengths{Input: 4096, Output: 1024},
 			Precision: plan.Precision{
 				Weight: 0.5, Activation: 0.5, Cache: 1, Comm: 1,
