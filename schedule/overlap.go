@@ -105,7 +105,6 @@ func twoBatches(p *Pass, rec *Recorder) float64 {
 	var computing float64 // since the last exchange
 	turned := false
 	o := newOrder(p)
-	alike := o.alike() && rec == nil
 	for o.layer = 0; o.layer < o.depth; o.layer++ {
 		for b := range op.BlockCount {
 			i := o.next(b)
@@ -115,7 +114,9 @@ func twoBatches(p *Pass, rec *Recorder) float64 {
 			block := &p.Blocks[i]
 			for j := range block.Legs[:block.Count] {
 				l := &block.Legs[j]
-				rec.leg(p, block, j, o.layer)
+				if rec != nil {
+					rec.leg(p, block, j, o.layer)
+				}
 				computing += l.Computing
 				if l.Exchange > 0 {
 					rec.turns(p, &s, &Leg{Computing: computing, Exchange: l.Exchange, Taken: l.Taken})
@@ -123,7 +124,7 @@ func twoBatches(p *Pass, rec *Recorder) float64 {
 				}
 			}
 		}
-		if left := o.depth - 1 - o.layer; alike && turned && o.layer >= o.leading && left > 0 {
+		if left := o.depth - 1 - o.layer; o.alike && rec == nil && turned && o.layer >= o.leading && left > 0 {
 			if later, same := s.since(&before); same && o.layer > o.leading {
 				s.computed += float64(left) * later
 				s.sent[0] += float64(left) * later
@@ -144,35 +145,39 @@ type order struct {
 	layer   int
 	depth   int
 	leading int // layers in front that differ from the others
+
+	alike bool // all layers behind the leading ones are equal, their blocks being
+	other [op.BlockCount]int
 }
 
 func newOrder(p *Pass) order {
 	o := order{runs: p.Runs}
+	var kinds, layers [op.BlockCount]int
 	for i := range o.runs {
-		switch n := &o.runs[i]; {
-		case n.Block == op.AttentionBlock:
-			o.depth += n.Layers
-		case n.Leading:
+		n := &o.runs[i]
+		layers[n.Block] += n.Layers
+		if n.Leading {
 			o.leading += n.Layers
+		} else {
+			kinds[n.Block]++
+			o.other[n.Block] = i
 		}
 	}
+	o.depth = layers[op.AttentionBlock]
+	o.alike = kinds[op.AttentionBlock] == 1 && kinds[op.MLPBlock] == 1 && layers[op.MLPBlock] == o.depth
 	return o
 }
 
-// alike reports whether all layers behind the leading ones are equal.
-func (o *order) alike() bool {
-	var kinds [op.BlockCount]int
-	for i := range o.runs {
-		if !o.runs[i].Leading {
-			kinds[o.runs[i].Block]++
-		}
+// next is the kind of block that the layer has; -1: none is left.
+func (o *order) next(b op.Block) int {
+	if o.alike && o.layer >= o.leading {
+		return o.other[b]
 	}
-	return kinds[op.AttentionBlock] == 1 && kinds[op.MLPBlock] <= 1
+	return o.due(b)
 }
 
-// next is the kind of block that the layer has: a leading one as long as there are any, then the one that lags most behind
-// an even spread; -1: none is left.
-func (o *order) next(b op.Block) int {
+// due is a leading kind of block as long as there are any, then the one that lags most behind an even spread.
+func (o *order) due(b op.Block) int {
 	best := -1
 	for i := range o.runs {
 		n := &o.runs[i]
