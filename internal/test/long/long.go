@@ -7,24 +7,25 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"throughline/internal/test/racing"
 )
 
 // Mode reports whether tests run at full length.
 func Mode() bool { return os.Getenv("THROUGHLINE_TEST_LONG") != "" }
 
-// Check is rapid.Check for a property whose cases take long: of so many cases, a fifth in short mode, and at full length of as
-// many as rapid draws.
-func Check(t *testing.T, cases int, property func(*rapid.T)) {
+// watched is the cases that the race detector watches, but at full length: it looks for accesses, which all cases have alike.
+const watched = 5
+
+// Check is rapid.Check for a property whose cases take long.
+func Check(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
-	if testing.Short() {
-		cases = max(1, cases/5)
-	}
 	held, failed := 0, false
 	rapid.Check(t, func(t *rapid.T) {
-		if held >= cases && !failed && !Mode() {
+		if racing.Enabled && !Mode() && held >= watched && !failed {
 			return
 		}
-		defer func() { failed = failed || t.Failed() }() // what shrinks a failing case needs more of them
+		defer func() { failed = failed || t.Failed() }() // to shrink a failing case takes more of them
 		property(t)
 		held++
 	})
