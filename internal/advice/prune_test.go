@@ -10,6 +10,7 @@ import (
 	"throughline/engine"
 	"throughline/internal/question"
 	"throughline/internal/test/long"
+	"throughline/internal/test/racing"
 	"throughline/plan"
 	"throughline/search"
 )
@@ -53,6 +54,9 @@ func TestNothingPrunedWouldHaveWon(t *testing.T) {
 
 // TestFewerMayDoMore: gpt-oss-20b on the L40S decodes 512 sequences at a time faster than as many as there is room for.
 func TestFewerMayDoMore(t *testing.T) {
+	if racing.Enabled {
+		t.Skip("TestNothingPrunedWouldHaveWon has the same accesses")
+	}
 	s := question.Default()
 	s.GPUs, s.Model, s.System, s.Input, s.Output, s.Distribution, s.TPOT = 16, "gpt-oss-20b", "L40S", 40, 18, "lognormal:0.5", 70
 	l, err := s.Load()
