@@ -8,6 +8,7 @@ import (
 	"throughline/assume"
 	"throughline/hardware"
 	"throughline/hardware/kernel"
+	"throughline/internal/test/builtin"
 	"throughline/op"
 	"throughline/plan"
 )
@@ -16,7 +17,7 @@ import (
 func builtIn(t *testing.T, phase op.Phase, visit func(name string, s *hardware.System, p *Pricer)) {
 	t.Helper()
 	for _, name := range hardware.Catalogue.Names() {
-		s := system(t, name)
+		s := builtin.System(t, name)
 		prec := plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: s.MatrixTypes()[0], AttentionType: s.MatrixTypes()[0], VectorType: s.VectorTypes()[0]}
 		p, err := NewPricer(s, &prec, &assume.Physical, phase)
 		if err != nil {
@@ -24,19 +25,6 @@ func builtIn(t *testing.T, phase op.Phase, visit func(name string, s *hardware.S
 		}
 		visit(name, s, p)
 	}
-}
-
-func system(t *testing.T, name string) *hardware.System {
-	t.Helper()
-	src, ok := hardware.Catalogue.Find(name)
-	if !ok {
-		t.Fatalf("no system %s", name)
-	}
-	s, doc := hardware.Read(name, src)
-	if err := doc.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 var patternSlots = map[hardware.Collective]kernel.Slot{
@@ -98,7 +86,7 @@ func TestAcrossIsNeverCheaper(t *testing.T) {
 // TestSmallAcrossNodes: small all-reduces over 2 to 16 nodes take 25 to 50 µs on NVIDIA's systems (see collective/libraries/nccl.json).
 func TestSmallAcrossNodes(t *testing.T) {
 	for _, name := range []string{"H100_SXM", "H200", "H800", "H20_96G", "B200", "A100_SXM"} {
-		s := system(t, name)
+		s := builtin.System(t, name)
 		p, err := NewPricer(s, &bf16, &assume.Physical, op.Decode)
 		if err != nil {
 			t.Fatal(err)
@@ -114,7 +102,7 @@ func TestSmallAcrossNodes(t *testing.T) {
 	}
 	// What was measured elsewhere: 16 nodes of 4 H100 (Kestrel) 48 to 61 µs, 1 GB over 4 nodes of 8 H100 331 GB/s of bus
 	// bandwidth (Voltage Park): 2 · 31/32 GB at that.
-	p, err := NewPricer(system(t, "H100_SXM"), &bf16, &assume.Physical, op.Decode)
+	p, err := NewPricer(builtin.System(t, "H100_SXM"), &bf16, &assume.Physical, op.Decode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +116,7 @@ func TestSmallAcrossNodes(t *testing.T) {
 
 // TestStraddling: groups of 6 on nodes of 8 cross their borders, unless there is one group only.
 func TestStraddling(t *testing.T) {
-	p, err := NewPricer(system(t, "H100_SXM"), &bf16, &assume.Physical, op.Prefill)
+	p, err := NewPricer(builtin.System(t, "H100_SXM"), &bf16, &assume.Physical, op.Prefill)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +178,7 @@ func TestPublishedExchanges(t *testing.T) {
 		if c.system == "H100_SXM" {
 			tokens = 16384
 		}
-		p, err := NewPricer(system(t, c.system), &bf16, &assume.Physical, phase)
+		p, err := NewPricer(builtin.System(t, c.system), &bf16, &assume.Physical, phase)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +253,7 @@ func TestPeerToPeer(t *testing.T) {
 		small    float64 // µs of 8 kB at least
 		level    Level
 	}{{"L40S", 1.3, 1.8, 10, Measured}, {"L40S_P2P", 15, 21, 20, Estimated}, {"RTX_PRO_6000", 30, 41, 20, Estimated}} {
-		p, err := NewPricer(system(t, c.system), &bf16, &assume.Physical, op.Decode)
+		p, err := NewPricer(builtin.System(t, c.system), &bf16, &assume.Physical, op.Decode)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,38 +8,12 @@ import (
 	"throughline/assume"
 	"throughline/deploy"
 	"throughline/estimate"
-	"throughline/hardware"
+	"throughline/internal/test/builtin"
 	"throughline/model"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/workload"
 )
-
-func shape(t *testing.T, name string) (*model.Model, *model.Settings) {
-	t.Helper()
-	src, ok := model.Catalogue.Find(name)
-	if !ok {
-		t.Fatalf("no model %s", name)
-	}
-	m, set, doc := model.Read(name, src)
-	if err := doc.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return m, set
-}
-
-func chip(t *testing.T, name string) *hardware.System {
-	t.Helper()
-	src, ok := hardware.Catalogue.Find(name)
-	if !ok {
-		t.Fatalf("no system %s", name)
-	}
-	s, doc := hardware.Read(name, src)
-	if err := doc.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
 
 // TestResolve: the checkpoint as it is where the chip computes it, and what it is multiplied with there.
 func TestResolve(t *testing.T) {
@@ -69,8 +43,8 @@ func TestResolve(t *testing.T) {
 		{"Kimi-K2.5", "H200", deploy.Formats{Weights: "w4a16"}, half, plan.Product{Weight: 0.5625, Activation: 2, Type: "bfloat16", Stored: "int4"}, "int4_g32 experts, rest bf16 as published", "int4"},
 		{"Llama-3.1-8B", "H200", deploy.Formats{}, half, half, "bf16", "bf16"},
 	} {
-		m, _ := shape(t, c.model)
-		p, stored, err := c.formats.Resolve(m, chip(t, c.system))
+		m, _ := builtin.Model(t, c.model)
+		p, stored, err := c.formats.Resolve(m, builtin.System(t, c.system))
 		if err != nil {
 			t.Error(err)
 			continue
@@ -88,14 +62,14 @@ func TestResolve(t *testing.T) {
 			t.Errorf("%s on %s: %q, %s, residual %g", c.model, c.system, stored, p.Name, p.Residual)
 		}
 	}
-	m, _ := shape(t, "Llama-3.1-8B")
-	_, _, err := deploy.Formats{Weights: "fp9", Activations: "fp4", Cache: "x"}.Resolve(m, chip(t, "H200"))
+	m, _ := builtin.Model(t, "Llama-3.1-8B")
+	_, _, err := deploy.Formats{Weights: "fp9", Activations: "fp4", Cache: "x"}.Resolve(m, builtin.System(t, "H200"))
 	for _, want := range []string{`weights: "fp9" is not one of`, `cache: "x" is not one of`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	if _, _, err = (deploy.Formats{Activations: "fp4"}).Resolve(m, chip(t, "H200")); err == nil || !strings.Contains(err.Error(), "activations: no matrix rate for nvfp4") {
+	if _, _, err = (deploy.Formats{Activations: "fp4"}).Resolve(m, builtin.System(t, "H200")); err == nil || !strings.Contains(err.Error(), "activations: no matrix rate for nvfp4") {
 		t.Error(err)
 	}
 }
@@ -112,8 +86,8 @@ func TestResident(t *testing.T) {
 		// bits, and embedding and norms as they are cut or not.
 		{"DeepSeek-V3", plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 8, CP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 8, DP: 1}, SharedPerCard: true, SharedReplicas: 1, Gathered: true}, 673.2 / 8 * 1e9 / (1 << 30)},
 	} {
-		m, set := shape(t, c.model)
-		sys := chip(t, "H200")
+		m, set := builtin.Model(t, c.model)
+		sys := builtin.System(t, "H200")
 		precision, _, err := deploy.Formats{}.Resolve(m, sys)
 		if err != nil {
 			t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 
 	"throughline/assume"
 	"throughline/estimate"
-	"throughline/hardware"
+	"throughline/internal/test/builtin"
 	"throughline/model"
 	"throughline/op"
 	"throughline/plan"
@@ -16,24 +16,9 @@ import (
 // problem is a catalogue model on a catalogue system, at the precision of the reference sample.
 func problem(t testing.TB, modelName, systemName string) *estimate.Problem {
 	t.Helper()
-	src, ok := model.Catalogue.Find(modelName)
-	if !ok {
-		t.Fatalf("no model %s", modelName)
-	}
-	m, set, doc := model.Read(modelName, src)
-	if err := doc.Err(); err != nil {
-		t.Fatal(err)
-	}
-	src, ok = hardware.Catalogue.Find(systemName)
-	if !ok {
-		t.Fatalf("no system %s", systemName)
-	}
-	sys, doc := hardware.Read(systemName, src)
-	if err := doc.Err(); err != nil {
-		t.Fatal(err)
-	}
+	m, set := builtin.Model(t, modelName)
 	return &estimate.Problem{
-		Model: m, Settings: set, System: sys, Assume: &assume.Reference,
+		Model: m, Settings: set, System: builtin.System(t, systemName), Assume: &assume.Reference,
 		Lengths: workload.Lengths{Input: 4096, Output: 1024},
 		Precision: plan.Precision{
 			Weight: 0.5, Activation: 0.5, Cache: 1, Comm: 1,
@@ -126,19 +111,24 @@ func BenchmarkEvaluate(b *testing.B) {
 	for i, c := range cases {
 		b.Run(c.name, func(b *testing.B) {
 			e, plans := evaluation(b, i, 4096)
-			var out estimate.Estimate
-			for i := range plans { // the balance of experts is worked out once
-				e.Evaluate(&plans[i], &out)
-			}
-			b.ReportAllocs()
-			i := 0
-			for b.Loop() {
-				e.Evaluate(&plans[i&4095], &out)
-				i++
-			}
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "evaluations/s")
+			evaluateAll(b, e, plans)
 		})
 	}
+}
+
+// evaluateAll evaluates 4096 plans over and over.
+func evaluateAll(b *testing.B, e *estimate.Evaluator, plans []plan.Plan) {
+	var out estimate.Estimate
+	for i := range plans { // the balance of experts is worked out once
+		e.Evaluate(&plans[i], &out)
+	}
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		e.Evaluate(&plans[i&4095], &out)
+		i++
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "evaluations/s")
 }
 
 func TestEvaluateDoesNotAllocate(t *testing.T) {

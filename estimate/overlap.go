@@ -49,9 +49,8 @@ func (e *Evaluator) blocks(pricer *cost.Pricer, overlap plan.Overlap, out *sched
 		from := b.From
 		for j := b.From; j < b.To; j++ {
 			if o := &out.Ops[j]; o.Exchanges() {
-				b.Legs[b.Count] = e.leg(pricer, out, b, from, j)
 				l := &b.Legs[b.Count]
-				l.Exchange = e.rules.Exposed(o, out.Busy[j])
+				*l = schedule.Leg{Computing: e.computing(pricer, out, b, from, j), Exchange: e.rules.Exposed(o, out.Busy[j])}
 				if l.Exchange > 0 {
 					l.Taken = out.Busy[j].Displaced / out.Busy[j].Time
 				}
@@ -62,13 +61,13 @@ func (e *Evaluator) blocks(pricer *cost.Pricer, overlap plan.Overlap, out *sched
 				from = j + 1
 			}
 		}
-		b.Legs[b.Count] = e.leg(pricer, out, b, from, b.To)
+		b.Legs[b.Count] = schedule.Leg{Computing: e.computing(pricer, out, b, from, b.To)}
 		b.Count++
 	}
 }
 
-// leg is the computation of operators of a block, with the communication among them.
-func (e *Evaluator) leg(pricer *cost.Pricer, p *schedule.Pass, b *schedule.Block, from, to int) schedule.Leg {
+// computing is how long the operators of a leg take in one layer, with the communication among them.
+func (e *Evaluator) computing(pricer *cost.Pricer, p *schedule.Pass, b *schedule.Block, from, to int) float64 {
 	t := pricer.Computing(p.Ops[from:to])
 	p.Computing += t
 	for _, i := range p.Comms {
@@ -76,7 +75,7 @@ func (e *Evaluator) leg(pricer *cost.Pricer, p *schedule.Pass, b *schedule.Block
 			t += p.Ops[k].Repeat * e.rules.Exposed(&p.Ops[k], p.Busy[k])
 		}
 	}
-	return schedule.Leg{Computing: t / float64(b.Layers)}
+	return t / float64(b.Layers)
 }
 
 // beside is what a single batch computes beside an exchange: its shared experts while tokens are on their way to the routed

@@ -5,7 +5,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"throughline/assume"
 	"throughline/estimate"
+	"throughline/experts"
 	"throughline/internal/test/draw"
 	"throughline/op"
 	"throughline/plan"
@@ -106,23 +108,31 @@ func TestOverlapDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkOverlap is a full evaluation of plans whose exchange overlaps.
+// BenchmarkOverlap is a full evaluation of plans whose exchange overlaps: with experts that are visited alike, and with
+// those of the physical assumptions in service, of which the plans have redundant copies.
 func BenchmarkOverlap(b *testing.B) {
-	for _, overlap := range []plan.Overlap{plan.TwoBatch, plan.SingleBatch} {
-		b.Run(overlap.String(), func(b *testing.B) {
-			e, plans := evaluation(b, 3, 4096)
-			var out estimate.Estimate
-			for i := range plans { // the balance of experts is worked out once
-				plans[i].Overlap = overlap
-				e.Evaluate(&plans[i], &out)
+	as := assume.Physical
+	for _, c := range []struct {
+		name    string
+		overlap plan.Overlap
+		visited *experts.Popularity
+	}{
+		{"two-batch", plan.TwoBatch, nil},
+		{"single-batch", plan.SingleBatch, nil},
+		{"two-batch/served", plan.TwoBatch, &experts.Popularity{Spread: as.ExpertSpread, Blocks: as.ExpertBlocks}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			p := caseProblem(b, 3)
+			p.Visited = c.visited
+			e, err := estimate.NewEvaluator(p)
+			if err != nil {
+				b.Fatal(err)
 			}
-			b.ReportAllocs()
-			i := 0
-			for b.Loop() {
-				e.Evaluate(&plans[i&4095], &out)
-				i++
+			plans := randomPlans(b, p.Model, 4096, true)
+			for i := range plans {
+				plans[i].Overlap = c.overlap
 			}
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "evaluations/s")
+			evaluateAll(b, e, plans)
 		})
 	}
 }

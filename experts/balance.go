@@ -135,7 +135,7 @@ func (b *Balance) Uneven() float64 { return b.curve[curvePoints-1] }
 // Busiest is the expected load of the busiest rank in units of the mean, which is so many visits, of a layer on average.
 func (b *Balance) Busiest(visits float64) float64 {
 	visits = max(1, visits)
-	i := min(int(math.Log2(visits)/4), curvePoints-2)
+	i := min(math.Ilogb(visits)/4, curvePoints-2)
 	// Chance adds in proportion to the root of one over the visits.
 	part := min(1, (1-math.Sqrt(math.Ldexp(1, 4*i)/visits))/0.75)
 	return b.curve[i] + part*(b.curve[i+1]-b.curve[i])

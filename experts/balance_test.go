@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"throughline/assume"
@@ -128,6 +129,25 @@ func TestBusiestOfUneven(t *testing.T) {
 	if got, want := b.Busiest(tokens*8/ranks), sum/steps; math.Abs(got/want-1) > 0.03 {
 		t.Errorf("the busiest has %.3f of the mean, simulated %.3f", got, want)
 	}
+}
+
+// TestBalanceIsShared: plans that are searched side by side ask for the same balances.
+func TestBalanceIsShared(t *testing.T) {
+	p := Popularity{Spread: 0.37}
+	s := Sharing{Experts: 64, Visited: 8, Redundant: 8, Ranks: 8, Groups: 1, Nodes: 1}
+	want, err := NewBalance(&p, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			if got, err := BalanceOf(&p, s); err != nil || got.Busiest(100) != want.Busiest(100) {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+	wait.Wait()
 }
 
 // TestPlace: of four experts on two ranks the first gets half of the visits. With two copies of it, each takes a quarter beside

@@ -7,23 +7,34 @@ import "math"
 // Routing is the way of tokens to experts: every token visits some of them, each as likely as the others. It remembers
 // what it has worked out, since plan after plan asks for the same.
 type Routing struct {
+	visits
+	known   [places]visits
+	largest [places]largest
+}
+
+// places is how many numbers of experts, and of ranks, are remembered: each by its last digits.
+const places = 128
+
+// visits is the statistics of visits to so many experts.
+type visits struct {
 	experts, visited int
 	logMiss          float64 // log of the probability that a token passes an expert by
 	scatter          float64 // variance of the load of a processor in units of its mean
+}
 
-	ranks   int
-	largest float64 // expected largest of as many standard normal variables as ranks
+// largest is the expected largest of as many standard normal variables as ranks.
+type largest struct {
+	ranks int
+	value float64
 }
 
 // Set makes every token visit so many of the experts.
 func (r *Routing) Set(experts, visited int) {
-	if r.experts == experts && r.visited == visited {
-		return
+	known := &r.known[uint(experts)%places]
+	if known.experts != experts || known.visited != visited {
+		*known = visits{experts, visited, math.Log1p(-float64(visited) / float64(experts)), scatterOf(experts, visited)}
 	}
-	r.experts, r.visited = experts, visited
-	n, k := float64(experts), float64(visited)
-	r.logMiss = math.Log1p(-k / n)
-	r.scatter = scatterOf(experts, visited)
+	r.visits = *known
 }
 
 // scatterOf is the variance of the load of a processor in units of its mean: less than that of independent visits, since those
@@ -50,10 +61,11 @@ func (r *Routing) Busiest(mean float64, ranks int) float64 {
 	if ranks < 2 {
 		return mean
 	}
-	if r.ranks != ranks {
-		r.ranks, r.largest = ranks, largestOf(float64(ranks))
+	l := &r.largest[uint(ranks)%places]
+	if l.ranks != ranks {
+		*l = largest{ranks, largestOf(float64(ranks))}
 	}
-	return mean + r.largest*math.Sqrt(mean*r.scatter)
+	return mean + l.value*math.Sqrt(mean*r.scatter)
 }
 
 // largestOf is the expected largest of n standard normal variables, by the approximation of Blom: the quantile at

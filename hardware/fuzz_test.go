@@ -5,12 +5,16 @@ import (
 
 	"throughline/hardware"
 	"throughline/internal/test/fuzzing"
+	"throughline/internal/test/racing"
 	"throughline/model"
 )
 
 // FuzzSystem reads files that may be anything: there are problems with a place in the file, or a system that models can
 // be evaluated on.
 func FuzzSystem(f *testing.F) {
+	if racing.Enabled {
+		f.Skip("nothing runs beside")
+	}
 	fuzzing.AddCatalogue(f, hardware.Catalogue)
 	fuzzing.AddFiles(f, "../internal/cli/testdata/bad/system/*.json")
 	src, _ := hardware.Catalogue.Find("SOW-S1")

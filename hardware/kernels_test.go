@@ -2,6 +2,7 @@ package hardware_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"throughline/hardware"
@@ -51,6 +52,25 @@ func TestKernelsByName(t *testing.T) {
 	if _, problem := read("a", `{"gem": {}}`); !strings.Contains(problem, `unknown field "gem"`) {
 		t.Error(problem)
 	}
+}
+
+// TestKernelsAreShared: runs side by side read systems with the same built-in kernels, and bind them.
+func TestKernelsAreShared(t *testing.T) {
+	src, _ := hardware.Catalogue.Find("L40S")
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			s, doc := hardware.Read("L40S", src)
+			if err := doc.Err(); err != nil {
+				t.Error(err)
+				return
+			}
+			if s.Kernels.Bind(kernel.Types{Matrix: "bfloat16"}).Launch == 0 {
+				t.Error("no kernels")
+			}
+		})
+	}
+	wait.Wait()
 }
 
 // A chip is known by its peaks, not by its name; without peaks, by the name.

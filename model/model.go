@@ -281,8 +281,11 @@ func (m *Model) IsMoE() bool { return m.Experts.Routed > 0 }
 
 // ExpertLayers is how many of n layers are expert layers, rounded up so that a pipeline stage is never too light.
 func (m *Model) ExpertLayers(n int) int {
-	if !m.IsMoE() {
+	switch {
+	case !m.IsMoE():
 		return 0
+	case m.Experts.Interval == 1: // nearly all models: no division
+		return n
 	}
 	return (n + m.Experts.Interval - 1) / m.Experts.Interval
 }

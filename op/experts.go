@@ -1,6 +1,8 @@
 package op
 
 import (
+	"cmp"
+
 	"throughline/experts"
 	"throughline/hardware"
 	"throughline/model"
@@ -14,7 +16,7 @@ func (s *stage) experts() {
 	p := s.plan
 	tp := float64(p.Experts.TP)
 	width := float64(e.Width) / tp
-	hidden := s.expertHidden()
+	hidden := s.expertHidden
 
 	// What a token sends to experts that may lie on another processor. Shared experts see it at its full width.
 	sent := float64(e.TopK) * hidden
@@ -23,7 +25,7 @@ func (s *stage) experts() {
 	}
 	// The slices of a cut expert work on the tokens of all their processors.
 	group := s.cardTokens * tp
-	shared := float64(e.Shared) * s.sharedScale()
+	shared := float64(e.Shared) * s.sharedScale
 	mean := group * (float64(e.TopK) + shared) * e.CapacityFactor
 	tokens, crowd := mean, 1.0
 	s.times = 1
@@ -55,8 +57,9 @@ func (s *stage) experts() {
 	if e.Hidden > 0 {
 		s.linear(ExpertNarrow, s.cardTokens, s.hidden, hidden)
 	}
-	exchanged := !p.Gathered && p.Experts.EP > 1
-	if exchanged {
+	between := &kinds
+	if !p.Gathered && p.Experts.EP > 1 {
+		between = &exchangedKinds
 		if o := s.quantise(QuantiseTokens, s.cardTokens*hidden); o != nil && s.phase == Decode {
 			o.Kernels = sentQuantised
 		}
@@ -67,9 +70,9 @@ func (s *stage) experts() {
 		s.exchange(Dispatch, &dispatching, s.cardTokens*sent, hidden, s.sent, crowd)
 		s.slices(SliceGather, hardware.AllGather, tokens*hidden)
 	}
-	block := s.list.n
+	s.kinds = between
 	s.expertBlock(x, tokens, hidden, width)
-	s.throughExchange(exchanged, block)
+	s.kinds = &kinds
 	if p.Gathered {
 		s.scatterTokens(hidden)
 	} else {
@@ -79,9 +82,9 @@ func (s *stage) experts() {
 	if e.Hidden > 0 {
 		s.linear(ExpertWiden, s.cardTokens, hidden, s.hidden)
 	}
-	block = s.list.n
+	s.kinds = between
 	s.unary(ExpertWeighting, tokens*hidden, 1)
-	s.throughExchange(exchanged, block)
+	s.kinds = &kinds
 	s.binary(MLPResidual, normed*s.hidden)
 }
 
@@ -101,15 +104,6 @@ func (s *stage) expertBlock(x expertProduct, tokens, hidden, width float64) {
 	s.expertLinear(ExpertDown, x, width, hidden)
 }
 
-// throughExchange gives the operators from one on the kernels of blocks between the halves of an exchange.
-func (s *stage) throughExchange(exchanged bool, from int) {
-	if exchanged {
-		for i := from; i < s.list.n; i++ {
-			s.list.ops[i].Kernels = dispatched(s.list.ops[i].Kernels)
-		}
-	}
-}
-
 // expertReplicas is the data-parallel ranks of attention whose tokens an expert group serves.
 func (s *stage) expertReplicas() int {
 	a, x := s.plan.Attention, s.plan.Experts
@@ -119,39 +113,30 @@ func (s *stage) expertReplicas() int {
 // gatherTokens collects the tokens of the data-parallel ranks of an expert group on all its processors. Within one
 // replica they are there already.
 func (s *stage) gatherTokens(hidden float64) {
-	replicas := s.expertReplicas()
-	if replicas == 1 {
+	if s.expertReplicas() == 1 {
 		s.gather(MLPGather, s.tokens*hidden)
 		return
 	}
-	n := s.tokens * float64(replicas) * hidden
-	o := s.add(Dispatch, VectorUnit)
-	o.Activations = 2 * n * s.r
-	o.Output = n * s.r
-	s.send(o, hardware.AllGather, n*s.q, s.plan.Experts.EP*s.plan.Experts.TP, 1)
+	s.amongReplicas(Dispatch, hardware.AllGather, hidden)
 }
 
 // scatterTokens adds up the parts of the results, and leaves every rank with those of its own tokens.
 func (s *stage) scatterTokens(hidden float64) {
-	replicas := s.expertReplicas()
-	if replicas == 1 {
+	if s.expertReplicas() == 1 {
 		s.allReduce(MLPAllReduce, s.tokens*hidden)
 		s.scatter(MLPScatter, s.tokens*hidden)
 		return
 	}
-	n := s.tokens * float64(replicas) * hidden
-	o := s.add(Combine, VectorUnit)
-	o.Activations = 2 * n * s.r
-	o.Output = n * s.r
-	s.send(o, hardware.ReduceScatter, n*s.q, s.plan.Experts.EP*s.plan.Experts.TP, 1)
+	s.amongReplicas(Combine, hardware.ReduceScatter, hidden)
 }
 
-// expertHidden is the width of the tokens that routed experts see.
-func (s *stage) expertHidden() float64 {
-	if h := s.model.Experts.Hidden; h > 0 {
-		return float64(h)
-	}
-	return s.hidden
+// amongReplicas sends the tokens of all replicas through an expert group.
+func (s *stage) amongReplicas(k Kind, c hardware.Collective, hidden float64) {
+	n := s.tokens * float64(s.expertReplicas()) * hidden
+	o := s.add(k, VectorUnit)
+	o.Activations = 2 * n * s.r
+	o.Output = n * s.r
+	s.send(o, c, n*s.q, s.plan.Experts.EP*s.plan.Experts.TP, 1)
 }
 
 // busiest is the visits to the experts of the busiest rank, where a rank gets a number on average, and how many times the mean
@@ -209,32 +194,28 @@ func (l *Lowerer) Rebalances(p *plan.Plan) bool {
 // SharedTokens is the part that shared experts have in the tokens that the experts of a processor see.
 func (l *Lowerer) SharedTokens() float64 {
 	e := &l.model.Experts
-	s := stage{Lowerer: l}
-	shared := float64(e.Shared) * s.sharedScale()
+	shared := float64(e.Shared) * l.sharedScale
 	return shared / (float64(e.TopK) + shared)
 }
 
-// sharedScale is the size of a shared expert in units of a routed one. A shared expert counts as so many routed ones, in
-// weights, operations and traffic.
-func (s *stage) sharedScale() float64 {
-	e := &s.model.Experts
-	width := e.Width
-	if e.SharedWidth > 0 {
-		width = e.SharedWidth
-	}
-	return float64(width) * s.hidden / (float64(e.Width) * s.expertHidden())
+// prepareExperts works out what only depends on the model and its formats.
+func (l *Lowerer) prepareExperts() {
+	e := &l.model.Experts
+	l.expertHidden = float64(cmp.Or(e.Hidden, l.model.Hidden))
+	l.sharedScale = float64(cmp.Or(e.SharedWidth, e.Width)) * l.hidden / (float64(e.Width) * l.expertHidden)
+	l.sharedWeight = l.formats[model.SharedModule].Weight / l.formats[model.ExpertModule].Weight
 }
 
 // resident is the experts on one processor, in units of a routed one.
 func (s *stage) resident() float64 {
 	local := float64(s.plan.ExpertsPerProc(s.model))
-	scale := s.sharedScale()
+	scale := s.sharedScale
 	if s.plan.Gathered && s.plan.SharedPerCard {
 		// The shared experts are cut over the tensor-parallel ranks like a dense block, however the routed ones are.
 		scale *= min(1, float64(s.plan.Experts.TP)/float64(s.plan.Attention.TP))
 	}
 	// Weights of another number format are as many more or fewer.
-	scale *= s.formats[model.SharedModule].Weight / s.formats[model.ExpertModule].Weight
+	scale *= s.sharedWeight
 	if scale == 1 {
 		return local
 	}

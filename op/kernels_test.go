@@ -5,6 +5,7 @@ import (
 
 	"throughline/assume"
 	"throughline/hardware/kernel"
+	"throughline/internal/test/builtin"
 	"throughline/model"
 	"throughline/op"
 	"throughline/plan"
@@ -15,11 +16,7 @@ import (
 func TestEveryKernelIsUsed(t *testing.T) {
 	used := map[kernel.Slot]bool{}
 	for _, name := range model.Catalogue.Names() {
-		src, _ := model.Catalogue.Find(name)
-		m, set, doc := model.Read(name, src)
-		if err := doc.Err(); err != nil {
-			t.Fatal(err)
-		}
+		m, set := builtin.Model(t, name)
 		narrow := plan.Precision{Weight: 1, Activation: 1, Cache: 1, Comm: 2}
 		l := op.NewLowerer(m, set, &narrow, &assume.Physical)
 		for _, phase := range []op.Phase{op.Decode, op.Prefill} {

@@ -209,6 +209,15 @@ func dispatched(u kernel.Uses) kernel.Uses {
 	return kernel.Uses{{Slot: kernel.DispatchedExperts, Role: u[0].Role}, u[0], u[1]}
 }
 
+// exchangedKinds are the kinds as they run between the halves of an exchange.
+var exchangedKinds = func() [KindCount]Info {
+	out := kinds
+	for k := range out {
+		out[k].Kernels = dispatched(out[k].Kernels)
+	}
+	return out
+}()
+
 var kinds = [KindCount]Info{
 	InputNorm:             {Name: "input norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
 	QKV:                   {Name: "qkv projection", Block: AttentionBlock, Class: Linear, Kernels: product},

@@ -132,10 +132,15 @@ func (l *List) Of(b Block) []Op {
 // last is the operator added last.
 func (l *List) last() *Op { return &l.ops[l.n-1] }
 
-// next is a cleared slot at the end of the list.
+// reset empties the list. All at once the operators are cleared faster than one by one.
+func (l *List) reset() {
+	clear(l.ops[:l.n])
+	l.n, l.comms, l.bounds = 0, 0, 0
+}
+
+// next is a slot at the end of the list, which is clear.
 func (l *List) next() *Op {
 	o := &l.ops[l.n]
 	l.n++
-	*o = Op{}
 	return o
 }

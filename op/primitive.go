@@ -18,7 +18,7 @@ const (
 // add starts an operator of the current block.
 func (s *stage) add(k Kind, u Unit) *Op {
 	o := s.list.next()
-	info := &kinds[k]
+	info := &s.kinds[k]
 	o.Kind, o.Class, o.Unit, o.Phase, o.Repeat = k, info.Class, u, s.phase, s.repeat
 	o.Kernels, o.Module = info.Kernels, info.Module
 	return o

@@ -10,9 +10,14 @@ const groupScale = 4. / 128
 
 // quantise makes n elements as narrow as the product behind reads them. What fuses it with a kernel for experts says so.
 func (s *stage) quantise(k Kind, n float64) *Op {
-	if !s.assume.SmallKernels || s.a >= wide {
+	if !s.quantises {
 		return nil
 	}
+	return s.quantiser(k, n)
+}
+
+// quantiser is the kernel that does so.
+func (s *stage) quantiser(k Kind, n float64) *Op {
 	o := s.add(k, VectorUnit)
 	o.Flops = 2 * n // the largest of a group, and the division by it
 	o.Activations = n * (s.r + s.a + groupScale)
@@ -23,8 +28,8 @@ func (s *stage) quantise(k Kind, n float64) *Op {
 
 // quantiseNormed is the same of what a norm or an activation has just written: engines may have it write narrow numbers.
 func (s *stage) quantiseNormed(k Kind, n float64) {
-	if !s.plan.FusedQuantise {
-		s.quantise(k, n)
+	if s.quantises && !s.plan.FusedQuantise {
+		s.quantiser(k, n)
 	}
 }
 

@@ -9,33 +9,42 @@ import (
 
 // Lowerer lowers one model at one precision. It is built once and used for many plans.
 type Lowerer struct {
+	stage      // under way: too large to be cleared for every plan
+	one   Step // of the draft module under way
+}
+
+// given is what lowerings of the same model have in common.
+type given struct {
 	model      *model.Model
 	w, a, c, q float64                         // bytes per element of the weights of norms, of what products read, of the cache, of communication
+	r          float64                         // of all other activations: results of products, queries, the residual stream
 	sent, back float64                         // of tokens on their way to experts and back
 	formats    [model.ModuleCount]plan.Product // of the products with weights
-	r          float64                         // of all other activations: results of products, queries, the residual stream
 	hidden     float64
+	// expertHidden is the width of the tokens that routed experts see. A shared expert counts as sharedScale routed ones, in
+	// weights, operations and traffic; an element of its weights is sharedWeight times as wide.
+	expertHidden, sharedScale, sharedWeight float64
+
 	flash      bool
 	absorb     [PhaseCount]bool
+	quantises  bool // kernels make what products read narrow
 	fusedUnit  Unit
 	assume     *assume.Assumptions
 	routing    experts.Routing
 	popularity [PhaseCount]experts.Popularity
 	balances   map[balanceKey]*experts.Balance
 	times      float64 // the mean that the busiest rank of the experts got last
-	stage      stage   // under way: too large to be cleared for every plan
-	one        Step    // of the draft module under way
 }
 
 // NewLowerer prepares the lowering of a model.
 func NewLowerer(m *model.Model, set *model.Settings, prec *plan.Precision, as *assume.Assumptions) Lowerer {
-	l := Lowerer{
+	l := Lowerer{stage: stage{given: given{
 		model: m, hidden: float64(m.Hidden), assume: as,
 		w: prec.Norms(), a: prec.Activation, r: prec.Between(), c: prec.Cache, q: prec.Comm,
 		flash:     set.Flash,
 		absorb:    [PhaseCount]bool{Decode: set.Absorb, Prefill: set.Absorb && as.AbsorbPrefill},
 		fusedUnit: AttentionMatrixUnit,
-	}
+	}}}
 	if as.WideResidual {
 		l.r = max(l.r, wide)
 	}
@@ -43,6 +52,8 @@ func NewLowerer(m *model.Model, set *model.Settings, prec *plan.Precision, as *a
 	for module := range l.formats {
 		l.formats[module] = prec.Of(model.Module(module))
 	}
+	l.quantises = as.SmallKernels && l.a < wide
+	l.prepareExperts()
 	if as.FusedAttentionAtMatrixType {
 		l.fusedUnit = MatrixUnit
 	}
@@ -70,11 +81,12 @@ type balanceKey struct {
 
 // stage is the lowering of one pipeline stage under way.
 type stage struct {
-	*Lowerer
+	given
 	list   *List
 	plan   *plan.Plan
 	attn   *model.Attention // of the layers being lowered
 	repeat float64          // layers that hold the block being lowered
+	kinds  *[KindCount]Info // as they run in that block
 
 	step  *Step
 	phase Phase            // of the step as a whole
@@ -169,8 +181,8 @@ func (s *stage) vocab() float64 { return float64(s.model.Vocab) / float64(s.plan
 // start prepares the lowering of a plan.
 func (l *Lowerer) start(p *plan.Plan, step *Step, list *List) *stage {
 	s := &l.stage
-	list.n, list.comms, list.bounds = 0, 0, 0
-	s.Lowerer, s.list, s.plan, s.step, s.phase = l, list, p, step, step.Phase()
+	list.reset()
+	s.list, s.plan, s.step, s.phase, s.kinds = list, p, step, step.Phase(), &kinds
 	s.tokens = step.Tokens()
 	// The processors of a stage share the tokens of their replica; in the reference tool those of all stages.
 	share := p.Attention.TP * p.Attention.Context()

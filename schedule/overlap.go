@@ -102,10 +102,9 @@ func (s *lanes) since(o *lanes) (later float64, same bool) {
 // rest is not worked out one by one.
 func twoBatches(p *Pass, rec *Recorder) float64 {
 	var s, before lanes
-	var open Leg // computing so far
+	var computing float64 // since the last exchange
 	turned := false
 	o := newOrder(p)
-	alike := o.alike() && rec == nil
 	for o.layer = 0; o.layer < o.depth; o.layer++ {
 		for b := range op.BlockCount {
 			i := o.next(b)
@@ -114,16 +113,18 @@ func twoBatches(p *Pass, rec *Recorder) float64 {
 			}
 			block := &p.Blocks[i]
 			for j := range block.Legs[:block.Count] {
-				l := block.Legs[j]
-				rec.leg(p, block, j, o.layer)
-				l.Computing += open.Computing
-				if open = l; l.Exchange > 0 {
-					rec.turns(p, &s, &l)
-					open, turned = Leg{}, true
+				l := &block.Legs[j]
+				if rec != nil {
+					rec.leg(p, block, j, o.layer)
+				}
+				computing += l.Computing
+				if l.Exchange > 0 {
+					rec.turns(p, &s, &Leg{Computing: computing, Exchange: l.Exchange, Taken: l.Taken})
+					computing, turned = 0, true
 				}
 			}
 		}
-		if left := o.depth - 1 - o.layer; alike && turned && o.layer >= o.leading && left > 0 {
+		if left := o.depth - 1 - o.layer; o.alike && rec == nil && turned && o.layer >= o.leading && left > 0 {
 			if later, same := s.since(&before); same && o.layer > o.leading {
 				s.computed += float64(left) * later
 				s.sent[0] += float64(left) * later
@@ -133,7 +134,7 @@ func twoBatches(p *Pass, rec *Recorder) float64 {
 			before = s
 		}
 	}
-	rec.turns(p, &s, &open)
+	rec.turns(p, &s, &Leg{Computing: computing})
 	return max(s.computed, s.sent[0], s.sent[1])
 }
 
@@ -144,36 +145,40 @@ type order struct {
 	layer   int
 	depth   int
 	leading int // layers in front that differ from the others
+
+	alike bool // all layers behind the leading ones are equal, their blocks being
+	other [op.BlockCount]int
 }
 
 func newOrder(p *Pass) order {
 	o := order{runs: p.Runs}
+	var kinds, layers [op.BlockCount]int
 	for i := range o.runs {
-		switch n := &o.runs[i]; {
-		case n.Block == op.AttentionBlock:
-			o.depth += n.Layers
-		case n.Leading:
+		n := &o.runs[i]
+		layers[n.Block] += n.Layers
+		if n.Leading {
 			o.leading += n.Layers
+		} else {
+			kinds[n.Block]++
+			o.other[n.Block] = i
 		}
 	}
+	o.depth = layers[op.AttentionBlock]
+	o.alike = kinds[op.AttentionBlock] == 1 && kinds[op.MLPBlock] == 1 && layers[op.MLPBlock] == o.depth
 	return o
 }
 
-// alike reports whether all layers behind the leading ones are equal.
-func (o *order) alike() bool {
-	var kinds [op.BlockCount]int
-	for i := range o.runs {
-		if !o.runs[i].Leading {
-			kinds[o.runs[i].Block]++
-		}
+// next is the kind of block that the layer has; -1: none is left.
+func (o *order) next(b op.Block) int {
+	if o.alike && o.layer >= o.leading {
+		return o.other[b]
 	}
-	return kinds[op.AttentionBlock] == 1 && kinds[op.MLPBlock] <= 1
+	return o.due(b)
 }
 
-// next is the kind of block that the layer has: a leading one as long as there are any, then the one that lags most behind
-// an even spread; -1: none is left.
-func (o *order) next(b op.Block) int {
-	best, lag := -1, 0.0
+// due is a leading kind of block as long as there are any, then the one that lags most behind an even spread.
+func (o *order) due(b op.Block) int {
+	best := -1
 	for i := range o.runs {
 		n := &o.runs[i]
 		if n.Block != b || o.done[i] == n.Layers {
@@ -183,12 +188,17 @@ func (o *order) next(b op.Block) int {
 			best = i
 			break
 		}
-		if l := float64(n.Layers*(o.layer+1))/float64(o.depth) - float64(o.done[i]); best < 0 || l > lag {
-			best, lag = i, l
+		if best < 0 || o.lag(i) > o.lag(best) {
+			best = i
 		}
 	}
 	if best >= 0 {
 		o.done[best]++
 	}
 	return best
+}
+
+// lag is how many blocks of a kind are missing for an even spread up to the layer.
+func (o *order) lag(i int) float64 {
+	return float64(o.runs[i].Layers*(o.layer+1))/float64(o.depth) - float64(o.done[i])
 }

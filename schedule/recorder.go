@@ -201,9 +201,6 @@ func (r *Recorder) span(s Span) {
 
 // leg notes the operators of a leg of a block.
 func (r *Recorder) leg(p *Pass, b *Block, index, layer int) {
-	if r == nil {
-		return
-	}
 	r.turn.layer = layer
 	leg := 0
 	for i := b.From; i < b.To; i++ {

@@ -6,6 +6,7 @@ import (
 
 	"throughline/assume"
 	"throughline/estimate"
+	"throughline/internal/test/builtin"
 	"throughline/internal/test/racing"
 	"throughline/op"
 	"throughline/plan"
@@ -22,9 +23,9 @@ func TestCalibratedBatch(t *testing.T) {
 	worst := 1.0
 	for _, name := range []string{"llama_3_8b", "DeepSeek-V3", "Qwen3-30B-A3B"} {
 		for _, system := range []string{"H200", "B200", "A100_SXM"} {
-			m, set := catalogueModel(t, name)
+			m, set := builtin.Model(t, name)
 			p := &search.Problem{Problem: estimate.Problem{
-				Model: m, Settings: set, System: catalogueSystem(t, system), Assume: &assume.Physical,
+				Model: m, Settings: set, System: builtin.System(t, system), Assume: &assume.Physical,
 				Lengths:   workload.Lengths{Input: 1000, Output: 500},
 				Precision: plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16"},
 			}, Procs: 8, SharedPerCard: true}

@@ -11,6 +11,7 @@ import (
 	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/internal/test/draw"
+	"throughline/internal/test/long"
 	"throughline/model"
 	"throughline/op"
 	"throughline/plan"
@@ -90,7 +91,7 @@ func (b bothPhases) prefills(p *search.Problem, decode *estimate.Estimate) (out 
 // prefill batch beside it.
 func TestFusedIsExact(t *testing.T) {
 	found, withDrafts, given := 0, 0, 0
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		prefill, decode := draw.Pair(t, rapid.SampledFrom([]int{1, 2, 3, 4, 6}).Draw(t, "procs"), true)
 		p := &search.FusedProblem{Prefill: prefill, Decode: decode}
 		both := newBothPhases(t, p)

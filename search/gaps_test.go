@@ -7,6 +7,7 @@ import (
 	"throughline/assume"
 	"throughline/estimate"
 	"throughline/hardware"
+	"throughline/internal/test/builtin"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/search"
@@ -16,8 +17,8 @@ import (
 // pair is llama on two tensor-parallel ranks of a roofline.
 func pair(t *testing.T) *search.Problem {
 	t.Helper()
-	m, set := catalogueModel(t, "llama_3_8b")
-	s := catalogueSystem(t, "H200")
+	m, set := builtin.Model(t, "llama_3_8b")
+	s := builtin.System(t, "H200")
 	s.Kernels = nil
 	return &search.Problem{
 		Problem: estimate.Problem{

@@ -11,6 +11,7 @@ import (
 	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/internal/test/draw"
+	"throughline/internal/test/long"
 	"throughline/search"
 )
 
@@ -22,7 +23,7 @@ func notLower(t *rapid.T, what string, before, after float64) {
 
 // TestFreeTransferIsBest: a transfer of the cache that costs nothing never gives a lower rate than one that does.
 func TestFreeTransferIsBest(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		p := drawSplit(t, rapid.IntRange(2, 6).Draw(t, "procs"))
 		limits(t, p)
 		costly := split(t, p)
@@ -57,7 +58,7 @@ func TestFreeTransferIsBest(t *testing.T) {
 
 // TestMoreProcessorsAreNeverWorse, where the network between the pools stays the same.
 func TestMoreProcessorsAreNeverWorse(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		p := drawSplit(t, rapid.IntRange(2, 6).Draw(t, "procs"))
 		limits(t, p)
 		before := split(t, p)
@@ -68,7 +69,7 @@ func TestMoreProcessorsAreNeverWorse(t *testing.T) {
 
 // TestLooserLimitIsNeverWorse for one phase alone, and for phases on processors of their own.
 func TestLooserLimitIsNeverWorse(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		p := drawSplit(t, rapid.IntRange(2, 6).Draw(t, "procs"))
 		limits(t, p)
 		before := split(t, p)
@@ -90,7 +91,7 @@ func TestLooserLimitIsNeverWorse(t *testing.T) {
 
 // TestLimitsAreKept, and the memory: by every search.
 func TestLimitsAreKept(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		kept := func(p *search.Problem, r *search.Result) {
 			if !r.Found {
 				return

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"throughline/internal/test/draw"
+	"throughline/internal/test/long"
 	"throughline/search"
 )
 
@@ -49,7 +50,7 @@ func limits(t *rapid.T, p *search.SplitProblem) {
 // TestSplitIsExact compares the search with trying every pair of instance sizes and every pair of their numbers.
 func TestSplitIsExact(t *testing.T) {
 	found := 0
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		p := drawSplit(t, rapid.IntRange(2, 12).Draw(t, "procs"))
 		limits(t, p)
 		var prefill, decode [12]search.Result
@@ -119,7 +120,7 @@ func TestSplitIsExact(t *testing.T) {
 
 // TestPools: given pools hold one instance each, and the slower one sets the rate.
 func TestPools(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		p := drawSplit(t, 8)
 		limits(t, p)
 		p.Pools = &[2]int{rapid.IntRange(1, 4).Draw(t, "prefill pool"), rapid.IntRange(1, 4).Draw(t, "decode pool")}

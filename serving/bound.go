@@ -14,7 +14,7 @@ import (
 // Times of clients are never below it: a client waits at least for its own prefill, and gets its tokens no sooner than the
 // steps end that make them. In the closed form a data-parallel rank decodes n sequences at a time, n being at most one more
 // than the share of its clients that decode, in steps of D(n) or longer; so its rate is at most n / ((output − 1) · D(n)),
-// and lower by the prefills that the decoding waits for. Steps get longer with n, but not as fast as n grows.
+// and lower by the prefills that the decoding waits for. Steps get longer with n, mostly not as fast as n grows.
 type Curve struct {
 	Ranks   int
 	Procs   int
@@ -142,7 +142,13 @@ func (c *Curve) Requests(limit, first float64) float64 {
 		z := c.output * c.at(n)
 		n = last * z / (z + first)
 	}
-	best = min(best, last/(first+c.output*c.at(max(1, n))))
+	most := last / (first + c.output*c.at(max(1, n)))
+	for i, b := range c.Batches { // fewer may do more, where steps get longer faster than they get fuller
+		if float64(b) < n {
+			most = max(most, float64(b)/(c.output*c.Token[i]))
+		}
+	}
+	best = min(best, most)
 	if c.Prompt > 0 {
 		best = min(best, 1/c.Prompt)
 	}

@@ -103,7 +103,7 @@ func (s *Shape) Block() (outer, up, inner float64) {
 func (t *expertsTiming) Seconds(p *Pace, s *Shape) float64 {
 	outer, up, inner := s.Block()
 	experts, m := s.Count, t.rows(s)
-	return t.latency + t.product(p, experts, m, up, outer) + t.product(p, experts, m, outer, inner) +
+	return t.latency + t.grouped(p, experts, m, up, outer) + t.grouped(p, experts, m, outer, inner) +
 		p.Byte*t.g.Output*experts*m*BlockElements(outer, up, inner)
 }
 

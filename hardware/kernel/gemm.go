@@ -83,7 +83,7 @@ type gemmTiming struct {
 
 func (t *gemmTiming) Seconds(p *Pace, s *Shape) float64 {
 	c, m := t.g.Points(s)
-	return t.latency + t.joined(p, c, m, 0)
+	return t.latency + t.product(p, c, m.X, 0)
 }
 
 func (t *gemmTiming) Beyond(s *Shape) bool { return t.beyond(t.g.Points(s)) }

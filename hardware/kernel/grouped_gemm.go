@@ -60,10 +60,10 @@ type groupedTiming struct {
 	g GroupedModel
 }
 
-// product is the time without the latency.
-func (t *groupedTiming) product(p *Pace, experts, m, n, k float64) float64 {
+// grouped is the time without the latency.
+func (t *groupedTiming) grouped(p *Pace, experts, m, n, k float64) float64 {
 	at, inputs := t.g.Point(experts, m, n, k)
-	return t.joined(p, at, at, inputs)
+	return t.product(p, at, at.X, inputs)
 }
 
 // rows that each expert sees, as the model was measured: what unevenness costs is in its times, or is added here.
@@ -75,7 +75,7 @@ func (t *groupedTiming) rows(s *Shape) float64 {
 }
 
 func (t *groupedTiming) Seconds(p *Pace, s *Shape) float64 {
-	return t.latency + t.product(p, s.Count, t.rows(s), s.N, s.K)
+	return t.latency + t.grouped(p, s.Count, t.rows(s), s.N, s.K)
 }
 
 func (t *groupedTiming) Beyond(s *Shape) bool {

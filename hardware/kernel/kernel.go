@@ -24,6 +24,7 @@ type sides struct {
 	latency         float64
 	norm            int
 	compute, memory grid
+	beside          bool // both grids have the same cells along Y and Z
 }
 
 func (b *Base) sides(flops, bytes Work) (s sides, err error) {
@@ -40,6 +41,7 @@ func (b *Base) sides(flops, bytes Work) (s sides, err error) {
 	if s.memory, err = newGrid(&b.Memory, bytes); err != nil {
 		return s, fmt.Errorf("memory: %w", err)
 	}
+	s.beside = s.compute.axes[1].alike(&s.memory.axes[1]) && s.compute.axes[2].alike(&s.memory.axes[2])
 	return s, nil
 }
 
@@ -52,6 +54,20 @@ func moving(latency float64, memory Surface, bytes Work) (sides, error) {
 // joined is the time of both sides without the latency, extra being bytes at peak beside those of the grid.
 func (k *sides) joined(p *Pace, c, m Point, extra float64) float64 {
 	return Join(k.norm, p.Flop*k.compute.at(c), p.Byte*(k.memory.at(m)+extra))
+}
+
+// product is the same for points that differ in X only, the one of memory lying at the given one. A place between the nodes of
+// Y and Z is then found once.
+func (k *sides) product(p *Pace, c Point, memory, extra float64) float64 {
+	a, b := &k.compute, &k.memory
+	y, z := &a.axes[1], &a.axes[2]
+	if m := memory; k.beside && a.axes[0].holds(c.X) && b.axes[0].holds(m) && y.holds(c.Y) && z.holds(c.Z) {
+		row := y.find(c.Y) + z.find(c.Z)
+		flops := a.cells[row+a.axes[0].find(c.X)].At(c.X, c.Y, c.Z)
+		bytes := b.cells[row+b.axes[0].find(m)].At(m, c.Y, c.Z)
+		return Join(k.norm, p.Flop*flops, p.Byte*(bytes+extra))
+	}
+	return k.joined(p, c, Point{memory, c.Y, c.Z}, extra)
 }
 
 // beyond reports whether a point of either side lies outside what was measured.

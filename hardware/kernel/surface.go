@@ -14,6 +14,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Surface is a slowdown over the peak on a grid of up to three dimensions. Beyond the last node of a dimension that the
@@ -92,6 +93,8 @@ type axis struct {
 	low    int            // the exponent of lo
 	stride int            // between cells that are neighbours
 	first  [octaves]uint8 // by exponent above low: the cell to start looking in
+	// Time is in proportion beyond the last node, and before the first.
+	above, below bool
 }
 
 const octaves = 64
@@ -121,6 +124,40 @@ func (a *axis) find(x float64) int {
 	return c * a.stride
 }
 
+// holds reports whether a coordinate lies in a cell.
+func (a *axis) holds(x float64) bool { return x >= a.lo && x <= a.hi }
+
+// alike: another axis has the same cells.
+func (a *axis) alike(o *axis) bool {
+	return a.lo == o.lo && a.hi == o.hi && a.stride == o.stride && slices.Equal(a.nodes, o.nodes)
+}
+
+// single: the axis has one node only.
+func (a *axis) single() bool { return a.span[0] == a.span[1] }
+
+// proportional: one node says all of an axis along which time is in proportion on both sides of it.
+func (a *axis) proportional() bool { return a.single() && a.above && a.below }
+
+// idle: time is the same anywhere on the axis.
+func (a *axis) idle() bool { return a.single() && !a.above }
+
+// clamp is the coordinate on the axis that is nearest to another, and how much longer the work takes there than here.
+func (a *axis) clamp(x float64) (at, factor float64) {
+	at, factor = x, 1
+	if x > a.hi {
+		at = a.hi
+		if a.above {
+			factor = x / at
+		}
+	} else if !(x >= a.lo) {
+		at = a.lo
+		if a.below {
+			factor = x / at
+		}
+	}
+	return at, factor
+}
+
 // Point is a place on a surface.
 type Point struct{ X, Y, Z float64 }
 
@@ -129,8 +166,8 @@ type Point struct{ X, Y, Z float64 }
 type grid struct {
 	axes  [3]axis
 	cells []Work
-	// Along which axes time is in proportion beyond the last node, and before the first.
-	above, below [3]bool
+	// line: time depends on the first coordinate alone.
+	line bool
 }
 
 // newGrid prepares a surface.
@@ -141,7 +178,7 @@ func newGrid(s *Surface, work Work) (grid, error) {
 	nodes := [3][]float64{{1}, {1}, {1}}
 	copy(nodes[:], s.Axes)
 	var g grid
-	g.above, g.below = work.grows()
+	above, below := work.grows()
 	stride := 1
 	for i := 2; i >= 0; i-- {
 		n := len(nodes[i])
@@ -152,11 +189,13 @@ func newGrid(s *Surface, work Work) (grid, error) {
 			return grid{}, fmt.Errorf("axis %d spans more than %d octaves", i, octaves)
 		}
 		g.axes[i] = newAxis(nodes[i], stride)
-		if g.proportional(i, nodes[i]) {
+		g.axes[i].above, g.axes[i].below = above[i], below[i]
+		if g.axes[i].proportional() {
 			g.axes[i].lo, g.axes[i].hi = 0, math.Inf(1)
 		}
 		stride *= max(n-1, 1)
 	}
+	g.line = g.axes[1].idle() && g.axes[2].idle()
 	t := make([]float64, 0, len(s.Slowdown))
 	for _, x := range nodes[0] {
 		for _, y := range nodes[1] {
@@ -187,7 +226,7 @@ func newGrid(s *Surface, work Work) (grid, error) {
 						}
 						if len(n) == 1 {
 							c[corner|bit] = 0
-							if g.proportional(axis, n) {
+							if g.axes[axis].proportional() {
 								c[corner], c[corner|bit] = 0, c[corner]/n[0]
 							}
 							continue
@@ -204,11 +243,6 @@ func newGrid(s *Surface, work Work) (grid, error) {
 	return g, nil
 }
 
-// proportional: one node says all of an axis along which time is in proportion on both sides of it.
-func (g *grid) proportional(axis int, nodes []float64) bool {
-	return len(nodes) == 1 && g.above[axis] && g.below[axis]
-}
-
 // holds reports whether a point lies within the nodes.
 func (g *grid) holds(p Point) bool {
 	for i, v := range [3]float64{p.X, p.Y, p.Z} {
@@ -221,33 +255,29 @@ func (g *grid) holds(p Point) bool {
 
 // at is the work at a point, slowed down.
 func (g *grid) at(p Point) float64 {
-	a, b, c := &g.axes[0], &g.axes[1], &g.axes[2]
-	if p.X < a.lo || p.X > a.hi || p.Y < b.lo || p.Y > b.hi || p.Z < c.lo || p.Z > c.hi {
+	a := &g.axes[0]
+	if p.X < a.lo || p.X > a.hi {
 		return g.beyond(p)
 	}
-	return g.cells[a.find(p.X)+b.find(p.Y)+c.find(p.Z)].At(p.X, p.Y, p.Z)
+	cell := a.find(p.X)
+	if g.line {
+		w := &g.cells[cell]
+		return w[0] + w[1]*p.X
+	}
+	b, c := &g.axes[1], &g.axes[2]
+	if p.Y < b.lo || p.Y > b.hi || p.Z < c.lo || p.Z > c.hi {
+		return g.beyond(p)
+	}
+	return g.cells[cell+b.find(p.Y)+c.find(p.Z)].At(p.X, p.Y, p.Z)
 }
 
 // beyond is the same outside the grid.
 func (g *grid) beyond(p Point) float64 {
-	factor, at := 1.0, [3]float64{p.X, p.Y, p.Z}
-	var offset int
-	for i := range g.axes {
-		a := &g.axes[i]
-		if v := at[i]; v > a.hi {
-			at[i] = a.hi
-			if g.above[i] {
-				factor *= v / a.hi
-			}
-		} else if !(v >= a.lo) {
-			at[i] = a.lo
-			if g.below[i] {
-				factor *= v / a.lo
-			}
-		}
-		offset += a.find(at[i])
-	}
-	return factor * g.cells[offset].At(at[0], at[1], at[2])
+	a, b, c := &g.axes[0], &g.axes[1], &g.axes[2]
+	x, fx := a.clamp(p.X)
+	y, fy := b.clamp(p.Y)
+	z, fz := c.clamp(p.Z)
+	return fx * fy * fz * g.cells[a.find(x)+b.find(y)+c.find(z)].At(x, y, z)
 }
 
 // Spread lists the nodes around a point and their weights in slowdown: with s the slowdowns, the time is the sum of

@@ -9,6 +9,8 @@ import (
 
 	"throughline/engine"
 	"throughline/internal/question"
+	"throughline/internal/test/long"
+	"throughline/internal/test/racing"
 	"throughline/plan"
 	"throughline/search"
 )
@@ -16,7 +18,7 @@ import (
 // TestNothingPrunedWouldHaveWon: predicting every plan, pair of pools and number of instances gives the same ranking and
 // the same frontier as predicting what the bounds leave.
 func TestNothingPrunedWouldHaveWon(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		s := question.Default()
 		s.GPUs = rapid.SampledFrom([]int{1, 2, 4, 8, 16}).Draw(t, "gpus")
 		s.Model = rapid.SampledFrom([]string{"Llama-3.1-8B", "Qwen3-32B", "Qwen3-30B-A3B", "DeepSeek-V3", "gpt-oss-20b"}).Draw(t, "model")
@@ -46,30 +48,54 @@ func TestNothingPrunedWouldHaveWon(t *testing.T) {
 			Drafts:    search.Range{High: rapid.IntRange(0, 1).Draw(t, "drafts")},
 			Overlaps:  rapid.SampledFrom([][]plan.Overlap{nil, {plan.TwoBatch}, {plan.NoOverlap, plan.TwoBatch, plan.SingleBatch}}).Draw(t, "overlaps"),
 		}
-		pruned, err := Give(context.Background(), l, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.exhaustive = true
-		all, err := Give(context.Background(), l, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, list := range []struct {
-			name      string
-			got, want []Candidate
-		}{{"ranked", pruned.Ranked, all.Ranked}, {"frontier", pruned.Frontier, all.Frontier}} {
-			for i := range list.want {
-				got := "nothing"
-				if i < len(list.got) {
-					got = describe(&list.got[i])
-				}
-				if want := describe(&list.want[i]); got != want {
-					t.Fatalf("%s %d: %s, exhaustively %s", list.name, i+1, got, want)
-				}
+		sameExhaustively(t, l, o)
+	})
+}
+
+// TestFewerMayDoMore: gpt-oss-20b on the L40S decodes 512 sequences at a time faster than as many as there is room for.
+func TestFewerMayDoMore(t *testing.T) {
+	if racing.Enabled {
+		t.Skip("TestNothingPrunedWouldHaveWon has the same accesses")
+	}
+	s := question.Default()
+	s.GPUs, s.Model, s.System, s.Input, s.Output, s.Distribution, s.TPOT = 16, "gpt-oss-20b", "L40S", 40, 18, "lognormal:0.5", 70
+	l, err := s.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	choice, err := engine.Choices("vllm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameExhaustively(t, l, Options{GPUs: s.GPUs, GPUsPerNode: 8, Mode: Both, Engines: choice, Top: 3, Workers: 2, Objective: Throughput})
+}
+
+// sameExhaustively compares what the bounds leave with everything.
+func sameExhaustively(t rapid.TB, l *question.Loaded, o Options) {
+	t.Helper()
+	pruned, err := Give(context.Background(), l, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.exhaustive = true
+	all, err := Give(context.Background(), l, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range []struct {
+		name      string
+		got, want []Candidate
+	}{{"ranked", pruned.Ranked, all.Ranked}, {"frontier", pruned.Frontier, all.Frontier}} {
+		for i := range list.want {
+			got := "nothing"
+			if i < len(list.got) {
+				got = describe(&list.got[i])
+			}
+			if want := describe(&list.want[i]); got != want {
+				t.Fatalf("%s %d: %s, exhaustively %s", list.name, i+1, got, want)
 			}
 		}
-	})
+	}
 }
 
 func describe(c *Candidate) string {

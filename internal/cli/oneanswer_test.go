@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"throughline/internal/test/racing"
 )
 
 // questions are those of platform engineers: dense and expert models, the two modes, the three engines, any and none.
@@ -56,6 +58,9 @@ var questions = []string{
 
 // TestOneAnswer: the winner of a plan is priced to the same digits by estimate, by explain and by what is validated.
 func TestOneAnswer(t *testing.T) {
+	if racing.Enabled {
+		t.Skip("one command after another, which other tests run under the race detector")
+	}
 	dir := t.TempDir()
 	run := func(t *testing.T, args ...string) []byte {
 		t.Helper()

@@ -9,11 +9,15 @@ import (
 	"throughline/assume"
 	"throughline/internal/document"
 	"throughline/internal/test/fuzzing"
+	"throughline/internal/test/racing"
 )
 
 // FuzzRuntime reads files that may be anything, without access to other files than the built-in ones: there are
 // problems with a place in the file, or runs whose searches can start.
 func FuzzRuntime(f *testing.F) {
+	if racing.Enabled {
+		f.Skip("nothing runs beside")
+	}
 	fuzzing.AddFiles(f, "../../configs/*.json")
 	fuzzing.AddFiles(f, "../cli/testdata/bad/runtime/*.json")
 	sample, err := os.ReadFile("../../configs/reference_sample.json")

@@ -1,6 +1,8 @@
 package result
 
 import (
+	"slices"
+
 	"throughline/cost"
 	"throughline/estimate"
 	"throughline/op"
@@ -34,11 +36,7 @@ func (p sided) found(c Category, name string, u Unit, doc string, value func(r *
 // behind them what the reference tool does not have.
 func sideFields(phase op.Phase) []Field {
 	p := sided{phase}
-	var out []Field
-	for _, list := range [][]Field{p.throughputs(), p.system(), p.plan(), p.stats(), p.extended(), p.step()} {
-		out = append(out, list...)
-	}
-	return out
+	return slices.Concat(p.throughputs(), p.system(), p.plan(), p.stats(), p.extended(), p.step())
 }
 
 func (p sided) throughputs() []Field {
@@ -130,39 +128,13 @@ func (p sided) plan() []Field {
 	}
 }
 
+// stats are the times, memory and traffic of a phase.
 func (p sided) stats() []Field {
-	exposed := func(name string, t op.Traffic, what string) Field {
-		return p.found(Stats, name, Seconds, what+": what computation does not hide of it in a step, all stages", func(_ *Record, s *Side) any { return s.Detail.Comm[t].Exposed })
-	}
-	sent := func(name string, t op.Traffic, doc string) Field {
-		return p.found(Stats, name, GiB, doc, func(_ *Record, s *Side) any { return gib(s.Detail.Comm[t].Bytes) })
-	}
-	stage := func(name string, u Unit, doc string, value func(b *estimate.Breakdown) float64) Field {
-		return p.found(Stats, "instance_"+name, u, doc, func(_ *Record, s *Side) any { return value(&s.Detail.Stage) })
-	}
-	block := func(b op.Block, name string, u Unit, doc string, value func(t *schedule.Totals) float64) Field {
-		return stage([...]string{op.AttentionBlock: "attn_", op.MLPBlock: "mlp_"}[b]+name, u, doc, func(d *estimate.Breakdown) float64 { return value(&d.Block[b]) })
-	}
-	boundBy := func(class op.Class, r cost.Bound) func(b *schedule.Totals) float64 {
-		return func(b *schedule.Totals) float64 { return b.Bound[class][r] }
-	}
-	// The reference tool prints 0 for dense models.
-	ofExperts := func(name string, u Unit, doc string, value func(s *Side) float64) Field {
-		return p.found(Stats, name, u, doc+"; 0 for a dense model", func(r *Record, s *Side) any {
-			if !r.Model.IsMoE() {
-				return 0
-			}
-			return value(s)
-		})
-	}
-	held := func(name, doc string, value func(m *estimate.Memory) float64) Field {
-		return p.found(Stats, name, GiB, doc, func(_ *Record, s *Side) any { return gib(value(&s.Step.Memory)) })
-	}
-	const attn, mlp = op.AttentionBlock, op.MLPBlock
-	traffic := func(b *schedule.Totals) float64 { return b.Bytes }
-	memory := func(b *schedule.Totals) float64 { return b.Memory }
-	flops := func(b *schedule.Totals) float64 { return b.Flops }
-	compute := func(b *schedule.Totals) float64 { return b.Compute }
+	return slices.Concat(p.whole(), p.stages(), p.attentionBlock(), p.feedForwardBlock(), p.spaces())
+}
+
+// whole is the fields of all stages together.
+func (p sided) whole() []Field {
 	return []Field{
 		p.found(Stats, "request_per_second_per_instance", Rate, "requests of one instance", func(_ *Record, s *Side) any { return s.Step.Requests }),
 		p.found(Stats, "mbs_time(s)", Seconds, "prefill: all stages and micro-batches. Decode: the time of all output tokens of a request", func(r *Record, s *Side) any {
@@ -171,52 +143,119 @@ func (p sided) stats() []Field {
 			}
 			return s.Step.Latency * float64(r.Lengths.Output)
 		}),
-		exposed("tp_comm_time(s)", op.TensorTraffic, "all-reduces"),
-		exposed("ep_comm_time(s)", op.ExpertTraffic, "exchanges and slices of experts"),
-		exposed("cp_comm_time(s)", op.ContextTraffic, "ring exchanges"),
-		exposed("sp_comm_time(s)", op.SequenceTraffic, "gathering and scattering of sequence parallelism"),
+		p.exposed("tp_comm_time(s)", op.TensorTraffic, "all-reduces"),
+		p.exposed("ep_comm_time(s)", op.ExpertTraffic, "exchanges and slices of experts"),
+		p.exposed("cp_comm_time(s)", op.ContextTraffic, "ring exchanges"),
+		p.exposed("sp_comm_time(s)", op.SequenceTraffic, "gathering and scattering of sequence parallelism"),
 		p.found(Stats, "time_per_token(s)", Seconds, "decode: time per output token (TPOT). Prefill: time to the first token, as in `prefill_TTFT(s)`", func(_ *Record, s *Side) any { return s.Latency }),
-		ofExperts("attn_time_per_token(s)", Seconds, "`*_instance_attn_process_time(s)` again", func(s *Side) float64 { return s.Detail.Stage.Block[attn].Time() }),
-		ofExperts("mlp_time_per_token(s)", Seconds, "`*_instance_mlp_process_time(s)` again", func(s *Side) float64 { return s.Detail.Stage.Block[mlp].Time() }),
-
-		stage("compute_time_used(s)", Seconds, "time of the operators bound by computing", func(b *estimate.Breakdown) float64 { return b.BoundBy(cost.Compute) }),
-		stage("mem_time_used(s)", Seconds, "time of the operators bound by memory. With those bound by computing and the exposed communication the time of the stage", func(b *estimate.Breakdown) float64 { return b.BoundBy(cost.Memory) }),
-		stage("comm_time_exposed(s)", Seconds, "communication that is not hidden", (*estimate.Breakdown).Exposed),
-		stage("cube_process_time(s)", Seconds, "time of matrix operators: products with weights and of attention", func(b *estimate.Breakdown) float64 { return b.ClassTime(op.Linear) + b.ClassTime(op.BMM) }),
-		stage("vector_process_time(s)", Seconds, "time of vector operators", func(b *estimate.Breakdown) float64 { return b.ClassTime(op.Vector) }),
-		stage("compute_time(s)", Seconds, "computing time of all operators, whatever bounds them", func(b *estimate.Breakdown) float64 { return b.Block[attn].Compute + b.Block[mlp].Compute }),
-		stage("mem_time(s)", Seconds, "memory time of all operators, buffers of communication included", func(b *estimate.Breakdown) float64 { return b.Block[attn].Memory + b.Block[mlp].Memory }),
-
-		block(attn, "process_time(s)", Seconds, "time of attention", (*schedule.Totals).Time),
-		block(attn, "mem_accessed", Bytes, "read and written by attention, buffers of communication included", traffic),
-		block(attn, "mem_time(s)", Seconds, "time of that traffic alone", memory),
-		block(attn, "flops", Flop, "operations of attention, additions of collectives included", flops),
-		block(attn, "compute_time(s)", Seconds, "time of these operations alone, without those of collectives", compute),
-		block(attn, "bmm_compute_time(s)", Seconds, "time of the attention products that are bound by computing", boundBy(op.BMM, cost.Compute)),
-		block(attn, "bmm_mem_time(s)", Seconds, "time of those bound by memory", boundBy(op.BMM, cost.Memory)),
-		block(attn, "ffn_compute_time(s)", Seconds, "time of the products with weights in attention that are bound by computing", boundBy(op.Linear, cost.Compute)),
-		block(attn, "ffn_mem_time(s)", Seconds, "time of those bound by memory", boundBy(op.Linear, cost.Memory)),
-
-		block(mlp, "process_time(s)", Seconds, "time of the feed-forward block", (*schedule.Totals).Time),
-		ofExperts("instance_mlp_weight_space(Gib)", GiB, "weights of the feed-forward block on a processor", func(s *Side) float64 { return gib(s.Step.Memory.Weights[mlp]) }),
-		ofExperts("instance_attn_weight_space(Gib)", GiB, "weights of attention on a processor", func(s *Side) float64 { return gib(s.Step.Memory.Weights[attn]) }),
-		ofExperts("instance_mlp_act_working_space(Gib)", GiB, "largest result of an operator of the feed-forward block", func(s *Side) float64 { return gib(s.Step.Memory.Working[mlp]) }),
-		ofExperts("instance_attn_act_working_space(Gib)", GiB, "largest result of an operator of attention", func(s *Side) float64 { return gib(s.Step.Memory.Working[attn]) }),
-		block(mlp, "mem_accessed", Bytes, "read and written by the feed-forward block, buffers of communication included", traffic),
-		block(mlp, "mem_time(s)", Seconds, "time of that traffic alone", memory),
-		block(mlp, "flops", Flop, "operations of the feed-forward block, additions of collectives included", flops),
-		block(mlp, "compute_time(s)", Seconds, "time of these operations alone, without those of collectives", compute),
-		block(mlp, "ffn_compute_time(s)", Seconds, "time of the products of the feed-forward block that are bound by computing", boundBy(op.Linear, cost.Compute)),
-		block(mlp, "ffn_mem_time(s)", Seconds, "time of those bound by memory", boundBy(op.Linear, cost.Memory)),
-
-		held("mem_space(Gib)", "weights and the larger of the two working spaces", (*estimate.Memory).WithoutCache),
-		held("tier1_mem(Gib)", "that and the KV cache: what must fit into the device memory", (*estimate.Memory).Total),
-		sent("tp_comm_mem_size(Gib)", op.TensorTraffic, "what a processor sends by all-reduces for a whole request, hidden or not, all stages"),
-		sent("ep_comm_mem_size(Gib)", op.ExpertTraffic, "what it sends between experts, of one stage"),
-		sent("cp_comm_mem_size(Gib)", op.ContextTraffic, "what it sends by ring exchanges, all stages"),
-		sent("sp_comm_mem_size(Gib)", op.SequenceTraffic, "what it sends for sequence parallelism, all stages"),
-		held("kv_cache_total_mem(Gib)", "KV cache of a processor, of the phase of the table: at the end of the prompt, and of the request", func(m *estimate.Memory) float64 { return m.Cache }),
+		p.ofExperts("attn_time_per_token(s)", Seconds, "`*_instance_attn_process_time(s)` again", func(s *Side) float64 { return s.Detail.Stage.Block[attn].Time() }),
+		p.ofExperts("mlp_time_per_token(s)", Seconds, "`*_instance_mlp_process_time(s)` again", func(s *Side) float64 { return s.Detail.Stage.Block[mlp].Time() }),
 	}
+}
+
+// stages is those of one stage.
+func (p sided) stages() []Field {
+	return []Field{
+		p.stage("compute_time_used(s)", Seconds, "time of the operators bound by computing", func(b *estimate.Breakdown) float64 { return b.BoundBy(cost.Compute) }),
+		p.stage("mem_time_used(s)", Seconds, "time of the operators bound by memory. With those bound by computing and the exposed communication the time of the stage", func(b *estimate.Breakdown) float64 { return b.BoundBy(cost.Memory) }),
+		p.stage("comm_time_exposed(s)", Seconds, "communication that is not hidden", (*estimate.Breakdown).Exposed),
+		p.stage("cube_process_time(s)", Seconds, "time of matrix operators: products with weights and of attention", func(b *estimate.Breakdown) float64 { return b.ClassTime(op.Linear) + b.ClassTime(op.BMM) }),
+		p.stage("vector_process_time(s)", Seconds, "time of vector operators", func(b *estimate.Breakdown) float64 { return b.ClassTime(op.Vector) }),
+		p.stage("compute_time(s)", Seconds, "computing time of all operators, whatever bounds them", func(b *estimate.Breakdown) float64 { return b.Block[attn].Compute + b.Block[mlp].Compute }),
+		p.stage("mem_time(s)", Seconds, "memory time of all operators, buffers of communication included", func(b *estimate.Breakdown) float64 { return b.Block[attn].Memory + b.Block[mlp].Memory }),
+	}
+}
+
+// attentionBlock is those of the attention of a stage.
+func (p sided) attentionBlock() []Field {
+	return []Field{
+		p.block(attn, "process_time(s)", Seconds, "time of attention", (*schedule.Totals).Time),
+		p.block(attn, "mem_accessed", Bytes, "read and written by attention, buffers of communication included", bytesOf),
+		p.block(attn, "mem_time(s)", Seconds, "time of that traffic alone", memoryOf),
+		p.block(attn, "flops", Flop, "operations of attention, additions of collectives included", flopsOf),
+		p.block(attn, "compute_time(s)", Seconds, "time of these operations alone, without those of collectives", computeOf),
+		p.block(attn, "bmm_compute_time(s)", Seconds, "time of the attention products that are bound by computing", boundBy(op.BMM, cost.Compute)),
+		p.block(attn, "bmm_mem_time(s)", Seconds, "time of those bound by memory", boundBy(op.BMM, cost.Memory)),
+		p.block(attn, "ffn_compute_time(s)", Seconds, "time of the products with weights in attention that are bound by computing", boundBy(op.Linear, cost.Compute)),
+		p.block(attn, "ffn_mem_time(s)", Seconds, "time of those bound by memory", boundBy(op.Linear, cost.Memory)),
+	}
+}
+
+// feedForwardBlock is those of its feed-forward block.
+func (p sided) feedForwardBlock() []Field {
+	return []Field{
+		p.block(mlp, "process_time(s)", Seconds, "time of the feed-forward block", (*schedule.Totals).Time),
+		p.ofExperts("instance_mlp_weight_space(Gib)", GiB, "weights of the feed-forward block on a processor", func(s *Side) float64 { return gib(s.Step.Memory.Weights[mlp]) }),
+		p.ofExperts("instance_attn_weight_space(Gib)", GiB, "weights of attention on a processor", func(s *Side) float64 { return gib(s.Step.Memory.Weights[attn]) }),
+		p.ofExperts("instance_mlp_act_working_space(Gib)", GiB, "largest result of an operator of the feed-forward block", func(s *Side) float64 { return gib(s.Step.Memory.Working[mlp]) }),
+		p.ofExperts("instance_attn_act_working_space(Gib)", GiB, "largest result of an operator of attention", func(s *Side) float64 { return gib(s.Step.Memory.Working[attn]) }),
+		p.block(mlp, "mem_accessed", Bytes, "read and written by the feed-forward block, buffers of communication included", bytesOf),
+		p.block(mlp, "mem_time(s)", Seconds, "time of that traffic alone", memoryOf),
+		p.block(mlp, "flops", Flop, "operations of the feed-forward block, additions of collectives included", flopsOf),
+		p.block(mlp, "compute_time(s)", Seconds, "time of these operations alone, without those of collectives", computeOf),
+		p.block(mlp, "ffn_compute_time(s)", Seconds, "time of the products of the feed-forward block that are bound by computing", boundBy(op.Linear, cost.Compute)),
+		p.block(mlp, "ffn_mem_time(s)", Seconds, "time of those bound by memory", boundBy(op.Linear, cost.Memory)),
+	}
+}
+
+// spaces is what a processor holds and sends.
+func (p sided) spaces() []Field {
+	return []Field{
+		p.held("mem_space(Gib)", "weights and the larger of the two working spaces", (*estimate.Memory).WithoutCache),
+		p.held("tier1_mem(Gib)", "that and the KV cache: what must fit into the device memory", (*estimate.Memory).Total),
+		p.sent("tp_comm_mem_size(Gib)", op.TensorTraffic, "what a processor sends by all-reduces for a whole request, hidden or not, all stages"),
+		p.sent("ep_comm_mem_size(Gib)", op.ExpertTraffic, "what it sends between experts, of one stage"),
+		p.sent("cp_comm_mem_size(Gib)", op.ContextTraffic, "what it sends by ring exchanges, all stages"),
+		p.sent("sp_comm_mem_size(Gib)", op.SequenceTraffic, "what it sends for sequence parallelism, all stages"),
+		p.held("kv_cache_total_mem(Gib)", "KV cache of a processor, of the phase of the table: at the end of the prompt, and of the request", func(m *estimate.Memory) float64 { return m.Cache }),
+	}
+}
+
+// attn and mlp are the blocks of a layer.
+const attn, mlp = op.AttentionBlock, op.MLPBlock
+
+func bytesOf(b *schedule.Totals) float64   { return b.Bytes }
+func memoryOf(b *schedule.Totals) float64  { return b.Memory }
+func flopsOf(b *schedule.Totals) float64   { return b.Flops }
+func computeOf(b *schedule.Totals) float64 { return b.Compute }
+
+// boundBy is the time of operators of a class that a resource bounds.
+func boundBy(class op.Class, r cost.Bound) func(b *schedule.Totals) float64 {
+	return func(b *schedule.Totals) float64 { return b.Bound[class][r] }
+}
+
+// exposed is the time that a step waits for communication.
+func (p sided) exposed(name string, t op.Traffic, what string) Field {
+	return p.found(Stats, name, Seconds, what+": what computation does not hide of it in a step, all stages", func(_ *Record, s *Side) any { return s.Detail.Comm[t].Exposed })
+}
+
+// sent is the bytes of communication.
+func (p sided) sent(name string, t op.Traffic, doc string) Field {
+	return p.found(Stats, name, GiB, doc, func(_ *Record, s *Side) any { return gib(s.Detail.Comm[t].Bytes) })
+}
+
+// stage is a field of one stage, and block one of a block of its layers.
+func (p sided) stage(name string, u Unit, doc string, value func(b *estimate.Breakdown) float64) Field {
+	return p.found(Stats, "instance_"+name, u, doc, func(_ *Record, s *Side) any { return value(&s.Detail.Stage) })
+}
+
+func (p sided) block(b op.Block, name string, u Unit, doc string, value func(t *schedule.Totals) float64) Field {
+	return p.stage([...]string{attn: "attn_", mlp: "mlp_"}[b]+name, u, doc, func(d *estimate.Breakdown) float64 { return value(&d.Block[b]) })
+}
+
+// ofExperts is a field of expert models. The reference tool prints 0 for dense ones.
+func (p sided) ofExperts(name string, u Unit, doc string, value func(s *Side) float64) Field {
+	return p.found(Stats, name, u, doc+"; 0 for a dense model", func(r *Record, s *Side) any {
+		if !r.Model.IsMoE() {
+			return 0
+		}
+		return value(s)
+	})
+}
+
+// held is a part of the memory.
+func (p sided) held(name, doc string, value func(m *estimate.Memory) float64) Field {
+	return p.found(Stats, name, GiB, doc, func(_ *Record, s *Side) any { return gib(value(&s.Step.Memory)) })
 }
 
 // extended is what the reference tool does not have.

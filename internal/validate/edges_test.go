@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"throughline/internal/question"
+	"throughline/internal/test/builtin"
 )
 
 // TestCancelled: a table of any length ends with its context.
@@ -18,7 +19,7 @@ func TestCancelled(t *testing.T) {
 	onH200.System = "H200"
 	const ops, forward = "kind,dtype,params,flops,bytes,time_us\n", "kind,model,params,time_ms\n"
 	for what, run := range map[string]func() (*Report, error){
-		"ops":     func() (*Report, error) { return Ops(ctx, "ops.csv", endless(ops), system(t, "H200")) },
+		"ops":     func() (*Report, error) { return Ops(ctx, "ops.csv", endless(ops), builtin.System(t, "H200")) },
 		"forward": func() (*Report, error) { return Forward(ctx, "forward.csv", endless(forward), onH200) },
 		"serving": func() (*Report, error) { return Serving(ctx, "serving.csv", endless(servingTable), question.Default()) },
 	} {

@@ -15,24 +15,11 @@ import (
 	"throughline/internal/calibrate"
 	"throughline/internal/measurement"
 	"throughline/internal/question"
+	"throughline/internal/test/builtin"
 	"throughline/internal/test/racing"
-	"throughline/model"
 	"throughline/plan"
 	"throughline/workload"
 )
-
-func system(t *testing.T, name string) *hardware.System {
-	t.Helper()
-	src, ok := hardware.Catalogue.Find(name)
-	if !ok {
-		t.Fatalf("no system %s", name)
-	}
-	s, doc := hardware.Read(name, src)
-	if err := doc.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
 
 // TestOps: a plain system is the roofline at its calibration: H200 has 989 T operations, 4800 GB/s, 0.8 of both.
 func TestOps(t *testing.T) {
@@ -43,7 +30,7 @@ attn_decode,int3,b=1;s=8;h=1;hk=1;d=8,1e9,1,5
 tea,bf16,x=1,1,1,5
 gemm,bf16,m=1;n=1;k=1,1,1,zero
 `
-	plain := system(t, "H200")
+	plain := builtin.System(t, "H200")
 	plain.Kernels = nil
 	r, err := Ops(t.Context(), "ops.csv", strings.NewReader(csv), plain)
 	if err != nil {
@@ -75,7 +62,7 @@ gemm,bf16,m=1;n=1;k=1,1,1,zero
 	if s := sums[0]; s.Rows != 1 || s.Unpredicted != 1 {
 		t.Errorf("summary %+v", s)
 	}
-	if _, err := Ops(t.Context(), "ops.csv", strings.NewReader("kind,dtype\n"), system(t, "H200")); err == nil || !strings.Contains(err.Error(), `no columns "params", "time_us"`) {
+	if _, err := Ops(t.Context(), "ops.csv", strings.NewReader("kind,dtype\n"), builtin.System(t, "H200")); err == nil || !strings.Contains(err.Error(), `no columns "params", "time_us"`) {
 		t.Errorf("a table without columns: %v", err)
 	}
 }
@@ -109,7 +96,7 @@ func TestMeasuredH200(t *testing.T) {
 	if err != nil {
 		t.Skip("the measurements are not beside the project")
 	}
-	s := system(t, "H200")
+	s := builtin.System(t, "H200")
 	rows, _ := calibrate.Clean(table.Rows)
 	set := kernel.Set{System: s.Name, Sustained: 0.9}
 	calibrate.Classes(rows, s, &set)
@@ -157,13 +144,11 @@ func BenchmarkCalibrated(b *testing.B) {
 	if err != nil {
 		b.Skip("the measurements are not beside the project")
 	}
-	src, _ := hardware.Catalogue.Find("H200")
-	s, _ := hardware.Read("H200", src)
+	s := builtin.System(b, "H200")
 	rows, _ := calibrate.Clean(table.Rows)
 	s.Kernels = &kernel.Set{}
 	calibrate.Classes(rows, s, s.Kernels)
-	src, _ = model.Catalogue.Find("DeepSeek-V3")
-	m, set, _ := model.Read("DeepSeek-V3", src)
+	m, set := builtin.Model(b, "DeepSeek-V3")
 	e, err := estimate.NewEvaluator(&estimate.Problem{
 		Model: m, Settings: set, System: s, Assume: &assume.Reference, Lengths: workload.Lengths{Input: 4096, Output: 1024},
 		Precision: plan.Precision{Weight: 1, Activation: 1, Cache: 2, Comm: 2, MatrixType: "float8", AttentionType: "bfloat16", VectorType: "bfloat16"},

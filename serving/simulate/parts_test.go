@@ -244,7 +244,7 @@ func TestIntervals(t *testing.T) {
 // ones by nothing.
 func TestBottleneck(t *testing.T) {
 	run := func(rate float64, running int) string {
-		traffic := Traffic{Requests: 500, Rate: rate, Arrival: Arrival{Kind: "constant"}, Input: Length{Mean: 10, Kind: "fixed"}, Output: Length{Mean: 100, Kind: "fixed"}}
+		traffic := Traffic{Requests: 500, Rate: rate, Arrival: workload.Arrival{Kind: "constant"}, Input: Length{Mean: 10, Kind: "fixed"}, Output: Length{Mean: 100, Kind: "fixed"}}
 		p := Policy{Prefill: deploy.Chunks, StepTokens: 4096, Running: running, Blocks: 1 << 20, BlockTokens: 16}
 		o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{1e-3, 0, 0}, Policy: p}}}
 		r := Result{Record: mustRun(t, o, traffic.Source()), Rate: rate}

@@ -2,7 +2,31 @@
 // full length.
 package long
 
-import "os"
+import (
+	"os"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"throughline/internal/test/racing"
+)
 
 // Mode reports whether tests run at full length.
 func Mode() bool { return os.Getenv("THROUGHLINE_TEST_LONG") != "" }
+
+// watched is the cases that the race detector watches, but at full length: it looks for accesses, which all cases have alike.
+const watched = 5
+
+// Check is rapid.Check for a property whose cases take long.
+func Check(t *testing.T, property func(*rapid.T)) {
+	t.Helper()
+	held, failed := 0, false
+	rapid.Check(t, func(t *rapid.T) {
+		if racing.Enabled && !Mode() && held >= watched && !failed {
+			return
+		}
+		defer func() { failed = failed || t.Failed() }() // to shrink a failing case takes more of them
+		property(t)
+		held++
+	})
+}

@@ -122,13 +122,51 @@ func TestMap(t *testing.T) {
 	}
 }
 
+// TestConcurrentPackages: the race detector watches the tests of every package that starts goroutines or guards what they
+// share: those stand in the Makefile.
+func TestConcurrentPackages(t *testing.T) {
+	src, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^CONCURRENT = (.*)$`).FindStringSubmatch(string(src))
+	if line == nil {
+		t.Fatal("the Makefile does not say which packages are concurrent")
+	}
+	found := map[string]bool{}
+	for _, f := range files(t) {
+		for _, spec := range f.Imports {
+			switch strings.Trim(spec.Path.Value, `"`) {
+			case "sync", "sync/atomic", "golang.org/x/sync/errgroup":
+				found["./"+f.pkg] = true
+			}
+		}
+		ast.Inspect(f.File, func(n ast.Node) bool {
+			if _, ok := n.(*ast.GoStmt); ok {
+				found["./"+f.pkg] = true
+			}
+			return true
+		})
+	}
+	listed := strings.Fields(line[1])
+	for _, pkg := range listed {
+		if !found[pkg] {
+			t.Errorf("%s has nothing concurrent", pkg)
+		}
+	}
+	for pkg := range found {
+		if !slices.Contains(listed, pkg) {
+			t.Errorf("%s is not in CONCURRENT of the Makefile", pkg)
+		}
+	}
+}
+
 // mostLines of a function that is no table.
 const mostLines = 80
 
 // longer is functions that may be longer, and why.
 var longer = map[string]string{
 	"internal/calibrate/fit.go fit": "one fit from nodes to slowdowns; its steps share a dozen vectors",
-	"internal/result/side.go stats": "a table: the fields of a phase",
 }
 
 // TestLength: functions are short enough to be read at once.

@@ -14,6 +14,7 @@ import (
 
 	"throughline/internal/point"
 	"throughline/internal/question"
+	"throughline/internal/test/builtin"
 	"throughline/model"
 	"throughline/op"
 )
@@ -225,11 +226,7 @@ func TestRead(t *testing.T) {
 // TestBytes: the bytes behind the bandwidths of exchanges are those of tables that print bandwidths and times side by side
 // (UCCL, ep/README.md: 4096 tokens, 8 of 256 experts, H200 with EFA).
 func TestBytes(t *testing.T) {
-	src, _ := model.Catalogue.Find("DeepSeek-V3")
-	m, _, doc := model.Read("DeepSeek-V3", src)
-	if err := doc.Err(); err != nil {
-		t.Fatal(err)
-	}
+	m, _ := builtin.Model(t, "DeepSeek-V3")
 	for _, c := range []struct {
 		ranks        int
 		narrow       bool
