@@ -104,15 +104,25 @@ func (l *Lowerer) expertLayers(layers int) int {
 	return n
 }
 
+// draftedTokens is the tokens of a sequence that pass through the draft module of an engine for each token that it drafts. Its
+// first pass takes all D + 1 tokens that have just been verified, so that their keys and values are cached; each of the D − 1
+// others takes the last draft: two on average, whatever D is
+// (github.com/NVIDIA/TensorRT-LLM/blob/main/docs/source/blogs/tech_blog/blog2_DeepSeek_R1_MTP_Implementation_and_Optimization.md, MTP Eagle).
+const draftedTokens = 2
+
 // Draft fills the list with the operators of the draft module of multi-token prediction, for one drafted token of every
 // sequence: the hidden state and the embedding of the last token are projected together and pass through one more layer,
 // of the main kind of attention.
 func (l *Lowerer) Draft(p *plan.Plan, step *Step, list *List) {
-	one := &l.one
+	one, wanted := &l.one, 0.0
 	for phase := range step {
-		w := &step[phase]
-		one[phase] = Sums{Sequences: w.Sequences, Tokens: w.Sequences, Wanted: w.Sequences, Context: w.Context}
-		one[phase].Seen[0] = w.One
+		w, each := &step[phase], 1.0
+		if l.assume.Engine && Phase(phase) == Decode {
+			each = draftedTokens
+		}
+		one[phase] = Sums{Sequences: w.Sequences, Tokens: each * w.Sequences, Wanted: w.Sequences, Context: w.Context}
+		one[phase].Seen[0] = Seen{Pairs: each * w.One.Pairs, Scored: each * w.One.Scored, Read: w.One.Read}
+		wanted += w.Sequences
 	}
 	s := l.start(p, one, list)
 	s.repeat = 1
@@ -123,7 +133,7 @@ func (l *Lowerer) Draft(p *plan.Plan, step *Step, list *List) {
 	if l.assume.Ends {
 		// A draft is a token like any other; it passes the ends of the model itself, which are in memory already.
 		n := list.n
-		s.ends(s.tokens)
+		s.ends(wanted)
 		for i := n; i < list.n; i++ {
 			list.ops[i].Resident = 0
 		}

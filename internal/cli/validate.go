@@ -201,7 +201,7 @@ func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) 
 		}
 		fmt.Fprintln(s.Err, "wrote", v.out.name)
 	}
-	text := v.render(summaryTable(r)) + reasons(r)
+	text := v.render(summaryTable(r)) + v.gains(r) + reasons(r)
 	if v.worst > 0 {
 		text += "\n" + v.render(missTable(r, v.worst))
 	}
@@ -212,6 +212,25 @@ func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) 
 		return exitError{exitNoPlan}
 	}
 	return nil
+}
+
+// gains are what drafts do to runs that were made with and without them.
+func (v *validation) gains(r *validate.Report) string {
+	list := r.DraftGains()
+	if len(list) == 0 {
+		return ""
+	}
+	t := newTable("runs with and without drafts", "gain", "predicted", "error")
+	add := func(name string, measured, predicted float64) {
+		t.AppendRow(table.Row{name, fmt.Sprintf("%.3g", measured), fmt.Sprintf("%.3g", predicted), signed(100 * (predicted/measured - 1))})
+	}
+	for _, g := range list {
+		add(g.Name, g.Measured, g.Predicted)
+	}
+	t.AppendSeparator()
+	measured, predicted := validate.MedianGain(list)
+	add(fmt.Sprintf("median of %d", len(list)), measured, predicted)
+	return "\n" + v.render(t)
 }
 
 // reasons are why rows have no prediction, the most frequent ones.
