@@ -45,6 +45,8 @@ type Scheduling struct {
 	GathersExperts string `json:"gathers_experts" required:"true" enum:"always,aggregated,never"`
 	// FusesQuantization: norms and activations write what narrow products behind them read.
 	FusesQuantization bool `json:"fuses_quantization" required:"true"`
+	// PipelineRest: where layers go that do not divide evenly among the stages of a pipeline, one to each of as many stages.
+	PipelineRest string `json:"pipeline_rest" required:"true" enum:"last stages,before the last"`
 
 	Sources map[string]string `json:"sources" required:"true"`
 }

@@ -35,6 +35,9 @@ type Plan struct {
 
 	// Pipelined: every stage works on a batch of its own; otherwise one batch passes through all stages.
 	Pipelined bool
+	// LightLast: of layers that do not divide evenly, the last stage of a pipeline, which has the output projection, gets no more
+	// than the others.
+	LightLast bool
 }
 
 // Layout splits attention and dense layers: DP replicas, each of PP stages of CP parts of the context of TP ranks.

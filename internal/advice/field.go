@@ -295,7 +295,7 @@ func (f *field) rate(o *option) {
 		rules := &f.templates[o.engine].Engine
 		for _, limit := range f.limits {
 			r := 0.0
-			switch first := rules.FirstSeconds + o.curve.Alone; {
+			switch first := rules.FirstSeconds + o.curve.Own; {
 			case first > f.ttft || o.curve.Token[0] > limit && f.lengths.Output > 1:
 			case f.o.Objective == Latency:
 				r = o.curve.Fastest(first)
@@ -311,9 +311,9 @@ func (f *field) rate(o *option) {
 func (c *contender) first(f *field) float64 {
 	rules := &f.templates[c.decode.engine].Engine
 	if c.prefill == nil {
-		return rules.FirstSeconds + c.decode.curve.Alone
+		return rules.FirstSeconds + c.decode.curve.Own
 	}
-	return rules.FirstSeconds + c.prefill.curve.Alone + rules.HandoverSeconds
+	return rules.FirstSeconds + c.prefill.curve.Own + rules.HandoverSeconds
 }
 
 // most bounds the request rate under a limit on the time per output token.
