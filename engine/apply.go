@@ -15,7 +15,7 @@ var Generic = &Engine{
 	Name: "none", Title: "no engine",
 	Scheduling: Scheduling{
 		Scheduling:     deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 8192, Sequences: 1 << 20, PipelinesChunks: true},
-		QuantizedCache: "never", GathersExperts: "never", PipelineRest: "before the last",
+		QuantizedCache: "never", GathersExperts: "never", GathersByAllReduce: "never", PipelineRest: "before the last",
 	},
 }
 
@@ -68,6 +68,7 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 		u := shape(d, p)
 		sends := u.ep > 1 && u.dp > 1 && (u.etp == 1 || e == Generic)
 		q.Gathered = u.fits && (!sends || e.gathers(p.Role))
+		q.ReducedPrompts = q.Gathered && u.dp > 1 && e.Scheduling.GathersByAllReduce == "prefill"
 	}
 	return q
 }

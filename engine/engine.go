@@ -43,6 +43,9 @@ type Scheduling struct {
 	QuantizedCache string `json:"quantized_cache" required:"true" enum:"always,with fp4,never"`
 	// GathersExperts: which servers gather the tokens of data-parallel ranks instead of sending each to its experts.
 	GathersExperts string `json:"gathers_experts" required:"true" enum:"always,aggregated,never"`
+	// GathersByAllReduce: the steps whose tokens are gathered by an all-reduce over a buffer of all of them, and not by an all-gather
+	// and a reduce-scatter.
+	GathersByAllReduce string `json:"gathers_by_all_reduce" required:"true" enum:"prefill,never"`
 	// FusesQuantization: norms and activations write what narrow products behind them read.
 	FusesQuantization bool `json:"fuses_quantization" required:"true"`
 	// PipelineRest: where layers go that do not divide evenly among the stages of a pipeline, one to each of as many stages.

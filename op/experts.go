@@ -128,7 +128,15 @@ func (s *stage) gatherTokens(hidden float64) {
 	o := s.add(Dispatch, VectorUnit)
 	o.Activations = 2 * n * s.r
 	o.Output = n * s.r
-	s.send(o, hardware.AllGather, n*s.q, s.plan.Experts.EP*s.plan.Experts.TP, 1)
+	s.send(o, s.joined(hardware.AllGather), n*s.q, s.plan.Experts.EP*s.plan.Experts.TP, 1)
+}
+
+// joined is how the tokens of data-parallel ranks come together or apart: as given, or by an all-reduce.
+func (s *stage) joined(c hardware.Collective) hardware.Collective {
+	if s.plan.ReducedPrompts && s.phase == Prefill {
+		return hardware.AllReduce
+	}
+	return c
 }
 
 // scatterTokens adds up the parts of the results, and leaves every rank with those of its own tokens.
@@ -143,7 +151,7 @@ func (s *stage) scatterTokens(hidden float64) {
 	o := s.add(Combine, VectorUnit)
 	o.Activations = 2 * n * s.r
 	o.Output = n * s.r
-	s.send(o, hardware.ReduceScatter, n*s.q, s.plan.Experts.EP*s.plan.Experts.TP, 1)
+	s.send(o, s.joined(hardware.ReduceScatter), n*s.q, s.plan.Experts.EP*s.plan.Experts.TP, 1)
 }
 
 // expertHidden is the width of the tokens that routed experts see.

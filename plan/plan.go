@@ -28,6 +28,9 @@ type Plan struct {
 	// them, as engines do without an all-to-all. Tensor-parallel ranks have them anyway; the tokens of data-parallel ranks
 	// are gathered. Otherwise each token is sent to its experts and comes back.
 	Gathered bool
+	// ReducedPrompts: in steps with prompts, of which data-parallel ranks have unequally many tokens, these are gathered by an
+	// all-reduce of what all have, zeros but for one's own, and the results of experts are added up for all ranks.
+	ReducedPrompts bool
 
 	// FusedQuantise: norms and activations write what narrow products behind them read, as some engines have it; otherwise
 	// kernels of their own quantise it.

@@ -95,6 +95,7 @@ func (v *validation) published(cmd *cobra.Command, s Streams, t *published.Table
 	section(publishedTable(sums))
 	section(layerTable(t.Layers()))
 	section(ratioTable(t.Ratios()))
+	section(orderTable(t.Orders()))
 	for _, r := range t.Reasons() {
 		what := string(r.Class)
 		if r.Class != published.NotCompared {
@@ -174,6 +175,19 @@ func ratioTable(list []published.Ratio) table.Writer {
 		row := table.Row{r.Name, fmt.Sprintf("%.3g", r.Published)}
 		if r.Predicted > 0 {
 			row = append(row, fmt.Sprintf("%.3g", r.Predicted), signed(100*r.Error()))
+		}
+		t.AppendRow(row)
+	}
+	return t
+}
+
+// orderTable is what is said to be faster than what, and the ratio as predicted.
+func orderTable(list []published.AsPublished) table.Writer {
+	t := newTable("faster than", "predicted", "")
+	for _, a := range list {
+		row := table.Row{a.Name}
+		if a.Ratio > 0 {
+			row = append(row, fmt.Sprintf("%.3g", a.Ratio), map[bool]string{true: "as published", false: "the other way"}[a.Holds()])
 		}
 		t.AppendRow(row)
 	}

@@ -19,7 +19,7 @@ type Summary struct {
 func (t *Table) Summaries(by []string) ([]Summary, error) {
 	var out []Summary
 	for _, class := range Classes {
-		if class == NotCompared {
+		if class == NotCompared || class == Order {
 			continue
 		}
 		r := t.Of(class)
@@ -159,7 +159,7 @@ func (t *Table) Reasons() []Reason {
 	for i := range t.Rows {
 		row := &t.Rows[i]
 		text := row.Reason
-		if text == "" && row.Class != NotCompared && !row.Has() {
+		if text == "" && row.Class != NotCompared && row.Class != Order && !row.Has() {
 			text = notANumber(row.column("value"))
 		}
 		if text == "" {
