@@ -96,7 +96,7 @@ type Work struct {
 	Depth  int              // layers of a stage
 	// Filled is how full the stages of a pipeline are, and the last of them, in units of the one that Layers is.
 	Filled, Last float64
-	Moving float64          // of experts to other processors, as a mean of all steps
+	Moving       float64 // of experts to other processors, as a mean of all steps
 }
 
 // Times are what the parts of a step add to it, in seconds.

@@ -273,12 +273,12 @@ func TestPredict(t *testing.T) {
 	node := a.Phases[0].Estimate.Throughput / 9
 	near("a node of 72 GPUs", table.Rows[2].Predicted, node)
 	near("a ratio", table.Rows[5].Predicted, table.Rows[2].Predicted/table.Rows[4].Predicted)
-	// One draft of 70% in place of the 87.5% that are assumed; the rest of the step is the same.
+	// One draft of 70% in place of the 86.25% that are assumed; the rest of the step is the same.
 	q.Batch, q.Input, q.Drafts = 128, 4000, 1
 	if a, err = point.NewEstimator().Answer(&q); err != nil {
 		t.Fatal(err)
 	}
-	near("accepted drafts", table.Rows[3].Predicted, a.Phases[0].Estimate.Throughput/9*1.7/1.875)
+	near("accepted drafts", table.Rows[3].Predicted, a.Phases[0].Estimate.Throughput/9*1.7/1.8625)
 	// 12 nodes together.
 	q.Model, q.System, q.DP, q.EP, q.Redundant, q.Batch, q.Input, q.Drafts = "Kimi-K2-Instruct", "H200", 96, 96, 96, 480, 2000, 0
 	if a, err = point.NewEstimator().Answer(&q); err != nil {
