@@ -124,11 +124,7 @@ func (s *stage) gatherTokens(hidden float64) {
 		s.gather(MLPGather, s.tokens*hidden)
 		return
 	}
-	n := s.tokens * float64(replicas) * hidden
-	o := s.add(Dispatch, VectorUnit)
-	o.Activations = 2 * n * s.r
-	o.Output = n * s.r
-	s.send(o, s.joined(hardware.AllGather), n*s.q, s.plan.Experts.EP*s.plan.Experts.TP, 1)
+	s.together(Dispatch, hardware.AllGather, s.tokens*float64(replicas)*hidden, s.plan.Experts.EP*s.plan.Experts.TP)
 }
 
 // joined is how the tokens of data-parallel ranks come together or apart: as given, or by an all-reduce.
@@ -147,11 +143,7 @@ func (s *stage) scatterTokens(hidden float64) {
 		s.scatter(MLPScatter, s.tokens*hidden)
 		return
 	}
-	n := s.tokens * float64(replicas) * hidden
-	o := s.add(Combine, VectorUnit)
-	o.Activations = 2 * n * s.r
-	o.Output = n * s.r
-	s.send(o, s.joined(hardware.ReduceScatter), n*s.q, s.plan.Experts.EP*s.plan.Experts.TP, 1)
+	s.together(Combine, hardware.ReduceScatter, s.tokens*float64(replicas)*hidden, s.plan.Experts.EP*s.plan.Experts.TP)
 }
 
 // expertHidden is the width of the tokens that routed experts see.

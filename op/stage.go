@@ -3,6 +3,7 @@ package op
 import (
 	"throughline/assume"
 	"throughline/experts"
+	"throughline/hardware"
 	"throughline/model"
 	"throughline/plan"
 )
@@ -157,15 +158,23 @@ func (l *Lowerer) Ends(p *plan.Plan, step *Step, list *List) {
 // none: nothing is done after the last layer. A plan without a batch, of which only the weights are asked, has no tokens.
 func (s *stage) ends(wanted float64) {
 	s.repeat = 1
+	ranks, replicas := s.across(s.plan.WideHead)
 	s.unary(Embedding, s.tokens*s.hidden, 0)
 	if wanted == 0 && s.tokens > 0 {
 		// A part of a prompt that is not its end passes the output projection by, which is there all the same.
-		s.list.last().Resident = s.hidden * (s.vocab() + 1) * s.w
+		s.list.last().Resident = s.hidden * (s.vocab()/replicas + 1) * s.w
 		s.list.end[MLPBlock] = s.list.n
 		return
 	}
 	s.norm(FinalNorm, wanted*s.hidden, s.hidden)
-	s.linear(OutputHead, wanted, s.hidden, s.vocab())
+	if replicas > 1 {
+		// Every rank has a part of the vocabulary for the tokens of all, and then all of it for its own.
+		s.together(HeadGather, hardware.AllGather, wanted*replicas*s.hidden, ranks)
+		s.linear(OutputHead, wanted*replicas, s.hidden, float64(s.model.Vocab)/float64(ranks))
+		s.together(LogitsGather, hardware.AllGather, wanted*replicas*float64(s.model.Vocab), ranks)
+	} else {
+		s.linear(OutputHead, wanted, s.hidden, s.vocab())
+	}
 	s.choose(wanted)
 	s.list.end[MLPBlock] = s.list.n
 }

@@ -32,6 +32,10 @@ type Plan struct {
 	// all-reduce of what all have, zeros but for one's own, and the results of experts are added up for all ranks.
 	ReducedPrompts bool
 
+	// WideDense and WideHead: the dense layers and the output projection of an expert model with several attention replicas are
+	// split over all processors of a stage, which gather the tokens of all replicas for it. Otherwise every replica has them.
+	WideDense, WideHead bool
+
 	// FusedQuantise: norms and activations write what narrow products behind them read, as some engines have it; otherwise
 	// kernels of their own quantise it.
 	FusedQuantise bool

@@ -118,10 +118,10 @@ func (c *contender) key() identity {
 	if c.prefill != nil {
 		k.prefill = c.prefill.pool.Plan
 	}
-	k.prefill.Gathered, k.decode.Gathered = false, false
-	k.prefill.FusedQuantise, k.decode.FusedQuantise = false, false
-	k.prefill.Overlap, k.decode.Overlap = plan.NoOverlap, plan.NoOverlap
-	k.prefill.Redundant, k.decode.Redundant = 0, 0
+	for _, p := range [...]*plan.Plan{&k.prefill, &k.decode} {
+		p.Gathered, p.ReducedPrompts, p.FusedQuantise, p.LightLast = false, false, false, false
+		p.Overlap, p.Redundant = plan.NoOverlap, 0
+	}
 	return k
 }
 

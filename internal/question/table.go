@@ -119,6 +119,12 @@ var settings = []Setting{
 	{Name: "sp", For: Point,
 		Doc: "sequence parallelism between tensor-parallel ranks",
 		Ref: func(q *Question) any { return &q.SequenceParallel }, Idle: oneRank},
+	{Name: "dense-tp", For: Point,
+		Doc: "dense layers of an expert model split over all GPUs of a stage, in place of a copy in every attention replica",
+		Ref: func(q *Question) any { return &q.WideDense }, Idle: oneReplica},
+	{Name: "head-tp", For: Point,
+		Doc: "output projection of an expert model split likewise",
+		Ref: func(q *Question) any { return &q.WideHead }, Idle: oneReplica},
 	{Name: "ep", For: Point, Low: 1, High: mostParts, Optional: true,
 		Doc: "expert parallel size (default: fills the GPUs of a pipeline stage)",
 		Ref: func(q *Question) any { return &q.EP }, Idle: bothPlans},
@@ -258,6 +264,16 @@ func prefillPlan(l *Loaded, _ Command) string {
 func oneRank(l *Loaded, _ Command) string {
 	if l.TP == 1 && l.PrefillPlan == "" && l.DecodePlan == "" {
 		return "there is one tensor-parallel rank"
+	}
+	return ""
+}
+
+func oneReplica(l *Loaded, _ Command) string {
+	switch {
+	case !l.Shape.IsMoE():
+		return "the replicas of " + l.Shape.Name + ", which has no experts, exchange nothing"
+	case l.DP == 1 && l.PrefillPlan == "" && l.DecodePlan == "":
+		return "there is one replica of attention"
 	}
 	return ""
 }
