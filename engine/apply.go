@@ -61,7 +61,7 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 	q := p.Plan
 	q.FusedQuantise = d.Assume.Engine && e.Scheduling.FusesQuantization
-	q.LightLast = d.Assume.Engine && e.Scheduling.PipelineRest == "before the last"
+	q.LightLast = d.Assume.Engine && q.Attention.PP > 1 && e.Scheduling.PipelineRest == "before the last"
 	if d.Model.IsMoE() && d.Assume.Engine {
 		// Tensor-parallel ranks have all tokens of their replica, and slices of all experts need all tokens: only between
 		// replicas is there something to send.
