@@ -68,7 +68,9 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 		u := shape(d, p)
 		sends := u.ep > 1 && u.dp > 1 && (u.etp == 1 || e == Generic)
 		q.Gathered = u.fits && (!sends || e.gathers(p.Role))
-		q.ReducedPrompts = q.Gathered && u.dp > 1 && e.Scheduling.GathersByAllReduce == "prefill"
+		if q.Gathered && u.dp > 1 {
+			q.Reduced = map[string]plan.Reduced{"always": plan.AllSteps, "prefill": plan.PromptSteps}[e.Scheduling.GathersByAllReduce]
+		}
 	}
 	return q
 }

@@ -129,7 +129,7 @@ func (s *stage) gatherTokens(hidden float64) {
 
 // joined is how the tokens of data-parallel ranks come together or apart: as given, or by an all-reduce.
 func (s *stage) joined(c hardware.Collective) hardware.Collective {
-	if s.plan.ReducedPrompts && s.phase == Prefill {
+	if r := s.plan.Reduced; r == plan.AllSteps || r == plan.PromptSteps && s.phase == Prefill {
 		return hardware.AllReduce
 	}
 	return c

@@ -482,7 +482,7 @@ func TestGathered(t *testing.T) {
 		}
 	}
 	// By an all-reduce of the same buffer: only with prompts, and only where the engine does so.
-	p.ReducedPrompts = true
+	p.Reduced = plan.PromptSteps
 	prompts := op.Group{Phase: op.Prefill, New: 10, Context: 10, Ends: true}
 	for _, c := range []struct {
 		group      op.Group

@@ -28,9 +28,8 @@ type Plan struct {
 	// them, as engines do without an all-to-all. Tensor-parallel ranks have them anyway; the tokens of data-parallel ranks
 	// are gathered. Otherwise each token is sent to its experts and comes back.
 	Gathered bool
-	// ReducedPrompts: in steps with prompts, of which data-parallel ranks have unequally many tokens, these are gathered by an
-	// all-reduce of what all have, zeros but for one's own, and the results of experts are added up for all ranks.
-	ReducedPrompts bool
+	// Reduced is the steps in which that is an all-reduce of what all have, zeros but for one's own, and one of the results.
+	Reduced Reduced
 
 	// WideDense and WideHead: the dense layers and the output projection of an expert model with several attention replicas are
 	// split over all processors of a stage, which gather the tokens of all replicas for it. Otherwise every replica has them.
@@ -46,6 +45,15 @@ type Plan struct {
 	// than the others.
 	LightLast bool
 }
+
+// Reduced is steps whose tokens are gathered by an all-reduce, and not by an all-gather and a reduce-scatter.
+type Reduced uint8
+
+const (
+	NoSteps     Reduced = iota
+	PromptSteps         // those with prompts, of which data-parallel ranks have unequally many tokens
+	AllSteps
+)
 
 // Layout splits attention and dense layers: DP replicas, each of PP stages of CP parts of the context of TP ranks.
 // TP ranks are consecutive processors, then CP, PP and DP; in a pipelined plan of an expert model, then CP, DP and PP.

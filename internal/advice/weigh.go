@@ -119,8 +119,8 @@ func (c *contender) key() identity {
 		k.prefill = c.prefill.pool.Plan
 	}
 	for _, p := range [...]*plan.Plan{&k.prefill, &k.decode} {
-		p.Gathered, p.ReducedPrompts, p.FusedQuantise, p.LightLast = false, false, false, false
-		p.Overlap, p.Redundant = plan.NoOverlap, 0
+		p.Gathered, p.FusedQuantise, p.LightLast = false, false, false
+		p.Reduced, p.Overlap, p.Redundant = plan.NoSteps, plan.NoOverlap, 0
 	}
 	return k
 }

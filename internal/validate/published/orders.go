@@ -8,7 +8,7 @@ import (
 // popularities is how often experts are visited. Deployments that the notes compare with DeepSeek's profile, which routes evenly,
 // had the routing of real texts, unless an even one was simulated.
 var popularities = []choice{
-	{all(in("source", `inference notes`), in("parallelism", `\bEP\d`), notIn("parallelism", `perfect EPLB|simulated|profile`)), "served"},
+	{all(in("source", `inference notes`), in("url", `large-scale-ep`), in("parallelism", `\bEP\d`), notIn("parallelism", `perfect EPLB|simulated|profile`)), "served"},
 }
 
 // readAny reads a row, or one side of a ratio, that names several layouts, of which the best counts: those who compared them

@@ -13,8 +13,8 @@ const ordered = `source,url,model,hardware,num_gpus,parallelism,precision,isl,os
 DeepSeek inference notes,,DeepSeek-R1,H20-3e 141GB,8 vs 16,"SGLang, TP8 or DEP8 vs vLLM, TP16 or DEP16",FP8 vs FP8,1000,1000,concurrency 64,order_output_throughput_per_gpu,>1,x,text,
 DeepSeek inference notes,,DeepSeek-R1,H20-3e 141GB,8 vs 8,"TensorRT-LLM, TP8 EP8 vs SGLang, TP8",W4A8 vs FP8,1000,1000,concurrency 64,order_output_throughput_per_gpu,>1,x,text,
 DeepSeek inference notes,,DeepSeek-V3,H100,72 vs 16,"decode DP72 attn + EP72 vs TP16 (2 nodes), aggregated",FP8,2000,100,256 req/GPU vs max load,software_speedup_january_to_may,26,x,text,
-DeepSeek inference notes,,DeepSeek-V3,H100,32,prefill DP32 attn + EP32,FP8,4096,,16384 tokens/GPU,prefill_throughput,1,tok/s/node,text,
-DeepSeek inference notes,,DeepSeek-V3,H100,32,"prefill DP32 attn + EP32, simulated perfect EPLB",FP8,4096,,16384 tokens/GPU,prefill_throughput,1,tok/s/node,text,
+DeepSeek inference notes,https://lmsys.org/blog/2025-05-05-large-scale-ep/,DeepSeek-V3,H100,32,prefill DP32 attn + EP32,FP8,4096,,16384 tokens/GPU,prefill_throughput,1,tok/s/node,text,
+DeepSeek inference notes,https://lmsys.org/blog/2025-05-05-large-scale-ep/,DeepSeek-V3,H100,32,"prefill DP32 attn + EP32, simulated perfect EPLB",FP8,4096,,16384 tokens/GPU,prefill_throughput,1,tok/s/node,text,
 DeepSeek-V3 technical report,,DeepSeek-V3,H800,320 vs 320,"DeepSeek's own, DP80 TP4 EP320, 64 redundant experts; MTP=1 vs none",FP8,4096,,8 req/replica,decode_speedup_mtp,1.8,x,text,
 `
 
@@ -57,7 +57,7 @@ func TestOrders(t *testing.T) {
 		return v
 	}
 	first := pair(0)
-	if a, b := first[0].point, first[1].others[0].point; a.Engine != "sglang" || b.Engine != "vllm" || a.System != "H20_141G" || first[1].cut.tp != 16 || first[1].others[0].cut.ep != 16 {
+	if a, b := first[0].point, first[1].others[0].point; a.Engine != "sglang@0.4" || b.Engine != "vllm" || a.System != "H20_141G" || first[1].cut.tp != 16 || first[1].others[0].cut.ep != 16 {
 		t.Errorf("%+v", first)
 	}
 	best := func(c config) float64 { return max(value(c), value(c.others[0])) }

@@ -81,7 +81,8 @@ var engines = []choice{
 	{all(in("parallelism", `DeepSeek profile|DeepSeek's own`)), engine.Generic.Name},
 	{all(in("parallelism", `^TensorRT-LLM`)), "trtllm"}, // of notes on several engines, what a side begins with
 	{all(in("parallelism", `^vLLM`)), "vllm"},
-	{all(in("source", `SGLang|InferSim|inference notes`)), "sglang"},
+	{all(in("source", `^SGLang PD|inference notes`)), "sglang@0.4"},
+	{all(in("source", `SGLang|InferSim`)), "sglang"},
 	{nil, engine.Generic.Name},
 }
 
