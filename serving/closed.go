@@ -97,7 +97,7 @@ func (c *closed) aggregated() Prediction {
 		p.Batch = 1 + sharing // one that decodes, and those beside it
 		step := c.step(p.Batch)
 		w := c.waves(c.decode, running, sharing, step)
-		decoding = (c.output()-1)*step/c.tokens + w.delay(c, sharing)
+		decoding = (c.output()-1)*step/c.tokens + w.delay(c, sharing) + w.crossing(c, share)
 		if share > 0 {
 			ttft = decoding * (1/share - 1)
 		}
@@ -262,11 +262,30 @@ func (w *waves) delay(c *closed, sharing float64) float64 {
 	return laden*takes + others*beside
 }
 
+// crossing is what prompts of other batches in flight add to the time from a first to a last token, whose chunks fill all
+// stages of the pipeline while they pass: each of the others has one prompt in a life, of which the decoding is a share.
+func (w *waves) crossing(c *closed, share float64) float64 {
+	if w.ahead == 0 || c.inStep() {
+		return 0
+	}
+	takes := w.alone
+	if c.rules.Prefill != deploy.First { // beside those who decode
+		takes = max(0, c.prompts(c.decode, 1, 1)-w.cuts*c.step(1))
+	}
+	return share * (min(c.stages, c.piped()) - 1) * takes / c.stages
+}
+
+// piped is the clients of a pipeline, at least one.
+func (c *closed) piped() float64 { return max(1, float64(c.load.Clients)/c.pipelines) }
+
 // first is the mean time to the end of its prefill of a request that is not among the first of its clients.
 func (w *waves) first(c *closed, decoding, ttft float64) float64 {
 	switch {
+	case w.clients <= 1 && w.ahead == 0:
+		return w.alone
 	case w.clients <= 1:
-		return w.alone - w.ahead
+		load := min(1, (1-1/c.piped())*w.full/(decoding+ttft))
+		return max(w.alone-w.ahead-load*(w.aheadTogether-w.ahead), w.saturated(decoding))
 	case w.joined && c.inStep():
 		return w.queue
 	case c.load.Requests == 0:
@@ -349,7 +368,7 @@ func (c *closed) queue(s times, requests, running float64) float64 {
 		sum += float64(rest) * (float64(steps)*full + c.prompts(s, rest, running))
 	}
 	alone, together := c.ahead(s, running)
-	if float64(c.load.Clients) > c.pipelines {
+	if c.piped() > 1 {
 		alone = together
 	}
 	return sum/float64(n) - alone

@@ -68,6 +68,13 @@ func TestChunksInAPipeline(t *testing.T) {
 	near(t, "TPOT", p.TPOT, 11e-3+1e-3)
 	c.load.Clients = 2
 	near(t, "the first TTFT of two", c.aggregated().Burst, 20e-3+12.25e-3+1e-3)
+	// Over a long time: while one decodes, each of the four chunks of the other makes a step 2.5 ms longer, in half of which the
+	// pipeline has passed.
+	c.load.Requests = 0
+	q := c.aggregated()
+	z := 100 * q.TPOT
+	near(t, "decoding beside the prompts of another", z, 100*12e-3+z/(z+q.TTFT)*10e-3/2)
+	c.load.Requests = 10
 	// An engine that waits for each chunk.
 	c.load.Clients, c.stages, c.pipelines = 1, 1, 2
 	near(t, "TTFT chunk by chunk", c.aggregated().TTFT, 20e-3+4*3.5e-3)
