@@ -26,6 +26,9 @@ type Scheduling struct {
 	// among them.
 	StepsAhead     int  `json:"steps_ahead" required:"true"`
 	ReservesOutput bool `json:"reserves_output" required:"true"` // the cache has room for the whole output from the start
+	// PipelinesChunks: the chunks of a prompt follow one another through the stages of a pipeline; otherwise each waits until
+	// the one before has passed them all.
+	PipelinesChunks bool `json:"pipelines_chunks" required:"true"`
 	// PollSteps is the steps between two looks for new requests, where the server is told so; 0 for 1.
 	PollSteps int `json:"poll_steps"`
 

@@ -14,8 +14,8 @@ import (
 var Generic = &Engine{
 	Name: "none", Title: "no engine",
 	Scheduling: Scheduling{
-		Scheduling:     deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 8192, Sequences: 1 << 20},
-		QuantizedCache: "never", GathersExperts: "never",
+		Scheduling:     deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 8192, Sequences: 1 << 20, PipelinesChunks: true},
+		QuantizedCache: "never", GathersExperts: "never", GathersByAllReduce: "never", PipelineRest: "before the last",
 	},
 }
 
@@ -61,12 +61,16 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 	q := p.Plan
 	q.FusedQuantise = d.Assume.Engine && e.Scheduling.FusesQuantization
+	q.LightLast = d.Assume.Engine && q.Attention.PP > 1 && e.Scheduling.PipelineRest == "before the last"
 	if d.Model.IsMoE() && d.Assume.Engine {
 		// Tensor-parallel ranks have all tokens of their replica, and slices of all experts need all tokens: only between
 		// replicas is there something to send.
 		u := shape(d, p)
 		sends := u.ep > 1 && u.dp > 1 && (u.etp == 1 || e == Generic)
 		q.Gathered = u.fits && (!sends || e.gathers(p.Role))
+		if q.Gathered && u.dp > 1 {
+			q.Reduced = map[string]plan.Reduced{"always": plan.AllSteps, "prefill": plan.PromptSteps}[e.Scheduling.GathersByAllReduce]
+		}
 	}
 	return q
 }

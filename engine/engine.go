@@ -5,8 +5,10 @@ package engine
 import (
 	"embed"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"throughline/deploy"
 	"throughline/internal/document"
@@ -43,10 +45,21 @@ type Scheduling struct {
 	QuantizedCache string `json:"quantized_cache" required:"true" enum:"always,with fp4,never"`
 	// GathersExperts: which servers gather the tokens of data-parallel ranks instead of sending each to its experts.
 	GathersExperts string `json:"gathers_experts" required:"true" enum:"always,aggregated,never"`
+	// GathersByAllReduce: the steps whose tokens are gathered by an all-reduce over a buffer of all of them, and not by an all-gather
+	// and a reduce-scatter.
+	GathersByAllReduce string `json:"gathers_by_all_reduce" required:"true" enum:"always,prefill,never"`
 	// FusesQuantization: norms and activations write what narrow products behind them read.
 	FusesQuantization bool `json:"fuses_quantization" required:"true"`
+	// PipelineRest: where layers go that do not divide evenly among the stages of a pipeline, one to each of as many stages.
+	PipelineRest string `json:"pipeline_rest" required:"true" enum:"last stages,before the last"`
 
 	Sources map[string]string `json:"sources" required:"true"`
+}
+
+// Earlier is the facts of an earlier version that differ, as far as they are known.
+type Earlier struct {
+	GathersByAllReduce string `json:"gathers_by_all_reduce" required:"true" enum:"always,prefill,never"`
+	Source             string `json:"source" required:"true" nonempty:"true"`
 }
 
 // Engine is one inference engine in one version.
@@ -60,6 +73,7 @@ type Engine struct {
 	Cache        map[string]string     `json:"cache" required:"true" keys:"bf16,fp8,fp4"` // by format, the value of the option
 	Capabilities map[string]Capability `json:"capabilities" required:"true"`              // by key of a feature
 	Scheduling   Scheduling            `json:"scheduling" required:"true"`
+	Earlier      map[string]Earlier    `json:"earlier"` // by version
 
 	Options Options
 
@@ -89,8 +103,15 @@ var engines = load()
 // All lists the engines.
 func All() []*Engine { return slices.Clone(engines) }
 
-// Find returns the engine of a name or alias.
+// Find returns the engine of a name or alias; behind an @ may be an earlier version.
 func Find(name string) (*Engine, error) {
+	if of, version, ok := strings.Cut(name, "@"); ok {
+		e, err := Find(of)
+		if err != nil {
+			return nil, err
+		}
+		return e.earlier(version)
+	}
 	names := []string{Any}
 	if name == Generic.Name {
 		return Generic, nil
@@ -106,6 +127,21 @@ func Find(name string) (*Engine, error) {
 		meant = fmt.Sprintf("; did you mean %q?", near)
 	}
 	return nil, fmt.Errorf("no engine %q: there are sglang, vllm, trtllm; none is a generic one%s", name, meant)
+}
+
+// earlier is the engine with what differs in an earlier version.
+func (e *Engine) earlier(version string) (*Engine, error) {
+	was, ok := e.Earlier[version]
+	if !ok {
+		known := "none is known"
+		if len(e.Earlier) > 0 {
+			known = "known are " + document.QuoteList(slices.Sorted(maps.Keys(e.Earlier)))
+		}
+		return nil, fmt.Errorf("no earlier version %q of %s: %s", version, e.Title, known)
+	}
+	out := *e
+	out.Scheduling.GathersByAllReduce = was.GathersByAllReduce
+	return &out, nil
 }
 
 func load() []*Engine {

@@ -501,3 +501,25 @@ func TestPipelinedLaunch(t *testing.T) {
 		}
 	}
 }
+
+// TestEarlier: an earlier version has other facts; the engine itself stays as it is.
+func TestEarlier(t *testing.T) {
+	now, err := Find("sglang")
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, err := Find("sgl@0.4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if was.Name != now.Name || was.Scheduling.GathersByAllReduce != "always" || now.Scheduling.GathersByAllReduce != "prefill" {
+		t.Errorf("%q and %q", was.Scheduling.GathersByAllReduce, now.Scheduling.GathersByAllReduce)
+	}
+	for name, want := range map[string]string{
+		"sglang@9": `no earlier version "9" of SGLang: known are "0.4"`, "vllm@0.4": `no earlier version "0.4" of vLLM: none is known`, "slang@0.4": "sglang",
+	} {
+		if _, err := Find(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}

@@ -63,6 +63,12 @@ var limits = []limit{
 		},
 	},
 	{
+		func(u unit) bool { return u.Plan.WideDense && u.Shape.FeedForward%u.ranks != 0 },
+		func(u unit) string {
+			return fmt.Sprintf("the %d ranks of a stage do not divide the feed-forward width %d", u.ranks, u.Shape.FeedForward)
+		},
+	},
+	{
 		func(u unit) bool { return redundant(u) && u.ep == 1 },
 		text("redundant experts need ep above 1"),
 	},

@@ -10,8 +10,8 @@ var sglangArgs = []arg{
 	{both(piped, batched), "--pp-max-micro-batch-size", number(func(u unit) int { return u.step })},
 	{replicated, "--dp-size", number(func(u unit) int { return u.dp })},
 	{replicated, "--enable-dp-attention", nil},
-	{replicated, "--enable-dp-lm-head", nil},
-	{func(u unit) bool { return u.dp > 1 && u.tp == 1 }, "--moe-dense-tp-size", text("1")},
+	{func(u unit) bool { return u.dp > 1 && !u.Plan.WideHead }, "--enable-dp-lm-head", nil},
+	{func(u unit) bool { return u.dp > 1 && u.tp == 1 && !u.Plan.WideDense }, "--moe-dense-tp-size", text("1")},
 	{spread, "--ep-size", number(func(u unit) int { return u.ep })},
 	{dispatched, "--moe-a2a-backend", text("deepep")},
 	{dispatched, "--deepep-mode", func(u unit) string { return [...]string{"auto", "normal", "low_latency"}[u.Role] }},
@@ -65,7 +65,7 @@ var sglangRemarks = []remark{
 		text("without an all-to-all backend: tokens reach the experts by all-gather and all-reduce"),
 	},
 	{
-		func(u unit) bool { return replicated(u) && u.tp > 1 && u.Shape.FeedForward > 0 },
+		func(u unit) bool { return replicated(u) && u.tp > 1 && u.Shape.FeedForward > 0 && !u.Plan.WideDense },
 		func(u unit) string {
 			return fmt.Sprintf("dense layers are split over all %d ranks of a stage, not over tp %d", u.ranks, u.tp)
 		},

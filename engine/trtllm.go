@@ -67,6 +67,10 @@ func trtllmLauncher(u unit) string {
 
 var trtllmLimits = []limit{
 	{
+		func(u unit) bool { return u.Plan.WideDense || u.Plan.WideHead },
+		text("TensorRT-LLM has the dense layers and the output projection in every attention replica"),
+	},
+	{
 		func(u unit) bool { return replicated(u) && u.tp*u.cp > 1 },
 		func(u unit) string {
 			return fmt.Sprintf("TensorRT-LLM has attention replicas of one rank, not of tp %d", u.tp)

@@ -78,6 +78,10 @@ var vllmLater = []arg{
 
 var vllmLimits = []limit{
 	{
+		func(u unit) bool { return u.Plan.WideDense || u.Plan.WideHead },
+		text("vLLM has the dense layers and the output projection in every attention replica"),
+	},
+	{
 		func(u unit) bool { return twoBatch(u) && !split(u) },
 		text("vLLM overlaps two batches only with the all-to-all of servers of one phase"),
 	},

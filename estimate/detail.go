@@ -129,7 +129,8 @@ func (e *Evaluator) part(p *plan.Plan, kind PartKind) (list *op.List, times floa
 	count := float64(p.Batch.Count)
 	switch {
 	case kind == StagePart:
-		return &e.stage.list, count * float64(p.Attention.PP) * p.Overlap.Batches()
+		filled, _ := p.Filled(e.problem.Model.Layers)
+		return &e.stage.list, count * float64(p.Attention.PP) * filled * p.Overlap.Batches()
 	case kind == DraftPart && p.Drafts > 0:
 		return &e.draft.list, count * float64(p.Drafts)
 	case kind == EndsPart && e.problem.Assume.Ends:
@@ -208,7 +209,8 @@ func (p *Part) fuse(pricer *cost.Pricer) {
 
 // comm is the communication of all stages.
 func (e *Evaluator) comm(p *plan.Plan, stage *Breakdown) (out [op.TrafficCount]schedule.Comm) {
-	pp, count := float64(p.Attention.PP), float64(p.Batch.Count)
+	filled, _ := p.Filled(e.problem.Model.Layers)
+	pp, count := filled*float64(p.Attention.PP), float64(p.Batch.Count)
 	steps := 1.0 // that a request takes
 	if e.problem.Phase == op.Decode {
 		steps = float64(e.problem.Lengths.Output)

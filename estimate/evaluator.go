@@ -221,6 +221,7 @@ func (e *Evaluator) rank(p *plan.Plan) hardware.Members {
 func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 	pricer, w := e.pricer(s.Phase()), &e.work
 	w.Stages, w.Batches, w.Drafts, w.Pipelined = p.Attention.PP, p.Batch.Count, p.Drafts, p.Pipelined
+	w.Filled, w.Last = p.Filled(e.problem.Model.Layers)
 	e.pass(pricer, &e.stage, overlapOf(p, s), recorded, &w.Layers)
 	if p.Drafts > 0 {
 		e.pass(pricer, &e.draft, plan.NoOverlap, recorded, &w.Draft)

@@ -222,12 +222,13 @@ func TestTotalsAgree(t *testing.T) {
 		}
 		equal(t, "stage time by class", classes+s.Exposed(), s.Time())
 		equal(t, "stage time by bound", s.BoundBy(0)+s.BoundBy(1)+s.Exposed(), s.Time())
+		filled, _ := pl.Filled(p.Model.Layers)
 		var exposed float64
 		for _, c := range got.Comm {
 			exposed += c.Exposed
 		}
-		equal(t, "exposed communication", exposed, float64(pl.Batch.Count*pl.Attention.PP)*s.Exposed())
-		equal(t, "step time", got.StepTime, float64(pl.Batch.Count*pl.Attention.PP)*s.Time()+got.TransferTime+got.DraftTime+got.EndsTime+got.WaitTime+got.MovingTime)
+		equal(t, "exposed communication", exposed, filled*float64(pl.Batch.Count*pl.Attention.PP)*s.Exposed())
+		equal(t, "step time", got.StepTime, filled*float64(pl.Batch.Count*pl.Attention.PP)*s.Time()+got.TransferTime+got.DraftTime+got.EndsTime+got.WaitTime+got.MovingTime)
 		if !pl.Pipelined && got.WaitTime != 0 || !p.Assume.Ends && got.EndsTime != 0 {
 			t.Fatalf("%v s of waiting, %v s at the ends under %s", got.WaitTime, got.EndsTime, p.Assume.Name)
 		}

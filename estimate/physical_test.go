@@ -142,6 +142,16 @@ func TestSlowestStage(t *testing.T) {
 		// The last stage holds the output projection only.
 		check{"weights", got.Memory.Weights[op.MLPBlock], 2*36 + 24},
 	)
+	// Three layers: 752 and 376 s. With the ends the last takes 470 s, and the first sets the pace; where the last is the fuller
+	// one, it takes 846 s as before.
+	three := *p.Model
+	three.Layers = 3
+	q := *p
+	q.Model = &three
+	pl.LightLast = true
+	same(t, check{"TPOT with a lighter last stage", evaluate(t, &q, pl).Latency, 2 * 752})
+	pl.LightLast = false
+	same(t, check{"TPOT with a fuller last stage", evaluate(t, &q, pl).Latency, 2 * 846})
 	// Where handing on takes longer than the ends, nobody waits longer for that: 3 + 8/0.02 s.
 	pl.Attention = layout(1, 2, 1, 2)
 	p.System.Networks[1].Bandwidth = 0.02

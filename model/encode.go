@@ -52,6 +52,9 @@ func encode(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Slice:
 		var lines []string
+		if v.Type().Elem().Kind() == reflect.Float64 { // numbers stay in place
+			return strings.ReplaceAll(literal(v.Interface()), ",", ", ")
+		}
 		for i := range v.Len() {
 			var pairs []string
 			element := v.Index(i)

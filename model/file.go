@@ -53,8 +53,10 @@ type File struct {
 	CacheLen    int  `json:"cache_len" null:"ok" range:"[0,1e9]" doc:"prompt tokens already in the cache"`
 	FirstDense  int  `json:"first_k_dense_replace" range:"[0,1000000]" doc:"leading layers that are dense although the model has experts"`
 	DraftLayers int  `json:"num_nextn_predict_layers" range:"[0,1000]" doc:"layers of a module that drafts tokens (multi-token prediction)"`
-	VocabSize   int  `json:"vocab_size" range:"[1,1e9]" doc:"size of the vocabulary"`
-	Tied        bool `json:"tie_word_embeddings" doc:"the output projection is the input embedding"`
+	// Lengths, as sources print them; rates of acceptance follow.
+	DraftLengths []float64 `json:"draft_lengths" nonempty:"true" range:"[1,65]" doc:"mean tokens of a decode step with 1, 2, … drafts, as measured"`
+	VocabSize    int       `json:"vocab_size" range:"[1,1e9]" doc:"size of the vocabulary"`
+	Tied         bool      `json:"tie_word_embeddings" doc:"the output projection is the input embedding"`
 
 	WeightByte     *float64 `json:"weight_byte" range:"(0,4]" doc:"bytes per weight; the runtime file decides"`
 	ActivationByte *float64 `json:"activation_byte" range:"(0,4]" doc:"bytes per activation; the runtime file decides"`
@@ -190,7 +192,7 @@ func (f *attentionFile) shape() Attention {
 
 func (f *File) shape() *Model {
 	m := &Model{Name: f.Name, Hidden: f.Hidden, Layers: f.Blocks, FeedForward: f.FeedForward,
-		Attention: f.attentionFile.shape(), FirstDense: f.FirstDense, DraftLayers: f.DraftLayers, Vocab: f.VocabSize, Tied: f.Tied, Formats: f.formats()}
+		Attention: f.attentionFile.shape(), FirstDense: f.FirstDense, DraftLayers: f.DraftLayers, DraftLengths: f.DraftLengths, Vocab: f.VocabSize, Tied: f.Tied, Formats: f.formats()}
 	for i := range f.Mix {
 		m.Mixed = append(m.Mixed, MixedAttention{f.Mix[i].shape(), f.Mix[i].Layers})
 	}
@@ -228,6 +230,7 @@ func check(doc *document.File, f *File) {
 	if sound(doc, "num_blocks", "first_k_dense_replace") && f.FirstDense > f.Blocks {
 		doc.Problemf("first_k_dense_replace", "must be at most num_blocks (%d), not %d", f.Blocks, f.FirstDense)
 	}
+	checkDraftLengths(doc, f.DraftLengths)
 	checkExperts(doc, f)
 	if sound(doc, "feedforward") && f.MultipleOf > 0 {
 		// The Llama rule: scale, then round up to a multiple.
@@ -239,6 +242,17 @@ func check(doc *document.File, f *File) {
 			}
 			doc.Problemf(key, "would change feedforward from %d to %.0f: write the final width in feedforward and drop this key", f.FeedForward, want)
 		}
+	}
+}
+
+// checkDraftLengths: a draft adds no more than the one before it, which must be accepted first, and none less than nothing.
+func checkDraftLengths(doc *document.File, lengths []float64) {
+	before, added := 1.0, 1.0
+	for i, n := range lengths {
+		if n < before || n-before > added+1e-9 {
+			doc.Problemf(fmt.Sprintf("draft_lengths[%d]", i), "must be from %g to %g, not %g: a draft counts only where the one before it is accepted", before, before+added, n)
+		}
+		before, added = n, max(0, n-before)
 	}
 }
 

@@ -16,9 +16,11 @@ type Model struct {
 	Experts     Experts // Routed is 0 in a dense model
 	FirstDense  int     // leading layers of an expert model that are dense
 	DraftLayers int     // layers of a module for multi-token prediction
-	Vocab       int     // 0: not known
-	Tied        bool    // the output projection is the input embedding
-	Formats     Formats // that it is published in
+	// DraftLengths is the mean tokens of a decode step with 1, 2, … drafts, where they were measured.
+	DraftLengths []float64
+	Vocab        int     // 0: not known
+	Tied         bool    // the output projection is the input embedding
+	Formats      Formats // that it is published in
 }
 
 // MaxMixed is how many kinds of attention a model may have besides the main one.

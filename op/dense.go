@@ -1,24 +1,54 @@
 package op
 
-import "throughline/model"
+import (
+	"throughline/hardware"
+	"throughline/model"
+)
 
-// denseMLP is the feed-forward block of a dense layer, its width split over the tensor-parallel ranks.
+// denseMLP is the feed-forward block of a dense layer, its width split over the tensor-parallel ranks, or over all of a stage.
 func (s *stage) denseMLP() {
-	width := float64(s.model.FeedForward / s.plan.Attention.TP)
+	ranks, replicas := s.across(s.plan.WideDense)
+	width, tokens := float64(s.model.FeedForward)/float64(ranks), s.tokens*replicas
 	s.blockNorms(s.normTokens)
-	s.gather(MLPGather, s.tokens*s.hidden)
-	s.quantiseNormed(QuantiseMLP, s.tokens*s.hidden)
-	if s.model.MLP == model.Gated {
-		s.linear(GateUp, s.tokens, s.hidden, 2*width)
-		s.activate(Activation, s.tokens*width, siluFlops)
-		s.binary(GateMultiply, s.tokens*width)
+	if replicas > 1 {
+		s.together(MLPGather, hardware.AllGather, tokens*s.hidden, ranks)
 	} else {
-		s.linear(Up, s.tokens, s.hidden, width)
-		s.activate(Activation, s.tokens*width, geluFlops)
+		s.gather(MLPGather, tokens*s.hidden)
 	}
-	s.quantiseNormed(QuantiseInner, s.tokens*width)
-	s.linear(Down, s.tokens, width, s.hidden)
-	s.allReduce(MLPAllReduce, s.tokens*s.hidden)
-	s.scatter(MLPScatter, s.tokens*s.hidden)
+	s.quantiseNormed(QuantiseMLP, tokens*s.hidden)
+	if s.model.MLP == model.Gated {
+		s.linear(GateUp, tokens, s.hidden, 2*width)
+		s.activate(Activation, tokens*width, siluFlops)
+		s.binary(GateMultiply, tokens*width)
+	} else {
+		s.linear(Up, tokens, s.hidden, width)
+		s.activate(Activation, tokens*width, geluFlops)
+	}
+	s.quantiseNormed(QuantiseInner, tokens*width)
+	s.linear(Down, tokens, width, s.hidden)
+	if replicas > 1 {
+		s.together(MLPScatter, hardware.ReduceScatter, tokens*s.hidden, ranks)
+	} else {
+		s.allReduce(MLPAllReduce, tokens*s.hidden)
+		s.scatter(MLPScatter, tokens*s.hidden)
+	}
 	s.binary(MLPResidual, s.normTokens*s.hidden)
+}
+
+// across is the ranks that share a part of the model and the attention replicas among them: the tensor-parallel ranks of one
+// replica, or all of a stage.
+func (s *stage) across(wide bool) (ranks int, replicas float64) {
+	a := s.plan.Attention
+	if !wide || a.DP == 1 || !s.plan.Pipelined {
+		return a.TP, 1
+	}
+	return a.DP * a.TP * a.Context(), float64(a.DP)
+}
+
+// together gathers n elements of the tokens of all data-parallel ranks of a group, or adds them up and leaves every rank its own.
+func (s *stage) together(k Kind, c hardware.Collective, n float64, group int) {
+	o := s.add(k, VectorUnit)
+	o.Activations = 2 * n * s.r
+	o.Output = n * s.r
+	s.send(o, s.joined(c), n*s.q, group, 1)
 }

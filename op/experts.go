@@ -120,6 +120,14 @@ func (s *stage) gatherTokens(hidden float64) {
 	s.amongReplicas(Dispatch, hardware.AllGather, hidden)
 }
 
+// joined is how the tokens of data-parallel ranks come together or apart: as given, or by an all-reduce.
+func (s *stage) joined(c hardware.Collective) hardware.Collective {
+	if r := s.plan.Reduced; r == plan.AllSteps || r == plan.PromptSteps && s.phase == Prefill {
+		return hardware.AllReduce
+	}
+	return c
+}
+
 // scatterTokens adds up the parts of the results, and leaves every rank with those of its own tokens.
 func (s *stage) scatterTokens(hidden float64) {
 	if s.expertReplicas() == 1 {
@@ -132,11 +140,7 @@ func (s *stage) scatterTokens(hidden float64) {
 
 // amongReplicas sends the tokens of all replicas through an expert group.
 func (s *stage) amongReplicas(k Kind, c hardware.Collective, hidden float64) {
-	n := s.tokens * float64(s.expertReplicas()) * hidden
-	o := s.add(k, VectorUnit)
-	o.Activations = 2 * n * s.r
-	o.Output = n * s.r
-	s.send(o, c, n*s.q, s.plan.Experts.EP*s.plan.Experts.TP, 1)
+	s.together(k, c, s.tokens*float64(s.expertReplicas())*hidden, s.plan.Experts.EP*s.plan.Experts.TP)
 }
 
 // busiest is the visits to the experts of the busiest rank, where a rank gets a number on average, and how many times the mean

@@ -135,7 +135,9 @@ const (
 	// The ends of the model.
 	Embedding
 	FinalNorm
+	HeadGather
 	OutputHead
+	LogitsGather
 	Sampling
 
 	// The draft module of multi-token prediction.
@@ -304,10 +306,12 @@ var kinds = [KindCount]Info{
 	ExpertNarrow:       {Name: "expert narrow", Block: MLPBlock, Class: Linear, Module: model.ExpertModule, Kernels: product},
 	ExpertWiden:        {Name: "expert widen", Block: MLPBlock, Class: Linear, Module: model.ExpertModule, Kernels: product},
 
-	Embedding:  {Name: "embedding", Block: MLPBlock, Class: Vector, Kernels: moving},
-	FinalNorm:  {Name: "final norm", Block: MLPBlock, Class: Vector, Kernels: norm},
-	OutputHead: {Name: "output head", Block: MLPBlock, Class: Linear, Module: model.EndModule, Kernels: product},
-	Sampling:   {Name: "sampling", Block: MLPBlock, Class: Vector, Kernels: moving},
+	Embedding:    {Name: "embedding", Block: MLPBlock, Class: Vector, Kernels: moving},
+	FinalNorm:    {Name: "final norm", Block: MLPBlock, Class: Vector, Kernels: norm},
+	HeadGather:   {Name: "output head all-gather", Block: MLPBlock, Class: Comm, Traffic: TensorTraffic},
+	LogitsGather: {Name: "logits all-gather", Block: MLPBlock, Class: Comm, Traffic: TensorTraffic},
+	OutputHead:   {Name: "output head", Block: MLPBlock, Class: Linear, Module: model.EndModule, Kernels: product},
+	Sampling:     {Name: "sampling", Block: MLPBlock, Class: Vector, Kernels: moving},
 
 	DraftProjection: {Name: "draft projection", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: product},
 }

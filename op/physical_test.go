@@ -481,6 +481,21 @@ func TestGathered(t *testing.T) {
 			t.Errorf("%s by %v over %d", kind, o.Collective, o.Group)
 		}
 	}
+	// By an all-reduce of the same buffer: only with prompts, and only where the engine does so.
+	p.Reduced = plan.PromptSteps
+	prompts := op.Group{Phase: op.Prefill, New: 10, Context: 10, Ends: true}
+	for _, c := range []struct {
+		group      op.Group
+		collective hardware.Collective
+	}{{decode, hardware.AllGather}, {prompts, hardware.AllReduce}} {
+		list = physically(as, m, fused, p, c.group)
+		tokens = find(t, list, op.MLPNorm).Flops / (7 * 8)
+		o := find(t, list, op.Dispatch)
+		bytes(t, "gathered tokens", o.Moved, 2*tokens*8*precision.Comm)
+		if back := find(t, list, op.Combine).Collective; o.Collective != c.collective || (back == hardware.AllReduce) != (c.collective == hardware.AllReduce) {
+			t.Errorf("tokens come by %v and go by %v, want %v", o.Collective, back, c.collective)
+		}
+	}
 }
 
 // TestLeadingDense: of 6 layers the first 2 are dense. One stage has 4 of experts; of four stages the fullest has 2 layers,

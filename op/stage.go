@@ -3,6 +3,7 @@ package op
 import (
 	"throughline/assume"
 	"throughline/experts"
+	"throughline/hardware"
 	"throughline/model"
 	"throughline/plan"
 )
@@ -116,15 +117,25 @@ func (l *Lowerer) expertLayers(layers int) int {
 	return n
 }
 
+// draftedTokens is the tokens of a sequence that pass through the draft module of an engine for each token that it drafts. Its
+// first pass takes all D + 1 tokens that have just been verified, so that their keys and values are cached; each of the D − 1
+// others takes the last draft: two on average, whatever D is
+// (github.com/NVIDIA/TensorRT-LLM/blob/main/docs/source/blogs/tech_blog/blog2_DeepSeek_R1_MTP_Implementation_and_Optimization.md, MTP Eagle).
+const draftedTokens = 2
+
 // Draft fills the list with the operators of the draft module of multi-token prediction, for one drafted token of every
 // sequence: the hidden state and the embedding of the last token are projected together and pass through one more layer,
 // of the main kind of attention.
 func (l *Lowerer) Draft(p *plan.Plan, step *Step, list *List) {
-	one := &l.one
+	one, wanted := &l.one, 0.0
 	for phase := range step {
-		w := &step[phase]
-		one[phase] = Sums{Sequences: w.Sequences, Tokens: w.Sequences, Wanted: w.Sequences, Context: w.Context}
-		one[phase].Seen[0] = w.One
+		w, each := &step[phase], 1.0
+		if l.assume.Engine && Phase(phase) == Decode {
+			each = draftedTokens
+		}
+		one[phase] = Sums{Sequences: w.Sequences, Tokens: each * w.Sequences, Wanted: w.Sequences, Context: w.Context}
+		one[phase].Seen[0] = Seen{Pairs: each * w.One.Pairs, Scored: each * w.One.Scored, Read: w.One.Read}
+		wanted += w.Sequences
 	}
 	s := l.start(p, one, list)
 	s.repeat = 1
@@ -135,7 +146,7 @@ func (l *Lowerer) Draft(p *plan.Plan, step *Step, list *List) {
 	if l.assume.Ends {
 		// A draft is a token like any other; it passes the ends of the model itself, which are in memory already.
 		n := list.n
-		s.ends(s.tokens)
+		s.ends(wanted)
 		for i := n; i < list.n; i++ {
 			list.ops[i].Resident = 0
 		}
@@ -159,15 +170,23 @@ func (l *Lowerer) Ends(p *plan.Plan, step *Step, list *List) {
 // none: nothing is done after the last layer. A plan without a batch, of which only the weights are asked, has no tokens.
 func (s *stage) ends(wanted float64) {
 	s.repeat = 1
+	ranks, replicas := s.across(s.plan.WideHead)
 	s.unary(Embedding, s.tokens*s.hidden, 0)
 	if wanted == 0 && s.tokens > 0 {
 		// A part of a prompt that is not its end passes the output projection by, which is there all the same.
-		s.list.last().Resident = s.hidden * (s.vocab() + 1) * s.w
+		s.list.last().Resident = s.hidden * (s.vocab()/replicas + 1) * s.w
 		s.list.end[MLPBlock] = s.list.n
 		return
 	}
 	s.norm(FinalNorm, wanted*s.hidden, s.hidden)
-	s.linear(OutputHead, wanted, s.hidden, s.vocab())
+	if replicas > 1 {
+		// Every rank has a part of the vocabulary for the tokens of all, and then all of it for its own.
+		s.together(HeadGather, hardware.AllGather, wanted*replicas*s.hidden, ranks)
+		s.linear(OutputHead, wanted*replicas, s.hidden, float64(s.model.Vocab)/float64(ranks))
+		s.together(LogitsGather, hardware.AllGather, wanted*replicas*float64(s.model.Vocab), ranks)
+	} else {
+		s.linear(OutputHead, wanted, s.hidden, s.vocab())
+	}
 	s.choose(wanted)
 	s.list.end[MLPBlock] = s.list.n
 }

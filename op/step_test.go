@@ -98,7 +98,8 @@ func TestMixedLatent(t *testing.T) {
 	}
 }
 
-// TestMixedDrafts: the draft module sees one token of every sequence.
+// TestMixedDrafts: the draft module of an engine sees, for each draft, two tokens of every sequence that decodes and one of every
+// prompt. Output tokens are wanted of all five sequences.
 func TestMixedDrafts(t *testing.T) {
 	m := groupQuery()
 	l := op.NewLowerer(m, &fused, &precision, &assume.Physical)
@@ -107,11 +108,16 @@ func TestMixedDrafts(t *testing.T) {
 	var list op.List
 	l.Draft(&p, mixture(&l, mixed...), &list)
 	attentions := only(&list, op.FusedAttention)
-	bytes(t, "projected tokens", find(t, &list, op.DraftProjection).M, 5)
-	bytes(t, "decoding tokens", attentions[0].M, 3)
+	bytes(t, "projected tokens", find(t, &list, op.DraftProjection).M, 8)
+	bytes(t, "decoding tokens", attentions[0].M, 6)
 	bytes(t, "entries that they see", attentions[0].N, 8)
 	bytes(t, "tokens of prompts", attentions[1].M, 2)
 	bytes(t, "entries that these see", attentions[1].N, 3.5)
+	bytes(t, "output tokens", find(t, &list, op.OutputHead).M, 5)
+	// Without an engine, as in the reference tool, one token of each.
+	l = op.NewLowerer(m, &fused, &precision, &assume.Reference)
+	l.Draft(&p, mixture(&l, mixed...), &list)
+	bytes(t, "projected tokens of the reference", find(t, &list, op.DraftProjection).M, 5)
 }
 
 // TestSplitGroups: it does not matter whether equal sequences are added together or one by one, nor in which order.

@@ -28,6 +28,12 @@ type Plan struct {
 	// them, as engines do without an all-to-all. Tensor-parallel ranks have them anyway; the tokens of data-parallel ranks
 	// are gathered. Otherwise each token is sent to its experts and comes back.
 	Gathered bool
+	// Reduced is the steps in which that is an all-reduce of what all have, zeros but for one's own, and one of the results.
+	Reduced Reduced
+
+	// WideDense and WideHead: the dense layers and the output projection of an expert model with several attention replicas are
+	// split over all processors of a stage, which gather the tokens of all replicas for it. Otherwise every replica has them.
+	WideDense, WideHead bool
 
 	// FusedQuantise: norms and activations write what narrow products behind them read, as some engines have it; otherwise
 	// kernels of their own quantise it.
@@ -35,7 +41,19 @@ type Plan struct {
 
 	// Pipelined: every stage works on a batch of its own; otherwise one batch passes through all stages.
 	Pipelined bool
+	// LightLast: of layers that do not divide evenly, the last stage of a pipeline, which has the output projection, gets no more
+	// than the others.
+	LightLast bool
 }
+
+// Reduced is steps whose tokens are gathered by an all-reduce, and not by an all-gather and a reduce-scatter.
+type Reduced uint8
+
+const (
+	NoSteps     Reduced = iota
+	PromptSteps         // those with prompts, of which data-parallel ranks have unequally many tokens
+	AllSteps
+)
 
 // Layout splits attention and dense layers: DP replicas, each of PP stages of CP parts of the context of TP ranks.
 // TP ranks are consecutive processors, then CP, PP and DP; in a pipelined plan of an expert model, then CP, DP and PP.

@@ -9,6 +9,21 @@ import (
 // LayersPerStage is the number of layers of the fullest pipeline stage.
 func LayersPerStage(layers, pp int) int { return (layers + pp - 1) / pp }
 
+// Filled is how full the stages of a pipeline are, in units of the fullest: all of them on average, and the last. Where nothing
+// is pipelined all count as the fullest.
+func (p *Plan) Filled(layers int) (all, last float64) {
+	pp := p.Attention.PP
+	if !p.Pipelined || layers%pp == 0 {
+		return 1, 1
+	}
+	full := float64(LayersPerStage(layers, pp))
+	all, last = float64(layers)/(full*float64(pp)), 1
+	if p.LightLast {
+		last = (full - 1) / full
+	}
+	return all, last
+}
+
 // Miss is a rule that a plan breaks.
 type Miss struct {
 	Rule   string

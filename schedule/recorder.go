@@ -102,8 +102,11 @@ func (r *Recorder) step(rules *Rules, w *Work, t *Times) {
 		r.stage = 0
 		r.pass(EndsPart, &w.Ends, 0, front, 1)
 		for r.stage = range w.Stages {
-			start := r.now
+			start, from := r.now, len(r.Spans)
 			r.layers(&w.Layers)
+			if w.Pipelined && w.Filled < 1 {
+				r.shorten(start, from, w.Filled)
+			}
 			if w.Second > 0 {
 				r.beside(SecondPart, Second, start, w.Second, max(0, w.Second-t.Stage))
 			}
@@ -125,6 +128,21 @@ func (r *Recorder) step(rules *Rules, w *Work, t *Times) {
 	if w.Cache > 0 {
 		r.beside(CachePart, Handover, r.now+t.Cache-w.Cache, w.Cache, t.Cache)
 	}
+}
+
+// shorten makes the spans of a stage, from one on, as short as the stages are on average, where they are not equally full.
+func (r *Recorder) shorten(start float64, from int, by float64) {
+	at := func(t float64) float64 { return start + (t-start)*by }
+	for i := from; i < len(r.Spans); i++ {
+		s := &r.Spans[i]
+		s.Start, s.End, s.Exposed = at(s.Start), at(s.End), s.Exposed*by
+	}
+	for lane, t := range r.free {
+		if t > start {
+			r.free[lane] = at(t)
+		}
+	}
+	r.now = at(r.now)
 }
 
 // layers records the layers of a stage in their order.

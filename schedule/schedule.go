@@ -94,7 +94,9 @@ type Work struct {
 	Second float64          // what the second memory tier takes to deliver what one stage reads from it
 	Cache  float64          // sending the KV cache of all batches to other processors, layer by layer
 	Depth  int              // layers of a stage
-	Moving float64          // of experts to other processors, as a mean of all steps
+	// Filled is how full the stages of a pipeline are, and the last of them, in units of the one that Layers is.
+	Filled, Last float64
+	Moving       float64 // of experts to other processors, as a mean of all steps
 }
 
 // Times are what the parts of a step add to it, in seconds.
@@ -122,8 +124,8 @@ func (w *Work) Uncovered() float64 {
 // Step works out the times of a step. What is recorded, if anything, goes to the recorder.
 //
 // A batch passes through the stages one after another; in a pipeline the other stages work on other batches meanwhile, so
-// that as many are done in the time of a step as are in flight. The slowest stage then sets the pace. That is the last,
-// with the drafts and the ends; what the batches spend between the stages makes up for a part of the waiting.
+// that as many are done in the time of a step as are in flight. The slowest stage then sets the pace: the last, with the
+// drafts and the ends, or the fullest. What the batches spend between the stages makes up for a part of the waiting.
 func (r *Rules) Step(w *Work, rec *Recorder) (t Times) {
 	stages, batches := float64(w.Stages), float64(w.Batches)
 	t.Stage = r.time(&w.Layers)
@@ -138,11 +140,15 @@ func (r *Rules) Step(w *Work, rec *Recorder) (t Times) {
 		// It delivers beside the computation, which waits only if that takes longer.
 		t.Second = batches * stages * max(0, w.Second-t.Stage)
 	}
+	full := batches * stages * t.Stage
 	if w.Pipelined {
-		t.Wait = max(0, (stages-1)*(t.Draft+t.Ends)-t.HandOn)
+		last := (stages-1)*(t.Draft+t.Ends) - t.HandOn - full*(w.Filled-w.Last)
+		fullest := full*(1-w.Filled) - t.HandOn - t.Draft - t.Ends
+		t.Wait = max(0, last, fullest)
+		full *= w.Filled
 	}
 	t.Moving = w.Moving
-	t.Step = batches*stages*t.Stage + t.HandOn + t.Draft + t.Ends + t.Second + t.Wait + t.Moving
+	t.Step = full + t.HandOn + t.Draft + t.Ends + t.Second + t.Wait + t.Moving
 	if w.Cache > 0 {
 		t.Cache = trailing(w.Cache, batches*t.Stage, float64(w.Depth))
 	}

@@ -82,10 +82,26 @@ func TestPipeline(t *testing.T) {
 	got := r.Step(&w, nil)
 	near(t, "a step", got.Step, 54+6+36+10)
 	near(t, "waiting", got.Wait, 0)
-	w.Pipelined = true
+	w.Pipelined, w.Filled, w.Last = true, 1, 1
 	got = r.Step(&w, nil)
 	near(t, "waiting in a pipeline", got.Wait, 2*(36+10)-6)
 	near(t, "a step of a pipeline", got.Step, 3*2*(9+5+18))
+
+	// 8 layers in three stages, 3 + 3 + 2, of 9, 9 and 6 s: the last still sets the pace, with 2·(6 + 23).
+	w.Filled, w.Last = 8./9, 2./3
+	got = r.Step(&w, nil)
+	near(t, "a step with a last stage of fewer layers", got.Step, 3*2*(6+5+18))
+	// 2 + 3 + 3: the last is the fullest, too, and only the first waits for longer.
+	w.Last = 1
+	near(t, "a step with a first stage of fewer layers", r.Step(&w, nil).Step, 3*2*(9+5+18))
+	// Without drafts, with ends of 1 s and half a second between stages: 6 + 1 is less than the 9 s of the fullest, for which the
+	// two batches wait, whose ways are 8 layers of 3 s, 1.5 s of handing on and 1 s of ends.
+	w.HandOn, w.Drafts, w.Ends, w.Last = 0.5, 0, schedule.Pass{Computing: 1, Ops: []op.Op{{Repeat: 1}, {Repeat: 1}}, Busy: []cost.Busy{{Time: 0.2}, {Time: 0.8}}}, 2./3
+	var rec schedule.Recorder
+	got = r.Step(&w, &rec)
+	near(t, "a step at the pace of the fullest stage", got.Step, 3*2*9)
+	near(t, "waiting for it", got.Wait, 3*2*9-2*(8*3+1.5+1))
+	near(t, "the end of what was recorded", rec.Spans[len(rec.Spans)-1].End, got.Step)
 }
 
 // TestSecondTier: a stage computes for 9 s; what it reads from the second tier takes 5 or 12.

@@ -21,8 +21,9 @@ type Curve struct {
 	Largest int       // batch for which there is memory; 0: none
 	Batches []int     // up to the largest, half a power of two apart
 	Token   []float64 // seconds between two tokens of a sequence at each of them
-	// Alone is the prefill of one prompt by itself, Prompt that of each of as many as share a step to the best effect.
-	Alone, Prompt float64
+	// Own is the least from the start to the end of a prefill. Alone is the time that a prompt by itself takes of a rank, Prompt
+	// that of each of as many as share a step to the best effect.
+	Own, Alone, Prompt float64
 
 	output float64 // tokens after the first
 	steps  []float64
@@ -42,7 +43,7 @@ func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 	if c.Largest == 0 {
 		return c
 	}
-	k := closed{load: workload.Load{Lengths: n}, rules: rules}
+	k := closed{load: workload.Load{Lengths: n}, rules: rules, stages: chunkStages(rules, &pool.Plan)}
 	if pool.Role.Does(op.Prefill) {
 		s := p.servers[op.Prefill].steps(&pool.Plan, n)
 		holds := k.perStep()
@@ -54,6 +55,8 @@ func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 		for n := range ladder(holds) {
 			c.Prompt = min(c.Prompt, k.prompts(s, n, 0)/float64(n))
 		}
+		ahead, _ := k.ahead(s, 0)
+		c.Own = c.Alone - ahead
 		if rules.Prefill != deploy.First {
 			c.cuts = float64(rules.Cuts(n.Uncached()))
 		}

@@ -25,6 +25,8 @@ type closed struct {
 	room     float64 // sequences that a rank may run
 	polls    float64 // steps between two looks for new requests
 	tokens   float64 // that a decode step yields for a sequence: more than one with drafts
+	// stages of a pipeline through which the chunks of a prompt follow one another, 1: they do not; and such pipelines.
+	stages, pipelines float64
 }
 
 // input is the tokens of a request that are to be computed, output those that it asks for.
@@ -46,16 +48,37 @@ func (c *closed) perStep() int { return c.rules.PerStep(c.input()) }
 // for it where the engine runs prefills first. A prompt that is longer than a step may be is cut, unless the engine
 // takes only whole ones.
 func (c *closed) prompts(s times, n int, running float64) float64 {
+	t, _ := c.chunks(s, n, running)
+	return t
+}
+
+// chunks is the time of the steps of prompts, and that of the last of them.
+func (c *closed) chunks(s times, n int, running float64) (all, last float64) {
 	if c.rules.Prefill == deploy.First {
 		running = 0
 	}
 	chunk, cached := c.rules.Chunk(c.input()), c.load.Lengths.Cached
-	var t float64
 	for past := 0; past < c.input(); past += chunk {
 		tokens := min(chunk, c.input()-past)
-		t += s.Mixed(n, tokens, cached+past, running, c.context()) + c.rules.Host(running+float64(n))
+		last = s.Mixed(n, tokens, cached+past, running, c.context()) + c.rules.Host(running+float64(n))
+		all += last
 	}
-	return t
+	return all, last
+}
+
+// ahead is how much sooner a prompt is done whose chunks follow one another through the stages of a pipeline than one whose
+// chunks pass it one by one: by itself, and on average where others come with it. A chunk takes as long in every stage and the
+// next one no less, so that the last is done after Σ s + (PP − 1)·s of it. Prompts that come together take turns, while each
+// would have had the pipeline for itself a PP-th of the time: k of them are done after k·C·s + (PP − 1)·s in place of C·PP·s for
+// each PP, which saves (PP − 1)·s·(C/2 − 1) of (PP − 1)·s·(C − 1).
+func (c *closed) ahead(s times, running float64) (alone, together float64) {
+	cuts := float64(c.rules.Cuts(c.input()))
+	if c.stages <= 1 || cuts <= 1 {
+		return 0, 0
+	}
+	all, last := c.chunks(s, 1, running)
+	alone = (all - last) * (1 - 1/c.stages)
+	return alone, alone * (cuts/2 - 1) / (cuts - 1)
 }
 
 // aggregated is servers that prefill and decode. Of the clients of a rank some decode while the prompt of another is
@@ -74,7 +97,7 @@ func (c *closed) aggregated() Prediction {
 		p.Batch = 1 + sharing // one that decodes, and those beside it
 		step := c.step(p.Batch)
 		w := c.waves(c.decode, running, sharing, step)
-		decoding = (c.output()-1)*step/c.tokens + w.delay(c, sharing)
+		decoding = (c.output()-1)*step/c.tokens + w.delay(c, sharing) + w.crossing(c, share)
 		if share > 0 {
 			ttft = decoding * (1/share - 1)
 		}
@@ -182,6 +205,8 @@ type waves struct {
 	all     float64 // all prompts of the clients, one wave of them
 	queue   float64 // mean time to the end of its prefill in a wave that comes at once
 	lag     float64 // what prompts of other ranks add to a step, on average
+	// ahead is what a prompt gains by the stages of a pipeline that its chunks fill, by itself and among others.
+	ahead, aheadTogether float64
 	// joined: nobody decodes before the last prompt of a wave is done.
 	joined bool
 }
@@ -201,6 +226,7 @@ func (c *closed) waves(s times, clients, sharing, step float64) waves {
 		w.adds = w.full
 	}
 	w.all, w.queue = c.all(s, clients), c.queue(s, clients, 0)
+	w.ahead, w.aheadTogether = c.ahead(s, sharing)
 	return w
 }
 
@@ -236,11 +262,30 @@ func (w *waves) delay(c *closed, sharing float64) float64 {
 	return laden*takes + others*beside
 }
 
+// crossing is what prompts of other batches in flight add to the time from a first to a last token, whose chunks fill all
+// stages of the pipeline while they pass: each of the others has one prompt in a life, of which the decoding is a share.
+func (w *waves) crossing(c *closed, share float64) float64 {
+	if w.ahead == 0 || c.inStep() {
+		return 0
+	}
+	takes := w.alone
+	if c.rules.Prefill != deploy.First { // beside those who decode
+		takes = max(0, c.prompts(c.decode, 1, 1)-w.cuts*c.step(1))
+	}
+	return share * (min(c.stages, c.piped()) - 1) * takes / c.stages
+}
+
+// piped is the clients of a pipeline, at least one.
+func (c *closed) piped() float64 { return max(1, float64(c.load.Clients)/c.pipelines) }
+
 // first is the mean time to the end of its prefill of a request that is not among the first of its clients.
 func (w *waves) first(c *closed, decoding, ttft float64) float64 {
 	switch {
-	case w.clients <= 1:
+	case w.clients <= 1 && w.ahead == 0:
 		return w.alone
+	case w.clients <= 1:
+		load := min(1, (1-1/c.piped())*w.full/(decoding+ttft))
+		return max(w.alone-w.ahead-load*(w.aheadTogether-w.ahead), w.saturated(decoding))
 	case w.joined && c.inStep():
 		return w.queue
 	case c.load.Requests == 0:
@@ -293,7 +338,7 @@ func (w *waves) arriving(c *closed, within float64) float64 {
 	// Half of the time until the engine looks for new requests, and the steps that are scheduled already.
 	looks := (c.polls-1)*(1-busy)*w.step + longer
 	current := looks/2*w.uneven(c, length, longer) + float64(c.rules.StepsAhead)*longer
-	own := min(max(w.alone, full), w.alone+looks*rate*w.adds)
+	own := min(max(w.alone, full), w.alone+looks*rate*w.adds) - w.ahead - load*(w.aheadTogether-w.ahead)
 	// More than a step holds: a queue with even service, bounded by how many may come; and what comes faster than it can
 	// be computed.
 	queue := math.Pow(load, w.holds) * w.full / 2 / (1 - load + 1/math.Sqrt(w.clients))
@@ -322,7 +367,11 @@ func (c *closed) queue(s times, requests, running float64) float64 {
 	if rest := n % perStep; rest > 0 {
 		sum += float64(rest) * (float64(steps)*full + c.prompts(s, rest, running))
 	}
-	return sum / float64(n)
+	alone, together := c.ahead(s, running)
+	if c.piped() > 1 {
+		alone = together
+	}
+	return sum/float64(n) - alone
 }
 
 // all is the time until all of so many requests that arrive at once have been computed.

@@ -57,6 +57,29 @@ func TestOneClient(t *testing.T) {
 	}
 }
 
+// TestChunksInAPipeline: 1000 tokens in chunks of 250 through two stages: four steps of 2.5 + 1 ms, each of which follows the one
+// before half of it later. The last is through after 3·1.75 + 3.5 ms. Two clients of the one pipeline take turns: their prompts
+// are done 4·1.75 + 1.75 and 8·1.75 + 1.75 ms after they came together, 12.25 ms on average.
+func TestChunksInAPipeline(t *testing.T) {
+	c := loop(deploy.Chunks, 1, 0)
+	c.rules.StepTokens, c.ranks, c.stages, c.pipelines = 250, 2, 2, 1
+	p := c.aggregated()
+	near(t, "TTFT of a client", p.TTFT, 20e-3+3*1.75e-3+3.5e-3)
+	near(t, "TPOT", p.TPOT, 11e-3+1e-3)
+	c.load.Clients = 2
+	near(t, "the first TTFT of two", c.aggregated().Burst, 20e-3+12.25e-3+1e-3)
+	// Over a long time: while one decodes, each of the four chunks of the other makes a step 2.5 ms longer, in half of which the
+	// pipeline has passed.
+	c.load.Requests = 0
+	q := c.aggregated()
+	z := 100 * q.TPOT
+	near(t, "decoding beside the prompts of another", z, 100*12e-3+z/(z+q.TTFT)*10e-3/2)
+	c.load.Requests = 10
+	// An engine that waits for each chunk.
+	c.load.Clients, c.stages, c.pipelines = 1, 1, 2
+	near(t, "TTFT chunk by chunk", c.aggregated().TTFT, 20e-3+4*3.5e-3)
+}
+
 // TestInStep: four requests of equal length on an engine that prefills first. A step holds two prompts, 20 + 1 ms; the
 // first two have their first token after 21 ms, the others after 42 ms, and the first two wait another 21 ms for their
 // second. All then decode together, 10 + 4 + 1 ms for each of 100 tokens. The next wave is the same.

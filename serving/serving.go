@@ -87,16 +87,26 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 		load: l, rules: rules, polls: float64(max(1, rules.PollSteps)), decode: decode, ranks: float64(pool.Ranks()), together: float64(pool.Together(d.Model)),
 		room: min(room, float64(rules.Sequences), bounded(&pool.Plan, d.Model.IsMoE())), tokens: estimate.TokensPerStep(d.Acceptance, pool.Plan.Drafts),
 	}
+	other := d.Of(op.Prefill)
+	c.stages = chunkStages(rules, &other.Plan)
+	c.pipelines = float64(other.Ranks()) / c.stages
 	if !d.Split() {
 		return c.aggregated().known()
 	}
-	other := d.Of(op.Prefill)
 	prefill := p.servers[op.Prefill].steps(&other.Plan, l.Lengths)
 	kv, err := p.servers[op.Prefill].handover(d, l.Lengths)
 	if err != nil {
 		return Prediction{}, err
 	}
 	return c.split(prefill, float64(other.Ranks()), kv.Exposed, float64(other.Plan.InFlight())*kv.Time).known()
+}
+
+// chunkStages is the stages of a pipeline that the chunks of one prompt fill together.
+func chunkStages(rules *deploy.Scheduling, p *plan.Plan) float64 {
+	if !rules.PipelinesChunks {
+		return 1
+	}
+	return float64(p.InFlight())
 }
 
 // bounded is the sequences that the batch of a plan allows on a rank; a plan without a batch allows any.

@@ -1,7 +1,10 @@
 // Package workload says what is asked of a deployment: how long requests are and how fast answers must come.
 package workload
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Lengths are the tokens of one request.
 type Lengths struct {
@@ -45,6 +48,25 @@ func (l *Load) Deviation() float64 { return math.Sqrt(max(0, l.Lengths.Squares-1
 // 1.79, 2.27, 2.49 and 2.54 with one to four drafts (SemiAnalysis InferenceX, golden_al_distribution). Each rate is the
 // ratio of what two successive drafts add.
 var DraftAcceptance = []float64{0.79, 0.48 / 0.79, 0.22 / 0.48, 0.05 / 0.22}
+
+// Acceptance is the share of drafted tokens that are accepted, by position in the draft, from the mean tokens of a step with
+// 1, 2, … drafts: each rate is the ratio of what two successive drafts add. Positions beyond are as in DraftAcceptance.
+func Acceptance(lengths []float64) []float64 {
+	out := slices.Clone(DraftAcceptance)
+	before, added := 1.0, 1.0
+	for i, n := range lengths {
+		rate := 0.0
+		if added > 0 {
+			rate = (n - before) / added
+		}
+		if i == len(out) {
+			out = append(out, 0)
+		}
+		out[i] = rate
+		before, added = n, n-before
+	}
+	return out
+}
 
 // Limits are the latency limits in milliseconds; nil means none.
 type Limits struct {

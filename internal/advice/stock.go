@@ -235,7 +235,7 @@ func (s *stock) rate(o *option) {
 		rules := &s.templates[o.engine].Engine
 		for _, limit := range s.limits {
 			r := 0.0
-			switch first := rules.FirstSeconds + o.curve.Alone; {
+			switch first := rules.FirstSeconds + o.curve.Own; {
 			case first > s.ttft || o.curve.Token[0] > limit && s.lengths.Output > 1:
 			case s.o.Objective == Latency:
 				r = o.curve.Fastest(first)

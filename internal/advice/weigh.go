@@ -118,10 +118,10 @@ func (c *contender) key() identity {
 	if c.prefill != nil {
 		k.prefill = c.prefill.pool.Plan
 	}
-	k.prefill.Gathered, k.decode.Gathered = false, false
-	k.prefill.FusedQuantise, k.decode.FusedQuantise = false, false
-	k.prefill.Overlap, k.decode.Overlap = plan.NoOverlap, plan.NoOverlap
-	k.prefill.Redundant, k.decode.Redundant = 0, 0
+	for _, p := range [...]*plan.Plan{&k.prefill, &k.decode} {
+		p.Gathered, p.FusedQuantise, p.LightLast = false, false, false
+		p.Reduced, p.Overlap, p.Redundant = plan.NoSteps, plan.NoOverlap, 0
+	}
 	return k
 }
 
@@ -444,14 +444,14 @@ func (f *field) unreached() {
 		}
 		if token := d.curve.Token[0]; token > f.asked() {
 			f.late.Note(&d.pool.Plan, d.index, token, token-f.asked())
-		} else if first := f.templates[d.engine].Engine.FirstSeconds + d.curve.Alone; first > f.ttft {
+		} else if first := f.templates[d.engine].Engine.FirstSeconds + d.curve.Own; first > f.ttft {
 			f.tooLate.Note(&d.pool.Plan, d.index, first, first-f.ttft)
 		}
 	}
 	for i := range f.prefills {
 		p := &f.prefills[i]
 		rules := &f.templates[p.engine].Engine
-		if first := rules.FirstSeconds + rules.HandoverSeconds + p.curve.Alone; first > f.ttft {
+		if first := rules.FirstSeconds + rules.HandoverSeconds + p.curve.Own; first > f.ttft {
 			f.tooLate.Note(&p.pool.Plan, p.index, first, first-f.ttft)
 		}
 	}

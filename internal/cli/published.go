@@ -96,6 +96,7 @@ func (v *validation) published(cmd *cobra.Command, s Streams, t *published.Table
 	section(publishedTable(sums))
 	section(layerTable(t.Layers()))
 	section(ratioTable(t.Ratios()))
+	section(orderTable(t.Orders()))
 	for _, r := range t.Reasons() {
 		what := string(r.Class)
 		if r.Class != published.NotCompared {
@@ -177,6 +178,19 @@ func ratioTable(list []published.Ratio) *report.Grid {
 		row := []string{r.Name, number.Plain(r.Published, 3)}
 		if r.Predicted > 0 {
 			row = append(row, number.Plain(r.Predicted, 3), signed(100*r.Error()))
+		}
+		g.Row(row...)
+	}
+	return g
+}
+
+// orderTable is what is said to be faster than what, and the ratio as predicted.
+func orderTable(list []published.AsPublished) *report.Grid {
+	g := &report.Grid{Columns: []report.Column{{Title: "faster than"}, {Title: "predicted"}, {Title: ""}}}
+	for _, a := range list {
+		row := []string{a.Name}
+		if a.Ratio > 0 {
+			row = append(row, number.Plain(a.Ratio, 3), map[bool]string{true: "as published", false: "the other way"}[a.Holds()])
 		}
 		g.Row(row...)
 	}

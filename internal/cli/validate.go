@@ -209,7 +209,7 @@ func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) 
 		}
 		fmt.Fprintln(s.Err, "wrote", v.out.name)
 	}
-	text := v.render(s, summaryTable(r)) + v.wrap(s, reasons(r))
+	text := v.render(s, summaryTable(r)) + v.gains(s, r) + v.wrap(s, reasons(r))
 	if v.worst > 0 {
 		text += "\n" + v.render(s, missTable(r, v.worst))
 	}
@@ -220,6 +220,25 @@ func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) 
 		return exitError{exitNoPlan}
 	}
 	return nil
+}
+
+// gains are what drafts do to runs that were made with and without them.
+func (v *validation) gains(s Streams, r *validate.Report) string {
+	list := r.DraftGains()
+	if len(list) == 0 {
+		return ""
+	}
+	g := &report.Grid{Columns: []report.Column{{Title: "runs with and without drafts"}, {Title: "gain"}, {Title: "predicted"}, {Title: "error"}}}
+	add := func(name string, measured, predicted float64) {
+		g.Row(name, number.Plain(measured, 3), number.Plain(predicted, 3), signed(100*(predicted/measured-1)))
+	}
+	for _, pair := range list {
+		add(pair.Name, pair.Measured, pair.Predicted)
+	}
+	g.Separator()
+	measured, predicted := validate.MedianGain(list)
+	add(fmt.Sprintf("median of %d", len(list)), measured, predicted)
+	return "\n" + v.render(s, g)
 }
 
 // reasons are why rows have no prediction, the most frequent ones.

@@ -9,6 +9,7 @@ import (
 	"throughline/internal/document"
 	"throughline/model"
 	"throughline/plan"
+	"throughline/workload"
 )
 
 // check reports what no single key of a section can show.
@@ -51,11 +52,11 @@ func (l *loader) checkCached(s *spec) {
 // checkDrafts: every drafted token needs an acceptance rate, and a module that drafts it.
 func (l *loader) checkDrafts(s *spec) {
 	at := s.at("decode_mtp_token_config")
-	if most := len(s.acceptance()); s.Drafts.high > most {
-		key := "the default acceptance rates reach"
-		if s.Acceptance != nil {
-			key = "decode_mtp_acceptance_config reaches"
-		}
+	most, key := len(workload.DraftAcceptance), "the default acceptance rates reach"
+	if s.Acceptance != nil {
+		most, key = len(s.Acceptance), "decode_mtp_acceptance_config reaches"
+	}
+	if s.Drafts.high > most {
 		l.doc.Problemf(at, "%d drafts need as many acceptance rates; %s to %d", s.Drafts.high, key, most)
 	}
 	if s.Drafts.high == 0 {

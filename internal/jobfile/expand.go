@@ -143,7 +143,7 @@ func (j *Job) problems(r *Run, prefill, decode *hardware.System) {
 	r.Prefill = j.problem(r, &s.prefill, j.prefill, prefill, r.Limits.TTFT)
 	r.Prefill.Phase = op.Prefill
 	r.Decode = j.problem(r, &s.decode, j.decode, decode, r.Limits.TPOT)
-	r.Decode.Acceptance = s.acceptance()
+	r.Decode.Acceptance = s.acceptance(r.Model)
 	r.Decode.Drafts = s.draftRange(r.Model)
 	if s.mode == Split {
 		span := r.Procs
@@ -171,18 +171,18 @@ func (j *Job) problem(r *Run, phase *phaseSpec, p search.Problem, sys *hardware.
 	return p
 }
 
-// acceptance is the acceptance rates of drafted tokens.
-func (s *spec) acceptance() []float64 {
+// acceptance is the acceptance rates of drafted tokens of a model.
+func (s *spec) acceptance(m *model.Model) []float64 {
 	if s.Acceptance != nil {
 		return s.Acceptance
 	}
-	return workload.DraftAcceptance
+	return workload.Acceptance(m.DraftLengths)
 }
 
 // draftRange is the drafts to try with a model.
 func (s *spec) draftRange(m *model.Model) search.Range {
 	if s.Drafts.all && m.DraftLayers > 0 {
-		return search.Range{High: len(s.acceptance())}
+		return search.Range{High: len(s.acceptance(m))}
 	}
 	return search.Range{Low: s.Drafts.low, High: s.Drafts.high}
 }

@@ -123,7 +123,7 @@ func (p *Fixed) split(l *Loaded, procs int) (plan.Plan, []error) {
 	if !m.IsMoE() {
 		return q, append(out, p.noExperts(m)...)
 	}
-	q.Redundant = p.Redundant
+	q.Redundant, q.WideDense, q.WideHead = p.Redundant, p.WideDense, p.WideHead
 	// Engines do not route to the shared experts: every processor has them.
 	q.SharedReplicas, q.SharedPerCard = l.Settings.SharedReplicas, true
 	size := procs

@@ -195,3 +195,13 @@ func noDrafts(l *Loaded, of Command) string {
 	}
 	return ""
 }
+
+func oneReplica(l *Loaded, _ Command) string {
+	switch {
+	case !l.Shape.IsMoE():
+		return "the replicas of " + l.Shape.Name + ", which has no experts, exchange nothing"
+	case l.DP == 1 && l.PrefillPlan == "" && l.DecodePlan == "":
+		return "there is one replica of attention"
+	}
+	return ""
+}

@@ -49,6 +49,8 @@ type Fixed struct {
 	TP, PP, DP, CP   int
 	EP, MoETP, MoEDP int
 	SequenceParallel bool
+	WideDense        bool // dense layers of an expert model over all processors of a stage
+	WideHead         bool // likewise the output projection
 	// Plans of two pools, in words; an empty one is what the numbers above say.
 	PrefillPlan, DecodePlan string
 

@@ -276,7 +276,7 @@ func (r run) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Le
 			n.Input, n.Output = 2*n.Input, 2*n.Output
 		}
 		if s.lengths == inferenceX.lengths && strings.Contains(r.plain("source"), "Inference") {
-			b.stepTokens, b.polls = inferenceX.stepTokens, inferenceX.polls
+			b.stepTokens, b.polls, b.acceptance = inferenceX.stepTokens, inferenceX.polls, inferenceX.acceptance
 		}
 		break
 	}

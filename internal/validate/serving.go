@@ -36,7 +36,9 @@ type benchmark struct {
 	// By engine, the tokens or the prompts that a step holds; absent: the default.
 	stepTokens, stepPrompts map[string]int
 	polls                   []poll
-	source                  string
+	// acceptance of drafts where the texts are not those that models meet in service; nil: that of the model.
+	acceptance []float64
+	source     string
 }
 
 // poll is the steps between two looks for new requests where an engine was told so, from a number of clients on.
@@ -66,7 +68,9 @@ var inferenceX = benchmark{
 		// Prompts wait for others for up to 20 steps: less in a crowd, so like looking at every 30th.
 		{"trtllm", 1, 30, dense1k},
 	},
-	source: "github.com/SemiAnalysisAI/InferenceX, benchmarks/single_node: random range ratio, number of prompts; of SGLang, chunked prefill size and scheduler receive interval; of TensorRT-LLM, batch_wait_timeout_iters of Llama 70B",
+	// Prompts are random tokens. The benchmark prints lengths of its own (golden_al_distribution), of DeepSeek those of V4-Pro.
+	acceptance: workload.DraftAcceptance,
+	source:     "github.com/SemiAnalysisAI/InferenceX, benchmarks/single_node: random range ratio, number of prompts; of SGLang, chunked prefill size and scheduler receive interval; of TensorRT-LLM, batch_wait_timeout_iters of Llama 70B",
 }
 
 var inferenceXLengths = []workload.Lengths{{Input: 1024, Output: 1024}, {Input: 1024, Output: 8192}, {Input: 8192, Output: 1024}}
@@ -161,6 +165,7 @@ func (p *servingPredictor) row(r run) Row {
 		Label:   fmt.Sprintf("%s + %s tokens, %s clients, num_gpus %s", get("isl"), get("osl"), cmp.Or(get("concurrency"), "?"), cmp.Or(get("num_gpus"), "?")),
 		Figures: []Figure{ifMeasured(get("silicon_ttft_ms")), ifMeasured(get("silicon_tpot_ms"))},
 		More:    []float64{math.NaN(), math.NaN()},
+		drafted: r.drafted(),
 	}
 	for i, figure := range []string{"ttft", "tpot"} {
 		row.Figures[i].Reason = cmp.Or(row.Figures[i].Reason, r.unmeasured(figure))
@@ -273,6 +278,9 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 		return nil, document.Join(r.problems...)
 	}
 	d := l.Deployment()
+	if bench.acceptance != nil {
+		d.Acceptance = bench.acceptance
+	}
 	batch := 0
 	switch mode := question.Mode(get("mode")); mode {
 	case question.Aggregated:

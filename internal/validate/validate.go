@@ -24,6 +24,8 @@ type Row struct {
 	Cells   []string
 	Figures []Figure  // in the order of the report
 	More    []float64 // predictions that tables have no measurements of; NaN: none
+
+	drafted drafted // of serving runs
 }
 
 // Figure is one measured number of a row.

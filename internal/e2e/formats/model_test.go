@@ -116,6 +116,8 @@ var modelTests = []keyTest{
 	}},
 	// One of up to 4 drafts is the best, see drafting.
 	{"num_nextn_predict_layers", drafting.with("runtime.decode_mtp_token_config", `null`), set{"model.num_nextn_predict_layers": `1`}, wants{"decoder_mtp_token": 1, tokenTime: oneDraft / 1.79}},
+	// 1.6 tokens with one draft, 1.9 with two: rates of 0.6 and 0.5.
+	{"draft_lengths", drafting.with("runtime.decode_mtp_token_config", `2`), set{"model.draft_lengths": `[1.6, 1.9]`}, wants{"decoder_tokens_per_step": 1.9, tokenTime: twoDrafts / 1.9}},
 
 	{key: "ffn_dim_multiplier", base: dense.with("model.multiple_of", `16`), change: set{"model.ffn_dim_multiplier": `0.9`}},
 	{key: "multiple_of", base: dense, change: set{"model.multiple_of": `8`}},

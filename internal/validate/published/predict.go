@@ -41,7 +41,7 @@ func (p *predictor) row(row *Row) (float64, string) {
 	}
 	var values []float64
 	for i := range list {
-		v, err := p.value(&list[i])
+		v, err := p.best(&list[i])
 		if err != nil {
 			return 0, strings.ReplaceAll(err.Error(), "\n", "; ")
 		}

@@ -199,6 +199,9 @@ func (r *Row) figure() float64 {
 	if r.Class == Relation && r.column("unit") == "%" {
 		v = 1 + v/100
 	}
+	if r.Class == Order {
+		return 0 // no figure, only which is larger
+	}
 	if err != nil || !(v > 0) || math.IsInf(v, 1) {
 		return 0
 	}

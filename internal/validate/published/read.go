@@ -20,11 +20,12 @@ type config struct {
 	cut   layout
 	// redundant copies of experts, where the source has them and they fill the groups evenly.
 	redundant int
-	accepted  float64 // tokens of a step with drafts, as the source has it; 0: not stated
-	saturated bool    // as many sequences as find room
-	part      string  // of a layer
-	per       string  // what a rate is of: GPU, node or all
-	counted   counted // of an exchange, what its bandwidth counts
+	accepted  float64  // tokens of a step with drafts, as the source has it; 0: not stated
+	saturated bool     // as many sequences as find room
+	part      string   // of a layer
+	per       string   // what a rate is of: GPU, node or all
+	counted   counted  // of an exchange, what its bandwidth counts
+	others    []config // layouts of which the best counts besides
 }
 
 // layout is how processors share a model, in the words of the sources.
@@ -60,6 +61,7 @@ var systems = []choice{
 	{all(in("hardware", `H200`)), "H200"},
 	{all(in("hardware", `H100`)), "H100_SXM"},
 	{all(in("hardware", `H20-96G|^H20$`)), "H20_96G"},
+	{all(in("hardware", `H20-3e`)), "H20_141G"},
 	{all(in("hardware", `MI300X`)), "MI300X"},
 	{all(in("hardware", `MI355X`)), "MI355X"},
 	{all(in("hardware", `Ascend 910C`)), "Ascend_910C"},
@@ -76,7 +78,10 @@ var models = []choice{
 
 var engines = []choice{
 	{all(in("source", `TensorRT-LLM`)), "trtllm"},
-	{all(in("parallelism", `DeepSeek profile`)), engine.Generic.Name}, // DeepSeek's own
+	{all(in("parallelism", `DeepSeek profile|DeepSeek's own`)), engine.Generic.Name},
+	{all(in("parallelism", `^TensorRT-LLM`)), "trtllm"}, // of notes on several engines, what a side begins with
+	{all(in("parallelism", `^vLLM`)), "vllm"},
+	{all(in("source", `^SGLang PD|inference notes`)), "sglang@0.4"},
 	{all(in("source", `SGLang|InferSim`)), "sglang"},
 	{nil, engine.Generic.Name},
 }
@@ -85,7 +90,7 @@ var engines = []choice{
 // gpt-oss has weights of four bits wherever it runs.
 var (
 	weights = []choice{
-		{all(in("model", `gpt-oss`)), "fp4"}, {all(in("precision", `FP4`)), "fp4"}, {all(in("precision", `FP8`)), "fp8"},
+		{all(in("model", `gpt-oss`)), "fp4"}, {all(in("precision", `W4A8`)), "w4a8"}, {all(in("precision", `FP4`)), "fp4"}, {all(in("precision", `FP8`)), "fp8"},
 		{all(in("precision", `INT8`)), "int8"}, {all(in("precision", `BF16`)), "bf16"},
 	}
 	caches = []choice{
@@ -137,6 +142,7 @@ var layouts = []struct {
 	pattern *regexp.Regexp
 	of      func(n []int, gpus int, phase string) layout
 }{
+	{folded(`\bDP(\d+) TP(\d+) EP(\d+)`), func(n []int, _ int, _ string) layout { return layout{n[0], n[1], n[2], n[0] * n[1] / n[2], false} }},
 	{folded(`\bDEP(\d+)`), func(n []int, _ int, _ string) layout { return wide(n[0]) }},
 	{folded(`\bTP(\d+) EP(\d+)`), func(n []int, _ int, _ string) layout { return layout{1, n[0], n[1], n[0] / n[1], false} }},
 	{folded(`\bEP(\d+)`), func(n []int, _ int, _ string) layout { return wide(n[0]) }},
@@ -176,14 +182,14 @@ var (
 // sides are the deployments of a row: one, or the two of a ratio, which its columns separate by " vs ".
 func sides(row inputs, asks quantity) ([]config, error) {
 	if !strings.Contains(row.get("parallelism"), " vs ") {
-		c, err := read(row, asks)
+		c, err := readAny(row, asks)
 		return []config{c}, err
 	}
 	var out []config
 	var errs []error
 	for side := range 2 {
 		one := row
-		for _, column := range []string{"hardware", "num_gpus", "parallelism", "concurrency_or_batch"} {
+		for _, column := range []string{"hardware", "num_gpus", "parallelism", "precision", "concurrency_or_batch"} {
 			first, second, two := strings.Cut(row.get(column), " vs ")
 			switch {
 			case side == 0 || !two:
@@ -194,7 +200,7 @@ func sides(row inputs, asks quantity) ([]config, error) {
 				one = one.with(column, second)
 			}
 		}
-		c, err := read(one, asks)
+		c, err := readAny(one, asks)
 		out, errs = append(out, c), append(errs, err)
 	}
 	return out, errors.Join(errs...)
@@ -224,6 +230,7 @@ func read(row inputs, asks quantity) (config, error) {
 		p.GPUsPerNode = 4
 	}
 	p.Formats = question.Formats{Weights: choose(row, weights), Cache: choose(row, caches), Attention: choose(row, attentions)}
+	p.Popularity = choose(row, popularities)
 	var found bool
 	if c.cut, found = layoutOf(row, phase); !found || c.cut.procs() < 1 {
 		note("no layout")

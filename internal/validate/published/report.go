@@ -19,7 +19,7 @@ type Summary struct {
 func (t *Table) Summaries(by []string) ([]Summary, error) {
 	var out []Summary
 	for _, class := range Classes {
-		if class == NotCompared {
+		if class == NotCompared || class == Order {
 			continue
 		}
 		r := t.Of(class)
@@ -97,7 +97,10 @@ type Ratio struct {
 func (r *Ratio) Error() float64 { return r.Predicted/r.Published - 1 }
 
 // pairs are texts in whose place another row of the same source has another: what one thing does to a figure.
-var pairs = []struct{ with, without string }{{"TBO on", "TBO off"}, {" + SBO", ""}}
+var pairs = []struct{ with, without string }{
+	{"TBO on", "TBO off"}, {" + SBO", ""},
+	{"MTP 3-token topk1, accept len 2.18", "overlap sched, no MTP"}, {"MTP 4-token topk1, accept len 2.44", "overlap sched, no MTP"},
+}
 
 // Ratios are the rows that are ratios, and those of rows that differ in one thing.
 func (t *Table) Ratios() []Ratio {
@@ -159,7 +162,7 @@ func (t *Table) Reasons() []Reason {
 	for i := range t.Rows {
 		row := &t.Rows[i]
 		text := row.Reason
-		if text == "" && row.Class != NotCompared && !row.Has() {
+		if text == "" && row.Class != NotCompared && row.Class != Order && !row.Has() {
 			text = notANumber(row.column("value"))
 		}
 		if text == "" {

@@ -11,12 +11,13 @@ type Class string
 const (
 	Target      Class = "target"       // predicted and compared
 	Relation    Class = "relation"     // a ratio of two figures: both are predicted
+	Order       Class = "order"        // which of two is faster: both are predicted
 	Breakdown   Class = "breakdown"    // a part of a layer, side by side
 	NotCompared Class = "not compared" // with the reason
 )
 
 // Classes in the order of reports.
-var Classes = []Class{Target, Relation, Breakdown, NotCompared}
+var Classes = []Class{Target, Relation, Order, Breakdown, NotCompared}
 
 // quantity is what a figure is of.
 type quantity uint8
@@ -92,7 +93,7 @@ var rules = []rule{
 	skip("a price", in("metric", `^cost|revenue|margin`)),
 	skip("how many drafted tokens are accepted is put in, not predicted", in("metric", `accept`)),
 	skip(noSkew, in("metric", `balancedness`)),
-	skip("versions of software, not configurations", in("metric", `^software`)),
+	skip("versions of software, not configurations", in("metric", `^software`), notIn("metric", `january_to_may`)),
 
 	// Where a row does not say what was measured, or of what.
 	skip("requests come at a rate and not from clients that wait: no open loop is predicted", in("concurrency_or_batch", `req/s`)),
@@ -120,9 +121,13 @@ var rules = []rule{
 	{all(in("metric", `time_per_layer_launch`)), Breakdown, nothing, "launches are in the times of the kernels"},
 	{all(in("metric", `time_per_layer_`)), Breakdown, layerPart, ""},
 
+	// Which of two is faster.
+	{all(in("metric", `^order_output`)), Order, outputRate, ""},
+
 	// Ratios.
 	{all(in("metric", `^eplb_speedup`)), Relation, nothing, noSkew},
 	{all(in("metric", `^(prefill.*)(speedup|gain|ratio)`)), Relation, prefillRate, ""},
+	{all(in("metric", `^output.*(speedup|gain|ratio)`)), Relation, outputRate, ""},
 	{all(in("metric", `speedup|gain|ratio`)), Relation, decodeRate, ""},
 
 	// Throughputs and latencies.
