@@ -54,6 +54,7 @@ type File struct {
 	FirstDense  int  `json:"first_k_dense_replace" range:"[0,1000000]" doc:"leading layers that are dense although the model has experts"`
 	DraftLayers int  `json:"num_nextn_predict_layers" range:"[0,1000]" doc:"layers of a module that drafts tokens (multi-token prediction)"`
 	VocabSize   int  `json:"vocab_size" range:"[1,1e9]" doc:"size of the vocabulary"`
+	Positions   int  `json:"max_position_embeddings" aka:"n_positions" range:"[1,1e9]" doc:"longest request that the model takes, input and output together"`
 	Tied        bool `json:"tie_word_embeddings" doc:"the output projection is the input embedding"`
 
 	WeightByte     *float64 `json:"weight_byte" range:"(0,4]" doc:"bytes per weight; the runtime file decides"`
@@ -190,7 +191,7 @@ func (f *attentionFile) shape() Attention {
 
 func (f *File) shape() *Model {
 	m := &Model{Name: f.Name, Hidden: f.Hidden, Layers: f.Blocks, FeedForward: f.FeedForward,
-		Attention: f.attentionFile.shape(), FirstDense: f.FirstDense, DraftLayers: f.DraftLayers, Vocab: f.VocabSize, Tied: f.Tied, Formats: f.formats()}
+		Attention: f.attentionFile.shape(), FirstDense: f.FirstDense, DraftLayers: f.DraftLayers, Vocab: f.VocabSize, Positions: f.Positions, Tied: f.Tied, Formats: f.formats()}
 	for i := range f.Mix {
 		m.Mixed = append(m.Mixed, MixedAttention{f.Mix[i].shape(), f.Mix[i].Layers})
 	}

@@ -17,6 +17,7 @@ type Model struct {
 	FirstDense  int     // leading layers of an expert model that are dense
 	DraftLayers int     // layers of a module for multi-token prediction
 	Vocab       int     // 0: not known
+	Positions   int     // tokens of a request, input and output together, that it takes at most; 0: not known
 	Tied        bool    // the output projection is the input embedding
 	Formats     Formats // that it is published in
 }

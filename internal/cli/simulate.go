@@ -66,7 +66,7 @@ var simulateSettings = []ownSetting{
 	{"max-running-requests", "requests of a rank at a time (default: the engine's)", func(o *simulateOptions) any { return &o.running }},
 	{"kv-tokens", "tokens that the KV cache of a rank holds (default: what memory has room for)", func(o *simulateOptions) any { return &o.cache }},
 	{"block-size", "tokens of a block of the KV cache", func(o *simulateOptions) any { return &o.block }},
-	{"max-context", "tokens of a prompt and its output that the model takes (default: any)", func(o *simulateOptions) any { return &o.most }},
+	{"max-context", "tokens of a prompt and its output that the model takes (default: the model's)", func(o *simulateOptions) any { return &o.most }},
 	{"prefix-cache", "blocks of prompts are kept for others that begin alike", func(o *simulateOptions) any { return &o.prefixCache }},
 	{"swap-gbps", "who has to make room in the cache is swapped out over a link of so many GB/s (default: computed again)", func(o *simulateOptions) any { return &o.swap }},
 	{"steps-ahead", "steps that are scheduled before the one under way has ended; -1: the engine's", func(o *simulateOptions) any { return &o.ahead }},
@@ -319,6 +319,12 @@ func (o *simulateOptions) prepare(cmd *cobra.Command, s Streams) (*simulation, e
 		return nil, question.Once(document.Join(errs...))
 	}
 	d := answer.Deployment
+	if sim.most == 0 {
+		sim.most = d.Model.Positions
+	}
+	if err := sim.fits(); err != nil {
+		return nil, err
+	}
 	for i := range d.Pools {
 		d.Pools[i].Count *= o.replicas
 	}
@@ -330,6 +336,14 @@ func (o *simulateOptions) prepare(cmd *cobra.Command, s Streams) (*simulation, e
 	sim.options.Limits = simulate.Limits{TTFT: sim.result.TTFT.Seconds, TPOT: sim.result.TPOT.Seconds}
 	sim.result.Backend = d.Engine.Name
 	return sim, nil
+}
+
+// fits refuses a trace with requests that are longer than the model takes.
+func (m *simulation) fits() error {
+	if t := m.trace; t != nil && m.most > 0 && t.Longest > m.most {
+		return fmt.Errorf("%s: a request of %d tokens is longer than the %d that the model takes (--max-context)", t.Name, t.Longest, m.most)
+	}
+	return nil
 }
 
 // files checks that no output replaces an input or another output.
@@ -405,9 +419,6 @@ func (o *simulateOptions) load(cmd *cobra.Command, sim *simulation, note func(er
 	}
 	if !sim.trace.Timed {
 		note(fmt.Errorf("%s: has no arrivals; --lengths trace:%s takes its lengths", o.trace, o.trace))
-	}
-	if longest := sim.trace.Longest; o.most > 0 && longest > o.most {
-		note(fmt.Errorf("%s: a request of %d tokens is longer than the %d that the model takes (--max-context)", o.trace, longest, o.most))
 	}
 }
 
