@@ -29,13 +29,12 @@ type simulateOptions struct {
 	from  string
 
 	requests                            int
-	rate, arrival, trace                string
-	ratio, swap                         float64
-	groups, prefix, turns               int
+	rate                                string
+	swap                                float64
 	policy, routing, stepTimes          string
 	stepTokens, running, cache, block   int
 	ahead, polls, waits, replicas, most int
-	prefixCache, maxRate, json          bool
+	maxRate, json                       bool
 	ttft, tpot                          string
 	think, every                        seconds
 	seed                                uint64
@@ -52,13 +51,7 @@ type ownSetting struct {
 var simulateSettings = []ownSetting{
 	{"num-prompts", "requests; conversations where these have several turns", func(o *simulateOptions) any { return &o.requests }},
 	{"rate", "requests per second, or inf for all at once (alias --request-rate); of a trace, the mean rate it is played at", func(o *simulateOptions) any { return &o.rate }},
-	{"arrival", "how requests come: poisson, gamma:CV, constant or bursts:N", func(o *simulateOptions) any { return &o.arrival }},
-	{"random-range-ratio", "lengths are spread evenly from this share of --isl and --osl to all of them, as in sglang.bench_serving; 1: fixed", func(o *simulateOptions) any { return &o.ratio }},
-	{"gsp-num-groups", "groups of requests that share a prefix", func(o *simulateOptions) any { return &o.groups }},
-	{"gsp-system-prompt-len", "tokens of the prefix that a group shares, besides --isl", func(o *simulateOptions) any { return &o.prefix }},
-	{"turns", "turns of a conversation, each prompt being all that was said before and --isl tokens more", func(o *simulateOptions) any { return &o.turns }},
 	{"think-time", "time from an answer to the next turn, like 2s; a bare number is seconds", func(o *simulateOptions) any { return &o.think }},
-	{"trace", "file of requests in place of drawn ones: Mooncake (JSON lines), Azure or Vidur (CSV); plain or .gz", func(o *simulateOptions) any { return &o.trace }},
 	{"replicas", "copies of the deployment", func(o *simulateOptions) any { return &o.replicas }},
 	{"routing", "which replica gets a request: round-robin, least-loaded or prefix-aware", func(o *simulateOptions) any { return &o.routing }},
 	{"policy", "prompts and decodes in steps: prefill-first, chunked or whole-prompts (default: the engine's)", func(o *simulateOptions) any { return &o.policy }},
@@ -67,7 +60,6 @@ var simulateSettings = []ownSetting{
 	{"kv-tokens", "tokens that the KV cache of a rank holds (default: what memory has room for)", func(o *simulateOptions) any { return &o.cache }},
 	{"block-size", "tokens of a block of the KV cache", func(o *simulateOptions) any { return &o.block }},
 	{"max-context", "tokens of a prompt and its output that the model takes (default: the model's)", func(o *simulateOptions) any { return &o.most }},
-	{"prefix-cache", "blocks of prompts are kept for others that begin alike", func(o *simulateOptions) any { return &o.prefixCache }},
 	{"swap-gbps", "who has to make room in the cache is swapped out over a link of so many GB/s (default: computed again)", func(o *simulateOptions) any { return &o.swap }},
 	{"steps-ahead", "steps that are scheduled before the one under way has ended; -1: the engine's", func(o *simulateOptions) any { return &o.ahead }},
 	{"poll-steps", "steps between two looks for new requests (default: the engine's)", func(o *simulateOptions) any { return &o.polls }},
@@ -91,8 +83,8 @@ var unused = []string{"phase", "batch", "context", "prefix", "prefix-hit"}
 
 func newSimulate(s Streams) *cobra.Command {
 	o := simulateOptions{
-		requests: 1000, rate: "inf", arrival: "poisson", ratio: 1, replicas: 1, routing: string(simulate.RoundRobin),
-		ahead: -1, every: 1, block: 16, turns: 1,
+		requests: 1000, rate: "inf", replicas: 1, routing: string(simulate.RoundRobin),
+		ahead: -1, every: 1, block: 16,
 	}
 	cmd := &cobra.Command{
 		Use:   "simulate --model MODEL --system SYSTEM",
@@ -293,7 +285,7 @@ func (o *simulateOptions) prepare(cmd *cobra.Command, s Streams) (*simulation, e
 	var err error
 	o.point, err = ask(o.flags, o.from)
 	note(err)
-	if o.from != "" && !cmd.Flags().Changed("concurrency") && (cmd.Flags().Changed("rate") || o.trace != "" || o.maxRate) {
+	if o.from != "" && !cmd.Flags().Changed("concurrency") && (cmd.Flags().Changed("rate") || o.point.Trace != "" || o.maxRate) {
 		o.point.Concurrency = 0 // the clients of the plan are not those who come
 	}
 	o.point.Batch = 1
@@ -305,7 +297,7 @@ func (o *simulateOptions) prepare(cmd *cobra.Command, s Streams) (*simulation, e
 		note(fmt.Errorf("timeline-every must be a time above 0, not %g s", float64(o.every)))
 	}
 	p := o.point
-	p.Distribution = ""
+	p.Distribution, p.Traffic = "", question.Traffic{Turns: 1}
 	input, output := sim.traffic.Lengths()
 	if sim.trace != nil {
 		input, output = max(1, int(math.Round(sim.trace.MeanInput))), max(1, int(math.Round(sim.trace.MeanOutput)))
@@ -349,7 +341,7 @@ func (m *simulation) fits() error {
 // files checks that no output replaces an input or another output.
 func (o *simulateOptions) files(note func(error)) {
 	plan, _, _ := strings.Cut(o.from, "#")
-	inputs := append(o.point.Files(), o.trace, o.stepTimes, plan)
+	inputs := append(o.point.Files(), o.stepTimes, plan)
 	outputs := []*output{&o.requestsOut, &o.timelineOut, &o.stepsOut}
 	for i, out := range outputs {
 		note(out.check(inputs...))
@@ -363,7 +355,7 @@ func (o *simulateOptions) files(note func(error)) {
 func (o *simulateOptions) load(cmd *cobra.Command, sim *simulation, note func(error)) {
 	t := &sim.traffic
 	*t = simulate.Traffic{
-		Requests: o.requests, Clients: o.point.Concurrency, Groups: o.groups, Prefix: o.prefix, Turns: o.turns, Think: float64(o.think), Seed: o.seed,
+		Requests: o.requests, Clients: o.point.Concurrency, Groups: o.point.Groups, Prefix: o.point.GroupPrompt, Turns: o.point.Turns, Think: float64(o.think), Seed: o.seed,
 		HashTokens: o.block, Rate: math.Inf(1),
 	}
 	var err error
@@ -373,16 +365,16 @@ func (o *simulateOptions) load(cmd *cobra.Command, sim *simulation, note func(er
 			t.Rate = math.Inf(1)
 		}
 	}
-	t.Arrival, err = simulate.ParseArrival(o.arrival)
+	t.Arrival, err = simulate.ParseArrival(o.point.Arrival)
 	if err != nil {
 		note(fmt.Errorf("arrival: %w", err))
 	}
 	words := o.point.Distribution
-	if cmd.Flags().Changed("random-range-ratio") {
+	if o.point.RangeRatio != "" {
 		if words != "" {
 			note(errors.New("random-range-ratio and lengths say the same: give one of them"))
 		}
-		words = fmt.Sprintf("uniform:%g", o.ratio)
+		words = o.point.Spreading()
 	}
 	const usual = 1024 // tokens
 	if t.Input, err = simulate.ParseLength(words, cmp.Or(o.point.Input, usual)); err != nil {
@@ -402,10 +394,10 @@ func (o *simulateOptions) load(cmd *cobra.Command, sim *simulation, note func(er
 	if o.maxRate && t.Clients > 0 {
 		note(errors.New("max-rate asks for a rate, max-concurrency bounds it: give one of them"))
 	}
-	if o.trace == "" {
+	if o.point.Trace == "" {
 		return
 	}
-	if sim.trace, err = simulate.OpenTrace(o.trace); err != nil {
+	if sim.trace, err = simulate.OpenTrace(o.point.Trace); err != nil {
 		note(err)
 		sim.trace = nil
 		return
@@ -418,14 +410,14 @@ func (o *simulateOptions) load(cmd *cobra.Command, sim *simulation, note func(er
 		sim.result.Rate = t.Rate
 	}
 	if !sim.trace.Timed {
-		note(fmt.Errorf("%s: has no arrivals; --lengths trace:%s takes its lengths", o.trace, o.trace))
+		note(fmt.Errorf("%s: has no arrivals; --lengths trace:%s takes its lengths", o.point.Trace, o.point.Trace))
 	}
 }
 
 // scheduling reads how the ranks schedule.
 func (o *simulateOptions) scheduling(note func(error)) *simulate.Settings {
 	set := &simulate.Settings{
-		StepTokens: o.stepTokens, Running: o.running, CacheTokens: o.cache, BlockTokens: o.block, PrefixCache: o.prefixCache,
+		StepTokens: o.stepTokens, Running: o.running, CacheTokens: o.cache, BlockTokens: o.block, PrefixCache: o.point.PrefixCache,
 		SwapGBps: o.swap, WaitSteps: o.waits, PollSteps: o.polls, Routing: simulate.Routing(o.routing),
 	}
 	for _, n := range []struct {

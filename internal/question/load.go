@@ -41,10 +41,8 @@ type Loaded struct {
 func (q *Question) Load() (*Loaded, error) {
 	l, err := q.Read()
 	errs := []error{err, q.Check(Plan), q.needed()}
-	n, err := q.Lengths().Spread(q.Distribution)
-	if err != nil {
-		errs = append(errs, wrong("lengths", err.Error()))
-	}
+	n, err := q.Spread()
+	errs = append(errs, err)
 	if err := document.Join(errs...); err != nil {
 		return nil, Once(err)
 	}
@@ -130,6 +128,26 @@ func (q *Question) Check(of Command) error {
 	if q.Prefix > 0 && q.PrefixHit > 0 {
 		errs = append(errs, wrong("prefix-hit", "says the same as prefix; give one of them"))
 	}
+	if of&(Plan|Point) != 0 {
+		errs = append(errs, q.checkTraffic())
+	}
+	return document.Join(errs...)
+}
+
+// checkTraffic finds settings of requests that say the same, or nothing without another.
+func (q *Question) checkTraffic() error {
+	var errs []error
+	for _, s := range []struct{ name, value string }{{"lengths", q.Distribution}, {"trace", q.Trace}} {
+		if s.value != "" && s.name != q.spreader() {
+			errs = append(errs, wrong(q.spreader(), "says the same as "+s.name+": give one of them"))
+		}
+	}
+	if (q.Groups > 0) != (q.GroupPrompt > 0) {
+		errs = append(errs, wrong("gsp-num-groups", fmt.Sprintf("groups that share a prefix need both a number of groups and its tokens, not %d and %d", q.Groups, q.GroupPrompt)))
+	}
+	if q.Turns > 1 && q.Groups > 0 {
+		errs = append(errs, wrong("turns", "conversations and groups that share a prefix: give one of them"))
+	}
 	return document.Join(errs...)
 }
 
@@ -184,7 +202,7 @@ func (l *Loaded) readSystem(setting, ref string) (*hardware.System, error) {
 
 // Files are the files that a question reads: names of the model, the systems and lengths, as far as these are files.
 func (q *Question) Files() []string {
-	files := []string{strings.TrimPrefix(q.Distribution, "trace:")}
+	files := []string{strings.TrimPrefix(q.Distribution, "trace:"), q.Trace}
 	for _, r := range []struct {
 		ref string
 		set catalogue.Set

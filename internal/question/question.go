@@ -27,10 +27,22 @@ type Question struct {
 	TTFT, TPOT    float64 // limits in ms; 0: none
 	Popularity    string  // of experts: served, or as experts.ParsePopularity reads it; empty: uniform
 
+	Traffic
 	Fixed
 	Search
 
 	Beside string // a folder in which files are looked up after the working directory; empty: none
+}
+
+// Traffic is the requests of a benchmark, in its words. Simulation draws them; in closed form their means count.
+type Traffic struct {
+	RangeRatio  string // lengths lie evenly between this share of the given ones and these; empty: fixed
+	Arrival     string // how requests come
+	Trace       string // file of requests
+	Groups      int    // of requests which share a prompt
+	GroupPrompt int    // its tokens, besides Input
+	Turns       int    // of a conversation; 0 for 1
+	PrefixCache bool   // what was computed before is kept for prompts that begin alike
 }
 
 // Fixed is what fixes one deployment.
@@ -106,8 +118,9 @@ const defaultLength = 1024
 func Default() Question {
 	return Question{
 		Engine: engine.Any, GPUsPerNode: 8, Assume: "physical",
-		Fixed:  Fixed{TP: 1, PP: 1, DP: 1, CP: 1, MoETP: 1},
-		Search: Search{Mode: BothModes, Objective: Throughput, Top: 5},
+		Traffic: Traffic{Turns: 1},
+		Fixed:   Fixed{TP: 1, PP: 1, DP: 1, CP: 1, MoETP: 1},
+		Search:  Search{Mode: BothModes, Objective: Throughput, Top: 5},
 	}
 }
 
@@ -159,6 +172,41 @@ func (q *Question) Lengths() workload.Lengths {
 		n.Cached = int(q.PrefixHit * float64(n.Input))
 	}
 	return n
+}
+
+// Spreading is the distribution of the lengths, in words: by whatever setting it is given.
+func (q *Question) Spreading() string {
+	switch {
+	case q.RangeRatio != "":
+		return "uniform:" + q.RangeRatio
+	case q.Trace != "":
+		return "trace:" + q.Trace
+	}
+	return q.Distribution
+}
+
+// Spread is the lengths of requests when they have been drawn: those of prompts that follow what others, or the same
+// conversation, had before.
+func (q *Question) Spread() (workload.Lengths, error) {
+	n, err := q.Lengths().Spread(q.Spreading())
+	if err != nil {
+		return n, wrong(q.spreader(), err.Error())
+	}
+	if q.Groups > 0 {
+		n = n.Behind(q.GroupPrompt, q.PrefixCache)
+	}
+	return n.Turns(q.Turns, q.PrefixCache), nil
+}
+
+// spreader is the setting that gives the distribution.
+func (q *Question) spreader() string {
+	switch {
+	case q.RangeRatio != "":
+		return "random-range-ratio"
+	case q.Trace != "":
+		return "trace"
+	}
+	return "lengths"
 }
 
 // Limits on what clients see.

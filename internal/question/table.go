@@ -19,6 +19,7 @@ const (
 	mostParts        = 1_000_000 // ranks, stages, replicas
 	mostGPUs         = 100_000   // of a search
 	mostRedundant    = 10_000
+	mostTurns        = 100_000
 	mostRanked       = 1_000
 	mostMilliseconds = 1_000_000_000 // eleven days
 	mostRate         = 1_000_000_000
@@ -79,6 +80,27 @@ var settings = []Setting{
 		Doc: "distribution of the lengths: fixed, uniform:R, lognormal:S or trace:FILE (default fixed)",
 		As:  map[Command]string{Serving: "distribution of the lengths: fixed, uniform:R, lognormal:S or trace:FILE (default: that of the benchmark)"},
 		Ref: func(q *Question) any { return &q.Distribution }},
+	{Name: "random-range-ratio", For: Plan | Point, Choices: []string{"0", "0.5", "1"}, Open: true,
+		Doc: "lengths are spread evenly from this share of isl and osl to all of them, as in sglang.bench_serving (default 1: fixed)",
+		Ref: func(q *Question) any { return &q.RangeRatio }},
+	{Name: "trace", For: Plan | Point,
+		Doc: "file of requests in place of drawn ones: Mooncake (JSON lines), Azure or Vidur (CSV); plain or .gz. Arrivals and shared prefixes count in simulate, means of the lengths everywhere",
+		Ref: func(q *Question) any { return &q.Trace }},
+	{Name: "arrival", For: Plan | Point, Choices: []string{"poisson", "gamma:", "constant", "bursts:"}, Open: true,
+		Doc: "how requests come in simulate: poisson, gamma:CV, constant or bursts:N (default poisson)",
+		Ref: func(q *Question) any { return &q.Arrival }, Idle: closedLoop},
+	{Name: "gsp-num-groups", For: Plan | Point, Low: 1, High: mostTokens, Optional: true,
+		Doc: "groups of requests that share a prefix",
+		Ref: func(q *Question) any { return &q.Groups }},
+	{Name: "gsp-system-prompt-len", For: Plan | Point, Low: 1, High: mostTokens, Optional: true, Unit: "tokens",
+		Doc: "tokens of the prefix that a group shares, besides isl",
+		Ref: func(q *Question) any { return &q.GroupPrompt }},
+	{Name: "turns", For: Plan | Point, Low: 1, High: mostTurns,
+		Doc: "turns of a conversation, each prompt being all that was said before and isl tokens more",
+		Ref: func(q *Question) any { return &q.Turns }},
+	{Name: "prefix-cache", For: Plan | Point,
+		Doc: "blocks of prompts are kept for others that begin alike",
+		Ref: func(q *Question) any { return &q.PrefixCache }, Idle: nothingAlike},
 	{Name: "ttft", For: Plan | Explain, Low: 0, High: mostMilliseconds, Unit: milliseconds,
 		Doc: "limit on the time to first token: 2s, 500ms, or a number of ms (default: none)",
 		Ref: func(q *Question) any { return &q.TTFT }, Idle: bareStep},
@@ -228,10 +250,24 @@ func bareStep(l *Loaded, of Command) string {
 }
 
 func lengthsOfTrace(l *Loaded, _ Command) string {
-	if strings.HasPrefix(l.Distribution, "trace:") && l.Prefix == 0 {
+	if strings.HasPrefix(l.Spreading(), "trace:") && l.Prefix == 0 {
 		return "the trace gives the lengths"
 	}
 	return ""
+}
+
+func closedLoop(*Loaded, Command) string {
+	return "clients send a request when their last has ended; simulate lets them come by themselves"
+}
+
+func nothingAlike(l *Loaded, _ Command) string {
+	switch {
+	case l.Groups > 0 || l.Turns > 1:
+		return ""
+	case l.Trace != "":
+		return "which prompts of a trace begin alike counts in simulate"
+	}
+	return "no prompts begin alike: give groups or turns"
 }
 
 func noRate(l *Loaded, _ Command) string {

@@ -179,7 +179,7 @@ func (t *Traffic) Check() []error {
 	note(t.Clients < 0, "max-concurrency must be at least 1, not %d", t.Clients)
 	note(t.Input.Mean < 1 || t.Output.Mean < 1, "input and output lengths must be at least 1, not %d and %d", t.Input.Mean, t.Output.Mean)
 	note(t.Groups < 0 || t.Prefix < 0 || (t.Groups > 0) != (t.Prefix > 0), "groups that share a prefix need both a number of groups and its tokens, not %d and %d", t.Groups, t.Prefix)
-	note(t.Turns < 1, "turns must be at least 1, not %d", t.Turns)
+	note(t.Turns < 0, "turns must be at least 1, not %d", t.Turns)
 	note(!(t.Think >= 0) || math.IsInf(t.Think, 0), "think-time must be a number of seconds from 0 on, not %g", t.Think)
 	note(t.Turns > 1 && t.Groups > 0, "turns and groups that share a prefix: give one of them")
 	return out
