@@ -85,7 +85,10 @@ func (c *closed) aggregated() Prediction {
 			}
 			life := decoding / share
 			l := w.lengths((w.clients-1)/life, (w.group-1)/life)
-			beside = min(1, share/max(share, 1-max(0, w.alone-l.mean)/life))
+			last := beside
+			if beside = min(1, share/max(share, 1-max(0, w.alone-l.mean)/life)); math.Abs(beside-last) < 1e-6 {
+				break
+			}
 		}
 		if share > 0 {
 			ttft = decoding * (1/share - 1)
@@ -211,7 +214,9 @@ func (c *closed) waves(s times, clients, sharing, step float64) waves {
 	if n > 1 {
 		w.more = max(0, (w.full*w.holds-w.alone)/(w.holds-1))
 	}
-	w.all, w.queue = c.all(s, clients), c.queue(s, clients, 0)
+	if c.load.Requests > 0 {
+		w.all, w.queue = c.all(s, clients), c.queue(s, clients, 0)
+	}
 	return w
 }
 
@@ -337,8 +342,12 @@ func (w *waves) arriving(c *closed, within, life float64) float64 {
 // seconds is followed by another unless none comes in it, which is so in e^(-all·s) of the cases.
 func (w *waves) served(rate, all float64) float64 {
 	s := w.alone
-	for range 32 {
+	for range 64 {
+		last := s
 		s = min(max(w.alone, w.full*w.holds), w.alone+w.more*(rate*s+math.Expm1(-rate*s)))
+		if s-last <= 1e-7*s {
+			break
+		}
 	}
 	busy := all * s / (all*s + math.Exp(-all*s))
 	return w.alone + busy*(s/2+min(rate*s, w.holds-1)*w.more)
@@ -356,8 +365,11 @@ func (w *waves) lengths(rate, all float64) lengths {
 		last := l.mean
 		var longer float64
 		l.share, longer = w.laden(min(w.holds, rate*last), all*last)
-		l.mean = (last + min(longest, w.step+longer)) / 2 // where a prefill is shorter than a step, more would go to and fro
-		if math.Abs(l.mean-last) <= 1e-9*last {
+		l.mean = min(longest, w.step+longer)
+		if longer < 0 {
+			l.mean = (last + l.mean) / 2 // a prefill is shorter than a step: more would go to and fro
+		}
+		if math.Abs(l.mean-last) <= 1e-7*last {
 			break
 		}
 	}
