@@ -88,8 +88,8 @@ func steady(t *testing.T, d *deploy.Deployment, clients, requests int, input, ou
 }
 
 // TestClosedForm: where the closed form holds, clients that have been at it for long with lengths that differ, and prompts that
-// take up to 30% of the time of a rank, TTFT is within 5% of it, and TPOT and throughput within 2%. One client in eight has a
-// look at every combination; the long mode has all.
+// take up to 30% of the time of a rank, TTFT is within 5% of it, and TPOT and throughput within 2%. The short mode has one
+// combination in eight.
 func TestClosedForm(t *testing.T) {
 	experts := dense(8, 1)
 	experts.Experts = plan.ExpertLayout{EP: 1, TP: 8, DP: 1}
