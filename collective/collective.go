@@ -275,3 +275,10 @@ func (n *Net) Nodes(m hardware.Members) (nodes, inside int) {
 	inside, nodes = spread(m.Group, max(1, m.Span/max(1, m.Group)), n.levels[0].Size, m.World)
 	return nodes, inside
 }
+
+// Crosses reports whether a group of processors that the innermost network has room for crosses its borders, since groups of its
+// kind follow one another.
+func (n *Net) Crosses(m hardware.Members) bool {
+	size := n.levels[0].Size
+	return m.Span <= size && !m.Within(size)
+}

@@ -139,6 +139,30 @@ func TestStraddling(t *testing.T) {
 	}
 }
 
+// TestStraddlingWaits: a group that crosses a border of nodes takes no less than one of its size inside, which another group of
+// the same kind is; on every built-in system.
+func TestStraddlingWaits(t *testing.T) {
+	builtIn(t, op.Decode, func(name string, s *hardware.System, p *Pricer) {
+		size := s.Networks[0].Size
+		if len(s.Networks) < 2 || size > 64 {
+			return
+		}
+		for c := range hardware.CollectiveCount {
+			if c == hardware.PointToPoint {
+				continue
+			}
+			for group := 3; group < size; group++ {
+				for bytes := 1e4; bytes <= 1e8; bytes *= 100 {
+					alone, many := p.Communicate(collectiveOp(c, group, 1, group, bytes)).Time, p.Communicate(collectiveOp(c, group, 1, 3*group, bytes)).Time
+					if many < alone*(1-1e-9) {
+						t.Errorf("%s: %s of %.0f bytes in groups of %d takes %.2f µs, one by itself %.2f", name, c.Key(), bytes, group, many*1e6, alone*1e6)
+					}
+				}
+			}
+		}
+	})
+}
+
 // exchangeOp is a dispatch or combine of a model like DeepSeek-V3, with so many groups of experts.
 func exchangeOp(slot kernel.Slot, tokens float64, ep, groups, limit int) *op.Op {
 	o := collectiveOp(hardware.AllToAll, ep, 1, ep, tokens*8*7168*2)

@@ -230,6 +230,19 @@ func (p *Pricer) communicate(o *op.Op) (b Busy, sent float64) {
 		return Busy{}, 0
 	}
 	m := o.Members()
+	b, sent = p.among(o, m)
+	if p.net.Crosses(m) {
+		// It waits for another group of its kind, which lies inside.
+		m.World = 0
+		if inside, _ := p.among(o, m); inside.Time > b.Time {
+			b = inside
+		}
+	}
+	return b, sent
+}
+
+// among is the same among these members.
+func (p *Pricer) among(o *op.Op, m hardware.Members) (b Busy, sent float64) {
 	r := p.net.route(o.Collective, m, o.Moved)
 	d, scale := r.Time(o.Moved), r.Scale // another route may take the place of this one
 	if p.kernels.set != nil {

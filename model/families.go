@@ -603,7 +603,7 @@ func compressedBy128(c *config) attentionFile {
 // choice of experts, precision of single steps, and what transformers writes into every config.
 var harmless = setOf(
 	// Positions.
-	"max_position_embeddings", "n_positions", "n_ctx", "initial_context_length", "original_max_position_embeddings",
+	"n_ctx", "initial_context_length", "original_max_position_embeddings",
 	"rope_theta", "rope_scaling", "rope_parameters", "rope_interleave", "rope_type", "partial_rotary_factor", "rotary_dim",
 	"swa_rope_theta", "attn_temperature_tuning", "attn_scale", "floor_scale",
 	// Tokens.

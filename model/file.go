@@ -56,6 +56,7 @@ type File struct {
 	// Lengths, as sources print them; rates of acceptance follow.
 	DraftLengths []float64 `json:"draft_lengths" nonempty:"true" range:"[1,65]" doc:"mean tokens of a decode step with 1, 2, … drafts, as measured"`
 	VocabSize    int       `json:"vocab_size" range:"[1,1e9]" doc:"size of the vocabulary"`
+	Positions    int       `json:"max_position_embeddings" aka:"n_positions" range:"[1,1e9]" doc:"longest request that the model takes, input and output together"`
 	Tied         bool      `json:"tie_word_embeddings" doc:"the output projection is the input embedding"`
 
 	WeightByte     *float64 `json:"weight_byte" range:"(0,4]" doc:"bytes per weight; the runtime file decides"`
@@ -192,7 +193,7 @@ func (f *attentionFile) shape() Attention {
 
 func (f *File) shape() *Model {
 	m := &Model{Name: f.Name, Hidden: f.Hidden, Layers: f.Blocks, FeedForward: f.FeedForward,
-		Attention: f.attentionFile.shape(), FirstDense: f.FirstDense, DraftLayers: f.DraftLayers, DraftLengths: f.DraftLengths, Vocab: f.VocabSize, Tied: f.Tied, Formats: f.formats()}
+		Attention: f.attentionFile.shape(), FirstDense: f.FirstDense, DraftLayers: f.DraftLayers, DraftLengths: f.DraftLengths, Vocab: f.VocabSize, Positions: f.Positions, Tied: f.Tied, Formats: f.formats()}
 	for i := range f.Mix {
 		m.Mixed = append(m.Mixed, MixedAttention{f.Mix[i].shape(), f.Mix[i].Layers})
 	}

@@ -451,6 +451,7 @@ func (c *config) shape(f *File) {
 	f.Blocks = c.sizeUpTo(maxLayers, "num_hidden_layers", "n_layer")
 	c.layers = f.Blocks
 	f.VocabSize = c.sizeUpTo(maxLength, "vocab_size")
+	f.Positions, _ = c.number(1, maxLength, "max_position_embeddings", "n_positions")
 	f.Tied = c.flag(c.family.tied, "tie_word_embeddings")
 	if c.family.plain {
 		f.MLP = "plain"

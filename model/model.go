@@ -19,6 +19,7 @@ type Model struct {
 	// DraftLengths is the mean tokens of a decode step with 1, 2, … drafts, where they were measured.
 	DraftLengths []float64
 	Vocab        int     // 0: not known
+	Positions    int     // tokens of a request, input and output together, that it takes at most; 0: not known
 	Tied         bool    // the output projection is the input embedding
 	Formats      Formats // that it is published in
 }

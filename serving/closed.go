@@ -90,17 +90,35 @@ func (c *closed) aggregated() Prediction {
 
 	p := Prediction{Room: c.room}
 	p.Steady, p.TPOT = c.balance(func(share, ttft float64) (decoding, first float64) {
-		sharing := others * share // others that decode: so much of their lives they do
+		var w waves
+		beside := share // of the others decode in the steps in which one decodes
 		if c.inStep() {
-			sharing = others // all decode together
+			beside = 1
 		}
-		p.Batch = 1 + sharing // one that decodes, and those beside it
-		step := c.step(p.Batch)
-		w := c.waves(c.decode, running, sharing, step)
-		decoding = (c.output()-1)*step/c.tokens + w.delay(c, sharing) + w.crossing(c, share)
+		// In the step of its own prefill no more prompts of others are computed than in any other, though it is longer: it
+		// meets the rest of them while it decodes.
+		for range 4 {
+			sharing := others * beside
+			p.Batch = 1 + sharing // one that decodes, and those beside it
+			step := c.step(p.Batch)
+			w = c.waves(c.decode, running, sharing, step)
+			decoding = (c.output()-1)*step/c.tokens + w.delay(c, beside)
+			if c.inStep() || share == 0 {
+				break
+			}
+			life := decoding / share
+			l := w.lengths((w.clients-1)/life, (w.group-1)/life)
+			last := beside
+			if beside = min(1, share/max(share, 1-max(0, w.alone-l.mean)/life)); math.Abs(beside-last) < 1e-6 {
+				break
+			}
+		}
+		decoding += w.crossing(c, share)
 		if share > 0 {
 			ttft = decoding * (1/share - 1)
 		}
+		l := w.lengths((w.clients-1)/(decoding+ttft), (w.group-1)/(decoding+ttft))
+		p.Prefilling = l.prompts(c.rules.Prefill == deploy.First)
 		return decoding, c.rules.FirstSeconds + w.first(c, decoding, ttft)
 	})
 	// Those who find no room wait until others have ended.
@@ -201,10 +219,11 @@ type waves struct {
 	alone   float64 // a prompt by itself, with those who decode beside it
 	full    float64 // a prompt in a step with as many as it holds, per prompt
 	holds   float64 // prompts that a step holds
-	adds    float64 // what one more prompt adds to a step
+	more    float64 // what one more prompt adds to a step that has one
 	all     float64 // all prompts of the clients, one wave of them
 	queue   float64 // mean time to the end of its prefill in a wave that comes at once
-	lag     float64 // what prompts of other ranks add to a step, on average
+	group   float64 // clients of all ranks that wait for each other
+	away    float64 // seconds of a life in which a request is at no rank that prefills
 	// ahead is what a prompt gains by the stages of a pipeline that its chunks fill, by itself and among others.
 	ahead, aheadTogether float64
 	// joined: nobody decodes before the last prompt of a wave is done.
@@ -214,20 +233,23 @@ type waves struct {
 // waves prepares the prefills of so many clients on the steps of a server.
 func (c *closed) waves(s times, clients, sharing, step float64) waves {
 	n := min(c.perStep(), max(1, int(clients)))
-	w := waves{clients: clients, step: step, cuts: float64(c.rules.Cuts(c.input())), alone: c.prompts(s, 1, sharing), holds: float64(n)}
+	w := waves{clients: clients, group: c.group(clients), away: c.rules.FirstSeconds, step: step, cuts: float64(c.rules.Cuts(c.input())), alone: c.prompts(s, 1, sharing), holds: float64(n)}
 	w.joined = c.joined() && step > 0 // a server that only prefills has no steps of others
 	w.full = c.prompts(s, n, sharing) / w.holds
-	switch {
-	case c.rules.Prefill != deploy.First:
-		w.adds = max(0, w.full-w.cuts*step/w.holds)
-	case n > 1:
-		w.adds = max(0, (w.full*w.holds-w.alone)/(w.holds-1))
-	default:
-		w.adds = w.full
+	w.more = max(0, w.full-w.cuts*step)
+	if n > 1 {
+		w.more = max(0, (w.full*w.holds-w.alone)/(w.holds-1))
 	}
-	w.all, w.queue = c.all(s, clients), c.queue(s, clients, 0)
+	if c.load.Requests > 0 {
+		w.all, w.queue = c.all(s, clients), c.queue(s, clients, 0)
+	}
 	w.ahead, w.aheadTogether = c.ahead(s, sharing)
 	return w
+}
+
+// group is the clients of all ranks that wait for each other, of which one has so many.
+func (c *closed) group(clients float64) float64 {
+	return max(clients, min(clients*c.together, float64(c.load.Clients)*c.together/c.ranks))
 }
 
 // joined reports whether requests that come together start to decode together.
@@ -239,27 +261,44 @@ func (c *closed) inStep() bool {
 	return c.joined() && c.load.Deviation() == 0 && c.load.Requests > 0
 }
 
-// delay is what the prefills of the others add to the time from a first to a last token. Each of them has one in that time:
-// in a step of its own or, where there are more of them than steps, several in each.
-func (w *waves) delay(c *closed, sharing float64) float64 {
+// delay is what the prefills of the others add to the time from a first to a last token, of whom a share decodes beside one:
+// each of them has a prefill in that time.
+func (w *waves) delay(c *closed, share float64) float64 {
 	if c.inStep() {
 		return w.all - w.queue // those who come early wait for the others
 	}
-	steps := max(1, (c.output()-1)/c.tokens)
-	each := min(max(1, sharing/steps), w.holds)
-	takes := w.alone
-	if each > 1 {
-		takes += (each - 1) / (w.holds - 1) * (w.full*w.holds - w.alone)
+	decodes := max(1, (c.output()-1)/c.tokens)
+	own := (w.clients - 1) * share / decodes
+	laden, longer := w.laden(own, (w.group-1)*share/decodes)
+	if c.rules.Prefill == deploy.First { // nobody decodes in a step with prompts of his rank
+		longer += min(laden, max(own/w.holds, -math.Expm1(-own))) * w.cuts * w.step
 	}
-	beside := max(0, takes-w.cuts*w.step) // what it is longer than the steps of those who decode in it
-	if c.rules.Prefill != deploy.First {
-		takes = beside
+	return decodes * longer
+}
+
+// laden is the share of steps that hold a prompt, of some rank, and what steps are longer on average than those without:
+// where so many prompts come to a step on a rank, and on all that wait for each other. More prompts than a step holds make
+// the share more than 1.
+func (w *waves) laden(own, all float64) (share, longer float64) {
+	if all <= 0 {
+		return 0, 0
 	}
-	laden := sharing / each // steps with a prompt of the rank
-	// A prompt of any rank delays all that wait for each other. Those of several may meet in a step, as chance has it.
-	others := max(0, steps*-math.Expm1(-(c.together*(sharing+1)-1)/steps/each)-laden)
-	w.lag = others * beside / steps
-	return laden*takes + others*beside
+	share = -math.Expm1(-all)
+	var more float64 // prompts, beyond the first of a step
+	switch {
+	case w.cuts > 1:
+	case w.group > w.clients: // ranks get their requests in turn: each has one before any has two
+		more = min(w.holds-1, max(0, all*w.clients/w.group-0.5))
+	default:
+		share = max(share, own/w.holds)
+		more = own - share
+	}
+	longer = share * (w.alone - w.cuts*w.step)
+	if w.group > w.clients || !w.joined { // others decode in them
+		longer = max(0, longer)
+	}
+	longer += more * w.more
+	return share, longer
 }
 
 // crossing is what prompts of other batches in flight add to the time from a first to a last token, whose chunks fill all
@@ -281,15 +320,15 @@ func (c *closed) piped() float64 { return max(1, float64(c.load.Clients)/c.pipel
 // first is the mean time to the end of its prefill of a request that is not among the first of its clients.
 func (w *waves) first(c *closed, decoding, ttft float64) float64 {
 	switch {
-	case w.clients <= 1 && w.ahead == 0:
+	case w.group <= 1 && w.ahead == 0:
 		return w.alone
-	case w.clients <= 1:
+	case w.clients <= 1 && w.ahead > 0:
 		load := min(1, (1-1/c.piped())*w.full/(decoding+ttft))
 		return max(w.alone-w.ahead-load*(w.aheadTogether-w.ahead), w.saturated(decoding))
 	case w.joined && c.inStep():
 		return w.queue
 	case c.load.Requests == 0:
-		return max(w.arriving(c, decoding+ttft), w.saturated(decoding))
+		return max(w.arriving(c, decoding+ttft, decoding+ttft), w.saturated(decoding))
 	case c.load.Deviation() == 0:
 		// Those that were computed together end together, and their successors are computed together, behind the steps
 		// that are scheduled already, of which each has the successors of others.
@@ -308,52 +347,113 @@ func (w *waves) first(c *closed, decoding, ttft float64) float64 {
 	for n = 0; n < max(1, c.load.Requests-1); n++ {
 		// The width of an even distribution is √12 of its standard deviations.
 		width := math.Sqrt(apart*apart + 12*(n+1)*spread*spread)
-		sum += w.arriving(c, min(width, decoding+ttft))
+		sum += w.arriving(c, min(width, decoding+ttft), decoding+ttft)
 	}
 	return max(sum/n, w.saturated(decoding))
 }
 
 // saturated is the least time to the end of a prefill: in the life of a request all clients get a prefill.
-func (w *waves) saturated(decoding float64) float64 { return w.clients*w.full - decoding }
+func (w *waves) saturated(decoding float64) float64 { return w.clients*w.full - decoding - w.away }
 
 // arriving is the mean time to the end of its prefill of requests that come evenly within some time.
-func (w *waves) arriving(c *closed, within float64) float64 {
+func (w *waves) arriving(c *closed, within, life float64) float64 {
 	if within <= 0 {
 		return w.queue
 	}
-	rate := (w.clients - 1) / within
+	rate, all := (w.clients-1)/within, (w.group-1)/within
 	full := w.full * w.holds
 	load := min(1, rate*w.full)
-	// A step takes up what has come during the one before it: it is longer by what these add. Engines that prefill first
-	// have two kinds of steps, and look for new requests after each prefill.
-	length, busy := w.step+w.lag, 0.0
-	if c.rules.Prefill == deploy.First {
-		busy = min(1, rate*w.alone)
-		length = (1-busy)*length + busy*w.alone
-	}
-	longer := max(length, full)
-	if rate*w.adds < 1 {
-		longer = min(longer, length/(1-rate*w.adds))
-	}
-	// Half of the time until the engine looks for new requests, and the steps that are scheduled already.
-	looks := (c.polls-1)*(1-busy)*w.step + longer
-	current := looks/2*w.uneven(c, length, longer) + float64(c.rules.StepsAhead)*longer
-	own := min(max(w.alone, full), w.alone+looks*rate*w.adds) - w.ahead - load*(w.aheadTogether-w.ahead)
 	// More than a step holds: a queue with even service, bounded by how many may come; and what comes faster than it can
 	// be computed.
-	queue := math.Pow(load, w.holds) * w.full / 2 / (1 - load + 1/math.Sqrt(w.clients))
-	return current + own + queue + max(0, w.clients*w.full-within)/2
+	queue := math.Pow(load, w.holds+1) * w.full / 2 / (1 - load + 1/math.Sqrt(w.clients))
+	behind := queue + max(0, w.clients*w.full-within)/2
+	if w.step == 0 {
+		return w.served(rate, all) + behind
+	}
+	l := w.lengths(rate, all)
+	// What is left of the step under way, or until the engine looks for new requests, and the steps that are scheduled
+	// already: if anybody else is there.
+	busy := 0.0
+	if c.rules.Prefill == deploy.First {
+		busy = min(1, rate*w.alone) // it looks after each prefill
+	}
+	met := (c.polls-1)*(1-busy)*w.step/2 + l.left(c.rules.FirstSeconds) + float64(c.rules.StepsAhead)*l.mean
+	present := 1 - math.Pow(min(1, w.away/life), w.group-1)
+	own := min(max(w.alone, full), w.alone+present*rate*l.mean*w.more) - w.ahead - load*(w.aheadTogether-w.ahead)
+	return present*met + own + behind
 }
 
-// uneven is by how much more than half of a mean step is left of the one that an arrival meets: the long steps, those with a
-// prompt, are met more often than the short ones, E[L²] / E[L]² (the inspection paradox of renewals).
-func (w *waves) uneven(c *closed, step, mean float64) float64 {
-	long := w.alone / w.cuts
-	if c.rules.Prefill == deploy.First || !(long > step && mean > step && mean < long) {
-		return 1
+// served is the mean time to the end of its prefill behind a rank that only prefills, and takes up at the end of a step what
+// has come in it. Of the requests that come at these rates to the rank, and to all that wait for each other, a step of s
+// seconds is followed by another unless none comes in it, which is so in e^(-all·s) of the cases.
+func (w *waves) served(rate, all float64) float64 {
+	s := w.alone
+	for range 64 {
+		last := s
+		s = min(max(w.alone, w.full*w.holds), w.alone+w.more*(rate*s+math.Expm1(-rate*s)))
+		if s-last <= 1e-7*s {
+			break
+		}
 	}
-	share := (mean - step) / (long - step) // of long steps, which makes this mean
-	return ((1-share)*step*step + share*long*long) / (mean * mean)
+	busy := all * s / (all*s + math.Exp(-all*s))
+	return w.alone + busy*(s/2+min(rate*s, w.holds-1)*w.more)
+}
+
+// lengths of the steps of a rank that decodes: short ones, and a share of long ones, in which some rank has a prompt.
+type lengths struct{ short, long, share, mean float64 }
+
+// lengths of steps when requests come at these rates to the rank, and to all that wait for each other. A step takes up what
+// has come during one before it: the longer they are, the more that is, and the longer they are again.
+func (w *waves) lengths(rate, all float64) lengths {
+	l := lengths{short: w.step, long: w.alone / w.cuts, mean: w.step}
+	longest := max(w.step, w.alone/w.cuts, w.full*w.holds/w.cuts)
+	for range 64 {
+		last := l.mean
+		var longer float64
+		l.share, longer = w.laden(min(w.holds, rate*last), all*last)
+		l.mean = min(longest, w.step+longer)
+		if longer < 0 {
+			l.mean = (last + l.mean) / 2 // a prefill is shorter than a step: more would go to and fro
+		}
+		if math.Abs(l.mean-last) <= 1e-7*last {
+			break
+		}
+	}
+	if l.share > 0 {
+		l.share = min(1, l.share*w.cuts)
+		l.long = max(min(l.short, w.alone/w.cuts), l.short+(l.mean-l.short)/l.share)
+	}
+	return l
+}
+
+// prompts is the share of the time that goes to prompts: the long steps, or what they are longer if all decode in them.
+func (l *lengths) prompts(first bool) float64 {
+	if first {
+		return l.share * l.long / l.mean
+	}
+	return 1 - l.short/l.mean
+}
+
+// left is what is left of the step under way some time after the end of another. A request ends with a step, and its
+// successor comes so much later: it does not meet the long steps as often as one that comes at any time.
+func (l *lengths) left(after float64) float64 {
+	const forgotten = 32 // short steps, after which nothing is left of the phase
+	if after > forgotten*l.short {
+		return ((1-l.share)*l.short*l.short + l.share*l.long*l.long) / (2 * l.mean)
+	}
+	// The steps up to the first one that ends after that time are as many as there are sums of steps below it. Of those with
+	// j long and i short steps there are C(i+j, j).
+	var steps float64
+	first := 1.0 // share^j
+	for j := 0; j <= forgotten && (float64(j)*l.long < after || j == 0); j++ {
+		term := first
+		for i := 0; float64(i)*l.short+float64(j)*l.long < after; i++ {
+			steps += term
+			term *= (1 - l.share) * float64(i+1+j) / float64(i+1)
+		}
+		first *= l.share
+	}
+	return max(0, steps*l.mean-after)
 }
 
 // queue is the mean time to the end of their prefill of so many requests that arrive at once. The steps are full but for
@@ -401,15 +501,22 @@ func (c *closed) split(prefill times, prefillRanks, transfer, link float64) Pred
 	sources := max(1, float64(c.load.Clients)/prefillRanks) // clients of a rank that prefills
 
 	w := c.waves(prefill, sources, 0, 0)
+	w.away += handover
 	// The links of a prefill rank send one cache after another.
-	w.full, w.adds = max(w.full, link), max(w.adds, link)
+	w.full, w.more = max(w.full, link), max(w.more, link)
 	p := Prediction{Room: c.room}
 	p.Steady, p.TPOT = c.balance(func(share, ttft float64) (decoding, first float64) {
 		p.Batch = max(1, running*share)
-		decoding = (c.output() - 1) * c.step(p.Batch) / c.tokens
+		step := c.step(p.Batch)
+		decoding = (c.output() - 1) * step / c.tokens
+		if p.Batch > 1 {
+			// It comes while a step is under way, and others are scheduled.
+			decoding += min(1, p.Batch-1) * (0.5 + float64(c.rules.StepsAhead)) * step
+		}
 		if share > 0 {
 			ttft = decoding * (1/share - 1)
 		}
+		p.Prefilling = min(1, sources*w.full/(decoding+ttft))
 		return decoding, w.first(c, decoding, ttft) + c.rules.FirstSeconds + handover
 	})
 	wait := (clients/running - 1) * (p.Steady + (c.output()-1)*p.TPOT)

@@ -100,13 +100,21 @@ func TestStaggered(t *testing.T) {
 	c.rules.StepTokens = 1000
 	p := c.aggregated()
 	decoding := 100 * p.TPOT
-	sharing := 3 * decoding / (decoding + p.Steady)
+	sharing := p.Batch - 1
 	laden := 10e-3 + 10e-3 + sharing*1e-3 + 1e-3
 	near(t, "steady TTFT", p.Steady, 20e-3+3*laden)
 	// The others' prompts each add what a laden step takes more than one without: 10 ms, less the sequence that is not
 	// yet there.
 	step := 10e-3 + (1+sharing)*1e-3 + 1e-3
 	near(t, "TPOT", p.TPOT, step+sharing*(laden-step)/100)
+	// The others decode beside it for the share of its life that it decodes itself, but for the step of its own prefill: that
+	// is longer than the mean step, and has no more prompts of theirs.
+	life := decoding + p.Steady
+	mean := step
+	for range 50 {
+		mean = step + max(3/life*mean, -math.Expm1(-3/life*mean))*(laden-step)
+	}
+	near(t, "those beside it", sharing, 3*decoding/(life-(laden-mean)))
 }
 
 // TestRoom: with room for two of four clients the others wait as long as the life of one.
@@ -129,7 +137,8 @@ func TestSplit(t *testing.T) {
 	c = loop("chunks", 64, 1.004)
 	c.ranks = 4
 	p = c.split(fake{}, 1, 7e-3, 0)
-	near(t, "TPOT", p.TPOT, 10e-3+p.Batch*1e-3+1e-3)
+	step := 10e-3 + p.Batch*1e-3 + 1e-3
+	near(t, "TPOT", p.TPOT, step+1.5*step/100) // it comes in the middle of a step, with one scheduled behind it
 	c = loop("chunks", 4000, 1.004)
 	c.ranks = 400
 	p = c.split(fake{}, 1, 7e-3, 0)
@@ -206,4 +215,26 @@ func TestPoll(t *testing.T) {
 	if more := q.Steady - p.Steady; more < 0.8*14.5*p.TPOT || more > 1.2*14.5*p.TPOT {
 		t.Errorf("%v s more, a step being %v s", more, p.TPOT)
 	}
+}
+
+// TestPhase: a request comes 20 ms after the end of a step. Steps of 11 ms end at 22 ms, so that 2 are left; if one in ten is
+// long, of 31 ms, the first is short in 0.9 of the cases, and so the second: 0.81 · 2 ms + 0.09 · (42 − 20) + 0.1 · (31 − 20).
+func TestPhase(t *testing.T) {
+	even := lengths{short: 11e-3, long: 11e-3, mean: 11e-3}
+	near(t, "even steps", even.left(20e-3), 2e-3)
+	some := lengths{short: 11e-3, long: 31e-3, share: 0.1, mean: 13e-3}
+	near(t, "some long ones", some.left(20e-3), 0.81*2e-3+0.09*22e-3+0.1*11e-3)
+	near(t, "long after", some.left(1), (0.9*11e-3*11e-3+0.1*31e-3*31e-3)/2/13e-3)
+	if now := some.left(0); now != 0 {
+		t.Errorf("at the end of a step %v s of it are left", now)
+	}
+}
+
+// TestServed: a server that only prefills, 11 ms for one prompt and 10 ms for each more. Of requests that come 10 times a
+// second, e^(-0.11) steps are followed by none; the others wait for half of the step.
+func TestServed(t *testing.T) {
+	w := waves{alone: 11e-3, more: 0, full: 11e-3, holds: 1}
+	busy := 0.11 / (0.11 + math.Exp(-0.11))
+	near(t, "one by one", w.served(10, 10), 11e-3+busy*5.5e-3)
+	near(t, "nobody comes", w.served(0, 0), 11e-3)
 }

@@ -29,6 +29,8 @@ type Prediction struct {
 	Burst  float64 // and that of the first requests
 	Batch  float64 // sequences that decode on a data-parallel rank
 	Room   float64 // sequences that find room on a data-parallel rank
+	// Prefilling is the share of its time that a rank spends on prompts: on top of the decode steps which hold them, or apart.
+	Prefilling float64
 }
 
 // PerUser is the output tokens per second that a user sees; 0 where a request has one.

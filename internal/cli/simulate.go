@@ -162,7 +162,7 @@ func (o *simulateOptions) prepare(s Streams) (*simulation, error) {
 	set := o.scheduling(note)
 	o.files(note)
 	p := *q
-	p.Batch, p.Distribution = 1, ""
+	p.Batch, p.Distribution, p.Traffic = 1, "", question.Default().Traffic
 	p.Input, p.Output = sim.lengths()
 	estimator := point.NewEstimator()
 	answer, err := estimator.Answer(&p)
@@ -175,6 +175,12 @@ func (o *simulateOptions) prepare(s Streams) (*simulation, error) {
 	loaded.Question = *q
 	o.flags.note(s, &loaded)
 	d := answer.Deployment
+	if sim.most == 0 {
+		sim.most = d.Model.Positions
+	}
+	if err := sim.fits(); err != nil {
+		return nil, err
+	}
 	for i := range d.Pools {
 		d.Pools[i].Count *= q.Traffic.Replicas
 	}
@@ -186,6 +192,14 @@ func (o *simulateOptions) prepare(s Streams) (*simulation, error) {
 	sim.options.Limits = simulate.Limits{TTFT: sim.result.TTFT.Seconds, TPOT: sim.result.TPOT.Seconds}
 	sim.result.Backend = d.Engine.Name
 	return sim, nil
+}
+
+// fits refuses a trace with requests that are longer than the model takes.
+func (m *simulation) fits() error {
+	if t := m.trace; t != nil && m.most > 0 && t.Longest > m.most {
+		return fmt.Errorf("%s: a request of %d tokens is longer than the %d that the model takes (--max-context)", t.Name, t.Longest, m.most)
+	}
+	return nil
 }
 
 // lengths are the mean ones of requests.
@@ -200,7 +214,7 @@ func (m *simulation) lengths() (input, output int) {
 // files checks that no output replaces an input or another output.
 func (o *simulateOptions) files(note func(error)) {
 	plan, _, _ := strings.Cut(o.asked.From, "#")
-	inputs := append(o.asked.Files(), o.asked.Traffic.Trace, o.asked.Traffic.StepTimes, plan)
+	inputs := append(o.asked.Files(), o.asked.Traffic.StepTimes, plan)
 	outputs := []*output{&o.requestsOut, &o.timelineOut, &o.stepsOut}
 	for i, out := range outputs {
 		note(out.check(inputs...))
@@ -246,9 +260,6 @@ func (o *simulateOptions) load(sim *simulation, note func(error)) {
 	}
 	if !sim.trace.Timed {
 		note(fmt.Errorf("%s: has no arrivals; --lengths trace:%s takes its lengths", from.Trace, from.Trace))
-	}
-	if longest := sim.trace.Longest; from.MaxContext > 0 && longest > from.MaxContext {
-		note(fmt.Errorf("%s: a request of %d tokens is longer than the %d that the model takes (--max-context)", from.Trace, longest, from.MaxContext))
 	}
 }
 

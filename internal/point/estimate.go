@@ -276,17 +276,13 @@ func (o *opened) explain(a *Answer, r *Result) {
 
 // spread is the lengths of a point, spread as it says. Those of a trace are kept: tables name the same one often.
 func (e *Estimator) spread(p *question.Question) (workload.Lengths, error) {
-	n := p.Lengths()
-	if p.Distribution == "" {
-		return n, nil
-	}
-	key := spreadKey{p.Distribution, n}
+	key := spreadKey{p.Distribution, p.Traffic, p.Lengths()}
 	if s, ok := e.spreads[key]; ok {
 		return s, nil
 	}
-	s, err := n.Spread(p.Distribution)
+	s, err := p.Spread()
 	if err != nil {
-		return n, &document.Error{Problems: []document.Problem{{Path: "lengths", Message: err.Error()}}}
+		return s, err
 	}
 	if e.spreads == nil || len(e.spreads) == mostOpened {
 		e.spreads = map[spreadKey]workload.Lengths{}
@@ -298,5 +294,6 @@ func (e *Estimator) spread(p *question.Question) (workload.Lengths, error) {
 // spreadKey is lengths and how they are spread.
 type spreadKey struct {
 	distribution string
+	traffic      question.Traffic
 	lengths      workload.Lengths
 }

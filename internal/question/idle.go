@@ -57,7 +57,7 @@ func givenRate(l *Loaded) bool      { return !l.Traffic.MaxRate }
 func drawn(l *Loaded) bool          { return l.Traffic.Trace == "" }
 func sharedPrompts(l *Loaded) bool  { return !drawn(l) || turns(l) || l.Traffic.Groups > 0 }
 func keptPrompts(l *Loaded) bool    { return l.Traffic.PrefixCache }
-func recordedLength(l *Loaded) bool { return strings.HasPrefix(l.Distribution, "trace:") }
+func recordedLength(l *Loaded) bool { return strings.HasPrefix(l.Spreading(), "trace:") }
 
 // several reports whether a request may be given to more than one rank.
 func several(l *Loaded) bool {
@@ -78,6 +78,20 @@ var (
 )
 
 // Why settings have no effect.
+
+func closedLoop(_ *Loaded, of Command) string {
+	if of == Simulate {
+		return ""
+	}
+	return "clients send a request when their last has ended; simulate lets them come by themselves"
+}
+
+func recordedPrompts(l *Loaded, of Command) string {
+	if of == Simulate || drawn(l) {
+		return ""
+	}
+	return "which prompts of a trace begin alike counts in simulate"
+}
 
 func engineNotAssumed(l *Loaded, of Command) string {
 	if of != Plan && !l.Assumptions.Engine {

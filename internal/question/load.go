@@ -41,10 +41,8 @@ type Loaded struct {
 func (q *Question) Load() (*Loaded, error) {
 	l, err := q.Read()
 	errs := []error{err, q.Check(Plan), q.needed()}
-	n, err := q.Lengths().Spread(q.Distribution)
-	if err != nil {
-		errs = append(errs, wrong("lengths", err.Error()))
-	}
+	n, err := q.Spread()
+	errs = append(errs, err)
 	if err := document.Join(errs...); err != nil {
 		return nil, Once(err)
 	}
@@ -186,7 +184,7 @@ func (l *Loaded) readSystem(setting, ref string) (*hardware.System, error) {
 
 // Files are the files that a question reads: names of the model, the systems and lengths, as far as these are files.
 func (q *Question) Files() []string {
-	files := []string{strings.TrimPrefix(q.Distribution, "trace:")}
+	files := []string{strings.TrimPrefix(q.Distribution, "trace:"), q.Traffic.Trace}
 	for _, r := range []struct {
 		ref string
 		set catalogue.Set

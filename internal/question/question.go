@@ -3,6 +3,7 @@
 package question
 
 import (
+	"fmt"
 	"math"
 
 	"throughline/assume"
@@ -187,6 +188,35 @@ func (q *Question) Lengths() workload.Lengths {
 		n.Cached = int(q.PrefixHit * float64(n.Input))
 	}
 	return n
+}
+
+// Spreading is the distribution of the lengths, in words: by whatever setting it is given.
+func (q *Question) Spreading() string {
+	switch t := &q.Traffic; {
+	case t.Trace != "":
+		return "trace:" + t.Trace
+	case t.Ratio != 1:
+		return fmt.Sprintf("uniform:%g", t.Ratio)
+	}
+	return q.Distribution
+}
+
+// Spread is the lengths of requests when they have been drawn: those of prompts that follow what others, or the same
+// conversation, had before.
+func (q *Question) Spread() (workload.Lengths, error) {
+	n, err := q.Lengths().Spread(q.Spreading())
+	if err != nil {
+		name := "lengths"
+		if q.Traffic.Trace != "" {
+			name = "trace"
+		}
+		return n, wrong(name, err.Error())
+	}
+	t := &q.Traffic
+	if t.Groups > 0 {
+		n = n.Behind(t.SharedTokens, t.PrefixCache)
+	}
+	return n.Turns(t.Turns, t.PrefixCache), nil
 }
 
 // Limits on what clients see.

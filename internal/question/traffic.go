@@ -5,13 +5,13 @@ import (
 	"throughline/workload"
 )
 
-// Traffic is what a simulation is asked about its requests, besides their lengths, and how they are scheduled. Numbers that
-// are 0 are as the engine has them.
+// Traffic is what is asked about requests, besides their lengths, and how a simulation schedules them. In closed form their
+// means count. Numbers that are 0 are as the engine has them.
 type Traffic struct {
 	Requests     int
 	Rate         float64 // requests per second; +Inf: all at once
 	Arrival      string  // as workload.ParseArrival reads it
-	Ratio        float64 // of the least to the largest length; 0: as the distribution says
+	Ratio        float64 // of the least to the largest length; 1: as the distribution says
 	Groups       int     // of requests that share a prefix
 	SharedTokens int     // of that prefix
 	Turns        int
@@ -25,7 +25,7 @@ type Traffic struct {
 	Running       int // requests of a rank at a time
 	CacheTokens   int
 	BlockTokens   int
-	MaxContext    int // 0: any
+	MaxContext    int // 0: what the model takes
 	PrefixCache   bool
 	SwapGBps      float64 // 0: computed again
 	StepsAhead    int     // -1: as the engine has them
@@ -61,28 +61,28 @@ var ofTraffic = []Setting{
 	{Name: "rate", Aliases: []string{"request-rate"}, For: Simulate, Low: 0, Above: true, High: mostRate, Infinite: true, Unit: "requests/s",
 		Doc: "requests per second, or inf for all at once; of a trace, the mean rate it is played at",
 		Ref: func(q *Question) any { return &q.Traffic.Rate }, Idle: unless(givenRate, "max-rate finds the rate")},
-	{Name: "arrival", For: Simulate, Choices: []string{"poisson", "gamma:", "constant", "bursts:"}, Open: true,
+	{Name: "arrival", For: Plan | Deployed, Choices: []string{"poisson", "gamma:", "constant", "bursts:"}, Open: true,
 		Check: func(text string) error { _, err := workload.ParseArrival(text); return err },
 		Doc:   "how requests come: poisson, gamma:CV, constant or bursts:N",
 		Ref:   func(q *Question) any { return &q.Traffic.Arrival },
-		Idle:  either(drawnRequests, unless(finiteRate, "at an infinite rate all requests come at once"))},
-	{Name: "random-range-ratio", For: Simulate, Low: 0, High: 1,
+		Idle:  either(closedLoop, drawnRequests, unless(finiteRate, "at an infinite rate all requests come at once"))},
+	{Name: "random-range-ratio", For: Plan | Deployed, Low: 0, High: 1,
 		Doc: "lengths are spread evenly from this share of isl and osl to all of them, as in sglang.bench_serving; 1: fixed",
 		Ref: func(q *Question) any { return &q.Traffic.Ratio }, Idle: drawnRequests},
-	{Name: "gsp-num-groups", For: Simulate, Low: 1, High: mostPrompts, Optional: true,
+	{Name: "gsp-num-groups", For: Plan | Deployed, Low: 1, High: mostPrompts, Optional: true,
 		Doc: "groups of requests that share a prefix",
 		Ref: func(q *Question) any { return &q.Traffic.Groups }, Idle: either(drawnRequests, unless(keptPrompts, "without prefix-cache no prompt is kept"))},
-	{Name: "gsp-system-prompt-len", For: Simulate, Low: 1, High: mostTokens, Optional: true, Unit: "tokens",
+	{Name: "gsp-system-prompt-len", For: Plan | Deployed, Low: 1, High: mostTokens, Optional: true, Unit: "tokens",
 		Doc: "tokens of the prefix that a group shares, besides isl",
 		Ref: func(q *Question) any { return &q.Traffic.SharedTokens }, Idle: drawnRequests},
-	{Name: "turns", For: Simulate, Low: 1, High: mostSteps,
+	{Name: "turns", For: Plan | Deployed, Low: 1, High: mostSteps,
 		Doc: "turns of a conversation, each prompt being all that was said before and isl tokens more",
 		Ref: func(q *Question) any { return &q.Traffic.Turns }, Idle: drawnRequests},
 	{Name: "think-time", For: Simulate, Low: 0, High: mostSeconds, Unit: seconds,
 		Doc: "time from an answer to the next turn, like 2s; a bare number is seconds",
 		Ref: func(q *Question) any { return &q.Traffic.Think }, Idle: either(drawnRequests, unless(turns, "a conversation has one turn"))},
-	{Name: "trace", For: Simulate,
-		Doc: "file of requests in place of drawn ones: Mooncake (JSON lines), Azure or Vidur (CSV); plain or .gz",
+	{Name: "trace", For: Plan | Deployed,
+		Doc: "file of requests in place of drawn ones: Mooncake (JSON lines), Azure or Vidur (CSV); plain or .gz. Arrivals and shared prefixes count in simulate, lengths everywhere",
 		Ref: func(q *Question) any { return &q.Traffic.Trace }},
 	{Name: "replicas", For: Simulate, Low: 1, High: mostParts,
 		Doc: "copies of the deployment",
@@ -106,11 +106,11 @@ var ofTraffic = []Setting{
 		Doc: "tokens of a block of the KV cache",
 		Ref: func(q *Question) any { return &q.Traffic.BlockTokens }},
 	{Name: "max-context", For: Simulate, Low: 2, High: mostTokens, Optional: true, Unit: "tokens",
-		Doc: "tokens of a prompt and its output that the model takes (default: any)",
+		Doc: "tokens of a prompt and its output that the model takes (default: the model's)",
 		Ref: func(q *Question) any { return &q.Traffic.MaxContext }},
-	{Name: "prefix-cache", For: Simulate,
+	{Name: "prefix-cache", For: Plan | Deployed,
 		Doc: "blocks of prompts are kept for others that begin alike",
-		Ref: func(q *Question) any { return &q.Traffic.PrefixCache }, Idle: unless(sharedPrompts, "no prompts begin alike: see turns and gsp-num-groups")},
+		Ref: func(q *Question) any { return &q.Traffic.PrefixCache }, Idle: either(recordedPrompts, unless(sharedPrompts, "no prompts begin alike: see turns and gsp-num-groups"))},
 	{Name: "swap-gbps", For: Simulate, Low: 0, Above: true, Optional: true, High: mostGBps, Unit: "GB/s",
 		Doc: "who has to make room in the cache is swapped out over a link of so many GB/s (default: computed again)",
 		Ref: func(q *Question) any { return &q.Traffic.SwapGBps }},

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -316,26 +317,49 @@ func readRuns(dir, steps string) ([]*engineRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = readTable(dir, "requests.csv", []string{"run", "arrival", "input", "output"}, func(c *cells) {
-		run := find(c)
-		arrival, _ := c.cellNumber("arrival")
-		if n := len(run.requests); n > 0 && run.closed == 0 && arrival < run.requests[n-1].Arrival {
-			c.problem("arrival", "is before that of the request in front of it")
-		}
-		run.requests = append(run.requests, simulate.Request{Arrival: arrival, Input: c.whole("input"), Output: c.whole("output")})
-	})
-	if err != nil || steps != "recorded" && steps != "run" {
+	if err := readRequests(dir, find); err != nil || steps != "recorded" && steps != "run" {
 		return runs, err
 	}
-	return runs, readSteps(dir, find)
+	return runs, readSteps(dir, runs, find)
+}
+
+// readRequests reads the requests of all runs, in the order of their numbers where these are told.
+func readRequests(dir string, find func(*cells) *engineRun) error {
+	type row struct {
+		cells
+		run     *engineRun
+		number  float64
+		request simulate.Request
+	}
+	var rows []row
+	err := readTable(dir, "requests.csv", []string{"run", "arrival", "input", "output"}, func(c *cells) {
+		r := row{cells: *c, run: find(c), request: simulate.Request{Input: c.whole("input"), Output: c.whole("output")}}
+		r.request.Arrival, _ = c.cellNumber("arrival")
+		r.number, _ = c.cellNumber("req")
+		rows = append(rows, r)
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.number, b.number) })
+	var errs []error
+	for i := range rows {
+		r := &rows[i]
+		r.errs = &errs
+		if n := len(r.run.requests); n > 0 && r.run.closed == 0 && r.request.Arrival < r.run.requests[n-1].Arrival {
+			r.problem("arrival", "is before that of the request in front of it")
+		}
+		r.run.requests = append(r.run.requests, r.request)
+	}
+	return document.Join(errs...)
 }
 
 // blockTokens is the tokens of a block of the recorded engine.
 const blockTokens = 16
 
 // readSteps reads when steps started and ended and, where it is told, what they did.
-func readSteps(dir string, find func(*cells) *engineRun) error {
-	return readTable(dir, "steps.csv", []string{"run", "t_start", "t_end"}, func(c *cells) {
+func readSteps(dir string, runs []*engineRun, find func(*cells) *engineRun) error {
+	err := readTable(dir, "steps.csv", []string{"run", "t_start", "t_end"}, func(c *cells) {
 		run := find(c)
 		s := recordedStep{known: true}
 		s.start, _ = c.cellNumber("t_start")
@@ -350,6 +374,10 @@ func readSteps(dir string, find func(*cells) *engineRun) error {
 		s.pairs, _ = c.cellNumber("prefill_pairs")
 		run.steps = append(run.steps, s)
 	})
+	for _, run := range runs {
+		slices.SortStableFunc(run.steps, func(a, b recordedStep) int { return cmp.Compare(a.start, b.start) })
+	}
+	return err
 }
 
 // cells is a row of a table, and what is wrong with it.

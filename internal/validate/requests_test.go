@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/csv"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -185,6 +186,26 @@ func TestSmallReplay(t *testing.T) {
 	}), "recorded")
 	if want := []string{"a: step 1: kv_blocks_used 3, recorded 4"}; r.Equal != 3 || !slices.Equal(r.Differences, want) {
 		t.Errorf("%d equal: %q", r.Equal, r.Differences)
+	}
+}
+
+// TestShuffledRows: the numbers of requests and the times of steps tell their order, not the rows.
+func TestShuffledRows(t *testing.T) {
+	r := replay(t, small(t, func(f map[string]string) {
+		for _, name := range []string{"requests.csv", "steps.csv"} {
+			rows := strings.Split(strings.TrimSpace(f[name]), "\n")
+			if name == "requests.csv" {
+				rows[0] += ",req"
+				for i := range rows[1:] {
+					rows[1+i] += fmt.Sprintf(",%d", i)
+				}
+			}
+			slices.Reverse(rows[1:])
+			f[name] = strings.Join(rows, "\n") + "\n"
+		}
+	}), "recorded")
+	if r.Equal != 4 || r.Steps != 4 {
+		t.Errorf("%d of %d: %v", r.Equal, r.Steps, r.Differences)
 	}
 }
 

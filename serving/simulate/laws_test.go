@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"throughline/deploy"
+	"throughline/internal/test/long"
 	"throughline/workload"
 )
 
@@ -170,7 +171,7 @@ func queueOf(t *testing.T, rate float64, n int, service func(tokens float64) flo
 // TestConstantService: the mean wait of M/D/1 is ρ·s / (2·(1 − ρ)).
 func TestConstantService(t *testing.T) {
 	for load, n := range map[float64]int{0.5: 1_000_000, 0.8: 2_000_000, 0.95: 12_000_000} {
-		if load > 0.9 && testing.Short() {
+		if load > 0.9 && !long.Mode() {
 			continue
 		}
 		r := queueOf(t, load, n, func(float64) float64 { return 1 }, Length{Mean: 1, Kind: "fixed"})

@@ -426,3 +426,38 @@ func TestMaxRateOfFew(t *testing.T) {
 		t.Errorf("%v requests/s of a server that does 1, by few %v", many, few)
 	}
 }
+
+// TestClientsComeOneByOne: all clients are there in the end, though those who entered first have sent their next requests
+// before the last one enters.
+func TestClientsComeOneByOne(t *testing.T) {
+	const clients, requests = 4, 100
+	file := filepath.Join(t.TempDir(), "trace.csv")
+	if err := os.WriteFile(file, []byte("arrived_at,num_prefill_tokens,num_decode_tokens\n0,10,1\n2,10,1\n4,10,1\n"+strings.Repeat("6,10,1\n", requests)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	trace, err := OpenTrace(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	played, err := trace.Source(1, 0, clients)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn := Traffic{Requests: requests, Clients: clients, Rate: math.Inf(1), Input: Length{Mean: 10, Kind: "fixed"}, Output: Length{Mean: 1, Kind: "fixed"}}
+	for name, source := range map[string]Source{
+		"drawn": drawn.Source(), "trace": played, "list": &ClosedLoop{Clients: clients, Requests: slices.Repeat([]Request{{Input: 10, Output: 1}}, requests)},
+	} {
+		// A request takes a step of a second, and the front end two for each that comes at once.
+		o := Options{RequestSeconds: 2, Pools: []Pool{{Servers: clients, Ranks: 1, Times: second{}, Policy: Policy{Prefill: deploy.Chunks, StepTokens: 64, Running: 4, Blocks: 8, BlockTokens: 16}}}}
+		late := 0
+		o.Each = func(e *Ended) {
+			if e.Finish > 10 && e.Finish <= 20 {
+				late++
+			}
+		}
+		mustRun(t, o, source)
+		if late != 10*clients {
+			t.Errorf("%s: %d requests end in ten seconds, of %d clients", name, late, clients)
+		}
+	}
+}

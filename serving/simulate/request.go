@@ -92,16 +92,18 @@ type ClosedLoop struct {
 	Requests []Request
 	Clients  int
 	next     int
+	began    int // clients
 }
 
 // Next is the first request of a client.
 func (c *ClosedLoop) Next() (Request, bool, error) {
-	if c.next >= min(c.Clients, len(c.Requests)) {
+	if c.began == c.Clients || c.next == len(c.Requests) {
 		return Request{}, false, nil
 	}
 	r := c.Requests[c.next]
 	r.Arrival, r.Burst = 0, true
 	c.next++
+	c.began++
 	return r, true, nil
 }
 

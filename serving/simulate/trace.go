@@ -133,13 +133,14 @@ type played struct {
 	speed   float64
 	left    int
 	clients int
-	sent    int
+	began   int // of them
 }
 
 func (p *played) Next() (Request, bool, error) {
-	if p.clients > 0 && p.sent >= p.clients {
+	if p.clients > 0 && p.began == p.clients {
 		return Request{}, false, nil
 	}
+	p.began++
 	return p.read()
 }
 
@@ -153,7 +154,6 @@ func (p *played) read() (Request, bool, error) {
 		return Request{}, false, fmt.Errorf("%s: %w", p.trace.Name, err)
 	}
 	p.left--
-	p.sent++
 	q.Arrival = (q.Arrival - p.trace.First) / p.speed
 	return q, true, nil
 }

@@ -148,15 +148,17 @@ type drawn struct {
 	lengths, gaps, groups *rand.Rand
 	sent                  int
 	recorded              int // lengths taken
+	began                 int // clients
 	at                    float64
 	left                  map[int]int // turns of the conversations under way
 }
 
 // Next is the next request that waits for no end.
 func (d *drawn) Next() (Request, bool, error) {
-	if d.sent == d.Requests || d.Clients > 0 && d.sent >= d.Clients {
+	if d.sent == d.Requests || d.Clients > 0 && d.began == d.Clients {
 		return Request{}, false, nil
 	}
+	d.began++
 	return d.draw(), true, nil
 }
 

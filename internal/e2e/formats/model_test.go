@@ -125,6 +125,7 @@ var modelTests = []keyTest{
 	{key: "output_seq", base: dense, change: set{"model.output_seq": `99`}},
 	{key: "first_k_dense_replace", base: experts.with("model.feedforward", `16`), change: set{"model.first_k_dense_replace": `1`}},
 	{key: "vocab_size", base: dense, change: set{"model.vocab_size": `1000`}},
+	{key: "max_position_embeddings", base: dense, change: set{"model.max_position_embeddings": `1000000`}},
 	{key: "tie_word_embeddings", base: dense.with("model.vocab_size", `1000`), change: set{"model.tie_word_embeddings": `true`}},
 	{key: "weight_byte", base: dense, change: set{"model.weight_byte": `2`}},
 	{key: "activation_byte", base: dense, change: set{"model.activation_byte": `2`}},

@@ -1,0 +1,41 @@
+package workload
+
+// Behind is the lengths of requests whose input follows a prompt that they share with others, of so many tokens, which are
+// cached or not.
+func (l Lengths) Behind(prompt int, cached bool) Lengths {
+	if prompt <= 0 {
+		return l
+	}
+	mean, all := float64(l.Input), float64(l.Input+prompt)
+	squares := mean*mean*l.AttentionScale() + 2*mean*float64(prompt) + float64(prompt)*float64(prompt)
+	l.Input += prompt
+	if cached {
+		l.Cached += prompt
+	}
+	l.Squares = squares / (all * all)
+	return l
+}
+
+// Turns is the mean lengths of the requests of conversations of so many turns: each input is all that was said before, cached
+// or not, and an input more.
+func (l Lengths) Turns(turns int, cached bool) Lengths {
+	if turns <= 1 {
+		return l
+	}
+	in, out, n := float64(l.Input), float64(l.Output), float64(turns)
+	vary := l.AttentionScale() - 1 // of the lengths, in units of the squares of their means
+	var sum, squares float64
+	for i := range turns {
+		before := float64(i)
+		mean := in + before*(in+out)
+		sum += mean
+		squares += mean*mean + vary*((before+1)*in*in+before*out*out)
+	}
+	said := int((n - 1) / 2 * (in + out))
+	l.Input += said
+	if cached {
+		l.Cached += said
+	}
+	l.Squares = squares / n / (sum / n * sum / n)
+	return l
+}
