@@ -66,21 +66,27 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 		// replicas is there something to send.
 		u := shape(d, p)
 		sends := u.ep > 1 && u.dp > 1 && (u.etp == 1 || e == Generic)
-		q.Gathered = u.fits && (!sends || e.gathers(p.Role))
+		q.Gathered = u.fits && (!sends || e.gathers(&u, p.System))
 	}
 	return q
 }
 
-// gathers reports whether servers of a role gather tokens that they could send.
-func (e *Engine) gathers(r deploy.Role) bool {
+// gathers reports whether a server gathers tokens that it could send. Groups of processors that share no memory over NVLink
+// beyond a node, or no more of them than the experts of a token, have nothing better in TensorRT-LLM.
+func (e *Engine) gathers(u *unit, sys *hardware.System) bool {
 	switch e.Scheduling.GathersExperts {
 	case "always":
 		return true
 	case "aggregated":
-		return r == deploy.Both
+		return u.Role == deploy.Both
+	case "small groups":
+		return u.ep <= u.Shape.Experts.TopK || len(sys.Networks) == 0 || sys.Networks[0].Size <= usualNode
 	}
 	return false
 }
+
+// usualNode is the processors of a node whose NVLink ends at its border.
+const usualNode = 8
 
 // cacheBytes is what an element of the KV cache takes where nobody says: as much as 16 bits, or 8 bits besides quantised
 // weights where the engine does so on all systems of the deployment.

@@ -42,7 +42,7 @@ type Scheduling struct {
 	// have FP4.
 	QuantizedCache string `json:"quantized_cache" required:"true" enum:"always,with fp4,never"`
 	// GathersExperts: which servers gather the tokens of data-parallel ranks instead of sending each to its experts.
-	GathersExperts string `json:"gathers_experts" required:"true" enum:"always,aggregated,never"`
+	GathersExperts string `json:"gathers_experts" required:"true" enum:"always,aggregated,small groups,never"`
 	// FusesQuantization: norms and activations write what narrow products behind them read.
 	FusesQuantization bool `json:"fuses_quantization" required:"true"`
 

@@ -15,7 +15,7 @@ import (
 
 // Predict predicts every row that is compared.
 func (t *Table) Predict(ctx context.Context) error {
-	p := predictor{points: point.NewEstimator(), shapes: map[string]*model.Model{}}
+	p := predictor{ctx: ctx, points: point.NewEstimator(), shapes: map[string]*model.Model{}}
 	for i := range t.Rows {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -29,6 +29,7 @@ func (t *Table) Predict(ctx context.Context) error {
 
 // predictor keeps what rows share.
 type predictor struct {
+	ctx    context.Context
 	points *point.Estimator
 	shapes map[string]*model.Model
 }
@@ -60,6 +61,9 @@ func (p *predictor) value(c *config) (float64, error) {
 		return 0, err
 	}
 	c.lay(m)
+	if c.run.requests > 0 {
+		return p.benchmark(c)
+	}
 	if c.saturated {
 		if err := p.fill(c); err != nil {
 			return 0, err
@@ -99,6 +103,29 @@ func (p *predictor) value(c *config) (float64, error) {
 		rate *= c.accepted / estimate.TokensPerStep(a.Deployment.Acceptance, c.point.Drafts)
 	}
 	return c.rate(rate), nil
+}
+
+// benchmark is what a run of requests prints.
+func (p *predictor) benchmark(c *config) (float64, error) {
+	q := c.point
+	q.Concurrency, q.Batch = 0, 1
+	a, err := p.points.Answer(&q)
+	if err != nil {
+		return 0, err
+	}
+	n := a.Load.Lengths
+	r, err := c.run.simulated(p.ctx, a.Deployment, n)
+	if err != nil {
+		return 0, err
+	}
+	latency := r.Residence / float64(r.Requests)
+	switch c.asks {
+	case userRate:
+		return float64(n.Output) / latency, nil
+	case requestTime:
+		return 1e3 * latency, nil
+	}
+	return c.rate(float64(r.Output) / r.Duration()), nil
 }
 
 // shape is a model of the catalogue.

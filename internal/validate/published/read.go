@@ -25,6 +25,7 @@ type config struct {
 	part      string  // of a layer
 	per       string  // what a rate is of: GPU, node or all
 	counted   counted // of an exchange, what its bandwidth counts
+	run       run     // a benchmark that is simulated; without requests none is
 }
 
 // layout is how processors share a model, in the words of the sources.
@@ -154,12 +155,6 @@ var layouts = []struct {
 
 // wide is attention replicas around experts that are spread over all of them.
 func wide(n int) layout { return layout{n, 1, n, 1, false} }
-
-// requestsOf is how many requests a run queued at once, by the lengths (docs/source/developer-guide/perf-overview.md of
-// TensorRT-LLM at 03e27c7; 1000/1000 is not in its list and taken for 1024/1024).
-var requestsOf = map[[2]int]int{
-	{1000, 1000}: 3000, {1024, 1024}: 3000, {8192, 1024}: 1500, {1024, 8192}: 1500, {32768, 1024}: 1000, {1024, 32768}: 1000,
-}
 
 var (
 	tokensOf   = folded(`(?:(\d+)x)?(\d+) tok`)
@@ -395,7 +390,7 @@ func (c *config) work(row inputs) error {
 	return nil
 }
 
-// clients reads how many wait for answers.
+// clients reads how many wait for answers, or the requests of a benchmark.
 func (c *config) clients(row inputs, load string) error {
 	p := &c.point
 	if n := firstNumber(clientsOf, load); n > 0 {
@@ -405,15 +400,7 @@ func (c *config) clients(row inputs, load string) error {
 	if !strings.Contains(load, "max load") {
 		return errors.New("no number of clients")
 	}
-	if n := requestsOf[[2]int{p.Input, p.Output}]; n > 0 && strings.Contains(row.get("source"), "v1.2") {
-		p.Concurrency = n
-		return nil
-	}
-	e, err := engine.Find(p.Engine)
-	if err != nil {
-		return err
-	}
-	p.Concurrency = c.cut.procs() * e.Scheduling.Sequences // more than ever find room
+	c.run.requests = cmp.Or(requestsOf[[2]int{p.Input, p.Output}], usualRequests)
 	return nil
 }
 
