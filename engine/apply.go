@@ -50,6 +50,7 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	if d.Precision.Cache == 0 {
 		d.Precision.Cache = e.cacheBytes(&d)
 	}
+	d.Precision.ReadsNarrow = d.Assume.Engine && e.Scheduling.ReadsNarrowCache
 	d.Engine = deploy.Engine{Name: e.Name, Title: e.Title, Scheduling: e.Scheduling.Scheduling}
 	for i := range d.Pools {
 		d.Pools[i].Plan = e.Place(&d, &d.Pools[i])

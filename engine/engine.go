@@ -41,6 +41,9 @@ type Scheduling struct {
 	// QuantizedCache: where the cache of quantised weights is FP8. Kernels that read it well came with the processors that
 	// have FP4.
 	QuantizedCache string `json:"quantized_cache" required:"true" enum:"always,with fp4,never"`
+	// ReadsNarrowCache: kernels of its own read a cache of 8 bits, in half the time of one of 16, where those that other
+	// engines run on a chip convert it first.
+	ReadsNarrowCache bool `json:"reads_narrow_cache" required:"true"`
 	// GathersExperts: which servers gather the tokens of data-parallel ranks instead of sending each to its experts.
 	GathersExperts string `json:"gathers_experts" required:"true" enum:"always,aggregated,small groups,never"`
 	// FusesQuantization: norms and activations write what narrow products behind them read.

@@ -118,6 +118,8 @@ type Precision struct {
 	// Modules are the formats of parts of the model; one without bytes is as the rest.
 	Modules [model.ModuleCount]Product
 	Stored  string // the number type that weights are stored in, where products have another; empty: not said
+	// ReadsNarrow: attention reads a cache of 8 bits with kernels that are as good as those for 16.
+	ReadsNarrow bool
 	// Name is the format of the narrowest weights as engines know it; empty: as their bytes say.
 	Name string
 }
