@@ -91,9 +91,9 @@ func (p *predictor) value(c *config) (float64, error) {
 	r := &a.Phases[0]
 	switch c.asks {
 	case dispatchTime, dispatchRate:
-		return c.exchanged(timeOf(r, op.Dispatch), m), nil
+		return c.exchanged(timeOf(c.routed(r), op.Dispatch), m), nil
 	case combineTime, combineRate:
-		return c.exchanged(timeOf(r, op.Combine), m), nil
+		return c.exchanged(timeOf(c.routed(r), op.Combine), m), nil
 	case layerPart:
 		return 1e3 * layer(r)[partNames[c.part]], nil
 	}
@@ -272,6 +272,21 @@ func part(o *estimate.Operator) int {
 	return otherPart
 }
 
+// nodesOfToken is how many nodes a token goes to at most in the tests of DeepEP, where a group of experts is those of a node
+// (num_topk_groups in tests/test_internode.py); within a node they limit nothing.
+const nodesOfToken = 4
+
+// routed is the result with tokens routed as the tests of exchanges do, which is not how models do.
+func (c *config) routed(r *point.Result) *point.Result {
+	out, shape := *r, *r.Problem.Model
+	shape.Experts.Groups, shape.Experts.TopGroups = 0, 0
+	if nodes := c.counted.nodes(); c.counted.limited && nodes > nodesOfToken {
+		shape.Experts.Groups, shape.Experts.TopGroups = nodes, nodesOfToken
+	}
+	out.Problem.Model = &shape
+	return &out
+}
+
 // perNode is the processors of a node of the sources that count by nodes.
 const perNode = 8
 
@@ -283,13 +298,14 @@ type counted struct {
 	limited bool // a token goes to four nodes at most
 }
 
+func (c *counted) nodes() int { return max(1, c.ranks/perNode) }
+
 // bytes is what DeepEP counts for its bandwidth (tests/test_intranode.py and test_internode.py): every token once for
 // every rank of a node, or every node, that has one of its experts, itself included.
 func (c *counted) bytes(m *model.Model) float64 {
-	const nodesOfToken = 4
 	groups, experts := float64(c.ranks), float64(m.Experts.Routed)
-	if c.ranks > perNode {
-		groups = float64(c.ranks) / perNode
+	if nodes := c.nodes(); nodes > 1 {
+		groups = float64(nodes)
 		if c.limited && groups > nodesOfToken {
 			experts *= nodesOfToken / groups
 			groups = nodesOfToken

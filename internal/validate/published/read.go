@@ -417,13 +417,13 @@ func (c *config) exchange(row inputs) error {
 		p.Context, p.Batch = 2, tokens
 	}
 	// Results come back in 16 bits; tokens go out as the row says.
-	p.Formats.Comm = "bf16"
-	out := c.asks == dispatchTime || c.asks == dispatchRate
-	if out && strings.Contains(row.get("precision"), "FP8") {
-		p.Formats.Comm = "fp8"
+	p.Formats.Dispatch, p.Formats.Combine = "bf16", "bf16"
+	if strings.Contains(row.get("precision"), "FP8") {
+		p.Formats.Dispatch = "fp8"
 	}
+	narrow := p.Formats.Dispatch == "fp8" && (c.asks == dispatchTime || c.asks == dispatchRate)
 	p.Formats.Weights = cmp.Or(p.Formats.Weights, "fp8")
-	c.counted = counted{tokens: float64(tokens), ranks: c.cut.ep, narrow: p.Formats.Comm == "fp8", limited: strings.Contains(row.get("notes"), "top-4 groups")}
+	c.counted = counted{tokens: float64(tokens), ranks: c.cut.ep, narrow: narrow, limited: strings.Contains(row.get("notes"), "top-4 groups")}
 	return nil
 }
 
