@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"throughline/collective"
 	"throughline/estimate"
 	"throughline/hardware/kernel"
 	"throughline/internal/point"
@@ -91,9 +92,9 @@ func (p *predictor) value(c *config) (float64, error) {
 	r := &a.Phases[0]
 	switch c.asks {
 	case dispatchTime, dispatchRate:
-		return c.exchanged(timeOf(c.routed(r), op.Dispatch), m), nil
+		return c.exchanged(c.sent(r, op.Dispatch), m), nil
 	case combineTime, combineRate:
-		return c.exchanged(timeOf(c.routed(r), op.Combine), m), nil
+		return c.exchanged(c.sent(r, op.Combine), m), nil
 	case layerPart:
 		return 1e3 * layer(r)[partNames[c.part]], nil
 	}
@@ -275,6 +276,28 @@ func part(o *estimate.Operator) int {
 // nodesOfToken is how many nodes a token goes to at most in the tests of DeepEP, where a group of experts is those of a node
 // (num_topk_groups in tests/test_internode.py); within a node they limit nothing.
 const nodesOfToken = 4
+
+// sent is the time of one direction of an exchange: as the library of the row takes it, where that is not the one whose kernels
+// the catalogue has.
+func (c *config) sent(r *point.Result, kind op.Kind) float64 {
+	r = c.routed(r)
+	library, ok := collective.FindLibrary(c.library)
+	if !ok {
+		return timeOf(r, kind)
+	}
+	e := &r.Problem.Model.Experts
+	shape := kernel.Shape{
+		M: c.counted.tokens, N: float64(e.TopK), K: float64(r.Problem.Model.Hidden), Group: int32(c.counted.ranks), Nodes: int16(c.counted.nodes()),
+		Experts: int32(e.Routed), Groups: int16(e.Groups), Limit: int16(e.TopGroups),
+	}
+	mode := library.Mode(c.counted.tokens)
+	format, bytes := mode.Dispatch, r.Problem.Precision.Dispatch
+	if kind == op.Combine {
+		format, bytes = mode.Combine, r.Problem.Precision.Combine
+	}
+	format.Element = bytes
+	return mode.Seconds(r.Problem.System, "", &shape, format)
+}
 
 // routed is the result with tokens routed as the tests of exchanges do, which is not how models do.
 func (c *config) routed(r *point.Result) *point.Result {

@@ -25,6 +25,7 @@ type config struct {
 	part      string  // of a layer
 	per       string  // what a rate is of: GPU, node or all
 	counted   counted // of an exchange, what its bandwidth counts
+	library   string  // that exchanges, where it is not the one whose kernels were measured
 	run       run     // a benchmark that is simulated; without requests none is
 }
 
@@ -81,6 +82,9 @@ var engines = []choice{
 	{all(in("source", `SGLang|InferSim`)), "sglang"},
 	{nil, engine.Generic.Name},
 }
+
+// libraries that have numbers of their own (collective/libraries).
+var libraries = []choice{{all(in("source", `UCCL`)), "uccl"}}
 
 // Number formats. The figures of TensorRT-LLM on Hopper keep the cache of these two models in 16 bits (its own notes);
 // gpt-oss has weights of four bits wherever it runs.
@@ -422,6 +426,7 @@ func (c *config) exchange(row inputs) error {
 		p.Formats.Dispatch = "fp8"
 	}
 	narrow := p.Formats.Dispatch == "fp8" && (c.asks == dispatchTime || c.asks == dispatchRate)
+	c.library = choose(row, libraries)
 	p.Formats.Weights = cmp.Or(p.Formats.Weights, "fp8")
 	c.counted = counted{tokens: float64(tokens), ranks: c.cut.ep, narrow: narrow, limited: strings.Contains(row.get("notes"), "top-4 groups")}
 	return nil
