@@ -12,6 +12,7 @@ import (
 	"throughline/internal/question"
 	"throughline/model"
 	"throughline/op"
+	"throughline/plan"
 )
 
 // Predict predicts every row that is compared.
@@ -239,7 +240,10 @@ var partNames = map[string]int{
 // layer is the parts of one layer with experts, in seconds. The layers without repeat less often.
 func layer(r *point.Result) (out [partCount]float64) {
 	ops := stageOf(r)
-	repeat := 0.0
+	repeat, times := 0.0, 1.0
+	if r.Estimate.Plan.Overlap == plan.TwoBatch {
+		times = 2 // the operators are those of one of two micro-batches
+	}
 	for i := range ops {
 		if part(&ops[i]) == expertPart {
 			repeat = ops[i].Repeat
@@ -248,8 +252,8 @@ func layer(r *point.Result) (out [partCount]float64) {
 	for i := range ops {
 		o := &ops[i]
 		if o.Repeat >= repeat {
-			out[part(o)] += o.Busy.Time
-			out[wholeLayer] += o.Exposed
+			out[part(o)] += times * o.Busy.Time
+			out[wholeLayer] += times * o.Exposed
 		}
 	}
 	return out

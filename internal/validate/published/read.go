@@ -11,6 +11,7 @@ import (
 	"throughline/engine"
 	"throughline/internal/question"
 	"throughline/model"
+	"throughline/plan"
 )
 
 // config is a deployment as a row states it, and what is asked of it.
@@ -105,6 +106,23 @@ var (
 		{all(in("parallelism", `FP8 MLA|fa3-fp8|all opts|InferX`)), "fp8"},
 	}
 )
+
+// overlaps of exchanges with computation, as a row says; DeepSeek's own profile is of two micro-batches
+// (github.com/deepseek-ai/profile-data).
+var overlaps = []choice{
+	{all(in("parallelism", `no TBO|TBO off`)), ""},
+	{all(in("parallelism", `\bTBO|DeepSeek profile`)), plan.TwoBatch.String()},
+	// The whole layers of its breakdowns are those of its runs with overlap: 1.49 ms · 61 layers for 256 tokens is 22.5k per node.
+	{all(in("source", `^SGLang PD`), in("metric", `time_per_layer`)), plan.TwoBatch.String()},
+	{all(in("parallelism", `\bSBO`)), plan.SingleBatch.String()},
+}
+
+// popularities: SGLang's runs on H100 had the experts of real texts, with the copies that EPLB made of them; others sent random
+// tokens, or balanced them.
+var popularities = []choice{
+	{all(in("parallelism", `perfect EPLB|DeepSeek profile`)), ""},
+	{all(in("source", `^SGLang PD|inference notes`)), "served"},
+}
 
 // rates are what the tokens per second of a figure are of.
 var rates = []choice{
@@ -223,6 +241,7 @@ func read(row inputs, asks quantity) (config, error) {
 		p.GPUsPerNode = 4
 	}
 	p.Formats = question.Formats{Weights: choose(row, weights), Cache: choose(row, caches), Attention: choose(row, attentions)}
+	p.Overlap, p.Popularity = choose(row, overlaps), choose(row, popularities)
 	var found bool
 	if c.cut, found = layoutOf(row, phase); !found || c.cut.procs() < 1 {
 		note("no layout")
