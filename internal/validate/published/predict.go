@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"throughline/collective"
+	"throughline/engine"
 	"throughline/estimate"
 	"throughline/hardware/kernel"
 	"throughline/internal/point"
@@ -99,7 +100,13 @@ func (p *predictor) value(c *config) (float64, error) {
 	case layerPart:
 		return 1e3 * layer(r)[partNames[c.part]], nil
 	}
-	rate := r.Estimate.Throughput
+	// What servers print has the time of their hosts in it.
+	rules := a.Deployment.Engine.Scheduling
+	if e, err := engine.Find(c.point.Engine); c.simulated && err == nil {
+		rules = e.Scheduling.Scheduling
+	}
+	host := rules.Host(float64(r.Estimate.Plan.Sequences(m.IsMoE())))
+	rate := r.Estimate.Throughput * r.Estimate.StepTime / (r.Estimate.StepTime + host)
 	if c.accepted > 0 {
 		// As many tokens of a step as the source states, in place of those that are assumed.
 		rate *= c.accepted / estimate.TokensPerStep(a.Deployment.Acceptance, c.point.Drafts)

@@ -21,6 +21,7 @@ type config struct {
 	cut   layout
 	// redundant copies of experts, where the source has them and they fill the groups evenly.
 	redundant int
+	simulated bool    // drafts that nobody made: longer batches stood for them
 	accepted  float64 // tokens of a step with drafts, as the source has it; 0: not stated
 	saturated bool    // as many sequences as find room
 	part      string  // of a layer
@@ -114,7 +115,7 @@ var overlaps = []choice{
 	{all(in("parallelism", `\bTBO|DeepSeek profile`)), plan.TwoBatch.String()},
 	// The whole layers of its breakdowns are those of its runs with overlap: 1.49 ms · 61 layers for 256 tokens is 22.5k per node.
 	{all(in("source", `^SGLang PD`), in("metric", `time_per_layer`)), plan.TwoBatch.String()},
-	{all(in("parallelism", `\bSBO`)), plan.SingleBatch.String()},
+	{all(in("parallelism", `\bSBO|all opts|InferX`)), plan.SingleBatch.String()},
 }
 
 // popularities: SGLang's runs on H100 had the experts of real texts, with the copies that EPLB made of them; others sent random
@@ -341,6 +342,7 @@ func (c *config) drafting(row inputs) {
 	if c.point.Drafts == 0 {
 		return
 	}
+	c.simulated = strings.Contains(text, "simulated MTP")
 	if m := acceptedOf.FindStringSubmatch(text); m != nil {
 		low, _ := strconv.ParseFloat(m[1], 64)
 		high, err := strconv.ParseFloat(m[2], 64)
