@@ -127,7 +127,6 @@ const mostLines = 80
 
 // longer is functions that may be longer, and why.
 var longer = map[string]string{
-	"internal/calibrate/fit.go fit": "one fit from nodes to slowdowns; its steps share a dozen vectors",
 	"internal/result/side.go stats": "a table: the fields of a phase",
 }
 

@@ -77,7 +77,7 @@ func chosen(d *deploy.Deployment, n workload.Lengths) (sequences, tokens int) {
 		params, _ := m.Params()
 		weights := d.Precision.Of(model.ExpertModule).Weight
 		if weights < 1 {
-			weights *= weights // it counts the bytes of packed numbers as numbers
+			weights *= 0.5 // it takes a byte of packed numbers for one of them
 		}
 		token := 2 * float64(m.Layers) * max(heads, procs) * dim * d.Precision.Cache
 		free := procs*pool.System.Memory.GiB*estimate.GiB - params*weights
@@ -97,13 +97,39 @@ func (r *run) simulated(ctx context.Context, d deploy.Deployment, n workload.Len
 	if err != nil {
 		return nil, err
 	}
-	options, err := simulate.Of(&d, n, &simulate.Settings{CacheTokens: cache})
+	times, err := simulate.NewStepTimes(&d, d.Of(op.Decode))
+	if err != nil {
+		return nil, err
+	}
+	options, err := simulate.Of(&d, n, &simulate.Settings{CacheTokens: cache, Times: &padded{StepTimes: times}})
 	if err != nil {
 		return nil, err
 	}
 	fixed := func(tokens int) simulate.Length { return simulate.Length{Mean: tokens, Kind: "fixed"} }
 	traffic := simulate.Traffic{Requests: r.requests, Rate: math.Inf(1), Input: fixed(n.Input), Output: fixed(n.Output), Turns: 1}
 	return simulate.Run(ctx, options, traffic.Source())
+}
+
+// graphSizes are the batches for which CUDA graphs were captured (llm_options.yml of both overviews).
+var graphSizes = []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 384, 512, 1024, 2048, 4096, 8192}
+
+// padded is steps of which those that only decode are filled up with empty sequences to the next size of a graph.
+type padded struct {
+	*simulate.StepTimes
+	work simulate.Work
+}
+
+func (p *padded) Seconds(w *simulate.Work) float64 {
+	i, _ := slices.BinarySearch(graphSizes, w.Decodes)
+	if len(w.Chunks) > 0 || w.Decodes == 0 || i == len(graphSizes) {
+		return p.StepTimes.Seconds(w)
+	}
+	empty := int64(graphSizes[i] - w.Decodes) // each reads one key
+	p.work.Decodes, p.work.Context, p.work.Bounded = graphSizes[i], w.Context+empty, append(p.work.Bounded[:0], w.Bounded...)
+	for b := range p.work.Bounded {
+		p.work.Bounded[b] += empty
+	}
+	return p.StepTimes.Seconds(&p.work)
 }
 
 // cacheTokens is the tokens for which a rank has a cache: TensorRT-LLM gives it a share of the memory that the weights and

@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"testing"
+
+	"throughline/deploy"
+	"throughline/hardware"
+	"throughline/plan"
+)
+
+// exchanging is DeepSeek-V3 on as many replicas of attention as it has expert ranks, on chips whose innermost network has a size.
+func exchanging(ranks, domain int) deploy.Deployment {
+	s := &served{Shape: deepseek, Precision: fp8, Instances: 1, GPUsPerNode: 8, Plan: plan.Plan{
+		Attention: plan.Layout{DP: ranks, PP: 1, TP: 1}, Experts: plan.ExpertLayout{EP: ranks, TP: 1, DP: 1}, SharedPerCard: true, Pipelined: true,
+	}}
+	d, pool := s.parts()
+	pool.System = &hardware.System{Networks: []hardware.Network{{Size: domain}}}
+	d.Pools = []deploy.Pool{*pool}
+	return *d
+}
+
+// TestGathers: TensorRT-LLM sends tokens to their experts only in groups of more processors than a token has experts that share
+// one NVLink domain beyond a node; SGLang sends them anywhere.
+func TestGathers(t *testing.T) {
+	for _, c := range []struct {
+		engine        string
+		ranks, domain int
+		want          bool
+	}{
+		{"trtllm", 8, 72, true}, {"trtllm", 16, 72, false}, {"trtllm", 16, 8, true}, {"sglang", 8, 8, false}, {"sglang", 16, 72, false},
+	} {
+		if d := find(t, c.engine).Apply(exchanging(c.ranks, c.domain)); d.Pools[0].Plan.Gathered != c.want {
+			t.Errorf("%s on %d ranks, NVLink over %d: gathers is %v", c.engine, c.ranks, c.domain, !c.want)
+		}
+	}
+}
+
+// TestDraftSeconds: drafts make the host of SGLang slower, that of others not.
+func TestDraftSeconds(t *testing.T) {
+	for _, e := range All() {
+		d := exchanging(16, 8)
+		plain := e.Apply(d)
+		d.Pools[0].Plan.Drafts = 1
+		drafting := e.Apply(d)
+		got := drafting.Engine.Host(1) - plain.Engine.Host(1)
+		if want := e.Scheduling.DraftSeconds; got < want-1e-12 || got > want+1e-12 || (want > 0) != (e.Name == "sglang") {
+			t.Errorf("%s: drafts add %g s", e.Name, got)
+		}
+	}
+}
+
+// TestReadsNarrow: only TensorRT-LLM has kernels of its own for narrow caches.
+func TestReadsNarrow(t *testing.T) {
+	for _, e := range All() {
+		if d := e.Apply(exchanging(8, 8)); d.Precision.ReadsNarrow != (e.Name == "trtllm") {
+			t.Errorf("%s: %v", e.Name, d.Precision.ReadsNarrow)
+		}
+	}
+}
