@@ -76,16 +76,16 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 	return q
 }
 
-// gathers reports whether a server gathers tokens that it could send. Groups of processors that share no memory over NVLink
-// beyond a node, or no more of them than the experts of a token, have nothing better in TensorRT-LLM.
+// gathers reports whether a server gathers tokens that it could send. Processors that share no memory over NVLink beyond a node
+// have nothing better in TensorRT-LLM.
 func (e *Engine) gathers(u *unit, sys *hardware.System) bool {
 	switch e.Scheduling.GathersExperts {
 	case "always":
 		return true
 	case "aggregated":
 		return u.Role == deploy.Both
-	case "small groups":
-		return u.ep <= u.Shape.Experts.TopK || len(sys.Networks) == 0 || sys.Networks[0].Size <= usualNode
+	case "in nodes":
+		return sys == nil || len(sys.Networks) == 0 || sys.Networks[0].Size <= usualNode
 	}
 	return false
 }

@@ -47,7 +47,7 @@ type Scheduling struct {
 	// engines run on a chip convert it first.
 	ReadsNarrowCache bool `json:"reads_narrow_cache" required:"true"`
 	// GathersExperts: which servers gather the tokens of data-parallel ranks instead of sending each to its experts.
-	GathersExperts string `json:"gathers_experts" required:"true" enum:"always,aggregated,small groups,never"`
+	GathersExperts string `json:"gathers_experts" required:"true" enum:"always,aggregated,in nodes,never"`
 	// FusesQuantization: norms and activations write what narrow products behind them read.
 	FusesQuantization bool `json:"fuses_quantization" required:"true"`
 

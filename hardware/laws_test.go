@@ -14,7 +14,7 @@ import (
 
 // computed is the number type that the products of a kernel run in, by its key, and the bytes of an element of its weights.
 func computed(key string) (string, float64) {
-	base := strings.TrimSuffix(key, kernel.Tuned)
+	base := strings.TrimSuffix(strings.TrimSuffix(key, kernel.Tuned), kernel.Blocks)
 	switch base {
 	case "int4", "mxfp4":
 		return "bfloat16", kernel.StoredBytes(base, 0)
@@ -62,7 +62,9 @@ func TestKernelsObeyLaws(t *testing.T) {
 		if large[what] == nil {
 			large[what] = map[string]float64{}
 		}
-		large[what][chip] = seconds
+		if t, ok := large[what][chip]; !ok || seconds < t { // of tuned tiles and others engines take the faster
+			large[what][chip] = seconds
+		}
 	}
 	for _, name := range hardware.Catalogue.Names() {
 		src, _ := hardware.Catalogue.Find(name)
@@ -95,7 +97,7 @@ func TestKernelsObeyLaws(t *testing.T) {
 					}
 					last = got
 					if rows == enough && !timing.Beyond(&shape) {
-						note(fmt.Sprint(p.slot.Name(), " ", key, ", product ", i), name, got)
+						note(fmt.Sprint(p.slot.Name(), " ", strings.TrimSuffix(key, kernel.Tuned), ", product ", i), name, got)
 					}
 				}
 			}

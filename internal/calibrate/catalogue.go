@@ -157,10 +157,7 @@ func Catalogue(folder string, log func(title string)) ([]Output, error) {
 					return nil, err
 				}
 			}
-			if b.own[i].title == h200PyTorch.title {
-				// cuBLAS with one scale for a matrix, up to a third faster than what engines run on the same die.
-				delete(part.Gemm, "float8")
-			}
+			narrowProducts(part, b.own[i].title)
 			set.Fill(part)
 			sources = append(sources, part.Source)
 		}
@@ -194,6 +191,19 @@ func Catalogue(folder string, log func(title string)) ([]Output, error) {
 		return nil, err
 	}
 	return append(files, Output{"../../docs/calibration.md", out.Bytes()}), nil
+}
+
+// narrowProducts puts the products of 8 bits where they belong. The tables of InferSim are of DeepGEMM, which scales blocks, and stand
+// for products with one scale besides. Those of SGLang on an H100 with one scale are of a kernel that most engines do not run; cuBLAS, which
+// they do, was measured on the same die.
+func narrowProducts(part *kernel.Set, title string) {
+	switch title {
+	case h20Tables.title, h800Tables.title:
+		part.Put(kernel.Gemm, "float8"+kernel.Blocks, part.Gemm["float8"], part.Errors["gemm.float8"])
+	case h100Engine.title:
+		delete(part.Gemm, "float8")
+		delete(part.Errors, "gemm.float8")
+	}
 }
 
 // fillFrom takes what a chip lacks from others.

@@ -23,3 +23,25 @@ func TestReadsNarrow(t *testing.T) {
 		t.Errorf("%v s for the bytes of a wide cache, %v s", wide, fast)
 	}
 }
+
+// TestBlocks: weights with a scale for every block run in kernels of their own, where there are some.
+func TestBlocks(t *testing.T) {
+	model := func(slowdown float64) *GemmModel {
+		return &GemmModel{Base: Base{Norm: 4, Compute: Flat(slowdown), Memory: Flat(1)}, Weight: 1, Input: 1, Output: 2}
+	}
+	set := &Set{Gemm: map[string]*GemmModel{"float8": model(1.2), "float8" + Blocks: model(1.8)}}
+	key := func(s *Set, weight float64) string {
+		_, b := s.Bind(Types{Matrix: "float8", Weight: weight}).For(Use{Slot: Gemm})
+		return b.Key
+	}
+	if got := key(set, 1); got != "float8" {
+		t.Errorf("one scale: %q", got)
+	}
+	if got := key(set, 1+4./(128*128)); got != "float8 blocks" {
+		t.Errorf("scales of blocks: %q", got)
+	}
+	delete(set.Gemm, "float8"+Blocks)
+	if got := key(set, 1+4./(128*128)); got != "float8" {
+		t.Errorf("no kernel of its own: %q", got)
+	}
+}
