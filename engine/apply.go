@@ -98,7 +98,7 @@ const usualNode = 8
 func (e *Engine) cacheBytes(d *deploy.Deployment) float64 {
 	quantised := d.Precision.Narrowest() < 2
 	for i := range d.Pools {
-		quantised = quantised && e.Scheduling.narrowCache(d.Pools[i].System)
+		quantised = quantised && e.Scheduling.narrowCache(d.Pools[i].System, d.Precision.Blocks())
 	}
 	if quantised && d.Assume.Engine {
 		return 1
@@ -106,8 +106,16 @@ func (e *Engine) cacheBytes(d *deploy.Deployment) float64 {
 	return 2
 }
 
-// narrowCache reports whether servers of quantised weights keep an FP8 cache on a system.
-func (s *Scheduling) narrowCache(sys *hardware.System) bool {
+// narrowCache reports whether servers of quantised weights, with scales of blocks or one, keep an FP8 cache on a system.
+func (s *Scheduling) narrowCache(sys *hardware.System, blocks bool) bool {
 	_, fp4 := sys.Matrix["float4"]
-	return s.QuantizedCache == "always" || s.QuantizedCache == "with fp4" && fp4
+	switch s.QuantizedCache {
+	case "always":
+		return true
+	case "one scale or fp4":
+		return fp4 || !blocks
+	case "with fp4":
+		return fp4
+	}
+	return false
 }

@@ -56,3 +56,23 @@ func TestReadsNarrow(t *testing.T) {
 		}
 	}
 }
+
+// TestCacheOfBlocks: TensorRT-LLM keeps an FP8 cache beside weights with one scale; beside weights with scales of blocks only on
+// chips with FP4.
+func TestCacheOfBlocks(t *testing.T) {
+	for _, c := range []struct {
+		weight float64
+		fp4    bool
+		want   float64
+	}{{1, false, 1}, {1 + 4./(128*128), false, 2}, {1 + 4./(128*128), true, 1}, {0.5625, true, 1}, {2, true, 2}} {
+		d := exchanging(8, 8)
+		d.Precision.Weight, d.Precision.Cache = c.weight, 0
+		d.Pools[0].System.Matrix = map[string]hardware.MatrixEngine{}
+		if c.fp4 {
+			d.Pools[0].System.Matrix["float4"] = hardware.MatrixEngine{}
+		}
+		if got := find(t, "trtllm").Apply(d).Precision.Cache; got != c.want {
+			t.Errorf("weights of %g bytes, FP4 %v: a cache of %g", c.weight, c.fp4, got)
+		}
+	}
+}

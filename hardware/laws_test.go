@@ -54,7 +54,9 @@ const blockRead = 32 * 3 * 7168 * 2048
 func blockFlops(rows float64) float64 { return 2 * rows * blockRead }
 
 // TestKernelsObeyLaws: the built-in kernels of products are never faster than the peaks of their chip, and more rows never take
-// less. Where operations decide, the chips of one die agree within 15%.
+// less. Where operations decide, the chips of one die agree within 15%. Two kinds are left out of that. SGLang's tables of fused blocks
+// on H100 and H200 differ by 16% themselves (median of 594 rows of 8,192 tokens and more), as what they move between their products
+// takes part. Products of 8 bits with one scale are cuBLAS on the H200 and DeepGEMM on the H100, up to a third slower.
 func TestKernelsObeyLaws(t *testing.T) {
 	const enough = 2048 // rows, for operations to decide
 	large := map[string]map[string]float64{}
@@ -62,9 +64,7 @@ func TestKernelsObeyLaws(t *testing.T) {
 		if large[what] == nil {
 			large[what] = map[string]float64{}
 		}
-		if t, ok := large[what][chip]; !ok || seconds < t { // of tuned tiles and others engines take the faster
-			large[what][chip] = seconds
-		}
+		large[what][chip] = seconds
 	}
 	for _, name := range hardware.Catalogue.Names() {
 		src, _ := hardware.Catalogue.Find(name)
@@ -96,8 +96,8 @@ func TestKernelsObeyLaws(t *testing.T) {
 						t.Errorf("%s, %s %s, product %d: %g rows take %g s, half of them %g s", name, p.slot.Name(), key, i, rows, got, last)
 					}
 					last = got
-					if rows == enough && !timing.Beyond(&shape) {
-						note(fmt.Sprint(p.slot.Name(), " ", strings.TrimSuffix(key, kernel.Tuned), ", product ", i), name, got)
+					if rows == enough && p.slot != kernel.Experts && key != "float8" && !timing.Beyond(&shape) {
+						note(fmt.Sprint(p.slot.Name(), " ", key, ", product ", i), name, got)
 					}
 				}
 			}

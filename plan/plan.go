@@ -139,6 +139,12 @@ func (p *Precision) Of(m model.Module) Product {
 	return Product{p.Weight, p.Activation, p.MatrixType, p.Stored}
 }
 
+// Blocks reports whether the narrowest weights are of 8 bits with a scale for every block.
+func (p *Precision) Blocks() bool {
+	n := p.Narrowest()
+	return n > 1 && n < 1.1
+}
+
 // Between is the bytes of what passes between products.
 func (p *Precision) Between() float64 {
 	if p.Residual > 0 {
