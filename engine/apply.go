@@ -5,7 +5,6 @@ import (
 
 	"throughline/deploy"
 	"throughline/hardware"
-	"throughline/op"
 	"throughline/plan"
 )
 
@@ -55,9 +54,6 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	d.Engine = deploy.Engine{Name: e.Name, Title: e.Title, Scheduling: e.Scheduling.Scheduling}
 	for i := range d.Pools {
 		d.Pools[i].Plan = e.Place(&d, &d.Pools[i])
-	}
-	if p := d.Of(op.Decode); p != nil && p.Plan.Drafts > 0 {
-		d.Engine.StepSeconds += e.Scheduling.DraftSeconds
 	}
 	return d
 }

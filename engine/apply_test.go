@@ -37,11 +37,8 @@ func TestGathers(t *testing.T) {
 // TestDraftSeconds: drafts make the host of SGLang slower, that of others not.
 func TestDraftSeconds(t *testing.T) {
 	for _, e := range All() {
-		d := exchanging(16, 8)
-		plain := e.Apply(d)
-		d.Pools[0].Plan.Drafts = 1
-		drafting := e.Apply(d)
-		got := drafting.Engine.Host(1) - plain.Engine.Host(1)
+		d := e.Apply(exchanging(16, 8))
+		got := d.Engine.Drafting(1).Host(1) - d.Engine.Drafting(0).Host(1)
 		if want := e.Scheduling.DraftSeconds; got < want-1e-12 || got > want+1e-12 || (want > 0) != (e.Name == "sglang") {
 			t.Errorf("%s: drafts add %g s", e.Name, got)
 		}

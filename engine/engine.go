@@ -41,8 +41,6 @@ type Scheduling struct {
 	// QuantizedCache: where the cache of quantised weights is FP8. Kernels that read it well came with the processors that
 	// have FP4; weights with one scale come with a scale of the cache, those with scales of blocks do not.
 	QuantizedCache string `json:"quantized_cache" required:"true" enum:"always,one scale or fp4,with fp4,never"`
-	// DraftSeconds is what the host adds to a step with drafts, which it cannot prepare while the one before runs.
-	DraftSeconds float64 `json:"draft_seconds" required:"true"`
 	// ReadsNarrowCache: kernels of its own read a cache of 8 bits, in half the time of one of 16, where those that other
 	// engines run on a chip convert it first.
 	ReadsNarrowCache bool `json:"reads_narrow_cache" required:"true"`

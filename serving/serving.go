@@ -77,7 +77,7 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 	}
 	pool := d.Of(op.Decode)
 	decode := p.servers[op.Decode].steps(&pool.Plan, l.Lengths)
-	rules := &d.Engine.Scheduling
+	rules := d.Engine.Drafting(pool.Plan.Drafts)
 	room := decode.Room(rules.ReservesOutput)
 	if room < 1 {
 		return Prediction{}, fmt.Errorf("the weights need %.4g GiB, more than a processor of %s has", decode.weights/estimate.GiB, pool.System.Name)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"throughline/collective"
-	"throughline/engine"
 	"throughline/estimate"
 	"throughline/hardware/kernel"
 	"throughline/internal/point"
@@ -101,11 +100,11 @@ func (p *predictor) value(c *config) (float64, error) {
 		return 1e3 * layer(r)[partNames[c.part]], nil
 	}
 	// What servers print has the time of their hosts in it.
-	rules := a.Deployment.Engine.Scheduling
-	if e, err := engine.Find(c.point.Engine); c.simulated && err == nil {
-		rules = e.Scheduling.Scheduling
+	drafts := c.point.Drafts
+	if c.simulated {
+		drafts = 0
 	}
-	host := rules.Host(float64(r.Estimate.Plan.Sequences(m.IsMoE())))
+	host := a.Deployment.Engine.Drafting(drafts).Host(float64(r.Estimate.Plan.Sequences(m.IsMoE())))
 	rate := r.Estimate.Throughput * r.Estimate.StepTime / (r.Estimate.StepTime + host)
 	if c.accepted > 0 {
 		// As many tokens of a step as the source states, in place of those that are assumed.
