@@ -95,7 +95,9 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 	if err != nil {
 		return Prediction{}, err
 	}
-	return c.split(prefill, float64(other.Ranks()), kv.Exposed, float64(other.Plan.InFlight())*kv.Time).known()
+	first := c
+	first.rules = d.Engine.Drafting(other.Plan.Drafts)
+	return c.split(&first, prefill, float64(other.Ranks()), kv.Exposed, float64(other.Plan.InFlight())*kv.Time).known()
 }
 
 // bounded is the sequences that the batch of a plan allows on a rank; a plan without a batch allows any.
