@@ -102,7 +102,7 @@ func (k *kernels) bind(prec *plan.Precision, engine bool) {
 			continue
 		}
 		k.bound[m] = k.set.Bind(kernel.Types{
-			Matrix: f.Type, Attention: prec.AttentionType, Cache: cacheTypes[prec.Cache], Wide: k.wide,
+			Matrix: f.Type, Attention: prec.AttentionType, Cache: cacheTypes[prec.Cache], Wide: k.wide, ReadsNarrow: prec.ReadsNarrow,
 			Weight: f.Weight, Stored: f.Stored, Dispatch: dispatch, Combine: combine,
 		})
 	}

@@ -34,9 +34,21 @@ type Scheduling struct {
 
 	StepSeconds     float64 `json:"step_seconds" required:"true"`     // of the host, for each step
 	SequenceSeconds float64 `json:"sequence_seconds" required:"true"` // and for each sequence in it
+	// DraftSeconds is what the host adds to a step with drafts, which it cannot prepare while the one before runs.
+	DraftSeconds    float64 `json:"draft_seconds" required:"true"`
 	FirstSeconds    float64 `json:"first_seconds" required:"true"`    // before a request is scheduled: HTTP, tokenizer, queue
 	RequestSeconds  float64 `json:"request_seconds" required:"true"`  // for each of many requests that come at once, one after another
 	HandoverSeconds float64 `json:"handover_seconds" required:"true"` // between a prefill and a decode server, besides the transfer
+}
+
+// Drafting is the rules of steps with so many drafts.
+func (s *Scheduling) Drafting(drafts int) *Scheduling {
+	if drafts == 0 || s.DraftSeconds == 0 {
+		return s
+	}
+	out := *s
+	out.StepSeconds += s.DraftSeconds
+	return &out
 }
 
 // Host is what the host adds to a step of so many sequences.

@@ -50,6 +50,7 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	if d.Precision.Cache == 0 {
 		d.Precision.Cache = e.cacheBytes(&d)
 	}
+	d.Precision.ReadsNarrow = d.Assume.Engine && e.Scheduling.ReadsNarrowCache
 	d.Engine = deploy.Engine{Name: e.Name, Title: e.Title, Scheduling: e.Scheduling.Scheduling}
 	for i := range d.Pools {
 		d.Pools[i].Plan = e.Place(&d, &d.Pools[i])
@@ -67,7 +68,7 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 		// replicas is there something to send.
 		u := shape(d, p)
 		sends := u.ep > 1 && u.dp > 1 && (u.etp == 1 || e == Generic)
-		q.Gathered = u.fits && (!sends || e.gathers(p.Role))
+		q.Gathered = u.fits && (!sends || e.gathers(&u, p.System))
 		if q.Gathered && u.dp > 1 {
 			q.Reduced = map[string]plan.Reduced{"always": plan.AllSteps, "prefill": plan.PromptSteps}[e.Scheduling.GathersByAllReduce]
 		}
@@ -75,23 +76,29 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 	return q
 }
 
-// gathers reports whether servers of a role gather tokens that they could send.
-func (e *Engine) gathers(r deploy.Role) bool {
+// gathers reports whether a server gathers tokens that it could send. Processors that share no memory over NVLink beyond a node
+// have nothing better in TensorRT-LLM.
+func (e *Engine) gathers(u *unit, sys *hardware.System) bool {
 	switch e.Scheduling.GathersExperts {
 	case "always":
 		return true
 	case "aggregated":
-		return r == deploy.Both
+		return u.Role == deploy.Both
+	case "in nodes":
+		return sys == nil || len(sys.Networks) == 0 || sys.Networks[0].Size <= usualNode
 	}
 	return false
 }
+
+// usualNode is the processors of a node whose NVLink ends at its border.
+const usualNode = 8
 
 // cacheBytes is what an element of the KV cache takes where nobody says: as much as 16 bits, or 8 bits besides quantised
 // weights where the engine does so on all systems of the deployment.
 func (e *Engine) cacheBytes(d *deploy.Deployment) float64 {
 	quantised := d.Precision.Narrowest() < 2
 	for i := range d.Pools {
-		quantised = quantised && e.Scheduling.narrowCache(d.Pools[i].System)
+		quantised = quantised && e.Scheduling.narrowCache(d.Pools[i].System, d.Precision.Blocks())
 	}
 	if quantised && d.Assume.Engine {
 		return 1
@@ -99,8 +106,16 @@ func (e *Engine) cacheBytes(d *deploy.Deployment) float64 {
 	return 2
 }
 
-// narrowCache reports whether servers of quantised weights keep an FP8 cache on a system.
-func (s *Scheduling) narrowCache(sys *hardware.System) bool {
+// narrowCache reports whether servers of quantised weights, with scales of blocks or one, keep an FP8 cache on a system.
+func (s *Scheduling) narrowCache(sys *hardware.System, blocks bool) bool {
 	_, fp4 := sys.Matrix["float4"]
-	return s.QuantizedCache == "always" || s.QuantizedCache == "with fp4" && fp4
+	switch s.QuantizedCache {
+	case "always":
+		return true
+	case "one scale or fp4":
+		return fp4 || !blocks
+	case "with fp4":
+		return fp4
+	}
+	return false
 }

@@ -41,10 +41,13 @@ type Scheduling struct {
 	deploy.Scheduling
 
 	// QuantizedCache: where the cache of quantised weights is FP8. Kernels that read it well came with the processors that
-	// have FP4.
-	QuantizedCache string `json:"quantized_cache" required:"true" enum:"always,with fp4,never"`
+	// have FP4; weights with one scale come with a scale of the cache, those with scales of blocks do not.
+	QuantizedCache string `json:"quantized_cache" required:"true" enum:"always,one scale or fp4,with fp4,never"`
+	// ReadsNarrowCache: kernels of its own read a cache of 8 bits, in half the time of one of 16, where those that other
+	// engines run on a chip convert it first.
+	ReadsNarrowCache bool `json:"reads_narrow_cache" required:"true"`
 	// GathersExperts: which servers gather the tokens of data-parallel ranks instead of sending each to its experts.
-	GathersExperts string `json:"gathers_experts" required:"true" enum:"always,aggregated,never"`
+	GathersExperts string `json:"gathers_experts" required:"true" enum:"always,aggregated,in nodes,never"`
 	// GathersByAllReduce: the steps whose tokens are gathered by an all-reduce over a buffer of all of them, and not by an all-gather
 	// and a reduce-scatter.
 	GathersByAllReduce string `json:"gathers_by_all_reduce" required:"true" enum:"always,prefill,never"`
@@ -58,8 +61,9 @@ type Scheduling struct {
 
 // Earlier is the facts of an earlier version that differ, as far as they are known.
 type Earlier struct {
-	GathersByAllReduce string `json:"gathers_by_all_reduce" required:"true" enum:"always,prefill,never"`
-	Source             string `json:"source" required:"true" nonempty:"true"`
+	GathersByAllReduce string  `json:"gathers_by_all_reduce" required:"true" enum:"always,prefill,never"`
+	DraftSeconds       float64 `json:"draft_seconds" required:"true"`
+	Source             string  `json:"source" required:"true" nonempty:"true"`
 }
 
 // Engine is one inference engine in one version.
@@ -140,7 +144,7 @@ func (e *Engine) earlier(version string) (*Engine, error) {
 		return nil, fmt.Errorf("no earlier version %q of %s: %s", version, e.Title, known)
 	}
 	out := *e
-	out.Scheduling.GathersByAllReduce = was.GathersByAllReduce
+	out.Scheduling.GathersByAllReduce, out.Scheduling.DraftSeconds = was.GathersByAllReduce, was.DraftSeconds
 	return &out, nil
 }
 

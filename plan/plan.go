@@ -136,6 +136,8 @@ type Precision struct {
 	// Modules are the formats of parts of the model; one without bytes is as the rest.
 	Modules [model.ModuleCount]Product
 	Stored  string // the number type that weights are stored in, where products have another; empty: not said
+	// ReadsNarrow: attention reads a cache of 8 bits with kernels that are as good as those for 16.
+	ReadsNarrow bool
 	// Name is the format of the narrowest weights as engines know it; empty: as their bytes say.
 	Name string
 }
@@ -153,6 +155,12 @@ func (p *Precision) Of(m model.Module) Product {
 		return f
 	}
 	return Product{p.Weight, p.Activation, p.MatrixType, p.Stored}
+}
+
+// Blocks reports whether the narrowest weights are of 8 bits with a scale for every block.
+func (p *Precision) Blocks() bool {
+	n := p.Narrowest()
+	return n > 1 && n < 1.1
 }
 
 // Between is the bytes of what passes between products.

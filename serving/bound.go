@@ -37,7 +37,7 @@ const margin = 1.02
 
 // Curve is that of a pool, whose batch does not matter, with room for up to most sequences on a rank.
 func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, tokensPerStep float64) Curve {
-	rules := &d.Engine.Scheduling
+	rules := d.Engine.Drafting(pool.Plan.Drafts)
 	c := Curve{Ranks: pool.Ranks(), Procs: pool.Procs(), output: float64(n.Output - 1)}
 	c.Largest = p.largest(d, pool, n)
 	if c.Largest == 0 {

@@ -493,14 +493,14 @@ func (c *closed) burst(s times, requests, running float64) float64 {
 }
 
 // split is servers that prefill and others that decode. Requests wait for a prefill server, not for the steps of those
-// who decode.
-func (c *closed) split(prefill times, prefillRanks, transfer, link float64) Prediction {
+// who decode. The prefill servers have rules of their own.
+func (c *closed) split(first *closed, prefill times, prefillRanks, transfer, link float64) Prediction {
 	clients := max(1, float64(c.load.Clients)/c.ranks)
 	running := min(clients, c.room)
 	handover := c.rules.HandoverSeconds + transfer
 	sources := max(1, float64(c.load.Clients)/prefillRanks) // clients of a rank that prefills
 
-	w := c.waves(prefill, sources, 0, 0)
+	w := first.waves(prefill, sources, 0, 0)
 	w.away += handover
 	// The links of a prefill rank send one cache after another.
 	w.full, w.more = max(w.full, link), max(w.more, link)
@@ -521,6 +521,6 @@ func (c *closed) split(prefill times, prefillRanks, transfer, link float64) Pred
 	})
 	wait := (clients/running - 1) * (p.Steady + (c.output()-1)*p.TPOT)
 	p.Steady += wait
-	p.Burst = c.burst(prefill, sources, 0) + handover + wait
+	p.Burst = first.burst(prefill, sources, 0) + handover + wait
 	return c.seen(p)
 }

@@ -131,17 +131,17 @@ func TestRoom(t *testing.T) {
 // decode.
 func TestSplit(t *testing.T) {
 	c := loop("chunks", 1, 1.004)
-	p := c.split(fake{}, 1, 7e-3, 0)
+	p := c.split(&c, fake{}, 1, 7e-3, 0)
 	near(t, "TTFT", p.TTFT, 20e-3+11e-3+5e-3+7e-3)
 	near(t, "TPOT", p.TPOT, 12e-3)
 	c = loop("chunks", 64, 1.004)
 	c.ranks = 4
-	p = c.split(fake{}, 1, 7e-3, 0)
+	p = c.split(&c, fake{}, 1, 7e-3, 0)
 	step := 10e-3 + p.Batch*1e-3 + 1e-3
 	near(t, "TPOT", p.TPOT, step+1.5*step/100) // it comes in the middle of a step, with one scheduled behind it
 	c = loop("chunks", 4000, 1.004)
 	c.ranks = 400
-	p = c.split(fake{}, 1, 7e-3, 0)
+	p = c.split(&c, fake{}, 1, 7e-3, 0)
 	if full := 10.5e-3; p.Steady < 4000*full-100*p.TPOT {
 		t.Errorf("4000 clients of one prefill server: %v s", p.Steady)
 	}
@@ -199,10 +199,10 @@ func TestRootByHand(t *testing.T) {
 func TestLink(t *testing.T) {
 	c := loop(deploy.Chunks, 256, 0)
 	c.load.Requests, c.ranks = 0, 64
-	if free := c.split(fake{}, 1, 0, 0); free.Requests < 60 {
+	if free := c.split(&c, fake{}, 1, 0, 0); free.Requests < 60 {
 		t.Fatalf("without a link %v requests a second; the test shows nothing", free.Requests)
 	}
-	if p := c.split(fake{}, 1, 0, 50e-3); p.Requests > 20*1.0001 || p.Requests < 19 {
+	if p := c.split(&c, fake{}, 1, 0, 50e-3); p.Requests > 20*1.0001 || p.Requests < 19 {
 		t.Errorf("%v requests a second", p.Requests)
 	}
 }

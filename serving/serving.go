@@ -80,7 +80,7 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 	}
 	pool := d.Of(op.Decode)
 	decode := p.servers[op.Decode].steps(&pool.Plan, l.Lengths)
-	rules := &d.Engine.Scheduling
+	rules := d.Engine.Drafting(pool.Plan.Drafts)
 	room := decode.Room(rules.ReservesOutput)
 	if room < 1 {
 		return Prediction{}, fmt.Errorf("the weights need %s GiB, more than a processor of %s has", number.Plain(decode.weights/estimate.GiB, 4), pool.System.Name)
@@ -100,7 +100,9 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 	if err != nil {
 		return Prediction{}, err
 	}
-	return c.split(prefill, float64(other.Ranks()), kv.Exposed, float64(other.Plan.InFlight())*kv.Time).known()
+	first := c
+	first.rules = d.Engine.Drafting(other.Plan.Drafts)
+	return c.split(&first, prefill, float64(other.Ranks()), kv.Exposed, float64(other.Plan.InFlight())*kv.Time).known()
 }
 
 // chunkStages is the stages of a pipeline that the chunks of one prompt fill together.

@@ -11,6 +11,7 @@ type Types struct {
 	Wide                     string  // a type of 16 bits that the chip multiplies in
 	Weight                   float64 // bytes of an element
 	Dispatch, Combine        float64 // bytes of an element of tokens on their way to experts and back, with its scale
+	ReadsNarrow              bool    // kernels read a narrow cache as well as a wide one
 	Stored                   string  // the number type that weights are stored in, where it is not that of the products
 }
 

@@ -26,7 +26,13 @@ const decodeAxes = "context, sequences · KV heads, operations and bytes of one 
 var decodeSlot = slot{
 	section: &decodes, name: "decode attention", row: "attn_decode", peak: AttentionPeak,
 	axes: decodeAxes, of: "attention in decode",
-	pick:    func(s *Set, t *Types) []string { return typed(&decodes, s, t.Cache) },
+	pick: func(s *Set, t *Types) []string {
+		keys := typed(&decodes, s, t.Cache)
+		if t.ReadsNarrow && t.Cache != t.Wide {
+			keys = append(keys, typed(&decodes, s, t.Wide)...) // with fewer bytes
+		}
+		return keys
+	},
 	prepare: func(s *Set, key string, _ *Types) (Timing, error) { return s.Decode[key].prepare() },
 }
 

@@ -24,9 +24,20 @@ var gemms = sectionOf("gemm", func(s *Set) *map[string]*GemmModel { return &s.Ge
 var gemmSlot = slot{
 	section: &gemms, name: "gemm", row: "gemm", peak: MatrixPeak, stored: true,
 	axes: "m, n, k", of: "products with one matrix, or several beside each other",
-	pick:    func(s *Set, t *Types) []string { return typed(&gemms, s, t.Matrix) },
+	pick: func(s *Set, t *Types) []string {
+		if t.Weight > 1 && t.Matrix == "float8" {
+			if keys := typed(&gemms, s, t.Matrix+Blocks); keys != nil {
+				return keys
+			}
+		}
+		return typed(&gemms, s, t.Matrix)
+	},
 	prepare: func(s *Set, key string, t *Types) (Timing, error) { return s.Gemm[key].prepare(t) },
 }
+
+// Blocks is behind the number type in the key of products whose weights have a scale for every block, not one for all: other
+// kernels, which add up between the scales.
+const Blocks = " blocks"
 
 // Rows is m in whole tiles: of 16 rows up to 64, of 64 up to 128, of the largest beyond.
 func Rows(m, tile float64) float64 {

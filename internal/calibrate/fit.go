@@ -69,104 +69,15 @@ const rounds = 100
 // fit finds the slowdowns and the latency that minimise the absolute error of the logarithm of the times, by reweighted
 // Gauss-Newton steps, each followed by the projection onto slowdowns of at least 1 and times that do not fall.
 func (f *form) fit(data []sample) solution {
-	s := solution{
-		norm: f.norm, compute: surface(f.compute.axes), memory: surface(f.memory.axes),
-	}
-	nc, nm := len(s.compute.Slowdown), len(s.memory.Slowdown)
-	size := nc + nm + 1
-
-	// Nodes around each sample.
-	near := make([][]spread, len(data))
-	times := make([]float64, 0, len(data))
-	for i := range data {
-		for _, p := range data[i].parts() {
-			near[i] = append(near[i], f.spread(&s, &p))
-		}
-		times = append(times, data[i].seconds)
-	}
-	theta := make([]float64, size) // logarithms of slowdowns, compute then memory, and of the latency
-	for i := range nc + nm {
-		theta[i] = math.Log(1.5)
-	}
-	// The latency is no longer than the quickest rows, but for a few that may be wrong.
-	quick := 1e-6
-	if len(times) > 0 {
-		slices.Sort(times)
-		quick = times[len(times)/20]
-	}
-	theta[size-1] = math.Log(quick * 0.7)
-	ceiling := math.Log(quick * 0.98)
-
-	links := slices.Concat(f.links(f.compute.axes, 0), f.links(f.memory.axes, nc))
-	low := slices.Concat(logWork(&f.compute), logWork(&f.memory))
-	matrix := make([]float64, size*size)
-	right := make([]float64, size)
-	exp := make([]float64, size)
-	scale := float64(len(data)) / float64(size)
-	best, least := slices.Clone(theta), math.Inf(1)
+	d := f.descent(data)
+	best, least := slices.Clone(d.theta), math.Inf(1)
 	step := 1.5
 	last, still := math.Inf(1), 0
 	for round := range rounds {
-		clear(matrix)
-		clear(right)
-		for i, t := range theta {
-			exp[i] = math.Exp(t)
-		}
-		var at [33]int
-		var slope [33]float64
-		miss := 0.0
-		for i := range data {
-			d := &data[i]
-			total, n := exp[size-1]+d.between, 0
-			for j := range near[i] {
-				sp := &near[i][j]
-				c, m := 0.0, sp.extra
-				for k := range sp.c {
-					c += sp.cw[k] * exp[sp.cn[k]]
-				}
-				for k := range sp.m {
-					m += sp.mw[k] * exp[nc+sp.mn[k]]
-				}
-				joined := kernel.Join(f.norm, c, m)
-				total += joined
-				// The share of each side in the sum.
-				dc, dm := 0.0, 0.0
-				if joined > 0 {
-					p := float64(f.norm - 1)
-					dc, dm = math.Pow(c/joined, p), math.Pow(m/joined, p)
-				}
-				for k := range sp.c {
-					at[n], slope[n] = sp.cn[k], dc*sp.cw[k]*exp[sp.cn[k]]
-					n++
-				}
-				for k := range sp.m {
-					at[n], slope[n] = nc+sp.mn[k], dm*sp.mw[k]*exp[nc+sp.mn[k]]
-					n++
-				}
-			}
-			r := math.Log(total / d.seconds)
-			for a := range n {
-				slope[a] /= total
-			}
-			at[n], slope[n] = size-1, exp[size-1]/total
-			n++
-			miss += math.Abs(r)
-			w := 0.05 / max(math.Abs(r), 0.05)
-			if round < 3 {
-				w = 1
-			}
-			for a := range n {
-				row := matrix[at[a]*size:]
-				v := w * slope[a]
-				for b := range n {
-					row[at[b]] += v * slope[b]
-				}
-				right[at[a]] -= v * r
-			}
-		}
+		miss := d.linearised(data, round < 3)
 		if miss < least {
 			least = miss
-			copy(best, theta)
+			copy(best, d.theta)
 		}
 		if round > 3 && miss > last {
 			step = max(step/2, 0.02)
@@ -179,37 +90,181 @@ func (f *form) fit(data []sample) solution {
 			still = 0
 		}
 		last = miss
-		for _, l := range links {
-			l.add(matrix, right, theta, size, scale*f.smooth, scale*f.bend)
-		}
-		for i := range size {
-			matrix[i*size+i] += 1e-3 * scale
-		}
-		// Nodes that no sample is near end up where their neighbours are; a weak pull keeps the rest finite.
-		for i := range nc + nm {
-			const pull = 1e-4
-			matrix[i*size+i] += pull * scale
-			right[i] -= pull * scale * (theta[i] - math.Log(1.3))
-		}
-		if !solve(matrix, right, size) {
+		if !d.move(step) {
 			break
 		}
-		for i := range theta {
-			theta[i] += min(max(right[i], -step), step)
-		}
-		theta[size-1] = min(max(theta[size-1], math.Log(1e-9)), ceiling)
-		project(f.compute, theta[:nc], low[:nc])
-		project(f.memory, theta[nc:nc+nm], low[nc:])
 	}
-	theta = best
-	for i := range nc {
+	return d.found(best)
+}
+
+// descent is a fit under way: a least-squares problem in the logarithms of the slowdowns, compute then memory, and of the
+// latency, which is linearised and solved round by round.
+type descent struct {
+	form   *form
+	out    solution
+	nc, nm int // nodes of the two surfaces
+	size   int // unknowns
+
+	near    [][]spread // nodes around each sample
+	theta   []float64
+	exp     []float64 // of theta
+	matrix  []float64 // of the linear problem
+	right   []float64
+	links   []link
+	low     []float64
+	ceiling float64 // of the latency
+	scale   float64 // samples for each unknown
+}
+
+// descent starts a fit.
+func (f *form) descent(data []sample) *descent {
+	d := &descent{form: f, out: solution{
+		norm: f.norm, compute: surface(f.compute.axes), memory: surface(f.memory.axes),
+	}}
+	d.nc, d.nm = len(d.out.compute.Slowdown), len(d.out.memory.Slowdown)
+	d.size = d.nc + d.nm + 1
+	d.near = make([][]spread, len(data))
+	times := make([]float64, 0, len(data))
+	for i := range data {
+		for _, p := range data[i].parts() {
+			d.near[i] = append(d.near[i], f.spread(&d.out, &p))
+		}
+		times = append(times, data[i].seconds)
+	}
+	d.theta = make([]float64, d.size)
+	for i := range d.nc + d.nm {
+		d.theta[i] = math.Log(1.5)
+	}
+	// The latency is no longer than the quickest rows, but for a few that may be wrong.
+	quick := 1e-6
+	if len(times) > 0 {
+		slices.Sort(times)
+		quick = times[len(times)/20]
+	}
+	d.theta[d.size-1] = math.Log(quick * 0.7)
+	d.ceiling = math.Log(quick * 0.98)
+	d.links = slices.Concat(f.links(f.compute.axes, 0), f.links(f.memory.axes, d.nc))
+	d.low = slices.Concat(logWork(&f.compute), logWork(&f.memory))
+	d.matrix = make([]float64, d.size*d.size)
+	d.right = make([]float64, d.size)
+	d.exp = make([]float64, d.size)
+	d.scale = float64(len(data)) / float64(d.size)
+	return d
+}
+
+// gradient is how the logarithm of the time of a sample changes with the unknowns that it depends on.
+type gradient struct {
+	at    [33]int
+	slope [33]float64
+	n     int
+}
+
+// linearised sets the linear problem up around the present unknowns, and returns by how much they miss the samples. Samples
+// that are far off count less, unless all count alike.
+func (d *descent) linearised(data []sample, alike bool) (miss float64) {
+	clear(d.matrix)
+	clear(d.right)
+	for i, t := range d.theta {
+		d.exp[i] = math.Exp(t)
+	}
+	var g gradient
+	for i := range data {
+		total := d.sloped(&g, &data[i], d.near[i])
+		r := math.Log(total / data[i].seconds)
+		miss += math.Abs(r)
+		w := 0.05 / max(math.Abs(r), 0.05)
+		if alike {
+			w = 1
+		}
+		for a := range g.n {
+			row := d.matrix[g.at[a]*d.size:]
+			v := w * g.slope[a]
+			for b := range g.n {
+				row[g.at[b]] += v * g.slope[b]
+			}
+			d.right[g.at[a]] -= v * r
+		}
+	}
+	return miss
+}
+
+// sloped is the time of a sample at the present unknowns, with its gradient.
+func (d *descent) sloped(g *gradient, s *sample, near []spread) float64 {
+	norm, last := d.form.norm, d.size-1
+	total, n := d.exp[last]+s.between, 0
+	for j := range near {
+		sp := &near[j]
+		c, m := 0.0, sp.extra
+		for k := range sp.c {
+			c += sp.cw[k] * d.exp[sp.cn[k]]
+		}
+		for k := range sp.m {
+			m += sp.mw[k] * d.exp[d.nc+sp.mn[k]]
+		}
+		joined := kernel.Join(norm, c, m)
+		total += joined
+		// The share of each side in the sum.
+		dc, dm := 0.0, 0.0
+		if joined > 0 {
+			p := float64(norm - 1)
+			dc, dm = math.Pow(c/joined, p), math.Pow(m/joined, p)
+		}
+		for k := range sp.c {
+			g.at[n], g.slope[n] = sp.cn[k], dc*sp.cw[k]*d.exp[sp.cn[k]]
+			n++
+		}
+		for k := range sp.m {
+			g.at[n], g.slope[n] = d.nc+sp.mn[k], dm*sp.mw[k]*d.exp[d.nc+sp.mn[k]]
+			n++
+		}
+	}
+	for a := range n {
+		g.slope[a] /= total
+	}
+	g.at[n], g.slope[n] = last, d.exp[last]/total
+	g.n = n + 1
+	return total
+}
+
+// move solves the linear problem and goes there, each unknown by a step at most; false where it has no solution.
+func (d *descent) move(step float64) bool {
+	f := d.form
+	for _, l := range d.links {
+		l.add(d.matrix, d.right, d.theta, d.size, d.scale*f.smooth, d.scale*f.bend)
+	}
+	for i := range d.size {
+		d.matrix[i*d.size+i] += 1e-3 * d.scale
+	}
+	// Nodes that no sample is near end up where their neighbours are; a weak pull keeps the rest finite.
+	for i := range d.nc + d.nm {
+		const pull = 1e-4
+		d.matrix[i*d.size+i] += pull * d.scale
+		d.right[i] -= pull * d.scale * (d.theta[i] - math.Log(1.3))
+	}
+	if !solve(d.matrix, d.right, d.size) {
+		return false
+	}
+	for i := range d.theta {
+		d.theta[i] += min(max(d.right[i], -step), step)
+	}
+	last := d.size - 1
+	d.theta[last] = min(max(d.theta[last], math.Log(1e-9)), d.ceiling)
+	project(f.compute, d.theta[:d.nc], d.low[:d.nc])
+	project(f.memory, d.theta[d.nc:d.nc+d.nm], d.low[d.nc:])
+	return true
+}
+
+// found is the solution at some unknowns.
+func (d *descent) found(theta []float64) solution {
+	s := d.out
+	for i := range d.nc {
 		s.compute.Slowdown[i] = math.Exp(theta[i])
 	}
-	for i := range nm {
-		s.memory.Slowdown[i] = math.Exp(theta[nc+i])
+	for i := range d.nm {
+		s.memory.Slowdown[i] = math.Exp(theta[d.nc+i])
 	}
-	s.latency = math.Exp(theta[size-1])
-	s.round(f)
+	s.latency = math.Exp(theta[d.size-1])
+	s.round(d.form)
 	return s
 }
 

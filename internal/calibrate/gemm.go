@@ -7,7 +7,14 @@ import (
 	"throughline/internal/measurement"
 )
 
-var gemms = subject{best: true, shape: gemmShape, fit: fitting(Gemm)}
+var gemms = subject{best: true, key: gemmKey, shape: gemmShape, fit: fitting(Gemm)}
+
+func gemmKey(r *measurement.Row) string {
+	if r.Label("dtype") == "fp8_block" {
+		return r.Type + kernel.Blocks
+	}
+	return r.Type
+}
 
 func gemmShape(r *measurement.Row) kernel.Shape {
 	return kernel.Shape{M: r.Get("m"), N: r.Get("n"), K: r.Get("k"), Count: 1}

@@ -100,7 +100,7 @@ func TestInTurn(t *testing.T) {
 	const head = "framework,version,device,op_name,kernel_source,gemm_dtype,m,n,k,latency\n"
 	tab, err := measurement.Read("x.csv", strings.NewReader(head+
 		"x,1,x,gemm,slow,fp8,64,512,512,2\nx,1,x,gemm,slow,fp8,8,512,512,0.001\n"+ // alone with a shape that is quick
-		"x,1,x,gemm,quick,fp8_block,64,512,512,1\nx,1,x,gemm,wide,bfloat16,64,512,512,0.1\n"))
+		"x,1,x,gemm,quick,fp8,64,512,512,1\nx,1,x,gemm,wide,bfloat16,64,512,512,0.1\n"))
 	if err != nil || len(tab.Problems) > 0 {
 		t.Fatal(err, tab)
 	}
@@ -114,6 +114,14 @@ func TestInTurn(t *testing.T) {
 	}
 	if got != "quick slow wide " {
 		t.Error(got)
+	}
+	// Scales of blocks are another format: neither stands for the other.
+	if tab.Rows[0].Type != "float8" || keyOf(&r[0]) != "float8" {
+		t.Errorf("key %q", keyOf(&r[0]))
+	}
+	scaled, err := measurement.Read("y.csv", strings.NewReader(head+"x,1,x,gemm,quick,fp8_block,64,512,512,1\n"))
+	if err != nil || keyOf(&scaled.Rows[0]) != "float8"+kernel.Blocks {
+		t.Errorf("%v, key %q", err, keyOf(&scaled.Rows[0]))
 	}
 	blocks := table(t, "x,1,x,moe,a,bfloat16,48,4096,1536,8,128,2,1,balanced,2", "x,1,x,moe,b,bfloat16,48,4096,1536,8,128,2,1,balanced,1")
 	if out := inTurn([]Result{result("a", kernel.Experts, blocks[0]), result("b", kernel.Experts, blocks[1])}); out[0].Class != "a" {

@@ -39,7 +39,7 @@ func Of(d *deploy.Deployment, n workload.Lengths, set *Settings) (Options, error
 	}
 	for i := range d.Pools {
 		pool := &d.Pools[i]
-		out := Pool{Role: pool.Role, StepSeconds: rules.StepSeconds, SequenceSeconds: rules.SequenceSeconds, Times: set.Times}
+		out := Pool{Role: pool.Role, StepSeconds: rules.Drafting(pool.Plan.Drafts).StepSeconds, SequenceSeconds: rules.SequenceSeconds, Times: set.Times}
 		out.Servers, out.Ranks = servers(d, pool)
 		if out.Policy, err = policyOf(p, d, pool, n, set); err != nil {
 			return o, err

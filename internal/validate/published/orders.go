@@ -5,12 +5,6 @@ import (
 	"strings"
 )
 
-// popularities is how often experts are visited. Deployments that the notes compare with DeepSeek's profile, which routes evenly,
-// had the routing of real texts, unless an even one was simulated.
-var popularities = []choice{
-	{all(in("source", `inference notes`), in("url", `large-scale-ep`), in("parallelism", `\bEP\d`), notIn("parallelism", `perfect EPLB|simulated|profile`)), "served"},
-}
-
 // readAny reads a row, or one side of a ratio, that names several layouts, of which the best counts: those who compared them
 // drew Pareto curves. A server that prefills and decodes ("aggregated") is asked what its clients get, whatever the other side is.
 func readAny(row inputs, asks quantity) (config, error) {

@@ -5,17 +5,19 @@ import (
 	"fmt"
 	"strings"
 
+	"throughline/collective"
 	"throughline/estimate"
 	"throughline/hardware/kernel"
 	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/model"
 	"throughline/op"
+	"throughline/plan"
 )
 
 // Predict predicts every row that is compared.
 func (t *Table) Predict(ctx context.Context) error {
-	p := predictor{points: point.NewEstimator(), shapes: map[string]*model.Model{}}
+	p := predictor{ctx: ctx, points: point.NewEstimator(), shapes: map[string]*model.Model{}}
 	for i := range t.Rows {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -29,6 +31,7 @@ func (t *Table) Predict(ctx context.Context) error {
 
 // predictor keeps what rows share.
 type predictor struct {
+	ctx    context.Context
 	points *point.Estimator
 	shapes map[string]*model.Model
 }
@@ -60,6 +63,9 @@ func (p *predictor) value(c *config) (float64, error) {
 		return 0, err
 	}
 	c.lay(m)
+	if c.run.requests > 0 {
+		return p.benchmark(c)
+	}
 	if c.saturated {
 		if err := p.fill(c); err != nil {
 			return 0, err
@@ -87,18 +93,47 @@ func (p *predictor) value(c *config) (float64, error) {
 	r := &a.Phases[0]
 	switch c.asks {
 	case dispatchTime, dispatchRate:
-		return c.exchanged(timeOf(r, op.Dispatch), m), nil
+		return c.exchanged(c.sent(r, op.Dispatch), m), nil
 	case combineTime, combineRate:
-		return c.exchanged(timeOf(r, op.Combine), m), nil
+		return c.exchanged(c.sent(r, op.Combine), m), nil
 	case layerPart:
 		return 1e3 * layer(r)[partNames[c.part]], nil
 	}
-	rate := r.Estimate.Throughput
+	// What servers print has the time of their hosts in it.
+	drafts := c.point.Drafts
+	if c.simulated {
+		drafts = 0
+	}
+	host := a.Deployment.Engine.Drafting(drafts).Host(float64(r.Estimate.Plan.Sequences(m.IsMoE())))
+	rate := r.Estimate.Throughput * r.Estimate.StepTime / (r.Estimate.StepTime + host)
 	if c.accepted > 0 {
 		// As many tokens of a step as the source states, in place of those that are assumed.
 		rate *= c.accepted / estimate.TokensPerStep(a.Deployment.Acceptance, c.point.Drafts)
 	}
 	return c.rate(rate), nil
+}
+
+// benchmark is what a run of requests prints.
+func (p *predictor) benchmark(c *config) (float64, error) {
+	q := c.point
+	q.Concurrency, q.Batch = 0, 1
+	a, err := p.points.Answer(&q)
+	if err != nil {
+		return 0, err
+	}
+	n := a.Load.Lengths
+	r, err := c.run.simulated(p.ctx, a.Deployment, n)
+	if err != nil {
+		return 0, err
+	}
+	latency := r.Residence / float64(r.Requests)
+	switch c.asks {
+	case userRate:
+		return float64(n.Output) / latency, nil
+	case requestTime:
+		return 1e3 * latency, nil
+	}
+	return c.rate(float64(r.Output) / r.Duration()), nil
 }
 
 // shape is a model of the catalogue.
@@ -211,7 +246,10 @@ var partNames = map[string]int{
 // layer is the parts of one layer with experts, in seconds. The layers without repeat less often.
 func layer(r *point.Result) (out [partCount]float64) {
 	ops := stageOf(r)
-	repeat := 0.0
+	repeat, times := 0.0, 1.0
+	if r.Estimate.Plan.Overlap == plan.TwoBatch {
+		times = 2 // the operators are those of one of two micro-batches
+	}
 	for i := range ops {
 		if part(&ops[i]) == expertPart {
 			repeat = ops[i].Repeat
@@ -220,8 +258,8 @@ func layer(r *point.Result) (out [partCount]float64) {
 	for i := range ops {
 		o := &ops[i]
 		if o.Repeat >= repeat {
-			out[part(o)] += o.Busy.Time
-			out[wholeLayer] += o.Exposed
+			out[part(o)] += times * o.Busy.Time
+			out[wholeLayer] += times * o.Exposed
 		}
 	}
 	return out
@@ -245,6 +283,43 @@ func part(o *estimate.Operator) int {
 	return otherPart
 }
 
+// nodesOfToken is how many nodes a token goes to at most in the tests of DeepEP, where a group of experts is those of a node
+// (num_topk_groups in tests/test_internode.py); within a node they limit nothing.
+const nodesOfToken = 4
+
+// sent is the time of one direction of an exchange: as the library of the row takes it, where that is not the one whose kernels
+// the catalogue has.
+func (c *config) sent(r *point.Result, kind op.Kind) float64 {
+	r = c.routed(r)
+	library, ok := collective.FindLibrary(c.library)
+	if !ok {
+		return timeOf(r, kind)
+	}
+	e := &r.Problem.Model.Experts
+	shape := kernel.Shape{
+		M: c.counted.tokens, N: float64(e.TopK), K: float64(r.Problem.Model.Hidden), Group: int32(c.counted.ranks), Nodes: int16(c.counted.nodes()),
+		Experts: int32(e.Routed), Groups: int16(e.Groups), Limit: int16(e.TopGroups),
+	}
+	mode := library.Mode(c.counted.tokens)
+	format, bytes := mode.Dispatch, r.Problem.Precision.Dispatch
+	if kind == op.Combine {
+		format, bytes = mode.Combine, r.Problem.Precision.Combine
+	}
+	format.Element = bytes
+	return mode.Seconds(r.Problem.System, "", &shape, format)
+}
+
+// routed is the result with tokens routed as the tests of exchanges do, which is not how models do.
+func (c *config) routed(r *point.Result) *point.Result {
+	out, shape := *r, *r.Problem.Model
+	shape.Experts.Groups, shape.Experts.TopGroups = 0, 0
+	if nodes := c.counted.nodes(); c.counted.limited && nodes > nodesOfToken {
+		shape.Experts.Groups, shape.Experts.TopGroups = nodes, nodesOfToken
+	}
+	out.Problem.Model = &shape
+	return &out
+}
+
 // perNode is the processors of a node of the sources that count by nodes.
 const perNode = 8
 
@@ -256,13 +331,14 @@ type counted struct {
 	limited bool // a token goes to four nodes at most
 }
 
+func (c *counted) nodes() int { return max(1, c.ranks/perNode) }
+
 // bytes is what DeepEP counts for its bandwidth (tests/test_intranode.py and test_internode.py): every token once for
 // every rank of a node, or every node, that has one of its experts, itself included.
 func (c *counted) bytes(m *model.Model) float64 {
-	const nodesOfToken = 4
 	groups, experts := float64(c.ranks), float64(m.Experts.Routed)
-	if c.ranks > perNode {
-		groups = float64(c.ranks) / perNode
+	if nodes := c.nodes(); nodes > 1 {
+		groups = float64(nodes)
 		if c.limited && groups > nodesOfToken {
 			experts *= nodesOfToken / groups
 			groups = nodesOfToken

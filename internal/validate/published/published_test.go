@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"throughline/engine"
 	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/internal/test/builtin"
@@ -183,22 +184,24 @@ func TestRead(t *testing.T) {
 	type said struct {
 		system, engine, phase                     string
 		dp, tp, ep, etp, redundant, batch, drafts int
-		input, clients                            int
-		weights, cache, comm                      string
+		input, clients, requests                  int
+		weights, cache, dispatch                  string
+		overlap, popularity, library              string
 		accepted                                  float64
 	}
 	want := map[int]said{
-		0:  {system: "H100_SXM", engine: "sglang@0.4", phase: "prefill", dp: 32, tp: 1, ep: 32, etp: 1, redundant: 32, batch: 2, input: 4096, weights: "fp8"},
-		2:  {system: "H100_SXM", engine: "sglang@0.4", phase: "decode", dp: 72, tp: 1, ep: 72, etp: 1, redundant: 32, batch: 256, input: 2000, weights: "fp8"},
-		3:  {system: "H100_SXM", engine: "sglang@0.4", phase: "decode", dp: 72, tp: 1, ep: 72, etp: 1, redundant: 32, batch: 128, input: 4000, drafts: 1, accepted: 1.7, weights: "fp8"},
-		4:  {system: "H100_SXM", engine: "sglang@0.4", phase: "decode", dp: 16, tp: 1, ep: 1, etp: 16, batch: 64, input: 2000, weights: "fp8"},
-		9:  {system: "H200", engine: "sglang", phase: "decode", dp: 96, tp: 1, ep: 96, etp: 1, redundant: 96, batch: 480, input: 2000, weights: "fp8"},
-		11: {system: "H20_96G", engine: "sglang", phase: "decode", dp: 4, tp: 1, ep: 4, etp: 1, batch: 100, input: 4096, weights: "bf16"},
-		12: {system: "GB200_NVL72", engine: "trtllm", dp: 1, tp: 1, ep: 1, etp: 1, input: 1024, clients: 3000, weights: "fp4"},
+		0:  {system: "H100_SXM", engine: "sglang@0.4", phase: "prefill", dp: 32, tp: 1, ep: 32, etp: 1, redundant: 32, batch: 2, input: 4096, weights: "fp8", popularity: "served"},
+		1:  {system: "H100_SXM", engine: "sglang@0.4", phase: "prefill", dp: 32, tp: 1, ep: 32, etp: 1, redundant: 32, batch: 2, input: 4096, weights: "fp8", overlap: "two-batch", popularity: "served"},
+		2:  {system: "H100_SXM", engine: "sglang@0.4", phase: "decode", dp: 72, tp: 1, ep: 72, etp: 1, redundant: 32, batch: 256, input: 2000, weights: "fp8", popularity: "served"},
+		3:  {system: "H100_SXM", engine: "sglang@0.4", phase: "decode", dp: 72, tp: 1, ep: 72, etp: 1, redundant: 32, batch: 128, input: 4000, drafts: 1, accepted: 1.7, weights: "fp8", popularity: "served"},
+		4:  {system: "H100_SXM", engine: "sglang@0.4", phase: "decode", dp: 16, tp: 1, ep: 1, etp: 16, batch: 64, input: 2000, weights: "fp8", popularity: "served"},
+		9:  {system: "H200", engine: "sglang@0.4", phase: "decode", dp: 96, tp: 1, ep: 96, etp: 1, redundant: 96, batch: 480, input: 2000, weights: "fp8"},
+		11: {system: "H20_96G", engine: "sglang@0.4", phase: "decode", dp: 4, tp: 1, ep: 4, etp: 1, batch: 100, input: 4096, weights: "bf16"},
+		12: {system: "GB200_NVL72", engine: "trtllm", dp: 1, tp: 1, ep: 1, etp: 1, input: 1024, requests: 3000, weights: "fp4"},
 		13: {system: "B200", engine: "trtllm", dp: 1, tp: 8, ep: 2, etp: 4, input: 1024, clients: 1, drafts: 3, weights: "fp4"},
-		14: {system: "H200", engine: "trtllm", dp: 8, tp: 1, ep: 1, etp: 8, input: 1000, clients: 8 * 2048, weights: "fp8"},
-		15: {system: "H800", engine: "none", phase: "decode", dp: 16, tp: 1, ep: 16, etp: 1, batch: 128, weights: "fp8", comm: "fp8"},
-		16: {system: "H800", engine: "none", phase: "prefill", dp: 32, tp: 1, ep: 32, etp: 1, batch: 1, input: 4096, weights: "fp8", comm: "bf16"},
+		14: {system: "H200", engine: "trtllm", dp: 8, tp: 1, ep: 1, etp: 8, input: 1000, requests: 3000, weights: "fp8"},
+		15: {system: "H800", engine: "none", phase: "decode", dp: 16, tp: 1, ep: 16, etp: 1, batch: 128, weights: "fp8", dispatch: "fp8"},
+		16: {system: "H800", engine: "none", phase: "prefill", dp: 32, tp: 1, ep: 32, etp: 1, batch: 1, input: 4096, weights: "fp8", dispatch: "fp8"},
 	}
 	p := predictor{points: point.NewEstimator(), shapes: map[string]*model.Model{}}
 	for i, w := range want {
@@ -214,8 +217,8 @@ func TestRead(t *testing.T) {
 		c.lay(m)
 		q := &c.point
 		got := said{
-			q.System, q.Engine, string(q.Phase), q.DP, q.TP, q.EP, q.MoETP, q.Redundant, q.Batch, q.Drafts, q.Input, q.Concurrency,
-			q.Formats.Weights, q.Formats.Cache, q.Formats.Comm, c.accepted,
+			q.System, q.Engine, string(q.Phase), q.DP, q.TP, q.EP, q.MoETP, q.Redundant, q.Batch, q.Drafts, q.Input, q.Concurrency, c.run.requests,
+			q.Formats.Weights, q.Formats.Cache, q.Formats.Dispatch, q.Overlap, q.Popularity, c.library, c.accepted,
 		}
 		if got != w {
 			t.Errorf("row %d: %+v, want %+v", i+1, got, w)
@@ -256,7 +259,16 @@ func TestPredict(t *testing.T) {
 	}
 	q := question.Default()
 	q.Model, q.System, q.Engine, q.Phase, q.Formats.Weights = "DeepSeek-V3", "H100_SXM", "sglang", "decode", "fp8"
-	q.DP, q.EP, q.Redundant, q.Batch, q.Input, q.Output = 72, 72, 32, 256, 2000, 100
+	q.DP, q.EP, q.Redundant, q.Batch, q.Input, q.Output, q.Popularity = 72, 72, 32, 256, 2000, 100, "served"
+	sglang, err := engine.Find("sglang")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// With the time of the host.
+	rate := func(a *point.Answer, sequences float64) float64 {
+		e := &a.Phases[0].Estimate
+		return e.Throughput * e.StepTime / (e.StepTime + sglang.Scheduling.Host(sequences))
+	}
 	a, err := point.NewEstimator().Answer(&q)
 	if err != nil {
 		t.Fatal(err)
@@ -267,21 +279,111 @@ func TestPredict(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, got, want)
 		}
 	}
-	node := a.Phases[0].Estimate.Throughput / 9
-	near("a node of 72 GPUs", table.Rows[2].Predicted, node)
+	near("a node of 72 GPUs", table.Rows[2].Predicted, rate(a, 256)/9)
 	near("a ratio", table.Rows[5].Predicted, table.Rows[2].Predicted/table.Rows[4].Predicted)
 	// One draft of 70% in place of the 86.25% that are assumed; the rest of the step is the same.
 	q.Batch, q.Input, q.Drafts = 128, 4000, 1
 	if a, err = point.NewEstimator().Answer(&q); err != nil {
 		t.Fatal(err)
 	}
-	near("accepted drafts", table.Rows[3].Predicted, a.Phases[0].Estimate.Throughput/9*1.7/1.8625)
+	near("accepted drafts", table.Rows[3].Predicted, rate(a, 128)/9*1.7/1.8625)
 	// 12 nodes together.
 	q.Model, q.System, q.DP, q.EP, q.Redundant, q.Batch, q.Input, q.Drafts = "Kimi-K2-Instruct", "H200", 96, 96, 96, 480, 2000, 0
+	q.Popularity = ""
 	if a, err = point.NewEstimator().Answer(&q); err != nil {
 		t.Fatal(err)
 	}
-	near("12 nodes", table.Rows[9].Predicted, a.Phases[0].Estimate.Throughput)
+	near("12 nodes", table.Rows[9].Predicted, rate(a, 480))
+}
+
+// TestChosen: what trtllm-bench chooses, by hand. A 70B model in FP4 on a B200 of 179.1 GiB: a token has 2 · 80 · 8 · 128 bytes in an
+// FP8 cache, a request of 2000 tokens 328 MB. Of 192.3 GB, 70.6e9 · 0.5625 / 2 = 19.8 are thought to be weights; 0.95 of the rest holds
+// 500 requests, rounded up to 512, and half of their tokens are those of prompts: 1000, of at least 2048.
+func TestChosen(t *testing.T) {
+	q := question.Default()
+	q.Model, q.System, q.Engine, q.Formats.Weights, q.Batch, q.Input, q.Output = "Llama-3.1-70B", "B200", "trtllm", "fp4", 1, 1000, 1000
+	limits := func() (int, int) {
+		t.Helper()
+		a, err := point.NewEstimator().Answer(&q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return chosen(&a.Deployment, a.Load.Lengths)
+	}
+	if n, tokens := limits(); n != 512 || tokens != 2048 {
+		t.Errorf("%d sequences and %d tokens", n, tokens)
+	}
+	q.Input, q.Output = 20000, 2000 // 45 requests; a step holds a prompt
+	if n, tokens := limits(); n != 64 || tokens != 20064 {
+		t.Errorf("long requests: %d sequences and %d tokens", n, tokens)
+	}
+	q.Model, q.Formats.Weights, q.Input, q.Output = "gpt-oss-120b", "", 1024, 1024
+	if n, tokens := limits(); n != 2048 || tokens != 8192 {
+		t.Errorf("MXFP4: %d sequences and %d tokens", n, tokens)
+	}
+}
+
+// TestRun: a run of requests that all find room takes their prompts and as many steps as they have outputs; twice as many that do not
+// take twice as long. Windows do not make room.
+func TestRun(t *testing.T) {
+	q := question.Default()
+	q.Model, q.System, q.Engine, q.Batch, q.Input, q.Output = "gpt-oss-120b", "B200", "trtllm", 1, 1024, 8192
+	a, err := point.NewEstimator().Answer(&q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := a.Load.Lengths
+	room, err := cacheTokens(a.Deployment, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 36 layers of 2 · 8 · 64 bytes for each token, and 95% of what 61 GiB of weights and the steps leave of 179.
+	if most := 0.95 * (179.1 - 61) * (1 << 30) / (36 * 1024); float64(room) > most || float64(room) < 0.9*most {
+		t.Errorf("a cache of %d tokens, at most %.0f", room, most)
+	}
+	fits := room / n.Final()
+	times := map[int]float64{}
+	for _, requests := range []int{fits / 2, fits - 1, 2 * (fits - 1)} {
+		r, err := (&run{requests}).simulated(t.Context(), a.Deployment, n)
+		if err != nil || r.Requests != int64(requests) {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		times[requests] = r.Duration()
+	}
+	if ratio := times[2*(fits-1)] / times[fits-1]; ratio < 1.9 || ratio > 2.1 {
+		t.Errorf("twice the requests take %.3g times as long", ratio)
+	}
+	if ratio := times[fits-1] / times[fits/2]; ratio < 1 || ratio > 2 {
+		t.Errorf("twice the requests that find room take %.3g times as long", ratio)
+	}
+}
+
+// TestRouted: exchanges are routed as DeepEP's tests do, and UCCL's take the terms of its library.
+func TestRouted(t *testing.T) {
+	const rows = `source,url,model,hardware,num_gpus,parallelism,precision,isl,osl,concurrency_or_batch,metric,value,unit,evidence,notes
+DeepEP V1 normal kernels,u,DeepSeek-V3/R1 MoE,H800,32,EP32 internode,FP8,,,4096 tokens/rank,dispatch_latency,1,us,table,top-4 groups
+DeepEP V1 normal kernels,u,DeepSeek-V3/R1 MoE,H800,32,EP32 internode,BF16,,,4096 tokens/rank,dispatch_latency,1,us,table,top-4 groups
+UCCL-EP normal kernels,u,DeepSeek-V3 MoE,MI300X + CX7 IB,8,EP8 intranode,BF16,,,4096 tokens/rank,combine_latency,1,us,table,
+`
+	var table Table
+	if err := table.read(t.Context(), "rows.csv", strings.NewReader(rows)); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.Predict(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	narrow, wide, uccl := table.Rows[0].Predicted, table.Rows[1].Predicted, table.Rows[2].Predicted
+	// 4 nodes: 3 others, each with some of 8 of 256 experts by 1 - (3/4)^8 or so, 0.904; 7392 bytes a copy over 50 GB/s, at most.
+	if least := 4096 * 3 * 0.9 * 7392 / 50e9 * 1e6; narrow < least || narrow > 1.3*least {
+		t.Errorf("%v us, at least %v", narrow, least)
+	}
+	if ratio := wide / narrow; ratio < 1.8 || ratio > 2 {
+		t.Errorf("16 bits take %.3g times as long as 8", ratio)
+	}
+	// 30 us, and 7 · 0.66 copies of 14,336 bytes at 270 GB/s.
+	if want := 30 + 4096*7*0.6616*14336/270e9*1e6; math.Abs(uccl/want-1) > 0.01 {
+		t.Errorf("%v us, want %v", uccl, want)
+	}
 }
 
 // TestLayer: the parts of a layer add up to it where nothing overlaps, and an expert layer has no dense block.

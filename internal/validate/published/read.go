@@ -11,6 +11,7 @@ import (
 	"throughline/engine"
 	"throughline/internal/question"
 	"throughline/model"
+	"throughline/plan"
 )
 
 // config is a deployment as a row states it, and what is asked of it.
@@ -20,11 +21,14 @@ type config struct {
 	cut   layout
 	// redundant copies of experts, where the source has them and they fill the groups evenly.
 	redundant int
+	simulated bool     // drafts that nobody made: longer batches stood for them
 	accepted  float64  // tokens of a step with drafts, as the source has it; 0: not stated
 	saturated bool     // as many sequences as find room
 	part      string   // of a layer
 	per       string   // what a rate is of: GPU, node or all
 	counted   counted  // of an exchange, what its bandwidth counts
+	library   string   // that exchanges, where it is not the one whose kernels were measured
+	run       run      // a benchmark that is simulated; without requests none is
 	others    []config // layouts of which the best counts besides
 }
 
@@ -81,10 +85,12 @@ var engines = []choice{
 	{all(in("parallelism", `DeepSeek profile|DeepSeek's own`)), engine.Generic.Name},
 	{all(in("parallelism", `^TensorRT-LLM`)), "trtllm"}, // of notes on several engines, what a side begins with
 	{all(in("parallelism", `^vLLM`)), "vllm"},
-	{all(in("source", `^SGLang PD|inference notes`)), "sglang@0.4"},
-	{all(in("source", `SGLang|InferSim`)), "sglang"},
+	{all(in("source", `SGLang|InferSim|inference notes`)), "sglang@0.4"}, // of May to September 2025
 	{nil, engine.Generic.Name},
 }
+
+// libraries that have numbers of their own (collective/libraries).
+var libraries = []choice{{all(in("source", `UCCL`)), "uccl"}}
 
 // Number formats. The figures of TensorRT-LLM on Hopper keep the cache of these two models in 16 bits (its own notes);
 // gpt-oss has weights of four bits wherever it runs.
@@ -105,6 +111,24 @@ var (
 		{all(in("parallelism", `FP8 MLA|fa3-fp8|all opts|InferX`)), "fp8"},
 	}
 )
+
+// overlaps of exchanges with computation, as a row says; DeepSeek's own profile is of two micro-batches
+// (github.com/deepseek-ai/profile-data).
+var overlaps = []choice{
+	{all(in("parallelism", `no TBO|TBO off`)), ""},
+	{all(in("parallelism", `\bTBO|DeepSeek profile`)), plan.TwoBatch.String()},
+	// The whole layers of its breakdowns are those of its runs with overlap: 1.49 ms · 61 layers for 256 tokens is 22.5k per node.
+	{all(in("source", `^SGLang PD`), in("metric", `time_per_layer`)), plan.TwoBatch.String()},
+	{all(in("parallelism", `\bSBO|all opts|InferX`)), plan.SingleBatch.String()},
+}
+
+// popularities: SGLang's runs on H100, which the notes compare with DeepSeek's profile, had the experts of real texts, with the
+// copies that EPLB made of them, unless an even routing was simulated; others sent random tokens, or balanced them.
+var popularities = []choice{
+	{all(in("parallelism", `perfect EPLB|profile`)), ""},
+	{all(in("source", `^SGLang PD`)), "served"},
+	{all(in("source", `inference notes`), in("url", `large-scale-ep`), in("parallelism", `\bEP\d`), notIn("parallelism", `simulated`)), "served"},
+}
 
 // rates are what the tokens per second of a figure are of.
 var rates = []choice{
@@ -160,12 +184,6 @@ var layouts = []struct {
 
 // wide is attention replicas around experts that are spread over all of them.
 func wide(n int) layout { return layout{n, 1, n, 1, false} }
-
-// requestsOf is how many requests a run queued at once, by the lengths (docs/source/developer-guide/perf-overview.md of
-// TensorRT-LLM at 03e27c7; 1000/1000 is not in its list and taken for 1024/1024).
-var requestsOf = map[[2]int]int{
-	{1000, 1000}: 3000, {1024, 1024}: 3000, {8192, 1024}: 1500, {1024, 8192}: 1500, {32768, 1024}: 1000, {1024, 32768}: 1000,
-}
 
 var (
 	tokensOf   = folded(`(?:(\d+)x)?(\d+) tok`)
@@ -230,7 +248,7 @@ func read(row inputs, asks quantity) (config, error) {
 		p.GPUsPerNode = 4
 	}
 	p.Formats = question.Formats{Weights: choose(row, weights), Cache: choose(row, caches), Attention: choose(row, attentions)}
-	p.Popularity = choose(row, popularities)
+	p.Overlap, p.Popularity = choose(row, overlaps), choose(row, popularities)
 	var found bool
 	if c.cut, found = layoutOf(row, phase); !found || c.cut.procs() < 1 {
 		note("no layout")
@@ -330,6 +348,7 @@ func (c *config) drafting(row inputs) {
 	if c.point.Drafts == 0 {
 		return
 	}
+	c.simulated = strings.Contains(text, "simulated MTP")
 	if m := acceptedOf.FindStringSubmatch(text); m != nil {
 		low, _ := strconv.ParseFloat(m[1], 64)
 		high, err := strconv.ParseFloat(m[2], 64)
@@ -402,7 +421,7 @@ func (c *config) work(row inputs) error {
 	return nil
 }
 
-// clients reads how many wait for answers.
+// clients reads how many wait for answers, or the requests of a benchmark.
 func (c *config) clients(row inputs, load string) error {
 	p := &c.point
 	if n := firstNumber(clientsOf, load); n > 0 {
@@ -412,15 +431,7 @@ func (c *config) clients(row inputs, load string) error {
 	if !strings.Contains(load, "max load") {
 		return errors.New("no number of clients")
 	}
-	if n := requestsOf[[2]int{p.Input, p.Output}]; n > 0 && strings.Contains(row.get("source"), "v1.2") {
-		p.Concurrency = n
-		return nil
-	}
-	e, err := engine.Find(p.Engine)
-	if err != nil {
-		return err
-	}
-	p.Concurrency = c.cut.procs() * e.Scheduling.Sequences // more than ever find room
+	c.run.requests = cmp.Or(requestsOf[[2]int{p.Input, p.Output}], usualRequests)
 	return nil
 }
 
@@ -437,13 +448,14 @@ func (c *config) exchange(row inputs) error {
 		p.Context, p.Batch = 2, tokens
 	}
 	// Results come back in 16 bits; tokens go out as the row says.
-	p.Formats.Comm = "bf16"
-	out := c.asks == dispatchTime || c.asks == dispatchRate
-	if out && strings.Contains(row.get("precision"), "FP8") {
-		p.Formats.Comm = "fp8"
+	p.Formats.Dispatch, p.Formats.Combine = "bf16", "bf16"
+	if strings.Contains(row.get("precision"), "FP8") {
+		p.Formats.Dispatch = "fp8"
 	}
+	narrow := p.Formats.Dispatch == "fp8" && (c.asks == dispatchTime || c.asks == dispatchRate)
+	c.library = choose(row, libraries)
 	p.Formats.Weights = cmp.Or(p.Formats.Weights, "fp8")
-	c.counted = counted{tokens: float64(tokens), ranks: c.cut.ep, narrow: p.Formats.Comm == "fp8", limited: strings.Contains(row.get("notes"), "top-4 groups")}
+	c.counted = counted{tokens: float64(tokens), ranks: c.cut.ep, narrow: narrow, limited: strings.Contains(row.get("notes"), "top-4 groups")}
 	return nil
 }
 

@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"testing"
+
+	"throughline/deploy"
+	"throughline/hardware"
+	"throughline/plan"
+)
+
+// exchanging is DeepSeek-V3 on as many replicas of attention as it has expert ranks, on chips whose innermost network has a size.
+func exchanging(ranks, domain int) deploy.Deployment {
+	s := &served{Shape: deepseek, Precision: fp8, Instances: 1, GPUsPerNode: 8, Plan: plan.Plan{
+		Attention: plan.Layout{DP: ranks, PP: 1, TP: 1}, Experts: plan.ExpertLayout{EP: ranks, TP: 1, DP: 1}, SharedPerCard: true, Pipelined: true,
+	}}
+	d, pool := s.parts()
+	pool.System = &hardware.System{Networks: []hardware.Network{{Size: domain}}}
+	d.Pools = []deploy.Pool{*pool}
+	return *d
+}
+
+// TestGathers: TensorRT-LLM sends tokens to their experts only where NVLink reaches beyond a node; SGLang sends them anywhere.
+func TestGathers(t *testing.T) {
+	for _, c := range []struct {
+		engine        string
+		ranks, domain int
+		want          bool
+	}{
+		{"trtllm", 8, 72, false}, {"trtllm", 16, 72, false}, {"trtllm", 16, 8, true}, {"sglang", 8, 8, false}, {"sglang", 16, 72, false},
+	} {
+		if d := find(t, c.engine).Apply(exchanging(c.ranks, c.domain)); d.Pools[0].Plan.Gathered != c.want {
+			t.Errorf("%s on %d ranks, NVLink over %d: gathers is %v", c.engine, c.ranks, c.domain, !c.want)
+		}
+	}
+}
+
+// TestDraftSeconds: drafts make the host of SGLang 0.4 slower, that of others not.
+func TestDraftSeconds(t *testing.T) {
+	was := find(t, "sglang@0.4")
+	for _, e := range append(All(), was) {
+		d := e.Apply(exchanging(16, 8))
+		got := d.Engine.Drafting(1).Host(1) - d.Engine.Drafting(0).Host(1)
+		if want := e.Scheduling.DraftSeconds; got < want-1e-12 || got > want+1e-12 || (want > 0) != (e == was) {
+			t.Errorf("%s: drafts add %g s", e.Name, got)
+		}
+	}
+}
+
+// TestReadsNarrow: only TensorRT-LLM has kernels of its own for narrow caches.
+func TestReadsNarrow(t *testing.T) {
+	for _, e := range All() {
+		if d := e.Apply(exchanging(8, 8)); d.Precision.ReadsNarrow != (e.Name == "trtllm") {
+			t.Errorf("%s: %v", e.Name, d.Precision.ReadsNarrow)
+		}
+	}
+}
+
+// TestCacheOfBlocks: TensorRT-LLM keeps an FP8 cache beside weights with one scale; beside weights with scales of blocks only on
+// chips with FP4.
+func TestCacheOfBlocks(t *testing.T) {
+	for _, c := range []struct {
+		weight float64
+		fp4    bool
+		want   float64
+	}{{1, false, 1}, {1 + 4./(128*128), false, 2}, {1 + 4./(128*128), true, 1}, {0.5625, true, 1}, {2, true, 2}} {
+		d := exchanging(8, 8)
+		d.Precision.Weight, d.Precision.Cache = c.weight, 0
+		d.Pools[0].System.Matrix = map[string]hardware.MatrixEngine{}
+		if c.fp4 {
+			d.Pools[0].System.Matrix["float4"] = hardware.MatrixEngine{}
+		}
+		if got := find(t, "trtllm").Apply(d).Precision.Cache; got != c.want {
+			t.Errorf("weights of %g bytes, FP4 %v: a cache of %g", c.weight, c.fp4, got)
+		}
+	}
+}

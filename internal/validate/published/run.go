@@ -1,0 +1,164 @@
+package published
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"throughline/deploy"
+	"throughline/estimate"
+	"throughline/model"
+	"throughline/op"
+	"throughline/serving"
+	"throughline/serving/simulate"
+	"throughline/workload"
+)
+
+// run is a benchmark from its first request to its last. What such programs print counts how the batch fills at the start
+// and empties at the end, which is much of a run whose requests are hardly more than those that find room at a time.
+//
+// trtllm-bench queues all requests at its start, inside the process of the engine.
+type run struct{ requests int }
+
+// requestsOf is how many requests a run queued at once, by the lengths (docs/source/performance/perf-overview.md of
+// TensorRT-LLM at 00f3768 and docs/source/developer-guide/perf-overview.md at 03e27c7).
+var requestsOf = map[[2]int]int{
+	{128, 128}: 30000, {128, 2048}: 3000, {128, 4096}: 1500, {500, 2000}: 3000, {1000, 1000}: 3000, {1000, 2000}: 1500,
+	{2048, 128}: 3000, {2048, 2048}: 1500, {5000, 500}: 1500, {20000, 2000}: 1000,
+	{1024, 1024}: 3000, {8192, 1024}: 1500, {1024, 8192}: 1500, {32768, 1024}: 1000, {1024, 32768}: 1000,
+}
+
+// usualRequests is those of lengths that no table names: as most there have.
+const usualRequests = 1500
+
+// What trtllm-bench and TensorRT-LLM do where nobody tells them (tensorrt_llm/bench/build/tuning.py and build.py at 04cba88,
+// tensorrt_llm/bench/benchmark/utils/general.py at 0171265).
+const (
+	benchFree     = 0.95 // of the free memory is cache: both overviews say that they set it so, where it works
+	benchBatch    = 4096
+	benchTokens   = 32768
+	leastBatch    = 64
+	leastTokens   = 2048
+	defaultBatch  = 2048 // of formats for which it has no rule: MXFP4
+	defaultTokens = 8192
+)
+
+// rounding is to which multiple a number is rounded up, by its size.
+type rounding []struct{ below, to float64 }
+
+func (r rounding) up(x float64) int {
+	for _, part := range r {
+		if x < part.below {
+			return int(part.to * math.Ceil(x/part.to))
+		}
+	}
+	panic("the last part has no end")
+}
+
+var (
+	batchRounding = rounding{{256, 32}, {1024, 128}, {math.Inf(1), 256}}
+	tokenRounding = rounding{{4096, 256}, {8192, 512}, {math.Inf(1), 1024}}
+)
+
+// chosen is the sequences of a rank and the tokens of a step that trtllm-bench chooses: as many sequences as it thinks find
+// room, and their share of the tokens of a request in a step. It counts keys and values of every head, also of models that
+// cache less, and the memory of all processors, also where each is a replica of attention. A step holds a whole prompt.
+func chosen(d *deploy.Deployment, n workload.Lengths) (sequences, tokens int) {
+	sequences, tokens = defaultBatch, defaultTokens
+	if d.Precision.Name != "mxfp4" {
+		m, pool := d.Model, d.Of(op.Decode)
+		procs := float64(pool.Procs())
+		heads, dim := float64(m.Attention.KVHeads), float64(m.Attention.HeadDim)
+		if m.Attention.Kind == model.Latent {
+			heads = float64(m.Attention.Heads)
+			dim = float64(m.Hidden) / heads
+		}
+		params, _ := m.Params()
+		weights := d.Precision.Of(model.ExpertModule).Weight
+		if weights < 1 {
+			weights *= 0.5 // it takes a byte of packed numbers for one of them
+		}
+		token := 2 * float64(m.Layers) * max(heads, procs) * dim * d.Precision.Cache
+		free := procs*pool.System.Memory.GiB*estimate.GiB - params*weights
+		room := min(benchBatch, benchFree*free/(token*float64(n.Final())))
+		sequences = max(leastBatch, batchRounding.up(room))
+		tokens = max(leastTokens, tokenRounding.up(min(benchTokens, room*(1+float64(n.Input)/float64(n.Output)))))
+	}
+	return sequences, max(tokens, n.Input+sequences)
+}
+
+// simulated runs the requests of a benchmark through a deployment.
+func (r *run) simulated(ctx context.Context, d deploy.Deployment, n workload.Lengths) (*simulate.Record, error) {
+	rules := &d.Engine.Scheduling
+	rules.Sequences, rules.StepTokens = chosen(&d, n)
+	rules.RequestSeconds = 0 // no server is between
+	cache, err := cacheTokens(d, n)
+	if err != nil {
+		return nil, err
+	}
+	times, err := simulate.NewStepTimes(&d, d.Of(op.Decode))
+	if err != nil {
+		return nil, err
+	}
+	options, err := simulate.Of(&d, n, &simulate.Settings{CacheTokens: cache, Times: &padded{StepTimes: times}})
+	if err != nil {
+		return nil, err
+	}
+	fixed := func(tokens int) simulate.Length { return simulate.Length{Mean: tokens, Kind: "fixed"} }
+	traffic := simulate.Traffic{Requests: r.requests, Rate: math.Inf(1), Input: fixed(n.Input), Output: fixed(n.Output), Turns: 1}
+	return simulate.Run(ctx, options, traffic.Source())
+}
+
+// graphSizes are the batches for which CUDA graphs were captured (llm_options.yml of both overviews).
+var graphSizes = []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 384, 512, 1024, 2048, 4096, 8192}
+
+// padded is steps of which those that only decode are filled up with empty sequences to the next size of a graph.
+type padded struct {
+	*simulate.StepTimes
+	work simulate.Work
+}
+
+func (p *padded) Seconds(w *simulate.Work) float64 {
+	i, _ := slices.BinarySearch(graphSizes, w.Decodes)
+	if len(w.Chunks) > 0 || w.Decodes == 0 || i == len(graphSizes) {
+		return p.StepTimes.Seconds(w)
+	}
+	empty := int64(graphSizes[i] - w.Decodes) // each reads one key
+	p.work.Decodes, p.work.Context, p.work.Bounded = graphSizes[i], w.Context+empty, append(p.work.Bounded[:0], w.Bounded...)
+	for b := range p.work.Bounded {
+		p.work.Bounded[b] += empty
+	}
+	return p.StepTimes.Seconds(&p.work)
+}
+
+// cacheTokens is the tokens for which a rank has a cache: TensorRT-LLM gives it a share of the memory that the weights and
+// the working space leave, and keeps all tokens also where layers see a window of them, unless it is told the windows
+// (kv_cache_config.max_attention_window), which no overview does.
+func cacheTokens(d deploy.Deployment, n workload.Lengths) (int, error) {
+	d.Model = unwindowed(d.Model)
+	p, err := serving.NewPredictor(&d)
+	if err != nil {
+		return 0, err
+	}
+	pool := *d.Of(op.Decode)
+	m := p.Memory(&d, &pool, n)
+	free := (pool.System.Memory.GiB-d.Assume.ReserveGiB)*estimate.GiB - m.WithoutCache()
+	sequences := float64(pool.Plan.Sequences(d.Model.IsMoE()))
+	tokens := benchFree * free / m.Cache * sequences * float64(n.Final())
+	if !(tokens >= float64(n.Final())) {
+		return 0, fmt.Errorf("the cache of a request of %d tokens finds no room", n.Final())
+	}
+	return int(min(tokens, 1<<40)), nil
+}
+
+// unwindowed is a model all of whose layers see all tokens.
+func unwindowed(m *model.Model) *model.Model {
+	out := *m
+	out.Attention.Window = 0
+	out.Mixed = slices.Clone(m.Mixed)
+	for i := range out.Mixed {
+		out.Mixed[i].Attention.Window = 0
+	}
+	return &out
+}
