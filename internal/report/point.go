@@ -76,7 +76,7 @@ func stepRows(r *result.Record) []stepRow {
 		{"exposed communication", "share_communication(s)", "", share, false},
 		{"bound by", "bound_by", "", plainly(cell), false},
 		{"confidence", "confidence", "", func(v any, s *result.Side) string {
-			return fmt.Sprintf("%s ±%.0f%%", v, result.Of(s.Phase, "error_band(%)").Value(r))
+			return fmt.Sprintf("%s %s", v, banded(result.Of(s.Phase, "error_band(%)").Value(r)))
 		}, false},
 	}
 }
@@ -157,10 +157,14 @@ func seenLine(a *point.Answer, r *result.Record, width int) string {
 		}
 		return f.In(u, r)
 	}
-	return wrap(fmt.Sprintf("%s, %s: TTFT %.1f ms, TPOT %.2f ms; %.1f output tokens/s, %.1f per card, %.1f per user; %s requests/s; at most %.2f GiB",
-		name, counted(r.Clients, "client", "clients"), value("TTFT(s)", result.Millis), value("TPOT(s)", result.Millis), value("output_throughput(token/s)", ""),
+	return wrap(fmt.Sprintf("%s, %s: TTFT %.1f ms %s, TPOT %.2f ms %s; %.1f output tokens/s, %.1f per card, %.1f per user; %s requests/s; at most %.2f GiB",
+		name, counted(r.Clients, "client", "clients"), value("TTFT(s)", result.Millis), banded(value("TTFT_error_band(%)", "")),
+		value("TPOT(s)", result.Millis), banded(value("TPOT_error_band(%)", "")), value("output_throughput(token/s)", ""),
 		value("tokens_per_card", ""), value("tokens_per_user", ""), number.Plain(r.Requests, 4), value("memory(Gib)", "")), width) + "\n"
 }
+
+// banded is a band in percent as people read it.
+func banded(percent any) string { return number.Band(percent.(float64) / 100) }
 
 // Keys of a point, of what clients see, and of a phase.
 var (
@@ -179,6 +183,8 @@ var (
 		{key: "request_latency_ms", field: "request_latency(s)", unit: result.Millis}, {key: "requests_per_s", field: "request_per_second"},
 		{key: "tokens_per_s", field: "output_throughput(token/s)"}, {key: "tokens_per_s_per_card", field: "tokens_per_card"},
 		{key: "tokens_per_s_per_user", field: "tokens_per_user"}, {key: "memory_gib", field: "memory(Gib)"},
+		{key: "ttft_confidence", field: "TTFT_confidence"}, {key: "ttft_error_band_percent", field: "TTFT_error_band(%)"},
+		{key: "tpot_confidence", field: "TPOT_confidence"}, {key: "tpot_error_band_percent", field: "TPOT_error_band(%)"},
 	}
 	phaseKeys = layout{
 		{key: "plan", field: "plan"}, {key: "batch", field: "microbatchsize"}, {key: "sequences", field: "sequences"},
