@@ -2,7 +2,7 @@
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 
-.PHONY: build test test-long lint unit kernels sample bench vuln update
+.PHONY: build test test-long lint unit kernels bands sample bench vuln update
 
 build:            ## one static binary
 	CGO_ENABLED=0 go build -trimpath -o throughline ./cmd/throughline
@@ -32,6 +32,9 @@ test-long: lint   ## the same at full length: an hour
 
 kernels:          ## fit the built-in kernels anew, and docs/calibration.md; needs the measurements in ../shared
 	go run ./cmd/kernels
+
+bands:            ## find the widths of bands anew, and how often they hold; needs the measurements in ../shared
+	go run ./cmd/bands
 
 sample:           ## the sample of the reference tool
 	go run ./cmd/throughline run -c configs/reference_sample.json

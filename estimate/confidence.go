@@ -22,11 +22,6 @@ type Confidence struct {
 	Circumstance Circumstance
 }
 
-// Interval is the times between which the truth lies four times in five.
-func (c *Confidence) Interval(time float64) (low, high float64) {
-	return time / (1 + c.Band), time * (1 + c.Band)
-}
-
 // Quantity is a time that is predicted. Each has been compared with measurements of its own.
 type Quantity uint8
 

@@ -104,8 +104,13 @@ func TestBand(t *testing.T) {
 			t.Errorf("%+v: a band of %v, by hand e^%v - 1", c, got, c.want)
 		}
 	}
-	c := estimate.Confidence{Band: 0.25}
-	if low, high := c.Interval(100); low != 80 || high != 125 {
-		t.Errorf("from %v to %v, by hand from 80 to 125", low, high)
+	for q := range estimate.QuantityCount {
+		one := estimate.Known(q, cost.Fitted, 0, estimate.Circumstance{Processors: 1})
+		if off := estimate.Known(q, cost.Fitted, 0.3, estimate.Circumstance{Processors: 1}); !(one.Band > 0.01) || !(off.Band > one.Band) {
+			t.Errorf("%s: bands of %v, with kernels off by 0.3 %v", estimate.Quantities[q], one.Band, off.Band)
+		}
+		if one.Band == math.Expm1(1) {
+			t.Errorf("%s has no width in bands.json", estimate.Quantities[q])
+		}
 	}
 }

@@ -10,14 +10,6 @@ import (
 // Confidence is how far what clients see can be trusted.
 type Confidence struct{ TTFT, TPOT estimate.Confidence }
 
-// Weakest is the lower level of the two.
-func (c *Confidence) Weakest() *estimate.Confidence {
-	if c.TTFT.Level < c.TPOT.Level {
-		return &c.TTFT
-	}
-	return &c.TPOT
-}
-
 // Confidence is how far a prediction for a deployment under a load can be trusted. The time to the first token rests on the
 // kernels of a prefill step, that per output token on those of a decode step.
 func (p *Predictor) Confidence(d *deploy.Deployment, l workload.Load, seen *Prediction) Confidence {
