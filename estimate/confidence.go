@@ -7,6 +7,7 @@ import (
 
 	"throughline/cost"
 	"throughline/model"
+	"throughline/number"
 	"throughline/op"
 )
 
@@ -15,8 +16,9 @@ type Confidence struct {
 	Level cost.Level
 	// Kernels is how far off the kernels are together, as a share of the time.
 	Kernels float64
-	// Band holds the truth four times in five: from the time divided by 1 + Band to the time multiplied by it.
-	Band float64
+	// Band holds the truth four times in five: from the time divided by 1 + Below to the time multiplied by 1 + Band. The two
+	// are the same but where errors are known to go one way.
+	Band, Below float64
 
 	Quantity     Quantity
 	Circumstance Circumstance
@@ -51,6 +53,8 @@ type Width struct {
 	Experts    float64 `json:"experts,omitempty"`
 	Processors float64 `json:"processors,omitempty"` // with 8 of them
 	Waits      float64 `json:"waits,omitempty"`
+	// Later is the logarithm of how much later than predicted the middle of the band lies.
+	Later float64 `json:"later,omitempty"`
 }
 
 // Terms are what the numbers of a width are multiplied by.
@@ -93,13 +97,24 @@ var widths = func() (out [QuantityCount]Width) {
 
 // Known is the confidence in a quantity whose kernels are off by so much, at some level.
 func Known(q Quantity, level cost.Level, kernels float64, c Circumstance) Confidence {
-	return Confidence{Level: level, Kernels: kernels, Band: widths[q].Band(kernels, &c), Quantity: q, Circumstance: c}
+	out := Confidence{Level: level, Kernels: kernels, Quantity: q, Circumstance: c}
+	out.Judge(&widths[q])
+	return out
 }
 
-// Band is the band of a time whose kernels are off by so much: the two errors have nothing to do with each other.
-func (w *Width) Band(kernels float64, c *Circumstance) float64 {
-	return math.Expm1(math.Hypot(kernels, w.share(c)))
+// Judge gives the time a band by a width. The error of the kernels and that of the whole have nothing to do with each other.
+func (c *Confidence) Judge(w *Width) {
+	off := math.Hypot(c.Kernels, w.share(&c.Circumstance))
+	c.Band, c.Below = math.Expm1(max(0, off+w.Later)), math.Expm1(max(0, off-w.Later))
 }
+
+// Around is the times between which the truth lies four times in five.
+func (c *Confidence) Around(time float64) (low, high float64) {
+	return time / (1 + c.Below), time * (1 + c.Band)
+}
+
+// Span is the band as people read it.
+func (c *Confidence) Span() string { return number.Band(c.Below, c.Band) }
 
 // most is the share of the time that must reach a level for the whole to have it. The rest is in the band.
 const most = 0.75

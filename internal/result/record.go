@@ -200,9 +200,9 @@ func (r *Record) Balance() float64 {
 // Rate is the request rate of all instances.
 func (s *Side) Rate() float64 { return float64(s.Instances) * s.Step.Requests }
 
-// Confidence is the weakest level of what is said of time, and the bands: of the times that clients see or, where none are
+// Confidence is what is said of time: the weakest level, and the bands of the times that clients see or, where none are
 // served, of the steps.
-func (r *Record) Confidence() (level cost.Level, bands []float64) {
+func (r *Record) Confidence() (level cost.Level, bands []string) {
 	var all []*estimate.Confidence
 	if c := r.Trusted; c != nil {
 		all = append(all, &c.TTFT, &c.TPOT)
@@ -215,7 +215,7 @@ func (r *Record) Confidence() (level cost.Level, bands []float64) {
 	}
 	level = cost.LevelCount
 	for _, c := range all {
-		level, bands = min(level, c.Level), append(bands, c.Band)
+		level, bands = min(level, c.Level), append(bands, c.Span())
 	}
 	return level, bands
 }

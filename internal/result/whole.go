@@ -6,7 +6,6 @@ import (
 
 	"throughline/estimate"
 	"throughline/internal/version"
-	"throughline/number"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/serving"
@@ -140,10 +139,14 @@ var clientFields = []Field{
 	served("memory(Gib)", GiB, "what the fullest processor holds", func(r *Record) any { return gib(r.Held) }),
 	{"dollars_per_million_tokens", "$", Asked, "dollars per million output tokens, where a price is given", func(r *Record) any { return known(r.DollarsPerMillion) }},
 	{"tokens_per_joule", None, Asked, "output tokens per joule, where a power is given", func(r *Record) any { return known(r.TokensPerJoule) }},
-	trusted("TTFT_confidence", None, "what the prefill steps behind TTFT rest on", func(c *serving.Confidence) any { return c.TTFT.Level.String() }),
-	trusted("TTFT_error_band(%)", Percent, "the band of TTFT: four times in five the truth lies between TTFT divided by 1 + the band and TTFT multiplied by it", func(c *serving.Confidence) any { return 100 * c.TTFT.Band }),
-	trusted("TPOT_confidence", None, "what the decode steps behind TPOT rest on", func(c *serving.Confidence) any { return c.TPOT.Level.String() }),
-	trusted("TPOT_error_band(%)", Percent, "the band of TPOT", func(c *serving.Confidence) any { return 100 * c.TPOT.Band }),
+	trusted("TTFT_confidence", None, "what the prefill steps behind TTFT rest on", func(_ *Record, c *serving.Confidence) any { return c.TTFT.Level.String() }),
+	trusted("TTFT_error_band(%)", Percent, "how much longer than predicted TTFT may be: four times in five it lies in its band", func(_ *Record, c *serving.Confidence) any { return 100 * c.TTFT.Band }),
+	trusted("TTFT_low(s)", Seconds, "where the band of TTFT begins", func(r *Record, c *serving.Confidence) any { low, _ := c.TTFT.Around(r.TTFT); return low }),
+	trusted("TTFT_high(s)", Seconds, "where it ends", func(r *Record, c *serving.Confidence) any { _, high := c.TTFT.Around(r.TTFT); return high }),
+	trusted("TPOT_confidence", None, "what the decode steps behind TPOT rest on", func(_ *Record, c *serving.Confidence) any { return c.TPOT.Level.String() }),
+	trusted("TPOT_error_band(%)", Percent, "how much longer than predicted TPOT may be: four times in five it lies in its band", func(_ *Record, c *serving.Confidence) any { return 100 * c.TPOT.Band }),
+	trusted("TPOT_low(s)", Seconds, "where the band of TPOT begins", func(r *Record, c *serving.Confidence) any { low, _ := c.TPOT.Around(r.TPOT); return low }),
+	trusted("TPOT_high(s)", Seconds, "where it ends", func(r *Record, c *serving.Confidence) any { _, high := c.TPOT.Around(r.TPOT); return high }),
 	{"trust", None, Whole, "the weakest confidence of TTFT and TPOT, and their bands; of bare steps, that of the steps", func(r *Record) any { return r.trust() }},
 }
 
@@ -188,12 +191,12 @@ func inRow(name string, u Unit, doc string, value func(r *Record, s *Side) any) 
 }
 
 // trusted is a field of the confidence in what clients see.
-func trusted(name string, u Unit, doc string, value func(c *serving.Confidence) any) Field {
+func trusted(name string, u Unit, doc string, value func(r *Record, c *serving.Confidence) any) Field {
 	return Field{name, u, Asked, doc, func(r *Record) any {
 		if r.Trusted == nil {
 			return nil
 		}
-		return value(r.Trusted)
+		return value(r, r.Trusted)
 	}}
 }
 
@@ -219,11 +222,7 @@ func (r *Record) trust() any {
 	if bands == nil {
 		return nil
 	}
-	texts := make([]string, len(bands))
-	for i, b := range bands {
-		texts[i] = number.Band(b)
-	}
-	return fmt.Sprintf("%s %s", level, strings.Join(texts, ", "))
+	return fmt.Sprintf("%s %s", level, strings.Join(bands, ", "))
 }
 
 // Instances is a plan, with how many there are of it.

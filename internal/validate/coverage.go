@@ -21,8 +21,10 @@ type Sample struct {
 	Doubtful bool
 }
 
-// inside reports whether what was measured lies in a band.
-func (s *Sample) inside(band float64) bool { return math.Abs(s.Error) <= math.Log1p(band) }
+// inside reports whether what was measured lies in the band.
+func (s *Sample) inside() bool {
+	return s.Error <= math.Log1p(s.Band) && -s.Error <= math.Log1p(s.Below)
+}
 
 // Samples are the predictions of a report that have a band and a measurement.
 func (r *Report) Samples() (out []Sample) {
@@ -44,7 +46,8 @@ type Coverage struct {
 	Rows     int
 	Inside   float64    // share of the rows
 	Thirds   [3]float64 // the same of the narrowest bands, of those between, and of the widest
-	Median   float64    // band
+	Below    float64    // of the median band
+	Median   float64
 }
 
 // Cells are the coverage as a row of a table.
@@ -53,7 +56,7 @@ func (c *Coverage) Cells() []string {
 	for _, third := range c.Thirds {
 		out = append(out, share(third))
 	}
-	return append(out, number.Band(c.Median))
+	return append(out, number.Band(c.Below, c.Median))
 }
 
 func share(x float64) string {
@@ -89,7 +92,7 @@ func Covered(samples []Sample) (out []Coverage) {
 
 func coverage(q estimate.Quantity, l cost.Level, list []Sample) Coverage {
 	slices.SortStableFunc(list, func(a, b Sample) int { return cmp.Compare(a.Band, b.Band) })
-	c := Coverage{Quantity: q, Level: l, Rows: len(list), Inside: insideOf(list), Median: list[len(list)/2].Band}
+	c := Coverage{Quantity: q, Level: l, Rows: len(list), Inside: insideOf(list), Median: list[len(list)/2].Band, Below: list[len(list)/2].Below}
 	for i := range c.Thirds {
 		c.Thirds[i] = math.NaN()
 		if len(list) >= enoughForThirds {
@@ -102,7 +105,7 @@ func coverage(q estimate.Quantity, l cost.Level, list []Sample) Coverage {
 func insideOf(list []Sample) float64 {
 	n := 0
 	for i := range list {
-		if list[i].inside(list[i].Band) {
+		if list[i].inside() {
 			n++
 		}
 	}
