@@ -16,9 +16,8 @@ type Confidence struct {
 	Level cost.Level
 	// Kernels is how far off the kernels are together, as a share of the time.
 	Kernels float64
-	// Band holds the truth four times in five: from the time divided by 1 + Below to the time multiplied by 1 + Band. The two
-	// are the same but where errors are known to go one way.
-	Band, Below float64
+	// Band holds the truth four times in five: from the time divided by 1 + Band to the time multiplied by it.
+	Band float64
 
 	Quantity     Quantity
 	Circumstance Circumstance
@@ -44,6 +43,7 @@ type Circumstance struct {
 	Experts    bool // which kernel runs them and how evenly they are loaded is known least
 	Processors int  // of an instance: they send to each other and wait for each other
 	Waits      bool // clients wait for room
+	Drafts     bool // how many of them are accepted depends on what is written
 }
 
 // Width is how far whole predictions of a quantity are off where their kernels are right, four times in five: the logarithm
@@ -53,26 +53,32 @@ type Width struct {
 	Experts    float64 `json:"experts,omitempty"`
 	Processors float64 `json:"processors,omitempty"` // with 8 of them
 	Waits      float64 `json:"waits,omitempty"`
-	// Later is the logarithm of how much later than predicted the middle of the band lies.
-	Later float64 `json:"later,omitempty"`
+	Drafts     float64 `json:"drafts,omitempty"`
 }
 
-// Terms are what the numbers of a width are multiplied by.
-func (c *Circumstance) Terms() [4]float64 {
-	out := [4]float64{1, 0, math.Log2(float64(max(1, c.Processors))) / 3, 0}
-	if c.Experts {
-		out[1] = 1
+// TermCount is the numbers of a width that are multiplied by something, and added.
+const TermCount = 5
+
+// Terms are what they are multiplied by, in the order of the width.
+func (c *Circumstance) Terms() [TermCount]float64 {
+	is := func(so bool) float64 {
+		if so {
+			return 1
+		}
+		return 0
 	}
-	if c.Waits {
-		out[3] = 1
-	}
-	return out
+	return [TermCount]float64{1, is(c.Experts), math.Log2(float64(max(1, c.Processors))) / 3, is(c.Waits), is(c.Drafts)}
+}
+
+// WidthOf is a width of so many numbers.
+func WidthOf(n [TermCount]float64) Width {
+	return Width{Base: n[0], Experts: n[1], Processors: n[2], Waits: n[3], Drafts: n[4]}
 }
 
 // share is the width in some circumstance.
 func (w *Width) share(c *Circumstance) float64 {
 	t := c.Terms()
-	return math.Exp(w.Base + w.Experts*t[1] + w.Processors*t[2] + w.Waits*t[3])
+	return math.Exp(w.Base + w.Experts*t[1] + w.Processors*t[2] + w.Waits*t[3] + w.Drafts*t[4])
 }
 
 // Bands are the widths of all quantities.
@@ -104,17 +110,16 @@ func Known(q Quantity, level cost.Level, kernels float64, c Circumstance) Confid
 
 // Judge gives the time a band by a width. The error of the kernels and that of the whole have nothing to do with each other.
 func (c *Confidence) Judge(w *Width) {
-	off := math.Hypot(c.Kernels, w.share(&c.Circumstance))
-	c.Band, c.Below = math.Expm1(max(0, off+w.Later)), math.Expm1(max(0, off-w.Later))
+	c.Band = math.Expm1(math.Hypot(c.Kernels, w.share(&c.Circumstance)))
 }
 
 // Around is the times between which the truth lies four times in five.
 func (c *Confidence) Around(time float64) (low, high float64) {
-	return time / (1 + c.Below), time * (1 + c.Band)
+	return time / (1 + c.Band), time * (1 + c.Band)
 }
 
 // Span is the band as people read it.
-func (c *Confidence) Span() string { return number.Band(c.Below, c.Band) }
+func (c *Confidence) Span() string { return number.Band(c.Band) }
 
 // most is the share of the time that must reach a level for the whole to have it. The rest is in the band.
 const most = 0.75

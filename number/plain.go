@@ -24,14 +24,11 @@ func Plain(v float64, digits int) string {
 	return text
 }
 
-// Band writes a band around a number, from the number divided by 1 + below to the number multiplied by 1 + above: in percent
-// where both are the same and at most 1, else as factors.
-func Band(below, above float64) string {
-	switch {
-	case below != above:
-		return fmt.Sprintf("÷%.1f ×%.1f", 1+below, 1+above)
-	case above > 1:
-		return fmt.Sprintf("×÷%.1f", 1+above)
+// Band writes a band around a number, from the number divided by 1 + band to the number multiplied by it: in percent, or as a
+// factor where it is more than 1.
+func Band(band float64) string {
+	if band > 1 {
+		return fmt.Sprintf("×÷%.1f", 1+band)
 	}
-	return fmt.Sprintf("±%.0f%%", 100*above)
+	return fmt.Sprintf("±%.0f%%", 100*band)
 }

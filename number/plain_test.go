@@ -23,8 +23,8 @@ func TestPlain(t *testing.T) {
 }
 
 func TestBand(t *testing.T) {
-	for band, want := range map[[2]float64]string{{0.134, 0.134}: "±13%", {1, 1}: "±100%", {4.2, 4.2}: "×÷5.2", {0.25, 4}: "÷1.2 ×5.0"} {
-		if got := number.Band(band[0], band[1]); got != want {
+	for band, want := range map[float64]string{0.134: "±13%", 1: "±100%", 4.2: "×÷5.2"} {
+		if got := number.Band(band); got != want {
 			t.Errorf("Band(%v) = %q, want %q", band, got, want)
 		}
 	}

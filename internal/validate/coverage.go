@@ -23,7 +23,7 @@ type Sample struct {
 
 // inside reports whether what was measured lies in the band.
 func (s *Sample) inside() bool {
-	return s.Error <= math.Log1p(s.Band) && -s.Error <= math.Log1p(s.Below)
+	return math.Abs(s.Error) <= math.Log1p(s.Band)
 }
 
 // Samples are the predictions of a report that have a band and a measurement.
@@ -46,8 +46,7 @@ type Coverage struct {
 	Rows     int
 	Inside   float64    // share of the rows
 	Thirds   [3]float64 // the same of the narrowest bands, of those between, and of the widest
-	Below    float64    // of the median band
-	Median   float64
+	Median   float64    // band
 }
 
 // Cells are the coverage as a row of a table.
@@ -56,7 +55,7 @@ func (c *Coverage) Cells() []string {
 	for _, third := range c.Thirds {
 		out = append(out, share(third))
 	}
-	return append(out, number.Band(c.Below, c.Median))
+	return append(out, number.Band(c.Median))
 }
 
 func share(x float64) string {
@@ -92,7 +91,7 @@ func Covered(samples []Sample) (out []Coverage) {
 
 func coverage(q estimate.Quantity, l cost.Level, list []Sample) Coverage {
 	slices.SortStableFunc(list, func(a, b Sample) int { return cmp.Compare(a.Band, b.Band) })
-	c := Coverage{Quantity: q, Level: l, Rows: len(list), Inside: insideOf(list), Median: list[len(list)/2].Band, Below: list[len(list)/2].Below}
+	c := Coverage{Quantity: q, Level: l, Rows: len(list), Inside: insideOf(list), Median: list[len(list)/2].Band}
 	for i := range c.Thirds {
 		c.Thirds[i] = math.NaN()
 		if len(list) >= enoughForThirds {

@@ -13,13 +13,14 @@ import (
 	"throughline/internal/question"
 )
 
-// evidence are the tables that the widths of bands come from, seen from the root of the project: runs of serving engines, and
-// whole forward passes on H200s.
+// evidence are the tables that the widths of bands come from, seen from the root of the project: runs of serving engines, of
+// those with drafts others, as the first table has none, and whole forward passes on H200s.
 var evidence = struct {
-	serving string
-	forward []passes
+	serving, drafts string
+	forward         []passes
 }{
 	serving: "../shared/measurements/silicon/serving.csv",
+	drafts:  "../shared/measurements/silicon/labelled.csv",
 	forward: []passes{
 		{"../shared/measurements/h200/forward.csv", ""},
 		{"../shared/measurements/h200/moe/forward.csv", "physical"},
@@ -73,6 +74,11 @@ func Evidence(ctx context.Context, folder string) ([]Sample, error) {
 	if err != nil {
 		return nil, err
 	}
+	drafts, err := draftEvidence(ctx, filepath.Join(folder, evidence.drafts))
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, drafts...)
 	for _, p := range evidence.forward {
 		q := question.Default()
 		q.System = "H200"
@@ -96,6 +102,24 @@ func Evidence(ctx context.Context, folder string) ([]Sample, error) {
 		out = append(out, r.Samples()...)
 	}
 	return out, nil
+}
+
+// draftEvidence is TPOT of runs with drafts, by where they are from, model and system.
+func draftEvidence(ctx context.Context, name string) ([]Sample, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := Serving(ctx, name, f, question.Default())
+	if err != nil {
+		return nil, err
+	}
+	for i := range r.Rows {
+		cell := func(column string) string { return r.Rows[i].Cells[slices.Index(r.Header, column)] }
+		r.Rows[i].Group = fmt.Sprintf("%s %s %s", cell("source"), cell("model"), cell("system"))
+	}
+	return slices.DeleteFunc(r.Samples(), func(s Sample) bool { return !s.Circumstance.Drafts }), nil
 }
 
 // servingEvidence is the runs of serving engines, each once, in groups by model, system and engine.

@@ -15,62 +15,40 @@ const aim = 0.81
 
 // used are the terms of a width that a quantity has enough evidence for: forward passes are of one processor, and of
 // disaggregated servers there are few groups.
-var used = [estimate.QuantityCount][4]bool{
+var used = [estimate.QuantityCount][estimate.TermCount]bool{
 	estimate.PrefillStep: {true}, estimate.DecodeStep: {true}, estimate.HandedTTFT: {true},
-	estimate.TTFT: {true, true, true, true}, estimate.TPOT: {true, true, true, true},
+	estimate.TTFT: {true, true, true, true}, estimate.TPOT: {true, true, true, true, true},
 }
 
 // FitWidths finds the widths of bands for which a share of samples lies inside, whatever their circumstances: the quantile
 // regression of how far they are off besides the errors of their kernels. Doubtful ones do not count.
 func FitWidths(samples []Sample) (out [estimate.QuantityCount]estimate.Width) {
 	for q := range out {
-		later := 0.0
-		if estimate.Quantity(q) == estimate.HandedTTFT {
-			later = middle(samples, estimate.HandedTTFT)
-		}
-		var rows [][4]float64
+		var rows []terms
 		var off []float64
 		for i := range samples {
 			s := &samples[i]
 			if s.Quantity != estimate.Quantity(q) || s.Doubtful {
 				continue
 			}
-			terms := s.Circumstance.Terms()
-			for j := range terms {
+			t := s.Circumstance.Terms()
+			for j := range t {
 				if !used[q][j] {
-					terms[j] = 0
+					t[j] = 0
 				}
 			}
-			e := s.Error - later
-			rest := math.Sqrt(max(0, e*e-s.Kernels*s.Kernels))
-			rows, off = append(rows, terms), append(off, math.Log(max(rest, least)))
+			rest := math.Sqrt(max(0, s.Error*s.Error-s.Kernels*s.Kernels))
+			rows, off = append(rows, t), append(off, math.Log(max(rest, least)))
 		}
 		if len(rows) > 0 {
 			b := regressed(rows, off, aim)
-			out[q] = estimate.Width{Base: round(b[0]), Experts: round(b[1]), Processors: round(b[2]), Waits: round(b[3]), Later: later}
+			for j := range b {
+				b[j] = round(b[j])
+			}
+			out[q] = estimate.WidthOf(b)
 		}
 	}
 	return out
-}
-
-// middle is where the shortest interval lies that holds a share of the errors of a quantity. Disaggregated servers are late by
-// seconds in many runs and early in few; errors of the others go both ways.
-func middle(samples []Sample, q estimate.Quantity) float64 {
-	var errs []float64
-	for i := range samples {
-		if samples[i].Quantity == q && !samples[i].Doubtful {
-			errs = append(errs, samples[i].Error)
-		}
-	}
-	slices.Sort(errs)
-	held := int(math.Ceil(aim * float64(len(errs))))
-	at, shortest := 0.0, math.Inf(1)
-	for i := 0; i+held <= len(errs) && held > 0; i++ {
-		if low, high := errs[i], errs[i+held-1]; high-low < shortest {
-			at, shortest = (low+high)/2, high-low
-		}
-	}
-	return round(at)
 }
 
 // least is an error that counts as none.
@@ -82,7 +60,7 @@ func round(x float64) float64 { return math.Round(x*1e3) / 1e3 }
 // regressed is the coefficients of the terms whose sum a share of the values stays below: the minimum of
 // share · (what is above) + (1 - share) · (what is below), found by weighting squares until they weigh as much. A term that few
 // values have is held back.
-func regressed(rows [][4]float64, values []float64, share float64) (b [4]float64) {
+func regressed(rows []terms, values []float64, share float64) (b terms) {
 	const (
 		rounds    = 200
 		close     = 0.01  // to the line, where a square would weigh without end
@@ -90,7 +68,7 @@ func regressed(rows [][4]float64, values []float64, share float64) (b [4]float64
 		vanishing = 1e-12 // of terms that do not occur
 	)
 	for range rounds {
-		var m [4][5]float64
+		var m equations
 		for i, x := range rows {
 			rest := values[i]
 			for j := range x {
@@ -105,7 +83,7 @@ func regressed(rows [][4]float64, values []float64, share float64) (b [4]float64
 				for k := range x {
 					m[j][k] += weight * x[j] * x[k]
 				}
-				m[j][4] += weight * x[j] * values[i]
+				m[j][estimate.TermCount] += weight * x[j] * values[i]
 			}
 		}
 		for j := range m {
@@ -119,8 +97,14 @@ func regressed(rows [][4]float64, values []float64, share float64) (b [4]float64
 	return b
 }
 
-// solved is the solution of four equations, whose right sides stand last.
-func solved(m [4][5]float64) (x [4]float64) {
+// terms are those of a width, equations one for each, whose right sides stand last.
+type (
+	terms     = [estimate.TermCount]float64
+	equations [estimate.TermCount][estimate.TermCount + 1]float64
+)
+
+// solved is the solution of the equations.
+func solved(m equations) (x terms) {
 	for i := range m {
 		for k := range m {
 			if k == i {
@@ -133,7 +117,7 @@ func solved(m [4][5]float64) (x [4]float64) {
 		}
 	}
 	for i := range x {
-		x[i] = m[i][4] / m[i][i]
+		x[i] = m[i][estimate.TermCount] / m[i][i]
 	}
 	return x
 }
@@ -192,7 +176,6 @@ func MeanCovered(samples []Sample) []Coverage {
 			o := &out[i]
 			o.Inside += c.Inside / splits
 			o.Median += c.Median / splits
-			o.Below += c.Below / splits
 			for t := range o.Thirds {
 				o.Thirds[t] += c.Thirds[t] / splits
 			}

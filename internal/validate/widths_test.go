@@ -62,7 +62,7 @@ func TestFitWidths(t *testing.T) {
 func TestCovered(t *testing.T) {
 	var samples []Sample
 	for i := range 6 {
-		samples = append(samples, Sample{Confidence: estimate.Confidence{Quantity: estimate.TTFT, Level: cost.Estimated, Band: float64(6-i) / 10, Below: float64(6-i) / 10}, Error: math.Log(1.25)})
+		samples = append(samples, Sample{Confidence: estimate.Confidence{Quantity: estimate.TTFT, Level: cost.Estimated, Band: float64(6-i) / 10}, Error: math.Log(1.25)})
 	}
 	c := Covered(samples)
 	if len(c) != 1 || c[0].Rows != 6 || math.Abs(c[0].Inside-4./6) > 1e-12 || c[0].Median != 0.4 || !math.IsNaN(c[0].Thirds[0]) {
@@ -137,7 +137,6 @@ func TestCoverage(t *testing.T) {
 	}
 	for i := range crossed {
 		crossed[i].Band *= 0.9
-		crossed[i].Below *= 0.9
 	}
 	if narrow := insideOf(crossed); narrow > 0.8 {
 		t.Errorf("bands narrower by a tenth hold %.1f%%", 100*narrow)
