@@ -40,9 +40,9 @@ func (l Level) String() string {
 }
 
 // common is the part of the mean error of a kernel that all of its shapes share. Fits are judged shape by shape, and errors of
-// single shapes cancel for the most part among the products of a model. Chosen from 0, 0.3, 0.6 and 1 on half of the groups
-// of serving runs at a time: from 0.6 on, bands of the other half become worse. A roofline, and kernels of a chip of another
-// maker, miss all shapes alike.
+// single shapes cancel for the most part among the products of a model. Chosen from 0, 0.3, 0.6 and 1, with widths from half of the
+// groups of serving runs at a time: up to 0.6 bands suit the other half about as well, at 1 worse. A roofline, and kernels of a
+// chip of another maker, miss all shapes alike.
 const common = 0.5
 
 // ErrorOf is how far off the time of an operator may be, as a share, and what it rests on.
