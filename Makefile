@@ -2,7 +2,7 @@
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 
-.PHONY: build test test-long lint unit kernels sample bench vuln update
+.PHONY: build test test-long lint unit kernels bands sample bench vuln update
 
 build:            ## one static binary
 	CGO_ENABLED=0 go build -trimpath -o throughline ./cmd/throughline
@@ -18,7 +18,7 @@ lint:
 # Packages that work on several processors at a time, or guard what those share; a test compares the list with the code. The
 # race detector looks for accesses, not for values: there property tests draw a fifth of their cases, long ones a few. All
 # others are arithmetic that nothing runs beside, and is tested without it, under which it takes ten times as long.
-CONCURRENT = ./search ./hardware ./hardware/kernel ./experts ./internal/advice ./internal/atomicfile ./internal/cli ./internal/jobfile ./internal/sweep
+CONCURRENT = ./search ./hardware ./hardware/kernel ./hardware/shape ./experts ./internal/advice ./internal/atomicfile ./internal/cli ./internal/jobfile ./internal/sweep
 PROPERTIES = ./search ./estimate ./op ./hardware/kernel ./internal/advice
 
 unit:
@@ -32,6 +32,9 @@ test-long: lint   ## the same at full length: an hour
 
 kernels:          ## fit the built-in kernels anew, and docs/calibration.md; needs the measurements in ../shared
 	go run ./cmd/kernels
+
+bands:            ## find the widths of bands anew, and how often they hold; needs the measurements in ../shared
+	go run ./cmd/bands
 
 sample:           ## the sample of the reference tool
 	go run ./cmd/throughline run -c configs/reference_sample.json

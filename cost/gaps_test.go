@@ -116,8 +116,8 @@ func TestCarriedOver(t *testing.T) {
 			if share, level := carried.ErrorOf(&o); share != want || level != cost.Estimated {
 				t.Errorf("%s carried over: %v, %v; want %v", o.Kind, share, level, want)
 			}
-			if share, _ := measured.ErrorOf(&o); share != 0.01 {
-				t.Errorf("%s where it was measured: %v", o.Kind, share)
+			if share, level := measured.ErrorOf(&o); share != 0.0125 || level != cost.Extrapolated {
+				t.Errorf("%s where it was measured, beyond its one shape: %v, %v", o.Kind, share, level)
 			}
 		}
 	}

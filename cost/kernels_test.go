@@ -209,7 +209,7 @@ func TestAbsorbed(t *testing.T) {
 	o := operator(op.AbsorbQuery, kernel.Shape{M: 5, Rows: 5, N: 20, K: 30, Count: 3})
 	// Inputs take no more than at peak.
 	near(t, "absorbed queries", p.Price(o).Time, 1+2*2e-12*3*5*20*30+1e-9*(2*2*3*(20*30+5*20)+2*3*5*30))
-	if share, level := p.ErrorOf(o); share != 0.25 || level != Measured {
+	if share, level := p.ErrorOf(o); share != 0.25 || level != Fitted {
 		t.Errorf("off by %g, %v", share, level)
 	}
 }
@@ -243,7 +243,7 @@ func TestLinear(t *testing.T) {
 		{decode, state(kernel.LinearDecode), 0.1}, {prefill, state(kernel.LinearPrefill), 0.2},
 		{decode, conv(kernel.ConvolutionDecode), 0.3}, {prefill, conv(kernel.ConvolutionPrefill), 0.3},
 	} {
-		if share, level := c.p.ErrorOf(c.o); share != c.want || level != Fitted {
+		if share, level := c.p.ErrorOf(c.o); share != beyond*c.want || level != Extrapolated {
 			t.Errorf("%v is off by %g, %v", c.o.Kind, share, level)
 		}
 	}

@@ -1,51 +1,172 @@
 package estimate
 
 import (
+	_ "embed"
+	"encoding/json"
 	"math"
 
 	"throughline/cost"
+	"throughline/model"
+	"throughline/number"
 	"throughline/op"
 )
 
-// Confidence is how far a result can be trusted.
+// Confidence is how far a time can be trusted.
 type Confidence struct {
 	Level cost.Level
-	// Band is the expected error of the time as a share: those of its operators, by their share of the step, and what is
-	// different elsewhere. Errors of different kernels may cancel; that they do not is the cautious reading.
+	// Kernels is how far off the kernels are together, as a share of the time.
+	Kernels float64
+	// Band holds the truth four times in five: from the time divided by 1 + Band to the time multiplied by it.
 	Band float64
+
+	Quantity     Quantity
+	Circumstance Circumstance
 }
 
-// elsewhere is how far whole passes on another GPU of the kind, with other element-wise kernels, are from predictions by the
-// kernels of one: the mean errors of dense models (docs/validation.md, measure/H200 by the built-in H200), as shares.
-var elsewhere = [op.PhaseCount]float64{op.Prefill: 0.12, op.Decode: 0.06}
+// Quantity is a time that is predicted. Each has been compared with measurements of its own.
+type Quantity uint8
+
+const (
+	PrefillStep Quantity = iota
+	DecodeStep
+	TTFT       // of servers that prefill and decode
+	HandedTTFT // of servers that hand over to others, which decode
+	TPOT
+	QuantityCount
+)
+
+// Quantities are their names.
+var Quantities = [QuantityCount]string{"prefill step", "decode step", "TTFT", "TTFT, disaggregated", "TPOT"}
+
+// Circumstance is what makes whole predictions miss by more than their kernels do.
+type Circumstance struct {
+	Experts    bool // which kernel runs them and how evenly they are loaded is known least
+	Processors int  // of an instance: they send to each other and wait for each other
+	Waits      bool // clients wait for room
+	Drafts     bool // how many of them are accepted depends on what is written
+}
+
+// Width is how far whole predictions of a quantity are off where their kernels are right, four times in five: the logarithm
+// of a share, and what circumstances add to it.
+type Width struct {
+	Base       float64 `json:"base"`
+	Experts    float64 `json:"experts,omitempty"`
+	Processors float64 `json:"processors,omitempty"` // with 8 of them
+	Waits      float64 `json:"waits,omitempty"`
+	Drafts     float64 `json:"drafts,omitempty"`
+}
+
+// TermCount is the numbers of a width that are multiplied by something, and added.
+const TermCount = 5
+
+// Terms are what they are multiplied by, in the order of the width.
+func (c *Circumstance) Terms() [TermCount]float64 {
+	is := func(so bool) float64 {
+		if so {
+			return 1
+		}
+		return 0
+	}
+	return [TermCount]float64{1, is(c.Experts), math.Log2(float64(max(1, c.Processors))) / 3, is(c.Waits), is(c.Drafts)}
+}
+
+// WidthOf is a width of so many numbers.
+func WidthOf(n [TermCount]float64) Width {
+	return Width{Base: n[0], Experts: n[1], Processors: n[2], Waits: n[3], Drafts: n[4]}
+}
+
+// share is the width in some circumstance.
+func (w *Width) share(c *Circumstance) float64 {
+	t := c.Terms()
+	return math.Exp(w.Base + w.Experts*t[1] + w.Processors*t[2] + w.Waits*t[3] + w.Drafts*t[4])
+}
+
+// Bands are the widths of all quantities.
+type Bands struct {
+	Source string           `json:"source"`
+	Widths map[string]Width `json:"widths"`
+}
+
+//go:embed bands.json
+var bandsFile []byte
+
+var widths = func() (out [QuantityCount]Width) {
+	var b Bands
+	if err := json.Unmarshal(bandsFile, &b); err != nil {
+		panic("the widths of bands: " + err.Error())
+	}
+	for q, name := range Quantities {
+		out[q] = b.Widths[name]
+	}
+	return out
+}()
+
+// Known is the confidence in a quantity whose kernels are off by so much, at some level.
+func Known(q Quantity, level cost.Level, kernels float64, c Circumstance) Confidence {
+	out := Confidence{Level: level, Kernels: kernels, Quantity: q, Circumstance: c}
+	out.Judge(&widths[q])
+	return out
+}
+
+// Judge gives the time a band by a width. The error of the kernels and that of the whole have nothing to do with each other.
+func (c *Confidence) Judge(w *Width) {
+	c.Band = math.Expm1(math.Hypot(c.Kernels, w.share(&c.Circumstance)))
+}
+
+// Around is the times between which the truth lies four times in five.
+func (c *Confidence) Around(time float64) (low, high float64) {
+	return time / (1 + c.Band), time * (1 + c.Band)
+}
+
+// Span is the band as people read it.
+func (c *Confidence) Span() string { return number.Band(c.Band) }
 
 // most is the share of the time that must reach a level for the whole to have it. The rest is in the band.
 const most = 0.75
 
+// source is what the errors of operators come from: kernels of one class are off together, those of different ones each in
+// its own way.
+type source uint8
+
+const (
+	expertProducts = source(op.ClassCount) // of which other kernels are in use than of other products
+	sourceCount    = expertProducts + 1
+)
+
+func sourceOf(o *op.Op) source {
+	if o.Class == op.Linear && o.Module == model.ExpertModule {
+		return expertProducts
+	}
+	return source(o.Class)
+}
+
 // trust adds up how far the times of operators can be trusted.
 type trust struct {
-	total, wrong float64
-	at           [cost.LevelCount]float64 // time by level
+	total float64
+	wrong [sourceCount]float64     // seconds
+	at    [cost.LevelCount]float64 // time by level
 }
 
 // add adds an operator whose time may be off by a share.
-func (t *trust) add(time, share float64, level cost.Level) {
+func (t *trust) add(o *op.Op, time, share float64, level cost.Level) {
 	t.total += time
-	t.wrong += time * share
+	t.wrong[sourceOf(o)] += time * share
 	t.at[level] += time
 }
 
-// confidence is that of the whole.
-func (t *trust) confidence(phase op.Phase) (c Confidence) {
+// kernels is the expected error of the whole as a share, and the level that most of the time has.
+func (t *trust) kernels() (share float64, level cost.Level) {
 	if t.total == 0 {
-		return c
+		return 0, cost.Estimated
 	}
-	c.Band = math.Hypot(t.wrong/t.total, elsewhere[phase])
-	switch {
-	case t.at[cost.Measured] >= most*t.total:
-		c.Level = cost.Measured
-	case t.at[cost.Measured]+t.at[cost.Fitted] >= most*t.total:
-		c.Level = cost.Fitted
+	for _, w := range t.wrong {
+		share = math.Hypot(share, w/t.total)
 	}
-	return c
+	reached := 0.0
+	for level = cost.LevelCount - 1; level > cost.Estimated; level-- {
+		if reached += t.at[level]; reached >= most*t.total {
+			return share, level
+		}
+	}
+	return share, cost.Estimated
 }

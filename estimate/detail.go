@@ -112,15 +112,20 @@ func (e *Evaluator) Detail(p *plan.Plan) *Detail {
 			exposed := e.exposed(kind, o, c.Busy, uncovered)
 			time := times * o.Repeat * exposed
 			d.Shares.add(kind, o, c.Bound, time)
-			share, level := pricer.ErrorOf(o)
-			t.add(time, share, level)
+			share, level := pricer.CommonError(o)
+			t.add(o, time, share, level)
 			if kind == StagePart {
 				d.Stage.Block[list.BlockOf(i)].Add(o, &c, p.Overlap.Batches(), exposed)
 			}
 		}
 	}
 	d.Comm, d.Uncovered = e.comm(p, &d.Stage), uncovered
-	d.Confidence = t.confidence(e.problem.Phase)
+	quantity := DecodeStep
+	if e.problem.Phase == op.Prefill {
+		quantity = PrefillStep
+	}
+	kernels, level := t.kernels()
+	d.Confidence = Known(quantity, level, kernels, Circumstance{Experts: e.problem.Model.IsMoE(), Processors: p.Attention.Procs()})
 	return d
 }
 

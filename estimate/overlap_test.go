@@ -24,9 +24,10 @@ func TestOverlapGains(t *testing.T) {
 		off := drawnEstimate(t, &p.Problem, pl)
 		exchange := 0.0
 		ops := off.Parts[estimate.StagePart].Ops
+		stages := max(off.Parts[estimate.StagePart].Times, float64(pl.Attention.PP)) // all wait for the longest
 		for i := range ops {
 			if ops[i].Exchanges() {
-				exchange += off.Parts[estimate.StagePart].Times * ops[i].Repeat * ops[i].Exposed
+				exchange += stages * ops[i].Repeat * ops[i].Exposed
 			}
 		}
 		for _, pl.Overlap = range []plan.Overlap{plan.TwoBatch, plan.SingleBatch} {

@@ -23,3 +23,12 @@ func Plain(v float64, digits int) string {
 	}
 	return text
 }
+
+// Band writes a band around a number, from the number divided by 1 + band to the number multiplied by it: in percent, or as a
+// factor where it is more than 1.
+func Band(band float64) string {
+	if band > 1 {
+		return fmt.Sprintf("×÷%.1f", 1+band)
+	}
+	return fmt.Sprintf("±%.0f%%", 100*band)
+}

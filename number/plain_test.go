@@ -21,3 +21,11 @@ func TestPlain(t *testing.T) {
 		}
 	}
 }
+
+func TestBand(t *testing.T) {
+	for band, want := range map[float64]string{0.134: "±13%", 1: "±100%", 4.2: "×÷5.2"} {
+		if got := number.Band(band); got != want {
+			t.Errorf("Band(%v) = %q, want %q", band, got, want)
+		}
+	}
+}

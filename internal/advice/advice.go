@@ -67,6 +67,7 @@ type Candidate struct {
 	Deployment deploy.Deployment
 	Load       workload.Load
 	Seen       serving.Prediction // by the clients
+	Trusted    serving.Confidence // in what they see
 	Sides      []Side             // of the pools
 	GPUs       int                // asked for; spare ones included
 
@@ -280,6 +281,7 @@ func (c *Candidate) look() error {
 	if err != nil {
 		return err
 	}
+	c.Trusted = p.Confidence(d, c.Load, &c.Seen)
 	for i := range d.Pools {
 		pool := &d.Pools[i]
 		phase, q := op.Decode, pool.Plan

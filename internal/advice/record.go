@@ -24,7 +24,7 @@ func (c *Candidate) Record() *result.Record {
 		Mode: string(c.Mode), Model: d.Model, Settings: d.Settings, Lengths: c.Load.Lengths, Precision: d.Precision, Assume: d.Assume,
 		Procs: c.GPUs, Spare: c.Spare(), Cards: result.CardsOf(d), Shared: !d.Split(),
 		Whole: true, TTFT: c.Seen.TTFT, TPOT: c.Seen.TPOT, Latency: c.Seen.Latency, Requests: c.Seen.Requests,
-		Served: true, Engine: d.Engine.Name, Clients: c.Load.Clients, Held: c.Held(),
+		Served: true, Engine: d.Engine.Name, Clients: c.Load.Clients, Held: c.Held(), Trusted: &c.Trusted,
 		DollarsPerMillion: c.DollarsPerMillion, TokensPerJoule: c.TokensPerJoule,
 	}
 	for i := range d.Pools {

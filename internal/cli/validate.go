@@ -23,7 +23,8 @@ func newValidate(s Streams) *cobra.Command {
 		Use:   "validate ops|forward|serving|published FILE.csv, validate requests DIR",
 		Short: "Compare predictions with measurements",
 		Long: `Validate predicts every row of a table of measurements. It prints the mean, median and
-worst error by group, and writes the table with its predictions (--out). Bias is the
+worst error by group and, by what predictions rest on, how often their bands hold the
+truth, and writes the table with its predictions (--out). Bias is the
 median error with its sign.
 
   ops        kernels: kind,dtype,params,flops,bytes,time_us, or any other table that
@@ -209,7 +210,11 @@ func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) 
 		}
 		fmt.Fprintln(s.Err, "wrote", v.out.name)
 	}
-	text := v.render(s, summaryTable(r)) + v.gains(s, r) + v.wrap(s, reasons(r))
+	text := v.render(s, summaryTable(r)) + v.gains(s, r)
+	if samples := r.Samples(); len(samples) > 0 {
+		text += "\n" + v.render(s, coverageTable(samples))
+	}
+	text += v.wrap(s, reasons(r))
 	if v.worst > 0 {
 		text += "\n" + v.render(s, missTable(r, v.worst))
 	}
@@ -302,6 +307,18 @@ func summaryTable(r *validate.Report) *report.Grid {
 	if several {
 		g.Separator()
 		add(r.Totals())
+	}
+	return g
+}
+
+// coverageTable is how often the truth lies in the bands of predictions.
+func coverageTable(samples []validate.Sample) *report.Grid {
+	g := &report.Grid{Columns: []report.Column{
+		{Title: "band of"}, {Title: "confidence"}, {Title: "rows", Right: true}, {Title: "inside"},
+		{Title: "narrowest third", Rank: 2}, {Title: "middle", Rank: 2}, {Title: "widest", Rank: 2}, {Title: "median band", Rank: 1},
+	}}
+	for _, c := range validate.Covered(samples) {
+		g.Row(c.Cells()...)
 	}
 	return g
 }

@@ -22,6 +22,7 @@ type Answer struct {
 	Deployment deploy.Deployment   // as its engine runs it
 	Load       workload.Load       // clients that fill its batches
 	Seen       *serving.Prediction // by the clients; nil where the point asks for bare steps, or none can be served
+	Trusted    serving.Confidence  // in what the clients see
 	Held       float64             // bytes of the fullest processor under the load
 	Remark     string              // what is to be said of the engine, or why clients are not served
 	Phases     []Result            // bare steps
@@ -171,6 +172,7 @@ func (o *opened) run(p *question.Question, choice []*engine.Engine, d deploy.Dep
 	if !p.Clients() || !serves {
 		return o.fastest(p, runs, out)
 	}
+	var best *serving.Predictor
 	for i := range runs {
 		predictor, err := o.predictor(&runs[i])
 		if err != nil {
@@ -185,10 +187,14 @@ func (o *opened) run(p *question.Question, choice []*engine.Engine, d deploy.Dep
 			out.Deployment, out.Seen = runs[i], &seen
 			fit(&out.Deployment, seen.Room, p.Batch == 0)
 			out.Held = predictor.Held(&out.Deployment, out.Load.Lengths)
+			best = predictor
 		}
 	}
-	if out.Seen != nil && len(choice) == 1 {
-		out.Remark = ""
+	if out.Seen != nil {
+		out.Trusted = best.Confidence(&out.Deployment, out.Load, out.Seen)
+		if len(choice) == 1 {
+			out.Remark = ""
+		}
 	}
 	return nil
 }

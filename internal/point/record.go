@@ -19,7 +19,7 @@ func (a *Answer) Record() *result.Record {
 		r.Sides[p.Phase] = s
 	}
 	if seen := a.Seen; seen != nil {
-		r.Whole, r.Served, r.Held = true, true, a.Held
+		r.Whole, r.Served, r.Held, r.Trusted = true, true, a.Held, &a.Trusted
 		r.TTFT, r.TPOT, r.Latency, r.Requests = seen.TTFT, seen.TPOT, seen.Latency, seen.Requests
 		if s := r.Sides[op.Prefill]; s != nil {
 			s.Latency = seen.TTFT

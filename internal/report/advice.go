@@ -222,6 +222,8 @@ var (
 		{key: "request_latency_s", field: "request_latency(s)"}, {key: "tokens_per_s_per_user", field: "tokens_per_user"},
 		{key: "tokens_per_s", field: "output_throughput(token/s)"}, {key: "tokens_per_s_per_gpu", field: "tokens_per_processor"},
 		{key: "requests_per_s", field: "request_per_second"}, {key: "memory_gib", field: "memory(Gib)"},
+		{key: "ttft_confidence", field: "TTFT_confidence"}, {key: "ttft_error_band_percent", field: "TTFT_error_band(%)"}, {key: "ttft_low_s", field: "TTFT_low(s)"}, {key: "ttft_high_s", field: "TTFT_high(s)"},
+		{key: "tpot_confidence", field: "TPOT_confidence"}, {key: "tpot_error_band_percent", field: "TPOT_error_band(%)"}, {key: "tpot_low_s", field: "TPOT_low(s)"}, {key: "tpot_high_s", field: "TPOT_high(s)"},
 		{key: "dollars_per_million_tokens", field: "dollars_per_million_tokens", omit: true}, {key: "tokens_per_joule", field: "tokens_per_joule", omit: true},
 	}
 	sideKeys = layout{

@@ -76,7 +76,7 @@ func stepRows(r *result.Record) []stepRow {
 		{"exposed communication", "share_communication(s)", "", share, false},
 		{"bound by", "bound_by", "", plainly(cell), false},
 		{"confidence", "confidence", "", func(v any, s *result.Side) string {
-			return fmt.Sprintf("%s ±%.0f%%", v, result.Of(s.Phase, "error_band(%)").Value(r))
+			return fmt.Sprintf("%s %s", v, s.Detail.Confidence.Span())
 		}, false},
 	}
 }
@@ -157,8 +157,9 @@ func seenLine(a *point.Answer, r *result.Record, width int) string {
 		}
 		return f.In(u, r)
 	}
-	return wrap(fmt.Sprintf("%s, %s: TTFT %.1f ms, TPOT %.2f ms; %.1f output tokens/s, %.1f per card, %.1f per user; %s requests/s; at most %.2f GiB",
-		name, counted(r.Clients, "client", "clients"), value("TTFT(s)", result.Millis), value("TPOT(s)", result.Millis), value("output_throughput(token/s)", ""),
+	return wrap(fmt.Sprintf("%s, %s: TTFT %.1f ms %s, TPOT %.2f ms %s; %.1f output tokens/s, %.1f per card, %.1f per user; %s requests/s; at most %.2f GiB",
+		name, counted(r.Clients, "client", "clients"), value("TTFT(s)", result.Millis), r.Trusted.TTFT.Span(),
+		value("TPOT(s)", result.Millis), r.Trusted.TPOT.Span(), value("output_throughput(token/s)", ""),
 		value("tokens_per_card", ""), value("tokens_per_user", ""), number.Plain(r.Requests, 4), value("memory(Gib)", "")), width) + "\n"
 }
 
@@ -179,6 +180,10 @@ var (
 		{key: "request_latency_ms", field: "request_latency(s)", unit: result.Millis}, {key: "requests_per_s", field: "request_per_second"},
 		{key: "tokens_per_s", field: "output_throughput(token/s)"}, {key: "tokens_per_s_per_card", field: "tokens_per_card"},
 		{key: "tokens_per_s_per_user", field: "tokens_per_user"}, {key: "memory_gib", field: "memory(Gib)"},
+		{key: "ttft_confidence", field: "TTFT_confidence"}, {key: "ttft_error_band_percent", field: "TTFT_error_band(%)"},
+		{key: "ttft_low_ms", field: "TTFT_low(s)", unit: result.Millis}, {key: "ttft_high_ms", field: "TTFT_high(s)", unit: result.Millis},
+		{key: "tpot_confidence", field: "TPOT_confidence"}, {key: "tpot_error_band_percent", field: "TPOT_error_band(%)"},
+		{key: "tpot_low_ms", field: "TPOT_low(s)", unit: result.Millis}, {key: "tpot_high_ms", field: "TPOT_high(s)", unit: result.Millis},
 	}
 	phaseKeys = layout{
 		{key: "plan", field: "plan"}, {key: "batch", field: "microbatchsize"}, {key: "sequences", field: "sequences"},

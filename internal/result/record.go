@@ -16,6 +16,7 @@ import (
 	"throughline/op"
 	"throughline/plan"
 	"throughline/search"
+	"throughline/serving"
 	"throughline/workload"
 )
 
@@ -49,7 +50,8 @@ type Record struct {
 	Served  bool
 	Engine  string
 	Clients int
-	Held    float64 // bytes of the fullest processor
+	Held    float64             // bytes of the fullest processor
+	Trusted *serving.Confidence // in what clients see; nil: nothing was asked about them
 
 	DollarsPerMillion float64 // output tokens; 0: no price is known
 	TokensPerJoule    float64 // output tokens; 0: no power is known
@@ -198,20 +200,22 @@ func (r *Record) Balance() float64 {
 // Rate is the request rate of all instances.
 func (s *Side) Rate() float64 { return float64(s.Instances) * s.Step.Requests }
 
-// Confidence is the weakest level of the sides, and the error band of each.
-func (r *Record) Confidence() (level cost.Level, bands []float64) {
-	first := true
-	for _, phase := range phases {
-		s := r.Sides[phase]
-		if s == nil || !s.Found {
-			continue
+// Confidence is what is said of time: the weakest level, and the bands of the times that clients see or, where none are
+// served, of the steps.
+func (r *Record) Confidence() (level cost.Level, bands []string) {
+	var all []*estimate.Confidence
+	if c := r.Trusted; c != nil {
+		all = append(all, &c.TTFT, &c.TPOT)
+	} else {
+		for _, phase := range phases {
+			if s := r.Sides[phase]; s != nil && s.Found {
+				all = append(all, &s.Detail.Confidence)
+			}
 		}
-		c := &s.Detail.Confidence
-		if first || c.Level < level {
-			level = c.Level
-		}
-		first = false
-		bands = append(bands, c.Band)
+	}
+	level = cost.LevelCount
+	for _, c := range all {
+		level, bands = min(level, c.Level), append(bands, c.Span())
 	}
 	return level, bands
 }

@@ -264,9 +264,9 @@ func (p sided) extended() []Field {
 		return p.found(Extended, name, Seconds, doc, func(_ *Record, s *Side) any { return value(&s.Step) })
 	}
 	out := []Field{
-		p.found(Extended, "confidence", None, "what three quarters of the time rest on: `measured` (kernels measured on this chip, within their range), `fitted` (such kernels, extrapolated) or `estimated` (kernels of another chip, or the roofline); see [Calibrated kernels](model.md#calibrated-kernels)",
+		p.found(Extended, "confidence", None, "what three quarters of the time rest on: `measured` (kernels measured on this chip, at these very shapes), `fitted` (between the shapes that were), `extrapolated` (beyond them) or `estimated` (kernels of another chip, or the roofline); see [Confidence](model.md#confidence)",
 			func(_ *Record, s *Side) any { return s.Detail.Confidence.Level.String() }),
-		p.found(Extended, "error_band(%)", Percent, "expected error of the time: the errors of its operators, by their share of the step, and in quadrature 12% in prefill and 6% in decode for other GPUs and software. Calibrated kernels bring their error on shapes that the fit did not see; the roofline has the mean errors measured on one H200: 26% for products with weights, 42% for attention, 71% for element-wise work, and 40% is taken for communication",
+		p.found(Extended, "error_band(%)", Percent, "the band of the step: four times in five the truth lies between the time divided by 1 + the band and the time multiplied by it; see [Confidence](model.md#confidence)",
 			func(_ *Record, s *Side) any { return 100 * s.Detail.Confidence.Band }),
 		p.found(Extended, "instances", None, "equal copies of the instance", func(_ *Record, s *Side) any { return s.Instances }),
 	}

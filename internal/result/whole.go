@@ -8,6 +8,7 @@ import (
 	"throughline/internal/version"
 	"throughline/op"
 	"throughline/plan"
+	"throughline/serving"
 )
 
 // identityFields say which run it is.
@@ -138,7 +139,15 @@ var clientFields = []Field{
 	served("memory(Gib)", GiB, "what the fullest processor holds", func(r *Record) any { return gib(r.Held) }),
 	{"dollars_per_million_tokens", "$", Asked, "dollars per million output tokens, where a price is given", func(r *Record) any { return known(r.DollarsPerMillion) }},
 	{"tokens_per_joule", None, Asked, "output tokens per joule, where a power is given", func(r *Record) any { return known(r.TokensPerJoule) }},
-	{"trust", None, Whole, "the weakest confidence of the phases, and their error bands", func(r *Record) any { return r.trust() }},
+	trusted("TTFT_confidence", None, "what the prefill steps behind TTFT rest on", func(_ *Record, c *serving.Confidence) any { return c.TTFT.Level.String() }),
+	trusted("TTFT_error_band(%)", Percent, "how much longer than predicted TTFT may be: four times in five it lies in its band", func(_ *Record, c *serving.Confidence) any { return 100 * c.TTFT.Band }),
+	trusted("TTFT_low(s)", Seconds, "where the band of TTFT begins", func(r *Record, c *serving.Confidence) any { low, _ := c.TTFT.Around(r.TTFT); return low }),
+	trusted("TTFT_high(s)", Seconds, "where it ends", func(r *Record, c *serving.Confidence) any { _, high := c.TTFT.Around(r.TTFT); return high }),
+	trusted("TPOT_confidence", None, "what the decode steps behind TPOT rest on", func(_ *Record, c *serving.Confidence) any { return c.TPOT.Level.String() }),
+	trusted("TPOT_error_band(%)", Percent, "how much longer than predicted TPOT may be: four times in five it lies in its band", func(_ *Record, c *serving.Confidence) any { return 100 * c.TPOT.Band }),
+	trusted("TPOT_low(s)", Seconds, "where the band of TPOT begins", func(r *Record, c *serving.Confidence) any { low, _ := c.TPOT.Around(r.TPOT); return low }),
+	trusted("TPOT_high(s)", Seconds, "where it ends", func(r *Record, c *serving.Confidence) any { _, high := c.TPOT.Around(r.TPOT); return high }),
+	{"trust", None, Whole, "the weakest confidence of TTFT and TPOT, and their bands; of bare steps, that of the steps", func(r *Record) any { return r.trust() }},
 }
 
 // rowFields are the answer to a question in a row: what clients see with the decode step behind it, or a bare step.
@@ -162,8 +171,8 @@ var rowFields = []Field{
 	inRow("row_memory(Gib)", GiB, "what the fullest processor holds", func(r *Record, s *Side) any { return gib(r.rowHeld(s)) }),
 	inRow("row_fits", None, "that is no more than is usable", func(r *Record, s *Side) any { return r.rowHeld(s) <= s.Usable }),
 	inRow("row_bound", None, "what takes the largest share of the step", func(_ *Record, s *Side) any { return s.Bound.By }),
-	inRow("row_confidence", None, "what the time of the step rests on", func(_ *Record, s *Side) any { return s.Detail.Confidence.Level.String() }),
-	inRow("row_error_band(%)", Percent, "expected error of that time", func(_ *Record, s *Side) any { return 100 * s.Detail.Confidence.Band }),
+	inRow("row_confidence", None, "what the time rests on", func(r *Record, s *Side) any { return r.rowTrusted(s).Level.String() }),
+	inRow("row_error_band(%)", Percent, "the band of that time: of TPOT where clients are served, else of the step", func(r *Record, s *Side) any { return 100 * r.rowTrusted(s).Band }),
 	inRow("row_reason", None, "what does not fit, and what is to be said of the engine", func(r *Record, s *Side) any {
 		return strings.Trim(s.TooMuch()+"; "+r.Remark, "; ")
 	}),
@@ -181,6 +190,24 @@ func inRow(name string, u Unit, doc string, value func(r *Record, s *Side) any) 
 	}}
 }
 
+// trusted is a field of the confidence in what clients see.
+func trusted(name string, u Unit, doc string, value func(r *Record, c *serving.Confidence) any) Field {
+	return Field{name, u, Asked, doc, func(r *Record) any {
+		if r.Trusted == nil {
+			return nil
+		}
+		return value(r, r.Trusted)
+	}}
+}
+
+// rowTrusted is the confidence in the answer of a row: in TPOT where clients are served, else in the step.
+func (r *Record) rowTrusted(s *Side) *estimate.Confidence {
+	if r.Trusted != nil {
+		return &r.Trusted.TPOT
+	}
+	return &s.Detail.Confidence
+}
+
 // rowHeld is the bytes of the fullest processor: under the load where clients are served, else in the step.
 func (r *Record) rowHeld(s *Side) float64 {
 	if r.Served {
@@ -195,11 +222,7 @@ func (r *Record) trust() any {
 	if bands == nil {
 		return nil
 	}
-	texts := make([]string, len(bands))
-	for i, b := range bands {
-		texts[i] = fmt.Sprintf("±%.0f%%", 100*b)
-	}
-	return fmt.Sprintf("%s %s", level, strings.Join(texts, ", "))
+	return fmt.Sprintf("%s %s", level, strings.Join(bands, ", "))
 }
 
 // Instances is a plan, with how many there are of it.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"strings"
 
 	"throughline/engine"
+	"throughline/estimate"
 	"throughline/internal/point"
 	"throughline/internal/question"
 )
@@ -29,24 +31,28 @@ func Forward(ctx context.Context, name string, src io.Reader, base question.Ques
 	r, err := table(ctx, name, src, []string{"kind", "model", "params", "time_ms"}, func(get func(string) string) Row {
 		f := measured(get("time_ms"))
 		if f.Reason == "" {
-			f.Predicted, f.Reason = forwardTime(e, base, get)
+			f.Predicted, f.Trusted, f.Reason = forwardTime(e, base, get)
 		}
-		return Row{Group: get("kind") + " " + get("model"), Figures: []Figure{f}}
+		band := math.NaN()
+		if f.Trusted != nil {
+			band = 100 * f.Trusted.Band
+		}
+		return Row{Group: get("kind") + " " + get("model"), Figures: []Figure{f}, More: []float64{band}}
 	})
 	if err == nil {
-		r.Header = append(r.Header, "predicted_ms", "reason")
+		r.Header = append(r.Header, "predicted_ms", "error_band_percent", "reason")
 	}
 	return r, err
 }
 
 // forwardTime is the time of one pass in ms, or why there is none.
-func forwardTime(e *point.Estimator, p question.Question, get func(string) string) (ms float64, reason string) {
+func forwardTime(e *point.Estimator, p question.Question, get func(string) string) (ms float64, trusted *estimate.Confidence, reason string) {
 	n, err := params(get("params"))
 	if err != nil {
-		return 0, err.Error()
+		return 0, nil, err.Error()
 	}
 	if n["b"] < 1 || n["s"] < 1 {
-		return 0, "params need b and s, whole numbers of at least 1"
+		return 0, nil, "params need b and s, whole numbers of at least 1"
 	}
 	kind, _, _ := strings.Cut(get("kind"), "_") // prefill_cudnn: a prefill that was measured in another way
 	p.Model, p.Phase, p.Batch = get("model"), question.Phase(kind), n["b"]
@@ -57,12 +63,12 @@ func forwardTime(e *point.Estimator, p question.Question, get func(string) strin
 	case question.Decode:
 		p.Context = n["s"] + 1
 	default:
-		return 0, fmt.Sprintf("%q is neither prefill nor decode", get("kind"))
+		return 0, nil, fmt.Sprintf("%q is neither prefill nor decode", get("kind"))
 	}
 	answer, err := e.Answer(&p)
 	if err != nil {
-		return 0, strings.ReplaceAll(err.Error(), "\n", "; ")
+		return 0, nil, strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
 	r := &answer.Phases[0]
-	return 1e3 * (r.Estimate.StepTime - r.Shares.Communication), ""
+	return 1e3 * (r.Estimate.StepTime - r.Shares.Communication), &r.Detail.Confidence, ""
 }

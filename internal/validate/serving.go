@@ -113,7 +113,7 @@ func Serving(ctx context.Context, name string, src io.Reader, q question.Questio
 	r, err := rawTable(ctx, name, src, checkHeader, func(_ []string, cell func(string) string) Row { return p.row(run{cell}) })
 	if err == nil {
 		r.Figures = []string{"TTFT", "TPOT"}
-		r.Header = append(r.Header, "predicted_ttft_ms", "predicted_tpot_ms", "predicted_tokens_per_s", "predicted_memory_gib", "reason")
+		r.Header = append(r.Header, "predicted_ttft_ms", "predicted_tpot_ms", "predicted_tokens_per_s", "predicted_memory_gib", "ttft_error_band_percent", "tpot_error_band_percent", "reason")
 	}
 	return r, err
 }
@@ -164,7 +164,7 @@ func (p *servingPredictor) row(r run) Row {
 		Group: strings.Join(group, " "), Class: get("mode"),
 		Label:   fmt.Sprintf("%s + %s tokens, %s clients, num_gpus %s", get("isl"), get("osl"), cmp.Or(get("concurrency"), "?"), cmp.Or(get("num_gpus"), "?")),
 		Figures: []Figure{ifMeasured(get("silicon_ttft_ms")), ifMeasured(get("silicon_tpot_ms"))},
-		More:    []float64{math.NaN(), math.NaN()},
+		More:    []float64{math.NaN(), math.NaN(), math.NaN(), math.NaN()},
 		drafted: r.drafted(),
 	}
 	for i, figure := range []string{"ttft", "tpot"} {
@@ -194,6 +194,9 @@ func (p *servingPredictor) row(r run) Row {
 		row.Figures[1].Reason = cmp.Or(row.Figures[1].Reason, "a request of one output token has no time per output token")
 	}
 	row.Figures[0].Predicted, row.Figures[1].Predicted = 1e3*seen.TTFT, 1e3*seen.TPOT
+	trusted := predictor.Confidence(&run.deployment, run.load, &seen)
+	row.Figures[0].Trusted, row.Figures[1].Trusted = &trusted.TTFT, &trusted.TPOT
+	row.More[2], row.More[3] = 100*trusted.TTFT.Band, 100*trusted.TPOT.Band
 	row.More[0] = seen.Requests * float64(run.load.Lengths.Output)
 	row.More[1] = predictor.Held(&run.deployment, run.load.Lengths) / estimate.GiB
 	return row

@@ -71,7 +71,7 @@ func TestServing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"predicted_ttft_ms", "predicted_tpot_ms", "predicted_tokens_per_s", "predicted_memory_gib", "reason"}; !slices.Equal(rows[0][len(rows[0])-5:], want) || rows[0][0] != "id" {
+	if want := []string{"predicted_ttft_ms", "predicted_tpot_ms", "predicted_tokens_per_s", "predicted_memory_gib", "ttft_error_band_percent", "tpot_error_band_percent", "reason"}; !slices.Equal(rows[0][len(rows[0])-len(want):], want) || rows[0][0] != "id" {
 		t.Errorf("header %v", rows[0])
 	}
 	onA100 := question.Default()

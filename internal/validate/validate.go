@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"throughline/estimate"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
 )
@@ -32,7 +33,8 @@ type Row struct {
 type Figure struct {
 	Measured  float64 // 0: not known
 	Predicted float64
-	Reason    string // why there is no prediction
+	Reason    string               // why there is no prediction
+	Trusted   *estimate.Confidence // nil: a prediction of a single kernel
 }
 
 // Error of the prediction, relative to the measurement.

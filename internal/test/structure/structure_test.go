@@ -21,12 +21,12 @@ var order = []string{
 	// Tools that know nothing of the domain.
 	"internal/document", "internal/csvfile", "internal/atomicfile", "internal/version", "internal/catalogue",
 	// The domain.
-	"number", "model", "hardware/kernel", "hardware", "workload", "assume", "experts", "plan", "collective", "op", "cost", "schedule",
+	"number", "model", "hardware/kernel", "hardware/shape", "hardware", "workload", "assume", "experts", "plan", "collective", "op", "cost", "schedule",
 	"estimate", "search", "deploy", "engine", "serving", "serving/simulate",
 	// The application.
 	"internal/measurement", "internal/calibrate", "internal/jobfile", "internal/question", "internal/result", "internal/point", "internal/explain", "internal/profile",
 	"internal/advice", "internal/sweep", "internal/validate", "internal/validate/published", "internal/exchange", "internal/report", "internal/cli",
-	"cmd/throughline", "cmd/kernels",
+	"cmd/throughline", "cmd/kernels", "cmd/bands",
 }
 
 // forTests is packages that only tests import.

@@ -1,0 +1,149 @@
+// Package shape knows the very shapes of kernels that were measured, which is what a result may call measured: between
+// them and beyond them a fit speaks.
+package shape
+
+import (
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+
+	"throughline/hardware/kernel"
+)
+
+// Table is the shapes that were measured on a chip, by the kernel that its times were fitted to: "gemm.bfloat16".
+type Table struct {
+	Source   string              `json:"source"` // of the kernels: others of the chip were measured with other shapes
+	Families map[string][]Family `json:"shapes"`
+}
+
+// Family is shapes of which every kind was measured at every size.
+type Family struct {
+	Kinds [][]float64 `json:"kinds"`
+	Sizes [][]float64 `json:"sizes"`
+}
+
+// Kind is what stays the same of a kernel while its work grows: heads, the widths of weights, the processors of a group.
+type Kind [5]float64
+
+// Size is what grows: tokens, sequences, context, bytes.
+type Size [3]float64
+
+// identities are what tells shapes of the kernels of a section apart.
+var identities = map[string]func(*kernel.Shape) (Kind, Size){
+	"gemm":               func(s *kernel.Shape) (Kind, Size) { return Kind{s.N * s.Count, s.K}, Size{s.M} },
+	"grouped_gemm":       grouped,
+	"experts":            grouped,
+	"dispatched_experts": grouped,
+	"absorb":             grouped,
+	"decode":             attention,
+	"latent_decode":      attention,
+	"prefill":            attention,
+	"latent_prefill":     attention,
+	"linear_decode":      attention,
+	"linear_prefill":     attention,
+	"convolution":        moved,
+	"elementwise":        moved,
+	"collective":         func(s *kernel.Shape) (Kind, Size) { return Kind{float64(s.Group)}, Size{s.Moved} },
+	"exchange": func(s *kernel.Shape) (Kind, Size) {
+		return Kind{float64(s.Group), float64(s.Nodes), float64(s.Experts), s.N, s.K}, Size{s.M}
+	},
+}
+
+func grouped(s *kernel.Shape) (Kind, Size) { return Kind{s.Count, s.N, s.K}, Size{s.Rows} }
+
+func attention(s *kernel.Shape) (Kind, Size) {
+	return Kind{float64(s.Heads), float64(s.KVHeads), s.K, float64(s.Value)}, Size{s.Count, s.M, s.N}
+}
+
+func moved(s *kernel.Shape) (Kind, Size) { return Kind{}, Size{s.Moved} }
+
+// Identity is what tells a shape of the kernels of a section from others; false where no shape of it is known.
+func Identity(section string, s *kernel.Shape) (Kind, Size, bool) {
+	of, ok := identities[section]
+	if !ok {
+		return Kind{}, Size{}, false
+	}
+	kind, size := of(s)
+	return kind, size, true
+}
+
+// known is a table that is ready to be asked.
+type known map[string]map[Kind][]map[Size]bool
+
+//go:embed measured/*.json
+var files embed.FS
+
+var ready sync.Map // known by the name of a chip and the source of its kernels
+
+// Read is the shapes that were measured on a chip, none where it was not measured.
+func Read(chip string) (*Table, error) {
+	src, err := files.ReadFile("measured/" + chip + ".json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Table{}, nil
+	}
+	var t Table
+	if err == nil {
+		err = json.Unmarshal(src, &t)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the measured shapes of %s: %w", chip, err)
+	}
+	return &t, nil
+}
+
+// tableOf prepares the shapes that kernels were fitted to, once.
+func tableOf(chip, source string) known {
+	key := [2]string{chip, source}
+	if k, ok := ready.Load(key); ok {
+		return k.(known)
+	}
+	t, err := Read(chip)
+	if err != nil {
+		panic(err) // a test reads them all
+	}
+	k := known{}
+	if t.Source == source {
+		k = t.index()
+	}
+	ready.Store(key, k)
+	return k
+}
+
+func (t *Table) index() known {
+	out := known{}
+	for name, families := range t.Families {
+		kinds := map[Kind][]map[Size]bool{}
+		for _, f := range families {
+			sizes := map[Size]bool{}
+			for _, size := range f.Sizes {
+				var s Size
+				copy(s[:], size)
+				sizes[s] = true
+			}
+			for _, kind := range f.Kinds {
+				var k Kind
+				copy(k[:], kind)
+				kinds[k] = append(kinds[k], sizes)
+			}
+		}
+		out[name] = kinds
+	}
+	return out
+}
+
+// Measured reports whether the very shape was measured among those that the kernel of a set was fitted to.
+func Measured(set *kernel.Set, section, key string, s *kernel.Shape) bool {
+	kind, size, ok := Identity(section, s)
+	if !ok {
+		return false
+	}
+	for _, sizes := range tableOf(set.System, set.Source)[section+"."+key][kind] {
+		if sizes[size] {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,39 @@
+package serving
+
+import (
+	"throughline/deploy"
+	"throughline/estimate"
+	"throughline/op"
+	"throughline/workload"
+)
+
+// Confidence is how far what clients see can be trusted.
+type Confidence struct{ TTFT, TPOT estimate.Confidence }
+
+// Confidence is how far a prediction for a deployment under a load can be trusted. The time to the first token rests on the
+// kernels of a prefill step, that per output token on those of a decode step.
+func (p *Predictor) Confidence(d *deploy.Deployment, l workload.Load, seen *Prediction) Confidence {
+	first := estimate.TTFT
+	if d.Split() {
+		first = estimate.HandedTTFT
+	}
+	prefill, decode := d.Of(op.Prefill), d.Of(op.Decode)
+	prompts := min(float64(d.Engine.PerStep(l.Lengths.Uncached())), float64(l.Clients)/float64(prefill.Ranks()))
+	waits := float64(l.Clients)/float64(decode.Ranks()) > seen.Room
+	return Confidence{
+		TTFT: p.known(first, d, op.Prefill, l.Lengths, prompts, waits),
+		TPOT: p.known(estimate.TPOT, d, op.Decode, l.Lengths, seen.Batch, waits),
+	}
+}
+
+// known is the confidence in a quantity that rests on a step of a phase with so many sequences on a rank.
+func (p *Predictor) known(q estimate.Quantity, d *deploy.Deployment, phase op.Phase, n workload.Lengths, sequences float64, waits bool) estimate.Confidence {
+	s, plan := p.servers[phase], d.Of(phase).Plan
+	if phase == op.Prefill {
+		plan.Drafts = 0
+	}
+	plan.Batch = s.batch(&plan, sequences)
+	step := s.phases[phase].At(n).Detail(&plan).Confidence
+	return estimate.Known(q, step.Level, step.Kernels,
+		estimate.Circumstance{Experts: s.moe, Processors: plan.Attention.Procs(), Waits: waits, Drafts: plan.Drafts > 0})
+}
