@@ -57,6 +57,8 @@ type Options struct {
 	PerHour     float64        // dollars per processor and hour; 0: not known
 	Watts       float64        // power of a processor; 0: not known
 	Workers     int
+	Pools       int // of either phase, to rank by themselves
+	Prefill     int // processors of the prefill pool; the others decode; 0: searched
 
 	exhaustive bool // look at everything, for tests of what is left out otherwise
 }
@@ -90,6 +92,7 @@ func (c *Candidate) Spare() int { return c.GPUs - c.Deployment.Procs() }
 type Advice struct {
 	Ranked   []Candidate // the best first
 	Frontier []Candidate // from the fastest for a user to the highest throughput
+	Pools    []Alone     // of prefill, then of decode, the best by itself first, where they are asked for
 	Reasons  []string    // why there is nothing, by mode
 }
 
@@ -208,6 +211,9 @@ func (a *adviser) on(gpus int) (*Advice, error) {
 		}
 		if err := f.weigh(); err != nil {
 			return nil, err
+		}
+		if a.o.Pools > 0 && m == Disaggregated {
+			out.Pools = f.alone()
 		}
 		if len(f.ranked) == 0 {
 			out.Reasons = append(out.Reasons, fmt.Sprintf("%s: %s", m, f.reason()))
