@@ -2,8 +2,10 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"throughline/deploy"
+	"throughline/plan"
 )
 
 // A feature is something that engines may lack: its key in the data, its name in the table of the documentation, and
@@ -104,6 +106,11 @@ var limits = []limit{
 	},
 }
 
+// Pairs reports whether prefill servers of one plan can hand over to decode servers of another.
+func (e *Engine) Pairs(prefill, decode *plan.Plan) bool {
+	return e.pairs == nil || e.pairs(prefill, decode)
+}
+
 // Refuses says why the engine cannot run a pool of the deployment; it is empty if it can.
 func (e *Engine) Refuses(d *deploy.Deployment, p *deploy.Pool) []string {
 	if e == Generic {
@@ -111,6 +118,9 @@ func (e *Engine) Refuses(d *deploy.Deployment, p *deploy.Pool) []string {
 	}
 	u := shape(d, p)
 	var out []string
+	if x := e.PrefillExchange; x != nil && prefills(u) && dispatched(u) && !slices.Contains(x.Ranks, u.ranks) {
+		out = append(out, fmt.Sprintf("DeepEP sends tokens of prompts among 2, 4, 8, 16, 24, 32, 64, 128, 144 or 160 ranks, not among %d", u.ranks))
+	}
 	for i := range features {
 		f := &features[i]
 		if e.support[i] == No && f.needs != nil && f.needs(u) {

@@ -304,6 +304,9 @@ func (f *field) beside(d *option, count int, beat, rates []float64, visit func(c
 			if toBeat, any := least(rates, beat); !any || rate <= toBeat {
 				break // the others are slower
 			}
+			if !f.o.Engines[d.engine].Pairs(&group[i].pool.Plan, &d.pool.Plan) {
+				continue
+			}
 			for k := range both {
 				both[k] = min(rates[k], rate)
 			}
