@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"throughline/deploy"
 	"throughline/plan"
@@ -119,7 +120,7 @@ func (e *Engine) Refuses(d *deploy.Deployment, p *deploy.Pool) []string {
 	u := shape(d, p)
 	var out []string
 	if x := e.PrefillExchange; x != nil && prefills(u) && dispatched(u) && !slices.Contains(x.Ranks, u.ranks) {
-		out = append(out, fmt.Sprintf("DeepEP sends tokens of prompts among 2, 4, 8, 16, 24, 32, 64, 128, 144 or 160 ranks, not among %d", u.ranks))
+		out = append(out, fmt.Sprintf("DeepEP sends the tokens of prompts among so many ranks: %s; not among %d", strings.Trim(fmt.Sprint(x.Ranks), "[]"), u.ranks))
 	}
 	for i := range features {
 		f := &features[i]

@@ -94,21 +94,25 @@ func (p *Predictor) Fullest(d *deploy.Deployment, pool *deploy.Pool, n workload.
 	for i, b := range c.Batches {
 		try(b, c.Token[i])
 		if c.Token[i] > limit && i > 0 {
-			k := closed{load: workload.Load{Lengths: n}, rules: &d.Engine.Scheduling, decode: p.servers[op.Decode].steps(&pool.Plan, n)}
-			at := func(b int) float64 { return k.step(float64(b)) / tokensPerStep }
 			low, high := c.Batches[i-1], b
 			for high-low > 1 {
-				if mid := low + (high-low)/2; at(mid) <= limit {
+				if mid := low + (high-low)/2; p.Token(d, pool, n, mid, tokensPerStep) <= limit {
 					low = mid
 				} else {
 					high = mid
 				}
 			}
-			try(low, at(low))
+			try(low, p.Token(d, pool, n, low, tokensPerStep))
 			break
 		}
 	}
 	return batch, token
+}
+
+// Token is the seconds between two tokens of a sequence, of as many as a rank of a pool decodes.
+func (p *Predictor) Token(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, batch int, tokensPerStep float64) float64 {
+	k := closed{load: workload.Load{Lengths: n}, rules: &d.Engine.Scheduling, decode: p.servers[op.Decode].steps(&pool.Plan, n)}
+	return k.step(float64(batch)) / tokensPerStep
 }
 
 // ladder is 1, 2, 3, 4, 6, 8, 12 … and the last number.
