@@ -142,13 +142,16 @@ func Give(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
 }
 
 // worthwhile rules out plans with more redundant experts than help: two more on a rank than it must hold balance the others
-// nearly as well as any number does.
+// nearly as well as any number does. Where all experts are visited alike, there is nothing to balance.
 func (a *adviser) worthwhile(p *plan.Plan) bool {
 	if p.Redundant == 0 {
 		return true
 	}
-	ep, routed := p.Experts.EP, a.base.Model.Experts.Routed
-	return ep > 1 && (routed+p.Redundant)/ep <= (routed+ep-1)/ep+2
+	ep, routed, more := p.Experts.EP, a.base.Model.Experts.Routed, 2
+	if v := a.base.Visited; v == nil || v.Even() {
+		more = 0
+	}
+	return ep > 1 && (routed+p.Redundant)/ep <= (routed+ep-1)/ep+more
 }
 
 // fewest looks for the smallest number of processors that serves the rate. More of them never serve less, since some may be

@@ -166,7 +166,7 @@ var ofDeployments = []Setting{
 		Ref: func(q *Question) any { return &q.DecodeSystem }},
 	{Name: "redundant", For: Plan | Deployed, Low: 0, High: mostRedundant,
 		Doc: "redundant experts: extra copies of routed experts",
-		As:  map[Command]string{Plan: "redundant experts: tries up to this many, and two more on a rank than it must hold"},
+		As:  map[Command]string{Plan: "redundant experts: tries up to this many, as far as they even out the load or the ranks"},
 		Ref: func(q *Question) any { return &q.Redundant }, Idle: noExperts},
 	{Name: "drafts", For: Plan | Deployed, Low: 0, High: float64(len(workload.DraftAcceptance)),
 		Doc: "draft tokens per decode step (multi-token prediction)",
