@@ -46,9 +46,9 @@ func (p *Pool) Procs() int { return p.Count * p.Plan.Attention.Procs() }
 // are in flight.
 func (p *Pool) Ranks() int { return p.Count * p.Plan.Attention.DP * p.Plan.InFlight() }
 
-// Together is the data-parallel ranks that wait for each other in every step: those of an expert model, between which tokens
+// together is the data-parallel ranks that wait for each other in every step: those of an expert model, between which tokens
 // are exchanged. The ranks of others are replicas.
-func (p *Pool) Together(m *model.Model) int {
+func (p *Pool) together(m *model.Model) int {
 	dp, copies := p.Plan.Attention.DP, max(1, p.Plan.Experts.DP)
 	if !m.IsMoE() || dp%copies != 0 {
 		return 1
@@ -80,6 +80,17 @@ type Deployment struct {
 
 // Split reports whether prefill and decode have processors of their own.
 func (d *Deployment) Split() bool { return len(d.Pools) > 1 }
+
+// Together is the ranks of a pool that wait for each other in every step: those of an expert model and, where some steps hold
+// prompts and others do not, the batches in flight of a pipeline. One that takes longer in each of its stages holds up those
+// behind it, which are all others on its way round. Chunks of a prompt that fill the stages are priced by themselves.
+func (d *Deployment) Together(p *Pool, n workload.Lengths) int {
+	out := p.together(d.Model)
+	if s := &d.Engine.Scheduling; p.Role == Both && !(s.PipelinesChunks && s.Cuts(n.Uncached()) > 1) {
+		out *= p.Plan.InFlight()
+	}
+	return out
+}
 
 // Of is the pool that runs a phase.
 func (d *Deployment) Of(phase op.Phase) *Pool {

@@ -12,6 +12,7 @@ import (
 
 	"throughline/deploy"
 	"throughline/internal/document"
+	"throughline/plan"
 )
 
 // Support is how far an engine has a feature.
@@ -66,6 +67,12 @@ type Earlier struct {
 	Source             string  `json:"source" required:"true" nonempty:"true"`
 }
 
+// Exchange is what the kernels can do that send tokens to their experts.
+type Exchange struct {
+	Ranks  []int  `json:"ranks" required:"true"` // numbers of them
+	Source string `json:"source" required:"true" nonempty:"true"`
+}
+
 // Engine is one inference engine in one version.
 type Engine struct {
 	Name    string   `json:"name" required:"true"`
@@ -77,11 +84,14 @@ type Engine struct {
 	Cache        map[string]string     `json:"cache" required:"true" keys:"bf16,fp8,fp4"` // by format, the value of the option
 	Capabilities map[string]Capability `json:"capabilities" required:"true"`              // by key of a feature
 	Scheduling   Scheduling            `json:"scheduling" required:"true"`
-	Earlier      map[string]Earlier    `json:"earlier"` // by version
+	// PrefillExchange is that of prefill servers; nil: any number of ranks.
+	PrefillExchange *Exchange          `json:"prefill_exchange"`
+	Earlier         map[string]Earlier `json:"earlier"` // by version
 
 	Options Options
 
 	support [featureCount]Support
+	pairs   func(prefill, decode *plan.Plan) bool // nil: all
 	limits  []limit
 	args    []arg
 	later   []arg // of all nodes but the first
@@ -150,7 +160,7 @@ func (e *Engine) earlier(version string) (*Engine, error) {
 
 func load() []*Engine {
 	list := []*Engine{
-		{Name: "sglang", limits: sglangLimits, args: sglangArgs, remarks: sglangRemarks},
+		{Name: "sglang", limits: sglangLimits, pairs: sglangPairs, args: sglangArgs, remarks: sglangRemarks},
 		{Name: "vllm", limits: vllmLimits, args: vllmArgs, later: vllmLater, remarks: vllmRemarks},
 		{Name: "trtllm", limits: trtllmLimits, args: trtllmArgs, config: trtllmConfig, remarks: trtllmRemarks, launcher: trtllmLauncher},
 	}

@@ -359,6 +359,10 @@ func TestRefuses(t *testing.T) {
 		{"drafts", with(wide(), drafted), "", "", ""},
 		{"drafts of a dense model", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), drafted), "multi-token", "multi-token", "multi-token"},
 		{"drafts in a pipeline", with(moe(plan.Layout{DP: 4, PP: 2, TP: 1}, plan.ExpertLayout{EP: 4, TP: 1, DP: 2}), drafted), "in a pipeline", "", "in a pipeline"},
+		{"prefill over nine nodes", with(moe(plan.Layout{DP: 72, PP: 1, TP: 1}, plan.ExpertLayout{EP: 72, TP: 1, DP: 1}), func(d *served) { d.Role, d.Plan.Redundant = deploy.Prefill, 32 }), "not among 72", "not among 72", ""},
+		{"decode over nine nodes", with(moe(plan.Layout{DP: 72, PP: 1, TP: 1}, plan.ExpertLayout{EP: 72, TP: 1, DP: 1}), func(d *served) { d.Role, d.Plan.Redundant = deploy.Decode, 32 }), "", "", ""},
+		{"a pipeline that prefills", with(moe(plan.Layout{DP: 8, PP: 2, TP: 1}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), func(d *served) { d.Role = deploy.Prefill }), "", "cache of a pipeline", ""},
+		{"redundant experts in a pipeline", with(moe(plan.Layout{DP: 8, PP: 2, TP: 1}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), func(d *served) { d.Plan.Redundant = 8 }), "redundant experts in a pipeline", "", ""},
 		{"sequence parallel", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), func(d *served) { d.Plan.SequenceParallel = true }), "", "", "sequence parallel"},
 		{"sequence parallel without tp", with(dense(plan.Layout{DP: 1, PP: 1, TP: 1}), func(d *served) { d.Plan.SequenceParallel = true }), "", "", ""},
 		{"int8", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), func(d *served) { d.Precision.MatrixType = "int8" }), "", "", "INT8"},
@@ -520,6 +524,22 @@ func TestEarlier(t *testing.T) {
 	} {
 		if _, err := Find(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
+
+// TestPairs: SGLang hands caches over from stage to stage, or from all stages to one.
+func TestPairs(t *testing.T) {
+	stages := func(n int) *plan.Plan { return &plan.Plan{Attention: plan.Layout{DP: 1, PP: n, TP: 8}} }
+	for _, c := range []struct {
+		prefill, decode int
+		sglang          bool
+	}{{1, 1, true}, {4, 1, true}, {4, 4, true}, {4, 2, false}, {1, 2, false}} {
+		for _, e := range All() {
+			want := c.sglang || e.Name != "sglang"
+			if got := e.Pairs(stages(c.prefill), stages(c.decode)); got != want {
+				t.Errorf("%s: %d stages hand over to %d: %v", e.Name, c.prefill, c.decode, got)
+			}
 		}
 	}
 }

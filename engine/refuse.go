@@ -2,8 +2,11 @@ package engine
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"throughline/deploy"
+	"throughline/plan"
 )
 
 // A feature is something that engines may lack: its key in the data, its name in the table of the documentation, and
@@ -104,6 +107,11 @@ var limits = []limit{
 	},
 }
 
+// Pairs reports whether prefill servers of one plan can hand over to decode servers of another.
+func (e *Engine) Pairs(prefill, decode *plan.Plan) bool {
+	return e.pairs == nil || e.pairs(prefill, decode)
+}
+
 // Refuses says why the engine cannot run a pool of the deployment; it is empty if it can.
 func (e *Engine) Refuses(d *deploy.Deployment, p *deploy.Pool) []string {
 	if e == Generic {
@@ -111,6 +119,9 @@ func (e *Engine) Refuses(d *deploy.Deployment, p *deploy.Pool) []string {
 	}
 	u := shape(d, p)
 	var out []string
+	if x := e.PrefillExchange; x != nil && prefills(u) && dispatched(u) && !slices.Contains(x.Ranks, u.ranks) {
+		out = append(out, fmt.Sprintf("DeepEP sends the tokens of prompts among so many ranks: %s; not among %d", strings.Trim(fmt.Sprint(x.Ranks), "[]"), u.ranks))
+	}
 	for i := range features {
 		f := &features[i]
 		if e.support[i] == No && f.needs != nil && f.needs(u) {

@@ -1,6 +1,11 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+
+	"throughline/op"
+	"throughline/plan"
+)
 
 // SGLang's tp counts all ranks of a stage, its dp cuts them into attention replicas, its ep into groups of experts.
 var sglangArgs = []arg{
@@ -40,10 +45,27 @@ var sglangArgs = []arg{
 	{split, "--disaggregation-transfer-backend", text("mooncake")},
 }
 
+// sglangPairs: caches are handed over from stage to stage, or from all stages to one. A prefill plan without stages is not known
+// yet.
+func sglangPairs(prefill, decode *plan.Plan) bool {
+	return decode.Attention.PP <= 1 || prefill.Attention.PP == 0 || prefill.Attention.PP == decode.Attention.PP
+}
+
 var sglangLimits = []limit{
 	{
 		func(u unit) bool { return piped(u) && drafts(u) && !prefills(u) },
 		text("SGLang drafts no tokens in a pipeline, but for prefill servers"),
+	},
+	{
+		func(u unit) bool { return piped(u) && redundant(u) },
+		text("SGLang has no redundant experts in a pipeline: EPLB takes all processors for one group of experts"),
+	},
+	{
+		func(u unit) bool {
+			p := u.Of(op.Prefill)
+			return decodes(u) && p != nil && !sglangPairs(&p.Plan, u.Plan)
+		},
+		text("SGLang decodes in one stage, or in as many as its prefill servers have"),
 	},
 	{
 		func(u unit) bool { return singleBatch(u) && prefills(u) },

@@ -78,6 +78,10 @@ var vllmLater = []arg{
 
 var vllmLimits = []limit{
 	{
+		both(piped, split),
+		text("vLLM's NIXL connector hands over no cache of a pipeline"),
+	},
+	{
 		func(u unit) bool { return u.Plan.WideDense || u.Plan.WideHead },
 		text("vLLM has the dense layers and the output projection in every attention replica"),
 	},

@@ -49,3 +49,11 @@ func FindOverlap(name string) (Overlap, bool) {
 	}
 	return NoOverlap, false
 }
+
+// Least is the sequences that a step must have for the overlap: two micro-batches have one each.
+func (o Overlap) Least() int {
+	if o == TwoBatch {
+		return 2
+	}
+	return 1
+}

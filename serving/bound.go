@@ -22,8 +22,9 @@ type Curve struct {
 	Batches []int     // up to the largest, half a power of two apart
 	Token   []float64 // seconds between two tokens of a sequence at each of them
 	// Own is the least from the start to the end of a prefill. Alone is the time that a prompt by itself takes of a rank, Prompt
-	// that of each of as many as share a step to the best effect.
+	// that of each of as many as share a step to the best effect, Prompts.
 	Own, Alone, Prompt float64
+	Prompts            int
 
 	output float64 // tokens after the first
 	steps  []float64
@@ -51,9 +52,11 @@ func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 			holds = min(holds, c.Largest)
 		}
 		c.Alone, c.holds = k.prompts(s, 1, 0), float64(holds)
-		c.Prompt = c.Alone
+		c.Prompt, c.Prompts = c.Alone, 1
 		for n := range ladder(holds) {
-			c.Prompt = min(c.Prompt, k.prompts(s, n, 0)/float64(n))
+			if each := k.prompts(s, n, 0) / float64(n); each < c.Prompt {
+				c.Prompt, c.Prompts = each, n
+			}
 		}
 		ahead, _ := k.ahead(s, 0)
 		c.Own = c.Alone - ahead
@@ -64,12 +67,52 @@ func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 	if pool.Role.Does(op.Decode) {
 		s := p.servers[op.Decode].steps(&pool.Plan, n)
 		k.decode = s
+		least := pool.Plan.Overlap.Least()
+		if c.Largest < least {
+			c.Largest = 0
+			return c
+		}
 		for b := range ladder(c.Largest) {
+			if b < least {
+				continue
+			}
 			step := k.step(float64(b))
 			c.Batches, c.steps, c.Token = append(c.Batches, b), append(c.steps, step), append(c.Token, step/tokensPerStep)
 		}
 	}
 	return c
+}
+
+// Fullest is the batch at which a pool that decodes yields the most tokens, none of which takes longer than a limit, and how
+// long one takes; 0: none is within the limit. It tries the batches of its curve and the largest within the limit.
+func (p *Predictor) Fullest(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, c *Curve, limit, tokensPerStep float64) (batch int, token float64) {
+	try := func(b int, t float64) {
+		if t <= limit && (batch == 0 || float64(b)*token > float64(batch)*t) {
+			batch, token = b, t
+		}
+	}
+	for i, b := range c.Batches {
+		try(b, c.Token[i])
+		if c.Token[i] > limit && i > 0 {
+			low, high := c.Batches[i-1], b
+			for high-low > 1 {
+				if mid := low + (high-low)/2; p.Token(d, pool, n, mid, tokensPerStep) <= limit {
+					low = mid
+				} else {
+					high = mid
+				}
+			}
+			try(low, p.Token(d, pool, n, low, tokensPerStep))
+			break
+		}
+	}
+	return batch, token
+}
+
+// Token is the seconds between two tokens of a sequence, of as many as a rank of a pool decodes.
+func (p *Predictor) Token(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, batch int, tokensPerStep float64) float64 {
+	k := closed{load: workload.Load{Lengths: n}, rules: &d.Engine.Scheduling, decode: p.servers[op.Decode].steps(&pool.Plan, n)}
+	return k.step(float64(batch)) / tokensPerStep
 }
 
 // ladder is 1, 2, 3, 4, 6, 8, 12 … and the last number.

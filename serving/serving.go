@@ -86,7 +86,7 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 		return Prediction{}, fmt.Errorf("the weights need %s GiB, more than a processor of %s has", number.Plain(decode.weights/estimate.GiB, 4), pool.System.Name)
 	}
 	c := closed{
-		load: l, rules: rules, polls: float64(max(1, rules.PollSteps)), decode: decode, ranks: float64(pool.Ranks()), together: float64(pool.Together(d.Model)),
+		load: l, rules: rules, polls: float64(max(1, rules.PollSteps)), decode: decode, ranks: float64(pool.Ranks()), together: float64(d.Together(pool, l.Lengths)),
 		room: min(room, float64(rules.Sequences), bounded(&pool.Plan, d.Model.IsMoE())), tokens: estimate.TokensPerStep(d.Acceptance, pool.Plan.Drafts),
 	}
 	other := d.Of(op.Prefill)

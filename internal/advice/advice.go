@@ -57,6 +57,8 @@ type Options struct {
 	PerHour     float64        // dollars per processor and hour; 0: not known
 	Watts       float64        // power of a processor; 0: not known
 	Workers     int
+	Pools       int // of either phase, to rank by themselves
+	Prefill     int // processors of the prefill pool; the others decode; 0: searched
 
 	exhaustive bool // look at everything, for tests of what is left out otherwise
 }
@@ -91,6 +93,7 @@ func (c *Candidate) Spare() int { return c.GPUs - c.Deployment.Procs() }
 type Advice struct {
 	Ranked   []Candidate // the best first
 	Frontier []Candidate // from the fastest for a user to the highest throughput
+	Pools    []Alone     // of prefill, then of decode, the best by itself first, where they are asked for
 	Reasons  []string    // why there is nothing, by mode
 }
 
@@ -140,13 +143,16 @@ func Give(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
 }
 
 // worthwhile rules out plans with more redundant experts than help: two more on a rank than it must hold balance the others
-// nearly as well as any number does.
+// nearly as well as any number does. Where all experts are visited alike, there is nothing to balance.
 func (a *adviser) worthwhile(p *plan.Plan) bool {
 	if p.Redundant == 0 {
 		return true
 	}
-	ep, routed := p.Experts.EP, a.base.Model.Experts.Routed
-	return ep > 1 && (routed+p.Redundant)/ep <= (routed+ep-1)/ep+2
+	ep, routed, more := p.Experts.EP, a.base.Model.Experts.Routed, 2
+	if v := a.base.Visited; v == nil || v.Even() {
+		more = 0
+	}
+	return ep > 1 && (routed+p.Redundant)/ep <= (routed+ep-1)/ep+more
 }
 
 // fewest looks for the smallest number of processors that serves the rate. More of them never serve less, since some may be
@@ -209,6 +215,9 @@ func (a *adviser) on(gpus int) (*Advice, error) {
 		}
 		if err := f.weigh(); err != nil {
 			return nil, err
+		}
+		if a.o.Pools > 0 && m == Disaggregated {
+			out.Pools = f.alone()
 		}
 		if len(f.ranked) == 0 {
 			out.Reasons = append(out.Reasons, fmt.Sprintf("%s: %s", m, f.reason()))

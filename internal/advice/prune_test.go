@@ -48,6 +48,9 @@ func TestNothingPrunedWouldHaveWon(t *testing.T) {
 			Drafts:    search.Range{High: rapid.IntRange(0, 1).Draw(t, "drafts")},
 			Overlaps:  rapid.SampledFrom([][]plan.Overlap{nil, {plan.TwoBatch}, {plan.NoOverlap, plan.TwoBatch, plan.SingleBatch}}).Draw(t, "overlaps"),
 		}
+		if o.GPUs > 1 && rapid.Bool().Draw(t, "shares") {
+			o.Prefill = rapid.IntRange(1, o.GPUs-1).Draw(t, "prefill")
+		}
 		sameExhaustively(t, l, o)
 	})
 }

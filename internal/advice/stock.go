@@ -151,7 +151,7 @@ func (s *stock) list(role deploy.Role, size int) *lot {
 		if !extra {
 			out.plans++
 		}
-		p.Batch = plan.Batch{Count: 1, Size: 1}
+		p.Batch = plan.Batch{Count: 1, Size: p.Overlap.Least()}
 		pool := deploy.Pool{Role: role, System: problem.System, Plan: p, Count: 1}
 		ran := false
 		for i, e := range s.o.Engines {

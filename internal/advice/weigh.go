@@ -114,15 +114,18 @@ type identity struct {
 }
 
 func (c *contender) key() identity {
-	k := identity{decode: c.decode.pool.Plan, counts: c.counts}
+	k := identity{decode: layout(c.decode.pool.Plan), counts: c.counts}
 	if c.prefill != nil {
-		k.prefill = c.prefill.pool.Plan
-	}
-	for _, p := range [...]*plan.Plan{&k.prefill, &k.decode} {
-		p.Gathered, p.FusedQuantise, p.LightLast = false, false, false
-		p.Reduced, p.Overlap, p.Redundant = plan.NoSteps, plan.NoOverlap, 0
+		k.prefill = layout(c.prefill.pool.Plan)
 	}
 	return k
+}
+
+// layout is a plan without what it has from its engine, how it overlaps, its redundant experts and its batch.
+func layout(p plan.Plan) plan.Plan {
+	p.Gathered, p.FusedQuantise, p.LightLast = false, false, false
+	p.Reduced, p.Overlap, p.Redundant, p.Batch = plan.NoSteps, plan.NoOverlap, 0, plan.Batch{}
+	return p
 }
 
 // choose picks the batch within the limits that does enough of the most that any does.
@@ -249,6 +252,10 @@ func (f *field) counts(d *option, beat []float64) (first, last int) {
 	if f.mode == Aggregated || f.pools != nil {
 		return 1, 1
 	}
+	if f.o.Prefill > 0 {
+		n := (f.gpus - f.o.Prefill) / d.curve.Procs
+		return n, n
+	}
 	most := (f.gpus - 1) / d.curve.Procs
 	first, last = most+1, 0
 	for k, b := range beat {
@@ -280,8 +287,11 @@ func (f *field) beside(d *option, count int, beat, rates []float64, visit func(c
 	both := make([]float64, len(rates))
 	for _, group := range f.groups[d.engine] {
 		n := (f.gpus - count*d.curve.Procs) / group[0].curve.Procs
-		if f.pools != nil {
+		switch {
+		case f.pools != nil:
 			n = 1
+		case f.o.Prefill > 0:
+			n = f.o.Prefill / group[0].curve.Procs
 		}
 		if n < 1 {
 			break // the others are larger
@@ -293,6 +303,9 @@ func (f *field) beside(d *option, count int, beat, rates []float64, visit func(c
 			}
 			if toBeat, any := least(rates, beat); !any || rate <= toBeat {
 				break // the others are slower
+			}
+			if !f.o.Engines[d.engine].Pairs(&group[i].pool.Plan, &d.pool.Plan) {
+				continue
 			}
 			for k := range both {
 				both[k] = min(rates[k], rate)

@@ -77,7 +77,7 @@ func askPlan(s Streams, flags *settings, view *viewOptions) (*question.Loaded, a
 	return l, advice.Options{
 		GPUs: q.GPUs, GPUsPerNode: q.GPUsPerNode, Mode: q.Mode, Objective: q.Objective, Rate: q.Rate, Engines: engines,
 		Redundant: search.Range{High: q.Redundant}, Drafts: search.Range{High: q.Drafts}, Top: q.Top, PerHour: q.Price, Watts: q.Power,
-		Overlaps: overlaps(q.Overlap), Workers: workers(&q),
+		Overlaps: overlaps(q.Overlap), Workers: workers(&q), Prefill: q.PrefillGPUs, Pools: q.Pools,
 	}, err
 }
 

@@ -288,7 +288,7 @@ func usualOf(s *question.Setting) string {
 	var out []string
 	for i, text := range order {
 		switch {
-		case i == 0 && text != "":
+		case i == 0 && text != "" && by[""] == nil:
 			out = append(out, text)
 		case text != "":
 			out = append(out, fmt.Sprintf("%s (%s)", text, strings.Join(by[text], ", ")))

@@ -134,6 +134,13 @@ func noRate(l *Loaded, _ Command) string {
 	return ""
 }
 
+func onePool(l *Loaded, _ Command) string {
+	if l.Mode == Aggregated {
+		return "one pool does both phases in mode agg"
+	}
+	return ""
+}
+
 func bothPlans(l *Loaded, _ Command) string {
 	if l.PrefillPlan != "" && l.DecodePlan != "" {
 		return "prefill-plan and decode-plan say everything"

@@ -139,6 +139,9 @@ func (q *Question) needed() error {
 	if q.GPUs == 0 {
 		errs = append(errs, wrong("gpus", "is missing: the number of GPUs to use"))
 	}
+	if q.GPUs > 0 && q.PrefillGPUs >= q.GPUs {
+		errs = append(errs, wrong("prefill-gpus", fmt.Sprintf("must be less than the %d GPUs: the others decode", q.GPUs)))
+	}
 	if q.Objective == MinGPUs && q.Rate == 0 {
 		errs = append(errs, wrong("rate", "is missing: objective min-gpus needs the requests per second to serve"))
 	}

@@ -62,10 +62,12 @@ type Fixed struct {
 // Search is what a search of the best deployment needs.
 type Search struct {
 	GPUs         int
+	PrefillGPUs  int // of the prefill pool; 0: searched
 	Mode         Mode
 	Objective    Objective
 	Rate         float64 // requests per second
 	Top          int     // deployments to rank
+	Pools        int     // pools of either phase to rank by themselves
 	Price, Power float64 // of a processor: dollars per hour, watts; 0: not known
 }
 
@@ -134,8 +136,13 @@ const (
 	publishedFolder = "../shared/measurements/published"
 )
 
+// plannedRedundant is the redundant experts that a search tries up to: as many as DeepSeek and SGLang serve the 256 experts of
+// DeepSeek-V3 with (arXiv:2412.19437, section 3.4; lmsys.org/blog/2025-05-05-large-scale-ep).
+const plannedRedundant = 32
+
 // defaults are what commands ask that differ from the others.
 var defaults = map[Command]func(*Question){
+	Plan:      func(q *Question) { q.Overlap, q.Redundant = AnyOverlap, plannedRedundant },
 	Forward:   func(q *Question) { q.Assume = barePass },
 	Run:       func(q *Question) { q.Assume = assume.Reference.Name },
 	Comm:      func(q *Question) { q.Model = exchanged },

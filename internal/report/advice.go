@@ -44,6 +44,10 @@ func Advice(w io.Writer, v View, l *question.Loaded, o *advice.Options, a *advic
 			b.WriteString("\nfrontier: from the fastest for a user to the highest throughput\n")
 			fmt.Fprintln(&b, candidates(a.Frontier, "f", fields, v))
 		}
+		if len(a.Pools) > 0 {
+			b.WriteString("\npools by themselves: tokens of prompts or outputs per second and GPU\n")
+			fmt.Fprintln(&b, pools(a.Pools).Render(v))
+		}
 		launch(&b, v, &a.Ranked[0])
 	}
 	_, err = io.WriteString(w, b.String())
@@ -177,6 +181,25 @@ func candidates(cs []advice.Candidate, letter string, fields []*result.Field, v 
 	return g.Render(v)
 }
 
+// pools is a table of pools by themselves, each with its share of what the best of its phase does.
+func pools(list []advice.Alone) *Grid {
+	g := &Grid{Columns: []Column{
+		{"pool", false, 0}, {"engine", false, 1}, {"plan", false, 0}, {"GPUs", true, 2}, {"batch", true, 3}, {"ms", true, 4},
+		{"tokens/s/GPU", true, 0}, {"of the best", true, 1},
+	}}
+	best := 0.0
+	for i := range list {
+		p := &list[i]
+		if i == 0 || list[i-1].Pool.Role != p.Pool.Role {
+			best = p.Tokens
+			g.Separator()
+		}
+		g.Row(p.Pool.Role.String(), p.Engine.Name, result.Instances(1, &p.Pool.Plan), cell(p.Pool.Procs()), cell(p.Pool.Plan.Batch.Size),
+			number.Plain(1e3*p.Seconds, 3), fmt.Sprintf("%.0f", p.Tokens), fmt.Sprintf("%.1f%%", 100*p.Tokens/best))
+	}
+	return g
+}
+
 // narrow is the table for terminals that do not have room for all of it: the plans of two pools stand below each other, in
 // one column that also tells the mode.
 func narrow(g *Grid) *Grid {
@@ -259,6 +282,9 @@ func AdviceJSON(w io.Writer, l *question.Loaded, o *advice.Options, a *advice.Ad
 		"assumptions": l.Assumptions.Name, "ranked": list(a.Ranked), "frontier": list(a.Frontier),
 		"question": l.Words(question.Plan),
 	}
+	if len(a.Pools) > 0 {
+		doc["pools"] = poolsJSON(a.Pools)
+	}
 	if len(a.Reasons) > 0 {
 		doc["reasons"] = a.Reasons
 	}
@@ -268,6 +294,24 @@ func AdviceJSON(w io.Writer, l *question.Loaded, o *advice.Options, a *advice.Ad
 		}
 	}
 	return WriteObject(w, doc)
+}
+
+// poolsJSON is the pools by themselves.
+func poolsJSON(list []advice.Alone) []any {
+	var out []any
+	for i := range list {
+		p := &list[i]
+		out = append(out, struct {
+			Pool   string  `json:"pool"`
+			Engine string  `json:"engine"`
+			Plan   string  `json:"plan"`
+			GPUs   int     `json:"gpus"`
+			Batch  int     `json:"batch"`
+			Time   float64 `json:"time_s"`
+			Tokens float64 `json:"tokens_per_s_per_gpu"`
+		}{p.Pool.Role.String(), p.Engine.Name, result.Instances(1, &p.Pool.Plan), p.Pool.Procs(), p.Pool.Plan.Batch.Size, p.Seconds, p.Tokens})
+	}
+	return out
 }
 
 // sideJSON is one pool.

@@ -40,7 +40,8 @@ func Of(d *deploy.Deployment, n workload.Lengths, set *Settings) (Options, error
 	for i := range d.Pools {
 		pool := &d.Pools[i]
 		out := Pool{Role: pool.Role, StepSeconds: rules.Drafting(pool.Plan.Drafts).StepSeconds, SequenceSeconds: rules.SequenceSeconds, Times: set.Times}
-		out.Servers, out.Ranks = servers(d, pool)
+		out.Ranks = d.Together(pool, n)
+		out.Servers = pool.Ranks() / out.Ranks
 		if out.Policy, err = policyOf(p, d, pool, n, set); err != nil {
 			return o, err
 		}
@@ -55,13 +56,6 @@ func Of(d *deploy.Deployment, n workload.Lengths, set *Settings) (Options, error
 		o.Transfer, err = transfers(p, d)
 	}
 	return o, err
-}
-
-// servers is how many there are in a pool, and the ranks of each. The ranks of an expert model wait for each other in every
-// step, which exchanges tokens between them; those of others are replicas. A pipeline has a rank for each batch in flight.
-func servers(d *deploy.Deployment, pool *deploy.Pool) (servers, ranks int) {
-	together := pool.Together(d.Model)
-	return pool.Ranks() / together, together
 }
 
 // policyOf is how the ranks of a pool schedule.

@@ -1,0 +1,61 @@
+package advice
+
+import (
+	"cmp"
+	"slices"
+
+	"throughline/deploy"
+	"throughline/engine"
+	"throughline/estimate"
+	"throughline/plan"
+)
+
+// Alone is a pool of one phase by itself: what it does where it never waits for the other.
+type Alone struct {
+	Pool    deploy.Pool // one instance, with the batch of a step
+	Engine  *engine.Engine
+	Seconds float64 // from the start to the end of a prefill, or between two tokens of a sequence
+	Tokens  float64 // per second and processor: those of prompts that are computed, or of outputs
+}
+
+// alone is the pools of prefill and then of decode that do the most per processor within the limits, each layout once.
+func (f *field) alone() []Alone {
+	var out []Alone
+	for _, list := range [][]option{f.prefills, f.decodes} {
+		var all []Alone
+		for i := range list {
+			if one, ok := f.byItself(&list[i]); ok {
+				all = append(all, one)
+			}
+		}
+		slices.SortStableFunc(all, func(a, b Alone) int { return cmp.Compare(b.Tokens, a.Tokens) })
+		seen := map[plan.Plan]bool{}
+		for _, one := range all {
+			if key := layout(one.Pool.Plan); len(seen) < f.o.Pools && !seen[key] {
+				seen[key] = true
+				out = append(out, one)
+			}
+		}
+	}
+	return out
+}
+
+// byItself is a pool at the batch at which it does the most within the limits, if there is one.
+func (f *field) byItself(o *option) (Alone, bool) {
+	d := &f.templates[o.engine]
+	out := Alone{Pool: o.pool, Engine: f.o.Engines[o.engine]}
+	each := float64(o.curve.Ranks) / float64(o.curve.Procs)
+	if o.pool.Role == deploy.Prefill {
+		out.Pool.Plan.Batch.Size = o.curve.Prompts
+		out.Seconds = o.curve.Prompt * float64(o.curve.Prompts)
+		out.Tokens = each * float64(f.lengths.Uncached()) / o.curve.Prompt
+		return out, d.Engine.FirstSeconds+o.curve.Own+d.Engine.HandoverSeconds <= f.ttft
+	}
+	tokens := estimate.TokensPerStep(d.Acceptance, o.pool.Plan.Drafts)
+	batch, token := f.workers[0].predictors[o.engine].Fullest(d, &o.pool, f.lengths, &o.curve, f.asked(), tokens)
+	if batch == 0 {
+		return out, false
+	}
+	out.Pool.Plan.Batch.Size, out.Seconds, out.Tokens = batch, token, each*float64(batch)/token
+	return out, true
+}
