@@ -256,9 +256,9 @@ func (c *closed) group(clients float64) float64 {
 func (c *closed) joined() bool { return c.rules.Prefill == deploy.First }
 
 // inStep reports whether the requests of all clients come at once, again and again: where they are equally long and start
-// to decode together, so that they end together.
+// to decode together, so that they end together. Those of one token end with their prefills, one after another.
 func (c *closed) inStep() bool {
-	return c.joined() && c.load.Deviation() == 0 && c.load.Requests > 0
+	return c.joined() && c.output() > 1 && c.load.Deviation() == 0 && c.load.Requests > 0
 }
 
 // delay is what the prefills of the others add to the time from a first to a last token, of whom a share decodes beside one:
@@ -326,7 +326,7 @@ func (w *waves) first(c *closed, decoding, ttft float64) float64 {
 		load := min(1, (1-1/c.piped())*w.full/(decoding+ttft))
 		return max(w.alone-w.ahead-load*(w.aheadTogether-w.ahead), w.saturated(decoding))
 	case w.joined && c.inStep():
-		return w.queue
+		return max(w.queue, w.saturated(decoding))
 	case c.load.Requests == 0:
 		return max(w.arriving(c, decoding+ttft, decoding+ttft), w.saturated(decoding))
 	case c.load.Deviation() == 0:
