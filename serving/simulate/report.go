@@ -211,7 +211,7 @@ func (r *Result) Notes() []string {
 		note("after a warm-up of %d requests: TTFT %.1f ± %.1f ms, E2E %.1f ± %.1f ms (95%%, means of %d batches of %d)",
 			int64(skip)*size, 1e3*first.Mean, 1e3*first.Half, 1e3*whole.Mean, 1e3*whole.Half, first.Batches, first.Size)
 	case first.Batches < fewestBatches:
-		note("too few requests to tell how far the means may be off (about %d are needed)", leastBatch*enoughBatches)
+		note("too few requests to tell how far the means may be off (at least %d are needed)", leastBatch*fewestBatches)
 	default:
 		note("the run is too short to tell how far the means may be off: neighbouring batches of %d requests are alike", first.Size)
 	}
