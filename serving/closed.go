@@ -256,9 +256,9 @@ func (c *closed) group(clients float64) float64 {
 func (c *closed) joined() bool { return c.rules.Prefill == deploy.First }
 
 // inStep reports whether the requests of all clients come at once, again and again: where they are equally long and start
-// to decode together, so that they end together.
+// to decode together, so that they end together. Those of one token end with their prefills, one after another.
 func (c *closed) inStep() bool {
-	return c.joined() && c.load.Deviation() == 0 && c.load.Requests > 0
+	return c.joined() && c.output() > 1 && c.load.Deviation() == 0 && c.load.Requests > 0
 }
 
 // delay is what the prefills of the others add to the time from a first to a last token, of whom a share decodes beside one:
@@ -326,7 +326,7 @@ func (w *waves) first(c *closed, decoding, ttft float64) float64 {
 		load := min(1, (1-1/c.piped())*w.full/(decoding+ttft))
 		return max(w.alone-w.ahead-load*(w.aheadTogether-w.ahead), w.saturated(decoding))
 	case w.joined && c.inStep():
-		return w.queue
+		return max(w.queue, w.saturated(decoding))
 	case c.load.Requests == 0:
 		return max(w.arriving(c, decoding+ttft, decoding+ttft), w.saturated(decoding))
 	case c.load.Deviation() == 0:
@@ -377,10 +377,13 @@ func (w *waves) arriving(c *closed, within, life float64) float64 {
 	if c.rules.Prefill == deploy.First {
 		busy = min(1, rate*w.alone) // it looks after each prefill
 	}
-	met := (c.polls-1)*(1-busy)*w.step/2 + l.left(c.rules.FirstSeconds) + float64(c.rules.StepsAhead)*l.mean
+	// One of several servers that take turns is rarely the one where the last request of the client ended.
+	own := min(1, max(1, c.together)/c.ranks)
+	left := own*l.left(c.rules.FirstSeconds) + (1-own)*l.leftAtAnyTime()
+	met := (c.polls-1)*(1-busy)*w.step/2 + left + float64(c.rules.StepsAhead)*l.mean
 	present := 1 - math.Pow(min(1, w.away/life), w.group-1)
-	own := min(max(w.alone, full), w.alone+present*rate*l.mean*w.more) - w.ahead - load*(w.aheadTogether-w.ahead)
-	return present*met + own + behind
+	prompt := min(max(w.alone, full), w.alone+present*rate*l.mean*w.more) - w.ahead - load*(w.aheadTogether-w.ahead)
+	return present*met + prompt + behind
 }
 
 // served is the mean time to the end of its prefill behind a rank that only prefills, and takes up at the end of a step what
@@ -439,7 +442,7 @@ func (l *lengths) prompts(first bool) float64 {
 func (l *lengths) left(after float64) float64 {
 	const forgotten = 32 // short steps, after which nothing is left of the phase
 	if after > forgotten*l.short {
-		return ((1-l.share)*l.short*l.short + l.share*l.long*l.long) / (2 * l.mean)
+		return l.leftAtAnyTime()
 	}
 	// The steps up to the first one that ends after that time are as many as there are sums of steps below it. Of those with
 	// j long and i short steps there are C(i+j, j).
@@ -454,6 +457,11 @@ func (l *lengths) left(after float64) float64 {
 		first *= l.share
 	}
 	return max(0, steps*l.mean-after)
+}
+
+// leftAtAnyTime is what is left of the step under way on average over time.
+func (l *lengths) leftAtAnyTime() float64 {
+	return ((1-l.share)*l.short*l.short + l.share*l.long*l.long) / (2 * l.mean)
 }
 
 // queue is the mean time to the end of their prefill of so many requests that arrive at once. The steps are full but for

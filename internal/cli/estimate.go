@@ -111,12 +111,17 @@ func answerPoint(s Streams, flags *settings, q *question.Question, asked error) 
 	if answer.Remark != "" {
 		fmt.Fprintln(s.Err, "warning:", answer.Remark)
 	}
+	warnOfMemory(s, answer)
+	return answer, nil
+}
+
+// warnOfMemory tells which steps do not fit.
+func warnOfMemory(s Streams, answer *point.Answer) {
 	for _, side := range answer.Record().Sides {
 		if side != nil && side.TooMuch() != "" {
 			fmt.Fprintln(s.Err, "warning:", side.TooMuch())
 		}
 	}
-	return answer, nil
 }
 
 // estimatePoints estimates a table of points.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,7 +78,6 @@ type simulation struct {
 	traffic simulate.Traffic
 	trace   *simulate.Trace
 	result  simulate.Result // what was asked for
-	most    int             // tokens of a request
 }
 
 // run does what the flags ask for.
@@ -120,27 +120,16 @@ func (m *simulation) at(ctx context.Context, rate float64, times int, options si
 		t.Rate, t.Requests = rate, times*t.Requests
 		source = t.Source()
 	}
-	record, err := simulate.Run(ctx, options, &bounded{source, m.most})
+	record, err := simulate.Run(ctx, options, source)
+	if errors.Is(err, simulate.ErrTooLong) {
+		err = fmt.Errorf("%w (--max-context)", err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	result := m.result
 	result.Record, result.Rate = record, rate
 	return &result, nil
-}
-
-// bounded refuses requests that are longer than the model takes.
-type bounded struct {
-	simulate.Source
-	most int // 0: any
-}
-
-func (b *bounded) Next() (simulate.Request, bool, error) {
-	r, ok, err := b.Source.Next()
-	if n := r.Input + r.Output; b.most > 0 && ok && n > b.most {
-		return r, false, fmt.Errorf("a request of %d + %d tokens is longer than the %d that the model takes (--max-context)", r.Input, r.Output, b.most)
-	}
-	return r, ok, err
 }
 
 // prepare reads all flags and files. The error holds all that is wrong.
@@ -157,7 +146,7 @@ func (o *simulateOptions) prepare(s Streams) (*simulation, error) {
 			errs = append(errs, err)
 		}
 	}
-	sim := &simulation{most: q.Traffic.MaxContext}
+	sim := &simulation{}
 	o.load(sim, note)
 	set := o.scheduling(note)
 	o.files(note)
@@ -175,12 +164,11 @@ func (o *simulateOptions) prepare(s Streams) (*simulation, error) {
 	loaded.Question = *q
 	o.flags.note(s, &loaded)
 	d := answer.Deployment
-	if sim.most == 0 {
-		sim.most = d.Model.Positions
-	}
-	if err := sim.fits(); err != nil {
+	longest := cmp.Or(q.Traffic.MaxContext, d.Model.Positions)
+	if err := sim.fits(longest); err != nil {
 		return nil, err
 	}
+	warnOfMemory(s, answer)
 	for i := range d.Pools {
 		d.Pools[i].Count *= q.Traffic.Replicas
 	}
@@ -188,16 +176,16 @@ func (o *simulateOptions) prepare(s Streams) (*simulation, error) {
 	if err != nil {
 		return nil, err
 	}
-	sim.options.Seed = uint64(q.Traffic.Seed)
+	sim.options.Seed, sim.options.Longest = uint64(q.Traffic.Seed), longest
 	sim.options.Limits = simulate.Limits{TTFT: sim.result.TTFT.Seconds, TPOT: sim.result.TPOT.Seconds}
 	sim.result.Backend = d.Engine.Name
 	return sim, nil
 }
 
 // fits refuses a trace with requests that are longer than the model takes.
-func (m *simulation) fits() error {
-	if t := m.trace; t != nil && m.most > 0 && t.Longest > m.most {
-		return fmt.Errorf("%s: a request of %d tokens is longer than the %d that the model takes (--max-context)", t.Name, t.Longest, m.most)
+func (m *simulation) fits(longest int) error {
+	if t := m.trace; t != nil && longest > 0 && t.Longest > longest {
+		return fmt.Errorf("%s: line %d: a request of %d tokens is longer than the %d that the model takes (--max-context)", t.Name, t.LongestLine, t.Longest, longest)
 	}
 	return nil
 }

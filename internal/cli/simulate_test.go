@@ -156,10 +156,11 @@ func TestSimulateRefuses(t *testing.T) {
 		{[]string{"--lengths", "zipf:2"}, `lengths: length distribution "zipf:2" is not one of fixed, uniform:R, lognormal:S`},
 		{[]string{"--ttft", "p99:-2s"}, `ttft: "p99:-2s" is no limit: "-2s" must be a time above 0`},
 		{[]string{"--num-prompts", "0"}, "--num-prompts: must be from 1 to 10000000, not 0"},
-		{[]string{"--isl", "9000", "--max-context", "8192"}, "a request of 9000 + 1024 tokens is longer than the 8192 that the model takes (--max-context)"},
-		{[]string{"--isl", "131072"}, "a request of 131072 + 1024 tokens is longer than the 131072 that the model takes (--max-context)"},
-		{[]string{"--turns", "0"}, "turns: must be from 1 to 100000, not 0"},
-		{[]string{"--lengths", "uniform:0.5", "--random-range-ratio", "0.5"}, "random-range-ratio and lengths say the same: give one of them"},
+		{[]string{"--isl", "9000", "--max-context", "8192"}, "request 0: one of 9000 + 1024 tokens is longer than the model takes: 8192 (--max-context)"},
+		{[]string{"--max-context", "1000", "--isl", "300", "--osl", "64", "--turns", "3"}, "request 20: one of 1028 + 64 tokens is longer than the model takes: 1000 (--max-context)"},
+		{[]string{"--max-context", "1000", "--isl", "500", "--osl", "64", "--lengths", "lognormal:1", "--max-concurrency", "1"}, "is longer than the model takes: 1000 (--max-context)"},
+		{[]string{"--max-context", "10", "--trace", file("long.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n1,1,1\n2,9,2\n")}, "long.csv: line 3: a request of 11 tokens is longer than the 10 that the model takes (--max-context)"},
+		{[]string{"--isl", "131072"}, "request 0: one of 131072 + 1024 tokens is longer than the model takes: 131072 (--max-context)"},
 		{[]string{"--isl", "9000", "--kv-tokens", "8192"}, "request 0: 9000 + 1024 tokens can never run: the KV cache of a rank holds 8192"},
 		{[]string{"--trace", file("back.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n2,1,1\n1,1,1\n")}, "back.csv: line 3: arrives at 1 s, before the request in front of it at 2 s; a trace must not go back in time"},
 		{[]string{"--trace", filepath.Join(dir, "none.csv")}, "none.csv"},
@@ -225,5 +226,18 @@ func TestWorkedExample(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(readFile(t, "drawn.csv")), string(readFile(t, "steps.csv"))); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestSimulateWarnsOfMemory: a deployment that takes more than the usable memory runs, and that is said as estimate says it.
+func TestSimulateWarnsOfMemory(t *testing.T) {
+	want := "warning: decode does not fit: it needs"
+	for _, command := range [][]string{{"estimate"}, {"simulate", "--num-prompts", "2"}} {
+		args := append(command, "--model", "DeepSeek-V3", "--system", "H100_SXM", "--tp", "8", "--engine", "vllm", "--isl", "64", "--osl", "4")
+		var out, errs bytes.Buffer
+		code := Run(context.Background(), args, Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+		if code != 0 || !strings.Contains(errs.String(), want) {
+			t.Errorf("%s: exit code %d, %q; want %q", command[0], code, errs.String(), want)
+		}
 	}
 }

@@ -58,6 +58,9 @@ writes run,metric,measured,predicted,error_percent (--out).`,
 					return systemError{err}
 				}
 			}
+			if r.Unlisted > 0 {
+				fmt.Fprintf(s.Err, "warning: runs.csv does not list %d runs of the other tables; these are left out\n", r.Unlisted)
+			}
 			for _, why := range r.Unpredicted {
 				fmt.Fprintln(s.Err, "warning: not predicted:", why)
 			}

@@ -37,6 +37,7 @@ type RequestsReport struct {
 	Metrics      []RunMetric
 	Predicted    []PredictedStep
 	Unpredicted  []string // runs for which there are no times of steps, and why
+	Unlisted     int      // runs whose requests or steps are there, but no row of runs.csv
 }
 
 // RunMetric is a figure of a run.
@@ -93,11 +94,11 @@ func Requests(ctx context.Context, dir string, o RequestsOptions) (*RequestsRepo
 	if !slices.Contains(question.StepSources, o.Steps) {
 		return nil, fmt.Errorf("steps: %s", document.NotOneOf(o.Steps, question.StepSources))
 	}
-	runs, err := readRuns(dir, o.Steps)
+	runs, unlisted, err := readRuns(dir, o.Steps)
 	if err != nil {
 		return nil, err
 	}
-	report := &RequestsReport{Compared: true}
+	report := &RequestsReport{Compared: true, Unlisted: unlisted}
 	timer := runTimer{options: o, dir: dir}
 	for _, run := range runs {
 		err := timer.replay(ctx, run, report)
@@ -272,14 +273,14 @@ func (r *RequestsReport) WriteSteps(w io.Writer) error {
 
 func cellNumber(v float64) string { return strconv.FormatFloat(v, 'g', 7, 64) }
 
-// readRuns reads what the steps are to be made of.
-func readRuns(dir, steps string) ([]*engineRun, error) {
+// readRuns reads what the steps are to be made of. Requests and steps of runs that runs.csv does not list are left out, and these
+// runs counted.
+func readRuns(dir, steps string) (runs []*engineRun, unlisted int, err error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("%s: is no folder; name one with runs.csv, requests.csv and steps.csv, plain or .gz", dir)
+		return nil, 0, fmt.Errorf("%s: is no folder; name one with runs.csv, requests.csv and steps.csv, plain or .gz", dir)
 	}
-	var runs []*engineRun
 	byName := map[string]*engineRun{}
-	err := readTable(dir, "runs.csv", []string{"run", "model", "policy", "budget", "max_running", "kv_tokens", "arrival"}, func(c *cells) {
+	err = readTable(dir, "runs.csv", []string{"run", "model", "policy", "budget", "max_running", "kv_tokens", "arrival"}, func(c *cells) {
 		run := &engineRun{name: c.text("run"), model: c.text("model"), measured: map[string]float64{}}
 		run.policy = simulate.Policy{
 			StepTokens: c.whole("budget"), Running: c.whole("max_running"), BlockTokens: blockTokens, Blocks: c.whole("kv_tokens") / blockTokens,
@@ -306,21 +307,37 @@ func readRuns(dir, steps string) ([]*engineRun, error) {
 		byName[run.name] = run
 		runs = append(runs, run)
 	})
+	if err != nil {
+		return nil, 0, err
+	}
+	others := map[string]*engineRun{}
 	find := func(c *cells) *engineRun {
-		run := byName[c.text("run")]
-		if run == nil {
-			c.problem("run", fmt.Sprintf("%q is not in runs.csv", c.text("run")))
-			return &engineRun{}
+		name := c.text("run")
+		if run := byName[name]; run != nil {
+			return run
 		}
-		return run
+		if others[name] == nil {
+			others[name] = &engineRun{closed: 1} // whatever the order of its requests
+		}
+		return others[name]
+	}
+	err = readRequests(dir, find)
+	if err == nil && (steps == "recorded" || steps == "run") {
+		err = readSteps(dir, runs, find)
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if err := readRequests(dir, find); err != nil || steps != "recorded" && steps != "run" {
-		return runs, err
+	var errs []error
+	for _, run := range runs {
+		switch {
+		case len(run.requests) == 0:
+			errs = append(errs, fmt.Errorf("%s: there are none of run %q", filepath.Join(dir, "requests.csv"), run.name))
+		case len(run.steps) == 0 && (steps == "recorded" || steps == "run"):
+			errs = append(errs, fmt.Errorf("%s: there are none of run %q", filepath.Join(dir, "steps.csv"), run.name))
+		}
 	}
-	return runs, readSteps(dir, runs, find)
+	return runs, len(others), document.Join(errs...)
 }
 
 // readRequests reads the requests of all runs, in the order of their numbers where these are told.

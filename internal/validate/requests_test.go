@@ -220,11 +220,12 @@ func TestBadRuns(t *testing.T) {
 		"nan": {func(f map[string]string) {
 			f["steps.csv"] = strings.Replace(f["steps.csv"], "0.01,0,16", "NaN,0,16", 1)
 		}, `steps.csv: line 2: t_end: must be a number from 0 on, not "NaN"`},
-		"missing": {func(f map[string]string) { f["steps.csv"] = "" }, "steps.csv"},
-		"column":  {func(f map[string]string) { f["requests.csv"] = "run,arrival,input\n" }, `requests.csv: there is no column "output"`},
-		"back":    {func(f map[string]string) { f["requests.csv"] = "run,arrival,input,output\na,1,1,1\na,0,1,1\n" }, "requests.csv: line 3: arrival: is before that of the request in front of it"},
-		"unknown": {func(f map[string]string) { f["requests.csv"] = "run,arrival,input,output\nb,1,1,1\n" }, `requests.csv: line 2: run: "b" is not in runs.csv`},
-		"long":    {func(f map[string]string) { f["requests.csv"] = "run,arrival,input,output\na,1,200,1\n" }, "run a: request 0: 200 + 1 tokens can never run: the KV cache of a rank holds 160"},
+		"missing":  {func(f map[string]string) { f["steps.csv"] = "" }, "steps.csv"},
+		"column":   {func(f map[string]string) { f["requests.csv"] = "run,arrival,input\n" }, `requests.csv: there is no column "output"`},
+		"back":     {func(f map[string]string) { f["requests.csv"] = "run,arrival,input,output\na,1,1,1\na,0,1,1\n" }, "requests.csv: line 3: arrival: is before that of the request in front of it"},
+		"unknown":  {func(f map[string]string) { f["requests.csv"] = "run,arrival,input,output\nb,1,1,1\n" }, `requests.csv: there are none of run "a"`},
+		"no steps": {func(f map[string]string) { f["steps.csv"] = "run,t_start,t_end\nb,1,2\n" }, `steps.csv: there are none of run "a"`},
+		"long":     {func(f map[string]string) { f["requests.csv"] = "run,arrival,input,output\na,1,200,1\n" }, "run a: request 0: 200 + 1 tokens can never run: the KV cache of a rank holds 160"},
 	} {
 		_, err := Requests(context.Background(), small(t, c.change), RequestsOptions{Steps: "recorded"})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -233,6 +234,17 @@ func TestBadRuns(t *testing.T) {
 	}
 	if _, err := Requests(context.Background(), t.TempDir(), RequestsOptions{Steps: "tabel"}); err == nil || !strings.Contains(err.Error(), `did you mean "table"?`) {
 		t.Error(err)
+	}
+}
+
+// TestSomeOfTheRuns: a folder whose runs.csv lists some of the runs is replayed as far as that goes.
+func TestSomeOfTheRuns(t *testing.T) {
+	r := replay(t, small(t, func(f map[string]string) {
+		f["requests.csv"] += "z,0,5,16,2\nz,1,4,16,2\n"
+		f["steps.csv"] += strings.Replace(strings.SplitAfter(f["steps.csv"], "\n")[1], "a,", "z,", 1)
+	}), "recorded")
+	if r.Unlisted != 1 || r.Equal != 4 || r.Steps != 4 {
+		t.Errorf("%d unlisted; %d of %d: %v", r.Unlisted, r.Equal, r.Steps, r.Differences)
 	}
 }
 

@@ -159,6 +159,23 @@ func closedForm(t *testing.T, d *deploy.Deployment, what string, size [2]int, cl
 	return true
 }
 
+// TestServersTakeTurns: the next request of a client goes to another of several servers, in the middle of a step there. Without
+// that the TTFT of the closed form was 13% to 15% too short.
+func TestServersTakeTurns(t *testing.T) {
+	inside := 0
+	for _, size := range [][2]int{{228, 531}, {115, 200}} {
+		for _, clients := range []int{16, 32} {
+			d := deployment(t, "Llama-3.1-8B", "H200", "none", dense(2, 2))
+			if closedForm(t, &d, fmt.Sprintf("two servers, %v", size), size, clients) {
+				inside++
+			}
+		}
+	}
+	if inside < 4 {
+		t.Errorf("only %d of 4 are in the range of the closed form", inside)
+	}
+}
+
 // TestRanksThatWait: ranks of an expert model wait for the prompts of each other, in the closed form as here, with few clients
 // and with many. Without that its TPOT was half as long.
 func TestRanksThatWait(t *testing.T) {

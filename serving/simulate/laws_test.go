@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -259,6 +260,21 @@ func TestReplicas(t *testing.T) {
 		}
 		if low == 0 || low < 0.5*high {
 			t.Errorf("%s: from %v s to %v s of work", routing, low, high)
+		}
+	}
+}
+
+// TestLeastLoadedCountsPrompts: a prompt that is being computed is a load. The first request takes 100 s on one server; the
+// second has ended on the other when the third comes, which goes there.
+func TestLeastLoadedCountsPrompts(t *testing.T) {
+	for _, p := range []deploy.Policy{deploy.First, deploy.Chunks, deploy.Prompts} {
+		o := Options{Routing: deploy.LeastLoaded, Pools: []Pool{{Servers: 2, Ranks: 1, Times: linear{0, 1, 0},
+			Policy: Policy{Prefill: p, StepTokens: 1024, Running: 8, Blocks: 1000, BlockTokens: 16}}}}
+		var got []int
+		o.Watch = func(s *Step) { got = append(got, s.Server) }
+		mustRun(t, o, &List{Requests: []Request{{Input: 100, Output: 1}, {Arrival: 1, Input: 1, Output: 1}, {Arrival: 3, Input: 1, Output: 1}}})
+		if want := []int{0, 1, 1}; !slices.Equal(got, want) {
+			t.Errorf("%s: steps on servers %v, want %v", p, got, want)
 		}
 	}
 }

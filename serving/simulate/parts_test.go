@@ -214,7 +214,7 @@ func TestIntervals(t *testing.T) {
 			x = 0.9*x + random.NormFloat64()
 			b.Add(x + 5)
 		}
-		if mean, half := b.Interval(0); math.Abs(mean-5) <= half {
+		if i := b.Interval(0); math.Abs(i.Mean-5) <= i.Half {
 			covered++
 		}
 	}
@@ -237,6 +237,44 @@ func TestIntervals(t *testing.T) {
 	// Quantiles of Student's t in tables: 2.262, 2.042.
 	if got := []float64{student(9), student(30)}; math.Abs(got[0]-2.262) > 0.002 || math.Abs(got[1]-2.042) > 0.001 {
 		t.Error(got)
+	}
+}
+
+// TestShortRunsSayLittle: waiting times of an M/D/1 queue at a load of 0.8, which starts empty. A hundred requests give no
+// interval; of a thousand, runs in which neighbouring batches are alike give none, and most of the others cover the mean;
+// long ones nearly all do.
+func TestShortRunsSayLittle(t *testing.T) {
+	const load, trials = 0.8, 300
+	for _, c := range []struct {
+		requests            int
+		leastSaid, mostSaid float64
+		leastCovered        float64 // of those that say something
+	}{{100, 0, 0, 0}, {1000, 0.5, 0.95, 0.7}, {20_000, 0.9, 1, 0.92}} {
+		var said, covered float64
+		for seed := range trials {
+			var b BatchMeans
+			random := rand.New(rand.NewPCG(uint64(seed), 2))
+			wait := 0.0
+			for range c.requests {
+				b.Add(wait)
+				wait = max(0, wait+1-random.ExpFloat64()/load)
+			}
+			i := b.Interval(0)
+			if math.IsNaN(i.Half) {
+				continue
+			}
+			said++
+			if math.Abs(i.Mean-load/(2*(1-load))) <= i.Half {
+				covered++
+			}
+		}
+		if share := said / trials; share < c.leastSaid || share > c.mostSaid {
+			t.Errorf("%d requests: %v of the runs give an interval", c.requests, share)
+		}
+		if said > 0 && covered/said < c.leastCovered {
+			t.Errorf("%d requests: %v of the intervals cover the mean", c.requests, covered/said)
+		}
+		t.Logf("%d requests: %.2f give an interval, %.2f of these cover the mean", c.requests, said/trials, covered/max(1, said))
 	}
 }
 

@@ -123,6 +123,7 @@ type rank struct {
 	waiting ring
 
 	head, tail int32 // running, in the order of admission
+	admitted   int   // of these
 	decoding   int
 	context    int64 // tokens in the cache of those that decode
 	partial    int32 // the job whose prompt is partly done
@@ -165,8 +166,8 @@ func newRank(rules *Policy, jobs *jobs, times Times, random *rand.Rand) *rank {
 	return r
 }
 
-// load is the requests that a rank has.
-func (r *rank) load() int { return len(r.inbox) + r.waiting.n + r.running() }
+// load is the requests that a rank has, those in the step under way among them.
+func (r *rank) load() int { return len(r.inbox) + r.waiting.n + r.admitted }
 
 // running is those that decode or whose prompt is partly done.
 func (r *rank) running() int {
@@ -197,10 +198,12 @@ func (r *rank) admit(at int32) {
 		r.jobs.at(r.tail).next = at
 	}
 	r.tail = at
+	r.admitted++
 }
 
 // leave takes a job from those that run.
 func (r *rank) leave(at int32) {
+	r.admitted--
 	j := r.jobs.at(at)
 	if j.prev == none {
 		r.head = j.next

@@ -202,17 +202,18 @@ func (r *Result) Notes() []string {
 		note("goodput: %.2f requests/s (%.1f%%) keep all limits; %s", float64(r.Good)/r.Duration(), 100*float64(r.Good)/float64(r.Requests), verdict)
 	}
 	skip := r.First.WarmUp()
-	n, size := r.First.Batches()
+	_, size := r.First.Batches()
+	first, whole := r.First.Interval(skip), r.Whole.Interval(skip)
 	switch {
 	case r.Saturated():
 		note("no steady state: means grow with the length of the run")
-	case n-skip >= 10:
-		mean, half := r.First.Interval(skip)
-		whole, wide := r.Whole.Interval(skip)
+	case !math.IsNaN(first.Half) && !math.IsNaN(whole.Half):
 		note("after a warm-up of %d requests: TTFT %.1f ± %.1f ms, E2E %.1f ± %.1f ms (95%%, means of %d batches of %d)",
-			int64(skip)*size, 1e3*mean, 1e3*half, 1e3*whole, 1e3*wide, n-skip, size)
+			int64(skip)*size, 1e3*first.Mean, 1e3*first.Half, 1e3*whole.Mean, 1e3*whole.Half, first.Batches, first.Size)
+	case first.Batches < fewestBatches:
+		note("too few requests to tell how far the means may be off (at least %d are needed)", leastBatch*fewestBatches)
 	default:
-		note("too few requests to tell how far the means may be off (at least 20 are needed)")
+		note("the run is too short to tell how far the means may be off: neighbouring batches of %d requests are alike", first.Size)
 	}
 	return out
 }
@@ -282,14 +283,13 @@ func (r *Result) Fields() []Field {
 	add("max_output_tokens_per_s", nil)
 	add("max_concurrent_requests", nil)
 	skip := r.First.WarmUp()
-	_, first := r.First.Interval(skip)
-	_, whole := r.Whole.Interval(skip)
+	first, whole := r.First.Interval(skip), r.Whole.Interval(skip)
 	_, waiting := r.Trend.Growth()
 	if !r.Saturated() {
 		waiting = 0
 	}
-	add("ttft_ci95_ms", 1e3*first)
-	add("e2e_latency_ci95_ms", 1e3*whole)
+	add("ttft_ci95_ms", 1e3*first.Half)
+	add("e2e_latency_ci95_ms", 1e3*whole.Half)
 	add("goodput", float64(r.Good)/d)
 	add("limits_hold", r.Holds())
 	add("saturated", r.Saturated())

@@ -38,6 +38,8 @@ type Options struct {
 	Transfer        func(tokens int) (busy, left float64)
 	HandoverSeconds float64
 
+	Longest int // tokens of a request and its answer that the model takes; 0: any number
+
 	Seed  uint64
 	Clock Clock       // of a single server; nil: steps follow each other
 	Watch func(*Step) // sees every step when it has been scheduled and its end is known; nil: none
@@ -117,6 +119,9 @@ type move struct {
 	job      int32
 	from, to target
 }
+
+// ErrTooLong is a request that is longer than the model takes.
+var ErrTooLong = errors.New("is longer than the model takes")
 
 // ErrStuck is a run that can never end.
 var ErrStuck = errors.New("the run can never end")
@@ -259,6 +264,9 @@ func (r *run) enter(ctx context.Context, t float64) error {
 func (r *run) fits(q *Request) error {
 	if q.Input < 1 || q.Output < 1 {
 		return fmt.Errorf("request %d: input and output must be at least 1 token, not %d and %d", r.count, q.Input, q.Output)
+	}
+	if r.Longest > 0 && q.Input+q.Output > r.Longest {
+		return fmt.Errorf("request %d: one of %d + %d tokens %w: %d", r.count, q.Input, q.Output, ErrTooLong, r.Longest)
 	}
 	for i := range r.Pools {
 		p := &r.Pools[i].Policy

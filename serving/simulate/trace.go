@@ -30,7 +30,7 @@ type Trace struct {
 	Requests              int
 	First, Last           float64 // arrivals, seconds
 	MeanInput, MeanOutput float64
-	Longest               int // input and output of a request
+	Longest, LongestLine  int // input and output of a request, and where it stands
 	Timed                 bool
 	Hashed                bool
 }
@@ -71,7 +71,9 @@ func OpenTrace(name string) (*Trace, error) {
 		t.Requests++
 		t.MeanInput += float64(q.Input)
 		t.MeanOutput += float64(q.Output)
-		t.Longest = max(t.Longest, q.Input+q.Output)
+		if n := q.Input + q.Output; n > t.Longest {
+			t.Longest, t.LongestLine = n, line
+		}
 		t.Hashed = t.Hashed || len(q.Hashes) > 0
 	}
 	if len(errs) == 0 && t.Requests == 0 {
