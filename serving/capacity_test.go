@@ -46,7 +46,7 @@ func TestNoMoreThanCapacity(t *testing.T) {
 		if rapid.Bool().Draw(t, "two pools") {
 			prefills = float64(rapid.IntRange(1, 16).Draw(t, "ranks that prefill"))
 			link := rapid.Float64Range(0, 0.1).Draw(t, "link")
-			p = c.split(s, prefills, max(link/10, link-c.prompts(s, 1, 0)), link) // what is left when the prefill ends
+			p = c.split(&c, s, prefills, max(link/10, link-c.prompts(s, 1, 0)), link) // what is left when the prefill ends
 			full = max(full, link)
 		} else {
 			p = c.aggregated()
