@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -153,10 +152,9 @@ func readCSV(r io.Reader, add func(in, out float64)) error {
 func isLength(v float64) bool { return v >= 0 && v <= 1e9 }
 
 func readJSONL(r io.Reader, add func(in, out float64)) error {
-	s := bufio.NewScanner(r)
-	s.Buffer(nil, csvfile.Streamed.Row)
-	line := 1
-	for ; s.Scan(); line++ {
+	s := csvfile.NewLines(r, csvfile.Streamed)
+	for s.Scan() {
+		line := s.Line()
 		if strings.TrimSpace(s.Text()) == "" {
 			continue
 		}
@@ -175,9 +173,6 @@ func readJSONL(r io.Reader, add func(in, out float64)) error {
 			}
 		}
 		add(lengths[0], lengths[1])
-	}
-	if errors.Is(s.Err(), bufio.ErrTooLong) {
-		return fmt.Errorf("line %d has more than %d bytes, the most that is read", line, csvfile.Streamed.Row)
 	}
 	return s.Err()
 }

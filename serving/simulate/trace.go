@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -170,9 +169,8 @@ func (p *played) Ended(_ int, _ *Request, t float64) (Request, bool) {
 // traceReader reads the requests of a file.
 type traceReader struct {
 	file  io.Closer
-	lines *bufio.Scanner
+	lines *csvfile.Lines
 	csv   *csvfile.Reader
-	line  int
 	width int
 	at    [3]int // columns: arrival, input, output
 	timed bool
@@ -187,8 +185,7 @@ func (t *Trace) open() (*traceReader, error) {
 	}
 	r := &traceReader{file: f, timed: true}
 	if ext := filepath.Ext(strings.TrimSuffix(t.Name, ".gz")); ext == ".jsonl" || ext == ".json" {
-		r.lines = bufio.NewScanner(f)
-		r.lines.Buffer(make([]byte, 1<<16), csvfile.Streamed.Row)
+		r.lines = csvfile.NewLines(f, csvfile.Streamed)
 		return r, nil
 	}
 	r.csv = csvfile.NewReader(f, csvfile.Streamed)
@@ -237,20 +234,19 @@ func (r *traceReader) next() (Request, int, error) {
 		return r.nextRow()
 	}
 	for r.lines.Scan() {
-		r.line++
 		if len(strings.TrimSpace(r.lines.Text())) == 0 {
 			continue
 		}
 		q, err := parseLine(r.lines.Bytes())
 		if err != nil {
-			return q, r.line, fmt.Errorf("line %d: %w", r.line, err)
+			return q, r.lines.Line(), fmt.Errorf("line %d: %w", r.lines.Line(), err)
 		}
-		return q, r.line, nil
+		return q, r.lines.Line(), nil
 	}
 	if err := r.lines.Err(); err != nil {
-		return Request{}, 0, fmt.Errorf("after line %d: %w", r.line, err)
+		return Request{}, 0, err
 	}
-	return Request{}, r.line, io.EOF
+	return Request{}, r.lines.Line(), io.EOF
 }
 
 // parseLine reads a request of Mooncake's format.
