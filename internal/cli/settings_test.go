@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -197,6 +198,31 @@ func TestCompletion(t *testing.T) {
 		if code, out, said := attempt("completion", shell); code != exitOK || !strings.Contains(out, "__complete") || said != "" {
 			t.Errorf("%s: exit code %d, %d bytes, said %q", shell, code, len(out), said)
 		}
+	}
+}
+
+// TestCompletionInBash: the script works in a bash that has nothing else, and hands over words that = and : would divide.
+func TestCompletionInBash(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash")
+	}
+	_, script, _ := attempt("completion", "bash")
+	script += `
+throughline() { echo "$#,${!#}" >&3; printf 'Qwen3-8B\nQwen3-14B\n:4\n'; }
+ask() { COMP_LINE=$1 COMP_POINT=${#1}; COMPREPLY=(); __start_throughline 2>/dev/null; echo "${COMPREPLY[*]}"; }
+ask "throughline plan --model Qwen3"
+ask "throughline plan --lengths trace:a=b"
+ask "throughline plan --model "
+`
+	cmd := exec.Command(bash, "--norc", "--noprofile", "-c", "exec 3>&1;"+script)
+	out, err := cmd.Output()
+	const want = "4,Qwen3\nQwen3-8B Qwen3-14B\n4,trace:a=b\n\n4,\nQwen3-8B Qwen3-14B\n"
+	if err != nil || string(out) != want {
+		t.Errorf("%v: %q, want %q", err, out, want)
+	}
+	if code, _, said := attempt("completion", "bahs"); code != exitBadInput || !strings.Contains(said, `did you mean "bash"?`) {
+		t.Errorf("exit code %d, %s", code, said)
 	}
 }
 
