@@ -63,8 +63,48 @@ type solution struct {
 	norm            int
 }
 
-// rounds of the iteration. The best of them counts: the projection can make a step worse than the one before.
-const rounds = 100
+// The iteration. None of these decides what a good fit is: errors on rows that were held out do (docs/calibration.md).
+const (
+	rounds      = 100  // at most; the best of them counts: the projection can make a step worse than the one before
+	plainRounds = 3    // with all rows alike, before those that are far off count less
+	settled     = 1e-4 // change of the error, as a share, that is none
+	enough      = 3    // rounds without change
+
+	firstSlowdown = 1.5 // of all nodes, to begin with
+	usualSlowdown = 1.3 // where nodes are drawn to that no row is near
+	pull          = 1e-4
+	damping       = 1e-3
+
+	firstStep = 1.5 // most that the logarithm of a slowdown moves in a round, to begin with; halved when a round is worse
+	leastStep = 0.02
+
+	outlier = 0.05 // error of a logarithm from which on rows count by its size and no more by its square
+
+	quickRows     = 20   // one row in so many may be quicker than the latency allows: those that may be wrong
+	firstLatency  = 0.7  // of the time of the others, to begin with
+	mostLatency   = 0.98 // at most
+	leastLatency  = 1e-9 // seconds
+	withoutRows   = 1e-6 // seconds that the quickest row takes where there are none
+	mostNeighbors = 33   // nodes on two surfaces around a row of two parts, and the latency
+)
+
+// iteration is a fit under way.
+type iteration struct {
+	*form
+	data    []sample
+	near    [][]spread // nodes around the parts of each sample
+	nc, nm  int        // nodes of the compute and of the memory surface
+	size    int        // of theta
+	theta   []float64  // logarithms of slowdowns, compute then memory, and of the latency
+	ceiling float64    // of the latency
+	links   []link
+	low     []float64
+
+	// The normal equations of a round, of rows and of what keeps the surfaces smooth, which weighs so much more the more
+	// rows there are for each number.
+	exp, matrix, right []float64
+	scale              float64
+}
 
 // fit finds the slowdowns and the latency that minimise the absolute error of the logarithm of the times, by reweighted
 // Gauss-Newton steps, each followed by the projection onto slowdowns of at least 1 and times that do not fall.
@@ -72,145 +112,169 @@ func (f *form) fit(data []sample) solution {
 	s := solution{
 		norm: f.norm, compute: surface(f.compute.axes), memory: surface(f.memory.axes),
 	}
+	g := f.begin(&s, data)
+	theta := g.run()
+	for i := range g.nc {
+		s.compute.Slowdown[i] = math.Exp(theta[i])
+	}
+	for i := range g.nm {
+		s.memory.Slowdown[i] = math.Exp(theta[g.nc+i])
+	}
+	s.latency = math.Exp(theta[g.size-1])
+	s.round(f)
+	return s
+}
+
+// begin prepares a fit.
+func (f *form) begin(s *solution, data []sample) *iteration {
 	nc, nm := len(s.compute.Slowdown), len(s.memory.Slowdown)
 	size := nc + nm + 1
-
-	// Nodes around each sample.
-	near := make([][]spread, len(data))
+	g := &iteration{
+		form: f, data: data, near: make([][]spread, len(data)), nc: nc, nm: nm, size: size,
+		theta: make([]float64, size), exp: make([]float64, size), matrix: make([]float64, size*size), right: make([]float64, size),
+		links: slices.Concat(f.links(f.compute.axes, 0), f.links(f.memory.axes, nc)),
+		low:   slices.Concat(logWork(&f.compute), logWork(&f.memory)),
+		scale: float64(len(data)) / float64(size),
+	}
 	times := make([]float64, 0, len(data))
 	for i := range data {
 		for _, p := range data[i].parts() {
-			near[i] = append(near[i], f.spread(&s, &p))
+			g.near[i] = append(g.near[i], f.spread(s, &p))
 		}
 		times = append(times, data[i].seconds)
 	}
-	theta := make([]float64, size) // logarithms of slowdowns, compute then memory, and of the latency
 	for i := range nc + nm {
-		theta[i] = math.Log(1.5)
+		g.theta[i] = math.Log(firstSlowdown)
 	}
-	// The latency is no longer than the quickest rows, but for a few that may be wrong.
-	quick := 1e-6
+	quick := withoutRows
 	if len(times) > 0 {
 		slices.Sort(times)
-		quick = times[len(times)/20]
+		quick = times[len(times)/quickRows]
 	}
-	theta[size-1] = math.Log(quick * 0.7)
-	ceiling := math.Log(quick * 0.98)
+	g.theta[size-1] = math.Log(quick * firstLatency)
+	g.ceiling = math.Log(quick * mostLatency)
+	return g
+}
 
-	links := slices.Concat(f.links(f.compute.axes, 0), f.links(f.memory.axes, nc))
-	low := slices.Concat(logWork(&f.compute), logWork(&f.memory))
-	matrix := make([]float64, size*size)
-	right := make([]float64, size)
-	exp := make([]float64, size)
-	scale := float64(len(data)) / float64(size)
-	best, least := slices.Clone(theta), math.Inf(1)
-	step := 1.5
+// run moves theta round by round, and returns the best there was.
+func (g *iteration) run() (best []float64) {
+	best, least := slices.Clone(g.theta), math.Inf(1)
+	step := firstStep
 	last, still := math.Inf(1), 0
 	for round := range rounds {
-		clear(matrix)
-		clear(right)
-		for i, t := range theta {
-			exp[i] = math.Exp(t)
-		}
-		var at [33]int
-		var slope [33]float64
-		miss := 0.0
-		for i := range data {
-			d := &data[i]
-			total, n := exp[size-1]+d.between, 0
-			for j := range near[i] {
-				sp := &near[i][j]
-				c, m := 0.0, sp.extra
-				for k := range sp.c {
-					c += sp.cw[k] * exp[sp.cn[k]]
-				}
-				for k := range sp.m {
-					m += sp.mw[k] * exp[nc+sp.mn[k]]
-				}
-				joined := kernel.Join(f.norm, c, m)
-				total += joined
-				// The share of each side in the sum.
-				dc, dm := 0.0, 0.0
-				if joined > 0 {
-					p := float64(f.norm - 1)
-					dc, dm = math.Pow(c/joined, p), math.Pow(m/joined, p)
-				}
-				for k := range sp.c {
-					at[n], slope[n] = sp.cn[k], dc*sp.cw[k]*exp[sp.cn[k]]
-					n++
-				}
-				for k := range sp.m {
-					at[n], slope[n] = nc+sp.mn[k], dm*sp.mw[k]*exp[nc+sp.mn[k]]
-					n++
-				}
-			}
-			r := math.Log(total / d.seconds)
-			for a := range n {
-				slope[a] /= total
-			}
-			at[n], slope[n] = size-1, exp[size-1]/total
-			n++
-			miss += math.Abs(r)
-			w := 0.05 / max(math.Abs(r), 0.05)
-			if round < 3 {
-				w = 1
-			}
-			for a := range n {
-				row := matrix[at[a]*size:]
-				v := w * slope[a]
-				for b := range n {
-					row[at[b]] += v * slope[b]
-				}
-				right[at[a]] -= v * r
-			}
-		}
+		miss := g.weigh(round >= plainRounds)
 		if miss < least {
 			least = miss
-			copy(best, theta)
+			copy(best, g.theta)
 		}
-		if round > 3 && miss > last {
-			step = max(step/2, 0.02)
+		if round > plainRounds && miss > last {
+			step = max(step/2, leastStep)
 		}
-		if math.Abs(miss-last) < 1e-4*last {
-			if still++; still == 3 {
+		if math.Abs(miss-last) < settled*last {
+			if still++; still == enough {
 				break
 			}
 		} else {
 			still = 0
 		}
 		last = miss
-		for _, l := range links {
-			l.add(matrix, right, theta, size, scale*f.smooth, scale*f.bend)
-		}
-		for i := range size {
-			matrix[i*size+i] += 1e-3 * scale
-		}
-		// Nodes that no sample is near end up where their neighbours are; a weak pull keeps the rest finite.
-		for i := range nc + nm {
-			const pull = 1e-4
-			matrix[i*size+i] += pull * scale
-			right[i] -= pull * scale * (theta[i] - math.Log(1.3))
-		}
-		if !solve(matrix, right, size) {
+		if !g.move(step) {
 			break
 		}
-		for i := range theta {
-			theta[i] += min(max(right[i], -step), step)
+	}
+	return best
+}
+
+// weigh makes the normal equations of all samples at theta, and returns the sum of their errors. Where it is robust, those
+// that are far off count by their error, not by its square.
+func (g *iteration) weigh(robust bool) (miss float64) {
+	clear(g.matrix)
+	clear(g.right)
+	for i, t := range g.theta {
+		g.exp[i] = math.Exp(t)
+	}
+	var at [mostNeighbors]int
+	var slope [mostNeighbors]float64
+	for i := range g.data {
+		r, n := g.slopes(i, &at, &slope)
+		miss += math.Abs(r)
+		w := 1.0
+		if robust {
+			w = outlier / max(math.Abs(r), outlier)
 		}
-		theta[size-1] = min(max(theta[size-1], math.Log(1e-9)), ceiling)
-		project(f.compute, theta[:nc], low[:nc])
-		project(f.memory, theta[nc:nc+nm], low[nc:])
+		for a := range n {
+			row := g.matrix[at[a]*g.size:]
+			v := w * slope[a]
+			for b := range n {
+				row[at[b]] += v * slope[b]
+			}
+			g.right[at[a]] -= v * r
+		}
 	}
-	theta = best
-	for i := range nc {
-		s.compute.Slowdown[i] = math.Exp(theta[i])
+	return miss
+}
+
+// slopes is the error of the logarithm of a sample's time, and how it changes with the n numbers of theta that it depends on.
+func (g *iteration) slopes(sample int, at *[mostNeighbors]int, slope *[mostNeighbors]float64) (r float64, n int) {
+	d, exp, latency := &g.data[sample], g.exp, g.exp[g.size-1]
+	total := latency + d.between
+	for j := range g.near[sample] {
+		sp := &g.near[sample][j]
+		c, m := 0.0, sp.extra
+		for k := range sp.c {
+			c += sp.cw[k] * exp[sp.cn[k]]
+		}
+		for k := range sp.m {
+			m += sp.mw[k] * exp[g.nc+sp.mn[k]]
+		}
+		joined := kernel.Join(g.norm, c, m)
+		total += joined
+		// The share of each side in the sum.
+		dc, dm := 0.0, 0.0
+		if joined > 0 {
+			p := float64(g.norm - 1)
+			dc, dm = math.Pow(c/joined, p), math.Pow(m/joined, p)
+		}
+		for k := range sp.c {
+			at[n], slope[n] = sp.cn[k], dc*sp.cw[k]*exp[sp.cn[k]]
+			n++
+		}
+		for k := range sp.m {
+			at[n], slope[n] = g.nc+sp.mn[k], dm*sp.mw[k]*exp[g.nc+sp.mn[k]]
+			n++
+		}
 	}
-	for i := range nm {
-		s.memory.Slowdown[i] = math.Exp(theta[nc+i])
+	for a := range n {
+		slope[a] /= total
 	}
-	s.latency = math.Exp(theta[size-1])
-	s.round(f)
-	return s
+	at[n], slope[n] = g.size-1, latency/total
+	return math.Log(total / d.seconds), n + 1
+}
+
+// move solves the equations, together with what keeps the surfaces smooth, and moves theta by no more than a step.
+func (g *iteration) move(step float64) bool {
+	matrix, right, theta, nodes := g.matrix, g.right, g.theta, g.nc+g.nm
+	for _, l := range g.links {
+		l.add(matrix, right, theta, g.size, g.scale*g.smooth, g.scale*g.bend)
+	}
+	for i := range g.size {
+		matrix[i*g.size+i] += damping * g.scale
+	}
+	// Nodes that no sample is near end up where their neighbours are; a weak pull keeps the rest finite.
+	for i := range nodes {
+		matrix[i*g.size+i] += pull * g.scale
+		right[i] -= pull * g.scale * (theta[i] - math.Log(usualSlowdown))
+	}
+	if !solve(matrix, right, g.size) {
+		return false
+	}
+	for i := range theta {
+		theta[i] += min(max(right[i], -step), step)
+	}
+	theta[nodes] = min(max(theta[nodes], math.Log(leastLatency)), g.ceiling)
+	project(g.compute, theta[:g.nc], g.low[:g.nc])
+	project(g.memory, theta[g.nc:nodes], g.low[g.nc:])
+	return true
 }
 
 // spread is the nodes around a part, and their weights.
