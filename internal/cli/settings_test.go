@@ -117,6 +117,10 @@ func TestMissing(t *testing.T) {
 	if code != exitBadInput {
 		t.Error(code)
 	}
+	// What is there, but wrong, is not missing.
+	if _, _, said := attempt("plan", "--model", "", "--system", "H200", "--gpus", "many"); strings.Contains(said, "is missing") || !strings.Contains(said, "2 problems") {
+		t.Errorf("said\n%s", said)
+	}
 }
 
 // Times may have a unit, and are the same with it and without.
