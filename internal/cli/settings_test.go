@@ -123,6 +123,20 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// Of a flag that is given again the last counts, which is said; lists go on.
+func TestAgain(t *testing.T) {
+	base := []string{"estimate", "--model", "llama_3_8b", "--system", "H200", "--isl", "100"}
+	_, want, quiet := attempt(base...)
+	_, got, said := attempt(slices.Insert(slices.Clone(base), 1, "--isl", "50")...)
+	if got != want || quiet != "" || said != "note: --isl is given 2 times; the last one counts\n" {
+		t.Errorf("said %q and %q, printed\n%s\nwant\n%s", quiet, said, got, want)
+	}
+	_, want, _ = attempt("comm", "--system", "H200", "--ep", "8,16", "--tokens", "1")
+	if _, got, said := attempt("comm", "--system", "H200", "--ep", "8", "--ep", "16", "--tokens", "1"); got != want || said != "" {
+		t.Errorf("said %q, printed\n%s\nwant\n%s", said, got, want)
+	}
+}
+
 // Times may have a unit, and are the same with it and without.
 func TestTimesOfFlags(t *testing.T) {
 	base := []string{"plan", "--model", "llama_3_8b", "--system", "H200", "--gpus", "1", "--top", "1"}
