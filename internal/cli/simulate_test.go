@@ -158,7 +158,6 @@ func TestSimulateRefuses(t *testing.T) {
 		{[]string{"--num-prompts", "0"}, "--num-prompts: must be from 1 to 10000000, not 0"},
 		{[]string{"--isl", "9000", "--max-context", "8192"}, "a request of 9000 + 1024 tokens is longer than the 8192 that the model takes (--max-context)"},
 		{[]string{"--isl", "131072"}, "a request of 131072 + 1024 tokens is longer than the 131072 that the model takes (--max-context)"},
-		{[]string{"--turns", "0"}, "turns: must be from 1 to 1000000, not 0"},
 		{[]string{"--isl", "9000", "--kv-tokens", "8192"}, "request 0: 9000 + 1024 tokens can never run: the KV cache of a rank holds 8192"},
 		{[]string{"--trace", file("back.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n2,1,1\n1,1,1\n")}, "back.csv: line 3: arrives at 1 s, before the request in front of it at 2 s; a trace must not go back in time"},
 		{[]string{"--trace", filepath.Join(dir, "none.csv")}, "none.csv"},

@@ -7,13 +7,13 @@ import (
 	"io"
 	"math"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/workload"
 )
 
 // Trace is the requests of a file, which is read as they are needed. Formats:
@@ -198,11 +198,9 @@ func (t *Trace) open() (*traceReader, error) {
 
 func (r *traceReader) close() { r.file.Close() }
 
-// The names of columns, in lower case.
+// The names of columns, in lower case: arrival, input, output.
 var columnNames = [3][]string{
-	{"arrived_at", "timestamp", "arrival", "arrival_time"},
-	{"num_prefill_tokens", "contexttokens", "input_length", "prompt_tokens", "isl", "input"},
-	{"num_decode_tokens", "generatedtokens", "output_length", "completion_tokens", "osl", "output"},
+	{"arrived_at", "timestamp", "arrival", "arrival_time"}, workload.TraceColumns[0], workload.TraceColumns[1],
 }
 
 func (r *traceReader) header() error {
@@ -214,9 +212,7 @@ func (r *traceReader) header() error {
 	}
 	r.width = len(header)
 	for i, names := range columnNames {
-		r.at[i] = slices.IndexFunc(header, func(h string) bool {
-			return slices.Contains(names, strings.ToLower(strings.TrimSpace(strings.TrimPrefix(h, "\uFEFF"))))
-		})
+		r.at[i] = workload.FindColumn(header, names)
 		if r.at[i] < 0 && i > 0 {
 			return fmt.Errorf("line 1: no column is named one of %s", strings.Join(names, ", "))
 		}
