@@ -319,7 +319,7 @@ func TestTraces(t *testing.T) {
 		"nan.csv":        {"arrived_at,num_prefill_tokens,num_decode_tokens\nnan,3,4\n", "line 2: an arrival must be a time from 0 on, not NaN s"},
 		"zero.csv":       {"arrived_at,num_prefill_tokens,num_decode_tokens\n1,0,4\n", "line 2: an input must be 1 to 1e9 tokens and an output 0 to 1e9, not 0 and 4"},
 		"word.csv":       {"arrived_at,num_prefill_tokens,num_decode_tokens\nnoon,1,4\n", `line 2: "noon" is no time: seconds, or a date like 2023-11-16 18:17:03.979`},
-		"columns.csv":    {"a,b\n1,2\n", "line 1: no column is named one of num_prefill_tokens"},
+		"columns.csv":    {"a,b\n1,2\n", "line 1: no column is named one of input_length, num_prefill_tokens"},
 		"long.jsonl":     {strings.Repeat("x", 2<<20), "line 1 has more than 1048576 bytes, the most that is read"},
 		"none.jsonl":     {"\n", "has no requests"},
 		"broken.jsonl":   {"{\n", "line 1: "},

@@ -109,15 +109,19 @@ func TestDataFlowsForward(t *testing.T) {
 	}
 }
 
-// TestMap: CONTRIBUTING.md has a row for every package.
+// TestMap: CONTRIBUTING.md has a row for every package, those of tests included.
 func TestMap(t *testing.T) {
 	src, err := os.ReadFile(root + "/CONTRIBUTING.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, pkg := range order {
-		if !strings.Contains(string(src), "`"+pkg+"`") {
-			t.Errorf("CONTRIBUTING.md does not name `%s`", pkg)
+	all := map[string]bool{"internal/test/structure": true} // which has nothing but tests
+	for _, f := range files(t) {
+		all[f.pkg] = true
+	}
+	for pkg := range all {
+		if !regexp.MustCompile("(?m)^\\|.*`" + pkg + "`").Match(src) {
+			t.Errorf("CONTRIBUTING.md has no row for `%s`", pkg)
 		}
 	}
 }
