@@ -63,7 +63,12 @@ func Run(ctx context.Context, args []string, given Streams) int {
 	out.close()
 	messages.close()
 	atomicfile.Abandon()
-	sayInterrupted(given.Err)
+	said := make(chan struct{})
+	go func() { sayInterrupted(given.Err); close(said) }()
+	select {
+	case <-said:
+	case <-time.After(patience): // no one reads
+	}
 	return exitCode(ctx)
 }
 
