@@ -107,6 +107,13 @@ func TestCarriedOver(t *testing.T) {
 		0.25: {operator(op.QKV, kernel.Shape{M: 10, N: 20, K: 30, Count: 1, Rows: 10})},
 		0.4:  {attention, operator(op.MLPResidual, kernel.Shape{Moved: 100}), reduce},
 	}
+	// Without any kernels each class is as far off as the roofline was on measured ones.
+	plain := pricerOn(t, plainChip())
+	for class, want := range map[op.Class]float64{op.Linear: 0.26, op.BMM: 0.42, op.Vector: 0.71, op.Comm: 0.4} {
+		if share, level := plain.ErrorOf(&op.Op{Class: class}); share != want || level != cost.Estimated {
+			t.Errorf("class %v of a chip without kernels: %v, %v; want %v", class, share, level, want)
+		}
+	}
 	carried := pricerOn(t, s)
 	own := *s
 	own.Name = "another"

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -75,10 +74,18 @@ func (l Lengths) scaled(mean, squares float64) Lengths {
 	return l
 }
 
-// traceColumns are the names under which traces give the lengths of a request.
-var traceColumns = [2][]string{
-	{"input_length", "num_prefill_tokens", "contexttokens", "prompt_tokens", "isl"},
-	{"output_length", "num_decode_tokens", "generatedtokens", "completion_tokens", "osl"},
+// TraceColumns are the names under which traces give the lengths of a request, input and output, in lower case.
+var TraceColumns = [2][]string{
+	{"input_length", "num_prefill_tokens", "contexttokens", "prompt_tokens", "isl", "input"},
+	{"output_length", "num_decode_tokens", "generatedtokens", "completion_tokens", "osl", "output"},
+}
+
+// FindColumn is the column of a table that has one of some names, in any case; -1: none. A table may start with the mark of
+// its encoding.
+func FindColumn(header, names []string) int {
+	return slices.IndexFunc(header, func(h string) bool {
+		return slices.Contains(names, strings.ToLower(strings.TrimSpace(strings.TrimPrefix(h, "\uFEFF"))))
+	})
 }
 
 // fromTrace takes the mean lengths of the requests in a CSV or JSONL file.
@@ -122,8 +129,8 @@ func readCSV(r io.Reader, add func(in, out float64)) error {
 	}
 	width := len(header)
 	var columns [2]int
-	for i, names := range traceColumns {
-		columns[i] = slices.IndexFunc(header, func(h string) bool { return slices.Contains(names, strings.ToLower(strings.TrimSpace(h))) })
+	for i, names := range TraceColumns {
+		columns[i] = FindColumn(header, names)
 		if columns[i] < 0 {
 			return fmt.Errorf("line 1: no column is named one of %s", strings.Join(names, ", "))
 		}
@@ -153,10 +160,9 @@ func readCSV(r io.Reader, add func(in, out float64)) error {
 func isLength(v float64) bool { return v >= 0 && v <= 1e9 }
 
 func readJSONL(r io.Reader, add func(in, out float64)) error {
-	s := bufio.NewScanner(r)
-	s.Buffer(nil, csvfile.Streamed.Row)
-	line := 1
-	for ; s.Scan(); line++ {
+	s := csvfile.NewLines(r, csvfile.Streamed)
+	for s.Scan() {
+		line := s.Line()
 		if strings.TrimSpace(s.Text()) == "" {
 			continue
 		}
@@ -165,7 +171,7 @@ func readJSONL(r io.Reader, add func(in, out float64)) error {
 			return fmt.Errorf("line %d: %w", line, err)
 		}
 		var lengths [2]float64
-		for i, names := range traceColumns {
+		for i, names := range TraceColumns {
 			at := slices.IndexFunc(names, func(n string) bool { _, ok := fields[n].(float64); return ok })
 			if at < 0 {
 				return fmt.Errorf("line %d: no number is named one of %s", line, strings.Join(names, ", "))
@@ -175,9 +181,6 @@ func readJSONL(r io.Reader, add func(in, out float64)) error {
 			}
 		}
 		add(lengths[0], lengths[1])
-	}
-	if errors.Is(s.Err(), bufio.ErrTooLong) {
-		return fmt.Errorf("line %d has more than %d bytes, the most that is read", line, csvfile.Streamed.Row)
 	}
 	return s.Err()
 }

@@ -33,6 +33,20 @@ func TestTraceLimits(t *testing.T) {
 	}
 }
 
+// TestNamesOfColumns: lengths have the names of any tool, in any case, behind the mark of an encoding.
+func TestNamesOfColumns(t *testing.T) {
+	for i, in := range TraceColumns[0] {
+		header := "\uFEFF" + strings.ToUpper(in) + ", " + TraceColumns[1][i]
+		file := filepath.Join(t.TempDir(), "t.csv")
+		if err := os.WriteFile(file, []byte(header+"\n10,20\n30,40\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := (Lengths{Input: 1, Output: 1}).Spread("trace:" + file); err != nil || got.Input != 20 || got.Output != 30 {
+			t.Errorf("%s: %+v, %v", header, got, err)
+		}
+	}
+}
+
 func TestPackedTrace(t *testing.T) {
 	for name, content := range map[string]string{"t.csv.gz": "isl,osl\n10,20\n30,40\n", "t.jsonl.gz": `{"isl": 10, "osl": 20}` + "\n" + `{"isl": 30, "osl": 40}` + "\n"} {
 		file := filepath.Join(t.TempDir(), name)

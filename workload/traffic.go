@@ -81,7 +81,7 @@ func ParseLimit(words string) (Limit, error) {
 	}
 	var err error
 	if l.Seconds, err = ParseTime(value, "ms"); err != nil || !(l.Seconds > 0 && l.Seconds <= mostLimit) {
-		return l, fmt.Errorf("%q is no limit: %q must be a time above 0 and at most %g ms, like 2s, 50ms or 2000 for milliseconds", words, value, mostLimit)
+		return l, fmt.Errorf("%q is no limit: %q must be a time above 0 and at most %.0f ms, like 2s, 50ms or 2000 for milliseconds", words, value, mostLimit)
 	}
 	l.Seconds /= 1e3
 	return l, nil

@@ -11,6 +11,7 @@ import (
 	"throughline/internal/catalogue"
 	"throughline/internal/document"
 	"throughline/internal/jobfile"
+	"throughline/internal/report"
 	"throughline/model"
 )
 
@@ -30,7 +31,7 @@ with a config.json is a model; built-in names work, too.`,
 				what, warnings, err := check(name)
 				warn(s, warnings)
 				if err == nil {
-					fmt.Fprintf(s.Out, "%s: %s, no problems\n", name, what)
+					fmt.Fprintln(s.Out, report.View{Width: s.Width}.Wrap(fmt.Sprintf("%s: %s, no problems", name, what)))
 				}
 				errs = append(errs, err)
 			}

@@ -63,7 +63,12 @@ func Run(ctx context.Context, args []string, given Streams) int {
 	out.close()
 	messages.close()
 	atomicfile.Abandon()
-	sayInterrupted(given.Err)
+	said := make(chan struct{})
+	go func() { sayInterrupted(given.Err); close(said) }()
+	select {
+	case <-said:
+	case <-time.After(patience): // no one reads
+	}
 	return exitCode(ctx)
 }
 
@@ -136,6 +141,7 @@ hardware, finds the best deployment, and explains it.
 	root.SetErr(s.Err)
 	root.AddCommand(newRun(s), newPlan(s), newEstimate(s), newExplain(s), newCompare(s), newSimulate(s), newComm(s), newCalibrate(s), newValidate(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
 	completeAll(root)
+	addCompletion(root)
 	root.SetVersionTemplate(versionLine())
 	fitHelp(root, s.Width)
 	return root

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,35 @@ func completeAll(cmd *cobra.Command) {
 	})
 	for _, sub := range cmd.Commands() {
 		completeAll(sub)
+	}
+}
+
+// wordsOfBash is what the script for bash needs of the package bash-completion, for machines without it: the words up to
+// the cursor, which = and : do not divide.
+const wordsOfBash = `declare -F _get_comp_words_by_ref >/dev/null || _get_comp_words_by_ref()
+{
+    read -ra words <<< "${COMP_LINE:0:COMP_POINT}"
+    [[ ${COMP_LINE:0:COMP_POINT} == *[[:space:]] ]] && words+=("")
+    cword=$((${#words[@]} - 1)) cur=${words[-1]} prev=${words[-2]}
+}
+
+`
+
+// addCompletion adds the command that prints the scripts. That for bash works by itself.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	completion, _, err := root.Find([]string{"completion"})
+	must(err)
+	completion.Args, completion.RunE = knownCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	bash, _, err := completion.Find([]string{"bash"})
+	must(err)
+	bash.Long = strings.Replace(bash.Long, `This script depends on the 'bash-completion' package.
+If it is not installed already, you can install it via your OS's package manager.
+
+`, "", 1)
+	bash.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		_, err := io.WriteString(root.OutOrStdout(), wordsOfBash)
+		return failed(err)
 	}
 }
 

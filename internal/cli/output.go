@@ -101,6 +101,11 @@ func emptyOutputs(flags *pflag.FlagSet) error {
 // noteOutputs tells of output flags that have no effect beside the others.
 func noteOutputs(cmd *cobra.Command, s Streams) {
 	flags := cmd.Flags()
+	flags.Visit(func(f *pflag.Flag) {
+		if setting, ok := f.Value.(*settingFlag); ok && setting.times > 1 && setting.List == "" {
+			fmt.Fprintf(s.Err, "note: --%s is given %d times; the last one counts\n", f.Name, setting.times)
+		}
+	})
 	for i := range outputFlags {
 		o := &outputFlags[i]
 		if !flags.Changed(o.name) {

@@ -83,6 +83,19 @@ func TestReadmesAgree(t *testing.T) {
 	}
 }
 
+// TestAnswers: CONTRIBUTING.md says of every command which package answers it.
+func TestAnswers(t *testing.T) {
+	_, table, found := strings.Cut(string(readFile(t, "../../CONTRIBUTING.md")), "### Which package answers which command")
+	if !found {
+		t.Fatal("there is no table of commands")
+	}
+	for _, c := range newRoot(Streams{}).Commands() {
+		if c.IsAvailableCommand() && !regexp.MustCompile("(?m)^\\| [^|]*`"+c.Name()+"`").MatchString(table) {
+			t.Errorf("there is no row for %s", c.Name())
+		}
+	}
+}
+
 // TestFirstScreen: what a README shows first fits a terminal of 80 columns.
 func TestFirstScreen(t *testing.T) {
 	const columns = 80

@@ -23,12 +23,22 @@ type settings struct {
 // settingFlag is the value of one of them. It is kept as it was written, so that all mistakes are found together.
 type settingFlag struct {
 	*question.Setting
-	flag string // its name, or one of its other names
-	text string
+	flag  string // its name, or one of its other names
+	text  string
+	times int // it is on the command line
 }
 
-func (f *settingFlag) String() string        { return f.text }
-func (f *settingFlag) Set(text string) error { f.text = text; return nil }
+func (f *settingFlag) String() string { return f.text }
+
+// Set takes a value in place of the one before. Lists go on.
+func (f *settingFlag) Set(text string) error {
+	if f.times++; f.times > 1 && f.List != "" && strings.TrimSpace(text) != "" {
+		text = f.text + "," + text
+	}
+	f.text = text
+	return nil
+}
+
 func (f *settingFlag) Type() string {
 	if f.List != "" {
 		return "list"
@@ -51,7 +61,7 @@ func addSettings(cmd *cobra.Command, of question.Command) *settings {
 }
 
 func (s *settings) add(setting *question.Setting, name, short, usual string) *pflag.Flag {
-	f := &settingFlag{setting, name, usual}
+	f := &settingFlag{Setting: setting, flag: name, text: usual}
 	s.values = append(s.values, f)
 	flag := s.flags.VarPF(f, name, short, setting.Help(s.of))
 	if setting.Kind() == question.Switch {

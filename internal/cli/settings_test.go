@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -116,6 +117,24 @@ func TestMissing(t *testing.T) {
 	if code != exitBadInput {
 		t.Error(code)
 	}
+	// What is there, but wrong, is not missing.
+	if _, _, said := attempt("plan", "--model", "", "--system", "H200", "--gpus", "many"); strings.Contains(said, "is missing") || !strings.Contains(said, "2 problems") {
+		t.Errorf("said\n%s", said)
+	}
+}
+
+// Of a flag that is given again the last counts, which is said; lists go on.
+func TestAgain(t *testing.T) {
+	base := []string{"estimate", "--model", "llama_3_8b", "--system", "H200", "--isl", "100"}
+	_, want, quiet := attempt(base...)
+	_, got, said := attempt(slices.Insert(slices.Clone(base), 1, "--isl", "50")...)
+	if got != want || quiet != "" || said != "note: --isl is given 2 times; the last one counts\n" {
+		t.Errorf("said %q and %q, printed\n%s\nwant\n%s", quiet, said, got, want)
+	}
+	_, want, _ = attempt("comm", "--system", "H200", "--ep", "8,16", "--tokens", "1")
+	if _, got, said := attempt("comm", "--system", "H200", "--ep", "8", "--ep", "16", "--tokens", "1"); got != want || said != "" {
+		t.Errorf("said %q, printed\n%s\nwant\n%s", said, got, want)
+	}
 }
 
 // Times may have a unit, and are the same with it and without.
@@ -197,6 +216,31 @@ func TestCompletion(t *testing.T) {
 		if code, out, said := attempt("completion", shell); code != exitOK || !strings.Contains(out, "__complete") || said != "" {
 			t.Errorf("%s: exit code %d, %d bytes, said %q", shell, code, len(out), said)
 		}
+	}
+}
+
+// TestCompletionInBash: the script works in a bash that has nothing else, and hands over words that = and : would divide.
+func TestCompletionInBash(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash")
+	}
+	_, script, _ := attempt("completion", "bash")
+	script += `
+throughline() { echo "$#,${!#}" >&3; printf 'Qwen3-8B\nQwen3-14B\n:4\n'; }
+ask() { COMP_LINE=$1 COMP_POINT=${#1}; COMPREPLY=(); __start_throughline 2>/dev/null; echo "${COMPREPLY[*]}"; }
+ask "throughline plan --model Qwen3"
+ask "throughline plan --lengths trace:a=b"
+ask "throughline plan --model "
+`
+	cmd := exec.Command(bash, "--norc", "--noprofile", "-c", "exec 3>&1;"+script)
+	out, err := cmd.Output()
+	const want = "4,Qwen3\nQwen3-8B Qwen3-14B\n4,trace:a=b\n\n4,\nQwen3-8B Qwen3-14B\n"
+	if err != nil || string(out) != want {
+		t.Errorf("%v: %q, want %q", err, out, want)
+	}
+	if code, _, said := attempt("completion", "bahs"); code != exitBadInput || !strings.Contains(said, `did you mean "bash"?`) {
+		t.Errorf("exit code %d, %s", code, said)
 	}
 }
 

@@ -154,7 +154,7 @@ func TestSimulateRefuses(t *testing.T) {
 		{[]string{"--policy", "chunks"}, `policy: "chunks" is not one of "prefill-first", "chunked", "whole-prompts"; did you mean "chunked"?`},
 		{[]string{"--arrival", "gamma:-1"}, `arrival: gamma:CV needs a coefficient of variation above 0, up to 100, not "-1"`},
 		{[]string{"--lengths", "zipf:2"}, `lengths: length distribution "zipf:2" is not one of fixed, uniform:R, lognormal:S`},
-		{[]string{"--ttft", "p99:-2s"}, `ttft: "p99:-2s" is no limit: "-2s" must be a time above 0`},
+		{[]string{"--ttft", "p99:-2s"}, `ttft: "p99:-2s" is no limit: "-2s" must be a time above 0 and at most 1000000000 ms`},
 		{[]string{"--num-prompts", "0"}, "--num-prompts: must be from 1 to 10000000, not 0"},
 		{[]string{"--isl", "9000", "--max-context", "8192"}, "request 0: one of 9000 + 1024 tokens is longer than the model takes: 8192 (--max-context)"},
 		{[]string{"--max-context", "1000", "--isl", "300", "--osl", "64", "--turns", "3"}, "request 20: one of 1028 + 64 tokens is longer than the model takes: 1000 (--max-context)"},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 
@@ -103,7 +104,7 @@ type sink struct {
 	mu   sync.Mutex
 	w    io.Writer
 	err  error
-	shut bool
+	shut atomic.Bool // not under the lock, which a write holds for as long as no one reads
 }
 
 var errShut = errors.New("the program has been interrupted")
@@ -112,7 +113,7 @@ func (s *sink) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.shut:
+	case s.shut.Load():
 		return 0, errShut
 	case s.err != nil:
 		return 0, s.err
@@ -131,11 +132,7 @@ func (s *sink) failure() error {
 	return s.err
 }
 
-func (s *sink) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.shut = true
-}
+func (s *sink) close() { s.shut.Store(true) }
 
 // cleaner replaces what would steer a terminal instead of being shown: control characters but for new lines and tabs,
 // characters that turn the direction of writing, and bytes that are no text.

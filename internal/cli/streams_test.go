@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 )
 
 // TestCleaner: what steers a terminal is replaced, what is shown stays, wherever the text is cut.
@@ -83,3 +85,26 @@ func TestInterruptedWhileWaiting(t *testing.T) {
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// TestInterruptedWhileNoOneReads: who has stopped reading the output, or the messages, does not hold up the end.
+func TestInterruptedWhileNoOneReads(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	_, out := io.Pipe()
+	_, messages := io.Pipe()
+	code := make(chan int, 1)
+	go func() { code <- Run(ctx, []string{"schema", "runtime"}, Streams{Out: out, Err: messages}) }()
+	select {
+	case c := <-code:
+		t.Fatalf("ended by itself with %d", c)
+	case <-time.After(100 * time.Millisecond):
+	}
+	cancel()
+	select {
+	case c := <-code:
+		if c != exitInterrupted {
+			t.Errorf("exit code %d", c)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("still waits for its reader")
+	}
+}

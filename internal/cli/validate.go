@@ -20,7 +20,7 @@ import (
 
 func newValidate(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "validate ops|forward|serving|published FILE.csv, validate requests DIR",
+		Use:   "validate ops|forward|serving|published|requests FILE|DIR",
 		Short: "Compare predictions with measurements",
 		Long: `Validate predicts every row of a table of measurements. It prints the mean, median and
 worst error by group and, by what predictions rest on, how often their bands hold the

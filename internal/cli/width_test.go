@@ -77,7 +77,7 @@ func commandsOfWidths(t *testing.T) [][]string {
 	llama := []string{"--model", "Llama-3.1-8B", "--system", "H200"}
 	and := func(command []string, more ...string) []string { return append(slices.Clone(command), more...) }
 	out := [][]string{
-		{"models"}, {"models", "show", "DeepSeek-V3"}, {"models", "show", "Qwen3-Next-80B-A3B"}, {"models", "show", "DeepSeek-V4"}, {"systems"},
+		{"validate", "--help"}, {"check", "../../configs/reference_sample.json", "../../internal/cli/../../configs/../configs/reference_sample.json"}, {"models"}, {"models", "show", "DeepSeek-V3"}, {"models", "show", "Qwen3-Next-80B-A3B"}, {"models", "show", "DeepSeek-V4"}, {"systems"},
 		{"run", "-c", "../../configs/split_and_fusion.json", "-o", dir},
 		{"run", "-c", "../../configs/split_and_fusion.json", "-o", dir, "--explain-rejected"},
 		{"run", "-c", "../../configs/reference_sample.json", "-o", dir, "--assume", "physical"},

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -62,6 +63,31 @@ func TestLimits(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestLines: a text ends with a message where it has more than the limits, and not with a part that is taken for all.
+func TestLines(t *testing.T) {
+	few := Limits{Row: 1000, Rows: 5}
+	for name, c := range map[string]struct {
+		src    io.Reader
+		limits Limits
+		lines  int
+		want   string
+	}{
+		"as many as may be": {strings.NewReader(strings.Repeat("a\n", 5)), few, 5, "<nil>"},
+		"one more":          {strings.NewReader(strings.Repeat("a\n", 6)), few, 5, "the text has more than 5 lines, the most that is read"},
+		"zeros":             {io.MultiReader(strings.NewReader("a\n"), endless("\x00")), few, 1, "line 2 has more than 1000 bytes, the most that is read"},
+		"much":              {endless(strings.Repeat("a", 1<<10-1) + "\n"), Limits{Row: 1 << 10, Bytes: 1 << 20}, 1<<10 + 1, "after line 1025: the table has more than 1 MiB, the most that is read"},
+		"a failing disk":    {io.MultiReader(strings.NewReader("a\n"), failing{}), few, 1, "after line 1: the disk is gone"},
+	} {
+		l, n := NewLines(c.src, c.limits), 0
+		for l.Scan() {
+			n++
+		}
+		if got := fmt.Sprint(l.Err()); n != c.lines || !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %d lines, %v; want %d, %s", name, n, got, c.lines, c.want)
+		}
 	}
 }
 

@@ -62,7 +62,9 @@ func TestRead(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                             "no kernels",
+		"": "no kernels",
+		"name,share\n" + strings.Repeat("a,0.001\n", 100_000): "more than 100000 lines",
+		"name,share\n" + strings.Repeat("x", 2<<20):           "line 2 has more than 1048576 bytes",
 		"hello\nworld\n":               "no kernels",
 		"name,time\na,b\nc,1 parsec\n": "line 2: \"b\" is not a time\nline 3: \"1 parsec\" is not a time",
 		"name,share\na,70\nb,60\n":     "add up to 130%",

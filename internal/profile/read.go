@@ -1,11 +1,9 @@
 package profile
 
 import (
-	"bufio"
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -25,11 +23,8 @@ var columns = struct{ name, calls, time, share []string }{
 // units of time in microseconds.
 var units = map[string]float64{"ns": 1e-3, "nsec": 1e-3, "us": 1, "μs": 1, "µs": 1, "usec": 1, "ms": 1e3, "msec": 1e3, "s": 1e6, "sec": 1e6}
 
-// most lines and bytes of a line of a summary: far beyond any.
-const (
-	mostLines = 100_000
-	mostBytes = 1 << 20
-)
+// most is the limits of a summary: far beyond any.
+var most = csvfile.Limits{Row: 1 << 20, Rows: 100_000, Bytes: 64 << 20}
 
 // Read reads a summary: the CSV of nsys stats (cuda_gpu_kern_sum), the table of PyTorch's profiler (key_averages().table()), any
 // CSV with a column of names and one of times or shares, or lines with a name and a percentage.
@@ -40,9 +35,8 @@ func Read(file string) ([]Kernel, error) {
 	}
 	defer f.Close()
 	var lines []string
-	s := bufio.NewScanner(io.LimitReader(f, mostBytes*64))
-	s.Buffer(nil, mostBytes)
-	for s.Scan() && len(lines) < mostLines {
+	s := csvfile.NewLines(f, most)
+	for s.Scan() {
 		lines = append(lines, s.Text())
 	}
 	if err := s.Err(); err != nil {

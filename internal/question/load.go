@@ -137,16 +137,16 @@ func (q *Question) Check(of Command) error {
 func (q *Question) needed() error {
 	var errs []error
 	if q.GPUs == 0 {
-		errs = append(errs, wrong("gpus", "is missing: the number of GPUs to use"))
+		errs = append(errs, wrong("gpus", missing+"the number of GPUs to use"))
 	}
 	if q.GPUs > 0 && q.PrefillGPUs >= q.GPUs {
 		errs = append(errs, wrong("prefill-gpus", fmt.Sprintf("must be less than the %d GPUs: the others decode", q.GPUs)))
 	}
 	if q.Objective == MinGPUs && q.Rate == 0 {
-		errs = append(errs, wrong("rate", "is missing: objective min-gpus needs the requests per second to serve"))
+		errs = append(errs, wrong("rate", missing+"objective min-gpus needs the requests per second to serve"))
 	}
 	if q.Objective == Cost && q.Price == 0 {
-		errs = append(errs, wrong("price", "is missing: objective cost needs the dollars per GPU and hour"))
+		errs = append(errs, wrong("price", missing+"objective cost needs the dollars per GPU and hour"))
 	}
 	return document.Join(errs...)
 }
@@ -202,7 +202,7 @@ func (q *Question) Files() []string {
 // Find reads what a setting refers to: a file, in the working directory or a folder beside it, or a built-in one.
 func Find(setting, ref string, set catalogue.Set, beside string) (catalogue.File, error) {
 	if ref == "" {
-		return catalogue.File{}, wrong(setting, fmt.Sprintf("is missing: a %s file or a built-in name (\"throughline %ss\" lists them)", set.What, set.What))
+		return catalogue.File{}, wrong(setting, fmt.Sprintf(missing+"a %s file or a built-in name (\"throughline %ss\" lists them)", set.What, set.What))
 	}
 	f, err := set.Locate(ref, catalogue.Places{Beside: beside})
 	switch {
@@ -223,17 +223,21 @@ func (l *Loaded) Deployment() deploy.Deployment {
 	}
 }
 
-// Once leaves out problems that stand there before.
+// missing is how the problem of a setting starts that is not given.
+const missing = "is missing: "
+
+// Once leaves out problems that stand there before, and does not miss what was given wrongly.
 func Once(err error) error {
 	var all *document.Error
 	if !errors.As(err, &all) {
 		return err
 	}
 	seen := map[document.Problem]bool{}
+	told := map[string]bool{}
 	var out document.Error
 	for _, p := range all.Problems {
-		if !seen[p] {
-			seen[p] = true
+		if !seen[p] && !(told[p.Path] && strings.HasPrefix(p.Message, missing)) {
+			seen[p], told[p.Path] = true, p.Path != ""
 			out.Problems = append(out.Problems, p)
 		}
 	}

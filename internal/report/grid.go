@@ -124,7 +124,7 @@ func (g *Grid) table(shown []int) table.Writer {
 // borders are the characters of a column besides its cells.
 const borders = 3
 
-// broken is the table with the cells of a column broken between words, so that the columns that are always shown fit.
+// broken is the table with the cells of a column broken between words, and within those that are longer, so that the columns that are always shown fit.
 func (g *Grid) broken(width int) *Grid {
 	widths := g.widths()
 	need, widest := 1, -1
@@ -140,19 +140,39 @@ func (g *Grid) broken(width int) *Grid {
 	if width == 0 || need <= width || widest < 0 {
 		return g
 	}
-	const least = 12 // characters, below which a column is hard to read
+	const (
+		least  = 12 // characters, below which a column is hard to read
+		indent = 2  // of what wrap breaks off
+	)
 	room := max(least, widths[widest]-(need-width))
 	out := &Grid{Columns: g.Columns, separators: g.separators}
 	for _, row := range g.rows {
 		row = slices.Clone(row)
 		lines := strings.Split(row[widest], "\n")
 		for i := range lines {
-			lines[i] = wrap(lines[i], room)
+			lines[i] = wrap(chopped(lines[i], room-indent), room)
 		}
 		row[widest] = strings.Join(lines, "\n")
 		out.rows = append(out.rows, row)
 	}
 	return out
+}
+
+// chopped divides words that a line has no room for, behind a mark where they have one.
+func chopped(line string, room int) string {
+	words := strings.Fields(line)
+	for i, word := range words {
+		var parts []string
+		for text.StringWidthWithoutEscSequences(word) > room {
+			part := text.Trim(word, room)
+			if at := strings.LastIndexAny(part, ",;/="); at >= 0 {
+				part = part[:at+1]
+			}
+			parts, word = append(parts, part), word[len(part):]
+		}
+		words[i] = strings.Join(append(parts, word), " ")
+	}
+	return strings.Join(words, " ")
 }
 
 // widths are those of the widest cell of each column.

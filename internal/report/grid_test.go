@@ -51,6 +51,26 @@ func TestTablesFit(t *testing.T) {
 	})
 }
 
+// A word that has no room is divided, behind a comma where it has one.
+func TestLongWords(t *testing.T) {
+	for word, want := range map[string]string{
+		"SGLang,0.5.14,bfloat16,4096": "SGLang,0.5.14, bfloat16,4096", "averyverylongwordthatgoeson": "averyverylongw ordthatgoeson",
+		"dp1·pp1·tp1·cp1·ep1": "dp1·pp1·tp1·cp 1·ep1", "short": "short", "": "",
+	} {
+		if got := chopped(word, 14); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	g := Grid{Columns: []Column{{Title: "row"}, {Title: "time", Right: true}}}
+	g.Row("NVIDIA H200,mla_gen_pre,sglang_torch_bmm,bfloat16,1,1", "9.309")
+	g.Row(strings.Repeat("x", 100), "9.309")
+	for line := range strings.SplitSeq(g.Render(View{Width: 40}), "\n") {
+		if w := text.StringWidthWithoutEscSequences(line); w > 40 {
+			t.Errorf("%d wide: %s", w, line)
+		}
+	}
+}
+
 func TestWrap(t *testing.T) {
 	for _, c := range []struct {
 		line  string

@@ -1,20 +1,19 @@
 package simulate
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/workload"
 )
 
 // Trace is the requests of a file, which is read as they are needed. Formats:
@@ -172,9 +171,8 @@ func (p *played) Ended(_ int, _ *Request, t float64) (Request, bool) {
 // traceReader reads the requests of a file.
 type traceReader struct {
 	file  io.Closer
-	lines *bufio.Scanner
+	lines *csvfile.Lines
 	csv   *csvfile.Reader
-	line  int
 	width int
 	at    [3]int // columns: arrival, input, output
 	timed bool
@@ -189,8 +187,7 @@ func (t *Trace) open() (*traceReader, error) {
 	}
 	r := &traceReader{file: f, timed: true}
 	if ext := filepath.Ext(strings.TrimSuffix(t.Name, ".gz")); ext == ".jsonl" || ext == ".json" {
-		r.lines = bufio.NewScanner(f)
-		r.lines.Buffer(make([]byte, 1<<16), csvfile.Streamed.Row)
+		r.lines = csvfile.NewLines(f, csvfile.Streamed)
 		return r, nil
 	}
 	r.csv = csvfile.NewReader(f, csvfile.Streamed)
@@ -203,11 +200,9 @@ func (t *Trace) open() (*traceReader, error) {
 
 func (r *traceReader) close() { r.file.Close() }
 
-// The names of columns, in lower case.
+// The names of columns, in lower case: arrival, input, output.
 var columnNames = [3][]string{
-	{"arrived_at", "timestamp", "arrival", "arrival_time"},
-	{"num_prefill_tokens", "contexttokens", "input_length", "prompt_tokens", "isl", "input"},
-	{"num_decode_tokens", "generatedtokens", "output_length", "completion_tokens", "osl", "output"},
+	{"arrived_at", "timestamp", "arrival", "arrival_time"}, workload.TraceColumns[0], workload.TraceColumns[1],
 }
 
 func (r *traceReader) header() error {
@@ -219,9 +214,7 @@ func (r *traceReader) header() error {
 	}
 	r.width = len(header)
 	for i, names := range columnNames {
-		r.at[i] = slices.IndexFunc(header, func(h string) bool {
-			return slices.Contains(names, strings.ToLower(strings.TrimSpace(strings.TrimPrefix(h, "\uFEFF"))))
-		})
+		r.at[i] = workload.FindColumn(header, names)
 		if r.at[i] < 0 && i > 0 {
 			return fmt.Errorf("line 1: no column is named one of %s", strings.Join(names, ", "))
 		}
@@ -239,20 +232,19 @@ func (r *traceReader) next() (Request, int, error) {
 		return r.nextRow()
 	}
 	for r.lines.Scan() {
-		r.line++
 		if len(strings.TrimSpace(r.lines.Text())) == 0 {
 			continue
 		}
 		q, err := parseLine(r.lines.Bytes())
 		if err != nil {
-			return q, r.line, fmt.Errorf("line %d: %w", r.line, err)
+			return q, r.lines.Line(), fmt.Errorf("line %d: %w", r.lines.Line(), err)
 		}
-		return q, r.line, nil
+		return q, r.lines.Line(), nil
 	}
 	if err := r.lines.Err(); err != nil {
-		return Request{}, 0, fmt.Errorf("after line %d: %w", r.line, err)
+		return Request{}, 0, err
 	}
-	return Request{}, r.line, io.EOF
+	return Request{}, r.lines.Line(), io.EOF
 }
 
 // parseLine reads a request of Mooncake's format.

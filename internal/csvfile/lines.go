@@ -1,0 +1,51 @@
+package csvfile
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Lines reads a text line by line, within limits: of lines, of the bytes of each, of bytes in all.
+type Lines struct {
+	*bufio.Scanner
+	limits Limits
+	line   int
+	err    error
+}
+
+// NewLines reads the lines of a text.
+func NewLines(src io.Reader, limits Limits) *Lines {
+	l := &Lines{Scanner: bufio.NewScanner(&limited{src: src, limits: Limits{Bytes: limits.Bytes}}), limits: limits}
+	l.Buffer(make([]byte, min(bufferSize, limits.Row)), limits.Row)
+	return l
+}
+
+// Scan goes to the next line, if there is one.
+func (l *Lines) Scan() bool {
+	if l.err != nil || !l.Scanner.Scan() {
+		return false
+	}
+	if l.line++; l.limits.Rows > 0 && l.line > l.limits.Rows {
+		l.err = exceeds("the text", l.limits.Rows, "lines")
+		return false
+	}
+	return true
+}
+
+// Line is the number of the line that was read last.
+func (l *Lines) Line() int { return l.line }
+
+// Err is why reading ended before the end.
+func (l *Lines) Err() error {
+	switch err := l.Scanner.Err(); {
+	case l.err != nil:
+		return l.err
+	case errors.Is(err, bufio.ErrTooLong):
+		return exceeds(fmt.Sprintf("line %d", l.line+1), l.limits.Row, "bytes")
+	case err != nil:
+		return fmt.Errorf("after line %d: %w", l.line, err)
+	}
+	return nil
+}
