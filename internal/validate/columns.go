@@ -216,9 +216,6 @@ func (r run) drafts() (int, error) {
 // refuse says why a row cannot be predicted at all.
 func (r run) refuse() []error {
 	var out []error
-	if strings.Contains(r.plain("arrival"), "open loop") || r.plain("concurrency") == "" && finite(r.plain("request_rate")) {
-		out = append(out, fmt.Errorf("open loop: requests come at a rate of their own; only closed loops are predicted"))
-	}
 	if strings.Contains(r.plain("flags"), "prefix_cache") {
 		out = append(out, fmt.Errorf("flags: prompts hit a prefix cache by shares that the table does not say"))
 	}
@@ -231,18 +228,6 @@ func (r run) refuse() []error {
 func finite(rate string) bool {
 	v, err := strconv.ParseFloat(rate, 64)
 	return err == nil && v > 0 && v < 1e9
-}
-
-// unmeasured says why a figure is not compared where the table has another statistic of it: means are predicted.
-func (r run) unmeasured(figure string) string {
-	if r.plain("silicon_"+figure+"_ms") == "" && r.cell(figure+"_p50") != "" {
-		return "only percentiles were measured; means are predicted"
-	}
-	if figure == "ttft" && strings.Contains(r.plain("flags"), "mean_or_median_not_stated") {
-		// Medians of TPOT are within 1% of its means, those of TTFT are not.
-		return "flags: whether it is a mean or a median is not stated"
-	}
-	return ""
 }
 
 // spreads are the words of tables for how lengths are spread, the first that matches.

@@ -103,19 +103,33 @@ func benchmarkOf(n workload.Lengths) *benchmark {
 	return &others
 }
 
-// Serving predicts a table of serving runs: the mean time to the first token and per output token of every row. What the
-// question says of the system and of the distribution of lengths takes the place of what the rows and their benchmark say.
+// Serving predicts a table of serving runs: the mean time to the first token and per output token of every row, in closed
+// form unless the question asks for the simulation, and what else a row has, percentiles by the simulation. What the question
+// says of the system and of the distribution of lengths takes the place of what the rows and their benchmark say.
 func Serving(ctx context.Context, name string, src io.Reader, q question.Question) (*Report, error) {
 	if err := checkServing(&q); err != nil {
 		return nil, err
 	}
-	p := servingPredictor{asked: q, loaded: map[servingFiles]*question.Loaded{}, failed: map[servingFiles]error{}, prepared: map[prepared]*serving.Predictor{}}
-	r, err := rawTable(ctx, name, src, checkHeader, func(_ []string, cell func(string) string) Row { return p.row(run{cell}) })
-	if err == nil {
-		r.Figures = []string{"TTFT", "TPOT"}
-		r.Header = append(r.Header, "predicted_ttft_ms", "predicted_tpot_ms", "predicted_tokens_per_s", "predicted_memory_gib", "reason")
+	p := servingPredictor{ctx: ctx, asked: q, loaded: map[servingFiles]*question.Loaded{}, failed: map[servingFiles]error{}, prepared: map[prepared]*serving.Predictor{}}
+	var columns []string
+	check := func(header []string) error {
+		p.figures, columns = presentFigures(header)
+		return checkHeader(header)
 	}
-	return r, err
+	r, err := rawTable(ctx, name, src, check, func(_ []string, cell func(string) string) Row { return p.row(run{cell}) })
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err // rows whose simulation was cut short have it as their reason
+	}
+	r.Figures = nil
+	for i := range p.figures {
+		r.Figures = append(r.Figures, p.figures[i].name)
+		r.brief = append(r.brief, p.figures[i].brief)
+	}
+	r.Header = slices.Concat(r.Header, columns, []string{"predicted_tokens_per_s", "predicted_memory_gib", "reason"})
+	return r, nil
 }
 
 // checkHeader checks the header of a table.
@@ -144,7 +158,10 @@ func checkServing(q *question.Question) error {
 
 // servingPredictor keeps the files that rows share.
 type servingPredictor struct {
-	asked  question.Question
+	ctx     context.Context
+	asked   question.Question
+	figures []servingFigure // of the table
+
 	loaded map[servingFiles]*question.Loaded
 	failed map[servingFiles]error
 
@@ -163,40 +180,64 @@ func (p *servingPredictor) row(r run) Row {
 	row := Row{
 		Group: strings.Join(group, " "), Class: get("mode"),
 		Label:   fmt.Sprintf("%s + %s tokens, %s clients, num_gpus %s", get("isl"), get("osl"), cmp.Or(get("concurrency"), "?"), cmp.Or(get("num_gpus"), "?")),
-		Figures: []Figure{ifMeasured(get("silicon_ttft_ms")), ifMeasured(get("silicon_tpot_ms"))},
 		More:    []float64{math.NaN(), math.NaN()},
 		drafted: r.drafted(),
 	}
-	for i, figure := range []string{"ttft", "tpot"} {
-		row.Figures[i].Reason = cmp.Or(row.Figures[i].Reason, r.unmeasured(figure))
+	simulate := p.asked.BySimulation
+	for i := range p.figures {
+		f := ifMeasured(p.figures[i].cell(r))
+		f.Reason = cmp.Or(f.Reason, p.figures[i].unclear(r))
+		row.Figures = append(row.Figures, f)
+		simulate = simulate || p.figures[i].simulated && f.Measured > 0 && f.Reason == ""
 	}
 	run, err := p.read(r)
-	var seen serving.Prediction
-	var predictor *serving.Predictor
+	var a answer
 	if err == nil {
-		predictor, err = p.predictor(run)
-	}
-	if err == nil {
-		seen, err = predictor.Predict(&run.deployment, run.load)
+		a, err = p.answer(run, simulate)
 	}
 	if err != nil {
 		why := reasonIn(err)
 		for i := range row.Figures {
-			row.Figures[i].Reason = cmp.Or(row.Figures[i].Reason, why)
+			if f := &row.Figures[i]; i < meanFigures || f.Measured > 0 {
+				f.Reason = cmp.Or(f.Reason, why)
+			}
 		}
 		return row
 	}
 	if run.guessed {
-		why := "no concurrency; that of TPOT follows from the batch size"
-		row.Figures[0].Reason = cmp.Or(row.Figures[0].Reason, why)
+		row.Figures[0].Reason = cmp.Or(row.Figures[0].Reason, "no concurrency; that of TPOT follows from the batch size")
 	}
 	if run.load.Lengths.Output == 1 {
 		row.Figures[1].Reason = cmp.Or(row.Figures[1].Reason, "a request of one output token has no time per output token")
 	}
-	row.Figures[0].Predicted, row.Figures[1].Predicted = 1e3*seen.TTFT, 1e3*seen.TPOT
-	row.More[0] = seen.Requests * float64(run.load.Lengths.Output)
-	row.More[1] = predictor.Held(&run.deployment, run.load.Lengths) / estimate.GiB
+	fill(&row, p.figures, &a)
+	row.More[0] = a.requests() * a.output
+	row.More[1] = run.held
 	return row
+}
+
+// answer predicts a run: in closed form where its clients wait for their answers, and by the simulation where that is asked
+// for, or nothing else answers.
+func (p *servingPredictor) answer(r *servingRun, simulate bool) (answer, error) {
+	a := answer{output: float64(r.load.Lengths.Output), gpus: float64(r.deployment.Procs())}
+	predictor, err := p.predictor(r)
+	if err != nil {
+		return a, err
+	}
+	if r.rate == 0 && !p.asked.BySimulation {
+		seen, err := predictor.Predict(&r.deployment, r.load)
+		if err != nil {
+			return a, err
+		}
+		a.closed = &seen
+	}
+	if simulate || a.closed == nil {
+		if a.record, err = simulated(p.ctx, r); err != nil {
+			return a, err
+		}
+	}
+	r.held = predictor.Held(&r.deployment, r.load.Lengths) / estimate.GiB
+	return a, nil
 }
 
 // columnOf is the columns of settings that have another name here.
@@ -248,7 +289,15 @@ func ifMeasured(text string) Figure {
 type servingRun struct {
 	deployment deploy.Deployment
 	load       workload.Load
-	guessed    bool // the concurrency is that of full batches
+	guessed    bool    // the concurrency is that of full batches
+	held       float64 // GiB of the fullest processor
+
+	// How the lengths of requests are drawn, and when they come: at a rate where that is not 0.
+	drawn    workload.Lengths
+	spread   string
+	requests int // of all clients; 0: not said
+	rate     float64
+	arrival  workload.Arrival
 }
 
 // read takes a row apart. The error holds all that is wrong with it.
@@ -266,14 +315,20 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	r.note(err)
 	clients := r.whole("concurrency", 0)
 	bench, drawn := cells.benchmark(n, clients)
-	if bench == nil && (get("silicon_ttft_ms") != "" || get("silicon_tpot_ms") != "") {
+	if bench == nil && p.measured(cells) {
 		bench = benchmarkOf(n)
 	} else if bench == nil {
 		bench = &stated
 	}
 	run.load = workload.Load{Clients: clients, Requests: bench.requests}
-	run.load.Lengths, err = drawn.Spread(cmp.Or(p.asked.Distribution, bench.lengths))
+	run.drawn, run.spread = drawn, cmp.Or(p.asked.Distribution, bench.lengths)
+	run.load.Lengths, err = drawn.Spread(run.spread)
 	r.note(err)
+	run.rate, run.arrival, err = cells.open()
+	r.note(err)
+	if n, err := strconv.Atoi(get("num_prompts")); err == nil {
+		run.requests = n
+	}
 	if len(r.problems) > 0 {
 		return nil, document.Join(r.problems...)
 	}
@@ -305,7 +360,7 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 		}
 	}
 	decode := d.Of(op.Decode)
-	if run.load.Clients < 1 {
+	if run.load.Clients < 1 && run.rate == 0 {
 		if run.load.Clients, run.guessed = batch*decode.Ranks(), true; run.load.Clients < 1 {
 			r.note(errors.New("no concurrency"))
 		}
@@ -315,6 +370,11 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	}
 	run.deployment = d
 	return run, document.Join(r.problems...)
+}
+
+// measured says whether a row has any of the figures of its table.
+func (p *servingPredictor) measured(r run) bool {
+	return slices.ContainsFunc(p.figures, func(f servingFigure) bool { return f.cell(r) != "" })
 }
 
 // load reads the model and the system of a row, once for all rows that name them.
