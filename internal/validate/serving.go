@@ -27,7 +27,7 @@ import (
 
 // servingColumns must be there, or one that columnNames has for them. The sizes of a layout are needed by the mode of a row,
 // and measured times where errors are asked for.
-var servingColumns = []string{"model_path", "system", "backend", "isl", "osl", "concurrency"}
+var servingColumns = []string{"model_path", "system", "isl", "osl", "concurrency"}
 
 // benchmark is what is known of how runs were made.
 type benchmark struct {
@@ -257,7 +257,7 @@ func reasonIn(err error) string {
 // predictor is that of the model, system, formats and engine of a run, prepared once.
 func (p *servingPredictor) predictor(r *servingRun) (*serving.Predictor, error) {
 	d := &r.deployment
-	key := prepared{d.Model, d.Of(op.Decode).System, d.Precision, d.Split()}
+	key := prepared{d.Model, d.Of(op.Decode).System, d.Precision, d.Split(), fmt.Sprint(d.Acceptance)}
 	known := p.prepared[key]
 	if known == nil {
 		var err error
@@ -275,6 +275,7 @@ type prepared struct {
 	system    *hardware.System
 	precision plan.Precision
 	split     bool
+	accepted  string
 }
 
 // ifMeasured is a figure that is predicted whether or not it was measured.
@@ -303,9 +304,9 @@ type servingRun struct {
 // read takes a row apart. The error holds all that is wrong with it.
 func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	get := cells.get
-	r := reader{get: get, problems: cells.refuse()}
+	r := reader{get: get, unsized: cells.unsized(), problems: cells.refuse()}
 	run := &servingRun{}
-	e, err := engine.Find(get("backend"))
+	engines, err := engine.Choices(get("backend"))
 	r.note(err)
 	n := workload.Lengths{Input: r.whole("isl", 0), Output: r.whole("osl", 0)}
 	if n.Input < 1 || n.Output < 1 {
@@ -336,40 +337,124 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	if bench.acceptance != nil {
 		d.Acceptance = bench.acceptance
 	}
-	batch := 0
-	switch mode := question.Mode(get("mode")); mode {
+	batch := r.pools(&d, l)
+	d.Acceptance, err = cells.acceptance(d.Acceptance, d.Of(op.Decode).Plan.Drafts)
+	r.note(err)
+	if len(r.problems) > 0 {
+		return nil, document.Join(r.problems...)
+	}
+	settle := func(e *engine.Engine) deploy.Deployment { return run.settled(d, e, bench, cells, n) }
+	if r.unsized {
+		if err := run.fewest(&d, settle(engines[0])); err != nil {
+			return nil, err
+		}
+	}
+	if run.load.Clients < 1 && run.rate == 0 {
+		if run.load.Clients, run.guessed = batch*d.Of(op.Decode).Ranks(), true; run.load.Clients < 1 {
+			return nil, errors.New("no concurrency")
+		}
+	}
+	run.deployment = settle(engines[0])
+	if len(engines) > 1 {
+		run.deployment, err = run.best(engines, d, settle)
+	}
+	return run, err
+}
+
+// pools reads the servers of a row. It returns the sequences that decode at a time on a rank; 0: not said.
+func (r *reader) pools(d *deploy.Deployment, l *question.Loaded) (batch int) {
+	switch mode := question.Mode(r.get("mode")); mode {
 	case question.Aggregated:
 		pool := r.pool("", l)
-		pool.Count = max(1, r.whole("num_gpus", 1)/max(1, pool.Plan.Attention.Procs()))
+		pool.Count = max(1, r.whole("num_gpus", 1)/max(1, pool.Plan.Attention.Procs()), r.whole("replicas", 1))
 		d.Pools = []deploy.Pool{pool}
-		batch = r.whole("batch_size", 0)
+		return r.whole("batch_size", 0)
 	case question.Disaggregated:
 		d.Pools = []deploy.Pool{r.pool("prefill_", l), r.pool("decode_", l)}
 		d.Pools[0].Role, d.Pools[0].Count = deploy.Prefill, r.positive("prefill_num_workers")
 		d.Pools[1].Role, d.Pools[1].Count = deploy.Decode, r.positive("decode_num_workers")
-		batch = r.whole("decode_batch_size", 0)
+		return r.whole("decode_batch_size", 0)
 	default:
-		return nil, document.Join(append(r.problems, fmt.Errorf("mode %q is neither agg nor disagg", mode))...)
+		d.Pools = []deploy.Pool{{}}
+		r.note(fmt.Errorf("mode %q is neither agg nor disagg", mode))
+		return 0
 	}
+}
+
+// settled is a deployment behind an engine, with what the row and its benchmark have told that engine.
+func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *benchmark, cells run, n workload.Lengths) deploy.Deployment {
 	d = e.Apply(d)
 	d.Engine.StepTokens = cmp.Or(cells.limit(stepTokensOption), max(bench.stepTokens[e.Name], n.Input*bench.stepPrompts[e.Name]), d.Engine.StepTokens)
 	d.Engine.Sequences = cmp.Or(cells.limit(sequencesOption), d.Engine.Sequences)
 	for _, p := range bench.polls {
-		if p.engine == e.Name && run.load.Clients >= p.clients && p.where(&d, n) {
+		if p.engine == e.Name && r.load.Clients >= p.clients && p.where(&d, n) {
 			d.Engine.PollSteps = p.steps
 		}
 	}
-	decode := d.Of(op.Decode)
-	if run.load.Clients < 1 && run.rate == 0 {
-		if run.load.Clients, run.guessed = batch*decode.Ranks(), true; run.load.Clients < 1 {
-			r.note(errors.New("no concurrency"))
+	ranks := d.Of(op.Decode).Ranks()
+	for i := range d.Pools {
+		d.Pools[i].Plan.Batch = plan.Batch{Count: 1, Size: max(1, (r.load.Clients+ranks-1)/ranks)}
+	}
+	return d
+}
+
+// best is the deployment behind the engine with which clients get the most done, of those that can run it.
+func (r *servingRun) best(choice []*engine.Engine, d deploy.Deployment, settle func(*engine.Engine) deploy.Deployment) (deploy.Deployment, error) {
+	var best deploy.Deployment
+	var errs []error
+	most := 0.0
+	load := r.load
+	load.Clients = max(1, load.Clients)
+	for _, e := range choice {
+		if _, err := serving.Runs([]*engine.Engine{e}, d); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		run := settle(e)
+		seen, err := serving.Predict(&run, load)
+		if err != nil {
+			errs = append(errs, err)
+		} else if seen.Requests > most {
+			best, most = run, seen.Requests
 		}
 	}
-	for i := range d.Pools {
-		d.Pools[i].Plan.Batch = plan.Batch{Count: 1, Size: max(1, (run.load.Clients+decode.Ranks()-1)/decode.Ranks())}
+	if most == 0 {
+		return best, document.Join(errs...)
 	}
-	run.deployment = d
-	return run, document.Join(r.problems...)
+	return best, nil
+}
+
+// unsized rows say neither the GPUs of an aggregated deployment nor how it is cut.
+func (r run) unsized() bool {
+	return r.get("mode") == "agg" && r.plain("tp_size")+r.plain("num_gpus") == ""
+}
+
+// mostUnsized is the GPUs that a server is looked for which no row says the size of: those of a node.
+const mostUnsized = 8
+
+// fewest cuts a server over the fewest GPUs, a power of two, that hold its weights and a request.
+func (r *servingRun) fewest(d *deploy.Deployment, settled deploy.Deployment) error {
+	p, err := serving.NewPredictor(&settled)
+	if err != nil {
+		return err
+	}
+	pool := &settled.Pools[0]
+	for tp := 1; tp <= mostUnsized; tp *= 2 {
+		pool.Plan.Attention.TP = tp
+		misses := plan.LayoutMisses(settled.Model, pool.Plan.Attention)
+		if settled.Model.IsMoE() {
+			pool.Plan.Experts.TP = tp
+			misses = append(misses, pool.Plan.ExpertMisses(settled.Model)...)
+		}
+		if len(misses) > 0 {
+			continue
+		}
+		if tokens, err := p.CacheTokens(&settled, pool, r.load.Lengths); err == nil && tokens >= float64(r.load.Lengths.Final()) {
+			d.Pools[0].Plan.Attention.TP, d.Pools[0].Plan.Experts = tp, pool.Plan.Experts
+			return nil
+		}
+	}
+	return fmt.Errorf("num_gpus and tp_size are not said, and %d GPUs do not hold the weights and a request", mostUnsized)
 }
 
 // measured says whether a row has any of the figures of its table.
@@ -396,9 +481,13 @@ func (p *servingPredictor) load(key servingFiles) (*question.Loaded, error) {
 	return l, nil
 }
 
+// mostDrafts are those of a step that may be drafted.
+const mostDrafts = 16
+
 // reader reads the cells of a row and collects what is wrong with them.
 type reader struct {
 	get      func(string) string
+	unsized  bool // the row says no sizes
 	problems []error
 }
 
@@ -431,17 +520,25 @@ func (r *reader) positive(column string) int {
 	return max(1, n)
 }
 
+// tensor is the tensor-parallel size of a pool. Where a row has no GPUs either, the fewest are looked for later.
+func (r *reader) tensor(prefix string) int {
+	if r.unsized {
+		return 1
+	}
+	return r.positive(prefix + "tp_size")
+}
+
 // pool is the plan of the columns that start with a prefix, on the system of the row.
 func (r *reader) pool(prefix string, l *question.Loaded) deploy.Pool {
 	size := func(column string) int { return max(1, r.whole(prefix+column, 1)) }
 	m := l.Shape
 	p := plan.Plan{
-		Attention: plan.Layout{DP: size("attention_dp_size"), PP: size("pp_size"), TP: r.positive(prefix + "tp_size"), CP: 1},
+		Attention: plan.Layout{DP: size("attention_dp_size"), PP: size("pp_size"), TP: r.tensor(prefix), CP: 1},
 		Pipelined: l.Assumptions.Pipelined, Drafts: r.whole("drafts", 0),
 	}
-	if most := len(workload.DraftAcceptance); p.Drafts > most {
-		r.note(fmt.Errorf("drafts: at most %d, not %d", most, p.Drafts))
-		p.Drafts = most
+	if p.Drafts > mostDrafts {
+		r.note(fmt.Errorf("drafts: at most %d, not %d", mostDrafts, p.Drafts))
+		p.Drafts = mostDrafts
 	}
 	if prefix == "prefill_" {
 		p.Drafts = 0
