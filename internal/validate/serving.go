@@ -48,10 +48,10 @@ type poll struct {
 	where          func(d *deploy.Deployment, n workload.Lengths) bool
 }
 
-// onBlackwell: the scripts for B200 and B300.
+// onBlackwell: the scripts for B200 and B300; those for other chips with FP4 set no interval.
 func onBlackwell(d *deploy.Deployment, _ workload.Lengths) bool {
-	_, fp4 := d.Of(op.Decode).System.Matrix["float4"]
-	return fp4
+	name := d.Of(op.Decode).System.Name
+	return slices.ContainsFunc([]string{"B200", "B300", "GB200", "GB300"}, func(chip string) bool { return strings.HasPrefix(name, chip) })
 }
 
 // dense1k: the scripts for dense models, with fewer than 8 ranks.
@@ -176,7 +176,7 @@ type servingFiles struct {
 // row predicts one row.
 func (p *servingPredictor) row(r run) Row {
 	get := r.get
-	group := []string{path.Base(get("model_path")), get("system"), get("backend"), cmp.Or(get("precision"), "as published"), get("mode")}
+	group := []string{path.Base(get("model_path")), get("system"), cmp.Or(get("backend"), engine.Any), cmp.Or(get("precision"), "as published"), get("mode")}
 	row := Row{
 		Group: strings.Join(group, " "), Class: get("mode"),
 		Label:   fmt.Sprintf("%s + %s tokens, %s clients, num_gpus %s", get("isl"), get("osl"), cmp.Or(get("concurrency"), "?"), cmp.Or(get("num_gpus"), "?")),

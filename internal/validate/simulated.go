@@ -15,10 +15,10 @@ import (
 const (
 	// usualRequests of each client are simulated where neither the row nor its benchmark says how many there were.
 	usualRequests = 10
-	// mostSimulated bounds the requests of a run, so that a table takes minutes at most; clients have at least fewestRequests
-	// each, the first of which all start at once.
+	// mostSimulated bounds the requests of a run, so that a table takes minutes at most. Clients have at least fewestRequests
+	// each: the first of them all start at once, and should not be what the median is about.
 	mostSimulated  = 20000
-	fewestRequests = 2
+	fewestRequests = 5
 )
 
 // traffic is the requests of a run.
