@@ -49,6 +49,9 @@ var Catalogue = catalogue.Set{What: "model", Checkpoints: true, Files: files, Al
 	"Qwen3-235B":             "Qwen3-235B-A22B",
 	"Qwen3-30B":              "Qwen3-30B-A3B",
 	"Qwen3-Next":             "Qwen3-Next-80B-A3B",
+	// Trainings of 1.2B for dialogue, thinking, Japanese, and behind a vision tower; that of 450M is 350M behind one.
+	"LFM2.5": "LFM2.5-1.2B", "LFM2.5-JP": "LFM2.5-1.2B", "LFM2.5-VL": "LFM2.5-1.2B", "LFM2.5-VL-450M": "LFM2.5-350M",
+	"Laguna-S21": "Laguna-S-2.1",
 	// Distilled into the shape of another.
 	"DeepSeek-R1-Distill-Qwen-7B":   "Qwen2.5-7B",
 	"DeepSeek-R1-Distill-Qwen-14B":  "Qwen2.5-14B",

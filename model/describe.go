@@ -8,6 +8,7 @@ import (
 // kindNames are the usual short names of attention.
 var kindNames = map[AttentionKind]string{
 	MultiHead: "MHA", MultiQuery: "MQA", GroupQuery: "GQA", Latent: "MLA", GatedDelta: "gated delta", Lightning: "lightning",
+	ShortConv: "convolution",
 }
 
 // String describes an attention briefly: GQA 64/8×128 has 64 query and 8 key/value heads of 128 elements.

@@ -71,7 +71,7 @@ type File struct {
 
 // attentionFile is the keys that describe an attention.
 type attentionFile struct {
-	AttnType    string `json:"attn_type" required:"true" enum:"multi-head,multi-query,group-query,mla,mla-absorb,gated-delta,lightning" doc:"kind of attention"`
+	AttnType    string `json:"attn_type" required:"true" enum:"multi-head,multi-query,group-query,mla,mla-absorb,gated-delta,lightning,short-conv" doc:"kind of attention"`
 	AttnHeads   int    `json:"attn_heads" aka:"num_attention_heads,num_heads,n_heads" required:"true" range:"[1,1000000]" doc:"query heads; in linear attention, value heads"`
 	KVHeads     int    `json:"kv_heads" aka:"num_key_value_heads,num_kv_heads,n_kv_heads" range:"[1,1000000]" doc:"key/value heads; in linear attention, key heads; not used by MLA"`
 	AttnSize    int    `json:"attn_size" aka:"head_dim" range:"[1,1000000]" doc:"elements of one query and key head; not used by MLA"`
@@ -92,7 +92,7 @@ type attentionFile struct {
 	Compress     int `json:"compress_ratio" range:"[1,1000000]" doc:"tokens that share one cached entry"`
 	OutputRank   int `json:"o_lora_rank" range:"[1,1000000]" doc:"rank of the output projection; absent: not compressed"`
 	OutputGroups int `json:"o_groups" range:"[1,1000000]" doc:"groups of heads that the compressed output projection treats apart"`
-	Conv         int `json:"conv_kernel" range:"[1,1000]" doc:"width of the short convolution in front of linear attention"`
+	Conv         int `json:"conv_kernel" range:"[1,1000]" doc:"width of the short convolution, in front of linear attention or in its place"`
 }
 
 // mixFile is layers with an attention of their own.
@@ -165,7 +165,7 @@ func (f *File) absorbs() bool {
 func (f *attentionFile) shape() Attention {
 	kinds := map[string]AttentionKind{
 		"multi-head": MultiHead, "multi-query": MultiQuery, "group-query": GroupQuery, "mla": Latent, "mla-absorb": Latent,
-		"gated-delta": GatedDelta, "lightning": Lightning,
+		"gated-delta": GatedDelta, "lightning": Lightning, "short-conv": ShortConv,
 	}
 	a := Attention{
 		Kind: kinds[f.AttnType], Heads: f.AttnHeads, KVHeads: f.KVHeads, HeadDim: f.AttnSize, ValueDim: f.ValueDim,
@@ -178,7 +178,7 @@ func (f *attentionFile) shape() Attention {
 		a.QueryRank = *f.QueryRank
 	}
 	switch a.Kind {
-	case MultiHead, Lightning:
+	case MultiHead, Lightning, ShortConv:
 		a.KVHeads = a.Heads
 	case MultiQuery:
 		a.KVHeads = 1
@@ -288,6 +288,7 @@ var attentionNeeds = map[string][]string{
 	"multi-query": {"attn_size"},
 	"gated-delta": {"attn_size", "kv_heads"},
 	"lightning":   {"attn_size"},
+	"short-conv":  {"attn_size", "conv_kernel"},
 }
 
 // checkAttention checks the attention that the object at a path describes.

@@ -51,6 +51,7 @@ const (
 	Latent                          // MLA: keys and values are expanded from one cached latent vector
 	GatedDelta                      // linear attention with a gated delta rule: a state per sequence, no cache
 	Lightning                       // linear attention with a decay per head: a state per sequence, no cache
+	ShortConv                       // a gated convolution over the last few tokens: these are its state, no cache
 )
 
 // Attention is the shape of the attention block.
@@ -87,7 +88,9 @@ type Attention struct {
 }
 
 // IsLinear reports whether the attention keeps a state instead of a cache.
-func (a *Attention) IsLinear() bool { return a.Kind == GatedDelta || a.Kind == Lightning }
+func (a *Attention) IsLinear() bool {
+	return a.Kind == GatedDelta || a.Kind == Lightning || a.Kind == ShortConv
+}
 
 // ValueSize is the elements of a value head.
 func (a *Attention) ValueSize() int {
@@ -196,6 +199,9 @@ func (a *Attention) State(tp int) float64 {
 		return 0
 	}
 	heads := max(1, a.Heads/tp)
+	if a.Kind == ShortConv {
+		return stateBytes * float64((a.Conv-1)*heads*a.HeadDim)
+	}
 	conv := 0
 	if a.Conv > 1 {
 		conv = (a.Conv - 1) * (2*a.KVHeadsPerRank(tp)*a.HeadDim + heads*a.ValueSize())

@@ -86,6 +86,8 @@ func (a *Attention) params(h float64) float64 {
 		n = h*(mixed+heads*value+2*heads) + float64(a.Conv)*mixed + heads*value*h
 	case Lightning:
 		n = h*(heads*dim+kv*(dim+value)+heads*value) + heads*value*h // queries, keys and values, gate, output
+	case ShortConv:
+		n = h*3*heads*dim + float64(a.Conv)*heads*dim + heads*dim*h // two gates and what is convolved, the filters, output
 	default:
 		n = a.queryParams(h, heads*dim) + h*kv*float64(a.cachedPerHead()) + a.outputParams(heads*value, h)
 		if a.QKNorm {

@@ -143,6 +143,8 @@ func TestAttentionParams(t *testing.T) {
 		{"gated delta", model.Attention{Kind: model.GatedDelta, Heads: 4, KVHeads: 2, HeadDim: 2, ValueDim: 3, Conv: 4}, 64 + 192 + 64 + 80 + 96},
 		// q, k, v 8·8 each, gate 8·8, output 8·8
 		{"lightning", model.Attention{Kind: model.Lightning, Heads: 4, KVHeads: 4, HeadDim: 2}, 5 * 64},
+		// two gates and what is convolved 3·8·8, filters 3·8, output 8·8
+		{"short convolution", model.Attention{Kind: model.ShortConv, Heads: 4, KVHeads: 4, HeadDim: 2, Conv: 3}, 192 + 24 + 64},
 	} {
 		m := &model.Model{Hidden: 8, Layers: 1, Attention: c.a}
 		if got, _ := m.Params(); got != c.want+3*8 { // three norms
@@ -165,6 +167,7 @@ func TestCache(t *testing.T) {
 		{"latent with indexer", model.Attention{Kind: model.Latent, Heads: 2, KVRank: 4, RopeDim: 2, IndexDim: 3}, 100 * 9, 9},
 		// 4 states of 2·3, and 3 inputs of the convolution of 2·2·2 + 4·3, in 4 bytes each
 		{"gated delta", model.Attention{Kind: model.GatedDelta, Heads: 4, KVHeads: 2, HeadDim: 2, ValueDim: 3, Conv: 4}, 4 * (24 + 60), 0},
+		{"short convolution", model.Attention{Kind: model.ShortConv, Heads: 4, KVHeads: 4, HeadDim: 2, Conv: 3}, 4 * 2 * 8, 0},
 	} {
 		m := &model.Model{Hidden: 8, Layers: 1, Attention: c.a}
 		if got := m.CacheBytes(1, 100, 1); got != c.bytes {

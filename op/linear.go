@@ -56,3 +56,25 @@ func (s *stage) linearAttention() {
 	s.output(heads * value)
 	s.finishAttention()
 }
+
+// shortConvolution mixes a few neighbouring tokens in the place of attention: what goes into a convolution over them is
+// gated, and so is what comes out of it.
+func (s *stage) shortConvolution() {
+	a := s.attn
+	tp := s.plan.Attention.TP
+	width := float64(max(1, a.Heads/tp)) * float64(a.HeadDim)
+
+	s.norm(InputNorm, s.normTokens*s.hidden, s.hidden)
+	s.gather(AttentionGather, s.tokens*s.hidden)
+	s.quantiseNormed(QuantiseInput, s.tokens*s.hidden)
+	s.linear(LinearInput, s.tokens, s.hidden, 3*width)
+	s.binary(AttentionGateMultiply, s.tokens*width)
+	s.handOn((s.step[Decode].Sequences + s.step[Prefill].Sequences) * a.State(tp))
+	for i := range s.parts[:s.n] {
+		p := &s.parts[i]
+		s.unary(ShortConvolution, p.tokens*width, 2*float64(a.Conv)).Kernels = convolution[p.phase]
+	}
+	s.binary(AttentionGateMultiply, s.tokens*width)
+	s.output(width)
+	s.finishAttention()
+}

@@ -259,6 +259,8 @@ func (s *stage) attention(kind, layers int) {
 	s.attn, s.repeat = a, float64(layers)
 	s.look(kind)
 	switch {
+	case a.Kind == model.ShortConv:
+		s.shortConvolution()
 	case a.IsLinear():
 		s.linearAttention()
 	case a.Kind == model.Latent:

@@ -54,7 +54,7 @@ func (s Set) Name(ref string) (string, bool) {
 
 // withoutEnding is a name without its last word, if that is one of the endings or a date of four digits.
 func (s Set) withoutEnding(name string) (string, bool) {
-	at := strings.LastIndexAny(name, "-_")
+	at := strings.LastIndexAny(name, "-_ ")
 	if at < 1 || len(s.Endings) == 0 {
 		return "", false
 	}

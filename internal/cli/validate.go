@@ -33,7 +33,7 @@ median error with its sign.
              params are b (sequences), s (tokens, or the context of a decode step) and tp
              (one rank of a tensor-parallel group, without its collectives)
   serving    runs of a serving engine: model, system, engine, precision, lengths,
-             concurrency and parallel sizes, with the mean TTFT and TPOT of clients
+             concurrency and parallel sizes, with the TTFT and TPOT of clients
   published  figures that others have printed: throughput, parts of a layer, exchanges
   requests   recorded runs of an engine, every request and step of them, in a folder`,
 		Args: knownCommand,
@@ -116,9 +116,13 @@ func newValidateServing(s Streams) *cobra.Command {
 		Short: "Predict measured serving runs",
 		Long: `Serving predicts the mean time to first token (TTFT) and time per output token (TPOT) of
 every row of a table of serving runs: aggregated (mode agg), or with separate prefill and
-decode servers (disagg). Columns:
+decode servers (disagg). Percentiles (ttft_p99_ms, ...), times of whole requests and
+rates are predicted where a row has them. Means are those of the closed form, with
+--by-simulation those of a simulation of all requests; percentiles, and runs at a request
+rate, always are simulated. Columns:
 
-  model_path, system, backend (vllm, sglang, trtllm), precision (empty: as published), mode,
+  model_path, system, backend (vllm, sglang, trtllm; none: the best), precision (none: as
+  published), mode,
   isl, osl, concurrency, num_gpus, silicon_ttft_ms, silicon_tpot_ms,
   agg:    tp_size, pp_size, attention_dp_size, moe_tp_size, moe_ep_size
   disagg: num_workers and the same sizes, with prefill_ and decode_ in front
@@ -128,8 +132,9 @@ in all. The distribution of lengths follows from the lengths: uniform:0.8 for th
 shapes of InferenceX (1024/1024, 1024/8192, 8192/1024), lognormal:0.5 for lengths in
 hundreds, else fixed. --lengths overrides it. A row or figure that cannot be predicted
 has a reason.`,
-		Example: "  throughline validate serving serving.csv --out predicted.csv",
-		Args:    oneArgument("a table of measurements"),
+		Example: `  throughline validate serving serving.csv --out predicted.csv
+  throughline validate serving serving.csv --by-simulation`,
+		Args: oneArgument("a table of measurements"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q, err := show.read(flags)
 			if err != nil {
@@ -251,6 +256,9 @@ func reasons(r *validate.Report) string {
 	const most = 5
 	all := r.Reasons()
 	var b strings.Builder
+	if len(all) > 0 && len(r.Figures) > 1 {
+		fmt.Fprintf(&b, "- answered: %d of %d rows\n", r.Answered(), len(r.Rows))
+	}
 	for i, reason := range all {
 		if i == most {
 			fmt.Fprintf(&b, "- and %d more reasons; --out writes each row with its own\n", len(all)-most)

@@ -51,6 +51,7 @@ type Reading struct {
 	Name, Source string // of an imported model
 	By           string // list of columns
 	Worst        int
+	BySimulation bool
 	Jobs         int // 0: as many as this machine has processors
 }
 
@@ -104,6 +105,9 @@ var ofCommands = []Setting{
 	{Name: "worst", For: Tables, Low: 0, High: mostRows, Apart: true,
 		Doc: "list this many rows with the largest errors",
 		Ref: func(q *Question) any { return &q.Worst }},
+	{Name: "by-simulation", For: Serving, Apart: true,
+		Doc: "predict means by the simulation of all requests, too, as percentiles and open loops are",
+		Ref: func(q *Question) any { return &q.BySimulation }},
 	{Name: "jobs", Short: "j", For: Plan | Run, Low: 1, High: mostJobs, Optional: true, Apart: true,
 		Doc: "CPU cores to use (default: all)",
 		Ref: func(q *Question) any { return &q.Jobs }},

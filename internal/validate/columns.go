@@ -3,10 +3,13 @@ package validate
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
+	"throughline/estimate"
 	"throughline/number"
 	"throughline/workload"
 )
@@ -81,14 +84,12 @@ var followed = map[string]func(run) string{
 	"model_path": func(r run) string { name, _ := r.model(); return name },
 	"system":     func(r run) string { return withoutNote(r.plain("system")) },
 	"backend":    run.backend,
-	"precision": func(r run) string {
-		_, note := r.model()
-		text := strings.ToLower(withoutNote(strings.TrimSuffix(r.plain("precision"), "?")))
-		if _, ok := number.Find(strings.ToLower(note)); ok {
-			return cmp.Or(text, strings.ToLower(note))
-		}
-		return text
-	},
+	"precision":  run.precision,
+	"replicas":   func(r run) string { return cmp.Or(r.plain("replicas"), strconv.Itoa(max(1, r.limit(replicasOption)))) },
+	"isl":        func(r run) string { return meanLength(r.plain("isl")) },
+
+	"prefill_num_workers": func(r run) string { return withoutNote(r.plain("prefill_num_workers")) },
+	"decode_num_workers":  func(r run) string { return withoutNote(r.plain("decode_num_workers")) },
 	"mode": func(r run) string {
 		split := map[string]string{"false": "agg", "true": "disagg"}[strings.ToLower(r.plain("disagg"))]
 		return cmp.Or(r.plain("mode"), split, "agg")
@@ -110,8 +111,49 @@ var followed = map[string]func(run) string{
 				return strconv.Itoa(int(mean + 0.5))
 			}
 		}
+		if strings.HasPrefix(r.plain("osl"), "ShareGPT") {
+			return cmp.Or(r.outputs(), r.plain("osl"))
+		}
 		return r.plain("osl")
 	},
+}
+
+// lengthWords are how tables say that requests are those of a collection, and their mean length.
+var lengthWords = regexp.MustCompile(`^ShareGPT mean (\d+)$`)
+
+func meanLength(text string) string {
+	if m := lengthWords.FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	return text
+}
+
+// outputs is the tokens that a request got on average: those of a second over the requests of a second. Empty: not said.
+func (r run) outputs() string {
+	number := func(column string) float64 {
+		v, _ := strconv.ParseFloat(r.plain(column), 64)
+		return v
+	}
+	tokens, gpus, requests := number("output_tput_per_gpu"), number("num_gpus"), number("req_per_s")
+	if n := math.Round(tokens * gpus / requests); n >= 1 && n < 1e9 {
+		return strconv.Itoa(int(n))
+	}
+	return ""
+}
+
+// precision is the format of the weights: what the table says, of several the first, or what stands in brackets behind
+// the model.
+func (r run) precision() string {
+	text, _, _ := strings.Cut(strings.ToLower(withoutNote(strings.TrimSuffix(r.plain("precision"), "?"))), "/")
+	if text != "" {
+		return text
+	}
+	_, note := r.model()
+	// 16 bits are what checkpoints in fewer bits are computed in: Kimi-K2.5, which is int4, is called "Kimi-K2.5 (BF16)".
+	if f, ok := number.Find(strings.ToLower(note)); ok && f.Bytes < 2 {
+		return strings.ToLower(note)
+	}
+	return ""
 }
 
 // sizes are the columns of a layout.
@@ -174,6 +216,9 @@ func (r run) model() (name, behind string) {
 	if m := note.FindStringSubmatch(name); m != nil {
 		name, behind = m[1], m[2]
 	}
+	// "A on Blackwell; B on AMD": the first.
+	name, _, _ = strings.Cut(name, ";")
+	name, _, _ = strings.Cut(name, " on ")
 	return strings.Trim(name, "` "), behind
 }
 
@@ -184,7 +229,11 @@ func (r run) backend() string {
 }
 
 // ownDrafts are the names for drafts by the draft layers of the model itself.
-var ownDrafts = map[string]bool{"mtp": true, "nextn": true, "eagle": true, "deepseek_mtp": true}
+var ownDrafts = map[string]bool{
+	"mtp": true, "nextn": true, "eagle": true, "deepseek_mtp": true, "nextn/eagle": true,
+	"spec":   true, // the kind is not said; those who print it have such layers
+	"eagle3": true, // a model of one layer, taken for one of the model
+}
 
 // usualDrafts are what the recipes of InferenceX draft where its table does not say it: 2 or 3 steps of SGLang, mostly 3 of
 // TensorRT-LLM.
@@ -192,7 +241,8 @@ const usualDrafts = 3
 
 // drafts is the tokens that are drafted in each step. SGLang counts the token before them as one of its draft tokens.
 func (r run) drafts() (int, error) {
-	kind := strings.ToLower(r.plain("spec"))
+	kind, _, _ := strings.Cut(strings.ToLower(r.plain("spec")), "(")
+	kind = strings.TrimSpace(kind)
 	if kind == "" || kind == "none" {
 		return 0, nil
 	}
@@ -213,12 +263,37 @@ func (r run) drafts() (int, error) {
 	return n, nil
 }
 
+// acceptWords are the tokens of a step that were accepted on average, the one that needs no draft included.
+var acceptWords = regexp.MustCompile(`accept length ([0-9.]+)`)
+
+// acceptance is the shares of drafts that are accepted, by position: those with which a step has as many tokens as were
+// counted, equal at all positions; else those that are known, the last of them for positions beyond.
+func (r run) acceptance(known []float64, drafts int) ([]float64, error) {
+	if m := acceptWords.FindStringSubmatch(r.plain("other_settings")); m != nil && drafts > 0 {
+		length, err := strconv.ParseFloat(m[1], 64)
+		if err != nil || !(length >= 1 && length < float64(drafts+1)) {
+			return nil, fmt.Errorf("accept length %s: a step with %d drafts has 1 to %d tokens", m[1], drafts, drafts+1)
+		}
+		low, high := 0.0, 1.0
+		for range 50 {
+			if mid := (low + high) / 2; estimate.TokensPerStep(slices.Repeat([]float64{mid}, drafts), drafts) < length {
+				low = mid
+			} else {
+				high = mid
+			}
+		}
+		return slices.Repeat([]float64{low}, drafts), nil
+	}
+	known = slices.Clone(known)
+	for len(known) > 0 && len(known) < drafts {
+		known = append(known, known[len(known)-1])
+	}
+	return known, nil
+}
+
 // refuse says why a row cannot be predicted at all.
 func (r run) refuse() []error {
 	var out []error
-	if strings.Contains(r.plain("arrival"), "open loop") || r.plain("concurrency") == "" && finite(r.plain("request_rate")) {
-		out = append(out, fmt.Errorf("open loop: requests come at a rate of their own; only closed loops are predicted"))
-	}
 	if strings.Contains(r.plain("flags"), "prefix_cache") {
 		out = append(out, fmt.Errorf("flags: prompts hit a prefix cache by shares that the table does not say"))
 	}
@@ -233,18 +308,6 @@ func finite(rate string) bool {
 	return err == nil && v > 0 && v < 1e9
 }
 
-// unmeasured says why a figure is not compared where the table has another statistic of it: means are predicted.
-func (r run) unmeasured(figure string) string {
-	if r.plain("silicon_"+figure+"_ms") == "" && r.cell(figure+"_p50") != "" {
-		return "only percentiles were measured; means are predicted"
-	}
-	if figure == "ttft" && strings.Contains(r.plain("flags"), "mean_or_median_not_stated") {
-		// Medians of TPOT are within 1% of its means, those of TTFT are not.
-		return "flags: whether it is a mean or a median is not stated"
-	}
-	return ""
-}
-
 // spreads are the words of tables for how lengths are spread, the first that matches.
 var spreads = []struct {
 	words   *regexp.Regexp
@@ -256,6 +319,9 @@ var spreads = []struct {
 	{regexp.MustCompile(`range ratio 1|fixed`), "fixed", false},
 	{regexp.MustCompile(`range ratio 0|dataset random`), "uniform:0", false},
 	{regexp.MustCompile(`early EOS`), "lognormal:0.5", false},
+	// Prompts of openchat_sharegpt4 have a median of 1730 tokens and a 90th percentile of 5696: e^(1.28·0.93) times as many
+	// (Sarathi-Serve, arXiv 2403.02310, table 2).
+	{regexp.MustCompile(`ShareGPT`), "lognormal:0.93", false},
 }
 
 // benchmark is how a run was made, as far as its row says it; nil where it says nothing.
@@ -301,6 +367,7 @@ func (r run) limit(option *regexp.Regexp) int {
 }
 
 var (
+	replicasOption   = regexp.MustCompile(`replicas=(\d+)`)
 	stepTokensOption = regexp.MustCompile(`(?:max-num-batched-tokens|chunked-prefill-size)[ =](\d+)`)
 	sequencesOption  = regexp.MustCompile(`(?:max-num-seqs|max-running-requests)[ =](\d+)`)
 )

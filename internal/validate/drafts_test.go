@@ -2,8 +2,6 @@ package validate
 
 import (
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,7 +17,7 @@ DeepSeek-R1,h200,sglang,1000,1000,8,8,8,none,,,22
 DeepSeek-R1,h200,sglang,1000,1000,8,8,8,mtp,4,,11
 DeepSeek-R1,h200,sglang,1000,1000,16,8,8,mtp,4,13,
 DeepSeek-R1,h200,sglang,1000,1000,8,8,8,,,99,
-DeepSeek-R1,h200,sglang,1000,1000,8,8,8,eagle3,4,5,
+DeepSeek-R1,h200,sglang,1000,1000,8,8,8,dflash,4,5,
 `
 	r, err := Serving(t.Context(), "small.csv", strings.NewReader(table), question.Default())
 	if err != nil {
@@ -39,16 +37,7 @@ DeepSeek-R1,h200,sglang,1000,1000,8,8,8,eagle3,4,5,
 
 // TestLabelledDrafts: over the labelled runs that were made with and without drafts, the median gain is predicted within 15%.
 func TestLabelledDrafts(t *testing.T) {
-	f, err := os.Open(filepath.Join("..", "..", "..", "shared", "measurements", "silicon", "labelled.csv"))
-	if err != nil {
-		t.Skip("the labelled serving runs are not beside the project")
-	}
-	defer f.Close()
-	r, err := Serving(t.Context(), "labelled.csv", f, question.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	gains := r.DraftGains()
+	gains := labelledReport(t).DraftGains()
 	measured, predicted := MedianGain(gains)
 	t.Logf("%d pairs gain %.3g in the median, predicted %.3g (%+.1f%%)", len(gains), measured, predicted, 100*(predicted/measured-1))
 	if len(gains) < 20 || math.Abs(predicted/measured-1) > 0.15 {

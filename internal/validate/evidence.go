@@ -111,7 +111,7 @@ func draftEvidence(ctx context.Context, name string) ([]Sample, error) {
 		return nil, err
 	}
 	defer f.Close()
-	r, err := Serving(ctx, name, f, question.Default())
+	r, err := servingRuns(ctx, name, f, question.Default(), nothing)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func servingEvidence(ctx context.Context, name string) ([]Sample, error) {
 		return nil, err
 	}
 	defer f.Close()
-	r, err := Serving(ctx, name, f, question.Default())
+	r, err := servingRuns(ctx, name, f, question.Default(), nothing)
 	if err != nil {
 		return nil, err
 	}

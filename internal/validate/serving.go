@@ -27,7 +27,7 @@ import (
 
 // servingColumns must be there, or one that columnNames has for them. The sizes of a layout are needed by the mode of a row,
 // and measured times where errors are asked for.
-var servingColumns = []string{"model_path", "system", "backend", "isl", "osl", "concurrency"}
+var servingColumns = []string{"model_path", "system", "isl", "osl", "concurrency"}
 
 // benchmark is what is known of how runs were made.
 type benchmark struct {
@@ -48,10 +48,10 @@ type poll struct {
 	where          func(d *deploy.Deployment, n workload.Lengths) bool
 }
 
-// onBlackwell: the scripts for B200 and B300.
+// onBlackwell: the scripts for B200 and B300; those for other chips with FP4 set no interval.
 func onBlackwell(d *deploy.Deployment, _ workload.Lengths) bool {
-	_, fp4 := d.Of(op.Decode).System.Matrix["float4"]
-	return fp4
+	name := d.Of(op.Decode).System.Name
+	return slices.ContainsFunc([]string{"B200", "B300", "GB200", "GB300"}, func(chip string) bool { return strings.HasPrefix(name, chip) })
 }
 
 // dense1k: the scripts for dense models, with fewer than 8 ranks.
@@ -103,19 +103,47 @@ func benchmarkOf(n workload.Lengths) *benchmark {
 	return &others
 }
 
-// Serving predicts a table of serving runs: the mean time to the first token and per output token of every row. What the
-// question says of the system and of the distribution of lengths takes the place of what the rows and their benchmark say.
+// Serving predicts a table of serving runs: the mean time to the first token and per output token of every row, in closed
+// form unless the question asks for the simulation, and what else a row has, percentiles by the simulation. What the question
+// says of the system and of the distribution of lengths takes the place of what the rows and their benchmark say.
 func Serving(ctx context.Context, name string, src io.Reader, q question.Question) (*Report, error) {
+	return servingRuns(ctx, name, src, q, everything)
+}
+
+// depth is what a simulation is made for, which takes longer than the closed form.
+type depth int
+
+const (
+	nothing    depth = iota
+	rates            // runs at a request rate, which have no closed form
+	everything       // and percentiles
+)
+
+// servingRuns is the same, but for what is not simulated.
+func servingRuns(ctx context.Context, name string, src io.Reader, q question.Question, simulate depth) (*Report, error) {
 	if err := checkServing(&q); err != nil {
 		return nil, err
 	}
-	p := servingPredictor{asked: q, loaded: map[servingFiles]*question.Loaded{}, failed: map[servingFiles]error{}, prepared: map[prepared]*serving.Predictor{}}
-	r, err := rawTable(ctx, name, src, checkHeader, func(_ []string, cell func(string) string) Row { return p.row(run{cell}) })
-	if err == nil {
-		r.Figures = []string{"TTFT", "TPOT"}
-		r.Header = append(r.Header, "predicted_ttft_ms", "predicted_tpot_ms", "predicted_tokens_per_s", "predicted_memory_gib", "ttft_error_band_percent", "tpot_error_band_percent", "reason")
+	p := servingPredictor{ctx: ctx, asked: q, simulate: simulate, loaded: map[servingFiles]*question.Loaded{}, failed: map[servingFiles]error{}, prepared: map[prepared]*serving.Predictor{}}
+	var columns []string
+	check := func(header []string) error {
+		p.figures, columns = presentFigures(header)
+		return checkHeader(header)
 	}
-	return r, err
+	r, err := rawTable(ctx, name, src, check, func(_ []string, cell func(string) string) Row { return p.row(run{cell}) })
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err // rows whose simulation was cut short have it as their reason
+	}
+	r.Figures = nil
+	for i := range p.figures {
+		r.Figures = append(r.Figures, p.figures[i].name)
+		r.brief = append(r.brief, p.figures[i].brief)
+	}
+	r.Header = slices.Concat(r.Header, columns, []string{"predicted_tokens_per_s", "predicted_memory_gib", "ttft_error_band_percent", "tpot_error_band_percent", "reason"})
+	return r, nil
 }
 
 // checkHeader checks the header of a table.
@@ -144,7 +172,11 @@ func checkServing(q *question.Question) error {
 
 // servingPredictor keeps the files that rows share.
 type servingPredictor struct {
-	asked  question.Question
+	ctx      context.Context
+	asked    question.Question
+	figures  []servingFigure // of the table
+	simulate depth
+
 	loaded map[servingFiles]*question.Loaded
 	failed map[servingFiles]error
 
@@ -159,47 +191,76 @@ type servingFiles struct {
 // row predicts one row.
 func (p *servingPredictor) row(r run) Row {
 	get := r.get
-	group := []string{path.Base(get("model_path")), get("system"), get("backend"), cmp.Or(get("precision"), "as published"), get("mode")}
+	group := []string{path.Base(get("model_path")), get("system"), cmp.Or(get("backend"), engine.Any), cmp.Or(get("precision"), "as published"), get("mode")}
 	row := Row{
 		Group: strings.Join(group, " "), Class: get("mode"),
 		Label:   fmt.Sprintf("%s + %s tokens, %s clients, num_gpus %s", get("isl"), get("osl"), cmp.Or(get("concurrency"), "?"), cmp.Or(get("num_gpus"), "?")),
-		Figures: []Figure{ifMeasured(get("silicon_ttft_ms")), ifMeasured(get("silicon_tpot_ms"))},
 		More:    []float64{math.NaN(), math.NaN(), math.NaN(), math.NaN()},
 		drafted: r.drafted(),
 	}
-	for i, figure := range []string{"ttft", "tpot"} {
-		row.Figures[i].Reason = cmp.Or(row.Figures[i].Reason, r.unmeasured(figure))
+	simulate := p.asked.BySimulation
+	for i := range p.figures {
+		f := ifMeasured(p.figures[i].cell(r))
+		f.Reason = cmp.Or(f.Reason, p.figures[i].unclear(r))
+		row.Figures = append(row.Figures, f)
+		simulate = simulate || p.figures[i].simulated && f.Measured > 0 && f.Reason == ""
 	}
 	run, err := p.read(r)
-	var seen serving.Prediction
-	var predictor *serving.Predictor
+	var a answer
 	if err == nil {
-		predictor, err = p.predictor(run)
-	}
-	if err == nil {
-		seen, err = predictor.Predict(&run.deployment, run.load)
+		a, err = p.answer(run, simulate)
 	}
 	if err != nil {
 		why := reasonIn(err)
 		for i := range row.Figures {
-			row.Figures[i].Reason = cmp.Or(row.Figures[i].Reason, why)
+			if f := &row.Figures[i]; i < meanFigures || f.Measured > 0 {
+				f.Reason = cmp.Or(f.Reason, why)
+			}
 		}
 		return row
 	}
 	if run.guessed {
-		why := "no concurrency; that of TPOT follows from the batch size"
-		row.Figures[0].Reason = cmp.Or(row.Figures[0].Reason, why)
+		row.Figures[0].Reason = cmp.Or(row.Figures[0].Reason, "no concurrency; that of TPOT follows from the batch size")
 	}
 	if run.load.Lengths.Output == 1 {
 		row.Figures[1].Reason = cmp.Or(row.Figures[1].Reason, "a request of one output token has no time per output token")
 	}
-	row.Figures[0].Predicted, row.Figures[1].Predicted = 1e3*seen.TTFT, 1e3*seen.TPOT
-	trusted := predictor.Confidence(&run.deployment, run.load, &seen)
-	row.Figures[0].Trusted, row.Figures[1].Trusted = &trusted.TTFT, &trusted.TPOT
-	row.More[2], row.More[3] = 100*trusted.TTFT.Band, 100*trusted.TPOT.Band
-	row.More[0] = seen.Requests * float64(run.load.Lengths.Output)
-	row.More[1] = predictor.Held(&run.deployment, run.load.Lengths) / estimate.GiB
+	fill(&row, p.figures, &a)
+	row.More[0] = a.requests() * a.output
+	row.More[1] = run.held
+	if t := a.trusted; t != nil {
+		row.Figures[0].Trusted, row.Figures[1].Trusted = &t.TTFT, &t.TPOT
+		row.More[2], row.More[3] = 100*t.TTFT.Band, 100*t.TPOT.Band
+	}
 	return row
+}
+
+// answer predicts a run: in closed form where its clients wait for their answers, and by the simulation where that is asked
+// for, or nothing else answers.
+func (p *servingPredictor) answer(r *servingRun, simulate bool) (answer, error) {
+	a := answer{output: float64(r.load.Lengths.Output), gpus: float64(r.deployment.Procs())}
+	predictor, err := p.predictor(r)
+	if err != nil {
+		return a, err
+	}
+	if r.rate == 0 && !p.asked.BySimulation {
+		seen, err := predictor.Predict(&r.deployment, r.load)
+		if err != nil {
+			return a, err
+		}
+		trusted := predictor.Confidence(&r.deployment, r.load, &seen)
+		a.closed, a.trusted = &seen, &trusted
+	}
+	if a.closed == nil && p.simulate == nothing {
+		return a, errors.New(onlySimulated)
+	}
+	if a.closed == nil || simulate && p.simulate == everything {
+		if a.record, err = simulated(p.ctx, r); err != nil {
+			return a, err
+		}
+	}
+	r.held = predictor.Held(&r.deployment, r.load.Lengths) / estimate.GiB
+	return a, nil
 }
 
 // columnOf is the columns of settings that have another name here.
@@ -219,7 +280,7 @@ func reasonIn(err error) string {
 // predictor is that of the model, system, formats and engine of a run, prepared once.
 func (p *servingPredictor) predictor(r *servingRun) (*serving.Predictor, error) {
 	d := &r.deployment
-	key := prepared{d.Model, d.Of(op.Decode).System, d.Precision, d.Split()}
+	key := prepared{d.Model, d.Of(op.Decode).System, d.Precision, d.Split(), fmt.Sprint(d.Acceptance)}
 	known := p.prepared[key]
 	if known == nil {
 		var err error
@@ -237,6 +298,7 @@ type prepared struct {
 	system    *hardware.System
 	precision plan.Precision
 	split     bool
+	accepted  string
 }
 
 // ifMeasured is a figure that is predicted whether or not it was measured.
@@ -251,15 +313,23 @@ func ifMeasured(text string) Figure {
 type servingRun struct {
 	deployment deploy.Deployment
 	load       workload.Load
-	guessed    bool // the concurrency is that of full batches
+	guessed    bool    // the concurrency is that of full batches
+	held       float64 // GiB of the fullest processor
+
+	// How the lengths of requests are drawn, and when they come: at a rate where that is not 0.
+	drawn    workload.Lengths
+	spread   string
+	requests int // of all clients; 0: not said
+	rate     float64
+	arrival  workload.Arrival
 }
 
 // read takes a row apart. The error holds all that is wrong with it.
 func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	get := cells.get
-	r := reader{get: get, problems: cells.refuse()}
+	r := reader{get: get, unsized: cells.unsized(), problems: cells.refuse()}
 	run := &servingRun{}
-	e, err := engine.Find(get("backend"))
+	engines, err := engine.Choices(get("backend"))
 	r.note(err)
 	n := workload.Lengths{Input: r.whole("isl", 0), Output: r.whole("osl", 0)}
 	if n.Input < 1 || n.Output < 1 {
@@ -269,14 +339,20 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	r.note(err)
 	clients := r.whole("concurrency", 0)
 	bench, drawn := cells.benchmark(n, clients)
-	if bench == nil && (get("silicon_ttft_ms") != "" || get("silicon_tpot_ms") != "") {
+	if bench == nil && p.measured(cells) {
 		bench = benchmarkOf(n)
 	} else if bench == nil {
 		bench = &stated
 	}
 	run.load = workload.Load{Clients: clients, Requests: bench.requests}
-	run.load.Lengths, err = drawn.Spread(cmp.Or(p.asked.Distribution, bench.lengths))
+	run.drawn, run.spread = drawn, cmp.Or(p.asked.Distribution, bench.lengths)
+	run.load.Lengths, err = drawn.Spread(run.spread)
 	r.note(err)
+	run.rate, run.arrival, err = cells.open()
+	r.note(err)
+	if n, err := strconv.Atoi(get("num_prompts")); err == nil {
+		run.requests = n
+	}
 	if len(r.problems) > 0 {
 		return nil, document.Join(r.problems...)
 	}
@@ -284,40 +360,129 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	if bench.acceptance != nil {
 		d.Acceptance = bench.acceptance
 	}
-	batch := 0
-	switch mode := question.Mode(get("mode")); mode {
+	batch := r.pools(&d, l)
+	d.Acceptance, err = cells.acceptance(d.Acceptance, d.Of(op.Decode).Plan.Drafts)
+	r.note(err)
+	if len(r.problems) > 0 {
+		return nil, document.Join(r.problems...)
+	}
+	settle := func(e *engine.Engine) deploy.Deployment { return run.settled(d, e, bench, cells, n) }
+	if r.unsized {
+		if err := run.fewest(&d, settle(engines[0])); err != nil {
+			return nil, err
+		}
+	}
+	if run.load.Clients < 1 && run.rate == 0 {
+		if run.load.Clients, run.guessed = batch*d.Of(op.Decode).Ranks(), true; run.load.Clients < 1 {
+			return nil, errors.New("no concurrency")
+		}
+	}
+	run.deployment = settle(engines[0])
+	if len(engines) > 1 {
+		run.deployment, err = run.best(engines, d, settle)
+	}
+	return run, err
+}
+
+// pools reads the servers of a row. It returns the sequences that decode at a time on a rank; 0: not said.
+func (r *reader) pools(d *deploy.Deployment, l *question.Loaded) (batch int) {
+	switch mode := question.Mode(r.get("mode")); mode {
 	case question.Aggregated:
 		pool := r.pool("", l)
-		pool.Count = max(1, r.whole("num_gpus", 1)/max(1, pool.Plan.Attention.Procs()))
+		pool.Count = max(1, r.whole("num_gpus", 1)/max(1, pool.Plan.Attention.Procs()), r.whole("replicas", 1))
 		d.Pools = []deploy.Pool{pool}
-		batch = r.whole("batch_size", 0)
+		return r.whole("batch_size", 0)
 	case question.Disaggregated:
 		d.Pools = []deploy.Pool{r.pool("prefill_", l), r.pool("decode_", l)}
 		d.Pools[0].Role, d.Pools[0].Count = deploy.Prefill, r.positive("prefill_num_workers")
 		d.Pools[1].Role, d.Pools[1].Count = deploy.Decode, r.positive("decode_num_workers")
-		batch = r.whole("decode_batch_size", 0)
+		return r.whole("decode_batch_size", 0)
 	default:
-		return nil, document.Join(append(r.problems, fmt.Errorf("mode %q is neither agg nor disagg", mode))...)
+		d.Pools = []deploy.Pool{{}}
+		r.note(fmt.Errorf("mode %q is neither agg nor disagg", mode))
+		return 0
 	}
+}
+
+// settled is a deployment behind an engine, with what the row and its benchmark have told that engine.
+func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *benchmark, cells run, n workload.Lengths) deploy.Deployment {
 	d = e.Apply(d)
 	d.Engine.StepTokens = cmp.Or(cells.limit(stepTokensOption), max(bench.stepTokens[e.Name], n.Input*bench.stepPrompts[e.Name]), d.Engine.StepTokens)
 	d.Engine.Sequences = cmp.Or(cells.limit(sequencesOption), d.Engine.Sequences)
 	for _, p := range bench.polls {
-		if p.engine == e.Name && run.load.Clients >= p.clients && p.where(&d, n) {
+		if p.engine == e.Name && r.load.Clients >= p.clients && p.where(&d, n) {
 			d.Engine.PollSteps = p.steps
 		}
 	}
-	decode := d.Of(op.Decode)
-	if run.load.Clients < 1 {
-		if run.load.Clients, run.guessed = batch*decode.Ranks(), true; run.load.Clients < 1 {
-			r.note(errors.New("no concurrency"))
+	ranks := d.Of(op.Decode).Ranks()
+	for i := range d.Pools {
+		d.Pools[i].Plan.Batch = plan.Batch{Count: 1, Size: max(1, (r.load.Clients+ranks-1)/ranks)}
+	}
+	return d
+}
+
+// best is the deployment behind the engine with which clients get the most done, of those that can run it.
+func (r *servingRun) best(choice []*engine.Engine, d deploy.Deployment, settle func(*engine.Engine) deploy.Deployment) (deploy.Deployment, error) {
+	var best deploy.Deployment
+	var errs []error
+	most := 0.0
+	load := r.load
+	load.Clients = max(1, load.Clients)
+	for _, e := range choice {
+		if _, err := serving.Runs([]*engine.Engine{e}, d); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		run := settle(e)
+		seen, err := serving.Predict(&run, load)
+		if err != nil {
+			errs = append(errs, err)
+		} else if seen.Requests > most {
+			best, most = run, seen.Requests
 		}
 	}
-	for i := range d.Pools {
-		d.Pools[i].Plan.Batch = plan.Batch{Count: 1, Size: max(1, (run.load.Clients+decode.Ranks()-1)/decode.Ranks())}
+	if most == 0 {
+		return best, document.Join(errs...)
 	}
-	run.deployment = d
-	return run, document.Join(r.problems...)
+	return best, nil
+}
+
+// unsized rows say neither the GPUs of an aggregated deployment nor how it is cut.
+func (r run) unsized() bool {
+	return r.get("mode") == "agg" && r.plain("tp_size")+r.plain("num_gpus") == ""
+}
+
+// mostUnsized is the GPUs that a server is looked for which no row says the size of: those of a node.
+const mostUnsized = 8
+
+// fewest cuts a server over the fewest GPUs, a power of two, that hold its weights and a request.
+func (r *servingRun) fewest(d *deploy.Deployment, settled deploy.Deployment) error {
+	p, err := serving.NewPredictor(&settled)
+	if err != nil {
+		return err
+	}
+	pool := &settled.Pools[0]
+	for tp := 1; tp <= mostUnsized; tp *= 2 {
+		pool.Plan.Attention.TP = tp
+		misses := plan.LayoutMisses(settled.Model, pool.Plan.Attention)
+		if settled.Model.IsMoE() {
+			pool.Plan.Experts.TP = tp
+			misses = append(misses, pool.Plan.ExpertMisses(settled.Model)...)
+		}
+		if len(misses) > 0 {
+			continue
+		}
+		if tokens, err := p.CacheTokens(&settled, pool, r.load.Lengths); err == nil && tokens >= float64(r.load.Lengths.Final()) {
+			d.Pools[0].Plan.Attention.TP, d.Pools[0].Plan.Experts = tp, pool.Plan.Experts
+			return nil
+		}
+	}
+	return fmt.Errorf("num_gpus and tp_size are not said, and %d GPUs do not hold the weights and a request", mostUnsized)
+}
+
+// measured says whether a row has any of the figures of its table.
+func (p *servingPredictor) measured(r run) bool {
+	return slices.ContainsFunc(p.figures, func(f servingFigure) bool { return f.cell(r) != "" })
 }
 
 // load reads the model and the system of a row, once for all rows that name them.
@@ -339,9 +504,13 @@ func (p *servingPredictor) load(key servingFiles) (*question.Loaded, error) {
 	return l, nil
 }
 
+// mostDrafts are those of a step that may be drafted.
+const mostDrafts = 16
+
 // reader reads the cells of a row and collects what is wrong with them.
 type reader struct {
 	get      func(string) string
+	unsized  bool // the row says no sizes
 	problems []error
 }
 
@@ -374,17 +543,25 @@ func (r *reader) positive(column string) int {
 	return max(1, n)
 }
 
+// tensor is the tensor-parallel size of a pool. Where a row has no GPUs either, the fewest are looked for later.
+func (r *reader) tensor(prefix string) int {
+	if r.unsized {
+		return 1
+	}
+	return r.positive(prefix + "tp_size")
+}
+
 // pool is the plan of the columns that start with a prefix, on the system of the row.
 func (r *reader) pool(prefix string, l *question.Loaded) deploy.Pool {
 	size := func(column string) int { return max(1, r.whole(prefix+column, 1)) }
 	m := l.Shape
 	p := plan.Plan{
-		Attention: plan.Layout{DP: size("attention_dp_size"), PP: size("pp_size"), TP: r.positive(prefix + "tp_size"), CP: 1},
+		Attention: plan.Layout{DP: size("attention_dp_size"), PP: size("pp_size"), TP: r.tensor(prefix), CP: 1},
 		Pipelined: l.Assumptions.Pipelined, Drafts: r.whole("drafts", 0),
 	}
-	if most := len(workload.DraftAcceptance); p.Drafts > most {
-		r.note(fmt.Errorf("drafts: at most %d, not %d", most, p.Drafts))
-		p.Drafts = most
+	if p.Drafts > mostDrafts {
+		r.note(fmt.Errorf("drafts: at most %d, not %d", mostDrafts, p.Drafts))
+		p.Drafts = mostDrafts
 	}
 	if prefix == "prefill_" {
 		p.Drafts = 0

@@ -45,6 +45,8 @@ type Report struct {
 	Header  []string // of the input, and the columns that were added
 	Figures []string // names of the figures of a row; a single one needs none
 	Rows    []Row
+
+	brief []bool // by figure: summed up by class alone; nil: none
 }
 
 // Summary is the errors of one figure of a group.
@@ -58,7 +60,11 @@ type Summary struct {
 
 // Summaries are the errors by group, in the order of the table.
 func (r *Report) Summaries() []Summary {
-	return r.summaries(func(row *Row) string { return row.Group })
+	out := r.summaries(func(row *Row) string { return row.Group })
+	return slices.DeleteFunc(out, func(s Summary) bool {
+		i := slices.Index(r.Figures, s.Figure)
+		return i < len(r.brief) && r.brief[i]
+	})
 }
 
 // Regroup sums the rows up by the values of columns of the input, in the place of the groups they have.
@@ -137,7 +143,10 @@ func (r *Report) summaries(of func(*Row) string) []Summary {
 	var out []Summary
 	for _, g := range groups {
 		for figure, name := range r.Figures {
-			out = append(out, summary(g, name, figure, byGroup[g]))
+			s := summary(g, name, figure, byGroup[g])
+			if s.Rows+s.Unpredicted > 0 || figure < meanFigures {
+				out = append(out, s)
+			}
 		}
 	}
 	return out
@@ -182,9 +191,19 @@ func median(list []float64) float64 {
 func (r *Report) Predicted() (n int) {
 	for i := range r.Rows {
 		for _, f := range r.Rows[i].Figures {
-			if f.Reason == "" {
+			if f.Reason == "" && f.Predicted != 0 {
 				n++
 			}
+		}
+	}
+	return n
+}
+
+// Answered is how many rows have a prediction of any figure.
+func (r *Report) Answered() (n int) {
+	for i := range r.Rows {
+		if slices.ContainsFunc(r.Rows[i].Figures, func(f Figure) bool { return f.Reason == "" && f.Predicted != 0 }) {
+			n++
 		}
 	}
 	return n
@@ -214,15 +233,26 @@ type Reason struct {
 
 // Reason is why figures of a row have no prediction: once where it is the same for all.
 func (r *Report) Reason(row *Row) string {
-	var parts []string
+	var reasons []string
+	figures := map[string][]string{}
+	answered := false
 	for i := range row.Figures {
-		if why := row.Figures[i].Reason; why != "" {
-			parts = append(parts, strings.TrimPrefix(r.Figures[i]+": "+why, ": "))
+		f := &row.Figures[i]
+		if f.Reason == "" {
+			answered = answered || f.Predicted != 0
+			continue
 		}
+		if figures[f.Reason] == nil {
+			reasons = append(reasons, f.Reason)
+		}
+		figures[f.Reason] = append(figures[f.Reason], r.Figures[i])
 	}
-	same := func(f Figure) bool { return f.Reason == row.Figures[0].Reason }
-	if !slices.ContainsFunc(row.Figures, func(f Figure) bool { return !same(f) }) {
-		return row.Figures[0].Reason
+	if len(reasons) == 1 && !answered {
+		return reasons[0]
+	}
+	var parts []string
+	for _, why := range reasons {
+		parts = append(parts, strings.TrimPrefix(strings.Join(figures[why], ", ")+": "+why, ": "))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -238,7 +268,7 @@ func (r *Report) WriteCSV(w io.Writer) error {
 		cells := slices.Clone(row.Cells)
 		for _, f := range row.Figures {
 			predicted := ""
-			if f.Reason == "" {
+			if f.Reason == "" && f.Predicted != 0 {
 				predicted = strconv.FormatFloat(f.Predicted, 'g', 9, 64)
 			}
 			cells = append(cells, predicted)

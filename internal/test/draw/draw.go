@@ -88,7 +88,7 @@ func System(t *rapid.T, steps bool) *hardware.System {
 // compression.
 func Attention(t *rapid.T, label string) model.Attention {
 	kind := rapid.SampledFrom([]model.AttentionKind{
-		model.GroupQuery, model.GroupQuery, model.Latent, model.Latent, model.GatedDelta, model.Lightning,
+		model.GroupQuery, model.GroupQuery, model.Latent, model.Latent, model.GatedDelta, model.Lightning, model.ShortConv,
 	}).Draw(t, label)
 	a := model.Attention{Kind: kind, Heads: 8, KVHeads: 4, HeadDim: 16, Gated: rapid.Bool().Draw(t, label+" gate")}
 	some := func(what string, most int) int {
@@ -99,6 +99,9 @@ func Attention(t *rapid.T, label string) model.Attention {
 	}
 	if a.IsLinear() {
 		a.Gated, a.Conv = false, some("convolution", 4)
+		if kind == model.ShortConv {
+			a.KVHeads, a.Conv = a.Heads, 3
+		}
 		return a
 	}
 	if kind == model.Latent {
