@@ -1,0 +1,318 @@
+package chart
+
+import (
+	"math"
+	"slices"
+)
+
+const (
+	thickest  = 34.0 // bars
+	filling   = 0.76 // of a band by its bars
+	narrowest = 1.0  // bar that is drawn by itself
+	rimmed    = 3.0  // width from which on a bar has a rim
+)
+
+// barBox is the place of a bar.
+func (p *plot) barBox(b *Bar) box {
+	y0, y1 := band(b.Band, len(p.Y.Bands), p.area.y0, p.area.y1)
+	h := min((y1-y0)*filling, thickest*float64(max(1, b.Of)))
+	if y1-y0 < 3 {
+		h = y1 - y0
+	}
+	y0 = (y0 + y1 - h) / 2
+	if b.Of > 1 {
+		h /= float64(b.Of)
+		y0 += h * float64(b.Place)
+	}
+	x0, x1 := p.x.within(b.From), p.x.within(b.To)
+	return box{min(x0, x1), y0, max(x0, x1), y0 + h}
+}
+
+// bars draws all bars of a panel. Those that are narrower than a pixel are drawn together.
+func (d *drawing) bars(p *plot) {
+	columns := columns{}
+	for i := range p.Bars {
+		b := &p.Bars[i]
+		if !finite(b.From) || !finite(b.To) || b.Band < 0 || b.Band >= len(p.Y.Bands) {
+			continue
+		}
+		at := p.barBox(b)
+		if at.x1-at.x0 < narrowest {
+			columns.add(p, b, at)
+			continue
+		}
+		d.rect("bar", at, b.Paint, Mark{Tip: clean(b.Tip), Rim: at.x1-at.x0 >= rimmed})
+		if b.Hatch && at.x1-at.x0 >= rimmed {
+			d.hatch("hatch", at, b.Paint)
+		}
+	}
+	columns.draw(d, p)
+	for i := range p.Bars {
+		if b := &p.Bars[i]; finite(b.From) && finite(b.To) && b.Band >= 0 && b.Band < len(p.Y.Bands) {
+			d.barLabels(p, b)
+		}
+	}
+}
+
+// barLabels writes what stands on a bar and behind it.
+func (d *drawing) barLabels(p *plot, b *Bar) {
+	at := p.barBox(b)
+	h := at.y1 - at.y0
+	size := min(labelSize, max(8, h-3))
+	y := (at.y0+at.y1)/2 + 0.36*size
+	if b.Inside != "" && h >= 10 {
+		text := clean(b.Inside)
+		short := fit(text, size, false, at.x1-at.x0-6)
+		// A few letters of a name say nothing.
+		if len([]rune(short)) >= min(len([]rune(text)), 8) {
+			d.say(label{kind: "bar-label", text: short, size: size, paint: b.Paint, on: true, anchor: Middle, x: (at.x0 + at.x1) / 2, y: y})
+		}
+	}
+	if b.After != "" && h >= 8 {
+		text := fit(clean(b.After), size, false, d.scene.Width-at.x1-8)
+		d.say(label{kind: "bar-after", text: text, size: size, paint: Ink, x: at.x1 + 5, y: y})
+	}
+}
+
+// columns are bars too narrow to be drawn: what of each pixel of a band they cover.
+type columns map[columnKey]map[Paint]float64
+
+type columnKey struct {
+	band, place int
+	x           int
+}
+
+func (c columns) add(p *plot, b *Bar, at box) {
+	w := at.x1 - at.x0
+	key := columnKey{b.Band, b.Place, int(math.Floor((at.x0 + w/2) - p.area.x0))}
+	if c[key] == nil {
+		c[key] = map[Paint]float64{}
+	}
+	c[key][b.Paint] += w
+}
+
+// draw draws neighbouring columns of the same paint as one: the one that covers most of each.
+func (c columns) draw(d *drawing, p *plot) {
+	keys := make([]columnKey, 0, len(c))
+	for k := range c {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b columnKey) int {
+		for _, v := range []int{a.band - b.band, a.place - b.place, a.x - b.x} {
+			if v != 0 {
+				return v
+			}
+		}
+		return 0
+	})
+	most := func(k columnKey) (paint Paint, opacity float64) {
+		var covered, largest float64
+		for q := Paint(0); int(q) < paints; q++ {
+			covered += c[k][q]
+			if c[k][q] > largest {
+				paint, largest = q, c[k][q]
+			}
+		}
+		// Few levels, so that neighbours join; the least can still be seen.
+		return paint, min(1, max(0.25, math.Ceil(covered*4)/4))
+	}
+	for i := 0; i < len(keys); {
+		first := keys[i]
+		paint, opacity := most(first)
+		n := 1
+		for ; i+n < len(keys); n++ {
+			next := keys[i+n]
+			other, o := most(next)
+			if next.band != first.band || next.place != first.place || next.x != first.x+n || other != paint || o != opacity {
+				break
+			}
+		}
+		i += n
+		of := 0
+		for _, b := range p.Bars {
+			if b.Band == first.band {
+				of = b.Of
+				break
+			}
+		}
+		at := p.barBox(&Bar{Band: first.band, Place: first.place, Of: of, From: p.x.low, To: p.x.low})
+		at.x0 = p.area.x0 + float64(first.x)
+		at.x1 = min(at.x0+float64(n), p.area.x1)
+		at.x0 = min(at.x0, at.x1-0.5)
+		if opacity == 1 {
+			opacity = 0
+		}
+		d.rect("sliver", at, paint, Mark{Opacity: opacity})
+	}
+}
+
+// cells draws a heat map.
+func (d *drawing) cells(p *plot) {
+	e := newExtent()
+	for _, c := range p.Cells {
+		e.add(c.Value)
+	}
+	for _, c := range p.Cells {
+		if !finite(c.Value) || c.X < 0 || c.Y < 0 || c.X >= len(p.X.Bands) || c.Y >= len(p.Y.Bands) {
+			continue
+		}
+		x0, x1 := band(c.X, len(p.X.Bands), p.area.x0, p.area.x1)
+		y0, y1 := band(c.Y, len(p.Y.Bands), p.area.y0, p.area.y1)
+		paint := HeatPaint(c.Value, e.low, e.high)
+		d.rect("cell", box{x0, y0, x1, y1}, paint, Mark{Tip: clean(c.Tip), Rim: x1-x0 >= rimmed && y1-y0 >= rimmed})
+		if text := clean(c.Inside); y1-y0 >= labelSize*1.2 && textWidth(text, labelSize, false) <= x1-x0-4 {
+			d.say(label{kind: "cell-label", text: text, size: labelSize, paint: paint, on: true, anchor: Middle, x: (x0 + x1) / 2, y: (y0+y1)/2 + 0.36*labelSize})
+		}
+	}
+}
+
+// HeatPaint is the paint of a value between a lowest and a highest.
+func HeatPaint(v, low, high float64) Paint {
+	if !(high > low) {
+		return Heat0 + heatSteps/2
+	}
+	return Heat0 + Paint(min(heatSteps-1, int((v-low)/(high-low)*heatSteps)))
+}
+
+// places are points on the plot; those without a place are left out, those outside lie at its border. Of more than two for
+// each pixel the lowest and the highest are kept.
+func (p *plot) places(list []XY, steps bool) []XY {
+	var out []XY
+	for _, q := range list {
+		if !finite(q.X) || !finite(q.Y) || p.X.Log && q.X <= 0 || p.Y.Log && q.Y <= 0 {
+			continue
+		}
+		at := XY{p.x.within(q.X), p.y.within(q.Y)}
+		if n := len(out); steps && n > 0 && out[n-1].Y != at.Y {
+			out = append(out, XY{at.X, out[n-1].Y})
+		}
+		out = append(out, at)
+	}
+	return thinned(out, p.area.x1-p.area.x0)
+}
+
+func thinned(list []XY, width float64) []XY {
+	if float64(len(list)) <= 4*width {
+		return list
+	}
+	var out []XY
+	for i := 0; i < len(list); {
+		low, high, last := list[i], list[i], list[i]
+		out = append(out, list[i])
+		column := math.Floor(list[i].X)
+		for i++; i < len(list) && math.Floor(list[i].X) == column; i++ {
+			last = list[i]
+			if last.Y < low.Y {
+				low = last
+			}
+			if last.Y > high.Y {
+				high = last
+			}
+		}
+		out = append(out, low, high, last)
+	}
+	return out
+}
+
+// area fills what lies between two lines.
+func (d *drawing) area(p *plot, a *Area) {
+	upper, lower := p.places(a.Upper, a.Steps), p.places(a.Lower, a.Steps)
+	if len(upper) < 2 || len(lower) < 2 {
+		return
+	}
+	slices.Reverse(lower)
+	opacity := 0.85
+	if a.Faint {
+		opacity = 0.16
+	}
+	d.add("area", Mark{Shape: path, Filled: true, Paint: a.Paint, Opacity: opacity, Lines: [][]XY{append(upper, lower...)}, Tip: clean(a.Tip)})
+}
+
+// line draws a line, and its label above the right end.
+func (d *drawing) line(p *plot, l *Line) {
+	at := p.places(l.Points, l.Steps)
+	if len(at) == 0 {
+		return
+	}
+	if len(at) == 1 {
+		d.dot("dot", Round, at[0], 2.5, l.Paint, clean(l.Tip))
+	} else {
+		width := l.Width
+		if width == 0 {
+			width = 1.8
+		}
+		d.add("line", Mark{Shape: path, Paint: l.Paint, Width: width, Dash: l.Dash, Lines: [][]XY{at}, Tip: clean(l.Tip)})
+	}
+	if l.Label == "" {
+		return
+	}
+	// The middle of a line that ends at the border would be as good: along it there is room somewhere.
+	text := clean(l.Label)
+	w := textWidth(text, labelSize, false)
+	for _, part := range []float64{1, 0.9, 0.75, 0.6, 0.45, 0.3} {
+		q := along(at, part)
+		for _, dy := range []float64{-4, labelSize + 3} {
+			try := label{kind: "line-label", text: text, size: labelSize, paint: Ink, anchor: End, x: max(q.X-2, p.area.x0+w+2), y: q.Y + dy}
+			if b, ok := d.free(&try, p.area); ok {
+				d.write(&try, b)
+				return
+			}
+		}
+	}
+}
+
+// along is the point at a share of the width of a line.
+func along(list []XY, part float64) XY {
+	x := list[0].X + part*(list[len(list)-1].X-list[0].X)
+	best := list[0]
+	for i := range list {
+		if math.Abs(list[i].X-x) < math.Abs(best.X-x) {
+			best = list[i]
+		}
+		if i > 0 && (list[i-1].X-x)*(list[i].X-x) < 0 {
+			a, b := list[i-1], list[i]
+			return XY{x, a.Y + (b.Y-a.Y)*(x-a.X)/(b.X-a.X)}
+		}
+	}
+	return best
+}
+
+// rules draws limits and borders.
+func (d *drawing) rules(p *plot) {
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		text := clean(r.Label)
+		switch {
+		case r.X != nil && p.x.holds(*r.X) && !(p.X.Log && *r.X <= 0):
+			x := p.x.at(*r.X)
+			d.stroke("rule", r.Paint, 1.2, r.Dash, []XY{{x, p.area.y0}, {x, p.area.y1}})
+			for n := range 3 {
+				y := p.area.y0 + labelSize + float64(n)*labelSize*leading
+				if d.within(p.area, label{kind: "rule-label", text: text, size: labelSize, paint: Ink, x: x + 4, y: y}) ||
+					d.within(p.area, label{kind: "rule-label", text: text, size: labelSize, paint: Ink, anchor: End, x: x - 4, y: y}) {
+					break
+				}
+			}
+		case r.Y != nil && p.y.holds(*r.Y) && !(p.Y.Log && *r.Y <= 0):
+			y := p.y.at(*r.Y)
+			d.stroke("rule", r.Paint, 1.2, r.Dash, []XY{{p.area.x0, y}, {p.area.x1, y}})
+			for _, dy := range []float64{-4, labelSize + 2} {
+				if d.within(p.area, label{kind: "rule-label", text: text, size: labelSize, paint: Ink, anchor: End, x: p.area.x1 - 4, y: y + dy}) {
+					break
+				}
+			}
+		}
+	}
+}
+
+// within writes a text if there is room for it inside a place.
+func (d *drawing) within(a box, l label) bool {
+	if l.text == "" {
+		return true
+	}
+	b, ok := d.free(&l, a)
+	if ok {
+		d.write(&l, b)
+	}
+	return ok
+}
