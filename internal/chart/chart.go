@@ -46,6 +46,7 @@ type Panel struct {
 	Title  string
 	Weight float64 // its part of the height
 	Least  float64 // height of the plot below which it is left out, if it is not the first
+	Airy   bool    // bars leave room for labels beside them
 	X, Y   Axis
 
 	Areas []Area
@@ -80,7 +81,7 @@ type Bar struct {
 	From, To float64
 	Paint    Paint
 	Hatch    bool
-	Inside   string // label, where it fits
+	Inside   string // label on it or, where it does not fit, below it
 	After    string // label behind the end
 	Tip      string
 	// Of several bars side by side in a band, the place of this one and how many there are; 0 of 0: it fills the band.
@@ -127,6 +128,7 @@ type Dots struct {
 type Dot struct {
 	XY
 	Label, Tip string
+	Size       float64 // 0: that of the series
 }
 
 // Cell is a field of a heat map: bands of both axes.

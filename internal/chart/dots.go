@@ -59,9 +59,13 @@ func (d *drawing) series(p *plot, s *Dots) []placed {
 			continue
 		}
 		place := XY{p.x.within(q.X), p.y.within(q.Y)}
-		out = append(out, placed{place, r, clean(q.Label)})
+		own := r
+		if q.Size > 0 && !many {
+			own = q.Size
+		}
+		out = append(out, placed{place, own, clean(q.Label)})
 		if !many {
-			d.dot("dot", s.Form, place, r, s.Paint, clean(q.Tip))
+			d.dot("dot", s.Form, place, own, s.Paint, clean(q.Tip))
 			continue
 		}
 		if key := (XY{math.Round(2 * place.X), math.Round(2 * place.Y)}); !seen[key] {
@@ -128,7 +132,7 @@ func (d *drawing) dotLabel(p *plot, q *placed, avoid []placed) {
 				l.y = end.Y + ascent*size
 			}
 			b, ok := d.free(&l, p.area)
-			if !ok || covers(b, avoid) {
+			if !ok || covers(b, avoid) || ring < len(rings)-1 && p.onLine(b) {
 				continue
 			}
 			if ring > 0 {
@@ -146,6 +150,28 @@ func covers(b box, dots []placed) bool {
 		q := &dots[i]
 		if b.overlaps(box{q.at.X - q.r, q.at.Y - q.r, q.at.X + q.r, q.at.Y + q.r}) {
 			return true
+		}
+	}
+	return false
+}
+
+// onLine reports whether a label would lie on a straight line of the plot.
+func (p *plot) onLine(b box) bool {
+	const steps = 6
+	for i := range p.Lines {
+		l := p.Lines[i].Points
+		if len(l) != 2 {
+			continue
+		}
+		from, to := XY{p.x.within(l[0].X), p.y.within(l[0].Y)}, XY{p.x.within(l[1].X), p.y.within(l[1].Y)}
+		for k := range steps + 1 { // along the label
+			x := b.x0 + (b.x1-b.x0)*float64(k)/steps
+			if (from.X-x)*(to.X-x) > 0 || from.X == to.X {
+				continue
+			}
+			if y := from.Y + (to.Y-from.Y)*(x-from.X)/(to.X-from.X); y > b.y0 && y < b.y1 {
+				return true
+			}
 		}
 	}
 	return false

@@ -14,7 +14,7 @@ const (
 	smallSize    = 10.0
 	leading      = 1.35 // lines of text
 	tickRow      = 16.0 // the labels of an x axis
-	titleRow     = 17.0 // the title of an axis or a panel
+	titleRow     = 19.0 // the title of an axis or a panel
 	gap          = 8.0
 	mostHeading  = 0.42 // of the height, for title and legend
 )
@@ -176,7 +176,7 @@ func (p *Panel) overhead() (above, below float64) {
 		below = tickRow
 	}
 	if p.X.Title != "" {
-		below += titleRow - 3
+		below += 14
 	}
 	return above, below
 }
@@ -301,7 +301,7 @@ func (d *drawing) plot(p *plot) {
 
 // titles writes those of the panel and of its axes. That of the y axis stands above it, where it can be read.
 func (d *drawing) titles(p *plot) {
-	y := p.area.y0 - 6
+	y := p.area.y0 - 8
 	x := margin
 	if p.Title != "" {
 		text := fit(clean(p.Title), labelSize, true, d.scene.Width-2*margin)
@@ -311,7 +311,7 @@ func (d *drawing) titles(p *plot) {
 	}
 	d.say(label{kind: "axis-title", text: fit(clean(p.Y.Title), labelSize, false, d.scene.Width-margin-x), size: labelSize, paint: Muted, x: x, y: y})
 	if p.X.Title != "" {
-		y := p.area.y1 + titleRow - 5
+		y := p.area.y1 + 12
 		if !p.X.Bare {
 			y += tickRow - 2
 		}

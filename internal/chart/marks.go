@@ -1,13 +1,16 @@
 package chart
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
 
 const (
-	thickest  = 34.0 // bars
+	thickest  = 34.0 // bars, where there are several bands
+	thick     = 64.0 // bars, where there are one or two
 	filling   = 0.76 // of a band by its bars
+	airy      = 0.38 // of a band, where labels stand beside bars
 	narrowest = 1.0  // bar that is drawn by itself
 	rimmed    = 3.0  // width from which on a bar has a rim
 )
@@ -15,7 +18,14 @@ const (
 // barBox is the place of a bar.
 func (p *plot) barBox(b *Bar) box {
 	y0, y1 := band(b.Band, len(p.Y.Bands), p.area.y0, p.area.y1)
-	h := min((y1-y0)*filling, thickest*float64(max(1, b.Of)))
+	most := thickest
+	if len(p.Y.Bands) <= 2 {
+		most = min(thick, max(thickest, (y1-y0)/3)) // the rest is for labels
+	}
+	h := min((y1-y0)*filling, most*float64(max(1, b.Of)))
+	if p.Airy {
+		h = min(h, max(airy*(y1-y0), labelSize+4))
+	}
 	if y1-y0 < 3 {
 		h = y1 - y0
 	}
@@ -47,31 +57,124 @@ func (d *drawing) bars(p *plot) {
 		}
 	}
 	columns.draw(d, p)
+	d.barLabels(p)
+}
+
+// barLabels writes what stands on bars and behind them, then what does not fit there: the longest bars first.
+func (d *drawing) barLabels(p *plot) {
+	var rest []*Bar
 	for i := range p.Bars {
-		if b := &p.Bars[i]; finite(b.From) && finite(b.To) && b.Band >= 0 && b.Band < len(p.Y.Bands) {
-			d.barLabels(p, b)
+		b := &p.Bars[i]
+		if !finite(b.From) || !finite(b.To) || b.Band < 0 || b.Band >= len(p.Y.Bands) {
+			continue
+		}
+		if b.After != "" {
+			d.behind(p, b)
+		}
+		if b.Inside != "" && !d.inside(p, b) {
+			rest = append(rest, b)
+		}
+	}
+	if len(rest) > mostCallouts {
+		return // they would hide each other
+	}
+	slices.SortStableFunc(rest, func(a, b *Bar) int { return cmp.Compare(math.Abs(b.To-b.From), math.Abs(a.To-a.From)) })
+	for _, b := range rest {
+		d.callout(p, b)
+	}
+}
+
+// mostCallouts is how many bars may have their labels beside them.
+const mostCallouts = 60
+
+// behind writes the label at the end of a bar.
+func (d *drawing) behind(p *plot, b *Bar) {
+	at := p.barBox(b)
+	h := at.y1 - at.y0
+	if h < 8 {
+		return
+	}
+	size := min(labelSize, max(8, h-3))
+	text := fit(clean(b.After), size, false, d.scene.Width-at.x1-8)
+	d.say(label{kind: "bar-after", text: text, size: size, paint: Ink, x: at.x1 + 5, y: (at.y0+at.y1)/2 + 0.36*size})
+}
+
+// inside writes the label of a bar on it, if it fits.
+func (d *drawing) inside(p *plot, b *Bar) bool {
+	at := p.barBox(b)
+	h := at.y1 - at.y0
+	size := min(labelSize, max(8, h-3))
+	l := label{kind: "bar-label", text: clean(b.Inside), size: size, paint: b.Paint, on: true, anchor: Middle, x: (at.x0 + at.x1) / 2, y: (at.y0+at.y1)/2 + 0.36*size}
+	if h < 10 || textWidth(l.text, size, false) > at.x1-at.x0-6 {
+		return false
+	}
+	place, ok := d.free(&l, d.frame)
+	if !ok {
+		return false
+	}
+	if b.Hatch { // a plate, so that the text can be read
+		d.rect("plate", box{place.x0 - 2, place.y0, place.x1 + 2, min(place.y1, at.y1)}, b.Paint, Mark{})
+	}
+	d.write(&l, place)
+	return true
+}
+
+// callout writes the label of a bar below or above it, within its band, with a thin line to it.
+func (d *drawing) callout(p *plot, b *Bar) {
+	at := p.barBox(b)
+	if at.x1-at.x0 < narrowest {
+		return
+	}
+	low, high := band(b.Band, len(p.Y.Bands), p.area.y0, p.area.y1)
+	const size = smallSize
+	x := (at.x0 + at.x1) / 2
+	text := clean(b.Inside)
+	w := textWidth(text, size, false)
+	for row := range 8 {
+		below := at.y1 + 3 + ascent*size + float64(row)*size*1.15
+		above := at.y0 - 3 - descent*size - float64(row)*size*1.15
+		for _, y := range []float64{below, above} {
+			if y+descent*size > high || y-ascent*size < low {
+				continue
+			}
+			for _, shift := range []float64{0, w/2 - 4, 4 - w/2} {
+				l := label{kind: "callout", text: text, size: size, paint: Ink, anchor: Middle, x: x + shift, y: y}
+				place, ok := d.free(&l, box{p.area.x0, low, d.frame.x1, high})
+				if !ok || d.crosses(x, at, place) {
+					continue
+				}
+				if row > 0 {
+					from, to := at.y1, place.y0
+					if y < at.y0 {
+						from, to = at.y0, place.y1
+					}
+					d.stroke("leader", Muted, 0.8, false, []XY{{x, from}, {x, to}})
+				}
+				d.taken = append(d.taken, leaderBox(x, at, place)) // no other text across it
+				d.write(&l, place)
+				return
+			}
 		}
 	}
 }
 
-// barLabels writes what stands on a bar and behind it.
-func (d *drawing) barLabels(p *plot, b *Bar) {
-	at := p.barBox(b)
-	h := at.y1 - at.y0
-	size := min(labelSize, max(8, h-3))
-	y := (at.y0+at.y1)/2 + 0.36*size
-	if b.Inside != "" && h >= 10 {
-		text := clean(b.Inside)
-		short := fit(text, size, false, at.x1-at.x0-6)
-		// A few letters of a name say nothing.
-		if len([]rune(short)) >= min(len([]rune(text)), 8) {
-			d.say(label{kind: "bar-label", text: short, size: size, paint: b.Paint, on: true, anchor: Middle, x: (at.x0 + at.x1) / 2, y: y})
+// leaderBox is the place of the line from a bar to its label.
+func leaderBox(x float64, at, place box) box {
+	if place.y0 > at.y0 {
+		return box{x - 1, at.y1, x + 1, place.y0}
+	}
+	return box{x - 1, place.y1, x + 1, at.y0}
+}
+
+// crosses reports whether the line from a bar to a label would cross a text.
+func (d *drawing) crosses(x float64, at, place box) bool {
+	line := leaderBox(x, at, place)
+	for _, t := range d.taken {
+		if line.overlaps(t) {
+			return true
 		}
 	}
-	if b.After != "" && h >= 8 {
-		text := fit(clean(b.After), size, false, d.scene.Width-at.x1-8)
-		d.say(label{kind: "bar-after", text: text, size: size, paint: Ink, x: at.x1 + 5, y: y})
-	}
+	return false
 }
 
 // columns are bars too narrow to be drawn: what of each pixel of a band they cover.
@@ -253,7 +356,7 @@ func (d *drawing) line(p *plot, l *Line) {
 		q := along(at, part)
 		for _, dy := range []float64{-4, labelSize + 3} {
 			try := label{kind: "line-label", text: text, size: labelSize, paint: Ink, anchor: End, x: max(q.X-2, p.area.x0+w+2), y: q.Y + dy}
-			if b, ok := d.free(&try, p.area); ok {
+			if b, ok := d.free(&try, p.area); ok && !p.onLine(b) {
 				d.write(&try, b)
 				return
 			}
@@ -286,6 +389,10 @@ func (d *drawing) rules(p *plot) {
 		case r.X != nil && p.x.holds(*r.X) && !(p.X.Log && *r.X <= 0):
 			x := p.x.at(*r.X)
 			d.stroke("rule", r.Paint, 1.2, r.Dash, []XY{{x, p.area.y0}, {x, p.area.y1}})
+			if p.Y.Bands != nil { // bars leave no room
+				d.say(label{kind: "rule-label", text: text, size: labelSize, paint: Ink, anchor: Middle, x: min(x, d.frame.x1-margin-textWidth(text, labelSize, false)/2), y: p.area.y0 - 3})
+				continue
+			}
 			for n := range 3 {
 				y := p.area.y0 + labelSize + float64(n)*labelSize*leading
 				if d.within(p.area, label{kind: "rule-label", text: text, size: labelSize, paint: Ink, x: x + 4, y: y}) ||

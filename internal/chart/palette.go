@@ -67,7 +67,9 @@ func newTheme(name string, ground [5]uint32, of [series]uint32, low, high uint32
 		t.of[int(C1)+i] = rgb(c)
 	}
 	a, b := rgb(low), rgb(high)
-	mix := func(x, y uint8, part float64) uint8 { return uint8(math.Round(float64(x) + part*(float64(y)-float64(x)))) }
+	mix := func(x, y uint8, part float64) uint8 {
+		return uint8(math.Round(float64(x) + part*(float64(y)-float64(x))))
+	}
 	for i := range heatSteps {
 		part := float64(i) / (heatSteps - 1)
 		t.of[int(Heat0)+i] = color.RGBA{mix(a.R, b.R, part), mix(a.G, b.G, part), mix(a.B, b.B, part), 255}

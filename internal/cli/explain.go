@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +14,8 @@ import (
 	"throughline/internal/catalogue"
 	"throughline/internal/document"
 	"throughline/internal/explain"
+	"throughline/internal/picture"
+	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/op"
@@ -25,6 +28,7 @@ type explainOptions struct {
 	from        string
 	json        bool
 	view        viewOptions
+	charts      charts
 }
 
 func newExplain(s Streams) *cobra.Command {
@@ -52,7 +56,7 @@ thousandth to a thousand times the present one are tried.`,
   throughline explain --model qwen3_32b_flash --system H100_SXM --tp 4 --batch 64 --seek mem1.GBps --until tpot=5ms
   throughline explain --model qwen3_32b_flash --system H100_SXM --tp 4 --seek matrix.bfloat16.tflops --until ttft=20ms --json`,
 		Args: onlyFlags(""),
-		RunE: func(*cobra.Command, []string) error { return explainPoint(s, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return explainPoint(cmd.Context(), s, o) },
 	}
 	o.flags = addSettings(cmd, question.Explain)
 	f := cmd.Flags()
@@ -61,6 +65,7 @@ thousandth to a thousand times the present one are tried.`,
 	f.StringVar(&o.until, "until", "", "the goal: "+strings.Join(explain.Metrics(), ", ")+" = a value")
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of tables")
 	o.view.flags(cmd)
+	o.charts.flags(cmd, picture.Names(picture.StepKinds), false)
 	complete(cmd, "until", goals(), true)
 	completePaths(cmd)
 	return cmd
@@ -89,9 +94,12 @@ func completePaths(cmd *cobra.Command) {
 	}))
 }
 
-func explainPoint(s Streams, o explainOptions) error {
+func explainPoint(ctx context.Context, s Streams, o explainOptions) error {
 	q, err := ask(o.flags, o.from)
 	goal, errs := o.check(&q)
+	plan, _, _ := strings.Cut(o.from, "#")
+	sheet, wrong := o.charts.plan(append(q.Files(), plan), nil)
+	errs = append(errs, wrong)
 	answer, err := answerPoint(s, o.flags, &q, err)
 	if err == nil && goal != nil && q.Phase == "" && answer.Seen == nil && answer.Deployment.Assume.Engine {
 		errs = append(errs, ofFlag("until", fmt.Errorf("%s: no client can be served", o.until)))
@@ -124,6 +132,9 @@ func explainPoint(s Streams, o explainOptions) error {
 			}
 		}
 	}
+	if err := o.draw(ctx, s, sheet, answer, why); err != nil {
+		return err
+	}
 	if o.json {
 		err = report.WriteObject(s.data, report.ExplainedJSON(answer, why))
 	}
@@ -140,6 +151,16 @@ func explainPoint(s Streams, o explainOptions) error {
 	}
 	if err != nil {
 		return systemError{err}
+	}
+	return nil
+}
+
+// draw writes the charts of the step that is explained, of several the last.
+func (o *explainOptions) draw(ctx context.Context, s Streams, on *sheet, a *point.Answer, why []*explain.Explanation) error {
+	for i := len(why) - 1; i >= 0; i-- {
+		if why[i] != nil {
+			return draw(ctx, s, on, picture.StepKinds, picture.Step{Answer: a, Phase: i, Why: why[i]})
+		}
 	}
 	return nil
 }

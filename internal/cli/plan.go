@@ -9,6 +9,7 @@ import (
 	"throughline/engine"
 	"throughline/internal/advice"
 	"throughline/internal/document"
+	"throughline/internal/picture"
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/plan"
@@ -20,6 +21,7 @@ func newPlan(s Streams) *cobra.Command {
 	var jobs int
 	var view viewOptions
 	var flags *settings
+	var asked charts
 	cmd := &cobra.Command{
 		Use:   "plan --model M --system S --gpus N",
 		Short: "Find what to launch: the best deployments of a model on a number of GPUs",
@@ -38,13 +40,18 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
   throughline plan --model llama_3_8b --system L40S --gpus 4 --price 1.2 --power 350 --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, o, err := askPlan(s, flags, jobs, &view)
+			l, o, sheet, err := askPlan(s, flags, jobs, &view, &asked)
 			if err != nil {
 				return err
 			}
 			got, err := advice.Give(cmd.Context(), l, o)
 			if err != nil {
 				return err
+			}
+			if len(got.Ranked) > 0 {
+				if err := draw(cmd.Context(), s, sheet, picture.PlanKinds, picture.Plans{Loaded: l, Options: &o, Advice: got}); err != nil {
+					return err
+				}
 			}
 			if asJSON {
 				return showPlan(s, got, report.AdviceJSON(s.data, l, &o, got))
@@ -56,6 +63,7 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of tables")
 	addJobs(cmd, &jobs)
 	view.flags(cmd)
+	asked.flags(cmd, picture.Names(picture.PlanKinds), false)
 	cmd.Flags().StringSliceVar(&view.columns, "columns", nil, "fields to show instead of the usual ones, by their names in docs/output.md")
 	return cmd
 }
@@ -76,12 +84,13 @@ func checkJobs(jobs int) error {
 }
 
 // askPlan is the question of the flags with its files, and the options of its search; all problems at once.
-func askPlan(s Streams, flags *settings, jobs int, view *viewOptions) (*question.Loaded, advice.Options, error) {
+func askPlan(s Streams, flags *settings, jobs int, view *viewOptions, asked *charts) (*question.Loaded, advice.Options, *sheet, error) {
 	q, err := flags.read()
-	errs := []error{err, checkJobs(jobs), report.CheckColumns(view.columns)}
+	sheet, wrong := asked.plan(q.Files(), nil)
+	errs := []error{err, checkJobs(jobs), report.CheckColumns(view.columns), wrong}
 	l, err := q.Load()
 	if err := document.Join(append(errs, err)...); err != nil {
-		return nil, advice.Options{}, question.Once(err)
+		return nil, advice.Options{}, nil, question.Once(err)
 	}
 	warn(s, l.Warnings)
 	flags.note(s, l)
@@ -90,7 +99,7 @@ func askPlan(s Streams, flags *settings, jobs int, view *viewOptions) (*question
 		GPUs: q.GPUs, GPUsPerNode: q.GPUsPerNode, Mode: q.Mode, Objective: q.Objective, Rate: q.Rate, Engines: engines,
 		Redundant: search.Range{High: q.Redundant}, Drafts: search.Range{High: q.Drafts}, Top: q.Top, PerHour: q.Price, Watts: q.Power,
 		Overlaps: overlaps(q.Overlap), Workers: jobs,
-	}, err
+	}, sheet, err
 }
 
 // overlaps are those that a search tries; the empty name is none.

@@ -7,12 +7,14 @@ import (
 	"io"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"throughline/assume"
 	"throughline/internal/document"
 	"throughline/internal/jobfile"
+	"throughline/internal/picture"
 	"throughline/internal/report"
 	"throughline/internal/result"
 	"throughline/internal/sweep"
@@ -31,6 +33,10 @@ type runOptions struct {
 	assume     string
 	jobs       int
 	view       viewOptions
+	charts     charts
+	x, y, by   string // fields of charts
+	pictures   []*picture.Runs
+	sheets     []*sheet
 }
 
 func newRun(s Streams) *cobra.Command {
@@ -75,6 +81,17 @@ written; 3 the results could not be written.`,
 	f.StringVar(&o.assume, "assume", assume.Reference.Name, "modelling assumptions: reference or physical, and changes like reference,causal=true")
 	addJobs(cmd, &o.jobs)
 	o.view.flags(cmd)
+	o.charts.flags(cmd, picture.Names(picture.RunKinds), true)
+	for _, field := range []struct {
+		name, usual, doc string
+		ref              *string
+	}{
+		{"x", picture.UsualX, "field along the x axis of lines and heatmap", &o.x},
+		{"y", picture.UsualY, "field that lines and heatmap show", &o.y},
+		{"by", picture.UsualBy, "field of which each value has a line, or a row of a heatmap", &o.by},
+	} {
+		f.StringVar(field.ref, field.name, field.usual, field.doc)
+	}
 	f.StringSliceVar(&o.view.columns, "columns", nil, "fields to show in the terminal instead of the usual ones: names of the columns of --long")
 	return cmd
 }
@@ -96,20 +113,28 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	options := sweep.Options{Jobs: o.jobs, Thorough: o.explain, Tick: progress.tick}
 	array := report.NewArray(s.data)
 	var v verdict
+	section := 0
 	show := func(r *result.Record) error {
 		v.note(r)
+		if o.charts.given() {
+			o.pictures[section].Add(r)
+		}
 		if o.json {
 			return array.Add(r)
 		}
 		table.Add(r)
 		return nil
 	}
-	for _, job := range jobs {
+	for i, job := range jobs {
+		section = i
 		// Each job is written when it is done: what comes after it cannot undo it.
 		if o.long {
 			err = o.longTable(ctx, s, job, options, show)
 		} else {
 			err = o.wideTables(ctx, s, job, options, show)
+		}
+		if err == nil && v.found {
+			err = draw(ctx, s, o.sheets[i], picture.RunKinds, o.pictures[i])
 		}
 		if err != nil {
 			return err
@@ -148,13 +173,36 @@ func (o *runOptions) prepare(s Streams) (*report.Runs, []*jobfile.Job, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	var errs []error
+	errs := []error{o.prepareCharts(jobs)}
 	for _, job := range jobs {
 		if why := tooWide(job.Len(), o.categories); why != "" && !o.long {
 			errs = append(errs, fmt.Errorf("%s: %s", job.Mode, why))
 		}
 	}
 	return table, jobs, document.Join(errs...)
+}
+
+// prepareCharts reads the flags of charts: each section of the file has its own.
+func (o *runOptions) prepareCharts(jobs []*jobfile.Job) error {
+	var errs []error
+	fields := map[string]*result.Field{}
+	for name, field := range map[string]string{"x": o.x, "y": o.y, "by": o.by} {
+		f, err := report.FieldOf(field)
+		fields[name] = f
+		errs = append(errs, ofFlag(name, err))
+	}
+	for _, job := range jobs {
+		sheet, err := o.charts.plan([]string{o.config}, func(kind string) string {
+			return filepath.Join(filepath.Dir(o.fileName(job, "")), job.Mode+"_"+kind+".svg")
+		})
+		errs = append(errs, err)
+		o.sheets = append(o.sheets, sheet)
+		o.pictures = append(o.pictures, &picture.Runs{Title: filepath.Base(o.config) + ", " + job.Mode, X: fields["x"], Y: fields["y"], By: fields["by"]})
+	}
+	if len(jobs) > 1 && strings.Contains(strings.Join(o.charts.wanted, ","), "=") {
+		errs = append(errs, fmt.Errorf("--chart: the file has %d sections, and each has charts; leave out the names of files", len(jobs)))
+	}
+	return document.Join(errs...)
 }
 
 // tooWide says that a table is one that spreadsheets do not show whole: it has a column per run, and one or two that name

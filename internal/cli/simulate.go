@@ -16,8 +16,10 @@ import (
 	"throughline/deploy"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/picture"
 	"throughline/internal/point"
 	"throughline/internal/question"
+	"throughline/internal/report"
 	"throughline/serving/simulate"
 	"throughline/workload"
 )
@@ -40,6 +42,8 @@ type simulateOptions struct {
 	think, every                        seconds
 	seed                                uint64
 	requestsOut, timelineOut, stepsOut  output
+	charts                              charts
+	sheet                               *sheet
 }
 
 // ownSetting is one of the command's own: a flag.
@@ -143,6 +147,7 @@ could not be written.`,
 	f.StringVar(&o.timelineOut.name, "timeline-out", "", "CSV file of running and waiting requests and of the KV cache over time")
 	o.stepsOut.flag = "--steps-out"
 	f.StringVar(&o.stepsOut.name, "steps-out", "", "CSV file of all steps")
+	o.charts.flags(cmd, picture.Names(picture.LoadKinds), false)
 	complete(cmd, "routing", simulate.Routings, false)
 	complete(cmd, "policy", policyNames(), false)
 	return cmd
@@ -211,6 +216,7 @@ type simulation struct {
 	traffic simulate.Traffic
 	trace   *simulate.Trace
 	result  simulate.Result // what was asked for
+	title   string          // of the deployment
 	most    int             // tokens of a request
 }
 
@@ -234,7 +240,11 @@ func (o *simulateOptions) run(cmd *cobra.Command, s Streams) (*simulate.Result, 
 		sim.result.Rate = best.Rate
 		sim.traffic.Requests = int(best.Requests)
 	}
-	return o.written(cmd.Context(), sim)
+	got, err := o.written(cmd.Context(), sim)
+	if err == nil {
+		err = draw(cmd.Context(), s, o.sheet, picture.LoadKinds, picture.Load{Title: sim.title, Result: got})
+	}
+	return got, err
 }
 
 // at is a run at a rate, with so many times the requests.
@@ -328,7 +338,7 @@ func (o *simulateOptions) prepare(cmd *cobra.Command, s Streams) (*simulation, e
 	}
 	sim.options.Seed = o.seed
 	sim.options.Limits = simulate.Limits{TTFT: sim.result.TTFT.Seconds, TPOT: sim.result.TPOT.Seconds}
-	sim.result.Backend = d.Engine.Name
+	sim.result.Backend, sim.title = d.Engine.Name, report.DeploymentTitle(&d)
 	return sim, nil
 }
 
@@ -336,6 +346,14 @@ func (o *simulateOptions) prepare(cmd *cobra.Command, s Streams) (*simulation, e
 func (o *simulateOptions) files(note func(error)) {
 	plan, _, _ := strings.Cut(o.from, "#")
 	inputs := append(o.point.Files(), o.trace, o.stepTimes, plan)
+	var err error
+	o.sheet, err = o.charts.plan(inputs, nil)
+	note(err)
+	for _, d := range o.sheet.drawings {
+		for _, other := range []*output{&o.requestsOut, &o.timelineOut, &o.stepsOut} {
+			note((&output{flag: "--chart", name: d.file}).unlike(other))
+		}
+	}
 	outputs := []*output{&o.requestsOut, &o.timelineOut, &o.stepsOut}
 	for i, out := range outputs {
 		note(out.check(inputs...))

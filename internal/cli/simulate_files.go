@@ -20,6 +20,9 @@ func (o *simulateOptions) written(ctx context.Context, sim *simulation) (*simula
 		result, failed = sim.at(ctx, sim.result.Rate, 1, options)
 		return failed
 	}
+	if o.charts.given() {
+		options.Every = drawnEvery
+	}
 	if o.timelineOut.name != "" {
 		options.Every = float64(o.every)
 		next := run
@@ -46,6 +49,9 @@ func (o *simulateOptions) written(ctx context.Context, sim *simulation) (*simula
 	}
 	return result, nil
 }
+
+// drawnEvery is the interval, in seconds, of a timeline that nobody asked for in rows; long runs join intervals.
+const drawnEvery = 1e-3
 
 // streamed is a run that writes a file meanwhile; without a name, the run.
 func streamed(ctx context.Context, name, header string, run func() error, to func(io.Writer)) func() error {

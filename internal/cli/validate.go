@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/picture"
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/validate"
@@ -153,6 +155,9 @@ type validation struct {
 	worst    int
 	markdown bool
 	width    int // of the terminal; 0: none
+	charts   charts
+	sheet    *sheet
+	table    string // that is read
 }
 
 func (v *validation) flags(cmd *cobra.Command) {
@@ -161,6 +166,7 @@ func (v *validation) flags(cmd *cobra.Command) {
 	f.StringSliceVar(&v.by, "by", nil, "group by these columns of the table")
 	f.IntVar(&v.worst, "worst", 0, "list this many rows with the largest errors")
 	f.BoolVar(&v.markdown, "markdown", false, "print tables as Markdown")
+	v.charts.flags(cmd, picture.Names(picture.MeasuredKinds), false)
 }
 
 // system is the one that a flag names or, without, the one that most of this project was measured on.
@@ -180,11 +186,24 @@ func (v *validation) open(name string, others ...string) (io.ReadCloser, error) 
 	if err := v.out.check(append(others, name)...); err != nil {
 		return nil, err
 	}
+	if err := v.planCharts(append(others, name)...); err != nil {
+		return nil, err
+	}
+	v.table = name
 	f, err := csvfile.Open(name)
 	if err != nil {
 		return nil, document.Unreadable(name, err)
 	}
 	return f, nil
+}
+
+// planCharts reads the flags of charts.
+func (v *validation) planCharts(inputs ...string) (err error) {
+	v.sheet, err = v.charts.plan(inputs, nil)
+	for _, d := range v.sheet.drawings {
+		err = document.Join(err, (&output{flag: "--chart", name: d.file}).unlike(&v.out))
+	}
+	return err
 }
 
 // report prints the errors by group and writes the table.
@@ -200,6 +219,11 @@ func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) 
 			return systemError{err}
 		}
 		fmt.Fprintln(s.Err, "wrote", v.out.name)
+	}
+	if r.Predicted() > 0 {
+		if err := draw(ctx, s, v.sheet, picture.MeasuredKinds, picture.Measured{Name: filepath.Base(v.table), Report: r}); err != nil {
+			return err
+		}
 	}
 	text := v.render(summaryTable(r)) + reasons(r)
 	if v.worst > 0 {

@@ -108,21 +108,29 @@ func WritePoint(w io.Writer, v View, a *point.Answer) error {
 			g.Row(line...)
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s\n%s%s\n", wrap(pointTitle(a), v.Width), seenLine(a, r, v.Width), g.Render(v.Width))
+	_, err := fmt.Fprintf(w, "%s\n%s%s\n", wrap(PointTitle(a), v.Width), seenLine(a, r, v.Width), g.Render(v.Width))
 	return err
 }
 
-// pointTitle says in a line what was estimated.
-func pointTitle(a *point.Answer) string {
+// PointTitle says in a line what was estimated.
+func PointTitle(a *point.Answer) string {
 	r, d := &a.Phases[0], &a.Deployment
 	lengths := fmt.Sprintf("%d + %d tokens", a.Load.Lengths.Input, a.Load.Lengths.Output)
 	if r.Ongoing {
 		lengths = fmt.Sprintf("context %d", a.Load.Lengths.DecodeContext())
 	}
 	if d.Split() {
-		return fmt.Sprintf("%s (%s): %s; %s; %s", d.Model.Name, d.Stored, poolTitle(&d.Pools[0]), poolTitle(&d.Pools[1]), lengths)
+		return DeploymentTitle(d) + "; " + lengths
 	}
-	return fmt.Sprintf("%s (%s) on %s, %s", d.Model.Name, d.Stored, poolTitle(&d.Pools[0]), lengths)
+	return DeploymentTitle(d) + ", " + lengths
+}
+
+// DeploymentTitle says in a few words what a deployment is.
+func DeploymentTitle(d *deploy.Deployment) string {
+	if d.Split() {
+		return fmt.Sprintf("%s (%s): %s; %s", d.Model.Name, d.Stored, poolTitle(&d.Pools[0]), poolTitle(&d.Pools[1]))
+	}
+	return fmt.Sprintf("%s (%s) on %s", d.Model.Name, d.Stored, poolTitle(&d.Pools[0]))
 }
 
 // poolTitle says in a few words what a pool is.

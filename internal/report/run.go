@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -56,6 +57,15 @@ func named(names []string) ([]*result.Field, error) {
 		out = append(out, f)
 	}
 	return out, document.Join(errs...)
+}
+
+// FieldOf finds a field by its name, with or without the unit behind it.
+func FieldOf(name string) (*result.Field, error) {
+	f, ok := lookup(name)
+	if !ok {
+		return nil, errors.New(document.NotOneOf(name, fieldNames()))
+	}
+	return f, nil
 }
 
 // CheckColumns reports names that are of no field.

@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"throughline/internal/chart"
+	"throughline/internal/document"
+	"throughline/internal/picture"
+	"throughline/internal/report"
+)
+
+// charts are those that a command is asked for.
+type charts struct {
+	cmd    *cobra.Command
+	kinds  []string
+	wanted []string
+	output string
+	theme  string
+	size   string
+}
+
+// followed is the theme that follows what a viewer prefers.
+const followed = "auto"
+
+// usualSize of a chart.
+const usualSize = "900x500"
+
+// flags adds those that ask for charts of some kinds. A command whose results go into a folder has -o already.
+func (c *charts) flags(cmd *cobra.Command, kinds []string, folder bool) {
+	c.cmd, c.kinds = cmd, kinds
+	f := cmd.Flags()
+	where := "with -o, or as KIND=FILE"
+	if folder {
+		where = "into the folder of the results, or as KIND=FILE"
+	}
+	f.StringSliceVar(&c.wanted, "chart", nil, "draw charts: "+strings.Join(kinds, ", ")+"; "+where+" (.svg or .png)")
+	if !folder {
+		f.StringVarP(&c.output, "output", "o", "", "file of the chart, .svg or .png")
+	}
+	f.StringVar(&c.theme, "theme", "light", "colours of charts: light, dark, or auto: as the viewer of an SVG prefers")
+	f.StringVar(&c.size, "size", usualSize, "size of charts, width x height; a PNG has twice as many pixels")
+	if f.Lookup("force") == nil {
+		f.Bool("force", false, "let the result replace a file that is read")
+	}
+	complete(cmd, "chart", kinds, false)
+	complete(cmd, "theme", []string{"light", "dark", followed}, false)
+}
+
+// given reports whether any flag about charts is.
+func (c *charts) given() bool { return len(c.wanted) > 0 || c.output != "" }
+
+// drawing is a chart that is asked for, and its file.
+type drawing struct{ kind, file string }
+
+// sheet is what charts are drawn on.
+type sheet struct {
+	width, height float64
+	theme         *chart.Theme
+	follow        bool
+	drawings      []drawing
+}
+
+// plan reads the flags; the error holds all that is wrong. Inputs are files that are read; a name makes one of a kind where
+// the command has a folder for it.
+func (c *charts) plan(inputs []string, name func(kind string) string) (*sheet, error) {
+	var errs []error
+	s := &sheet{theme: chart.Light, follow: c.theme == followed}
+	switch c.theme {
+	case "light", followed:
+	case "dark":
+		s.theme = chart.Dark
+	default:
+		errs = append(errs, ofFlag("theme", errors.New(document.NotOneOf(c.theme, []string{"light", "dark", followed}))))
+	}
+	var err error
+	if s.width, s.height, err = parseSize(c.size); err != nil {
+		errs = append(errs, ofFlag("size", err))
+	}
+	if len(c.wanted) == 0 && c.output != "" {
+		errs = append(errs, fmt.Errorf("-o names the file of a chart: say which with --chart: %s", strings.Join(c.kinds, ", ")))
+	}
+	force, _ := c.cmd.Flags().GetBool("force")
+	for i, text := range c.wanted {
+		kind, file, named := strings.Cut(text, "=")
+		switch {
+		case named:
+		case len(c.wanted) == 1 && c.output != "":
+			file = c.output
+		case name != nil:
+			file = name(kind)
+		}
+		d := drawing{kind, file}
+		errs = append(errs, c.check(&d, s.follow)...)
+		out := output{flag: "--chart", name: file, force: force}
+		errs = append(errs, out.check(inputs...))
+		for j := range s.drawings {
+			errs = append(errs, out.unlike(&output{flag: fmt.Sprintf("--chart %s", c.wanted[j]), name: s.drawings[j].file}))
+		}
+		if i > 0 && c.output != "" {
+			errs = append(errs, errors.New("-o names the file of one chart; give several as --chart KIND=FILE,KIND=FILE"))
+		}
+		s.drawings = append(s.drawings, d)
+	}
+	return s, document.Join(errs...)
+}
+
+// check refuses a kind that the command does not have, and a file of another format.
+func (c *charts) check(d *drawing, follow bool) (errs []error) {
+	found := false
+	for _, k := range c.kinds {
+		found = found || k == d.kind
+	}
+	if !found {
+		errs = append(errs, ofFlag("chart", errors.New(document.NotOneOf(d.kind, c.kinds))))
+	}
+	switch ext := strings.ToLower(filepath.Ext(d.file)); {
+	case d.file == "":
+		errs = append(errs, ofFlag("chart", fmt.Errorf("%s needs a file: -o FILE.svg, or --chart %s=FILE.svg", d.kind, d.kind)))
+	case ext == ".png" && follow:
+		errs = append(errs, ofFlag("theme", fmt.Errorf("a PNG cannot follow its viewer: %s needs light or dark", d.file)))
+	case ext != ".svg" && ext != ".png":
+		errs = append(errs, ofFlag("chart", fmt.Errorf("the file must end in .svg or .png, not %q", d.file)))
+	}
+	return errs
+}
+
+func parseSize(text string) (width, height float64, err error) {
+	w, h, ok := strings.Cut(strings.ToLower(text), "x")
+	x, err1 := strconv.Atoi(strings.TrimSpace(w))
+	y, err2 := strconv.Atoi(strings.TrimSpace(h))
+	if !ok || err1 != nil || err2 != nil || x < chart.LeastSide || y < chart.LeastSide || x > chart.MostSide || y > chart.MostSide {
+		return 0, 0, fmt.Errorf("must be like %s, both from %d to %d, not %q", usualSize, chart.LeastSide, chart.MostSide, text)
+	}
+	return float64(x), float64(y), nil
+}
+
+// files are those of the charts of something. A chart that it does not have is an error.
+func files[T any](s *sheet, kinds []picture.Kind[T], of T) ([]report.File, error) {
+	var out []report.File
+	var errs []error
+	for _, d := range s.drawings {
+		k, _ := picture.Find(kinds, d.kind)
+		c, err := k.Draw(of)
+		if err != nil {
+			errs = append(errs, ofFlag("chart", fmt.Errorf("%s: %w", d.kind, err)))
+			continue
+		}
+		out = append(out, report.File{Name: d.file, Write: func(w io.Writer) error { return s.write(w, c, d.file) }})
+	}
+	return out, document.Join(errs...)
+}
+
+// write writes a chart in the format of its file.
+func (s *sheet) write(w io.Writer, c *chart.Chart, file string) error {
+	scene := c.Draw(s.width, s.height, "")
+	if strings.ToLower(filepath.Ext(file)) == ".png" {
+		return chart.WritePNG(w, scene, s.theme)
+	}
+	return chart.SVG{Theme: s.theme, Follow: s.follow}.Write(w, scene)
+}
+
+// draw writes the charts of something, all or none, and tells their names.
+func draw[T any](ctx context.Context, to Streams, s *sheet, kinds []picture.Kind[T], of T) error {
+	list, err := files(s, kinds, of)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	if err := report.WriteFiles(ctx, list...); err != nil {
+		return systemError{err}
+	}
+	for _, f := range list {
+		fmt.Fprintln(to.Err, "wrote", f.Name)
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package picture
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"throughline/internal/chart"
+	"throughline/internal/validate"
+)
+
+// Measured is predictions against measurements.
+type Measured struct {
+	Name   string // of the table
+	Report *validate.Report
+}
+
+// MeasuredKinds are the charts of validate.
+var MeasuredKinds = []Kind[Measured]{
+	{"scatter", "predicted against measured, with bands of 10 and 25%", scatter},
+}
+
+// mostSeries is how many groups have a paint of their own.
+const mostSeries = 7
+
+func scatter(m Measured) (*chart.Chart, error) {
+	groups := map[string][]chart.Dot{}
+	var order []string
+	low, high := math.Inf(1), 0.0
+	near, far, all := 0, 0, 0
+	for i := range m.Report.Rows {
+		row := &m.Report.Rows[i]
+		for k := range row.Figures {
+			f := &row.Figures[k]
+			if f.Reason != "" || !(f.Measured > 0) || !(f.Predicted > 0) {
+				continue
+			}
+			name := row.Group
+			if len(m.Report.Figures) > 1 {
+				name = m.Report.Figures[k]
+			}
+			if groups[name] == nil {
+				order = append(order, name)
+			}
+			groups[name] = append(groups[name], chart.Dot{XY: chart.XY{X: f.Measured, Y: f.Predicted}, Tip: fmt.Sprintf("%s %s: measured %s, predicted %s", row.Group, row.Label, chart.Number(f.Measured), chart.Number(f.Predicted))})
+			low, high = min(low, f.Measured, f.Predicted), max(high, f.Measured, f.Predicted)
+			all++
+			if e := math.Abs(f.Error()); e <= 0.1 {
+				near, far = near+1, far+1
+			} else if e <= 0.25 {
+				far++
+			}
+		}
+	}
+	if all == 0 {
+		return nil, errors.New("no row has a measurement and a prediction")
+	}
+	low, high = low/1.3, high*1.3
+	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "measured", Log: true, Low: &low, High: &high}, Y: chart.Axis{Title: "predicted", Log: true, Low: &low, High: &high}}
+	diagonal := func(by float64) []chart.XY { return []chart.XY{{X: low, Y: low * by}, {X: high, Y: high * by}} }
+	p.Areas = []chart.Area{
+		{Paint: chart.Muted, Faint: true, Upper: diagonal(1.25), Lower: diagonal(0.75)},
+		{Paint: chart.Muted, Faint: true, Upper: diagonal(1.1), Lower: diagonal(0.9)},
+	}
+	p.Lines = []chart.Line{{Paint: chart.Muted, Width: 1, Points: diagonal(1)}}
+	c := &chart.Chart{
+		Kind: "scatter", Title: "Predicted against measured",
+		Subtitle: fmt.Sprintf("%s: %d figures, %.0f%% within 10%%, %.0f%% within 25%%", m.Name, all, 100*float64(near)/float64(all), 100*float64(far)/float64(all)),
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(len(groups[b]), len(groups[a])) })
+	for i, name := range order {
+		s := chart.Dots{Paint: chart.Series(i), Form: chart.FormOf(i), Points: groups[name]}
+		if i >= mostSeries { // the rest together
+			rest := &chart.Dots{Paint: chart.Muted, Form: chart.Round}
+			for _, other := range order[i:] {
+				rest.Points = append(rest.Points, groups[other]...)
+			}
+			p.Dots = append(p.Dots, *rest)
+			c.Keys = append(c.Keys, chart.Key{Paint: rest.Paint, Form: rest.Form, Text: fmt.Sprintf("%d other groups", len(order)-i)})
+			break
+		}
+		p.Dots = append(p.Dots, s)
+		c.Keys = append(c.Keys, chart.Key{Paint: s.Paint, Form: s.Form, Text: fmt.Sprintf("%s (%d)", cmp.Or(name, "all"), len(s.Points))})
+	}
+	slices.Reverse(p.Dots) // small groups above large ones would be hidden below them
+	slices.SortStableFunc(p.Dots, func(a, b chart.Dots) int { return cmp.Compare(len(b.Points), len(a.Points)) })
+	c.Keys = append(c.Keys, chart.Key{Paint: chart.Grid, Form: chart.Box, Text: "±10%, ±25%"})
+	c.Panels = []chart.Panel{p}
+	c.Description = fmt.Sprintf("%d predictions against their measurements, in %d groups, on logarithmic axes. %d lie within 10%%, %d within 25%%.", all, len(order), near, far)
+	return c, nil
+}
