@@ -47,6 +47,7 @@ type Panel struct {
 	Weight float64 // its part of the height
 	Least  float64 // height of the plot below which it is left out, if it is not the first
 	Airy   bool    // bars leave room for labels beside them
+	Cut    bool    // bands that find no room are counted instead of drawn
 	X, Y   Axis
 
 	Areas []Area

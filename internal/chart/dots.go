@@ -1,6 +1,9 @@
 package chart
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 const (
 	usualDot = 3.6
@@ -17,6 +20,7 @@ type placed struct {
 	at    XY
 	r     float64
 	label string
+	among int // dots of its series
 }
 
 // dots draws the series of a panel, and labels where there is room.
@@ -25,6 +29,8 @@ func (d *drawing) dots(p *plot) {
 	for i := range p.Dots {
 		all = append(all, d.series(p, &p.Dots[i])...)
 	}
+	// Those of few dots first: a label of one among thousands says little.
+	slices.SortStableFunc(all, func(a, b placed) int { return a.among - b.among })
 	avoid := all
 	if len(avoid) > mostAvoided {
 		avoid = nil
@@ -63,7 +69,7 @@ func (d *drawing) series(p *plot, s *Dots) []placed {
 		if q.Size > 0 && !many {
 			own = q.Size
 		}
-		out = append(out, placed{place, own, clean(q.Label)})
+		out = append(out, placed{place, own, clean(q.Label), len(s.Points)})
 		if !many {
 			d.dot("dot", s.Form, place, own, s.Paint, clean(q.Tip))
 			continue
@@ -124,7 +130,7 @@ func (d *drawing) dotLabel(p *plot, q *placed, avoid []placed) {
 		for _, dir := range directions {
 			reach := q.r + distance
 			end := XY{q.at.X + dir.x*reach, q.at.Y + dir.y*reach}
-			l := label{kind: "dot-label", text: q.label, size: size, paint: Ink, anchor: dir.anchor, x: end.X, y: end.Y + 0.36*size}
+			l := label{kind: "dot-label", plate: true, text: q.label, size: size, paint: Ink, anchor: dir.anchor, x: end.X, y: end.Y + 0.36*size}
 			switch dir.y {
 			case -1:
 				l.y = end.Y
@@ -155,24 +161,41 @@ func covers(b box, dots []placed) bool {
 	return false
 }
 
-// onLine reports whether a label would lie on a straight line of the plot.
+// mostSegments of lines are looked at when labels avoid them.
+const mostSegments = 600
+
+// onLine reports whether a label would lie on a line of the plot.
 func (p *plot) onLine(b box) bool {
-	const steps = 6
-	for i := range p.Lines {
-		l := p.Lines[i].Points
-		if len(l) != 2 {
-			continue
-		}
-		from, to := XY{p.x.within(l[0].X), p.y.within(l[0].Y)}, XY{p.x.within(l[1].X), p.y.within(l[1].Y)}
-		for k := range steps + 1 { // along the label
-			x := b.x0 + (b.x1-b.x0)*float64(k)/steps
-			if (from.X-x)*(to.X-x) > 0 || from.X == to.X {
-				continue
-			}
-			if y := from.Y + (to.Y-from.Y)*(x-from.X)/(to.X-from.X); y > b.y0 && y < b.y1 {
-				return true
+	if p.segments == nil {
+		p.segments = [][2]XY{}
+		for i := range p.Lines {
+			at := p.places(p.Lines[i].Points, p.Lines[i].Steps)
+			for k := 1; k < len(at) && len(p.segments) < mostSegments; k++ {
+				p.segments = append(p.segments, [2]XY{at[k-1], at[k]})
 			}
 		}
 	}
+	for _, s := range p.segments {
+		if crossesBox(s[0], s[1], b) {
+			return true
+		}
+	}
 	return false
+}
+
+// crossesBox reports whether a straight line from one point to another passes through a box (Liang and Barsky's clipping).
+func crossesBox(a, c XY, b box) bool {
+	from, to := 0.0, 1.0
+	dx, dy := c.X-a.X, c.Y-a.Y
+	for _, side := range [4][2]float64{{-dx, a.X - b.x0}, {dx, b.x1 - a.X}, {-dy, a.Y - b.y0}, {dy, b.y1 - a.Y}} {
+		switch p, q := side[0], side[1]; {
+		case p == 0 && q < 0:
+			return false
+		case p < 0:
+			from = max(from, q/p)
+		case p > 0:
+			to = min(to, q/p)
+		}
+	}
+	return from <= to
 }

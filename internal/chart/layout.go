@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Sizes of text and the room around things, in pixels.
@@ -136,11 +137,11 @@ func (d *drawing) hatch(kind string, b box, p Paint) {
 // plot is a panel with the places of its axes.
 type plot struct {
 	*Panel
-	index   int
-	area    box
-	x, y    scale
-	yTicks  []float64
-	yLabels []string
+	area     box
+	x, y     scale
+	yTicks   []float64
+	yLabels  []string
+	segments [][2]XY // of lines, once they are looked at
 }
 
 // panels divides the room among panels and draws them.
@@ -203,11 +204,26 @@ func stack(list []Panel, area box) []plot {
 		for i := range list[:n] {
 			above, below := list[i].overhead()
 			h := max(0, room*max(list[i].Weight, 1e-9)/weights)
-			out = append(out, plot{Panel: &list[i], index: i, area: box{0, y + above, 0, y + above + h}})
+			out = append(out, plot{Panel: list[i].cut(h), area: box{0, y + above, 0, y + above + h}})
 			y += above + h + below + gap
 		}
 		return out
 	}
+}
+
+// leastBand is the height of a band whose label can be read.
+const leastBand = labelSize * 1.15
+
+// cut is the panel without the bands that find no room in a height, where it may be cut.
+func (p *Panel) cut(height float64) *Panel {
+	n := max(2, int(height/leastBand))
+	if !p.Cut || len(p.Y.Bands) <= n {
+		return p
+	}
+	out := *p
+	out.Y.Bands = append(slices.Clone(p.Y.Bands[:n-1]), fmt.Sprintf("and %d more", len(p.Y.Bands)-n+1))
+	out.Bars = slices.DeleteFunc(slices.Clone(p.Bars), func(b Bar) bool { return b.Band >= n-1 })
+	return &out
 }
 
 // left is the room for the labels of the y axis, whose scale it works out.
@@ -291,11 +307,11 @@ func (d *drawing) plot(p *plot) {
 		d.area(p, &p.Areas[i])
 	}
 	d.cells(p)
+	d.rules(p)
 	d.bars(p)
 	for i := range p.Lines {
 		d.line(p, &p.Lines[i])
 	}
-	d.rules(p)
 	d.dots(p)
 }
 
@@ -354,7 +370,7 @@ func (d *drawing) axes(p *plot) {
 func (d *drawing) bandLabels(p *plot) {
 	n := len(p.Y.Bands)
 	_, high := band(0, n, 0, p.area.y1-p.area.y0)
-	every := max(1, int(math.Ceil(labelSize*1.15/high)))
+	every := max(1, int(math.Ceil(leastBand/high)))
 	for i := 0; i < n; i += every {
 		y0, y1 := band(i, n, p.area.y0, p.area.y1)
 		text := fit(clean(p.Y.Bands[i]), labelSize, false, p.area.x0-margin-5)

@@ -40,7 +40,7 @@ func (p *plot) barBox(b *Bar) box {
 
 // bars draws all bars of a panel. Those that are narrower than a pixel are drawn together.
 func (d *drawing) bars(p *plot) {
-	columns := columns{}
+	columns := columns{map[columnKey]*[paints]float64{}, map[int]int{}}
 	for i := range p.Bars {
 		b := &p.Bars[i]
 		if !finite(b.From) || !finite(b.To) || b.Band < 0 || b.Band >= len(p.Y.Bands) {
@@ -138,7 +138,7 @@ func (d *drawing) callout(p *plot, b *Bar) {
 				continue
 			}
 			for _, shift := range []float64{0, w/2 - 4, 4 - w/2} {
-				l := label{kind: "callout", text: text, size: size, paint: Ink, anchor: Middle, x: x + shift, y: y}
+				l := label{kind: "callout", plate: true, text: text, size: size, paint: Ink, anchor: Middle, x: x + shift, y: y}
 				place, ok := d.free(&l, box{p.area.x0, low, d.frame.x1, high})
 				if !ok || d.crosses(x, at, place) {
 					continue
@@ -178,7 +178,10 @@ func (d *drawing) crosses(x float64, at, place box) bool {
 }
 
 // columns are bars too narrow to be drawn: what of each pixel of a band they cover.
-type columns map[columnKey]map[Paint]float64
+type columns struct {
+	covered map[columnKey]*[paints]float64
+	of      map[int]int // bars side by side, by band
+}
 
 type columnKey struct {
 	band, place int
@@ -188,16 +191,17 @@ type columnKey struct {
 func (c columns) add(p *plot, b *Bar, at box) {
 	w := at.x1 - at.x0
 	key := columnKey{b.Band, b.Place, int(math.Floor((at.x0 + w/2) - p.area.x0))}
-	if c[key] == nil {
-		c[key] = map[Paint]float64{}
+	if c.covered[key] == nil {
+		c.covered[key] = new([paints]float64)
 	}
-	c[key][b.Paint] += w
+	c.covered[key][b.Paint] += w
+	c.of[b.Band] = b.Of
 }
 
 // draw draws neighbouring columns of the same paint as one: the one that covers most of each.
 func (c columns) draw(d *drawing, p *plot) {
-	keys := make([]columnKey, 0, len(c))
-	for k := range c {
+	keys := make([]columnKey, 0, len(c.covered))
+	for k := range c.covered {
 		keys = append(keys, k)
 	}
 	slices.SortFunc(keys, func(a, b columnKey) int {
@@ -210,15 +214,23 @@ func (c columns) draw(d *drawing, p *plot) {
 	})
 	most := func(k columnKey) (paint Paint, opacity float64) {
 		var covered, largest float64
-		for q := Paint(0); int(q) < paints; q++ {
-			covered += c[k][q]
-			if c[k][q] > largest {
-				paint, largest = q, c[k][q]
+		for q, part := range c.covered[k] {
+			covered += part
+			if part > largest {
+				paint, largest = Paint(q), part
 			}
 		}
 		// Few levels, so that neighbours join; the least can still be seen.
 		return paint, min(1, max(0.25, math.Ceil(covered*4)/4))
 	}
+	// Those of a band that look alike are one mark.
+	type look struct {
+		band, place int
+		paint       Paint
+		opacity     float64
+	}
+	marks := map[look]int{}
+	var together []Mark
 	for i := 0; i < len(keys); {
 		first := keys[i]
 		paint, opacity := most(first)
@@ -231,21 +243,23 @@ func (c columns) draw(d *drawing, p *plot) {
 			}
 		}
 		i += n
-		of := 0
-		for _, b := range p.Bars {
-			if b.Band == first.band {
-				of = b.Of
-				break
-			}
-		}
-		at := p.barBox(&Bar{Band: first.band, Place: first.place, Of: of, From: p.x.low, To: p.x.low})
+		at := p.barBox(&Bar{Band: first.band, Place: first.place, Of: c.of[first.band], From: p.x.low, To: p.x.low})
 		at.x0 = p.area.x0 + float64(first.x)
 		at.x1 = min(at.x0+float64(n), p.area.x1)
 		at.x0 = min(at.x0, at.x1-0.5)
-		if opacity == 1 {
-			opacity = 0
+		key := look{first.band, first.place, paint, opacity}
+		m, ok := marks[key]
+		if !ok {
+			m, marks[key] = len(together), len(together)
+			if opacity == 1 {
+				opacity = 0
+			}
+			together = append(together, Mark{Shape: path, Filled: true, Paint: paint, Opacity: opacity})
 		}
-		d.rect("sliver", at, paint, Mark{Opacity: opacity})
+		together[m].Lines = append(together[m].Lines, []XY{{at.x0, at.y0}, {at.x1, at.y0}, {at.x1, at.y1}, {at.x0, at.y1}})
+	}
+	for _, m := range together {
+		d.add("slivers", m)
 	}
 }
 
@@ -324,7 +338,7 @@ func (d *drawing) area(p *plot, a *Area) {
 		return
 	}
 	slices.Reverse(lower)
-	opacity := 0.85
+	opacity := 0.0
 	if a.Faint {
 		opacity = 0.16
 	}
@@ -355,7 +369,7 @@ func (d *drawing) line(p *plot, l *Line) {
 	for _, part := range []float64{1, 0.9, 0.75, 0.6, 0.45, 0.3} {
 		q := along(at, part)
 		for _, dy := range []float64{-4, labelSize + 3} {
-			try := label{kind: "line-label", text: text, size: labelSize, paint: Ink, anchor: End, x: max(q.X-2, p.area.x0+w+2), y: q.Y + dy}
+			try := label{kind: "line-label", plate: true, text: text, size: labelSize, paint: Ink, anchor: End, x: max(q.X-2, p.area.x0+w+2), y: q.Y + dy}
 			if b, ok := d.free(&try, p.area); ok && !p.onLine(b) {
 				d.write(&try, b)
 				return
@@ -390,13 +404,13 @@ func (d *drawing) rules(p *plot) {
 			x := p.x.at(*r.X)
 			d.stroke("rule", r.Paint, 1.2, r.Dash, []XY{{x, p.area.y0}, {x, p.area.y1}})
 			if p.Y.Bands != nil { // bars leave no room
-				d.say(label{kind: "rule-label", text: text, size: labelSize, paint: Ink, anchor: Middle, x: min(x, d.frame.x1-margin-textWidth(text, labelSize, false)/2), y: p.area.y0 - 3})
+				d.say(label{kind: "rule-label", plate: true, text: text, size: labelSize, paint: Ink, anchor: Middle, x: min(x, d.frame.x1-margin-textWidth(text, labelSize, false)/2), y: p.area.y0 - 3})
 				continue
 			}
 			for n := range 3 {
 				y := p.area.y0 + labelSize + float64(n)*labelSize*leading
-				if d.within(p.area, label{kind: "rule-label", text: text, size: labelSize, paint: Ink, x: x + 4, y: y}) ||
-					d.within(p.area, label{kind: "rule-label", text: text, size: labelSize, paint: Ink, anchor: End, x: x - 4, y: y}) {
+				if d.within(p.area, label{kind: "rule-label", plate: true, text: text, size: labelSize, paint: Ink, x: x + 4, y: y}) ||
+					d.within(p.area, label{kind: "rule-label", plate: true, text: text, size: labelSize, paint: Ink, anchor: End, x: x - 4, y: y}) {
 					break
 				}
 			}
@@ -404,7 +418,8 @@ func (d *drawing) rules(p *plot) {
 			y := p.y.at(*r.Y)
 			d.stroke("rule", r.Paint, 1.2, r.Dash, []XY{{p.area.x0, y}, {p.area.x1, y}})
 			for _, dy := range []float64{-4, labelSize + 2} {
-				if d.within(p.area, label{kind: "rule-label", text: text, size: labelSize, paint: Ink, anchor: End, x: p.area.x1 - 4, y: y + dy}) {
+				if d.within(p.area, label{kind: "rule-label", plate: true, text: text, size: labelSize, paint: Ink, anchor: End, x: p.area.x1 - 4, y: y + dy}) ||
+					d.within(p.area, label{kind: "rule-label", plate: true, text: text, size: labelSize, paint: Ink, x: p.area.x0 + 4, y: y + dy}) {
 					break
 				}
 			}

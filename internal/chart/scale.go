@@ -81,6 +81,14 @@ func (a *Axis) domain(e extent, ticks int) extent {
 	if a.Log {
 		e.high = min(e.high, 1e300)
 		e.low = max(e.low, e.high*math.Pow(10, -mostDecades))
+		const room = 0.03 // of the axis, at its ends
+		by := math.Pow(e.high/e.low, room)
+		if a.Low == nil {
+			e.low /= by
+		}
+		if a.High == nil {
+			e.high *= by
+		}
 	}
 	marks := a.ticks(e, ticks)
 	if len(marks) < 2 || a.Log {

@@ -149,6 +149,7 @@ type label struct {
 	on     bool
 	anchor Anchor
 	x, y   float64 // of the base line
+	plate  bool    // of the ground behind it, where lines run
 }
 
 // apart is the room that is kept between texts.
@@ -183,5 +184,8 @@ func (d *drawing) say(l label) bool {
 
 func (d *drawing) write(l *label, b box) {
 	d.taken = append(d.taken, b)
+	if l.plate {
+		d.rect("plate", b, Back, Mark{Opacity: 0.75})
+	}
 	d.add(l.kind, Mark{Shape: words, Paint: l.paint, On: l.on, X: l.x, Y: l.y, Text: l.text, Size: l.size, Bold: l.bold, Anchor: l.anchor})
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"throughline/internal/document"
+	"throughline/internal/picture"
 	"throughline/internal/report"
 	"throughline/internal/validate/published"
 )
@@ -43,7 +45,7 @@ chart_read) count 3 points wider in "within".`,
 			if show.worst < 0 {
 				return fmt.Errorf("--worst must be at least 0, not %d", show.worst)
 			}
-			if err := show.out.check(args...); err != nil {
+			if err := document.Join(show.out.check(args...), show.planCharts(args...)); err != nil {
 				return err
 			}
 			var t published.Table
@@ -85,6 +87,11 @@ func (v *validation) published(cmd *cobra.Command, s Streams, t *published.Table
 			return systemError{err}
 		}
 		fmt.Fprintln(s.Err, "wrote", v.out.name)
+	}
+	if r := t.Of(published.Target); r.Predicted() > 0 {
+		if err := draw(cmd.Context(), s, v.sheet, picture.MeasuredKinds, picture.Measured{Name: "published figures", Report: r}); err != nil {
+			return err
+		}
 	}
 	var b strings.Builder
 	section := func(w table.Writer) {

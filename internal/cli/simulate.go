@@ -338,7 +338,7 @@ func (o *simulateOptions) prepare(cmd *cobra.Command, s Streams) (*simulation, e
 	}
 	sim.options.Seed = o.seed
 	sim.options.Limits = simulate.Limits{TTFT: sim.result.TTFT.Seconds, TPOT: sim.result.TPOT.Seconds}
-	sim.result.Backend, sim.title = d.Engine.Name, report.DeploymentTitle(&d)
+	sim.result.Backend, sim.title = d.Engine.Name, report.DeploymentTitle(&d, false)
 	return sim, nil
 }
 

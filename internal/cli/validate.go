@@ -45,7 +45,7 @@ median error with its sign.
 
 func newValidateOps(s Streams) *cobra.Command {
 	var system string
-	var show validation
+	show := validation{unit: "µs"}
 	cmd := &cobra.Command{
 		Use:     "ops FILE.csv",
 		Short:   "Predict measured kernels",
@@ -74,7 +74,7 @@ func newValidateOps(s Streams) *cobra.Command {
 }
 
 func newValidateForward(s Streams) *cobra.Command {
-	var show validation
+	show := validation{unit: "ms"}
 	var flags *settings
 	cmd := &cobra.Command{
 		Use:     "forward FILE.csv",
@@ -105,7 +105,7 @@ func newValidateForward(s Streams) *cobra.Command {
 }
 
 func newValidateServing(s Streams) *cobra.Command {
-	var show validation
+	show := validation{unit: "ms"}
 	var flags *settings
 	cmd := &cobra.Command{
 		Use:   "serving FILE.csv",
@@ -158,6 +158,7 @@ type validation struct {
 	charts   charts
 	sheet    *sheet
 	table    string // that is read
+	unit     string // of its figures
 }
 
 func (v *validation) flags(cmd *cobra.Command) {
@@ -221,7 +222,7 @@ func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) 
 		fmt.Fprintln(s.Err, "wrote", v.out.name)
 	}
 	if r.Predicted() > 0 {
-		if err := draw(ctx, s, v.sheet, picture.MeasuredKinds, picture.Measured{Name: filepath.Base(v.table), Report: r}); err != nil {
+		if err := draw(ctx, s, v.sheet, picture.MeasuredKinds, picture.Measured{Name: filepath.Base(v.table), Unit: v.unit, Report: r}); err != nil {
 			return err
 		}
 	}

@@ -83,7 +83,7 @@ func load(l Load) (*chart.Chart, error) {
 	end := l.Result.Duration()
 	axis := chart.Axis{Low: chart.At(0), High: &end}
 	requests := chart.Panel{Weight: 2, Least: 30, Y: chart.Axis{Title: "requests", Zero: true}, X: axis}
-	cache := chart.Panel{Weight: 1, Least: 30, Y: chart.Axis{Title: "KV cache used, %", Low: chart.At(0), High: chart.At(100)}, X: axis}
+	cache := chart.Panel{Weight: 1, Least: 30, Y: chart.Axis{Title: "KV cache used, %", Zero: true}, X: axis}
 	requests.X.Bare = true
 	cache.X.Title = "time in s"
 	running := chart.Area{Paint: chart.C1, Steps: true, Tip: "running requests"}

@@ -14,6 +14,7 @@ import (
 // Measured is predictions against measurements.
 type Measured struct {
 	Name   string // of the table
+	Unit   string // of the figures
 	Report *validate.Report
 }
 
@@ -21,6 +22,9 @@ type Measured struct {
 var MeasuredKinds = []Kind[Measured]{
 	{"scatter", "predicted against measured, with bands of 10 and 25%", scatter},
 }
+
+// worstShown is the error, in percent, at whose place larger ones lie, too.
+const worstShown = 60.0
 
 // mostSeries is how many groups have a paint of their own.
 const mostSeries = 7
@@ -58,13 +62,22 @@ func scatter(m Measured) (*chart.Chart, error) {
 		return nil, errors.New("no row has a measurement and a prediction")
 	}
 	low, high = low/1.3, high*1.3
-	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "measured", Log: true, Low: &low, High: &high}, Y: chart.Axis{Title: "predicted", Log: true, Low: &low, High: &high}}
-	diagonal := func(by float64) []chart.XY { return []chart.XY{{X: low, Y: low * by}, {X: high, Y: high * by}} }
-	p.Areas = []chart.Area{
-		{Paint: chart.Muted, Faint: true, Upper: diagonal(1.25), Lower: diagonal(0.75)},
-		{Paint: chart.Muted, Faint: true, Upper: diagonal(1.1), Lower: diagonal(0.9)},
+	unit := ""
+	if m.Unit != "" {
+		unit = ", " + m.Unit
 	}
-	p.Lines = []chart.Line{{Paint: chart.Muted, Width: 1, Points: diagonal(1)}}
+	p := chart.Panel{Weight: 1.5, X: chart.Axis{Log: true, Low: &low, High: &high, Bare: true}, Y: chart.Axis{Title: "predicted" + unit, Log: true, Low: &low, High: &high}}
+	errs := chart.Panel{Weight: 1, Least: 50, X: chart.Axis{Title: "measured" + unit, Log: true, Low: &low, High: &high}, Y: chart.Axis{Title: "error, %", Low: chart.At(-worstShown), High: chart.At(worstShown)}}
+	flat := func(y float64) []chart.XY { return []chart.XY{{X: low, Y: y}, {X: high, Y: y}} }
+	for _, band := range []float64{0.25, 0.1} {
+		over, under := 1+band, 1-band
+		p.Areas = append(p.Areas, chart.Area{Paint: chart.Muted, Faint: true,
+			Upper: []chart.XY{{X: low, Y: low * over}, {X: high / over, Y: high}, {X: high, Y: high}},
+			Lower: []chart.XY{{X: low, Y: low}, {X: low / under, Y: low}, {X: high, Y: high * under}}})
+		errs.Areas = append(errs.Areas, chart.Area{Paint: chart.Muted, Faint: true, Upper: flat(100 * band), Lower: flat(-100 * band)})
+	}
+	p.Lines = []chart.Line{{Paint: chart.Muted, Width: 1, Points: []chart.XY{{X: low, Y: low}, {X: high, Y: high}}}}
+	errs.Lines = []chart.Line{{Paint: chart.Muted, Width: 1, Points: flat(0)}}
 	c := &chart.Chart{
 		Kind: "scatter", Title: "Predicted against measured",
 		Subtitle: fmt.Sprintf("%s: %d figures, %.0f%% within 10%%, %.0f%% within 25%%", m.Name, all, 100*float64(near)/float64(all), 100*float64(far)/float64(all)),
@@ -87,7 +100,17 @@ func scatter(m Measured) (*chart.Chart, error) {
 	slices.Reverse(p.Dots) // small groups above large ones would be hidden below them
 	slices.SortStableFunc(p.Dots, func(a, b chart.Dots) int { return cmp.Compare(len(b.Points), len(a.Points)) })
 	c.Keys = append(c.Keys, chart.Key{Paint: chart.Grid, Form: chart.Box, Text: "±10%, ±25%"})
-	c.Panels = []chart.Panel{p}
+	for _, d := range p.Dots {
+		points := make([]chart.Dot, len(d.Points))
+		for i, q := range d.Points {
+			e := 100 * (q.Y/q.X - 1)
+			points[i] = chart.Dot{XY: chart.XY{X: q.X, Y: min(max(e, -worstShown), worstShown)}, Tip: q.Tip}
+		}
+		d.Points = points
+		errs.Dots = append(errs.Dots, d)
+	}
+	c.Note = fmt.Sprintf("Errors beyond ±%.0f%% are drawn there.", worstShown)
+	c.Panels = []chart.Panel{p, errs}
 	c.Description = fmt.Sprintf("%d predictions against their measurements, in %d groups, on logarithmic axes. %d lie within 10%%, %d within 25%%.", all, len(order), near, far)
 	return c, nil
 }

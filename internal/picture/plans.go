@@ -3,13 +3,16 @@ package picture
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
 	"throughline/internal/advice"
 	"throughline/internal/chart"
 	"throughline/internal/question"
 	"throughline/internal/result"
 	"throughline/op"
+	"throughline/plan"
 )
 
 // Plans are the deployments that a plan found.
@@ -53,7 +56,22 @@ func planOf(c *advice.Candidate) string {
 		if text != "" {
 			text += " → "
 		}
-		text += result.Instances(side.Instances, &side.Step.Plan)
+		text += brief(side.Instances, &side.Step.Plan)
+	}
+	return text
+}
+
+// sizeOfOne is a parallel size that divides nothing.
+var sizeOfOne = regexp.MustCompile(`(^|[ ·])[a-z]+1\b`)
+
+// brief is a plan without the sizes that are 1.
+func brief(instances int, p *plan.Plan) string {
+	text := strings.Trim(sizeOfOne.ReplaceAllString(p.String(), ""), " ·")
+	if text == "" {
+		text = "1 processor"
+	}
+	if instances > 1 {
+		text = fmt.Sprintf("%d × %s", instances, text)
 	}
 	return text
 }
@@ -84,7 +102,11 @@ func frontier(p Plans) (*chart.Chart, error) {
 		line.Points = append(line.Points, at(d))
 		s := &series[max(0, slices.Index(modes, d.Mode))]
 		name := fmt.Sprintf("f%d", i+1)
-		s.Points = append(s.Points, chart.Dot{XY: at(d), Label: name + ": " + planOf(d), Tip: tip(name, d)})
+		label := name + ": " + planOf(d)
+		if at(d) == best.Points[0].XY {
+			label = "" // the first has it
+		}
+		s.Points = append(s.Points, chart.Dot{XY: at(d), Label: label, Tip: tip(name, d)})
 	}
 	panel := chart.Panel{Weight: 1, Lines: []chart.Line{line}, X: chart.Axis{Title: "tokens/s per user", Zero: true}, Y: chart.Axis{Title: "output tokens/s per GPU", Zero: true}}
 	panel.Dots = append([]chart.Dots{best}, series...)
@@ -106,7 +128,7 @@ func frontier(p Plans) (*chart.Chart, error) {
 
 func balance(p Plans) (*chart.Chart, error) {
 	c := p.frame("balance", "Balance of prefill and decode: the request rates that the pools hold")
-	panel := chart.Panel{Weight: 1, X: chart.Axis{Title: "requests/s", Zero: true}}
+	panel := chart.Panel{Weight: 1, Cut: true, X: chart.Axis{Title: "requests/s", Zero: true}}
 	prefill, decode := look{chart.C1, false, "prefill pool"}, look{chart.C7, false, "decode pool"}
 	for _, list := range []struct {
 		letter string

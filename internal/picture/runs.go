@@ -73,7 +73,7 @@ func (r *Runs) Add(of *result.Record) {
 		sh := &s.Detail.Shares
 		n.sides[phase] = sideTimes{sh.Attention, sh.MLP, sh.Drafts, sh.Ends, sh.Communication, sh.Waiting, sh.Offload}
 		if op.Phase(phase) == op.Decode {
-			n.plan = result.Instances(s.Instances, &s.Step.Plan)
+			n.plan = brief(s.Instances, &s.Step.Plan)
 		}
 	}
 	r.list = append(r.list, n)
@@ -116,7 +116,7 @@ func (r *Runs) frame(kind, title string) *chart.Chart {
 
 func (r *Runs) frontier() (*chart.Chart, error) {
 	c := r.frame("frontier", "Speed of a user against throughput of a card")
-	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "tokens/s per user", Zero: true}, Y: chart.Axis{Title: "output tokens/s per card", Zero: true}}
+	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "tokens/s per user"}, Y: chart.Axis{Title: "output tokens/s per card", Zero: true}}
 	groups, order := map[string][]run{}, []string{}
 	for _, n := range r.list {
 		if math.IsNaN(n.user) {
@@ -294,7 +294,7 @@ func (r *Runs) bands(of func(*run) string) (out []string) {
 func (r *Runs) breakdown() (*chart.Chart, error) {
 	c := r.frame("breakdown", "Where the decode step spends its time")
 	var l legend
-	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "step in ms", Zero: true}}
+	p := chart.Panel{Weight: 1, Cut: true, X: chart.Axis{Title: "step in ms", Zero: true}}
 	left := 0
 	for _, n := range r.list {
 		t := n.sides[op.Decode]

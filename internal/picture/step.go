@@ -54,7 +54,7 @@ func share(s Step) (*chart.Chart, error) {
 	ops = slices.DeleteFunc(ops, func(o explain.Operator) bool { return !(o.Share > 0) })
 	c := s.frame("share", "Time share of operators: "+s.name())
 	var l legend
-	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "share of the step in %", Zero: true}}
+	p := chart.Panel{Weight: 1, Cut: true, X: chart.Axis{Title: "share of the step in %", Zero: true}}
 	rest, others := 0.0, 0
 	for i, o := range ops {
 		if i >= mostOperators && len(ops) > mostOperators+1 {
