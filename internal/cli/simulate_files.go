@@ -12,7 +12,7 @@ import (
 
 // written is the run, with its files. Requests and steps are written as they end and start: there may be more than fit into
 // memory.
-func (o *simulateOptions) written(ctx context.Context, sim *simulation) (*simulate.Result, error) {
+func (o *simulateOptions) written(ctx context.Context, s Streams, sim *simulation) (*simulate.Result, error) {
 	options := sim.options
 	var result *simulate.Result
 	var failed error
@@ -20,7 +20,7 @@ func (o *simulateOptions) written(ctx context.Context, sim *simulation) (*simula
 		result, failed = sim.at(ctx, sim.result.Rate, 1, options)
 		return failed
 	}
-	if o.charts.given() {
+	if o.charts.given() || s.Bars != report.NoBars {
 		options.Every = drawnEvery
 	}
 	if o.timelineOut.name != "" {

@@ -68,7 +68,7 @@ var sizeOfOne = regexp.MustCompile(`(^|[ ·])[a-z]+1\b`)
 func brief(instances int, p *plan.Plan) string {
 	text := strings.Trim(sizeOfOne.ReplaceAllString(p.String(), ""), " ·")
 	if text == "" {
-		text = "1 processor"
+		text = "tp1"
 	}
 	if instances > 1 {
 		text = fmt.Sprintf("%d × %s", instances, text)

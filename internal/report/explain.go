@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,14 +25,14 @@ func WriteExplanation(w io.Writer, v View, a *point.Answer, phase int, x *explai
 		layers = "the layers of one of the stages"
 	}
 	about := wrap(fmt.Sprintf("Operators, over %s; shares of the step; of the peak rate and bandwidth, without calibration", layers), v.Width)
-	fmt.Fprintf(&b, "\n%s\n%s\n", about, operatorTable(x.Operators, v.Width))
+	fmt.Fprintf(&b, "\n%s\n%s\n", about, operatorTable(x.Operators, v))
 	for i, line := range x.Exchange.Lines() {
 		if i == 0 {
 			b.WriteString("\n")
 		}
 		fmt.Fprintln(&b, wrap(line, v.Width))
 	}
-	fmt.Fprintf(&b, "\nMemory of a processor\n%s\n", memoryMap(&x.Memory, r.Problem.Model.IsMoE(), v.Width))
+	fmt.Fprintf(&b, "\nMemory of a processor\n%s\n", memoryMap(&x.Memory, r.Problem.Model.IsMoE(), v))
 	fmt.Fprintf(&b, "\nSensitivity: what %.0f%% more of a number changes\n%s\n", 100*explain.Change, sensitivityTable(x.Sensitivity, v.Width))
 	if without := withoutEffect(x.Sensitivity); without != "" {
 		fmt.Fprintln(&b, wrap("Without effect: "+without, v.Width))
@@ -50,12 +51,31 @@ func WriteExplanation(w io.Writer, v View, a *point.Answer, phase int, x *explai
 // operatorColumns are those of the table of operators.
 var operatorColumns = []Column{
 	{"part", false, 2}, {"operator", false, 0}, {"engine", false, 4}, {"m × n × k", false, 3}, {"repeat", true, 5}, {"GFLOP", true, 6}, {"MB", true, 6},
-	{"µs", true, 0}, {"share", true, 0}, {"of peak", true, 1}, {"of bandwidth", true, 1}, {"bound by", false, 1},
+	{"µs", true, 0}, {"share", true, 0}, {shareBar, false, 2}, {"of peak", true, 1}, {"of bandwidth", true, 1}, {"bound by", false, 1},
 }
 
-func operatorTable(ops []explain.Operator, width int) string {
-	g := Grid{Columns: operatorColumns}
-	part := ""
+// shareBar is the title of a column of bars, and barWidth how many characters they have.
+const (
+	shareBar = "time"
+	barWidth = 9
+)
+
+func operatorTable(ops []explain.Operator, v View) string {
+	g := Grid{Columns: slices.Clone(operatorColumns)}
+	if v.Bars != NoBars { // a bar says more at a glance than the columns that it takes the room of
+		for i := range g.Columns {
+			switch c := &g.Columns[i]; c.Title {
+			case shareBar:
+				c.Rank = 1
+			case "of peak":
+				c.Rank = 2
+			}
+		}
+	}
+	part, largest := "", 0.0
+	for i := range ops {
+		largest = max(largest, ops[i].Share)
+	}
 	for i := range ops {
 		o := &ops[i]
 		name := o.Part
@@ -73,9 +93,9 @@ func operatorTable(ops []explain.Operator, width int) string {
 			shape = fmt.Sprintf("%s × %s × %s", short(o.M), short(o.N), short(o.K))
 		}
 		g.Row(name, o.Name, o.Engine, shape, result.Plain(o.Repeat, 6), blank(o.Flops/1e9), blank(o.Bytes/1e6), fmt.Sprintf("%.1f", o.Time),
-			fmt.Sprintf("%.1f%%", 100*o.Share), percent(o.OfPeak), percent(o.OfBandwidth), o.Bound)
+			fmt.Sprintf("%.1f%%", 100*o.Share), v.Bars.Bar(o.Share/largest, barWidth), percent(o.OfPeak), percent(o.OfBandwidth), o.Bound)
 	}
-	return g.Render(width)
+	return g.Render(v.Width)
 }
 
 // short is a number with a digit behind the point if it has any.
@@ -98,11 +118,11 @@ func percent(v float64) string {
 	return fmt.Sprintf("%.1f%%", 100*v)
 }
 
-func memoryMap(m *explain.Memory, experts bool, width int) string {
-	g := Grid{Columns: []Column{{"", false, 0}, {"GiB", true, 0}, {"share", true, 0}}}
-	row := func(name string, v float64) {
-		if v != 0 {
-			g.Row(name, fmt.Sprintf("%.2f", v), fmt.Sprintf("%.1f%%", 100*v/m.Capacity))
+func memoryMap(m *explain.Memory, experts bool, v View) string {
+	g := Grid{Columns: []Column{{"", false, 0}, {"GiB", true, 0}, {"share", true, 0}, {"of the memory", false, 1}}}
+	row := func(name string, gib float64) {
+		if gib != 0 {
+			g.Row(name, fmt.Sprintf("%.2f", gib), fmt.Sprintf("%.1f%%", 100*gib/m.Capacity), v.Bars.Bar(gib/m.Capacity, 3*barWidth))
 		}
 	}
 	mlp := "MLP weights"
@@ -122,8 +142,8 @@ func memoryMap(m *explain.Memory, experts bool, width int) string {
 	}
 	row("not usable", m.Reserved)
 	g.Separator()
-	row("capacity", m.Capacity)
-	return g.Render(width)
+	g.Row("capacity", fmt.Sprintf("%.2f", m.Capacity), "100.0%", "")
+	return g.Render(v.Width)
 }
 
 func sensitivityTable(effects []explain.Effect, width int) string {

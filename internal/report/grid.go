@@ -16,6 +16,8 @@ type View struct {
 	Width int
 	// Columns are the fields to show in place of the usual ones, by name.
 	Columns []string
+	// Bars beside numbers.
+	Bars Bars
 }
 
 // Wrap breaks a line that does not fit.
