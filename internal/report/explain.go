@@ -67,8 +67,8 @@ func operatorTable(ops []explain.Operator, v View) string {
 			switch c := &g.Columns[i]; c.Title {
 			case shareBar:
 				c.Rank = 1
-			case "of peak":
-				c.Rank = 2
+			case "of peak", "of bandwidth":
+				c.Rank = 3
 			}
 		}
 	}
