@@ -13,6 +13,7 @@ import (
 
 	"throughline/internal/chart"
 	"throughline/internal/document"
+	"throughline/internal/page"
 	"throughline/internal/picture"
 	"throughline/internal/report"
 )
@@ -25,6 +26,7 @@ type charts struct {
 	output string
 	theme  string
 	size   string
+	html   string
 }
 
 // followed is the theme that follows what a viewer prefers.
@@ -52,6 +54,11 @@ func (c *charts) flags(cmd *cobra.Command, kinds []string, folder bool) {
 	}
 	complete(cmd, "chart", kinds, false)
 	complete(cmd, "theme", []string{"light", "dark", followed}, false)
+}
+
+// page adds the flag that asks for a report.
+func (c *charts) page() {
+	c.cmd.Flags().StringVar(&c.html, "html", "", "write a report with tables and charts to this file, which needs no other")
 }
 
 // given reports whether any flag about charts is.
@@ -88,6 +95,9 @@ func (c *charts) plan(inputs []string, name func(kind string) string) (*sheet, e
 		errs = append(errs, fmt.Errorf("-o names the file of a chart: say which with --chart: %s", strings.Join(c.kinds, ", ")))
 	}
 	force, _ := c.cmd.Flags().GetBool("force")
+	if c.html != "" {
+		errs = append(errs, (&output{flag: "--html", name: c.html, force: force}).check(inputs...))
+	}
 	for i, text := range c.wanted {
 		kind, file, named := strings.Cut(text, "=")
 		switch {
@@ -101,6 +111,7 @@ func (c *charts) plan(inputs []string, name func(kind string) string) (*sheet, e
 		errs = append(errs, c.check(&d, s.follow)...)
 		out := output{flag: "--chart", name: file, force: force}
 		errs = append(errs, out.check(inputs...))
+		errs = append(errs, out.unlike(&output{flag: "--html", name: c.html}))
 		for j := range s.drawings {
 			errs = append(errs, out.unlike(&output{flag: fmt.Sprintf("--chart %s", c.wanted[j]), name: s.drawings[j].file}))
 		}
@@ -165,6 +176,18 @@ func (s *sheet) write(w io.Writer, c *chart.Chart, file string) error {
 		return chart.WritePNG(w, scene, s.theme)
 	}
 	return chart.SVG{Theme: s.theme, Follow: s.follow}.Write(w, scene)
+}
+
+// writePage writes a report, if one is asked for.
+func (c *charts) writePage(ctx context.Context, to Streams, make func() *page.Page) error {
+	if c.html == "" {
+		return nil
+	}
+	if err := report.WriteFiles(ctx, report.File{Name: c.html, Write: make().Write}); err != nil {
+		return systemError{err}
+	}
+	fmt.Fprintln(to.Err, "wrote", c.html)
+	return nil
 }
 
 // draw writes the charts of something, all or none, and tells their names.

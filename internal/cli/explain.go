@@ -14,6 +14,7 @@ import (
 	"throughline/internal/catalogue"
 	"throughline/internal/document"
 	"throughline/internal/explain"
+	"throughline/internal/page"
 	"throughline/internal/picture"
 	"throughline/internal/point"
 	"throughline/internal/question"
@@ -66,6 +67,7 @@ thousandth to a thousand times the present one are tried.`,
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of tables")
 	o.view.flags(cmd)
 	o.charts.flags(cmd, picture.Names(picture.StepKinds), false)
+	o.charts.page()
 	complete(cmd, "until", goals(), true)
 	completePaths(cmd)
 	return cmd
@@ -155,8 +157,11 @@ func explainPoint(ctx context.Context, s Streams, o explainOptions) error {
 	return nil
 }
 
-// draw writes the charts of the step that is explained, of several the last.
+// draw writes the report, and the charts of the step that is explained, of several the last.
 func (o *explainOptions) draw(ctx context.Context, s Streams, on *sheet, a *point.Answer, why []*explain.Explanation) error {
+	if err := o.charts.writePage(ctx, s, func() *page.Page { return page.Explained(a, why) }); err != nil {
+		return err
+	}
 	for i := len(why) - 1; i >= 0; i-- {
 		if why[i] != nil {
 			return draw(ctx, s, on, picture.StepKinds, picture.Step{Answer: a, Phase: i, Why: why[i]})

@@ -9,6 +9,7 @@ import (
 	"throughline/engine"
 	"throughline/internal/advice"
 	"throughline/internal/document"
+	"throughline/internal/page"
 	"throughline/internal/picture"
 	"throughline/internal/question"
 	"throughline/internal/report"
@@ -49,7 +50,11 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 				return err
 			}
 			if len(got.Ranked) > 0 {
-				if err := draw(cmd.Context(), s, sheet, picture.PlanKinds, picture.Plans{Loaded: l, Options: &o, Advice: got}); err != nil {
+				all := picture.Plans{Loaded: l, Options: &o, Advice: got}
+				if err := draw(cmd.Context(), s, sheet, picture.PlanKinds, all); err != nil {
+					return err
+				}
+				if err := asked.writePage(cmd.Context(), s, func() *page.Page { return page.Planned(all) }); err != nil {
 					return err
 				}
 			}
@@ -64,6 +69,7 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 	addJobs(cmd, &jobs)
 	view.flags(cmd)
 	asked.flags(cmd, picture.Names(picture.PlanKinds), false)
+	asked.page()
 	cmd.Flags().StringSliceVar(&view.columns, "columns", nil, "fields to show instead of the usual ones, by their names in docs/output.md")
 	return cmd
 }

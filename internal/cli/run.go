@@ -14,6 +14,7 @@ import (
 	"throughline/assume"
 	"throughline/internal/document"
 	"throughline/internal/jobfile"
+	"throughline/internal/page"
 	"throughline/internal/picture"
 	"throughline/internal/report"
 	"throughline/internal/result"
@@ -82,6 +83,7 @@ written; 3 the results could not be written.`,
 	addJobs(cmd, &o.jobs)
 	o.view.flags(cmd)
 	o.charts.flags(cmd, picture.Names(picture.RunKinds), true)
+	o.charts.page()
 	for _, field := range []struct {
 		name, usual, doc string
 		ref              *string
@@ -113,11 +115,14 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	options := sweep.Options{Jobs: o.jobs, Thorough: o.explain, Tick: progress.tick}
 	array := report.NewArray(s.data)
 	var v verdict
-	section := 0
+	section, all := 0, page.NewRuns(filepath.Base(o.config))
 	show := func(r *result.Record) error {
 		v.note(r)
-		if o.charts.given() {
+		if o.charts.given() || o.charts.html != "" {
 			o.pictures[section].Add(r)
+		}
+		if o.charts.html != "" {
+			all.Add(r)
 		}
 		if o.json {
 			return array.Add(r)
@@ -127,6 +132,7 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	}
 	for i, job := range jobs {
 		section = i
+		all.Start(job.Mode, o.pictures[i])
 		// Each job is written when it is done: what comes after it cannot undo it.
 		if o.long {
 			err = o.longTable(ctx, s, job, options, show)
@@ -141,6 +147,9 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 		}
 	}
 	progress.finish()
+	if err := o.charts.writePage(ctx, s, all.Page); err != nil {
+		return err
+	}
 	if o.json {
 		err = array.Close()
 	} else {

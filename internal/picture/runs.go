@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"throughline/internal/chart"
 	"throughline/internal/result"
@@ -320,5 +321,36 @@ func (r *Runs) breakdown() (*chart.Chart, error) {
 	}
 	c.Keys, c.Panels = l.keys, []chart.Panel{p}
 	c.Description = fmt.Sprintf("The decode step of %d runs in parts: %s.", len(p.Y.Bands), keyTexts(l.keys))
+	return c, nil
+}
+
+// Shares are the parts of the steps of a record, each as a share of its step.
+func Shares(r *result.Record) (*chart.Chart, error) {
+	c := &chart.Chart{Kind: "breakdown", Title: "Where the steps spend their time", Subtitle: r.Model.Name}
+	var l legend
+	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "% of the step", Zero: true, High: chart.At(100)}}
+	mlp := mlpLook
+	if r.Model.IsMoE() {
+		mlp = expertsLook
+	}
+	for phase, s := range r.Sides {
+		if s == nil || !s.Found || !(s.Step.StepTime > 0) {
+			continue
+		}
+		sh, name := &s.Detail.Shares, []string{op.Prefill: "prefill", op.Decode: "decode"}[phase]
+		p.Bars = append(p.Bars, stacked(len(p.Y.Bands), []segment{
+			{sh.Attention, attentionLook}, {sh.MLP, mlp}, {sh.Drafts, draftLook}, {sh.Ends, endsLook}, {sh.Communication, networkLook}, {sh.Waiting, waitingLook}, {sh.Offload, offloadLook},
+		}, 100/s.Step.StepTime, 100, "%", &l)...)
+		p.Y.Bands = append(p.Y.Bands, fmt.Sprintf("%s, %s", name, duration(s.Step.StepTime*1e6)))
+		c.Subtitle += fmt.Sprintf(", %s %s on %s", name, brief(s.Instances, &s.Step.Plan), s.System.Name)
+	}
+	if len(p.Y.Bands) == 0 {
+		return nil, errors.New("no phase has a plan")
+	}
+	for i := range p.Bars { // the number is the share
+		p.Bars[i].Inside, _, _ = strings.Cut(p.Bars[i].Inside, ",")
+	}
+	c.Keys, c.Panels = l.keys, []chart.Panel{p}
+	c.Description = fmt.Sprintf("The steps of %s in parts: %s.", c.Subtitle, keyTexts(l.keys))
 	return c, nil
 }
