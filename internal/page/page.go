@@ -9,6 +9,7 @@ import (
 	"html"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"throughline/assume"
@@ -44,6 +45,7 @@ type Section struct {
 // Table is rows of cells.
 type Table struct {
 	Title   string
+	Wide    bool // cells do not wrap
 	Columns []Column
 	Rows    [][]Cell
 }
@@ -87,9 +89,13 @@ func of(v any) Cell {
 
 // chartWidth and chartHeight of charts on a page.
 const (
-	chartWidth, chartHeight = 900.0, 480.0
+	chartWidth, chartHeight = 610.0, 400.0 // two beside each other
 	smallWidth, smallHeight = 720.0, 230.0
+	wholeWidth              = 1236.0
 )
+
+// whole are the kinds of charts that take the width of the page: what they show is long.
+var whole = []string{"timeline", "load"}
 
 // Write writes the page.
 func (p *Page) Write(w io.Writer) error {
@@ -142,11 +148,14 @@ func (w *writer) section(s *Section) {
 	}
 	if len(s.Charts) > 0 {
 		w.say(`<div class="charts">`)
-		width, height := chartWidth, chartHeight
-		if s.Small {
-			width, height = smallWidth, smallHeight
-		}
 		for _, c := range s.Charts {
+			width, height := chartWidth, chartHeight
+			switch {
+			case s.Small:
+				width, height = smallWidth, smallHeight
+			case slices.Contains(whole, c.Kind):
+				width = wholeWidth
+			}
 			w.say("<figure>")
 			w.charts++
 			err := chart.SVG{Theme: chart.Light, Inline: true}.Write(w.Writer, c.Draw(width, height, fmt.Sprintf("c%d-", w.charts)))
@@ -181,7 +190,11 @@ func (w *writer) table(t *Table) {
 	if len(t.Rows) >= filtered {
 		w.say(`<input type="search" data-filters="t%d" placeholder="show rows with …" aria-label="show rows with these words">`+"\n", w.tables)
 	}
-	w.say(`<div class="scroll"><table class="sortable" id="t%d"><thead><tr>`, w.tables)
+	class := "sortable"
+	if t.Wide {
+		class += " wide"
+	}
+	w.say(`<div class="scroll"><table class="%s" id="t%d"><thead><tr>`, class, w.tables)
 	for _, c := range t.Columns {
 		class := ""
 		if c.Right {

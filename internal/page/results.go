@@ -29,7 +29,7 @@ func drawn[T any](kinds []picture.Kind[T], from T) (out []*chart.Chart) {
 func Explained(a *point.Answer, why []*explain.Explanation) *Page {
 	r := a.Record()
 	p := &Page{Title: "Why it takes its time", Subtitle: report.PointTitle(a)}
-	p.Sections = append(p.Sections, Section{Title: "What it does", Tables: []Table{facts(r)}})
+	p.Sections = append(p.Sections, Section{Title: "What it does", Tables: []Table{summary(r)}})
 	for i, x := range why {
 		if x == nil {
 			continue
@@ -42,7 +42,7 @@ func Explained(a *point.Answer, why []*explain.Explanation) *Page {
 			Tables: []Table{operators(x), sensitivity(x), limits(x)},
 		})
 	}
-	p.Sections = append(p.Sections, assumptions(a.Deployment.Assume))
+	p.Sections = append(p.Sections, assumptions(a.Deployment.Assume), Section{Title: "All fields", Folded: []Section{{Title: "show them", Tables: []Table{facts(r)}}}})
 	return p
 }
 
@@ -51,11 +51,16 @@ func confidence(level string, band float64) string {
 	return fmt.Sprintf("Confidence: %s, ±%.0f%% expected.", level, 100*band)
 }
 
-// facts are the fields of a record that have a value, of what clients see and of the steps.
-func facts(r *result.Record) Table {
+// facts are all fields of a record that have a value.
+func facts(r *result.Record) Table { return told(r, result.Fields()) }
+
+// summary is those by which deployments are compared.
+func summary(r *result.Record) Table { return told(r, newComparison().fields) }
+
+func told(r *result.Record, fields []*result.Field) Table {
 	t := Table{Columns: []Column{{Title: "field"}, {Title: "value", Right: true}, {Title: "unit"}, {Title: "meaning"}}}
-	for _, f := range result.Fields() {
-		if v := f.Value(r); v != nil {
+	for _, f := range fields {
+		if v := f.Value(r); v != nil && v != "" {
 			t.Rows = append(t.Rows, []Cell{Text(f.Name), of(v), Text(string(f.Unit)), Text(f.Doc)})
 		}
 	}
@@ -63,7 +68,7 @@ func facts(r *result.Record) Table {
 }
 
 func operators(x *explain.Explanation) Table {
-	t := Table{Title: "Operators", Columns: []Column{
+	t := Table{Title: "Operators", Wide: true, Columns: []Column{
 		{Title: "part"}, {Title: "operator"}, {Title: "engine"}, {Title: "shape"}, {Title: "repeat", Right: true}, {Title: "GFLOP", Right: true}, {Title: "MB", Right: true}, {Title: "µs", Right: true},
 		{Title: "share %", Right: true}, {Title: "of peak %", Right: true}, {Title: "of bandwidth %", Right: true}, {Title: "bound by"}, {Title: "lane"}, {Title: "start µs", Right: true}, {Title: "end µs", Right: true},
 	}}
@@ -151,7 +156,7 @@ func (c *comparison) add(name string, r *result.Record) {
 
 // table leaves out the fields that no record has.
 func (c *comparison) table(title string) Table {
-	t := Table{Title: title, Columns: []Column{{Title: ""}}}
+	t := Table{Title: title, Wide: true, Columns: []Column{{Title: "name"}}}
 	t.Rows = make([][]Cell, len(c.rows))
 	for i, name := range c.names {
 		t.Rows[i] = []Cell{Text(name)}
@@ -220,9 +225,9 @@ func Planned(p picture.Plans) *Page {
 // describe names a record in a line.
 func describe(r *result.Record) string {
 	text := r.Model.Name
-	for phase, side := range r.Sides {
-		if side != nil && side.Found {
-			text += fmt.Sprintf(", %s %s on %s", []string{op.Prefill: "prefill", op.Decode: "decode"}[phase], result.Instances(side.Instances, &side.Step.Plan), side.System.Name)
+	for _, phase := range []op.Phase{op.Prefill, op.Decode} {
+		if side := r.Sides[phase]; side != nil && side.Found {
+			text += fmt.Sprintf(", %s %s on %s", point.PhaseName(phase), result.Instances(side.Instances, &side.Step.Plan), side.System.Name)
 		}
 	}
 	return text

@@ -29,11 +29,16 @@ const worstShown = 60.0
 // mostSeries is how many groups have a paint of their own.
 const mostSeries = 7
 
-func scatter(m Measured) (*chart.Chart, error) {
-	groups := map[string][]chart.Dot{}
-	var order []string
-	low, high := math.Inf(1), 0.0
-	near, far, all := 0, 0, 0
+// pairs are the figures that are measured and predicted, by group.
+type pairs struct {
+	groups         map[string][]chart.Dot
+	order          []string // the largest first
+	low, high      float64
+	near, far, all int // within 10 and 25%
+}
+
+func (m *Measured) pairs() pairs {
+	p := pairs{groups: map[string][]chart.Dot{}, low: math.Inf(1)}
 	for i := range m.Report.Rows {
 		row := &m.Report.Rows[i]
 		for k := range row.Figures {
@@ -45,23 +50,31 @@ func scatter(m Measured) (*chart.Chart, error) {
 			if len(m.Report.Figures) > 1 {
 				name = m.Report.Figures[k]
 			}
-			if groups[name] == nil {
-				order = append(order, name)
+			if p.groups[name] == nil {
+				p.order = append(p.order, name)
 			}
-			groups[name] = append(groups[name], chart.Dot{XY: chart.XY{X: f.Measured, Y: f.Predicted}, Tip: fmt.Sprintf("%s %s: measured %s, predicted %s", row.Group, row.Label, chart.Number(f.Measured), chart.Number(f.Predicted))})
-			low, high = min(low, f.Measured, f.Predicted), max(high, f.Measured, f.Predicted)
-			all++
+			tip := fmt.Sprintf("%s %s: measured %s, predicted %s", row.Group, row.Label, chart.Number(f.Measured), chart.Number(f.Predicted))
+			p.groups[name] = append(p.groups[name], chart.Dot{XY: chart.XY{X: f.Measured, Y: f.Predicted}, Tip: tip})
+			p.low, p.high = min(p.low, f.Measured, f.Predicted), max(p.high, f.Measured, f.Predicted)
+			p.all++
 			if e := math.Abs(f.Error()); e <= 0.1 {
-				near, far = near+1, far+1
+				p.near, p.far = p.near+1, p.far+1
 			} else if e <= 0.25 {
-				far++
+				p.far++
 			}
 		}
 	}
+	slices.SortStableFunc(p.order, func(a, b string) int { return cmp.Compare(len(p.groups[b]), len(p.groups[a])) })
+	return p
+}
+
+func scatter(m Measured) (*chart.Chart, error) {
+	found := m.pairs()
+	all, near, far, order, groups := found.all, found.near, found.far, found.order, found.groups
 	if all == 0 {
 		return nil, errors.New("no row has a measurement and a prediction")
 	}
-	low, high = low/1.3, high*1.3
+	low, high := found.low/1.3, found.high*1.3
 	unit := ""
 	if m.Unit != "" {
 		unit = ", " + m.Unit
@@ -82,7 +95,6 @@ func scatter(m Measured) (*chart.Chart, error) {
 		Kind: "scatter", Title: "Predicted against measured",
 		Subtitle: fmt.Sprintf("%s: %d figures, %.0f%% within 10%%, %.0f%% within 25%%", m.Name, all, 100*float64(near)/float64(all), 100*float64(far)/float64(all)),
 	}
-	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(len(groups[b]), len(groups[a])) })
 	for i, name := range order {
 		s := chart.Dots{Paint: chart.Series(i), Form: chart.FormOf(i), Points: groups[name]}
 		if i >= mostSeries { // the rest together
@@ -97,7 +109,7 @@ func scatter(m Measured) (*chart.Chart, error) {
 		p.Dots = append(p.Dots, s)
 		c.Keys = append(c.Keys, chart.Key{Paint: s.Paint, Form: s.Form, Text: fmt.Sprintf("%s (%d)", cmp.Or(name, "all"), len(s.Points))})
 	}
-	slices.Reverse(p.Dots) // small groups above large ones would be hidden below them
+	// Small groups lie above large ones, which would hide them.
 	slices.SortStableFunc(p.Dots, func(a, b chart.Dots) int { return cmp.Compare(len(b.Points), len(a.Points)) })
 	c.Keys = append(c.Keys, chart.Key{Paint: chart.Grid, Form: chart.Box, Text: "±10%, ±25%"})
 	for _, d := range p.Dots {

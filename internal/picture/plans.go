@@ -45,11 +45,15 @@ func (p *Plans) frame(kind, title string) *chart.Chart {
 	}
 }
 
+// phases in the order of a request.
+var phases = []op.Phase{op.Prefill, op.Decode}
+
 // planOf says in a few words what a candidate is.
 func planOf(c *advice.Candidate) string {
 	r := c.Record()
 	text := ""
-	for _, side := range r.Sides {
+	for _, phase := range phases {
+		side := r.Sides[phase]
 		if side == nil {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"throughline/internal/chart"
+	"throughline/internal/point"
 	"throughline/internal/result"
 	"throughline/op"
 )
@@ -333,11 +334,12 @@ func Shares(r *result.Record) (*chart.Chart, error) {
 	if r.Model.IsMoE() {
 		mlp = expertsLook
 	}
-	for phase, s := range r.Sides {
+	for _, phase := range phases {
+		s := r.Sides[phase]
 		if s == nil || !s.Found || !(s.Step.StepTime > 0) {
 			continue
 		}
-		sh, name := &s.Detail.Shares, []string{op.Prefill: "prefill", op.Decode: "decode"}[phase]
+		sh, name := &s.Detail.Shares, point.PhaseName(phase)
 		p.Bars = append(p.Bars, stacked(len(p.Y.Bands), []segment{
 			{sh.Attention, attentionLook}, {sh.MLP, mlp}, {sh.Drafts, draftLook}, {sh.Ends, endsLook}, {sh.Communication, networkLook}, {sh.Waiting, waitingLook}, {sh.Offload, offloadLook},
 		}, 100/s.Step.StepTime, 100, "%", &l)...)

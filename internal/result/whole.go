@@ -121,7 +121,12 @@ var resultFields = []Field{
 
 // ofInstances is a field of all instances of a phase.
 func ofInstances(phase op.Phase, name string, u Unit, doc string, value func(s *Side) any) Field {
-	return whole(prefixes[phase]+name, u, doc, func(r *Record) any { return value(r.Sides[phase]) })
+	return whole(prefixes[phase]+name, u, doc, func(r *Record) any {
+		if r.Sides[phase] == nil {
+			return nil
+		}
+		return value(r.Sides[phase])
+	})
 }
 
 // clientFields are what estimate and plan say about a deployment besides.
