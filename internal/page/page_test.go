@@ -100,8 +100,8 @@ func TestRuns(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"fitted", "expected", "reference", "assumptions"} {
-		if want != "expected" && want != "fitted" && !strings.Contains(src, want) {
+	for _, want := range []string{"Preset reference.", "pd-split-request-optimal, assumptions"} {
+		if !strings.Contains(src, want) {
 			t.Errorf("no %s", want)
 		}
 	}
