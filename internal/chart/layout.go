@@ -170,7 +170,7 @@ func (d *drawing) panels(c *Chart, area box) {
 
 // overhead is the room that a panel needs above and below its plot.
 func (p *Panel) overhead() (above, below float64) {
-	if p.Title != "" || p.Y.Title != "" {
+	if p.Title != "" || p.Y.Title != "" || p.Y.Bands != nil && slices.ContainsFunc(p.Rules, func(r Rule) bool { return r.Label != "" }) {
 		above = titleRow
 	}
 	if !p.X.Bare {
@@ -307,8 +307,9 @@ func (d *drawing) plot(p *plot) {
 		d.area(p, &p.Areas[i])
 	}
 	d.cells(p)
-	d.rules(p)
 	d.bars(p)
+	d.rules(p)
+	d.barLabels(p)
 	for i := range p.Lines {
 		d.line(p, &p.Lines[i])
 	}

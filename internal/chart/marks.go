@@ -57,7 +57,6 @@ func (d *drawing) bars(p *plot) {
 		}
 	}
 	columns.draw(d, p)
-	d.barLabels(p)
 }
 
 // barLabels writes what stands on bars and behind them, then what does not fit there: the longest bars first.
@@ -404,7 +403,17 @@ func (d *drawing) rules(p *plot) {
 			x := p.x.at(*r.X)
 			d.stroke("rule", r.Paint, 1.2, r.Dash, []XY{{x, p.area.y0}, {x, p.area.y1}})
 			if p.Y.Bands != nil { // bars leave no room
-				d.say(label{kind: "rule-label", plate: true, text: text, size: labelSize, paint: Ink, anchor: Middle, x: min(x, d.frame.x1-margin-textWidth(text, labelSize, false)/2), y: p.area.y0 - 3})
+				half := textWidth(text, labelSize, false) / 2
+				tries := []float64{x, x + half + 2, x - half - 2}
+				if other := p.nextRule(r); other != 0 { // leave it room
+					tries = []float64{x - other*(half+2), x}
+				}
+				for _, at := range tries {
+					at = min(max(at, margin+half), d.frame.x1-margin-half)
+					if d.say(label{kind: "rule-label", plate: true, text: text, size: labelSize, paint: Ink, anchor: Middle, x: at, y: p.area.y0 - 3}) {
+						break
+					}
+				}
 				continue
 			}
 			for n := range 3 {
@@ -425,6 +434,21 @@ func (d *drawing) rules(p *plot) {
 			}
 		}
 	}
+}
+
+// nextRule is on which side the nearest other upright rule with a label lies: -1, 1, or 0 for none.
+func (p *plot) nextRule(r *Rule) (side float64) {
+	nearest := math.Inf(1)
+	for i := range p.Rules {
+		o := &p.Rules[i]
+		if o == r || o.X == nil || o.Label == "" || *o.X == *r.X || !p.x.holds(*o.X) {
+			continue
+		}
+		if d := math.Abs(*o.X - *r.X); d < nearest {
+			nearest, side = d, math.Copysign(1, *o.X-*r.X)
+		}
+	}
+	return side
 }
 
 // within writes a text if there is room for it inside a place.

@@ -62,7 +62,8 @@ var steps = map[string]struct {
 	"two batches":    {1, func(q *question.Question) { deepseek(q); q.Overlap = "two-batch" }},
 	"pipeline":       {1, func(q *question.Question) { deepseek(q); q.DP, q.TP, q.PP, q.Drafts = 2, 2, 8, 2 }},
 	"reference":      {1, func(q *question.Question) { deepseek(q); q.Assume = "reference" }},
-	"does not fit":   {1, func(q *question.Question) { q.Batch, q.System, q.Engine = 100_000, "L40S", "none" }},
+	"does not fit":   {1, func(q *question.Question) { q.Batch, q.System, q.Engine = 500, "L40S", "none" }},
+	"far too much":   {1, func(q *question.Question) { q.Batch, q.System, q.Engine = 100_000, "L40S", "none" }},
 	"expert prefill": {0, deepseek},
 }
 
@@ -166,6 +167,36 @@ func TestUnderTheRoof(t *testing.T) {
 			// Of operators in one kernel all bytes count, also those that stay inside of it: those may lie above the memory's roof.
 			if q.Rate > top*(1+1e-9) || q.Engine == "cube" && q.Rate > q.Intensity*bandwidth*(1+1e-9) {
 				t.Errorf("%s: %s does %v flop/s at %v flop/byte", name, q.Name, q.Rate, q.Intensity)
+			}
+		}
+	}
+}
+
+// What matters most is written out, not only drawn.
+func TestNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		step, kind string
+		want       []string
+	}{
+		"memory that is too small": {"does not fit", "memory", []string{"capacity 44.99 GiB", "usable 39.491 GiB"}},
+		"a layer":                  {"experts", "timeline", []string{"attention | MLP", "scores", "expert gate and up", "dispatch", "combine", "router", "The whole step", "network 1"}},
+		"stages":                   {"pipeline", "timeline", []string{"The whole step", "waiting", "network 0"}},
+		"the slowest":              {"experts", "share", []string{"expert gate and up", "combine"}},
+		"ceilings":                 {"experts", "roofline", []string{"memory, 4.8 TB/s", "cube float8, 1979 Tflop/s", "expert gate and up", "scores"}},
+	} {
+		s := steps[c.step]
+		k, _ := Find(StepKinds, c.kind)
+		drawn, err := k.Draw(stepOf(t, s.phase, s.change))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts := map[string]bool{}
+		for _, m := range drawn.Draw(900, 500, "").Marks {
+			texts[m.Text] = true
+		}
+		for _, want := range c.want {
+			if !texts[want] {
+				t.Errorf("%s: no %q", name, want)
 			}
 		}
 	}

@@ -40,7 +40,7 @@ func timeline(s Step) (*chart.Chart, error) {
 			whole.Bars[i].Inside = ""
 		}
 	}
-	whole.Title, whole.Weight, whole.Least = "The whole step", 1.3, 16*float64(len(lanes))
+	whole.Title, whole.Weight, whole.Least = "The whole step", 1.3, 11*float64(len(lanes))
 	whole.X.Title = "time in " + unit
 	if layer != nil {
 		whole.Rules = []chart.Rule{{X: chart.At(from / size), Paint: chart.Ink}, {X: chart.At(to / size), Paint: chart.Ink}}
