@@ -153,20 +153,18 @@ func parseSize(text string) (width, height float64, err error) {
 	return float64(x), float64(y), nil
 }
 
-// files are those of the charts of something. A chart that it does not have is an error.
-func files[T any](s *sheet, kinds []picture.Kind[T], of T) ([]report.File, error) {
-	var out []report.File
-	var errs []error
+// files are those of the charts of something, and which it does not have.
+func files[T any](s *sheet, kinds []picture.Kind[T], of T) (out []report.File, errs []error) {
 	for _, d := range s.drawings {
 		k, _ := picture.Find(kinds, d.kind)
 		c, err := k.Draw(of)
 		if err != nil {
-			errs = append(errs, ofFlag("chart", fmt.Errorf("%s: %w", d.kind, err)))
+			errs = append(errs, fmt.Errorf("%s: %w", d.kind, err))
 			continue
 		}
 		out = append(out, report.File{Name: d.file, Write: func(w io.Writer) error { return s.write(w, c, d.file) }})
 	}
-	return out, document.Join(errs...)
+	return out, errs
 }
 
 // write writes a chart in the format of its file.
@@ -192,9 +190,28 @@ func (c *charts) writePage(ctx context.Context, to Streams, make func() *page.Pa
 
 // draw writes the charts of something, all or none, and tells their names.
 func draw[T any](ctx context.Context, to Streams, s *sheet, kinds []picture.Kind[T], of T) error {
-	list, err := files(s, kinds, of)
-	if err != nil || len(list) == 0 {
-		return err
+	list, errs := files(s, kinds, of)
+	for i := range errs {
+		errs[i] = ofFlag("chart", errs[i])
+	}
+	if len(errs) > 0 {
+		return document.Join(errs...)
+	}
+	return writeAll(ctx, to, list)
+}
+
+// drawSome writes those charts that there is something to draw for, and warns of the others: other results are written already.
+func drawSome[T any](ctx context.Context, to Streams, s *sheet, kinds []picture.Kind[T], of T) error {
+	list, errs := files(s, kinds, of)
+	for _, err := range errs {
+		fmt.Fprintln(to.Err, "warning: no chart:", err)
+	}
+	return writeAll(ctx, to, list)
+}
+
+func writeAll(ctx context.Context, to Streams, list []report.File) error {
+	if len(list) == 0 {
+		return nil
 	}
 	if err := report.WriteFiles(ctx, list...); err != nil {
 		return systemError{err}

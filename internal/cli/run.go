@@ -139,8 +139,8 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 		} else {
 			err = o.wideTables(ctx, s, job, options, show)
 		}
-		if err == nil && v.found {
-			err = draw(ctx, s, o.sheets[i], picture.RunKinds, o.pictures[i])
+		if err == nil {
+			err = drawSome(ctx, s, o.sheets[i], picture.RunKinds, o.pictures[i])
 		}
 		if err != nil {
 			return err
