@@ -135,9 +135,6 @@ func (t *Theme) CSS(selector string) string {
 	var b strings.Builder
 	for p := Ink; int(p) < paints; p++ {
 		for _, on := range []bool{false, true} {
-			if on && p < C1 {
-				continue
-			}
 			c, name := hex(t.colour(p, on)), class(p, on)
 			fmt.Fprintf(&b, "%s.f-%s{fill:%s}", selector, name, c)
 			if !on {

@@ -3,6 +3,7 @@ package chart
 import (
 	"image/color"
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -82,7 +83,15 @@ func TestContrast(t *testing.T) {
 				t.Errorf("%s: %s on the ground: %.2f", theme.Name, class(p, false), c)
 			}
 		}
+		for _, p := range []Paint{Grid, Muted} { // bars may have these
+			if c := contrast(theme.on(p), theme.of[p]); c < 4.5 {
+				t.Errorf("%s: text on %s: %.2f", theme.Name, class(p, false), c)
+			}
+		}
 		for p := C1; int(p) < paints; p++ {
+			if css := theme.CSS(""); !strings.Contains(css, ".f-"+class(p, true)+"{") {
+				t.Errorf("%s: no rule for text on %s", theme.Name, class(p, false))
+			}
 			if c := contrast(theme.on(p), theme.of[p]); c < 4.5 {
 				t.Errorf("%s: text on %s: %.2f", theme.Name, class(p, false), c)
 			}

@@ -89,9 +89,9 @@ func of(v any) Cell {
 
 // chartWidth and chartHeight of charts on a page.
 const (
-	chartWidth, chartHeight = 610.0, 400.0 // two beside each other
+	chartWidth, chartHeight = 609.0, 400.0 // two beside each other
 	smallWidth, smallHeight = 720.0, 230.0
-	wholeWidth              = 1236.0
+	wholeWidth, wholeHeight = 1236.0, 500.0
 )
 
 // whole are the kinds of charts that take the width of the page: what they show is long.
@@ -154,7 +154,7 @@ func (w *writer) section(s *Section) {
 			case s.Small:
 				width, height = smallWidth, smallHeight
 			case slices.Contains(whole, c.Kind):
-				width = wholeWidth
+				width, height = wholeWidth, wholeHeight
 			}
 			w.say("<figure>")
 			w.charts++
