@@ -91,6 +91,9 @@ func (c *charts) plan(inputs []string, name func(kind string) string) (*sheet, e
 	if s.width, s.height, err = parseSize(c.size); err != nil {
 		errs = append(errs, ofFlag("size", err))
 	}
+	if len(c.wanted) == 0 && c.cmd.Flags().Changed("chart") {
+		errs = append(errs, ofFlag("chart", errors.New(document.NotOneOf("", c.kinds))))
+	}
 	if len(c.wanted) == 0 && c.output != "" {
 		errs = append(errs, fmt.Errorf("-o names the file of a chart: say which with --chart: %s", strings.Join(c.kinds, ", ")))
 	}

@@ -49,8 +49,8 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 			if err != nil {
 				return err
 			}
-			if len(got.Ranked) > 0 {
-				all := picture.Plans{Loaded: l, Options: &o, Advice: got}
+			all := picture.Plans{Loaded: l, Options: &o, Advice: got}
+			if len(got.Ranked) > 0 { // else there are reasons in the place of charts
 				if err := draw(cmd.Context(), s, sheet, picture.PlanKinds, all); err != nil {
 					return err
 				}

@@ -88,10 +88,8 @@ func (v *validation) published(cmd *cobra.Command, s Streams, t *published.Table
 		}
 		fmt.Fprintln(s.Err, "wrote", v.out.name)
 	}
-	if r := t.Of(published.Target); r.Predicted() > 0 {
-		if err := draw(cmd.Context(), s, v.sheet, picture.MeasuredKinds, picture.Measured{Name: "published figures", Report: r}); err != nil {
-			return err
-		}
+	if err := drawSome(cmd.Context(), s, v.sheet, picture.MeasuredKinds, picture.Measured{Name: "published figures", Report: t.Of(published.Target)}); err != nil {
+		return err
 	}
 	var b strings.Builder
 	section := func(w table.Writer) {

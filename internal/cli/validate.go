@@ -221,10 +221,8 @@ func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) 
 		}
 		fmt.Fprintln(s.Err, "wrote", v.out.name)
 	}
-	if r.Predicted() > 0 {
-		if err := draw(ctx, s, v.sheet, picture.MeasuredKinds, picture.Measured{Name: filepath.Base(v.table), Unit: v.unit, Report: r}); err != nil {
-			return err
-		}
+	if err := drawSome(ctx, s, v.sheet, picture.MeasuredKinds, picture.Measured{Name: filepath.Base(v.table), Unit: v.unit, Report: r}); err != nil {
+		return err
 	}
 	text := v.render(summaryTable(r)) + reasons(r)
 	if v.worst > 0 {
