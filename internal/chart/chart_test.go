@@ -76,7 +76,9 @@ var sizes = [][2]float64{{LeastSide, LeastSide}, {320, 200}, {480, 300}, {900, 5
 func TestLayout(t *testing.T) {
 	for name, c := range absurd() {
 		for _, size := range sizes {
-			CheckLayout(t, fmt.Sprintf("%s at %vx%v", name, size[0], size[1]), c.Draw(size[0], size[1], ""))
+			for _, problem := range c.Draw(size[0], size[1], "").Problems() {
+				t.Errorf("%s at %vx%v: %s", name, size[0], size[1], problem)
+			}
 		}
 	}
 }

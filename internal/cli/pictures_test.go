@@ -2,11 +2,14 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"throughline/internal/picture"
 )
 
 // drawn is the command that drew a picture of the documentation, and the picture below it.
@@ -58,5 +61,35 @@ func TestPictures(t *testing.T) {
 		if !shown["docs/pictures/"+f.Name()] {
 			t.Errorf("no page shows docs/pictures/%s", f.Name())
 		}
+	}
+}
+
+// The page has a row for every chart.
+func TestChartsPage(t *testing.T) {
+	page := string(readFile(t, "../../docs/charts.md"))
+	rows := 0
+	row := func(command, kind, doc string) {
+		rows++
+		if line := fmt.Sprintf("| `%s` | `%s` | %s |\n", command, kind, doc); !strings.Contains(page, line) {
+			t.Errorf("docs/charts.md has no row %s", line)
+		}
+	}
+	for _, k := range picture.StepKinds {
+		row("explain", k.Name, k.Doc)
+	}
+	for _, k := range picture.PlanKinds {
+		row("plan", k.Name, k.Doc)
+	}
+	for _, k := range picture.LoadKinds {
+		row("simulate", k.Name, k.Doc)
+	}
+	for _, k := range picture.MeasuredKinds {
+		row("validate", k.Name, k.Doc)
+	}
+	for _, k := range picture.RunKinds {
+		row("run", k.Name, k.Doc)
+	}
+	if n := strings.Count(page, "\n| `"); n < rows {
+		t.Errorf("%d rows", n)
 	}
 }
