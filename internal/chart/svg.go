@@ -173,13 +173,12 @@ func (v SVG) Write(w io.Writer, s *Scene) error {
 	if len(s.Marks) > 0 {
 		name = strings.TrimSuffix(s.Marks[0].ID, "ground0") + "chart"
 	}
-	size := ""
 	if !v.Inline {
 		b.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")
 	}
-	size = fmt.Sprintf(` width="%s" height="%s"`, num(s.Width), num(s.Height))
-	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" id="%s" class="chart %s"%s viewBox="0 0 %s %s" role="img" aria-labelledby="%s-title %s-desc" font-family="%s">`+"\n",
-		name, escape.Replace(s.Kind), size, num(s.Width), num(s.Height), name, name, fontFamily)
+	width, height := num(s.Width), num(s.Height)
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" id="%s" class="chart %s" width="%s" height="%s" viewBox="0 0 %s %s" role="img" aria-labelledby="%s-title %s-desc" font-family="%s">`+"\n",
+		name, escape.Replace(s.Kind), width, height, width, height, name, name, fontFamily)
 	fmt.Fprintf(b, "<title id=\"%s-title\">%s</title>\n<desc id=\"%s-desc\">%s</desc>\n", name, escape.Replace(s.Title), name, escape.Replace(s.Description))
 	if v.Follow {
 		fmt.Fprintf(b, "<style>@media (prefers-color-scheme:dark){%s}</style>\n", Dark.CSS(""))

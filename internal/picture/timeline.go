@@ -1,9 +1,11 @@
 package picture
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"throughline/internal/chart"
 	"throughline/internal/explain"
@@ -50,19 +52,8 @@ func timeline(s Step) (*chart.Chart, error) {
 	if layer != nil {
 		c.Keys = append(c.Keys, chart.Key{Paint: chart.C2, Form: chart.Stroke, Text: "of peak rate"}, chart.Key{Paint: chart.C6, Form: chart.Stroke, Dash: true, Text: "of bandwidth"})
 	}
-	c.Description = fmt.Sprintf("When the operators of the %s of %s run, on %d lanes: %s. Above, a layer in its middle; below, the whole step.", s.name(), duration(s.micros()), len(lanes), names(lanes))
+	c.Description = fmt.Sprintf("When the operators of the %s of %s run, on %d lanes: %s. Above, a layer in its middle; below, the whole step.", s.name(), duration(s.micros()), len(lanes), strings.Join(lanes, ", "))
 	return c, nil
-}
-
-func names(list []string) string {
-	text := ""
-	for i, n := range list {
-		if i > 0 {
-			text += ", "
-		}
-		text += n
-	}
-	return text
 }
 
 // lanesOf are the lanes that are used: units, then networks, then the rest.
@@ -73,21 +64,13 @@ func lanesOf(moments []explain.Moment) []string {
 			out = append(out, m.Lane)
 		}
 	}
-	rank := func(lane string) int { return slices.Index([]string{"matrix", "vector"}, lane) }
-	slices.SortFunc(out, func(a, b string) int {
-		x, y := rank(a), rank(b)
-		switch {
-		case x >= 0 && y >= 0:
-			return x - y
-		case x >= 0:
-			return -1
-		case y >= 0:
-			return 1
-		case a < b:
-			return -1
+	rank := func(lane string) int { // those that are not named follow
+		if at := slices.Index([]string{"matrix", "vector"}, lane); at >= 0 {
+			return at
 		}
-		return 1
-	})
+		return 2
+	}
+	slices.SortFunc(out, func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b)) })
 	return out
 }
 
@@ -141,15 +124,7 @@ func (s *Step) lanePanel(moments []explain.Moment, lanes []string, from, to, siz
 // borders are where the attention of a layer ends and the MLP begins.
 func borders(layer []explain.Moment, from, size float64) (out []chart.Rule) {
 	sorted := slices.Clone(layer)
-	slices.SortStableFunc(sorted, func(a, b explain.Moment) int {
-		switch {
-		case a.Start < b.Start:
-			return -1
-		case a.Start > b.Start:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(sorted, func(a, b explain.Moment) int { return cmp.Compare(a.Start, b.Start) })
 	last := ""
 	for _, m := range sorted {
 		if last == "attention" && m.Part == "mlp" && m.Micro == 0 {
@@ -165,15 +140,7 @@ func borders(layer []explain.Moment, from, size float64) (out []chart.Rule) {
 // usePanel is how well the units and the memory are used, as lines over the same time.
 func usePanel(layer []explain.Moment, from, to, size float64) chart.Panel {
 	sorted := slices.Clone(layer)
-	slices.SortStableFunc(sorted, func(a, b explain.Moment) int {
-		switch {
-		case a.End < b.End:
-			return -1
-		case a.End > b.End:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(sorted, func(a, b explain.Moment) int { return cmp.Compare(a.End, b.End) })
 	peak := chart.Line{Paint: chart.C2, Steps: true}
 	bandwidth := chart.Line{Paint: chart.C6, Steps: true, Dash: true}
 	for _, m := range sorted {
