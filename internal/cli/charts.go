@@ -32,6 +32,9 @@ type charts struct {
 // followed is the theme that follows what a viewer prefers.
 const followed = "auto"
 
+// mostRaster is the area of a PNG, which is held in memory with 16 bytes for each.
+const mostRaster = 16_000_000
+
 // usualSize of a chart.
 const usualSize = "900x500"
 
@@ -111,7 +114,7 @@ func (c *charts) plan(inputs []string, name func(kind string) string) (*sheet, e
 			file = name(kind)
 		}
 		d := drawing{kind, file}
-		errs = append(errs, c.check(&d, s.follow)...)
+		errs = append(errs, c.check(&d, s)...)
 		out := output{flag: "--chart", name: file, force: force}
 		errs = append(errs, out.check(inputs...))
 		errs = append(errs, out.unlike(&output{flag: "--html", name: c.html}))
@@ -127,7 +130,7 @@ func (c *charts) plan(inputs []string, name func(kind string) string) (*sheet, e
 }
 
 // check refuses a kind that the command does not have, and a file of another format.
-func (c *charts) check(d *drawing, follow bool) (errs []error) {
+func (c *charts) check(d *drawing, s *sheet) (errs []error) {
 	found := false
 	for _, k := range c.kinds {
 		found = found || k == d.kind
@@ -138,7 +141,9 @@ func (c *charts) check(d *drawing, follow bool) (errs []error) {
 	switch ext := strings.ToLower(filepath.Ext(d.file)); {
 	case d.file == "":
 		errs = append(errs, ofFlag("chart", fmt.Errorf("%s needs a file: -o FILE.svg, or --chart %s=FILE.svg", d.kind, d.kind)))
-	case ext == ".png" && follow:
+	case ext == ".png" && s.width*s.height > mostRaster:
+		errs = append(errs, ofFlag("size", fmt.Errorf("%s is too large for a PNG: width times height may be %d at most; an SVG has no such bound", c.size, mostRaster)))
+	case ext == ".png" && s.follow:
 		errs = append(errs, ofFlag("theme", fmt.Errorf("a PNG cannot follow its viewer: %s needs light or dark", d.file)))
 	case ext != ".svg" && ext != ".png":
 		errs = append(errs, ofFlag("chart", fmt.Errorf("the file must end in .svg or .png, not %q", d.file)))
