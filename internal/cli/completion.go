@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,12 +27,24 @@ func completeAll(cmd *cobra.Command) {
 			complete(cmd, f.Name, setting.Choices, setting.Open)
 		case known && setting.Kind() != question.Text:
 			completeNothing(cmd, f.Name)
-		case f.Name == "columns":
+		case known:
+		case slices.Contains([]string{"columns", "x", "y", "by"}, f.Name):
 			completeList(cmd, f.Name, fieldNames())
+		default:
+			completeOutput(cmd, f.Name)
 		}
 	})
 	for _, sub := range cmd.Commands() {
 		completeAll(sub)
+	}
+}
+
+// completeOutput offers the words of an output flag that has some.
+func completeOutput(cmd *cobra.Command, flag string) {
+	for i := range outputFlags {
+		if o := &outputFlags[i]; o.name == flag && len(o.choices) > 0 {
+			completeList(cmd, flag, o.choices)
+		}
 	}
 }
 

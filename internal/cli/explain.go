@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,9 @@ import (
 	"throughline/internal/catalogue"
 	"throughline/internal/document"
 	"throughline/internal/explain"
+	"throughline/internal/page"
+	"throughline/internal/picture"
+	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/op"
@@ -20,9 +24,10 @@ import (
 
 // explainOptions are the flags of the explain command.
 type explainOptions struct {
-	flags *settings
-	json  bool
-	view  viewOptions
+	flags  *settings
+	json   bool
+	view   viewOptions
+	charts charts
 }
 
 func newExplain(s Streams) *cobra.Command {
@@ -50,10 +55,10 @@ thousandth to a thousand times the present one are tried.`,
   throughline explain --model qwen3_32b_flash --system H100_SXM --tp 4 --batch 64 --seek mem1.GBps --until tpot=5ms
   throughline explain --model qwen3_32b_flash --system H100_SXM --tp 4 --seek matrix.bfloat16.tflops --until ttft=20ms --json`,
 		Args: onlyFlags(""),
-		RunE: func(*cobra.Command, []string) error { return explainPoint(s, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return explainPoint(cmd.Context(), s, o) },
 	}
 	o.flags = addSettings(cmd, question.Explain)
-	addOutputs(cmd, "explain", map[string]any{"json": &o.json, "wide": &o.view.wide})
+	addOutputs(cmd, "explain", o.charts.with(picture.Names(picture.StepKinds), map[string]any{"json": &o.json, "wide": &o.view.wide, "html": &o.charts.html}))
 	complete(cmd, "until", goals(), true)
 	completePaths(cmd)
 	return cmd
@@ -84,9 +89,11 @@ func completePaths(cmd *cobra.Command) {
 	}))
 }
 
-func explainPoint(s Streams, o explainOptions) error {
+func explainPoint(ctx context.Context, s Streams, o explainOptions) error {
 	q, err := ask(o.flags)
 	goal, errs := readGoal(&q)
+	sheet, wrong := o.charts.plan(q.Files(), nil)
+	errs = append(errs, wrong)
 	answer, err := answerPoint(s, o.flags, &q, err)
 	if err == nil && goal != nil && q.Phase == "" && answer.Seen == nil && answer.Deployment.Assume.Engine {
 		errs = append(errs, ofFlag("until", fmt.Errorf("%s: no client can be served", q.Until)))
@@ -119,6 +126,9 @@ func explainPoint(s Streams, o explainOptions) error {
 			}
 		}
 	}
+	if err := o.draw(ctx, s, sheet, answer, why); err != nil {
+		return err
+	}
 	if o.json {
 		err = report.WriteObject(s.data, report.ExplainedJSON(answer, why))
 	}
@@ -135,6 +145,19 @@ func explainPoint(s Streams, o explainOptions) error {
 	}
 	if err != nil {
 		return systemError{err}
+	}
+	return nil
+}
+
+// draw writes the report, and the charts of the step that is explained, of several the last.
+func (o *explainOptions) draw(ctx context.Context, s Streams, on *sheet, a *point.Answer, why []*explain.Explanation) error {
+	if err := o.charts.writePage(ctx, s, func() *page.Page { return page.Explained(a, why) }); err != nil {
+		return err
+	}
+	for i := len(why) - 1; i >= 0; i-- {
+		if why[i] != nil {
+			return draw(ctx, s, on, picture.StepKinds, picture.Step{Answer: a, Phase: i, Why: why[i]})
+		}
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"throughline/internal/document"
+	"throughline/internal/picture"
 )
 
 // outputFlag is a flag that says how and where a command shows its answer, whatever it was asked. It may need others to have
@@ -19,6 +20,8 @@ import (
 type outputFlag struct {
 	name, short string
 	doc         string
+	usual       string            // value of a word that is not given
+	choices     []string          // of words, for completion
 	as          map[string]string // doc of commands, by their paths, that differ
 	needs       []string          // one of these flags
 	without     []string          // none of these flags
@@ -27,6 +30,7 @@ type outputFlag struct {
 const (
 	printJSONDoc = "print one JSON object instead of a table"
 	writeOutDoc  = "write the table with its predictions to this file"
+	chartFileDoc = "file of the chart, .svg or .png"
 )
 
 // outputFlags is the one table of them.
@@ -40,15 +44,24 @@ var outputFlags = []outputFlag{
 	{name: "columns", doc: "fields to show instead of the usual ones; help lists them", without: []string{"json"},
 		as: map[string]string{"run": "fields to show in the terminal instead of the usual ones; help lists them"}},
 	{name: "markdown", doc: "print tables as Markdown"},
+	{name: "chart", doc: "draw charts, each command those it has", as: chartDocs()},
 	{name: "output", short: "o", doc: "file of the results", as: map[string]string{
 		"estimate": "write the results of --points to this file instead of standard output", "calibrate": "file of the calibrated system (required)",
-		"models import": "write to this file instead of standard output", "run": "folder of the results, instead of the one the file names"}},
+		"models import": "write to this file instead of standard output", "run": "folder of the results, instead of the one the file names",
+		"explain": chartFileDoc, "plan": chartFileDoc, "simulate": chartFileDoc,
+		"validate ops": chartFileDoc, "validate forward": chartFileDoc, "validate serving": chartFileDoc, "validate published": chartFileDoc}},
+	{name: "size", usual: usualSize, doc: "size of charts, width x height", needs: []string{"chart"}},
+	{name: "theme", usual: themes[0], choices: themes, doc: "colours of charts: light, dark, or auto: as the viewer of an SVG prefers", needs: []string{"chart"}},
+	{name: "html", doc: "write a report with tables and charts to this file, which needs no other"},
+	{name: "x", usual: picture.UsualX, doc: "field along the x axis of lines and heatmap", needs: []string{"chart", "html"}},
+	{name: "y", usual: picture.UsualY, doc: "field that lines and heatmap show", needs: []string{"chart", "html"}},
+	{name: "by", usual: picture.UsualBy, doc: "field of which each value has a line, or a row of a heatmap", needs: []string{"chart", "html"}},
 	{name: "out", doc: writeOutDoc, as: map[string]string{"validate requests": "file for the figures of all runs"}},
 	{name: "requests-out", doc: "CSV file of all requests"},
 	{name: "timeline-out", doc: "CSV file of running and waiting requests and of the KV cache over time"},
 	{name: "steps-out", doc: "CSV file of all steps", as: map[string]string{"validate requests": "file for all steps as they were replayed"}},
 	{name: "force", doc: "let the result replace a file that is read", as: map[string]string{"init": "replace an existing file"},
-		needs: []string{"output", "out", "requests-out", "timeline-out", "steps-out"}},
+		needs: []string{"output", "out", "requests-out", "timeline-out", "steps-out", "chart", "html"}},
 	{name: "category", doc: "start every row of the tables with its category"},
 	{name: "long", doc: "write one table with a row per run instead of three with a column per run"},
 	{name: "gzip", doc: "compress the tables (.csv.gz)"},
@@ -71,6 +84,8 @@ func addOutputs(cmd *cobra.Command, path string, refs map[string]any) {
 		switch v := ref.(type) {
 		case *bool:
 			cmd.Flags().BoolVar(v, o.name, false, doc)
+		case *string:
+			cmd.Flags().StringVar(v, o.name, o.usual, doc)
 		case *[]string:
 			cmd.Flags().StringSliceVar(v, o.name, nil, doc)
 		case *output:
@@ -98,12 +113,18 @@ func emptyOutputs(flags *pflag.FlagSet) error {
 	return document.Join(errs...)
 }
 
+// isSetting reports whether a flag stands in the table of settings: other commands may have an output flag of its name.
+func isSetting(f *pflag.Flag) bool {
+	_, ok := f.Value.(*settingFlag)
+	return ok
+}
+
 // noteOutputs tells of output flags that have no effect beside the others.
 func noteOutputs(cmd *cobra.Command, s Streams) {
 	flags := cmd.Flags()
 	for i := range outputFlags {
 		o := &outputFlags[i]
-		if !flags.Changed(o.name) {
+		if !flags.Changed(o.name) || o.doc != "" && isSetting(flags.Lookup(o.name)) {
 			continue
 		}
 		needs := slices.DeleteFunc(slices.Clone(o.needs), func(name string) bool { return flags.Lookup(name) == nil })

@@ -10,6 +10,8 @@ import (
 	"throughline/engine"
 	"throughline/internal/advice"
 	"throughline/internal/document"
+	"throughline/internal/page"
+	"throughline/internal/picture"
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/plan"
@@ -20,6 +22,7 @@ func newPlan(s Streams) *cobra.Command {
 	var asJSON bool
 	var view viewOptions
 	var flags *settings
+	var asked charts
 	cmd := &cobra.Command{
 		Use:   "plan --model M --system S --gpus N",
 		Short: "Find what to launch: the best deployments on a number of GPUs",
@@ -41,13 +44,22 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 			if view.help() {
 				return view.listFields(s)
 			}
-			l, o, err := askPlan(s, flags, &view)
+			l, o, sheet, err := askPlan(s, flags, &view, &asked)
 			if err != nil {
 				return err
 			}
 			got, err := advice.Give(cmd.Context(), l, o)
 			if err != nil {
 				return err
+			}
+			all := picture.Plans{Loaded: l, Options: &o, Advice: got}
+			if len(got.Ranked) > 0 { // else there are reasons in the place of charts
+				if err := draw(cmd.Context(), s, sheet, picture.PlanKinds, all); err != nil {
+					return err
+				}
+				if err := asked.writePage(cmd.Context(), s, func() *page.Page { return page.Planned(all) }); err != nil {
+					return err
+				}
 			}
 			if asJSON {
 				return showPlan(s, got, report.AdviceJSON(s.data, l, &o, got))
@@ -56,7 +68,7 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 		},
 	}
 	flags = addSettings(cmd, question.Plan)
-	addOutputs(cmd, "plan", map[string]any{"json": &asJSON, "wide": &view.wide, "columns": &view.columns})
+	addOutputs(cmd, "plan", asked.with(picture.Names(picture.PlanKinds), map[string]any{"json": &asJSON, "wide": &view.wide, "columns": &view.columns, "html": &asked.html}))
 	return cmd
 }
 
@@ -64,12 +76,13 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 func workers(q *question.Question) int { return cmp.Or(q.Jobs, runtime.GOMAXPROCS(0)) }
 
 // askPlan is the question of the flags with its files, and the options of its search; all problems at once.
-func askPlan(s Streams, flags *settings, view *viewOptions) (*question.Loaded, advice.Options, error) {
+func askPlan(s Streams, flags *settings, view *viewOptions, asked *charts) (*question.Loaded, advice.Options, *sheet, error) {
 	q, err := flags.read()
-	errs := []error{err, report.CheckColumns(view.columns)}
+	sheet, wrong := asked.plan(q.Files(), nil)
+	errs := []error{err, report.CheckColumns(view.columns), wrong}
 	l, err := q.Load()
 	if err := document.Join(append(errs, err)...); err != nil {
-		return nil, advice.Options{}, question.Once(err)
+		return nil, advice.Options{}, nil, question.Once(err)
 	}
 	warn(s, l.Warnings)
 	flags.note(s, l)
@@ -78,7 +91,7 @@ func askPlan(s Streams, flags *settings, view *viewOptions) (*question.Loaded, a
 		GPUs: q.GPUs, GPUsPerNode: q.GPUsPerNode, Mode: q.Mode, Objective: q.Objective, Rate: q.Rate, Engines: engines,
 		Redundant: search.Range{High: q.Redundant}, Drafts: search.Range{High: q.Drafts}, Top: q.Top, PerHour: q.Price, Watts: q.Power,
 		Overlaps: overlaps(q.Overlap), Workers: workers(&q),
-	}, err
+	}, sheet, err
 }
 
 // overlaps are those that a search tries; the empty name is none.

@@ -7,12 +7,15 @@ import (
 	"io"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"throughline/assume"
 	"throughline/internal/document"
 	"throughline/internal/jobfile"
+	"throughline/internal/page"
+	"throughline/internal/picture"
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/result"
@@ -30,6 +33,10 @@ type runOptions struct {
 	long       bool
 	explain    bool
 	view       viewOptions
+	charts     charts
+	x, y, by   string // fields of charts
+	pictures   []*picture.Runs
+	sheets     []*sheet
 }
 
 func newRun(s Streams) *cobra.Command {
@@ -69,8 +76,10 @@ written; 3 the results could not be written.`,
 		},
 	}
 	o.flags = addSettings(cmd, question.Run)
-	addOutputs(cmd, "run", map[string]any{"json": &o.json, "wide": &o.view.wide, "columns": &o.view.columns, "output": &o.output,
-		"category": &o.categories, "long": &o.long, "gzip": &o.gzip, "explain-rejected": &o.explain})
+	addOutputs(cmd, "run", o.charts.with(picture.Names(picture.RunKinds), map[string]any{
+		"json": &o.json, "wide": &o.view.wide, "columns": &o.view.columns, "output": &o.output,
+		"category": &o.categories, "long": &o.long, "gzip": &o.gzip, "explain-rejected": &o.explain,
+		"html": &o.charts.html, "x": &o.x, "y": &o.y, "by": &o.by}))
 	return cmd
 }
 
@@ -95,26 +104,41 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	options := sweep.Options{Jobs: workers(&q), Thorough: o.explain, Tick: progress.tick}
 	array := report.NewArray(s.data)
 	var v verdict
+	section, all := 0, page.NewRuns(filepath.Base(q.Config))
 	show := func(r *result.Record) error {
 		v.note(r)
+		if o.charts.given() || o.charts.html.name != "" {
+			o.pictures[section].Add(r)
+		}
+		if o.charts.html.name != "" {
+			all.Add(r)
+		}
 		if o.json {
 			return array.Add(r)
 		}
 		table.Add(r)
 		return nil
 	}
-	for _, job := range jobs {
+	for i, job := range jobs {
+		section = i
+		all.Start(job.Mode, o.pictures[i])
 		// Each job is written when it is done: what comes after it cannot undo it.
 		if o.long {
 			err = o.longTable(ctx, s, job, options, show)
 		} else {
 			err = o.wideTables(ctx, s, job, options, show)
 		}
+		if err == nil {
+			err = drawSome(ctx, s, o.sheets[i], picture.RunKinds, o.pictures[i])
+		}
 		if err != nil {
 			return err
 		}
 	}
 	progress.finish()
+	if err := o.charts.writePage(ctx, s, all.Page); err != nil {
+		return err
+	}
 	if o.json {
 		err = array.Close()
 	} else {
@@ -147,13 +171,39 @@ func (o *runOptions) prepare(s Streams, q *question.Question) (*report.Runs, []*
 	if err != nil {
 		return nil, nil, err
 	}
-	var errs []error
+	errs := []error{o.prepareCharts(q.Config, jobs)}
 	for _, job := range jobs {
 		if why := tooWide(job.Len(), o.categories); why != "" && !o.long {
 			errs = append(errs, fmt.Errorf("%s: %s", job.Mode, why))
 		}
 	}
 	return table, jobs, document.Join(errs...)
+}
+
+// prepareCharts reads the flags of charts: each section of the file has its own.
+func (o *runOptions) prepareCharts(config string, jobs []*jobfile.Job) error {
+	var errs []error
+	axis := func(flag, field string) *result.Field {
+		list, err := report.FieldsOf(flag, field)
+		if err != nil {
+			errs = append(errs, err)
+			return nil
+		}
+		return list[0]
+	}
+	x, y, by := axis("x", o.x), axis("y", o.y), axis("by", o.by)
+	for _, job := range jobs {
+		sheet, err := o.charts.plan([]string{config}, func(kind string) string {
+			return filepath.Join(filepath.Dir(o.fileName(job, "")), job.Mode+"_"+kind+".svg")
+		})
+		errs = append(errs, err)
+		o.sheets = append(o.sheets, sheet)
+		o.pictures = append(o.pictures, &picture.Runs{Title: filepath.Base(config) + ", " + job.Mode, X: x, Y: y, By: by})
+	}
+	if len(jobs) > 1 && strings.Contains(strings.Join(o.charts.wanted, ","), "=") {
+		errs = append(errs, fmt.Errorf("--chart: the file has %d sections, and each has charts; leave out the names of files", len(jobs)))
+	}
+	return document.Join(errs...)
 }
 
 // tooWide says that a table is one that spreadsheets do not show whole: it has a column per run, and one or two that name

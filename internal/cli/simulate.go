@@ -12,8 +12,10 @@ import (
 	"throughline/deploy"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/picture"
 	"throughline/internal/point"
 	"throughline/internal/question"
+	"throughline/internal/report"
 	"throughline/serving/simulate"
 	"throughline/workload"
 )
@@ -22,8 +24,10 @@ import (
 type simulateOptions struct {
 	flags                              *settings
 	asked                              question.Question
-	json, force                        bool
+	json                               bool
 	requestsOut, timelineOut, stepsOut output
+	charts                             charts
+	sheet                              *sheet
 }
 
 func newSimulate(s Streams) *cobra.Command {
@@ -60,12 +64,12 @@ could not be written.`,
 				}
 				return write(s.data, string(text))
 			}
-			return write(s.Out, result.Block()+viewOptions{}.of(s).Wrap(notes(result)))
+			return write(s.Out, result.Block()+viewOptions{}.of(s).Wrap(notes(result))+sparks(result, s.Bars, s.Width))
 		},
 	}
 	o.flags = addSettings(cmd, question.Simulate)
-	addOutputs(cmd, "simulate", map[string]any{"json": &o.json, "force": &o.force,
-		"requests-out": &o.requestsOut, "timeline-out": &o.timelineOut, "steps-out": &o.stepsOut})
+	addOutputs(cmd, "simulate", o.charts.with(picture.Names(picture.LoadKinds), map[string]any{"json": &o.json,
+		"requests-out": &o.requestsOut, "timeline-out": &o.timelineOut, "steps-out": &o.stepsOut}))
 	return cmd
 }
 
@@ -77,6 +81,7 @@ type simulation struct {
 	traffic simulate.Traffic
 	trace   *simulate.Trace
 	result  simulate.Result // what was asked for
+	title   string          // of the deployment
 	most    int             // tokens of a request
 }
 
@@ -100,7 +105,11 @@ func (o *simulateOptions) run(cmd *cobra.Command, s Streams) (*simulate.Result, 
 		sim.result.Rate = best.Rate
 		sim.traffic.Requests = int(best.Requests)
 	}
-	return o.written(cmd.Context(), sim)
+	got, err := o.written(cmd.Context(), s, sim)
+	if err == nil {
+		err = draw(cmd.Context(), s, o.sheet, picture.LoadKinds, picture.Load{Title: sim.title, Result: got})
+	}
+	return got, err
 }
 
 // at is a run at a rate, with so many times the requests.
@@ -190,7 +199,7 @@ func (o *simulateOptions) prepare(s Streams) (*simulation, error) {
 	}
 	sim.options.Seed = uint64(q.Traffic.Seed)
 	sim.options.Limits = simulate.Limits{TTFT: sim.result.TTFT.Seconds, TPOT: sim.result.TPOT.Seconds}
-	sim.result.Backend = d.Engine.Name
+	sim.result.Backend, sim.title = d.Engine.Name, report.DeploymentTitle(&d, false)
 	return sim, nil
 }
 
@@ -213,8 +222,15 @@ func (m *simulation) lengths() (input, output int) {
 
 // files checks that no output replaces an input or another output.
 func (o *simulateOptions) files(note func(error)) {
-	plan, _, _ := strings.Cut(o.asked.From, "#")
-	inputs := append(o.asked.Files(), o.asked.Traffic.StepTimes, plan)
+	inputs := o.asked.Files()
+	var err error
+	o.sheet, err = o.charts.plan(inputs, nil)
+	note(err)
+	for _, d := range o.sheet.drawings {
+		for _, other := range []*output{&o.requestsOut, &o.timelineOut, &o.stepsOut} {
+			note((&output{flag: "--chart", name: d.file}).unlike(other))
+		}
+	}
 	outputs := []*output{&o.requestsOut, &o.timelineOut, &o.stepsOut}
 	for i, out := range outputs {
 		note(out.check(inputs...))

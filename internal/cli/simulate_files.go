@@ -12,13 +12,16 @@ import (
 
 // written is the run, with its files. Requests and steps are written as they end and start: there may be more than fit into
 // memory.
-func (o *simulateOptions) written(ctx context.Context, sim *simulation) (*simulate.Result, error) {
+func (o *simulateOptions) written(ctx context.Context, s Streams, sim *simulation) (*simulate.Result, error) {
 	options := sim.options
 	var result *simulate.Result
 	var failed error
 	run := func() error {
 		result, failed = sim.at(ctx, sim.result.Rate, 1, options)
 		return failed
+	}
+	if o.charts.given() || s.Bars != report.NoBars {
+		options.Every = drawnEvery
 	}
 	if o.timelineOut.name != "" {
 		options.Every = o.asked.Traffic.TimelineEvery
@@ -46,6 +49,9 @@ func (o *simulateOptions) written(ctx context.Context, sim *simulation) (*simula
 	}
 	return result, nil
 }
+
+// drawnEvery is the interval, in seconds, of a timeline that nobody asked for in rows; long runs join intervals.
+const drawnEvery = 1e-3
 
 // streamed is a run that writes a file meanwhile; without a name, the run.
 func streamed(ctx context.Context, name, header string, run func() error, to func(io.Writer)) func() error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/picture"
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/validate"
@@ -43,7 +45,7 @@ median error with its sign.
 }
 
 func newValidateOps(s Streams) *cobra.Command {
-	var show validation
+	show := validation{unit: "µs"}
 	var flags *settings
 	cmd := &cobra.Command{
 		Use:     "ops FILE.csv",
@@ -77,7 +79,7 @@ func newValidateOps(s Streams) *cobra.Command {
 }
 
 func newValidateForward(s Streams) *cobra.Command {
-	var show validation
+	show := validation{unit: "ms"}
 	var flags *settings
 	cmd := &cobra.Command{
 		Use:     "forward FILE.csv",
@@ -108,7 +110,7 @@ func newValidateForward(s Streams) *cobra.Command {
 }
 
 func newValidateServing(s Streams) *cobra.Command {
-	var show validation
+	show := validation{unit: "ms"}
 	var flags *settings
 	cmd := &cobra.Command{
 		Use:   "serving FILE.csv",
@@ -154,15 +156,18 @@ has a reason.`,
 // validation is how predictions against measurements are shown.
 type validation struct {
 	out      output
-	force    bool
 	by       []string
 	worst    int
 	markdown bool
 	view     viewOptions
+	charts   charts
+	sheet    *sheet
+	table    string // that is read
+	unit     string // of its figures
 }
 
 func (v *validation) flags(cmd *cobra.Command, path string) {
-	addOutputs(cmd, path, map[string]any{"out": &v.out, "force": &v.force, "markdown": &v.markdown, "wide": &v.view.wide})
+	addOutputs(cmd, path, v.charts.with(picture.Names(picture.MeasuredKinds), map[string]any{"out": &v.out, "markdown": &v.markdown, "wide": &v.view.wide}))
 }
 
 // read is what the flags ask, of which this shows a part.
@@ -189,11 +194,24 @@ func (v *validation) open(name string, others ...string) (io.ReadCloser, error) 
 	if err := v.out.check(append(others, name)...); err != nil {
 		return nil, err
 	}
+	if err := v.planCharts(append(others, name)...); err != nil {
+		return nil, err
+	}
+	v.table = name
 	f, err := csvfile.Open(name)
 	if err != nil {
 		return nil, document.Unreadable(name, err)
 	}
 	return f, nil
+}
+
+// planCharts reads the flags of charts.
+func (v *validation) planCharts(inputs ...string) (err error) {
+	v.sheet, err = v.charts.plan(inputs, nil)
+	for _, d := range v.sheet.drawings {
+		err = document.Join(err, (&output{flag: "--chart", name: d.file}).unlike(&v.out))
+	}
+	return err
 }
 
 // report prints the errors by group and writes the table.
@@ -208,6 +226,9 @@ func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) 
 			return systemError{err}
 		}
 		fmt.Fprintln(s.Err, "wrote", v.out.name)
+	}
+	if err := drawSome(ctx, s, v.sheet, picture.MeasuredKinds, picture.Measured{Name: filepath.Base(v.table), Unit: v.unit, Report: r}); err != nil {
+		return err
 	}
 	text := v.render(s, summaryTable(r)) + v.gains(s, r) + v.wrap(s, reasons(r))
 	if v.worst > 0 {

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"throughline/collective"
@@ -100,16 +99,7 @@ func (c *subject) operators() []Operator {
 		part := &c.parts[kind]
 		for i := range part.Ops {
 			o := &part.Ops[i]
-			name := "attention"
-			switch {
-			case estimate.PartKind(kind) == estimate.DraftPart:
-				name = "draft"
-			case estimate.PartKind(kind) == estimate.EndsPart:
-				name = "ends"
-			case o.Kind.Info().Block == op.MLPBlock:
-				name = "mlp"
-			}
-			told := c.operator(name, o, part.Times)
+			told := c.operator(partName(estimate.PartKind(kind), o), o, part.Times)
 			told.place(spans[spanned{partsOfTimeline[kind], i}])
 			out = append(out, told)
 		}
@@ -161,18 +151,12 @@ func (c *subject) operator(part string, o *estimate.Operator, times float64) Ope
 		}
 		return out
 	}
-	sys, as, types := c.problem.System, c.problem.Assume, &c.problem.Precision
-	var peak float64
-	switch o.Unit {
-	case op.MatrixUnit:
-		out.Engine, peak = "cube", sys.Matrix[types.Of(o.Module).Type].TFlops
-	case op.AttentionMatrixUnit:
-		out.Engine, peak = "cube", sys.Matrix[types.AttentionType].TFlops
-	case op.IndexUnit:
-		out.Engine, peak = "cube", cmp.Or(sys.Matrix["float8"].TFlops, sys.Matrix[types.AttentionType].TFlops)
-	default:
-		out.Engine, peak = "vector", sys.Vector[types.VectorType].TFlops
+	sys, as := c.problem.System, c.problem.Assume
+	out.Engine = "vector"
+	if o.Unit != op.VectorUnit {
+		out.Engine = "cube"
 	}
+	_, peak := c.unit(o)
 	if t > 0 {
 		// Its time is also that of the operators fused with it.
 		out.OfPeak = o.Repeat * (o.Flops + o.Fused.Flops) / (t * peak * as.FlopsPerTFlop)
@@ -180,6 +164,24 @@ func (c *subject) operator(part string, o *estimate.Operator, times float64) Ope
 	}
 	out.Bound = boundNames[o.Bound]
 	return out
+}
+
+// unit is the number type that an operator computes in, and the peak of its unit in Tflop/s.
+func (c *subject) unit(o *estimate.Operator) (number string, peak float64) {
+	sys, types := c.problem.System, &c.problem.Precision
+	switch o.Unit {
+	case op.MatrixUnit:
+		number = types.Of(o.Module).Type
+	case op.AttentionMatrixUnit:
+		number = types.AttentionType
+	case op.IndexUnit:
+		if number = "float8"; sys.Matrix[number].TFlops == 0 {
+			number = types.AttentionType
+		}
+	default:
+		return types.VectorType, sys.Vector[types.VectorType].TFlops
+	}
+	return number, sys.Matrix[number].TFlops
 }
 
 var boundNames = [cost.BoundCount]string{cost.Compute: "compute", cost.Memory: "memory"}

@@ -184,7 +184,8 @@ func (l *Loaded) readSystem(setting, ref string) (*hardware.System, error) {
 
 // Files are the files that a question reads: names of the model, the systems and lengths, as far as these are files.
 func (q *Question) Files() []string {
-	files := []string{strings.TrimPrefix(q.Distribution, "trace:"), q.Traffic.Trace}
+	plan, _, _ := strings.Cut(q.From, "#")
+	files := []string{strings.TrimPrefix(q.Distribution, "trace:"), q.Traffic.Trace, q.Traffic.StepTimes, plan}
 	for _, r := range []struct {
 		ref string
 		set catalogue.Set

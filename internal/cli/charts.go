@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"throughline/internal/chart"
+	"throughline/internal/document"
+	"throughline/internal/page"
+	"throughline/internal/picture"
+	"throughline/internal/report"
+)
+
+// charts are those that a command is asked for.
+type charts struct {
+	kinds  []string
+	wanted []string
+	output output // of one; a command whose results go into a folder has none
+	theme  string
+	size   string
+	html   output
+	force  bool
+}
+
+// themes are the colours of charts; the last follows what a viewer prefers.
+var themes = []string{"light", "dark", followed}
+
+const followed = "auto"
+
+// mostRaster is the area of a PNG, which is held in memory with 16 bytes for each.
+const mostRaster = 16_000_000
+
+// usualSize of a chart.
+const usualSize = "900x500"
+
+// with adds the flags that ask for charts of some kinds to others of a command.
+func (c *charts) with(kinds []string, others map[string]any) map[string]any {
+	c.kinds = kinds
+	if others["output"] == nil {
+		others["output"] = &c.output
+	}
+	others["chart"], others["theme"], others["size"], others["force"] = &c.wanted, &c.theme, &c.size, &c.force
+	return others
+}
+
+// chartDocs are what the flag of charts says, by command.
+func chartDocs() map[string]string {
+	const single, folder = "with -o, or as KIND=FILE", "into the folder of the results, or as KIND=FILE"
+	out := map[string]string{}
+	add := func(path string, kinds []string, where string) {
+		out[path] = "draw charts: " + strings.Join(kinds, ", ") + "; " + where + " (.svg or .png)"
+	}
+	add("explain", picture.Names(picture.StepKinds), single)
+	add("plan", picture.Names(picture.PlanKinds), single)
+	add("simulate", picture.Names(picture.LoadKinds), single)
+	add("run", picture.Names(picture.RunKinds), folder)
+	for _, table := range []string{"ops", "forward", "serving", "published"} {
+		add("validate "+table, picture.Names(picture.MeasuredKinds), single)
+	}
+	return out
+}
+
+// given reports whether charts are asked for.
+func (c *charts) given() bool { return len(c.wanted) > 0 }
+
+// drawing is a chart that is asked for, and its file.
+type drawing struct{ kind, file string }
+
+// sheet is what charts are drawn on.
+type sheet struct {
+	width, height float64
+	theme         *chart.Theme
+	follow        bool
+	drawings      []drawing
+}
+
+// plan reads the flags; the error holds all that is wrong. Inputs are files that are read; a name makes one of a kind where
+// the command has a folder for it.
+func (c *charts) plan(inputs []string, name func(kind string) string) (*sheet, error) {
+	var errs []error
+	s := &sheet{theme: chart.Light, follow: c.theme == followed}
+	if c.theme == "dark" {
+		s.theme = chart.Dark
+	}
+	if !slices.Contains(themes, c.theme) {
+		errs = append(errs, ofFlag("theme", errors.New(document.NotOneOf(c.theme, themes))))
+	}
+	var err error
+	if s.width, s.height, err = parseSize(c.size); err != nil {
+		errs = append(errs, ofFlag("size", err))
+	}
+	if len(c.wanted) == 0 && c.output.name != "" {
+		errs = append(errs, fmt.Errorf("-o names the file of a chart: say which with --chart: %s", strings.Join(c.kinds, ", ")))
+	}
+	errs = append(errs, c.html.check(inputs...))
+	for i, text := range c.wanted {
+		kind, file, named := strings.Cut(text, "=")
+		switch {
+		case named:
+		case len(c.wanted) == 1 && c.output.name != "":
+			file = c.output.name
+		case name != nil:
+			file = name(kind)
+		}
+		d := drawing{kind, file}
+		errs = append(errs, c.check(&d, s)...)
+		out := output{flag: "--chart", name: file, force: &c.force}
+		errs = append(errs, out.check(inputs...))
+		errs = append(errs, out.unlike(&c.html))
+		for j := range s.drawings {
+			errs = append(errs, out.unlike(&output{flag: fmt.Sprintf("--chart %s", c.wanted[j]), name: s.drawings[j].file}))
+		}
+		if i > 0 && c.output.name != "" {
+			errs = append(errs, errors.New("-o names the file of one chart; give several as --chart KIND=FILE,KIND=FILE"))
+		}
+		s.drawings = append(s.drawings, d)
+	}
+	return s, document.Join(errs...)
+}
+
+// check refuses a kind that the command does not have, and a file of another format.
+func (c *charts) check(d *drawing, s *sheet) (errs []error) {
+	if !slices.Contains(c.kinds, d.kind) {
+		errs = append(errs, ofFlag("chart", errors.New(document.NotOneOf(d.kind, c.kinds))))
+	}
+	switch ext := strings.ToLower(filepath.Ext(d.file)); {
+	case d.file == "":
+		errs = append(errs, ofFlag("chart", fmt.Errorf("%s needs a file: -o FILE.svg, or --chart %s=FILE.svg", d.kind, d.kind)))
+	case ext == ".png" && s.width*s.height > mostRaster:
+		errs = append(errs, ofFlag("size", fmt.Errorf("%s is too large for a PNG: width times height may be %d at most; an SVG has no such bound", c.size, mostRaster)))
+	case ext == ".png" && s.follow:
+		errs = append(errs, ofFlag("theme", fmt.Errorf("a PNG cannot follow its viewer: %s needs light or dark", d.file)))
+	case ext != ".svg" && ext != ".png":
+		errs = append(errs, ofFlag("chart", fmt.Errorf("the file must end in .svg or .png, not %q", d.file)))
+	}
+	return errs
+}
+
+func parseSize(text string) (width, height float64, err error) {
+	w, h, ok := strings.Cut(strings.ToLower(text), "x")
+	x, err1 := strconv.Atoi(strings.TrimSpace(w))
+	y, err2 := strconv.Atoi(strings.TrimSpace(h))
+	if !ok || err1 != nil || err2 != nil || x < chart.LeastSide || y < chart.LeastSide || x > chart.MostSide || y > chart.MostSide {
+		return 0, 0, fmt.Errorf("must be like %s, both from %d to %d, not %q", usualSize, chart.LeastSide, chart.MostSide, text)
+	}
+	return float64(x), float64(y), nil
+}
+
+// files are those of the charts of something, and which it does not have.
+func files[T any](s *sheet, kinds []picture.Kind[T], of T) (out []report.File, errs []error) {
+	for _, d := range s.drawings {
+		k, _ := picture.Find(kinds, d.kind)
+		c, err := k.Draw(of)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", d.kind, err))
+			continue
+		}
+		out = append(out, report.File{Name: d.file, Write: func(w io.Writer) error { return s.write(w, c, d.file) }})
+	}
+	return out, errs
+}
+
+// write writes a chart in the format of its file.
+func (s *sheet) write(w io.Writer, c *chart.Chart, file string) error {
+	scene := c.Draw(s.width, s.height, "")
+	if strings.ToLower(filepath.Ext(file)) == ".png" {
+		return chart.WritePNG(w, scene, s.theme)
+	}
+	return chart.SVG{Theme: s.theme, Follow: s.follow}.Write(w, scene)
+}
+
+// writePage writes a report, if one is asked for.
+func (c *charts) writePage(ctx context.Context, to Streams, make func() *page.Page) error {
+	if c.html.name == "" {
+		return nil
+	}
+	if err := report.WriteFiles(ctx, report.File{Name: c.html.name, Write: make().Write}); err != nil {
+		return systemError{err}
+	}
+	fmt.Fprintln(to.Err, "wrote", c.html.name)
+	return nil
+}
+
+// draw writes the charts of something, all or none, and tells their names.
+func draw[T any](ctx context.Context, to Streams, s *sheet, kinds []picture.Kind[T], of T) error {
+	list, errs := files(s, kinds, of)
+	for i := range errs {
+		errs[i] = ofFlag("chart", errs[i])
+	}
+	if len(errs) > 0 {
+		return document.Join(errs...)
+	}
+	return writeAll(ctx, to, list)
+}
+
+// drawSome writes those charts that there is something to draw for, and warns of the others: other results are written already.
+func drawSome[T any](ctx context.Context, to Streams, s *sheet, kinds []picture.Kind[T], of T) error {
+	list, errs := files(s, kinds, of)
+	for _, err := range errs {
+		fmt.Fprintln(to.Err, "warning: no chart:", err)
+	}
+	return writeAll(ctx, to, list)
+}
+
+func writeAll(ctx context.Context, to Streams, list []report.File) error {
+	if len(list) == 0 {
+		return nil
+	}
+	if err := report.WriteFiles(ctx, list...); err != nil {
+		return systemError{err}
+	}
+	for _, f := range list {
+		fmt.Fprintln(to.Err, "wrote", f.Name)
+	}
+	return nil
+}
