@@ -40,6 +40,7 @@ type Operator struct {
 	op.Op
 	cost.Cost
 	Exposed float64 // what one execution adds to the step; of exchanges that overlap, on average
+	Static  float64 // of its time, what no faster unit, memory or network would shorten: launches, floors of kernels, hops
 	Fused   Fused
 }
 
@@ -163,6 +164,7 @@ func (e *Evaluator) Parts(p *plan.Plan) (out [PartCount]Part) {
 	var whole Estimate
 	e.Evaluate(p, &whole)
 	pricer, uncovered := e.pricer(e.problem.Phase), e.work.Uncovered()
+	unlimited := e.unlimited()
 	for kind := range PartCount {
 		list, times := e.part(p, kind)
 		if list == nil {
@@ -172,11 +174,44 @@ func (e *Evaluator) Parts(p *plan.Plan) (out [PartCount]Part) {
 		out[kind] = Part{make([]Operator, len(ops)), times}
 		for i := range ops {
 			c := pricer.Price(&ops[i])
-			out[kind].Ops[i] = Operator{Op: ops[i], Cost: c, Exposed: e.exposed(kind, &ops[i], c.Busy, uncovered)}
+			static := min(c.Time, unlimited.Price(&ops[i]).Time)
+			if static < picosecond {
+				static = 0 // what is left of the work itself
+			}
+			out[kind].Ops[i] = Operator{Op: ops[i], Cost: c, Exposed: e.exposed(kind, &ops[i], c.Busy, uncovered), Static: static}
 		}
 		out[kind].fuse(pricer)
 	}
 	return out
+}
+
+// beyond is how much faster everything is on a chip where only what has no rate takes time: a second of work is over within
+// a picosecond.
+const (
+	beyond     = 1e12
+	picosecond = 1e-12
+)
+
+// unlimited prices operators on the system of the problem with rates beyond any limit: what they still take is static.
+func (e *Evaluator) unlimited() *cost.Pricer {
+	s := e.system.Clone()
+	for t, rate := range s.Matrix {
+		rate.TFlops *= beyond
+		s.Matrix[t] = rate
+	}
+	for t, rate := range s.Vector {
+		rate.TFlops *= beyond
+		s.Vector[t] = rate
+	}
+	s.Memory.GBps *= beyond
+	for i := range s.Networks {
+		s.Networks[i].Bandwidth *= beyond
+	}
+	pricer, err := cost.NewPricer(s, &e.problem.Precision, e.problem.Assume, e.problem.Phase)
+	if err != nil {
+		panic(err) // the system itself had all rates
+	}
+	return pricer
 }
 
 // fuse adds what operators do within the kernels of others to those that are charged with the time.

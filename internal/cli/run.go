@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,6 +26,8 @@ type runOptions struct {
 	gzip       bool
 	json       bool
 	long       bool
+	formats    []string
+	ops        bool
 	explain    bool
 	assume     string
 	jobs       int
@@ -50,6 +51,14 @@ runs are done:
 
   <output>/<mode>_long.csv           for files of up to ten million runs
 
+--format asks for any of these forms: wide, long, json (<mode>_long.jsonl) and parquet
+(<mode>_long.parquet), which have the rows and columns of --long.
+
+With --op-details there is a table of the operators of every run besides, and the other
+tables have fields that sum them up:
+
+  <output>/<mode>_op_details/run_0.csv
+
 The terminal shows a short table; of more than 40 runs, the best of each model on each
 system, and how many there are.
 
@@ -58,6 +67,8 @@ written; 3 the results could not be written.`,
 		Example: `  throughline run -c configs/reference_sample.json
   throughline run -c scan.json --category --gzip
   throughline run -c scan.json --long --gzip
+  throughline run -c scan.json --format wide,parquet
+  throughline run -c scan.json --op-details
   throughline run -c scan.json --columns TTFT,TPOT,request_per_second_per_npu
   throughline run -c scan.json --explain-rejected
   throughline run -c scan.json --json | jq '.[0].decoder_best["decoder_throughput(token/s)"]'`,
@@ -69,11 +80,14 @@ written; 3 the results could not be written.`,
 	f.StringVarP(&o.output, "output", "o", "", "folder of the results, instead of the one the file names")
 	f.BoolVar(&o.categories, "category", false, "start every row of the tables with its category")
 	f.BoolVar(&o.long, "long", false, "write one table with a row per run instead of three with a column per run")
-	f.BoolVar(&o.gzip, "gzip", false, "compress the tables (.csv.gz)")
+	f.StringSliceVar(&o.formats, "format", nil, "forms of the tables: "+strings.Join(formatNames(), ", ")+" (default wide)")
+	f.BoolVar(&o.ops, "op-details", false, "write a table of the operators of every run, and their sums into the other tables")
+	f.BoolVar(&o.gzip, "gzip", false, "compress the tables (.csv.gz, .jsonl.gz)")
 	f.BoolVar(&o.json, "json", false, "print the results as JSON instead of a table")
 	f.BoolVar(&o.explain, "explain-rejected", false, "say what ruled plans out, and what would have let them through")
 	f.StringVar(&o.assume, "assume", assume.Reference.Name, "modelling assumptions: reference or physical, and changes like reference,causal=true")
 	addJobs(cmd, &o.jobs)
+	complete(cmd, "format", formatNames(), false)
 	o.view.flags(cmd)
 	f.StringSliceVar(&o.view.columns, "columns", nil, "fields to show in the terminal instead of the usual ones: names of the columns of --long")
 	return cmd
@@ -93,8 +107,8 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	// A run leaves half a megabyte behind and keeps next to nothing: with the usual setting two thirds of the time go into
 	// collecting.
 	defer debug.SetGCPercent(debug.SetGCPercent(200))
-	options := sweep.Options{Jobs: o.jobs, Thorough: o.explain, Tick: progress.tick}
-	array := report.NewArray(s.data)
+	options := sweep.Options{Jobs: o.jobs, Thorough: o.explain, Ops: o.ops, Tick: progress.tick}
+	array := report.NewArray(s.data, o.categoriesAsked()...)
 	var v verdict
 	show := func(r *result.Record) error {
 		v.note(r)
@@ -106,12 +120,7 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	}
 	for _, job := range jobs {
 		// Each job is written when it is done: what comes after it cannot undo it.
-		if o.long {
-			err = o.longTable(ctx, s, job, options, show)
-		} else {
-			err = o.wideTables(ctx, s, job, options, show)
-		}
-		if err != nil {
+		if err := o.section(ctx, s, job, options, show); err != nil {
 			return err
 		}
 	}
@@ -132,8 +141,8 @@ func (o *runOptions) prepare(s Streams) (*report.Runs, []*jobfile.Job, error) {
 	if o.config == "" {
 		return nil, nil, errors.New("run needs a runtime file: throughline run -c FILE")
 	}
-	if o.long && o.categories {
-		return nil, nil, errors.New("--category is for tables with a row per field: --long has a column per field")
+	if err := o.checkFormats(); err != nil {
+		return nil, nil, err
 	}
 	as, err := assume.Parse(o.assume)
 	if err := document.Join(checkJobs(o.jobs), ofFlag("assume", err)); err != nil {
@@ -150,7 +159,7 @@ func (o *runOptions) prepare(s Streams) (*report.Runs, []*jobfile.Job, error) {
 	}
 	var errs []error
 	for _, job := range jobs {
-		if why := tooWide(job.Len(), o.categories); why != "" && !o.long {
+		if why := tooWide(job.Len(), o.categories); why != "" && o.wide() {
 			errs = append(errs, fmt.Errorf("%s: %s", job.Mode, why))
 		}
 	}
@@ -167,62 +176,7 @@ func tooWide(runs int, categories bool) string {
 	if n <= report.MostColumns {
 		return ""
 	}
-	return fmt.Sprintf("%d runs make tables of %d columns, and spreadsheets show the first %d; --long writes one table with a row per run", runs, n, report.MostColumns)
-}
-
-// fileName is that of a table of a job.
-func (o *runOptions) fileName(job *jobfile.Job, table string) string {
-	dir := job.Output
-	if o.output != "" {
-		dir = o.output
-	}
-	name := filepath.Join(dir, job.Mode+"_"+table+".csv")
-	if o.gzip {
-		name += ".gz"
-	}
-	return name
-}
-
-// wideTables runs a job and writes its tables, which appear together.
-func (o *runOptions) wideTables(ctx context.Context, s Streams, job *jobfile.Job, options sweep.Options, show func(*result.Record) error) error {
-	wide := report.NewWide()
-	err := sweep.Run(ctx, job, options, func(r *result.Record) error {
-		wide.Add(r)
-		return failed(show(r))
-	})
-	if err != nil {
-		return err
-	}
-	var files []report.File
-	for i, name := range wide.Tables() {
-		files = append(files, report.File{Name: o.fileName(job, name), Write: func(w io.Writer) error { return wide.WriteCSV(w, i, o.categories) }})
-	}
-	if err := report.WriteFiles(ctx, files...); err != nil {
-		return systemError{err}
-	}
-	for _, f := range files {
-		fmt.Fprintln(s.Err, "wrote", f.Name)
-	}
-	return nil
-}
-
-// longTable runs a job and writes each run when it is done. The file appears when it is complete.
-func (o *runOptions) longTable(ctx context.Context, s Streams, job *jobfile.Job, options sweep.Options, show func(*result.Record) error) error {
-	var sweeping error
-	file := report.File{Name: o.fileName(job, "long"), Write: func(w io.Writer) error {
-		long := report.NewLong(w)
-		sweeping = sweep.Run(ctx, job, options, func(r *result.Record) error { return failed(errors.Join(long.Add(r), show(r))) })
-		return errors.Join(sweeping, long.Flush())
-	}}
-	err := report.WriteFiles(ctx, file)
-	switch {
-	case sweeping != nil:
-		return sweeping
-	case err != nil:
-		return systemError{err}
-	}
-	fmt.Fprintln(s.Err, "wrote", file.Name)
-	return nil
+	return fmt.Sprintf("%d runs make tables of %d columns, and spreadsheets show the first %d; --long, or --format parquet, writes one table with a row per run", runs, n, report.MostColumns)
 }
 
 // failed is a failure to write.

@@ -11,6 +11,7 @@ import (
 	"throughline/deploy"
 	"throughline/estimate"
 	"throughline/hardware"
+	"throughline/internal/opdetail"
 	"throughline/model"
 	"throughline/op"
 	"throughline/plan"
@@ -83,6 +84,19 @@ type Side struct {
 	Bound         Bound
 	// Ongoing: a decode step at some context, not a share of a request.
 	Ongoing bool
+	// Ops is the operators of the step, and their sums; nil: not asked for.
+	Ops    []opdetail.Row
+	OpSums *opdetail.Summary
+}
+
+// WithOps adds the operators of the step.
+func (s *Side) WithOps(p *estimate.Problem) error {
+	rows, err := opdetail.Of(p, &s.Step.Plan)
+	if err != nil {
+		return err
+	}
+	s.Ops, s.OpSums = rows, opdetail.Sum(rows)
+	return nil
 }
 
 // phases in the order of a request.

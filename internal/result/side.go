@@ -35,7 +35,7 @@ func (p sided) found(c Category, name string, u Unit, doc string, value func(r *
 func sideFields(phase op.Phase) []Field {
 	p := sided{phase}
 	var out []Field
-	for _, list := range [][]Field{p.throughputs(), p.system(), p.plan(), p.stats(), p.extended(), p.step()} {
+	for _, list := range [][]Field{p.throughputs(), p.system(), p.plan(), p.stats(), p.extended(), p.ops(), p.step()} {
 		out = append(out, list...)
 	}
 	return out

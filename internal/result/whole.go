@@ -12,6 +12,7 @@ import (
 
 // identityFields say which run it is.
 var identityFields = []Field{
+	{"schema", None, Identity, "version of the columns of the long table", func(*Record) any { return LongVersion }},
 	{"run", None, Identity, "number of the run in its section", func(r *Record) any { return r.Number }},
 	{"mode", None, Identity, "how the phases share processors", func(r *Record) any { return r.Mode }},
 	{"reason", None, Identity, "why there is no plan, or what is to be said of it", func(r *Record) any {

@@ -18,6 +18,7 @@ import (
 type Options struct {
 	Jobs     int         // processors of this machine to use
 	Thorough bool        // say what ruled plans out
+	Ops      bool        // list the operators of the steps
 	Tick     search.Tick // after each part of each run
 }
 
@@ -91,6 +92,13 @@ func record(ctx context.Context, job *jobfile.Job, number, workers int, o Option
 	if seen != nil {
 		r.Served, r.Engine, r.Clients, r.Held = true, seen.Deployment.Engine.Name, seen.Load.Clients, seen.Held()
 		r.SeenAs(seen.Seen.TTFT, seen.Seen.TPOT)
+	}
+	for phase, side := range r.Sides {
+		if o.Ops && side.Found {
+			if err := side.WithOps(&problems[phase].Problem); err != nil {
+				return nil, err
+			}
+		}
 	}
 	r.Reasons = run.Reasons(&outcome)
 	if o.Thorough {
