@@ -1,6 +1,7 @@
 package result
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -47,26 +48,50 @@ func (f *Field) Type() Type {
 	return Number
 }
 
-// Schema is the long table as a document: its version and all columns, those that are there on request included.
+// jsonTypes are what the types are called in JSON.
+var jsonTypes = map[Type]string{Number: "number", Count: "integer", Text: "string", Flag: "boolean"}
+
+// Schema is the JSON Schema of a row of the long table: all columns in their order, those that are there on request included.
 func Schema() ([]byte, error) {
 	type column struct {
-		Name     string   `json:"name"`
-		Type     Type     `json:"type"`
-		Unit     Unit     `json:"unit,omitempty"`
-		Category Category `json:"category"`
-		Doc      string   `json:"doc"`
+		Description string    `json:"description"`
+		Type        [2]string `json:"type"`
+		Unit        Unit      `json:"unit,omitempty"`
+		Category    Category  `json:"category"`
 	}
-	out := struct {
-		Version int      `json:"version"`
-		Columns []column `json:"columns"`
-	}{Version: LongVersion}
-	for _, f := range Long(OpDetails) {
-		out.Columns = append(out.Columns, column{f.Name, f.Type(), f.Unit, f.Category, f.Doc})
-	}
-	var b strings.Builder
+	head := struct {
+		Schema  string `json:"$schema"`
+		Title   string `json:"title"`
+		Version int    `json:"version"`
+		Type    string `json:"type"`
+	}{"https://json-schema.org/draft/2020-12/schema", "A row of the long table of throughline run", LongVersion, "object"}
+	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	err := enc.Encode(out)
-	return []byte(b.String()), err
+	add := func(v any) error {
+		err := enc.Encode(v)
+		b.Truncate(b.Len() - 1) // the new line
+		return err
+	}
+	if err := add(head); err != nil {
+		return nil, err
+	}
+	b.Truncate(b.Len() - 1)
+	b.WriteString(`,"properties":{`)
+	for i, f := range Long(OpDetails) {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if err := add(f.Name); err != nil {
+			return nil, err
+		}
+		b.WriteByte(':')
+		if err := add(column{f.Doc, [2]string{jsonTypes[f.Type()], "null"}, f.Unit, f.Category}); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteString("}}")
+	var out bytes.Buffer
+	err := json.Indent(&out, b.Bytes(), "", "  ")
+	return append(out.Bytes(), '\n'), err
 }

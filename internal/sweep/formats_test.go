@@ -74,10 +74,12 @@ func TestFormatsAgree(t *testing.T) {
 	if v, ok := file.Lookup("throughline.long.version"); !ok || v != strconv.Itoa(result.LongVersion) {
 		t.Errorf("version %q", v)
 	}
-	var schema struct{ Columns []struct{ Name string } }
+	var schema struct {
+		Properties map[string]struct{ Type []string }
+	}
 	text, _ := file.Lookup("throughline.long.schema")
-	if err := json.Unmarshal([]byte(text), &schema); err != nil || len(schema.Columns) != len(rows[0]) {
-		t.Errorf("%d columns in the schema: %v", len(schema.Columns), err)
+	if err := json.Unmarshal([]byte(text), &schema); err != nil || len(schema.Properties) != len(rows[0]) {
+		t.Errorf("%d columns in the schema: %v", len(schema.Properties), err)
 	}
 }
 
