@@ -12,6 +12,7 @@ import (
 	"throughline/assume"
 	"throughline/internal/document"
 	"throughline/internal/jobfile"
+	"throughline/internal/rawdata"
 	"throughline/internal/report"
 	"throughline/internal/result"
 	"throughline/internal/sweep"
@@ -28,6 +29,9 @@ type runOptions struct {
 	long       bool
 	formats    []string
 	ops        bool
+	xlsx       output
+	measured   string
+	simulate   int
 	explain    bool
 	assume     string
 	jobs       int
@@ -59,6 +63,10 @@ tables have fields that sum them up:
 
   <output>/<mode>_op_details/run_0.csv
 
+--xlsx writes all runs to one workbook. Its raw data are those of a benchmark sheet: how
+each deployment is launched, and what clients see, by formula, by simulation (--simulate)
+or as measured (--measured).
+
 The terminal shows a short table; of more than 40 runs, the best of each model on each
 system, and how many there are.
 
@@ -68,7 +76,7 @@ written; 3 the results could not be written.`,
   throughline run -c scan.json --category --gzip
   throughline run -c scan.json --long --gzip
   throughline run -c scan.json --format wide,parquet
-  throughline run -c scan.json --op-details
+  throughline run -c scan.json --op-details --xlsx scan.xlsx
   throughline run -c scan.json --columns TTFT,TPOT,request_per_second_per_npu
   throughline run -c scan.json --explain-rejected
   throughline run -c scan.json --json | jq '.[0].decoder_best["decoder_throughput(token/s)"]'`,
@@ -82,6 +90,10 @@ written; 3 the results could not be written.`,
 	f.BoolVar(&o.long, "long", false, "write one table with a row per run instead of three with a column per run")
 	f.StringSliceVar(&o.formats, "format", nil, "forms of the tables: "+strings.Join(formatNames(), ", ")+" (default wide)")
 	f.BoolVar(&o.ops, "op-details", false, "write a table of the operators of every run, and their sums into the other tables")
+	o.xlsx.flag = "--xlsx"
+	f.StringVar(&o.xlsx.name, "xlsx", "", "write a workbook of all runs: pivots of the whole machine and per card, charts, tables, raw data")
+	f.StringVar(&o.measured, "measured", "", "CSV table of measured runs, for the raw data of --xlsx")
+	f.IntVar(&o.simulate, "simulate", 0, "send so many requests through every deployment, for the raw data of --xlsx; needs --assume physical")
 	f.BoolVar(&o.gzip, "gzip", false, "compress the tables (.csv.gz, .jsonl.gz)")
 	f.BoolVar(&o.json, "json", false, "print the results as JSON instead of a table")
 	f.BoolVar(&o.explain, "explain-rejected", false, "say what ruled plans out, and what would have let them through")
@@ -94,7 +106,7 @@ written; 3 the results could not be written.`,
 }
 
 func run(ctx context.Context, s Streams, o runOptions) error {
-	table, jobs, err := o.prepare(s)
+	table, jobs, raw, err := o.prepare(s)
 	if err != nil {
 		return err
 	}
@@ -107,11 +119,19 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	// A run leaves half a megabyte behind and keeps next to nothing: with the usual setting two thirds of the time go into
 	// collecting.
 	defer debug.SetGCPercent(debug.SetGCPercent(200))
-	options := sweep.Options{Jobs: o.jobs, Thorough: o.explain, Ops: o.ops, Tick: progress.tick}
+	options := sweep.Options{Jobs: o.jobs, Thorough: o.explain, Ops: o.ops, Raw: o.xlsx.name != "", Simulate: o.simulate, Tick: progress.tick}
 	array := report.NewArray(s.data, o.categoriesAsked()...)
+	book, err := o.workbook(raw)
+	if err != nil {
+		return systemError{err}
+	}
+	defer book.close()
 	var v verdict
 	show := func(r *result.Record) error {
 		v.note(r)
+		if err := book.add(r); err != nil {
+			return err
+		}
 		if o.json {
 			return array.Add(r)
 		}
@@ -125,6 +145,9 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 		}
 	}
 	progress.finish()
+	if err := book.write(ctx, s, o.xlsx.name); err != nil {
+		return systemError{err}
+	}
 	if o.json {
 		err = array.Close()
 	} else {
@@ -137,33 +160,37 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 }
 
 // prepare checks the flags, reads the file, and prepares the table for the terminal.
-func (o *runOptions) prepare(s Streams) (*report.Runs, []*jobfile.Job, error) {
+func (o *runOptions) prepare(s Streams) (*report.Runs, []*jobfile.Job, []rawdata.Row, error) {
 	if o.config == "" {
-		return nil, nil, errors.New("run needs a runtime file: throughline run -c FILE")
+		return nil, nil, nil, errors.New("run needs a runtime file: throughline run -c FILE")
 	}
 	if err := o.checkFormats(); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	as, err := assume.Parse(o.assume)
-	if err := document.Join(checkJobs(o.jobs), ofFlag("assume", err)); err != nil {
-		return nil, nil, err
+	raw, rawErr := o.checkWorkbook()
+	if err := document.Join(checkJobs(o.jobs), ofFlag("assume", err), rawErr); err != nil {
+		return nil, nil, nil, err
 	}
 	table, err := report.NewRuns(o.view.of(s))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	jobs, warnings, err := jobfile.Load(o.config, as)
 	warn(s, warnings)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	var errs []error
 	for _, job := range jobs {
+		if why := tooLong(job.Len()); why != "" && o.xlsx.name != "" {
+			errs = append(errs, fmt.Errorf("%s: %s", job.Mode, why))
+		}
 		if why := tooWide(job.Len(), o.categories); why != "" && o.wide() {
 			errs = append(errs, fmt.Errorf("%s: %s", job.Mode, why))
 		}
 	}
-	return table, jobs, document.Join(errs...)
+	return table, jobs, raw, document.Join(errs...)
 }
 
 // tooWide says that a table is one that spreadsheets do not show whole: it has a column per run, and one or two that name

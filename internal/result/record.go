@@ -12,6 +12,7 @@ import (
 	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/internal/opdetail"
+	"throughline/internal/rawdata"
 	"throughline/model"
 	"throughline/op"
 	"throughline/plan"
@@ -55,6 +56,8 @@ type Record struct {
 	TokensPerJoule    float64 // output tokens; 0: no power is known
 
 	Sides [op.PhaseCount]*Side // nil: not asked about
+
+	Raw rawdata.Row // as a benchmark of it would be kept; nil: no engine is assumed, or it was not asked for
 
 	Reasons  []string                    // why there is no plan
 	Refusals map[string][]search.Refusal // what ruled plans out, by phase, where that was asked
