@@ -24,6 +24,7 @@ type estimateOptions struct {
 	points string
 	output output
 	json   bool
+	files  pointFiles
 }
 
 func newEstimate(s Streams) *cobra.Command {
@@ -68,8 +69,11 @@ could not be written.`,
 				return errors.New("-o works with --points only")
 			}
 			q, err := ask(o.flags, o.from)
-			answer, err := answerPoint(s, o.flags, &q, err)
+			answer, err := answerPoint(s, o.flags, &q, document.Join(err, o.files.check(&q, o.from)))
 			if err != nil {
+				return err
+			}
+			if err := o.files.write(cmd.Context(), s, answer); err != nil {
 				return err
 			}
 			if o.json {
@@ -89,6 +93,7 @@ could not be written.`,
 	f.StringVar(&o.points, "points", "", "CSV table of deployments; - reads standard input")
 	o.output.flags(cmd, "output", "o", "write the results of --points to this file instead of standard output")
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of a table")
+	o.files.flags(cmd)
 	return cmd
 }
 
@@ -130,6 +135,9 @@ func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
 	errs := []error{err}
 	if o.from != "" {
 		errs = append(errs, errors.New("give --from or --points, not both"))
+	}
+	if o.files.asked() {
+		errs = append(errs, errors.New("--trace-out and --op-details are of one deployment: they do not work with --points"))
 	}
 	if o.json {
 		errs = append(errs, errors.New("--points writes CSV; --json does not work with it"))

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,6 +26,7 @@ type explainOptions struct {
 	from        string
 	json        bool
 	view        viewOptions
+	files       pointFiles
 }
 
 func newExplain(s Streams) *cobra.Command {
@@ -49,10 +51,11 @@ file: mem1.GBps, mem1.GiB, matrix.float8.tflops, networks[0].bandwidth. Values f
 thousandth to a thousand times the present one are tried.`,
 		Example: `  throughline explain --model llama_3_8b --system H200 --batch 32
   throughline explain --model llama_3_8b --system H200 --batch 32 --tpot 10
+  throughline explain --model llama_3_8b --system H200 --batch 32 --trace-out step.json --op-details ops.csv
   throughline explain --model qwen3_32b_flash --system H100_SXM --tp 4 --batch 64 --seek mem1.GBps --until tpot=5ms
   throughline explain --model qwen3_32b_flash --system H100_SXM --tp 4 --seek matrix.bfloat16.tflops --until ttft=20ms --json`,
 		Args: onlyFlags(""),
-		RunE: func(*cobra.Command, []string) error { return explainPoint(s, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return explainPoint(cmd.Context(), s, o) },
 	}
 	o.flags = addSettings(cmd, question.Explain)
 	f := cmd.Flags()
@@ -60,6 +63,7 @@ thousandth to a thousand times the present one are tried.`,
 	f.StringVar(&o.seek, "seek", "", "hardware number to change until the goal is reached")
 	f.StringVar(&o.until, "until", "", "the goal: "+strings.Join(explain.Metrics(), ", ")+" = a value")
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of tables")
+	o.files.flags(cmd)
 	o.view.flags(cmd)
 	complete(cmd, "until", goals(), true)
 	completePaths(cmd)
@@ -89,9 +93,10 @@ func completePaths(cmd *cobra.Command) {
 	}))
 }
 
-func explainPoint(s Streams, o explainOptions) error {
+func explainPoint(ctx context.Context, s Streams, o explainOptions) error {
 	q, err := ask(o.flags, o.from)
 	goal, errs := o.check(&q)
+	errs = append(errs, o.files.check(&q, o.from))
 	answer, err := answerPoint(s, o.flags, &q, err)
 	if err == nil && goal != nil && q.Phase == "" && answer.Seen == nil && answer.Deployment.Assume.Engine {
 		errs = append(errs, ofFlag("until", fmt.Errorf("%s: no client can be served", o.until)))
@@ -123,6 +128,9 @@ func explainPoint(s Streams, o explainOptions) error {
 				return err
 			}
 		}
+	}
+	if err := o.files.write(ctx, s, answer); err != nil {
+		return err
 	}
 	if o.json {
 		err = report.WriteObject(s.data, report.ExplainedJSON(answer, why))

@@ -40,6 +40,7 @@ type simulateOptions struct {
 	think, every                        seconds
 	seed                                uint64
 	requestsOut, timelineOut, stepsOut  output
+	traceOut                            output
 }
 
 // ownSetting is one of the command's own: a flag.
@@ -112,6 +113,7 @@ Exit codes: 0 done; 1 no rate holds the limits; 2 the input has problems; 3 the 
 could not be written.`,
 		Example: `  throughline simulate --model Llama-3.1-8B --system H100_SXM --dp 8 --rate 40 --isl 512 --osl 512 --num-prompts 2000
   throughline simulate --model Llama-3.1-8B --system H200 --engine sglang --max-concurrency 16 --num-prompts 64 --json
+  throughline simulate --model Llama-3.1-8B --system H200 --rate 20 --num-prompts 100 --trace-out run.json
   throughline simulate --model Llama-3.1-8B --system H200 --max-rate --ttft p99:2s --tpot p95:50ms --isl 512 --osl 64 --num-prompts 500`,
 		Args: onlyFlags(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -143,6 +145,7 @@ could not be written.`,
 	f.StringVar(&o.timelineOut.name, "timeline-out", "", "CSV file of running and waiting requests and of the KV cache over time")
 	o.stepsOut.flag = "--steps-out"
 	f.StringVar(&o.stepsOut.name, "steps-out", "", "CSV file of all steps")
+	addTraceOut(cmd, &o.traceOut)
 	complete(cmd, "routing", simulate.Routings, false)
 	complete(cmd, "policy", policyNames(), false)
 	return cmd
@@ -234,7 +237,7 @@ func (o *simulateOptions) run(cmd *cobra.Command, s Streams) (*simulate.Result, 
 		sim.result.Rate = best.Rate
 		sim.traffic.Requests = int(best.Requests)
 	}
-	return o.written(cmd.Context(), sim)
+	return o.written(cmd.Context(), s, sim)
 }
 
 // at is a run at a rate, with so many times the requests.
@@ -336,7 +339,7 @@ func (o *simulateOptions) prepare(cmd *cobra.Command, s Streams) (*simulation, e
 func (o *simulateOptions) files(note func(error)) {
 	plan, _, _ := strings.Cut(o.from, "#")
 	inputs := append(o.point.Files(), o.trace, o.stepTimes, plan)
-	outputs := []*output{&o.requestsOut, &o.timelineOut, &o.stepsOut}
+	outputs := []*output{&o.requestsOut, &o.timelineOut, &o.stepsOut, &o.traceOut}
 	for i, out := range outputs {
 		note(out.check(inputs...))
 		for _, other := range outputs[:i] {
