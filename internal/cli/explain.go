@@ -67,6 +67,7 @@ thousandth to a thousand times the present one are tried.`,
 	o.view.flags(cmd)
 	complete(cmd, "until", goals(), true)
 	completePaths(cmd)
+	addWatch(cmd, s, func() []string { return o.flags.watched(o.from) })
 	return cmd
 }
 

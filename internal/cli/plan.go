@@ -57,6 +57,7 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 	addJobs(cmd, &jobs)
 	view.flags(cmd)
 	cmd.Flags().StringSliceVar(&view.columns, "columns", nil, "fields to show instead of the usual ones, by their names in docs/output.md")
+	addWatch(cmd, s, func() []string { return flags.watched("") })
 	return cmd
 }
 

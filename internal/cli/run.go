@@ -102,6 +102,7 @@ written; 3 the results could not be written.`,
 	complete(cmd, "format", formatNames(), false)
 	o.view.flags(cmd)
 	f.StringSliceVar(&o.view.columns, "columns", nil, "fields to show in the terminal instead of the usual ones: names of the columns of --long")
+	addWatch(cmd, s, func() []string { return watchable(append(jobfile.Files(o.config), o.measured)) })
 	return cmd
 }
 

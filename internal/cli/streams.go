@@ -28,6 +28,8 @@ type Streams struct {
 	data io.Writer
 	// watched is standard error as it was given, for the line of a progress bar.
 	watched io.Writer
+	// terminal: Out is one.
+	terminal bool
 }
 
 // guarded is streams for commands: no output is lost unnoticed, and no control character reaches a terminal.
@@ -37,7 +39,7 @@ func guarded(s Streams) (Streams, *sink, *sink) {
 	if g.Width == 0 {
 		g.Width = terminalWidth(s.Out)
 	}
-	if isTerminal(s.Out) {
+	if g.terminal = isTerminal(s.Out); g.terminal {
 		g.data = g.Out
 	}
 	return g, out, err

@@ -196,6 +196,23 @@ func (q *Question) Files() []string {
 	return files
 }
 
+// Watched are the names under which the files of a question are looked for, whether there are any or not.
+func (q *Question) Watched() (names []string) {
+	note := func(name string) ([]byte, error) {
+		names = append(names, name)
+		return document.ReadFile(name)
+	}
+	if name, ok := strings.CutPrefix(q.Distribution, "trace:"); ok {
+		names = append(names, name)
+	}
+	for ref, set := range map[string]catalogue.Set{q.Model: model.Catalogue, q.System: hardware.Catalogue, q.DecodeSystem: hardware.Catalogue} {
+		if ref != "" {
+			set.Locate(ref, catalogue.Places{Read: note}) // what is wrong with it does not matter here
+		}
+	}
+	return names
+}
+
 // Find reads what a setting refers to: a file, in the working directory or a folder beside it, or a built-in one.
 func Find(setting, ref string, set catalogue.Set, beside string) (catalogue.File, error) {
 	if ref == "" {
