@@ -204,7 +204,7 @@ func tooWide(runs int, categories bool) string {
 	if n <= report.MostColumns {
 		return ""
 	}
-	return fmt.Sprintf("%d runs make tables of %d columns, and spreadsheets show the first %d; --long, or --format parquet, writes one table with a row per run", runs, n, report.MostColumns)
+	return fmt.Sprintf("%d runs make tables of %d columns, and spreadsheets show the first %d; --long writes one table with a row per run", runs, n, report.MostColumns)
 }
 
 // failed is a failure to write.
