@@ -92,20 +92,27 @@ func TestWatch(t *testing.T) {
 			first := out.text.String()
 			out.text.Reset()
 
-			start := time.Now()
-			save(faster(8000))
-			told := errs.await(t, "watching, Ctrl-C ends\n")
-			took := time.Since(start)
-			itself, err := time.ParseDuration(answered.FindStringSubmatch(told)[1])
-			if err != nil {
-				t.Fatal(err)
+			// Other programs may keep the machine busy: the best of some tries counts.
+			beyond := time.Hour
+			for try := 0; try < 10 && beyond > 100*time.Millisecond; try++ {
+				out.text.Reset()
+				start := time.Now()
+				save(faster(8000 + try))
+				told := errs.await(t, "watching, Ctrl-C ends\n")
+				took := time.Since(start)
+				itself, err := time.ParseDuration(answered.FindStringSubmatch(told)[1])
+				if err != nil {
+					t.Fatal(err)
+				}
+				beyond = min(beyond, took-itself)
+				if !strings.Contains(told, "chip.json changed") || out.text.String() == first || first == "" {
+					t.Errorf("told %q; before\n%s\nthen\n%s", told, first, out.text.String())
+				}
 			}
-			if took-itself > 100*time.Millisecond {
-				t.Errorf("answered after %v, of which the answer took %v", took, itself)
+			if beyond > 100*time.Millisecond {
+				t.Errorf("answered %v after the change, beyond the time of the answer", beyond)
 			}
-			if !strings.Contains(told, "chip.json changed") || out.text.String() == first || first == "" {
-				t.Errorf("told %q; before\n%s\nthen\n%s", told, first, out.text.String())
-			}
+			t.Logf("%v beyond the answer", beyond)
 
 			save(strings.Replace(faster(8000), `"GBps"`, `"GBpss"`, 1))
 			if told := errs.await(t, "watching, Ctrl-C ends\n"); !strings.Contains(told, "GBpss") || !strings.Contains(told, "chip.json") {

@@ -4,13 +4,9 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"io"
-	"math"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -112,39 +108,4 @@ func same(cell string, v any) bool {
 		return strings.TrimPrefix(cell, "'") == v
 	}
 	return false
-}
-
-// TestFormatsAreFast: ten thousand runs take no more than a second, and no more memory than a hundred.
-func TestFormatsAreFast(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
-	all := records(t, "reference")
-	for _, f := range report.Formats {
-		best, held := math.Inf(1), uint64(0)
-		for range 3 {
-			sink := f.New(io.Discard)
-			start := time.Now()
-			for i := range 10_000 {
-				r := *all[i%len(all)]
-				r.Number = i
-				if err := sink.Add(&r); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := sink.Close(); err != nil {
-				t.Fatal(err)
-			}
-			best = min(best, time.Since(start).Seconds())
-			var m runtime.MemStats
-			runtime.GC()
-			runtime.ReadMemStats(&m)
-			held = m.HeapInuse
-			runtime.KeepAlive(sink)
-		}
-		t.Logf("%s: %.2f s, %d MB", f.Name, best, held>>20)
-		if best > 1 {
-			t.Errorf("%s takes %.2f s", f.Name, best)
-		}
-	}
 }
