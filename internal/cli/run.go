@@ -184,6 +184,9 @@ func (o *runOptions) prepare(s Streams) (*report.Runs, []*jobfile.Job, []rawdata
 	}
 	var errs []error
 	for _, job := range jobs {
+		if n := job.Len(); o.ops && n > mostOpTables {
+			errs = append(errs, fmt.Errorf("%s: %d runs make as many tables of operators; --op-details writes up to %d", job.Mode, n, mostOpTables))
+		}
 		if why := tooLong(job.Len()); why != "" && o.xlsx.name != "" {
 			errs = append(errs, fmt.Errorf("%s: %s", job.Mode, why))
 		}

@@ -93,6 +93,9 @@ func (o *runOptions) section(ctx context.Context, s Streams, job *jobfile.Job, o
 		})
 		return sweeping
 	}
+	if o.ops {
+		report.ClearFolder(o.opFolder(job))
+	}
 	var written []string
 	for _, f := range report.Formats {
 		if slices.Contains(o.formats, f.Name) {
@@ -144,6 +147,9 @@ func (o *runOptions) opFolder(job *jobfile.Job) string {
 	return filepath.Join(o.folder(job), job.Mode+"_op_details")
 }
 
+// mostOpTables is how many files of operators are written: file systems and shells have trouble with more.
+const mostOpTables = 100_000
+
 // writeOps writes the operators of a run, where that is asked for.
 func (o *runOptions) writeOps(ctx context.Context, job *jobfile.Job, r *result.Record) error {
 	if !o.ops {
@@ -153,5 +159,5 @@ func (o *runOptions) writeOps(ctx context.Context, job *jobfile.Job, r *result.R
 	if o.gzip {
 		name += ".gz"
 	}
-	return report.WriteFiles(ctx, report.File{Name: name, Write: func(w io.Writer) error { return report.WriteOps(w, r) }})
+	return report.WriteOneOfMany(ctx, report.File{Name: name, Write: func(w io.Writer) error { return report.WriteOps(w, r) }})
 }
