@@ -20,6 +20,7 @@ func newPlan(s Streams) *cobra.Command {
 	var jobs int
 	var view viewOptions
 	var flags *settings
+	var out output
 	cmd := &cobra.Command{
 		Use:   "plan --model M --system S --gpus N",
 		Short: "Find what to launch: the best deployments of a model on a number of GPUs",
@@ -35,15 +36,19 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 		Example: `  throughline plan --model DeepSeek-V3 --system H200 --gpus 32 --isl 4000 --osl 1000 --tpot 50ms --weights fp8
   throughline plan --model qwen3_32b_flash --system H100_SXM --gpus 8 --mode agg --engine vllm
   throughline plan --model llama_3_70b --system H100_SXM --gpus 16 --objective min-gpus --rate 5 --ttft 2s
+  throughline plan --model llama_3_8b --system H200 --gpus 4 --out plans.xlsx
   throughline plan --model llama_3_8b --system L40S --gpus 4 --price 1.2 --power 350 --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, o, err := askPlan(s, flags, jobs, &view)
-			if err != nil {
+			if err := document.Join(err, checkPlanFile(&out, l)); err != nil {
 				return err
 			}
 			got, err := advice.Give(cmd.Context(), l, o)
 			if err != nil {
+				return err
+			}
+			if err := writePlan(cmd.Context(), s, out.name, l, got); err != nil {
 				return err
 			}
 			if asJSON {
@@ -57,6 +62,7 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 	addJobs(cmd, &jobs)
 	view.flags(cmd)
 	cmd.Flags().StringSliceVar(&view.columns, "columns", nil, "fields to show instead of the usual ones, by their names in docs/output.md")
+	out.flags(cmd, "out", "", "file of the ranked deployments and the frontier, by its name: .csv, .jsonl, .parquet or .xlsx")
 	addWatch(cmd, s, func() []string { return flags.watched("") })
 	return cmd
 }

@@ -61,6 +61,16 @@ func split(name string, u Unit, doc string, value func(r *Record) any) Field {
 	})
 }
 
+// sides is a field that compares the steps of both phases. What plan finds for shared processors is known by its decode alone.
+func sides(name, doc string, value func(r *Record) any) Field {
+	return whole(name, None, doc, func(r *Record) any {
+		if r.Sides[op.Prefill] == nil || r.Sides[op.Decode] == nil {
+			return nil
+		}
+		return value(r)
+	})
+}
+
 func transfer(name string, u Unit, doc string, value func(t *estimate.Transfer) float64) Field {
 	return split(name, u, doc, func(r *Record) any { return value(&r.Sides[op.Prefill].Step.KV) })
 }
@@ -93,8 +103,8 @@ var resultFields = []Field{
 	whole("request_latency(s)", Seconds, "time of a whole request: TTFT, and TPOT for every further token", func(r *Record) any { return r.Latency }),
 	ofInstances(op.Prefill, "request_per_second", Rate, "what all instances of the prefill can do alone", func(s *Side) any { return s.Rate() }),
 	ofInstances(op.Decode, "request_per_second", Rate, "what all instances of the decode can do alone", func(s *Side) any { return s.Rate() }),
-	whole("bottleneck", None, "the phase with the lower of the two rates", func(r *Record) any { return r.Bottleneck() }),
-	whole("balance", None, "the lower rate over the higher: 1 if no phase waits for the other", func(r *Record) any { return r.Balance() }),
+	sides("bottleneck", "the phase with the lower of the two rates", func(r *Record) any { return r.Bottleneck() }),
+	sides("balance", "the lower rate over the higher: 1 if no phase waits for the other", func(r *Record) any { return r.Balance() }),
 	transfer("kv_transfer_per_request(Gib)", GiB, "KV cache that a request takes from prefill to decode", func(t *estimate.Transfer) float64 { return gib(t.Bytes) }),
 	transfer("kv_transfer_time(s)", Seconds, "time to send the cache of a prefill batch", func(t *estimate.Transfer) float64 { return t.Time }),
 	transfer("kv_transfer_hidden(s)", Seconds, "of that, what runs behind the computation of the layers", func(t *estimate.Transfer) float64 { return t.Hidden() }),
@@ -112,7 +122,12 @@ var resultFields = []Field{
 
 // ofInstances is a field of all instances of a phase.
 func ofInstances(phase op.Phase, name string, u Unit, doc string, value func(s *Side) any) Field {
-	return whole(prefixes[phase]+name, u, doc, func(r *Record) any { return value(r.Sides[phase]) })
+	return whole(prefixes[phase]+name, u, doc, func(r *Record) any {
+		if r.Sides[phase] == nil {
+			return nil
+		}
+		return value(r.Sides[phase])
+	})
 }
 
 // clientFields are what estimate and plan say about a deployment besides.
