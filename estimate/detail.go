@@ -40,7 +40,6 @@ type Operator struct {
 	op.Op
 	cost.Cost
 	Exposed float64 // what one execution adds to the step; of exchanges that overlap, on average
-	Static  float64 // of its time, what no faster unit, memory or network would shorten: launches, floors of kernels, hops
 	Fused   Fused
 }
 
@@ -164,7 +163,6 @@ func (e *Evaluator) Parts(p *plan.Plan) (out [PartCount]Part) {
 	var whole Estimate
 	e.Evaluate(p, &whole)
 	pricer, uncovered := e.pricer(e.problem.Phase), e.work.Uncovered()
-	unlimited := e.unlimited()
 	for kind := range PartCount {
 		list, times := e.part(p, kind)
 		if list == nil {
@@ -174,13 +172,26 @@ func (e *Evaluator) Parts(p *plan.Plan) (out [PartCount]Part) {
 		out[kind] = Part{make([]Operator, len(ops)), times}
 		for i := range ops {
 			c := pricer.Price(&ops[i])
-			static := min(c.Time, unlimited.Price(&ops[i]).Time)
-			if static < picosecond {
-				static = 0 // what is left of the work itself
-			}
-			out[kind].Ops[i] = Operator{Op: ops[i], Cost: c, Exposed: e.exposed(kind, &ops[i], c.Busy, uncovered), Static: static}
+			out[kind].Ops[i] = Operator{Op: ops[i], Cost: c, Exposed: e.exposed(kind, &ops[i], c.Busy, uncovered)}
 		}
 		out[kind].fuse(pricer)
+	}
+	return out
+}
+
+// Static is, by part and operator, what of the time of one execution no faster unit, memory or network would shorten: launches,
+// floors of kernels, hops of messages.
+func (e *Evaluator) Static(parts *[PartCount]Part) (out [PartCount][]float64) {
+	unlimited := e.unlimited()
+	for kind := range parts {
+		ops := parts[kind].Ops
+		out[kind] = make([]float64, len(ops))
+		for i := range ops {
+			// What is left of the work itself does not count.
+			if t := unlimited.Price(&ops[i].Op).Time; t >= picosecond {
+				out[kind][i] = min(ops[i].Time, t)
+			}
+		}
 	}
 	return out
 }

@@ -78,12 +78,13 @@ func Of(p *estimate.Problem, of *plan.Plan) ([]Row, error) {
 	var whole estimate.Estimate
 	e.Evaluate(of, &whole)
 	parts := e.Parts(of)
+	static := e.Static(&parts)
 	spans := Spans(e.Timeline(of))
 	var out []Row
 	for kind := range parts {
 		part := &parts[kind]
 		for i := range part.Ops {
-			r := row(p, &part.Ops[i])
+			r := row(p, &part.Ops[i], static[kind][i])
 			r.Block, r.Repeat = BlockOf(estimate.PartKind(kind), &part.Ops[i]), part.Times*part.Ops[i].Repeat
 			r.place(spans[SpanOf(estimate.PartKind(kind), i)])
 			out = append(out, r)
@@ -110,11 +111,11 @@ func Of(p *estimate.Problem, of *plan.Plan) ([]Row, error) {
 
 func (r *Row) place(s schedule.Span) { r.Lane, r.Start, r.End = s.Lane.String(), s.Start, s.End }
 
-// row tells about one operator.
-func row(p *estimate.Problem, o *estimate.Operator) Row {
+// row tells about one operator, of whose time so much is static.
+func row(p *estimate.Problem, o *estimate.Operator, static float64) Row {
 	r := Row{
 		Name: o.Kind.String(), Shape: shape(o), Flops: o.Flops, Bytes: o.Bytes(), FlopsTime: o.Compute, MemTime: o.Memory,
-		Busy: o.Time, ProcessTime: o.Exposed, Static: min(o.Static, o.Exposed),
+		Busy: o.Time, ProcessTime: o.Exposed, Static: min(static, o.Exposed),
 	}
 	if o.Class == op.Comm {
 		r.Engine, r.Bound, r.Sent = Comm, Network, o.Sent
