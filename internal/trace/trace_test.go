@@ -10,6 +10,9 @@ import (
 
 // TestBounded: beyond its limit a trace takes no more events, counts them, and stays a trace; what it holds does not grow.
 func TestBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes two million events")
+	}
 	w := New(io.Discard)
 	w.Process(1, "p")
 	w.Thread(1, 1, "t")
