@@ -2,7 +2,7 @@
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 
-.PHONY: build test test-long lint unit kernels sample bench vuln update browser
+.PHONY: build test test-long lint unit kernels sample bench vuln update browser readers
 
 build:            ## one static binary
 	CGO_ENABLED=0 go build -trimpath -o throughline ./cmd/throughline
@@ -41,6 +41,9 @@ bench:
 
 vuln:             ## needs the vulnerability database on the network
 	go run $(GOVULNCHECK) ./...
+
+readers:          ## programs of others that tests open the results with (DuckDB, by npm); LibreOffice is taken where it is installed
+	npm install --no-audit --no-fund --no-package-lock --prefix internal/e2e/readers
 
 update:           ## rewrite golden files, schemas and examples in the docs; read the diff
 	go test ./internal/cli ./internal/picture ./internal/e2e/formats ./internal/e2e/sample ./hardware ./model ./engine -update

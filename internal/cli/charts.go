@@ -81,9 +81,10 @@ type sheet struct {
 }
 
 // plan reads the flags; the error holds all that is wrong. Inputs are files that are read; a name makes one of a kind where
-// the command has a folder for it.
-func (c *charts) plan(inputs []string, name func(kind string) string) (*sheet, error) {
-	var errs []error
+// the command has a folder for it. Others are files that the command writes besides.
+func (c *charts) plan(inputs []string, name func(kind string) string, others ...*output) (*sheet, error) {
+	others = append(slices.Clone(others), &c.html)
+	errs := []error{checkOutputs(inputs, others...)}
 	s := &sheet{theme: chart.Light, follow: c.theme == followed}
 	if c.theme == "dark" {
 		s.theme = chart.Dark
@@ -98,7 +99,6 @@ func (c *charts) plan(inputs []string, name func(kind string) string) (*sheet, e
 	if len(c.wanted) == 0 && c.output.name != "" {
 		errs = append(errs, fmt.Errorf("-o names the file of a chart: say which with --chart: %s", strings.Join(c.kinds, ", ")))
 	}
-	errs = append(errs, c.html.check(inputs...))
 	for i, text := range c.wanted {
 		kind, file, named := strings.Cut(text, "=")
 		switch {
@@ -112,7 +112,9 @@ func (c *charts) plan(inputs []string, name func(kind string) string) (*sheet, e
 		errs = append(errs, c.check(&d, s)...)
 		out := output{flag: "--chart", name: file, force: &c.force}
 		errs = append(errs, out.check(inputs...))
-		errs = append(errs, out.unlike(&c.html))
+		for _, other := range others {
+			errs = append(errs, out.unlike(other))
+		}
 		for j := range s.drawings {
 			errs = append(errs, out.unlike(&output{flag: fmt.Sprintf("--chart %s", c.wanted[j]), name: s.drawings[j].file}))
 		}

@@ -23,6 +23,7 @@ type estimateOptions struct {
 	output output
 	json   bool
 	force  bool
+	files  pointFiles
 }
 
 func newEstimate(s Streams) *cobra.Command {
@@ -67,8 +68,11 @@ could not be written.`,
 				return errors.New("-o works with --points only")
 			}
 			q, err := ask(o.flags)
-			answer, err := answerPoint(s, o.flags, &q, err)
+			answer, err := answerPoint(s, o.flags, &q, document.Join(err, o.files.check(q.Files())))
 			if err != nil {
+				return err
+			}
+			if err := o.files.write(cmd.Context(), s, answer); err != nil {
 				return err
 			}
 			if o.json {
@@ -83,7 +87,7 @@ could not be written.`,
 		},
 	}
 	o.flags = addSettings(cmd, question.Estimate)
-	addOutputs(cmd, "estimate", map[string]any{"json": &o.json, "output": &o.output, "force": &o.force})
+	addOutputs(cmd, "estimate", o.files.with(map[string]any{"json": &o.json, "output": &o.output, "force": &o.force}))
 	return cmd
 }
 
@@ -125,6 +129,9 @@ func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
 	errs := []error{err}
 	if q.From != "" {
 		errs = append(errs, q.Check(question.Estimate)) // of the other settings, rows have their own
+	}
+	if o.files.asked() {
+		errs = append(errs, errors.New("--trace-out and --op-details are of one deployment: they do not work with --points"))
 	}
 	if o.json {
 		errs = append(errs, errors.New("--points writes CSV; --json does not work with it"))

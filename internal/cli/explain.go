@@ -27,6 +27,7 @@ type explainOptions struct {
 	flags  *settings
 	json   bool
 	view   viewOptions
+	files  pointFiles
 	charts charts
 }
 
@@ -52,15 +53,17 @@ file: mem1.GBps, mem1.GiB, matrix.float8.tflops, networks[0].bandwidth. Values f
 thousandth to a thousand times the present one are tried.`,
 		Example: `  throughline explain --model llama_3_8b --system H200 --batch 32
   throughline explain --model llama_3_8b --system H200 --batch 32 --tpot 10
+  throughline explain --model llama_3_8b --system H200 --batch 32 --trace-out step.json --op-details operators.csv
   throughline explain --model qwen3_32b_flash --system H100_SXM --tp 4 --batch 64 --seek mem1.GBps --until tpot=5ms
   throughline explain --model qwen3_32b_flash --system H100_SXM --tp 4 --seek matrix.bfloat16.tflops --until ttft=20ms --json`,
 		Args: onlyFlags(""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return explainPoint(cmd.Context(), s, o) },
 	}
 	o.flags = addSettings(cmd, question.Explain)
-	addOutputs(cmd, "explain", o.charts.with(picture.Names(picture.StepKinds), map[string]any{"json": &o.json, "wide": &o.view.wide, "html": &o.charts.html}))
+	addOutputs(cmd, "explain", o.charts.with(picture.Names(picture.StepKinds), o.files.with(map[string]any{"json": &o.json, "wide": &o.view.wide, "html": &o.charts.html})))
 	complete(cmd, "until", goals(), true)
 	completePaths(cmd)
+	addWatch(cmd, "explain", s, o.flags.watched)
 	return cmd
 }
 
@@ -92,7 +95,7 @@ func completePaths(cmd *cobra.Command) {
 func explainPoint(ctx context.Context, s Streams, o explainOptions) error {
 	q, err := ask(o.flags)
 	goal, errs := readGoal(&q)
-	sheet, wrong := o.charts.plan(q.Files(), nil)
+	sheet, wrong := o.charts.plan(q.Files(), nil, o.files.all()...)
 	errs = append(errs, wrong)
 	answer, err := answerPoint(s, o.flags, &q, err)
 	if err == nil && goal != nil && q.Phase == "" && answer.Seen == nil && answer.Deployment.Assume.Engine {
@@ -127,6 +130,9 @@ func explainPoint(ctx context.Context, s Streams, o explainOptions) error {
 		}
 	}
 	if err := o.draw(ctx, s, sheet, answer, why); err != nil {
+		return err
+	}
+	if err := o.files.write(ctx, s, answer); err != nil {
 		return err
 	}
 	if o.json {

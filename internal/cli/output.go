@@ -56,17 +56,26 @@ var outputFlags = []outputFlag{
 	{name: "x", usual: picture.UsualX, doc: "field along the x axis of lines and heatmap", needs: []string{"chart", "html"}},
 	{name: "y", usual: picture.UsualY, doc: "field that lines and heatmap show", needs: []string{"chart", "html"}},
 	{name: "by", usual: picture.UsualBy, doc: "field of which each value has a line, or a row of a heatmap", needs: []string{"chart", "html"}},
-	{name: "out", doc: writeOutDoc, as: map[string]string{"validate requests": "file for the figures of all runs"}},
+	{name: "out", doc: writeOutDoc, as: map[string]string{"validate requests": "file for the figures of all runs",
+		"plan": "file of the ranked deployments and the frontier, by its name: " + strings.Join(planForms(), ", ")}},
 	{name: "requests-out", doc: "CSV file of all requests"},
 	{name: "timeline-out", doc: "CSV file of running and waiting requests and of the KV cache over time"},
 	{name: "steps-out", doc: "CSV file of all steps", as: map[string]string{"validate requests": "file for all steps as they were replayed"}},
+	{name: "trace-out", doc: "JSON file of the timeline, for ui.perfetto.dev or chrome://tracing"},
+	{name: "op-details", doc: "CSV file of the operators of the steps",
+		as: map[string]string{"run": "write a table of the operators of every run, and their sums into the other tables"}},
+	{name: "xlsx", doc: "write a workbook of all runs: pivots of the whole machine and per card, charts, tables, raw data"},
 	{name: "force", doc: "let the result replace a file that is read", as: map[string]string{"init": "replace an existing file"},
-		needs: []string{"output", "out", "requests-out", "timeline-out", "steps-out", "chart", "html"}},
+		needs: []string{"output", "out", "requests-out", "timeline-out", "steps-out", "trace-out", "op-details", "xlsx", "chart", "html"}},
 	{name: "category", doc: "start every row of the tables with its category"},
 	{name: "long", doc: "write one table with a row per run instead of three with a column per run"},
-	{name: "gzip", doc: "compress the tables (.csv.gz)"},
+	{name: "format", choices: formatNames(), doc: "forms of the tables: " + strings.Join(formatNames(), ", ") + " (default wide)"},
+	{name: "gzip", doc: "compress the tables (.csv.gz, .jsonl.gz)"},
 	{name: "explain-rejected", doc: "say what ruled plans out, and what would have let them through"},
-	{name: "timeline-every", needs: []string{"timeline-out"}}, // a setting, which has its doc in the table of those
+	{name: "watch", doc: "answer again whenever an input file changes, until Ctrl-C"},
+	{name: "measured", needs: []string{"xlsx"}},
+	{name: "simulate", needs: []string{"xlsx"}},
+	{name: "timeline-every", needs: []string{"timeline-out"}}, // these three are settings, which have their docs in the table of those
 }
 
 // addOutputs defines output flags of a command that is called by a path, in the order of the table.
@@ -182,4 +191,16 @@ func (o *output) unlike(other *output) error {
 		return fmt.Errorf("%s and %s: both write %s; give each its own file", other.flag, o.flag, o.name)
 	}
 	return nil
+}
+
+// checkOutputs refuses to write over what is read, and two files in one.
+func checkOutputs(inputs []string, outputs ...*output) error {
+	var errs []error
+	for i, out := range outputs {
+		errs = append(errs, out.check(inputs...))
+		for _, other := range outputs[:i] {
+			errs = append(errs, out.unlike(other))
+		}
+	}
+	return document.Join(errs...)
 }

@@ -23,6 +23,7 @@ func newPlan(s Streams) *cobra.Command {
 	var view viewOptions
 	var flags *settings
 	var asked charts
+	var out output
 	cmd := &cobra.Command{
 		Use:   "plan --model M --system S --gpus N",
 		Short: "Find what to launch: the best deployments on a number of GPUs",
@@ -38,18 +39,22 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 		Example: `  throughline plan --model DeepSeek-V3 --system H200 --gpus 32 --isl 4000 --osl 1000 --tpot 50ms --weights fp8
   throughline plan --model qwen3_32b_flash --system H100_SXM --gpus 8 --mode agg --engine vllm
   throughline plan --model llama_3_70b --system H100_SXM --gpus 16 --objective min-gpus --rate 5 --ttft 2s
+  throughline plan --model llama_3_8b --system H200 --gpus 4 --out plans.xlsx
   throughline plan --model llama_3_8b --system L40S --gpus 4 --price 1.2 --power 350 --json`,
 		Args: onlyFlags(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if view.help() {
 				return view.listFields(s)
 			}
-			l, o, sheet, err := askPlan(s, flags, &view, &asked)
+			l, o, sheet, err := askPlan(s, flags, &view, &asked, &out)
 			if err != nil {
 				return err
 			}
 			got, err := advice.Give(cmd.Context(), l, o)
 			if err != nil {
+				return err
+			}
+			if err := writePlan(cmd.Context(), s, out.name, l, got); err != nil {
 				return err
 			}
 			all := picture.Plans{Loaded: l, Options: &o, Advice: got}
@@ -68,7 +73,8 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 		},
 	}
 	flags = addSettings(cmd, question.Plan)
-	addOutputs(cmd, "plan", asked.with(picture.Names(picture.PlanKinds), map[string]any{"json": &asJSON, "wide": &view.wide, "columns": &view.columns, "html": &asked.html}))
+	addOutputs(cmd, "plan", asked.with(picture.Names(picture.PlanKinds), map[string]any{"json": &asJSON, "wide": &view.wide, "columns": &view.columns, "html": &asked.html, "out": &out}))
+	addWatch(cmd, "plan", s, flags.watched)
 	return cmd
 }
 
@@ -76,10 +82,10 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 func workers(q *question.Question) int { return cmp.Or(q.Jobs, runtime.GOMAXPROCS(0)) }
 
 // askPlan is the question of the flags with its files, and the options of its search; all problems at once.
-func askPlan(s Streams, flags *settings, view *viewOptions, asked *charts) (*question.Loaded, advice.Options, *sheet, error) {
+func askPlan(s Streams, flags *settings, view *viewOptions, asked *charts, out *output) (*question.Loaded, advice.Options, *sheet, error) {
 	q, err := flags.read()
-	sheet, wrong := asked.plan(q.Files(), nil)
-	errs := []error{err, report.CheckColumns(view.columns), wrong}
+	sheet, wrong := asked.plan(q.Files(), nil, out)
+	errs := []error{err, report.CheckColumns(view.columns), wrong, checkPlanForm(out)}
 	l, err := q.Load()
 	if err := document.Join(append(errs, err)...); err != nil {
 		return nil, advice.Options{}, nil, question.Once(err)

@@ -42,7 +42,7 @@ chart_read) count 3 points wider in "within".`,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q, err := show.read(flags)
-			if err := document.Join(err, show.out.check(args...), show.planCharts(args...)); err != nil {
+			if err := document.Join(err, show.planCharts(args...)); err != nil {
 				return err
 			}
 			if len(args) > 0 && flags.given("folder") {

@@ -26,6 +26,7 @@ type simulateOptions struct {
 	asked                              question.Question
 	json                               bool
 	requestsOut, timelineOut, stepsOut output
+	traceOut                           output
 	charts                             charts
 	sheet                              *sheet
 }
@@ -50,6 +51,7 @@ Exit codes: 0 done; 1 no rate holds the limits; 2 the input has problems; 3 the 
 could not be written.`,
 		Example: `  throughline simulate --model Llama-3.1-8B --system H100_SXM --dp 8 --rate 40 --isl 512 --osl 512 --num-prompts 2000
   throughline simulate --model Llama-3.1-8B --system H200 --engine sglang --max-concurrency 16 --num-prompts 64 --json
+  throughline simulate --model Llama-3.1-8B --system H200 --rate 20 --num-prompts 100 --trace-out run.json
   throughline simulate --model Llama-3.1-8B --system H200 --max-rate --ttft p99:2s --tpot p95:50ms --isl 512 --osl 64 --num-prompts 500`,
 		Args: onlyFlags(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -69,7 +71,7 @@ could not be written.`,
 	}
 	o.flags = addSettings(cmd, question.Simulate)
 	addOutputs(cmd, "simulate", o.charts.with(picture.Names(picture.LoadKinds), map[string]any{"json": &o.json,
-		"requests-out": &o.requestsOut, "timeline-out": &o.timelineOut, "steps-out": &o.stepsOut}))
+		"requests-out": &o.requestsOut, "timeline-out": &o.timelineOut, "steps-out": &o.stepsOut, "trace-out": &o.traceOut}))
 	return cmd
 }
 
@@ -222,22 +224,9 @@ func (m *simulation) lengths() (input, output int) {
 
 // files checks that no output replaces an input or another output.
 func (o *simulateOptions) files(note func(error)) {
-	inputs := o.asked.Files()
 	var err error
-	o.sheet, err = o.charts.plan(inputs, nil)
+	o.sheet, err = o.charts.plan(o.asked.Files(), nil, &o.requestsOut, &o.timelineOut, &o.stepsOut, &o.traceOut)
 	note(err)
-	for _, d := range o.sheet.drawings {
-		for _, other := range []*output{&o.requestsOut, &o.timelineOut, &o.stepsOut} {
-			note((&output{flag: "--chart", name: d.file}).unlike(other))
-		}
-	}
-	outputs := []*output{&o.requestsOut, &o.timelineOut, &o.stepsOut}
-	for i, out := range outputs {
-		note(out.check(inputs...))
-		for _, other := range outputs[:i] {
-			note(out.unlike(other))
-		}
-	}
 }
 
 // load reads what is asked of the deployment. What is wrong with the words of settings has been told.

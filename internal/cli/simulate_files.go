@@ -35,11 +35,12 @@ func (o *simulateOptions) written(ctx context.Context, s Streams, sim *simulatio
 			}})
 		}
 	}
+	run = o.traced(ctx, s, &options, run)
 	run = streamed(ctx, o.requestsOut.name, requestColumns, run, func(w io.Writer) {
-		options.Each = func(e *simulate.Ended) { writeRequest(w, e) }
+		options.Each = also(options.Each, func(e *simulate.Ended) { writeRequest(w, e) })
 	})
 	run = streamed(ctx, o.stepsOut.name, stepColumns, run, func(w io.Writer) {
-		options.Watch = func(s *simulate.Step) { writeStep(w, s) }
+		options.Watch = also(options.Watch, func(s *simulate.Step) { writeStep(w, s) })
 	})
 	switch err := run(); {
 	case failed != nil:
@@ -68,6 +69,39 @@ func streamed(ctx context.Context, name, header string, run func() error, to fun
 			}
 			return b.Flush()
 		}})
+	}
+}
+
+// traced is a run that writes a trace meanwhile; without a name, the run.
+func (o *simulateOptions) traced(ctx context.Context, s Streams, options *simulate.Options, run func() error) func() error {
+	if o.traceOut.name == "" {
+		return run
+	}
+	return func() error {
+		var t *report.SimulationTrace
+		err := report.WriteFiles(ctx, report.File{Name: o.traceOut.name, Write: func(w io.Writer) error {
+			t = report.NewSimulationTrace(w, options)
+			options.Watch, options.Each = also(options.Watch, t.Step), also(options.Each, t.Request)
+			if err := run(); err != nil {
+				return err
+			}
+			return t.Close()
+		}})
+		if err == nil && t.LeftOut() != "" {
+			fmt.Fprintln(s.Err, "note:", t.LeftOut())
+		}
+		return err
+	}
+}
+
+// also calls one, where there is one, and then the other.
+func also[T any](first, second func(T)) func(T) {
+	if first == nil {
+		return second
+	}
+	return func(v T) {
+		first(v)
+		second(v)
 	}
 }
 

@@ -31,6 +31,8 @@ type Streams struct {
 	data io.Writer
 	// watched is standard error as it was given, for the line of a progress bar.
 	watched io.Writer
+	// terminal: Out is one.
+	terminal bool
 }
 
 // guarded is streams for commands: no output is lost unnoticed, and no control character reaches a terminal.
@@ -41,7 +43,7 @@ func guarded(s Streams) (Streams, *sink, *sink) {
 		g.Width = terminalWidth(s.Out)
 	}
 	g.Err = &wrapper{w: &cleaner{w: err}, view: report.View{Width: cmp.Or(s.Width, terminalWidth(s.Err))}}
-	if isTerminal(s.Out) {
+	if g.terminal = isTerminal(s.Out); g.terminal {
 		g.data = g.Out
 		g.Bars = barsOf(os.Getenv)
 	}

@@ -191,9 +191,6 @@ func (v *validation) system(s Streams, name string) string {
 
 // open opens the table, once it is clear that the answer can be shown. The others are files that are read besides.
 func (v *validation) open(name string, others ...string) (io.ReadCloser, error) {
-	if err := v.out.check(append(others, name)...); err != nil {
-		return nil, err
-	}
 	if err := v.planCharts(append(others, name)...); err != nil {
 		return nil, err
 	}
@@ -207,10 +204,7 @@ func (v *validation) open(name string, others ...string) (io.ReadCloser, error) 
 
 // planCharts reads the flags of charts.
 func (v *validation) planCharts(inputs ...string) (err error) {
-	v.sheet, err = v.charts.plan(inputs, nil)
-	for _, d := range v.sheet.drawings {
-		err = document.Join(err, (&output{flag: "--chart", name: d.file}).unlike(&v.out))
-	}
+	v.sheet, err = v.charts.plan(inputs, nil, &v.out)
 	return err
 }
 

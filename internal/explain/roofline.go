@@ -7,6 +7,7 @@ import (
 	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/hardware/kernel"
+	"throughline/internal/opdetail"
 	"throughline/op"
 )
 
@@ -40,14 +41,14 @@ func (x *Explanation) Roofline() (spots []Spot, ceilings []Ceiling) {
 		part := &c.parts[kind]
 		for i := range part.Ops {
 			o := &part.Ops[i]
-			told := c.operator(partName(estimate.PartKind(kind), o), o, part.Times)
+			told := c.operator(opdetail.BlockOf(estimate.PartKind(kind), o), o, part.Times)
 			if o.Class == op.Comm || !(told.Time > 0) || !(o.Flops > 0) || !(o.Bytes() > 0) {
 				continue
 			}
 			flops, bytes := o.Flops+o.Fused.Flops, o.Bytes()+o.Fused.Bytes
 			spots = append(spots, Spot{told.Name, told.Part, told.Engine, flops / bytes, flops / o.Exposed, told.Share})
-			number, peak := c.unit(o)
-			add(told.Engine+" "+number, peak*as.FlopsPerTFlop, false)
+			peak := opdetail.PeakOf(&c.problem, o)
+			add(peak.Engine+" "+peak.DType, peak.Flops, false)
 		}
 	}
 	return spots, append(ceilings, c.calibrated(ceilings)...)

@@ -2,7 +2,7 @@ package explain
 
 import (
 	"throughline/estimate"
-	"throughline/op"
+	"throughline/internal/opdetail"
 	"throughline/schedule"
 )
 
@@ -14,30 +14,38 @@ type Moment struct {
 	Micro               int // of two micro-batches that overlap
 	// Of the peak rate of its unit and of the memory bandwidth, as of the operator.
 	OfPeak, OfBandwidth float64
+
+	span *schedule.Span
+	op   *estimate.Operator // nil: none
 }
 
 // Timeline is when everything of the step runs, in the order in which it ends.
-func (x *Explanation) Timeline() []Moment {
-	c := x.subject
-	var parts [schedule.PartCount][]Operator
-	for kind, part := range partsOfTimeline {
+func (x *Explanation) Timeline() []Moment { return x.subject.timeline() }
+
+// timeline is that of charts and traces.
+func (c *subject) timeline() []Moment {
+	type operator struct {
+		told Operator
+		op   *estimate.Operator
+	}
+	operators := map[opdetail.Key]operator{}
+	for kind := range c.parts {
 		for i := range c.parts[kind].Ops {
 			o := &c.parts[kind].Ops[i]
-			parts[part] = append(parts[part], c.operator(partName(estimate.PartKind(kind), o), o, c.parts[kind].Times))
+			told := c.operator(opdetail.BlockOf(estimate.PartKind(kind), o), o, c.parts[kind].Times)
+			operators[opdetail.SpanOf(estimate.PartKind(kind), i)] = operator{told, o}
 		}
 	}
 	spans := c.evaluator.Timeline(&c.now.Plan)
 	out := make([]Moment, len(spans))
-	for i, s := range spans {
+	for i := range spans {
+		s := &spans[i]
 		m := Moment{
-			Lane: s.Lane.String(), Start: s.Start * 1e6, End: s.End * 1e6, Exposed: s.Exposed * 1e6,
-			Batch: s.Batch, Stage: s.Stage, Layer: s.Layer, Micro: s.Micro,
+			Name: besidesNames[s.Part], Part: "pipeline", Lane: s.Lane.String(), Start: s.Start * 1e6, End: s.End * 1e6, Exposed: s.Exposed * 1e6,
+			Batch: s.Batch, Stage: s.Stage, Layer: s.Layer, Micro: s.Micro, span: s,
 		}
-		if ops := parts[s.Part]; s.Op < len(ops) {
-			o := &ops[s.Op]
-			m.Name, m.Part, m.OfPeak, m.OfBandwidth = o.Name, o.Part, o.OfPeak, o.OfBandwidth
-		} else {
-			m.Name, m.Part = besidesNames[s.Part], "pipeline"
+		if o, ok := operators[opdetail.Key{Part: s.Part, Op: s.Op}]; ok {
+			m.Name, m.Part, m.OfPeak, m.OfBandwidth, m.op = o.told.Name, o.told.Part, o.told.OfPeak, o.told.OfBandwidth, o.op
 		}
 		out[i] = m
 	}
@@ -48,17 +56,4 @@ func (x *Explanation) Timeline() []Moment {
 var besidesNames = [schedule.PartCount]string{
 	schedule.HandOnPart: "stage transfer", schedule.SecondPart: "second tier", schedule.WaitPart: "waiting for the last stage",
 	schedule.MovingPart: "moving experts", schedule.CachePart: "KV cache handover",
-}
-
-// partName is the part of the model that an operator belongs to.
-func partName(kind estimate.PartKind, o *estimate.Operator) string {
-	switch {
-	case kind == estimate.DraftPart:
-		return "draft"
-	case kind == estimate.EndsPart:
-		return "ends"
-	case o.Kind.Info().Block == op.MLPBlock:
-		return "mlp"
-	}
-	return "attention"
 }

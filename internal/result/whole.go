@@ -12,6 +12,7 @@ import (
 
 // identityFields say which run it is.
 var identityFields = []Field{
+	{"schema", None, Identity, "version of the columns of the long table", func(*Record) any { return LongVersion }},
 	{"run", None, Identity, "number of the run in its section", func(r *Record) any { return r.Number }},
 	{"mode", None, Identity, "how the phases share processors", func(r *Record) any { return r.Mode }},
 	{"reason", None, Identity, "why there is no plan, or what is to be said of it", func(r *Record) any {
@@ -155,6 +156,9 @@ var clientFields = []Field{
 	{"tokens_per_joule", None, Asked, "output tokens per joule, where a power is given", func(r *Record) any { return known(r.TokensPerJoule) }},
 	{"trust", None, Whole, "the weakest confidence of the phases, and their error bands", func(r *Record) any { return r.trust() }},
 }
+
+// rowPrefix starts the names of the fields of an answer in a row.
+const rowPrefix = "row_"
 
 // rowFields are the answer to a question in a row: what clients see with the decode step behind it, or a bare step.
 var rowFields = []Field{
