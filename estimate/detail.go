@@ -249,6 +249,11 @@ func (p *Part) fuse(pricer *cost.Pricer) {
 		if head.Unit == o.Unit {
 			head.Fused.Flops += o.Flops
 		}
+		if head.Class == op.Vector {
+			// What an element-wise kernel hands from one operator to the next stays on the chip; its shape says what it moves.
+			head.Fused.Bytes = head.Moved - head.Bytes()
+			continue
+		}
 		head.Fused.Bytes += o.Bytes()
 	}
 }
