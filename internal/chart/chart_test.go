@@ -273,7 +273,7 @@ func TestPNG(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if w, h := img.Bounds().Dx(), img.Bounds().Dy(); w != int(size[0]*Density) || h != int(size[1]*Density) {
+			if w, h := img.Bounds().Dx(), img.Bounds().Dy(); w != int(size[0]) || h != int(size[1]) {
 				t.Errorf("%s: %d × %d", name, w, h)
 			}
 		}
@@ -285,7 +285,7 @@ func TestPNG(t *testing.T) {
 	}}
 	img := scene.Raster(Light)
 	for at, paint := range map[[2]int]Paint{{30, 20}: C1, {150, 150}: C2, {150, 40}: C3, {20, 110}: C4, {100, 50}: Back, {150, 130}: Back, {55, 145}: Back} {
-		if got := img.RGBAAt(at[0]*Density, at[1]*Density); got != Light.of[paint] {
+		if got := img.RGBAAt(at[0], at[1]); got != Light.of[paint] {
 			t.Errorf("at %v: %v, want %v", at, got, Light.of[paint])
 		}
 	}

@@ -17,10 +17,7 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// Density is the pixels of a PNG for each unit of length of the drawing, along either axis.
-const Density = 2
-
-// WritePNG rasterises a scene. Drawings are opaque, and most of their rows are those above: each is written as the difference
+// WritePNG rasterises a scene, with a pixel for each unit of length. Drawings are opaque, and most of their rows are those above: each is written as the difference
 // to it, which takes a third of the time in which an encoder finds out the best filter.
 func WritePNG(w io.Writer, s *Scene, t *Theme) error {
 	img := s.Raster(t)
@@ -76,7 +73,7 @@ func WritePNG(w io.Writer, s *Scene, t *Theme) error {
 // Raster is a scene as an image.
 func (s *Scene) Raster(t *Theme) *image.RGBA {
 	r := raster{
-		image: image.NewRGBA(image.Rect(0, 0, int(math.Round(s.Width*Density)), int(math.Round(s.Height*Density)))),
+		image: image.NewRGBA(image.Rect(0, 0, int(math.Round(s.Width)), int(math.Round(s.Height)))),
 		theme: t, faces: map[typeKey]font.Face{},
 	}
 	for i := range s.Marks {
@@ -138,7 +135,7 @@ func (r *raster) mark(m *Mark) {
 
 // rect fills a rectangle; pixels at its borders are covered in part.
 func (r *raster) rect(b box, c color.RGBA, alpha float64) {
-	x0, y0, x1, y1 := b.x0*Density, b.y0*Density, b.x1*Density, b.y1*Density
+	x0, y0, x1, y1 := b.x0, b.y0, b.x1, b.y1
 	cover := func(i int, low, high float64) float64 {
 		return max(0, min(high, float64(i+1))-max(low, float64(i)))
 	}
@@ -195,8 +192,8 @@ func (r *raster) polygons(list [][]XY, c color.RGBA, alpha float64) {
 			b = box{min(b.x0, p.X), min(b.y0, p.Y), max(b.x1, p.X), max(b.y1, p.Y)}
 		}
 	}
-	x0, y0 := math.Floor(b.x0*Density), math.Floor(b.y0*Density)
-	w, h := int(math.Ceil(b.x1*Density)-x0)+1, int(math.Ceil(b.y1*Density)-y0)+1
+	x0, y0 := math.Floor(b.x0), math.Floor(b.y0)
+	w, h := int(math.Ceil(b.x1)-x0)+1, int(math.Ceil(b.y1)-y0)+1
 	if w <= 0 || h <= 0 {
 		return
 	}
@@ -204,7 +201,7 @@ func (r *raster) polygons(list [][]XY, c color.RGBA, alpha float64) {
 	r.fill.DrawOp = draw.Over
 	for _, l := range list {
 		for i, p := range l {
-			x, y := float32(p.X*Density-x0), float32(p.Y*Density-y0)
+			x, y := float32(p.X-x0), float32(p.Y-y0)
 			if i == 0 {
 				r.fill.MoveTo(x, y)
 			} else {
@@ -307,13 +304,13 @@ func (r *raster) text(m *Mark, c color.RGBA) {
 	f := r.faces[key]
 	if f == nil {
 		var err error
-		f, err = opentype.NewFace(face(m.Bold).font, &opentype.FaceOptions{Size: m.Size * Density, DPI: 72, Hinting: font.HintingNone})
+		f, err = opentype.NewFace(face(m.Bold).font, &opentype.FaceOptions{Size: m.Size, DPI: 72, Hinting: font.HintingNone})
 		if err != nil {
 			return // sizes are ours
 		}
 		r.faces[key] = f
 	}
 	x := textBox(m.Text, m.Size, m.Bold, m.Anchor, m.X, m.Y).x0
-	d := font.Drawer{Dst: r.image, Src: image.NewUniform(c), Face: f, Dot: fixed.Point26_6{X: fixed.Int26_6(math.Round(x * Density * 64)), Y: fixed.Int26_6(math.Round(m.Y * Density * 64))}}
+	d := font.Drawer{Dst: r.image, Src: image.NewUniform(c), Face: f, Dot: fixed.Point26_6{X: fixed.Int26_6(math.Round(x * 64)), Y: fixed.Int26_6(math.Round(m.Y * 64))}}
 	d.DrawString(m.Text)
 }

@@ -33,8 +33,8 @@ var themes = []string{"light", "dark", followed}
 
 const followed = "auto"
 
-// mostRaster is the area of a PNG, which is held in memory with 16 bytes for each.
-const mostRaster = 16_000_000
+// mostRaster is the area of a PNG, which is held in memory with 4 bytes for each.
+const mostRaster = 64_000_000
 
 // usualSize of a chart.
 const usualSize = "900x500"
@@ -96,6 +96,9 @@ func (c *charts) plan(inputs []string, name func(kind string) string, others ...
 	if s.width, s.height, err = parseSize(c.size); err != nil {
 		errs = append(errs, ofFlag("size", err))
 	}
+	if ext := strings.ToLower(filepath.Ext(c.html.name)); c.html.name != "" && ext != ".html" && ext != ".htm" {
+		errs = append(errs, ofFlag("html", fmt.Errorf("the file must end in .html, not %q", c.html.name)))
+	}
 	if len(c.wanted) == 0 && c.output.name != "" {
 		errs = append(errs, fmt.Errorf("-o names the file of a chart: say which with --chart: %s", strings.Join(c.kinds, ", ")))
 	}
@@ -112,11 +115,12 @@ func (c *charts) plan(inputs []string, name func(kind string) string, others ...
 		errs = append(errs, c.check(&d, s)...)
 		out := output{flag: "--chart", name: file, force: &c.force}
 		errs = append(errs, out.check(inputs...))
+		out.flag = "--chart " + text
 		for _, other := range others {
 			errs = append(errs, out.unlike(other))
 		}
 		for j := range s.drawings {
-			errs = append(errs, out.unlike(&output{flag: fmt.Sprintf("--chart %s", c.wanted[j]), name: s.drawings[j].file}))
+			errs = append(errs, out.unlike(&output{flag: "--chart " + c.wanted[j], name: s.drawings[j].file}))
 		}
 		if i > 0 && c.output.name != "" {
 			errs = append(errs, errors.New("-o names the file of one chart; give several as --chart KIND=FILE,KIND=FILE"))
@@ -138,10 +142,15 @@ func (c *charts) check(d *drawing, s *sheet) (errs []error) {
 		errs = append(errs, ofFlag("size", fmt.Errorf("%s is too large for a PNG: width times height may be %d at most; an SVG has no such bound", c.size, mostRaster)))
 	case ext == ".png" && s.follow:
 		errs = append(errs, ofFlag("theme", fmt.Errorf("a PNG cannot follow its viewer: %s needs light or dark", d.file)))
-	case ext != ".svg" && ext != ".png":
+	case !drawable(d.file):
 		errs = append(errs, ofFlag("chart", fmt.Errorf("the file must end in .svg or .png, not %q", d.file)))
 	}
 	return errs
+}
+
+// drawable reports whether a file has a format of charts.
+func drawable(file string) bool {
+	return slices.Contains([]string{".svg", ".png"}, strings.ToLower(filepath.Ext(file)))
 }
 
 func parseSize(text string) (width, height float64, err error) {

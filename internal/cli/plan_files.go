@@ -28,7 +28,9 @@ func planForms() (ends []string) {
 
 // checkPlanForm refuses a name that says no form.
 func checkPlanForm(out *output) error {
-	if out.name == "" || slices.ContainsFunc(planForms(), func(end string) bool { return strings.HasSuffix(strings.TrimSuffix(out.name, ".gz"), end) }) {
+	if out.name == "" || slices.ContainsFunc(planForms(), func(end string) bool {
+		return strings.HasSuffix(out.name, end) || compressible[end] && strings.HasSuffix(out.name, end+".gz")
+	}) {
 		return nil
 	}
 	return ofFlag("out", fmt.Errorf("%s must end in %s", out.name, strings.Join(planForms(), ", ")))

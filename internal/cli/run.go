@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -223,6 +224,9 @@ func (o *runOptions) prepareCharts(q *question.Question, jobs []*jobfile.Job) er
 		return list[0]
 	}
 	x, y, by := axis("x", o.x), axis("y", o.y), axis("by", o.by)
+	if info, err := os.Stat(o.output.name); err == nil && !info.IsDir() || o.charts.given() && drawable(o.output.name) {
+		errs = append(errs, fmt.Errorf("-o names the folder of the results, and %s is a file; --chart KIND=FILE names the file of a chart", o.output.name))
+	}
 	inputs := append(jobfile.Files(q.Config), q.Measured)
 	for _, job := range jobs {
 		sheet, err := o.charts.plan(inputs, func(kind string) string {
