@@ -44,21 +44,17 @@ type Sample struct {
 	Cache            float64 // share of the blocks that are used
 }
 
-// Samples are the load over time, in at most so many intervals. They are as long as a few steps at least: a step counts where
-// it starts.
+// Samples are the load over time, in at most so many intervals.
 func Samples(r *simulate.Result, most int) []Sample {
 	t := r.Timeline
 	if t == nil || len(t.Points) == 0 {
 		return nil
 	}
-	const fewSteps = 4
-	servers, blocks := 0, 0
+	blocks := 0
 	for i := range r.Pools {
-		servers += r.Pools[i].Servers
 		blocks += r.Pools[i].Blocks * r.Pools[i].Ranks
 	}
-	intervals := min(float64(most), float64(r.Steps)/float64(max(1, servers))/fewSteps)
-	join := max(1, int(math.Ceil(float64(len(t.Points))/max(1, intervals))))
+	join := (len(t.Points) + most - 1) / most
 	var out []Sample
 	for i := 0; i < len(t.Points); i += join {
 		var s Sample

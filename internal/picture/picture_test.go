@@ -289,6 +289,36 @@ func loadOf(t testing.TB, requests int, rate float64) Load {
 	return Load{report.DeploymentTitle(&a.Deployment, false), &simulate.Result{Record: record, Rate: rate, TTFT: workload.Limit{Seconds: 0.2}}}
 }
 
+// TestSamples: no interval has more requests than there are, or more of the cache than that holds, however short it is; together
+// they are the same time of requests, and no more than these spent: who comes during a step is seen by the next.
+func TestSamples(t *testing.T) {
+	const requests = 200
+	r := loadOf(t, requests, 50).Result
+	total := 0.0
+	for _, most := range []int{10, 400, 1 << 20} {
+		inside, samples := 0.0, Samples(r, most)
+		if len(samples) > most {
+			t.Errorf("%d samples", len(samples))
+		}
+		for i, s := range samples {
+			if s.Running+s.Waiting > requests+1e-9 || s.Cache > 1+1e-9 {
+				t.Errorf("%+v", s)
+			}
+			end := float64(len(r.Timeline.Points)) * r.Timeline.Every
+			if i+1 < len(samples) {
+				end = samples[i+1].Time
+			}
+			inside += (s.Running + s.Waiting) * (end - s.Time)
+		}
+		if total == 0 {
+			total = inside
+		}
+		if math.Abs(inside/total-1) > 1e-9 || inside > r.Record.Present {
+			t.Errorf("requests spent %v s in %d samples, %v s in 10, %v s in all", inside, len(samples), total, r.Record.Present)
+		}
+	}
+}
+
 func TestLoads(t *testing.T) {
 	for name, l := range map[string]Load{"one request": loadOf(t, 1, 1), "many requests": loadOf(t, 2000, 30), "a crowd": loadOf(t, 3000, math.Inf(1))} {
 		for _, k := range LoadKinds {
