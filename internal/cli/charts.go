@@ -39,31 +39,34 @@ const mostRaster = 64_000_000
 // usualSize of a chart.
 const usualSize = "900x500"
 
-// with adds the flags that ask for charts of some kinds to others of a command.
-func (c *charts) with(kinds []string, others map[string]any) map[string]any {
-	c.kinds = kinds
+// chartKinds are the charts that commands have.
+var chartKinds = map[string][]string{
+	"explain": picture.Names(picture.StepKinds), "plan": picture.Names(picture.PlanKinds), "simulate": picture.Names(picture.LoadKinds), "run": picture.Names(picture.RunKinds),
+	"validate ops": picture.Names(picture.MeasuredKinds), "validate forward": picture.Names(picture.MeasuredKinds),
+	"validate serving": picture.Names(picture.MeasuredKinds), "validate published": picture.Names(picture.MeasuredKinds),
+}
+
+// chartDocs are what the flag of charts says, by command.
+func chartDocs() map[string]string {
+	out := map[string]string{}
+	for path, kinds := range chartKinds {
+		where := "with -o, or as KIND=FILE"
+		if path == "run" {
+			where = "into the folder of the results, or as KIND=FILE"
+		}
+		out[path] = "draw charts: " + strings.Join(kinds, ", ") + "; " + where + " (.svg or .png)"
+	}
+	return out
+}
+
+// with adds the flags that ask for the charts of a command to its others.
+func (c *charts) with(path string, others map[string]any) map[string]any {
+	c.kinds = chartKinds[path]
 	if others["output"] == nil {
 		others["output"] = &c.output
 	}
 	others["chart"], others["theme"], others["size"], others["force"] = &c.wanted, &c.theme, &c.size, &c.force
 	return others
-}
-
-// chartDocs are what the flag of charts says, by command.
-func chartDocs() map[string]string {
-	const single, folder = "with -o, or as KIND=FILE", "into the folder of the results, or as KIND=FILE"
-	out := map[string]string{}
-	add := func(path string, kinds []string, where string) {
-		out[path] = "draw charts: " + strings.Join(kinds, ", ") + "; " + where + " (.svg or .png)"
-	}
-	add("explain", picture.Names(picture.StepKinds), single)
-	add("plan", picture.Names(picture.PlanKinds), single)
-	add("simulate", picture.Names(picture.LoadKinds), single)
-	add("run", picture.Names(picture.RunKinds), folder)
-	for _, table := range []string{"ops", "forward", "serving", "published"} {
-		add("validate "+table, picture.Names(picture.MeasuredKinds), single)
-	}
-	return out
 }
 
 // given reports whether charts are asked for.
@@ -102,11 +105,14 @@ func (c *charts) plan(inputs []string, name func(kind string) string, others ...
 	if len(c.wanted) == 0 && c.output.name != "" {
 		errs = append(errs, fmt.Errorf("-o names the file of a chart: say which with --chart: %s", strings.Join(c.kinds, ", ")))
 	}
-	for i, text := range c.wanted {
+	if c.output.name != "" && (len(c.wanted) > 1 || strings.Contains(strings.Join(c.wanted, ""), "=")) {
+		return s, document.Join(append(errs, errors.New("-o names the file of one chart; give it as --chart KIND -o FILE, or several as --chart KIND=FILE,KIND=FILE"))...)
+	}
+	for _, text := range c.wanted {
 		kind, file, named := strings.Cut(text, "=")
 		switch {
 		case named:
-		case len(c.wanted) == 1 && c.output.name != "":
+		case c.output.name != "":
 			file = c.output.name
 		case name != nil:
 			file = name(kind)
@@ -121,9 +127,6 @@ func (c *charts) plan(inputs []string, name func(kind string) string, others ...
 		}
 		for j := range s.drawings {
 			errs = append(errs, out.unlike(&output{flag: "--chart " + c.wanted[j], name: s.drawings[j].file}))
-		}
-		if i > 0 && c.output.name != "" {
-			errs = append(errs, errors.New("-o names the file of one chart; give several as --chart KIND=FILE,KIND=FILE"))
 		}
 		s.drawings = append(s.drawings, d)
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,10 +27,8 @@ func completeAll(cmd *cobra.Command) {
 		case known && setting.Kind() != question.Text:
 			completeNothing(cmd, f.Name)
 		case known:
-		case slices.Contains([]string{"columns", "x", "y", "by"}, f.Name):
-			completeList(cmd, f.Name, fieldNames())
 		default:
-			completeOutput(cmd, f.Name)
+			completeOutput(cmd, f)
 		}
 	})
 	for _, sub := range cmd.Commands() {
@@ -40,10 +37,17 @@ func completeAll(cmd *cobra.Command) {
 }
 
 // completeOutput offers the words of an output flag that has some.
-func completeOutput(cmd *cobra.Command, flag string) {
+func completeOutput(cmd *cobra.Command, f *pflag.Flag) {
 	for i := range outputFlags {
-		if o := &outputFlags[i]; o.name == flag && len(o.choices) > 0 {
-			completeList(cmd, flag, o.choices)
+		o := &outputFlags[i]
+		if o.name != f.Name || o.words == nil {
+			continue
+		}
+		path := strings.TrimPrefix(cmd.CommandPath(), "throughline ")
+		if f.Value.Type() == "stringSlice" {
+			completeList(cmd, f.Name, o.words(path))
+		} else {
+			complete(cmd, f.Name, o.words(path), false)
 		}
 	}
 }

@@ -60,7 +60,7 @@ thousandth to a thousand times the present one are tried.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return explainPoint(cmd.Context(), s, o) },
 	}
 	o.flags = addSettings(cmd, question.Explain)
-	addOutputs(cmd, "explain", o.charts.with(picture.Names(picture.StepKinds), o.files.with(map[string]any{"json": &o.json, "wide": &o.view.wide, "html": &o.charts.html})))
+	addOutputs(cmd, "explain", o.charts.with("explain", o.files.with(map[string]any{"json": &o.json, "wide": &o.view.wide, "html": &o.charts.html})))
 	complete(cmd, "until", goals(), true)
 	completePaths(cmd)
 	addWatch(cmd, "explain", s, o.flags.watched)

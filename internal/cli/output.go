@@ -20,11 +20,11 @@ import (
 type outputFlag struct {
 	name, short string
 	doc         string
-	usual       string            // value of a word that is not given
-	choices     []string          // of words, for completion
-	as          map[string]string // doc of commands, by their paths, that differ
-	needs       []string          // one of these flags
-	without     []string          // none of these flags
+	usual       string                     // value of a word that is not given
+	words       func(path string) []string // that a command takes, for completion
+	as          map[string]string          // doc of commands, by their paths, that differ
+	needs       []string                   // one of these flags
+	without     []string                   // none of these flags
 }
 
 const (
@@ -41,21 +41,21 @@ var outputFlags = []outputFlag{
 		"models":   "print the list as JSON", "systems": "print the list as JSON", "models show": "print the model file itself", "systems show": "print the system file itself"}},
 	{name: "csv", doc: "print CSV instead of a table"},
 	{name: "wide", doc: "show all columns of the tables, also where they do not fit the terminal", without: []string{"json", "csv"}},
-	{name: "columns", doc: "fields to show instead of the usual ones; help lists them", without: []string{"json"},
+	{name: "columns", words: anyField, doc: "fields to show instead of the usual ones; help lists them", without: []string{"json"},
 		as: map[string]string{"run": "fields to show in the terminal instead of the usual ones; help lists them"}},
 	{name: "markdown", doc: "print tables as Markdown"},
-	{name: "chart", doc: "draw charts, each command those it has", as: chartDocs()},
+	{name: "chart", doc: "draw charts, each command those it has", words: func(path string) []string { return chartKinds[path] }, as: chartDocs()},
 	{name: "output", short: "o", doc: "file of the results", as: map[string]string{
 		"estimate": "write the results of --points to this file instead of standard output", "calibrate": "file of the calibrated system (required)",
 		"models import": "write to this file instead of standard output", "run": "folder of the results, instead of the one the file names",
 		"explain": chartFileDoc, "plan": chartFileDoc, "simulate": chartFileDoc,
 		"validate ops": chartFileDoc, "validate forward": chartFileDoc, "validate serving": chartFileDoc, "validate published": chartFileDoc}},
 	{name: "size", usual: usualSize, doc: "size of charts, width x height", needs: []string{"chart"}},
-	{name: "theme", usual: themes[0], choices: themes, doc: "colours of charts: light, dark, or auto: as the viewer of an SVG prefers", needs: []string{"chart"}},
+	{name: "theme", usual: themes[0], words: func(string) []string { return themes }, doc: "colours of charts: light, dark, or auto: as the viewer of an SVG prefers", needs: []string{"chart"}},
 	{name: "html", doc: "write a report with tables and charts to this file, which needs no other"},
-	{name: "x", usual: picture.UsualX, doc: "field along the x axis of lines and heatmap", needs: []string{"chart", "html"}},
-	{name: "y", usual: picture.UsualY, doc: "field that lines and heatmap show", needs: []string{"chart", "html"}},
-	{name: "by", usual: picture.UsualBy, doc: "field of which each value has a line, or a row of a heatmap", needs: []string{"chart", "html"}},
+	{name: "x", usual: picture.UsualX, words: anyField, doc: "field along the x axis of lines and heatmap", needs: []string{"chart", "html"}},
+	{name: "y", usual: picture.UsualY, words: anyField, doc: "field that lines and heatmap show", needs: []string{"chart", "html"}},
+	{name: "by", usual: picture.UsualBy, words: anyField, doc: "field of which each value has a line, or a row of a heatmap", needs: []string{"chart", "html"}},
 	{name: "out", doc: writeOutDoc, as: map[string]string{"validate requests": "file for the figures of all runs",
 		"plan": "file of the ranked deployments and the frontier, by its name: " + strings.Join(planForms(), ", ")}},
 	{name: "requests-out", doc: "CSV file of all requests"},
@@ -69,7 +69,7 @@ var outputFlags = []outputFlag{
 		needs: []string{"output", "out", "requests-out", "timeline-out", "steps-out", "trace-out", "op-details", "xlsx", "chart", "html"}},
 	{name: "category", doc: "start every row of the tables with its category"},
 	{name: "long", doc: "write one table with a row per run instead of three with a column per run"},
-	{name: "format", choices: formatNames(), doc: "forms of the tables: " + strings.Join(formatNames(), ", ") + " (default wide)"},
+	{name: "format", words: func(string) []string { return formatNames() }, doc: "forms of the tables: " + strings.Join(formatNames(), ", ") + " (default wide)"},
 	{name: "gzip", doc: "compress the tables (.csv.gz, .jsonl.gz)"},
 	{name: "explain-rejected", doc: "say what ruled plans out, and what would have let them through"},
 	{name: "watch", doc: "answer again whenever an input file changes, until Ctrl-C"},
@@ -77,6 +77,9 @@ var outputFlags = []outputFlag{
 	{name: "simulate", needs: []string{"xlsx"}},
 	{name: "timeline-every", needs: []string{"timeline-out"}}, // these three are settings, which have their docs in the table of those
 }
+
+// anyField are the fields of results.
+func anyField(string) []string { return fieldNames() }
 
 // addOutputs defines output flags of a command that is called by a path, in the order of the table.
 func addOutputs(cmd *cobra.Command, path string, refs map[string]any) {

@@ -73,7 +73,7 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 		},
 	}
 	flags = addSettings(cmd, question.Plan)
-	addOutputs(cmd, "plan", asked.with(picture.Names(picture.PlanKinds), map[string]any{"json": &asJSON, "wide": &view.wide, "columns": &view.columns, "html": &asked.html, "out": &out}))
+	addOutputs(cmd, "plan", asked.with("plan", map[string]any{"json": &asJSON, "wide": &view.wide, "columns": &view.columns, "html": &asked.html, "out": &out}))
 	addWatch(cmd, "plan", s, flags.watched)
 	return cmd
 }

@@ -94,7 +94,7 @@ written; 3 the results could not be written.`,
 		},
 	}
 	o.flags = addSettings(cmd, question.Run)
-	addOutputs(cmd, "run", o.charts.with(picture.Names(picture.RunKinds), map[string]any{
+	addOutputs(cmd, "run", o.charts.with("run", map[string]any{
 		"json": &o.json, "wide": &o.view.wide, "columns": &o.view.columns, "output": &o.output,
 		"category": &o.categories, "long": &o.long, "format": &o.formats, "gzip": &o.gzip, "explain-rejected": &o.explain,
 		"op-details": &o.ops, "xlsx": &o.xlsx, "html": &o.charts.html, "x": &o.x, "y": &o.y, "by": &o.by}))

@@ -70,7 +70,7 @@ could not be written.`,
 		},
 	}
 	o.flags = addSettings(cmd, question.Simulate)
-	addOutputs(cmd, "simulate", o.charts.with(picture.Names(picture.LoadKinds), map[string]any{"json": &o.json,
+	addOutputs(cmd, "simulate", o.charts.with("simulate", map[string]any{"json": &o.json,
 		"requests-out": &o.requestsOut, "timeline-out": &o.timelineOut, "steps-out": &o.stepsOut, "trace-out": &o.traceOut}))
 	return cmd
 }

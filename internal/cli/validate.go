@@ -167,7 +167,7 @@ type validation struct {
 }
 
 func (v *validation) flags(cmd *cobra.Command, path string) {
-	addOutputs(cmd, path, v.charts.with(picture.Names(picture.MeasuredKinds), map[string]any{"out": &v.out, "markdown": &v.markdown, "wide": &v.view.wide}))
+	addOutputs(cmd, path, v.charts.with(path, map[string]any{"out": &v.out, "markdown": &v.markdown, "wide": &v.view.wide}))
 }
 
 // read is what the flags ask, of which this shows a part.
