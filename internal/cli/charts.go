@@ -189,28 +189,21 @@ func (s *sheet) write(w io.Writer, c *chart.Chart, file string) error {
 	return chart.SVG{Theme: s.theme, Follow: s.follow}.Write(w, scene)
 }
 
-// writePage writes a report, if one is asked for.
-func (c *charts) writePage(ctx context.Context, to Streams, make func() *page.Page) error {
+// page is the file of a report, if one is asked for.
+func (c *charts) page(make func() *page.Page) []report.File {
 	if c.html.name == "" {
 		return nil
 	}
-	if err := report.WriteFiles(ctx, report.File{Name: c.html.name, Write: make().Write}); err != nil {
-		return systemError{err}
-	}
-	fmt.Fprintln(to.Err, "wrote", c.html.name)
-	return nil
+	return []report.File{{Name: c.html.name, Write: make().Write}}
 }
 
-// draw writes the charts of something, all or none, and tells their names.
-func draw[T any](ctx context.Context, to Streams, s *sheet, kinds []picture.Kind[T], of T) error {
+// drawn are the files of the charts of something, all or none.
+func drawn[T any](s *sheet, kinds []picture.Kind[T], of T) ([]report.File, error) {
 	list, errs := files(s, kinds, of)
 	for i := range errs {
 		errs[i] = ofFlag("chart", errs[i])
 	}
-	if len(errs) > 0 {
-		return document.Join(errs...)
-	}
-	return writeAll(ctx, to, list)
+	return list, document.Join(errs...)
 }
 
 // drawSome writes those charts that there is something to draw for, and warns of the others: other results are written already.
@@ -222,6 +215,7 @@ func drawSome[T any](ctx context.Context, to Streams, s *sheet, kinds []picture.
 	return writeAll(ctx, to, list)
 }
 
+// writeAll writes files, which appear together, and tells their names.
 func writeAll(ctx context.Context, to Streams, list []report.File) error {
 	if len(list) == 0 {
 		return nil

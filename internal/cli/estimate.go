@@ -72,7 +72,11 @@ could not be written.`,
 			if err != nil {
 				return err
 			}
-			if err := o.files.write(cmd.Context(), s, answer); err != nil {
+			files, err := o.files.of(answer)
+			if err == nil {
+				err = writeAll(cmd.Context(), s, files)
+			}
+			if err != nil {
 				return err
 			}
 			if o.json {

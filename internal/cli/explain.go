@@ -129,10 +129,7 @@ func explainPoint(ctx context.Context, s Streams, o explainOptions) error {
 			}
 		}
 	}
-	if err := o.draw(ctx, s, sheet, answer, why); err != nil {
-		return err
-	}
-	if err := o.files.write(ctx, s, answer); err != nil {
+	if err := o.write(ctx, s, sheet, answer, why); err != nil {
 		return err
 	}
 	if o.json {
@@ -155,17 +152,25 @@ func explainPoint(ctx context.Context, s Streams, o explainOptions) error {
 	return nil
 }
 
-// draw writes the report, and the charts of the step that is explained, of several the last.
-func (o *explainOptions) draw(ctx context.Context, s Streams, on *sheet, a *point.Answer, why []*explain.Explanation) error {
-	if err := o.charts.writePage(ctx, s, func() *page.Page { return page.Explained(a, why) }); err != nil {
+// write writes all files that are asked for: the trace and the operators, the report, and the charts of the step that is
+// explained, of several the last.
+func (o *explainOptions) write(ctx context.Context, s Streams, on *sheet, a *point.Answer, why []*explain.Explanation) error {
+	files, err := o.files.of(a)
+	if err != nil {
 		return err
 	}
+	files = append(files, o.charts.page(func() *page.Page { return page.Explained(a, why) })...)
 	for i := len(why) - 1; i >= 0; i-- {
 		if why[i] != nil {
-			return draw(ctx, s, on, picture.StepKinds, picture.Step{Answer: a, Phase: i, Why: why[i]})
+			charts, err := drawn(on, picture.StepKinds, picture.Step{Answer: a, Phase: i, Why: why[i]})
+			if err != nil {
+				return err
+			}
+			files = append(files, charts...)
+			break
 		}
 	}
-	return nil
+	return writeAll(ctx, s, files)
 }
 
 // readGoal reads what is to be reached. A goal that is known of one phase only asks for it.

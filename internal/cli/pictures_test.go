@@ -12,8 +12,8 @@ import (
 	"throughline/internal/picture"
 )
 
-// drawn is the command that drew a picture of the documentation, and the picture below it.
-var drawn = regexp.MustCompile(`<!-- drawn: throughline ([^\n]*) -o (\S+) -->\n!\[([^\]]+)\]\(([^)]+)\)`)
+// shownPicture is the command that drew a picture of the documentation, and the picture below it.
+var shownPicture = regexp.MustCompile(`<!-- drawn: throughline ([^\n]*) -o (\S+) -->\n!\[([^\]]+)\]\(([^)]+)\)`)
 
 // The pictures of the documentation are those that the program draws, and none lies about.
 func TestPictures(t *testing.T) {
@@ -28,7 +28,7 @@ func TestPictures(t *testing.T) {
 	shown := map[string]bool{}
 	for _, page := range append(pages, root+"/README.md", root+"/README.zh-CN.md") {
 		src := string(readFile(t, page))
-		found := drawn.FindAllStringSubmatch(src, -1)
+		found := shownPicture.FindAllStringSubmatch(src, -1)
 		if n := strings.Count(src, "!["); n != len(found) {
 			t.Errorf("%s shows %d pictures, and says of %d how they were drawn", page, n, len(found))
 		}

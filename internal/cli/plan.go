@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -54,17 +55,20 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 			if err != nil {
 				return err
 			}
-			if err := writePlan(cmd.Context(), s, out.name, l, got); err != nil {
+			files, err := planFile(cmd.Context(), out.name, l, got)
+			if err != nil {
 				return err
 			}
 			all := picture.Plans{Loaded: l, Options: &o, Advice: got}
 			if len(got.Ranked) > 0 { // else there are reasons in the place of charts
-				if err := draw(cmd.Context(), s, sheet, picture.PlanKinds, all); err != nil {
+				charts, err := drawn(sheet, picture.PlanKinds, all)
+				if err != nil {
 					return err
 				}
-				if err := asked.writePage(cmd.Context(), s, func() *page.Page { return page.Planned(all) }); err != nil {
-					return err
-				}
+				files = slices.Concat(files, charts, asked.page(func() *page.Page { return page.Planned(all) }))
+			}
+			if err := writeAll(cmd.Context(), s, files); err != nil {
+				return err
 			}
 			if asJSON {
 				return showPlan(s, got, report.AdviceJSON(s.data, l, &o, got))

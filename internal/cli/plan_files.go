@@ -36,10 +36,10 @@ func checkPlanForm(out *output) error {
 	return ofFlag("out", fmt.Errorf("%s must end in %s", out.name, strings.Join(planForms(), ", ")))
 }
 
-// writePlan writes the ranked deployments, and behind them those of the frontier.
-func writePlan(ctx context.Context, s Streams, name string, l *question.Loaded, got *advice.Advice) error {
+// planFile is that of the ranked deployments, and behind them those of the frontier; none without a name.
+func planFile(ctx context.Context, name string, l *question.Loaded, got *advice.Advice) ([]report.File, error) {
 	if name == "" {
-		return nil
+		return nil, nil
 	}
 	var runs []*result.Record
 	for _, from := range []struct {
@@ -52,18 +52,13 @@ func writePlan(ctx context.Context, s Streams, name string, l *question.Loaded, 
 			r.Number, r.Limits, r.Remark = len(runs), l.Limits(), fmt.Sprintf("%s %d", from.name, 1+i)
 			row, err := rawdata.Of(ctx, &c.Deployment, c.Load, &c.Seen, 0)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			r.Raw = row
 			runs = append(runs, r)
 		}
 	}
-	err := report.WriteFiles(ctx, report.File{Name: name, Write: func(w io.Writer) error { return writeRecords(w, name, runs) }})
-	if err != nil {
-		return systemError{err}
-	}
-	fmt.Fprintln(s.Err, "wrote", name)
-	return nil
+	return []report.File{{Name: name, Write: func(w io.Writer) error { return writeRecords(w, name, runs) }}}, nil
 }
 
 // writeRecords writes records in the form that a name says.

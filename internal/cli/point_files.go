@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"context"
-	"fmt"
 	"io"
 
 	"throughline/internal/explain"
@@ -28,9 +26,8 @@ func (f *pointFiles) asked() bool { return f.trace.name != "" || f.ops.name != "
 // check refuses to write over what is read.
 func (f *pointFiles) check(inputs []string) error { return checkOutputs(inputs, f.all()...) }
 
-// write writes the files, which appear together.
-func (f *pointFiles) write(ctx context.Context, s Streams, a *point.Answer) error {
-	var files []report.File
+// of are the files of an answer.
+func (f *pointFiles) of(a *point.Answer) (files []report.File, err error) {
 	if f.trace.name != "" {
 		files = append(files, report.File{Name: f.trace.name, Write: func(w io.Writer) error {
 			t := trace.New(w)
@@ -44,16 +41,10 @@ func (f *pointFiles) write(ctx context.Context, s Streams, a *point.Answer) erro
 		r := a.Record()
 		for i := range a.Phases {
 			if err := r.Sides[a.Phases[i].Phase].WithOps(&a.Phases[i].Problem); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		files = append(files, report.File{Name: f.ops.name, Write: func(w io.Writer) error { return report.WriteOps(w, r) }})
 	}
-	if err := report.WriteFiles(ctx, files...); err != nil {
-		return systemError{err}
-	}
-	for _, file := range files {
-		fmt.Fprintln(s.Err, "wrote", file.Name)
-	}
-	return nil
+	return files, nil
 }

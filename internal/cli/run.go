@@ -167,7 +167,7 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	if err := book.write(ctx, s, o.xlsx.name); err != nil {
 		return systemError{err}
 	}
-	if err := o.charts.writePage(ctx, s, all.Page); err != nil {
+	if err := writeAll(ctx, s, o.charts.page(all.Page)); err != nil {
 		return err
 	}
 	if o.json {

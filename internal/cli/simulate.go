@@ -109,7 +109,7 @@ func (o *simulateOptions) run(cmd *cobra.Command, s Streams) (*simulate.Result, 
 	}
 	got, err := o.written(cmd.Context(), s, sim)
 	if err == nil {
-		err = draw(cmd.Context(), s, o.sheet, picture.LoadKinds, picture.Load{Title: sim.title, Result: got})
+		err = drawSome(cmd.Context(), s, o.sheet, picture.LoadKinds, picture.Load{Title: sim.title, Result: got})
 	}
 	return got, err
 }
