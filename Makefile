@@ -2,7 +2,7 @@
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 
-.PHONY: build test test-long lint unit kernels bands sample bench vuln update
+.PHONY: build test test-long lint unit kernels bands sample bench vuln update browser readers
 
 build:            ## one static binary
 	CGO_ENABLED=0 go build -trimpath -o throughline ./cmd/throughline
@@ -18,7 +18,7 @@ lint:
 # Packages that work on several processors at a time, or guard what those share; a test compares the list with the code. The
 # race detector looks for accesses, not for values: there property tests draw a fifth of their cases, long ones a few. All
 # others are arithmetic that nothing runs beside, and is tested without it, under which it takes ten times as long.
-CONCURRENT = ./search ./hardware ./hardware/kernel ./hardware/shape ./experts ./internal/advice ./internal/atomicfile ./internal/cli ./internal/jobfile ./internal/sweep
+CONCURRENT = ./search ./hardware ./hardware/kernel ./hardware/shape ./experts ./internal/advice ./internal/atomicfile ./internal/chart ./internal/cli ./internal/jobfile ./internal/sweep
 PROPERTIES = ./search ./estimate ./op ./hardware/kernel ./internal/advice
 
 unit:
@@ -45,5 +45,11 @@ bench:
 vuln:             ## needs the vulnerability database on the network
 	go run $(GOVULNCHECK) ./...
 
+readers:          ## programs of others that tests open the results with (DuckDB, by npm); LibreOffice is taken where it is installed
+	npm install --no-audit --no-fund --no-package-lock --prefix internal/e2e/readers
+
 update:           ## rewrite golden files, schemas and examples in the docs; read the diff
-	go test ./internal/cli ./internal/e2e/formats ./internal/e2e/sample ./hardware ./model ./engine -update
+	go test ./internal/cli ./internal/picture ./internal/e2e/formats ./internal/e2e/sample ./hardware ./model ./engine -update
+
+browser:          ## a browser for the tests of HTML reports, which are skipped without one
+	scripts/browser.sh

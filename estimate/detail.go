@@ -185,6 +185,52 @@ func (e *Evaluator) Parts(p *plan.Plan) (out [PartCount]Part) {
 	return out
 }
 
+// Static is, by part and operator, what of the time of one execution no faster unit, memory or network would shorten: launches,
+// floors of kernels, hops of messages.
+func (e *Evaluator) Static(parts *[PartCount]Part) (out [PartCount][]float64) {
+	unlimited := e.unlimited()
+	for kind := range parts {
+		ops := parts[kind].Ops
+		out[kind] = make([]float64, len(ops))
+		for i := range ops {
+			// What is left of the work itself does not count.
+			if t := unlimited.Price(&ops[i].Op).Time; t >= picosecond {
+				out[kind][i] = min(ops[i].Time, t)
+			}
+		}
+	}
+	return out
+}
+
+// beyond is how much faster everything is on a chip where only what has no rate takes time: a second of work is over within
+// a picosecond.
+const (
+	beyond     = 1e12
+	picosecond = 1e-12
+)
+
+// unlimited prices operators on the system of the problem with rates beyond any limit: what they still take is static.
+func (e *Evaluator) unlimited() *cost.Pricer {
+	s := e.system.Clone()
+	for t, rate := range s.Matrix {
+		rate.TFlops *= beyond
+		s.Matrix[t] = rate
+	}
+	for t, rate := range s.Vector {
+		rate.TFlops *= beyond
+		s.Vector[t] = rate
+	}
+	s.Memory.GBps *= beyond
+	for i := range s.Networks {
+		s.Networks[i].Bandwidth *= beyond
+	}
+	pricer, err := cost.NewPricer(s, &e.problem.Precision, e.problem.Assume, e.problem.Phase)
+	if err != nil {
+		panic(err) // the system itself had all rates
+	}
+	return pricer
+}
+
 // fuse adds what operators do within the kernels of others to those that are charged with the time.
 func (p *Part) fuse(pricer *cost.Pricer) {
 	charged := map[kernel.Slot]*Operator{}
@@ -207,6 +253,11 @@ func (p *Part) fuse(pricer *cost.Pricer) {
 		}
 		if head.Unit == o.Unit {
 			head.Fused.Flops += o.Flops
+		}
+		if head.Class == op.Vector {
+			// What an element-wise kernel hands from one operator to the next stays on the chip; its shape says what it moves.
+			head.Fused.Bytes = head.Moved - head.Bytes()
+			continue
 		}
 		head.Fused.Bytes += o.Bytes()
 	}

@@ -50,7 +50,12 @@ func Create(ctx context.Context, name string, write func(io.Writer) error) error
 }
 
 // Set is files that appear together.
-type Set struct{ files []*file }
+type Set struct {
+	// Cleared: ClearFolder has looked for what killed processes left. Looking for it again costs more the more files there are.
+	Cleared bool
+
+	files []*file
+}
 
 // file is one that is written but not yet in its place.
 type file struct {
@@ -103,8 +108,10 @@ func (s *Set) Add(ctx context.Context, name string, write func(io.Writer) error)
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	completeJournals(filepath.Dir(target))
-	clearLeftovers(target)
+	if !s.Cleared {
+		completeJournals(filepath.Dir(target))
+		clearLeftovers(filepath.Dir(target), prefix(target))
+	}
 	if f.temporary, err = create(ctx, target, mode); err != nil {
 		return err
 	}
@@ -345,15 +352,20 @@ func stillThere(f *os.File) bool {
 	return err == nil && os.SameFile(open, named)
 }
 
-// clearLeftovers removes the temporary files of a target whose processes have ended.
-func clearLeftovers(target string) {
-	dir := filepath.Dir(target)
+// ClearFolder removes the temporary files of all targets in a folder whose processes have ended.
+func ClearFolder(dir string) {
+	completeJournals(dir)
+	clearLeftovers(dir, "")
+}
+
+// clearLeftovers removes temporary files whose names start so and whose processes have ended.
+func clearLeftovers(dir, prefix string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return // they stay for another time
 	}
 	for _, e := range entries {
-		if n := e.Name(); e.Type().IsRegular() && strings.HasPrefix(n, prefix(target)) && strings.HasSuffix(n, suffix) {
+		if n := e.Name(); e.Type().IsRegular() && strings.HasPrefix(n, prefix) && strings.HasSuffix(n, suffix) {
 			removeLeftover(filepath.Join(dir, n))
 		}
 	}

@@ -27,8 +27,9 @@ func completeAll(cmd *cobra.Command) {
 			complete(cmd, f.Name, setting.Choices, setting.Open)
 		case known && setting.Kind() != question.Text:
 			completeNothing(cmd, f.Name)
-		case f.Name == "columns":
-			completeList(cmd, f.Name, fieldNames())
+		case known:
+		default:
+			completeOutput(cmd, f)
 		}
 	})
 	for _, sub := range cmd.Commands() {
@@ -62,6 +63,22 @@ If it is not installed already, you can install it via your OS's package manager
 	bash.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		_, err := io.WriteString(root.OutOrStdout(), wordsOfBash)
 		return failed(err)
+	}
+}
+
+// completeOutput offers the words of an output flag that has some.
+func completeOutput(cmd *cobra.Command, f *pflag.Flag) {
+	for i := range outputFlags {
+		o := &outputFlags[i]
+		if o.name != f.Name || o.words == nil {
+			continue
+		}
+		path := strings.TrimPrefix(cmd.CommandPath(), "throughline ")
+		if f.Value.Type() == "stringSlice" {
+			completeList(cmd, f.Name, o.words(path))
+		} else {
+			complete(cmd, f.Name, o.words(path), false)
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ type estimateOptions struct {
 	output output
 	json   bool
 	force  bool
+	files  pointFiles
 }
 
 func newEstimate(s Streams) *cobra.Command {
@@ -67,7 +68,14 @@ could not be written.`,
 				return errors.New("-o works with --points only")
 			}
 			q, err := ask(o.flags)
-			answer, err := answerPoint(s, o.flags, &q, err)
+			answer, err := answerPoint(s, o.flags, &q, document.Join(err, o.files.check(q.Files())))
+			if err != nil {
+				return err
+			}
+			files, err := o.files.of(answer)
+			if err == nil {
+				err = writeAll(cmd.Context(), s, files)
+			}
 			if err != nil {
 				return err
 			}
@@ -83,7 +91,7 @@ could not be written.`,
 		},
 	}
 	o.flags = addSettings(cmd, question.Estimate)
-	addOutputs(cmd, "estimate", map[string]any{"json": &o.json, "output": &o.output, "force": &o.force})
+	addOutputs(cmd, "estimate", o.files.with(map[string]any{"json": &o.json, "output": &o.output, "force": &o.force}))
 	return cmd
 }
 
@@ -130,6 +138,9 @@ func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
 	errs := []error{err}
 	if q.From != "" {
 		errs = append(errs, q.Check(question.Estimate)) // of the other settings, rows have their own
+	}
+	if o.files.asked() {
+		errs = append(errs, errors.New("--trace-out and --op-details are of one deployment: they do not work with --points"))
 	}
 	if o.json {
 		errs = append(errs, errors.New("--points writes CSV; --json does not work with it"))

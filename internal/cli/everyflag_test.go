@@ -165,7 +165,7 @@ func TestIdleFlags(t *testing.T) {
 		{sim, []string{"--prefix-cache"}, "no prompts begin alike"},
 		{sim, []string{"--seed", "3"}, "nothing is drawn at random"},
 		{sim, []string{"--timeline-every", "50ms"}, "without --timeline-out"},
-		{sim, []string{"--force"}, "without --requests-out or --timeline-out or --steps-out"},
+		{sim, []string{"--force"}, "without --output or --requests-out or --timeline-out or --steps-out or --trace-out or --chart"},
 		{with(sim, "--rate", "20", "--gsp-system-prompt-len", "32", "--gsp-num-groups", "2"), []string{"--gsp-num-groups", "5"}, "without prefix-cache no prompt is kept"},
 		{traced, []string{"--arrival", "gamma:2"}, "the requests are those of the trace"},
 		{traced, []string{"--isl", "500"}, "the requests are those of the trace"},

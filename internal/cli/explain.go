@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,9 @@ import (
 	"throughline/internal/catalogue"
 	"throughline/internal/document"
 	"throughline/internal/explain"
+	"throughline/internal/page"
+	"throughline/internal/picture"
+	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/op"
@@ -20,9 +24,11 @@ import (
 
 // explainOptions are the flags of the explain command.
 type explainOptions struct {
-	flags *settings
-	json  bool
-	view  viewOptions
+	flags  *settings
+	json   bool
+	view   viewOptions
+	files  pointFiles
+	charts charts
 }
 
 func newExplain(s Streams) *cobra.Command {
@@ -47,15 +53,17 @@ file: mem1.GBps, mem1.GiB, matrix.float8.tflops, networks[0].bandwidth. Values f
 thousandth to a thousand times the present one are tried.`,
 		Example: `  throughline explain --model llama_3_8b --system H200 --batch 32
   throughline explain --model llama_3_8b --system H200 --batch 32 --tpot 10
+  throughline explain --model llama_3_8b --system H200 --batch 32 --trace-out step.json --op-details operators.csv
   throughline explain --model qwen3_32b_flash --system H100_SXM --tp 4 --batch 64 --seek mem1.GBps --until tpot=5ms
   throughline explain --model qwen3_32b_flash --system H100_SXM --tp 4 --seek matrix.bfloat16.tflops --until ttft=20ms --json`,
 		Args: onlyFlags(""),
-		RunE: func(*cobra.Command, []string) error { return explainPoint(s, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return explainPoint(cmd.Context(), s, o) },
 	}
 	o.flags = addSettings(cmd, question.Explain)
-	addOutputs(cmd, "explain", map[string]any{"json": &o.json, "wide": &o.view.wide})
+	addOutputs(cmd, "explain", o.charts.with("explain", o.files.with(map[string]any{"json": &o.json, "wide": &o.view.wide, "html": &o.charts.html})))
 	complete(cmd, "until", goals(), true)
 	completePaths(cmd)
+	addWatch(cmd, "explain", s, o.flags.watched)
 	return cmd
 }
 
@@ -84,9 +92,11 @@ func completePaths(cmd *cobra.Command) {
 	}))
 }
 
-func explainPoint(s Streams, o explainOptions) error {
+func explainPoint(ctx context.Context, s Streams, o explainOptions) error {
 	q, err := ask(o.flags)
 	goal, errs := readGoal(&q)
+	sheet, wrong := o.charts.plan(q.Files(), nil, o.files.all()...)
+	errs = append(errs, wrong)
 	answer, err := answerPoint(s, o.flags, &q, err)
 	if err == nil && goal != nil && q.Phase == "" && answer.Seen == nil && answer.Deployment.Assume.Engine {
 		errs = append(errs, ofFlag("until", fmt.Errorf("%s: no client can be served", q.Until)))
@@ -119,6 +129,9 @@ func explainPoint(s Streams, o explainOptions) error {
 			}
 		}
 	}
+	if err := o.write(ctx, s, sheet, answer, why); err != nil {
+		return err
+	}
 	if o.json {
 		err = report.WriteObject(s.data, report.ExplainedJSON(answer, why))
 	}
@@ -137,6 +150,27 @@ func explainPoint(s Streams, o explainOptions) error {
 		return systemError{err}
 	}
 	return nil
+}
+
+// write writes all files that are asked for: the trace and the operators, the report, and the charts of the step that is
+// explained, of several the last.
+func (o *explainOptions) write(ctx context.Context, s Streams, on *sheet, a *point.Answer, why []*explain.Explanation) error {
+	files, err := o.files.of(a)
+	if err != nil {
+		return err
+	}
+	files = append(files, o.charts.page(func() *page.Page { return page.Explained(a, why) })...)
+	for i := len(why) - 1; i >= 0; i-- {
+		if why[i] != nil {
+			charts, err := drawn(on, picture.StepKinds, picture.Step{Answer: a, Phase: i, Why: why[i]})
+			if err != nil {
+				return err
+			}
+			files = append(files, charts...)
+			break
+		}
+	}
+	return writeAll(ctx, s, files)
 }
 
 // readGoal reads what is to be reached. A goal that is known of one phase only asks for it.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"throughline/internal/document"
+	"throughline/internal/picture"
 )
 
 // outputFlag is a flag that says how and where a command shows its answer, whatever it was asked. It may need others to have
@@ -19,14 +20,17 @@ import (
 type outputFlag struct {
 	name, short string
 	doc         string
-	as          map[string]string // doc of commands, by their paths, that differ
-	needs       []string          // one of these flags
-	without     []string          // none of these flags
+	usual       string                     // value of a word that is not given
+	words       func(path string) []string // that a command takes, for completion
+	as          map[string]string          // doc of commands, by their paths, that differ
+	needs       []string                   // one of these flags
+	without     []string                   // none of these flags
 }
 
 const (
 	printJSONDoc = "print one JSON object instead of a table"
 	writeOutDoc  = "write the table with its predictions to this file"
+	chartFileDoc = "file of the chart, .svg or .png"
 )
 
 // outputFlags is the one table of them.
@@ -37,24 +41,45 @@ var outputFlags = []outputFlag{
 		"models":   "print the list as JSON", "systems": "print the list as JSON", "models show": "print the model file itself", "systems show": "print the system file itself"}},
 	{name: "csv", doc: "print CSV instead of a table"},
 	{name: "wide", doc: "show all columns of the tables, also where they do not fit the terminal", without: []string{"json", "csv"}},
-	{name: "columns", doc: "fields to show instead of the usual ones; help lists them", without: []string{"json"},
+	{name: "columns", words: anyField, doc: "fields to show instead of the usual ones; help lists them", without: []string{"json"},
 		as: map[string]string{"run": "fields to show in the terminal instead of the usual ones; help lists them"}},
 	{name: "markdown", doc: "print tables as Markdown"},
+	{name: "chart", doc: "draw charts, each command those it has", words: func(path string) []string { return chartKinds[path] }, as: chartDocs()},
 	{name: "output", short: "o", doc: "file of the results", as: map[string]string{
 		"estimate": "write the results of --points to this file instead of standard output", "calibrate": "file of the calibrated system (required)",
-		"models import": "write to this file instead of standard output", "run": "folder of the results, instead of the one the file names"}},
-	{name: "out", doc: writeOutDoc, as: map[string]string{"validate requests": "file for the figures of all runs"}},
+		"models import": "write to this file instead of standard output", "run": "folder of the results, instead of the one the file names",
+		"explain": chartFileDoc, "plan": chartFileDoc, "simulate": chartFileDoc,
+		"validate ops": chartFileDoc, "validate forward": chartFileDoc, "validate serving": chartFileDoc, "validate published": chartFileDoc}},
+	{name: "size", usual: usualSize, doc: "size of charts, width x height", needs: []string{"chart"}},
+	{name: "theme", usual: themes[0], words: func(string) []string { return themes }, doc: "colours of charts: light, dark, or auto: as the viewer of an SVG prefers", needs: []string{"chart"}},
+	{name: "html", doc: "write a report with tables and charts to this file, which needs no other"},
+	{name: "x", usual: picture.UsualX, words: anyField, doc: "field along the x axis of lines and heatmap", needs: []string{"chart", "html"}},
+	{name: "y", usual: picture.UsualY, words: anyField, doc: "field that lines and heatmap show", needs: []string{"chart", "html"}},
+	{name: "by", usual: picture.UsualBy, words: anyField, doc: "field of which each value has a line, or a row of a heatmap", needs: []string{"chart", "html"}},
+	{name: "out", doc: writeOutDoc, as: map[string]string{"validate requests": "file for the figures of all runs",
+		"plan": "file of the ranked deployments and the frontier, by its name: " + strings.Join(planForms(), ", ")}},
 	{name: "requests-out", doc: "CSV file of all requests"},
 	{name: "timeline-out", doc: "CSV file of running and waiting requests and of the KV cache over time"},
 	{name: "steps-out", doc: "CSV file of all steps", as: map[string]string{"validate requests": "file for all steps as they were replayed"}},
+	{name: "trace-out", doc: "JSON file of the timeline, for ui.perfetto.dev or chrome://tracing"},
+	{name: "op-details", doc: "CSV file of the operators of the steps",
+		as: map[string]string{"run": "write a table of the operators of every run, and their sums into the other tables"}},
+	{name: "xlsx", doc: "write a workbook of all runs: pivots of the whole machine and per card, charts, tables, raw data"},
 	{name: "force", doc: "let the result replace a file that is read", as: map[string]string{"init": "replace an existing file"},
-		needs: []string{"output", "out", "requests-out", "timeline-out", "steps-out"}},
+		needs: []string{"output", "out", "requests-out", "timeline-out", "steps-out", "trace-out", "op-details", "xlsx", "chart", "html"}},
 	{name: "category", doc: "start every row of the tables with its category"},
 	{name: "long", doc: "write one table with a row per run instead of three with a column per run"},
-	{name: "gzip", doc: "compress the tables (.csv.gz)"},
+	{name: "format", words: func(string) []string { return formatNames() }, doc: "forms of the tables: " + strings.Join(formatNames(), ", ") + " (default wide)"},
+	{name: "gzip", doc: "compress the tables (.csv.gz, .jsonl.gz)"},
 	{name: "explain-rejected", doc: "say what ruled plans out, and what would have let them through"},
-	{name: "timeline-every", needs: []string{"timeline-out"}}, // a setting, which has its doc in the table of those
+	{name: "watch", doc: "answer again whenever an input file changes, until Ctrl-C"},
+	{name: "measured", needs: []string{"xlsx"}},
+	{name: "simulate", needs: []string{"xlsx"}},
+	{name: "timeline-every", needs: []string{"timeline-out"}}, // these three are settings, which have their docs in the table of those
 }
+
+// anyField are the fields of results.
+func anyField(string) []string { return fieldNames() }
 
 // addOutputs defines output flags of a command that is called by a path, in the order of the table.
 func addOutputs(cmd *cobra.Command, path string, refs map[string]any) {
@@ -71,6 +96,8 @@ func addOutputs(cmd *cobra.Command, path string, refs map[string]any) {
 		switch v := ref.(type) {
 		case *bool:
 			cmd.Flags().BoolVar(v, o.name, false, doc)
+		case *string:
+			cmd.Flags().StringVar(v, o.name, o.usual, doc)
 		case *[]string:
 			cmd.Flags().StringSliceVar(v, o.name, nil, doc)
 		case *output:
@@ -98,6 +125,12 @@ func emptyOutputs(flags *pflag.FlagSet) error {
 	return document.Join(errs...)
 }
 
+// isSetting reports whether a flag stands in the table of settings: other commands may have an output flag of its name.
+func isSetting(f *pflag.Flag) bool {
+	_, ok := f.Value.(*settingFlag)
+	return ok
+}
+
 // noteOutputs tells of output flags that have no effect beside the others.
 func noteOutputs(cmd *cobra.Command, s Streams) {
 	flags := cmd.Flags()
@@ -108,7 +141,7 @@ func noteOutputs(cmd *cobra.Command, s Streams) {
 	})
 	for i := range outputFlags {
 		o := &outputFlags[i]
-		if !flags.Changed(o.name) {
+		if !flags.Changed(o.name) || o.doc != "" && isSetting(flags.Lookup(o.name)) {
 			continue
 		}
 		needs := slices.DeleteFunc(slices.Clone(o.needs), func(name string) bool { return flags.Lookup(name) == nil })
@@ -166,4 +199,16 @@ func (o *output) unlike(other *output) error {
 		return fmt.Errorf("%s and %s: both write %s; give each its own file", other.flag, o.flag, o.name)
 	}
 	return nil
+}
+
+// checkOutputs refuses to write over what is read, and two files in one.
+func checkOutputs(inputs []string, outputs ...*output) error {
+	var errs []error
+	for i, out := range outputs {
+		errs = append(errs, out.check(inputs...))
+		for _, other := range outputs[:i] {
+			errs = append(errs, out.unlike(other))
+		}
+	}
+	return document.Join(errs...)
 }

@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"throughline/engine"
 	"throughline/internal/advice"
 	"throughline/internal/document"
+	"throughline/internal/page"
+	"throughline/internal/picture"
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/plan"
@@ -20,6 +23,8 @@ func newPlan(s Streams) *cobra.Command {
 	var asJSON bool
 	var view viewOptions
 	var flags *settings
+	var asked charts
+	var out output
 	cmd := &cobra.Command{
 		Use:   "plan --model M --system S --gpus N",
 		Short: "Find what to launch: the best deployments on a number of GPUs",
@@ -35,18 +40,34 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 		Example: `  throughline plan --model DeepSeek-V3 --system H200 --gpus 32 --isl 4000 --osl 1000 --tpot 50ms --weights fp8
   throughline plan --model qwen3_32b_flash --system H100_SXM --gpus 8 --mode agg --engine vllm
   throughline plan --model llama_3_70b --system H100_SXM --gpus 16 --objective min-gpus --rate 5 --ttft 2s
+  throughline plan --model llama_3_8b --system H200 --gpus 4 --out plans.xlsx
   throughline plan --model llama_3_8b --system L40S --gpus 4 --price 1.2 --power 350 --json`,
 		Args: onlyFlags(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if view.help() {
 				return view.listFields(s)
 			}
-			l, o, err := askPlan(s, flags, &view)
+			l, o, sheet, err := askPlan(s, flags, &view, &asked, &out)
 			if err != nil {
 				return err
 			}
 			got, err := advice.Give(cmd.Context(), l, o)
 			if err != nil {
+				return err
+			}
+			files, err := planFile(cmd.Context(), out.name, l, got)
+			if err != nil {
+				return err
+			}
+			all := picture.Plans{Loaded: l, Options: &o, Advice: got}
+			if len(got.Ranked) > 0 { // else there are reasons in the place of charts
+				charts, err := drawn(sheet, picture.PlanKinds, all)
+				if err != nil {
+					return err
+				}
+				files = slices.Concat(files, charts, asked.page(func() *page.Page { return page.Planned(all) }))
+			}
+			if err := writeAll(cmd.Context(), s, files); err != nil {
 				return err
 			}
 			if asJSON {
@@ -56,7 +77,8 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 		},
 	}
 	flags = addSettings(cmd, question.Plan)
-	addOutputs(cmd, "plan", map[string]any{"json": &asJSON, "wide": &view.wide, "columns": &view.columns})
+	addOutputs(cmd, "plan", asked.with("plan", map[string]any{"json": &asJSON, "wide": &view.wide, "columns": &view.columns, "html": &asked.html, "out": &out}))
+	addWatch(cmd, "plan", s, flags.watched)
 	return cmd
 }
 
@@ -64,12 +86,13 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 func workers(q *question.Question) int { return cmp.Or(q.Jobs, runtime.GOMAXPROCS(0)) }
 
 // askPlan is the question of the flags with its files, and the options of its search; all problems at once.
-func askPlan(s Streams, flags *settings, view *viewOptions) (*question.Loaded, advice.Options, error) {
+func askPlan(s Streams, flags *settings, view *viewOptions, asked *charts, out *output) (*question.Loaded, advice.Options, *sheet, error) {
 	q, err := flags.read()
-	errs := []error{err, report.CheckColumns(view.columns)}
+	sheet, wrong := asked.plan(q.Files(), nil, out)
+	errs := []error{err, report.CheckColumns(view.columns), wrong, checkPlanForm(out)}
 	l, err := q.Load()
 	if err := document.Join(append(errs, err)...); err != nil {
-		return nil, advice.Options{}, question.Once(err)
+		return nil, advice.Options{}, nil, question.Once(err)
 	}
 	warn(s, l.Warnings)
 	flags.note(s, l)
@@ -78,7 +101,7 @@ func askPlan(s Streams, flags *settings, view *viewOptions) (*question.Loaded, a
 		GPUs: q.GPUs, GPUsPerNode: q.GPUsPerNode, Mode: q.Mode, Objective: q.Objective, Rate: q.Rate, Engines: engines,
 		Redundant: search.Range{High: q.Redundant}, Drafts: search.Range{High: q.Drafts}, Top: q.Top, PerHour: q.Price, Watts: q.Power,
 		Overlaps: overlaps(q.Overlap), Workers: workers(&q), Prefill: q.PrefillGPUs, Pools: q.Pools,
-	}, err
+	}, sheet, err
 }
 
 // overlaps are those that a search tries; the empty name is none.

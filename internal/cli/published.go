@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"throughline/internal/document"
+	"throughline/internal/picture"
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/validate/published"
@@ -41,7 +42,7 @@ chart_read) count 3 points wider in "within".`,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q, err := show.read(flags)
-			if err := document.Join(err, show.out.check(args...)); err != nil {
+			if err := document.Join(err, show.planCharts(args...)); err != nil {
 				return err
 			}
 			if len(args) > 0 && flags.given("folder") {
@@ -86,6 +87,9 @@ func (v *validation) published(cmd *cobra.Command, s Streams, t *published.Table
 			return systemError{err}
 		}
 		fmt.Fprintln(s.Err, "wrote", v.out.name)
+	}
+	if err := drawSome(cmd.Context(), s, v.sheet, picture.MeasuredKinds, picture.Measured{Name: "published figures", Report: t.Of(published.Target)}); err != nil {
+		return err
 	}
 	var b strings.Builder
 	section := func(g *report.Grid) {

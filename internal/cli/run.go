@@ -4,16 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"throughline/assume"
 	"throughline/internal/document"
 	"throughline/internal/jobfile"
+	"throughline/internal/page"
+	"throughline/internal/picture"
 	"throughline/internal/question"
+	"throughline/internal/rawdata"
 	"throughline/internal/report"
 	"throughline/internal/result"
 	"throughline/internal/sweep"
@@ -28,8 +32,15 @@ type runOptions struct {
 	gzip       bool
 	json       bool
 	long       bool
+	formats    []string
+	ops        bool
+	xlsx       output
 	explain    bool
 	view       viewOptions
+	charts     charts
+	x, y, by   string // fields of charts
+	pictures   []*picture.Runs
+	sheets     []*sheet
 }
 
 func newRun(s Streams) *cobra.Command {
@@ -49,6 +60,18 @@ runs are done:
 
   <output>/<mode>_long.csv           for files of up to ten million runs
 
+--format asks for any of these forms: wide, long, json (<mode>_long.jsonl) and parquet
+(<mode>_long.parquet), which have the rows and columns of --long.
+
+With --op-details there is a table of the operators of every run besides, and the other
+tables have fields that sum them up:
+
+  <output>/<mode>_op_details/run_0.csv
+
+--xlsx writes all runs to one workbook. Its raw data are those of a benchmark sheet: how
+each deployment is launched, and what clients see, by formula, by simulation (--simulate)
+or as measured (--measured).
+
 The terminal shows a short table; of more than 40 runs, the best of each model on each
 system, and how many there are.
 
@@ -57,6 +80,8 @@ written; 3 the results could not be written.`,
 		Example: `  throughline run -c configs/reference_sample.json
   throughline run -c scan.json --category --gzip
   throughline run -c scan.json --long --gzip
+  throughline run -c scan.json --format wide,parquet
+  throughline run -c scan.json --op-details --xlsx scan.xlsx
   throughline run -c scan.json --columns TTFT,TPOT,request_per_second_per_npu
   throughline run -c scan.json --explain-rejected
   throughline run -c scan.json --json | jq '.[0].decoder_best["decoder_throughput(token/s)"]'`,
@@ -69,17 +94,23 @@ written; 3 the results could not be written.`,
 		},
 	}
 	o.flags = addSettings(cmd, question.Run)
-	addOutputs(cmd, "run", map[string]any{"json": &o.json, "wide": &o.view.wide, "columns": &o.view.columns, "output": &o.output,
-		"category": &o.categories, "long": &o.long, "gzip": &o.gzip, "explain-rejected": &o.explain})
+	addOutputs(cmd, "run", o.charts.with("run", map[string]any{
+		"json": &o.json, "wide": &o.view.wide, "columns": &o.view.columns, "output": &o.output,
+		"category": &o.categories, "long": &o.long, "format": &o.formats, "gzip": &o.gzip, "explain-rejected": &o.explain,
+		"op-details": &o.ops, "xlsx": &o.xlsx, "html": &o.charts.html, "x": &o.x, "y": &o.y, "by": &o.by}))
+	addWatch(cmd, "run", s, func() []string {
+		q, _ := o.flags.read() // what is wrong with it is said by its answer
+		return watchable(append(jobfile.Files(q.Config), q.Measured))
+	})
 	return cmd
 }
 
 func run(ctx context.Context, s Streams, o runOptions) error {
 	q, err := o.flags.read()
-	if err != nil {
-		return err
+	if err := document.Join(err, q.Check(question.Run)); err != nil {
+		return question.Once(err)
 	}
-	table, jobs, err := o.prepare(s, &q)
+	table, jobs, raw, err := o.prepare(s, &q)
 	if err != nil {
 		return err
 	}
@@ -92,29 +123,53 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	// A run leaves half a megabyte behind and keeps next to nothing: with the usual setting two thirds of the time go into
 	// collecting.
 	defer debug.SetGCPercent(debug.SetGCPercent(200))
-	options := sweep.Options{Jobs: workers(&q), Thorough: o.explain, Tick: progress.tick}
-	array := report.NewArray(s.data)
+	options := sweep.Options{
+		Jobs: workers(&q), Thorough: o.explain, Ops: o.ops, Raw: o.xlsx.name != "", Simulate: q.Simulated, Tick: progress.tick,
+	}
+	array := report.NewArray(s.data, o.categoriesAsked()...)
+	book, err := o.workbook(raw)
+	if err != nil {
+		return systemError{err}
+	}
+	defer book.close()
 	var v verdict
+	section, all := 0, page.NewRuns(filepath.Base(q.Config))
 	show := func(r *result.Record) error {
 		v.note(r)
+		if err := book.add(r); err != nil {
+			return err
+		}
+		if o.charts.given() || o.charts.html.name != "" {
+			o.pictures[section].Add(r)
+		}
+		if o.charts.html.name != "" {
+			all.Add(r)
+		}
 		if o.json {
 			return array.Add(r)
 		}
 		table.Add(r)
 		return nil
 	}
-	for _, job := range jobs {
+	for i, job := range jobs {
+		section = i
+		all.Start(job.Mode, o.pictures[i])
 		// Each job is written when it is done: what comes after it cannot undo it.
-		if o.long {
-			err = o.longTable(ctx, s, job, options, show)
-		} else {
-			err = o.wideTables(ctx, s, job, options, show)
+		err := o.section(ctx, s, job, options, show)
+		if err == nil {
+			err = drawSome(ctx, s, o.sheets[i], picture.RunKinds, o.pictures[i])
 		}
 		if err != nil {
 			return err
 		}
 	}
 	progress.finish()
+	if err := book.write(ctx, s, o.xlsx.name); err != nil {
+		return systemError{err}
+	}
+	if err := writeAll(ctx, s, o.charts.page(all.Page)); err != nil {
+		return err
+	}
 	if o.json {
 		err = array.Close()
 	} else {
@@ -126,34 +181,65 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	return v.tell(s)
 }
 
-// prepare checks the flags, reads the file, and prepares the table for the terminal.
-func (o *runOptions) prepare(s Streams, q *question.Question) (*report.Runs, []*jobfile.Job, error) {
+// prepare checks the flags, reads the files, and prepares the table for the terminal.
+func (o *runOptions) prepare(s Streams, q *question.Question) (*report.Runs, []*jobfile.Job, []rawdata.Row, error) {
 	if q.Config == "" {
-		return nil, nil, errors.New("run needs a runtime file: throughline run -c FILE")
-	}
-	if o.long && o.categories {
-		return nil, nil, errors.New("--category is for tables with a row per field: --long has a column per field")
+		return nil, nil, nil, errors.New("run needs a runtime file: throughline run -c FILE")
 	}
 	as, err := assume.Parse(q.Assume)
-	if err != nil {
-		return nil, nil, err
-	}
-	table, err := report.NewRuns(o.view.of(s))
-	if err != nil {
-		return nil, nil, err
+	table, noTable := report.NewRuns(o.view.of(s))
+	raw, noBook := o.checkWorkbook(q.Measured)
+	if err := document.Join(o.checkFormats(), ofFlag("assume", err), noTable, noBook); err != nil {
+		return nil, nil, nil, err
 	}
 	jobs, warnings, err := jobfile.Load(q.Config, as)
 	warn(s, warnings)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	var errs []error
+	errs := []error{o.prepareCharts(q, jobs)}
 	for _, job := range jobs {
-		if why := tooWide(job.Len(), o.categories); why != "" && !o.long {
+		if n := job.Len(); o.ops && n > mostOpTables {
+			errs = append(errs, fmt.Errorf("%s: %d runs make as many tables of operators; --op-details writes up to %d", job.Mode, n, mostOpTables))
+		}
+		if why := tooMany(job.Len()); why != "" && o.xlsx.name != "" {
+			errs = append(errs, fmt.Errorf("%s: %s", job.Mode, why))
+		}
+		if why := tooWide(job.Len(), o.categories); why != "" && o.wide() {
 			errs = append(errs, fmt.Errorf("%s: %s", job.Mode, why))
 		}
 	}
-	return table, jobs, document.Join(errs...)
+	return table, jobs, raw, document.Join(errs...)
+}
+
+// prepareCharts reads the flags of charts: each section of the file has its own.
+func (o *runOptions) prepareCharts(q *question.Question, jobs []*jobfile.Job) error {
+	var errs []error
+	axis := func(flag, field string) *result.Field {
+		list, err := report.FieldsOf(flag, field)
+		if err != nil {
+			errs = append(errs, err)
+			return nil
+		}
+		return list[0]
+	}
+	x, y, by := axis("x", o.x), axis("y", o.y), axis("by", o.by)
+	if info, err := os.Stat(o.output.name); err == nil && !info.IsDir() || o.charts.given() && drawable(o.output.name) {
+		errs = append(errs, fmt.Errorf("-o names the folder of the results, and %s is a file; --chart KIND=FILE names the file of a chart", o.output.name))
+	}
+	inputs := append(jobfile.Files(q.Config), q.Measured)
+	for _, job := range jobs {
+		sheet, err := o.charts.plan(inputs, func(kind string) string {
+			return filepath.Join(o.folder(job), job.Mode+"_"+kind+".svg")
+		}, &o.xlsx)
+		errs = append(errs, err)
+		o.sheets = append(o.sheets, sheet)
+		o.pictures = append(o.pictures, &picture.Runs{Title: filepath.Base(q.Config) + ", " + job.Mode, X: x, Y: y, By: by})
+	}
+	if len(jobs) > 1 && strings.Contains(strings.Join(o.charts.wanted, ","), "=") {
+		errs = append(errs, fmt.Errorf("--chart: the file has %d sections, and each has charts; leave out the names of files", len(jobs)))
+	}
+	return question.Once(document.Join(errs...))
 }
 
 // tooWide says that a table is one that spreadsheets do not show whole: it has a column per run, and one or two that name
@@ -167,61 +253,6 @@ func tooWide(runs int, categories bool) string {
 		return ""
 	}
 	return fmt.Sprintf("%d runs make tables of %d columns, and spreadsheets show the first %d; --long writes one table with a row per run", runs, n, report.MostColumns)
-}
-
-// fileName is that of a table of a job.
-func (o *runOptions) fileName(job *jobfile.Job, table string) string {
-	dir := job.Output
-	if o.output.name != "" {
-		dir = o.output.name
-	}
-	name := filepath.Join(dir, job.Mode+"_"+table+".csv")
-	if o.gzip {
-		name += ".gz"
-	}
-	return name
-}
-
-// wideTables runs a job and writes its tables, which appear together.
-func (o *runOptions) wideTables(ctx context.Context, s Streams, job *jobfile.Job, options sweep.Options, show func(*result.Record) error) error {
-	wide := report.NewWide()
-	err := sweep.Run(ctx, job, options, func(r *result.Record) error {
-		wide.Add(r)
-		return failed(show(r))
-	})
-	if err != nil {
-		return err
-	}
-	var files []report.File
-	for i, name := range wide.Tables() {
-		files = append(files, report.File{Name: o.fileName(job, name), Write: func(w io.Writer) error { return wide.WriteCSV(w, i, o.categories) }})
-	}
-	if err := report.WriteFiles(ctx, files...); err != nil {
-		return systemError{err}
-	}
-	for _, f := range files {
-		fmt.Fprintln(s.Err, "wrote", f.Name)
-	}
-	return nil
-}
-
-// longTable runs a job and writes each run when it is done. The file appears when it is complete.
-func (o *runOptions) longTable(ctx context.Context, s Streams, job *jobfile.Job, options sweep.Options, show func(*result.Record) error) error {
-	var sweeping error
-	file := report.File{Name: o.fileName(job, "long"), Write: func(w io.Writer) error {
-		long := report.NewLong(w)
-		sweeping = sweep.Run(ctx, job, options, func(r *result.Record) error { return failed(errors.Join(long.Add(r), show(r))) })
-		return errors.Join(sweeping, long.Flush())
-	}}
-	err := report.WriteFiles(ctx, file)
-	switch {
-	case sweeping != nil:
-		return sweeping
-	case err != nil:
-		return systemError{err}
-	}
-	fmt.Fprintln(s.Err, "wrote", file.Name)
-	return nil
 }
 
 // failed is a failure to write.

@@ -5,18 +5,19 @@ import (
 
 	"throughline/hardware"
 	"throughline/internal/jobfile"
+	"throughline/internal/result"
 	"throughline/model"
 )
 
 func newSchema(s Streams) *cobra.Command {
 	formats := map[string]func() ([]byte, error){
-		"runtime": jobfile.Schema, "system": hardware.Schema, "model": model.Schema,
+		"runtime": jobfile.Schema, "system": hardware.Schema, "model": model.Schema, "long": result.Schema,
 	}
 	return &cobra.Command{
-		Use:       "schema runtime|system|model",
-		Short:     "Print the JSON Schema of a file format, for editors",
+		Use:       "schema runtime|system|model|long",
+		Short:     "Print the JSON Schema of a file format, or of the long table",
 		Example:   "  throughline schema system > system.schema.json",
-		ValidArgs: []string{"runtime", "system", "model"},
+		ValidArgs: []string{"runtime", "system", "model", "long"},
 		Args:      oneOf,
 		RunE: func(_ *cobra.Command, args []string) error {
 			b, err := formats[args[0]]()

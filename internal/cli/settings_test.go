@@ -206,6 +206,11 @@ func TestCompletion(t *testing.T) {
 		{[]string{"explain", "--system", "H200", "--seek", "mem1.G"}, "mem1.GiB\nmem1.GBps\n:4\n"},
 		{[]string{"explain", "--seek", "mem1.G"}, "mem1.GiB\nmem1.GBps\n:4\n"},
 		{[]string{"plan", "--columns", "TTFT,tpot"}, "TTFT,TPOT\nTTFT,TPOT_limit\n:6\n"},
+		{[]string{"explain", "--chart", "ro"}, "roofline\n:6\n"},
+		{[]string{"run", "--chart", "lines,he"}, "lines,heatmap\n:6\n"},
+		{[]string{"run", "--theme", "d"}, "dark\n:4\n"},
+		{[]string{"run", "--format", "json,p"}, "json,parquet\n:6\n"},
+		{[]string{"run", "--by", "model_n"}, "model_name\n:4\n"},
 		{[]string{"validate", "requests", "--steps", "r"}, "recorded\nrun\n:4\n"},
 	} {
 		if _, out, _ := attempt(append([]string{"__complete"}, c.args...)...); out != c.want {
@@ -301,8 +306,10 @@ func outputTable() string {
 		}
 		slices.Sort(paths)
 		idle := ""
-		if len(o.needs) > 0 {
+		if len(o.needs) > 2 {
 			idle = "without a file to write"
+		} else if len(o.needs) > 0 {
+			idle = "without `--" + strings.Join(o.needs, "` or `--") + "`"
 		} else if len(o.without) > 0 {
 			idle = "with `--" + strings.Join(o.without, "`, `--") + "`"
 		}

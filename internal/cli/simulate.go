@@ -13,8 +13,10 @@ import (
 	"throughline/deploy"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/picture"
 	"throughline/internal/point"
 	"throughline/internal/question"
+	"throughline/internal/report"
 	"throughline/serving/simulate"
 	"throughline/workload"
 )
@@ -23,8 +25,11 @@ import (
 type simulateOptions struct {
 	flags                              *settings
 	asked                              question.Question
-	json, force                        bool
+	json                               bool
 	requestsOut, timelineOut, stepsOut output
+	traceOut                           output
+	charts                             charts
+	sheet                              *sheet
 }
 
 func newSimulate(s Streams) *cobra.Command {
@@ -47,6 +52,7 @@ Exit codes: 0 done; 1 no rate holds the limits; 2 the input has problems; 3 the 
 could not be written.`,
 		Example: `  throughline simulate --model Llama-3.1-8B --system H100_SXM --dp 8 --rate 40 --isl 512 --osl 512 --num-prompts 2000
   throughline simulate --model Llama-3.1-8B --system H200 --engine sglang --max-concurrency 16 --num-prompts 64 --json
+  throughline simulate --model Llama-3.1-8B --system H200 --rate 20 --num-prompts 100 --trace-out run.json
   throughline simulate --model Llama-3.1-8B --system H200 --max-rate --ttft p99:2s --tpot p95:50ms --isl 512 --osl 64 --num-prompts 500`,
 		Args: onlyFlags(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -61,12 +67,12 @@ could not be written.`,
 				}
 				return write(s.data, string(text))
 			}
-			return write(s.Out, result.Block()+viewOptions{}.of(s).Wrap(notes(result)))
+			return write(s.Out, result.Block()+viewOptions{}.of(s).Wrap(notes(result))+sparks(result, s.Bars, s.Width))
 		},
 	}
 	o.flags = addSettings(cmd, question.Simulate)
-	addOutputs(cmd, "simulate", map[string]any{"json": &o.json, "force": &o.force,
-		"requests-out": &o.requestsOut, "timeline-out": &o.timelineOut, "steps-out": &o.stepsOut})
+	addOutputs(cmd, "simulate", o.charts.with("simulate", map[string]any{"json": &o.json,
+		"requests-out": &o.requestsOut, "timeline-out": &o.timelineOut, "steps-out": &o.stepsOut, "trace-out": &o.traceOut}))
 	return cmd
 }
 
@@ -78,6 +84,7 @@ type simulation struct {
 	traffic simulate.Traffic
 	trace   *simulate.Trace
 	result  simulate.Result // what was asked for
+	title   string          // of the deployment
 }
 
 // run does what the flags ask for.
@@ -100,7 +107,11 @@ func (o *simulateOptions) run(cmd *cobra.Command, s Streams) (*simulate.Result, 
 		sim.result.Rate = best.Rate
 		sim.traffic.Requests = int(best.Requests)
 	}
-	return o.written(cmd.Context(), sim)
+	got, err := o.written(cmd.Context(), s, sim)
+	if err == nil {
+		err = drawSome(cmd.Context(), s, o.sheet, picture.LoadKinds, picture.Load{Title: sim.title, Result: got})
+	}
+	return got, err
 }
 
 // at is a run at a rate, with so many times the requests.
@@ -178,7 +189,7 @@ func (o *simulateOptions) prepare(s Streams) (*simulation, error) {
 	}
 	sim.options.Seed, sim.options.Longest = uint64(q.Traffic.Seed), longest
 	sim.options.Limits = simulate.Limits{TTFT: sim.result.TTFT.Seconds, TPOT: sim.result.TPOT.Seconds}
-	sim.result.Backend = d.Engine.Name
+	sim.result.Backend, sim.title = d.Engine.Name, report.DeploymentTitle(&d, false)
 	return sim, nil
 }
 
@@ -201,15 +212,9 @@ func (m *simulation) lengths() (input, output int) {
 
 // files checks that no output replaces an input or another output.
 func (o *simulateOptions) files(note func(error)) {
-	plan, _, _ := strings.Cut(o.asked.From, "#")
-	inputs := append(o.asked.Files(), o.asked.Traffic.StepTimes, plan)
-	outputs := []*output{&o.requestsOut, &o.timelineOut, &o.stepsOut}
-	for i, out := range outputs {
-		note(out.check(inputs...))
-		for _, other := range outputs[:i] {
-			note(out.unlike(other))
-		}
-	}
+	var err error
+	o.sheet, err = o.charts.plan(o.asked.Files(), nil, &o.requestsOut, &o.timelineOut, &o.stepsOut, &o.traceOut)
+	note(err)
 }
 
 // load reads what is asked of the deployment. What is wrong with the words of settings has been told.

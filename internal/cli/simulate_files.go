@@ -12,13 +12,16 @@ import (
 
 // written is the run, with its files. Requests and steps are written as they end and start: there may be more than fit into
 // memory.
-func (o *simulateOptions) written(ctx context.Context, sim *simulation) (*simulate.Result, error) {
+func (o *simulateOptions) written(ctx context.Context, s Streams, sim *simulation) (*simulate.Result, error) {
 	options := sim.options
 	var result *simulate.Result
 	var failed error
 	run := func() error {
 		result, failed = sim.at(ctx, sim.result.Rate, 1, options)
 		return failed
+	}
+	if o.charts.given() || s.Bars != report.NoBars {
+		options.Every = drawnEvery
 	}
 	if o.timelineOut.name != "" {
 		options.Every = o.asked.Traffic.TimelineEvery
@@ -32,11 +35,12 @@ func (o *simulateOptions) written(ctx context.Context, sim *simulation) (*simula
 			}})
 		}
 	}
+	run = o.traced(ctx, s, &options, run)
 	run = streamed(ctx, o.requestsOut.name, requestColumns, run, func(w io.Writer) {
-		options.Each = func(e *simulate.Ended) { writeRequest(w, e) }
+		options.Each = also(options.Each, func(e *simulate.Ended) { writeRequest(w, e) })
 	})
 	run = streamed(ctx, o.stepsOut.name, stepColumns, run, func(w io.Writer) {
-		options.Watch = func(s *simulate.Step) { writeStep(w, s) }
+		options.Watch = also(options.Watch, func(s *simulate.Step) { writeStep(w, s) })
 	})
 	switch err := run(); {
 	case failed != nil:
@@ -46,6 +50,9 @@ func (o *simulateOptions) written(ctx context.Context, sim *simulation) (*simula
 	}
 	return result, nil
 }
+
+// drawnEvery is the interval, in seconds, of a timeline that nobody asked for in rows; long runs join intervals.
+const drawnEvery = 1e-3
 
 // streamed is a run that writes a file meanwhile; without a name, the run.
 func streamed(ctx context.Context, name, header string, run func() error, to func(io.Writer)) func() error {
@@ -62,6 +69,39 @@ func streamed(ctx context.Context, name, header string, run func() error, to fun
 			}
 			return b.Flush()
 		}})
+	}
+}
+
+// traced is a run that writes a trace meanwhile; without a name, the run.
+func (o *simulateOptions) traced(ctx context.Context, s Streams, options *simulate.Options, run func() error) func() error {
+	if o.traceOut.name == "" {
+		return run
+	}
+	return func() error {
+		var t *report.SimulationTrace
+		err := report.WriteFiles(ctx, report.File{Name: o.traceOut.name, Write: func(w io.Writer) error {
+			t = report.NewSimulationTrace(w, options)
+			options.Watch, options.Each = also(options.Watch, t.Step), also(options.Each, t.Request)
+			if err := run(); err != nil {
+				return err
+			}
+			return t.Close()
+		}})
+		if err == nil && t.LeftOut() != "" {
+			fmt.Fprintln(s.Err, "note:", t.LeftOut())
+		}
+		return err
+	}
+}
+
+// also calls one, where there is one, and then the other.
+func also[T any](first, second func(T)) func(T) {
+	if first == nil {
+		return second
+	}
+	return func(v T) {
+		first(v)
+		second(v)
 	}
 }
 

@@ -161,6 +161,8 @@ func TestSimulateRefuses(t *testing.T) {
 		{[]string{"--max-context", "1000", "--isl", "500", "--osl", "64", "--lengths", "lognormal:1", "--max-concurrency", "1"}, "is longer than the model takes: 1000 (--max-context)"},
 		{[]string{"--max-context", "10", "--trace", file("long.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n1,1,1\n2,9,2\n")}, "long.csv: line 3: a request of 11 tokens is longer than the 10 that the model takes (--max-context)"},
 		{[]string{"--isl", "131072"}, "request 0: one of 131072 + 1024 tokens is longer than the model takes: 131072 (--max-context)"},
+		{[]string{"--turns", "0"}, "turns: must be from 1 to 1000000, not 0"},
+		{[]string{"--lengths", "uniform:0.5", "--random-range-ratio", "0.5"}, "random-range-ratio: says the same as lengths; give one of them"},
 		{[]string{"--isl", "9000", "--kv-tokens", "8192"}, "request 0: 9000 + 1024 tokens can never run: the KV cache of a rank holds 8192"},
 		{[]string{"--trace", file("back.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n2,1,1\n1,1,1\n")}, "back.csv: line 3: arrives at 1 s, before the request in front of it at 2 s; a trace must not go back in time"},
 		{[]string{"--trace", filepath.Join(dir, "none.csv")}, "none.csv"},

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"unicode"
@@ -23,24 +24,29 @@ type Streams struct {
 	// Width is the columns that tables for people may take. 0: as many as the terminal has, or COLUMNS says; as many as
 	// they need where no one looks at them.
 	Width int
+	// Bars are shown beside numbers. 0: on terminals, of characters that they have.
+	Bars report.Bars
 
 	// data is standard output for documents that other programs read, which get every byte as it is. Out is for people:
 	// control characters in names and cells of foreign files do not reach it.
 	data io.Writer
 	// watched is standard error as it was given, for the line of a progress bar.
 	watched io.Writer
+	// terminal: Out is one.
+	terminal bool
 }
 
 // guarded is streams for commands: no output is lost unnoticed, and no control character reaches a terminal.
 func guarded(s Streams) (Streams, *sink, *sink) {
 	out, err := &sink{w: s.Out}, &sink{w: s.Err}
-	g := Streams{In: s.In, Out: &cleaner{w: out}, data: out, watched: s.Err, Width: s.Width}
+	g := Streams{In: s.In, Out: &cleaner{w: out}, data: out, watched: s.Err, Width: s.Width, Bars: s.Bars}
 	if g.Width == 0 {
 		g.Width = terminalWidth(s.Out)
 	}
 	g.Err = &wrapper{w: &cleaner{w: err}, view: report.View{Width: cmp.Or(s.Width, terminalWidth(s.Err))}}
-	if isTerminal(s.Out) {
+	if g.terminal = isTerminal(s.Out); g.terminal {
 		g.data = g.Out
+		g.Bars = barsOf(os.Getenv)
 	}
 	return g, out, err
 }
@@ -48,6 +54,16 @@ func guarded(s Streams) (Streams, *sink, *sink) {
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// barsOf is what a terminal can show: blocks where its characters are UTF-8.
+func barsOf(env func(string) string) report.Bars {
+	locale := cmp.Or(env("LC_ALL"), env("LC_CTYPE"), env("LANG"))
+	name := strings.ToLower(strings.ReplaceAll(locale, "-", ""))
+	if strings.Contains(name, "utf8") && env("TERM") != "dumb" {
+		return report.BlockBars
+	}
+	return report.ASCIIBars
 }
 
 // terminalWidth is what COLUMNS says or a terminal has, 0 where there is neither.
@@ -78,7 +94,7 @@ func (o *viewOptions) listFields(s Streams) error { return failed(report.WriteFi
 
 // of is how tables are shown.
 func (o viewOptions) of(s Streams) report.View {
-	v := report.View{Width: s.Width, Columns: o.columns, All: " (--wide shows all)"}
+	v := report.View{Width: s.Width, Columns: o.columns, All: " (--wide shows all)", Bars: s.Bars}
 	if o.wide {
 		v.Width = 0
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/picture"
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/validate"
@@ -44,7 +46,7 @@ median error with its sign.
 }
 
 func newValidateOps(s Streams) *cobra.Command {
-	var show validation
+	show := validation{unit: "µs"}
 	var flags *settings
 	cmd := &cobra.Command{
 		Use:     "ops FILE.csv",
@@ -78,7 +80,7 @@ func newValidateOps(s Streams) *cobra.Command {
 }
 
 func newValidateForward(s Streams) *cobra.Command {
-	var show validation
+	show := validation{unit: "ms"}
 	var flags *settings
 	cmd := &cobra.Command{
 		Use:     "forward FILE.csv",
@@ -109,7 +111,7 @@ func newValidateForward(s Streams) *cobra.Command {
 }
 
 func newValidateServing(s Streams) *cobra.Command {
-	var show validation
+	show := validation{unit: "ms"}
 	var flags *settings
 	cmd := &cobra.Command{
 		Use:   "serving FILE.csv",
@@ -160,15 +162,18 @@ has a reason.`,
 // validation is how predictions against measurements are shown.
 type validation struct {
 	out      output
-	force    bool
 	by       []string
 	worst    int
 	markdown bool
 	view     viewOptions
+	charts   charts
+	sheet    *sheet
+	table    string // that is read
+	unit     string // of its figures
 }
 
 func (v *validation) flags(cmd *cobra.Command, path string) {
-	addOutputs(cmd, path, map[string]any{"out": &v.out, "force": &v.force, "markdown": &v.markdown, "wide": &v.view.wide})
+	addOutputs(cmd, path, v.charts.with(path, map[string]any{"out": &v.out, "markdown": &v.markdown, "wide": &v.view.wide}))
 }
 
 // read is what the flags ask, of which this shows a part.
@@ -192,14 +197,21 @@ func (v *validation) system(s Streams, name string) string {
 
 // open opens the table, once it is clear that the answer can be shown. The others are files that are read besides.
 func (v *validation) open(name string, others ...string) (io.ReadCloser, error) {
-	if err := v.out.check(append(others, name)...); err != nil {
+	if err := v.planCharts(append(others, name)...); err != nil {
 		return nil, err
 	}
+	v.table = name
 	f, err := csvfile.Open(name)
 	if err != nil {
 		return nil, document.Unreadable(name, err)
 	}
 	return f, nil
+}
+
+// planCharts reads the flags of charts.
+func (v *validation) planCharts(inputs ...string) (err error) {
+	v.sheet, err = v.charts.plan(inputs, nil, &v.out)
+	return err
 }
 
 // report prints the errors by group and writes the table.
@@ -214,6 +226,9 @@ func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) 
 			return systemError{err}
 		}
 		fmt.Fprintln(s.Err, "wrote", v.out.name)
+	}
+	if err := drawSome(ctx, s, v.sheet, picture.MeasuredKinds, picture.Measured{Name: filepath.Base(v.table), Unit: v.unit, Report: r}); err != nil {
+		return err
 	}
 	text := v.render(s, summaryTable(r)) + v.gains(s, r)
 	if samples := r.Samples(); len(samples) > 0 {

@@ -74,7 +74,7 @@ writes run,metric,measured,predicted,error_percent (--out).`,
 		},
 	}
 	flags = addSettings(cmd, question.Requests)
-	addOutputs(cmd, "validate requests", map[string]any{"out": &show.out, "steps-out": &steps, "force": &show.force, "markdown": &show.markdown})
+	addOutputs(cmd, "validate requests", map[string]any{"out": &show.out, "steps-out": &steps, "force": &show.charts.force, "markdown": &show.markdown})
 	return cmd
 }
 

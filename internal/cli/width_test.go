@@ -222,7 +222,7 @@ func TestColumns(t *testing.T) {
 	// All wrong names stand in one short message; case does not matter.
 	errs.Reset()
 	Run(context.Background(), []string{"run", "-c", "../../configs/reference_sample.json", "--columns", "tpot,TPTO,decoder_bond,zzzz"}, Streams{Out: &errs, Err: &errs})
-	want := `--columns: no fields are called "TPTO" (did you mean "TPOT"?), "decoder_bond" (did you mean "decoder_bound"?), "zzzz"; "help" lists all`
+	want := `--columns: no fields are called "TPTO" (did you mean "TPOT"?), "decoder_bond" (did you mean "decoder_bound"?), "zzzz"; columns help lists all`
 	if first, _, _ := strings.Cut(errs.String(), "\n"); first != want {
 		t.Errorf("said\n%s\nwant\n%s", first, want)
 	}

@@ -19,6 +19,8 @@ type Explanation struct {
 	Sensitivity []Effect   `json:"sensitivity"`
 	Limits      []Limit    `json:"next_limits"`
 	Seek        *Answer    `json:"seek,omitempty"`
+
+	subject *subject
 }
 
 // Of explains a phase of an answer under latency limits.
@@ -27,7 +29,7 @@ func Of(a *point.Answer, phase int, limits workload.Limits) (*Explanation, error
 	if err != nil {
 		return nil, err
 	}
-	x := &Explanation{Operators: c.operators(), Memory: c.memory(), Exchange: c.exchange(), Limits: c.limits(limits)}
+	x := &Explanation{subject: c, Operators: c.operators(), Memory: c.memory(), Exchange: c.exchange(), Limits: c.limits(limits)}
 	if x.Sensitivity, err = c.sensitivity(); err != nil {
 		return nil, err
 	}

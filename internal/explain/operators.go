@@ -1,14 +1,14 @@
 package explain
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
-	"throughline/collective"
 
+	"throughline/collective"
 	"throughline/cost"
 	"throughline/estimate"
 	"throughline/hardware"
+	"throughline/internal/opdetail"
 	"throughline/op"
 	"throughline/schedule"
 )
@@ -62,31 +62,6 @@ var collectiveNames = [hardware.CollectiveCount]string{
 	hardware.AllReduce: "all-reduce", hardware.AllToAll: "all-to-all",
 }
 
-// spanned is what of the timeline belongs together.
-type spanned struct {
-	part schedule.Part
-	op   int
-}
-
-// spans are the first and the last moments of what the timeline of the step has.
-func (c *subject) spans() map[spanned]schedule.Span {
-	out := map[spanned]schedule.Span{}
-	for _, s := range c.evaluator.Timeline(&c.now.Plan) {
-		key := spanned{s.Part, s.Op}
-		if first, ok := out[key]; ok {
-			s.Start = min(s.Start, first.Start)
-			s.End = max(s.End, first.End)
-		}
-		out[key] = s
-	}
-	return out
-}
-
-// partsOfTimeline are those of the operators.
-var partsOfTimeline = [estimate.PartCount]schedule.Part{
-	estimate.StagePart: schedule.LayersPart, estimate.DraftPart: schedule.DraftPart, estimate.EndsPart: schedule.EndsPart,
-}
-
 // place says when an operator runs.
 func (o *Operator) place(s schedule.Span) {
 	o.Lane, o.Start, o.End = s.Lane.String(), s.Start*1e6, s.End*1e6
@@ -95,22 +70,13 @@ func (o *Operator) place(s schedule.Span) {
 // operators lists the operators of a step in their order.
 func (c *subject) operators() []Operator {
 	var out []Operator
-	spans := c.spans()
+	spans := opdetail.Spans(c.evaluator.Timeline(&c.now.Plan))
 	for kind := range c.parts {
 		part := &c.parts[kind]
 		for i := range part.Ops {
 			o := &part.Ops[i]
-			name := "attention"
-			switch {
-			case estimate.PartKind(kind) == estimate.DraftPart:
-				name = "draft"
-			case estimate.PartKind(kind) == estimate.EndsPart:
-				name = "ends"
-			case o.Kind.Info().Block == op.MLPBlock:
-				name = "mlp"
-			}
-			told := c.operator(name, o, part.Times)
-			told.place(spans[spanned{partsOfTimeline[kind], i}])
+			told := c.operator(opdetail.BlockOf(estimate.PartKind(kind), o), o, part.Times)
+			told.place(spans[opdetail.SpanOf(estimate.PartKind(kind), i)])
 			out = append(out, told)
 		}
 	}
@@ -119,7 +85,7 @@ func (c *subject) operators() []Operator {
 			Name: "stage transfer", Part: "pipeline", Engine: "network", Repeat: 1, Time: t * 1e6, Times: 1, Share: t / c.now.StepTime, Bound: "network",
 			Collective: c.collective(hardware.PointToPoint, c.stages(), 0),
 		}
-		told.place(spans[spanned{schedule.HandOnPart, 0}])
+		told.place(spans[opdetail.Key{Part: schedule.HandOnPart}])
 		out = append(out, told)
 	}
 	for _, w := range []struct {
@@ -133,7 +99,7 @@ func (c *subject) operators() []Operator {
 	} {
 		if w.time > 0 {
 			told := Operator{Name: w.name, Part: w.part, Repeat: 1, Time: w.time * 1e6, Times: 1, Share: w.time / c.now.StepTime}
-			told.place(spans[spanned{w.in, 0}])
+			told.place(spans[opdetail.Key{Part: w.in}])
 			out = append(out, told)
 		}
 	}
@@ -161,22 +127,12 @@ func (c *subject) operator(part string, o *estimate.Operator, times float64) Ope
 		}
 		return out
 	}
-	sys, as, types := c.problem.System, c.problem.Assume, &c.problem.Precision
-	var peak float64
-	switch o.Unit {
-	case op.MatrixUnit:
-		out.Engine, peak = "cube", sys.Matrix[types.Of(o.Module).Type].TFlops
-	case op.AttentionMatrixUnit:
-		out.Engine, peak = "cube", sys.Matrix[types.AttentionType].TFlops
-	case op.IndexUnit:
-		out.Engine, peak = "cube", cmp.Or(sys.Matrix["float8"].TFlops, sys.Matrix[types.AttentionType].TFlops)
-	default:
-		out.Engine, peak = "vector", sys.Vector[types.VectorType].TFlops
-	}
+	peak := opdetail.PeakOf(&c.problem, o)
+	out.Engine = peak.Engine
 	if t > 0 {
 		// Its time is also that of the operators fused with it.
-		out.OfPeak = o.Repeat * (o.Flops + o.Fused.Flops) / (t * peak * as.FlopsPerTFlop)
-		out.OfBandwidth = o.Repeat * (o.Bytes() + o.Fused.Bytes) / (t * sys.Memory.GBps * as.BytesPerGB)
+		out.OfPeak = o.Repeat * (o.Flops + o.Fused.Flops) / (t * peak.Flops)
+		out.OfBandwidth = o.Repeat * (o.Bytes() + o.Fused.Bytes) / (t * c.problem.System.Memory.GBps * c.problem.Assume.BytesPerGB)
 	}
 	out.Bound = boundNames[o.Bound]
 	return out

@@ -127,6 +127,20 @@ func Read(path string, src []byte, as *assume.Assumptions) (jobs []*Job, warning
 	return read(path, src, as, document.ReadFile)
 }
 
+// Files are those that a runtime file is made of: itself, and those it refers to; also names under which a file was looked for
+// and not found.
+func Files(path string) []string {
+	names := []string{path}
+	if src, err := document.ReadFile(path); err == nil {
+		// What is wrong with them does not matter here.
+		read(path, src, &assume.Reference, func(name string) ([]byte, error) {
+			names = append(names, name)
+			return document.ReadFile(name)
+		})
+	}
+	return names
+}
+
 func read(path string, src []byte, as *assume.Assumptions, open func(path string) ([]byte, error)) (jobs []*Job, warnings []document.Problem, err error) {
 	l := &loader{
 		doc: document.Parse(path, src), dir: filepath.Dir(path), as: as, open: open,

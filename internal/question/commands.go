@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"throughline/assume"
 	"throughline/collective"
 )
 
@@ -44,6 +45,8 @@ type Reading struct {
 	Kernels      string // summary of a profile
 	Seek, Until  string // hardware number and goal
 	Config       string // runtime file
+	Measured     string // table of runs, for the raw data of a workbook
+	Simulated    int    // requests through every deployment, for the same; 0: none
 	Measurements string // list of tables
 	Sustained    float64
 	Folder       string // of published figures
@@ -81,6 +84,12 @@ var ofCommands = []Setting{
 	{Name: "config", Short: "c", For: Run, Apart: true,
 		Doc: "runtime file (required)",
 		Ref: func(q *Question) any { return &q.Config }},
+	{Name: "measured", For: Run, Apart: true,
+		Doc: "CSV table of measured runs, for the raw data of a workbook (xlsx)",
+		Ref: func(q *Question) any { return &q.Measured }},
+	{Name: "simulate", For: Run, Low: 1, High: mostSimulated, Optional: true, Apart: true,
+		Doc: "send so many requests through every deployment, for the raw data of a workbook (xlsx); needs assume physical",
+		Ref: func(q *Question) any { return &q.Simulated }},
 	{Name: "measurements", For: Calibrate, List: Text, Apart: true,
 		Doc: "tables of measured kernels, plain or .gz (required)",
 		Ref: func(q *Question) any { return &q.Measurements }},
@@ -143,6 +152,11 @@ var conflicts = []conflict{
 		"needs the tokens that a group shares as well: gsp-system-prompt-len"},
 	{Plan | Deployed, "gsp-system-prompt-len", func(q *Question) bool { return q.Traffic.SharedTokens > 0 && q.Traffic.Groups == 0 },
 		"needs a number of groups as well: gsp-num-groups"},
+	{Run, "simulate", func(q *Question) bool {
+		as, err := assume.Parse(q.Assume)
+		return q.Simulated > 0 && err == nil && !as.Engine
+	},
+		"needs assume physical: without an engine there is nothing to simulate"},
 	{Simulate, "max-rate", func(q *Question) bool { return q.Traffic.MaxRate && q.Concurrency > 0 },
 		"asks for a rate, which concurrency bounds; give one of them"},
 }

@@ -187,16 +187,47 @@ func (l *Loaded) readSystem(setting, ref string) (*hardware.System, error) {
 
 // Files are the files that a question reads: names of the model, the systems and lengths, as far as these are files.
 func (q *Question) Files() []string {
-	files := []string{strings.TrimPrefix(q.Distribution, "trace:"), q.Traffic.Trace}
-	for _, r := range []struct {
-		ref string
-		set catalogue.Set
-	}{{q.Model, model.Catalogue}, {q.System, hardware.Catalogue}, {q.DecodeSystem, hardware.Catalogue}} {
-		if f, err := r.set.Locate(r.ref, catalogue.Places{}); err == nil {
+	files := q.tables()
+	for _, r := range q.references() {
+		if f, err := r.in.Locate(r.name, catalogue.Places{}); err == nil {
 			files = append(files, f.Name)
 		}
 	}
 	return files
+}
+
+// Watched are the names under which the files of a question are looked for, whether there are any or not.
+func (q *Question) Watched() (names []string) {
+	note := func(name string) ([]byte, error) {
+		names = append(names, name)
+		return document.ReadFile(name)
+	}
+	for _, r := range q.references() {
+		if r.name != "" {
+			r.in.Locate(r.name, catalogue.Places{Read: note}) // what is wrong with it does not matter here
+		}
+	}
+	return append(names, q.tables()...)
+}
+
+// reference is a file by the name of what it describes.
+type reference struct {
+	name string
+	in   catalogue.Set
+}
+
+func (q *Question) references() []reference {
+	return []reference{{q.Model, model.Catalogue}, {q.System, hardware.Catalogue}, {q.DecodeSystem, hardware.Catalogue}}
+}
+
+// tables are the files that a question names as such; some may be empty.
+func (q *Question) tables() []string {
+	plan, _, _ := strings.Cut(q.From, "#")
+	lengths, recorded := strings.CutPrefix(q.Distribution, "trace:")
+	if !recorded {
+		lengths = ""
+	}
+	return []string{lengths, q.Traffic.Trace, q.Traffic.StepTimes, plan}
 }
 
 // Find reads what a setting refers to: a file, in the working directory or a folder beside it, or a built-in one.

@@ -32,6 +32,7 @@ const (
 	mostExchanged    = 1_000_000 // ranks, tokens
 	mostJobs         = 4_096     // more processors than any machine has
 	mostRows         = 1_000_000
+	mostSimulated    = 1_000_000 // requests of each run
 )
 
 // AnyOverlap stands for the best overlap of a deployment.

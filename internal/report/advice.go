@@ -16,7 +16,7 @@ import (
 
 // Advice writes ranked deployments, the frontier and the launch arguments of the winner.
 func Advice(w io.Writer, v View, l *question.Loaded, o *advice.Options, a *advice.Advice) error {
-	fields, err := named(v.Columns)
+	fields, err := FieldsOf(columns, v.Columns...)
 	if err != nil {
 		return err
 	}

@@ -21,9 +21,9 @@ type Wide struct {
 // MostColumns is what spreadsheets show of a wide table (Excel and LibreOffice).
 const MostColumns = 16384
 
-// NewWide is a collection of no runs.
-func NewWide() *Wide {
-	w := &Wide{tables: result.Tables()}
+// NewWide is a collection of no runs, with the categories that are there only where they are asked for.
+func NewWide(with ...result.Category) *Wide {
+	w := &Wide{tables: result.Tables(with...)}
 	for i := range w.tables {
 		w.rows = append(w.rows, make([][]byte, len(w.tables[i].Rows)))
 	}
@@ -82,8 +82,8 @@ type Long struct {
 }
 
 // NewLong starts a table.
-func NewLong(w io.Writer) *Long {
-	l := &Long{w: bufio.NewWriterSize(w, 1<<16), fields: result.Long()}
+func NewLong(w io.Writer, with ...result.Category) *Long {
+	l := &Long{w: bufio.NewWriterSize(w, 1<<16), fields: result.Long(with...)}
 	for i, f := range l.fields {
 		if i > 0 {
 			l.w.WriteByte(',')
@@ -108,8 +108,8 @@ func (l *Long) Add(r *result.Record) error {
 	return err
 }
 
-// Flush writes what is left.
-func (l *Long) Flush() error { return l.w.Flush() }
+// Close writes what is left.
+func (l *Long) Close() error { return l.w.Flush() }
 
 func appendCell(b []byte, v any) []byte {
 	switch v := v.(type) {

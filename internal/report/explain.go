@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,7 @@ func WriteExplanation(w io.Writer, v View, a *point.Answer, phase int, x *explai
 	r := &a.Phases[phase]
 	e := &r.Estimate
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%s%s step: %s ms, %.1f tokens/s\n", wrap(pointTitle(a), v.Width), seenLine(a, a.Record(), v.Width), point.PhaseName(r.Phase), number.Plain(e.StepTime*1e3, 4), e.Throughput)
+	fmt.Fprintf(&b, "%s\n%s%s step: %s ms, %.1f tokens/s\n", wrap(PointTitle(a), v.Width), seenLine(a, a.Record(), v.Width), point.PhaseName(r.Phase), number.Plain(e.StepTime*1e3, 4), e.Throughput)
 
 	layers := "all layers"
 	if e.Plan.Attention.PP > 1 {
@@ -50,12 +51,31 @@ func WriteExplanation(w io.Writer, v View, a *point.Answer, phase int, x *explai
 // operatorColumns are those of the table of operators.
 var operatorColumns = []Column{
 	{"part", false, 2}, {"operator", false, 0}, {"engine", false, 4}, {"m × n × k", false, 3}, {"repeat", true, 5}, {"GFLOP", true, 6}, {"MB", true, 6},
-	{"µs", true, 0}, {"share", true, 0}, {"of peak", true, 1}, {"of bandwidth", true, 1}, {"bound by", false, 1},
+	{"µs", true, 0}, {"share", true, 0}, {shareBar, false, 2}, {"of peak", true, 1}, {"of bandwidth", true, 1}, {"bound by", false, 1},
 }
 
+// shareBar is the title of a column of bars, and barWidth how many characters they have.
+const (
+	shareBar = "time"
+	barWidth = 9
+)
+
 func operatorTable(ops []explain.Operator, v View) string {
-	g := Grid{Columns: operatorColumns}
-	part := ""
+	g := Grid{Columns: slices.Clone(operatorColumns)}
+	if v.Bars != NoBars { // a bar says more at a glance than the columns that it takes the room of
+		for i := range g.Columns {
+			switch c := &g.Columns[i]; c.Title {
+			case shareBar:
+				c.Rank = 1
+			case "of peak", "of bandwidth":
+				c.Rank = 3
+			}
+		}
+	}
+	part, largest := "", 0.0
+	for i := range ops {
+		largest = max(largest, ops[i].Share)
+	}
 	for i := range ops {
 		o := &ops[i]
 		name := o.Part
@@ -73,7 +93,7 @@ func operatorTable(ops []explain.Operator, v View) string {
 			shape = fmt.Sprintf("%s × %s × %s", short(o.M), short(o.N), short(o.K))
 		}
 		g.Row(name, o.Name, o.Engine, shape, number.Plain(o.Repeat, 6), blank(o.Flops/1e9), blank(o.Bytes/1e6), fmt.Sprintf("%.1f", o.Time),
-			fmt.Sprintf("%.1f%%", 100*o.Share), percent(o.OfPeak), percent(o.OfBandwidth), o.Bound)
+			fmt.Sprintf("%.1f%%", 100*o.Share), v.Bars.Bar(o.Share/largest, barWidth), percent(o.OfPeak), percent(o.OfBandwidth), o.Bound)
 	}
 	return g.Render(v)
 }
@@ -99,10 +119,10 @@ func percent(v float64) string {
 }
 
 func memoryMap(m *explain.Memory, experts bool, v View) string {
-	g := Grid{Columns: []Column{{"", false, 0}, {"GiB", true, 0}, {"share", true, 0}}}
+	g := Grid{Columns: []Column{{"", false, 0}, {"GiB", true, 0}, {"share", true, 0}, {"of the memory", false, 1}}}
 	row := func(name string, gib float64) {
 		if gib != 0 {
-			g.Row(name, fmt.Sprintf("%.2f", gib), fmt.Sprintf("%.1f%%", 100*m.Share(gib)))
+			g.Row(name, fmt.Sprintf("%.2f", gib), fmt.Sprintf("%.1f%%", 100*m.Share(gib)), v.Bars.Bar(m.Share(gib), 3*barWidth))
 		}
 	}
 	mlp := "MLP weights"

@@ -18,7 +18,18 @@ type File struct {
 // WriteFiles writes files that appear together or not at all. A name that ends in ".gz" is compressed, without a time
 // stamp, so that the same content gives the same bytes.
 func WriteFiles(ctx context.Context, files ...File) error {
-	var s atomicfile.Set
+	return writeSet(ctx, &atomicfile.Set{}, files)
+}
+
+// WriteOneOfMany writes a file into a folder of many, which ClearFolder has cleared.
+func WriteOneOfMany(ctx context.Context, f File) error {
+	return writeSet(ctx, &atomicfile.Set{Cleared: true}, []File{f})
+}
+
+// ClearFolder removes what killed processes have left in a folder.
+func ClearFolder(dir string) { atomicfile.ClearFolder(dir) }
+
+func writeSet(ctx context.Context, s *atomicfile.Set, files []File) error {
 	defer s.Discard()
 	for _, f := range files {
 		write := f.Write

@@ -19,6 +19,8 @@ type View struct {
 	All string
 	// Columns are the fields to show in place of the usual ones, by name.
 	Columns []string
+	// Bars beside numbers.
+	Bars Bars
 }
 
 // Wrap breaks the lines that do not fit.

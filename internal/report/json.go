@@ -17,7 +17,9 @@ type Array struct {
 }
 
 // NewArray starts an array.
-func NewArray(w io.Writer) *Array { return &Array{w: w, tables: result.Tables()} }
+func NewArray(w io.Writer, with ...result.Category) *Array {
+	return &Array{w: w, tables: result.Tables(with...)}
+}
 
 // Add writes a run.
 func (a *Array) Add(r *result.Record) error {

@@ -111,32 +111,40 @@ func WritePoint(w io.Writer, v View, a *point.Answer) error {
 			g.Row(line...)
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s\n%s%s\n", wrap(pointTitle(a), v.Width), seenLine(a, r, v.Width), g.Render(v))
+	_, err := fmt.Fprintf(w, "%s\n%s%s\n", wrap(PointTitle(a), v.Width), seenLine(a, r, v.Width), g.Render(v))
 	return err
 }
 
-// pointTitle says in a line what was estimated.
-func pointTitle(a *point.Answer) string {
+// PointTitle says in a line what was estimated.
+func PointTitle(a *point.Answer) string {
 	r, d := &a.Phases[0], &a.Deployment
 	lengths := fmt.Sprintf("%d + %d tokens", a.Load.Lengths.Input, a.Load.Lengths.Output)
 	if r.Ongoing {
 		lengths = fmt.Sprintf("context %d", a.Load.Lengths.DecodeContext())
 	}
 	if d.Split() {
-		return fmt.Sprintf("%s (%s): %s; %s; %s", d.Model.Name, d.Stored, poolTitle(&d.Pools[0]), poolTitle(&d.Pools[1]), lengths)
+		return DeploymentTitle(d, true) + "; " + lengths
 	}
-	return fmt.Sprintf("%s (%s) on %s, %s", d.Model.Name, d.Stored, poolTitle(&d.Pools[0]), lengths)
+	return DeploymentTitle(d, true) + ", " + lengths
+}
+
+// DeploymentTitle says in a few words what a deployment is; with its batch, where that is fixed.
+func DeploymentTitle(d *deploy.Deployment, batch bool) string {
+	if d.Split() {
+		return fmt.Sprintf("%s (%s): %s; %s", d.Model.Name, d.Stored, poolTitle(&d.Pools[0], batch), poolTitle(&d.Pools[1], batch))
+	}
+	return fmt.Sprintf("%s (%s) on %s", d.Model.Name, d.Stored, poolTitle(&d.Pools[0], batch))
 }
 
 // poolTitle says in a few words what a pool is.
-func poolTitle(p *deploy.Pool) string {
+func poolTitle(p *deploy.Pool, batch bool) string {
 	n := fmt.Sprintf("%d × %s", p.Procs(), p.System.Name)
 	plan := result.Instances(p.Count, &p.Plan)
-	if p.Role == deploy.Both {
-		return fmt.Sprintf("%s: %s, batch %d", n, plan, p.Plan.Batch.Size)
-	}
-	if p.Role == deploy.Decode {
+	if batch && p.Role != deploy.Prefill {
 		plan += fmt.Sprintf(", batch %d", p.Plan.Batch.Size)
+	}
+	if p.Role == deploy.Both {
+		return fmt.Sprintf("%s: %s", n, plan)
 	}
 	return fmt.Sprintf("%s on %s: %s", p.Role, n, plan)
 }

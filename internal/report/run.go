@@ -42,12 +42,12 @@ type block struct {
 
 // NewRuns is a table of no runs. Names of columns that do not exist are an error.
 func NewRuns(v View) (*Runs, error) {
-	fields, err := named(v.Columns)
+	fields, err := FieldsOf(columns, v.Columns...)
 	return &Runs{view: v, fields: fields, best: map[string]block{}}, err
 }
 
-// named finds fields by their names, with or without the unit behind them.
-func named(names []string) ([]*result.Field, error) {
+// FieldsOf finds fields by their names, with or without the unit behind them; the error is of a setting.
+func FieldsOf(setting string, names ...string) ([]*result.Field, error) {
 	var out []*result.Field
 	var unknown []string
 	for _, name := range names {
@@ -68,8 +68,11 @@ func named(names []string) ([]*result.Field, error) {
 	if len(unknown) > 1 {
 		what = "no fields are called "
 	}
-	return nil, &document.Error{Problems: []document.Problem{{Path: "columns", Message: what + strings.Join(unknown, ", ") + "; \"help\" lists all"}}}
+	return nil, &document.Error{Problems: []document.Problem{{Path: setting, Message: what + strings.Join(unknown, ", ") + "; columns help lists all"}}}
 }
+
+// columns is the setting of the fields to show.
+const columns = "columns"
 
 // HelpOfColumns is the name that asks for a list of all fields in place of columns.
 const HelpOfColumns = "help"
@@ -92,7 +95,7 @@ func WriteFields(w io.Writer, v View) error {
 
 // CheckColumns reports names that are of no field.
 func CheckColumns(names []string) error {
-	_, err := named(names)
+	_, err := FieldsOf(columns, names...)
 	return err
 }
 

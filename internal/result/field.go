@@ -41,7 +41,8 @@ const (
 	Whole      Category = "result"
 	Provenance Category = "provenance"
 	Step       Category = "step"
-	Asked      Category = "asked" // what only estimate and plan are asked about
+	OpDetails  Category = "op_details" // of operators; known where that was asked
+	Asked      Category = "asked"      // what only estimate and plan are asked about
 )
 
 // Field is something that is said about a deployment.

@@ -11,6 +11,8 @@ import (
 	"throughline/deploy"
 	"throughline/estimate"
 	"throughline/hardware"
+	"throughline/internal/opdetail"
+	"throughline/internal/rawdata"
 	"throughline/model"
 	"throughline/number"
 	"throughline/op"
@@ -58,6 +60,8 @@ type Record struct {
 
 	Sides [op.PhaseCount]*Side // nil: not asked about
 
+	Raw rawdata.Row // as a benchmark of it would be kept; nil: no engine is assumed, or it was not asked for
+
 	Reasons  []string                    // why there is no plan
 	Refusals map[string][]search.Refusal // what ruled plans out, by phase, where that was asked
 	Remark   string                      // of the engine, or of what does not fit
@@ -86,6 +90,19 @@ type Side struct {
 	Bound         Bound
 	// Ongoing: a decode step at some context, not a share of a request.
 	Ongoing bool
+	// Ops is the operators of the step, and their sums; nil: not asked for.
+	Ops    []opdetail.Row
+	OpSums *opdetail.Summary
+}
+
+// WithOps adds the operators of the step.
+func (s *Side) WithOps(p *estimate.Problem) error {
+	rows, err := opdetail.Of(p, &s.Step.Plan)
+	if err != nil {
+		return err
+	}
+	s.Ops, s.OpSums = rows, opdetail.Sum(rows)
+	return nil
 }
 
 // phases in the order of a request.

@@ -36,7 +36,7 @@ func (p sided) found(c Category, name string, u Unit, doc string, value func(r *
 // behind them what the reference tool does not have.
 func sideFields(phase op.Phase) []Field {
 	p := sided{phase}
-	return slices.Concat(p.throughputs(), p.system(), p.plan(), p.stats(), p.extended(), p.step())
+	return slices.Concat(p.throughputs(), p.system(), p.plan(), p.stats(), p.extended(), p.ops(), p.step())
 }
 
 func (p sided) throughputs() []Field {

@@ -28,8 +28,18 @@ func (r *Row) Of(record *Record) any {
 	return r.Value(record)
 }
 
-// Tables are the wide files of a job, in the order and with the names of the reference tool.
-func Tables() []Table { return []Table{prefillTable, decodeTable, resultTable} }
+// Tables are the wide files of a job, in the order and with the names of the reference tool. Some categories are there only
+// where they are asked for.
+func Tables(with ...Category) []Table {
+	out := []Table{prefillTable, decodeTable, resultTable}
+	for i := range out {
+		out[i].Rows = slices.DeleteFunc(slices.Clone(out[i].Rows), func(r Row) bool { return optionalIn(r.Category, with) })
+	}
+	return out
+}
+
+// optionalIn reports whether a category is left out of tables that are asked for others.
+func optionalIn(c Category, with []Category) bool { return c == OpDetails && !slices.Contains(with, c) }
 
 var (
 	prefillTable = sideTable("prefill_best", op.Prefill)
@@ -38,9 +48,9 @@ var (
 )
 
 // Long is the table with a row for each run: all fields of a run, under names of their own.
-func Long() []*Field {
+func Long(with ...Category) []*Field {
 	return slices.DeleteFunc(slices.Clone(Fields()), func(f *Field) bool {
-		return f.Category == Asked || f.Category == Step && !slices.Contains(longSteps, f.Name)
+		return optionalIn(f.Category, with) || f.Category == Asked || f.Category == Step && !slices.Contains(longSteps, f.Name)
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 
 // identityFields say which run it is.
 var identityFields = []Field{
+	{"schema", None, Identity, "version of the columns of the long table", func(*Record) any { return LongVersion }},
 	{"run", None, Identity, "number of the run in its section", func(r *Record) any { return r.Number }},
 	{"mode", None, Identity, "how the phases share processors", func(r *Record) any { return r.Mode }},
 	{"reason", None, Identity, "why there is no plan, or what is to be said of it", func(r *Record) any {
@@ -49,6 +50,16 @@ func whole(name string, u Unit, doc string, value func(r *Record) any) Field {
 		}
 		return value(r)
 	}}
+}
+
+// both is such a field where steps of both phases are known: those of a pool that does both may be known by one.
+func both(name string, u Unit, doc string, value func(r *Record) any) Field {
+	return whole(name, u, doc, func(r *Record) any {
+		if r.Sides[op.Prefill] == nil || r.Sides[op.Decode] == nil {
+			return nil
+		}
+		return value(r)
+	})
 }
 
 // split is such a field of deployments whose phases have processors of their own.
@@ -93,8 +104,8 @@ var resultFields = []Field{
 	whole("request_latency(s)", Seconds, "time of a whole request: TTFT, and TPOT for every further token", func(r *Record) any { return r.Latency }),
 	ofInstances(op.Prefill, "request_per_second", Rate, "what all instances of the prefill can do alone", func(s *Side) any { return s.Rate() }),
 	ofInstances(op.Decode, "request_per_second", Rate, "what all instances of the decode can do alone", func(s *Side) any { return s.Rate() }),
-	whole("bottleneck", None, "the phase with the lower of the two rates", func(r *Record) any { return r.Bottleneck() }),
-	whole("balance", None, "the lower rate over the higher: 1 if no phase waits for the other", func(r *Record) any { return r.Balance() }),
+	both("bottleneck", None, "the phase with the lower of the two rates", func(r *Record) any { return r.Bottleneck() }),
+	both("balance", None, "the lower rate over the higher: 1 if no phase waits for the other", func(r *Record) any { return r.Balance() }),
 	transfer("kv_transfer_per_request(Gib)", GiB, "KV cache that a request takes from prefill to decode", func(t *estimate.Transfer) float64 { return gib(t.Bytes) }),
 	transfer("kv_transfer_time(s)", Seconds, "time to send the cache of a prefill batch", func(t *estimate.Transfer) float64 { return t.Time }),
 	transfer("kv_transfer_hidden(s)", Seconds, "of that, what runs behind the computation of the layers", func(t *estimate.Transfer) float64 { return t.Hidden() }),
@@ -112,7 +123,12 @@ var resultFields = []Field{
 
 // ofInstances is a field of all instances of a phase.
 func ofInstances(phase op.Phase, name string, u Unit, doc string, value func(s *Side) any) Field {
-	return whole(prefixes[phase]+name, u, doc, func(r *Record) any { return value(r.Sides[phase]) })
+	return whole(prefixes[phase]+name, u, doc, func(r *Record) any {
+		if r.Sides[phase] == nil {
+			return nil
+		}
+		return value(r.Sides[phase])
+	})
 }
 
 // clientFields are what estimate and plan say about a deployment besides.
@@ -149,6 +165,9 @@ var clientFields = []Field{
 	trusted("TPOT_high(s)", Seconds, "where it ends", func(r *Record, c *serving.Confidence) any { _, high := c.TPOT.Around(r.TPOT); return high }),
 	{"trust", None, Whole, "the weakest confidence of TTFT and TPOT, and their bands; of bare steps, that of the steps", func(r *Record) any { return r.trust() }},
 }
+
+// rowPrefix starts the names of the fields of an answer in a row.
+const rowPrefix = "row_"
 
 // rowFields are the answer to a question in a row: what clients see with the decode step behind it, or a bare step.
 var rowFields = []Field{

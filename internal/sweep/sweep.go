@@ -9,6 +9,7 @@ import (
 
 	"throughline/internal/advice"
 	"throughline/internal/jobfile"
+	"throughline/internal/rawdata"
 	"throughline/internal/result"
 	"throughline/op"
 	"throughline/search"
@@ -18,6 +19,9 @@ import (
 type Options struct {
 	Jobs     int         // processors of this machine to use
 	Thorough bool        // say what ruled plans out
+	Ops      bool        // list the operators of the steps
+	Raw      bool        // keep what clients see as a benchmark of it would be
+	Simulate int         // requests through every deployment, for that; 0: none
 	Tick     search.Tick // after each part of each run
 }
 
@@ -91,6 +95,18 @@ func record(ctx context.Context, job *jobfile.Job, number, workers int, o Option
 	if seen != nil {
 		r.Served, r.Engine, r.Clients, r.Held = true, seen.Deployment.Engine.Name, seen.Load.Clients, seen.Held()
 		r.SeenAs(seen.Seen.TTFT, seen.Seen.TPOT)
+		if o.Raw {
+			if r.Raw, err = rawdata.Of(ctx, &seen.Deployment, seen.Load, &seen.Seen, o.Simulate); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for phase, side := range r.Sides {
+		if o.Ops && side.Found {
+			if err := side.WithOps(&problems[phase].Problem); err != nil {
+				return nil, err
+			}
+		}
 	}
 	r.Reasons = run.Reasons(&outcome)
 	if o.Thorough {

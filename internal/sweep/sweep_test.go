@@ -90,7 +90,7 @@ func TestLongIsWide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := table.Flush(); err != nil {
+	if err := table.Close(); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(strings.NewReader(text.String())).ReadAll()

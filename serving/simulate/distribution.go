@@ -130,6 +130,27 @@ func (d *Distribution) nth(n int64) float64 {
 	return d.Max
 }
 
+// Counts are the weights in so many intervals of equal length from the least value to the largest.
+func (d *Distribution) Counts(n int) []float64 {
+	out := make([]float64, n)
+	add := func(v float64, w int64) {
+		at := 0
+		if d.Max > d.Min {
+			at = min(n-1, max(0, int(float64(n)*(v-d.Min)/(d.Max-d.Min))))
+		}
+		out[at] += float64(w)
+	}
+	for _, e := range d.exact {
+		add(e.value, e.weight)
+	}
+	for i, w := range d.buckets {
+		if w > 0 {
+			add(middle(i), w)
+		}
+	}
+	return out
+}
+
 // Above is the share of values above a limit, half of the bucket of the limit included where values are not exact.
 func (d *Distribution) Above(limit float64) float64 {
 	var n float64

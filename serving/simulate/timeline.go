@@ -6,7 +6,8 @@ type Timeline struct {
 	Points []Point
 }
 
-// Point is an interval. Numbers are sums over the steps that started in it, each times its seconds.
+// Point is an interval. Numbers are sums over steps, each times its seconds in the interval; steps and their tokens count where
+// they start.
 type Point struct {
 	Running, Waiting, Blocks float64
 	Steps, Tokens            int64
@@ -16,8 +17,8 @@ const mostPoints = 1 << 16
 
 // step adds a step of a server.
 func (l *Timeline) step(s *server) {
-	at := int(s.start / l.Every)
-	for at >= mostPoints { // join neighbours: memory stays bounded
+	last := int(s.at / l.Every)
+	for last >= mostPoints { // join neighbours: memory stays bounded
 		for i := range (len(l.Points) + 1) / 2 {
 			p := l.Points[2*i]
 			if 2*i+1 < len(l.Points) {
@@ -27,21 +28,24 @@ func (l *Timeline) step(s *server) {
 		}
 		l.Points = l.Points[:(len(l.Points)+1)/2]
 		l.Every *= 2
-		at = int(s.start / l.Every)
+		last = int(s.at / l.Every)
 	}
-	for len(l.Points) <= at {
+	for len(l.Points) <= last {
 		l.Points = append(l.Points, Point{})
 	}
-	seconds := s.at - s.start
 	var p Point
 	for _, k := range s.ranks {
-		p.Running += seconds * float64(k.work.Sequences())
-		p.Waiting += seconds * float64(k.waiting.n+len(k.inbox))
-		p.Blocks += seconds * float64(k.used)
+		p.Running += float64(k.work.Sequences())
+		p.Waiting += float64(k.waiting.n + len(k.inbox))
+		p.Blocks += float64(k.used)
 		p.Tokens += int64(k.work.Decodes + len(k.work.Chunks))
 	}
-	p.Steps = 1
-	l.Points[at].add(&p)
+	first := int(s.start / l.Every)
+	for i := first; i <= last; i++ {
+		seconds := max(0, min(s.at, float64(i+1)*l.Every)-max(s.start, float64(i)*l.Every))
+		l.Points[i].add(&Point{Running: seconds * p.Running, Waiting: seconds * p.Waiting, Blocks: seconds * p.Blocks})
+	}
+	l.Points[first].add(&Point{Steps: 1, Tokens: p.Tokens})
 }
 
 func (p *Point) add(q *Point) {
@@ -53,7 +57,7 @@ func (p *Point) add(q *Point) {
 }
 
 // Means are the running and waiting requests and the used blocks of all ranks, on average over an interval of so many
-// seconds. A step counts where it started.
+// seconds.
 func (p *Point) Means(every float64) (running, waiting, blocks float64) {
 	return p.Running / every, p.Waiting / every, p.Blocks / every
 }

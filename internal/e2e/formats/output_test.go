@@ -26,6 +26,7 @@ func TestFieldsAreDocumented(t *testing.T) {
 		doc = replaced(t, doc, "fields: "+string(c), fieldRows(c))
 	}
 	doc = replaced(t, doc, "long", longRows())
+	doc = replaced(t, doc, "operators", operatorRows())
 	for _, command := range []string{"plan", "estimate"} {
 		doc = replaced(t, doc, "keys: "+command, keyRows(command))
 	}
@@ -47,7 +48,7 @@ func replaced(t *testing.T, doc, part, table string) string {
 // categories of the wide tables, in their order.
 func categories() []result.Category {
 	var out []result.Category
-	for _, table := range result.Tables() {
+	for _, table := range result.Tables(result.OpDetails) {
 		for i := range table.Rows {
 			if c := table.Category(&table.Rows[i]); !slices.Contains(out, c) {
 				out = append(out, c)
@@ -67,7 +68,7 @@ type fieldRow struct {
 // fieldRows are the fields of a category. A star stands for the phases where both have a field of the same meaning.
 func fieldRows(c result.Category) string {
 	var rows []fieldRow
-	for _, table := range result.Tables() {
+	for _, table := range result.Tables(result.OpDetails) {
 		short := strings.TrimSuffix(table.Name, "_best")
 		for i := range table.Rows {
 			r := &table.Rows[i]
@@ -112,14 +113,24 @@ func starred(r *result.Row) string {
 func longRows() string {
 	var b strings.Builder
 	b.WriteString("| Column | Unit | Meaning |\n|---|---|---|\n")
-	for _, f := range result.Long() {
+	for _, f := range result.Long(result.OpDetails) {
 		known := false
-		for _, table := range result.Tables() {
+		for _, table := range result.Tables(result.OpDetails) {
 			known = known || slices.ContainsFunc(table.Rows, func(r result.Row) bool { return r.Field == f && r.Label == f.Name })
 		}
 		if !known {
 			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, f.Unit, f.Doc)
 		}
+	}
+	return b.String()
+}
+
+// operatorRows are the columns of the table of operators.
+func operatorRows() string {
+	var b strings.Builder
+	b.WriteString("| Column | Unit | Meaning |\n|---|---|---|\n")
+	for _, c := range report.OpColumns {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", c.Name, c.Unit, c.Doc)
 	}
 	return b.String()
 }

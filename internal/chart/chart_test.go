@@ -1,0 +1,326 @@
+package chart
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"image/png"
+	"io"
+	"math"
+	"strings"
+	"testing"
+)
+
+// absurd are charts that nobody would ask for, beside a usual one.
+func absurd() map[string]*Chart {
+	long := strings.Repeat("a name without an end ", 40)
+	word := strings.Repeat("W", 600)
+	nan, inf := math.NaN(), math.Inf(1)
+	bars := func(n int, name string) []Bar {
+		var out []Bar
+		for i := range n {
+			out = append(out, Bar{Band: i % 7, From: float64(i), To: float64(i) + 0.9, Paint: Series(i), Hatch: i%3 == 0, Inside: name, After: name, Tip: name})
+		}
+		return out
+	}
+	dots := func(n int, name string, scale float64) []Dot {
+		var out []Dot
+		for i := range n {
+			out = append(out, Dot{XY: XY{scale * float64(1+(i*7919)%n), scale * float64(1+(i*104729)%n)}, Label: fmt.Sprint(name, i), Tip: name})
+		}
+		return out
+	}
+	bands := func(n int, name string) []string {
+		var out []string
+		for i := range n {
+			out = append(out, fmt.Sprint(name, i))
+		}
+		return out
+	}
+	var cells []Cell
+	for i := range 900 {
+		cells = append(cells, Cell{X: i % 30, Y: i / 30, Value: float64(i), Inside: fmt.Sprint(i)})
+	}
+	keys := []Key{{Paint: C1, Form: Box, Hatch: true, Text: "one"}, {Paint: C2, Form: Stroke, Dash: true, Text: long}, {Paint: C3, Form: Cross, Text: word}}
+	one := func(p Panel) []Panel { p.Weight = 1; return []Panel{p} }
+	return map[string]*Chart{
+		"empty":    {},
+		"no panel": {Title: "nothing", Subtitle: "of nothing", Note: "at all", Keys: keys},
+		"one bar":  {Title: "one", Keys: keys[:1], Panels: one(Panel{Bars: bars(1, "only"), Y: Axis{Bands: bands(1, "b")}, X: Axis{Title: "ms", Zero: true}})},
+		"many bars": {Title: long, Subtitle: long, Note: long, Keys: append(append(append([]Key{}, keys...), keys...), keys...),
+			Panels: one(Panel{Title: long, Bars: bars(10_000, "name"), Y: Axis{Title: long, Bands: bands(7, long)}, X: Axis{Title: long}})},
+		"long names": {Title: word, Subtitle: word, Note: word, Keys: keys, Panels: one(Panel{Title: word, Airy: true, Bars: bars(7, word), Y: Axis{Bands: bands(7, word)}, X: Axis{Title: word}})},
+		"many bands": {Title: "cut", Panels: one(Panel{Cut: true, Bars: bars(400, "x"), Y: Axis{Bands: bands(400, "band ")}})},
+		"dots": {Title: "dots", Keys: keys, Panels: one(Panel{Dots: []Dots{{Paint: C1, Points: dots(10_000, "p", 1)}, {Paint: C2, Form: Triangle, Points: dots(40, "label ", 3)}},
+			X: Axis{Title: "x", Log: true}, Y: Axis{Title: "y", Log: true}})},
+		"at one place": {Title: "same", Panels: one(Panel{Dots: []Dots{{Paint: C1, Points: make([]Dot, 50)}}, X: Axis{Title: "x"}, Y: Axis{Title: "y"}})},
+		"zeros":        {Title: "zeros", Panels: one(Panel{Lines: []Line{{Paint: C1, Points: []XY{{0, 0}, {1, 0}, {2, 0}}, Label: "none"}}, Bars: []Bar{{Paint: C1}}, X: Axis{Log: true}, Y: Axis{Log: true}})},
+		"no numbers": {Title: "NaN", Panels: one(Panel{Lines: []Line{{Paint: C1, Points: []XY{{nan, 1}, {1, nan}, {inf, -inf}, {-inf, 3}}, Label: "none"}},
+			Areas: []Area{{Paint: C2, Upper: []XY{{nan, nan}, {1, inf}}, Lower: []XY{{0, 0}, {1, 0}}}}, Dots: []Dots{{Paint: C3, Points: []Dot{{XY: XY{nan, inf}}}}}, X: Axis{Title: "x"}, Y: Axis{Title: "y"}})},
+		"huge":           {Title: "huge", Panels: one(Panel{Lines: []Line{{Paint: C1, Points: []XY{{1e-300, 1e-300}, {1e300, 1e300}}, Label: "line"}}, X: Axis{Log: true}, Y: Axis{}})},
+		"tiny":           {Title: "tiny", Panels: one(Panel{Lines: []Line{{Paint: C1, Points: []XY{{1e-9, -3e-12}, {2e-9, 5e-12}}, Label: "line"}}, X: Axis{}, Y: Axis{}})},
+		"equal":          {Title: "equal", Panels: one(Panel{Lines: []Line{{Paint: C1, Points: []XY{{5, 7}, {5, 7}}}}, Rules: []Rule{{X: At(5), Label: "five", Paint: C2}, {Y: At(7), Label: "seven", Paint: C2}, {X: At(99), Label: "outside"}}, X: Axis{}, Y: Axis{}})},
+		"heat":           {Title: "heat", Panels: one(Panel{Cells: cells, X: Axis{Title: "x", Bands: bands(30, long)}, Y: Axis{Title: "y", Bands: bands(30, "row ")}})},
+		"odd characters": {Title: "a\x00b\u202ec <&>\"' 中文 \xff", Subtitle: "]]>", Description: "\x1b[31m", Panels: one(Panel{Bars: []Bar{{To: 1, Paint: C1, Inside: "<b>\x01", Tip: "\n&\""}}, Y: Axis{Bands: []string{"\x02<"}}})},
+		"panels": {Title: "three", Keys: keys, Panels: []Panel{
+			{Title: "a", Weight: 3, Airy: true, Bars: bars(60, "operator"), Y: Axis{Bands: bands(7, "lane ")}, Rules: []Rule{{X: At(20), Label: "attention | MLP", Dash: true, Paint: Ink}}},
+			{Title: "b", Weight: 1, Least: 30, Lines: []Line{{Paint: C2, Steps: true, Points: []XY{{0, 3}, {1, 100}, {60, 20}}, Label: "use"}}, Y: Axis{Title: "%"}},
+			{Title: "c", Weight: 1, Least: 30, Bars: bars(30_000, ""), Y: Axis{Bands: bands(7, "lane ")}},
+		}},
+	}
+}
+
+var sizes = [][2]float64{{LeastSide, LeastSide}, {320, 200}, {480, 300}, {900, 500}, {2000, 240}, {300, 1400}}
+
+// No two texts overlap, and nothing leaves the frame.
+func TestLayout(t *testing.T) {
+	for name, c := range absurd() {
+		for _, size := range sizes {
+			for _, problem := range c.Draw(size[0], size[1], "").Problems() {
+				t.Errorf("%s at %vx%v: %s", name, size[0], size[1], problem)
+			}
+		}
+	}
+}
+
+// The usual size has the labels that matter.
+func TestLabelsAreThere(t *testing.T) {
+	for name, want := range map[string][]string{
+		"panels":   {"three", "lane 0", "operator", "attention | MLP", "a", "b", "c", "use", "100"},
+		"one bar":  {"one", "only", "b0", "ms", "0.9"},
+		"equal":    {"five", "seven"},
+		"heat":     {"row 0", "899", "y"},
+		"dots":     {"label 0", "100", "1000"},
+		"no panel": {"nothing", "of nothing", "at all", "one"},
+	} {
+		texts := map[string]bool{}
+		for _, m := range absurd()[name].Draw(900, 500, "").Marks {
+			texts[m.Text] = true
+		}
+		for _, w := range want {
+			if !texts[w] {
+				t.Errorf("%s: no label %q", name, w)
+			}
+		}
+		if texts["outside"] {
+			t.Errorf("%s: a rule outside of the plot has a label", name)
+		}
+	}
+}
+
+func written(t *testing.T, c *Chart, v SVG) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := v.Write(&b, c.Draw(900, 500, "p-")); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// Drawings are well-formed, without style attributes, with unique ids and texts for those who do not see; the same chart gives
+// the same bytes.
+func TestSVG(t *testing.T) {
+	for name, c := range absurd() {
+		for _, v := range []SVG{{Theme: Light}, {Theme: Dark, Follow: true}, {Theme: Light, Inline: true}} {
+			src := written(t, c, v)
+			if !bytes.Equal(src, written(t, absurd()[name], v)) {
+				t.Errorf("%s: drawn twice, two drawings", name)
+			}
+			d := xml.NewDecoder(bytes.NewReader(src))
+			ids, tags := map[string]bool{}, map[string]int{}
+			for {
+				token, err := d.Token()
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				e, ok := token.(xml.StartElement)
+				if !ok {
+					continue
+				}
+				tags[e.Name.Local]++
+				for _, a := range e.Attr {
+					if a.Name.Local == "style" {
+						t.Errorf("%s: a style attribute", name)
+					}
+					if a.Name.Local == "id" {
+						if ids[a.Value] || !strings.HasPrefix(a.Value, "p-") {
+							t.Errorf("%s: id %q", name, a.Value)
+						}
+						ids[a.Value] = true
+					}
+					if strings.Contains(a.Value, "NaN") || strings.Contains(a.Value, "Inf") {
+						t.Errorf("%s: %s=%q", name, a.Name.Local, a.Value)
+					}
+				}
+			}
+			if tags["title"] == 0 || tags["desc"] != 1 || !bytes.Contains(src, []byte(`role="img"`)) {
+				t.Errorf("%s: no title or description: %v", name, tags)
+			}
+		}
+	}
+}
+
+// Many marks stay few bytes: what no pixel shows is not written.
+func TestBounded(t *testing.T) {
+	for name, most := range map[string]int{"many bars": 300_000, "panels": 600_000, "dots": 300_000} {
+		if n := len(written(t, absurd()[name], SVG{Theme: Light})); n > most {
+			t.Errorf("%s: %d bytes", name, n)
+		}
+	}
+}
+
+// A patch makes the elements of one drawing those of the other.
+func TestDiff(t *testing.T) {
+	charts := absurd()
+	same := charts["panels"].Draw(900, 500, "")
+	if p := Diff(same, charts["panels"].Draw(900, 500, ""), Light); len(p.Add)+len(p.Change)+len(p.Remove) > 0 || p.Width != 0 {
+		t.Errorf("no change is %+v", p)
+	}
+	moved := absurd()["panels"]
+	moved.Panels[0].Bars[3].To += 4
+	if p := Diff(same, moved.Draw(900, 500, ""), Light); len(p.Change) == 0 || len(p.Change) > 400 {
+		t.Errorf("a bar that grows changes %d elements", len(p.Change))
+	}
+	for _, pair := range [][2]string{{"panels", "dots"}, {"one bar", "many bars"}, {"heat", "empty"}, {"empty", "equal"}} {
+		from, to := charts[pair[0]].Draw(900, 500, ""), charts[pair[1]].Draw(700, 400, "")
+		p := Diff(from, to, Dark)
+		if got, want := dump(patched(from.Elements(Dark), p)), dump(to.Elements(Dark)); got != want {
+			t.Errorf("%v: patched differs", pair)
+		}
+	}
+}
+
+// patched is what a page does with a patch.
+func patched(list []Element, p Patch) []Element {
+	gone := map[string]bool{}
+	for _, id := range p.Remove {
+		gone[id] = true
+	}
+	var out []Element
+	for _, e := range list {
+		if !gone[e.ID] {
+			out = append(out, e)
+		}
+	}
+	for _, c := range p.Change {
+		for i := range out {
+			if out[i].ID != c.ID {
+				continue
+			}
+			for _, a := range c.Attrs {
+				set(&out[i], a)
+			}
+			if c.Text != nil {
+				out[i].Text = *c.Text
+			}
+			if c.Tip != nil {
+				out[i].Tip = *c.Tip
+			}
+		}
+	}
+	for i, e := range p.Add {
+		at := 0
+		for k := range out {
+			if out[k].ID == p.After[i] {
+				at = k + 1
+			}
+		}
+		out = append(out[:at], append([]Element{e}, out[at:]...)...)
+	}
+	return out
+}
+
+func set(e *Element, a Attr) {
+	for i := range e.Attrs {
+		if e.Attrs[i].Name == a.Name {
+			if a.Value == "" {
+				e.Attrs = append(e.Attrs[:i:i], e.Attrs[i+1:]...)
+				return
+			}
+			e.Attrs = append([]Attr{}, e.Attrs...)
+			e.Attrs[i].Value = a.Value
+			return
+		}
+	}
+	e.Attrs = append(append([]Attr{}, e.Attrs...), a)
+}
+
+// dump is elements by id, with their attributes by name: neither order of attributes nor of elements that were there matters.
+func dump(list []Element) string {
+	byID := map[string]string{}
+	for _, e := range list {
+		attrs := map[string]string{}
+		for _, a := range e.Attrs {
+			attrs[a.Name] = a.Value
+		}
+		byID[e.ID] = fmt.Sprint(e.Tag, attrs, e.Text, e.Tip)
+	}
+	return fmt.Sprint(byID)
+}
+
+// Rasters have the size that was asked for, and paint where marks are.
+func TestPNG(t *testing.T) {
+	for name, c := range absurd() {
+		for _, size := range sizes[:4] {
+			var b bytes.Buffer
+			if err := WritePNG(&b, c.Draw(size[0], size[1], ""), Dark); err != nil {
+				t.Fatal(err)
+			}
+			img, err := png.Decode(&b)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if w, h := img.Bounds().Dx(), img.Bounds().Dy(); w != int(size[0]) || h != int(size[1]) {
+				t.Errorf("%s: %d × %d", name, w, h)
+			}
+		}
+	}
+	scene := Scene{Width: 200, Height: 200, Marks: []Mark{
+		{Shape: rectangle, Paint: Back, W: 200, H: 200}, {Shape: rectangle, Paint: C1, X: 10, Y: 10, W: 50, H: 20},
+		{Shape: path, Paint: C2, Width: 4, Lines: [][]XY{{{100, 100}, {190, 190}}}}, {Shape: specks, Paint: C3, Width: 10, Lines: [][]XY{{{150, 40}}}},
+		{Shape: path, Filled: true, Paint: C4, Lines: [][]XY{{{10, 100}, {60, 100}, {10, 150}}}},
+	}}
+	img := scene.Raster(Light)
+	for at, paint := range map[[2]int]Paint{{30, 20}: C1, {150, 150}: C2, {150, 40}: C3, {20, 110}: C4, {100, 50}: Back, {150, 130}: Back, {55, 145}: Back} {
+		if got := img.RGBAAt(at[0], at[1]); got != Light.of[paint] {
+			t.Errorf("at %v: %v, want %v", at, got, Light.of[paint])
+		}
+	}
+}
+
+// Ticks are 1, 2 or 5 times a power of ten, within the axis, and their labels differ.
+func TestTicks(t *testing.T) {
+	round := func(step float64) bool {
+		m := step / math.Pow(10, math.Floor(math.Log10(step)+1e-9))
+		return math.Abs(m-1) < 1e-6 || math.Abs(m-2) < 1e-6 || math.Abs(m-5) < 1e-6
+	}
+	for _, e := range []extent{{0, 1}, {0, 35.4}, {-3, 7}, {0, 1e9}, {0.2, 0.21}, {1e-7, 9e-7}, {12345, 12360}, {0, 99999}, {-1e6, -1e5}} {
+		for want := 1; want < 12; want++ {
+			ticks := linearTicks(e, want)
+			seen := map[string]bool{}
+			for i, text := range tickLabels(ticks, false) {
+				if seen[text] {
+					t.Errorf("%v: %q twice", e, text)
+				}
+				seen[text] = true
+				if v := ticks[i]; v < e.low-1e-9*math.Abs(e.low) || v > e.high+1e-9*math.Abs(e.high) {
+					t.Errorf("%v: tick %v", e, v)
+				}
+				if i > 0 && !round(ticks[i]-ticks[i-1]) {
+					t.Errorf("%v: step %v", e, ticks[i]-ticks[i-1])
+				}
+			}
+			if len(ticks) > want+1 {
+				t.Errorf("%v: %d ticks for %d", e, len(ticks), want)
+			}
+		}
+	}
+	for v, want := range map[float64]string{0: "0", 1: "1", 0.123456: "0.123", 9999: "9999", 12345: "12.3k", 1e6: "1M", -2.5e9: "−2.5G", 1e-9: "1e−09", 999999: "1M", 35.4: "35.4"} {
+		if got := Number(v); got != want {
+			t.Errorf("%v is %q, want %q", v, got, want)
+		}
+	}
+}

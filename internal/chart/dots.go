@@ -1,0 +1,201 @@
+package chart
+
+import (
+	"math"
+	"slices"
+)
+
+const (
+	usualDot = 3.6
+	// Of more dots in a series all are drawn as one mark.
+	mostDots = 300
+	// Labels beyond these are not tried: they would find no room, and the search for it takes time.
+	mostTried = 250
+	// Of more dots labels do not look where they lie.
+	mostAvoided = 400
+)
+
+// placed is a dot that is drawn, with the label it should get.
+type placed struct {
+	at    XY
+	r     float64
+	label string
+	among int // dots of its series
+}
+
+// dots draws the series of a panel, and labels where there is room.
+func (d *drawing) dots(p *plot) {
+	var all []placed
+	for i := range p.Dots {
+		all = append(all, d.series(p, &p.Dots[i])...)
+	}
+	// Those of few dots first: a label of one among thousands says little.
+	slices.SortStableFunc(all, func(a, b placed) int { return a.among - b.among })
+	avoid := all
+	if len(avoid) > mostAvoided {
+		avoid = nil
+	}
+	tried := 0
+	for i := range all {
+		if all[i].label == "" {
+			continue
+		}
+		if tried++; tried > mostTried {
+			break
+		}
+		d.dotLabel(p, &all[i], avoid)
+	}
+}
+
+// series draws one of them. Many dots are one mark; of those at one place one is drawn.
+func (d *drawing) series(p *plot, s *Dots) []placed {
+	r := s.Size
+	if r == 0 {
+		r = usualDot
+	}
+	var out []placed
+	var at []XY
+	seen := map[XY]bool{}
+	many := len(s.Points) > mostDots
+	if many {
+		r = min(r, 2.2)
+	}
+	for _, q := range s.Points {
+		if !finite(q.X) || !finite(q.Y) || p.X.Log && q.X <= 0 || p.Y.Log && q.Y <= 0 {
+			continue
+		}
+		place := XY{p.x.within(q.X), p.y.within(q.Y)}
+		own := r
+		if q.Size > 0 && !many {
+			own = q.Size
+		}
+		out = append(out, placed{place, own, clean(q.Label), len(s.Points)})
+		if !many {
+			d.dot("dot", s.Form, place, own, s.Paint, clean(q.Tip))
+			continue
+		}
+		if key := (XY{math.Round(2 * place.X), math.Round(2 * place.Y)}); !seen[key] {
+			seen[key] = true
+			at = append(at, place)
+		}
+	}
+	if len(at) > 0 {
+		d.add("dots", Mark{Shape: specks, Paint: s.Paint, Width: 2 * r, Lines: [][]XY{at}, Opacity: 0.7})
+	}
+	return out
+}
+
+// dot draws a dot of a form. Marks at the border of the frame are moved inside.
+func (d *drawing) dot(kind string, f Form, at XY, r float64, p Paint, tip string) {
+	if f == Round {
+		d.add(kind, Mark{Shape: specks, Paint: p, Width: 2 * r, Lines: [][]XY{{at}}, Tip: tip, Rim: true})
+		return
+	}
+	d.add(kind, Mark{Shape: path, Filled: true, Paint: p, Lines: [][]XY{outline(f, at, r)}, Tip: tip, Rim: true})
+}
+
+// outline is the border of a dot. All forms cover about the same area.
+func outline(f Form, c XY, r float64) []XY {
+	switch f {
+	case Triangle:
+		h := 1.35 * r
+		return []XY{{c.X, c.Y - h}, {c.X + h, c.Y + 0.8*h}, {c.X - h, c.Y + 0.8*h}}
+	case Diamond:
+		h := 1.3 * r
+		return []XY{{c.X, c.Y - h}, {c.X + h, c.Y}, {c.X, c.Y + h}, {c.X - h, c.Y}}
+	case Cross:
+		a, b := 1.25*r, 0.42*r
+		return []XY{
+			{c.X - b, c.Y - a}, {c.X + b, c.Y - a}, {c.X + b, c.Y - b}, {c.X + a, c.Y - b}, {c.X + a, c.Y + b}, {c.X + b, c.Y + b},
+			{c.X + b, c.Y + a}, {c.X - b, c.Y + a}, {c.X - b, c.Y + b}, {c.X - a, c.Y + b}, {c.X - a, c.Y - b}, {c.X - b, c.Y - b},
+		}
+	}
+	h := 0.9 * r
+	return []XY{{c.X - h, c.Y - h}, {c.X + h, c.Y - h}, {c.X + h, c.Y + h}, {c.X - h, c.Y + h}}
+}
+
+// directions in which a label is tried, from the best: right, left, above, below, and between.
+var directions = []struct {
+	x, y   float64
+	anchor Anchor
+}{{1, 0, Start}, {-1, 0, End}, {0, -1, Middle}, {0, 1, Middle}, {0.8, -0.8, Start}, {0.8, 0.8, Start}, {-0.8, -0.8, End}, {-0.8, 0.8, End}}
+
+// rings are the distances at which a label is tried. From the second on a thin line leads to it.
+var rings = []float64{4, 14, 26, 40}
+
+// dotLabel writes the label of a dot where there is room near it.
+func (d *drawing) dotLabel(p *plot, q *placed, avoid []placed) {
+	size := labelSize - 0.5
+	for ring, distance := range rings {
+		for _, dir := range directions {
+			reach := q.r + distance
+			end := XY{q.at.X + dir.x*reach, q.at.Y + dir.y*reach}
+			l := label{kind: "dot-label", plate: true, text: q.label, size: size, paint: Ink, anchor: dir.anchor, x: end.X, y: end.Y + 0.36*size}
+			switch dir.y {
+			case -1:
+				l.y = end.Y
+			case 1:
+				l.y = end.Y + ascent*size
+			}
+			b, ok := d.free(&l, p.area)
+			if !ok || covers(b, avoid) || ring < len(rings)-1 && p.onLine(b) {
+				continue
+			}
+			if ring > 0 {
+				d.stroke("leader", Muted, 0.8, false, []XY{q.at, end})
+			}
+			d.write(&l, b)
+			return
+		}
+	}
+}
+
+// covers reports whether a label would lie on a dot.
+func covers(b box, dots []placed) bool {
+	for i := range dots {
+		q := &dots[i]
+		if b.overlaps(box{q.at.X - q.r, q.at.Y - q.r, q.at.X + q.r, q.at.Y + q.r}) {
+			return true
+		}
+	}
+	return false
+}
+
+// mostSegments of lines are looked at when labels avoid them.
+const mostSegments = 600
+
+// onLine reports whether a label would lie on a line of the plot.
+func (p *plot) onLine(b box) bool {
+	if p.segments == nil {
+		p.segments = [][2]XY{}
+		for i := range p.Lines {
+			at := p.places(p.Lines[i].Points, p.Lines[i].Steps)
+			for k := 1; k < len(at) && len(p.segments) < mostSegments; k++ {
+				p.segments = append(p.segments, [2]XY{at[k-1], at[k]})
+			}
+		}
+	}
+	for _, s := range p.segments {
+		if crossesBox(s[0], s[1], b) {
+			return true
+		}
+	}
+	return false
+}
+
+// crossesBox reports whether a straight line from one point to another passes through a box (Liang and Barsky's clipping).
+func crossesBox(a, c XY, b box) bool {
+	from, to := 0.0, 1.0
+	dx, dy := c.X-a.X, c.Y-a.Y
+	for _, side := range [4][2]float64{{-dx, a.X - b.x0}, {dx, b.x1 - a.X}, {-dy, a.Y - b.y0}, {dy, b.y1 - a.Y}} {
+		switch p, q := side[0], side[1]; {
+		case p == 0 && q < 0:
+			return false
+		case p < 0:
+			from = max(from, q/p)
+		case p > 0:
+			to = min(to, q/p)
+		}
+	}
+	return from <= to
+}

@@ -1,0 +1,28 @@
+package chart
+
+import "fmt"
+
+// Problems are what is wrong with the layout of a scene: texts that overlap, marks that leave the frame. Every chart is
+// tested to have none.
+func (s *Scene) Problems() (out []string) {
+	const rounding = 0.05 // of coordinates
+	frame := box{-rounding, -rounding, s.Width + rounding, s.Height + rounding}
+	var texts []*Mark
+	for i := range s.Marks {
+		m := &s.Marks[i]
+		if b := m.bounds(); !b.inside(frame) {
+			out = append(out, fmt.Sprintf("%s %q leaves the frame: %.1f", m.ID, m.Text, []float64{b.x0, b.y0, b.x1, b.y1}))
+		}
+		if m.Shape == words {
+			texts = append(texts, m)
+		}
+	}
+	for i, a := range texts {
+		for _, b := range texts[:i] {
+			if a.bounds().overlaps(b.bounds()) {
+				out = append(out, fmt.Sprintf("%q lies on %q", a.Text, b.Text))
+			}
+		}
+	}
+	return out
+}

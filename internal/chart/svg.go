@@ -1,0 +1,202 @@
+package chart
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Element is a mark as an element of SVG.
+type Element struct {
+	ID    string `json:"id"`
+	Tag   string `json:"tag"`
+	Attrs []Attr `json:"attributes"`
+	Text  string `json:"text,omitempty"`
+	Tip   string `json:"title,omitempty"`
+}
+
+// Attr is an attribute of an element.
+type Attr struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// fontFamily begins with the font whose widths the drawing was made for.
+const fontFamily = "Go, 'Helvetica Neue', Arial, sans-serif"
+
+// num is a coordinate: a tenth of a pixel is fine enough.
+func num(v float64) string {
+	v = math.Round(v*10) / 10
+	return strconv.FormatFloat(v+0, 'f', -1, 64)
+}
+
+// Elements are the marks as elements, under a theme.
+func (s *Scene) Elements(t *Theme) []Element {
+	out := make([]Element, len(s.Marks))
+	for i := range s.Marks {
+		out[i] = s.Marks[i].element(t)
+	}
+	return out
+}
+
+func (m *Mark) element(t *Theme) Element {
+	e := Element{ID: m.ID, Text: m.Text, Tip: m.Tip}
+	set := func(name, value string) { e.Attrs = append(e.Attrs, Attr{name, value}) }
+	colour, name := hex(t.colour(m.Paint, m.On)), class(m.Paint, m.On)
+	filled := func(classes string) {
+		if m.Rim {
+			classes += " s-back"
+		}
+		set("class", classes)
+		set("fill", colour)
+		if m.Rim {
+			set("stroke", hex(t.of[Back]))
+			set("stroke-width", "0.7")
+		}
+	}
+	switch {
+	case m.Shape == rectangle:
+		e.Tag = "rect"
+		set("x", num(m.X))
+		set("y", num(m.Y))
+		set("width", num(m.W))
+		set("height", num(m.H))
+		filled("f-" + name)
+	case m.Shape == words:
+		e.Tag = "text"
+		set("x", num(m.X))
+		set("y", num(m.Y))
+		if m.Anchor != Start {
+			set("text-anchor", anchors[m.Anchor])
+		}
+		set("font-size", num(m.Size))
+		if m.Bold {
+			set("font-weight", "bold")
+		}
+		// Whatever font is at hand, a text takes the room that it was given.
+		set("textLength", num(textWidth(m.Text, m.Size, m.Bold)))
+		set("lengthAdjust", "spacingAndGlyphs")
+		set("class", "f-"+name)
+		set("fill", colour)
+	case m.Shape == specks && len(m.Lines[0]) == 1:
+		e.Tag = "circle"
+		set("cx", num(m.Lines[0][0].X))
+		set("cy", num(m.Lines[0][0].Y))
+		set("r", num(m.Width/2))
+		filled("f-" + name)
+	case m.Shape == path && m.Filled:
+		e.Tag = "path"
+		set("d", pathData(m.Lines, true))
+		filled("f-" + name)
+	default:
+		e.Tag = "path"
+		data := ""
+		if m.Shape == specks {
+			data = speckData(m.Lines[0])
+		} else {
+			data = pathData(m.Lines, false)
+		}
+		set("d", data)
+		set("class", "s-"+name)
+		set("fill", "none")
+		set("stroke", colour)
+		set("stroke-width", num(m.Width))
+		if m.Shape == specks {
+			set("stroke-linecap", "round")
+		} else {
+			set("stroke-linejoin", "round")
+		}
+		if m.Dash {
+			set("stroke-dasharray", "5 4")
+		}
+	}
+	if m.Opacity > 0 {
+		set("opacity", strconv.FormatFloat(m.Opacity, 'f', -1, 64))
+	}
+	return e
+}
+
+func pathData(lines [][]XY, closed bool) string {
+	var b strings.Builder
+	for _, l := range lines {
+		for i, p := range l {
+			switch i {
+			case 0:
+				b.WriteByte('M')
+			case 1:
+				b.WriteByte('L')
+			default:
+				b.WriteByte(' ')
+			}
+			b.WriteString(num(p.X))
+			b.WriteByte(' ')
+			b.WriteString(num(p.Y))
+		}
+		if closed {
+			b.WriteByte('Z')
+		}
+	}
+	return b.String()
+}
+
+// speckData is lines of no length, which round ends make dots.
+func speckData(list []XY) string {
+	var b strings.Builder
+	for _, p := range list {
+		b.WriteByte('M')
+		b.WriteString(num(p.X))
+		b.WriteByte(' ')
+		b.WriteString(num(p.Y))
+		b.WriteString("h0")
+	}
+	return b.String()
+}
+
+var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
+
+// SVG is how a drawing is written.
+type SVG struct {
+	Theme *Theme
+	// Follow: a viewer that prefers dark or light gets that theme, by a style sheet inside.
+	Follow bool
+	// Inline: part of a page, which has the style sheet.
+	Inline bool
+}
+
+// Write writes a scene as SVG. What it looks like is said by attributes; style sheets may change it by classes.
+func (v SVG) Write(w io.Writer, s *Scene) error {
+	b := bufio.NewWriter(w)
+	name := "chart"
+	if len(s.Marks) > 0 {
+		name = strings.TrimSuffix(s.Marks[0].ID, "ground0") + "chart"
+	}
+	if !v.Inline {
+		b.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")
+	}
+	width, height := num(s.Width), num(s.Height)
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" id="%s" class="chart %s" width="%s" height="%s" viewBox="0 0 %s %s" role="img" aria-labelledby="%s-title %s-desc" font-family="%s">`+"\n",
+		name, escape.Replace(s.Kind), width, height, width, height, name, name, fontFamily)
+	fmt.Fprintf(b, "<title id=\"%s-title\">%s</title>\n<desc id=\"%s-desc\">%s</desc>\n", name, escape.Replace(s.Title), name, escape.Replace(s.Description))
+	if v.Follow {
+		fmt.Fprintf(b, "<style>@media (prefers-color-scheme:dark){%s}</style>\n", Dark.CSS(""))
+	}
+	for _, e := range s.Elements(v.Theme) {
+		fmt.Fprintf(b, `<%s id="%s"`, e.Tag, escape.Replace(e.ID))
+		for _, a := range e.Attrs {
+			fmt.Fprintf(b, ` %s="%s"`, a.Name, escape.Replace(a.Value))
+		}
+		switch {
+		case e.Text != "":
+			fmt.Fprintf(b, ">%s</%s>\n", escape.Replace(e.Text), e.Tag)
+		case e.Tip != "":
+			fmt.Fprintf(b, "><title>%s</title></%s>\n", escape.Replace(e.Tip), e.Tag)
+		default:
+			b.WriteString("/>\n")
+		}
+	}
+	b.WriteString("</svg>\n")
+	return b.Flush()
+}

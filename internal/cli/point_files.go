@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"io"
+
+	"throughline/internal/explain"
+	"throughline/internal/point"
+	"throughline/internal/report"
+	"throughline/internal/trace"
+)
+
+// pointFiles are the files that estimate and explain write of a deployment.
+type pointFiles struct{ trace, ops output }
+
+// with adds their flags to others of a command.
+func (f *pointFiles) with(others map[string]any) map[string]any {
+	others["trace-out"], others["op-details"] = &f.trace, &f.ops
+	return others
+}
+
+func (f *pointFiles) all() []*output { return []*output{&f.trace, &f.ops} }
+
+// asked reports whether any file is.
+func (f *pointFiles) asked() bool { return f.trace.name != "" || f.ops.name != "" }
+
+// check refuses to write over what is read.
+func (f *pointFiles) check(inputs []string) error { return checkOutputs(inputs, f.all()...) }
+
+// of are the files of an answer.
+func (f *pointFiles) of(a *point.Answer) (files []report.File, err error) {
+	if f.trace.name != "" {
+		files = append(files, report.File{Name: f.trace.name, Write: func(w io.Writer) error {
+			t := trace.New(w)
+			if err := explain.Trace(t, a); err != nil {
+				return err
+			}
+			return t.Close()
+		}})
+	}
+	if f.ops.name != "" {
+		r := a.Record()
+		for i := range a.Phases {
+			if err := r.Sides[a.Phases[i].Phase].WithOps(&a.Phases[i].Problem); err != nil {
+				return nil, err
+			}
+		}
+		files = append(files, report.File{Name: f.ops.name, Write: func(w io.Writer) error { return report.WriteOps(w, r) }})
+	}
+	return files, nil
+}

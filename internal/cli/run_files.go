@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"throughline/internal/document"
+	"throughline/internal/jobfile"
+	"throughline/internal/report"
+	"throughline/internal/result"
+	"throughline/internal/sweep"
+)
+
+// wideFormat is the three tables with a column per run; those of report.Formats have a row.
+const wideFormat = "wide"
+
+func formatNames() []string {
+	out := []string{wideFormat}
+	for _, f := range report.Formats {
+		out = append(out, f.Name)
+	}
+	return out
+}
+
+// checkFormats completes what the flags say about the forms of tables.
+func (o *runOptions) checkFormats() error {
+	var errs []error
+	for _, name := range o.formats {
+		if !slices.Contains(formatNames(), name) {
+			errs = append(errs, ofFlag("format", errors.New(document.NotOneOf(name, formatNames()))))
+		}
+	}
+	switch {
+	case o.long:
+		o.formats = append(o.formats, "long")
+	case len(o.formats) == 0:
+		o.formats = []string{wideFormat}
+	}
+	if o.categories && !o.wide() {
+		errs = append(errs, errors.New("--category is for tables with a row per field: --long has a column per field"))
+	}
+	return document.Join(errs...)
+}
+
+func (o *runOptions) wide() bool { return slices.Contains(o.formats, wideFormat) }
+
+// categoriesAsked are those that tables have only on request.
+func (o *runOptions) categoriesAsked() []result.Category {
+	if o.ops {
+		return []result.Category{result.OpDetails}
+	}
+	return nil
+}
+
+// folder is that of the results of a job.
+func (o *runOptions) folder(job *jobfile.Job) string {
+	if o.output.name != "" {
+		return o.output.name
+	}
+	return job.Output
+}
+
+// compressible is which files gzip makes smaller: Parquet is compressed.
+var compressible = map[string]bool{".csv": true, ".jsonl": true}
+
+// fileName is that of a table of a job.
+func (o *runOptions) fileName(job *jobfile.Job, file string) string {
+	name := filepath.Join(o.folder(job), job.Mode+"_"+file)
+	if o.gzip && compressible[filepath.Ext(file)] {
+		name += ".gz"
+	}
+	return name
+}
+
+// emitting is a sweep under way: what takes its records.
+type emitting func(emit func(*result.Record) error) error
+
+// section runs a job and writes its files. Those with a row per run are written as the runs are done, and all appear when
+// they are complete.
+func (o *runOptions) section(ctx context.Context, s Streams, job *jobfile.Job, options sweep.Options, show func(*result.Record) error) error {
+	var sweeping error
+	wide := report.NewWide(o.categoriesAsked()...)
+	var all emitting = func(emit func(*result.Record) error) error {
+		sweeping = sweep.Run(ctx, job, options, func(r *result.Record) error {
+			if o.wide() {
+				wide.Add(r)
+			}
+			return failed(errors.Join(o.writeOps(ctx, job, r), emit(r), show(r)))
+		})
+		return sweeping
+	}
+	if o.ops {
+		report.ClearFolder(o.opFolder(job))
+	}
+	var written []string
+	for _, f := range report.Formats {
+		if slices.Contains(o.formats, f.Name) {
+			name := o.fileName(job, f.File)
+			all, written = o.streamed(ctx, name, f, all), append(written, name)
+		}
+	}
+	err := all(func(*result.Record) error { return nil })
+	switch {
+	case sweeping != nil:
+		return sweeping
+	case err != nil:
+		return systemError{err}
+	}
+	if o.wide() {
+		var files []report.File
+		for i, name := range wide.Tables() {
+			files = append(files, report.File{Name: o.fileName(job, name+".csv"), Write: func(w io.Writer) error { return wide.WriteCSV(w, i, o.categories) }})
+			written = append(written, files[i].Name)
+		}
+		if err := report.WriteFiles(ctx, files...); err != nil {
+			return systemError{err}
+		}
+	}
+	for _, name := range written {
+		fmt.Fprintln(s.Err, "wrote", name)
+	}
+	if o.ops {
+		fmt.Fprintf(s.Err, "wrote %d tables of operators in %s\n", job.Len(), o.opFolder(job))
+	}
+	return nil
+}
+
+// streamed is a sweep that writes a file meanwhile.
+func (o *runOptions) streamed(ctx context.Context, name string, f report.Format, all emitting) emitting {
+	return func(emit func(*result.Record) error) error {
+		return report.WriteFiles(ctx, report.File{Name: name, Write: func(w io.Writer) error {
+			sink := f.New(w, o.categoriesAsked()...)
+			err := all(func(r *result.Record) error { return errors.Join(sink.Add(r), emit(r)) })
+			if err != nil {
+				return err
+			}
+			return sink.Close()
+		}})
+	}
+}
+
+func (o *runOptions) opFolder(job *jobfile.Job) string {
+	return filepath.Join(o.folder(job), job.Mode+"_op_details")
+}
+
+// mostOpTables is how many files of operators are written: file systems and shells have trouble with more.
+const mostOpTables = 100_000
+
+// writeOps writes the operators of a run, where that is asked for.
+func (o *runOptions) writeOps(ctx context.Context, job *jobfile.Job, r *result.Record) error {
+	if !o.ops {
+		return nil
+	}
+	name := filepath.Join(o.opFolder(job), fmt.Sprintf("run_%d.csv", r.Number))
+	if o.gzip {
+		name += ".gz"
+	}
+	return report.WriteOneOfMany(ctx, report.File{Name: name, Write: func(w io.Writer) error { return report.WriteOps(w, r) }})
+}

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"throughline/internal/csvfile"
+	"throughline/internal/document"
+	"throughline/internal/rawdata"
+	"throughline/internal/report"
+	"throughline/internal/result"
+	"throughline/internal/workbook"
+)
+
+// checkWorkbook checks the name of the workbook, and reads its measurements.
+func (o *runOptions) checkWorkbook(measured string) (rows []rawdata.Row, err error) {
+	if o.xlsx.name == "" {
+		return nil, nil
+	}
+	if !strings.HasSuffix(o.xlsx.name, ".xlsx") {
+		err = ofFlag("xlsx", fmt.Errorf("%s must end in .xlsx: spreadsheets look at the name", o.xlsx.name))
+	}
+	if measured == "" {
+		return nil, err
+	}
+	rows, unread := readRaw(measured)
+	return rows, document.Join(err, unread)
+}
+
+func readRaw(name string) ([]rawdata.Row, error) {
+	f, err := csvfile.Open(name)
+	if err != nil {
+		return nil, document.Unreadable(name, err)
+	}
+	defer f.Close()
+	return rawdata.Read(f, name)
+}
+
+// tooMany says that a sheet has no room for all runs.
+func tooMany(runs int) string {
+	if runs <= workbook.MostRuns {
+		return ""
+	}
+	return fmt.Sprintf("%d runs do not fit into a workbook, which has room for %d; --format parquet has room for any number", runs, workbook.MostRuns)
+}
+
+// book is a workbook, or none.
+type book struct {
+	*workbook.Workbook
+	measured []rawdata.Row
+}
+
+// workbook starts the one that is asked for.
+func (o *runOptions) workbook(measured []rawdata.Row) (book, error) {
+	if o.xlsx.name == "" {
+		return book{}, nil
+	}
+	w, err := workbook.New(o.categoriesAsked()...)
+	return book{w, measured}, err
+}
+
+func (b book) add(r *result.Record) error {
+	if b.Workbook == nil {
+		return nil
+	}
+	return b.Add(r)
+}
+
+func (b book) write(ctx context.Context, s Streams, name string) error {
+	if b.Workbook == nil {
+		return nil
+	}
+	for _, row := range b.measured {
+		if err := b.AddRaw(row); err != nil {
+			return err
+		}
+	}
+	err := report.WriteFiles(ctx, report.File{Name: name, Write: func(w io.Writer) error { return b.Write(w) }})
+	if err == nil {
+		fmt.Fprintln(s.Err, "wrote", name)
+	}
+	return err
+}
+
+func (b book) close() {
+	if b.Workbook != nil {
+		b.Close()
+	}
+}

@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// traced is an event of a trace.
+type traced struct {
+	Ph, Name, Cat string
+	Pid, Tid      *int
+	Ts, Dur       *float64
+	Args          map[string]any
+}
+
+// readTrace checks a file against the trace event format, and that the spans of every thread lie beside or within each other.
+func readTrace(t *testing.T, name string) []traced {
+	t.Helper()
+	var file struct {
+		DisplayTimeUnit string
+		TraceEvents     []traced
+		OtherData       map[string]string
+	}
+	src, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(src, &file); err != nil {
+		t.Fatal(err)
+	}
+	if file.DisplayTimeUnit != "ms" || len(file.TraceEvents) == 0 {
+		t.Fatalf("%d events, in %q", len(file.TraceEvents), file.DisplayTimeUnit)
+	}
+	processes, threads, spans := map[int]bool{}, map[[2]int]bool{}, map[[2]int][]traced{}
+	for _, e := range file.TraceEvents {
+		if e.Pid == nil || e.Tid == nil || e.Name == "" {
+			t.Fatalf("%+v has no process, thread or name", e)
+		}
+		key := [2]int{*e.Pid, *e.Tid}
+		switch e.Ph {
+		case "M":
+			processes[*e.Pid] = processes[*e.Pid] || e.Name == "process_name"
+			threads[key] = threads[key] || e.Name == "thread_name"
+			if e.Args["name"] == "" {
+				t.Errorf("%+v names nothing", e)
+			}
+		case "X":
+			if e.Ts == nil || e.Dur == nil || *e.Ts < 0 || *e.Dur < 0 || e.Cat == "" || !threads[key] {
+				t.Fatalf("%+v: no time, no category, or a thread without a name", e)
+			}
+			spans[key] = append(spans[key], e)
+		case "C":
+			if e.Ts == nil || len(e.Args) == 0 {
+				t.Fatalf("%+v counts nothing", e)
+			}
+			for k, v := range e.Args {
+				if n, ok := v.(float64); !ok || n < 0 {
+					t.Errorf("%s of %s is %v", k, e.Name, v)
+				}
+			}
+		default:
+			t.Fatalf("%q is no phase of an event that is written here", e.Ph)
+		}
+		if !processes[*e.Pid] {
+			t.Fatalf("%+v: a process without a name", e)
+		}
+	}
+	for key, list := range spans {
+		checkNested(t, key, list)
+	}
+	return file.TraceEvents
+}
+
+func checkNested(t *testing.T, key [2]int, list []traced) {
+	t.Helper()
+	slices.SortStableFunc(list, func(a, b traced) int { return cmp.Or(cmp.Compare(*a.Ts, *b.Ts), cmp.Compare(*b.Dur, *a.Dur)) })
+	const rounding = 1e-6
+	var open []float64 // ends of the spans around
+	for _, e := range list {
+		end := *e.Ts + *e.Dur
+		for len(open) > 0 && open[len(open)-1] <= *e.Ts+rounding {
+			open = open[:len(open)-1]
+		}
+		if len(open) > 0 && end > open[len(open)-1]+rounding {
+			t.Fatalf("process %d, thread %d: %s from %v to %v overlaps another that ends at %v", key[0], key[1], e.Name, *e.Ts, end, open[len(open)-1])
+		}
+		open = append(open, end)
+	}
+}
+
+// stepTimes are the times of the steps that estimate prints, in ms.
+func stepTimes(t *testing.T, printed string) map[string]float64 {
+	t.Helper()
+	type step struct {
+		Step float64 `json:"step_ms"`
+	}
+	var answer struct{ Prefill, Decode step }
+	if err := json.Unmarshal([]byte(printed), &answer); err != nil {
+		t.Fatal(err)
+	}
+	if answer.Prefill.Step == 0 || answer.Decode.Step == 0 {
+		t.Fatalf("%+v", answer)
+	}
+	return map[string]float64{"prefill": answer.Prefill.Step, "decode": answer.Decode.Step}
+}
+
+// TestTraceOfSteps: the timeline of a step is as long as the step; lanes, stages and micro-batches have their places.
+func TestTraceOfSteps(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for flags, threads := range map[string][]string{
+		"--model llama_3_8b --system H200 --batch 8":                                                                     {"matrix", "vector", "layers", "micro-batches"},
+		"--model llama_3_70b --system H100_SXM --tp 4 --pp 4 --batch 32":                                                 {"matrix", "network 0", "network 1"},
+		"--model DeepSeek-V3 --system H200 --dp 16 --batch 64 --weights fp8 --overlap two-batch":                         {"matrix", "network 1"},
+		"--model DeepSeek-V3 --system H200 --dp 16 --batch 64 --weights fp8 --overlap single-batch":                      {"matrix", "network 1"},
+		"--model qwen3_32b_flash --system SOW-S1 --tp 4 --batch 16 --weights fp8 --assume reference":                     {"matrix", "network 0"},
+		"--model DeepSeek-V3 --system H200 --weights fp8 --prefill-plan dp8,ep8 --decode-plan dp16 --batch 8 --drafts 1": {"matrix"},
+	} {
+		args := append([]string{"estimate", "--json", "--trace-out", "trace.json"}, strings.Fields(flags)...)
+		steps := stepTimes(t, call(t, args...))
+		events := readTrace(t, "trace.json")
+		for phase, step := range steps {
+			of := map[int]bool{}
+			seen := map[string]bool{}
+			end := 0.0
+			for _, e := range events {
+				if e.Name == "process_name" && strings.Contains(e.Args["name"].(string), phase+" step") {
+					of[*e.Pid] = true
+				}
+				if e.Name == "thread_name" {
+					seen[e.Args["name"].(string)] = true
+				}
+				if e.Ph == "X" && of[*e.Pid] && e.Cat != "handover" {
+					end = max(end, *e.Ts+*e.Dur)
+				}
+			}
+			if math.Abs(end/1e3-step) > 1e-5*step {
+				t.Errorf("%s: the %s ends after %v ms, the step takes %v", flags, phase, end/1e3, step)
+			}
+			for _, name := range threads {
+				if !seen[name] {
+					t.Errorf("%s: no thread %s", flags, name)
+				}
+			}
+		}
+	}
+}
+
+// TestTraceOfSimulation: all requests and steps of a run are in its trace, and the KV cache beside them.
+func TestTraceOfSimulation(t *testing.T) {
+	t.Chdir(t.TempDir())
+	call(t, "simulate", "--model", "Llama-3.1-8B", "--system", "H200", "--dp", "2", "--rate", "40", "--num-prompts", "200", "--isl", "256", "--osl", "64",
+		"--trace-out", "trace.json", "--steps-out", "steps.csv", "--requests-out", "requests.csv")
+	lines := func(name string) int { return strings.Count(string(readFile(t, name)), "\n") - 1 }
+	count := map[string]int{}
+	for _, e := range readTrace(t, "trace.json") {
+		switch {
+		case e.Ph == "C" && strings.HasPrefix(e.Name, "KV use"):
+			count["cache"]++
+			if e.Args["percent"].(float64) > 100 {
+				t.Errorf("%v", e.Args)
+			}
+		case e.Ph == "X" && e.Cat == "step":
+			count["step"]++
+		case e.Ph == "X" && strings.HasPrefix(e.Name, "request "):
+			count["request"]++
+		}
+	}
+	if n := lines("steps.csv"); count["step"] != n || count["cache"] != n || n == 0 {
+		t.Errorf("%v in the trace, %d steps in the table", count, n)
+	}
+	if n := lines("requests.csv"); count["request"] != n || n != 200 {
+		t.Errorf("%v in the trace, %d requests in the table", count, n)
+	}
+	// The same run gives the same trace.
+	before := string(readFile(t, "trace.json"))
+	call(t, "simulate", "--model", "Llama-3.1-8B", "--system", "H200", "--dp", "2", "--rate", "40", "--num-prompts", "200", "--isl", "256", "--osl", "64", "--trace-out", "trace.json")
+	if string(readFile(t, "trace.json")) != before {
+		t.Error("two traces of one run differ")
+	}
+}
+
+// TestOpDetailsOfPoint: estimate and explain write the same table of operators, which adds up to the steps.
+func TestOpDetailsOfPoint(t *testing.T) {
+	t.Chdir(t.TempDir())
+	flags := "--model DeepSeek-V3 --system H200 --dp 16 --batch 64 --weights fp8 --overlap two-batch --json --op-details "
+	steps := stepTimes(t, call(t, append([]string{"estimate"}, strings.Fields(flags+"a.csv")...)...))
+	call(t, append([]string{"explain"}, strings.Fields(flags+"b.csv")...)...)
+	table := string(readFile(t, "a.csv"))
+	if table != string(readFile(t, "b.csv")) {
+		t.Error("estimate and explain write different tables")
+	}
+	rows := strings.Split(strings.TrimSpace(table), "\n")
+	header := strings.Split(rows[0], ",")
+	at := func(name string) int { return slices.Index(header, name) }
+	sums := map[string]float64{}
+	for _, row := range rows[1:] {
+		cells := strings.Split(row, ",")
+		var time, repeat float64
+		fmt.Sscan(cells[at("process_time")], &time)
+		fmt.Sscan(cells[at("repeat")], &repeat)
+		sums[cells[0]] += time * repeat
+	}
+	for phase, step := range steps {
+		if got := 1e3 * sums[phase]; math.Abs(got-step) > 1e-9*step {
+			t.Errorf("%s: operators take %v ms, the step %v", phase, got, step)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"throughline/internal/watch"
+)
+
+// addWatch makes a command that can answer again and again whenever an input file changes. Inputs are the files that are read as
+// things stand.
+func addWatch(cmd *cobra.Command, path string, s Streams, inputs func() []string) {
+	on := new(bool)
+	addOutputs(cmd, path, map[string]any{"watch": on})
+	once := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !*on {
+			return once(cmd, args)
+		}
+		return watching(cmd.Context(), s, inputs, func() error { return once(cmd, args) }, func(err error) int { return finish(cmd.Context(), s, cmd, err) })
+	}
+}
+
+// watching answers, and again after every change. What goes wrong is shown, and ends nothing but an answer.
+func watching(ctx context.Context, s Streams, inputs func() []string, answer func() error, show func(error) int) error {
+	var files []string
+	first := true
+	for {
+		// Files that are read no more may come back with the next change.
+		for _, name := range inputs() {
+			if !slices.Contains(files, name) {
+				files = append(files, name)
+			}
+		}
+		before := watch.Look(files)
+		if first && !before.Any() {
+			return errors.New("--watch: there is no input file to watch: what is built in does not change (\"throughline systems show NAME --json > FILE\" makes a file of your own)")
+		}
+		first = false
+		start := time.Now()
+		err := answer()
+		if ctx.Err() != nil {
+			return err
+		}
+		said := fmt.Sprintf("answered in %v", time.Since(start).Round(time.Millisecond))
+		if show(err) == exitBadInput {
+			said = "no answer"
+		}
+		fmt.Fprintf(s.Err, "%s; watching, Ctrl-C ends\n", said)
+		changed := before.Wait(ctx)
+		if changed == nil {
+			return nil
+		}
+		if isTerminal(s.watched) && s.terminal {
+			fmt.Fprint(s.watched, "\x1b[H\x1b[2J\x1b[3J")
+		}
+		fmt.Fprintf(s.Err, "%s changed\n", strings.Join(changed, ", "))
+	}
+}
+
+// watched are the files of the question that the flags ask.
+func (s *settings) watched() []string {
+	q, _ := ask(s) // what is wrong with it is said by its answer
+	return watchable(q.Watched())
+}
+
+// watchable are the names that are given.
+func watchable(names []string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}

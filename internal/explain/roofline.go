@@ -1,0 +1,104 @@
+package explain
+
+import (
+	"slices"
+	"strings"
+
+	"throughline/estimate"
+	"throughline/hardware"
+	"throughline/hardware/kernel"
+	"throughline/internal/opdetail"
+	"throughline/op"
+)
+
+// Spot is where an operator lies under the roofline, the work of operators fused with it included.
+type Spot struct {
+	Name, Part, Engine string
+	Intensity          float64 // operations per byte
+	Rate               float64 // operations per second
+	Share              float64 // of the step
+}
+
+// Ceiling is what bounds operators: operations or, of a memory, bytes per second.
+type Ceiling struct {
+	Name       string
+	Rate       float64
+	Memory     bool
+	Calibrated bool // what large work reaches, not the peak
+}
+
+// Roofline is the operators that compute, and the ceilings above them: peaks, and what large work reaches by the calibration.
+func (x *Explanation) Roofline() (spots []Spot, ceilings []Ceiling) {
+	c := x.subject
+	sys, as := c.problem.System, c.problem.Assume
+	add := func(name string, rate float64, memory bool) {
+		if rate > 0 && !slices.ContainsFunc(ceilings, func(k Ceiling) bool { return k.Name == name }) {
+			ceilings = append(ceilings, Ceiling{Name: name, Rate: rate, Memory: memory})
+		}
+	}
+	add("memory", sys.Memory.GBps*as.BytesPerGB, true)
+	for kind := range c.parts {
+		part := &c.parts[kind]
+		for i := range part.Ops {
+			o := &part.Ops[i]
+			told := c.operator(opdetail.BlockOf(estimate.PartKind(kind), o), o, part.Times)
+			if o.Class == op.Comm || !(told.Time > 0) || !(o.Flops > 0) || !(o.Bytes() > 0) {
+				continue
+			}
+			flops, bytes := o.Flops+o.Fused.Flops, o.Bytes()+o.Fused.Bytes
+			spots = append(spots, Spot{told.Name, told.Part, told.Engine, flops / bytes, flops / o.Exposed, told.Share})
+			peak := opdetail.PeakOf(&c.problem, o)
+			add(peak.Engine+" "+peak.DType, peak.Flops, false)
+		}
+	}
+	return spots, append(ceilings, c.calibrated(ceilings)...)
+}
+
+// Products by which ceilings are calibrated: so large that nothing but the units, or nothing but the memory, matters.
+var (
+	computing = kernel.Shape{M: 8192, N: 8192, K: 8192, Count: 1}
+	reading   = kernel.Shape{M: 16, N: 16384, K: 16384, Count: 1}
+)
+
+// calibrated are the rates below peaks that large work reaches by the kernels of the system; without them, by its
+// coefficients.
+func (c *subject) calibrated(peaks []Ceiling) (out []Ceiling) {
+	sys := c.problem.System
+	for _, p := range peaks {
+		number, cube := strings.CutPrefix(p.Name, "cube ")
+		switch best := 0.0; {
+		case cube:
+			best = sys.Matrix[number].Calibration
+			if t, ok := gemm(sys, number); ok {
+				best = 2 * computing.M * computing.N * computing.K / t.Seconds(&kernel.Pace{Flop: 1}, &computing)
+			}
+			out = below(out, p, best)
+		case p.Memory:
+			best = sys.Memory.Calibration
+			number = c.problem.Precision.AttentionType // of 16 bits or so: all types read alike
+			if t, ok := gemm(sys, number); ok {
+				_, bytes := sys.Kernels.Gemm[number].Work()
+				work := bytes[3]*reading.M*reading.N + bytes[5]*reading.M*reading.K + bytes[6]*reading.N*reading.K
+				best = work / t.Seconds(&kernel.Pace{Byte: 1}, &reading)
+			}
+			out = below(out, p, best)
+		}
+	}
+	return out
+}
+
+// gemm is the calibrated model of products in a number type.
+func gemm(sys *hardware.System, number string) (kernel.Timing, bool) {
+	if sys.Kernels == nil || sys.Kernels.Gemm[number] == nil {
+		return nil, false
+	}
+	return sys.Kernels.Timing(kernel.Gemm, number)
+}
+
+// below adds the ceiling at a share of a peak.
+func below(out []Ceiling, peak Ceiling, share float64) []Ceiling {
+	if !(share > 0) || share >= 1 {
+		return out
+	}
+	return append(out, Ceiling{peak.Name + " calibrated", peak.Rate * share, peak.Memory, true})
+}

@@ -1,0 +1,134 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"throughline/assume"
+	"throughline/internal/chart"
+	"throughline/internal/jobfile"
+	"throughline/internal/picture"
+	"throughline/internal/report"
+	"throughline/internal/result"
+	"throughline/internal/sweep"
+)
+
+func render(t testing.TB, p *Page) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := p.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// Names of files and models are text, whatever is in them.
+func TestNamesAreText(t *testing.T) {
+	bad := `"><script>alert(1)</script><img src=x onerror=alert(1)>`
+	p := &Page{Title: bad, Subtitle: bad, Sections: []Section{{
+		Title: bad, Text: []string{bad}, Code: []string{bad}, Charts: []*chart.Chart{{Kind: bad, Title: bad, Subtitle: bad, Description: bad, Keys: []chart.Key{{Text: bad}}}},
+		Tables: []Table{{Title: bad, Columns: []Column{{Title: bad, Doc: bad}}, Rows: [][]Cell{{Text(bad)}, {Number(3, 2)}, {Number(math.Inf(1), 2)}}}}, Folded: []Section{{Title: bad}},
+	}}}
+	src := render(t, p)
+	if strings.Contains(src, "<img") || strings.Count(src, "<script") != 1 || strings.Contains(src, "style=") {
+		t.Error("a name has become part of the page")
+	}
+	for _, want := range []string{"default-src 'none'", `data-v="3"`, "prefers-color-scheme:dark", "@media print"} {
+		if !strings.Contains(src, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if strings.Contains(src, `data-v="+Inf"`) {
+		t.Error("what is no number is sorted as one")
+	}
+}
+
+// records are the runs of a file, over and over.
+func records(t testing.TB, n int) ([]*result.Record, *picture.Runs) {
+	t.Helper()
+	jobs, _, err := jobfile.Load(filepath.FromSlash("../../configs/reference_sample.json"), &assume.Reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []*result.Record
+	if err := sweep.Run(context.Background(), jobs[0], sweep.Options{Jobs: 2}, func(r *result.Record) error { out = append(out, r); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	fields, err := report.FieldsOf("columns", picture.UsualX, picture.UsualY, picture.UsualBy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; len(out) < n; i++ {
+		r := *out[i]
+		r.Number = len(out)
+		out = append(out, &r)
+	}
+	return out[:n], &picture.Runs{Title: "sample", X: fields[0], Y: fields[1], By: fields[2]}
+}
+
+func write(list []*result.Record, pictures *picture.Runs) *Page {
+	p := NewRuns("sample.json")
+	p.Start("pd-split-request-optimal", pictures)
+	for _, r := range list {
+		pictures.Add(r)
+		p.Add(r)
+	}
+	return p.Page()
+}
+
+// The report compares all runs and tells each by itself; the same runs give the same bytes.
+func TestRuns(t *testing.T) {
+	list, pictures := records(t, 4)
+	src := render(t, write(list, pictures))
+	again, others := records(t, 4)
+	if src != render(t, write(again, others)) {
+		t.Error("written twice, two pages")
+	}
+	for i, r := range list {
+		for _, want := range []string{fmt.Sprintf(">run %d<", i), fmt.Sprintf("<summary>run %d: %s", i, r.Model.Name)} {
+			if !strings.Contains(src, want) {
+				t.Errorf("no %s", want)
+			}
+		}
+	}
+	for _, want := range []string{"Preset reference.", "pd-split-request-optimal, assumptions"} {
+		if !strings.Contains(src, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if f, _ := result.Lookup("trust"); !strings.Contains(src, fmt.Sprint(f.Value(list[0]))) {
+		t.Error("no confidence")
+	}
+}
+
+// Many runs are a page that a browser stands.
+func TestManyRuns(t *testing.T) {
+	list, pictures := records(t, mostRows+100)
+	src := render(t, write(list, pictures))
+	if !strings.Contains(src, fmt.Sprintf("The first %d of %d runs", mostRows, mostRows+100)) || strings.Count(src, "<details>") != mostSingle {
+		t.Errorf("%d runs are told one by one", strings.Count(src, "<details>"))
+	}
+	if len(src) > 20<<20 {
+		t.Errorf("%d bytes", len(src))
+	}
+}
+
+// The report of 100 runs takes less than a second.
+func BenchmarkHundredRuns(b *testing.B) {
+	list, _ := records(b, 100)
+	for b.Loop() {
+		_, pictures := records(b, 1)
+		start := time.Now()
+		if err := write(list, pictures).Write(io.Discard); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(time.Since(start).Milliseconds()), "ms/page")
+	}
+}

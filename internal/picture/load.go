@@ -1,0 +1,159 @@
+package picture
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"throughline/internal/chart"
+	"throughline/number"
+	"throughline/serving/simulate"
+	"throughline/workload"
+)
+
+// Load is a simulated run.
+type Load struct {
+	Title  string // what is simulated
+	Result *simulate.Result
+}
+
+// LoadKinds are the charts of simulate.
+var LoadKinds = []Kind[Load]{
+	{"load", "running and waiting requests and the KV cache over time", load},
+	{"latency", "the distributions of TTFT, TPOT, the time between tokens and the time of a request", latency},
+}
+
+func (l *Load) frame(kind, title string) *chart.Chart {
+	r := l.Result
+	traffic := fmt.Sprintf("%d requests", r.Requests)
+	switch {
+	case r.Concurrency > 0:
+		traffic += fmt.Sprintf(", %d clients", r.Concurrency)
+	case math.IsInf(r.Rate, 1):
+		traffic += ", all at once"
+	default:
+		traffic += fmt.Sprintf(", %s requests/s", number.Plain(r.Rate, 4))
+	}
+	return &chart.Chart{Kind: kind, Title: title, Subtitle: l.Title + "; " + traffic}
+}
+
+// Sample is the load of an interval, on average.
+type Sample struct {
+	Time             float64 // at its start
+	Running, Waiting float64
+	Cache            float64 // share of the blocks that are used
+}
+
+// Samples are the load over time, in at most so many intervals.
+func Samples(r *simulate.Result, most int) []Sample {
+	t := r.Timeline
+	if t == nil || len(t.Points) == 0 {
+		return nil
+	}
+	blocks := 0
+	for i := range r.Pools {
+		blocks += r.Pools[i].Blocks * r.Pools[i].Ranks
+	}
+	join := (len(t.Points) + most - 1) / most
+	var out []Sample
+	for i := 0; i < len(t.Points); i += join {
+		var s Sample
+		n := min(join, len(t.Points)-i)
+		for k := range n {
+			running, waiting, used := t.Points[i+k].Means(t.Every)
+			s.Running += running / float64(n)
+			s.Waiting += waiting / float64(n)
+			s.Cache += used / float64(n) / float64(max(1, blocks))
+		}
+		s.Time = float64(i) * t.Every
+		out = append(out, s)
+	}
+	return out
+}
+
+func load(l Load) (*chart.Chart, error) {
+	samples := Samples(l.Result, 400)
+	if len(samples) == 0 {
+		return nil, errors.New("no step was simulated")
+	}
+	c := l.frame("load", "Requests and KV cache over time")
+	end := l.Result.Duration()
+	axis := chart.Axis{Low: chart.At(0), High: &end}
+	requests := chart.Panel{Weight: 2, Least: 30, Y: chart.Axis{Title: "requests", Zero: true}, X: axis}
+	cache := chart.Panel{Weight: 1, Least: 30, Y: chart.Axis{Title: "KV cache used, %", Zero: true}, X: axis}
+	requests.X.Bare = true
+	cache.X.Title = "time in s"
+	running := chart.Area{Paint: chart.C1, Steps: true, Tip: "running requests"}
+	waiting := chart.Area{Paint: chart.C7, Steps: true, Tip: "waiting requests"}
+	used := chart.Line{Paint: chart.C4, Steps: true}
+	var peak Sample
+	add := func(s Sample, time float64) {
+		low, mid, high := chart.XY{X: time}, chart.XY{X: time, Y: s.Running}, chart.XY{X: time, Y: s.Running + s.Waiting}
+		running.Lower, running.Upper = append(running.Lower, low), append(running.Upper, mid)
+		waiting.Lower, waiting.Upper = append(waiting.Lower, mid), append(waiting.Upper, high)
+		used.Points = append(used.Points, chart.XY{X: time, Y: 100 * s.Cache})
+	}
+	for _, s := range samples {
+		add(s, s.Time)
+		peak.Running, peak.Waiting, peak.Cache = max(peak.Running, s.Running), max(peak.Waiting, s.Waiting), max(peak.Cache, s.Cache)
+	}
+	add(samples[len(samples)-1], end)
+	requests.Areas, cache.Lines = []chart.Area{running, waiting}, []chart.Line{used}
+	if len(l.Result.Pools) > 0 && l.Result.LastArrival > 0 && l.Result.LastArrival < end {
+		requests.Rules = []chart.Rule{{X: chart.At(l.Result.LastArrival), Paint: chart.Ink, Dash: true, Label: "last arrival"}}
+	}
+	c.Keys = []chart.Key{{Paint: chart.C1, Form: chart.Box, Text: "running"}, {Paint: chart.C7, Form: chart.Box, Text: "waiting, above those that run"}, {Paint: chart.C4, Form: chart.Stroke, Text: "KV cache"}}
+	c.Panels = []chart.Panel{requests, cache}
+	c.Description = fmt.Sprintf("Over %.3g s at most %.0f requests run and %.0f wait at a time, and %.0f%% of the KV cache are used.", end, peak.Running, peak.Waiting, 100*peak.Cache)
+	return c, nil
+}
+
+// quantiles of a distribution that its line goes through: the tail needs most of them.
+func quantiles() (out []float64) {
+	for q := 0.0; q < 0.985; q += 0.01 {
+		out = append(out, q)
+	}
+	return append(out, 0.99, 0.9925, 0.995, 0.9975, 0.999, 1)
+}
+
+func latency(l Load) (*chart.Chart, error) {
+	c := l.frame("latency", "Latencies: the share of requests, or of tokens, that take no longer")
+	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "ms", Log: true}, Y: chart.Axis{Title: "% of all", Low: chart.At(0), High: chart.At(100)}}
+	text := ""
+	for i, d := range []struct {
+		name string
+		of   *simulate.Distribution
+	}{{"TTFT", &l.Result.Record.TTFT}, {"TPOT", &l.Result.Record.TPOT}, {"between tokens", &l.Result.ITL}, {"whole request", &l.Result.E2E}} {
+		if d.of.Weight == 0 {
+			continue
+		}
+		line := chart.Line{Paint: chart.Series(i), Dash: i == 2}
+		for _, q := range quantiles() {
+			line.Points = append(line.Points, chart.XY{X: 1e3 * d.of.Quantile(q), Y: 100 * q})
+		}
+		p.Lines = append(p.Lines, line)
+		marks := chart.Dots{Paint: line.Paint, Form: chart.FormOf(i), Size: 4}
+		for _, q := range []float64{0.5, 0.9, 0.99} {
+			ms := 1e3 * d.of.Quantile(q)
+			name := fmt.Sprintf("p%.0f %s", 100*q, chart.Number(ms))
+			marks.Points = append(marks.Points, chart.Dot{XY: chart.XY{X: ms, Y: 100 * q}, Label: name, Tip: fmt.Sprintf("%s, p%.0f: %s ms", d.name, 100*q, chart.Number(ms))})
+		}
+		p.Dots = append(p.Dots, marks)
+		c.Keys = append(c.Keys, chart.Key{Paint: line.Paint, Form: marks.Form, Text: d.name})
+		text += fmt.Sprintf(" %s: median %s ms, 99th percentile %s ms.", d.name, chart.Number(1e3*d.of.Quantile(0.5)), chart.Number(1e3*d.of.Quantile(0.99)))
+	}
+	if len(p.Lines) == 0 {
+		return nil, errors.New("no request has ended")
+	}
+	for _, limit := range []struct {
+		name string
+		of   workload.Limit
+	}{{"TTFT limit", l.Result.TTFT}, {"TPOT limit", l.Result.TPOT}} {
+		if limit.of.Seconds > 0 {
+			p.Rules = append(p.Rules, chart.Rule{X: chart.At(1e3 * limit.of.Seconds), Paint: chart.C2, Dash: true, Label: limit.name})
+		}
+	}
+	c.Panels = []chart.Panel{p}
+	c.Description = "Cumulative distributions of latencies." + text
+	return c, nil
+}

@@ -1,0 +1,445 @@
+package picture
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"throughline/assume"
+	"throughline/deploy"
+	"throughline/engine"
+	"throughline/internal/advice"
+	"throughline/internal/chart"
+	"throughline/internal/explain"
+	"throughline/internal/jobfile"
+	"throughline/internal/point"
+	"throughline/internal/question"
+	"throughline/internal/report"
+	"throughline/internal/result"
+	"throughline/internal/sweep"
+	"throughline/internal/test/golden"
+	"throughline/internal/validate"
+	"throughline/serving/simulate"
+	"throughline/workload"
+)
+
+// stepOf explains a step of a question.
+func stepOf(t testing.TB, phase int, change func(*question.Question)) Step {
+	t.Helper()
+	q := question.Default()
+	q.Model, q.System, q.Batch = "llama_3_8b", "H200", 32
+	change(&q)
+	a, err := point.NewEstimator().Answer(&q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := explain.Of(a, phase, workload.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Step{a, phase, x}
+}
+
+// deepseek is the step that is looked at most.
+func deepseek(q *question.Question) {
+	q.Model, q.DP, q.Batch, q.Formats.Weights = "deepseek_v3_flash_mla_absorb", 16, 64, "fp8"
+}
+
+// steps are from the plainest to what nobody deploys.
+var steps = map[string]struct {
+	phase  int
+	change func(*question.Question)
+}{
+	"dense":          {1, func(*question.Question) {}},
+	"dense prefill":  {0, func(q *question.Question) { q.Input = 100_000 }},
+	"one sequence":   {1, func(q *question.Question) { q.Batch, q.Engine = 1, "none" }},
+	"experts":        {1, deepseek},
+	"two batches":    {1, func(q *question.Question) { deepseek(q); q.Overlap = "two-batch" }},
+	"pipeline":       {1, func(q *question.Question) { deepseek(q); q.DP, q.TP, q.PP, q.Drafts = 2, 2, 8, 2 }},
+	"reference":      {1, func(q *question.Question) { deepseek(q); q.Assume = "reference" }},
+	"does not fit":   {1, func(q *question.Question) { q.Batch, q.System, q.Engine = 500, "L40S", "none" }},
+	"far too much":   {1, func(q *question.Question) { q.Batch, q.System, q.Engine = 100_000, "L40S", "none" }},
+	"expert prefill": {0, deepseek},
+}
+
+// sizes at which charts are looked at.
+var sizes = [][2]float64{{320, 200}, {480, 300}, {900, 500}, {1600, 900}}
+
+// look checks a chart at all sizes, and keeps it as it is drawn at the usual one.
+func checked(t *testing.T, name string, c *chart.Chart, keep bool) {
+	t.Helper()
+	if c.Title == "" || c.Subtitle == "" || c.Description == "" {
+		t.Errorf("%s: no title, subtitle or description", name)
+	}
+	for _, size := range sizes {
+		for _, problem := range c.Draw(size[0], size[1], "").Problems() {
+			t.Errorf("%s at %v: %s", name, size, problem)
+		}
+	}
+	var b bytes.Buffer
+	if err := (chart.SVG{Theme: chart.Light}).Write(&b, c.Draw(900, 500, "")); err != nil {
+		t.Fatal(err)
+	}
+	d := xml.NewDecoder(bytes.NewReader(b.Bytes()))
+	for {
+		if _, err := d.Token(); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	if keep {
+		golden.File(t, filepath.Join("testdata", strings.ReplaceAll(name, " ", "_")+".svg"), b.Bytes())
+	}
+}
+
+func TestSteps(t *testing.T) {
+	for name, s := range steps {
+		step := stepOf(t, s.phase, s.change)
+		for _, k := range StepKinds {
+			c, err := k.Draw(step)
+			if err != nil {
+				t.Errorf("%s of %s: %v", k.Name, name, err)
+				continue
+			}
+			checked(t, k.Name+" of "+name, c, name == "experts")
+		}
+	}
+}
+
+// What a timeline shows is the step: its lanes hold what the table of operators has, and the last thing ends with it.
+func TestTimelineIsTheStep(t *testing.T) {
+	for name, s := range steps {
+		step := stepOf(t, s.phase, s.change)
+		var exposed, end float64
+		for _, m := range step.Why.Timeline() {
+			exposed += m.Exposed
+			end = max(end, m.End)
+			if m.End < m.Start || m.Name == "" || m.Part == "" {
+				t.Errorf("%s: %+v", name, m)
+			}
+		}
+		if math.Abs(end/step.micros()-1) > 1e-6 {
+			t.Errorf("%s: ends at %v µs, the step takes %v", name, end, step.micros())
+		}
+		var shares float64
+		c, err := share(step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range c.Panels[0].Bars {
+			shares += b.To
+		}
+		if math.Abs(shares-100) > 1e-6 {
+			t.Errorf("%s: shares add up to %v", name, shares)
+		}
+	}
+}
+
+// No operator lies above the peaks.
+func TestUnderTheRoof(t *testing.T) {
+	for name, s := range steps {
+		step := stepOf(t, s.phase, s.change)
+		spots, ceilings := step.Why.Roofline()
+		peaks, below := 0, 0
+		var bandwidth, top float64
+		for _, c := range ceilings {
+			if c.Calibrated {
+				below++
+				continue
+			}
+			peaks++
+			if c.Memory {
+				bandwidth = c.Rate
+			} else {
+				top = max(top, c.Rate)
+			}
+		}
+		if peaks < 2 || below < 1 {
+			t.Errorf("%s: %d peaks, %d calibrated ceilings", name, peaks, below)
+		}
+		for _, q := range spots {
+			// Of operators in one kernel all bytes count, also those that stay inside of it: those may lie above the memory's roof.
+			if q.Rate > top*(1+1e-9) || q.Engine == "cube" && q.Rate > q.Intensity*bandwidth*(1+1e-9) {
+				t.Errorf("%s: %s does %v flop/s at %v flop/byte", name, q.Name, q.Rate, q.Intensity)
+			}
+		}
+	}
+}
+
+// What matters most is written out, not only drawn.
+func TestNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		step, kind string
+		want       []string
+	}{
+		"memory that is too small": {"does not fit", "memory", []string{"capacity 44.99 GiB", "usable 39.491 GiB"}},
+		"a layer":                  {"experts", "timeline", []string{"attention | MLP", "scores", "expert gate and up", "dispatch", "combine", "router", "The whole step", "network 1"}},
+		"stages":                   {"pipeline", "timeline", []string{"The whole step", "waiting", "network 0"}},
+		"the slowest":              {"experts", "share", []string{"expert gate and up", "combine"}},
+		"ceilings":                 {"experts", "roofline", []string{"memory, 4.8 TB/s", "cube float8, 1979 Tflop/s", "expert gate and up", "scores"}},
+	} {
+		s := steps[c.step]
+		k, _ := Find(StepKinds, c.kind)
+		drawn, err := k.Draw(stepOf(t, s.phase, s.change))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts := map[string]bool{}
+		for _, m := range drawn.Draw(900, 500, "").Marks {
+			texts[m.Text] = true
+		}
+		for _, want := range c.want {
+			if !texts[want] {
+				t.Errorf("%s: no %q", name, want)
+			}
+		}
+	}
+}
+
+// The memory map holds what the processor has, or more where it does not fit.
+func TestMemoryAddsUp(t *testing.T) {
+	for name, s := range steps {
+		step := stepOf(t, s.phase, s.change)
+		c, err := memory(step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bars := c.Panels[0].Bars
+		end, m := bars[len(bars)-1].To, step.Why.Memory
+		if want := m.Capacity - min(0, m.Free); math.Abs(end/want-1) > 1e-6 {
+			t.Errorf("%s: %v of %v GiB", name, end, want)
+		}
+	}
+}
+
+func plansOf(t testing.TB, change func(*question.Question), mode question.Mode) Plans {
+	t.Helper()
+	q := question.DefaultOf(question.Plan)
+	q.Model, q.System, q.GPUs, q.Mode = "llama_3_8b", "H200", 4, mode
+	change(&q)
+	l, err := q.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	engines, err := engine.Choices(q.Engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := advice.Options{GPUs: q.GPUs, GPUsPerNode: q.GPUsPerNode, Mode: mode, Objective: q.Objective, Engines: engines, Top: q.Top, Workers: 2}
+	a, err := advice.Give(context.Background(), l, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Plans{l, &o, a}
+}
+
+func TestPlans(t *testing.T) {
+	one := plansOf(t, func(q *question.Question) { q.GPUs = 1 }, advice.Aggregated)
+	both := plansOf(t, func(q *question.Question) { q.GPUs, q.TPOT = 8, 20 }, advice.Both)
+	for name, p := range map[string]Plans{"one GPU": one, "eight GPUs": both} {
+		c, err := frontier(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checked(t, "frontier of "+name, c, name == "eight GPUs")
+	}
+	c, err := balance(both)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked(t, "balance of eight GPUs", c, true)
+	if _, err := balance(one); err == nil || !strings.Contains(err.Error(), "pool for each phase") {
+		t.Errorf("a balance of one GPU: %v", err)
+	}
+	none := one
+	none.Advice = &advice.Advice{}
+	if _, err := frontier(none); err == nil {
+		t.Error("a frontier of nothing")
+	}
+}
+
+func loadOf(t testing.TB, requests int, rate float64) Load {
+	t.Helper()
+	q := question.Default()
+	q.Model, q.System, q.Batch, q.Input, q.Output = "llama_3_8b", "H200", 1, 512, 64
+	a, err := point.NewEstimator().Answer(&q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := simulate.Of(&a.Deployment, workload.Lengths{Input: 512, Output: 64}, &simulate.Settings{BlockTokens: 16, Routing: deploy.RoundRobin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Every = 1e-3
+	traffic := simulate.Traffic{Requests: requests, Rate: rate, HashTokens: 16, Turns: 1}
+	traffic.Arrival, _ = workload.ParseArrival("poisson")
+	traffic.Input, _ = simulate.ParseLength("", 512)
+	traffic.Output, _ = simulate.ParseLength("", 64)
+	record, err := simulate.Run(context.Background(), o, traffic.Source())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Load{report.DeploymentTitle(&a.Deployment, false), &simulate.Result{Record: record, Rate: rate, TTFT: workload.Limit{Seconds: 0.2}}}
+}
+
+// TestSamples: no interval has more requests than there are, or more of the cache than that holds, however short it is; together
+// they are the same time of requests, and no more than these spent: who comes during a step is seen by the next.
+func TestSamples(t *testing.T) {
+	const requests = 200
+	r := loadOf(t, requests, 50).Result
+	total := 0.0
+	for _, most := range []int{10, 400, 1 << 20} {
+		inside, samples := 0.0, Samples(r, most)
+		if len(samples) > most {
+			t.Errorf("%d samples", len(samples))
+		}
+		for i, s := range samples {
+			if s.Running+s.Waiting > requests+1e-9 || s.Cache > 1+1e-9 {
+				t.Errorf("%+v", s)
+			}
+			end := float64(len(r.Timeline.Points)) * r.Timeline.Every
+			if i+1 < len(samples) {
+				end = samples[i+1].Time
+			}
+			inside += (s.Running + s.Waiting) * (end - s.Time)
+		}
+		if total == 0 {
+			total = inside
+		}
+		if math.Abs(inside/total-1) > 1e-9 || inside > r.Record.Present {
+			t.Errorf("requests spent %v s in %d samples, %v s in 10, %v s in all", inside, len(samples), total, r.Record.Present)
+		}
+	}
+}
+
+func TestLoads(t *testing.T) {
+	for name, l := range map[string]Load{"one request": loadOf(t, 1, 1), "many requests": loadOf(t, 2000, 30), "a crowd": loadOf(t, 3000, math.Inf(1))} {
+		for _, k := range LoadKinds {
+			c, err := k.Draw(l)
+			if err != nil {
+				t.Fatalf("%s of %s: %v", k.Name, name, err)
+			}
+			checked(t, k.Name+" of "+name, c, name == "many requests")
+		}
+		// Samples hold what the timeline does: the integral over time is the same.
+		var sum, want float64
+		samples := Samples(l.Result, 400)
+		points := l.Result.Timeline.Points
+		join := len(points)
+		if len(samples) > 1 {
+			join = int(math.Round(samples[1].Time / l.Result.Timeline.Every))
+		}
+		for i, s := range samples {
+			sum += s.Running * float64(min(join, len(points)-i*join)) * l.Result.Timeline.Every
+		}
+		for i := range points {
+			want += points[i].Running
+		}
+		if math.Abs(sum/want-1) > 1e-9 {
+			t.Errorf("%s: %v request-seconds, want %v", name, sum, want)
+		}
+	}
+}
+
+func measuredOf(rows int) Measured {
+	r := &validate.Report{Header: []string{"a"}, Figures: []string{""}}
+	for i := range rows {
+		m := math.Pow(10, float64(i%61)/10-2)
+		group := fmt.Sprintf("group %d", i%11)
+		r.Rows = append(r.Rows, validate.Row{Group: group, Label: fmt.Sprint(i), Figures: []validate.Figure{{Measured: m, Predicted: m * (0.7 + 0.6*math.Mod(float64(i)*0.618, 1))}}})
+	}
+	r.Rows = append(r.Rows, validate.Row{Group: "none", Figures: []validate.Figure{{Reason: "no such kernel", Measured: 3}}}, validate.Row{Group: "zero", Figures: []validate.Figure{{}}})
+	return Measured{"made.csv", "µs", r}
+}
+
+func TestScatter(t *testing.T) {
+	for _, n := range []int{1, 300, 10_000} {
+		c, err := scatter(measuredOf(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		checked(t, fmt.Sprintf("scatter of %d", n), c, n == 300)
+	}
+	if _, err := scatter(measuredOf(0)); err == nil {
+		t.Error("a scatter of nothing")
+	}
+}
+
+func runsOf(t testing.TB, config, x, y, by string) *Runs {
+	t.Helper()
+	jobs, _, err := jobfile.Load(config, &assume.Reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields, err := report.FieldsOf("columns", x, y, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Runs{Title: filepath.Base(config), X: fields[0], Y: fields[1], By: fields[2]}
+	for _, job := range jobs {
+		if err := sweep.Run(context.Background(), job, sweep.Options{Jobs: 2}, func(of *result.Record) error { r.Add(of); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+func TestRuns(t *testing.T) {
+	r := runsOf(t, "../../configs/reference_sample.json", UsualX, UsualY, UsualBy)
+	for _, k := range RunKinds {
+		c, err := k.Draw(r)
+		if err != nil {
+			t.Fatalf("%s: %v", k.Name, err)
+		}
+		checked(t, k.Name+" of runs", c, true)
+	}
+	for n := len(r.list); len(r.list) < 10_000; { // the same, in other places
+		next := r.list[len(r.list)-n]
+		next.user, next.card, next.xs, next.value = next.user*1.0003, next.card*0.9999, next.xs+17, next.value*0.9998
+		next.x, next.by = fmt.Sprint(len(r.list)%150), fmt.Sprint(len(r.list)%90)
+		r.list = append(r.list, next)
+	}
+	for _, k := range RunKinds {
+		c, err := k.Draw(r)
+		if err != nil {
+			t.Fatalf("%s: %v", k.Name, err)
+		}
+		checked(t, k.Name+" of many runs", c, false)
+	}
+	none := &Runs{Title: "nothing", X: r.X, Y: r.Y, By: r.By}
+	for _, k := range RunKinds {
+		if _, err := k.Draw(none); err == nil {
+			t.Errorf("%s of nothing", k.Name)
+		}
+	}
+}
+
+// Each chart of a step of DeepSeek-V3 takes less than 20 ms, as SVG and as PNG.
+func BenchmarkSteps(b *testing.B) {
+	step := stepOf(b, 1, deepseek)
+	for _, k := range StepKinds {
+		for format, write := range map[string]func(*chart.Scene) error{
+			"svg": func(s *chart.Scene) error { return chart.SVG{Theme: chart.Light}.Write(io.Discard, s) },
+			"png": func(s *chart.Scene) error { return chart.WritePNG(io.Discard, s, chart.Light) },
+		} {
+			b.Run(k.Name+"/"+format, func(b *testing.B) {
+				for b.Loop() {
+					c, err := k.Draw(step)
+					if err == nil {
+						err = write(c.Draw(900, 500, ""))
+					}
+					if err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,359 @@
+package picture
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"throughline/internal/chart"
+	"throughline/internal/point"
+	"throughline/internal/result"
+	"throughline/number"
+	"throughline/op"
+)
+
+// Runs are the runs of a job, as far as charts need them.
+type Runs struct {
+	Title string
+	// Fields of the axes: along x and, in lines and cells, the value, and the one that tells series or rows apart.
+	X, Y, By *result.Field
+
+	list []run
+	lost int // runs beyond those that are kept
+}
+
+// run is one of them.
+type run struct {
+	name       string // number
+	plan       string
+	kind       string // model on system
+	user, card float64
+	x, by      string
+	xs, value  float64 // of fields that are numbers; NaN otherwise
+	sides      [op.PhaseCount]sideTimes
+}
+
+// sideTimes are the shares of a step, in seconds.
+type sideTimes struct{ attention, mlp, drafts, ends, network, waiting, offload float64 }
+
+// RunKinds are the charts of run.
+var RunKinds = []Kind[*Runs]{
+	{"frontier", "tokens/s per user against tokens/s per card, a point for each run", (*Runs).frontier},
+	{"lines", "a field over another, a line for each value of a third", (*Runs).lines},
+	{"heatmap", "a field by the values of two others", (*Runs).heatmap},
+	{"breakdown", "where the decode step of each run spends its time", (*Runs).breakdown},
+}
+
+// Fields that lines and cells show where no others are asked for.
+const (
+	UsualX  = "seq_size"
+	UsualY  = "request_per_second_per_npu"
+	UsualBy = "decoder_system_name"
+)
+
+// mostRuns are kept in memory for a chart; no eye tells more of them apart.
+const mostRuns = 200_000
+
+// Add notes a run.
+func (r *Runs) Add(of *result.Record) {
+	if len(r.list) == mostRuns {
+		r.lost++
+		return
+	}
+	d := of.Sides[op.Decode]
+	n := run{name: fmt.Sprintf("run %d", of.Number), kind: of.Model.Name + " on " + d.System.Name, xs: numeric(r.X, of), value: numeric(r.Y, of), x: text(r.X, of), by: text(r.By, of), user: math.NaN(), card: math.NaN()}
+	if of.Whole && of.TPOT > 0 {
+		n.user, n.card = 1/of.TPOT, of.Tokens()/float64(max(1, of.Cards))
+	}
+	for phase, s := range of.Sides {
+		if s == nil || !s.Found {
+			continue
+		}
+		sh := &s.Detail.Shares
+		n.sides[phase] = sideTimes{sh.Attention, sh.MLP, sh.Drafts, sh.Ends, sh.Communication, sh.Waiting, sh.Offload}
+		if op.Phase(phase) == op.Decode {
+			n.plan = brief(s.Instances, &s.Step.Plan)
+		}
+	}
+	r.list = append(r.list, n)
+}
+
+// numeric is a field of a record as a number.
+func numeric(f *result.Field, of *result.Record) float64 {
+	switch v := f.Value(of).(type) {
+	case float64:
+		return v
+	case int:
+		return float64(v)
+	case string:
+		if x, err := strconv.ParseFloat(v, 64); err == nil {
+			return x
+		}
+	}
+	return math.NaN()
+}
+
+// text is a field of a record for people.
+func text(f *result.Field, of *result.Record) string {
+	switch v := f.Value(of).(type) {
+	case nil:
+		return "none"
+	case float64:
+		return chart.Number(v)
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+func (r *Runs) frame(kind, title string) *chart.Chart {
+	c := &chart.Chart{Kind: kind, Title: title, Subtitle: fmt.Sprintf("%s; %d runs", r.Title, len(r.list))}
+	if r.lost > 0 {
+		c.Note = fmt.Sprintf("Of %d runs the first %d.", len(r.list)+r.lost, len(r.list))
+	}
+	return c
+}
+
+func (r *Runs) frontier() (*chart.Chart, error) {
+	c := r.frame("frontier", "Speed of a user against throughput of a card")
+	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "tokens/s per user"}, Y: chart.Axis{Title: "output tokens/s per card", Zero: true}}
+	groups, order := map[string][]run{}, []string{}
+	for _, n := range r.list {
+		if math.IsNaN(n.user) {
+			continue
+		}
+		if groups[n.kind] == nil {
+			order = append(order, n.kind)
+		}
+		groups[n.kind] = append(groups[n.kind], n)
+	}
+	if len(order) == 0 {
+		return nil, errors.New("no run has a plan of both phases")
+	}
+	for i, kind := range order {
+		paint, form := chart.Series(i), chart.FormOf(i)
+		if i >= mostSeries {
+			paint, form = chart.Muted, chart.Round
+		}
+		list := groups[kind]
+		slices.SortStableFunc(list, func(a, b run) int { return cmp.Or(cmp.Compare(b.user, a.user), cmp.Compare(b.card, a.card)) })
+		dots := chart.Dots{Paint: paint, Form: form}
+		line := chart.Line{Paint: paint, Width: 1.3}
+		best := 0.0
+		for _, n := range list {
+			d := chart.Dot{XY: chart.XY{X: n.user, Y: n.card}, Tip: fmt.Sprintf("%s, %s: %s; %s tokens/s/user, %s tokens/s/card", n.name, kind, n.plan, chart.Number(n.user), chart.Number(n.card))}
+			if n.card > best { // none is faster for a user and better for a card
+				best = n.card
+				d.Label = n.plan
+				line.Points = append(line.Points, d.XY)
+			}
+			dots.Points = append(dots.Points, d)
+		}
+		p.Dots, p.Lines = append(p.Dots, dots), append(p.Lines, line)
+		if i <= mostSeries {
+			key := chart.Key{Paint: paint, Form: form, Text: kind}
+			if i == mostSeries {
+				key.Text = fmt.Sprintf("%d others", len(order)-i)
+			}
+			c.Keys = append(c.Keys, key)
+		}
+	}
+	c.Panels = []chart.Panel{p}
+	c.Description = fmt.Sprintf("A point for each run by the speed that a user sees and the throughput of a card, for %d models on systems; lines join those that no other of the kind is better than in both.", len(order))
+	return c, nil
+}
+
+// axisTitle is the name of a field; names have their units in them.
+func axisTitle(f *result.Field) string {
+	if f.Unit != result.None && !slices.Contains([]byte(f.Name), '(') {
+		return fmt.Sprintf("%s, %s", f.Name, f.Unit)
+	}
+	return f.Name
+}
+
+func (r *Runs) lines() (*chart.Chart, error) {
+	c := r.frame("lines", fmt.Sprintf("%s by %s", axisTitle(r.Y), axisTitle(r.X)))
+	best, order := map[string]map[float64]float64{}, []string{}
+	repeated := false
+	for _, n := range r.list {
+		if math.IsNaN(n.xs) || math.IsNaN(n.value) {
+			continue
+		}
+		if best[n.by] == nil {
+			best[n.by] = map[float64]float64{}
+			order = append(order, n.by)
+		}
+		was, ok := best[n.by][n.xs]
+		repeated = repeated || ok
+		if !ok || n.value > was {
+			best[n.by][n.xs] = n.value
+		}
+	}
+	if len(order) == 0 {
+		return nil, fmt.Errorf("no run has numbers in %s and %s", r.X.Name, r.Y.Name)
+	}
+	p := chart.Panel{Weight: 1, X: chart.Axis{Title: axisTitle(r.X)}, Y: chart.Axis{Title: axisTitle(r.Y), Zero: true}}
+	for i, by := range order {
+		paint, form := chart.Series(i), chart.FormOf(i)
+		if i >= mostSeries {
+			paint, form = chart.Muted, chart.Round
+		}
+		line := chart.Line{Paint: paint, Dash: i%2 == 1}
+		var dots chart.Dots
+		for x, y := range best[by] {
+			line.Points = append(line.Points, chart.XY{X: x, Y: y})
+		}
+		slices.SortFunc(line.Points, func(a, b chart.XY) int { return cmp.Compare(a.X, b.X) })
+		dots = chart.Dots{Paint: paint, Form: form}
+		for _, q := range line.Points {
+			dots.Points = append(dots.Points, chart.Dot{XY: q, Tip: fmt.Sprintf("%s: %s at %s", by, chart.Number(q.Y), chart.Number(q.X))})
+		}
+		if len(order) <= mostSeries && len(line.Points) > 0 {
+			dots.Points[len(dots.Points)-1].Label = by
+		}
+		p.Lines, p.Dots = append(p.Lines, line), append(p.Dots, dots)
+		if i <= mostSeries {
+			key := chart.Key{Paint: paint, Form: form, Text: fmt.Sprintf("%s %s", r.By.Name, by)}
+			if i == mostSeries {
+				key.Text = fmt.Sprintf("%d others", len(order)-i)
+			}
+			c.Keys = append(c.Keys, key)
+		}
+	}
+	if repeated {
+		c.Note = "Of several runs at one place the highest. " + c.Note
+	}
+	c.Panels = []chart.Panel{p}
+	c.Description = fmt.Sprintf("%s over %s, a line for each of %d values of %s.", r.Y.Name, r.X.Name, len(order), r.By.Name)
+	return c, nil
+}
+
+// mostBands is how many rows or columns a heat map has.
+const mostBands = 200
+
+func (r *Runs) heatmap() (*chart.Chart, error) {
+	c := r.frame("heatmap", fmt.Sprintf("%s by %s and %s", axisTitle(r.Y), r.X.Name, r.By.Name))
+	p := chart.Panel{Weight: 1, X: chart.Axis{Title: axisTitle(r.X)}, Y: chart.Axis{Title: axisTitle(r.By)}}
+	best := map[[2]string]float64{}
+	repeated := false
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, n := range r.list {
+		if math.IsNaN(n.value) {
+			continue
+		}
+		key := [2]string{n.x, n.by}
+		was, ok := best[key]
+		repeated = repeated || ok
+		if !ok || n.value > was {
+			best[key] = n.value
+		}
+	}
+	if len(best) == 0 {
+		return nil, fmt.Errorf("no run has a number in %s", r.Y.Name)
+	}
+	p.X.Bands, p.Y.Bands = r.bands(func(n *run) string { return n.x }), r.bands(func(n *run) string { return n.by })
+	if n := max(len(p.X.Bands), len(p.Y.Bands)); n > mostBands {
+		return nil, fmt.Errorf("%d values in a row are too many to see; choose other fields for x and by", n)
+	}
+	for _, v := range best {
+		low, high = min(low, v), max(high, v)
+	}
+	for y, by := range p.Y.Bands {
+		for x, column := range p.X.Bands {
+			if v, ok := best[[2]string{column, by}]; ok {
+				p.Cells = append(p.Cells, chart.Cell{X: x, Y: y, Value: v, Inside: chart.Number(v), Tip: fmt.Sprintf("%s %s, %s %s: %s", r.X.Name, column, r.By.Name, by, chart.Number(v))})
+			}
+		}
+	}
+	for _, v := range []float64{low, (low + high) / 2, high} {
+		c.Keys = append(c.Keys, chart.Key{Paint: chart.HeatPaint(v, low, high), Form: chart.Box, Text: chart.Number(v)})
+		if low == high {
+			break
+		}
+	}
+	if repeated {
+		c.Note = "Of several runs in one cell the highest. " + c.Note
+	}
+	c.Panels = []chart.Panel{p}
+	c.Description = fmt.Sprintf("%s in %d columns of %s and %d rows of %s, from %s to %s.", r.Y.Name, len(p.X.Bands), r.X.Name, len(p.Y.Bands), r.By.Name, chart.Number(low), chart.Number(high))
+	return c, nil
+}
+
+// bands are the values of a field in the order of the runs.
+func (r *Runs) bands(of func(*run) string) (out []string) {
+	seen := map[string]bool{}
+	for i := range r.list {
+		if v := of(&r.list[i]); !seen[v] {
+			seen[v] = true
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func (r *Runs) breakdown() (*chart.Chart, error) {
+	c := r.frame("breakdown", "Where the decode step spends its time")
+	var l legend
+	p := chart.Panel{Weight: 1, Cut: true, X: chart.Axis{Title: "step in ms", Zero: true}}
+	left := 0
+	for _, n := range r.list {
+		t := n.sides[op.Decode]
+		sum := t.attention + t.mlp + t.drafts + t.ends + t.network + t.waiting + t.offload
+		if !(sum > 0) {
+			continue
+		}
+		if len(p.Y.Bands) == mostOperators {
+			left++
+			continue
+		}
+		p.Bars = append(p.Bars, stacked(len(p.Y.Bands), []segment{
+			{t.attention, attentionLook}, {t.mlp, expertsLook}, {t.drafts, draftLook}, {t.ends, endsLook}, {t.network, networkLook}, {t.waiting, waitingLook}, {t.offload, offloadLook},
+		}, 1e3, sum*1e3, "ms", &l)...)
+		p.Bars[len(p.Bars)-1].After = number.Plain(sum*1e3, 3) + " ms"
+		p.Y.Bands = append(p.Y.Bands, n.name+": "+n.kind)
+	}
+	if len(p.Y.Bands) == 0 {
+		return nil, errors.New("no run has a plan for decode")
+	}
+	if left > 0 {
+		c.Note = fmt.Sprintf("The first %d of %d runs with a plan. %s", mostOperators, mostOperators+left, c.Note)
+	}
+	c.Keys, c.Panels = l.keys, []chart.Panel{p}
+	c.Description = fmt.Sprintf("The decode step of %d runs in parts: %s.", len(p.Y.Bands), keyTexts(l.keys))
+	return c, nil
+}
+
+// Shares are the parts of the steps of a record, each as a share of its step.
+func Shares(r *result.Record) (*chart.Chart, error) {
+	c := &chart.Chart{Kind: "breakdown", Title: "Where the steps spend their time", Subtitle: r.Model.Name}
+	var l legend
+	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "% of the step", Zero: true, High: chart.At(100)}}
+	mlp := mlpLook
+	if r.Model.IsMoE() {
+		mlp = expertsLook
+	}
+	for _, phase := range phases {
+		s := r.Sides[phase]
+		if s == nil || !s.Found || !(s.Step.StepTime > 0) {
+			continue
+		}
+		sh, name := &s.Detail.Shares, point.PhaseName(phase)
+		p.Bars = append(p.Bars, stacked(len(p.Y.Bands), []segment{
+			{sh.Attention, attentionLook}, {sh.MLP, mlp}, {sh.Drafts, draftLook}, {sh.Ends, endsLook}, {sh.Communication, networkLook}, {sh.Waiting, waitingLook}, {sh.Offload, offloadLook},
+		}, 100/s.Step.StepTime, 100, "%", &l)...)
+		p.Y.Bands = append(p.Y.Bands, fmt.Sprintf("%s, %s", name, duration(s.Step.StepTime*1e6)))
+		c.Subtitle += fmt.Sprintf(", %s %s on %s", name, brief(s.Instances, &s.Step.Plan), s.System.Name)
+	}
+	if len(p.Y.Bands) == 0 {
+		return nil, errors.New("no phase has a plan")
+	}
+	for i := range p.Bars { // the number is the share
+		p.Bars[i].Inside, _, _ = strings.Cut(p.Bars[i].Inside, ",")
+	}
+	c.Keys, c.Panels = l.keys, []chart.Panel{p}
+	c.Description = fmt.Sprintf("The steps of %s in parts: %s.", c.Subtitle, keyTexts(l.keys))
+	return c, nil
+}

@@ -1,0 +1,248 @@
+package picture
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"throughline/internal/chart"
+	"throughline/internal/explain"
+	"throughline/internal/point"
+	"throughline/internal/report"
+	"throughline/number"
+)
+
+// Step is a step of a deployment, and why it takes its time.
+type Step struct {
+	Answer *point.Answer
+	Phase  int // index of the phase
+	Why    *explain.Explanation
+}
+
+// StepKinds are the charts of explain.
+var StepKinds = []Kind[Step]{
+	{"timeline", "when every operator runs, on which unit or network, and how well it uses the chip", timeline},
+	{"share", "the operators by their share of the step", share},
+	{"roofline", "every operator under the peak and the measured ceilings of the chip", roofline},
+	{"memory", "what the memory of a processor holds", memory},
+	{"breakdown", "where the time of the step goes, by part and by bound", breakdown},
+}
+
+func (s *Step) result() *point.Result { return &s.Answer.Phases[s.Phase] }
+
+func (s *Step) experts() bool { return s.result().Problem.Model.IsMoE() }
+
+func (s *Step) name() string { return point.PhaseName(s.result().Phase) + " step" }
+
+// micros is the time of the step in µs.
+func (s *Step) micros() float64 { return s.result().Estimate.StepTime * 1e6 }
+
+// frame is a chart with the titles of a step.
+func (s *Step) frame(kind, title string) *chart.Chart {
+	return &chart.Chart{Kind: kind, Title: fmt.Sprintf("%s, %s", title, duration(s.micros())), Subtitle: report.PointTitle(s.Answer)}
+}
+
+// mostOperators is how many are shown one by one.
+const mostOperators = 24
+
+func share(s Step) (*chart.Chart, error) {
+	ops := slices.Clone(s.Why.Operators)
+	slices.SortStableFunc(ops, func(a, b explain.Operator) int { return cmp.Compare(b.Share, a.Share) })
+	ops = slices.DeleteFunc(ops, func(o explain.Operator) bool { return !(o.Share > 0) })
+	c := s.frame("share", "Time share of operators: "+s.name())
+	var l legend
+	p := chart.Panel{Weight: 1, Cut: true, X: chart.Axis{Title: "share of the step in %", Zero: true}}
+	rest, others := 0.0, 0
+	for i, o := range ops {
+		if i >= mostOperators && len(ops) > mostOperators+1 {
+			rest, others = rest+o.Share, others+1
+			continue
+		}
+		k := l.meet(partLook(o.Part, o.Lane, s.experts()))
+		text := fmt.Sprintf("%s · %s", percent(o.Share), duration(o.Share*s.micros()))
+		p.Bars = append(p.Bars, chart.Bar{Band: len(p.Y.Bands), To: 100 * o.Share, Paint: k.paint, Hatch: k.hatch, After: text, Tip: fmt.Sprintf("%s: %s, bound by %s", o.Name, text, cmp.Or(o.Bound, "waiting"))})
+		p.Y.Bands = append(p.Y.Bands, o.Name)
+	}
+	if others > 0 {
+		p.Bars = append(p.Bars, chart.Bar{Band: len(p.Y.Bands), To: 100 * rest, Paint: chart.Muted, After: fmt.Sprintf("%s · %s", percent(rest), duration(rest*s.micros()))})
+		p.Y.Bands = append(p.Y.Bands, fmt.Sprintf("%d others", others))
+	}
+	if len(ops) == 0 {
+		return nil, errors.New("no operator takes any time")
+	}
+	c.Keys, c.Panels = l.keys, []chart.Panel{p}
+	c.Description = fmt.Sprintf("A bar for each operator of the %s. The longest is %s with %s.", s.name(), ops[0].Name, percent(ops[0].Share))
+	return c, nil
+}
+
+func roofline(s Step) (*chart.Chart, error) {
+	spots, ceilings := s.Why.Roofline()
+	if len(spots) == 0 {
+		return nil, errors.New("no operator computes")
+	}
+	c := s.frame("roofline", "Roofline: "+s.name())
+	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "operations per byte", Log: true}, Y: chart.Axis{Title: "Tflop/s", Log: true}}
+	low, high := spots[0].Intensity, spots[0].Intensity
+	var top, bottom float64
+	for i, q := range spots {
+		low, high = min(low, q.Intensity), max(high, q.Intensity)
+		if i == 0 || q.Rate < bottom {
+			bottom = q.Rate
+		}
+	}
+	var bandwidth float64
+	for _, k := range ceilings {
+		if k.Memory {
+			bandwidth = max(bandwidth, k.Rate)
+		} else {
+			top = max(top, k.Rate)
+		}
+	}
+	// The corner of the highest roof is seen, and a little beyond.
+	high = max(high, 4*top/bandwidth)
+	p.X.Low, p.X.High = chart.At(low/2), chart.At(high*2)
+	p.Y.Low, p.Y.High = chart.At(bottom/1e12/3), chart.At(top/1e12*2)
+	for _, k := range ceilings {
+		p.Lines = append(p.Lines, roof(k, low/2, high*2, *p.Y.Low, top, bandwidth))
+	}
+	slices.SortStableFunc(spots, func(a, b explain.Spot) int { return cmp.Compare(b.Share, a.Share) })
+	var l legend
+	series := map[string]int{}
+	for _, q := range spots {
+		k := l.meet(partLook(q.Part, "", s.experts()))
+		at, ok := series[k.name]
+		if !ok {
+			at, series[k.name] = len(p.Dots), len(p.Dots)
+			p.Dots = append(p.Dots, chart.Dots{Paint: k.paint, Form: chart.FormOf(at)})
+		}
+		d, name := &p.Dots[at], q.Name
+		if q.Share < leastNamed {
+			name = ""
+		}
+		d.Points = append(d.Points, chart.Dot{XY: chart.XY{X: q.Intensity, Y: q.Rate / 1e12}, Label: name, Size: 3 + 12*math.Sqrt(q.Share),
+			Tip: fmt.Sprintf("%s: %s of the step, %s flop/byte, %s Tflop/s", q.Name, percent(q.Share), chart.Number(q.Intensity), chart.Number(q.Rate/1e12))})
+	}
+	for i := range l.keys {
+		l.keys[i].Form, l.keys[i].Hatch = chart.FormOf(i), false
+	}
+	c.Keys = append(l.keys, chart.Key{Paint: chart.Ink, Form: chart.Stroke, Text: "peak"}, chart.Key{Paint: chart.Muted, Form: chart.Stroke, Dash: true, Text: "calibrated"})
+	c.Panels = []chart.Panel{p}
+	c.Note = "The larger a point, the more of the step it takes. Operators in one kernel are one point. Calibrated: what large products reach."
+	c.Description = fmt.Sprintf("%d operators of the %s by operations per byte and operations per second, under the ceilings of %s.", len(spots), s.name(), s.result().Problem.System.Name)
+	return c, nil
+}
+
+// leastNamed is the share of the step from which on an operator has its name under the roofline.
+const leastNamed = 0.004
+
+// roof is the line of a ceiling. Of rates it begins where the fastest memory reaches it; that of a memory ends at the highest
+// rate.
+func roof(k explain.Ceiling, low, high, floor, top, bandwidth float64) chart.Line {
+	l := chart.Line{Paint: chart.Ink, Width: 1.6, Label: fmt.Sprintf("%s, %s Tflop/s", k.Name, chart.Number(k.Rate/1e12))}
+	if k.Memory {
+		from := max(low, floor*1e12/k.Rate)
+		l.Points = []chart.XY{{X: from, Y: from * k.Rate / 1e12}, {X: top / k.Rate, Y: top / 1e12}}
+		l.Label = fmt.Sprintf("%s, %s TB/s", k.Name, chart.Number(k.Rate/1e12))
+	} else {
+		l.Points = []chart.XY{{X: max(low, k.Rate/bandwidth), Y: k.Rate / 1e12}, {X: high, Y: k.Rate / 1e12}}
+	}
+	if k.Calibrated {
+		l.Paint, l.Dash, l.Width = chart.Muted, true, 1.4
+	}
+	return l
+}
+
+func memory(s Step) (*chart.Chart, error) {
+	m := &s.Why.Memory
+	c := s.frame("memory", "Memory of a processor: "+point.PhaseName(s.result().Phase))
+	c.Title = "Memory of a processor: " + s.name()
+	mlp := "MLP weights"
+	if s.experts() {
+		mlp = "MLP and expert weights"
+	}
+	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "GiB", Zero: true}, Y: chart.Axis{Bands: []string{s.result().Problem.System.Name}}}
+	at := 0.0
+	for _, part := range []struct {
+		gib float64
+		look
+	}{
+		{m.Attention, look{chart.C1, false, "attention weights"}}, {m.MLP, look{chart.C7, false, mlp}}, {m.Draft, look{chart.C3, false, "draft module"}},
+		{m.Ends, look{chart.C5, false, "embedding, output head"}}, {m.Working, look{chart.C4, true, "working space"}}, {m.Cache, look{chart.C6, false, "KV cache"}},
+		{max(0, m.Free), look{chart.Grid, false, "free"}}, {m.Reserved, look{chart.Muted, true, "not usable"}},
+	} {
+		if !(part.gib > 0) {
+			continue
+		}
+		text := fmt.Sprintf("%.2f GiB", part.gib)
+		k := part.key()
+		k.Text = fmt.Sprintf("%s %s, %s", part.name, text, percent(part.gib/m.Capacity))
+		c.Keys = append(c.Keys, k)
+		p.Bars = append(p.Bars, chart.Bar{From: at, To: at + part.gib, Paint: part.paint, Hatch: part.hatch, Inside: part.name + " " + text, Tip: part.name + ": " + text})
+		at += part.gib
+	}
+	p.Rules = append(p.Rules, chart.Rule{X: chart.At(m.Capacity), Paint: chart.Ink, Label: fmt.Sprintf("capacity %s GiB", number.Plain(m.Capacity, 5))})
+	if m.Free < 0 {
+		c.Note = fmt.Sprintf("It does not fit: %.2f GiB too much.", -m.Free)
+		p.Rules = append(p.Rules, chart.Rule{X: chart.At(m.Capacity - m.Reserved), Paint: chart.C2, Dash: true, Label: fmt.Sprintf("usable %s GiB", number.Plain(m.Capacity-m.Reserved, 5))})
+	}
+	p.X.High = chart.At(max(at, m.Capacity) * 1.02)
+	c.Panels = []chart.Panel{p}
+	c.Description = fmt.Sprintf("What the %s GiB of a processor hold: %s.", number.Plain(m.Capacity, 5), keyTexts(c.Keys))
+	return c, nil
+}
+
+func keyTexts(keys []chart.Key) string {
+	var out []string
+	for _, k := range keys {
+		out = append(out, k.Text)
+	}
+	return strings.Join(out, "; ")
+}
+
+func breakdown(s Step) (*chart.Chart, error) {
+	c := s.frame("breakdown", "Where the time goes: "+s.name())
+	sh := &s.result().Shares
+	mlp := mlpLook
+	if s.experts() {
+		mlp = expertsLook
+	}
+	unit, size := timeUnit(s.micros())
+	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "time in " + unit, Zero: true}, Y: chart.Axis{Bands: []string{"by part", "by bound"}}}
+	p.X.High = chart.At(s.micros() / size * 1.01)
+	var l legend
+	for band, list := range [][]segment{
+		{{sh.Attention, attentionLook}, {sh.MLP, mlp}, {sh.Drafts, draftLook}, {sh.Ends, endsLook}, {sh.Communication, networkLook}, {sh.Waiting, waitingLook}, {sh.Offload, offloadLook}},
+		{{sh.Compute, computeLook}, {sh.Memory, memoryLook}, {sh.Communication, networkLook}, {sh.Waiting, waitingLook}, {sh.Offload, offloadLook}},
+	} {
+		p.Bars = append(p.Bars, stacked(band, list, 1e6/size, s.micros()/size, unit, &l)...)
+	}
+	c.Keys, c.Panels = l.keys, []chart.Panel{p}
+	by, seconds := sh.Bound()
+	c.Description = fmt.Sprintf("The %s of %s in parts, twice: by part of the model, and by what bounds it. The largest share is %s with %s.", s.name(), duration(s.micros()), by, percent(seconds*1e6/s.micros()))
+	return c, nil
+}
+
+// segment is a part of a stacked bar.
+type segment struct {
+	value float64
+	look
+}
+
+// stacked are the segments of a band one behind another, each in units of so many, with shares of a whole.
+func stacked(band int, list []segment, scale, whole float64, unit string, l *legend) (out []chart.Bar) {
+	at := 0.0
+	for _, g := range list {
+		v := g.value * scale
+		if !(v > 0) {
+			continue
+		}
+		l.meet(g.look)
+		text := fmt.Sprintf("%s %s, %s", number.Plain(v, 3), unit, percent(v/whole))
+		out = append(out, chart.Bar{Band: band, From: at, To: at + v, Paint: g.paint, Hatch: g.hatch, Inside: text, Tip: g.name + ": " + text})
+		at += v
+	}
+	return out
+}

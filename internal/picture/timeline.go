@@ -1,0 +1,164 @@
+package picture
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"throughline/internal/chart"
+	"throughline/internal/explain"
+)
+
+// timeline shows a layer of the step with the names of its operators, how well these use the chip, and the whole step.
+func timeline(s Step) (*chart.Chart, error) {
+	moments := s.Why.Timeline()
+	if len(moments) == 0 {
+		return nil, errors.New("nothing in the step takes any time")
+	}
+	c := s.frame("timeline", "Operator timeline: "+s.name())
+	lanes := lanesOf(moments)
+	var l legend
+	layer, from, to := middleLayer(moments)
+	if layer != nil {
+		unit, size := timeUnit(to - from)
+		p := s.lanePanel(layer, lanesOf(layer), from, to, size, &l)
+		p.Title = fmt.Sprintf("Layer %d of %d", layer[0].Layer+1, depth(moments))
+		p.Weight, p.X.Bare, p.Airy = 4, true, true
+		p.Rules = borders(layer, from, size)
+		use := usePanel(layer, from, to, size)
+		use.X.Title = "time in " + unit + " from the start of the layer"
+		c.Panels = append(c.Panels, p, use)
+	}
+	end := s.micros()
+	for _, m := range moments {
+		end = max(end, m.End)
+	}
+	unit, size := timeUnit(end)
+	whole := s.lanePanel(moments, lanes, 0, end, size, &l)
+	for i := range whole.Bars {
+		if layer != nil {
+			whole.Bars[i].Inside = ""
+		}
+	}
+	whole.Title, whole.Weight, whole.Least = "The whole step", 1.3, 11*float64(len(lanes))
+	whole.X.Title = "time in " + unit
+	if layer != nil {
+		whole.Rules = []chart.Rule{{X: chart.At(from / size), Paint: chart.Ink}, {X: chart.At(to / size), Paint: chart.Ink}}
+	}
+	c.Panels = append(c.Panels, whole)
+	c.Keys = l.keys
+	if layer != nil {
+		c.Keys = append(c.Keys, chart.Key{Paint: chart.C2, Form: chart.Stroke, Text: "of peak rate"}, chart.Key{Paint: chart.C6, Form: chart.Stroke, Dash: true, Text: "of bandwidth"})
+	}
+	c.Description = fmt.Sprintf("When the operators of the %s of %s run, on %d lanes: %s. Above, a layer in its middle; below, the whole step.", s.name(), duration(s.micros()), len(lanes), strings.Join(lanes, ", "))
+	return c, nil
+}
+
+// lanesOf are the lanes that are used: units, then networks, then the rest.
+func lanesOf(moments []explain.Moment) []string {
+	var out []string
+	for _, m := range moments {
+		if m.End > m.Start && !slices.Contains(out, m.Lane) {
+			out = append(out, m.Lane)
+		}
+	}
+	rank := func(lane string) int { // those that are not named follow
+		if at := slices.Index([]string{"matrix", "vector"}, lane); at >= 0 {
+			return at
+		}
+		return 2
+	}
+	slices.SortFunc(out, func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b)) })
+	return out
+}
+
+func depth(moments []explain.Moment) (n int) {
+	for _, m := range moments {
+		n = max(n, m.Layer+1)
+	}
+	return n
+}
+
+// middleLayer is what runs of a layer in the middle of the first stage and batch, and from when to when. Of two micro-batches
+// it is what belongs to that layer of both.
+func middleLayer(moments []explain.Moment) (out []explain.Moment, from, to float64) {
+	n := depth(moments)
+	if n < 2 {
+		return nil, 0, 0
+	}
+	for _, m := range moments {
+		if m.Layer != n/2 || m.Batch != 0 || m.Stage != 0 || m.Part != "attention" && m.Part != "mlp" {
+			continue
+		}
+		if len(out) == 0 || m.Start < from {
+			from = m.Start
+		}
+		to = max(to, m.End)
+		out = append(out, m)
+	}
+	if !(to > from) {
+		return nil, 0, 0
+	}
+	return out, from, to
+}
+
+// lanePanel is bars on lanes, from a time to another in units of so many µs.
+func (s *Step) lanePanel(moments []explain.Moment, lanes []string, from, to, size float64, l *legend) chart.Panel {
+	p := chart.Panel{Y: chart.Axis{Bands: lanes}, X: chart.Axis{Low: chart.At(0), High: chart.At((to - from) / size)}}
+	for _, m := range moments {
+		band := slices.Index(lanes, m.Lane)
+		if band < 0 || !(m.End > m.Start) {
+			continue
+		}
+		k := l.meet(partLook(m.Part, m.Lane, s.experts()))
+		p.Bars = append(p.Bars, chart.Bar{
+			Band: band, From: (m.Start - from) / size, To: (m.End - from) / size, Paint: k.paint, Hatch: k.hatch, Inside: m.Name,
+			Tip: fmt.Sprintf("%s, %s: %s", m.Name, m.Lane, duration(m.End-m.Start)),
+		})
+	}
+	return p
+}
+
+// borders are where the attention of a layer ends and the MLP begins.
+func borders(layer []explain.Moment, from, size float64) (out []chart.Rule) {
+	sorted := slices.Clone(layer)
+	slices.SortStableFunc(sorted, func(a, b explain.Moment) int { return cmp.Compare(a.Start, b.Start) })
+	last := ""
+	for _, m := range sorted {
+		if last == "attention" && m.Part == "mlp" && m.Micro == 0 {
+			out = append(out, chart.Rule{X: chart.At((m.Start - from) / size), Paint: chart.Ink, Dash: true, Label: "attention | MLP"})
+		}
+		if m.Micro == 0 {
+			last = m.Part
+		}
+	}
+	return out
+}
+
+// usePanel is how well the units and the memory are used, as lines over the same time.
+func usePanel(layer []explain.Moment, from, to, size float64) chart.Panel {
+	sorted := slices.Clone(layer)
+	slices.SortStableFunc(sorted, func(a, b explain.Moment) int { return cmp.Compare(a.End, b.End) })
+	peak := chart.Line{Paint: chart.C2, Steps: true}
+	bandwidth := chart.Line{Paint: chart.C6, Steps: true, Dash: true}
+	for _, m := range sorted {
+		if !(m.Exposed > 0) {
+			continue
+		}
+		x := (m.End - m.Exposed - from) / size
+		peak.Points = append(peak.Points, chart.XY{X: x, Y: 100 * m.OfPeak})
+		bandwidth.Points = append(bandwidth.Points, chart.XY{X: x, Y: 100 * m.OfBandwidth})
+	}
+	end := (to - from) / size
+	for _, l := range []*chart.Line{&peak, &bandwidth} {
+		if n := len(l.Points); n > 0 {
+			l.Points = append(l.Points, chart.XY{X: end, Y: l.Points[n-1].Y})
+		}
+	}
+	return chart.Panel{
+		Title: "Use of the chip", Weight: 1.2, Least: 24, Lines: []chart.Line{peak, bandwidth},
+		X: chart.Axis{Low: chart.At(0), High: chart.At(end)}, Y: chart.Axis{Title: "%", Low: chart.At(0), High: chart.At(100)},
+	}
+}

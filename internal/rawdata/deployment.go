@@ -1,0 +1,93 @@
+package rawdata
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"throughline/deploy"
+	"throughline/engine"
+	"throughline/internal/version"
+	"throughline/model"
+	"throughline/op"
+	"throughline/plan"
+	"throughline/serving"
+	"throughline/serving/simulate"
+	"throughline/workload"
+)
+
+// attentions are the names of the kinds of attention, as model files have them.
+var attentions = map[model.AttentionKind]string{
+	model.MultiHead: "multi-head", model.MultiQuery: "multi-query", model.GroupQuery: "group-query", model.Latent: "mla",
+	model.GatedDelta: "gated-delta", model.Lightning: "lightning",
+}
+
+// Quantization is the bits of numbers, as in W8A8 KV8.
+func Quantization(p *plan.Precision) string {
+	return fmt.Sprintf("W%gA%g KV%g", 8*p.Weight, 8*p.Activation, 8*p.Cache)
+}
+
+// Of is the row of a deployment under a load: by simulating so many requests, or by what was predicted where there are none.
+func Of(ctx context.Context, d *deploy.Deployment, load workload.Load, seen *serving.Prediction, requests int) (Row, error) {
+	options, err := simulate.Of(d, load.Lengths, &simulate.Settings{Routing: deploy.RoundRobin})
+	if err != nil {
+		return nil, err
+	}
+	r := NewRow()
+	r.describe(d, load, &options)
+	throughput, tpot, ttft := seen.Requests*float64(load.Lengths.Output), seen.TPOT, seen.TTFT
+	r.Set("Source", Estimated)
+	r.Set("Client", "closed form")
+	if requests > 0 {
+		record, err := simulated(ctx, options, load, requests)
+		if err != nil {
+			return nil, err
+		}
+		throughput, tpot, ttft = float64(record.Output)/record.Duration(), record.TPOT.Mean(), record.TTFT.Mean()
+		r.Set("Achieved concurrency", record.Present/record.Duration())
+		r.Set("Source", Simulated)
+		r.Set("Client", "throughline simulate")
+	}
+	r.Set("Output throughput", throughput)
+	r.Set("TPOT", 1e3*tpot)
+	r.Set("TTFT", 1e3*ttft)
+	return r, nil
+}
+
+// describe fills in how a deployment is launched.
+func (r Row) describe(d *deploy.Deployment, load workload.Load, options *simulate.Options) {
+	pool, policy := d.Of(op.Decode), &options.Pools[len(options.Pools)-1]
+	p := &pool.Plan
+	for name, v := range map[string]any{
+		"Model": d.Model.Name, "Quantization": Quantization(&d.Precision), "Framework": d.Engine.Name, "Version": version.Number, "GPU": pool.System.Name,
+		"Num GPUs": float64(d.Procs()), "ISL": float64(load.Lengths.Input), "OSL": float64(load.Lengths.Output), "Concurrency": float64(load.Clients),
+		"Max bs": float64(p.Sequences(d.Model.IsMoE())), "Max num tokens": float64(policy.Policy.StepTokens), "Mem fraction": d.Assume.MemoryFraction,
+		"TP": float64(p.Attention.TP), "PP": float64(p.Attention.PP), "EP": float64(max(1, p.Experts.EP)), "DP": float64(p.Attention.DP),
+		"Attn": attentions[d.Model.Attention.Kind], "MTP": float64(p.Drafts),
+		"KV_cache_objs": float64(policy.Servers*policy.Ranks) * float64(policy.Policy.Blocks*policy.Policy.BlockTokens),
+	} {
+		r.Set(name, v)
+	}
+	if e, err := engine.Find(d.Engine.Name); err == nil && e != engine.Generic {
+		asks := "no"
+		if strings.Contains(strings.Join(e.Launch(d, pool).Commands, " "), "deepep") {
+			asks = "yes"
+		}
+		r.Set("DeepEP", asks)
+	}
+}
+
+// simulated is a run of at least as many requests as there are clients.
+func simulated(ctx context.Context, options simulate.Options, load workload.Load, requests int) (*simulate.Record, error) {
+	fixed := func(tokens int) simulate.Length { return simulate.Length{Mean: tokens, Kind: "fixed"} }
+	arrival, err := workload.ParseArrival("poisson")
+	if err != nil {
+		return nil, err
+	}
+	traffic := simulate.Traffic{
+		Requests: max(requests, load.Clients), Rate: math.Inf(1), Arrival: arrival, Clients: load.Clients,
+		Input: fixed(load.Lengths.Input), Output: fixed(load.Lengths.Output), Turns: 1, HashTokens: options.Pools[0].Policy.BlockTokens,
+	}
+	return simulate.Run(ctx, options, traffic.Source())
+}

@@ -1,0 +1,264 @@
+// Package workbook writes results as a spreadsheet: what people sort, filter and chart. Sheets with a row per run are written as
+// the runs come; a workbook of ten thousand runs takes the memory of one of a thousand.
+package workbook
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/xuri/excelize/v2"
+
+	"throughline/internal/rawdata"
+	"throughline/internal/result"
+	"throughline/op"
+)
+
+// Names of the sheets.
+const (
+	WholeSheet  = "整机 whole machine"
+	CardSheet   = "单卡 per card"
+	ChartSheet  = "charts"
+	WideSheet   = "wide"
+	LongSheet   = "long"
+	RawSheet    = "原始数据 raw data"
+	FieldsSheet = "fields"
+)
+
+// Limits of spreadsheets, and of what people read in them.
+const (
+	MostRuns   = 200_000 // of which the long sheet still has less than the 4 GiB that archives without extensions hold
+	mostWide   = 1000    // runs of the wide sheet: its cells are kept until the last run is known
+	mostSeries = 12      // of a chart
+	mostShown  = 40      // categories of a chart
+)
+
+// Workbook collects runs.
+type Workbook struct {
+	file   *excelize.File
+	header int // style
+
+	fields []*result.Field
+	long   *excelize.StreamWriter
+	raw    *excelize.StreamWriter
+	raws   int
+	cells  []any
+
+	tables []result.Table
+	wide   [][]any // by row of all tables: the cells of the runs
+	names  []any
+
+	runs   int
+	pivots pivots
+	with   []result.Category
+}
+
+// New is a workbook of no runs, with categories that tables have on request.
+func New(with ...result.Category) (*Workbook, error) {
+	w := &Workbook{file: excelize.NewFile(), fields: result.Long(with...), tables: result.Tables(with...), with: with}
+	for i, name := range []string{WholeSheet, CardSheet, ChartSheet, WideSheet, LongSheet, RawSheet, FieldsSheet} {
+		if i == 0 {
+			if err := w.file.SetSheetName("Sheet1", name); err != nil {
+				return nil, err
+			}
+		} else if _, err := w.file.NewSheet(name); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	w.header, err = w.file.NewStyle(&excelize.Style{Font: &excelize.Font{Bold: true}, Fill: excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{"DDE6F0"}}})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range w.tables {
+		w.wide = append(w.wide, make([][]any, len(t.Rows))...)
+	}
+	var titles []any
+	for _, f := range w.fields {
+		titles = append(titles, f.Name)
+	}
+	if w.long, err = w.stream(LongSheet, 3, 18, titles); err != nil {
+		return nil, err
+	}
+	titles = nil
+	for _, c := range rawdata.Columns {
+		titles = append(titles, withUnit(c.Name, c.Unit))
+	}
+	w.raw, err = w.stream(RawSheet, 1, 18, titles)
+	return w, err
+}
+
+func withUnit(name, unit string) string {
+	if unit == "" {
+		return name
+	}
+	return name + " (" + unit + ")"
+}
+
+// stream starts a sheet that is written row by row, with a header and so many columns that stay in view.
+func (w *Workbook) stream(sheet string, frozen int, width float64, titles []any) (*excelize.StreamWriter, error) {
+	s, err := w.file.NewStreamWriter(sheet)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.SetColWidth(1, len(titles), width); err != nil {
+		return nil, err
+	}
+	corner, err := excelize.CoordinatesToCellName(frozen+1, 2)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.SetPanes(&excelize.Panes{Freeze: true, XSplit: frozen, YSplit: 1, TopLeftCell: corner, ActivePane: "bottomRight"}); err != nil {
+		return nil, err
+	}
+	styled := make([]any, len(titles))
+	for i, t := range titles {
+		styled[i] = excelize.Cell{StyleID: w.header, Value: t}
+	}
+	return s, s.SetRow("A1", styled)
+}
+
+// cell is a value as a spreadsheet has it. Texts stay texts, whatever they begin with: nothing is a formula.
+func cell(v any) any {
+	if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
+		return nil
+	}
+	if text, ok := v.(string); ok && text == "" {
+		return nil
+	}
+	return v
+}
+
+// Add adds a run.
+func (w *Workbook) Add(r *result.Record) error {
+	if w.runs == MostRuns {
+		return fmt.Errorf("a workbook has room for %d runs", MostRuns)
+	}
+	w.runs++
+	w.cells = w.cells[:0]
+	for _, f := range w.fields {
+		w.cells = append(w.cells, cell(f.Value(r)))
+	}
+	if err := w.long.SetRow("A"+strconv.Itoa(1+w.runs), w.cells); err != nil {
+		return err
+	}
+	if w.runs <= mostWide {
+		w.names = append(w.names, fmt.Sprintf("%s run_%d", r.Mode, r.Number))
+		i := 0
+		for t := range w.tables {
+			for j := range w.tables[t].Rows {
+				w.wide[i] = append(w.wide[i], cell(w.tables[t].Rows[j].Of(r)))
+				i++
+			}
+		}
+	}
+	w.pivots.add(r)
+	if r.Raw != nil {
+		return w.AddRaw(r.Raw)
+	}
+	if row := rawOf(r); row != nil {
+		return w.AddRaw(row)
+	}
+	return nil
+}
+
+// AddRaw adds a row to the raw data.
+func (w *Workbook) AddRaw(row rawdata.Row) error {
+	w.raws++
+	cells := make([]any, len(row))
+	for i, v := range row {
+		cells[i] = cell(v)
+	}
+	return w.raw.SetRow("A"+strconv.Itoa(1+w.raws), cells)
+}
+
+// rawOf is what a run without an engine has of a row of raw data; nil where it has no plan.
+func rawOf(r *result.Record) rawdata.Row {
+	decode := r.Sides[op.Decode]
+	if !r.Whole || decode == nil {
+		return nil
+	}
+	p := &decode.Step.Plan
+	row := rawdata.NewRow()
+	for name, v := range map[string]any{
+		"Model": r.Model.Name, "Quantization": rawdata.Quantization(&r.Precision), "GPU": decode.System.Name, "Num GPUs": float64(r.Procs - r.Spare),
+		"ISL": float64(r.Lengths.Input), "OSL": float64(r.Lengths.Output), "Max bs": float64(p.Sequences(r.Model.IsMoE())),
+		"TP": float64(p.Attention.TP), "PP": float64(p.Attention.PP), "EP": float64(max(1, p.Experts.EP)), "DP": float64(p.Attention.DP), "MTP": float64(p.Drafts),
+		"Output throughput": r.Tokens(), "TPOT": 1e3 * r.TPOT, "TTFT": 1e3 * r.TTFT, "Source": rawdata.Estimated,
+	} {
+		row.Set(name, v)
+	}
+	return row
+}
+
+// Write completes the workbook and writes it.
+func (w *Workbook) Write(out io.Writer) error {
+	for _, finish := range []func() error{w.long.Flush, w.raw.Flush, w.writeWide, w.writeFields, w.writePivots, w.writeCharts} {
+		if err := finish(); err != nil {
+			return err
+		}
+	}
+	// What the library asks for as a buffer stays empty: the archive goes where it is wanted.
+	w.file.SetZipWriter(func(io.Writer) excelize.ZipWriter { return &archive{out: out} })
+	_, err := w.file.WriteTo(io.Discard)
+	return err
+}
+
+// Close removes what the workbook has left on disk.
+func (w *Workbook) Close() error { return w.file.Close() }
+
+// writeWide writes a row for each field: table, category, name, unit, and the runs.
+func (w *Workbook) writeWide() error {
+	titles := append([]any{"table", "category", "field_name", "unit"}, w.names...)
+	s, err := w.stream(WideSheet, 4, 22, titles)
+	if err != nil {
+		return err
+	}
+	i := 0
+	for t := range w.tables {
+		table := &w.tables[t]
+		for j := range table.Rows {
+			r := &table.Rows[j]
+			line := append([]any{table.Name, string(table.Category(r)), r.Label, cell(string(r.Unit))}, w.wide[i]...)
+			i++
+			if err := s.SetRow("A"+strconv.Itoa(1+i), line); err != nil {
+				return err
+			}
+		}
+	}
+	if w.runs > mostWide {
+		note := fmt.Sprintf("the first %d of %d runs; the sheet %s has all", mostWide, w.runs, LongSheet)
+		if err := s.SetRow("A"+strconv.Itoa(3+i), []any{note}); err != nil {
+			return err
+		}
+	}
+	return s.Flush()
+}
+
+// writeFields says what the columns mean.
+func (w *Workbook) writeFields() error {
+	s, err := w.stream(FieldsSheet, 2, 30, []any{"sheet", "column", "type", "unit", "category", "meaning"})
+	if err != nil {
+		return err
+	}
+	row := 1
+	add := func(cells ...any) error {
+		row++
+		for i := range cells {
+			cells[i] = cell(cells[i])
+		}
+		return s.SetRow("A"+strconv.Itoa(row), cells)
+	}
+	for _, f := range w.fields {
+		if err := add(LongSheet, f.Name, string(f.Type()), string(f.Unit), string(f.Category), f.Doc); err != nil {
+			return err
+		}
+	}
+	for _, c := range rawdata.Columns {
+		if err := add(RawSheet, c.Name, "", c.Unit, "", c.Doc); err != nil {
+			return err
+		}
+	}
+	return s.Flush()
+}

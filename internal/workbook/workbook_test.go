@@ -1,0 +1,122 @@
+package workbook_test
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/xuri/excelize/v2"
+
+	"throughline/assume"
+	"throughline/internal/jobfile"
+	"throughline/internal/rawdata"
+	"throughline/internal/result"
+	"throughline/internal/sweep"
+	"throughline/internal/workbook"
+)
+
+// records are the runs of the sample of the reference tool.
+func records(t *testing.T) (out []*result.Record) {
+	t.Helper()
+	jobs, _, err := jobfile.Load("../../configs/reference_sample.json", &assume.Reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = sweep.Run(t.Context(), jobs[0], sweep.Options{Jobs: 2, Ops: true}, func(r *result.Record) error { out = append(out, r); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// written is the workbook of runs.
+func written(t *testing.T, runs []*result.Record) []byte {
+	t.Helper()
+	w, err := workbook.New(result.OpDetails)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for _, r := range runs {
+		if err := w.Add(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var b bytes.Buffer
+	if err := w.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestWorkbook: sheets have the values of the records, numbers as numbers, and what looks like a formula is a text.
+func TestWorkbook(t *testing.T) {
+	runs := records(t)
+	evil := *runs[0].Model
+	evil.Name = `=HYPERLINK("http://example.com","x")`
+	runs[0].Model = &evil
+	book := written(t, runs)
+	if !bytes.Equal(book, written(t, runs)) {
+		t.Error("the same runs give different bytes")
+	}
+	f, err := excelize.OpenReader(bytes.NewReader(book))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for i, field := range result.Long(result.OpDetails) {
+		for j, r := range runs {
+			name, err := excelize.CoordinatesToCellName(1+i, 2+j)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkCell(t, f, workbook.LongSheet, name, field.Value(r))
+		}
+	}
+	for _, sheet := range []string{workbook.WholeSheet, workbook.CardSheet, workbook.WideSheet, workbook.LongSheet, workbook.RawSheet, workbook.FieldsSheet} {
+		if p, err := f.GetPanes(sheet); err != nil || !p.Freeze || p.YSplit == 0 {
+			t.Errorf("%s: the header is not frozen: %+v, %v", sheet, p, err)
+		}
+	}
+	// The first run is the best of its model on its system; models differ in their rows, systems in their columns.
+	whole, card := runs[0].Tokens(), runs[0].Tokens()/float64(runs[0].Cards)
+	checkCell(t, f, workbook.WholeSheet, "F4", whole)
+	checkCell(t, f, workbook.CardSheet, "F4", card)
+	checkCell(t, f, workbook.WholeSheet, "G5", runs[1].Tokens())
+	at := slices.IndexFunc(rawdata.Columns, func(c rawdata.Column) bool { return c.Name == "TPOT" })
+	name, _ := excelize.CoordinatesToCellName(1+at, 2)
+	checkCell(t, f, workbook.RawSheet, name, 1e3*runs[0].TPOT)
+}
+
+// checkCell compares a cell with a value.
+func checkCell(t *testing.T, f *excelize.File, sheet, name string, want any) {
+	t.Helper()
+	got, err := f.GetCellValue(sheet, name, excelize.Options{RawCellValue: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind, _ := f.GetCellType(sheet, name)
+	formula, _ := f.GetCellFormula(sheet, name)
+	if formula != "" {
+		t.Errorf("%s %s is a formula: %s", sheet, name, formula)
+	}
+	ok := false
+	switch v := want.(type) {
+	case nil:
+		ok = got == ""
+	case string:
+		ok = got == v && (v == "" || kind == excelize.CellTypeInlineString)
+	case bool:
+		ok = kind == excelize.CellTypeBool && got == map[bool]string{true: "1", false: "0"}[v]
+	case int:
+		ok = got == strconv.Itoa(v) && (kind == excelize.CellTypeUnset || kind == excelize.CellTypeNumber)
+	case float64:
+		n, err := strconv.ParseFloat(got, 64)
+		ok = err == nil && math.Abs(n-v) <= 1e-12*math.Abs(v) && (kind == excelize.CellTypeUnset || kind == excelize.CellTypeNumber)
+	}
+	if !ok {
+		t.Errorf("%s %s is %q of type %d, want %v", sheet, name, got, kind, want)
+	}
+}
