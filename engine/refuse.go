@@ -2,6 +2,8 @@ package engine
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"throughline/deploy"
 )
@@ -111,6 +113,9 @@ func (e *Engine) Refuses(d *deploy.Deployment, p *deploy.Pool) []string {
 	}
 	u := shape(d, p)
 	var out []string
+	if s := p.System; s != nil && s.Maker != "" && len(e.Makers) > 0 && !slices.Contains(e.Makers, s.Maker) {
+		out = append(out, fmt.Sprintf("%s runs on chips of %s, not on those of %s", e.Title, strings.Join(e.Makers, ", "), s.Maker))
+	}
 	for i := range features {
 		f := &features[i]
 		if e.support[i] == No && f.needs != nil && f.needs(u) {
