@@ -88,7 +88,10 @@ func (a *Attention) params(h float64) float64 {
 		n = h*(heads*dim+kv*(dim+value)+heads*value) + heads*value*h // queries, keys and values, gate, output
 	default:
 		n = a.queryParams(h, heads*dim) + h*kv*float64(a.cachedPerHead()) + a.outputParams(heads*value, h)
-		if a.QKNorm {
+		switch {
+		case a.WideNorm:
+			n += (heads + kv) * dim
+		case a.QKNorm:
 			n += 2 * dim
 		}
 	}
