@@ -121,21 +121,21 @@ func wideType(s *hardware.System) string {
 	return ""
 }
 
-// seconds is the time of an operator as its kernel takes it; false where that is not calibrated.
+// seconds is the time of an operator as its kernel takes it: the first that is calibrated; false where none is.
 func (k *kernels) seconds(o *op.Op) (float64, bool) {
-	m, u := o.Module%modulePlaces, o.Kernels[0]
-	t, b := k.bound[m].For(u)
-	if t == nil {
-		u = o.Kernels[1]
-		if t, b = k.bound[m].For(u); t == nil {
-			return 0, false
+	m := o.Module % modulePlaces
+	for i := range o.Kernels {
+		t, b := k.bound[m].For(o.Kernels[i])
+		if t == nil {
+			continue
 		}
+		seconds := t.Seconds(&k.paces[m][b.Peak], &o.Shape)
+		if k.slower {
+			seconds = k.here(seconds, o.Kernels[i])
+		}
+		return seconds, true
 	}
-	seconds := t.Seconds(&k.paces[m][b.Peak], &o.Shape)
-	if k.slower {
-		seconds = k.here(seconds, u)
-	}
-	return seconds, true
+	return 0, false
 }
 
 // uncovered is what an operator takes beyond the roofline where no kernel of its kind is calibrated: no product is shorter

@@ -198,6 +198,20 @@ func TestStoredExperts(t *testing.T) {
 	}
 }
 
+// TestLastKernel: an operator of experts runs in the first of its kernels that is calibrated. Between the halves of an exchange it
+// has three; where no block is calibrated, the last is a kernel of its own, with 1 s of latency and 1e9 bytes at 1 GB/s.
+func TestLastKernel(t *testing.T) {
+	last := kernel.Uses{{Slot: kernel.DispatchedExperts, Role: kernel.Within}, {Slot: kernel.Experts, Role: kernel.Within}, {Slot: kernel.SiluMul}}
+	set := &kernel.Set{System: "chip", Elementwise: map[string]*kernel.Curve{"silu_mul": {Latency: 1, Memory: kernel.Flat(1)}}}
+	p := pricer(t, set, op.Decode)
+	o := operator(op.ExpertActivation, kernel.Shape{Moved: 1e9})
+	o.Kernels = last
+	near(t, "an activation", p.Price(o).Time, 1+1)
+	if u, ok := p.Use(o); !ok || u != last[2] {
+		t.Errorf("runs in %v", u)
+	}
+}
+
 // TestAbsorbed: 3 heads, 5 tokens of each by 20 × 30. Weights of one byte are multiplied as two.
 func TestAbsorbed(t *testing.T) {
 	narrow := bf16

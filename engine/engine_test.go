@@ -11,6 +11,7 @@ import (
 
 	"throughline/assume"
 	"throughline/deploy"
+	"throughline/hardware"
 	"throughline/internal/test/golden"
 	"throughline/model"
 	"throughline/plan"
@@ -540,6 +541,20 @@ func TestPairs(t *testing.T) {
 			if got := e.Pairs(stages(c.prefill), stages(c.decode)); got != want {
 				t.Errorf("%s: %d stages hand over to %d: %v", e.Name, c.prefill, c.decode, got)
 			}
+		}
+	}
+}
+
+// TestMakers: TensorRT-LLM runs on chips of NVIDIA, and on those whose maker nobody said.
+func TestMakers(t *testing.T) {
+	for _, c := range []struct {
+		engine, maker string
+		refused       bool
+	}{{"trtllm", "AMD", true}, {"trtllm", "NVIDIA", false}, {"trtllm", "", false}, {"sglang", "AMD", false}, {"vllm", "Google", false}} {
+		d, p := (&served{Model: "llama", Shape: llama, Plan: plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 8}}, Precision: bf16, Instances: 1}).parts()
+		p.System = &hardware.System{Name: "chip", Maker: c.maker}
+		if why := find(t, c.engine).Refuses(d, p); (len(why) > 0) != c.refused {
+			t.Errorf("%s on a chip of %q: %v", c.engine, c.maker, why)
 		}
 	}
 }

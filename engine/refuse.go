@@ -122,6 +122,9 @@ func (e *Engine) Refuses(d *deploy.Deployment, p *deploy.Pool) []string {
 	if x := e.PrefillExchange; x != nil && prefills(u) && dispatched(u) && !slices.Contains(x.Ranks, u.ranks) {
 		out = append(out, fmt.Sprintf("DeepEP sends the tokens of prompts among so many ranks: %s; not among %d", strings.Trim(fmt.Sprint(x.Ranks), "[]"), u.ranks))
 	}
+	if s := p.System; s != nil && s.Maker != "" && len(e.Makers) > 0 && !slices.Contains(e.Makers, s.Maker) {
+		out = append(out, fmt.Sprintf("%s runs on chips of %s, not on those of %s", e.Title, strings.Join(e.Makers, ", "), s.Maker))
+	}
 	for i := range features {
 		f := &features[i]
 		if e.support[i] == No && f.needs != nil && f.needs(u) {

@@ -49,6 +49,7 @@ func IsWidth(bytes float64) bool {
 type File struct {
 	Name        string                `json:"name" aka:"model,system" required:"true" nonempty:"true" doc:"name of the system, as printed in results"`
 	Type        string                `json:"type" doc:"family of the hardware; \"sow\" hides collectives behind computation (collective_overlap 1)"`
+	Maker       string                `json:"maker" doc:"maker of the chip; engines that run on chips of some makers only refuse those of others; absent: they run"`
 	Matrix      map[string]matrixFile `json:"matrix" required:"true" nonempty:"true" keys:"float4,int4,float8,int8,float16,bfloat16,float32" doc:"matrix unit, by number type"`
 	Vector      map[string]vectorFile `json:"vector" required:"true" nonempty:"true" keys:"float4,int4,float8,int8,float16,bfloat16,float32" doc:"vector unit, by number type"`
 	Mem1        memoryFile            `json:"mem1" required:"true" doc:"device memory"`

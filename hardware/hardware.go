@@ -12,6 +12,7 @@ import (
 type System struct {
 	Name     string
 	Type     string
+	Maker    string                  // empty: not said
 	Matrix   map[string]MatrixEngine // by number type: float4, float8, …
 	Vector   map[string]VectorEngine
 	Memory   Memory

@@ -12,7 +12,7 @@ type reader struct{ doc *document.File }
 
 func (r reader) system(f *File) *System {
 	s := &System{
-		Name: f.Name, Type: f.Type, ProcsPerNPU: f.ProcsPerNPU, Kernels: f.Kernels.set, Borrowed: f.borrowed(),
+		Name: f.Name, Type: f.Type, Maker: f.Maker, ProcsPerNPU: f.ProcsPerNPU, Kernels: f.Kernels.set, Borrowed: f.borrowed(),
 		Matrix: make(map[string]MatrixEngine, len(f.Matrix)),
 		Vector: make(map[string]VectorEngine, len(f.Vector)),
 		Memory: Memory{

@@ -420,6 +420,9 @@ func grouped(c *config) attentionFile {
 	a.setValueDim(c.sizeOr(0, "v_head_dim"))
 	norm := c.option(c.family.qkNorm)
 	a.QKNorm = &norm
+	if c.word("qk_norm_type") == wideNorm && norm {
+		a.QKNormType = wideNorm
+	}
 	a.HasAttnGate = c.option(c.family.gate)
 	return a
 }
@@ -617,7 +620,7 @@ var harmless = setOf(
 	"ep_size", "rescale_layer", "mtp_use_dedicated_embeddings",
 	// Norms and activations.
 	"rms_norm_eps", "layer_norm_epsilon", "layernorm_epsilon", "layer_norm_eps", "hidden_act", "activation_function",
-	"swiglu_limit", "qk_norm_type", "layernorm_full_attention_alpha", "layernorm_full_attention_beta",
+	"swiglu_limit", "layernorm_full_attention_alpha", "layernorm_full_attention_beta",
 	"layernorm_linear_attention_alpha", "layernorm_linear_attention_beta", "layernorm_mlp_alpha", "layernorm_mlp_beta",
 	"gate_lower_bound",
 	// The choice of experts.

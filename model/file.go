@@ -69,6 +69,9 @@ type File struct {
 	Sources map[string]string `json:"sources" doc:"where the numbers come from"`
 }
 
+// wideNorm is the type of norms over all heads of queries, and of keys, together.
+const wideNorm = "per_layer"
+
 // attentionFile is the keys that describe an attention.
 type attentionFile struct {
 	AttnType    string `json:"attn_type" required:"true" enum:"multi-head,multi-query,group-query,mla,mla-absorb,gated-delta,lightning,short-conv" doc:"kind of attention"`
@@ -77,6 +80,7 @@ type attentionFile struct {
 	AttnSize    int    `json:"attn_size" aka:"head_dim" range:"[1,1000000]" doc:"elements of one query and key head; not used by MLA"`
 	ValueDim    int    `json:"v_head_dim" range:"[1,1000000]" doc:"elements of a value head; default attn_size"`
 	QKNorm      *bool  `json:"qk_norm" doc:"normalise queries and keys per head; default true for group-query, else false"`
+	QKNormType  string `json:"qk_norm_type" enum:"per_head,per_layer" doc:"per_head, the default, or per_layer: over all heads together, so that tensor-parallel ranks add up what each has of it"`
 	HasAttnGate bool   `json:"has_attn_gate" doc:"sigmoid gate on the attention output"`
 	Window      int    `json:"sliding_window" range:"[1,1e9]" doc:"a query sees this many tokens at most; absent: all"`
 
@@ -188,6 +192,7 @@ func (f *attentionFile) shape() Attention {
 	if f.QKNorm != nil {
 		a.QKNorm = *f.QKNorm
 	}
+	a.WideNorm = a.QKNorm && f.QKNormType == wideNorm
 	return a
 }
 

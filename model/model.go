@@ -61,8 +61,10 @@ type Attention struct {
 	KVHeads int // not used by Latent; in linear attention, key heads
 	HeadDim int // of a query and key; not used by Latent
 	QKNorm  bool
-	Gated   bool // a sigmoid gate on the attention output
-	Window  int  // a query sees this many tokens at most; 0: all
+	// WideNorm: the norms of queries and keys are over all heads together.
+	WideNorm bool
+	Gated    bool // a sigmoid gate on the attention output
+	Window   int  // a query sees this many tokens at most; 0: all
 
 	// ValueDim is the elements of a value head. 0 where it equals HeadDim.
 	ValueDim int

@@ -90,7 +90,10 @@ func (a *Attention) params(h float64) float64 {
 		n = h*3*heads*dim + float64(a.Conv)*heads*dim + heads*dim*h // two gates and what is convolved, the filters, output
 	default:
 		n = a.queryParams(h, heads*dim) + h*kv*float64(a.cachedPerHead()) + a.outputParams(heads*value, h)
-		if a.QKNorm {
+		switch {
+		case a.WideNorm:
+			n += (heads + kv) * dim
+		case a.QKNorm:
 			n += 2 * dim
 		}
 	}

@@ -1,6 +1,9 @@
 package op
 
-import "throughline/hardware/kernel"
+import (
+	"throughline/hardware"
+	"throughline/hardware/kernel"
+)
 
 // groupedAttention is attention whose query heads share key/value heads in groups: one head each in multi-head, all of
 // them in multi-query attention.
@@ -29,10 +32,7 @@ func (s *stage) groupedAttention() {
 	} else {
 		s.linear(QKV, s.tokens, s.hidden, q+k+v)
 	}
-	if a.QKNorm {
-		s.norm(QueryHeadNorm, s.tokens*q, dim)
-		s.norm(KeyHeadNorm, s.tokens*k, dim)
-	}
+	s.headNorms(q, k, dim)
 	s.rotate(q, k, k+v)
 	s.ring(k + v)
 	s.index()
@@ -46,6 +46,26 @@ func (s *stage) groupedAttention() {
 	s.outputGate(heads * value)
 	s.output(heads * value)
 	s.finishAttention()
+}
+
+// headNorms normalise queries and keys of the given widths: every head, or all of them together. Of those the tensor-parallel ranks
+// have shares, and add up two sums of squares of each token, in 32 bits and one message (MiniMaxM2RMSNormTP of SGLang,
+// python/sglang/srt/models/minimax_m2.py).
+func (s *stage) headNorms(q, k, dim float64) {
+	switch a := s.attn; {
+	case a.WideNorm:
+		if tp := s.plan.Attention.TP; tp > 1 {
+			o := s.add(QKNormAllReduce, VectorUnit)
+			o.Output = s.tokens * 2 * 4
+			o.Activations = 2 * o.Output
+			s.send(o, hardware.AllReduce, o.Output, tp, 1)
+		}
+		s.norm(QueryHeadNorm, s.tokens*q, q)
+		s.norm(KeyHeadNorm, s.tokens*k, k)
+	case a.QKNorm:
+		s.norm(QueryHeadNorm, s.tokens*q, dim)
+		s.norm(KeyHeadNorm, s.tokens*k, dim)
+	}
 }
 
 // output projects the heads, of the given width together, back to the residual stream: directly, or through a lower rank

@@ -43,6 +43,7 @@ const (
 	// Attention of grouped heads (and what both families share).
 	InputNorm Kind = iota
 	QKV
+	QKNormAllReduce
 	QueryHeadNorm
 	KeyHeadNorm
 	FusedAttention
@@ -223,6 +224,7 @@ var exchangedKinds = func() [KindCount]Info {
 var kinds = [KindCount]Info{
 	InputNorm:             {Name: "input norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
 	QKV:                   {Name: "qkv projection", Block: AttentionBlock, Class: Linear, Kernels: product},
+	QKNormAllReduce:       {Name: "head norm all-reduce", Block: AttentionBlock, Class: Comm, Traffic: TensorTraffic},
 	QueryHeadNorm:         {Name: "query head norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
 	KeyHeadNorm:           {Name: "key head norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
 	FusedAttention:        {Name: "fused attention", Block: AttentionBlock, Class: BMM},

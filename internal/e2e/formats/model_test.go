@@ -27,6 +27,8 @@ var modelTests = []keyTest{
 	{"kv_heads", dense, set{"model.kv_heads": `4`}, wants{cacheSpace: 2. * 10 * 2 * (2 * 4 * 2) / GB}},
 	{"attn_size", dense, set{"model.attn_size": `4`}, wants{cacheSpace: 2. * 10 * 2 * (2 * 2 * 4) / GB}},
 	{"qk_norm", dense, set{"model.qk_norm": `false`}, wants{attnFlops: 2 * (2000 - 112 - 56)}},
+	// The weights of the two norms are as wide as queries and keys, 8 and 4 in place of 2 and 2, in each of two layers.
+	{"qk_norm_type", dense, set{"model.qk_norm_type": `"per_layer"`}, wants{attnBytes: 2 * (588 + 6 + 2)}},
 	// A projection of 8 to 8, two operations for each of 16 sigmoids, 16 products.
 	{"has_attn_gate", dense, set{"model.has_attn_gate": `true`}, wants{attnFlops: 2 * (2000 + 256 + 32 + 16)}},
 	// The same with 2 heads of values of 2: 8 to 4.
@@ -162,6 +164,7 @@ var mixTests = []keyTest{
 	{"attention_mix[].attn_size", mixed, mix("attn_size", `4`), wants{cacheSpace: 2. * 10 * (8 + 16) / GB}},
 	{"attention_mix[].v_head_dim", mixed, mix("v_head_dim", `3`), wants{attnFlops: 2000 + (2000 - 512 - 576 - 256 + 576 + 720 + 384)}},
 	{"attention_mix[].qk_norm", mixed, mix("qk_norm", `false`), wants{attnFlops: 2000 + (2000 - 112 - 56)}},
+	{"attention_mix[].qk_norm_type", mixed, mix("qk_norm_type", `"per_layer"`), wants{attnBytes: 588 + (588 + 6 + 2)}},
 	{"attention_mix[].has_attn_gate", mixed, mix("has_attn_gate", `true`), wants{attnFlops: 2000 + (2000 + 256 + 32 + 16)}},
 	{"attention_mix[].sliding_window", mixed, mix("sliding_window", `4`), wants{cacheSpace: 2. * (10 + 4) * 8 / GB}},
 	{"attention_mix[].shared_kv", mixed, mix("shared_kv", `true`), wants{cacheSpace: 2. * 10 * (8 + 4) / GB}},
