@@ -60,6 +60,7 @@ const (
 	SecondPart // reading from the second memory tier
 	WaitPart   // for the slowest stage
 	MovingPart // of experts to other processors
+	LaunchPart // for the host
 	CachePart  // the KV cache on its way to other processors
 	PartCount
 )
@@ -124,6 +125,9 @@ func (r *Recorder) step(rules *Rules, w *Work, t *Times) {
 	}
 	if w.Moving > 0 {
 		r.add(MovingPart, 0, Waiting, 0, w.Moving)
+	}
+	if t.Launch > 0 {
+		r.add(LaunchPart, 0, Waiting, 0, t.Launch)
 	}
 	if w.Cache > 0 {
 		r.beside(CachePart, Handover, r.now+t.Cache-w.Cache, w.Cache, t.Cache)
