@@ -270,7 +270,7 @@ func (r *Recorder) turns(p *Pass, s *lanes, l *Leg) {
 		if t.send >= 0 {
 			end := t.start + s.sent[i]
 			t.last[i] = len(r.Spans)
-			r.span(Span{LayersPart, t.send, r.rules.LaneOf(&p.Ops[t.send]), r.batch, r.stage, t.layer, i, end - l.Exchange, end, 0})
+			r.span(Span{LayersPart, t.send, r.rules.LaneOf(&p.Ops[t.send]), r.batch, r.stage, t.layer, i, end - l.Exchange - l.Contended, end, 0})
 		}
 	}
 	if r != nil {
