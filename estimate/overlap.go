@@ -102,11 +102,18 @@ func (e *Evaluator) computing(pricer *cost.Pricer, p *schedule.Pass, b *schedule
 }
 
 // beside is what a single batch computes beside an exchange: its shared experts while tokens are on their way to the routed
-// ones; the last product of these, expert by expert, while results leave. The shared experts are part of the products of
-// the routed ones here, by their share of the tokens.
+// ones; the last product of these, expert by expert, while results leave.
 func (e *Evaluator) beside(pricer *cost.Pricer, p *schedule.Pass, b *schedule.Block, exchange *op.Op, l *schedule.Leg) {
-	shared := e.lowerer.SharedTokens()
-	var time, products, last, flops, parts float64
+	l.Taken = 0
+	if exchange.Kind == op.Dispatch {
+		for i := b.From; i < b.To; i++ {
+			if o := &p.Ops[i]; o.Kind.OfSharedExperts() {
+				l.Beside += pricer.Price(o).Time // nothing but the network is busy while tokens are awaited
+			}
+		}
+		return
+	}
+	var time, products, last, flops float64
 	for i := b.From; i < b.To; i++ {
 		o := &p.Ops[i]
 		if !o.Kind.OfExperts() {
@@ -118,17 +125,11 @@ func (e *Evaluator) beside(pricer *cost.Pricer, p *schedule.Pass, b *schedule.Bl
 			products += o.Flops
 		}
 		if o.Kind == op.ExpertDown {
-			last, flops, parts = t, o.Flops, max(1, o.Count)
+			last, flops, l.Parts, l.Taken = t, o.Flops, max(1, o.Count), sendingShare
 		}
 	}
-	switch {
-	case parts == 0: // no experts
-	case exchange.Kind == op.Dispatch:
-		l.Beside, l.Taken = shared*time, 0 // nothing but the network is busy while tokens are awaited
-	default:
-		if last == 0 && products > 0 { // one kernel does all products
-			last = time * flops / products
-		}
-		l.Beside, l.Parts, l.Taken = (1-shared)*last, parts, sendingShare
+	if last == 0 && products > 0 { // one kernel does all products
+		last = time * flops / products
 	}
+	l.Beside = last
 }

@@ -146,9 +146,9 @@ func (l *List) BlockOf(index int) Block {
 	return MLPBlock
 }
 
-// MaxOps is enough for any stage: a dense and an expert block have 32 operators together, each of the up to four kinds
+// MaxOps is enough for any stage: a dense and an expert block have 38 operators together, each of the up to four kinds
 // of attention of a model up to 35, and 6 more where it treats sequences of both phases. A few are spare.
-const MaxOps = 32 + (1+model.MaxMixed)*(35+6) + 8
+const MaxOps = 38 + (1+model.MaxMixed)*(35+6) + 8
 
 // All is the operators in the order of execution.
 func (l *List) All() []Op { return l.ops[:l.n] }
