@@ -166,8 +166,8 @@ func (t *taken) of(seconds, tokens float64) float64 {
 // 128 tokens those of a combine take 41.0 where those of a dispatch take 39.6 (Ant Group's network team on its work on DeepEP,
 // tables of section 3).
 var takes = [kernel.SlotCount]taken{
-	kernel.DispatchNormal:     {units: sendingUnits, contended: 1.19},
-	kernel.CombineNormal:      {units: sendingUnits, contended: 1.19},
+	kernel.DispatchNormal:     {units: sendingUnits, contended: 25.8 / 21.6},
+	kernel.CombineNormal:      {units: sendingUnits, contended: 25.8 / 21.6},
 	kernel.DispatchLowLatency: {seconds: 18e-6, token: 0.138e-6},
 	kernel.CombineLowLatency:  {seconds: 18.6e-6, token: 0.143e-6},
 }
