@@ -25,10 +25,7 @@ func (s *stage) experts() {
 	}
 	// The slices of a cut expert work on the tokens of all their processors.
 	group := s.cardTokens * tp
-	shared := float64(e.Shared) * s.sharedScale
-	if s.sharedApart() {
-		shared = 0
-	}
+	shared := s.sharedVisits()
 	mean := group * (float64(e.TopK) + shared) * e.CapacityFactor
 	tokens, crowd := mean, 1.0
 	s.times = 1
@@ -60,9 +57,7 @@ func (s *stage) experts() {
 	if e.Hidden > 0 {
 		s.linear(ExpertNarrow, s.cardTokens, s.hidden, hidden)
 	}
-	if s.sharedApart() {
-		s.sharedExperts()
-	}
+	s.sharedExperts()
 	between := &kinds
 	if !p.Gathered && p.Experts.EP > 1 {
 		between = &exchangedKinds
@@ -118,8 +113,19 @@ func (s *stage) sharedApart() bool {
 	return s.assume.Engine && s.model.Experts.Shared > 0 && p.SharedPerCard && !p.Gathered && p.Experts.EP > 1 && p.Experts.TP == 1
 }
 
+// sharedVisits is how many of the routed experts the shared ones are that every token visits among them.
+func (s *stage) sharedVisits() float64 {
+	if s.sharedApart() {
+		return 0
+	}
+	return float64(s.model.Experts.Shared) * s.sharedScale
+}
+
 // sharedExperts is that block: a processor holds it for its own tokens.
 func (s *stage) sharedExperts() {
+	if !s.sharedApart() {
+		return
+	}
 	e := &s.model.Experts
 	width, tokens := float64(e.Shared*cmp.Or(e.SharedWidth, e.Width)), s.cardTokens
 	s.quantiseNormed(QuantiseShared, tokens*s.hidden)
