@@ -2,6 +2,17 @@ package cost
 
 import "throughline/op"
 
+// Products is the part that products with weights have in the time of operators.
+func (p *Pricer) Products(ops []op.Op) float64 {
+	var t float64
+	for i := range ops {
+		if o := &ops[i]; o.Class == op.Linear {
+			t += o.Repeat * p.unitTime(o)
+		}
+	}
+	return t
+}
+
 // Computing is how long operators keep their units busy, one after another and each as often as it repeats. Communication
 // is left out. This is the inner loop of every search.
 func (p *Pricer) Computing(ops []op.Op) float64 {

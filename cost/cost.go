@@ -241,13 +241,24 @@ func (p *Pricer) communicate(o *op.Op) (b Busy, sent float64) {
 	return b, sent
 }
 
+// Contended is how many times as long a communication operator takes beside computation, and the share of the units to which that
+// confines products, whether it runs or not: SGLang leaves the kernels of exchanges for throughput theirs
+// (_compute_moe_deepseek_blog_prefill in operations_strategy.py).
+func (p *Pricer) Contended(o *op.Op) (times, units float64) {
+	t := &takes[o.Kernels[0].Slot]
+	if t.contended == 0 || p.kernels.set == nil {
+		return 1, 1
+	}
+	return t.contended, 1 - t.units
+}
+
 // among is the same among these members.
 func (p *Pricer) among(o *op.Op, m hardware.Members) (b Busy, sent float64) {
 	r := p.net.route(o.Collective, m, o.Moved)
 	d, scale := r.Time(o.Moved), r.Scale // another route may take the place of this one
 	if p.kernels.set != nil {
 		if t := p.measured(o, m, d.Seconds); t > 0 {
-			d.Seconds, d.Displaced = t, max(d.Displaced*t/d.Seconds, unitsTaken[o.Kernels[0].Slot]*t)
+			d.Seconds, d.Displaced = t, max(d.Displaced*t/d.Seconds, takes[o.Kernels[0].Slot].of(t, o.M))
 		}
 	}
 	return Busy{d.Seconds, d.Displaced}, o.Moved * scale

@@ -147,11 +147,32 @@ func (k *kernels) uncovered(o *op.Op) float64 {
 	return k.bound[o.Module%modulePlaces].Launch
 }
 
-// unitsTaken is the share of the processors of a chip that kernels of communication occupy while they run. Those of DeepEP for
-// throughput take 20 (num_sms in deep_ep/buffer.py) of the 132 of a Hopper, and SGLang leaves its products the others
-// (_compute_moe_deepseek_blog_prefill in operations_strategy.py). Those for low latency take none while data are on their
-// way (github.com/deepseek-ai/DeepEP, "a hook-based method").
-var unitsTaken = [kernel.SlotCount]float64{kernel.DispatchNormal: 20.0 / 132, kernel.CombineNormal: 20.0 / 132}
+// taken is what kernels of communication take from computation beside them: a share of the units as long as they run, and for
+// sending and receiving all units, so many seconds and so many for each token. Contended is how much longer they take
+// themselves.
+type taken struct{ units, seconds, token, contended float64 }
+
+// of is the computation that a kernel takes up which sends so many tokens in so many seconds.
+func (t *taken) of(seconds, tokens float64) float64 {
+	return t.units*seconds + min(seconds, t.seconds+t.token*tokens)
+}
+
+// takes is what the kernels of DeepEP take. Those for throughput run on 20 (num_sms in deep_ep/buffer.py) of the 132
+// multiprocessors of a Hopper. 16384 tokens of DeepSeek-V3 take 25.8 ms in SGLang's server with even experts in place of 21.6 alone
+// (lmsys.org/blog/2025-05-05-large-scale-ep), 26.8 in DeepSeek's profile in place of 22.3 by its library's printed bandwidths.
+//
+// Those for low latency take none while data are on their way (github.com/deepseek-ai/DeepEP, "a hook-based method"), but a kernel
+// sends and another receives. For 8, 64 and 128 tokens of DeepSeek-V3 these take 19.1, 26.6 and 35.7 µs in a dispatch over 16 H20; for
+// 128 tokens those of a combine take 41.0 where those of a dispatch take 39.6 (Ant Group's network team on its work on DeepEP,
+// tables of section 3).
+var takes = [kernel.SlotCount]taken{
+	kernel.DispatchNormal:     {units: sendingUnits, contended: 25.8 / 21.6},
+	kernel.CombineNormal:      {units: sendingUnits, contended: 25.8 / 21.6},
+	kernel.DispatchLowLatency: {seconds: 18e-6, token: 0.138e-6},
+	kernel.CombineLowLatency:  {seconds: 18.6e-6, token: 0.143e-6},
+}
+
+const sendingUnits = 20.0 / 132
 
 // sending is the kernel of a communication operator that spans so many nodes, nil where none is calibrated; the shape of the
 // message is in k. Kernels that were measured on several nodes count for any number of them.

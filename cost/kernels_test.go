@@ -7,6 +7,7 @@ import (
 	"throughline/assume"
 	"throughline/hardware"
 	"throughline/hardware/kernel"
+	"throughline/internal/test/builtin"
 	"throughline/op"
 	"throughline/plan"
 )
@@ -281,5 +282,39 @@ func TestUncovered(t *testing.T) {
 	} {
 		o := &op.Op{Kind: c.kind, Class: c.kind.Info().Class, Kernels: c.kernels, Cache: 1 << 30}
 		near(t, c.kind.String(), p.Price(o).Time, c.want)
+	}
+}
+
+// TestTaken: what exchanges of DeepEP take from computation. For throughput 20 of 132 units as long as they run; for low latency all
+// units while they send and receive 128 tokens, 35.7 and 36.9 µs, but never longer than the exchange takes.
+func TestTaken(t *testing.T) {
+	for _, c := range []struct {
+		slot   kernel.Slot
+		phase  op.Phase
+		tokens float64
+		want   float64 // seconds; 0: the share of units
+	}{
+		{kernel.DispatchNormal, op.Prefill, 4096, 0}, {kernel.CombineNormal, op.Prefill, 4096, 0},
+		{kernel.DispatchLowLatency, op.Decode, 128, 35.7e-6}, {kernel.CombineLowLatency, op.Decode, 128, 36.9e-6},
+	} {
+		p, err := NewPricer(builtin.System(t, "H100_SXM"), &bf16, &assume.Physical, c.phase)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := exchangeOp(c.slot, c.tokens, 32, 0, 0)
+		b := p.Communicate(o)
+		times, units := p.Contended(o)
+		if c.want == 0 {
+			near(t, c.slot.String(), b.Displaced, b.Time*20/132)
+			near(t, "units of products", units, 112./132)
+			near(t, "beside computation", times, 25.8/21.6)
+			continue
+		}
+		if math.Abs(b.Displaced/c.want-1) > 0.01 || b.Displaced > b.Time || times != 1 || units != 1 {
+			t.Errorf("%s: %.1f of %.1f µs, x%v on %v of the units", c.slot, b.Displaced*1e6, b.Time*1e6, times, units)
+		}
+	}
+	if short := (&taken{seconds: 1, token: 1}); short.of(2, 5) != 2 || short.of(10, 5) != 6 {
+		t.Error("sending and receiving take longer than the exchange")
 	}
 }

@@ -69,6 +69,9 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 		u := shape(d, p)
 		sends := u.ep > 1 && u.dp > 1 && (u.etp == 1 || e == Generic)
 		q.Gathered = u.fits && (!sends || e.gathers(&u, p.System))
+		if q.Gathered {
+			q.Captured, q.Launch = e.Scheduling.CapturedTokens, e.Scheduling.LaunchSeconds
+		}
 		if q.Gathered && u.dp > 1 {
 			q.Reduced = map[string]plan.Reduced{"always": plan.AllSteps, "prefill": plan.PromptSteps}[e.Scheduling.GathersByAllReduce]
 		}

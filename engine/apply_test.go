@@ -74,3 +74,20 @@ func TestCacheOfBlocks(t *testing.T) {
 		}
 	}
 }
+
+// TestCaptured: SGLang 0.4 captures 160 tokens of all ranks where it gathers them, and launches the operators of longer steps; where
+// it sends them, and in other versions and engines, all steps are captured.
+func TestCaptured(t *testing.T) {
+	split := exchanging(16, 8)
+	split.Pools[0].Plan.Experts = plan.ExpertLayout{EP: 1, TP: 16, DP: 1}
+	for _, c := range []struct {
+		engine string
+		d      deploy.Deployment
+		tokens int
+	}{{"sglang@0.4", split, 160}, {"sglang@0.4", exchanging(16, 8), 0}, {"sglang", split, 0}, {"vllm", split, 0}, {"trtllm", split, 0}} {
+		p := find(t, c.engine).Apply(c.d).Pools[0].Plan
+		if p.Captured != c.tokens || (p.Launch > 0) != (c.tokens > 0) {
+			t.Errorf("%s, %v: %d tokens are captured, %g s to launch", c.engine, p.Experts, p.Captured, p.Launch)
+		}
+	}
+}

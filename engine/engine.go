@@ -54,6 +54,10 @@ type Scheduling struct {
 	GathersByAllReduce string `json:"gathers_by_all_reduce" required:"true" enum:"always,prefill,never"`
 	// FusesQuantization: norms and activations write what narrow products behind them read.
 	FusesQuantization bool `json:"fuses_quantization" required:"true"`
+	// CapturedTokens is the most tokens of a decode step that is captured as one graph, those of all replicas together, in servers
+	// that gather them; the operators of longer ones are launched one by one, each in LaunchSeconds. 0 seconds: all are captured.
+	CapturedTokens int     `json:"captured_tokens"`
+	LaunchSeconds  float64 `json:"launch_seconds"`
 	// PipelineRest: where layers go that do not divide evenly among the stages of a pipeline, one to each of as many stages.
 	PipelineRest string `json:"pipeline_rest" required:"true" enum:"last stages,before the last"`
 
@@ -64,6 +68,8 @@ type Scheduling struct {
 type Earlier struct {
 	GathersByAllReduce string  `json:"gathers_by_all_reduce" required:"true" enum:"always,prefill,never"`
 	DraftSeconds       float64 `json:"draft_seconds" required:"true"`
+	CapturedTokens     int     `json:"captured_tokens" required:"true"`
+	LaunchSeconds      float64 `json:"launch_seconds" required:"true"`
 	Source             string  `json:"source" required:"true" nonempty:"true"`
 }
 
@@ -156,6 +162,7 @@ func (e *Engine) earlier(version string) (*Engine, error) {
 	}
 	out := *e
 	out.Scheduling.GathersByAllReduce, out.Scheduling.DraftSeconds = was.GathersByAllReduce, was.DraftSeconds
+	out.Scheduling.CapturedTokens, out.Scheduling.LaunchSeconds = was.CapturedTokens, was.LaunchSeconds
 	return &out, nil
 }
 

@@ -47,6 +47,7 @@ type Estimate struct {
 	EndsTime     float64 // of that: embedding, output projection, sampling
 	WaitTime     float64 // of that: waiting for the slowest stage of a pipeline
 	MovingTime   float64 // of that: moving experts to other processors, now and then
+	LaunchTime   float64 // of that: waiting for a host that launches operators one by one
 	OffloadTime  float64 // of that: waiting for the second memory tier
 	// Latency is the time to the first token in prefill, the mean time per output token in decode.
 	Latency    float64

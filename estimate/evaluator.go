@@ -239,6 +239,10 @@ func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 		// All experts of a processor may come from another one.
 		w.Moving = pricer.HandOn(e.rank(p), expertWeights(&e.stage.list)) / steps
 	}
+	w.Launching = 0
+	if p.Launch > 0 {
+		w.Launching = e.launching(p, s)
+	}
 	w.Second = 0
 	if e.problem.Offload != (Offload{}) {
 		w.Second = e.linkTime(m)
@@ -247,6 +251,21 @@ func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 	if e.problem.Handover != nil {
 		w.Cache, w.Depth = e.sending(p), plan.LayersPerStage(e.problem.Model.Layers, p.Attention.PP)
 	}
+}
+
+// launching is what the host takes for a decode step that has more tokens than are captured.
+func (e *Evaluator) launching(p *plan.Plan, s *op.Step) float64 {
+	if s.Phase() == op.Prefill || s.Tokens()*float64(p.Attention.DP) <= float64(p.Captured) {
+		return 0
+	}
+	n := p.Overlap.Batches() * float64(p.Attention.PP) * e.stage.list.Launched()
+	if p.Drafts > 0 {
+		n += float64(p.Drafts) * e.draft.list.Launched()
+	}
+	if e.problem.Assume.Ends {
+		n += e.ends.list.Launched()
+	}
+	return float64(p.Batch.Count) * n * p.Launch
 }
 
 // pass prices the operators of a list. Collectives that add nothing to a step, and how long single operators compute,
@@ -313,7 +332,7 @@ func residence(ops []op.Op) (weights, working float64) {
 func (e *Evaluator) total(t *schedule.Times, out *Estimate) {
 	p := &out.Plan
 	out.StepTime, out.StageTime, out.TransferTime, out.DraftTime = t.Step, t.Stage, t.HandOn, t.Draft
-	out.EndsTime, out.WaitTime, out.OffloadTime, out.MovingTime = t.Ends, t.Wait, t.Second, t.Moving
+	out.EndsTime, out.WaitTime, out.OffloadTime, out.MovingTime, out.LaunchTime = t.Ends, t.Wait, t.Second, t.Moving, t.Launch
 	out.KV = Transfer{}
 	sequences := float64(p.Batch.Count) * float64(p.InFlight()) * float64(p.Attention.DP) * float64(p.Sequences(e.moe))
 	if e.problem.Phase == op.Prefill {

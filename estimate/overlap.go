@@ -43,6 +43,14 @@ func (e *Evaluator) blocks(pricer *cost.Pricer, overlap plan.Overlap, out *sched
 	e.runs = e.stage.list.AppendRuns(e.runs[:0])
 	out.Overlap, out.Runs, out.Blocks = overlap, e.runs, e.cut[:len(e.runs)]
 	out.Computing = 0
+	left := 1.0 // of the units, that products have at all times
+	if overlap == plan.TwoBatch {
+		for _, j := range out.Comms {
+			if o := &out.Ops[j]; o.Exchanges() {
+				_, left = pricer.Contended(o)
+			}
+		}
+	}
 	for i := range e.runs {
 		b := &out.Blocks[i]
 		b.Run, b.Count = e.runs[i], 0
@@ -50,20 +58,35 @@ func (e *Evaluator) blocks(pricer *cost.Pricer, overlap plan.Overlap, out *sched
 		for j := b.From; j < b.To; j++ {
 			if o := &out.Ops[j]; o.Exchanges() {
 				l := &b.Legs[b.Count]
-				*l = schedule.Leg{Computing: e.computing(pricer, out, b, from, j), Exchange: e.rules.Exposed(o, out.Busy[j])}
+				*l = e.leg(pricer, out, b, from, j, left)
+				l.Exchange = e.rules.Exposed(o, out.Busy[j])
 				if l.Exchange > 0 {
 					l.Taken = out.Busy[j].Displaced / out.Busy[j].Time
 				}
 				if overlap == plan.SingleBatch {
 					e.beside(pricer, out, b, o, l)
+				} else {
+					times, _ := pricer.Contended(o)
+					l.Contended = (times - 1) * l.Exchange
 				}
 				b.Count++
 				from = j + 1
 			}
 		}
-		b.Legs[b.Count] = schedule.Leg{Computing: e.computing(pricer, out, b, from, b.To)}
+		b.Legs[b.Count] = e.leg(pricer, out, b, from, b.To, left)
 		b.Count++
 	}
+}
+
+// leg is what the operators from one to before another compute in one layer, where products have so much of the units.
+func (e *Evaluator) leg(pricer *cost.Pricer, p *schedule.Pass, b *schedule.Block, from, to int, left float64) schedule.Leg {
+	t := e.computing(pricer, p, b, from, to)
+	l := schedule.Leg{Computing: t}
+	if left < 1 {
+		products := pricer.Products(p.Ops[from:to]) / float64(b.Layers)
+		l.Polite, l.Longer = products, products*(1/left-1)
+	}
+	return l
 }
 
 // computing is how long the operators of a leg take in one layer, with the communication among them.
@@ -79,11 +102,18 @@ func (e *Evaluator) computing(pricer *cost.Pricer, p *schedule.Pass, b *schedule
 }
 
 // beside is what a single batch computes beside an exchange: its shared experts while tokens are on their way to the routed
-// ones; the last product of these, expert by expert, while results leave. The shared experts are part of the products of
-// the routed ones here, by their share of the tokens.
+// ones; the last product of these, expert by expert, while results leave.
 func (e *Evaluator) beside(pricer *cost.Pricer, p *schedule.Pass, b *schedule.Block, exchange *op.Op, l *schedule.Leg) {
-	shared := e.lowerer.SharedTokens()
-	var time, products, last, flops, parts float64
+	l.Taken = 0
+	if exchange.Kind == op.Dispatch {
+		for i := b.From; i < b.To; i++ {
+			if o := &p.Ops[i]; o.Kind.OfSharedExperts() {
+				l.Beside += pricer.Price(o).Time // nothing but the network is busy while tokens are awaited
+			}
+		}
+		return
+	}
+	var time, products, last, flops float64
 	for i := b.From; i < b.To; i++ {
 		o := &p.Ops[i]
 		if !o.Kind.OfExperts() {
@@ -95,17 +125,11 @@ func (e *Evaluator) beside(pricer *cost.Pricer, p *schedule.Pass, b *schedule.Bl
 			products += o.Flops
 		}
 		if o.Kind == op.ExpertDown {
-			last, flops, parts = t, o.Flops, max(1, o.Count)
+			last, flops, l.Parts, l.Taken = t, o.Flops, max(1, o.Count), sendingShare
 		}
 	}
-	switch {
-	case parts == 0: // no experts
-	case exchange.Kind == op.Dispatch:
-		l.Beside, l.Taken = shared*time, 0 // nothing but the network is busy while tokens are awaited
-	default:
-		if last == 0 && products > 0 { // one kernel does all products
-			last = time * flops / products
-		}
-		l.Beside, l.Parts, l.Taken = (1-shared)*last, parts, sendingShare
+	if last == 0 && products > 0 { // one kernel does all products
+		last = time * flops / products
 	}
+	l.Beside = last
 }

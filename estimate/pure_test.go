@@ -76,6 +76,7 @@ func TestTimelines(t *testing.T) {
 	}
 	check := func(t *rapid.T) {
 		p, pl := drawnPlan(t, true)
+		pl.Captured, pl.Launch = rapid.IntRange(0, 100).Draw(t, "captured"), rapid.SampledFrom([]float64{0, 1e-4, 1}).Draw(t, "launch")
 		got := drawnEstimate(t, &p.Problem, pl)
 		e, err := estimate.NewEvaluator(&p.Problem)
 		if err != nil {

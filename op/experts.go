@@ -25,7 +25,7 @@ func (s *stage) experts() {
 	}
 	// The slices of a cut expert work on the tokens of all their processors.
 	group := s.cardTokens * tp
-	shared := float64(e.Shared) * s.sharedScale
+	shared := s.sharedVisits()
 	mean := group * (float64(e.TopK) + shared) * e.CapacityFactor
 	tokens, crowd := mean, 1.0
 	s.times = 1
@@ -57,6 +57,7 @@ func (s *stage) experts() {
 	if e.Hidden > 0 {
 		s.linear(ExpertNarrow, s.cardTokens, s.hidden, hidden)
 	}
+	s.sharedExperts()
 	between := &kinds
 	if !p.Gathered && p.Experts.EP > 1 {
 		between = &exchangedKinds
@@ -102,6 +103,42 @@ func (s *stage) expertBlock(x expertProduct, tokens, hidden, width float64) {
 	}
 	s.quantise(ExpertQuantise, tokens*width)
 	s.expertLinear(ExpertDown, x, width, hidden)
+}
+
+// sharedApart reports whether the shared experts are a dense block of their own, as engines have it where tokens are sent to the
+// routed ones: python/sglang/srt/models/deepseek_v2.py, forward_deepep of DeepseekV2MoE. Otherwise they are so many routed ones
+// that all tokens visit.
+func (s *stage) sharedApart() bool {
+	p := s.plan
+	return s.assume.Engine && s.model.Experts.Shared > 0 && p.SharedPerCard && !p.Gathered && p.Experts.EP > 1 && p.Experts.TP == 1
+}
+
+// sharedVisits is how many of the routed experts the shared ones are that every token visits among them.
+func (s *stage) sharedVisits() float64 {
+	if s.sharedApart() {
+		return 0
+	}
+	return float64(s.model.Experts.Shared) * s.sharedScale
+}
+
+// sharedExperts is that block: a processor holds it for its own tokens.
+func (s *stage) sharedExperts() {
+	if !s.sharedApart() {
+		return
+	}
+	e := &s.model.Experts
+	width, tokens := float64(e.Shared*cmp.Or(e.SharedWidth, e.Width)), s.cardTokens
+	s.quantiseNormed(QuantiseShared, tokens*s.hidden)
+	if s.model.MLP == model.Gated {
+		s.linear(SharedGateUp, tokens, s.hidden, 2*width)
+		s.activate(SharedActivation, tokens*width, siluFlops)
+		s.binary(SharedGateMultiply, tokens*width)
+	} else {
+		s.linear(SharedUp, tokens, s.hidden, width)
+		s.activate(SharedActivation, tokens*width, geluFlops)
+	}
+	s.quantiseNormed(QuantiseSharedInner, tokens*width)
+	s.linear(SharedDown, tokens, width, s.hidden)
 }
 
 // expertReplicas is the data-parallel ranks of attention whose tokens an expert group serves.
@@ -195,13 +232,6 @@ func (l *Lowerer) Rebalances(p *plan.Plan) bool {
 	return p.Redundant > 0 && p.Experts.EP > 1 && l.assume.Imbalance && !l.popularity[Decode].Even()
 }
 
-// SharedTokens is the part that shared experts have in the tokens that the experts of a processor see.
-func (l *Lowerer) SharedTokens() float64 {
-	e := &l.model.Experts
-	shared := float64(e.Shared) * l.sharedScale
-	return shared / (float64(e.TopK) + shared)
-}
-
 // prepareExperts works out what only depends on the model and its formats.
 func (l *Lowerer) prepareExperts() {
 	e := &l.model.Experts
@@ -213,6 +243,9 @@ func (l *Lowerer) prepareExperts() {
 // resident is the experts on one processor, in units of a routed one.
 func (s *stage) resident() float64 {
 	local := float64(s.plan.ExpertsPerProc(s.model))
+	if s.sharedApart() {
+		return local - float64(s.model.Experts.Shared)
+	}
 	scale := s.sharedScale
 	if s.plan.Gathered && s.plan.SharedPerCard {
 		// The shared experts are cut over the tensor-parallel ranks like a dense block, however the routed ones are.

@@ -133,6 +133,15 @@ const (
 	ExpertNarrow
 	ExpertWiden
 
+	// Shared experts that are a block of their own.
+	QuantiseShared
+	SharedGateUp
+	SharedUp
+	SharedActivation
+	SharedGateMultiply
+	QuantiseSharedInner
+	SharedDown
+
 	// The ends of the model.
 	Embedding
 	FinalNorm
@@ -308,6 +317,14 @@ var kinds = [KindCount]Info{
 	ExpertNarrow:       {Name: "expert narrow", Block: MLPBlock, Class: Linear, Module: model.ExpertModule, Kernels: product},
 	ExpertWiden:        {Name: "expert widen", Block: MLPBlock, Class: Linear, Module: model.ExpertModule, Kernels: product},
 
+	QuantiseShared:      {Name: "quantise shared input", Block: MLPBlock, Class: Vector, Kernels: quantising},
+	SharedGateUp:        {Name: "shared gate and up", Block: MLPBlock, Class: Linear, Module: model.SharedModule, Kernels: product},
+	SharedUp:            {Name: "shared up", Block: MLPBlock, Class: Linear, Module: model.SharedModule, Kernels: product},
+	SharedActivation:    {Name: "shared activation", Block: MLPBlock, Class: Vector, Kernels: activation},
+	SharedGateMultiply:  {Name: "shared gate multiply", Block: MLPBlock, Class: Vector, Kernels: withinActivation},
+	QuantiseSharedInner: {Name: "quantise shared inner", Block: MLPBlock, Class: Vector, Kernels: quantising},
+	SharedDown:          {Name: "shared down", Block: MLPBlock, Class: Linear, Module: model.SharedModule, Kernels: product},
+
 	Embedding:    {Name: "embedding", Block: MLPBlock, Class: Vector, Kernels: moving},
 	FinalNorm:    {Name: "final norm", Block: MLPBlock, Class: Vector, Kernels: norm},
 	HeadGather:   {Name: "output head all-gather", Block: MLPBlock, Class: Comm, Traffic: TensorTraffic},
@@ -317,6 +334,9 @@ var kinds = [KindCount]Info{
 
 	DraftProjection: {Name: "draft projection", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: product},
 }
+
+// OfSharedExperts reports whether an operator belongs to shared experts that are a block of their own.
+func (k Kind) OfSharedExperts() bool { return k >= QuantiseShared && k <= SharedDown }
 
 // OfExperts reports whether an operator is a part of what experts compute.
 func (k Kind) OfExperts() bool { return k >= ExpertGateUp && k <= ExpertDown }

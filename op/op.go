@@ -52,6 +52,30 @@ func (o *Op) Exchanges() bool {
 	return (o.Kind == Dispatch || o.Kind == Combine) && o.Collective == hardware.AllToAll && o.Group > 1
 }
 
+// launches is how often a host launches something for an operator: once, unless it is a part of another. Tokens that an all-reduce
+// gathers are copied into zeros and the sums copied back; each rank then copies its own results into zeros (_dp_gather and
+// dp_scatter in python/sglang/srt/layers/dp_attention.py of SGLang 0.4.6).
+func (o *Op) launches() float64 {
+	switch {
+	case o.Class == Comm && o.Group < 2:
+		return 0
+	case o.Kind == Dispatch && o.Collective == hardware.AllReduce:
+		return 4
+	case o.Kind == Combine && o.Collective == hardware.AllReduce:
+		return 3
+	}
+	role := kernel.Whole
+	for _, u := range o.Kernels {
+		if u != (kernel.Use{}) {
+			role = u.Role
+		}
+	}
+	if role == kernel.Within || role == kernel.Beside {
+		return 0
+	}
+	return 1
+}
+
 // Bytes is the traffic of the operator in device memory.
 func (o *Op) Bytes() float64 { return o.Weights + o.Activations + o.Cache }
 
@@ -103,6 +127,14 @@ func (l *List) AppendRuns(out []Run) []Run {
 	return out
 }
 
+// Launched is what a host launches that runs the operators one by one, each as often as it repeats.
+func (l *List) Launched() (n float64) {
+	for i := range l.ops[:l.n] {
+		n += l.ops[i].Repeat * l.ops[i].launches()
+	}
+	return n
+}
+
 // Comms are the indices of the communication operators.
 func (l *List) Comms() []uint8 { return l.comm[:l.comms] }
 
@@ -114,9 +146,9 @@ func (l *List) BlockOf(index int) Block {
 	return MLPBlock
 }
 
-// MaxOps is enough for any stage: a dense and an expert block have 32 operators together, each of the up to four kinds
+// MaxOps is enough for any stage: a dense and an expert block have 38 operators together, each of the up to four kinds
 // of attention of a model up to 35, and 6 more where it treats sequences of both phases. A few are spare.
-const MaxOps = 32 + (1+model.MaxMixed)*(35+6) + 8
+const MaxOps = 38 + (1+model.MaxMixed)*(35+6) + 8
 
 // All is the operators in the order of execution.
 func (l *List) All() []Op { return l.ops[:l.n] }

@@ -467,9 +467,18 @@ func TestGathered(t *testing.T) {
 	if o.Collective != hardware.AllReduce || o.Group != 2 {
 		t.Errorf("reduced by %v over %d", o.Collective, o.Group)
 	}
-	// 4 routed experts and the shared one, or half of it.
+	// 4 routed experts, and half of the shared one. Where tokens are sent, that is a block of its own: 3 tokens over 2 processors,
+	// 8 · 4 and 4 · 8 elements or twice as many of a gate, whole on each.
 	whole := find(t, sent, op.ExpertDown).Resident
-	bytes(t, "experts of a rank", find(t, list, op.ExpertDown).Resident, whole*4.5/5)
+	bytes(t, "experts of a rank", find(t, list, op.ExpertDown).Resident, whole*4.5/4)
+	if len(only(list, op.SharedDown)) != 0 {
+		t.Error("a shared expert of its own among gathered tokens")
+	}
+	up, down := find(t, sent, op.SharedGateUp), find(t, sent, op.SharedDown)
+	bytes(t, "shared expert", up.Resident+down.Resident, (whole+find(t, sent, op.ExpertGateUp).Resident)/4)
+	if want := find(t, sent, op.Router).M / 2; up.M != want || down.M != want {
+		t.Errorf("%v and %v tokens in the shared expert, want %v", up.M, down.M, want)
+	}
 
 	p.Attention = plan.Layout{DP: 2, PP: 1, TP: 1, CP: 1}
 	list = physically(as, m, fused, p, decode)

@@ -35,6 +35,11 @@ type Plan struct {
 	// split over all processors of a stage, which gather the tokens of all replicas for it. Otherwise every replica has them.
 	WideDense, WideHead bool
 
+	// Captured is the most tokens of a decode step whose kernels are launched as one, those of all replicas together; the operators of
+	// longer ones are launched one by one, each in Launch seconds. 0 seconds: all are captured.
+	Captured int
+	Launch   float64
+
 	// FusedQuantise: norms and activations write what narrow products behind them read, as some engines have it; otherwise
 	// kernels of their own quantise it.
 	FusedQuantise bool

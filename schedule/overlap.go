@@ -10,6 +10,9 @@ type Leg struct {
 	Computing float64 // communication that never runs beside computation is part of it
 	Exchange  float64 // on the network; 0: the block ends without one
 	Taken     float64 // share of the units that the exchange takes as long as it runs
+	// Polite is the part of the computing that leaves exchanges their units at all times where there are two micro-batches, and
+	// takes so much longer. Contended is what an exchange takes besides with computation beside it.
+	Polite, Longer, Contended float64
 	// Beside is how long those operators of the same tokens compute that may run beside the exchange, in a single batch. They
 	// let go of what is exchanged in so many parts; 0: they have nothing to do with it.
 	Beside, Parts float64
@@ -83,10 +86,13 @@ func (s *lanes) turn(i int, l *Leg) (start float64) {
 	start = max(s.computed, s.sent[i])
 	// As long as the other exchanges, computation has the units that are left.
 	beside, share := max(0, s.sent[1-i]-start), s.taken[1-i]
-	s.computed = start + min(l.Computing+share*beside, l.Computing/(1-share))
+	s.computed = start + l.Computing + l.Longer
+	if free := l.Computing - l.Polite; free > 0 {
+		s.computed += min(share*beside*free/(l.Computing+l.Longer), free*share/(1-share))
+	}
 	s.sent[i], s.taken[i] = s.computed, 0
 	if l.Exchange > 0 {
-		s.sent[i], s.taken[i] = max(s.computed, s.sent[1-i])+l.Exchange, l.Taken
+		s.sent[i], s.taken[i] = max(s.computed, s.sent[1-i])+l.Exchange+l.Contended, l.Taken
 	}
 	return start
 }
@@ -102,7 +108,7 @@ func (s *lanes) since(o *lanes) (later float64, same bool) {
 // rest is not worked out one by one.
 func twoBatches(p *Pass, rec *Recorder) float64 {
 	var s, before lanes
-	var computing float64 // since the last exchange
+	var sum Leg // since the last exchange
 	turned := false
 	o := newOrder(p)
 	for o.layer = 0; o.layer < o.depth; o.layer++ {
@@ -117,10 +123,13 @@ func twoBatches(p *Pass, rec *Recorder) float64 {
 				if rec != nil {
 					rec.leg(p, block, j, o.layer)
 				}
-				computing += l.Computing
+				sum.Computing += l.Computing
+				sum.Polite += l.Polite
+				sum.Longer += l.Longer
 				if l.Exchange > 0 {
-					rec.turns(p, &s, &Leg{Computing: computing, Exchange: l.Exchange, Taken: l.Taken})
-					computing, turned = 0, true
+					sum.Exchange, sum.Contended, sum.Taken = l.Exchange, l.Contended, l.Taken
+					rec.turns(p, &s, &sum)
+					sum, turned = Leg{}, true
 				}
 			}
 		}
@@ -134,7 +143,7 @@ func twoBatches(p *Pass, rec *Recorder) float64 {
 			before = s
 		}
 	}
-	rec.turns(p, &s, &Leg{Computing: computing})
+	rec.turns(p, &s, &sum)
 	return max(s.computed, s.sent[0], s.sent[1])
 }
 

@@ -77,6 +77,22 @@ func TestTwoBatches(t *testing.T) {
 	}
 }
 
+// TestPolite: products that leave exchanges a quarter of the units take a third longer at all times, and are not slowed again; an
+// exchange that takes 1 s longer beside computation holds up what waits for it. Of 3 s of attention 1.5 are products: it takes
+// 3.5 s, of which 1.5 are slowed.
+func TestPolite(t *testing.T) {
+	r := rules(0, 0)
+	w := layer{3, 4, 0, 0, 0, 0.25}.stage(1, 0, plan.TwoBatch)
+	attention, dispatch := &w.Layers.Blocks[0].Legs[0], &w.Layers.Blocks[1].Legs[0]
+	attention.Polite, attention.Longer = 1.5, 0.5
+	dispatch.Contended = 1
+	// The first dispatch ends at 3.5 + 5, the second 5 later.
+	near(t, "a layer", r.Step(w, nil).Step, 3.5+5+5)
+	dispatch.Exchange, dispatch.Contended = 0.5, 0
+	// The second attention has 0.5 s of the first dispatch beside it: 0.25 · 0.5 · 1.5/3.5 longer.
+	near(t, "a fast network", r.Step(w, nil).Step, 3.5+3.5+0.25*0.5*1.5/3.5+0.5)
+}
+
 // TestSingleBatch: 4 s of tokens on their way hide behind 3 s of shared experts; 6 s of results leave in two parts, the
 // second of them after the last product of 4 s: 3 s hide less what they take from the product.
 func TestSingleBatch(t *testing.T) {

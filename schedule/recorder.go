@@ -60,6 +60,7 @@ const (
 	SecondPart // reading from the second memory tier
 	WaitPart   // for the slowest stage
 	MovingPart // of experts to other processors
+	LaunchPart // for the host
 	CachePart  // the KV cache on its way to other processors
 	PartCount
 )
@@ -124,6 +125,9 @@ func (r *Recorder) step(rules *Rules, w *Work, t *Times) {
 	}
 	if w.Moving > 0 {
 		r.add(MovingPart, 0, Waiting, 0, w.Moving)
+	}
+	if t.Launch > 0 {
+		r.add(LaunchPart, 0, Waiting, 0, t.Launch)
 	}
 	if w.Cache > 0 {
 		r.beside(CachePart, Handover, r.now+t.Cache-w.Cache, w.Cache, t.Cache)
@@ -266,7 +270,7 @@ func (r *Recorder) turns(p *Pass, s *lanes, l *Leg) {
 		if t.send >= 0 {
 			end := t.start + s.sent[i]
 			t.last[i] = len(r.Spans)
-			r.span(Span{LayersPart, t.send, r.rules.LaneOf(&p.Ops[t.send]), r.batch, r.stage, t.layer, i, end - l.Exchange, end, 0})
+			r.span(Span{LayersPart, t.send, r.rules.LaneOf(&p.Ops[t.send]), r.batch, r.stage, t.layer, i, end - l.Exchange - l.Contended, end, 0})
 		}
 	}
 	if r != nil {

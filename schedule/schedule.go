@@ -97,6 +97,7 @@ type Work struct {
 	// Filled is how full the stages of a pipeline are, and the last of them, in units of the one that Layers is.
 	Filled, Last float64
 	Moving       float64 // of experts to other processors, as a mean of all steps
+	Launching    float64 // what a host takes that launches operators one by one; 0: they are captured
 }
 
 // Times are what the parts of a step add to it, in seconds.
@@ -109,6 +110,7 @@ type Times struct {
 	Wait   float64 // for the slowest stage of a pipeline
 	Second float64 // for the second memory tier
 	Moving float64 // moving experts to other processors
+	Launch float64 // for a host that launches operators more slowly than they run
 	// Cache is what remains of sending the cache when the step is over.
 	Cache float64
 }
@@ -149,6 +151,10 @@ func (r *Rules) Step(w *Work, rec *Recorder) (t Times) {
 	}
 	t.Moving = w.Moving
 	t.Step = full + t.HandOn + t.Draft + t.Ends + t.Second + t.Wait + t.Moving
+	if w.Launching > t.Step {
+		t.Launch = w.Launching - t.Step
+		t.Step = w.Launching
+	}
 	if w.Cache > 0 {
 		t.Cache = trailing(w.Cache, batches*t.Stage, float64(w.Depth))
 	}

@@ -119,6 +119,8 @@ var overlaps = []choice{
 	{all(in("parallelism", `\bTBO|DeepSeek profile`)), plan.TwoBatch.String()},
 	// The whole layers of its breakdowns are those of its runs with overlap: 1.49 ms · 61 layers for 256 tokens is 22.5k per node.
 	{all(in("source", `^SGLang PD`), in("metric", `time_per_layer`)), plan.TwoBatch.String()},
+	// What SGLang's page on GB200 compares with is that of its runs on 72 H100, with overlap.
+	{all(in("source", `^SGLang GB200`), in("hardware", `^H100`)), plan.TwoBatch.String()},
 	{all(in("parallelism", `\bSBO|all opts|InferX`)), plan.SingleBatch.String()},
 }
 
@@ -127,6 +129,7 @@ var overlaps = []choice{
 var popularities = []choice{
 	{all(in("parallelism", `perfect EPLB|profile`)), ""},
 	{all(in("source", `^SGLang PD`)), "served"},
+	{all(in("source", `^SGLang GB200`), in("hardware", `^H100`)), "served"}, // the same runs
 	{all(in("source", `inference notes`), in("url", `large-scale-ep`), in("parallelism", `\bEP\d`), notIn("parallelism", `simulated`)), "served"},
 }
 
