@@ -64,7 +64,7 @@ func TestPractitionersChoices(t *testing.T) {
 	}
 	prefill32 := pool{deploy.Prefill, "dp32·pp1·tp1 ep32·etp1·edp1 tbo"}
 	decode72 := pool{deploy.Decode, "dp72·pp1·tp1 ep72·etp1·edp1 +32 tbo"}
-	decode48 := pool{deploy.Decode, "dp48·pp1·tp1 ep48·etp1·edp1 +32 tbo"}
+	decode48 := pool{deploy.Decode, "dp48·pp1·tp1 ep48·etp1·edp1 +32 sbo"}
 	hopper := func(q *question.Question) {
 		q.Model, q.System, q.GPUs, q.Mode, q.Input, q.Output, q.TPOT = "DeepSeek-V3", "H100_SXM", 104, question.Disaggregated, 2000, 100, 100
 	}
