@@ -45,6 +45,7 @@ func callWith(t *testing.T, input string, args ...string) string {
 
 // The examples in the help of all commands run.
 func TestExamples(t *testing.T) {
+	notRacing(t)
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

@@ -84,6 +84,7 @@ func wrongValues(s *question.Setting) map[string]string {
 // TestEveryFlag: every command refuses NaN, Inf, what is negative, empty or out of bounds, for every flag and every other name
 // of it, with the bound and exit code 2, and prints nothing.
 func TestEveryFlag(t *testing.T) {
+	notRacing(t)
 	base := minimal(t)
 	tried := 0
 	for _, c := range question.Commands {
@@ -135,6 +136,7 @@ func TestEmptyOutputs(t *testing.T) {
 
 // TestIdleFlags: a flag that has no effect is said, and has none: what is printed is the same without it.
 func TestIdleFlags(t *testing.T) {
+	notRacing(t)
 	plan := []string{"plan", "--model", "llama_3_8b", "--system", "H200", "--gpus", "1", "--mode", "agg", "--top", "2"}
 	sim := []string{"simulate", "--model", "Llama-3.1-8B", "--system", "H200", "--engine", "vllm", "--isl", "64", "--osl", "8", "--num-prompts", "40"}
 	dir := t.TempDir()

@@ -3,13 +3,26 @@ package cli
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"throughline/internal/test/long"
+	"throughline/internal/test/racing"
 )
+
+// notRacing skips a test of what is read and printed: it is the same without the race detector, and commands that work side by
+// side are run under it by others.
+func notRacing(t *testing.T) {
+	t.Helper()
+	if racing.Enabled && !long.Mode() {
+		t.Skip("the same without the race detector")
+	}
+}
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
@@ -26,6 +39,12 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"refuses": refuses,
 			"packed":  packed,
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "race" {
+				return false, fmt.Errorf("no condition %q", name)
+			}
+			return racing.Enabled && !long.Mode(), nil
 		},
 	})
 }
