@@ -17,7 +17,7 @@ func (p *Pricer) Products(ops []op.Op) float64 {
 // is left out. This is the inner loop of every search.
 func (p *Pricer) Computing(ops []op.Op) float64 {
 	var t float64
-	if p.stepped || p.sum || p.kernels.set != nil {
+	if p.stepped || p.sum || p.kernels.set != nil || p.eager != nil {
 		for i := range ops {
 			if o := &ops[i]; o.Class != op.Comm {
 				t += o.Repeat * p.unitTime(o)

@@ -361,6 +361,34 @@ def scenarios(b, batch=100, prompt=64, steps=512):
         b.ran("gpt2_all_cpu", "gpt2", dict(said, phase="decode", sampled=len(means)), area * steps)
 
 
+def summary(b):
+    """The numbers that a system file and the file of a framework want, of the largest shapes."""
+    def kernels(device, kind, dtype, place):
+        rows = [r for r in b.tables[device].rows if r[0] == kind and r[1] == dtype]
+        return [int(r[place]) / float(r[5]) for r in sorted(rows, key=lambda r: int(r[place]))[-5:]]  # per microsecond
+
+    def whole(kind, **params):
+        want = words(params).split(";")
+        rows = [r for r in b.whole.rows if r[0] == kind and all(w in r[2].split(";") for w in want)]
+        return [float(r[3]) for r in rows]
+
+    def say(name, values, scale, unit):
+        if values:
+            print(f"{name}: {statistics.median(values) * scale:.4g} {unit}")
+
+    print("\nfor system files and for engine/data/eager")
+    for device in ("cpu", "cuda"):
+        say(f"matrix.float32 on {device}, reached", kernels(device, "gemm", "fp32", 3), 1e-6, "T/s")
+        say(f"mem1 on {device}, reached", kernels(device, "d2d_copy", "u8", 4)[-2:], 1e-3, "GB/s")
+    for key, threads in (("thread_GBps", 1), ("GBps", torch.get_num_threads())):
+        n = 1 << 28
+        say(f"mem1.new.{key}", [n / 1e6 / (t - k) for t, k in zip(whole("fill_new", n=n, threads=threads), whole("fill_known", n=n, threads=threads)) if t > k], 1, "GB/s")
+    for rows in (1, 100):
+        counts = whole("launches", part=f"decode step of {rows} on the GPU")
+        say(f"launch_seconds, step of {rows}", [t / n for t, n in zip(whole("gpt2_step_gpu", b=rows), counts) if n], 1e-3, "s")
+        say(f"kernels of a step of {rows}", counts, 1, "")
+
+
 def machine(b, path):
     lines = [f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads, {torch.get_num_interop_threads()} interop"]
     try:
@@ -414,6 +442,7 @@ def main():
         print(f"{name}: {time.monotonic() - begin:.1f} s", file=sys.stderr, flush=True)
         for t in [*b.tables.values(), b.whole]:
             t.write()
+    summary(b)
 
 
 if __name__ == "__main__":
