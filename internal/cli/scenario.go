@@ -1,20 +1,24 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/scenario"
 )
 
 // scenarioOptions are the flags of scenario.
 type scenarioOptions struct {
-	csv  bool
-	view viewOptions
+	flags    *settings
+	csv      bool
+	markdown bool
+	view     viewOptions
 }
 
 func newScenario(s Streams) *cobra.Command {
@@ -34,7 +38,8 @@ any time of a host. docs/scenario.md compares with measurements.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return runScenario(s, &o, args[0]) },
 	}
-	addOutputs(cmd, "scenario", map[string]any{"csv": &o.csv, "wide": &o.view.wide})
+	o.flags = addSettings(cmd, question.Scenario)
+	addOutputs(cmd, "scenario", map[string]any{"csv": &o.csv, "markdown": &o.markdown, "wide": &o.view.wide})
 	return cmd
 }
 
@@ -56,18 +61,36 @@ var scenarioColumns = []struct {
 }
 
 func runScenario(s Streams, o *scenarioOptions, name string) error {
+	asked, wrong := o.flags.read()
 	q, err := readScenario(s, name)
-	if err != nil {
+	if err := document.Join(wrong, err); err != nil {
 		return err
 	}
 	rows, err := scenario.Rows(q)
 	if err != nil {
 		return err
 	}
-	if o.csv {
-		return scenarioCSV(s, rows)
+	var measured []scenario.Compared
+	if asked.Measured != "" {
+		if measured, err = readMeasured(q, rows, asked.Measured); err != nil {
+			return fmt.Errorf("%s: %w", asked.Measured, err)
+		}
 	}
+	if o.csv {
+		return scenarioCSV(s, rows, measured)
+	}
+	return o.print(s, q, rows, measured)
+}
+
+// print shows the table, what was measured, and the answer.
+func (o *scenarioOptions) print(s Streams, q *scenario.Question, rows []scenario.Row, measured []scenario.Compared) error {
 	view := o.view.of(s)
+	render := func(g *report.Grid) string {
+		if o.markdown {
+			return g.Markdown() + "\n"
+		}
+		return g.Render(view) + "\n"
+	}
 	g := report.Grid{Columns: []report.Column{{Title: "Scenario"}}}
 	for _, c := range scenarioColumns {
 		g.Columns = append(g.Columns, report.Column{Title: c.title, Right: true, Rank: c.rank})
@@ -75,8 +98,42 @@ func runScenario(s Streams, o *scenarioOptions, name string) error {
 	for i := range rows {
 		g.Row(scenarioCells(&rows[i])...)
 	}
-	head := fmt.Sprintf("%s, %d requests of %d + %d tokens: %d tokens in, %d out; %s\n", q.Model.Name, q.Requests, q.Input, q.Output, q.Requests*q.Input, q.Requests*q.Output, runnerOf(q))
-	return write(s.Out, view.Wrap(head)+g.Render(view)+"\n"+view.Wrap(scenario.Verdict(rows)+"\n"))
+	out := ""
+	if !o.markdown {
+		out = view.Wrap(headOf(q))
+	}
+	out += render(&g)
+	if len(measured) > 0 {
+		out += "\n" + render(measuredGrid(measured))
+	}
+	if o.markdown {
+		return write(s.Out, out+"\n"+scenario.Verdict(rows)+"\n")
+	}
+	return write(s.Out, out+view.Wrap(scenario.Verdict(rows)+"\n"))
+}
+
+// headOf says what the table is about.
+func headOf(q *scenario.Question) string {
+	return fmt.Sprintf("%s, %d requests of %d + %d tokens: %d tokens in, %d out; %s\n", q.Model.Name, q.Requests, q.Input, q.Output, q.Requests*q.Input, q.Requests*q.Output, runnerOf(q))
+}
+
+func measuredGrid(measured []scenario.Compared) *report.Grid {
+	g := &report.Grid{Columns: []report.Column{{Title: "Scenario"}, {Title: "phase"}, {Title: "measured (s)", Right: true}, {Title: "predicted (s)", Right: true}, {Title: "error", Right: true}}}
+	for i := range measured {
+		c := &measured[i]
+		g.Row(c.Scenario, c.Phase, fmt.Sprintf("%.4f", c.Measured), fmt.Sprintf("%.4f", c.Predicted), fmt.Sprintf("%+.1f%%", 100*c.Error()))
+	}
+	return g
+}
+
+// readMeasured reads the table of measured runs.
+func readMeasured(q *scenario.Question, rows []scenario.Row, name string) ([]scenario.Compared, error) {
+	f, err := csvfile.Open(name)
+	if err != nil {
+		return nil, errors.New(document.Reason(err))
+	}
+	defer f.Close()
+	return scenario.Compare(q, rows, f)
 }
 
 // runnerOf says what runs the model.
@@ -95,8 +152,17 @@ func scenarioCells(r *scenario.Row) []string {
 	return cells
 }
 
-func scenarioCSV(s Streams, rows []scenario.Row) error {
+// scenarioCSV prints the table, or what was measured beside what is predicted.
+func scenarioCSV(s Streams, rows []scenario.Row, measured []scenario.Compared) error {
 	w := csvfile.NewWriter(s.data)
+	if len(measured) > 0 {
+		w.Write([]string{"scenario", "phase", "measured_s", "predicted_s", "error_percent"})
+		for i := range measured {
+			c := &measured[i]
+			w.Write([]string{c.Scenario, c.Phase, fmt.Sprintf("%.4f", c.Measured), fmt.Sprintf("%.4f", c.Predicted), fmt.Sprintf("%.1f", 100*c.Error())})
+		}
+		return flushed(w)
+	}
 	head := []string{"scenario"}
 	for _, c := range scenarioColumns {
 		head = append(head, c.csv)
@@ -105,6 +171,10 @@ func scenarioCSV(s Streams, rows []scenario.Row) error {
 	for i := range rows {
 		w.Write(scenarioCells(&rows[i]))
 	}
+	return flushed(w)
+}
+
+func flushed(w *csvfile.Writer) error {
 	if err := w.Flush(); err != nil {
 		return systemError{err}
 	}
