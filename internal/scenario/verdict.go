@@ -36,9 +36,9 @@ func Verdict(rows []Row) string {
 	if split.Total() < whole.Total() {
 		answer = "Worth it"
 	}
-	return fmt.Sprintf("%s: prefill on %s and decode on %s take %s s, %s %s (%s s), and the %s is free again after %s s.",
+	return fmt.Sprintf("%s: prefill on %s and decode on %s take %s s, %s %s (%s s); one such prefill keeps up with %s such decodes.",
 		answer, split.Pair.Prefill.name(), split.Pair.Decode.name(), seconds(split.Total()), than(split, whole), whole.Pair.Name, seconds(whole.Total()),
-		split.Pair.Prefill.name(), seconds(split.Prefill+split.Transfer))
+		number.Plain(split.Decode/(split.Prefill+split.Transfer), 2))
 }
 
 // than compares the total of a row with that of another, in front of the name of that.
