@@ -73,7 +73,7 @@ type Pricer struct {
 
 	// stepped: some efficiency depends on the size of the work. The tables then hold what is not in the numbers above.
 	stepped bool
-	// eager is how a framework runs the operators, nil for a serving engine; anew and launched are what that adds to each.
+	// eager is how a framework runs the operators, nil for a serving engine; anew is what that adds to each.
 	eager  *op.Eager
 	anew   newMemory
 	shapes [model.ModuleCount][op.UnitCount]hardware.ShapeTable
@@ -176,19 +176,14 @@ func (p *Pricer) Price(o *op.Op) Cost {
 		c.Bound = Memory
 	}
 	c.Time = p.unitTime(o)
+	if p.eager != nil {
+		c.Time += p.eagerly(o)
+	}
 	return c
 }
 
-// unitTime is how long an operator keeps its unit busy.
+// unitTime is how long an operator keeps its unit busy, without what a framework adds to it.
 func (p *Pricer) unitTime(o *op.Op) float64 {
-	if p.eager != nil {
-		return p.fusedTime(o) + p.eagerly(o)
-	}
-	return p.fusedTime(o)
-}
-
-// fusedTime is how long an operator takes itself.
-func (p *Pricer) fusedTime(o *op.Op) float64 {
 	launch := 0.0
 	if p.kernels.set != nil {
 		if t, ok := p.kernels.seconds(o); ok {

@@ -42,6 +42,16 @@ func (p *Pricer) eagerly(o *op.Op) float64 {
 	return t
 }
 
+// computingEagerly is Computing with what a framework adds.
+func (p *Pricer) computingEagerly(ops []op.Op) (t float64) {
+	for i := range ops {
+		if o := &ops[i]; o.Class != op.Comm {
+			t += o.Repeat * (p.unitTime(o) + p.eagerly(o))
+		}
+	}
+	return t
+}
+
 // ToHost is the time to copy so many bytes from a processor to the memory of its host, which is pinned or pageable, or back: as it
 // was measured, else at the rate of the second memory tier; false where the system has none.
 func ToHost(s *hardware.System, back, pinned bool, bytes float64) (float64, bool) {

@@ -19,7 +19,7 @@ import (
 func newCheck(s Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE...",
-		Short: "Validate runtime, scenario, system and model files without running them",
+		Short: "Validate runtime, scenario, system and model files",
 		Long: `Check reports all problems of each file. It tells runtime, scenario, system and model
 files apart by their keys. Runtime and scenario files are checked together with the files
 they refer to. A folder with a config.json is a model; built-in names work, too.`,

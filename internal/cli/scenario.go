@@ -25,7 +25,7 @@ func newScenario(s Streams) *cobra.Command {
 	var o scenarioOptions
 	cmd := &cobra.Command{
 		Use:   "scenario FILE",
-		Short: "Compare where prefill and decode of a batch run: the GPU, the CPU, another GPU",
+		Short: "Compare systems that prefill and decode a batch, each or both",
 		Long: `Scenario predicts how long a batch of requests takes with its prefill on one system and
 its decode on another or the same, and says whether it is worth it. The file names the
 model, the requests and pairs of systems; "throughline init --scenario" writes one.
