@@ -154,7 +154,7 @@ def attention(b, device):
 def elementwise(b, device):
     """One kernel over rows of a width, as eager mode runs them: the result is allocated each time."""
     for m, width in [(100, 768), (100, 3072), (6400, 768), (6400, 3072)] if not b.tiny else [(4, 8)]:
-        n, times = m * width, {}
+        n = m * width
         ops = {
             "layer_norm": lambda x, y, w: F.layer_norm(x, (width,), w, w), "add": lambda x, y, w: x + y, "mul": lambda x, y, w: 0.5 * x,
             "pow": lambda x, y, w: torch.pow(x, 3.0), "tanh": lambda x, y, w: torch.tanh(x), "contiguous": lambda x, y, w: x.view(m, 4, -1).transpose(0, 1).contiguous(),
@@ -164,10 +164,13 @@ def elementwise(b, device):
                 x, y, w = rand(device, "fp32", m, width), rand(device, "fp32", m, width), rand(device, "fp32", width)
                 return lambda: f(x, y, w)
 
-            size = 4 * n * (3 if name == "add" else 2)
-            kind = "add_rmsnorm" if name == "layer_norm" else "silu_mul"  # the kinds of norms and of other passes in tables of kernels
-            dims = dict(m=m, h=width) if name == "layer_norm" else dict(m=m, i=width)
-            b.kernel(device, kind, "fp32", dict(dims, backend=name), n, size, make)
+            # Tables of kernels know norms, and products with a gate, which move what an addition moves.
+            if name == "layer_norm":
+                b.kernel(device, "add_rmsnorm", "fp32", dict(m=m, h=width, backend=name), n, 8 * n, make)
+            elif name == "add":
+                b.kernel(device, "silu_mul", "fp32", dict(m=m, i=width, backend=name), n, 12 * n, make)
+            else:
+                b.ran("pass_" + device, "-", dict(op=name, m=m, n=width), b.time([make() for _ in range(8)], device))
 
 
 def copies(b, device):
