@@ -35,7 +35,7 @@ every kernel by itself and copies the cache at every step; or none, fused kernel
 any time of a host. docs/scenario.md compares with measurements.`,
 		Example: `  throughline scenario configs/gpt2_scenario.json
   throughline scenario configs/gpt2_scenario.json --csv > scenarios.csv`,
-		Args: cobra.ExactArgs(1),
+		Args: oneFile,
 		RunE: func(_ *cobra.Command, args []string) error { return runScenario(s, &o, args[0]) },
 	}
 	o.flags = addSettings(cmd, question.Scenario)
