@@ -16,6 +16,9 @@ func (p *Pricer) Products(ops []op.Op) float64 {
 // Computing is how long operators keep their units busy, one after another and each as often as it repeats. Communication
 // is left out. This is the inner loop of every search.
 func (p *Pricer) Computing(ops []op.Op) float64 {
+	if p.eager != nil {
+		return p.computingEagerly(ops)
+	}
 	var t float64
 	if p.stepped || p.sum || p.kernels.set != nil {
 		for i := range ops {

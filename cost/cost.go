@@ -73,9 +73,12 @@ type Pricer struct {
 
 	// stepped: some efficiency depends on the size of the work. The tables then hold what is not in the numbers above.
 	stepped bool
-	shapes  [model.ModuleCount][op.UnitCount]hardware.ShapeTable
-	vector  hardware.SizeTable
-	memory  hardware.SizeTable
+	// eager is how a framework runs the operators, nil for a serving engine; anew is what that adds to each.
+	eager  *op.Eager
+	anew   newMemory
+	shapes [model.ModuleCount][op.UnitCount]hardware.ShapeTable
+	vector hardware.SizeTable
+	memory hardware.SizeTable
 }
 
 // NewPricer prepares a system for pricing. It fails when the system lacks a number type.
@@ -114,6 +117,7 @@ func (p *Pricer) On(s *hardware.System) error {
 		index = attention
 	}
 	p.system, p.own = s, nil
+	p.anew = p.newMemoryOf(s)
 	p.net.on(s, as.BytesPerGB)
 	p.kernels.on(s, prec, as.Engine, p.phase)
 	p.sum = s.Mode == hardware.NoOverlap
@@ -172,10 +176,13 @@ func (p *Pricer) Price(o *op.Op) Cost {
 		c.Bound = Memory
 	}
 	c.Time = p.unitTime(o)
+	if p.eager != nil {
+		c.Time += p.eagerly(o)
+	}
 	return c
 }
 
-// unitTime is how long an operator keeps its unit busy.
+// unitTime is how long an operator keeps its unit busy, without what a framework adds to it.
 func (p *Pricer) unitTime(o *op.Op) float64 {
 	launch := 0.0
 	if p.kernels.set != nil {

@@ -61,6 +61,8 @@ func NewEvaluator(p *Problem) (*Evaluator, error) {
 	if p.Visited != nil {
 		m.lowerer.Visit(*p.Visited)
 	}
+	m.lowerer.Eager(p.Eager)
+	pricer.Eager(p.Eager)
 	m.pricers[p.Phase] = pricer
 	if h := p.Handover; h != nil {
 		m.handover = []collective.Net{collective.NewNet(p.System, p.Assume.BytesPerGB), collective.NewNet(h.System, p.Assume.BytesPerGB)}
@@ -125,6 +127,7 @@ func (e *Evaluator) addPricer(phase op.Phase) *cost.Pricer {
 	if err != nil {
 		panic(err) // the same system had all rates for the other phase
 	}
+	pricer.Eager(p.Eager)
 	e.pricers[phase] = pricer
 	return pricer
 }
@@ -240,8 +243,8 @@ func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 		w.Moving = pricer.HandOn(e.rank(p), expertWeights(&e.stage.list)) / steps
 	}
 	w.Launching = 0
-	if p.Launch > 0 {
-		w.Launching = e.launching(p, s)
+	if launch := e.launchOf(p, s); launch > 0 {
+		w.Launching = e.launching(p) * launch
 	}
 	w.Second = 0
 	if e.problem.Offload != (Offload{}) {
@@ -253,11 +256,23 @@ func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 	}
 }
 
-// launching is what the host takes for a decode step that has more tokens than are captured.
-func (e *Evaluator) launching(p *plan.Plan, s *op.Step) float64 {
-	if s.Phase() == op.Prefill || s.Tokens()*float64(p.Attention.DP) <= float64(p.Captured) {
+// launchOf is the seconds that the host of a processor takes for each operator of a step: in a decode step that has more tokens
+// than are captured, and with a framework in all. A processor that is the host itself launches what it then computes, which is
+// in the time of the operators.
+func (e *Evaluator) launchOf(p *plan.Plan, s *op.Step) float64 {
+	switch {
+	case e.problem.Eager != nil && e.system.IsHost():
+		return 0
+	case e.problem.Eager != nil:
+		return e.problem.Eager.Launch
+	case s.Phase() == op.Prefill || s.Tokens()*float64(p.Attention.DP) <= float64(p.Captured):
 		return 0
 	}
+	return p.Launch
+}
+
+// launching is how often the host launches something in a step.
+func (e *Evaluator) launching(p *plan.Plan) float64 {
 	n := p.Overlap.Batches() * float64(p.Attention.PP) * e.stage.list.Launched()
 	if p.Drafts > 0 {
 		n += float64(p.Drafts) * e.draft.list.Launched()
@@ -265,7 +280,7 @@ func (e *Evaluator) launching(p *plan.Plan, s *op.Step) float64 {
 	if e.problem.Assume.Ends {
 		n += e.ends.list.Launched()
 	}
-	return float64(p.Batch.Count) * n * p.Launch
+	return float64(p.Batch.Count) * n
 }
 
 // pass prices the operators of a list. Collectives that add nothing to a step, and how long single operators compute,

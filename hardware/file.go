@@ -89,7 +89,28 @@ type memoryFile struct {
 	KV          float64      `json:"kv_cache_calibration_coefficient" range:"[1e-6,1e6]" doc:"further factor on the memory efficiency of cache reads in decode"`
 	KVPrefill   float64      `json:"kv_cache_calibration_coefficient_prefill" range:"[1e-6,1e6]" doc:"the same in prefill"`
 	Efficiency  [][2]float64 `json:"MB_efficiency" nonempty:"true" range:"[0,inf)" form:"[MB, efficiency]" doc:"rows [MB, efficiency], large to small: the first the operator's bytes reach"`
+	New         *newFile     `json:"new" doc:"memory that a process allocates, of a CPU; absent: it costs nothing"`
 }
+
+// newFile is memory that the operating system hands out.
+type newFile struct {
+	GBps       float64 `json:"GBps" required:"true" range:"[1e-6,1e9]" doc:"rate at which all cores together touch new memory for the first time"`
+	ThreadGBps float64 `json:"thread_GBps" required:"true" range:"[1e-6,1e9]" doc:"the same of one core"`
+	MiB        float64 `json:"MiB" range:"[0,1e9]" doc:"smallest result whose memory is new every time"`
+}
+
+func (n *newFile) SetDefaults() { n.MiB = largestKept }
+
+func (n *newFile) memory() *NewMemory {
+	if n == nil {
+		return nil
+	}
+	return &NewMemory{n.GBps, n.ThreadGBps, n.MiB}
+}
+
+// largestKept is the largest block that glibc keeps for the next allocation, DEFAULT_MMAP_THRESHOLD_MAX in its malloc.c; larger ones
+// go back to the operating system.
+const largestKept = 32
 
 type memory2File struct {
 	GiB        float64      `json:"GiB" required:"true" range:"[1e-6,1e9]" doc:"capacity"`

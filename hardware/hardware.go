@@ -65,6 +65,14 @@ type Memory struct {
 	Efficiency  SizeTable // by bytes moved, in MB of 1e6 bytes
 	Attention   PhaseFactor
 	Cache       PhaseFactor
+	New         *NewMemory // nil: memory that a framework allocates costs nothing
+}
+
+// NewMemory is what the operating system of a host takes to hand out memory: pages are zeroed as they are first touched. GB/s of
+// all cores and of one.
+type NewMemory struct {
+	GBps, ThreadGBps float64
+	MiB              float64 // blocks from which on an allocator returns memory, so that it is new next time
 }
 
 // PhaseFactor is a factor on memory efficiency that differs between the phases.
@@ -155,6 +163,9 @@ func (n *Network) Scales() (out [CollectiveCount]float64) {
 	}
 	return out
 }
+
+// IsHost reports whether the processor is a CPU, which launches its own operators and waits for each.
+func (s *System) IsHost() bool { return s.Type == "cpu" }
 
 // Level is the innermost network whose groups hold span consecutive processors, or the outermost one.
 func (s *System) Level(span int) *Network {

@@ -39,6 +39,10 @@ func (s *System) Clone() *System {
 	c.Matrix = maps.Clone(s.Matrix)
 	c.Vector = maps.Clone(s.Vector)
 	c.Networks = slices.Clone(s.Networks)
+	if s.Memory.New != nil {
+		fresh := *s.Memory.New
+		c.Memory.New = &fresh
+	}
 	if s.Memory2 != nil {
 		second := *s.Memory2
 		c.Memory2 = &second
@@ -108,6 +112,11 @@ func (s *System) Parameters() []Parameter {
 	add(number("mem1.page_attention_calibration_coefficient_prefill", "", leastRate, greatestGain, func(s *System) *float64 { return &s.Memory.Attention.Prefill }))
 	add(number("mem1.kv_cache_calibration_coefficient", "", leastRate, greatestGain, func(s *System) *float64 { return &s.Memory.Cache.Decode }))
 	add(number("mem1.kv_cache_calibration_coefficient_prefill", "", leastRate, greatestGain, func(s *System) *float64 { return &s.Memory.Cache.Prefill }))
+	if s.Memory.New != nil {
+		add(number("mem1.new.GBps", "GB/s", leastRate, greatestRate, func(s *System) *float64 { return &s.Memory.New.GBps }))
+		add(number("mem1.new.thread_GBps", "GB/s", leastRate, greatestRate, func(s *System) *float64 { return &s.Memory.New.ThreadGBps }))
+		add(number("mem1.new.MiB", "MiB", 0, greatestRate, func(s *System) *float64 { return &s.Memory.New.MiB }))
+	}
 	if s.Memory2 != nil {
 		add(number("mem2.GiB", "GiB", leastRate, greatestRate, func(s *System) *float64 { return &s.Memory2.GiB }))
 		add(number("mem2.GBps", "GB/s", leastRate, greatestRate, func(s *System) *float64 { return &s.Memory2.GBps }))

@@ -20,6 +20,7 @@ func (r reader) system(f *File) *System {
 			Efficiency: r.sizes("mem1.MB_efficiency", f.Mem1.Efficiency),
 			Attention:  PhaseFactor{f.Mem1.Page, f.Mem1.PagePrefill},
 			Cache:      PhaseFactor{f.Mem1.KV, f.Mem1.KVPrefill},
+			New:        f.Mem1.New.memory(),
 		},
 	}
 	if f.Mode == "no_overlap" {

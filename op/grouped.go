@@ -34,6 +34,7 @@ func (s *stage) groupedAttention() {
 	}
 	s.headNorms(q, k, dim)
 	s.rotate(q, k, k+v)
+	s.growCache(k + v)
 	s.ring(k + v)
 	s.index()
 	for i := range s.parts[:s.n] {

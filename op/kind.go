@@ -81,6 +81,7 @@ const (
 	QuantiseLatent
 	QuantiseHeads
 	Rotary
+	CacheGrowth
 	LinearGates
 
 	// The indexer of sparse attention.
@@ -188,6 +189,16 @@ func (k Kind) Traffic() Traffic { return kinds[k].Traffic % TrafficCount }
 
 func (k Kind) String() string { return kinds[k].Name }
 
+// KindOf is the kind of a name; false where there is none.
+func KindOf(name string) (Kind, bool) {
+	for k := range kinds {
+		if kinds[k].Name == name {
+			return Kind(k), true
+		}
+	}
+	return 0, false
+}
+
 // The kernels of operators.
 var (
 	product          = kernel.Uses{{Slot: kernel.Gemm}}
@@ -269,6 +280,7 @@ var kinds = [KindCount]Info{
 	QuantiseLatent: {Name: "quantise latent", Block: AttentionBlock, Class: Vector, Kernels: quantising},
 	QuantiseHeads:  {Name: "quantise heads", Block: AttentionBlock, Class: Vector, Kernels: quantising},
 	Rotary:         {Name: "rotary and cache write", Block: AttentionBlock, Class: Vector, Kernels: rotating},
+	CacheGrowth:    {Name: "cache growth", Block: AttentionBlock, Class: Vector, Kernels: moving},
 	LinearGates:    {Name: "linear attention gates", Block: AttentionBlock, Class: Vector, Kernels: gating},
 
 	IndexQuery:   {Name: "index query", Block: AttentionBlock, Class: Linear, Kernels: product},

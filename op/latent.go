@@ -31,6 +31,7 @@ func (s *stage) latentAttention() {
 		s.unary(KeyRotate, s.tokens*rope, 1)
 	}
 	s.rotate(heads*rope, rope, rank+rope)
+	s.growCache(rank + rope)
 	s.ring(rank + rope)
 	s.index()
 	s.absorbed(heads, nope, rope, value, rank)

@@ -52,10 +52,10 @@ func (o *Op) Exchanges() bool {
 	return (o.Kind == Dispatch || o.Kind == Combine) && o.Collective == hardware.AllToAll && o.Group > 1
 }
 
-// launches is how often a host launches something for an operator: once, unless it is a part of another. Tokens that an all-reduce
+// Launches is how often a host launches something for an operator: once, unless it is a part of another. Tokens that an all-reduce
 // gathers are copied into zeros and the sums copied back; each rank then copies its own results into zeros (_dp_gather and
 // dp_scatter in python/sglang/srt/layers/dp_attention.py of SGLang 0.4.6).
-func (o *Op) launches() float64 {
+func (o *Op) Launches() float64 {
 	switch {
 	case o.Class == Comm && o.Group < 2:
 		return 0
@@ -130,7 +130,7 @@ func (l *List) AppendRuns(out []Run) []Run {
 // Launched is what a host launches that runs the operators one by one, each as often as it repeats.
 func (l *List) Launched() (n float64) {
 	for i := range l.ops[:l.n] {
-		n += l.ops[i].Repeat * l.ops[i].launches()
+		n += l.ops[i].Repeat * l.ops[i].Launches()
 	}
 	return n
 }
@@ -147,8 +147,8 @@ func (l *List) BlockOf(index int) Block {
 }
 
 // MaxOps is enough for any stage: a dense and an expert block have 38 operators together, each of the up to four kinds
-// of attention of a model up to 35, and 6 more where it treats sequences of both phases. A few are spare.
-const MaxOps = 38 + (1+model.MaxMixed)*(35+6) + 8
+// of attention of a model up to 36, and 6 more where it treats sequences of both phases. A few are spare.
+const MaxOps = 38 + (1+model.MaxMixed)*(36+6) + 8
 
 // All is the operators in the order of execution.
 func (l *List) All() []Op { return l.ops[:l.n] }

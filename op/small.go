@@ -1,6 +1,9 @@
 package op
 
-import "throughline/hardware/kernel"
+import (
+	"throughline/hardware/kernel"
+	"throughline/model"
+)
 
 // What stands between the products of a layer, as serving engines fuse it. None of it is there without the assumption
 // that small kernels take part.
@@ -36,8 +39,8 @@ func (s *stage) quantiseNormed(k Kind, n float64) {
 // rotate gives queries and keys their rotary positions, q and k elements per token, and writes keys and values, kv together,
 // to the cache.
 func (s *stage) rotate(q, k, kv float64) {
-	if !s.assume.SmallKernels {
-		return
+	if !s.assume.SmallKernels || s.eager != nil && s.eager.of(Rotary, s.model.MLP == model.Gated).Kernels == 0 {
+		return // positions are learned, and part of the embedding; the cache grows by itself
 	}
 	o := s.add(Rotary, VectorUnit)
 	o.Flops = 3 * s.tokens * (q + k)

@@ -35,6 +35,7 @@ type given struct {
 	popularity [PhaseCount]experts.Popularity
 	balances   map[balanceKey]*experts.Balance
 	times      float64 // the mean that the busiest rank of the experts got last
+	eager      *Eager  // nil: a serving engine
 }
 
 // NewLowerer prepares the lowering of a model.
@@ -105,6 +106,7 @@ func (l *Lowerer) Stage(p *plan.Plan, step *Step, list *List) {
 	layers := plan.LayersPerStage(l.model.Layers, p.Attention.PP)
 	s := l.start(p, step, list)
 	s.layers(layers, l.expertLayers(layers))
+	s.unfuse(0)
 }
 
 // expertLayers is how many of the layers of the fullest stage are expert layers. Leading dense layers all lie in the
@@ -161,6 +163,7 @@ func (l *Lowerer) Ends(p *plan.Plan, step *Step, list *List) {
 	s := l.start(p, step, list)
 	s.list.end[AttentionBlock] = 0
 	s.ends(step[Decode].Wanted + step[Prefill].Wanted)
+	s.unfuse(0)
 	if !l.model.Tied && (p.Attention.PP == 1 || p.Drafts > 0) {
 		s.list.ops[0].Resident += s.hidden * s.vocab() * s.formats[model.EndModule].Weight
 	}
@@ -178,6 +181,10 @@ func (s *stage) ends(wanted float64) {
 		s.list.end[MLPBlock] = s.list.n
 		return
 	}
+	next := wanted // the tokens whose successors are chosen
+	if s.eager != nil && s.eager.AllLogits {
+		wanted = s.tokens
+	}
 	s.norm(FinalNorm, wanted*s.hidden, s.hidden)
 	if replicas > 1 {
 		// Every rank has a part of the vocabulary for the tokens of all, and then all of it for its own.
@@ -187,7 +194,7 @@ func (s *stage) ends(wanted float64) {
 	} else {
 		s.linear(OutputHead, wanted, s.hidden, s.vocab())
 	}
-	s.choose(wanted)
+	s.choose(next)
 	s.list.end[MLPBlock] = s.list.n
 }
 

@@ -12,16 +12,17 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/jobfile"
 	"throughline/internal/report"
+	"throughline/internal/scenario"
 	"throughline/model"
 )
 
 func newCheck(s Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE...",
-		Short: "Validate runtime, system and model files without running them",
-		Long: `Check reports all problems of each file. It tells runtime, system and model files apart
-by their keys. A runtime file is checked together with the files it refers to. A folder
-with a config.json is a model; built-in names work, too.`,
+		Short: "Validate runtime, scenario, system and model files",
+		Long: `Check reports all problems of each file. It tells runtime, scenario, system and model
+files apart by their keys. Runtime and scenario files are checked together with the files
+they refer to. A folder with a config.json is a model; built-in names work, too.`,
 		Example: `  throughline check configs/reference_sample.json
   throughline check systems/my_chip.json models/my_model.json`,
 		Args: someFiles,
@@ -64,7 +65,12 @@ func check(name string) (what string, warnings []document.Problem, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	switch jobfile.FormatOf(document.Parse(name, src).Keys()) {
+	keys := document.Parse(name, src).Keys()
+	if scenario.Is(keys) {
+		q, warnings, err := scenario.Read(name, src)
+		return fmt.Sprintf("scenario file, %d to compare", len(q.Pairs)), warnings, err
+	}
+	switch jobfile.FormatOf(keys) {
 	case jobfile.SystemFormat:
 		sys, doc := hardware.Read(name, src)
 		if sys != nil {

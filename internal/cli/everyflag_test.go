@@ -38,6 +38,7 @@ func minimal(t *testing.T) map[question.Command][]string {
 		question.Requests:  {dir},
 		question.Calibrate: {"--system", "H200", "--measurements", ops, "-o", filepath.Join(dir, "out.json")},
 		question.Run:       {"-c", file("run.json", "{}")},
+		question.Scenario:  {"../../configs/gpt2_scenario.json"},
 		question.Import:    {file("config.json", "{}")},
 	}
 }

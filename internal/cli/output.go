@@ -67,6 +67,7 @@ var outputFlags = []outputFlag{
 	{name: "xlsx", doc: "write a workbook of all runs: pivots of the whole machine and per card, charts, tables, raw data"},
 	{name: "force", doc: "let the result replace a file that is read", as: map[string]string{"init": "replace an existing file"},
 		needs: []string{"output", "out", "requests-out", "timeline-out", "steps-out", "trace-out", "op-details", "xlsx", "chart", "html"}},
+	{name: "scenario", doc: "write a scenario file instead, for throughline scenario"},
 	{name: "category", doc: "start every row of the tables with its category"},
 	{name: "long", doc: "write one table with a row per run instead of three with a column per run"},
 	{name: "format", words: func(string) []string { return formatNames() }, doc: "forms of the tables: " + strings.Join(formatNames(), ", ") + " (default wide)"},

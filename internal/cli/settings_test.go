@@ -200,7 +200,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"calibrate", "--system", "h200"}, "H200\n:0\n"},
 		{[]string{"models", "show", "gpt-"}, "gpt-oss-120b\ngpt-oss-20b\n:0\n"},
 		{[]string{"systems", "show", "gb2"}, "GB200_NVL72\n:0\n"},
-		{[]string{"schema", "s"}, "system\n:4\n"},
+		{[]string{"schema", "s"}, "system\nscenario\n:4\n"},
 		{[]string{"simulate", "--arrival", ""}, "poisson\ngamma:\nconstant\nbursts:\n:2\n"},
 		{[]string{"simulate", "--policy", "c"}, "chunked\n:4\n"},
 		{[]string{"comm", "--fabric", ""}, "efa\n:4\n"},

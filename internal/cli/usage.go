@@ -146,6 +146,14 @@ func stray(arg string) string {
 	return "a value stands after its flag, in quotes if it has spaces"
 }
 
+// oneFile asks for a file, and no more.
+func oneFile(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return fmt.Errorf("%s takes one file, not %d", cmd.Name(), len(args))
+	}
+	return someFiles(cmd, args)
+}
+
 // someFiles asks for at least one file.
 func someFiles(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {

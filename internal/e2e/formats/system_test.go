@@ -148,7 +148,12 @@ var systemTests = []keyTest{
 	{key: "mem2.GiB", base: dense.with("system.mem2", second), change: set{"system.mem2.GiB": `2`}},
 	{key: "mem2.GBps", base: dense.with("system.mem2", second), change: set{"system.mem2.GBps": `2`}},
 	{key: "mem2.MB_efficiency", base: dense.with("system.mem2", second), change: set{"system.mem2.MB_efficiency": `[[0, 0.5]]`}},
+	{key: "mem1.new.GBps", base: dense.with("system.mem1.new", anew), change: set{"system.mem1.new.GBps": `2`}},
+	{key: "mem1.new.thread_GBps", base: dense.with("system.mem1.new", anew), change: set{"system.mem1.new.thread_GBps": `2`}},
+	{key: "mem1.new.MiB", base: dense.with("system.mem1.new", anew), change: set{"system.mem1.new.MiB": `0`}},
 	{key: "sources.*", base: dense, change: set{"system.sources.mem1": `"a guess"`}},
 }
+
+const anew = `{"GBps": 1, "thread_GBps": 1}`
 
 const second = `{"GiB": 1, "GBps": 1}`

@@ -1,0 +1,76 @@
+package cost
+
+import (
+	"throughline/hardware"
+	"throughline/hardware/kernel"
+	"throughline/op"
+)
+
+// newMemory is what large results cost that a framework allocates anew every time: the pages are zeroed as they are touched.
+type newMemory struct {
+	from    float64 // bytes of a result from which on its memory is new
+	perByte float64 // seconds; 0: none is ever new
+	launch  float64 // seconds of a host for each operator that it runs itself
+}
+
+// Eager makes the operators those of a framework that launches them one by one; nil: of a serving engine.
+func (p *Pricer) Eager(e *op.Eager) {
+	p.eager = e
+	p.anew = p.newMemoryOf(p.system)
+}
+
+func (p *Pricer) newMemoryOf(s *hardware.System) (n newMemory) {
+	if p.eager == nil {
+		return n
+	}
+	if s.IsHost() {
+		n.launch = p.eager.Launch
+	}
+	if m := s.Memory.New; m != nil {
+		n.from, n.perByte = m.MiB*(1<<20), 1/(m.GBps*p.assume.BytesPerGB)
+	}
+	return n
+}
+
+// eagerly is what an operator takes besides: touching the memory of its result and, where the processor is the host, launching
+// it. The host of a GPU launches beside it, which is a matter of whole steps.
+func (p *Pricer) eagerly(o *op.Op) float64 {
+	t := p.anew.launch * o.Launches()
+	if o.Output >= p.anew.from {
+		t += o.Output * p.anew.perByte
+	}
+	return t
+}
+
+// computingEagerly is Computing with what a framework adds.
+func (p *Pricer) computingEagerly(ops []op.Op) (t float64) {
+	for i := range ops {
+		if o := &ops[i]; o.Class != op.Comm {
+			t += o.Repeat * (p.unitTime(o) + p.eagerly(o))
+		}
+	}
+	return t
+}
+
+// ToHost is the time to copy so many bytes from a processor to the memory of its host, which is pinned or pageable, or back: as it
+// was measured, else at the rate of the second memory tier; false where the system has none.
+func ToHost(s *hardware.System, back, pinned bool, bytes float64) (float64, bool) {
+	if s.Memory2 == nil {
+		return 0, false
+	}
+	slot := kernel.ToHost
+	if back {
+		slot = kernel.ToDevice
+	}
+	memory := " pageable"
+	if pinned {
+		memory = " pinned"
+	}
+	perByte := 1 / (s.Memory2.GBps * bytesPerGB)
+	if s.Kernels != nil {
+		if t, ok := s.Kernels.Timing(slot, slot.String()+memory); ok {
+			return t.Seconds(&kernel.Pace{Byte: perByte}, &kernel.Shape{Moved: bytes}), true
+		}
+	}
+	return bytes * perByte, true
+}

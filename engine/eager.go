@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"throughline/internal/document"
+	"throughline/op"
+)
+
+// Framework runs models operator by operator, launched one by one by the host, where an engine has fused kernels in graphs. It
+// serves no requests: a batch is prefilled and decoded to its end.
+type Framework struct {
+	Name  string `json:"name" required:"true"`
+	Title string `json:"title" required:"true"`
+
+	LaunchSeconds float64 `json:"launch_seconds" required:"true" range:"[0,1]"` // of the host, for each kernel
+	// Cache is what becomes of keys and values at a step: they are copied with the new ones, or these are written beside them.
+	Cache  string `json:"cache" required:"true" enum:"copied,written"`
+	Logits string `json:"logits" required:"true" enum:"all,last"` // of a prompt, the tokens that the output projection sees
+	// Operators that are kernels of their own, by name; Gated: in models with a gated feed-forward block, which have rotary
+	// positions and RMS norms.
+	Operators map[string]Unfused `json:"operators" required:"true"`
+	Gated     map[string]Unfused `json:"gated_operators" required:"true"`
+
+	Sources map[string]string `json:"sources" required:"true"`
+}
+
+// Unfused is an operator as so many kernels, which together read and write so many elements for each of its result.
+type Unfused struct {
+	Kernels  float64 `json:"kernels" required:"true" range:"[1,1000]"`
+	Elements float64 `json:"elements" required:"true" range:"[0,1e6]"`
+}
+
+var frameworks = loadFrameworks("transformers")
+
+func loadFrameworks(names ...string) (out []*Framework) {
+	for _, name := range names {
+		f := &Framework{}
+		read(path.Join("data/eager", name+".json"), f)
+		if _, err := f.Eager(); err != nil {
+			panic(err)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// Runners are the names that FindRunner knows: frameworks, and that of no engine.
+func Runners() (out []string) {
+	for _, f := range frameworks {
+		out = append(out, f.Name)
+	}
+	return append(out, Generic.Name)
+}
+
+// FindRunner is the framework of a name; nil for no engine, whose kernels are fused and whose steps take no time of a host.
+func FindRunner(name string) (*Framework, error) {
+	for _, f := range frameworks {
+		if f.Name == name {
+			return f, nil
+		}
+	}
+	if name == Generic.Name {
+		return nil, nil
+	}
+	return nil, fmt.Errorf("%s", document.NotOneOf(name, Runners()))
+}
+
+// Eager is how operators run in the framework.
+func (f *Framework) Eager() (*op.Eager, error) {
+	e := &op.Eager{Launch: f.LaunchSeconds, GrowsCache: f.Cache == "copied", AllLogits: f.Logits == "all"}
+	var unknown []string
+	for _, table := range []struct {
+		of   map[string]Unfused
+		into *[op.KindCount]op.Unfused
+	}{{f.Operators, &e.Kernels}, {f.Gated, &e.Gated}} {
+		for name, u := range table.of {
+			kind, ok := op.KindOf(name)
+			if !ok {
+				unknown = append(unknown, name)
+			}
+			table.into[kind] = op.Unfused(u)
+		}
+	}
+	if len(unknown) > 0 {
+		slices.Sort(unknown)
+		return nil, fmt.Errorf("%s: no operators %s", f.Name, strings.Join(unknown, ", "))
+	}
+	return e, nil
+}
