@@ -70,6 +70,12 @@ func (s *Steps) Decode(sequences, context float64) float64 {
 // Mixed is the time of a step with prompts and decoding sequences together. The number of sequences may be a mean: between
 // two whole numbers time is interpolated, since the same whole numbers are asked for over and over.
 func (s *Steps) Mixed(prompts, tokens, past int, sequences, context float64) float64 {
+	whole := s.known(prompts, tokens, past, sequences, context)
+	return s.server.fitted.Step(prompts > 0, sequences > 0, whole, func() float64 { return s.known(0, 0, 0, sequences, context) })
+}
+
+// known is the same on the processors as they are known, before any measurement of the deployment corrects it.
+func (s *Steps) known(prompts, tokens, past int, sequences, context float64) float64 {
 	low := math.Floor(sequences)
 	w := step{prompts, tokens, past, int(low), int(math.Round(context))}
 	t := s.time(w)

@@ -29,6 +29,7 @@ type Question struct {
 	Distribution  string  // of the lengths, as workload.Lengths.Spread reads it
 	Offload       estimate.Offload
 	TTFT, TPOT    float64 // limits in ms; 0: none
+	Fitted        string  // file of what measured runs correct
 	Popularity    string  // of experts: served, or as experts.ParsePopularity reads it; empty: uniform
 
 	Fixed

@@ -39,7 +39,14 @@ const (
 const AnyOverlap = "any"
 
 // settings is the one table of what can be asked.
-var settings = slices.Concat(ofDeployments, ofTraffic, ofExchanges, ofCommands)
+var settings = slices.Concat(ofDeployments, ofMeasured, ofTraffic, ofExchanges, ofCommands)
+
+// ofMeasured are the settings that start from measured runs.
+var ofMeasured = []Setting{
+	{Name: "fitted", For: Plan | Deployed | Serving,
+		Doc: "file that throughline calibrate serving wrote: what measured runs of the deployment correct",
+		Ref: func(q *Question) any { return &q.Fitted }, Idle: uncorrected},
+}
 
 // ofDeployments are the settings of a deployment and its load, and of a search among deployments.
 var ofDeployments = []Setting{

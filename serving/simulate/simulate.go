@@ -32,6 +32,7 @@ type Options struct {
 
 	FirstSeconds   float64 // before a request reaches the scheduler
 	RequestSeconds float64 // for each of many requests that come at once
+	StallSeconds   float64 // of a server, in its first step with prompts
 
 	// Transfer is how long the cache of a prompt keeps the link between the pools busy, and what of it is left when the
 	// prefill has ended, the link being free; HandoverSeconds comes on top.
@@ -335,6 +336,9 @@ func (r *run) begin(s *server, t float64) {
 		}
 		one := s.pool.Times.Seconds(&k.work) + s.pool.StepSeconds + float64(k.work.Sequences())*s.pool.SequenceSeconds + k.extra
 		seconds = max(seconds, one)
+	}
+	if s.step == 0 && s.pool.Role != deploy.Decode {
+		seconds += r.StallSeconds
 	}
 	s.state, s.start = busy, t
 	s.at = s.clock.End(s.step, t, seconds)
