@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"throughline/number"
@@ -54,6 +55,15 @@ func (f *Fit) Step(prompts, decodes bool, whole float64, alone func() float64) f
 	}
 	t := alone()
 	return decode*t + prefill*(whole-t)
+}
+
+// Faded is a share of the correction.
+func (f *Fit) Faded(share float64) Fit {
+	out := *f
+	decode, prefill := f.Scales()
+	out.Decode, out.Prefill = math.Pow(decode, share), math.Pow(prefill, share)
+	out.First, out.Wave = share*f.First, share*f.Wave
+	return out
 }
 
 // String says what is corrected, and after what.

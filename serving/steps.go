@@ -87,6 +87,9 @@ func (s *Steps) known(prompts, tokens, past int, sequences, context float64) flo
 }
 
 func (s *Steps) time(w step) float64 {
+	if w.prompts == 0 && w.sequences == 0 {
+		return 0 // of which there is a share where less than one sequence decodes beside prompts
+	}
 	t, ok := s.cache[w]
 	if !ok {
 		t = s.evaluate(&w)

@@ -143,6 +143,7 @@ func (e *Estimator) Answer(p *question.Question) (*Answer, error) {
 		return nil, question.Once(err)
 	}
 	d.MaxContext, d.MaxPrompt = lengths.Final(), lengths.Input
+	d.Fitted = o.loaded.Fit(lengths)
 	out := &Answer{Load: workload.Load{Lengths: lengths, Clients: cmp.Or(p.Concurrency, d.Clients())}}
 	if err := o.run(p, choice, d, out); err != nil {
 		return nil, err

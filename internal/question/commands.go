@@ -55,7 +55,9 @@ type Reading struct {
 	By           string // list of columns
 	Worst        int
 	BySimulation bool
-	Jobs         int // 0: as many as this machine has processors
+	OnePoint     bool   // what one measured run of a deployment tells of the others
+	Parts        string // list of what measured runs may correct
+	Jobs         int    // 0: as many as this machine has processors
 }
 
 // OwnTimes are times of steps that are estimated.
@@ -114,9 +116,15 @@ var ofCommands = []Setting{
 	{Name: "worst", For: Tables, Low: 0, High: mostRows, Apart: true,
 		Doc: "list this many rows with the largest errors",
 		Ref: func(q *Question) any { return &q.Worst }},
-	{Name: "by-simulation", For: Serving, Apart: true,
+	{Name: "by-simulation", For: Serving | CalibrateServing, Apart: true,
 		Doc: "predict means by the simulation of all requests, too, as percentiles and open loops are",
 		Ref: func(q *Question) any { return &q.BySimulation }},
+	{Name: "from-one-point", For: Serving, Apart: true,
+		Doc: "fit every deployment of the table to its run at mid concurrency, and show the errors on its other runs",
+		Ref: func(q *Question) any { return &q.OnePoint }},
+	{Name: "correct", For: CalibrateServing, List: Text, Choices: []string{"decode", "prefill", "first-token", "first-wave"}, Apart: true,
+		Doc: "what the runs may correct: decode, prefill (scales), first-token, first-wave (times)",
+		Ref: func(q *Question) any { return &q.Parts }},
 	{Name: "jobs", Short: "j", For: Plan | Run, Low: 1, High: mostJobs, Optional: true, Apart: true,
 		Doc: "CPU cores to use (default: all)",
 		Ref: func(q *Question) any { return &q.Jobs }},
@@ -157,6 +165,8 @@ var conflicts = []conflict{
 		return q.Simulated > 0 && err == nil && !as.Engine
 	},
 		"needs assume physical: without an engine there is nothing to simulate"},
+	{Serving, "fitted", func(q *Question) bool { return q.Fitted != "" && q.OnePoint },
+		"from-one-point fits the runs itself; give one of them"},
 	{Simulate, "max-rate", func(q *Question) bool { return q.Traffic.MaxRate && q.Concurrency > 0 },
 		"asks for a rate, which concurrency bounds; give one of them"},
 }

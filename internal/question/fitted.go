@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"strings"
 
+	"throughline/deploy"
 	"throughline/engine"
 	"throughline/internal/document"
 	"throughline/internal/fitted"
+	"throughline/workload"
 )
 
 // readFitted reads what measured runs of the deployment correct, and refuses runs of another one.
@@ -34,6 +36,14 @@ func (l *Loaded) readFitted() error {
 		return wrong("fitted", fmt.Sprintf("%s was fitted to runs of %s, not of %s", l.Fitted, f.Engine, l.Engine))
 	}
 	return nil
+}
+
+// Fit is what measured runs correct for requests of these lengths.
+func (l *Loaded) Fit(n workload.Lengths) deploy.Fit {
+	if l.Corrected == nil {
+		return deploy.Fit{}
+	}
+	return l.Corrected.Fit(n.Input, n.Output)
 }
 
 // Engines are those of a choice: with measured runs, the one that served them.

@@ -250,13 +250,8 @@ func Find(setting, ref string, set catalogue.Set, beside string) (catalogue.File
 
 // Deployment is the question as a deployment that has no pools yet.
 func (l *Loaded) Deployment() deploy.Deployment {
-	var fit deploy.Fit
-	if l.Corrected != nil {
-		fit = l.Corrected.Fit()
-	}
 	return deploy.Deployment{
-		Fitted: fit,
-		Name:   l.Checkpoint, Model: l.Shape, Settings: l.Settings, Precision: l.Precision, Stored: l.Stored, Assume: l.Assumptions, Offload: l.Offload,
+		Name: l.Checkpoint, Model: l.Shape, Settings: l.Settings, Precision: l.Precision, Stored: l.Stored, Assume: l.Assumptions, Offload: l.Offload,
 		Visited:    l.Visited,
 		Acceptance: workload.Acceptance(l.Shape.DraftLengths), GPUsPerNode: l.GPUsPerNode, MaxContext: l.Lengths.Final(), MaxPrompt: l.Lengths.Input,
 	}

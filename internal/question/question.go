@@ -149,6 +149,8 @@ var defaults = map[Command]func(*Question){
 	Comm:      func(q *Question) { q.Model = exchanged },
 	Requests:  func(q *Question) { q.StepSource = StepSources[0] },
 	Published: func(q *Question) { q.Folder = publishedFolder },
+
+	CalibrateServing: func(q *Question) { q.Parts = "decode,prefill,first-token" },
 }
 
 // DefaultOf is what a command asks where nothing else is said.
