@@ -17,7 +17,7 @@ type Fit struct {
 	Decode  float64 // scale of the time that sequences which decode keep the processors busy; 0 for 1
 	Prefill float64 // and of the time that prompts add; 0 for 1
 	// First is the seconds before a request is scheduled, on top of those of the engine, which it may take away. Wave is those
-	// that the first requests of all clients wait besides: of a server that is not warm yet.
+	// that the first requests of all clients wait besides: of a server that has not computed several prompts together before.
 	First, Wave float64
 }
 

@@ -2,8 +2,8 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -20,10 +20,11 @@ func newCalibrateServing(s Streams) *cobra.Command {
 		flags       *settings
 		out         output
 		force, json bool
+		markdown    bool
 		view        viewOptions
 	}
 	cmd := &cobra.Command{
-		Use:   "serving RUNS.csv -o FITTED.json",
+		Use:   "serving RUNS.csv [-o FITTED.json]",
 		Short: "Fit the predictions of a deployment to measured runs of it",
 		Long: `Serving reads one measured run of a deployment or several, in the columns that
 "throughline validate serving" reads (model, system, engine, tp, isl, osl, concurrency,
@@ -35,36 +36,27 @@ One run does not tell all of them apart. Each is moved as far as the errors of
 predictions usually go, and no further than the run supports: how far was chosen by
 cross-validation ("throughline validate serving --from-one-point"). --correct names other
 numbers: first-wave is what the first requests of all clients wait besides, for which
-runs need a mean and a median of TTFT.`,
+runs need a mean and a median of TTFT. --exact fits as far as the runs say. Times are in ms.`,
 		Example: `  throughline calibrate serving runs.csv -o fitted.json
   throughline estimate --model Llama-3.1-70B --system H100_SXM --tp 8 --engine vllm --concurrency 64 --fitted fitted.json`,
 		Args: oneArgument("a table of measured runs"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q, err := o.flags.read()
-			errs := []error{err}
-			if o.out.name == "" {
-				errs = append(errs, errors.New("-o is missing: the file for what the runs correct"))
-			}
-			errs = append(errs, o.out.check(append(q.Files(), args[0])...))
-			f, err := csvfile.Open(args[0])
-			if err != nil {
-				errs = append(errs, document.Unreadable(args[0], err))
-			}
-			if err := document.Join(errs...); err != nil {
-				return err
-			}
-			defer f.Close()
-			got, err := validate.FitServing(cmd.Context(), args[0], f, q)
+			got, others, err := fitServing(cmd.Context(), args[0], q, document.Join(err, o.out.check(append(q.Files(), args[0], q.Against)...)))
 			if err != nil {
 				return err
 			}
 			if err := writeFitted(cmd.Context(), s, o.out.name, got); err != nil {
 				return err
 			}
-			if o.json {
-				err = report.WriteObject(s.data, map[string]any{"fitted": got.File, "runs": got.Rows})
-			} else {
-				err = write(s.Out, fittedTable(o.view.of(s), got))
+			v := o.view.of(s)
+			switch {
+			case o.json:
+				err = report.WriteObject(s.data, map[string]any{"fitted": got.File, "runs": got.Rows, "against": others})
+			case o.markdown:
+				err = write(s.Out, fittedTitle(got)+"\n\n"+fitGrid(append(got.Rows, others...)).Markdown()+"\n")
+			default:
+				err = write(s.Out, fittedTable(v, got, others))
 			}
 			if err != nil {
 				return systemError{err}
@@ -73,11 +65,43 @@ runs need a mean and a median of TTFT.`,
 		},
 	}
 	o.flags = addSettings(cmd, question.CalibrateServing)
-	addOutputs(cmd, "calibrate serving", map[string]any{"output": &o.out, "force": &o.force, "json": &o.json, "wide": &o.view.wide})
+	addOutputs(cmd, "calibrate serving", map[string]any{"output": &o.out, "force": &o.force, "json": &o.json, "markdown": &o.markdown, "wide": &o.view.wide})
 	return cmd
 }
 
+// fitServing reads the runs, and others to predict with the fit.
+func fitServing(ctx context.Context, name string, q question.Question, asked error) (*validate.Fitted, []validate.FitRow, error) {
+	errs := []error{asked}
+	open := func(name string) io.ReadCloser {
+		f, err := csvfile.Open(name)
+		if err != nil {
+			errs = append(errs, document.Unreadable(name, err))
+			return io.NopCloser(nil)
+		}
+		return f
+	}
+	runs := open(name)
+	defer runs.Close()
+	others := io.NopCloser(nil)
+	if q.Against != "" {
+		others = open(q.Against)
+		defer others.Close()
+	}
+	if err := document.Join(errs...); err != nil {
+		return nil, nil, err
+	}
+	got, err := validate.FitServing(ctx, name, runs, q)
+	if err != nil || q.Against == "" {
+		return got, nil, err
+	}
+	rows, err := got.Against(ctx, q.Against, others, q)
+	return got, rows, err
+}
+
 func writeFitted(ctx context.Context, s Streams, name string, got *validate.Fitted) error {
+	if name == "" {
+		return nil
+	}
 	content, err := got.File.Write()
 	if err == nil {
 		err = report.WriteFiles(ctx, report.Bytes(name, content))
@@ -89,24 +113,37 @@ func writeFitted(ctx context.Context, s Streams, name string, got *validate.Fitt
 	return nil
 }
 
-// fittedTable shows what was fitted, and the runs before and after.
-func fittedTable(v report.View, got *validate.Fitted) string {
+// fittedTitle says what was fitted.
+func fittedTitle(got *validate.Fitted) string {
 	f := got.File
-	g := report.Grid{Columns: []report.Column{
-		{Title: "run"}, {Title: "figure"}, {Title: "measured", Right: true}, {Title: "before", Right: true}, {Title: "fitted", Right: true},
-		{Title: "by the others", Right: true, Rank: 1},
+	return fmt.Sprintf("%s (%s) on %s, %s, %s: %s", f.Model, f.Weights, f.System, f.Plan, f.Engine, got.Fit.String())
+}
+
+// fittedTable shows what was fitted, the runs before and after, and others that it predicts.
+func fittedTable(v report.View, got *validate.Fitted, others []validate.FitRow) string {
+	out := v.Wrap(fittedTitle(got)) + "\n\n" + fitGrid(got.Rows).Render(v) + "\n"
+	if got.File.Runs > 1 {
+		out += v.Wrap("by the others: predicted by a fit to the other runs") + "\n"
+	}
+	if len(others) > 0 {
+		out += "\nother runs, which it was not fitted to\n" + fitGrid(others).Render(v) + "\n"
+	}
+	return out
+}
+
+// fitGrid is figures of runs beside their predictions.
+func fitGrid(rows []validate.FitRow) *report.Grid {
+	g := &report.Grid{Columns: []report.Column{
+		{Title: "run"}, {Title: "figure"}, {Title: "measured", Right: true}, {Title: "before", Right: true, Rank: 1}, {Title: "fitted", Right: true},
+		{Title: "error", Right: true}, {Title: "by the others", Right: true, Rank: 2},
 	}}
-	for i := range got.Rows {
-		r := &got.Rows[i]
+	for i := range rows {
+		r := &rows[i]
 		others := ""
 		if r.Others > 0 {
 			others = signed(100 * (r.Others/r.Measured - 1))
 		}
-		g.Row(r.Run, r.Figure, number.Plain(r.Measured, 4)+" ms", signed(100*(r.Before/r.Measured-1)), signed(100*(r.After/r.Measured-1)), others)
+		g.Row(r.Run, r.Figure, number.Plain(r.Measured, 4), number.Plain(r.Before, 4), number.Plain(r.After, 4), signed(100*(r.After/r.Measured-1)), others)
 	}
-	out := v.Wrap(fmt.Sprintf("%s (%s) on %s, %s, %s: %s", f.Model, f.Weights, f.System, f.Plan, f.Engine, got.Fit.String())) + "\n\n" + g.Render(v) + "\n"
-	if f.Runs > 1 {
-		out += v.Wrap("by the others: predicted by a fit to the other runs") + "\n"
-	}
-	return out
+	return g
 }

@@ -57,6 +57,8 @@ type Reading struct {
 	BySimulation bool
 	OnePoint     bool   // what one measured run of a deployment tells of the others
 	Parts        string // list of what measured runs may correct
+	Exact        bool   // these go as far as the runs say
+	Against      string // table of other runs
 	Jobs         int    // 0: as many as this machine has processors
 }
 
@@ -125,6 +127,12 @@ var ofCommands = []Setting{
 	{Name: "correct", For: CalibrateServing, List: Text, Choices: []string{"decode", "prefill", "first-token", "first-wave"}, Apart: true,
 		Doc: "what the runs may correct: decode, prefill (scales), first-token, first-wave (times)",
 		Ref: func(q *Question) any { return &q.Parts }},
+	{Name: "against", For: CalibrateServing, Apart: true,
+		Doc: "table of other runs of the deployment, to be predicted with the fit",
+		Ref: func(q *Question) any { return &q.Against }},
+	{Name: "exact", For: CalibrateServing, Apart: true,
+		Doc: "correct as far as the runs say, also where predictions are rarely so far off",
+		Ref: func(q *Question) any { return &q.Exact }},
 	{Name: "jobs", Short: "j", For: Plan | Run, Low: 1, High: mostJobs, Optional: true, Apart: true,
 		Doc: "CPU cores to use (default: all)",
 		Ref: func(q *Question) any { return &q.Jobs }},

@@ -15,6 +15,7 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/fitted"
 	"throughline/internal/question"
+	"throughline/op"
 	"throughline/serving"
 )
 
@@ -36,6 +37,9 @@ var parts = []part{
 	{"first-wave", 3, func(f *deploy.Fit) *float64 { return &f.Wave }, false},
 }
 
+// wavePart is the place of first-wave.
+const wavePart = 3
+
 // Noise of a measured run, relative: of repeats of the same run with other settings that tables do not say.
 const (
 	tokenNoise = 0.05
@@ -45,12 +49,18 @@ const (
 // fitWidths are the widths of the parts that are fitted; 0: the part is not.
 type fitWidths [4]float64
 
+// freely is how much wider the widths are of parts that go as far as runs say.
+const freely = 20
+
 // widthsOf are those of some parts by name.
-func widthsOf(names string) fitWidths {
+func widthsOf(names string, free bool) fitWidths {
 	var out fitWidths
 	for i := range parts {
 		if slices.Contains(question.Words(names), parts[i].name) {
 			out[i] = parts[i].width
+			if free {
+				out[i] *= freely
+			}
 		}
 	}
 	return out
@@ -98,6 +108,7 @@ func (p *fitPoint) with(f deploy.Fit) *servingRun {
 type fitter struct {
 	*servingPredictor
 	widths fitWidths
+	whole  bool // all figures of a run are targets
 }
 
 // predicted are the targets of a run under a fit.
@@ -132,8 +143,29 @@ func (f *fitter) residuals(points []*fitPoint, x []float64) ([]float64, error) {
 // fit is the most likely correction: the least sum of the squares of what measurements and parts are off, by steps of Gauss
 // and Newton, each as far as it helps.
 func (f *fitter) fit(points []*fitPoint) (deploy.Fit, error) {
+	starts := [][]float64{make([]float64, len(parts))}
+	if f.widths[wavePart] > 0 { // medians jump as the first requests pass them
+		late := make([]float64, len(parts))
+		late[wavePart] = parts[wavePart].width / f.widths[wavePart]
+		starts = append(starts, late)
+	}
+	var best deploy.Fit
+	least := math.Inf(1)
+	for _, x := range starts {
+		fit, off, err := f.descend(points, x)
+		if err != nil {
+			return best, err
+		}
+		if off < least {
+			best, least = fit, off
+		}
+	}
+	return best, nil
+}
+
+// descend is that from a start, and the sum that is left.
+func (f *fitter) descend(points []*fitPoint, x []float64) (deploy.Fit, float64, error) {
 	const rounds, nudge, enough = 12, 0.05, 1e-4
-	x := make([]float64, len(parts))
 	r, err := f.residuals(points, x)
 	for round := 0; err == nil && round < rounds; round++ {
 		slopes := make([][]float64, len(parts))
@@ -142,9 +174,10 @@ func (f *fitter) fit(points []*fitPoint) (deploy.Fit, error) {
 				continue
 			}
 			y := slices.Clone(x)
+			nudge := nudge * parts[k].width / f.widths[k]
 			y[k] += nudge
 			if slopes[k], err = f.residuals(points, y); err != nil {
-				return deploy.Fit{}, err
+				return deploy.Fit{}, 0, err
 			}
 			for i := range r {
 				slopes[k][i] = (slopes[k][i] - r[i]) / nudge
@@ -159,7 +192,7 @@ func (f *fitter) fit(points []*fitPoint) (deploy.Fit, error) {
 			}
 			var after []float64
 			if after, err = f.residuals(points, y); err != nil {
-				return deploy.Fit{}, err
+				return deploy.Fit{}, 0, err
 			}
 			if squares(after) < before {
 				x, r, better = y, after, true
@@ -169,7 +202,7 @@ func (f *fitter) fit(points []*fitPoint) (deploy.Fit, error) {
 			break
 		}
 	}
-	return f.widths.at(x), err
+	return f.widths.at(x), squares(r), err
 }
 
 func squares(list []float64) (sum float64) {
@@ -237,7 +270,7 @@ func FitServing(ctx context.Context, name string, src io.Reader, q question.Ques
 	if err := checkServing(&q); err != nil {
 		return nil, err
 	}
-	f := fitter{newServingPredictor(ctx, q, everything), widthsOf(q.Parts)}
+	f := fitter{servingPredictor: newServingPredictor(ctx, q, everything), widths: widthsOf(q.Parts, q.Exact)}
 	points, err := f.points(name, src)
 	if err != nil {
 		return nil, err
@@ -281,6 +314,34 @@ func FitServing(ctx context.Context, name string, src io.Reader, q question.Ques
 	return out, nil
 }
 
+// Against predicts other runs of the deployment with the fit: all figures that a table has of them.
+func (got *Fitted) Against(ctx context.Context, name string, src io.Reader, q question.Question) ([]FitRow, error) {
+	f := fitter{servingPredictor: newServingPredictor(ctx, q, everything), whole: true}
+	points, err := f.points(name, src)
+	if err != nil {
+		return nil, err
+	}
+	var out []FitRow
+	for _, p := range points {
+		d := &p.run.deployment
+		if why := got.File.Mismatch(d.Model.Name, d.Of(op.Decode).System.Name, d.Stored.Format); why != "" {
+			return nil, fmt.Errorf("%s:%d: a run of another deployment: %s", name, p.line, why)
+		}
+		before, err := f.predicted(p, deploy.Fit{})
+		if err != nil {
+			return nil, err
+		}
+		after, err := f.predicted(p, got.File.Fit(p.lengths[0], p.lengths[1]))
+		if err != nil {
+			return nil, err
+		}
+		for k, t := range p.targets {
+			out = append(out, FitRow{Run: p.label, Figure: f.figures[t.figure].name, Measured: t.measured, Before: before[k], After: after[k]})
+		}
+	}
+	return out, nil
+}
+
 // points are the runs of a table, which must be of one deployment. Where it has medians, all figures are simulated.
 func (f *fitter) points(name string, src io.Reader) ([]*fitPoint, error) {
 	var out []*fitPoint
@@ -288,7 +349,7 @@ func (f *fitter) points(name string, src io.Reader) ([]*fitPoint, error) {
 	line := 1
 	check := func(header []string) error {
 		f.figures, _ = presentFigures(header)
-		f.asked.BySimulation = f.asked.BySimulation || slices.ContainsFunc(f.figures, func(s servingFigure) bool { return s.simulated && fits(s.name) })
+		f.asked.BySimulation = f.asked.BySimulation || slices.ContainsFunc(f.figures, func(s servingFigure) bool { return s.simulated && (f.whole || fits(s.name)) })
 		return checkHeader(header)
 	}
 	_, err := rawTable(f.ctx, name, src, check, func(_ []string, cell func(string) string) Row {
@@ -337,7 +398,14 @@ func (f *fitter) point(r run) (*fitPoint, error) {
 	if made.rate > 0 {
 		p.label = fmt.Sprintf("%s + %s tokens, %g requests/s", r.get("isl"), r.get("osl"), made.rate)
 	}
-	for _, names := range fitFigures {
+	wanted := fitFigures
+	if f.whole {
+		wanted = nil
+		for i := range f.figures {
+			wanted = append(wanted, []string{f.figures[i].name})
+		}
+	}
+	for _, names := range wanted {
 		for _, n := range names {
 			i := slices.IndexFunc(f.figures, func(s servingFigure) bool { return s.name == n })
 			if i < 0 {
