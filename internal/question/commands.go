@@ -43,6 +43,7 @@ type Reading struct {
 	From         string // row of a plan
 	Points       string // table of deployments
 	Kernels      string // summary of a profile
+	Seen         string // measured figures, or a file of them
 	Seek, Until  string // hardware number and goal
 	Config       string // runtime file
 	Measured     string // table of runs, for the raw data of a workbook
@@ -77,8 +78,11 @@ var ofCommands = []Setting{
 		Doc: "CSV table of deployments; - reads standard input",
 		Ref: func(q *Question) any { return &q.Points }},
 	{Name: "kernels", For: Compare, Apart: true,
-		Doc: "summary of kernels (required)",
+		Doc: "summary of kernels",
 		Ref: func(q *Question) any { return &q.Kernels }},
+	{Name: "measured", For: Compare, Apart: true,
+		Doc: "what was measured: tpot=31ms,ttft=400ms, a result file of sglang.bench_serving, vLLM's bench serve or aiperf, or a row of a table, runs.csv#2",
+		Ref: func(q *Question) any { return &q.Seen }},
 	{Name: "seek", For: Explain, Apart: true,
 		Doc: "hardware number to change until the goal is reached",
 		Ref: func(q *Question) any { return &q.Seek }},

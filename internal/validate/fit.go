@@ -113,7 +113,7 @@ type fitter struct {
 
 // predicted are the targets of a run under a fit.
 func (f *fitter) predicted(p *fitPoint, fit deploy.Fit) ([]float64, error) {
-	a, err := f.answer(p.with(fit), false)
+	a, err := f.seen(p.with(fit))
 	if err != nil {
 		return nil, err
 	}
@@ -122,6 +122,19 @@ func (f *fitter) predicted(p *fitPoint, fit deploy.Fit) ([]float64, error) {
 		out = append(out, f.figures[t.figure].of(&a))
 	}
 	return out, nil
+}
+
+// seen is what clients see of a run: without what an answer says besides, of which a fit asks for hundreds.
+func (f *fitter) seen(r *servingRun) (answer, error) {
+	if r.rate > 0 || f.asked.BySimulation {
+		return f.answer(r, false)
+	}
+	p, err := f.predictor(r)
+	if err != nil {
+		return answer{}, err
+	}
+	seen, err := p.Predict(&r.deployment, r.load)
+	return answer{closed: &seen, output: float64(r.load.Lengths.Output), gpus: float64(r.deployment.Procs())}, err
 }
 
 // residuals are how many standard deviations the targets of runs are off under a fit, and its parts from no correction.

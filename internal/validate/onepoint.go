@@ -87,32 +87,27 @@ func OnePoint(ctx context.Context, name string, src io.Reader, q question.Questi
 	if err != nil {
 		return nil, err
 	}
-	nothingFitted, err := f.judge(list, fitWidths{}, faded[:1])
-	if err != nil {
-		return nil, err
-	}
 	var all []choice
-	errors := map[choice][]othersError{}
+	widths := []fitWidths{{}}
 	for _, d := range tried[0] {
 		for _, p := range tried[1] {
 			for _, t := range tried[2] {
-				w := fitWidths{d, p, t}
-				judged, err := f.judge(list, w, faded)
-				if err != nil {
-					return nil, err
-				}
-				for i, share := range faded {
-					c := choice{w, share}
-					all, errors[c] = append(all, c), judged[i]
+				widths = append(widths, fitWidths{d, p, t})
+				for _, share := range faded {
+					all = append(all, choice{fitWidths{d, p, t}, share})
 				}
 			}
 		}
+	}
+	errors, err := f.judge(list, widths)
+	if err != nil {
+		return nil, err
 	}
 	out := &OnePointReport{Deployments: len(list)}
 	for i := range list {
 		out.Runs += len(list[i].points)
 	}
-	out.add("nothing", nothingFitted[0], false)
+	out.add("nothing", errors[choice{elsewhere: faded[0]}], false)
 	for _, v := range variants {
 		judged, chosen := v.crossed(all, errors)
 		out.add(v.name, judged, v.each || v.name == "all three")
@@ -208,48 +203,61 @@ func (r *OnePointReport) add(name string, list []othersError, detail bool) {
 	}
 }
 
-// judge fits every deployment to its middle run, and predicts the others, for each share that is left of a correction at
-// other lengths.
-func (f *fitter) judge(list []*measuredDeployment, w fitWidths, shares []float64) ([][]othersError, error) {
-	f.widths = w
-	out := make([][]othersError, len(shares))
+// judge fits every deployment to its middle run, and predicts the others, for all widths and each share that is left of a
+// correction at other lengths. Requests of one length come one after another: their steps are known from the last.
+func (f *fitter) judge(list []*measuredDeployment, widths []fitWidths) (map[choice][]othersError, error) {
+	out := map[choice][]othersError{}
 	for _, d := range list {
 		if err := f.ctx.Err(); err != nil {
 			return nil, err
 		}
-		fit := deploy.Fit{}
 		middle := *d.points[d.middle]
 		if d.doubtful[d.middle] {
 			middle.targets = middle.targets[1:]
 		}
-		if w != (fitWidths{}) {
+		fits := make([]deploy.Fit, len(widths))
+		for i := range widths {
 			var err error
-			if fit, err = f.fit([]*fitPoint{&middle}); err != nil {
-				return nil, err
+			if f.widths = widths[i]; f.widths != (fitWidths{}) {
+				if fits[i], err = f.fit([]*fitPoint{&middle}); err != nil {
+					return nil, err
+				}
 			}
 		}
 		for i, p := range d.points {
 			if i == d.middle {
 				continue
 			}
-			e := othersError{deployment: d, same: p.lengths == d.points[d.middle].lengths}
 			distance := fitted.Distance(p.lengths, middle.lengths)
-			for s, share := range shares {
-				if s == 0 || distance > 0 {
-					got, err := f.predicted(p, fit.Faded(fitted.Share(distance, share)))
-					if err != nil {
-						return nil, err
-					}
-					off := func(k int) float64 { return 100 * math.Abs(got[k]/p.targets[k].measured-1) }
-					if e.tpot, e.ttft = off(1), off(0); d.doubtful[i] {
-						e.ttft = -1
-					}
+			for k := range widths {
+				if err := f.judgeRun(d, i, distance, widths[k], &fits[k], out); err != nil {
+					return nil, err
 				}
-				out[s] = append(out[s], e)
 			}
 		}
 	}
 	return out, nil
+}
+
+// judgeRun is the errors of a run under a fit to another one, so far from its lengths.
+func (f *fitter) judgeRun(d *measuredDeployment, at int, distance float64, w fitWidths, fit *deploy.Fit, into map[choice][]othersError) error {
+	p := d.points[at]
+	e := othersError{deployment: d, same: distance == 0}
+	for i, share := range faded {
+		if i == 0 || !e.same {
+			got, err := f.predicted(p, fit.Faded(fitted.Share(distance, share)))
+			if err != nil {
+				return err
+			}
+			off := func(k int) float64 { return 100 * math.Abs(got[k]/p.targets[k].measured-1) }
+			if e.tpot, e.ttft = off(1), off(0); d.doubtful[at] {
+				e.ttft = -1
+			}
+		}
+		c := choice{w, share}
+		into[c] = append(into[c], e)
+	}
+	return nil
 }
 
 // deployments are those of a table of which several runs have both times, each run once, without those that no prediction
