@@ -37,8 +37,8 @@ type Cause struct {
 	Able  bool   `json:"can_explain"`
 	// Others are the other measured figures if this were so.
 	Others      []Other `json:"others,omitempty"`
-	Contradicts bool    `json:"contradicted"`        // by one of them, which gets worse
-	Leaves      string  `json:"leaves,omitempty"` // one of them that stays off
+	Contradicts bool    `json:"contradicted"`      // by one of them, which gets worse
+	Leaves      string  `json:"leaves,omitempty"`  // one of them that stays off
 	Parts       []Part  `json:"kernels,omitempty"` // of decode steps, by class
 
 	at func(d *deploy.Deployment, l *workload.Load)

@@ -90,8 +90,8 @@ func TestFitOfOneRun(t *testing.T) {
 func TestFitRefuses(t *testing.T) {
 	for table, want := range map[string]string{
 		fitHeader + "Llama-3.1-8B,H200,vllm,1,1024,1024,4,50,10\nLlama-3.1-8B,H200,vllm,2,1024,1024,4,50,10\n": "runs.csv:3: a run of another deployment",
-		fitHeader + "Llama-3.1-8B,H200,vllm,1,1024,1024,4,,\n":                                                  "runs.csv:2: no measured TTFT or TPOT",
-		fitHeader + "Llama-3.1-8B,H200,vllm,1,1024,1024,4,fast,10\n":                                            `runs.csv:2: TTFT: "fast" is not a time`,
+		fitHeader + "Llama-3.1-8B,H200,vllm,1,1024,1024,4,,\n":                                                 "runs.csv:2: no measured TTFT or TPOT",
+		fitHeader + "Llama-3.1-8B,H200,vllm,1,1024,1024,4,fast,10\n":                                           `runs.csv:2: TTFT: "fast" is not a time`,
 	} {
 		_, err := FitServing(t.Context(), "runs.csv", strings.NewReader(table), question.DefaultOf(question.CalibrateServing))
 		if err == nil || !strings.Contains(err.Error(), want) {
