@@ -148,3 +148,44 @@ func TestOnePointOfPublicRuns(t *testing.T) {
 		}
 	}
 }
+
+// TestTwoBackends: each backend of a log of DeepSeek-V3, fitted to its run with 16 clients by three numbers, tells all means and
+// medians of its run with 32 within 10%.
+func TestTwoBackends(t *testing.T) {
+	for _, backend := range []string{"flashinfer", "triton"} {
+		q := question.DefaultOf(question.CalibrateServing)
+		q.Parts, q.Exact = "decode,prefill,first-wave", true
+		open := func(clients int) (string, *os.File) {
+			name := fmt.Sprintf("../../docs/runs/deepseek_v3_%s_%d.csv", backend, clients)
+			f, err := os.Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { f.Close() })
+			return name, f
+		}
+		name, runs := open(16)
+		got, err := FitServing(t.Context(), name, runs, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, others := open(32)
+		rows, err := got.Against(t.Context(), name, others, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := 0
+		for _, r := range rows {
+			if strings.Contains(r.Figure, " p9") {
+				continue
+			}
+			seen++
+			if math.Abs(r.After/r.Measured-1) > 0.1 {
+				t.Errorf("%s %s: %v measured, %v predicted", backend, r.Figure, r.Measured, r.After)
+			}
+		}
+		if seen != 7 { // means and medians of TTFT, E2E and ITL, and requests per second
+			t.Errorf("%s: %d means and medians", backend, seen)
+		}
+	}
+}
