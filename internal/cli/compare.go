@@ -22,7 +22,7 @@ func newCompare(s Streams) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "compare --measured FIGURES|FILE | --kernels FILE --model M --system S",
-		Short: "Compare a prediction with what was measured: figures of clients, or a profile",
+		Short: "Compare a prediction with measured figures or a profile",
 		Long: `Compare says what would have to be off for the prediction to be what was measured
 (--measured): decode kernels, by class, overlap, prompts, the host, waiting, or how many
 requests run at a time; which of these other figures of the measurement contradict; and
