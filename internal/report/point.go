@@ -223,6 +223,9 @@ func pointOf(a *point.Answer) object {
 	if a.Phases[0].Ongoing {
 		out.layout = contextKeys
 	}
+	if r.Served && !a.Deployment.Fitted.IsNone() {
+		out.more = append(out.more, member{"fitted", a.Deployment.Fitted.String()})
+	}
 	if r.Served {
 		out.more = append(out.more, member{"clients", object{layout: seenKeys, record: r}})
 	}
