@@ -70,6 +70,7 @@ type Deployment struct {
 	Acceptance []float64
 	// Engine is the facts of the engine, as it has applied them.
 	Engine Engine
+	Fitted Fit // what measurements of it correct
 	// Pools is one pool that does both phases, or one for the prefill and one for the decode.
 	Pools []Pool
 

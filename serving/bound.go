@@ -46,7 +46,7 @@ func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 	}
 	k := closed{load: workload.Load{Lengths: n}, rules: rules, stages: chunkStages(rules, &pool.Plan)}
 	if pool.Role.Does(op.Prefill) {
-		s := p.servers[op.Prefill].steps(&pool.Plan, n)
+		s := p.servers[op.Prefill].steps(d, &pool.Plan, n)
 		holds := k.perStep()
 		if pool.Role == deploy.Both {
 			holds = min(holds, c.Largest)
@@ -65,7 +65,7 @@ func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 		}
 	}
 	if pool.Role.Does(op.Decode) {
-		s := p.servers[op.Decode].steps(&pool.Plan, n)
+		s := p.servers[op.Decode].steps(d, &pool.Plan, n)
 		k.decode = s
 		least := pool.Plan.Overlap.Least()
 		if c.Largest < least {
@@ -111,7 +111,7 @@ func (p *Predictor) Fullest(d *deploy.Deployment, pool *deploy.Pool, n workload.
 
 // Token is the seconds between two tokens of a sequence, of as many as a rank of a pool decodes.
 func (p *Predictor) Token(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, batch int, tokensPerStep float64) float64 {
-	k := closed{load: workload.Load{Lengths: n}, rules: &d.Engine.Scheduling, decode: p.servers[op.Decode].steps(&pool.Plan, n)}
+	k := closed{load: workload.Load{Lengths: n}, rules: &d.Engine.Scheduling, decode: p.servers[op.Decode].steps(d, &pool.Plan, n)}
 	return k.step(float64(batch)) / tokensPerStep
 }
 

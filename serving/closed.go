@@ -25,6 +25,7 @@ type closed struct {
 	room     float64 // sequences that a rank may run
 	polls    float64 // steps between two looks for new requests
 	tokens   float64 // that a decode step yields for a sequence: more than one with drafts
+	stall    float64 // of the first requests
 	// stages of a pipeline through which the chunks of a prompt follow one another, 1: they do not; and such pipelines.
 	stages, pipelines float64
 }
@@ -497,7 +498,7 @@ func (c *closed) all(s times, requests float64) float64 {
 // another.
 func (c *closed) burst(s times, requests, running float64) float64 {
 	entering := float64(c.load.Clients-1) / 2 * c.rules.RequestSeconds
-	return c.rules.FirstSeconds + entering + c.queue(s, requests, running)
+	return c.rules.FirstSeconds + entering + c.stall + c.queue(s, requests, running)
 }
 
 // split is servers that prefill and others that decode. Requests wait for a prefill server, not for the steps of those

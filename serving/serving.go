@@ -79,7 +79,7 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 		return Prediction{}, errors.New("a load needs clients, inputs and outputs")
 	}
 	pool := d.Of(op.Decode)
-	decode := p.servers[op.Decode].steps(&pool.Plan, l.Lengths)
+	decode := p.servers[op.Decode].steps(d, &pool.Plan, l.Lengths)
 	rules := d.Engine.Drafting(pool.Plan.Drafts)
 	room := decode.Room(rules.ReservesOutput)
 	if room < 1 {
@@ -89,13 +89,14 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 		load: l, rules: rules, polls: float64(max(1, rules.PollSteps)), decode: decode, ranks: float64(pool.Ranks()), together: float64(d.Together(pool, l.Lengths)),
 		room: min(room, float64(rules.Sequences), bounded(&pool.Plan, d.Model.IsMoE())), tokens: estimate.TokensPerStep(d.Acceptance, pool.Plan.Drafts),
 	}
+	c.stall = d.Fitted.Wave
 	other := d.Of(op.Prefill)
 	c.stages = chunkStages(rules, &other.Plan)
 	c.pipelines = float64(other.Ranks()) / c.stages
 	if !d.Split() {
 		return c.aggregated().known()
 	}
-	prefill := p.servers[op.Prefill].steps(&other.Plan, l.Lengths)
+	prefill := p.servers[op.Prefill].steps(d, &other.Plan, l.Lengths)
 	kv, err := p.servers[op.Prefill].handover(d, l.Lengths)
 	if err != nil {
 		return Prediction{}, err
@@ -171,6 +172,7 @@ type server struct {
 	// known is the steps of the plans that were asked for before, at the same lengths.
 	known   map[plan.Plan]*Steps
 	lengths workload.Lengths
+	fitted  deploy.Fit
 	spans   map[int]*estimate.Evaluator // prefills that hand their cache over, by the processors of both pools
 }
 
@@ -190,12 +192,13 @@ func newServer(d *deploy.Deployment, sys *hardware.System) (*server, error) {
 	return s, nil
 }
 
-// steps is those of a plan.
-func (s *server) steps(p *plan.Plan, n workload.Lengths) *Steps {
+// steps is those of a plan, as the measurements of a deployment correct them.
+func (s *server) steps(d *deploy.Deployment, p *plan.Plan, n workload.Lengths) *Steps {
 	if n != s.lengths {
 		clear(s.known)
 		s.lengths = n
 	}
+	s.fitted = d.Fitted
 	q := *p
 	q.Batch = plan.Batch{}
 	out, ok := s.known[q]

@@ -70,6 +70,12 @@ func (s *Steps) Decode(sequences, context float64) float64 {
 // Mixed is the time of a step with prompts and decoding sequences together. The number of sequences may be a mean: between
 // two whole numbers time is interpolated, since the same whole numbers are asked for over and over.
 func (s *Steps) Mixed(prompts, tokens, past int, sequences, context float64) float64 {
+	whole := s.known(prompts, tokens, past, sequences, context)
+	return s.server.fitted.Step(prompts > 0, sequences > 0, whole, func() float64 { return s.known(0, 0, 0, sequences, context) })
+}
+
+// known is the same on the processors as they are known, before any measurement of the deployment corrects it.
+func (s *Steps) known(prompts, tokens, past int, sequences, context float64) float64 {
 	low := math.Floor(sequences)
 	w := step{prompts, tokens, past, int(low), int(math.Round(context))}
 	t := s.time(w)
@@ -81,6 +87,9 @@ func (s *Steps) Mixed(prompts, tokens, past int, sequences, context float64) flo
 }
 
 func (s *Steps) time(w step) float64 {
+	if w.prompts == 0 && w.sequences == 0 {
+		return 0 // of which there is a share where less than one sequence decodes beside prompts
+	}
 	t, ok := s.cache[w]
 	if !ok {
 		t = s.evaluate(&w)

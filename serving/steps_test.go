@@ -29,7 +29,7 @@ func TestMixedSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := at.steps(&p, lengths)
+		s := at.steps(&d, &p, lengths)
 		prefill, decode := s.Prefill(1, 1024, 0), s.Decode(64, 1536)
 		if mixed := s.Mixed(1, 1024, 0, 64, 1536); mixed <= prefill || mixed <= decode || mixed >= prefill+decode {
 			t.Errorf("%s: %v s mixed, %v and %v apart", model, mixed, prefill, decode)

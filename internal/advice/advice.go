@@ -131,7 +131,7 @@ func Give(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
 	a := &adviser{ctx: ctx, o: o, space: space{
 		base: l.Deployment(), lengths: l.Lengths, limits: l.Limits(), prefill: problem(l.Prefill), decode: problem(l.Decode),
 	}}
-	a.base.GPUsPerNode = o.GPUsPerNode
+	a.base.GPUsPerNode, a.base.Fitted = o.GPUsPerNode, l.Fit(l.Lengths)
 	for _, p := range []*search.Problem{&a.prefill, &a.decode} {
 		p.Redundant, p.Overlaps, p.Accept = o.Redundant, o.Overlaps, a.worthwhile
 	}

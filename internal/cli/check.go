@@ -10,6 +10,7 @@ import (
 	"throughline/hardware"
 	"throughline/internal/catalogue"
 	"throughline/internal/document"
+	"throughline/internal/fitted"
 	"throughline/internal/jobfile"
 	"throughline/internal/report"
 	"throughline/internal/scenario"
@@ -19,10 +20,10 @@ import (
 func newCheck(s Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE...",
-		Short: "Validate runtime, scenario, system and model files",
-		Long: `Check reports all problems of each file. It tells runtime, scenario, system and model
-files apart by their keys. Runtime and scenario files are checked together with the files
-they refer to. A folder with a config.json is a model; built-in names work, too.`,
+		Short: "Validate files without running them",
+		Long: `Check reports all problems of each file. It tells runtime, scenario, system, model and
+fitted files apart by their keys. Runtime and scenario files are checked together with the
+files they refer to. A folder with a config.json is a model; built-in names work, too.`,
 		Example: `  throughline check configs/reference_sample.json
   throughline check systems/my_chip.json models/my_model.json`,
 		Args: someFiles,
@@ -81,6 +82,12 @@ func check(name string) (what string, warnings []document.Problem, err error) {
 		m, _, doc := model.Read(name, src)
 		if m != nil {
 			what = "model " + m.Name
+		}
+		return what, doc.Warnings(), doc.Err()
+	case jobfile.FittedFormat:
+		f, doc := fitted.Read(name, src)
+		if f != nil {
+			what = fmt.Sprintf("fitted deployment of %s on %s", f.Model, f.System)
 		}
 		return what, doc.Warnings(), doc.Err()
 	default:

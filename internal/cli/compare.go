@@ -21,9 +21,17 @@ func newCompare(s Streams) *cobra.Command {
 		view  viewOptions
 	}
 	cmd := &cobra.Command{
-		Use:   "compare --kernels FILE --model M --system S",
-		Short: "Compare a profile with a prediction, class by class of kernels",
-		Long: `Compare reads a summary of the kernels that a profiler saw, and puts the share of each
+		Use:   "compare --measured FIGURES|FILE | --kernels FILE --model M --system S",
+		Short: "Compare a prediction with measured figures or a profile",
+		Long: `Compare says what would have to be off for the prediction to be what was measured
+(--measured): decode kernels, by class, overlap, prompts, the host, waiting, or how many
+requests run at a time; which of these other figures of the measurement contradict; and
+what to measure next. It reads figures such as tpot=31ms,ttft=400ms, the result files of
+sglang.bench_serving, vLLM's bench serve (--save-result) and aiperf
+(profile_export_aiperf.json), or a row of a table of runs. What such a file says of the
+load, and a row of the deployment, need not be given.
+
+With --kernels, compare reads a summary of the kernels that a profiler saw, and puts the share of each
 class beside the share that the same deployment is predicted to spend there. The flags
 are those of throughline estimate; --phase says which step was profiled.
 
@@ -33,11 +41,16 @@ shares, or lines with a name and a percentage. Shares are of the time that kerne
 what runs beside something else counts as well.
 
 Kernels without an operator are named: the prediction leaves them out.`,
-		Example: `  throughline compare --kernels kernels.csv --model deepseek_v3_flash_mla_absorb --system H200 --dp 8 --batch 64 --weights fp8
+		Example: `  throughline compare --measured tpot=31ms,ttft=400ms --model Llama-3.1-70B --system H100_SXM --tp 8 --engine vllm --concurrency 64
+  throughline compare --measured result.json --model Llama-3.1-70B --system H100_SXM --tp 8 --engine vllm
+  throughline compare --kernels kernels.csv --model deepseek_v3_flash_mla_absorb --system H200 --dp 8 --batch 64 --weights fp8
   throughline compare --kernels profile.txt --model Qwen3-32B --system H100_SXM --tp 4 --phase prefill --json`,
 		Args: onlyFlags(""),
 		RunE: func(*cobra.Command, []string) error {
 			q, err := ask(o.flags)
+			if q.Seen != "" {
+				return compareMeasured(s, o.flags, &q, err, o.json, o.view.of(s))
+			}
 			kernels, wrong := readKernels(q.Kernels)
 			switch q.Phase {
 			case question.BothPhases:
@@ -75,7 +88,7 @@ Kernels without an operator are named: the prediction leaves them out.`,
 
 func readKernels(file string) ([]profile.Kernel, error) {
 	if file == "" {
-		return nil, ofFlag("kernels", errors.New("is missing: a summary of kernels, as nsys stats or PyTorch's profiler write it"))
+		return nil, ofFlag("kernels", errors.New("is missing: a summary of kernels, as nsys stats or PyTorch's profiler write it; or give --measured, such as tpot=31ms"))
 	}
 	kernels, err := profile.Read(file)
 	if err != nil {

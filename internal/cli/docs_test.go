@@ -98,6 +98,14 @@ func TestExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for name, text := range map[string]string{
+		"runs.csv":    "model,system,engine,tp,isl,osl,concurrency,ttft_ms,tpot_ms\nLlama-3.1-70B,H100_SXM,vllm,8,1024,1024,64,350,23.5\n",
+		"result.json": `{"max_concurrency": 64, "completed": 640, "total_input_tokens": 655360, "total_output_tokens": 655360, "mean_ttft_ms": 350, "mean_tpot_ms": 23.5}`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.WriteFile("points.csv", []byte("batch\n1\n2\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}

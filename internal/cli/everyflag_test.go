@@ -40,6 +40,8 @@ func minimal(t *testing.T) map[question.Command][]string {
 		question.Run:       {"-c", file("run.json", "{}")},
 		question.Scenario:  {"../../configs/gpt2_scenario.json"},
 		question.Import:    {file("config.json", "{}")},
+
+		question.CalibrateServing: {file("runs.csv", "model_path,system\n")},
 	}
 }
 
@@ -96,7 +98,7 @@ func TestEveryFlag(t *testing.T) {
 					want, args := bad[text], strings.Fields(c.Path)
 					if i == len(bad)-1 { // nothing else is wrong; once is enough, as files are read
 						args = append(args, base[c.Command]...)
-					} else if c.Command&(question.Tables|question.Requests|question.Import) != 0 {
+					} else if c.Command&(question.Tables|question.Requests|question.Import|question.CalibrateServing) != 0 {
 						args = append(args, "none")
 					}
 					args = append(args, "--"+name+"="+text)

@@ -46,7 +46,7 @@ var outputFlags = []outputFlag{
 	{name: "markdown", doc: "print tables as Markdown"},
 	{name: "chart", doc: "draw charts, each command those it has", words: func(path string) []string { return chartKinds[path] }, as: chartDocs()},
 	{name: "output", short: "o", doc: "file of the results", as: map[string]string{
-		"estimate": "write the results of --points to this file instead of standard output", "calibrate": "file of the calibrated system (required)",
+		"estimate": "write the results of --points to this file instead of standard output", "calibrate": "file of the calibrated system (required)", "calibrate serving": "file of what the runs correct",
 		"models import": "write to this file instead of standard output", "run": "folder of the results, instead of the one the file names",
 		"explain": chartFileDoc, "plan": chartFileDoc, "simulate": chartFileDoc,
 		"validate ops": chartFileDoc, "validate forward": chartFileDoc, "validate serving": chartFileDoc, "validate published": chartFileDoc}},

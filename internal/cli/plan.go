@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"throughline/engine"
 	"throughline/internal/advice"
 	"throughline/internal/document"
 	"throughline/internal/page"
@@ -96,7 +95,7 @@ func askPlan(s Streams, flags *settings, view *viewOptions, asked *charts, out *
 	}
 	warn(s, l.Warnings)
 	flags.note(s, l)
-	engines, err := engine.Choices(q.Engine)
+	engines, err := l.Engines(q.Engine)
 	return l, advice.Options{
 		GPUs: q.GPUs, GPUsPerNode: q.GPUsPerNode, Mode: q.Mode, Objective: q.Objective, Rate: q.Rate, Engines: engines,
 		Redundant: search.Range{High: q.Redundant}, Drafts: search.Range{High: q.Drafts}, Top: q.Top, PerHour: q.Price, Watts: q.Power,

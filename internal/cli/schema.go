@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"throughline/hardware"
+	"throughline/internal/fitted"
 	"throughline/internal/jobfile"
 	"throughline/internal/result"
 	"throughline/internal/scenario"
@@ -12,13 +13,13 @@ import (
 
 func newSchema(s Streams) *cobra.Command {
 	formats := map[string]func() ([]byte, error){
-		"runtime": jobfile.Schema, "system": hardware.Schema, "model": model.Schema, "scenario": scenario.Schema, "long": result.Schema,
+		"runtime": jobfile.Schema, "system": hardware.Schema, "model": model.Schema, "scenario": scenario.Schema, "fitted": fitted.Schema, "long": result.Schema,
 	}
 	return &cobra.Command{
-		Use:       "schema runtime|system|model|scenario|long",
+		Use:       "schema runtime|system|model|scenario|fitted|long",
 		Short:     "Print the JSON Schema of a file format, or of the long table",
 		Example:   "  throughline schema system > system.schema.json",
-		ValidArgs: []string{"runtime", "system", "model", "scenario", "long"},
+		ValidArgs: []string{"runtime", "system", "model", "scenario", "fitted", "long"},
 		Args:      oneOf,
 		RunE: func(_ *cobra.Command, args []string) error {
 			b, err := formats[args[0]]()

@@ -179,6 +179,12 @@ func (o *simulateOptions) prepare(s Streams) (*simulation, error) {
 	if err := sim.fits(longest); err != nil {
 		return nil, err
 	}
+	if why := d.Fitted.Elsewhere(&d); why != "" {
+		fmt.Fprintln(s.Err, "warning:", why)
+	}
+	if !d.Fitted.IsNone() {
+		fmt.Fprintln(s.Err, d.Fitted.String())
+	}
 	warnOfMemory(s, answer)
 	for i := range d.Pools {
 		d.Pools[i].Count *= q.Traffic.Replicas

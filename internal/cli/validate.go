@@ -147,6 +147,13 @@ has a reason.`,
 				return err
 			}
 			defer f.Close()
+			if q.OnePoint {
+				r, err := validate.OnePoint(cmd.Context(), args[0], f, q)
+				if err != nil {
+					return err
+				}
+				return write(s.Out, show.render(s, onePointTable(r))+show.wrap(s, onePointNotes(r)))
+			}
 			r, err := validate.Serving(cmd.Context(), args[0], f, q)
 			if err != nil {
 				return err

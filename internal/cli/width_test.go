@@ -104,6 +104,10 @@ func commandsOfWidths(t *testing.T) [][]string {
 		{"scenario", "../../configs/gpt2_scenario.json"}, {"scenario"}, {"init", "--scenario", filepath.Join(dir, "scenario.json")},
 		{"comm", "--system", "H200"}, {"comm"}, {"comm", "--system", "H200", "--library", "deepep,nccl", "--ep", "16,x"},
 		{"compare", "--kernels", at("kernels.txt"), "--model", "DeepSeek-V3", "--system", "H200", "--dp", "8", "--batch", "64"},
+		{"compare", "--measured", "tpot=31ms,ttft=400ms", "--model", "Llama-3.1-70B", "--system", "H100_SXM", "--tp", "8", "--concurrency", "64"},
+		{"compare", "--measured", "../../docs/runs/deepseek_v3_triton_16.csv"},
+		{"calibrate", "serving", "../../docs/runs/deepseek_v3_triton_16.csv", "--against", "../../docs/runs/deepseek_v3_triton_32.csv"},
+		{"validate", "serving", at("serving.csv"), "--from-one-point"},
 		{"check", "../../configs/reference_sample.json"}, {"check", "testdata/bad/model/many_problems.json"}, {"init", filepath.Join(dir, "start.json")}, {"version"},
 		{"models", "import", "testdata/bad/model/config_unknown_type.json"}, {"schema"}, {"nonsense"}, {"plan", "--modle", "x"},
 	}

@@ -5,16 +5,18 @@ import (
 
 	"throughline/hardware"
 	"throughline/internal/document"
+	"throughline/internal/fitted"
 	"throughline/model"
 )
 
-// A Format is one of the three kinds of files.
+// A Format is one of the kinds of files.
 type Format string
 
 const (
 	RuntimeFormat Format = "runtime"
 	SystemFormat  Format = "system"
 	ModelFormat   Format = "model"
+	FittedFormat  Format = "fitted"
 )
 
 // formats are the patterns of the keys of each format.
@@ -25,6 +27,7 @@ var formats = []struct {
 	{RuntimeFormat, document.Leaves(&File{})},
 	{SystemFormat, document.Leaves(&hardware.File{})},
 	{ModelFormat, document.Leaves(&model.File{})},
+	{FittedFormat, document.Leaves(&fitted.File{})},
 }
 
 // FormatOf is the format of a file with these keys at its root: the one that has most of them. It is "" if that is open.

@@ -5,6 +5,7 @@ package point
 import (
 	"cmp"
 	"errors"
+	"strings"
 
 	"throughline/deploy"
 	"throughline/engine"
@@ -59,7 +60,8 @@ type files struct {
 	formats                     question.Formats
 	assume                      string
 	offload                     estimate.Offload
-	beside, popularity          string
+	beside, popularity, fitted  string
+	engine                      string // which a fit must be of
 }
 
 // opened is the files of a point, and what was prepared with them.
@@ -91,7 +93,10 @@ const mostOpened = 256
 
 // open reads the files of a point.
 func (e *Estimator) open(p *question.Question) *opened {
-	key := files{p.Model, p.System, p.DecodeSystem, p.Formats, p.Assume, p.Offload, p.Beside, p.Popularity}
+	key := files{p.Model, p.System, p.DecodeSystem, p.Formats, p.Assume, p.Offload, p.Beside, p.Popularity, p.Fitted, ""}
+	if p.Fitted != "" {
+		key.engine = p.Engine
+	}
 	o, ok := e.opened[key]
 	if !ok {
 		o = &opened{phases: map[phaseKey]*prepared{}, predictors: map[predictorKey]*serving.Predictor{}}
@@ -124,7 +129,7 @@ func (e *Estimator) Answer(p *question.Question) (*Answer, error) {
 	if o.err != nil {
 		return nil, question.Once(document.Join(append(errs, o.err)...))
 	}
-	choice, err := engine.Choices(p.Engine)
+	choice, err := o.loaded.Engines(p.Engine)
 	if err != nil { // which is among the problems
 		return nil, question.Once(document.Join(errs...))
 	}
@@ -138,9 +143,13 @@ func (e *Estimator) Answer(p *question.Question) (*Answer, error) {
 		return nil, question.Once(err)
 	}
 	d.MaxContext, d.MaxPrompt = lengths.Final(), lengths.Input
+	d.Fitted = o.loaded.Fit(lengths)
 	out := &Answer{Load: workload.Load{Lengths: lengths, Clients: cmp.Or(p.Concurrency, d.Clients())}}
 	if err := o.run(p, choice, d, out); err != nil {
 		return nil, err
+	}
+	if why := out.Deployment.Fitted.Elsewhere(&out.Deployment); why != "" && p.Clients() {
+		out.Remark = strings.Trim(out.Remark+"; "+why, "; ")
 	}
 	for _, phase := range p.Phases() {
 		r := Result{Phase: phase, Loaded: o.loaded, Ongoing: p.Context > 0}

@@ -126,9 +126,26 @@ type Operator struct {
 
 // Operators are those of a step, each name once.
 func Operators(r *point.Result) ([]Operator, error) {
+	out, _, err := operators(r)
+	return out, err
+}
+
+// Classes are the classes of the operators of a step, with the share of each, and the seconds that all of them keep units and
+// networks busy.
+func Classes(r *point.Result) ([]Class, float64, error) {
+	all, busy, err := operators(r)
+	if err != nil {
+		return nil, 0, err
+	}
+	classes, err := Compare(nil, all)
+	return classes, busy, err
+}
+
+// operators are those of a step with their shares, and the seconds of all.
+func operators(r *point.Result) ([]Operator, float64, error) {
 	e, err := estimate.NewEvaluator(&r.Problem)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	var out []Operator
 	var total float64
@@ -155,7 +172,7 @@ func Operators(r *point.Result) ([]Operator, error) {
 	for i := range out {
 		out[i].Share /= total
 	}
-	return out, nil
+	return out, total, nil
 }
 
 // gathered is the exchange of experts whose tokens are gathered: collectives like others.

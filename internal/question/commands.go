@@ -43,6 +43,7 @@ type Reading struct {
 	From         string // row of a plan
 	Points       string // table of deployments
 	Kernels      string // summary of a profile
+	Seen         string // measured figures, or a file of them
 	Seek, Until  string // hardware number and goal
 	Config       string // runtime file
 	Measured     string // table of runs, for the raw data of a workbook
@@ -55,7 +56,11 @@ type Reading struct {
 	By           string // list of columns
 	Worst        int
 	BySimulation bool
-	Jobs         int // 0: as many as this machine has processors
+	OnePoint     bool   // what one measured run of a deployment tells of the others
+	Parts        string // list of what measured runs may correct
+	Exact        bool   // these go as far as the runs say
+	Against      string // table of other runs
+	Jobs         int    // 0: as many as this machine has processors
 }
 
 // OwnTimes are times of steps that are estimated.
@@ -73,8 +78,11 @@ var ofCommands = []Setting{
 		Doc: "CSV table of deployments; - reads standard input",
 		Ref: func(q *Question) any { return &q.Points }},
 	{Name: "kernels", For: Compare, Apart: true,
-		Doc: "summary of kernels (required)",
+		Doc: "summary of kernels",
 		Ref: func(q *Question) any { return &q.Kernels }},
+	{Name: "measured", For: Compare, Apart: true,
+		Doc: "what was measured: tpot=31ms,ttft=400ms, a result file of sglang.bench_serving, vLLM's bench serve or aiperf, or a row of a table, runs.csv#2",
+		Ref: func(q *Question) any { return &q.Seen }},
 	{Name: "seek", For: Explain, Apart: true,
 		Doc: "hardware number to change until the goal is reached",
 		Ref: func(q *Question) any { return &q.Seek }},
@@ -115,9 +123,21 @@ var ofCommands = []Setting{
 	{Name: "worst", For: Tables, Low: 0, High: mostRows, Apart: true,
 		Doc: "list this many rows with the largest errors",
 		Ref: func(q *Question) any { return &q.Worst }},
-	{Name: "by-simulation", For: Serving, Apart: true,
+	{Name: "by-simulation", For: Serving | CalibrateServing, Apart: true,
 		Doc: "predict means by the simulation of all requests, too, as percentiles and open loops are",
 		Ref: func(q *Question) any { return &q.BySimulation }},
+	{Name: "from-one-point", For: Serving, Apart: true,
+		Doc: "fit every deployment of the table to its run at mid concurrency, and show the errors on its other runs",
+		Ref: func(q *Question) any { return &q.OnePoint }},
+	{Name: "correct", For: CalibrateServing, List: Text, Choices: []string{"decode", "prefill", "first-token", "first-wave"}, Apart: true,
+		Doc: "what the runs may correct: decode, prefill (scales), first-token, first-wave (times)",
+		Ref: func(q *Question) any { return &q.Parts }},
+	{Name: "against", For: CalibrateServing, Apart: true,
+		Doc: "table of other runs of the deployment, to be predicted with the fit",
+		Ref: func(q *Question) any { return &q.Against }},
+	{Name: "exact", For: CalibrateServing, Apart: true,
+		Doc: "correct as far as the runs say, also where predictions are rarely so far off",
+		Ref: func(q *Question) any { return &q.Exact }},
 	{Name: "jobs", Short: "j", For: Plan | Run, Low: 1, High: mostJobs, Optional: true, Apart: true,
 		Doc: "CPU cores to use (default: all)",
 		Ref: func(q *Question) any { return &q.Jobs }},
@@ -158,6 +178,8 @@ var conflicts = []conflict{
 		return q.Simulated > 0 && err == nil && !as.Engine
 	},
 		"needs assume physical: without an engine there is nothing to simulate"},
+	{Serving, "fitted", func(q *Question) bool { return q.Fitted != "" && q.OnePoint },
+		"from-one-point fits the runs itself; give one of them"},
 	{Simulate, "max-rate", func(q *Question) bool { return q.Traffic.MaxRate && q.Concurrency > 0 },
 		"asks for a rate, which concurrency bounds; give one of them"},
 }

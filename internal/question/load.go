@@ -14,6 +14,7 @@ import (
 	"throughline/hardware"
 	"throughline/internal/catalogue"
 	"throughline/internal/document"
+	"throughline/internal/fitted"
 	"throughline/model"
 	"throughline/plan"
 	"throughline/workload"
@@ -33,6 +34,7 @@ type Loaded struct {
 	Lengths     workload.Lengths // of requests, spread; those of the question before
 	Warnings    []document.Problem
 	Visited     *experts.Popularity // how often experts are; nil: all alike
+	Corrected   *fitted.File        // by measured runs; nil: none
 
 	named string // format of the weights that the name of a built-in model says
 }
@@ -84,6 +86,7 @@ func (q *Question) Read() (*Loaded, error) {
 		}
 	}
 	note(l.visit())
+	note(l.readFitted())
 	if len(errs) > 0 {
 		return nil, Once(document.Join(errs...))
 	}
@@ -227,7 +230,7 @@ func (q *Question) tables() []string {
 	if !recorded {
 		lengths = ""
 	}
-	return []string{lengths, q.Traffic.Trace, q.Traffic.StepTimes, plan}
+	return []string{lengths, q.Traffic.Trace, q.Traffic.StepTimes, plan, q.Fitted}
 }
 
 // Find reads what a setting refers to: a file, in the working directory or a folder beside it, or a built-in one.

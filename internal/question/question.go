@@ -29,6 +29,7 @@ type Question struct {
 	Distribution  string  // of the lengths, as workload.Lengths.Spread reads it
 	Offload       estimate.Offload
 	TTFT, TPOT    float64 // limits in ms; 0: none
+	Fitted        string  // file of what measured runs correct
 	Popularity    string  // of experts: served, or as experts.ParsePopularity reads it; empty: uniform
 
 	Fixed
@@ -148,6 +149,8 @@ var defaults = map[Command]func(*Question){
 	Comm:      func(q *Question) { q.Model = exchanged },
 	Requests:  func(q *Question) { q.StepSource = StepSources[0] },
 	Published: func(q *Question) { q.Folder = publishedFolder },
+
+	CalibrateServing: func(q *Question) { q.Parts = "decode,prefill,first-token" },
 }
 
 // DefaultOf is what a command asks where nothing else is said.

@@ -59,11 +59,13 @@ const (
 	Run
 	Import // models import
 	Scenario
+	CalibrateServing
+	end // of the commands
 
 	Point    = Estimate | Explain | Compare // commands on one deployment
 	Deployed = Point | Simulate             // and on one under way
 	Tables   = Ops | Forward | Serving | Published
-	All      = Scenario<<1 - 1
+	All      = end - 1
 )
 
 // Commands are all that have settings, and how they are called.
@@ -73,7 +75,9 @@ var Commands = []struct {
 }{
 	{Plan, "plan"}, {Estimate, "estimate"}, {Explain, "explain"}, {Compare, "compare"}, {Simulate, "simulate"}, {Comm, "comm"},
 	{Ops, "validate ops"}, {Forward, "validate forward"}, {Serving, "validate serving"}, {Published, "validate published"}, {Requests, "validate requests"},
-	{Calibrate, "calibrate"}, {Run, "run"}, {Import, "models import"}, {Scenario, "scenario"},
+	{Calibrate, "calibrate"}, {Run, "run"}, {Import, "models import"},
+	{Scenario, "scenario"},
+	{CalibrateServing, "calibrate serving"},
 }
 
 // Paths are what some commands are called.

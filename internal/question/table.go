@@ -39,7 +39,14 @@ const (
 const AnyOverlap = "any"
 
 // settings is the one table of what can be asked.
-var settings = slices.Concat(ofDeployments, ofTraffic, ofExchanges, ofCommands)
+var settings = slices.Concat(ofDeployments, ofMeasured, ofTraffic, ofExchanges, ofCommands)
+
+// ofMeasured are the settings that start from measured runs.
+var ofMeasured = []Setting{
+	{Name: "fitted", For: Plan | Deployed | Serving,
+		Doc: "file that throughline calibrate serving wrote: what measured runs of the deployment correct",
+		Ref: func(q *Question) any { return &q.Fitted }, Idle: uncorrected},
+}
 
 // ofDeployments are the settings of a deployment and its load, and of a search among deployments.
 var ofDeployments = []Setting{
@@ -47,13 +54,13 @@ var ofDeployments = []Setting{
 		Doc: "model: a built-in name, a model file, a Hugging Face config.json or its folder (required)",
 		As:  map[Command]string{Comm: "expert model whose tokens are sent: a built-in name, a model file, a Hugging Face config.json or its folder"},
 		Ref: func(q *Question) any { return &q.Model }},
-	{Name: "system", Short: "s", For: Plan | Deployed | Comm | Ops | Forward | Serving | Requests | Calibrate, Choices: hardware.Catalogue.Names(), Open: true,
+	{Name: "system", Short: "s", For: Plan | Deployed | Comm | Ops | Forward | Serving | Requests | Calibrate | CalibrateServing, Choices: hardware.Catalogue.Names(), Open: true,
 		Doc: "system: a built-in name or a system file (required)",
 		As: map[Command]string{
-			Ops | Forward: "system: a built-in name or a system file (default H200)",
-			Serving:       "system: a built-in name or a system file (default: the one each row names)",
-			Requests:      "system of own times: a built-in name or a system file (default H200)",
-			Calibrate:     "system to calibrate: a built-in name or a system file (required)",
+			Ops | Forward:              "system: a built-in name or a system file (default H200)",
+			Serving | CalibrateServing: "system: a built-in name or a system file (default: the one each row names)",
+			Requests:                   "system of own times: a built-in name or a system file (default H200)",
+			Calibrate:                  "system to calibrate: a built-in name or a system file (required)",
 		},
 		Ref: func(q *Question) any { return &q.System }, Idle: unless(ownTimes, "only own times of steps are those of a system")},
 	{Name: "gpus", For: Plan, Low: 1, High: mostGPUs, Optional: true,
@@ -94,9 +101,9 @@ var ofDeployments = []Setting{
 	{Name: "prefix-hit", For: Plan | Point, Low: 0, High: 1, Below: true,
 		Doc: "share of the input tokens that are in the prefix cache, in place of prefix",
 		Ref: func(q *Question) any { return &q.PrefixHit }, Idle: noPrompt},
-	{Name: "lengths", For: Plan | Deployed | Serving, Choices: []string{"fixed", "uniform:", "lognormal:", "trace:"}, Open: true, Check: workload.CheckSpread,
+	{Name: "lengths", For: Plan | Deployed | Serving | CalibrateServing, Choices: []string{"fixed", "uniform:", "lognormal:", "trace:"}, Open: true, Check: workload.CheckSpread,
 		Doc: "distribution of the lengths: fixed, uniform:R, lognormal:S or trace:FILE (default fixed)",
-		As:  map[Command]string{Serving: "distribution of the lengths: fixed, uniform:R, lognormal:S or trace:FILE (default: that of the benchmark)"},
+		As:  map[Command]string{Serving | CalibrateServing: "distribution of the lengths: fixed, uniform:R, lognormal:S or trace:FILE (default: that of the benchmark)"},
 		Ref: func(q *Question) any { return &q.Distribution }, Idle: drawnRequests},
 	{Name: "ttft", For: Plan | Explain, Low: 0, Above: true, Optional: true, High: mostMilliseconds, Unit: milliseconds,
 		Doc: "limit on the time to first token: 2s, 500ms, or a number of ms (default: none)",
@@ -210,7 +217,7 @@ var ofDeployments = []Setting{
 	{Name: "offload-cache", For: Plan | Deployed, Low: 0, High: 1,
 		Doc: "share of the KV cache in the second memory tier",
 		Ref: func(q *Question) any { return &q.Offload.Cache }},
-	{Name: "assume", For: Plan | Deployed | Forward | Serving | Requests | Run, Choices: assume.Presets(), Open: true, Check: func(text string) error { _, err := assume.Parse(text); return err },
+	{Name: "assume", For: Plan | Deployed | Forward | Serving | CalibrateServing | Requests | Run, Choices: assume.Presets(), Open: true, Check: func(text string) error { _, err := assume.Parse(text); return err },
 		Doc: "modelling assumptions: physical or reference, and changes such as physical,causal=false",
 		As:  map[Command]string{Requests: "modelling assumptions of own times: physical or reference, and changes such as physical,causal=false"},
 		Ref: func(q *Question) any { return &q.Assume }, Idle: unless(ownTimes, "only own times of steps are estimated")},

@@ -27,6 +27,10 @@ func Advice(w io.Writer, v View, l *question.Loaded, o *advice.Options, a *advic
 	var b strings.Builder
 	say := func(format string, args ...any) { b.WriteString(wrap(fmt.Sprintf(format, args...), v.Width) + "\n") }
 	say("%s (%s) on %d × %s, %d in, %d out; assumptions: %s", l.Shape.Name, l.Stored, gpus, systemNames(l), l.Lengths.Input, l.Lengths.Output, l.Assumptions.Name)
+	if l.Corrected != nil {
+		fit := l.Fit(l.Lengths)
+		say("what clients see is %s; measured as %s, other plans are corrected alike", fit.String(), fit.Plans)
+	}
 	b.WriteString("\n")
 	if len(a.Ranked) == 0 {
 		b.WriteString("no deployment found\n")

@@ -122,10 +122,14 @@ func PointTitle(a *point.Answer) string {
 	if r.Ongoing {
 		lengths = fmt.Sprintf("context %d", a.Load.Lengths.DecodeContext())
 	}
+	title := DeploymentTitle(d, true) + ", " + lengths
 	if d.Split() {
-		return DeploymentTitle(d, true) + "; " + lengths
+		title = DeploymentTitle(d, true) + "; " + lengths
 	}
-	return DeploymentTitle(d, true) + ", " + lengths
+	if d.Fitted.IsNone() || a.Seen == nil {
+		return title
+	}
+	return title + "; what clients see is " + d.Fitted.String()
 }
 
 // DeploymentTitle says in a few words what a deployment is; with its batch, where that is fixed.
@@ -218,6 +222,9 @@ func pointOf(a *point.Answer) object {
 	out := object{layout: pointKeys, record: r}
 	if a.Phases[0].Ongoing {
 		out.layout = contextKeys
+	}
+	if r.Served && !a.Deployment.Fitted.IsNone() {
+		out.more = append(out.more, member{"fitted", a.Deployment.Fitted.String()})
 	}
 	if r.Served {
 		out.more = append(out.more, member{"clients", object{layout: seenKeys, record: r}})

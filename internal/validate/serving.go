@@ -124,7 +124,7 @@ func servingRuns(ctx context.Context, name string, src io.Reader, q question.Que
 	if err := checkServing(&q); err != nil {
 		return nil, err
 	}
-	p := servingPredictor{ctx: ctx, asked: q, simulate: simulate, loaded: map[servingFiles]*question.Loaded{}, failed: map[servingFiles]error{}, prepared: map[prepared]*serving.Predictor{}}
+	p := newServingPredictor(ctx, q, simulate)
 	var columns []string
 	check := func(header []string) error {
 		p.figures, columns = presentFigures(header)
@@ -318,6 +318,7 @@ type servingRun struct {
 
 	// How the lengths of requests are drawn, and when they come: at a rate where that is not 0.
 	drawn    workload.Lengths
+	stated   workload.Lengths // in the table
 	spread   string
 	requests int // of all clients; 0: not said
 	rate     float64
@@ -345,7 +346,7 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 		bench = &stated
 	}
 	run.load = workload.Load{Clients: clients, Requests: bench.requests}
-	run.drawn, run.spread = drawn, cmp.Or(p.asked.Distribution, bench.lengths)
+	run.stated, run.drawn, run.spread = n, drawn, cmp.Or(p.asked.Distribution, bench.lengths)
 	run.load.Lengths, err = drawn.Spread(run.spread)
 	r.note(err)
 	run.rate, run.arrival, err = cells.open()
@@ -356,7 +357,11 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	if len(r.problems) > 0 {
 		return nil, document.Join(r.problems...)
 	}
+	if engines, err = l.Engines(get("backend")); err != nil {
+		return nil, err
+	}
 	d := l.Deployment()
+	d.Fitted = l.Fit(n)
 	if bench.acceptance != nil {
 		d.Acceptance = bench.acceptance
 	}

@@ -32,6 +32,7 @@ type Options struct {
 
 	FirstSeconds   float64 // before a request reaches the scheduler
 	RequestSeconds float64 // for each of many requests that come at once
+	StallSeconds   float64 // of a server, in its first step with several prompts: those who start it warm it up with one
 
 	// Transfer is how long the cache of a prompt keeps the link between the pools busy, and what of it is left when the
 	// prefill has ended, the link being free; HandoverSeconds comes on top.
@@ -78,6 +79,7 @@ type server struct {
 
 	past []float64 // starts of the last steps, the latest first, as many as are scheduled ahead
 	look int       // steps since the last look for new requests
+	warm bool      // a step has had several prompts
 }
 
 type state uint8
@@ -329,12 +331,18 @@ func (r *run) begin(s *server, t float64) {
 		return
 	}
 	var seconds float64
+	prompts := 0
 	for _, k := range s.ranks {
+		prompts = max(prompts, len(k.chunks))
 		if !k.decodes && len(k.chunks) == 0 {
 			continue
 		}
 		one := s.pool.Times.Seconds(&k.work) + s.pool.StepSeconds + float64(k.work.Sequences())*s.pool.SequenceSeconds + k.extra
 		seconds = max(seconds, one)
+	}
+	if !s.warm && prompts > 1 {
+		s.warm = true
+		seconds += r.StallSeconds
 	}
 	s.state, s.start = busy, t
 	s.at = s.clock.End(s.step, t, seconds)

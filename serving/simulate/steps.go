@@ -26,6 +26,7 @@ type StepTimes struct {
 	direct    bool // no table: more bounds than it has places for
 	corner    [mostBounds + 1]axis
 	step      op.Step // to work in
+	fitted    deploy.Fit
 }
 
 // mostBounds is how many bounds the table has places for.
@@ -51,7 +52,7 @@ func NewStepTimes(d *deploy.Deployment, pool *deploy.Pool) (*StepTimes, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &StepTimes{evaluator: e, plan: pool.Plan, table: map[place]float64{}}
+	s := &StepTimes{evaluator: e, plan: pool.Plan, table: map[place]float64{}, fitted: d.Fitted}
 	s.plan.Batch = plan.Batch{Count: 1, Size: 1}
 	s.bounds = boundsOf(d.Model, pool.Plan.Drafts)
 	s.direct = len(s.bounds) > mostBounds
@@ -136,6 +137,15 @@ func (s *StepTimes) Bounds() []int { return s.bounds }
 
 // Seconds is the time of a step.
 func (s *StepTimes) Seconds(w *Work) float64 {
+	return s.fitted.Step(len(w.Chunks) > 0, w.Decodes > 0, s.known(w), func() float64 {
+		decoding := *w
+		decoding.Chunks = nil
+		return s.known(&decoding)
+	})
+}
+
+// known is the same on the processors as they are known, before any measurement of the deployment corrects it.
+func (s *StepTimes) known(w *Work) float64 {
 	if len(w.Chunks) > 0 || s.direct {
 		return s.Direct(w)
 	}
@@ -155,7 +165,7 @@ func (s *StepTimes) Seconds(w *Work) float64 {
 // blend is the time between the corners of a cell.
 func (s *StepTimes) blend(at *place, i, last int) float64 {
 	if i > last {
-		return s.known(at)
+		return s.place(at)
 	}
 	x := s.corner[i]
 	at.mean[i] = x.low
@@ -190,8 +200,8 @@ func newAxis(x float64, front bool) axis {
 	return axis{float32(low), float32(high), (x - low) / (high - low)}
 }
 
-// known is the time at a place of the table.
-func (s *StepTimes) known(at *place) float64 {
+// place is the time at a place of the table.
+func (s *StepTimes) place(at *place) float64 {
 	t, ok := s.table[*at]
 	if !ok {
 		var step op.Step

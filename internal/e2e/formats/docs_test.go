@@ -17,6 +17,7 @@ import (
 	"throughline/hardware"
 	"throughline/internal/cli"
 	"throughline/internal/document"
+	"throughline/internal/fitted"
 	"throughline/internal/jobfile"
 	"throughline/internal/test/golden"
 	"throughline/model"
@@ -92,6 +93,7 @@ func formats() map[string]format {
 		"runtime": {document.Leaves(&jobfile.File{}), runtime, jobfile.Schema},
 		"system":  {document.Leaves(&hardware.File{}), systemTests, hardware.Schema},
 		"model":   {document.Leaves(&model.File{}), slices.Concat(modelTests, mixTests), model.Schema},
+		"fitted":  {document.Leaves(&fitted.File{}), fittedKeys(), fitted.Schema},
 	}
 }
 
@@ -185,7 +187,7 @@ func TestExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(names) != 3 {
+	if len(names) != 4 {
 		t.Fatalf("there are %d examples, not one of each format", len(names))
 	}
 	call := func(args ...string) (stdout []byte) {

@@ -24,8 +24,12 @@ var order = []string{
 	"number", "model", "hardware/kernel", "hardware/shape", "hardware", "workload", "assume", "experts", "plan", "collective", "op", "cost", "schedule",
 	"estimate", "search", "deploy", "engine", "serving", "serving/simulate",
 	// The application.
-	"internal/measurement", "internal/calibrate", "internal/jobfile", "internal/question", "internal/opdetail", "internal/rawdata", "internal/result", "internal/point", "internal/explain", "internal/profile",
-	"internal/advice", "internal/sweep", "internal/validate", "internal/validate/published", "internal/exchange", "internal/scenario", "internal/report", "internal/workbook", "internal/picture", "internal/page", "internal/cli",
+	"internal/measurement", "internal/calibrate", "internal/fitted", "internal/jobfile", "internal/question", "internal/opdetail", "internal/rawdata", "internal/result", "internal/point", "internal/explain", "internal/profile",
+	"internal/gap",
+	"internal/advice", "internal/sweep", "internal/validate", "internal/validate/published", "internal/exchange",
+	"internal/scenario",
+	"internal/report", "internal/workbook", "internal/picture", "internal/page",
+	"internal/cli",
 	"cmd/throughline", "cmd/kernels", "cmd/bands",
 }
 

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"throughline/internal/csvfile"
+	"throughline/internal/document"
+	"throughline/internal/question"
+	"throughline/internal/report"
+	"throughline/internal/validate"
+	"throughline/number"
+)
+
+func newCalibrateServing(s Streams) *cobra.Command {
+	var o struct {
+		flags       *settings
+		out         output
+		force, json bool
+		markdown    bool
+		view        viewOptions
+	}
+	cmd := &cobra.Command{
+		Use:   "serving RUNS.csv [-o FITTED.json]",
+		Short: "Fit the predictions of a deployment to measured runs of it",
+		Long: `Serving reads one measured run of a deployment or several, in the columns that
+"throughline validate serving" reads (model, system, engine, tp, isl, osl, concurrency,
+ttft_ms, tpot_ms, ...), and writes what they correct: a scale of the time of decoding,
+one of the time of prompts, and a time before the first token. All commands that predict
+take the file (--fitted).
+
+One run does not tell all of them apart. Each is moved as far as the errors of
+predictions usually go, and no further than the run supports: how far was chosen by
+cross-validation ("throughline validate serving --from-one-point"). --correct names other
+numbers: first-wave is what the first requests of all clients wait besides, for which
+runs need a mean and a median of TTFT. --exact fits as far as the runs say. Times are in ms.`,
+		Example: `  throughline calibrate serving runs.csv -o fitted.json
+  throughline estimate --model Llama-3.1-70B --system H100_SXM --tp 8 --engine vllm --concurrency 64 --fitted fitted.json`,
+		Args: oneArgument("a table of measured runs"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q, err := o.flags.read()
+			got, others, err := fitServing(cmd.Context(), args[0], q, document.Join(err, o.out.check(append(q.Files(), args[0], q.Against)...)))
+			if err != nil {
+				return err
+			}
+			if err := writeFitted(cmd.Context(), s, o.out.name, got); err != nil {
+				return err
+			}
+			v := o.view.of(s)
+			switch {
+			case o.json:
+				err = report.WriteObject(s.data, map[string]any{"fitted": got.File, "runs": got.Rows, "against": others})
+			case o.markdown:
+				err = write(s.Out, fittedTitle(got)+"\n\n"+fitGrid(append(got.Rows, others...)).Markdown()+"\n")
+			default:
+				err = write(s.Out, fittedTable(v, got, others))
+			}
+			if err != nil {
+				return systemError{err}
+			}
+			return nil
+		},
+	}
+	o.flags = addSettings(cmd, question.CalibrateServing)
+	addOutputs(cmd, "calibrate serving", map[string]any{"output": &o.out, "force": &o.force, "json": &o.json, "markdown": &o.markdown, "wide": &o.view.wide})
+	return cmd
+}
+
+// fitServing reads the runs, and others to predict with the fit.
+func fitServing(ctx context.Context, name string, q question.Question, asked error) (*validate.Fitted, []validate.FitRow, error) {
+	errs := []error{asked}
+	open := func(name string) io.ReadCloser {
+		f, err := csvfile.Open(name)
+		if err != nil {
+			errs = append(errs, document.Unreadable(name, err))
+			return io.NopCloser(nil)
+		}
+		return f
+	}
+	runs := open(name)
+	defer runs.Close()
+	others := io.NopCloser(nil)
+	if q.Against != "" {
+		others = open(q.Against)
+		defer others.Close()
+	}
+	if err := document.Join(errs...); err != nil {
+		return nil, nil, err
+	}
+	got, err := validate.FitServing(ctx, name, runs, q)
+	if err != nil || q.Against == "" {
+		return got, nil, err
+	}
+	rows, err := got.Against(ctx, q.Against, others, q)
+	return got, rows, err
+}
+
+func writeFitted(ctx context.Context, s Streams, name string, got *validate.Fitted) error {
+	if name == "" {
+		return nil
+	}
+	content, err := got.File.Write()
+	if err == nil {
+		err = report.WriteFiles(ctx, report.Bytes(name, content))
+	}
+	if err != nil {
+		return systemError{err}
+	}
+	fmt.Fprintln(s.Err, "wrote", name)
+	return nil
+}
+
+// fittedTitle says what was fitted.
+func fittedTitle(got *validate.Fitted) string {
+	f := got.File
+	return fmt.Sprintf("%s (%s) on %s, %s, %s: %s", f.Model, f.Weights, f.System, f.Plan, f.Engine, got.Fit.String())
+}
+
+// fittedTable shows what was fitted, the runs before and after, and others that it predicts.
+func fittedTable(v report.View, got *validate.Fitted, others []validate.FitRow) string {
+	out := v.Wrap(fittedTitle(got)) + "\n\n" + fitGrid(got.Rows).Render(v) + "\n"
+	if got.File.Runs > 1 {
+		out += v.Wrap("by the others: predicted by a fit to the other runs") + "\n"
+	}
+	if len(others) > 0 {
+		out += "\nother runs, which it was not fitted to\n" + fitGrid(others).Render(v) + "\n"
+	}
+	return out
+}
+
+// fitGrid is figures of runs beside their predictions.
+func fitGrid(rows []validate.FitRow) *report.Grid {
+	g := &report.Grid{Columns: []report.Column{
+		{Title: "run"}, {Title: "figure"}, {Title: "measured", Right: true}, {Title: "before", Right: true, Rank: 1}, {Title: "fitted", Right: true},
+		{Title: "error", Right: true}, {Title: "by the others", Right: true, Rank: 2},
+	}}
+	for i := range rows {
+		r := &rows[i]
+		others := ""
+		if r.Others > 0 {
+			others = signed(100 * (r.Others/r.Measured - 1))
+		}
+		g.Row(r.Run, r.Figure, number.Plain(r.Measured, 4), number.Plain(r.Before, 4), number.Plain(r.After, 4), signed(100*(r.After/r.Measured-1)), others)
+	}
+	return g
+}

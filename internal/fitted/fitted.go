@@ -1,0 +1,133 @@
+// Package fitted is the file of what measurements of one deployment correct in its predictions.
+package fitted
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"throughline/deploy"
+	"throughline/internal/document"
+	"throughline/op"
+)
+
+// File is the format. Tags drive the strict decoder, the JSON Schema and the key list in docs/formats.md. The bounds leave
+// room for any correction of a prediction that means something; beyond them lie runs of something else.
+type File struct {
+	Model   string   `json:"model" required:"true" nonempty:"true" doc:"name of the model whose runs were measured"`
+	System  string   `json:"system" required:"true" nonempty:"true" doc:"name of the system that they ran on; of a decode pool that"`
+	Engine  string   `json:"engine" required:"true" nonempty:"true" doc:"engine that served them: sglang, vllm, trtllm or none"`
+	Weights string   `json:"weights" required:"true" nonempty:"true" doc:"number format of the weights"`
+	Plan    string   `json:"plan" required:"true" nonempty:"true" doc:"parallel sizes of an instance; of two pools those of both"`
+	Lengths [][2]int `json:"lengths" required:"true" nonempty:"true" range:"[1,1000000000]" form:"[input, output]" doc:"tokens of the requests of the runs, each pair once"`
+	Runs    int      `json:"runs" required:"true" range:"[1,1000000]" doc:"measured runs"`
+	Source  string   `json:"source" doc:"where they were read from"`
+
+	Decode  float64 `json:"decode_scale" range:"[0.1,10]" doc:"scale of the time that decoding keeps the processors busy"`
+	Prefill float64 `json:"prefill_scale" range:"[0.1,10]" doc:"scale of the time that prompts add to that"`
+	First   float64 `json:"first_token_ms" range:"[-1e6,1e6]" unit:"ms" doc:"time before a request is scheduled, on top of that of the engine"`
+	Wave    float64 `json:"first_wave_ms" range:"[0,1e6]" unit:"ms" doc:"what the first requests of all clients wait besides, of a server that is not warm yet"`
+}
+
+// Bounds of scales, as in the tags.
+const (
+	LeastScale = 0.1
+	MostScale  = 10
+)
+
+func defaults() File { return File{Decode: 1, Prefill: 1} }
+
+// Schema is the JSON Schema of the format.
+func Schema() ([]byte, error) {
+	f := defaults()
+	return document.Schema("Throughline fitted deployment", "fitted.schema.json", &f)
+}
+
+// Read reads a file. The problems, if any, are in the returned document.
+func Read(name string, src []byte) (*File, *document.File) {
+	doc := document.Parse(name, src)
+	f := defaults()
+	doc.Decode(&f)
+	if doc.Err() != nil {
+		return nil, doc
+	}
+	return &f, doc
+}
+
+// Of is the file of a fit of a deployment to runs with requests of these lengths.
+func Of(d *deploy.Deployment, f *deploy.Fit, lengths [][2]int, runs int, source string) *File {
+	decode, prefill := f.Scales()
+	return &File{
+		Model: d.Model.Name, System: d.Of(op.Decode).System.Name, Engine: d.Engine.Name, Weights: d.Stored.Format, Plan: d.Plans(), Lengths: lengths, Runs: runs, Source: source,
+		Decode: rounded(decode, 5), Prefill: rounded(prefill, 5), First: rounded(1e3*f.First, 4), Wave: rounded(1e3*f.Wave, 4),
+	}
+}
+
+// rounded is a number with so many digits: more would say more than was measured.
+func rounded(x float64, digits int) float64 {
+	if x == 0 {
+		return 0
+	}
+	unit := math.Pow(10, float64(digits-1)-math.Floor(math.Log10(math.Abs(x))))
+	return math.Round(x*unit) / unit
+}
+
+// Write is the file as text.
+func (f *File) Write() ([]byte, error) {
+	src, err := json.MarshalIndent(f, "", "  ")
+	return append(src, '\n'), err
+}
+
+// Elsewhere is the share of a correction that holds for requests of other lengths: chosen by cross-validation over the
+// deployments of aiconfigurator's silicon_sample.csv (throughline validate serving --from-one-point).
+const Elsewhere = 0.7
+
+// Share is what is left of a correction at some distance from lengths that were measured, if so much is at twice or half as
+// long, and beyond.
+func Share(distance, elsewhere float64) float64 {
+	return 1 - (1-elsewhere)*min(1, distance/math.Ln2)
+}
+
+// Distance is how far lengths are from others: the larger logarithm of the ratios of inputs and of outputs.
+func Distance(a, b [2]int) float64 {
+	ratio := func(i int) float64 { return math.Abs(math.Log(float64(a[i]) / float64(b[i]))) }
+	return max(ratio(0), ratio(1))
+}
+
+// Fit is what predictions are corrected by, of requests with so many tokens in and out.
+func (f *File) Fit(input, output int) deploy.Fit {
+	whole := deploy.Fit{Engine: f.Engine, Plans: f.Plan, Source: f.Words(), Decode: f.Decode, Prefill: f.Prefill, First: f.First / 1e3, Wave: f.Wave / 1e3}
+	distance := math.Inf(1)
+	for _, n := range f.Lengths {
+		distance = min(distance, Distance(n, [2]int{input, output}))
+	}
+	return whole.Faded(Share(distance, Elsewhere))
+}
+
+// Words say what was measured.
+func (f *File) Words() string {
+	runs := "1 run"
+	if f.Runs != 1 {
+		runs = fmt.Sprintf("%d runs", f.Runs)
+	}
+	if f.Source != "" {
+		runs += " of " + f.Source
+	}
+	var lengths []string
+	for _, n := range f.Lengths {
+		lengths = append(lengths, fmt.Sprintf("%d + %d", n[0], n[1]))
+	}
+	return fmt.Sprintf("%s (%s tokens)", runs, strings.Join(lengths, ", "))
+}
+
+// Mismatch says in what a deployment differs from the one that was measured, plans apart; empty: in nothing.
+func (f *File) Mismatch(model, system, weights string) string {
+	var out []string
+	for _, c := range []struct{ what, measured, asked string }{{"model", f.Model, model}, {"system", f.System, system}, {"weights", f.Weights, weights}} {
+		if c.measured != c.asked {
+			out = append(out, fmt.Sprintf("%s %s, not %s", c.what, c.measured, c.asked))
+		}
+	}
+	return strings.Join(out, "; ")
+}

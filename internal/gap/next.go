@@ -1,0 +1,80 @@
+package gap
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"throughline/workload"
+)
+
+// probe is a measurement that could be made: a figure under another load.
+type probe struct {
+	what   string
+	figure string
+	load   func(l workload.Load) workload.Load
+}
+
+// probes are those that cost little.
+var probes = []probe{
+	{"TPOT with 1 client", "tpot", func(l workload.Load) workload.Load { l.Clients = 1; return l }},
+	{"TPOT with four times the clients", "tpot", func(l workload.Load) workload.Load { l.Clients *= 4; return l }},
+	{"TPOT at this load", "tpot", func(l workload.Load) workload.Load { return l }},
+	{"TTFT at this load", "ttft", func(l workload.Load) workload.Load { return l }},
+	{"TTFT with 1 client", "ttft", func(l workload.Load) workload.Load { l.Clients = 1; return l }},
+	{"TTFT of prompts four times as long, 1 client", "ttft", func(l workload.Load) workload.Load {
+		l.Clients = 1
+		l.Lengths.Input *= 4
+		return l
+	}},
+}
+
+// mostProbes are shown: each that tells causes apart which those before it do not.
+const mostProbes = 2
+
+// next are the measurements that tell the causes apart that are left, the best first: that under which the two causes that it
+// tells apart worst are furthest from each other, as a ratio, and the ends of all.
+func (e *explainer) next(out *Explanation) ([]Probe, error) {
+	type scored struct {
+		Probe
+		score float64
+	}
+	var left []*Cause
+	for i := range out.Causes {
+		if c := &out.Causes[i]; c.Able && !c.Contradicts && c.Name != "overlap" { // which is slower steps, like kernels
+			left = append(left, c)
+		}
+	}
+	if len(left) < 2 {
+		return nil, nil
+	}
+	var all []scored
+	for _, p := range probes {
+		load := p.load(e.load)
+		if load == e.load && e.measured.has(p.figure) {
+			continue
+		}
+		s := scored{Probe: Probe{What: p.what, Unit: unitOf(p.figure)}}
+		var logs []float64
+		for _, c := range left {
+			got, err := e.predict(c.at, &load)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", p.what, err)
+			}
+			s.Expect = append(s.Expect, Expect{c.Name, got[p.figure]})
+			logs = append(logs, math.Log(got[p.figure]))
+		}
+		slices.Sort(logs)
+		for i := range logs[1:] {
+			s.score += min(logs[i+1]-logs[i], 0.3) // more than a third apart is as good
+		}
+		all = append(all, s)
+	}
+	slices.SortStableFunc(all, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
+	var probes []Probe
+	for i := 0; i < len(all) && i < mostProbes && all[i].score > 0.05; i++ {
+		probes = append(probes, all[i].Probe)
+	}
+	return probes, nil
+}

@@ -1,0 +1,451 @@
+package validate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"throughline/deploy"
+	"throughline/internal/document"
+	"throughline/internal/fitted"
+	"throughline/internal/question"
+	"throughline/op"
+	"throughline/serving"
+)
+
+// part is one number that measured runs may correct.
+type part struct {
+	name string
+	// width is how far it is off where nothing is measured, as a standard deviation: of scales that of their logarithm, of
+	// times in seconds. The first three were chosen across deployments (OnePoint); stalls of cold servers take seconds.
+	width float64
+	ref   func(*deploy.Fit) *float64
+	scale bool
+}
+
+// parts are all of them.
+var parts = []part{
+	{"decode", 0.2, func(f *deploy.Fit) *float64 { return &f.Decode }, true},
+	{"prefill", 0.2, func(f *deploy.Fit) *float64 { return &f.Prefill }, true},
+	{"first-token", 0.03, func(f *deploy.Fit) *float64 { return &f.First }, false},
+	{"first-wave", 3, func(f *deploy.Fit) *float64 { return &f.Wave }, false},
+}
+
+// wavePart is the place of first-wave.
+const wavePart = 3
+
+// Noise of a measured run, relative: of repeats of the same run with other settings that tables do not say.
+const (
+	tokenNoise = 0.05
+	firstNoise = 0.1
+)
+
+// fitWidths are the widths of the parts that are fitted; 0: the part is not.
+type fitWidths [4]float64
+
+// freely is how much wider the widths are of parts that go as far as runs say.
+const freely = 20
+
+// widthsOf are those of some parts by name.
+func widthsOf(names string, free bool) fitWidths {
+	var out fitWidths
+	for i := range parts {
+		if slices.Contains(question.Words(names), parts[i].name) {
+			out[i] = parts[i].width
+			if free {
+				out[i] *= freely
+			}
+		}
+	}
+	return out
+}
+
+// at is the fit whose parts are so many widths away from no correction.
+func (w *fitWidths) at(x []float64) deploy.Fit {
+	var f deploy.Fit
+	for i := range parts {
+		v := w[i] * x[i]
+		if parts[i].scale {
+			v = min(fitted.MostScale, max(fitted.LeastScale, math.Exp(v)))
+		}
+		*parts[i].ref(&f) = v
+	}
+	f.Wave = max(0, f.Wave)
+	return f
+}
+
+// target is one measured figure of a run.
+type target struct {
+	figure   int // of the table
+	measured float64
+	noise    float64
+}
+
+// fitPoint is a measured run.
+type fitPoint struct {
+	label   string
+	line    int
+	lengths [2]int // in and out, as the table has them
+	run     *servingRun
+	targets []target
+}
+
+// with is the run as a fit corrects it.
+func (p *fitPoint) with(f deploy.Fit) *servingRun {
+	run := *p.run
+	run.deployment.Fitted = f
+	run.deployment.Fitted.Apply(&run.deployment.Engine)
+	return &run
+}
+
+// fitter fits what is known of a deployment to measured runs of it.
+type fitter struct {
+	*servingPredictor
+	widths fitWidths
+	whole  bool // all figures of a run are targets
+}
+
+// predicted are the targets of a run under a fit.
+func (f *fitter) predicted(p *fitPoint, fit deploy.Fit) ([]float64, error) {
+	a, err := f.seen(p.with(fit))
+	if err != nil {
+		return nil, err
+	}
+	var out []float64
+	for _, t := range p.targets {
+		out = append(out, f.figures[t.figure].of(&a))
+	}
+	return out, nil
+}
+
+// seen is what clients see of a run: without what an answer says besides, of which a fit asks for hundreds.
+func (f *fitter) seen(r *servingRun) (answer, error) {
+	if r.rate > 0 || f.asked.BySimulation {
+		return f.answer(r, false)
+	}
+	p, err := f.predictor(r)
+	if err != nil {
+		return answer{}, err
+	}
+	seen, err := p.Predict(&r.deployment, r.load)
+	return answer{closed: &seen, output: float64(r.load.Lengths.Output), gpus: float64(r.deployment.Procs())}, err
+}
+
+// residuals are how many standard deviations the targets of runs are off under a fit, and its parts from no correction.
+func (f *fitter) residuals(points []*fitPoint, x []float64) ([]float64, error) {
+	var out []float64
+	fit := f.widths.at(x)
+	for _, p := range points {
+		got, err := f.predicted(p, fit)
+		if err != nil {
+			return nil, err
+		}
+		for i, t := range p.targets {
+			out = append(out, math.Log(got[i]/t.measured)/t.noise)
+		}
+	}
+	return append(out, x...), nil
+}
+
+// fit is the most likely correction: the least sum of the squares of what measurements and parts are off, by steps of Gauss
+// and Newton, each as far as it helps.
+func (f *fitter) fit(points []*fitPoint) (deploy.Fit, error) {
+	starts := [][]float64{make([]float64, len(parts))}
+	if f.widths[wavePart] > 0 { // medians jump as the first requests pass them
+		late := make([]float64, len(parts))
+		late[wavePart] = parts[wavePart].width / f.widths[wavePart]
+		starts = append(starts, late)
+	}
+	var best deploy.Fit
+	least := math.Inf(1)
+	for _, x := range starts {
+		fit, off, err := f.descend(points, x)
+		if err != nil {
+			return best, err
+		}
+		if off < least {
+			best, least = fit, off
+		}
+	}
+	return best, nil
+}
+
+// descend is that from a start, and the sum that is left.
+func (f *fitter) descend(points []*fitPoint, x []float64) (deploy.Fit, float64, error) {
+	const rounds, nudge, enough = 12, 0.05, 1e-4
+	r, err := f.residuals(points, x)
+	for round := 0; err == nil && round < rounds; round++ {
+		slopes := make([][]float64, len(parts))
+		for k := range parts {
+			if f.widths[k] == 0 {
+				continue
+			}
+			y := slices.Clone(x)
+			nudge := nudge * parts[k].width / f.widths[k]
+			y[k] += nudge
+			if slopes[k], err = f.residuals(points, y); err != nil {
+				return deploy.Fit{}, 0, err
+			}
+			for i := range r {
+				slopes[k][i] = (slopes[k][i] - r[i]) / nudge
+			}
+		}
+		way := newton(slopes, r)
+		before, better := squares(r), false
+		for step := 1.0; step > 0.02 && !better; step /= 2 {
+			y := slices.Clone(x)
+			for k := range y {
+				y[k] += step * way[k]
+			}
+			var after []float64
+			if after, err = f.residuals(points, y); err != nil {
+				return deploy.Fit{}, 0, err
+			}
+			if squares(after) < before {
+				x, r, better = y, after, true
+			}
+		}
+		if !better || before-squares(r) < enough*before {
+			break
+		}
+	}
+	return f.widths.at(x), squares(r), err
+}
+
+func squares(list []float64) (sum float64) {
+	for _, v := range list {
+		sum += v * v
+	}
+	return sum
+}
+
+// newton is the way to the least squares of residuals with these slopes: (JᵀJ) way = −Jᵀr, by elimination. Every part has a
+// residual of its own, so that no pivot is 0; a part without slopes stays.
+func newton(slopes [][]float64, r []float64) []float64 {
+	n := len(slopes)
+	m := make([][]float64, n)
+	for a := range m {
+		m[a] = make([]float64, n+1)
+		if slopes[a] == nil {
+			m[a][a] = 1
+			continue
+		}
+		for b := range n {
+			for i := range slopes[b] {
+				m[a][b] += slopes[a][i] * slopes[b][i]
+			}
+		}
+		for i := range r {
+			m[a][n] -= slopes[a][i] * r[i]
+		}
+	}
+	for a := range n {
+		for b := range n {
+			if by := m[b][a] / m[a][a]; b != a {
+				for c := a; c <= n; c++ {
+					m[b][c] -= by * m[a][c]
+				}
+			}
+		}
+	}
+	way := make([]float64, n)
+	for a := range way {
+		way[a] = m[a][n] / m[a][a]
+	}
+	return way
+}
+
+// FitRow is one figure of a measured run beside its predictions.
+type FitRow struct {
+	Run      string  `json:"run"`
+	Figure   string  `json:"figure"`
+	Measured float64 `json:"measured_ms"`
+	Before   float64 `json:"before_ms"`
+	After    float64 `json:"fitted_ms"`
+	Others   float64 `json:"by_the_others_ms,omitempty"` // by a fit to the other runs; 0: there are none
+}
+
+// Fitted is what measured runs of a deployment tell.
+type Fitted struct {
+	File *fitted.File
+	Fit  deploy.Fit
+	Rows []FitRow
+}
+
+// FitServing fits some parts of what is known of a deployment to a table of its runs.
+func FitServing(ctx context.Context, name string, src io.Reader, q question.Question) (*Fitted, error) {
+	if err := checkServing(&q); err != nil {
+		return nil, err
+	}
+	f := fitter{servingPredictor: newServingPredictor(ctx, q, everything), widths: widthsOf(q.Parts, q.Exact)}
+	points, err := f.points(name, src)
+	if err != nil {
+		return nil, err
+	}
+	fit, err := f.fit(points)
+	if err != nil {
+		return nil, err
+	}
+	d := &points[0].run.deployment
+	var lengths [][2]int
+	for _, p := range points {
+		if !slices.Contains(lengths, p.lengths) {
+			lengths = append(lengths, p.lengths)
+		}
+	}
+	out := &Fitted{File: fitted.Of(d, &fit, lengths, len(points), filepath.Base(name))}
+	out.Fit = out.File.Fit(lengths[0][0], lengths[0][1])
+	for i, p := range points {
+		before, err := f.predicted(p, deploy.Fit{})
+		if err != nil {
+			return nil, err
+		}
+		after, err := f.predicted(p, out.Fit)
+		if err != nil {
+			return nil, err
+		}
+		others := make([]float64, len(p.targets))
+		if len(points) > 1 {
+			rest, err := f.fit(slices.Delete(slices.Clone(points), i, i+1))
+			if err != nil {
+				return nil, err
+			}
+			if others, err = f.predicted(p, rest); err != nil {
+				return nil, err
+			}
+		}
+		for k, t := range p.targets {
+			out.Rows = append(out.Rows, FitRow{p.label, f.figures[t.figure].name, t.measured, before[k], after[k], others[k]})
+		}
+	}
+	return out, nil
+}
+
+// Against predicts other runs of the deployment with the fit: all figures that a table has of them.
+func (got *Fitted) Against(ctx context.Context, name string, src io.Reader, q question.Question) ([]FitRow, error) {
+	f := fitter{servingPredictor: newServingPredictor(ctx, q, everything), whole: true}
+	points, err := f.points(name, src)
+	if err != nil {
+		return nil, err
+	}
+	var out []FitRow
+	for _, p := range points {
+		d := &p.run.deployment
+		if why := got.File.Mismatch(d.Model.Name, d.Of(op.Decode).System.Name, d.Stored.Format); why != "" {
+			return nil, fmt.Errorf("%s:%d: a run of another deployment: %s", name, p.line, why)
+		}
+		before, err := f.predicted(p, deploy.Fit{})
+		if err != nil {
+			return nil, err
+		}
+		after, err := f.predicted(p, got.File.Fit(p.lengths[0], p.lengths[1]))
+		if err != nil {
+			return nil, err
+		}
+		for k, t := range p.targets {
+			out = append(out, FitRow{Run: p.label, Figure: f.figures[t.figure].name, Measured: t.measured, Before: before[k], After: after[k]})
+		}
+	}
+	return out, nil
+}
+
+// points are the runs of a table, which must be of one deployment. Where it has medians, all figures are simulated.
+func (f *fitter) points(name string, src io.Reader) ([]*fitPoint, error) {
+	var out []*fitPoint
+	var errs []error
+	line := 1
+	check := func(header []string) error {
+		f.figures, _ = presentFigures(header)
+		f.asked.BySimulation = f.asked.BySimulation || slices.ContainsFunc(f.figures, func(s servingFigure) bool { return s.simulated && (f.whole || fits(s.name)) })
+		return checkHeader(header)
+	}
+	_, err := rawTable(f.ctx, name, src, check, func(_ []string, cell func(string) string) Row {
+		line++
+		p, err := f.point(run{cell})
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s:%d: %w", name, line, err))
+			return Row{}
+		}
+		p.line = line
+		out = append(out, p)
+		return Row{}
+	})
+	if err := cmp.Or(err, f.ctx.Err(), document.Join(errs...)); err != nil {
+		return nil, err
+	}
+	first := identity(&out[0].run.deployment)
+	for _, p := range out[1:] {
+		if other := identity(&p.run.deployment); other != first {
+			errs = append(errs, fmt.Errorf("%s:%d: a run of another deployment, %s; that of line %d is %s", name, p.line, other, out[0].line, first))
+		}
+	}
+	return out, document.Join(errs...)
+}
+
+// identity is what runs of one deployment share.
+func identity(d *deploy.Deployment) string {
+	f := fitted.Of(d, &deploy.Fit{}, nil, 1, "")
+	return strings.Join([]string{f.Model, f.System, f.Engine, f.Weights, f.Plan}, ", ")
+}
+
+// fitFigures are what runs are fitted to: the later ones where a run has none of the earlier ones that say the same.
+var fitFigures = [][]string{{"TTFT"}, {"TTFT p50"}, {"TPOT", "ITL"}, {"TPOT p50", "ITL p50"}}
+
+func fits(figure string) bool {
+	return slices.ContainsFunc(fitFigures, func(names []string) bool { return slices.Contains(names, figure) })
+}
+
+// point reads a run.
+func (f *fitter) point(r run) (*fitPoint, error) {
+	made, err := f.read(r)
+	if err != nil {
+		return nil, errors.New(reasonIn(err))
+	}
+	p := &fitPoint{run: made, lengths: [2]int{made.stated.Input, made.stated.Output}, label: fmt.Sprintf("%s + %s tokens, %d clients", r.get("isl"), r.get("osl"), made.load.Clients)}
+	if made.rate > 0 {
+		p.label = fmt.Sprintf("%s + %s tokens, %g requests/s", r.get("isl"), r.get("osl"), made.rate)
+	}
+	wanted := fitFigures
+	if f.whole {
+		wanted = nil
+		for i := range f.figures {
+			wanted = append(wanted, []string{f.figures[i].name})
+		}
+	}
+	for _, names := range wanted {
+		for _, n := range names {
+			i := slices.IndexFunc(f.figures, func(s servingFigure) bool { return s.name == n })
+			if i < 0 {
+				continue
+			}
+			fig := ifMeasured(f.figures[i].cell(r))
+			if why := cmp.Or(fig.Reason, f.figures[i].unclear(r)); why != "" {
+				return nil, fmt.Errorf("%s: %s", n, why)
+			}
+			if fig.Measured == 0 || strings.HasPrefix(n, "TPOT") && made.load.Lengths.Output == 1 {
+				continue
+			}
+			noise := tokenNoise
+			if strings.HasPrefix(n, "TTFT") {
+				noise = firstNoise
+			}
+			p.targets = append(p.targets, target{i, fig.Measured, noise})
+			break
+		}
+	}
+	if len(p.targets) == 0 {
+		return nil, errors.New("no measured TTFT or TPOT: a column such as ttft_ms or tpot_ms")
+	}
+	return p, nil
+}
+
+// newServingPredictor is one that has read nothing yet.
+func newServingPredictor(ctx context.Context, q question.Question, simulate depth) *servingPredictor {
+	return &servingPredictor{ctx: ctx, asked: q, simulate: simulate, loaded: map[servingFiles]*question.Loaded{}, failed: map[servingFiles]error{}, prepared: map[prepared]*serving.Predictor{}}
+}

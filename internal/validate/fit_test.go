@@ -1,0 +1,191 @@
+package validate
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"throughline/deploy"
+	"throughline/internal/question"
+)
+
+const fitHeader = "model,system,engine,tp,isl,osl,concurrency,ttft_ms,tpot_ms\n"
+
+// madeRuns is a table of runs of a deployment as a fit predicts them.
+func madeRuns(t *testing.T, fit deploy.Fit, runs ...[3]int) string {
+	t.Helper()
+	f := fitter{servingPredictor: newServingPredictor(t.Context(), question.Default(), nothing)}
+	table := fitHeader
+	for _, r := range runs {
+		row := fmt.Sprintf("Llama-3.1-8B,H200,vllm,1,%d,%d,%d,1,1\n", r[0], r[1], r[2])
+		points, err := f.points("made", strings.NewReader(fitHeader+row))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.predicted(points[0], fit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table += strings.Replace(row, ",1,1\n", fmt.Sprintf(",%v,%v\n", got[0], got[1]), 1)
+	}
+	return table
+}
+
+func fitOf(t *testing.T, table string, change func(*question.Question)) *Fitted {
+	t.Helper()
+	q := question.DefaultOf(question.CalibrateServing)
+	if change != nil {
+		change(&q)
+	}
+	got, err := FitServing(t.Context(), "runs.csv", strings.NewReader(table), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// TestFitRecovers: runs that were made with scales and a wait give these back, where the fit is told to go as far as they say,
+// and the other runs are predicted by it.
+func TestFitRecovers(t *testing.T) {
+	truth := deploy.Fit{Decode: 1.4, Prefill: 0.7, First: 0.05}
+	table := madeRuns(t, truth, [3]int{1024, 1024, 4}, [3]int{1024, 1024, 64}, [3]int{1024, 1024, 256})
+	got := fitOf(t, table, func(q *question.Question) { q.Exact = true })
+	if f := got.Fit; math.Abs(f.Decode/1.4-1) > 0.01 || math.Abs(f.Prefill/0.7-1) > 0.02 || math.Abs(f.First-0.05) > 0.003 {
+		t.Errorf("fitted %+v, made with %+v", f, truth)
+	}
+	for _, r := range got.Rows {
+		if math.Abs(r.After/r.Measured-1) > 0.01 || math.Abs(r.Others/r.Measured-1) > 0.03 {
+			t.Errorf("%s %s: %v ms measured, %v fitted, %v by the others", r.Run, r.Figure, r.Measured, r.After, r.Others)
+		}
+	}
+	if got.File.Runs != 3 || len(got.File.Lengths) != 1 || got.File.Engine != "vllm" || got.File.Plan != "dp1·pp1·tp1" {
+		t.Errorf("file: %+v", got.File)
+	}
+}
+
+// TestFitOfOneRun: one run that is as predicted corrects nothing; one whose tokens take a fifth longer corrects the most of that,
+// not all, since runs have noise.
+func TestFitOfOneRun(t *testing.T) {
+	none := fitOf(t, madeRuns(t, deploy.Fit{}, [3]int{1024, 1024, 32}), nil).Fit
+	if math.Abs(none.Decode-1) > 1e-3 || math.Abs(none.Prefill-1) > 1e-3 || math.Abs(none.First) > 1e-3 {
+		t.Errorf("a run as predicted: %+v", none)
+	}
+	slow := fitOf(t, madeRuns(t, deploy.Fit{Decode: 1.2}, [3]int{1024, 1024, 32}), nil)
+	if d := slow.Fit.Decode; d < 1.1 || d > 1.2 {
+		t.Errorf("decode ×%v for steps that take a fifth longer", d)
+	}
+	// At other lengths 0.7 of the logarithm is left, and between as much as lengths are alike: of 1.5 times the tokens
+	// ln 1.5 / ln 2 of the way.
+	whole := slow.File.Decode
+	for input, share := range map[int]float64{1024: 1, 4096: 0.7, 1536: 1 - 0.3*math.Log(1.5)/math.Ln2} {
+		if got, want := slow.File.Fit(input, 1024).Decode, math.Pow(whole, share); math.Abs(got-want) > 1e-9 {
+			t.Errorf("%d tokens in: decode ×%v, want %v", input, got, want)
+		}
+	}
+}
+
+// TestFitRefuses: runs of two deployments, and rows without a time.
+func TestFitRefuses(t *testing.T) {
+	for table, want := range map[string]string{
+		fitHeader + "Llama-3.1-8B,H200,vllm,1,1024,1024,4,50,10\nLlama-3.1-8B,H200,vllm,2,1024,1024,4,50,10\n": "runs.csv:3: a run of another deployment",
+		fitHeader + "Llama-3.1-8B,H200,vllm,1,1024,1024,4,,\n":                                                 "runs.csv:2: no measured TTFT or TPOT",
+		fitHeader + "Llama-3.1-8B,H200,vllm,1,1024,1024,4,fast,10\n":                                           `runs.csv:2: TTFT: "fast" is not a time`,
+	} {
+		_, err := FitServing(t.Context(), "runs.csv", strings.NewReader(table), question.DefaultOf(question.CalibrateServing))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", table, err)
+		}
+	}
+}
+
+// TestOnePoint: deployments whose steps take longer than predicted, each by its own factor, are predicted better from one run
+// of each than from none.
+func TestOnePoint(t *testing.T) {
+	table := fitHeader
+	for tp, scale := range map[int]float64{1: 1.3, 2: 1.25} {
+		runs := madeRuns(t, deploy.Fit{Decode: scale}, [3]int{1024, 1024, 4}, [3]int{1024, 1024, 16}, [3]int{1024, 1024, 64}, [3]int{8192, 1024, 16})
+		table += strings.ReplaceAll(strings.TrimPrefix(runs, fitHeader), ",vllm,1,", fmt.Sprintf(",vllm,%d,", tp))
+	}
+	// Copies of runs are left out, so that those of the second deployment must differ.
+	table = strings.ReplaceAll(table, "Llama-3.1-8B,H200,vllm,2", "Llama-3.1-8B,H100_SXM,vllm,2")
+	r, err := OnePoint(t.Context(), "runs.csv", strings.NewReader(table), question.DefaultOf(question.Serving))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]OnePointRow{}
+	for _, row := range r.Rows {
+		rows[row.Fitted+", "+row.Others] = row
+	}
+	before, after := rows["nothing, equal lengths"], rows["decode scale, equal lengths"]
+	if r.Deployments != 2 || r.Runs != 8 || before.Rows != 4 || after.TPOT > before.TPOT/2 {
+		t.Errorf("%d deployments, %d runs; TPOT off by %v%% of %d rows, then %v%%", r.Deployments, r.Runs, before.TPOT, before.Rows, after.TPOT)
+	}
+}
+
+// TestOnePointOfPublicRuns: what one run tells of the others of its deployment, over the public runs.
+func TestOnePointOfPublicRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten seconds; docs/validation.md has the table, and its test")
+	}
+	name := "../../" + evidence.serving
+	f, err := os.Open(name)
+	if err != nil {
+		t.Skip("the public measurements are not beside the project:", err)
+	}
+	defer f.Close()
+	r, err := OnePoint(t.Context(), name, f, question.DefaultOf(question.Serving))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range r.Rows {
+		if row.Fitted == "all three" && row.Others == "equal lengths" && (row.TPOT > 5 || row.TTFT > 10) {
+			t.Errorf("equal lengths: TPOT %.1f%%, TTFT %.1f%%; want 5%% and 10%%", row.TPOT, row.TTFT)
+		}
+		if row.Fitted == "all three" && row.Others == "other lengths" && row.TPOT > 6 {
+			t.Errorf("other lengths: TPOT %.1f%%, want 6%%", row.TPOT)
+		}
+	}
+}
+
+// TestTwoBackends: each backend of a log of DeepSeek-V3, fitted to its run with 16 clients by three numbers, tells all means and
+// medians of its run with 32 within 10%.
+func TestTwoBackends(t *testing.T) {
+	for _, backend := range []string{"flashinfer", "triton"} {
+		q := question.DefaultOf(question.CalibrateServing)
+		q.Parts, q.Exact = "decode,prefill,first-wave", true
+		open := func(clients int) (string, *os.File) {
+			name := fmt.Sprintf("../../docs/runs/deepseek_v3_%s_%d.csv", backend, clients)
+			f, err := os.Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { f.Close() })
+			return name, f
+		}
+		name, runs := open(16)
+		got, err := FitServing(t.Context(), name, runs, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, others := open(32)
+		rows, err := got.Against(t.Context(), name, others, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := 0
+		for _, r := range rows {
+			if strings.Contains(r.Figure, " p9") {
+				continue
+			}
+			seen++
+			if math.Abs(r.After/r.Measured-1) > 0.1 {
+				t.Errorf("%s %s: %v measured, %v predicted", backend, r.Figure, r.Measured, r.After)
+			}
+		}
+		if seen != 7 { // means and medians of TTFT, E2E and ITL, and requests per second
+			t.Errorf("%s: %d means and medians", backend, seen)
+		}
+	}
+}

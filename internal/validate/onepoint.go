@@ -1,0 +1,340 @@
+package validate
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"throughline/deploy"
+	"throughline/internal/fitted"
+	"throughline/internal/question"
+	"throughline/op"
+)
+
+// tried are the widths that are chosen among, by part; 0: the part is not fitted.
+var tried = [3][]float64{{0.1, 0.2}, {0, 0.2, 0.4}, {0, 0.03, 0.1}}
+
+// faded are the shares of corrections that are chosen among for other lengths.
+var faded = []float64{1, 0.7, 0.5, 0.3}
+
+// choice is how far parts may move, and what is left of that at other lengths.
+type choice struct {
+	widths    fitWidths
+	elsewhere float64
+}
+
+// folds are the parts into which groups of deployments are cut: widths that are chosen on the others judge each.
+const folds = 5
+
+// variant is a choice of what one point may correct.
+type variant struct {
+	name   string
+	allows func(w fitWidths) bool
+	each   bool // engine has widths of its own
+}
+
+// variants are what is compared; the last but one is what calibrate serving does.
+var variants = []variant{
+	{"decode scale", func(w fitWidths) bool { return w[1] == 0 && w[2] == 0 }, false},
+	{"decode and prefill scale", func(w fitWidths) bool { return w[1] > 0 && w[2] == 0 }, false},
+	{"decode scale, first token", func(w fitWidths) bool { return w[1] == 0 && w[2] > 0 }, false},
+	{"all three", func(w fitWidths) bool { return w[1] > 0 && w[2] > 0 }, false},
+	{"any of them, by engine", func(w fitWidths) bool { return true }, true},
+}
+
+// measuredDeployment is one of a table, its runs by the number of clients.
+type measuredDeployment struct {
+	engine, mode string
+	fold         int
+	points       []*fitPoint
+	doubtful     []bool // TTFT of each
+	middle       int
+}
+
+// othersError is the errors of one run that was not fitted to.
+type othersError struct {
+	deployment *measuredDeployment
+	same       bool    // lengths as those of the run that was
+	tpot, ttft float64 // percent; negative: not known
+}
+
+// OnePointRow is the errors on runs that were not fitted to, medians in percent.
+type OnePointRow struct {
+	Fitted, Others string
+	Rows           int
+	TPOT, TTFT     float64
+}
+
+// OnePointReport is what one measured run of each deployment tells of its others.
+type OnePointReport struct {
+	Deployments, Runs int
+	Rows              []OnePointRow
+	Chosen            []string // in words: the widths of each fold, and of all
+}
+
+// OnePoint fits every deployment of a table to its run at mid concurrency, and judges that by its other runs. How far a part
+// may move is chosen on other groups of deployments (model, system and engine) than it is judged on.
+func OnePoint(ctx context.Context, name string, src io.Reader, q question.Question) (*OnePointReport, error) {
+	if err := checkServing(&q); err != nil {
+		return nil, err
+	}
+	f := fitter{servingPredictor: newServingPredictor(ctx, q, nothing)}
+	list, err := f.deployments(name, src)
+	if err != nil {
+		return nil, err
+	}
+	var all []choice
+	widths := []fitWidths{{}}
+	for _, d := range tried[0] {
+		for _, p := range tried[1] {
+			for _, t := range tried[2] {
+				widths = append(widths, fitWidths{d, p, t})
+				for _, share := range faded {
+					all = append(all, choice{fitWidths{d, p, t}, share})
+				}
+			}
+		}
+	}
+	errors, err := f.judge(list, widths)
+	if err != nil {
+		return nil, err
+	}
+	out := &OnePointReport{Deployments: len(list)}
+	for i := range list {
+		out.Runs += len(list[i].points)
+	}
+	out.add("nothing", errors[choice{elsewhere: faded[0]}], false)
+	for _, v := range variants {
+		judged, chosen := v.crossed(all, errors)
+		out.add(v.name, judged, v.each || v.name == "all three")
+		out.Chosen = append(out.Chosen, v.name+": "+chosen)
+	}
+	return out, nil
+}
+
+// crossed is the errors of every fold under the widths that the others choose, and these in words.
+func (v *variant) crossed(all []choice, errors map[choice][]othersError) ([]othersError, string) {
+	of := func(engine string, fold int, in bool) func(*othersError) bool {
+		return func(e *othersError) bool {
+			return (engine == "" || e.deployment.engine == engine) && (e.deployment.fold == fold) == in
+		}
+	}
+	engines := []string{""}
+	if v.each {
+		engines = nil
+		for i := range errors[all[0]] {
+			if e := errors[all[0]][i].deployment.engine; !slices.Contains(engines, e) {
+				engines = append(engines, e)
+			}
+		}
+		slices.Sort(engines)
+	}
+	var out []othersError
+	var words []string
+	for _, engine := range engines {
+		for fold := range folds {
+			w := v.best(all, errors, of(engine, fold, false))
+			for _, e := range errors[w] {
+				if of(engine, fold, true)(&e) {
+					out = append(out, e)
+				}
+			}
+		}
+		w := v.best(all, errors, of(engine, -1, false))
+		words = append(words, strings.TrimSpace(fmt.Sprintf("%s %g, %g, %g s, %g", engine, w.widths[0], w.widths[1], w.widths[2], w.elsewhere)))
+	}
+	return out, strings.Join(words, "; ")
+}
+
+// best is the widths with the least errors on some runs: TPOT weighs twice as much as TTFT, whose noise is twice as large.
+func (v *variant) best(all []choice, errors map[choice][]othersError, on func(*othersError) bool) choice {
+	var best choice
+	least := math.Inf(1)
+	for i := range all {
+		if !v.allows(all[i].widths) {
+			continue
+		}
+		tpot, ttft, _ := mediansOf(errors[all[i]], on)
+		if score := 2*tpot + ttft; score < least {
+			best, least = all[i], score
+		}
+	}
+	return best
+}
+
+// mediansOf are the errors of some runs.
+func mediansOf(list []othersError, on func(*othersError) bool) (tpot, ttft float64, rows int) {
+	var tokens, firsts []float64
+	for i := range list {
+		if e := &list[i]; on(e) {
+			if tokens = append(tokens, e.tpot); e.ttft >= 0 {
+				firsts = append(firsts, e.ttft)
+			}
+		}
+	}
+	if len(tokens) == 0 || len(firsts) == 0 {
+		return 0, 0, 0
+	}
+	return median(tokens), median(firsts), len(tokens)
+}
+
+// add sums errors up; in detail by mode and engine.
+func (r *OnePointReport) add(name string, list []othersError, detail bool) {
+	row := func(what string, on func(*othersError) bool) {
+		if tpot, ttft, n := mediansOf(list, on); n > 0 {
+			r.Rows = append(r.Rows, OnePointRow{name, what, n, tpot, ttft})
+		}
+	}
+	row("equal lengths", func(e *othersError) bool { return e.same })
+	row("other lengths", func(e *othersError) bool { return !e.same })
+	row("all", func(*othersError) bool { return true })
+	if !detail {
+		return
+	}
+	for _, mode := range []string{"agg", "disagg"} {
+		row("all, "+mode, func(e *othersError) bool { return e.deployment.mode == mode })
+	}
+	for _, engine := range []string{"sglang", "trtllm", "vllm"} {
+		row("all, "+engine, func(e *othersError) bool { return e.deployment.engine == engine })
+	}
+}
+
+// judge fits every deployment to its middle run, and predicts the others, for all widths and each share that is left of a
+// correction at other lengths. Requests of one length come one after another: their steps are known from the last.
+func (f *fitter) judge(list []*measuredDeployment, widths []fitWidths) (map[choice][]othersError, error) {
+	out := map[choice][]othersError{}
+	for _, d := range list {
+		if err := f.ctx.Err(); err != nil {
+			return nil, err
+		}
+		middle := *d.points[d.middle]
+		if d.doubtful[d.middle] {
+			middle.targets = middle.targets[1:]
+		}
+		fits := make([]deploy.Fit, len(widths))
+		for i := range widths {
+			var err error
+			if f.widths = widths[i]; f.widths != (fitWidths{}) {
+				if fits[i], err = f.fit([]*fitPoint{&middle}); err != nil {
+					return nil, err
+				}
+			}
+		}
+		for i, p := range d.points {
+			if i == d.middle {
+				continue
+			}
+			distance := fitted.Distance(p.lengths, middle.lengths)
+			for k := range widths {
+				if err := f.judgeRun(d, i, distance, widths[k], &fits[k], out); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// judgeRun is the errors of a run under a fit to another one, so far from its lengths.
+func (f *fitter) judgeRun(d *measuredDeployment, at int, distance float64, w fitWidths, fit *deploy.Fit, into map[choice][]othersError) error {
+	p := d.points[at]
+	e := othersError{deployment: d, same: distance == 0}
+	for i, share := range faded {
+		if i == 0 || !e.same {
+			got, err := f.predicted(p, fit.Faded(fitted.Share(distance, share)))
+			if err != nil {
+				return err
+			}
+			off := func(k int) float64 { return 100 * math.Abs(got[k]/p.targets[k].measured-1) }
+			if e.tpot, e.ttft = off(1), off(0); d.doubtful[at] {
+				e.ttft = -1
+			}
+		}
+		c := choice{w, share}
+		into[c] = append(into[c], e)
+	}
+	return nil
+}
+
+// deployments are those of a table of which several runs have both times, each run once, without those that no prediction
+// should be judged by.
+func (f *fitter) deployments(name string, src io.Reader) ([]*measuredDeployment, error) {
+	check := func(header []string) error {
+		f.figures, _ = presentFigures(header)
+		f.figures = f.figures[:meanFigures]
+		return checkHeader(header)
+	}
+	listed := map[string]bool{}
+	found := map[string]*measuredDeployment{}
+	groups := map[*measuredDeployment]string{}
+	var out []*measuredDeployment
+	_, err := rawTable(f.ctx, name, src, check, func(_ []string, cell func(string) string) Row {
+		r := run{cell}
+		p, err := f.point(r)
+		if err != nil || len(p.targets) < 2 || p.run.guessed || p.run.rate > 0 {
+			return Row{}
+		}
+		if _, err := f.predicted(p, deploy.Fit{}); err != nil {
+			return Row{}
+		}
+		column := func(c string) string {
+			if c == "model" {
+				return path.Base(r.get("model_path"))
+			}
+			return cell(c)
+		}
+		at := slices.IndexFunc(doubts, func(d doubt) bool { return d.matches(column) })
+		model := column("model")
+		if same, ok := sameModel[model]; ok {
+			model = same
+		}
+		group := fmt.Sprint(model, r.get("system"), r.get("backend"))
+		copied := fmt.Sprint(group, r.get("mode"), p.targets[0].measured, p.targets[1].measured)
+		if listed[copied] || at >= 0 && !doubts[at].ttft {
+			return Row{}
+		}
+		listed[copied] = true
+		d := &p.run.deployment
+		key := fmt.Sprint(model, identity(d), d.Of(op.Prefill).Count, d.Of(op.Decode).Count, cell("backend_version"))
+		if found[key] == nil {
+			found[key] = &measuredDeployment{engine: d.Engine.Name, mode: r.get("mode")}
+			groups[found[key]] = group
+			out = append(out, found[key])
+		}
+		one := found[key]
+		one.points, one.doubtful = append(one.points, p), append(one.doubtful, at >= 0)
+		return Row{}
+	})
+	if err != nil {
+		return nil, err
+	}
+	out = slices.DeleteFunc(out, func(d *measuredDeployment) bool { return len(d.points) < 2 })
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s: no deployment has two runs with TTFT and TPOT", name)
+	}
+	var names []string
+	for _, d := range out {
+		names = append(names, groups[d])
+		d.middle = d.mid()
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	for _, d := range out {
+		d.fold = slices.Index(names, groups[d]) % folds
+	}
+	return out, nil
+}
+
+// mid is the run at mid concurrency: the lower one of two in the middle, of equals the first.
+func (d *measuredDeployment) mid() int {
+	order := make([]int, len(d.points))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return d.points[a].run.load.Clients - d.points[b].run.load.Clients })
+	return order[(len(order)-1)/2]
+}
