@@ -36,6 +36,7 @@ type Question struct {
 	Traffic  Traffic
 	Exchange Exchange
 	Reading
+	Measuring
 
 	Beside string // a folder in which files are looked up after the working directory; empty: none
 }
@@ -148,6 +149,7 @@ var defaults = map[Command]func(*Question){
 	Comm:      func(q *Question) { q.Model = exchanged },
 	Requests:  func(q *Question) { q.StepSource = StepSources[0] },
 	Published: func(q *Question) { q.Folder = publishedFolder },
+	Bench:     measured,
 }
 
 // DefaultOf is what a command asks where nothing else is said.

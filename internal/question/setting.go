@@ -58,11 +58,12 @@ const (
 	Calibrate
 	Run
 	Import // models import
+	Bench
 
 	Point    = Estimate | Explain | Compare // commands on one deployment
 	Deployed = Point | Simulate             // and on one under way
 	Tables   = Ops | Forward | Serving | Published
-	All      = Import<<1 - 1
+	All      = Bench<<1 - 1
 )
 
 // Commands are all that have settings, and how they are called.
@@ -72,7 +73,7 @@ var Commands = []struct {
 }{
 	{Plan, "plan"}, {Estimate, "estimate"}, {Explain, "explain"}, {Compare, "compare"}, {Simulate, "simulate"}, {Comm, "comm"},
 	{Ops, "validate ops"}, {Forward, "validate forward"}, {Serving, "validate serving"}, {Published, "validate published"}, {Requests, "validate requests"},
-	{Calibrate, "calibrate"}, {Run, "run"}, {Import, "models import"},
+	{Calibrate, "calibrate"}, {Run, "run"}, {Import, "models import"}, {Bench, "bench"},
 }
 
 // Paths are what some commands are called.

@@ -39,7 +39,7 @@ const (
 const AnyOverlap = "any"
 
 // settings is the one table of what can be asked.
-var settings = slices.Concat(ofDeployments, ofTraffic, ofExchanges, ofCommands)
+var settings = slices.Concat(ofDeployments, ofTraffic, ofExchanges, ofCommands, ofBenchmarks)
 
 // ofDeployments are the settings of a deployment and its load, and of a search among deployments.
 var ofDeployments = []Setting{

@@ -279,21 +279,24 @@ func (r *Seen) Fields() Fields {
 	return out
 }
 
-// JSON is the fields as an object.
-func (f Fields) JSON() ([]byte, error) {
+// JSON is the fields as an object, each on a line of its own.
+func (f Fields) JSON() ([]byte, error) { return f.object("{\n  ", ",\n  ", "\n}\n") }
+
+// Line is the fields as an object on one line.
+func (f Fields) Line() ([]byte, error) { return f.object("{", ", ", "}\n") }
+
+func (f Fields) object(open, between, end string) ([]byte, error) {
 	var b strings.Builder
-	b.WriteString("{\n")
-	for i, f := range f {
-		value, err := json.Marshal(f.Value)
+	for _, one := range f {
+		value, err := json.Marshal(one.Value)
 		if err != nil {
 			return nil, err
 		}
-		if i > 0 {
-			b.WriteString(",\n")
-		}
-		fmt.Fprintf(&b, "  %q: %s", f.Name, value)
+		b.WriteString(open)
+		open = between
+		fmt.Fprintf(&b, "%q: %s", one.Name, value)
 	}
-	b.WriteString("\n}\n")
+	b.WriteString(end)
 	return []byte(b.String()), nil
 }
 
