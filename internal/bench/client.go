@@ -71,7 +71,9 @@ func (f *Failure) Error() string {
 // failureOf sorts an error of the network. answered: a part of the answer had come.
 func failureOf(err error, answered bool) *Failure {
 	f := &Failure{Message: err.Error(), again: !answered}
-	timeout, closed := net.Error(nil), false
+	var timeout net.Error
+	var dialed *net.OpError
+	closed := false
 	switch {
 	case errors.Is(err, context.Canceled):
 		f.Kind, f.Message, f.again = interrupted, "", false
@@ -83,8 +85,10 @@ func failureOf(err error, answered bool) *Failure {
 		f.Kind, closed = "connection reset", true
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		f.Kind, closed = "connection closed", true
-	default:
+	case errors.As(err, &dialed) && dialed.Op == "dial":
 		f.Kind = "no connection"
+	default:
+		f.Kind, f.again = "no answer in HTTP", false
 	}
 	if closed && answered {
 		f.Kind += " in the middle of an answer"
@@ -132,12 +136,17 @@ func (c *client) request(ctx context.Context, text []byte, a *answer) (*http.Res
 			r.Header.Set("Accept", "text/event-stream")
 		}
 		response, err := c.http.Do(r)
-		if err != nil && reused && ctx.Err() == nil {
+		if err != nil && reused && ctx.Err() == nil && wasClosed(err) {
 			a.resent++
 			continue // which ends: at the latest when all kept connections are used up
 		}
 		return response, err
 	}
+}
+
+// wasClosed reports whether a server has closed a connection before it answered anything.
+func wasClosed(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || strings.Contains(err.Error(), "server closed idle connection") // net/http has no name for it
 }
 
 // answer is what a server answers to a request, as it comes.

@@ -53,7 +53,14 @@ func (b *Bench) MaxRate(ctx context.Context, first float64, tell func(string)) (
 // verdict is a line on a rate that was tried.
 func (r *Report) verdict(rate float64, ok, rising bool) string {
 	s := &r.Seen
-	figures := fmt.Sprintf("%.4g requests/s: TTFT p99 %.1f ms, TPOT p99 %.2f ms over %d requests: ", rate, 1e3*s.Summary.TTFT.Quantile(0.99), 1e3*s.Summary.TPOT.Quantile(0.99), s.Requests)
+	figures := fmt.Sprintf("%.4g requests/s: ", rate)
+	if d := &s.Summary.TTFT; d.Weight > 0 {
+		figures += fmt.Sprintf("TTFT p99 %.1f ms, ", 1e3*d.Quantile(0.99))
+	}
+	if d := &s.Summary.TPOT; d.Weight > 0 {
+		figures += fmt.Sprintf("TPOT p99 %.2f ms, ", 1e3*d.Quantile(0.99))
+	}
+	figures += fmt.Sprintf("%d requests answered: ", s.Requests)
 	switch {
 	case ok:
 		return figures + "holds"

@@ -39,6 +39,7 @@ func minimal(t *testing.T) map[question.Command][]string {
 		question.Calibrate: {"--system", "H200", "--measurements", ops, "-o", filepath.Join(dir, "out.json")},
 		question.Run:       {"-c", file("run.json", "{}")},
 		question.Import:    {file("config.json", "{}")},
+		question.Bench:     {"--base-url", "http://127.0.0.1:1"},
 	}
 }
 

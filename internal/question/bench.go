@@ -50,9 +50,9 @@ const (
 
 // measured is what a benchmark asks where nothing else is said: as sglang.bench_serving does, but for lengths, which are fixed
 // as those of simulations are, and for random requests in place of a download.
-func measured(q *Question) {
-	q.Measuring = Measuring{Backend: engine.Backends[0].Name, Host: "127.0.0.1", Dataset: RandomRequests, Groups: 64, PerGroup: 16, System: 2048, Asked: 128, Reply: 256, Warmup: 1, Timeout: usualTimeout}
-	q.Traffic.Seed = 1
+var measured = Measuring{
+	Backend: engine.Backends[0].Name, Host: "127.0.0.1", Dataset: RandomRequests, Warmup: 1, Timeout: usualTimeout,
+	Groups: 64, PerGroup: 16, System: 2048, Asked: 128, Reply: 256,
 }
 
 // ofDataset is a setting that only some datasets have.

@@ -124,7 +124,8 @@ func Default() Question {
 			Requests: 1000, Rate: math.Inf(1), Arrival: "poisson", Ratio: 1, Turns: 1, Replicas: 1, Routing: string(deploy.RoundRobin),
 			BlockTokens: 16, StepsAhead: -1, TimelineEvery: 1,
 		},
-		Exchange: Exchange{Libraries: "nccl,uccl,deepep", Ranks: "8,16,32,64", Tokens: "128,4096"},
+		Exchange:  Exchange{Libraries: "nccl,uccl,deepep", Ranks: "8,16,32,64", Tokens: "128,4096"},
+		Measuring: measured,
 	}
 }
 
@@ -149,7 +150,7 @@ var defaults = map[Command]func(*Question){
 	Comm:      func(q *Question) { q.Model = exchanged },
 	Requests:  func(q *Question) { q.StepSource = StepSources[0] },
 	Published: func(q *Question) { q.Folder = publishedFolder },
-	Bench:     measured,
+	Bench:     func(q *Question) { q.Traffic.Seed = 1 }, // as in sglang.bench_serving of 2025
 }
 
 // DefaultOf is what a command asks where nothing else is said.
