@@ -2,7 +2,6 @@ package bench
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -150,17 +149,4 @@ func (t *Details) Add(d *Done) {
 func (t *Details) Fields() simulate.Fields {
 	return simulate.Fields{{Name: "input_lens", Value: t.inputs}, {Name: "output_lens", Value: t.outputs}, {Name: "ttfts", Value: t.firsts},
 		{Name: "itls", Value: t.gaps}, {Name: "generated_texts", Value: t.texts}, {Name: "errors", Value: t.errors}}
-}
-
-// Checked is what a self-check has found.
-type Checked struct {
-	Name            string
-	Streams, Tokens int
-	*Report
-}
-
-// String is a line on it.
-func (c Checked) String() string {
-	d := &c.Reading
-	return fmt.Sprintf("%s: chunks are read p50 %.2f ms, p99 %.2f ms, at most %.2f ms after they were written (%d of them)", c.Name, 1e3*d.Quantile(0.5), 1e3*d.Quantile(0.99), 1e3*d.Max, d.Weight)
 }

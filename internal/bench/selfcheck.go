@@ -6,6 +6,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"runtime"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -37,6 +38,27 @@ func SelfCheck(ctx context.Context, streams, tokens int, staggered bool) (*Repor
 	}
 	defer b.Close()
 	return b.Run(ctx, o.Rate)
+}
+
+// HeldUp is the longest time, in seconds, for which the machine holds up programs that only look at the clock, one on each
+// processor, within a second: no program is less late than that where others have the processors, too.
+func HeldUp() (most float64) {
+	found := make(chan float64)
+	for range runtime.GOMAXPROCS(0) {
+		go func() {
+			worst, last := 0.0, time.Now()
+			for begin := last; last.Sub(begin) < time.Second; {
+				now := time.Now()
+				worst = max(worst, now.Sub(last).Seconds())
+				last = now
+			}
+			found <- worst
+		}()
+	}
+	for range runtime.GOMAXPROCS(0) {
+		most = max(most, <-found)
+	}
+	return most
 }
 
 // pacer is a server that writes tokens at a pace.

@@ -33,31 +33,10 @@ func TestOwnDelay(t *testing.T) {
 			return
 		}
 	}
-	if late := spin(); late > p99 {
+	if late := HeldUp(); late > p99 {
 		t.Skipf("p50 %.3f ms, p99 %.3f ms; the processors are busy: a program that only counts is held up for %.1f ms", 1e3*best[0], 1e3*best[1], 1e3*late)
 	}
 	t.Errorf("p50 %.3f ms, p99 %.3f ms", 1e3*best[0], 1e3*best[1])
-}
-
-// spin is the longest time for which the machine holds up programs that only look at the clock, one on each processor, within
-// a second.
-func spin() (most float64) {
-	found := make(chan float64)
-	for range runtime.GOMAXPROCS(0) {
-		go func() {
-			worst, last := 0.0, time.Now()
-			for begin := last; last.Sub(begin) < time.Second; {
-				now := time.Now()
-				worst = max(worst, now.Sub(last).Seconds())
-				last = now
-			}
-			found <- worst
-		}()
-	}
-	for range runtime.GOMAXPROCS(0) {
-		most = max(most, <-found)
-	}
-	return most
 }
 
 // TestMemory: a stream takes less than 64 KB, and that of the server, which is in the same process here, is counted.

@@ -328,7 +328,13 @@ func (o *benchOptions) append(fields simulate.Fields, details *bench.Details) er
 // selfCheck measures this program itself.
 func (o *benchOptions) selfCheck(ctx context.Context, s Streams) error {
 	streams, tokens := cmp.Or(o.asked.Concurrency, 1000), cmp.Or(o.asked.Output, 100)
-	fmt.Fprintf(s.Out, "%d streams of %d tokens, one every 100 ms, of a server in this program, on %d processors\n", streams, tokens, runtime.GOMAXPROCS(0))
+	line := func(format string, args ...any) error {
+		return write(s.Out, viewOptions{}.of(s).Wrap(fmt.Sprintf(format, args...)+"\n"))
+	}
+	if err := line("%d streams of %d tokens, one every 100 ms, of a server in this program, on %d processors. Others hold programs up for %.2f ms on this machine.",
+		streams, tokens, runtime.GOMAXPROCS(0), 1e3*bench.HeldUp()); err != nil {
+		return err
+	}
 	for _, c := range []struct {
 		name      string
 		staggered bool
@@ -337,7 +343,8 @@ func (o *benchOptions) selfCheck(ctx context.Context, s Streams) error {
 		if err != nil {
 			return err
 		}
-		if err := write(s.Out, viewOptions{}.of(s).Wrap(bench.Checked{Name: c.name, Report: r}.String()+"\n")); err != nil {
+		d := &r.Reading
+		if err := line("%s: chunks are read p50 %.2f ms, p99 %.2f ms, at most %.2f ms after they were written (%d of them)", c.name, 1e3*d.Quantile(0.5), 1e3*d.Quantile(0.99), 1e3*d.Max, d.Weight); err != nil {
 			return err
 		}
 	}

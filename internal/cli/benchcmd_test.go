@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// streaming is a server with the completions of OpenAI, which writes a token every few milliseconds.
+// streaming is a server with the APIs that bench knows, which writes a token every few milliseconds.
 func streaming(t *testing.T, gap time.Duration) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -25,20 +25,34 @@ func streaming(t *testing.T, gap time.Duration) *httptest.Server {
 			return
 		}
 		var asked struct {
-			Prompt []int
-			Max    int `json:"max_tokens"`
+			Prompt, Messages []any
+			IDs              []int `json:"input_ids"`
+			Max              int   `json:"max_tokens"`
+			MaxChat          int   `json:"max_completion_tokens"`
+			Sampling         struct {
+				Max int `json:"max_new_tokens"`
+			} `json:"sampling_params"`
 		}
 		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
 			http.Error(w, `{"error":{"message":"the prompt is no list of ids"}}`, http.StatusBadRequest)
 			return
 		}
+		input, output := len(asked.Prompt)+len(asked.IDs)+len(fmt.Sprint(asked.Messages...))/5, max(asked.Max, asked.MaxChat, asked.Sampling.Max)
 		w.Header().Set("Content-Type", "text/event-stream")
-		for range asked.Max {
+		for i := range output {
 			time.Sleep(gap)
-			fmt.Fprint(w, `data: {"choices":[{"text":" tok","finish_reason":null}]}`+"\n\n")
+			switch r.URL.Path {
+			case "/generate":
+				fmt.Fprintf(w, `data: {"text":%q,"meta_info":{"prompt_tokens":%d,"completion_tokens":%d}}`, strings.Repeat(" tok", i+1), input, i+1)
+			case "/v1/chat/completions":
+				fmt.Fprint(w, `data: {"choices":[{"delta":{"content":" tok"},"finish_reason":null}]}`)
+			default:
+				fmt.Fprint(w, `data: {"choices":[{"text":" tok","finish_reason":null}]}`)
+			}
+			fmt.Fprint(w, "\n\n")
 			http.NewResponseController(w).Flush()
 		}
-		fmt.Fprintf(w, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":%d,\"completion_tokens\":%d}}\n\ndata: [DONE]\n\n", len(asked.Prompt), asked.Max)
+		fmt.Fprintf(w, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":%d,\"completion_tokens\":%d}}\n\ndata: [DONE]\n\n", input, output)
 	}))
 	t.Cleanup(server.Close)
 	return server
@@ -217,5 +231,37 @@ func TestBenchGoodput(t *testing.T) {
 	}
 	if out = call(t, smallBench(server, "--ttft", "p99:5s", "--tpot", "mean:10s")...); !strings.Contains(out, "(100.0%) keep all limits; the limits hold\n") {
 		t.Error(out)
+	}
+}
+
+// shellWord is a word of a command line.
+var shellWord = regexp.MustCompile(`'[^']*'|\S+`)
+
+// TestBenchDocs: the command lines of docs/bench.md run, against a server of the test.
+func TestBenchDocs(t *testing.T) {
+	server := streaming(t, time.Millisecond)
+	page, err := os.ReadFile("../../docs/bench.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for _, f := range kept.FindAllStringSubmatch(string(page), -1) {
+		if err := os.WriteFile(f[1], []byte(f[2]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := regexp.MustCompile(`(?m)^throughline (bench .*)$`).FindAllStringSubmatch(string(page), -1)
+	if len(lines) < 8 {
+		t.Errorf("only %d command lines", len(lines))
+	}
+	for _, line := range lines {
+		var args []string
+		for _, word := range shellWord.FindAllString(strings.ReplaceAll(line[1], "http://127.0.0.1:8000", server.URL), -1) {
+			args = append(args, strings.Trim(word, "'"))
+		}
+		code, out, said := attempt(args...)
+		if code != exitOK || out == "" || strings.Contains(said, "note:") || strings.Contains(out, "failed:") {
+			t.Errorf("%v: exit code %d, said %s, printed %s", args, code, said, out)
+		}
 	}
 }
