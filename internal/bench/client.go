@@ -159,6 +159,7 @@ type answer struct {
 	tokens        int
 	cached        int
 	resent        int  // over another connection
+	counts        bool // usage comes with every chunk
 	finished      bool // the server said that this is the end
 	keep          bool
 	text          strings.Builder
@@ -273,14 +274,17 @@ func (c *client) streamed(r io.Reader, a *answer) *Failure {
 // take notes a chunk.
 func (c *client) take(a *answer, k *chunk, at time.Time) {
 	a.finished = a.finished || k.finished
-	fresh := 0 // tokens that are new, where the server counts as it goes
+	fresh := 0 // tokens that are new, where the server counts as it goes, from the first chunk on
 	if k.usage {
 		if k.tokens() {
+			a.counts = a.counts || a.first.IsZero()
+		}
+		if a.counts {
 			fresh = max(0, k.answer-a.tokens)
 		}
 		a.prompt, a.tokens, a.cached = max(a.prompt, k.prompt), max(a.tokens, k.answer), max(a.cached, k.cached)
 	}
-	if !k.tokens() || c.api == engine.Generate && k.usage && fresh == 0 { // as sglang.bench_serving counts
+	if !k.tokens() || c.api == engine.Generate && a.counts && fresh == 0 { // as sglang.bench_serving counts
 		return
 	}
 	a.chunks++

@@ -84,6 +84,9 @@ func (b *Bench) run(ctx context.Context, rate float64, times int, trial bool) (*
 	select {
 	case <-ended:
 	case <-ctx.Done():
+		if errors.Is(context.Cause(ctx), errHopeless) {
+			<-ended // before the next trial
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

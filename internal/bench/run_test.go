@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -560,5 +561,49 @@ func TestMaxRate(t *testing.T) {
 	o.TTFT, _ = workload.ParseLimit("p90:3ms")
 	if _, err := b.MaxRate(context.Background(), 20, func(string) {}); err == nil || !strings.Contains(err.Error(), "even one request at a time takes longer") {
 		t.Error(err)
+	}
+}
+
+// TestUsageOfChunks: tokens of chunks are known where usage comes with each of them, and not by that of the last.
+func TestUsageOfChunks(t *testing.T) {
+	text := func(usage string) string { return `data: {"choices":[{"text":"a"}]` + usage + "}\n\n" }
+	for name, c := range map[string]struct {
+		stream string
+		tokens []int32
+		all    int
+	}{
+		"each": {text(`,"usage":{"completion_tokens":2}`) + text(`,"usage":{"completion_tokens":5}`) + text(`,"usage":{"completion_tokens":6}`), []int32{3, 1}, 6},
+		"last": {text("") + text("") + text(`,"usage":{"completion_tokens":6}`), []int32{0, 0}, 6},
+		"none": {text("") + text("") + text(`,"usage":null`), []int32{0, 0}, 0},
+	} {
+		a := answer{}
+		f := (&client{}).streamed(strings.NewReader(c.stream+"data: [DONE]\n\n"), &a)
+		var got []int32
+		for _, g := range a.gaps {
+			got = append(got, g.Tokens)
+		}
+		if f != nil || !slices.Equal(got, c.tokens) || a.tokens != c.all || a.chunks != 3 {
+			t.Errorf("%s: %v, %v and %d tokens of %d chunks", name, f, got, a.tokens, a.chunks)
+		}
+	}
+}
+
+// TestLive: the line tells what happened since an earlier look.
+func TestLive(t *testing.T) {
+	l := &Live{}
+	start := time.Now()
+	l.begin(start)
+	before := l.Look()
+	a := &answer{first: start.Add(150 * time.Millisecond), chunks: 1}
+	l.chunk(a, 0, start, 0.05)
+	for a.chunks = 2; a.chunks < 5; a.chunks++ {
+		l.chunk(a, 0.02, start, 0.05)
+	}
+	l.end(&Done{Failure: &Failure{}})
+	l.end(&Done{})
+	now := l.Look()
+	now.at = before.at.Add(2 * time.Second)
+	if got, want := now.Line(before, 8), "2 of 8, 1 failed  TTFT 100 ms  ITL 20 ms  2 tok/s"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -265,3 +265,23 @@ func TestBenchDocs(t *testing.T) {
 		}
 	}
 }
+
+// TestBenchIdle: options that the dataset does not have are named, and change nothing.
+func TestBenchIdle(t *testing.T) {
+	server := streaming(t, 0)
+	for _, c := range []struct {
+		more []string
+		want string
+	}{
+		{[]string{"--gsp-output-len", "9"}, "note: --gsp-output-len has no effect: only dataset generated-shared-prefix has it, not random\n"},
+		{[]string{"--arrival", "constant"}, "note: --arrival has no effect: at an infinite rate all requests come at once\n"},
+		{[]string{"--think-time", "2s"}, "note: --think-time has no effect: a conversation has one turn\n"},
+		{[]string{"--port", "9"}, "note: --port has no effect: base-url says it\n"},
+		{[]string{"--output-details"}, "note: --output-details has no effect without --output-file\n"},
+		{[]string{"--pd-separated"}, "note: --pd-separated has no effect: a server is measured alike, whatever its pools\n"},
+	} {
+		if code, _, said := attempt(smallBench(server, c.more...)...); code != exitOK || said != c.want {
+			t.Errorf("%v: exit code %d, said %q", c.more, code, said)
+		}
+	}
+}

@@ -101,6 +101,7 @@ func commandsOfWidths(t *testing.T) [][]string {
 		{"validate", "serving", at("serving.csv"), "--worst", "2"},
 		{"validate", "published", at("figures.csv"), at("kernels.csv"), "--worst", "1"},
 		{"validate", "requests", filepath.Dir(at("runs.csv"))},
+		{"bench", "--base-url", "http://127.0.0.1:1"}, {"bench", "--tokenizer", "x", "--apply-chat-template", "--backend", "trt", "--goodput", "tpto:5"},
 		{"comm", "--system", "H200"}, {"comm"}, {"comm", "--system", "H200", "--library", "deepep,nccl", "--ep", "16,x"},
 		{"compare", "--kernels", at("kernels.txt"), "--model", "DeepSeek-V3", "--system", "H200", "--dp", "8", "--batch", "64"},
 		{"check", "../../configs/reference_sample.json"}, {"check", "testdata/bad/model/many_problems.json"}, {"init", filepath.Join(dir, "start.json")}, {"version"},
