@@ -118,7 +118,7 @@ func (b *Bench) gauge(ctx context.Context, input int) *Failure {
 	if len(b.o.Requests.Shared) > 0 {
 		return b.gaugeTexts(ctx)
 	}
-	sizes := [2]int{max(8, input/2), max(16, input)}
+	sizes := [2]int{32, max(512, input)} // words: few tell what is added, many what one has on average
 	var got [2]probed
 	for i, n := range sizes {
 		got[i] = b.probe(ctx, b.prompt(&simulate.Request{Input: n}, warmKey+1+uint64(i)), false, 1)
@@ -130,9 +130,8 @@ func (b *Bench) gauge(ctx context.Context, input int) *Failure {
 		b.note("the server counts no tokens of prompts: each word is taken as one")
 		return nil
 	}
-	words := [2]float64{float64(sizes[0]), float64(sizes[1])} // at one token each
-	b.prompts.perWord = float64(got[1].tokens-got[0].tokens) / (words[1] - words[0])
-	b.prompts.fixed = math.Max(0, float64(got[1].tokens)-b.prompts.perWord*words[1])
+	b.prompts.perWord = float64(got[1].tokens-got[0].tokens) / float64(sizes[1]-sizes[0])
+	b.prompts.fixed = math.Max(0, float64(got[0].tokens)-b.prompts.perWord*float64(sizes[0]))
 	b.note(fmt.Sprintf("prompts are words of %.3f tokens each, and %.0f tokens that the server adds, by its usage", b.prompts.perWord, b.prompts.fixed))
 	return nil
 }
