@@ -98,6 +98,8 @@ func (b *Bench) run(ctx context.Context, rate float64, times int, trial bool) (*
 	case errors.Is(cause, errHopeless):
 		report.hopeless = true
 		return report, nil
+	case ctx.Err() != nil && r.start.IsZero():
+		return nil, ctx.Err()
 	case ctx.Err() != nil:
 		report.Interrupted = true
 		report.Unfinished = report.sent - report.Seen.Requests - report.Failed

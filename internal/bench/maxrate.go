@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -18,18 +19,19 @@ const (
 )
 
 // MaxRate is the run at the highest rate at which the limits hold, all requests are answered and the queue does not grow, to
-// 5%. It tells of every rate it has tried.
+// 5%. It tells of every rate it has tried. When the context is cancelled, it is the best run until then, with the error.
 func (b *Bench) MaxRate(ctx context.Context, first float64, tell func(string)) (*Report, error) {
 	if math.IsInf(first, 1) {
 		first = 1
 	}
-	var best *Report
+	var best, last *Report
 	err := simulate.SeekRate(first, rateWithin, func(rate float64) (bool, error) {
 		for times := 1; ; times *= 2 {
 			r, err := b.run(ctx, rate, times, true)
 			if err != nil {
 				return false, err
 			}
+			last = r
 			rising := r.Seen.Rising() && b.o.Requests.Trace == nil
 			ok := r.Holds() && !rising
 			tell(r.verdict(rate, ok, rising))
@@ -39,14 +41,15 @@ func (b *Bench) MaxRate(ctx context.Context, first float64, tell func(string)) (
 				return true, nil
 			case r.Holds() && times < mostTimes:
 				continue
-			case r.Failed > 0 && r.Seen.Requests == 0:
-				return false, fmt.Errorf("%w: %s", ErrServer, r.Wrong()[0])
 			case rate*r.Seen.E2E.Mean() < alone:
 				return false, fmt.Errorf("%w: even one request at a time takes longer", simulate.ErrLimits)
 			}
 			return false, nil
 		}
 	})
+	if errors.Is(err, simulate.ErrLimits) && last.Failed > 0 {
+		err = fmt.Errorf("%w: at the lowest rate, too, %s", ErrServer, last.Wrong()[0])
+	}
 	return best, err
 }
 

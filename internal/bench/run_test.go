@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -188,6 +189,16 @@ func measured(t *testing.T, o *Options) *Report {
 	return r
 }
 
+// late tells of something that took too long, which is no fault of this program where others have the processors.
+func late(t *testing.T, format string, args ...any) {
+	t.Helper()
+	const quiet = 0.010
+	if held := HeldUp(); held > quiet {
+		t.Skipf(format+"; but the machine holds programs up for %.0f ms", append(args, 1e3*held)...)
+	}
+	t.Errorf(format, args...)
+}
+
 // TestAPIs: every API is asked and read as it is: token ids where it takes them, lengths, models, and the tokens of usage.
 func TestAPIs(t *testing.T) {
 	for _, c := range []struct {
@@ -232,8 +243,10 @@ func TestNoCoordinatedOmission(t *testing.T) {
 		for i := range n {
 			want += (service*float64(i+1) - every*float64(i)) / n
 		}
-		if got := r.Seen.Summary.TTFT.Mean(); got < want || got > 1.3*want+0.01 {
+		if got := r.Seen.Summary.TTFT.Mean(); got < want {
 			t.Errorf("%d clients: mean TTFT %.1f ms, want %.1f", clients, 1e3*got, 1e3*want)
+		} else if got > 1.3*want+0.01 {
+			late(t, "%d clients: mean TTFT %.1f ms, want %.1f", clients, 1e3*got, 1e3*want)
 		}
 		if held := r.Held.Max; (clients == 1) != (held > 0.2) {
 			t.Errorf("%d clients: held back for %.0f ms", clients, 1e3*held)
@@ -250,8 +263,10 @@ func TestClosedLoop(t *testing.T) {
 	if most := s.most.Load(); most != 4 {
 		t.Errorf("%d requests were under way", most)
 	}
-	if c := r.Seen.Residence / r.Seen.Duration(); c < 3 || c > 4 || r.Seen.Summary.TTFT.Mean() > 0.1 {
-		t.Errorf("%v under way on average, TTFT %v", c, r.Seen.Summary.TTFT.Mean())
+	if c := r.Seen.Residence / r.Seen.Duration(); c > 4 {
+		t.Errorf("%v under way on average", c)
+	} else if c < 3 || r.Seen.Summary.TTFT.Mean() > 0.1 {
+		late(t, "%v under way on average, TTFT %v", c, r.Seen.Summary.TTFT.Mean())
 	}
 	if r.Seen.Summary.TTFT.Min < 0.020 || r.Seen.ITL.Mean() < 0.004 {
 		t.Errorf("TTFT at least %v, ITL %v", r.Seen.Summary.TTFT.Min, r.Seen.ITL.Mean())
@@ -326,8 +341,10 @@ func TestFailures(t *testing.T) {
 		want string
 		do   func(w http.ResponseWriter)
 	}{
-		"500":         {"HTTP 500: out of memory", func(w http.ResponseWriter) { http.Error(w, `{"error":{"message":"out of memory"}}`, 500) }},
-		"429":         {"HTTP 429: slow down", func(w http.ResponseWriter) { http.Error(w, "slow down", 429) }},
+		"500": {"HTTP 500: out of memory", func(w http.ResponseWriter) {
+			http.Error(w, `{"error":{"message":"out of memory"}}`, http.StatusInternalServerError)
+		}},
+		"429":         {"HTTP 429: slow down", func(w http.ResponseWriter) { http.Error(w, "slow down", http.StatusTooManyRequests) }},
 		"error event": {"error in the stream: CUDA error", func(w http.ResponseWriter) { stream(w, chunk+`data: {"error":{"message":"CUDA error"}}`+"\n\n") }},
 		"error object": {"error object: no", func(w http.ResponseWriter) {
 			w.Header().Set("Content-Type", "application/json")
@@ -554,8 +571,11 @@ func TestMaxRate(t *testing.T) {
 	defer b.Close()
 	var tried []string
 	r, err := b.MaxRate(context.Background(), 50, func(text string) { tried = append(tried, text) })
-	if err != nil || r.Seen.Rate < 60 || r.Seen.Rate > 205 {
+	if err != nil || r.Seen.Rate > 205 {
 		t.Fatalf("%v, %v\n%s", r.Seen.Rate, err, strings.Join(tried, "\n"))
+	}
+	if r.Seen.Rate < 60 {
+		late(t, "%v requests/s\n%s", r.Seen.Rate, strings.Join(tried, "\n"))
 	}
 	t.Log("\n" + strings.Join(tried, "\n"))
 	o.TTFT, _ = workload.ParseLimit("p90:3ms")
@@ -605,5 +625,22 @@ func TestLive(t *testing.T) {
 	now.at = before.at.Add(2 * time.Second)
 	if got, want := now.Line(before, 8), "2 of 8, 1 failed  TTFT 100 ms  ITL 20 ms  2 tok/s"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestMaxRateOfFailing: a server that answers nothing is said to, and not that the limits hold at no rate.
+func TestMaxRateOfFailing(t *testing.T) {
+	o := options(t, &toy{before: func(w http.ResponseWriter, _ int) bool {
+		http.Error(w, "down", http.StatusInternalServerError)
+		return true
+	}}, "openai")
+	o.Warmup, o.TTFT.Seconds = 0, 1
+	b, err := New(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if _, err := b.MaxRate(context.Background(), 1, func(string) {}); !errors.Is(err, ErrServer) || !strings.Contains(err.Error(), "HTTP 500: down") {
+		t.Error(err)
 	}
 }

@@ -251,6 +251,10 @@ func (o *benchOptions) run(ctx context.Context, s Streams, options *bench.Option
 	return measured
 }
 
+// benchPatience is how long a run may take, once it is interrupted, to print what it has measured: thousands of streams end at
+// that moment.
+const benchPatience = 2 * time.Second
+
 // measure measures the server and prints what clients see, also what they saw until Ctrl-C.
 func (o *benchOptions) measure(ctx context.Context, s Streams, options *bench.Options, details *bench.Details) error {
 	each := options.Each
@@ -264,16 +268,16 @@ func (o *benchOptions) measure(ctx context.Context, s Streams, options *bench.Op
 		return err
 	}
 	defer b.Close()
+	s.patience.Store(int64(benchPatience))
 	rate := options.Rate
 	var r *bench.Report
 	if o.asked.Traffic.MaxRate {
 		r, err = b.MaxRate(ctx, rate, func(text string) { watched.finish(); fmt.Fprintln(s.Err, "tried", text) })
-		if err != nil {
-			return err
+		if r != nil {
+			rate, options.Each = r.Seen.Rate, each
 		}
-		rate, options.Each = r.Seen.Rate, each
 	}
-	if !o.asked.Traffic.MaxRate || each != nil {
+	if err == nil && (r == nil || each != nil) {
 		r, err = b.Run(ctx, rate)
 	}
 	watched.finish()

@@ -58,7 +58,7 @@ func Run(ctx context.Context, args []string, given Streams) int {
 	select {
 	case code := <-done:
 		return code
-	case <-time.After(patience):
+	case <-time.After(time.Duration(s.patience.Load())):
 	}
 	out.close()
 	messages.close()
