@@ -58,8 +58,10 @@ Ctrl-C prints what was measured until then.
 
 Exit codes: 0 done; 1 no request was answered, or no rate holds the limits; 2 the input
 has problems; 3 the results could not be written.`,
-		Example: `  throughline bench --self-check --max-concurrency 100 --random-output-len 5`,
-		Args:    goodputWords,
+		Example: `  throughline bench --backend vllm --base-url http://127.0.0.1:8000 --num-prompts 64 --max-concurrency 16 --isl 512 --osl 64
+  throughline bench --backend sglang-oai --base-url http://127.0.0.1:8000 --num-prompts 40 --request-rate 20 --osl 32 --goodput ttft:2000 tpot:50
+  throughline bench --self-check --max-concurrency 100 --random-output-len 5`,
+		Args: goodputWords,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			options, err := o.prepare(s)
 			if err != nil {
