@@ -644,3 +644,23 @@ func TestMaxRateOfFailing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSameRequests: a run sends the requests that a simulation with the same seed draws, when they are due.
+func TestSameRequests(t *testing.T) {
+	s := &toy{}
+	o := options(t, s, "openai")
+	q := &o.Requests.Traffic
+	q.Requests, q.Arrival.Kind, o.Rate = 40, "poisson", 200
+	q.Input, q.Output = simulate.Length{Mean: 90, Kind: "uniform", By: 0.2}, simulate.Length{Mean: 9, Kind: "uniform", By: 0.3}
+	got := map[int]*Done{}
+	o.Each = func(d *Done) { got[d.Client] = d }
+	measured(t, o)
+	q.Rate = o.Rate
+	source := q.Source()
+	for i := range q.Requests {
+		want, ok, err := source.Next()
+		if d := got[i]; !ok || err != nil || d == nil || d.Arrival != want.Arrival || d.Input != want.Input || d.Output != want.Output {
+			t.Fatalf("request %d: %+v, want %+v", i, d, want)
+		}
+	}
+}
