@@ -58,7 +58,7 @@ func Run(ctx context.Context, args []string, given Streams) int {
 	select {
 	case code := <-done:
 		return code
-	case <-time.After(patience):
+	case <-time.After(time.Duration(s.patience.Load())):
 	}
 	out.close()
 	messages.close()
@@ -126,6 +126,7 @@ hardware, finds the best deployment, and explains it.
   estimate  predict one deployment: TTFT, TPOT, throughput, memory
   explain   show why: operators, memory, sensitivities, the hardware that would reach a goal
   simulate  send requests through a deployment: percentiles, rates it holds, traces
+  bench     send the same requests to a real server, and measure what its clients see
   run       scan models, lengths, GPUs and systems from a runtime file, as CSV tables`,
 		Version:       version.Number,
 		SilenceErrors: true,
@@ -139,7 +140,10 @@ hardware, finds the best deployment, and explains it.
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
-	root.AddCommand(newRun(s), newPlan(s), newEstimate(s), newExplain(s), newCompare(s), newSimulate(s), newComm(s), newScenario(s), newCalibrate(s), newValidate(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
+	root.AddCommand(newRun(s), newPlan(s), newEstimate(s), newExplain(s), newCompare(s), newSimulate(s),
+		newBench(s),
+		newScenario(s),
+		newComm(s), newCalibrate(s), newValidate(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
 	completeAll(root)
 	addCompletion(root)
 	root.SetVersionTemplate(versionLine())

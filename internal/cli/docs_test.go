@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
@@ -109,12 +110,14 @@ func TestExamples(t *testing.T) {
 	if err := os.WriteFile("points.csv", []byte("batch\n1\n2\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	server := streaming(t, time.Millisecond)
 	examples := 0
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {
 		for line := range strings.Lines(cmd.Example) {
 			// What a shell does with the output is not the program's business.
 			line, _, _ = strings.Cut(strings.TrimSpace(line), " | ")
+			line = strings.ReplaceAll(line, "http://127.0.0.1:8000", server.URL)
 			line, _, _ = strings.Cut(line, " > ")
 			line, input, _ := strings.Cut(line, " < ")
 			if args := strings.Fields(line); len(args) > 0 && cmd.Name() != "completion" {

@@ -42,6 +42,7 @@ func minimal(t *testing.T) map[question.Command][]string {
 		question.Import:    {file("config.json", "{}")},
 
 		question.CalibrateServing: {file("runs.csv", "model_path,system\n")},
+		question.Bench:            {"--base-url", "http://127.0.0.1:1"},
 	}
 }
 

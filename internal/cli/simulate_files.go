@@ -117,12 +117,8 @@ const requestColumns = "request,client,arrival,scheduled,first_token,finish,inpu
 
 // writeRequest writes the row of a request.
 func writeRequest(w io.Writer, e *simulate.Ended) {
-	tpot := 0.0
-	if e.Output > 1 {
-		tpot = (e.Finish - e.First) / float64(e.Output-1)
-	}
 	fmt.Fprintf(w, "%d,%d,%.6f,%.6f,%.6f,%.6f,%d,%d,%d,%.3f,%.4f,%.3f\n", e.ID, e.Client, e.Arrival, e.Scheduled, e.First, e.Finish,
-		e.Input, e.Output, e.Preemptions, 1e3*(e.First-e.Arrival), 1e3*tpot, 1e3*(e.Finish-e.Arrival))
+		e.Input, e.Output, e.Preemptions, 1e3*(e.First-e.Arrival), 1e3*e.TPOT(), 1e3*(e.Finish-e.Arrival))
 }
 
 // writeTimeline writes a row for each interval.

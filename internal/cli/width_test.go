@@ -102,6 +102,7 @@ func commandsOfWidths(t *testing.T) [][]string {
 		{"validate", "published", at("figures.csv"), at("kernels.csv"), "--worst", "1"},
 		{"validate", "requests", filepath.Dir(at("runs.csv"))},
 		{"scenario", "../../configs/gpt2_scenario.json"}, {"scenario"}, {"init", "--scenario", filepath.Join(dir, "scenario.json")},
+		{"bench", "--base-url", "http://127.0.0.1:1"}, {"bench", "--tokenizer", "x", "--apply-chat-template", "--backend", "trt", "--goodput", "tpto:5"},
 		{"comm", "--system", "H200"}, {"comm"}, {"comm", "--system", "H200", "--library", "deepep,nccl", "--ep", "16,x"},
 		{"compare", "--kernels", at("kernels.txt"), "--model", "DeepSeek-V3", "--system", "H200", "--dp", "8", "--batch", "64"},
 		{"compare", "--measured", "tpot=31ms,ttft=400ms", "--model", "Llama-3.1-70B", "--system", "H100_SXM", "--tp", "8", "--concurrency", "64"},

@@ -286,7 +286,7 @@ func loadOf(t testing.TB, requests int, rate float64) Load {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Load{report.DeploymentTitle(&a.Deployment, false), &simulate.Result{Record: record, Rate: rate, TTFT: workload.Limit{Seconds: 0.2}}}
+	return Load{report.DeploymentTitle(&a.Deployment, false), &simulate.Result{Record: record, Terms: simulate.Terms{Rate: rate, TTFT: workload.Limit{Seconds: 0.2}}}}
 }
 
 // TestSamples: no interval has more requests than there are, or more of the cache than that holds, however short it is; together

@@ -152,7 +152,7 @@ type conflict struct {
 }
 
 // conflicts are all of them.
-var conflicts = []conflict{
+var conflicts = slices.Concat(ofBench, []conflict{
 	{Plan | Point, "prefix-hit", func(q *Question) bool { return q.Prefix > 0 && q.PrefixHit > 0 },
 		"says the same as prefix; give one of them"},
 	{Plan, "decode-system", func(q *Question) bool {
@@ -182,4 +182,4 @@ var conflicts = []conflict{
 		"from-one-point fits the runs itself; give one of them"},
 	{Simulate, "max-rate", func(q *Question) bool { return q.Traffic.MaxRate && q.Concurrency > 0 },
 		"asks for a rate, which concurrency bounds; give one of them"},
-}
+})

@@ -37,6 +37,7 @@ type Question struct {
 	Traffic  Traffic
 	Exchange Exchange
 	Reading
+	Measuring
 
 	Beside string // a folder in which files are looked up after the working directory; empty: none
 }
@@ -124,7 +125,8 @@ func Default() Question {
 			Requests: 1000, Rate: math.Inf(1), Arrival: "poisson", Ratio: 1, Turns: 1, Replicas: 1, Routing: string(deploy.RoundRobin),
 			BlockTokens: 16, StepsAhead: -1, TimelineEvery: 1,
 		},
-		Exchange: Exchange{Libraries: "nccl,uccl,deepep", Ranks: "8,16,32,64", Tokens: "128,4096"},
+		Exchange:  Exchange{Libraries: "nccl,uccl,deepep", Ranks: "8,16,32,64", Tokens: "128,4096"},
+		Measuring: measured,
 	}
 }
 
@@ -151,6 +153,7 @@ var defaults = map[Command]func(*Question){
 	Published: func(q *Question) { q.Folder = publishedFolder },
 
 	CalibrateServing: func(q *Question) { q.Parts = "decode,prefill,first-token" },
+	Bench:            func(q *Question) { q.Traffic.Seed = 1 }, // as in sglang.bench_serving of 2025
 }
 
 // DefaultOf is what a command asks where nothing else is said.

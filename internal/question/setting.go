@@ -60,6 +60,7 @@ const (
 	Import // models import
 	Scenario
 	CalibrateServing
+	Bench
 	end // of the commands
 
 	Point    = Estimate | Explain | Compare // commands on one deployment
@@ -78,6 +79,7 @@ var Commands = []struct {
 	{Calibrate, "calibrate"}, {Run, "run"}, {Import, "models import"},
 	{Scenario, "scenario"},
 	{CalibrateServing, "calibrate serving"},
+	{Bench, "bench"},
 }
 
 // Paths are what some commands are called.

@@ -39,7 +39,7 @@ const (
 const AnyOverlap = "any"
 
 // settings is the one table of what can be asked.
-var settings = slices.Concat(ofDeployments, ofMeasured, ofTraffic, ofExchanges, ofCommands)
+var settings = slices.Concat(ofDeployments, ofMeasured, ofTraffic, ofExchanges, ofCommands, ofBenchmarks)
 
 // ofMeasured are the settings that start from measured runs.
 var ofMeasured = []Setting{

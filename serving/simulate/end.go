@@ -35,7 +35,7 @@ func (r *rank) emitFirst(at int32, t float64, to *run) {
 	if j.first < 0 {
 		j.first = t
 	} else {
-		to.record.token(t-j.last, 1)
+		to.record.Token(t-j.last, 1)
 	}
 	j.emitted++
 	if j.emitted >= j.Output {
@@ -50,13 +50,13 @@ func (r *rank) advance(t float64, to *run) {
 	old := r.decoding
 	for _, g := range r.joins {
 		if g.count > 0 {
-			to.record.token(t-g.time, g.count)
+			to.record.Token(t-g.time, g.count)
 			old -= g.count
 		}
 	}
 	r.joins = r.joins[:0]
 	if old > 0 {
-		to.record.token(t-r.lastEnd, old)
+		to.record.Token(t-r.lastEnd, old)
 	}
 	r.tick++
 	r.context += int64(r.decoding)
@@ -86,7 +86,7 @@ func (r *rank) advanceEach(t float64, to *run) {
 			}
 			n = min(n, j.Output-j.emitted)
 			// Clients that get several tokens at once count the time between them evenly, as sglang.bench_serving does.
-			to.record.token((t-j.last)/float64(n), n)
+			to.record.Token((t-j.last)/float64(n), n)
 			j.last = t
 			j.emitted += n
 			j.cached += n

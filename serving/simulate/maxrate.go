@@ -33,33 +33,49 @@ func MaxRate(run func(rate float64, times int) (*Result, error)) (*Result, error
 			return r, r.Holds() && !r.Rising(), nil
 		}
 	}
-	low, high := 0.0, math.Inf(1)
 	var best *Result
-	for rate := 1.0; low == 0 || math.IsInf(high, 1) || high/low > 1.01; {
+	err := SeekRate(1, 1.01, func(rate float64) (bool, error) {
 		r, ok, err := try(rate)
+		if ok {
+			best = r
+		}
+		return ok, err
+	})
+	return best, err
+}
+
+// Bounds of rates that are tried.
+const leastRate, mostRate = 1e-6, 1e9
+
+// SeekRate finds the highest rate that something holds at, to a factor: it tries rates from a first one on, of which the
+// last that holds is the highest.
+func SeekRate(first, within float64, try func(rate float64) (bool, error)) error {
+	low, high := 0.0, math.Inf(1)
+	for rate := first; low == 0 || math.IsInf(high, 1) || high/low > within; {
+		ok, err := try(rate)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if ok {
-			low, best = rate, r
+			low = rate
 		} else {
 			high = rate
 		}
 		switch {
-		case low == 0 && rate < 1e-6:
-			return nil, fmt.Errorf("%w: even one request at a time takes longer", ErrLimits)
+		case low == 0 && rate < leastRate:
+			return fmt.Errorf("%w: even one request at a time takes longer", ErrLimits)
 		case low == 0:
 			rate /= 4
 		case math.IsInf(high, 1):
 			rate *= 2
-			if rate > 1e9 {
-				return best, nil
+			if rate > mostRate {
+				return nil
 			}
 		default:
 			rate = math.Sqrt(low * high)
 		}
 	}
-	return best, nil
+	return nil
 }
 
 // ErrLimits is limits that no rate holds.

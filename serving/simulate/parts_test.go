@@ -285,7 +285,7 @@ func TestBottleneck(t *testing.T) {
 		traffic := Traffic{Requests: 500, Rate: rate, Arrival: workload.Arrival{Kind: "constant"}, Input: Length{Mean: 10, Kind: "fixed"}, Output: Length{Mean: 100, Kind: "fixed"}}
 		p := Policy{Prefill: deploy.Chunks, StepTokens: 4096, Running: running, Blocks: 1 << 20, BlockTokens: 16}
 		o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{1e-3, 0, 0}, Policy: p}}}
-		r := Result{Record: mustRun(t, o, traffic.Source()), Rate: rate}
+		r := Result{Record: mustRun(t, o, traffic.Source()), Terms: Terms{Rate: rate}}
 		return fmt.Sprintf("%.0f%% busy: %s", 100*r.Utilisation(), r.Bottleneck())
 	}
 	// A request takes 100 steps of 1 ms. At 2 a second the server is idle for four fifths of the time; at 100 never. Of 500 requests, 4 at a time, the last 4 take 0.1 of 12.5 s and find no queue.
@@ -309,7 +309,7 @@ func TestSaturation(t *testing.T) {
 	result := func(rate float64) *Result {
 		traffic := Traffic{Requests: 4000, Rate: rate, Arrival: workload.Arrival{Kind: "poisson"}, Input: Length{Mean: 1, Kind: "fixed"}, Output: Length{Mean: 1, Kind: "fixed"}}
 		o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: Policy{Prefill: deploy.First, StepTokens: 1, Running: 1, Blocks: 10, BlockTokens: 1}}}}
-		return &Result{Record: mustRun(t, o, traffic.Source()), Rate: rate}
+		return &Result{Record: mustRun(t, o, traffic.Source()), Terms: Terms{Rate: rate}}
 	}
 	for _, rate := range []float64{0.3, 0.7, 0.9} {
 		if r := result(rate); r.Saturated() || r.Rising() {
@@ -453,7 +453,7 @@ func TestMaxRateOfFew(t *testing.T) {
 		r, err := MaxRate(func(rate float64, times int) (*Result, error) {
 			traffic := Traffic{Requests: times * requests, Rate: rate, Arrival: workload.Arrival{Kind: "poisson"}, Input: Length{Mean: 1, Kind: "fixed"}, Output: Length{Mean: 1, Kind: "fixed"}, Seed: 3}
 			o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: Policy{Prefill: deploy.First, StepTokens: 1, Running: 1, Blocks: 10, BlockTokens: 1}}}}
-			return &Result{Record: mustRun(t, o, traffic.Source()), Rate: rate}, nil
+			return &Result{Record: mustRun(t, o, traffic.Source()), Terms: Terms{Rate: rate}}, nil
 		})
 		if err != nil {
 			t.Fatal(err)

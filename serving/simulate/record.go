@@ -4,39 +4,22 @@ import (
 	"throughline/deploy"
 )
 
-// Record is what a run was like.
+// Record is what a run was like: what clients saw, and what the servers did.
 type Record struct {
-	Requests        int64 // that have ended
-	Input, Output   int64 // tokens of these
-	Computed        int64 // prompt tokens that were computed, again ones included
-	Start, End      float64
-	LastArrival     float64
-	TTFT, TPOT, E2E Distribution // of requests
-	ITL             Distribution // of tokens
-	Queued          Distribution // from arrival to the first step
-	Preemptions     int64
-	Steps           int64
-	Kinds           [3]int64 // steps that prefill, do both, decode
-	Pools           []PoolRecord
-	PeakBlocks      int // of a rank
-	HitTokens       int64
-	AskedTokens     int64 // of prompts, that might have been hits
+	Summary
+	Computed    int64        // prompt tokens that were computed, again ones included
+	Queued      Distribution // from arrival to the first step
+	Preemptions int64
+	Steps       int64
+	Kinds       [3]int64 // steps that prefill, do both, decode
+	Pools       []PoolRecord
+	PeakBlocks  int // of a rank
+	HitTokens   int64
+	AskedTokens int64 // of prompts, that might have been hits
 
-	Residence float64 // seconds that requests were in the system, summed
-	Present   float64 // integral of the requests in the system over time
-
-	First BatchMeans // of the times to first tokens, in the order of ends
-	Whole BatchMeans // of the times of requests
-
-	Trend Trend // of what arriving requests found
-
-	Good     int64     // requests that kept all limits
 	Timeline *Timeline // nil: none
 
-	each     func(*Ended)
-	limits   Limits
-	present  int64
-	presentT float64
+	each func(*Ended)
 }
 
 // PoolRecord is what the servers of a pool did.
@@ -51,19 +34,8 @@ type PoolRecord struct {
 	Waits          [reasonCount]float64 // of them, those in which requests waited, by the reason
 }
 
-// Limits are those that a request keeps to be counted as good, in seconds; 0: none.
-type Limits struct{ TTFT, TPOT, E2E float64 }
-
-// Ended is a request that has ended.
-type Ended struct {
-	ID                                int64
-	Arrival, Scheduled, First, Finish float64
-	Input, Output, Preemptions        int
-	Client                            int
-}
-
 func newRecord(o *Options) *Record {
-	r := &Record{each: o.Each, limits: o.Limits}
+	r := &Record{Summary: Summary{Limits: o.Limits}, each: o.Each}
 	for i := range o.Pools {
 		p := &o.Pools[i]
 		r.Pools = append(r.Pools, PoolRecord{Role: p.Role, Servers: p.Servers, Ranks: p.Servers * p.Ranks, Blocks: p.Policy.Blocks})
@@ -73,24 +45,6 @@ func newRecord(o *Options) *Record {
 	}
 	return r
 }
-
-// arrived notes a request.
-func (r *Record) arrived(q *Request, waiting int64) {
-	r.moved(q.Arrival)
-	r.Trend.add(q.Arrival, float64(r.present), float64(waiting))
-	r.present++
-	r.LastArrival = max(r.LastArrival, q.Arrival)
-}
-
-// moved notes that the number of requests in the system changes.
-func (r *Record) moved(t float64) {
-	if t > r.presentT {
-		r.Present += float64(r.present) * (t - r.presentT)
-		r.presentT = t
-	}
-}
-
-func (r *Record) token(gap float64, count int) { r.ITL.Add(gap, count) }
 
 // step notes a step that starts.
 func (r *Record) step(s *server) {
@@ -137,31 +91,12 @@ func (r *Record) endStep(_ *server, t float64) { r.End = max(r.End, t) }
 
 // ended notes the end of a request.
 func (r *Record) ended(j *job, t float64) {
-	r.moved(t)
-	r.present--
-	r.Requests++
-	r.End = max(r.End, t)
-	r.Input += int64(j.Input)
-	r.Output += int64(j.Output)
-	first, whole := j.first-j.Arrival, t-j.Arrival
-	r.Residence += whole
-	r.TTFT.Add(first, 1)
-	r.E2E.Add(whole, 1)
+	e := Ended{ID: j.id, Arrival: j.Arrival, Scheduled: j.scheduled, First: j.first, Finish: t, Input: j.Input, Output: j.Output,
+		Preemptions: j.preemptions, Client: j.Client}
+	r.Ended(&e)
 	r.Queued.Add(j.scheduled-j.Arrival, 1)
-	r.First.Add(first)
-	r.Whole.Add(whole)
-	tpot := 0.0
-	if j.Output > 1 {
-		tpot = (t - j.first) / float64(j.Output-1)
-		r.TPOT.Add(tpot, 1)
-	}
-	l := &r.limits
-	if (l.TTFT == 0 || first <= l.TTFT) && (l.TPOT == 0 || tpot <= l.TPOT) && (l.E2E == 0 || whole <= l.E2E) {
-		r.Good++
-	}
 	if r.each != nil {
-		r.each(&Ended{ID: j.id, Arrival: j.Arrival, Scheduled: j.scheduled, First: j.first, Finish: t, Input: j.Input, Output: j.Output,
-			Preemptions: j.preemptions, Client: j.Client})
+		r.each(&e)
 	}
 }
 
@@ -176,9 +111,6 @@ func (r *Record) close(run *run) {
 		}
 	}
 }
-
-// Duration is the time from the start of the run to its end.
-func (r *Record) Duration() float64 { return r.End - r.Start }
 
 // Busy is the share of the time in which the servers of a pool were busy.
 func (r *Record) Busy(pool int) float64 {

@@ -256,7 +256,7 @@ func (r *run) enter(ctx context.Context, t float64) error {
 		job := r.jobs.add(q, r.count)
 		r.count++
 		r.live++
-		r.record.arrived(&q, r.queue)
+		r.record.Arrived(q.Arrival, r.queue)
 		to := r.route(r.entry, &q, &r.turn[0])
 		r.give(to, job, t)
 	}

@@ -1,0 +1,384 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"throughline/engine"
+)
+
+// client sends requests to a server, over connections that it keeps: two never share one at a time.
+type client struct {
+	base    string
+	url     string
+	headers http.Header
+	http    *http.Client
+	stream  bool
+	api     engine.API
+	timeout time.Duration
+}
+
+// idleFor is how long a connection is kept without a request: less than servers do, so that none closes it while a request is on
+// its way (uvicorn, which SGLang and vLLM run on, closes after 5 s).
+const idleFor = 2 * time.Second
+
+// Patience with what surrounds a run.
+const (
+	dialTimeout = 30 * time.Second
+	askTimeout  = 10 * time.Second // for what a server tells about itself
+	drainFor    = time.Second      // for the end of a stream after its last event
+)
+
+func newClient(o *Options, b *engine.Backend) *client {
+	transport := &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		MaxIdleConnsPerHost: 1 << 20,
+		IdleConnTimeout:     idleFor,
+		DisableCompression:  true, // which would hold chunks back
+	}
+	return &client{base: o.BaseURL, url: o.BaseURL + b.API.Path(), headers: o.Headers, http: &http.Client{Transport: transport}, stream: !o.DisableStream, api: b.API, timeout: o.Timeout}
+}
+
+func (c *client) close() { c.http.CloseIdleConnections() }
+
+// Failure is why a request has no answer.
+type Failure struct {
+	Kind    string // in words that many failures share
+	Message string
+	again   bool          // another try may do better: nothing was answered yet
+	after   time.Duration // that the server asks to wait before
+}
+
+func (f *Failure) Error() string {
+	if f.Message == "" {
+		return f.Kind
+	}
+	return f.Kind + ": " + f.Message
+}
+
+// failureOf sorts an error of the network. answered: a part of the answer had come.
+func failureOf(err error, answered bool) *Failure {
+	f := &Failure{Message: err.Error(), again: !answered}
+	var timeout net.Error
+	var dialed *net.OpError
+	closed := false
+	switch {
+	case errors.Is(err, context.Canceled):
+		f.Kind, f.Message, f.again = interrupted, "", false
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		f.Kind, f.again = "timeout", false
+	case errors.Is(err, syscall.ECONNREFUSED):
+		f.Kind = "connection refused"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		f.Kind, closed = "connection reset", true
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		f.Kind, closed = "connection closed", true
+	case errors.As(err, &dialed) && dialed.Op == "dial":
+		f.Kind = "no connection"
+	default:
+		f.Kind, f.again = "no answer in HTTP", false
+	}
+	if closed && answered {
+		f.Kind += " in the middle of an answer"
+	}
+	return f
+}
+
+// interrupted is the failure of requests that were under way when a run was ended.
+const interrupted = "interrupted"
+
+// body is that of a request. What has been sent is let go: an answer may take minutes.
+type body struct{ rest []byte }
+
+func (b *body) Read(p []byte) (int, error) {
+	if len(b.rest) == 0 {
+		b.rest = nil
+		return 0, io.EOF
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+func (b *body) Close() error {
+	b.rest = nil
+	return nil
+}
+
+// request sends a body and hands the answer over. The failure of a connection that had been used before, and that the server
+// has closed meanwhile, is none: it is sent again over a new one, which is counted.
+func (c *client) request(ctx context.Context, text []byte, a *answer) (*http.Response, error) {
+	for {
+		reused := false
+		traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(g httptrace.GotConnInfo) { reused = g.Reused }})
+		r, err := http.NewRequestWithContext(traced, http.MethodPost, c.url, &body{text})
+		if err != nil {
+			return nil, err
+		}
+		r.ContentLength = int64(len(text))
+		for key, values := range c.headers {
+			r.Header[key] = values
+		}
+		r.Header.Set("Content-Type", "application/json")
+		if c.stream {
+			r.Header.Set("Accept", "text/event-stream")
+		}
+		response, err := c.http.Do(r)
+		if err != nil && reused && ctx.Err() == nil && wasClosed(err) {
+			a.resent++
+			continue // which ends: at the latest when all kept connections are used up
+		}
+		return response, err
+	}
+}
+
+// wasClosed reports whether a server has closed a connection before it answered anything.
+func wasClosed(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || strings.Contains(err.Error(), "server closed idle connection") // net/http has no name for it
+}
+
+// answer is what a server answers to a request, as it comes.
+type answer struct {
+	first, finish time.Time
+	last          time.Time // when the last text came
+	gaps          []Gap
+	chunks        int // with text
+	prompt        int // tokens by usage; 0: none is given
+	tokens        int
+	cached        int
+	resent        int  // over another connection
+	counts        bool // usage comes with every chunk
+	finished      bool // the server said that this is the end
+	keep          bool
+	text          strings.Builder
+	all           string // SGLang's text, which is all of it every time
+	on            func(a *answer, gap float64)
+	written       func(late time.Duration)
+}
+
+// Gap is the time from one chunk with text to the next, and the tokens in that: 0 where the server does not say.
+type Gap struct {
+	Seconds float32
+	Tokens  int32
+}
+
+// send sends a request and reads its answer to the end.
+func (c *client) send(ctx context.Context, text []byte, a *answer) *Failure {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	response, err := c.request(ctx, text, a)
+	if err != nil {
+		return failureOf(err, false)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return refused(response)
+	}
+	if !c.stream || strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
+		return c.whole(response.Body, a)
+	}
+	failure := c.streamed(response.Body, a)
+	if failure == nil {
+		stop := time.AfterFunc(drainFor, cancel)
+		_, _ = io.Copy(io.Discard, response.Body) // so that the connection can be used again
+		stop.Stop()
+	}
+	return failure
+}
+
+// mostMessage is how much of the body of an error is read.
+const mostMessage = 4 << 10
+
+// refused is the failure that a status other than 200 tells.
+func refused(r *http.Response) *Failure {
+	said, _ := io.ReadAll(io.LimitReader(r.Body, mostMessage))
+	f := &Failure{Kind: fmt.Sprintf("HTTP %d", r.StatusCode), Message: message(said)}
+	switch r.StatusCode {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		f.again = true
+	}
+	if s, err := strconv.Atoi(r.Header.Get("Retry-After")); err == nil && s > 0 {
+		f.after = time.Duration(s) * time.Second
+	}
+	return f
+}
+
+// whole reads an answer that is not streamed: its first token comes with its last.
+func (c *client) whole(r io.Reader, a *answer) *Failure {
+	data, err := io.ReadAll(io.LimitReader(r, mostLine))
+	now := time.Now()
+	if err != nil {
+		return failureOf(err, len(data) > 0)
+	}
+	var k chunk
+	if !k.parse(data) || k.done {
+		return &Failure{Kind: "malformed answer", Message: shown(data)}
+	}
+	if k.failure != nil {
+		return &Failure{Kind: "error object", Message: message(k.failure)}
+	}
+	a.finished = true
+	c.take(a, &k, now)
+	a.finish = now
+	return a.complete()
+}
+
+// streamed reads the events of an answer.
+func (c *client) streamed(r io.Reader, a *answer) *Failure {
+	events := newEvents(r)
+	var k chunk
+	read := false
+	whole := func(data []byte) bool {
+		read = k.parse(data)
+		return read
+	}
+	for {
+		data, err := events.next(whole)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return failureOf(err, !a.first.IsZero())
+		}
+		switch {
+		case !read:
+			return &Failure{Kind: "malformed chunk", Message: shown(data)}
+		case k.failure != nil:
+			return &Failure{Kind: "error in the stream", Message: message(k.failure)}
+		}
+		if k.written > 0 && a.written != nil {
+			a.written(time.Duration(events.at.UnixNano() - k.written))
+		}
+		a.finish = events.at
+		if k.done {
+			a.finished = true
+			break
+		}
+		c.take(a, &k, events.at)
+	}
+	return a.complete()
+}
+
+// take notes a chunk.
+func (c *client) take(a *answer, k *chunk, at time.Time) {
+	a.finished = a.finished || k.finished
+	fresh := 0 // tokens that are new, where the server counts as it goes, from the first chunk on
+	if k.usage {
+		if k.tokens() {
+			a.counts = a.counts || a.first.IsZero()
+		}
+		if a.counts {
+			fresh = max(0, k.answer-a.tokens)
+		}
+		a.prompt, a.tokens, a.cached = max(a.prompt, k.prompt), max(a.tokens, k.answer), max(a.cached, k.cached)
+	}
+	if !k.tokens() || c.api == engine.Generate && a.counts && fresh == 0 { // as sglang.bench_serving counts
+		return
+	}
+	a.chunks++
+	if a.keep {
+		a.hear(k, c.api == engine.Generate)
+	}
+	gap := 0.0
+	if a.first.IsZero() {
+		a.first = at
+	} else {
+		gap = at.Sub(a.last).Seconds()
+		a.gaps = append(a.gaps, Gap{float32(gap), int32(fresh)})
+	}
+	a.last = at
+	if a.on != nil {
+		a.on(a, gap)
+	}
+}
+
+// hear keeps the text. SGLang sends all of it with every chunk, unless it was started to send what is new.
+func (a *answer) hear(k *chunk, cumulative bool) {
+	text := k.String()
+	if !cumulative {
+		a.text.WriteString(text)
+		return
+	}
+	if !strings.HasPrefix(text, a.all) {
+		text = a.all + text
+	}
+	a.all = text
+}
+
+func (a *answer) said() string { return a.all + a.text.String() }
+
+// complete tells what is wrong with an answer that has ended.
+func (a *answer) complete() *Failure {
+	switch {
+	case !a.finished:
+		return &Failure{Kind: "answer cut off", Message: fmt.Sprintf("the stream ended after %d chunks, before its end was announced", a.chunks)}
+	case a.chunks == 0 && a.tokens == 0:
+		return &Failure{Kind: "empty answer"}
+	case a.first.IsZero(): // tokens that are no text
+		a.first = a.finish
+	}
+	return nil
+}
+
+// shown is the start of what a server sent.
+func shown(data []byte) string {
+	const most = 120
+	if len(data) > most {
+		return fmt.Sprintf("%q and %d bytes more", data[:most], len(data)-most)
+	}
+	return fmt.Sprintf("%q", data)
+}
+
+// ask asks a server about itself, or to do something.
+func (c *client) ask(ctx context.Context, method, path string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(nil))
+	if err != nil {
+		return err
+	}
+	for key, values := range c.headers {
+		r.Header[key] = values
+	}
+	response, err := c.http.Do(r)
+	if err != nil {
+		return failureOf(err, false)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return refused(response)
+	}
+	data, err := io.ReadAll(io.LimitReader(response.Body, mostLine))
+	if err != nil || into == nil {
+		return err
+	}
+	return json.Unmarshal(data, into)
+}
+
+// firstModel is the first model that a server says it serves.
+func (c *client) firstModel(ctx context.Context) (string, error) {
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	if err := c.ask(ctx, http.MethodGet, "/v1/models", &list); err != nil {
+		return "", err
+	}
+	if len(list.Data) == 0 || list.Data[0].ID == "" {
+		return "", errors.New("the list of models is empty")
+	}
+	return list.Data[0].ID, nil
+}

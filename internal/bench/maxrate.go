@@ -1,0 +1,80 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"throughline/serving/simulate"
+)
+
+const (
+	// rateWithin is how close the highest rate is found: runs of a real server differ by more than 1% among themselves.
+	rateWithin = 1.05
+	// mostTimes is how many times the requests that were asked for are sent where fewer do not show whether the queue grows.
+	mostTimes = 8
+	// alone is the requests under way, on average, below which they do not wait for each other: a lower rate changes nothing.
+	alone = 0.05
+)
+
+// MaxRate is the run at the highest rate at which the limits hold, all requests are answered and the queue does not grow, to
+// 5%. It tells of every rate it has tried. When the context is cancelled, it is the best run until then, with the error.
+func (b *Bench) MaxRate(ctx context.Context, first float64, tell func(string)) (*Report, error) {
+	if math.IsInf(first, 1) {
+		first = 1
+	}
+	var best, last *Report
+	err := simulate.SeekRate(first, rateWithin, func(rate float64) (bool, error) {
+		for times := 1; ; times *= 2 {
+			r, err := b.run(ctx, rate, times, true)
+			if err != nil {
+				return false, err
+			}
+			last = r
+			rising := r.Seen.Rising() && b.o.Requests.Trace == nil
+			ok := r.Holds() && !rising
+			tell(r.verdict(rate, ok, rising))
+			switch {
+			case ok:
+				best = r
+				return true, nil
+			case r.Holds() && times < mostTimes:
+				continue
+			case rate*r.Seen.E2E.Mean() < alone:
+				return false, fmt.Errorf("%w: even one request at a time takes longer", simulate.ErrLimits)
+			}
+			return false, nil
+		}
+	})
+	if errors.Is(err, simulate.ErrLimits) && last.Failed > 0 {
+		err = fmt.Errorf("%w: at the lowest rate, too, %s", ErrServer, last.Wrong()[0])
+	}
+	return best, err
+}
+
+// verdict is a line on a rate that was tried.
+func (r *Report) verdict(rate float64, ok, rising bool) string {
+	s := &r.Seen
+	figures := fmt.Sprintf("%.4g requests/s: ", rate)
+	if d := &s.Summary.TTFT; d.Weight > 0 {
+		figures += fmt.Sprintf("TTFT p99 %.1f ms, ", 1e3*d.Quantile(0.99))
+	}
+	if d := &s.Summary.TPOT; d.Weight > 0 {
+		figures += fmt.Sprintf("TPOT p99 %.2f ms, ", 1e3*d.Quantile(0.99))
+	}
+	figures += fmt.Sprintf("%d requests answered: ", s.Requests)
+	switch {
+	case ok:
+		return figures + "holds"
+	case r.Failed > 0:
+		return figures + r.Wrong()[0]
+	case r.hopeless:
+		return figures + "too many are beyond the limits"
+	case s.Saturated():
+		return figures + "the queue grows"
+	case rising:
+		return figures + "requests under way still grow"
+	}
+	return figures + "the limits do not hold"
+}

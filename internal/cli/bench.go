@@ -1,0 +1,409 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"throughline/engine"
+	"throughline/internal/bench"
+	"throughline/internal/document"
+	"throughline/internal/question"
+	"throughline/internal/report"
+	"throughline/serving/simulate"
+	"throughline/workload"
+)
+
+// benchOptions are the flags of the bench command.
+type benchOptions struct {
+	flags                   *settings
+	asked                   question.Question
+	json, details, quiet    bool
+	outputFile, requestsOut output
+	force                   bool
+}
+
+func newBench(s Streams) *cobra.Command {
+	var o benchOptions
+	cmd := &cobra.Command{
+		Use:   "bench --backend BACKEND --base-url URL",
+		Short: "Send requests to a server, and measure what its clients see",
+		Long: `Bench sends requests to a server and measures what its clients see: a server with the
+API of OpenAI (/v1/completions, /v1/chat/completions) or SGLang's (/generate). Options
+and report are those of sglang.bench_serving; throughline simulate predicts the same
+figures, with the same keys.
+
+Requests come at a rate (--request-rate), from clients that wait for their answers
+(--max-concurrency), or from a trace (--trace). Times count from when a request was
+due, whether or not a connection or a client was free then. --rate, --concurrency, --isl
+and --osl stand for --request-rate, --max-concurrency, --random-input-len and
+--random-output-len.
+
+Ctrl-C prints what was measured until then.
+
+Exit codes: 0 done; 1 no request was answered, or no rate holds the limits; 2 the input
+has problems; 3 the results could not be written.`,
+		Example: `  throughline bench --backend vllm --base-url http://127.0.0.1:8000 --num-prompts 64 --max-concurrency 16 --isl 512 --osl 64
+  throughline bench --backend sglang-oai --base-url http://127.0.0.1:8000 --num-prompts 40 --request-rate 20 --osl 32 --goodput ttft:2000 tpot:50
+  throughline bench --self-check --max-concurrency 100 --random-output-len 5`,
+		Args: goodputWords,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			options, err := o.prepare(s)
+			if err != nil {
+				return err
+			}
+			if o.asked.SelfCheck {
+				return o.selfCheck(cmd.Context(), s)
+			}
+			return told(s, o.run(cmd.Context(), s, options))
+		},
+	}
+	o.flags = addSettings(cmd, question.Bench)
+	addOutputs(cmd, "bench", map[string]any{"json": &o.json, "requests-out": &o.requestsOut, "output-file": &o.outputFile,
+		"output-details": &o.details, "disable-tqdm": &o.quiet, "force": &o.force})
+	return cmd
+}
+
+// goodputWord is one that may follow the flag goodput, as vllm bench serve takes them.
+var goodputWord = regexp.MustCompile(`^[a-z0-9]+:[0-9.]+[a-z]*$`)
+
+// goodputWords adds arguments to the flag goodput, and refuses others.
+func goodputWords(cmd *cobra.Command, args []string) error {
+	for _, arg := range args {
+		if !cmd.Flags().Changed("goodput") || !goodputWord.MatchString(arg) {
+			return onlyFlags("")(cmd, []string{arg})
+		}
+		if err := cmd.Flags().Set("goodput", arg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// told is an error that is an answer: the server, or the limits, are what they are.
+func told(s Streams, err error) error {
+	if errors.Is(err, bench.ErrServer) || errors.Is(err, simulate.ErrLimits) {
+		fmt.Fprintln(s.Err, "throughline:", err)
+		return exitError{exitNoPlan}
+	}
+	return err
+}
+
+// prepare reads all flags and files. The error holds all that is wrong.
+func (o *benchOptions) prepare(s Streams) (*bench.Options, error) {
+	var err error
+	o.asked, err = o.flags.read()
+	q := &o.asked
+	errs := []error{err, q.Check(question.Bench), checkOutputs(append(q.Files(), q.Path), &o.requestsOut, &o.outputFile)}
+	note := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	out := &bench.Options{
+		Backend: q.Backend, BaseURL: o.url(), Model: q.Served, Headers: headers(q.Headers, os.Getenv),
+		Rate: q.Traffic.Rate, Clients: q.Concurrency, Seed: uint64(q.Traffic.Seed),
+		Warmup: q.Warmup, Flush: q.Flush, Profile: q.Measuring.Profile, Retries: q.Retries, Timeout: time.Duration(q.Timeout * float64(time.Second)),
+		DisableStream: q.DisableStream, DisableIgnoreEOS: q.DisableIgnoreEOS, ReturnLogprob: q.Logprobs,
+		LoRA: question.Words(q.Adapters), Suffix: q.Suffix, OnlyIDs: q.OnlyIDs, KeepText: o.details,
+	}
+	if q.Extra != "" {
+		_ = json.Unmarshal([]byte(q.Extra), &out.Extra) // what is wrong with it has been told
+	}
+	out.TTFT, _ = workload.ParseLimit(q.Traffic.TTFT)
+	out.TPOT, _ = workload.ParseLimit(q.Traffic.TPOT)
+	good, _ := question.GoodputOf(q.Good)
+	out.Limits = simulate.Limits(good)
+	if q.Good == "" {
+		out.Limits = simulate.Limits{TTFT: out.TTFT.Seconds, TPOT: out.TPOT.Seconds}
+	}
+	o.requests(out, note)
+	if err := document.Join(errs...); err != nil {
+		return nil, question.Once(err)
+	}
+	o.flags.note(s, &question.Loaded{Question: *q})
+	return out, nil
+}
+
+// url is the address of the server.
+func (o *benchOptions) url() string {
+	q := &o.asked
+	if q.BaseURL != "" {
+		return strings.TrimSuffix(q.BaseURL, "/")
+	}
+	port := q.Port
+	if b, ok := engine.FindBackend(q.Backend); ok {
+		port = cmp.Or(port, b.Port)
+	}
+	return "http://" + net.JoinHostPort(q.Host, strconv.Itoa(port))
+}
+
+// headers are those of every request: the key of the environment, as sglang.bench_serving sends it, and what is given.
+func headers(given string, env func(string) string) http.Header {
+	out := http.Header{}
+	if key := env("OPENAI_API_KEY"); key != "" {
+		out.Set("Authorization", "Bearer "+key)
+	} else if key := env("API_KEY"); key != "" {
+		out.Set("Authorization", key)
+	}
+	for _, word := range question.Words(given) {
+		key, value, _ := strings.Cut(word, "=")
+		out.Set(strings.TrimSpace(key), value)
+	}
+	return out
+}
+
+// requests reads what is to be sent.
+func (o *benchOptions) requests(to *bench.Options, note func(error)) {
+	q, t := &o.asked, &o.asked.Traffic
+	lengths, r := q.Lengths(), &to.Requests
+	r.Traffic = simulate.Traffic{Requests: t.Requests, Turns: 1, Seed: uint64(t.Seed), HashTokens: t.BlockTokens}
+	r.Traffic.Arrival, _ = workload.ParseArrival(t.Arrival)
+	spread := fmt.Sprintf("uniform:%g", t.Ratio)
+	if t.Ratio == 1 {
+		spread = "fixed"
+	}
+	draw := func(input, output int) {
+		r.Traffic.Input, _ = simulate.ParseLength(spread, input)
+		r.Traffic.Output, _ = simulate.ParseLength(spread, output)
+		r.Asked = simulate.Asked{Dataset: q.DatasetName(), Input: input, Output: output, Ratio: t.Ratio}
+	}
+	switch file := cmp.Or(q.Path, t.Trace); q.DatasetName() {
+	case question.ShareGPT:
+		var err error
+		if file != "" {
+			r.Shared, err = bench.ReadConversations(file, uint64(t.Seed))
+			note(err)
+		}
+		r.FixedOutput, r.Longest, r.Asked = q.SharedOutput, q.SharedContext, simulate.Asked{Dataset: question.ShareGPT}
+	case question.Mooncake, question.TraceRequests:
+		if file != "" {
+			o.recorded(file, to, note)
+		}
+	case question.SharedPrefix:
+		draw(q.Measuring.Asked, q.Reply)
+		r.Traffic.Groups, r.Traffic.Prefix, r.Traffic.Requests = q.Measuring.Groups, q.Measuring.System, q.Measuring.Groups*q.PerGroup
+	default:
+		draw(lengths.Input, lengths.Output)
+		r.Traffic.Turns, r.Traffic.Think = t.Turns, t.Think
+	}
+}
+
+// recorded reads a trace.
+func (o *benchOptions) recorded(file string, to *bench.Options, note func(error)) {
+	trace, err := simulate.OpenTrace(file)
+	if err != nil {
+		note(err)
+		return
+	}
+	if !trace.Timed {
+		note(fmt.Errorf("%s: has no arrivals", file))
+	}
+	r := &to.Requests
+	r.Trace, r.Asked = trace, simulate.Asked{Dataset: file}
+	if !o.flags.given("num-prompts") {
+		r.Traffic.Requests = 0 // all
+	}
+	if math.IsInf(to.Rate, 1) {
+		to.Rate = trace.Rate()
+	}
+}
+
+// run measures the server, and writes what is asked for.
+func (o *benchOptions) run(ctx context.Context, s Streams, options *bench.Options) error {
+	details := &bench.Details{}
+	if o.details {
+		options.Each = also(options.Each, details.Add)
+	}
+	if o.requestsOut.name == "" {
+		return o.measure(ctx, s, options, details)
+	}
+	var measured error
+	// What was measured before Ctrl-C is written, too.
+	err := report.WriteFiles(context.WithoutCancel(ctx), report.File{Name: o.requestsOut.name, Write: func(w io.Writer) error {
+		b := bufio.NewWriter(w)
+		rows := bench.RowsTo(o.requestsOut.name, b)
+		options.Each = also(options.Each, rows.Add)
+		if measured = o.measure(ctx, s, options, details); measured != nil && !errors.Is(measured, context.Canceled) {
+			return measured
+		}
+		if err := rows.Flush(); err != nil {
+			return err
+		}
+		return b.Flush()
+	}})
+	if measured == nil && err != nil {
+		return systemError{err}
+	}
+	return measured
+}
+
+// benchPatience is how long a run may take, once it is interrupted, to print what it has measured: thousands of streams end at
+// that moment.
+const benchPatience = 2 * time.Second
+
+// measure measures the server and prints what clients see, also what they saw until Ctrl-C.
+func (o *benchOptions) measure(ctx context.Context, s Streams, options *bench.Options, details *bench.Details) error {
+	each := options.Each
+	if o.asked.Traffic.MaxRate {
+		options.Each = nil // files are those of the rate that is found
+	}
+	watched := watchBench(s, o.quiet, options)
+	defer watched.finish()
+	b, err := bench.New(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	s.patience.Store(int64(benchPatience))
+	rate := options.Rate
+	var r *bench.Report
+	if o.asked.Traffic.MaxRate {
+		r, err = b.MaxRate(ctx, rate, func(text string) { watched.finish(); fmt.Fprintln(s.Err, "tried", text) })
+		if r != nil {
+			rate, options.Each = r.Seen.Rate, each
+		}
+	}
+	if err == nil && (r == nil || each != nil) {
+		r, err = b.Run(ctx, rate)
+	}
+	watched.finish()
+	if r == nil {
+		return err
+	}
+	return errors.Join(o.show(s, r, details), err)
+}
+
+// show prints a report and appends it to a file.
+func (o *benchOptions) show(s Streams, r *bench.Report, details *bench.Details) error {
+	fields := r.Fields()
+	if o.asked.Tag != "" {
+		fields.Set("tag", o.asked.Tag)
+	}
+	if r.Seen.Requests == 0 && !r.Interrupted {
+		fmt.Fprintln(s.Err, "throughline: no request was answered\n"+strings.Join(r.Wrong(), "\n"))
+		return errors.Join(o.append(fields, details), exitError{exitNoPlan})
+	}
+	var err error
+	if o.json {
+		var text []byte
+		if text, err = fields.JSON(); err == nil {
+			err = write(s.data, string(text))
+		}
+	} else {
+		err = write(s.Out, r.Block()+viewOptions{}.of(s).Wrap(strings.Join(r.Notes(), "\n")+"\n"))
+	}
+	return errors.Join(err, o.append(fields, details))
+}
+
+// append adds a result to the file of results.
+func (o *benchOptions) append(fields simulate.Fields, details *bench.Details) error {
+	if o.outputFile.name == "" {
+		return nil
+	}
+	if o.details {
+		fields = append(fields, details.Fields()...)
+	}
+	text, err := fields.Line()
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(o.outputFile.name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return systemError{err}
+	}
+	_, err = f.Write(text) // at once: lines of several programs do not mix
+	return failed(errors.Join(err, f.Close()))
+}
+
+// selfCheck measures this program itself.
+func (o *benchOptions) selfCheck(ctx context.Context, s Streams) error {
+	streams, tokens := cmp.Or(o.asked.Concurrency, 1000), cmp.Or(o.asked.Output, 100)
+	line := func(format string, args ...any) error {
+		return write(s.Out, viewOptions{}.of(s).Wrap(fmt.Sprintf(format, args...)+"\n"))
+	}
+	if err := line("%d streams of %d tokens, one every 100 ms, of a server in this program, on %d processors. Others hold programs up for %.2f ms on this machine.",
+		streams, tokens, runtime.GOMAXPROCS(0), 1e3*bench.HeldUp()); err != nil {
+		return err
+	}
+	for _, c := range []struct {
+		name      string
+		staggered bool
+	}{{"at times of their own", true}, {"all at once", false}} {
+		r, err := bench.SelfCheck(ctx, streams, tokens, c.staggered)
+		if err != nil {
+			return err
+		}
+		d := &r.Reading
+		if err := line("%s: chunks are read p50 %.2f ms, p99 %.2f ms, at most %.2f ms after they were written (%d of them)", c.name, 1e3*d.Quantile(0.5), 1e3*d.Quantile(0.99), 1e3*d.Max, d.Weight); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// benchWatch shows on a terminal how a run goes.
+type benchWatch struct {
+	stop chan struct{}
+	done chan struct{}
+}
+
+// Intervals of the line: how often it is drawn, and what it is about.
+const (
+	benchDrawn = 200 * time.Millisecond
+	benchShown = 10 // of these
+)
+
+// watchBench draws a line until it is finished; nothing where no one watches.
+func watchBench(s Streams, quiet bool, options *bench.Options) *benchWatch {
+	w := &benchWatch{stop: make(chan struct{}, 1), done: make(chan struct{})}
+	if quiet || !isTerminal(s.watched) {
+		close(w.done)
+		return w
+	}
+	options.Live = &bench.Live{}
+	go func() {
+		defer close(w.done)
+		past := []bench.Glance{options.Live.Look()}
+		tick := time.NewTicker(benchDrawn)
+		defer tick.Stop()
+		for {
+			select {
+			case <-w.stop:
+				fmt.Fprint(s.watched, "\r\x1b[K")
+				return
+			case <-tick.C:
+			}
+			now := options.Live.Look()
+			fmt.Fprint(s.watched, "\r", now.Line(past[0], options.Requests.Count()), "\x1b[K")
+			if past = append(past, now); len(past) > benchShown {
+				past = past[1:]
+			}
+		}
+	}()
+	return w
+}
+
+// finish wipes the line.
+func (w *benchWatch) finish() {
+	select {
+	case w.stop <- struct{}{}:
+	default:
+	}
+	<-w.done
+}

@@ -1,0 +1,309 @@
+package simulate
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"throughline/workload"
+)
+
+// Terms are what a run was asked.
+type Terms struct {
+	Backend     string
+	Asked       Asked
+	Rate        float64
+	Concurrency int // 0: no bound
+	TTFT, TPOT  workload.Limit
+	Seed        uint64
+}
+
+// Asked is what sglang's result file says of the requests. Lengths that are 0 are not given: those of a file.
+type Asked struct {
+	Dataset       string
+	Input, Output int     // the mean, or the most of uniform ones
+	Ratio         float64 // of the least to the most
+}
+
+// Seen is what clients saw of a run, with what was asked: the same block, keys and verdicts for a simulation and for a
+// benchmark of a real server.
+type Seen struct {
+	*Summary
+	Terms
+	NotRetokenized bool // no one has tokenized the answers again
+}
+
+// Holds reports whether the limits hold, and the queue does not grow.
+func (r *Seen) Holds() bool {
+	return holds(&r.Terms.TTFT, &r.Summary.TTFT) && holds(&r.Terms.TPOT, &r.Summary.TPOT) && !r.Saturated()
+}
+
+// growing is the share of the arrivals by which requests must pile up for that to be said: chance alone makes less.
+const growing = 0.03
+
+// Saturated reports whether arrivals exceed the capacity: more and more requests wait, by more than two standard deviations
+// of the number of arrivals, which chance may heap up.
+func (r *Seen) Saturated() bool {
+	present, waiting := r.Trend.Growth()
+	rate := r.arrivals()
+	return r.open() && waiting > growing*rate && present > growing*rate && waiting*r.LastArrival > 2*math.Sqrt(float64(r.Requests))
+}
+
+// Rising reports whether requests under way still become more when arrivals end, though none wait: the run is too short.
+func (r *Seen) Rising() bool {
+	present, _ := r.Trend.Growth()
+	return r.open() && !r.Saturated() && present > 2*growing*r.arrivals()
+}
+
+// open reports whether requests come by themselves.
+func (r *Seen) open() bool { return r.Concurrency == 0 && r.LastArrival > 0 }
+
+// arrivals is the requests per second that came.
+func (r *Seen) arrivals() float64 { return float64(r.Requests) / r.LastArrival }
+
+// Block is the result as sglang.bench_serving prints it.
+func (r *Seen) Block() string {
+	var b strings.Builder
+	line := func(name, format string, v ...any) { fmt.Fprintf(&b, "%-40s %s\n", name, fmt.Sprintf(format, v...)) }
+	rule := func(title string, fill string) {
+		left := (50 - len(title)) / 2
+		fmt.Fprintln(&b, strings.Repeat(fill, left)+title+strings.Repeat(fill, 50-left-len(title)))
+	}
+	ms := func(name string, v float64) { line(name, "%.2f", 1e3*v) }
+	d := r.Duration()
+	b.WriteByte('\n')
+	rule(" Serving Benchmark Result ", "=")
+	line("Backend:", "%s", r.Backend)
+	line("Traffic request rate:", "%s", rateText(r.Rate))
+	if r.Concurrency > 0 {
+		line("Max request concurrency:", "%d", r.Concurrency)
+	} else {
+		line("Max request concurrency:", "not set")
+	}
+	line("Successful requests:", "%d", r.Requests)
+	line("Benchmark duration (s):", "%.2f", d)
+	line("Total input tokens:", "%d", r.Input)
+	line("Total generated tokens:", "%d", r.Output)
+	if r.NotRetokenized {
+		line("Total generated tokens (retokenized):", "not counted")
+	} else {
+		line("Total generated tokens (retokenized):", "%d", r.Output)
+	}
+	line("Request throughput (req/s):", "%.2f", float64(r.Requests)/d)
+	line("Input token throughput (tok/s):", "%.2f", float64(r.Input)/d)
+	line("Output token throughput (tok/s):", "%.2f", float64(r.Output)/d)
+	line("Total token throughput (tok/s):", "%.2f", float64(r.Input+r.Output)/d)
+	line("Concurrency:", "%.2f", r.Residence/d)
+	rule("End-to-End Latency", "-")
+	ms("Mean E2E Latency (ms):", r.E2E.Mean())
+	ms("Median E2E Latency (ms):", r.E2E.Quantile(0.5))
+	rule("Time to First Token", "-")
+	ms("Mean TTFT (ms):", r.Summary.TTFT.Mean())
+	ms("Median TTFT (ms):", r.Summary.TTFT.Quantile(0.5))
+	ms("P99 TTFT (ms):", r.Summary.TTFT.Quantile(0.99))
+	rule("Inter-Token Latency", "-")
+	if r.ITL.Weight > 0 {
+		ms("Mean ITL (ms):", r.ITL.Mean())
+		ms("Median ITL (ms):", r.ITL.Quantile(0.5))
+		ms("P95 ITL (ms):", r.ITL.Quantile(0.95))
+		ms("P99 ITL (ms):", r.ITL.Quantile(0.99))
+		ms("Max ITL (ms):", r.ITL.Max)
+	} else {
+		for _, name := range []string{"Mean", "Median", "P95", "P99", "Max"} {
+			ms(name+" ITL (ms):", 0)
+		}
+	}
+	rule("", "=")
+	return b.String()
+}
+
+func rateText(rate float64) string {
+	if math.IsInf(rate, 1) {
+		return "inf"
+	}
+	return strconv.FormatFloat(rate, 'g', 6, 64)
+}
+
+// plain is a rate with three digits at least, and no exponent.
+func plain(rate float64) string {
+	if rate >= 100 {
+		return strconv.FormatFloat(rate, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(rate, 'g', 3, 64)
+}
+
+// Growth tells of a queue that grows, or may.
+func (r *Seen) Growth() []string {
+	present, waiting := r.Trend.Growth()
+	switch {
+	case r.Saturated():
+		return []string{fmt.Sprintf("arrivals exceed capacity: the queue grows by %s requests/s", plain(waiting))}
+	case r.Rising():
+		return []string{fmt.Sprintf("not steady: requests under way still grow by %s per second when arrivals end; more requests would tell", plain(present))}
+	}
+	return nil
+}
+
+// Goodput tells how many requests keep the limits, where there are any.
+func (r *Seen) Goodput() []string {
+	if r.Limits == (Limits{}) {
+		return nil
+	}
+	verdict := "the limits hold"
+	switch {
+	case r.Terms.TTFT.Seconds == 0 && r.Terms.TPOT.Seconds == 0:
+		verdict = "" // they are of single requests
+	case !r.Holds():
+		verdict = "the limits do not hold"
+	}
+	return []string{strings.TrimSuffix(fmt.Sprintf("goodput: %.2f requests/s (%.1f%%) keep all limits; %s", float64(r.Good)/r.Duration(), 100*float64(r.Good)/float64(r.Requests), verdict), "; ")}
+}
+
+// Trust tells how far the means may be off.
+func (r *Seen) Trust() []string {
+	skip := r.First.WarmUp()
+	_, size := r.First.Batches()
+	first, whole := r.First.Interval(skip), r.Whole.Interval(skip)
+	switch {
+	case r.Saturated():
+		return []string{"no steady state: means grow with the length of the run"}
+	case !math.IsNaN(first.Half) && !math.IsNaN(whole.Half):
+		return []string{fmt.Sprintf("after a warm-up of %d requests: TTFT %.1f ± %.1f ms, E2E %.1f ± %.1f ms (95%%, means of %d batches of %d)",
+			int64(skip)*size, 1e3*first.Mean, 1e3*first.Half, 1e3*whole.Mean, 1e3*whole.Half, first.Batches, first.Size)}
+	case first.Batches < fewestBatches:
+		return []string{fmt.Sprintf("too few requests to tell how far the means may be off (at least %d are needed)", leastBatch*fewestBatches)}
+	}
+	return []string{fmt.Sprintf("the run is too short to tell how far the means may be off: neighbouring batches of %d requests are alike", first.Size)}
+}
+
+// Field is one of a result.
+type Field struct {
+	Name  string
+	Value any
+}
+
+// Fields are those of a result, in their order.
+type Fields []Field
+
+// Set gives a field that is there another value.
+func (f Fields) Set(name string, value any) {
+	for i := range f {
+		if f[i].Name == name {
+			f[i].Value = value
+			return
+		}
+	}
+	panic("no field " + name)
+}
+
+// known is a number, or null where it is none.
+func known(x float64) any {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return x
+}
+
+// Fields are the result with the names of sglang's result file, in its order, and some of our own after them. What is not
+// known is null. Source: sgl-project/sglang, python/sglang/benchmark/serving.py.
+func (r *Seen) Fields() Fields {
+	d := r.Duration()
+	var out Fields
+	add := func(name string, v any) {
+		if f, ok := v.(float64); ok {
+			v = known(f)
+		}
+		out = append(out, Field{name, v})
+	}
+	orNull := func(known bool, v any) any {
+		if known {
+			return v
+		}
+		return nil
+	}
+	add("tag", nil)
+	add("backend", r.Backend)
+	add("dataset_name", r.Asked.Dataset)
+	if math.IsInf(r.Rate, 1) {
+		add("request_rate", "inf")
+	} else {
+		add("request_rate", r.Rate)
+	}
+	add("max_concurrency", orNull(r.Concurrency > 0, r.Concurrency))
+	add("sharegpt_output_len", nil)
+	add("random_input_len", orNull(r.Asked.Input > 0, r.Asked.Input))
+	add("random_output_len", orNull(r.Asked.Input > 0, r.Asked.Output))
+	add("random_range_ratio", orNull(r.Asked.Input > 0, r.Asked.Ratio))
+	add("server_info", nil)
+	add("duration", d)
+	add("completed", r.Requests)
+	add("total_input_tokens", r.Input)
+	add("total_input_text_tokens", r.Input)
+	add("total_input_vision_tokens", 0)
+	add("total_output_tokens", r.Output)
+	add("total_output_tokens_retokenized", orNull(!r.NotRetokenized, r.Output))
+	add("request_throughput", float64(r.Requests)/d)
+	add("input_throughput", float64(r.Input)/d)
+	add("output_throughput", float64(r.Output)/d)
+	add("total_throughput", float64(r.Input+r.Output)/d)
+	for _, f := range []struct {
+		name string
+		of   *Distribution
+	}{{"e2e_latency", &r.E2E}, {"ttft", &r.Summary.TTFT}, {"tpot", &r.Summary.TPOT}, {"itl", &r.ITL}} {
+		add("mean_"+f.name+"_ms", 1e3*f.of.Mean())
+		add("median_"+f.name+"_ms", 1e3*f.of.Quantile(0.5))
+		add("std_"+f.name+"_ms", 1e3*f.of.Deviation())
+		for _, p := range []int{90, 95, 99} {
+			add(fmt.Sprintf("p%d_%s_ms", p, f.name), 1e3*f.of.Quantile(float64(p)/100))
+		}
+		add("max_"+f.name+"_ms", 1e3*f.of.maximum())
+	}
+	add("concurrency", r.Residence/d)
+	add("accept_length", nil)
+	add("max_output_tokens_per_s", nil)
+	add("max_concurrent_requests", nil)
+	skip := r.First.WarmUp()
+	first, whole := r.First.Interval(skip), r.Whole.Interval(skip)
+	_, waiting := r.Trend.Growth()
+	if !r.Saturated() {
+		waiting = 0
+	}
+	add("ttft_ci95_ms", 1e3*first.Half)
+	add("e2e_latency_ci95_ms", 1e3*whole.Half)
+	add("goodput", float64(r.Good)/d)
+	add("limits_hold", r.Holds())
+	add("saturated", r.Saturated())
+	add("queue_growth", waiting)
+	return out
+}
+
+// JSON is the fields as an object, each on a line of its own.
+func (f Fields) JSON() ([]byte, error) { return f.object("{\n  ", ",\n  ", "\n}\n") }
+
+// Line is the fields as an object on one line.
+func (f Fields) Line() ([]byte, error) { return f.object("{", ", ", "}\n") }
+
+func (f Fields) object(open, between, end string) ([]byte, error) {
+	var b strings.Builder
+	for _, one := range f {
+		value, err := json.Marshal(one.Value)
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString(open)
+		open = between
+		fmt.Fprintf(&b, "%q: %s", one.Name, value)
+	}
+	b.WriteString(end)
+	return []byte(b.String()), nil
+}
+
+// maximum is the largest value, or not a number.
+func (d *Distribution) maximum() float64 {
+	if d.Weight == 0 {
+		return math.NaN()
+	}
+	return d.Max
+}

@@ -1,0 +1,98 @@
+package simulate
+
+// Summary is what clients saw of a run. Simulations and benchmarks of real servers fill it alike, request by request.
+type Summary struct {
+	Requests        int64 // that have ended
+	Input, Output   int64 // tokens of these
+	Start, End      float64
+	LastArrival     float64
+	TTFT, TPOT, E2E Distribution // of requests
+	ITL             Distribution // of tokens
+
+	Residence float64 // seconds that requests were in the system, summed
+	Present   float64 // integral of the requests in the system over time
+
+	First BatchMeans // of the times to first tokens, in the order of ends
+	Whole BatchMeans // of the times of requests
+
+	Trend Trend // of what arriving requests found
+
+	Limits Limits
+	Good   int64 // requests that kept all limits
+
+	present  int64
+	presentT float64
+}
+
+// Limits are those that a request keeps to be counted as good, in seconds; 0: none.
+type Limits struct{ TTFT, TPOT, E2E float64 }
+
+// Ended is a request that has ended.
+type Ended struct {
+	ID                                int64
+	Arrival, Scheduled, First, Finish float64
+	Input, Output, Preemptions        int
+	Client                            int
+}
+
+// TPOT is the time per output token after the first; 0 where there is none.
+func (e *Ended) TPOT() float64 {
+	if e.Output < 2 {
+		return 0
+	}
+	return (e.Finish - e.First) / float64(e.Output-1)
+}
+
+// Keep reports whether a request keeps the limits.
+func (l *Limits) Keep(e *Ended) bool {
+	return (l.TTFT == 0 || e.First-e.Arrival <= l.TTFT) && (l.TPOT == 0 || e.TPOT() <= l.TPOT) && (l.E2E == 0 || e.Finish-e.Arrival <= l.E2E)
+}
+
+// Arrived notes a request, which finds so many waiting. Requests arrive in order.
+func (s *Summary) Arrived(at float64, waiting int64) {
+	s.moved(at)
+	s.Trend.add(at, float64(s.present), float64(waiting))
+	s.present++
+	s.LastArrival = max(s.LastArrival, at)
+}
+
+// moved notes that the number of requests in the system changes.
+func (s *Summary) moved(t float64) {
+	if t > s.presentT {
+		s.Present += float64(s.present) * (t - s.presentT)
+		s.presentT = t
+	}
+}
+
+// Token notes tokens that came a time after the one before them.
+func (s *Summary) Token(gap float64, count int) { s.ITL.Add(gap, count) }
+
+// Left notes that a request has gone without an answer.
+func (s *Summary) Left(t float64) {
+	s.moved(t)
+	s.present--
+	s.End = max(s.End, t)
+}
+
+// Ended notes the end of a request.
+func (s *Summary) Ended(e *Ended) {
+	s.Left(e.Finish)
+	s.Requests++
+	s.Input += int64(e.Input)
+	s.Output += int64(e.Output)
+	first, whole := e.First-e.Arrival, e.Finish-e.Arrival
+	s.Residence += whole
+	s.TTFT.Add(first, 1)
+	s.E2E.Add(whole, 1)
+	s.First.Add(first)
+	s.Whole.Add(whole)
+	if e.Output > 1 {
+		s.TPOT.Add(e.TPOT(), 1)
+	}
+	if s.Limits.Keep(e) {
+		s.Good++
+	}
+}
+
+// Duration is the time from the start of the run to its end.
+func (s *Summary) Duration() float64 { return s.End - s.Start }
