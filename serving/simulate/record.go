@@ -165,6 +165,12 @@ func (r *Record) ended(j *job, t float64) {
 	}
 }
 
+// dropped notes that a request left before its end.
+func (r *Record) dropped(t float64) {
+	r.moved(t)
+	r.present--
+}
+
 // close completes the record when all has ended.
 func (r *Record) close(run *run) {
 	for _, s := range run.servers {
