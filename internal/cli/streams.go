@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -34,6 +35,8 @@ type Streams struct {
 	watched io.Writer
 	// terminal: Out is one.
 	terminal bool
+	// linger asks for so much time, besides the usual, to end after a signal.
+	linger func(time.Duration)
 }
 
 // guarded is streams for commands: no output is lost unnoticed, and no control character reaches a terminal.

@@ -36,6 +36,7 @@ type Question struct {
 	Traffic  Traffic
 	Exchange Exchange
 	Reading
+	Emulation
 
 	Beside string // a folder in which files are looked up after the working directory; empty: none
 }
@@ -123,7 +124,8 @@ func Default() Question {
 			Requests: 1000, Rate: math.Inf(1), Arrival: "poisson", Ratio: 1, Turns: 1, Replicas: 1, Routing: string(deploy.RoundRobin),
 			BlockTokens: 16, StepsAhead: -1, TimelineEvery: 1,
 		},
-		Exchange: Exchange{Libraries: "nccl,uccl,deepep", Ranks: "8,16,32,64", Tokens: "128,4096"},
+		Emulation: Emulation{Host: "127.0.0.1", Port: 8000, Speed: 1, Connections: 16384},
+		Exchange:  Exchange{Libraries: "nccl,uccl,deepep", Ranks: "8,16,32,64", Tokens: "128,4096"},
 	}
 }
 

@@ -58,11 +58,14 @@ const (
 	Calibrate
 	Run
 	Import // models import
+	Emulate
 
 	Point    = Estimate | Explain | Compare // commands on one deployment
-	Deployed = Point | Simulate             // and on one under way
+	Served   = Simulate | Emulate           // on one under way
+	Deployed = Point | Served
+	Drawn    = Plan | Point | Simulate // whose requests are drawn here
 	Tables   = Ops | Forward | Serving | Published
-	All      = Import<<1 - 1
+	All      = Emulate<<1 - 1
 )
 
 // Commands are all that have settings, and how they are called.
@@ -73,6 +76,7 @@ var Commands = []struct {
 	{Plan, "plan"}, {Estimate, "estimate"}, {Explain, "explain"}, {Compare, "compare"}, {Simulate, "simulate"}, {Comm, "comm"},
 	{Ops, "validate ops"}, {Forward, "validate forward"}, {Serving, "validate serving"}, {Published, "validate published"}, {Requests, "validate requests"},
 	{Calibrate, "calibrate"}, {Run, "run"}, {Import, "models import"},
+	{Emulate, "emulate"},
 }
 
 // Paths are what some commands are called.

@@ -192,7 +192,7 @@ func TestLognormalService(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 1)) // as the traffic draws them
 	var n, sum, squares float64
 	for range 2_000_000 {
-		s := 1e-3 * float64(input.draw(random))
+		s := 1e-3 * float64(input.Draw(random))
 		n++
 		sum += s
 		squares += s * s

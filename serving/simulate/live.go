@@ -54,7 +54,7 @@ func (l *Live) Submit(q Request) error {
 	if err := r.fits(&q); err != nil {
 		return err
 	}
-	if len(r.entry) == 0 || r.split() && len(r.decode) == 0 {
+	if !l.Takes() {
 		return ErrNoServer
 	}
 	q.Arrival = max(q.Arrival, l.now)
@@ -94,22 +94,22 @@ func (l *Live) Record() *Record { return l.run.record }
 
 // Cancel ends the request of a client that waits no longer: at the end of the step that computes it, or at once.
 func (l *Live) Cancel(client int, t float64) {
-	l.order(t, func(t float64) { l.cancel(client, t) })
+	l.At(t, func(t float64) { l.cancel(client, t) })
 }
 
 // Kill ends a server, with all requests that it has.
 func (l *Live) Kill(server int, t float64) {
-	l.order(t, func(t float64) { l.kill(l.run.servers[server], t) })
+	l.At(t, func(t float64) { l.kill(l.run.servers[server], t) })
 }
 
 // Revive starts a server again.
 func (l *Live) Revive(server int, t float64) {
-	l.order(t, func(float64) { l.run.servers[server].down = false; l.run.connect() })
+	l.At(t, func(float64) { l.run.servers[server].down = false; l.run.connect() })
 }
 
 // Stall lets a server stand still for some seconds, in the middle of a step.
 func (l *Live) Stall(server int, t, seconds float64) {
-	l.order(t, func(t float64) {
+	l.At(t, func(t float64) {
 		s := l.run.servers[server]
 		s.held = t + seconds
 		if s.state == busy {
@@ -120,7 +120,8 @@ func (l *Live) Stall(server int, t, seconds float64) {
 	})
 }
 
-func (l *Live) order(t float64, do func(float64)) {
+// At calls a function at a time.
+func (l *Live) At(t float64, do func(t float64)) {
 	r := l.run
 	i := len(r.orders)
 	for i > 0 && r.orders[i-1].time > t {
@@ -318,4 +319,9 @@ func (l *Live) States() []State {
 		out = append(out, st)
 	}
 	return out
+}
+
+// Takes reports whether any server takes requests.
+func (l *Live) Takes() bool {
+	return len(l.run.entry) > 0 && (!l.run.split() || len(l.run.decode) > 0)
 }

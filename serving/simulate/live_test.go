@@ -66,7 +66,8 @@ func TestLiveIsRun(t *testing.T) {
 		}
 		seen := map[int]*stream{}
 		o.Each = func(e *Ended) { got = append(got, *e) }
-		o.Tokens = func(client, n int, at float64) {
+		o.Tokens = func(k Token) {
+			client, n, at := k.Client, k.Count, k.Time
 			s := seen[client]
 			if s == nil {
 				s = &stream{first: at}
@@ -128,11 +129,11 @@ func TestLiveFaults(t *testing.T) {
 			}
 			over[client] = how
 		}
-		o.Tokens = func(client, n int, at float64) {
-			if over[client] != "" {
-				t.Fatalf("request %d: a token after it was %s", client, over[client])
+		o.Tokens = func(k Token) {
+			if over[k.Client] != "" {
+				t.Fatalf("request %d: a token after it was %s", k.Client, over[k.Client])
 			}
-			tokens[client] += n
+			tokens[k.Client] += k.Count
 		}
 		o.Each = func(e *Ended) { end(e.Client, "ended") }
 		l, err := NewLive(o, func(client int, _ float64) { end(client, "lost") })
@@ -203,7 +204,7 @@ func TestLiveByHand(t *testing.T) {
 	note := func(what string, client int, t float64) {
 		got = append(got, fmt.Sprintf("%s %c %g", what, 'a'+client, t))
 	}
-	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Policy: p, Times: second{}}}, Tokens: func(client, _ int, t float64) { note("token", client, t) },
+	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Policy: p, Times: second{}}}, Tokens: func(k Token) { note("token", k.Client, k.Time) },
 		Each: func(e *Ended) { note("end", e.Client, e.Finish) }}
 	l, err := NewLive(o, func(client int, t float64) { note("lost", client, t) })
 	if err != nil {

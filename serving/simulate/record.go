@@ -59,7 +59,7 @@ type Ended struct {
 	ID                                int64
 	Arrival, Scheduled, First, Finish float64
 	Input, Output, Preemptions        int
-	Client                            int
+	Client, Server                    int // where it ended
 }
 
 func newRecord(o *Options) *Record {
@@ -161,7 +161,7 @@ func (r *Record) ended(j *job, t float64) {
 	}
 	if r.each != nil {
 		r.each(&Ended{ID: j.id, Arrival: j.Arrival, Scheduled: j.scheduled, First: j.first, Finish: t, Input: j.Input, Output: j.Output,
-			Preemptions: j.preemptions, Client: j.Client})
+			Preemptions: j.preemptions, Client: j.Client, Server: j.home.server.index})
 	}
 }
 

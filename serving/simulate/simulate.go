@@ -44,10 +44,10 @@ type Options struct {
 	Clock Clock       // of a single server; nil: steps follow each other
 	Watch func(*Step) // sees every step when it has been scheduled and its end is known; nil: none
 
-	Each   func(*Ended)                        // sees every request that has ended; nil: none
-	Tokens func(client, tokens int, t float64) // sees tokens of a request when they come out; nil: no one does
-	Limits Limits                              // which a good request keeps
-	Every  float64                             // seconds of the intervals of the timeline; 0: none
+	Each   func(*Ended) // sees every request that has ended; nil: none
+	Tokens func(Token)  // sees tokens of requests when they come out; nil: no one does
+	Limits Limits       // which a good request keeps
+	Every  float64      // seconds of the intervals of the timeline; 0: none
 }
 
 // Step is one step of a rank.
@@ -61,6 +61,12 @@ type Step struct {
 	Running      int // in the step, or waiting for it to end
 	Blocks       int // in use, those of the step included
 	Preempted    int
+}
+
+// Token is tokens of a request that come out at once: of a server, at a time.
+type Token struct {
+	Client, Server, Count int
+	Time                  float64
 }
 
 // server is ranks that step together.
@@ -481,7 +487,7 @@ func (r *run) finished(at int32, t float64) {
 // told tells of tokens that come out.
 func (r *run) told(j *job, tokens int, t float64) {
 	if r.Tokens != nil {
-		r.Tokens(j.Client, tokens, t)
+		r.Tokens(Token{j.Client, j.home.server.index, tokens, t})
 	}
 }
 
@@ -529,7 +535,7 @@ func (r *run) arrived(t float64) {
 		r.forget(m.job, t)
 		return
 	}
-	j.first, j.last, j.emitted = t, t, 1
+	j.home, j.first, j.last, j.emitted = m.to, t, t, 1
 	r.told(j, 1, t)
 	if j.emitted >= j.Output {
 		r.finished(m.job, t)
