@@ -127,21 +127,51 @@ func (e *Emulator) ready() bool {
 
 // Run lets time pass until the context ends, and ends all streams then.
 func (e *Emulator) Run(ctx context.Context) error {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	defer e.close()
 	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-timer.C:
-		case <-e.wake:
-		}
 		wait, err := e.advance()
 		if err != nil {
 			return err
 		}
-		timer.Reset(wait)
+		if !e.sleep(ctx, wait) {
+			return nil
+		}
+	}
+}
+
+// Times of waiting for an event: a timer as long as it may be late, then naps between looks for others that come earlier.
+const (
+	timerLate = 1500 * time.Microsecond
+	nappings  = 250 * time.Microsecond
+)
+
+// sleep waits, or until something comes earlier. It reports false when the context has ended.
+func (e *Emulator) sleep(ctx context.Context, wait time.Duration) bool {
+	until := time.Now().Add(wait)
+	if wait > timerLate {
+		timer := time.NewTimer(wait - timerLate)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return false
+		case <-e.wake:
+			return true
+		case <-timer.C:
+		}
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-e.wake:
+			return true
+		default:
+		}
+		left := time.Until(until)
+		if left <= 0 {
+			return true
+		}
+		nap(min(left, nappings))
 	}
 }
 

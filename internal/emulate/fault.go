@@ -91,9 +91,10 @@ func ParseFaults(words []string) ([]Fault, error) {
 			errs = append(errs, kind.read(rest, &out[len(out)-1]))
 		}
 	}
+	read := document.Join(errs...) == nil // else what is missing may be what is wrong
 	for i := range out {
 		for _, f := range findFault(out[i].Kind).fields {
-			if _, ok := out[i].values[f.name]; f.required && !ok && len(errs) == 0 {
+			if _, ok := out[i].values[f.name]; f.required && !ok && read {
 				errs = append(errs, fmt.Errorf("%s needs %s: %s", out[i].Kind, f.name, f.kind))
 			}
 		}
