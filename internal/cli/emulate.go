@@ -42,7 +42,7 @@ listen.`,
 		Example: `  throughline emulate --model Llama-3.1-8B --system H200 --engine vllm
   throughline emulate --from plan.json#1 --port 0 --speed 10
   throughline emulate --model Llama-3.1-8B --system H200 --replicas 4 --routing least-loaded --fault die:replica=1,after=60s
-  throughline emulate --model DeepSeek-V3 --system H200 --prefill-plan tp8 --decode-plan tp8 --fault errors:0.01 --fault slow-start:30s`,
+  throughline emulate --model Qwen3-32B --system H200 --prefill-plan tp2 --decode-plan tp4 --fault errors:0.01 --fault slow-start:30s`,
 		Args: onlyFlags(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config, title, err := emulation(s, flags)
@@ -65,7 +65,7 @@ listen.`,
 			if err := write(s.Out, fmt.Sprintf("%s\nmodel %s\nlistening on http://%s\n", title, config.Model, l.Addr())); err != nil {
 				return err
 			}
-			s.linger(emulate.GraceTime)
+			s.linger(2 * emulate.GraceTime)
 			if err := e.Serve(cmd.Context(), l); err != nil {
 				return systemError{err}
 			}

@@ -12,6 +12,7 @@ type answer struct {
 	id      string
 	created int64 // seconds since 1970
 	model   string
+	quoted  string // model, in JSON
 	usage   bool // asked for, in a stream
 	sent    int  // tokens
 	finish  bool // all are
@@ -55,13 +56,7 @@ func (a *answer) head(to []byte, object string) []byte {
 	to = append(to, `","created":`...)
 	to = strconv.AppendInt(to, a.created, 10)
 	to = append(to, `,"model":`...)
-	return appendQuoted(to, a.model)
-}
-
-// appendQuoted adds a text in JSON.
-func appendQuoted(to []byte, text string) []byte {
-	quoted, _ := json.Marshal(text) // a string has no error
-	return append(to, quoted...)
+	return append(to, a.quoted...)
 }
 
 // tail ends an event. Where usage is asked for, all events but the last have none.

@@ -2,6 +2,7 @@ package emulate
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -92,23 +93,22 @@ func askOn(conn net.Conn, input, output int) (s seen) {
 			s.err = err
 			return s
 		}
-		text := string(line)
 		switch {
-		case strings.HasPrefix(text, ": "):
-			at, err := strconv.ParseFloat(strings.TrimSpace(text[2:]), 64)
+		case bytes.HasPrefix(line, []byte(": ")):
+			at, err := strconv.ParseFloat(string(bytes.TrimSpace(line[2:])), 64)
 			if err != nil {
 				s.err = err
 				return s
 			}
 			s.got, s.stamps = append(s.got, time.Now()), append(s.stamps, at)
-		case strings.HasPrefix(text, "data: [DONE]"):
+		case bytes.HasPrefix(line, []byte("data: [DONE]")):
 			s.finished = time.Now()
 			if len(s.got) != output {
 				s.err = fmt.Errorf("%d tokens, not %d", len(s.got), output)
 			}
 			return s
-		case strings.HasPrefix(text, `data: {"error"`), strings.HasPrefix(text, "HTTP/1.1 ") && !strings.HasPrefix(text, "HTTP/1.1 200"):
-			s.err = fmt.Errorf("%s", text)
+		case bytes.HasPrefix(line, []byte(`data: {"error"`)), bytes.HasPrefix(line, []byte("HTTP/1.1 ")) && !bytes.HasPrefix(line, []byte("HTTP/1.1 200")):
+			s.err = fmt.Errorf("%s", line)
 			return s
 		}
 	}

@@ -5,6 +5,7 @@ package emulate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -29,6 +30,7 @@ type Config struct {
 // Emulator is a deployment under way. One goroutine lets its time pass; handlers of requests wait for what comes out.
 type Emulator struct {
 	Config
+	quoted string // name of the model, in JSON
 	start  time.Time
 	wake   chan struct{} // an event may be earlier than the one that is waited for
 	closed chan struct{}
@@ -58,10 +60,14 @@ func Replicas(o *simulate.Options) (n int) {
 func New(c Config) (*Emulator, error) {
 	e := &Emulator{Config: c, start: time.Now(), wake: make(chan struct{}, 1), closed: make(chan struct{}), streams: map[int]*stream{},
 		random: rand.New(rand.NewPCG(c.Seed, 4))}
+	quoted, err := json.Marshal(c.Model)
+	if err != nil {
+		return nil, err
+	}
+	e.quoted = string(quoted)
 	o := c.Simulation
 	e.met = newMetrics(&o, c.Context)
 	o.Tokens, o.Each, o.Watch = e.token, e.end, e.met.step
-	var err error
 	if e.live, err = simulate.NewLive(o, e.lost); err != nil {
 		return nil, err
 	}

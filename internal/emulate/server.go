@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -159,7 +160,7 @@ func (e *Emulator) begin(of *protocol, w http.ResponseWriter, r *http.Request) (
 		return nil, nil, err
 	}
 	q.prompt = nil // which may be large
-	return &answer{stream: s, id: fmt.Sprintf("%s%08x", of.answers.mark, s.client), created: time.Now().Unix(), model: e.Model, usage: q.usage}, q, nil
+	return &answer{stream: s, id: fmt.Sprintf("%s%08x", of.answers.mark, s.client), created: time.Now().Unix(), model: e.Model, quoted: e.quoted, usage: q.usage}, q, nil
 }
 
 // cut is the tokens after which a connection is closed without a word.
@@ -255,7 +256,7 @@ func (w *writer) write(got []burst, end ending) bool {
 		}
 		w.finish = w.sent+one.tokens >= w.output
 		if w.stamped {
-			b = fmt.Appendf(b, ": %.9f\n", one.time)
+			b = append(strconv.AppendFloat(append(b, ": "...), one.time, 'f', 9, 64), '\n')
 		}
 		b = w.answers.some(b, w.answer, one.tokens)
 		if w.sent += one.tokens; w.sent >= w.cut {
