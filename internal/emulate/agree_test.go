@@ -7,7 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"throughline/deploy"
+	"throughline/engine"
+	"throughline/internal/question"
 	"throughline/internal/test/racing"
+	"throughline/plan"
 	"throughline/serving/simulate"
 	"throughline/workload"
 )
@@ -50,19 +54,28 @@ func (m *measured) figures(r *simulate.Record) []struct {
 }
 
 // TestAgrees: clients see what simulate predicts for the same arrivals: throughput and mean TTFT and ITL within 2%, P99 within 5%.
+// These loads are ones whose figures do not hang on half a millisecond: where arrivals decide which prompts share a step, the
+// P99 of ITL that simulate itself predicts for 160 requests varies by 19%.
 func TestAgrees(t *testing.T) {
 	if racing.Enabled {
 		t.Skip("the race detector takes time of its own")
 	}
-	for name, traffic := range map[string]simulate.Traffic{
-		"open loop":   {Requests: 120, Rate: 12, Arrival: workload.Arrival{Kind: "poisson"}},
-		"closed loop": {Requests: 60, Rate: math.Inf(1), Clients: 12},
+	slow := servers(2, 32, steps{40e-3, 20e-6})
+	slow.FirstSeconds, slow.RequestSeconds = 20e-3, 15e-3
+	poisson := workload.Arrival{Kind: "poisson"}
+	for name, c := range map[string]struct {
+		options       simulate.Options
+		traffic       simulate.Traffic
+		input, output int
+	}{
+		"open loop":    {slow, simulate.Traffic{Requests: 120, Rate: 12, Arrival: poisson}, 400, 30},
+		"closed loop":  {slow, simulate.Traffic{Requests: 100, Rate: math.Inf(1), Clients: 12}, 400, 30},
+		"a deployment": {llama(t), simulate.Traffic{Requests: 120, Rate: 12, Arrival: poisson}, 900, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
-			traffic.Input, traffic.Output = simulate.Length{Mean: 400, Kind: "uniform", By: 0.5}, simulate.Length{Mean: 30, Kind: "uniform", By: 0.5}
-			traffic.Seed = 1
-			o := servers(2, 32, steps{40e-3, 20e-6})
-			o.FirstSeconds, o.RequestSeconds = 20e-3, 15e-3
+			o, traffic := c.options, c.traffic
+			traffic.Input, traffic.Output = simulate.Length{Mean: c.input, Kind: "uniform", By: 0.5}, simulate.Length{Mean: c.output, Kind: "uniform", By: 0.5}
+			traffic.Seed = 4
 			record, err := simulate.Run(context.Background(), o, traffic.Source())
 			if err != nil {
 				t.Fatal(err)
@@ -92,10 +105,33 @@ func TestAgrees(t *testing.T) {
 	}
 }
 
+// llama is Llama-3.1-8B on an H200 behind vLLM.
+func llama(t *testing.T) simulate.Options {
+	t.Helper()
+	q := question.Default()
+	q.Model, q.System, q.GPUs = "Llama-3.1-8B", "H200", 1
+	l, err := q.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.Find("vllm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := l.Deployment()
+	d.Pools = []deploy.Pool{{System: l.Decode, Plan: plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, Pipelined: true}, Count: 1}}
+	d = e.Apply(d)
+	o, err := simulate.Of(&d, workload.Lengths{Input: 675, Output: 75}, &simulate.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
 // play sends the requests of a simulation to an emulator of the same deployment.
 func play(t *testing.T, o simulate.Options, traffic *simulate.Traffic) *measured {
 	c := config()
-	c.Simulation = o
+	c.Simulation, c.Context = o, 1<<20
 	_, addr, stop := started(t, c)
 	defer stop()
 	source := traffic.Source()
@@ -103,8 +139,7 @@ func play(t *testing.T, o simulate.Options, traffic *simulate.Traffic) *measured
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	start := time.Now()
-	var send func(q simulate.Request)
-	send = func(q simulate.Request) {
+	send := func(q simulate.Request) {
 		for {
 			due := start.Add(time.Duration(1e9 * q.Arrival))
 			time.Sleep(time.Until(due) - timerLate)

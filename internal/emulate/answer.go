@@ -13,9 +13,9 @@ type answer struct {
 	created int64 // seconds since 1970
 	model   string
 	quoted  string // model, in JSON
-	usage   bool // asked for, in a stream
-	sent    int  // tokens
-	finish  bool // all are
+	usage   bool   // asked for, in a stream
+	sent    int    // tokens
+	finish  bool   // all are
 }
 
 // reason is why an answer ends.
