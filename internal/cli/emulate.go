@@ -50,19 +50,22 @@ listen.`,
 				return err
 			}
 			q, _ := flags.read() // which has been checked
-			l, err := net.Listen("tcp", net.JoinHostPort(q.Emulation.Host, strconv.Itoa(q.Emulation.Port)))
+			host := q.Emulation.Host
+			l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(q.Emulation.Port)))
 			if err != nil {
 				return systemError{fmt.Errorf("%w (--host, --port; --port 0 takes any port that is free)", err)}
 			}
 			defer l.Close()
-			if at, ok := l.Addr().(*net.TCPAddr); ok && !at.IP.IsLoopback() {
+			addr := l.Addr().(*net.TCPAddr)
+			at := net.JoinHostPort(host, strconv.Itoa(addr.Port))
+			if !addr.IP.IsLoopback() {
 				fmt.Fprintf(s.Err, "warning: whoever reaches %s over the network can send requests\n", at)
 			}
 			e, err := emulate.New(*config)
 			if err != nil {
 				return err
 			}
-			if err := write(s.Out, fmt.Sprintf("%s\nmodel %s\nlistening on http://%s\n", title, config.Model, l.Addr())); err != nil {
+			if err := write(s.Out, fmt.Sprintf("%s\nmodel %s\nlistening on http://%s\n", title, config.Model, at)); err != nil {
 				return err
 			}
 			s.linger(2 * emulate.GraceTime)

@@ -13,6 +13,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"throughline/internal/emulate"
+	"throughline/internal/question"
 )
 
 // emulated starts a server on any port, lets someone ask it, and ends it as Ctrl-C does. It returns what was printed.
@@ -116,5 +119,12 @@ func TestEmulateRefuses(t *testing.T) {
 	taken := fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
 	if code, out, said := attempt("emulate", "--model", "Llama-3.1-8B", "--system", "H200", "--port", taken); code != exitFailed || out != "" || !strings.Contains(said, "address already in use") {
 		t.Errorf("a port that is taken: exit code %d, %s", code, said)
+	}
+}
+
+// TestFaultChoices: completion knows every fault.
+func TestFaultChoices(t *testing.T) {
+	if s, ok := question.Lookup(question.Emulate, "fault"); !ok || !slices.Equal(s.Choices, emulate.FaultNames()) {
+		t.Errorf("%v, faults are %v", s.Choices, emulate.FaultNames())
 	}
 }
