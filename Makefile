@@ -18,7 +18,7 @@ lint:
 # Packages that work on several processors at a time, or guard what those share; a test compares the list with the code. The
 # race detector looks for accesses, not for values: there property tests draw a fifth of their cases, long ones a few. All
 # others are arithmetic that nothing runs beside, and is tested without it, under which it takes ten times as long.
-CONCURRENT = ./search ./hardware ./hardware/kernel ./hardware/shape ./experts ./internal/advice ./internal/atomicfile ./internal/bench ./internal/chart ./internal/cli ./internal/jobfile ./internal/sweep
+CONCURRENT = ./search ./hardware ./hardware/kernel ./hardware/shape ./experts ./internal/advice ./internal/atomicfile ./internal/bench ./internal/chart ./internal/cli ./internal/emulate ./internal/jobfile ./internal/sweep
 PROPERTIES = ./search ./estimate ./op ./hardware/kernel ./internal/advice
 
 unit:
@@ -45,8 +45,9 @@ bench:
 vuln:             ## needs the vulnerability database on the network
 	go run $(GOVULNCHECK) ./...
 
-readers:          ## programs of others that tests open the results with (DuckDB, by npm); LibreOffice is taken where it is installed
+readers:          ## programs of others that tests open the results with (DuckDB, by npm) and ask servers with (OpenAI's library); LibreOffice is taken where it is installed
 	npm install --no-audit --no-fund --no-package-lock --prefix internal/e2e/readers
+	npm install --no-audit --no-fund --no-package-lock --prefix internal/e2e/openai
 
 update:           ## rewrite golden files, schemas and examples in the docs; read the diff
 	go test ./internal/cli ./internal/picture ./internal/e2e/formats ./internal/e2e/sample ./hardware ./model ./engine -update

@@ -270,7 +270,7 @@ func (o *benchOptions) measure(ctx context.Context, s Streams, options *bench.Op
 		return err
 	}
 	defer b.Close()
-	s.patience.Store(int64(benchPatience))
+	s.linger(benchPatience)
 	rate := options.Rate
 	var r *bench.Report
 	if o.asked.Traffic.MaxRate {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,6 +44,8 @@ const patience = 50 * time.Millisecond
 // Run executes the program and returns its exit code.
 func Run(ctx context.Context, args []string, given Streams) int {
 	s, out, messages := guarded(given)
+	var asked atomic.Int64
+	s.linger = func(d time.Duration) { asked.Store(int64(d)) }
 	root := newRoot(s)
 	root.SetArgs(args)
 	done := make(chan int, 1)
@@ -58,7 +61,7 @@ func Run(ctx context.Context, args []string, given Streams) int {
 	select {
 	case code := <-done:
 		return code
-	case <-time.After(time.Duration(s.patience.Load())):
+	case <-time.After(patience + time.Duration(asked.Load())):
 	}
 	out.close()
 	messages.close()
@@ -127,6 +130,7 @@ hardware, finds the best deployment, and explains it.
   explain   show why: operators, memory, sensitivities, the hardware that would reach a goal
   simulate  send requests through a deployment: percentiles, rates it holds, traces
   bench     send the same requests to a real server, and measure what its clients see
+  emulate   answer requests over HTTP in the time that a deployment would take
   run       scan models, lengths, GPUs and systems from a runtime file, as CSV tables`,
 		Version:       version.Number,
 		SilenceErrors: true,
@@ -142,6 +146,7 @@ hardware, finds the best deployment, and explains it.
 	root.SetErr(s.Err)
 	root.AddCommand(newRun(s), newPlan(s), newEstimate(s), newExplain(s), newCompare(s), newSimulate(s),
 		newBench(s),
+		newEmulate(s),
 		newScenario(s),
 		newComm(s), newCalibrate(s), newValidate(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
 	completeAll(root)

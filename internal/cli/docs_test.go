@@ -111,6 +111,9 @@ func TestExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := streaming(t, time.Millisecond)
+	if err := os.WriteFile("plan.json", []byte(callWith(t, "", strings.Fields("plan --model Llama-3.1-8B --system H200 --gpus 1 --json")...)), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	examples := 0
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {
@@ -124,7 +127,11 @@ func TestExamples(t *testing.T) {
 				if args[1] == "init" && len(args) == 3 {
 					os.Remove(args[2])
 				}
-				callWith(t, input, args[1:]...)
+				if args[1] == "emulate" { // which ends when it is told to
+					emulated(t, args[1:], func(string) {})
+				} else {
+					callWith(t, input, args[1:]...)
+				}
 				examples++
 			}
 		}

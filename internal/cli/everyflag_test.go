@@ -30,6 +30,7 @@ func minimal(t *testing.T) map[question.Command][]string {
 		question.Explain:   {"--model", "llama_3_8b", "--system", "H200"},
 		question.Compare:   {"--model", "llama_3_8b", "--system", "H200", "--kernels", file("kernels.txt", "fp8_gemm_kernel 50%\n")},
 		question.Simulate:  {"--model", "llama_3_8b", "--system", "H200", "--num-prompts", "2", "--osl", "2"},
+		question.Emulate:   {"--model", "llama_3_8b", "--system", "H200", "--port", "0"},
 		question.Comm:      {"--system", "H200"},
 		question.Ops:       {ops},
 		question.Forward:   {file("forward.csv", "kind,model,params,time_ms\n")},

@@ -40,6 +40,7 @@ func TestSignals(t *testing.T) {
 		{syscall.SIGINT, 130, []string{"simulate", "--model", "Llama-3.1-8B", "--system", "H200", "--num-prompts", "10000000", "--requests-out", "out.csv"}},
 		{syscall.SIGTERM, 143, []string{"simulate", "--max-rate", "--model", "Llama-3.1-8B", "--system", "H200", "--num-prompts", "10000000"}},
 		{syscall.SIGINT, 130, []string{"simulate", "--rate=1e9", "--model", "Llama-3.1-8B", "--system", "H200", "--num-prompts", "10000000"}},
+		{syscall.SIGTERM, 143, []string{"emulate", "--model", "Llama-3.1-8B", "--system", "H200", "--port", "0"}},
 	} {
 		t.Run(strings.Join(c.args[:2], " "), func(t *testing.T) {
 			t.Parallel()

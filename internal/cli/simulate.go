@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,11 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"throughline/deploy"
-	"throughline/internal/csvfile"
 	"throughline/internal/document"
 	"throughline/internal/picture"
-	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/serving/simulate"
@@ -159,43 +155,16 @@ func (o *simulateOptions) prepare(s Streams) (*simulation, error) {
 	}
 	sim := &simulation{}
 	o.load(sim, note)
-	set := o.scheduling(note)
+	set := scheduling(q, note)
 	o.files(note)
-	p := *q
-	p.Batch, p.Distribution, p.Traffic = 1, "", question.Default().Traffic
-	p.Input, p.Output = sim.lengths()
-	estimator := point.NewEstimator()
-	answer, err := estimator.Answer(&p)
-	warn(s, estimator.Warnings(&p))
-	note(err)
-	if err := document.Join(errs...); err != nil {
-		return nil, question.Once(err)
-	}
-	loaded := *answer.Phases[0].Loaded
-	loaded.Question = *q
-	o.flags.note(s, &loaded)
-	d := answer.Deployment
-	longest := cmp.Or(q.Traffic.MaxContext, d.Model.Positions)
-	if err := sim.fits(longest); err != nil {
-		return nil, err
-	}
-	if why := d.Fitted.Elsewhere(&d); why != "" {
-		fmt.Fprintln(s.Err, "warning:", why)
-	}
-	if !d.Fitted.IsNone() {
-		fmt.Fprintln(s.Err, d.Fitted.String())
-	}
-	warnOfMemory(s, answer)
-	for i := range d.Pools {
-		d.Pools[i].Count *= q.Traffic.Replicas
-	}
-	sim.options, err = simulate.Of(&d, workload.Lengths{Input: p.Input, Output: p.Output}, set)
+	input, output := sim.lengths()
+	got, err := serve(s, o.flags, q, workload.Lengths{Input: input, Output: output}, set, document.Join(errs...), sim.fits)
 	if err != nil {
 		return nil, err
 	}
-	sim.options.Seed, sim.options.Longest = uint64(q.Traffic.Seed), longest
+	sim.options = got.options
 	sim.options.Limits = simulate.Limits{TTFT: sim.result.TTFT.Seconds, TPOT: sim.result.TPOT.Seconds}
-	sim.result.Backend, sim.title = d.Engine.Name, report.DeploymentTitle(&d, false)
+	sim.result.Backend, sim.title = got.deployment.Engine.Name, report.DeploymentTitle(&got.deployment, false)
 	return sim, nil
 }
 
@@ -283,45 +252,4 @@ func (o *simulateOptions) drawnLengths(sim *simulation, note func(error)) {
 	if t.Input.Kind == "uniform" {
 		sim.result.Asked.Ratio = t.Input.By
 	}
-}
-
-// scheduling reads how the ranks schedule.
-func (o *simulateOptions) scheduling(note func(error)) *simulate.Settings {
-	t := &o.asked.Traffic
-	set := &simulate.Settings{
-		StepTokens: t.StepTokens, Running: t.Running, CacheTokens: t.CacheTokens, BlockTokens: t.BlockTokens, PrefixCache: t.PrefixCache,
-		SwapGBps: t.SwapGBps, WaitSteps: t.WaitSteps, PollSteps: t.PollSteps, Routing: deploy.Routing(t.Routing),
-	}
-	if t.StepsAhead >= 0 {
-		set.Ahead = &t.StepsAhead
-	}
-	for _, p := range question.Policies {
-		if p.Name == t.Policy {
-			set.Prefill = p.Is
-		}
-	}
-	if t.StepTimes != "" {
-		table, err := readStepTimes(t.StepTimes)
-		note(err)
-		if err == nil {
-			set.Times = table
-		}
-	}
-	return set
-}
-
-func readStepTimes(name string) (*simulate.Table, error) {
-	f, err := csvfile.Open(name)
-	if err != nil {
-		return nil, document.Unreadable(name, err)
-	}
-	defer f.Close()
-	rows, err := simulate.ReadTable(f, "")
-	if err == nil {
-		var t *simulate.Table
-		if t, err = simulate.NewTable(rows, nil, nil); err == nil {
-			return t, nil
-		}
-	}
-	return nil, fmt.Errorf("%s: %w", name, err)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -34,15 +35,14 @@ type Streams struct {
 	watched io.Writer
 	// terminal: Out is one.
 	terminal bool
-	// patience is how long the command has to end by itself once its context was cancelled.
-	patience *atomic.Int64
+	// linger asks for so much time, besides the usual, to end after a signal.
+	linger func(time.Duration)
 }
 
 // guarded is streams for commands: no output is lost unnoticed, and no control character reaches a terminal.
 func guarded(s Streams) (Streams, *sink, *sink) {
 	out, err := &sink{w: s.Out}, &sink{w: s.Err}
-	g := Streams{In: s.In, Out: &cleaner{w: out}, data: out, watched: s.Err, Width: s.Width, Bars: s.Bars, patience: &atomic.Int64{}}
-	g.patience.Store(int64(patience))
+	g := Streams{In: s.In, Out: &cleaner{w: out}, data: out, watched: s.Err, Width: s.Width, Bars: s.Bars}
 	if g.Width == 0 {
 		g.Width = terminalWidth(s.Out)
 	}

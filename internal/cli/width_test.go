@@ -93,6 +93,7 @@ func commandsOfWidths(t *testing.T) [][]string {
 		and([]string{"explain", "--dp", "16", "--batch", "64", "--seek", "mem1.GBps", "--until", "tpot=40ms"}, deepseek...),
 		and([]string{"explain", "--dp", "2", "--pp", "8", "--batch", "64", "--drafts", "1", "--tpot", "100"}, deepseek...),
 		and([]string{"simulate", "--rate", "5", "--isl", "256", "--osl", "64", "--num-prompts", "300", "--ttft", "p99:2s"}, llama...),
+		and([]string{"emulate", "--fault", "die:replica=7,after=1s", "--fault", "eror:0.1"}, llama...), // which ends at once
 		and([]string{"simulate", "--rate", "500", "--isl", "256", "--osl", "64", "--num-prompts", "300"}, llama...),
 		and([]string{"simulate", "--prefill-plan", "tp1", "--decode-plan", "tp2", "--num-prompts", "64", "--isl", "256", "--osl", "64", "--prefix-cache"}, llama...),
 		{"calibrate", "--system", "H200", "--measurements", at("ops.csv"), "-o", filepath.Join(dir, "system.json")},

@@ -22,6 +22,16 @@ func unless(holds func(*Loaded) bool, why string) reason {
 	}
 }
 
+// but is a reason that some commands do not have.
+func but(of Command, r reason) reason {
+	return func(l *Loaded, asked Command) string {
+		if asked&of != 0 {
+			return ""
+		}
+		return r(l, asked)
+	}
+}
+
 // either is the first of several reasons.
 func either(reasons ...reason) reason {
 	return func(l *Loaded, of Command) string {

@@ -38,6 +38,7 @@ type Question struct {
 	Exchange Exchange
 	Reading
 	Measuring
+	Emulation Emulation
 
 	Beside string // a folder in which files are looked up after the working directory; empty: none
 }
@@ -127,6 +128,7 @@ func Default() Question {
 		},
 		Exchange:  Exchange{Libraries: "nccl,uccl,deepep", Ranks: "8,16,32,64", Tokens: "128,4096"},
 		Measuring: measured,
+		Emulation: Emulation{Host: "127.0.0.1", Port: 8000, Speed: 1, Connections: 16384},
 	}
 }
 

@@ -61,10 +61,13 @@ const (
 	Scenario
 	CalibrateServing
 	Bench
+	Emulate
 	end // of the commands
 
 	Point    = Estimate | Explain | Compare // commands on one deployment
-	Deployed = Point | Simulate             // and on one under way
+	Served   = Simulate | Emulate           // on one under way
+	Deployed = Point | Served
+	Drawn    = Plan | Point | Simulate // whose requests are drawn here
 	Tables   = Ops | Forward | Serving | Published
 	All      = end - 1
 )
@@ -80,6 +83,7 @@ var Commands = []struct {
 	{Scenario, "scenario"},
 	{CalibrateServing, "calibrate serving"},
 	{Bench, "bench"},
+	{Emulate, "emulate"},
 }
 
 // Paths are what some commands are called.

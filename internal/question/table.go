@@ -39,7 +39,7 @@ const (
 const AnyOverlap = "any"
 
 // settings is the one table of what can be asked.
-var settings = slices.Concat(ofDeployments, ofMeasured, ofTraffic, ofExchanges, ofCommands, ofBenchmarks)
+var settings = slices.Concat(ofDeployments, ofMeasured, ofTraffic, ofExchanges, ofCommands, ofBenchmarks, ofEmulation)
 
 // ofMeasured are the settings that start from measured runs.
 var ofMeasured = []Setting{
@@ -82,15 +82,17 @@ var ofDeployments = []Setting{
 	{Name: "batch", For: Point, Low: 1, High: mostTokens, Optional: true,
 		Doc: "batch: sequences per data-parallel rank; with reference assumptions and an expert model, per GPU (default: what the concurrency takes, or 1)",
 		Ref: func(q *Question) any { return &q.Batch }},
-	{Name: "concurrency", For: Deployed, Aliases: []string{"max-concurrency"}, Low: 1, High: mostTokens, Optional: true,
+	{Name: "concurrency", For: Point | Simulate, Aliases: []string{"max-concurrency"}, Low: 1, High: mostTokens, Optional: true,
 		Doc: "concurrent clients (default: as many as fill the batches of all ranks)",
 		As:  map[Command]string{Simulate: "clients that wait for their answers; requests above that wait (default: any number)"},
 		Ref: func(q *Question) any { return &q.Concurrency }, Idle: noClients},
 	{Name: "isl", Aliases: []string{"random-input-len"}, For: Plan | Deployed, Low: 1, High: mostTokens, Optional: true, Unit: "tokens",
 		Doc: "input tokens of a request (default 1024)",
+		As:  map[Command]string{Emulate: "mean input tokens of requests, for which memory is laid out (default 1024)"},
 		Ref: func(q *Question) any { return &q.Input }, Idle: either(drawnRequests, lengthsGiven)},
 	{Name: "osl", Aliases: []string{"random-output-len"}, For: Plan | Deployed, Low: 1, High: mostTokens, Optional: true, Unit: "tokens",
 		Doc: "output tokens of a request (default 1024)",
+		As:  map[Command]string{Emulate: "mean output tokens of requests that may end by themselves (default 1024)"},
 		Ref: func(q *Question) any { return &q.Output }, Idle: either(drawnRequests, lengthsGiven)},
 	{Name: "context", For: Point, Low: 2, High: mostTokens, Optional: true, Unit: "tokens",
 		Doc: "context length of a decode step, in place of isl and osl",
@@ -103,7 +105,8 @@ var ofDeployments = []Setting{
 		Ref: func(q *Question) any { return &q.PrefixHit }, Idle: noPrompt},
 	{Name: "lengths", For: Plan | Deployed | Serving | CalibrateServing, Choices: []string{"fixed", "uniform:", "lognormal:", "trace:"}, Open: true, Check: workload.CheckSpread,
 		Doc: "distribution of the lengths: fixed, uniform:R, lognormal:S or trace:FILE (default fixed)",
-		As:  map[Command]string{Serving | CalibrateServing: "distribution of the lengths: fixed, uniform:R, lognormal:S or trace:FILE (default: that of the benchmark)"},
+		As: map[Command]string{Serving | CalibrateServing: "distribution of the lengths: fixed, uniform:R, lognormal:S or trace:FILE (default: that of the benchmark)",
+			Emulate: "distribution of the lengths of answers: fixed, uniform:R or lognormal:S (default fixed)"},
 		Ref: func(q *Question) any { return &q.Distribution }, Idle: drawnRequests},
 	{Name: "ttft", For: Plan | Explain, Low: 0, Above: true, Optional: true, High: mostMilliseconds, Unit: milliseconds,
 		Doc: "limit on the time to first token: 2s, 500ms, or a number of ms (default: none)",

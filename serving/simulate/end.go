@@ -38,6 +38,7 @@ func (r *rank) emitFirst(at int32, t float64, to *run) {
 		to.record.Token(t-j.last, 1)
 	}
 	j.emitted++
+	to.told(j, 1, t)
 	if j.emitted >= j.Output {
 		r.finish(at, t, to)
 		return
@@ -61,6 +62,9 @@ func (r *rank) advance(t float64, to *run) {
 	r.tick++
 	r.context += int64(r.decoding)
 	r.lastEnd = t
+	if to.Tokens != nil {
+		r.tellAll(t, to)
+	}
 	for at := r.wheel[r.tick%wheelSize]; at != none; {
 		j := r.jobs.at(at)
 		next := j.wnext
@@ -70,6 +74,17 @@ func (r *rank) advance(t float64, to *run) {
 			r.finish(at, t, to)
 		}
 		at = next
+	}
+}
+
+// tellAll tells of the token that every sequence got.
+func (r *rank) tellAll(t float64, to *run) {
+	for at := r.head; at != none; {
+		j := r.jobs.at(at)
+		if j.decodes {
+			to.told(j, 1, t)
+		}
+		at = j.next
 	}
 }
 
@@ -91,6 +106,7 @@ func (r *rank) advanceEach(t float64, to *run) {
 			j.emitted += n
 			j.cached += n
 			r.context += int64(n)
+			to.told(j, n, t)
 			if j.emitted >= j.Output {
 				r.stop(at)
 				r.finish(at, t, to)

@@ -192,7 +192,7 @@ func TestLognormalService(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 1)) // as the traffic draws them
 	var n, sum, squares float64
 	for range 2_000_000 {
-		s := 1e-3 * float64(input.draw(random))
+		s := 1e-3 * float64(input.Draw(random))
 		n++
 		sum += s
 		squares += s * s
@@ -333,7 +333,7 @@ func TestRefusals(t *testing.T) {
 // TestStuck: a run that can never end says so, and what it waits for.
 func TestStuck(t *testing.T) {
 	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: Policy{Prefill: deploy.First, StepTokens: 8, Running: 4, Blocks: 6, BlockTokens: 4, Watermark: 0}}}}
-	k := newRank(&o.Pools[0].Policy, &jobs{}, second{}, nil)
+	k := newRank(&o.Pools[0].Policy, &jobs{}, nil, nil)
 	r := &run{Options: o, servers: []*server{{ranks: []*rank{k}}}}
 	k.jobs.add(Request{Input: 3, Output: 2}, 0)
 	k.waiting.push(0)

@@ -156,7 +156,7 @@ func TestLengths(t *testing.T) {
 		var d Distribution
 		random := rand.New(rand.NewPCG(1, 1))
 		for range 500_000 {
-			d.Add(float64(l.draw(random)), 1)
+			d.Add(float64(l.Draw(random)), 1)
 		}
 		if math.Abs(d.Mean()/mean-1) > 0.01 || math.Abs(l.mean()/mean-1) > 1e-9 || d.Min < 1 || strings.HasPrefix(words, "uniform") && (d.Max != 100 || d.Min != max(1, 100*l.By)) {
 			t.Errorf("%s: mean %v from %v to %v", words, d.Mean(), d.Min, d.Max)

@@ -14,6 +14,8 @@ type job struct {
 	base             int64   // decode step of its rank from which the two above count
 	joined           float64 // when it began to decode
 	preemptions      int
+	home             target // whose scheduler has it; none while its cache is on the way
+	gone             bool   // nobody waits for it, and it ends when its cache has come
 
 	held      int     // blocks of its own
 	shared    []int32 // blocks of the prefix cache that it refers to
@@ -152,10 +154,9 @@ type entered struct {
 	time float64
 }
 
-func newRank(rules *Policy, jobs *jobs, times Times, random *rand.Rand) *rank {
-	r := &rank{rules: rules, jobs: jobs, random: random, head: none, tail: none, partial: none}
+func newRank(rules *Policy, jobs *jobs, bounds []int, random *rand.Rand) *rank {
+	r := &rank{rules: rules, jobs: jobs, random: random, bounds: bounds, head: none, tail: none, partial: none}
 	r.residues = make([]int, rules.BlockTokens)
-	r.bounds = times.Bounds()
 	r.work.Bounded = make([]int64, len(r.bounds))
 	for i := range r.wheel {
 		r.wheel[i] = none

@@ -92,12 +92,18 @@ func (r *Record) endStep(_ *server, t float64) { r.End = max(r.End, t) }
 // ended notes the end of a request.
 func (r *Record) ended(j *job, t float64) {
 	e := Ended{ID: j.id, Arrival: j.Arrival, Scheduled: j.scheduled, First: j.first, Finish: t, Input: j.Input, Output: j.Output,
-		Preemptions: j.preemptions, Client: j.Client}
+		Preemptions: j.preemptions, Client: j.Client, Server: j.home.server.index}
 	r.Ended(&e)
 	r.Queued.Add(j.scheduled-j.Arrival, 1)
 	if r.each != nil {
 		r.each(&e)
 	}
+}
+
+// dropped notes that a request left before its end.
+func (r *Record) dropped(t float64) {
+	r.moved(t)
+	r.present--
 }
 
 // close completes the record when all has ended.

@@ -46,6 +46,7 @@ type Options struct {
 	Watch func(*Step) // sees every step when it has been scheduled and its end is known; nil: none
 
 	Each   func(*Ended) // sees every request that has ended; nil: none
+	Tokens func(Token)  // sees tokens of requests when they come out; nil: no one does
 	Limits Limits       // which a good request keeps
 	Every  float64      // seconds of the intervals of the timeline; 0: none
 }
@@ -63,6 +64,12 @@ type Step struct {
 	Preempted    int
 }
 
+// Token is tokens of a request that come out at once: of a server, at a time.
+type Token struct {
+	Client, Server, Count int
+	Time                  float64
+}
+
 // server is ranks that step together.
 type server struct {
 	pool  *Pool
@@ -76,6 +83,8 @@ type server struct {
 	at    float64 // when the step under way ends, or the next one starts
 	start float64 // of the step under way
 	place int     // in the heap of events; none: it waits for nothing
+	held  float64 // no step starts before
+	down  bool    // it takes no requests
 
 	past []float64 // starts of the last steps, the latest first, as many as are scheduled ahead
 	look int       // steps since the last look for new requests
@@ -106,7 +115,9 @@ type run struct {
 	links   map[*rank]float64
 	count   int64
 	live    int64
-	queue   int64 // requests that wait
+	queue   int64   // requests that wait
+	online  *Live   // nil: all requests come from a source
+	orders  []order // to servers and requests, by time
 }
 
 // target is a rank of a server.
@@ -130,13 +141,9 @@ var ErrStuck = errors.New("the run can never end")
 
 // Run lets the requests of a source run through a deployment.
 func Run(ctx context.Context, o Options, source Source) (*Record, error) {
-	if err := o.check(); err != nil {
+	r, err := newRun(o, source)
+	if err != nil {
 		return nil, err
-	}
-	r := &run{Options: o, record: newRecord(&o), links: map[*rank]float64{}}
-	r.arrive = arrivals{source: source, delay: o.FirstSeconds, each: o.RequestSeconds, enters: math.Inf(-1)}
-	for i := range o.Pools {
-		r.addServers(i)
 	}
 	if err := r.arrive.pull(); err != nil {
 		return nil, err
@@ -146,6 +153,19 @@ func Run(ctx context.Context, o Options, source Source) (*Record, error) {
 	}
 	r.record.close(r)
 	return r.record, nil
+}
+
+func newRun(o Options, source Source) (*run, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	r := &run{Options: o, record: newRecord(&o), links: map[*rank]float64{}}
+	r.arrive = arrivals{source: source, delay: o.FirstSeconds, each: o.RequestSeconds, enters: math.Inf(-1)}
+	for i := range o.Pools {
+		r.addServers(i)
+	}
+	r.connect()
+	return r, nil
 }
 
 func (o *Options) check() error {
@@ -174,65 +194,101 @@ func (r *run) addServers(which int) {
 			s.clock = r.Clock
 		}
 		for i := range p.Ranks {
-			k := newRank(&p.Policy, &r.jobs, p.Times, rand.New(rand.NewPCG(r.Seed, uint64(s.index)<<16|uint64(i))))
+			k := newRank(&p.Policy, &r.jobs, p.Times.Bounds(), rand.New(rand.NewPCG(r.Seed, uint64(s.index)<<16|uint64(i))))
 			k.queue = &r.queue
 			s.ranks = append(s.ranks, k)
-			if p.Role == deploy.Decode {
-				r.decode = append(r.decode, target{k, s})
-			} else {
-				r.entry = append(r.entry, target{k, s})
-			}
 		}
 		r.servers = append(r.servers, s)
 	}
 }
 
-// loop takes events in the order of time. What happens at one time happens in this order: steps end, requests arrive, steps
-// start.
+// connect finds the ranks that requests can be given to.
+func (r *run) connect() {
+	r.entry, r.decode = r.entry[:0], r.decode[:0]
+	for _, s := range r.servers {
+		to := &r.entry
+		if s.pool.Role == deploy.Decode {
+			to = &r.decode
+		}
+		for _, k := range s.ranks {
+			if !s.down {
+				*to = append(*to, target{k, s})
+			}
+		}
+	}
+}
+
+// split reports whether one pool only prefills.
+func (r *run) split() bool { return len(r.Pools) == 2 }
+
+// loop takes events in the order of time.
 func (r *run) loop(ctx context.Context) error {
 	for n := 0; ; n++ {
 		if n&0xff == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		t, any := r.arrive.next()
-		if !any {
-			t = math.Inf(1)
-		}
-		if len(r.events) > 0 {
-			t = min(t, r.events[0].at)
-		}
-		if len(r.moves) > 0 {
-			t = min(t, r.moves[0].time)
-		}
+		t := r.next()
 		if math.IsInf(t, 1) {
 			break
 		}
-		if math.IsNaN(t) {
-			return errors.New("a step takes no number of seconds")
-		}
-		for len(r.events) > 0 && r.events[0].at <= t {
-			s := r.events[0]
-			r.unschedule(s)
-			if s.state == busy {
-				r.endStep(s, t)
-			} else {
-				r.ready = append(r.ready, s)
-			}
-		}
-		for len(r.moves) > 0 && r.moves[0].time <= t {
-			r.arrived(t)
-		}
-		if err := r.enter(ctx, t); err != nil {
+		if err := r.happen(ctx, t); err != nil {
 			return err
 		}
-		for _, s := range r.ready {
-			r.begin(s, t)
-		}
-		r.ready = r.ready[:0]
 	}
 	if r.live > 0 {
 		return r.stuck()
 	}
+	return nil
+}
+
+// next is when the next thing happens; +Inf: nothing does.
+func (r *run) next() float64 {
+	t, any := r.arrive.next()
+	if !any {
+		t = math.Inf(1)
+	}
+	if len(r.events) > 0 {
+		t = min(t, r.events[0].at)
+	}
+	if len(r.moves) > 0 {
+		t = min(t, r.moves[0].time)
+	}
+	if len(r.orders) > 0 {
+		t = min(t, r.orders[0].time)
+	}
+	return t
+}
+
+// happen does what happens at one time, in this order: steps end, caches arrive, orders are obeyed, requests arrive, steps
+// start.
+func (r *run) happen(ctx context.Context, t float64) error {
+	if math.IsNaN(t) {
+		return errors.New("a step takes no number of seconds")
+	}
+	for len(r.events) > 0 && r.events[0].at <= t {
+		s := r.events[0]
+		r.unschedule(s)
+		if s.state == busy {
+			r.endStep(s, t)
+		} else {
+			r.ready = append(r.ready, s)
+		}
+	}
+	for len(r.moves) > 0 && r.moves[0].time <= t {
+		r.arrived(t)
+	}
+	for len(r.orders) > 0 && r.orders[0].time <= t {
+		do := r.orders[0].do
+		r.orders = append(r.orders[:0], r.orders[1:]...)
+		do(t)
+	}
+	if err := r.enter(ctx, t); err != nil {
+		return err
+	}
+	for _, s := range r.ready {
+		r.begin(s, t)
+	}
+	r.ready = r.ready[:0]
 	return nil
 }
 
@@ -257,6 +313,9 @@ func (r *run) enter(ctx context.Context, t float64) error {
 		r.count++
 		r.live++
 		r.record.Arrived(q.Arrival, r.queue)
+		if r.online != nil && !r.online.entered(job, &q, t) {
+			continue
+		}
 		to := r.route(r.entry, &q, &r.turn[0])
 		r.give(to, job, t)
 	}
@@ -292,6 +351,7 @@ func (r *run) fits(q *Request) error {
 // give puts a job before the scheduler of a rank.
 func (r *run) give(to target, job int32, t float64) {
 	r.queue++
+	r.jobs.at(job).home = to
 	to.inbox = append(to.inbox, entered{job, t})
 	r.wake(to.server, t)
 }
@@ -319,6 +379,11 @@ func (r *run) pause(s *server, t float64) {
 
 // begin starts a step, if there is anything to do.
 func (r *run) begin(s *server, t float64) {
+	if s.held > t {
+		s.at = s.held
+		r.schedule(s)
+		return
+	}
 	s.see(t)
 	works := false
 	for _, k := range s.ranks {
@@ -404,6 +469,9 @@ func (r *run) endStep(s *server, t float64) {
 	}
 	s.step++
 	s.state = idle
+	if r.online != nil {
+		r.online.stepEnded(s, t)
+	}
 	for _, k := range s.ranks {
 		if !k.idle() {
 			r.pause(s, t)
@@ -417,32 +485,43 @@ func (r *run) finished(at int32, t float64) {
 	j := r.jobs.at(at)
 	r.live--
 	r.record.ended(j, t)
+	if r.online != nil {
+		delete(r.online.jobs, j.Client)
+	}
 	r.arrive.ended(&j.Request, t)
 	r.jobs.remove(at)
+}
+
+// told tells of tokens that come out.
+func (r *run) told(j *job, tokens int, t float64) {
+	if r.Tokens != nil {
+		r.Tokens(Token{j.Client, j.home.server.index, tokens, t})
+	}
 }
 
 // handOver sends the cache of a prompt from a rank that only prefills to one that decodes. It reports false where the rank
 // decodes itself.
 func (r *run) handOver(k *rank, at int32, t float64) bool {
-	if len(r.decode) == 0 {
+	if !r.split() {
 		return false
 	}
-	from := target{}
-	for _, e := range r.entry {
-		if e.rank == k {
-			from = e
-		}
-	}
-	if from.rank == nil {
-		return false // a decode pool that computes again what it had preempted
-	}
 	j := r.jobs.at(at)
+	from := j.home
+	if from.server.pool.Role == deploy.Decode {
+		return false // which computes again what it had preempted
+	}
 	k.leave(at)
+	if len(r.decode) == 0 {
+		k.release(j)
+		r.online.lose(at, t)
+		return true
+	}
 	to := r.route(r.decode, &j.Request, &r.turn[1])
 	busy, left := r.Transfer(j.Input)
 	done := max(t+left, r.links[from.rank]+busy, r.links[to.rank]+busy)
 	r.links[from.rank], r.links[to.rank] = done, done
 	m := move{time: done + r.HandoverSeconds, job: at, from: from, to: to}
+	j.home = target{}
 	i := len(r.moves)
 	for i > 0 && r.moves[i-1].time > m.time {
 		i--
@@ -460,7 +539,12 @@ func (r *run) arrived(t float64) {
 	j := r.jobs.at(m.job)
 	m.from.release(j)
 	r.wake(m.from.server, t)
-	j.first, j.last, j.emitted = t, t, 1
+	if j.gone {
+		r.forget(m.job, t)
+		return
+	}
+	j.home, j.first, j.last, j.emitted = m.to, t, t, 1
+	r.told(j, 1, t)
 	if j.emitted >= j.Output {
 		r.finished(m.job, t)
 		return

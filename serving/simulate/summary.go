@@ -32,7 +32,7 @@ type Ended struct {
 	ID                                int64
 	Arrival, Scheduled, First, Finish float64
 	Input, Output, Preemptions        int
-	Client                            int
+	Client, Server                    int // Server: where it ended
 }
 
 // TPOT is the time per output token after the first; 0 where there is none.

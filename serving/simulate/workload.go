@@ -66,9 +66,9 @@ func (l *Length) mean() float64 {
 // Average is the mean length, as a whole number.
 func (l *Length) Average() int { return max(1, int(math.Round(l.mean()))) }
 
-// draw is one of them. Uniform ones are those of sglang.bench_serving: whole numbers from the ratio of the most, rounded
+// Draw is one of them. Uniform ones are those of sglang.bench_serving: whole numbers from the ratio of the most, rounded
 // down, to the most.
-func (l *Length) draw(r *rand.Rand) int {
+func (l *Length) Draw(r *rand.Rand) int {
 	switch l.Kind {
 	case "uniform":
 		low := max(1, int(float64(l.Mean)*l.By))
@@ -192,8 +192,8 @@ func (d *drawn) length() (input, output int) {
 		d.recorded++
 		return r.Input, r.Output
 	}
-	input = d.Input.draw(d.lengths)
-	return input, d.Output.draw(d.lengths)
+	input = d.Input.Draw(d.lengths)
+	return input, d.Output.Draw(d.lengths)
 }
 
 func (d *drawn) draw() Request {

@@ -28,6 +28,7 @@ var order = []string{
 	"internal/gap",
 	"internal/advice", "internal/sweep", "internal/validate", "internal/validate/published", "internal/exchange",
 	"internal/scenario",
+	"internal/emulate",
 	"internal/report", "internal/workbook", "internal/picture", "internal/page",
 	"internal/cli",
 	"cmd/throughline", "cmd/kernels", "cmd/bands",

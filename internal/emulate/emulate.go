@@ -1,0 +1,385 @@
+// Package emulate is a server of a language model without the model: it answers the protocols of OpenAI, vLLM and SGLang, and
+// every token comes when the simulation of the deployment says, in real or scaled time. For tests of gateways, autoscalers
+// and dashboards.
+package emulate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"throughline/serving/simulate"
+)
+
+// Config is what is emulated.
+type Config struct {
+	Simulation  simulate.Options
+	Model       string          // as requests name it
+	Context     int             // tokens of a prompt and its answer; 0: any number
+	Answers     simulate.Length // where a request lets them end by themselves
+	Speed       float64         // seconds of the simulation in a second
+	Faults      []Fault
+	Connections int // at a time
+	Seed        uint64
+}
+
+// Emulator is a deployment under way. One goroutine lets its time pass; handlers of requests wait for what comes out.
+type Emulator struct {
+	Config
+	quoted string // name of the model, in JSON
+	start  time.Time
+	wake   chan struct{} // an event may be earlier than the one that is waited for
+	closed chan struct{}
+
+	mu      sync.Mutex
+	live    *simulate.Live
+	streams map[int]*stream
+	last    int // client
+	random  *rand.Rand
+	met     metrics
+	late    float64 // seconds that tokens came out too late, at most, since the last look
+	shut    bool
+
+	came, ended time.Time // the latest request, and the latest end
+	burst       bool      // requests come at once
+}
+
+// Replicas is how many servers a deployment has, those of both pools.
+func Replicas(o *simulate.Options) (n int) {
+	for i := range o.Pools {
+		n += o.Pools[i].Servers
+	}
+	return n
+}
+
+// New prepares an emulator, whose time begins now.
+func New(c Config) (*Emulator, error) {
+	e := &Emulator{Config: c, start: time.Now(), wake: make(chan struct{}, 1), closed: make(chan struct{}), streams: map[int]*stream{},
+		random: rand.New(rand.NewPCG(c.Seed, 4))}
+	quoted, err := json.Marshal(c.Model)
+	if err != nil {
+		return nil, err
+	}
+	e.quoted = string(quoted)
+	o := c.Simulation
+	e.met = newMetrics(&o, c.Context)
+	o.Tokens, o.Each, o.Watch = e.token, e.end, e.met.step
+	if e.live, err = simulate.NewLive(o, e.lost); err != nil {
+		return nil, err
+	}
+	e.plan(Replicas(&o))
+	return e, nil
+}
+
+// plan lets faults of servers come at their times.
+func (e *Emulator) plan(replicas int) {
+	for i := range e.Faults {
+		f := &e.Faults[i]
+		at, long := f.or("after", 0), f.or("for", math.Inf(1))
+		switch f.Kind {
+		case "die":
+			replica := int(f.or("replica", 0))
+			e.live.Kill(replica, at)
+			if !math.IsInf(long, 1) {
+				e.live.Revive(replica, at+long)
+			}
+		case "stall":
+			for n := range replicas {
+				if int(f.or("replica", float64(n))) == n {
+					e.stall(n, at, long, f.or("every", 0))
+				}
+			}
+		}
+	}
+}
+
+// stall lets a replica stand still, and plans the next time.
+func (e *Emulator) stall(replica int, at, long, every float64) {
+	e.live.Stall(replica, at, long)
+	if every > 0 {
+		e.live.At(at, func(t float64) { e.stall(replica, t+every, long, every) })
+	}
+}
+
+// share is how often a kind of fault strikes.
+func (e *Emulator) share(kind string) (p float64, f *Fault) {
+	for i := range e.Faults {
+		if e.Faults[i].Kind == kind {
+			f = &e.Faults[i]
+			p = 1 - (1-p)*(1-f.or("share", 0))
+		}
+	}
+	return p, f
+}
+
+// now is the time of the simulation.
+func (e *Emulator) now() float64 { return time.Since(e.start).Seconds() * e.Speed }
+
+// ready reports whether the server has started, and any replica is left.
+func (e *Emulator) ready() bool {
+	for i := range e.Faults {
+		if f := &e.Faults[i]; f.Kind == "slow-start" && e.now() < f.or("for", 0) {
+			return false
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return !e.shut && e.live.Takes()
+}
+
+// Run lets time pass until the context ends, and ends all streams then.
+func (e *Emulator) Run(ctx context.Context) error {
+	defer e.close()
+	for {
+		wait, err := e.advance()
+		if err != nil {
+			return err
+		}
+		if !e.sleep(ctx, wait) {
+			return nil
+		}
+	}
+}
+
+// Times of waiting for an event: a timer as long as it may be late, then naps between looks for others that come earlier.
+const (
+	timerLate = 1500 * time.Microsecond
+	nappings  = 250 * time.Microsecond
+)
+
+// sleep waits, or until something comes earlier. It reports false when the context has ended.
+func (e *Emulator) sleep(ctx context.Context, wait time.Duration) bool {
+	until := time.Now().Add(wait)
+	if wait > timerLate {
+		timer := time.NewTimer(wait - timerLate)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return false
+		case <-e.wake:
+			return true
+		case <-timer.C:
+		}
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-e.wake:
+			return true
+		default:
+		}
+		left := time.Until(until)
+		if left <= 0 {
+			return true
+		}
+		nap(min(left, nappings))
+	}
+}
+
+// turn is how long the emulator lets events happen before others have their turn, should it be late.
+const turn = 2 * time.Millisecond
+
+// advance lets happen what is due, and reports how long nothing will.
+func (e *Emulator) advance() (time.Duration, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	began := time.Now()
+	now := e.now()
+	for {
+		t := e.live.Next()
+		if t > now {
+			break
+		}
+		e.late = max(e.late, now-t)
+		if err := e.live.Advance(t); err != nil {
+			return 0, err
+		}
+		if time.Since(began) > turn {
+			return 0, nil
+		}
+	}
+	if err := e.live.Advance(now); err != nil {
+		return 0, err
+	}
+	const longest = time.Hour
+	wait := (e.live.Next() - e.now()) / e.Speed
+	if !(wait < longest.Seconds()) {
+		return longest, nil
+	}
+	return time.Duration(math.Ceil(max(0, wait) * 1e9)), nil
+}
+
+// close ends all streams.
+func (e *Emulator) close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.shut = true
+	for _, s := range e.streams {
+		s.tell(0, 0, shutDown)
+	}
+	close(e.closed)
+}
+
+// errShut is a request to an emulator that ends.
+var errShut = errors.New("the server is shutting down")
+
+// submit lets a request come.
+func (e *Emulator) submit(q simulate.Request, s *stream) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.shut {
+		return errShut
+	}
+	e.last++
+	q.Client, q.Arrival, q.Burst = e.last, e.now(), e.comesAtOnce()
+	s.client, s.arrival = q.Client, q.Arrival
+	before := e.live.Next()
+	if err := e.live.Submit(q); err != nil {
+		return err
+	}
+	e.streams[s.client] = s
+	if e.live.Next() < before {
+		e.rouse()
+	}
+	return nil
+}
+
+// What requests are told by that come at once: the first finds a server that has done nothing for a second, the others follow
+// each other within a millisecond. Clients that send the next request when an answer ends are none of them.
+const (
+	restful = time.Second
+	atOnce  = time.Millisecond
+)
+
+// comesAtOnce reports whether a request comes at once with the one before.
+func (e *Emulator) comesAtOnce() bool {
+	now := time.Now()
+	gap := now.Sub(e.came)
+	first := len(e.streams) == 0 && now.Sub(e.ended) > restful && gap > atOnce
+	e.burst = first || e.burst && gap <= atOnce
+	e.came = now
+	return e.burst && !first
+}
+
+func (e *Emulator) rouse() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// leave tells that nobody waits for a stream any more.
+func (e *Emulator) leave(s *stream) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.streams[s.client] == nil {
+		return
+	}
+	e.remove(s)
+	e.met.aborted++
+	e.live.Cancel(s.client, e.now())
+	e.rouse()
+}
+
+func (e *Emulator) remove(s *stream) {
+	delete(e.streams, s.client)
+	e.ended = time.Now()
+}
+
+// What the simulation tells. The lock is held.
+
+func (e *Emulator) token(k simulate.Token) {
+	s := e.streams[k.Client]
+	if s == nil {
+		return
+	}
+	e.met.token(s, &k)
+	s.tell(k.Count, k.Time, running)
+}
+
+func (e *Emulator) end(d *simulate.Ended) {
+	s := e.streams[d.Client]
+	if s == nil {
+		return
+	}
+	e.met.end(s, d)
+	e.remove(s)
+	s.tell(0, d.Finish, complete)
+}
+
+func (e *Emulator) lost(client int, t float64) {
+	if s := e.streams[client]; s != nil {
+		e.met.failed++
+		e.remove(s)
+		s.tell(0, t, replicaLost)
+	}
+}
+
+// ending is how a stream ends.
+type ending uint8
+
+const (
+	running ending = iota
+	complete
+	replicaLost
+	shutDown
+)
+
+// stream is the answer to a request under way.
+type stream struct {
+	client  int
+	input   int
+	output  int
+	stops   bool // by itself, before it was as long as it may be
+	quiet   bool // only its end is waited for
+	arrival float64
+
+	told   int     // tokens that came out
+	latest float64 // when the latest did
+
+	mu     sync.Mutex
+	bursts []burst
+	ending ending
+	wake   chan struct{}
+}
+
+// burst is tokens that come out at once.
+type burst struct {
+	tokens int
+	time   float64
+}
+
+func newStream(input, output int) *stream {
+	return &stream{input: input, output: output, wake: make(chan struct{}, 1)}
+}
+
+// tell hands tokens, or the end, to whoever waits for them.
+func (s *stream) tell(tokens int, t float64, end ending) {
+	if s.quiet && end == running {
+		return
+	}
+	s.mu.Lock()
+	if tokens > 0 {
+		s.bursts = append(s.bursts, burst{tokens, t})
+	}
+	s.ending = max(s.ending, end)
+	s.mu.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take is what has come since the last time; the slice of that time is used again.
+func (s *stream) take(old []burst) ([]burst, ending) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	got := s.bursts
+	s.bursts = old[:0]
+	return got, s.ending
+}

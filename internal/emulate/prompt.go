@@ -1,0 +1,72 @@
+package emulate
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/fnv"
+	"strings"
+)
+
+// tokenBytes is what stands for a token: four bytes of text, which is about what English takes (OpenAI, "What are tokens and how
+// to count them"), or the number of a token. Answers have four bytes for each, too, so that a conversation counts as it was
+// counted before.
+const tokenBytes = 4
+
+// prompt is what is computed, a token being four bytes.
+type prompt []byte
+
+// tokens is how many it has.
+func (p prompt) tokens() int { return max(1, (len(p)+tokenBytes-1)/tokenBytes) }
+
+var errTokens = errors.New("must be one text, or one list of token numbers from 0 to 4294967295")
+
+// idsPrompt is a list of token numbers, in JSON.
+func idsPrompt(raw []byte) (prompt, error) {
+	text := strings.TrimSpace(string(raw))
+	text, open := strings.CutPrefix(text, "[")
+	text, shut := strings.CutSuffix(text, "]")
+	if !open || !shut {
+		return nil, errTokens
+	}
+	out := make(prompt, 0, len(text))
+	for word := range strings.SplitSeq(text, ",") {
+		n, digits := uint64(0), 0
+		for _, c := range []byte(strings.TrimSpace(word)) {
+			if c < '0' || c > '9' || n > 1<<32 {
+				return nil, errTokens
+			}
+			n, digits = 10*n+uint64(c-'0'), digits+1
+		}
+		if digits == 0 || n >= 1<<32 {
+			return nil, errTokens
+		}
+		out = binary.LittleEndian.AppendUint32(out, uint32(n))
+	}
+	return out, nil
+}
+
+// hashes names the blocks of so many tokens of a prompt and its answer, each with all before it.
+func (p prompt) hashes(blockTokens, answer int) []uint64 {
+	size := blockTokens * tokenBytes
+	h := fnv.New64a()
+	var out []uint64
+	all := appendText(append(prompt{}, p...), 0, answer)
+	for len(all) >= size {
+		h.Write(all[:size])
+		out = append(out, h.Sum64())
+		all = all[size:]
+	}
+	return out
+}
+
+// words are the tokens of answers: three letters after a space.
+var words = strings.Fields(`the and for are but not you all can had her was one our out day get has him his how man new now old
+	see two way who boy did its let put say she too use air arm art ask bed big box bus car cat cup dog dry ear eat egg end eye far`)
+
+// appendText adds the text of tokens of an answer, from one of them on.
+func appendText(to []byte, from, count int) []byte {
+	for i := range count {
+		to = append(append(to, ' '), words[(from+i)%len(words)]...)
+	}
+	return to
+}

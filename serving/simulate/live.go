@@ -1,0 +1,327 @@
+package simulate
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"math"
+	"slices"
+)
+
+// Live is a deployment whose requests come while it runs, by the same events as in Run: whoever drives it says how far time
+// has gone. Times never go back.
+type Live struct {
+	run     *run
+	lost    func(client int, t float64)
+	jobs    map[int]int32 // by client, of requests that have reached a scheduler
+	leaving []int         // clients that have gone during the step of their request
+	now     float64
+	first   float64 // arrival of the first of requests that come at once
+	nth     int     // of them
+	enters  float64 // the latest
+}
+
+// order is something that happens to servers or requests from outside.
+type order struct {
+	time float64
+	do   func(t float64)
+}
+
+// ErrNoServer is a request that no server takes.
+var ErrNoServer = errors.New("no server is left that takes requests")
+
+// silent is a source of nothing.
+type silent struct{}
+
+func (silent) Next() (Request, bool, error)                 { return Request{}, false, nil }
+func (silent) Ended(int, *Request, float64) (Request, bool) { return Request{}, false }
+
+// NewLive starts a deployment that has no requests yet. Requests have different clients while they are under way. Lost is told
+// of those that a server which fails takes along.
+func NewLive(o Options, lost func(client int, t float64)) (*Live, error) {
+	r, err := newRun(o, silent{})
+	if err != nil {
+		return nil, err
+	}
+	l := &Live{run: r, lost: lost, jobs: map[int]int32{}, enters: math.Inf(-1)}
+	r.online = l
+	return l, nil
+}
+
+// Submit lets a request come. It arrives at its time, or now if that has passed. Burst: at once with the one before.
+func (l *Live) Submit(q Request) error {
+	r := l.run
+	if err := r.fits(&q); err != nil {
+		return err
+	}
+	if !l.Takes() {
+		return ErrNoServer
+	}
+	q.Arrival = max(q.Arrival, l.now)
+	if l.nth++; !q.Burst || math.IsInf(l.enters, -1) {
+		l.first, l.nth = q.Arrival, 0
+	}
+	enters := max(q.Arrival+r.arrive.delay, l.first+r.arrive.delay+float64(l.nth)*r.arrive.each)
+	if q.Burst {
+		enters = max(enters, l.enters)
+	}
+	l.enters = enters
+	r.arrive.count++
+	heap.Push(&r.arrive.later, arrival{Request: q, enters: enters, order: r.arrive.count})
+	return nil
+}
+
+// Next is when the next thing happens; +Inf: nothing does.
+func (l *Live) Next() float64 { return l.run.next() }
+
+// Advance lets time pass.
+func (l *Live) Advance(until float64) error {
+	for {
+		t := l.run.next()
+		if t > until {
+			l.now = max(l.now, until)
+			return nil
+		}
+		l.now = max(l.now, t)
+		if err := l.run.happen(context.Background(), l.now); err != nil {
+			return err
+		}
+	}
+}
+
+// Record is what the run was like up to now.
+func (l *Live) Record() *Record { return l.run.record }
+
+// Cancel ends the request of a client that waits no longer: at the end of the step that computes it, or at once.
+func (l *Live) Cancel(client int, t float64) {
+	l.At(t, func(t float64) { l.cancel(client, t) })
+}
+
+// Kill ends a server, with all requests that it has.
+func (l *Live) Kill(server int, t float64) {
+	l.At(t, func(t float64) { l.kill(l.run.servers[server], t) })
+}
+
+// Revive starts a server again.
+func (l *Live) Revive(server int, t float64) {
+	l.At(t, func(float64) { l.run.servers[server].down = false; l.run.connect() })
+}
+
+// Stall lets a server stand still for some seconds, in the middle of a step.
+func (l *Live) Stall(server int, t, seconds float64) {
+	l.At(t, func(t float64) {
+		s := l.run.servers[server]
+		s.held = t + seconds
+		if s.state == busy {
+			l.run.unschedule(s)
+			s.at += seconds
+			l.run.schedule(s)
+		}
+	})
+}
+
+// At calls a function at a time.
+func (l *Live) At(t float64, do func(t float64)) {
+	r := l.run
+	i := len(r.orders)
+	for i > 0 && r.orders[i-1].time > t {
+		i--
+	}
+	r.orders = slices.Insert(r.orders, i, order{max(t, l.now), do})
+}
+
+// entered notes a request that reaches a scheduler. It reports false where there is none.
+func (l *Live) entered(at int32, q *Request, t float64) bool {
+	l.jobs[q.Client] = at
+	if len(l.run.entry) == 0 {
+		l.lose(at, t)
+		return false
+	}
+	return true
+}
+
+// lose ends a request whose server has failed. Whatever it held is released, or gone as well.
+func (l *Live) lose(at int32, t float64) {
+	client := l.run.jobs.at(at).Client
+	l.run.forget(at, t)
+	l.lost(client, t)
+}
+
+// forget ends a request before its time.
+func (r *run) forget(at int32, t float64) {
+	r.live--
+	r.record.dropped(t)
+	delete(r.online.jobs, r.jobs.at(at).Client)
+	r.jobs.remove(at)
+}
+
+func (l *Live) cancel(client int, t float64) {
+	r := l.run
+	at, known := l.jobs[client]
+	if !known {
+		if i := slices.IndexFunc(r.arrive.later, func(a arrival) bool { return a.Client == client }); i >= 0 {
+			heap.Remove(&r.arrive.later, i)
+		}
+		return // or it has ended
+	}
+	j := r.jobs.at(at)
+	switch {
+	case j.home.rank == nil:
+		j.gone = true
+	case j.home.server.state == busy:
+		l.leaving = append(l.leaving, client)
+	default:
+		r.leave(at, t)
+		r.wake(j.home.server, t) // others may have room now
+	}
+}
+
+// stepEnded lets those go that went during the step.
+func (l *Live) stepEnded(s *server, t float64) {
+	l.leaving = slices.DeleteFunc(l.leaving, func(client int) bool {
+		at, known := l.jobs[client]
+		if !known {
+			return true
+		}
+		switch j := l.run.jobs.at(at); {
+		case j.home.rank == nil:
+			j.gone = true
+		case j.home.server != s:
+			return false
+		default:
+			l.run.leave(at, t)
+		}
+		return true
+	})
+}
+
+// leave takes a request from its rank, between two steps.
+func (r *run) leave(at int32, t float64) {
+	if r.jobs.at(at).home.drop(at) {
+		r.queue--
+	}
+	r.forget(at, t)
+}
+
+// drop takes a job from a rank between two steps, and reports whether it waited there.
+func (r *rank) drop(at int32) (waited bool) {
+	if i := slices.IndexFunc(r.inbox, func(e entered) bool { return e.job == at }); i >= 0 {
+		r.inbox = slices.Delete(r.inbox, i, i+1)
+		return true
+	}
+	if r.waiting.remove(at) {
+		return true
+	}
+	j := r.jobs.at(at)
+	if at == r.partial {
+		r.partial = none
+	} else if j.decodes {
+		if !r.now(j) {
+			r.unjoin(j.joined)
+		}
+		r.stop(at)
+	}
+	r.leave(at)
+	r.release(j)
+	return false
+}
+
+// remove takes a job out of the queue, wherever it is.
+func (r *ring) remove(job int32) bool {
+	for i := range r.n {
+		if r.at(i) != job {
+			continue
+		}
+		for ; i < r.n-1; i++ {
+			r.buf[(r.head+i)&(len(r.buf)-1)] = r.at(i + 1)
+		}
+		r.n--
+		return true
+	}
+	return false
+}
+
+func (l *Live) kill(s *server, t float64) {
+	r := l.run
+	if s.down {
+		return
+	}
+	s.down = true
+	r.connect()
+	if s.place != none {
+		r.unschedule(s)
+	}
+	r.ready = slices.DeleteFunc(r.ready, func(other *server) bool { return other == s })
+	s.state = idle
+	for i := len(r.moves) - 1; i >= 0; i-- {
+		m := r.moves[i]
+		if m.from.server != s && m.to.server != s {
+			continue
+		}
+		r.moves = slices.Delete(r.moves, i, i+1)
+		if m.from.server != s {
+			m.from.release(r.jobs.at(m.job))
+			r.wake(m.from.server, t)
+		}
+		l.lose(m.job, t)
+	}
+	for _, k := range s.ranks {
+		for _, at := range k.clear() {
+			l.lose(at, t)
+		}
+	}
+}
+
+// clear empties a rank, as if it had just been started, and returns the jobs that it had.
+func (r *rank) clear() []int32 {
+	var all []int32
+	for _, e := range r.inbox {
+		all = append(all, e.job)
+	}
+	for i := range r.waiting.n {
+		all = append(all, r.waiting.at(i))
+	}
+	*r.queue -= int64(len(all))
+	for at := r.head; at != none; at = r.jobs.at(at).next {
+		all = append(all, at)
+	}
+	fresh := newRank(r.rules, r.jobs, r.bounds, r.random)
+	fresh.queue = r.queue
+	*r = *fresh
+	return all
+}
+
+// State is what a server is doing.
+type State struct {
+	Pool             int
+	Down             bool
+	Running, Waiting int
+	Used, Blocks     int   // of the caches of its ranks
+	Hits, Asked      int64 // tokens of prompts that were cached, and that might have been
+}
+
+// States are those of all servers.
+func (l *Live) States() []State {
+	var out []State
+	for _, s := range l.run.servers {
+		st := State{Pool: s.which, Down: s.down}
+		for _, k := range s.ranks {
+			waiting := len(k.inbox) + k.waiting.n
+			st.Waiting += waiting
+			st.Running += k.load() - waiting
+			st.Used += k.used
+			st.Blocks += k.rules.Blocks
+			if k.prefix != nil {
+				st.Hits += k.prefix.hits
+				st.Asked += k.prefix.asked
+			}
+		}
+		out = append(out, st)
+	}
+	return out
+}
+
+// Takes reports whether any server takes requests.
+func (l *Live) Takes() bool {
+	return len(l.run.entry) > 0 && (!l.run.split() || len(l.run.decode) > 0)
+}
