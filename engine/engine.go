@@ -34,6 +34,10 @@ type Capability struct {
 // Format is how an engine reads weights of a number format.
 type Format struct {
 	Option string `json:"option"` // value of --quantization; empty if the checkpoint says it
+	// WhileLoading: the engine makes such weights of those of 16 bits; otherwise it needs a checkpoint that has them.
+	WhileLoading bool `json:"while_loading"`
+	// Always: the option is needed for a checkpoint that has such weights, too.
+	Always bool   `json:"always"`
 	Remark string `json:"remark"`
 }
 

@@ -42,13 +42,15 @@ type served struct {
 	GPUsPerNode    int
 	MaxContext     int
 	MemoryFraction float64
+	Published      bool // the checkpoint has these weights
 }
 
 func (s *served) parts() (*deploy.Deployment, *deploy.Pool) {
 	d := &deploy.Deployment{
 		Name: s.Model, Model: s.Shape, Precision: s.Precision, Assume: &assume.Assumptions{MemoryFraction: s.MemoryFraction, Engine: true},
 		GPUsPerNode: s.GPUsPerNode, MaxContext: s.MaxContext,
-		Pools: []deploy.Pool{{Role: s.Role, Plan: s.Plan, Count: s.Instances}},
+		Pools:  []deploy.Pool{{Role: s.Role, Plan: s.Plan, Count: s.Instances}},
+		Stored: deploy.Stored{Published: s.Published},
 	}
 	return d, &d.Pools[0]
 }
@@ -292,7 +294,7 @@ func TestMeaningOfLimits(t *testing.T) {
 
 func TestGoldens(t *testing.T) {
 	prefill := &served{
-		Model: "deepseek-ai/DeepSeek-V3", Shape: deepseek, Precision: fp8, Role: deploy.Prefill, Instances: 1, GPUsPerNode: 8, MaxContext: 8192, MemoryFraction: 0.85,
+		Model: "deepseek-ai/DeepSeek-V3", Shape: deepseek, Precision: fp8, Role: deploy.Prefill, Instances: 1, GPUsPerNode: 8, MaxContext: 8192, MemoryFraction: 0.85, Published: true,
 		Plan: plan.Plan{
 			Attention: plan.Layout{DP: 16, PP: 1, TP: 1}, Experts: plan.ExpertLayout{EP: 16, TP: 1, DP: 1}, Batch: plan.Batch{Count: 1, Size: 2},
 		},

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -30,6 +31,12 @@ type remark struct {
 
 // commonRemarks are those of every engine.
 var commonRemarks = []remark{
+	{
+		func(u unit) bool { return u.checkpoint == "" },
+		func(u unit) string {
+			return fmt.Sprintf("MODEL is the path or repository of a checkpoint of %s in %s", u.Shape.Name, cmp.Or(u.weights, "its format"))
+		},
+	},
 	{
 		func(u unit) bool { return u.servers > 1 },
 		func(u unit) string {
@@ -61,15 +68,7 @@ func (e *Engine) Launch(d *deploy.Deployment, p *deploy.Pool) Launch {
 	for _, why := range e.Refuses(d, p) {
 		out.Remarks = append(out.Remarks, "cannot run: "+why)
 	}
-	u := shape(d, p)
-	u.cacheType = e.Cache[u.cache]
-	if !d.Stored.Published { // a checkpoint says itself how it is stored
-		u.quantization = e.Weights[u.weights].Option
-	}
-	u.tokens = e.Scheduling.StepTokens
-	if d.Engine.Name == e.Name {
-		u.tokens = d.Engine.StepTokens
-	}
+	u := e.unit(d, p)
 	out.Commands = []string{e.command(u)}
 	out.Config = e.yaml(u)
 	if r := e.Weights[u.weights].Remark; r != "" && !d.Stored.Published {
@@ -83,6 +82,29 @@ func (e *Engine) Launch(d *deploy.Deployment, p *deploy.Pool) Launch {
 		}
 	}
 	return out
+}
+
+// unit is one server of a pool as this engine starts it.
+func (e *Engine) unit(d *deploy.Deployment, p *deploy.Pool) unit {
+	u := shape(d, p)
+	u.cacheType = e.Cache[u.cache]
+	u.checkpoint = d.Name
+	f := e.Weights[u.weights]
+	switch stored, _ := d.Model.Narrowest(); {
+	case d.Stored.Published: // a checkpoint says itself how it is stored
+		if f.Always {
+			u.quantization = f.Option
+		}
+	case stored.Bytes < 2 || u.weights != "bf16" && !f.WhileLoading:
+		u.checkpoint, u.quantization = "", f.Option // another checkpoint than the published one
+	default:
+		u.quantization = f.Option
+	}
+	u.tokens = e.Scheduling.StepTokens
+	if d.Engine.Name == e.Name {
+		u.tokens = d.Engine.StepTokens
+	}
+	return u
 }
 
 // command is the command line of all nodes of a unit, an option to a line.
@@ -171,6 +193,13 @@ var eachNode = remark{manyNodes, func(u unit) string {
 	return fmt.Sprintf("run it on each of the %d nodes, with NODE_RANK from 0 to %d; HEAD_IP is the address of node 0", u.nodes, u.nodes-1)
 }}
 
-func modelName(u unit) string { return quote(u.Name) }
+// modelName is the checkpoint, or the variable that names it.
+func modelName(u unit) string {
+	if u.checkpoint == "" {
+		return `"$MODEL"`
+	}
+	return quote(u.checkpoint)
+}
+
 func fraction(u unit) string  { return strconv.FormatFloat(u.Assume.MemoryFraction, 'g', -1, 64) }
 func context(u unit) int      { return u.MaxContext }

@@ -31,6 +31,7 @@ type unit struct {
 	weights, cache string // number formats; empty if there is none
 
 	quantization, cacheType string // values of the engine's options; empty: none
+	checkpoint              string // empty: not known
 }
 
 // shape is the unit of a pool. It is passed by value so that asking for refusals costs no allocation.
