@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"throughline/deploy"
+	"throughline/op"
 )
 
 // Launch is how to start a deployment.
@@ -38,13 +39,13 @@ var commonRemarks = []remark{
 		},
 	},
 	{
-		func(u unit) bool { return u.servers > 1 },
+		func(u unit) bool { return u.servers > 1 && !u.placed },
 		func(u unit) string {
 			return fmt.Sprintf("start %d servers like this one and put a router in front of them", u.servers)
 		},
 	},
 	{
-		func(u unit) bool { return u.servers > 1 && 2*u.procs <= u.perNode },
+		func(u unit) bool { return u.servers > 1 && 2*u.procs <= u.perNode && !u.placed },
 		func(u unit) string {
 			return fmt.Sprintf("%d servers share a node: give each its own CUDA_VISIBLE_DEVICES and port", min(u.servers, u.perNode/u.procs))
 		},
@@ -56,7 +57,9 @@ var commonRemarks = []remark{
 		},
 	},
 	{
-		func(u unit) bool { return prefills(u) && !drafts(u) && u.Shape.DraftLayers > 0 },
+		func(u unit) bool {
+			return prefills(u) && !speculates(u) && u.Shape.DraftLayers > 0 && u.Of(op.Decode) == nil
+		},
 		text("if the decode servers draft tokens, give the prefill servers the same speculative options"),
 	},
 }
@@ -71,13 +74,19 @@ func (e *Engine) Launch(d *deploy.Deployment, p *deploy.Pool) Launch {
 	u := e.unit(d, p)
 	out.Commands = []string{e.command(u)}
 	out.Config = e.yaml(u)
-	if r := e.Weights[u.weights].Remark; r != "" && !d.Stored.Published {
-		out.Remarks = append(out.Remarks, u.weights+" weights: "+r)
+	out.Remarks = append(out.Remarks, e.remarksOn(u)...)
+	return out
+}
+
+// remarksOn is what is to know about the launch of a server.
+func (e *Engine) remarksOn(u unit) (out []string) {
+	if r := e.Weights[u.weights].Remark; r != "" && !u.Stored.Published {
+		out = append(out, u.weights+" weights: "+r)
 	}
 	for _, list := range [...][]remark{commonRemarks, e.remarks} {
 		for _, r := range list {
 			if r.when(u) {
-				out.Remarks = append(out.Remarks, r.text(u))
+				out = append(out, r.text(u))
 			}
 		}
 	}
@@ -107,13 +116,18 @@ func (e *Engine) unit(d *deploy.Deployment, p *deploy.Pool) unit {
 	return u
 }
 
+// prefix is the program of a server, behind the launcher that starts it where it has one.
+func (e *Engine) prefix(u unit) string {
+	if e.launcher == nil {
+		return e.Program
+	}
+	return e.launcher(u) + e.Program
+}
+
 // command is the command line of all nodes of a unit, an option to a line.
 func (e *Engine) command(u unit) string {
 	var b strings.Builder
-	if e.launcher != nil {
-		b.WriteString(e.launcher(u))
-	}
-	b.WriteString(e.Program)
+	b.WriteString(e.prefix(u))
 	for _, a := range e.args {
 		if !a.when(u) {
 			continue
@@ -189,7 +203,7 @@ func number(f func(unit) int) func(unit) string {
 const nodeRank = `"$NODE_RANK"`
 
 // eachNode says how one command serves several nodes.
-var eachNode = remark{manyNodes, func(u unit) string {
+var eachNode = remark{both(manyNodes, bare), func(u unit) string {
 	return fmt.Sprintf("run it on each of the %d nodes, with NODE_RANK from 0 to %d; HEAD_IP is the address of node 0", u.nodes, u.nodes-1)
 }}
 
@@ -201,5 +215,5 @@ func modelName(u unit) string {
 	return quote(u.checkpoint)
 }
 
-func fraction(u unit) string  { return strconv.FormatFloat(u.Assume.MemoryFraction, 'g', -1, 64) }
-func context(u unit) int      { return u.MaxContext }
+func fraction(u unit) string { return strconv.FormatFloat(u.Assume.MemoryFraction, 'g', -1, 64) }
+func context(u unit) int     { return u.MaxContext }

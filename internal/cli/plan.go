@@ -25,6 +25,7 @@ func newPlan(s Streams) *cobra.Command {
 	var flags *settings
 	var asked charts
 	var out output
+	var start launchOptions
 	cmd := &cobra.Command{
 		Use:   "plan --model M --system S --gpus N",
 		Short: "Find what to launch: the best deployments on a number of GPUs",
@@ -47,13 +48,20 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 			if view.help() {
 				return view.listFields(s)
 			}
+			launching, wrong := start.check()
 			l, o, sheet, err := askPlan(s, flags, &view, &asked, &out)
-			if err != nil {
-				return err
+			if err := document.Join(err, wrong); err != nil {
+				return question.Once(err)
 			}
 			got, err := advice.Give(cmd.Context(), l, o)
 			if err != nil {
 				return err
+			}
+			got.Launch = launching
+			if len(got.Ranked) > 0 && start.row != "" {
+				if _, err := got.Row(start.row); err != nil {
+					return ofFlag("launch", err)
+				}
 			}
 			files, err := planFile(cmd.Context(), out.name, l, got)
 			if err != nil {
@@ -70,6 +78,9 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 			if err := writeAll(cmd.Context(), s, files); err != nil {
 				return err
 			}
+			if start.alone() && len(got.Ranked) > 0 {
+				return start.show(s, l, got)
+			}
 			if asJSON {
 				return showPlan(s, got, report.AdviceJSON(s.data, l, &o, got))
 			}
@@ -77,7 +88,8 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 		},
 	}
 	flags = addSettings(cmd, question.Plan)
-	addOutputs(cmd, "plan", asked.with("plan", map[string]any{"json": &asJSON, "wide": &view.wide, "columns": &view.columns, "html": &asked.html, "out": &out}))
+	addOutputs(cmd, "plan", asked.with("plan", map[string]any{"json": &asJSON, "wide": &view.wide, "columns": &view.columns, "html": &asked.html, "out": &out,
+		"launch": &start.row, "launch-for": &start.engine, "launch-format": &start.format}))
 	addWatch(cmd, "plan", s, flags.watched)
 	return cmd
 }
