@@ -184,7 +184,9 @@ func TestOptionsExist(t *testing.T) {
 				}
 				if len(e.Refuses(d.parts())) == 0 {
 					taken++
-					for _, c := range l.Commands {
+					u := e.unit(d.parts())
+					u.placed = true
+					for _, c := range append(l.Commands, e.command(u)) {
 						for _, name := range emitted(t, e, c) {
 							used[name] = true
 						}
@@ -365,7 +367,8 @@ func TestRefuses(t *testing.T) {
 		{"prefill over nine nodes", with(moe(plan.Layout{DP: 72, PP: 1, TP: 1}, plan.ExpertLayout{EP: 72, TP: 1, DP: 1}), func(d *served) { d.Role, d.Plan.Redundant = deploy.Prefill, 32 }), "not among 72", "not among 72", ""},
 		{"decode over nine nodes", with(moe(plan.Layout{DP: 72, PP: 1, TP: 1}, plan.ExpertLayout{EP: 72, TP: 1, DP: 1}), func(d *served) { d.Role, d.Plan.Redundant = deploy.Decode, 32 }), "", "", ""},
 		{"a pipeline that prefills", with(moe(plan.Layout{DP: 8, PP: 2, TP: 1}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), func(d *served) { d.Role = deploy.Prefill }), "", "cache of a pipeline", ""},
-		{"redundant experts in a pipeline", with(moe(plan.Layout{DP: 8, PP: 2, TP: 1}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), func(d *served) { d.Plan.Redundant = 8 }), "redundant experts in a pipeline", "", ""},
+		{"redundant experts in a pipeline", with(moe(plan.Layout{DP: 8, PP: 2, TP: 1}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), func(d *served) { d.Plan.Redundant = 8 }), "redundant experts in a pipeline", "side by side", ""},
+		{"experts of a stage in one node", moe(plan.Layout{DP: 4, PP: 2, TP: 1}, plan.ExpertLayout{EP: 4, TP: 1, DP: 1}), "", "", ""},
 		{"sequence parallel", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), func(d *served) { d.Plan.SequenceParallel = true }), "", "", "sequence parallel"},
 		{"sequence parallel without tp", with(dense(plan.Layout{DP: 1, PP: 1, TP: 1}), func(d *served) { d.Plan.SequenceParallel = true }), "", "", ""},
 		{"int8", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), func(d *served) { d.Precision.MatrixType = "int8" }), "", "", "INT8"},

@@ -168,6 +168,9 @@ func (f *Fleet) number(e *Engine) {
 			s.Bootstrap, s.Side = bootstrapPort+slot, sidePort+slot*portStep
 		}
 		s.Command, s.Later = strings.Fields(e.prefix(u)), nil
+		for k := range s.Command {
+			s.Command[k] = unquote(s.Command[k])
+		}
 		for _, a := range e.args {
 			if a.when(u) {
 				s.Command = append(s.Command, words(a, u)...)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Script is the fleet as a shell script, to be run on every node with its number: it starts the servers of that node, on node 0
@@ -14,14 +15,14 @@ func (f *Fleet) Script(title ...string) string {
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	say("#!/usr/bin/env bash")
 	for _, line := range title {
-		say("# %s", line)
+		say("%s", comment("", line))
 	}
 	say("#\n# Run it on each of the %s, with", count(f.Nodes, "node"))
 	say("#   NODES  addresses of the nodes, with spaces between them, the same on all")
 	say("#   NODE   which of them this is, from 0")
 	say("#   MODEL  path or repository of the checkpoint")
 	for _, r := range f.Remarks {
-		say("%s", comment(r))
+		say("%s", comment("note: ", r))
 	}
 	say("set -euo pipefail")
 	if f.Model == "" {
@@ -138,8 +139,9 @@ func (f *Fleet) start(say func(string, ...any), s *Server) {
 	note(s.Variables["VLLM_NIXL_SIDE_CHANNEL_PORT"] != "", "SIDE_PORT=%d", s.Side)
 	note(s.Devices != nil, "%s=%s", f.visible(u), s.devices())
 	if u.nodes > 1 {
-		note(true, "NODE_RANK=$((NODE - %d))", s.Nodes[0])
-		note(true, "HEAD_IP=${node[%d]}", s.Nodes[0])
+		inside := strings.Join(slices.Concat(s.Command, s.Later), " ")
+		note(strings.Contains(inside, "NODE_RANK") || s.Later != nil, "NODE_RANK=$((NODE - %d))", s.Nodes[0])
+		note(strings.Contains(inside, "HEAD_IP"), "HEAD_IP=${node[%d]}", s.Nodes[0])
 		var hosts []string
 		for _, n := range s.Nodes {
 			hosts = append(hosts, fmt.Sprintf("${node[%d]}", n))
@@ -247,17 +249,24 @@ func count(n int, what string) string {
 // commentWidth is how wide the lines of comments are.
 const commentWidth = 76
 
-// comment is a note in lines.
-func comment(text string) string {
+// comment is text in lines behind a mark, below which it goes on.
+func comment(mark, text string) string {
 	var b strings.Builder
-	width := 0
-	b.WriteString("# note:")
-	for word := range strings.FieldsSeq(text) {
-		if width += 1 + len(word); width > commentWidth-8 {
-			b.WriteString("\n#      ")
-			width = 1 + len(word)
+	b.WriteString("# " + mark)
+	under := "# " + strings.Repeat(" ", max(2, len(mark)))
+	width := 2 + len(mark)
+	for i, word := range strings.Fields(text) {
+		switch n := utf8.RuneCountInString(word); {
+		case i == 0:
+			width += n
+		case width+1+n > commentWidth:
+			b.WriteString("\n" + under)
+			width = len(under) + n
+		default:
+			b.WriteString(" ")
+			width += 1 + n
 		}
-		b.WriteString(" " + word)
+		b.WriteString(word)
 	}
 	return b.String()
 }

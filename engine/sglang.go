@@ -80,6 +80,14 @@ var sglangLimits = []limit{
 		text("SGLang decodes in one stage, or in as many as its prefill servers have"),
 	},
 	{
+		func(u unit) bool {
+			return u.moe && replicated(u) && u.tp > 1 && u.Shape.FeedForward%u.ranks != 0
+		},
+		func(u unit) string {
+			return fmt.Sprintf("SGLang splits dense layers over all %d ranks of a stage where attention replicas have tp %d, which do not divide their width %d", u.ranks, u.tp, u.Shape.FeedForward)
+		},
+	},
+	{
 		func(u unit) bool { return singleBatch(u) && prefills(u) },
 		text("SGLang overlaps within a batch only in decode, by the low-latency kernels of DeepEP"),
 	},

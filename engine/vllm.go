@@ -86,6 +86,11 @@ var vllmLater = []arg{
 
 var vllmLimits = []limit{
 	{
+		// vllm/distributed/parallel_state.py, initialize_model_parallel: ranks count tp first, then pp, then dp.
+		func(u unit) bool { return u.moe && piped(u) && replicated(u) && manyNodes(u) },
+		text("vLLM has the stages of a replica side by side: the replicas that share the experts of a stage would lie on several nodes, which is not how they are priced"),
+	},
+	{
 		both(piped, split),
 		text("vLLM's NIXL connector hands over no cache of a pipeline"),
 	},
