@@ -142,11 +142,7 @@ func (f *Fleet) start(say func(string, ...any), s *Server) {
 		inside := strings.Join(slices.Concat(s.Command, s.Later), " ")
 		note(strings.Contains(inside, "NODE_RANK") || s.Later != nil, "NODE_RANK=$((NODE - %d))", s.Nodes[0])
 		note(strings.Contains(inside, "HEAD_IP"), "HEAD_IP=${node[%d]}", s.Nodes[0])
-		var hosts []string
-		for _, n := range s.Nodes {
-			hosts = append(hosts, fmt.Sprintf("${node[%d]}", n))
-		}
-		note(slices.Contains(s.Command, "$HOSTS"), "HOSTS=%s", strings.Join(hosts, ","))
+		note(slices.Contains(s.Command, "$HOSTS"), `HOSTS=$(IFS=,; echo "${node[*]:%d:%d}")`, s.Nodes[0], len(s.Nodes))
 	}
 	say("# %s, on %s", s.Name, where(nodes))
 	if condition := within(nodes, f.Nodes); condition != "" {
