@@ -185,6 +185,7 @@ func TestLaunchesWhatIsPriced(t *testing.T) {
 			}
 		}
 	}
+	t.Log(rows, "rows")
 	if rows < 100 {
 		t.Errorf("only %d rows", rows)
 	}
