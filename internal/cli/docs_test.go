@@ -101,6 +101,9 @@ func TestExamples(t *testing.T) {
 	if err := os.WriteFile("points.csv", []byte("batch\n1\n2\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile("plan.json", []byte(call(t, "plan", "--model", "llama_3_8b", "--system", "H200", "--gpus", "2", "--json")), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	examples := 0
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {

@@ -26,6 +26,7 @@ func newPlan(s Streams) *cobra.Command {
 	var asked charts
 	var out output
 	var start launchOptions
+	var rejected bool
 	cmd := &cobra.Command{
 		Use:   "plan --model M --system S --gpus N",
 		Short: "Find what to launch: the best deployments on a number of GPUs",
@@ -58,6 +59,11 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 				return err
 			}
 			got.Launch = launching
+			if rejected {
+				if got.Tried, err = advice.Rejected(cmd.Context(), l, &o, got); err != nil {
+					return err
+				}
+			}
 			if len(got.Ranked) > 0 && start.row != "" {
 				if _, err := got.Row(start.row); err != nil {
 					return ofFlag("launch", err)
@@ -89,7 +95,7 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 	}
 	flags = addSettings(cmd, question.Plan)
 	addOutputs(cmd, "plan", asked.with("plan", map[string]any{"json": &asJSON, "wide": &view.wide, "columns": &view.columns, "html": &asked.html, "out": &out,
-		"launch": &start.row, "launch-for": &start.engine, "launch-format": &start.format}))
+		"launch": &start.row, "launch-for": &start.engine, "launch-format": &start.format, "explain-rejected": &rejected}))
 	addWatch(cmd, "plan", s, flags.watched)
 	return cmd
 }

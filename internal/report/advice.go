@@ -31,6 +31,7 @@ func Advice(w io.Writer, v View, l *question.Loaded, o *advice.Options, a *advic
 	b.WriteString("\n")
 	if len(a.Ranked) == 0 {
 		b.WriteString("no deployment found\n")
+		b.WriteString(tried(a.Tried, v))
 	} else {
 		fmt.Fprintln(&b, candidates(a.Ranked, "", fields, v))
 		if agg, dis, ratio := a.Versus(); agg != nil {
@@ -49,6 +50,7 @@ func Advice(w io.Writer, v View, l *question.Loaded, o *advice.Options, a *advic
 			b.WriteString("\npools by themselves: tokens of prompts or outputs per second and GPU\n")
 			fmt.Fprintln(&b, pools(a.Pools).Render(v))
 		}
+		b.WriteString(tried(a.Tried, v))
 		launches(&b, v, a)
 	}
 	_, err = io.WriteString(w, b.String())
@@ -303,6 +305,9 @@ func AdviceJSON(w io.Writer, l *question.Loaded, o *advice.Options, a *advice.Ad
 	}
 	if len(a.Reasons) > 0 {
 		doc["reasons"] = a.Reasons
+	}
+	if len(a.Tried) > 0 {
+		doc["tried"] = a.Tried
 	}
 	if c, engines := a.Launched(); len(engines) > 0 {
 		all := map[string]any{}
