@@ -13,6 +13,7 @@ import (
 	"throughline/number"
 	"throughline/op"
 	"throughline/plan"
+	"throughline/serving"
 )
 
 // Tried is a deployment that practitioners would try, and what became of it.
@@ -202,12 +203,17 @@ func (w *why) answer(q question.Question, u *usual, batch int) (*point.Answer, e
 	return w.estimator.Answer(&p)
 }
 
-// over is the bytes of a processor that are missing.
+// over is the bytes of a processor that are missing, as the search counts them.
 func (w *why) over(a *point.Answer) (most float64) {
-	for _, s := range a.Record().Sides {
-		if s != nil {
-			most = max(most, s.Step.Memory.Total()-s.Usable)
-		}
+	d := &a.Deployment
+	p, err := serving.NewPredictor(d)
+	if err != nil {
+		return math.Inf(1)
+	}
+	for i := range d.Pools {
+		pool := &d.Pools[i]
+		m := p.Memory(d, pool, a.Load.Lengths)
+		most = max(most, m.Total()-d.Assume.Usable(pool.System.Memory.GiB))
 	}
 	return most
 }

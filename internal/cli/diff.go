@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -66,12 +67,17 @@ The change is from A to B. A terminal shows what differs; --csv and --json have 
 // writeDifference writes what differs for the terminal, and why one is better.
 func writeDifference(w io.Writer, v report.View, d *difference.Difference) error {
 	g := report.Grid{Columns: []report.Column{{Title: "field"}, {Title: "A", Right: true}, {Title: "B", Right: true}, {Title: "change", Right: true}}}
+	out := v.Wrap(fmt.Sprintf("A: %s\nB: %s", d.A, d.B)) + "\n"
 	for i := range d.Rows {
-		if r := &d.Rows[i]; r.Differs() {
+		r := &d.Rows[i]
+		switch {
+		case !r.Differs():
+		case isText(r.A) || isText(r.B): // words may be long
+			out += v.WrapUnder(r.Field+": ", fmt.Sprintf("A %s, B %s", cmp.Or(figure(r.A), "none"), cmp.Or(figure(r.B), "none"))) + "\n"
+		default:
 			g.Row(r.Field, figure(r.A), figure(r.B), difference.Percent(r.Change))
 		}
 	}
-	out := v.Wrap(fmt.Sprintf("A: %s\nB: %s", d.A, d.B)) + "\n"
 	if !g.Empty() {
 		out += "\n" + g.Render(v) + "\n"
 	}
@@ -81,6 +87,8 @@ func writeDifference(w io.Writer, v report.View, d *difference.Difference) error
 	_, err := io.WriteString(w, out+"\n")
 	return err
 }
+
+func isText(v any) bool { _, ok := v.(string); return ok }
 
 // figure is a figure for people.
 func figure(v any) string {

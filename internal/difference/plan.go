@@ -119,7 +119,7 @@ func (s *side) clients(r *planRow) {
 	add("model", d.Model.Name)
 	add("weights", d.Stored.String())
 	add("mode", string(map[bool]question.Mode{true: question.Disaggregated, false: question.Aggregated}[d.Split()]))
-	for phase := range op.PhaseCount { // those of one pool that does both are the same
+	for _, phase := range []op.Phase{op.Prefill, op.Decode} { // those of one pool that does both are the same
 		p, name := d.Of(phase), point.PhaseName(phase)
 		add(name+" system", p.System.Name)
 		add(name+" plan", result.Instances(p.Count, &p.Plan))

@@ -1,26 +1,36 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 
 	"throughline/internal/advice"
 )
 
-// tried is what became of deployments that practitioners would try, nothing where that was not asked.
+// tried is what became of deployments that practitioners would try, a line each, nothing where that was not asked.
 func tried(list []advice.Tried, v View) string {
 	if len(list) == 0 {
 		return ""
 	}
-	g := &Grid{Columns: []Column{{"tried", false, 0}, {"mode", false, 1}, {"ruled out by", false, 0}, {"by how much", false, 0}, {"lets it through", false, 0}}}
+	wide := 0
+	for i := range list {
+		wide = max(wide, len([]rune(list[i].Name)))
+	}
+	var b strings.Builder
+	b.WriteString("\nwhat practitioners would try\n")
 	for i := range list {
 		t := &list[i]
-		rule := t.Rule
-		if rule == "rank" {
-			rule = "nothing"
+		label := fmt.Sprintf("  %-*s  %-6s  ", wide, t.Name, t.Mode)
+		text := t.By
+		if t.Rule == "memory" || t.Rule == "engine" || t.Rule == "shape" {
+			text = t.Rule + ": " + text
 		}
-		g.Row(t.Name, string(t.Mode), rule, t.By, lets(t.Lets))
+		if by := lets(t.Lets); by != "" {
+			text += "; " + by
+		}
+		b.WriteString(v.WrapUnder(label, text) + "\n")
 	}
-	return "\nwhat practitioners would try\n" + g.Render(v) + "\n"
+	return b.String()
 }
 
 // lets is what would let a deployment through: limits together, other ways one or the other.
@@ -36,5 +46,11 @@ func lets(list []advice.Let) string {
 			ways = append(ways, "--"+l.Setting+" "+l.Value)
 		}
 	}
-	return strings.Join(append(limits, strings.Join(ways, " or ")), " ")
+	if len(limits) > 0 {
+		ways = append(ways, strings.Join(limits, " "))
+	}
+	if len(ways) == 0 {
+		return ""
+	}
+	return strings.Join(ways, " or ") + " lets it in"
 }
