@@ -470,6 +470,9 @@ func versionTable() string {
 	for _, e := range All() {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", e.Title, e.Options.Version, e.Options.Source)
 	}
+	for _, e := range All() {
+		fmt.Fprintf(&b, "| router of %s | %s | %s |\n", e.Title, e.RouterOptions.Version, e.RouterOptions.Source)
+	}
 	return b.String()
 }
 

@@ -17,7 +17,11 @@ func (f *Fleet) Script(title ...string) string {
 	for _, line := range title {
 		say("%s", comment("", line))
 	}
-	say("#\n# Run it on each of the %s, with", count(f.Nodes, "node"))
+	if f.Nodes == 1 {
+		say("#\n# Run it on the node, with")
+	} else {
+		say("#\n# Run it on each of the %d nodes, with", f.Nodes)
+	}
 	say("#   NODES  addresses of the nodes, with spaces between them, the same on all")
 	say("#   NODE   which of them this is, from 0")
 	say("#   MODEL  path or repository of the checkpoint")

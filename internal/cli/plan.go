@@ -69,7 +69,7 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 					return ofFlag("launch", err)
 				}
 			}
-			files, err := planFile(cmd.Context(), out.name, l, got)
+			files, err := planFile(cmd.Context(), out.name, l, &o, got)
 			if err != nil {
 				return err
 			}
