@@ -227,7 +227,7 @@ func (w *why) late(a *point.Answer) (rule, by string, lets []Let) {
 	}{{ruleTTFT, "ttft", a.Seen.TTFT}, {ruleTPOT, "tpot", a.Seen.TPOT}} {
 		if limit := w.limits[i]; limit > 0 && c.seconds > limit {
 			rules = append(rules, c.rule)
-			bys = append(bys, fmt.Sprintf("%s %s ms > %s ms", c.rule, number.Plain(1e3*c.seconds, 3), number.Plain(1e3*limit, 3)))
+			bys = append(bys, fmt.Sprintf("%s %s ms > %s ms", c.rule, number.Plain(1e3*c.seconds, 4), number.Plain(1e3*limit, 4)))
 			lets = append(lets, Let{c.setting, number.Plain(math.Ceil(1e3*c.seconds), 6)})
 		}
 	}

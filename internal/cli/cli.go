@@ -124,6 +124,7 @@ hardware, finds the best deployment, and explains it.
 
   plan      find what to launch on a number of GPUs
   estimate  predict one deployment: TTFT, TPOT, throughput, memory
+  diff      say why one row of a plan beats another
   explain   show why: operators, memory, sensitivities, the hardware that would reach a goal
   simulate  send requests through a deployment: percentiles, rates it holds, traces
   run       scan models, lengths, GPUs and systems from a runtime file, as CSV tables`,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"throughline/hardware"
 	"throughline/internal/csvfile"
 	"throughline/internal/difference"
 	"throughline/internal/report"
@@ -40,6 +41,9 @@ The change is from A to B. A terminal shows what differs; --csv and --json have 
 				return fmt.Errorf("diff takes two things to compare, rows of plans (plan.json#1), systems or files of results; there are %d", len(args))
 			}
 			return nil
+		},
+		ValidArgsFunction: func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+			return starting(begun, hardware.Catalogue.Names()), cobra.ShellCompDirectiveDefault
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			d, err := difference.Of(args[0], args[1])

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,9 +28,12 @@ func launchEngines() []string {
 }
 
 // check reads the flags; all that is wrong with them at once.
-func (o *launchOptions) check() (advice.Launching, error) {
+func (o *launchOptions) check(asJSON bool) (advice.Launching, error) {
 	out := advice.Launching{Row: o.row}
 	var errs []error
+	if asJSON && o.alone() {
+		errs = append(errs, ofFlag("launch-format", errors.New("prints nothing but the launch; leave it or --json out")))
+	}
 	if digits := strings.TrimPrefix(o.row, "f"); o.row != "" && (digits == "" || strings.Trim(digits, "0123456789") != "") {
 		errs = append(errs, ofFlag("launch", fmt.Errorf("%q is no row: give its number, such as 3, or f4 for one of the frontier", o.row)))
 	}
@@ -48,7 +52,7 @@ func (o *launchOptions) check() (advice.Launching, error) {
 		out.Engines = []*engine.Engine{e}
 	}
 	if o.format == "sh" && len(out.Engines) > 1 {
-		errs = append(errs, ofFlag("launch-for", fmt.Errorf("a script is for one engine; --launch-format json has all")))
+		errs = append(errs, ofFlag("launch-for", errors.New("a script is for one engine; --launch-format json has all")))
 	}
 	return out, document.Join(errs...)
 }
@@ -56,13 +60,15 @@ func (o *launchOptions) check() (advice.Launching, error) {
 // alone reports whether the launch is all that is to be printed.
 func (o *launchOptions) alone() bool { return o.format != launchFormats[0] }
 
-// show prints the launch alone.
+// show prints the launch alone, nothing where no deployment was found.
 func (o *launchOptions) show(s Streams, l *question.Loaded, a *advice.Advice) error {
 	c, engines := a.Launched()
-	if len(engines) == 0 {
-		return fmt.Errorf("priced without an engine: there is nothing to launch it with")
-	}
-	if o.format == "json" {
+	switch {
+	case c == nil:
+		return nil
+	case len(engines) == 0:
+		return errors.New("priced without an engine: there is nothing to launch it with")
+	case o.format == "json":
 		return report.LaunchJSON(s.data, c, engines)
 	}
 	return report.LaunchScript(s.data, l, c, engines[0])

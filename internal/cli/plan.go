@@ -49,7 +49,7 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 			if view.help() {
 				return view.listFields(s)
 			}
-			launching, wrong := start.check()
+			launching, wrong := start.check(asJSON)
 			l, o, sheet, err := askPlan(s, flags, &view, &asked, &out)
 			if err := document.Join(err, wrong); err != nil {
 				return question.Once(err)
@@ -84,8 +84,11 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 			if err := writeAll(cmd.Context(), s, files); err != nil {
 				return err
 			}
-			if start.alone() && len(got.Ranked) > 0 {
-				return start.show(s, l, got)
+			if start.alone() {
+				if err := start.show(s, l, got); err != nil {
+					return err
+				}
+				return showPlan(s, got, nil)
 			}
 			if asJSON {
 				return showPlan(s, got, report.AdviceJSON(s.data, l, &o, got))
