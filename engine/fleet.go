@@ -98,24 +98,31 @@ func (e *Engine) Fleet(d *deploy.Deployment) (*Fleet, error) {
 	return f, nil
 }
 
-// place finds nodes for the servers: those that fill nodes first, then the larger before the smaller, each on the first node
-// that has room. Pools of different processors share no node.
+// place finds nodes for the servers, pool by pool in the order that needs the fewest, each on the first node that has room. Pools of
+// different processors share no node.
 func (f *Fleet) place(d *deploy.Deployment) {
+	first, last := make([]int, len(f.programs)), make([]int, len(f.programs))
+	for i := range f.programs {
+		first[i], last[i] = i, len(f.programs)-1-i
+	}
+	f.placeBy(d, first)
+	if other := *f; len(f.programs) > 1 {
+		if other.placeBy(d, last); other.Nodes < f.Nodes {
+			*f = other
+		}
+	}
+}
+
+// placeBy places the servers, pool by pool in an order.
+func (f *Fleet) placeBy(d *deploy.Deployment, order []int) {
 	var free []int     // devices of each node that nobody has yet
 	var kinds []string // of its processors
-	order := make([]int, len(f.programs))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(f.programs[b].unit.procs, f.programs[a].unit.procs) })
 	placed := make([][]Server, len(f.programs))
-	used := 0
 	for _, i := range order {
 		u, kind := f.programs[i].unit, ""
 		if s := d.Pools[i].System; s != nil {
 			kind = s.Name
 		}
-		used += u.servers * u.procs
 		for n := range u.servers {
 			s := Server{Name: fmt.Sprintf("%s %d", f.programs[i].role, n+1), Role: f.programs[i].role}
 			at := slices.IndexFunc(free, func(n int) bool { return n >= u.procs })
@@ -148,9 +155,6 @@ func (f *Fleet) place(d *deploy.Deployment) {
 	}
 	f.Servers = slices.Concat(placed...)
 	f.Nodes = len(free)
-	if least := (used + f.GPUs - 1) / f.GPUs; f.Nodes > least && len(d.Pools) < 2 {
-		f.Remarks = append(f.Remarks, fmt.Sprintf("servers lie within nodes: %d nodes are needed, %d would have as many GPUs", f.Nodes, least))
-	}
 }
 
 // number gives the servers their ports, commands and variables.

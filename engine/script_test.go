@@ -27,6 +27,7 @@ if [ "$name" = curl ]; then
   [ -e "$LOG/port.${port%%/*}" ]
   exit
 fi
+trap 'echo stopped >>"$LOG/stopped"; exit 0' TERM
 port=8000
 previous=
 for word; do
@@ -42,8 +43,10 @@ for word; do
   if [ "${word##*.}" = yml ]; then cat "$word" >>"$LOG/files"; fi
 done
 touch "$LOG/port.$port"
-if [ -n "${FAILS:-}" ] && [ "$port" = "$FAILS" ]; then exit 1; fi
-trap 'echo stopped >>"$LOG/stopped"; exit 0' TERM
+if [ "$port" = "${FAILS:-}" ]; then # when the other is there
+  until [ -e "$LOG/port.30000" ]; do sleep 0.05; done
+  exit 1
+fi
 while true; do sleep 0.05; done
 `
 
@@ -132,7 +135,7 @@ func TestScriptStarts(t *testing.T) {
 			for n, cmd := range all {
 				_ = cmd.Process.Signal(syscall.SIGTERM)
 				err := cmd.Wait()
-				if code := cmd.ProcessState.ExitCode(); code != 143 && !(e.Name == "trtllm" && n == 1 && err == nil) {
+				if code := cmd.ProcessState.ExitCode(); code != 143 && !(e.Name == "trtllm" && n == 2 && err == nil) {
 					t.Errorf("node %d ends with %d", n, code)
 				}
 			}
@@ -148,23 +151,23 @@ func checkCalls(t *testing.T, e *Engine, calls []string) {
 	t.Helper()
 	want := map[string][][]string{ // each call has all words of one of these
 		"sglang": {
-			{"--disaggregation-mode prefill", "--port 30000", "--disaggregation-bootstrap-port 8998", "gpus=0,1,2,3", "at=10.0.0.3"},
-			{"--disaggregation-mode prefill", "--port 30100", "--disaggregation-bootstrap-port 8999", "gpus=4,5,6,7", "at=10.0.0.3"},
-			{"--disaggregation-mode decode", "--node-rank 0", "--dist-init-addr 10.0.0.1:20000", "gpus=all", "at=10.0.0.1"},
-			{"--disaggregation-mode decode", "--node-rank 1", "--dist-init-addr 10.0.0.1:20000", "gpus=all", "at=10.0.0.2"},
-			{"sglang_router.launch_router --pd-disaggregation", "--prefill http://10.0.0.3:30000 8998", "--prefill http://10.0.0.3:30100 8999", "--decode http://10.0.0.1:30000", "--port 8000"},
+			{"--disaggregation-mode prefill", "--port 30000", "--disaggregation-bootstrap-port 8998", "gpus=0,1,2,3", "at=10.0.0.1"},
+			{"--disaggregation-mode prefill", "--port 30100", "--disaggregation-bootstrap-port 8999", "gpus=4,5,6,7", "at=10.0.0.1"},
+			{"--disaggregation-mode decode", "--node-rank 0", "--dist-init-addr 10.0.0.2:20000", "gpus=all", "at=10.0.0.2"},
+			{"--disaggregation-mode decode", "--node-rank 1", "--dist-init-addr 10.0.0.2:20000", "gpus=all", "at=10.0.0.3"},
+			{"sglang_router.launch_router --pd-disaggregation", "--prefill http://10.0.0.1:30000 8998", "--prefill http://10.0.0.1:30100 8999", "--decode http://10.0.0.2:30000", "--port 8000"},
 		},
 		"vllm": {
-			{"kv_producer", "--port 30000", "gpus=0,1,2,3", "side=15600", "--data-parallel-size 4", "at=10.0.0.3"},
-			{"kv_producer", "--port 30100", "gpus=4,5,6,7", "side=15700", "--data-parallel-size 4", "at=10.0.0.3"},
-			{"kv_consumer", "--data-parallel-size-local 8", "--data-parallel-address 10.0.0.1", "at=10.0.0.1"},
-			{"kv_consumer", "--headless --data-parallel-start-rank 8", "at=10.0.0.2"},
-			{"vllm-router --vllm-pd-disaggregation", "--prefill http://10.0.0.3:30000", "--prefill http://10.0.0.3:30100", "--decode http://10.0.0.1:30000"},
+			{"kv_producer", "--port 30000", "gpus=0,1,2,3", "side=15600", "--data-parallel-size 4", "at=10.0.0.1"},
+			{"kv_producer", "--port 30100", "gpus=4,5,6,7", "side=15700", "--data-parallel-size 4", "at=10.0.0.1"},
+			{"kv_consumer", "--data-parallel-size-local 8", "--data-parallel-address 10.0.0.2", "at=10.0.0.2"},
+			{"kv_consumer", "--headless --data-parallel-start-rank 8", "at=10.0.0.3"},
+			{"vllm-router --vllm-pd-disaggregation", "--prefill http://10.0.0.1:30000", "--prefill http://10.0.0.1:30100", "--decode http://10.0.0.2:30000"},
 		},
 		"trtllm": {
 			{"trtllm-serve deepseek-ai/DeepSeek-V3", "--tp_size 4", "--port 30000", "gpus=0,1,2,3", "prefill.yml"},
 			{"trtllm-serve deepseek-ai/DeepSeek-V3", "--tp_size 4", "--port 30100", "gpus=4,5,6,7", "prefill.yml"},
-			{"srun --mpi=pmix -N 2 --nodelist 10.0.0.1,10.0.0.2 --ntasks-per-node 8 trtllm-llmapi-launch trtllm-serve", "--tp_size 16", "at=10.0.0.1"},
+			{"srun --mpi=pmix -N 2 --nodelist 10.0.0.2,10.0.0.3 --ntasks-per-node 8 trtllm-llmapi-launch trtllm-serve", "--tp_size 16", "at=10.0.0.2"},
 			{"trtllm-serve disaggregated -c", "-r 3600"},
 		},
 	}[e.Name]
@@ -189,7 +192,7 @@ func TestScriptFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newStage(t)
-	cmd, _ := s.start(t, f.Script(), 2, 3, "FAILS=30100")
+	cmd, _ := s.start(t, f.Script(), 0, 3, "FAILS=30100")
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	select {
