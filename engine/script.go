@@ -63,9 +63,10 @@ export ADDRESS
 
 files=$(mktemp -d)
 pids=()
+nap=
 stop() {
   trap - EXIT INT TERM
-  for pid in "${pids[@]}"; do
+  for pid in "${pids[@]}" "$nap"; do
     kill "$pid" 2>/dev/null || true
   done
   wait || true
@@ -74,6 +75,13 @@ stop() {
 trap stop EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+
+# pause is a while that a signal ends.
+pause() {
+  sleep "${POLL:-5}" &
+  nap=$!
+  wait "$nap"
+}
 
 # alive ends the script when something that it started has ended.
 alive() {
@@ -90,7 +98,7 @@ answer() {
   for address in "$@"; do
     until curl -fs -o "$files/health" --max-time 5 "http://$address/health"; do
       alive
-      sleep "${POLL:-5}"
+      pause
     done
   done
 }
@@ -194,7 +202,7 @@ func (f *Fleet) entry(say func(string, ...any)) {
 	} else {
 		say("  echo \"%s answer\"", count(len(f.Servers), "server"))
 	}
-	say("fi\n\n# Until one of them ends.\nif [ \"${#pids[@]}\" -gt 0 ]; then\n  wait -n || true\n  echo \"a process has ended\" >&2\n  exit 1\nfi")
+	say("fi\n\n# Until one of them ends.\nwhile [ \"${#pids[@]}\" -gt 0 ]; do\n  alive\n  pause\ndone")
 }
 
 // shellWord is a word of a script, in which variables are to be replaced.

@@ -30,7 +30,7 @@ func newDiff(s Streams) *cobra.Command {
   H200              a system, by its name or file
   results.json      any other results as JSON, figure by figure
   results.csv       a table, whose rows are told by their first cells
-  results.csv#3     one of its rows
+  results.csv#3     one of its rows; the same of lines in results.jsonl
 
 The change is from A to B. A terminal shows what differs; --csv and --json have all.`,
 		Example: `  throughline diff plan.json#1 plan.json#3

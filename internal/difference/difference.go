@@ -93,6 +93,8 @@ func read(ref string) (*side, error) {
 	switch {
 	case missing == nil && strings.HasSuffix(plain, ".csv"):
 		return readTable(ref, name, row)
+	case missing == nil && strings.HasSuffix(plain, ".jsonl"):
+		return readLines(ref, name, row)
 	case missing == nil && strings.HasSuffix(plain, ".json"):
 		return readJSON(ref, name, row, given)
 	case given && errors.Is(missing, fs.ErrNotExist):
@@ -226,6 +228,47 @@ func readTable(ref, name, row string) (*side, error) {
 	}
 	if at > n {
 		return nil, fmt.Errorf("%s: no row %d; it has %d", name, at, n)
+	}
+	return s, nil
+}
+
+// readLines is a file with a JSON object on each line, or one of them by its number.
+func readLines(ref, name, row string) (*side, error) {
+	at := 0
+	if row != "" {
+		var err error
+		if at, err = strconv.Atoi(row); err != nil || at < 1 {
+			return nil, fmt.Errorf("%s: no line %q: give its number, from 1", name, row)
+		}
+	}
+	f, err := csvfile.Open(name)
+	if err != nil {
+		return nil, document.Unreadable(name, err)
+	}
+	defer f.Close()
+	s, n := &side{name: ref, kind: aFile}, 0
+	lines := csvfile.NewLines(f, csvfile.Streamed)
+	for lines.Scan() {
+		if n++; at > 0 && n != at {
+			continue
+		}
+		var doc any
+		if err := json.Unmarshal(lines.Bytes(), &doc); err != nil {
+			return nil, fmt.Errorf("%s: line %d: %w", name, n, err)
+		}
+		path := ""
+		if at == 0 {
+			path = fmt.Sprintf("[%d]", n)
+		}
+		if s.flatten(path, doc); len(s.figures) > mostCells {
+			return nil, fmt.Errorf("%s: has more than %d figures; name a line, such as %s#1", name, mostCells, name)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if at > n {
+		return nil, fmt.Errorf("%s: no line %d; it has %d", name, at, n)
 	}
 	return s, nil
 }

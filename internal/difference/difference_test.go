@@ -54,6 +54,7 @@ func TestFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
 		"a.csv": "run,tpot,engine\nx,10,vllm\ny,20,vllm\n", "b.csv": "run,tpot,engine\ny,30,vllm\nx,10,sglang\n",
+		"a.jsonl": "{\"tpot\": 4}\n{\"tpot\": 5}\n",
 		"a.json": `{"rate": 5, "runs": [{"p99": 1.5}], "name": "s"}`, "b.json": `{"rate": 5, "runs": [{"p99": 3}], "name": "t"}`,
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -83,6 +84,12 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := find(t, d, "runs[1].p99"); r.Change != 1. {
+		t.Errorf("%+v", r)
+	}
+	if d, err = Of("a.jsonl#1", "a.jsonl#2"); err != nil {
+		t.Fatal(err)
+	}
+	if r := find(t, d, "tpot"); r.Change != 0.25 {
 		t.Errorf("%+v", r)
 	}
 	for _, c := range []struct{ a, b, want string }{
