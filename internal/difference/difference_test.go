@@ -55,7 +55,7 @@ func TestFiles(t *testing.T) {
 	for name, text := range map[string]string{
 		"a.csv": "run,tpot,engine\nx,10,vllm\ny,20,vllm\n", "b.csv": "run,tpot,engine\ny,30,vllm\nx,10,sglang\n",
 		"a.jsonl": "{\"tpot\": 4}\n{\"tpot\": 5}\n",
-		"a.json": `{"rate": 5, "runs": [{"p99": 1.5}], "name": "s"}`, "b.json": `{"rate": 5, "runs": [{"p99": 3}], "name": "t"}`,
+		"a.json":  `{"rate": 5, "runs": [{"p99": 1.5}], "name": "s"}`, "b.json": `{"rate": 5, "runs": [{"p99": 3}], "name": "t"}`,
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
