@@ -57,15 +57,25 @@ func (o *launchOptions) check(asJSON bool) (advice.Launching, error) {
 	return out, document.Join(errs...)
 }
 
+// choose sets the row to be started, which must be there if any is.
+func (o *launchOptions) choose(a *advice.Advice, l advice.Launching) error {
+	a.Launch = l
+	if o.row == "" || len(a.Ranked) == 0 {
+		return nil
+	}
+	_, err := a.Row(o.row)
+	return ofFlag("launch", err)
+}
+
 // alone reports whether the launch is all that is to be printed.
 func (o *launchOptions) alone() bool { return o.format != launchFormats[0] }
 
-// show prints the launch alone, nothing where no deployment was found.
+// show prints the launch alone; where no deployment was found the reasons, and no launch.
 func (o *launchOptions) show(s Streams, l *question.Loaded, a *advice.Advice) error {
 	c, engines := a.Launched()
 	switch {
 	case c == nil:
-		return nil
+		return showPlan(s, a, nil)
 	case len(engines) == 0:
 		return errors.New("priced without an engine: there is nothing to launch it with")
 	case o.format == "json":

@@ -58,15 +58,12 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 			if err != nil {
 				return err
 			}
-			got.Launch = launching
+			if err := start.choose(got, launching); err != nil {
+				return err
+			}
 			if rejected {
 				if got.Tried, err = advice.Rejected(cmd.Context(), l, &o, got); err != nil {
 					return err
-				}
-			}
-			if len(got.Ranked) > 0 && start.row != "" {
-				if _, err := got.Row(start.row); err != nil {
-					return ofFlag("launch", err)
 				}
 			}
 			files, err := planFile(cmd.Context(), out.name, l, &o, got)
@@ -85,10 +82,7 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 				return err
 			}
 			if start.alone() {
-				if err := start.show(s, l, got); err != nil {
-					return err
-				}
-				return showPlan(s, got, nil)
+				return start.show(s, l, got)
 			}
 			if asJSON {
 				return showPlan(s, got, report.AdviceJSON(s.data, l, &o, got))
