@@ -58,7 +58,7 @@ func (p *Pool) together(m *model.Model) int {
 
 // Deployment is a model on processors, behind an engine.
 type Deployment struct {
-	Name      string // of the model, as the engine's command line names it
+	Name      string // of the checkpoint, as the engine's command line names it; empty: not known
 	Model     *model.Model
 	Settings  *model.Settings
 	Precision plan.Precision // a cache of 0 bytes: what the engine makes it
@@ -75,8 +75,8 @@ type Deployment struct {
 	Pools []Pool
 
 	GPUsPerNode int // 0 for 8
-	MaxContext  int // tokens of prompt and output together; 0: the engine's default
-	MaxPrompt   int // tokens of a prompt alone; 0: not known
+	MaxContext  int // tokens of prompt and output together, of the longest request; 0: the engine's default
+	MaxPrompt   int // tokens of the longest prompt alone; 0: not known
 }
 
 // Split reports whether prefill and decode have processors of their own.

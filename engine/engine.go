@@ -34,6 +34,10 @@ type Capability struct {
 // Format is how an engine reads weights of a number format.
 type Format struct {
 	Option string `json:"option"` // value of --quantization; empty if the checkpoint says it
+	// WhileLoading: the engine makes such weights of those of 16 bits; otherwise it needs a checkpoint that has them.
+	WhileLoading bool `json:"while_loading"`
+	// Always: the option is needed for a checkpoint that has such weights, too.
+	Always bool   `json:"always"`
 	Remark string `json:"remark"`
 }
 
@@ -95,7 +99,8 @@ type Engine struct {
 	PrefillExchange *Exchange          `json:"prefill_exchange"`
 	Earlier         map[string]Earlier `json:"earlier"` // by version
 
-	Options Options
+	Options       Options
+	RouterOptions Options // of the program in front of its servers
 
 	support [featureCount]Support
 	pairs   func(prefill, decode *plan.Plan) bool // nil: all
@@ -103,7 +108,10 @@ type Engine struct {
 	args    []arg
 	later   []arg // of all nodes but the first
 	config  []arg // keys of the extra YAML
-	remarks []remark
+	// variables of the environment of servers that have a place
+	variables []arg
+	router    func(*Fleet) *Router // nil: there is none for such servers
+	remarks   []remark
 	// launcher is the program that starts the server on several nodes with one command; nil: the command is run on each.
 	launcher func(unit) string
 }
@@ -168,13 +176,14 @@ func (e *Engine) earlier(version string) (*Engine, error) {
 
 func load() []*Engine {
 	list := []*Engine{
-		{Name: "sglang", limits: sglangLimits, pairs: sglangPairs, args: sglangArgs, remarks: sglangRemarks},
-		{Name: "vllm", limits: vllmLimits, args: vllmArgs, later: vllmLater, remarks: vllmRemarks},
-		{Name: "trtllm", limits: trtllmLimits, args: trtllmArgs, config: trtllmConfig, remarks: trtllmRemarks, launcher: trtllmLauncher},
+		{Name: "sglang", limits: sglangLimits, pairs: sglangPairs, args: sglangArgs, variables: sglangVariables, remarks: sglangRemarks, router: sglangRouter},
+		{Name: "vllm", limits: vllmLimits, args: vllmArgs, later: vllmLater, variables: vllmVariables, remarks: vllmRemarks, router: vllmRouter},
+		{Name: "trtllm", limits: trtllmLimits, args: trtllmArgs, config: trtllmConfig, remarks: trtllmRemarks, launcher: trtllmLauncher, router: trtllmRouter},
 	}
 	for _, e := range list {
 		read(path.Join("data", e.Name+".json"), e)
 		read(path.Join("data/options", e.Name+".json"), &e.Options)
+		read(path.Join("data/options", e.Name+"_router.json"), &e.RouterOptions)
 		for i, f := range features {
 			c, ok := e.Capabilities[f.key]
 			if !ok {

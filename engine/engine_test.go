@@ -42,13 +42,15 @@ type served struct {
 	GPUsPerNode    int
 	MaxContext     int
 	MemoryFraction float64
+	Published      bool // the checkpoint has these weights
 }
 
 func (s *served) parts() (*deploy.Deployment, *deploy.Pool) {
 	d := &deploy.Deployment{
 		Name: s.Model, Model: s.Shape, Precision: s.Precision, Assume: &assume.Assumptions{MemoryFraction: s.MemoryFraction, Engine: true},
 		GPUsPerNode: s.GPUsPerNode, MaxContext: s.MaxContext,
-		Pools: []deploy.Pool{{Role: s.Role, Plan: s.Plan, Count: s.Instances}},
+		Pools:  []deploy.Pool{{Role: s.Role, Plan: s.Plan, Count: s.Instances}},
+		Stored: deploy.Stored{Published: s.Published},
 	}
 	return d, &d.Pools[0]
 }
@@ -182,7 +184,9 @@ func TestOptionsExist(t *testing.T) {
 				}
 				if len(e.Refuses(d.parts())) == 0 {
 					taken++
-					for _, c := range l.Commands {
+					u := e.unit(d.parts())
+					u.placed = true
+					for _, c := range append(l.Commands, e.command(u)) {
 						for _, name := range emitted(t, e, c) {
 							used[name] = true
 						}
@@ -292,7 +296,7 @@ func TestMeaningOfLimits(t *testing.T) {
 
 func TestGoldens(t *testing.T) {
 	prefill := &served{
-		Model: "deepseek-ai/DeepSeek-V3", Shape: deepseek, Precision: fp8, Role: deploy.Prefill, Instances: 1, GPUsPerNode: 8, MaxContext: 8192, MemoryFraction: 0.85,
+		Model: "deepseek-ai/DeepSeek-V3", Shape: deepseek, Precision: fp8, Role: deploy.Prefill, Instances: 1, GPUsPerNode: 8, MaxContext: 8192, MemoryFraction: 0.85, Published: true,
 		Plan: plan.Plan{
 			Attention: plan.Layout{DP: 16, PP: 1, TP: 1}, Experts: plan.ExpertLayout{EP: 16, TP: 1, DP: 1}, Batch: plan.Batch{Count: 1, Size: 2},
 		},
@@ -363,7 +367,8 @@ func TestRefuses(t *testing.T) {
 		{"prefill over nine nodes", with(moe(plan.Layout{DP: 72, PP: 1, TP: 1}, plan.ExpertLayout{EP: 72, TP: 1, DP: 1}), func(d *served) { d.Role, d.Plan.Redundant = deploy.Prefill, 32 }), "not among 72", "not among 72", ""},
 		{"decode over nine nodes", with(moe(plan.Layout{DP: 72, PP: 1, TP: 1}, plan.ExpertLayout{EP: 72, TP: 1, DP: 1}), func(d *served) { d.Role, d.Plan.Redundant = deploy.Decode, 32 }), "", "", ""},
 		{"a pipeline that prefills", with(moe(plan.Layout{DP: 8, PP: 2, TP: 1}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), func(d *served) { d.Role = deploy.Prefill }), "", "cache of a pipeline", ""},
-		{"redundant experts in a pipeline", with(moe(plan.Layout{DP: 8, PP: 2, TP: 1}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), func(d *served) { d.Plan.Redundant = 8 }), "redundant experts in a pipeline", "", ""},
+		{"redundant experts in a pipeline", with(moe(plan.Layout{DP: 8, PP: 2, TP: 1}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), func(d *served) { d.Plan.Redundant = 8 }), "redundant experts in a pipeline", "side by side", ""},
+		{"experts of a stage in one node", moe(plan.Layout{DP: 4, PP: 2, TP: 1}, plan.ExpertLayout{EP: 4, TP: 1, DP: 1}), "", "", ""},
 		{"sequence parallel", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), func(d *served) { d.Plan.SequenceParallel = true }), "", "", "sequence parallel"},
 		{"sequence parallel without tp", with(dense(plan.Layout{DP: 1, PP: 1, TP: 1}), func(d *served) { d.Plan.SequenceParallel = true }), "", "", ""},
 		{"int8", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), func(d *served) { d.Precision.MatrixType = "int8" }), "", "", "INT8"},
@@ -464,6 +469,9 @@ func versionTable() string {
 	b.WriteString("| engine | version | options from |\n|---|---|---|\n")
 	for _, e := range All() {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", e.Title, e.Options.Version, e.Options.Source)
+	}
+	for _, e := range All() {
+		fmt.Fprintf(&b, "| router of %s | %s | %s |\n", e.Title, e.RouterOptions.Version, e.RouterOptions.Source)
 	}
 	return b.String()
 }

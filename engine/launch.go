@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"throughline/deploy"
+	"throughline/op"
 )
 
 // Launch is how to start a deployment.
@@ -31,13 +33,19 @@ type remark struct {
 // commonRemarks are those of every engine.
 var commonRemarks = []remark{
 	{
-		func(u unit) bool { return u.servers > 1 },
+		func(u unit) bool { return u.checkpoint == "" },
+		func(u unit) string {
+			return fmt.Sprintf("MODEL is the path or repository of a checkpoint of %s in %s", u.Shape.Name, cmp.Or(u.weights, "its format"))
+		},
+	},
+	{
+		func(u unit) bool { return u.servers > 1 && !u.placed },
 		func(u unit) string {
 			return fmt.Sprintf("start %d servers like this one and put a router in front of them", u.servers)
 		},
 	},
 	{
-		func(u unit) bool { return u.servers > 1 && 2*u.procs <= u.perNode },
+		func(u unit) bool { return u.servers > 1 && 2*u.procs <= u.perNode && !u.placed },
 		func(u unit) string {
 			return fmt.Sprintf("%d servers share a node: give each its own CUDA_VISIBLE_DEVICES and port", min(u.servers, u.perNode/u.procs))
 		},
@@ -49,7 +57,9 @@ var commonRemarks = []remark{
 		},
 	},
 	{
-		func(u unit) bool { return prefills(u) && !drafts(u) && u.Shape.DraftLayers > 0 },
+		func(u unit) bool {
+			return prefills(u) && !speculates(u) && u.Shape.DraftLayers > 0 && u.Of(op.Decode) == nil
+		},
 		text("if the decode servers draft tokens, give the prefill servers the same speculative options"),
 	},
 }
@@ -61,37 +71,63 @@ func (e *Engine) Launch(d *deploy.Deployment, p *deploy.Pool) Launch {
 	for _, why := range e.Refuses(d, p) {
 		out.Remarks = append(out.Remarks, "cannot run: "+why)
 	}
-	u := shape(d, p)
-	u.cacheType = e.Cache[u.cache]
-	if !d.Stored.Published { // a checkpoint says itself how it is stored
-		u.quantization = e.Weights[u.weights].Option
-	}
-	u.tokens = e.Scheduling.StepTokens
-	if d.Engine.Name == e.Name {
-		u.tokens = d.Engine.StepTokens
-	}
+	u := e.unit(d, p)
 	out.Commands = []string{e.command(u)}
 	out.Config = e.yaml(u)
-	if r := e.Weights[u.weights].Remark; r != "" && !d.Stored.Published {
-		out.Remarks = append(out.Remarks, u.weights+" weights: "+r)
+	out.Remarks = append(out.Remarks, e.remarksOn(u)...)
+	return out
+}
+
+// remarksOn is what is to know about the launch of a server.
+func (e *Engine) remarksOn(u unit) (out []string) {
+	if r := e.Weights[u.weights].Remark; r != "" && !u.Stored.Published {
+		out = append(out, u.weights+" weights: "+r)
 	}
 	for _, list := range [...][]remark{commonRemarks, e.remarks} {
 		for _, r := range list {
 			if r.when(u) {
-				out.Remarks = append(out.Remarks, r.text(u))
+				out = append(out, r.text(u))
 			}
 		}
 	}
 	return out
 }
 
+// unit is one server of a pool as this engine starts it.
+func (e *Engine) unit(d *deploy.Deployment, p *deploy.Pool) unit {
+	u := shape(d, p)
+	u.cacheType = e.Cache[u.cache]
+	u.checkpoint = d.Name
+	f := e.Weights[u.weights]
+	switch stored, _ := d.Model.Narrowest(); {
+	case d.Stored.Published: // a checkpoint says itself how it is stored
+		if f.Always {
+			u.quantization = f.Option
+		}
+	case stored.Bytes < 2 || u.weights != "bf16" && !f.WhileLoading:
+		u.checkpoint, u.quantization = "", f.Option // another checkpoint than the published one
+	default:
+		u.quantization = f.Option
+	}
+	u.tokens = e.Scheduling.StepTokens
+	if d.Engine.Name == e.Name {
+		u.tokens = d.Engine.StepTokens
+	}
+	return u
+}
+
+// prefix is the program of a server, behind the launcher that starts it where it has one.
+func (e *Engine) prefix(u unit) string {
+	if e.launcher == nil {
+		return e.Program
+	}
+	return e.launcher(u) + e.Program
+}
+
 // command is the command line of all nodes of a unit, an option to a line.
 func (e *Engine) command(u unit) string {
 	var b strings.Builder
-	if e.launcher != nil {
-		b.WriteString(e.launcher(u))
-	}
-	b.WriteString(e.Program)
+	b.WriteString(e.prefix(u))
 	for _, a := range e.args {
 		if !a.when(u) {
 			continue
@@ -167,10 +203,17 @@ func number(f func(unit) int) func(unit) string {
 const nodeRank = `"$NODE_RANK"`
 
 // eachNode says how one command serves several nodes.
-var eachNode = remark{manyNodes, func(u unit) string {
+var eachNode = remark{both(manyNodes, bare), func(u unit) string {
 	return fmt.Sprintf("run it on each of the %d nodes, with NODE_RANK from 0 to %d; HEAD_IP is the address of node 0", u.nodes, u.nodes-1)
 }}
 
-func modelName(u unit) string { return quote(u.Name) }
-func fraction(u unit) string  { return strconv.FormatFloat(u.Assume.MemoryFraction, 'g', -1, 64) }
-func context(u unit) int      { return u.MaxContext }
+// modelName is the checkpoint, or the variable that names it.
+func modelName(u unit) string {
+	if u.checkpoint == "" {
+		return `"$MODEL"`
+	}
+	return quote(u.checkpoint)
+}
+
+func fraction(u unit) string { return strconv.FormatFloat(u.Assume.MemoryFraction, 'g', -1, 64) }
+func context(u unit) int     { return u.MaxContext }

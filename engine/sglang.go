@@ -37,12 +37,24 @@ var sglangArgs = []arg{
 	{hasFraction, "--mem-fraction-static", fraction},
 	{quantized, "--quantization", func(u unit) string { return u.quantization }},
 	{narrowCache, "--kv-cache-dtype", func(u unit) string { return u.cacheType }},
-	{drafts, "--speculative-algorithm", text("EAGLE")},
-	{drafts, "--speculative-num-steps", number(func(u unit) int { return u.Plan.Drafts })},
-	{drafts, "--speculative-eagle-topk", text("1")},
-	{drafts, "--speculative-num-draft-tokens", number(unit.drafting)},
+	{speculates, "--speculative-algorithm", text("EAGLE")},
+	{speculates, "--speculative-num-steps", number(func(u unit) int { return u.drafted })},
+	{speculates, "--speculative-eagle-topk", text("1")},
+	{speculates, "--speculative-num-draft-tokens", number(func(u unit) int { return 1 + u.drafted })},
 	{split, "--disaggregation-mode", func(u unit) string { return u.Role.String() }},
 	{split, "--disaggregation-transfer-backend", text("mooncake")},
+	{both(placed, prefills), "--disaggregation-bootstrap-port", text(`"$BOOTSTRAP_PORT"`)},
+	{placed, "--host", text("0.0.0.0")},
+	{placed, "--port", text(`"$PORT"`)},
+}
+
+// deepepTokens is the tokens of a rank that its low-latency kernels have room for unless they are told.
+const deepepTokens = 128
+
+// sglangVariables: python/sglang/srt/environ.py.
+var sglangVariables = []arg{
+	{func(u unit) bool { return dispatched(u) && !prefills(u) && u.step*u.drafting() > deepepTokens }, "SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK",
+		number(func(u unit) int { return u.step * u.drafting() })},
 }
 
 // sglangPairs: caches are handed over from stage to stage, or from all stages to one. A prefill plan without stages is not known
@@ -66,6 +78,14 @@ var sglangLimits = []limit{
 			return decodes(u) && p != nil && !sglangPairs(&p.Plan, u.Plan)
 		},
 		text("SGLang decodes in one stage, or in as many as its prefill servers have"),
+	},
+	{
+		func(u unit) bool {
+			return u.moe && replicated(u) && u.tp > 1 && u.Shape.FeedForward%u.ranks != 0
+		},
+		func(u unit) string {
+			return fmt.Sprintf("SGLang splits dense layers over all %d ranks of a stage where attention replicas have tp %d, which do not divide their width %d", u.ranks, u.tp, u.Shape.FeedForward)
+		},
 	},
 	{
 		func(u unit) bool { return singleBatch(u) && prefills(u) },
@@ -93,7 +113,9 @@ var sglangRemarks = []remark{
 		},
 	},
 	{
-		func(u unit) bool { return dispatched(u) && !prefills(u) && u.step*u.drafting() > 128 },
+		func(u unit) bool {
+			return dispatched(u) && !prefills(u) && u.step*u.drafting() > deepepTokens && !u.placed
+		},
 		func(u unit) string {
 			return fmt.Sprintf("set SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK to at least %d", u.step*u.drafting())
 		},
@@ -106,5 +128,5 @@ var sglangRemarks = []remark{
 		},
 	},
 	eachNode,
-	{split, text("route requests with python3 -m sglang_router.launch_router --pd-disaggregation; --disaggregation-ib-device may be needed")},
+	{both(split, bare), text("route requests with python3 -m sglang_router.launch_router --pd-disaggregation; --disaggregation-ib-device may be needed")},
 }

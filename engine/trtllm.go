@@ -29,7 +29,14 @@ var trtllmArgs = []arg{
 	{batched, "--max_batch_size", number(func(u unit) int { return u.step })},
 	{func(u unit) bool { return computes(u) || batched(u) }, "--max_num_tokens", number(trtllmTokens)},
 	{hasContext, "--max_seq_len", number(context)},
-	{always, "--extra_llm_api_options", text(trtllmConfigFile)},
+	{always, "--extra_llm_api_options", func(u unit) string {
+		if u.placed {
+			return `"$CONFIG"`
+		}
+		return trtllmConfigFile
+	}},
+	{placed, "--host", text("0.0.0.0")},
+	{placed, "--port", text(`"$PORT"`)},
 }
 
 var trtllmConfig = []arg{
@@ -50,8 +57,8 @@ var trtllmConfig = []arg{
 	{hasFraction, "kv_cache_config.free_gpu_memory_fraction", fraction},
 	{both(graphs, batched), "cuda_graph_config.enable_padding", text("true")},
 	{both(graphs, batched), "cuda_graph_config.max_batch_size", number(func(u unit) int { return u.step })},
-	{drafts, "speculative_config.decoding_type", text("MTP")},
-	{drafts, "speculative_config.num_nextn_predict_layers", number(func(u unit) int { return u.Plan.Drafts })},
+	{speculates, "speculative_config.decoding_type", text("MTP")},
+	{speculates, "speculative_config.num_nextn_predict_layers", number(func(u unit) int { return u.drafted })},
 	{prefills, "disable_overlap_scheduler", text("true")},
 	{split, "cache_transceiver_config.backend", text("NIXL")},
 	{both(split, hasContext), "cache_transceiver_config.max_tokens_in_buffer", number(context)},
@@ -62,7 +69,11 @@ func trtllmLauncher(u unit) string {
 	if u.nodes == 1 {
 		return ""
 	}
-	return fmt.Sprintf("srun --mpi=pmix -N %d --ntasks-per-node %d trtllm-llmapi-launch ", u.nodes, u.perNode)
+	where := ""
+	if u.placed {
+		where = ` --nodelist "$HOSTS"`
+	}
+	return fmt.Sprintf("srun --mpi=pmix -N %d%s --ntasks-per-node %d trtllm-llmapi-launch ", u.nodes, where, u.perNode)
 }
 
 var trtllmLimits = []limit{
@@ -91,7 +102,7 @@ var trtllmLimits = []limit{
 }
 
 var trtllmRemarks = []remark{
-	{always, text("write the configuration to " + trtllmConfigFile)},
+	{bare, text("write the configuration to " + trtllmConfigFile)},
 	{hasFraction, text("free_gpu_memory_fraction counts the memory that is free after the weights are loaded")},
 	{redundant, text("the WIDEEP backend is made for GPUs in one multi-node NVLink domain")},
 	{contextual, text("Helix needs Blackwell GPUs")},
@@ -106,5 +117,5 @@ var trtllmRemarks = []remark{
 		},
 	},
 	{manyNodes, text("srun stands for the MPI launcher of the cluster")},
-	{split, text("start trtllm-serve disaggregated -c with the addresses of the context_servers and generation_servers in front")},
+	{both(split, bare), text("start trtllm-serve disaggregated -c with the addresses of the context_servers and generation_servers in front")},
 }

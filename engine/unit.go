@@ -3,6 +3,7 @@ package engine
 import (
 	"throughline/deploy"
 	"throughline/model"
+	"throughline/op"
 	"throughline/plan"
 )
 
@@ -27,10 +28,13 @@ type unit struct {
 	batch          int // sequences in flight on one attention replica
 	step           int // of these, the ones in one pass: an engine without pipeline runs all together
 	tokens         int // of a step of one attention replica, as it was priced
+	drafted        int // tokens that are drafted in a step, here or in the decode servers behind
 
 	weights, cache string // number formats; empty if there is none
 
 	quantization, cacheType string // values of the engine's options; empty: none
+	checkpoint              string // empty: not known
+	placed                  bool   // it has an address, and devices of its own: variables of a script say which
 }
 
 // shape is the unit of a pool. It is passed by value so that asking for refusals costs no allocation.
@@ -58,6 +62,10 @@ func shape(d *deploy.Deployment, p *deploy.Pool) unit {
 		u.perNode = 8
 	}
 	u.nodes = (u.procs + u.perNode - 1) / u.perNode
+	u.drafted = p.Plan.Drafts
+	if decode := d.Of(op.Decode); decode != nil {
+		u.drafted = max(u.drafted, decode.Plan.Drafts) // prefill servers compute the cache of the draft layers, too
+	}
 	u.step = p.Plan.Sequences(u.moe)
 	u.batch = max(1, p.Plan.Batch.Count) * p.Plan.InFlight() * u.step
 	if u.pp == 1 {
@@ -115,6 +123,9 @@ func sliced(u unit) bool      { return u.ep > 1 && u.etp > 1 }
 func contextual(u unit) bool  { return u.cp > 1 }
 func sequential(u unit) bool  { return u.Plan.SequenceParallel && u.tp > 1 }
 func drafts(u unit) bool      { return u.Plan.Drafts > 0 }
+func speculates(u unit) bool  { return u.drafted > 0 }
+func placed(u unit) bool      { return u.placed }
+func bare(u unit) bool        { return !u.placed }
 func twoBatch(u unit) bool    { return u.Plan.Overlap == plan.TwoBatch }
 func singleBatch(u unit) bool { return u.Plan.Overlap == plan.SingleBatch }
 func overlaps(u unit) bool    { return u.Plan.Overlap != plan.NoOverlap }

@@ -60,13 +60,21 @@ var vllmArgs = []arg{
 	{hasFraction, "--gpu-memory-utilization", fraction},
 	{quantized, "--quantization", func(u unit) string { return u.quantization }},
 	{narrowCache, "--kv-cache-dtype", func(u unit) string { return u.cacheType }},
-	{drafts, "--speculative-config", func(u unit) string {
-		return quote(fmt.Sprintf(`{"method":"mtp","num_speculative_tokens":%d}`, u.Plan.Drafts))
+	{speculates, "--speculative-config", func(u unit) string {
+		return quote(fmt.Sprintf(`{"method":"mtp","num_speculative_tokens":%d}`, u.drafted))
 	}},
 	{split, "--kv-transfer-config", func(u unit) string {
 		role := [...]string{deploy.Prefill: "kv_producer", deploy.Decode: "kv_consumer"}[u.Role]
 		return quote(fmt.Sprintf(`{"kv_connector":"NixlConnector","kv_role":%q}`, role))
 	}},
+	{placed, "--host", text("0.0.0.0")},
+	{placed, "--port", text(`"$PORT"`)},
+}
+
+// vllmVariables: docs/features/nixl_connector_usage.md. Data-parallel ranks take the ports behind the given one.
+var vllmVariables = []arg{
+	{split, "VLLM_NIXL_SIDE_CHANNEL_HOST", text(`"$ADDRESS"`)},
+	{split, "VLLM_NIXL_SIDE_CHANNEL_PORT", text(`"$SIDE_PORT"`)},
 }
 
 // vllmLater are the arguments of all nodes but the first. A start rank on a node that is not headless, also one of 0, would
@@ -77,6 +85,11 @@ var vllmLater = []arg{
 }
 
 var vllmLimits = []limit{
+	{
+		// vllm/distributed/parallel_state.py, initialize_model_parallel: ranks count tp first, then pp, then dp.
+		func(u unit) bool { return u.moe && piped(u) && replicated(u) && manyNodes(u) },
+		text("vLLM has the stages of a replica side by side: the replicas that share the experts of a stage would lie on several nodes, which is not how they are priced"),
+	},
 	{
 		both(piped, split),
 		text("vLLM's NIXL connector hands over no cache of a pipeline"),
@@ -130,5 +143,5 @@ var vllmRemarks = []remark{
 	{twoBatch, text("--enable-dbo splits steps of more than 32 tokens, or of more than 512 with a prompt among them: --dbo-decode-token-threshold, --dbo-prefill-token-threshold")},
 	{sequential, text("sequence parallelism is a compiler pass, which takes effect for the batch sizes that it compiles")},
 	eachNode,
-	{split, text("route requests with a proxy for prefill and decode servers; on several machines set VLLM_NIXL_SIDE_CHANNEL_HOST")},
+	{both(split, bare), text("route requests with a proxy for prefill and decode servers; on several machines set VLLM_NIXL_SIDE_CHANNEL_HOST")},
 }

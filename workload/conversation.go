@@ -8,6 +8,7 @@ func (l Lengths) Behind(prompt int, cached bool) Lengths {
 	}
 	mean, all := float64(l.Input), float64(l.Input+prompt)
 	squares := mean*mean*l.AttentionScale() + 2*mean*float64(prompt) + float64(prompt)*float64(prompt)
+	l.LongestInput, l.Longest = l.MaxInput()+prompt, l.MaxFinal()+prompt
 	l.Input += prompt
 	if cached {
 		l.Cached += prompt
@@ -31,6 +32,8 @@ func (l Lengths) Turns(turns int, cached bool) Lengths {
 		sum += mean
 		squares += mean*mean + vary*((before+1)*in*in+before*out*out)
 	}
+	most := l.MaxFinal()
+	l.LongestInput, l.Longest = (turns-1)*most+l.MaxInput(), turns*most
 	said := int((n - 1) / 2 * (in + out))
 	l.Input += said
 	if cached {

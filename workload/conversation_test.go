@@ -23,6 +23,9 @@ func TestTurns(t *testing.T) {
 	if n.Input != 260 || n.Output != 60 || n.Cached != 160 || math.Abs(n.Squares-(10_000+67_600+176_400)/3./67_600) > 1e-12 {
 		t.Errorf("%+v", n)
 	}
+	if n.MaxInput() != 420 || n.MaxFinal() != 480 {
+		t.Errorf("the longest prompt has %d tokens, the longest request %d", n.MaxInput(), n.MaxFinal())
+	}
 	if one := (Lengths{Input: 100, Output: 60}); one.Turns(1, true) != one || one.Behind(0, true) != one {
 		t.Error("a single turn, or no prompt, changes lengths")
 	}

@@ -41,19 +41,30 @@ func (l Lengths) Spread(words string) (Lengths, error) {
 		}
 		// Between r and 1 the mean is (1+r)/2, the mean square (1+r+r²)/3.
 		mean, square := (1+r)/2, (1+r+r*r)/3
-		return l.scaled(mean, square/(mean*mean)), nil
+		out := l.scaled(mean, square/(mean*mean))
+		out.LongestInput, out.Longest = l.Input, l.Final()
+		return out, nil
 	case "lognormal":
 		s, err := strconv.ParseFloat(value, 64)
 		if err != nil || !(s >= 0) || s > 3 {
 			return l, fmt.Errorf("lognormal:S needs a deviation between 0 and 3, not %q", value)
 		}
 		// A log-normal variable has a mean square of e^(s²) times the square of its mean.
-		return l.scaled(1, math.Exp(s*s)), nil
+		out := l.scaled(1, math.Exp(s*s))
+		// Its logarithm has the mean log(mean) - s²/2.
+		rare := math.Exp(rarest*s - s*s/2)
+		out.LongestInput = int(math.Ceil(rare * float64(l.Input)))
+		out.Longest = out.LongestInput + int(math.Ceil(rare*float64(l.Output)))
+		return out, nil
 	case "trace":
 		return l.fromTrace(value)
 	}
 	return l, fmt.Errorf("length distribution %q is not one of fixed, uniform:R, lognormal:S, trace:FILE", words)
 }
+
+// rarest is the deviations above the mean that one length in ten thousand of a normal distribution exceeds: log-normal lengths
+// have no longest.
+const rarest = 3.719
 
 // CheckSpread tells what is wrong with the words of a distribution, whatever is in the file that they may name.
 func CheckSpread(words string) error {
@@ -95,8 +106,9 @@ func (l Lengths) fromTrace(name string) (Lengths, error) {
 		return l, err
 	}
 	defer f.Close()
-	var n, in, out, squares float64
+	var n, in, out, squares, prompt, longest float64
 	add := func(i, o float64) {
+		prompt, longest = max(prompt, i), max(longest, i+o)
 		n++
 		in += i
 		out += o
@@ -116,6 +128,7 @@ func (l Lengths) fromTrace(name string) (Lengths, error) {
 	l.Input, l.Output = max(1, int(math.Round(in/n))), max(1, int(math.Round(out/n)))
 	l.Cached = int(part * float64(l.Input))
 	l.Squares = squares / n / (in / n * in / n)
+	l.LongestInput, l.Longest = int(prompt), int(longest)
 	return l, nil
 }
 

@@ -13,10 +13,10 @@ func TestSpread(t *testing.T) {
 	for words, want := range map[string]Lengths{
 		"fixed": base,
 		// Between 500 and 1000: mean 750; mean square (1 + 0.5 + 0.25)/3 of 1000², over 0.75²: 0.58333/0.5625.
-		"uniform:0.5": {Input: 750, Output: 75, Cached: 150, Squares: (1.75 / 3) / 0.5625},
-		"uniform:1":   {Input: 1000, Output: 100, Cached: 200, Squares: 1},
-		// e^0.25
-		"lognormal:0.5": {Input: 1000, Output: 100, Cached: 200, Squares: 1.2840254166877414},
+		"uniform:0.5": {Input: 750, Output: 75, Cached: 150, Squares: (1.75 / 3) / 0.5625, LongestInput: 1000, Longest: 1100},
+		"uniform:1":   {Input: 1000, Output: 100, Cached: 200, Squares: 1, LongestInput: 1000, Longest: 1100},
+		// e^0.25; one in ten thousand exceeds e^(3.719·0.5 - 0.125) = 5.666 times the mean.
+		"lognormal:0.5": {Input: 1000, Output: 100, Cached: 200, Squares: 1.2840254166877414, LongestInput: 5667, Longest: 5667 + 567},
 	} {
 		got, err := base.Spread(words)
 		if err != nil {
@@ -59,7 +59,7 @@ func TestTraces(t *testing.T) {
 			continue
 		}
 		// Means 200 and 20; mean square (10000 + 90000)/2 = 50000, over 40000.
-		if want := (Lengths{Input: 200, Output: 20, Squares: 1.25}); err != nil || got != want {
+		if want := (Lengths{Input: 200, Output: 20, Squares: 1.25, LongestInput: 300, Longest: 330}); err != nil || got != want {
 			t.Errorf("%s: %+v, %v, want %+v", name, got, err, want)
 		}
 	}

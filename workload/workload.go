@@ -14,7 +14,17 @@ type Lengths struct {
 
 	// Squares is the mean square of the inputs over the square of their mean: 1 where all are equal, which 0 stands for.
 	Squares float64
+
+	// LongestInput and Longest are the tokens of the longest prompt, and of the longest request with its output; 0: those of
+	// the others. What is estimated does not depend on them; what is launched has room for them.
+	LongestInput, Longest int
 }
+
+// MaxInput is the tokens of the longest prompt.
+func (l Lengths) MaxInput() int { return max(l.Input, l.LongestInput) }
+
+// MaxFinal is the context at the end of the longest request.
+func (l Lengths) MaxFinal() int { return max(l.Final(), l.Longest) }
 
 // AttentionScale is how much more attention prompts take for not being equally long.
 func (l Lengths) AttentionScale() float64 { return max(1, l.Squares) }

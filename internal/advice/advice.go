@@ -95,6 +95,8 @@ type Advice struct {
 	Frontier []Candidate // from the fastest for a user to the highest throughput
 	Pools    []Alone     // of prefill, then of decode, the best by itself first, where they are asked for
 	Reasons  []string    // why there is nothing, by mode
+	Tried    []Tried     // what became of deployments that practitioners would try, where that is asked
+	Launch   Launching   // what is said of how to start one of them
 }
 
 // space is the deployments that are considered.

@@ -148,7 +148,7 @@ func (f *field) options(role deploy.Role, sizes []int) ([]option, error) {
 			o.index = index
 			index++
 			if f.mode == Aggregated && f.searched() {
-				o.copy(f.gpus / sizes[i])
+				o.copy(f.copies(&o, sizes[i]))
 				f.rate(&o)
 			}
 			if o.curve.Largest > 0 {

@@ -48,13 +48,17 @@ type Part struct {
 	engine.Launch
 }
 
-// Launch is how to start a candidate with its engine, nil where it is priced without one.
-func (c *Candidate) Launch() (*engine.Engine, []Part) {
-	d := &c.Deployment
-	e, err := engine.Find(d.Engine.Name)
-	if err != nil || e == engine.Generic {
-		return nil, nil
+// Engine is the one that a candidate is priced with, nil where it is priced without one.
+func (c *Candidate) Engine() *engine.Engine {
+	if e, err := engine.Find(c.Deployment.Engine.Name); err == nil && e != engine.Generic {
+		return e
 	}
+	return nil
+}
+
+// Launch is how to start a candidate with an engine.
+func (c *Candidate) Launch(e *engine.Engine) []Part {
+	d := &c.Deployment
 	var parts []Part
 	for i := range d.Pools {
 		p := &d.Pools[i]
@@ -64,7 +68,7 @@ func (c *Candidate) Launch() (*engine.Engine, []Part) {
 		}
 		parts = append(parts, Part{what, e.Launch(d, p)})
 	}
-	return e, parts
+	return parts
 }
 
 // Versus is the best of each mode, where both are ranked, and the throughput of the disaggregated one over that of the other.

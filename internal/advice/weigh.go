@@ -286,12 +286,12 @@ func least(rates, beat []float64) (float64, bool) {
 func (f *field) beside(d *option, count int, beat, rates []float64, visit func(c contender, rates []float64)) {
 	both := make([]float64, len(rates))
 	for _, group := range f.groups[d.engine] {
-		n := (f.gpus - count*d.curve.Procs) / group[0].curve.Procs
+		n := f.roomBeside(d, count, group[0].curve.Procs)
 		switch {
 		case f.pools != nil:
 			n = 1
 		case f.o.Prefill > 0:
-			n = f.o.Prefill / group[0].curve.Procs
+			n = min(n, f.o.Prefill/group[0].curve.Procs)
 		}
 		if n < 1 {
 			break // the others are larger

@@ -18,6 +18,7 @@ type File struct {
 	// Checkpoint is how the command line of an engine names it: as it was given, but the folder of a config.json, and the
 	// repository of a folder in the cache of Hugging Face.
 	Checkpoint string
+	BuiltIn    bool
 }
 
 // Missing is a reference that leads nowhere.
@@ -76,7 +77,7 @@ func (s Set) Locate(ref string, p Places) (File, error) {
 		}
 	}
 	if src, ok := s.Find(ref); ok {
-		return File{ref + " (built in)", src, ref}, nil
+		return File{Name: ref + " (built in)", Source: src, Checkpoint: ref, BuiltIn: true}, nil
 	}
 	if hub := hubCache(); s.Checkpoints && ref != "" && hub != "" {
 		if f, ok := snapshot(filepath.Join(hub, repositories+strings.ReplaceAll(ref, "/", separator)), p.Read); ok {
@@ -93,7 +94,7 @@ func (s Set) Locate(ref string, p Places) (File, error) {
 func (s Set) open(path string, read func(string) ([]byte, error)) (File, error) {
 	src, err := read(path)
 	if err == nil {
-		f := File{path, src, path}
+		f := File{Name: path, Source: src, Checkpoint: path}
 		if s.Checkpoints && filepath.Base(path) == config {
 			f.Checkpoint = repository(filepath.Dir(path))
 		}
@@ -104,7 +105,7 @@ func (s Set) open(path string, read func(string) ([]byte, error)) (File, error) 
 	}
 	inside := filepath.Join(path, config)
 	if src, err := read(inside); err == nil {
-		return File{inside, src, repository(path)}, nil
+		return File{Name: inside, Source: src, Checkpoint: repository(path)}, nil
 	}
 	if f, ok := snapshot(path, read); ok {
 		return f, nil
@@ -158,7 +159,7 @@ func snapshot(folder string, read func(string) ([]byte, error)) (File, bool) {
 	}
 	path := filepath.Join(folder, snapshots, commit, config)
 	src, err := read(path)
-	return File{path, src, repository(filepath.Dir(path))}, err == nil
+	return File{Name: path, Source: src, Checkpoint: repository(filepath.Dir(path))}, err == nil
 }
 
 // repository is the name of the repository that a folder of the cache holds, of any other folder itself.

@@ -127,6 +127,7 @@ hardware, finds the best deployment, and explains it.
 
   plan      find what to launch on a number of GPUs
   estimate  predict one deployment: TTFT, TPOT, throughput, memory
+  diff      say why one row of a plan beats another
   explain   show why: operators, memory, sensitivities, the hardware that would reach a goal
   simulate  send requests through a deployment: percentiles, rates it holds, traces
   bench     send the same requests to a real server, and measure what its clients see
@@ -145,6 +146,7 @@ hardware, finds the best deployment, and explains it.
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.AddCommand(newRun(s), newPlan(s), newEstimate(s), newExplain(s), newCompare(s), newSimulate(s),
+		newDiff(s),
 		newBench(s),
 		newEmulate(s),
 		newScenario(s),

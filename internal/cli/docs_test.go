@@ -111,7 +111,7 @@ func TestExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := streaming(t, time.Millisecond)
-	if err := os.WriteFile("plan.json", []byte(callWith(t, "", strings.Fields("plan --model Llama-3.1-8B --system H200 --gpus 1 --json")...)), 0o644); err != nil {
+	if err := os.WriteFile("plan.json", []byte(call(t, "plan", "--model", "llama_3_8b", "--system", "H200", "--gpus", "2", "--json")), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	examples := 0

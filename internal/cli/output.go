@@ -76,7 +76,12 @@ var outputFlags = []outputFlag{
 	{name: "long", doc: "write one table with a row per run instead of three with a column per run"},
 	{name: "format", words: func(string) []string { return formatNames() }, doc: "forms of the tables: " + strings.Join(formatNames(), ", ") + " (default wide)"},
 	{name: "gzip", doc: "compress the tables (.csv.gz, .jsonl.gz)"},
-	{name: "explain-rejected", doc: "say what ruled plans out, and what would have let them through"},
+	{name: "explain-rejected", doc: "say what ruled plans out, and what would have let them through", as: map[string]string{
+		"plan": "say what ruled out the deployments that practitioners would try, such as tp8 and DEP16, and what would let them through"}},
+	{name: "launch", doc: "row to say the launch of: 3, or f4 for one of the frontier (default 1)"},
+	{name: "launch-for", words: func(string) []string { return launchEngines() }, doc: "engine to launch it with, in place of the one of the row; all: every one"},
+	{name: "launch-format", usual: launchFormats[0], words: func(string) []string { return launchFormats },
+		doc: "commands: the arguments below the tables; sh: nothing but a script that starts all servers and the router; json: the same as data"},
 	{name: "watch", doc: "answer again whenever an input file changes, until Ctrl-C"},
 	{name: "measured", needs: []string{"xlsx"}},
 	{name: "simulate", needs: []string{"xlsx"}},

@@ -24,6 +24,8 @@ func newPlan(s Streams) *cobra.Command {
 	var flags *settings
 	var asked charts
 	var out output
+	var start launchOptions
+	var rejected bool
 	cmd := &cobra.Command{
 		Use:   "plan --model M --system S --gpus N",
 		Short: "Find what to launch: the best deployments on a number of GPUs",
@@ -46,15 +48,24 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 			if view.help() {
 				return view.listFields(s)
 			}
+			launching, wrong := start.check(asJSON)
 			l, o, sheet, err := askPlan(s, flags, &view, &asked, &out)
-			if err != nil {
-				return err
+			if err := document.Join(err, wrong); err != nil {
+				return question.Once(err)
 			}
 			got, err := advice.Give(cmd.Context(), l, o)
 			if err != nil {
 				return err
 			}
-			files, err := planFile(cmd.Context(), out.name, l, got)
+			if err := start.choose(got, launching); err != nil {
+				return err
+			}
+			if rejected {
+				if got.Tried, err = advice.Rejected(cmd.Context(), l, &o, got); err != nil {
+					return err
+				}
+			}
+			files, err := planFile(cmd.Context(), out.name, l, &o, got)
 			if err != nil {
 				return err
 			}
@@ -69,6 +80,9 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 			if err := writeAll(cmd.Context(), s, files); err != nil {
 				return err
 			}
+			if start.alone() {
+				return start.show(s, l, got)
+			}
 			if asJSON {
 				return showPlan(s, got, report.AdviceJSON(s.data, l, &o, got))
 			}
@@ -76,7 +90,8 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 		},
 	}
 	flags = addSettings(cmd, question.Plan)
-	addOutputs(cmd, "plan", asked.with("plan", map[string]any{"json": &asJSON, "wide": &view.wide, "columns": &view.columns, "html": &asked.html, "out": &out}))
+	addOutputs(cmd, "plan", asked.with("plan", map[string]any{"json": &asJSON, "wide": &view.wide, "columns": &view.columns, "html": &asked.html, "out": &out,
+		"launch": &start.row, "launch-for": &start.engine, "launch-format": &start.format, "explain-rejected": &rejected}))
 	addWatch(cmd, "plan", s, flags.watched)
 	return cmd
 }

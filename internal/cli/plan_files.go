@@ -18,12 +18,15 @@ import (
 	"throughline/internal/workbook"
 )
 
+// planJSON is how a file ends that has all of a plan, as it is printed as JSON.
+const planJSON = ".json"
+
 // planForms are the forms of the deployments of a plan, by how the name of their file ends.
 func planForms() (ends []string) {
 	for _, f := range report.Formats {
 		ends = append(ends, filepath.Ext(f.File))
 	}
-	return append(ends, ".xlsx")
+	return append(ends, ".xlsx", planJSON)
 }
 
 // checkPlanForm refuses a name that says no form.
@@ -37,9 +40,12 @@ func checkPlanForm(out *output) error {
 }
 
 // planFile is that of the ranked deployments, and behind them those of the frontier; none without a name.
-func planFile(ctx context.Context, name string, l *question.Loaded, got *advice.Advice) ([]report.File, error) {
-	if name == "" {
+func planFile(ctx context.Context, name string, l *question.Loaded, o *advice.Options, got *advice.Advice) ([]report.File, error) {
+	switch {
+	case name == "":
 		return nil, nil
+	case strings.HasSuffix(name, planJSON):
+		return []report.File{{Name: name, Write: func(w io.Writer) error { return report.AdviceJSON(w, l, o, got) }}}, nil
 	}
 	var runs []*result.Record
 	for _, from := range []struct {

@@ -61,6 +61,7 @@ func inputsOfWidths(t *testing.T) func(name string) string {
 			}
 		}
 	}
+	files["plan.json"] = shownAt(t, 80, "plan", "--model", "DeepSeek-V3", "--system", "H200", "--gpus", "16", "--json")
 	for name, content := range files {
 		if err := os.WriteFile(at(name), []byte(content), 0o666); err != nil {
 			t.Fatal(err)
@@ -87,6 +88,9 @@ func commandsOfWidths(t *testing.T) [][]string {
 		{"plan", "--model", "Llama-3.1-70B", "--system", "L40S", "--gpus", "1"},
 		and([]string{"plan", "--gpus", "32", "--isl", "4000", "--osl", "1000", "--tpot", "50", "--price", "2", "--power", "700"}, deepseek...),
 		and([]string{"plan", "--gpus", "8", "--mode", "disagg", "--engine", "sglang"}, llama...),
+		and([]string{"plan", "--gpus", "16", "--tpot", "20", "--explain-rejected", "--launch-for", "all", "--launch", "f2"}, llama...),
+		and([]string{"plan", "--gpus", "16", "--tpot", "50", "--explain-rejected"}, deepseek...),
+		{"diff", "H100_SXM", "B200"}, {"diff", at("plan.json") + "#1", at("plan.json") + "#f1"}, {"diff", at("plan.json"), "H2000"}, {"diff", "H200"},
 		and([]string{"estimate", "--dp", "16", "--batch", "64"}, deepseek...),
 		and([]string{"estimate", "--batch", "100000", "--phase", "decode"}, llama...),
 		and([]string{"estimate", "--prefill-plan", "2x tp1", "--decode-plan", "tp2", "--batch", "16"}, llama...),

@@ -207,7 +207,8 @@ func Planned(p picture.Plans) *Page {
 		out.Sections = append(out.Sections, Section{Title: "The frontier", Text: []string{"From the fastest for a user to the highest throughput."}, Tables: []Table{frontier.table("")}})
 	}
 	if len(got.Ranked) > 0 {
-		if e, parts := got.Ranked[0].Launch(); e != nil {
+		if e := got.Ranked[0].Engine(); e != nil {
+			parts := got.Ranked[0].Launch(e)
 			s := Section{Title: "Launch the first", Text: []string{e.Title + " " + e.Options.Version}}
 			for _, part := range parts {
 				s.Code = append(s.Code, "# "+part.What+"\n"+strings.Join(part.Commands, "\n"))

@@ -142,7 +142,7 @@ func (e *Estimator) Answer(p *question.Question) (*Answer, error) {
 	if err := document.Join(append(errs, misses...)...); err != nil {
 		return nil, question.Once(err)
 	}
-	d.MaxContext, d.MaxPrompt = lengths.Final(), lengths.Input
+	d.MaxContext, d.MaxPrompt = lengths.MaxFinal(), lengths.MaxInput()
 	d.Fitted = o.loaded.Fit(lengths)
 	out := &Answer{Load: workload.Load{Lengths: lengths, Clients: cmp.Or(p.Concurrency, d.Clients())}}
 	if err := o.run(p, choice, d, out); err != nil {

@@ -117,6 +117,14 @@ func classOfOperator(name string) int {
 	return -1
 }
 
+// OperatorClass is the class of an operator by its name; empty: none.
+func OperatorClass(name string) string {
+	if at := classOfOperator(name); at >= 0 {
+		return known.Classes[at].Name
+	}
+	return ""
+}
+
 // Operator is one of a step, with its share of the time that all of them keep units and networks busy: what a profiler sees,
 // whether it holds up the step or not.
 type Operator struct {

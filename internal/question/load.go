@@ -23,7 +23,7 @@ import (
 // Loaded is a question whose files have been read.
 type Loaded struct {
 	Question
-	Checkpoint  string // of the model, as the command line of an engine names it
+	Checkpoint  string // of the model, as the command line of an engine names it; empty: not known
 	Shape       *model.Model
 	Settings    *model.Settings
 	Prefill     *hardware.System
@@ -48,8 +48,34 @@ func (q *Question) Load() (*Loaded, error) {
 	if err := document.Join(errs...); err != nil {
 		return nil, Once(err)
 	}
-	l.Lengths, err = l.Fill(n)
-	return l, err
+	if l.Lengths, err = l.Fill(n); err != nil {
+		return l, err
+	}
+	return l, l.fits()
+}
+
+// unbounded reports whether the lengths of requests have no longest.
+func (q *Question) unbounded() bool { return strings.HasPrefix(q.Spreading(), "lognormal:") }
+
+// fits refuses requests that are longer than the model takes: no engine would start with such a context, or answer them.
+func (l *Loaded) fits() error {
+	longest, most := l.Lengths.MaxFinal(), l.Shape.Positions
+	if l.unbounded() {
+		longest = l.Lengths.Final()
+	}
+	if most == 0 || longest <= most {
+		return nil
+	}
+	setting, what := "isl", "a request"
+	switch {
+	case l.Traffic.Turns > 1:
+		setting, what = "turns", "the last turn"
+	case recordedLength(l) && l.Traffic.Trace != "":
+		setting, what = "trace", "its longest request"
+	case recordedLength(l):
+		setting, what = "lengths", "its longest request"
+	}
+	return wrong(setting, fmt.Sprintf("%s of %d tokens, input and output, is longer than the %d positions of %s; a model file with a larger max_position_embeddings, as YaRN allows, is accepted", what, longest, most, l.Shape.Name))
 }
 
 // Read reads the model and the systems, and checks that they go with the formats. All problems are reported at once.
@@ -169,7 +195,12 @@ func (l *Loaded) readModel() error {
 		return err
 	}
 	var doc *document.File
-	l.Checkpoint = f.Checkpoint
+	switch l.Checkpoint = f.Checkpoint; {
+	case f.BuiltIn:
+		l.Checkpoint, _ = model.Repository(l.Model)
+	case f.Checkpoint == f.Name: // a file that describes the shape, without weights beside it
+		l.Checkpoint = ""
+	}
 	l.Shape, l.Settings, doc = model.Read(f.Name, f.Source)
 	l.Warnings = append(l.Warnings, doc.Warnings()...)
 	if f.Name != l.Model {
@@ -253,8 +284,16 @@ func (l *Loaded) Deployment() deploy.Deployment {
 	return deploy.Deployment{
 		Name: l.Checkpoint, Model: l.Shape, Settings: l.Settings, Precision: l.Precision, Stored: l.Stored, Assume: l.Assumptions, Offload: l.Offload,
 		Visited:    l.Visited,
-		Acceptance: workload.Acceptance(l.Shape.DraftLengths), GPUsPerNode: l.GPUsPerNode, MaxContext: l.Lengths.Final(), MaxPrompt: l.Lengths.Input,
+		Acceptance: workload.Acceptance(l.Shape.DraftLengths), GPUsPerNode: l.GPUsPerNode, MaxContext: l.longest(l.Lengths.MaxFinal()), MaxPrompt: l.longest(l.Lengths.MaxInput()),
 	}
+}
+
+// longest is so many tokens of the longest request, as far as the model takes them: where lengths have no bound, that is one.
+func (l *Loaded) longest(tokens int) int {
+	if l.Shape.Positions > 0 {
+		return min(tokens, l.Shape.Positions)
+	}
+	return tokens
 }
 
 // missing is how the problem of a setting starts that is not given.

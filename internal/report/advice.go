@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"throughline/engine"
 	"throughline/internal/advice"
 	"throughline/internal/question"
 	"throughline/internal/result"
@@ -34,6 +35,7 @@ func Advice(w io.Writer, v View, l *question.Loaded, o *advice.Options, a *advic
 	b.WriteString("\n")
 	if len(a.Ranked) == 0 {
 		b.WriteString("no deployment found\n")
+		b.WriteString(tried(a.Tried, v))
 	} else {
 		fmt.Fprintln(&b, candidates(a.Ranked, "", fields, v))
 		if agg, dis, ratio := a.Versus(); agg != nil {
@@ -52,21 +54,37 @@ func Advice(w io.Writer, v View, l *question.Loaded, o *advice.Options, a *advic
 			b.WriteString("\npools by themselves: tokens of prompts or outputs per second and GPU\n")
 			fmt.Fprintln(&b, pools(a.Pools).Render(v))
 		}
-		launch(&b, v, &a.Ranked[0])
+		b.WriteString(tried(a.Tried, v))
+		launches(&b, v, a)
 	}
 	_, err = io.WriteString(w, b.String())
 	return err
 }
 
-// launch says how to start a candidate. Commands stand as they are: they are to be pasted.
-func launch(b *strings.Builder, v View, c *advice.Candidate) {
-	e, parts := c.Launch()
-	if e == nil {
+// launches says how to start a row.
+func launches(b *strings.Builder, v View, a *advice.Advice) {
+	c, engines := a.Launched()
+	if len(engines) == 0 {
 		b.WriteString("\npriced without an engine: there is nothing to launch it with\n")
 		return
 	}
-	fmt.Fprintf(b, "\n%s %s\n", e.Title, e.Options.Version)
-	for _, part := range parts {
+	for _, e := range engines {
+		launch(b, v, c, e, a.Launch.Row)
+	}
+}
+
+// launch says how to start a candidate. Commands stand as they are: they are to be pasted.
+func launch(b *strings.Builder, v View, c *advice.Candidate, e *engine.Engine, row string) {
+	of := ""
+	if row != "" {
+		of = ", row " + row
+	}
+	fmt.Fprintf(b, "\n%s %s%s\n", e.Title, e.Options.Version, of)
+	if _, err := e.Fleet(&c.Deployment); err != nil {
+		fmt.Fprintln(b, strings.ReplaceAll(v.WrapUnder("  # ", err.Error()), "\n   ", "\n  #"))
+		return
+	}
+	for _, part := range c.Launch(e) {
 		fmt.Fprintf(b, "  # %s\n", part.What)
 		for _, c := range part.Commands {
 			fmt.Fprintln(b, indent(c))
@@ -292,10 +310,15 @@ func AdviceJSON(w io.Writer, l *question.Loaded, o *advice.Options, a *advice.Ad
 	if len(a.Reasons) > 0 {
 		doc["reasons"] = a.Reasons
 	}
-	if len(a.Ranked) > 0 {
-		if e, parts := a.Ranked[0].Launch(); e != nil {
-			doc["launch"] = map[string]any{e.Name: parts}
+	if len(a.Tried) > 0 {
+		doc["tried"] = a.Tried
+	}
+	if c, engines := a.Launched(); len(engines) > 0 {
+		all := map[string]any{}
+		for _, e := range engines {
+			all[e.Name] = c.Launch(e)
 		}
+		doc["launch"] = all
 	}
 	return WriteObject(w, doc)
 }

@@ -27,6 +27,7 @@ var order = []string{
 	"internal/measurement", "internal/calibrate", "internal/fitted", "internal/jobfile", "internal/bench", "internal/question", "internal/opdetail", "internal/rawdata", "internal/result", "internal/point", "internal/explain", "internal/profile",
 	"internal/gap",
 	"internal/advice", "internal/sweep", "internal/validate", "internal/validate/published", "internal/exchange",
+	"internal/difference",
 	"internal/scenario",
 	"internal/emulate",
 	"internal/report", "internal/workbook", "internal/picture", "internal/page",

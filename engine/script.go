@@ -1,0 +1,280 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Script is the fleet as a shell script, to be run on every node with its number: it starts the servers of that node, on node 0
+// the router when all servers answer, waits, and stops what it has started when one of them ends or when it is stopped
+// itself. The lines of its title stand on top.
+func (f *Fleet) Script(title ...string) string {
+	var b strings.Builder
+	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	say("#!/usr/bin/env bash")
+	for _, line := range title {
+		say("%s", comment("", line))
+	}
+	if f.Nodes == 1 {
+		say("#\n# Run it on the node, with")
+	} else {
+		say("#\n# Run it on each of the %d nodes, with", f.Nodes)
+	}
+	say("#   NODES  addresses of the nodes, with spaces between them, the same on all")
+	say("#   NODE   which of them this is, from 0")
+	say("#   MODEL  path or repository of the checkpoint")
+	for _, r := range f.Remarks {
+		say("%s", comment("note: ", r))
+	}
+	say("set -euo pipefail")
+	if f.Model == "" {
+		say(`MODEL=${MODEL:?path or repository of the checkpoint}`)
+	} else {
+		say(`MODEL=${MODEL:-%s}`, quote(f.Model))
+	}
+	say("NODE=${NODE:-0}")
+	if f.Nodes == 1 {
+		say("NODES=${NODES:-127.0.0.1}")
+	} else {
+		say("NODES=${NODES:?addresses of the %d nodes}", f.Nodes)
+	}
+	say(preamble, f.Nodes, f.Nodes)
+	for _, p := range f.programs {
+		f.function(say, p.role)
+	}
+	for i := range f.Servers {
+		f.start(say, &f.Servers[i])
+	}
+	f.entry(say)
+	return b.String()
+}
+
+// preamble checks the variables, and stops everything at the end.
+const preamble = `export MODEL
+read -r -a node <<<"$NODES"
+if [ "${#node[@]}" -ne %d ]; then
+  echo "NODES has ${#node[@]} addresses, not %d" >&2
+  exit 2
+fi
+ADDRESS=${node[NODE]:?NODE is none of NODES}
+export ADDRESS
+
+files=$(mktemp -d)
+pids=()
+nap=
+stop() {
+  trap - EXIT INT TERM
+  for pid in "${pids[@]}" "$nap"; do
+    kill "$pid" 2>/dev/null || true
+  done
+  wait || true
+  rm -rf "$files"
+}
+trap stop EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# pause is a while that a signal ends.
+pause() {
+  sleep "${POLL:-5}" &
+  nap=$!
+  wait "$nap"
+}
+
+# alive ends the script when something that it started has ended.
+alive() {
+  for pid in "${pids[@]}"; do
+    if ! kill -0 "$pid" 2>/dev/null; then
+      echo "process $pid has ended" >&2
+      exit 1
+    fi
+  done
+}
+
+# answer waits until servers answer.
+answer() {
+  for address in "$@"; do
+    until curl -fs -o "$files/health" --max-time 5 "http://$address/health"; do
+      alive
+      pause
+    done
+  done
+}
+`
+
+// function is the command of all servers of a role.
+func (f *Fleet) function(say func(string, ...any), role string) {
+	first := f.Servers[slices.IndexFunc(f.Servers, func(s Server) bool { return s.Role == role })]
+	if first.Config != "" {
+		say("cat >\"$files/%s.yml\" <<'END'\n%sEND", role, first.Config)
+	}
+	say("%s() {", role)
+	if len(first.Later) > 0 {
+		say("  later=()")
+		say("  if [ \"$NODE_RANK\" -gt 0 ]; then")
+		say("    later=(%s)", joined(first.Later))
+		say("  fi")
+	}
+	if first.Config != "" {
+		say("  CONFIG=$files/%s.yml", role)
+	}
+	for _, name := range sortedKeys(first.Variables) {
+		if first.Devices == nil || name != f.visible(f.unit(role)) {
+			say("  export %s=%s", name, shellWord(first.Variables[name]))
+		}
+	}
+	command := "  exec " + wrapWords(first.Command, "    ")
+	if len(first.Later) > 0 {
+		command += " \\\n    \"${later[@]}\""
+	}
+	say("%s", command)
+	say("}\n")
+}
+
+// start runs a server on its nodes.
+func (f *Fleet) start(say func(string, ...any), s *Server) {
+	u := f.unit(s.Role)
+	nodes := s.Nodes
+	if strings.Contains(s.Command[0], "srun") {
+		nodes = nodes[:1] // which starts those of the others
+	}
+	var set []string
+	note := func(when bool, format string, args ...any) {
+		if when {
+			set = append(set, fmt.Sprintf(format, args...))
+		}
+	}
+	note(true, "PORT=%d", s.Port)
+	note(slices.Contains(s.Command, "$BOOTSTRAP_PORT"), "BOOTSTRAP_PORT=%d", s.Bootstrap)
+	note(s.Variables["VLLM_NIXL_SIDE_CHANNEL_PORT"] != "", "SIDE_PORT=%d", s.Side)
+	note(s.Devices != nil, "%s=%s", f.visible(u), s.devices())
+	if u.nodes > 1 {
+		inside := strings.Join(slices.Concat(s.Command, s.Later), " ")
+		note(strings.Contains(inside, "NODE_RANK") || s.Later != nil, "NODE_RANK=$((NODE - %d))", s.Nodes[0])
+		note(strings.Contains(inside, "HEAD_IP"), "HEAD_IP=${node[%d]}", s.Nodes[0])
+		note(slices.Contains(s.Command, "$HOSTS"), `HOSTS=$(IFS=,; echo "${node[*]:%d:%d}")`, s.Nodes[0], len(s.Nodes))
+	}
+	say("# %s, on %s", s.Name, where(nodes))
+	if condition := within(nodes, f.Nodes); condition != "" {
+		say("if %s; then\n  %s \\\n    %s &\n  pids+=(\"$!\")\nfi\n", condition, strings.Join(set, " "), s.Role)
+		return
+	}
+	say("%s \\\n  %s &\npids+=(\"$!\")\n", strings.Join(set, " "), s.Role)
+}
+
+// within is the condition that a node is one of several of all.
+func within(nodes []int, all int) string {
+	switch first, last := nodes[0], nodes[len(nodes)-1]; {
+	case len(nodes) == all:
+		return ""
+	case first == last:
+		return fmt.Sprintf(`[ "$NODE" -eq %d ]`, first)
+	default:
+		return fmt.Sprintf(`[ "$NODE" -ge %d ] && [ "$NODE" -le %d ]`, first, last)
+	}
+}
+
+func where(nodes []int) string {
+	if len(nodes) == 1 {
+		return fmt.Sprintf("node %d", nodes[0])
+	}
+	return fmt.Sprintf("nodes %d to %d", nodes[0], nodes[len(nodes)-1])
+}
+
+// entry waits for the servers and starts the router, on node 0.
+func (f *Fleet) entry(say func(string, ...any)) {
+	var addresses []string
+	for i := range f.Servers {
+		addresses = append(addresses, shellWord(f.Servers[i].address()))
+	}
+	say("if [ \"$NODE\" -eq 0 ]; then")
+	say("  answer %s", strings.Join(addresses, " \\\n    "))
+	if r := f.Router; r != nil {
+		if r.Config != "" {
+			say("  CONFIG=$files/router.yml\n  cat >\"$CONFIG\" <<END\n%sEND", r.Config)
+		}
+		say("  %s &\n  pids+=(\"$!\")\n  answer \"${node[0]}:%d\"", wrapWords(r.Command, "    "), f.Port)
+	}
+	if f.Port > 0 {
+		say("  echo \"http://${node[0]}:%d answers\"", f.Port)
+	} else {
+		say("  echo \"%s answer\"", count(len(f.Servers), "server"))
+	}
+	say("fi\n\n# Until one of them ends.\nwhile [ \"${#pids[@]}\" -gt 0 ]; do\n  alive\n  pause\ndone")
+}
+
+// shellWord is a word of a script, in which variables are to be replaced.
+func shellWord(s string) string {
+	if strings.Contains(s, "$") {
+		return `"` + s + `"`
+	}
+	return quote(s)
+}
+
+func joined(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = shellWord(w)
+	}
+	return strings.Join(out, " ")
+}
+
+// wrapWords is a command, an option with its values to a line.
+func wrapWords(command []string, indent string) string {
+	var b strings.Builder
+	for i, w := range command {
+		switch {
+		case i == 0:
+		case strings.HasPrefix(w, "--") || strings.HasPrefix(w, "http://") && i > 0 && !strings.HasPrefix(command[i-1], "--"):
+			b.WriteString(" \\\n" + indent)
+		default:
+			b.WriteString(" ")
+		}
+		b.WriteString(shellWord(w))
+	}
+	return b.String()
+}
+
+func sortedKeys(m map[string]string) []string {
+	var out []string
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// count is a number of things.
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// commentWidth is how wide the lines of comments are.
+const commentWidth = 76
+
+// comment is text in lines behind a mark, below which it goes on.
+func comment(mark, text string) string {
+	var b strings.Builder
+	b.WriteString("# " + mark)
+	under := "# " + strings.Repeat(" ", max(2, len(mark)))
+	width := 2 + len(mark)
+	for i, word := range strings.Fields(text) {
+		switch n := utf8.RuneCountInString(word); {
+		case i == 0:
+			width += n
+		case width+1+n > commentWidth:
+			b.WriteString("\n" + under)
+			width = len(under) + n
+		default:
+			b.WriteString(" ")
+			width += 1 + n
+		}
+		b.WriteString(word)
+	}
+	return b.String()
+}

@@ -1,0 +1,46 @@
+package advice
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"throughline/engine"
+)
+
+// Launching says which row is to be started, and with what.
+type Launching struct {
+	Row     string           // number of a ranked row, or f and that of one of the frontier; empty: 1
+	Engines []*engine.Engine // nil: the one it is priced with
+}
+
+// Row is a row by its number, behind an f one of the frontier.
+func (a *Advice) Row(number string) (*Candidate, error) {
+	rows, what := a.Ranked, "ranked rows"
+	digits, onFrontier := strings.CutPrefix(number, "f")
+	if onFrontier {
+		rows, what = a.Frontier, "rows on the frontier"
+	}
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 1 || n > len(rows) {
+		return nil, fmt.Errorf("there is no row %q; there are %d %s", number, len(rows), what)
+	}
+	return &rows[n-1], nil
+}
+
+// Launched is the row that is to be started, and the engines to start it with; nil: there is none.
+func (a *Advice) Launched() (*Candidate, []*engine.Engine) {
+	row := a.Launch.Row
+	if row == "" {
+		row = "1"
+	}
+	c, err := a.Row(row)
+	if err != nil {
+		return nil, nil
+	}
+	engines := a.Launch.Engines
+	if e := c.Engine(); engines == nil && e != nil {
+		engines = []*engine.Engine{e}
+	}
+	return c, engines
+}

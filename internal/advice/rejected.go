@@ -1,0 +1,323 @@
+package advice
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"throughline/engine"
+	"throughline/estimate"
+	"throughline/internal/point"
+	"throughline/internal/question"
+	"throughline/number"
+	"throughline/op"
+	"throughline/plan"
+	"throughline/serving"
+)
+
+// Tried is a deployment that practitioners would try, and what became of it.
+type Tried struct {
+	Name string  `json:"name"` // tp8, DEP16
+	Mode Mode    `json:"mode"`
+	Plan string  `json:"plan"`           // on all GPUs
+	Rule string  `json:"rule"`           // that ruled it out; rank: none did
+	By   string  `json:"by"`             // how much
+	Lets []Let   `json:"lets"`           // what would let it through, each by itself, but limits together; none is known: empty
+	Rate float64 `json:"tokens_per_gpu"` // output tokens per second and GPU at its best batch; 0: none
+}
+
+// Let is what lets a deployment through: a value of a setting or, without one, something else.
+type Let struct {
+	Setting string `json:"setting,omitempty"`
+	Value   string `json:"value"`
+}
+
+// The rules that rule deployments out.
+const (
+	ruleShape  = "shape"
+	ruleEngine = "engine"
+	ruleMemory = "memory"
+	ruleTPOT   = "TPOT"
+	ruleTTFT   = "TTFT"
+	ruleRank   = "rank"
+)
+
+// usual is a layout that has a name among practitioners, on an instance of some size.
+type usual struct {
+	name           string
+	dp, pp, tp     int
+	ep, moeTP      int
+	size, prefills int // GPUs of an instance; those of a prefill pool before it, of the same layout; 0: one pool does both
+	overlap        plan.Overlap
+}
+
+// usuals are those on so many GPUs: tensor parallelism within a node and over two, expert parallelism of data-parallel ranks on
+// one node and more, half of the GPUs for prefill.
+func usuals(experts bool, gpus int, mode Mode) []usual {
+	var all []usual
+	for tp := 1; tp <= 16; tp *= 2 {
+		u := usual{name: fmt.Sprintf("tp%d", tp), dp: 1, pp: 1, tp: tp, size: tp}
+		if experts {
+			u.ep, u.moeTP = 1, tp
+		}
+		all = append(all, u)
+	}
+	all = append(all, usual{name: "tp8·pp2", dp: 1, pp: 2, tp: 8, ep: map[bool]int{true: 1}[experts], moeTP: map[bool]int{true: 8}[experts], size: 16})
+	if experts {
+		all = append(all, usual{name: "tp8 EP8", dp: 1, pp: 1, tp: 8, ep: 8, moeTP: 1, size: 8})
+		for n := 8; n <= 64; n *= 2 {
+			all = append(all, usual{name: fmt.Sprintf("DEP%d", n), dp: n, pp: 1, tp: 1, ep: n, moeTP: 1, size: n})
+		}
+	}
+	var out []usual
+	for _, u := range all {
+		if u.size <= gpus && mode != Disaggregated {
+			out = append(out, u)
+		}
+		if half := gpus / 2; u.size <= half && mode != Aggregated && (u.size >= 4 || u.size == half) {
+			u.prefills = half
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// words is the plan of a pool of so many instances.
+func (u *usual) words(count int) string {
+	s := fmt.Sprintf("%dx dp%d·pp%d·tp%d", count, u.dp, u.pp, u.tp)
+	if u.ep > 0 {
+		s += fmt.Sprintf(" ep%d·etp%d·edp1", u.ep, u.moeTP)
+	}
+	if mark := u.overlap.Word(); mark != "" {
+		s += " " + mark
+	}
+	return s
+}
+
+// question is the deployment on so many GPUs, at a batch.
+func (u *usual) question(q question.Question, gpus, batch int) question.Question {
+	q.Phase, q.Batch, q.Concurrency, q.Drafts, q.Overlap, q.Redundant = "", batch, 0, 0, u.overlap.String(), 0
+	if u.prefills > 0 {
+		q.PrefillPlan, q.DecodePlan = u.words(u.prefills/u.size), u.words((gpus-u.prefills)/u.size)
+		return q
+	}
+	n := gpus / u.size
+	q.DP, q.PP, q.TP, q.CP = n*u.dp, u.pp, u.tp, 1
+	if u.ep > 0 {
+		q.EP, q.MoETP, q.MoEDP = u.ep, u.moeTP, n
+	}
+	return q
+}
+
+// Rejected says what became of the deployments that practitioners would try: which rule or limit ruled them out, by how much, and the
+// nearest that lets them through.
+func Rejected(ctx context.Context, l *question.Loaded, o *Options, got *Advice) ([]Tried, error) {
+	w := why{estimator: point.NewEstimator(), q: l.Question, o: o, limits: [2]float64{l.TTFT / 1e3, l.TPOT / 1e3}}
+	if len(got.Ranked) > 0 {
+		w.best = got.Ranked[0].PerGPU
+	}
+	var out []Tried
+	for _, u := range usuals(l.Shape.IsMoE(), o.GPUs, o.Mode) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		out = append(out, w.try(&u))
+	}
+	return out, nil
+}
+
+// why works out what became of deployments.
+type why struct {
+	estimator *point.Estimator
+	q         question.Question
+	o         *Options
+	limits    [2]float64 // on TTFT and TPOT in seconds; 0: none
+	best      float64    // output tokens per second and GPU of the first row
+}
+
+// try says what became of one.
+func (w *why) try(u *usual) Tried {
+	out := Tried{Name: u.name, Mode: Aggregated, Plan: w.plan(u)}
+	if u.prefills > 0 {
+		out.Mode = Disaggregated
+	}
+	a, err := w.answer(w.q, u, 1)
+	switch {
+	case err != nil:
+		out.Rule, out.By = ruleShape, oneLine(err)
+		return out
+	case a.Deployment.Engine.Name == engine.Generic.Name && w.q.Engine != engine.Generic.Name:
+		out.Rule, out.By = ruleEngine, strings.TrimPrefix(a.Remark, "no engine can run this, so it is priced without one: ")
+		return out
+	}
+	if over := w.over(a); over > 0 {
+		out.Rule = ruleMemory
+		out.By = fmt.Sprintf("%s GiB more on a GPU", number.Plain(over/estimate.GiB, 3))
+		out.Lets = w.fits(u)
+		return out
+	}
+	if a.Seen == nil {
+		out.Rule, out.By = ruleMemory, a.Remark
+		out.Lets = w.fits(u)
+		return out
+	}
+	if rule, by, lets := w.late(a); rule != "" {
+		out.Rule, out.By, out.Lets = rule, by, lets
+		return out
+	}
+	batch, rate := w.fullest(u, a)
+	for _, overlap := range w.o.Overlaps {
+		other := *u
+		if other.overlap = overlap; overlap == plan.NoOverlap || u.dp < 2 || u.ep < 2 {
+			continue
+		}
+		if a, err := w.answer(w.q, &other, overlap.Least()); err == nil && a.Seen != nil && a.Deployment.Engine.Name != engine.Generic.Name && w.over(a) <= 0 {
+			if b, r := w.fullest(&other, a); r > rate {
+				batch, rate, out.Plan = b, r, w.plan(&other)
+			}
+		}
+	}
+	out.Rule, out.Rate = ruleRank, rate
+	out.By = fmt.Sprintf("%s tokens/s/GPU at batch %d", number.Plain(rate, 3), batch)
+	switch {
+	case w.best > 1.01*rate:
+		out.By += fmt.Sprintf("; the first row does %.0f%% more", 100*(w.best/rate-1))
+	case w.best > 0:
+		out.By += "; so does the first row"
+	}
+	return out
+}
+
+// plan is a deployment in words.
+func (w *why) plan(u *usual) string {
+	if u.prefills > 0 {
+		return fmt.Sprintf("P %s, D %s", u.words(u.prefills/u.size), u.words((w.o.GPUs-u.prefills)/u.size))
+	}
+	return u.words(w.o.GPUs / u.size)
+}
+
+// answer estimates a deployment at a batch.
+func (w *why) answer(q question.Question, u *usual, batch int) (*point.Answer, error) {
+	p := u.question(q, w.o.GPUs, batch)
+	return w.estimator.Answer(&p)
+}
+
+// over is the bytes of a processor that are missing, as the search counts them.
+func (w *why) over(a *point.Answer) (most float64) {
+	d := &a.Deployment
+	p, err := serving.NewPredictor(d)
+	if err != nil {
+		return math.Inf(1)
+	}
+	for i := range d.Pools {
+		pool := &d.Pools[i]
+		m := p.Memory(d, pool, a.Load.Lengths)
+		most = max(most, m.Total()-d.Assume.Usable(pool.System.Memory.GiB))
+	}
+	return most
+}
+
+// late says which limit an answer misses at its smallest batch; empty: none.
+func (w *why) late(a *point.Answer) (rule, by string, lets []Let) {
+	var rules, bys []string
+	for i, c := range []struct {
+		rule, setting string
+		seconds       float64
+	}{{ruleTTFT, "ttft", a.Seen.TTFT}, {ruleTPOT, "tpot", a.Seen.TPOT}} {
+		if limit := w.limits[i]; limit > 0 && c.seconds > limit {
+			rules = append(rules, c.rule)
+			bys = append(bys, fmt.Sprintf("%s %s ms > %s ms", c.rule, number.Plain(1e3*c.seconds, 4), number.Plain(1e3*limit, 4)))
+			lets = append(lets, Let{c.setting, number.Plain(math.Ceil(1e3*c.seconds), 6)})
+		}
+	}
+	return strings.Join(rules, ", "), strings.Join(bys, ", "), lets
+}
+
+// fits is what makes a deployment fit: narrower weights, or more GPUs for an instance, whichever is found to.
+func (w *why) fits(u *usual) (found []Let) {
+	for _, format := range []string{"fp8", "nvfp4"} {
+		q := w.q
+		q.Formats.Weights = format
+		if a, err := w.answer(q, u, 1); err == nil && a.Seen != nil && w.over(a) <= 0 && a.Deployment.Precision.Narrowest() < w.narrowest(u) {
+			found = append(found, Let{"weights", format})
+			break
+		}
+	}
+	for more := 2; more <= 8; more *= 2 {
+		wider := *u
+		wider.size *= more
+		wider.prefills *= more
+		if u.dp > 1 {
+			wider.dp, wider.ep = more*u.dp, more*u.ep
+		} else {
+			wider.pp *= more
+		}
+		larger := *w
+		o := *w.o
+		o.GPUs = max(o.GPUs, wider.size, 2*wider.prefills)
+		larger.o = &o
+		if a, err := larger.answer(w.q, &wider, 1); err == nil && a.Seen != nil && w.over(a) <= 0 {
+			found = append(found, Let{Value: fmt.Sprintf("%d GPUs for an instance", wider.size)})
+			break
+		}
+	}
+	return found
+}
+
+// narrowest is the bytes of the narrowest weights now.
+func (w *why) narrowest(u *usual) float64 {
+	if a, err := w.answer(w.q, u, 1); err == nil {
+		return a.Deployment.Precision.Narrowest()
+	}
+	return math.Inf(1)
+}
+
+// fullest is the batch that does the most within memory and limits, and what it does.
+func (w *why) fullest(u *usual, one *point.Answer) (batch int, rate float64) {
+	rateOf := func(a *point.Answer) float64 {
+		return a.Seen.Requests * float64(a.Load.Lengths.Output) / float64(w.o.GPUs)
+	}
+	within := func(n int) (float64, bool) {
+		a, err := w.answer(w.q, u, n)
+		if err != nil || a.Seen == nil || w.over(a) > 0 {
+			return 0, false
+		}
+		if rule, _, _ := w.late(a); rule != "" {
+			return 0, false
+		}
+		return rateOf(a), true
+	}
+	batch, rate = one.Deployment.Of(op.Decode).Plan.Batch.Size, 0
+	if rule, _, _ := w.late(one); rule == "" {
+		rate = rateOf(one)
+	}
+	take := func(n int) bool {
+		r, ok := within(n)
+		if ok && r > rate {
+			batch, rate = n, r
+		}
+		return ok
+	}
+	low, high := batch, 2*batch
+	for ; high <= 1<<14 && take(high); high *= 2 {
+		low = high
+	}
+	for high-low > max(1, low/32) { // within a thirtieth
+		if mid := (low + high) / 2; take(mid) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return batch, rate
+}
+
+// oneLine is the first problem of several.
+func oneLine(err error) string {
+	text, _, more := strings.Cut(err.Error(), "\n")
+	if more {
+		text += ", and others"
+	}
+	return text
+}

@@ -1,0 +1,375 @@
+// Package difference compares two answers, figure by figure, and says why one is better: rows of plans, systems, files of
+// results.
+package difference
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"throughline/hardware"
+	"throughline/internal/catalogue"
+	"throughline/internal/csvfile"
+	"throughline/internal/document"
+	"throughline/number"
+)
+
+// Figure is one of a thing: a number or a text.
+type Figure struct {
+	Field string
+	Value any // float64, string; nil: it has none
+}
+
+// Row is a figure of two things.
+type Row struct {
+	Field  string `json:"field"`
+	A      any    `json:"a"`
+	B      any    `json:"b"`
+	Change any    `json:"change"` // of two numbers, from a to b, as a share of a; nil: not known
+}
+
+// Differs reports whether the two are not the same.
+func (r *Row) Differs() bool { return r.A != r.B }
+
+// Difference is two things side by side.
+type Difference struct {
+	A    string   `json:"a"`
+	B    string   `json:"b"`
+	Rows []Row    `json:"rows"`
+	Why  []string `json:"why"` // in sentences
+}
+
+// side is one of two things.
+type side struct {
+	name    string
+	kind    string // "a row of a plan", "a system", "a file"
+	figures []Figure
+	row     *planRow         // of a row of a plan
+	system  *hardware.System // of a system
+}
+
+// Of compares what two references mean: FILE.json#ROW of a plan, a system by name or file, a file of results, of a table with #ROW
+// one of its rows.
+func Of(a, b string) (*Difference, error) {
+	one, errA := read(a)
+	other, errB := read(b)
+	if err := document.Join(errA, errB); err != nil {
+		return nil, err
+	}
+	if one.kind != other.kind {
+		return nil, fmt.Errorf("%s is %s and %s is %s: compare two of a kind", a, one.kind, b, other.kind)
+	}
+	out := &Difference{A: a, B: b, Rows: join(one.figures, other.figures)}
+	switch {
+	case one.row != nil:
+		out.Why = whyRows(a, b, one.row, other.row)
+	case one.system != nil:
+		out.Why = whySystems(out)
+	default:
+		out.Why = whyFiles(out)
+	}
+	return out, nil
+}
+
+// The kinds of things.
+const (
+	aPlan   = "a row of a plan"
+	aSystem = "a system"
+	aFile   = "a file of results"
+)
+
+// read finds what a reference means.
+func read(ref string) (*side, error) {
+	name, row, given := strings.Cut(ref, "#")
+	plain := strings.TrimSuffix(name, ".gz")
+	_, missing := os.Stat(name)
+	switch {
+	case missing == nil && strings.HasSuffix(plain, ".csv"):
+		return readTable(ref, name, row)
+	case missing == nil && strings.HasSuffix(plain, ".jsonl"):
+		return readLines(ref, name, row)
+	case missing == nil && strings.HasSuffix(plain, ".json"):
+		return readJSON(ref, name, row, given)
+	case given && errors.Is(missing, fs.ErrNotExist):
+		return nil, document.Unreadable(name, missing)
+	}
+	return readSystem(ref)
+}
+
+// readSystem is a system by its name or file.
+func readSystem(ref string) (*side, error) {
+	f, err := hardware.Catalogue.Locate(ref, catalogue.Places{})
+	if err != nil {
+		return nil, fmt.Errorf("%s is no row of a plan (plan.json#2), no file of results (.json, .csv) and no system: %w", ref, err)
+	}
+	sys, doc := hardware.Read(f.Name, f.Source)
+	if err := doc.Err(); err != nil {
+		return nil, err
+	}
+	s := &side{name: ref, kind: aSystem, system: sys}
+	s.figures = append(s.figures, Figure{"type", sys.Type}, Figure{"maker", sys.Maker})
+	for _, p := range sys.Parameters() {
+		field := p.Name
+		if p.Unit != "" {
+			field += " (" + p.Unit + ")"
+		}
+		s.figures = append(s.figures, Figure{field, p.Of(sys)})
+	}
+	return s, nil
+}
+
+// readJSON is a row of a plan, a system, or any other object.
+func readJSON(ref, name, row string, given bool) (*side, error) {
+	src, err := document.ReadFile(name)
+	if err != nil {
+		return nil, document.Unreadable(name, err)
+	}
+	var doc any
+	if err := json.Unmarshal(src, &doc); err != nil {
+		return nil, fmt.Errorf("%s: not JSON: %w", name, err)
+	}
+	object, _ := doc.(map[string]any)
+	switch {
+	case object["ranked"] != nil && object["question"] != nil:
+		return readPlan(ref, name, cmp.Or(row, "1"))
+	case given:
+		return nil, fmt.Errorf("%s: not the JSON that throughline plan writes, whose rows have numbers", name)
+	case object["mem1"] != nil:
+		return readSystem(ref)
+	}
+	s := &side{name: ref, kind: aFile}
+	s.flatten("", doc)
+	return s, nil
+}
+
+// flatten adds the numbers and texts of a document, each by its path.
+func (s *side) flatten(path string, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, k := range sorted(v) {
+			s.flatten(strings.TrimPrefix(path+"."+k, "."), v[k])
+		}
+	case []any:
+		for i := range v {
+			s.flatten(fmt.Sprintf("%s[%d]", path, i+1), v[i])
+		}
+	case bool:
+		s.figures = append(s.figures, Figure{path, strconv.FormatBool(v)})
+	default:
+		s.figures = append(s.figures, Figure{path, v})
+	}
+}
+
+func sorted(m map[string]any) []string {
+	var out []string
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// mostCells are the figures of a table that are compared: more than anyone reads.
+const mostCells = 1_000_000
+
+// readTable is a table, or a row of one by its number: columns are fields then. Rows of a whole table are told by their first
+// cells.
+func readTable(ref, name, row string) (*side, error) {
+	at := 0
+	if row != "" {
+		var err error
+		if at, err = strconv.Atoi(row); err != nil || at < 1 {
+			return nil, fmt.Errorf("%s: no row %q of a table: give its number, from 1", name, row)
+		}
+	}
+	f, err := csvfile.Open(name)
+	if err != nil {
+		return nil, document.Unreadable(name, err)
+	}
+	defer f.Close()
+	r := csvfile.NewReader(f, csvfile.Streamed)
+	header, err := r.Read()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	header = slices.Clone(header)
+	s := &side{name: ref, kind: aFile}
+	seen := map[string]int{}
+	n := 0
+	for cells, err := r.Read(); err == nil; cells, err = r.Read() {
+		if n++; at > 0 && n != at {
+			continue
+		}
+		key := ""
+		if at == 0 {
+			key = cells[0]
+			if seen[key]++; seen[key] > 1 {
+				key += fmt.Sprintf("[%d]", seen[key])
+			}
+			key += "."
+		}
+		for i := 1; i < len(cells) && i < len(header) || at > 0 && i <= len(cells) && i <= len(header); i++ {
+			k := i
+			if at > 0 {
+				k = i - 1
+			}
+			s.figures = append(s.figures, Figure{key + header[k], cellOf(cells[k])})
+		}
+		if len(s.figures) > mostCells {
+			return nil, fmt.Errorf("%s: has more than %d cells; name a row, such as %s#1", name, mostCells, name)
+		}
+	}
+	if at > n {
+		return nil, fmt.Errorf("%s: no row %d; it has %d", name, at, n)
+	}
+	return s, nil
+}
+
+// readLines is a file with a JSON object on each line, or one of them by its number.
+func readLines(ref, name, row string) (*side, error) {
+	at := 0
+	if row != "" {
+		var err error
+		if at, err = strconv.Atoi(row); err != nil || at < 1 {
+			return nil, fmt.Errorf("%s: no line %q: give its number, from 1", name, row)
+		}
+	}
+	f, err := csvfile.Open(name)
+	if err != nil {
+		return nil, document.Unreadable(name, err)
+	}
+	defer f.Close()
+	s, n := &side{name: ref, kind: aFile}, 0
+	lines := csvfile.NewLines(f, csvfile.Streamed)
+	for lines.Scan() {
+		if n++; at > 0 && n != at {
+			continue
+		}
+		var doc any
+		if err := json.Unmarshal(lines.Bytes(), &doc); err != nil {
+			return nil, fmt.Errorf("%s: line %d: %w", name, n, err)
+		}
+		path := ""
+		if at == 0 {
+			path = fmt.Sprintf("[%d]", n)
+		}
+		if s.flatten(path, doc); len(s.figures) > mostCells {
+			return nil, fmt.Errorf("%s: has more than %d figures; name a line, such as %s#1", name, mostCells, name)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if at > n {
+		return nil, fmt.Errorf("%s: no line %d; it has %d", name, at, n)
+	}
+	return s, nil
+}
+
+// cellOf is the number or text of a cell.
+func cellOf(text string) any {
+	if v, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
+		return v
+	}
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// join puts figures side by side, those of the first in their order, then those that only the second has.
+func join(a, b []Figure) []Row {
+	at := map[string]int{}
+	var out []Row
+	for _, f := range a {
+		at[f.Field] = len(out)
+		out = append(out, Row{Field: f.Field, A: f.Value})
+	}
+	for _, f := range b {
+		i, ok := at[f.Field]
+		if !ok {
+			i = len(out)
+			out = append(out, Row{Field: f.Field})
+		}
+		out[i].B = f.Value
+	}
+	for i := range out {
+		r := &out[i]
+		x, isX := r.A.(float64)
+		y, isY := r.B.(float64)
+		if isX && isY && x != 0 {
+			r.Change = y/x - 1
+		}
+	}
+	return out
+}
+
+// whySystems says what the second system has more and less of.
+func whySystems(d *Difference) []string {
+	var differ, same []string
+	for i := range d.Rows {
+		r := &d.Rows[i]
+		a, isA := r.A.(float64)
+		b, isB := r.B.(float64)
+		matters := strings.HasPrefix(r.Field, "matrix.") && strings.Contains(r.Field, "tflops") || strings.HasPrefix(r.Field, "mem1.G") || strings.Contains(r.Field, ".bandwidth") || strings.Contains(r.Field, ".size")
+		if !isA || !isB || !matters || a == 0 {
+			continue
+		}
+		name, _, _ := strings.Cut(r.Field, " (")
+		if a == b {
+			same = append(same, name)
+			continue
+		}
+		differ = append(differ, fmt.Sprintf("%s times the %s (%s and %s)", number.Plain(b/a, 3), name, number.Plain(a, 4), number.Plain(b, 4)))
+	}
+	var out []string
+	if len(differ) > 0 {
+		out = append(out, fmt.Sprintf("Beside %s, %s has %s.", d.A, d.B, strings.Join(differ, ", ")))
+	}
+	if len(same) > 0 {
+		out = append(out, fmt.Sprintf("The same: %s.", strings.Join(same, ", ")))
+	}
+	return out
+}
+
+// whyFiles says how much of two files is the same, and what differs the most.
+func whyFiles(d *Difference) []string {
+	differ := 0
+	var most *Row
+	for i := range d.Rows {
+		r := &d.Rows[i]
+		if !r.Differs() {
+			continue
+		}
+		differ++
+		if c, ok := r.Change.(float64); ok {
+			if most == nil || math.Abs(c) > math.Abs(most.Change.(float64)) {
+				most = r
+			}
+		}
+	}
+	out := fmt.Sprintf("%d of %d figures differ", differ, len(d.Rows))
+	if most != nil {
+		out += fmt.Sprintf("; the most in %s: %s", most.Field, Percent(most.Change))
+	}
+	return []string{out + "."}
+}
+
+// Percent is a change for people; empty where there is none.
+func Percent(change any) string {
+	c, ok := change.(float64)
+	switch {
+	case !ok:
+		return ""
+	case math.Abs(c) >= 10:
+		return fmt.Sprintf("×%s", number.Plain(1+c, 3))
+	}
+	return fmt.Sprintf("%+.1f%%", 100*c)
+}

@@ -1,0 +1,231 @@
+package difference
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"throughline/estimate"
+	"throughline/internal/document"
+	"throughline/internal/explain"
+	"throughline/internal/point"
+	"throughline/internal/profile"
+	"throughline/internal/question"
+	"throughline/internal/result"
+	"throughline/number"
+	"throughline/op"
+	"throughline/workload"
+)
+
+// planRow is a row of a plan, estimated again.
+type planRow struct {
+	answer *point.Answer
+	gpus   int     // asked for; spare ones included
+	perGPU float64 // output tokens per second
+	costs  []cost  // of an output token
+	held   float64 // GiB of the fullest processor
+}
+
+// cost is what a class of operators takes of the time of processors for each output token.
+type cost struct {
+	phase op.Phase
+	class string
+	ms    float64
+}
+
+func (c cost) name() string {
+	if c.class == idle {
+		return idle
+	}
+	return point.PhaseName(c.phase) + " " + c.class
+}
+
+// idle is the rest: processors that wait for requests, for the host, for the other pool, and spare ones.
+const idle = "waiting and spare"
+
+// readPlan is a row of the JSON of a plan.
+func readPlan(ref, file, number string) (*side, error) {
+	q := question.DefaultOf(question.Explain)
+	if err := q.TakeRow(file+"#"+number, func(string) bool { return false }); err != nil {
+		var problems *document.Error
+		if errors.As(err, &problems) && len(problems.Problems) > 0 { // of no setting here
+			err = errors.New(problems.Problems[0].Message)
+		}
+		return nil, err
+	}
+	answer, err := point.NewEstimator().Answer(&q)
+	if err != nil {
+		return nil, err
+	}
+	if answer.Seen == nil {
+		return nil, fmt.Errorf("%s: no client can be served: %s", ref, answer.Remark)
+	}
+	gpus, err := gpusOf(file, number)
+	if err != nil {
+		return nil, err
+	}
+	r := &planRow{answer: answer, gpus: max(gpus, answer.Deployment.Procs()), held: answer.Held / estimate.GiB}
+	output := float64(answer.Load.Lengths.Output)
+	r.perGPU = answer.Seen.Requests * output / float64(r.gpus)
+	s := &side{name: ref, kind: aPlan, row: r}
+	s.clients(r)
+	for i := range answer.Phases {
+		if err := s.phase(r, i); err != nil {
+			return nil, err
+		}
+	}
+	used := 0.0
+	for _, c := range r.costs {
+		used += c.ms
+	}
+	r.costs = append(r.costs, cost{class: idle, ms: 1e3/r.perGPU - used})
+	for _, c := range r.costs {
+		s.figures = append(s.figures, Figure{"GPU ms/token " + c.name(), c.ms})
+	}
+	return s, nil
+}
+
+// gpusOf is the processors that a row was asked for.
+func gpusOf(file, number string) (int, error) {
+	src, err := document.ReadFile(file)
+	if err != nil {
+		return 0, document.Unreadable(file, err)
+	}
+	var doc struct{ Ranked, Frontier []struct{ GPUs int } }
+	if err := json.Unmarshal(src, &doc); err != nil {
+		return 0, err
+	}
+	rows := doc.Ranked
+	digits, onFrontier := strings.CutPrefix(number, "f")
+	if onFrontier {
+		rows = doc.Frontier
+	}
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 1 || n > len(rows) {
+		return 0, nil
+	}
+	return rows[n-1].GPUs, nil
+}
+
+// clients adds what is deployed and what clients see.
+func (s *side) clients(r *planRow) {
+	d, seen := &r.answer.Deployment, r.answer.Seen
+	add := func(field string, v any) { s.figures = append(s.figures, Figure{field, v}) }
+	add("model", d.Model.Name)
+	add("weights", d.Stored.String())
+	add("mode", string(map[bool]question.Mode{true: question.Disaggregated, false: question.Aggregated}[d.Split()]))
+	for _, phase := range []op.Phase{op.Prefill, op.Decode} { // those of one pool that does both are the same
+		p, name := d.Of(phase), point.PhaseName(phase)
+		add(name+" system", p.System.Name)
+		add(name+" plan", result.Instances(p.Count, &p.Plan))
+		if d.Model.IsMoE() {
+			add(name+" overlap", p.Plan.Overlap.String())
+			add(name+" redundant experts", float64(p.Plan.Redundant))
+		}
+	}
+	add("engine", d.Engine.Name)
+	add("GPUs", float64(r.gpus))
+	add("batch", float64(d.Of(op.Decode).Plan.Batch.Size))
+	add("clients", float64(r.answer.Load.Clients))
+	add("TTFT ms", 1e3*seen.TTFT)
+	add("TPOT ms", 1e3*seen.TPOT)
+	add("request s", seen.Latency)
+	add("requests/s", seen.Requests)
+	add("tokens/s/user", 1/seen.TPOT)
+	add("tokens/s/GPU", r.perGPU)
+	add("memory GiB", r.held)
+}
+
+// phase adds the time of a step by class of operators, and its memory.
+func (s *side) phase(r *planRow, i int) error {
+	why, err := explain.Of(r.answer, i, workload.Limits{})
+	if err != nil {
+		return err
+	}
+	p := &r.answer.Phases[i]
+	name := point.PhaseName(p.Phase)
+	step := 1e3 * p.Estimate.StepTime
+	s.figures = append(s.figures, Figure{name + " step ms", step})
+	shares := map[string]float64{}
+	var classes []string
+	for k := range why.Operators {
+		o := &why.Operators[k]
+		class := cmp.Or(profile.OperatorClass(o.Name), o.Part)
+		if _, seen := shares[class]; !seen {
+			classes = append(classes, class)
+		}
+		shares[class] += o.Share
+	}
+	output := float64(r.answer.Load.Lengths.Output)
+	token := 1e3 * float64(p.Procs) / (p.Estimate.Requests * output) // of all operators
+	for _, class := range classes {
+		s.figures = append(s.figures, Figure{name + " ms " + class, step * shares[class]})
+		r.costs = append(r.costs, cost{p.Phase, class, token * shares[class]})
+	}
+	m := &why.Memory
+	for _, part := range []struct {
+		name string
+		gib  float64
+	}{{"weights", m.Attention + m.MLP + m.Draft + m.Ends}, {"KV cache", m.Cache}, {"working space", m.Working}, {"free", m.Free}} {
+		s.figures = append(s.figures, Figure{name + " GiB " + part.name, part.gib})
+	}
+	return nil
+}
+
+// whyRows says which of two rows does more on a processor, and what makes the difference.
+func whyRows(a, b string, x, y *planRow) []string {
+	better, worse, one, other := a, b, x, y
+	if y.perGPU > x.perGPU {
+		better, worse, one, other = b, a, y, x
+	}
+	plain := func(v float64) string { return number.Plain(v, 3) }
+	more := fmt.Sprintf("%.1f%% more than", 100*(one.perGPU/other.perGPU-1))
+	if ratio := one.perGPU / other.perGPU; ratio >= 2 {
+		more = plain(ratio) + " times as many as"
+	}
+	out := []string{fmt.Sprintf("%s does %s tokens/s/GPU, %s %s with %s: TPOT is %s ms against %s, TTFT %s ms against %s.",
+		better, plain(one.perGPU), more, worse, plain(other.perGPU),
+		plain(1e3*one.answer.Seen.TPOT), plain(1e3*other.answer.Seen.TPOT), plain(1e3*one.answer.Seen.TTFT), plain(1e3*other.answer.Seen.TTFT))}
+	parts := contributions(one, other)
+	var told []string
+	for _, c := range parts[:min(3, len(parts))] {
+		told = append(told, fmt.Sprintf("%s %s", c.name(), signed(c.ms)))
+	}
+	out = append(out, fmt.Sprintf("An output token takes %s ms of a GPU, not %s: %s ms.", plain(1e3/one.perGPU), plain(1e3/other.perGPU), strings.Join(told, ", ")))
+	each := func(r *planRow) string { return plain(float64(r.answer.Load.Clients) / float64(r.gpus)) }
+	return append(out, fmt.Sprintf("%s has %s clients on a GPU and holds %s GiB on the fullest, %s has %s and holds %s.",
+		better, each(one), plain(one.held), worse, each(other), plain(other.held)))
+}
+
+// contributions are the differences between the costs of two rows, the largest first.
+func contributions(one, other *planRow) []cost {
+	var out []cost
+	add := func(c cost, sign float64) {
+		at := slices.IndexFunc(out, func(o cost) bool { return o.phase == c.phase && o.class == c.class })
+		if at < 0 {
+			at = len(out)
+			out = append(out, cost{phase: c.phase, class: c.class})
+		}
+		out[at].ms += sign * c.ms
+	}
+	for _, c := range one.costs {
+		add(c, 1)
+	}
+	for _, c := range other.costs {
+		add(c, -1)
+	}
+	slices.SortStableFunc(out, func(a, b cost) int { return cmp.Compare(math.Abs(b.ms), math.Abs(a.ms)) })
+	return out
+}
+
+func signed(v float64) string {
+	if v < 0 {
+		return "-" + number.Plain(-v, 2)
+	}
+	return "+" + number.Plain(v, 2)
+}

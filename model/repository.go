@@ -1,0 +1,55 @@
+package model
+
+import (
+	_ "embed"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"throughline/internal/catalogue"
+)
+
+//go:embed repositories.json
+var repositoriesFile []byte
+
+// repositories are those of Hugging Face that hold the checkpoints of built-in models and their aliases, by folded name.
+var repositories = func() map[string]string {
+	var file struct{ Repositories map[string]string }
+	if err := json.Unmarshal(repositoriesFile, &file); err != nil {
+		panic(err)
+	}
+	out := map[string]string{}
+	for name, repository := range file.Repositories {
+		out[catalogue.Fold(name)] = repository
+	}
+	return out
+}()
+
+// Repository is the repository of Hugging Face that holds the checkpoint of a built-in model, by the name it was asked for. Another
+// training of it (Llama-3.1-8B-Instruct) is with the same organisation; another number format is with whoever made it, so that
+// none is known then. A name with an organisation is one already.
+func Repository(ref string) (string, bool) {
+	if organisation, name, ok := strings.Cut(ref, "/"); ok && organisation != "" && name != "" && !strings.ContainsAny(name, `/\`) && !strings.HasPrefix(organisation, ".") {
+		return ref, true
+	}
+	if found, ok := repositories[catalogue.Fold(ref)]; ok {
+		return found, true
+	}
+	name, rest := ref, ""
+	for NamedFormat(ref) == "" {
+		at := strings.LastIndexAny(name, "-_ ")
+		if at < 1 {
+			return "", false
+		}
+		word := strings.ToLower(name[at+1:])
+		isDate := len(word) == 4 && strings.Trim(word, "0123456789") == ""
+		if !isDate && !slices.Contains(Catalogue.Endings, word) {
+			return "", false
+		}
+		name, rest = name[:at], name[at:]+rest
+		if found, ok := repositories[catalogue.Fold(name)]; ok {
+			return strings.TrimSuffix(found, rest) + rest, true
+		}
+	}
+	return "", false
+}
