@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"runtime"
 	"slices"
@@ -51,9 +52,15 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 			if err != nil {
 				return err
 			}
+			bar := newProgress(s.watched, 0)
+			o.Told = bar.told
 			got, err := advice.Give(cmd.Context(), l, o)
+			bar.finish()
 			if err != nil {
 				return err
+			}
+			if got.Partial {
+				return showPartial(cmd.Context(), s, got, asJSON, view, l, &o)
 			}
 			files, err := planFile(cmd.Context(), out.name, l, got)
 			if err != nil {
@@ -82,12 +89,32 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 	return cmd
 }
 
+// mostPlanned is the GPUs that a rate may take where no number is given.
+const mostPlanned = 1024
+
+// showPartial shows what was found before an interruption. No files are written: they would look complete.
+func showPartial(ctx context.Context, s Streams, got *advice.Advice, asJSON bool, view viewOptions, l *question.Loaded, o *advice.Options) error {
+	var err error
+	if asJSON {
+		err = report.AdviceJSON(s.data, l, o, got)
+	} else {
+		err = report.Advice(s.Out, view.of(s), l, o, got)
+	}
+	if err != nil {
+		return systemError{err}
+	}
+	return ctx.Err()
+}
+
 // workers is the processors of this machine to use.
 func workers(q *question.Question) int { return cmp.Or(q.Jobs, runtime.GOMAXPROCS(0)) }
 
 // askPlan is the question of the flags with its files, and the options of its search; all problems at once.
 func askPlan(s Streams, flags *settings, view *viewOptions, asked *charts, out *output) (*question.Loaded, advice.Options, *sheet, error) {
 	q, err := flags.read()
+	if q.Rate > 0 && !flags.given("gpus") && (!flags.given("objective") || q.Objective == question.MinGPUs) {
+		q.Objective, q.GPUs = question.MinGPUs, mostPlanned
+	}
 	sheet, wrong := asked.plan(q.Files(), nil, out)
 	errs := []error{err, report.CheckColumns(view.columns), wrong, checkPlanForm(out)}
 	l, err := q.Load()
@@ -97,11 +124,16 @@ func askPlan(s Streams, flags *settings, view *viewOptions, asked *charts, out *
 	warn(s, l.Warnings)
 	flags.note(s, l)
 	engines, err := engine.Choices(q.Engine)
+	demand, wrong := advice.NewDemand(l)
+	if err = document.Join(err, wrong); err != nil {
+		return nil, advice.Options{}, nil, err
+	}
 	return l, advice.Options{
 		GPUs: q.GPUs, GPUsPerNode: q.GPUsPerNode, Mode: q.Mode, Objective: q.Objective, Rate: q.Rate, Engines: engines,
 		Redundant: search.Range{High: q.Redundant}, Drafts: search.Range{High: q.Drafts}, Top: q.Top, PerHour: q.Price, Watts: q.Power,
 		Overlaps: overlaps(q.Overlap), Workers: workers(&q), Prefill: q.PrefillGPUs, Pools: q.Pools,
-	}, sheet, err
+		Demand: demand,
+	}, sheet, nil
 }
 
 // overlaps are those that a search tries; the empty name is none.
