@@ -40,6 +40,7 @@ type shape struct {
 	rate            float64
 	demand          *Demand
 	times           []simulate.Times
+	requests        int // of the longest runs that it took to tell
 }
 
 // varied is the pool whose instances are counted.
@@ -108,12 +109,15 @@ type held struct {
 	*shape
 	n, gpus  int
 	trial    *simulate.Trial
-	capacity *simulate.Capacity
+	capacity *simulate.Capacity // nil: not proved
 }
 
-// before orders what holds: fewer processors, then shorter requests.
+// before orders what holds: fewer processors, then shorter requests, where that is known.
 func (h *held) before(o *held) int {
-	return cmp.Or(cmp.Compare(h.gpus, o.gpus), cmp.Compare(h.capacity.Latency, o.capacity.Latency))
+	if order := cmp.Compare(h.gpus, o.gpus); order != 0 || h.capacity == nil || o.capacity == nil {
+		return order
+	}
+	return cmp.Compare(h.capacity.Latency, o.capacity.Latency)
 }
 
 // settle finds the fewest instances of a shape that hold its demand, on up to so many processors; nil: none does. The first
@@ -127,52 +131,116 @@ func (a *adviser) settle(s *shape, most int, crowded bool) (*held, error) {
 	if high <= low {
 		return nil, nil
 	}
-	var best *held
-	try := func(n, runs int) (bool, error) {
+	found := 0 // instances that hold
+	try := func(n int) error {
 		t, err := s.trial(n)
 		if err != nil {
-			return false, err
+			return err
 		}
-		t.Runs = runs
-		got, err := t.Decide(a.ctx)
-		if err == nil && got.Holds {
-			best = &held{shape: s, n: n, gpus: s.processors(n), trial: t, capacity: got}
+		ok, err := t.Glance(a.ctx)
+		if ok {
+			found = n
+		} else {
+			low = n
 		}
-		return best != nil && best.n == n, err
+		return err
 	}
 	n := min(high, max(low+1, s.fewest(1/queueing)))
 	if crowded {
 		n = high
 	}
-	for best == nil {
-		ok, err := try(n, 0)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			break
-		}
-		if low = n; n == high {
+	for found == 0 {
+		if low == high {
 			return nil, nil
+		}
+		if err := try(n); err != nil {
+			return nil, err
 		}
 		n = min(high, n+max(1, n/4))
 	}
-	for best.n-low > 1 {
-		mid := low + (best.n-low)/2
-		ok, err := try(mid, 0)
-		if err != nil {
+	for found-low > 1 {
+		if err := try(low + (found-low)/2); err != nil {
 			return nil, err
 		}
-		if !ok {
-			low = mid
+	}
+	return &held{shape: s, n: found, gpus: s.processors(found)}, nil
+}
+
+// prove finds the fewest instances by runs that are long enough to tell: that so many hold, and that one fewer does not.
+func (a *adviser) prove(h *held, runs, most int) error {
+	decide := func(n int) error {
+		t, err := h.shape.trial(n)
+		if err != nil {
+			return err
+		}
+		t.Runs, t.Requests = runs, max(t.Requests, h.requests)
+		got, err := t.Decide(a.ctx)
+		if err != nil {
+			return err
+		}
+		if h.requests = max(h.requests, got.Requests); got.Holds {
+			h.n, h.trial, h.capacity = n, t, got
+		}
+		return nil
+	}
+	fails := 0 // instances that do not hold
+	for n := h.n; h.capacity == nil; n++ {
+		if h.shape.processors(n) > most {
+			h.n = 0
+			return nil
+		}
+		if err := decide(n); err != nil {
+			return err
+		}
+		if h.capacity == nil {
+			fails = n
 		}
 	}
-	for n, best = best.n, nil; n <= high; n++ { // with as many runs as are shown
-		if ok, err := try(n, simulate.Replications); ok || err != nil {
-			return best, err
+	for h.n-1 > fails {
+		was := h.n
+		if err := decide(h.n - 1); err != nil {
+			return err
+		}
+		if h.n == was {
+			fails = h.n - 1
 		}
 	}
-	return nil, nil
+	if h.capacity.Requests < h.requests { // for as long as it took to tell that fewer do not hold
+		if err := decide(h.n); err != nil {
+			return err
+		}
+	}
+	h.gpus = h.shape.processors(h.n)
+	return nil
+}
+
+// proveAll proves what is ranked. Where that takes more processors than it seemed, the order changes.
+func (a *adviser) proveAll(r *ranking) error {
+	a.told(len(r.list), 0)
+	err := a.side(len(r.list), func(i int) error {
+		runs := simulate.Replications
+		if i > 0 {
+			runs /= 2
+		}
+		return a.prove(&r.list[i], runs, r.most)
+	})
+	r.sort()
+	for err == nil && len(r.list) > 0 && !r.list[0].trial.Recorded && r.list[0].capacity.Runs < simulate.Replications {
+		h := &r.list[0]
+		h.trial.Runs = simulate.Replications
+		if h.capacity, err = h.trial.Decide(a.ctx); err == nil && !h.capacity.Holds {
+			h.n, h.capacity = h.n+1, nil
+			err = a.prove(h, simulate.Replications, r.most)
+		}
+		r.sort()
+	}
+	return err
+}
+
+// sort puts what is proved in order, and forgets the rest.
+func (r *ranking) sort() {
+	r.list = slices.DeleteFunc(r.list, func(h held) bool { return h.n == 0 || h.capacity == nil })
+	slices.SortStableFunc(r.list, func(x, y held) int { return x.before(&y) })
 }
 
 // ranking is what holds so far, each layout once, the best first.
@@ -335,7 +403,7 @@ func (a *adviser) disaggregated(d *Demand, r *ranking) error {
 		}
 		for _, x := range decodes {
 			if x.decode.engine == e && a.o.Engines[e].Pairs(&best.prefill.pool.Plan, &x.decode.pool.Plan) {
-				x.prefill, x.others = best.prefill, best.n
+				x.prefill, x.others, x.requests = best.prefill, best.n, best.requests
 				beside = append(beside, x)
 			}
 		}
@@ -359,11 +427,14 @@ func (a *adviser) bestPrefill(engine int, prefills, decodes []*shape, most int) 
 		p.decode, p.others = decodes[at].decode, decodes[at].fewest(1)
 		list = append(list, p)
 	}
-	r := &ranking{keep: 1, most: most - 1}
+	r := &ranking{keep: sideBySide, most: most - 1}
 	if a.o.Prefill > 0 {
 		r.most = a.o.Prefill
 	}
-	if err := a.settleAll(list, r); err != nil || len(r.list) == 0 {
+	if err := a.settleAll(list, r); err != nil {
+		return nil, err
+	}
+	if err := a.proveAll(r); err != nil || len(r.list) == 0 {
 		return nil, err
 	}
 	best := &r.list[0]
@@ -414,6 +485,9 @@ func (a *adviser) holdFewest() (*Advice, error) {
 			if err = mode(a.o.Demand, r); err != nil {
 				break
 			}
+		}
+		if found := a.proveAll(r); err == nil {
+			err = found
 		}
 		switch {
 		case err != nil && (a.ctx.Err() == nil || len(r.list) == 0):

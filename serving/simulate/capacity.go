@@ -14,7 +14,7 @@ type Capacity struct {
 	Latency     float64 // mean of whole requests
 	Concurrency float64 // requests under way
 	Utilisation float64 // as of Result
-	Runs        int     // 0: it was hopeless before the end of the first
+	Runs        int     // that came to their end
 	Requests    int     // of a run
 	// Headroom is by how much of itself the rate may grow until limits break, and First what does.
 	Headroom float64
@@ -39,20 +39,21 @@ const traceBlocks = 16
 
 // capacity sums up the runs.
 func (t *Trial) capacity() *Capacity {
-	out := &Capacity{Rate: t.Rate, Runs: len(t.samples), Requests: t.Requests}
-	if len(t.samples) == 0 {
+	whole := slices.DeleteFunc(slices.Clone(t.samples), func(s *sample) bool { return s.result == nil })
+	out := &Capacity{Rate: t.Rate, Runs: len(whole), Requests: t.Requests}
+	if len(whole) == 0 {
 		return out
 	}
 	var ttft, tpot [][]float64
-	n := float64(len(t.samples))
-	for _, s := range t.samples {
+	n := float64(len(whole))
+	for _, s := range whole {
 		ttft, tpot = append(ttft, s.ttft), append(tpot, s.tpot)
 		out.Latency += s.whole / n
 		out.Concurrency += s.whole * s.rate / n
 		out.Utilisation += s.result.Utilisation() / n
 	}
-	if len(t.samples) == 1 {
-		out.Requests = int(t.samples[0].result.Requests)
+	if len(whole) == 1 {
+		out.Requests = int(whole[0].result.Requests)
 		ttft, tpot = blocks(ttft[0]), blocks(tpot[0])
 	}
 	out.TTFT, out.TPOT = percentiles(ttft), percentiles(tpot)
@@ -120,7 +121,7 @@ func (t *Trial) Reach(ctx context.Context) (rate float64, first Break, err error
 		if err != nil {
 			return false, err
 		}
-		if t.breaks(s) {
+		if s.verdict() == breaks {
 			broken = s
 			return false, nil
 		}
@@ -153,10 +154,6 @@ func (t *Trial) Reach(ctx context.Context) (rate float64, first Break, err error
 	return low * t.Rate, t.first(broken), nil
 }
 
-func (t *Trial) breaks(s *sample) bool {
-	return max(s.margins[0], s.margins[1]) > 0 || s.result.Saturated() || s.result.Rising()
-}
-
 // first is what fails in a run that does not hold.
 func (t *Trial) first(s *sample) Break {
 	r := s.result
@@ -169,7 +166,7 @@ func (t *Trial) first(s *sample) Break {
 	switch {
 	case waits[Cache] > hardlyWait && waits[Cache] == slices.Max(waits[:]), r.Preemptions > r.Requests/10:
 		return BreaksMemory
-	case s.margins[0] <= 0 && s.margins[1] <= 0:
+	case s.piles:
 		return BreaksQueue
 	case s.margins[0] >= s.margins[1]:
 		return BreaksTTFT

@@ -41,6 +41,11 @@ const (
 	mostRuns = Replications
 	// hopeless is how many times as many requests as may miss a limit end a run before its time.
 	hopeless = 5
+	// fewRuns may decide where they are clearly on one side: all have twice as many requests beyond a limit as may be.
+	fewRuns = 3
+	clearly = 1.0
+	// glance is the requests of a run that is only looked at.
+	glance = 4_000
 	// easily: a share of the requests that may miss a limit.
 	easily = 0.1
 )
@@ -51,7 +56,10 @@ type sample struct {
 	whole      float64 // mean
 	rate       float64 // of arrivals
 	margins    [2]float64
-	result     *Result
+	all        [2]float64 // margins of all requests, the first and the last included
+	result     *Result // nil: the run was ended before its time
+	piles      bool    // more and more requests wait
+	lost       bool    // when most had missed a limit: nothing will save it
 }
 
 // verdict is what runs say of the limits.
@@ -64,7 +72,8 @@ const (
 )
 
 // Decide runs until it is clear whether the limits hold. They do where another run would keep them 39 times in 40, by the
-// scatter of those that there are: upper ends of prediction intervals.
+// scatter of those that there are: upper ends of prediction intervals. They do not where hardly any run keeps them. Between
+// the two, runs get longer: a queue that is nearly full takes its time to show.
 func (t *Trial) Decide(ctx context.Context) (*Capacity, error) {
 	for {
 		v, err := t.decide(ctx)
@@ -86,33 +95,23 @@ func (t *Trial) longer(times int) {
 }
 
 func (t *Trial) decide(ctx context.Context) (verdict, error) {
-	for n := len(t.samples); ; n++ {
+	for {
+		n := len(t.samples)
 		if n >= mostRuns {
 			t.capped = t.capped || t.Requests >= 4*LeastRequests
 			return open, nil
 		}
-		s, err := t.run(ctx, t.Rate, t.Seed+uint64(n), true)
+		s, err := t.steady(ctx, t.Seed+uint64(n))
 		if err != nil {
 			return open, err
 		}
-		if s == nil {
+		if s.lost {
 			t.samples = nil
 			return breaks, nil
 		}
-		if under := s.whole * s.rate; !t.Recorded && (float64(t.Requests) < lifetimes*under || s.result.Rising()) && t.Requests < mostRequests {
-			t.longer(max(2, int(math.Ceil(lifetimes*under/float64(t.Requests)))))
-			n = -1
-			continue
-		}
 		t.samples = append(t.samples, s)
-		if s.result.Saturated() || s.result.Rising() {
-			return breaks, nil
-		}
 		if t.Recorded {
-			if max(s.margins[0], s.margins[1]) <= 0 {
-				return keeps, nil
-			}
-			return breaks, nil
+			return s.verdict(), nil
 		}
 		if v := t.judge(); v == breaks || v == keeps && len(t.samples) >= t.Runs {
 			return v, nil
@@ -120,44 +119,74 @@ func (t *Trial) decide(ctx context.Context) (verdict, error) {
 	}
 }
 
-// judge looks at the margins of all runs.
+// Glance is what one run says. It is shorter than those that decide.
+func (t *Trial) Glance(ctx context.Context) (bool, error) {
+	if !t.Recorded {
+		t.Requests = max(glance, t.Requests*glance/LeastRequests)
+	}
+	s, err := t.steady(ctx, t.Seed)
+	return err == nil && s.verdict() == keeps, err
+}
+
+// steady is a run that is long enough, for the number of requests that are under way, to tell about a steady state.
+func (t *Trial) steady(ctx context.Context, seed uint64) (*sample, error) {
+	for {
+		s, err := t.run(ctx, t.Rate, seed, true)
+		if err != nil || s.result == nil || t.Recorded || t.Requests >= mostRequests {
+			return s, err
+		}
+		under := lifetimes * s.whole * s.rate
+		if float64(t.Requests) >= under && !s.result.Rising() {
+			return s, nil
+		}
+		t.longer(max(2, int(math.Ceil(under/float64(t.Requests)))))
+		seed = t.Seed
+	}
+}
+
+// verdict is what a run says by itself.
+func (s *sample) verdict() verdict {
+	if max(s.margins[0], s.margins[1]) > 0 {
+		return breaks
+	}
+	return keeps
+}
+
+// judge looks at all runs. Those that break do so as a whole, from their first request to the last, which is kinder to them.
 func (t *Trial) judge() verdict {
-	out := keeps
+	kept, least := 0, math.Inf(1)
+	for _, s := range t.samples {
+		worst := max(s.all[0], s.all[1])
+		least = min(least, worst)
+		if worst <= 0 {
+			kept++
+		}
+	}
+	if n := len(t.samples); n >= fewRuns && least > clearly || n == mostRuns && kept <= 1 {
+		return breaks
+	}
 	for limit := range 2 {
 		var m []float64
 		for _, s := range t.samples {
 			m = append(m, s.margins[limit])
 		}
-		switch judge(m) {
-		case breaks:
-			return breaks
-		case open:
-			out = open
+		if !keep(m) {
+			return open
 		}
 	}
-	return out
+	return keeps
 }
 
-// judge tells from how far runs were from a limit: below 0 a run keeps it.
-func judge(m []float64) verdict {
-	n := float64(len(m))
+// keep tells from how far runs were from a limit whether another keeps it; 0 is on the limit, and less is within it.
+func keep(m []float64) bool {
 	mean, deviation := meanOf(m)
 	switch {
 	case len(m) < 2:
-		return open
+		return false
 	case slices.Max(m) <= easily-1:
-		return keeps
-	case len(m) < 3:
-		return open
+		return true
 	}
-	half := student(len(m)-1) * deviation
-	switch {
-	case mean+half*math.Sqrt(1+1/n) <= 0:
-		return keeps
-	case mean-half/math.Sqrt(n) > 0:
-		return breaks
-	}
-	return open
+	return len(m) >= fewRuns && mean+student(len(m)-1)*deviation*math.Sqrt(1+1/float64(len(m))) <= 0
 }
 
 // meanOf is the mean and the standard deviation.
@@ -172,7 +201,7 @@ func meanOf(list []float64) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation / max(1, n-1))
 }
 
-// run is one run at a rate; nil where so many miss a limit that it is not worth its end, if that is all there is to know.
+// run is one run at a rate. In a hurry, it ends when so many have missed a limit that it cannot hold.
 func (t *Trial) run(ctx context.Context, rate float64, seed uint64, hurry bool) (*sample, error) {
 	source, err := t.Source(rate, seed, t.Requests)
 	if err != nil {
@@ -203,7 +232,8 @@ func (t *Trial) run(ctx context.Context, rate float64, seed uint64, hurry bool) 
 	case err == nil:
 		return t.sample(all, &Result{Record: record, Rate: rate, TTFT: t.TTFT, TPOT: t.TPOT, Seed: seed}), nil
 	case inner.Err() != nil && ctx.Err() == nil:
-		return nil, nil
+		far := [2]float64{hopeless - 1, hopeless - 1}
+		return &sample{margins: far, all: far, lost: 2*max(missed[0], missed[1]) > float64(len(all))}, nil
 	}
 	return nil, err
 }
@@ -241,6 +271,10 @@ func (t *Trial) sample(all []Ended, r *Result) *sample {
 		s.rate = float64(last-first-1) / (all[last-1].Arrival - all[first].Arrival)
 	}
 	s.margins = [2]float64{margin(&t.TTFT, s.ttft), margin(&t.TPOT, s.tpot)}
+	s.all = [2]float64{marginOf(&t.TTFT, &r.Record.TTFT), marginOf(&t.TPOT, &r.Record.TPOT)}
+	if s.piles = r.Saturated(); s.piles {
+		s.margins, s.all = [2]float64{hopeless - 1, hopeless - 1}, [2]float64{hopeless - 1, hopeless - 1}
+	}
 	return s
 }
 
@@ -261,4 +295,15 @@ func margin(l *workload.Limit, values []float64) float64 {
 		}
 	}
 	return beyond/float64(len(values))/(1-l.Share) - 1
+}
+
+// marginOf is the same of a distribution.
+func marginOf(l *workload.Limit, d *Distribution) float64 {
+	switch {
+	case l.Seconds == 0 || d.Weight == 0:
+		return -1
+	case l.Share == 0:
+		return d.Mean()/l.Seconds - 1
+	}
+	return d.Above(l.Seconds)/(1-l.Share) - 1
 }
