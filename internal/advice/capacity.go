@@ -27,6 +27,8 @@ const (
 	// sideBySide is how many shapes are simulated before what they did rules others out. It does not depend on the workers,
 	// so that the result does not either.
 	sideBySide = 4
+	// patience is the requests of the longest runs of what is shown first, unless more are under way at a time.
+	patience = 16 * simulate.LeastRequests
 	// queueing is how many more instances than the closed form asks for are tried first.
 	queueing = 1.15
 )
@@ -166,14 +168,22 @@ func (a *adviser) settle(s *shape, most int, crowded bool) (*held, error) {
 	return &held{shape: s, n: found, gpus: s.processors(found)}, nil
 }
 
-// prove finds the fewest instances by runs that are long enough to tell: that so many hold, and that one fewer does not.
-func (a *adviser) prove(h *held, runs, most int) error {
+// prove finds the fewest instances by runs that are long enough to tell: that so many hold, and that one fewer does not. For
+// what is shown first, the runs of both are equally long.
+func (a *adviser) prove(h *held, first bool, most int) error {
+	runs, requests := simulate.Replications/2, 0
+	if first {
+		runs, requests = simulate.Replications, h.requests
+	}
 	decide := func(n int) error {
 		t, err := h.shape.trial(n)
 		if err != nil {
 			return err
 		}
-		t.Runs, t.Requests = runs, max(t.Requests, h.requests)
+		t.Runs, t.Requests = runs, max(t.Requests, requests)
+		if first {
+			t.Patience = patience
+		}
 		got, err := t.Decide(a.ctx)
 		if err != nil {
 			return err
@@ -205,12 +215,17 @@ func (a *adviser) prove(h *held, runs, most int) error {
 			fails = h.n - 1
 		}
 	}
-	if h.capacity.Requests < h.requests { // for as long as it took to tell that fewer do not hold
-		if err := decide(h.n); err != nil {
+	h.gpus = h.shape.processors(h.n)
+	if requests = h.requests; first && h.capacity.Requests < requests {
+		n := h.n
+		h.capacity = nil
+		if err := decide(n); err == nil && h.capacity == nil {
+			h.n++
+			return a.prove(h, first, most)
+		} else if err != nil {
 			return err
 		}
 	}
-	h.gpus = h.shape.processors(h.n)
 	return nil
 }
 
@@ -218,23 +233,20 @@ func (a *adviser) prove(h *held, runs, most int) error {
 func (a *adviser) proveAll(r *ranking) error {
 	a.told(len(r.list), 0)
 	err := a.side(len(r.list), func(i int) error {
-		runs := simulate.Replications
-		if i > 0 {
-			runs /= 2
-		}
-		return a.prove(&r.list[i], runs, r.most)
+		return a.prove(&r.list[i], i == 0, r.most)
 	})
 	r.sort()
-	for err == nil && len(r.list) > 0 && !r.list[0].trial.Recorded && r.list[0].capacity.Runs < simulate.Replications {
-		h := &r.list[0]
-		h.trial.Runs = simulate.Replications
-		if h.capacity, err = h.trial.Decide(a.ctx); err == nil && !h.capacity.Holds {
-			h.n, h.capacity = h.n+1, nil
-			err = a.prove(h, simulate.Replications, r.most)
-		}
+	for err == nil && len(r.list) > 0 && !r.list[0].shown() {
+		r.list[0].capacity = nil
+		err = a.prove(&r.list[0], true, r.most)
 		r.sort()
 	}
 	return err
+}
+
+// shown reports whether there are as many and as long runs as for what is shown first.
+func (h *held) shown() bool {
+	return h.trial.Recorded || h.capacity.Runs >= simulate.Replications && h.capacity.Requests >= h.requests
 }
 
 // sort puts what is proved in order, and forgets the rest.

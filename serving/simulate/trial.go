@@ -21,6 +21,7 @@ type Trial struct {
 	Requests   int // of a run
 	Seed       uint64
 	Runs       int // at least, where it holds
+	Patience   int // requests of a run beyond which it is no longer asked; 0 for four times the least
 
 	samples []*sample
 	capped  bool // runs are as long as they may be
@@ -37,7 +38,7 @@ const (
 	lifetimes = 10
 	// warmUp is the share of the requests at the front that is not counted.
 	warmUp = 0.2
-	// mostRuns decide; where they do not, each has four times as many requests, and then it does not hold.
+	// mostRuns decide; where they do not, each has four times as many requests, up to what there is patience for.
 	mostRuns = Replications
 	// hopeless is how many times as many requests as may miss a limit end a run before its time.
 	hopeless = 5
@@ -57,9 +58,9 @@ type sample struct {
 	rate       float64 // of arrivals
 	margins    [2]float64
 	all        [2]float64 // margins of all requests, the first and the last included
-	result     *Result // nil: the run was ended before its time
-	piles      bool    // more and more requests wait
-	lost       bool    // when most had missed a limit: nothing will save it
+	result     *Result    // nil: the run was ended before its time
+	piles      bool       // more and more requests wait
+	lost       bool       // when most had missed a limit: nothing will save it
 }
 
 // verdict is what runs say of the limits.
@@ -98,7 +99,7 @@ func (t *Trial) decide(ctx context.Context) (verdict, error) {
 	for {
 		n := len(t.samples)
 		if n >= mostRuns {
-			t.capped = t.capped || t.Requests >= 4*LeastRequests
+			t.capped = t.capped || t.Requests >= max(t.Patience, 4*LeastRequests)
 			return open, nil
 		}
 		s, err := t.steady(ctx, t.Seed+uint64(n))
@@ -136,7 +137,7 @@ func (t *Trial) steady(ctx context.Context, seed uint64) (*sample, error) {
 			return s, err
 		}
 		under := lifetimes * s.whole * s.rate
-		if float64(t.Requests) >= under && !s.result.Rising() {
+		if float64(t.Requests) >= under && !s.result.Rising() || max(s.all[0], s.all[1]) > clearly {
 			return s, nil
 		}
 		t.longer(max(2, int(math.Ceil(under/float64(t.Requests)))))
