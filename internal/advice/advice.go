@@ -174,6 +174,9 @@ func (a *adviser) fewest() (*Advice, error) {
 		got, err := a.on(n)
 		if err == nil {
 			got.Ranked = slices.DeleteFunc(got.Ranked, func(c Candidate) bool { return c.Seen.Requests < a.o.Rate })
+			if got.Partial && len(got.Ranked) == 0 {
+				err = a.ctx.Err()
+			}
 		}
 		return got, err
 	}

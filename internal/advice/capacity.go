@@ -112,6 +112,7 @@ type held struct {
 	n, gpus  int
 	trial    *simulate.Trial
 	capacity *simulate.Capacity // nil: not proved
+	glanced  *simulate.Capacity // by one run
 }
 
 // before orders what holds: fewer processors, then shorter requests, where that is known.
@@ -134,14 +135,15 @@ func (a *adviser) settle(s *shape, most int, crowded bool) (*held, error) {
 		return nil, nil
 	}
 	found := 0 // instances that hold
+	var glanced *simulate.Capacity
 	try := func(n int) error {
 		t, err := s.trial(n)
 		if err != nil {
 			return err
 		}
-		ok, err := t.Glance(a.ctx)
+		ok, seen, err := t.Glance(a.ctx)
 		if ok {
-			found = n
+			found, glanced = n, seen
 		} else {
 			low = n
 		}
@@ -165,7 +167,7 @@ func (a *adviser) settle(s *shape, most int, crowded bool) (*held, error) {
 			return nil, err
 		}
 	}
-	return &held{shape: s, n: found, gpus: s.processors(found)}, nil
+	return &held{shape: s, n: found, gpus: s.processors(found), glanced: glanced}, nil
 }
 
 // prove finds the fewest instances by runs that are long enough to tell: that so many hold, and that one fewer does not. For
@@ -235,13 +237,18 @@ func (a *adviser) proveAll(r *ranking) error {
 	err := a.side(len(r.list), func(i int) error {
 		return a.prove(&r.list[i], i == 0, r.most)
 	})
+	if err != nil {
+		return err
+	}
 	r.sort()
-	for err == nil && len(r.list) > 0 && !r.list[0].shown() {
+	for len(r.list) > 0 && !r.list[0].shown() {
 		r.list[0].capacity = nil
-		err = a.prove(&r.list[0], true, r.most)
+		if err := a.prove(&r.list[0], true, r.most); err != nil {
+			return err
+		}
 		r.sort()
 	}
-	return err
+	return nil
 }
 
 // shown reports whether there are as many and as long runs as for what is shown first.
@@ -498,8 +505,8 @@ func (a *adviser) holdFewest() (*Advice, error) {
 				break
 			}
 		}
-		if found := a.proveAll(r); err == nil {
-			err = found
+		if err == nil {
+			err = a.proveAll(r)
 		}
 		switch {
 		case err != nil && (a.ctx.Err() == nil || len(r.list) == 0):
@@ -514,11 +521,14 @@ func (a *adviser) holdFewest() (*Advice, error) {
 
 // answer is what was found, in full.
 func (a *adviser) answer(r *ranking, partial bool) (*Advice, error) {
+	r.list = slices.DeleteFunc(r.list, func(h held) bool { return h.n == 0 || h.capacity == nil && h.glanced == nil })
 	out := &Advice{Ranked: make([]Candidate, len(r.list)), Partial: partial}
 	a.told(len(r.list), 0)
 	err := a.side(len(r.list), func(i int) error {
 		h := &r.list[i]
-		if err := a.headroom(h.trial, h.capacity); err != nil && a.ctx.Err() == nil {
+		if h.capacity == nil { // interrupted
+			h.capacity = h.glanced
+		} else if err := a.headroom(h.trial, h.capacity); err != nil && a.ctx.Err() == nil {
 			return err
 		}
 		w := weighed{field: h.field, contender: new(contender), batch: h.batch()}
@@ -560,71 +570,94 @@ func (a *adviser) holdBest() (*Advice, error) {
 	if start.Partial {
 		return nil, a.ctx.Err()
 	}
-	list, err := a.simulated(start.Ranked)
-	if err != nil && (a.ctx.Err() == nil || len(list) == 0) {
-		return nil, err
-	}
-	partial := err != nil
-	if len(list) == 0 {
-		return a.nearest(start)
-	}
-	slices.SortStableFunc(list, func(x, y Candidate) int {
+	list, err := a.glance(start.Ranked, func(x, y *Candidate) int {
 		if asked == Latency {
 			return cmp.Compare(x.Seen.Latency, y.Seen.Latency)
 		}
 		return cmp.Compare(y.Capacity.Headroom, x.Capacity.Headroom)
 	})
-	return &Advice{Ranked: list[:min(len(list), max(1, top))], Partial: partial}, nil
+	if err == nil {
+		list, err = a.confirm(list, max(1, top))
+	}
+	switch {
+	case err != nil && (a.ctx.Err() == nil || len(list) == 0):
+		return nil, err
+	case len(list) == 0:
+		return a.nearest(start)
+	}
+	return &Advice{Ranked: list[:min(len(list), max(1, top))], Partial: err != nil}, nil
 }
 
-// simulated is the candidates that hold the demand, with their headroom. What there is when it is interrupted comes with the
-// error.
-func (a *adviser) simulated(list []Candidate) ([]Candidate, error) {
-	done := make([]bool, len(list))
+// glance is the candidates that hold the demand in a run, with their headroom, in an order. What there is when it is interrupted
+// comes with the error.
+func (a *adviser) glance(list []Candidate, order func(x, y *Candidate) int) ([]Candidate, error) {
 	list = slices.Clone(list)
 	a.told(len(list), 0)
 	err := a.side(len(list), func(i int) error {
 		c := &list[i]
-		if err := c.fill(); err != nil {
-			return err
-		}
-		t, err := a.o.Demand.trial(&c.Deployment, nil)
+		t, err := a.o.Demand.candidate(c)
 		if err != nil {
 			return err
 		}
-		t.Runs = simulate.Replications
-		got, err := t.Decide(a.ctx)
-		if err != nil || !got.Holds {
+		ok, got, err := t.Glance(a.ctx)
+		if err != nil || !ok {
 			return err
 		}
 		if err := a.headroom(t, got); err != nil {
 			return err
 		}
 		a.seenBy(c, got)
-		done[i] = true
 		c.Sides = nil
 		return c.look()
 	})
-	var out []Candidate
-	for i := range list {
-		if done[i] {
-			out = append(out, list[i])
-		}
-	}
-	return out, err
+	list = slices.DeleteFunc(list, func(c Candidate) bool { return c.Capacity == nil })
+	slices.SortStableFunc(list, func(x, y Candidate) int { return order(&x, &y) })
+	return list, err
 }
 
-// fill lets the ranks decode as many sequences at a time as there is room for.
-func (c *Candidate) fill() error {
-	d := &c.Deployment
-	p, err := serving.NewPredictor(d)
-	if err != nil {
-		return err
+// confirm is the first of the candidates that hold in as many runs as it takes, and those that it had no time for.
+func (a *adviser) confirm(list []Candidate, top int) ([]Candidate, error) {
+	var out []Candidate
+	for len(list) > 0 && len(out) < top {
+		group := list[:min(len(list), top-len(out))]
+		list = list[len(group):]
+		a.told(len(group), 0)
+		if err := a.side(len(group), func(i int) error {
+			c := &group[i]
+			t, err := a.o.Demand.candidate(c)
+			if err != nil {
+				return err
+			}
+			t.Runs = simulate.Replications
+			got, err := t.Decide(a.ctx)
+			if err == nil {
+				got.Headroom, got.First = c.Capacity.Headroom, c.Capacity.First
+				a.seenBy(c, got)
+			}
+			return err
+		}); err != nil {
+			return append(out, group...), err
+		}
+		for _, c := range group {
+			if c.Capacity.Holds {
+				out = append(out, c)
+			}
+		}
 	}
-	d.Pools = slices.Clone(d.Pools)
-	pool := d.Of(op.Decode)
-	pool.Plan.Batch.Size = max(pool.Plan.Batch.Size, p.Curve(d, pool, c.Load.Lengths, 1).Largest)
-	return nil
+	return out, nil
+}
+
+// candidate is the demand on a candidate, whose ranks decode as many sequences at a time as there is room for.
+func (d *Demand) candidate(c *Candidate) (*simulate.Trial, error) {
+	on := &c.Deployment
+	p, err := serving.NewPredictor(on)
+	if err != nil {
+		return nil, err
+	}
+	on.Pools = slices.Clone(on.Pools)
+	pool := on.Of(op.Decode)
+	pool.Plan.Batch.Size = max(pool.Plan.Batch.Size, p.Curve(on, pool, c.Load.Lengths, 1).Largest)
+	return d.trial(on, nil)
 }
 
 // nearest says why nothing holds, and what would.
@@ -675,10 +708,7 @@ func (a *adviser) reaching(list []Candidate) ([]reached, error) {
 	a.told(len(list), 0)
 	return out, a.side(len(list), func(i int) error {
 		c := &list[i]
-		if err := c.fill(); err != nil {
-			return err
-		}
-		t, err := a.o.Demand.trial(&c.Deployment, nil)
+		t, err := a.o.Demand.candidate(c)
 		if err != nil {
 			return err
 		}

@@ -241,3 +241,63 @@ func TestTimesOfOneInstance(t *testing.T) {
 		}
 	}
 }
+
+// TestInterrupted: whoever interrupts a search gets the best so far, marked as such, or the interruption where there is nothing
+// yet.
+func TestInterrupted(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		goal      string
+		objective Objective
+		rate      float64
+	}{{"closed form", "60", Throughput, 10}, {"fewest", "60", MinGPUs, 300}, {"capacity", "p95:60ms", MinGPUs, 10}, {"capacity on some", "p95:60ms", Throughput, 10}} {
+		t.Run(c.name, func(t *testing.T) {
+			q := question.DefaultOf(question.Plan)
+			q.Model, q.System, q.Input, q.Output, q.Rate, q.GPUs, q.Objective = "Qwen3-30B-A3B", "H100_SXM", 1000, 50, c.rate, 32, c.objective
+			q.Goals.TPOT = c.goal
+			l, err := q.Load()
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := NewDemand(l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			engines, err := engine.Choices("vllm")
+			if err != nil {
+				t.Fatal(err)
+			}
+			// give is the answer of a search that is interrupted when so many parts of its work are done.
+			give := func(after int) (*Advice, int, error) {
+				ctx, cancel := context.WithCancel(context.Background())
+				defer cancel()
+				all := 0
+				got, err := Give(ctx, l, Options{GPUs: 32, GPUsPerNode: 8, Mode: Both, Objective: c.objective, Rate: q.Rate, Engines: engines, Top: 2, Workers: 1, Demand: d,
+					Told: func(_, done int) {
+						if all += done; all >= after {
+							cancel()
+						}
+					}})
+				return got, all, err
+			}
+			whole, parts, err := give(1 << 30)
+			if err != nil || whole.Partial || len(whole.Ranked) == 0 {
+				t.Fatalf("%v, %+v", err, whole)
+			}
+			partial := 0
+			for _, after := range []int{1, parts / 2, parts - 2} {
+				got, _, err := give(after)
+				switch {
+				case err != nil && got == nil:
+				case err != nil || !got.Partial || len(got.Ranked) == 0 || got.Ranked[0].Sides == nil:
+					t.Errorf("after %d of %d: %v, %+v", after, parts, err, got)
+				default:
+					partial++
+				}
+			}
+			if partial == 0 {
+				t.Error("no interruption gave anything")
+			}
+		})
+	}
+}

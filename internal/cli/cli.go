@@ -55,10 +55,15 @@ func Run(ctx context.Context, args []string, given Streams) int {
 		return code
 	case <-ctx.Done():
 	}
-	select {
-	case code := <-done:
-		return code
-	case <-time.After(patience):
+	for wait := patience; wait > 0; {
+		select {
+		case code := <-done:
+			return code
+		case <-time.After(wait):
+			if wait = 0; s.showing.Swap(false) {
+				wait = time.Second
+			}
+		}
 	}
 	out.close()
 	messages.close()

@@ -37,10 +37,15 @@ It prints the best deployments, the frontier between tokens/s per user and token
 GPU, and the launch arguments of the first. TTFT, TPOT and throughput are what clients
 see when there are enough of them to fill the batches.
 
+With a rate and limits of percentiles (--rate 50 --ttft p99:2s --tpot p95:50ms) requests
+come by themselves, and what holds is simulated: the answer has the fewest GPUs or, with
+--gpus, the most room for more requests. Ctrl-C shows the best so far.
+
 Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 		Example: `  throughline plan --model DeepSeek-V3 --system H200 --gpus 32 --isl 4000 --osl 1000 --tpot 50ms --weights fp8
   throughline plan --model qwen3_32b_flash --system H100_SXM --gpus 8 --mode agg --engine vllm
   throughline plan --model llama_3_70b --system H100_SXM --gpus 16 --objective min-gpus --rate 5 --ttft 2s
+  throughline plan --model Llama-3.1-8B --system L40S --rate 20 --isl 500 --osl 50 --ttft p99:500ms --tpot p95:60ms
   throughline plan --model llama_3_8b --system H200 --gpus 4 --out plans.xlsx
   throughline plan --model llama_3_8b --system L40S --gpus 4 --price 1.2 --power 350 --json`,
 		Args: onlyFlags(""),
@@ -94,6 +99,7 @@ const mostPlanned = 1024
 
 // showPartial shows what was found before an interruption. No files are written: they would look complete.
 func showPartial(ctx context.Context, s Streams, got *advice.Advice, asJSON bool, view viewOptions, l *question.Loaded, o *advice.Options) error {
+	s.showing.Store(true)
 	var err error
 	if asJSON {
 		err = report.AdviceJSON(s.data, l, o, got)
@@ -112,7 +118,7 @@ func workers(q *question.Question) int { return cmp.Or(q.Jobs, runtime.GOMAXPROC
 // askPlan is the question of the flags with its files, and the options of its search; all problems at once.
 func askPlan(s Streams, flags *settings, view *viewOptions, asked *charts, out *output) (*question.Loaded, advice.Options, *sheet, error) {
 	q, err := flags.read()
-	if q.Rate > 0 && !flags.given("gpus") && (!flags.given("objective") || q.Objective == question.MinGPUs) {
+	if (q.Rate > 0 || q.Simulates() && q.Traffic.Trace != "") && !flags.given("gpus") && (!flags.given("objective") || q.Objective == question.MinGPUs) {
 		q.Objective, q.GPUs = question.MinGPUs, mostPlanned
 	}
 	sheet, wrong := asked.plan(q.Files(), nil, out)

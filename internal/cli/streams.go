@@ -34,12 +34,14 @@ type Streams struct {
 	watched io.Writer
 	// terminal: Out is one.
 	terminal bool
+	// showing: what was found before an interruption is being written.
+	showing *atomic.Bool
 }
 
 // guarded is streams for commands: no output is lost unnoticed, and no control character reaches a terminal.
 func guarded(s Streams) (Streams, *sink, *sink) {
 	out, err := &sink{w: s.Out}, &sink{w: s.Err}
-	g := Streams{In: s.In, Out: &cleaner{w: out}, data: out, watched: s.Err, Width: s.Width, Bars: s.Bars}
+	g := Streams{In: s.In, Out: &cleaner{w: out}, data: out, watched: s.Err, Width: s.Width, Bars: s.Bars, showing: new(atomic.Bool)}
 	if g.Width == 0 {
 		g.Width = terminalWidth(s.Out)
 	}

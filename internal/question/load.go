@@ -144,9 +144,10 @@ func (q *Question) needed() error {
 	}
 	switch {
 	case q.Rate > 0:
-	case q.Simulates() && q.Traffic.Trace == "":
+	case q.Simulates() && q.Traffic.Trace != "": // at its own
+	case q.Simulates():
 		errs = append(errs, wrong("rate", missing+"limits of percentiles hold at a number of requests per second"))
-	case q.Objective == MinGPUs && q.Traffic.Trace == "":
+	case q.Objective == MinGPUs:
 		errs = append(errs, wrong("rate", missing+"objective min-gpus needs the requests per second to serve"))
 	}
 	if q.Objective == Cost && q.Price == 0 {

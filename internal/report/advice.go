@@ -159,7 +159,7 @@ const (
 func candidates(cs []advice.Candidate, letter string, fields []*result.Field, v View) string {
 	columns := candidateColumns
 	if len(cs) > 0 && cs[0].Capacity != nil {
-		columns = slices.Concat(columns, capacityColumns)
+		columns = withCapacity(columns)
 	}
 	if fields != nil {
 		columns = nil

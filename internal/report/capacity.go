@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"throughline/internal/advice"
 	"throughline/number"
@@ -14,8 +15,17 @@ var capacityColumns = []fieldColumn{
 	{Column{"GPUs", true, 0}, "num_procs", "", cell},
 	{Column{"TTFT p99", true, 0}, "ttft_p99_ms", "", fixed(0)},
 	{Column{"TPOT p95", true, 0}, "tpot_p95_ms", "", fixed(1)},
-	{Column{"headroom", true, 0}, "headroom", "", inPercent},
-	{Column{"breaks first", false, 2}, "breaks_first", "", cell},
+	{Column{"headroom", true, 1}, "headroom", "", inPercent},
+	{Column{"breaks first", false, 4}, "breaks_first", "", cell},
+}
+
+// withCapacity is the usual columns and those of rows that were simulated, whose percentiles go before means.
+func withCapacity(usual []fieldColumn) []fieldColumn {
+	out := slices.Concat(usual, capacityColumns)
+	for _, mean := range []int{ttft, tpot, perGPU} {
+		out[mean].Rank = 3
+	}
+	return out
 }
 
 // inPercent is a part of something.

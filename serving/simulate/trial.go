@@ -120,13 +120,17 @@ func (t *Trial) decide(ctx context.Context) (verdict, error) {
 	}
 }
 
-// Glance is what one run says. It is shorter than those that decide.
-func (t *Trial) Glance(ctx context.Context) (bool, error) {
+// Glance is whether one run holds, which is shorter than those that decide, and what it saw.
+func (t *Trial) Glance(ctx context.Context) (bool, *Capacity, error) {
 	if !t.Recorded {
 		t.Requests = max(glance, t.Requests*glance/LeastRequests)
 	}
 	s, err := t.steady(ctx, t.Seed)
-	return err == nil && s.verdict() == keeps, err
+	if err != nil {
+		return false, nil, err
+	}
+	t.samples = []*sample{s}
+	return s.verdict() == keeps, t.capacity(), nil
 }
 
 // steady is a run that is long enough, for the number of requests that are under way, to tell about a steady state.
