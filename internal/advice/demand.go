@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"throughline/deploy"
 	"throughline/internal/point"
@@ -19,7 +20,8 @@ type Demand struct {
 
 	traffic simulate.Traffic
 	trace   *simulate.Trace
-	longest int // tokens of a request that the model takes; 0: any number
+	kept    []simulate.Request // of the trace; nil: it is too long
+	longest int                // tokens of a request that the model takes; 0: any number
 	set     simulate.Settings
 	lengths workload.Lengths // mean ones
 	seed    uint64
@@ -53,7 +55,7 @@ func NewDemand(l *question.Loaded) (*Demand, error) {
 	}
 	d.Rate = cmp.Or(d.Rate, d.trace.Rate())
 	d.lengths = workload.Lengths{Input: max(1, int(math.Round(d.trace.MeanInput))), Output: max(1, int(math.Round(d.trace.MeanOutput)))}
-	return d, nil
+	return d, d.keep()
 }
 
 // String is how the requests come.
@@ -76,12 +78,45 @@ func (d *Demand) Method(c *simulate.Capacity) string {
 // source is so many requests at a rate.
 func (d *Demand) source(rate float64, seed uint64, requests int) (simulate.Source, error) {
 	if d.trace != nil {
-		return d.trace.Source(rate/d.trace.Rate(), 0, 0)
+		return d.played(rate / d.trace.Rate())
 	}
 	t := d.traffic
 	turns := max(1, t.Turns)
 	t.Rate, t.Requests, t.Seed = rate/float64(turns), (requests+turns-1)/turns, seed
 	return t.Source(), nil
+}
+
+// mostKept is the requests of a trace that are kept in memory, and not read for every run.
+const mostKept = 1_000_000
+
+// played is the trace so many times as fast.
+func (d *Demand) played(speed float64) (simulate.Source, error) {
+	if d.kept == nil {
+		return d.trace.Source(speed, 0, 0)
+	}
+	list := slices.Clone(d.kept)
+	for i := range list {
+		list[i].Arrival /= speed
+	}
+	return &simulate.List{Requests: list}, nil
+}
+
+// keep reads the trace once, for all runs.
+func (d *Demand) keep() error {
+	if d.trace.Requests > mostKept {
+		return nil
+	}
+	source, err := d.trace.Source(1, 0, 0)
+	if err != nil {
+		return err
+	}
+	for {
+		r, ok, err := source.Next()
+		if err != nil || !ok {
+			return err
+		}
+		d.kept = append(d.kept, r)
+	}
 }
 
 // prompts is the same demand for first tokens alone, as a prefill pool meets it.
