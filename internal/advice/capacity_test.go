@@ -250,10 +250,11 @@ func TestInterrupted(t *testing.T) {
 		goal      string
 		objective Objective
 		rate      float64
-	}{{"closed form", "60", Throughput, 10}, {"fewest", "60", MinGPUs, 300}, {"capacity", "p95:60ms", MinGPUs, 10}, {"capacity on some", "p95:60ms", Throughput, 10}} {
+		gpus      int
+	}{{"closed form", "60", Throughput, 10, 32}, {"fewest", "60", MinGPUs, 300, 32}, {"capacity", "p95:60ms", MinGPUs, 10, 4}, {"capacity on some", "p95:60ms", Throughput, 10, 2}} {
 		t.Run(c.name, func(t *testing.T) {
 			q := question.DefaultOf(question.Plan)
-			q.Model, q.System, q.Input, q.Output, q.Rate, q.GPUs, q.Objective = "Qwen3-30B-A3B", "H100_SXM", 1000, 50, c.rate, 32, c.objective
+			q.Model, q.System, q.Input, q.Output, q.Rate, q.GPUs, q.Objective = "Qwen3-30B-A3B", "H100_SXM", 1000, 50, c.rate, c.gpus, c.objective
 			q.Goals.TPOT = c.goal
 			l, err := q.Load()
 			if err != nil {
@@ -272,7 +273,7 @@ func TestInterrupted(t *testing.T) {
 				ctx, cancel := context.WithCancel(context.Background())
 				defer cancel()
 				all := 0
-				got, err := Give(ctx, l, Options{GPUs: 32, GPUsPerNode: 8, Mode: Both, Objective: c.objective, Rate: q.Rate, Engines: engines, Top: 2, Workers: 1, Demand: d,
+				got, err := Give(ctx, l, Options{GPUs: c.gpus, GPUsPerNode: 8, Mode: Both, Objective: c.objective, Rate: q.Rate, Engines: engines, Top: 2, Workers: 1, Demand: d,
 					Told: func(_, done int) {
 						if all += done; all >= after {
 							cancel()
