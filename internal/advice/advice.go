@@ -20,6 +20,7 @@ import (
 	"throughline/plan"
 	"throughline/search"
 	"throughline/serving"
+	"throughline/serving/simulate"
 	"throughline/workload"
 )
 
@@ -60,6 +61,11 @@ type Options struct {
 	Pools       int // of either phase, to rank by themselves
 	Prefill     int // processors of the prefill pool; the others decode; 0: searched
 
+	// Demand is what deployments are simulated under; nil: the closed form decides.
+	Demand *Demand
+	// Told hears of parts of the work that there are, and of those that are done; nil: no one listens.
+	Told func(parts, done int)
+
 	exhaustive bool // look at everything, for tests of what is left out otherwise
 }
 
@@ -76,6 +82,8 @@ type Candidate struct {
 	PerGPU            float64 // output tokens per second
 	DollarsPerMillion float64 // dollars per million output tokens; 0: no price is known
 	TokensPerJoule    float64 // output tokens; 0: no power is known
+
+	Capacity *simulate.Capacity // at the rate that was asked for; nil: not simulated
 }
 
 // Side is what there is to say about a pool of a candidate: a bare step of the phase it is known by, prefill for a prefill
@@ -97,6 +105,7 @@ type Advice struct {
 	Reasons  []string    // why there is nothing, by mode
 	Tried    []Tried     // what became of deployments that practitioners would try, where that is asked
 	Launch   Launching   // what is said of how to start one of them
+	Partial  bool        // the search was interrupted: these are the best so far
 }
 
 // space is the deployments that are considered.
@@ -138,7 +147,10 @@ func Give(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
 		p.Redundant, p.Overlaps, p.Accept = o.Redundant, o.Overlaps, a.worthwhile
 	}
 	a.decode.Drafts = o.Drafts
-	if o.Objective == MinGPUs {
+	switch {
+	case o.Demand != nil:
+		return a.hold()
+	case o.Objective == MinGPUs:
 		return a.fewest()
 	}
 	return a.on(o.GPUs)
@@ -164,6 +176,9 @@ func (a *adviser) fewest() (*Advice, error) {
 		got, err := a.on(n)
 		if err == nil {
 			got.Ranked = slices.DeleteFunc(got.Ranked, func(c Candidate) bool { return c.Seen.Requests < a.o.Rate })
+			if got.Partial && len(got.Ranked) == 0 {
+				err = a.ctx.Err()
+			}
 		}
 		return got, err
 	}
@@ -173,8 +188,8 @@ func (a *adviser) fewest() (*Advice, error) {
 		high = min(high, a.o.GPUs)
 		got, err := serves(high)
 		switch {
-		case err != nil:
-			return nil, err
+		case err != nil || got.Partial:
+			return got, err
 		case len(got.Ranked) > 0:
 			best = got
 		default:
@@ -185,6 +200,9 @@ func (a *adviser) fewest() (*Advice, error) {
 		mid := low + (high-low)/2
 		got, err := serves(mid)
 		switch {
+		case a.ctx.Err() != nil:
+			best.Partial = true
+			return best, nil
 		case err != nil:
 			return nil, err
 		case len(got.Ranked) > 0:
@@ -203,7 +221,7 @@ func (a *adviser) fewest() (*Advice, error) {
 	return &Advice{Reasons: []string{reason}}, nil
 }
 
-// on answers on exactly so many processors.
+// on answers on exactly so many processors. Interrupted, it answers with what it has found, if there is anything.
 func (a *adviser) on(gpus int) (*Advice, error) {
 	var out Advice
 	var ranked, frontier []weighed
@@ -212,10 +230,17 @@ func (a *adviser) on(gpus int) (*Advice, error) {
 			continue
 		}
 		f, err := a.newField(m, gpus)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = f.weigh()
 		}
-		if err := f.weigh(); err != nil {
+		if err != nil && a.ctx.Err() != nil {
+			out.Partial = true
+			if f != nil {
+				ranked = append(ranked, f.ranked...)
+			}
+			break
+		}
+		if err != nil {
 			return nil, err
 		}
 		if a.o.Pools > 0 && m == Disaggregated {
@@ -225,6 +250,9 @@ func (a *adviser) on(gpus int) (*Advice, error) {
 			out.Reasons = append(out.Reasons, fmt.Sprintf("%s: %s", m, f.reason()))
 		}
 		ranked, frontier = append(ranked, f.ranked...), append(frontier, f.points()...)
+	}
+	if out.Partial && len(ranked) == 0 {
+		return nil, a.ctx.Err()
 	}
 	for _, w := range a.rank(ranked) {
 		out.Ranked = append(out.Ranked, a.candidate(&w, gpus))
@@ -274,15 +302,21 @@ func pareto(all []weighed) []weighed {
 func (a *adviser) candidate(w *weighed, gpus int) Candidate {
 	d := w.contender.deployment(w.field, w.batch)
 	c := Candidate{Mode: w.field.mode, Deployment: d, Load: w.load(&d), Seen: w.seen, GPUs: gpus}
-	tokens := w.seen.Requests * float64(a.lengths.Output)
-	c.PerGPU = tokens / float64(gpus)
+	a.value(&c)
+	return c
+}
+
+// value works out what a candidate does for its processors.
+func (a *adviser) value(c *Candidate) {
+	gpus := float64(c.GPUs)
+	tokens := c.Seen.Requests * float64(a.lengths.Output)
+	c.PerGPU = tokens / gpus
 	if a.o.PerHour > 0 {
-		c.DollarsPerMillion = a.o.PerHour * float64(gpus) / 3600 / tokens * 1e6
+		c.DollarsPerMillion = a.o.PerHour * gpus / 3600 / tokens * 1e6
 	}
 	if a.o.Watts > 0 {
-		c.TokensPerJoule = tokens / (a.o.Watts * float64(gpus))
+		c.TokensPerJoule = tokens / (a.o.Watts * gpus)
 	}
-	return c
 }
 
 // look works out what is said about the pools.

@@ -25,7 +25,7 @@ func (c *Candidate) Record() *result.Record {
 		Procs: c.GPUs, Spare: c.Spare(), Cards: result.CardsOf(d), Shared: !d.Split(),
 		Whole: true, TTFT: c.Seen.TTFT, TPOT: c.Seen.TPOT, Latency: c.Seen.Latency, Requests: c.Seen.Requests,
 		Served: true, Engine: d.Engine.Name, Clients: c.Load.Clients, Held: c.Held(), Trusted: &c.Trusted,
-		DollarsPerMillion: c.DollarsPerMillion, TokensPerJoule: c.TokensPerJoule,
+		DollarsPerMillion: c.DollarsPerMillion, TokensPerJoule: c.TokensPerJoule, Capacity: c.Capacity,
 	}
 	for i := range d.Pools {
 		pool, side := &d.Pools[i], &c.Sides[i]

@@ -210,6 +210,7 @@ func (o *option) copy(n int) {
 func (s *stock) each(n int, do func(w *worker, i int)) error {
 	var next atomic.Int64
 	var wait sync.WaitGroup
+	s.told(n, 0)
 	for _, w := range s.workers {
 		wait.Go(func() {
 			for s.ctx.Err() == nil {
@@ -218,6 +219,7 @@ func (s *stock) each(n int, do func(w *worker, i int)) error {
 					return
 				}
 				do(w, i)
+				s.told(0, 1)
 			}
 		})
 	}

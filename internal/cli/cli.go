@@ -58,10 +58,14 @@ func Run(ctx context.Context, args []string, given Streams) int {
 		return code
 	case <-ctx.Done():
 	}
-	select {
-	case code := <-done:
-		return code
-	case <-time.After(patience + time.Duration(asked.Load())):
+	for waited := time.Duration(0); waited < patience+time.Duration(asked.Load()); { // a command may ask for more while it ends
+		more := patience + time.Duration(asked.Load()) - waited
+		select {
+		case code := <-done:
+			return code
+		case <-time.After(more):
+			waited += more
+		}
 	}
 	out.close()
 	messages.close()

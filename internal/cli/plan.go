@@ -2,9 +2,11 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -37,10 +39,15 @@ It prints the best deployments, the frontier between tokens/s per user and token
 GPU, and the launch arguments of the first. TTFT, TPOT and throughput are what clients
 see when there are enough of them to fill the batches.
 
+With a rate and limits of percentiles (--rate 50 --ttft p99:2s --tpot p95:50ms) requests
+come by themselves, and what holds is simulated: the answer has the fewest GPUs or, with
+--gpus, the most room for more requests. Ctrl-C shows the best so far.
+
 Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 		Example: `  throughline plan --model DeepSeek-V3 --system H200 --gpus 32 --isl 4000 --osl 1000 --tpot 50ms --weights fp8
   throughline plan --model qwen3_32b_flash --system H100_SXM --gpus 8 --mode agg --engine vllm
   throughline plan --model llama_3_70b --system H100_SXM --gpus 16 --objective min-gpus --rate 5 --ttft 2s
+  throughline plan --model Llama-3.1-8B --system L40S --rate 20 --isl 500 --osl 50 --ttft p99:500ms --tpot p95:60ms
   throughline plan --model llama_3_8b --system H200 --gpus 4 --out plans.xlsx
   throughline plan --model llama_3_8b --system L40S --gpus 4 --price 1.2 --power 350 --json`,
 		Args: onlyFlags(""),
@@ -53,9 +60,15 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 			if err := document.Join(err, wrong); err != nil {
 				return question.Once(err)
 			}
+			bar := newProgress(s.watched, 0)
+			o.Told = bar.told
 			got, err := advice.Give(cmd.Context(), l, o)
+			bar.finish()
 			if err != nil {
 				return err
+			}
+			if got.Partial {
+				return showPartial(cmd.Context(), s, got, asJSON, view, l, &o)
 			}
 			if err := start.choose(got, launching); err != nil {
 				return err
@@ -96,12 +109,33 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
 	return cmd
 }
 
+// mostPlanned is the GPUs that a rate may take where no number is given.
+const mostPlanned = 1024
+
+// showPartial shows what was found before an interruption. No files are written: they would look complete.
+func showPartial(ctx context.Context, s Streams, got *advice.Advice, asJSON bool, view viewOptions, l *question.Loaded, o *advice.Options) error {
+	s.linger(time.Second)
+	var err error
+	if asJSON {
+		err = report.AdviceJSON(s.data, l, o, got)
+	} else {
+		err = report.Advice(s.Out, view.of(s), l, o, got)
+	}
+	if err != nil {
+		return systemError{err}
+	}
+	return ctx.Err()
+}
+
 // workers is the processors of this machine to use.
 func workers(q *question.Question) int { return cmp.Or(q.Jobs, runtime.GOMAXPROCS(0)) }
 
 // askPlan is the question of the flags with its files, and the options of its search; all problems at once.
 func askPlan(s Streams, flags *settings, view *viewOptions, asked *charts, out *output) (*question.Loaded, advice.Options, *sheet, error) {
 	q, err := flags.read()
+	if (q.Rate > 0 || q.Simulates() && q.Traffic.Trace != "") && !flags.given("gpus") && (!flags.given("objective") || q.Objective == question.MinGPUs) {
+		q.Objective, q.GPUs = question.MinGPUs, mostPlanned
+	}
 	sheet, wrong := asked.plan(q.Files(), nil, out)
 	errs := []error{err, report.CheckColumns(view.columns), wrong, checkPlanForm(out)}
 	l, err := q.Load()
@@ -111,11 +145,16 @@ func askPlan(s Streams, flags *settings, view *viewOptions, asked *charts, out *
 	warn(s, l.Warnings)
 	flags.note(s, l)
 	engines, err := l.Engines(q.Engine)
+	demand, wrong := advice.NewDemand(l)
+	if err = document.Join(err, wrong); err != nil {
+		return nil, advice.Options{}, nil, err
+	}
 	return l, advice.Options{
 		GPUs: q.GPUs, GPUsPerNode: q.GPUsPerNode, Mode: q.Mode, Objective: q.Objective, Rate: q.Rate, Engines: engines,
 		Redundant: search.Range{High: q.Redundant}, Drafts: search.Range{High: q.Drafts}, Top: q.Top, PerHour: q.Price, Watts: q.Power,
 		Overlaps: overlaps(q.Overlap), Workers: workers(&q), Prefill: q.PrefillGPUs, Pools: q.Pools,
-	}, sheet, err
+		Demand: demand,
+	}, sheet, nil
 }
 
 // overlaps are those that a search tries; the empty name is none.

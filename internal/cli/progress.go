@@ -41,6 +41,16 @@ func (p *progress) tick() {
 	fmt.Fprint(p.w, "\r", progressLine(p.done, p.total, now.Sub(p.start)), "\x1b[K")
 }
 
+// told hears of more parts, and of parts that are done.
+func (p *progress) told(parts, done int) {
+	p.mu.Lock()
+	p.total += parts
+	p.mu.Unlock()
+	for range done {
+		p.tick()
+	}
+}
+
 // progressLine is a bar, the share that is done, and the time left at the speed so far.
 func progressLine(done, total int, elapsed time.Duration) string {
 	const width = 30

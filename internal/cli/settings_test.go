@@ -161,7 +161,7 @@ func TestNoEffect(t *testing.T) {
 	if got != want {
 		t.Errorf("the answer changed:\n%s\n%s", want, got)
 	}
-	for _, w := range []string{"note: --rate has no effect: only objective min-gpus serves a given rate\n", "note: --redundant has no effect: llama-3-8B has no experts\n"} {
+	for _, w := range []string{"note: --rate has no effect: only objective min-gpus and limits of percentiles, like p99:2s, serve a given rate\n", "note: --redundant has no effect: llama-3-8B has no experts\n"} {
 		if !strings.Contains(said, w) {
 			t.Errorf("not said: %s%s", w, said)
 		}
@@ -208,7 +208,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"explain", "--until", "tp"}, "tpot=\n:2\n"},
 		{[]string{"explain", "--system", "H200", "--seek", "mem1.G"}, "mem1.GiB\nmem1.GBps\n:4\n"},
 		{[]string{"explain", "--seek", "mem1.G"}, "mem1.GiB\nmem1.GBps\n:4\n"},
-		{[]string{"plan", "--columns", "TTFT,tpot"}, "TTFT,TPOT\nTTFT,TPOT_limit\nTTFT,TPOT_confidence\nTTFT,TPOT_error_band\nTTFT,TPOT_low\nTTFT,TPOT_high\n:6\n"},
+		{[]string{"plan", "--columns", "TTFT,tpot"}, "TTFT,TPOT\nTTFT,TPOT_limit\nTTFT,TPOT_confidence\nTTFT,TPOT_error_band\nTTFT,TPOT_low\nTTFT,TPOT_high\nTTFT,tpot_mean_ms\nTTFT,tpot_p50_ms\nTTFT,tpot_p95_ms\nTTFT,tpot_p99_ms\nTTFT,tpot_p99_low_ms\nTTFT,tpot_p99_high_ms\n:6\n"},
 		{[]string{"explain", "--chart", "ro"}, "roofline\n:6\n"},
 		{[]string{"run", "--chart", "lines,he"}, "lines,heatmap\n:6\n"},
 		{[]string{"run", "--theme", "d"}, "dark\n:4\n"},

@@ -11,6 +11,7 @@ import (
 
 	"throughline/internal/document"
 	"throughline/internal/picture"
+	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/serving/simulate"
@@ -196,15 +197,18 @@ func (o *simulateOptions) files(note func(error)) {
 func (o *simulateOptions) load(sim *simulation, note func(error)) {
 	q, from := &o.asked, &o.asked.Traffic
 	t := &sim.traffic
-	*t = simulate.Traffic{
-		Requests: from.Requests, Clients: q.Concurrency, Groups: from.Groups, Prefix: from.SharedTokens, Turns: from.Turns, Think: from.Think,
-		Seed: uint64(from.Seed), HashTokens: from.BlockTokens, Rate: from.Rate,
-	}
-	t.Arrival, _ = workload.ParseArrival(from.Arrival)
+	var err error
+	*t, err = point.Drawn(q)
+	note(err)
+	t.Requests, t.Clients, t.Rate = from.Requests, q.Concurrency, from.Rate
 	sim.result.TTFT, _ = workload.ParseLimit(from.TTFT)
 	sim.result.TPOT, _ = workload.ParseLimit(from.TPOT)
 	sim.result.Asked = simulate.Asked{Dataset: "random", Input: q.Lengths().Input, Output: q.Lengths().Output, Ratio: from.Ratio}
-	o.drawnLengths(sim, note)
+	if len(t.Recorded) > 0 {
+		sim.result.Asked = simulate.Asked{Dataset: strings.TrimPrefix(q.Distribution, "trace:")}
+	} else if t.Input.Kind == "uniform" {
+		sim.result.Asked.Ratio = t.Input.By
+	}
 	sim.result.Concurrency, sim.result.Seed, sim.result.Rate = t.Clients, t.Seed, t.Rate
 	if from.Groups > 0 {
 		sim.result.Asked.Dataset = "generated-shared-prefix"
@@ -212,7 +216,6 @@ func (o *simulateOptions) load(sim *simulation, note func(error)) {
 	if from.Trace == "" {
 		return
 	}
-	var err error
 	if sim.trace, err = simulate.OpenTrace(from.Trace); err != nil {
 		note(err)
 		sim.trace = nil
@@ -228,28 +231,5 @@ func (o *simulateOptions) load(sim *simulation, note func(error)) {
 	}
 	if !sim.trace.Timed {
 		note(fmt.Errorf("%s: has no arrivals; --lengths trace:%s takes its lengths", from.Trace, from.Trace))
-	}
-}
-
-// drawnLengths are those of requests that no trace gives.
-func (o *simulateOptions) drawnLengths(sim *simulation, note func(error)) {
-	t, words := &sim.traffic, o.asked.Distribution
-	if file, ok := strings.CutPrefix(words, "trace:"); ok && file != "" {
-		var err error
-		t.Recorded, err = simulate.ReadLengths(file)
-		note(err)
-		sim.result.Asked = simulate.Asked{Dataset: file}
-		return
-	}
-	if ratio := o.asked.Traffic.Ratio; ratio != 1 && words == "" {
-		words = fmt.Sprintf("uniform:%g", ratio)
-	}
-	var err error
-	if t.Input, err = simulate.ParseLength(words, o.asked.Lengths().Input); err != nil {
-		note(ofFlag("lengths", err))
-	}
-	t.Output, _ = simulate.ParseLength(words, o.asked.Lengths().Output)
-	if t.Input.Kind == "uniform" {
-		sim.result.Asked.Ratio = t.Input.By
 	}
 }

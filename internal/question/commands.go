@@ -173,6 +173,8 @@ var conflicts = slices.Concat(ofBench, []conflict{
 		"needs the tokens that a group shares as well: gsp-system-prompt-len"},
 	{Plan | Deployed, "gsp-system-prompt-len", func(q *Question) bool { return q.Traffic.SharedTokens > 0 && q.Traffic.Groups == 0 },
 		"needs a number of groups as well: gsp-num-groups"},
+	{Plan, "prefix-hit", func(q *Question) bool { return q.Simulates() && (q.Prefix > 0 || q.PrefixHit > 0) },
+		"does not go with limits of percentiles, for which requests are simulated: say what prompts share, by gsp-num-groups, turns or trace, and prefix-cache"},
 	{Run, "simulate", func(q *Question) bool {
 		as, err := assume.Parse(q.Assume)
 		return q.Simulated > 0 && err == nil && !as.Engine

@@ -60,9 +60,11 @@ func (l *Loaded) Idle(of Command, given func(name string) bool) []document.Probl
 
 // What settings need.
 
-func ownTimes(l *Loaded) bool       { return l.StepSource == "" || l.StepSource == OwnTimes }
-func turns(l *Loaded) bool          { return l.Traffic.Turns > 1 }
-func finiteRate(l *Loaded) bool     { return l.Traffic.MaxRate || !math.IsInf(l.Traffic.Rate, 1) }
+func ownTimes(l *Loaded) bool { return l.StepSource == "" || l.StepSource == OwnTimes }
+func turns(l *Loaded) bool    { return l.Traffic.Turns > 1 }
+func finiteRate(l *Loaded) bool {
+	return l.Traffic.MaxRate || l.Rate > 0 || !math.IsInf(l.Traffic.Rate, 1)
+}
 func givenRate(l *Loaded) bool      { return !l.Traffic.MaxRate }
 func drawn(l *Loaded) bool          { return l.Traffic.Trace == "" }
 func sharedPrompts(l *Loaded) bool  { return !drawn(l) || turns(l) || l.Traffic.Groups > 0 }
@@ -71,7 +73,7 @@ func recordedLength(l *Loaded) bool { return strings.HasPrefix(l.Spreading(), "t
 
 // several reports whether a request may be given to more than one rank.
 func several(l *Loaded) bool {
-	return l.Traffic.Replicas > 1 || l.DP > 1 || l.PP > 1 || l.Split()
+	return l.Simulates() || l.Traffic.Replicas > 1 || l.DP > 1 || l.PP > 1 || l.Split()
 }
 
 // chance reports whether anything of a simulation is drawn at random.
@@ -89,15 +91,18 @@ var (
 
 // Why settings have no effect.
 
-func closedLoop(_ *Loaded, of Command) string {
-	if of == Simulate {
+func closedLoop(l *Loaded, of Command) string {
+	switch {
+	case of == Simulate, of == Plan && l.Simulates():
 		return ""
+	case of == Plan:
+		return "clients send a request when their last has ended; with limits of percentiles, like p99:2s, they come by themselves"
 	}
 	return "clients send a request when their last has ended; simulate lets them come by themselves"
 }
 
 func recordedPrompts(l *Loaded, of Command) string {
-	if of == Simulate || drawn(l) {
+	if of == Simulate || of == Plan && l.Simulates() || drawn(l) {
 		return ""
 	}
 	return "which prompts of a trace begin alike counts in simulate"
@@ -138,8 +143,8 @@ func bareStep(l *Loaded, of Command) string {
 }
 
 func noRate(l *Loaded, _ Command) string {
-	if l.Objective != MinGPUs {
-		return "only objective min-gpus serves a given rate"
+	if l.Objective != MinGPUs && !l.Simulates() {
+		return "only objective min-gpus and limits of percentiles, like p99:2s, serve a given rate"
 	}
 	return ""
 }

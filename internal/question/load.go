@@ -171,7 +171,12 @@ func (q *Question) needed() error {
 	if q.GPUs > 0 && q.PrefillGPUs >= q.GPUs {
 		errs = append(errs, wrong("prefill-gpus", fmt.Sprintf("must be less than the %d GPUs: the others decode", q.GPUs)))
 	}
-	if q.Objective == MinGPUs && q.Rate == 0 {
+	switch {
+	case q.Rate > 0:
+	case q.Simulates() && q.Traffic.Trace != "": // at its own
+	case q.Simulates():
+		errs = append(errs, wrong("rate", missing+"limits of percentiles hold at a number of requests per second"))
+	case q.Objective == MinGPUs:
 		errs = append(errs, wrong("rate", missing+"objective min-gpus needs the requests per second to serve"))
 	}
 	if q.Objective == Cost && q.Price == 0 {

@@ -3,6 +3,7 @@
 package question
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -72,6 +73,7 @@ type Search struct {
 	Top          int     // deployments to rank
 	Pools        int     // pools of either phase to rank by themselves
 	Price, Power float64 // of a processor: dollars per hour, watts; 0: not known
+	Goals        Goals
 }
 
 // Formats are number formats by name.
@@ -236,11 +238,14 @@ func (q *Question) Spread() (workload.Lengths, error) {
 
 // Limits on what clients see.
 func (q *Question) Limits() (out workload.Limits) {
-	if q.TTFT > 0 {
-		out.TTFT = &q.TTFT
-	}
-	if q.TPOT > 0 {
-		out.TPOT = &q.TPOT
+	ttft, tpot := q.Goals.limits()
+	for _, l := range []struct {
+		to   **float64
+		from [2]float64
+	}{{&out.TTFT, [2]float64{q.TTFT, ttft.Seconds}}, {&out.TPOT, [2]float64{q.TPOT, tpot.Seconds}}} {
+		if ms := cmp.Or(l.from[0], 1e3*l.from[1]); ms > 0 {
+			*l.to = &ms
+		}
 	}
 	return out
 }

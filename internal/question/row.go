@@ -72,6 +72,11 @@ func (q *Question) TakeRow(from string, given func(name string) bool) error {
 func (row *plannedRow) tell(words map[string]string) {
 	d := &row.Decode
 	words["engine"], words["concurrency"], words["batch"] = row.Engine, strconv.Itoa(row.Concurrency), strconv.Itoa(d.Batch)
+	for _, name := range []string{"ttft", "tpot"} {
+		if strings.Contains(words[name], ":") {
+			delete(words, name) // on a share of requests that come by themselves
+		}
+	}
 	// In the question of a plan these say how far it searched.
 	words["redundant"], words["drafts"] = strconv.Itoa(d.Redundant), strconv.Itoa(d.Drafts)
 	if words["overlap"] != "" || d.Overlap != "" {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"throughline/workload"
 )
 
 // Numbers out of bounds, and what is no number, are refused with the bound, however they come.
@@ -85,9 +87,14 @@ func TestTimes(t *testing.T) {
 		"50": 50, "50ms": 50, "2s": 2000, "1.5 s": 1500, "300us": 0.3, "300µs": 0.3, "300μs": 0.3, "2min": 120_000, "500000ns": 0.5, "1e3": 1000,
 	} {
 		q := Default()
-		s, _ := Lookup(Plan, "ttft")
+		s, _ := Lookup(Explain, "ttft")
 		if err := s.Set(&q, text); err != nil || math.Abs(q.TTFT-want) > 1e-12*want {
 			t.Errorf("%q is %v ms, %v; want %v", text, q.TTFT, err, want)
+		}
+		q = Default()
+		s, _ = Lookup(Plan, "ttft")
+		if err := s.Set(&q, text); err != nil || q.Simulates() || math.Abs(*q.Limits().TTFT-want) > 1e-12*want {
+			t.Errorf("%q is %v, %v; want %v", text, q.Goals, err, want)
 		}
 	}
 	for text, want := range map[string]float64{"0.5": 0.5, "500ms": 0.5, "2s": 2, "2min": 120, "300us": 3e-4} {
@@ -97,11 +104,34 @@ func TestTimes(t *testing.T) {
 			t.Errorf("%q is %v s, %v; want %v", text, q.Traffic.Think, err, want)
 		}
 	}
-	for _, text := range []string{"2 hours", "s", "", "2x", "2ss", "1m"} {
+	for _, text := range []string{"2 hours", "s", "2x", "2ss", "1m"} {
+		for _, of := range []Command{Plan, Explain} {
+			q := Default()
+			s, _ := Lookup(of, "tpot")
+			if err := s.Set(&q, text); err == nil || !strings.Contains(err.Error(), "must be a time like 2s, 50ms or 300us, or a number of ms, not") {
+				t.Errorf("%q: %v", text, err)
+			}
+		}
+	}
+}
+
+// TestGoals: limits with a share of the requests are simulated, others are not.
+func TestGoals(t *testing.T) {
+	for text, want := range map[string]workload.Limit{"p99:2s": {Share: 0.99, Seconds: 2}, "median:40ms": {Share: 0.5, Seconds: 0.04}, "mean:50": {Seconds: 0.05}, "50": {Seconds: 0.05}} {
 		q := Default()
 		s, _ := Lookup(Plan, "tpot")
-		if err := s.Set(&q, text); err == nil || !strings.Contains(err.Error(), "must be a time like 2s, 50ms or 300us, or a number of ms, not") {
-			t.Errorf("%q: %v", text, err)
+		if err := s.Set(&q, text); err != nil {
+			t.Fatal(err)
+		}
+		if _, got := q.GoalsOf(); got != want || q.Simulates() != strings.Contains(text, ":") {
+			t.Errorf("%q is %+v, simulated %v", text, got, q.Simulates())
+		}
+	}
+	for _, text := range []string{"p100:2s", "q99:2s", "p99:", "p99:0", "p99:NaN", "-1", "Inf", "NaN"} {
+		q := Default()
+		s, _ := Lookup(Plan, "ttft")
+		if err := s.Set(&q, text); err == nil {
+			t.Errorf("%q is taken", text)
 		}
 	}
 }

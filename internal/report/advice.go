@@ -37,7 +37,11 @@ func Advice(w io.Writer, v View, l *question.Loaded, o *advice.Options, a *advic
 		b.WriteString("no deployment found\n")
 		b.WriteString(tried(a.Tried, v))
 	} else {
+		if a.Partial {
+			say("interrupted: the best so far; the search did not end")
+		}
 		fmt.Fprintln(&b, candidates(a.Ranked, "", fields, v))
+		capacity(say, o, &a.Ranked[0])
 		if agg, dis, ratio := a.Versus(); agg != nil {
 			one, other := agg.Record(), dis.Record()
 			both := func(column int) string {
@@ -176,6 +180,9 @@ const (
 // candidates is a table of deployments, numbered behind a letter.
 func candidates(cs []advice.Candidate, letter string, fields []*result.Field, v View) string {
 	columns := candidateColumns
+	if len(cs) > 0 && cs[0].Capacity != nil {
+		columns = withCapacity(columns)
+	}
 	if fields != nil {
 		columns = nil
 		for _, f := range fields {
@@ -271,6 +278,14 @@ var (
 		{key: "tpot_confidence", field: "TPOT_confidence"}, {key: "tpot_error_band_percent", field: "TPOT_error_band(%)"}, {key: "tpot_low_s", field: "TPOT_low(s)"}, {key: "tpot_high_s", field: "TPOT_high(s)"},
 		{key: "dollars_per_million_tokens", field: "dollars_per_million_tokens", omit: true}, {key: "tokens_per_joule", field: "tokens_per_joule", omit: true},
 	}
+	capacityKeys = layout{
+		{key: "ttft_mean_ms", field: "ttft_mean_ms"}, {key: "ttft_p50_ms", field: "ttft_p50_ms"}, {key: "ttft_p95_ms", field: "ttft_p95_ms"},
+		{key: "ttft_p99_ms", field: "ttft_p99_ms"}, {key: "ttft_p99_low_ms", field: "ttft_p99_low_ms"}, {key: "ttft_p99_high_ms", field: "ttft_p99_high_ms"},
+		{key: "tpot_mean_ms", field: "tpot_mean_ms"}, {key: "tpot_p50_ms", field: "tpot_p50_ms"}, {key: "tpot_p95_ms", field: "tpot_p95_ms"},
+		{key: "tpot_p99_ms", field: "tpot_p99_ms"}, {key: "tpot_p99_low_ms", field: "tpot_p99_low_ms"}, {key: "tpot_p99_high_ms", field: "tpot_p99_high_ms"},
+		{key: "utilisation", field: "utilisation"}, {key: "headroom", field: "headroom"}, {key: "breaks_first", field: "breaks_first"}, {key: "holds", field: "holds"},
+		{key: "simulated_requests", field: "simulated_requests"}, {key: "simulated_runs", field: "simulated_runs"},
+	}
 	sideKeys = layout{
 		{key: "system", field: "system_name"}, {key: "instances", field: "instances"}, {key: "gpus_per_instance", field: "procs_per_instance"},
 		{key: "plan", field: "plans"}, {key: "dp", field: "dp"}, {key: "pp", field: "pp"}, {key: "tp", field: "tp"}, {key: "cp", field: "cp"},
@@ -294,7 +309,11 @@ func AdviceJSON(w io.Writer, l *question.Loaded, o *advice.Options, a *advice.Ad
 			if !r.Shared {
 				prefill = sideJSON(r, op.Prefill)
 			}
-			out[i] = object{layout: candidateKeys, record: r, more: []member{{"prefill", prefill}, {"decode", decode}}}
+			keys := candidateKeys
+			if cs[i].Capacity != nil {
+				keys = slices.Concat(keys, capacityKeys)
+			}
+			out[i] = object{layout: keys, record: r, more: []member{{"prefill", prefill}, {"decode", decode}}}
 		}
 		return out
 	}
@@ -309,6 +328,9 @@ func AdviceJSON(w io.Writer, l *question.Loaded, o *advice.Options, a *advice.Ad
 	}
 	if len(a.Reasons) > 0 {
 		doc["reasons"] = a.Reasons
+	}
+	if a.Partial {
+		doc["partial"] = true
 	}
 	if len(a.Tried) > 0 {
 		doc["tried"] = a.Tried

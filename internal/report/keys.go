@@ -17,7 +17,7 @@ func Keys(command string) []Key {
 	switch command {
 	case "plan":
 		side := append(append(append(layout{}, sideKeys...), expertKeys...), draftKeys...)
-		return append(candidateKeys.keys("", ""), side.keys("decode.", result.Prefix(op.Decode))...)
+		return append(append(candidateKeys.keys("", ""), capacityKeys.keys("", "")...), side.keys("decode.", result.Prefix(op.Decode))...)
 	case "estimate":
 		keys := append(pointKeys.keys("", ""), layout{{key: "context", field: "context"}}.keys("", "")...)
 		keys = append(keys, seenKeys.keys("clients.", "")...)

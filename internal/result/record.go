@@ -19,6 +19,7 @@ import (
 	"throughline/plan"
 	"throughline/search"
 	"throughline/serving"
+	"throughline/serving/simulate"
 	"throughline/workload"
 )
 
@@ -54,6 +55,8 @@ type Record struct {
 	Clients int
 	Held    float64             // bytes of the fullest processor
 	Trusted *serving.Confidence // in what clients see; nil: nothing was asked about them
+
+	Capacity *simulate.Capacity // at a rate that was asked for; nil: not simulated
 
 	DollarsPerMillion float64 // output tokens; 0: no price is known
 	TokensPerJoule    float64 // output tokens; 0: no power is known

@@ -25,13 +25,13 @@ const (
 var types = map[Type][]string{
 	Count: {
 		"schema", "run", "seq_size", "out_size", "num_procs", "spare_procs", "procs_per_instance", "num_npu", "dp", "tp", "pp", "cp", "sp", "moe_dp", "moe_tp", "ep",
-		"microbatchsize", "attn_microbatchsize", "mtp_token", "moe_redundant_expert_num", "instances", "concurrency", "cached_tokens", "context", "cards", "sequences",
+		"microbatchsize", "attn_microbatchsize", "mtp_token", "moe_redundant_expert_num", "instances", "concurrency", "cached_tokens", "context", "cards", "sequences", "simulated_requests", "simulated_runs",
 	},
 	Text: {
 		"mode", "reason", "model_name", "assumptions", "throughline_version", "input_hash", "pd_ratio", "bottleneck", "engine", "system", "trust",
-		"system_name", "flops_type", "confidence", "plan", "plans", "bound", "bound_by",
+		"system_name", "flops_type", "confidence", "plan", "plans", "bound", "bound_by", "breaks_first",
 	},
-	Flag: {"use_flash_attn", "deploy_shared_expert_for_each_npu", "fits"},
+	Flag: {"use_flash_attn", "deploy_shared_expert_for_each_npu", "fits", "holds"},
 }
 
 // Type is what the values of the field are.

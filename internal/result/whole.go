@@ -116,7 +116,7 @@ var resultFields = []Field{
 		}
 		return r.Engine
 	}},
-	served("concurrency", None, "clients of the closed loop under which TTFT, TPOT and the request rate hold", func(r *Record) any { return r.Clients }),
+	served("concurrency", None, "clients of the closed loop under which TTFT, TPOT and the request rate hold; of a deployment that was simulated at a rate, requests under way on average", func(r *Record) any { return r.Clients }),
 	{"TTFT_limit(ms)", Millis, Whole, "the limit on TTFT", func(r *Record) any { return optional(r.Limits.TTFT) }},
 	{"TPOT_limit(ms)", Millis, Whole, "the limit on TPOT", func(r *Record) any { return optional(r.Limits.TPOT) }},
 }

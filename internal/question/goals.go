@@ -1,0 +1,52 @@
+package question
+
+import (
+	"errors"
+	"strings"
+
+	"throughline/internal/document"
+	"throughline/workload"
+)
+
+// Goals are the limits of a search, in words: 2s is on the mean in closed form, p99:2s on a percentile, which is simulated.
+type Goals struct{ TTFT, TPOT string }
+
+// bareGoal is a limit that names no share of the requests.
+var bareGoal = Setting{Above: true, High: mostMilliseconds, Unit: milliseconds}
+
+// checkGoal refuses what is no limit.
+func checkGoal(text string) error {
+	_, err := parseGoal(text)
+	return err
+}
+
+// parseGoal reads a limit. One that names no share is on the mean.
+func parseGoal(text string) (workload.Limit, error) {
+	if text == "" || strings.Contains(text, ":") {
+		return workload.ParseLimit(text)
+	}
+	ms, err := bareGoal.parse(text)
+	if err == nil {
+		err = bareGoal.inBounds(ms, numberOf(ms))
+	}
+	var wrong *document.Error
+	if errors.As(err, &wrong) {
+		return workload.Limit{}, errors.New(wrong.Problems[0].Message)
+	}
+	return workload.Limit{Seconds: ms / 1e3}, nil
+}
+
+// limits are those that have been checked.
+func (g *Goals) limits() (ttft, tpot workload.Limit) {
+	ttft, _ = parseGoal(g.TTFT)
+	tpot, _ = parseGoal(g.TPOT)
+	return ttft, tpot
+}
+
+// GoalsOf are the limits of a search.
+func (q *Question) GoalsOf() (ttft, tpot workload.Limit) { return q.Goals.limits() }
+
+// Simulates reports whether a search simulates what it finds: a limit is on some share of the requests.
+func (q *Question) Simulates() bool {
+	return strings.Contains(q.Goals.TTFT+q.Goals.TPOT, ":")
+}

@@ -1,0 +1,60 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"throughline/internal/advice"
+	"throughline/number"
+	"throughline/workload"
+)
+
+// capacityColumns are those of rows that were simulated, besides.
+var capacityColumns = []fieldColumn{
+	{Column{"GPUs", true, 0}, "num_procs", "", cell},
+	{Column{"TTFT p99", true, 0}, "ttft_p99_ms", "", fixed(0)},
+	{Column{"TPOT p95", true, 0}, "tpot_p95_ms", "", fixed(1)},
+	{Column{"headroom", true, 1}, "headroom", "", inPercent},
+	{Column{"breaks first", false, 4}, "breaks_first", "", cell},
+}
+
+// withCapacity is the usual columns and those of rows that were simulated, whose percentiles go before means.
+func withCapacity(usual []fieldColumn) []fieldColumn {
+	out := slices.Concat(usual, capacityColumns)
+	for _, mean := range []int{ttft, tpot, perGPU} {
+		out[mean].Rank = 3
+	}
+	return out
+}
+
+// inPercent is a part of something.
+func inPercent(v any) string { return fmt.Sprintf("%.0f%%", 100*v.(float64)) }
+
+// capacity says under which requests the rows hold, and how that was found.
+func capacity(say func(format string, args ...any), o *advice.Options, best *advice.Candidate) {
+	c, d := best.Capacity, o.Demand
+	if c == nil {
+		return
+	}
+	what := "held on"
+	if o.Objective == advice.MinGPUs {
+		what = "held by the fewest GPUs of each layout; the first row by"
+	}
+	say("%s requests/s (%s), %s%s, %s %d GPUs", number.Plain(d.Rate, 4), d, goal("TTFT", d.TTFT), goal(" and TPOT", d.TPOT), what, best.GPUs)
+	ms := func(s float64) string { return number.Plain(1e3*s, 3) }
+	say("first row: p99 TTFT %s ms (95%% interval %s to %s), p99 TPOT %s ms (%s to %s), %.0f requests under way; %s", ms(c.TTFT.P99), ms(c.TTFT.P99Low), ms(c.TTFT.P99High),
+		ms(c.TPOT.P99), ms(c.TPOT.P99Low), ms(c.TPOT.P99High), math.Round(c.Concurrency), o.Demand.Method(c))
+}
+
+// goal is a limit in words.
+func goal(of string, l workload.Limit) string {
+	if l.Seconds == 0 {
+		return ""
+	}
+	share := "mean"
+	if l.Share > 0 {
+		share = fmt.Sprintf("p%s", number.Plain(100*l.Share, 4))
+	}
+	return fmt.Sprintf("%s %s within %s ms", of, share, number.Plain(1e3*l.Seconds, 4))
+}
