@@ -26,6 +26,15 @@ func ExpertLayouts(procs int) []ExpertLayout {
 	return out
 }
 
+// OneCopy lists those splits of experts over exactly procs processors that hold each of them once.
+func OneCopy(procs int) []ExpertLayout {
+	var out []ExpertLayout
+	for _, ep := range divisors(procs) {
+		out = append(out, ExpertLayout{EP: ep, TP: procs / ep, DP: 1})
+	}
+	return out
+}
+
 // divisors of n, ascending.
 func divisors(n int) []int {
 	var low, high []int

@@ -4,7 +4,9 @@ import (
 	"math"
 
 	"throughline/deploy"
+	"throughline/estimate"
 	"throughline/op"
+	"throughline/search"
 	"throughline/workload"
 )
 
@@ -46,7 +48,7 @@ func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 	}
 	k := closed{load: workload.Load{Lengths: n}, rules: rules, stages: chunkStages(rules, &pool.Plan)}
 	if pool.Role.Does(op.Prefill) {
-		s := p.servers[op.Prefill].steps(&pool.Plan, n)
+		s := p.servers[op.Prefill].least(&pool.Plan, n)
 		holds := k.perStep()
 		if pool.Role == deploy.Both {
 			holds = min(holds, c.Largest)
@@ -65,7 +67,7 @@ func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 		}
 	}
 	if pool.Role.Does(op.Decode) {
-		s := p.servers[op.Decode].steps(&pool.Plan, n)
+		s := p.servers[op.Decode].least(&pool.Plan, n)
 		k.decode = s
 		least := pool.Plan.Overlap.Least()
 		if c.Largest < least {
@@ -130,33 +132,32 @@ func ladder(last int) func(yield func(int) bool) {
 // largest is the batch for which a pool has memory, as far as the engine runs so many; of a prefill pool 1, if any.
 func (p *Predictor) largest(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths) int {
 	q := *pool
-	fits := func(batch int) bool {
+	usable, second := d.Assume.Usable(pool.System.Memory.GiB), 0.0
+	if t := pool.System.Memory2; t != nil {
+		second = t.GiB * estimate.GiB
+	}
+	prompts := p.prompts(d, pool, n)
+	held := func(batch int) float64 {
 		q.Plan.Batch = p.servers[op.Decode].batch(&q.Plan, float64(batch))
-		m := p.Memory(d, &q, n)
-		second := 0.0
-		if t := pool.System.Memory2; t != nil {
-			second = t.GiB * (1 << 30)
+		m := p.with(&prompts, &q, n)
+		if m.Second > second {
+			return max(m.Total(), usable) + m.Second - second
 		}
-		return m.Total() <= d.Assume.Usable(pool.System.Memory.GiB) && m.Second <= second
+		return m.Total()
 	}
-	if !fits(1) {
+	one := held(1)
+	switch {
+	case one > usable:
 		return 0
-	}
-	if pool.Role == deploy.Prefill {
+	case pool.Role == deploy.Prefill:
 		return 1
 	}
-	low, high := 1, 2
-	for high <= d.Engine.Sequences && fits(high) {
-		low, high = high, 2*high
-	}
-	for high = min(high, d.Engine.Sequences+1); high-low > 1; {
-		if mid := low + (high-low)/2; fits(mid) {
-			low = mid
-		} else {
-			high = mid
+	return search.LastWithin(1, d.Engine.Sequences, usable, func(batch int) float64 {
+		if batch == 1 {
+			return one
 		}
-	}
-	return low
+		return held(batch)
+	})
 }
 
 // Requests bounds the request rate of the pool from above where no token takes longer than a limit, and every request

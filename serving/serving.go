@@ -132,21 +132,30 @@ func (p Prediction) known() (Prediction, error) {
 // Memory is what a processor of a pool holds under a load that fills its batches: weights, the cache of the sequences that
 // run, and working space for the larger of a decode step and a prefill step.
 func (p *Predictor) Memory(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths) estimate.Memory {
-	var m estimate.Memory
-	rules := &d.Engine.Scheduling
-	if pool.Role.Does(op.Prefill) {
-		s := p.servers[op.Prefill]
-		chunk := rules.Chunk(n.Uncached())
-		q := pool.Plan
-		q.Batch = s.batch(&q, float64(rules.PerStep(n.Uncached())))
-		m = s.phases[op.Prefill].At(workload.Lengths{Input: n.Input, Output: n.Output, Cached: n.Input - chunk}).MemoryOf(&q)
+	m := p.prompts(d, pool, n)
+	return p.with(&m, pool, n)
+}
+
+// prompts is what a processor of a pool holds for a prefill step, where it has any.
+func (p *Predictor) prompts(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths) (m estimate.Memory) {
+	if !pool.Role.Does(op.Prefill) {
+		return m
 	}
-	if pool.Role.Does(op.Decode) {
-		both := p.servers[op.Decode].phases[op.Decode].At(n).MemoryOf(&pool.Plan)
-		for b := range both.Working {
-			both.Working[b] = max(both.Working[b], m.Working[b])
-		}
-		m = both
+	rules, s := &d.Engine.Scheduling, p.servers[op.Prefill]
+	chunk := rules.Chunk(n.Uncached())
+	q := pool.Plan
+	q.Batch = s.batch(&q, float64(rules.PerStep(n.Uncached())))
+	return s.phases[op.Prefill].At(workload.Lengths{Input: n.Input, Output: n.Output, Cached: n.Input - chunk}).MemoryOf(&q)
+}
+
+// with is what it holds for decode steps besides, where it has any.
+func (p *Predictor) with(prompts *estimate.Memory, pool *deploy.Pool, n workload.Lengths) estimate.Memory {
+	if !pool.Role.Does(op.Decode) {
+		return *prompts
+	}
+	m := p.servers[op.Decode].phases[op.Decode].At(n).MemoryOf(&pool.Plan)
+	for b := range m.Working {
+		m.Working[b] = max(m.Working[b], prompts.Working[b])
 	}
 	return m
 }
@@ -171,13 +180,17 @@ type server struct {
 	// known is the steps of the plans that were asked for before, at the same lengths.
 	known   map[plan.Plan]*Steps
 	lengths workload.Lengths
-	spans   map[int]*estimate.Evaluator // prefills that hand their cache over, by the processors of both pools
+	// layers are those of steps of the plans of one shape, which differ in the stages of their pipelines.
+	layers       map[step]estimate.Layered
+	shape        plan.Plan
+	shapeLengths workload.Lengths
+	spans        map[int]*estimate.Evaluator // prefills that hand their cache over, by the processors of both pools
 }
 
 func newServer(d *deploy.Deployment, sys *hardware.System) (*server, error) {
 	s := &server{
 		system: sys, moe: d.Model.IsMoE(), usable: d.Assume.Usable(sys.Memory.GiB), all: sys.Memory.GiB * estimate.GiB,
-		known: map[plan.Plan]*Steps{}, spans: map[int]*estimate.Evaluator{},
+		known: map[plan.Plan]*Steps{}, layers: map[step]estimate.Layered{}, spans: map[int]*estimate.Evaluator{},
 	}
 	for phase := range op.PhaseCount {
 		problem := d.Problem(phase, sys, workload.Lengths{Input: 1, Output: 1})

@@ -3,6 +3,7 @@ package serving
 import (
 	"math"
 
+	"throughline/estimate"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/workload"
@@ -16,6 +17,9 @@ type Steps struct {
 	lengths workload.Lengths
 	weights float64
 	cache   map[step]float64
+	// layers is what steps do layer by layer, for all pipelines of the same stages: where it is known, times are the least that
+	// they can be; nil: as they are.
+	layers map[step]estimate.Layered
 }
 
 // step is the work of a rank: prompts of which so many tokens are computed after those that are cached, and sequences that
@@ -32,6 +36,23 @@ func newSteps(s *server, p plan.Plan, n workload.Lengths) *Steps {
 	m := s.phases[op.Decode].At(n).MemoryOf(&out.plan)
 	out.weights = m.Weights[op.AttentionBlock] + m.Weights[op.MLPBlock]
 	return out
+}
+
+// least is the least times of the steps of a plan. Those of plans which differ in their stages alone cost little when they are
+// asked for one after another.
+func (s *server) least(p *plan.Plan, n workload.Lengths) *Steps {
+	if !s.phases[op.Decode].Stacks(p) {
+		return s.steps(p, n)
+	}
+	shape := *p
+	shape.Attention.PP, shape.LightLast, shape.Batch = 1, false, plan.Batch{}
+	if shape != s.shape || n != s.shapeLengths {
+		s.shape, s.shapeLengths = shape, n
+		clear(s.layers)
+	}
+	q := *p
+	q.Batch = s.batch(&q, 1)
+	return &Steps{server: s, plan: q, lengths: n, layers: s.layers}
 }
 
 // Room is the sequences for which a rank has memory: 0 if not even the weights fit, and at least 1 if they do. A sequence
@@ -81,6 +102,9 @@ func (s *Steps) Mixed(prompts, tokens, past int, sequences, context float64) flo
 }
 
 func (s *Steps) time(w step) float64 {
+	if s.layers != nil {
+		return s.evaluate(&w)
+	}
 	t, ok := s.cache[w]
 	if !ok {
 		t = s.evaluate(&w)
@@ -103,5 +127,13 @@ func (s *Steps) evaluate(w *step) float64 {
 			Phase: op.Decode, Sequences: float64(w.sequences), New: float64(1 + s.plan.Drafts), Context: float64(w.context),
 		})
 	}
-	return e.Step(&s.plan, &work).Step
+	if s.layers == nil {
+		return e.Step(&s.plan, &work).Step
+	}
+	l, ok := s.layers[*w]
+	if !ok {
+		l = e.Layered(&s.plan, &work)
+		s.layers[*w] = l
+	}
+	return e.Staged(&s.plan, &work, &l)
 }

@@ -87,19 +87,29 @@ func (a *adviser) newField(mode Mode, gpus int) (*field, error) {
 
 // enter lists the pools.
 func (f *field) enter() (err error) {
-	if f.mode == Aggregated {
-		if f.space.prefill.System != f.space.decode.System {
-			return nil // one pool has one kind of processor
+	if f.mode == Disaggregated {
+		if f.prefills, err = f.options(deploy.Prefill, f.instances(0)); err != nil {
+			return err
 		}
-		f.decodes, err = f.options(deploy.Both, f.instances(0))
-		return err
+		f.group()
 	}
-	if f.prefills, err = f.options(deploy.Prefill, f.instances(0)); err != nil {
-		return err
+	roles := f.roles()
+	if len(roles) == 0 {
+		return nil
 	}
-	f.group()
-	f.decodes, err = f.options(deploy.Decode, f.instances(1))
+	f.decodes, err = f.options(roles[len(roles)-1], f.instances(len(roles)-1))
 	return err
+}
+
+// roles are those of the pools.
+func (f *field) roles() []deploy.Role {
+	switch {
+	case f.mode == Disaggregated:
+		return []deploy.Role{deploy.Prefill, deploy.Decode}
+	case f.space.prefill.System != f.space.decode.System:
+		return nil // one pool has one kind of processor
+	}
+	return []deploy.Role{deploy.Both}
 }
 
 // group puts the prefill pools of one engine and size together, the fastest first.
@@ -217,6 +227,7 @@ func (w *weighed) load(d *deploy.Deployment) workload.Load {
 
 // reason says why a field has nothing.
 func (f *field) reason() string {
+	f.recount()
 	switch {
 	case f.mode == Disaggregated && f.gpus < 2:
 		return "two pools need at least two processors"
@@ -237,6 +248,20 @@ func (f *field) reason() string {
 		parts = append(parts, fmt.Sprintf("no engine can run %d of %d plans", f.refused, f.plans))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// recount looks at all plans there are, where those that no engine runs were passed over.
+func (f *field) recount() {
+	if !f.oneCopy() {
+		return
+	}
+	f.plans, f.refused = 0, 0
+	for pool, role := range f.roles() {
+		for _, n := range f.instances(pool) {
+			lot := f.list(role, n, false)
+			f.plans, f.refused = f.plans+lot.plans, f.refused+lot.refused
+		}
+	}
 }
 
 // rejected is what stood in the way of pools of each role.
