@@ -22,13 +22,14 @@ type Curve struct {
 	Procs   int
 	Largest int       // batch for which there is memory; 0: none
 	Batches []int     // up to the largest, half a power of two apart
-	Token   []float64 // seconds between two tokens of a sequence at each of them
+	Token   []float64 // seconds between two tokens of a sequence at each of them, waiting for prompts included
 	// Own is the least from the start to the end of a prefill. Alone is the time that a prompt by itself takes of a rank, Prompt
 	// that of each of as many as share a step to the best effect, Prompts.
 	Own, Alone, Prompt float64
 	Prompts            int
 
 	output float64 // tokens after the first
+	tokens float64 // that a step yields for a sequence
 	steps  []float64
 	cuts   float64 // steps that a prompt shares with those who decode; 0 where these wait for it
 	holds  float64 // prompts that a step holds
@@ -41,7 +42,7 @@ const margin = 1.02
 // Curve is that of a pool, whose batch does not matter, with room for up to most sequences on a rank.
 func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, tokensPerStep float64) Curve {
 	rules := d.Engine.Drafting(pool.Plan.Drafts)
-	c := Curve{Ranks: pool.Ranks(), Procs: pool.Procs(), output: float64(n.Output - 1)}
+	c := Curve{Ranks: pool.Ranks(), Procs: pool.Procs(), output: float64(n.Output - 1), tokens: tokensPerStep}
 	c.Largest = p.largest(d, pool, n)
 	if c.Largest == 0 {
 		return c
@@ -69,7 +70,7 @@ func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 	if pool.Role.Does(op.Decode) {
 		s := p.servers[op.Decode].least(&pool.Plan, n)
 		k.decode = s
-		least := pool.Plan.Overlap.Least()
+		least, together, cuts := pool.Plan.Overlap.Least(), float64(d.Together(pool, n)), float64(rules.Cuts(n.Uncached()))
 		if c.Largest < least {
 			c.Largest = 0
 			return c
@@ -79,10 +80,48 @@ func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 				continue
 			}
 			step := k.step(float64(b))
-			c.Batches, c.steps, c.Token = append(c.Batches, b), append(c.steps, step), append(c.Token, step/tokensPerStep)
+			token := step / tokensPerStep
+			if together > 1 && pool.Role == deploy.Both {
+				token += c.waiting(together*float64(b-least), step, cuts)
+			}
+			c.Batches, c.steps, c.Token = append(c.Batches, b), append(c.steps, step), append(c.Token, token)
+		}
+		for i := len(c.Token) - 2; i >= 0; i-- {
+			c.Token[i] = min(c.Token[i], c.Token[i+1]) // longer steps hide more of a prompt
 		}
 	}
 	return c
+}
+
+// Within is the last batch, by index, whose tokens may take no longer than a limit; -1: none.
+func (c *Curve) Within(limit float64) int {
+	last := -1
+	for i, token := range c.Token {
+		if token <= margin*limit {
+			last = i
+		}
+	}
+	return last
+}
+
+// Most bounds the request rate of the pool at each batch.
+func (c *Curve) Most() []float64 {
+	out, most := make([]float64, len(c.Batches)), 0.0
+	for i, b := range c.Batches {
+		most = max(most, margin*float64(c.Ranks*b)/(c.output*c.Token[i]))
+		out[i] = most
+	}
+	return out
+}
+
+// waiting is the least that prompts add to a token beside so many other sequences of all ranks that wait for each other in every
+// step: while one decodes every other has a prefill, so that a step holds a prompt unless none of them comes in it.
+func (c *Curve) waiting(others, step, cuts float64) float64 {
+	if c.output == 0 {
+		return 0
+	}
+	steps := max(1, c.output/c.tokens)
+	return -math.Expm1(-others/steps) * max(0, c.Alone-cuts*step) * steps / c.output
 }
 
 // Fullest is the batch at which a pool that decodes yields the most tokens, none of which takes longer than a limit, and how
@@ -174,13 +213,11 @@ func (c *Curve) Requests(limit, first float64) float64 {
 		if c.Token[i] > limit {
 			break
 		}
-		n, token, step := float64(b), c.Token[i], c.steps[i]
+		best = max(best, c.rate(float64(b), c.Token[i], c.steps[i]))
 		if i+1 < len(c.Batches) {
 			// Any batch up to the next one, as far as the limit allows.
-			n, token, step = c.between(i, limit)
+			best = max(best, c.rate(c.between(i, limit)))
 		}
-		each := c.output*token/n + (1-1/n)*c.delay(step)
-		best = max(best, 1/each)
 	}
 	// All the sequences that there is room for are under way all the time.
 	last := float64(c.Largest)
@@ -200,6 +237,12 @@ func (c *Curve) Requests(limit, first float64) float64 {
 		best = min(best, 1/c.Prompt)
 	}
 	return margin * float64(c.Ranks) * best
+}
+
+// rate is the most requests per second of a rank that decodes n sequences at a time.
+func (c *Curve) rate(n, token, step float64) float64 {
+	own := c.output*step/(c.tokens*n) + (1-1/n)*c.delay(step)
+	return 1 / max(own, c.output*token/n)
 }
 
 // delay is the least by which the prefill of another delays those who decode: alone in a step, or with as many as it holds.

@@ -159,8 +159,11 @@ func (f *field) weigh() error {
 	done := map[contender]bool{}
 	try := func(list []contender) error {
 		list = slices.DeleteFunc(list, func(c contender) bool { return done[c] })
-		results := make([][]weighed, len(list))
-		err := f.each(len(list), func(w *worker, i int) { results[i] = f.predict(w, &list[i]) })
+		results, spans := make([][]weighed, len(list)), make([]span, len(list))
+		for i := range list {
+			spans[i] = f.span(&list[i])
+		}
+		err := f.each(len(list), func(w *worker, i int) { results[i] = f.predict(w, &list[i], spans[i]) })
 		for i := range list {
 			done[list[i]] = true
 			f.keep(f, results[i])
@@ -374,9 +377,35 @@ func (f *field) under(limit int, all []bounded, try func([]contender) error) err
 	return nil
 }
 
-// predict is what the clients of a contender see at the batches of its curve, as far as the limits allow, and at the
-// largest within them.
-func (f *field) predict(w *worker, c *contender) []weighed {
+// span is the batches of the curve of a decode pool, by index, from the first to the last that matter.
+type span struct{ first, last int }
+
+// span is the batches at which a contender may change anything: which are within a limit on the time per output token, and do
+// enough of what there is to beat under it.
+func (f *field) span(c *contender) span {
+	curve := &c.decode.curve
+	all := span{0, len(curve.Batches) - 1}
+	if f.o.exhaustive || f.o.Objective == Latency || f.batches != nil || f.lengths.Output == 1 {
+		return all
+	}
+	out := span{len(curve.Batches), -1}
+	for k, limit := range f.limits {
+		beat := enough * f.toBeat(k)
+		first := slices.IndexFunc(curve.Most(), func(rate float64) bool { return float64(c.counts[1])*rate >= beat })
+		last := all.last
+		if k < len(f.limits)-1 {
+			last = curve.Within(limit)
+		}
+		if first >= 0 && first <= last {
+			out = span{min(out.first, first), max(out.last, last)}
+		}
+	}
+	return out
+}
+
+// predict is what the clients of a contender see at some batches of its curve, as far as the limits allow, and at the largest
+// within them.
+func (f *field) predict(w *worker, c *contender, s span) []weighed {
 	p := w.predictors[c.decode.engine]
 	at := func(batch plan.Batch) (weighed, bool) {
 		out := weighed{field: f, contender: c, batch: batch}
@@ -397,9 +426,9 @@ func (f *field) predict(w *worker, c *contender) []weighed {
 		}
 		return out
 	}
-	for _, size := range c.decode.curve.Batches {
-		b := plan.Batch{Count: 1, Size: size}
-		r, within := at(b)
+	for i := s.first; i <= s.last; i++ {
+		size := c.decode.curve.Batches[i]
+		r, within := at(plan.Batch{Count: 1, Size: size})
 		if within {
 			out = append(out, r)
 			if f.o.Objective == Latency {
@@ -407,11 +436,11 @@ func (f *field) predict(w *worker, c *contender) []weighed {
 			}
 			continue
 		}
-		if len(out) == 0 {
+		if i == 0 {
 			return []weighed{r} // not within the limits: known by how much
 		}
 		// The largest within the limits lies between the last and this one.
-		for low, high := out[len(out)-1].batch.Size, size; high-low > 1; {
+		for low, high := c.decode.curve.Batches[i-1], size; high-low > 1; {
 			mid := low + (high-low)/2
 			if r, within := at(plan.Batch{Count: 1, Size: mid}); within {
 				out, low = append(out, r), mid
