@@ -93,17 +93,6 @@ func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 	return c
 }
 
-// Within is the last batch, by index, whose tokens may take no longer than a limit; -1: none.
-func (c *Curve) Within(limit float64) int {
-	last := -1
-	for i, token := range c.Token {
-		if token <= margin*limit {
-			last = i
-		}
-	}
-	return last
-}
-
 // Most bounds the request rate of the pool at each batch.
 func (c *Curve) Most() []float64 {
 	out, most := make([]float64, len(c.Batches)), 0.0

@@ -377,27 +377,26 @@ func (f *field) under(limit int, all []bounded, try func([]contender) error) err
 	return nil
 }
 
-// span is the batches of the curve of a decode pool, by index, from the first to the last that matter.
-type span struct{ first, last int }
+// span is the batches that matter: those of the curve of a decode pool from the first, by index, on, as long as a token takes no
+// longer than so many seconds.
+type span struct {
+	first int
+	limit float64
+}
 
-// span is the batches at which a contender may change anything: which are within a limit on the time per output token, and do
+// span is the batches at which a contender may change anything: which are within a limit on the time per output token, and may do
 // enough of what there is to beat under it.
 func (f *field) span(c *contender) span {
-	curve := &c.decode.curve
-	all := span{0, len(curve.Batches) - 1}
 	if f.o.exhaustive || f.o.Objective == Latency || f.batches != nil || f.lengths.Output == 1 {
-		return all
+		return span{0, math.Inf(1)}
 	}
-	out := span{len(curve.Batches), -1}
+	out := span{len(c.decode.curve.Batches), 0}
+	most := c.decode.curve.Most()
 	for k, limit := range f.limits {
 		beat := enough * f.toBeat(k)
-		first := slices.IndexFunc(curve.Most(), func(rate float64) bool { return float64(c.counts[1])*rate >= beat })
-		last := all.last
-		if k < len(f.limits)-1 {
-			last = curve.Within(limit)
-		}
-		if first >= 0 && first <= last {
-			out = span{min(out.first, first), max(out.last, last)}
+		first := slices.IndexFunc(most, func(rate float64) bool { return float64(c.counts[1])*rate >= beat })
+		if first >= 0 && c.decode.rates[k] > 0 {
+			out = span{min(out.first, first), limit}
 		}
 	}
 	return out
@@ -426,12 +425,12 @@ func (f *field) predict(w *worker, c *contender, s span) []weighed {
 		}
 		return out
 	}
-	for i := s.first; i <= s.last; i++ {
+	for i := s.first; i < len(c.decode.curve.Batches); i++ {
 		size := c.decode.curve.Batches[i]
 		r, within := at(plan.Batch{Count: 1, Size: size})
 		if within {
 			out = append(out, r)
-			if f.o.Objective == Latency {
+			if f.o.Objective == Latency || r.seen.TPOT > s.limit {
 				return out
 			}
 			continue
