@@ -2,6 +2,7 @@ package serving
 
 import (
 	"math"
+	"math/bits"
 
 	"throughline/deploy"
 	"throughline/estimate"
@@ -28,6 +29,7 @@ type Curve struct {
 	Own, Alone, Prompt float64
 	Prompts            int
 
+	waits  bool    // for prompts of other ranks, as its tokens do
 	output float64 // tokens after the first
 	tokens float64 // that a step yields for a sequence
 	steps  []float64
@@ -75,13 +77,16 @@ func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 			c.Largest = 0
 			return c
 		}
+		c.waits = together > 1 && pool.Role == deploy.Both
+		rungs := 2*bits.Len(uint(c.Largest)) + 1
+		c.Batches, c.steps, c.Token = make([]int, 0, rungs), make([]float64, 0, rungs), make([]float64, 0, rungs)
 		for b := range ladder(c.Largest) {
 			if b < least {
 				continue
 			}
 			step := k.step(float64(b))
 			token := step / tokensPerStep
-			if together > 1 && pool.Role == deploy.Both {
+			if c.waits {
 				token += c.waiting(together*float64(b-least), step, cuts)
 			}
 			c.Batches, c.steps, c.Token = append(c.Batches, b), append(c.steps, step), append(c.Token, token)
@@ -230,8 +235,11 @@ func (c *Curve) Requests(limit, first float64) float64 {
 
 // rate is the most requests per second of a rank that decodes n sequences at a time.
 func (c *Curve) rate(n, token, step float64) float64 {
-	own := c.output*step/(c.tokens*n) + (1-1/n)*c.delay(step)
-	return 1 / max(own, c.output*token/n)
+	each := c.output * token / n
+	if !c.waits {
+		each += (1 - 1/n) * c.delay(step)
+	}
+	return 1 / each
 }
 
 // delay is the least by which the prefill of another delays those who decode: alone in a step, or with as many as it holds.

@@ -19,10 +19,10 @@ type field struct {
 	*stock
 	gpus int
 
-	prefills, decodes []option
-	groups            [][][]option // by engine: prefill pools of one size together, the smallest first
-	density           []float64    // by engine: the most requests per second that a processor prefills
-	dense             []int        // decode pools, those first that decode the most on a processor
+	prefills, decodes []*option
+	groups            [][][]*option // by engine: prefill pools of one size together, the smallest first
+	density           []float64     // by engine: the most requests per second that a processor prefills
+	dense             []int         // decode pools, those first that decode the most on a processor
 
 	tracker
 
@@ -80,7 +80,7 @@ func (a *adviser) newField(mode Mode, gpus int) (*field, error) {
 	for i := range f.dense {
 		f.dense[i] = i
 	}
-	each := func(i int) float64 { d := &f.decodes[i]; return d.rates[len(d.rates)-1] / float64(d.curve.Procs) }
+	each := func(i int) float64 { d := f.decodes[i]; return d.rates[len(d.rates)-1] / float64(d.curve.Procs) }
 	slices.SortStableFunc(f.dense, func(i, j int) int { return cmp.Compare(each(j), each(i)) })
 	return f, nil
 }
@@ -114,12 +114,12 @@ func (f *field) roles() []deploy.Role {
 
 // group puts the prefill pools of one engine and size together, the fastest first.
 func (f *field) group() {
-	slices.SortStableFunc(f.prefills, func(a, b option) int {
+	slices.SortStableFunc(f.prefills, func(a, b *option) int {
 		return cmp.Or(cmp.Compare(a.engine, b.engine), cmp.Compare(a.curve.Procs, b.curve.Procs), cmp.Compare(b.rates[0], a.rates[0]))
 	})
-	f.groups, f.density = make([][][]option, len(f.templates)), make([]float64, len(f.templates))
+	f.groups, f.density = make([][][]*option, len(f.templates)), make([]float64, len(f.templates))
 	for first := 0; first < len(f.prefills); {
-		p, last := &f.prefills[first], first
+		p, last := f.prefills[first], first
 		for last < len(f.prefills) && f.prefills[last].engine == p.engine && f.prefills[last].curve.Procs == p.curve.Procs {
 			last++
 		}
@@ -145,26 +145,28 @@ func (f *field) instances(pool int) []int {
 }
 
 // options are the pools of a role on instances of the given sizes.
-func (f *field) options(role deploy.Role, sizes []int) ([]option, error) {
+func (f *field) options(role deploy.Role, sizes []int) ([]*option, error) {
 	lots, err := f.lots(role, sizes)
 	if err != nil {
 		return nil, err
 	}
-	var out []option
-	index := 0
+	all := 0
+	for _, lot := range lots {
+		f.plans, f.refused, all = f.plans+lot.plans, f.refused+lot.refused, all+len(lot.options)
+	}
+	out, index := make([]*option, 0, all), 0
 	for i, lot := range lots {
-		f.plans, f.refused = f.plans+lot.plans, f.refused+lot.refused
-		for _, o := range lot.options {
-			o.index = index
+		for k := range lot.options {
+			o := &lot.options[k]
+			o.index = index // on more processors it has the same, since what there is on fewer comes first
 			index++
-			if f.mode == Aggregated && f.searched() {
-				o.copy(f.gpus / sizes[i])
-				f.rate(&o)
-			}
-			if o.curve.Largest > 0 {
+			switch {
+			case o.curve.Largest == 0:
+				f.note(o)
+			case f.mode == Aggregated && f.searched():
+				out = append(out, f.copies(o, f.gpus/sizes[i]))
+			default:
 				out = append(out, o)
-			} else {
-				f.note(&o)
 			}
 		}
 	}

@@ -21,10 +21,10 @@ type Alone struct {
 // alone is the pools of prefill and then of decode that do the most per processor within the limits, each layout once.
 func (f *field) alone() []Alone {
 	var out []Alone
-	for _, list := range [][]option{f.prefills, f.decodes} {
+	for _, list := range [][]*option{f.prefills, f.decodes} {
 		var all []Alone
 		for i := range list {
-			if one, ok := f.byItself(&list[i]); ok {
+			if one, ok := f.byItself(list[i]); ok {
 				all = append(all, one)
 			}
 		}

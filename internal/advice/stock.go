@@ -225,13 +225,20 @@ func severalServers(p *plan.Plan) bool {
 	return p.Experts.DP > 1 && p.Attention.DP%p.Experts.DP == 0
 }
 
-// copy makes a pool one of so many copies of its servers, which exchange nothing.
-func (o *option) copy(n int) {
-	o.pool.Plan.Attention.DP *= n
-	o.pool.Plan.Experts.DP *= n
-	o.curve.Ranks *= n
-	o.curve.Procs *= n
-	o.rates = nil
+// copies is a pool of so many copies of the servers of another, which exchange nothing. Each bound is as much higher.
+func (s *stock) copies(o *option, n int) *option {
+	out := *o
+	out.pool.Plan.Attention.DP *= n
+	out.pool.Plan.Experts.DP *= n
+	out.curve.Ranks *= n
+	out.curve.Procs *= n
+	if s.o.Objective != Latency {
+		out.rates = make([]float64, len(o.rates))
+		for k := range o.rates {
+			out.rates[k] = float64(n) * o.rates[k]
+		}
+	}
+	return &out
 }
 
 // each gives the numbers 0..n-1 to the workers.
@@ -261,6 +268,7 @@ func (s *stock) rate(o *option) {
 		o.rates = []float64{o.curve.Prefills()}
 	default:
 		rules := &s.templates[o.engine].Engine
+		o.rates = make([]float64, 0, len(s.limits))
 		for _, limit := range s.limits {
 			r := 0.0
 			switch first := rules.FirstSeconds + o.curve.Own; {

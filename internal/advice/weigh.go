@@ -180,43 +180,68 @@ func (f *field) weigh() error {
 		f.contend(beat, func(c contender, _ []float64) { all = append(all, c) })
 		return try(all)
 	}
+	top := make([]float64, len(f.limits)) // the highest bound under each limit
 	for k := range f.limits {
 		n := 1
 		if k == len(f.limits)-1 {
 			n = 2 * f.top
 		}
-		if err := try(f.highest(k, n)); err != nil {
-			return err
-		}
-	}
-	beat := make([]float64, len(f.limits))
-	for k := range beat {
-		beat[k] = f.toBeat(k)
-	}
-	var open []bounded
-	f.contend(beat, func(c contender, rates []float64) {
-		if done[c] {
-			return
-		}
-		b := bounded{contender: c, most: make([]float64, len(rates))}
-		may := false
-		for k := range rates {
-			if rates[k] > beat[k] {
-				b.most[k] = min(rates[k], c.most(f, k))
-				may = may || f.mayBeat(k, &b)
+		var list []contender
+		if list, top[k] = f.highest(k, n); len(list) > 0 {
+			if err := try(list); err != nil {
+				return err
 			}
 		}
-		if may {
-			open = append(open, b)
+	}
+	// What has the highest bounds must be predicted in any case, and often rules out the rest, which is then not even listed.
+	for share, left := shell, true; left; share *= shell {
+		if share < 0.5 {
+			share = 0
 		}
-	})
-	for k := len(f.limits) - 1; k >= 0; k-- {
-		if err := f.under(k, open, try); err != nil {
-			return err
+		beat := make([]float64, len(f.limits))
+		left = false
+		for k := range beat {
+			beat[k] = max(f.toBeat(k), share*top[k])
+			left = left || beat[k] > f.toBeat(k)
+		}
+		open := f.open(beat, done)
+		for k := len(f.limits) - 1; k >= 0; k-- {
+			if err := f.under(k, open, try); err != nil {
+				return err
+			}
 		}
 	}
 	f.unreached()
 	return nil
+}
+
+// shell is the ratio of the bounds that are looked at together.
+const shell = 0.97
+
+// open are the contenders that were not predicted yet and whose bounds exceed what there is to beat under some limit.
+func (f *field) open(beat []float64, done map[contender]bool) (open []bounded) {
+	f.contend(beat, func(c contender, rates []float64) {
+		if done[c] {
+			return
+		}
+		b := bounded{contender: c}
+		for k := range rates {
+			if rates[k] > beat[k] {
+				most := min(rates[k], c.most(f, k))
+				if b.most == nil {
+					b.most = make([]float64, len(rates))
+				}
+				b.most[k] = most
+			}
+		}
+		for k := range b.most {
+			if b.most[k] > 0 && f.mayBeat(k, &b) {
+				open = append(open, b)
+				break
+			}
+		}
+	})
+	return open
 }
 
 // bounded is a contender with bounds on its request rate under each limit.
@@ -230,7 +255,7 @@ type bounded struct {
 func (f *field) contend(beat []float64, visit func(c contender, rates []float64)) {
 	rates := make([]float64, len(f.limits))
 	for _, i := range f.dense {
-		d := &f.decodes[i]
+		d := f.decodes[i]
 		first, last := f.counts(d, beat)
 		for count := first; count <= last; count++ {
 			for k := range rates {
@@ -313,13 +338,13 @@ func (f *field) beside(d *option, count int, beat, rates []float64, visit func(c
 			for k := range both {
 				both[k] = min(rates[k], rate)
 			}
-			visit(contender{&group[i], d, [2]int{n, count}}, both)
+			visit(contender{group[i], d, [2]int{n, count}}, both)
 		}
 	}
 }
 
-// highest are the n contenders whose pools allow the most under a limit.
-func (f *field) highest(limit, n int) []contender {
+// highest are the n contenders whose pools allow the most under a limit, and how much that is.
+func (f *field) highest(limit, n int) (list []contender, most float64) {
 	var top []bounded
 	beat := make([]float64, len(f.limits))
 	for k := range beat {
@@ -340,11 +365,11 @@ func (f *field) highest(limit, n int) []contender {
 			beat[limit] = top[n-1].most[0]
 		}
 	})
-	var out []contender
 	for i := range top {
-		out = append(out, top[i].contender)
+		list = append(list, top[i].contender)
+		most = max(most, top[i].most[0])
 	}
-	return out
+	return list, most
 }
 
 // under predicts the contenders that may win under one limit, the most promising first.
@@ -395,11 +420,20 @@ func (f *field) span(c *contender) span {
 	for k, limit := range f.limits {
 		beat := enough * f.toBeat(k)
 		first := slices.IndexFunc(most, func(rate float64) bool { return float64(c.counts[1])*rate >= beat })
-		if first >= 0 && c.decode.rates[k] > 0 {
+		if first >= 0 && c.allowed(k) > f.toBeat(k) {
 			out = span{min(out.first, first), limit}
 		}
 	}
 	return out
+}
+
+// allowed is what the pools allow under a limit, each by itself.
+func (c *contender) allowed(limit int) float64 {
+	rate := float64(c.counts[1]) * c.decode.rates[limit]
+	if c.prefill != nil {
+		rate = min(rate, float64(c.counts[0])*c.prefill.rates[0])
+	}
+	return rate
 }
 
 // predict is what the clients of a contender see at some batches of its curve, as far as the limits allow, and at the largest
@@ -479,7 +513,7 @@ func (f *field) miss(c *contender, all []weighed) {
 // unreached remembers the pools that were never predicted since their bare steps miss a limit.
 func (f *field) unreached() {
 	for i := range f.decodes {
-		d := &f.decodes[i]
+		d := f.decodes[i]
 		if d.rates[len(d.rates)-1] > 0 {
 			continue
 		}
@@ -490,7 +524,7 @@ func (f *field) unreached() {
 		}
 	}
 	for i := range f.prefills {
-		p := &f.prefills[i]
+		p := f.prefills[i]
 		rules := &f.templates[p.engine].Engine
 		if first := rules.FirstSeconds + rules.HandoverSeconds + p.curve.Own; first > f.ttft {
 			f.tooLate.Note(&p.pool.Plan, p.index, first, first-f.ttft)
