@@ -7,6 +7,7 @@ import (
 	"throughline/deploy"
 	"throughline/estimate"
 	"throughline/op"
+	"throughline/plan"
 	"throughline/search"
 	"throughline/workload"
 )
@@ -43,6 +44,21 @@ const margin = 1.02
 
 // Curve is that of a pool, whose batch does not matter, with room for up to most sequences on a rank.
 func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, tokensPerStep float64) Curve {
+	c := p.curve(d, pool, n, tokensPerStep, (*server).least)
+	if least := pool.Plan.Overlap.Least(); least > 1 && len(c.Token) > 0 {
+		// There is room for as many, but fewer may be under way.
+		k := closed{load: workload.Load{Lengths: n}, rules: d.Engine.Drafting(pool.Plan.Drafts), decode: p.servers[op.Decode].least(&pool.Plan, n)}
+		c.Token[0] = min(c.Token[0], k.step(1)/tokensPerStep)
+	}
+	return c
+}
+
+// Steps is the curve of the very steps, where Curve bounds them from below.
+func (p *Predictor) Steps(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, tokensPerStep float64) Curve {
+	return p.curve(d, pool, n, tokensPerStep, (*server).steps)
+}
+
+func (p *Predictor) curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, tokensPerStep float64, steps func(*server, *plan.Plan, workload.Lengths) *Steps) Curve {
 	rules := d.Engine.Drafting(pool.Plan.Drafts)
 	c := Curve{Ranks: pool.Ranks(), Procs: pool.Procs(), output: float64(n.Output - 1), tokens: tokensPerStep}
 	c.Largest = p.largest(d, pool, n)
@@ -51,7 +67,7 @@ func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 	}
 	k := closed{load: workload.Load{Lengths: n}, rules: rules, stages: chunkStages(rules, &pool.Plan)}
 	if pool.Role.Does(op.Prefill) {
-		s := p.servers[op.Prefill].least(&pool.Plan, n)
+		s := steps(p.servers[op.Prefill], &pool.Plan, n)
 		holds := k.perStep()
 		if pool.Role == deploy.Both {
 			holds = min(holds, c.Largest)
@@ -70,8 +86,7 @@ func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 		}
 	}
 	if pool.Role.Does(op.Decode) {
-		s := p.servers[op.Decode].least(&pool.Plan, n)
-		k.decode = s
+		k.decode = steps(p.servers[op.Decode], &pool.Plan, n)
 		least, together, cuts := pool.Plan.Overlap.Least(), float64(d.Together(pool, n)), float64(rules.Cuts(n.Uncached()))
 		if c.Largest < least {
 			c.Largest = 0

@@ -118,15 +118,24 @@ type adviser struct {
 
 // Give answers a question.
 func Give(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
+	if !l.Assumptions.Engine {
+		return nil, errors.New("assume: a plan ranks what the clients of an engine see, which these assumptions leave out; run searches under them, or say reference,engine=true")
+	}
+	a := newAdviser(ctx, l, o)
+	if o.Objective == MinGPUs {
+		return a.fewest()
+	}
+	return a.on(o.GPUs)
+}
+
+// newAdviser prepares the answer to a question.
+func newAdviser(ctx context.Context, l *question.Loaded, o Options) *adviser {
 	problem := func(sys *hardware.System) search.Problem {
 		return search.Problem{
 			Problem: estimate.Problem{Model: l.Shape, Settings: l.Settings, System: sys, Assume: l.Assumptions},
 			// Engines do not route to the shared experts: every processor has them.
 			SharedPerCard: true,
 		}
-	}
-	if !l.Assumptions.Engine {
-		return nil, errors.New("assume: a plan ranks what the clients of an engine see, which these assumptions leave out; run searches under them, or say reference,engine=true")
 	}
 	a := &adviser{ctx: ctx, o: o, space: space{
 		base: l.Deployment(), lengths: l.Lengths, limits: l.Limits(), prefill: problem(l.Prefill), decode: problem(l.Decode),
@@ -136,10 +145,7 @@ func Give(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
 		p.Redundant, p.Overlaps, p.Accept = o.Redundant, o.Overlaps, a.worthwhile
 	}
 	a.decode.Drafts = o.Drafts
-	if o.Objective == MinGPUs {
-		return a.fewest()
-	}
-	return a.on(o.GPUs)
+	return a
 }
 
 // worthwhile rules out plans with more redundant experts than help: two more on a rank than it must hold balance the others

@@ -17,7 +17,7 @@ import (
 const (
 	mostTokens       = 1_000_000_000
 	mostParts        = 1_000_000 // ranks, stages, replicas
-	mostGPUs         = 100_000   // of a search
+	mostGPUs         = 1 << 20   // of a search
 	mostRedundant    = 10_000
 	mostRanked       = 1_000
 	mostMilliseconds = 1_000_000_000 // eleven days
