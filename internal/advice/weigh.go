@@ -39,7 +39,7 @@ func (t *tracker) worst(limit int) *weighed {
 // toBeat is the request rate that a contender must be able to exceed.
 func (t *tracker) toBeat(limit int) float64 {
 	if w := t.worst(limit); w != nil {
-		return math.Pow(grade, gradeOf(w.seen.Requests)) * (1 - 1e-9)
+		return math.Pow(grade, gradeOf(w.value())) / w.field.worth * (1 - 1e-9)
 	}
 	return 0
 }
@@ -50,10 +50,13 @@ const grade = 1.01
 
 func gradeOf(requests float64) float64 { return math.Floor(math.Log(requests) / math.Log(grade)) }
 
+// value is the request rate, by how much that of its processors counts.
+func (w *weighed) value() float64 { return w.seen.Requests * w.field.worth }
+
 // better orders what was weighed: by grade of the request rate, then by how long requests take, and ties by the order of
 // the contenders.
 func better(a, b *weighed) int {
-	return cmp.Or(cmp.Compare(gradeOf(b.seen.Requests), gradeOf(a.seen.Requests)),
+	return cmp.Or(cmp.Compare(gradeOf(b.value()), gradeOf(a.value())),
 		cmp.Compare(a.seen.Latency, b.seen.Latency), a.contender.before(b.contender))
 }
 
@@ -63,7 +66,7 @@ func (f *field) mayBeat(limit int, b *bounded) bool {
 	if w == nil {
 		return b.most[limit] > 0
 	}
-	may, is := gradeOf(b.most[limit]), gradeOf(w.seen.Requests)
+	may, is := gradeOf(b.most[limit]*f.worth), gradeOf(w.value())
 	return may > is || may == is && b.soonest(f, f.toBeat(limit)) < w.seen.Latency
 }
 
@@ -381,7 +384,7 @@ func (f *field) under(limit int, all []bounded, try func([]contender) error) err
 	var open []promise
 	for i := range all {
 		if b := &all[i]; f.mayBeat(limit, b) {
-			open = append(open, promise{b, gradeOf(b.most[limit]), b.soonest(f, b.most[limit])})
+			open = append(open, promise{b, gradeOf(b.most[limit] * f.worth), b.soonest(f, b.most[limit])})
 		}
 	}
 	slices.SortFunc(open, func(a, b promise) int {
@@ -512,6 +515,9 @@ func (f *field) miss(c *contender, all []weighed) {
 
 // unreached remembers the pools that were never predicted since their bare steps miss a limit.
 func (f *field) unreached() {
+	if len(f.ranked) > 0 && f.searched() {
+		return // nobody asks
+	}
 	for i := range f.decodes {
 		d := f.decodes[i]
 		if d.rates[len(d.rates)-1] > 0 {

@@ -99,7 +99,7 @@ func askPlan(s Streams, flags *settings, view *viewOptions, asked *charts, out *
 	engines, err := engine.Choices(q.Engine)
 	return l, advice.Options{
 		GPUs: q.GPUs, GPUsPerNode: q.GPUsPerNode, Mode: q.Mode, Objective: q.Objective, Rate: q.Rate, Engines: engines,
-		Redundant: search.Range{High: q.Redundant}, Drafts: search.Range{High: q.Drafts}, Top: q.Top, PerHour: q.Price, Watts: q.Power,
+		Redundant: search.Range{High: q.Redundant}, Drafts: search.Range{High: q.Drafts}, Top: q.Top, PerHour: l.PerHour, Watts: l.Watts,
 		Overlaps: overlaps(q.Overlap), Workers: workers(&q), Prefill: q.PrefillGPUs, Pools: q.Pools,
 	}, sheet, err
 }
