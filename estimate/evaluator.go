@@ -79,6 +79,14 @@ func (e *Evaluator) At(l workload.Lengths) *Evaluator {
 	return &out
 }
 
+// Across makes the cache of an evaluator that At has made go to pools on so many processors in all.
+func (e *Evaluator) Across(span int) *Evaluator {
+	h := *e.problem.Handover
+	h.Span = span
+	e.problem.Handover = &h
+	return e
+}
+
 // prepare works out what a sequence of the problem does in a step.
 func (e *Evaluator) prepare() {
 	p := &e.problem

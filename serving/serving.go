@@ -184,14 +184,14 @@ type server struct {
 	layers       map[step]estimate.Layered
 	shape        plan.Plan
 	shapeLengths workload.Lengths
-	spans        map[int]*estimate.Evaluator // prefills that hand their cache over, by the processors of both pools
-	sent         sending                     // the last that was asked for
+	handing      *estimate.Evaluator // of prefills that hand their cache over; when it is first needed
+	sent         sending             // the last that was asked for
 }
 
 func newServer(d *deploy.Deployment, sys *hardware.System) (*server, error) {
 	s := &server{
 		system: sys, moe: d.Model.IsMoE(), usable: d.Assume.Usable(sys.Memory.GiB), all: sys.Memory.GiB * estimate.GiB,
-		known: map[plan.Plan]*Steps{}, layers: map[step]estimate.Layered{}, spans: map[int]*estimate.Evaluator{},
+		known: map[plan.Plan]*Steps{}, layers: map[step]estimate.Layered{},
 	}
 	for phase := range op.PhaseCount {
 		problem := d.Problem(phase, sys, workload.Lengths{Input: 1, Output: 1})
@@ -235,17 +235,15 @@ func (s *server) handover(d *deploy.Deployment, n workload.Lengths) (estimate.Tr
 	if s.sent.of(span, &p, n) {
 		return s.sent.transfer, nil
 	}
-	e, ok := s.spans[span]
-	if !ok {
+	if s.handing == nil {
 		problem := d.Problem(op.Prefill, s.system, n)
 		var err error
-		if e, err = estimate.NewEvaluator(&problem); err != nil {
+		if s.handing, err = estimate.NewEvaluator(&problem); err != nil {
 			return estimate.Transfer{}, err
 		}
-		s.spans[span] = e
 	}
 	var out estimate.Estimate
-	e.At(workload.Lengths{Input: n.Input, Output: 1, Cached: n.Cached, Squares: n.Squares}).Evaluate(&p, &out)
+	s.handing.At(workload.Lengths{Input: n.Input, Output: 1, Cached: n.Cached, Squares: n.Squares}).Across(span).Evaluate(&p, &out)
 	s.sent = sending{span, p, n, out.KV}
 	return out.KV, nil
 }

@@ -46,11 +46,11 @@ func (q *Question) Load() (*Loaded, error) {
 	errs := []error{err, q.Check(Plan), q.needed()}
 	n, err := q.Spread()
 	errs = append(errs, err)
+	if l != nil {
+		errs = append(errs, l.rates())
+	}
 	if err := document.Join(errs...); err != nil {
 		return nil, Once(err)
-	}
-	if err := l.rates(); err != nil {
-		return nil, err
 	}
 	l.Lengths, err = l.Fill(n)
 	return l, err
