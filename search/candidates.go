@@ -31,7 +31,8 @@ func (p *Problem) layouts() []plan.Layout {
 func (p *Problem) expertLayouts(procs int) []plan.ExpertLayout {
 	switch {
 	case p.ExpertLayouts == nil && p.OneCopy:
-		return plan.OneCopy(procs)
+		m := p.Model
+		return plan.OneCopy(procs, m.Experts.Routed+p.Redundant.High+p.Settings.SharedReplicas, m.Experts.Width)
 	case p.ExpertLayouts == nil:
 		return plan.ExpertLayouts(procs)
 	}

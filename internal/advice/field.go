@@ -20,7 +20,7 @@ type field struct {
 	gpus int
 
 	prefills, decodes []*option
-	groups            [][][]*option // by engine: prefill pools of one size together, the smallest first
+	groups            [][][]*option // by engine: prefill pools of one size together, those first that do the most on a processor
 	density           []float64     // by engine: the most requests per second that a processor prefills
 	dense             []int         // decode pools, those first that decode the most on a processor
 
@@ -124,10 +124,16 @@ func (f *field) group() {
 			last++
 		}
 		f.groups[p.engine] = append(f.groups[p.engine], f.prefills[first:last])
-		f.density[p.engine] = max(f.density[p.engine], p.rates[0]/float64(p.curve.Procs))
+		f.density[p.engine] = max(f.density[p.engine], p.density())
 		first = last
 	}
+	for _, groups := range f.groups {
+		slices.SortStableFunc(groups, func(a, b []*option) int { return cmp.Compare(b[0].density(), a[0].density()) })
+	}
 }
+
+// density is the requests per second that a processor of a prefill pool prefills at most.
+func (o *option) density() float64 { return o.rates[0] / float64(o.curve.Procs) }
 
 // instances are the sizes of an instance of a pool.
 func (f *field) instances(pool int) []int {

@@ -316,16 +316,19 @@ func least(rates, beat []float64) (float64, bool) {
 // beside passes on a number of decode instances with each prefill pool that allows more than there is to beat at least.
 func (f *field) beside(d *option, count int, beat, rates []float64, visit func(c contender, rates []float64)) {
 	both := make([]float64, len(rates))
+	left := f.gpus - count*d.curve.Procs
+	if f.o.Prefill > 0 {
+		left = f.o.Prefill
+	}
 	for _, group := range f.groups[d.engine] {
-		n := (f.gpus - count*d.curve.Procs) / group[0].curve.Procs
-		switch {
-		case f.pools != nil:
+		n := left / group[0].curve.Procs
+		if f.pools != nil {
 			n = 1
-		case f.o.Prefill > 0:
-			n = f.o.Prefill / group[0].curve.Procs
+		} else if toBeat, any := least(rates, beat); f.o.Objective != Latency && (!any || float64(left)*group[0].density() <= toBeat) {
+			return // the others do less on a processor
 		}
 		if n < 1 {
-			break // the others are larger
+			continue
 		}
 		for i := range group {
 			rate := float64(n) * group[i].rates[0]
