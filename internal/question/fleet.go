@@ -179,6 +179,9 @@ func checkRate(most float64) func(string) error {
 
 // rates gives every kind its price and power.
 func (l *Loaded) rates() error {
+	if l.Prefill == nil || l.Decode == nil {
+		return nil // which is told already
+	}
 	var errs []error
 	for _, r := range []struct {
 		setting, text, what string
