@@ -41,7 +41,8 @@ Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
   throughline plan --model qwen3_32b_flash --system H100_SXM --gpus 8 --mode agg --engine vllm
   throughline plan --model llama_3_70b --system H100_SXM --gpus 16 --objective min-gpus --rate 5 --ttft 2s
   throughline plan --model llama_3_8b --system H200 --gpus 4 --out plans.xlsx
-  throughline plan --model llama_3_8b --system L40S --gpus 4 --price 1.2 --power 350 --json`,
+  throughline plan --model llama_3_8b --system L40S --gpus 4 --price 1.2 --power 350 --json
+  throughline plan --model Qwen3-30B-A3B --pool H20_141G:4 --pool H200:4 --price H200=3.5,H20_141G=1.2 --objective cost`,
 		Args: onlyFlags(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if view.help() {
