@@ -381,6 +381,9 @@ func TestRefuses(t *testing.T) {
 	} {
 		for name, want := range map[string]string{"sglang": c.sglang, "vllm": c.vllm, "trtllm": c.trtllm} {
 			got := strings.Join(find(t, name).Refuses(c.d.parts()), "; ")
+			if runs := find(t, name).Runs(c.d.parts()); runs != (got == "") {
+				t.Errorf("%s: runs %v, but refuses %q", name, runs, got)
+			}
 			if want == "" && got != "" || !strings.Contains(got, want) {
 				t.Errorf("%s, %s: %q, want %q", c.name, name, got, want)
 			}

@@ -114,33 +114,59 @@ func (e *Engine) Pairs(prefill, decode *plan.Plan) bool {
 
 // Refuses says why the engine cannot run a pool of the deployment; it is empty if it can.
 func (e *Engine) Refuses(d *deploy.Deployment, p *deploy.Pool) []string {
-	if e == Generic {
-		return nil
-	}
-	u := shape(d, p)
 	var out []string
-	if x := e.PrefillExchange; x != nil && prefills(u) && dispatched(u) && !slices.Contains(x.Ranks, u.ranks) {
-		out = append(out, fmt.Sprintf("DeepEP sends the tokens of prompts among so many ranks: %s; not among %d", strings.Trim(fmt.Sprint(x.Ranks), "[]"), u.ranks))
+	u := shape(d, p)
+	e.refuse(u, p, func(why func(unit) string) bool { out = append(out, why(u)); return true })
+	return out
+}
+
+// Runs reports whether the engine can run a pool of the deployment. It is Refuses without the words.
+func (e *Engine) Runs(d *deploy.Deployment, p *deploy.Pool) bool {
+	runs := true
+	e.refuse(shape(d, p), p, func(func(unit) string) bool { runs = false; return false })
+	return runs
+}
+
+// refuse passes on what stands in the way of a server, as long as more is wanted.
+func (e *Engine) refuse(u unit, p *deploy.Pool, yield func(why func(unit) string) bool) {
+	if e == Generic {
+		return
+	}
+	if x := e.PrefillExchange; x != nil && prefills(u) && dispatched(u) && !slices.Contains(x.Ranks, u.ranks) && !yield(e.notAmong) {
+		return
 	}
 	if s := p.System; s != nil && s.Maker != "" && len(e.Makers) > 0 && !slices.Contains(e.Makers, s.Maker) {
-		out = append(out, fmt.Sprintf("%s runs on chips of %s, not on those of %s", e.Title, strings.Join(e.Makers, ", "), s.Maker))
+		if !yield(func(unit) string {
+			return fmt.Sprintf("%s runs on chips of %s, not on those of %s", e.Title, strings.Join(e.Makers, ", "), s.Maker)
+		}) {
+			return
+		}
 	}
 	for i := range features {
 		f := &features[i]
-		if e.support[i] == No && f.needs != nil && f.needs(u) {
-			why := fmt.Sprintf("%s %s has no %s", e.Title, e.Options.Version, f.title)
-			if r := e.Capabilities[f.key].Remark; r != "" {
-				why += ": " + r
-			}
-			out = append(out, why)
+		if e.support[i] == No && f.needs != nil && f.needs(u) && !yield(func(unit) string { return e.lacks(f) }) {
+			return
 		}
 	}
 	for _, list := range [...][]limit{limits, e.limits} {
 		for i := range list {
-			if list[i].breaks(u) {
-				out = append(out, list[i].why(u))
+			if list[i].breaks(u) && !yield(list[i].why) {
+				return
 			}
 		}
 	}
-	return out
+}
+
+// notAmong says that the kernels which send the tokens of prompts do not do so among the ranks of a server.
+func (e *Engine) notAmong(u unit) string {
+	return fmt.Sprintf("DeepEP sends the tokens of prompts among so many ranks: %s; not among %d", strings.Trim(fmt.Sprint(e.PrefillExchange.Ranks), "[]"), u.ranks)
+}
+
+// lacks says that the engine has not got a feature.
+func (e *Engine) lacks(f *feature) string {
+	why := fmt.Sprintf("%s %s has no %s", e.Title, e.Options.Version, f.title)
+	if r := e.Capabilities[f.key].Remark; r != "" {
+		why += ": " + r
+	}
+	return why
 }

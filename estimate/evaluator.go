@@ -81,6 +81,14 @@ func (e *Evaluator) At(l workload.Lengths) *Evaluator {
 	return &out
 }
 
+// Across makes the cache of an evaluator that At has made go to pools on so many processors in all.
+func (e *Evaluator) Across(span int) *Evaluator {
+	h := *e.problem.Handover
+	h.Span = span
+	e.problem.Handover = &h
+	return e
+}
+
 // prepare works out what a sequence of the problem does in a step.
 func (e *Evaluator) prepare() {
 	p := &e.problem
@@ -286,15 +294,7 @@ func (e *Evaluator) launching(p *plan.Plan) float64 {
 // pass prices the operators of a list. Collectives that add nothing to a step, and how long single operators compute,
 // matter for a recorder only.
 func (e *Evaluator) pass(pricer *cost.Pricer, s *workspace, overlap plan.Overlap, recorded bool, out *schedule.Pass) {
-	ops := s.list.All()
-	out.Ops, out.Comms, out.Busy, out.Overlap = ops, s.list.Comms(), s.busy[:len(ops)], plan.NoOverlap
-	for _, i := range out.Comms {
-		if e.rules.Silent(&ops[i]) && !recorded {
-			out.Busy[i] = cost.Busy{}
-		} else {
-			out.Busy[i] = pricer.Communicate(&ops[i])
-		}
-	}
+	ops := e.communicating(pricer, s, recorded, out)
 	if recorded {
 		out.Runs = s.list.AppendRuns(nil)
 		for i := range ops {
@@ -306,6 +306,20 @@ func (e *Evaluator) pass(pricer *cost.Pricer, s *workspace, overlap plan.Overlap
 		return
 	}
 	out.Computing = pricer.Computing(ops)
+}
+
+// communicating prices the collectives of a list, and returns all of its operators.
+func (e *Evaluator) communicating(pricer *cost.Pricer, s *workspace, recorded bool, out *schedule.Pass) []op.Op {
+	ops := s.list.All()
+	out.Ops, out.Comms, out.Busy, out.Overlap = ops, s.list.Comms(), s.busy[:len(ops)], plan.NoOverlap
+	for _, i := range out.Comms {
+		if e.rules.Silent(&ops[i]) && !recorded {
+			out.Busy[i] = cost.Busy{}
+		} else {
+			out.Busy[i] = pricer.Communicate(&ops[i])
+		}
+	}
+	return ops
 }
 
 // memory is what a processor must hold of what was lowered, all in the first tier.

@@ -105,13 +105,13 @@ type stage struct {
 func (l *Lowerer) Stage(p *plan.Plan, step *Step, list *List) {
 	layers := plan.LayersPerStage(l.model.Layers, p.Attention.PP)
 	s := l.start(p, step, list)
-	s.layers(layers, l.expertLayers(layers))
+	s.layers(layers, l.ExpertLayers(layers))
 	s.unfuse(0)
 }
 
-// expertLayers is how many of the layers of the fullest stage are expert layers. Leading dense layers all lie in the
+// ExpertLayers is how many of the layers of the fullest stage are expert layers. Leading dense layers all lie in the
 // first stage; where there is another, it has none of them.
-func (l *Lowerer) expertLayers(layers int) int {
+func (l *Lowerer) ExpertLayers(layers int) int {
 	n := l.model.ExpertLayers(layers)
 	if l.assume.LeadingDense {
 		n = min(n, l.model.ExpertLayers(l.model.Layers-l.model.FirstDense))

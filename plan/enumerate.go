@@ -7,9 +7,12 @@ func Layouts(procs, cp int) []Layout {
 	if procs%cp != 0 {
 		return nil
 	}
-	for _, tp := range divisors(procs / cp) {
-		for _, pp := range divisors(procs / cp / tp) {
-			out = append(out, Layout{DP: procs / cp / tp / pp, PP: pp, TP: tp, CP: cp})
+	all := divisors(procs / cp)
+	for _, tp := range all {
+		for _, pp := range all {
+			if rest := procs / cp / tp; rest%pp == 0 {
+				out = append(out, Layout{DP: rest / pp, PP: pp, TP: tp, CP: cp})
+			}
 		}
 	}
 	return out
@@ -21,6 +24,19 @@ func ExpertLayouts(procs int) []ExpertLayout {
 	for _, ep := range divisors(procs) {
 		for _, tp := range divisors(procs / ep) {
 			out = append(out, ExpertLayout{EP: ep, TP: tp, DP: procs / ep / tp})
+		}
+	}
+	return out
+}
+
+// OneCopy lists those splits of experts over exactly procs processors that hold each of them once: at most so many groups, of
+// slices of so many columns.
+func OneCopy(procs, groups, columns int) []ExpertLayout {
+	var out []ExpertLayout
+	slices := divisors(columns)
+	for i := len(slices) - 1; i >= 0; i-- {
+		if tp := slices[i]; procs%tp == 0 && procs/tp <= groups {
+			out = append(out, ExpertLayout{EP: procs / tp, TP: tp, DP: 1})
 		}
 	}
 	return out

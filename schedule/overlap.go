@@ -42,6 +42,21 @@ type Block struct {
 	Count int
 }
 
+// Least is what the block of one layer computes, communication that nothing hides included, and what two micro-batches
+// exchange in it.
+func (b *Block) Least(o plan.Overlap) (computing, exchange float64) {
+	for i := range b.Legs[:b.Count] {
+		l := &b.Legs[i]
+		if o == plan.TwoBatch {
+			computing += 2 * (l.Computing + l.Longer)
+			exchange += 2 * (l.Exchange + l.Contended)
+		} else {
+			computing += l.alone()
+		}
+	}
+	return computing, exchange
+}
+
 // overlapped is what the operators of a pass add to a step whose exchanges run beside computation.
 func (p *Pass) overlapped() float64 {
 	if p.Overlap == plan.TwoBatch {

@@ -65,8 +65,8 @@ type Pass struct {
 	Blocks  []Block
 }
 
-// time is what the operators of a pass add to a step.
-func (r *Rules) time(p *Pass) float64 {
+// Time is what the operators of a pass add to a step.
+func (r *Rules) Time(p *Pass) float64 {
 	if p.Overlap != plan.NoOverlap {
 		return p.overlapped()
 	}
@@ -130,14 +130,14 @@ func (w *Work) Uncovered() float64 {
 // drafts and the ends, or the fullest. What the batches spend between the stages makes up for a part of the waiting.
 func (r *Rules) Step(w *Work, rec *Recorder) (t Times) {
 	stages, batches := float64(w.Stages), float64(w.Batches)
-	t.Stage = r.time(&w.Layers)
+	t.Stage = r.Time(&w.Layers)
 	if w.Stages > 1 {
 		t.HandOn = batches * (stages * w.HandOn)
 	}
 	if w.Drafts > 0 {
-		t.Draft = r.time(&w.Draft) * (batches * float64(w.Drafts))
+		t.Draft = r.Time(&w.Draft) * (batches * float64(w.Drafts))
 	}
-	t.Ends = r.time(&w.Ends) * batches
+	t.Ends = r.Time(&w.Ends) * batches
 	if w.Second > 0 {
 		// It delivers beside the computation, which waits only if that takes longer.
 		t.Second = batches * stages * max(0, w.Second-t.Stage)

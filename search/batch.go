@@ -135,7 +135,7 @@ func (s *searcher) largestFitting(p *plan.Plan) (largest int, needs float64) {
 	}
 	// Each sequence takes its share of the cache in one tier or the other.
 	bound := int((s.capacity+s.second)/s.evaluator.CacheOf(p)) + 1
-	return lastWithin(1, bound, s.capacity, func(size int) float64 {
+	return LastWithin(1, bound, s.capacity, func(size int) float64 {
 		if size == 1 {
 			return needs
 		}
@@ -163,7 +163,7 @@ func (s *searcher) topOf(p *plan.Plan, lo, hi int) int {
 	if lo == hi || !s.inTime(s.timeAt(p, lo)) {
 		return 0
 	}
-	b := lastWithin(lo, hi, s.problem.Limit, func(size int) float64 { return s.timeAt(p, size) })
+	b := LastWithin(lo, hi, s.problem.Limit, func(size int) float64 { return s.timeAt(p, size) })
 	s.timeAt(p, b)
 	return b
 }
@@ -211,7 +211,7 @@ func (s *searcher) settleTies() {
 			if !s.inTime(s.timeAt(&p, lo)) {
 				continue
 			}
-			hi = lastWithin(lo, hi, s.problem.Limit, func(size int) float64 { return s.timeAt(&p, size) })
+			hi = LastWithin(lo, hi, s.problem.Limit, func(size int) float64 { return s.timeAt(&p, size) })
 		}
 		if rate(hi) < enough {
 			continue
@@ -219,7 +219,7 @@ func (s *searcher) settleTies() {
 		// The first batch of the segment that reaches it: throughput rises within a segment.
 		b := lo
 		if rate(lo) < enough {
-			b = lastWithin(lo, hi, math.Nextafter(enough, 0), rate) + 1
+			b = LastWithin(lo, hi, math.Nextafter(enough, 0), rate) + 1
 		}
 		s.timeAt(&p, b)
 		s.best = s.scratch
@@ -227,9 +227,9 @@ func (s *searcher) settleTies() {
 	}
 }
 
-// lastWithin is the largest n in lo..hi with f(n) <= limit, where f never falls and f(lo) <= limit. It bisects, but
+// LastWithin is the largest n in lo..hi with f(n) <= limit, where f never falls and f(lo) <= limit. It bisects, but
 // guesses by straight line first: the functions here are nearly straight.
-func lastWithin(lo, hi int, limit float64, f func(int) float64) int {
+func LastWithin(lo, hi int, limit float64, f func(int) float64) int {
 	flo, fhi := f(lo), f(hi)
 	if fhi <= limit {
 		return hi

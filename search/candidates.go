@@ -29,7 +29,11 @@ func (p *Problem) layouts() []plan.Layout {
 
 // expertLayouts are the candidates for the split of the experts over a number of processors, valid or not.
 func (p *Problem) expertLayouts(procs int) []plan.ExpertLayout {
-	if p.ExpertLayouts == nil {
+	switch {
+	case p.ExpertLayouts == nil && p.OneCopy:
+		m := p.Model
+		return plan.OneCopy(procs, m.Experts.Routed+p.Redundant.High+p.Settings.SharedReplicas, m.Experts.Width)
+	case p.ExpertLayouts == nil:
 		return plan.ExpertLayouts(procs)
 	}
 	var out []plan.ExpertLayout

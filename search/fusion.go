@@ -133,7 +133,7 @@ func (f *fuser) prefillBeside(decode *estimate.Estimate, index int) bool {
 		f.rejected.Memory.Note(&q, index, m, m-s.capacity)
 		return false
 	}
-	largest := lastWithin(1, max(1, decode.Plan.Batch.Size*decode.Plan.Batch.Count), s.capacity, func(size int) float64 {
+	largest := LastWithin(1, max(1, decode.Plan.Batch.Size*decode.Plan.Batch.Count), s.capacity, func(size int) float64 {
 		q.Batch = plan.Batch{Count: 1, Size: size}
 		return memory(&q)
 	})

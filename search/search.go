@@ -29,6 +29,7 @@ type Problem struct {
 	SequenceParallel bool
 	Redundant        Range // redundant experts to try
 	SharedPerCard    bool
+	OneCopy          bool  // of the experts in a stage, where they are not given
 	Drafts           Range // drafted tokens to try
 	// Overlaps are those of the exchange between experts to try, where there is one; nil: none.
 	Overlaps []plan.Overlap

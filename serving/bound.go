@@ -2,9 +2,13 @@ package serving
 
 import (
 	"math"
+	"math/bits"
 
 	"throughline/deploy"
+	"throughline/estimate"
 	"throughline/op"
+	"throughline/plan"
+	"throughline/search"
 	"throughline/workload"
 )
 
@@ -20,13 +24,15 @@ type Curve struct {
 	Procs   int
 	Largest int       // batch for which there is memory; 0: none
 	Batches []int     // up to the largest, half a power of two apart
-	Token   []float64 // seconds between two tokens of a sequence at each of them
+	Token   []float64 // seconds between two tokens of a sequence at each of them, waiting for prompts included
 	// Own is the least from the start to the end of a prefill. Alone is the time that a prompt by itself takes of a rank, Prompt
 	// that of each of as many as share a step to the best effect, Prompts.
 	Own, Alone, Prompt float64
 	Prompts            int
 
+	waits  bool    // for prompts of other ranks, as its tokens do
 	output float64 // tokens after the first
+	tokens float64 // that a step yields for a sequence
 	steps  []float64
 	cuts   float64 // steps that a prompt shares with those who decode; 0 where these wait for it
 	holds  float64 // prompts that a step holds
@@ -38,15 +44,30 @@ const margin = 1.02
 
 // Curve is that of a pool, whose batch does not matter, with room for up to most sequences on a rank.
 func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, tokensPerStep float64) Curve {
+	c := p.curve(d, pool, n, tokensPerStep, (*server).least)
+	if least := pool.Plan.Overlap.Least(); least > 1 && len(c.Token) > 0 {
+		// There is room for as many, but fewer may be under way.
+		k := closed{load: workload.Load{Lengths: n}, rules: d.Engine.Drafting(pool.Plan.Drafts), decode: p.servers[op.Decode].least(d, &pool.Plan, n)}
+		c.Token[0] = min(c.Token[0], k.step(1)/tokensPerStep)
+	}
+	return c
+}
+
+// Steps is the curve of the very steps, where Curve bounds them from below.
+func (p *Predictor) Steps(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, tokensPerStep float64) Curve {
+	return p.curve(d, pool, n, tokensPerStep, (*server).steps)
+}
+
+func (p *Predictor) curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, tokensPerStep float64, steps func(*server, *deploy.Deployment, *plan.Plan, workload.Lengths) *Steps) Curve {
 	rules := d.Engine.Drafting(pool.Plan.Drafts)
-	c := Curve{Ranks: pool.Ranks(), Procs: pool.Procs(), output: float64(n.Output - 1)}
+	c := Curve{Ranks: pool.Ranks(), Procs: pool.Procs(), output: float64(n.Output - 1), tokens: tokensPerStep}
 	c.Largest = p.largest(d, pool, n)
 	if c.Largest == 0 {
 		return c
 	}
 	k := closed{load: workload.Load{Lengths: n}, rules: rules, stages: chunkStages(rules, &pool.Plan)}
 	if pool.Role.Does(op.Prefill) {
-		s := p.servers[op.Prefill].steps(d, &pool.Plan, n)
+		s := steps(p.servers[op.Prefill], d, &pool.Plan, n)
 		holds := k.perStep()
 		if pool.Role == deploy.Both {
 			holds = min(holds, c.Largest)
@@ -65,22 +86,51 @@ func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 		}
 	}
 	if pool.Role.Does(op.Decode) {
-		s := p.servers[op.Decode].steps(d, &pool.Plan, n)
-		k.decode = s
-		least := pool.Plan.Overlap.Least()
+		k.decode = steps(p.servers[op.Decode], d, &pool.Plan, n)
+		least, together, cuts := pool.Plan.Overlap.Least(), float64(d.Together(pool, n)), float64(rules.Cuts(n.Uncached()))
 		if c.Largest < least {
 			c.Largest = 0
 			return c
 		}
+		c.waits = together > 1 && pool.Role == deploy.Both
+		rungs := 2*bits.Len(uint(c.Largest)) + 1
+		c.Batches, c.steps, c.Token = make([]int, 0, rungs), make([]float64, 0, rungs), make([]float64, 0, rungs)
 		for b := range ladder(c.Largest) {
 			if b < least {
 				continue
 			}
 			step := k.step(float64(b))
-			c.Batches, c.steps, c.Token = append(c.Batches, b), append(c.steps, step), append(c.Token, step/tokensPerStep)
+			token := step / tokensPerStep
+			if c.waits {
+				token += c.waiting(together*float64(b-least), step, cuts)
+			}
+			c.Batches, c.steps, c.Token = append(c.Batches, b), append(c.steps, step), append(c.Token, token)
+		}
+		for i := len(c.Token) - 2; i >= 0; i-- {
+			c.Token[i] = min(c.Token[i], c.Token[i+1]) // longer steps hide more of a prompt
 		}
 	}
 	return c
+}
+
+// Most bounds the request rate of the pool at each batch.
+func (c *Curve) Most() []float64 {
+	out, most := make([]float64, len(c.Batches)), 0.0
+	for i, b := range c.Batches {
+		most = max(most, margin*float64(c.Ranks*b)/(c.output*c.Token[i]))
+		out[i] = most
+	}
+	return out
+}
+
+// waiting is the least that prompts add to a token beside so many other sequences of all ranks that wait for each other in every
+// step: while one decodes every other has a prefill, so that a step holds a prompt unless none of them comes in it.
+func (c *Curve) waiting(others, step, cuts float64) float64 {
+	if c.output == 0 {
+		return 0
+	}
+	steps := max(1, c.output/c.tokens)
+	return -math.Expm1(-others/steps) * max(0, c.Alone-cuts*step) * steps / c.output
 }
 
 // Fullest is the batch at which a pool that decodes yields the most tokens, none of which takes longer than a limit, and how
@@ -130,33 +180,32 @@ func ladder(last int) func(yield func(int) bool) {
 // largest is the batch for which a pool has memory, as far as the engine runs so many; of a prefill pool 1, if any.
 func (p *Predictor) largest(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths) int {
 	q := *pool
-	fits := func(batch int) bool {
+	usable, second := d.Assume.Usable(pool.System.Memory.GiB), 0.0
+	if t := pool.System.Memory2; t != nil {
+		second = t.GiB * estimate.GiB
+	}
+	prompts := p.prompts(d, pool, n)
+	held := func(batch int) float64 {
 		q.Plan.Batch = p.servers[op.Decode].batch(&q.Plan, float64(batch))
-		m := p.Memory(d, &q, n)
-		second := 0.0
-		if t := pool.System.Memory2; t != nil {
-			second = t.GiB * (1 << 30)
+		m := p.with(&prompts, &q, n)
+		if m.Second > second {
+			return max(m.Total(), usable) + m.Second - second
 		}
-		return m.Total() <= d.Assume.Usable(pool.System.Memory.GiB) && m.Second <= second
+		return m.Total()
 	}
-	if !fits(1) {
+	one := held(1)
+	switch {
+	case one > usable:
 		return 0
-	}
-	if pool.Role == deploy.Prefill {
+	case pool.Role == deploy.Prefill:
 		return 1
 	}
-	low, high := 1, 2
-	for high <= d.Engine.Sequences && fits(high) {
-		low, high = high, 2*high
-	}
-	for high = min(high, d.Engine.Sequences+1); high-low > 1; {
-		if mid := low + (high-low)/2; fits(mid) {
-			low = mid
-		} else {
-			high = mid
+	return search.LastWithin(1, d.Engine.Sequences, usable, func(batch int) float64 {
+		if batch == 1 {
+			return one
 		}
-	}
-	return low
+		return held(batch)
+	})
 }
 
 // Requests bounds the request rate of the pool from above where no token takes longer than a limit, and every request
@@ -173,13 +222,11 @@ func (c *Curve) Requests(limit, first float64) float64 {
 		if c.Token[i] > limit {
 			break
 		}
-		n, token, step := float64(b), c.Token[i], c.steps[i]
+		best = max(best, c.rate(float64(b), c.Token[i], c.steps[i]))
 		if i+1 < len(c.Batches) {
 			// Any batch up to the next one, as far as the limit allows.
-			n, token, step = c.between(i, limit)
+			best = max(best, c.rate(c.between(i, limit)))
 		}
-		each := c.output*token/n + (1-1/n)*c.delay(step)
-		best = max(best, 1/each)
 	}
 	// All the sequences that there is room for are under way all the time.
 	last := float64(c.Largest)
@@ -199,6 +246,15 @@ func (c *Curve) Requests(limit, first float64) float64 {
 		best = min(best, 1/c.Prompt)
 	}
 	return margin * float64(c.Ranks) * best
+}
+
+// rate is the most requests per second of a rank that decodes n sequences at a time.
+func (c *Curve) rate(n, token, step float64) float64 {
+	each := c.output * token / n
+	if !c.waits {
+		each += (1 - 1/n) * c.delay(step)
+	}
+	return 1 / each
 }
 
 // delay is the least by which the prefill of another delays those who decode: alone in a step, or with as many as it holds.

@@ -26,7 +26,7 @@ func TestFullest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		curve := p.Curve(&d, &d.Pools[0], n, 1)
+		curve := p.Steps(&d, &d.Pools[0], n, 1)
 		for _, limit := range []float64{0.02, 0.05, 0.1, 10} {
 			batch, token := p.Fullest(&d, &d.Pools[0], n, &curve, limit, 1)
 			if token > limit {

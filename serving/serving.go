@@ -133,21 +133,30 @@ func (p Prediction) known() (Prediction, error) {
 // Memory is what a processor of a pool holds under a load that fills its batches: weights, the cache of the sequences that
 // run, and working space for the larger of a decode step and a prefill step.
 func (p *Predictor) Memory(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths) estimate.Memory {
-	var m estimate.Memory
-	rules := &d.Engine.Scheduling
-	if pool.Role.Does(op.Prefill) {
-		s := p.servers[op.Prefill]
-		chunk := rules.Chunk(n.Uncached())
-		q := pool.Plan
-		q.Batch = s.batch(&q, float64(rules.PerStep(n.Uncached())))
-		m = s.phases[op.Prefill].At(workload.Lengths{Input: n.Input, Output: n.Output, Cached: n.Input - chunk}).MemoryOf(&q)
+	m := p.prompts(d, pool, n)
+	return p.with(&m, pool, n)
+}
+
+// prompts is what a processor of a pool holds for a prefill step, where it has any.
+func (p *Predictor) prompts(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths) (m estimate.Memory) {
+	if !pool.Role.Does(op.Prefill) {
+		return m
 	}
-	if pool.Role.Does(op.Decode) {
-		both := p.servers[op.Decode].phases[op.Decode].At(n).MemoryOf(&pool.Plan)
-		for b := range both.Working {
-			both.Working[b] = max(both.Working[b], m.Working[b])
-		}
-		m = both
+	rules, s := &d.Engine.Scheduling, p.servers[op.Prefill]
+	chunk := rules.Chunk(n.Uncached())
+	q := pool.Plan
+	q.Batch = s.batch(&q, float64(rules.PerStep(n.Uncached())))
+	return s.phases[op.Prefill].At(workload.Lengths{Input: n.Input, Output: n.Output, Cached: n.Input - chunk}).MemoryOf(&q)
+}
+
+// with is what it holds for decode steps besides, where it has any.
+func (p *Predictor) with(prompts *estimate.Memory, pool *deploy.Pool, n workload.Lengths) estimate.Memory {
+	if !pool.Role.Does(op.Decode) {
+		return *prompts
+	}
+	m := p.servers[op.Decode].phases[op.Decode].At(n).MemoryOf(&pool.Plan)
+	for b := range m.Working {
+		m.Working[b] = max(m.Working[b], prompts.Working[b])
 	}
 	return m
 }
@@ -173,13 +182,18 @@ type server struct {
 	known   map[plan.Plan]*Steps
 	lengths workload.Lengths
 	fitted  deploy.Fit
-	spans   map[int]*estimate.Evaluator // prefills that hand their cache over, by the processors of both pools
+	// layers are those of steps of the plans of one shape, which differ in the stages of their pipelines.
+	layers       map[step]estimate.Layered
+	shape        plan.Plan
+	shapeLengths workload.Lengths
+	handing      *estimate.Evaluator // of prefills that hand their cache over; when it is first needed
+	sent         sending             // the last that was asked for
 }
 
 func newServer(d *deploy.Deployment, sys *hardware.System) (*server, error) {
 	s := &server{
 		system: sys, moe: d.Model.IsMoE(), usable: d.Assume.Usable(sys.Memory.GiB), all: sys.Memory.GiB * estimate.GiB,
-		known: map[plan.Plan]*Steps{}, spans: map[int]*estimate.Evaluator{},
+		known: map[plan.Plan]*Steps{}, layers: map[step]estimate.Layered{},
 	}
 	for phase := range op.PhaseCount {
 		problem := d.Problem(phase, sys, workload.Lengths{Input: 1, Output: 1})
@@ -219,19 +233,32 @@ func (s *server) batch(p *plan.Plan, sequences float64) plan.Batch {
 
 // handover is the sending of the cache of one prompt to the pool that decodes.
 func (s *server) handover(d *deploy.Deployment, n workload.Lengths) (estimate.Transfer, error) {
-	span := d.Procs()
-	e, ok := s.spans[span]
-	if !ok {
+	span, p := d.Procs(), d.Of(op.Prefill).Plan
+	p.Batch = s.batch(&p, 1)
+	if s.sent.of(span, &p, n) {
+		return s.sent.transfer, nil
+	}
+	if s.handing == nil {
 		problem := d.Problem(op.Prefill, s.system, n)
 		var err error
-		if e, err = estimate.NewEvaluator(&problem); err != nil {
+		if s.handing, err = estimate.NewEvaluator(&problem); err != nil {
 			return estimate.Transfer{}, err
 		}
-		s.spans[span] = e
 	}
-	p := d.Of(op.Prefill).Plan
-	p.Batch = s.batch(&p, 1)
 	var out estimate.Estimate
-	e.At(workload.Lengths{Input: n.Input, Output: 1, Cached: n.Cached, Squares: n.Squares}).Evaluate(&p, &out)
+	s.handing.At(workload.Lengths{Input: n.Input, Output: 1, Cached: n.Cached, Squares: n.Squares}).Across(span).Evaluate(&p, &out)
+	s.sent = sending{span, p, n, out.KV}
 	return out.KV, nil
+}
+
+// sending is the transfer of the cache of one prompt between pools on so many processors.
+type sending struct {
+	span     int
+	plan     plan.Plan
+	lengths  workload.Lengths
+	transfer estimate.Transfer
+}
+
+func (s *sending) of(span int, p *plan.Plan, n workload.Lengths) bool {
+	return s.span == span && s.lengths == n && s.plan == *p
 }

@@ -3,6 +3,8 @@ package serving
 import (
 	"math"
 
+	"throughline/deploy"
+	"throughline/estimate"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/workload"
@@ -16,6 +18,9 @@ type Steps struct {
 	lengths workload.Lengths
 	weights float64
 	cache   map[step]float64
+	// layers is what steps do layer by layer, for all pipelines of the same stages: where it is known, times are the least that
+	// they can be; nil: as they are.
+	layers map[step]estimate.Layered
 }
 
 // step is the work of a rank: prompts of which so many tokens are computed after those that are cached, and sequences that
@@ -32,6 +37,24 @@ func newSteps(s *server, p plan.Plan, n workload.Lengths) *Steps {
 	m := s.phases[op.Decode].At(n).MemoryOf(&out.plan)
 	out.weights = m.Weights[op.AttentionBlock] + m.Weights[op.MLPBlock]
 	return out
+}
+
+// least is the least times of the steps of a plan. Those of plans which differ in their stages alone cost little when they are
+// asked for one after another.
+func (s *server) least(d *deploy.Deployment, p *plan.Plan, n workload.Lengths) *Steps {
+	if !s.phases[op.Decode].Stacks(p) {
+		return s.steps(d, p, n)
+	}
+	s.fitted = d.Fitted
+	shape := *p
+	shape.Attention.PP, shape.LightLast, shape.Batch = 1, false, plan.Batch{}
+	if shape != s.shape || n != s.shapeLengths {
+		s.shape, s.shapeLengths = shape, n
+		clear(s.layers)
+	}
+	q := *p
+	q.Batch = s.batch(&q, 1)
+	return &Steps{server: s, plan: q, lengths: n, layers: s.layers}
 }
 
 // Room is the sequences for which a rank has memory: 0 if not even the weights fit, and at least 1 if they do. A sequence
@@ -90,6 +113,9 @@ func (s *Steps) time(w step) float64 {
 	if w.prompts == 0 && w.sequences == 0 {
 		return 0 // of which there is a share where less than one sequence decodes beside prompts
 	}
+	if s.layers != nil {
+		return s.evaluate(&w)
+	}
 	t, ok := s.cache[w]
 	if !ok {
 		t = s.evaluate(&w)
@@ -112,5 +138,13 @@ func (s *Steps) evaluate(w *step) float64 {
 			Phase: op.Decode, Sequences: float64(w.sequences), New: float64(1 + s.plan.Drafts), Context: float64(w.context),
 		})
 	}
-	return e.Step(&s.plan, &work).Step
+	if s.layers == nil {
+		return e.Step(&s.plan, &work).Step
+	}
+	l, ok := s.layers[*w]
+	if !ok {
+		l = e.Layered(&s.plan, &work)
+		s.layers[*w] = l
+	}
+	return e.Staged(&s.plan, &work, &l)
 }

@@ -41,6 +41,7 @@ const (
 	Cost       = question.Cost
 	Latency    = question.Latency
 	MinGPUs    = question.MinGPUs
+	Energy     = question.Energy
 )
 
 // Options are what is asked beyond the files.
@@ -125,28 +126,19 @@ type adviser struct {
 	space
 	o      Options
 	stocks map[Mode]*stock
+	paid   paid    // of the processors of a fleet
+	worth  float64 // by how much a request per second counts, against those of other processors
 }
 
 // Give answers a question.
 func Give(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
-	problem := func(sys *hardware.System) search.Problem {
-		return search.Problem{
-			Problem: estimate.Problem{Model: l.Shape, Settings: l.Settings, System: sys, Assume: l.Assumptions},
-			// Engines do not route to the shared experts: every processor has them.
-			SharedPerCard: true,
-		}
-	}
 	if !l.Assumptions.Engine {
 		return nil, errors.New("assume: a plan ranks what the clients of an engine see, which these assumptions leave out; run searches under them, or say reference,engine=true")
 	}
-	a := &adviser{ctx: ctx, o: o, space: space{
-		base: l.Deployment(), lengths: l.Lengths, limits: l.Limits(), prefill: problem(l.Prefill), decode: problem(l.Decode),
-	}}
-	a.base.GPUsPerNode, a.base.Fitted = o.GPUsPerNode, l.Fit(l.Lengths)
-	for _, p := range []*search.Problem{&a.prefill, &a.decode} {
-		p.Redundant, p.Overlaps, p.Accept = o.Redundant, o.Overlaps, a.worthwhile
+	if len(l.Shares) > 0 {
+		return giveFleet(ctx, l, o)
 	}
-	a.decode.Drafts = o.Drafts
+	a := newAdviser(ctx, l, o)
 	switch {
 	case o.Demand != nil:
 		return a.hold()
@@ -154,6 +146,26 @@ func Give(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
 		return a.fewest()
 	}
 	return a.on(o.GPUs)
+}
+
+// newAdviser prepares the answer to a question.
+func newAdviser(ctx context.Context, l *question.Loaded, o Options) *adviser {
+	problem := func(sys *hardware.System) search.Problem {
+		return search.Problem{
+			Problem: estimate.Problem{Model: l.Shape, Settings: l.Settings, System: sys, Assume: l.Assumptions},
+			// Engines do not route to the shared experts: every processor has them.
+			SharedPerCard: true,
+		}
+	}
+	a := &adviser{ctx: ctx, o: o, worth: 1, space: space{
+		base: l.Deployment(), lengths: l.Lengths, limits: l.Limits(), prefill: problem(l.Prefill), decode: problem(l.Decode),
+	}}
+	a.base.GPUsPerNode, a.base.Fitted = o.GPUsPerNode, l.Fit(l.Lengths)
+	for _, p := range []*search.Problem{&a.prefill, &a.decode} {
+		p.Redundant, p.Overlaps, p.Accept = o.Redundant, o.Overlaps, a.worthwhile
+	}
+	a.decode.Drafts = o.Drafts
+	return a
 }
 
 // worthwhile rules out plans with more redundant experts than help: two more on a rank than it must hold balance the others
@@ -223,8 +235,23 @@ func (a *adviser) fewest() (*Advice, error) {
 
 // on answers on exactly so many processors. Interrupted, it answers with what it has found, if there is anything.
 func (a *adviser) on(gpus int) (*Advice, error) {
-	var out Advice
-	var ranked, frontier []weighed
+	f, err := a.find(gpus)
+	if err != nil {
+		return nil, err
+	}
+	return f.advice(&a.o, gpus)
+}
+
+// found is what a search has found.
+type found struct {
+	ranked, frontier []weighed
+	pools            []Alone
+	reasons          []string
+	partial          bool // interrupted
+}
+
+// find searches either mode.
+func (a *adviser) find(gpus int) (out found, err error) {
 	for _, m := range []Mode{Aggregated, Disaggregated} {
 		if a.o.Mode != Both && a.o.Mode != m {
 			continue
@@ -234,31 +261,37 @@ func (a *adviser) on(gpus int) (*Advice, error) {
 			err = f.weigh()
 		}
 		if err != nil && a.ctx.Err() != nil {
-			out.Partial = true
+			out.partial = true
 			if f != nil {
-				ranked = append(ranked, f.ranked...)
+				out.ranked = append(out.ranked, f.ranked...)
 			}
 			break
 		}
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		if a.o.Pools > 0 && m == Disaggregated {
-			out.Pools = f.alone()
+			out.pools = f.alone()
 		}
 		if len(f.ranked) == 0 {
-			out.Reasons = append(out.Reasons, fmt.Sprintf("%s: %s", m, f.reason()))
+			out.reasons = append(out.reasons, fmt.Sprintf("%s: %s", m, f.reason()))
 		}
-		ranked, frontier = append(ranked, f.ranked...), append(frontier, f.points()...)
+		out.ranked, out.frontier = append(out.ranked, f.ranked...), append(out.frontier, f.points()...)
 	}
-	if out.Partial && len(ranked) == 0 {
-		return nil, a.ctx.Err()
+	if out.partial && len(out.ranked) == 0 {
+		return out, a.ctx.Err()
 	}
-	for _, w := range a.rank(ranked) {
-		out.Ranked = append(out.Ranked, a.candidate(&w, gpus))
+	return out, nil
+}
+
+// advice is the best of what was found on so many processors, in full.
+func (f *found) advice(o *Options, gpus int) (*Advice, error) {
+	out := Advice{Pools: f.pools, Reasons: f.reasons, Partial: f.partial}
+	for _, w := range rank(f.ranked, o.Top) {
+		out.Ranked = append(out.Ranked, w.field.candidate(&w, gpus))
 	}
-	for _, w := range pareto(frontier) {
-		out.Frontier = append(out.Frontier, a.candidate(&w, gpus))
+	for _, w := range pareto(f.frontier) {
+		out.Frontier = append(out.Frontier, w.field.candidate(&w, gpus))
 	}
 	for _, list := range [][]Candidate{out.Ranked, out.Frontier} {
 		for i := range list {
@@ -271,12 +304,12 @@ func (a *adviser) on(gpus int) (*Advice, error) {
 }
 
 // rank keeps the best, and the best of either mode in any case.
-func (a *adviser) rank(all []weighed) []weighed {
+func rank(all []weighed, top int) []weighed {
 	slices.SortStableFunc(all, func(x, y weighed) int { return better(&x, &y) })
 	var out []weighed
 	modes := map[Mode]bool{}
 	for _, w := range all {
-		if m := w.field.mode; len(out) < max(1, a.o.Top) || !modes[m] {
+		if m := w.field.mode; len(out) < max(1, top) || !modes[m] {
 			modes[m] = true
 			out = append(out, w)
 		}
@@ -287,11 +320,11 @@ func (a *adviser) rank(all []weighed) []weighed {
 // pareto is what no other beats in both what a user sees and what the processors do, the fastest for a user first.
 func pareto(all []weighed) []weighed {
 	slices.SortStableFunc(all, func(x, y weighed) int {
-		return cmp.Or(cmp.Compare(x.seen.TPOT, y.seen.TPOT), cmp.Compare(y.seen.Requests, x.seen.Requests))
+		return cmp.Or(cmp.Compare(x.seen.TPOT, y.seen.TPOT), cmp.Compare(y.value(), x.value()))
 	})
 	var out []weighed
 	for _, w := range all {
-		if len(out) == 0 || w.seen.Requests > out[len(out)-1].seen.Requests*(1+1e-9) {
+		if len(out) == 0 || w.value() > out[len(out)-1].value()*(1+1e-9) {
 			out = append(out, w)
 		}
 	}
@@ -308,14 +341,17 @@ func (a *adviser) candidate(w *weighed, gpus int) Candidate {
 
 // value works out what a candidate does for its processors.
 func (a *adviser) value(c *Candidate) {
-	gpus := float64(c.GPUs)
 	tokens := c.Seen.Requests * float64(a.lengths.Output)
-	c.PerGPU = tokens / gpus
-	if a.o.PerHour > 0 {
-		c.DollarsPerMillion = a.o.PerHour * gpus / 3600 / tokens * 1e6
+	c.PerGPU = tokens / float64(c.GPUs)
+	p := a.paid
+	if p == (paid{}) {
+		p = p.and(c.GPUs, a.o.PerHour, a.o.Watts)
 	}
-	if a.o.Watts > 0 {
-		c.TokensPerJoule = tokens / (a.o.Watts * gpus)
+	if p.perHour > 0 {
+		c.DollarsPerMillion = p.perHour / 3600 / tokens * 1e6
+	}
+	if p.watts > 0 {
+		c.TokensPerJoule = tokens / p.watts
 	}
 }
 

@@ -2,6 +2,7 @@ package advice_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"testing"
 
@@ -165,11 +166,32 @@ func TestEngineRestricts(t *testing.T) {
 	}
 }
 
-// BenchmarkPlan is the question of a platform engineer: DeepSeek-V3 on 32 H200, aggregated and disaggregated.
+// BenchmarkPlan is the question of a platform engineer, with all that plan searches by default: DeepSeek-V3 on so many H200,
+// aggregated and disaggregated, behind all engines, overlapping or not, with redundant experts. docs/plan.md says how it grows.
 func BenchmarkPlan(b *testing.B) {
-	l := load(b, "deepseek_v3_flash_mla_absorb", "H200", 50)
+	for _, gpus := range []int{8, 32, 256, 1024, 4096, 16384, 65536} {
+		b.Run(fmt.Sprint(gpus), func(b *testing.B) {
+			l, o := asked(b, engine.Any, func(q *question.Question) {
+				q.Model, q.System, q.GPUs, q.Input, q.Output, q.TPOT = "DeepSeek-V3", "H200", gpus, 4000, 1000, 50
+			})
+			o.Pools = 0
+			for b.Loop() {
+				if got := give(b, l, o); len(got.Ranked) == 0 {
+					b.Fatal(got.Reasons)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkFewest is the search for the fewest H200 that serve 1000 requests per second.
+func BenchmarkFewest(b *testing.B) {
+	l, o := asked(b, engine.Any, func(q *question.Question) {
+		q.Model, q.System, q.GPUs, q.Input, q.Output, q.TPOT = "DeepSeek-V3", "H200", 100000, 4000, 1000, 50
+	})
+	o.Pools, o.Objective, o.Rate = 0, advice.MinGPUs, 1000
 	for b.Loop() {
-		if got := give(b, l, advice.Options{GPUs: 32, Workers: 2}); len(got.Ranked) == 0 {
+		if got := give(b, l, o); len(got.Ranked) == 0 {
 			b.Fatal(got.Reasons)
 		}
 	}

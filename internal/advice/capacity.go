@@ -79,9 +79,7 @@ func (s *shape) slack() float64 {
 // with is the shape with so many instances.
 func (s *shape) with(n int) contender {
 	if s.prefill == nil {
-		o := *s.decode
-		o.copy(n)
-		return contender{decode: &o, counts: [2]int{0, 1}}
+		return contender{decode: s.field.copies(s.decode, n), counts: [2]int{0, 1}}
 	}
 	c := contender{prefill: s.prefill, decode: s.decode, counts: [2]int{s.others, n}}
 	if s.varies == deploy.Prefill {

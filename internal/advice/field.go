@@ -19,10 +19,10 @@ type field struct {
 	*stock
 	gpus int
 
-	prefills, decodes []option
-	groups            [][][]option // by engine: prefill pools of one size together, the smallest first
-	density           []float64    // by engine: the most requests per second that a processor prefills
-	dense             []int        // decode pools, those first that decode the most on a processor
+	prefills, decodes []*option
+	groups            [][][]*option // by engine: prefill pools of one size together, those first that do the most on a processor
+	density           []float64     // by engine: the most requests per second that a processor prefills
+	dense             []int         // decode pools, those first that decode the most on a processor
 
 	tracker
 
@@ -80,44 +80,60 @@ func (a *adviser) newField(mode Mode, gpus int) (*field, error) {
 	for i := range f.dense {
 		f.dense[i] = i
 	}
-	each := func(i int) float64 { d := &f.decodes[i]; return d.rates[len(d.rates)-1] / float64(d.curve.Procs) }
+	each := func(i int) float64 { d := f.decodes[i]; return d.rates[len(d.rates)-1] / float64(d.curve.Procs) }
 	slices.SortStableFunc(f.dense, func(i, j int) int { return cmp.Compare(each(j), each(i)) })
 	return f, nil
 }
 
 // enter lists the pools.
 func (f *field) enter() (err error) {
-	if f.mode == Aggregated {
-		if f.space.prefill.System != f.space.decode.System {
-			return nil // one pool has one kind of processor
+	if f.mode == Disaggregated {
+		if f.prefills, err = f.options(deploy.Prefill, f.instances(0)); err != nil {
+			return err
 		}
-		f.decodes, err = f.options(deploy.Both, f.instances(0))
-		return err
+		f.group()
 	}
-	if f.prefills, err = f.options(deploy.Prefill, f.instances(0)); err != nil {
-		return err
+	roles := f.roles()
+	if len(roles) == 0 {
+		return nil
 	}
-	f.group()
-	f.decodes, err = f.options(deploy.Decode, f.instances(1))
+	f.decodes, err = f.options(roles[len(roles)-1], f.instances(len(roles)-1))
 	return err
+}
+
+// roles are those of the pools.
+func (f *field) roles() []deploy.Role {
+	switch {
+	case f.mode == Disaggregated:
+		return []deploy.Role{deploy.Prefill, deploy.Decode}
+	case f.space.prefill.System != f.space.decode.System:
+		return nil // one pool has one kind of processor
+	}
+	return []deploy.Role{deploy.Both}
 }
 
 // group puts the prefill pools of one engine and size together, the fastest first.
 func (f *field) group() {
-	slices.SortStableFunc(f.prefills, func(a, b option) int {
+	slices.SortStableFunc(f.prefills, func(a, b *option) int {
 		return cmp.Or(cmp.Compare(a.engine, b.engine), cmp.Compare(a.curve.Procs, b.curve.Procs), cmp.Compare(b.rates[0], a.rates[0]))
 	})
-	f.groups, f.density = make([][][]option, len(f.templates)), make([]float64, len(f.templates))
+	f.groups, f.density = make([][][]*option, len(f.templates)), make([]float64, len(f.templates))
 	for first := 0; first < len(f.prefills); {
-		p, last := &f.prefills[first], first
+		p, last := f.prefills[first], first
 		for last < len(f.prefills) && f.prefills[last].engine == p.engine && f.prefills[last].curve.Procs == p.curve.Procs {
 			last++
 		}
 		f.groups[p.engine] = append(f.groups[p.engine], f.prefills[first:last])
-		f.density[p.engine] = max(f.density[p.engine], p.rates[0]/float64(p.curve.Procs))
+		f.density[p.engine] = max(f.density[p.engine], p.density())
 		first = last
 	}
+	for _, groups := range f.groups {
+		slices.SortStableFunc(groups, func(a, b []*option) int { return cmp.Compare(b[0].density(), a[0].density()) })
+	}
 }
+
+// density is the requests per second that a processor of a prefill pool prefills at most.
+func (o *option) density() float64 { return o.rates[0] / float64(o.curve.Procs) }
 
 // instances are the sizes of an instance of a pool.
 func (f *field) instances(pool int) []int {
@@ -135,26 +151,28 @@ func (f *field) instances(pool int) []int {
 }
 
 // options are the pools of a role on instances of the given sizes.
-func (f *field) options(role deploy.Role, sizes []int) ([]option, error) {
+func (f *field) options(role deploy.Role, sizes []int) ([]*option, error) {
 	lots, err := f.lots(role, sizes)
 	if err != nil {
 		return nil, err
 	}
-	var out []option
-	index := 0
+	all := 0
+	for _, lot := range lots {
+		f.plans, f.refused, all = f.plans+lot.plans, f.refused+lot.refused, all+len(lot.options)
+	}
+	out, index := make([]*option, 0, all), 0
 	for i, lot := range lots {
-		f.plans, f.refused = f.plans+lot.plans, f.refused+lot.refused
-		for _, o := range lot.options {
-			o.index = index
+		for k := range lot.options {
+			o := &lot.options[k]
+			o.index = index // on more processors it has the same, since what there is on fewer comes first
 			index++
-			if f.mode == Aggregated && f.searched() {
-				o.copy(f.copies(&o, sizes[i]))
-				f.rate(&o)
-			}
-			if o.curve.Largest > 0 {
+			switch {
+			case o.curve.Largest == 0:
+				f.note(o)
+			case f.mode == Aggregated && f.searched():
+				out = append(out, f.copies(o, f.fitting(o, sizes[i])))
+			default:
 				out = append(out, o)
-			} else {
-				f.note(&o)
 			}
 		}
 	}
@@ -217,6 +235,7 @@ func (w *weighed) load(d *deploy.Deployment) workload.Load {
 
 // reason says why a field has nothing.
 func (f *field) reason() string {
+	f.recount()
 	switch {
 	case f.mode == Disaggregated && f.gpus < 2:
 		return "two pools need at least two processors"
@@ -237,6 +256,20 @@ func (f *field) reason() string {
 		parts = append(parts, fmt.Sprintf("no engine can run %d of %d plans", f.refused, f.plans))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// recount looks at all plans there are, where those that no engine runs were passed over.
+func (f *field) recount() {
+	if !f.oneCopy() {
+		return
+	}
+	f.plans, f.refused = 0, 0
+	for pool, role := range f.roles() {
+		for _, n := range f.instances(pool) {
+			lot := f.list(role, n, false)
+			f.plans, f.refused = f.plans+lot.plans, f.refused+lot.refused
+		}
+	}
 }
 
 // rejected is what stood in the way of pools of each role.

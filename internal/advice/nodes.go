@@ -28,9 +28,10 @@ func room(gpus, perNode, count, others, size int) int {
 		return whole(nodes) + most(1, rest)
 	}
 	each := perNode / others
-	full, more := count/each, count%each
+	full := min(count/each, nodes)
+	more := count - full*each
 	switch {
-	case full > nodes || full == nodes && more*others > rest:
+	case full == nodes && more > rest/others:
 		return -1
 	case full == nodes: // the rest of them lie on the last
 		return most(full, perNode-each*others) + most(1, rest-more*others)
@@ -40,8 +41,8 @@ func room(gpus, perNode, count, others, size int) int {
 	return most(full, perNode-each*others) + most(1, perNode-more*others) + whole(nodes-full-1) + most(1, rest)
 }
 
-// copies is how many instances of a size, which do both phases, there is room for.
-func (f *field) copies(o *option, size int) int {
+// fitting is how many instances of a size, which do both phases, there is room for.
+func (f *field) fitting(o *option, size int) int {
 	if f.o.Engines[o.engine] == engine.Generic {
 		return f.gpus / size
 	}

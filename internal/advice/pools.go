@@ -21,10 +21,10 @@ type Alone struct {
 // alone is the pools of prefill and then of decode that do the most per processor within the limits, each layout once.
 func (f *field) alone() []Alone {
 	var out []Alone
-	for _, list := range [][]option{f.prefills, f.decodes} {
+	for _, list := range [][]*option{f.prefills, f.decodes} {
 		var all []Alone
 		for i := range list {
-			if one, ok := f.byItself(&list[i]); ok {
+			if one, ok := f.byItself(list[i]); ok {
 				all = append(all, one)
 			}
 		}
@@ -42,17 +42,17 @@ func (f *field) alone() []Alone {
 
 // byItself is a pool at the batch at which it does the most within the limits, if there is one.
 func (f *field) byItself(o *option) (Alone, bool) {
-	d := &f.templates[o.engine]
-	out := Alone{Pool: o.pool, Engine: f.o.Engines[o.engine]}
-	each := float64(o.curve.Ranks) / float64(o.curve.Procs)
-	if o.pool.Role == deploy.Prefill {
-		out.Pool.Plan.Batch.Size = o.curve.Prompts
-		out.Seconds = o.curve.Prompt * float64(o.curve.Prompts)
-		out.Tokens = each * float64(f.lengths.Uncached()) / o.curve.Prompt
-		return out, d.Engine.FirstSeconds+o.curve.Own+d.Engine.HandoverSeconds <= f.ttft
-	}
+	d, p := &f.templates[o.engine], f.workers[0].predictors[o.engine]
 	tokens := estimate.TokensPerStep(d.Acceptance, o.pool.Plan.Drafts)
-	batch, token := f.workers[0].predictors[o.engine].Fullest(d, &o.pool, f.lengths, &o.curve, f.asked(), tokens)
+	out, curve := Alone{Pool: o.pool, Engine: f.o.Engines[o.engine]}, p.Steps(d, &o.pool, f.lengths, tokens)
+	each := float64(curve.Ranks) / float64(curve.Procs)
+	if o.pool.Role == deploy.Prefill {
+		out.Pool.Plan.Batch.Size = curve.Prompts
+		out.Seconds = curve.Prompt * float64(curve.Prompts)
+		out.Tokens = each * float64(f.lengths.Uncached()) / curve.Prompt
+		return out, d.Engine.FirstSeconds+curve.Own+d.Engine.HandoverSeconds <= f.ttft
+	}
+	batch, token := p.Fullest(d, &o.pool, f.lengths, &curve, f.asked(), tokens)
 	if batch == 0 {
 		return out, false
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // asked is a question as plan asks it by default, and its options.
-func asked(t *testing.T, engineName string, set func(*question.Question)) (*question.Loaded, advice.Options) {
+func asked(t testing.TB, engineName string, set func(*question.Question)) (*question.Loaded, advice.Options) {
 	t.Helper()
 	if racing.Enabled {
 		t.Skip("TestNothingPrunedWouldHaveWon has the same accesses")

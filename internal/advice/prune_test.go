@@ -15,43 +15,89 @@ import (
 	"throughline/search"
 )
 
-// TestNothingPrunedWouldHaveWon: predicting every plan, pair of pools and number of instances gives the same ranking and
+// drawn is a question with all that a search goes over, and its options.
+func drawn(t *rapid.T, gpus []int) (*question.Loaded, Options) {
+	s := question.Default()
+	s.GPUs = rapid.SampledFrom(gpus).Draw(t, "gpus")
+	s.Model = rapid.SampledFrom([]string{"Llama-3.1-8B", "Qwen3-32B", "Qwen3-30B-A3B", "DeepSeek-V3", "gpt-oss-20b"}).Draw(t, "model")
+	s.System = rapid.SampledFrom([]string{"H100_SXM", "H200", "B200", "L40S", "MI300X", "A100_SXM"}).Draw(t, "system")
+	s.Input, s.Output = rapid.IntRange(16, 20000).Draw(t, "isl"), rapid.IntRange(1, 3000).Draw(t, "osl")
+	s.Distribution = rapid.SampledFrom([]string{"", "lognormal:0.5"}).Draw(t, "lengths")
+	s.Popularity = rapid.SampledFrom([]string{"", "served", "zipf:0.6"}).Draw(t, "popularity")
+	if s.Input > 100 && rapid.Bool().Draw(t, "prefix") {
+		s.Prefix = s.Input / 2
+	}
+	if rapid.Bool().Draw(t, "limited") {
+		s.TPOT = rapid.Float64Range(5, 200).Draw(t, "tpot")
+	}
+	if rapid.Bool().Draw(t, "first limited") {
+		s.TTFT = rapid.Float64Range(50, 20000).Draw(t, "ttft")
+	}
+	l, err := s.Load()
+	if err != nil {
+		t.Skip(err)
+	}
+	choice, err := engine.Choices(rapid.SampledFrom([]string{"any", "sglang", "vllm", "trtllm", "none"}).Draw(t, "engine"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{
+		GPUs: s.GPUs, GPUsPerNode: 8, Mode: Both, Engines: choice, Top: 3, Workers: 2,
+		Objective: rapid.SampledFrom([]Objective{Throughput, Latency}).Draw(t, "objective"),
+		Drafts:    search.Range{High: rapid.IntRange(0, 1).Draw(t, "drafts")},
+		Redundant: search.Range{High: rapid.SampledFrom([]int{0, 2, 32}).Draw(t, "redundant")},
+		Overlaps:  rapid.SampledFrom([][]plan.Overlap{nil, {plan.TwoBatch}, {plan.NoOverlap, plan.TwoBatch, plan.SingleBatch}}).Draw(t, "overlaps"),
+	}
+	if o.GPUs > 1 && rapid.Bool().Draw(t, "shares") {
+		o.Prefill = rapid.IntRange(1, o.GPUs-1).Draw(t, "prefill")
+	}
+	return l, o
+}
+
+// TestNothingPrunedWouldHaveWon: predicting every plan, pair of pools, number of instances and batch gives the same ranking and
 // the same frontier as predicting what the bounds leave.
 func TestNothingPrunedWouldHaveWon(t *testing.T) {
 	long.Check(t, func(t *rapid.T) {
-		s := question.Default()
-		s.GPUs = rapid.SampledFrom([]int{1, 2, 4, 8, 16}).Draw(t, "gpus")
-		s.Model = rapid.SampledFrom([]string{"Llama-3.1-8B", "Qwen3-32B", "Qwen3-30B-A3B", "DeepSeek-V3", "gpt-oss-20b"}).Draw(t, "model")
-		s.System = rapid.SampledFrom([]string{"H100_SXM", "H200", "B200", "L40S", "MI300X", "A100_SXM"}).Draw(t, "system")
-		s.Input, s.Output = rapid.IntRange(16, 20000).Draw(t, "isl"), rapid.IntRange(1, 3000).Draw(t, "osl")
-		s.Distribution = rapid.SampledFrom([]string{"", "lognormal:0.5"}).Draw(t, "lengths")
-		if s.Input > 100 && rapid.Bool().Draw(t, "prefix") {
-			s.Prefix = s.Input / 2
-		}
-		if rapid.Bool().Draw(t, "limited") {
-			s.TPOT = rapid.Float64Range(5, 200).Draw(t, "tpot")
-		}
-		if rapid.Bool().Draw(t, "first limited") {
-			s.TTFT = rapid.Float64Range(50, 20000).Draw(t, "ttft")
-		}
-		l, err := s.Load()
-		if err != nil {
-			t.Skip(err)
-		}
-		choice, err := engine.Choices(rapid.SampledFrom([]string{"any", "sglang", "vllm", "trtllm", "none"}).Draw(t, "engine"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		o := Options{
-			GPUs: s.GPUs, GPUsPerNode: 8, Mode: Both, Engines: choice, Top: 3, Workers: 2,
-			Objective: rapid.SampledFrom([]Objective{Throughput, Latency}).Draw(t, "objective"),
-			Drafts:    search.Range{High: rapid.IntRange(0, 1).Draw(t, "drafts")},
-			Overlaps:  rapid.SampledFrom([][]plan.Overlap{nil, {plan.TwoBatch}, {plan.NoOverlap, plan.TwoBatch, plan.SingleBatch}}).Draw(t, "overlaps"),
-		}
-		if o.GPUs > 1 && rapid.Bool().Draw(t, "shares") {
-			o.Prefill = rapid.IntRange(1, o.GPUs-1).Draw(t, "prefill")
-		}
+		l, o := drawn(t, []int{1, 2, 4, 8, 16})
 		sameExhaustively(t, l, o)
+	})
+}
+
+// TestBoundsHold: no client sees a higher rate than the bound of a contender, or a shorter time per output token than the steps of
+// its pool, whatever limit there is; on more processors than all contenders can be predicted on.
+func TestBoundsHold(t *testing.T) {
+	long.Check(t, func(t *rapid.T) {
+		l, o := drawn(t, []int{16, 24, 64, 320})
+		mode := rapid.SampledFrom([]Mode{Aggregated, Disaggregated}).Draw(t, "mode")
+		a := newAdviser(context.Background(), l, o)
+		f, err := a.newField(mode, o.GPUs)
+		if err != nil || len(f.decodes) == 0 {
+			t.Skip("nothing to launch")
+		}
+		a.o.exhaustive = true // all batches
+		for range 20 {
+			c := contender{decode: rapid.SampledFrom(f.decodes).Draw(t, "decode"), counts: [2]int{0, 1}}
+			if mode == Disaggregated {
+				first, last := f.counts(c.decode, make([]float64, len(f.limits)))
+				groups := f.groups[c.decode.engine]
+				if first > last || len(groups) == 0 {
+					continue
+				}
+				c.counts[1] = rapid.IntRange(first, last).Draw(t, "instances")
+				c.prefill = rapid.SampledFrom(rapid.SampledFrom(groups).Draw(t, "size")).Draw(t, "prefill pool")
+				if c.counts[0] = (o.GPUs - c.counts[1]*c.decode.curve.Procs) / c.prefill.curve.Procs; c.counts[0] < 1 {
+					continue
+				}
+			}
+			for _, w := range f.predict(f.workers[0], &c, f.span(&c)) {
+				for k, limit := range f.limits {
+					if most := min(c.most(f, k), c.allowed(k)); o.Objective == Throughput && w.seen.TPOT <= limit && w.seen.TTFT <= f.ttft && w.seen.Requests > most {
+						d := c.deployment(f, w.batch)
+						t.Fatalf("%s: %v/s, at most %v/s under %v s", describe(&Candidate{Mode: mode, Deployment: d, Seen: w.seen}), w.seen.Requests, most, limit)
+					}
+				}
+			}
+		}
 	})
 }
 

@@ -62,9 +62,13 @@ func (c *Candidate) Launch(e *engine.Engine) []Part {
 	var parts []Part
 	for i := range d.Pools {
 		p := &d.Pools[i]
-		what := fmt.Sprintf("%s, on %d processors", p.Role, p.Procs())
+		kind := "processors"
+		if d.Split() && d.Pools[0].System != d.Pools[1].System {
+			kind = "× " + p.System.Name
+		}
+		what := fmt.Sprintf("%s, on %d %s", p.Role, p.Procs(), kind)
 		if p.Count > 1 {
-			what = fmt.Sprintf("%s, %d instances of %d processors", p.Role, p.Count, p.Plan.Attention.Procs())
+			what = fmt.Sprintf("%s, %d instances of %d %s", p.Role, p.Count, p.Plan.Attention.Procs(), kind)
 		}
 		parts = append(parts, Part{what, e.Launch(d, p)})
 	}

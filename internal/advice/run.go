@@ -16,7 +16,7 @@ import (
 // and limits are those of the file, prefills are as large as the engine makes them. Where there is none, the outcome says
 // what stood in the way.
 func Run(ctx context.Context, r *jobfile.Run, workers int) (search.Outcome, *Candidate, error) {
-	a := &adviser{ctx: ctx, space: space{
+	a := &adviser{ctx: ctx, worth: 1, space: space{
 		base: deploy.Deployment{
 			Name: r.Model.Name, Model: r.Model, Settings: r.Settings, Precision: r.Precision, Assume: r.Decode.Assume,
 			Acceptance: r.Decode.Acceptance, MaxContext: r.Lengths.Final(),

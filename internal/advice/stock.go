@@ -2,10 +2,12 @@ package advice
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"throughline/deploy"
+	"throughline/engine"
 	"throughline/estimate"
 	"throughline/plan"
 	"throughline/search"
@@ -116,20 +118,46 @@ func (s *stock) problem(role deploy.Role) *search.Problem {
 // searched reports whether sizes and numbers of instances are searched, and not given.
 func (s *stock) searched() bool { return s.pools == nil && s.space.sizes == nil }
 
+// oneCopy reports whether all plans that are worth a look have one copy of the experts in a stage. Copies that share no
+// attention replica are servers of their own; those that do, no engine runs.
+func (s *stock) oneCopy() bool { return s.searched() && !slices.Contains(s.o.Engines, engine.Generic) }
+
 // lots are the pools of a role on instances of the given sizes.
 func (s *stock) lots(role deploy.Role, sizes []int) ([]*lot, error) {
 	out := make([]*lot, len(sizes))
-	var fresh []*option
+	var missing []int
 	for i, n := range sizes {
-		key := lotKey{role, n}
-		if out[i] = s.known[key]; out[i] == nil {
-			out[i] = s.list(role, n)
-			for k := range out[i].options {
-				fresh = append(fresh, &out[i].options[k])
-			}
+		if out[i] = s.known[lotKey{role, n}]; out[i] == nil {
+			missing = append(missing, i)
 		}
 	}
-	err := s.each(len(fresh), func(w *worker, i int) { s.bound(w, fresh[i]) })
+	err := s.each(len(missing), func(_ *worker, i int) { out[missing[i]] = s.list(role, sizes[missing[i]], s.oneCopy()) })
+	if err != nil {
+		return nil, err
+	}
+	// Pools that differ in their stages alone cost less together.
+	type shape struct {
+		engine int
+		plan   plan.Plan
+	}
+	shapes := map[shape][]*option{}
+	var order []shape
+	for _, i := range missing {
+		for k := range out[i].options {
+			o := &out[i].options[k]
+			key := shape{o.engine, o.pool.Plan}
+			key.plan.Attention.PP, key.plan.LightLast = 1, false
+			if shapes[key] == nil {
+				order = append(order, key)
+			}
+			shapes[key] = append(shapes[key], o)
+		}
+	}
+	err = s.each(len(order), func(w *worker, i int) {
+		for _, o := range shapes[order[i]] {
+			s.bound(w, o)
+		}
+	})
 	for i, n := range sizes {
 		if err == nil {
 			s.known[lotKey{role, n}] = out[i]
@@ -139,10 +167,10 @@ func (s *stock) lots(role deploy.Role, sizes []int) ([]*lot, error) {
 }
 
 // list is the pools of a role on instances of one size, without their bounds.
-func (s *stock) list(role deploy.Role, size int) *lot {
+func (s *stock) list(role deploy.Role, size int, oneCopy bool) *lot {
 	var out lot
 	problem := *s.problem(role)
-	problem.Procs = size
+	problem.Procs, problem.OneCopy = size, oneCopy
 	for _, p := range problem.Plans() {
 		if s.searched() && severalServers(&p) {
 			continue // as many instances of a smaller size are the same
@@ -163,7 +191,7 @@ func (s *stock) list(role deploy.Role, size int) *lot {
 				}
 				placed.Plan.Overlap = plan.NoOverlap
 			}
-			if len(e.Refuses(&s.templates[i], &placed)) > 0 {
+			if !e.Runs(&s.templates[i], &placed) {
 				continue
 			}
 			ran = true
@@ -197,13 +225,20 @@ func severalServers(p *plan.Plan) bool {
 	return p.Experts.DP > 1 && p.Attention.DP%p.Experts.DP == 0
 }
 
-// copy makes a pool one of so many copies of its servers, which exchange nothing.
-func (o *option) copy(n int) {
-	o.pool.Plan.Attention.DP *= n
-	o.pool.Plan.Experts.DP *= n
-	o.curve.Ranks *= n
-	o.curve.Procs *= n
-	o.rates = nil
+// copies is a pool of so many copies of the servers of another, which exchange nothing. Each bound is as much higher.
+func (s *stock) copies(o *option, n int) *option {
+	out := *o
+	out.pool.Plan.Attention.DP *= n
+	out.pool.Plan.Experts.DP *= n
+	out.curve.Ranks *= n
+	out.curve.Procs *= n
+	if s.o.Objective != Latency {
+		out.rates = make([]float64, len(o.rates))
+		for k := range o.rates {
+			out.rates[k] = float64(n) * o.rates[k]
+		}
+	}
+	return &out
 }
 
 // each gives the numbers 0..n-1 to the workers.
@@ -235,6 +270,7 @@ func (s *stock) rate(o *option) {
 		o.rates = []float64{o.curve.Prefills()}
 	default:
 		rules := &s.templates[o.engine].Engine
+		o.rates = make([]float64, 0, len(s.limits))
 		for _, limit := range s.limits {
 			r := 0.0
 			switch first := rules.FirstSeconds + o.curve.Own; {

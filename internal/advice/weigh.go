@@ -39,7 +39,7 @@ func (t *tracker) worst(limit int) *weighed {
 // toBeat is the request rate that a contender must be able to exceed.
 func (t *tracker) toBeat(limit int) float64 {
 	if w := t.worst(limit); w != nil {
-		return math.Pow(grade, gradeOf(w.seen.Requests)) * (1 - 1e-9)
+		return math.Pow(grade, gradeOf(w.value())) / w.field.worth * (1 - 1e-9)
 	}
 	return 0
 }
@@ -50,10 +50,13 @@ const grade = 1.01
 
 func gradeOf(requests float64) float64 { return math.Floor(math.Log(requests) / math.Log(grade)) }
 
+// value is the request rate, by how much that of its processors counts.
+func (w *weighed) value() float64 { return w.seen.Requests * w.field.worth }
+
 // better orders what was weighed: by grade of the request rate, then by how long requests take, and ties by the order of
 // the contenders.
 func better(a, b *weighed) int {
-	return cmp.Or(cmp.Compare(gradeOf(b.seen.Requests), gradeOf(a.seen.Requests)),
+	return cmp.Or(cmp.Compare(gradeOf(b.value()), gradeOf(a.value())),
 		cmp.Compare(a.seen.Latency, b.seen.Latency), a.contender.before(b.contender))
 }
 
@@ -63,7 +66,7 @@ func (f *field) mayBeat(limit int, b *bounded) bool {
 	if w == nil {
 		return b.most[limit] > 0
 	}
-	may, is := gradeOf(b.most[limit]), gradeOf(w.seen.Requests)
+	may, is := gradeOf(b.most[limit]*f.worth), gradeOf(w.value())
 	return may > is || may == is && b.soonest(f, f.toBeat(limit)) < w.seen.Latency
 }
 
@@ -159,8 +162,11 @@ func (f *field) weigh() error {
 	done := map[contender]bool{}
 	try := func(list []contender) error {
 		list = slices.DeleteFunc(list, func(c contender) bool { return done[c] })
-		results := make([][]weighed, len(list))
-		err := f.each(len(list), func(w *worker, i int) { results[i] = f.predict(w, &list[i]) })
+		results, spans := make([][]weighed, len(list)), make([]span, len(list))
+		for i := range list {
+			spans[i] = f.span(&list[i])
+		}
+		err := f.each(len(list), func(w *worker, i int) { results[i] = f.predict(w, &list[i], spans[i]) })
 		for i := range list {
 			done[list[i]] = true
 			f.keep(f, results[i])
@@ -177,43 +183,68 @@ func (f *field) weigh() error {
 		f.contend(beat, func(c contender, _ []float64) { all = append(all, c) })
 		return try(all)
 	}
+	top := make([]float64, len(f.limits)) // the highest bound under each limit
 	for k := range f.limits {
 		n := 1
 		if k == len(f.limits)-1 {
 			n = 2 * f.top
 		}
-		if err := try(f.highest(k, n)); err != nil {
-			return err
-		}
-	}
-	beat := make([]float64, len(f.limits))
-	for k := range beat {
-		beat[k] = f.toBeat(k)
-	}
-	var open []bounded
-	f.contend(beat, func(c contender, rates []float64) {
-		if done[c] {
-			return
-		}
-		b := bounded{contender: c, most: make([]float64, len(rates))}
-		may := false
-		for k := range rates {
-			if rates[k] > beat[k] {
-				b.most[k] = min(rates[k], c.most(f, k))
-				may = may || f.mayBeat(k, &b)
+		var list []contender
+		if list, top[k] = f.highest(k, n); len(list) > 0 {
+			if err := try(list); err != nil {
+				return err
 			}
 		}
-		if may {
-			open = append(open, b)
+	}
+	// What has the highest bounds must be predicted in any case, and often rules out the rest, which is then not even listed.
+	for share, left := shell, true; left; share *= shell {
+		if share < 0.5 {
+			share = 0
 		}
-	})
-	for k := len(f.limits) - 1; k >= 0; k-- {
-		if err := f.under(k, open, try); err != nil {
-			return err
+		beat := make([]float64, len(f.limits))
+		left = false
+		for k := range beat {
+			beat[k] = max(f.toBeat(k), share*top[k])
+			left = left || beat[k] > f.toBeat(k)
+		}
+		open := f.open(beat, done)
+		for k := len(f.limits) - 1; k >= 0; k-- {
+			if err := f.under(k, open, try); err != nil {
+				return err
+			}
 		}
 	}
 	f.unreached()
 	return nil
+}
+
+// shell is the ratio of the bounds that are looked at together.
+const shell = 0.97
+
+// open are the contenders that were not predicted yet and whose bounds exceed what there is to beat under some limit.
+func (f *field) open(beat []float64, done map[contender]bool) (open []bounded) {
+	f.contend(beat, func(c contender, rates []float64) {
+		if done[c] {
+			return
+		}
+		b := bounded{contender: c}
+		for k := range rates {
+			if rates[k] > beat[k] {
+				most := min(rates[k], c.most(f, k))
+				if b.most == nil {
+					b.most = make([]float64, len(rates))
+				}
+				b.most[k] = most
+			}
+		}
+		for k := range b.most {
+			if b.most[k] > 0 && f.mayBeat(k, &b) {
+				open = append(open, b)
+				break
+			}
+		}
+	})
+	return open
 }
 
 // bounded is a contender with bounds on its request rate under each limit.
@@ -227,7 +258,7 @@ type bounded struct {
 func (f *field) contend(beat []float64, visit func(c contender, rates []float64)) {
 	rates := make([]float64, len(f.limits))
 	for _, i := range f.dense {
-		d := &f.decodes[i]
+		d := f.decodes[i]
 		first, last := f.counts(d, beat)
 		for count := first; count <= last; count++ {
 			for k := range rates {
@@ -285,16 +316,22 @@ func least(rates, beat []float64) (float64, bool) {
 // beside passes on a number of decode instances with each prefill pool that allows more than there is to beat at least.
 func (f *field) beside(d *option, count int, beat, rates []float64, visit func(c contender, rates []float64)) {
 	both := make([]float64, len(rates))
+	left := f.gpus - count*d.curve.Procs
+	if f.o.Prefill > 0 {
+		left = f.o.Prefill
+	}
 	for _, group := range f.groups[d.engine] {
 		n := f.roomBeside(d, count, group[0].curve.Procs)
-		switch {
-		case f.pools != nil:
-			n = 1
-		case f.o.Prefill > 0:
+		if f.o.Prefill > 0 {
 			n = min(n, f.o.Prefill/group[0].curve.Procs)
 		}
+		if f.pools != nil {
+			n = 1
+		} else if toBeat, any := least(rates, beat); f.o.Objective != Latency && (!any || float64(left)*group[0].density() <= toBeat) {
+			return // the others do less on a processor
+		}
 		if n < 1 {
-			break // the others are larger
+			continue
 		}
 		for i := range group {
 			rate := float64(n) * group[i].rates[0]
@@ -310,13 +347,13 @@ func (f *field) beside(d *option, count int, beat, rates []float64, visit func(c
 			for k := range both {
 				both[k] = min(rates[k], rate)
 			}
-			visit(contender{&group[i], d, [2]int{n, count}}, both)
+			visit(contender{group[i], d, [2]int{n, count}}, both)
 		}
 	}
 }
 
-// highest are the n contenders whose pools allow the most under a limit.
-func (f *field) highest(limit, n int) []contender {
+// highest are the n contenders whose pools allow the most under a limit, and how much that is.
+func (f *field) highest(limit, n int) (list []contender, most float64) {
 	var top []bounded
 	beat := make([]float64, len(f.limits))
 	for k := range beat {
@@ -337,11 +374,11 @@ func (f *field) highest(limit, n int) []contender {
 			beat[limit] = top[n-1].most[0]
 		}
 	})
-	var out []contender
 	for i := range top {
-		out = append(out, top[i].contender)
+		list = append(list, top[i].contender)
+		most = max(most, top[i].most[0])
 	}
-	return out
+	return list, most
 }
 
 // under predicts the contenders that may win under one limit, the most promising first.
@@ -353,7 +390,7 @@ func (f *field) under(limit int, all []bounded, try func([]contender) error) err
 	var open []promise
 	for i := range all {
 		if b := &all[i]; f.mayBeat(limit, b) {
-			open = append(open, promise{b, gradeOf(b.most[limit]), b.soonest(f, b.most[limit])})
+			open = append(open, promise{b, gradeOf(b.most[limit] * f.worth), b.soonest(f, b.most[limit])})
 		}
 	}
 	slices.SortFunc(open, func(a, b promise) int {
@@ -374,9 +411,43 @@ func (f *field) under(limit int, all []bounded, try func([]contender) error) err
 	return nil
 }
 
-// predict is what the clients of a contender see at the batches of its curve, as far as the limits allow, and at the
-// largest within them.
-func (f *field) predict(w *worker, c *contender) []weighed {
+// span is the batches that matter: those of the curve of a decode pool from the first, by index, on, as long as a token takes no
+// longer than so many seconds.
+type span struct {
+	first int
+	limit float64
+}
+
+// span is the batches at which a contender may change anything: which are within a limit on the time per output token, and may do
+// enough of what there is to beat under it.
+func (f *field) span(c *contender) span {
+	if f.o.exhaustive || f.o.Objective == Latency || f.batches != nil || f.lengths.Output == 1 {
+		return span{0, math.Inf(1)}
+	}
+	out := span{len(c.decode.curve.Batches), 0}
+	most := c.decode.curve.Most()
+	for k, limit := range f.limits {
+		beat := enough * f.toBeat(k)
+		first := slices.IndexFunc(most, func(rate float64) bool { return float64(c.counts[1])*rate >= beat })
+		if first >= 0 && c.allowed(k) > f.toBeat(k) {
+			out = span{min(out.first, first), limit}
+		}
+	}
+	return out
+}
+
+// allowed is what the pools allow under a limit, each by itself.
+func (c *contender) allowed(limit int) float64 {
+	rate := float64(c.counts[1]) * c.decode.rates[limit]
+	if c.prefill != nil {
+		rate = min(rate, float64(c.counts[0])*c.prefill.rates[0])
+	}
+	return rate
+}
+
+// predict is what the clients of a contender see at some batches of its curve, as far as the limits allow, and at the largest
+// within them.
+func (f *field) predict(w *worker, c *contender, s span) []weighed {
 	p := w.predictors[c.decode.engine]
 	at := func(batch plan.Batch) (weighed, bool) {
 		out := weighed{field: f, contender: c, batch: batch}
@@ -397,21 +468,21 @@ func (f *field) predict(w *worker, c *contender) []weighed {
 		}
 		return out
 	}
-	for _, size := range c.decode.curve.Batches {
-		b := plan.Batch{Count: 1, Size: size}
-		r, within := at(b)
+	for i := s.first; i < len(c.decode.curve.Batches); i++ {
+		size := c.decode.curve.Batches[i]
+		r, within := at(plan.Batch{Count: 1, Size: size})
 		if within {
 			out = append(out, r)
-			if f.o.Objective == Latency {
+			if f.o.Objective == Latency || r.seen.TPOT > s.limit {
 				return out
 			}
 			continue
 		}
-		if len(out) == 0 {
+		if i == 0 {
 			return []weighed{r} // not within the limits: known by how much
 		}
 		// The largest within the limits lies between the last and this one.
-		for low, high := out[len(out)-1].batch.Size, size; high-low > 1; {
+		for low, high := c.decode.curve.Batches[i-1], size; high-low > 1; {
 			mid := low + (high-low)/2
 			if r, within := at(plan.Batch{Count: 1, Size: mid}); within {
 				out, low = append(out, r), mid
@@ -450,8 +521,11 @@ func (f *field) miss(c *contender, all []weighed) {
 
 // unreached remembers the pools that were never predicted since their bare steps miss a limit.
 func (f *field) unreached() {
+	if len(f.ranked) > 0 && f.searched() {
+		return // nobody asks
+	}
 	for i := range f.decodes {
-		d := &f.decodes[i]
+		d := f.decodes[i]
 		if d.rates[len(d.rates)-1] > 0 {
 			continue
 		}
@@ -462,7 +536,7 @@ func (f *field) unreached() {
 		}
 	}
 	for i := range f.prefills {
-		p := &f.prefills[i]
+		p := f.prefills[i]
 		rules := &f.templates[p.engine].Engine
 		if first := rules.FirstSeconds + rules.HandoverSeconds + p.curve.Own; first > f.ttft {
 			f.tooLate.Note(&p.pool.Plan, p.index, first, first-f.ttft)

@@ -20,18 +20,7 @@ import (
 	"throughline/search"
 )
 
-func newPlan(s Streams) *cobra.Command {
-	var asJSON bool
-	var view viewOptions
-	var flags *settings
-	var asked charts
-	var out output
-	var start launchOptions
-	var rejected bool
-	cmd := &cobra.Command{
-		Use:   "plan --model M --system S --gpus N",
-		Short: "Find what to launch: the best deployments on a number of GPUs",
-		Long: `Plan finds the best deployments of a model on a number of GPUs. It tries aggregated
+const planHelp = `Plan finds the best deployments of a model on a number of GPUs. It tries aggregated
 deployments, where the same GPUs do prefill and decode, and disaggregated ones, with a
 pool for each, behind the engines that can run them: SGLang, vLLM and TensorRT-LLM.
 
@@ -43,14 +32,30 @@ With a rate and limits of percentiles (--rate 50 --ttft p99:2s --tpot p95:50ms) 
 come by themselves, and what holds is simulated: the answer has the fewest GPUs or, with
 --gpus, the most room for more requests. Ctrl-C shows the best so far.
 
-Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`,
-		Example: `  throughline plan --model DeepSeek-V3 --system H200 --gpus 32 --isl 4000 --osl 1000 --tpot 50ms --weights fp8
+Times are in ms, or have a unit: --ttft 2s --tpot 50ms.`
+
+const planExamples = `  throughline plan --model DeepSeek-V3 --system H200 --gpus 32 --isl 4000 --osl 1000 --tpot 50ms --weights fp8
   throughline plan --model qwen3_32b_flash --system H100_SXM --gpus 8 --mode agg --engine vllm
   throughline plan --model llama_3_70b --system H100_SXM --gpus 16 --objective min-gpus --rate 5 --ttft 2s
   throughline plan --model Llama-3.1-8B --system L40S --rate 20 --isl 500 --osl 50 --ttft p99:500ms --tpot p95:60ms
   throughline plan --model llama_3_8b --system H200 --gpus 4 --out plans.xlsx
-  throughline plan --model llama_3_8b --system L40S --gpus 4 --price 1.2 --power 350 --json`,
-		Args: onlyFlags(""),
+  throughline plan --model llama_3_8b --system L40S --gpus 4 --price 1.2 --power 350 --json
+  throughline plan --model Qwen3-30B-A3B --pool H20_141G:4 --pool H200:4 --price H200=3.5,H20_141G=1.2 --objective cost`
+
+func newPlan(s Streams) *cobra.Command {
+	var asJSON bool
+	var view viewOptions
+	var flags *settings
+	var asked charts
+	var out output
+	var start launchOptions
+	var rejected bool
+	cmd := &cobra.Command{
+		Use:     "plan --model M --system S --gpus N",
+		Short:   "Find what to launch: the best deployments on a number of GPUs",
+		Long:    planHelp,
+		Example: planExamples,
+		Args:    onlyFlags(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if view.help() {
 				return view.listFields(s)
@@ -151,7 +156,7 @@ func askPlan(s Streams, flags *settings, view *viewOptions, asked *charts, out *
 	}
 	return l, advice.Options{
 		GPUs: q.GPUs, GPUsPerNode: q.GPUsPerNode, Mode: q.Mode, Objective: q.Objective, Rate: q.Rate, Engines: engines,
-		Redundant: search.Range{High: q.Redundant}, Drafts: search.Range{High: q.Drafts}, Top: q.Top, PerHour: q.Price, Watts: q.Power,
+		Redundant: search.Range{High: q.Redundant}, Drafts: search.Range{High: q.Drafts}, Top: q.Top, PerHour: l.PerHour, Watts: l.Watts,
 		Overlaps: overlaps(q.Overlap), Workers: workers(&q), Prefill: q.PrefillGPUs, Pools: q.Pools,
 		Demand: demand,
 	}, sheet, nil

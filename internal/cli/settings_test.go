@@ -88,10 +88,10 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	code, out, said := attempt("plan", "--model", "lama_3_8b", "--system", "H200", "--gpus", "0", "--tpot", "NaN", "--ttft", "2 weeks", "--price", "Inf", "--prefix-hit", "1", "--mode", "agr", "--drafts", "9", "--isl", "many", "--jobs", "0", "--assume", "none")
 	want := []string{
 		`--model: "lama_3_8b" is no file and no built-in model; did you mean "llama_3_8b"?`,
-		"--gpus: must be from 1 to 100000, not 0",
+		"--gpus: must be from 1 to 1048576, not 0",
 		"--tpot: must be above 0 and at most 1000000000 ms, not NaN",
 		`--ttft: must be a time like 2s, 50ms or 300us, or a number of ms, not "2 weeks"`,
-		"--price: must be from 0 to 1000000 $/h, not +Inf",
+		"--price: must be a number from 0 to 1000000, or SYSTEM=NUMBER for each kind of GPU, not \"Inf\"",
 		"--prefix-hit: must be at least 0 and less than 1, not 1",
 		`--mode: "agr" is not one of "agg", "disagg", "both"; did you mean "agg"?`,
 		"--drafts: must be from 0 to 4, not 9",

@@ -32,17 +32,13 @@ var PlanKinds = []Kind[Plans]{
 // frame is a chart with the titles of a plan.
 func (p *Plans) frame(kind, title string) *chart.Chart {
 	l := p.Loaded
-	system := l.Prefill.Name
-	if l.Decode.Name != system {
-		system += " and " + l.Decode.Name
-	}
 	gpus := p.Options.GPUs
 	if len(p.Advice.Ranked) > 0 {
 		gpus = p.Advice.Ranked[0].GPUs
 	}
 	return &chart.Chart{
 		Kind: kind, Title: title,
-		Subtitle: fmt.Sprintf("%s (%s) on %d × %s, %d in, %d out; assumptions: %s", l.Shape.Name, l.Stored, gpus, system, l.Lengths.Input, l.Lengths.Output, l.Assumptions.Name),
+		Subtitle: fmt.Sprintf("%s (%s) on %s, %d in, %d out; assumptions: %s", l.Shape.Name, l.Stored, l.On(gpus), l.Lengths.Input, l.Lengths.Output, l.Assumptions.Name),
 	}
 }
 

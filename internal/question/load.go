@@ -35,6 +35,9 @@ type Loaded struct {
 	Warnings    []document.Problem
 	Visited     *experts.Popularity // how often experts are; nil: all alike
 	Corrected   *fitted.File        // by measured runs; nil: none
+	Shares      []Share             // of a fleet; none: all processors are those of Prefill and Decode
+	// PerHour and Watts are the price and the power of a processor that is not of a fleet; 0: not known.
+	PerHour, Watts float64
 
 	named string // format of the weights that the name of a built-in model says
 }
@@ -45,6 +48,9 @@ func (q *Question) Load() (*Loaded, error) {
 	errs := []error{err, q.Check(Plan), q.needed()}
 	n, err := q.Spread()
 	errs = append(errs, err)
+	if l != nil {
+		errs = append(errs, l.rates())
+	}
 	if err := document.Join(errs...); err != nil {
 		return nil, Once(err)
 	}
@@ -92,22 +98,16 @@ func (q *Question) Read() (*Loaded, error) {
 		note(wrong("assume", err.Error()))
 	}
 	note(l.readModel())
-	l.Prefill, err = l.readSystem("system", q.System)
-	note(err)
-	l.Decode = l.Prefill
-	if q.DecodeSystem != "" {
-		l.Decode, err = l.readSystem("decode-system", q.DecodeSystem)
-		note(err)
-	}
+	note(l.readSystems())
 	if l.Shape != nil && l.Prefill != nil && l.Decode != nil {
 		formats := q.Formats
 		formats.Weights = cmp.Or(formats.Weights, l.named)
-		l.Precision, l.Stored, err = formats.Resolve(l.Shape, l.Prefill, l.Decode)
+		l.Precision, l.Stored, err = formats.Resolve(l.Shape, l.kinds()...)
 		l.Stored.Published = l.Stored.Published || q.Formats.Weights == "" && l.named != ""
 		note(err)
 	}
-	for _, sys := range []*hardware.System{l.Prefill, l.Decode} {
-		if sys != nil && sys.Memory2 == nil && q.Offload != (estimate.Offload{}) {
+	for _, sys := range l.kinds() {
+		if sys.Memory2 == nil && q.Offload != (estimate.Offload{}) {
 			note(fmt.Errorf("%s has no second memory tier (mem2) to offload to", sys.Name))
 		}
 	}
@@ -117,6 +117,20 @@ func (q *Question) Read() (*Loaded, error) {
 		return nil, Once(document.Join(errs...))
 	}
 	return l, nil
+}
+
+// readSystems reads those of the two pools, or of a fleet.
+func (l *Loaded) readSystems() (err error) {
+	if l.Fleet != "" {
+		return l.readFleet()
+	}
+	var wrong error
+	l.Prefill, err = l.readSystem("system", l.System)
+	l.Decode = l.Prefill
+	if l.DecodeSystem != "" {
+		l.Decode, wrong = l.readSystem("decode-system", l.DecodeSystem)
+	}
+	return document.Join(err, wrong)
 }
 
 // served stands for experts that are visited as they were seen to be in service.
@@ -164,6 +178,9 @@ func (q *Question) Check(of Command) error {
 
 // needed finds what a search lacks.
 func (q *Question) needed() error {
+	if q.Fleet != "" {
+		return q.neededOfFleet()
+	}
 	var errs []error
 	if q.GPUs == 0 {
 		errs = append(errs, wrong("gpus", missing+"the number of GPUs to use"))
@@ -178,9 +195,6 @@ func (q *Question) needed() error {
 		errs = append(errs, wrong("rate", missing+"limits of percentiles hold at a number of requests per second"))
 	case q.Objective == MinGPUs:
 		errs = append(errs, wrong("rate", missing+"objective min-gpus needs the requests per second to serve"))
-	}
-	if q.Objective == Cost && q.Price == 0 {
-		errs = append(errs, wrong("price", missing+"objective cost needs the dollars per GPU and hour"))
 	}
 	return document.Join(errs...)
 }
@@ -256,7 +270,11 @@ type reference struct {
 }
 
 func (q *Question) references() []reference {
-	return []reference{{q.Model, model.Catalogue}, {q.System, hardware.Catalogue}, {q.DecodeSystem, hardware.Catalogue}}
+	out := []reference{{q.Model, model.Catalogue}, {q.System, hardware.Catalogue}, {q.DecodeSystem, hardware.Catalogue}}
+	for _, s := range q.shares() {
+		out = append(out, reference{s.Ref, hardware.Catalogue})
+	}
+	return out
 }
 
 // tables are the files that a question names as such; some may be empty.

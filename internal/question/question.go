@@ -65,14 +65,16 @@ type Fixed struct {
 
 // Search is what a search of the best deployment needs.
 type Search struct {
-	GPUs         int
-	PrefillGPUs  int // of the prefill pool; 0: searched
-	Mode         Mode
-	Objective    Objective
-	Rate         float64 // requests per second
-	Top          int     // deployments to rank
-	Pools        int     // pools of either phase to rank by themselves
-	Price, Power float64 // of a processor: dollars per hour, watts; 0: not known
+	GPUs        int
+	PrefillGPUs int    // of the prefill pool; 0: searched
+	Fleet       string // kinds of processors and how many there are of each, in place of a system and GPUs
+	Mode        Mode
+	Objective   Objective
+	Rate        float64 // requests per second
+	Top         int     // deployments to rank
+	Pools       int     // pools of either phase to rank by themselves
+	// Price and Power of a processor, in dollars per hour and watts, of all or by kind; empty: not known.
+	Price, Power string
 	Goals        Goals
 }
 
@@ -111,6 +113,7 @@ type Objective string
 const (
 	Throughput Objective = "throughput" // output tokens per second and processor
 	Cost       Objective = "cost"       // the same in money: fewest dollars per token
+	Energy     Objective = "energy"     // the same in energy: most tokens per joule
 	Latency    Objective = "latency"    // shortest request
 	MinGPUs    Objective = "min-gpus"   // fewest processors that serve a request rate
 )

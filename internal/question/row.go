@@ -24,6 +24,7 @@ type plannedRow struct {
 	Mode, Engine    string
 	Concurrency     int
 	Prefill, Decode struct {
+		System     string
 		Plan       string
 		Instances  int
 		Batch      int
@@ -49,6 +50,9 @@ func (q *Question) TakeRow(from string, given func(name string) bool) error {
 		return wrong("from", err.Error())
 	}
 	row.tell(words)
+	if err := row.kinds(words, q.Beside); err != nil {
+		return wrong("from", fmt.Sprintf("%s: %s", file, err))
+	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(words)) {
 		if given(name) {
@@ -91,6 +95,28 @@ func (row *plannedRow) tell(words map[string]string) {
 			words[name] = strconv.Itoa(n)
 		}
 	}
+}
+
+// kinds adds the systems of the pools of the row, where a fleet was asked about: those of its kinds that are called so.
+func (row *plannedRow) kinds(words map[string]string, beside string) error {
+	l := Loaded{Question: Question{Search: Search{Fleet: words["pool"]}, Beside: beside}}
+	if l.Fleet == "" {
+		return nil
+	}
+	if err := l.readFleet(); err != nil {
+		return err
+	}
+	for setting, name := range map[string]string{"system": row.Prefill.System, "decode-system": row.Decode.System} {
+		for _, s := range l.Shares {
+			if s.System.Name == name {
+				words[setting] = s.Ref
+			}
+		}
+	}
+	if row.Decode.System == row.Prefill.System {
+		delete(words, "decode-system")
+	}
+	return nil
 }
 
 // readRow reads a row of a plan: its number, or f and its number on the frontier.

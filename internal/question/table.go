@@ -17,7 +17,7 @@ import (
 const (
 	mostTokens       = 1_000_000_000
 	mostParts        = 1_000_000 // ranks, stages, replicas
-	mostGPUs         = 100_000   // of a search
+	mostGPUs         = 1 << 20   // of a search
 	mostRedundant    = 10_000
 	mostRanked       = 1_000
 	mostMilliseconds = 1_000_000_000 // eleven days
@@ -123,8 +123,8 @@ var ofDeployments = []Setting{
 	{Name: "mode", For: Plan, Choices: []string{string(Aggregated), string(Disaggregated), string(BothModes)},
 		Doc: "agg: prefill and decode share GPUs; disagg: a pool of GPUs for each; both: try both",
 		Ref: func(q *Question) any { return &q.Mode }},
-	{Name: "objective", For: Plan, Choices: []string{string(Throughput), string(Cost), string(Latency), string(MinGPUs)},
-		Doc: "what to optimise: throughput, cost, latency or min-gpus",
+	{Name: "objective", For: Plan, Choices: []string{string(Throughput), string(Cost), string(Energy), string(Latency), string(MinGPUs)},
+		Doc: "what to optimise: throughput, cost (dollars per token), energy (tokens per joule), latency or min-gpus",
 		Ref: func(q *Question) any { return &q.Objective }},
 	{Name: "rate", For: Plan, Low: 0, Above: true, Optional: true, High: mostRate, Unit: "requests/s",
 		Doc: "request rate to serve, in requests per second: for objective min-gpus, which it stands for without gpus, and limits of percentiles (default, of a trace: its own)",
@@ -135,12 +135,15 @@ var ofDeployments = []Setting{
 	{Name: "pools", For: Plan, Low: 0, High: mostRanked,
 		Doc: "number of pools of prefill and of decode to rank by themselves",
 		Ref: func(q *Question) any { return &q.Pools }, Idle: onePool},
-	{Name: "price", For: Plan, Low: 0, High: mostDollars, Unit: "$/h",
-		Doc: "price of a GPU in dollars per hour",
+	{Name: "price", For: Plan, List: Text, Unit: "$/h", Check: checkRate(mostDollars),
+		Doc: "price of a GPU in dollars per hour: a number, or SYSTEM=NUMBER for each kind",
 		Ref: func(q *Question) any { return &q.Price }},
-	{Name: "power", For: Plan, Low: 0, High: mostWatts, Unit: "W",
-		Doc: "power of a GPU in watts",
+	{Name: "power", For: Plan, List: Text, Unit: "W", Check: checkRate(mostWatts),
+		Doc: "power of a GPU in watts: a number, or SYSTEM=NUMBER for each kind",
 		Ref: func(q *Question) any { return &q.Power }},
+	{Name: "pool", For: Plan, List: Text, Check: func(word string) error { _, err := shareOf(word); return err },
+		Doc: "GPUs of one kind, SYSTEM:GPUS, in place of system and gpus; may be repeated. What each does is searched, unless it is said: prefill=SYSTEM:GPUS, decode=SYSTEM:GPUS",
+		Ref: func(q *Question) any { return &q.Fleet }},
 
 	{Name: "tp", For: Deployed, Low: 1, High: mostParts,
 		Doc: "tensor parallel size",

@@ -27,7 +27,7 @@ func Advice(w io.Writer, v View, l *question.Loaded, o *advice.Options, a *advic
 	}
 	var b strings.Builder
 	say := func(format string, args ...any) { b.WriteString(wrap(fmt.Sprintf(format, args...), v.Width) + "\n") }
-	say("%s (%s) on %d × %s, %d in, %d out; assumptions: %s", l.Shape.Name, l.Stored, gpus, systemNames(l), l.Lengths.Input, l.Lengths.Output, l.Assumptions.Name)
+	say("%s (%s) on %s, %d in, %d out; assumptions: %s", l.Shape.Name, l.Stored, l.On(gpus), l.Lengths.Input, l.Lengths.Output, l.Assumptions.Name)
 	if l.Corrected != nil {
 		fit := l.Fit(l.Lengths)
 		say("what clients see is %s; measured as %s, other plans are corrected alike", fit.String(), fit.Plans)
@@ -40,7 +40,7 @@ func Advice(w io.Writer, v View, l *question.Loaded, o *advice.Options, a *advic
 		if a.Partial {
 			say("interrupted: the best so far; the search did not end")
 		}
-		fmt.Fprintln(&b, candidates(a.Ranked, "", fields, v))
+		fmt.Fprintln(&b, candidates(a.Ranked, "", fields, len(l.Shares) > 0, v))
 		capacity(say, o, &a.Ranked[0])
 		if agg, dis, ratio := a.Versus(); agg != nil {
 			one, other := agg.Record(), dis.Record()
@@ -52,7 +52,7 @@ func Advice(w io.Writer, v View, l *question.Loaded, o *advice.Options, a *advic
 		}
 		if len(a.Frontier) > 0 {
 			b.WriteString("\nfrontier: from the fastest for a user to the highest throughput\n")
-			fmt.Fprintln(&b, candidates(a.Frontier, "f", fields, v))
+			fmt.Fprintln(&b, candidates(a.Frontier, "f", fields, len(l.Shares) > 0, v))
 		}
 		if len(a.Pools) > 0 {
 			b.WriteString("\npools by themselves: tokens of prompts or outputs per second and GPU\n")
@@ -104,13 +104,6 @@ func launch(b *strings.Builder, v View, c *advice.Candidate, e *engine.Engine, r
 
 func indent(s string) string {
 	return "  " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  ")
-}
-
-func systemNames(l *question.Loaded) string {
-	if l.Prefill.Name == l.Decode.Name {
-		return l.Prefill.Name
-	}
-	return l.Prefill.Name + " (prefill) and " + l.Decode.Name + " (decode)"
 }
 
 // fieldColumn is a column of a table of records: a field, and how it is written.
@@ -172,13 +165,14 @@ var candidateColumns = []fieldColumn{
 // Places of columns that are known by name.
 const (
 	prefillColumn = 2
+	decodeColumn  = 3
 	ttft          = 6
 	tpot          = 7
 	perGPU        = 9
 )
 
-// candidates is a table of deployments, numbered behind a letter.
-func candidates(cs []advice.Candidate, letter string, fields []*result.Field, v View) string {
+// candidates is a table of deployments, numbered behind a letter, where asked for with the kinds of their GPUs.
+func candidates(cs []advice.Candidate, letter string, fields []*result.Field, kinds bool, v View) string {
 	columns := candidateColumns
 	if len(cs) > 0 && cs[0].Capacity != nil {
 		columns = withCapacity(columns)
@@ -198,6 +192,11 @@ func candidates(cs []advice.Candidate, letter string, fields []*result.Field, v 
 		line := []string{fmt.Sprintf("%s%d", letter, i+1)}
 		for j := range columns {
 			line = append(line, columns[j].text(r))
+		}
+		for phase, at := range map[op.Phase]int{op.Prefill: prefillColumn, op.Decode: decodeColumn} {
+			if side := r.Sides[phase]; fields == nil && kinds && side != nil {
+				line[1+at] = side.System.Name + ": " + line[1+at]
+			}
 		}
 		if fields == nil && line[1+prefillColumn] == "" { // a pool that does both phases is told once
 			line[1+prefillColumn] = "same"

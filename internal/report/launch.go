@@ -19,7 +19,7 @@ func LaunchScript(w io.Writer, l *question.Loaded, c *advice.Candidate, e *engin
 	}
 	d := &c.Deployment
 	title := []string{
-		fmt.Sprintf("%s (%s) on %d × %s: %d in, %d out, %d clients", l.Shape.Name, l.Stored, d.Procs(), systemNames(l), l.Lengths.Input, l.Lengths.Output, c.Load.Clients),
+		fmt.Sprintf("%s (%s) on %s: %d in, %d out, %d clients", l.Shape.Name, l.Stored, l.On(d.Procs()), l.Lengths.Input, l.Lengths.Output, c.Load.Clients),
 	}
 	for i := range d.Pools {
 		p := &d.Pools[i]

@@ -1,0 +1,93 @@
+package estimate
+
+import (
+	"throughline/cost"
+	"throughline/op"
+	"throughline/plan"
+	"throughline/schedule"
+)
+
+// Layered is what a step does layer by layer, whatever stages of a pipeline the layers are cut into: times of one layer in
+// seconds, which a search works out once for all pipelines of the same stage.
+type Layered struct {
+	attention, dense, experts float64 // computation, with the communication that nothing hides
+	// exchange is what two micro-batches send in an expert layer, and turn what one of them takes for it by itself, its
+	// attention included; 0 where nothing of the kind overlaps.
+	exchange, turn float64
+	draft, ends    float64 // of the whole step
+	launching      float64
+}
+
+// Stacks reports whether the layers of a stage differ in nothing but whether they have experts, so that Layered says all about
+// them.
+func (e *Evaluator) Stacks(p *plan.Plan) bool {
+	m := e.problem.Model
+	return p.Pipelined && len(m.Mixed) == 0 && m.Experts.Interval <= 1 && e.problem.Offload == (Offload{})
+}
+
+// Layered is that of a step under a plan. How many stages the plan has does not matter: a group of processors is taken to lie
+// as well as in a single one.
+func (e *Evaluator) Layered(p *plan.Plan, s *op.Step) Layered {
+	one := *p
+	one.Attention.PP, one.LightLast = 1, false
+	e.lower(&one, s)
+	pricer, w := e.pricer(s.Phase()), &e.work
+	out := Layered{ends: e.after(pricer, &e.ends, &w.Ends, e.problem.Assume.Ends), draft: e.after(pricer, &e.draft, &w.Draft, p.Drafts > 0)}
+	if launch := e.launchOf(p, s); launch > 0 {
+		out.launching = e.launching(&one) * launch
+	}
+	overlap := overlapOf(p, s)
+	e.communicating(pricer, &e.stage, false, &w.Layers)
+	if overlap != plan.NoOverlap {
+		e.blocks(pricer, overlap, &w.Layers)
+	}
+	e.runs = e.stage.list.AppendRuns(e.runs[:0])
+	for i, run := range e.runs {
+		var t, sent float64
+		if overlap == plan.NoOverlap {
+			t = e.computing(pricer, &w.Layers, &schedule.Block{Run: run}, run.From, run.To)
+		} else {
+			t, sent = w.Layers.Blocks[i].Least(overlap)
+		}
+		switch {
+		case run.Block == op.AttentionBlock:
+			out.attention = t
+		case run.Leading || !e.moe:
+			out.dense = t
+		default:
+			out.experts, out.exchange = t, sent
+		}
+	}
+	if overlap == plan.TwoBatch {
+		out.turn = (out.attention + out.experts + out.exchange) / 2
+	}
+	return out
+}
+
+// after is how long a part of a step takes that is not cut into stages, if there is one.
+func (e *Evaluator) after(pricer *cost.Pricer, s *workspace, w *schedule.Pass, any bool) float64 {
+	if !any {
+		return 0
+	}
+	e.pass(pricer, s, plan.NoOverlap, false, w)
+	return e.rules.Time(w)
+}
+
+// Staged is the least that a step takes under a plan, from what its layers do: as long as it does, but for groups of processors
+// that lie worse than in a single stage, micro-batches that wait for each other, and experts that are moved.
+func (e *Evaluator) Staged(p *plan.Plan, s *op.Step, l *Layered) float64 {
+	layers := plan.LayersPerStage(e.problem.Model.Layers, p.Attention.PP)
+	experts := float64(e.lowerer.ExpertLayers(layers))
+	dense := float64(layers) - experts
+	computing := float64(layers)*l.attention + dense*l.dense + experts*l.experts
+	w := schedule.Work{
+		Stages: p.Attention.PP, Batches: p.Batch.Count, Drafts: p.Drafts, Pipelined: p.Pipelined, Launching: l.launching,
+		Layers: schedule.Pass{Computing: max(computing, experts*l.exchange, experts*l.turn)},
+		Draft:  schedule.Pass{Computing: l.draft}, Ends: schedule.Pass{Computing: l.ends},
+	}
+	w.Filled, w.Last = p.Filled(e.problem.Model.Layers)
+	if p.Attention.PP > 1 {
+		w.HandOn = e.pricer(s.Phase()).HandOn(e.stages(p), e.stageMessage(p, s))
+	}
+	return e.rules.Step(&w, nil).Step
+}
