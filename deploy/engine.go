@@ -31,6 +31,10 @@ type Scheduling struct {
 	PipelinesChunks bool `json:"pipelines_chunks" required:"true"`
 	// PollSteps is the steps between two looks for new requests, where the server is told so; 0 for 1.
 	PollSteps int `json:"poll_steps"`
+	// WaitSteps is the steps for which prompts wait for others to fill a step while some decode, where the server is told so.
+	// BalanceSteps is those for which the data-parallel ranks of experts wait until each of them has a prompt.
+	WaitSteps    int `json:"wait_steps"`
+	BalanceSteps int `json:"balance_steps"`
 
 	StepSeconds     float64 `json:"step_seconds" required:"true"`     // of the host, for each step
 	SequenceSeconds float64 `json:"sequence_seconds" required:"true"` // and for each sequence in it
