@@ -55,6 +55,7 @@ type Reading struct {
 	By           string // list of columns
 	Worst        int
 	BySimulation bool
+	Folds        int // of groups of runs that are held out; 0: none
 	Jobs         int // 0: as many as this machine has processors
 }
 
@@ -117,6 +118,9 @@ var ofCommands = []Setting{
 	{Name: "by-simulation", For: Serving, Apart: true,
 		Doc: "predict means by the simulation of all requests, too, as percentiles and open loops are",
 		Ref: func(q *Question) any { return &q.BySimulation }},
+	{Name: "held-out", For: Serving, Low: 2, High: mostFolds, Optional: true, Apart: true,
+		Doc: "print targets: median errors of runs whose model, system and engine were held out when the constants of engines were chosen, in so many folds",
+		Ref: func(q *Question) any { return &q.Folds }},
 	{Name: "jobs", Short: "j", For: Plan | Run, Low: 1, High: mostJobs, Optional: true, Apart: true,
 		Doc: "CPU cores to use (default: all)",
 		Ref: func(q *Question) any { return &q.Jobs }},

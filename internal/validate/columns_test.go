@@ -102,7 +102,7 @@ var labelled = sync.OnceValues(func() (*Report, error) {
 	if long.Mode() {
 		simulate = everything
 	}
-	return servingRuns(context.Background(), name, f, question.Default(), simulate)
+	return servingRuns(context.Background(), name, f, question.Default(), simulate, nil)
 })
 
 func labelledReport(t *testing.T) *Report {

@@ -72,7 +72,7 @@ func readRecipes() []recipe {
 			}
 			r.clients = append(r.clients, n)
 		}
-		for column, option := range map[string]string{"step_tokens": "step-tokens", "sequences": "max-running-requests", "drafts": draftOptions[0]} {
+		for column, option := range map[string]string{"step_tokens": "step-tokens", "sequences": "max-num-seqs", "drafts": draftOptions[0]} {
 			if text := get(column); text != "" {
 				r.options[option] = text
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"path"
 	"slices"
@@ -34,7 +35,7 @@ var servingColumns = []string{"model_path", "system", "isl", "osl", "concurrency
 // form unless the question asks for the simulation, and what else a row has, percentiles by the simulation. What the question
 // says of the system and of the distribution of lengths takes the place of what the rows and their benchmark say.
 func Serving(ctx context.Context, name string, src io.Reader, q question.Question) (*Report, error) {
-	return servingRuns(ctx, name, src, q, everything)
+	return servingRuns(ctx, name, src, q, everything, nil)
 }
 
 // depth is what a simulation is made for, which takes longer than the closed form.
@@ -47,11 +48,11 @@ const (
 )
 
 // servingRuns is the same, but for what is not simulated.
-func servingRuns(ctx context.Context, name string, src io.Reader, q question.Question, simulate depth) (*Report, error) {
+func servingRuns(ctx context.Context, name string, src io.Reader, q question.Question, simulate depth, tune tuning) (*Report, error) {
 	if err := checkServing(&q); err != nil {
 		return nil, err
 	}
-	p := servingPredictor{ctx: ctx, asked: q, simulate: simulate, loaded: map[servingFiles]*question.Loaded{}, failed: map[servingFiles]error{}, prepared: map[prepared]*serving.Predictor{}}
+	p := servingPredictor{ctx: ctx, tune: tune, asked: q, simulate: simulate, loaded: map[servingFiles]*question.Loaded{}, failed: map[servingFiles]error{}, prepared: map[prepared]*serving.Predictor{}}
 	var columns []string
 	check := func(header []string) error {
 		p.figures, columns = presentFigures(header)
@@ -108,6 +109,8 @@ type servingPredictor struct {
 	failed map[servingFiles]error
 
 	prepared map[prepared]*serving.Predictor
+	// tune changes what is known of an engine; nil: nothing.
+	tune tuning
 }
 
 type servingFiles struct {
@@ -252,13 +255,14 @@ type servingRun struct {
 	arrival  workload.Arrival
 
 	facts facts
+	tune  tuning
 }
 
 // read takes a row apart. The error holds all that is wrong with it.
 func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	get := cells.get
 	r := reader{get: get, unsized: cells.unsized(), problems: cells.refuse()}
-	run := &servingRun{}
+	run := &servingRun{tune: p.tune}
 	engines, err := engine.Choices(get("backend"))
 	r.note(err)
 	n := workload.Lengths{Input: r.whole("isl", 0), Output: r.whole("osl", 0)}
@@ -348,13 +352,13 @@ func (r *reader) pools(d *deploy.Deployment, l *question.Loaded) (batch int) {
 
 // settled is a deployment behind an engine, with what its benchmark and the row have told that engine.
 func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *benchmark, cells run) deploy.Deployment {
-	d = e.Apply(d)
 	f := r.facts
 	f.engine = e.Name
+	dp := d.Of(op.Decode).Plan.Attention.DP
 	for _, options := range []map[string]string{bench.options(&f), cells.options()} { // what the row says comes last
-		for name, text := range options {
-			if n, err := f.sum(text); err == nil {
-				engine.Tell(&d.Engine.Scheduling, name, n) // formats and drafts, which are no such options, are known already
+		for _, name := range slices.Sorted(maps.Keys(options)) {
+			if n, err := f.sum(options[name]); err == nil {
+				engine.Tell(&d.Told, name, n, dp) // formats and drafts, which are no such options, are known already
 			}
 		}
 		for _, name := range memoryOptions {
@@ -363,6 +367,10 @@ func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *bench
 				assumed.MemoryFraction, d.Assume = share, &assumed
 			}
 		}
+	}
+	d = e.Apply(d)
+	if r.tune != nil {
+		r.tune(e.Name, &d.Engine.Scheduling)
 	}
 	ranks := d.Of(op.Decode).Ranks()
 	for i := range d.Pools {
