@@ -236,7 +236,7 @@ func TestStreamBadRows(t *testing.T) {
 func TestStreamHeader(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "the table of points is empty: its first row names the columns",
-		"model,system,btach,tp,TP\n": `column 3: "btach" is not one of "model", "system", "gpus-per-node", "engine", "phase", "batch", "concurrency", "isl", "osl", "context", "prefix", "prefix-hit", "lengths", "tp", "pp", "dp", "cp", "sp", "dense-tp", "head-tp", "ep", "moe-tp", "moe-dp", "prefill-plan", "decode-plan", "decode-system", "redundant", "drafts", "overlap", "popularity", "weights", "activations", "cache", "comm", "dispatch", "combine", "attention", "vector", "offload-weights", "offload-cache", "assume", "arrival", "random-range-ratio", "gsp-num-groups", "gsp-system-prompt-len", "turns", "trace", "prefix-cache"; did you mean "batch"?` +
+		"model,system,btach,tp,TP\n": `column 3: "btach" is not one of "model", "system", "gpus-per-node", "engine", "phase", "batch", "concurrency", "isl", "osl", "context", "prefix", "prefix-hit", "lengths", "tp", "pp", "dp", "cp", "sp", "dense-tp", "head-tp", "ep", "moe-tp", "moe-dp", "prefill-plan", "decode-plan", "decode-system", "redundant", "drafts", "overlap", "popularity", "weights", "activations", "cache", "comm", "dispatch", "combine", "attention", "vector", "offload-weights", "offload-cache", "assume", "arrival", "random-range-ratio", "gsp-num-groups", "gsp-system-prompt-len", "turns", "trace", "step-tokens", "max-running-requests", "prefix-cache", "poll-steps", "wait-steps", "balance-steps"; did you mean "batch"?` +
 			"\n" + `column 5: "TP" is there twice`,
 		"tp\n": "there is no column \"model\", and no model for all rows is given\nthere is no column \"system\", and no system for all rows is given",
 	} {
