@@ -68,7 +68,8 @@ type Deployment struct {
 	Visited   *experts.Popularity // how often experts are; nil: all alike
 	// Acceptance is the share of drafted tokens that are accepted, by position in the draft.
 	Acceptance []float64
-	// Engine is the facts of the engine, as it has applied them.
+	// Told is what servers are told; Engine the facts of the engine, as it has applied them.
+	Told   Told
 	Engine Engine
 	Fitted Fit // what measurements of it correct
 	// Pools is one pool that does both phases, or one for the prefill and one for the decode.

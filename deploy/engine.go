@@ -1,5 +1,7 @@
 package deploy
 
+import "cmp"
+
 // Engine is the facts of a serving engine that hold for a deployment. Package engine knows them and applies them.
 type Engine struct {
 	Name  string // sglang, vllm, trtllm; none for the generic one; empty where no engine has been applied
@@ -31,6 +33,10 @@ type Scheduling struct {
 	PipelinesChunks bool `json:"pipelines_chunks" required:"true"`
 	// PollSteps is the steps between two looks for new requests, where the server is told so; 0 for 1.
 	PollSteps int `json:"poll_steps"`
+	// WaitSteps is the steps for which prompts wait for others to fill a step while some decode, where the server is told so.
+	// BalanceSteps is those for which the data-parallel ranks of experts wait until each of them has a prompt.
+	WaitSteps    int `json:"wait_steps"`
+	BalanceSteps int `json:"balance_steps"`
 
 	StepSeconds     float64 `json:"step_seconds" required:"true"`     // of the host, for each step
 	SequenceSeconds float64 `json:"sequence_seconds" required:"true"` // and for each sequence in it
@@ -39,6 +45,18 @@ type Scheduling struct {
 	FirstSeconds    float64 `json:"first_seconds" required:"true"`    // before a request is scheduled: HTTP, tokenizer, queue
 	RequestSeconds  float64 `json:"request_seconds" required:"true"`  // for each of many requests that come at once, one after another
 	HandoverSeconds float64 `json:"handover_seconds" required:"true"` // between a prefill and a decode server, besides the transfer
+}
+
+// Told is what a server is told of its scheduling, in place of what the engine has by itself; 0: nothing.
+type Told struct {
+	StepTokens, Sequences, PollSteps, WaitSteps, BalanceSteps int
+}
+
+// Of is the rules of a server that is told so.
+func (t *Told) Of(s Scheduling) Scheduling {
+	s.StepTokens, s.Sequences = cmp.Or(t.StepTokens, s.StepTokens), cmp.Or(t.Sequences, s.Sequences)
+	s.PollSteps, s.WaitSteps, s.BalanceSteps = cmp.Or(t.PollSteps, s.PollSteps), cmp.Or(t.WaitSteps, s.WaitSteps), cmp.Or(t.BalanceSteps, s.BalanceSteps)
+	return s
 }
 
 // Drafting is the rules of steps with so many drafts.

@@ -381,10 +381,32 @@ func (w *waves) arriving(c *closed, within, life float64) float64 {
 	// One of several servers that take turns is rarely the one where the last request of the client ended.
 	own := min(1, max(1, c.together)/c.ranks)
 	left := own*l.left(c.rules.FirstSeconds) + (1-own)*l.leftAtAnyTime()
-	met := (c.polls-1)*(1-busy)*w.step/2 + left + float64(c.rules.StepsAhead)*l.mean
+	met := (c.polls-1)*(1-busy)*w.step/2 + left + float64(c.rules.StepsAhead)*l.mean + w.gathering(c, rate*l.mean, all*l.mean)*l.mean
 	present := 1 - math.Pow(min(1, w.away/life), w.group-1)
 	prompt := min(max(w.alone, full), w.alone+present*rate*l.mean*w.more) - w.ahead - load*(w.aheadTogether-w.ahead)
 	return present*met + prompt + behind
+}
+
+// gathering is the mean steps for which a prompt waits for others, where so many come to a step on a rank and on all that wait
+// for each other. Prompts wait until a step is full or the first of them has waited its time: the others come meanwhile. Ranks
+// that wait until each has a prompt get them in turn, and start without the rest when their time is over.
+func (w *waves) gathering(c *closed, own, all float64) float64 {
+	var wait float64
+	if most := float64(c.rules.WaitSteps); most > 0 {
+		window := most
+		if own > 0 {
+			window = min(most, (w.holds-1)/own)
+		}
+		wait += window * (1 + own*window/2) / (1 + own*window)
+	}
+	if most := float64(c.rules.BalanceSteps); most > 0 && c.together > 1 {
+		window := most
+		if all > 0 {
+			window = min(most, c.together/all)
+		}
+		wait += window / 2
+	}
+	return wait
 }
 
 // served is the mean time to the end of its prefill behind a rank that only prefills, and takes up at the end of a step what
@@ -505,7 +527,6 @@ func (c *closed) burst(s times, requests, running float64) float64 {
 // who decode. The prefill servers have rules of their own.
 func (c *closed) split(first *closed, prefill times, prefillRanks, transfer, link float64) Prediction {
 	clients := max(1, float64(c.load.Clients)/c.ranks)
-	running := min(clients, c.room)
 	handover := c.rules.HandoverSeconds + transfer
 	sources := max(1, float64(c.load.Clients)/prefillRanks) // clients of a rank that prefills
 
@@ -515,7 +536,7 @@ func (c *closed) split(first *closed, prefill times, prefillRanks, transfer, lin
 	w.full, w.more = max(w.full, link), max(w.more, link)
 	p := Prediction{Room: c.room}
 	p.Steady, p.TPOT = c.balance(func(share, ttft float64) (decoding, first float64) {
-		p.Batch = max(1, running*share)
+		p.Batch = max(1, min(c.room, clients*share))
 		step := c.step(p.Batch)
 		decoding = (c.output() - 1) * step / c.tokens
 		if p.Batch > 1 {
@@ -528,7 +549,10 @@ func (c *closed) split(first *closed, prefill times, prefillRanks, transfer, lin
 		p.Prefilling = min(1, sources*w.full/(decoding+ttft))
 		return decoding, w.first(c, decoding, ttft) + c.rules.FirstSeconds + handover
 	})
-	wait := (clients/running - 1) * (p.Steady + (c.output()-1)*p.TPOT)
+	// Those who find no room on a rank that decodes wait for it with their prompts done: of the time between two requests of
+	// a client, decoding takes as much as all clients of the rank need who share its room.
+	decoding := (c.output() - 1) * p.TPOT
+	wait := max(0, clients/c.room*decoding-p.Steady-decoding)
 	p.Steady += wait
 	p.Burst = first.burst(prefill, sources, 0) + handover + wait
 	return c.seen(p)

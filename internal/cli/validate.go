@@ -135,7 +135,8 @@ shapes of InferenceX (1024/1024, 1024/8192, 8192/1024), lognormal:0.5 for length
 hundreds, else fixed. --lengths overrides it. A row or figure that cannot be predicted
 has a reason.`,
 		Example: `  throughline validate serving serving.csv --out predicted.csv
-  throughline validate serving serving.csv --by-simulation`,
+  throughline validate serving serving.csv --by-simulation
+  throughline validate serving serving.csv --held-out 5`,
 		Args: oneArgument("a table of measurements"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q, err := show.read(flags)
@@ -154,6 +155,13 @@ has a reason.`,
 				}
 				return write(s.Out, show.render(s, onePointTable(r))+show.wrap(s, onePointNotes(r)))
 			}
+			if q.Folds > 0 {
+				kept, err := validate.HeldOut(cmd.Context(), args[0], f, q, q.Folds)
+				if err != nil {
+					return err
+				}
+				return write(s.Out, show.render(s, keptTable(kept)))
+			}
 			r, err := validate.Serving(cmd.Context(), args[0], f, q)
 			if err != nil {
 				return err
@@ -164,6 +172,18 @@ has a reason.`,
 	flags = addSettings(cmd, question.Serving)
 	show.flags(cmd, "validate serving")
 	return cmd
+}
+
+// keptTable is how the targets are kept.
+func keptTable(list []validate.Kept) *report.Grid {
+	g := &report.Grid{}
+	for _, title := range validate.KeptColumns {
+		g.Columns = append(g.Columns, report.Column{Title: title})
+	}
+	for i := range list {
+		g.Row(list[i].Cells()...)
+	}
+	return g
 }
 
 // validation is how predictions against measurements are shown.

@@ -60,6 +60,7 @@ type Reading struct {
 	Parts        string // list of what measured runs may correct
 	Exact        bool   // these go as far as the runs say
 	Against      string // table of other runs
+	Folds        int    // of groups of runs that are held out; 0: none
 	Jobs         int    // 0: as many as this machine has processors
 }
 
@@ -138,6 +139,9 @@ var ofCommands = []Setting{
 	{Name: "exact", For: CalibrateServing, Apart: true,
 		Doc: "correct as far as the runs say, also where predictions are rarely so far off",
 		Ref: func(q *Question) any { return &q.Exact }},
+	{Name: "held-out", For: Serving, Low: 2, High: mostFolds, Optional: true, Apart: true,
+		Doc: "print targets: median errors of runs whose model, system and engine were held out when the constants of engines were chosen, in so many folds",
+		Ref: func(q *Question) any { return &q.Folds }},
 	{Name: "jobs", Short: "j", For: Plan | Run, Low: 1, High: mostJobs, Optional: true, Apart: true,
 		Doc: "CPU cores to use (default: all)",
 		Ref: func(q *Question) any { return &q.Jobs }},

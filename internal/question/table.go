@@ -33,6 +33,7 @@ const (
 	mostJobs         = 4_096     // more processors than any machine has
 	mostRows         = 1_000_000
 	mostSimulated    = 1_000_000 // requests of each run
+	mostFolds        = 100
 )
 
 // AnyOverlap stands for the best overlap of a deployment.
@@ -145,13 +146,13 @@ var ofDeployments = []Setting{
 		Doc: "GPUs of one kind, SYSTEM:GPUS, in place of system and gpus; may be repeated. What each does is searched, unless it is said: prefill=SYSTEM:GPUS, decode=SYSTEM:GPUS",
 		Ref: func(q *Question) any { return &q.Fleet }},
 
-	{Name: "tp", For: Deployed, Low: 1, High: mostParts,
+	{Name: "tp", Aliases: []string{"tensor-parallel-size"}, For: Deployed, Low: 1, High: mostParts,
 		Doc: "tensor parallel size",
 		Ref: func(q *Question) any { return &q.TP }, Idle: bothPlans},
-	{Name: "pp", For: Deployed, Low: 1, High: mostParts,
+	{Name: "pp", Aliases: []string{"pipeline-parallel-size"}, For: Deployed, Low: 1, High: mostParts,
 		Doc: "pipeline parallel size",
 		Ref: func(q *Question) any { return &q.PP }, Idle: bothPlans},
-	{Name: "dp", For: Deployed, Low: 1, High: mostParts,
+	{Name: "dp", Aliases: []string{"data-parallel-size"}, For: Deployed, Low: 1, High: mostParts,
 		Doc: "data parallel size of attention",
 		Ref: func(q *Question) any { return &q.DP }, Idle: bothPlans},
 	{Name: "cp", For: Deployed, Low: 1, High: mostParts,
@@ -188,7 +189,7 @@ var ofDeployments = []Setting{
 		Doc: "redundant experts: extra copies of routed experts",
 		As:  map[Command]string{Plan: "redundant experts: tries up to this many, as far as they even out the load or the ranks"},
 		Ref: func(q *Question) any { return &q.Redundant }, Idle: noExperts},
-	{Name: "drafts", For: Plan | Deployed, Low: 0, High: float64(len(workload.DraftAcceptance)),
+	{Name: "drafts", Aliases: []string{"num_nextn_predict_layers", "num-speculative-tokens", "speculative-num-steps"}, For: Plan | Deployed, Low: 0, High: float64(len(workload.DraftAcceptance)),
 		Doc: "draft tokens per decode step (multi-token prediction)",
 		As:  map[Command]string{Plan: "draft tokens per decode step (multi-token prediction): tries up to this many"},
 		Ref: func(q *Question) any { return &q.Drafts }, Idle: noDrafts},
@@ -205,7 +206,7 @@ var ofDeployments = []Setting{
 	{Name: "activations", For: Plan | Deployed, Choices: number.Words(),
 		Doc: "number format of the activations (default: that of the weights, if the system has a rate for it)",
 		Ref: func(q *Question) any { return &q.Formats.Activations }},
-	{Name: "cache", For: Plan | Deployed | Forward, Choices: number.Words(),
+	{Name: "cache", Aliases: []string{"kv-cache-dtype"}, For: Plan | Deployed | Forward, Choices: number.Words(),
 		Doc: "number format of the KV cache (default: what the engine uses)",
 		Ref: func(q *Question) any { return &q.Formats.Cache }},
 	{Name: "comm", For: Plan | Deployed, Choices: number.Words(),

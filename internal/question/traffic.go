@@ -2,6 +2,7 @@ package question
 
 import (
 	"throughline/deploy"
+	"throughline/engine"
 	"throughline/workload"
 )
 
@@ -31,12 +32,21 @@ type Traffic struct {
 	StepsAhead    int     // -1: as the engine has them
 	PollSteps     int
 	WaitSteps     int
+	BalanceSteps  int
 	StepTimes     string // file
 	TTFT, TPOT    string // as workload.ParseLimit reads them
 	MaxRate       bool
 	Seed          int
 	TimelineEvery float64 // seconds
 }
+
+// Told is what servers are told of their scheduling.
+func (t *Traffic) Told() deploy.Told {
+	return deploy.Told{StepTokens: t.StepTokens, Sequences: t.Running, PollSteps: t.PollSteps, WaitSteps: t.WaitSteps, BalanceSteps: t.BalanceSteps}
+}
+
+// toldNothing: who serves clients behind an engine can be told how to schedule them.
+var toldNothing = either(engineNotAssumed, bareStep)
 
 // Policies are those of the prefill, by their names here.
 var Policies = []struct {
@@ -93,12 +103,12 @@ var ofTraffic = []Setting{
 	{Name: "policy", For: Served, Choices: policyNames(),
 		Doc: "prompts and decodes in steps: prefill-first, chunked or whole-prompts (default: the engine's)",
 		Ref: func(q *Question) any { return &q.Traffic.Policy }},
-	{Name: "step-tokens", For: Served, Low: 1, High: mostTokens, Optional: true, Unit: "tokens",
+	{Name: "step-tokens", Aliases: engine.Aliases("step-tokens"), For: Plan | Deployed, Low: 1, High: mostTokens, Optional: true, Unit: "tokens",
 		Doc: "tokens that a step may hold (default: the engine's)",
-		Ref: func(q *Question) any { return &q.Traffic.StepTokens }},
-	{Name: "max-running-requests", For: Served, Low: 1, High: mostTokens, Optional: true,
+		Ref: func(q *Question) any { return &q.Traffic.StepTokens }, Idle: toldNothing},
+	{Name: "max-running-requests", Aliases: engine.Aliases("max-running-requests"), For: Plan | Deployed, Low: 1, High: mostTokens, Optional: true,
 		Doc: "requests of a rank at a time (default: the engine's)",
-		Ref: func(q *Question) any { return &q.Traffic.Running }},
+		Ref: func(q *Question) any { return &q.Traffic.Running }, Idle: toldNothing},
 	{Name: "kv-tokens", For: Served, Low: 1, High: mostTokens, Optional: true, Unit: "tokens",
 		Doc: "tokens that the KV cache of a rank holds (default: what memory has room for)",
 		Ref: func(q *Question) any { return &q.Traffic.CacheTokens }},
@@ -117,12 +127,15 @@ var ofTraffic = []Setting{
 	{Name: "steps-ahead", For: Served, Low: -1, High: mostSteps,
 		Doc: "steps that are scheduled before the one under way has ended; -1: the engine's",
 		Ref: func(q *Question) any { return &q.Traffic.StepsAhead }},
-	{Name: "poll-steps", For: Served, Low: 1, High: mostSteps, Optional: true,
+	{Name: "poll-steps", Aliases: engine.Aliases("poll-steps"), For: Plan | Deployed, Low: 1, High: mostSteps, Optional: true,
 		Doc: "steps between two looks for new requests (default: the engine's)",
-		Ref: func(q *Question) any { return &q.Traffic.PollSteps }},
-	{Name: "wait-steps", For: Served, Low: 0, High: mostSteps,
+		Ref: func(q *Question) any { return &q.Traffic.PollSteps }, Idle: toldNothing},
+	{Name: "wait-steps", Aliases: engine.Aliases("wait-steps"), For: Plan | Deployed, Low: 0, High: mostSteps,
 		Doc: "steps for which prompts wait for others to fill a step, while others decode",
-		Ref: func(q *Question) any { return &q.Traffic.WaitSteps }},
+		Ref: func(q *Question) any { return &q.Traffic.WaitSteps }, Idle: toldNothing},
+	{Name: "balance-steps", Aliases: engine.Aliases("balance-steps"), For: Plan | Point, Low: 0, High: mostSteps,
+		Doc: "steps for which the data-parallel ranks of experts wait until each of them has a prompt",
+		Ref: func(q *Question) any { return &q.Traffic.BalanceSteps }, Idle: either(toldNothing, oneReplica)},
 	{Name: "step-times", For: Served,
 		Doc: "CSV table of measured steps in place of estimated ones: n_decode, sum_ctx, prefill_tokens, prefill_seqs, past_per_seq, wall_ms",
 		Ref: func(q *Question) any { return &q.Traffic.StepTimes }},

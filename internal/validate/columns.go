@@ -3,13 +3,16 @@ package validate
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"throughline/engine"
 	"throughline/estimate"
+	"throughline/internal/question"
 	"throughline/number"
 	"throughline/workload"
 )
@@ -93,16 +96,6 @@ var followed = map[string]func(run) string{
 	"mode": func(r run) string {
 		split := map[string]string{"false": "agg", "true": "disagg"}[strings.ToLower(r.plain("disagg"))]
 		return cmp.Or(r.plain("mode"), split, "agg")
-	},
-	"drafts": func(r run) string {
-		if text := r.plain("drafts"); text != "" {
-			return text
-		}
-		n, err := r.drafts()
-		if err != nil {
-			return ""
-		}
-		return strconv.Itoa(n)
 	},
 	"osl": func(r run) string {
 		// Where outputs end by themselves, those that were measured count.
@@ -235,32 +228,90 @@ var ownDrafts = map[string]bool{
 	"eagle3": true, // a model of one layer, taken for one of the model
 }
 
-// usualDrafts are what the recipes of InferenceX draft where its table does not say it: 2 or 3 steps of SGLang, mostly 3 of
-// TensorRT-LLM.
-const usualDrafts = 3
-
-// drafts is the tokens that are drafted in each step. SGLang counts the token before them as one of its draft tokens.
-func (r run) drafts() (int, error) {
+// drafts reports whether a row says that tokens are drafted.
+func (r run) drafts() (bool, error) {
+	if text := r.plain("drafts"); text != "" {
+		return text != "0", nil
+	}
 	kind, _, _ := strings.Cut(strings.ToLower(r.plain("spec")), "(")
 	kind = strings.TrimSpace(kind)
 	if kind == "" || kind == "none" {
-		return 0, nil
+		return false, nil
 	}
 	if !ownDrafts[kind] {
-		return 0, fmt.Errorf("spec %q: only drafts by the model's own draft layers are modelled", kind)
+		return false, fmt.Errorf("spec %q: only drafts by the model's own draft layers are modelled", kind)
 	}
-	text := r.plain("spec_tokens")
-	if text == "" {
-		return usualDrafts, nil
+	return true, nil
+}
+
+// draftOptions are the names that engines have for the tokens that are drafted in each step.
+var draftOptions = []string{"speculative-num-steps", "num_speculative_tokens", "num_nextn_predict_layers"}
+
+// usualDrafts are those of scripts that are not known: most of the known ones draft 3.
+const usualDrafts = 3
+
+// drafts is the tokens that are drafted in each step: as the row says, or the script of its benchmark. SGLang counts the token
+// before them as one of its draft tokens.
+func (f *facts) drafts(r run, options map[string]string) (int, error) {
+	if text := r.plain("drafts"); text != "" {
+		return wholeNumber("drafts", text)
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		return 0, fmt.Errorf("spec_tokens: %q is not a whole number", text)
+	if !f.drafting {
+		return 0, nil
 	}
-	if r.backend() == "sglang" {
-		n--
+	if text := r.plain("spec_tokens"); text != "" {
+		n, err := wholeNumber("spec_tokens", text)
+		if f.engine == "sglang" {
+			n--
+		}
+		if err == nil && n < 1 {
+			err = fmt.Errorf("spec_tokens: %q drafts nothing", text)
+		}
+		return n, err
 	}
-	return n, nil
+	for _, name := range draftOptions {
+		if n, err := strconv.Atoi(options[name]); err == nil {
+			return n, nil
+		}
+	}
+	return usualDrafts, nil
+}
+
+func wholeNumber(column, text string) (int, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || v != float64(int(v)) || v < 0 || v > 1e9 {
+		return 0, fmt.Errorf("%s: %q is not a whole number", column, text)
+	}
+	return int(v), nil
+}
+
+// measuredOn is how tables say the day of a run.
+var measuredOn = regexp.MustCompile(`measured=(\d{4}-\d\d-\d\d)`)
+
+// facts are what the scripts of a benchmark are chosen by.
+func (r run) facts(l *question.Loaded, n workload.Lengths, clients int) facts {
+	whole := func(column string) int { v, _ := strconv.Atoi(r.get(column)); return v }
+	f := facts{model: l.Shape.Name, system: l.Decode.Name, weights: l.Precision.Name, mode: r.get("mode"), lengths: n, clients: clients}
+	f.engine, _, _ = strings.Cut(r.backend(), "@")
+	pool := ""
+	if f.mode == string(question.Disaggregated) {
+		pool = "decode_"
+	}
+	f.dp = whole(pool+"attention_dp_size") > 1
+	f.tp = max(1, whole(pool+"tp_size")) * max(1, whole(pool+"attention_dp_size"))
+	f.drafting, _ = r.drafts()
+	if m := measuredOn.FindStringSubmatch(r.plain("silicon_data_source")); m != nil {
+		f.day = m[1]
+	}
+	f.day = cmp.Or(r.cell("date"), f.day)
+	pools := func(of string) servers {
+		tp, dp := max(1, whole(of+"tp_size")), max(1, whole(of+"attention_dp_size"))
+		return servers{whole(of + "num_workers"), tp * dp, dp > 1}
+	}
+	if pool != "" {
+		f.prefill, f.decode = pools("prefill_"), pools("decode_")
+	}
+	return f
 }
 
 // acceptWords are the tokens of a step that were accepted on average, the one that needs no draft included.
@@ -331,33 +382,56 @@ func (r run) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Le
 		return nil, n
 	}
 	b := stated
-	b.source = "the row itself"
 	for i := range spreads {
 		s := &spreads[i]
 		if !s.words.MatchString(words) {
 			continue
 		}
-		b.lengths = s.lengths
+		b.Spread = s.lengths
 		if s.means {
 			n.Input, n.Output = 2*n.Input, 2*n.Output
 		}
-		if s.lengths == inferenceX.lengths && strings.Contains(r.plain("source"), "Inference") {
-			b.stepTokens, b.polls, b.acceptance = inferenceX.stepTokens, inferenceX.polls, inferenceX.acceptance
+		if named := benchmarkNamed(r.plain("source")); named != nil && named.Spread == s.lengths {
+			b.Scripts, b.Recipes, b.Acceptance = named.Scripts, named.Recipes, named.Acceptance
 		}
 		break
 	}
 	switch prompts := r.plain("num_prompts"); {
 	case strings.HasPrefix(prompts, "10 x"):
-		b.requests = 10
+		b.Requests = 10
 	default:
 		if total, err := strconv.Atoi(prompts); err == nil && clients > 0 {
-			b.requests = float64(max(total, clients)) / float64(clients)
+			b.Requests = float64(max(total, clients)) / float64(clients)
 		}
 	}
 	return &b, n
 }
 
-// limit is a number that a server was told on its command line, 0 where the row does not have it.
+// memoryOptions are the names that engines have for the share of the memory that they use.
+var memoryOptions = []string{"mem-fraction-static", "gpu-memory-utilization"}
+
+// options is what a row tells its engine, in columns of their names or in words such as "max-num-seqs 256".
+func (r run) options() map[string]string {
+	into := map[string]string{}
+	known := slices.Clone(memoryOptions)
+	for i := range engine.RunOptions {
+		o := &engine.RunOptions[i]
+		known = append(append(known, o.Setting), slices.Collect(maps.Values(o.Names))...)
+	}
+	for _, name := range known {
+		if text := r.cell(name); text != "" {
+			into[name] = text
+		}
+	}
+	for _, m := range optionWords.FindAllStringSubmatch(r.plain("other_settings"), -1) {
+		if slices.Contains(known, m[1]) {
+			into[m[1]] = m[2]
+		}
+	}
+	return into
+}
+
+// limit is a number in the words of a row, 0 where it does not have it.
 func (r run) limit(option *regexp.Regexp) int {
 	if m := option.FindStringSubmatch(r.plain("other_settings")); m != nil {
 		n, _ := strconv.Atoi(m[1])
@@ -367,7 +441,6 @@ func (r run) limit(option *regexp.Regexp) int {
 }
 
 var (
-	replicasOption   = regexp.MustCompile(`replicas=(\d+)`)
-	stepTokensOption = regexp.MustCompile(`(?:max-num-batched-tokens|chunked-prefill-size)[ =](\d+)`)
-	sequencesOption  = regexp.MustCompile(`(?:max-num-seqs|max-running-requests)[ =](\d+)`)
+	replicasOption = regexp.MustCompile(`replicas=(\d+)`)
+	optionWords    = regexp.MustCompile(`([a-z][a-z_-]*[a-z])[ =:]+([0-9.]*[0-9])`)
 )

@@ -31,7 +31,8 @@ func (r run) drafted() drafted {
 	for _, column := range settingColumns {
 		setting = append(setting, r.get(column))
 	}
-	return drafted{strings.Join(setting, "\x00"), r.get("drafts") != "0", tpot}
+	drafts, _ := r.drafts()
+	return drafted{strings.Join(setting, "\x00"), drafts, tpot}
 }
 
 // DraftGain is what drafts do to the time per output token of one deployment under one load.

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
+	"throughline/assume"
 	"throughline/deploy"
 	"throughline/engine"
 	"throughline/estimate"
@@ -29,85 +31,11 @@ import (
 // and measured times where errors are asked for.
 var servingColumns = []string{"model_path", "system", "isl", "osl", "concurrency"}
 
-// benchmark is what is known of how runs were made.
-type benchmark struct {
-	lengths  string  // how they are spread
-	requests float64 // of each client
-	// By engine, the tokens or the prompts that a step holds; absent: the default.
-	stepTokens, stepPrompts map[string]int
-	polls                   []poll
-	// acceptance of drafts where the texts are not those that models meet in service; nil: that of the model.
-	acceptance []float64
-	source     string
-}
-
-// poll is the steps between two looks for new requests where an engine was told so, from a number of clients on.
-type poll struct {
-	engine         string
-	clients, steps int
-	where          func(d *deploy.Deployment, n workload.Lengths) bool
-}
-
-// onBlackwell: the scripts for B200 and B300; those for other chips with FP4 set no interval.
-func onBlackwell(d *deploy.Deployment, _ workload.Lengths) bool {
-	name := d.Of(op.Decode).System.Name
-	return slices.ContainsFunc([]string{"B200", "B300", "GB200", "GB300"}, func(chip string) bool { return strings.HasPrefix(name, chip) })
-}
-
-// dense1k: the scripts for dense models, with fewer than 8 ranks.
-func dense1k(d *deploy.Deployment, n workload.Lengths) bool {
-	return !d.Model.IsMoE() && d.Of(op.Decode).Plan.Attention.TP < 8 && n.Input == 1024 && n.Output == 1024
-}
-
-// inferenceX is known by the lengths of its requests.
-var inferenceX = benchmark{
-	lengths: "uniform:0.8", requests: 10,
-	stepTokens: map[string]int{"sglang": 16384},
-	polls: []poll{
-		{"sglang", 1, 10, onBlackwell}, {"sglang", 16, 30, onBlackwell},
-		// Prompts wait for others for up to 20 steps: less in a crowd, so like looking at every 30th.
-		{"trtllm", 1, 30, dense1k},
-	},
-	// Prompts are random tokens. The benchmark prints lengths of its own (golden_al_distribution), of DeepSeek those of V4-Pro.
-	acceptance: workload.DraftAcceptance,
-	source:     "github.com/SemiAnalysisAI/InferenceX, benchmarks/single_node: random range ratio, number of prompts; of SGLang, chunked prefill size and scheduler receive interval; of TensorRT-LLM, batch_wait_timeout_iters of Llama 70B",
-}
-
-var inferenceXLengths = []workload.Lengths{{Input: 1024, Output: 1024}, {Input: 1024, Output: 8192}, {Input: 8192, Output: 1024}}
-
-// roundLengths are the runs with lengths in hundreds of tokens.
-var roundLengths = benchmark{
-	lengths: "lognormal:0.5", requests: 10,
-	source: "fitted to the runs with such lengths in aiconfigurator's silicon_sample.csv: requests do not stay in step, as if outputs ended where the model ends them",
-}
-
-// others are all other runs.
-var others = benchmark{
-	lengths: "fixed", requests: 10,
-	stepPrompts: map[string]int{"trtllm": 1},
-	source:      "fitted to the runs with fixed lengths in aiconfigurator's silicon_sample.csv: requests stay in step; of TensorRT-LLM, TTFT is that of three steps of one prompt each",
-}
-
-// stated is the load that a row states: clients that have been at it for long, with requests of its lengths. It is that of
-// rows which nobody has measured.
-var stated = benchmark{lengths: "fixed", source: "the row itself"}
-
-// benchmarkOf is the benchmark that is known by its lengths.
-func benchmarkOf(n workload.Lengths) *benchmark {
-	switch {
-	case slices.Contains(inferenceXLengths, n):
-		return &inferenceX
-	case n.Input%100 == 0 && n.Output%100 == 0:
-		return &roundLengths
-	}
-	return &others
-}
-
 // Serving predicts a table of serving runs: the mean time to the first token and per output token of every row, in closed
 // form unless the question asks for the simulation, and what else a row has, percentiles by the simulation. What the question
 // says of the system and of the distribution of lengths takes the place of what the rows and their benchmark say.
 func Serving(ctx context.Context, name string, src io.Reader, q question.Question) (*Report, error) {
-	return servingRuns(ctx, name, src, q, everything)
+	return servingRuns(ctx, name, src, q, everything, nil)
 }
 
 // depth is what a simulation is made for, which takes longer than the closed form.
@@ -120,11 +48,12 @@ const (
 )
 
 // servingRuns is the same, but for what is not simulated.
-func servingRuns(ctx context.Context, name string, src io.Reader, q question.Question, simulate depth) (*Report, error) {
+func servingRuns(ctx context.Context, name string, src io.Reader, q question.Question, simulate depth, tune tuning) (*Report, error) {
 	if err := checkServing(&q); err != nil {
 		return nil, err
 	}
 	p := newServingPredictor(ctx, q, simulate)
+	p.tune = tune
 	var columns []string
 	check := func(header []string) error {
 		p.figures, columns = presentFigures(header)
@@ -181,6 +110,8 @@ type servingPredictor struct {
 	failed map[servingFiles]error
 
 	prepared map[prepared]*serving.Predictor
+	// tune changes what is known of an engine; nil: nothing.
+	tune tuning
 }
 
 type servingFiles struct {
@@ -280,7 +211,7 @@ func reasonIn(err error) string {
 // predictor is that of the model, system, formats and engine of a run, prepared once.
 func (p *servingPredictor) predictor(r *servingRun) (*serving.Predictor, error) {
 	d := &r.deployment
-	key := prepared{d.Model, d.Of(op.Decode).System, d.Precision, d.Split(), fmt.Sprint(d.Acceptance)}
+	key := prepared{d.Model, d.Of(op.Decode).System, d.Precision, d.Split(), fmt.Sprint(d.Acceptance), *d.Assume}
 	known := p.prepared[key]
 	if known == nil {
 		var err error
@@ -299,6 +230,7 @@ type prepared struct {
 	precision plan.Precision
 	split     bool
 	accepted  string
+	assumed   assume.Assumptions
 }
 
 // ifMeasured is a figure that is predicted whether or not it was measured.
@@ -323,20 +255,24 @@ type servingRun struct {
 	requests int // of all clients; 0: not said
 	rate     float64
 	arrival  workload.Arrival
+
+	facts facts
+	tune  tuning
 }
 
 // read takes a row apart. The error holds all that is wrong with it.
 func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	get := cells.get
 	r := reader{get: get, unsized: cells.unsized(), problems: cells.refuse()}
-	run := &servingRun{}
+	run := &servingRun{tune: p.tune}
 	engines, err := engine.Choices(get("backend"))
 	r.note(err)
 	n := workload.Lengths{Input: r.whole("isl", 0), Output: r.whole("osl", 0)}
 	if n.Input < 1 || n.Output < 1 {
 		r.note(fmt.Errorf("isl %q and osl %q must be positive", get("isl"), get("osl")))
 	}
-	l, err := p.load(servingFiles{get("model_path"), cmp.Or(p.asked.System, get("system")), question.Formats{Weights: get("precision"), Cache: get("kv_cache")}})
+	files := servingFiles{get("model_path"), cmp.Or(p.asked.System, get("system")), question.Formats{Weights: get("precision"), Cache: get("kv_cache")}}
+	l, err := p.load(files)
 	r.note(err)
 	clients := r.whole("concurrency", 0)
 	bench, drawn := cells.benchmark(n, clients)
@@ -345,8 +281,8 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	} else if bench == nil {
 		bench = &stated
 	}
-	run.load = workload.Load{Clients: clients, Requests: bench.requests}
-	run.stated, run.drawn, run.spread = n, drawn, cmp.Or(p.asked.Distribution, bench.lengths)
+	run.load = workload.Load{Clients: clients, Requests: bench.Requests}
+	run.stated, run.drawn, run.spread = n, drawn, cmp.Or(p.asked.Distribution, bench.Spread)
 	run.load.Lengths, err = drawn.Spread(run.spread)
 	r.note(err)
 	run.rate, run.arrival, err = cells.open()
@@ -360,10 +296,21 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	if engines, err = l.Engines(get("backend")); err != nil {
 		return nil, err
 	}
+	run.facts = cells.facts(l, n, clients)
+	options := bench.options(&run.facts)
+	if r.told, err = run.facts.drafts(cells, options); err != nil {
+		return nil, err
+	}
+	if cache := cmp.Or(options["kv-cache-dtype"], options["dtype"]); cache != "" && files.formats.Cache == "" {
+		files.formats.Cache = cache
+		if l, err = p.load(files); err != nil {
+			return nil, err
+		}
+	}
 	d := l.Deployment()
 	d.Fitted = l.Fit(n)
-	if bench.acceptance != nil {
-		d.Acceptance = bench.acceptance
+	if bench.Acceptance != nil {
+		d.Acceptance = bench.Acceptance
 	}
 	batch := r.pools(&d, l)
 	d.Acceptance, err = cells.acceptance(d.Acceptance, d.Of(op.Decode).Plan.Drafts)
@@ -371,7 +318,7 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	if len(r.problems) > 0 {
 		return nil, document.Join(r.problems...)
 	}
-	settle := func(e *engine.Engine) deploy.Deployment { return run.settled(d, e, bench, cells, n) }
+	settle := func(e *engine.Engine) deploy.Deployment { return run.settled(d, e, bench, cells) }
 	if r.unsized {
 		if err := run.fewest(&d, settle(engines[0])); err != nil {
 			return nil, err
@@ -409,15 +356,27 @@ func (r *reader) pools(d *deploy.Deployment, l *question.Loaded) (batch int) {
 	}
 }
 
-// settled is a deployment behind an engine, with what the row and its benchmark have told that engine.
-func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *benchmark, cells run, n workload.Lengths) deploy.Deployment {
-	d = e.Apply(d)
-	d.Engine.StepTokens = cmp.Or(cells.limit(stepTokensOption), max(bench.stepTokens[e.Name], n.Input*bench.stepPrompts[e.Name]), d.Engine.StepTokens)
-	d.Engine.Sequences = cmp.Or(cells.limit(sequencesOption), d.Engine.Sequences)
-	for _, p := range bench.polls {
-		if p.engine == e.Name && r.load.Clients >= p.clients && p.where(&d, n) {
-			d.Engine.PollSteps = p.steps
+// settled is a deployment behind an engine, with what its benchmark and the row have told that engine.
+func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *benchmark, cells run) deploy.Deployment {
+	f := r.facts
+	f.engine = e.Name
+	dp := d.Of(op.Decode).Plan.Attention.DP
+	for _, options := range []map[string]string{bench.options(&f), cells.options()} { // what the row says comes last
+		for _, name := range slices.Sorted(maps.Keys(options)) {
+			if n, err := f.sum(options[name]); err == nil {
+				engine.Tell(&d.Told, name, n, dp) // formats and drafts, which are no such options, are known already
+			}
 		}
+		for _, name := range memoryOptions {
+			if share, err := strconv.ParseFloat(options[name], 64); err == nil && share > 0 && share <= 1 {
+				assumed := *d.Assume
+				assumed.MemoryFraction, d.Assume = share, &assumed
+			}
+		}
+	}
+	d = e.Apply(d)
+	if r.tune != nil {
+		r.tune(e.Name, &d.Engine.Scheduling)
 	}
 	ranks := d.Of(op.Decode).Ranks()
 	for i := range d.Pools {
@@ -516,6 +475,7 @@ const mostDrafts = 16
 type reader struct {
 	get      func(string) string
 	unsized  bool // the row says no sizes
+	told     int  // drafts of a step
 	problems []error
 }
 
@@ -562,7 +522,7 @@ func (r *reader) pool(prefix string, l *question.Loaded) deploy.Pool {
 	m := l.Shape
 	p := plan.Plan{
 		Attention: plan.Layout{DP: size("attention_dp_size"), PP: size("pp_size"), TP: r.tensor(prefix), CP: 1},
-		Pipelined: l.Assumptions.Pipelined, Drafts: r.whole("drafts", 0),
+		Pipelined: l.Assumptions.Pipelined, Drafts: r.told,
 	}
 	if p.Drafts > mostDrafts {
 		r.note(fmt.Errorf("drafts: at most %d, not %d", mostDrafts, p.Drafts))

@@ -70,7 +70,7 @@ func policyOf(p *serving.Predictor, d *deploy.Deployment, pool *deploy.Pool, n w
 	out := Policy{
 		Prefill: rules.Prefill, StepTokens: or(set.StepTokens, rules.StepTokens), CutsPrompts: true, Running: or(set.Running, rules.Sequences),
 		BlockTokens: or(set.BlockTokens, defaultBlock), ReservesOutput: rules.ReservesOutput, PrefixCache: set.PrefixCache,
-		StepsAhead: rules.StepsAhead, PollSteps: or(set.PollSteps, rules.PollSteps), WaitSteps: set.WaitSteps,
+		StepsAhead: rules.StepsAhead, PollSteps: or(set.PollSteps, rules.PollSteps), WaitSteps: or(set.WaitSteps, rules.WaitSteps),
 		Drafts: pool.Plan.Drafts, Acceptance: d.Acceptance,
 	}
 	if set.Prefill != "" {

@@ -1,0 +1,158 @@
+package validate
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"throughline/internal/document"
+	"throughline/workload"
+)
+
+// benchmarkFile is what is known of how public tables of runs were made, as data.
+//
+//go:embed benchmarks.json
+var benchmarkFile []byte
+
+// benchmark is how runs were made.
+type benchmark struct {
+	Name string   `json:"name" required:"true"`
+	Also []string `json:"also"` // other names
+	// By which lengths it is known where a table does not name it: these, all that are multiples of a number, or any.
+	Lengths   [][]int `json:"lengths"`
+	Multiples int     `json:"multiples"`
+
+	Spread   string  `json:"spread" required:"true"`   // of the lengths
+	Requests float64 `json:"requests" required:"true"` // of each client
+	// Acceptance of drafts where the texts are not those that models meet in service; none: that of the model.
+	Acceptance []float64 `json:"acceptance"`
+	Source     string    `json:"source" required:"true" nonempty:"true"`
+	Scripts    []script  `json:"scripts" required:"true"`
+	// Recipes: what servers that prefill and decode apart were told stands in a table of its own.
+	Recipes bool `json:"recipes"`
+}
+
+// script is what servers were told by one that a benchmark started them with. What it does not say of a run is any.
+type script struct {
+	Models  []string `json:"models"`  // beginnings of their names
+	Systems []string `json:"systems"` // beginnings of their names
+	Engine  string   `json:"engine"`
+	Weights []string `json:"weights"`
+	Mode    string   `json:"mode" enum:"agg,disagg"`
+	TP      []int    `json:"tp"`
+	Ranks   string   `json:"attention" enum:"dp,tp"` // data-parallel attention, or not
+	Drafts  string   `json:"drafts" enum:"yes,no"`
+	Input   int      `json:"isl"`
+	Output  int      `json:"osl"`
+	Clients int      `json:"clients"` // at least
+	Below   int      `json:"below"`   // clients, fewer than these
+	From    string   `json:"from"`    // first day of runs; those whose day is not known do not count
+
+	// Options are the engine's own, as sums of numbers, isl and clients: "2*isl", "isl+clients+64".
+	Options map[string]string `json:"options" required:"true"`
+	Source  string            `json:"source" required:"true" nonempty:"true"`
+}
+
+// facts are what a script is chosen by.
+type facts struct {
+	model, system, engine, weights, mode string
+	day                                  string // of the run, such as 2026-04-03; empty: not known
+	tp                                   int
+	dp, drafting                         bool
+	lengths                              workload.Lengths
+	clients                              int
+	prefill, decode                      servers // of two pools
+}
+
+var benchmarks = readBenchmarks()
+
+func readBenchmarks() []benchmark {
+	var out struct {
+		Benchmarks []benchmark `json:"benchmarks" required:"true"`
+	}
+	doc := document.Parse("benchmarks.json", benchmarkFile)
+	doc.Decode(&out)
+	if err := doc.Err(); err != nil {
+		panic(err)
+	}
+	return out.Benchmarks
+}
+
+// stated is the load that a row states: clients that have been at it for long, with requests of its lengths. It is that of
+// rows which nobody has measured.
+var stated = benchmark{Name: "the row itself", Spread: "fixed"}
+
+// benchmarkOf is the benchmark that is known by its lengths.
+func benchmarkOf(n workload.Lengths) *benchmark {
+	for i := range benchmarks {
+		b := &benchmarks[i]
+		one := len(b.Lengths) == 0 && b.Multiples == 0
+		if one || slices.ContainsFunc(b.Lengths, func(l []int) bool { return l[0] == n.Input && l[1] == n.Output }) ||
+			b.Multiples > 0 && n.Input%b.Multiples == 0 && n.Output%b.Multiples == 0 {
+			return b
+		}
+	}
+	return &stated
+}
+
+// benchmarkNamed is the one whose name begins as the source of a table does, "InferenceX" or "InferenceMAX"; nil: none.
+func benchmarkNamed(source string) *benchmark {
+	for i := range benchmarks {
+		if name := benchmarks[i].Name; strings.Contains(source, name) || slices.ContainsFunc(benchmarks[i].Also, func(n string) bool { return strings.Contains(source, n) }) {
+			return &benchmarks[i]
+		}
+	}
+	return nil
+}
+
+// options are those of a run: of every script that it fits, the last of a name.
+func (b *benchmark) options(f *facts) map[string]string {
+	out := map[string]string{}
+	for i := range b.Scripts {
+		if s := &b.Scripts[i]; s.fits(f) {
+			for name, value := range s.Options {
+				out[name] = value
+			}
+		}
+	}
+	if r := recipeOf(f); b.Recipes && r != nil {
+		maps.Copy(out, r.options)
+	}
+	return out
+}
+
+func (s *script) fits(f *facts) bool {
+	begins := func(with []string, name string) bool {
+		return len(with) == 0 || slices.ContainsFunc(with, func(w string) bool { return strings.HasPrefix(name, w) })
+	}
+	is := func(asked, yes string, v bool) bool { return asked == "" || (asked == yes) == v }
+	return begins(s.Models, f.model) && begins(s.Systems, f.system) && (s.Engine == "" || s.Engine == f.engine) &&
+		(len(s.Weights) == 0 || slices.Contains(s.Weights, f.weights)) && (s.Mode == "" || s.Mode == f.mode) &&
+		(len(s.TP) == 0 || slices.Contains(s.TP, f.tp)) && is(s.Ranks, "dp", f.dp) && is(s.Drafts, "yes", f.drafting) &&
+		(s.Input == 0 || s.Input == f.lengths.Input) && (s.Output == 0 || s.Output == f.lengths.Output) &&
+		f.clients >= s.Clients && (s.Below == 0 || f.clients < s.Below) && (s.From == "" || f.day >= s.From)
+}
+
+// sum is the value of an option of a run: terms such as 64, isl and 2*clients, added up.
+func (f *facts) sum(text string) (int, error) {
+	words := map[string]int{"isl": f.lengths.Input, "osl": f.lengths.Output, "clients": f.clients}
+	total := 0
+	for _, term := range strings.Split(text, "+") {
+		product := 1
+		for _, factor := range strings.Split(term, "*") {
+			n, ok := words[factor]
+			if !ok {
+				var err error
+				if n, err = strconv.Atoi(factor); err != nil {
+					return 0, fmt.Errorf("%q is neither a number nor isl, osl or clients", factor)
+				}
+			}
+			product *= n
+		}
+		total += product
+	}
+	return total, nil
+}

@@ -1,0 +1,69 @@
+package validate
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"throughline/internal/question"
+	"throughline/workload"
+)
+
+// TestScripts: what the scripts of InferenceX tell some servers, by hand from these scripts.
+func TestScripts(t *testing.T) {
+	of := benchmarkNamed("InferenceMAX tables")
+	for _, c := range []struct {
+		f            facts
+		option, want string
+	}{
+		{facts{model: "DeepSeek-R1", system: "B200", engine: "sglang", weights: "fp8", mode: "agg", tp: 8, clients: 64}, "scheduler-recv-interval", "30"},
+		{facts{model: "DeepSeek-R1", system: "B200", engine: "sglang", weights: "fp8", mode: "agg", tp: 8, clients: 8}, "scheduler-recv-interval", "10"},
+		{facts{model: "DeepSeek-R1", system: "B200", engine: "sglang", weights: "fp8", mode: "agg", tp: 4, clients: 64}, "max-running-requests", "32"},
+		{facts{model: "GLM-5", system: "B200", engine: "sglang", weights: "fp8", mode: "agg", tp: 8, clients: 64}, "scheduler-recv-interval", ""},
+		{facts{model: "GLM-5", system: "B200", engine: "sglang", weights: "fp4", mode: "agg", tp: 8, clients: 64}, "scheduler-recv-interval", "10"},
+		{facts{model: "MiniMax-M2.5", system: "B200", engine: "vllm", weights: "fp8", mode: "agg", clients: 64, day: "2026-03-28"}, "max-num-batched-tokens", ""},
+		{facts{model: "MiniMax-M2.5", system: "B200", engine: "vllm", weights: "fp8", mode: "agg", clients: 64, day: "2026-04-03"}, "max-num-batched-tokens", "2*isl"},
+		{facts{model: "DeepSeek-R1", system: "H100_SXM", engine: "trtllm", weights: "fp8", mode: "disagg", clients: 30, lengths: workload.Lengths{Input: 1024, Output: 1024},
+			prefill: servers{1, 16, true}, decode: servers{3, 16, false}}, "max-num-seqs", "8"},
+	} {
+		if got := of.options(&c.f)[c.option]; got != c.want {
+			t.Errorf("%+v: %s is %q, want %q", c.f, c.option, got, c.want)
+		}
+	}
+	f := facts{clients: 64, lengths: workload.Lengths{Input: 1024}}
+	if n, err := f.sum("isl+2*clients+64"); n != 1216 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	if _, err := f.sum("fp8"); err == nil {
+		t.Error("a word is a number")
+	}
+}
+
+// TestHeldOut: a constant that is wrong for all engines alike is found on other groups; what is measured here is what the program
+// itself predicts, so that held-out errors are small beside those of a wrong start.
+func TestHeldOut(t *testing.T) {
+	var table strings.Builder
+	table.WriteString("model,system,engine,precision,concurrency,isl,osl,tp,ttft_ms,tpot_ms\n")
+	for _, run := range []string{"Llama-3.1-8B,H200,vllm,bf16,4,1024,256,1", "Qwen3-8B,H200,vllm,bf16,4,1024,256,1", "Llama-3.1-70B,H200,vllm,fp8,4,1024,256,4"} {
+		r, err := Serving(t.Context(), "made.csv", strings.NewReader("model,system,engine,precision,concurrency,isl,osl,tp,ttft_ms,tpot_ms\n"+run+",1,1\n"), question.Default())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := r.Rows[0].Figures
+		table.WriteString(run + "," + strings.Join([]string{text(f[0].Predicted), text(f[1].Predicted)}, ",") + "\n")
+	}
+	kept, err := HeldOut(t.Context(), "made.csv", strings.NewReader(table.String()), question.Default(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(kept) != 2 || kept[0].Runs != 3 || kept[0].Groups != 3 {
+		t.Fatalf("%+v", kept)
+	}
+	for _, k := range kept {
+		if k.Shipped > 0.1 || k.Held > 12 {
+			t.Errorf("%s: %.1f%% and held out %.1f%%", k.Name, k.Shipped, k.Held)
+		}
+	}
+}
+
+func text(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
