@@ -57,6 +57,17 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// startUp is how long a command is given until it is at work: on a busy machine several times what one takes from start to end
+// that has nothing to do.
+func startUp(t *testing.T) time.Duration {
+	t.Helper()
+	start := time.Now()
+	if err := exec.Command("throughline", "version").Run(); err != nil {
+		t.Fatal(err)
+	}
+	return max(200*time.Millisecond, 5*time.Since(start))
+}
+
 // interrupted runs a command in a folder of its own, sends it a signal, and returns how long it took to end.
 func interrupted(t *testing.T, s syscall.Signal, code int, args []string) time.Duration {
 	t.Helper()
@@ -73,7 +84,7 @@ func interrupted(t *testing.T, s syscall.Signal, code int, args []string) time.D
 		t.Fatal(err)
 	}
 	defer cmd.Process.Kill()
-	time.Sleep(200 * time.Millisecond) // it is at work
+	time.Sleep(startUp(t)) // it is at work
 	start := time.Now()
 	if err := cmd.Process.Signal(s); err != nil {
 		t.Fatal(err)
