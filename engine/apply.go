@@ -76,7 +76,52 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 			q.Reduced = map[string]plan.Reduced{"always": plan.AllSteps, "prefill": plan.PromptSteps}[e.Scheduling.GathersByAllReduce]
 		}
 	}
+	if d.Assume.Engine {
+		e.capture(&q, p.System, e.Scheduling.Sequences)
+	}
 	return q
+}
+
+// Limit is a deployment as the engine runs it, told how many sequences may run at a time on a data-parallel rank; 0: as it was.
+func (e *Engine) Limit(d deploy.Deployment, sequences int) deploy.Deployment {
+	if sequences == 0 {
+		return d
+	}
+	d.Engine.Sequences = sequences
+	d.Pools = slices.Clone(d.Pools)
+	for i := range d.Pools {
+		e.capture(&d.Pools[i].Plan, d.Pools[i].System, sequences)
+	}
+	return d
+}
+
+// capture says what the port of the engine to a chip, if it has one, captures of a plan.
+func (e *Engine) capture(q *plan.Plan, sys *hardware.System, sequences int) {
+	if sys == nil {
+		return
+	}
+	port, ok := e.Ports[sys.Maker]
+	if !ok {
+		return
+	}
+	largest := graphSize(min(sequences*(1+q.Drafts), port.LargestGraph))
+	q.Captured, q.Launch, q.Piece = largest*q.Attention.DP, port.LaunchSeconds, port.PieceSeconds
+	q.SharedLaunches = port.SharedLaunches
+}
+
+// graphSize is the largest batch of so many tokens at most that vLLM captures a graph of: 1, 2, 4, multiples of 8 below 256, and of 16
+// from there on (vllm/config/vllm.py, _set_cudagraph_sizes).
+func graphSize(tokens int) int {
+	step := 16
+	switch {
+	case tokens < 4:
+		return tokens - tokens/3 // 1, 2, 2
+	case tokens < 8:
+		step = 4
+	case tokens < 256:
+		step = 8
+	}
+	return tokens / step * step
 }
 
 // gathers reports whether a server gathers tokens that it could send. Processors that share no memory over NVLink beyond a node

@@ -91,3 +91,35 @@ func TestCaptured(t *testing.T) {
 		}
 	}
 }
+
+// TestPorts: vLLM on Ascend captures the largest of 1, 2, 4, 8, 16, ... sequences, with their drafts, that a replica may have, up to
+// 512; version 0.20 in pieces. On other chips it captures all.
+func TestPorts(t *testing.T) {
+	on := func(maker string, dp, drafts int) deploy.Deployment {
+		d := exchanging(dp, 768)
+		d.Pools[0].System.Maker, d.Pools[0].Plan.Drafts = maker, drafts
+		return d
+	}
+	for _, c := range []struct {
+		engine, maker         string
+		dp, drafts, sequences int
+		captured              int
+		pieces                bool
+	}{
+		{"vllm", "Huawei", 1, 0, 12, 8, false}, {"vllm@0.20", "Huawei", 1, 0, 12, 8, true}, {"vllm", "Huawei", 4, 0, 12, 32, false},
+		{"vllm", "Huawei", 1, 3, 12, 48, false}, {"vllm", "Huawei", 1, 0, 7, 4, false}, {"vllm", "Huawei", 1, 0, 3, 2, false},
+		{"vllm", "Huawei", 1, 0, 1, 1, false}, {"vllm", "Huawei", 1, 0, 270, 256, false}, {"vllm", "Huawei", 1, 0, 0, 512, false},
+		{"vllm", "Huawei", 1, 0, 2000, 512, false}, {"vllm@0.20", "AMD", 1, 0, 12, 0, false}, {"sglang", "Huawei", 1, 0, 12, 0, false},
+	} {
+		e := find(t, c.engine)
+		before := e.Apply(on(c.maker, c.dp, c.drafts))
+		d := e.Limit(before, c.sequences)
+		p := d.Pools[0].Plan
+		if p.Captured != c.captured || (p.Launch > 0) != (c.captured > 0) || (p.Piece > 0) != c.pieces {
+			t.Errorf("%+v: %d tokens are captured, %g s to launch, %g s for a piece", c, p.Captured, p.Launch, p.Piece)
+		}
+		if c.sequences > 0 && (d.Engine.Sequences != c.sequences || before.Engine.Sequences == c.sequences) {
+			t.Errorf("%+v: %d sequences, %d before", c, d.Engine.Sequences, before.Engine.Sequences)
+		}
+	}
+}

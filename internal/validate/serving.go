@@ -406,9 +406,8 @@ func (r *reader) pools(d *deploy.Deployment, l *question.Loaded) (batch int) {
 
 // settled is a deployment behind an engine, with what the row and its benchmark have told that engine.
 func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *benchmark, cells run, n workload.Lengths) deploy.Deployment {
-	d = e.Apply(d)
+	d = e.Limit(e.Apply(d), cells.limit(sequencesOption))
 	d.Engine.StepTokens = cmp.Or(cells.limit(stepTokensOption), max(bench.stepTokens[e.Name], n.Input*bench.stepPrompts[e.Name]), d.Engine.StepTokens)
-	d.Engine.Sequences = cmp.Or(cells.limit(sequencesOption), d.Engine.Sequences)
 	for _, p := range bench.polls {
 		if p.engine == e.Name && r.load.Clients >= p.clients && p.where(&d, n) {
 			d.Engine.PollSteps = p.steps
