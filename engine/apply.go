@@ -106,7 +106,7 @@ func (e *Engine) capture(q *plan.Plan, sys *hardware.System, sequences int) {
 	}
 	largest := graphSize(min(sequences*(1+q.Drafts), port.LargestGraph))
 	q.Captured, q.Launch, q.Piece = largest*q.Attention.DP, port.LaunchSeconds, port.PieceSeconds
-	q.SharedLaunches = port.SharedLaunches
+	q.SharedLaunches, q.LaunchesPrompts = port.SharedLaunches, true
 }
 
 // graphSize is the largest batch of so many tokens at most that vLLM captures a graph of: 1, 2, 4, multiples of 8 below 256, and of 16

@@ -262,7 +262,7 @@ func (e *Evaluator) launching(p *plan.Plan, s *op.Step) float64 {
 		return 0
 	case e.problem.Eager != nil:
 		return e.problem.Eager.Launch * e.launches(p)
-	case s.Phase() == op.Prefill:
+	case s.Phase() == op.Prefill && !p.LaunchesPrompts:
 		return 0
 	case s.Tokens()*float64(p.Attention.DP) <= float64(p.Captured):
 		return p.Piece * float64(p.Batch.Count*(e.problem.Model.Layers+p.Drafts))

@@ -39,6 +39,8 @@ type Plan struct {
 	// longer ones are launched one by one, each in Launch seconds. 0 seconds: all are captured.
 	Captured int
 	Launch   float64
+	// LaunchesPrompts: steps with prompts are launched one by one, too. Otherwise that is in what a first token takes besides.
+	LaunchesPrompts bool
 	// SharedLaunches is how often the host launches something for the shared experts of a layer besides the operators that are counted,
 	// where they are launched apart from the routed ones.
 	SharedLaunches int
