@@ -104,24 +104,33 @@ func (e *Engine) capture(q *plan.Plan, sys *hardware.System, sequences int) {
 	if !ok {
 		return
 	}
-	largest := graphSize(min(sequences*(1+q.Drafts), port.LargestGraph))
+	largest := graphSize(sequences, 1+q.Drafts, port.LargestGraph)
 	q.Captured, q.Launch, q.Piece = largest*q.Attention.DP, port.LaunchSeconds, port.PieceSeconds
 	q.SharedLaunches, q.LaunchesPrompts = port.SharedLaunches, true
 }
 
-// graphSize is the largest batch of so many tokens at most that vLLM captures a graph of: 1, 2, 4, multiples of 8 below 256, and of 16
-// from there on (vllm/config/vllm.py, _set_cudagraph_sizes).
-func graphSize(tokens int) int {
+// graphSize is the tokens of the largest decode step that vLLM captures a graph of, where so many sequences of so many tokens may run and
+// no graph has more than most: of 1, 2, 4, multiples of 8 below 256 and of 16 from there on (vllm/config/vllm.py, _set_cudagraph_sizes),
+// made whole sequences (vllm/config/compilation.py, adjust_cudagraph_sizes_for_spec_decode).
+func graphSize(sequences, tokens, most int) int {
+	limit := min(sequences*tokens, most)
 	step := 16
 	switch {
-	case tokens < 4:
-		return tokens - tokens/3 // 1, 2, 2
-	case tokens < 8:
+	case limit < 4:
+		step = min(2, limit)
+	case limit < 8:
 		step = 4
-	case tokens < 256:
+	case limit < 256:
 		step = 8
 	}
-	return tokens / step * step
+	if step == 0 {
+		return 0
+	}
+	size := limit / step * step
+	if whole := (size + tokens - 1) / tokens * tokens; whole <= limit {
+		return whole
+	}
+	return size / tokens * tokens
 }
 
 // gathers reports whether a server gathers tokens that it could send. Processors that share no memory over NVLink beyond a node
