@@ -89,3 +89,39 @@ func TestModuleRates(t *testing.T) {
 		t.Error("takes a type that the chip does not have")
 	}
 }
+
+// TestWeightOnly: on a chip that unpacks narrow weights through memory, experts of four bits with activations of 16 run in the kernel
+// of 16 bits with 2/1.25 bytes of each weight; those that are multiplied in 8 bits, and wide ones, run as they do anywhere.
+func TestWeightOnly(t *testing.T) {
+	set := &kernel.Set{
+		System:  "another",
+		Gemm:    map[string]*kernel.GemmModel{"bfloat16": {Base: flat(0), Weight: 2}, "float8": {Base: flat(0), Weight: 1}},
+		Experts: map[string]*kernel.GroupedModel{"bfloat16": {Base: flat(0), Weight: 2}, "int4": {Base: flat(8), Weight: 0.5}},
+	}
+	s := chip(set)
+	s.Matrix["float8"] = s.Matrix["bfloat16"]
+	prec := plan.Precision{Weight: 0.5, Activation: 1, Cache: 2, Comm: 2, MatrixType: "float8", AttentionType: "bfloat16", VectorType: "bfloat16"}
+	prec.Modules[model.ExpertModule] = plan.Product{Weight: 0.5625, Activation: 2, Type: "bfloat16", Stored: "int4"}
+	prec.Modules[model.EndModule] = plan.Product{Weight: 2, Activation: 2, Type: "bfloat16"}
+	p, err := NewPricer(s, &prec, &assume.Reference, op.Decode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(k op.Kind) *op.Op {
+		o := operator(k, kernel.Shape{M: 1, N: 1000, K: 1000, Count: 1, Rows: 1})
+		o.Module = k.Info().Module
+		return o
+	}
+	narrow, wide := p.unitTime(of(op.QKV)), p.unitTime(of(op.OutputHead))
+	if got := p.unitTime(of(op.ExpertGateUp)); got < 8 {
+		t.Errorf("experts take %g s without their kernel", got)
+	}
+	s.Borrowed.WeightOnly = 1.25
+	if err := p.On(s); err != nil {
+		t.Fatal(err)
+	}
+	near(t, "a product in 8 bits", p.unitTime(of(op.QKV)), narrow)
+	near(t, "one in 16", p.unitTime(of(op.OutputHead)), wide)
+	// Two products, 1000 × 1000 and 1000 × 1000 without a gate: 2 Mflop and 1.6 MB each, one after the other.
+	near(t, "experts", p.unitTime(of(op.ExpertGateUp)), 2*(2e6/1e12+1.6e6/1e9))
+}

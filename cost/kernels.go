@@ -18,8 +18,11 @@ const (
 // kernels are the calibrated ones that a deployment runs, at the peaks of its system: those of the number format of each
 // module.
 type kernels struct {
-	set   *kernel.Set // nil: none
-	wide  string
+	set  *kernel.Set // nil: none
+	wide string
+	// weightOnly is that of the chip that the kernels were borrowed for.
+	weightOnly float64
+
 	bound [modulePlaces]*kernel.Bound
 	paces [modulePlaces][kernel.PeakCount]kernel.Pace
 
@@ -42,8 +45,8 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, engine bool, phas
 		return
 	}
 	wide := wideType(s)
-	if k.set != set || k.wide != wide {
-		k.set, k.wide = set, wide
+	if k.set != set || k.wide != wide || k.weightOnly != s.Borrowed.WeightOnly {
+		k.set, k.wide, k.weightOnly = set, wide, s.Borrowed.WeightOnly
 		k.bind(prec, engine)
 	}
 	// Through a long prefill the clocks are lower, which memory does not feel.
@@ -96,8 +99,8 @@ func (k *kernels) here(t float64, u kernel.Use) float64 {
 func (k *kernels) bind(prec *plan.Precision, engine bool) {
 	dispatch, combine := prec.Exchanged(engine)
 	for m := range model.ModuleCount {
-		f := prec.Of(m)
-		if first := prec.Of(0); m > 0 && f.Weight == first.Weight && f.Type == first.Type && f.Stored == first.Stored {
+		f := k.unpacked(prec.Of(m))
+		if first := k.unpacked(prec.Of(0)); m > 0 && f.Weight == first.Weight && f.Type == first.Type && f.Stored == first.Stored {
 			k.bound[m] = k.bound[0]
 			continue
 		}
@@ -107,6 +110,19 @@ func (k *kernels) bind(prec *plan.Precision, engine bool) {
 		})
 	}
 }
+
+// unpacked is a format as the kernels of the chip read it: where narrow weights are unpacked through memory, as so many bytes as
+// they are worth that way.
+func (k *kernels) unpacked(f plan.Product) plan.Product {
+	wide := hardware.TypeBytes(f.Type)
+	if k.weightOnly > 0 && wide == wideBytes && f.Weight < wide {
+		f.Weight, f.Stored = max(f.Weight, wide/k.weightOnly), ""
+	}
+	return f
+}
+
+// wideBytes is those of an element of 16 bits.
+const wideBytes = 2
 
 // cacheTypes are the number types of a KV cache, by the bytes of an element.
 var cacheTypes = map[float64]string{1: "float8", 2: "bfloat16"}

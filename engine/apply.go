@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 
 	"throughline/deploy"
@@ -77,7 +78,48 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 			q.Reduced = map[string]plan.Reduced{"always": plan.AllSteps, "prefill": plan.PromptSteps}[e.Scheduling.GathersByAllReduce]
 		}
 	}
+	if d.Assume.Engine {
+		e.capture(&q, p.System, cmp.Or(d.Told.Sequences, e.Scheduling.Sequences))
+	}
 	return q
+}
+
+// capture says what the port of the engine to a chip, if it has one, captures of a plan.
+func (e *Engine) capture(q *plan.Plan, sys *hardware.System, sequences int) {
+	if sys == nil {
+		return
+	}
+	port, ok := e.Ports[sys.Maker]
+	if !ok {
+		return
+	}
+	largest := graphSize(sequences, 1+q.Drafts, port.LargestGraph)
+	q.Captured, q.Launch, q.Piece = largest*q.Attention.DP, port.LaunchSeconds, port.PieceSeconds
+	q.SharedLaunches, q.LaunchesPrompts = port.SharedLaunches, true
+}
+
+// graphSize is the tokens of the largest decode step that vLLM captures a graph of, where so many sequences of so many tokens may run and
+// no graph has more than most: of 1, 2, 4, multiples of 8 below 256 and of 16 from there on (vllm/config/vllm.py, _set_cudagraph_sizes),
+// made whole sequences (vllm/config/compilation.py, adjust_cudagraph_sizes_for_spec_decode).
+func graphSize(sequences, tokens, most int) int {
+	limit := min(sequences*tokens, most)
+	step := 16
+	switch {
+	case limit < 4:
+		step = min(2, limit)
+	case limit < 8:
+		step = 4
+	case limit < 256:
+		step = 8
+	}
+	if step == 0 {
+		return 0
+	}
+	size := limit / step * step
+	if whole := (size + tokens - 1) / tokens * tokens; whole <= limit {
+		return whole
+	}
+	return size / tokens * tokens
 }
 
 // gathers reports whether a server gathers tokens that it could send. Processors that share no memory over NVLink beyond a node

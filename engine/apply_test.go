@@ -91,3 +91,55 @@ func TestCaptured(t *testing.T) {
 		}
 	}
 }
+
+// TestPorts: vLLM on Ascend captures the largest of 1, 2, 4, 8, 16, ... sequences, with their drafts, that a replica may have, up to
+// 512; version 0.20 in pieces. On other chips it captures all.
+func TestPorts(t *testing.T) {
+	on := func(maker string, dp, drafts int) deploy.Deployment {
+		d := exchanging(dp, 768)
+		d.Pools[0].System.Maker, d.Pools[0].Plan.Drafts = maker, drafts
+		return d
+	}
+	for _, c := range []struct {
+		engine, maker         string
+		dp, drafts, sequences int
+		captured              int
+		pieces                bool
+	}{
+		{"vllm", "Huawei", 1, 0, 12, 8, false}, {"vllm@0.20", "Huawei", 1, 0, 12, 8, true}, {"vllm", "Huawei", 4, 0, 12, 32, false},
+		{"vllm", "Huawei", 1, 3, 12, 48, false}, {"vllm", "Huawei", 1, 0, 7, 4, false}, {"vllm", "Huawei", 1, 0, 3, 2, false},
+		{"vllm", "Huawei", 1, 0, 1, 1, false}, {"vllm", "Huawei", 1, 0, 270, 256, false}, {"vllm", "Huawei", 1, 0, 0, 512, false},
+		{"vllm", "Huawei", 1, 0, 2000, 512, false}, {"vllm", "Huawei", 1, 2, 1, 3, false}, {"vllm", "Huawei", 1, 2, 12, 33, false},
+		{"vllm", "Huawei", 1, 2, 400, 510, false}, {"vllm@0.20", "AMD", 1, 0, 12, 0, false}, {"sglang", "Huawei", 1, 0, 12, 0, false},
+	} {
+		e := find(t, c.engine)
+		before := on(c.maker, c.dp, c.drafts)
+		before.Told.Sequences = c.sequences
+		d := e.Apply(before)
+		p := d.Pools[0].Plan
+		if p.Captured != c.captured || (p.Launch > 0) != (c.captured > 0) || (p.Piece > 0) != c.pieces {
+			t.Errorf("%+v: %d tokens are captured, %g s to launch, %g s for a piece", c, p.Captured, p.Launch, p.Piece)
+		}
+		if c.sequences > 0 && d.Engine.Sequences != c.sequences {
+			t.Errorf("%+v: %d sequences", c, d.Engine.Sequences)
+		}
+	}
+}
+
+// TestPortSequences: a server on Ascend may run as many sequences more than its batch as it takes to have a graph of that; elsewhere
+// and beyond the largest graph it is told its batch.
+func TestPortSequences(t *testing.T) {
+	for _, c := range []struct {
+		maker               string
+		batch, drafts, want int
+	}{
+		{"Huawei", 12, 0, 16}, {"Huawei", 3, 0, 4}, {"Huawei", 1, 0, 1}, {"Huawei", 16, 0, 16}, {"Huawei", 12, 2, 14}, {"Huawei", 600, 0, 600}, {"NVIDIA", 12, 0, 12},
+	} {
+		e, d := find(t, "vllm"), exchanging(1, 768)
+		d.Pools[0].System.Maker, d.Pools[0].Plan.Drafts, d.Pools[0].Plan.Batch = c.maker, c.drafts, plan.Batch{Count: 1, Size: c.batch}
+		d = e.Apply(d)
+		if got := vllmSequences(shape(&d, &d.Pools[0])); got != c.want {
+			t.Errorf("%+v: %d sequences", c, got)
+		}
+	}
+}

@@ -74,7 +74,23 @@ type Earlier struct {
 	DraftSeconds       float64 `json:"draft_seconds" required:"true"`
 	CapturedTokens     int     `json:"captured_tokens" required:"true"`
 	LaunchSeconds      float64 `json:"launch_seconds" required:"true"`
+	PieceSeconds       float64 `json:"piece_seconds"` // of its ports
 	Source             string  `json:"source" required:"true" nonempty:"true"`
+}
+
+// Port is the facts of an engine on the chips of a maker that differ from those on others.
+type Port struct {
+	Title string `json:"title" required:"true"`
+	// LargestGraph is the most tokens of a decode step of a replica that is captured as a graph. There is none for more tokens than a
+	// replica may have sequences, with their drafts: graphs are for the largest of the sizes below that. The operators of longer
+	// steps are launched one by one, each in LaunchSeconds.
+	LargestGraph  int     `json:"largest_graph" required:"true"`
+	LaunchSeconds float64 `json:"launch_seconds" required:"true"`
+	// SharedLaunches is the kernels of the shared experts of a layer, which run apart from the routed ones.
+	SharedLaunches int `json:"shared_launches" required:"true"`
+	// PieceSeconds is of the host, for each layer of a captured step whose graphs end at every attention; 0: one graph is the step.
+	PieceSeconds float64           `json:"piece_seconds" required:"true"`
+	Sources      map[string]string `json:"sources" required:"true"`
 }
 
 // Exchange is what the kernels can do that send tokens to their experts.
@@ -98,6 +114,7 @@ type Engine struct {
 	// PrefillExchange is that of prefill servers; nil: any number of ranks.
 	PrefillExchange *Exchange          `json:"prefill_exchange"`
 	Earlier         map[string]Earlier `json:"earlier"` // by version
+	Ports           map[string]Port    `json:"ports"`   // by maker of the chip
 
 	Options       Options
 	RouterOptions Options // of the program in front of its servers
@@ -171,6 +188,11 @@ func (e *Engine) earlier(version string) (*Engine, error) {
 	out := *e
 	out.Scheduling.GathersByAllReduce, out.Scheduling.DraftSeconds = was.GathersByAllReduce, was.DraftSeconds
 	out.Scheduling.CapturedTokens, out.Scheduling.LaunchSeconds = was.CapturedTokens, was.LaunchSeconds
+	out.Ports = maps.Clone(e.Ports)
+	for maker, port := range out.Ports {
+		port.PieceSeconds = was.PieceSeconds
+		out.Ports[maker] = port
+	}
 	return &out, nil
 }
 

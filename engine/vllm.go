@@ -55,7 +55,7 @@ var vllmArgs = []arg{
 	{sequential, "--compilation-config", text(`'{"pass_config":{"enable_sp":true}}'`)},
 	{hasContext, "--max-model-len", number(context)},
 	// A limit of each attention replica.
-	{batched, "--max-num-seqs", number(func(u unit) int { return u.batch })},
+	{batched, "--max-num-seqs", number(vllmSequences)},
 	{func(u unit) bool { return computes(u) || vllmTokens(u) > 2048 }, "--max-num-batched-tokens", number(vllmTokens)},
 	{hasFraction, "--gpu-memory-utilization", fraction},
 	{quantized, "--quantization", func(u unit) string { return u.quantization }},
@@ -75,6 +75,19 @@ var vllmArgs = []arg{
 var vllmVariables = []arg{
 	{split, "VLLM_NIXL_SIDE_CHANNEL_HOST", text(`"$ADDRESS"`)},
 	{split, "VLLM_NIXL_SIDE_CHANNEL_PORT", text(`"$SIDE_PORT"`)},
+}
+
+// vllmSequences is how many sequences may run on a replica: its batch, or as many more as it takes to have a graph of that, where
+// graphs follow from this number.
+func vllmSequences(u unit) int {
+	if u.Plan.Launch > 0 {
+		for n := u.batch; n < 2*u.batch+8; n++ {
+			if graphSize(n, u.drafting(), u.Plan.Captured/max(1, u.Plan.Attention.DP)) >= u.batch*u.drafting() {
+				return n
+			}
+		}
+	}
+	return u.batch
 }
 
 // vllmLater are the arguments of all nodes but the first. A start rank on a node that is not headless, also one of 0, would

@@ -250,10 +250,7 @@ func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 		// All experts of a processor may come from another one.
 		w.Moving = pricer.HandOn(e.rank(p), expertWeights(&e.stage.list)) / steps
 	}
-	w.Launching = 0
-	if launch := e.launchOf(p, s); launch > 0 {
-		w.Launching = e.launching(p) * launch
-	}
+	w.Launching = e.launching(p, s)
 	w.Second = 0
 	if e.problem.Offload != (Offload{}) {
 		w.Second = e.linkTime(m)
@@ -264,24 +261,32 @@ func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 	}
 }
 
-// launchOf is the seconds that the host of a processor takes for each operator of a step: in a decode step that has more tokens
-// than are captured, and with a framework in all. A processor that is the host itself launches what it then computes, which is
-// in the time of the operators.
-func (e *Evaluator) launchOf(p *plan.Plan, s *op.Step) float64 {
+// launching is how long the host of a processor takes for a step that it launches: operator by operator with a framework, and in
+// a decode step that has more tokens than are captured; piece by piece where graphs end at every attention. A processor that is the
+// host itself launches what it then computes, which is in the time of the operators.
+func (e *Evaluator) launching(p *plan.Plan, s *op.Step) float64 {
 	switch {
 	case e.problem.Eager != nil && e.system.IsHost():
 		return 0
 	case e.problem.Eager != nil:
-		return e.problem.Eager.Launch
-	case s.Phase() == op.Prefill || s.Tokens()*float64(p.Attention.DP) <= float64(p.Captured):
+		return e.problem.Eager.Launch * e.launches(p)
+	case s.Phase() == op.Prefill && !p.LaunchesPrompts:
 		return 0
+	case s.Tokens()*float64(p.Attention.DP) <= float64(p.Captured):
+		return p.Piece * float64(p.Batch.Count*(e.problem.Model.Layers+p.Drafts))
+	case p.Launch > 0:
+		return p.Launch * e.launches(p)
 	}
-	return p.Launch
+	return 0
 }
 
-// launching is how often the host launches something in a step.
-func (e *Evaluator) launching(p *plan.Plan) float64 {
-	n := p.Overlap.Batches() * float64(p.Attention.PP) * e.stage.list.Launched()
+// launches is how often the host launches something in a step that is not captured.
+func (e *Evaluator) launches(p *plan.Plan) float64 {
+	stage := e.stage.list.Launched()
+	if p.SharedLaunches > 0 && p.Gathered && e.problem.Model.Experts.Shared > 0 {
+		stage += float64(p.SharedLaunches) * e.stage.list.Times(op.ExpertDown)
+	}
+	n := p.Overlap.Batches() * float64(p.Attention.PP) * stage
 	if p.Drafts > 0 {
 		n += float64(p.Drafts) * e.draft.list.Launched()
 	}

@@ -107,6 +107,28 @@ func TestLaunches(t *testing.T) {
 	}
 }
 
+// TestPieces: a captured step of graphs that end at every attention takes the host a second for each of 61 layers;
+// one that is not captured takes none of these, and launches the shared experts of 58 layers by themselves.
+func TestPieces(t *testing.T) {
+	e, err := estimate.NewEvaluator(caseProblem(t, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl := plan.Plan{
+		Attention: plan.Layout{DP: 1, PP: 1, TP: 16, CP: 1}, Experts: plan.ExpertLayout{EP: 16, TP: 1, DP: 1}, Gathered: true,
+		SharedPerCard: true, Pipelined: true, Batch: plan.Batch{Count: 1, Size: 8}, Captured: 8, Launch: 1, Piece: 1,
+	}
+	var pieces, launched, apart estimate.Estimate
+	e.Evaluate(&pl, &pieces)
+	pl.Batch.Size = 9
+	e.Evaluate(&pl, &launched)
+	pl.SharedLaunches = 5
+	e.Evaluate(&pl, &apart)
+	if pieces.StepTime != 61 || apart.StepTime-launched.StepTime != 5*58 || launched.StepTime < 61*11 {
+		t.Errorf("%v s in pieces, %v launched, %v with shared experts apart", pieces.StepTime, launched.StepTime, apart.StepTime)
+	}
+}
+
 // TestOverlapDoesNotAllocate, nor does it change what plans without one do.
 func TestOverlapDoesNotAllocate(t *testing.T) {
 	p := caseProblem(t, 3)

@@ -33,9 +33,7 @@ func (e *Evaluator) Layered(p *plan.Plan, s *op.Step) Layered {
 	e.lower(&one, s)
 	pricer, w := e.pricer(s.Phase()), &e.work
 	out := Layered{ends: e.after(pricer, &e.ends, &w.Ends, e.problem.Assume.Ends), draft: e.after(pricer, &e.draft, &w.Draft, p.Drafts > 0)}
-	if launch := e.launchOf(p, s); launch > 0 {
-		out.launching = e.launching(&one) * launch
-	}
+	out.launching = e.launching(&one, s)
 	overlap := overlapOf(p, s)
 	e.communicating(pricer, &e.stage, false, &w.Layers)
 	if overlap != plan.NoOverlap {

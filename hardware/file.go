@@ -61,6 +61,7 @@ type File struct {
 	Kernels     kernelsFile           `json:"kernels" doc:"calibrated models of kernels, as throughline calibrate writes them, or the name of built-in ones"`
 	Efficiency  map[string]float64    `json:"kernel_efficiency" keys:"products,experts,attention,elementwise,collectives" range:"(0,1]" doc:"share of the speed of the kernels, which were measured on another chip, by kind: products, experts, attention, elementwise, collectives"`
 	Launch      float64               `json:"kernel_launch" range:"[0,1]" unit:"s" doc:"seconds that a kernel takes longer than on the chip where it was measured"`
+	WeightOnly  float64               `json:"kernel_weight_only" range:"[1,1000]" doc:"how many times as fast as weights of 16 bits those of fewer bits are at most that are multiplied in 16, on chips that unpack them through memory; absent: as their bytes say"`
 	Sources     map[string]string     `json:"sources" doc:"where each number comes from"`
 }
 
@@ -213,7 +214,7 @@ func (k *kernelsFile) DocumentSchema() map[string]any {
 
 // borrowed is how kernels of another chip do.
 func (f *File) borrowed() Borrowed {
-	out := Borrowed{Launch: f.Launch}
+	out := Borrowed{Launch: f.Launch, WeightOnly: f.WeightOnly}
 	for kind, name := range kernel.Kinds {
 		out.Efficiency[kind] = f.Efficiency[name]
 	}

@@ -33,6 +33,9 @@ type System struct {
 type Borrowed struct {
 	Efficiency [kernel.KindCount]float64 // share of their speed by kind; 0: all of it
 	Launch     float64                   // seconds that each takes longer
+	// WeightOnly is how many times as fast as weights of 16 bits those of fewer bits are at most that are multiplied in 16; 0: as
+	// their bytes say.
+	WeightOnly float64
 }
 
 // ProcessingMode says how the compute and the memory time of an operator combine.

@@ -131,6 +131,9 @@ func (s *System) Parameters() []Parameter {
 		add(number(path+"processor_usage", "", 0, math.Nextafter(1, 0), func(s *System) *float64 { return &s.Networks[i].ProcessorUsage }))
 	}
 	add(number("kernel_launch", "s", 0, 1, func(s *System) *float64 { return &s.Borrowed.Launch }))
+	if s.Borrowed.WeightOnly > 0 {
+		add(number("kernel_weight_only", "", 1, 1000, func(s *System) *float64 { return &s.Borrowed.WeightOnly }))
+	}
 	add(whole("procs_per_npu", "processors", 1, 1e6, func(s *System) *int { return &s.ProcsPerNPU }))
 	add(number("collective_overlap", "", 0, 1, func(s *System) *float64 { return &s.CollectiveOverlap }))
 	return out

@@ -68,6 +68,7 @@ func TestParametersAreTheNumbersOfTheFormat(t *testing.T) {
 	src, _ := hardware.Catalogue.Find("H200")
 	s, _ := hardware.Read("H200", src)
 	s.Memory.New = &hardware.NewMemory{GBps: 1, ThreadGBps: 1, MiB: 32} // which CPUs have
+	s.Borrowed.WeightOnly = 1                                           // which chips have that unpack weights through memory
 	keys := numberKeys(t)
 	seen := map[string]bool{}
 	for _, p := range s.Parameters() {

@@ -135,6 +135,16 @@ func (l *List) Launched() (n float64) {
 	return n
 }
 
+// Times is how often the operators of a kind run.
+func (l *List) Times(k Kind) (n float64) {
+	for i := range l.ops[:l.n] {
+		if l.ops[i].Kind == k {
+			n += l.ops[i].Repeat
+		}
+	}
+	return n
+}
+
 // Comms are the indices of the communication operators.
 func (l *List) Comms() []uint8 { return l.comm[:l.comms] }
 

@@ -39,6 +39,13 @@ type Plan struct {
 	// longer ones are launched one by one, each in Launch seconds. 0 seconds: all are captured.
 	Captured int
 	Launch   float64
+	// LaunchesPrompts: steps with prompts are launched one by one, too. Otherwise that is in what a first token takes besides.
+	LaunchesPrompts bool
+	// SharedLaunches is how often the host launches something for the shared experts of a layer besides the operators that are counted,
+	// where they are launched apart from the routed ones.
+	SharedLaunches int
+	// Piece is the seconds of the host for each layer of a captured step whose graphs end at every attention; 0: one graph is the step.
+	Piece float64
 
 	// FusedQuantise: norms and activations write what narrow products behind them read, as some engines have it; otherwise
 	// kernels of their own quantise it.

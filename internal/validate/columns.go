@@ -218,8 +218,12 @@ func (r run) model() (name, behind string) {
 // backend is the engine.
 func (r run) backend() string {
 	name := strings.ToLower(r.plain("backend"))
-	return cmp.Or(backends[name], name)
+	return cmp.Or(backends[name], name) + documented[r.plain("source")]
 }
+
+// documented are the versions of engines behind rows that do not say them, by their source: an earlier one, where the document that
+// the rows are from does. That of vllm-ascend says v0.20.2rc1 (docs/source/tutorials/models/Kimi-K2-Thinking.md).
+var documented = map[string]string{"vllm-ascend docs": "@0.20"}
 
 // ownDrafts are the names for drafts by the draft layers of the model itself.
 var ownDrafts = map[string]bool{
@@ -375,6 +379,9 @@ var spreads = []struct {
 	{regexp.MustCompile(`ShareGPT`), "lognormal:0.93", false},
 }
 
+// fixedShare is the share of the longest output that the mean of outputs has which do not vary.
+const fixedShare = 0.99
+
 // benchmark is how a run was made, as far as its row says it; nil where it says nothing.
 func (r run) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Lengths) {
 	words := r.plain("length_spread")
@@ -388,6 +395,9 @@ func (r run) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Le
 			continue
 		}
 		b.Spread = s.lengths
+		if mean, err := strconv.ParseFloat(r.plain("measured_output_mean"), 64); err == nil && !s.means && s.lengths == "uniform:0" && mean > fixedShare*float64(n.Output) {
+			b.Spread = "fixed" // whatever the words are
+		}
 		if s.means {
 			n.Input, n.Output = 2*n.Input, 2*n.Output
 		}

@@ -11,6 +11,7 @@ import (
 
 	"throughline/internal/question"
 	"throughline/internal/test/long"
+	"throughline/workload"
 )
 
 // labelledTable is a table in other words: names of columns, systems and models with notes, layouts by ranks, drafts, lengths
@@ -21,7 +22,7 @@ drafts,InferenceX,deepseek-ai/DeepSeek-R1-0528,b200,8,sglang,fp4,1024,1024,"rand
 disagg,InferenceX,deepseek-ai/DeepSeek-R1-0528,gb300,34,dynamo-trt,fp4,1024,8192,"random, range ratio 0.8",closed loop,10 x conc,1024,inf,,,,,True,1,2,2,True,2,1,32,32,True,32,none,,,1317,,14.7,,,
 percentiles,InferenceX,deepseek-ai/DeepSeek-R1-0528,h200,8,sglang,fp8,1024,1024,"random, range ratio 0.8",closed loop,10 x conc,16,inf,8,,,1,False,,,,,,,,,,,none,,,,150,,11,,
 open,other,meta-llama/Llama-3.1-8B-Instruct,a100,2,llm-d(vllm),bf16,8000,200,random fixed,open loop Poisson,200,,1.8,1,,,,False,,,,,,,,,,,none,,,955,,41,,,
-dies,other,moonshotai/Kimi-K2-Thinking,ascend-910C (Atlas 800 A3),16,vllm-ascend,w4a16(int4),512,512,random fixed,closed loop,10,10,inf,16,,,yes,False,,,,,,,,,,,none,,max-num-seqs 12; max-num-batched-tokens 8192,507,,200,,,
+dies,vllm-ascend docs,moonshotai/Kimi-K2-Thinking,ascend-910C (Atlas 800 A3),16,vllm-ascend,w4a16(int4),512,512,random fixed,closed loop,10,10,inf,16,,,yes,False,,,,,,,,,,,none,,max-num-seqs 12; max-num-batched-tokens 8192,507,,200,,,
 other drafts,other,Qwen3-32B,h200,8,sglang,bf16,1024,1024,dataset random,closed loop,,16,inf,8,,,,False,,,,,,,,,,,dflash,4,,150,,9,,,
 median,other,` + "`Kimi-K2.6` (INT4)" + `,h200,8,sglang,,1024,1024,dataset random,closed loop,80,16,inf,8,,,,False,,,,,,,,,,,none,,,150,,12,,,rounded;ttft_tpot_mean_or_median_not_stated
 `
@@ -55,7 +56,7 @@ func TestRuns(t *testing.T) {
 		{"backend": "trtllm", "mode": "disagg", "prefill_tp_size": "1", "prefill_attention_dp_size": "2", "prefill_moe_ep_size": "2", "decode_attention_dp_size": "32", "decode_moe_ep_size": "32", "prefill_num_workers": "1"},
 		{"silicon_ttft_ms": "", "silicon_tpot_ms": ""},
 		{"backend": "vllm"},
-		{"system": "ascend-910C", "precision": "w4a16", "moe_ep_size": "16", "moe_tp_size": "1", "tp_size": "16"},
+		{"backend": "vllm@0.20", "system": "ascend-910C", "precision": "w4a16", "moe_ep_size": "16", "moe_tp_size": "1", "tp_size": "16"},
 		{"precision": "bf16"},
 		{"model_path": "Kimi-K2.6", "precision": "int4"},
 	}
@@ -71,6 +72,20 @@ func TestRuns(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestMeasuredLengths: outputs that are all as long as the longest do not vary, whatever the words of the row are; means say nothing.
+func TestMeasuredLengths(t *testing.T) {
+	for _, c := range []struct{ words, mean, want string }{
+		{"random, range ratio 0 (default)", "1499.7", "fixed"}, {"random, range ratio 0 (default)", "760", "uniform:0"},
+		{"random, range ratio 0 (default)", "", "uniform:0"}, {"means in=610 out=1500", "1500", "uniform:0"}, {"random, range ratio 0.8", "1500", "uniform:0.8"},
+	} {
+		cells := map[string]string{"length_spread": c.words, "measured_output_len_mean": c.mean}
+		b, _ := run{func(column string) string { return cells[column] }}.benchmark(workload.Lengths{Input: 3500, Output: 1500}, 8)
+		if b.Spread != c.want {
+			t.Errorf("%+v: lengths %s", c, b.Spread)
+		}
 	}
 }
 

@@ -32,6 +32,10 @@ var (
 	})
 	// gated has a kernel for its gate: see the test of kernels.
 	gated = dense.with("system.kernels", `{"elementwise": {"silu_mul": {"latency": 1, "memory": {"axes": [[1]], "slowdown": [1]}}}}`)
+	// Weights of 8 bits that are multiplied in 16: products of 2304 operations on 576 weights, 80 inputs and 128 results in a layer, by a
+	// kernel that adds the times of both; attention keeps the roofline, 2·32 + 144 bytes.
+	weightOnly = dense.with("runtime.flops_type_list", `[["float16", "float16", "float32"]]`).with("runtime.wac_bytes_list", `[[1, 2, 1, 1]]`).with("system.kernels",
+		`{"gemm": {"float16": {"latency": 0, "norm": 1, "compute": {"axes": [[1, 2], [8, 32], [8, 16]], "slowdown": [1, 1, 1, 1, 1, 1, 1, 1]}, "memory": {"axes": [[1, 2], [8, 32], [8, 16]], "slowdown": [1, 1, 1, 1, 1, 1, 1, 1]}, "weight_bytes": 2, "input_bytes": 1, "output_bytes": 1}}}`)
 	// four exchanges between 4 processors.
 	four = experts.withAll(set{
 		"runtime.num_procs_list": `[4]`, "runtime.parallel_config": `[[4, 1, 1]]`, "runtime.moe_parallel_config": `[[4, 1, 1]]`,
@@ -54,6 +58,9 @@ var systemTests = []keyTest{
 		wants{"decoder_instance_vector_process_time(s)": 2 * (2*(1+96/1e9) + 228./GB)}},
 	{"kernel_launch", gated, set{"system.kernel_launch": `1`},
 		wants{"decoder_instance_vector_process_time(s)": 2 * (1 + 1 + 96/1e9 + 228./GB)}},
+	// Weights are worth 2/1.25 bytes, in place of the one that they are stored in.
+	{"kernel_weight_only", weightOnly, set{"system.kernel_weight_only": `1.25`},
+		wants{"decoder_instance_cube_process_time(s)": 2 * (2304/4e12 + (1.6*576+208)/1e9 + 208./GB)}},
 	// Two processors on one card.
 	{"procs_per_npu", exchange, set{"system.procs_per_npu": `2`}, wants{"decoder_num_npu": 1}},
 	{"collective_overlap", exchange, set{"system.collective_overlap": `0.75`}, wants{epTime: 0.25 * exchanged / (4 * GB)}},
