@@ -3,6 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +14,7 @@ import (
 	"throughline/internal/catalogue"
 	"throughline/internal/document"
 	"throughline/internal/jobfile"
+	"throughline/internal/matrix"
 	"throughline/internal/report"
 	"throughline/model"
 )
@@ -18,9 +22,9 @@ import (
 func newCheck(s Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE...",
-		Short: "Validate runtime, system and model files without running them",
-		Long: `Check reports all problems of each file. It tells runtime, system and model files apart
-by their keys. A runtime file is checked together with the files it refers to. A folder
+		Short: "Validate runtime, system, model and matrix files without running them",
+		Long: `Check reports all problems of each file. It tells runtime, system, model and matrix files
+apart by their keys. A runtime file is checked together with the files it refers to. A folder
 with a config.json is a model; built-in names work, too.`,
 		Example: `  throughline check configs/reference_sample.json
   throughline check systems/my_chip.json models/my_model.json`,
@@ -58,13 +62,27 @@ func findAny(name string) (string, []byte, error) {
 	return "", nil, document.Unreadable(name, err)
 }
 
+// isMatrix reports whether a file is one of servers and clients: by its keys, or as no other is written in YAML.
+func isMatrix(name string, keys []string) bool {
+	ext := strings.ToLower(filepath.Ext(name))
+	return ext == ".yaml" || ext == ".yml" || slices.ContainsFunc(matrix.Keys, func(key string) bool { return slices.Contains(keys, key) })
+}
+
 // check validates one file and says what it is.
 func check(name string) (what string, warnings []document.Problem, err error) {
 	name, src, err := findAny(name)
 	if err != nil {
 		return "", nil, err
 	}
-	switch jobfile.FormatOf(document.Parse(name, src).Keys()) {
+	keys := document.ParseYAML(name, src).Keys()
+	if isMatrix(name, keys) {
+		f, warnings, err := matrix.Read(name, src)
+		if err == nil {
+			what = fmt.Sprintf("matrix of %d combinations", f.Combinations())
+		}
+		return what, warnings, err
+	}
+	switch jobfile.FormatOf(keys) {
 	case jobfile.SystemFormat:
 		sys, doc := hardware.Read(name, src)
 		if sys != nil {

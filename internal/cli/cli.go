@@ -13,6 +13,7 @@ import (
 
 	"throughline/internal/atomicfile"
 	"throughline/internal/document"
+	"throughline/internal/matrix"
 	"throughline/internal/version"
 )
 
@@ -63,6 +64,7 @@ func Run(ctx context.Context, args []string, given Streams) int {
 	out.close()
 	messages.close()
 	atomicfile.Abandon()
+	matrix.Abandon()
 	said := make(chan struct{})
 	go func() { sayInterrupted(given.Err); close(said) }()
 	select {
@@ -127,6 +129,7 @@ hardware, finds the best deployment, and explains it.
   explain   show why: operators, memory, sensitivities, the hardware that would reach a goal
   simulate  send requests through a deployment: percentiles, rates it holds, traces
   bench     send the same requests to a real server, and measure what its clients see
+  matrix    start servers, run clients against each, and keep what both say
   run       scan models, lengths, GPUs and systems from a runtime file, as CSV tables`,
 		Version:       version.Number,
 		SilenceErrors: true,
@@ -140,7 +143,7 @@ hardware, finds the best deployment, and explains it.
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
-	root.AddCommand(newRun(s), newPlan(s), newEstimate(s), newExplain(s), newCompare(s), newSimulate(s), newBench(s), newComm(s), newCalibrate(s), newValidate(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
+	root.AddCommand(newRun(s), newPlan(s), newEstimate(s), newExplain(s), newCompare(s), newSimulate(s), newBench(s), newMatrix(s), newComm(s), newCalibrate(s), newValidate(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
 	completeAll(root)
 	addCompletion(root)
 	root.SetVersionTemplate(versionLine())

@@ -39,6 +39,7 @@ var outputFlags = []outputFlag{
 		"plan": "print JSON instead of tables", "explain": "print one JSON object instead of tables", "run": "print the results as JSON instead of a table",
 		"simulate": "print one JSON object, with the keys of the result file of sglang.bench_serving",
 		"bench":    "print one JSON object, with the keys of the result file of sglang.bench_serving",
+		"matrix":   "print the results as JSON instead of a table",
 		"models":   "print the list as JSON", "systems": "print the list as JSON", "models show": "print the model file itself", "systems show": "print the system file itself"}},
 	{name: "csv", doc: "print CSV instead of a table"},
 	{name: "wide", doc: "show all columns of the tables, also where they do not fit the terminal", without: []string{"json", "csv"}},
@@ -49,6 +50,7 @@ var outputFlags = []outputFlag{
 	{name: "output", short: "o", doc: "file of the results", as: map[string]string{
 		"estimate": "write the results of --points to this file instead of standard output", "calibrate": "file of the calibrated system (required)",
 		"models import": "write to this file instead of standard output", "run": "folder of the results, instead of the one the file names",
+		"matrix":  "folder of the results, logs and the state (required)",
 		"explain": chartFileDoc, "plan": chartFileDoc, "simulate": chartFileDoc,
 		"validate ops": chartFileDoc, "validate forward": chartFileDoc, "validate serving": chartFileDoc, "validate published": chartFileDoc}},
 	{name: "size", usual: usualSize, doc: "size of charts, width x height", needs: []string{"chart"}},

@@ -5,19 +5,20 @@ import (
 
 	"throughline/hardware"
 	"throughline/internal/jobfile"
+	"throughline/internal/matrix"
 	"throughline/internal/result"
 	"throughline/model"
 )
 
 func newSchema(s Streams) *cobra.Command {
 	formats := map[string]func() ([]byte, error){
-		"runtime": jobfile.Schema, "system": hardware.Schema, "model": model.Schema, "long": result.Schema,
+		"runtime": jobfile.Schema, "system": hardware.Schema, "model": model.Schema, "long": result.Schema, "matrix": matrix.Schema,
 	}
 	return &cobra.Command{
-		Use:       "schema runtime|system|model|long",
+		Use:       "schema runtime|system|model|matrix|long",
 		Short:     "Print the JSON Schema of a file format, or of the long table",
 		Example:   "  throughline schema system > system.schema.json",
-		ValidArgs: []string{"runtime", "system", "model", "long"},
+		ValidArgs: []string{"runtime", "system", "model", "matrix", "long"},
 		Args:      oneOf,
 		RunE: func(_ *cobra.Command, args []string) error {
 			b, err := formats[args[0]]()

@@ -55,6 +55,7 @@ type Reading struct {
 	By           string // list of columns
 	Worst        int
 	BySimulation bool
+	Retry        bool
 	Jobs         int // 0: as many as this machine has processors
 }
 
@@ -81,8 +82,9 @@ var ofCommands = []Setting{
 	{Name: "until", For: Explain, Apart: true,
 		Doc: "the goal: tpot, ttft, step, throughput, memory, batch = a value",
 		Ref: func(q *Question) any { return &q.Until }},
-	{Name: "config", Short: "c", For: Run, Apart: true,
+	{Name: "config", Short: "c", For: Run | Matrix, Apart: true,
 		Doc: "runtime file (required)",
+		As:  map[Command]string{Matrix: "file of servers and clients, YAML or JSON (required)"},
 		Ref: func(q *Question) any { return &q.Config }},
 	{Name: "measured", For: Run, Apart: true,
 		Doc: "CSV table of measured runs, for the raw data of a workbook (xlsx)",
@@ -117,6 +119,9 @@ var ofCommands = []Setting{
 	{Name: "by-simulation", For: Serving, Apart: true,
 		Doc: "predict means by the simulation of all requests, too, as percentiles and open loops are",
 		Ref: func(q *Question) any { return &q.BySimulation }},
+	{Name: "retry", For: Matrix, Apart: true,
+		Doc: "run combinations again that have failed before",
+		Ref: func(q *Question) any { return &q.Retry }},
 	{Name: "jobs", Short: "j", For: Plan | Run, Low: 1, High: mostJobs, Optional: true, Apart: true,
 		Doc: "CPU cores to use (default: all)",
 		Ref: func(q *Question) any { return &q.Jobs }},

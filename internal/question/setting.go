@@ -59,11 +59,12 @@ const (
 	Run
 	Import // models import
 	Bench
+	Matrix
 
 	Point    = Estimate | Explain | Compare // commands on one deployment
 	Deployed = Point | Simulate             // and on one under way
 	Tables   = Ops | Forward | Serving | Published
-	All      = Bench<<1 - 1
+	All      = Matrix<<1 - 1
 )
 
 // Commands are all that have settings, and how they are called.
@@ -73,7 +74,7 @@ var Commands = []struct {
 }{
 	{Plan, "plan"}, {Estimate, "estimate"}, {Explain, "explain"}, {Compare, "compare"}, {Simulate, "simulate"}, {Comm, "comm"},
 	{Ops, "validate ops"}, {Forward, "validate forward"}, {Serving, "validate serving"}, {Published, "validate published"}, {Requests, "validate requests"},
-	{Calibrate, "calibrate"}, {Run, "run"}, {Import, "models import"}, {Bench, "bench"},
+	{Calibrate, "calibrate"}, {Run, "run"}, {Import, "models import"}, {Bench, "bench"}, {Matrix, "matrix"},
 }
 
 // Paths are what some commands are called.

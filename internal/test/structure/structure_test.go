@@ -25,7 +25,7 @@ var order = []string{
 	"estimate", "search", "deploy", "engine", "serving", "serving/simulate",
 	// The application.
 	"internal/measurement", "internal/calibrate", "internal/jobfile", "internal/bench", "internal/question", "internal/opdetail", "internal/rawdata", "internal/result", "internal/point", "internal/explain", "internal/profile",
-	"internal/advice", "internal/sweep", "internal/validate", "internal/validate/published", "internal/exchange", "internal/report", "internal/workbook", "internal/picture", "internal/page", "internal/cli",
+	"internal/advice", "internal/sweep", "internal/validate", "internal/validate/published", "internal/exchange", "internal/report", "internal/workbook", "internal/picture", "internal/matrix", "internal/page", "internal/cli",
 	"cmd/throughline", "cmd/kernels", "cmd/bands",
 }
 
