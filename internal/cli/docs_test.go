@@ -102,6 +102,9 @@ func TestExamples(t *testing.T) {
 	if err := os.WriteFile("points.csv", []byte("batch\n1\n2\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile("matrix.yaml", []byte("clients: [{name: c, command: 'true'}]\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	server := streaming(t, time.Millisecond)
 	examples := 0
 	var walk func(cmd *cobra.Command)
