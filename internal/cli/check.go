@@ -22,7 +22,7 @@ import (
 func newCheck(s Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE...",
-		Short: "Validate runtime, system, model and matrix files without running them",
+		Short: "Validate input files without running them",
 		Long: `Check reports all problems of each file. It tells runtime, system, model and matrix files
 apart by their keys. A runtime file is checked together with the files it refers to. A folder
 with a config.json is a model; built-in names work, too.`,

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"syscall"
@@ -401,6 +402,52 @@ func TestResultFile(t *testing.T) {
 	results, _, err := runs(t, t.Context(), t.TempDir(), "clients:\n"+client("c", `echo '{"completed": 4, "total_input_tokens": 40, "total_output_tokens": 8, "output_throughput": 7, "mean_tpot_ms": 3}' > "$MATRIX_RESULT"; echo 'Mean TTFT (ms): 9'`))
 	if err != nil || results[0].Row.Get("Output throughput") != 7.0 || results[0].Row.Get("ISL") != 10.0 || results[0].Row.Get("TTFT") != nil {
 		t.Errorf("%+v, %v", results, err)
+	}
+}
+
+// TestPublished: the outputs of a real harness make the transcript that it wrote.
+func TestPublished(t *testing.T) {
+	names, _ := filepath.Glob("../../../shared/seeds/002*")
+	if len(names) == 0 {
+		t.Skip("the published run is not there: ../shared/seeds/002*")
+	}
+	src, err := os.ReadFile(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	text, blocks := "", []string{}
+	for _, m := range regexp.MustCompile(`(?s)SERVER: (\w+)\nCLIENT: (\w+)\nCOMMAND: [^\n]*\n#{80}\n(.*?)\n\[STDERR\]\n(.*?)\[CLIENT\]`).FindAllStringSubmatch(string(src), -1) {
+		name := runName(m[1], m[2])
+		os.WriteFile(filepath.Join(dir, name+".out"), []byte(m[3]), 0o666)
+		os.WriteFile(filepath.Join(dir, name+".err"), []byte(strings.ReplaceAll(strings.TrimSuffix(m[4], "\n"), "\n", "\r")), 0o666) // as a progress bar draws it
+		blocks = append(blocks, m[0])
+		text += client(name[:strings.Index(name, "__")]+"_"+m[2], "cat "+filepath.Join(dir, name+".out")+"; cat "+filepath.Join(dir, name+".err")+" >&2")
+	}
+	if len(blocks) != 4 {
+		t.Fatalf("%d runs", len(blocks))
+	}
+	results, _, err := runs(t, t.Context(), filepath.Join(dir, "results"), "clients:\n"+text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transcript, err := os.ReadFile(filepath.Join(dir, "results", "bench_results.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, block := range blocks {
+		_, printed, _ := strings.Cut(block, strings.Repeat("#", 80)+"\n")
+		if !strings.Contains(string(transcript), printed) {
+			t.Errorf("%s: not as it was", results[i].Name())
+		}
+		if results[i].Row.Get("ISL") != 1000.0 || results[i].Row.Get("OSL") != 1000.0 {
+			t.Errorf("%v", results[i].Row)
+		}
+	}
+	for i, want := range []float64{1002.94, 635.64, 915.43, 583.99} {
+		if got := results[i].Row.Get("Output throughput"); got != want {
+			t.Errorf("%s: %v tokens/s, want %v", results[i].Name(), got, want)
+		}
 	}
 }
 

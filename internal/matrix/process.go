@@ -74,6 +74,8 @@ func (p *process) ended() bool {
 func (p *process) how() string {
 	var exit *exec.ExitError
 	switch {
+	case !p.ended():
+		return "no end"
 	case p.err == nil:
 		return "exit code 0"
 	case errors.As(p.err, &exit):

@@ -47,6 +47,7 @@ type combination struct {
 	out    *Outcome
 	began  bool // the client
 	follow *following
+	start  time.Time // of the server
 }
 
 // combinations are all of the file, in its order.
@@ -202,6 +203,7 @@ func (c *combination) startServer() (*process, error) {
 	defer f.Close()
 	c.out.ServerCommand = s.Command.String()
 	c.note("[SERVER] starting %s: %s", s.Name, withEnvironment(s.Environment, c.out.ServerCommand))
+	c.start = time.Now()
 	p, err := part{s.Command, c.environment(s.Environment, "server"), s.Folder, f, f}.start()
 	if err != nil {
 		c.fail("the server could not be started: %s", document.Reason(err))
@@ -213,11 +215,10 @@ func (c *combination) startServer() (*process, error) {
 // waitReady reports whether clients may start.
 func (c *combination) waitReady(ctx context.Context, server *process) bool {
 	s := c.server
-	begin := time.Now()
-	end := begin.Add(time.Duration(s.Ready.Timeout))
+	end := time.Now().Add(time.Duration(s.Ready.Timeout))
 	c.follow = follow(c.log("server.log"), s.Log, s.Ready.Line)
 	lined, reached := s.Ready.Line == "", s.Ready.URL == ""
-	next := begin
+	next := time.Now()
 	for ctx.Err() == nil {
 		if server != nil && server.ended() {
 			c.fail("the server ended with %s before it was ready%s", server.how(), lastLine(c.log("server.log")))
@@ -229,8 +230,8 @@ func (c *combination) waitReady(ctx context.Context, server *process) bool {
 			next = time.Now().Add(asked)
 		}
 		if lined && reached {
-			c.out.ReadySeconds = time.Since(begin).Seconds()
 			if server != nil {
+				c.out.ReadySeconds = time.Since(c.start).Seconds()
 				c.note("[SERVER] %s is ready: %s", s.Name, s.Ready.how())
 			}
 			return true
