@@ -135,7 +135,7 @@ func (o *matrixOptions) show(s Streams, results []matrix.Result) error {
 	}
 	g := report.Grid{Columns: []report.Column{
 		{Title: "server"}, {Title: "client"}, {Title: "state", Rank: 1}, {Title: "tokens/s", Right: true}, {Title: "TPOT ms", Right: true}, {Title: "TTFT ms", Right: true},
-		{Title: "predicted tokens/s", Right: true, Rank: 2}, {Title: "predicted TPOT", Right: true, Rank: 3}, {Title: "predicted TTFT", Right: true, Rank: 4},
+		{Title: "pred. tokens/s", Right: true, Rank: 2}, {Title: "pred. TPOT", Right: true, Rank: 3}, {Title: "pred. TTFT", Right: true, Rank: 4},
 	}}
 	reasons := map[string]bool{}
 	for i := range results {
