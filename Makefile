@@ -18,7 +18,7 @@ lint:
 # Packages that work on several processors at a time, or guard what those share; a test compares the list with the code. The
 # race detector looks for accesses, not for values: there property tests draw a fifth of their cases, long ones a few. All
 # others are arithmetic that nothing runs beside, and is tested without it, under which it takes ten times as long.
-CONCURRENT = ./search ./hardware ./hardware/kernel ./hardware/shape ./experts ./internal/advice ./internal/atomicfile ./internal/bench ./internal/chart ./internal/cli ./internal/emulate ./internal/jobfile ./internal/sweep
+CONCURRENT = ./search ./hardware ./hardware/kernel ./hardware/shape ./experts ./internal/advice ./internal/atomicfile ./internal/bench ./internal/chart ./internal/cli ./internal/emulate ./internal/jobfile ./internal/matrix ./internal/sweep
 PROPERTIES = ./search ./estimate ./op ./hardware/kernel ./internal/advice
 
 unit:

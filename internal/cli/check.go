@@ -3,6 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +15,7 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/fitted"
 	"throughline/internal/jobfile"
+	"throughline/internal/matrix"
 	"throughline/internal/report"
 	"throughline/internal/scenario"
 	"throughline/model"
@@ -21,9 +25,10 @@ func newCheck(s Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE...",
 		Short: "Validate files without running them",
-		Long: `Check reports all problems of each file. It tells runtime, scenario, system, model and
-fitted files apart by their keys. Runtime and scenario files are checked together with the
-files they refer to. A folder with a config.json is a model; built-in names work, too.`,
+		Long: `Check reports all problems of each file. It tells runtime, scenario, system, model,
+fitted and matrix files apart by their keys. Runtime and scenario files are checked together
+with the files they refer to. A folder with a config.json is a model; built-in names work,
+too.`,
 		Example: `  throughline check configs/reference_sample.json
   throughline check systems/my_chip.json models/my_model.json`,
 		Args: someFiles,
@@ -60,13 +65,26 @@ func findAny(name string) (string, []byte, error) {
 	return "", nil, document.Unreadable(name, err)
 }
 
+// isMatrix reports whether a file is one of servers and clients: by its keys, or as no other is written in YAML.
+func isMatrix(name string, keys []string) bool {
+	ext := strings.ToLower(filepath.Ext(name))
+	return ext == ".yaml" || ext == ".yml" || slices.ContainsFunc(matrix.Keys, func(key string) bool { return slices.Contains(keys, key) })
+}
+
 // check validates one file and says what it is.
 func check(name string) (what string, warnings []document.Problem, err error) {
 	name, src, err := findAny(name)
 	if err != nil {
 		return "", nil, err
 	}
-	keys := document.Parse(name, src).Keys()
+	keys := document.ParseYAML(name, src).Keys()
+	if isMatrix(name, keys) {
+		f, warnings, err := matrix.Read(name, src)
+		if err == nil {
+			what = fmt.Sprintf("matrix of %d combinations", f.Combinations())
+		}
+		return what, warnings, err
+	}
 	if scenario.Is(keys) {
 		q, warnings, err := scenario.Read(name, src)
 		return fmt.Sprintf("scenario file, %d to compare", len(q.Pairs)), warnings, err

@@ -14,6 +14,7 @@ import (
 
 	"throughline/internal/atomicfile"
 	"throughline/internal/document"
+	"throughline/internal/matrix"
 	"throughline/internal/version"
 )
 
@@ -70,6 +71,7 @@ func Run(ctx context.Context, args []string, given Streams) int {
 	out.close()
 	messages.close()
 	atomicfile.Abandon()
+	matrix.Abandon()
 	said := make(chan struct{})
 	go func() { sayInterrupted(given.Err); close(said) }()
 	select {
@@ -136,6 +138,7 @@ hardware, finds the best deployment, and explains it.
   simulate  send requests through a deployment: percentiles, rates it holds, traces
   bench     send the same requests to a real server, and measure what its clients see
   emulate   answer requests over HTTP in the time that a deployment would take
+  matrix    start servers, run clients against each, and keep what both say
   run       scan models, lengths, GPUs and systems from a runtime file, as CSV tables`,
 		Version:       version.Number,
 		SilenceErrors: true,
@@ -153,6 +156,7 @@ hardware, finds the best deployment, and explains it.
 		newDiff(s),
 		newBench(s),
 		newEmulate(s),
+		newMatrix(s),
 		newScenario(s),
 		newComm(s), newCalibrate(s), newValidate(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
 	completeAll(root)

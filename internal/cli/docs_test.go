@@ -110,6 +110,9 @@ func TestExamples(t *testing.T) {
 	if err := os.WriteFile("points.csv", []byte("batch\n1\n2\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile("matrix.yaml", []byte("clients: [{name: c, command: 'true'}]\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	server := streaming(t, time.Millisecond)
 	if err := os.WriteFile("plan.json", []byte(call(t, "plan", "--model", "llama_3_8b", "--system", "H200", "--gpus", "2", "--json")), 0o644); err != nil {
 		t.Fatal(err)

@@ -44,6 +44,7 @@ func minimal(t *testing.T) map[question.Command][]string {
 
 		question.CalibrateServing: {file("runs.csv", "model_path,system\n")},
 		question.Bench:            {"--base-url", "http://127.0.0.1:1"},
+		question.Matrix:           {"-c", file("matrix.yaml", "clients: [{name: c, command: 'true'}]\n"), "-o", filepath.Join(dir, "results")},
 	}
 }
 

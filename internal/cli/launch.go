@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"throughline/engine"
 	"throughline/internal/advice"
 	"throughline/internal/document"
+	"throughline/internal/matrix"
 	"throughline/internal/question"
 	"throughline/internal/report"
 )
@@ -17,7 +19,7 @@ import (
 type launchOptions struct{ row, engine, format string }
 
 // launchFormats are the forms of launches; the first stands among the tables.
-var launchFormats = []string{"commands", "sh", "json"}
+var launchFormats = []string{"commands", "sh", "json", "matrix"}
 
 func launchEngines() []string {
 	out := []string{"all"}
@@ -51,6 +53,9 @@ func (o *launchOptions) check(asJSON bool) (advice.Launching, error) {
 		errs = append(errs, ofFlag("launch-for", err))
 		out.Engines = []*engine.Engine{e}
 	}
+	if o.format == "matrix" && (o.row != "" || o.engine != "") {
+		errs = append(errs, ofFlag("launch-format", errors.New("a matrix has all ranked rows, each behind its engine; leave --launch and --launch-for out")))
+	}
 	if o.format == "sh" && len(out.Engines) > 1 {
 		errs = append(errs, ofFlag("launch-for", errors.New("a script is for one engine; --launch-format json has all")))
 	}
@@ -71,7 +76,7 @@ func (o *launchOptions) choose(a *advice.Advice, l advice.Launching) error {
 func (o *launchOptions) alone() bool { return o.format != launchFormats[0] }
 
 // show prints the launch alone; where no deployment was found the reasons, and no launch.
-func (o *launchOptions) show(s Streams, l *question.Loaded, a *advice.Advice) error {
+func (o *launchOptions) show(s Streams, l *question.Loaded, options *advice.Options, a *advice.Advice) error {
 	c, engines := a.Launched()
 	switch {
 	case c == nil:
@@ -80,6 +85,56 @@ func (o *launchOptions) show(s Streams, l *question.Loaded, a *advice.Advice) er
 		return errors.New("priced without an engine: there is nothing to launch it with")
 	case o.format == "json":
 		return report.LaunchJSON(s.data, c, engines)
+	case o.format == "matrix":
+		rows, err := measuredRows(s, l, options, a)
+		if err != nil {
+			return err
+		}
+		return matrix.Write(s.data, matrix.OfPlan(rows, l.Lengths.Input, l.Lengths.Output))
 	}
 	return report.LaunchScript(s.data, l, c, engines[0])
+}
+
+// benchBackends are what bench calls the interfaces of engines.
+var benchBackends = map[string]string{"sglang": "sglang-oai", "vllm": "vllm", "trtllm": "openai"}
+
+// measuredRows are the ranked rows that a script on one node launches behind one address, for a file that starts and measures
+// each; it says which are left out.
+func measuredRows(s Streams, l *question.Loaded, o *advice.Options, a *advice.Advice) ([]matrix.Planned, error) {
+	var doc bytes.Buffer
+	if err := report.AdviceJSON(&doc, l, o, a); err != nil {
+		return nil, err
+	}
+	words, err := question.PlannedWords(doc.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	var out []matrix.Planned
+	for i := range a.Ranked {
+		c := &a.Ranked[i]
+		e := c.Engine()
+		if e == nil {
+			continue
+		}
+		f, err := e.Fleet(&c.Deployment)
+		switch {
+		case err != nil:
+			return nil, err
+		case f.Nodes > 1:
+			fmt.Fprintf(s.Err, "row %d is left out: its script runs on each of %d nodes\n", i+1, f.Nodes)
+			continue
+		case f.Port == 0:
+			fmt.Fprintf(s.Err, "row %d is left out: %s has no router for its servers, put a load balancer in front of them\n", i+1, e.Title)
+			continue
+		}
+		var script bytes.Buffer
+		if err := report.LaunchScript(&script, l, c, e); err != nil {
+			return nil, err
+		}
+		out = append(out, matrix.Planned{
+			Name: fmt.Sprintf("row%d", i+1), Command: script.String(), URL: fmt.Sprintf("http://127.0.0.1:%d", f.Port), Backend: benchBackends[e.Name],
+			Deployment: words[i], Concurrency: c.Load.Clients,
+		})
+	}
+	return out, nil
 }

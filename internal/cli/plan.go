@@ -99,7 +99,7 @@ func newPlan(s Streams) *cobra.Command {
 				return err
 			}
 			if start.alone() {
-				return start.show(s, l, got)
+				return start.show(s, l, &o, got)
 			}
 			if asJSON {
 				return showPlan(s, got, report.AdviceJSON(s.data, l, &o, got))

@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"throughline/internal/matrix"
 )
 
 // Main is the program as it is started: until it is done, or until a signal ends it.
@@ -20,7 +22,9 @@ func untilSignal(signals <-chan os.Signal, exit func(int)) context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() {
 		cancel(interruption{<-signals})
-		exit(interruption{<-signals}.code())
+		again := interruption{<-signals}
+		matrix.Abandon()
+		exit(again.code())
 	}()
 	return ctx
 }

@@ -43,6 +43,7 @@ func inputsOfWidths(t *testing.T) func(name string) string {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	files := map[string]string{
 		"ops.csv":        syntheticOps(),
+		"matrix.yaml":    "servers: [{name: a_server_with_a_long_name, command: 'echo \"it is up\"; exec sleep 60', ready: {line: is up}, deployment: {model: Llama-3.1-8B, system: H200}}]\nclients: [{name: quick, command: 'echo hello'}, {name: broken, command: 'echo all is lost >&2; exit 5'}]\n",
 		"runs.csv":       "run,model,policy,budget,max_running,kv_tokens,arrival,clients,ttft_mean_ms,steps\na,m,A,64,4,160,poisson,,15,5\n",
 		"requests.csv":   "run,req,arrival,input,output\na,0,0,16,2\na,1,0.005,32,3\n",
 		"steps.csv":      "run,step,t_start,t_end,n_decode,prefill_tokens,prefill_seqs,n_waiting,kv_blocks_used,sum_ctx\na,0,0,0.01,0,16,1,0,1,0\na,1,0.01,0.02,0,32,1,0,3,0\n",
@@ -108,6 +109,7 @@ func commandsOfWidths(t *testing.T) [][]string {
 		{"validate", "requests", filepath.Dir(at("runs.csv"))},
 		{"scenario", "../../configs/gpt2_scenario.json"}, {"scenario"}, {"init", "--scenario", filepath.Join(dir, "scenario.json")},
 		{"bench", "--base-url", "http://127.0.0.1:1"}, {"bench", "--tokenizer", "x", "--apply-chat-template", "--backend", "trt", "--goodput", "tpto:5"},
+		{"matrix"}, {"matrix", "-c", at("matrix.yaml"), "-o", filepath.Join(dir, "results")}, {"check", "../../configs/matrix/h20_frameworks.yaml"},
 		{"comm", "--system", "H200"}, {"comm"}, {"comm", "--system", "H200", "--library", "deepep,nccl", "--ep", "16,x"},
 		{"compare", "--kernels", at("kernels.txt"), "--model", "DeepSeek-V3", "--system", "H200", "--dp", "8", "--batch", "64"},
 		{"compare", "--measured", "tpot=31ms,ttft=400ms", "--model", "Llama-3.1-70B", "--system", "H100_SXM", "--tp", "8", "--concurrency", "64"},

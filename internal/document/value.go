@@ -235,7 +235,7 @@ func appendJSON(b []byte, n *node) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = strconv.AppendQuote(b, m.key)
+			b = append(b, hujson.String(m.key)...) // Go quotes what JSON does not know
 			b = append(b, ':')
 			b = appendJSON(b, m.value)
 		}

@@ -61,6 +61,7 @@ type Reading struct {
 	Exact        bool   // these go as far as the runs say
 	Against      string // table of other runs
 	Folds        int    // of groups of runs that are held out; 0: none
+	Retry        bool   // combinations that have failed
 	Jobs         int    // 0: as many as this machine has processors
 }
 
@@ -90,8 +91,9 @@ var ofCommands = []Setting{
 	{Name: "until", For: Explain, Apart: true,
 		Doc: "the goal: tpot, ttft, step, throughput, memory, batch = a value",
 		Ref: func(q *Question) any { return &q.Until }},
-	{Name: "config", Short: "c", For: Run, Apart: true,
+	{Name: "config", Short: "c", For: Run | Matrix, Apart: true,
 		Doc: "runtime file (required)",
+		As:  map[Command]string{Matrix: "file of servers and clients, YAML or JSON (required)"},
 		Ref: func(q *Question) any { return &q.Config }},
 	{Name: "measured", For: Run | Scenario, Apart: true,
 		Doc: "CSV table of measured runs, for the raw data of a workbook (xlsx)",
@@ -142,6 +144,9 @@ var ofCommands = []Setting{
 	{Name: "held-out", For: Serving, Low: 2, High: mostFolds, Optional: true, Apart: true,
 		Doc: "print targets: median errors of runs whose model, system and engine were held out when the constants of engines were chosen, in so many folds",
 		Ref: func(q *Question) any { return &q.Folds }},
+	{Name: "retry", For: Matrix, Apart: true,
+		Doc: "run combinations again that have failed before",
+		Ref: func(q *Question) any { return &q.Retry }},
 	{Name: "jobs", Short: "j", For: Plan | Run, Low: 1, High: mostJobs, Optional: true, Apart: true,
 		Doc: "CPU cores to use (default: all)",
 		Ref: func(q *Question) any { return &q.Jobs }},

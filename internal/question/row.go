@@ -120,6 +120,28 @@ func (row *plannedRow) kinds(words map[string]string, beside string) error {
 }
 
 // readRow reads a row of a plan: its number, or f and its number on the frontier.
+// PlannedWords are the deployments of the ranked rows of the JSON of a plan, each in the words of estimate.
+func PlannedWords(src []byte) ([]map[string]string, error) {
+	var doc planned
+	if err := json.Unmarshal(src, &doc); err != nil {
+		return nil, err
+	}
+	var out []map[string]string
+	for i := range doc.Ranked {
+		words := maps.Clone(doc.Question)
+		doc.Ranked[i].tell(words)
+		if err := doc.Ranked[i].kinds(words, ""); err != nil {
+			return nil, err
+		}
+		maps.DeleteFunc(words, func(name, _ string) bool {
+			s, ok := Lookup(Estimate, name)
+			return !ok || s.Apart
+		})
+		out = append(out, words)
+	}
+	return out, nil
+}
+
 func readRow(file, number string) (*plannedRow, map[string]string, error) {
 	src, err := document.ReadFile(file)
 	if err != nil {

@@ -62,6 +62,7 @@ const (
 	CalibrateServing
 	Bench
 	Emulate
+	Matrix
 	end // of the commands
 
 	Point    = Estimate | Explain | Compare // commands on one deployment
@@ -84,6 +85,7 @@ var Commands = []struct {
 	{CalibrateServing, "calibrate serving"},
 	{Bench, "bench"},
 	{Emulate, "emulate"},
+	{Matrix, "matrix"},
 }
 
 // Paths are what some commands are called.

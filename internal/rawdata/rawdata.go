@@ -143,3 +143,26 @@ func names() []string {
 	}
 	return out
 }
+
+// SetText sets a value by a name of its column, from text.
+func (r Row) SetText(name, text string) error {
+	i := columnOf(name)
+	if i < 0 {
+		return errors.New(document.NotOneOf(name, names()))
+	}
+	if Columns[i].text {
+		r[i] = text
+		return nil
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return fmt.Errorf("must be a number, not %q", text)
+	}
+	r[i] = v
+	return nil
+}
+
+// Get is a value by the name of its column.
+func (r Row) Get(name string) any {
+	return r[slices.IndexFunc(Columns, func(c Column) bool { return c.Name == name })]
+}

@@ -67,8 +67,7 @@ func New(with ...result.Category) (*Workbook, error) {
 		}
 	}
 	var err error
-	w.header, err = w.file.NewStyle(&excelize.Style{Font: &excelize.Font{Bold: true}, Fill: excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{"DDE6F0"}}})
-	if err != nil {
+	if w.header, err = headerStyle(w.file); err != nil {
 		return nil, err
 	}
 	for _, t := range w.tables {
@@ -87,6 +86,11 @@ func New(with ...result.Category) (*Workbook, error) {
 	}
 	w.raw, err = w.stream(RawSheet, 1, 18, titles)
 	return w, err
+}
+
+// headerStyle is that of titles.
+func headerStyle(f *excelize.File) (int, error) {
+	return f.NewStyle(&excelize.Style{Font: &excelize.Font{Bold: true}, Fill: excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{"DDE6F0"}}})
 }
 
 func withUnit(name, unit string) string {
@@ -199,6 +203,11 @@ func (w *Workbook) Write(out io.Writer) error {
 			return err
 		}
 	}
+	return w.send(out)
+}
+
+// send writes the archive.
+func (w *Workbook) send(out io.Writer) error {
 	// What the library asks for as a buffer stays empty: the archive goes where it is wanted.
 	w.file.SetZipWriter(func(io.Writer) excelize.ZipWriter { return &archive{out: out} })
 	_, err := w.file.WriteTo(io.Discard)

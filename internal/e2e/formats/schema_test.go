@@ -11,7 +11,7 @@ import (
 
 // The schemas in the repository are what the program prints.
 func TestSchemas(t *testing.T) {
-	for _, format := range []string{"runtime", "system", "model", "scenario", "fitted", "long"} {
+	for _, format := range []string{"runtime", "system", "model", "scenario", "fitted", "matrix", "long"} {
 		var out, errs bytes.Buffer
 		if code := cli.Run(t.Context(), []string{"schema", format}, cli.Streams{Out: &out, Err: &errs}); code != 0 {
 			t.Fatalf("schema %s: exit code %d: %s", format, code, &errs)

@@ -30,7 +30,7 @@ var order = []string{
 	"internal/difference",
 	"internal/scenario",
 	"internal/emulate",
-	"internal/report", "internal/workbook", "internal/picture", "internal/page",
+	"internal/report", "internal/workbook", "internal/picture", "internal/matrix", "internal/page",
 	"internal/cli",
 	"cmd/throughline", "cmd/kernels", "cmd/bands",
 }

@@ -1,0 +1,135 @@
+package matrix
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+// mostShown is how much of a log is read or shown.
+const mostShown = 4 << 20
+
+// following looks for a line in a log that grows, and copies what another file gains into it.
+type following struct {
+	log, other   string
+	line         []byte
+	at, otherAt  int64
+	tail         []byte // the end of what was searched
+	found, wants bool
+}
+
+func follow(log, other, line string) *following {
+	f := &following{log: log, other: other, line: []byte(line), wants: line != ""}
+	if info, err := os.Stat(other); err == nil {
+		f.otherAt = info.Size() // what was written before is not of this server
+	}
+	return f
+}
+
+// seen reports whether the line has come.
+func (f *following) seen() bool {
+	f.copy()
+	if !f.wants || f.found {
+		return f.found
+	}
+	text, next := since(f.log, f.at)
+	f.at = next
+	text = append(f.tail, text...)
+	f.found = bytes.Contains(text, f.line)
+	f.tail = bytes.Clone(text[max(0, len(text)-len(f.line)+1):])
+	return f.found
+}
+
+// copy takes over what the server has written to a file of its own.
+func (f *following) copy() {
+	if f.other == "" {
+		return
+	}
+	if info, err := os.Stat(f.other); err == nil && info.Size() < f.otherAt {
+		f.otherAt = 0 // it was begun anew
+	}
+	text, next := since(f.other, f.otherAt)
+	if f.otherAt = next; len(text) == 0 {
+		return
+	}
+	if log, err := os.OpenFile(f.log, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o666); err == nil {
+		log.Write(text)
+		log.Close()
+	}
+}
+
+// since is what a file has from an offset on, and the offset of its end.
+func since(name string, at int64) ([]byte, int64) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, at
+	}
+	defer f.Close()
+	if _, err := f.Seek(at, io.SeekStart); err != nil {
+		return nil, at
+	}
+	text, err := io.ReadAll(io.LimitReader(f, mostShown))
+	if err != nil {
+		return nil, at
+	}
+	return text, at + int64(len(text))
+}
+
+// head is the beginning of a file; of one that is longer, with how much is left out.
+func head(name string, most int) string {
+	f, err := os.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, int64(most)))
+	if err != nil {
+		return ""
+	}
+	if info, err := f.Stat(); err == nil && info.Size() > int64(len(text)) {
+		return fmt.Sprintf("%s\n… %d more bytes in %s\n", text, info.Size()-int64(len(text)), name)
+	}
+	return string(text)
+}
+
+// tail is the end of a file.
+func tail(name string) string {
+	info, err := os.Stat(name)
+	if err != nil {
+		return ""
+	}
+	text, _ := since(name, max(0, info.Size()-mostShown))
+	return string(text)
+}
+
+// lastLine is the last line of a log, for a message that it is the end of.
+func lastLine(name string) string {
+	const most, shown = 4096, 200
+	info, err := os.Stat(name)
+	if err != nil {
+		return ""
+	}
+	text, _ := since(name, max(0, info.Size()-most))
+	lines := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(text), "?"), " \r\n\t"), "\n")
+	line := strings.TrimSpace(lines[len(lines)-1])
+	if line == "" {
+		return ""
+	}
+	if r := []rune(line); len(r) > shown {
+		line = string(r[:shown-1]) + "…"
+	}
+	return "; its last words: " + line
+}
+
+// withEnvironment is a command line with the variables it gets, as it would be typed.
+func withEnvironment(all map[string]Word, command string) string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		words = append(words, name+"="+quoted(string(all[name])))
+	}
+	return strings.Join(append(words, command), " ")
+}

@@ -1,0 +1,14 @@
+//go:build unix && !linux
+
+package matrix
+
+import "syscall"
+
+// adopt: other systems than Linux do not hand orphans to this program.
+func adopt() map[int]bool { return nil }
+
+// hasGroup reports whether a process of the group is left.
+func (p *process) hasGroup() bool { return syscall.Kill(-p.cmd.Process.Pid, 0) == nil }
+
+// strays are not found on these systems.
+func strays(string, map[int]bool) []stray { return nil }

@@ -1,0 +1,81 @@
+package picture
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"throughline/internal/chart"
+	"throughline/number"
+)
+
+// Served is a run of a real server, and what was predicted of it; 0: not known.
+type Served struct {
+	Series, Name                   string // server and client
+	GPUs                           float64
+	Tokens, TPOT                   float64 // output tokens/s, ms
+	PredictedTokens, PredictedTPOT float64
+}
+
+// Pareto is the speed of a user against the throughput, of a GPU where all runs say how many they have: a line through the runs
+// of a server of which no other is better in both, and predictions beside them. nil: no run has both.
+func Pareto(runs []Served) *chart.Chart {
+	runs = slices.DeleteFunc(slices.Clone(runs), func(r Served) bool { return !(r.Tokens > 0) || !(r.TPOT > 0) })
+	if len(runs) == 0 {
+		return nil
+	}
+	unit, share := "output tokens/s per GPU", func(r *Served) float64 { return r.GPUs }
+	if slices.ContainsFunc(runs, func(r Served) bool { return !(r.GPUs > 0) }) {
+		unit, share = "output tokens/s", func(*Served) float64 { return 1 }
+	}
+	panel := chart.Panel{Weight: 1, X: chart.Axis{Title: "tokens/s per user", Zero: true}, Y: chart.Axis{Title: unit, Zero: true}}
+	c := &chart.Chart{Kind: "pareto", Title: "Speed of a user against throughput, as measured"}
+	predicted := chart.Dots{Paint: chart.Muted, Form: chart.Cross, Size: 4}
+	var order []string
+	groups := map[string][]*Served{}
+	for i := range runs {
+		if r := &runs[i]; groups[r.Series] == nil {
+			order = append(order, r.Series)
+		}
+		groups[runs[i].Series] = append(groups[runs[i].Series], &runs[i])
+	}
+	for i, name := range order {
+		paint, form := chart.Series(i), chart.FormOf(i)
+		dots := chart.Dots{Paint: paint, Form: form, Size: 5}
+		for _, r := range groups[name] {
+			at := chart.XY{X: 1e3 / r.TPOT, Y: r.Tokens / share(r)}
+			dots.Points = append(dots.Points, chart.Dot{XY: at, Label: r.Name, Tip: fmt.Sprintf("%s, %s: %s tokens/s/user, %s %s", r.Series, r.Name, number.Plain(at.X, 3), number.Plain(at.Y, 4), unit)})
+			if r.PredictedTPOT > 0 {
+				p := chart.XY{X: 1e3 / r.PredictedTPOT, Y: r.PredictedTokens / share(r)}
+				predicted.Points = append(predicted.Points, chart.Dot{XY: p, Tip: fmt.Sprintf("%s, %s, predicted: %s tokens/s/user, %s %s", r.Series, r.Name, number.Plain(p.X, 3), number.Plain(p.Y, 4), unit)})
+				panel.Lines = append(panel.Lines, chart.Line{Paint: chart.Muted, Dash: true, Width: 1, Points: []chart.XY{at, p}})
+			}
+		}
+		panel.Lines = append(panel.Lines, chart.Line{Paint: paint, Width: 1.6, Points: best(dots.Points)})
+		panel.Dots = append(panel.Dots, dots)
+		c.Keys = append(c.Keys, chart.Key{Paint: paint, Form: form, Text: name})
+	}
+	if len(predicted.Points) > 0 {
+		panel.Dots = append(panel.Dots, predicted)
+		c.Keys = append(c.Keys, chart.Key{Paint: predicted.Paint, Form: predicted.Form, Text: "predicted"})
+	}
+	c.Panels = []chart.Panel{panel}
+	c.Subtitle = fmt.Sprintf("%d runs of %d servers", len(runs), len(order))
+	c.Description = fmt.Sprintf("%d runs of %d servers: output tokens per second of a user against %s. Lines join the runs of a server of which no other is better in both.", len(runs), len(order), unit)
+	return c
+}
+
+// best are the points of which no other is at least as good in both, from left to right.
+func best(dots []chart.Dot) (out []chart.XY) {
+	sorted := slices.Clone(dots)
+	slices.SortStableFunc(sorted, func(a, b chart.Dot) int { return cmp.Or(cmp.Compare(b.X, a.X), cmp.Compare(b.Y, a.Y)) })
+	high := 0.0
+	for _, d := range sorted {
+		if d.Y > high {
+			high = d.Y
+			out = append(out, d.XY)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
