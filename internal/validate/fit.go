@@ -15,6 +15,7 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/fitted"
 	"throughline/internal/question"
+	"throughline/internal/runs"
 	"throughline/op"
 	"throughline/serving"
 )
@@ -363,11 +364,11 @@ func (f *fitter) points(name string, src io.Reader) ([]*fitPoint, error) {
 	check := func(header []string) error {
 		f.figures, _ = presentFigures(header)
 		f.asked.BySimulation = f.asked.BySimulation || slices.ContainsFunc(f.figures, func(s servingFigure) bool { return s.simulated && (f.whole || fits(s.name)) })
-		return checkHeader(header)
+		return f.checkHeader(header)
 	}
 	_, err := rawTable(f.ctx, name, src, check, func(_ []string, cell func(string) string) Row {
 		line++
-		p, err := f.point(run{cell})
+		p, err := f.point(f.run(cell))
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s:%d: %w", name, line, err))
 			return Row{}
@@ -447,5 +448,6 @@ func (f *fitter) point(r run) (*fitPoint, error) {
 
 // newServingPredictor is one that has read nothing yet.
 func newServingPredictor(ctx context.Context, q question.Question, simulate depth) *servingPredictor {
-	return &servingPredictor{ctx: ctx, asked: q, simulate: simulate, loaded: map[servingFiles]*question.Loaded{}, failed: map[servingFiles]error{}, prepared: map[prepared]*serving.Predictor{}}
+	said, _ := runs.Deployment(question.Words(q.MeasuredOn)) // what is wrong with it has been told
+	return &servingPredictor{ctx: ctx, asked: q, said: said, simulate: simulate, loaded: map[servingFiles]*question.Loaded{}, failed: map[servingFiles]error{}, prepared: map[prepared]*serving.Predictor{}}
 }

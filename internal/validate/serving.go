@@ -128,9 +128,9 @@ func servingRuns(ctx context.Context, name string, src io.Reader, q question.Que
 	var columns []string
 	check := func(header []string) error {
 		p.figures, columns = presentFigures(header)
-		return checkHeader(header)
+		return p.checkHeader(header)
 	}
-	r, err := rawTable(ctx, name, src, check, func(_ []string, cell func(string) string) Row { return p.row(run{cell}) })
+	r, err := rawTable(ctx, name, src, check, func(_ []string, cell func(string) string) Row { return p.row(p.run(cell)) })
 	if err != nil {
 		return nil, err
 	}
@@ -147,14 +147,26 @@ func servingRuns(ctx context.Context, name string, src io.Reader, q question.Que
 }
 
 // checkHeader checks the header of a table.
-func checkHeader(header []string) error {
+func (p *servingPredictor) checkHeader(header []string) error {
+	said := func(column string) bool { return slices.Contains(header, column) || p.said[column] != "" }
 	missing := slices.DeleteFunc(slices.Clone(servingColumns), func(c string) bool {
-		return slices.Contains(header, c) || slices.ContainsFunc(columnNames[c], func(n string) bool { return slices.Contains(header, n) })
+		return said(c) || slices.ContainsFunc(columnNames[c], said)
 	})
 	if len(missing) > 0 {
 		return missingColumns(missing, servingColumns)
 	}
 	return nil
+}
+
+// run is the cells of a row, and what the question says in place of those that are empty.
+func (p *servingPredictor) run(cell func(string) string) run {
+	return run{func(column string) string {
+		text := cell(column)
+		if said := p.said[column]; text == "" && said != "" && !slices.ContainsFunc(namesOf(column), func(n string) bool { return cell(n) != "" }) {
+			return said
+		}
+		return text
+	}}
 }
 
 // checkServing finds what is wrong with the question, so that no row has to say it.
@@ -176,6 +188,7 @@ type servingPredictor struct {
 	asked    question.Question
 	figures  []servingFigure // of the table
 	simulate depth
+	said     map[string]string // of all runs, by column
 
 	loaded map[servingFiles]*question.Loaded
 	failed map[servingFiles]error
