@@ -85,7 +85,7 @@ func Columns() []string {
 			out = append(out, settings[i].column)
 		}
 	}
-	out = append(out, "isl", "osl", "length_spread", "concurrency", "request_rate", "arrival", "num_prompts")
+	out = append(out, "isl", "osl", "length_spread", "concurrency", "request_rate", "arrival", "num_prompts", "seed")
 	for i := range figures {
 		out = append(out, figures[i].column)
 	}
@@ -111,7 +111,7 @@ func Of(result map[string]any) (map[string]string, error) {
 		return ""
 	}
 	number := func(keys ...string) float64 { v, _ := strconv.ParseFloat(text(keys...), 64); return v }
-	out := map[string]string{"began": text("began", "date"), "tag": text("tag"), "num_prompts": text("completed", "num_prompts")}
+	out := map[string]string{"began": text("began", "date"), "tag": text("tag"), "num_prompts": text("completed", "num_prompts"), "seed": text("seed")}
 	seen := 0
 	for _, f := range figures {
 		if v := number(strings.Fields(f.keys)...); v > 0 && !math.IsInf(v, 1) {

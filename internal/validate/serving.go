@@ -334,6 +334,7 @@ type servingRun struct {
 	stated   workload.Lengths // in the table
 	spread   string
 	requests int // of all clients; 0: not said
+	seed     uint64
 	rate     float64
 	arrival  workload.Arrival
 }
@@ -366,6 +367,9 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	r.note(err)
 	if n, err := strconv.Atoi(get("num_prompts")); err == nil {
 		run.requests = n
+	}
+	if n, err := strconv.ParseUint(get("seed"), 10, 64); err == nil {
+		run.seed = n // the same lengths and arrivals as those of bench
 	}
 	if len(r.problems) > 0 {
 		return nil, document.Join(r.problems...)
