@@ -109,8 +109,8 @@ func TestAppend(t *testing.T) {
 func TestOpen(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "results.json")
 	for text, want := range map[string]string{
-		`{"mean_ttft_ms":1,"completed":2}`: ",1,",
-		"{\"mean_ttft_ms\":1,\"completed\":2}\n{\"mean_ttft_ms\":3,\"completed\":2}\n":                                      ",3,",
+		`{"mean_ttft_ms":1,"completed":2}`:                                                                                     ",1,",
+		"{\"mean_ttft_ms\":1,\"completed\":2}\n{\"mean_ttft_ms\":3,\"completed\":2}\n":                                         ",3,",
 		`[{"run":"x","framework":"vllm","gpu":"H200","model":"m","isl":100,"osl":200,"concurrency":8,"tpot":31.5,"mtp":null}]`: ",vllm,H200,x,31.5",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {

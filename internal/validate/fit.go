@@ -93,6 +93,7 @@ type fitPoint struct {
 	label   string
 	line    int
 	lengths [2]int // in and out, as the table has them
+	fitted  [2]int // that a fit is for
 	run     *servingRun
 	targets []target
 }
@@ -296,8 +297,8 @@ func FitServing(ctx context.Context, name string, src io.Reader, q question.Ques
 	d := &points[0].run.deployment
 	var lengths [][2]int
 	for _, p := range points {
-		if !slices.Contains(lengths, p.lengths) {
-			lengths = append(lengths, p.lengths)
+		if !slices.Contains(lengths, p.fitted) {
+			lengths = append(lengths, p.fitted)
 		}
 	}
 	out := &Fitted{File: fitted.Of(d, &fit, lengths, len(points), filepath.Base(name))}
@@ -345,7 +346,7 @@ func (got *Fitted) Against(ctx context.Context, name string, src io.Reader, q qu
 		if err != nil {
 			return nil, err
 		}
-		after, err := f.predicted(p, got.File.Fit(p.lengths[0], p.lengths[1]))
+		after, err := f.predicted(p, got.File.Fit(p.fitted[0], p.fitted[1]))
 		if err != nil {
 			return nil, err
 		}
@@ -408,7 +409,8 @@ func (f *fitter) point(r run) (*fitPoint, error) {
 	if err != nil {
 		return nil, errors.New(reasonIn(err))
 	}
-	p := &fitPoint{run: made, lengths: [2]int{made.stated.Input, made.stated.Output}, label: fmt.Sprintf("%s + %s tokens, %d clients", r.get("isl"), r.get("osl"), made.load.Clients)}
+	p := &fitPoint{run: made, lengths: [2]int{made.stated.Input, made.stated.Output}, fitted: [2]int{made.fitted.Input, made.fitted.Output},
+		label: fmt.Sprintf("%s + %s tokens, %d clients", r.get("isl"), r.get("osl"), made.load.Clients)}
 	if made.rate > 0 {
 		p.label = fmt.Sprintf("%s + %s tokens, %g requests/s", r.get("isl"), r.get("osl"), made.rate)
 	}

@@ -332,6 +332,7 @@ type servingRun struct {
 	// How the lengths of requests are drawn, and when they come: at a rate where that is not 0.
 	drawn    workload.Lengths
 	stated   workload.Lengths // in the table
+	fitted   workload.Lengths // by which a fit is looked up, as other commands do: the means, where the table says how they are spread
 	spread   string
 	requests int // of all clients; 0: not said
 	seed     uint64
@@ -378,7 +379,11 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 		return nil, err
 	}
 	d := l.Deployment()
-	d.Fitted = l.Fit(n)
+	run.fitted = n
+	if cells.plain("length_spread") != "" {
+		run.fitted = run.load.Lengths
+	}
+	d.Fitted = l.Fit(run.fitted)
 	if bench.acceptance != nil {
 		d.Acceptance = bench.acceptance
 	}
