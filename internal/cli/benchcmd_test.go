@@ -251,7 +251,7 @@ func TestBenchDocs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lines := regexp.MustCompile(`(?m)^throughline (bench .*)$`).FindAllStringSubmatch(string(page), -1)
+	lines := regexp.MustCompile(`(?m)^throughline (.*)$`).FindAllStringSubmatch(string(page), -1)
 	if len(lines) < 8 {
 		t.Errorf("only %d command lines", len(lines))
 	}

@@ -39,7 +39,7 @@ cross-validation ("throughline validate serving --from-one-point"). --correct na
 numbers: first-wave is what the first requests of all clients wait besides, for which
 runs need a mean and a median of TTFT. --exact fits as far as the runs say. Times are in ms.`,
 		Example: `  throughline calibrate serving runs.csv -o fitted.json
-  throughline calibrate serving results.jsonl --deployment model=Llama-3.1-8B,system=H200,engine=vllm
+  throughline calibrate serving result.json --deployment model=Llama-3.1-8B,system=H200,engine=vllm
   throughline estimate --model Llama-3.1-70B --system H100_SXM --tp 8 --engine vllm --concurrency 64 --fitted fitted.json`,
 		Args: oneArgument("a table of measured runs"),
 		RunE: func(cmd *cobra.Command, args []string) error {
