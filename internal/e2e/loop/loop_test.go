@@ -101,7 +101,9 @@ func unlessHeldUp(t *testing.T, most float64, wrong string) {
 }
 
 // TestAgrees: bench against emulate measures what simulate predicts. Steps take 17 ms and more, so that the way of a request
-// matters little. Clients that wait send requests of equal length: which of several lengths comes first into an empty server is not
+// matters little. These are loads whose figures do not hang on a millisecond: where arrivals are moved by up to 2 ms, which decides
+// whether two prompts share a step, the P99 of ITL that simulate itself has for the long prompts changes by 27% with one of
+// eight seeds (4), and by less than 0.2% with the others. Clients that wait send requests of equal length: which of several lengths comes first into an empty server is not
 // the same in every run.
 func TestAgrees(t *testing.T) {
 	if racing.Enabled {
@@ -111,7 +113,7 @@ func TestAgrees(t *testing.T) {
 	url, _ := emulated(t, deployment...)
 	for name, words := range map[string]string{
 		"open loop":    "--rate 6 --isl 500 --osl 40 --random-range-ratio 0.5 --num-prompts 60 --seed 4",
-		"long prompts": "--rate 3 --isl 2000 --osl 60 --random-range-ratio 0.5 --num-prompts 40 --seed 4",
+		"long prompts": "--rate 3 --isl 2000 --osl 60 --random-range-ratio 0.5 --num-prompts 40 --seed 6",
 		"closed loop":  "--concurrency 8 --isl 500 --osl 40 --num-prompts 64",
 		"at once":      "--isl 500 --osl 40 --num-prompts 24",
 	} {
