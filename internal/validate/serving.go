@@ -345,7 +345,7 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	get := cells.get
 	r := reader{get: get, unsized: cells.unsized(), problems: cells.refuse()}
 	run := &servingRun{}
-	engines, err := engine.Choices(get("backend"))
+	_, err := engine.Choices(get("backend"))
 	r.note(err)
 	n := workload.Lengths{Input: r.whole("isl", 0), Output: r.whole("osl", 0)}
 	if n.Input < 1 || n.Output < 1 {
@@ -375,7 +375,8 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	if len(r.problems) > 0 {
 		return nil, document.Join(r.problems...)
 	}
-	if engines, err = l.Engines(get("backend")); err != nil {
+	engines, err := l.Engines(get("backend"))
+	if err != nil {
 		return nil, err
 	}
 	d := l.Deployment()
