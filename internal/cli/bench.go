@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -25,6 +26,7 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/question"
 	"throughline/internal/report"
+	"throughline/internal/runs"
 	"throughline/serving/simulate"
 	"throughline/workload"
 )
@@ -35,6 +37,7 @@ type benchOptions struct {
 	asked                   question.Question
 	json, details, quiet    bool
 	outputFile, requestsOut output
+	table                   output
 	force                   bool
 }
 
@@ -74,7 +77,7 @@ has problems; 3 the results could not be written.`,
 		},
 	}
 	o.flags = addSettings(cmd, question.Bench)
-	addOutputs(cmd, "bench", map[string]any{"json": &o.json, "requests-out": &o.requestsOut, "output-file": &o.outputFile,
+	addOutputs(cmd, "bench", map[string]any{"json": &o.json, "requests-out": &o.requestsOut, "output-file": &o.outputFile, "append-run": &o.table,
 		"output-details": &o.details, "disable-tqdm": &o.quiet, "force": &o.force})
 	return cmd
 }
@@ -109,7 +112,7 @@ func (o *benchOptions) prepare(s Streams) (*bench.Options, error) {
 	var err error
 	o.asked, err = o.flags.read()
 	q := &o.asked
-	errs := []error{err, q.Check(question.Bench), checkOutputs(append(q.Files(), q.Path), &o.requestsOut, &o.outputFile)}
+	errs := []error{err, q.Check(question.Bench), checkOutputs(append(q.Files(), q.Path), &o.requestsOut, &o.outputFile, &o.table), o.checkTable()}
 	note := func(err error) {
 		if err != nil {
 			errs = append(errs, err)
@@ -308,7 +311,58 @@ func (o *benchOptions) show(s Streams, r *bench.Report, details *bench.Details) 
 	} else {
 		err = write(s.Out, r.Block()+viewOptions{}.of(s).Wrap(strings.Join(r.Notes(), "\n")+"\n"))
 	}
-	return errors.Join(err, o.append(fields, details))
+	return errors.Join(err, o.append(fields, details), o.appendRun(s, r, fields))
+}
+
+// checkTable finds what is in the way of a row of the table of runs, before there is one.
+func (o *benchOptions) checkTable() error {
+	said, err := runs.Deployment(question.Words(o.asked.MeasuredOn))
+	switch {
+	case err != nil:
+		return nil // which is told already
+	case o.table.name == "" && len(said) > 0:
+		return ofFlag("deployment", errors.New("is for the table of --append-run, which is not given"))
+	case o.table.name == "":
+		return nil
+	}
+	var errs []error
+	for _, name := range []string{"model", "system"} {
+		if said[name] == "" {
+			errs = append(errs, ofFlag("append-run", fmt.Errorf("the table has the %s that was measured: give --deployment model=…,system=…,engine=…,tp=…", name)))
+		}
+	}
+	_, _, err = runs.Header(o.table.name)
+	return errors.Join(append(errs, err)...)
+}
+
+// appendRun adds a run that has come to its end to the table of runs.
+func (o *benchOptions) appendRun(s Streams, r *bench.Report, fields simulate.Fields) error {
+	if o.table.name == "" {
+		return nil
+	}
+	if r.Interrupted {
+		fmt.Fprintf(s.Err, "%s: the run was interrupted, and is not appended\n", o.table.name)
+		return nil
+	}
+	text, err := fields.JSON()
+	if err != nil {
+		return err
+	}
+	list, err := runs.Results(text)
+	if err != nil {
+		return err
+	}
+	row, err := runs.Of(list[0])
+	if err != nil {
+		return err
+	}
+	said, _ := runs.Deployment(question.Words(o.asked.MeasuredOn)) // which has been checked
+	maps.Copy(row, said)
+	lost, err := runs.Append(o.table.name, row)
+	if len(lost) > 0 {
+		fmt.Fprintf(s.Err, "%s: has no column for %s\n", o.table.name, strings.Join(lost, ", "))
+	}
+	return failed(err)
 }
 
 // append adds a result to the file of results.

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -250,7 +251,7 @@ func TestBenchDocs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lines := regexp.MustCompile(`(?m)^throughline (bench .*)$`).FindAllStringSubmatch(string(page), -1)
+	lines := regexp.MustCompile(`(?m)^throughline (.*)$`).FindAllStringSubmatch(string(page), -1)
 	if len(lines) < 8 {
 		t.Errorf("only %d command lines", len(lines))
 	}
@@ -284,4 +285,69 @@ func TestBenchIdle(t *testing.T) {
 			t.Errorf("%v: exit code %d, said %q", c.more, code, said)
 		}
 	}
+}
+
+// TestBenchAppendsRuns: a run becomes a row of a table that the other commands read, as they read the result itself; what is in
+// the way is told before anything is sent.
+func TestBenchAppendsRuns(t *testing.T) {
+	notRacing(t)
+	server := streaming(t, time.Millisecond)
+	t.Chdir(t.TempDir())
+	const deployment = "model=Llama-3.1-8B,system=H200,engine=vllm,tp=1"
+	for _, clients := range []string{"2", "3"} {
+		call(t, smallBench(server, "--max-concurrency", clients, "--append-run", "runs.csv", "--deployment", deployment, "--output-file", "results.jsonl", "--tag", "c"+clients)...)
+	}
+	predicted := map[string]string{}
+	for _, from := range [][]string{{"runs.csv"}, {"results.jsonl", "--deployment", deployment}} {
+		out := call(t, append([]string{"validate", "serving"}, append(from, "--by", "tag", "--out", from[0]+".out.csv")...)...)
+		if !strings.Contains(out, "c2") || !strings.Contains(out, "c3") || strings.Contains(out, "not predicted,") {
+			t.Errorf("%s: %s", from[0], out)
+		}
+		table := csvRows(t, from[0]+".out.csv")
+		at := slices.Index(table[0], "predicted_tpot_ms")
+		predicted[from[0]] = table[1][at] + " " + table[2][at]
+		fit := call(t, append([]string{"calibrate", "serving"}, from...)...)
+		if !strings.Contains(fit, "fitted to 2 runs of "+from[0]+" (30 + 6 tokens)") {
+			t.Errorf("%s: %s", from[0], fit)
+		}
+	}
+	if predicted["runs.csv"] == " " || predicted["runs.csv"] != predicted["results.jsonl"] {
+		t.Errorf("the table and the result file are predicted differently: %v", predicted)
+	}
+	for _, measured := range []string{"runs.csv#2", "results.jsonl#c3"} {
+		if out := call(t, "compare", "--measured", measured, "--model", "Llama-3.1-8B", "--system", "H200", "--engine", "vllm"); !strings.Contains(out, "batch 3, 30 + 6 tokens") {
+			t.Errorf("%s: %s", measured, out)
+		}
+	}
+	server.Close()
+	for _, c := range [][]string{
+		{"is for the table of --append-run", "--deployment", deployment},
+		{"the system that was measured", "--append-run", "new.csv", "--deployment", "model=Llama-3.1-8B"},
+		{`did you mean "model"`, "--append-run", "new.csv", "--deployment", "modle=x"},
+		{"no column model, system", "--append-run", "runs.csv.out", "--deployment", deployment},
+	} {
+		if err := os.WriteFile("runs.csv.out", []byte("a,b\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if said := refused(t, smallBench(server, c[1:]...)...); !strings.Contains(said, c[0]) {
+			t.Errorf("%v: %s", c[1:], said)
+		}
+	}
+	if _, err := os.Stat("new.csv"); err == nil {
+		t.Error("a table was begun")
+	}
+}
+
+func csvRows(t *testing.T, name string) [][]string {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil || len(rows) < 2 {
+		t.Fatal(err, rows)
+	}
+	return rows
 }

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"throughline/internal/csvfile"
 	"throughline/internal/document"
 	"throughline/internal/question"
 	"throughline/internal/report"
+	"throughline/internal/runs"
 	"throughline/internal/validate"
 	"throughline/number"
 )
@@ -24,13 +24,14 @@ func newCalibrateServing(s Streams) *cobra.Command {
 		view        viewOptions
 	}
 	cmd := &cobra.Command{
-		Use:   "serving RUNS.csv [-o FITTED.json]",
+		Use:   "serving RUNS.csv|RESULTS.jsonl [-o FITTED.json]",
 		Short: "Fit the predictions of a deployment to measured runs of it",
 		Long: `Serving reads one measured run of a deployment or several, in the columns that
 "throughline validate serving" reads (model, system, engine, tp, isl, osl, concurrency,
 ttft_ms, tpot_ms, ...), and writes what they correct: a scale of the time of decoding,
 one of the time of prompts, and a time before the first token. All commands that predict
-take the file (--fitted).
+take the file (--fitted). Result files of throughline bench, sglang.bench_serving and
+vLLM's bench serve are read as well; --deployment says what they are of.
 
 One run does not tell all of them apart. Each is moved as far as the errors of
 predictions usually go, and no further than the run supports: how far was chosen by
@@ -38,6 +39,7 @@ cross-validation ("throughline validate serving --from-one-point"). --correct na
 numbers: first-wave is what the first requests of all clients wait besides, for which
 runs need a mean and a median of TTFT. --exact fits as far as the runs say. Times are in ms.`,
 		Example: `  throughline calibrate serving runs.csv -o fitted.json
+  throughline calibrate serving result.json --deployment model=Llama-3.1-8B,system=H200,engine=vllm
   throughline estimate --model Llama-3.1-70B --system H100_SXM --tp 8 --engine vllm --concurrency 64 --fitted fitted.json`,
 		Args: oneArgument("a table of measured runs"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -73,15 +75,15 @@ runs need a mean and a median of TTFT. --exact fits as far as the runs say. Time
 func fitServing(ctx context.Context, name string, q question.Question, asked error) (*validate.Fitted, []validate.FitRow, error) {
 	errs := []error{asked}
 	open := func(name string) io.ReadCloser {
-		f, err := csvfile.Open(name)
+		f, err := runs.Open(name)
 		if err != nil {
-			errs = append(errs, document.Unreadable(name, err))
+			errs = append(errs, err)
 			return io.NopCloser(nil)
 		}
 		return f
 	}
-	runs := open(name)
-	defer runs.Close()
+	measured := open(name)
+	defer measured.Close()
 	others := io.NopCloser(nil)
 	if q.Against != "" {
 		others = open(q.Against)
@@ -90,7 +92,7 @@ func fitServing(ctx context.Context, name string, q question.Question, asked err
 	if err := document.Join(errs...); err != nil {
 		return nil, nil, err
 	}
-	got, err := validate.FitServing(ctx, name, runs, q)
+	got, err := validate.FitServing(ctx, name, measured, q)
 	if err != nil || q.Against == "" {
 		return got, nil, err
 	}

@@ -63,6 +63,7 @@ var outputFlags = []outputFlag{
 		"plan": "file of the ranked deployments and the frontier, by its name: " + strings.Join(planForms(), ", ")}},
 	{name: "requests-out", doc: "CSV file of all requests", as: map[string]string{"bench": "file of all requests: CSV, or with .jsonl in its name JSON lines with the times of all chunks"}},
 	{name: "output-file", doc: "append the result to this file, as one line of JSON with the keys of sglang.bench_serving"},
+	{name: "append-run", doc: "append the run to this CSV table, with what --deployment says was measured: throughline validate serving, calibrate serving and compare --measured read it"},
 	{name: "output-details", doc: "lengths, times, texts and errors of all requests in that line, too", needs: []string{"output-file"}},
 	{name: "disable-tqdm", doc: "show no progress, also on a terminal"},
 	{name: "timeline-out", doc: "CSV file of running and waiting requests and of the KV cache over time"},

@@ -16,6 +16,7 @@ import (
 	"throughline/internal/picture"
 	"throughline/internal/question"
 	"throughline/internal/report"
+	"throughline/internal/runs"
 	"throughline/internal/validate"
 	"throughline/number"
 )
@@ -111,10 +112,10 @@ func newValidateForward(s Streams) *cobra.Command {
 }
 
 func newValidateServing(s Streams) *cobra.Command {
-	show := validation{unit: "ms"}
+	show := validation{unit: "ms", runs: true}
 	var flags *settings
 	cmd := &cobra.Command{
-		Use:   "serving FILE.csv",
+		Use:   "serving FILE.csv|RESULTS.jsonl",
 		Short: "Predict measured serving runs",
 		Long: `Serving predicts the mean time to first token (TTFT) and time per output token (TPOT) of
 every row of a table of serving runs: aggregated (mode agg), or with separate prefill and
@@ -133,7 +134,10 @@ All clients start at once. Each sends a request, waits for its end and sends the
 in all. The distribution of lengths follows from the lengths: uniform:0.8 for the three
 shapes of InferenceX (1024/1024, 1024/8192, 8192/1024), lognormal:0.5 for lengths in
 hundreds, else fixed. --lengths overrides it. A row or figure that cannot be predicted
-has a reason.`,
+has a reason.
+
+Result files of throughline bench, matrix, sglang.bench_serving and vLLM's bench serve
+are read as well; --deployment says what they are of.`,
 		Example: `  throughline validate serving serving.csv --out predicted.csv
   throughline validate serving serving.csv --by-simulation
   throughline validate serving serving.csv --held-out 5`,
@@ -197,6 +201,7 @@ type validation struct {
 	sheet    *sheet
 	table    string // that is read
 	unit     string // of its figures
+	runs     bool   // the table may be a result file
 }
 
 func (v *validation) flags(cmd *cobra.Command, path string) {
@@ -228,6 +233,9 @@ func (v *validation) open(name string, others ...string) (io.ReadCloser, error) 
 		return nil, err
 	}
 	v.table = name
+	if v.runs {
+		return runs.Open(name)
+	}
 	f, err := csvfile.Open(name)
 	if err != nil {
 		return nil, document.Unreadable(name, err)

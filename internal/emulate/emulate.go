@@ -44,8 +44,10 @@ type Emulator struct {
 	late    float64 // seconds that tokens came out too late, at most, since the last look
 	shut    bool
 
-	came, ended time.Time // the latest request, and the latest end
-	burst       bool      // requests come at once
+	came  time.Time   // the latest request
+	ended []time.Time // ends of answers whose clients may send their next requests
+	burst bool        // requests come at once
+	taken time.Time   // until when the front end takes in those that came at once before the latest
 }
 
 // Replicas is how many servers a deployment has, those of both pools.
@@ -249,21 +251,40 @@ func (e *Emulator) submit(q simulate.Request, s *stream) error {
 	return nil
 }
 
-// What requests are told by that come at once: the first finds a server that has done nothing for a second, the others follow
-// each other within a millisecond. Clients that send the next request when an answer ends are none of them.
+// What requests are told by that come at once: the first finds a server that does nothing, the second follows within a
+// millisecond, others while the front end takes in those before them. Clients whose answers have just ended are none of them:
+// each sends its next request.
 const (
-	restful = time.Second
-	atOnce  = time.Millisecond
+	atOnce    = time.Millisecond
+	successor = 100 * time.Millisecond
 )
 
 // comesAtOnce reports whether a request comes at once with the one before.
 func (e *Emulator) comesAtOnce() bool {
 	now := time.Now()
-	gap := now.Sub(e.came)
-	first := len(e.streams) == 0 && now.Sub(e.ended) > restful && gap > atOnce
-	e.burst = first || e.burst && gap <= atOnce
+	e.forget(now)
+	follows := len(e.ended) > 0
+	if follows {
+		e.ended = e.ended[1:]
+	}
+	near := now.Sub(e.came) <= atOnce || e.burst && now.Before(e.taken)
+	first := len(e.streams) == 0 && !near
+	e.burst = first || e.burst && near && !follows
 	e.came = now
+	switch {
+	case first:
+		e.taken = now
+	case e.burst:
+		e.taken = e.taken.Add(time.Duration(1e9 * e.Simulation.RequestSeconds / e.Speed))
+	}
 	return e.burst && !first
+}
+
+// forget leaves out ends that are too long ago for someone to follow on them.
+func (e *Emulator) forget(now time.Time) {
+	for len(e.ended) > 0 && now.Sub(e.ended[0]) > successor {
+		e.ended = e.ended[1:]
+	}
 }
 
 func (e *Emulator) rouse() {
@@ -288,7 +309,9 @@ func (e *Emulator) leave(s *stream) {
 
 func (e *Emulator) remove(s *stream) {
 	delete(e.streams, s.client)
-	e.ended = time.Now()
+	now := time.Now()
+	e.forget(now)
+	e.ended = append(e.ended, now)
 }
 
 // What the simulation tells. The lock is held.

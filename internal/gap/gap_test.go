@@ -94,6 +94,11 @@ func TestRead(t *testing.T) {
 	vllm := write("vllm.json", `{"backend":"vllm","model_id":"m","max_concurrency":8,"completed":80,"total_input_tokens":80000,"total_output_tokens":40000,"median_ttft_ms":90,"mean_ttft_ms":100,"mean_tpot_ms":12,"mean_e2el_ms":6000}`)
 	aiperf := write("aiperf.json", `{"time_to_first_token":{"unit":"ms","avg":120.5,"p99":300},"inter_token_latency":{"unit":"ms","avg":11},"input_sequence_length":{"unit":"tokens","avg":550.2},"output_sequence_length":{"unit":"tokens","avg":150},"input_config":{"loadgen":{"concurrency":32}}}`)
 	table := write("runs.csv", "model,system,tp,concurrency,isl,osl,tpot_ms\nA,B,8,4,100,200,7\nA,B,8,16,100,200,9.5\n")
+	tagged := write("bench.jsonl", `{"tag":"slow","mean_tpot_ms":40,"max_concurrency":4}`+"\n"+`{"tag":"fast","mean_tpot_ms":20,"max_concurrency":8}`+"\n")
+	sheet := "Run,Model,Framework,GPU,ISL,OSL,Concurrency,TP,TPOT,TTFT,Predicted TPOT\nx,A,vllm,B,100,200,4,8,7,70,6\n"
+	matrix, list := write("results.csv", sheet), write("results.json", `[{"run":"x","model":"A","framework":"vllm","gpu":"B","isl":100,"osl":200,"concurrency":4,"tp":8,"tpot":7,"ttft":70,"predicted_tpot":6}]`)
+	appended := write("appended.csv", "model,system,isl,osl,length_spread,concurrency,num_prompts,tpot_mean_ms\nA,B,100,200,range ratio 0.5,4,20,7\n")
+	deployed := map[string]string{"concurrency": "4", "tp": "8", "model": "A", "system": "B", "engine": "vllm", "isl": "100"}
 	for _, c := range []struct {
 		text     string
 		want     map[string]float64
@@ -104,6 +109,12 @@ func TestRead(t *testing.T) {
 		{sglang, map[string]float64{"tpot": 24.3, "ttft": 886.12, "e2e": 25161.28, "requests": 0.64}, map[string]string{"concurrency": "16", "isl": "1000", "osl": "500", "random-range-ratio": "0.5", "engine": ""}, 8},
 		{vllm, map[string]float64{"tpot": 12, "ttft": 100, "e2e": 6000}, map[string]string{"concurrency": "8", "isl": "1000", "osl": "500", "engine": ""}, 10},
 		{aiperf, map[string]float64{"tpot": 11, "ttft": 120.5}, map[string]string{"concurrency": "32", "isl": "550", "osl": "150"}, 0},
+		{tagged, map[string]float64{"tpot": 20}, map[string]string{"concurrency": "8"}, 0},
+		{tagged + "#1", map[string]float64{"tpot": 40}, map[string]string{"concurrency": "4"}, 0},
+		{tagged + "#slow", map[string]float64{"tpot": 40}, map[string]string{"concurrency": "4"}, 0},
+		{matrix, map[string]float64{"tpot": 7, "ttft": 70}, deployed, 0},
+		{list, map[string]float64{"tpot": 7, "ttft": 70}, deployed, 0},
+		{appended, map[string]float64{"tpot": 7}, map[string]string{"random-range-ratio": "0.5", "concurrency": "4", "model": "A"}, 5},
 		{table + "#2", map[string]float64{"tpot": 9.5}, map[string]string{"concurrency": "16", "tp": "8", "model": "A"}, 0},
 	} {
 		m, err := Read(c.text)
@@ -134,6 +145,8 @@ func TestRead(t *testing.T) {
 		"tpot=fast":                        "is no measured value",
 		"tpot=-3ms":                        "is no measured value",
 		table + "#7":                       "has no row 7",
+		tagged + "#3":                      "has no result 3: there are 2",
+		tagged + "#fats":                   `did you mean "fast"`,
 		write("other.json", `{"a":1}`):     "none of the keys",
 		write("text.json", `hello`):        "neither a JSON object",
 		filepath.Join(dir, "missing.json"): "there is no such file",

@@ -1,8 +1,6 @@
 package gap
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +13,7 @@ import (
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
 	"throughline/internal/question"
+	"throughline/internal/runs"
 	"throughline/workload"
 )
 
@@ -42,8 +41,8 @@ type figure struct {
 }
 
 var figures = []figure{
-	{"tpot", "ms", []string{"mean_tpot_ms", "tpot_mean_ms", "tpot_ms", "silicon_tpot_ms", "median_tpot_ms", "tpot_p50_ms", "mean_itl_ms", "itl_mean_ms", "itl_ms"}, "inter_token_latency"},
-	{"ttft", "ms", []string{"mean_ttft_ms", "ttft_mean_ms", "ttft_ms", "silicon_ttft_ms", "median_ttft_ms", "ttft_p50_ms"}, "time_to_first_token"},
+	{"tpot", "ms", []string{"mean_tpot_ms", "tpot_mean_ms", "tpot_ms", "silicon_tpot_ms", "median_tpot_ms", "tpot_p50_ms", "mean_itl_ms", "itl_mean_ms", "itl_ms", "tpot", "TPOT"}, "inter_token_latency"},
+	{"ttft", "ms", []string{"mean_ttft_ms", "ttft_mean_ms", "ttft_ms", "silicon_ttft_ms", "median_ttft_ms", "ttft_p50_ms", "ttft", "TTFT"}, "time_to_first_token"},
 	{"e2e", "ms", []string{"mean_e2e_latency_ms", "mean_e2el_ms", "e2e_mean_ms", "e2el_mean_ms", "e2e_ms"}, "request_latency"},
 	{"requests", "/s", []string{"request_throughput", "req_per_s"}, "request_throughput"},
 }
@@ -59,19 +58,20 @@ func Names() []string {
 
 // settingKeys are settings under the names of result files and tables.
 var settingKeys = map[string][]string{
-	"concurrency": {"max_concurrency", "concurrency", "clients"}, // of result files the second is a mean
-	"isl":         {"isl", "random_input_len"}, "osl": {"osl", "random_output_len"},
+	"concurrency": {"max_concurrency", "concurrency", "clients", "Concurrency"}, // of result files the second is a mean
+	"isl":         {"isl", "random_input_len", "ISL"}, "osl": {"osl", "random_output_len", "OSL"},
 	"random-range-ratio": {"random_range_ratio"},
-	"model":              {"model", "model_path"}, "system": {"system"}, "engine": {"engine", "backend", "framework"},
-	"tp": {"tp", "tp_size"}, "pp": {"pp", "pp_size"}, "dp": {"dp", "attention_dp_size"}, "ep": {"ep", "moe_ep_size"}, "moe-tp": {"moe_tp", "moe_tp_size"},
+	"model":              {"model", "model_path", "Model"}, "system": {"system", "gpu", "GPU"}, "engine": {"engine", "backend", "framework", "Framework"},
+	"tp": {"tp", "tp_size", "TP"}, "pp": {"pp", "pp_size", "PP"}, "dp": {"dp", "attention_dp_size", "DP"}, "ep": {"ep", "moe_ep_size", "EP"}, "moe-tp": {"moe_tp", "moe_tp_size"},
 	"weights": {"weights", "precision"}, "cache": {"cache", "kv_cache"},
 }
 
 // ofTables are the settings that result files do not have: their backend is the protocol of the client, their model a path.
 var ofTables = []string{"model", "system", "engine", "tp", "pp", "dp", "ep", "moe-tp", "weights", "cache"}
 
-// Read reads what was measured: words such as tpot=31ms,ttft=400ms, a result file of sglang.bench_serving, of vLLM's bench serve
-// or of aiperf, or a row of a table, FILE.csv#2 being its second.
+// Read reads what was measured: words such as tpot=31ms,ttft=400ms, a result file of bench, of sglang.bench_serving, of vLLM's
+// bench serve or of aiperf, of several results the last, or a row of a table, FILE.csv#2 being its second. FILE.jsonl#2 is the
+// second result, FILE.jsonl#TAG the last with a tag.
 func Read(text string) (*Measured, error) {
 	file, row, _ := strings.Cut(text, "#")
 	switch strings.ToLower(filepath.Ext(file)) {
@@ -80,7 +80,7 @@ func Read(text string) (*Measured, error) {
 		if err != nil {
 			return nil, document.Unreadable(file, err)
 		}
-		m, err := readResult(src)
+		m, err := readResult(src, row)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
@@ -119,15 +119,17 @@ func parseWords(text string) (*Measured, error) {
 	return m, errors.Join(errs...)
 }
 
-// readResult reads a result file; of several lines the last.
-func readResult(src []byte) (*Measured, error) {
-	var keys map[string]any
-	if err := json.Unmarshal(src, &keys); err != nil {
-		lines := bytes.Split(bytes.TrimSpace(src), []byte("\n"))
-		if err := json.Unmarshal(lines[len(lines)-1], &keys); err != nil {
-			return nil, errors.New("neither a JSON object nor lines of them: a result file of sglang.bench_serving, vLLM's bench serve or aiperf")
-		}
+// readResult reads a result file; of several results the last, or the one that is asked for.
+func readResult(src []byte, which string) (*Measured, error) {
+	list, err := runs.Results(src)
+	if err != nil {
+		return nil, err
 	}
+	keys, err := choose(list, which)
+	if err != nil {
+		return nil, err
+	}
+	_, sheet := keys["framework"] // of the sheet of raw data, which says what was measured
 	m := take(func(key string) string {
 		switch v := keys[key].(type) {
 		case float64:
@@ -136,12 +138,40 @@ func readResult(src []byte) (*Measured, error) {
 			return v
 		}
 		return ""
-	}, true)
+	}, !sheet)
 	exported(m, keys)
 	if len(m.Figures) == 0 {
 		return nil, errors.New("none of the keys of a result file of sglang.bench_serving or vLLM's bench serve (mean_ttft_ms, mean_tpot_ms, …) or aiperf (time_to_first_token, …)")
 	}
 	return m, nil
+}
+
+// choose is a result by its number or its tag.
+func choose(list []map[string]any, which string) (map[string]any, error) {
+	if which == "" {
+		return list[len(list)-1], nil
+	}
+	if n, err := strconv.Atoi(which); err == nil {
+		if n < 1 || n > len(list) {
+			return nil, fmt.Errorf("has no result %d: there are %d", n, len(list))
+		}
+		return list[n-1], nil
+	}
+	var tags []string
+	for _, keys := range slices.Backward(list) {
+		tag, _ := keys["tag"].(string)
+		if tag == which {
+			return keys, nil
+		}
+		if tag != "" && !slices.Contains(tags, tag) {
+			tags = append(tags, tag)
+		}
+	}
+	if len(tags) == 0 {
+		return nil, fmt.Errorf("has no result with the tag %s, nor any tag", which)
+	}
+	slices.Reverse(tags)
+	return nil, errors.New("tag: " + document.NotOneOf(which, tags))
 }
 
 // exported adds what the export of aiperf has: blocks of statistics, and its own settings.
@@ -236,6 +266,9 @@ func take(get func(key string) string, result bool) *Measured {
 				m.Settings[setting] = v
 			}
 		}
+	}
+	if ratio, ok := strings.CutPrefix(get("length_spread"), "range ratio "); ok {
+		m.Settings["random-range-ratio"] = ratio
 	}
 	if done := number("completed"); done > 0 {
 		// What was sent and came back takes the place of lengths that were asked for.

@@ -6,6 +6,7 @@ import (
 
 	"throughline/assume"
 	"throughline/collective"
+	"throughline/internal/runs"
 )
 
 // Exchange is what is asked about exchanges between experts: lists of words.
@@ -56,6 +57,7 @@ type Reading struct {
 	By           string // list of columns
 	Worst        int
 	BySimulation bool
+	MeasuredOn   string // what runs are of, where their file does not say it
 	OnePoint     bool   // what one measured run of a deployment tells of the others
 	Parts        string // list of what measured runs may correct
 	Exact        bool   // these go as far as the runs say
@@ -129,6 +131,10 @@ var ofCommands = []Setting{
 	{Name: "by-simulation", For: Serving | CalibrateServing, Apart: true,
 		Doc: "predict means by the simulation of all requests, too, as percentiles and open loops are",
 		Ref: func(q *Question) any { return &q.BySimulation }},
+	{Name: "deployment", For: Bench | Serving | CalibrateServing, List: Text, Check: checkDeployment, Apart: true,
+		Doc: "what runs are of, where their file does not say it, like model=Llama-3.1-8B,system=H200,tp=4; also engine, " + strings.Join(runs.Settings()[4:], ", "),
+		As:  map[Command]string{Bench: "what is measured, for append-run, like model=Llama-3.1-8B,system=H200,tp=4; also engine, " + strings.Join(runs.Settings()[4:], ", ")},
+		Ref: func(q *Question) any { return &q.MeasuredOn }},
 	{Name: "from-one-point", For: Serving, Apart: true,
 		Doc: "fit every deployment of the table to its run at mid concurrency, and show the errors on its other runs",
 		Ref: func(q *Question) any { return &q.OnePoint }},
@@ -150,6 +156,11 @@ var ofCommands = []Setting{
 	{Name: "jobs", Short: "j", For: Plan | Run, Low: 1, High: mostJobs, Optional: true, Apart: true,
 		Doc: "CPU cores to use (default: all)",
 		Ref: func(q *Question) any { return &q.Jobs }},
+}
+
+func checkDeployment(text string) error {
+	_, err := runs.Deployment(Words(text))
+	return err
 }
 
 // conflict is settings that cannot be given together.

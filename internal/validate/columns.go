@@ -20,10 +20,12 @@ import (
 // columnNames are other names of the columns of serving runs, best first.
 var columnNames = map[string][]string{
 	"model_path":           {"model"},
+	"system":               {"gpu"},
 	"backend":              {"framework", "engine"},
 	"num_gpus":             {"gpus"},
-	"silicon_ttft_ms":      {"ttft_mean_ms", "ttft_ms"},
-	"silicon_tpot_ms":      {"tpot_mean_ms", "tpot_ms"},
+	"silicon_ttft_ms":      {"ttft_mean_ms", "ttft_ms", "ttft"},
+	"silicon_tpot_ms":      {"tpot_mean_ms", "tpot_ms", "tpot"},
+	"drafts":               {"mtp"},
 	"concurrency":          {"clients"},
 	"batch_size":           {"batch"},
 	"kv_cache":             {"kv_dtype", "cache"},
@@ -44,6 +46,16 @@ var columnNames = map[string][]string{
 	"decode_moe_tp_size":   {"decode_moe_tp"},
 	"decode_batch_size":    {"decode_batch"},
 	"measured_output_mean": {"measured_output_len_mean"},
+}
+
+// namesOf are all names of a column, by one of them.
+func namesOf(column string) []string {
+	for name, others := range columnNames {
+		if name == column || slices.Contains(others, column) {
+			return append([]string{name}, others...)
+		}
+	}
+	return []string{column}
 }
 
 // backends are engines under the names of what is around them.
@@ -134,12 +146,18 @@ func (r run) outputs() string {
 	return ""
 }
 
+// widths are formats of weights by the bits of weights and activations, where these say it.
+var widths = map[string]string{"w16a16": "bf16", "w8a8": "fp8", "w4a4": "nvfp4"}
+
 // precision is the format of the weights: what the table says, of several the first, or what stands in brackets behind
 // the model.
 func (r run) precision() string {
 	text, _, _ := strings.Cut(strings.ToLower(withoutNote(strings.TrimSuffix(r.plain("precision"), "?"))), "/")
 	if text != "" {
 		return text
+	}
+	if bits, _, _ := strings.Cut(strings.ToLower(r.plain("quantization")), " "); bits != "" {
+		return cmp.Or(widths[bits], bits)
 	}
 	_, note := r.model()
 	// 16 bits are what checkpoints in fewer bits are computed in: Kimi-K2.5, which is int4, is called "Kimi-K2.5 (BF16)".
@@ -370,9 +388,9 @@ var spreads = []struct {
 	means   bool // the table has means, not what they are drawn from
 }{
 	{regexp.MustCompile(`means in=`), "uniform:0", true},
-	{regexp.MustCompile(`range ratio \(?0\.8`), "uniform:0.8", false},
-	{regexp.MustCompile(`range ratio 1|fixed`), "fixed", false},
-	{regexp.MustCompile(`range ratio 0|dataset random`), "uniform:0", false},
+	{regexp.MustCompile(`range ratio \(?1|fixed`), "fixed", false},
+	{regexp.MustCompile(`range ratio \(?(0(?:\.[0-9]+)?)`), "uniform:$1", false},
+	{regexp.MustCompile(`dataset random`), "uniform:0", false},
 	{regexp.MustCompile(`early EOS`), "lognormal:0.5", false},
 	// Prompts of openchat_sharegpt4 have a median of 1730 tokens and a 90th percentile of 5696: e^(1.28·0.93) times as many
 	// (Sarathi-Serve, arXiv 2403.02310, table 2).
@@ -391,17 +409,18 @@ func (r run) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Le
 	b := stated
 	for i := range spreads {
 		s := &spreads[i]
-		if !s.words.MatchString(words) {
+		at := s.words.FindStringSubmatchIndex(words)
+		if at == nil {
 			continue
 		}
-		b.Spread = s.lengths
-		if mean, err := strconv.ParseFloat(r.plain("measured_output_mean"), 64); err == nil && !s.means && s.lengths == "uniform:0" && mean > fixedShare*float64(n.Output) {
+		b.Spread = string(s.words.ExpandString(nil, s.lengths, words, at))
+		if mean, err := strconv.ParseFloat(r.plain("measured_output_mean"), 64); err == nil && !s.means && b.Spread == "uniform:0" && mean > fixedShare*float64(n.Output) {
 			b.Spread = "fixed" // whatever the words are
 		}
 		if s.means {
 			n.Input, n.Output = 2*n.Input, 2*n.Output
 		}
-		if named := benchmarkNamed(r.plain("source")); named != nil && named.Spread == s.lengths {
+		if named := benchmarkNamed(r.plain("source")); named != nil && named.Spread == b.Spread {
 			b.Scripts, b.Recipes, b.Acceptance = named.Scripts, named.Recipes, named.Acceptance
 		}
 		break

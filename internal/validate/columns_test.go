@@ -60,7 +60,7 @@ func TestRuns(t *testing.T) {
 		{"precision": "bf16"},
 		{"model_path": "Kimi-K2.6", "precision": "int4"},
 	}
-	_, err := rawTable(t.Context(), "labelled.csv", strings.NewReader(labelledTable), checkHeader, func(_ []string, cell func(string) string) Row {
+	_, err := rawTable(t.Context(), "labelled.csv", strings.NewReader(labelledTable), (&servingPredictor{}).checkHeader, func(_ []string, cell func(string) string) Row {
 		r := run{cell}
 		for column, want := range wants[at] {
 			if got := r.get(column); got != want {

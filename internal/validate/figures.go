@@ -68,7 +68,7 @@ var servingFigures = func() []servingFigure {
 			return ms * t.record(a.record).Mean()
 		}}
 		for _, p := range t.prefix {
-			f.columns = append(f.columns, "silicon_"+p+"_ms", p+"_mean_ms", p+"_ms", p+"_mean", "mean_"+p+"_ms")
+			f.columns = append(f.columns, "silicon_"+p+"_ms", p+"_mean_ms", p+"_ms", p+"_mean", "mean_"+p+"_ms", p)
 		}
 		if i < 2 {
 			f.out = "predicted_" + t.prefix[0] + "_ms"

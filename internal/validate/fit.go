@@ -15,6 +15,7 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/fitted"
 	"throughline/internal/question"
+	"throughline/internal/runs"
 	"throughline/op"
 	"throughline/serving"
 )
@@ -92,6 +93,7 @@ type fitPoint struct {
 	label   string
 	line    int
 	lengths [2]int // in and out, as the table has them
+	fitted  [2]int // that a fit is for
 	run     *servingRun
 	targets []target
 }
@@ -295,8 +297,8 @@ func FitServing(ctx context.Context, name string, src io.Reader, q question.Ques
 	d := &points[0].run.deployment
 	var lengths [][2]int
 	for _, p := range points {
-		if !slices.Contains(lengths, p.lengths) {
-			lengths = append(lengths, p.lengths)
+		if !slices.Contains(lengths, p.fitted) {
+			lengths = append(lengths, p.fitted)
 		}
 	}
 	out := &Fitted{File: fitted.Of(d, &fit, lengths, len(points), filepath.Base(name))}
@@ -344,7 +346,7 @@ func (got *Fitted) Against(ctx context.Context, name string, src io.Reader, q qu
 		if err != nil {
 			return nil, err
 		}
-		after, err := f.predicted(p, got.File.Fit(p.lengths[0], p.lengths[1]))
+		after, err := f.predicted(p, got.File.Fit(p.fitted[0], p.fitted[1]))
 		if err != nil {
 			return nil, err
 		}
@@ -363,11 +365,11 @@ func (f *fitter) points(name string, src io.Reader) ([]*fitPoint, error) {
 	check := func(header []string) error {
 		f.figures, _ = presentFigures(header)
 		f.asked.BySimulation = f.asked.BySimulation || slices.ContainsFunc(f.figures, func(s servingFigure) bool { return s.simulated && (f.whole || fits(s.name)) })
-		return checkHeader(header)
+		return f.checkHeader(header)
 	}
 	_, err := rawTable(f.ctx, name, src, check, func(_ []string, cell func(string) string) Row {
 		line++
-		p, err := f.point(run{cell})
+		p, err := f.point(f.run(cell))
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s:%d: %w", name, line, err))
 			return Row{}
@@ -407,7 +409,8 @@ func (f *fitter) point(r run) (*fitPoint, error) {
 	if err != nil {
 		return nil, errors.New(reasonIn(err))
 	}
-	p := &fitPoint{run: made, lengths: [2]int{made.stated.Input, made.stated.Output}, label: fmt.Sprintf("%s + %s tokens, %d clients", r.get("isl"), r.get("osl"), made.load.Clients)}
+	p := &fitPoint{run: made, lengths: [2]int{made.stated.Input, made.stated.Output}, fitted: [2]int{made.fitted.Input, made.fitted.Output},
+		label: fmt.Sprintf("%s + %s tokens, %d clients", r.get("isl"), r.get("osl"), made.load.Clients)}
 	if made.rate > 0 {
 		p.label = fmt.Sprintf("%s + %s tokens, %g requests/s", r.get("isl"), r.get("osl"), made.rate)
 	}
@@ -447,5 +450,6 @@ func (f *fitter) point(r run) (*fitPoint, error) {
 
 // newServingPredictor is one that has read nothing yet.
 func newServingPredictor(ctx context.Context, q question.Question, simulate depth) *servingPredictor {
-	return &servingPredictor{ctx: ctx, asked: q, simulate: simulate, loaded: map[servingFiles]*question.Loaded{}, failed: map[servingFiles]error{}, prepared: map[prepared]*serving.Predictor{}}
+	said, _ := runs.Deployment(question.Words(q.MeasuredOn)) // what is wrong with it has been told
+	return &servingPredictor{ctx: ctx, asked: q, said: said, simulate: simulate, loaded: map[servingFiles]*question.Loaded{}, failed: map[servingFiles]error{}, prepared: map[prepared]*serving.Predictor{}}
 }

@@ -86,6 +86,14 @@ func TestFitOfOneRun(t *testing.T) {
 	}
 }
 
+// TestFitOfSpreadLengths: where a table says how lengths are spread, the fit is for their means, which is what simulate looks up.
+func TestFitOfSpreadLengths(t *testing.T) {
+	table := "model,system,engine,tp,isl,osl,length_spread,concurrency,ttft_ms,tpot_ms\nLlama-3.1-8B,H200,vllm,1,1000,200,range ratio 0.1,4,50,10\n"
+	if got := fitOf(t, table, nil).File.Lengths[0]; got != [2]int{550, 110} {
+		t.Errorf("for %v, not the means of 100 to 1000 and 20 to 200", got)
+	}
+}
+
 // TestFitRefuses: runs of two deployments, and rows without a time.
 func TestFitRefuses(t *testing.T) {
 	for table, want := range map[string]string{

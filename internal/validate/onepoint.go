@@ -266,14 +266,14 @@ func (f *fitter) deployments(name string, src io.Reader) ([]*measuredDeployment,
 	check := func(header []string) error {
 		f.figures, _ = presentFigures(header)
 		f.figures = f.figures[:meanFigures]
-		return checkHeader(header)
+		return f.checkHeader(header)
 	}
 	listed := map[string]bool{}
 	found := map[string]*measuredDeployment{}
 	groups := map[*measuredDeployment]string{}
 	var out []*measuredDeployment
 	_, err := rawTable(f.ctx, name, src, check, func(_ []string, cell func(string) string) Row {
-		r := run{cell}
+		r := f.run(cell)
 		p, err := f.point(r)
 		if err != nil || len(p.targets) < 2 || p.run.guessed || p.run.rate > 0 {
 			return Row{}

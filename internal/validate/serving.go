@@ -57,9 +57,9 @@ func servingRuns(ctx context.Context, name string, src io.Reader, q question.Que
 	var columns []string
 	check := func(header []string) error {
 		p.figures, columns = presentFigures(header)
-		return checkHeader(header)
+		return p.checkHeader(header)
 	}
-	r, err := rawTable(ctx, name, src, check, func(_ []string, cell func(string) string) Row { return p.row(run{cell}) })
+	r, err := rawTable(ctx, name, src, check, func(_ []string, cell func(string) string) Row { return p.row(p.run(cell)) })
 	if err != nil {
 		return nil, err
 	}
@@ -76,14 +76,26 @@ func servingRuns(ctx context.Context, name string, src io.Reader, q question.Que
 }
 
 // checkHeader checks the header of a table.
-func checkHeader(header []string) error {
+func (p *servingPredictor) checkHeader(header []string) error {
+	said := func(column string) bool { return slices.Contains(header, column) || p.said[column] != "" }
 	missing := slices.DeleteFunc(slices.Clone(servingColumns), func(c string) bool {
-		return slices.Contains(header, c) || slices.ContainsFunc(columnNames[c], func(n string) bool { return slices.Contains(header, n) })
+		return said(c) || slices.ContainsFunc(columnNames[c], said)
 	})
 	if len(missing) > 0 {
 		return missingColumns(missing, servingColumns)
 	}
 	return nil
+}
+
+// run is the cells of a row, and what the question says in place of those that are empty.
+func (p *servingPredictor) run(cell func(string) string) run {
+	return run{func(column string) string {
+		text := cell(column)
+		if said := p.said[column]; text == "" && said != "" && !slices.ContainsFunc(namesOf(column), func(n string) bool { return cell(n) != "" }) {
+			return said
+		}
+		return text
+	}}
 }
 
 // checkServing finds what is wrong with the question, so that no row has to say it.
@@ -105,6 +117,7 @@ type servingPredictor struct {
 	asked    question.Question
 	figures  []servingFigure // of the table
 	simulate depth
+	said     map[string]string // of all runs, by column
 
 	loaded map[servingFiles]*question.Loaded
 	failed map[servingFiles]error
@@ -251,8 +264,10 @@ type servingRun struct {
 	// How the lengths of requests are drawn, and when they come: at a rate where that is not 0.
 	drawn    workload.Lengths
 	stated   workload.Lengths // in the table
+	fitted   workload.Lengths // by which a fit is looked up, as other commands do: the means, where the table says how they are spread
 	spread   string
 	requests int // of all clients; 0: not said
+	seed     uint64
 	rate     float64
 	arrival  workload.Arrival
 
@@ -265,7 +280,7 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	get := cells.get
 	r := reader{get: get, unsized: cells.unsized(), problems: cells.refuse()}
 	run := &servingRun{tune: p.tune}
-	engines, err := engine.Choices(get("backend"))
+	_, err := engine.Choices(get("backend"))
 	r.note(err)
 	n := workload.Lengths{Input: r.whole("isl", 0), Output: r.whole("osl", 0)}
 	if n.Input < 1 || n.Output < 1 {
@@ -290,10 +305,14 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	if n, err := strconv.Atoi(get("num_prompts")); err == nil {
 		run.requests = n
 	}
+	if n, err := strconv.ParseUint(get("seed"), 10, 64); err == nil {
+		run.seed = n // the same lengths and arrivals as those of bench
+	}
 	if len(r.problems) > 0 {
 		return nil, document.Join(r.problems...)
 	}
-	if engines, err = l.Engines(get("backend")); err != nil {
+	engines, err := l.Engines(get("backend"))
+	if err != nil {
 		return nil, err
 	}
 	run.facts = cells.facts(l, n, clients)
@@ -308,7 +327,11 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 		}
 	}
 	d := l.Deployment()
-	d.Fitted = l.Fit(n)
+	run.fitted = n
+	if cells.plain("length_spread") != "" {
+		run.fitted = run.load.Lengths
+	}
+	d.Fitted = l.Fit(run.fitted)
 	if bench.Acceptance != nil {
 		d.Acceptance = bench.Acceptance
 	}

@@ -23,7 +23,7 @@ const (
 
 // traffic is the requests of a run.
 func (r *servingRun) traffic() (simulate.Traffic, error) {
-	t := simulate.Traffic{Clients: r.load.Clients, Rate: math.Inf(1), Arrival: r.arrival, Requests: r.requests}
+	t := simulate.Traffic{Clients: r.load.Clients, Rate: math.Inf(1), Arrival: r.arrival, Requests: r.requests, Seed: r.seed}
 	if r.rate > 0 {
 		t.Rate = r.rate
 	}

@@ -66,7 +66,7 @@ func TestSameSimulation(t *testing.T) {
 		"Llama-3.1-8B,H200,vllm,1,4,,\"open loop, gamma burstiness=4\",300,random fixed,1000,200,50\n"
 	p := servingPredictor{ctx: t.Context(), asked: question.Default(), loaded: map[servingFiles]*question.Loaded{}, failed: map[servingFiles]error{}}
 	var predicted float64
-	_, err := rawTable(t.Context(), "mine.csv", strings.NewReader(table), checkHeader, func(_ []string, cell func(string) string) Row {
+	_, err := rawTable(t.Context(), "mine.csv", strings.NewReader(table), (&servingPredictor{}).checkHeader, func(_ []string, cell func(string) string) Row {
 		r, err := p.read(run{cell})
 		if err != nil {
 			t.Fatal(err)
@@ -142,7 +142,7 @@ func TestUnsized(t *testing.T) {
 		"meta-llama/Llama-3.1-405B-FP8,h100,vllm,4,,ShareGPT mean 215,ShareGPT,8,8,ShareGPT,50,2,\n"
 	p := servingPredictor{ctx: t.Context(), asked: question.Default(), loaded: map[servingFiles]*question.Loaded{}, failed: map[servingFiles]error{}}
 	var runs []*servingRun
-	if _, err := rawTable(t.Context(), "mine.csv", strings.NewReader(table), checkHeader, func(_ []string, cell func(string) string) Row {
+	if _, err := rawTable(t.Context(), "mine.csv", strings.NewReader(table), (&servingPredictor{}).checkHeader, func(_ []string, cell func(string) string) Row {
 		r, err := p.read(run{cell})
 		if err != nil {
 			t.Fatal(err)

@@ -321,7 +321,8 @@ func rawTable(ctx context.Context, name string, src io.Reader, check func(header
 	for i := range header {
 		header[i] = strings.TrimSpace(header[i])
 	}
-	if err := check(header); err != nil {
+	known := known(header)
+	if err := check(known); err != nil {
 		if len(header) == 1 && strings.ContainsAny(header[0], ";\t") {
 			err = fmt.Errorf("%w; columns are separated by commas", err)
 		}
@@ -346,7 +347,7 @@ func rawTable(ctx context.Context, name string, src io.Reader, check func(header
 		}
 		cells = slices.Clone(cells)
 		out := row(cells, func(column string) string {
-			if at := slices.Index(header, column); at >= 0 {
+			if at := slices.Index(known, column); at >= 0 {
 				return strings.TrimSpace(cells[at])
 			}
 			return "" // a column that need not be there
@@ -354,6 +355,17 @@ func rawTable(ctx context.Context, name string, src io.Reader, check func(header
 		out.Cells = cells
 		r.Rows = append(r.Rows, out)
 	}
+}
+
+// known are columns by the names that are looked for: those of the sheet of raw data in lower case, as "num_gpus" for "Num GPUs".
+func known(header []string) []string {
+	out := slices.Clone(header)
+	for i, name := range out {
+		if low := strings.ReplaceAll(strings.ToLower(name), " ", "_"); !slices.Contains(header, low) {
+			out[i] = low
+		}
+	}
+	return out
 }
 
 // params reads "b=1;s=512;tp=8"; other names with numbers are for the reader of the table.

@@ -24,7 +24,7 @@ var order = []string{
 	"number", "model", "hardware/kernel", "hardware/shape", "hardware", "workload", "assume", "experts", "plan", "collective", "op", "cost", "schedule",
 	"estimate", "search", "deploy", "engine", "serving", "serving/simulate",
 	// The application.
-	"internal/measurement", "internal/calibrate", "internal/fitted", "internal/jobfile", "internal/bench", "internal/question", "internal/opdetail", "internal/rawdata", "internal/result", "internal/point", "internal/explain", "internal/profile",
+	"internal/measurement", "internal/calibrate", "internal/fitted", "internal/jobfile", "internal/bench", "internal/runs", "internal/question", "internal/opdetail", "internal/rawdata", "internal/result", "internal/point", "internal/explain", "internal/profile",
 	"internal/gap",
 	"internal/advice", "internal/sweep", "internal/validate", "internal/validate/published", "internal/exchange",
 	"internal/difference",

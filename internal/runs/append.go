@@ -1,0 +1,95 @@
+package runs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"throughline/internal/csvfile"
+	"throughline/internal/document"
+)
+
+// needed are columns without which a row says nothing that can be predicted.
+var needed = []string{"model", "system", "isl", "osl", "concurrency"}
+
+// Header is the columns of a table that a row is to be appended to; those of a new one where there is none.
+func Header(name string) (header []string, exists bool, err error) {
+	f, err := os.Open(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return Columns(), false, nil
+	} else if err != nil {
+		return nil, false, document.Unreadable(name, err)
+	}
+	defer f.Close()
+	header, err = csvfile.NewReader(f, csvfile.Kept).Read()
+	if err == io.EOF {
+		return Columns(), false, nil
+	} else if err != nil {
+		return nil, true, fmt.Errorf("%s: %w", name, err)
+	}
+	header = slices.Clone(header)
+	for i := range header {
+		header[i] = strings.TrimSpace(strings.TrimPrefix(header[i], "\uFEFF"))
+	}
+	var missing []string
+	for _, column := range needed {
+		if !slices.Contains(header, column) {
+			missing = append(missing, column)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, true, fmt.Errorf("%s: is no table of runs that rows are appended to: it has no column %s", name, strings.Join(missing, ", "))
+	}
+	return header, true, nil
+}
+
+// Append adds a row to a table, which it begins where there is none. It returns what the table has no column for.
+func Append(name string, row map[string]string) (lost []string, err error) {
+	header, exists, err := Header(name)
+	if err != nil {
+		return nil, err
+	}
+	for column, text := range row {
+		if text != "" && !slices.Contains(header, column) {
+			lost = append(lost, column)
+		}
+	}
+	slices.Sort(lost)
+	var b bytes.Buffer
+	w := csvfile.NewWriter(&b)
+	if !exists {
+		err = w.Write(header)
+	} else if open, e := unended(name); e != nil {
+		return nil, e
+	} else if open {
+		b.WriteByte('\n')
+	}
+	if err = errors.Join(err, w.Write(cells(header, row)), w.Flush()); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.Write(b.Bytes()) // at once: rows of several programs do not mix
+	return lost, errors.Join(err, f.Close())
+}
+
+// unended reports whether the last line of a file has no end.
+func unended(name string) (bool, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	var last [1]byte
+	if _, err := f.Seek(-1, io.SeekEnd); err != nil {
+		return false, err
+	}
+	_, err = f.Read(last[:])
+	return last[0] != '\n', err
+}
