@@ -62,6 +62,9 @@ type Scheduling struct {
 	// that gather them; the operators of longer ones are launched one by one, each in LaunchSeconds. 0 seconds: all are captured.
 	CapturedTokens int     `json:"captured_tokens"`
 	LaunchSeconds  float64 `json:"launch_seconds"`
+	// DraftSequences is the sequences that all data-parallel ranks of a server with drafts run at a time where it is told no number,
+	// as the commands that are printed here always do. 0: as many as without drafts.
+	DraftSequences int `json:"draft_sequences"`
 	// PipelineRest: where layers go that do not divide evenly among the stages of a pipeline, one to each of as many stages.
 	PipelineRest string `json:"pipeline_rest" required:"true" enum:"last stages,before the last"`
 

@@ -307,13 +307,19 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 			return nil, err
 		}
 	}
+	if options[ratioOption] == "1" && p.asked.Distribution == "" {
+		run.spread = stated.Spread
+		if run.load.Lengths, err = drawn.Spread(run.spread); err != nil {
+			return nil, err
+		}
+	}
 	d := l.Deployment()
 	d.Fitted = l.Fit(n)
 	if bench.Acceptance != nil {
 		d.Acceptance = bench.Acceptance
 	}
 	batch := r.pools(&d, l)
-	d.Acceptance, err = cells.acceptance(d.Acceptance, d.Of(op.Decode).Plan.Drafts)
+	d.Acceptance, err = cells.acceptance(d.Acceptance, d.Of(op.Decode).Plan.Drafts, options[acceptOption])
 	r.note(err)
 	if len(r.problems) > 0 {
 		return nil, document.Join(r.problems...)
@@ -373,6 +379,9 @@ func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *bench
 				assumed.MemoryFraction, d.Assume = share, &assumed
 			}
 		}
+	}
+	if drafts := d.Of(op.Decode).Plan.Drafts; drafts > 0 && d.Told.Sequences == 0 && e.Scheduling.DraftSequences > 0 {
+		d.Told.Sequences = max(1, e.Scheduling.DraftSequences/max(1, dp))
 	}
 	d = e.Apply(d)
 	if r.tune != nil {
