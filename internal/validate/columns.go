@@ -401,7 +401,7 @@ func (r run) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Le
 			n.Input, n.Output = 2*n.Input, 2*n.Output
 		}
 		if named := benchmarkNamed(r.plain("source")); named != nil && named.Spread == s.lengths {
-			b.Scripts, b.Recipes, b.Acceptance = named.Scripts, named.Recipes, named.Acceptance
+			b.Scripts, b.Recipes, b.Acceptance, b.Requests = named.Scripts, named.Recipes, named.Acceptance, named.Requests
 		}
 		break
 	}
