@@ -63,6 +63,12 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 	q := p.Plan
 	q.FusedQuantise = d.Assume.Engine && e.Scheduling.FusesQuantization
+	if d.Told.Captured > 0 && d.Assume.Engine {
+		q.Captured, q.Launch = d.Told.Captured*max(1, q.Attention.DP), e.Scheduling.LaunchSeconds
+		if e.Scheduling.CapturesBy == "sequences" {
+			q.Captured *= 1 + q.Drafts
+		}
+	}
 	q.LightLast = d.Assume.Engine && q.Attention.PP > 1 && e.Scheduling.PipelineRest == "before the last"
 	if d.Model.IsMoE() && d.Assume.Engine {
 		// Tensor-parallel ranks have all tokens of their replica, and slices of all experts need all tokens: only between
@@ -70,7 +76,7 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 		u := shape(d, p)
 		sends := u.ep > 1 && u.dp > 1 && (u.etp == 1 || e == Generic)
 		q.Gathered = u.fits && (!sends || e.gathers(&u, p.System))
-		if q.Gathered {
+		if q.Gathered && e.Scheduling.CapturedTokens > 0 {
 			q.Captured, q.Launch = e.Scheduling.CapturedTokens, e.Scheduling.LaunchSeconds
 		}
 		if q.Gathered && u.dp > 1 {
