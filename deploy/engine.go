@@ -50,6 +50,8 @@ type Scheduling struct {
 // Told is what a server is told of its scheduling, in place of what the engine has by itself; 0: nothing.
 type Told struct {
 	StepTokens, Sequences, PollSteps, WaitSteps, BalanceSteps int
+	// Captured is the largest decode step of a data-parallel rank that is captured as a graph, in what the engine counts.
+	Captured int
 }
 
 // Of is the rules of a server that is told so.

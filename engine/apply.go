@@ -64,6 +64,12 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 	q := p.Plan
 	q.FusedQuantise = d.Assume.Engine && e.Scheduling.FusesQuantization
+	if d.Told.Captured > 0 && d.Assume.Engine {
+		q.Captured, q.Launch = d.Told.Captured*max(1, q.Attention.DP), e.Scheduling.LaunchSeconds
+		if e.Scheduling.CapturesBy == "sequences" {
+			q.Captured *= 1 + q.Drafts
+		}
+	}
 	q.LightLast = d.Assume.Engine && q.Attention.PP > 1 && e.Scheduling.PipelineRest == "before the last"
 	if d.Model.IsMoE() && d.Assume.Engine {
 		// Tensor-parallel ranks have all tokens of their replica, and slices of all experts need all tokens: only between
@@ -71,7 +77,7 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 		u := shape(d, p)
 		sends := u.ep > 1 && u.dp > 1 && (u.etp == 1 || e == Generic)
 		q.Gathered = u.fits && (!sends || e.gathers(&u, p.System))
-		if q.Gathered {
+		if q.Gathered && e.Scheduling.CapturedTokens > 0 {
 			q.Captured, q.Launch = e.Scheduling.CapturedTokens, e.Scheduling.LaunchSeconds
 		}
 		if q.Gathered && u.dp > 1 {
@@ -79,13 +85,13 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 		}
 	}
 	if d.Assume.Engine {
-		e.capture(&q, p.System, cmp.Or(d.Told.Sequences, e.Scheduling.Sequences))
+		e.capture(&q, p.System, cmp.Or(d.Told.Sequences, e.Scheduling.Sequences), d.Told.Captured > 0)
 	}
 	return q
 }
 
-// capture says what the port of the engine to a chip, if it has one, captures of a plan.
-func (e *Engine) capture(q *plan.Plan, sys *hardware.System, sequences int) {
+// capture says what the port of the engine to a chip, if it has one, captures of a plan, unless it is told.
+func (e *Engine) capture(q *plan.Plan, sys *hardware.System, sequences int, told bool) {
 	if sys == nil {
 		return
 	}
@@ -93,8 +99,10 @@ func (e *Engine) capture(q *plan.Plan, sys *hardware.System, sequences int) {
 	if !ok {
 		return
 	}
-	largest := graphSize(sequences, 1+q.Drafts, port.LargestGraph)
-	q.Captured, q.Launch, q.Piece = largest*q.Attention.DP, port.LaunchSeconds, port.PieceSeconds
+	if !told {
+		q.Captured = graphSize(sequences, 1+q.Drafts, port.LargestGraph) * q.Attention.DP
+	}
+	q.Launch, q.Piece = port.LaunchSeconds, port.PieceSeconds
 	q.SharedLaunches, q.LaunchesPrompts = port.SharedLaunches, true
 }
 

@@ -90,6 +90,14 @@ func TestCaptured(t *testing.T) {
 			t.Errorf("%s, %v: %d tokens are captured, %g s to launch", c.engine, p.Experts, p.Captured, p.Launch)
 		}
 	}
+	// Told 32 of each rank, SGLang means sequences, of three tokens with two drafts; vLLM means tokens.
+	split.Told.Captured, split.Pools[0].Plan.Drafts = 32, 2
+	dp := split.Pools[0].Plan.Attention.DP
+	for name, tokens := range map[string]int{"sglang": 96 * dp, "vllm": 32 * dp} {
+		if p := find(t, name).Apply(split).Pools[0].Plan; p.Captured != tokens || p.Launch == 0 {
+			t.Errorf("%s: %d tokens are captured, want %d; %g s to launch", name, p.Captured, tokens, p.Launch)
+		}
+	}
 }
 
 // TestPorts: vLLM on Ascend captures the largest of 1, 2, 4, 8, 16, ... sequences, with their drafts, that a replica may have, up to

@@ -59,9 +59,14 @@ type Scheduling struct {
 	// FusesQuantization: norms and activations write what narrow products behind them read.
 	FusesQuantization bool `json:"fuses_quantization" required:"true"`
 	// CapturedTokens is the most tokens of a decode step that is captured as one graph, those of all replicas together, in servers
-	// that gather them; the operators of longer ones are launched one by one, each in LaunchSeconds. 0 seconds: all are captured.
+	// that gather them; the operators of longer ones are launched one by one, each in LaunchSeconds. 0: all are captured, unless a
+	// server is told which; it counts sequences then, or tokens.
 	CapturedTokens int     `json:"captured_tokens"`
-	LaunchSeconds  float64 `json:"launch_seconds"`
+	CapturesBy     string  `json:"captures_by" required:"true" enum:"sequences,tokens"`
+	LaunchSeconds  float64 `json:"launch_seconds" required:"true"`
+	// DraftSequences is the sequences that all data-parallel ranks of a server with drafts run at a time where it is told no number,
+	// as the commands that are printed here always do. 0: as many as without drafts.
+	DraftSequences int `json:"draft_sequences"`
 	// PipelineRest: where layers go that do not divide evenly among the stages of a pipeline, one to each of as many stages.
 	PipelineRest string `json:"pipeline_rest" required:"true" enum:"last stages,before the last"`
 

@@ -43,12 +43,13 @@ type served struct {
 	MaxContext     int
 	MemoryFraction float64
 	Published      bool // the checkpoint has these weights
+	Told           deploy.Told
 }
 
 func (s *served) parts() (*deploy.Deployment, *deploy.Pool) {
 	d := &deploy.Deployment{
 		Name: s.Model, Model: s.Shape, Precision: s.Precision, Assume: &assume.Assumptions{MemoryFraction: s.MemoryFraction, Engine: true},
-		GPUsPerNode: s.GPUsPerNode, MaxContext: s.MaxContext,
+		GPUsPerNode: s.GPUsPerNode, MaxContext: s.MaxContext, Told: s.Told,
 		Pools:  []deploy.Pool{{Role: s.Role, Plan: s.Plan, Count: s.Instances}},
 		Stored: deploy.Stored{Published: s.Published},
 	}
@@ -137,6 +138,7 @@ func deployments(f func(*served)) {
 										Plan: plan.Plan{Attention: layout, Experts: x, Batch: plan.Batch{Count: layout.PP, Size: 16 * variant}},
 									}
 									d.Plan.Drafts = variant % 3
+									d.Told.Captured = 8 * (variant % 2)
 									d.Plan.SequenceParallel = variant == 3
 									d.Plan.Overlap = plan.Overlap((variant + i) % int(plan.OverlapCount))
 									if shape.IsMoE() && variant > 1 {

@@ -29,6 +29,8 @@ var RunOptions = []RunOption{
 		func(s *deploy.Told, n int) { s.WaitSteps = n }},
 	{"balance-steps", map[string]string{"trtllm": "timeout_iters"}, nil,
 		func(s *deploy.Told, n int) { s.BalanceSteps = n }},
+	{"captured-batch", map[string]string{"sglang": "cuda-graph-max-bs", "vllm": "max-cudagraph-capture-size", "trtllm": "cuda_graph_max_batch_size"}, nil,
+		func(s *deploy.Told, n int) { s.Captured = n }},
 }
 
 // Aliases are the names that engines have for a setting, sorted, without the setting's own.

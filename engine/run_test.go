@@ -13,12 +13,12 @@ func TestTell(t *testing.T) {
 	for _, o := range []struct {
 		name  string
 		value int
-	}{{"chunked-prefill-size", 32768}, {"max_batch_size", 64}, {"scheduler-recv-interval", 30}, {"batch_wait_timeout_iters", 20}, {"balance-steps", 60}} {
+	}{{"chunked-prefill-size", 32768}, {"max_batch_size", 64}, {"scheduler-recv-interval", 30}, {"batch_wait_timeout_iters", 20}, {"balance-steps", 60}, {"cuda-graph-max-bs", 96}} {
 		if err := Tell(&told, o.name, o.value, 4); err != nil {
 			t.Error(err)
 		}
 	}
-	if want := (deploy.Told{StepTokens: 8192, Sequences: 64, PollSteps: 30, WaitSteps: 20, BalanceSteps: 60}); told != want {
+	if want := (deploy.Told{StepTokens: 8192, Sequences: 64, PollSteps: 30, WaitSteps: 20, BalanceSteps: 60, Captured: 96}); told != want {
 		t.Errorf("%+v, want %+v", told, want)
 	}
 	if err := Tell(&told, "chunked_prefill", 1, 1); err == nil {

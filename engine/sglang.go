@@ -31,7 +31,7 @@ var sglangArgs = []arg{
 	{hasContext, "--context-length", number(context)},
 	// A limit of the whole server, which it divides among the attention replicas.
 	{batched, "--max-running-requests", number(func(u unit) int { return u.batch * u.dp })},
-	{both(graphs, batched), "--cuda-graph-max-bs", number(func(u unit) int { return u.step })},
+	{both(graphs, batched), "--cuda-graph-max-bs", number(captured)},
 	// The tokens of a step of the whole server, which it divides among the attention replicas.
 	{computes, "--chunked-prefill-size", number(func(u unit) int { return u.tokens * u.dp })},
 	{hasFraction, "--mem-fraction-static", fraction},

@@ -56,7 +56,7 @@ var trtllmConfig = []arg{
 	{contextual, "kv_cache_config.tokens_per_block", text("32")},
 	{hasFraction, "kv_cache_config.free_gpu_memory_fraction", fraction},
 	{both(graphs, batched), "cuda_graph_config.enable_padding", text("true")},
-	{both(graphs, batched), "cuda_graph_config.max_batch_size", number(func(u unit) int { return u.step })},
+	{both(graphs, batched), "cuda_graph_config.max_batch_size", number(captured)},
 	{speculates, "speculative_config.decoding_type", text("MTP")},
 	{speculates, "speculative_config.num_nextn_predict_layers", number(func(u unit) int { return u.drafted })},
 	{prefills, "disable_overlap_scheduler", text("true")},

@@ -134,6 +134,7 @@ func split(u unit) bool       { return u.Role != deploy.Both }
 func prefills(u unit) bool    { return u.Role == deploy.Prefill }
 func decodes(u unit) bool     { return u.Role == deploy.Decode }
 func graphs(u unit) bool      { return u.Role != deploy.Prefill }
+func toldGraphs(u unit) bool  { return graphs(u) && u.Told.Captured > 0 }
 func manyNodes(u unit) bool   { return u.nodes > 1 }
 func latent(u unit) bool      { return u.Shape.Attention.Kind == model.Latent }
 func batched(u unit) bool     { return u.batch > 0 }
@@ -144,4 +145,12 @@ func quantized(u unit) bool   { return u.quantization != "" }
 func narrowCache(u unit) bool { return u.cacheType != "" && u.cache != "bf16" }
 func both(a, b func(unit) bool) func(unit) bool {
 	return func(u unit) bool { return a(u) && b(u) }
+}
+
+// captured is the largest step that a server captures as a graph, in what its engine counts: what it is told, or all its steps.
+func captured(u unit) int {
+	if u.Told.Captured > 0 {
+		return u.Told.Captured
+	}
+	return u.step
 }

@@ -56,6 +56,7 @@ var vllmArgs = []arg{
 	{hasContext, "--max-model-len", number(context)},
 	// A limit of each attention replica.
 	{batched, "--max-num-seqs", number(vllmSequences)},
+	{toldGraphs, "--max-cudagraph-capture-size", number(captured)},
 	{func(u unit) bool { return computes(u) || vllmTokens(u) > 2048 }, "--max-num-batched-tokens", number(vllmTokens)},
 	{hasFraction, "--gpu-memory-utilization", fraction},
 	{quantized, "--quantization", func(u unit) string { return u.quantization }},

@@ -25,6 +25,7 @@ type served struct {
 func serve(s Streams, flags *settings, q *question.Question, n workload.Lengths, set *simulate.Settings, before error, fits func(longest int) error) (*served, error) {
 	p := *q
 	p.Batch, p.Distribution, p.Traffic = 1, "", question.Default().Traffic
+	p.Traffic.Captured = q.Traffic.Captured // of the steps themselves, not of who shares them
 	p.Input, p.Output = n.Input, n.Output
 	estimator := point.NewEstimator()
 	answer, err := estimator.Answer(&p)

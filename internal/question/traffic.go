@@ -33,6 +33,7 @@ type Traffic struct {
 	PollSteps     int
 	WaitSteps     int
 	BalanceSteps  int
+	Captured      int
 	StepTimes     string // file
 	TTFT, TPOT    string // as workload.ParseLimit reads them
 	MaxRate       bool
@@ -42,7 +43,7 @@ type Traffic struct {
 
 // Told is what servers are told of their scheduling.
 func (t *Traffic) Told() deploy.Told {
-	return deploy.Told{StepTokens: t.StepTokens, Sequences: t.Running, PollSteps: t.PollSteps, WaitSteps: t.WaitSteps, BalanceSteps: t.BalanceSteps}
+	return deploy.Told{StepTokens: t.StepTokens, Sequences: t.Running, PollSteps: t.PollSteps, WaitSteps: t.WaitSteps, BalanceSteps: t.BalanceSteps, Captured: t.Captured}
 }
 
 // toldNothing: who serves clients behind an engine can be told how to schedule them.
@@ -136,6 +137,9 @@ var ofTraffic = []Setting{
 	{Name: "balance-steps", Aliases: engine.Aliases("balance-steps"), For: Plan | Point, Low: 0, High: mostSteps,
 		Doc: "steps for which the data-parallel ranks of experts wait until each of them has a prompt",
 		Ref: func(q *Question) any { return &q.Traffic.BalanceSteps }, Idle: either(toldNothing, oneReplica)},
+	{Name: "captured-batch", Aliases: engine.Aliases("captured-batch"), For: Plan | Deployed, Low: 1, High: mostTokens, Optional: true,
+		Doc: "sequences (vLLM: tokens) of the largest decode step of a rank that is captured as a graph; the host launches the operators of longer ones (default: all are captured)",
+		Ref: func(q *Question) any { return &q.Traffic.Captured }, Idle: toldNothing},
 	{Name: "step-times", For: Served,
 		Doc: "CSV table of measured steps in place of estimated ones: n_decode, sum_ctx, prefill_tokens, prefill_seqs, past_per_seq, wall_ms",
 		Ref: func(q *Question) any { return &q.Traffic.StepTimes }},

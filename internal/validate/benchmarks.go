@@ -24,6 +24,7 @@ type benchmark struct {
 	// By which lengths it is known where a table does not name it: these, all that are multiples of a number, or any.
 	Lengths   [][]int `json:"lengths"`
 	Multiples int     `json:"multiples"`
+	Named     bool    `json:"named"` // or by its name alone
 
 	Spread   string  `json:"spread" required:"true"`   // of the lengths
 	Requests float64 `json:"requests" required:"true"` // of each client
@@ -89,7 +90,7 @@ var stated = benchmark{Name: "the row itself", Spread: "fixed"}
 func benchmarkOf(n workload.Lengths) *benchmark {
 	for i := range benchmarks {
 		b := &benchmarks[i]
-		one := len(b.Lengths) == 0 && b.Multiples == 0
+		one := len(b.Lengths) == 0 && b.Multiples == 0 && !b.Named
 		if one || slices.ContainsFunc(b.Lengths, func(l []int) bool { return l[0] == n.Input && l[1] == n.Output }) ||
 			b.Multiples > 0 && n.Input%b.Multiples == 0 && n.Output%b.Multiples == 0 {
 			return b

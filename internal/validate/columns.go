@@ -339,13 +339,22 @@ func (r run) facts(l *question.Loaded, n workload.Lengths, clients int) facts {
 // acceptWords are the tokens of a step that were accepted on average, the one that needs no draft included.
 var acceptWords = regexp.MustCompile(`accept length ([0-9.]+)`)
 
+// ratioOption is the option of sglang.bench_serving for the least length that is drawn, as a share of the nominal one.
+const ratioOption = "random-range-ratio"
+
+// acceptOption is the option by which SGLang accepts so many tokens of a step, whatever is drafted.
+const acceptOption = "SGLANG_SIMULATE_ACC_LEN"
+
 // acceptance is the shares of drafts that are accepted, by position: those with which a step has as many tokens as were
-// counted, equal at all positions; else those that are known, the last of them for positions beyond.
-func (r run) acceptance(known []float64, drafts int) ([]float64, error) {
-	if m := acceptWords.FindStringSubmatch(r.plain("other_settings")); m != nil && drafts > 0 {
-		length, err := strconv.ParseFloat(m[1], 64)
-		if err != nil || !(length >= 1 && length < float64(drafts+1)) {
-			return nil, fmt.Errorf("accept length %s: a step with %d drafts has 1 to %d tokens", m[1], drafts, drafts+1)
+// counted or told, equal at all positions; else those that are known, the last of them for positions beyond.
+func (r run) acceptance(known []float64, drafts int, told string) ([]float64, error) {
+	if m := acceptWords.FindStringSubmatch(r.plain("other_settings")); m != nil {
+		told = m[1]
+	}
+	if told != "" && drafts > 0 {
+		length, err := strconv.ParseFloat(told, 64)
+		if err != nil || !(length >= 1 && length <= float64(drafts+1)) {
+			return nil, fmt.Errorf("accept length %s: a step with %d drafts has 1 to %d tokens", told, drafts, drafts+1)
 		}
 		low, high := 0.0, 1.0
 		for range 50 {
@@ -421,7 +430,7 @@ func (r run) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Le
 			n.Input, n.Output = 2*n.Input, 2*n.Output
 		}
 		if named := benchmarkNamed(r.plain("source")); named != nil && named.Spread == b.Spread {
-			b.Scripts, b.Recipes, b.Acceptance = named.Scripts, named.Recipes, named.Acceptance
+			b.Scripts, b.Recipes, b.Acceptance, b.Requests = named.Scripts, named.Recipes, named.Acceptance, named.Requests
 		}
 		break
 	}

@@ -302,12 +302,7 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	r.note(err)
 	run.rate, run.arrival, err = cells.open()
 	r.note(err)
-	if n, err := strconv.Atoi(get("num_prompts")); err == nil {
-		run.requests = n
-	}
-	if n, err := strconv.ParseUint(get("seed"), 10, 64); err == nil {
-		run.seed = n // the same lengths and arrivals as those of bench
-	}
+	run.sent(get)
 	if len(r.problems) > 0 {
 		return nil, document.Join(r.problems...)
 	}
@@ -326,6 +321,12 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 			return nil, err
 		}
 	}
+	if options[ratioOption] == "1" && p.asked.Distribution == "" {
+		run.spread = stated.Spread
+		if run.load.Lengths, err = drawn.Spread(run.spread); err != nil {
+			return nil, err
+		}
+	}
 	d := l.Deployment()
 	run.fitted = n
 	if cells.plain("length_spread") != "" {
@@ -336,7 +337,7 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 		d.Acceptance = bench.Acceptance
 	}
 	batch := r.pools(&d, l)
-	d.Acceptance, err = cells.acceptance(d.Acceptance, d.Of(op.Decode).Plan.Drafts)
+	d.Acceptance, err = cells.acceptance(d.Acceptance, d.Of(op.Decode).Plan.Drafts, options[acceptOption])
 	r.note(err)
 	if len(r.problems) > 0 {
 		return nil, document.Join(r.problems...)
@@ -379,6 +380,16 @@ func (r *reader) pools(d *deploy.Deployment, l *question.Loaded) (batch int) {
 	}
 }
 
+// sent reads how many requests there were, and the seed with which bench drew their lengths and arrivals.
+func (r *servingRun) sent(get func(string) string) {
+	if n, err := strconv.Atoi(get("num_prompts")); err == nil {
+		r.requests = n
+	}
+	if n, err := strconv.ParseUint(get("seed"), 10, 64); err == nil {
+		r.seed = n
+	}
+}
+
 // settled is a deployment behind an engine, with what its benchmark and the row have told that engine.
 func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *benchmark, cells run) deploy.Deployment {
 	f := r.facts
@@ -396,6 +407,9 @@ func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *bench
 				assumed.MemoryFraction, d.Assume = share, &assumed
 			}
 		}
+	}
+	if drafts := d.Of(op.Decode).Plan.Drafts; drafts > 0 && d.Told.Sequences == 0 && e.Scheduling.DraftSequences > 0 {
+		d.Told.Sequences = max(1, e.Scheduling.DraftSequences/max(1, dp))
 	}
 	d = e.Apply(d)
 	if r.tune != nil {

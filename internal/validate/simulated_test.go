@@ -121,16 +121,19 @@ func TestAcceptLength(t *testing.T) {
 	said := run{func(column string) string {
 		return map[string]string{"other_settings": "accept length 2.88; x"}[column]
 	}}
-	got, err := said.acceptance([]float64{0.9}, 3)
+	got, err := said.acceptance([]float64{0.9}, 3, "")
 	if err != nil || len(got) != 3 || math.Abs(estimate.TokensPerStep(got, 3)-2.88) > 1e-9 {
 		t.Errorf("%v: %v tokens (%v)", got, estimate.TokensPerStep(got, 3), err)
 	}
-	if _, err := said.acceptance(nil, 1); err == nil {
+	if _, err := said.acceptance(nil, 1, ""); err == nil {
 		t.Error("2.88 tokens of a step with one draft")
 	}
 	silent := run{func(string) string { return "" }}
-	if got, _ := silent.acceptance([]float64{0.8, 0.6}, 4); !slices.Equal(got, []float64{0.8, 0.6, 0.6, 0.6}) {
+	if got, _ := silent.acceptance([]float64{0.8, 0.6}, 4, ""); !slices.Equal(got, []float64{0.8, 0.6, 0.6, 0.6}) {
 		t.Errorf("beyond what is known: %v", got)
+	}
+	if got, err := silent.acceptance([]float64{0.8}, 1, "2"); err != nil || math.Abs(got[0]-1) > 1e-9 {
+		t.Errorf("told that all are accepted: %v (%v)", got, err)
 	}
 }
 
@@ -159,5 +162,25 @@ func TestUnsized(t *testing.T) {
 	// 50 · 8 tokens over 2 requests.
 	if n := runs[1].load.Lengths; n.Input != 215 || n.Output != 200 {
 		t.Errorf("lengths %+v", n)
+	}
+}
+
+// TestDraftSequences: a server of SGLang with drafts runs 48 requests over its data-parallel ranks unless its row says how many;
+// without drafts it runs as many as memory holds.
+func TestDraftSequences(t *testing.T) {
+	table := "model,system,backend,precision,tp,num_gpus,isl,osl,concurrency,drafts,length_spread,other_settings,ttft_ms,tpot_ms\n" +
+		"DeepSeek-R1,H200,sglang,fp8,8,8,1024,1024,256,3,fixed,,1,1\n" +
+		"DeepSeek-R1,H200,sglang,fp8,8,8,1024,1024,256,3,fixed,max-running-requests 256,1,1\n" +
+		"DeepSeek-R1,H200,sglang,fp8,8,8,1024,1024,256,0,fixed,,1,1\n"
+	r, err := Serving(t.Context(), "runs.csv", strings.NewReader(table), question.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first [3]float64
+	for i := range r.Rows {
+		first[i] = r.Rows[i].Figures[0].Predicted
+	}
+	if !(first[0] > 5*first[1] && first[2] > 0 && first[0] > 5*first[2]) {
+		t.Errorf("TTFT %v ms: 208 of 256 requests wait in the first row alone", first)
 	}
 }
