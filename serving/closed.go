@@ -284,14 +284,13 @@ func (w *waves) laden(own, all float64) (share, longer float64) {
 	if all <= 0 {
 		return 0, 0
 	}
-	share = -math.Expm1(-all)
+	share = max(-math.Expm1(-all), own/w.holds)
 	var more float64 // prompts, beyond the first of a step
 	switch {
-	case w.cuts > 1:
+	case w.cuts > 1: // they follow one another
 	case w.group > w.clients: // ranks get their requests in turn: each has one before any has two
 		more = min(w.holds-1, max(0, all*w.clients/w.group-0.5))
 	default:
-		share = max(share, own/w.holds)
 		more = own - share
 	}
 	longer = share * (w.alone - w.cuts*w.step)
