@@ -35,9 +35,9 @@ type Curve struct {
 	output float64 // tokens after the first
 	tokens float64 // that a step yields for a sequence
 	steps  []float64
-	edges  map[float64]edge // by limit on a token, where it lies between batches
-	cuts   float64          // steps that a prompt shares with those who decode; 0 where these wait for it
-	holds  float64          // prompts that a step holds
+	edges  []edge  // at limits on a token that lie between batches
+	cuts   float64 // steps that a prompt shares with those who decode; 0 where these wait for it
+	holds  float64 // prompts that a step holds
 }
 
 // edge is the most sequences on average within a limit on the time of a token, where there is memory for more.
@@ -127,7 +127,7 @@ func (p *Predictor) curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 // cut finds the largest batches within limits on the time of a token. Steps do not grow evenly between the batches of a curve: a
 // kernel takes as long for one token as for all of its tile.
 func (c *Curve) cut(limits []float64, at func(batch int) (token, step float64)) {
-	c.edges = make(map[float64]edge, len(limits))
+	c.edges = make([]edge, 0, len(limits))
 	for _, limit := range limits {
 		i := slices.IndexFunc(c.Token, func(t float64) bool { return t > limit })
 		if i < 1 {
@@ -143,7 +143,7 @@ func (c *Curve) cut(limits []float64, at func(batch int) (token, step float64)) 
 			}
 		}
 		part := (limit - low.token) / (high.token - low.token) // a mean number of sequences need not be whole
-		c.edges[limit] = edge{low.batch + part*(high.batch-low.batch), limit, low.step + part*(high.step-low.step)}
+		c.edges = append(c.edges, edge{low.batch + part*(high.batch-low.batch), limit, low.step + part*(high.step-low.step)})
 	}
 }
 
@@ -258,8 +258,10 @@ func (c *Curve) Requests(limit, first float64) float64 {
 		}
 		best = max(best, c.rate(float64(b), c.Token[i], c.steps[i]))
 	}
-	if e, ok := c.edges[limit]; ok {
-		best = max(best, c.rate(e.batch, e.token, e.step))
+	for _, e := range c.edges {
+		if e.token == limit {
+			best = max(best, c.rate(e.batch, e.token, e.step))
+		}
 	}
 	// All the sequences that there is room for are under way all the time.
 	last := float64(c.Largest)

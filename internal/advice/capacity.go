@@ -27,6 +27,8 @@ const (
 	// sideBySide is how many shapes are simulated before what they did rules others out. It does not depend on the workers,
 	// so that the result does not either.
 	sideBySide = 4
+	// prefillsKept is the prefill pools of an engine that are proved, of which the best is taken.
+	prefillsKept = 2
 	// patience is the requests of the longest runs of what is shown first, unless more are under way at a time.
 	patience = 16 * simulate.LeastRequests
 	// queueing is how many more instances than the closed form asks for are tried first.
@@ -457,27 +459,43 @@ func (a *adviser) disaggregated(d *Demand, r *ranking) error {
 	if err != nil {
 		return err
 	}
-	var beside []*shape
+	var list []*ranking
 	for e := range f.templates {
-		best, err := a.bestPrefill(e, prefills, decodes, r.most)
+		p, err := a.settlePrefill(e, prefills, decodes, r.most)
 		if err != nil {
 			return err
 		}
-		if best == nil {
-			continue
-		}
-		for _, x := range decodes {
-			if x.decode.engine == e && a.o.Engines[e].Pairs(&best.prefill.pool.Plan, &x.decode.pool.Plan) {
-				x.prefill, x.others, x.requests = best.prefill, best.n, best.requests
-				beside = append(beside, x)
-			}
+		if len(p.list) > 0 {
+			list = append(list, p)
 		}
 	}
-	return a.settleAll(beside, r)
+	// The best first: what is found beside it rules others out.
+	least := func(p *ranking) int { return p.list[0].gpus + leastDecode(p.list[0].prefill.engine, decodes) }
+	slices.SortStableFunc(list, func(x, y *ranking) int { return cmp.Compare(least(x), least(y)) })
+	for _, p := range list {
+		if most, _ := r.limit(); least(p) > most {
+			continue
+		}
+		if err := a.settleBeside(p, decodes, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// bestPrefill is the prefill pool of an engine that holds the limit on the first token with the fewest processors.
-func (a *adviser) bestPrefill(engine int, prefills, decodes []*shape, most int) (*held, error) {
+// leastDecode is the fewest processors of a decode pool of an engine in closed form.
+func leastDecode(engine int, decodes []*shape) int {
+	out := math.MaxInt / 2
+	for _, x := range decodes {
+		if x.decode.engine == engine {
+			out = min(out, x.fewest(1)*x.decode.curve.Procs)
+		}
+	}
+	return out
+}
+
+// settlePrefill is the prefill pools of an engine that hold the limit on the first token with the fewest processors, at a glance.
+func (a *adviser) settlePrefill(engine int, prefills, decodes []*shape, most int) (*ranking, error) {
 	var list []*shape
 	for _, p := range prefills {
 		if p.prefill.engine != engine || a.o.Prefill > 0 && a.o.Prefill < p.prefill.curve.Procs {
@@ -489,24 +507,34 @@ func (a *adviser) bestPrefill(engine int, prefills, decodes []*shape, most int) 
 		if at < 0 {
 			continue
 		}
-		p.decode, p.others = decodes[at].decode, decodes[at].fewest(1)
+		p.decode, p.others = decodes[at].decode, 1 // which gets nothing to do
 		list = append(list, p)
 	}
-	r := &ranking{keep: sideBySide, most: most - 1}
+	r := &ranking{keep: prefillsKept, most: most - 1}
 	if a.o.Prefill > 0 {
 		r.most = a.o.Prefill
 	}
-	if err := a.settleAll(list, r); err != nil {
-		return nil, err
+	return r, a.settleAll(list, r)
+}
+
+// settleBeside proves the best of the prefill pools of an engine, and settles the decode pools beside it.
+func (a *adviser) settleBeside(p *ranking, decodes []*shape, r *ranking) error {
+	if err := a.proveAll(p); err != nil || len(p.list) == 0 {
+		return err
 	}
-	if err := a.proveAll(r); err != nil || len(r.list) == 0 {
-		return nil, err
-	}
-	best := &r.list[0]
+	best := &p.list[0]
+	engine := best.prefill.engine
 	if a.o.Prefill > 0 {
 		best.n = a.o.Prefill / best.prefill.curve.Procs
 	}
-	return best, nil
+	var beside []*shape
+	for _, x := range decodes {
+		if x.decode.engine == engine && a.o.Engines[engine].Pairs(&best.prefill.pool.Plan, &x.decode.pool.Plan) {
+			x.prefill, x.others, x.requests = best.prefill, best.n, best.requests
+			beside = append(beside, x)
+		}
+	}
+	return a.settleAll(beside, r)
 }
 
 // hold answers with deployments that hold a demand in simulations.
