@@ -491,9 +491,18 @@ func (f *field) predict(w *worker, c *contender, s span) []weighed {
 				high = mid
 			}
 		}
-		break
+		if !f.nearly(&r) {
+			break
+		}
 	}
 	return out
+}
+
+// nearly reports whether larger batches than one that misses a limit may be within it: the time to the first token goes up and down
+// a little, as steps become longer and fewer.
+func (f *field) nearly(w *weighed) bool {
+	const littleLate = 1.2
+	return w.seen.Requests > 0 && w.seen.TPOT <= f.asked() && w.seen.TTFT <= littleLate*f.ttft
 }
 
 // miss remembers a contender whose smallest batch misses a limit.
