@@ -19,14 +19,30 @@ type Layered struct {
 }
 
 // Stacks reports whether the layers of a stage differ in nothing but whether they have experts, so that Layered says all about
-// them.
+// them, and all stages lie alike.
 func (e *Evaluator) Stacks(p *plan.Plan) bool {
 	m := e.problem.Model
-	return p.Pipelined && len(m.Mixed) == 0 && m.Experts.Interval <= 1 && e.problem.Offload == (Offload{})
+	return p.Pipelined && len(m.Mixed) == 0 && m.Experts.Interval <= 1 && e.problem.Offload == (Offload{}) && e.alike(p)
 }
 
-// Layered is that of a step under a plan. How many stages the plan has does not matter: a group of processors is taken to lie
-// as well as in a single one.
+// alike reports whether no stage of a plan crosses more borders of networks than a single one would. To cross more is not
+// always slower: of a network that is fast for some sizes of groups alone, fewer processors may be the better ones.
+func (e *Evaluator) alike(p *plan.Plan) bool {
+	stage := p.Attention.Procs() / p.Attention.PP
+	if p.Attention.PP == 1 || !e.problem.Assume.Borders {
+		return true
+	}
+	networks := e.problem.System.Networks
+	for i := range networks[:len(networks)-1] {
+		if size := networks[i].Size; stage%size != 0 && size%stage != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Layered is that of a step under a plan. How many stages the plan has does not matter: a group of processors lies as in a
+// single one.
 func (e *Evaluator) Layered(p *plan.Plan, s *op.Step) Layered {
 	one := *p
 	one.Attention.PP, one.LightLast = 1, false
@@ -71,8 +87,8 @@ func (e *Evaluator) after(pricer *cost.Pricer, s *workspace, w *schedule.Pass, a
 	return e.rules.Time(w)
 }
 
-// Staged is the least that a step takes under a plan, from what its layers do: as long as it does, but for groups of processors
-// that lie worse than in a single stage, micro-batches that wait for each other, and experts that are moved.
+// Staged is the least that a step takes under a plan, from what its layers do: as long as it does, but for micro-batches that
+// wait for each other and experts that are moved.
 func (e *Evaluator) Staged(p *plan.Plan, s *op.Step, l *Layered) float64 {
 	layers := plan.LayersPerStage(e.problem.Model.Layers, p.Attention.PP)
 	experts := float64(e.lowerer.ExpertLayers(layers))

@@ -3,6 +3,7 @@ package serving
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"throughline/deploy"
 	"throughline/estimate"
@@ -34,17 +35,22 @@ type Curve struct {
 	output float64 // tokens after the first
 	tokens float64 // that a step yields for a sequence
 	steps  []float64
+	edges  []edge  // at limits on a token that lie between batches
 	cuts   float64 // steps that a prompt shares with those who decode; 0 where these wait for it
 	holds  float64 // prompts that a step holds
 }
+
+// edge is the most sequences on average within a limit on the time of a token, where there is memory for more.
+type edge struct{ batch, token, step float64 }
 
 // margin is what a bound allows for: between the batches of a curve times are taken to grow evenly, and calibrated kernels
 // do not get better with the batch everywhere.
 const margin = 1.02
 
-// Curve is that of a pool, whose batch does not matter, with room for up to most sequences on a rank.
-func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, tokensPerStep float64) Curve {
-	c := p.curve(d, pool, n, tokensPerStep, (*server).least)
+// Curve is that of a pool, whose batch does not matter, with room for up to most sequences on a rank, and the limits on the time
+// per output token that it will be asked about.
+func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, tokensPerStep float64, limits ...float64) Curve {
+	c := p.curve(d, pool, n, tokensPerStep, (*server).least, limits)
 	if least := pool.Plan.Overlap.Least(); least > 1 && len(c.Token) > 0 {
 		// There is room for as many, but fewer may be under way.
 		k := closed{load: workload.Load{Lengths: n}, rules: d.Engine.Drafting(pool.Plan.Drafts), decode: p.servers[op.Decode].least(d, &pool.Plan, n)}
@@ -55,10 +61,10 @@ func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 
 // Steps is the curve of the very steps, where Curve bounds them from below.
 func (p *Predictor) Steps(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, tokensPerStep float64) Curve {
-	return p.curve(d, pool, n, tokensPerStep, (*server).steps)
+	return p.curve(d, pool, n, tokensPerStep, (*server).steps, nil)
 }
 
-func (p *Predictor) curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, tokensPerStep float64, steps func(*server, *deploy.Deployment, *plan.Plan, workload.Lengths) *Steps) Curve {
+func (p *Predictor) curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, tokensPerStep float64, steps func(*server, *deploy.Deployment, *plan.Plan, workload.Lengths) *Steps, limits []float64) Curve {
 	rules := d.Engine.Drafting(pool.Plan.Drafts)
 	c := Curve{Ranks: pool.Ranks(), Procs: pool.Procs(), output: float64(n.Output - 1), tokens: tokensPerStep}
 	c.Largest = p.largest(d, pool, n)
@@ -95,22 +101,50 @@ func (p *Predictor) curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 		c.waits = together > 1 && pool.Role == deploy.Both
 		rungs := 2*bits.Len(uint(c.Largest)) + 1
 		c.Batches, c.steps, c.Token = make([]int, 0, rungs), make([]float64, 0, rungs), make([]float64, 0, rungs)
+		at := func(b int) (token, step float64) {
+			step = k.step(float64(b))
+			token = step / tokensPerStep
+			if c.waits {
+				token += c.waiting(together*float64(b-least), step, cuts)
+			}
+			return token, step
+		}
 		for b := range ladder(c.Largest) {
 			if b < least {
 				continue
 			}
-			step := k.step(float64(b))
-			token := step / tokensPerStep
-			if c.waits {
-				token += c.waiting(together*float64(b-least), step, cuts)
-			}
+			token, step := at(b)
 			c.Batches, c.steps, c.Token = append(c.Batches, b), append(c.steps, step), append(c.Token, token)
 		}
 		for i := len(c.Token) - 2; i >= 0; i-- {
 			c.Token[i] = min(c.Token[i], c.Token[i+1]) // longer steps hide more of a prompt
 		}
+		c.cut(limits, at)
 	}
 	return c
+}
+
+// cut finds the largest batches within limits on the time of a token. Steps do not grow evenly between the batches of a curve: a
+// kernel takes as long for one token as for all of its tile.
+func (c *Curve) cut(limits []float64, at func(batch int) (token, step float64)) {
+	c.edges = make([]edge, 0, len(limits))
+	for _, limit := range limits {
+		i := slices.IndexFunc(c.Token, func(t float64) bool { return t > limit })
+		if i < 1 {
+			continue
+		}
+		low, high := edge{float64(c.Batches[i-1]), c.Token[i-1], c.steps[i-1]}, edge{float64(c.Batches[i]), c.Token[i], c.steps[i]}
+		for high.batch-low.batch > 1 {
+			mid := math.Floor((low.batch + high.batch) / 2)
+			if token, step := at(int(mid)); token <= limit {
+				low = edge{mid, token, step}
+			} else {
+				high = edge{mid, token, step}
+			}
+		}
+		part := (limit - low.token) / (high.token - low.token) // a mean number of sequences need not be whole
+		c.edges = append(c.edges, edge{low.batch + part*(high.batch-low.batch), limit, low.step + part*(high.step-low.step)})
+	}
 }
 
 // Most bounds the request rate of the pool at each batch.
@@ -223,9 +257,10 @@ func (c *Curve) Requests(limit, first float64) float64 {
 			break
 		}
 		best = max(best, c.rate(float64(b), c.Token[i], c.steps[i]))
-		if i+1 < len(c.Batches) {
-			// Any batch up to the next one, as far as the limit allows.
-			best = max(best, c.rate(c.between(i, limit)))
+	}
+	for _, e := range c.edges {
+		if e.token == limit {
+			best = max(best, c.rate(e.batch, e.token, e.step))
 		}
 	}
 	// All the sequences that there is room for are under way all the time.
@@ -279,16 +314,6 @@ func (c *Curve) Soonest(first, rate float64) float64 {
 		i++
 	}
 	return (first + c.output*c.Token[max(0, i-1)]) / margin
-}
-
-// between is the largest batch between a place of the curve and the next whose token is within a limit.
-func (c *Curve) between(i int, limit float64) (n, token, step float64) {
-	low, high := float64(c.Batches[i]), float64(c.Batches[i+1])
-	if c.Token[i+1] <= limit {
-		return high, c.Token[i+1], c.steps[i+1]
-	}
-	part := (limit - c.Token[i]) / (c.Token[i+1] - c.Token[i])
-	return low + part*(high-low), limit, c.steps[i] + part*(c.steps[i+1]-c.steps[i])
 }
 
 // at is the token at a number of sequences, between batches of the curve in proportion.

@@ -284,14 +284,13 @@ func (w *waves) laden(own, all float64) (share, longer float64) {
 	if all <= 0 {
 		return 0, 0
 	}
-	share = -math.Expm1(-all)
+	share = max(-math.Expm1(-all), own/w.holds)
 	var more float64 // prompts, beyond the first of a step
 	switch {
-	case w.cuts > 1:
+	case w.cuts > 1: // they follow one another
 	case w.group > w.clients: // ranks get their requests in turn: each has one before any has two
 		more = min(w.holds-1, max(0, all*w.clients/w.group-0.5))
 	default:
-		share = max(share, own/w.holds)
 		more = own - share
 	}
 	longer = share * (w.alone - w.cuts*w.step)
@@ -413,11 +412,16 @@ func (w *waves) gathering(c *closed, own, all float64) float64 {
 // has come in it. Of the requests that come at these rates to the rank, and to all that wait for each other, a step of s
 // seconds is followed by another unless none comes in it, which is so in e^(-all·s) of the cases.
 func (w *waves) served(rate, all float64) float64 {
-	s := w.alone
+	// It solves s = alone + more·(rate·s − 1 + e^(−rate·s)), whose right side curves upwards: from the left, Newton's steps stay there.
+	s, longest := w.alone, max(w.alone, w.full*w.holds)
 	for range 64 {
-		last := s
-		s = min(max(w.alone, w.full*w.holds), w.alone+w.more*(rate*s+math.Expm1(-rate*s)))
-		if s-last <= 1e-7*s {
+		come := -math.Expm1(-rate * s) // the share of steps in which one comes
+		ahead, slope := w.alone+w.more*(rate*s-come)-s, 1-w.more*rate*come
+		if ahead >= slope*(longest-s) {
+			s = longest
+			break
+		}
+		if s += ahead / slope; ahead <= 1e-9*s*slope {
 			break
 		}
 	}

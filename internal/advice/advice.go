@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"throughline/deploy"
@@ -385,14 +386,31 @@ func (c *Candidate) look() error {
 	return nil
 }
 
+// Numbers are all looked at up to twice so many, and so many between a power of two and the next: of instances of a pool, and of the
+// nodes of an instance.
+const (
+	mostCounts = 256
+	mostNodes  = 64
+)
+
+// upTo is the next number from n on of so many that are looked at between a power of two and the next. It does not depend on how
+// many there may be: what there is on fewer processors there is on more.
+func upTo(most, n int) int {
+	step := max(1, 1<<(bits.Len(uint(n))-1)/most)
+	return (n + step - 1) / step * step
+}
+
 // sizes are the sizes of an instance on so many processors: up to 8, more of one node in fours or as parts of it, and whole
-// nodes. What there is on fewer processors there is on more.
+// nodes.
 func sizes(gpus, perNode int) []int {
 	var out []int
-	for n := 1; n <= gpus; n++ {
-		if n <= perNode && (n <= 8 || n%4 == 0 || perNode%n == 0) || n%perNode == 0 {
+	for n := 1; n <= min(gpus, perNode-1); n++ {
+		if n <= 8 || n%4 == 0 || perNode%n == 0 {
 			out = append(out, n)
 		}
+	}
+	for nodes := 1; nodes*perNode <= gpus; nodes = upTo(mostNodes, nodes+1) {
+		out = append(out, nodes*perNode)
 	}
 	return out
 }

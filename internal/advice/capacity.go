@@ -27,10 +27,15 @@ const (
 	// sideBySide is how many shapes are simulated before what they did rules others out. It does not depend on the workers,
 	// so that the result does not either.
 	sideBySide = 4
+	// prefillsKept is the prefill pools of an engine that are proved, of which the best is taken.
+	prefillsKept = 2
 	// patience is the requests of the longest runs of what is shown first, unless more are under way at a time.
 	patience = 16 * simulate.LeastRequests
 	// queueing is how many more instances than the closed form asks for are tried first.
 	queueing = 1.15
+	// slice is the instances that are only looked at, in place of twice as many or more: they get as much each, and hardly tell
+	// how many others there are.
+	slice = 16
 )
 
 // shape is deployments that differ in the number of instances of one pool.
@@ -104,6 +109,22 @@ func (s *shape) trial(n int) (*simulate.Trial, error) {
 	return t, err
 }
 
+// slice is the trial of a part of so many instances, with as much to do for each, where there are many.
+func (s *shape) slice(n int) (*simulate.Trial, error) {
+	parts := n / slice
+	if parts < 2 || s.demand.trace != nil {
+		return s.trial(n)
+	}
+	part, demand := *s, *s.demand
+	few := (n + parts - 1) / parts
+	share := float64(few) / float64(n)
+	demand.Rate *= share
+	part.demand, part.others = &demand, int(math.Ceil(share*float64(s.others)-1e-9))
+	t, err := part.trial(few)
+	s.times = part.times
+	return t, err
+}
+
 // held is a shape with as few instances as hold the demand.
 type held struct {
 	*shape
@@ -135,7 +156,7 @@ func (a *adviser) settle(s *shape, most int, crowded bool) (*held, error) {
 	found := 0 // instances that hold
 	var glanced *simulate.Capacity
 	try := func(n int) error {
-		t, err := s.trial(n)
+		t, err := s.slice(n)
 		if err != nil {
 			return err
 		}
@@ -171,61 +192,90 @@ func (a *adviser) settle(s *shape, most int, crowded bool) (*held, error) {
 // prove finds the fewest instances by runs that are long enough to tell: that so many hold, and that one fewer does not. For
 // what is shown first, the runs of both are equally long.
 func (a *adviser) prove(h *held, first bool, most int) error {
-	runs, requests := simulate.Replications/2, 0
+	p := proof{held: h, first: first, runs: simulate.Replications / 2, known: map[int]*simulate.Capacity{}}
 	if first {
-		runs, requests = simulate.Replications, h.requests
+		p.runs, p.least = simulate.Replications, h.requests
 	}
-	decide := func(n int) error {
-		t, err := h.shape.trial(n)
-		if err != nil {
+	for {
+		if err := p.search(a, most); err != nil || h.n == 0 {
 			return err
 		}
-		t.Runs, t.Requests = runs, max(t.Requests, requests)
-		if first {
-			t.Patience = patience
-		}
-		got, err := t.Decide(a.ctx)
-		if err != nil {
-			return err
-		}
-		if h.requests = max(h.requests, got.Requests); got.Holds {
-			h.n, h.trial, h.capacity = n, t, got
-		}
-		return nil
-	}
-	fails := 0 // instances that do not hold
-	for n := h.n; h.capacity == nil; n++ {
-		if h.shape.processors(n) > most {
-			h.n = 0
+		if p.least = h.requests; !first || h.capacity.Requests >= p.least {
 			return nil
 		}
-		if err := decide(n); err != nil {
+		n := h.n // which was told by shorter runs than one fewer
+		h.capacity = nil
+		if err := p.decide(a, n); err != nil || h.capacity != nil {
 			return err
 		}
-		if h.capacity == nil {
+		h.n++
+	}
+}
+
+// proof is the runs of a shape that decide.
+type proof struct {
+	*held
+	first bool
+	runs  int
+	least int // requests of a run
+	known map[int]*simulate.Capacity
+}
+
+// decide tells whether so many instances hold; if so, they are the ones.
+func (p *proof) decide(a *adviser, n int) error {
+	if got := p.known[n]; got != nil && !got.Holds && got.Requests >= p.least {
+		return nil
+	}
+	t, err := p.shape.trial(n)
+	if err != nil {
+		return err
+	}
+	t.Runs, t.Requests = p.runs, max(t.Requests, p.least)
+	if p.first {
+		t.Patience = patience
+	}
+	got, err := t.Decide(a.ctx)
+	if err != nil {
+		return err
+	}
+	p.known[n] = got
+	if p.requests = max(p.requests, got.Requests); got.Holds {
+		p.n, p.trial, p.capacity = n, t, got
+	}
+	return nil
+}
+
+// search goes up from the number that a glance found until so many hold, in ever longer steps, and back down to the fewest.
+func (p *proof) search(a *adviser, most int) error {
+	fails := 0 // instances that do not hold
+	for n, step := p.n, 1; p.capacity == nil; n, step = n+step, 2*step {
+		for step > 1 && p.shape.processors(n) > most {
+			n, step = n-step/4, step/2
+		}
+		if p.shape.processors(n) > most {
+			p.n = 0
+			return nil
+		}
+		if err := p.decide(a, n); err != nil {
+			return err
+		}
+		if p.capacity == nil {
 			fails = n
 		}
 	}
-	for h.n-1 > fails {
-		was := h.n
-		if err := decide(h.n - 1); err != nil {
+	for p.n-1 > fails {
+		n := p.n - 1
+		if fails > 0 {
+			n = fails + (p.n-fails)/2
+		}
+		if err := p.decide(a, n); err != nil {
 			return err
 		}
-		if h.n == was {
-			fails = h.n - 1
+		if p.n != n {
+			fails = n
 		}
 	}
-	h.gpus = h.shape.processors(h.n)
-	if requests = h.requests; first && h.capacity.Requests < requests {
-		n := h.n
-		h.capacity = nil
-		if err := decide(n); err == nil && h.capacity == nil {
-			h.n++
-			return a.prove(h, first, most)
-		} else if err != nil {
-			return err
-		}
-	}
+	p.gpus = p.shape.processors(p.n)
 	return nil
 }
 
@@ -409,27 +459,43 @@ func (a *adviser) disaggregated(d *Demand, r *ranking) error {
 	if err != nil {
 		return err
 	}
-	var beside []*shape
+	var list []*ranking
 	for e := range f.templates {
-		best, err := a.bestPrefill(e, prefills, decodes, r.most)
+		p, err := a.settlePrefill(e, prefills, decodes, r.most)
 		if err != nil {
 			return err
 		}
-		if best == nil {
-			continue
-		}
-		for _, x := range decodes {
-			if x.decode.engine == e && a.o.Engines[e].Pairs(&best.prefill.pool.Plan, &x.decode.pool.Plan) {
-				x.prefill, x.others, x.requests = best.prefill, best.n, best.requests
-				beside = append(beside, x)
-			}
+		if len(p.list) > 0 {
+			list = append(list, p)
 		}
 	}
-	return a.settleAll(beside, r)
+	// The best first: what is found beside it rules others out.
+	least := func(p *ranking) int { return p.list[0].gpus + leastDecode(p.list[0].prefill.engine, decodes) }
+	slices.SortStableFunc(list, func(x, y *ranking) int { return cmp.Compare(least(x), least(y)) })
+	for _, p := range list {
+		if most, _ := r.limit(); least(p) > most {
+			continue
+		}
+		if err := a.settleBeside(p, decodes, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// bestPrefill is the prefill pool of an engine that holds the limit on the first token with the fewest processors.
-func (a *adviser) bestPrefill(engine int, prefills, decodes []*shape, most int) (*held, error) {
+// leastDecode is the fewest processors of a decode pool of an engine in closed form.
+func leastDecode(engine int, decodes []*shape) int {
+	out := math.MaxInt / 2
+	for _, x := range decodes {
+		if x.decode.engine == engine {
+			out = min(out, x.fewest(1)*x.decode.curve.Procs)
+		}
+	}
+	return out
+}
+
+// settlePrefill is the prefill pools of an engine that hold the limit on the first token with the fewest processors, at a glance.
+func (a *adviser) settlePrefill(engine int, prefills, decodes []*shape, most int) (*ranking, error) {
 	var list []*shape
 	for _, p := range prefills {
 		if p.prefill.engine != engine || a.o.Prefill > 0 && a.o.Prefill < p.prefill.curve.Procs {
@@ -441,24 +507,34 @@ func (a *adviser) bestPrefill(engine int, prefills, decodes []*shape, most int) 
 		if at < 0 {
 			continue
 		}
-		p.decode, p.others = decodes[at].decode, decodes[at].fewest(1)
+		p.decode, p.others = decodes[at].decode, 1 // which gets nothing to do
 		list = append(list, p)
 	}
-	r := &ranking{keep: sideBySide, most: most - 1}
+	r := &ranking{keep: prefillsKept, most: most - 1}
 	if a.o.Prefill > 0 {
 		r.most = a.o.Prefill
 	}
-	if err := a.settleAll(list, r); err != nil {
-		return nil, err
+	return r, a.settleAll(list, r)
+}
+
+// settleBeside proves the best of the prefill pools of an engine, and settles the decode pools beside it.
+func (a *adviser) settleBeside(p *ranking, decodes []*shape, r *ranking) error {
+	if err := a.proveAll(p); err != nil || len(p.list) == 0 {
+		return err
 	}
-	if err := a.proveAll(r); err != nil || len(r.list) == 0 {
-		return nil, err
-	}
-	best := &r.list[0]
+	best := &p.list[0]
+	engine := best.prefill.engine
 	if a.o.Prefill > 0 {
 		best.n = a.o.Prefill / best.prefill.curve.Procs
 	}
-	return best, nil
+	var beside []*shape
+	for _, x := range decodes {
+		if x.decode.engine == engine && a.o.Engines[engine].Pairs(&best.prefill.pool.Plan, &x.decode.pool.Plan) {
+			x.prefill, x.others, x.requests = best.prefill, best.n, best.requests
+			beside = append(beside, x)
+		}
+	}
+	return a.settleAll(beside, r)
 }
 
 // hold answers with deployments that hold a demand in simulations.

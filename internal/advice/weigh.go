@@ -204,8 +204,9 @@ func (f *field) weigh() error {
 		beat := make([]float64, len(f.limits))
 		left = false
 		for k := range beat {
-			beat[k] = max(f.toBeat(k), share*top[k])
-			left = left || beat[k] > f.toBeat(k)
+			if beat[k] = f.toBeat(k); share > 0 && share*top[k] > beat[k] { // without decoding there may be no bound
+				beat[k], left = share*top[k], true
+			}
 		}
 		open := f.open(beat, done)
 		for k := len(f.limits) - 1; k >= 0; k-- {
@@ -260,7 +261,7 @@ func (f *field) contend(beat []float64, visit func(c contender, rates []float64)
 	for _, i := range f.dense {
 		d := f.decodes[i]
 		first, last := f.counts(d, beat)
-		for count := first; count <= last; count++ {
+		for count := upTo(mostCounts, first); count <= last; count = upTo(mostCounts, count+1) {
 			for k := range rates {
 				if rates[k] = float64(count) * d.rates[k]; f.o.Objective == Latency {
 					rates[k] = d.rates[k] // one client has one instance
@@ -490,9 +491,18 @@ func (f *field) predict(w *worker, c *contender, s span) []weighed {
 				high = mid
 			}
 		}
-		break
+		if !f.nearly(&r) {
+			break
+		}
 	}
 	return out
+}
+
+// nearly reports whether larger batches than one that misses a limit may be within it: the time to the first token goes up and down
+// a little, as steps become longer and fewer.
+func (f *field) nearly(w *weighed) bool {
+	const littleLate = 1.2
+	return w.seen.Requests > 0 && w.seen.TPOT <= f.asked() && w.seen.TTFT <= littleLate*f.ttft
 }
 
 // miss remembers a contender whose smallest batch misses a limit.

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -69,6 +70,10 @@ func newPlan(s Streams) *cobra.Command {
 			o.Told = bar.told
 			got, err := advice.Give(cmd.Context(), l, o)
 			bar.finish()
+			if errors.Is(err, context.Canceled) {
+				s.linger(time.Second)
+				fmt.Fprintln(s.Err, "throughline: no deployment was found before the interruption")
+			}
 			if err != nil {
 				return err
 			}
@@ -138,7 +143,7 @@ func workers(q *question.Question) int { return cmp.Or(q.Jobs, runtime.GOMAXPROC
 // askPlan is the question of the flags with its files, and the options of its search; all problems at once.
 func askPlan(s Streams, flags *settings, view *viewOptions, asked *charts, out *output) (*question.Loaded, advice.Options, *sheet, error) {
 	q, err := flags.read()
-	if (q.Rate > 0 || q.Simulates() && q.Traffic.Trace != "") && !flags.given("gpus") && (!flags.given("objective") || q.Objective == question.MinGPUs) {
+	if (q.Rate > 0 || q.Simulates() && q.Traffic.Trace != "") && !flags.given("gpus") && q.Fleet == "" && (!flags.given("objective") || q.Objective == question.MinGPUs) {
 		q.Objective, q.GPUs = question.MinGPUs, mostPlanned
 	}
 	sheet, wrong := asked.plan(q.Files(), nil, out)

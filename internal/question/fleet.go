@@ -145,6 +145,11 @@ func (q *Question) neededOfFleet() error {
 	if q.Objective == MinGPUs {
 		errs = append(errs, wrong("objective", "min-gpus looks for a number of GPUs, and pool gives it; give system and gpus in place of pool"))
 	}
+	for _, goal := range []struct{ setting, limit string }{{"ttft", q.Goals.TTFT}, {"tpot", q.Goals.TPOT}} {
+		if strings.Contains(goal.limit, ":") {
+			errs = append(errs, wrong(goal.setting, goal.limit+" is held by simulation, on GPUs of one kind; with pool give a limit on the mean, or system and gpus in place of pool"))
+		}
+	}
 	var roles [3]int
 	shares := q.shares()
 	for i := range shares {

@@ -34,8 +34,10 @@ const (
 	LeastRequests = 10_000
 	mostRequests  = 640_000
 	// lifetimes is how many times as many requests a run has as are under way at a time: the first of them find the system
-	// empty, the last leave it empty, and neither is counted.
-	lifetimes = 10
+	// empty, the last leave it empty, and neither is counted. Of many that are under way, fewer times tell as much: a run has so
+	// many requests, or some lifetimes at least.
+	lifetimes, leastLifetimes = 10, 4
+	manyRequests              = 20_000
 	// warmUp is the share of the requests at the front that is not counted.
 	warmUp = 0.2
 	// mostRuns decide; where they do not, each has four times as many requests, up to what there is patience for.
@@ -140,7 +142,8 @@ func (t *Trial) steady(ctx context.Context, seed uint64) (*sample, error) {
 		if err != nil || s.result == nil || t.Recorded || t.Requests >= mostRequests {
 			return s, err
 		}
-		under := lifetimes * s.whole * s.rate
+		under := s.whole * s.rate
+		under = max(min(lifetimes*under, manyRequests), leastLifetimes*under)
 		if float64(t.Requests) >= under && !s.result.Rising() || max(s.all[0], s.all[1]) > clearly {
 			return s, nil
 		}
@@ -149,9 +152,9 @@ func (t *Trial) steady(ctx context.Context, seed uint64) (*sample, error) {
 	}
 }
 
-// verdict is what a run says by itself.
+// verdict is what a run says by itself: by those in its middle, unless its end is clearly beyond a limit.
 func (s *sample) verdict() verdict {
-	if max(s.margins[0], s.margins[1]) > 0 {
+	if max(s.margins[0], s.margins[1]) > 0 || max(s.all[0], s.all[1]) > clearly {
 		return breaks
 	}
 	return keeps

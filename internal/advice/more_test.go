@@ -1,0 +1,61 @@
+package advice
+
+import (
+	"context"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"throughline/engine"
+	"throughline/internal/question"
+	"throughline/internal/test/long"
+	"throughline/plan"
+	"throughline/search"
+)
+
+// TestMoreNeverGiveLess: on more processors the first deployment does as many requests per second as on fewer or more, and so does the
+// last of the frontier; by the grade that deployments are told apart by. Instances have to find room on nodes, of which the last may
+// be smaller.
+func TestMoreNeverGiveLess(t *testing.T) {
+	long.Check(t, func(t *rapid.T) {
+		q := question.DefaultOf(question.Plan)
+		q.Model = rapid.SampledFrom([]string{"Llama-3.1-8B", "Qwen3-30B-A3B", "gpt-oss-20b"}).Draw(t, "model")
+		q.System = rapid.SampledFrom([]string{"H100_SXM", "L40S"}).Draw(t, "system")
+		q.Input, q.Output = rapid.IntRange(100, 10000).Draw(t, "isl"), rapid.IntRange(2, 1000).Draw(t, "osl")
+		if rapid.Bool().Draw(t, "limited") {
+			q.TPOT = rapid.Float64Range(5, 60).Draw(t, "tpot")
+		}
+		q.GPUs = 8
+		l, err := q.Load()
+		if err != nil {
+			t.Skip(err)
+		}
+		engines, err := engine.Choices(rapid.SampledFrom([]string{"sglang", "vllm", "trtllm"}).Draw(t, "engine"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := Options{
+			GPUsPerNode: rapid.SampledFrom([]int{4, 8, 16}).Draw(t, "per node"), Engines: engines, Top: 1, Workers: 2,
+			Mode:     rapid.SampledFrom([]Mode{Aggregated, Disaggregated, Both}).Draw(t, "mode"),
+			Overlaps: []plan.Overlap{plan.NoOverlap, plan.TwoBatch}, Redundant: search.Range{High: 2}, Objective: Throughput,
+		}
+		fewer := rapid.IntRange(8, 79).Draw(t, "fewer")
+		more := rapid.IntRange(fewer+1, 80).Draw(t, "more")
+		most := func(gpus int) (first, last float64) {
+			o.GPUs = gpus
+			got, err := Give(context.Background(), l, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got.Ranked) == 0 {
+				return 0, 0
+			}
+			return got.Ranked[0].Seen.Requests, got.Frontier[len(got.Frontier)-1].Seen.Requests
+		}
+		first, last := most(fewer)
+		firstOfMore, lastOfMore := most(more)
+		if firstOfMore < first/grade || lastOfMore < last/grade {
+			t.Fatalf("%d processors: %v/s, at most %v/s; %d: %v/s, at most %v/s", fewer, first, last, more, firstOfMore, lastOfMore)
+		}
+	})
+}
