@@ -78,6 +78,20 @@ func (e *Evaluator) blocks(pricer *cost.Pricer, overlap plan.Overlap, out *sched
 	}
 }
 
+// apart is how far the slowest of the ranks that exchange tokens lags in a step, as a share of what it computes.
+func (e *Evaluator) apart(pricer *cost.Pricer, s *op.Step) float64 {
+	if s.Phase() != op.Prefill || !e.problem.Assume.Imbalance {
+		return 0
+	}
+	ops := e.stage.list.All()
+	for _, i := range e.stage.list.Comms() {
+		if o := &ops[i]; o.Kind == op.Dispatch && o.Group > 1 {
+			return pricer.Apart(o) * e.lowerer.Slowest(int(o.Group))
+		}
+	}
+	return 0
+}
+
 // leg is what the operators from one to before another compute in one layer, where products have so much of the units.
 func (e *Evaluator) leg(pricer *cost.Pricer, p *schedule.Pass, b *schedule.Block, from, to int, left float64) schedule.Leg {
 	t := e.computing(pricer, p, b, from, to)

@@ -227,6 +227,9 @@ func (s *stage) routes() *experts.Routing {
 // Busiest is how many times the mean the busiest rank of the experts got in what was lowered last.
 func (l *Lowerer) Busiest() float64 { return l.times }
 
+// Slowest is by how many standard deviations the slowest of several ranks lags behind their mean.
+func (l *Lowerer) Slowest(ranks int) float64 { return l.routing.Largest(ranks) }
+
 // Rebalances reports whether a plan has copies of experts that are moved to where tokens go.
 func (l *Lowerer) Rebalances(p *plan.Plan) bool {
 	return p.Redundant > 0 && p.Experts.EP > 1 && l.assume.Imbalance && !l.popularity[Decode].Even()
