@@ -36,12 +36,17 @@ func (s *stage) experts() {
 		tokens = (visits + group*shared) * e.CapacityFactor
 	}
 	local := s.resident()
-	read := local
+	read, rows := local, mean/local
 	if s.assume.TouchedExperts {
 		routed := float64(e.Routed+p.Redundant) / float64(p.Experts.EP)
-		read -= routed * (1 - s.routes().TouchedShare(group*float64(p.Experts.EP)))
+		touched := routed * s.routes().TouchedShare(group*float64(p.Experts.EP))
+		rows = mean / (local - routed + touched)
+		if s.assume.Imbalance {
+			touched = s.routes().MostTouched(touched, routed, p.Experts.EP)
+		}
+		read += touched - routed
 	}
-	x := expertProduct{resident: local, read: read, rows: mean / read, tokens: tokens}
+	x := expertProduct{resident: local, read: read, rows: rows, tokens: tokens}
 
 	normed := s.cardTokens
 	if p.Gathered {
