@@ -260,12 +260,9 @@ func (p *Pricer) Contended(o *op.Op) (times, units float64) {
 }
 
 // Apart is how far apart ranks are that exchange tokens in prefill: the standard deviation of the time in which they compute, as a
-// share of it. Within a node nothing is known of it.
-func (p *Pricer) Apart(o *op.Op) float64 {
+// share of it.
+func (p *Pricer) Apart() float64 {
 	if p.kernels.set == nil {
-		return 0
-	}
-	if nodes, _ := p.net.Nodes(o.Members()); nodes < 2 {
 		return 0
 	}
 	return barrierShare / slowestOf32

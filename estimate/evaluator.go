@@ -226,7 +226,7 @@ func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 	w.Stages, w.Batches, w.Drafts, w.Pipelined = p.Attention.PP, p.Batch.Count, p.Drafts, p.Pipelined
 	w.Filled, w.Last = p.Filled(e.problem.Model.Layers)
 	e.pass(pricer, &e.stage, overlapOf(p, s), recorded, &w.Layers)
-	w.Layers.Apart = e.apart(pricer, s)
+	w.Layers.Apart = e.apart(pricer, p, s)
 	if p.Drafts > 0 {
 		e.pass(pricer, &e.draft, plan.NoOverlap, recorded, &w.Draft)
 	}

@@ -84,15 +84,16 @@ func (e *Evaluator) blocks(pricer *cost.Pricer, overlap plan.Overlap, out *sched
 	}
 }
 
-// apart is how far the slowest of the ranks that exchange tokens lags in a step, as a share of what it computes.
-func (e *Evaluator) apart(pricer *cost.Pricer, s *op.Step) float64 {
+// apart is how far the slowest of the ranks that exchange tokens lags in a step, as a share of what it computes. The stages of a
+// pipeline wait for each other, too.
+func (e *Evaluator) apart(pricer *cost.Pricer, p *plan.Plan, s *op.Step) float64 {
 	if s.Phase() != op.Prefill || !e.problem.Assume.Imbalance {
 		return 0
 	}
 	ops := e.stage.list.All()
 	for _, i := range e.stage.list.Comms() {
 		if o := &ops[i]; o.Kind == op.Dispatch && o.Group > 1 {
-			return pricer.Apart(o) * e.lowerer.Slowest(int(o.Group))
+			return pricer.Apart() * e.lowerer.Slowest(int(o.Group)*p.InFlight())
 		}
 	}
 	return 0

@@ -81,7 +81,7 @@ func TestOverlapBySize(t *testing.T) {
 }
 
 // TestRanks: DeepSeek-V3 on 32 H200: in prefill ranks wait for the slowest of them, 13.9% of what they compute, as the barriers of three
-// profiles over 32 ranks show (cost/kernels.go); less among 16, and not within a node, nor in decode.
+// profiles over 32 ranks show (cost/kernels.go); less among fewer, and not in decode.
 func TestRanks(t *testing.T) {
 	problem := *caseProblem(t, 3)
 	problem.Phase = op.Prefill
@@ -113,7 +113,7 @@ func TestRanks(t *testing.T) {
 		overlap plan.Overlap
 		want    float64
 	}{
-		{32, plan.NoOverlap, 0.1386}, {16, plan.NoOverlap, 0.1386 * 1.77 / 2.07}, {8, plan.NoOverlap, 0},
+		{32, plan.NoOverlap, 0.1386}, {16, plan.NoOverlap, 0.1386 * 1.77 / 2.07}, {8, plan.NoOverlap, 0.1386 * 1.42 / 2.07},
 		// Beside an exchange computation takes longer, which is no difference between ranks.
 		{32, plan.TwoBatch, 0.134},
 	} {

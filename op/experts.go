@@ -35,18 +35,9 @@ func (s *stage) experts() {
 		s.times = visits / (group * float64(e.TopK))
 		tokens = (visits + group*shared) * e.CapacityFactor
 	}
-	local := s.resident()
-	read, rows := local, mean/local
-	if s.assume.TouchedExperts {
-		routed := float64(e.Routed+p.Redundant) / float64(p.Experts.EP)
-		touched := routed * s.routes().TouchedShare(group*float64(p.Experts.EP))
-		rows = mean / (local - routed + touched)
-		if s.assume.Imbalance {
-			touched = s.routes().MostTouched(touched, routed, p.Experts.EP)
-		}
-		read += touched - routed
-	}
-	x := expertProduct{resident: local, read: read, rows: rows, tokens: tokens}
+	x := expertProduct{resident: s.resident(), tokens: tokens}
+	read, most := s.touched(x.resident, group)
+	x.read, x.rows = most, mean/read
 
 	normed := s.cardTokens
 	if p.Gathered {
@@ -108,6 +99,22 @@ func (s *stage) expertBlock(x expertProduct, tokens, hidden, width float64) {
 	}
 	s.quantise(ExpertQuantise, tokens*width)
 	s.expertLinear(ExpertDown, x, width, hidden)
+}
+
+// touched is the experts that a processor reads on average, and those of the one that reads the most, where each holds so many and
+// tokens of such a group visit them.
+func (s *stage) touched(held, group float64) (mean, most float64) {
+	if !s.assume.TouchedExperts {
+		return held, held
+	}
+	ep := s.plan.Experts.EP
+	routed := float64(s.model.Experts.Routed+s.plan.Redundant) / float64(ep)
+	others := held - routed // shared ones, which are always read
+	mean = routed * s.routes().TouchedShare(group*float64(ep))
+	if !s.assume.Imbalance {
+		return others + mean, others + mean
+	}
+	return others + mean, others + s.routes().MostTouched(mean, routed, ep)
 }
 
 // sharedApart reports whether the shared experts are a dense block of their own, as engines have it where tokens are sent to the
