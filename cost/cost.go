@@ -259,6 +259,15 @@ func (p *Pricer) Contended(o *op.Op) (times, units float64) {
 	return t.contended, 1 - t.units
 }
 
+// Apart is how far apart ranks are that exchange tokens in prefill: the standard deviation of the time in which they compute, as a
+// share of it.
+func (p *Pricer) Apart() float64 {
+	if p.kernels.set == nil {
+		return 0
+	}
+	return barrierShare / slowestOf32
+}
+
 // among is the same among these members.
 func (p *Pricer) among(o *op.Op, m hardware.Members) (b Busy, sent float64) {
 	r := p.net.route(o.Collective, m, o.Moved)

@@ -97,7 +97,7 @@ func DetailOf(p *Problem, of *plan.Plan) (*Detail, error) {
 func (e *Evaluator) Detail(p *plan.Plan) *Detail {
 	var whole Estimate
 	e.Evaluate(p, &whole)
-	d := &Detail{Shares: Shares{Communication: whole.TransferTime, Waiting: whole.WaitTime + whole.MovingTime + whole.LaunchTime, Offload: whole.OffloadTime}}
+	d := &Detail{Shares: Shares{Communication: whole.TransferTime, Waiting: whole.WaitTime + whole.RanksTime + whole.MovingTime + whole.LaunchTime, Offload: whole.OffloadTime}}
 	pricer, uncovered := e.pricer(e.problem.Phase), e.work.Uncovered()
 	var t trust
 	for kind := range PartCount {
@@ -295,7 +295,7 @@ type Shares struct {
 	Attention, MLP, Drafts, Ends float64
 	// Communication is that of all parts, and the transfers between stages.
 	Communication float64
-	// Waiting is for the slowest stage of a pipeline and for experts that move, and for the host, Offload for the second memory tier.
+	// Waiting is for the slowest stage of a pipeline, the slowest rank, experts that move and the host, Offload for the second memory tier.
 	Waiting, Offload float64
 	// By what bounds it; with Communication, Waiting and Offload the step.
 	Compute, Memory float64

@@ -48,6 +48,7 @@ type Estimate struct {
 	DraftTime    float64 // of that: drafting tokens
 	EndsTime     float64 // of that: embedding, output projection, sampling
 	WaitTime     float64 // of that: waiting for the slowest stage of a pipeline
+	RanksTime    float64 // of that: waiting for the slowest rank of those that exchange tokens
 	MovingTime   float64 // of that: moving experts to other processors, now and then
 	LaunchTime   float64 // of that: waiting for a host that launches operators one by one
 	OffloadTime  float64 // of that: waiting for the second memory tier

@@ -234,6 +234,7 @@ func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 	w.Stages, w.Batches, w.Drafts, w.Pipelined = p.Attention.PP, p.Batch.Count, p.Drafts, p.Pipelined
 	w.Filled, w.Last = p.Filled(e.problem.Model.Layers)
 	e.pass(pricer, &e.stage, overlapOf(p, s), recorded, &w.Layers)
+	w.Layers.Apart = e.apart(pricer, p, s)
 	if p.Drafts > 0 {
 		e.pass(pricer, &e.draft, plan.NoOverlap, recorded, &w.Draft)
 	}
@@ -367,6 +368,7 @@ func (e *Evaluator) total(t *schedule.Times, out *Estimate) {
 	p := &out.Plan
 	out.StepTime, out.StageTime, out.TransferTime, out.DraftTime = t.Step, t.Stage, t.HandOn, t.Draft
 	out.EndsTime, out.WaitTime, out.OffloadTime, out.MovingTime, out.LaunchTime = t.Ends, t.Wait, t.Second, t.Moving, t.Launch
+	out.RanksTime = t.Ranks
 	out.KV = Transfer{}
 	sequences := float64(p.Batch.Count) * float64(p.InFlight()) * float64(p.Attention.DP) * float64(p.Sequences(e.moe))
 	if e.problem.Phase == op.Prefill {

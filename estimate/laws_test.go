@@ -228,7 +228,7 @@ func TestTotalsAgree(t *testing.T) {
 			exposed += c.Exposed
 		}
 		equal(t, "exposed communication", exposed, filled*float64(pl.Batch.Count*pl.Attention.PP)*s.Exposed())
-		equal(t, "step time", got.StepTime, filled*float64(pl.Batch.Count*pl.Attention.PP)*s.Time()+got.TransferTime+got.DraftTime+got.EndsTime+got.WaitTime+got.MovingTime+got.LaunchTime)
+		equal(t, "step time", got.StepTime, filled*float64(pl.Batch.Count*pl.Attention.PP)*s.Time()+got.TransferTime+got.DraftTime+got.EndsTime+got.WaitTime+got.RanksTime+got.MovingTime+got.LaunchTime)
 		if !pl.Pipelined && got.WaitTime != 0 || !p.Assume.Ends && got.EndsTime != 0 {
 			t.Fatalf("%v s of waiting, %v s at the ends under %s", got.WaitTime, got.EndsTime, p.Assume.Name)
 		}

@@ -51,54 +51,65 @@ func (e *Evaluator) blocks(pricer *cost.Pricer, overlap plan.Overlap, out *sched
 			}
 		}
 	}
+	comms := out.Comms // of the runs that are left, in their order
 	for i := range e.runs {
 		b := &out.Blocks[i]
 		b.Run, b.Count = e.runs[i], 0
-		from := b.From
-		for j := b.From; j < b.To; j++ {
-			if o := &out.Ops[j]; o.Exchanges() {
-				l := &b.Legs[b.Count]
-				*l = e.leg(pricer, out, b, from, j, left)
-				l.Exchange = e.rules.Exposed(o, out.Busy[j])
-				if l.Exchange > 0 {
-					l.Taken = out.Busy[j].Displaced / out.Busy[j].Time
-				}
-				if overlap == plan.SingleBatch {
-					e.beside(pricer, out, b, o, l)
-				} else {
-					times, _ := pricer.Contended(o)
-					l.Contended = (times - 1) * l.Exchange
-				}
-				b.Count++
-				from = j + 1
+		from, aside := b.From, 0.0 // aside: communication that counts as computation
+		for len(comms) > 0 && int(comms[0]) < b.To {
+			j := int(comms[0])
+			comms = comms[1:]
+			o := &out.Ops[j]
+			if !o.Exchanges() {
+				aside += o.Repeat * e.rules.Exposed(o, out.Busy[j])
+				continue
 			}
+			l := &b.Legs[b.Count]
+			e.leg(pricer, out, b, from, j, left, aside, l)
+			l.Exchange = e.rules.Exposed(o, out.Busy[j])
+			if l.Exchange > 0 {
+				l.Taken = out.Busy[j].Displaced / out.Busy[j].Time
+			}
+			if overlap == plan.SingleBatch {
+				e.beside(pricer, out, b, o, l)
+			} else {
+				times, _ := pricer.Contended(o)
+				l.Contended = (times - 1) * l.Exchange
+			}
+			b.Count++
+			from, aside = j+1, 0
 		}
-		b.Legs[b.Count] = e.leg(pricer, out, b, from, b.To, left)
+		e.leg(pricer, out, b, from, b.To, left, aside, &b.Legs[b.Count])
 		b.Count++
 	}
 }
 
-// leg is what the operators from one to before another compute in one layer, where products have so much of the units.
-func (e *Evaluator) leg(pricer *cost.Pricer, p *schedule.Pass, b *schedule.Block, from, to int, left float64) schedule.Leg {
-	t := e.computing(pricer, p, b, from, to)
-	l := schedule.Leg{Computing: t}
-	if left < 1 {
-		products := pricer.Products(p.Ops[from:to]) / float64(b.Layers)
-		l.Polite, l.Longer = products, products*(1/left-1)
+// apart is how far the slowest of the ranks that exchange tokens lags in a step, as a share of what it computes. The stages of a
+// pipeline wait for each other, too.
+func (e *Evaluator) apart(pricer *cost.Pricer, p *plan.Plan, s *op.Step) float64 {
+	if s.Phase() != op.Prefill || !e.problem.Assume.Imbalance {
+		return 0
 	}
-	return l
-}
-
-// computing is how long the operators of a leg take in one layer, with the communication among them.
-func (e *Evaluator) computing(pricer *cost.Pricer, p *schedule.Pass, b *schedule.Block, from, to int) float64 {
-	t := pricer.Computing(p.Ops[from:to])
-	p.Computing += t
-	for _, i := range p.Comms {
-		if k := int(i); k >= from && k < to {
-			t += p.Ops[k].Repeat * e.rules.Exposed(&p.Ops[k], p.Busy[k])
+	ops := e.stage.list.All()
+	for _, i := range e.stage.list.Comms() {
+		if o := &ops[i]; o.Kind == op.Dispatch && o.Group > 1 {
+			return pricer.Apart() * e.lowerer.Slowest(int(o.Group)*p.InFlight())
 		}
 	}
-	return t / float64(b.Layers)
+	return 0
+}
+
+// leg fills in what the operators from one to before another compute in one layer, with the communication among them, where products
+// have so much of the units.
+func (e *Evaluator) leg(pricer *cost.Pricer, p *schedule.Pass, b *schedule.Block, from, to int, left, aside float64, l *schedule.Leg) {
+	ops := p.Ops[from:to]
+	t := pricer.Computing(ops)
+	p.Computing += t
+	*l = schedule.Leg{Computing: (t + aside) / float64(b.Layers)}
+	if left < 1 {
+		products := pricer.Products(ops) / float64(b.Layers)
+		l.Polite, l.Longer = products, products*(1/left-1)
+	}
 }
 
 // beside is what a single batch computes beside an exchange: its shared experts while tokens are on their way to the routed

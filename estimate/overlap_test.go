@@ -1,6 +1,7 @@
 package estimate_test
 
 import (
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -11,6 +12,7 @@ import (
 	"throughline/internal/test/draw"
 	"throughline/op"
 	"throughline/plan"
+	"throughline/schedule"
 )
 
 // TestOverlapGains: where no efficiency depends on the size of the work, two micro-batches gain at most what the exchanges
@@ -75,6 +77,58 @@ func TestOverlapBySize(t *testing.T) {
 	}
 	if small, large := gain(8), gain(256); small > 0.8 || large < 1.1 {
 		t.Errorf("x%.2f with 8 sequences, x%.2f with 256", small, large)
+	}
+}
+
+// TestRanks: DeepSeek-V3 on 32 H200: in prefill ranks wait for the slowest of them, 13.9% of what they compute, as the barriers of three
+// profiles over 32 ranks show (cost/kernels.go); less among fewer, and not in decode.
+func TestRanks(t *testing.T) {
+	problem := *caseProblem(t, 3)
+	problem.Phase = op.Prefill
+	e, err := estimate.NewEvaluator(&problem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	share := func(ranks int, overlap plan.Overlap) float64 {
+		pl := plan.Plan{
+			Attention: plan.Layout{DP: ranks, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: ranks, TP: 1, DP: 1},
+			Batch: plan.Batch{Count: 1, Size: 4}, SharedPerCard: true, Pipelined: true, Overlap: overlap,
+		}
+		var out estimate.Estimate
+		e.Evaluate(&pl, &out)
+		exposed, computing := 0.0, 0.0
+		for _, s := range e.Timeline(&pl) {
+			exposed += s.Exposed
+			if s.Part == schedule.LayersPart && s.Lane < schedule.Network {
+				computing += s.Exposed
+			}
+		}
+		if math.Abs(exposed-out.StepTime) > 1e-9*out.StepTime {
+			t.Errorf("%d ranks, %v: spans of %v s make a step of %v", ranks, overlap, exposed, out.StepTime)
+		}
+		return out.RanksTime / computing
+	}
+	for _, c := range []struct {
+		ranks   int
+		overlap plan.Overlap
+		want    float64
+	}{
+		{32, plan.NoOverlap, 0.1386}, {16, plan.NoOverlap, 0.1386 * 1.77 / 2.07}, {8, plan.NoOverlap, 0.1386 * 1.42 / 2.07},
+		// Beside an exchange computation takes longer, which is no difference between ranks.
+		{32, plan.TwoBatch, 0.134},
+	} {
+		if got := share(c.ranks, c.overlap); math.Abs(got-c.want) > 0.002 {
+			t.Errorf("%d ranks wait for %.4f of what they compute with overlap %v, want %.4f", c.ranks, got, c.overlap, c.want)
+		}
+	}
+	decode, err := estimate.NewEvaluator(caseProblem(t, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out estimate.Estimate
+	if decode.Evaluate(&plan.Plan{Attention: plan.Layout{DP: 32, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 32, TP: 1, DP: 1},
+		Batch: plan.Batch{Count: 1, Size: 64}, SharedPerCard: true, Pipelined: true}, &out); out.RanksTime != 0 {
+		t.Errorf("%v s of waiting in decode", out.RanksTime)
 	}
 }
 

@@ -59,7 +59,7 @@ func (e *Evaluator) Layered(p *plan.Plan, s *op.Step) Layered {
 	for i, run := range e.runs {
 		var t, sent float64
 		if overlap == plan.NoOverlap {
-			t = e.computing(pricer, &w.Layers, &schedule.Block{Run: run}, run.From, run.To)
+			t = e.layer(pricer, &w.Layers, &run)
 		} else {
 			t, sent = w.Layers.Blocks[i].Least(overlap)
 		}
@@ -76,6 +76,17 @@ func (e *Evaluator) Layered(p *plan.Plan, s *op.Step) Layered {
 		out.turn = (out.attention + out.experts + out.exchange) / 2
 	}
 	return out
+}
+
+// layer is how long the operators of a run take in one layer, with what they communicate.
+func (e *Evaluator) layer(pricer *cost.Pricer, p *schedule.Pass, run *op.Run) float64 {
+	t := pricer.Computing(p.Ops[run.From:run.To])
+	for _, i := range p.Comms {
+		if k := int(i); k >= run.From && k < run.To {
+			t += p.Ops[k].Repeat * e.rules.Exposed(&p.Ops[k], p.Busy[k])
+		}
+	}
+	return t / float64(run.Layers)
 }
 
 // after is how long a part of a step takes that is not cut into stages, if there is one.

@@ -61,11 +61,25 @@ func (r *Routing) Busiest(mean float64, ranks int) float64 {
 	if ranks < 2 {
 		return mean
 	}
+	return mean + r.Largest(ranks)*math.Sqrt(mean*r.scatter)
+}
+
+// MostTouched is the expected number of experts that the tokens of a step visit on that of several ranks where they visit the most, each
+// rank holding so many, of which so many are touched on average. Chance spreads them like as many binomial variables.
+func (r *Routing) MostTouched(mean, held float64, ranks int) float64 {
+	if ranks < 2 || mean >= held {
+		return mean
+	}
+	return min(held, mean+r.Largest(ranks)*math.Sqrt(mean*(1-mean/held)))
+}
+
+// Largest is the expected largest of as many standard normal variables as ranks.
+func (r *Routing) Largest(ranks int) float64 {
 	l := &r.largest[uint(ranks)%places]
 	if l.ranks != ranks {
 		*l = largest{ranks, largestOf(float64(ranks))}
 	}
-	return mean + l.value*math.Sqrt(mean*r.scatter)
+	return l.value
 }
 
 // largestOf is the expected largest of n standard normal variables, by the approximation of Blom: the quantile at

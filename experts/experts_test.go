@@ -3,6 +3,7 @@ package experts
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -82,5 +83,38 @@ func TestBusiest(t *testing.T) {
 	two, four := r.Busiest(100, 2), r.Busiest(100, 4)
 	if again := r.Busiest(100, 2); two >= four || again != two {
 		t.Errorf("the busiest of 2 gets %v, of 4 %v, of 2 again %v", two, four, again)
+	}
+}
+
+// TestMostTouched: against routing drawn at random. DeepSeek-V3 on 4 to 32 ranks.
+func TestMostTouched(t *testing.T) {
+	const routed, topK = 256, 8
+	r := routing(routed, topK)
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct{ ranks, tokens int }{{8, 1}, {8, 4}, {8, 16}, {8, 64}, {4, 16}, {32, 4}, {32, 32}} {
+		held := routed / c.ranks
+		const draws = 2000
+		sum := 0
+		for range draws {
+			touched := map[int]bool{}
+			for range c.tokens {
+				for _, e := range random.Perm(routed)[:topK] {
+					touched[e] = true
+				}
+			}
+			counts := make([]int, c.ranks)
+			for e := range touched {
+				counts[e/held]++
+			}
+			sum += slices.Max(counts)
+		}
+		drawn := float64(sum) / draws
+		got := r.MostTouched(float64(held)*r.TouchedShare(float64(c.tokens)), float64(held), c.ranks)
+		if math.Abs(got-drawn) > 0.12*drawn {
+			t.Errorf("%d tokens on %d ranks touch %.2f experts of one of them, drawn %.2f", c.tokens, c.ranks, got, drawn)
+		}
+	}
+	if got := r.MostTouched(3, 256, 1); got != 3 {
+		t.Errorf("one rank: %v, want 3", got)
 	}
 }

@@ -35,13 +35,9 @@ func (s *stage) experts() {
 		s.times = visits / (group * float64(e.TopK))
 		tokens = (visits + group*shared) * e.CapacityFactor
 	}
-	local := s.resident()
-	read := local
-	if s.assume.TouchedExperts {
-		routed := float64(e.Routed+p.Redundant) / float64(p.Experts.EP)
-		read -= routed * (1 - s.routes().TouchedShare(group*float64(p.Experts.EP)))
-	}
-	x := expertProduct{resident: local, read: read, rows: mean / read, tokens: tokens}
+	x := expertProduct{resident: s.resident(), tokens: tokens}
+	read, most := s.touched(x.resident, group)
+	x.read, x.rows = most, mean/read
 
 	normed := s.cardTokens
 	if p.Gathered {
@@ -103,6 +99,22 @@ func (s *stage) expertBlock(x expertProduct, tokens, hidden, width float64) {
 	}
 	s.quantise(ExpertQuantise, tokens*width)
 	s.expertLinear(ExpertDown, x, width, hidden)
+}
+
+// touched is the experts that a processor reads on average, and those of the one that reads the most, where each holds so many and
+// tokens of such a group visit them.
+func (s *stage) touched(held, group float64) (mean, most float64) {
+	if !s.assume.TouchedExperts {
+		return held, held
+	}
+	ep := s.plan.Experts.EP
+	routed := float64(s.model.Experts.Routed+s.plan.Redundant) / float64(ep)
+	others := held - routed // shared ones, which are always read
+	mean = routed * s.routes().TouchedShare(group*float64(ep))
+	if !s.assume.Imbalance {
+		return others + mean, others + mean
+	}
+	return others + mean, others + s.routes().MostTouched(mean, routed, ep)
 }
 
 // sharedApart reports whether the shared experts are a dense block of their own, as engines have it where tokens are sent to the
@@ -226,6 +238,9 @@ func (s *stage) routes() *experts.Routing {
 
 // Busiest is how many times the mean the busiest rank of the experts got in what was lowered last.
 func (l *Lowerer) Busiest() float64 { return l.times }
+
+// Slowest is by how many standard deviations the slowest of several ranks lags behind their mean.
+func (l *Lowerer) Slowest(ranks int) float64 { return l.routing.Largest(ranks) }
 
 // Rebalances reports whether a plan has copies of experts that are moved to where tokens go.
 func (l *Lowerer) Rebalances(p *plan.Plan) bool {

@@ -13,6 +13,7 @@ type Leg struct {
 	// Polite is the part of the computing that leaves exchanges their units at all times where there are two micro-batches, and
 	// takes so much longer. Contended is what an exchange takes besides with computation beside it.
 	Polite, Longer, Contended float64
+	slowed                    float64 // the share of the computing that an exchange beside it slows
 	// Beside is how long those operators of the same tokens compute that may run beside the exchange, in a single batch. They
 	// let go of what is exchanged in so many parts; 0: they have nothing to do with it.
 	Beside, Parts float64
@@ -98,16 +99,27 @@ type lanes struct {
 
 // turn computes a leg of one of the micro-batches, from the returned moment on, and starts its exchange.
 func (s *lanes) turn(i int, l *Leg) (start float64) {
-	start = max(s.computed, s.sent[i])
+	start = s.computed
+	if s.sent[i] > start { // the built-in max is slower
+		start = s.sent[i]
+	}
 	// As long as the other exchanges, computation has the units that are left.
-	beside, share := max(0, s.sent[1-i]-start), s.taken[1-i]
+	beside, share := s.sent[1-i]-start, s.taken[1-i]
 	s.computed = start + l.Computing + l.Longer
-	if free := l.Computing - l.Polite; free > 0 {
-		s.computed += min(share*beside*free/(l.Computing+l.Longer), free*share/(1-share))
+	if beside > 0 && share > 0 && l.slowed > 0 {
+		if part := beside * l.slowed; part*(1-share) < l.Computing-l.Polite {
+			s.computed += share * part
+		} else {
+			s.computed += share / (1 - share) * (l.Computing - l.Polite)
+		}
 	}
 	s.sent[i], s.taken[i] = s.computed, 0
 	if l.Exchange > 0 {
-		s.sent[i], s.taken[i] = max(s.computed, s.sent[1-i])+l.Exchange+l.Contended, l.Taken
+		sent := s.computed
+		if s.sent[1-i] > sent {
+			sent = s.sent[1-i]
+		}
+		s.sent[i], s.taken[i] = sent+l.Exchange+l.Contended, l.Taken
 	}
 	return start
 }
@@ -122,9 +134,8 @@ func (s *lanes) since(o *lanes) (later float64, same bool) {
 // twoBatches is how long the layers of a stage take as two micro-batches. Where layer after layer takes the same, the
 // rest is not worked out one by one.
 func twoBatches(p *Pass, rec *Recorder) float64 {
-	var s, before lanes
+	var s lanes
 	var sum Leg // since the last exchange
-	turned := false
 	o := newOrder(p)
 	for o.layer = 0; o.layer < o.depth; o.layer++ {
 		for b := range op.BlockCount {
@@ -134,32 +145,80 @@ func twoBatches(p *Pass, rec *Recorder) float64 {
 			}
 			block := &p.Blocks[i]
 			for j := range block.Legs[:block.Count] {
-				l := &block.Legs[j]
 				if rec != nil {
 					rec.leg(p, block, j, o.layer)
 				}
-				sum.Computing += l.Computing
-				sum.Polite += l.Polite
-				sum.Longer += l.Longer
-				if l.Exchange > 0 {
-					sum.Exchange, sum.Contended, sum.Taken = l.Exchange, l.Contended, l.Taken
+				if sum.join(&block.Legs[j]) {
 					rec.turns(p, &s, &sum)
-					sum, turned = Leg{}, true
+					sum = Leg{}
 				}
 			}
 		}
-		if left := o.depth - 1 - o.layer; o.alike && rec == nil && turned && o.layer >= o.leading && left > 0 {
-			if later, same := s.since(&before); same && o.layer > o.leading {
-				s.computed += float64(left) * later
-				s.sent[0] += float64(left) * later
-				s.sent[1] += float64(left) * later
-				break
-			}
-			before = s
+		if o.alike && rec == nil && o.layer >= o.leading {
+			s.equal(p, &o, &sum)
+			break
 		}
 	}
+	sum.close()
 	rec.turns(p, &s, &sum)
 	return max(s.computed, s.sent[0], s.sent[1])
+}
+
+// join adds a leg to what has been computed since the last exchange, and reports whether it ends with one.
+func (l *Leg) join(next *Leg) bool {
+	l.Computing += next.Computing
+	l.Polite += next.Polite
+	l.Longer += next.Longer
+	if next.Exchange > 0 {
+		l.Exchange, l.Contended, l.Taken = next.Exchange, next.Contended, next.Taken
+		l.close()
+		return true
+	}
+	return false
+}
+
+// close works out what turns need of a leg that is complete.
+func (l *Leg) close() {
+	if free := l.Computing - l.Polite; free > 0 {
+		l.slowed = free / (l.Computing + l.Longer)
+	}
+}
+
+// equal goes through the layers behind the one at hand, all equal, until one takes the same as the one before; sum is what has been
+// computed since the last exchange.
+func (s *lanes) equal(p *Pass, o *order, sum *Leg) {
+	left := o.depth - 1 - o.layer
+	var legs [int(op.BlockCount) * (len(Block{}.Legs) - 1)]Leg
+	n, since := 0, *sum
+	for b := range op.BlockCount {
+		block := &p.Blocks[o.other[b]]
+		for j := range block.Legs[:block.Count] {
+			if since.join(&block.Legs[j]) {
+				legs[n], since = since, Leg{}
+				n++
+			}
+		}
+	}
+	if n == 0 { // nothing is exchanged
+		sum.Computing += float64(left) * (since.Computing - sum.Computing)
+		sum.Polite += float64(left) * (since.Polite - sum.Polite)
+		sum.Longer += float64(left) * (since.Longer - sum.Longer)
+		return
+	}
+	for ; left > 0; left-- {
+		before := *s
+		for j := range legs[:n] {
+			s.turn(0, &legs[j])
+			s.turn(1, &legs[j])
+		}
+		if later, same := s.since(&before); same {
+			rest := float64(left-1) * later
+			s.computed += rest
+			s.sent[0] += rest
+			s.sent[1] += rest
+			return
+		}
+	}
 }
 
 // order goes through the layers of a stage: of each its attention, then its feed-forward block.

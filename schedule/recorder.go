@@ -59,6 +59,7 @@ const (
 	HandOnPart // activations from stage to stage
 	SecondPart // reading from the second memory tier
 	WaitPart   // for the slowest stage
+	RanksPart  // for the slowest rank
 	MovingPart // of experts to other processors
 	LaunchPart // for the host
 	CachePart  // the KV cache on its way to other processors
@@ -122,6 +123,9 @@ func (r *Recorder) step(rules *Rules, w *Work, t *Times) {
 	}
 	if t.Wait > 0 {
 		r.add(WaitPart, 0, Waiting, 0, t.Wait)
+	}
+	if t.Ranks > 0 {
+		r.add(RanksPart, 0, Waiting, 0, t.Ranks)
 	}
 	if w.Moving > 0 {
 		r.add(MovingPart, 0, Waiting, 0, w.Moving)

@@ -59,6 +59,9 @@ type Pass struct {
 	Busy  []cost.Busy // of those that communicate; for a recorder, of all
 	Runs  []op.Run    // of layers, for a recorder and where exchanges overlap: the blocks that they make up
 
+	// Apart is how far the slowest of the ranks that exchange tokens lags behind the others, as a share of what it computes.
+	Apart float64
+
 	// Overlap is how the exchanges of layers run beside computation, and Blocks then what these consist of; of two
 	// micro-batches the operators are those of one.
 	Overlap plan.Overlap
@@ -76,6 +79,25 @@ func (r *Rules) Time(p *Pass) float64 {
 		t += o.Repeat * r.Exposed(o, p.Busy[i])
 	}
 	return t
+}
+
+// lag is how long the ranks that exchange tokens wait for the slowest of them while they compute what is in a pass. Neither lane
+// goes on meanwhile.
+func (p *Pass) lag() float64 {
+	if p.Apart == 0 {
+		return 0
+	}
+	computing := p.Computing
+	if p.Overlap != plan.NoOverlap {
+		computing = 0
+		for i := range p.Blocks {
+			b := &p.Blocks[i]
+			for j := range b.Legs[:b.Count] {
+				computing += float64(b.Layers) * (b.Legs[j].Computing + b.Legs[j].Longer)
+			}
+		}
+	}
+	return p.Apart * p.Overlap.Batches() * computing
 }
 
 // Work is what a step consists of: for each of so many batches, one after another, the layers of every stage of a
@@ -108,6 +130,7 @@ type Times struct {
 	Draft  float64
 	Ends   float64
 	Wait   float64 // for the slowest stage of a pipeline
+	Ranks  float64 // for the slowest rank of those that exchange tokens
 	Second float64 // for the second memory tier
 	Moving float64 // moving experts to other processors
 	Launch float64 // for a host that launches operators more slowly than they run
@@ -149,8 +172,14 @@ func (r *Rules) Step(w *Work, rec *Recorder) (t Times) {
 		t.Wait = max(0, last, fullest)
 		full *= w.Filled
 	}
+	if w.Layers.Apart > 0 {
+		t.Ranks = batches * stages * w.Layers.lag()
+		if w.Pipelined {
+			t.Ranks *= w.Filled
+		}
+	}
 	t.Moving = w.Moving
-	t.Step = full + t.HandOn + t.Draft + t.Ends + t.Second + t.Wait + t.Moving
+	t.Step = full + t.HandOn + t.Draft + t.Ends + t.Second + t.Wait + t.Ranks + t.Moving
 	if w.Launching > t.Step {
 		t.Launch = w.Launching - t.Step
 		t.Step = w.Launching

@@ -94,6 +94,7 @@ func (c *subject) operators() []Operator {
 		in         schedule.Part
 	}{
 		{"moving experts", "mlp", c.now.MovingTime, schedule.MovingPart},
+		{"waiting for the slowest rank", "mlp", c.now.RanksTime, schedule.RanksPart},
 		{"waiting for launches", "host", c.now.LaunchTime, schedule.LaunchPart},
 		{"waiting for the last stage", "pipeline", c.now.WaitTime, schedule.WaitPart},
 		{"waiting for the second tier", "memory", c.now.OffloadTime, schedule.SecondPart},

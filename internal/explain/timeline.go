@@ -55,5 +55,5 @@ func (c *subject) timeline() []Moment {
 // besidesNames are what is no operator.
 var besidesNames = [schedule.PartCount]string{
 	schedule.HandOnPart: "stage transfer", schedule.SecondPart: "second tier", schedule.WaitPart: "waiting for the last stage",
-	schedule.MovingPart: "moving experts", schedule.CachePart: "KV cache handover",
+	schedule.RanksPart: "waiting for the slowest rank", schedule.MovingPart: "moving experts", schedule.CachePart: "KV cache handover",
 }

@@ -97,6 +97,7 @@ func Of(p *estimate.Problem, of *plan.Plan) ([]Row, error) {
 	}{
 		{"stage transfer", "pipeline", Comm, Network, whole.TransferTime, schedule.HandOnPart},
 		{"moving experts", "mlp", "", Waiting, whole.MovingTime, schedule.MovingPart},
+		{"waiting for the slowest rank", "mlp", "", Waiting, whole.RanksTime, schedule.RanksPart},
 		{"waiting for the last stage", "pipeline", "", Waiting, whole.WaitTime, schedule.WaitPart},
 		{"waiting for the second tier", "memory", "", Waiting, whole.OffloadTime, schedule.SecondPart},
 	} {

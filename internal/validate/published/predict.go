@@ -262,6 +262,7 @@ func layer(r *point.Result) (out [partCount]float64) {
 			out[wholeLayer] += times * o.Exposed
 		}
 	}
+	out[wholeLayer] += r.Estimate.RanksTime / float64(r.Problem.Model.Layers)
 	return out
 }
 
