@@ -138,7 +138,7 @@ func workers(q *question.Question) int { return cmp.Or(q.Jobs, runtime.GOMAXPROC
 // askPlan is the question of the flags with its files, and the options of its search; all problems at once.
 func askPlan(s Streams, flags *settings, view *viewOptions, asked *charts, out *output) (*question.Loaded, advice.Options, *sheet, error) {
 	q, err := flags.read()
-	if (q.Rate > 0 || q.Simulates() && q.Traffic.Trace != "") && !flags.given("gpus") && (!flags.given("objective") || q.Objective == question.MinGPUs) {
+	if (q.Rate > 0 || q.Simulates() && q.Traffic.Trace != "") && !flags.given("gpus") && q.Fleet == "" && (!flags.given("objective") || q.Objective == question.MinGPUs) {
 		q.Objective, q.GPUs = question.MinGPUs, mostPlanned
 	}
 	sheet, wrong := asked.plan(q.Files(), nil, out)

@@ -31,7 +31,7 @@ func shareOf(word string) (Share, error) {
 		roles := []string{deploy.Prefill.String(), deploy.Decode.String()}
 		at := slices.Index(roles, name)
 		if at < 0 {
-			return s, fmt.Errorf("%q: a role is %s", word, document.NotOneOf(name, roles))
+			return s, fmt.Errorf("%q: %s", word, document.NotOneOf(name, roles))
 		}
 		s.Role, s.Ref = []deploy.Role{deploy.Prefill, deploy.Decode}[at], rest
 	}
@@ -144,6 +144,9 @@ func (q *Question) neededOfFleet() error {
 	}
 	if q.Objective == MinGPUs {
 		errs = append(errs, wrong("objective", "min-gpus looks for a number of GPUs, and pool gives it; give system and gpus in place of pool"))
+	}
+	if q.Simulates() {
+		errs = append(errs, wrong("pool", "percentiles are simulated on one kind of GPU; give limits on means, such as 2s, or system and gpus in place of pool"))
 	}
 	var roles [3]int
 	shares := q.shares()
