@@ -135,7 +135,7 @@ var ofTraffic = []Setting{
 		Ref: func(q *Question) any { return &q.Traffic.WaitSteps }, Idle: toldNothing},
 	{Name: "balance-steps", Aliases: engine.Aliases("balance-steps"), For: Plan | Point, Low: 0, High: mostSteps,
 		Doc: "steps for which the data-parallel ranks of experts wait until each of them has a prompt",
-		Ref: func(q *Question) any { return &q.Traffic.BalanceSteps }, Idle: either(toldNothing, oneReplica)},
+		Ref: func(q *Question) any { return &q.Traffic.BalanceSteps }, Idle: either(toldNothing, but(Plan, oneReplica))}, // a plan finds out how many there are
 	{Name: "step-times", For: Served,
 		Doc: "CSV table of measured steps in place of estimated ones: n_decode, sum_ctx, prefill_tokens, prefill_seqs, past_per_seq, wall_ms",
 		Ref: func(q *Question) any { return &q.Traffic.StepTimes }},
