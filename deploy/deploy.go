@@ -113,6 +113,11 @@ func (d *Deployment) Procs() int {
 	return n
 }
 
+// Span is the processors across which the pools of a deployment send caches.
+func (d *Deployment) Span() int {
+	return hardware.Between(d.Of(op.Prefill).System, d.Of(op.Decode).System, d.Procs())
+}
+
 // Clients is the clients of a closed loop that fill the batches of the pool that decodes.
 func (d *Deployment) Clients() int {
 	p := d.Of(op.Decode)
@@ -126,7 +131,7 @@ func (d *Deployment) Problem(phase op.Phase, sys *hardware.System, n workload.Le
 		Phase: phase, Offload: d.Offload, Visited: d.Visited, Acceptance: d.Acceptance,
 	}
 	if d.Split() && phase == op.Prefill {
-		p.Handover = &estimate.Handover{System: d.Of(op.Decode).System, Span: d.Procs()}
+		p.Handover = &estimate.Handover{System: d.Of(op.Decode).System, Span: d.Span()}
 	}
 	return p
 }

@@ -155,6 +155,16 @@ func deployments(f func(*served)) {
 	}
 }
 
+// told is all that servers of an engine can be told of their scheduling.
+func told(e *Engine) (out deploy.Told) {
+	for i := range RunOptions {
+		if o := &RunOptions[i]; o.Names[e.Name] != "" {
+			*o.of(&out) = 20
+		}
+	}
+	return out
+}
+
 // Every option and key that is emitted exists in the version that the data names, given once, whether the engine takes
 // the deployment or not. Every option of the tables is emitted for some deployment that it does take.
 func TestOptionsExist(t *testing.T) {
@@ -162,6 +172,9 @@ func TestOptionsExist(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			used, taken := map[string]bool{}, 0
 			deployments(func(d *served) {
+				if d.Instances%2 == 0 {
+					d.Told = told(e)
+				}
 				l := e.Launch(d.parts())
 				var names []string
 				for i, c := range l.Commands {

@@ -142,6 +142,11 @@ func (e *Engine) refuse(u unit, p *deploy.Pool, yield func(why func(unit) string
 			return
 		}
 	}
+	for _, option := range e.unknown(&u.Told) {
+		if !yield(func(unit) string { return fmt.Sprintf("%s %s has no option %s", e.Title, e.Options.Version, option) }) {
+			return
+		}
+	}
 	for i := range features {
 		f := &features[i]
 		if e.support[i] == No && f.needs != nil && f.needs(u) && !yield(func(unit) string { return e.lacks(f) }) {

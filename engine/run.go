@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"throughline/deploy"
 )
@@ -14,23 +15,24 @@ type RunOption struct {
 	Names   map[string]string // by engine
 	// Shared are the engines that mean all data-parallel ranks of a server by it; others mean each.
 	Shared []string
-	set    func(*deploy.Told, int)
+	of     func(*deploy.Told) *int
+	off    int // up to this it asks for nothing that others do not do
 }
 
 // RunOptions are the options of engines that the model of their scheduling knows.
 var RunOptions = []RunOption{
 	{"step-tokens", map[string]string{"sglang": "chunked-prefill-size", "vllm": "max-num-batched-tokens", "trtllm": "max_num_tokens"}, []string{"sglang"},
-		func(s *deploy.Told, n int) { s.StepTokens = n }},
+		func(t *deploy.Told) *int { return &t.StepTokens }, 0},
 	{"max-running-requests", map[string]string{"sglang": "max-running-requests", "vllm": "max-num-seqs", "trtllm": "max_batch_size"}, []string{"sglang"},
-		func(s *deploy.Told, n int) { s.Sequences = n }},
+		func(t *deploy.Told) *int { return &t.Sequences }, 0},
 	{"poll-steps", map[string]string{"sglang": "scheduler-recv-interval"}, nil,
-		func(s *deploy.Told, n int) { s.PollSteps = n }},
+		func(t *deploy.Told) *int { return &t.PollSteps }, 1},
 	{"wait-steps", map[string]string{"trtllm": "batch_wait_timeout_iters"}, nil,
-		func(s *deploy.Told, n int) { s.WaitSteps = n }},
+		func(t *deploy.Told) *int { return &t.WaitSteps }, 0},
 	{"balance-steps", map[string]string{"trtllm": "timeout_iters"}, nil,
-		func(s *deploy.Told, n int) { s.BalanceSteps = n }},
+		func(t *deploy.Told) *int { return &t.BalanceSteps }, 0},
 	{"captured-batch", map[string]string{"sglang": "cuda-graph-max-bs", "vllm": "max-cudagraph-capture-size", "trtllm": "cuda_graph_max_batch_size"}, nil,
-		func(s *deploy.Told, n int) { s.Captured = n }},
+		func(t *deploy.Told) *int { return &t.Captured }, 0},
 }
 
 // Aliases are the names that engines have for a setting, sorted, without the setting's own.
@@ -54,14 +56,28 @@ func Tell(t *deploy.Told, name string, value, ranks int) error {
 				if slices.Contains(o.Shared, e) {
 					value = max(1, value/max(1, ranks))
 				}
-				o.set(t, value)
+				*o.of(t) = value
 				return nil
 			}
 		}
 		if o.Setting == name {
-			o.set(t, value)
+			*o.of(t) = value
 			return nil
 		}
 	}
 	return fmt.Errorf("no engine has an option %q that is modelled", name)
+}
+
+// unknown are the options of a run that a server is told and that the engine has not got, as the engines call them that have.
+func (e *Engine) unknown(t *deploy.Told) (out []string) {
+	if *t == (deploy.Told{}) {
+		return nil
+	}
+	for i := range RunOptions {
+		o := &RunOptions[i]
+		if _, knows := o.Names[e.Name]; !knows && *o.of(t) > o.off {
+			out = append(out, fmt.Sprintf("%s (%s)", o.Setting, strings.Join(slices.Sorted(maps.Values(o.Names)), ", ")))
+		}
+	}
+	return out
 }

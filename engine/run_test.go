@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"throughline/deploy"
@@ -30,5 +31,37 @@ func TestTell(t *testing.T) {
 	d := find(t, "sglang").Apply(deploy.Deployment{Told: told, Model: exchanging(8, 8).Model, Assume: exchanging(8, 8).Assume, Pools: exchanging(8, 8).Pools})
 	if d.Engine.StepTokens != 8192 || d.Engine.PollSteps != 30 || d.Engine.StepSeconds != find(t, "sglang").Scheduling.StepSeconds {
 		t.Errorf("%+v", d.Engine.Scheduling)
+	}
+}
+
+// TestToldIsLaunched: what servers are told is in what starts them; an engine that has no such option does not run it, and the generic
+// one does as it is told.
+func TestToldIsLaunched(t *testing.T) {
+	for _, c := range []struct {
+		told   deploy.Told
+		engine string
+		words  []string
+		others []string
+	}{
+		{deploy.Told{PollSteps: 30}, "sglang", []string{"--scheduler-recv-interval 30"}, []string{"vllm", "trtllm"}},
+		{deploy.Told{WaitSteps: 20}, "trtllm", []string{"batch_wait_timeout_iters: 20", "batch_wait_max_tokens_ratio: 1"}, []string{"sglang", "vllm"}},
+		{deploy.Told{BalanceSteps: 50}, "trtllm", []string{"enable_balance: true", "timeout_iters: 50"}, []string{"sglang", "vllm"}},
+		{deploy.Told{PollSteps: 1, StepTokens: 4096, Sequences: 8}, "vllm", nil, nil},
+	} {
+		d := exchanging(8, 8)
+		d.Told = c.told
+		l := find(t, c.engine).Launch(&d, &d.Pools[0])
+		text := strings.Join(l.Commands, " ") + l.Config
+		for _, w := range c.words {
+			if !strings.Contains(strings.Join(strings.Fields(text), " "), w) {
+				t.Errorf("%s: no %q in\n%s", c.engine, w, text)
+			}
+		}
+		for _, e := range append(All(), Generic) {
+			why := strings.Join(e.Refuses(&d, &d.Pools[0]), "; ")
+			if refused := strings.Contains(why, "has no option"); refused != slices.Contains(c.others, e.Name) {
+				t.Errorf("%s, told %+v: %q", e.Name, c.told, why)
+			}
+		}
 	}
 }

@@ -34,6 +34,7 @@ var sglangArgs = []arg{
 	{both(graphs, batched), "--cuda-graph-max-bs", number(captured)},
 	// The tokens of a step of the whole server, which it divides among the attention replicas.
 	{computes, "--chunked-prefill-size", number(func(u unit) int { return u.tokens * u.dp })},
+	{polls, "--scheduler-recv-interval", number(func(u unit) int { return u.Told.PollSteps })},
 	{hasFraction, "--mem-fraction-static", fraction},
 	{quantized, "--quantization", func(u unit) string { return u.quantization }},
 	{narrowCache, "--kv-cache-dtype", func(u unit) string { return u.cacheType }},

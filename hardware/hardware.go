@@ -180,6 +180,20 @@ func (s *System) Level(span int) *Network {
 	return &s.Networks[len(s.Networks)-1]
 }
 
+// Between is the span of what goes from processors of one system to those of another, of which there are span in all: different
+// systems meet on their outermost networks alone, since a node or a rack has processors of one kind.
+func Between(a, b *System, span int) int {
+	if a.Name == b.Name {
+		return span
+	}
+	for _, s := range []*System{a, b} {
+		if n := len(s.Networks); n > 1 {
+			span = max(span, s.Networks[n-2].Size+1)
+		}
+	}
+	return span
+}
+
 // MaxProcs is the number of processors that the outermost network joins.
 func (s *System) MaxProcs() int { return s.Networks[len(s.Networks)-1].Size }
 

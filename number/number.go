@@ -60,7 +60,7 @@ var Formats = []Format{
 		Source: "int4 weights in groups of 128, activations of 8 bits",
 	},
 	{
-		Name: "fp8", Aliases: []string{"float8"}, Bytes: 1, Types: []string{"float8"}, Inputs: []Input{{"fp8", "float8"}},
+		Name: "fp8", Aliases: []string{"float8", "fp8_e4m3", "fp8_e5m2"}, Bytes: 1, Types: []string{"float8"}, Inputs: []Input{{"fp8", "float8"}},
 		Source: "a scale for a tensor or a channel",
 	},
 	{

@@ -233,7 +233,7 @@ func (s *server) batch(p *plan.Plan, sequences float64) plan.Batch {
 
 // handover is the sending of the cache of one prompt to the pool that decodes.
 func (s *server) handover(d *deploy.Deployment, n workload.Lengths) (estimate.Transfer, error) {
-	span, p := d.Procs(), d.Of(op.Prefill).Plan
+	span, p := d.Span(), d.Of(op.Prefill).Plan
 	p.Batch = s.batch(&p, 1)
 	if s.sent.of(span, &p, n) {
 		return s.sent.transfer, nil

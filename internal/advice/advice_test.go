@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"throughline/engine"
@@ -132,6 +133,20 @@ func TestFewestProcessors(t *testing.T) {
 	none := give(t, l, advice.Options{GPUs: 2, Objective: advice.MinGPUs, Rate: 1e6})
 	if len(none.Ranked) > 0 || len(none.Reasons) == 0 {
 		t.Errorf("a million requests per second on 2 processors: %d deployments, reasons %q", len(none.Ranked), none.Reasons)
+	}
+}
+
+// Two pools that miss the limit on the first token say so, not that they miss one on tokens.
+func TestReasonOfFirstToken(t *testing.T) {
+	q := question.DefaultOf(question.Plan)
+	q.Model, q.System, q.GPUs, q.Input, q.Output, q.Goals.TTFT = "Llama-3.1-8B", "H200", 8, 1000, 200, "10ms"
+	l, err := q.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := give(t, l, advice.Options{GPUs: 8, Mode: advice.Disaggregated})
+	if text := strings.Join(got.Reasons, " "); !strings.Contains(text, "10 ms to the first token") || strings.Contains(text, "per token") {
+		t.Errorf("%q", got.Reasons)
 	}
 }
 

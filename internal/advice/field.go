@@ -282,7 +282,7 @@ func (f *field) rejected() [3]search.Result {
 	if f.mode == Disaggregated {
 		out[deploy.Both] = search.Result{Plans: f.plans, Procs: f.gpus}
 		out[deploy.Decode].Rejected.Latency = f.late
-		out[deploy.Prefill].Rejected.Latency = f.tooLate
+		out[deploy.Prefill].Rejected.FirstToken = f.tooLate
 	}
 	return out
 }

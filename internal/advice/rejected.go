@@ -113,7 +113,13 @@ func (u *usual) question(q question.Question, gpus, batch int) question.Question
 // Rejected says what became of the deployments that practitioners would try: which rule or limit ruled them out, by how much, and the
 // nearest that lets them through.
 func Rejected(ctx context.Context, l *question.Loaded, o *Options, got *Advice) ([]Tried, error) {
-	w := why{estimator: point.NewEstimator(), q: l.Question, o: o, limits: [2]float64{l.TTFT / 1e3, l.TPOT / 1e3}}
+	w := why{estimator: point.NewEstimator(), q: l.Question, o: o}
+	limits := l.Limits()
+	for i, ms := range []*float64{limits.TTFT, limits.TPOT} {
+		if ms != nil {
+			w.limits[i] = *ms / 1e3
+		}
+	}
 	if len(got.Ranked) > 0 {
 		w.best = got.Ranked[0].PerGPU
 	}
@@ -183,6 +189,8 @@ func (w *why) try(u *usual) Tried {
 	switch {
 	case w.best > 1.01*rate:
 		out.By += fmt.Sprintf("; the first row does %.0f%% more", 100*(w.best/rate-1))
+	case rate > 1.01*w.best && w.best > 0: // a smaller batch that does nearly as much, or an objective other than throughput
+		out.By += fmt.Sprintf("; the first row does %.0f%% less", 100*(1-w.best/rate))
 	case w.best > 0:
 		out.By += "; so does the first row"
 	}

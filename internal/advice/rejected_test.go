@@ -88,3 +88,25 @@ func TestTriedAsRanked(t *testing.T) {
 		t.Errorf("only %d are ranked", compared)
 	}
 }
+
+// Limits are those of plan, which are words: nothing that is tried does more within them than the first row, but for the twentieth
+// that a row may leave for a smaller batch.
+func TestTriedWithinGoals(t *testing.T) {
+	got, ranked := tried(t, 8, advice.Aggregated, func(q *question.Question) { q.Model, q.System, q.Goals.TPOT = "Llama-3.1-70B", "H100_SXM", "30ms" })
+	loose, _ := tried(t, 8, advice.Aggregated, func(q *question.Question) { q.Model, q.System = "Llama-3.1-70B", "H100_SXM" })
+	within := 0
+	for name, one := range got {
+		if one.Rule != "rank" {
+			continue
+		}
+		if best := ranked.Ranked[0].PerGPU; one.Rate > best/0.95 {
+			t.Errorf("%s: %v tokens/s/GPU within the limit, the first row %v", name, one.Rate, best)
+		}
+		if one.Rate < loose[name].Rate {
+			within++
+		}
+	}
+	if within == 0 {
+		t.Error("the limit holds nothing back")
+	}
+}

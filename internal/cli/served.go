@@ -27,6 +27,7 @@ func serve(s Streams, flags *settings, q *question.Question, n workload.Lengths,
 	p.Batch, p.Distribution, p.Traffic = 1, "", question.Default().Traffic
 	p.Traffic.Captured = q.Traffic.Captured // of the steps themselves, not of who shares them
 	p.Input, p.Output = n.Input, n.Output
+	p.Traffic.PollSteps, p.Traffic.WaitSteps = q.Traffic.PollSteps, q.Traffic.WaitSteps // which not every engine knows
 	estimator := point.NewEstimator()
 	answer, err := estimator.Answer(&p)
 	warn(s, estimator.Warnings(&p))

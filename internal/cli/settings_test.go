@@ -83,6 +83,14 @@ func TestNoOtherFlags(t *testing.T) {
 	}
 }
 
+// A share of the requests that is written otherwise is told how.
+func TestShareOfLimit(t *testing.T) {
+	_, _, said := attempt("plan", "--model", "llama_3_8b", "--system", "H200", "--gpus", "1", "--ttft", "p99=2s")
+	if !strings.Contains(said, "is like p99:2s") {
+		t.Error(said)
+	}
+}
+
 // All mistakes are found at once, wherever they are, with the dashes of flags.
 func TestAllMistakesAtOnce(t *testing.T) {
 	code, out, said := attempt("plan", "--model", "lama_3_8b", "--system", "H200", "--gpus", "0", "--tpot", "NaN", "--ttft", "2 weeks", "--price", "Inf", "--prefix-hit", "1", "--mode", "agr", "--drafts", "9", "--isl", "many", "--jobs", "0", "--assume", "none")

@@ -102,11 +102,11 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// planned writes a plan, and its rows.
-func planned(t *testing.T) (string, *advice.Advice) {
+// planned writes a plan for requests of these lengths, and its rows.
+func planned(t *testing.T, input, output int) (string, *advice.Advice) {
 	t.Helper()
 	q := question.DefaultOf(question.Plan)
-	q.Model, q.System, q.GPUs, q.Input, q.Output, q.Engine = "Llama-3.1-8B", "H200", 4, 2000, 200, "vllm"
+	q.Model, q.System, q.GPUs, q.Input, q.Output, q.Engine = "Llama-3.1-8B", "H200", 4, input, output, "vllm"
 	l, err := q.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func planned(t *testing.T) (string, *advice.Advice) {
 
 // Rows of a plan are estimated again to the same digits; what classes take of an output token adds up to all of it.
 func TestRows(t *testing.T) {
-	file, got := planned(t)
+	file, got := planned(t, 2000, 200)
 	last := len(got.Ranked) - 1
 	d, err := Of(file+"#1", file+"#"+string(rune('1'+last)))
 	if err != nil {
@@ -171,6 +171,25 @@ func TestRows(t *testing.T) {
 		}
 	}
 	if len(d.Why) != 3 || !strings.Contains(d.Why[0], "#1 does ") || !strings.Contains(d.Why[1], "An output token takes") {
+		t.Errorf("%q", d.Why)
+	}
+}
+
+// Where prompts are long and outputs short, steps that hold both take less than those of either by itself: that is told by its name,
+// and no GPU waits less than not at all. A row beside itself is the same.
+func TestStepsInCommon(t *testing.T) {
+	file, _ := planned(t, 8000, 10)
+	d, err := Of(file+"#1", file+"#1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := find(t, d, "GPU ms/token "+idle).A; v != 0. {
+		t.Errorf("GPUs wait %v ms", v)
+	}
+	if v := find(t, d, "GPU ms/token "+shared).A.(float64); v >= 0 {
+		t.Errorf("steps in common take %v ms", v)
+	}
+	if len(d.Why) != 1 || !strings.HasSuffix(d.Why[0], "do the same.") {
 		t.Errorf("%q", d.Why)
 	}
 }

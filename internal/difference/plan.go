@@ -39,14 +39,17 @@ type cost struct {
 }
 
 func (c cost) name() string {
-	if c.class == idle {
-		return idle
+	if c.class == idle || c.class == shared {
+		return c.class
 	}
 	return point.PhaseName(c.phase) + " " + c.class
 }
 
 // idle is the rest: processors that wait for requests, for the host, for the other pool, and spare ones.
 const idle = "waiting and spare"
+
+// shared is what prompts save that ride along in steps that decode anyway: less than nothing is left then.
+const shared = "steps in common"
 
 // readPlan is a row of the JSON of a plan.
 func readPlan(ref, file, number string) (*side, error) {
@@ -83,7 +86,8 @@ func readPlan(ref, file, number string) (*side, error) {
 	for _, c := range r.costs {
 		used += c.ms
 	}
-	r.costs = append(r.costs, cost{class: idle, ms: 1e3/r.perGPU - used})
+	rest := 1e3/r.perGPU - used
+	r.costs = append(r.costs, cost{class: idle, ms: max(0, rest)}, cost{class: shared, ms: min(0, rest)})
 	for _, c := range r.costs {
 		s.figures = append(s.figures, Figure{"GPU ms/token " + c.name(), c.ms})
 	}
@@ -179,6 +183,9 @@ func (s *side) phase(r *planRow, i int) error {
 
 // whyRows says which of two rows does more on a processor, and what makes the difference.
 func whyRows(a, b string, x, y *planRow) []string {
+	if x.perGPU == y.perGPU && x.answer.Seen.TPOT == y.answer.Seen.TPOT && x.answer.Seen.TTFT == y.answer.Seen.TTFT {
+		return []string{fmt.Sprintf("%s and %s do the same.", a, b)}
+	}
 	better, worse, one, other := a, b, x, y
 	if y.perGPU > x.perGPU {
 		better, worse, one, other = b, a, y, x

@@ -253,7 +253,7 @@ func (o *opened) predictor(d *deploy.Deployment) (*serving.Predictor, error) {
 }
 
 // step estimates a bare step of a phase. Beside what clients see, a prefill step holds as many prompts as the engine puts
-// into one.
+// into one, and a decode step as many sequences as there are clients, where those do not fill the batch.
 func (o *opened) step(a *Answer, out *Result, served bool) error {
 	d, n := &a.Deployment, a.Load.Lengths
 	pool := d.Of(out.Phase)
@@ -270,6 +270,9 @@ func (o *opened) step(a *Answer, out *Result, served bool) error {
 		o.phases[key] = ready
 	}
 	q := pool.Plan
+	if out.Phase == op.Decode && served {
+		q.Batch.Size = filled(q.Batch.Size, a.Load.Clients, d.Clients())
+	}
 	if out.Phase == op.Prefill {
 		q.Drafts = 0
 		if served && q.Pipelined {
@@ -281,6 +284,14 @@ func (o *opened) step(a *Answer, out *Result, served bool) error {
 	out.Usable = d.Assume.Usable(pool.System.Memory.GiB)
 	ready.evaluator.At(n).Evaluate(&q, &out.Estimate)
 	return nil
+}
+
+// filled is how much of a batch clients fill, where so many fill all batches.
+func filled(batch, clients, full int) int {
+	if clients >= full {
+		return batch
+	}
+	return max(1, (batch*clients+full-1)/full)
 }
 
 // explain adds where the time of a step goes.

@@ -81,6 +81,25 @@ func TestContext(t *testing.T) {
 	}
 }
 
+// Clients that do not fill the batches of two ranks have steps of as many sequences as they are: 41 of 359 on each is 21.
+func TestClientsFillBatches(t *testing.T) {
+	step := func(batch, clients int) *estimate.Estimate {
+		p := llama()
+		p.DP, p.Batch, p.Concurrency, p.Engine = 2, batch, clients, "vllm"
+		a, err := NewEstimator().Answer(&p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &a.Phases[len(a.Phases)-1].Estimate
+	}
+	if few, filled := step(359, 41), step(21, 0); few.StepTime != filled.StepTime || few.Plan.Batch.Size != 21 {
+		t.Errorf("a step of batch %d takes %v s, one of 21 sequences %v", few.Plan.Batch.Size, few.StepTime, filled.StepTime)
+	}
+	if many, full := step(16, 100), step(16, 0); many.StepTime != full.StepTime {
+		t.Errorf("more clients than batches hold: %v s, not %v", many.StepTime, full.StepTime)
+	}
+}
+
 // Expert groups fill the processors of a stage, or copies of them do.
 func TestExpertsFillTheProcessors(t *testing.T) {
 	for _, c := range []struct {

@@ -31,7 +31,7 @@ func shareOf(word string) (Share, error) {
 		roles := []string{deploy.Prefill.String(), deploy.Decode.String()}
 		at := slices.Index(roles, name)
 		if at < 0 {
-			return s, fmt.Errorf("%q: a role is %s", word, document.NotOneOf(name, roles))
+			return s, fmt.Errorf("%q: %s", word, document.NotOneOf(name, roles))
 		}
 		s.Role, s.Ref = []deploy.Role{deploy.Prefill, deploy.Decode}[at], rest
 	}

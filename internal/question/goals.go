@@ -31,7 +31,11 @@ func parseGoal(text string) (workload.Limit, error) {
 	}
 	var wrong *document.Error
 	if errors.As(err, &wrong) {
-		return workload.Limit{}, errors.New(wrong.Problems[0].Message)
+		hint := ""
+		if strings.HasPrefix(text, "p") || strings.Contains(text, "=") {
+			hint = "; a limit on a share of the requests is like p99:2s"
+		}
+		return workload.Limit{}, errors.New(wrong.Problems[0].Message + hint)
 	}
 	return workload.Limit{Seconds: ms / 1e3}, nil
 }

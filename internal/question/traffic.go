@@ -136,7 +136,7 @@ var ofTraffic = []Setting{
 		Ref: func(q *Question) any { return &q.Traffic.WaitSteps }, Idle: toldNothing},
 	{Name: "balance-steps", Aliases: engine.Aliases("balance-steps"), For: Plan | Point, Low: 0, High: mostSteps,
 		Doc: "steps for which the data-parallel ranks of experts wait until each of them has a prompt",
-		Ref: func(q *Question) any { return &q.Traffic.BalanceSteps }, Idle: either(toldNothing, oneReplica)},
+		Ref: func(q *Question) any { return &q.Traffic.BalanceSteps }, Idle: either(toldNothing, but(Plan, oneReplica))}, // a plan finds out how many there are
 	{Name: "captured-batch", Aliases: engine.Aliases("captured-batch"), For: Plan | Deployed, Low: 1, High: mostTokens, Optional: true,
 		Doc: "sequences (vLLM: tokens) of the largest decode step of a rank that is captured as a graph; the host launches the operators of longer ones (default: all are captured)",
 		Ref: func(q *Question) any { return &q.Traffic.Captured }, Idle: toldNothing},

@@ -112,7 +112,7 @@ func (q *Question) transfer(p *Pair) float64 {
 	bytes := float64(q.Requests) * q.Model.CacheBytes(1, float64(q.Input), p.Precision.Cache)
 	if from.IsHost() == to.IsHost() {
 		ends := min(p.Prefill.TP, p.Decode.TP)
-		span := p.Prefill.TP + p.Decode.TP
+		span := hardware.Between(from, to, p.Prefill.TP+p.Decode.TP)
 		var t float64
 		for _, s := range []*hardware.System{from, to} {
 			net := collective.NewNet(s, assume.Physical.BytesPerGB)
