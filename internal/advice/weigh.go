@@ -474,7 +474,7 @@ func (f *field) predict(w *worker, c *contender, s span) []weighed {
 		r, within := at(plan.Batch{Count: 1, Size: size})
 		if within {
 			out = append(out, r)
-			if f.o.Objective == Latency || r.seen.TPOT > s.limit {
+			if f.o.Objective == Latency || r.seen.TPOT > unsteady*s.limit {
 				return out
 			}
 			continue
@@ -497,6 +497,10 @@ func (f *field) predict(w *worker, c *contender, s span) []weighed {
 	}
 	return out
 }
+
+// unsteady is by how much times go up and down as batches grow, where prefill pools are full: 1.31 times was seen for the time per
+// output token, with prompts of 19 tokens.
+const unsteady = 1.35
 
 // nearly reports whether larger batches than one that misses a limit may be within it: the time to the first token goes up and down
 // a little, as steps become longer and fewer.

@@ -187,6 +187,9 @@ func (r *planRow) csv(question map[string]string) string {
 		side("decode_", &r.Decode)
 		header, cells = append(header, "prefill_num_workers", "decode_num_workers"), append(cells, strconv.Itoa(r.Prefill.Instances), strconv.Itoa(r.Decode.Instances))
 	}
+	if r.Decode.Drafts > 0 { // with which SGLang runs few unless it is told, as the launch of a plan tells it
+		header, cells = append(header, "max-running-requests"), append(cells, strconv.Itoa(r.Concurrency/max(1, r.Decode.Instances)))
+	}
 	return strings.Join(header, ",") + "\n" + strings.Join(cells, ",") + "\n"
 }
 
