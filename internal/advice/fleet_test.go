@@ -185,7 +185,7 @@ func TestFleetProblems(t *testing.T) {
 		{func(q *question.Question) { q.Fleet, q.Price = "H200:4", "H20=3" }, []string{"price"}},
 		{func(q *question.Question) { q.Fleet, q.Objective = "H200:4,L40S:2", question.Cost }, []string{"objective cost needs"}},
 		{func(q *question.Question) { q.Fleet, q.Objective, q.Rate = "H200:4", question.MinGPUs, 5 }, []string{"min-gpus looks for a number"}},
-		{func(q *question.Question) { q.Fleet, q.Rate, q.Goals.TTFT = "H200:4,L40S:2", 5, "p99:1s" }, []string{"percentiles are simulated on one kind"}},
+		{func(q *question.Question) { q.Fleet, q.Rate, q.Goals.TTFT = "H200:4,L40S:2", 5, "p99:1s" }, []string{"p99:1s is held by simulation, on GPUs of one kind"}},
 	} {
 		q := question.DefaultOf(question.Plan)
 		q.Model = "Qwen3-30B-A3B"

@@ -94,7 +94,7 @@ func checkStage(r *result.Record, s *result.Side, near func(what string, got, wa
 	sums := map[string]float64{}
 	for i := range s.Ops {
 		o := &s.Ops[i]
-		if o.Block != "attention" && o.Block != "mlp" || o.Name == "moving experts" {
+		if o.Block != "attention" && o.Block != "mlp" || o.Bound == opdetail.Waiting {
 			continue
 		}
 		n := o.Repeat / passes

@@ -328,10 +328,7 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 		}
 	}
 	d := l.Deployment()
-	run.fitted = n
-	if cells.plain("length_spread") != "" {
-		run.fitted = run.load.Lengths
-	}
+	run.fitted = run.lengthsOf(cells)
 	d.Fitted = l.Fit(run.fitted)
 	if bench.Acceptance != nil {
 		d.Acceptance = bench.Acceptance
@@ -378,6 +375,14 @@ func (r *reader) pools(d *deploy.Deployment, l *question.Loaded) (batch int) {
 		r.note(fmt.Errorf("mode %q is neither agg nor disagg", mode))
 		return 0
 	}
+}
+
+// lengthsOf are those that a fit is looked up by: the means of lengths that the row says are spread, else those it states.
+func (r *servingRun) lengthsOf(cells run) workload.Lengths {
+	if cells.plain("length_spread") != "" {
+		return r.load.Lengths
+	}
+	return r.stated
 }
 
 // sent reads how many requests there were, and the seed with which bench drew their lengths and arrivals.
