@@ -17,6 +17,20 @@ func Mode() bool { return os.Getenv("THROUGHLINE_TEST_LONG") != "" }
 // watched is the cases that the race detector watches, but at full length: it looks for accesses, which all cases have alike.
 const watched = 5
 
+// Some is rapid.Check for a property whose cases take so long that a few must do, but at full length.
+func Some(t *testing.T, cases int, property func(*rapid.T)) {
+	t.Helper()
+	held, failed := 0, false
+	Check(t, func(t *rapid.T) {
+		if !Mode() && held >= cases && !failed {
+			return
+		}
+		defer func() { failed = failed || t.Failed() }()
+		property(t)
+		held++
+	})
+}
+
 // Check is rapid.Check for a property whose cases take long.
 func Check(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
