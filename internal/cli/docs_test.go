@@ -155,6 +155,7 @@ var (
 
 // What the pages under docs show is what the program prints.
 func TestDocs(t *testing.T) {
+	notRacing(t)
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
 		t.Fatal(err)
