@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +15,7 @@ import (
 
 	"throughline/internal/test/long"
 	"throughline/internal/test/racing"
+	"throughline/internal/test/resident"
 )
 
 // asServer makes this binary a server of its own, whose memory is that of the emulator alone: servers, running and the seconds
@@ -129,7 +129,7 @@ func many(t *testing.T, streams int, step float64, tokens int) (off, noise float
 	if one := ask(addr, 1, 1); one.err != nil { // what the first request takes is not that of a stream
 		t.Fatal(one.err)
 	}
-	before := resident(t, cmd.Process.Pid)
+	before := resident.Of(t, cmd.Process.Pid)
 	done := make(chan struct{})
 	naps := sleepy(done)
 	all := make([]seen, streams)
@@ -144,7 +144,7 @@ func many(t *testing.T, streams int, step float64, tokens int) (off, noise float
 		time.Sleep(time.Duration(1e9 * pause))
 	}
 	time.Sleep(time.Duration(2 * step * 1e9))
-	peak := resident(t, cmd.Process.Pid)
+	peak := resident.Of(t, cmd.Process.Pid)
 	wg.Wait()
 	close(done)
 	noise = <-naps
@@ -183,18 +183,4 @@ func (s *seen) errors(from time.Time) (out []float64) {
 		out = append(out, math.Abs(s.got[i].Sub(s.got[i-1]).Seconds()-(s.stamps[i]-s.stamps[i-1])))
 	}
 	return out
-}
-
-// resident is the memory of a process, in bytes.
-func resident(t *testing.T, pid int) int64 {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		t.Skip("the memory of a process is read where there is /proc: ", err)
-	}
-	pages, err := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pages * int64(os.Getpagesize())
 }

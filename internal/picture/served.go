@@ -60,8 +60,8 @@ func Pareto(runs []Served) *chart.Chart {
 		c.Keys = append(c.Keys, chart.Key{Paint: predicted.Paint, Form: predicted.Form, Text: "predicted"})
 	}
 	c.Panels = []chart.Panel{panel}
-	c.Subtitle = fmt.Sprintf("%d runs of %d servers", len(runs), len(order))
-	c.Description = fmt.Sprintf("%d runs of %d servers: output tokens per second of a user against %s. Lines join the runs of a server of which no other is better in both.", len(runs), len(order), unit)
+	c.Subtitle = fmt.Sprintf("measured runs: %d, servers: %d", len(runs), len(order))
+	c.Description = fmt.Sprintf("%s: output tokens per second of a user against %s. Lines join the runs of a server of which no other is better in both.", c.Subtitle, unit)
 	return c
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"throughline/internal/test/long"
 	"throughline/internal/test/racing"
+	"throughline/internal/test/resident"
 )
 
 // What TestMany lets run: streams of replicas that take steps of equal length one after another.
@@ -38,7 +39,7 @@ func TestMany(t *testing.T) {
 	last := write(t, trace, spreadArrivals())
 	url, server := emulated(t, append(strings.Fields("--model Llama-3.1-8B --system H200 --engine none --policy chunked --max-connections 20000 --step-times"), steps,
 		"--replicas", strconv.Itoa(manyReplicas))...)
-	before := resident(t, server.Process.Pid)
+	before := resident.Of(t, server.Process.Pid)
 	client := program("bench", "--backend", "vllm", "--base-url", url, "--trace", trace, "--warmup-requests", "1", "--requests-out", requests, "--disable-tqdm")
 	var said bytes.Buffer
 	client.Stdout, client.Stderr = &said, &said
@@ -106,7 +107,7 @@ func peaks(t *testing.T, list ...*exec.Cmd) []int64 {
 	out := make([]int64, len(list))
 	for {
 		for i, cmd := range list {
-			size := resident(t, cmd.Process.Pid)
+			size := resident.Of(t, cmd.Process.Pid)
 			if size == 0 {
 				return out
 			}
@@ -114,20 +115,6 @@ func peaks(t *testing.T, list ...*exec.Cmd) []int64 {
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
-}
-
-// resident is the memory of a process, in bytes; 0: it has ended.
-func resident(t *testing.T, pid int) int64 {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		t.Skip("the memory of a process is read where there is /proc: ", err)
-	}
-	pages, err := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pages * int64(os.Getpagesize())
 }
 
 // itlErrors is how far the times between tokens are off those of a step, from when all streams are open, in seconds.
