@@ -153,8 +153,12 @@ var widths = map[string]string{"w16a16": "bf16", "w8a8": "fp8", "w4a4": "nvfp4"}
 // the model.
 func (r run) precision() string {
 	text, _, _ := strings.Cut(strings.ToLower(withoutNote(strings.TrimSuffix(r.plain("precision"), "?"))), "/")
+	// A checkpoint has scales of blocks in all its products or in none.
+	if text == "fp8" && (r.plain("gemm_quant_mode") == "fp8_block" || r.plain("moe_quant_mode") == "fp8_block") {
+		return "fp8_block"
+	}
 	if text != "" {
-		return text
+		return checkpointOf(r.plain("model_path"), text)
 	}
 	if bits, _, _ := strings.Cut(strings.ToLower(r.plain("quantization")), " "); bits != "" {
 		return cmp.Or(widths[bits], bits)
