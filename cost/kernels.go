@@ -26,7 +26,7 @@ type kernels struct {
 	bound [modulePlaces]*kernel.Bound
 	// library is the product of 16 bits where an engine runs those of 8 in the same library; nil: it does not.
 	library [modulePlaces]kernel.Timing
-	paces [modulePlaces][kernel.PeakCount]kernel.Pace
+	paces   [modulePlaces][kernel.PeakCount]kernel.Pace
 
 	formula bool // collectives take that of the network
 

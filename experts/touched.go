@@ -36,10 +36,16 @@ func newTouched(p *Popularity, s Sharing) (*Touched, error) {
 	var missed, most [touchedPoints]float64
 	layers := float64(p.layers())
 	err := p.place(s, func(slots []slot) {
+		passed := p.passed(slots, s.Visited)
 		for i := range missed {
-			m, b := p.touch(slots, s, math.Ldexp(1, i))
+			m, b := touch(slots, passed, s.Ranks)
 			missed[i] += m / layers
 			most[i] += b / layers
+			for e := range passed { // by twice as many tokens
+				for d := range passed[e] {
+					passed[e][d] *= passed[e][d]
+				}
+			}
 		}
 	})
 	t := &Touched{}
@@ -50,42 +56,51 @@ func newTouched(p *Popularity, s Sharing) (*Touched, error) {
 	return t, err
 }
 
-// touch is the share of the experts of a layer that so many tokens pass by, and the share of its own that the rank with the most
-// is expected to have visited.
-func (p *Popularity) touch(slots []slot, s Sharing, tokens float64) (missed, most float64) {
-	ranks := make([]load, s.Ranks)
-	held := float64(len(slots)) / float64(s.Ranks)
-	drifted := p.drifted()
-	for _, slot := range slots {
+// drifts are three points with the first moments of a standard normal distribution, and their weights.
+var drifts = [3]struct{ at, weight float64 }{{-math.Sqrt(3), 1. / 6}, {0, 2. / 3}, {math.Sqrt(3), 1. / 6}}
+
+// passed is how likely a token passes copies of experts by, where each is more or less popular in a step than on average.
+func (p *Popularity) passed(slots []slot, visited int) [][3]float64 {
+	var times [3]float64
+	mean := 0.0
+	for i, d := range drifts {
+		times[i] = math.Exp(p.Drift * d.at)
+		mean += d.weight * times[i]
+	}
+	out := make([][3]float64, len(slots))
+	for e := range slots {
+		for i := range times {
+			out[e][i] = 1 - min(1, times[i]/mean*slots[e].load*float64(visited))
+		}
+	}
+	return out
+}
+
+// touch is the share of the experts of a layer that are passed by, and the share of its own that the rank with the most is expected to
+// have visited.
+func touch(slots []slot, passed [][3]float64, ranks int) (missed, most float64) {
+	on := make([]load, ranks)
+	held := float64(len(slots)) / float64(ranks)
+	for e := range slots {
 		m := 0.0
-		for _, d := range drifted {
-			m += d.weight * math.Pow(1-min(1, d.times*slot.load*float64(s.Visited)), tokens)
+		for i, d := range drifts {
+			m += d.weight * passed[e][i]
 		}
 		missed += m / float64(len(slots))
-		r := &ranks[slot.rank]
+		r := &on[slots[e].rank]
 		r.mean += (1 - m) / held
 		r.drift += m * (1 - m) / (held * held)
 	}
 	mean := 1 - missed
-	for i := range ranks { // in units of the mean, as loads are
-		ranks[i].mean /= mean
-		ranks[i].drift /= mean * mean
+	for i := range on { // in units of the mean, as loads are
+		on[i].mean /= mean
+		on[i].drift /= mean * mean
 	}
-	one := Balance{layers: [][]load{ranks}}
+	one := Balance{layers: [][]load{on}}
 	return missed, min(1, mean*one.Layer(0, 0))
 }
 
-// drifts is the visits of an expert in a step in units of those on average, and how likely it is.
-type drifts struct{ times, weight float64 }
-
-// drifted is what popularity does from step to step: three points that have the first moments of a normal distribution, of the logarithm.
-func (p *Popularity) drifted() [3]drifts {
-	far := math.Exp(math.Sqrt(3) * p.Drift)
-	mean := (far+1/far)/6 + 2./3
-	return [3]drifts{{1 / far / mean, 1. / 6}, {1 / mean, 2. / 3}, {far / mean, 1. / 6}}
-}
-
-// at is a curve at so many tokens, and the tokens.
+// at is a curve at so many tokens.
 func at(curve *[touchedPoints]float64, tokens float64) float64 {
 	x := math.Log2(max(1, tokens))
 	i := min(int(x), touchedPoints-2)

@@ -113,16 +113,16 @@ func (s *stage) read(held, group float64) (mean, most float64) {
 	tokens := group * float64(ep)
 	if s.touching[s.phase].Even() {
 		mean = routed * s.routes().TouchedShare(tokens)
-		most = s.routes().MostTouched(mean, routed, ep)
 	} else {
-		t := s.touches(ep)
-		mean, most = routed*t.Share(tokens), routed*t.Most(tokens)
-		if s.popularity[s.phase].Even() {
-			most = s.routes().MostTouched(mean, routed, ep)
-		}
+		mean = routed * s.touches(1).Share(tokens)
 	}
-	if !s.assume.Imbalance {
+	switch {
+	case !s.assume.Imbalance:
 		most = mean
+	case s.popularity[s.phase].Even():
+		most = s.routes().MostTouched(mean, routed, ep) // by chance alone
+	default:
+		most = routed * s.touches(ep).Most(tokens)
 	}
 	return others + mean, others + most
 }

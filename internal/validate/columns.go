@@ -153,12 +153,8 @@ var widths = map[string]string{"w16a16": "bf16", "w8a8": "fp8", "w4a4": "nvfp4"}
 // the model.
 func (r run) precision() string {
 	text, _, _ := strings.Cut(strings.ToLower(withoutNote(strings.TrimSuffix(r.plain("precision"), "?"))), "/")
-	// A checkpoint has scales of blocks in all its products or in none.
-	if text == "fp8" && (r.plain("gemm_quant_mode") == "fp8_block" || r.plain("moe_quant_mode") == "fp8_block") {
-		return "fp8_block"
-	}
 	if text != "" {
-		return checkpointOf(r.plain("model_path"), text)
+		return text
 	}
 	if bits, _, _ := strings.Cut(strings.ToLower(r.plain("quantization")), " "); bits != "" {
 		return cmp.Or(widths[bits], bits)
@@ -170,6 +166,18 @@ func (r run) precision() string {
 	}
 	return ""
 }
+
+// weights is the number format that the precision of a table stands for: FP8 may have a scale for every block. A checkpoint has them in
+// all its products or in none.
+func (r run) weights() string {
+	short := r.get("precision")
+	if short == "fp8" && (r.plain("gemm_quant_mode") == blocks || r.plain("moe_quant_mode") == blocks) {
+		return blocks
+	}
+	return checkpointOf(r.plain("model_path"), short)
+}
+
+const blocks = "fp8_block"
 
 // sizes are the columns of a layout.
 var sizes = map[string]bool{"tp_size": true, "attention_dp_size": true, "moe_tp_size": true, "moe_ep_size": true}
