@@ -1,6 +1,8 @@
 package cost
 
 import (
+	"math"
+
 	"throughline/hardware"
 	"throughline/hardware/kernel"
 	"throughline/model"
@@ -134,14 +136,19 @@ const (
 	narrowBytes = 1
 )
 
-// byLibrary is the time of a product of 8 bits in the library that was measured with 16: that of half as many inputs, at the rate of 8
-// bits. It loads the same bytes into the same tiles, and an instruction of the matrix unit multiplies 32 bytes of a row of either. With
-// cuBLAS on an H200, 40 products of 1 to 16384 rows take 1.00 times that in the median, 0.82 to 1.11 (measure/H200).
-func byLibrary(t kernel.Timing, p *kernel.Pace, s *kernel.Shape) float64 {
-	half, pace := *s, *p
+// byLibrary is the time of a product of 8 bits in the library that was measured with 16, infinite where none is: that of half as many
+// inputs, at the rate of 8 bits. It loads the same bytes into the same tiles, and an instruction of the matrix unit multiplies 32 bytes
+// of a row of either. Of the products that measure/H200 has of both, by cuBLAS, those of 8 bits take 0.84 to 1.18 times that, 1.03 in the
+// median.
+func (k *kernels) byLibrary(o *op.Op, u kernel.Use) float64 {
+	m := o.Module % modulePlaces
+	if k.library[m] == nil || u.Slot != kernel.Gemm {
+		return math.Inf(1)
+	}
+	half, pace := o.Shape, k.paces[m][kernel.MatrixPeak]
 	half.K *= narrowBytes / float64(wideBytes)
 	pace.Flop *= wideBytes / float64(narrowBytes)
-	return t.Seconds(&pace, &half)
+	return k.library[m].Seconds(&pace, &half)
 }
 
 // cacheTypes are the number types of a KV cache, by the bytes of an element.
@@ -166,9 +173,7 @@ func (k *kernels) seconds(o *op.Op) (float64, bool) {
 			continue
 		}
 		seconds := t.Seconds(&k.paces[m][b.Peak], &o.Shape)
-		if lib := k.library[m]; lib != nil && o.Kernels[i].Slot == kernel.Gemm {
-			seconds = min(seconds, byLibrary(lib, &k.paces[m][b.Peak], &o.Shape))
-		}
+		seconds = min(seconds, k.byLibrary(o, o.Kernels[i]))
 		if k.slower {
 			seconds = k.here(seconds, o.Kernels[i])
 		}
