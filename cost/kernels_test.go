@@ -1,7 +1,12 @@
 package cost
 
 import (
+	"encoding/csv"
+	"fmt"
 	"math"
+	"os"
+	"slices"
+	"strconv"
 	"testing"
 
 	"throughline/assume"
@@ -316,5 +321,83 @@ func TestTaken(t *testing.T) {
 	}
 	if short := (&taken{seconds: 1, token: 1}); short.of(2, 5) != 2 || short.of(10, 5) != 6 {
 		t.Error("sending and receiving take longer than the exchange")
+	}
+}
+
+// TestLibrary: where an engine runs products of 8 bits in the library of those of 16, 10 × 20 × 30 take what 10 × 20 × 15 take in 16 bits:
+// 2·10·20·30 operations at twice the rate, and 10·30 and 20·30 elements of one byte beside 10·20 results of two. A kernel of 8 bits that
+// is faster counts; weights with scales of blocks have kernels of their own.
+func TestLibrary(t *testing.T) {
+	fp8 := bf16
+	fp8.Weight, fp8.Activation, fp8.MatrixType, fp8.Library = 1, 1, "float8", true
+	base := func(latency, slowdown float64) kernel.Base {
+		here := kernel.Surface{Axes: [][]float64{{10}, {20}, {15, 30}}, Slowdown: []float64{slowdown, slowdown}}
+		return kernel.Base{Latency: latency, Norm: 1, Compute: here, Memory: here}
+	}
+	slow, slower := base(1, 2), base(5, 9)
+	model := func(b kernel.Base, bytes float64) *kernel.GemmModel {
+		return &kernel.GemmModel{Base: b, Weight: bytes, Input: bytes, Output: 2}
+	}
+	const work, moved = 2 * 10 * 20 * 30, 10*30 + 20*30 + 2*10*20
+	at := func(wide, narrow kernel.Base, prec plan.Precision) (float64, Level) {
+		system := chip(&kernel.Set{System: "chip", Gemm: map[string]*kernel.GemmModel{"bfloat16": model(wide, 2), "float8": model(narrow, 1)},
+			Errors: map[string]float64{"gemm.float8": 0.1}})
+		system.Matrix["float8"] = hardware.MatrixEngine{TFlops: 2, Calibration: 1, Efficiency: hardware.ShapeTable{{Efficiency: 1}}}
+		p, err := NewPricer(system, &prec, &assume.Reference, op.Decode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := operator(op.QKV, kernel.Shape{M: 10, N: 20, K: 30, Count: 1})
+		_, level := p.ErrorOf(o)
+		return p.Price(o).Time, level
+	}
+	got, level := at(slow, slower, fp8)
+	near(t, "a product in the library", got, 1+2*work*0.5e-12+2*moved*1e-9)
+	if level != Extrapolated {
+		t.Errorf("a product that was measured in 16 bits is %v", level)
+	}
+	got, _ = at(slower, slow, fp8)
+	near(t, "a faster kernel of 8 bits", got, 1+2*work*0.5e-12+2*moved*1e-9)
+	for name, change := range map[string]func(*plan.Precision){
+		"another engine": func(p *plan.Precision) { p.Library = false }, "scales of blocks": func(p *plan.Precision) { p.Weight += 4. / (128 * 128) },
+	} {
+		other := fp8
+		change(&other)
+		got, _ = at(slow, slower, other)
+		near(t, name, got, 5+9*work*0.5e-12+9*moved*1e-9)
+	}
+}
+
+// TestLibraryMeasured: products that were measured in 16 and in 8 bits with cuBLAS.
+func TestLibraryMeasured(t *testing.T) {
+	f, err := os.Open("../measure/H200/ops.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type product struct {
+		dtype   string
+		m, n, k int
+	}
+	times := map[product]float64{}
+	for _, row := range rows {
+		p := product{dtype: row[1]}
+		if n, _ := fmt.Sscanf(row[2], "m=%d;n=%d;k=%d", &p.m, &p.n, &p.k); n == 3 && row[0] == "gemm" {
+			times[p], _ = strconv.ParseFloat(row[5], 64)
+		}
+	}
+	var ratios []float64
+	for p, time := range times {
+		if wide := times[product{"bf16", p.m, p.n, p.k / 2}]; p.dtype == "fp8" && wide > 0 {
+			ratios = append(ratios, time/wide)
+		}
+	}
+	slices.Sort(ratios)
+	if n := len(ratios); n < 15 || math.Abs(ratios[n/2]-1) > 0.05 || ratios[0] < 0.8 || ratios[n-1] > 1.25 {
+		t.Errorf("%d products of 8 bits take %.2f times those of half the inputs in 16", n, ratios)
 	}
 }

@@ -52,6 +52,7 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 		d.Precision.Cache = e.cacheBytes(&d)
 	}
 	d.Precision.ReadsNarrow = d.Assume.Engine && e.Scheduling.ReadsNarrowCache
+	d.Precision.Library = d.Assume.Engine && e.Scheduling.LibraryProducts
 	d.Engine = deploy.Engine{Name: e.Name, Title: e.Title, Scheduling: d.Told.Of(e.Scheduling.Scheduling)}
 	d.Fitted.Apply(&d.Engine)
 	for i := range d.Pools {

@@ -46,11 +46,11 @@ func TestDraftSeconds(t *testing.T) {
 	}
 }
 
-// TestReadsNarrow: only TensorRT-LLM has kernels of its own for narrow caches.
+// TestReadsNarrow: only TensorRT-LLM has kernels of its own for narrow caches, and leaves products of 8 bits to cuBLAS.
 func TestReadsNarrow(t *testing.T) {
 	for _, e := range All() {
-		if d := e.Apply(exchanging(8, 8)); d.Precision.ReadsNarrow != (e.Name == "trtllm") {
-			t.Errorf("%s: %v", e.Name, d.Precision.ReadsNarrow)
+		if d := e.Apply(exchanging(8, 8)); d.Precision.ReadsNarrow != (e.Name == "trtllm") || d.Precision.Library != (e.Name == "trtllm") {
+			t.Errorf("%s: %v, %v", e.Name, d.Precision.ReadsNarrow, d.Precision.Library)
 		}
 	}
 }

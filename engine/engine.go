@@ -51,6 +51,8 @@ type Scheduling struct {
 	// ReadsNarrowCache: kernels of its own read a cache of 8 bits, in half the time of one of 16, where those that other
 	// engines run on a chip convert it first.
 	ReadsNarrowCache bool `json:"reads_narrow_cache" required:"true"`
+	// LibraryProducts: products of 8 bits with one scale run in the library of those of 16, cuBLAS, and not in kernels of its own.
+	LibraryProducts bool `json:"library_products" required:"true"`
 	// GathersExperts: which servers gather the tokens of data-parallel ranks instead of sending each to its experts.
 	GathersExperts string `json:"gathers_experts" required:"true" enum:"always,aggregated,in nodes,never"`
 	// GathersByAllReduce: the steps whose tokens are gathered by an all-reduce over a buffer of all of them, and not by an all-gather

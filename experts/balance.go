@@ -47,34 +47,21 @@ func BalanceOf(p *Popularity, s Sharing) (*Balance, error) {
 	return b, err
 }
 
-// NewBalance works out a balance. Without redundant copies experts lie in their order; with some, as EPLB places them.
+// NewBalance works out a balance.
 func NewBalance(p *Popularity, s Sharing) (*Balance, error) {
 	b := &Balance{}
-	var placer Placer
-	shares := make([]float64, s.Experts)
 	variance := math.Expm1(p.Drift * p.Drift)
-	for layer := range p.layers() {
-		p.shares(layer, shares)
+	err := p.place(s, func(slots []slot) {
 		ranks := make([]load, s.Ranks)
-		add := func(rank int, share float64) {
-			share *= float64(s.Ranks)
-			ranks[rank].mean += share
-			ranks[rank].drift += share * share * variance
-		}
-		if s.Redundant == 0 {
-			for e, share := range shares {
-				add(e*s.Ranks/s.Experts, share)
-			}
-		} else {
-			slots, err := placer.Place(shares, s.Experts+s.Redundant, s.Ranks, s.Groups, s.Nodes)
-			if err != nil {
-				return nil, err
-			}
-			for _, slot := range slots {
-				add(int(slot.rank), slot.load)
-			}
+		for _, slot := range slots {
+			share := slot.load * float64(s.Ranks)
+			ranks[slot.rank].mean += share
+			ranks[slot.rank].drift += share * share * variance
 		}
 		b.layers = append(b.layers, ranks)
+	})
+	if err != nil {
+		return nil, err
 	}
 	scatter := scatterOf(s.Experts+s.Redundant, s.Visited)
 	for i := range b.curve {

@@ -124,3 +124,27 @@ func (p *Placer) pack(slots []slot, ranks int) {
 		}
 	}
 }
+
+// place visits the copies of experts of every layer on their ranks, with their shares of the visits. Without redundant copies experts
+// lie in their order; with some, as EPLB places them. Slots are overwritten by those of the next layer.
+func (p *Popularity) place(s Sharing, visit func([]slot)) error {
+	var placer Placer
+	shares := make([]float64, s.Experts)
+	ordered := make([]slot, s.Experts)
+	for layer := range p.layers() {
+		p.shares(layer, shares)
+		slots := ordered
+		if s.Redundant == 0 {
+			for e, share := range shares {
+				slots[e] = slot{load: share, expert: int32(e), rank: int32(e * s.Ranks / s.Experts)}
+			}
+		} else {
+			var err error
+			if slots, err = placer.Place(shares, s.Experts+s.Redundant, s.Ranks, s.Groups, s.Nodes); err != nil {
+				return err
+			}
+		}
+		visit(slots)
+	}
+	return nil
+}

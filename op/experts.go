@@ -36,7 +36,7 @@ func (s *stage) experts() {
 		tokens = (visits + group*shared) * e.CapacityFactor
 	}
 	x := expertProduct{resident: s.resident(), tokens: tokens}
-	read, most := s.touched(x.resident, group)
+	read, most := s.read(x.resident, group)
 	x.read, x.rows = most, mean/read
 
 	normed := s.cardTokens
@@ -101,20 +101,50 @@ func (s *stage) expertBlock(x expertProduct, tokens, hidden, width float64) {
 	s.expertLinear(ExpertDown, x, width, hidden)
 }
 
-// touched is the experts that a processor reads on average, and those of the one that reads the most, where each holds so many and
+// read is the experts that a processor reads on average, and those of the one that reads the most, where each holds so many and
 // tokens of such a group visit them.
-func (s *stage) touched(held, group float64) (mean, most float64) {
+func (s *stage) read(held, group float64) (mean, most float64) {
 	if !s.assume.TouchedExperts {
 		return held, held
 	}
 	ep := s.plan.Experts.EP
 	routed := float64(s.model.Experts.Routed+s.plan.Redundant) / float64(ep)
 	others := held - routed // shared ones, which are always read
-	mean = routed * s.routes().TouchedShare(group*float64(ep))
-	if !s.assume.Imbalance {
-		return others + mean, others + mean
+	tokens := group * float64(ep)
+	if s.touching[s.phase].Even() {
+		mean = routed * s.routes().TouchedShare(tokens)
+	} else {
+		mean = routed * s.touches(1).Share(tokens)
 	}
-	return others + mean, others + s.routes().MostTouched(mean, routed, ep)
+	switch {
+	case !s.assume.Imbalance:
+		most = mean
+	case s.popularity[s.phase].Even():
+		most = s.routes().MostTouched(mean, routed, ep) // by chance alone
+	default:
+		most = routed * s.touches(ep).Most(tokens)
+	}
+	return others + mean, others + most
+}
+
+// touches is how many experts on so many ranks tokens touch.
+func (s *stage) touches(ranks int) *experts.Touched {
+	key := balanceKey{int32(ranks), int32(s.plan.Redundant), s.phase}
+	if t, ok := s.touched[key]; ok {
+		return t
+	}
+	t, err := experts.TouchedOf(&s.touching[s.phase], s.sharing(ranks))
+	if err != nil {
+		panic(err) // a global placement has room for every expert
+	}
+	s.touched[key] = t
+	return t
+}
+
+// sharing is the routed experts and their copies on so many ranks.
+func (s *stage) sharing(ranks int) experts.Sharing {
+	e := &s.model.Experts
+	return experts.Sharing{Experts: e.Routed, Visited: e.TopK, Redundant: s.plan.Redundant, Ranks: ranks, Groups: 1, Nodes: 1}
 }
 
 // sharedApart reports whether the shared experts are a dense block of their own, as engines have it where tokens are sent to the
@@ -214,14 +244,11 @@ func (s *stage) busiest(mean float64) (visits, crowd float64) {
 
 // balance is that of the experts on so many ranks for tokens of a phase.
 func (s *stage) balance(phase Phase, ranks int) *experts.Balance {
-	e, p := &s.model.Experts, &s.popularity[phase]
 	key := balanceKey{int32(ranks), int32(s.plan.Redundant), phase}
 	if b, ok := s.balances[key]; ok {
 		return b
 	}
-	b, err := experts.BalanceOf(p, experts.Sharing{
-		Experts: e.Routed, Visited: e.TopK, Redundant: s.plan.Redundant, Ranks: ranks, Groups: 1, Nodes: 1,
-	})
+	b, err := experts.BalanceOf(&s.popularity[phase], s.sharing(ranks))
 	if err != nil {
 		panic(err) // a global placement has room for every expert
 	}

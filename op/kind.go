@@ -62,6 +62,7 @@ const (
 
 	// Latent attention (MLA).
 	QueryDown
+	QueryLatentDown
 	QueryDownNorm
 	QueryUp
 	LatentDown
@@ -261,19 +262,20 @@ var kinds = [KindCount]Info{
 	RingExchange:          {Name: "ring exchange", Block: AttentionBlock, Class: Comm, Traffic: ContextTraffic},
 	AttentionResidual:     {Name: "attention residual", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
 
-	QueryDown:     {Name: "query down", Block: AttentionBlock, Class: Linear, Kernels: product},
-	QueryDownNorm: {Name: "query norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
-	QueryUp:       {Name: "query up", Block: AttentionBlock, Class: Linear, Kernels: product},
-	LatentDown:    {Name: "latent down", Block: AttentionBlock, Class: Linear, Kernels: product},
-	LatentNorm:    {Name: "latent norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
-	LatentUp:      {Name: "latent up", Block: AttentionBlock, Class: Linear, Kernels: product},
-	LatentUpSplit: {Name: "latent up split", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
-	QueryConcat:   {Name: "query concat", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
-	LatentSplit:   {Name: "latent split", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
-	KeyRotate:     {Name: "key rotate", Block: AttentionBlock, Class: Vector, Kernels: moving},
-	AbsorbQuery:   {Name: "absorb query", Block: AttentionBlock, Class: Linear, Kernels: absorbed},
-	ScoreAdd:      {Name: "score add", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
-	AbsorbValue:   {Name: "absorb value", Block: AttentionBlock, Class: Linear, Kernels: absorbed},
+	QueryDown:       {Name: "query down", Block: AttentionBlock, Class: Linear, Kernels: product},
+	QueryLatentDown: {Name: "query and latent down", Block: AttentionBlock, Class: Linear, Kernels: product},
+	QueryDownNorm:   {Name: "query norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
+	QueryUp:         {Name: "query up", Block: AttentionBlock, Class: Linear, Kernels: product},
+	LatentDown:      {Name: "latent down", Block: AttentionBlock, Class: Linear, Kernels: product},
+	LatentNorm:      {Name: "latent norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
+	LatentUp:        {Name: "latent up", Block: AttentionBlock, Class: Linear, Kernels: product},
+	LatentUpSplit:   {Name: "latent up split", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
+	QueryConcat:     {Name: "query concat", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
+	LatentSplit:     {Name: "latent split", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
+	KeyRotate:       {Name: "key rotate", Block: AttentionBlock, Class: Vector, Kernels: moving},
+	AbsorbQuery:     {Name: "absorb query", Block: AttentionBlock, Class: Linear, Kernels: absorbed},
+	ScoreAdd:        {Name: "score add", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
+	AbsorbValue:     {Name: "absorb value", Block: AttentionBlock, Class: Linear, Kernels: absorbed},
 
 	QuantiseInput:  {Name: "quantise input", Block: AttentionBlock, Class: Vector, Kernels: quantising},
 	QuantiseQuery:  {Name: "quantise query", Block: AttentionBlock, Class: Vector, Kernels: quantising},

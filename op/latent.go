@@ -15,16 +15,23 @@ func (s *stage) latentAttention() {
 	}
 	s.gather(AttentionGather, s.tokens*s.hidden)
 	s.quantiseNormed(QuantiseInput, s.tokens*s.hidden)
+	joined := a.QueryRank > 0 && s.joinsDown()
 	if a.QueryRank > 0 {
 		r := float64(a.QueryRank)
-		s.linear(QueryDown, s.tokens, s.hidden, r)
+		if joined {
+			s.linear(QueryLatentDown, s.tokens, s.hidden, r+rank+rope)
+		} else {
+			s.linear(QueryDown, s.tokens, s.hidden, r)
+		}
 		s.norm(QueryDownNorm, s.tokens*r, r)
 		s.quantiseNormed(QuantiseQuery, s.tokens*r)
 		s.linear(QueryUp, s.tokens, r, heads*(nope+rope))
 	} else {
 		s.linear(QueryUp, s.tokens, s.hidden, heads*(nope+rope))
 	}
-	s.linear(LatentDown, s.tokens, s.hidden, rank+rope)
+	if !joined {
+		s.linear(LatentDown, s.tokens, s.hidden, rank+rope)
+	}
 	s.norm(LatentNorm, s.tokens*rank, rank)
 	s.unary(LatentSplit, s.tokens*(rank+rope), 1)
 	if !s.assume.SmallKernels {
@@ -40,6 +47,11 @@ func (s *stage) latentAttention() {
 	s.output(heads * value)
 	s.finishAttention()
 }
+
+// joinsDown reports whether queries and latents are made narrow in one product, as serving engines do it: fused_qkv_a_proj_with_mqa
+// in python/sglang/srt/models/deepseek_v2.py, fused_qkv_a_proj in vllm/model_executor/models/deepseek_v2.py, kv_a_proj_with_mqa in
+// tensorrt_llm/_torch/models/modeling_deepseekv3.py, whose outputs are those of q_a_proj as well.
+func (s *stage) joinsDown() bool { return s.assume.Engine && s.eager == nil }
 
 // absorbs reports whether the attention of a phase works on the latent cache itself. With an indexer every query has
 // entries of its own, which cannot be expanded together.

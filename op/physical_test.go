@@ -168,7 +168,10 @@ func latentModel() *model.Model {
 func TestPhysicalLatent(t *testing.T) {
 	absorb := model.Settings{Flash: true, Absorb: true}
 	list := physically(assume.Physical, latentModel(), absorb, twoRanks, decode)
-	compare(t, list.Of(op.AttentionBlock)[7:], times(2, []row{
+	compare(t, only(list, op.QueryLatentDown, op.QueryDown, op.LatentDown), times(2, []row{
+		product(op.QueryLatentDown, 2*3*8*(6+5), 8*(6+5), 3*(8+6+5), 0, 3*(6+5), 3, 6+5, 8), // 6 of queries, 4 + 1 of latents
+	}))
+	compare(t, list.Of(op.AttentionBlock)[6:], times(2, []row{
 		product(op.AbsorbQuery, 2*6*3*4, 2*3*4, 6*(3+4), 0, 6*4, 3, 4, 3),
 		vector(op.QueryConcat, 30, 0, 2*30, 30),
 		product(op.Scores, 2*60*5, 0, 30, 150, 0, 3, 10, 5), // the scores stay on the chip
@@ -178,7 +181,7 @@ func TestPhysicalLatent(t *testing.T) {
 		product(op.OutputProjection, 2*3*10*8, 10*8, 3*(10+8), 0, 24, 3, 8, 10), reduce3, residual3,
 	}))
 	list = physically(assume.Physical, latentModel(), absorb, twoRanks, prefill)
-	compare(t, list.Of(op.AttentionBlock)[7:11], times(2, []row{
+	compare(t, list.Of(op.AttentionBlock)[6:10], times(2, []row{
 		product(op.LatentUp, 2*15*4*16, 4*16, 15*16, 15*5, 15*16, 15, 16, 4),
 		vector(op.QueryConcat, 96, 0, 2*96, 96),
 		product(op.FusedAttention, 2*84*(4+5), 0, 96+120+120+150, 0, 120, 12, 3.5, 4),
@@ -194,7 +197,7 @@ func TestIndexer(t *testing.T) {
 	m.Attention.IndexHeads, m.Attention.IndexDim, m.Attention.IndexTopK = 2, 3, 4
 	absorb := model.Settings{Flash: true, Absorb: true}
 	list := physically(bare, m, absorb, twoRanks, decode)
-	compare(t, list.Of(op.AttentionBlock)[7:18], times(2, []row{
+	compare(t, list.Of(op.AttentionBlock)[6:17], times(2, []row{
 		product(op.IndexQuery, 2*3*6*6, 6*6, 3*(6+6), 0, 18, 3, 6, 6),
 		product(op.IndexKey, 2*3*8*3, 8*3, 3*(8+3), 0, 9, 3, 3, 8),
 		product(op.IndexWeights, 2*3*8*2, 8*2, 3*(8+2), 0, 6, 3, 2, 8),
@@ -303,7 +306,7 @@ func TestMixed(t *testing.T) {
 	l := op.NewLowerer(m, &model.Settings{Flash: true, Absorb: true}, &precision, &assume.Physical)
 	var draft op.List
 	l.Draft(&oneRank, batch(&l, m, &oneRank, decode), &draft)
-	if len(only(&draft, op.LatentDown)) != 1 || len(only(&draft, op.LinearState)) != 0 {
+	if len(only(&draft, op.QueryLatentDown)) != 1 || len(only(&draft, op.LinearState)) != 0 {
 		t.Error("the draft module does not have the main kind of attention")
 	}
 }

@@ -33,7 +33,9 @@ type given struct {
 	assume     *assume.Assumptions
 	routing    experts.Routing
 	popularity [PhaseCount]experts.Popularity
+	touching   [PhaseCount]experts.Popularity // as the number of experts sees it that a step reads
 	balances   map[balanceKey]*experts.Balance
+	touched    map[balanceKey]*experts.Touched
 	times      float64 // the mean that the busiest rank of the experts got last
 	eager      *Eager  // nil: a serving engine
 }
@@ -60,19 +62,27 @@ func NewLowerer(m *model.Model, set *model.Settings, prec *plan.Precision, as *a
 		l.fusedUnit = MatrixUnit
 	}
 	l.Visit(experts.Popularity{})
+	l.touching = l.drifting(experts.Popularity{Spread: as.ExpertSpread, Blocks: as.ExpertBlocks})
 	return l
 }
 
 // Visit makes tokens visit experts in another way, which from step to step changes as is assumed.
 func (l *Lowerer) Visit(p experts.Popularity) {
-	l.balances = map[balanceKey]*experts.Balance{}
+	l.popularity = l.drifting(p)
+	l.touching = l.popularity
+	l.balances, l.touched = map[balanceKey]*experts.Balance{}, map[balanceKey]*experts.Touched{}
+}
+
+// drifting is a popularity with how it changes from step to step.
+func (l *Lowerer) drifting(p experts.Popularity) (out [PhaseCount]experts.Popularity) {
 	drifts := [PhaseCount]float64{Prefill: l.assume.ExpertDriftPrefill, Decode: l.assume.ExpertDriftDecode}
-	for phase := range l.popularity {
-		l.popularity[phase] = p
+	for phase := range out {
+		out[phase] = p
 		if !p.Even() {
-			l.popularity[phase].Drift = drifts[phase]
+			out[phase].Drift = drifts[phase]
 		}
 	}
+	return out
 }
 
 // balanceKey is experts on ranks, with redundant copies, in a phase.

@@ -71,8 +71,8 @@ func TestMixedLatent(t *testing.T) {
 	l := op.NewLowerer(m, &model.Settings{Absorb: true, Flash: true}, &precision, &assume.Physical)
 	var list op.List
 	l.Stage(&twoRanks, mixture(&l, mixed...), &list)
-	compare(t, only(&list, op.LatentDown, op.AbsorbQuery, op.Scores, op.Values, op.AbsorbValue, op.LatentUp, op.FusedAttention, op.OutputProjection), times(2, []row{
-		product(op.LatentDown, 2*8*8*5, 8*5, 8*(8+5), 0, 8*5, 8, 5, 8),
+	compare(t, only(&list, op.QueryLatentDown, op.AbsorbQuery, op.Scores, op.Values, op.AbsorbValue, op.LatentUp, op.FusedAttention, op.OutputProjection), times(2, []row{
+		product(op.QueryLatentDown, 2*8*8*11, 8*11, 8*(8+11), 0, 8*11, 8, 11, 8),
 		product(op.AbsorbQuery, 2*6*3*4, 2*3*4, 6*(3+4), 0, 6*4, 3, 4, 3),
 		product(op.Scores, 2*48*5, 0, 3*2*5, 24*5, 0, 3, 8, 5),
 		product(op.Values, 2*48*4, 0, 3*2*4, 0, 3*2*4, 3, 4, 8),

@@ -150,6 +150,8 @@ type Precision struct {
 	Stored  string // the number type that weights are stored in, where products have another; empty: not said
 	// ReadsNarrow: attention reads a cache of 8 bits with kernels that are as good as those for 16.
 	ReadsNarrow bool
+	// Library: products of 8 bits with one scale run in the library of those of 16.
+	Library bool
 	// Name is the format of the narrowest weights as engines know it; empty: as their bytes say.
 	Name string
 }

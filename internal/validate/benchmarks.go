@@ -68,18 +68,37 @@ type facts struct {
 	prefill, decode                      servers // of two pools
 }
 
-var benchmarks = readBenchmarks()
+// checkpoint is the format of weights that tables know by a shorter word.
+type checkpoint struct {
+	Models    string `json:"models" required:"true" nonempty:"true"` // beginning of their names
+	Precision string `json:"precision" required:"true" nonempty:"true"`
+	Format    string `json:"format" required:"true" nonempty:"true"`
+	Source    string `json:"source" required:"true" nonempty:"true"`
+}
 
-func readBenchmarks() []benchmark {
+var benchmarks, checkpoints = readBenchmarks()
+
+func readBenchmarks() ([]benchmark, []checkpoint) {
 	var out struct {
-		Benchmarks []benchmark `json:"benchmarks" required:"true"`
+		Checkpoints []checkpoint `json:"checkpoints" required:"true"`
+		Benchmarks  []benchmark  `json:"benchmarks" required:"true"`
 	}
 	doc := document.Parse("benchmarks.json", benchmarkFile)
 	doc.Decode(&out)
 	if err := doc.Err(); err != nil {
 		panic(err)
 	}
-	return out.Benchmarks
+	return out.Benchmarks, out.Checkpoints
+}
+
+// checkpointOf is the format of the weights of a model that a table says a precision of.
+func checkpointOf(model, precision string) string {
+	for i := range checkpoints {
+		if c := &checkpoints[i]; strings.HasPrefix(model, c.Models) && c.Precision == precision {
+			return c.Format
+		}
+	}
+	return precision
 }
 
 // stated is the load that a row states: clients that have been at it for long, with requests of its lengths. It is that of

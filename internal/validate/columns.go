@@ -167,6 +167,18 @@ func (r run) precision() string {
 	return ""
 }
 
+// weights is the number format that the precision of a table stands for: FP8 may have a scale for every block. A checkpoint has them in
+// all its products or in none.
+func (r run) weights() string {
+	short := r.get("precision")
+	if short == "fp8" && (r.plain("gemm_quant_mode") == blocks || r.plain("moe_quant_mode") == blocks) {
+		return blocks
+	}
+	return checkpointOf(r.plain("model_path"), short)
+}
+
+const blocks = "fp8_block"
+
 // sizes are the columns of a layout.
 var sizes = map[string]bool{"tp_size": true, "attention_dp_size": true, "moe_tp_size": true, "moe_ep_size": true}
 

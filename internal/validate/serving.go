@@ -286,7 +286,7 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	if n.Input < 1 || n.Output < 1 {
 		r.note(fmt.Errorf("isl %q and osl %q must be positive", get("isl"), get("osl")))
 	}
-	files := servingFiles{get("model_path"), cmp.Or(p.asked.System, get("system")), question.Formats{Weights: get("precision"), Cache: get("kv_cache")}}
+	files := servingFiles{get("model_path"), cmp.Or(p.asked.System, get("system")), question.Formats{Weights: cells.weights(), Cache: get("kv_cache")}}
 	l, err := p.load(files)
 	r.note(err)
 	clients := r.whole("concurrency", 0)

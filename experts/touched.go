@@ -1,0 +1,114 @@
+package experts
+
+import (
+	"math"
+	"sync"
+)
+
+// Touched is how many of their experts the tokens of a step visit, on ranks that share them.
+type Touched struct {
+	// hazard is what each token takes off the logarithm of the share that is not visited yet, by powers of two of the tokens: the
+	// same for all where experts are visited alike, and the less the more tokens there are where some are hardly visited.
+	hazard [touchedPoints]float64
+	// most is the share of its own that the rank has visited which has the most, in units of the mean.
+	most [touchedPoints]float64
+}
+
+const touchedPoints = 17
+
+// touched are those that have been worked out. They depend on nothing else.
+var touched sync.Map
+
+// TouchedOf is what tokens touch that visit experts in a way. What was worked out is kept.
+func TouchedOf(p *Popularity, s Sharing) (*Touched, error) {
+	key := balanceKey{*p, s}
+	if known, ok := touched.Load(key); ok {
+		return known.(*Touched), nil
+	}
+	t, err := newTouched(p, s)
+	if err == nil {
+		touched.Store(key, t)
+	}
+	return t, err
+}
+
+func newTouched(p *Popularity, s Sharing) (*Touched, error) {
+	var missed, most [touchedPoints]float64
+	layers := float64(p.layers())
+	err := p.place(s, func(slots []slot) {
+		passed := p.passed(slots, s.Visited)
+		for i := range missed {
+			m, b := touch(slots, passed, s.Ranks)
+			missed[i] += m / layers
+			most[i] += b / layers
+			for e := range passed { // by twice as many tokens
+				for d := range passed[e] {
+					passed[e][d] *= passed[e][d]
+				}
+			}
+		}
+	})
+	t := &Touched{}
+	for i := range missed {
+		t.hazard[i] = -math.Log(max(missed[i], math.SmallestNonzeroFloat64)) / math.Ldexp(1, i)
+		t.most[i] = most[i] / (1 - missed[i])
+	}
+	return t, err
+}
+
+// drifts are three points with the first moments of a standard normal distribution, and their weights.
+var drifts = [3]struct{ at, weight float64 }{{-math.Sqrt(3), 1. / 6}, {0, 2. / 3}, {math.Sqrt(3), 1. / 6}}
+
+// passed is how likely a token passes copies of experts by, where each is more or less popular in a step than on average.
+func (p *Popularity) passed(slots []slot, visited int) [][3]float64 {
+	var times [3]float64
+	mean := 0.0
+	for i, d := range drifts {
+		times[i] = math.Exp(p.Drift * d.at)
+		mean += d.weight * times[i]
+	}
+	out := make([][3]float64, len(slots))
+	for e := range slots {
+		for i := range times {
+			out[e][i] = 1 - min(1, times[i]/mean*slots[e].load*float64(visited))
+		}
+	}
+	return out
+}
+
+// touch is the share of the experts of a layer that are passed by, and the share of its own that the rank with the most is expected to
+// have visited.
+func touch(slots []slot, passed [][3]float64, ranks int) (missed, most float64) {
+	on := make([]load, ranks)
+	held := float64(len(slots)) / float64(ranks)
+	for e := range slots {
+		m := 0.0
+		for i, d := range drifts {
+			m += d.weight * passed[e][i]
+		}
+		missed += m / float64(len(slots))
+		r := &on[slots[e].rank]
+		r.mean += (1 - m) / held
+		r.drift += m * (1 - m) / (held * held)
+	}
+	mean := 1 - missed
+	for i := range on { // in units of the mean, as loads are
+		on[i].mean /= mean
+		on[i].drift /= mean * mean
+	}
+	one := Balance{layers: [][]load{on}}
+	return missed, min(1, mean*one.Layer(0, 0))
+}
+
+// at is a curve at so many tokens.
+func at(curve *[touchedPoints]float64, tokens float64) float64 {
+	x := math.Log2(max(1, tokens))
+	i := min(int(x), touchedPoints-2)
+	return curve[i] + min(1, x-float64(i))*(curve[i+1]-curve[i])
+}
+
+// Share is the expected share of the experts that at least one of the tokens visits.
+func (t *Touched) Share(tokens float64) float64 { return -math.Expm1(-tokens * at(&t.hazard, tokens)) }
+
+// Most is the same of the rank of which they visit the most.
+func (t *Touched) Most(tokens float64) float64 { return min(1, t.Share(tokens)*at(&t.most, tokens)) }
