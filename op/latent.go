@@ -13,18 +13,23 @@ func (s *stage) latentAttention() {
 	if !s.allLatent() {
 		s.norm(InputNorm, s.normTokens*s.hidden, s.hidden)
 	}
-	s.gather(AttentionGather, s.tokens*s.hidden)
-	s.quantiseNormed(QuantiseInput, s.tokens*s.hidden)
-	if a.QueryRank > 0 {
-		r := float64(a.QueryRank)
-		s.linear(QueryDown, s.tokens, s.hidden, r)
-		s.norm(QueryDownNorm, s.tokens*r, r)
-		s.quantiseNormed(QuantiseQuery, s.tokens*r)
-		s.linear(QueryUp, s.tokens, r, heads*(nope+rope))
+	if r := float64(a.QueryRank); s.scatteredLatents() {
+		s.quantiseNormed(QuantiseInput, s.normTokens*s.hidden)
+		s.linear(QueryDown, s.normTokens, s.hidden, r)
+		s.linear(LatentDown, s.normTokens, s.hidden, rank+rope)
+		s.gather(AttentionGather, s.tokens*(r+rank+rope))
+		s.latentQuery(r, heads*(nope+rope))
 	} else {
-		s.linear(QueryUp, s.tokens, s.hidden, heads*(nope+rope))
+		s.gather(AttentionGather, s.tokens*s.hidden)
+		s.quantiseNormed(QuantiseInput, s.tokens*s.hidden)
+		if r > 0 {
+			s.linear(QueryDown, s.tokens, s.hidden, r)
+			s.latentQuery(r, heads*(nope+rope))
+		} else {
+			s.linear(QueryUp, s.tokens, s.hidden, heads*(nope+rope))
+		}
+		s.linear(LatentDown, s.tokens, s.hidden, rank+rope)
 	}
-	s.linear(LatentDown, s.tokens, s.hidden, rank+rope)
 	s.norm(LatentNorm, s.tokens*rank, rank)
 	s.unary(LatentSplit, s.tokens*(rank+rope), 1)
 	if !s.assume.SmallKernels {
@@ -39,6 +44,20 @@ func (s *stage) latentAttention() {
 	s.outputGate(heads * value)
 	s.output(heads * value)
 	s.finishAttention()
+}
+
+// scatteredLatents: in prefill every tensor-parallel rank makes the latent vectors of its share of the tokens, and these are gathered in
+// place of what is in front of attention, which is several times as wide: python/sglang/srt/layers/communicator.py, AttnTpContext
+// (--enable-attn-tp-input-scattered). Otherwise all ranks make those of all tokens.
+func (s *stage) scatteredLatents() bool {
+	return s.sequenceParallel() && s.assume.Engine && s.phase == Prefill && s.attn.QueryRank > 0
+}
+
+// latentQuery is the queries of all heads from their latent vectors.
+func (s *stage) latentQuery(rank, width float64) {
+	s.norm(QueryDownNorm, s.tokens*rank, rank)
+	s.quantiseNormed(QuantiseQuery, s.tokens*rank)
+	s.linear(QueryUp, s.tokens, rank, width)
 }
 
 // absorbs reports whether the attention of a phase works on the latent cache itself. With an indexer every query has
