@@ -188,6 +188,7 @@ func Catalogue(folder string, log func(title string)) ([]Output, error) {
 			return nil, err
 		}
 		acrossNodes(set, sets["H100_SXM"])
+		fillLinks(set, sets["H100_SXM"])
 		set.Exchange = ordered(set.Exchange)
 		content, err := encoded(set)
 		if err != nil {
