@@ -381,7 +381,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := a.Load.Lengths
-	room, err := cacheTokens(a.Deployment, n)
+	room, err := (&run{}).cacheTokens(a.Deployment, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,7 +392,7 @@ func TestRun(t *testing.T) {
 	fits := room / n.Final()
 	times := map[int]float64{}
 	for _, requests := range []int{fits / 2, fits - 1, 2 * (fits - 1)} {
-		r, err := (&run{requests}).simulated(t.Context(), a.Deployment, n)
+		r, err := (&run{requests: requests}).simulated(t.Context(), a.Deployment, n)
 		if err != nil || r.Requests != int64(requests) {
 			t.Fatalf("%+v, %v", r, err)
 		}

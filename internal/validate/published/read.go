@@ -198,6 +198,7 @@ var (
 	tokensOf   = folded(`(?:(\d+)x)?(\d+) tok`)
 	sequences  = folded(`(?:(\d+)x)?(\d+) req`)
 	clientsOf  = folded(`(?:concurrency|batch) (\d+)`)
+	atOnce     = folded(`(\d+) requests at once, weights and cache in (0\.\d+) of the memory`)
 	contextOf  = folded(`\bKV(\d+)`)
 	redundants = folded(`(\d+) redundant`)
 	acceptedOf = folded(`accept len ([\d.]+)(?:-([\d.]+))?`)
@@ -441,6 +442,11 @@ func (c *config) clients(row inputs, load string) error {
 	p := &c.point
 	if n := firstNumber(clientsOf, load); n > 0 {
 		p.Concurrency = n
+		return nil
+	}
+	if m := atOnce.FindStringSubmatch(load); m != nil {
+		c.run.requests = whole(m[1])
+		c.run.static, _ = strconv.ParseFloat(m[2], 64)
 		return nil
 	}
 	if !strings.Contains(load, "max load") {
