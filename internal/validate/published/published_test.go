@@ -231,6 +231,7 @@ const launched = `source,url,model,hardware,num_gpus,parallelism,precision,isl,o
 SGLang GB200 NVL72 part 2,u,DeepSeek-V3,GB200 NVL72,4,prefill EP4,"BF16 attn, FP8 MoE",2000,,,prefill_throughput,1,tok/s/GPU,text,
 SGLang GB200 NVL72 part 2,u,DeepSeek-V3,GB200 NVL72,2,prefill EP2,"FP8 attn/KV, NVFP4 MoE",1000,,,prefill_throughput,1,tok/s/GPU,text,
 SGLang GB200 NVL72 part 2,u,DeepSeek-V3,GB200 NVL72,48,decode EP48,"FP8 attn/KV, NVFP4 MoE",2000,100,1408 req/GPU,decode_throughput,1,tok/s/GPU,text,
+SGLang GB200 NVL72 part 2,u,DeepSeek-V3,GB200 NVL72,48,decode EP48,"BF16 attn, FP8 MoE",2000,100,,decode_throughput,1,tok/s/GPU,text,
 SGLang Kimi-K2 128xH200,u,Kimi-K2,H200,32,prefill 4 nodes (PD 4P:12D),FP8,2000,100,,prefill_throughput,1,tok/s,text,
 SGLang Kimi-K2 128xH200,u,Kimi-K2,H200,96,"decode 12 nodes EP96, 96 redundant experts",FP8,2000,100,480 req/GPU,decode_throughput,1,tok/s,text,
 SGLang+Ant Group,u,DeepSeek-R1,H20-96G,8,prefill TP8 1 node; +MHA+MoE+QKV,FP8 GEMM,4096,1,512 prompts,prefill_throughput,1,tok/s/GPU,text,
@@ -250,7 +251,7 @@ func TestLaunchCommands(t *testing.T) {
 	}
 	p := predictor{points: point.NewEstimator(), shapes: map[string]*model.Model{}}
 	for i, want := range []said{
-		{8, 32, "", "served", false}, {16, 0, "", "served", false}, {1408, 32, "single-batch", "served", false},
+		{8, 32, "", "served", false}, {16, 0, "", "served", false}, {1408, 32, "single-batch", "served", false}, {768, 32, "single-batch", "served", false},
 		{8, 32, "two-batch", "served", false}, {480, 96, "two-batch", "served", false},
 		{4, 0, "", "", true}, {4, 0, "", "", false},
 	} {

@@ -106,6 +106,8 @@ var (
 		{all(in("parallelism", `BF16 MLA`)), "bf16"},
 		{all(in("model", `gpt-oss|DeepSeek.R1`), in("hardware", `^H[12]00`)), "bf16"},
 	}
+	// "NVFP4 quantization is fused into it alongside the original FP8, halving the required network traffic."
+	dispatches = []choice{{all(in("source", `^SGLang GB200 NVL72 part 2`), in("precision", `NVFP4`)), "nvfp4"}}
 	attentions = []choice{
 		{all(in("precision", `FP8 attn`)), "fp8"},
 		{all(in("parallelism", `FP8 MLA|fa3-fp8|all opts|InferX`)), "fp8"},
@@ -257,7 +259,7 @@ func read(row inputs, asks quantity) (config, error) {
 	if p.System == "GB200_NVL72" {
 		p.GPUsPerNode = 4
 	}
-	p.Formats = question.Formats{Weights: choose(row, weights), Cache: choose(row, caches), Attention: choose(row, attentions)}
+	p.Formats = question.Formats{Weights: choose(row, weights), Cache: choose(row, caches), Attention: choose(row, attentions), Dispatch: choose(row, dispatches)}
 	p.Overlap, p.Popularity = choose(row, overlaps), choose(row, popularities)
 	p.SequenceParallel = choose(row, scattered) != ""
 	var found bool
@@ -287,6 +289,11 @@ var copies = []choice{
 // data-parallel size. Of SGLang on GB200: 65536 over 4 and 131072 over 8, at most 16384 (github.com/sgl-project/sglang/issues/10903);
 // of Kimi-K2: 524288 over 32 (github.com/sgl-project/ome, kimi-k2-pd-rt.yaml); of Ant Group: 16384 (github.com/antgroup/sglang/pull/4).
 var stepTokens = []choice{{all(in("source", `^SGLang GB200 NVL72 part 2|^SGLang Kimi-K2|Ant Group`)), "16384"}}
+
+// graphSequences are the sequences of a rank that decode, where rows do not say: cuda-graph-bs of the launch command.
+var graphSequences = []choice{
+	{all(in("source", `^SGLang GB200 NVL72 part 2`), in("precision", `BF16 attn`), in("isl", `^2000$`)), "768"},
+}
 
 // phaseOf is the phase that bare steps are of; none where clients are asked.
 func phaseOf(row inputs, asks quantity) string {
@@ -426,7 +433,7 @@ func (c *config) work(row inputs) error {
 	default:
 		return errors.New("no context")
 	}
-	p.Batch = cmp.Or(product(sequences, load), product(sequences, row.get("parallelism")))
+	p.Batch = cmp.Or(product(sequences, load), product(sequences, row.get("parallelism")), whole(choose(row, graphSequences)))
 	if p.Batch == 0 {
 		// The sources that leave it out ran their decode servers full.
 		p.Batch, c.saturated = 1, true
