@@ -248,6 +248,9 @@ func (p *Pricer) communicate(o *op.Op) (b Busy, sent float64) {
 	return b, sent
 }
 
+// Idle says whether nothing computes while communication runs, which may then have as many units as it can use.
+func (p *Pricer) Idle(idle bool) { p.kernels.paces[0][kernel.LinkPeak].Idle = idle }
+
 // Contended is how many times as long a communication operator takes beside computation, and the share of the units to which that
 // confines products, whether it runs or not: SGLang leaves the kernels of exchanges for throughput theirs
 // (_compute_moe_deepseek_blog_prefill in operations_strategy.py).

@@ -16,7 +16,7 @@ var Generic = &Engine{
 	Name: "none", Title: "no engine",
 	Scheduling: Scheduling{
 		Scheduling:     deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 8192, Sequences: 1 << 20, PipelinesChunks: true},
-		QuantizedCache: "never", GathersExperts: "never", GathersByAllReduce: "never", PipelineRest: "before the last",
+		QuantizedCache: "never", GathersExperts: "never", TunesExchange: true, GathersByAllReduce: "never", PipelineRest: "before the last",
 	},
 }
 
@@ -71,6 +71,7 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 			q.Captured *= 1 + q.Drafts
 		}
 	}
+	q.TunedExchange = d.Assume.Engine && e.Scheduling.TunesExchange && p.System != nil && p.System.Kernels != nil && p.System.Kernels.Unfilled()
 	q.LightLast = d.Assume.Engine && q.Attention.PP > 1 && e.Scheduling.PipelineRest == "before the last"
 	if d.Model.IsMoE() && d.Assume.Engine {
 		// Tensor-parallel ranks have all tokens of their replica, and slices of all experts need all tokens: only between

@@ -58,6 +58,8 @@ type Scheduling struct {
 	// GathersByAllReduce: the steps whose tokens are gathered by an all-reduce over a buffer of all of them, and not by an all-gather
 	// and a reduce-scatter.
 	GathersByAllReduce string `json:"gathers_by_all_reduce" required:"true" enum:"always,prefill,never"`
+	// TunesExchange: an exchange for throughput that does not overlap can have more units than its library takes by itself.
+	TunesExchange bool `json:"tunes_exchange" required:"true"`
 	// FusesQuantization: norms and activations write what narrow products behind them read.
 	FusesQuantization bool `json:"fuses_quantization" required:"true"`
 	// CapturedTokens is the most tokens of a decode step that is captured as one graph, those of all replicas together, in servers

@@ -140,6 +140,7 @@ func deployments(f func(*served)) {
 									d.Plan.Drafts = variant % 3
 									d.Told.Captured = 8 * (variant % 2)
 									d.Plan.SequenceParallel = variant == 3
+									d.Plan.TunedExchange = variant == 1
 									d.Plan.Overlap = plan.Overlap((variant + i) % int(plan.OverlapCount))
 									if shape.IsMoE() && variant > 1 {
 										d.Plan.Redundant, d.Plan.SharedReplicas = 32, 32

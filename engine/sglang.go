@@ -3,9 +3,18 @@ package engine
 import (
 	"fmt"
 
+	"throughline/deploy"
 	"throughline/op"
 	"throughline/plan"
 )
+
+// moreUnits gives the kernels of exchanges for throughput the multiprocessors that SGLang's commands for Blackwell give them.
+const moreUnits = `{"normal_dispatch":{"num_sms":96},"normal_combine":{"num_sms":96}}`
+
+// tunesExchange: the kernels for throughput run with nothing beside them, on links that they fill only with more units.
+func tunesExchange(u unit) bool {
+	return dispatched(u) && u.Plan.TunedExchange && u.Role != deploy.Decode && !twoBatch(u)
+}
 
 // SGLang's tp counts all ranks of a stage, its dp cuts them into attention replicas, its ep into groups of experts.
 var sglangArgs = []arg{
@@ -20,6 +29,7 @@ var sglangArgs = []arg{
 	{spread, "--ep-size", number(func(u unit) int { return u.ep })},
 	{dispatched, "--moe-a2a-backend", text("deepep")},
 	{dispatched, "--deepep-mode", func(u unit) string { return [...]string{"auto", "normal", "low_latency"}[u.Role] }},
+	{tunesExchange, "--deepep-config", func(unit) string { return quote(moreUnits) }},
 	{redundant, "--ep-num-redundant-experts", number(func(u unit) int { return u.Plan.Redundant })},
 	{redundant, "--enable-eplb", nil},
 	{twoBatch, "--enable-two-batch-overlap", nil},

@@ -233,7 +233,9 @@ func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 	pricer, w := e.pricer(s.Phase()), &e.work
 	w.Stages, w.Batches, w.Drafts, w.Pipelined = p.Attention.PP, p.Batch.Count, p.Drafts, p.Pipelined
 	w.Filled, w.Last = p.Filled(e.problem.Model.Layers)
-	e.pass(pricer, &e.stage, overlapOf(p, s), recorded, &w.Layers)
+	overlap := overlapOf(p, s)
+	pricer.Idle(p.TunedExchange && overlap == plan.NoOverlap)
+	e.pass(pricer, &e.stage, overlap, recorded, &w.Layers)
 	w.Layers.Apart = e.apart(pricer, p, s)
 	if p.Drafts > 0 {
 		e.pass(pricer, &e.draft, plan.NoOverlap, recorded, &w.Draft)

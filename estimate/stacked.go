@@ -51,6 +51,7 @@ func (e *Evaluator) Layered(p *plan.Plan, s *op.Step) Layered {
 	out := Layered{ends: e.after(pricer, &e.ends, &w.Ends, e.problem.Assume.Ends), draft: e.after(pricer, &e.draft, &w.Draft, p.Drafts > 0)}
 	out.launching = e.launching(&one, s)
 	overlap := overlapOf(p, s)
+	pricer.Idle(p.TunedExchange && overlap == plan.NoOverlap)
 	e.communicating(pricer, &e.stage, false, &w.Layers)
 	if overlap != plan.NoOverlap {
 		e.blocks(pricer, overlap, &w.Layers)

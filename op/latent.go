@@ -13,25 +13,7 @@ func (s *stage) latentAttention() {
 	if !s.allLatent() {
 		s.norm(InputNorm, s.normTokens*s.hidden, s.hidden)
 	}
-	s.gather(AttentionGather, s.tokens*s.hidden)
-	s.quantiseNormed(QuantiseInput, s.tokens*s.hidden)
-	joined := a.QueryRank > 0 && s.joinsDown()
-	if a.QueryRank > 0 {
-		r := float64(a.QueryRank)
-		if joined {
-			s.linear(QueryLatentDown, s.tokens, s.hidden, r+rank+rope)
-		} else {
-			s.linear(QueryDown, s.tokens, s.hidden, r)
-		}
-		s.norm(QueryDownNorm, s.tokens*r, r)
-		s.quantiseNormed(QuantiseQuery, s.tokens*r)
-		s.linear(QueryUp, s.tokens, r, heads*(nope+rope))
-	} else {
-		s.linear(QueryUp, s.tokens, s.hidden, heads*(nope+rope))
-	}
-	if !joined {
-		s.linear(LatentDown, s.tokens, s.hidden, rank+rope)
-	}
+	s.latents(heads*(nope+rope), rank+rope)
 	s.norm(LatentNorm, s.tokens*rank, rank)
 	s.unary(LatentSplit, s.tokens*(rank+rope), 1)
 	if !s.assume.SmallKernels {
@@ -48,10 +30,49 @@ func (s *stage) latentAttention() {
 	s.finishAttention()
 }
 
+// latents makes the queries of all heads, so wide together, and the latent vectors with rotary keys.
+func (s *stage) latents(queries, latent float64) {
+	r, joined := float64(s.attn.QueryRank), s.attn.QueryRank > 0 && s.joinsDown()
+	scattered := s.scatteredLatents()
+	tokens := s.tokens
+	if scattered {
+		tokens = s.normTokens
+	} else {
+		s.gather(AttentionGather, tokens*s.hidden)
+	}
+	s.quantiseNormed(QuantiseInput, tokens*s.hidden)
+	switch {
+	case joined:
+		s.linear(QueryLatentDown, tokens, s.hidden, r+latent)
+	case r > 0:
+		s.linear(QueryDown, tokens, s.hidden, r)
+	}
+	if scattered {
+		s.gather(AttentionGather, s.tokens*(r+latent))
+	}
+	if r > 0 {
+		s.norm(QueryDownNorm, s.tokens*r, r)
+		s.quantiseNormed(QuantiseQuery, s.tokens*r)
+		s.linear(QueryUp, s.tokens, r, queries)
+	} else {
+		s.linear(QueryUp, s.tokens, s.hidden, queries)
+	}
+	if !joined {
+		s.linear(LatentDown, s.tokens, s.hidden, latent)
+	}
+}
+
 // joinsDown reports whether queries and latents are made narrow in one product, as serving engines do it: fused_qkv_a_proj_with_mqa
 // in python/sglang/srt/models/deepseek_v2.py, fused_qkv_a_proj in vllm/model_executor/models/deepseek_v2.py, kv_a_proj_with_mqa in
 // tensorrt_llm/_torch/models/modeling_deepseekv3.py, whose outputs are those of q_a_proj as well.
 func (s *stage) joinsDown() bool { return s.assume.Engine && s.eager == nil }
+
+// scatteredLatents: in prefill every tensor-parallel rank makes the latent vectors of its share of the tokens, and these are gathered in
+// place of what is in front of attention, which is several times as wide: python/sglang/srt/layers/communicator.py, AttnTpContext
+// (--enable-attn-tp-input-scattered). Otherwise all ranks make those of all tokens.
+func (s *stage) scatteredLatents() bool {
+	return s.sequenceParallel() && s.joinsDown() && s.phase == Prefill && s.attn.QueryRank > 0
+}
 
 // absorbs reports whether the attention of a phase works on the latent cache itself. With an indexer every query has
 // entries of its own, which cannot be expanded together.

@@ -311,6 +311,34 @@ func TestMixed(t *testing.T) {
 	}
 }
 
+// TestScatteredLatents: of the 12 new tokens of 3 prompts, each of two ranks makes the latent vectors of 6, QueryRank + KVRank + RopeDim wide,
+// which are gathered; an engine gathers no input in front of them. The queries of all heads are of all tokens. In decode, and where no
+// engine is assumed, the input is gathered instead.
+func TestScatteredLatents(t *testing.T) {
+	m := latentModel()
+	p := twoRanks
+	p.SequenceParallel = true
+	a := &m.Attention
+	hidden, rank, latent := float64(m.Hidden), float64(a.QueryRank), float64(a.KVRank+a.RopeDim)
+	if rank == 0 {
+		t.Fatal("a model whose queries have no latent vectors")
+	}
+	list := physically(bare, m, fused, p, prefill)
+	bytes(t, "queries and latents down", find(t, list, op.QueryLatentDown).M, 6)
+	bytes(t, "queries up", find(t, list, op.QueryUp).M, 12)
+	bytes(t, "gathered", find(t, list, op.AttentionGather).Output, 12*(rank+latent)*precision.Activation)
+
+	whole := func(list *op.List, tokens float64, down ...op.Kind) {
+		t.Helper()
+		for _, name := range down {
+			bytes(t, name.String(), find(t, list, name).M, tokens)
+		}
+		bytes(t, "gathered", find(t, list, op.AttentionGather).Output, tokens*hidden*precision.Activation)
+	}
+	whole(physically(assume.Reference, m, fused, p, prefill), 12, op.QueryDown, op.LatentDown)
+	whole(physically(bare, m, fused, p, decode), 3, op.QueryLatentDown)
+}
+
 // TestLongestStage: all that a layer can have, in four kinds, fits into a list.
 func TestLongestStage(t *testing.T) {
 	m := latentModel()

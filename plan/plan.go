@@ -47,6 +47,9 @@ type Plan struct {
 	// Piece is the seconds of the host for each layer of a captured step whose graphs end at every attention; 0: one graph is the step.
 	Piece float64
 
+	// TunedExchange: where nothing computes beside it, an exchange runs on as many units as it can use.
+	TunedExchange bool
+
 	// FusedQuantise: norms and activations write what narrow products behind them read, as some engines have it; otherwise
 	// kernels of their own quantise it.
 	FusedQuantise bool

@@ -52,10 +52,28 @@ type ExchangeLevel struct {
 	From    string  `json:"from,omitempty"` // the chip that it was measured on, if another
 	Latency float64 `json:"latency"`
 	Memory  Surface `json:"bytes"`
+	// Filled is the slowdown at which the links are full, where the units that it was measured on cannot fill them; 0 where they do.
+	Filled float64 `json:"filled,omitempty"`
 }
+
+// moreUnits is the multiprocessors that an exchange for throughput gets where nothing computes beside it, for each of those that it was
+// measured on: 96 in place of 20 (SGLang's commands for Blackwell: --deepep-config '{"normal_dispatch":{"num_sms":96},…}').
+const moreUnits = 96.0 / 20
 
 // Work is copies times bytes of a copy.
 func (l *ExchangeLevel) Work() Work { return Work{6: 1} }
+
+// Unfilled reports whether exchanges were measured on fewer units than fill the links.
+func (s *Set) Unfilled() bool {
+	for _, e := range s.Exchange {
+		for i := range e.Levels {
+			if e.Levels[i].Filled > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // Width is the bytes of one copy of a token.
 func (e *ExchangeModel) Width(hidden float64) float64 { return e.Element*hidden + e.Header }
@@ -174,7 +192,10 @@ func (e *ExchangeModel) prepare() (*exchangeTiming, error) {
 		if err != nil {
 			return nil, fmt.Errorf("exchange over %g nodes: %w", l.Nodes, err)
 		}
-		t.levels = append(t.levels, exchangeGrid{l.Nodes, s.latency, s.memory, l.From != ""})
+		if l.Filled != 0 && !(l.Filled >= 1) || math.IsInf(l.Filled, 1) {
+			return nil, fmt.Errorf("exchange over %g nodes: links that are full at a slowdown of %g", l.Nodes, l.Filled)
+		}
+		t.levels = append(t.levels, exchangeGrid{l.Nodes, s.latency, s.memory, l.From != "", l.Filled})
 	}
 	return t, nil
 }
@@ -188,6 +209,7 @@ type exchangeGrid struct {
 	nodes, latency float64
 	memory         grid
 	carried        bool // over from another chip
+	filled         float64
 }
 
 func (t *exchangeTiming) reach() (nodes, ranks float64) { return t.levels[len(t.levels)-1].nodes, 0 }
@@ -213,7 +235,11 @@ func (l *exchangeGrid) seconds(p *Pace, at Point) float64 {
 	if l.nodes > 1 {
 		pace = p.Far
 	}
-	return l.latency + pace*l.memory.at(at)
+	moved := l.memory.at(at)
+	if p.Idle && l.filled > 0 {
+		moved = min(moved, max(moved/moreUnits, l.filled*at.Y*at.Z))
+	}
+	return l.latency + pace*moved
 }
 
 // Seconds is the time at a measured number of nodes; between two of them it grows with the copies from one to the other;

@@ -99,6 +99,31 @@ func TestExchangeSeconds(t *testing.T) {
 	}
 }
 
+// TestFilledLinks: at six times the time of its 716,800 bytes an exchange does not fill links that are full at 1.5 times. Alone, on 4.8
+// times the units, it would take 1.25 times: the links decide. At eight times it is the units, 8/4.8 times. Beside computation nothing
+// changes, and never does it take longer than it was measured to.
+func TestFilledLinks(t *testing.T) {
+	for _, c := range []struct{ measured, filled, alone float64 }{{6, 1.5, 1.5}, {8, 1.5, 8 / 4.8}, {1.2, 1.5, 1.2}, {6, 0, 6}} {
+		level := ExchangeLevel{Nodes: 1, Latency: 1e-6, Memory: Surface{Axes: [][]float64{{1}, {1}, {1}}, Slowdown: []float64{c.measured}}, Filled: c.filled}
+		e := &ExchangeModel{Element: 2, Levels: []ExchangeLevel{level}}
+		timer, err := e.prepare()
+		prepared(t, err)
+		s := &Shape{M: 100, N: 2, K: 2048, Experts: 8, Group: 8, Nodes: 1}
+		if got := timer.Seconds(&Pace{Byte: 1 / 100e9, Idle: true}, s); !near(got, 1e-6+c.alone*716800/100e9) {
+			t.Errorf("alone, measured at %g, full at %g: %g", c.measured, c.filled, got)
+		}
+		if got := timer.Seconds(&Pace{Byte: 1 / 100e9}, s); !near(got, 1e-6+c.measured*716800/100e9) {
+			t.Errorf("measured at %g, full at %g: %g", c.measured, c.filled, got)
+		}
+		if got := (&Set{Exchange: map[string]*ExchangeModel{"x": e}}).Unfilled(); got != (c.filled > 0) {
+			t.Errorf("full at %g: %v", c.filled, got)
+		}
+	}
+	if (&ExchangeModel{Element: 2, Levels: []ExchangeLevel{{Nodes: 1, Memory: Surface{Axes: [][]float64{{1}, {1}, {1}}, Slowdown: []float64{1}}, Filled: 0.5}}}).Check() == nil {
+		t.Error("links that send faster than they can")
+	}
+}
+
 // TestNodeLimitedRouting: DeepSeek-V3 picks 4 of 8 groups of 32 experts, then 8 experts in them. Over 4 nodes, of two groups
 // each, a node has none of the picked groups in 15 of 70 cases, one in 40 and both in 15; of 128 candidates it then has 32 or
 // 64. That makes 19% fewer copies than a free choice.

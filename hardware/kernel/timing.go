@@ -13,6 +13,7 @@ type Timing interface {
 type Pace struct {
 	Flop, Byte float64
 	Far        float64 // a byte that goes to another node
+	Idle       bool    // nothing computes meanwhile: an exchange may have as many units as it can use
 }
 
 // Peak says which peaks of a system the slowdowns of a kernel are relative to.

@@ -226,6 +226,55 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// launched is rows whose tokens per step, copies and overlap only the launch commands of their sources say.
+const launched = `source,url,model,hardware,num_gpus,parallelism,precision,isl,osl,concurrency_or_batch,metric,value,unit,evidence,notes
+SGLang GB200 NVL72 part 2,u,DeepSeek-V3,GB200 NVL72,4,prefill EP4,"BF16 attn, FP8 MoE",2000,,,prefill_throughput,1,tok/s/GPU,text,
+SGLang GB200 NVL72 part 2,u,DeepSeek-V3,GB200 NVL72,2,prefill EP2,"FP8 attn/KV, NVFP4 MoE",1000,,,prefill_throughput,1,tok/s/GPU,text,
+SGLang GB200 NVL72 part 2,u,DeepSeek-V3,GB200 NVL72,48,decode EP48,"FP8 attn/KV, NVFP4 MoE",2000,100,1408 req/GPU,decode_throughput,1,tok/s/GPU,text,
+SGLang GB200 NVL72 part 2,u,DeepSeek-V3,GB200 NVL72,48,decode EP48,"BF16 attn, FP8 MoE",2000,100,,decode_throughput,1,tok/s/GPU,text,
+SGLang Kimi-K2 128xH200,u,Kimi-K2,H200,32,prefill 4 nodes (PD 4P:12D),FP8,2000,100,,prefill_throughput,1,tok/s,text,
+SGLang Kimi-K2 128xH200,u,Kimi-K2,H200,96,"decode 12 nodes EP96, 96 redundant experts",FP8,2000,100,480 req/GPU,decode_throughput,1,tok/s,text,
+SGLang+Ant Group,u,DeepSeek-R1,H20-96G,8,prefill TP8 1 node; +MHA+MoE+QKV,FP8 GEMM,4096,1,512 prompts,prefill_throughput,1,tok/s/GPU,text,
+SGLang+Ant Group,u,DeepSeek-R1,H20-96G,8,prefill TP8 1 node; +MHA+MoE,FP8 GEMM,4096,1,512 prompts,prefill_throughput,1,tok/s/GPU,text,
+`
+
+// TestLaunchCommands: 16384 tokens of a rank are 8 prompts of 2000, 16 of 1000 or 4 of 4096.
+func TestLaunchCommands(t *testing.T) {
+	var table Table
+	if err := table.read(t.Context(), "launched.csv", strings.NewReader(launched)); err != nil {
+		t.Fatal(err)
+	}
+	type said struct {
+		batch, redundant    int
+		overlap, popularity string
+		scattered           bool
+	}
+	p := predictor{points: point.NewEstimator(), shapes: map[string]*model.Model{}}
+	for i, want := range []said{
+		{8, 32, "", "served", false}, {16, 0, "", "served", false}, {1408, 32, "single-batch", "served", false}, {768, 32, "single-batch", "served", false},
+		{8, 32, "two-batch", "served", false}, {480, 96, "two-batch", "served", false},
+		{4, 0, "", "", true}, {4, 0, "", "", false},
+	} {
+		row := &table.Rows[i]
+		if row.Class != Target {
+			t.Fatalf("row %d is a %s: %s", i+1, row.Class, row.Reason)
+		}
+		list, err := sides(inputs{row.Cells}, row.asks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := p.shape(list[0].point.Model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list[0].lay(m)
+		q := &list[0].point
+		if got := (said{q.Batch, q.Redundant, q.Overlap, q.Popularity, q.SequenceParallel}); got != want {
+			t.Errorf("row %d: %+v, want %+v", i+1, got, want)
+		}
+	}
+}
+
 // TestBytes: the bytes behind the bandwidths of exchanges are those of tables that print bandwidths and times side by side
 // (UCCL, ep/README.md: 4096 tokens, 8 of 256 experts, H200 with EFA).
 func TestBytes(t *testing.T) {
@@ -333,7 +382,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := a.Load.Lengths
-	room, err := cacheTokens(a.Deployment, n)
+	room, err := (&run{}).cacheTokens(a.Deployment, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +393,7 @@ func TestRun(t *testing.T) {
 	fits := room / n.Final()
 	times := map[int]float64{}
 	for _, requests := range []int{fits / 2, fits - 1, 2 * (fits - 1)} {
-		r, err := (&run{requests}).simulated(t.Context(), a.Deployment, n)
+		r, err := (&run{requests: requests}).simulated(t.Context(), a.Deployment, n)
 		if err != nil || r.Requests != int64(requests) {
 			t.Fatalf("%+v, %v", r, err)
 		}

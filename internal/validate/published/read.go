@@ -106,6 +106,8 @@ var (
 		{all(in("parallelism", `BF16 MLA`)), "bf16"},
 		{all(in("model", `gpt-oss|DeepSeek.R1`), in("hardware", `^H[12]00`)), "bf16"},
 	}
+	// "NVFP4 quantization is fused into it alongside the original FP8, halving the required network traffic."
+	dispatches = []choice{{all(in("source", `^SGLang GB200 NVL72 part 2`), in("precision", `NVFP4`)), "nvfp4"}}
 	attentions = []choice{
 		{all(in("precision", `FP8 attn`)), "fp8"},
 		{all(in("parallelism", `FP8 MLA|fa3-fp8|all opts|InferX`)), "fp8"},
@@ -121,17 +123,23 @@ var overlaps = []choice{
 	{all(in("source", `^SGLang PD`), in("metric", `time_per_layer`)), plan.TwoBatch.String()},
 	// What SGLang's page on GB200 compares with is that of its runs on 72 H100, with overlap.
 	{all(in("source", `^SGLang GB200`), in("hardware", `^H100`)), plan.TwoBatch.String()},
+	{all(in("source", `^SGLang GB200 NVL72 part 2`), in("metric", `^decode`)), plan.SingleBatch.String()}, // its launch commands
+	{all(in("source", `^SGLang Kimi-K2`)), plan.TwoBatch.String()},                                        // its launch commands
 	{all(in("parallelism", `\bSBO|all opts|InferX`)), plan.SingleBatch.String()},
 }
 
 // popularities: SGLang's runs on H100, which the notes compare with DeepSeek's profile, had the experts of real texts, with the
-// copies that EPLB made of them, unless an even routing was simulated; others sent random tokens, or balanced them.
+// copies that EPLB made of them, unless an even routing was simulated. Those on GB200 "follow our previous blogs to let data be
+// in-distribution", that of Kimi-K2 has "the same benchmark setup". Others sent random tokens, or balanced them.
 var popularities = []choice{
 	{all(in("parallelism", `perfect EPLB|profile`)), ""},
 	{all(in("source", `^SGLang PD`)), "served"},
-	{all(in("source", `^SGLang GB200`), in("hardware", `^H100`)), "served"}, // the same runs
+	{all(in("source", `^SGLang (GB200|Kimi-K2)`)), "served"},
 	{all(in("source", `inference notes`), in("url", `large-scale-ep`), in("parallelism", `\bEP\d`), notIn("parallelism", `simulated`)), "served"},
 }
+
+// scattered: ranks that share a prompt make the latent vectors of their share of the tokens (github.com/sgl-project/sglang/pull/10568).
+var scattered = []choice{{all(in("parallelism", `\+QKV`)), "yes"}}
 
 // rates are what the tokens per second of a figure are of.
 var rates = []choice{
@@ -192,6 +200,7 @@ var (
 	tokensOf   = folded(`(?:(\d+)x)?(\d+) tok`)
 	sequences  = folded(`(?:(\d+)x)?(\d+) req`)
 	clientsOf  = folded(`(?:concurrency|batch) (\d+)`)
+	atOnce     = folded(`(\d+) requests at once, weights and cache in (0\.\d+) of the memory`)
 	contextOf  = folded(`\bKV(\d+)`)
 	redundants = folded(`(\d+) redundant`)
 	acceptedOf = folded(`accept len ([\d.]+)(?:-([\d.]+))?`)
@@ -250,13 +259,14 @@ func read(row inputs, asks quantity) (config, error) {
 	if p.System == "GB200_NVL72" {
 		p.GPUsPerNode = 4
 	}
-	p.Formats = question.Formats{Weights: choose(row, weights), Cache: choose(row, caches), Attention: choose(row, attentions)}
+	p.Formats = question.Formats{Weights: choose(row, weights), Cache: choose(row, caches), Attention: choose(row, attentions), Dispatch: choose(row, dispatches)}
 	p.Overlap, p.Popularity = choose(row, overlaps), choose(row, popularities)
+	p.SequenceParallel = choose(row, scattered) != ""
 	var found bool
 	if c.cut, found = layoutOf(row, phase); !found || c.cut.procs() < 1 {
 		note("no layout")
 	}
-	c.redundant = cmp.Or(firstNumber(redundants, row.get("parallelism")+" "+row.get("notes")), stated(row))
+	c.redundant = cmp.Or(firstNumber(redundants, row.get("parallelism")+" "+row.get("notes")), whole(choose(row, copies)))
 	c.drafting(row)
 	if err := c.work(row); err != nil {
 		note(err.Error())
@@ -267,12 +277,22 @@ func read(row inputs, asks quantity) (config, error) {
 	return c, nil
 }
 
-// stated is the redundant experts of a whole source: SGLang on H100 and DeepSeek have 32, at every size.
-func stated(row inputs) int {
-	if folded(`^SGLang PD|inference notes|^DeepSeek`).MatchString(row.get("source")) {
-		return 32
-	}
-	return 0
+// copies are the redundant experts of a whole source, where its rows do not say: those that its launch commands ask for.
+var copies = []choice{
+	{all(in("source", `^SGLang PD|inference notes|^DeepSeek`)), "32"},
+	{all(in("source", `^SGLang GB200`), in("metric", `^prefill`), in("precision", `NVFP4`)), "0"},
+	{all(in("source", `^SGLang GB200`)), "32"},
+	{all(in("source", `^SGLang Kimi-K2`), in("metric", `^prefill`)), "32"}, // as many as ranks; in decode 96, as its row says
+}
+
+// stepTokens are the tokens that a rank prefills at a time, where rows do not say: chunked-prefill-size of the launch commands over their
+// data-parallel size. Of SGLang on GB200: 65536 over 4 and 131072 over 8, at most 16384 (github.com/sgl-project/sglang/issues/10903);
+// of Kimi-K2: 524288 over 32 (github.com/sgl-project/ome, kimi-k2-pd-rt.yaml); of Ant Group: 16384 (github.com/antgroup/sglang/pull/4).
+var stepTokens = []choice{{all(in("source", `^SGLang GB200 NVL72 part 2|^SGLang Kimi-K2|Ant Group`)), "16384"}}
+
+// graphSequences are the sequences of a rank that decode, where rows do not say: cuda-graph-bs of the launch command.
+var graphSequences = []choice{
+	{all(in("source", `^SGLang GB200 NVL72 part 2`), in("precision", `BF16 attn`), in("isl", `^2000$`)), "768"},
 }
 
 // phaseOf is the phase that bare steps are of; none where clients are asked.
@@ -392,7 +412,7 @@ func (c *config) work(row inputs) error {
 			return errors.New("no length of prompts")
 		}
 		p.Input, p.Output = isl, 1
-		tokens := product(tokensOf, load)
+		tokens := cmp.Or(product(tokensOf, load), whole(choose(row, stepTokens)))
 		if tokens == 0 {
 			e, err := engine.Find(p.Engine)
 			if err != nil {
@@ -413,7 +433,7 @@ func (c *config) work(row inputs) error {
 	default:
 		return errors.New("no context")
 	}
-	p.Batch = cmp.Or(product(sequences, load), product(sequences, row.get("parallelism")))
+	p.Batch = cmp.Or(product(sequences, load), product(sequences, row.get("parallelism")), whole(choose(row, graphSequences)))
 	if p.Batch == 0 {
 		// The sources that leave it out ran their decode servers full.
 		p.Batch, c.saturated = 1, true
@@ -429,6 +449,11 @@ func (c *config) clients(row inputs, load string) error {
 	p := &c.point
 	if n := firstNumber(clientsOf, load); n > 0 {
 		p.Concurrency = n
+		return nil
+	}
+	if m := atOnce.FindStringSubmatch(load); m != nil {
+		c.run.requests = whole(m[1])
+		c.run.static, _ = strconv.ParseFloat(m[2], 64)
 		return nil
 	}
 	if !strings.Contains(load, "max load") {

@@ -106,7 +106,7 @@ var rules = []rule{
 	skip("no system of this processor", in("hardware", `Xeon 6980P`)),
 	skip("no system with this network", in("model", `KV transfer`)),
 	skip(noNIC, in("hardware", `EFA|Pollara|Thor2`), notIn("parallelism", `intranode`)),
-	skip("an earlier stage of tuning, with kernels that the same source replaced", in("parallelism", `base BF16\+fa3|\+MHA$|\+MHA\+MoE$`)),
+	skip("an earlier stage of tuning, with kernels that the same source replaced", in("parallelism", `base BF16\+fa3|\+MHA$`)),
 
 	// Exchanges.
 	skip(follows, in("metric", `rdma_bandwidth`)),

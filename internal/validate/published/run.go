@@ -18,8 +18,12 @@ import (
 // run is a benchmark from its first request to its last. What such programs print counts how the batch fills at the start
 // and empties at the end, which is much of a run whose requests are hardly more than those that find room at a time.
 //
-// trtllm-bench queues all requests at its start, inside the process of the engine.
-type run struct{ requests int }
+// trtllm-bench queues all requests at its start, inside the process of the engine. Clients of a server send all of theirs at once; the
+// server keeps the weights and the cache in the given share of the memory.
+type run struct {
+	requests int
+	static   float64 // 0: trtllm-bench
+}
 
 // requestsOf is how many requests a run queued at once, by the lengths (docs/source/performance/perf-overview.md of
 // TensorRT-LLM at 00f3768 and docs/source/developer-guide/perf-overview.md at 03e27c7).
@@ -90,18 +94,22 @@ func chosen(d *deploy.Deployment, n workload.Lengths) (sequences, tokens int) {
 
 // simulated runs the requests of a benchmark through a deployment.
 func (r *run) simulated(ctx context.Context, d deploy.Deployment, n workload.Lengths) (*simulate.Record, error) {
-	rules := &d.Engine.Scheduling
-	rules.Sequences, rules.StepTokens = chosen(&d, n)
-	rules.RequestSeconds = 0 // no server is between
-	cache, err := cacheTokens(d, n)
+	cache, err := r.cacheTokens(d, n)
 	if err != nil {
 		return nil, err
 	}
-	times, err := simulate.NewStepTimes(&d, d.Of(op.Decode))
-	if err != nil {
-		return nil, err
+	settings := &simulate.Settings{CacheTokens: cache}
+	if r.static == 0 {
+		rules := &d.Engine.Scheduling
+		rules.Sequences, rules.StepTokens = chosen(&d, n)
+		rules.RequestSeconds = 0 // no server is between
+		times, err := simulate.NewStepTimes(&d, d.Of(op.Decode))
+		if err != nil {
+			return nil, err
+		}
+		settings.Times = &padded{StepTimes: times}
 	}
-	options, err := simulate.Of(&d, n, &simulate.Settings{CacheTokens: cache, Times: &padded{StepTimes: times}})
+	options, err := simulate.Of(&d, n, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -134,8 +142,9 @@ func (p *padded) Seconds(w *simulate.Work) float64 {
 
 // cacheTokens is the tokens for which a rank has a cache: TensorRT-LLM gives it a share of the memory that the weights and
 // the working space leave, and keeps all tokens also where layers see a window of them, unless it is told the windows
-// (kv_cache_config.max_attention_window), which no overview does.
-func cacheTokens(d deploy.Deployment, n workload.Lengths) (int, error) {
+// (kv_cache_config.max_attention_window), which no overview does. Other servers have what a share of the whole memory leaves beside the
+// weights.
+func (r *run) cacheTokens(d deploy.Deployment, n workload.Lengths) (int, error) {
 	d.Model = unwindowed(d.Model)
 	p, err := serving.NewPredictor(&d)
 	if err != nil {
@@ -143,9 +152,12 @@ func cacheTokens(d deploy.Deployment, n workload.Lengths) (int, error) {
 	}
 	pool := *d.Of(op.Decode)
 	m := p.Memory(&d, &pool, n)
-	free := (pool.System.Memory.GiB-d.Assume.ReserveGiB)*estimate.GiB - m.WithoutCache()
+	free := benchFree * ((pool.System.Memory.GiB-d.Assume.ReserveGiB)*estimate.GiB - m.WithoutCache())
+	if r.static > 0 {
+		free = r.static*pool.System.Memory.GiB*estimate.GiB - m.Weights[op.AttentionBlock] - m.Weights[op.MLPBlock]
+	}
 	sequences := float64(pool.Plan.Sequences(d.Model.IsMoE()))
-	tokens := benchFree * free / m.Cache * sequences * float64(n.Final())
+	tokens := free / m.Cache * sequences * float64(n.Final())
 	if !(tokens >= float64(n.Final())) {
 		return 0, fmt.Errorf("the cache of a request of %d tokens finds no room", n.Final())
 	}
