@@ -62,6 +62,8 @@ type Assumptions struct {
 	WideResidual bool `assume:"wide-residual" doc:"activations between products have at least 16 bits"`
 	// NarrowIndex: the indexer of sparse attention keeps and scores its keys in 8 bits.
 	NarrowIndex bool `assume:"narrow-index" doc:"the indexer of sparse attention keeps and scores its keys in 8 bits"`
+	// PickedApart: every query of a prompt reads the entries that an indexer has picked for it.
+	PickedApart bool `assume:"picked-apart" doc:"every query of a prompt reads the entries that an indexer has picked for it, once there are more than it picks"`
 
 	// MemoryFraction of the capacity is usable, less ReserveGiB for the runtime.
 	MemoryFraction float64 `assume:"memory-fraction" bound:"share" doc:"usable share of the memory"`
@@ -104,6 +106,7 @@ var Physical = Assumptions{
 	SmallKernels:   true,
 	WideResidual:   true,
 	NarrowIndex:    true,
+	PickedApart:    true,
 	MemoryFraction: 0.9,
 	ReserveGiB:     1,
 

@@ -41,9 +41,11 @@ type Scheduling struct {
 	StepSeconds     float64 `json:"step_seconds" required:"true"`     // of the host, for each step
 	SequenceSeconds float64 `json:"sequence_seconds" required:"true"` // and for each sequence in it
 	// DraftSeconds is what the host adds to a step with drafts, which it cannot prepare while the one before runs.
-	DraftSeconds    float64 `json:"draft_seconds" required:"true"`
-	FirstSeconds    float64 `json:"first_seconds" required:"true"`    // before a request is scheduled: HTTP, tokenizer, queue
-	RequestSeconds  float64 `json:"request_seconds" required:"true"`  // for each of many requests that come at once, one after another
+	DraftSeconds   float64 `json:"draft_seconds" required:"true"`
+	FirstSeconds   float64 `json:"first_seconds" required:"true"`   // before a request is scheduled: HTTP, tokenizer, queue
+	RequestSeconds float64 `json:"request_seconds" required:"true"` // for each of many requests that come at once, one after another
+	// TokenSeconds is for each token of a prompt before it is scheduled; requests that come at once wait for those of the others.
+	TokenSeconds    float64 `json:"token_seconds" required:"true"`
 	HandoverSeconds float64 `json:"handover_seconds" required:"true"` // between a prefill and a decode server, besides the transfer
 }
 
@@ -52,6 +54,8 @@ type Told struct {
 	StepTokens, Sequences, PollSteps, WaitSteps, BalanceSteps int
 	// Captured is the largest decode step of a data-parallel rank that is captured as a graph, in what the engine counts.
 	Captured int
+	// CapturedPrompts is the tokens of the largest step with prompts that is.
+	CapturedPrompts int
 }
 
 // Of is the rules of a server that is told so.
@@ -92,3 +96,13 @@ func (s *Scheduling) Cuts(input int) int {
 
 // PerStep is how many whole prompts a step holds at most.
 func (s *Scheduling) PerStep(input int) int { return max(1, s.StepTokens/input) }
+
+// Entry is the time before a request with a prompt of so many tokens is scheduled.
+func (s *Scheduling) Entry(tokens int) float64 {
+	return s.FirstSeconds + float64(tokens)*s.TokenSeconds
+}
+
+// Each is what each of many requests that come at once adds to that of the next.
+func (s *Scheduling) Each(tokens int) float64 {
+	return s.RequestSeconds + float64(tokens)*s.TokenSeconds
+}

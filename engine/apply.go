@@ -72,6 +72,9 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 		}
 	}
 	q.TunedExchange = d.Assume.Engine && e.Scheduling.TunesExchange && p.System != nil && p.System.Kernels != nil && p.System.Kernels.Unfilled()
+	if d.Assume.Engine {
+		q.CapturedPrompts, q.PromptLaunch = e.capturedPrompts(&d.Told)*max(1, q.Attention.DP), e.Scheduling.PromptLaunchSeconds
+	}
 	q.LightLast = d.Assume.Engine && q.Attention.PP > 1 && e.Scheduling.PipelineRest == "before the last"
 	if d.Model.IsMoE() && d.Assume.Engine {
 		// Tensor-parallel ranks have all tokens of their replica, and slices of all experts need all tokens: only between
@@ -92,6 +95,15 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 	return q
 }
 
+// capturedPrompts is the most tokens of a step with prompts of a data-parallel rank that a server captures. Graphs of so many tokens, and not
+// sequences, hold prompts, too.
+func (e *Engine) capturedPrompts(t *deploy.Told) int {
+	if e.Scheduling.CapturesBy == "tokens" {
+		return cmp.Or(t.CapturedPrompts, t.Captured, e.Scheduling.CapturedPrompts)
+	}
+	return cmp.Or(t.CapturedPrompts, e.Scheduling.CapturedPrompts)
+}
+
 // capture says what the port of the engine to a chip, if it has one, captures of a plan, unless it is told.
 func (e *Engine) capture(q *plan.Plan, sys *hardware.System, sequences int, told bool) {
 	if sys == nil {
@@ -105,7 +117,8 @@ func (e *Engine) capture(q *plan.Plan, sys *hardware.System, sequences int, told
 		q.Captured = graphSize(sequences, 1+q.Drafts, port.LargestGraph) * q.Attention.DP
 	}
 	q.Launch, q.Piece = port.LaunchSeconds, port.PieceSeconds
-	q.SharedLaunches, q.LaunchesPrompts = port.SharedLaunches, true
+	q.CapturedPrompts, q.PromptLaunch = q.Captured, q.Launch
+	q.SharedLaunches = port.SharedLaunches
 }
 
 // graphSize is the tokens of the largest decode step that vLLM captures a graph of, where so many sequences of so many tokens may run and

@@ -100,6 +100,32 @@ func TestCaptured(t *testing.T) {
 	}
 }
 
+// TestCapturedPrompts: steps with prompts are captured up to 512 tokens of a rank by vLLM, or as many as it is told for all steps;
+// SGLang captures none, whatever it is told of its decode steps. Told of steps with prompts, both do so.
+func TestCapturedPrompts(t *testing.T) {
+	d := exchanging(1, 8)
+	told := func(all, prompts int) deploy.Deployment {
+		d.Told.Captured, d.Told.CapturedPrompts = all, prompts
+		return d
+	}
+	for _, c := range []struct {
+		engine string
+		d      deploy.Deployment
+		want   int
+	}{
+		{"vllm", told(0, 0), 512}, {"vllm", told(2048, 0), 2048}, {"vllm", told(2048, 1), 1},
+		{"sglang", told(0, 0), 0}, {"sglang", told(256, 0), 0}, {"sglang", told(256, 4096), 4096},
+	} {
+		p := find(t, c.engine).Apply(c.d).Pools[0].Plan
+		if want := c.want * p.Attention.DP; p.CapturedPrompts != want || p.PromptLaunch == 0 {
+			t.Errorf("%s told %+v: prompts of %d tokens are captured, want %d; %g s to launch", c.engine, c.d.Told, p.CapturedPrompts, want, p.PromptLaunch)
+		}
+	}
+	if p := find(t, "none").Apply(told(0, 0)).Pools[0].Plan; p.PromptLaunch != 0 {
+		t.Errorf("without an engine the host takes %g s to launch an operator", p.PromptLaunch)
+	}
+}
+
 // TestPorts: vLLM on Ascend captures the largest of 1, 2, 4, 8, 16, ... sequences, with their drafts, that a replica may have, up to
 // 512; version 0.20 in pieces. On other chips it captures all.
 func TestPorts(t *testing.T) {

@@ -68,6 +68,10 @@ type Scheduling struct {
 	CapturedTokens int     `json:"captured_tokens"`
 	CapturesBy     string  `json:"captures_by" required:"true" enum:"sequences,tokens"`
 	LaunchSeconds  float64 `json:"launch_seconds" required:"true"`
+	// CapturedPrompts is the most tokens of a step with prompts that is captured; the operators of longer ones are launched one by one,
+	// each in PromptLaunchSeconds.
+	CapturedPrompts     int     `json:"captured_prompts" required:"true"`
+	PromptLaunchSeconds float64 `json:"prompt_launch_seconds" required:"true"`
 	// DraftSequences is the sequences that all data-parallel ranks of a server with drafts run at a time where it is told no number,
 	// as the commands that are printed here always do. 0: as many as without drafts.
 	DraftSequences int `json:"draft_sequences"`

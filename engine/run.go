@@ -33,6 +33,9 @@ var RunOptions = []RunOption{
 		func(t *deploy.Told) *int { return &t.BalanceSteps }, 0},
 	{"captured-batch", map[string]string{"sglang": "cuda-graph-max-bs", "vllm": "max-cudagraph-capture-size", "trtllm": "cuda_graph_max_batch_size"}, nil,
 		func(t *deploy.Told) *int { return &t.Captured }, 0},
+	// vLLM has no option of its own for it: graphs of captured-batch tokens hold prompts, too, unless cudagraph_mode is FULL_DECODE_ONLY.
+	{"captured-prompts", map[string]string{"sglang": "piecewise-cuda-graph-max-tokens", "vllm": "captured-prompts"}, nil,
+		func(t *deploy.Told) *int { return &t.CapturedPrompts }, 0},
 }
 
 // Aliases are the names that engines have for a setting, sorted, without the setting's own.

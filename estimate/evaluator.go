@@ -273,14 +273,15 @@ func (e *Evaluator) launching(p *plan.Plan, s *op.Step) float64 {
 		return 0
 	case e.problem.Eager != nil:
 		return e.problem.Eager.Launch * e.launches(p)
-	case s.Phase() == op.Prefill && !p.LaunchesPrompts:
-		return 0
-	case s.Tokens()*float64(p.Attention.DP) <= float64(p.Captured):
-		return p.Piece * float64(p.Batch.Count*(e.problem.Model.Layers+p.Drafts))
-	case p.Launch > 0:
-		return p.Launch * e.launches(p)
 	}
-	return 0
+	captured, launch := p.Captured, p.Launch
+	if s.Phase() == op.Prefill {
+		captured, launch = p.CapturedPrompts, p.PromptLaunch
+	}
+	if launch > 0 && s.Tokens()*float64(p.Attention.DP) > float64(captured) {
+		return launch * e.launches(p)
+	}
+	return p.Piece * float64(p.Batch.Count*(e.problem.Model.Layers+p.Drafts))
 }
 
 // launches is how often the host launches something in a step that is not captured.

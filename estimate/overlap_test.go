@@ -161,6 +161,35 @@ func TestLaunches(t *testing.T) {
 	}
 }
 
+// TestPromptLaunches: what is captured of decode steps says nothing of those with prompts. The plan of TestLaunches with a prompt on each
+// replica: keys and values of latent attention are expanded, in place of queries that absorb that and values behind it, so that there are as
+// many launches; a second each.
+func TestPromptLaunches(t *testing.T) {
+	p := caseProblem(t, 3)
+	p.Phase = op.Prefill
+	e, err := estimate.NewEvaluator(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl := plan.Plan{
+		Attention: plan.Layout{DP: 16, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 16, DP: 1}, Gathered: true, Reduced: plan.AllSteps,
+		SharedPerCard: true, Pipelined: true, Batch: plan.Batch{Count: 1, Size: 1}, Captured: 1, Launch: 1,
+	}
+	step := func() (out estimate.Estimate) { e.Evaluate(&pl, &out); return out }
+	free := step()
+	pl.CapturedPrompts, pl.PromptLaunch = 16*p.Lengths.Input, 1
+	captured := step()
+	pl.CapturedPrompts--
+	launched := step()
+	if free.LaunchTime != 0 || captured.StepTime != free.StepTime || captured.LaunchTime != 0 {
+		t.Errorf("%v s captured, %v without launches", captured.StepTime, free.StepTime)
+	}
+	const launches = 61*13 + 3*7 + 58*18 + 4
+	if launched.StepTime != launches || math.Abs(launched.LaunchTime-(launches-free.StepTime)) > 1e-9 {
+		t.Errorf("%v launches, of which %v s are waited for, want %d", launched.StepTime, launched.LaunchTime, launches)
+	}
+}
+
 // TestPieces: a captured step of graphs that end at every attention takes the host a second for each of 61 layers;
 // one that is not captured takes none of these, and launches the shared experts of 58 layers by themselves.
 func TestPieces(t *testing.T) {

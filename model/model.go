@@ -181,6 +181,11 @@ func (a *Attention) Read(queries, context float64) float64 {
 	return min(past, near)
 }
 
+// Picks reports whether an indexer leaves something of a context out.
+func (a *Attention) Picks(context float64) bool {
+	return a.IndexTopK > 0 && context > float64(a.IndexTopK*max(1, a.Compress))
+}
+
 // kept is how many entries a sequence of so many tokens keeps in the cache.
 func (a *Attention) kept(tokens float64) float64 {
 	switch {

@@ -214,10 +214,16 @@ func TestIndexer(t *testing.T) {
 	compare(t, only(list, op.IndexScores, op.IndexSelect, op.Scores, op.Softmax, op.Values, op.LatentUp), times(2, []row{
 		product(op.IndexScores, 2*42*2*3, 0, 72+42, 3*5*3, 0, 24, 3.5, 3), // chunk by chunk, so no working space
 		vector(op.IndexSelect, 42, 0, 42+48, 48),
-		product(op.Scores, 2*78*5, 0, 120, 75, 0, 12, 3.25, 5),
+		product(op.Scores, 2*78*5, 0, 120, 39*5, 0, 12, 3.25, 5), // 39 entries were picked, each for one query
 		vector(op.Softmax, 5*78, 0, 0, 0),
 		product(op.Values, 2*78*4, 0, 96, 0, 96, 12, 4, 3.25),
 	}))
+	// Of prompts of 4 tokens nothing is left out, and those of 5 may be read once by all queries.
+	short := op.Group{Phase: op.Prefill, New: 4, Context: 4, Ends: true}
+	compare(t, only(physically(bare, m, absorb, twoRanks, short), op.Scores), times(2, []row{product(op.Scores, 2*60*5, 0, 120, 3*4*5, 0, 12, 2.5, 5)}))
+	together := bare
+	together.PickedApart = false
+	compare(t, only(physically(together, m, absorb, twoRanks, prefill), op.Scores), times(2, []row{product(op.Scores, 2*78*5, 0, 120, 3*5*5, 0, 12, 3.25, 5)}))
 	// Two queries pick 4 tokens each: 3·8 entries are read.
 	step := op.Group{Phase: op.Decode, New: 2, Context: 10}
 	list = physically(bare, m, absorb, twoRanks, step)

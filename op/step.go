@@ -62,18 +62,18 @@ func (l *Lowerer) Add(s *Step, g *Group) {
 	case g.Ends:
 		w.Wanted += g.Sequences
 	}
-	causal := g.Phase == Prefill && l.assume.Causal
-	w.One.add(&l.model.Attention, g, 1, causal)
-	w.Seen[0].add(&l.model.Attention, g, g.New, causal)
+	causal, apart := g.Phase == Prefill && l.assume.Causal, g.Phase == Prefill && l.assume.PickedApart
+	w.One.add(&l.model.Attention, g, 1, causal, apart)
+	w.Seen[0].add(&l.model.Attention, g, g.New, causal, apart)
 	for i := range l.model.Mixed {
-		w.Seen[1+i].add(&l.model.Mixed[i].Attention, g, g.New, causal)
+		w.Seen[1+i].add(&l.model.Mixed[i].Attention, g, g.New, causal, apart)
 	}
 }
 
 // add adds what an attention does with so many new tokens of each of equal sequences. One that decodes sees the context; one
 // of a prompt the whole prompt, or, where attention is causal, the tokens before it and itself: the mean over the new
-// tokens counts.
-func (s *Seen) add(a *model.Attention, g *Group, tokens float64, causal bool) {
+// tokens counts. Entries that several queries see are read once, unless each reads those that an indexer has picked for it apart.
+func (s *Seen) add(a *model.Attention, g *Group, tokens float64, causal, apart bool) {
 	n, each, context := g.Sequences*tokens, tokens, g.Context
 	if g.Phase == Prefill && g.Scale > 1 {
 		tokens, context = tokens*g.Scale, context*g.Scale
@@ -97,7 +97,11 @@ func (s *Seen) add(a *model.Attention, g *Group, tokens float64, causal bool) {
 	}
 	s.Pairs += n * seen
 	s.Scored += n * whole
-	s.Read += g.Sequences * a.Read(each, g.Context)
+	if apart && a.Picks(g.Context) {
+		s.Read += n * seen
+	} else {
+		s.Read += g.Sequences * a.Read(each, g.Context)
+	}
 }
 
 // Repeat sets the sums of one phase of a step to so many times those of another, which costs less than adding a group.

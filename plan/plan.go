@@ -39,8 +39,9 @@ type Plan struct {
 	// longer ones are launched one by one, each in Launch seconds. 0 seconds: all are captured.
 	Captured int
 	Launch   float64
-	// LaunchesPrompts: steps with prompts are launched one by one, too. Otherwise that is in what a first token takes besides.
-	LaunchesPrompts bool
+	// CapturedPrompts and PromptLaunch are the same of steps with prompts, which engines capture by other rules.
+	CapturedPrompts int
+	PromptLaunch    float64
 	// SharedLaunches is how often the host launches something for the shared experts of a layer besides the operators that are counted,
 	// where they are launched apart from the routed ones.
 	SharedLaunches int

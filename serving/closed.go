@@ -34,6 +34,9 @@ type closed struct {
 func (c *closed) input() int      { return c.load.Lengths.Uncached() }
 func (c *closed) output() float64 { return float64(c.load.Lengths.Output) }
 
+// entry is the time before a request is scheduled.
+func (c *closed) entry() float64 { return c.rules.Entry(c.load.Lengths.Input) }
+
 // context is that of a representative decode step.
 func (c *closed) context() float64 { return float64(c.load.Lengths.DecodeContext()) }
 
@@ -120,7 +123,7 @@ func (c *closed) aggregated() Prediction {
 		}
 		l := w.lengths((w.clients-1)/(decoding+ttft), (w.group-1)/(decoding+ttft))
 		p.Prefilling = l.prompts(c.rules.Prefill == deploy.First)
-		return decoding, c.rules.FirstSeconds + w.first(c, decoding, ttft)
+		return decoding, c.entry() + w.first(c, decoding, ttft)
 	})
 	// Those who find no room wait until others have ended.
 	wait := (clients/running - 1) * (p.Steady + (c.output()-1)*p.TPOT)
@@ -220,6 +223,7 @@ type waves struct {
 	alone   float64 // a prompt by itself, with those who decode beside it
 	full    float64 // a prompt in a step with as many as it holds, per prompt
 	holds   float64 // prompts that a step holds
+	looks   float64 // decode steps whose prompts are computed together, if a step holds them
 	more    float64 // what one more prompt adds to a step that has one
 	all     float64 // all prompts of the clients, one wave of them
 	queue   float64 // mean time to the end of its prefill in a wave that comes at once
@@ -234,7 +238,7 @@ type waves struct {
 // waves prepares the prefills of so many clients on the steps of a server.
 func (c *closed) waves(s times, clients, sharing, step float64) waves {
 	n := min(c.perStep(), max(1, int(clients)))
-	w := waves{clients: clients, group: c.group(clients), away: c.rules.FirstSeconds, step: step, cuts: float64(c.rules.Cuts(c.input())), alone: c.prompts(s, 1, sharing), holds: float64(n)}
+	w := waves{clients: clients, group: c.group(clients), away: c.entry(), step: step, cuts: float64(c.rules.Cuts(c.input())), alone: c.prompts(s, 1, sharing), holds: float64(n)}
 	w.joined = c.joined() && step > 0 // a server that only prefills has no steps of others
 	w.full = c.prompts(s, n, sharing) / w.holds
 	w.more = max(0, w.full-w.cuts*step)
@@ -245,7 +249,17 @@ func (c *closed) waves(s times, clients, sharing, step float64) waves {
 		w.all, w.queue = c.all(s, clients), c.queue(s, clients, 0)
 	}
 	w.ahead, w.aheadTogether = c.ahead(s, sharing)
+	w.looks = c.looks(&w)
 	return w
+}
+
+// looks is the decode steps whose prompts are computed together, where the engine prefills first: those between two looks for new
+// requests, or those whose requests ended so shortly before a prefill that their successors come while it runs, in which nobody ends.
+func (c *closed) looks(w *waves) float64 {
+	if !w.joined || w.group > w.clients {
+		return 1
+	}
+	return max(1, c.polls, min(w.alone, c.entry())/w.step)
 }
 
 // group is the clients of all ranks that wait for each other, of which one has so many.
@@ -272,7 +286,7 @@ func (w *waves) delay(c *closed, share float64) float64 {
 	own := (w.clients - 1) * share / decodes
 	laden, longer := w.laden(own, (w.group-1)*share/decodes)
 	if c.rules.Prefill == deploy.First { // nobody decodes in a step with prompts of his rank
-		longer += min(laden, max(own/w.holds, -math.Expm1(-own))) * w.cuts * w.step
+		longer += min(laden, max(own/w.holds, -math.Expm1(-own*w.looks)/w.looks)) * w.cuts * w.step
 	}
 	return decodes * longer
 }
@@ -284,7 +298,7 @@ func (w *waves) laden(own, all float64) (share, longer float64) {
 	if all <= 0 {
 		return 0, 0
 	}
-	share = max(-math.Expm1(-all), own/w.holds)
+	share = max(-math.Expm1(-all*w.looks)/w.looks, own/w.holds)
 	var more float64 // prompts, beyond the first of a step
 	switch {
 	case w.cuts > 1: // they follow one another
@@ -336,20 +350,23 @@ func (w *waves) first(c *closed, decoding, ttft float64) float64 {
 		laden := min(met, max(0, math.Ceil(w.clients/w.holds)-1))
 		return max(laden*w.full*w.holds+(met-laden)*w.step+w.full*w.holds, w.saturated(decoding))
 	}
-	// All start at once. The ends of the first requests are as far apart as their prefills were, unless the early ones
-	// had to wait for the others, and as their lengths differ; those of later ones ever further.
-	apart := w.all
-	if w.joined {
-		apart = 0
-	}
-	spread := c.load.Deviation() * decoding
 	var sum, n float64
 	for n = 0; n < max(1, c.load.Requests-1); n++ {
-		// The width of an even distribution is √12 of its standard deviations.
-		width := math.Sqrt(apart*apart + 12*(n+1)*spread*spread)
-		sum += w.arriving(c, min(width, decoding+ttft), decoding+ttft)
+		sum += w.arriving(c, min(w.width(c, n+1, decoding), decoding+ttft), decoding+ttft)
 	}
 	return max(sum/n, w.saturated(decoding))
+}
+
+// width is the time within which the requests of all clients come that follow so many that have started at once. Their lengths make
+// ends differ, of later ones ever more; the width of an even distribution is √12 of its standard deviations. Ends of the first are
+// as far apart as their prefills were besides, unless the early ones had to wait for the others. Then nobody decodes during a
+// prefill, so that the others come later by all of them.
+func (w *waves) width(c *closed, after, decoding float64) float64 {
+	if w.joined {
+		return math.Sqrt(12*after)*c.load.Deviation()*min(decoding, (c.output()-1)*w.step/c.tokens) + w.all
+	}
+	spread := c.load.Deviation() * decoding
+	return math.Sqrt(w.all*w.all + 12*after*spread*spread)
 }
 
 // saturated is the least time to the end of a prefill: in the life of a request all clients get a prefill.
@@ -379,10 +396,10 @@ func (w *waves) arriving(c *closed, within, life float64) float64 {
 	}
 	// One of several servers that take turns is rarely the one where the last request of the client ended.
 	own := min(1, max(1, c.together)/c.ranks)
-	left := own*l.left(c.rules.FirstSeconds) + (1-own)*l.leftAtAnyTime()
+	left := own*l.left(c.entry()) + (1-own)*l.leftAtAnyTime()
 	met := (c.polls-1)*(1-busy)*w.step/2 + left + float64(c.rules.StepsAhead)*l.mean + w.gathering(c, rate*l.mean, all*l.mean)*l.mean
 	present := 1 - math.Pow(min(1, w.away/life), w.group-1)
-	prompt := min(max(w.alone, full), w.alone+present*rate*l.mean*w.more) - w.ahead - load*(w.aheadTogether-w.ahead)
+	prompt := min(max(w.alone, full), w.alone+present*rate*max(l.mean, w.looks*w.step)*w.more) - w.ahead - load*(w.aheadTogether-w.ahead)
 	return present*met + prompt + behind
 }
 
@@ -523,8 +540,8 @@ func (c *closed) all(s times, requests float64) float64 {
 // burst is the time to the first token of the first requests, all sent at once. The front end takes them in one after
 // another.
 func (c *closed) burst(s times, requests, running float64) float64 {
-	entering := float64(c.load.Clients-1) / 2 * c.rules.RequestSeconds
-	return c.rules.FirstSeconds + entering + c.stall + c.queue(s, requests, running)
+	entering := float64(c.load.Clients-1) / 2 * c.rules.Each(c.load.Lengths.Input)
+	return c.entry() + entering + c.stall + c.queue(s, requests, running)
 }
 
 // split is servers that prefill and others that decode. Requests wait for a prefill server, not for the steps of those
@@ -551,7 +568,7 @@ func (c *closed) split(first *closed, prefill times, prefillRanks, transfer, lin
 			ttft = decoding * (1/share - 1)
 		}
 		p.Prefilling = min(1, sources*w.full/(decoding+ttft))
-		return decoding, w.first(c, decoding, ttft) + c.rules.FirstSeconds + handover
+		return decoding, w.first(c, decoding, ttft) + c.entry() + handover
 	})
 	// Those who find no room on a rank that decodes wait for it with their prompts done: of the time between two requests of
 	// a client, decoding takes as much as all clients of the rank need who share its room.

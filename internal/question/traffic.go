@@ -19,31 +19,33 @@ type Traffic struct {
 	Think        float64 // seconds
 	Trace        string  // file
 
-	Replicas      int
-	Routing       string
-	Policy        string
-	StepTokens    int
-	Running       int // requests of a rank at a time
-	CacheTokens   int
-	BlockTokens   int
-	MaxContext    int // 0: what the model takes
-	PrefixCache   bool
-	SwapGBps      float64 // 0: computed again
-	StepsAhead    int     // -1: as the engine has them
-	PollSteps     int
-	WaitSteps     int
-	BalanceSteps  int
-	Captured      int
-	StepTimes     string // file
-	TTFT, TPOT    string // as workload.ParseLimit reads them
-	MaxRate       bool
-	Seed          int
-	TimelineEvery float64 // seconds
+	Replicas     int
+	Routing      string
+	Policy       string
+	StepTokens   int
+	Running      int // requests of a rank at a time
+	CacheTokens  int
+	BlockTokens  int
+	MaxContext   int // 0: what the model takes
+	PrefixCache  bool
+	SwapGBps     float64 // 0: computed again
+	StepsAhead   int     // -1: as the engine has them
+	PollSteps    int
+	WaitSteps    int
+	BalanceSteps int
+	Captured     int
+	// CapturedPrompts is the tokens of a step with prompts that is captured.
+	CapturedPrompts int
+	StepTimes       string // file
+	TTFT, TPOT      string // as workload.ParseLimit reads them
+	MaxRate         bool
+	Seed            int
+	TimelineEvery   float64 // seconds
 }
 
 // Told is what servers are told of their scheduling.
 func (t *Traffic) Told() deploy.Told {
-	return deploy.Told{StepTokens: t.StepTokens, Sequences: t.Running, PollSteps: t.PollSteps, WaitSteps: t.WaitSteps, BalanceSteps: t.BalanceSteps, Captured: t.Captured}
+	return deploy.Told{StepTokens: t.StepTokens, Sequences: t.Running, PollSteps: t.PollSteps, WaitSteps: t.WaitSteps, BalanceSteps: t.BalanceSteps, Captured: t.Captured, CapturedPrompts: t.CapturedPrompts}
 }
 
 // toldNothing: who serves clients behind an engine can be told how to schedule them.
@@ -140,6 +142,9 @@ var ofTraffic = []Setting{
 	{Name: "captured-batch", Aliases: engine.Aliases("captured-batch"), For: Plan | Deployed, Low: 1, High: mostTokens, Optional: true,
 		Doc: "sequences (vLLM: tokens) of the largest decode step of a rank that is captured as a graph; the host launches the operators of longer ones (default: all are captured)",
 		Ref: func(q *Question) any { return &q.Traffic.Captured }, Idle: toldNothing},
+	{Name: "captured-prompts", Aliases: engine.Aliases("captured-prompts"), For: Deployed, Low: 1, High: mostTokens, Optional: true,
+		Doc: "tokens of the largest step with prompts of a rank that is captured as a graph; the host launches the operators of longer ones (default: the engine's)",
+		Ref: func(q *Question) any { return &q.Traffic.CapturedPrompts }, Idle: toldNothing},
 	{Name: "step-times", For: Served,
 		Doc: "CSV table of measured steps in place of estimated ones: n_decode, sum_ctx, prefill_tokens, prefill_seqs, past_per_seq, wall_ms",
 		Ref: func(q *Question) any { return &q.Traffic.StepTimes }},

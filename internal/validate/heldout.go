@@ -36,6 +36,7 @@ var constants = []constant{
 	{"sequence_seconds", func(s *deploy.Scheduling) *float64 { return &s.SequenceSeconds }, 6e-6, tpot, question.Aggregated},
 	{"first_seconds", func(s *deploy.Scheduling) *float64 { return &s.FirstSeconds }, 40e-3, ttft, question.Aggregated},
 	{"request_seconds", func(s *deploy.Scheduling) *float64 { return &s.RequestSeconds }, 8e-3, ttft, question.Aggregated},
+	{"token_seconds", func(s *deploy.Scheduling) *float64 { return &s.TokenSeconds }, 4e-6, ttft, question.Aggregated},
 	{"handover_seconds", func(s *deploy.Scheduling) *float64 { return &s.HandoverSeconds }, 100e-3, ttft, question.Disaggregated},
 }
 

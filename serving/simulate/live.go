@@ -17,7 +17,7 @@ type Live struct {
 	leaving []int         // clients that have gone during the step of their request
 	now     float64
 	first   float64 // arrival of the first of requests that come at once
-	nth     int     // of them
+	late    float64 // what the next of them waits for
 	enters  float64 // the latest
 }
 
@@ -58,10 +58,11 @@ func (l *Live) Submit(q Request) error {
 		return ErrNoServer
 	}
 	q.Arrival = max(q.Arrival, l.now)
-	if l.nth++; !q.Burst || math.IsInf(l.enters, -1) {
-		l.first, l.nth = q.Arrival, 0
+	if !q.Burst || math.IsInf(l.enters, -1) {
+		l.first, l.late = q.Arrival, 0
 	}
-	enters := max(q.Arrival+r.arrive.delay, l.first+r.arrive.delay+float64(l.nth)*r.arrive.each)
+	enters := max(q.Arrival, l.first+l.late) + r.arrive.entry(&q)
+	l.late += r.arrive.each + r.arrive.token*float64(q.Input)
 	if q.Burst {
 		enters = max(enters, l.enters)
 	}

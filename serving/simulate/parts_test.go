@@ -500,3 +500,24 @@ func TestClientsComeOneByOne(t *testing.T) {
 		}
 	}
 }
+
+// TestTokenSeconds: the front end takes 0.1 s for a token, a second for a prompt of ten. Of three requests that come at once the
+// second waits for that of the first, too, and the third for both; a successor waits for its own alone. Steps take a second.
+func TestTokenSeconds(t *testing.T) {
+	var first, later []float64
+	o := Options{TokenSeconds: 0.1, Pools: []Pool{{Servers: 3, Ranks: 1, Times: second{}, Policy: Policy{Prefill: deploy.Chunks, StepTokens: 64, Running: 4, Blocks: 8, BlockTokens: 16}}}}
+	o.Each = func(e *Ended) {
+		if e.Arrival == 0 {
+			first = append(first, e.First)
+		} else {
+			later = append(later, e.First-e.Arrival)
+		}
+	}
+	mustRun(t, o, &ClosedLoop{Clients: 3, Requests: slices.Repeat([]Request{{Input: 10, Output: 1}}, 6)})
+	slices.Sort(first)
+	for i, want := range []float64{2, 3, 4} {
+		if math.Abs(first[i]-want) > 1e-9 || math.Abs(later[i]-2) > 1e-9 {
+			t.Errorf("request %d has its token after %v s, and its successor after %v", i, first[i], later[i])
+		}
+	}
+}

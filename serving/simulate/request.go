@@ -123,10 +123,11 @@ type arrivals struct {
 	source Source
 	delay  float64 // before a request reaches the scheduler
 	each   float64 // and for each of many that come at once
+	token  float64 // and for each token of a prompt
 	later  queue   // successors of others
 	ahead  Request // of the source
 	more   bool
-	nth    int     // of those that came at once with the one ahead
+	late   float64 // what the one ahead waits for those that came at once with it
 	enters float64 // when the one ahead reaches the scheduler
 	count  int64
 }
@@ -155,8 +156,7 @@ func (q *queue) Pop() any {
 
 // pull looks at the next request of the source.
 func (a *arrivals) pull() error {
-	last := a.ahead.Arrival
-	first := !a.more
+	last, first := a.ahead, !a.more
 	var err error
 	a.ahead, a.more, err = a.source.Next()
 	if err != nil || !a.more {
@@ -166,13 +166,16 @@ func (a *arrivals) pull() error {
 		return fmt.Errorf("request %d: an arrival must be a time from 0 on, not %g", a.count, a.ahead.Arrival)
 	}
 	a.count++
-	a.nth++
-	if first || a.ahead.Arrival != last || !a.ahead.Burst {
-		a.nth = 0
+	a.late += a.each + a.token*float64(last.Input)
+	if first || a.ahead.Arrival != last.Arrival || !a.ahead.Burst {
+		a.late = 0
 	}
-	a.enters = max(a.enters, a.ahead.Arrival+a.delay+float64(a.nth)*a.each)
+	a.enters = max(a.enters, a.ahead.Arrival+a.entry(&a.ahead)+a.late)
 	return nil
 }
+
+// entry is the time before a request reaches the scheduler that has the front end for itself.
+func (a *arrivals) entry(r *Request) float64 { return a.delay + a.token*float64(r.Input) }
 
 // next is when the next request reaches the scheduler.
 func (a *arrivals) next() (t float64, ok bool) {
@@ -195,6 +198,6 @@ func (a *arrivals) take() (Request, error) {
 func (a *arrivals) ended(r *Request, t float64) {
 	if next, ok := a.source.Ended(r.Client, r, t); ok {
 		a.count++
-		heap.Push(&a.later, arrival{Request: next, enters: next.Arrival + a.delay, order: a.count})
+		heap.Push(&a.later, arrival{Request: next, enters: next.Arrival + a.entry(&next), order: a.count})
 	}
 }

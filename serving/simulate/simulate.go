@@ -32,6 +32,7 @@ type Options struct {
 
 	FirstSeconds   float64 // before a request reaches the scheduler
 	RequestSeconds float64 // for each of many requests that come at once
+	TokenSeconds   float64 // for each token of a prompt, of those that came at once before too
 	StallSeconds   float64 // of a server, in its first step with several prompts: those who start it warm it up with one
 
 	// Transfer is how long the cache of a prompt keeps the link between the pools busy, and what of it is left when the
@@ -160,7 +161,7 @@ func newRun(o Options, source Source) (*run, error) {
 		return nil, err
 	}
 	r := &run{Options: o, record: newRecord(&o), links: map[*rank]float64{}}
-	r.arrive = arrivals{source: source, delay: o.FirstSeconds, each: o.RequestSeconds, enters: math.Inf(-1)}
+	r.arrive = arrivals{source: source, delay: o.FirstSeconds, each: o.RequestSeconds, token: o.TokenSeconds, enters: math.Inf(-1)}
 	for i := range o.Pools {
 		r.addServers(i)
 	}
