@@ -42,9 +42,12 @@ type Scheduling struct {
 	SequenceSeconds float64 `json:"sequence_seconds" required:"true"` // and for each sequence in it
 	// DraftSeconds is what the host adds to a step with drafts, which it cannot prepare while the one before runs.
 	DraftSeconds    float64 `json:"draft_seconds" required:"true"`
-	FirstSeconds    float64 `json:"first_seconds" required:"true"`    // before a request is scheduled: HTTP, tokenizer, queue
+	FirstSeconds    float64 `json:"first_seconds" required:"true"`    // before a request is scheduled: HTTP, queue
+	TokenSeconds    float64 `json:"token_seconds" required:"true"`    // and for each token of its prompt: tokenizer
 	RequestSeconds  float64 `json:"request_seconds" required:"true"`  // for each of many requests that come at once, one after another
-	HandoverSeconds float64 `json:"handover_seconds" required:"true"` // between a prefill and a decode server, besides the transfer
+	// HandoverSeconds is what servers of one phase take in place of FirstSeconds: the router, both servers and the way between
+	// them, besides the transfer.
+	HandoverSeconds float64 `json:"handover_seconds" required:"true"`
 }
 
 // Told is what a server is told of its scheduling, in place of what the engine has by itself; 0: nothing.
@@ -74,6 +77,21 @@ func (s *Scheduling) Drafting(drafts int) *Scheduling {
 // Host is what the host adds to a step of so many sequences.
 func (s *Scheduling) Host(sequences float64) float64 {
 	return s.StepSeconds + sequences*s.SequenceSeconds
+}
+
+// Before is the time before a request with so many tokens is scheduled. What a server that prefills only adds is in
+// HandoverSeconds.
+func (s *Scheduling) Before(tokens int, split bool) float64 {
+	read := float64(tokens) * s.TokenSeconds
+	if split {
+		return read
+	}
+	return s.FirstSeconds + read
+}
+
+// Delay adds to the time that requests take besides their steps, or takes it away.
+func (s *Scheduling) Delay(seconds float64) {
+	s.FirstSeconds, s.HandoverSeconds = max(0, s.FirstSeconds+seconds), max(0, s.HandoverSeconds+seconds)
 }
 
 // Chunk is the tokens of a prompt that one step computes at most.

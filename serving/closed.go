@@ -26,6 +26,7 @@ type closed struct {
 	polls    float64 // steps between two looks for new requests
 	tokens   float64 // that a decode step yields for a sequence: more than one with drafts
 	stall    float64 // of the first requests
+	apart    bool    // others prefill than those who decode
 	// stages of a pipeline through which the chunks of a prompt follow one another, 1: they do not; and such pipelines.
 	stages, pipelines float64
 }
@@ -33,6 +34,9 @@ type closed struct {
 // input is the tokens of a request that are to be computed, output those that it asks for.
 func (c *closed) input() int      { return c.load.Lengths.Uncached() }
 func (c *closed) output() float64 { return float64(c.load.Lengths.Output) }
+
+// before is the time before a request is scheduled.
+func (c *closed) before() float64 { return c.rules.Before(c.load.Lengths.Input, c.apart) }
 
 // context is that of a representative decode step.
 func (c *closed) context() float64 { return float64(c.load.Lengths.DecodeContext()) }
@@ -120,7 +124,7 @@ func (c *closed) aggregated() Prediction {
 		}
 		l := w.lengths((w.clients-1)/(decoding+ttft), (w.group-1)/(decoding+ttft))
 		p.Prefilling = l.prompts(c.rules.Prefill == deploy.First)
-		return decoding, c.rules.FirstSeconds + w.first(c, decoding, ttft)
+		return decoding, c.before() + w.first(c, decoding, ttft)
 	})
 	// Those who find no room wait until others have ended.
 	wait := (clients/running - 1) * (p.Steady + (c.output()-1)*p.TPOT)
@@ -234,7 +238,7 @@ type waves struct {
 // waves prepares the prefills of so many clients on the steps of a server.
 func (c *closed) waves(s times, clients, sharing, step float64) waves {
 	n := min(c.perStep(), max(1, int(clients)))
-	w := waves{clients: clients, group: c.group(clients), away: c.rules.FirstSeconds, step: step, cuts: float64(c.rules.Cuts(c.input())), alone: c.prompts(s, 1, sharing), holds: float64(n)}
+	w := waves{clients: clients, group: c.group(clients), away: c.before(), step: step, cuts: float64(c.rules.Cuts(c.input())), alone: c.prompts(s, 1, sharing), holds: float64(n)}
 	w.joined = c.joined() && step > 0 // a server that only prefills has no steps of others
 	w.full = c.prompts(s, n, sharing) / w.holds
 	w.more = max(0, w.full-w.cuts*step)
@@ -379,7 +383,7 @@ func (w *waves) arriving(c *closed, within, life float64) float64 {
 	}
 	// One of several servers that take turns is rarely the one where the last request of the client ended.
 	own := min(1, max(1, c.together)/c.ranks)
-	left := own*l.left(c.rules.FirstSeconds) + (1-own)*l.leftAtAnyTime()
+	left := own*l.left(c.before()) + (1-own)*l.leftAtAnyTime()
 	met := (c.polls-1)*(1-busy)*w.step/2 + left + float64(c.rules.StepsAhead)*l.mean + w.gathering(c, rate*l.mean, all*l.mean)*l.mean
 	present := 1 - math.Pow(min(1, w.away/life), w.group-1)
 	prompt := min(max(w.alone, full), w.alone+present*rate*l.mean*w.more) - w.ahead - load*(w.aheadTogether-w.ahead)
@@ -524,7 +528,7 @@ func (c *closed) all(s times, requests float64) float64 {
 // another.
 func (c *closed) burst(s times, requests, running float64) float64 {
 	entering := float64(c.load.Clients-1) / 2 * c.rules.RequestSeconds
-	return c.rules.FirstSeconds + entering + c.stall + c.queue(s, requests, running)
+	return c.before() + entering + c.stall + c.queue(s, requests, running)
 }
 
 // split is servers that prefill and others that decode. Requests wait for a prefill server, not for the steps of those
@@ -551,7 +555,7 @@ func (c *closed) split(first *closed, prefill times, prefillRanks, transfer, lin
 			ttft = decoding * (1/share - 1)
 		}
 		p.Prefilling = min(1, sources*w.full/(decoding+ttft))
-		return decoding, w.first(c, decoding, ttft) + c.rules.FirstSeconds + handover
+		return decoding, w.first(c, decoding, ttft) + c.before() + handover
 	})
 	// Those who find no room on a rank that decodes wait for it with their prompts done: of the time between two requests of
 	// a client, decoding takes as much as all clients of the rank need who share its room.

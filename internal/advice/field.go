@@ -189,9 +189,9 @@ func (f *field) note(o *option) {
 func (c *contender) first(f *field) float64 {
 	rules := &f.templates[c.decode.engine].Engine
 	if c.prefill == nil {
-		return rules.FirstSeconds + c.decode.curve.Own
+		return rules.Before(f.lengths.Input, false) + c.decode.curve.Own
 	}
-	return rules.FirstSeconds + c.prefill.curve.Own + rules.HandoverSeconds
+	return rules.Before(f.lengths.Input, true) + c.prefill.curve.Own + rules.HandoverSeconds
 }
 
 // most bounds the request rate under a limit on the time per output token.
