@@ -42,11 +42,13 @@ type Scheduling struct {
 	SequenceSeconds float64 `json:"sequence_seconds" required:"true"` // and for each sequence in it
 	// DraftSeconds is what the host adds to a step with drafts, which it cannot prepare while the one before runs.
 	DraftSeconds   float64 `json:"draft_seconds" required:"true"`
-	FirstSeconds   float64 `json:"first_seconds" required:"true"`   // before a request is scheduled: HTTP, tokenizer, queue
+	FirstSeconds   float64 `json:"first_seconds" required:"true"`   // before a request is scheduled: HTTP, queue
 	RequestSeconds float64 `json:"request_seconds" required:"true"` // for each of many requests that come at once, one after another
 	// TokenSeconds is for each token of a prompt before it is scheduled; requests that come at once wait for those of the others.
-	TokenSeconds    float64 `json:"token_seconds" required:"true"`
-	HandoverSeconds float64 `json:"handover_seconds" required:"true"` // between a prefill and a decode server, besides the transfer
+	TokenSeconds float64 `json:"token_seconds" required:"true"`
+	// HandoverSeconds is what servers of one phase take in place of FirstSeconds: the router, both servers and the way between
+	// them, besides the transfer.
+	HandoverSeconds float64 `json:"handover_seconds" required:"true"`
 }
 
 // Told is what a server is told of its scheduling, in place of what the engine has by itself; 0: nothing.
@@ -80,6 +82,11 @@ func (s *Scheduling) Host(sequences float64) float64 {
 	return s.StepSeconds + sequences*s.SequenceSeconds
 }
 
+// Delay adds to the time that requests take besides their steps, or takes it away.
+func (s *Scheduling) Delay(seconds float64) {
+	s.FirstSeconds, s.HandoverSeconds = max(0, s.FirstSeconds+seconds), max(0, s.HandoverSeconds+seconds)
+}
+
 // Chunk is the tokens of a prompt that one step computes at most.
 func (s *Scheduling) Chunk(input int) int {
 	if s.Prefill == Prompts {
@@ -97,9 +104,14 @@ func (s *Scheduling) Cuts(input int) int {
 // PerStep is how many whole prompts a step holds at most.
 func (s *Scheduling) PerStep(input int) int { return max(1, s.StepTokens/input) }
 
-// Entry is the time before a request with a prompt of so many tokens is scheduled.
-func (s *Scheduling) Entry(tokens int) float64 {
-	return s.FirstSeconds + float64(tokens)*s.TokenSeconds
+// Entry is the time before a request with a prompt of so many tokens is scheduled. What servers of one phase take besides is in
+// HandoverSeconds.
+func (s *Scheduling) Entry(tokens int, split bool) float64 {
+	read := float64(tokens) * s.TokenSeconds
+	if split {
+		return read
+	}
+	return s.FirstSeconds + read
 }
 
 // Each is what each of many requests that come at once adds to that of the next.

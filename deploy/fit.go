@@ -29,7 +29,7 @@ func (f *Fit) Apply(e *Engine) {
 	if f.Engine != "" && f.Engine != e.Name {
 		*f = Fit{}
 	}
-	e.FirstSeconds = max(0, e.FirstSeconds+f.First)
+	e.Delay(f.First)
 }
 
 // Scales are those of decoding and of prompts.

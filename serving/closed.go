@@ -26,6 +26,7 @@ type closed struct {
 	polls    float64 // steps between two looks for new requests
 	tokens   float64 // that a decode step yields for a sequence: more than one with drafts
 	stall    float64 // of the first requests
+	apart    bool    // others prefill than those who decode
 	// stages of a pipeline through which the chunks of a prompt follow one another, 1: they do not; and such pipelines.
 	stages, pipelines float64
 }
@@ -35,7 +36,7 @@ func (c *closed) input() int      { return c.load.Lengths.Uncached() }
 func (c *closed) output() float64 { return float64(c.load.Lengths.Output) }
 
 // entry is the time before a request is scheduled.
-func (c *closed) entry() float64 { return c.rules.Entry(c.load.Lengths.Input) }
+func (c *closed) entry() float64 { return c.rules.Entry(c.load.Lengths.Input, c.apart) }
 
 // context is that of a representative decode step.
 func (c *closed) context() float64 { return float64(c.load.Lengths.DecodeContext()) }

@@ -189,9 +189,9 @@ func (f *field) note(o *option) {
 func (c *contender) first(f *field) float64 {
 	rules := &f.templates[c.decode.engine].Engine
 	if c.prefill == nil {
-		return rules.Entry(f.lengths.Input) + c.decode.curve.Own
+		return rules.Entry(f.lengths.Input, false) + c.decode.curve.Own
 	}
-	return rules.Entry(f.lengths.Input) + c.prefill.curve.Own + rules.HandoverSeconds
+	return rules.Entry(f.lengths.Input, true) + c.prefill.curve.Own + rules.HandoverSeconds
 }
 
 // most bounds the request rate under a limit on the time per output token.

@@ -50,7 +50,7 @@ func (f *field) byItself(o *option) (Alone, bool) {
 		out.Pool.Plan.Batch.Size = curve.Prompts
 		out.Seconds = curve.Prompt * float64(curve.Prompts)
 		out.Tokens = each * float64(f.lengths.Uncached()) / curve.Prompt
-		return out, d.Engine.Entry(f.lengths.Input) + curve.Own+d.Engine.HandoverSeconds <= f.ttft
+		return out, d.Engine.Entry(f.lengths.Input, true)+curve.Own+d.Engine.HandoverSeconds <= f.ttft
 	}
 	batch, token := p.Fullest(d, &o.pool, f.lengths, &curve, f.asked(), tokens)
 	if batch == 0 {

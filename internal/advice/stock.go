@@ -273,7 +273,7 @@ func (s *stock) rate(o *option) {
 		o.rates = make([]float64, 0, len(s.limits))
 		for _, limit := range s.limits {
 			r := 0.0
-			switch first := rules.Entry(s.lengths.Input) + o.curve.Own; {
+			switch first := rules.Entry(s.lengths.Input, false) + o.curve.Own; {
 			case first > s.ttft || o.curve.Token[0] > limit && s.lengths.Output > 1:
 			case s.o.Objective == Latency:
 				r = o.curve.Fastest(first)

@@ -545,14 +545,14 @@ func (f *field) unreached() {
 		}
 		if token := d.curve.Token[0]; token > f.asked() {
 			f.late.Note(&d.pool.Plan, d.index, token, token-f.asked())
-		} else if first := f.templates[d.engine].Engine.Entry(f.lengths.Input) + d.curve.Own; first > f.ttft {
+		} else if first := f.templates[d.engine].Engine.Entry(f.lengths.Input, false) + d.curve.Own; first > f.ttft {
 			f.tooLate.Note(&d.pool.Plan, d.index, first, first-f.ttft)
 		}
 	}
 	for i := range f.prefills {
 		p := f.prefills[i]
 		rules := &f.templates[p.engine].Engine
-		if first := rules.Entry(f.lengths.Input) + rules.HandoverSeconds + p.curve.Own; first > f.ttft {
+		if first := rules.Entry(f.lengths.Input, true) + rules.HandoverSeconds + p.curve.Own; first > f.ttft {
 			f.tooLate.Note(&p.pool.Plan, p.index, first, first-f.ttft)
 		}
 	}

@@ -160,11 +160,11 @@ are read as well; --deployment says what they are of.`,
 				return write(s.Out, show.render(s, onePointTable(r))+show.wrap(s, onePointNotes(r)))
 			}
 			if q.Folds > 0 {
-				kept, err := validate.HeldOut(cmd.Context(), args[0], f, q, q.Folds)
+				kept, chosen, err := validate.HeldOut(cmd.Context(), args[0], f, q, q.Folds)
 				if err != nil {
 					return err
 				}
-				return write(s.Out, show.render(s, keptTable(kept)))
+				return write(s.Out, show.render(s, keptTable(kept))+"\n"+show.render(s, chosenTable(chosen)))
 			}
 			r, err := validate.Serving(cmd.Context(), args[0], f, q)
 			if err != nil {
@@ -186,6 +186,16 @@ func keptTable(list []validate.Kept) *report.Grid {
 	}
 	for i := range list {
 		g.Row(list[i].Cells()...)
+	}
+	return g
+}
+
+// chosenTable is the constants of engines, as they are and as all runs choose them.
+func chosenTable(list []validate.Chosen) *report.Grid {
+	g := &report.Grid{Columns: []report.Column{{Title: "engine"}, {Title: "constant"}, {Title: "built in", Right: true}, {Title: "by these runs", Right: true}}}
+	ms := func(seconds float64) string { return number.Plain(1e3*seconds, 3) + " ms" }
+	for _, c := range list {
+		g.Row(c.Engine, c.Name, ms(c.BuiltIn), ms(c.Runs))
 	}
 	return g
 }

@@ -107,9 +107,13 @@ var knobs = []knob{
 		return millis(max(x, -a.Deployment.Engine.StepSeconds)) + " per step"
 	}},
 	{"waiting", func(d *deploy.Deployment, _ *workload.Load, x float64) {
-		d.Engine.FirstSeconds = max(0, d.Engine.FirstSeconds+x)
+		d.Engine.Delay(x)
 	}, -10, 600, func(a *point.Answer, x float64) string {
-		return millis(max(x, -a.Deployment.Engine.FirstSeconds)) + " before a prompt"
+		most := a.Deployment.Engine.FirstSeconds
+		if a.Deployment.Split() {
+			most = a.Deployment.Engine.HandoverSeconds
+		}
+		return millis(max(x, -most)) + " before a prompt"
 	}},
 	{"load", func(_ *deploy.Deployment, l *workload.Load, x float64) {
 		l.Clients = max(1, int(math.Round(float64(l.Clients)*math.Exp(x))))

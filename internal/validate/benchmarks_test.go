@@ -52,7 +52,7 @@ func TestHeldOut(t *testing.T) {
 		f := r.Rows[0].Figures
 		table.WriteString(run + "," + strings.Join([]string{text(f[0].Predicted), text(f[1].Predicted)}, ",") + "\n")
 	}
-	kept, err := HeldOut(t.Context(), "made.csv", strings.NewReader(table.String()), question.Default(), 3)
+	kept, _, err := HeldOut(t.Context(), "made.csv", strings.NewReader(table.String()), question.Default(), 3)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -171,13 +171,13 @@ func (r run) precision() string {
 // all its products or in none.
 func (r run) weights() string {
 	short := r.get("precision")
-	if short == "fp8" && (r.plain("gemm_quant_mode") == blocks || r.plain("moe_quant_mode") == blocks) {
-		return blocks
+	if short == "fp8" && (r.plain("gemm_quant_mode") == fp8Blocks || r.plain("moe_quant_mode") == fp8Blocks) {
+		return fp8Blocks
 	}
 	return checkpointOf(r.plain("model_path"), short)
 }
 
-const blocks = "fp8_block"
+const fp8Blocks = "fp8_block"
 
 // sizes are the columns of a layout.
 var sizes = map[string]bool{"tp_size": true, "attention_dp_size": true, "moe_tp_size": true, "moe_ep_size": true}

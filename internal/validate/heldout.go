@@ -12,47 +12,9 @@ import (
 	"strconv"
 	"strings"
 
-	"throughline/deploy"
+	"throughline/engine"
 	"throughline/internal/question"
 )
-
-// tuning changes what is known of an engine; nil: nothing.
-type tuning func(engine string, s *deploy.Scheduling)
-
-// constant is a number of an engine that was fitted to serving runs, and the figure and the mode of runs that it shows in.
-type constant struct {
-	name   string
-	of     func(*deploy.Scheduling) *float64
-	start  float64 // seconds, the same for all engines
-	figure int
-	mode   question.Mode
-}
-
-const ttft, tpot = 0, 1
-
-// constants in the order in which they are chosen.
-var constants = []constant{
-	{"step_seconds", func(s *deploy.Scheduling) *float64 { return &s.StepSeconds }, 0.5e-3, tpot, question.Aggregated},
-	{"sequence_seconds", func(s *deploy.Scheduling) *float64 { return &s.SequenceSeconds }, 6e-6, tpot, question.Aggregated},
-	{"first_seconds", func(s *deploy.Scheduling) *float64 { return &s.FirstSeconds }, 40e-3, ttft, question.Aggregated},
-	{"request_seconds", func(s *deploy.Scheduling) *float64 { return &s.RequestSeconds }, 8e-3, ttft, question.Aggregated},
-	{"token_seconds", func(s *deploy.Scheduling) *float64 { return &s.TokenSeconds }, 4e-6, ttft, question.Aggregated},
-	{"handover_seconds", func(s *deploy.Scheduling) *float64 { return &s.HandoverSeconds }, 100e-3, ttft, question.Disaggregated},
-}
-
-// scales are what the start of a constant is multiplied with in the search for its best value.
-var scales = []float64{1, 0.25, 0.35, 0.5, 0.7, 1.4, 2, 2.8, 4}
-
-// chosen are constants of engines: by engine and name, in seconds.
-type chosen map[[2]string]float64
-
-func (m chosen) tune(engine string, s *deploy.Scheduling) {
-	for i := range constants {
-		if x, ok := m[[2]string{engine, constants[i].name}]; ok {
-			*constants[i].of(s) = x
-		}
-	}
-}
 
 // Target is a median error that predictions of serving runs should keep.
 type Target struct {
@@ -103,29 +65,31 @@ type Kept struct {
 }
 
 // HeldOut judges a table of serving runs by groups of model, system and engine, in so many folds. The constants of the engines
-// that were fitted to such runs are chosen anew for each fold, one after the other, on the runs of the other folds alone, from
-// where all engines are alike. Copies of a run count once; runs that no prediction should be judged by are left out.
-func HeldOut(ctx context.Context, name string, src io.Reader, q question.Question, folds int) ([]Kept, error) {
+// that were fitted to such runs are chosen anew for each fold, on the runs of the other folds alone. Copies of a run count once;
+// runs that no prediction should be judged by are left out. Besides, it says what constants all runs choose.
+func HeldOut(ctx context.Context, name string, src io.Reader, q question.Question, folds int) ([]Kept, []Chosen, error) {
 	text, err := io.ReadAll(src)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	predict := func(tune tuning) (*Report, error) {
 		return servingRuns(ctx, name, bytes.NewReader(text), q, nothing, tune)
 	}
 	base, err := predict(nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	runs := judgedRuns(base, folds)
+	drawn, err := surfaces(runs, predict)
+	if err != nil {
+		return nil, nil, err
+	}
+	groups := groupedRuns(runs, drawn)
 	for fold := range folds {
-		chosen, err := choose(runs, fold, predict)
+		others := slices.DeleteFunc(slices.Clone(groups), func(g *grouped) bool { return g.fold == fold })
+		r, err := predict(choose(others).tune)
 		if err != nil {
-			return nil, err
-		}
-		r, err := predict(chosen.tune)
-		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for i := range runs {
 			if j := runs[i]; j != nil && j.fold == fold {
@@ -133,7 +97,27 @@ func HeldOut(ctx context.Context, name string, src io.Reader, q question.Questio
 			}
 		}
 	}
-	return kept(runs), nil
+	return kept(runs), choose(groups).list(), nil
+}
+
+// Chosen is a constant of an engine in seconds: as it is built in, and as all runs of a table choose it.
+type Chosen struct {
+	Engine, Name  string
+	BuiltIn, Runs float64
+}
+
+// list is the constants of engines that are built in, by engine.
+func (m chosen) list() (out []Chosen) {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		e, err := engine.Find(name)
+		if err != nil {
+			continue // no engine, or a generic one, of which nothing is fitted
+		}
+		for i := range constants {
+			out = append(out, Chosen{name, constants[i].name, *constants[i].of(&e.Scheduling.Scheduling), constants[i].at(m[name][i])})
+		}
+	}
+	return out
 }
 
 // judgedRuns are the rows of a report as runs; nil for copies of others.
@@ -193,62 +177,6 @@ func predictedFigures(row *Row) (out [2]float64) {
 		}
 	}
 	return out
-}
-
-// choose chooses the constants by the runs outside a fold.
-func choose(runs []*judged, fold int, predict func(tuning) (*Report, error)) (chosen, error) {
-	out := chosen{}
-	for _, j := range runs {
-		for c := range constants {
-			if j != nil {
-				out[[2]string{j.engine, constants[c].name}] = constants[c].start
-			}
-		}
-	}
-	for c := range constants {
-		k := &constants[c]
-		best, least := maps.Clone(out), map[string]float64{}
-		for _, scale := range scales {
-			tried := maps.Clone(out)
-			for key := range tried {
-				if key[1] == k.name {
-					tried[key] = scale * k.start
-				}
-			}
-			r, err := predict(tried.tune)
-			if err != nil {
-				return nil, err
-			}
-			for key := range tried {
-				if key[1] != k.name {
-					continue
-				}
-				miss := trainingError(runs, r, k, key[0], fold)
-				if last, ok := least[key[0]]; !ok || miss < last {
-					least[key[0]], best[key] = miss, tried[key]
-				}
-			}
-		}
-		out = best
-	}
-	return out, nil
-}
-
-// trainingError is the median error of the runs of an engine outside a fold.
-func trainingError(runs []*judged, r *Report, k *constant, engine string, fold int) float64 {
-	var errs []float64
-	for i, j := range runs {
-		if j == nil || j.fold == fold || j.engine != engine || j.mode != string(k.mode) || j.drafts {
-			continue
-		}
-		if e := j.error(k.figure, predictedFigures(&r.Rows[i])[k.figure]); !math.IsNaN(e) && !math.IsInf(e, 0) {
-			errs = append(errs, e)
-		}
-	}
-	if len(errs) == 0 {
-		return math.Inf(1)
-	}
-	return median(errs)
 }
 
 // kept is how the targets are kept that some runs tell something of.

@@ -50,7 +50,7 @@ func TestFitted(t *testing.T) {
 	after, simulatedAfter := seen(deploy.Fit{Decode: 2, Prefill: 0.5, First: 0.07})
 	host := e.Scheduling.Host(1)
 	wantTPOT := 2*(before[1]-host) + host
-	entry := e.Scheduling.Entry(n.Input)
+	entry := e.Scheduling.Entry(n.Input, false)
 	wantTTFT := entry + 0.07 + 0.5*(before[0]-entry-host) + host
 	near := func(a, b, part float64) bool { return math.Abs(a/b-1) <= part }
 	if !near(after[1], wantTPOT, 1e-9) || !near(after[0], wantTTFT, 1e-9) {

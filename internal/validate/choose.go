@@ -1,0 +1,321 @@
+package validate
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"throughline/deploy"
+	"throughline/internal/question"
+)
+
+// tuning changes what is known of an engine; nil: nothing.
+type tuning func(engine string, s *deploy.Scheduling)
+
+// constant is a number of an engine that is fitted to serving runs.
+type constant struct {
+	name  string
+	of    func(*deploy.Scheduling) *float64
+	start float64 // seconds, the same for all engines
+}
+
+// constants are all of them.
+var constants = [...]constant{
+	{"step_seconds", func(s *deploy.Scheduling) *float64 { return &s.StepSeconds }, 0.5e-3},
+	{"sequence_seconds", func(s *deploy.Scheduling) *float64 { return &s.SequenceSeconds }, 6e-6},
+	{"first_seconds", func(s *deploy.Scheduling) *float64 { return &s.FirstSeconds }, 40e-3},
+	{"token_seconds", func(s *deploy.Scheduling) *float64 { return &s.TokenSeconds }, 4e-6},
+	{"request_seconds", func(s *deploy.Scheduling) *float64 { return &s.RequestSeconds }, 8e-3},
+	{"handover_seconds", func(s *deploy.Scheduling) *float64 { return &s.HandoverSeconds }, 100e-3},
+}
+
+const ttft, tpot = 0, 1
+
+// block is constants that are chosen together, and the figure and the mode of the runs that they show in.
+type block struct {
+	constants []int
+	figure    int
+	mode      question.Mode
+}
+
+// blocks in the order in which they are chosen.
+var blocks = [...]block{
+	{[]int{0, 1}, tpot, question.Aggregated},
+	{[]int{2, 3, 4}, ttft, question.Aggregated},
+	{[]int{5}, ttft, question.Disaggregated},
+}
+
+// A constant is sought among its start times 2^(n/finer), on both sides of it up to outermost.
+const (
+	finer     = 3
+	outermost = 3 * finer
+	levels    = 2*outermost + 1
+)
+
+// level is a place among these; outermost is the start.
+type level int
+
+func (l level) times() float64         { return math.Exp2(float64(l-outermost) / finer) }
+func (c *constant) at(l level) float64 { return c.start * l.times() }
+
+// place is a level of each constant.
+type place [len(constants)]level
+
+func (p place) tune(s *deploy.Scheduling) {
+	for i := range constants {
+		*constants[i].of(s) = constants[i].at(p[i])
+	}
+}
+
+var starts = func() (out place) {
+	for i := range out {
+		out[i] = outermost
+	}
+	return out
+}()
+
+// chosen are the constants of engines.
+type chosen map[string]place
+
+func (m chosen) tune(engine string, s *deploy.Scheduling) {
+	if p, ok := m[engine]; ok {
+		p.tune(s)
+	}
+}
+
+// sampled are the levels of each constant that runs are predicted at, the others at their starts; between them figures are
+// straight lines, and several constants change what each of them changes.
+var sampled = []level{0, outermost - finer, outermost + finer, outermost + 2*finer, levels - 1}
+
+// surface is a figure of a run as it depends on the constants of its engine.
+type surface struct {
+	measured, start float64
+	moved           [len(constants)][levels]float64 // what is added at a level of a constant
+}
+
+func (s *surface) at(p place) float64 {
+	out := s.start
+	for i, l := range p {
+		out += s.moved[i][l]
+	}
+	return out
+}
+
+// surfaces are those of all runs, by figure; nil: it is not known, or no prediction should be judged by it.
+func surfaces(runs []*judged, predict func(tuning) (*Report, error)) ([][2]*surface, error) {
+	at := func(p place) (*Report, error) {
+		return predict(func(_ string, s *deploy.Scheduling) { p.tune(s) })
+	}
+	start, err := at(starts)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][2]*surface, len(runs))
+	for i, j := range runs {
+		for f := range 2 {
+			if j == nil || j.drafts {
+				continue
+			}
+			if p := predictedFigures(&start.Rows[i])[f]; !math.IsNaN(j.error(f, p)) && !math.IsInf(j.error(f, p), 0) {
+				out[i][f] = &surface{measured: j.measured[f], start: p}
+			}
+		}
+	}
+	for c := range constants {
+		samples := map[level]*Report{outermost: start}
+		for _, l := range sampled {
+			p := starts
+			p[c] = l
+			if samples[l], err = at(p); err != nil {
+				return nil, err
+			}
+		}
+		known := slices.Sorted(maps.Keys(samples))
+		for i := range runs {
+			for f, s := range out[i] {
+				if s != nil {
+					s.draw(c, known, func(l level) float64 { return predictedFigures(&samples[l].Rows[i])[f] })
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// draw is what a constant changes at all levels, by straight lines between some.
+func (s *surface) draw(c int, known []level, figure func(level) float64) {
+	for n := range known[:len(known)-1] {
+		a, b := known[n], known[n+1]
+		from, to := figure(a), figure(b)
+		for l := a; l <= b; l++ {
+			way := (l.times() - a.times()) / (b.times() - a.times())
+			s.moved[c][l] = from + way*(to-from) - s.start
+		}
+	}
+}
+
+// badness is how bad an error is, the logarithm of predicted over measured: that of noise with tails so long (Cauchy's) that runs
+// in which something else went wrong, stalls of seconds, decide nothing.
+func badness(predicted, measured float64, figure int) float64 {
+	usual := [2]float64{ttft: 0.15, tpot: 0.1}[figure]
+	e := math.Log(max(predicted, 1e-9)/measured) / usual
+	return math.Log1p(e * e)
+}
+
+// grouped is runs of one engine, model and system: their figures that each block shows in.
+type grouped struct {
+	engine  string
+	fold    int
+	figures [len(blocks)][]*surface
+	known   map[tabled][]float64
+}
+
+// tabled is a table of a block, with the constants of the others at a place.
+type tabled struct {
+	block int
+	at    place
+}
+
+// groupedRuns are the groups of runs, in the order of their names.
+func groupedRuns(runs []*judged, surfaces [][2]*surface) []*grouped {
+	found := map[string]*grouped{}
+	for i, j := range runs {
+		if j == nil {
+			continue
+		}
+		g := found[j.group]
+		if g == nil {
+			g = &grouped{engine: j.engine, fold: j.fold, known: map[tabled][]float64{}}
+			found[j.group] = g
+		}
+		for b := range blocks {
+			if s := surfaces[i][blocks[b].figure]; s != nil && j.mode == string(blocks[b].mode) {
+				g.figures[b] = append(g.figures[b], s)
+			}
+		}
+	}
+	var out []*grouped
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		out = append(out, found[name])
+	}
+	return out
+}
+
+// cellsOf are the places that differ in the constants of a block.
+func cellsOf(b int, from place) (out []place) {
+	out = []place{from}
+	for _, c := range blocks[b].constants {
+		var next []place
+		for _, p := range out {
+			for l := range level(levels) {
+				p[c] = l
+				next = append(next, p)
+			}
+		}
+		out = next
+	}
+	return out
+}
+
+// table is how bad the figures of a group are in each of the cells of a block.
+func (g *grouped) table(b int, from place) []float64 {
+	for _, c := range blocks[b].constants {
+		from[c] = 0
+	}
+	if t, ok := g.known[tabled{b, from}]; ok {
+		return t
+	}
+	list := cellsOf(b, from)
+	t := make([]float64, len(list))
+	for i, p := range list {
+		for _, s := range g.figures[b] {
+			t[i] += badness(s.at(p), s.measured, blocks[b].figure)
+		}
+	}
+	g.known[tabled{b, from}] = t
+	return t
+}
+
+// drawn are what it may cost, in badness, that a constant of an engine is e times that of all engines; the last ties them
+// together.
+var drawn = []float64{0.3, 1, 3, 10, 30, 100, 1e9}
+
+// choose chooses constants by groups of runs: at first those with which all engines are alike, then those of each engine, drawn
+// to the former.
+// An engine without runs of a kind has what all engines have.
+func choose(groups []*grouped) chosen {
+	out := chosen{}
+	for _, g := range groups {
+		out[g.engine] = starts
+	}
+	for b := range blocks {
+		all, each := sums(b, groups, out)
+		common := leastOf(all, func(int) float64 { return 0 })
+		draw := drawing(b, groups, out)
+		for engine, p := range out {
+			at := cellsOf(b, p)
+			out[engine] = at[nearest(b, each[engine], at, common, draw)]
+		}
+	}
+	return out
+}
+
+// sums are the badness of groups in each cell of a block: of all, and of each engine.
+func sums(b int, groups []*grouped, of chosen) (all []float64, each map[string][]float64) {
+	all, each = make([]float64, len(cellsOf(b, starts))), map[string][]float64{}
+	for engine := range of {
+		each[engine] = make([]float64, len(all))
+	}
+	for _, g := range groups {
+		for i, v := range g.table(b, of[g.engine]) {
+			all[i] += v
+			each[g.engine][i] += v
+		}
+	}
+	return all, each
+}
+
+// nearest is the best cell of an engine that is drawn to one.
+func nearest(b int, bad []float64, at []place, to int, draw float64) int {
+	return leastOf(bad, func(i int) (cost float64) {
+		for _, c := range blocks[b].constants {
+			far := math.Log(at[i][c].times() / at[to][c].times())
+			cost += draw * far * far
+		}
+		return cost
+	})
+}
+
+// leastOf is the place of the least sum.
+func leastOf(list []float64, more func(int) float64) int {
+	best, sum := 0, math.Inf(1)
+	for i, v := range list {
+		if v += more(i); v < sum {
+			best, sum = i, v
+		}
+	}
+	return best
+}
+
+// drawing is how far engines are drawn to each other in a block: so far that groups, left out one after another, are met best by
+// what the others say.
+func drawing(b int, groups []*grouped, of chosen) float64 {
+	all, each := sums(b, groups, of)
+	at := cellsOf(b, starts)
+	bad := make([]float64, len(drawn))
+	for _, g := range groups {
+		if len(g.figures[b]) == 0 {
+			continue
+		}
+		t := g.table(b, of[g.engine])
+		rest, own := make([]float64, len(t)), make([]float64, len(t))
+		for i := range t {
+			rest[i], own[i] = all[i]-t[i], each[g.engine][i]-t[i]
+		}
+		common := leastOf(rest, func(int) float64 { return 0 })
+		for d := range drawn {
+			bad[d] += t[nearest(b, own, at, common, drawn[d])]
+		}
+	}
+	return drawn[leastOf(bad, func(int) float64 { return 0 })]
+}
