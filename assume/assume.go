@@ -22,7 +22,7 @@ type Assumptions struct {
 	LeadingDense bool `assume:"leading-dense" doc:"the leading dense layers of an expert model are dense"`
 	// Ends: the embedding, the output projection and sampling take part.
 	Ends bool `assume:"ends" doc:"embedding, output projection and sampling take part"`
-	// TouchedExperts: a step reads the experts that its tokens are expected to visit; otherwise all.
+	// TouchedExperts: a step reads the experts that its tokens are expected to visit, which prefer some as in service; otherwise all.
 	TouchedExperts bool `assume:"touched-experts" doc:"a step reads only the experts its tokens are expected to visit"`
 	// Imbalance: the busiest processor decides how long the experts take, at the load that chance gives it.
 	Imbalance bool `assume:"imbalance" doc:"the busiest processor of an expert group decides"`
@@ -31,7 +31,7 @@ type Assumptions struct {
 	Borders bool `assume:"borders" doc:"groups of processors that do not divide a node cross its borders"`
 	// ExpertSpread and ExpertBlocks are the standard deviations of the logarithm of how often experts are visited in service, and
 	// of what neighbouring experts have in common; ExpertDriftPrefill and ExpertDriftDecode those of how it changes from step
-	// to step. They count with Imbalance, where experts are not said to be visited alike.
+	// to step. They count with TouchedExperts, unless experts are said to be visited alike, and with Imbalance where they are said not to be.
 	ExpertSpread       float64 `assume:"expert-spread" doc:"standard deviation of the logarithm of visits of experts"`
 	ExpertBlocks       float64 `assume:"expert-blocks" doc:"of what neighbouring eighths of the experts have in common"`
 	ExpertDriftPrefill float64 `assume:"expert-drift-prefill" doc:"of the visits of an expert from step to step, in prefill"`
@@ -87,7 +87,7 @@ var Reference = Assumptions{
 
 // Physical is what hardware and serving engines do. The usable memory is what the engines leave themselves by default:
 // a fraction of 0.9 (vLLM's gpu_memory_utilization), and a reserve of 1 GiB for context and communication buffers,
-// which is an estimate. Experts that are not visited alike are visited as those of DeepSeek-V3 in service, by what
+// which is an estimate. Experts are visited as those of DeepSeek-V3 in service, by what
 // SGLang's authors print of the balance of ranks (lmsys.org/blog/2025-05-05-large-scale-ep): mean over busiest 0.673 on 8 and 0.55 on
 // 32 ranks with experts in their order; with 32 redundant copies placed by EPLB 0.80 on 32 ranks that prefill, and 0.81 on 72
 // that decode.

@@ -173,7 +173,9 @@ func (k *kernels) seconds(o *op.Op) (float64, bool) {
 			continue
 		}
 		seconds := t.Seconds(&k.paces[m][b.Peak], &o.Shape)
-		seconds = min(seconds, k.byLibrary(o, o.Kernels[i]))
+		if k.library[m] != nil {
+			seconds = min(seconds, k.byLibrary(o, o.Kernels[i]))
+		}
 		if k.slower {
 			seconds = k.here(seconds, o.Kernels[i])
 		}

@@ -130,14 +130,18 @@ func (s *stage) read(held, group float64) (mean, most float64) {
 // touches is how many experts on so many ranks tokens touch.
 func (s *stage) touches(ranks int) *experts.Touched {
 	key := balanceKey{int32(ranks), int32(s.plan.Redundant), s.phase}
-	if t, ok := s.touched[key]; ok {
-		return t
+	if s.lastTouched.of == key && s.lastTouched.is != nil {
+		return s.lastTouched.is // plan after plan asks for the same
 	}
-	t, err := experts.TouchedOf(&s.touching[s.phase], s.sharing(ranks))
-	if err != nil {
-		panic(err) // a global placement has room for every expert
+	t, ok := s.touched[key]
+	if !ok {
+		var err error
+		if t, err = experts.TouchedOf(&s.touching[s.phase], s.sharing(ranks)); err != nil {
+			panic(err) // a global placement has room for every expert
+		}
+		s.touched[key] = t
 	}
-	s.touched[key] = t
+	s.lastTouched.of, s.lastTouched.is = key, t
 	return t
 }
 

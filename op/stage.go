@@ -36,8 +36,13 @@ type given struct {
 	touching   [PhaseCount]experts.Popularity // as the number of experts sees it that a step reads
 	balances   map[balanceKey]*experts.Balance
 	touched    map[balanceKey]*experts.Touched
-	times      float64 // the mean that the busiest rank of the experts got last
-	eager      *Eager  // nil: a serving engine
+	// lastTouched is what was asked for last of them.
+	lastTouched struct {
+		of balanceKey
+		is *experts.Touched
+	}
+	times float64 // the mean that the busiest rank of the experts got last
+	eager *Eager  // nil: a serving engine
 }
 
 // NewLowerer prepares the lowering of a model.
@@ -70,7 +75,7 @@ func NewLowerer(m *model.Model, set *model.Settings, prec *plan.Precision, as *a
 func (l *Lowerer) Visit(p experts.Popularity) {
 	l.popularity = l.drifting(p)
 	l.touching = l.popularity
-	l.balances, l.touched = map[balanceKey]*experts.Balance{}, map[balanceKey]*experts.Touched{}
+	l.balances, l.touched, l.lastTouched.is = map[balanceKey]*experts.Balance{}, map[balanceKey]*experts.Touched{}, nil
 }
 
 // drifting is a popularity with how it changes from step to step.

@@ -154,3 +154,17 @@ func TestLabelled(t *testing.T) {
 		t.Errorf("%d rows of %d are answered", n, all)
 	}
 }
+
+// TestWeights: FP8 has scales of blocks where a table says so of any product, and in the checkpoints of Qwen; nothing else is changed.
+func TestWeights(t *testing.T) {
+	for _, c := range []struct{ model, precision, dense, experts, want string }{
+		{"deepseek-ai/DeepSeek-R1", "fp8", "fp8", "fp8_block", "fp8_block"}, {"meta-llama/Llama-3.1-8B-Instruct", "fp8", "fp8_block", "", "fp8_block"},
+		{"meta-llama/Llama-3.1-70B", "fp8", "fp8", "fp8", "fp8"}, {"nvidia/Qwen3-32B-FP8", "fp8", "fp8", "fp8", "fp8"},
+		{"Qwen/Qwen3-32B", "fp8", "fp8", "fp8", "fp8_block"}, {"Qwen/Qwen3-32B", "", "", "", ""}, {"Qwen/Qwen3-32B", "fp4", "nvfp4", "nvfp4", "fp4"},
+	} {
+		cells := map[string]string{"model_path": c.model, "precision": c.precision, "gemm_quant_mode": c.dense, "moe_quant_mode": c.experts}
+		if got := (run{func(column string) string { return cells[column] }}).weights(); got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
