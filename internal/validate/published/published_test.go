@@ -275,6 +275,54 @@ func TestLaunchCommands(t *testing.T) {
 	}
 }
 
+// TestAtOnce: 10000 clients of DeepSeek-V2 on 8 H100. Under TP8 a token takes 576 elements of two bytes in each of 60 layers on every rank, and
+// finds room in 0.78 of 79.65 GiB beside the weights; with replicas of attention each rank has a cache of its own.
+func TestAtOnce(t *testing.T) {
+	const row = `source,url,model,hardware,num_gpus,parallelism,precision,isl,osl,concurrency_or_batch,metric,value,unit,evidence,notes
+DeepSeek inference notes,,DeepSeek-V2,H100,8 vs 8,TP8 + DP attention vs TP8,FP8,1,512,"10000 requests at once, weights and cache in 0.78 of the memory",output_speedup_dp_attention,1.9,x,text,
+`
+	var table Table
+	if err := table.read(t.Context(), "row.csv", strings.NewReader(row)); err != nil {
+		t.Fatal(err)
+	}
+	list, err := sides(inputs{table.Rows[0].Cells}, table.Rows[0].asks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := predictor{ctx: t.Context(), points: point.NewEstimator(), shapes: map[string]*model.Model{}}
+	var rates []float64
+	for i := range list {
+		c := &list[i]
+		if c.run != (run{10000, 0.78}) {
+			t.Fatalf("side %d: %+v", i, c.run)
+		}
+		v, err := p.value(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rates = append(rates, v)
+		a, err := p.points.Answer(&c.point)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens, err := c.run.cacheTokens(a.Deployment, a.Load.Lengths)
+		if err != nil {
+			t.Fatal(err)
+		}
+		weights := a.Phases[0].Estimate.Memory.Weights
+		want := (0.78*79.65*(1<<30) - weights[op.AttentionBlock] - weights[op.MLPBlock]) / (576 * 2 * 60)
+		if math.Abs(float64(tokens)-want) > 0.001*want {
+			t.Errorf("side %d: room for %d tokens, want %.0f", i, tokens, want)
+		}
+	}
+	if err := table.Predict(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := table.Rows[0].Predicted, rates[0]/rates[1]; math.Abs(got-want) > 1e-12*want || got < 1 {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 // TestBytes: the bytes behind the bandwidths of exchanges are those of tables that print bandwidths and times side by side
 // (UCCL, ep/README.md: 4096 tokens, 8 of 256 experts, H200 with EFA).
 func TestBytes(t *testing.T) {
