@@ -323,9 +323,12 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	}
 	if options[ratioOption] == "1" && p.asked.Distribution == "" {
 		run.spread = stated.Spread
-		if run.load.Lengths, err = drawn.Spread(run.spread); err != nil {
-			return nil, err
-		}
+	}
+	if made, err := run.facts.sum(options[tokensOption]); err == nil {
+		run.drawn.Input = made
+	}
+	if run.load.Lengths, err = run.drawn.Spread(run.spread); err != nil {
+		return nil, err
 	}
 	d := l.Deployment()
 	run.fitted = run.lengthsOf(cells)
