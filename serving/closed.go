@@ -400,7 +400,7 @@ func (w *waves) arriving(c *closed, within, life float64) float64 {
 	left := own*l.left(c.entry()) + (1-own)*l.leftAtAnyTime()
 	met := (c.polls-1)*(1-busy)*w.step/2 + left + float64(c.rules.StepsAhead)*l.mean + w.gathering(c, rate*l.mean, all*l.mean)*l.mean
 	present := 1 - math.Pow(min(1, w.away/life), w.group-1)
-	prompt := min(max(w.alone, full), w.alone+present*rate*max(l.mean, w.looks*w.step)*w.more) - w.ahead - load*(w.aheadTogether-w.ahead)
+	prompt := min(max(w.alone, full), w.alone+present*rate*max(l.mean, c.polls*w.step)*w.more) - w.ahead - load*(w.aheadTogether-w.ahead)
 	return present*met + prompt + behind
 }
 

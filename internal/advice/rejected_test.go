@@ -82,6 +82,7 @@ func TestTriedAsRanked(t *testing.T) {
 			if r := got[name].Rate / c.PerGPU; math.IsNaN(r) || r < 0.99 || r > 1.06 {
 				t.Errorf("%s: %v tokens/s/GPU, its row %v", name, got[name].Rate, c.PerGPU)
 			}
+			break // behind the best engine, as it was tried; other rows are of other engines
 		}
 	}
 	if compared < 2 {

@@ -51,6 +51,7 @@ type script struct {
 	Clients int      `json:"clients"` // at least
 	Below   int      `json:"below"`   // clients, fewer than these
 	From    string   `json:"from"`    // first day of runs; those whose day is not known do not count
+	Until   string   `json:"until"`   // and the last
 
 	// Options are the engine's own, as sums of numbers, isl and clients: "2*isl", "isl+clients+64".
 	Options map[string]string `json:"options" required:"true"`
@@ -153,7 +154,8 @@ func (s *script) fits(f *facts) bool {
 		(len(s.Weights) == 0 || slices.Contains(s.Weights, f.weights)) && (s.Mode == "" || s.Mode == f.mode) &&
 		(len(s.TP) == 0 || slices.Contains(s.TP, f.tp)) && is(s.Ranks, "dp", f.dp) && is(s.Drafts, "yes", f.drafting) &&
 		(s.Input == 0 || s.Input == f.lengths.Input) && (s.Output == 0 || s.Output == f.lengths.Output) &&
-		f.clients >= s.Clients && (s.Below == 0 || f.clients < s.Below) && (s.From == "" || f.day >= s.From)
+		f.clients >= s.Clients && (s.Below == 0 || f.clients < s.Below) && (s.From == "" || f.day >= s.From) &&
+		(s.Until == "" || f.day != "" && f.day <= s.Until)
 }
 
 // sum is the value of an option of a run: terms such as 64, isl and 2*clients, added up.

@@ -354,6 +354,9 @@ var acceptWords = regexp.MustCompile(`accept length ([0-9.]+)`)
 // ratioOption is the option of sglang.bench_serving for the least length that is drawn, as a share of the nominal one.
 const ratioOption = "random-range-ratio"
 
+// tokensOption is the tokens that a server makes of a prompt, where they are not those that the client counts.
+const tokensOption = "prompt-tokens"
+
 // acceptOption is the option by which SGLang accepts so many tokens of a step, whatever is drafted.
 const acceptOption = "SGLANG_SIMULATE_ACC_LEN"
 

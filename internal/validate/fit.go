@@ -38,8 +38,8 @@ var parts = []part{
 	{"first-wave", 3, func(f *deploy.Fit) *float64 { return &f.Wave }, false},
 }
 
-// wavePart is the place of first-wave.
-const wavePart = 3
+// firstPart and wavePart are the places of first-token and first-wave.
+const firstPart, wavePart = 2, 3
 
 // Noise of a measured run, relative: of repeats of the same run with other settings that tables do not say.
 const (
@@ -159,10 +159,13 @@ func (f *fitter) residuals(points []*fitPoint, x []float64) ([]float64, error) {
 // and Newton, each as far as it helps.
 func (f *fitter) fit(points []*fitPoint) (deploy.Fit, error) {
 	starts := [][]float64{make([]float64, len(parts))}
-	if f.widths[wavePart] > 0 { // medians jump as the first requests pass them
-		late := make([]float64, len(parts))
-		late[wavePart] = parts[wavePart].width / f.widths[wavePart]
-		starts = append(starts, late)
+	// What a request meets jumps as it comes later than a step, and medians do as the first requests pass them.
+	for _, k := range []int{firstPart, wavePart} {
+		if f.widths[k] > 0 {
+			late := make([]float64, len(parts))
+			late[k] = parts[k].width / f.widths[k]
+			starts = append(starts, late)
+		}
 	}
 	var best deploy.Fit
 	least := math.Inf(1)

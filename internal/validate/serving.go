@@ -321,11 +321,8 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 			return nil, err
 		}
 	}
-	if options[ratioOption] == "1" && p.asked.Distribution == "" {
-		run.spread = stated.Spread
-		if run.load.Lengths, err = drawn.Spread(run.spread); err != nil {
-			return nil, err
-		}
+	if err := run.draw(options, p.asked.Distribution == ""); err != nil {
+		return nil, err
 	}
 	d := l.Deployment()
 	run.fitted = run.lengthsOf(cells)
@@ -383,6 +380,18 @@ func (r *servingRun) lengthsOf(cells run) workload.Lengths {
 		return r.load.Lengths
 	}
 	return r.stated
+}
+
+// draw is the lengths of requests as the options of a run have them; those of a benchmark say how far they spread unless that is asked for.
+func (r *servingRun) draw(options map[string]string, spread bool) (err error) {
+	if options[ratioOption] == "1" && spread {
+		r.spread = stated.Spread
+	}
+	if made, err := r.facts.sum(options[tokensOption]); err == nil {
+		r.drawn.Input = made
+	}
+	r.load.Lengths, err = r.drawn.Spread(r.spread)
+	return err
 }
 
 // sent reads how many requests there were, and the seed with which bench drew their lengths and arrivals.
