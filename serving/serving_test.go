@@ -58,7 +58,7 @@ func TestOneClient(t *testing.T) {
 		}
 		s := &d.Engine
 		host := s.StepSeconds + s.SequenceSeconds
-		if want := s.FirstSeconds + prefill.Estimate.StepTime + host; math.Abs(p.TTFT-want) > 1e-9 {
+		if want := s.FirstSeconds + float64(n.Input)*s.TokenSeconds + prefill.Estimate.StepTime + host; math.Abs(p.TTFT-want) > 1e-9 {
 			t.Errorf("%s: TTFT %v s, want %v s", name, p.TTFT, want)
 		}
 		if want := decode.Estimate.StepTime + host; math.Abs(p.TPOT-want) > 1e-9 {

@@ -50,7 +50,8 @@ func TestFitted(t *testing.T) {
 	after, simulatedAfter := seen(deploy.Fit{Decode: 2, Prefill: 0.5, First: 0.07})
 	host := e.Scheduling.Host(1)
 	wantTPOT := 2*(before[1]-host) + host
-	wantTTFT := e.Scheduling.FirstSeconds + 0.07 + 0.5*(before[0]-e.Scheduling.FirstSeconds-host) + host
+	waits := e.Scheduling.FirstSeconds + float64(n.Input)*e.Scheduling.TokenSeconds
+	wantTTFT := waits + 0.07 + 0.5*(before[0]-waits-host) + host
 	near := func(a, b, part float64) bool { return math.Abs(a/b-1) <= part }
 	if !near(after[1], wantTPOT, 1e-9) || !near(after[0], wantTTFT, 1e-9) {
 		t.Errorf("closed form: TTFT %v s, TPOT %v s; by hand %v and %v", after[0], after[1], wantTTFT, wantTPOT)
