@@ -57,12 +57,15 @@ func (f *Fit) Step(prompts, decodes bool, whole float64, alone func() float64) f
 	return decode*t + prefill*(whole-t)
 }
 
-// Faded is a share of the correction.
-func (f *Fit) Faded(share float64) Fit {
+// Shares are what is left of a correction: of the scales of decoding and of prompts, and of the times before the first token.
+type Shares struct{ Decode, Prefill, First float64 }
+
+// Faded is a part of the correction.
+func (f *Fit) Faded(by Shares) Fit {
 	out := *f
 	decode, prefill := f.Scales()
-	out.Decode, out.Prefill = math.Pow(decode, share), math.Pow(prefill, share)
-	out.First, out.Wave = share*f.First, share*f.Wave
+	out.Decode, out.Prefill = math.Pow(decode, by.Decode), math.Pow(prefill, by.Prefill)
+	out.First, out.Wave = by.First*f.First, by.First*f.Wave
 	return out
 }
 

@@ -22,8 +22,8 @@ func TestFitStep(t *testing.T) {
 	if got := none.Step(true, true, 10, alone); got != 10 {
 		t.Errorf("without a fit: %v s", got)
 	}
-	if half := (&Fit{Decode: 4, Prefill: 9, First: 0.2, Wave: 3}).Faded(0.5); math.Abs(half.Decode-2) > 1e-12 || math.Abs(half.Prefill-3) > 1e-12 || half.First != 0.1 || half.Wave != 1.5 {
-		t.Errorf("half of it: %+v", half)
+	if half := (&Fit{Decode: 4, Prefill: 9, First: 0.2, Wave: 3}).Faded(Shares{0.5, 0, 0.5}); math.Abs(half.Decode-2) > 1e-12 || half.Prefill != 1 || half.First != 0.1 || half.Wave != 1.5 {
+		t.Errorf("half of it, but nothing of prompts: %+v", half)
 	}
 }
 

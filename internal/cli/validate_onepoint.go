@@ -32,5 +32,6 @@ func onePointTable(r *validate.OnePointReport) *report.Grid {
 func onePointNotes(r *validate.OnePointReport) string {
 	return fmt.Sprintf("\nMedians of the absolute error on the other runs of %d deployments, %d runs in all, each fitted to its run at mid concurrency. "+
 		"How far a number may move was chosen on other models, systems and engines than it is judged on; on all of them that would be "+
-		"(decode scale and prefill scale as logarithms, first token, share that is left at other lengths):\n- %s\n", r.Deployments, r.Runs, strings.Join(r.Chosen, "\n- "))
+		"(scales as logarithms, the first token in seconds; in brackets the share that is left at other lengths):\n- %s\n\n"+
+		"calibrate serving takes: %s\n", r.Deployments, r.Runs, strings.Join(r.Chosen, "\n- "), r.BuiltIn)
 }

@@ -79,14 +79,15 @@ func (f *File) Write() ([]byte, error) {
 	return append(src, '\n'), err
 }
 
-// Elsewhere is the share of a correction that holds for requests of other lengths: chosen by cross-validation over the
-// deployments of aiconfigurator's silicon_sample.csv (throughline validate serving --from-one-point).
-const Elsewhere = 0.7
+// Elsewhere is what holds of a correction for requests of other lengths: chosen by cross-validation over the deployments of
+// aiconfigurator's silicon_sample.csv (throughline validate serving --from-one-point).
+var Elsewhere = deploy.Shares{Decode: 1, Prefill: 0.7, First: 0.7}
 
-// Share is what is left of a correction at some distance from lengths that were measured, if so much is at twice or half as
+// Left is what is left of a correction at some distance from lengths that were measured, if so much is at twice or half as
 // long, and beyond.
-func Share(distance, elsewhere float64) float64 {
-	return 1 - (1-elsewhere)*min(1, distance/math.Ln2)
+func Left(distance float64, elsewhere deploy.Shares) deploy.Shares {
+	left := func(there float64) float64 { return 1 - (1-there)*min(1, distance/math.Ln2) }
+	return deploy.Shares{Decode: left(elsewhere.Decode), Prefill: left(elsewhere.Prefill), First: left(elsewhere.First)}
 }
 
 // Distance is how far lengths are from others: the larger logarithm of the ratios of inputs and of outputs.
@@ -102,7 +103,7 @@ func (f *File) Fit(input, output int) deploy.Fit {
 	for _, n := range f.Lengths {
 		distance = min(distance, Distance(n, [2]int{input, output}))
 	}
-	return whole.Faded(Share(distance, Elsewhere))
+	return whole.Faded(Left(distance, Elsewhere))
 }
 
 // Words say what was measured.

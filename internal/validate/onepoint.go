@@ -16,15 +16,23 @@ import (
 )
 
 // tried are the widths that are chosen among, by part; 0: the part is not fitted.
-var tried = [3][]float64{{0.1, 0.2}, {0, 0.2, 0.4}, {0, 0.03, 0.1}}
+var tried = [3][]float64{{0.1, 0.2}, {0, 0.1, 0.2}, {0, 0.03, 0.06, 0.1}}
 
-// faded are the shares of corrections that are chosen among for other lengths.
-var faded = []float64{1, 0.7, 0.5, 0.3}
+// faded are the shares of corrections that are chosen among for other lengths, at first all of them. Of decoding all is left: less
+// was never chosen.
+var faded = func() (out []deploy.Shares) {
+	for _, prefill := range []float64{1, 0.7, 0.4} {
+		for _, first := range []float64{1, 0.7, 0.4} {
+			out = append(out, deploy.Shares{Decode: 1, Prefill: prefill, First: first})
+		}
+	}
+	return out
+}()
 
 // choice is how far parts may move, and what is left of that at other lengths.
 type choice struct {
 	widths    fitWidths
-	elsewhere float64
+	elsewhere deploy.Shares
 }
 
 // folds are the parts into which groups of deployments are cut: widths that are chosen on the others judge each.
@@ -37,12 +45,15 @@ type variant struct {
 	each   bool // engine has widths of its own
 }
 
-// variants are what is compared; the last but one is what calibrate serving does.
+// allThree is the variant of calibrate serving.
+const allThree = "all three"
+
+// variants are what is compared.
 var variants = []variant{
 	{"decode scale", func(w fitWidths) bool { return w[1] == 0 && w[2] == 0 }, false},
 	{"decode and prefill scale", func(w fitWidths) bool { return w[1] > 0 && w[2] == 0 }, false},
 	{"decode scale, first token", func(w fitWidths) bool { return w[1] == 0 && w[2] > 0 }, false},
-	{"all three", func(w fitWidths) bool { return w[1] > 0 && w[2] > 0 }, false},
+	{allThree, func(w fitWidths) bool { return w[1] > 0 && w[2] > 0 }, false},
 	{"any of them, by engine", func(w fitWidths) bool { return true }, true},
 }
 
@@ -60,6 +71,7 @@ type othersError struct {
 	deployment *measuredDeployment
 	same       bool    // lengths as those of the run that was
 	tpot, ttft float64 // percent; negative: not known
+	bad        float64 // of both
 }
 
 // OnePointRow is the errors on runs that were not fitted to, medians in percent.
@@ -73,7 +85,9 @@ type OnePointRow struct {
 type OnePointReport struct {
 	Deployments, Runs int
 	Rows              []OnePointRow
-	Chosen            []string // in words: the widths of each fold, and of all
+	Chosen            []string // in words: the widths that all runs choose
+	BuiltIn           string   // and those of calibrate serving
+	Worse             float64  // how much worse the latter are than the best ones of all three numbers, in percent
 }
 
 // OnePoint fits every deployment of a table to its run at mid concurrency, and judges that by its other runs. How far a part
@@ -103,17 +117,31 @@ func OnePoint(ctx context.Context, name string, src io.Reader, q question.Questi
 	if err != nil {
 		return nil, err
 	}
-	out := &OnePointReport{Deployments: len(list)}
+	out := &OnePointReport{Deployments: len(list), BuiltIn: builtIn().words()}
 	for i := range list {
 		out.Runs += len(list[i].points)
 	}
 	out.add("nothing", errors[choice{elsewhere: faded[0]}], false)
 	for _, v := range variants {
 		judged, chosen := v.crossed(all, errors)
-		out.add(v.name, judged, v.each || v.name == "all three")
+		out.add(v.name, judged, v.each || v.name == allThree)
 		out.Chosen = append(out.Chosen, v.name+": "+chosen)
 	}
+	three := variants[slices.IndexFunc(variants, func(v variant) bool { return v.name == allThree })]
+	on := func(*othersError) bool { return true }
+	best := three.best(all, errors, on)
+	out.Worse = 100 * (badnessOf(errors[*builtIn()], on)/badnessOf(errors[best], on) - 1)
 	return out, nil
+}
+
+// badnessOf is the sum of that of some runs.
+func badnessOf(list []othersError, on func(*othersError) bool) (sum float64) {
+	for i := range list {
+		if e := &list[i]; on(e) {
+			sum += e.bad
+		}
+	}
+	return sum
 }
 
 // crossed is the errors of every fold under the widths that the others choose, and these in words.
@@ -145,12 +173,33 @@ func (v *variant) crossed(all []choice, errors map[choice][]othersError) ([]othe
 			}
 		}
 		w := v.best(all, errors, of(engine, -1, false))
-		words = append(words, strings.TrimSpace(fmt.Sprintf("%s %g, %g, %g s, %g", engine, w.widths[0], w.widths[1], w.widths[2], w.elsewhere)))
+		words = append(words, strings.TrimSpace(engine+" "+w.words()))
 	}
 	return out, strings.Join(words, "; ")
 }
 
-// best is the widths with the least errors on some runs: TPOT weighs twice as much as TTFT, whose noise is twice as large.
+// builtIn is the choice of calibrate serving.
+func builtIn() *choice {
+	c := &choice{elsewhere: fitted.Elsewhere}
+	for i := range tried {
+		c.widths[i] = parts[i].width
+	}
+	return c
+}
+
+// words are what is not 0 of a choice: how far a part may move, and how much of that is left at other lengths.
+func (c *choice) words() string {
+	left := [...]float64{c.elsewhere.Decode, c.elsewhere.Prefill, c.elsewhere.First}
+	var out []string
+	for i, name := range []string{"decode scale", "prompt scale", "first token"} {
+		if c.widths[i] > 0 {
+			out = append(out, fmt.Sprintf("%s %g (%g)", name, c.widths[i], left[i]))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// best is the widths that are least bad on some runs: errors count as where constants are chosen.
 func (v *variant) best(all []choice, errors map[choice][]othersError, on func(*othersError) bool) choice {
 	var best choice
 	least := math.Inf(1)
@@ -158,9 +207,8 @@ func (v *variant) best(all []choice, errors map[choice][]othersError, on func(*o
 		if !v.allows(all[i].widths) {
 			continue
 		}
-		tpot, ttft, _ := mediansOf(errors[all[i]], on)
-		if score := 2*tpot + ttft; score < least {
-			best, least = all[i], score
+		if sum := badnessOf(errors[all[i]], on); sum < least {
+			best, least = all[i], sum
 		}
 	}
 	return best
@@ -245,13 +293,15 @@ func (f *fitter) judgeRun(d *measuredDeployment, at int, distance float64, w fit
 	e := othersError{deployment: d, same: distance == 0}
 	for i, share := range faded {
 		if i == 0 || !e.same {
-			got, err := f.predicted(p, fit.Faded(fitted.Share(distance, share)))
+			got, err := f.predicted(p, fit.Faded(fitted.Left(distance, share)))
 			if err != nil {
 				return err
 			}
 			off := func(k int) float64 { return 100 * math.Abs(got[k]/p.targets[k].measured-1) }
-			if e.tpot, e.ttft = off(1), off(0); d.doubtful[at] {
-				e.ttft = -1
+			bad := func(k int) float64 { return badness(got[k], p.targets[k].measured, k) }
+			e.tpot, e.ttft, e.bad = off(tpot), off(ttft), bad(tpot)+bad(ttft)
+			if d.doubtful[at] {
+				e.ttft, e.bad = -1, bad(tpot)
 			}
 		}
 		c := choice{w, share}
