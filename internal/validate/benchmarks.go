@@ -51,10 +51,13 @@ type script struct {
 	Clients int      `json:"clients"` // at least
 	Below   int      `json:"below"`   // clients, fewer than these
 	From    string   `json:"from"`    // first day of runs; those whose day is not known do not count
+	Until   string   `json:"until"`   // the day before which runs were made, likewise
 
 	// Options are the engine's own, as sums of numbers, isl and clients: "2*isl", "isl+clients+64".
 	Options map[string]string `json:"options" required:"true"`
-	Source  string            `json:"source" required:"true" nonempty:"true"`
+	// Acceptance of drafts that is not that of the benchmark.
+	Acceptance []float64 `json:"acceptance"`
+	Source     string    `json:"source" required:"true" nonempty:"true"`
 }
 
 // facts are what a script is chosen by.
@@ -125,6 +128,17 @@ func (b *benchmark) options(f *facts) map[string]string {
 	return out
 }
 
+// acceptance is that of the drafts of a run: of every script that it fits, the last; else that of the benchmark.
+func (b *benchmark) acceptance(f *facts) []float64 {
+	out := b.Acceptance
+	for i := range b.Scripts {
+		if s := &b.Scripts[i]; s.Acceptance != nil && s.fits(f) {
+			out = s.Acceptance
+		}
+	}
+	return out
+}
+
 func (s *script) fits(f *facts) bool {
 	begins := func(with []string, name string) bool {
 		return len(with) == 0 || slices.ContainsFunc(with, func(w string) bool { return strings.HasPrefix(name, w) })
@@ -134,7 +148,8 @@ func (s *script) fits(f *facts) bool {
 		(len(s.Weights) == 0 || slices.Contains(s.Weights, f.weights)) && (s.Mode == "" || s.Mode == f.mode) &&
 		(len(s.TP) == 0 || slices.Contains(s.TP, f.tp)) && is(s.Ranks, "dp", f.dp) && is(s.Drafts, "yes", f.drafting) &&
 		(s.Input == 0 || s.Input == f.lengths.Input) && (s.Output == 0 || s.Output == f.lengths.Output) &&
-		f.clients >= s.Clients && (s.Below == 0 || f.clients < s.Below) && (s.From == "" || f.day >= s.From)
+		f.clients >= s.Clients && (s.Below == 0 || f.clients < s.Below) &&
+		(s.From == "" || f.day >= s.From) && (s.Until == "" || f.day != "" && f.day < s.Until)
 }
 
 // sum is the value of an option of a run: terms such as 64, isl and 2*clients, added up.
