@@ -269,12 +269,13 @@ func (w *waves) delay(c *closed, share float64) float64 {
 		return w.all - w.queue // those who come early wait for the others
 	}
 	decodes := max(1, (c.output()-1)/c.tokens)
-	own := (w.clients - 1) * share / decodes
-	laden, longer := w.laden(own, (w.group-1)*share/decodes)
+	looks := max(1, decodes/c.polls) // those who come between two of them are found together
+	own := (w.clients - 1) * share / looks
+	laden, longer := w.laden(own, (w.group-1)*share/looks)
 	if c.rules.Prefill == deploy.First { // nobody decodes in a step with prompts of his rank
 		longer += min(laden, max(own/w.holds, -math.Expm1(-own))) * w.cuts * w.step
 	}
-	return decodes * longer
+	return looks * longer
 }
 
 // laden is the share of steps that hold a prompt, of some rank, and what steps are longer on average than those without:
