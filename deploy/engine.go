@@ -39,7 +39,7 @@ type Scheduling struct {
 	BalanceSteps int `json:"balance_steps"`
 
 	StepSeconds     float64 `json:"step_seconds" required:"true"`     // of the host, for each step
-	SequenceSeconds float64 `json:"sequence_seconds" required:"true"` // and for each sequence in it
+	SequenceSeconds float64 `json:"sequence_seconds" required:"true"` // and for each sequence in it, with drafts for each of its tokens
 	// DraftSeconds is what the host adds to a step with drafts, which it cannot prepare while the one before runs.
 	DraftSeconds   float64 `json:"draft_seconds" required:"true"`
 	FirstSeconds   float64 `json:"first_seconds" required:"true"`   // before a request is scheduled: HTTP, queue
@@ -67,13 +67,15 @@ func (t *Told) Of(s Scheduling) Scheduling {
 	return s
 }
 
-// Drafting is the rules of steps with so many drafts.
+// Drafting is the rules of steps with so many drafts: each of them has a place in the cache and is looked at when it has been
+// verified, as the token before them.
 func (s *Scheduling) Drafting(drafts int) *Scheduling {
-	if drafts == 0 || s.DraftSeconds == 0 {
+	if drafts == 0 {
 		return s
 	}
 	out := *s
 	out.StepSeconds += s.DraftSeconds
+	out.SequenceSeconds *= float64(1 + drafts)
 	return &out
 }
 

@@ -34,13 +34,14 @@ func TestGathers(t *testing.T) {
 	}
 }
 
-// TestDraftSeconds: drafts make the host of SGLang 0.4 slower, that of others not.
+// TestDraftSeconds: the host has every drafted token of a sequence to look at; that of SGLang 0.4 waits besides.
 func TestDraftSeconds(t *testing.T) {
 	was := find(t, "sglang@0.4")
 	for _, e := range append(All(), was) {
 		d := e.Apply(exchanging(16, 8))
-		got := d.Engine.Drafting(1).Host(1) - d.Engine.Drafting(0).Host(1)
-		if want := e.Scheduling.DraftSeconds; got < want-1e-12 || got > want+1e-12 || (want > 0) != (e == was) {
+		got := d.Engine.Drafting(2).Host(5) - d.Engine.Drafting(0).Host(5)
+		waits, tokens := e.Scheduling.DraftSeconds, 2*5*e.Scheduling.SequenceSeconds
+		if want := waits + tokens; got < want-1e-12 || got > want+1e-12 || (waits > 0) != (e == was) {
 			t.Errorf("%s: drafts add %g s", e.Name, got)
 		}
 	}

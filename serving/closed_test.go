@@ -259,6 +259,21 @@ func TestPoll(t *testing.T) {
 	}
 }
 
+// TestPollTogether: 20 others have a prompt each while one decodes 100 tokens. Found at every 50th step, ten at a time, they take five
+// steps of two prompts, 21 ms each, twice.
+func TestPollTogether(t *testing.T) {
+	c := loop("first", 21, 1.004)
+	c.polls = 50
+	step := c.step(21)
+	w := c.waves(c.decode, 21, 20, step)
+	near(t, "prompts", w.delay(&c, 1), 2*5*(2*10e-3+1e-3))
+	c.polls = 1
+	w = c.waves(c.decode, 21, 20, step)
+	if alone := w.delay(&c, 1); alone < 20*10e-3 || alone > 20*11e-3 {
+		t.Errorf("one by one they take %v s", alone)
+	}
+}
+
 // TestPhase: a request comes 20 ms after the end of a step. Steps of 11 ms end at 22 ms, so that 2 are left; if one in ten is
 // long, of 31 ms, the first is short in 0.9 of the cases, and so the second: 0.81 · 2 ms + 0.09 · (42 − 20) + 0.1 · (31 − 20).
 func TestPhase(t *testing.T) {

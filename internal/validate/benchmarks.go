@@ -55,7 +55,9 @@ type script struct {
 
 	// Options are the engine's own, as sums of numbers, isl and clients: "2*isl", "isl+clients+64".
 	Options map[string]string `json:"options" required:"true"`
-	Source  string            `json:"source" required:"true" nonempty:"true"`
+	// Acceptance of drafts that is not that of the benchmark.
+	Acceptance []float64 `json:"acceptance"`
+	Source     string    `json:"source" required:"true" nonempty:"true"`
 }
 
 // facts are what a script is chosen by.
@@ -141,6 +143,17 @@ func (b *benchmark) options(f *facts) map[string]string {
 	}
 	if r := recipeOf(f); b.Recipes && r != nil {
 		maps.Copy(out, r.options)
+	}
+	return out
+}
+
+// acceptance is that of the drafts of a run: of every script that it fits, the last; else that of the benchmark.
+func (b *benchmark) acceptance(f *facts) []float64 {
+	out := b.Acceptance
+	for i := range b.Scripts {
+		if s := &b.Scripts[i]; s.Acceptance != nil && s.fits(f) {
+			out = s.Acceptance
+		}
 	}
 	return out
 }

@@ -327,8 +327,8 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	d := l.Deployment()
 	run.fitted = run.lengthsOf(cells)
 	d.Fitted = l.Fit(run.fitted)
-	if bench.Acceptance != nil {
-		d.Acceptance = bench.Acceptance
+	if known := bench.acceptance(&run.facts); known != nil {
+		d.Acceptance = known
 	}
 	batch := r.pools(&d, l)
 	d.Acceptance, err = cells.acceptance(d.Acceptance, d.Of(op.Decode).Plan.Drafts, options[acceptOption])

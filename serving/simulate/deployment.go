@@ -39,7 +39,8 @@ func Of(d *deploy.Deployment, n workload.Lengths, set *Settings) (Options, error
 	}
 	for i := range d.Pools {
 		pool := &d.Pools[i]
-		out := Pool{Role: pool.Role, StepSeconds: rules.Drafting(pool.Plan.Drafts).StepSeconds, SequenceSeconds: rules.SequenceSeconds, Times: set.Times}
+		host := rules.Drafting(pool.Plan.Drafts)
+		out := Pool{Role: pool.Role, StepSeconds: host.StepSeconds, SequenceSeconds: host.SequenceSeconds, Times: set.Times}
 		out.Ranks = d.Together(pool, n)
 		out.Servers = pool.Ranks() / out.Ranks
 		if out.Policy, err = policyOf(p, d, pool, n, set); err != nil {
