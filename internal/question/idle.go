@@ -214,7 +214,7 @@ func balanced(l *Loaded, _ Command) string {
 	switch {
 	case !l.Shape.IsMoE():
 		return l.Shape.Name + " has no experts"
-	case !l.Assumptions.Imbalance:
+	case !l.Assumptions.Imbalance && !l.Assumptions.TouchedExperts:
 		return "the assumptions have all processors do the same"
 	}
 	return ""

@@ -33,7 +33,7 @@ type Loaded struct {
 	Assumptions *assume.Assumptions
 	Lengths     workload.Lengths // of requests, spread; those of the question before
 	Warnings    []document.Problem
-	Visited     *experts.Popularity // how often experts are; nil: all alike
+	Visited     *experts.Popularity // how often experts are; nil: not said, all ranks alike
 	Corrected   *fitted.File        // by measured runs; nil: none
 	Shares      []Share             // of a fleet; none: all processors are those of Prefill and Decode
 	// PerHour and Watts are the price and the power of a processor that is not of a fleet; 0: not known.
