@@ -25,6 +25,12 @@ func TestScripts(t *testing.T) {
 		{facts{model: "GLM-5", system: "B200", engine: "sglang", weights: "fp4", mode: "agg", tp: 8, clients: 64}, "scheduler-recv-interval", "10"},
 		{facts{model: "MiniMax-M2.5", system: "B200", engine: "vllm", weights: "fp8", mode: "agg", clients: 64, day: "2026-03-28"}, "max-num-batched-tokens", ""},
 		{facts{model: "MiniMax-M2.5", system: "B200", engine: "vllm", weights: "fp8", mode: "agg", clients: 64, day: "2026-04-03"}, "max-num-batched-tokens", "2*isl"},
+		{facts{model: "MiniMax-M2.5", system: "B200", engine: "vllm", weights: "fp4", mode: "agg", clients: 64, day: "2026-04-03"}, "max-cudagraph-capture-size", ""},
+		{facts{model: "MiniMax-M2.5", system: "B200", engine: "vllm", weights: "fp4", mode: "agg", clients: 64, day: "2026-04-08"}, "max-cudagraph-capture-size", "2048"},
+		{facts{model: "Llama-3.1-70B", system: "B200", engine: "vllm", weights: "fp8", mode: "agg", clients: 64}, "captured-prompts", "1"},
+		{facts{model: "DeepSeek-V3", system: "B300", engine: "sglang", weights: "fp8", mode: "agg", clients: 4, day: "2026-04-17"}, "prompt-tokens", "5*isl"},
+		{facts{model: "DeepSeek-V3", system: "B300", engine: "sglang", weights: "fp8", mode: "agg", clients: 4, day: "2026-05-17"}, "prompt-tokens", ""},
+		{facts{model: "DeepSeek-V3", system: "B300", engine: "sglang", weights: "fp8", mode: "agg", clients: 4}, "prompt-tokens", ""},
 		{facts{model: "DeepSeek-R1", system: "H100_SXM", engine: "trtllm", weights: "fp8", mode: "disagg", clients: 30, lengths: workload.Lengths{Input: 1024, Output: 1024},
 			prefill: servers{1, 16, true}, decode: servers{3, 16, false}}, "max-num-seqs", "8"},
 	} {
@@ -92,3 +98,19 @@ func TestHeldOut(t *testing.T) {
 }
 
 func text(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// TestPromptTokens: a server that made five times the tokens of a prompt, as on 2026-04-17, takes more than four times as long for the first
+// token as one that did not, since attention sees more besides, and longer for the others, which wait for prompts.
+func TestPromptTokens(t *testing.T) {
+	const table = "model,system,engine,precision,tp,isl,osl,concurrency,date,source,ttft_ms,tpot_ms\n" +
+		"DeepSeek-V3,B300,sglang,fp8,8,8192,1024,4,2026-04-17,InferenceX,1,1\n" +
+		"DeepSeek-V3,B300,sglang,fp8,8,8192,1024,4,2026-05-17,InferenceX,1,1\n"
+	r, err := Serving(t.Context(), "tokens.csv", strings.NewReader(table), question.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, usual := r.Rows[0].Figures, r.Rows[1].Figures
+	if !(made[ttft].Predicted > 4*usual[ttft].Predicted) || !(made[tpot].Predicted > usual[tpot].Predicted) {
+		t.Errorf("TTFT %v and %v ms, TPOT %v and %v", made[ttft].Predicted, usual[ttft].Predicted, made[tpot].Predicted, usual[tpot].Predicted)
+	}
+}
