@@ -76,6 +76,10 @@ func (p *Pricer) doubt(o *op.Op) (share, part float64, level Level) {
 		return max(beyond*share, transferErrors[o.Class]), 1, Estimated
 	case !p.chipMeasured() || k.set.MeasuredOn(b.Section, b.Key) != k.set.System:
 		return max(beyond*share, transferErrors[o.Class]), common, Estimated
+	case b.StandsIn: // for one that was not measured
+		return max(beyond*share, transferErrors[o.Class]), common, Estimated
+	case b.Stretched:
+		return max(beyond*share, transferErrors[o.Class]), common, Extrapolated
 	case b.Narrowed || timing.Beyond(s):
 		return beyond * share, common, Extrapolated
 	case role == kernel.Whole && shape.Measured(k.set, b.Section, b.Key, s):

@@ -52,6 +52,16 @@ type Told struct {
 	StepTokens, Sequences, PollSteps, WaitSteps, BalanceSteps int
 	// Captured is the largest decode step of a data-parallel rank that is captured as a graph, in what the engine counts.
 	Captured int
+	// Attention is the attention backend, of one phase where that is told apart.
+	Attention, PrefillAttention, DecodeAttention string
+}
+
+// Backend is the attention backend of a phase; empty: the engine's.
+func (t *Told) Backend(prefill bool) string {
+	if prefill {
+		return cmp.Or(t.PrefillAttention, t.Attention)
+	}
+	return cmp.Or(t.DecodeAttention, t.Attention)
 }
 
 // Of is the rules of a server that is told so.

@@ -98,6 +98,7 @@ func (e *Engine) unit(d *deploy.Deployment, p *deploy.Pool) unit {
 	u := shape(d, p)
 	u.cacheType = e.Cache[u.cache]
 	u.checkpoint = d.Name
+	u.attention, u.prefillAttention, u.decodeAttention = e.backend(u, d.Told.Attention), e.backend(u, d.Told.PrefillAttention), e.backend(u, d.Told.DecodeAttention)
 	f := e.Weights[u.weights]
 	switch stored, _ := d.Model.Narrowest(); {
 	case d.Stored.Published: // a checkpoint says itself how it is stored

@@ -150,6 +150,8 @@ type Precision struct {
 	Stored  string // the number type that weights are stored in, where products have another; empty: not said
 	// ReadsNarrow: attention reads a cache of 8 bits with kernels that are as good as those for 16.
 	ReadsNarrow bool
+	// PrefillBy and DecodeBy are the software whose kernels attention takes, as kernel.Asked has them.
+	PrefillBy, DecodeBy string
 	// Name is the format of the narrowest weights as engines know it; empty: as their bytes say.
 	Name string
 }

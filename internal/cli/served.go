@@ -46,6 +46,9 @@ func serve(s Streams, flags *settings, q *question.Question, n workload.Lengths,
 	if why := d.Fitted.Elsewhere(d); why != "" {
 		fmt.Fprintln(s.Err, "warning:", why)
 	}
+	for _, why := range d.StandIns() {
+		fmt.Fprintln(s.Err, "warning:", why)
+	}
 	if !d.Fitted.IsNone() {
 		fmt.Fprintln(s.Err, d.Fitted.String())
 	}

@@ -402,6 +402,9 @@ func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *bench
 	dp := d.Of(op.Decode).Plan.Attention.DP
 	for _, options := range []map[string]string{bench.options(&f), cells.options()} { // what the row says comes last
 		for _, name := range slices.Sorted(maps.Keys(options)) {
+			if engine.TellAttention(&d.Told, name, options[name]) {
+				continue
+			}
 			if n, err := f.sum(options[name]); err == nil {
 				engine.Tell(&d.Told, name, n, dp) // formats and drafts, which are no such options, are known already
 			}
