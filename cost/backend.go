@@ -12,7 +12,7 @@ import (
 // StandIns says which attention of a deployment is priced by other kernels than it is told to take, for want of measurements on a
 // system, and which by kernels that were measured with other heads.
 func StandIns(s *hardware.System, prec *plan.Precision, latent bool) (out []string) {
-	if s.Kernels == nil || prec.PrefillBy+prec.DecodeBy == "" {
+	if s == nil || s.Kernels == nil || prec.PrefillBy+prec.DecodeBy == "" {
 		return nil
 	}
 	types := kernel.Types{

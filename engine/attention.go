@@ -171,7 +171,7 @@ func (e *Engine) asks(d *deploy.Deployment, prefill bool) string {
 		this := strings.Join(of.kernels(prefill), "|")
 		if told == "" || usual == name {
 			asked := kernel.Asked(kernel.IfMeasured + this)
-			if set := d.Pools[i].System.Kernels; this == "" || set == nil || !set.Differs(asked, prefill) {
+			if s := d.Pools[i].System; this == "" || s == nil || s.Kernels == nil || !s.Kernels.Differs(asked, prefill) {
 				return ""
 			}
 			this = string(asked)

@@ -83,6 +83,9 @@ func (e *Engine) remarksOn(u unit) (out []string) {
 	if r := e.Weights[u.weights].Remark; r != "" && !u.Stored.Published {
 		out = append(out, u.weights+" weights: "+r)
 	}
+	if e.Name == u.Engine.Name { // whose kernels were priced
+		out = append(out, u.StandIns()...)
+	}
 	for _, list := range [...][]remark{commonRemarks, e.remarks} {
 		for _, r := range list {
 			if r.when(u) {

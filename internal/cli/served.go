@@ -25,7 +25,9 @@ type served struct {
 func serve(s Streams, flags *settings, q *question.Question, n workload.Lengths, set *simulate.Settings, before error, fits func(longest int) error) (*served, error) {
 	p := *q
 	p.Batch, p.Distribution, p.Traffic = 1, "", question.Default().Traffic
-	p.Traffic.Captured = q.Traffic.Captured // of the steps themselves, not of who shares them
+	// Of the steps themselves, not of who shares them.
+	p.Traffic.Captured, p.Traffic.Attention = q.Traffic.Captured, q.Traffic.Attention
+	p.Traffic.PrefillAttention, p.Traffic.DecodeAttention = q.Traffic.PrefillAttention, q.Traffic.DecodeAttention
 	p.Input, p.Output = n.Input, n.Output
 	p.Traffic.PollSteps, p.Traffic.WaitSteps = q.Traffic.PollSteps, q.Traffic.WaitSteps // which not every engine knows
 	estimator := point.NewEstimator()

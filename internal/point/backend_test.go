@@ -102,3 +102,22 @@ func TestBackendRemarks(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestRowsAreTold: every row of a table has its own settings of a run.
+func TestRowsAreTold(t *testing.T) {
+	e := NewEstimator()
+	times := map[string]float64{}
+	for _, backend := range []string{"triton", "", "flashinfer"} {
+		p := llama()
+		p.System, p.Engine, p.Phase, p.Batch, p.Context = "B200", "sglang", question.Decode, 64, 8000
+		p.Traffic.Attention = backend
+		a, err := e.Answer(&p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		times[backend] = a.Phases[0].Estimate.StepTime
+	}
+	if !(times[""] < times["flashinfer"] && times["flashinfer"] < times["triton"]) {
+		t.Errorf("steps of %v", times)
+	}
+}

@@ -431,7 +431,13 @@ func (f *fitter) points(name string, src io.Reader) ([]*fitPoint, error) {
 // identity is what runs of one deployment share.
 func identity(d *deploy.Deployment) string {
 	f := fitted.Of(d, &deploy.Fit{}, nil, 1, "")
-	return strings.Join([]string{f.Model, f.System, f.Engine, f.Weights, f.Plan}, ", ")
+	words := []string{f.Model, f.System, f.Engine, f.Weights, f.Plan}
+	for _, prefill := range []bool{true, false} {
+		if backend := d.Told.Backend(prefill); backend != "" && !slices.Contains(words, backend) {
+			words = append(words, backend)
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 // fitFigures are what runs are fitted to: the later ones where a run has none of the earlier ones that say the same.
