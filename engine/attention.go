@@ -231,6 +231,20 @@ func (e *Engine) refusedAttention(u unit, s *hardware.System) (out []string) {
 	return out
 }
 
+// KnowsAttention says which of the attention backends that a server is told the engine does not know, whatever they are for.
+func (e *Engine) KnowsAttention(t *deploy.Told) error {
+	for _, option := range AttentionOptions {
+		if name := *option.of(t); name != "" {
+			if _, b := e.Attention.find(name, false); b == nil {
+				if _, b = e.Attention.find(name, true); b == nil {
+					return fmt.Errorf("%s has no such attention backend: %s", e.Title, document.NotOneOf(name, e.AttentionNames()))
+				}
+			}
+		}
+	}
+	return nil
+}
+
 func kindOf(latent bool) string {
 	if latent {
 		return "latent attention"

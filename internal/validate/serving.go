@@ -353,8 +353,9 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	run.deployment = settle(engines[0])
 	if len(engines) > 1 {
 		run.deployment, err = run.best(engines, d, settle)
+		return run, err
 	}
-	return run, err
+	return run, engines[0].KnowsAttention(&run.deployment.Told) // what a run was measured with else, it could
 }
 
 // pools reads the servers of a row. It returns the sequences that decode at a time on a rank; 0: not said.
