@@ -350,8 +350,7 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 			return nil, errors.New("no concurrency")
 		}
 	}
-	run.deployment = settle(engines[0])
-	if len(engines) > 1 {
+	if run.deployment = settle(engines[0]); len(engines) > 1 {
 		run.deployment, err = run.best(engines, d, settle)
 		return run, err
 	}
