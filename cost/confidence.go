@@ -26,6 +26,10 @@ const (
 	beyond  = 1.25
 )
 
+// stretched is the error of latent attention that is priced by the kernel of grouped attention: that of Triton on an L40S
+// (docs/calibration.md, "Attention by backend").
+const stretched = 0.5
+
 // Level says what a time rests on, the weakest first.
 type Level uint8
 
@@ -78,6 +82,10 @@ func (p *Pricer) doubt(o *op.Op) (share, part float64, level Level) {
 		return max(beyond*share, transferErrors[o.Class]), 1, Estimated
 	case !p.chipMeasured() || k.set.MeasuredOn(b.Section, b.Key) != k.set.System:
 		return max(beyond*share, transferErrors[o.Class]), common, Estimated
+	case b.StandsIn: // for one that was not measured
+		return max(beyond*share, transferErrors[o.Class]), common, Estimated
+	case b.Stretched:
+		return max(beyond*share, stretched), common, Extrapolated
 	case b.Narrowed || timing.Beyond(s) || !math.IsInf(k.byLibrary(o, o.Kernels[0]), 1):
 		return beyond * share, common, Extrapolated
 	case role == kernel.Whole && shape.Measured(k.set, b.Section, b.Key, s):

@@ -4,7 +4,10 @@
 package deploy
 
 import (
+	"slices"
+
 	"throughline/assume"
+	"throughline/cost"
 	"throughline/estimate"
 	"throughline/experts"
 	"throughline/hardware"
@@ -122,6 +125,18 @@ func (d *Deployment) Span() int {
 func (d *Deployment) Clients() int {
 	p := d.Of(op.Decode)
 	return max(1, p.Plan.Batch.Count) * p.Plan.Sequences(d.Model.IsMoE()) * p.Ranks()
+}
+
+// StandIns says where attention is priced by other kernels than the deployment is told to take.
+func (d *Deployment) StandIns() (out []string) {
+	for i := range d.Pools {
+		for _, why := range cost.StandIns(d.Pools[i].System, &d.Precision, d.Model.Attention.Kind == model.Latent) {
+			if !slices.Contains(out, why) {
+				out = append(out, why)
+			}
+		}
+	}
+	return out
 }
 
 // Problem is the estimate of a phase on a system, for requests of the given lengths.

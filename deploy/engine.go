@@ -58,6 +58,16 @@ type Told struct {
 	Captured int
 	// CapturedPrompts is the tokens of the largest step with prompts that is.
 	CapturedPrompts int
+	// Attention is the attention backend, of one phase where that is told apart.
+	Attention, PrefillAttention, DecodeAttention string
+}
+
+// Backend is the attention backend of a phase; empty: the engine's.
+func (t *Told) Backend(prefill bool) string {
+	if prefill {
+		return cmp.Or(t.PrefillAttention, t.Attention)
+	}
+	return cmp.Or(t.DecodeAttention, t.Attention)
 }
 
 // Of is the rules of a server that is told so.

@@ -13,7 +13,7 @@ import (
 // that decode, sends each token to its experts and takes no time of its own. What is priced with it is what the processors
 // alone would allow. It has the tokens of a step that the engines have by default.
 var Generic = &Engine{
-	Name: "none", Title: "no engine",
+	Name: "none", Title: "no engine", Attention: readAttention("none"),
 	Scheduling: Scheduling{
 		Scheduling:     deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 8192, Sequences: 1 << 20, PipelinesChunks: true},
 		QuantizedCache: "never", GathersExperts: "never", TunesExchange: true, GathersByAllReduce: "never", PipelineRest: "before the last",
@@ -53,6 +53,7 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	}
 	d.Precision.ReadsNarrow = d.Assume.Engine && e.Scheduling.ReadsNarrowCache
 	d.Precision.Library = d.Assume.Engine && e.Scheduling.LibraryProducts
+	d.Precision.PrefillBy, d.Precision.DecodeBy = e.asks(&d, true), e.asks(&d, false)
 	d.Engine = deploy.Engine{Name: e.Name, Title: e.Title, Scheduling: d.Told.Of(e.Scheduling.Scheduling)}
 	d.Fitted.Apply(&d.Engine)
 	for i := range d.Pools {

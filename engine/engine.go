@@ -129,6 +129,8 @@ type Engine struct {
 	Earlier         map[string]Earlier `json:"earlier"` // by version
 	Ports           map[string]Port    `json:"ports"`   // by maker of the chip
 
+	Attention Attention // which backends of attention it has
+
 	Options       Options
 	RouterOptions Options // of the program in front of its servers
 
@@ -201,6 +203,7 @@ func (e *Engine) earlier(version string) (*Engine, error) {
 	out := *e
 	out.Scheduling.GathersByAllReduce, out.Scheduling.DraftSeconds = was.GathersByAllReduce, was.DraftSeconds
 	out.Scheduling.CapturedTokens, out.Scheduling.LaunchSeconds = was.CapturedTokens, was.LaunchSeconds
+	out.Attention = e.Attention.then(version)
 	out.Ports = maps.Clone(e.Ports)
 	for maker, port := range out.Ports {
 		port.PieceSeconds = was.PieceSeconds
@@ -217,6 +220,7 @@ func load() []*Engine {
 	}
 	for _, e := range list {
 		read(path.Join("data", e.Name+".json"), e)
+		e.Attention = readAttention(e.Name)
 		read(path.Join("data/options", e.Name+".json"), &e.Options)
 		read(path.Join("data/options", e.Name+"_router.json"), &e.RouterOptions)
 		for i, f := range features {

@@ -163,6 +163,14 @@ func told(e *Engine) (out deploy.Told) {
 			*o.of(&out) = 20
 		}
 	}
+	for _, o := range AttentionOptions {
+		if o.Names[e.Name] != "" {
+			*o.of(&out) = map[string]string{"trtllm": "trtllm-gen"}[e.Name]
+			if e.Name != "trtllm" {
+				*o.of(&out) = "triton"
+			}
+		}
+	}
 	return out
 }
 
@@ -471,7 +479,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := string(src)
-	for part, table := range map[string]string{"versions": versionTable(), "capabilities": capabilityTable()} {
+	for part, table := range map[string]string{"versions": versionTable(), "capabilities": capabilityTable(), "attention": attentionTable(), "attention defaults": attentionDefaults()} {
 		start, end := "<!-- "+part+" -->\n", "<!-- /"+part+" -->\n"
 		before, rest, ok := strings.Cut(doc, start)
 		_, after, closed := strings.Cut(rest, end)

@@ -83,6 +83,9 @@ func (e *Engine) remarksOn(u unit) (out []string) {
 	if r := e.Weights[u.weights].Remark; r != "" && !u.Stored.Published {
 		out = append(out, u.weights+" weights: "+r)
 	}
+	if e.Name == u.Engine.Name { // whose kernels were priced
+		out = append(out, u.StandIns()...)
+	}
 	for _, list := range [...][]remark{commonRemarks, e.remarks} {
 		for _, r := range list {
 			if r.when(u) {
@@ -98,6 +101,7 @@ func (e *Engine) unit(d *deploy.Deployment, p *deploy.Pool) unit {
 	u := shape(d, p)
 	u.cacheType = e.Cache[u.cache]
 	u.checkpoint = d.Name
+	u.attention, u.prefillAttention, u.decodeAttention = e.backend(u, d.Told.Attention), e.backend(u, d.Told.PrefillAttention), e.backend(u, d.Told.DecodeAttention)
 	f := e.Weights[u.weights]
 	switch stored, _ := d.Model.Narrowest(); {
 	case d.Stored.Published: // a checkpoint says itself how it is stored

@@ -130,6 +130,11 @@ func (e *Engine) Runs(d *deploy.Deployment, p *deploy.Pool) bool {
 // refuse passes on what stands in the way of a server, as long as more is wanted.
 func (e *Engine) refuse(u unit, p *deploy.Pool, yield func(why func(unit) string) bool) {
 	if e == Generic {
+		for _, why := range e.refusedAttention(u, p.System) {
+			if !yield(func(unit) string { return why }) {
+				return
+			}
+		}
 		return
 	}
 	if x := e.PrefillExchange; x != nil && prefills(u) && dispatched(u) && !slices.Contains(x.Ranks, u.ranks) && !yield(e.notAmong) {
@@ -145,6 +150,13 @@ func (e *Engine) refuse(u unit, p *deploy.Pool, yield func(why func(unit) string
 	for _, option := range e.unknown(&u.Told) {
 		if !yield(func(unit) string { return fmt.Sprintf("%s %s has no option %s", e.Title, e.Options.Version, option) }) {
 			return
+		}
+	}
+	if u.Told.Attention+u.Told.PrefillAttention+u.Told.DecodeAttention != "" {
+		for _, why := range e.refusedAttention(u, p.System) {
+			if !yield(func(unit) string { return why }) {
+				return
+			}
 		}
 	}
 	for i := range features {

@@ -46,6 +46,12 @@ func Aliases(setting string) []string {
 			return slices.DeleteFunc(slices.Compact(names), func(n string) bool { return n == setting })
 		}
 	}
+	for i := range AttentionOptions {
+		if o := &AttentionOptions[i]; o.Setting == setting {
+			names := slices.Sorted(maps.Values(o.Names))
+			return slices.DeleteFunc(slices.Compact(names), func(n string) bool { return n == setting })
+		}
+	}
 	return nil
 }
 

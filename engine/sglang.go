@@ -45,6 +45,9 @@ var sglangArgs = []arg{
 	// The tokens of a step of the whole server, which it divides among the attention replicas.
 	{computes, "--chunked-prefill-size", number(func(u unit) int { return u.tokens * u.dp })},
 	{polls, "--scheduler-recv-interval", number(func(u unit) int { return u.Told.PollSteps })},
+	{chooses, "--attention-backend", func(u unit) string { return u.attention }},
+	{choosesPrefill, "--prefill-attention-backend", func(u unit) string { return u.prefillAttention }},
+	{choosesDecode, "--decode-attention-backend", func(u unit) string { return u.decodeAttention }},
 	{hasFraction, "--mem-fraction-static", fraction},
 	{quantized, "--quantization", func(u unit) string { return u.quantization }},
 	{narrowCache, "--kv-cache-dtype", func(u unit) string { return u.cacheType }},

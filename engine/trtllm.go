@@ -54,6 +54,7 @@ var trtllmConfig = []arg{
 		return u.cacheType
 	}},
 	{contextual, "kv_cache_config.tokens_per_block", text("32")},
+	{chooses, "attn_backend", func(u unit) string { return u.attention }},
 	{hasFraction, "kv_cache_config.free_gpu_memory_fraction", fraction},
 	{both(graphs, batched), "cuda_graph_config.enable_padding", text("true")},
 	{both(graphs, batched), "cuda_graph_config.max_batch_size", number(captured)},

@@ -32,6 +32,8 @@ type unit struct {
 
 	weights, cache string // number formats; empty if there is none
 
+	attention, prefillAttention, decodeAttention string // the engine's names of the backends that it is told
+
 	quantization, cacheType string // values of the engine's options; empty: none
 	checkpoint              string // empty: not known
 	placed                  bool   // it has an address, and devices of its own: variables of a script say which
@@ -114,38 +116,41 @@ func cacheFormat(bytes float64) string {
 
 // The conditions of options, limits and remarks.
 
-func always(unit) bool        { return true }
-func piped(u unit) bool       { return u.pp > 1 }
-func replicated(u unit) bool  { return u.dp > 1 }
-func spread(u unit) bool      { return u.ep > 1 }
-func dispatched(u unit) bool  { return u.ep > 1 && u.dp > 1 && u.etp == 1 }
-func sliced(u unit) bool      { return u.ep > 1 && u.etp > 1 }
-func contextual(u unit) bool  { return u.cp > 1 }
-func sequential(u unit) bool  { return u.Plan.SequenceParallel && u.tp > 1 }
-func drafts(u unit) bool      { return u.Plan.Drafts > 0 }
-func polls(u unit) bool       { return u.Told.PollSteps > 1 }
-func waits(u unit) bool       { return u.Told.WaitSteps > 0 }
-func balances(u unit) bool    { return u.dp > 1 && u.Told.BalanceSteps > 0 }
-func speculates(u unit) bool  { return u.drafted > 0 }
-func placed(u unit) bool      { return u.placed }
-func bare(u unit) bool        { return !u.placed }
-func twoBatch(u unit) bool    { return u.Plan.Overlap == plan.TwoBatch }
-func singleBatch(u unit) bool { return u.Plan.Overlap == plan.SingleBatch }
-func overlaps(u unit) bool    { return u.Plan.Overlap != plan.NoOverlap }
-func redundant(u unit) bool   { return u.Plan.Redundant > 0 }
-func split(u unit) bool       { return u.Role != deploy.Both }
-func prefills(u unit) bool    { return u.Role == deploy.Prefill }
-func decodes(u unit) bool     { return u.Role == deploy.Decode }
-func graphs(u unit) bool      { return u.Role != deploy.Prefill }
-func toldGraphs(u unit) bool  { return graphs(u) && u.Told.Captured > 0 }
-func manyNodes(u unit) bool   { return u.nodes > 1 }
-func latent(u unit) bool      { return u.Shape.Attention.Kind == model.Latent }
-func batched(u unit) bool     { return u.batch > 0 }
-func hasContext(u unit) bool  { return u.MaxContext > 0 }
-func hasFraction(u unit) bool { return u.Assume.MemoryFraction > 0 }
-func computes(u unit) bool    { return u.Role != deploy.Decode }
-func quantized(u unit) bool   { return u.quantization != "" }
-func narrowCache(u unit) bool { return u.cacheType != "" && u.cache != "bf16" }
+func always(unit) bool           { return true }
+func piped(u unit) bool          { return u.pp > 1 }
+func replicated(u unit) bool     { return u.dp > 1 }
+func spread(u unit) bool         { return u.ep > 1 }
+func dispatched(u unit) bool     { return u.ep > 1 && u.dp > 1 && u.etp == 1 }
+func sliced(u unit) bool         { return u.ep > 1 && u.etp > 1 }
+func contextual(u unit) bool     { return u.cp > 1 }
+func sequential(u unit) bool     { return u.Plan.SequenceParallel && u.tp > 1 }
+func drafts(u unit) bool         { return u.Plan.Drafts > 0 }
+func polls(u unit) bool          { return u.Told.PollSteps > 1 }
+func waits(u unit) bool          { return u.Told.WaitSteps > 0 }
+func balances(u unit) bool       { return u.dp > 1 && u.Told.BalanceSteps > 0 }
+func speculates(u unit) bool     { return u.drafted > 0 }
+func placed(u unit) bool         { return u.placed }
+func bare(u unit) bool           { return !u.placed }
+func twoBatch(u unit) bool       { return u.Plan.Overlap == plan.TwoBatch }
+func singleBatch(u unit) bool    { return u.Plan.Overlap == plan.SingleBatch }
+func overlaps(u unit) bool       { return u.Plan.Overlap != plan.NoOverlap }
+func redundant(u unit) bool      { return u.Plan.Redundant > 0 }
+func split(u unit) bool          { return u.Role != deploy.Both }
+func prefills(u unit) bool       { return u.Role == deploy.Prefill }
+func decodes(u unit) bool        { return u.Role == deploy.Decode }
+func graphs(u unit) bool         { return u.Role != deploy.Prefill }
+func toldGraphs(u unit) bool     { return graphs(u) && u.Told.Captured > 0 }
+func chooses(u unit) bool        { return u.attention != "" }
+func choosesPrefill(u unit) bool { return u.prefillAttention != "" }
+func choosesDecode(u unit) bool  { return u.decodeAttention != "" }
+func manyNodes(u unit) bool      { return u.nodes > 1 }
+func latent(u unit) bool         { return u.Shape.Attention.Kind == model.Latent }
+func batched(u unit) bool        { return u.batch > 0 }
+func hasContext(u unit) bool     { return u.MaxContext > 0 }
+func hasFraction(u unit) bool    { return u.Assume.MemoryFraction > 0 }
+func computes(u unit) bool       { return u.Role != deploy.Decode }
+func quantized(u unit) bool      { return u.quantization != "" }
+func narrowCache(u unit) bool    { return u.cacheType != "" && u.cache != "bf16" }
 func both(a, b func(unit) bool) func(unit) bool {
 	return func(u unit) bool { return a(u) && b(u) }
 }

@@ -58,6 +58,7 @@ var vllmArgs = []arg{
 	{batched, "--max-num-seqs", number(vllmSequences)},
 	{toldGraphs, "--max-cudagraph-capture-size", number(captured)},
 	{func(u unit) bool { return computes(u) || vllmTokens(u) > 2048 }, "--max-num-batched-tokens", number(vllmTokens)},
+	{chooses, "--attention-backend", func(u unit) string { return u.attention }},
 	{hasFraction, "--gpu-memory-utilization", fraction},
 	{quantized, "--quantization", func(u unit) string { return u.quantization }},
 	{narrowCache, "--kv-cache-dtype", func(u unit) string { return u.cacheType }},

@@ -156,6 +156,8 @@ type Precision struct {
 	ReadsNarrow bool
 	// Library: products of 8 bits with one scale run in the library of those of 16.
 	Library bool
+	// PrefillBy and DecodeBy are the software whose kernels attention takes, as kernel.Asked has them.
+	PrefillBy, DecodeBy string
 	// Name is the format of the narrowest weights as engines know it; empty: as their bytes say.
 	Name string
 }

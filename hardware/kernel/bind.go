@@ -13,6 +13,7 @@ type Types struct {
 	Dispatch, Combine        float64 // bytes of an element of tokens on their way to experts and back, with its scale
 	ReadsNarrow              bool    // kernels read a narrow cache as well as a wide one
 	Stored                   string  // the number type that weights are stored in, where it is not that of the products
+	PrefillBy, DecodeBy      Asked   // software of attention that the server is told to take
 }
 
 // mostScales is the share that scales add to weights at most: one of 8 bits for 16 elements of 4 (NVFP4), or one of 16 bits for
@@ -44,6 +45,8 @@ type Binding struct {
 	Peak         Peak
 	// Narrowed: weights are stored narrower than those that were measured.
 	Narrowed bool
+	// StandsIn: the software that was asked for was not measured, and this is another. Stretched: it was measured with other heads.
+	StandsIn, Stretched bool
 	// Of communication: the most nodes, and the largest group (0: any) that were measured.
 	Nodes, Ranks float64
 
@@ -106,9 +109,35 @@ func (s *Set) bind(t *Types) *Bound {
 	return b
 }
 
-func (r *slot) bind(s *Set, t *Types) (b Binding) {
-	var all fastest
+func (r *slot) bind(s *Set, t *Types) Binding {
 	keys := r.pick(s, t)
+	if r.asked == nil {
+		return r.bound(s, t, keys)
+	}
+	asked := r.asked(t)
+	own, found := backed(r.section, s, keys, asked)
+	if o := r.others; o != nil && asked.treatsAlike(r.alike) && (!found || len(keys) == 0) && o.has(s, t) {
+		if !r.stretches {
+			return Binding{} // the operator names the other slot, too
+		}
+		b := o.bind(s, t)
+		b.timing[Whole], b.Stretched = LatentBy(b.timing[Whole]), true
+		return b
+	}
+	b := r.bound(s, t, own)
+	b.StandsIn = !found && asked.wish()
+	return b
+}
+
+// has reports whether the kernels of a slot were measured as the software that is asked for.
+func (r *slot) has(s *Set, t *Types) bool {
+	keys := r.pick(s, t)
+	_, found := backed(r.section, s, keys, r.asked(t))
+	return found && len(keys) > 0
+}
+
+func (r *slot) bound(s *Set, t *Types, keys []string) (b Binding) {
+	var all fastest
 	for _, key := range keys {
 		if timing, err := r.prepare(s, key, t); err == nil { // the loader has checked the models
 			all = append(all, timing)

@@ -24,6 +24,9 @@ type Set struct {
 	// Errors are the mean errors of the models on shapes that their fits did not see, as shares, by kind of kernel and
 	// number type: "gemm.bfloat16".
 	Errors map[string]float64 `json:"errors,omitempty"`
+	// Software is what the kernels of attention were measured as, by kind and number type ("decode.bfloat16": "fa3"). Those of
+	// other software that was measured besides have its name behind their number type: "bfloat16@triton".
+	Software map[string]string `json:"software,omitempty"`
 
 	Gemm        map[string]*GemmModel    `json:"gemm,omitempty"`         // by number type
 	GroupedGemm map[string]*GroupedModel `json:"grouped_gemm,omitempty"` // by number type
@@ -60,6 +63,7 @@ type section struct {
 	keys func(*Set) []string // of its models, sorted
 	get  func(*Set, string) Model
 	put  func(*Set, string, Model)
+	drop func(*Set, string)
 }
 
 func sectionOf[M any, P interface {
@@ -81,6 +85,7 @@ func sectionOf[M any, P interface {
 			}
 			(*models(s))[key] = m.(P)
 		},
+		drop: func(s *Set, key string) { delete(*models(s), key) },
 	}
 }
 
@@ -101,11 +106,36 @@ func (s *Set) Put(of Slot, key string, m Model, missed float64) {
 	s.ready = nil
 }
 
+// Keys are those of the models of a slot, sorted.
+func (s *Set) Keys(of Slot) []string { return table[of].section.keys(s) }
+
+// Drop takes the model of a slot out of the set, with all that is said of it.
+func (s *Set) Drop(of Slot, key string) {
+	in := table[of].section
+	in.drop(s, key)
+	for _, said := range []map[string]string{s.From, s.Software} {
+		delete(said, in.key+"."+key)
+	}
+	delete(s.Errors, in.key+"."+key)
+	s.ready = nil
+}
+
 func (s *Set) setError(model string, share float64) {
 	if s.Errors == nil {
 		s.Errors = map[string]float64{}
 	}
 	s.Errors[model] = share
+}
+
+// By notes the software that the model of a slot under a key was measured as.
+func (s *Set) By(of Slot, key, software string) {
+	if software == "" {
+		return
+	}
+	if s.Software == nil {
+		s.Software = map[string]string{}
+	}
+	s.Software[table[of].section.key+"."+key] = software
 }
 
 // MeasuredOn is the chip that the kernels of a section and number type were measured on.
@@ -123,6 +153,12 @@ func (s *Set) Fill(other *Set) {
 			in.put(s, key, in.get(other, key))
 			if e, ok := other.Errors[in.key+"."+key]; ok {
 				s.setError(in.key+"."+key, e)
+			}
+			if by, ok := other.Software[in.key+"."+key]; ok {
+				if s.Software == nil {
+					s.Software = map[string]string{}
+				}
+				s.Software[in.key+"."+key] = by
 			}
 			if on := other.MeasuredOn(in.key, key); on != s.System {
 				if s.From == nil {

@@ -60,6 +60,12 @@ type slot struct {
 
 	// pick is the keys of the models for a precision, none where it is not calibrated. Of several the fastest counts.
 	pick func(*Set, *Types) []string
+	// asked is the software that a server is told to take, of kernels of which there are several. Where this slot has none of it, those
+	// of others serve, if the software treats both alike: for operators that name both slots, or, where it stretches, for those of this one.
+	asked     func(*Types) Asked
+	others    *slot
+	alike     map[string]bool
+	stretches bool
 	// prepare makes the model of a key ready. It fails where the model is not valid.
 	prepare func(*Set, string, *Types) (Timing, error)
 }

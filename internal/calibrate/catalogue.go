@@ -21,27 +21,32 @@ const shared = "../../../shared/measurements/"
 // measured is tables of one chip by one method.
 type measured struct {
 	title, system string
-	files         []string // patterns
-	source        string   // as the kernels name it
+	files         []string               // patterns
+	source        string                 // as the kernels name it
+	software      map[kernel.Slot]string // of attention, where the tables do not say
 }
 
 const aiconfigurator = "per-operator tables of NVIDIA aiconfigurator (Apache-2.0)"
 
 var (
-	h200PyTorch  = measured{"H200, PyTorch 2.11, cold cache", "H200", []string{shared + "h200/ops.csv"}, "PyTorch 2.11 on one H200"}
-	h200Compiled = measured{"H200, measure/measure.py", "H200", []string{"../../measure/H200/ops.csv"}, "measure/H200/ops.csv"}
-	h200Fused    = measured{"H200, measure/experts.py and small.py", "H200", []string{"../../measure/H200/experts.csv", "../../measure/H200/small.csv"}, "measure/H200/experts.csv and small.csv"}
-	h200Engine   = measured{"H200, SGLang and NCCL", "H200", []string{shared + "ops/h200_sxm_*"}, aiconfigurator}
-	h100Engine   = measured{"H100 SXM, SGLang and NCCL", "H100_SXM", []string{shared + "ops/h100_sxm_*"}, aiconfigurator}
-	b200Engine   = measured{"B200, SGLang and NCCL", "B200", []string{shared + "ops/b200_sxm_*"}, aiconfigurator}
-	b300Engine   = measured{"B300, expert exchanges", "B300", []string{shared + "ops/b300_sxm_*"}, aiconfigurator}
-	gb200Engine  = measured{"GB200, SGLang and NCCL", "GB200_NVL72", []string{shared + "ops/gb200_*"}, aiconfigurator}
-	gb300Engine  = measured{"GB300, expert exchanges", "GB300_NVL72", []string{shared + "ops/gb300_*"}, aiconfigurator}
-	a100Engine   = measured{"A100 SXM, SGLang and NCCL", "A100_SXM", []string{shared + "ops/a100_sxm_*"}, aiconfigurator}
-	l40sEngine   = measured{"L40S, SGLang and NCCL", "L40S", []string{shared + "ops/l40s_*"}, aiconfigurator}
-	h20Tables    = measured{"H20, InferSim", "H20_96G", []string{shared + "infersim/*/h20/*.csv", shared + "infersim/*/*/h20/*.csv"}, "tables of alibaba/InferSim (Apache-2.0)"}
-	h800Tables   = measured{"H800, InferSim", "H800", []string{shared + "infersim/*/h800/*.csv", shared + "infersim/*/*/h800/*.csv"}, "tables of alibaba/InferSim (Apache-2.0)"}
+	h200PyTorch  = measured{"H200, PyTorch 2.11, cold cache", "H200", []string{shared + "h200/ops.csv"}, "PyTorch 2.11 on one H200", nil}
+	h200Compiled = measured{"H200, measure/measure.py", "H200", []string{"../../measure/H200/ops.csv"}, "measure/H200/ops.csv", nil}
+	h200Fused    = measured{"H200, measure/experts.py and small.py", "H200", []string{"../../measure/H200/experts.csv", "../../measure/H200/small.csv"}, "measure/H200/experts.csv and small.csv", nil}
+	h200Engine   = measured{"H200, SGLang and NCCL", "H200", []string{shared + "ops/h200_sxm_*"}, aiconfigurator, nil}
+	h100Engine   = measured{"H100 SXM, SGLang and NCCL", "H100_SXM", []string{shared + "ops/h100_sxm_*"}, aiconfigurator, nil}
+	b200Engine   = measured{"B200, SGLang and NCCL", "B200", []string{shared + "ops/b200_sxm_*"}, aiconfigurator, nil}
+	b300Engine   = measured{"B300, expert exchanges", "B300", []string{shared + "ops/b300_sxm_*"}, aiconfigurator, nil}
+	gb200Engine  = measured{"GB200, SGLang and NCCL", "GB200_NVL72", []string{shared + "ops/gb200_*"}, aiconfigurator, nil}
+	gb300Engine  = measured{"GB300, expert exchanges", "GB300_NVL72", []string{shared + "ops/gb300_*"}, aiconfigurator, nil}
+	a100Engine   = measured{"A100 SXM, SGLang and NCCL", "A100_SXM", []string{shared + "ops/a100_sxm_*"}, aiconfigurator, nil}
+	l40sEngine   = measured{"L40S, SGLang and NCCL", "L40S", []string{shared + "ops/l40s_*"}, aiconfigurator, nil}
+	h20Tables    = measured{"H20, InferSim", "H20_96G", []string{shared + "infersim/*/h20/*.csv", shared + "infersim/*/*/h20/*.csv"}, "tables of alibaba/InferSim (Apache-2.0)", inferSim}
+	h800Tables   = measured{"H800, InferSim", "H800", []string{shared + "infersim/*/h800/*.csv", shared + "infersim/*/*/h800/*.csv"}, "tables of alibaba/InferSim (Apache-2.0)", inferSim}
 )
+
+// inferSim is what its tables were measured with: README.md ("Benchmarked on FlashInfer, FlashAttention-3, FlashMLA"),
+// kernel_benchmark/fa3_mha_prefill.py and flashinfer_mha_decode.py of alibaba/InferSim.
+var inferSim = map[kernel.Slot]string{kernel.Prefill: "fa3", kernel.LatentPrefill: "fa3", kernel.Decode: "flashinfer", kernel.LatentDecode: "flashmla"}
 
 // built are the built-in kernels: what was measured on the chip, then what is taken from others. A kind of kernels comes
 // from the first that has it.
@@ -190,7 +195,10 @@ func Catalogue(folder string, log func(title string)) ([]Output, error) {
 		acrossNodes(set, sets["H100_SXM"])
 		fillLinks(set, sets["H100_SXM"])
 		set.Exchange = ordered(set.Exchange)
-		content, err := encoded(set)
+	}
+	for _, b := range built {
+		once(sets[b.name])
+		content, err := encoded(sets[b.name])
 		if err != nil {
 			return nil, err
 		}
@@ -198,6 +206,10 @@ func Catalogue(folder string, log func(title string)) ([]Output, error) {
 	}
 	log("kernels carried over")
 	if err := carriedOver(folder, &out, sets); err != nil {
+		return nil, err
+	}
+	log("attention by backend")
+	if err := byBackend(folder, &out, sets); err != nil {
 		return nil, err
 	}
 	return append(files, Output{"../../docs/calibration.md", out.Bytes()}), nil
@@ -283,7 +295,7 @@ func carriedOver(folder string, out *bytes.Buffer, sets map[string]*kernel.Set) 
 		errors, counts := map[string]float64{}, map[string]float64{}
 		for i := 0; i < len(rows); i += 7 { // an even sample
 			c, ok := classOf(&rows[i])
-			if !ok || rows[i].Kind == kernel.Decode && rows[i].Get("s") < leastCache || rows[i].Kind == kernel.Prefill && rows[i].Get("s") < fewestNew {
+			if !ok || tooShort(&rows[i]) && (rows[i].Kind == kernel.Decode || rows[i].Kind == kernel.Prefill) {
 				continue
 			}
 			if predicted, ok := p.Seconds(&rows[i]); ok {
@@ -376,6 +388,20 @@ func fitted(folder string, out *bytes.Buffer, m *measured) (*kernel.Set, error) 
 	}
 	set := &kernel.Set{System: m.system, Source: fmt.Sprintf("fitted to %d rows of %s", len(rows), m.source)}
 	results, uncovered := Classes(rows, s, set)
+	for of, software := range m.software {
+		for _, key := range set.Keys(of) {
+			set.By(of, key, software)
+		}
+	}
+	layers, err := m.modules(folder)
+	if err != nil {
+		return nil, err
+	}
+	modules, _, _, err := load(layers)
+	if err != nil {
+		return nil, err
+	}
+	results = append(results, byDifference(rows, modules, s, set)...)
 	fmt.Fprintf(out, "\n## %s\n\n%d rows; %d unreadable, %d in %d contradictions, %d of kinds or conditions without a model.\n\n", m.title,
 		len(rows)+len(bad)+contradicting(conflicts), len(bad), contradicting(conflicts), len(conflicts), uncovered)
 	out.WriteString("| class | type | kernel | rows | numbers | before | fitted | held out: mean | median | worst | largest | noise | left out |\n" +
@@ -395,6 +421,7 @@ func fitted(folder string, out *bytes.Buffer, m *measured) (*kernel.Set, error) 
 			fmt.Fprintf(out, "\nTaken all the same: %s %s %s: %s; %s.\n", r.Class, r.Type, r.Kernel, r.Doubt, r.Reason)
 		}
 	}
+	byName(out, results, set)
 	for i, c := range conflicts {
 		if i == 5 {
 			fmt.Fprintf(out, "\nand %d more contradictions.\n", len(conflicts)-i)
@@ -482,6 +509,7 @@ func fp8Latent(set *kernel.Set) {
 		narrow.Compute.Slowdown[i] = digits(v * 660 / 410)
 	}
 	set.Put(kernel.LatentDecode, "float8", &narrow, -1)
+	set.By(kernel.LatentDecode, "float8", set.SoftwareOf("latent_decode", "bfloat16"))
 	if set.From == nil {
 		set.From = map[string]string{}
 	}

@@ -22,6 +22,8 @@ type Result struct {
 	Validation
 	// Doubt is why the model is kept out of the set, Reason why it is in it although there is a doubt; mostly both are empty.
 	Doubt, Reason string
+	slow          bool   // the doubt is that it reaches little of the peaks
+	derived       string // the software, where its rows are differences of others
 
 	slot  kernel.Slot
 	row   *measurement.Row // one of the rows
@@ -96,6 +98,9 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 		if r.Doubt == "" || r.Reason != "" {
 			add(set, r.row, r.model, &r.Validation)
 		}
+		if software := r.software(); software != "" && r.named() {
+			putBy(set, r, software)
+		}
 	}
 	return results, uncovered
 }
@@ -146,20 +151,24 @@ func (c *class) software() string {
 // add puts a model into the set, unless that has one, with its error on shapes that the fit did not see. Where no shape was
 // held out, the error on the largest sizes stands for it. Of what no operator runs in no error is kept.
 func add(set *kernel.Set, r *measurement.Row, m kernel.Model, v *Validation) {
-	e := v.Shapes
-	if e.Rows == 0 {
-		e = v.Largest
-	}
-	missed := -1.0
-	if e.Rows > 0 && r.Kind.Of() != "" {
-		missed = digits(e.Mean / 100)
-	}
 	s, key := &subjects[r.Kind], keyOf(r)
 	if there := set.Model(r.Kind, key); there != nil && s.join != nil {
 		s.join(there, m)
 		return
 	}
-	set.Put(r.Kind, key, m, missed)
+	set.Put(r.Kind, key, m, missed(r, v))
+}
+
+// missed is the error that is kept of a model, negative where none is.
+func missed(r *measurement.Row, v *Validation) float64 {
+	e := v.Shapes
+	if e.Rows == 0 {
+		e = v.Largest
+	}
+	if e.Rows == 0 || r.Kind.Of() == "" {
+		return -1
+	}
+	return digits(e.Mean / 100)
 }
 
 // peakOf is the peaks that a row is fitted at; false where the system does not have them.

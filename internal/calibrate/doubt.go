@@ -53,6 +53,7 @@ func doubt(results []Result) {
 		case float64(r.Above) > mostAbove*rows:
 			r.Doubt = fmt.Sprintf("%d of %.0f rows compute faster than the peak of the chip", r.Above, rows)
 		case b != nil && r.Fitted.Rows >= fewestFound && r.Reach < leastReach*b.Reach:
+			r.slow = true
 			r.Doubt = fmt.Sprintf("its largest rows reach %.0f%% of the peaks, those of %s (%s) %.0f%%",
 				100*r.Reach, b.Class, strings.TrimSpace(b.Type+" "+b.Kernel), 100*b.Reach)
 		case float64(r.Below) > mostBelow*rows:

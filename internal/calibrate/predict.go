@@ -39,7 +39,7 @@ func (p *Predictor) Seconds(r *measurement.Row) (float64, bool) {
 	if _, ok := classOf(r); !ok && !subjects[r.Kind].predictsAll {
 		return 0, false
 	}
-	m := model{r.Kind, keyOf(r), computed(r)}
+	m := model{r.Kind, p.keyOf(r), computed(r)}
 	t, known := p.timers[m]
 	if !known {
 		t = p.timer(r, m.key)
@@ -50,6 +50,17 @@ func (p *Predictor) Seconds(r *measurement.Row) (float64, bool) {
 	}
 	s := subjects[r.Kind].shape(r)
 	return t.timing.Seconds(&t.pace, &s), true
+}
+
+// keyOf is the key of the model of a row: that of the software that was measured, where the set has it.
+func (p *Predictor) keyOf(r *measurement.Row) string {
+	key := keyOf(r)
+	if software := softwareOf(r); software != "" {
+		if by := kernel.KeyBy(key, software); p.set.Model(r.Kind, by) != nil {
+			return by
+		}
+	}
+	return key
 }
 
 // timer finds the model of a row.

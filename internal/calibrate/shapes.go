@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"throughline/hardware"
+	"throughline/hardware/kernel"
 	"throughline/hardware/shape"
 )
 
@@ -29,6 +30,9 @@ func Shapes(folder string, log func(title string)) ([]Output, error) {
 				return nil, err
 			}
 			for name, kinds := range more {
+				if section, key, _ := strings.Cut(name, "."); set.Kernels.SoftwareOf(section, kernel.PlainKey(key)) == set.Kernels.SoftwareOf(section, key) {
+					name = section + "." + kernel.PlainKey(key) // it is the one that is taken unasked
+				}
 				if seen[name] == nil { // a kernel is fitted to the first that has it
 					seen[name] = kinds
 				}
@@ -81,6 +85,9 @@ func (m *measured) shapes(folder string) (map[string]map[shape.Kind]map[shape.Si
 			continue
 		}
 		name := r.Kind.Section() + "." + keyOf(r)
+		if software := softwareOf(r); software != "" {
+			name = kernel.KeyBy(name, software)
+		}
 		if seen[name] == nil {
 			seen[name] = map[shape.Kind]map[shape.Size]bool{}
 		}

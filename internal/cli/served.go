@@ -25,7 +25,9 @@ type served struct {
 func serve(s Streams, flags *settings, q *question.Question, n workload.Lengths, set *simulate.Settings, before error, fits func(longest int) error) (*served, error) {
 	p := *q
 	p.Batch, p.Distribution, p.Traffic = 1, "", question.Default().Traffic
-	p.Traffic.Captured, p.Traffic.CapturedPrompts = q.Traffic.Captured, q.Traffic.CapturedPrompts // of the steps themselves, not of who shares them
+	// Of the steps themselves, not of who shares them.
+	p.Traffic.Captured, p.Traffic.CapturedPrompts, p.Traffic.Attention = q.Traffic.Captured, q.Traffic.CapturedPrompts, q.Traffic.Attention
+	p.Traffic.PrefillAttention, p.Traffic.DecodeAttention = q.Traffic.PrefillAttention, q.Traffic.DecodeAttention
 	p.Input, p.Output = n.Input, n.Output
 	p.Traffic.PollSteps, p.Traffic.WaitSteps = q.Traffic.PollSteps, q.Traffic.WaitSteps // which not every engine knows
 	estimator := point.NewEstimator()
@@ -44,6 +46,9 @@ func serve(s Streams, flags *settings, q *question.Question, n workload.Lengths,
 		return nil, err
 	}
 	if why := d.Fitted.Elsewhere(d); why != "" {
+		fmt.Fprintln(s.Err, "warning:", why)
+	}
+	for _, why := range d.StandIns() {
 		fmt.Fprintln(s.Err, "warning:", why)
 	}
 	if !d.Fitted.IsNone() {

@@ -64,10 +64,11 @@ var settingKeys = map[string][]string{
 	"model":              {"model", "model_path", "Model"}, "system": {"system", "gpu", "GPU"}, "engine": {"engine", "backend", "framework", "Framework"},
 	"tp": {"tp", "tp_size", "TP"}, "pp": {"pp", "pp_size", "PP"}, "dp": {"dp", "attention_dp_size", "DP"}, "ep": {"ep", "moe_ep_size", "EP"}, "moe-tp": {"moe_tp", "moe_tp_size"},
 	"weights": {"weights", "precision"}, "cache": {"cache", "kv_cache"},
+	"attention-backend": {"attention_backend"},
 }
 
 // ofTables are the settings that result files do not have: their backend is the protocol of the client, their model a path.
-var ofTables = []string{"model", "system", "engine", "tp", "pp", "dp", "ep", "moe-tp", "weights", "cache"}
+var ofTables = []string{"model", "system", "engine", "tp", "pp", "dp", "ep", "moe-tp", "weights", "cache", "attention-backend"}
 
 // Read reads what was measured: words such as tpot=31ms,ttft=400ms, a result file of bench, of sglang.bench_serving, of vLLM's
 // bench serve or of aiperf, of several results the last, or a row of a table, FILE.csv#2 being its second. FILE.jsonl#2 is the

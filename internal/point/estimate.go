@@ -72,15 +72,15 @@ type opened struct {
 	predictors map[predictorKey]*serving.Predictor
 }
 
-// Engines differ in the bytes of the cache.
+// Engines differ in the bytes of the cache, and in the kernels of attention.
 type phaseKey struct {
-	phase op.Phase
-	cache float64
+	phase     op.Phase
+	precision plan.Precision
 }
 
 type predictorKey struct {
-	split bool
-	cache float64
+	split     bool
+	precision plan.Precision
 }
 
 type prepared struct {
@@ -149,6 +149,9 @@ func (e *Estimator) Answer(p *question.Question) (*Answer, error) {
 		return nil, err
 	}
 	if why := out.Deployment.Fitted.Elsewhere(&out.Deployment); why != "" && p.Clients() {
+		out.Remark = strings.Trim(out.Remark+"; "+why, "; ")
+	}
+	for _, why := range out.Deployment.StandIns() {
 		out.Remark = strings.Trim(out.Remark+"; "+why, "; ")
 	}
 	for _, phase := range p.Phases() {
@@ -240,7 +243,7 @@ func (o *opened) fastest(p *question.Question, runs []deploy.Deployment, out *An
 
 // predictor is what predicts a deployment, prepared once.
 func (o *opened) predictor(d *deploy.Deployment) (*serving.Predictor, error) {
-	key := predictorKey{d.Split(), d.Precision.Cache}
+	key := predictorKey{d.Split(), d.Precision}
 	known := o.predictors[key]
 	if known == nil {
 		var err error
@@ -257,7 +260,7 @@ func (o *opened) predictor(d *deploy.Deployment) (*serving.Predictor, error) {
 func (o *opened) step(a *Answer, out *Result, served bool) error {
 	d, n := &a.Deployment, a.Load.Lengths
 	pool := d.Of(out.Phase)
-	key := phaseKey{out.Phase, d.Precision.Cache}
+	key := phaseKey{out.Phase, d.Precision}
 	ready := o.phases[key]
 	if ready == nil {
 		problem := d.Problem(out.Phase, pool.System, n)
@@ -296,7 +299,7 @@ func filled(batch, clients, full int) int {
 
 // explain adds where the time of a step goes.
 func (o *opened) explain(a *Answer, r *Result) {
-	ready := o.phases[phaseKey{r.Phase, a.Deployment.Precision.Cache}]
+	ready := o.phases[phaseKey{r.Phase, a.Deployment.Precision}]
 	r.Detail = ready.evaluator.At(a.Load.Lengths).Detail(&r.Estimate.Plan)
 }
 

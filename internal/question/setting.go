@@ -318,7 +318,7 @@ func (s *Setting) Values() string {
 		return strings.TrimRight(numbers, " ") + s.orInfinite() + several
 	case len(s.Choices) == 0:
 		return "text" + several
-	case len(s.Choices) > shown && s.Open:
+	case len(s.Choices) > shown && s.Open && s.Check == nil:
 		return "a built-in name or a file"
 	}
 	return strings.Join(s.Choices, ", ") + several

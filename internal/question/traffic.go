@@ -36,16 +36,19 @@ type Traffic struct {
 	Captured     int
 	// CapturedPrompts is the tokens of a step with prompts that is captured.
 	CapturedPrompts int
-	StepTimes       string // file
-	TTFT, TPOT      string // as workload.ParseLimit reads them
-	MaxRate         bool
-	Seed            int
-	TimelineEvery   float64 // seconds
+	// Attention backends, of one phase where that is said apart.
+	Attention, PrefillAttention, DecodeAttention string
+	StepTimes                                    string // file
+	TTFT, TPOT                                   string // as workload.ParseLimit reads them
+	MaxRate                                      bool
+	Seed                                         int
+	TimelineEvery                                float64 // seconds
 }
 
 // Told is what servers are told of their scheduling.
 func (t *Traffic) Told() deploy.Told {
-	return deploy.Told{StepTokens: t.StepTokens, Sequences: t.Running, PollSteps: t.PollSteps, WaitSteps: t.WaitSteps, BalanceSteps: t.BalanceSteps, Captured: t.Captured, CapturedPrompts: t.CapturedPrompts}
+	return deploy.Told{StepTokens: t.StepTokens, Sequences: t.Running, PollSteps: t.PollSteps, WaitSteps: t.WaitSteps, BalanceSteps: t.BalanceSteps, Captured: t.Captured, CapturedPrompts: t.CapturedPrompts,
+		Attention: t.Attention, PrefillAttention: t.PrefillAttention, DecodeAttention: t.DecodeAttention}
 }
 
 // toldNothing: who serves clients behind an engine can be told how to schedule them.
@@ -145,6 +148,15 @@ var ofTraffic = []Setting{
 	{Name: "captured-prompts", Aliases: engine.Aliases("captured-prompts"), For: Deployed, Low: 1, High: mostTokens, Optional: true,
 		Doc: "tokens of the largest step with prompts of a rank that is captured as a graph; the host launches the operators of longer ones (default: the engine's)",
 		Ref: func(q *Question) any { return &q.Traffic.CapturedPrompts }, Idle: toldNothing},
+	{Name: "attention-backend", Aliases: engine.Aliases("attention-backend"), For: Plan | Deployed, Choices: engine.AllAttentionNames(), Open: true, Check: engine.CheckAttention,
+		Doc: "kernels of attention, by the engine's own name or what all engines call them: fa3, flashinfer, triton, trtllm-gen (default: the engine's)",
+		Ref: func(q *Question) any { return &q.Traffic.Attention }, Idle: engineNotAssumed},
+	{Name: "prefill-attention-backend", For: Plan | Deployed, Choices: engine.AllAttentionNames(), Open: true, Check: engine.CheckAttention,
+		Doc: "those of prefill (default: attention-backend)",
+		Ref: func(q *Question) any { return &q.Traffic.PrefillAttention }, Idle: engineNotAssumed},
+	{Name: "decode-attention-backend", For: Plan | Deployed, Choices: engine.AllAttentionNames(), Open: true, Check: engine.CheckAttention,
+		Doc: "those of decode (default: attention-backend)",
+		Ref: func(q *Question) any { return &q.Traffic.DecodeAttention }, Idle: engineNotAssumed},
 	{Name: "step-times", For: Served,
 		Doc: "CSV table of measured steps in place of estimated ones: n_decode, sum_ctx, prefill_tokens, prefill_seqs, past_per_seq, wall_ms",
 		Ref: func(q *Question) any { return &q.Traffic.StepTimes }},

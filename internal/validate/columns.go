@@ -471,10 +471,17 @@ func (r run) options() map[string]string {
 		o := &engine.RunOptions[i]
 		known = append(append(known, o.Setting), slices.Collect(maps.Values(o.Names))...)
 	}
+	for i := range engine.AttentionOptions {
+		o := &engine.AttentionOptions[i]
+		known = append(append(known, o.Setting, strings.ReplaceAll(o.Setting, "-", "_")), slices.Collect(maps.Values(o.Names))...)
+	}
 	for _, name := range known {
 		if text := r.cell(name); text != "" {
 			into[name] = text
 		}
+	}
+	for _, m := range backendWords.FindAllStringSubmatch(r.plain("other_settings"), -1) {
+		into[m[1]] = m[2]
 	}
 	for _, m := range optionWords.FindAllStringSubmatch(r.plain("other_settings"), -1) {
 		if slices.Contains(known, m[1]) {
@@ -495,5 +502,7 @@ func (r run) limit(option *regexp.Regexp) int {
 
 var (
 	replicasOption = regexp.MustCompile(`replicas=(\d+)`)
-	optionWords    = regexp.MustCompile(`([a-z][a-z_-]*[a-z])[ =:]+([0-9.]*[0-9])`)
+	// backendWords choose attention, as flags of a command; not those that are said of other workloads.
+	backendWords = regexp.MustCompile(`flags:.*--((?:prefill-|decode-)?attention-backend)[ =]+([A-Za-z0-9_]+)`)
+	optionWords  = regexp.MustCompile(`([a-z][a-z_-]*[a-z])[ =:]+([0-9.]*[0-9])`)
 )

@@ -38,8 +38,8 @@ var parts = []part{
 	{"first-wave", 3, func(f *deploy.Fit) *float64 { return &f.Wave }, false},
 }
 
-// firstPart and wavePart are the places of first-token and first-wave.
-const firstPart, wavePart = 2, 3
+// The places of prefill, first-token and first-wave.
+const prefillPart, firstPart, wavePart = 1, 2, 3
 
 // Noise of a measured run, relative: of repeats of the same run with other settings that tables do not say.
 const (
@@ -167,6 +167,13 @@ func (f *fitter) fit(points []*fitPoint) (deploy.Fit, error) {
 			starts = append(starts, late)
 		}
 	}
+	if f.widths[prefillPart] > 0 && len(points) > 1 { // of several runs the way there has kinks
+		for _, way := range []float64{-1, 1} {
+			side := make([]float64, len(parts))
+			side[prefillPart] = way * parts[prefillPart].width / f.widths[prefillPart]
+			starts = append(starts, side)
+		}
+	}
 	var best deploy.Fit
 	least := math.Inf(1)
 	for _, x := range starts {
@@ -217,10 +224,38 @@ func (f *fitter) descend(points []*fitPoint, x []float64) (deploy.Fit, float64, 
 			}
 		}
 		if !better || before-squares(r) < enough*before {
-			break
+			if len(points) > 1 {
+				x, r, better, err = f.nudged(points, x, r)
+			}
+			if len(points) == 1 || !better {
+				break
+			}
 		}
 	}
 	return f.widths.at(x), squares(r), err
+}
+
+// nudged moves parts one by one, where slopes lead no further: predictions have kinks, where one prompt more fits into a step.
+func (f *fitter) nudged(points []*fitPoint, x, r []float64) (at, off []float64, better bool, err error) {
+	for _, size := range []float64{0.1, 0.03, 0.01} {
+		for k := range parts {
+			if f.widths[k] == 0 {
+				continue
+			}
+			for _, way := range []float64{-size, size} {
+				y := slices.Clone(x)
+				y[k] += way * parts[k].width / f.widths[k]
+				after, err := f.residuals(points, y)
+				if err != nil {
+					return x, r, better, err
+				}
+				if squares(after) < squares(r) {
+					x, r, better = y, after, true
+				}
+			}
+		}
+	}
+	return x, r, better, nil
 }
 
 func squares(list []float64) (sum float64) {
@@ -396,7 +431,13 @@ func (f *fitter) points(name string, src io.Reader) ([]*fitPoint, error) {
 // identity is what runs of one deployment share.
 func identity(d *deploy.Deployment) string {
 	f := fitted.Of(d, &deploy.Fit{}, nil, 1, "")
-	return strings.Join([]string{f.Model, f.System, f.Engine, f.Weights, f.Plan}, ", ")
+	words := []string{f.Model, f.System, f.Engine, f.Weights, f.Plan}
+	for _, prefill := range []bool{true, false} {
+		if backend := d.Told.Backend(prefill); backend != "" && !slices.Contains(words, backend) {
+			words = append(words, backend)
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 // fitFigures are what runs are fitted to: the later ones where a run has none of the earlier ones that say the same.

@@ -347,11 +347,11 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 			return nil, errors.New("no concurrency")
 		}
 	}
-	run.deployment = settle(engines[0])
-	if len(engines) > 1 {
+	if run.deployment = settle(engines[0]); len(engines) > 1 {
 		run.deployment, err = run.best(engines, d, settle)
+		return run, err
 	}
-	return run, err
+	return run, engines[0].KnowsAttention(&run.deployment.Told) // what a run was measured with else, it could
 }
 
 // pools reads the servers of a row. It returns the sequences that decode at a time on a rank; 0: not said.
@@ -411,6 +411,9 @@ func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *bench
 	dp := d.Of(op.Decode).Plan.Attention.DP
 	for _, options := range []map[string]string{bench.options(&f), cells.options()} { // what the row says comes last
 		for _, name := range slices.Sorted(maps.Keys(options)) {
+			if engine.TellAttention(&d.Told, name, options[name]) {
+				continue
+			}
 			if n, err := f.sum(options[name]); err == nil {
 				engine.Tell(&d.Told, name, n, dp) // formats and drafts, which are no such options, are known already
 			}

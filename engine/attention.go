@@ -1,0 +1,324 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"throughline/deploy"
+	"throughline/hardware"
+	"throughline/hardware/kernel"
+	"throughline/internal/document"
+	"throughline/model"
+)
+
+// Attention is the attention backends of an engine: those that it has, and those that it takes unless it is told.
+type Attention struct {
+	Backends map[string]AttentionBackend `json:"backends" required:"true"` // by the name that its option has for them
+	Defaults []AttentionDefault          `json:"defaults" required:"true"` // the first whose chips they are
+	Earlier  map[string]AttentionThen    `json:"earlier"`                  // by version
+	Source   string                      `json:"source" required:"true" nonempty:"true"`
+}
+
+// AttentionBackend is one of them.
+type AttentionBackend struct {
+	Family string `json:"family" required:"true"` // what it is called whatever the engine
+	// Prefill and Decode are the kernels that it runs, by the names that tables of measurements have for their software, the first
+	// that was measured on a chip; none: of that phase it does not decide.
+	Prefill []string `json:"prefill"`
+	Decode  []string `json:"decode"`
+	// Grouped and Latent are the generations of chips that it runs such attention on.
+	Grouped []string `json:"grouped"`
+	Latent  []string `json:"latent"`
+	Pages   []int    `json:"pages"`  // tokens of a page of the cache; none: any
+	Source  string   `json:"source"` // where it is another than that of all
+}
+
+// AttentionDefault is what an engine takes unless it is told, on chips of some generations.
+type AttentionDefault struct {
+	Chips   []string `json:"chips" required:"true"`
+	Grouped string   `json:"grouped" required:"true"`
+	Latent  string   `json:"latent" required:"true"`
+}
+
+// AttentionThen is what differs in an earlier version.
+type AttentionThen struct {
+	Defaults []AttentionDefault `json:"defaults" required:"true"`
+	Lacks    []string           `json:"lacks" required:"true"`
+	Source   string             `json:"source" required:"true" nonempty:"true"`
+}
+
+// anyChip stands for all generations, and for chips of none that is known.
+const anyChip = "any"
+
+// chips are the generations of chips, by which engines choose.
+var chips = func() (out struct {
+	Generations map[string][]string `json:"generations" required:"true"`
+	Source      string              `json:"source" required:"true" nonempty:"true"`
+}) {
+	read("data/attention/chips.json", &out)
+	return out
+}()
+
+// generation of a chip, empty where it is not known.
+func generation(s *hardware.System) string {
+	if s == nil {
+		return ""
+	}
+	for _, g := range slices.Sorted(maps.Keys(chips.Generations)) {
+		if slices.Contains(chips.Generations[g], s.Name) {
+			return g
+		}
+	}
+	return ""
+}
+
+// readAttention is the backends of an engine.
+func readAttention(name string) (out Attention) {
+	read(path.Join("data/attention", name+".json"), &out)
+	return out
+}
+
+// then is the backends of an earlier version.
+func (a *Attention) then(version string) Attention {
+	was, ok := a.Earlier[version]
+	if !ok {
+		return *a
+	}
+	out := *a
+	out.Defaults, out.Source = was.Defaults, was.Source
+	out.Backends = maps.Clone(a.Backends)
+	for _, name := range was.Lacks {
+		delete(out.Backends, name)
+	}
+	return out
+}
+
+// on are the generations of chips that a backend runs a kind of attention on.
+func (b AttentionBackend) on(latent bool) []string {
+	if latent {
+		return b.Latent
+	}
+	return b.Grouped
+}
+
+// runs reports whether a backend runs a kind of attention on a chip. One whose generation is not known runs what there is.
+func (b AttentionBackend) runs(latent bool, s *hardware.System) bool {
+	on, g := b.on(latent), generation(s)
+	return len(on) > 0 && (g == "" || slices.Contains(on, anyChip) || slices.Contains(on, g))
+}
+
+// find is the backend that a name means for a kind of attention: one of the engine's own, in any case of letters, or of the family
+// of that name.
+func (a *Attention) find(name string, latent bool) (string, *AttentionBackend) {
+	best := ""
+	for _, own := range slices.Sorted(maps.Keys(a.Backends)) {
+		b := a.Backends[own]
+		switch {
+		case strings.EqualFold(own, name) && (len(b.on(latent)) > 0 || best == ""):
+			best = own
+		case strings.EqualFold(b.Family, name) && len(b.on(latent)) > 0 && (best == "" || len(a.Backends[best].on(latent)) == 0):
+			best = own
+		}
+	}
+	if best == "" {
+		return "", nil
+	}
+	b := a.Backends[best]
+	return best, &b
+}
+
+// usual is what the engine takes on a chip unless it is told; empty: not known.
+func (a *Attention) usual(latent bool, s *hardware.System) string {
+	g := generation(s)
+	for _, d := range a.Defaults {
+		if slices.Contains(d.Chips, anyChip) || g != "" && slices.Contains(d.Chips, g) {
+			if latent {
+				return d.Latent
+			}
+			return d.Grouped
+		}
+	}
+	return ""
+}
+
+// asks is the software whose kernels a deployment asks for in a phase, on all of its chips: those of the backend that it is told, and
+// of those only as far as they were measured that the engine takes by itself, which is no wish.
+func (e *Engine) asks(d *deploy.Deployment, prefill bool) string {
+	if !d.Assume.Engine {
+		return ""
+	}
+	latent := isLatent(d.Model)
+	told := d.Told.Backend(prefill)
+	name, b := e.Attention.find(told, latent)
+	asked := ""
+	for i := range d.Pools {
+		usual := e.Attention.usual(latent, d.Pools[i].System)
+		of := b
+		if told == "" || usual == name {
+			if usual == "" {
+				return ""
+			}
+			u := e.Attention.Backends[usual]
+			of = &u
+		}
+		if of == nil {
+			return ""
+		}
+		this := strings.Join(of.kernels(prefill), "|")
+		if told == "" || usual == name {
+			asked := kernel.Asked(kernel.IfMeasured + this)
+			if s := d.Pools[i].System; this == "" || s == nil || s.Kernels == nil || !s.Kernels.Differs(asked, prefill) {
+				return ""
+			}
+			this = string(asked)
+		}
+		if i > 0 && this != asked {
+			return ""
+		}
+		asked = this
+	}
+	return asked
+}
+
+func (b AttentionBackend) kernels(prefill bool) []string {
+	if prefill {
+		return b.Prefill
+	}
+	return b.Decode
+}
+
+func isLatent(m *model.Model) bool { return m.Attention.Kind == model.Latent }
+
+// TakesAttention is the backends that the engine takes for the two phases on a chip, told or by itself; empty: not known.
+func (e *Engine) TakesAttention(d *deploy.Deployment, s *hardware.System) (prefill, decode string) {
+	latent := isLatent(d.Model)
+	of := func(prompts bool) string {
+		own, _ := e.Attention.find(d.Told.Backend(prompts), latent)
+		return cmp.Or(own, e.Attention.usual(latent, s))
+	}
+	return of(true), of(false)
+}
+
+// refusedAttention says why the engine does not run the attention that a server is told to take, on a chip; empty: it does.
+func (e *Engine) refusedAttention(u unit, s *hardware.System) (out []string) {
+	latent := isLatent(u.Shape)
+	var said []string
+	for _, option := range AttentionOptions {
+		name := *option.of(&u.Told)
+		if name == "" || slices.Contains(said, name) {
+			continue
+		}
+		said = append(said, name)
+		if _, knows := option.Names[e.Name]; !knows && e != Generic {
+			out = append(out, fmt.Sprintf("%s %s has no option %s", e.Title, e.Options.Version, option.Setting))
+			continue
+		}
+		own, b := e.Attention.find(name, latent)
+		switch {
+		case b == nil:
+			out = append(out, fmt.Sprintf("%s has no such attention backend: %s", e.Title, document.NotOneOf(name, e.AttentionNames())))
+		case len(b.on(latent)) == 0:
+			out = append(out, fmt.Sprintf("the attention backend %s of %s is not for %s; such are %s", own, e.Title, kindOf(latent), strings.Join(e.attentionFor(latent, s), ", ")))
+		case !b.runs(latent, s):
+			out = append(out, fmt.Sprintf("the attention backend %s of %s runs %s on %s, not on %s (%s); there it has %s", own, e.Title, kindOf(latent),
+				strings.Join(b.on(latent), ", "), s.Name, generation(s), strings.Join(e.attentionFor(latent, s), ", ")))
+		}
+	}
+	return out
+}
+
+// KnowsAttention says which of the attention backends that a server is told the engine does not know, whatever they are for.
+func (e *Engine) KnowsAttention(t *deploy.Told) error {
+	for _, option := range AttentionOptions {
+		if name := *option.of(t); name != "" {
+			if _, b := e.Attention.find(name, false); b == nil {
+				if _, b = e.Attention.find(name, true); b == nil {
+					return fmt.Errorf("%s has no such attention backend: %s", e.Title, document.NotOneOf(name, e.AttentionNames()))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func kindOf(latent bool) string {
+	if latent {
+		return "latent attention"
+	}
+	return "grouped attention"
+}
+
+// attentionFor is the backends that run a kind of attention on a chip.
+func (e *Engine) attentionFor(latent bool, s *hardware.System) (out []string) {
+	for _, name := range e.AttentionNames() {
+		if b := e.Attention.Backends[name]; b.runs(latent, s) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// AttentionNames are the backends of the engine.
+func (e *Engine) AttentionNames() []string { return slices.Sorted(maps.Keys(e.Attention.Backends)) }
+
+// AllAttentionNames are those of all engines, and of families.
+func AllAttentionNames() []string {
+	var out []string
+	for _, e := range append(All(), Generic) {
+		out = append(out, e.AttentionNames()...)
+		for _, b := range e.Attention.Backends {
+			out = append(out, b.Family)
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int {
+		return cmp.Or(cmp.Compare(strings.ToLower(a), strings.ToLower(b)), cmp.Compare(b, a)) // shared names before an engine's own
+	})
+	return slices.Compact(out)
+}
+
+// CheckAttention says what is wrong with the name of a backend, whatever the engine.
+func CheckAttention(name string) error {
+	all := AllAttentionNames()
+	if slices.ContainsFunc(all, func(n string) bool { return strings.EqualFold(n, name) }) {
+		return nil
+	}
+	return fmt.Errorf("%s", document.NotOneOf(name, all))
+}
+
+// AttentionOption is an option that chooses attention backends.
+type AttentionOption struct {
+	Setting string            // its name among the settings of this program
+	Names   map[string]string // by engine
+	of      func(*deploy.Told) *string
+}
+
+// AttentionOptions are the options of engines that choose them.
+var AttentionOptions = []AttentionOption{
+	{"attention-backend", map[string]string{"sglang": "attention-backend", "vllm": "attention-backend", "trtllm": "attn_backend"},
+		func(t *deploy.Told) *string { return &t.Attention }},
+	{"prefill-attention-backend", map[string]string{"sglang": "prefill-attention-backend"},
+		func(t *deploy.Told) *string { return &t.PrefillAttention }},
+	{"decode-attention-backend", map[string]string{"sglang": "decode-attention-backend"},
+		func(t *deploy.Told) *string { return &t.DecodeAttention }},
+}
+
+// TellAttention sets an option that chooses backends by one of its names; false: it is none.
+func TellAttention(t *deploy.Told, option, backend string) bool {
+	for _, o := range AttentionOptions {
+		if o.Setting == option || strings.ReplaceAll(o.Setting, "-", "_") == option || slices.Contains(slices.Collect(maps.Values(o.Names)), option) {
+			*o.of(t) = backend
+			return true
+		}
+	}
+	return false
+}
+
+// backend is the value of an option that a server is started with: the engine's own name for what it is told.
+func (e *Engine) backend(u unit, told string) string {
+	own, _ := e.Attention.find(told, isLatent(u.Shape))
+	return cmp.Or(own, told)
+}

@@ -1,0 +1,226 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"throughline/deploy"
+	"throughline/hardware"
+	"throughline/model"
+)
+
+// TestAttentionData: defaults are backends that run such attention there, generations are of built-in chips, each in one, and no
+// backend is without a kind of attention.
+func TestAttentionData(t *testing.T) {
+	known, seen := append(slices.Collect(maps.Keys(chips.Generations)), anyChip), map[string]bool{}
+	for g, names := range chips.Generations {
+		for _, name := range names {
+			if _, ok := hardware.Catalogue.Find(name); !ok || seen[name] {
+				t.Errorf("%s: no system %s, or in two generations", g, name)
+			}
+			seen[name] = true
+		}
+	}
+	engines := append(All(), Generic)
+	for version := range find(t, "sglang").Attention.Earlier {
+		e, err := Find("sglang@" + version)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		engines = append(engines, e)
+	}
+	for _, e := range engines {
+		for name, b := range e.Attention.Backends {
+			if len(b.Grouped)+len(b.Latent) == 0 || len(b.Prefill)+len(b.Decode) == 0 {
+				t.Errorf("%s: %s runs nothing", e.Name, name)
+			}
+			for _, g := range slices.Concat(b.Grouped, b.Latent) {
+				if !slices.Contains(known, g) {
+					t.Errorf("%s: %s: no generation %s", e.Name, name, g)
+				}
+			}
+		}
+		for _, d := range e.Attention.Defaults {
+			for _, g := range d.Chips {
+				for _, latent := range []bool{false, true} {
+					name := map[bool]string{false: d.Grouped, true: d.Latent}[latent]
+					b, ok := e.Attention.Backends[name]
+					if on := b.on(latent); !ok || !slices.Contains(known, g) || !slices.Contains(on, g) && !slices.Contains(on, anyChip) {
+						t.Errorf("%s: %s by default on %s, where it has %v", e.Name, name, g, on)
+					}
+				}
+			}
+		}
+	}
+}
+
+// on is the built-in system of a name.
+func on(t *testing.T, name string) *hardware.System {
+	t.Helper()
+	src, _ := hardware.Catalogue.Find(name)
+	s, doc := hardware.Read(name, src)
+	if err := doc.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// attending is a deployment of latent or grouped attention on a chip, told a backend.
+func attending(t *testing.T, chip string, latent bool, told deploy.Told) deploy.Deployment {
+	d := exchanging(8, 8)
+	shape := *d.Model
+	if !latent {
+		shape.Attention.Kind = model.MultiHead
+	}
+	d.Model, d.Told = &shape, told
+	d.Pools[0].System = on(t, chip)
+	return d
+}
+
+// TestAttentionNames: the engine's own names in any case of letters, and those that all engines share, by the kind of attention.
+func TestAttentionNames(t *testing.T) {
+	for _, c := range []struct {
+		engine, name string
+		latent       bool
+		want         string
+	}{
+		{"sglang", "fa3", true, "fa3"}, {"sglang", "FA3", false, "fa3"}, {"sglang", "trtllm-gen", true, "trtllm_mla"}, {"sglang", "trtllm-gen", false, "trtllm_mha"},
+		{"vllm", "fa3", true, "FLASH_ATTN_MLA"}, {"vllm", "fa3", false, "FLASH_ATTN"}, {"vllm", "flashinfer", true, "FLASHINFER_MLA"}, {"vllm", "flashinfer", false, "FLASHINFER"},
+		{"vllm", "triton", true, "TRITON_MLA"}, {"trtllm", "flashinfer", false, "FLASHINFER"}, {"trtllm", "trtllm-gen", true, "TRTLLM"}, {"vllm", "trtllm_mha", false, ""},
+	} {
+		if got, _ := find(t, c.engine).Attention.find(c.name, c.latent); got != c.want {
+			t.Errorf("%s %s, latent %v: %q, want %q", c.engine, c.name, c.latent, got, c.want)
+		}
+	}
+}
+
+// TestAsks: what a server is told is asked for, by default what the engine takes where it was measured besides; telling it what it takes
+// anyway changes nothing.
+func TestAsks(t *testing.T) {
+	for _, c := range []struct {
+		engine, chip    string
+		latent          bool
+		told            deploy.Told
+		prefill, decode string
+	}{
+		{"sglang", "H200", false, deploy.Told{}, "?fa3", "?fa3"}, // beside PyTorch's kernels
+		{"sglang", "H200", false, deploy.Told{Attention: "fa3"}, "?fa3", "?fa3"},
+		{"vllm", "H200", false, deploy.Told{Attention: "FLASH_ATTN"}, "?fa3", "?fa3"},
+		{"trtllm", "H200", false, deploy.Told{}, "", ""},
+		{"trtllm", "H200", false, deploy.Told{Attention: "TRTLLM"}, "", ""},
+		{"sglang", "H100_SXM", false, deploy.Told{}, "", ""}, // is what was measured
+		{"sglang", "H20_96G", false, deploy.Told{}, "", ""},  // other chips' kernels are no better than its own
+		{"sglang", "B200", true, deploy.Told{Attention: "triton"}, "triton", "triton"},
+		{"sglang", "B200", true, deploy.Told{Attention: "flashinfer", DecodeAttention: "cutlass_mla"}, "flashinfer", "cutlass_mla"},
+		{"vllm", "B200", true, deploy.Told{Attention: "TRITON_MLA"}, "", "triton"},
+		{"vllm", "B200", false, deploy.Told{Attention: "FLASHINFER"}, "", ""},
+		{"vllm", "B200", false, deploy.Told{Attention: "FLASH_ATTN"}, "fa3", "fa3"},
+		{"none", "B200", false, deploy.Told{Attention: "flashinfer"}, "flashinfer", "flashinfer"},
+		{"sglang@0.4", "B200", false, deploy.Told{}, "?flashinfer", "?flashinfer"},
+	} {
+		d := attending(t, c.chip, c.latent, c.told)
+		got := find(t, c.engine).Apply(d).Precision
+		if got.PrefillBy != c.prefill || got.DecodeBy != c.decode {
+			t.Errorf("%s on %s, told %+v: %q and %q, want %q and %q", c.engine, c.chip, c.told, got.PrefillBy, got.DecodeBy, c.prefill, c.decode)
+		}
+	}
+	d := attending(t, "H200", false, deploy.Told{Attention: "triton"})
+	assumed := *d.Assume
+	assumed.Engine = false
+	d.Assume = &assumed
+	if got := find(t, "sglang").Apply(d).Precision; got.DecodeBy != "" {
+		t.Error("a backend without an engine:", got.DecodeBy)
+	}
+}
+
+// TestRefusesAttention: backends that an engine does not have, or not for such attention, or not on the chip.
+func TestRefusesAttention(t *testing.T) {
+	for _, c := range []struct {
+		engine, chip string
+		latent       bool
+		told         deploy.Told
+		why          string
+	}{
+		{"sglang", "H200", false, deploy.Told{Attention: "flashinfr"}, `has no such attention backend: "flashinfr" is not one of "aiter"`},
+		{"sglang", "H200", false, deploy.Told{Attention: "FLASH_ATTN"}, "has no such attention backend"},
+		{"sglang", "H200", false, deploy.Told{Attention: "trtllm_mla"}, "trtllm_mla of SGLang is not for grouped attention"},
+		{"sglang", "H200", true, deploy.Told{DecodeAttention: "cutlass_mla"}, "runs latent attention on Blackwell, not on H200 (Hopper); there it has dsa, fa3, fa4, flashinfer, flashmla"},
+		{"sglang", "B200", false, deploy.Told{Attention: "fa3"}, "runs grouped attention on Ampere, Ada, Hopper, not on B200"},
+		{"sglang@0.4", "B200", true, deploy.Told{Attention: "trtllm_mla"}, "has no such attention backend"},
+		{"vllm", "B200", false, deploy.Told{PrefillAttention: "FLASHINFER"}, "has no option prefill-attention-backend"},
+		{"trtllm", "B200", true, deploy.Told{Attention: "FLASHINFER"}, "not for latent attention"},
+		{"none", "B200", true, deploy.Told{Attention: "aiter"}, "has no such attention backend"},
+		{"sglang", "B200", true, deploy.Told{Attention: "flashinfer"}, ""},
+		{"none", "B200", true, deploy.Told{Attention: "trtllm-gen"}, ""},
+		{"vllm", "SOW-S1", false, deploy.Told{Attention: "FLASHINFER"}, ""}, // of no generation that is known
+	} {
+		d := attending(t, c.chip, c.latent, c.told)
+		e := find(t, c.engine)
+		why := strings.Join(e.refusedAttention(shape(&d, &d.Pools[0]), d.Pools[0].System), "; ")
+		if (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
+			t.Errorf("%s on %s, told %+v: %q, want %q", c.engine, c.chip, c.told, why, c.why)
+		}
+		if refused := strings.Contains(strings.Join(e.Refuses(&d, &d.Pools[0]), "; "), "attention"); c.why != "" && !refused {
+			t.Errorf("%s on %s runs %+v", c.engine, c.chip, c.told)
+		}
+	}
+}
+
+// TestAttentionIsLaunched: under the engine's own option and name.
+func TestAttentionIsLaunched(t *testing.T) {
+	for _, c := range []struct {
+		engine string
+		latent bool
+		told   deploy.Told
+		words  string
+	}{
+		{"sglang", true, deploy.Told{Attention: "trtllm-gen"}, "--attention-backend trtllm_mla"},
+		{"sglang", true, deploy.Told{PrefillAttention: "fa3", DecodeAttention: "flashmla"}, "--prefill-attention-backend fa3 --decode-attention-backend flashmla"},
+		{"vllm", false, deploy.Told{Attention: "fa3"}, "--attention-backend FLASH_ATTN"},
+		{"trtllm", false, deploy.Told{Attention: "flashinfer"}, "attn_backend: FLASHINFER"},
+	} {
+		d := attending(t, "H200", c.latent, c.told)
+		l := find(t, c.engine).Launch(&d, &d.Pools[0])
+		if text := strings.Join(strings.Fields(strings.ReplaceAll(strings.Join(l.Commands, " ")+" "+l.Config, "\\", " ")), " "); !strings.Contains(text, c.words) {
+			t.Errorf("%s: no %q in\n%s", c.engine, c.words, text)
+		}
+	}
+}
+
+// attentionTable is the backends of the engines for the documentation.
+func attentionTable() string {
+	var b strings.Builder
+	b.WriteString("| engine | backend | shared name | kernels of prefill | of decode | grouped attention on | latent attention on | pages | |\n|---|---|---|---|---|---|---|---|---|\n")
+	list := func(words []string) string { return strings.Join(words, ", ") }
+	for _, e := range All() {
+		for _, name := range e.AttentionNames() {
+			a := e.Attention.Backends[name]
+			fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s | %s | %s | %s | %s |\n", e.Title, name, a.Family, list(a.Prefill), list(a.Decode), list(a.Grouped), list(a.Latent),
+				strings.Trim(fmt.Sprint(a.Pages), "[]"), a.Source)
+		}
+	}
+	return b.String()
+}
+
+// attentionDefaults is what the engines take unless they are told.
+func attentionDefaults() string {
+	var b strings.Builder
+	b.WriteString("| engine | chips | grouped attention | latent attention | source |\n|---|---|---|---|---|\n")
+	row := func(title string, a *Attention) {
+		for _, d := range a.Defaults {
+			fmt.Fprintf(&b, "| %s | %s | `%s` | `%s` | %s |\n", title, strings.Join(d.Chips, ", "), d.Grouped, d.Latent, a.Source)
+		}
+	}
+	for _, e := range All() {
+		row(e.Title, &e.Attention)
+		for _, version := range slices.Sorted(maps.Keys(e.Attention.Earlier)) {
+			then := e.Attention.then(version)
+			row(e.Title+" "+version, &then)
+		}
+	}
+	return b.String()
+}

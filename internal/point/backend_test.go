@@ -1,0 +1,123 @@
+package point
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"throughline/estimate"
+	"throughline/hardware/kernel"
+	"throughline/internal/document"
+	"throughline/internal/question"
+	"throughline/op"
+)
+
+// TestBackendIsOnlyAttention: another attention backend changes the times of attention and of nothing else.
+func TestBackendIsOnlyAttention(t *testing.T) {
+	attention := []kernel.Slot{kernel.Prefill, kernel.LatentPrefill, kernel.Decode, kernel.LatentDecode}
+	isAttention := func(o *estimate.Operator) bool {
+		for _, u := range o.Kernels {
+			for _, slot := range attention {
+				if u.Slot == slot && u.Role == kernel.Whole {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	latent := deepseek()
+	latent.TP, latent.Batch, latent.System = 8, 16, "B200"
+	grouped := llama()
+	grouped.Batch, grouped.System = 16, "B200"
+	for name, p := range map[string]question.Question{"latent": latent, "grouped": grouped} {
+		for _, phase := range []op.Phase{op.Prefill, op.Decode} {
+			p.Engine, p.Phase = "sglang", question.PhaseOf(phase)
+			parts := func(backend string) [estimate.PartCount]estimate.Part {
+				p := p
+				p.Traffic.Attention = backend
+				a, err := NewEstimator().Answer(&p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				d := &a.Deployment
+				problem := d.Problem(phase, d.Pools[0].System, a.Load.Lengths)
+				out, err := estimate.PartsOf(&problem, &a.Phases[0].Estimate.Plan)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return out
+			}
+			usual, other, changed := parts(""), parts("triton"), 0
+			for i := range usual {
+				for j := range usual[i].Ops {
+					a, b := &usual[i].Ops[j], &other[i].Ops[j]
+					switch {
+					case a.Kind != b.Kind || a.Flops != b.Flops:
+						t.Fatalf("%s, %v: %v is %v", name, phase, a.Kind, b.Kind)
+					case isAttention(a) && a.Busy.Time != b.Busy.Time:
+						changed++
+					case !isAttention(a) && a.Cost != b.Cost:
+						t.Errorf("%s, %v: %v takes %g, with another backend %g s", name, phase, a.Kind, a.Busy.Time, b.Busy.Time)
+					}
+				}
+			}
+			if changed == 0 {
+				t.Errorf("%s, %v: another backend changes nothing", name, phase)
+			}
+		}
+	}
+}
+
+// TestBackendRemarks: kernels that stand in for others are said, and trusted less; backends that an engine has not got are problems.
+func TestBackendRemarks(t *testing.T) {
+	p := deepseek()
+	p.TP, p.Batch, p.System, p.Engine, p.Phase = 8, 16, "B200", "sglang", question.Decode
+	answer := func(backend string) (*Answer, error) {
+		p := p
+		p.Traffic.Attention = backend
+		return NewEstimator().Answer(&p)
+	}
+	usual, err := answer("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for backend, want := range map[string]string{
+		"trtllm_mla": "", "flashinfer": "no measurement of latent decode of flashinfer on B200: that of trtllm_mla stands in", "triton": "is extrapolated from grouped attention",
+	} {
+		a, err := answer(backend)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (want == "") != (a.Remark == "") || !strings.Contains(a.Remark, want) {
+			t.Errorf("%s: %q", backend, a.Remark)
+		}
+		got, was := a.Phases[0].Detail.Confidence, usual.Phases[0].Detail.Confidence
+		if want == "" && got != was || want != "" && got == was {
+			t.Errorf("%s: %+v, before %+v", backend, got, was)
+		}
+	}
+	_, err = answer("fa3")
+	var problems *document.Error
+	if !errors.As(err, &problems) || !strings.Contains(err.Error(), "not on B200 (Blackwell)") {
+		t.Error(err)
+	}
+}
+
+// TestRowsAreTold: every row of a table has its own settings of a run.
+func TestRowsAreTold(t *testing.T) {
+	e := NewEstimator()
+	times := map[string]float64{}
+	for _, backend := range []string{"triton", "", "flashinfer"} {
+		p := llama()
+		p.System, p.Engine, p.Phase, p.Batch, p.Context = "B200", "sglang", question.Decode, 64, 8000
+		p.Traffic.Attention = backend
+		a, err := e.Answer(&p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		times[backend] = a.Phases[0].Estimate.StepTime
+	}
+	if !(times[""] < times["flashinfer"] && times["flashinfer"] < times["triton"]) {
+		t.Errorf("steps of %v", times)
+	}
+}
