@@ -156,7 +156,8 @@ func TestOnePointOfPublicRuns(t *testing.T) {
 			t.Errorf("other lengths: TPOT %.1f%%, TTFT %.1f%%; want 6%% and 12%%", row.TPOT, row.TTFT)
 		}
 	}
-	if !(r.Worse >= 0 && r.Worse < 1) {
+	// Fits end within a percent or so of their best, so that neighbours such as 0.06 s and 0.1 s change places.
+	if !(r.Worse >= 0 && r.Worse < 2) {
 		t.Errorf("calibrate serving takes %s, %.1f%% worse than what the runs choose: %q", r.BuiltIn, r.Worse, r.Chosen)
 	}
 }
