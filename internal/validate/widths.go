@@ -194,13 +194,14 @@ type Halved struct {
 	Held   float64    // share of the halvings in which the level and each third were between fewest and most
 }
 
-// MeanCovered is the coverage of halves that were found by chance.
-func MeanCovered(samples []Sample) []Halved {
+// MeanCovered is the coverage of halves that were found by chance, and the share of the halvings in which all levels with rows
+// enough held.
+func MeanCovered(samples []Sample) (out []Halved, together float64) {
 	samples = Trustworthy(samples)
 	groups := groupsOf(samples)
 	random := rand.New(rand.NewPCG(1, 1))
-	var out []Halved
 	for range halvings {
+		all := true
 		random.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
 		sides := CrossCovered(samples, groups)
 		for i, c := range Covered(sides[:]...) {
@@ -208,6 +209,10 @@ func MeanCovered(samples []Sample) []Halved {
 				out = append(out, Halved{Coverage: Coverage{Quantity: c.Quantity, Level: c.Level, Rows: c.Rows}})
 			}
 			out[i].add(&c)
+			all = all && (c.Rows < enoughToJudge || c.held())
+		}
+		if all {
+			together += 1. / halvings
 		}
 	}
 	for i := range out {
@@ -216,7 +221,7 @@ func MeanCovered(samples []Sample) []Halved {
 			h.Spread[j] = math.Sqrt(max(0, h.Spread[j]-x*x))
 		}
 	}
-	return out
+	return out, together
 }
 
 // add adds a halving to the sums of them, and its squares to the spread.

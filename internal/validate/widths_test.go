@@ -66,8 +66,12 @@ func TestFitWidths(t *testing.T) {
 func TestMeanCovered(t *testing.T) {
 	samples := made(10)
 	crossed := CrossCovered(samples, groupsOf(samples))
-	once, mean := Covered(crossed[:]...)[0], MeanCovered(samples)[0]
-	if mean.Rows != 1000 || math.Abs(mean.Inside-once.Inside) > 1e-9 || math.Abs(mean.Median-once.Median) > 1e-9 || mean.Spread[0] > 1e-6 {
+	once := Covered(crossed[:]...)[0]
+	list, together := MeanCovered(samples)
+	if together != 0 && math.Abs(together-1) > 1e-9 {
+		t.Errorf("%v of equal halvings hold", together)
+	}
+	if mean := list[0]; mean.Rows != 1000 || math.Abs(mean.Inside-once.Inside) > 1e-9 || math.Abs(mean.Median-once.Median) > 1e-9 || mean.Spread[0] > 1e-6 {
 		t.Errorf("%+v, one halving %+v", mean, once)
 	}
 }
@@ -177,7 +181,8 @@ func TestCoverage(t *testing.T) {
 	s := Trustworthy(samples(t))
 	crossed := CrossCovered(s, groupsOf(s))
 	ways := map[string][]Coverage{"in turns": Covered(crossed[:]...)}
-	for _, h := range MeanCovered(s) {
+	chance, _ := MeanCovered(s)
+	for _, h := range chance {
 		ways["by chance"] = append(ways["by chance"], h.Coverage)
 	}
 	for name, list := range ways {
