@@ -16,7 +16,8 @@ type Confidence struct {
 	Level cost.Level
 	// Kernels is how far off the kernels are together, as a share of the time.
 	Kernels float64
-	// Band holds the truth four times in five: from the time divided by 1 + Band to the time multiplied by it.
+	// Band holds the truth four times in five: from the time divided by 1 + Band to the time multiplied by it. It is a rung of
+	// a ladder: bands that differ by less are not known to.
 	Band float64
 
 	Quantity     Quantity
@@ -42,7 +43,6 @@ var Quantities = [QuantityCount]string{"prefill step", "decode step", "TTFT", "T
 type Circumstance struct {
 	Experts    bool // which kernel runs them and how evenly they are loaded is known least
 	Processors int  // of an instance: they send to each other and wait for each other
-	Waits      bool // clients wait for room
 	Drafts     bool // how many of them are accepted depends on what is written
 }
 
@@ -52,12 +52,17 @@ type Width struct {
 	Base       float64 `json:"base"`
 	Experts    float64 `json:"experts,omitempty"`
 	Processors float64 `json:"processors,omitempty"` // with 8 of them
-	Waits      float64 `json:"waits,omitempty"`
 	Drafts     float64 `json:"drafts,omitempty"`
 }
 
-// TermCount is the numbers of a width that are multiplied by something, and added.
-const TermCount = 5
+// The numbers of a width, each of which is multiplied by something and added.
+const (
+	Base = iota
+	Experts
+	Processors
+	Drafts
+	TermCount
+)
 
 // Terms are what they are multiplied by, in the order of the width.
 func (c *Circumstance) Terms() [TermCount]float64 {
@@ -67,18 +72,20 @@ func (c *Circumstance) Terms() [TermCount]float64 {
 		}
 		return 0
 	}
-	return [TermCount]float64{1, is(c.Experts), math.Log2(float64(max(1, c.Processors))) / 3, is(c.Waits), is(c.Drafts)}
+	return [TermCount]float64{
+		Base: 1, Experts: is(c.Experts), Processors: math.Log2(float64(max(1, c.Processors))) / 3, Drafts: is(c.Drafts),
+	}
 }
 
 // WidthOf is a width of so many numbers.
 func WidthOf(n [TermCount]float64) Width {
-	return Width{Base: n[0], Experts: n[1], Processors: n[2], Waits: n[3], Drafts: n[4]}
+	return Width{Base: n[Base], Experts: n[Experts], Processors: n[Processors], Drafts: n[Drafts]}
 }
 
 // share is the width in some circumstance.
 func (w *Width) share(c *Circumstance) float64 {
 	t := c.Terms()
-	return math.Exp(w.Base + w.Experts*t[1] + w.Processors*t[2] + w.Waits*t[3] + w.Drafts*t[4])
+	return math.Exp(w.Base*t[Base] + w.Experts*t[Experts] + w.Processors*t[Processors] + w.Drafts*t[Drafts])
 }
 
 // Bands are the widths of all quantities.
@@ -110,7 +117,16 @@ func Known(q Quantity, level cost.Level, kernels float64, c Circumstance) Confid
 
 // Judge gives the time a band by a width. The error of the kernels and that of the whole have nothing to do with each other.
 func (c *Confidence) Judge(w *Width) {
-	c.Band = math.Expm1(math.Hypot(c.Kernels, w.share(&c.Circumstance)))
+	c.Band = rung(math.Expm1(math.Hypot(c.Kernels, w.share(&c.Circumstance))))
+}
+
+// rungs is the rungs of the ladder of bands to a factor of ten, an eighth apart, as the preferred numbers of ISO 3 are. Finer
+// differences are not known: two halves of the evidence give widths of TTFT and TPOT that differ by a quarter.
+const rungs = 20
+
+// rung is the nearest band of the ladder.
+func rung(band float64) float64 {
+	return math.Pow(10, math.Round(rungs*math.Log10(band))/rungs)
 }
 
 // Around is the times between which the truth lies four times in five.

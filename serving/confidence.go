@@ -17,17 +17,16 @@ func (p *Predictor) Confidence(d *deploy.Deployment, l workload.Load, seen *Pred
 	if d.Split() {
 		first = estimate.HandedTTFT
 	}
-	prefill, decode := d.Of(op.Prefill), d.Of(op.Decode)
+	prefill := d.Of(op.Prefill)
 	prompts := min(float64(d.Engine.PerStep(l.Lengths.Uncached())), float64(l.Clients)/float64(prefill.Ranks()))
-	waits := float64(l.Clients)/float64(decode.Ranks()) > seen.Room
 	return Confidence{
-		TTFT: p.known(first, d, op.Prefill, l.Lengths, prompts, waits),
-		TPOT: p.known(estimate.TPOT, d, op.Decode, l.Lengths, seen.Batch, waits),
+		TTFT: p.known(first, d, op.Prefill, l.Lengths, prompts),
+		TPOT: p.known(estimate.TPOT, d, op.Decode, l.Lengths, seen.Batch),
 	}
 }
 
 // known is the confidence in a quantity that rests on a step of a phase with so many sequences on a rank.
-func (p *Predictor) known(q estimate.Quantity, d *deploy.Deployment, phase op.Phase, n workload.Lengths, sequences float64, waits bool) estimate.Confidence {
+func (p *Predictor) known(q estimate.Quantity, d *deploy.Deployment, phase op.Phase, n workload.Lengths, sequences float64) estimate.Confidence {
 	s, plan := p.servers[phase], d.Of(phase).Plan
 	if phase == op.Prefill {
 		plan.Drafts = 0
@@ -35,5 +34,5 @@ func (p *Predictor) known(q estimate.Quantity, d *deploy.Deployment, phase op.Ph
 	plan.Batch = s.batch(&plan, sequences)
 	step := s.phases[phase].At(n).Detail(&plan).Confidence
 	return estimate.Known(q, step.Level, step.Kernels,
-		estimate.Circumstance{Experts: s.moe, Processors: plan.Attention.Procs(), Waits: waits, Drafts: plan.Drafts > 0})
+		estimate.Circumstance{Experts: s.moe, Processors: plan.Attention.Procs(), Drafts: plan.Drafts > 0})
 }

@@ -46,7 +46,9 @@ type Coverage struct {
 	Rows     int
 	Inside   float64    // share of the rows
 	Thirds   [3]float64 // the same of the narrowest bands, of those between, and of the widest
+	Above    float64    // share of the rows that took longer than their bands allow
 	Median   float64    // band
+	Constant float64    // the band that would hold as many if all had the same, known afterwards
 }
 
 // Cells are the coverage as a row of a table.
@@ -65,40 +67,100 @@ func share(x float64) string {
 	return fmt.Sprintf("%.0f%%", 100*x)
 }
 
-// enoughForThirds is the rows from which on thirds of them say something.
-const enoughForThirds = 30
+// fewest and most are the shares of a level or a third that bands which hold four in five may hold by chance.
+const fewest, most = 0.75, 0.88
 
-// Covered is the coverage of samples by quantity and level, whose bands are in the samples.
-func Covered(samples []Sample) (out []Coverage) {
+// held reports whether a level and each third of its bands hold as many as they should.
+func (c *Coverage) held() bool {
+	for _, x := range append(c.Thirds[:], c.Inside) {
+		if x < fewest || x > most {
+			return false
+		}
+	}
+	return true
+}
+
+// enoughForThirds is the rows from which on thirds of them say something, enoughToJudge those from which on bands must hold.
+const (
+	enoughForThirds = 30
+	enoughToJudge   = 100
+)
+
+// Covered is the coverage of samples by quantity and level, whose bands are in the samples. Bands are compared with those of
+// the same list only: whatever one set of widths has judged is a list.
+func Covered(lists ...[]Sample) (out []Coverage) {
 	type cell struct {
 		q estimate.Quantity
 		l cost.Level
 	}
-	cells := map[cell][]Sample{}
-	for _, s := range samples {
-		c := cell{s.Quantity, s.Level}
-		cells[c] = append(cells[c], s)
+	cells := map[cell][][]Sample{}
+	for i, list := range lists {
+		for _, s := range list {
+			c := cell{s.Quantity, s.Level}
+			if cells[c] == nil {
+				cells[c] = make([][]Sample, len(lists))
+			}
+			cells[c][i] = append(cells[c][i], s)
+		}
 	}
 	for q := range estimate.QuantityCount {
 		for l := cost.LevelCount; l > 0; l-- {
-			if list := cells[cell{q, l - 1}]; len(list) > 0 {
-				out = append(out, coverage(q, l-1, list))
+			if parts := cells[cell{q, l - 1}]; parts != nil {
+				c := coverage(parts)
+				c.Quantity, c.Level = q, l-1
+				out = append(out, c)
 			}
 		}
 	}
 	return out
 }
 
-func coverage(q estimate.Quantity, l cost.Level, list []Sample) Coverage {
-	slices.SortStableFunc(list, func(a, b Sample) int { return cmp.Compare(a.Band, b.Band) })
-	c := Coverage{Quantity: q, Level: l, Rows: len(list), Inside: insideOf(list), Median: list[len(list)/2].Band}
+func coverage(parts [][]Sample) (c Coverage) {
+	var inside, rows [3]float64
+	for _, p := range parts {
+		addThirds(p, &inside, &rows)
+	}
+	list := slices.Concat(parts...)
+	slices.SortFunc(list, func(a, b Sample) int { return cmp.Compare(a.Band, b.Band) })
+	c.Rows, c.Inside, c.Median = len(list), insideOf(list), list[len(list)/2].Band
+	off := make([]float64, len(list))
+	for i := range list {
+		s := &list[i]
+		off[i] = math.Abs(s.Error)
+		if s.Error > math.Log1p(s.Band) {
+			c.Above += 1 / float64(len(list))
+		}
+	}
+	slices.Sort(off)
+	c.Constant = math.Expm1(off[max(0, int(math.Round(c.Inside*float64(len(off))))-1)])
 	for i := range c.Thirds {
 		c.Thirds[i] = math.NaN()
 		if len(list) >= enoughForThirds {
-			c.Thirds[i] = insideOf(list[i*len(list)/3 : (i+1)*len(list)/3])
+			c.Thirds[i] = inside[i] / rows[i]
 		}
 	}
 	return c
+}
+
+// addThirds adds how many samples of a list lie inside, by the third of their bands. Samples of one band are in no order: the
+// thirds that they reach into get their part of them, as if in every order.
+func addThirds(list []Sample, inside, rows *[3]float64) {
+	slices.SortFunc(list, func(a, b Sample) int { return cmp.Compare(a.Band, b.Band) })
+	third := float64(len(list)) / 3
+	for from := 0; from < len(list); {
+		to := from + 1
+		for to < len(list) && list[to].Band == list[from].Band {
+			to++
+		}
+		share := insideOf(list[from:to])
+		for i := range rows {
+			if part := min(float64(to), float64(i+1)*third) - max(float64(from), float64(i)*third); part > 0 {
+				inside[i] += share * part
+				rows[i] += part
+			}
+		}
+		from = to
+	}
 }
 
 func insideOf(list []Sample) float64 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"throughline/estimate"
+	"throughline/number"
 )
 
 // BandsOf is the widths that samples tell, as the file of package estimate.
@@ -31,20 +32,47 @@ func BandsPage(doc []byte, samples []Sample) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	trusted := Trustworthy(samples)
-	table := func(list []Coverage) {
-		out.WriteString("| band of | confidence | rows | inside | narrowest third | middle | widest | median band |\n| --- | --- | ---:| --- | --- | --- | --- | --- |\n")
-		for i := range list {
-			fmt.Fprintf(&out, "| %s |\n", strings.Join(list[i].Cells(), " | "))
-		}
-	}
-	fmt.Fprintf(&out, "Either half of the groups, taken in turns from their sorted names, judged by widths from the other half; %d predictions of %d groups:\n\n", len(trusted), len(groupsOf(trusted)))
-	table(Covered(CrossCovered(trusted, groupsOf(trusted))))
-	fmt.Fprintf(&out, "\nThe mean of %d ways to halve the groups by chance:\n\n", splits)
-	table(MeanCovered(samples))
-	fmt.Fprintf(&out, "\nThe doubtful runs judged as well, %d predictions more, whose widths they have no part in:\n\n", len(samples)-len(trusted))
-	table(Covered(CrossCovered(samples, groupsOf(trusted))))
+	groups := groupsOf(trusted)
+	fmt.Fprintf(&out, "Either half of the groups, taken in turns from their sorted names, judged by widths from the other half; %d predictions of %d groups:\n\n", len(trusted), len(groups))
+	sides := CrossCovered(trusted, groups)
+	coverageTable(&out, Covered(sides[:]...))
+	list, together := MeanCovered(samples)
+	fmt.Fprintf(&out, "\n%d ways to halve the groups by chance: the mean, and the standard deviation of single ones; in %s of them all levels with %d rows or more hold %s to %s at once, and so do all of their thirds:\n\n", halvings, share(together), enoughToJudge, share(fewest), share(most))
+	halvedTable(&out, list)
+	fmt.Fprintf(&out, "\nThe doubtful runs judged as well, %d predictions more, which have no part in the widths:\n\n", len(samples)-len(trusted))
+	sides = CrossCovered(samples, groups)
+	coverageTable(&out, Covered(sides[:]...))
 	return page.ReplaceAllFunc(doc, func(block []byte) []byte {
 		m := page.FindSubmatch(block)
 		return bytes.Join([][]byte{m[1], m[2]}, out.Bytes())
 	}), nil
+}
+
+func coverageTable(out *bytes.Buffer, list []Coverage) {
+	out.WriteString("| band of | confidence | rows | inside | narrowest third | middle | widest | above | median band | one for all |\n| --- | --- | ---:| --- | --- | --- | --- | --- | --- | --- |\n")
+	for i := range list {
+		c := &list[i]
+		cells := c.Cells()
+		last := len(cells) - 1
+		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", strings.Join(cells[:last], " | "), share(c.Above), cells[last], number.Band(c.Constant))
+	}
+}
+
+func halvedTable(out *bytes.Buffer, list []Halved) {
+	fmt.Fprintf(out, "| band of | confidence | rows | inside | narrowest third | middle | widest | all of %s to %s | median band | one for all |\n| --- | --- | ---:| --- | --- | --- | --- | --- | --- | --- |\n", share(fewest), share(most))
+	for i := range list {
+		h := &list[i]
+		cells := h.Cells()
+		for j, spread := range h.Spread {
+			if at := &cells[3+j]; *at != "" {
+				*at += fmt.Sprintf(" ± %.0f", 100*spread)
+			}
+		}
+		held := ""
+		if h.Rows >= enoughToJudge {
+			held = share(h.Held)
+		}
+		last := len(cells) - 1
+		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", strings.Join(cells[:last], " | "), held, cells[last], number.Band(h.Constant))
+	}
 }

@@ -11,13 +11,21 @@ import (
 
 // aim is the share of the samples of a fit that their bands hold. It is a little more than the four in five that bands are to
 // hold of others: a fit to a few dozen groups suits them better than it does the next one.
-const aim = 0.81
+const aim = 0.82
+
+// heldBack is how many groups a circumstance is held back by, of those that have it: groups share their errors, so that evidence
+// is counted in groups, and what few of them tell does not hold for the next ones. Halves of the groups are predicted best by
+// the other halves with 1 to 2.
+const heldBack = 1.5
 
 // used are the terms of a width that a quantity has enough evidence for: forward passes are of one processor, and of
 // disaggregated servers there are few groups.
 var used = [estimate.QuantityCount][estimate.TermCount]bool{
-	estimate.PrefillStep: {true}, estimate.DecodeStep: {true}, estimate.HandedTTFT: {true},
-	estimate.TTFT: {true, true, true, true}, estimate.TPOT: {true, true, true, true, true},
+	estimate.PrefillStep: {estimate.Base: true},
+	estimate.DecodeStep:  {estimate.Base: true},
+	estimate.TTFT:        {estimate.Base: true, estimate.Experts: true, estimate.Processors: true},
+	estimate.HandedTTFT:  {estimate.Base: true},
+	estimate.TPOT:        {estimate.Base: true, estimate.Experts: true, estimate.Processors: true, estimate.Drafts: true},
 }
 
 // FitWidths finds the widths of bands for which a share of samples lies inside, whatever their circumstances: the quantile
@@ -26,6 +34,10 @@ func FitWidths(samples []Sample) (out [estimate.QuantityCount]estimate.Width) {
 	for q := range out {
 		var rows []terms
 		var off []float64
+		var groups [estimate.TermCount]map[string]bool
+		for j := range groups {
+			groups[j] = map[string]bool{}
+		}
 		for i := range samples {
 			s := &samples[i]
 			if s.Quantity != estimate.Quantity(q) || s.Doubtful {
@@ -36,12 +48,21 @@ func FitWidths(samples []Sample) (out [estimate.QuantityCount]estimate.Width) {
 				if !used[q][j] {
 					t[j] = 0
 				}
+				if t[j] != 0 {
+					groups[j][s.Group] = true
+				}
 			}
 			rest := math.Sqrt(max(0, s.Error*s.Error-s.Kernels*s.Kernels))
 			rows, off = append(rows, t), append(off, math.Log(max(rest, least)))
 		}
 		if len(rows) > 0 {
-			b := regressed(rows, off, aim)
+			var held terms
+			for j := range held {
+				if j != estimate.Base {
+					held[j] = heldBack / float64(max(1, len(groups[j])))
+				}
+			}
+			b := regressed(rows, off, aim, held)
 			for j := range b {
 				b[j] = round(b[j])
 			}
@@ -58,16 +79,17 @@ const least = 0.007
 func round(x float64) float64 { return math.Round(x*1e3) / 1e3 }
 
 // regressed is the coefficients of the terms whose sum a share of the values stays below: the minimum of
-// share · (what is above) + (1 - share) · (what is below), found by weighting squares until they weigh as much. A term that few
-// values have is held back.
-func regressed(rows []terms, values []float64, share float64) (b terms) {
+// share · (what is above) + (1 - share) · (what is below), found by weighting squares until they weigh as much. Terms are
+// held back by shares of what they occur with.
+func regressed(rows []terms, values []float64, share float64, held terms) (b terms) {
 	const (
 		rounds    = 200
+		settled   = 1e-5  // a change that does not matter
 		close     = 0.01  // to the line, where a square would weigh without end
-		heldBack  = 0.01  // by so much of each value
 		vanishing = 1e-12 // of terms that do not occur
 	)
 	for range rounds {
+		before := b
 		var m equations
 		for i, x := range rows {
 			rest := values[i]
@@ -83,16 +105,21 @@ func regressed(rows []terms, values []float64, share float64) (b terms) {
 				for k := range x {
 					m[j][k] += weight * x[j] * x[k]
 				}
+				m[j][j] += held[j] * x[j] * x[j]
 				m[j][estimate.TermCount] += weight * x[j] * values[i]
 			}
 		}
 		for j := range m {
 			m[j][j] += vanishing
-			if j > 0 {
-				m[j][j] += heldBack * float64(len(rows))
-			}
 		}
 		b = solved(m)
+		moved := 0.0
+		for j := range b {
+			moved = max(moved, math.Abs(b[j]-before[j]))
+		}
+		if moved < settled {
+			break
+		}
 	}
 	return b
 }
@@ -131,9 +158,9 @@ func groupsOf(samples []Sample) []string {
 	return slices.Sorted(maps.Keys(groups))
 }
 
-// CrossCovered judges either half of the groups by widths that were found on the other half: the samples with those bands.
-// Half are the groups at even places of a list.
-func CrossCovered(samples []Sample, groups []string) []Sample {
+// CrossCovered judges either half of the groups by widths that were found on the other half: the samples of the halves with
+// those bands. Half are the groups at even places of a list.
+func CrossCovered(samples []Sample, groups []string) [2][]Sample {
 	half := map[string]int{}
 	for i, g := range groups {
 		half[g] = i % 2
@@ -142,15 +169,14 @@ func CrossCovered(samples []Sample, groups []string) []Sample {
 	for _, s := range samples {
 		sides[half[s.Group]] = append(sides[half[s.Group]], s)
 	}
-	var out []Sample
+	widths := [2][estimate.QuantityCount]estimate.Width{FitWidths(sides[1]), FitWidths(sides[0])}
 	for i := range sides {
-		widths := FitWidths(sides[1-i])
-		for _, s := range sides[i] {
-			s.Judge(&widths[s.Quantity])
-			out = append(out, s)
+		for j := range sides[i] {
+			s := &sides[i][j]
+			s.Judge(&widths[i][s.Quantity])
 		}
 	}
-	return out
+	return sides
 }
 
 // Trustworthy are the samples without the doubtful ones.
@@ -158,28 +184,59 @@ func Trustworthy(samples []Sample) []Sample {
 	return slices.DeleteFunc(slices.Clone(samples), func(s Sample) bool { return s.Doubtful })
 }
 
-// splits is how many times groups are put into halves by chance, so that one lucky way to do it does not pretend.
-const splits = 20
+// halvings is how many times groups are put into halves by chance, so that one lucky way to do it does not pretend.
+const halvings = 200
 
-// MeanCovered is the coverage of halves that were found by chance, on average.
-func MeanCovered(samples []Sample) []Coverage {
+// Halved is the coverage of halves that were found by chance: the mean, and how far single ones are from it.
+type Halved struct {
+	Coverage
+	Spread [4]float64 // standard deviation of the share inside, of all and of each third
+	Held   float64    // share of the halvings in which the level and each third were between fewest and most
+}
+
+// MeanCovered is the coverage of halves that were found by chance, and the share of the halvings in which all levels with rows
+// enough held.
+func MeanCovered(samples []Sample) (out []Halved, together float64) {
 	samples = Trustworthy(samples)
 	groups := groupsOf(samples)
 	random := rand.New(rand.NewPCG(1, 1))
-	var out []Coverage
-	for range splits {
+	for range halvings {
+		all := true
 		random.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
-		for i, c := range Covered(CrossCovered(samples, groups)) {
+		sides := CrossCovered(samples, groups)
+		for i, c := range Covered(sides[:]...) {
 			if len(out) == i {
-				out = append(out, Coverage{Quantity: c.Quantity, Level: c.Level, Rows: c.Rows})
+				out = append(out, Halved{Coverage: Coverage{Quantity: c.Quantity, Level: c.Level, Rows: c.Rows}})
 			}
-			o := &out[i]
-			o.Inside += c.Inside / splits
-			o.Median += c.Median / splits
-			for t := range o.Thirds {
-				o.Thirds[t] += c.Thirds[t] / splits
-			}
+			out[i].add(&c)
+			all = all && (c.Rows < enoughToJudge || c.held())
+		}
+		if all {
+			together += 1. / halvings
 		}
 	}
-	return out
+	for i := range out {
+		h := &out[i]
+		for j, x := range append([]float64{h.Inside}, h.Thirds[:]...) {
+			h.Spread[j] = math.Sqrt(max(0, h.Spread[j]-x*x))
+		}
+	}
+	return out, together
+}
+
+// add adds a halving to the sums of them, and its squares to the spread.
+func (h *Halved) add(c *Coverage) {
+	const one = 1. / halvings
+	h.Inside += one * c.Inside
+	h.Above += one * c.Above
+	h.Median += one * c.Median
+	h.Constant += one * c.Constant
+	h.Spread[0] += one * c.Inside * c.Inside
+	for t, x := range c.Thirds {
+		h.Thirds[t] += one * x
+		h.Spread[t+1] += one * x * x
+	}
+	if c.held() {
+		h.Held += one
+	}
 }
