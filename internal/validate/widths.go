@@ -11,12 +11,12 @@ import (
 
 // aim is the share of the samples of a fit that their bands hold. It is a little more than the four in five that bands are to
 // hold of others: a fit to a few dozen groups suits them better than it does the next one.
-const aim = 0.82
+const aim = 0.83
 
 // heldBack is how many groups a circumstance is held back by, of those that have it: groups share their errors, so that evidence
 // is counted in groups, and what few of them tell does not hold for the next ones. Halves of the groups are predicted best by
 // the other halves with 1 to 2.
-const heldBack = 1.5
+const heldBack = 2
 
 // used are the terms of a width that a quantity has enough evidence for: forward passes are of one processor, and of
 // disaggregated servers there are few groups.

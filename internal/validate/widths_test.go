@@ -176,7 +176,7 @@ func TestBandsCurrent(t *testing.T) {
 // TestCoverage: with widths from the other half of the groups, 75 to 88% of the predictions of every level with 100 rows or more
 // lie inside their bands, and of each third of them: in the halves of the groups in turns, and on average of those by chance.
 // No band is wider than it must be: by a tenth narrower, fewer than four in five would be, and one for
-// all that holds as many is no narrower, but for a rung.
+// all that holds as many is no narrower on average of the halves by chance, but for a rung.
 func TestCoverage(t *testing.T) {
 	s := Trustworthy(samples(t))
 	crossed := CrossCovered(s, groupsOf(s))
@@ -200,7 +200,7 @@ func TestCoverage(t *testing.T) {
 			t.Errorf("halves %s: only %d levels have 100 rows or more", name, levels)
 		}
 	}
-	for _, c := range ways["in turns"] {
+	for _, c := range ways["by chance"] {
 		if c.Rows >= enoughToJudge && c.Median > 1.1*c.Constant {
 			t.Errorf("%s, %s: a median band of %.3f, where %.3f for all would hold as many", estimate.Quantities[c.Quantity], c.Level, c.Median, c.Constant)
 		}
