@@ -26,7 +26,7 @@ var fittedTests = []fittedTest{
 	{key: "engine", value: `"sglang"`, says: "was fitted to runs of sglang, not of vllm"},
 	{key: "weights", value: `"fp8"`, says: "weights fp8, not bf16"},
 	{key: "plan", value: `"dp1·pp1·tp8"`, says: "the measured runs are of dp1·pp1·tp8, this is dp1·pp1·tp1"},
-	{key: "lengths", value: `[[8192, 1024]]`, moves: "mean_tpot_ms"},
+	{key: "lengths", value: `[[8192, 1024]]`, moves: "mean_ttft_ms"},
 	{key: "runs", value: `7`},
 	{key: "source", value: `"elsewhere.csv"`},
 	{key: "decode_scale", value: `2`, moves: "mean_tpot_ms"},
