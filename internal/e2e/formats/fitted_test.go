@@ -48,7 +48,7 @@ func fittedKeys() []keyTest {
 	return out
 }
 
-const fittedBase = `{"model": "Llama-3.1-8B", "system": "H200", "engine": "vllm", "weights": "bf16", "plan": "dp1·pp1·tp1", "lengths": [[1024, 1024]], "runs": 1, "source": "runs.csv", "decode_scale": 1.1}`
+const fittedBase = `{"model": "Llama-3.1-8B", "system": "H200", "engine": "vllm", "weights": "bf16", "plan": "dp1·pp1·tp1", "lengths": [[1024, 1024]], "runs": 1, "source": "runs.csv", "decode_scale": 1.1, "prefill_scale": 1.1}`
 
 // TestFittedKeys: what is said to change results does, by as much as that should.
 func TestFittedKeys(t *testing.T) {
