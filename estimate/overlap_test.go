@@ -236,7 +236,7 @@ func TestPromptLaunches(t *testing.T) {
 	if free.LaunchTime != 0 || captured.StepTime != free.StepTime || captured.LaunchTime != 0 {
 		t.Errorf("%v s captured, %v without launches", captured.StepTime, free.StepTime)
 	}
-	const launches = 61*13 + 3*7 + 58*18 + 4
+	const launches = 61*12 + 3*7 + 58*18 + 4
 	if launched.StepTime != launches || math.Abs(launched.LaunchTime-(launches-free.StepTime)) > 1e-9 {
 		t.Errorf("%v launches, of which %v s are waited for, want %d", launched.StepTime, launched.LaunchTime, launches)
 	}
