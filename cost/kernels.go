@@ -28,7 +28,9 @@ type kernels struct {
 	bound [modulePlaces]*kernel.Bound
 	// library is the product of 16 bits where an engine runs those of 8 in the same library; nil: it does not.
 	library [modulePlaces]kernel.Timing
-	paces   [modulePlaces][kernel.PeakCount]kernel.Pace
+	// block is the least time of an operation of a product of blocks; 0: that of the tables.
+	block [modulePlaces]float64
+	paces [modulePlaces][kernel.PeakCount]kernel.Pace
 
 	formula bool // collectives take that of the network
 
@@ -104,7 +106,10 @@ func (k *kernels) bind(prec *plan.Precision, engine bool) {
 	dispatch, combine := prec.Exchanged(engine)
 	for m := range model.ModuleCount {
 		f := k.unpacked(prec.Of(m))
-		k.library[m] = nil
+		k.library[m], k.block[m] = nil, 0
+		if prec.BlockTFlops > 0 && f.Type == narrowType && f.Weight > narrowBytes {
+			k.block[m] = 1 / (prec.BlockTFlops * flopsPerTFlop)
+		}
 		if prec.Library && f.Type == narrowType && f.Weight == narrowBytes {
 			k.library[m], _ = k.set.Bind(kernel.Types{Matrix: k.wide, Wide: k.wide}).For(kernel.Use{Slot: kernel.Gemm})
 		}
@@ -151,6 +156,15 @@ func (k *kernels) byLibrary(o *op.Op, u kernel.Use) float64 {
 	return k.library[m].Seconds(&pace, &half)
 }
 
+// byBlocks is the least time of a product of blocks in the kernels that a server was told to take, 0 where it was told none. Products of few
+// tokens read their weights in the time of the tables.
+func (k *kernels) byBlocks(o *op.Op, u kernel.Use) float64 {
+	if u.Slot != kernel.Gemm {
+		return 0
+	}
+	return 2 * o.Shape.M * o.Shape.N * o.Shape.K * o.Shape.Count * k.block[o.Module%modulePlaces]
+}
+
 // cacheTypes are the number types of a KV cache, by the bytes of an element.
 var cacheTypes = map[float64]string{1: "float8", 2: "bfloat16"}
 
@@ -175,6 +189,9 @@ func (k *kernels) seconds(o *op.Op) (float64, bool) {
 		seconds := t.Seconds(&k.paces[m][b.Peak], &o.Shape)
 		if k.library[m] != nil {
 			seconds = min(seconds, k.byLibrary(o, o.Kernels[i]))
+		}
+		if k.block[m] > 0 {
+			seconds = max(seconds, k.byBlocks(o, o.Kernels[i]))
 		}
 		if k.slower {
 			seconds = k.here(seconds, o.Kernels[i])

@@ -58,6 +58,8 @@ type Told struct {
 	Captured int
 	// CapturedPrompts is the tokens of the largest step with prompts that is.
 	CapturedPrompts int
+	// Products is the kernels of products of blocks of 8 bits, as the engine calls them; empty: those that it chooses.
+	Products string
 }
 
 // Of is the rules of a server that is told so.

@@ -53,6 +53,10 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	}
 	d.Precision.ReadsNarrow = d.Assume.Engine && e.Scheduling.ReadsNarrowCache
 	d.Precision.Library = d.Assume.Engine && e.Scheduling.LibraryProducts
+	d.Precision.BlockTFlops = 0
+	if d.Assume.Engine {
+		d.Precision.BlockTFlops = e.Products[d.Told.Products].TFlops
+	}
 	d.Engine = deploy.Engine{Name: e.Name, Title: e.Title, Scheduling: d.Told.Of(e.Scheduling.Scheduling)}
 	d.Fitted.Apply(&d.Engine)
 	for i := range d.Pools {

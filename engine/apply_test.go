@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"testing"
 
 	"throughline/deploy"
@@ -52,6 +53,23 @@ func TestReadsNarrow(t *testing.T) {
 	for _, e := range All() {
 		if d := e.Apply(exchanging(8, 8)); d.Precision.ReadsNarrow != (e.Name == "trtllm") || d.Precision.Library != (e.Name == "trtllm") {
 			t.Errorf("%s: %v, %v", e.Name, d.Precision.ReadsNarrow, d.Precision.Library)
+		}
+	}
+}
+
+// TestToldProducts: the kernels of products that a server is told to take are those of its engine alone, and those of the tables where
+// it chooses itself. The rate is that of 2048 × 24576 × 7168 in 1632.5 µs.
+func TestToldProducts(t *testing.T) {
+	for _, e := range All() {
+		for told, want := range map[string]float64{"": 0, "deep_gemm": 0, "flashinfer_trtllm": 2 * 2048 * 24576 * 7168 / 1632.5e-6 / 1e12} {
+			d := exchanging(8, 8)
+			d.Told.Products = told
+			if e.Name != "sglang" {
+				want = 0
+			}
+			if got := e.Apply(d).Precision.BlockTFlops; math.Abs(got-want) > 0.5 {
+				t.Errorf("%s, %q: %g TFLOP/s, want %g", e.Name, told, got, want)
+			}
 		}
 	}
 }

@@ -156,6 +156,9 @@ type Precision struct {
 	ReadsNarrow bool
 	// Library: products of 8 bits with one scale run in the library of those of 16.
 	Library bool
+	// BlockTFlops is the most that products of weights with scales of blocks reach in the kernels that a server was told to take, in
+	// TFLOP/s; 0: those of the tables.
+	BlockTFlops float64
 	// Name is the format of the narrowest weights as engines know it; empty: as their bytes say.
 	Name string
 }

@@ -92,3 +92,31 @@ func TestHeldOut(t *testing.T) {
 }
 
 func text(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// TestToldProducts: InferenceX's servers of DeepSeek-R1 in FP8 on Blackwell do not run DeepGEMM, others do; what a row says of itself counts
+// the same, and its prompts take longer.
+func TestToldProducts(t *testing.T) {
+	of := benchmarkNamed("InferenceX")
+	for _, c := range []struct {
+		system, weights, mode string
+		told                  string
+	}{
+		{"B200", "fp8", "agg", "flashinfer_trtllm"}, {"B300", "fp8", "agg", "flashinfer_trtllm"},
+		{"B200", "fp4", "agg", ""}, {"H200", "fp8", "agg", ""}, {"B200", "fp8", "disagg", ""},
+	} {
+		f := facts{model: "DeepSeek-R1-0528", system: c.system, engine: "sglang", weights: c.weights, mode: c.mode}
+		if got := of.options(&f)[productsOption]; got != c.told {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+	const head = "model,system,engine,precision,concurrency,isl,osl,tp,fp8-gemm-backend,ttft_ms,tpot_ms\n"
+	row := "DeepSeek-V3,B200,sglang,fp8_block,1,3000,300,8,"
+	r, err := Serving(t.Context(), "made.csv", strings.NewReader(head+row+",1,1\n"+row+"deep_gemm,1,1\n"+row+"flashinfer_trtllm,1,1\n"), question.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ttft := func(i int) float64 { return r.Rows[i].Figures[0].Predicted }
+	if ttft(0) != ttft(1) || ttft(2) < 1.05*ttft(0) {
+		t.Errorf("TTFT is %g, %g with deep_gemm and %g ms with flashinfer_trtllm", ttft(0), ttft(1), ttft(2))
+	}
+}
