@@ -78,7 +78,7 @@ func (p *Pricer) doubt(o *op.Op) (share, part float64, level Level) {
 		return max(beyond*share, transferErrors[o.Class]), 1, Estimated
 	case !p.chipMeasured() || k.set.MeasuredOn(b.Section, b.Key) != k.set.System:
 		return max(beyond*share, transferErrors[o.Class]), common, Estimated
-	case b.Narrowed || timing.Beyond(s) || !math.IsInf(k.byLibrary(o, o.Kernels[0]), 1) || k.byBlocks(o, o.Kernels[0]) > 0:
+	case b.Narrowed || timing.Beyond(s) || !math.IsInf(k.byLibrary(o, o.Kernels[0]), 1) || k.byTold(o, o.Kernels[0]) > 0:
 		return beyond * share, common, Extrapolated
 	case role == kernel.Whole && shape.Measured(k.set, b.Section, b.Key, s):
 		return onShape * share, common, Measured

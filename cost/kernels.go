@@ -28,8 +28,8 @@ type kernels struct {
 	bound [modulePlaces]*kernel.Bound
 	// library is the product of 16 bits where an engine runs those of 8 in the same library; nil: it does not.
 	library [modulePlaces]kernel.Timing
-	// block is the least time of an operation of a product of blocks; 0: that of the tables.
-	block [modulePlaces]float64
+	// told are the kernels of products of blocks that fall short of those of the tables.
+	told  [modulePlaces]plan.Kernels
 	paces [modulePlaces][kernel.PeakCount]kernel.Pace
 
 	formula bool // collectives take that of the network
@@ -106,9 +106,9 @@ func (k *kernels) bind(prec *plan.Precision, engine bool) {
 	dispatch, combine := prec.Exchanged(engine)
 	for m := range model.ModuleCount {
 		f := k.unpacked(prec.Of(m))
-		k.library[m], k.block[m] = nil, 0
-		if prec.BlockTFlops > 0 && f.Type == narrowType && f.Weight > narrowBytes {
-			k.block[m] = 1 / (prec.BlockTFlops * flopsPerTFlop)
+		k.library[m], k.told[m] = nil, plan.Kernels{}
+		if f.Type == narrowType && f.Weight > narrowBytes {
+			k.told[m] = prec.Told
 		}
 		if prec.Library && f.Type == narrowType && f.Weight == narrowBytes {
 			k.library[m], _ = k.set.Bind(kernel.Types{Matrix: k.wide, Wide: k.wide}).For(kernel.Use{Slot: kernel.Gemm})
@@ -156,13 +156,20 @@ func (k *kernels) byLibrary(o *op.Op, u kernel.Use) float64 {
 	return k.library[m].Seconds(&pace, &half)
 }
 
-// byBlocks is the least time of a product of blocks in the kernels that a server was told to take, 0 where it was told none. Products of few
+// byTold is the least time of a product of blocks in the kernels that a server runs, 0 where they are those of the tables. Products of few
 // tokens read their weights in the time of the tables.
-func (k *kernels) byBlocks(o *op.Op, u kernel.Use) float64 {
+func (k *kernels) byTold(o *op.Op, u kernel.Use) (least float64) {
+	t, s := &k.told[o.Module%modulePlaces], &o.Shape
 	if u.Slot != kernel.Gemm {
 		return 0
 	}
-	return 2 * o.Shape.M * o.Shape.N * o.Shape.K * o.Shape.Count * k.block[o.Module%modulePlaces]
+	if t.TFlops > 0 {
+		least = 2 * s.M * s.N * s.K * s.Count / (t.TFlops * flopsPerTFlop)
+	}
+	if s.N*s.Count == t.N && s.K == t.K {
+		least = max(least, t.Seconds)
+	}
+	return least
 }
 
 // cacheTypes are the number types of a KV cache, by the bytes of an element.
@@ -190,13 +197,10 @@ func (k *kernels) seconds(o *op.Op) (float64, bool) {
 		if k.library[m] != nil {
 			seconds = min(seconds, k.byLibrary(o, o.Kernels[i]))
 		}
-		if k.block[m] > 0 {
-			seconds = max(seconds, k.byBlocks(o, o.Kernels[i]))
-		}
 		if k.slower {
 			seconds = k.here(seconds, o.Kernels[i])
 		}
-		return seconds, true
+		return max(seconds, k.byTold(o, o.Kernels[i])), true
 	}
 	return 0, false
 }

@@ -53,9 +53,9 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	}
 	d.Precision.ReadsNarrow = d.Assume.Engine && e.Scheduling.ReadsNarrowCache
 	d.Precision.Library = d.Assume.Engine && e.Scheduling.LibraryProducts
-	d.Precision.BlockTFlops = 0
-	if d.Assume.Engine {
-		d.Precision.BlockTFlops = e.Products[d.Told.Products].TFlops
+	d.Precision.Told = plan.Kernels{}
+	if p, told := e.Products[d.Told.Products]; told && d.Assume.Engine {
+		d.Precision.Told = plan.Kernels{TFlops: p.TFlops, N: p.N, K: p.K, Seconds: p.Seconds}
 	}
 	d.Engine = deploy.Engine{Name: e.Name, Title: e.Title, Scheduling: d.Told.Of(e.Scheduling.Scheduling)}
 	d.Fitted.Apply(&d.Engine)

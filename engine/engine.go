@@ -106,10 +106,13 @@ type Port struct {
 	Sources      map[string]string `json:"sources" required:"true"`
 }
 
-// Products is how fast kernels of products are, in TFLOP/s at most.
+// Products is how kernels of products fall short: TFLOP/s at most, and seconds at least for weights that they are not tuned for.
 type Products struct {
-	TFlops float64 `json:"tflops" required:"true"`
-	Source string  `json:"source" required:"true" nonempty:"true"`
+	TFlops  float64 `json:"tflops"`
+	N       float64 `json:"n"`
+	K       float64 `json:"k"`
+	Seconds float64 `json:"seconds"`
+	Source  string  `json:"source" required:"true" nonempty:"true"`
 }
 
 // Exchange is what the kernels can do that send tokens to their experts.

@@ -156,11 +156,17 @@ type Precision struct {
 	ReadsNarrow bool
 	// Library: products of 8 bits with one scale run in the library of those of 16.
 	Library bool
-	// BlockTFlops is the most that products of weights with scales of blocks reach in the kernels that a server was told to take, in
-	// TFLOP/s; 0: those of the tables.
-	BlockTFlops float64
+	// Told are the kernels of products of weights with scales of blocks that a server runs in place of those of the tables.
+	Told Kernels
 	// Name is the format of the narrowest weights as engines know it; empty: as their bytes say.
 	Name string
+}
+
+// Kernels are how kernels of products fall short of others; the zero value does not.
+type Kernels struct {
+	TFlops  float64 // TFLOP/s at most; 0: any
+	N, K    float64 // the weights that they are not tuned for; 0: none
+	Seconds float64 // what a product with those takes at least
 }
 
 // Product is how the weights of a module are stored, and what they are multiplied with.

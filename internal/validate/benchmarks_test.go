@@ -93,18 +93,19 @@ func TestHeldOut(t *testing.T) {
 
 func text(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// TestToldProducts: InferenceX's servers of DeepSeek-R1 in FP8 on Blackwell do not run DeepGEMM, others do; what a row says of itself counts
-// the same, and its prompts take longer.
+// TestToldProducts: InferenceX's servers of DeepSeek-R1 in FP8 on Blackwell do not run DeepGEMM, others do; those on MI300X ran the kernels of
+// SGLang 0.5.7 to 0.5.9 as long as it took their images. What a row says of itself counts the same, and its prompts take longer.
 func TestToldProducts(t *testing.T) {
 	of := benchmarkNamed("InferenceX")
 	for _, c := range []struct {
-		system, weights, mode string
-		told                  string
+		system, weights, mode, day string
+		told                       string
 	}{
-		{"B200", "fp8", "agg", "flashinfer_trtllm"}, {"B300", "fp8", "agg", "flashinfer_trtllm"},
-		{"B200", "fp4", "agg", ""}, {"H200", "fp8", "agg", ""}, {"B200", "fp8", "disagg", ""},
+		{"B200", "fp8", "agg", "", "flashinfer_trtllm"}, {"B300", "fp8", "agg", "", "flashinfer_trtllm"},
+		{"B200", "fp4", "agg", "", ""}, {"H200", "fp8", "agg", "", ""}, {"B200", "fp8", "disagg", "", ""},
+		{"MI300X", "fp8", "agg", "2026-01-05", ""}, {"MI300X", "fp8", "agg", "2026-01-23", "aiter_triton"}, {"MI300X", "fp8", "agg", "2026-05-18", ""},
 	} {
-		f := facts{model: "DeepSeek-R1-0528", system: c.system, engine: "sglang", weights: c.weights, mode: c.mode}
+		f := facts{model: "DeepSeek-R1-0528", system: c.system, engine: "sglang", weights: c.weights, mode: c.mode, day: c.day}
 		if got := of.options(&f)[productsOption]; got != c.told {
 			t.Errorf("%+v: %q", c, got)
 		}
