@@ -99,13 +99,16 @@ func TestToldProducts(t *testing.T) {
 	of := benchmarkNamed("InferenceX")
 	for _, c := range []struct {
 		system, weights, mode, day string
+		input                      int
 		told                       string
 	}{
-		{"B200", "fp8", "agg", "", "flashinfer_trtllm"}, {"B300", "fp8", "agg", "", "flashinfer_trtllm"},
-		{"B200", "fp4", "agg", "", ""}, {"H200", "fp8", "agg", "", ""}, {"B200", "fp8", "disagg", "", ""},
-		{"MI300X", "fp8", "agg", "2026-01-05", ""}, {"MI300X", "fp8", "agg", "2026-01-23", "aiter_triton"}, {"MI300X", "fp8", "agg", "2026-05-18", ""},
+		{"B200", "fp8", "agg", "", 8192, "flashinfer_trtllm"}, {"B300", "fp8", "agg", "", 1024, "flashinfer_trtllm"},
+		{"B200", "fp4", "agg", "", 1024, ""}, {"H200", "fp8", "agg", "", 1024, ""},
+		{"B200", "fp8", "disagg", "", 1024, "flashinfer_trtllm"}, {"B200", "fp8", "disagg", "", 8192, ""},
+		{"MI300X", "fp8", "agg", "2026-01-05", 1024, ""}, {"MI300X", "fp8", "agg", "2026-01-23", 1024, "aiter_triton"}, {"MI300X", "fp8", "agg", "2026-05-18", 1024, ""},
 	} {
 		f := facts{model: "DeepSeek-R1-0528", system: c.system, engine: "sglang", weights: c.weights, mode: c.mode, day: c.day}
+		f.lengths.Input = c.input
 		if got := of.options(&f)[productsOption]; got != c.told {
 			t.Errorf("%+v: %q", c, got)
 		}
