@@ -112,6 +112,9 @@ func TestToldProducts(t *testing.T) {
 		if got := of.options(&f)[productsOption]; got != c.told {
 			t.Errorf("%+v: %q", c, got)
 		}
+		if cache := of.options(&f)["kv-cache-dtype"]; c.system == "MI300X" && (cache == "fp8") != (c.day > "2026-01-21") {
+			t.Errorf("%+v: a cache of %s", c, cache)
+		}
 	}
 	const head = "model,system,engine,precision,concurrency,isl,osl,tp,fp8-gemm-backend,ttft_ms,tpot_ms\n"
 	row := "DeepSeek-V3,B200,sglang,fp8_block,1,3000,300,8,"
