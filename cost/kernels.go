@@ -28,7 +28,9 @@ type kernels struct {
 	bound [modulePlaces]*kernel.Bound
 	// library is the product of 16 bits where an engine runs those of 8 in the same library; nil: it does not.
 	library [modulePlaces]kernel.Timing
-	paces   [modulePlaces][kernel.PeakCount]kernel.Pace
+	// told are the kernels of products of blocks that fall short of those of the tables.
+	told  [modulePlaces]plan.Kernels
+	paces [modulePlaces][kernel.PeakCount]kernel.Pace
 
 	formula bool // collectives take that of the network
 
@@ -104,7 +106,10 @@ func (k *kernels) bind(prec *plan.Precision, engine bool) {
 	dispatch, combine := prec.Exchanged(engine)
 	for m := range model.ModuleCount {
 		f := k.unpacked(prec.Of(m))
-		k.library[m] = nil
+		k.library[m], k.told[m] = nil, plan.Kernels{}
+		if f.Type == narrowType && f.Weight > narrowBytes {
+			k.told[m] = prec.Told
+		}
 		if prec.Library && f.Type == narrowType && f.Weight == narrowBytes {
 			k.library[m], _ = k.set.Bind(kernel.Types{Matrix: k.wide, Wide: k.wide}).For(kernel.Use{Slot: kernel.Gemm})
 		}
@@ -152,6 +157,22 @@ func (k *kernels) byLibrary(o *op.Op, u kernel.Use) float64 {
 	return k.library[m].Seconds(&pace, &half)
 }
 
+// byTold is the least time of a product of blocks in the kernels that a server runs, 0 where they are those of the tables. Products of few
+// tokens read their weights in the time of the tables.
+func (k *kernels) byTold(o *op.Op, u kernel.Use) (least float64) {
+	t, s := &k.told[o.Module%modulePlaces], &o.Shape
+	if u.Slot != kernel.Gemm {
+		return 0
+	}
+	if t.TFlops > 0 {
+		least = 2 * s.M * s.N * s.K * s.Count / (t.TFlops * flopsPerTFlop)
+	}
+	if s.N*s.Count == t.N && s.K == t.K {
+		least = max(least, t.Seconds)
+	}
+	return least
+}
+
 // cacheTypes are the number types of a KV cache, by the bytes of an element.
 var cacheTypes = map[float64]string{1: "float8", 2: "bfloat16"}
 
@@ -180,7 +201,7 @@ func (k *kernels) seconds(o *op.Op) (float64, bool) {
 		if k.slower {
 			seconds = k.here(seconds, o.Kernels[i])
 		}
-		return seconds, true
+		return max(seconds, k.byTold(o, o.Kernels[i])), true
 	}
 	return 0, false
 }

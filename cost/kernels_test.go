@@ -368,6 +368,40 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
+// TestBlockProducts: in kernels that reach no more than 1 MFLOP/s, a product of 10 × 20 × 30 of weights with scales of blocks takes its
+// 2·10·20·30 operations at that rate, and one whose weights take longer to read what the tables say; weights with one scale do not meet them.
+// Kernels that are not tuned for 20 × 30 take two seconds for it, and nothing more for other weights.
+func TestBlockProducts(t *testing.T) {
+	here := kernel.Surface{Axes: [][]float64{{10}, {20}, {30}}, Slowdown: []float64{1}}
+	set := &kernel.Set{System: "chip", Errors: map[string]float64{"gemm.float8": 0.1}, Gemm: map[string]*kernel.GemmModel{
+		"float8": {Base: kernel.Base{Latency: 1e-3, Norm: 1, Compute: here, Memory: here}, Weight: 1, Input: 1, Output: 2}}}
+	const work, moved = 2 * 10 * 20 * 30, 10*30 + 20*30 + 2*10*20
+	const table = 1e-3 + work*0.5e-12 + moved*1e-9
+	const blocks = 1 + 4./(128*128)
+	for _, c := range []struct {
+		weight float64
+		told   plan.Kernels
+		want   float64
+	}{
+		{blocks, plan.Kernels{TFlops: 1e-6}, work / 1e6}, {blocks, plan.Kernels{TFlops: 1e-2}, table}, {blocks, plan.Kernels{}, table}, {1, plan.Kernels{TFlops: 1e-6}, table},
+		{blocks, plan.Kernels{N: 20, K: 30, Seconds: 2}, 2}, {blocks, plan.Kernels{N: 20, K: 31, Seconds: 2}, table}, {1, plan.Kernels{N: 20, K: 30, Seconds: 2}, table},
+	} {
+		fp8 := bf16
+		fp8.Weight, fp8.Activation, fp8.MatrixType, fp8.Told = c.weight, 1, "float8", c.told
+		system := chip(set)
+		system.Matrix["float8"] = hardware.MatrixEngine{TFlops: 2, Calibration: 1, Efficiency: hardware.ShapeTable{{Efficiency: 1}}}
+		p, err := NewPricer(system, &fp8, &assume.Reference, op.Prefill)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := operator(op.QKV, kernel.Shape{M: 10, N: 20, K: 30, Count: 1})
+		near(t, fmt.Sprintf("%+v", c), p.Price(o).Time, c.want)
+		if _, level := p.ErrorOf(o); (level == Extrapolated) != (c.weight > 1 && (c.told.TFlops > 0 || c.told.K == 30)) {
+			t.Errorf("%+v: %v", c, level)
+		}
+	}
+}
+
 // TestLibraryMeasured: products that were measured in 16 and in 8 bits with cuBLAS.
 func TestLibraryMeasured(t *testing.T) {
 	f, err := os.Open("../measure/H200/ops.csv")

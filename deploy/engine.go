@@ -58,6 +58,8 @@ type Told struct {
 	Captured int
 	// CapturedPrompts is the tokens of the largest step with prompts that is.
 	CapturedPrompts int
+	// Products is the kernels of products of blocks of 8 bits, as the engine calls them; empty: those that it chooses.
+	Products string
 	// Attention is the attention backend, of one phase where that is told apart.
 	Attention, PrefillAttention, DecodeAttention string
 }

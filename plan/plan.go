@@ -158,8 +158,17 @@ type Precision struct {
 	Library bool
 	// PrefillBy and DecodeBy are the software whose kernels attention takes, as kernel.Asked has them.
 	PrefillBy, DecodeBy string
+	// Told are the kernels of products of weights with scales of blocks that a server runs in place of those of the tables.
+	Told Kernels
 	// Name is the format of the narrowest weights as engines know it; empty: as their bytes say.
 	Name string
+}
+
+// Kernels are how kernels of products fall short of others; the zero value does not.
+type Kernels struct {
+	TFlops  float64 // TFLOP/s at most; 0: any
+	N, K    float64 // the weights that they are not tuned for; 0: none
+	Seconds float64 // what a product with those takes at least
 }
 
 // Product is how the weights of a module are stored, and what they are multiplied with.

@@ -114,3 +114,38 @@ func TestPromptTokens(t *testing.T) {
 		t.Errorf("TTFT %v and %v ms, TPOT %v and %v", made[ttft].Predicted, usual[ttft].Predicted, made[tpot].Predicted, usual[tpot].Predicted)
 	}
 }
+
+// TestToldProducts: InferenceX's servers of DeepSeek-R1 in FP8 on Blackwell do not run DeepGEMM, others do; those on MI300X ran the kernels of
+// SGLang 0.5.7 to 0.5.9 as long as it took their images. What a row says of itself counts the same, and its prompts take longer.
+func TestToldProducts(t *testing.T) {
+	of := benchmarkNamed("InferenceX")
+	for _, c := range []struct {
+		system, weights, mode, day string
+		input                      int
+		told                       string
+	}{
+		{"B200", "fp8", "agg", "", 8192, "flashinfer_trtllm"}, {"B300", "fp8", "agg", "", 1024, "flashinfer_trtllm"},
+		{"B200", "fp4", "agg", "", 1024, ""}, {"H200", "fp8", "agg", "", 1024, ""},
+		{"B200", "fp8", "disagg", "", 1024, "flashinfer_trtllm"}, {"B200", "fp8", "disagg", "", 8192, ""},
+		{"MI300X", "fp8", "agg", "2026-01-05", 1024, ""}, {"MI300X", "fp8", "agg", "2026-01-23", 1024, "aiter_triton"}, {"MI300X", "fp8", "agg", "2026-05-18", 1024, ""},
+	} {
+		f := facts{model: "DeepSeek-R1-0528", system: c.system, engine: "sglang", weights: c.weights, mode: c.mode, day: c.day}
+		f.lengths.Input = c.input
+		if got := of.options(&f)[productsOption]; got != c.told {
+			t.Errorf("%+v: %q", c, got)
+		}
+		if cache := of.options(&f)["kv-cache-dtype"]; c.system == "MI300X" && (cache == "fp8") != (c.day > "2026-01-21") {
+			t.Errorf("%+v: a cache of %s", c, cache)
+		}
+	}
+	const head = "model,system,engine,precision,concurrency,isl,osl,tp,fp8-gemm-backend,ttft_ms,tpot_ms\n"
+	row := "DeepSeek-V3,B200,sglang,fp8_block,1,3000,300,8,"
+	r, err := Serving(t.Context(), "made.csv", strings.NewReader(head+row+",1,1\n"+row+"deep_gemm,1,1\n"+row+"flashinfer_trtllm,1,1\n"), question.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ttft := func(i int) float64 { return r.Rows[i].Figures[0].Predicted }
+	if ttft(0) != ttft(1) || ttft(2) < 1.05*ttft(0) {
+		t.Errorf("TTFT is %g, %g with deep_gemm and %g ms with flashinfer_trtllm", ttft(0), ttft(1), ttft(2))
+	}
+}

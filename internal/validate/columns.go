@@ -463,10 +463,13 @@ func (r run) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Le
 // memoryOptions are the names that engines have for the share of the memory that they use.
 var memoryOptions = []string{"mem-fraction-static", "gpu-memory-utilization"}
 
+// productsOption is the option of SGLang for the kernels of products of blocks.
+const productsOption = "fp8-gemm-backend"
+
 // options is what a row tells its engine, in columns of their names or in words such as "max-num-seqs 256".
 func (r run) options() map[string]string {
 	into := map[string]string{}
-	known := slices.Clone(memoryOptions)
+	known := append(slices.Clone(memoryOptions), productsOption)
 	for i := range engine.RunOptions {
 		o := &engine.RunOptions[i]
 		known = append(append(known, o.Setting), slices.Collect(maps.Values(o.Names))...)

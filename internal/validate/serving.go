@@ -418,6 +418,7 @@ func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *bench
 				engine.Tell(&d.Told, name, n, dp) // formats and drafts, which are no such options, are known already
 			}
 		}
+		d.Told.Products = cmp.Or(options[productsOption], d.Told.Products)
 		for _, name := range memoryOptions {
 			if share, err := strconv.ParseFloat(options[name], 64); err == nil && share > 0 && share <= 1 {
 				assumed := *d.Assume
