@@ -34,11 +34,8 @@ for word; do
   if [ "$previous" = --port ]; then port=$word; fi
   previous=$word
 done
-{
-  printf '%s' "$name"
-  printf ' %q' "$@"
-  printf ' | %s %s %s\n' "gpus=${CUDA_VISIBLE_DEVICES:-all}" "side=${VLLM_NIXL_SIDE_CHANNEL_PORT:-}" "at=$ADDRESS"
-} >>"$LOG/calls.$NODE"
+printf -v words ' %q' "$@" # written at once: others write there, too
+printf '%s\n' "$name$words | gpus=${CUDA_VISIBLE_DEVICES:-all} side=${VLLM_NIXL_SIDE_CHANNEL_PORT:-} at=$ADDRESS" >>"$LOG/calls.$NODE"
 for word; do
   if [ "${word##*.}" = yml ]; then cat "$word" >>"$LOG/files"; fi
 done
