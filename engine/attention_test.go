@@ -224,3 +224,22 @@ func attentionDefaults() string {
 	}
 	return b.String()
 }
+
+// TestSectionsOfConfig: the keys of a section of a configuration stand together, since a second one of the same name takes the place of the
+// first when it is read.
+func TestSectionsOfConfig(t *testing.T) {
+	for _, e := range All() {
+		closed := map[string]bool{}
+		last := ""
+		for _, a := range e.config {
+			section, _, _ := strings.Cut(a.option, ".")
+			if section != last {
+				if closed[section] {
+					t.Errorf("%s: %s begins again at %s", e.Name, section, a.option)
+				}
+				closed[last] = true
+				last = section
+			}
+		}
+	}
+}

@@ -54,8 +54,8 @@ var trtllmConfig = []arg{
 		return u.cacheType
 	}},
 	{contextual, "kv_cache_config.tokens_per_block", text("32")},
-	{chooses, "attn_backend", func(u unit) string { return u.attention }},
 	{hasFraction, "kv_cache_config.free_gpu_memory_fraction", fraction},
+	{chooses, "attn_backend", func(u unit) string { return u.attention }},
 	{both(graphs, batched), "cuda_graph_config.enable_padding", text("true")},
 	{both(graphs, batched), "cuda_graph_config.max_batch_size", number(captured)},
 	{both(waits, computes), "batch_wait_timeout_iters", number(func(u unit) int { return u.Told.WaitSteps })},

@@ -167,6 +167,9 @@ func TestCapacityHolds(t *testing.T) {
 // TestCapacityOnGiven: on a given number of processors the best holds with the most to spare, and the same question has the same
 // answer on any number of workers.
 func TestCapacityOnGiven(t *testing.T) {
+	if racing.Enabled {
+		t.Skip("too slow under the race detector; TestInterrupted has the same workers")
+	}
 	c := capacityCase{model: "Llama-3.1-8B", system: "L40S", engine: "vllm", input: 500, output: 50, rate: 10, ttft: "p99:500ms", tpot: "p95:60ms", mode: Both, gpus: 4, objective: Throughput}
 	got, _ := c.give(t)
 	if len(got.Ranked) < 2 {
