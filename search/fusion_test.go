@@ -3,6 +3,7 @@ package search_test
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -142,7 +143,7 @@ func TestFusedIsExact(t *testing.T) {
 			return
 		}
 		found++
-		if want.Decode.Best.Plan.Drafts > 0 {
+		if slices.ContainsFunc(plans, func(pl plan.Plan) bool { return pl.Drafts > 0 }) { // they win too rarely to be counted on
 			withDrafts++
 		}
 		if p.Decode.Batches != nil {
