@@ -117,7 +117,7 @@ func (p *Pricer) kernelOf(o *op.Op) (kernel.Timing, *kernel.Binding, *kernel.Sha
 		return t, b, &k.message, kernel.Whole
 	}
 	for _, u := range o.Kernels {
-		if t, b := k.bound[o.Module%modulePlaces].For(u); t != nil {
+		if t, b := k.timing(o.Module%modulePlaces, u); t != nil {
 			return t, b, &o.Shape, u.Role
 		}
 	}

@@ -11,7 +11,7 @@ func (p *Pricer) Use(o *op.Op) (kernel.Use, bool) {
 		return kernel.Use{}, false
 	}
 	for _, u := range o.Kernels {
-		if t, _ := p.kernels.bound[o.Module%modulePlaces].For(u); t != nil {
+		if t, _ := p.kernels.timing(o.Module%modulePlaces, u); t != nil {
 			return u, true
 		}
 	}

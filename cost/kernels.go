@@ -95,7 +95,7 @@ func (k *kernels) borrow(b *hardware.Borrowed) {
 // here is the time on this chip of a kernel that takes so long at its peaks. What is fused with another is not launched.
 func (k *kernels) here(t float64, u kernel.Use) float64 {
 	t *= k.slow[u.Slot.Kind()]
-	if u.Role == kernel.Whole || u.Role == kernel.Alone {
+	if u.Role == kernel.Whole || u.Role == kernel.Alone || u.Role == kernel.Bare {
 		t += k.launch
 	}
 	return t
@@ -148,7 +148,7 @@ const (
 // median.
 func (k *kernels) byLibrary(o *op.Op, u kernel.Use) float64 {
 	m := o.Module % modulePlaces
-	if k.library[m] == nil || u.Slot != kernel.Gemm {
+	if k.library[m] == nil || u.Slot != kernel.Gemm || u.Role.Included() {
 		return math.Inf(1)
 	}
 	half, pace := o.Shape, k.paces[m][kernel.MatrixPeak]
@@ -161,7 +161,7 @@ func (k *kernels) byLibrary(o *op.Op, u kernel.Use) float64 {
 // tokens read their weights in the time of the tables.
 func (k *kernels) byTold(o *op.Op, u kernel.Use) (least float64) {
 	t, s := &k.told[o.Module%modulePlaces], &o.Shape
-	if u.Slot != kernel.Gemm {
+	if u.Slot != kernel.Gemm || u.Role.Included() {
 		return 0
 	}
 	if t.TFlops > 0 {
@@ -186,11 +186,20 @@ func wideType(s *hardware.System) string {
 	return ""
 }
 
+// timing is the kernel of a use by the format of a module, nil where it is not calibrated. A library that stands in for the products of
+// the tables was measured without the quantisation of what they read.
+func (k *kernels) timing(m model.Module, u kernel.Use) (kernel.Timing, *kernel.Binding) {
+	if u.Role == kernel.Quantised && k.library[m] != nil {
+		return nil, nil
+	}
+	return k.bound[m].For(u)
+}
+
 // seconds is the time of an operator as its kernel takes it: the first that is calibrated; false where none is.
 func (k *kernels) seconds(o *op.Op) (float64, bool) {
 	m := o.Module % modulePlaces
 	for i := range o.Kernels {
-		t, b := k.bound[m].For(o.Kernels[i])
+		t, b := k.timing(m, o.Kernels[i])
 		if t == nil {
 			continue
 		}

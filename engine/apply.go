@@ -69,7 +69,7 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 // Place is the plan of a pool with its tokens and experts where the engine puts them.
 func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 	q := p.Plan
-	q.FusedQuantise = d.Assume.Engine && e.Scheduling.FusesQuantization
+	q.FusedQuantise = d.Assume.Engine && e.Scheduling.fuses(&d.Precision)
 	if d.Told.Captured > 0 && d.Assume.Engine {
 		q.Captured, q.Launch = d.Told.Captured*max(1, q.Attention.DP), e.Scheduling.LaunchSeconds
 		if e.Scheduling.CapturesBy == "sequences" {
@@ -178,6 +178,17 @@ func (e *Engine) cacheBytes(d *deploy.Deployment) float64 {
 		return 1
 	}
 	return 2
+}
+
+// fuses reports whether norms write what products of a precision read.
+func (s *Scheduling) fuses(p *plan.Precision) bool {
+	switch s.FusesQuantization {
+	case "8 bits":
+		return p.Activation == 1
+	case "one scale of 8 bits":
+		return p.Activation == 1 && p.Weight == 1
+	}
+	return false
 }
 
 // narrowCache reports whether servers of quantised weights, with scales of blocks or one, keep an FP8 cache on a system.

@@ -60,8 +60,8 @@ type Scheduling struct {
 	GathersByAllReduce string `json:"gathers_by_all_reduce" required:"true" enum:"always,prefill,never"`
 	// TunesExchange: an exchange for throughput that does not overlap can have more units than its library takes by itself.
 	TunesExchange bool `json:"tunes_exchange" required:"true"`
-	// FusesQuantization: norms and activations write what narrow products behind them read.
-	FusesQuantization bool `json:"fuses_quantization" required:"true"`
+	// FusesQuantization: the products whose inputs norms and activations write narrow. Elsewhere a kernel of its own makes them so.
+	FusesQuantization string `json:"fuses_quantization" required:"true" enum:"8 bits,one scale of 8 bits,never"`
 	// CapturedTokens is the most tokens of a decode step that is captured as one graph, those of all replicas together, in servers
 	// that gather them; the operators of longer ones are launched one by one, each in LaunchSeconds. 0: all are captured, unless a
 	// server is told which; it counts sequences then, or tokens.

@@ -233,7 +233,7 @@ func (e *Evaluator) unlimited() *cost.Pricer {
 
 // fuse adds what operators do within the kernels of others to those that are charged with the time.
 func (p *Part) fuse(pricer *cost.Pricer) {
-	charged := map[kernel.Slot]*Operator{}
+	charged, ahead := map[kernel.Slot]*Operator{}, map[kernel.Slot][]*Operator{}
 	for i := range p.Ops {
 		o := &p.Ops[i]
 		if o.Class == op.Comm {
@@ -243,24 +243,35 @@ func (p *Part) fuse(pricer *cost.Pricer) {
 		if !calibrated {
 			continue
 		}
-		if use.Role != kernel.Within {
+		switch {
+		case use.Role.Included():
+			ahead[use.Slot] = append(ahead[use.Slot], o)
+		case use.Role == kernel.Within:
+			charged[use.Slot].take(o)
+		default:
 			charged[use.Slot] = o
-			continue
+			for _, before := range ahead[use.Slot] {
+				o.take(before)
+			}
+			delete(ahead, use.Slot)
 		}
-		head := charged[use.Slot]
-		if head == nil || head.Repeat != o.Repeat {
-			continue
-		}
-		if head.Unit == o.Unit {
-			head.Fused.Flops += o.Flops
-		}
-		if head.Class == op.Vector {
-			// What an element-wise kernel hands from one operator to the next stays on the chip; its shape says what it moves.
-			head.Fused.Bytes = head.Moved - head.Bytes()
-			continue
-		}
-		head.Fused.Bytes += o.Bytes()
 	}
+}
+
+// take adds to an operator what another one does within its kernel; nil: to none.
+func (o *Operator) take(other *Operator) {
+	if o == nil || o.Repeat != other.Repeat {
+		return
+	}
+	if o.Unit == other.Unit {
+		o.Fused.Flops += other.Flops
+	}
+	if o.Class == op.Vector {
+		// What an element-wise kernel hands from one operator to the next stays on the chip; its shape says what it moves.
+		o.Fused.Bytes = o.Moved - o.Bytes()
+		return
+	}
+	o.Fused.Bytes += other.Bytes()
 }
 
 // comm is the communication of all stages.

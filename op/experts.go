@@ -55,7 +55,7 @@ func (s *stage) experts() {
 	}
 	s.sharedExperts()
 	between := &kinds
-	if !p.Gathered && p.Experts.EP > 1 {
+	if s.exchanges() {
 		between = &exchangedKinds
 		if o := s.quantise(QuantiseTokens, s.cardTokens*hidden); o != nil && s.phase == Decode {
 			o.Kernels = sentQuantised
@@ -84,6 +84,9 @@ func (s *stage) experts() {
 	s.kinds = &kinds
 	s.binary(MLPResidual, normed*s.hidden)
 }
+
+// exchanges reports whether tokens are sent to their experts, which then see them sorted.
+func (s *stage) exchanges() bool { return !s.plan.Gathered && s.plan.Experts.EP > 1 }
 
 // expertBlock is what the experts of a processor do with their tokens: sort them, and multiply up and down.
 func (s *stage) expertBlock(x expertProduct, tokens, hidden, width float64) {

@@ -180,6 +180,8 @@ type Info struct {
 	// Kernels that the operator runs in; those of attention and of exchanges depend on the step, those of messages on their
 	// pattern.
 	Kernels kernel.Uses
+	// Normed: what it reads has been written by a norm or an activation, which may have made it narrow.
+	Normed bool
 }
 
 // Info looks the kind up.
@@ -203,8 +205,7 @@ func KindOf(name string) (Kind, bool) {
 // The kernels of operators.
 var (
 	product          = kernel.Uses{{Slot: kernel.Gemm}}
-	quantising       = kernel.Uses{{Slot: kernel.Quantise}, {Slot: kernel.AddNorm, Role: kernel.Alone}}
-	gating           = kernel.Uses{{Slot: kernel.DeltaGates}, {Slot: kernel.AddNorm, Role: kernel.Alone}}
+	quantising       = kernel.Uses{{Slot: kernel.Gemm, Role: kernel.Quantised}, {Slot: kernel.Quantise}, moving[0]}
 	absorbed         = kernel.Uses{{Slot: kernel.Absorb}, {Slot: kernel.GroupedGemm}}
 	norm             = kernel.Uses{{Slot: kernel.AddNorm}}
 	besideNorm       = kernel.Uses{{Slot: kernel.AddNorm, Role: kernel.Beside}}
@@ -244,7 +245,7 @@ var exchangedKinds = func() [KindCount]Info {
 
 var kinds = [KindCount]Info{
 	InputNorm:             {Name: "input norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
-	QKV:                   {Name: "qkv projection", Block: AttentionBlock, Class: Linear, Kernels: product},
+	QKV:                   {Name: "qkv projection", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
 	QKNormAllReduce:       {Name: "head norm all-reduce", Block: AttentionBlock, Class: Comm, Traffic: TensorTraffic},
 	QueryHeadNorm:         {Name: "query head norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
 	KeyHeadNorm:           {Name: "key head norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
@@ -252,7 +253,7 @@ var kinds = [KindCount]Info{
 	Scores:                {Name: "scores", Block: AttentionBlock, Class: BMM},
 	Softmax:               {Name: "softmax", Block: AttentionBlock, Class: Vector},
 	Values:                {Name: "values", Block: AttentionBlock, Class: BMM},
-	AttentionGate:         {Name: "attention gate", Block: AttentionBlock, Class: Linear, Kernels: product},
+	AttentionGate:         {Name: "attention gate", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
 	AttentionGateSigmoid:  {Name: "attention gate sigmoid", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
 	AttentionGateMultiply: {Name: "attention gate multiply", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
 	OutputProjection:      {Name: "output projection", Block: AttentionBlock, Class: Linear, Kernels: product},
@@ -262,11 +263,11 @@ var kinds = [KindCount]Info{
 	RingExchange:          {Name: "ring exchange", Block: AttentionBlock, Class: Comm, Traffic: ContextTraffic},
 	AttentionResidual:     {Name: "attention residual", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
 
-	QueryDown:       {Name: "query down", Block: AttentionBlock, Class: Linear, Kernels: product},
-	QueryLatentDown: {Name: "query and latent down", Block: AttentionBlock, Class: Linear, Kernels: product},
+	QueryDown:       {Name: "query down", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
+	QueryLatentDown: {Name: "query and latent down", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
 	QueryDownNorm:   {Name: "query norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
-	QueryUp:         {Name: "query up", Block: AttentionBlock, Class: Linear, Kernels: product},
-	LatentDown:      {Name: "latent down", Block: AttentionBlock, Class: Linear, Kernels: product},
+	QueryUp:         {Name: "query up", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
+	LatentDown:      {Name: "latent down", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
 	LatentNorm:      {Name: "latent norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
 	LatentUp:        {Name: "latent up", Block: AttentionBlock, Class: Linear, Kernels: product},
 	LatentUpSplit:   {Name: "latent up split", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
@@ -283,15 +284,15 @@ var kinds = [KindCount]Info{
 	QuantiseHeads:  {Name: "quantise heads", Block: AttentionBlock, Class: Vector, Kernels: quantising},
 	Rotary:         {Name: "rotary and cache write", Block: AttentionBlock, Class: Vector, Kernels: rotating},
 	CacheGrowth:    {Name: "cache growth", Block: AttentionBlock, Class: Vector, Kernels: moving},
-	LinearGates:    {Name: "linear attention gates", Block: AttentionBlock, Class: Vector, Kernels: gating},
+	LinearGates:    {Name: "linear attention gates", Block: AttentionBlock, Class: Vector, Kernels: gating[Prefill]},
 
-	IndexQuery:   {Name: "index query", Block: AttentionBlock, Class: Linear, Kernels: product},
-	IndexKey:     {Name: "index key", Block: AttentionBlock, Class: Linear, Kernels: product},
+	IndexQuery:   {Name: "index query", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
+	IndexKey:     {Name: "index key", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
 	IndexWeights: {Name: "index weights", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: product},
 	IndexScores:  {Name: "index scores", Block: AttentionBlock, Class: BMM},
 	IndexSelect:  {Name: "index select", Block: AttentionBlock, Class: Vector, Kernels: moving},
 
-	LinearInput:      {Name: "linear attention input", Block: AttentionBlock, Class: Linear, Kernels: product},
+	LinearInput:      {Name: "linear attention input", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
 	ShortConvolution: {Name: "short convolution", Block: AttentionBlock, Class: Vector},
 	LinearState:      {Name: "linear attention state", Block: AttentionBlock, Class: BMM},
 	LinearNorm:       {Name: "linear attention norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
@@ -299,13 +300,13 @@ var kinds = [KindCount]Info{
 
 	AttentionInputNorm: {Name: "attention input norm", Block: MLPBlock, Class: Vector, Kernels: norm},
 	MLPNorm:            {Name: "mlp norm", Block: MLPBlock, Class: Vector, Kernels: norm},
-	QuantiseMLP:        {Name: "quantise mlp input", Block: MLPBlock, Class: Vector, Kernels: quantising},
-	GateUp:             {Name: "gate and up", Block: MLPBlock, Class: Linear, Module: model.FeedForwardModule, Kernels: product},
-	Up:                 {Name: "up", Block: MLPBlock, Class: Linear, Module: model.FeedForwardModule, Kernels: product},
+	QuantiseMLP:        {Name: "quantise mlp input", Block: MLPBlock, Class: Vector, Module: model.FeedForwardModule, Kernels: quantising},
+	GateUp:             {Name: "gate and up", Block: MLPBlock, Class: Linear, Module: model.FeedForwardModule, Kernels: product, Normed: true},
+	Up:                 {Name: "up", Block: MLPBlock, Class: Linear, Module: model.FeedForwardModule, Kernels: product, Normed: true},
 	Activation:         {Name: "activation", Block: MLPBlock, Class: Vector, Kernels: activation},
 	GateMultiply:       {Name: "gate multiply", Block: MLPBlock, Class: Vector, Kernels: withinActivation},
-	QuantiseInner:      {Name: "quantise inner", Block: MLPBlock, Class: Vector, Kernels: quantising},
-	Down:               {Name: "down", Block: MLPBlock, Class: Linear, Module: model.FeedForwardModule, Kernels: product},
+	QuantiseInner:      {Name: "quantise inner", Block: MLPBlock, Class: Vector, Module: model.FeedForwardModule, Kernels: quantising},
+	Down:               {Name: "down", Block: MLPBlock, Class: Linear, Module: model.FeedForwardModule, Kernels: product, Normed: true},
 	MLPAllReduce:       {Name: "mlp all-reduce", Block: MLPBlock, Class: Comm, Traffic: TensorTraffic},
 	MLPGather:          {Name: "mlp all-gather", Block: MLPBlock, Class: Comm, Traffic: SequenceTraffic},
 	MLPScatter:         {Name: "mlp reduce-scatter", Block: MLPBlock, Class: Comm, Traffic: SequenceTraffic},
@@ -313,8 +314,8 @@ var kinds = [KindCount]Info{
 
 	Router:             {Name: "router", Block: MLPBlock, Class: Linear, Module: model.EndModule, Kernels: product},
 	GateWeights:        {Name: "gate weights", Block: MLPBlock, Class: Vector, Kernels: besideNorm},
-	ExpertSelection:    {Name: "expert selection", Block: MLPBlock, Class: Vector, Kernels: moving},
-	QuantiseTokens:     {Name: "quantise tokens", Block: MLPBlock, Class: Vector, Kernels: quantising},
+	ExpertSelection:    {Name: "expert selection", Block: MLPBlock, Class: Vector, Module: model.ExpertModule, Kernels: moving},
+	QuantiseTokens:     {Name: "quantise tokens", Block: MLPBlock, Class: Vector, Kernels: quantisingSent},
 	ExpertAlign:        {Name: "expert sort", Block: MLPBlock, Class: Vector, Kernels: expertSort},
 	ExpertPermute:      {Name: "expert permute", Block: MLPBlock, Class: Vector, Kernels: expertCopy},
 	Dispatch:           {Name: "dispatch", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
@@ -331,13 +332,13 @@ var kinds = [KindCount]Info{
 	ExpertNarrow:       {Name: "expert narrow", Block: MLPBlock, Class: Linear, Module: model.ExpertModule, Kernels: product},
 	ExpertWiden:        {Name: "expert widen", Block: MLPBlock, Class: Linear, Module: model.ExpertModule, Kernels: product},
 
-	QuantiseShared:      {Name: "quantise shared input", Block: MLPBlock, Class: Vector, Kernels: quantising},
-	SharedGateUp:        {Name: "shared gate and up", Block: MLPBlock, Class: Linear, Module: model.SharedModule, Kernels: product},
-	SharedUp:            {Name: "shared up", Block: MLPBlock, Class: Linear, Module: model.SharedModule, Kernels: product},
+	QuantiseShared:      {Name: "quantise shared input", Block: MLPBlock, Class: Vector, Module: model.SharedModule, Kernels: quantising},
+	SharedGateUp:        {Name: "shared gate and up", Block: MLPBlock, Class: Linear, Module: model.SharedModule, Kernels: product, Normed: true},
+	SharedUp:            {Name: "shared up", Block: MLPBlock, Class: Linear, Module: model.SharedModule, Kernels: product, Normed: true},
 	SharedActivation:    {Name: "shared activation", Block: MLPBlock, Class: Vector, Kernels: activation},
 	SharedGateMultiply:  {Name: "shared gate multiply", Block: MLPBlock, Class: Vector, Kernels: withinActivation},
-	QuantiseSharedInner: {Name: "quantise shared inner", Block: MLPBlock, Class: Vector, Kernels: quantising},
-	SharedDown:          {Name: "shared down", Block: MLPBlock, Class: Linear, Module: model.SharedModule, Kernels: product},
+	QuantiseSharedInner: {Name: "quantise shared inner", Block: MLPBlock, Class: Vector, Module: model.SharedModule, Kernels: quantising},
+	SharedDown:          {Name: "shared down", Block: MLPBlock, Class: Linear, Module: model.SharedModule, Kernels: product, Normed: true},
 
 	Embedding:    {Name: "embedding", Block: MLPBlock, Class: Vector, Kernels: moving},
 	FinalNorm:    {Name: "final norm", Block: MLPBlock, Class: Vector, Kernels: norm},

@@ -40,6 +40,9 @@ func (s *stage) linear(k Kind, m, in, out float64) {
 // the shape of the product.
 func (s *stage) linears(k Kind, count, rows, m, in, out float64) {
 	o := s.add(k, MatrixUnit)
+	if s.plan.FusedQuantise && s.kinds[k].Normed {
+		o.Kernels[0].Role = kernel.Bare
+	}
 	f := &s.formats[o.Module]
 	o.Flops = 2 * m * in * out
 	o.Weights = count * in * out * f.Weight

@@ -43,6 +43,9 @@ func (s *stage) rotate(q, k, kv float64) {
 		return // positions are learned, and part of the embedding; the cache grows by itself
 	}
 	o := s.add(Rotary, VectorUnit)
+	if s.phase == Decode && s.attn.Kind == model.Latent && s.absorbs(Decode) {
+		o.Kernels = rotatingLatent
+	}
 	o.Flops = 3 * s.tokens * (q + k)
 	o.Activations = s.tokens * (2*q + kv) * s.r
 	o.Cache = s.tokens * kv * s.c
@@ -63,7 +66,9 @@ func (s *stage) choose(wanted float64) {
 func (s *stage) selectExperts(routed, topK float64) {
 	o := s.unary(ExpertSelection, s.tokens*routed, softmaxFlops)
 	if s.assume.SmallKernels {
-		o.Kernels = selecting
+		if o.Kernels = selecting; s.exchanges() {
+			o.Kernels = selectingSent
+		}
 		o.Rows, o.Moved = s.tokens, s.tokens*(routed*s.r+topK*choice)
 	}
 }
@@ -93,6 +98,7 @@ func (s *stage) deltaGates(heads float64) {
 		return
 	}
 	o := s.add(LinearGates, VectorUnit)
+	o.Kernels = gating[s.phase]
 	o.Flops = 8 * s.tokens * heads
 	o.Activations = s.tokens * heads * (2*s.r + 8)
 	o.Output = s.tokens * heads * 8
@@ -101,9 +107,17 @@ func (s *stage) deltaGates(heads float64) {
 
 // Kernels of the small operators. Blocks of experts contain what belongs to them.
 var (
-	selecting = kernel.Uses{{Slot: kernel.TopK}, moving[0]}
-	sampling  = kernel.Uses{{Slot: kernel.ArgMax}, moving[0]}
-	rotating  = kernel.Uses{{Slot: kernel.RopeCache}, moving[0]}
+	// Tokens that an exchange sends are chosen for before it.
+	selecting     = kernel.Uses{{Slot: kernel.Experts, Role: kernel.Routed}, {Slot: kernel.TopK}, moving[0]}
+	selectingSent = kernel.Uses{{Slot: kernel.TopK}, moving[0]}
+	gating        = [PhaseCount]kernel.Uses{
+		Decode:  {{Slot: kernel.LinearDecode, Role: kernel.GatesMade}, {Slot: kernel.DeltaGates}, moving[0]},
+		Prefill: {{Slot: kernel.LinearPrefill, Role: kernel.GatesMade}, {Slot: kernel.DeltaGates}, moving[0]},
+	}
+	sampling       = kernel.Uses{{Slot: kernel.ArgMax}, moving[0]}
+	rotating       = kernel.Uses{{Slot: kernel.RopeCache}, moving[0]}
+	rotatingLatent = kernel.Uses{{Slot: kernel.LatentDecode, Role: kernel.Rotated}, {Slot: kernel.RopeCache}, moving[0]}
+	quantisingSent = kernel.Uses{{Slot: kernel.Quantise}, moving[0]}
 	// The exchange for low latency quantises what it sends.
 	sentQuantised = kernel.Uses{{Slot: kernel.DispatchLowLatency, Role: kernel.Within}, {Slot: kernel.Quantise}, moving[0]}
 )

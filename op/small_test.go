@@ -28,7 +28,7 @@ func TestQuantise(t *testing.T) {
 	o := find(t, list, op.QuantiseInput)
 	bytes(t, "moved", o.Moved, 24*(3+1./32))
 	bytes(t, "result", o.Output, 24)
-	if o.Kernels[0].Slot != kernel.Quantise {
+	if o.Kernels[0] != (kernel.Use{Slot: kernel.Gemm, Role: kernel.Quantised}) || o.Kernels[1].Slot != kernel.Quantise {
 		t.Errorf("runs in %v", o.Kernels)
 	}
 	// Before the output projection, 4 heads of 2 elements; before the products of the dense block.
@@ -42,6 +42,12 @@ func TestQuantise(t *testing.T) {
 		t.Errorf("%d operators quantise behind norms", n)
 	}
 	find(t, list, op.QuantiseHeads)
+	// The products behind are then without what a kernel was measured with; that of the heads is not.
+	for kind, want := range map[op.Kind]kernel.Role{op.QKV: kernel.Bare, op.GateUp: kernel.Bare, op.Down: kernel.Bare, op.OutputProjection: kernel.Whole} {
+		if got := find(t, list, kind).Kernels[0]; got != (kernel.Use{Slot: kernel.Gemm, Role: want}) {
+			t.Errorf("%v runs in %v", kind, got)
+		}
+	}
 	// In 16 bits, and without small kernels, there is nothing to quantise.
 	as := assume.Physical
 	as.SmallKernels = false
@@ -77,6 +83,13 @@ func TestRotary(t *testing.T) {
 	list := lowered(assume.Physical, m, oneRank, decode)
 	kv := float64(a.KVRank + a.RopeDim)
 	bytes(t, "latent", find(t, list, op.Rotary).Moved, 3*((2*float64(a.Heads*a.RopeDim)+kv)*2+kv))
+	// The kernel of latent attention may rotate in decode; in a prefill keys and values are expanded.
+	if got := find(t, list, op.Rotary).Kernels[0]; got != (kernel.Use{Slot: kernel.LatentDecode, Role: kernel.Rotated}) {
+		t.Errorf("rotates in %v", got)
+	}
+	if got := find(t, lowered(assume.Physical, m, oneRank, prefill), op.Rotary).Kernels[0]; got.Slot != kernel.RopeCache {
+		t.Errorf("rotates prompts in %v", got)
+	}
 	if n := len(only(list, op.KeyRotate)); n > 0 {
 		t.Errorf("%d keys are rotated again", n)
 	}
@@ -126,6 +139,14 @@ func TestSelection(t *testing.T) {
 	o := find(t, lowered(assume.Physical, m, one, decode), op.ExpertSelection)
 	bytes(t, "moved", o.Moved, 3*(8*2+2*8))
 	bytes(t, "rows", o.Rows, 3)
+	// A block may route by itself; where tokens are sent to their experts, these are chosen before.
+	if want := (kernel.Use{Slot: kernel.Experts, Role: kernel.Routed}); o.Kernels[0] != want || o.Kernels[1].Slot != kernel.TopK {
+		t.Errorf("runs in %v", o.Kernels)
+	}
+	wide := plan.Plan{Attention: plan.Layout{DP: 2, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 1, DP: 1}, Batch: three, Pipelined: true}
+	if o := find(t, lowered(assume.Physical, m, wide, decode), op.ExpertSelection); o.Kernels[0].Slot != kernel.TopK {
+		t.Errorf("before an exchange: %v", o.Kernels)
+	}
 }
 
 // TestNarrowIndex: a key of 128 elements takes 132 bytes: 128 of 8 bits and a scale. Its scores are computed in 8 bits.
@@ -149,4 +170,10 @@ func TestDeltaGates(t *testing.T) {
 	m := dense(model.Attention{Kind: model.GatedDelta, Heads: 4, KVHeads: 2, HeadDim: 2, ValueDim: 3, Conv: 4}, model.Gated)
 	o := find(t, lowered(assume.Physical, m, oneRank, decode), op.LinearGates)
 	bytes(t, "moved", o.Moved, 3*4*(2*2+2*4))
+	for g, slot := range map[op.Group]kernel.Slot{decode: kernel.LinearDecode, prefill: kernel.LinearPrefill} {
+		o := find(t, lowered(assume.Physical, m, oneRank, g), op.LinearGates)
+		if o.Kernels[0] != (kernel.Use{Slot: slot, Role: kernel.GatesMade}) || o.Kernels[1].Slot != kernel.DeltaGates {
+			t.Errorf("gates are made in %v", o.Kernels)
+		}
+	}
 }

@@ -36,8 +36,11 @@ type Bound struct {
 	Launch float64
 }
 
-// slotPlaces is the slots rounded up to a power of two, which makes an index cheap to bound.
-const slotPlaces = 64
+// slotPlaces and rolePlaces are the slots and roles rounded up to a power of two, which makes an index cheap to bound.
+const (
+	slotPlaces = 64
+	rolePlaces = 16
+)
 
 // Binding is one kernel of a deployment. The zero value is one that is not calibrated.
 type Binding struct {
@@ -50,7 +53,7 @@ type Binding struct {
 	// Of communication: the most nodes, and the largest group (0: any) that were measured.
 	Nodes, Ranks float64
 
-	timing [RoleCount]Timing
+	timing [rolePlaces]Timing
 }
 
 // reaching is kernels that communicate.
@@ -61,7 +64,7 @@ type reaching interface {
 // For is the kernel of a use and its timing for that role, nil where it is not calibrated.
 func (b *Bound) For(u Use) (Timing, *Binding) {
 	k := &b.slots[u.Slot%slotPlaces]
-	return k.timing[u.Role%RoleCount], k
+	return k.timing[u.Role%rolePlaces], k
 }
 
 // ready is what has been prepared of a set.
@@ -151,7 +154,13 @@ func (r *slot) bound(s *Set, t *Types, keys []string) (b Binding) {
 		whole = all
 	}
 	b = Binding{Section: r.section.key, Key: keys[0], Peak: r.peak}
-	b.timing[Whole], b.timing[Within] = whole, charged{}
+	b.timing[Whole], b.timing[Within], b.timing[Bare] = whole, charged{}, whole
+	b.include(r.section, s, keys)
+	if c := s.Elementwise[quantiseKey]; c != nil && b.timing[Quantised] != nil {
+		if q, err := c.prepare(); err == nil {
+			b.timing[Bare] = bare{whole, q}
+		}
+	}
 	if c, ok := whole.(*curveTiming); ok {
 		b.timing[Beside], b.timing[Alone] = fusedTiming{c}, c.alone()
 	}

@@ -14,6 +14,8 @@ type Base struct {
 	// Compute is the slowdown of operations, Memory that of bytes. Their axes depend on the kernel.
 	Compute Surface `json:"compute"`
 	Memory  Surface `json:"memory"`
+	// Includes is what it was measured with besides: quantise, routing, gates, rotary.
+	Includes []string `json:"includes,omitempty"`
 }
 
 // Numbers is how many of them were fitted.
@@ -33,6 +35,9 @@ func (b *Base) sides(flops, bytes Work) (s sides, err error) {
 	}
 	if b.Norm != 1 && b.Norm != 2 && b.Norm != 4 {
 		return s, fmt.Errorf("a norm of %d, not 1, 2 or 4", b.Norm)
+	}
+	if err := checkIncludes(b.Includes); err != nil {
+		return s, err
 	}
 	s.latency, s.norm = b.Latency, b.Norm
 	if s.compute, err = newGrid(&b.Compute, flops); err != nil {

@@ -88,7 +88,7 @@ var table = [SlotCount]slot{
 	ConvolutionPrefill: convolutionPrefillSlot,
 	AddNorm:            addNormSlot,
 	SiluMul:            siluMulSlot,
-	Quantise:           smallSlot("quantise", "bytes", "quantisation of what narrow products read, in groups of 128"),
+	Quantise:           smallSlot(quantiseKey, "bytes", "quantisation of what narrow products read, in groups of 128"),
 	RopeCache:          smallSlot("rope_cache", "bytes", "rotary positions, and new keys and values written to the cache"),
 	TopK:               smallSlot("topk", smallRows, "the choice of experts from what the router says"),
 	Align:              smallSlot("align", smallRows, "rows sorted by expert, where no block contains it"),

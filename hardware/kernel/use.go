@@ -9,6 +9,15 @@ const (
 	Within             // part of a kernel whose time is charged to another operator: it takes none of its own
 	Beside             // fused with a kernel that moves bytes: its own at no latency
 	Alone              // a kernel of its own that only moves bytes, at the rate of the slot's kernel
+
+	// Part of the kernel behind where that was measured with it, which include.go says; otherwise none.
+	Quantised // what a product reads is made narrow
+	Routed    // experts are chosen
+	GatesMade // decay and strength of linear attention are made
+	Rotated   // queries and keys get their positions, and the cache grows
+
+	// Bare is the whole kernel without the quantisation of its input, where that was measured with it.
+	Bare
 	RoleCount
 )
 

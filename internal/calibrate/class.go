@@ -88,6 +88,7 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 			uncovered += len(part)
 			continue
 		}
+		include(m, &part[0])
 		results = append(results, Result{
 			Class: c.slot.Name(), Kernel: c.software(), Type: c.numberType, Numbers: m.Numbers(), Validation: v,
 			slot: c.slot, row: &part[0], rows: part, model: m,
