@@ -186,4 +186,3 @@ func bareModels[M any](models map[string]*M, base func(*M) *kernel.Base) map[str
 	}
 	return out
 }
-
