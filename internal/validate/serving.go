@@ -433,6 +433,11 @@ func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *bench
 	if r.tune != nil {
 		r.tune(e.Name, &d.Engine.Scheduling)
 	}
+	if share := d.ServerShare(d.Of(op.Decode)); share > 0 && !d.Split() && d.Assume.MemoryFraction == assume.Physical.MemoryFraction {
+		// Nobody has told the server, nor assumed anything: it takes what it takes by itself. The recipes of pools tell theirs.
+		assumed := *d.Assume
+		assumed.MemoryFraction, d.Assume = share, &assumed
+	}
 	ranks := d.Of(op.Decode).Ranks()
 	for i := range d.Pools {
 		d.Pools[i].Plan.Batch = plan.Batch{Count: 1, Size: max(1, (r.load.Clients+ranks-1)/ranks)}
