@@ -431,6 +431,7 @@ func (r run) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Le
 		return nil, n
 	}
 	b := stated
+	b.worded = true
 	for i := range spreads {
 		s := &spreads[i]
 		at := s.words.FindStringSubmatchIndex(words)

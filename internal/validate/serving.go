@@ -336,6 +336,7 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	if len(r.problems) > 0 {
 		return nil, document.Join(r.problems...)
 	}
+	d.Untold = bench.worded && !bench.Recipes
 	settle := func(e *engine.Engine) deploy.Deployment { return run.settled(d, e, bench, cells) }
 	if r.unsized {
 		if err := run.fewest(&d, settle(engines[0])); err != nil {
