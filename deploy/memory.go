@@ -24,11 +24,11 @@ type Memory struct {
 
 // Leaves is the memory that a server leaves for steps and graphs where it is told no share, in MiB.
 type Leaves struct {
-	MiB       float64 `json:"mib" required:"true"`
-	TokenMiB  float64 `json:"token_mib" required:"true"`  // for each token of a step
-	RankMiB   float64 `json:"rank_mib" required:"true"`   // for each rank of a server
-	ReplicMiB float64 `json:"replic_mib" required:"true"` // for each rank that is a replica of attention, where there are several
-	LeastMiB  float64 `json:"least_mib" required:"true"`
+	MiB        float64 `json:"mib" required:"true"`
+	TokenMiB   float64 `json:"token_mib" required:"true"`   // for each token of a step
+	RankMiB    float64 `json:"rank_mib" required:"true"`    // for each rank of a server
+	ReplicaMiB float64 `json:"replica_mib" required:"true"` // for each rank that is a replica of attention, where there are several
+	LeastMiB   float64 `json:"least_mib" required:"true"`
 	// Processors of LargeGiB and more compute LargeTokens at a time where a server is not told.
 	LargeGiB    float64 `json:"large_gib" required:"true"`
 	LargeTokens int     `json:"large_tokens" required:"true"`
@@ -48,7 +48,7 @@ func (d *Deployment) ServerShare(pool *Pool) float64 {
 	}
 	left := l.MiB + l.TokenMiB*float64(tokens) + l.RankMiB*float64(cut.Procs())
 	if cut.DP > 1 {
-		left += l.ReplicMiB * float64(cut.DP)
+		left += l.ReplicaMiB * float64(cut.DP)
 	}
 	const mib, decimals = 1024, 1e3
 	return math.Round(decimals*(1-max(left, l.LeastMiB)/(mib*gib))) / decimals

@@ -617,3 +617,32 @@ func TestFill(t *testing.T) {
 		t.Errorf("batch %d, %v", c.point.Batch, err)
 	}
 }
+
+// TestStarts: what servers print of their caches when they start is predicted to within 5%, but for two models: one whose cache has
+// several pools, and one whose weights an engine fills up. A line that has no prediction says why.
+func TestStarts(t *testing.T) {
+	var table Table
+	if err := table.read(t.Context(), "starts.csv", bytes.NewReader(starts)); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.Predict(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	caches := 0
+	for i := range table.Rows {
+		r := &table.Rows[i]
+		if !strings.HasPrefix(r.column("url"), "https://") || !r.Has() && r.Reason == "" {
+			t.Errorf("%s: %q, %q", r.label(), r.column("url"), r.Reason)
+		}
+		if !r.Has() || r.asks == weightMemory || slices.Contains([]string{"DeepSeek-V4-Pro", "gpt-oss-120b"}, r.column("model")) {
+			continue
+		}
+		caches++
+		if !r.Within(0.05) {
+			t.Errorf("%s: %v, printed %v", r.label(), r.Predicted, r.Value)
+		}
+	}
+	if caches < 9 {
+		t.Errorf("%d caches", caches)
+	}
+}
