@@ -72,7 +72,9 @@ type Deployment struct {
 	// Acceptance is the share of drafted tokens that are accepted, by position in the draft.
 	Acceptance []float64
 	// Told is what servers are told; Engine the facts of the engine, as it has applied them.
-	Told   Told
+	Told Told
+	// Untold: what the server was told, and which version of it ran, is not known; it is taken to be as the engine has it.
+	Untold bool
 	Engine Engine
 	Fitted Fit // what measurements of it correct
 	// Pools is one pool that does both phases, or one for the prefill and one for the decode.

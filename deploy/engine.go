@@ -49,6 +49,8 @@ type Scheduling struct {
 	// HandoverSeconds is what servers of one phase take in place of FirstSeconds: the router, both servers and the way between
 	// them, besides the transfer.
 	HandoverSeconds float64 `json:"handover_seconds" required:"true"`
+
+	Memory Memory `json:"memory" required:"true"`
 }
 
 // Told is what a server is told of its scheduling, in place of what the engine has by itself; 0: nothing.

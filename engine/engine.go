@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"maps"
@@ -88,6 +89,7 @@ type Earlier struct {
 	CapturedTokens     int     `json:"captured_tokens" required:"true"`
 	LaunchSeconds      float64 `json:"launch_seconds" required:"true"`
 	PieceSeconds       float64 `json:"piece_seconds"` // of its ports
+	LogitBytes         float64 `json:"logit_bytes"`   // 0: as now
 	Source             string  `json:"source" required:"true" nonempty:"true"`
 }
 
@@ -214,6 +216,7 @@ func (e *Engine) earlier(version string) (*Engine, error) {
 	out := *e
 	out.Scheduling.GathersByAllReduce, out.Scheduling.DraftSeconds = was.GathersByAllReduce, was.DraftSeconds
 	out.Scheduling.CapturedTokens, out.Scheduling.LaunchSeconds = was.CapturedTokens, was.LaunchSeconds
+	out.Scheduling.Memory.LogitBytes = cmp.Or(was.LogitBytes, e.Scheduling.Memory.LogitBytes)
 	out.Attention = e.Attention.then(version)
 	out.Ports = maps.Clone(e.Ports)
 	for maker, port := range out.Ports {

@@ -87,9 +87,9 @@ func TestAnotherChip(t *testing.T) {
 }
 
 // TestBand: kernels off by 0.06 and a whole off by 0.08 besides are off by 0.1 together, 10.5%, of which the nearest rung is
-// 10^(-20/20), 10%; eight times the processors and experts add their terms.
+// 10^(-20/20), 10%; eight times the processors of a dense model, experts on any, drafts and kernels of another chip add their terms.
 func TestBand(t *testing.T) {
-	w := estimate.Width{Base: math.Log(0.08), Experts: math.Log(1.5), Processors: math.Log(2), Drafts: math.Log(4)}
+	w := estimate.Width{Base: math.Log(0.08), Experts: math.Log(1.5), Processors: math.Log(2), Drafts: math.Log(4), Estimated: math.Log(2)}
 	for _, c := range []struct {
 		kernels float64
 		in      estimate.Circumstance
@@ -98,7 +98,8 @@ func TestBand(t *testing.T) {
 	}{
 		{0.06, estimate.Circumstance{Processors: 1}, math.Expm1(0.1), 20},
 		{0, estimate.Circumstance{Processors: 8}, math.Expm1(0.16), 15},
-		{0, estimate.Circumstance{Processors: 64, Experts: true}, math.Expm1(0.48), 4},
+		{0, estimate.Circumstance{Processors: 64, Experts: true}, math.Expm1(0.12), 18},
+		{0, estimate.Circumstance{Processors: 1, Estimated: true}, math.Expm1(0.16), 15},
 		{0, estimate.Circumstance{Drafts: true}, math.Expm1(0.32), 8},
 	} {
 		got := estimate.Confidence{Kernels: c.kernels, Circumstance: c.in}

@@ -29,12 +29,11 @@ func (p *Predictor) CacheTokens(d *deploy.Deployment, pool *deploy.Pool, n workl
 	if m.Cache == 0 {
 		return 0, nil
 	}
-	room := func(bytes float64) float64 { return (bytes - m.WithoutCache()) / m.Cache * tokens }
-	if t := room(s.usable); t >= tokens {
+	if t := d.CacheBytes(&q, &m) / m.Cache * tokens; t >= tokens {
 		return t, nil
 	}
 	// Whoever starts such a server gives it all the memory there is.
-	if t := room(s.all); t >= tokens {
+	if t := (s.all - m.WithoutCache()) / m.Cache * tokens; t >= tokens {
 		return t, nil
 	}
 	return 0, fmt.Errorf("a processor of %s has %s GiB; weights and working space need %s GiB, and the cache of one request %s GiB",

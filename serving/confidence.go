@@ -13,7 +13,10 @@ type Confidence struct{ TTFT, TPOT estimate.Confidence }
 // Confidence is how far a prediction for a deployment under a load can be trusted. The time to the first token rests on the
 // kernels of a prefill step, that per output token on those of a decode step.
 func (p *Predictor) Confidence(d *deploy.Deployment, l workload.Load, seen *Prediction) Confidence {
-	first := estimate.TTFT
+	first, later := estimate.TTFT, estimate.TPOT
+	if d.Untold {
+		first, later = estimate.UntoldTTFT, estimate.UntoldTPOT
+	}
 	if d.Split() {
 		first = estimate.HandedTTFT
 	}
@@ -21,7 +24,7 @@ func (p *Predictor) Confidence(d *deploy.Deployment, l workload.Load, seen *Pred
 	prompts := min(float64(d.Engine.PerStep(l.Lengths.Uncached())), float64(l.Clients)/float64(prefill.Ranks()))
 	return Confidence{
 		TTFT: p.known(first, d, op.Prefill, l.Lengths, prompts),
-		TPOT: p.known(estimate.TPOT, d, op.Decode, l.Lengths, seen.Batch),
+		TPOT: p.known(later, d, op.Decode, l.Lengths, seen.Batch),
 	}
 }
 

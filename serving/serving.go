@@ -81,7 +81,8 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 	pool := d.Of(op.Decode)
 	decode := p.servers[op.Decode].steps(d, &pool.Plan, l.Lengths)
 	rules := d.Engine.Drafting(pool.Plan.Drafts)
-	room := decode.Room(rules.ReservesOutput)
+	prompts := p.prompts(d, pool, l.Lengths)
+	room := decode.Room(d, pool, &prompts, rules.ReservesOutput)
 	if room < 1 {
 		return Prediction{}, fmt.Errorf("the weights need %s GiB, more than a processor of %s has", number.Plain(decode.weights/estimate.GiB, 4), pool.System.Name)
 	}
@@ -175,8 +176,7 @@ func (p *Predictor) Held(d *deploy.Deployment, n workload.Lengths) float64 {
 type server struct {
 	system *hardware.System
 	moe    bool
-	usable float64 // bytes of memory
-	all    float64
+	all    float64 // bytes of memory
 	phases [op.PhaseCount]*estimate.Evaluator
 	// known is the steps of the plans that were asked for before, at the same lengths.
 	known   map[plan.Plan]*Steps
@@ -192,7 +192,7 @@ type server struct {
 
 func newServer(d *deploy.Deployment, sys *hardware.System) (*server, error) {
 	s := &server{
-		system: sys, moe: d.Model.IsMoE(), usable: d.Assume.Usable(sys.Memory.GiB), all: sys.Memory.GiB * estimate.GiB,
+		system: sys, moe: d.Model.IsMoE(), all: sys.Memory.GiB * estimate.GiB,
 		known: map[plan.Plan]*Steps{}, layers: map[step]estimate.Layered{},
 	}
 	for phase := range op.PhaseCount {

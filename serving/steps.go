@@ -57,9 +57,10 @@ func (s *server) least(d *deploy.Deployment, p *plan.Plan, n workload.Lengths) *
 	return &Steps{server: s, plan: q, lengths: n, layers: s.layers}
 }
 
-// Room is the sequences for which a rank has memory: 0 if not even the weights fit, and at least 1 if they do. A sequence
-// needs room for its whole output where the engine reserves it from the start, else for half of it on average.
-func (s *Steps) Room(reserved bool) float64 {
+// Room is the sequences for which a rank has memory beside the working space of its prompts: 0 if not even the weights fit, and at
+// least 1 if they do. A sequence needs room for its whole output where the engine reserves it from the start, else for half of it
+// on average.
+func (s *Steps) Room(d *deploy.Deployment, pool *deploy.Pool, prompts *estimate.Memory, reserved bool) float64 {
 	if s.weights > s.server.all {
 		return 0
 	}
@@ -71,12 +72,14 @@ func (s *Steps) Room(reserved bool) float64 {
 	if m.Cache == 0 {
 		return math.Inf(1)
 	}
-	room := func(bytes float64) float64 { return (bytes - m.WithoutCache()) / m.Cache }
-	if n := room(s.server.usable); n >= 1 {
+	for b := range m.Working {
+		m.Working[b] = max(m.Working[b], prompts.Working[b])
+	}
+	if n := d.CacheBytes(pool, &m) / m.Cache; n >= 1 {
 		return n
 	}
 	// Whoever starts such a server gives it all the memory there is.
-	return max(1, room(s.server.all))
+	return max(1, (s.server.all-m.WithoutCache())/m.Cache)
 }
 
 // Prefill is the time of a step in which a rank computes a number of prompts, of each so many tokens after those that

@@ -34,6 +34,8 @@ type benchmark struct {
 	Scripts    []script  `json:"scripts" required:"true"`
 	// Recipes: what servers that prefill and decode apart were told stands in a table of its own.
 	Recipes bool `json:"recipes"`
+
+	worded bool // a row describes it
 }
 
 // script is what servers were told by one that a benchmark started them with. What it does not say of a run is any.

@@ -431,6 +431,7 @@ func (r run) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Le
 		return nil, n
 	}
 	b := stated
+	b.worded = true
 	for i := range spreads {
 		s := &spreads[i]
 		at := s.words.FindStringSubmatchIndex(words)
@@ -461,7 +462,7 @@ func (r run) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Le
 }
 
 // memoryOptions are the names that engines have for the share of the memory that they use.
-var memoryOptions = []string{"mem-fraction-static", "gpu-memory-utilization"}
+var memoryOptions = []string{"mem-fraction-static", "gpu-memory-utilization", "free_gpu_memory_fraction"}
 
 // productsOption is the option of SGLang for the kernels of products of blocks.
 const productsOption = "fp8-gemm-backend"

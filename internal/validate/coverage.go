@@ -71,13 +71,16 @@ func share(x float64) string {
 const fewest, most = 0.75, 0.88
 
 // held reports whether a level and each third of its bands hold as many as they should.
-func (c *Coverage) held() bool {
+func (c *Coverage) held() bool { return c.outside() == 0 }
+
+// outside is how many of them hold more or fewer.
+func (c *Coverage) outside() (n int) {
 	for _, x := range append(c.Thirds[:], c.Inside) {
 		if x < fewest || x > most {
-			return false
+			n++
 		}
 	}
-	return true
+	return n
 }
 
 // enoughForThirds is the rows from which on thirds of them say something, enoughToJudge those from which on bands must hold.

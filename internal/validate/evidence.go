@@ -13,14 +13,14 @@ import (
 	"throughline/internal/question"
 )
 
-// evidence are the tables that the widths of bands come from, seen from the root of the project: runs of serving engines, of
-// those with drafts others, as the first table has none, and whole forward passes on H200s.
+// evidence are the tables that the widths of bands come from, seen from the root of the project: runs of serving engines, those with
+// drafts and those whose settings are not told from another table, as the first has none, and whole forward passes on H200s.
 var evidence = struct {
-	serving, drafts string
-	forward         []passes
+	serving, labelled string
+	forward           []passes
 }{
-	serving: "../shared/measurements/silicon/serving.csv",
-	drafts:  "../shared/measurements/silicon/labelled.csv",
+	serving:  "../shared/measurements/silicon/serving.csv",
+	labelled: "../shared/measurements/silicon/labelled.csv",
 	forward: []passes{
 		{"../shared/measurements/h200/forward.csv", ""},
 		{"../shared/measurements/h200/moe/forward.csv", "physical"},
@@ -86,11 +86,11 @@ func Evidence(ctx context.Context, folder string) ([]Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	drafts, err := draftEvidence(ctx, filepath.Join(folder, evidence.drafts))
+	labelled, err := labelledEvidence(ctx, filepath.Join(folder, evidence.labelled))
 	if err != nil {
 		return nil, err
 	}
-	out = append(out, drafts...)
+	out = append(out, labelled...)
 	for _, p := range evidence.forward {
 		q := question.Default()
 		q.System = "H200"
@@ -116,8 +116,9 @@ func Evidence(ctx context.Context, folder string) ([]Sample, error) {
 	return out, nil
 }
 
-// draftEvidence is TPOT of runs with drafts, by where they are from, model and system.
-func draftEvidence(ctx context.Context, name string) ([]Sample, error) {
+// labelledEvidence is what the first table has none of, by where it is from, model and system: TPOT of runs with drafts, and runs of
+// which nobody says what their servers were told.
+func labelledEvidence(ctx context.Context, name string) ([]Sample, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -131,7 +132,7 @@ func draftEvidence(ctx context.Context, name string) ([]Sample, error) {
 		cell := func(column string) string { return r.Rows[i].Cells[slices.Index(r.Header, column)] }
 		r.Rows[i].Group = fmt.Sprintf("%s %s %s", cell("source"), cell("model"), cell("system"))
 	}
-	return slices.DeleteFunc(r.Samples(), func(s Sample) bool { return !s.Circumstance.Drafts }), nil
+	return slices.DeleteFunc(r.Samples(), func(s Sample) bool { return !s.Circumstance.Drafts && s.Quantity < estimate.UntoldTTFT }), nil
 }
 
 // servingEvidence is the runs of serving engines, each once, in groups by model, system and engine.

@@ -18,7 +18,7 @@ func BandsOf(samples []Sample) ([]byte, error) {
 		b.Widths[estimate.Quantities[q]] = w
 	}
 	trusted := Trustworthy(samples)
-	b.Source = fmt.Sprintf("%d predictions of %d groups of serving runs (aiconfigurator, Apache-2.0) and forward passes (H200), and TPOT of runs with drafts that others have published, written by go run ./cmd/bands", len(trusted), len(groupsOf(trusted)))
+	b.Source = fmt.Sprintf("%d predictions of %d groups of serving runs (aiconfigurator, Apache-2.0) and forward passes (H200), TPOT of runs with drafts and runs whose settings are not told, which others have published, written by go run ./cmd/bands", len(trusted), len(groupsOf(trusted)))
 	src, err := json.MarshalIndent(b, "", "  ")
 	return append(src, '\n'), err
 }
@@ -39,6 +39,11 @@ func BandsPage(doc []byte, samples []Sample) ([]byte, error) {
 	list, together := MeanCovered(samples)
 	fmt.Fprintf(&out, "\n%d ways to halve the groups by chance: the mean, and the standard deviation of single ones; in %s of them all levels with %d rows or more hold %s to %s at once, and so do all of their thirds:\n\n", halvings, share(together), enoughToJudge, share(fewest), share(most))
 	halvedTable(&out, list)
+	luck := LuckOf(samples)
+	fmt.Fprintf(&out, "\nBands that are right would do no better. Of errors that are drawn so that bands hold %s of them, in groups that are off together as these are, all levels and thirds hold at once in %s of %d draws where the bands are known, and in %s where widths are found on the other half; %.1f of them are outside on average. What the samples of a group have in common, of the variance of their errors:\n\n| band of | groups | in common |\n| --- | ---:| --- |\n", share(fair), share(luck.Known), halvings, share(luck.Found), luck.Outside)
+	for q, name := range estimate.Quantities {
+		fmt.Fprintf(&out, "| %s | %d | %s |\n", name, luck.Members[q], share(luck.Alike[q]))
+	}
 	fmt.Fprintf(&out, "\nThe doubtful runs judged as well, %d predictions more, which have no part in the widths:\n\n", len(samples)-len(trusted))
 	sides = CrossCovered(samples, groups)
 	coverageTable(&out, Covered(sides[:]...))

@@ -336,6 +336,7 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	if len(r.problems) > 0 {
 		return nil, document.Join(r.problems...)
 	}
+	d.Untold = bench.worded && !bench.Recipes
 	settle := func(e *engine.Engine) deploy.Deployment { return run.settled(d, e, bench, cells) }
 	if r.unsized {
 		if err := run.fewest(&d, settle(engines[0])); err != nil {
@@ -432,6 +433,11 @@ func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *bench
 	d = e.Apply(d)
 	if r.tune != nil {
 		r.tune(e.Name, &d.Engine.Scheduling)
+	}
+	if share := d.ServerShare(d.Of(op.Decode)); share > 0 && !d.Split() && d.Assume.MemoryFraction == assume.Physical.MemoryFraction {
+		// Nobody has told the server, nor assumed anything: it takes what it takes by itself. The recipes of pools tell theirs.
+		assumed := *d.Assume
+		assumed.MemoryFraction, d.Assume = share, &assumed
 	}
 	ranks := d.Of(op.Decode).Ranks()
 	for i := range d.Pools {

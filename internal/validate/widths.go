@@ -23,9 +23,11 @@ const heldBack = 2
 var used = [estimate.QuantityCount][estimate.TermCount]bool{
 	estimate.PrefillStep: {estimate.Base: true},
 	estimate.DecodeStep:  {estimate.Base: true},
-	estimate.TTFT:        {estimate.Base: true, estimate.Experts: true, estimate.Processors: true},
+	estimate.TTFT:        {estimate.Base: true, estimate.Experts: true},
 	estimate.HandedTTFT:  {estimate.Base: true},
-	estimate.TPOT:        {estimate.Base: true, estimate.Experts: true, estimate.Processors: true, estimate.Drafts: true},
+	estimate.TPOT:        {estimate.Base: true, estimate.Experts: true, estimate.Processors: true, estimate.Drafts: true, estimate.Estimated: true},
+	estimate.UntoldTTFT:  {estimate.Base: true},
+	estimate.UntoldTPOT:  {estimate.Base: true},
 }
 
 // FitWidths finds the widths of bands for which a share of samples lies inside, whatever their circumstances: the quantile
@@ -161,20 +163,25 @@ func groupsOf(samples []Sample) []string {
 // CrossCovered judges either half of the groups by widths that were found on the other half: the samples of the halves with
 // those bands. Half are the groups at even places of a list.
 func CrossCovered(samples []Sample, groups []string) [2][]Sample {
-	half := map[string]int{}
-	for i, g := range groups {
-		half[g] = i % 2
-	}
-	var sides [2][]Sample
-	for _, s := range samples {
-		sides[half[s.Group]] = append(sides[half[s.Group]], s)
-	}
+	sides := halved(samples, groups)
 	widths := [2][estimate.QuantityCount]estimate.Width{FitWidths(sides[1]), FitWidths(sides[0])}
 	for i := range sides {
 		for j := range sides[i] {
 			s := &sides[i][j]
 			s.Judge(&widths[i][s.Quantity])
 		}
+	}
+	return sides
+}
+
+// halved is the samples of the groups at even places of a list, and of the others.
+func halved(samples []Sample, groups []string) (sides [2][]Sample) {
+	half := map[string]int{}
+	for i, g := range groups {
+		half[g] = i % 2
+	}
+	for _, s := range samples {
+		sides[half[s.Group]] = append(sides[half[s.Group]], s)
 	}
 	return sides
 }
@@ -201,17 +208,16 @@ func MeanCovered(samples []Sample) (out []Halved, together float64) {
 	groups := groupsOf(samples)
 	random := rand.New(rand.NewPCG(1, 1))
 	for range halvings {
-		all := true
 		random.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
 		sides := CrossCovered(samples, groups)
-		for i, c := range Covered(sides[:]...) {
+		covered := Covered(sides[:]...)
+		for i, c := range covered {
 			if len(out) == i {
 				out = append(out, Halved{Coverage: Coverage{Quantity: c.Quantity, Level: c.Level, Rows: c.Rows}})
 			}
 			out[i].add(&c)
-			all = all && (c.Rows < enoughToJudge || c.held())
 		}
-		if all {
+		if allHeld(covered) {
 			together += 1. / halvings
 		}
 	}

@@ -1,11 +1,13 @@
 package published
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
 	"throughline/collective"
+	"throughline/deploy"
 	"throughline/estimate"
 	"throughline/hardware/kernel"
 	"throughline/internal/point"
@@ -13,6 +15,8 @@ import (
 	"throughline/model"
 	"throughline/op"
 	"throughline/plan"
+	"throughline/serving"
+	"throughline/workload"
 )
 
 // Predict predicts every row that is compared.
@@ -76,6 +80,8 @@ func (p *predictor) value(c *config) (float64, error) {
 		return 0, err
 	}
 	switch c.asks {
+	case cacheTokens, cacheMemory, weightMemory:
+		return c.held(&a.Deployment, a.Load.Lengths)
 	case outputRate, userRate, requestTime:
 		if a.Seen == nil {
 			return 0, fmt.Errorf("%s", a.Remark)
@@ -111,6 +117,25 @@ func (p *predictor) value(c *config) (float64, error) {
 		rate *= c.accepted / estimate.TokensPerStep(a.Deployment.Acceptance, c.point.Drafts)
 	}
 	return c.rate(rate), nil
+}
+
+// held is what a server prints of its memory when it starts.
+func (c *config) held(d *deploy.Deployment, n workload.Lengths) (float64, error) {
+	p, err := serving.NewPredictor(d)
+	if err != nil {
+		return 0, err
+	}
+	pool := d.Of(op.Decode)
+	assumed := *d.Assume
+	assumed.MemoryFraction, d.Assume = cmp.Or(c.share, d.ServerShare(pool)), &assumed
+	m := p.Memory(d, pool, n)
+	switch c.asks {
+	case cacheTokens:
+		return p.CacheTokens(d, pool, n)
+	case cacheMemory:
+		return d.CacheBytes(pool, &m) / estimate.GiB, nil
+	}
+	return (m.Weights[op.AttentionBlock] + m.Weights[op.MLPBlock]) / estimate.GiB, nil
 }
 
 // benchmark is what a run of requests prints.

@@ -93,9 +93,17 @@ type Skipped struct{ Name, Why string }
 //go:embed published.csv
 var builtIn []byte
 
+// starts is what servers print of their memory when they start.
+//
+//go:embed starts.csv
+var starts []byte
+
 // BuiltIn reads the figures that are built into the program.
 func (t *Table) BuiltIn(ctx context.Context) error {
-	return t.read(ctx, "published.csv (built in)", bytes.NewReader(builtIn))
+	if err := t.read(ctx, "published.csv (built in)", bytes.NewReader(builtIn)); err != nil {
+		return err
+	}
+	return t.read(ctx, "starts.csv (built in)", bytes.NewReader(starts))
 }
 
 // ReadFile reads a table, or all tables of a folder. Files in another schema are skipped.

@@ -29,6 +29,7 @@ type config struct {
 	counted   counted  // of an exchange, what its bandwidth counts
 	library   string   // that exchanges, where it is not the one whose kernels were measured
 	run       run      // a benchmark that is simulated; without requests none is
+	share     float64  // of the memory that a server is told to take; 0: none
 	others    []config // layouts of which the best counts besides
 }
 
@@ -61,11 +62,14 @@ var systems = []choice{
 	{all(in("parallelism", `H800|DeepSeek profile`)), "H800"}, // beside figures of an H100
 	{all(in("hardware", `H800`)), "H800"},
 	{all(in("hardware", `GB200`)), "GB200_NVL72"},
+	{all(in("hardware", `GB300`)), "GB300_NVL72"},
 	{all(in("hardware", `B200`)), "B200"},
 	{all(in("hardware", `H200`)), "H200"},
 	{all(in("hardware", `H100`)), "H100_SXM"},
 	{all(in("hardware", `H20-96G|^H20$`)), "H20_96G"},
 	{all(in("hardware", `H20-3e`)), "H20_141G"},
+	{all(in("hardware", `A100`)), "A100_SXM"},
+	{all(in("hardware", `RTX 4090`)), "RTX_4090"},
 	{all(in("hardware", `MI300X`)), "MI300X"},
 	{all(in("hardware", `MI355X`)), "MI355X"},
 	{all(in("hardware", `Ascend 910C`)), "Ascend_910C"},
@@ -75,6 +79,7 @@ var systems = []choice{
 var models = []choice{
 	{all(in("model", `^DeepSeek-V3`)), "DeepSeek-V3"}, // R1 has the same shape
 	{all(in("model", `^DeepSeek.R1`)), "DeepSeek-R1"},
+	{all(in("model", `^Kimi-K2-Thinking`)), "Kimi-K2.5"}, // of the same shape, and in the same formats
 	{all(in("model", `Llama.*405B`)), "Llama-3.1-405B"},
 	{all(in("model", `Llama.*3\.3 70B`)), "Llama-3.1-70B"},
 	{all(in("model", `Llama.*Maverick`)), "Llama-4-Maverick-17B-128E"},
@@ -85,6 +90,9 @@ var engines = []choice{
 	{all(in("parallelism", `DeepSeek profile|DeepSeek's own`)), engine.Generic.Name},
 	{all(in("parallelism", `^TensorRT-LLM`)), "trtllm"}, // of notes on several engines, what a side begins with
 	{all(in("parallelism", `^vLLM`)), "vllm"},
+	{all(in("source", `^SGLang start-up`)), "sglang"},
+	{all(in("source", `^vLLM start-up`), in("notes", `before 0\.17`)), "vllm@0.16"},
+	{all(in("source", `^vLLM start-up`)), "vllm"},
 	{all(in("source", `SGLang|InferSim|inference notes`)), "sglang@0.4"}, // of May to September 2025
 	{nil, engine.Generic.Name},
 }
@@ -97,7 +105,7 @@ var libraries = []choice{{all(in("source", `UCCL`)), "uccl"}}
 var (
 	weights = []choice{
 		{all(in("model", `gpt-oss`)), "fp4"}, {all(in("precision", `W4A8`)), "w4a8"}, {all(in("precision", `FP4`)), "fp4"}, {all(in("precision", `FP8`)), "fp8"},
-		{all(in("precision", `INT8`)), "int8"}, {all(in("precision", `BF16`)), "bf16"},
+		{all(in("precision", `INT8`)), "int8"}, {all(in("precision", `INT4`)), "int4"}, {all(in("precision", `BF16`)), "bf16"},
 	}
 	caches = []choice{
 		{all(in("precision", `FP8 (attn/)?KV`)), "fp8"},
@@ -200,6 +208,7 @@ var (
 	tokensOf   = folded(`(?:(\d+)x)?(\d+) tok`)
 	sequences  = folded(`(?:(\d+)x)?(\d+) req`)
 	clientsOf  = folded(`(?:concurrency|batch) (\d+)`)
+	shareOf    = folded(`memory share (0\.\d+)`)
 	atOnce     = folded(`(\d+) requests at once, weights and cache in (0\.\d+) of the memory`)
 	contextOf  = folded(`\bKV(\d+)`)
 	redundants = folded(`(\d+) redundant`)
@@ -397,6 +406,12 @@ func (c *config) work(row inputs) error {
 	switch c.asks {
 	case dispatchTime, combineTime, dispatchRate, combineRate:
 		return c.exchange(row)
+	case cacheTokens, cacheMemory, weightMemory:
+		p.Input, p.Output, p.Batch = aRequest, 1, 1
+		if m := shareOf.FindStringSubmatch(load); m != nil {
+			c.share, _ = strconv.ParseFloat(m[1], 64)
+		}
+		return nil
 	case outputRate, userRate, requestTime:
 		if isl == 0 || osl == 0 {
 			return errors.New("no lengths of requests")
@@ -443,6 +458,9 @@ func (c *config) work(row inputs) error {
 	}
 	return nil
 }
+
+// aRequest is the tokens of a request that a cache is sized for: windows do not grow with it, so that it matters to models that have them.
+const aRequest = 4096
 
 // clients reads how many wait for answers, or the requests of a benchmark.
 func (c *config) clients(row inputs, load string) error {

@@ -1,6 +1,7 @@
 package published
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -140,10 +141,8 @@ func (p *padded) Seconds(w *simulate.Work) float64 {
 	return p.StepTimes.Seconds(&p.work)
 }
 
-// cacheTokens is the tokens for which a rank has a cache: TensorRT-LLM gives it a share of the memory that the weights and
-// the working space leave, and keeps all tokens also where layers see a window of them, unless it is told the windows
-// (kv_cache_config.max_attention_window), which no overview does. Other servers have what a share of the whole memory leaves beside the
-// weights.
+// cacheTokens is the tokens for which a rank has a cache, with the share that the server is told. TensorRT-LLM keeps all tokens also where
+// layers see a window of them, unless it is told the windows (kv_cache_config.max_attention_window), which no overview does.
 func (r *run) cacheTokens(d deploy.Deployment, n workload.Lengths) (int, error) {
 	d.Model = unwindowed(d.Model)
 	p, err := serving.NewPredictor(&d)
@@ -151,11 +150,10 @@ func (r *run) cacheTokens(d deploy.Deployment, n workload.Lengths) (int, error) 
 		return 0, err
 	}
 	pool := *d.Of(op.Decode)
+	assumed := *d.Assume
+	assumed.MemoryFraction, d.Assume = cmp.Or(r.static, benchFree), &assumed
 	m := p.Memory(&d, &pool, n)
-	free := benchFree * ((pool.System.Memory.GiB-d.Assume.ReserveGiB)*estimate.GiB - m.WithoutCache())
-	if r.static > 0 {
-		free = r.static*pool.System.Memory.GiB*estimate.GiB - m.Weights[op.AttentionBlock] - m.Weights[op.MLPBlock]
-	}
+	free := d.CacheBytes(&pool, &m)
 	sequences := float64(pool.Plan.Sequences(d.Model.IsMoE()))
 	tokens := free / m.Cache * sequences * float64(n.Final())
 	if !(tokens >= float64(n.Final())) {

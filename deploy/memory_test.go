@@ -1,0 +1,79 @@
+package deploy_test
+
+import (
+	"math"
+	"testing"
+
+	"throughline/assume"
+	"throughline/deploy"
+	"throughline/engine"
+	"throughline/estimate"
+	"throughline/hardware"
+	"throughline/internal/test/builtin"
+	"throughline/op"
+	"throughline/plan"
+)
+
+// TestCacheBytes: of a processor of 100 GiB, of which 1 is reserved, 0.8 are gone besides and 0.7 in groups, with 40 GiB of weights and
+// 3 of working space, a server that is told 0.9 has for its cache what its engine counts so. Choosing next tokens takes 6 GiB.
+func TestCacheBytes(t *testing.T) {
+	const gib = estimate.GiB
+	m := estimate.Memory{Cache: 5 * gib}
+	m.Weights[op.AttentionBlock], m.Weights[op.MLPBlock] = 10*gib, 30*gib
+	m.Working[op.AttentionBlock], m.Working[op.MLPBlock] = 1*gib, 3*gib
+	sys := &hardware.System{}
+	sys.Memory.GiB = 100
+	for _, c := range []struct {
+		counts string
+		tp     int
+		logits float64
+		want   float64 // GiB
+	}{
+		{"", 1, 0, 0.9*100 - 1 - 43},
+		{"all", 1, 0, 0.9*100 - 1.8 - 43},
+		{"all", 2, 0, 0.9*100 - 2.5 - 43},
+		{"all", 1, 6, 0.9*100 - 1.8 - 46},
+		{"static", 1, 6, 0.9*98.2 - 40},
+		{"free", 2, 0, 0.9 * (97.5 - 43)},
+	} {
+		shape, _ := builtin.Model(t, "Qwen3-8B")
+		d := deploy.Deployment{Model: shape, Assume: &assume.Physical}
+		d.Engine.Sequences = 1024
+		d.Engine.Memory = deploy.Memory{Counts: c.counts, TakenGiB: 0.8, GroupGiB: 0.7, LogitBytes: c.logits * gib / 1024 / float64(d.Model.Vocab)}
+		pool := deploy.Pool{System: sys, Plan: plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: c.tp}}}
+		if got := d.CacheBytes(&pool, &m) / gib; math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%q over %d, %v GiB to choose: %v GiB, by hand %v", c.counts, c.tp, c.logits, got, c.want)
+		}
+	}
+}
+
+// TestServerShare: SGLang leaves 512 MiB, 1.5 for each token of a step and 2 for each of 512 sequences, 128 for each rank, with
+// replicas of attention 2304 for each; vLLM and TensorRT-LLM take nine tenths.
+func TestServerShare(t *testing.T) {
+	for _, c := range []struct {
+		engine, system string
+		cut            plan.Layout
+		tokens         int
+		want           float64
+	}{
+		{"sglang", "H100_SXM", plan.Layout{DP: 1, PP: 1, TP: 8}, 0, 1 - (1536+8192*1.5+1024)/(79.65*1024)},
+		{"sglang", "GB300_NVL72", plan.Layout{DP: 1, PP: 1, TP: 1}, 0, 1 - (1536+16384*1.5+128)/(277.55*1024)},
+		{"sglang", "H200", plan.Layout{DP: 8, PP: 1, TP: 1}, 1024, 1 - (1536+8192*1.5+1024+8*2304)/(140.4*1024)},
+		{"sglang", "H200", plan.Layout{DP: 1, PP: 1, TP: 1}, 2048, 1 - 10240/(140.4*1024)},
+		{"vllm", "H200", plan.Layout{DP: 1, PP: 1, TP: 1}, 0, 0.9},
+		{"trtllm", "B200", plan.Layout{DP: 1, PP: 1, TP: 1}, 0, 0.9},
+	} {
+		e, err := engine.Find(c.engine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, _ := builtin.Model(t, "Qwen3-8B")
+		d := deploy.Deployment{Model: m, Assume: &assume.Physical}
+		d.Told.StepTokens = c.tokens
+		d.Engine.Scheduling = d.Told.Of(e.Scheduling.Scheduling)
+		pool := deploy.Pool{System: builtin.System(t, c.system), Plan: plan.Plan{Attention: c.cut}}
+		if got := d.ServerShare(&pool); math.Abs(got-c.want) > 0.0006 {
+			t.Errorf("%s on %s, %+v: %v, by hand %v", c.engine, c.system, c.cut, got, c.want)
+		}
+	}
+}
