@@ -106,13 +106,16 @@ type Port struct {
 	Sources      map[string]string `json:"sources" required:"true"`
 }
 
-// Products is how kernels of products fall short: TFLOP/s at most, and seconds at least for weights that they are not tuned for.
+// Products is kernels of products, and how they fall short of those of the tables: TFLOP/s at most, and seconds at least for weights that
+// they are not tuned for.
 type Products struct {
-	TFlops  float64 `json:"tflops"`
-	N       float64 `json:"n"`
-	K       float64 `json:"k"`
-	Seconds float64 `json:"seconds"`
-	Source  string  `json:"source" required:"true" nonempty:"true"`
+	Chips      []string `json:"chips" required:"true"` // generations that have them
+	Unmeasured bool     `json:"unmeasured"`
+	TFlops     float64  `json:"tflops"`
+	N          float64  `json:"n"`
+	K          float64  `json:"k"`
+	Seconds    float64  `json:"seconds"`
+	Source     string   `json:"source" required:"true" nonempty:"true"`
 }
 
 // Exchange is what the kernels can do that send tokens to their experts.
@@ -137,7 +140,7 @@ type Engine struct {
 	PrefillExchange *Exchange          `json:"prefill_exchange"`
 	Earlier         map[string]Earlier `json:"earlier"` // by version
 	Ports           map[string]Port    `json:"ports"`   // by maker of the chip
-	// Products are the kernels of products of blocks that a server can be told to take and that are slower than those of the tables.
+	// Products are the kernels of products of blocks that a server can be told to take.
 	Products map[string]Products `json:"products"`
 
 	Attention Attention // which backends of attention it has

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"throughline/deploy"
+	"throughline/hardware"
 	"throughline/plan"
 )
 
@@ -129,35 +130,16 @@ func (e *Engine) Runs(d *deploy.Deployment, p *deploy.Pool) bool {
 
 // refuse passes on what stands in the way of a server, as long as more is wanted.
 func (e *Engine) refuse(u unit, p *deploy.Pool, yield func(why func(unit) string) bool) {
-	if e == Generic {
-		for _, why := range e.refusedAttention(u, p.System) {
-			if !yield(func(unit) string { return why }) {
-				return
-			}
+	for _, why := range append(e.refusedMaker(p.System), e.refusedOptions(u, p.System)...) {
+		if !yield(func(unit) string { return why }) {
+			return
 		}
+	}
+	if e == Generic {
 		return
 	}
 	if x := e.PrefillExchange; x != nil && prefills(u) && dispatched(u) && !slices.Contains(x.Ranks, u.ranks) && !yield(e.notAmong) {
 		return
-	}
-	if s := p.System; s != nil && s.Maker != "" && len(e.Makers) > 0 && !slices.Contains(e.Makers, s.Maker) {
-		if !yield(func(unit) string {
-			return fmt.Sprintf("%s runs on chips of %s, not on those of %s", e.Title, strings.Join(e.Makers, ", "), s.Maker)
-		}) {
-			return
-		}
-	}
-	for _, option := range e.unknown(&u.Told) {
-		if !yield(func(unit) string { return fmt.Sprintf("%s %s has no option %s", e.Title, e.Options.Version, option) }) {
-			return
-		}
-	}
-	if u.Told.Attention+u.Told.PrefillAttention+u.Told.DecodeAttention != "" {
-		for _, why := range e.refusedAttention(u, p.System) {
-			if !yield(func(unit) string { return why }) {
-				return
-			}
-		}
 	}
 	for i := range features {
 		f := &features[i]
@@ -172,6 +154,45 @@ func (e *Engine) refuse(u unit, p *deploy.Pool, yield func(why func(unit) string
 			}
 		}
 	}
+}
+
+// refusedMaker says why the engine does not run on a chip at all.
+func (e *Engine) refusedMaker(s *hardware.System) []string {
+	if s == nil || s.Maker == "" || len(e.Makers) == 0 || slices.Contains(e.Makers, s.Maker) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s runs on chips of %s, not on those of %s", e.Title, strings.Join(e.Makers, ", "), s.Maker)}
+}
+
+// refusedOptions says what a server is told that the engine does not take on a chip. The generic one schedules as it is told.
+func (e *Engine) refusedOptions(u unit, s *hardware.System) (out []string) {
+	for _, option := range e.unknown(&u.Told) {
+		out = append(out, fmt.Sprintf("%s %s has no option %s", e.Title, e.Options.Version, option))
+	}
+	if u.Told.Attention+u.Told.PrefillAttention+u.Told.DecodeAttention != "" {
+		out = append(out, e.refusedAttention(u, s)...)
+	}
+	return out
+}
+
+// Takes says what stands between the engine and a deployment whatever the plans of its pools: their chips, and what servers are told
+// there. Both are empty if nothing does.
+func (e *Engine) Takes(d *deploy.Deployment) (maker, told []string) {
+	for i := range d.Pools {
+		p := &d.Pools[i]
+		u := shape(d, p)
+		for _, why := range e.refusedMaker(p.System) {
+			if !slices.Contains(maker, why) {
+				maker = append(maker, why)
+			}
+		}
+		for _, why := range e.refusedOptions(u, p.System) {
+			if !slices.Contains(told, why) {
+				told = append(told, why)
+			}
+		}
+	}
+	return maker, told
 }
 
 // notAmong says that the kernels which send the tokens of prompts do not do so among the ranks of a server.
