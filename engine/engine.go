@@ -72,6 +72,8 @@ type Scheduling struct {
 	// each in PromptLaunchSeconds.
 	CapturedPrompts     int     `json:"captured_prompts" required:"true"`
 	PromptLaunchSeconds float64 `json:"prompt_launch_seconds" required:"true"`
+	// GathersLatents: with sequence parallelism, latent vectors are gathered, and not what they are made of.
+	GathersLatents bool `json:"gathers_latents" required:"true"`
 	// DraftSequences is the sequences that all data-parallel ranks of a server with drafts run at a time where it is told no number,
 	// as the commands that are printed here always do. 0: as many as without drafts.
 	DraftSequences int `json:"draft_sequences"`
@@ -118,6 +120,15 @@ type Products struct {
 	Source     string   `json:"source" required:"true" nonempty:"true"`
 }
 
+// SequenceSteps are the steps that an engine spreads over tensor-parallel ranks: of models at least so wide, on chips of some generations,
+// with so many bytes of activations for each rank.
+type SequenceSteps struct {
+	Hidden    int      `json:"hidden" required:"true"`
+	RankBytes int      `json:"rank_bytes" required:"true"`
+	Chips     []string `json:"chips" required:"true"`
+	Source    string   `json:"source" required:"true" nonempty:"true"`
+}
+
 // Exchange is what the kernels can do that send tokens to their experts.
 type Exchange struct {
 	Ranks  []int  `json:"ranks" required:"true"` // numbers of them
@@ -142,6 +153,9 @@ type Engine struct {
 	Ports           map[string]Port    `json:"ports"`   // by maker of the chip
 	// Products are the kernels of products of blocks that a server can be told to take.
 	Products map[string]Products `json:"products"`
+
+	// Sequence is when it spreads steps over tensor-parallel ranks, where it is told to; nil: whenever they have prompts.
+	Sequence *SequenceSteps `json:"sequence"`
 
 	Attention Attention // which backends of attention it has
 

@@ -141,6 +141,9 @@ func (e *Engine) refuse(u unit, p *deploy.Pool, yield func(why func(unit) string
 	if x := e.PrefillExchange; x != nil && prefills(u) && dispatched(u) && !slices.Contains(x.Ranks, u.ranks) && !yield(e.notAmong) {
 		return
 	}
+	if why := e.refusedSequence(u, p.System); why != "" && !yield(func(unit) string { return why }) {
+		return
+	}
 	for i := range features {
 		f := &features[i]
 		if e.support[i] == No && f.needs != nil && f.needs(u) && !yield(func(unit) string { return e.lacks(f) }) {
@@ -154,6 +157,20 @@ func (e *Engine) refuse(u unit, p *deploy.Pool, yield func(why func(unit) string
 			}
 		}
 	}
+}
+
+// refusedSequence says why the engine spreads no step of a server over its tensor-parallel ranks, which it is told to; empty: it does.
+func (e *Engine) refusedSequence(u unit, chip *hardware.System) string {
+	s := e.Sequence
+	switch {
+	case s == nil || !sequential(u):
+		return ""
+	case u.Shape.Hidden < s.Hidden:
+		return fmt.Sprintf("%s turns sequence parallelism off for models less than %d wide; %s is %d wide", e.Title, s.Hidden, u.Shape.Name, u.Shape.Hidden)
+	case chip != nil && !runOn(s.Chips, chip):
+		return fmt.Sprintf("%s turns sequence parallelism off on chips that are not %s", e.Title, strings.Join(s.Chips, ", "))
+	}
+	return ""
 }
 
 // refusedMaker says why the engine does not run on a chip at all.

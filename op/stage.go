@@ -111,6 +111,7 @@ type stage struct {
 	n     int
 
 	tokens     float64 // that pass through the attention of one part of the context
+	spread     bool    // over the tensor-parallel ranks: the work between their parts
 	normTokens float64 // that pass through the norms and residuals around it
 	cardTokens float64 // that pass through the expert block of one processor
 }
@@ -235,6 +236,7 @@ func (l *Lowerer) start(p *plan.Plan, step *Step, list *List) *stage {
 		s.tokens /= float64(cp)
 	}
 	s.normTokens = s.tokens
+	s.spread = s.spreads(step.Tokens())
 	if s.sequenceParallel() {
 		s.normTokens /= float64(p.Attention.TP)
 	}
@@ -242,7 +244,17 @@ func (l *Lowerer) start(p *plan.Plan, step *Step, list *List) *stage {
 }
 
 // sequenceParallel reports whether the work between the tensor-parallel parts is spread over the ranks.
-func (s *stage) sequenceParallel() bool { return s.plan.SequenceParallel && s.plan.Attention.TP > 1 }
+func (s *stage) sequenceParallel() bool { return s.spread }
+
+// spreads reports whether that is so in a step of so many tokens. Engines spread steps with prompts alone: SGLang by their kind
+// (python/sglang/srt/layers/communicator.py, use_input_scattered), vLLM by their tokens, of which no decode step has so many
+// (vllm/compilation/passes/fusion/sequence_parallelism.py, get_sequence_parallelism_threshold).
+func (s *stage) spreads(tokens float64) bool {
+	if !s.plan.SequenceParallel || s.plan.Attention.TP == 1 {
+		return false
+	}
+	return !s.assume.Engine || s.phase == Prefill && tokens >= float64(s.plan.SequenceFrom)
+}
 
 // layers lowers a number of layers, of which some are expert layers.
 func (s *stage) layers(layers, expertLayers int) {

@@ -254,7 +254,11 @@ func (f *field) reason() string {
 		}
 	}
 	if f.refused > 0 {
-		parts = append(parts, fmt.Sprintf("no engine can run %d of %d plans%s", f.refused, f.plans, f.refusals()))
+		why := ""
+		if len(parts) == 0 { // else there are plans that run
+			why = f.refusals()
+		}
+		parts = append(parts, fmt.Sprintf("no engine can run %d of %d plans%s", f.refused, f.plans, why))
 	}
 	return strings.Join(parts, "; ")
 }
