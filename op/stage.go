@@ -83,9 +83,7 @@ func (l *Lowerer) drifting(p experts.Popularity) (out [PhaseCount]experts.Popula
 	drifts := [PhaseCount]float64{Prefill: l.assume.ExpertDriftPrefill, Decode: l.assume.ExpertDriftDecode}
 	for phase := range out {
 		out[phase] = p
-		if !p.Even() {
-			out[phase].Drift = drifts[phase]
-		}
+		out[phase].Drift = min(drifts[phase], p.Varies()) // what is hardly uneven over many steps changes as little
 	}
 	return out
 }

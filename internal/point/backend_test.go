@@ -179,3 +179,29 @@ func TestColumnsByOtherNames(t *testing.T) {
 		}
 	}
 }
+
+// TestHardlyUneven: experts that are hardly more popular than others take the time of those that are as popular, in both phases.
+func TestHardlyUneven(t *testing.T) {
+	p := deepseek()
+	p.System, p.Engine, p.TP, p.Batch = "H200", "sglang", 8, 16
+	step := func(phase question.Phase, popularity string) float64 {
+		p := p
+		p.Phase, p.Popularity = phase, popularity
+		a, err := NewEstimator().Answer(&p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Phases[0].Estimate.StepTime
+	}
+	for _, phase := range []question.Phase{question.Prefill, question.Decode} {
+		even := step(phase, "uniform")
+		for _, popularity := range []string{"zipf:0.0001", "zipf:0.01", "lognormal:0.01"} {
+			if r := step(phase, popularity) / even; r < 0.9995 || r > 1.0005 {
+				t.Errorf("%s, %s: %v times the step of uniform", phase, popularity, r)
+			}
+		}
+		if served := step(phase, "served"); served < 1.005*even {
+			t.Errorf("%s: as served %v s, uniform %v s", phase, served, even)
+		}
+	}
+}
