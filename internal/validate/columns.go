@@ -519,6 +519,12 @@ func (r run) told(f *facts, dp int) (t deploy.Told, err error) {
 	return t, document.Join(errs...)
 }
 
+// takenBy says what of that an engine does not take on a pool.
+func (r run) takenBy(e *engine.Engine, f *facts, p *deploy.Pool) error {
+	told, err := r.told(f, p.Plan.Attention.DP)
+	return document.Join(err, e.Knows(&told, p.System))
+}
+
 // limit is a number in the words of a row, 0 where it does not have it.
 func (r run) limit(option *regexp.Regexp) int {
 	if m := option.FindStringSubmatch(r.plain("other_settings")); m != nil {

@@ -347,11 +347,7 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 			return nil, errors.New("no concurrency")
 		}
 	}
-	told, err := cells.told(&run.facts, d.Of(op.Decode).Plan.Attention.DP)
-	if err != nil {
-		return nil, err
-	}
-	knows := func(e *engine.Engine) error { return e.Knows(&told, d.Of(op.Decode).System) }
+	knows := func(e *engine.Engine) error { return cells.takenBy(e, &run.facts, d.Of(op.Decode)) }
 	if run.deployment = settle(engines[0]); len(engines) > 1 {
 		run.deployment, err = run.best(engines, d, settle, knows)
 		return run, err
