@@ -16,7 +16,7 @@ var Generic = &Engine{
 	Name: "none", Title: "no engine", Attention: readAttention("none"),
 	Scheduling: Scheduling{
 		Scheduling:     deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 8192, Sequences: 1 << 20, PipelinesChunks: true},
-		QuantizedCache: "never", GathersExperts: "never", TunesExchange: true, GathersByAllReduce: "never", PipelineRest: "before the last",
+		QuantizedCache: "never", GathersExperts: "never", TunesExchange: true, GathersByAllReduce: "never", PipelineRest: "before the last", GathersLatents: true,
 	},
 }
 
@@ -79,6 +79,13 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 	q.TunedExchange = d.Assume.Engine && e.Scheduling.TunesExchange && p.System != nil && p.System.Kernels != nil && p.System.Kernels.Unfilled()
 	if d.Assume.Engine {
 		q.CapturedPrompts, q.PromptLaunch = e.capturedPrompts(&d.Told)*max(1, q.Attention.DP), e.Scheduling.PromptLaunchSeconds
+	}
+	if q.SequenceParallel && d.Assume.Engine {
+		q.LateGather = e.Scheduling.GathersLatents
+		if s := e.Sequence; s != nil {
+			const element = 2 // bytes of an activation
+			q.SequenceFrom = s.RankBytes * max(1, q.Attention.TP) / (d.Model.Hidden * element)
+		}
 	}
 	q.LightLast = d.Assume.Engine && q.Attention.PP > 1 && e.Scheduling.PipelineRest == "before the last"
 	if d.Model.IsMoE() && d.Assume.Engine {

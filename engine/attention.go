@@ -105,11 +105,14 @@ func (b AttentionBackend) on(latent bool) []string {
 	return b.Grouped
 }
 
-// runs reports whether a backend runs a kind of attention on a chip. One whose generation is not known runs what there is.
-func (b AttentionBackend) runs(latent bool, s *hardware.System) bool {
-	on, g := b.on(latent), generation(s)
-	return len(on) > 0 && (g == "" || slices.Contains(on, anyChip) || slices.Contains(on, g))
+// runOn reports whether chips of some generations include one. One whose generation is not known has what there is.
+func runOn(generations []string, s *hardware.System) bool {
+	g := generation(s)
+	return len(generations) > 0 && (g == "" || slices.Contains(generations, anyChip) || slices.Contains(generations, g))
 }
+
+// runs reports whether a backend runs a kind of attention on a chip.
+func (b AttentionBackend) runs(latent bool, s *hardware.System) bool { return runOn(b.on(latent), s) }
 
 // find is the backend that a name means for a kind of attention: one of the engine's own, in any case of letters, or of the family
 // of that name.
@@ -209,14 +212,17 @@ func (e *Engine) refusedAttention(u unit, s *hardware.System) (out []string) {
 	var said []string
 	for _, option := range AttentionOptions {
 		name := *option.of(&u.Told)
-		if name == "" || slices.Contains(said, name) {
+		if name == "" {
 			continue
 		}
-		said = append(said, name)
 		if _, knows := option.Names[e.Name]; !knows && e != Generic {
 			out = append(out, fmt.Sprintf("%s %s has no option %s", e.Title, e.Options.Version, option.Setting))
 			continue
 		}
+		if slices.Contains(said, strings.ToLower(name)) {
+			continue
+		}
+		said = append(said, strings.ToLower(name))
 		own, b := e.Attention.find(name, latent)
 		switch {
 		case b == nil:
@@ -231,16 +237,48 @@ func (e *Engine) refusedAttention(u unit, s *hardware.System) (out []string) {
 	return out
 }
 
-// KnowsAttention says which of the attention backends that a server is told the engine does not know, whatever they are for.
-func (e *Engine) KnowsAttention(t *deploy.Told) error {
+// Knows says which of the options that a server is told the engine does not know on a chip, whatever the plan and the attention.
+func (e *Engine) Knows(t *deploy.Told, s *hardware.System) error {
+	var out []error
+	for _, option := range e.unknown(t) {
+		out = append(out, fmt.Errorf("%s %s has no option %s", e.Title, e.Options.Version, option))
+	}
 	for _, option := range AttentionOptions {
 		if name := *option.of(t); name != "" {
 			if _, b := e.Attention.find(name, false); b == nil {
 				if _, b = e.Attention.find(name, true); b == nil {
-					return fmt.Errorf("%s has no such attention backend: %s", e.Title, document.NotOneOf(name, e.AttentionNames()))
+					out = append(out, fmt.Errorf("%s has no such attention backend: %s", e.Title, document.NotOneOf(name, e.AttentionNames())))
 				}
 			}
 		}
+	}
+	return document.Join(append(out, e.knowsProducts(t.Products, s))...)
+}
+
+// ProductsOption is the option for the kernels of products of blocks, which SGLang has.
+const ProductsOption = "fp8-gemm-backend"
+
+// knowsProducts says why a server of the engine does not take the kernels of products that it is told on a chip, or why they have no price.
+func (e *Engine) knowsProducts(name string, s *hardware.System) error {
+	if name == "" {
+		return nil
+	}
+	var there []string
+	for _, own := range slices.Sorted(maps.Keys(e.Products)) {
+		if p := e.Products[own]; !p.Unmeasured && runOn(p.Chips, s) {
+			there = append(there, own)
+		}
+	}
+	p, known := e.Products[name]
+	switch {
+	case len(e.Products) == 0:
+		return fmt.Errorf("%s %s has no option %s", e.Title, e.Options.Version, ProductsOption)
+	case !known:
+		return fmt.Errorf("%s: %s", ProductsOption, document.NotOneOf(name, slices.Sorted(maps.Keys(e.Products))))
+	case !runOn(p.Chips, s):
+		return fmt.Errorf("%s: %s is for %s, not for %s (%s); measured there: %s", ProductsOption, name, strings.Join(p.Chips, ", "), s.Name, generation(s), strings.Join(there, ", "))
+	case p.Unmeasured:
+		return fmt.Errorf("%s: %s was not measured; measured there: %s", ProductsOption, name, strings.Join(there, ", "))
 	}
 	return nil
 }

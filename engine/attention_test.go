@@ -152,6 +152,8 @@ func TestRefusesAttention(t *testing.T) {
 		{"sglang", "B200", false, deploy.Told{Attention: "fa3"}, "runs grouped attention on Ampere, Ada, Hopper, not on B200"},
 		{"sglang@0.4", "B200", true, deploy.Told{Attention: "trtllm_mla"}, "has no such attention backend"},
 		{"vllm", "B200", false, deploy.Told{PrefillAttention: "FLASHINFER"}, "has no option prefill-attention-backend"},
+		{"vllm", "H200", false, deploy.Told{Attention: "fa3", PrefillAttention: "fa3"}, "has no option prefill-attention-backend"}, // in either case of letters
+		{"vllm", "H200", false, deploy.Told{Attention: "fa3", PrefillAttention: "FA3"}, "has no option prefill-attention-backend"},
 		{"trtllm", "B200", true, deploy.Told{Attention: "FLASHINFER"}, "not for latent attention"},
 		{"none", "B200", true, deploy.Told{Attention: "aiter"}, "has no such attention backend"},
 		{"sglang", "B200", true, deploy.Told{Attention: "flashinfer"}, ""},

@@ -73,6 +73,8 @@ type Scheduling struct {
 	// each in PromptLaunchSeconds.
 	CapturedPrompts     int     `json:"captured_prompts" required:"true"`
 	PromptLaunchSeconds float64 `json:"prompt_launch_seconds" required:"true"`
+	// GathersLatents: with sequence parallelism, latent vectors are gathered, and not what they are made of.
+	GathersLatents bool `json:"gathers_latents" required:"true"`
 	// DraftSequences is the sequences that all data-parallel ranks of a server with drafts run at a time where it is told no number,
 	// as the commands that are printed here always do. 0: as many as without drafts.
 	DraftSequences int `json:"draft_sequences"`
@@ -108,13 +110,25 @@ type Port struct {
 	Sources      map[string]string `json:"sources" required:"true"`
 }
 
-// Products is how kernels of products fall short: TFLOP/s at most, and seconds at least for weights that they are not tuned for.
+// Products is kernels of products, and how they fall short of those of the tables: TFLOP/s at most, and seconds at least for weights that
+// they are not tuned for.
 type Products struct {
-	TFlops  float64 `json:"tflops"`
-	N       float64 `json:"n"`
-	K       float64 `json:"k"`
-	Seconds float64 `json:"seconds"`
-	Source  string  `json:"source" required:"true" nonempty:"true"`
+	Chips      []string `json:"chips" required:"true"` // generations that have them
+	Unmeasured bool     `json:"unmeasured"`
+	TFlops     float64  `json:"tflops"`
+	N          float64  `json:"n"`
+	K          float64  `json:"k"`
+	Seconds    float64  `json:"seconds"`
+	Source     string   `json:"source" required:"true" nonempty:"true"`
+}
+
+// SequenceSteps are the steps that an engine spreads over tensor-parallel ranks: of models at least so wide, on chips of some generations,
+// with so many bytes of activations for each rank.
+type SequenceSteps struct {
+	Hidden    int      `json:"hidden" required:"true"`
+	RankBytes int      `json:"rank_bytes" required:"true"`
+	Chips     []string `json:"chips" required:"true"`
+	Source    string   `json:"source" required:"true" nonempty:"true"`
 }
 
 // Exchange is what the kernels can do that send tokens to their experts.
@@ -139,8 +153,11 @@ type Engine struct {
 	PrefillExchange *Exchange          `json:"prefill_exchange"`
 	Earlier         map[string]Earlier `json:"earlier"` // by version
 	Ports           map[string]Port    `json:"ports"`   // by maker of the chip
-	// Products are the kernels of products of blocks that a server can be told to take and that are slower than those of the tables.
+	// Products are the kernels of products of blocks that a server can be told to take.
 	Products map[string]Products `json:"products"`
+
+	// Sequence is when it spreads steps over tensor-parallel ranks, where it is told to; nil: whenever they have prompts.
+	Sequence *SequenceSteps `json:"sequence"`
 
 	Attention Attention // which backends of attention it has
 

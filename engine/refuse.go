@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"throughline/deploy"
+	"throughline/hardware"
 	"throughline/plan"
 )
 
@@ -129,35 +130,19 @@ func (e *Engine) Runs(d *deploy.Deployment, p *deploy.Pool) bool {
 
 // refuse passes on what stands in the way of a server, as long as more is wanted.
 func (e *Engine) refuse(u unit, p *deploy.Pool, yield func(why func(unit) string) bool) {
-	if e == Generic {
-		for _, why := range e.refusedAttention(u, p.System) {
-			if !yield(func(unit) string { return why }) {
-				return
-			}
+	for _, why := range append(e.refusedMaker(p.System), e.refusedOptions(u, p.System)...) {
+		if !yield(func(unit) string { return why }) {
+			return
 		}
+	}
+	if e == Generic {
 		return
 	}
 	if x := e.PrefillExchange; x != nil && prefills(u) && dispatched(u) && !slices.Contains(x.Ranks, u.ranks) && !yield(e.notAmong) {
 		return
 	}
-	if s := p.System; s != nil && s.Maker != "" && len(e.Makers) > 0 && !slices.Contains(e.Makers, s.Maker) {
-		if !yield(func(unit) string {
-			return fmt.Sprintf("%s runs on chips of %s, not on those of %s", e.Title, strings.Join(e.Makers, ", "), s.Maker)
-		}) {
-			return
-		}
-	}
-	for _, option := range e.unknown(&u.Told) {
-		if !yield(func(unit) string { return fmt.Sprintf("%s %s has no option %s", e.Title, e.Options.Version, option) }) {
-			return
-		}
-	}
-	if u.Told.Attention+u.Told.PrefillAttention+u.Told.DecodeAttention != "" {
-		for _, why := range e.refusedAttention(u, p.System) {
-			if !yield(func(unit) string { return why }) {
-				return
-			}
-		}
+	if why := e.refusedSequence(u, p.System); why != "" && !yield(func(unit) string { return why }) {
+		return
 	}
 	for i := range features {
 		f := &features[i]
@@ -172,6 +157,59 @@ func (e *Engine) refuse(u unit, p *deploy.Pool, yield func(why func(unit) string
 			}
 		}
 	}
+}
+
+// refusedSequence says why the engine spreads no step of a server over its tensor-parallel ranks, which it is told to; empty: it does.
+func (e *Engine) refusedSequence(u unit, chip *hardware.System) string {
+	s := e.Sequence
+	switch {
+	case s == nil || !sequential(u):
+		return ""
+	case u.Shape.Hidden < s.Hidden:
+		return fmt.Sprintf("%s turns sequence parallelism off for models less than %d wide; %s is %d wide", e.Title, s.Hidden, u.Shape.Name, u.Shape.Hidden)
+	case chip != nil && !runOn(s.Chips, chip):
+		return fmt.Sprintf("%s turns sequence parallelism off on chips that are not %s", e.Title, strings.Join(s.Chips, ", "))
+	}
+	return ""
+}
+
+// refusedMaker says why the engine does not run on a chip at all.
+func (e *Engine) refusedMaker(s *hardware.System) []string {
+	if s == nil || s.Maker == "" || len(e.Makers) == 0 || slices.Contains(e.Makers, s.Maker) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s runs on chips of %s, not on those of %s", e.Title, strings.Join(e.Makers, ", "), s.Maker)}
+}
+
+// refusedOptions says what a server is told that the engine does not take on a chip. The generic one schedules as it is told.
+func (e *Engine) refusedOptions(u unit, s *hardware.System) (out []string) {
+	for _, option := range e.unknown(&u.Told) {
+		out = append(out, fmt.Sprintf("%s %s has no option %s", e.Title, e.Options.Version, option))
+	}
+	if u.Told.Attention+u.Told.PrefillAttention+u.Told.DecodeAttention != "" {
+		out = append(out, e.refusedAttention(u, s)...)
+	}
+	return out
+}
+
+// Takes says what stands between the engine and a deployment whatever the plans of its pools: their chips, and what servers are told
+// there. Both are empty if nothing does.
+func (e *Engine) Takes(d *deploy.Deployment) (maker, told []string) {
+	for i := range d.Pools {
+		p := &d.Pools[i]
+		u := shape(d, p)
+		for _, why := range e.refusedMaker(p.System) {
+			if !slices.Contains(maker, why) {
+				maker = append(maker, why)
+			}
+		}
+		for _, why := range e.refusedOptions(u, p.System) {
+			if !slices.Contains(told, why) {
+				told = append(told, why)
+			}
+		}
+	}
+	return maker, told
 }
 
 // notAmong says that the kernels which send the tokens of prompts do not do so among the ranks of a server.

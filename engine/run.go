@@ -55,6 +55,23 @@ func Aliases(setting string) []string {
 	return nil
 }
 
+// OnlyOf is the engine whose option a name is, where another that can be told the same has no option for it: such a name is understood
+// by that engine alone. Empty: others have names of their own for it, which mean the same.
+func OnlyOf(name string) string {
+	for i := range RunOptions {
+		o := &RunOptions[i]
+		if name == o.Setting || !slices.Contains(slices.Collect(maps.Values(o.Names)), o.Setting) {
+			continue
+		}
+		for e, own := range o.Names {
+			if own == name {
+				return e
+			}
+		}
+	}
+	return ""
+}
+
 // Tell sets an option of a run by one of its names: that of any engine, of which some mean all data-parallel ranks of a server
 // together, or the setting's, which means each of them.
 func Tell(t *deploy.Told, name string, value, ranks int) error {
@@ -79,7 +96,7 @@ func Tell(t *deploy.Told, name string, value, ranks int) error {
 
 // unknown are the options of a run that a server is told and that the engine has not got, as the engines call them that have.
 func (e *Engine) unknown(t *deploy.Told) (out []string) {
-	if *t == (deploy.Told{}) {
+	if *t == (deploy.Told{}) || e == Generic {
 		return nil
 	}
 	for i := range RunOptions {

@@ -35,6 +35,7 @@ var sglangArgs = []arg{
 	{twoBatch, "--enable-two-batch-overlap", nil},
 	{singleBatch, "--enable-single-batch-overlap", nil},
 	{func(u unit) bool { return sequential(u) && u.dp == 1 }, "--enable-attn-tp-input-scattered", nil},
+	{func(u unit) bool { return sequential(u) && u.dp == 1 }, "--disable-piecewise-cuda-graph", nil}, // else the option does nothing
 	{manyNodes, "--nnodes", number(func(u unit) int { return u.nodes })},
 	{manyNodes, "--node-rank", text(nodeRank)},
 	{manyNodes, "--dist-init-addr", text(`"$HEAD_IP:20000"`)},
@@ -108,6 +109,17 @@ var sglangLimits = []limit{
 	{
 		func(u unit) bool { return sequential(u) && replicated(u) },
 		text("SGLang scatters the input of attention only without data-parallel attention"),
+	},
+	{
+		// python/sglang/srt/layers/communicator.py, AttnTpContext.init_context
+		func(u unit) bool {
+			return sequential(u) && !(latent(u) && u.Shape.Attention.QueryRank > 0 && u.Shape.Attention.IndexTopK == 0)
+		},
+		text("SGLang scatters the input of latent attention alone, whose queries are made of latent vectors and which has no indexer"),
+	},
+	{
+		func(u unit) bool { return sequential(u) && dispatched(u) },
+		text("SGLang scatters the input of attention only where no tokens are sent to experts"),
 	},
 }
 

@@ -40,6 +40,7 @@ func drawnMixture(t *rapid.T) (*estimate.Evaluator, *search.Problem, plan.Plan) 
 		t.Fatal(err)
 	}
 	pl := draw.Plan(t, p)
+	pl.SequenceParallel = pl.SequenceParallel && !p.Assume.Engine // engines do not spread steps that only decode as they do mixtures
 	pl.Batch.Count = rapid.IntRange(1, 2).Draw(t, "count")
 	return e, p, pl
 }

@@ -32,6 +32,15 @@ type Counts struct{ Layers [][]float64 }
 // Even reports whether all experts are visited alike.
 func (p *Popularity) Even() bool { return *p == Popularity{} }
 
+// Varies is the standard deviation of the logarithm of the visits of experts over many steps, 1 for each of the exponent of a power law (as that
+// of the logarithm of an even share is), and of counts as much as any.
+func (p *Popularity) Varies() float64 {
+	if p.Counts != nil {
+		return math.Inf(1)
+	}
+	return math.Hypot(math.Hypot(p.Spread, p.Blocks), p.Exponent)
+}
+
 // ParsePopularity reads uniform, zipf:EXPONENT, lognormal:SPREAD or counts:FILE, all without drift.
 func ParsePopularity(text string) (Popularity, error) {
 	kind, value, given := strings.Cut(text, ":")

@@ -67,11 +67,11 @@ func (s *stage) latents(queries, latent float64) {
 // tensorrt_llm/_torch/models/modeling_deepseekv3.py, whose outputs are those of q_a_proj as well.
 func (s *stage) joinsDown() bool { return s.assume.Engine && s.eager == nil }
 
-// scatteredLatents: in prefill every tensor-parallel rank makes the latent vectors of its share of the tokens, and these are gathered in
-// place of what is in front of attention, which is several times as wide: python/sglang/srt/layers/communicator.py, AttnTpContext
-// (--enable-attn-tp-input-scattered). Otherwise all ranks make those of all tokens.
+// scatteredLatents: every tensor-parallel rank makes the latent vectors of its share of the tokens, and these are gathered in place of
+// what is in front of attention, which is several times as wide: python/sglang/srt/layers/communicator.py, AttnTpContext
+// (--enable-attn-tp-input-scattered). Otherwise all ranks make those of all tokens: vLLM gathers behind the norm.
 func (s *stage) scatteredLatents() bool {
-	return s.sequenceParallel() && s.joinsDown() && s.phase == Prefill && s.attn.QueryRank > 0
+	return s.sequenceParallel() && s.plan.LateGather && s.joinsDown() && s.attn.QueryRank > 0
 }
 
 // absorbs reports whether the attention of a phase works on the latent cache itself. With an indexer every query has

@@ -318,12 +318,12 @@ func TestMixed(t *testing.T) {
 }
 
 // TestScatteredLatents: of the 12 new tokens of 3 prompts, each of two ranks makes the latent vectors of 6, QueryRank + KVRank + RopeDim wide,
-// which are gathered; an engine gathers no input in front of them. The queries of all heads are of all tokens. In decode, and where no
-// engine is assumed, the input is gathered instead.
+// which are gathered; such an engine gathers no input in front of them. The queries of all heads are of all tokens. Another one, and no
+// engine at all, gathers the input instead. In decode, and in steps that an engine finds too short, nothing is spread.
 func TestScatteredLatents(t *testing.T) {
 	m := latentModel()
 	p := twoRanks
-	p.SequenceParallel = true
+	p.SequenceParallel, p.LateGather = true, true
 	a := &m.Attention
 	hidden, rank, latent := float64(m.Hidden), float64(a.QueryRank), float64(a.KVRank+a.RopeDim)
 	if rank == 0 {
@@ -342,7 +342,18 @@ func TestScatteredLatents(t *testing.T) {
 		bytes(t, "gathered", find(t, list, op.AttentionGather).Output, tokens*hidden*precision.Activation)
 	}
 	whole(physically(assume.Reference, m, fused, p, prefill), 12, op.QueryDown, op.LatentDown)
-	whole(physically(bare, m, fused, p, decode), 3, op.QueryLatentDown)
+	alone := func(list *op.List, tokens float64) {
+		t.Helper()
+		bytes(t, "queries and latents down", find(t, list, op.QueryLatentDown).M, tokens)
+		if n := len(only(list, op.AttentionGather)) + len(only(list, op.MLPScatter)); n > 0 || len(only(list, op.MLPAllReduce)) == 0 {
+			t.Errorf("%d parts of a spread step", n)
+		}
+	}
+	alone(physically(bare, m, fused, p, decode), 3)
+	p.SequenceFrom = 13
+	alone(physically(bare, m, fused, p, prefill), 12)
+	p.SequenceFrom, p.LateGather = 12, false
+	whole(physically(bare, m, fused, p, prefill), 12, op.QueryLatentDown)
 }
 
 // TestLongestStage: all that a layer can have, in four kinds, fits into a list.

@@ -83,9 +83,7 @@ func (l *Lowerer) drifting(p experts.Popularity) (out [PhaseCount]experts.Popula
 	drifts := [PhaseCount]float64{Prefill: l.assume.ExpertDriftPrefill, Decode: l.assume.ExpertDriftDecode}
 	for phase := range out {
 		out[phase] = p
-		if !p.Even() {
-			out[phase].Drift = drifts[phase]
-		}
+		out[phase].Drift = min(drifts[phase], p.Varies()) // what is hardly uneven over many steps changes as little
 	}
 	return out
 }
@@ -111,6 +109,7 @@ type stage struct {
 	n     int
 
 	tokens     float64 // that pass through the attention of one part of the context
+	spread     bool    // over the tensor-parallel ranks: the work between their parts
 	normTokens float64 // that pass through the norms and residuals around it
 	cardTokens float64 // that pass through the expert block of one processor
 }
@@ -235,6 +234,7 @@ func (l *Lowerer) start(p *plan.Plan, step *Step, list *List) *stage {
 		s.tokens /= float64(cp)
 	}
 	s.normTokens = s.tokens
+	s.spread = s.spreads(step.Tokens())
 	if s.sequenceParallel() {
 		s.normTokens /= float64(p.Attention.TP)
 	}
@@ -242,7 +242,17 @@ func (l *Lowerer) start(p *plan.Plan, step *Step, list *List) *stage {
 }
 
 // sequenceParallel reports whether the work between the tensor-parallel parts is spread over the ranks.
-func (s *stage) sequenceParallel() bool { return s.plan.SequenceParallel && s.plan.Attention.TP > 1 }
+func (s *stage) sequenceParallel() bool { return s.spread }
+
+// spreads reports whether that is so in a step of so many tokens. Engines spread steps with prompts alone: SGLang by their kind
+// (python/sglang/srt/layers/communicator.py, use_input_scattered), vLLM by their tokens, of which no decode step has so many
+// (vllm/compilation/passes/fusion/sequence_parallelism.py, get_sequence_parallelism_threshold).
+func (s *stage) spreads(tokens float64) bool {
+	if !s.plan.SequenceParallel || s.plan.Attention.TP == 1 {
+		return false
+	}
+	return !s.assume.Engine || s.phase == Prefill && tokens >= float64(s.plan.SequenceFrom)
+}
 
 // layers lowers a number of layers, of which some are expert layers.
 func (s *stage) layers(layers, expertLayers int) {

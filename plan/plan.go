@@ -21,8 +21,12 @@ type Plan struct {
 	// SequenceParallel spreads the work between the tensor-parallel parts over the ranks: norms and residuals on a share
 	// of the tokens, a reduce-scatter and an all-gather in place of each all-reduce.
 	SequenceParallel bool
-	Drafts           int // tokens drafted per decode step (multi-token prediction)
-	Overlap          Overlap
+	// LateGather: with latent attention every rank makes the latent vectors of its share of the tokens, and these are gathered in place of
+	// what is in front of them. SequenceFrom is the least tokens of a step that an engine spreads so. Both are the engine's.
+	LateGather   bool
+	SequenceFrom int
+	Drafts       int // tokens drafted per decode step (multi-token prediction)
+	Overlap      Overlap
 
 	// Gathered: every processor of an expert group has all tokens of the group and adds up what its own experts make of
 	// them, as engines do without an all-to-all. Tensor-parallel ranks have them anyway; the tokens of data-parallel ranks

@@ -42,6 +42,22 @@ func Runs(choice []*engine.Engine, d deploy.Deployment) ([]deploy.Deployment, er
 	return out, nil
 }
 
+// Measured are those of the deployments of several engines that can be compared: where the attention of some is priced by kernels that
+// were measured, others, in which another kernel stands in, would win or lose by that alone. It says which are left out, and why.
+func Measured(runs []deploy.Deployment) (out []deploy.Deployment, left []string) {
+	for i := range runs {
+		if why := runs[i].StandIns(); len(why) > 0 {
+			left = append(left, fmt.Sprintf("%s is left out: %s; engine %s prices it all the same", runs[i].Engine.Name, strings.Join(why, "; "), runs[i].Engine.Name))
+		} else {
+			out = append(out, runs[i])
+		}
+	}
+	if len(out) == 0 {
+		return runs, nil
+	}
+	return out, left
+}
+
 // Best is the deployment behind the engine of a choice with which its clients get the most done under a load, the first of
 // equals, and what they see.
 func Best(choice []*engine.Engine, d deploy.Deployment, l workload.Load) (deploy.Deployment, Prediction, error) {

@@ -74,16 +74,20 @@ func (p *Predictor) curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 	k := closed{load: workload.Load{Lengths: n}, rules: rules, stages: chunkStages(rules, &pool.Plan)}
 	if pool.Role.Does(op.Prefill) {
 		s := steps(p.servers[op.Prefill], d, &pool.Plan, n)
-		holds := k.perStep()
+		holds, most := k.perStep(), math.Inf(1)
 		if pool.Role == deploy.Both {
-			holds = min(holds, c.Largest)
+			holds, most = min(holds, c.Largest), float64(c.Largest)
 		}
-		c.Alone, c.holds = k.prompts(s, 1, 0), float64(holds)
+		c.Alone = k.prompts(s, 1, 0)
 		c.Prompt, c.Prompts = c.Alone, 1
 		for n := range ladder(holds) {
 			if each := k.prompts(s, n, 0) / float64(n); each < c.Prompt {
 				c.Prompt, c.Prompts = each, n
 			}
+		}
+		var each float64
+		if c.holds, each = k.filled(s, most, 0); each < c.Prompt {
+			c.Prompt, c.Prompts = each, holds
 		}
 		ahead, _ := k.ahead(s, 0)
 		c.Own = c.Alone - ahead
@@ -164,7 +168,8 @@ func (c *Curve) waiting(others, step, cuts float64) float64 {
 		return 0
 	}
 	steps := max(1, c.output/c.tokens)
-	return -math.Expm1(-others/steps) * max(0, c.Alone-cuts*step) * steps / c.output
+	w := waves{alone: c.Alone, cuts: cuts, step: step}
+	return w.meeting(-math.Expm1(-others/steps)) * max(0, c.Alone-cuts*step) * steps / c.output
 }
 
 // Fullest is the batch at which a pool that decodes yields the most tokens, none of which takes longer than a limit, and how

@@ -39,8 +39,7 @@ func TestNoMoreThanCapacity(t *testing.T) {
 			load:  workload.Load{Lengths: lengths, Clients: clients, Requests: rapid.SampledFrom([]float64{0, 10}).Draw(t, "requests of a client")},
 			rules: r, decode: s, ranks: float64(ranks), together: float64(together), room: float64(rapid.IntRange(1, 512).Draw(t, "room")), polls: 1, tokens: 1,
 		}
-		n := c.perStep()
-		full := c.prompts(s, n, 0) / float64(n)
+		_, full := c.filled(s, math.Inf(1), 0)
 		prefills := float64(ranks)
 		var p Prediction
 		if rapid.Bool().Draw(t, "two pools") {

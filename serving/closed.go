@@ -238,12 +238,11 @@ type waves struct {
 
 // waves prepares the prefills of so many clients on the steps of a server.
 func (c *closed) waves(s times, clients, sharing, step float64) waves {
-	n := min(c.perStep(), max(1, int(clients)))
-	w := waves{clients: clients, group: c.group(clients), away: c.entry(), step: step, cuts: float64(c.rules.Cuts(c.input())), alone: c.prompts(s, 1, sharing), holds: float64(n)}
+	w := waves{clients: clients, group: c.group(clients), away: c.entry(), step: step, cuts: float64(c.rules.Cuts(c.input())), alone: c.prompts(s, 1, sharing)}
 	w.joined = c.joined() && step > 0 // a server that only prefills has no steps of others
-	w.full = c.prompts(s, n, sharing) / w.holds
+	w.holds, w.full = c.filled(s, clients, sharing)
 	w.more = max(0, w.full-w.cuts*step)
-	if n > 1 {
+	if w.holds > 1 {
 		w.more = max(0, (w.full*w.holds-w.alone)/(w.holds-1))
 	}
 	if c.load.Requests > 0 {
@@ -252,6 +251,20 @@ func (c *closed) waves(s times, clients, sharing, step float64) waves {
 	w.ahead, w.aheadTogether = c.ahead(s, sharing)
 	w.looks = c.looks(&w)
 	return w
+}
+
+// filled is the prompts of the fullest step, and the time of that for each of them. What is left behind whole prompts is filled with the
+// beginning of the next, unless the engine takes only whole ones.
+func (c *closed) filled(s times, clients, sharing float64) (holds, each float64) {
+	n := int(min(float64(c.perStep()), max(1, clients)))
+	holds = float64(n)
+	full := c.prompts(s, n, sharing)
+	if c.rules.Prefill != deploy.Prompts && c.input() < c.rules.StepTokens {
+		if part := min(float64(c.rules.StepTokens)/float64(c.input()), clients) - holds; part > 0 {
+			holds, full = holds+part, full+part*(c.prompts(s, n+1, sharing)-full)
+		}
+	}
+	return holds, full / holds
 }
 
 // looks is the decode steps whose prompts are computed together, where the engine prefills first: those between two looks for new
@@ -299,7 +312,11 @@ func (w *waves) laden(own, all float64) (share, longer float64) {
 	if all <= 0 {
 		return 0, 0
 	}
-	share = max(-math.Expm1(-all*w.looks)/w.looks, own/w.holds)
+	come := -math.Expm1(-all*w.looks) / w.looks
+	if w.group > w.clients {
+		come = w.meeting(come)
+	}
+	share = max(come, own/w.holds)
 	var more float64 // prompts, beyond the first of a step
 	switch {
 	case w.cuts > 1: // they follow one another
@@ -314,6 +331,21 @@ func (w *waves) laden(own, all float64) (share, longer float64) {
 	}
 	longer += more * w.more
 	return share, longer
+}
+
+// meeting is the share of steps that hold a prompt, where requests end with a share of the steps: they are followed by others that come
+// together, and those of two steps, one behind the other, come to one step if that is longer than the step between them. With long steps, of
+// which there is that share, and short ones it is a long one, met as often as it is long, for the time that it is longer.
+func (w *waves) meeting(ends float64) float64 {
+	longer := w.alone/w.cuts - w.step
+	if longer <= 0 {
+		return ends
+	}
+	share := ends
+	for range 4 {
+		share = ends - ends*ends*share*(1-share)*longer/(w.step+share*longer)
+	}
+	return share
 }
 
 // crossing is what prompts of other batches in flight add to the time from a first to a last token, whose chunks fill all
@@ -395,9 +427,12 @@ func (w *waves) arriving(c *closed, within, life float64) float64 {
 	if c.rules.Prefill == deploy.First {
 		busy = min(1, rate*w.alone) // it looks after each prefill
 	}
-	// One of several servers that take turns is rarely the one where the last request of the client ended.
-	own := min(1, max(1, c.together)/c.ranks)
-	left := own*l.left(c.entry()) + (1-own)*l.leftAtAnyTime()
+	// A request ends with a step, and its successor comes some time later, which is not always the same: at any time of a step. Where
+	// that takes no time it is in the next one, but on another of several servers that take turns.
+	left := l.left()
+	if c.entry() == 0 {
+		left *= 1 - min(1, max(1, c.together)/c.ranks)
+	}
 	met := (c.polls-1)*(1-busy)*w.step/2 + left + float64(c.rules.StepsAhead)*l.mean + w.gathering(c, rate*l.mean, all*l.mean)*l.mean
 	present := 1 - math.Pow(min(1, w.away/life), w.group-1)
 	prompt := min(max(w.alone, full), w.alone+present*rate*max(l.mean, c.polls*w.step)*w.more) - w.ahead - load*(w.aheadTogether-w.ahead)
@@ -482,30 +517,8 @@ func (l *lengths) prompts(first bool) float64 {
 	return 1 - l.short/l.mean
 }
 
-// left is what is left of the step under way some time after the end of another. A request ends with a step, and its
-// successor comes so much later: it does not meet the long steps as often as one that comes at any time.
-func (l *lengths) left(after float64) float64 {
-	const forgotten = 32 // short steps, after which nothing is left of the phase
-	if after > forgotten*l.short {
-		return l.leftAtAnyTime()
-	}
-	// The steps up to the first one that ends after that time are as many as there are sums of steps below it. Of those with
-	// j long and i short steps there are C(i+j, j).
-	var steps float64
-	first := 1.0 // share^j
-	for j := 0; j <= forgotten && (float64(j)*l.long < after || j == 0); j++ {
-		term := first
-		for i := 0; float64(i)*l.short+float64(j)*l.long < after; i++ {
-			steps += term
-			term *= (1 - l.share) * float64(i+1+j) / float64(i+1)
-		}
-		first *= l.share
-	}
-	return max(0, steps*l.mean-after)
-}
-
-// leftAtAnyTime is what is left of the step under way on average over time.
-func (l *lengths) leftAtAnyTime() float64 {
+// left is what is left of the step under way on average over time.
+func (l *lengths) left() float64 {
 	return ((1-l.share)*l.short*l.short + l.share*l.long*l.long) / (2 * l.mean)
 }
 

@@ -274,16 +274,32 @@ func TestPollTogether(t *testing.T) {
 	}
 }
 
-// TestPhase: a request comes 20 ms after the end of a step. Steps of 11 ms end at 22 ms, so that 2 are left; if one in ten is
-// long, of 31 ms, the first is short in 0.9 of the cases, and so the second: 0.81 · 2 ms + 0.09 · (42 − 20) + 0.1 · (31 − 20).
-func TestPhase(t *testing.T) {
+// TestLeft: of even steps of 11 ms half is left on average. If one in ten is long, of 31 ms, one that comes at any time meets them
+// 31 / 11 times as often: (0.9 · 11² + 0.1 · 31²) / 2 of the mean of 13 ms.
+func TestLeft(t *testing.T) {
 	even := lengths{short: 11e-3, long: 11e-3, mean: 11e-3}
-	near(t, "even steps", even.left(20e-3), 2e-3)
+	near(t, "even steps", even.left(), 5.5e-3)
 	some := lengths{short: 11e-3, long: 31e-3, share: 0.1, mean: 13e-3}
-	near(t, "some long ones", some.left(20e-3), 0.81*2e-3+0.09*22e-3+0.1*11e-3)
-	near(t, "long after", some.left(1), (0.9*11e-3*11e-3+0.1*31e-3*31e-3)/2/13e-3)
-	if now := some.left(0); now != 0 {
-		t.Errorf("at the end of a step %v s of it are left", now)
+	near(t, "some long ones", some.left(), (0.9*11e-3*11e-3+0.1*31e-3*31e-3)/2/13e-3)
+}
+
+// TestFilled: prompts of 800 tokens in steps of 2000. Where prompts are cut, a step holds two and a half of them, (2 + 0.5)·8 ms and one of the
+// host; where they are not, two. Of two clients there are no more than two, and a prompt as long as a step fills it.
+func TestFilled(t *testing.T) {
+	for _, x := range []struct {
+		prefill     deploy.Policy
+		input       int
+		clients     float64
+		holds, each float64
+	}{
+		{deploy.Chunks, 800, 8, 2.5, 21e-3 / 2.5}, {deploy.First, 800, 8, 2.5, 21e-3 / 2.5}, {deploy.Prompts, 800, 8, 2, 17e-3 / 2},
+		{deploy.Chunks, 800, 2, 2, 17e-3 / 2}, {deploy.Chunks, 2000, 8, 1, 21e-3}, {deploy.Chunks, 1999, 8, 2000. / 1999, 1999. / 2000 * 21e-3}, {deploy.Chunks, 4000, 8, 1, 42e-3},
+	} {
+		c := loop(x.prefill, 8, 1.004)
+		c.load.Lengths.Input = x.input
+		holds, each := c.filled(fake{}, x.clients, 0)
+		near(t, string(x.prefill)+" prompts of a step", holds, x.holds)
+		near(t, string(x.prefill)+" time of each", each, x.each)
 	}
 }
 

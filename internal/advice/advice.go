@@ -10,11 +10,13 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"throughline/deploy"
 	"throughline/engine"
 	"throughline/estimate"
 	"throughline/hardware"
+	"throughline/internal/document"
 	"throughline/internal/question"
 	"throughline/number"
 	"throughline/op"
@@ -105,6 +107,7 @@ type Advice struct {
 	Frontier []Candidate // from the fastest for a user to the highest throughput
 	Pools    []Alone     // of prefill, then of decode, the best by itself first, where they are asked for
 	Reasons  []string    // why there is nothing, by mode
+	Notes    []string    // what is to know of how the rows were priced
 	Tried    []Tried     // what became of deployments that practitioners would try, where that is asked
 	Launch   Launching   // what is said of how to start one of them
 	Partial  bool        // the search was interrupted: these are the best so far
@@ -127,8 +130,9 @@ type adviser struct {
 	space
 	o      Options
 	stocks map[Mode]*stock
-	paid   paid    // of the processors of a fleet
-	worth  float64 // by how much a request per second counts, against those of other processors
+	paid   paid     // of the processors of a fleet
+	worth  float64  // by how much a request per second counts, against those of other processors
+	left   []string // engines that are not compared, and why
 }
 
 // Give answers a question.
@@ -136,17 +140,33 @@ func Give(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
 	if !l.Assumptions.Engine {
 		return nil, errors.New("assume: a plan ranks what the clients of an engine see, which these assumptions leave out; run searches under them, or say reference,engine=true")
 	}
+	got, err := give(ctx, l, o)
+	if got != nil {
+		got.note()
+	}
+	return got, err
+}
+
+func give(ctx context.Context, l *question.Loaded, o Options) (got *Advice, err error) {
 	if len(l.Shares) > 0 {
 		return giveFleet(ctx, l, o)
 	}
 	a := newAdviser(ctx, l, o)
+	if err := a.taken(); err != nil {
+		return nil, err
+	}
 	switch {
 	case o.Demand != nil:
-		return a.hold()
+		got, err = a.hold()
 	case o.Objective == MinGPUs:
-		return a.fewest()
+		got, err = a.fewest()
+	default:
+		got, err = a.on(o.GPUs)
 	}
-	return a.on(o.GPUs)
+	if got != nil {
+		got.Notes = a.left
+	}
+	return got, err
 }
 
 // newAdviser prepares the answer to a question.
@@ -166,7 +186,52 @@ func newAdviser(ctx context.Context, l *question.Loaded, o Options) *adviser {
 		p.Redundant, p.Overlaps, p.Accept = o.Redundant, o.Overlaps, a.worthwhile
 	}
 	a.decode.Drafts = o.Drafts
+	a.compare()
 	return a
+}
+
+// either is the deployment on the systems of both phases, without plans.
+func (a *adviser) either() deploy.Deployment {
+	d := a.base
+	d.Pools = []deploy.Pool{{Role: deploy.Prefill, System: a.prefill.System, Count: 1}, {Role: deploy.Decode, System: a.decode.System, Count: 1}}
+	return d
+}
+
+// taken says what servers are told that no engine takes, whatever the plans.
+func (a *adviser) taken() error {
+	d := a.either()
+	var why []string
+	refused := false
+	for _, e := range a.o.Engines {
+		maker, told := e.Takes(&d)
+		if len(maker)+len(told) == 0 {
+			return nil
+		}
+		refused = refused || len(told) > 0
+		why = append(why, fmt.Sprintf("%s: %s", e.Name, strings.Join(append(maker, told...), "; ")))
+	}
+	if !refused {
+		return nil // the chips are no one's mistake
+	}
+	return &document.Error{Problems: []document.Problem{{Path: "engine", Message: strings.Join(why, "; ")}}}
+}
+
+// compare leaves out engines whose attention is priced by kernels that stand in for others, where those of others were measured.
+func (a *adviser) compare() {
+	d := a.either()
+	var runs []deploy.Deployment
+	for _, e := range a.o.Engines {
+		if maker, told := e.Takes(&d); len(maker)+len(told) == 0 {
+			runs = append(runs, e.Apply(d))
+		}
+	}
+	kept, left := serving.Measured(runs)
+	if a.left = left; len(left) == 0 {
+		return
+	}
+	a.o.Engines = slices.DeleteFunc(slices.Clone(a.o.Engines), func(e *engine.Engine) bool {
+		return !slices.ContainsFunc(kept, func(d deploy.Deployment) bool { return d.Engine.Name == e.Name })
+	})
 }
 
 // worthwhile rules out plans with more redundant experts than help: two more on a rank than it must hold balance the others
@@ -247,7 +312,7 @@ func (a *adviser) on(gpus int) (*Advice, error) {
 type found struct {
 	ranked, frontier []weighed
 	pools            []Alone
-	reasons          []string
+	reasons, notes   []string
 	partial          bool // interrupted
 }
 
@@ -287,7 +352,7 @@ func (a *adviser) find(gpus int) (out found, err error) {
 
 // advice is the best of what was found on so many processors, in full.
 func (f *found) advice(o *Options, gpus int) (*Advice, error) {
-	out := Advice{Pools: f.pools, Reasons: f.reasons, Partial: f.partial}
+	out := Advice{Pools: f.pools, Reasons: f.reasons, Notes: f.notes, Partial: f.partial}
 	for _, w := range rank(f.ranked, o.Top) {
 		out.Ranked = append(out.Ranked, w.field.candidate(&w, gpus))
 	}
@@ -302,6 +367,20 @@ func (f *found) advice(o *Options, gpus int) (*Advice, error) {
 		}
 	}
 	return &out, nil
+}
+
+// note says of the engines of the rows, once, which kernels stand in for others.
+func (a *Advice) note() {
+	for _, rows := range [][]Candidate{a.Ranked, a.Frontier} {
+		for i := range rows {
+			d := &rows[i].Deployment
+			for _, why := range d.StandIns() {
+				if text := fmt.Sprintf("rows of %s: %s", d.Engine.Name, why); !slices.Contains(a.Notes, text) {
+					a.Notes = append(a.Notes, text)
+				}
+			}
+		}
+	}
 }
 
 // rank keeps the best, and the best of either mode in any case.

@@ -3,6 +3,7 @@ package advice
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -253,7 +254,11 @@ func (f *field) reason() string {
 		}
 	}
 	if f.refused > 0 {
-		parts = append(parts, fmt.Sprintf("no engine can run %d of %d plans", f.refused, f.plans))
+		why := ""
+		if len(parts) == 0 { // else there are plans that run
+			why = f.refusals()
+		}
+		parts = append(parts, fmt.Sprintf("no engine can run %d of %d plans%s", f.refused, f.plans, why))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -266,10 +271,40 @@ func (f *field) recount() {
 	f.plans, f.refused = 0, 0
 	for pool, role := range f.roles() {
 		for _, n := range f.instances(pool) {
-			lot := f.list(role, n, false)
+			lot := f.list(role, n, false, nil)
 			f.plans, f.refused = f.plans+lot.plans, f.refused+lot.refused
 		}
 	}
+}
+
+// refusals are the reasons of the engines for plans that none of them runs, of each the one that stands before the most.
+func (f *field) refusals() string {
+	counts := make([]map[string]int, len(f.templates))
+	for i := range counts {
+		counts[i] = map[string]int{}
+	}
+	for pool, role := range f.roles() {
+		for _, n := range f.instances(pool) {
+			f.list(role, n, false, func(i int, p *deploy.Pool) {
+				for _, why := range f.o.Engines[i].Refuses(&f.templates[i], p) {
+					counts[i][why]++
+				}
+			})
+		}
+	}
+	var out []string
+	for i, e := range f.o.Engines {
+		reasons := slices.SortedFunc(maps.Keys(counts[i]), func(a, b string) int {
+			return cmp.Or(cmp.Compare(counts[i][b], counts[i][a]), cmp.Compare(a, b))
+		})
+		if len(reasons) > 0 {
+			out = append(out, fmt.Sprintf("%s: %s (%d of them)", e.Name, reasons[0], counts[i][reasons[0]]))
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(out, "; ")
 }
 
 // rejected is what stood in the way of pools of each role.

@@ -2,6 +2,7 @@ package advice
 
 import (
 	"fmt"
+	"strings"
 
 	"throughline/deploy"
 	"throughline/engine"
@@ -26,6 +27,7 @@ func (c *Candidate) Record() *result.Record {
 		Whole: true, TTFT: c.Seen.TTFT, TPOT: c.Seen.TPOT, Latency: c.Seen.Latency, Requests: c.Seen.Requests,
 		Served: true, Engine: d.Engine.Name, Clients: c.Load.Clients, Held: c.Held(), Trusted: &c.Trusted,
 		DollarsPerMillion: c.DollarsPerMillion, TokensPerJoule: c.TokensPerJoule, Capacity: c.Capacity,
+		Remark: strings.Join(d.StandIns(), "; "),
 	}
 	for i := range d.Pools {
 		pool, side := &d.Pools[i], &c.Sides[i]

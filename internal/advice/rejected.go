@@ -152,9 +152,12 @@ func (w *why) try(u *usual) Tried {
 	switch {
 	case err != nil:
 		out.Rule, out.By = ruleShape, oneLine(err)
+		if why, ok := strings.CutPrefix(out.By, "engine: "); ok {
+			out.Rule, out.By = ruleEngine, why
+		}
 		return out
 	case a.Deployment.Engine.Name == engine.Generic.Name && w.q.Engine != engine.Generic.Name:
-		out.Rule, out.By = ruleEngine, strings.TrimPrefix(a.Remark, "no engine can run this, so it is priced without one: ")
+		out.Rule, out.By = ruleEngine, strings.TrimPrefix(a.Remark, point.WithoutEngine)
 		return out
 	}
 	if over := w.over(a); over > 0 {

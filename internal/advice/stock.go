@@ -131,7 +131,7 @@ func (s *stock) lots(role deploy.Role, sizes []int) ([]*lot, error) {
 			missing = append(missing, i)
 		}
 	}
-	err := s.each(len(missing), func(_ *worker, i int) { out[missing[i]] = s.list(role, sizes[missing[i]], s.oneCopy()) })
+	err := s.each(len(missing), func(_ *worker, i int) { out[missing[i]] = s.list(role, sizes[missing[i]], s.oneCopy(), nil) })
 	if err != nil {
 		return nil, err
 	}
@@ -166,8 +166,9 @@ func (s *stock) lots(role deploy.Role, sizes []int) ([]*lot, error) {
 	return out, err
 }
 
-// list is the pools of a role on instances of one size, without their bounds.
-func (s *stock) list(role deploy.Role, size int, oneCopy bool) *lot {
+// list is the pools of a role on instances of one size, without their bounds. Of plans that no engine runs, it passes on what each would
+// have run; nil: no one listens.
+func (s *stock) list(role deploy.Role, size int, oneCopy bool, refused func(engine int, p *deploy.Pool)) *lot {
 	var out lot
 	problem := *s.problem(role)
 	problem.Procs, problem.OneCopy = size, oneCopy
@@ -199,6 +200,13 @@ func (s *stock) list(role deploy.Role, size int, oneCopy bool) *lot {
 		}
 		if !ran && !extra {
 			out.refused++
+			for i, e := range s.o.Engines {
+				if refused != nil {
+					placed := pool
+					placed.Plan = e.Place(&s.templates[i], &pool)
+					refused(i, &placed)
+				}
+			}
 		}
 	}
 	return &out

@@ -126,6 +126,7 @@ func (c *contender) key() identity {
 
 // layout is a plan without what it has from its engine, how it overlaps, its redundant experts and its batch.
 func layout(p plan.Plan) plan.Plan {
+	p.LateGather, p.SequenceFrom = false, 0
 	p.Gathered, p.TunedExchange, p.FusedQuantise, p.LightLast = false, false, false, false
 	p.Reduced, p.Overlap, p.Redundant, p.Batch = plan.NoSteps, plan.NoOverlap, 0, plan.Batch{}
 	return p

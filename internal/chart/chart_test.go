@@ -324,3 +324,41 @@ func TestTicks(t *testing.T) {
 		}
 	}
 }
+
+// TestRuleLabels: the label of a limit lies on no dot and no line where there is another place along it, and other labels keep a little
+// away from it, above and below as well.
+func TestRuleLabels(t *testing.T) {
+	var cluster []Dot // where the label would stand, right of the line and left of it
+	for _, x := range []float64{16, 18, 21, 23, 25} {
+		cluster = append(cluster, Dot{XY: XY{x, 98}, Label: fmt.Sprint("dot at ", x)})
+	}
+	c := &Chart{Title: "limits", Panels: []Panel{{
+		Dots: []Dots{{Paint: C1, Form: Triangle, Size: 6, Points: cluster}}, Lines: []Line{{Paint: C2, Points: []XY{{0, 93}, {100, 93}}}},
+		Rules: []Rule{{X: At(20), Label: "TPOT 50 ms", Paint: C2}, {Y: At(98), Label: "98%", Paint: C2}}, X: Axis{Low: At(0), High: At(100)}, Y: Axis{Low: At(0), High: At(100)},
+	}}}
+	s := c.Draw(900, 500, "")
+	var labels, texts []box
+	for i := range s.Marks {
+		switch m := &s.Marks[i]; {
+		case m.Shape == words && (m.Text == "TPOT 50 ms" || m.Text == "98%"):
+			labels = append(labels, m.bounds())
+		case m.Shape == words && strings.HasPrefix(m.Text, "dot at"):
+			texts = append(texts, m.bounds())
+		}
+	}
+	if len(labels) != 2 || len(texts) < 3 {
+		t.Fatalf("%d labels of limits, %d of dots", len(labels), len(texts))
+	}
+	for _, l := range labels {
+		for i := range s.Marks {
+			if m := &s.Marks[i]; (strings.Contains(m.ID, "dot") && m.Shape != words || strings.Contains(m.ID, "line") && m.Shape == path) && m.bounds().overlaps(l) {
+				t.Errorf("%s lies on a label of a limit", m.ID)
+			}
+		}
+		for _, b := range texts {
+			if b.overlaps(box{l.x0 - 1, l.y0 - 1, l.x1 + 1, l.y1 + 1}) {
+				t.Error("a label touches that of a limit")
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -31,10 +32,7 @@ func (d *drawing) dots(p *plot) {
 	}
 	// Those of few dots first: a label of one among thousands says little.
 	slices.SortStableFunc(all, func(a, b placed) int { return a.among - b.among })
-	avoid := all
-	if len(avoid) > mostAvoided {
-		avoid = nil
-	}
+	avoid := p.dotPlaces()
 	tried := 0
 	for i := range all {
 		if all[i].label == "" {
@@ -49,26 +47,17 @@ func (d *drawing) dots(p *plot) {
 
 // series draws one of them. Many dots are one mark; of those at one place one is drawn.
 func (d *drawing) series(p *plot, s *Dots) []placed {
-	r := s.Size
-	if r == 0 {
-		r = usualDot
-	}
 	var out []placed
 	var at []XY
 	seen := map[XY]bool{}
 	many := len(s.Points) > mostDots
-	if many {
-		r = min(r, 2.2)
-	}
+	var r float64
 	for _, q := range s.Points {
-		if !finite(q.X) || !finite(q.Y) || p.X.Log && q.X <= 0 || p.Y.Log && q.Y <= 0 {
+		place, own, ok := p.place(s, &q)
+		if !ok {
 			continue
 		}
-		place := XY{p.x.within(q.X), p.y.within(q.Y)}
-		own := r
-		if q.Size > 0 && !many {
-			own = q.Size
-		}
+		r = own
 		out = append(out, placed{place, own, clean(q.Label), len(s.Points)})
 		if !many {
 			d.dot("dot", s.Form, place, own, s.Paint, clean(q.Tip))
@@ -83,6 +72,37 @@ func (d *drawing) series(p *plot, s *Dots) []placed {
 		d.add("dots", Mark{Shape: specks, Paint: s.Paint, Width: 2 * r, Lines: [][]XY{at}, Opacity: 0.7})
 	}
 	return out
+}
+
+// dotPlaces are the dots of a panel, which labels do not lie on; none where there are too many to look at.
+func (p *plot) dotPlaces() (out []placed) {
+	for i := range p.Dots {
+		s := &p.Dots[i]
+		for _, q := range s.Points {
+			if at, r, ok := p.place(s, &q); ok {
+				out = append(out, placed{at: at, r: r})
+			}
+		}
+	}
+	if len(out) > mostAvoided {
+		return nil
+	}
+	return out
+}
+
+// place is where a dot lies, and half of its width; false: nowhere.
+func (p *plot) place(s *Dots, q *Dot) (at XY, r float64, ok bool) {
+	if !finite(q.X) || !finite(q.Y) || p.X.Log && q.X <= 0 || p.Y.Log && q.Y <= 0 {
+		return XY{}, 0, false
+	}
+	r = cmp.Or(s.Size, usualDot)
+	switch {
+	case len(s.Points) > mostDots:
+		r = min(r, 2.2)
+	case q.Size > 0:
+		r = q.Size
+	}
+	return XY{p.x.within(q.X), p.y.within(q.Y)}, r, true
 }
 
 // dot draws a dot of a form. Marks at the border of the frame are moved inside.
@@ -150,11 +170,15 @@ func (d *drawing) dotLabel(p *plot, q *placed, avoid []placed) {
 	}
 }
 
+// widest is how far a form reaches from its middle, in units of its size.
+const widest = 1.35
+
 // covers reports whether a label would lie on a dot.
 func covers(b box, dots []placed) bool {
 	for i := range dots {
 		q := &dots[i]
-		if b.overlaps(box{q.at.X - q.r, q.at.Y - q.r, q.at.X + q.r, q.at.Y + q.r}) {
+		r := widest * q.r
+		if b.overlaps(box{q.at.X - r, q.at.Y - r, q.at.X + r, q.at.Y + r}) {
 			return true
 		}
 	}

@@ -416,22 +416,19 @@ func (d *drawing) rules(p *plot) {
 				}
 				continue
 			}
-			for n := range 3 {
-				y := p.area.y0 + labelSize + float64(n)*labelSize*leading
-				if d.within(p.area, label{kind: "rule-label", plate: true, text: text, size: labelSize, paint: Ink, x: x + 4, y: y}) ||
-					d.within(p.area, label{kind: "rule-label", plate: true, text: text, size: labelSize, paint: Ink, anchor: End, x: x - 4, y: y}) {
-					break
-				}
+			var tries []label
+			for y := p.area.y0 + labelSize; y < p.area.y1; y += labelSize * leading {
+				tries = append(tries, label{anchor: Start, x: x + 4, y: y}, label{anchor: End, x: x - 4, y: y})
 			}
+			d.ruleLabel(p, text, tries)
 		case r.Y != nil && p.y.holds(*r.Y) && !(p.Y.Log && *r.Y <= 0):
 			y := p.y.at(*r.Y)
 			d.stroke("rule", r.Paint, 1.2, r.Dash, []XY{{p.area.x0, y}, {p.area.x1, y}})
+			var tries []label
 			for _, dy := range []float64{-4, labelSize + 2} {
-				if d.within(p.area, label{kind: "rule-label", plate: true, text: text, size: labelSize, paint: Ink, anchor: End, x: p.area.x1 - 4, y: y + dy}) ||
-					d.within(p.area, label{kind: "rule-label", plate: true, text: text, size: labelSize, paint: Ink, x: p.area.x0 + 4, y: y + dy}) {
-					break
-				}
+				tries = append(tries, label{anchor: End, x: p.area.x1 - 4, y: y + dy}, label{x: p.area.x0 + 4, y: y + dy}, label{anchor: Middle, x: (p.area.x0 + p.area.x1) / 2, y: y + dy})
 			}
+			d.ruleLabel(p, text, tries)
 		}
 	}
 }
@@ -451,14 +448,24 @@ func (p *plot) nextRule(r *Rule) (side float64) {
 	return side
 }
 
-// within writes a text if there is room for it inside a place.
-func (d *drawing) within(a box, l label) bool {
-	if l.text == "" {
-		return true
+// ruleLabel writes the label of a rule at the first place where it lies on no dot and no line, else on no dot, else on no other text.
+func (d *drawing) ruleLabel(p *plot, text string, tries []label) {
+	if text == "" {
+		return
 	}
-	b, ok := d.free(&l, a)
-	if ok {
-		d.write(&l, b)
+	dots := p.dotPlaces()
+	for _, clear := range []func(box) bool{
+		func(b box) bool { return !covers(b, dots) && !p.onLine(b) },
+		func(b box) bool { return !covers(b, dots) },
+		func(box) bool { return true },
+	} {
+		for i := range tries {
+			l := tries[i]
+			l.kind, l.plate, l.text, l.size, l.paint = "rule-label", true, text, labelSize, Ink
+			if b, ok := d.free(&l, p.area); ok && clear(b) {
+				d.write(&l, b)
+				return
+			}
+		}
 	}
-	return ok
 }

@@ -162,6 +162,9 @@ func (d *drawing) free(l *label, inside box) (box, bool) {
 		return b, false
 	}
 	wide := box{b.x0 - apart, b.y0, b.x1 + apart, b.y1}
+	if l.plate { // among marks, where it must not be taken for the next line of another
+		wide.y0, wide.y1 = wide.y0-apart, wide.y1+apart
+	}
 	for _, t := range d.taken {
 		if wide.overlaps(t) {
 			return b, false

@@ -116,11 +116,30 @@ func answerPoint(s Streams, flags *settings, q *question.Question, asked error) 
 		return nil, question.Once(err)
 	}
 	flags.note(s, answer.Phases[0].Loaded)
+	if flags.given("vector") && sameWithout(estimator, answer, q) {
+		fmt.Fprintf(s.Err, "note: --vector has no effect: no operator of these steps waits for the vector unit\n")
+	}
 	if answer.Remark != "" {
 		fmt.Fprintln(s.Err, "warning:", answer.Remark)
 	}
 	warnOfMemory(s, answer)
 	return answer, nil
+}
+
+// sameWithout reports whether steps take as long with the usual number format of the vector unit.
+func sameWithout(estimator *point.Estimator, answer *point.Answer, q *question.Question) bool {
+	usual := *q
+	usual.Formats.Vector = ""
+	without, err := estimator.Answer(&usual)
+	if err != nil || answer.Record().Precision.VectorType == without.Record().Precision.VectorType {
+		return false
+	}
+	for i := range answer.Phases {
+		if answer.Phases[i].Estimate.StepTime != without.Phases[i].Estimate.StepTime {
+			return false
+		}
+	}
+	return true
 }
 
 // warnOfMemory tells which steps do not fit.

@@ -171,6 +171,8 @@ func TestIdleFlags(t *testing.T) {
 		{sim, []string{"--think-time", "2s"}, "a conversation has one turn"},
 		{sim, []string{"--routing", "least-loaded"}, "there is one replica"},
 		{sim, []string{"--prefix-cache"}, "no prompts begin alike"},
+		{sim, []string{"--swap-gbps", "50"}, "nobody was swapped out"},
+		{[]string{"estimate", "--model", "llama_3_8b", "--system", "H200"}, []string{"--vector", "fp8"}, "no operator of these steps waits for the vector unit"},
 		{sim, []string{"--seed", "3"}, "nothing is drawn at random"},
 		{sim, []string{"--timeline-every", "50ms"}, "without --timeline-out"},
 		{sim, []string{"--force"}, "without --output or --requests-out or --timeline-out or --steps-out or --trace-out or --chart"},

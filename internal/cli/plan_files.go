@@ -55,7 +55,7 @@ func planFile(ctx context.Context, name string, l *question.Loaded, o *advice.Op
 		for i := range from.list {
 			c := &from.list[i]
 			r := c.Record()
-			r.Number, r.Limits, r.Remark = len(runs), l.Limits(), fmt.Sprintf("%s %d", from.name, 1+i)
+			r.Number, r.Limits, r.Remark = len(runs), l.Limits(), strings.TrimSuffix(fmt.Sprintf("%s %d; %s", from.name, 1+i, r.Remark), "; ")
 			row, err := rawdata.Of(ctx, &c.Deployment, c.Load, &c.Seen, 0)
 			if err != nil {
 				return nil, err

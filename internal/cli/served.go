@@ -45,11 +45,8 @@ func serve(s Streams, flags *settings, q *question.Question, n workload.Lengths,
 	if err := fits(out.longest); err != nil {
 		return nil, err
 	}
-	if why := d.Fitted.Elsewhere(d); why != "" {
-		fmt.Fprintln(s.Err, "warning:", why)
-	}
-	for _, why := range d.StandIns() {
-		fmt.Fprintln(s.Err, "warning:", why)
+	if answer.Remark != "" {
+		fmt.Fprintln(s.Err, "warning:", answer.Remark)
 	}
 	if !d.Fitted.IsNone() {
 		fmt.Fprintln(s.Err, d.Fitted.String())

@@ -95,6 +95,11 @@ func (s *settings) read() (question.Question, error) {
 		}
 		errs = append(errs, named(f.Name, f.flag, f.Setting.Set(&q, text)))
 	}
+	for _, f := range s.values {
+		if s.flags.Changed(f.flag) {
+			errs = append(errs, q.Named(f.flag))
+		}
+	}
 	return q, document.Join(errs...)
 }
 

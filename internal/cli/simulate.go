@@ -106,6 +106,9 @@ func (o *simulateOptions) run(cmd *cobra.Command, s Streams) (*simulate.Result, 
 	}
 	got, err := o.written(cmd.Context(), s, sim)
 	if err == nil {
+		if o.asked.Traffic.SwapGBps > 0 && got.Preemptions == 0 {
+			fmt.Fprintln(s.Err, "note: --swap-gbps has no effect: there was room in the cache for all, and nobody was swapped out")
+		}
 		err = drawSome(cmd.Context(), s, o.sheet, picture.LoadKinds, picture.Load{Title: sim.title, Result: got})
 	}
 	return got, err

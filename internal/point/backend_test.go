@@ -121,3 +121,87 @@ func TestRowsAreTold(t *testing.T) {
 		t.Errorf("steps of %v", times)
 	}
 }
+
+// TestBackendOfNoEngine: what no engine takes is a problem with the reasons of all, whether or not the generic one has kernels of that name; a
+// plan that no engine runs whatever it is told is priced without one.
+func TestBackendOfNoEngine(t *testing.T) {
+	p := llama()
+	p.System, p.Engine = "H200", ""
+	p.Traffic.Attention = "cutlass_mla"
+	_, err := NewEstimator().Answer(&p)
+	if err == nil || !strings.Contains(err.Error(), "not for grouped attention") || !strings.Contains(err.Error(), "TensorRT-LLM has no such attention backend") {
+		t.Error(err)
+	}
+	p.Traffic.Attention, p.Traffic.PrefillAttention, p.Traffic.WaitSteps = "fa3", "fa3", 2 // of two engines
+	if _, err := NewEstimator().Answer(&p); err == nil || !strings.Contains(err.Error(), "no option wait-steps") {
+		t.Error(err)
+	}
+}
+
+// TestMeasuredAreCompared: of several engines, those whose kernels were measured are chosen from; the others are named.
+func TestMeasuredAreCompared(t *testing.T) {
+	p := llama()
+	p.System, p.Engine, p.Batch = "H200", "", 64
+	p.Traffic.Attention = "triton"
+	a, err := NewEstimator().Answer(&p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Deployment.Engine.Name != "sglang" || !strings.Contains(a.Remark, "vllm is left out: no measurement of prefill attention of vllm_triton on H200") {
+		t.Errorf("%s: %s", a.Deployment.Engine.Name, a.Remark)
+	}
+	p.Engine = "vllm"
+	if a, err = NewEstimator().Answer(&p); err != nil || strings.Contains(a.Remark, "left out") || !strings.Contains(a.Remark, "stands in") {
+		t.Errorf("%v: %s", err, a.Remark)
+	}
+}
+
+// TestColumnsByOtherNames: columns may have the names that engines have for settings, one of each; a name that one engine alone understands
+// chooses it.
+func TestColumnsByOtherNames(t *testing.T) {
+	run := func(table string) string {
+		var out strings.Builder
+		if _, err := Stream(t.Context(), strings.NewReader(table), &out, new(question.Default())); err != nil {
+			return err.Error()
+		}
+		return out.String()
+	}
+	for _, c := range []struct{ table, want string }{
+		{"model,system,engine,attn_backend\nLlama-3.1-8B,H200,trtllm,TRTLLM\n", ",TRTLLM,trtllm,1,"},
+		{"model,system,engine,Max-Num-Seqs\nLlama-3.1-8B,H200,vllm,8\n", ",8,vllm,1,"},
+		{"model,system,attn_backend,attention-backend\nLlama-3.1-8B,H200,fa3,fa3\n", `"attention-backend" is there twice`},
+		{"model,system,piecewise_cuda_graph_max_tokens\nLlama-3.1-8B,H200,100\n", ",100,sglang,1,"},
+		{"model,system,engine,piecewise_cuda_graph_max_tokens\nLlama-3.1-8B,H200,vllm,100\n", "piecewise-cuda-graph-max-tokens: is an option of sglang, not of vllm; captured-prompts says the same of any engine"},
+		{"model,system,engine,captured-prompts\nLlama-3.1-8B,H200,vllm,100\n", ",100,vllm,1,"},
+	} {
+		if got := run(c.table); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s", c.table, got)
+		}
+	}
+}
+
+// TestHardlyUneven: experts that are hardly more popular than others take the time of those that are as popular, in both phases.
+func TestHardlyUneven(t *testing.T) {
+	p := deepseek()
+	p.System, p.Engine, p.TP, p.Batch = "H200", "sglang", 8, 16
+	step := func(phase question.Phase, popularity string) float64 {
+		p := p
+		p.Phase, p.Popularity = phase, popularity
+		a, err := NewEstimator().Answer(&p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Phases[0].Estimate.StepTime
+	}
+	for _, phase := range []question.Phase{question.Prefill, question.Decode} {
+		even := step(phase, "uniform")
+		for _, popularity := range []string{"zipf:0.0001", "zipf:0.01", "lognormal:0.01"} {
+			if r := step(phase, popularity) / even; r < 0.9995 || r > 1.0005 {
+				t.Errorf("%s, %s: %v times the step of uniform", phase, popularity, r)
+			}
+		}
+		if served := step(phase, "served"); served < 1.005*even {
+			t.Errorf("%s: as served %v s, uniform %v s", phase, served, even)
+		}
+	}
+}

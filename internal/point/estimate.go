@@ -165,6 +165,17 @@ func (e *Estimator) Answer(p *question.Question) (*Answer, error) {
 	return out, nil
 }
 
+// WithoutEngine stands before the reasons of engines, where none runs a point.
+const WithoutEngine = "no engine can run this, so it is priced without one: "
+
+// toldTooMuch reports whether engines could run a deployment if its servers were told nothing: what no engine takes is a mistake, and
+// no wish for a price without one.
+func toldTooMuch(choice []*engine.Engine, d deploy.Deployment) bool {
+	d.Told = deploy.Told{}
+	_, err := serving.Runs(choice, d)
+	return err == nil
+}
+
 // run finds the engine of a point, and what clients see of it where that is asked.
 func (o *opened) run(p *question.Question, choice []*engine.Engine, d deploy.Deployment, out *Answer) error {
 	serves := o.loaded.Assumptions.Engine
@@ -174,11 +185,17 @@ func (o *opened) run(p *question.Question, choice []*engine.Engine, d deploy.Dep
 	runs, err := serving.Runs(choice, d)
 	var refused *serving.Refused
 	switch {
-	case errors.As(err, &refused) && len(choice) > 1:
-		runs = []deploy.Deployment{engine.Generic.Apply(d)}
-		out.Remark = "no engine can run this, so it is priced without one: " + err.Error()
+	case errors.As(err, &refused) && len(choice) > 1 && !toldTooMuch(choice, d):
+		if runs, err = serving.Runs([]*engine.Engine{engine.Generic}, d); err != nil {
+			return &document.Error{Problems: []document.Problem{{Path: "engine", Message: refused.Error()}}}
+		}
+		out.Remark = WithoutEngine + refused.Error()
 	case err != nil:
 		return &document.Error{Problems: []document.Problem{{Path: "engine", Message: err.Error()}}}
+	}
+	runs, left := serving.Measured(runs)
+	if len(left) > 0 {
+		out.Remark = strings.Join(left, "; ")
 	}
 	out.Deployment = runs[0]
 	if !p.Clients() || !serves {
@@ -192,7 +209,7 @@ func (o *opened) run(p *question.Question, choice []*engine.Engine, d deploy.Dep
 		}
 		seen, err := predictor.Predict(&runs[i], out.Load)
 		if err != nil {
-			out.Remark = err.Error()
+			out.Remark = strings.Join(append(left, err.Error()), "; ")
 			continue
 		}
 		if out.Seen == nil || seen.Requests > out.Seen.Requests {

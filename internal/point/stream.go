@@ -113,6 +113,7 @@ type stream struct {
 // column is one of the input.
 type column struct {
 	field  *question.Setting // nil: not read
+	name   string            // of the column
 	result bool              // computed anew
 }
 
@@ -134,6 +135,9 @@ func (s *stream) header() error {
 		known := c.result || strings.HasPrefix(key, "#")
 		if !known {
 			c.field, known = question.Column(question.Estimate, key)
+		}
+		if c.field != nil {
+			key, c.name = c.field.Name, key
 		}
 		switch {
 		case !known:
@@ -182,6 +186,13 @@ func (s *stream) row(row []string, broken error) bool {
 		}
 		if err := c.field.Set(&p, text); err != nil {
 			errs = append(errs, err)
+		}
+	}
+	for i := range s.columns {
+		if c := &s.columns[i]; c.field != nil && i < len(row) && strings.TrimSpace(row[i]) != "" {
+			if err := p.Named(c.name); err != nil {
+				errs = append(errs, err)
+			}
 		}
 	}
 	if p.Phase == question.BothPhases {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"throughline/engine"
 	"throughline/internal/document"
 	"throughline/workload"
 )
@@ -120,10 +121,39 @@ func Lookup(of Command, name string) (*Setting, bool) {
 	return nil, false
 }
 
-// Column finds a setting of a table of deployments by its name.
+// Column finds a setting of a table of deployments by its name, or one of its other names; whether words are joined by dashes or lines
+// does not matter.
 func Column(of Command, name string) (*Setting, bool) {
-	s, ok := Lookup(of, name)
-	return s, ok && !s.Apart
+	dashes := func(name string) string {
+		return strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), "_", "-")
+	}
+	name = dashes(name)
+	if s, ok := Lookup(of, name); ok {
+		return s, !s.Apart
+	}
+	for _, s := range Settings(of) {
+		if !s.Apart && slices.ContainsFunc(s.Aliases, func(alias string) bool { return dashes(alias) == name }) {
+			return s, true
+		}
+	}
+	return nil, false
+}
+
+// Named takes note of the name by which a setting was given: one that only one engine understands chooses it, or is wrong with another.
+func (q *Question) Named(name string) error {
+	only := engine.OnlyOf(name)
+	switch {
+	case only == "":
+		return nil
+	case q.Engine == "" || q.Engine == engine.Any:
+		q.Engine = only
+		return nil
+	}
+	if e, err := engine.Find(q.Engine); err != nil || e.Name == only || e == engine.Generic { // an engine that there is not is told elsewhere
+		return nil
+	}
+	s, _ := Column(Estimate, name)
+	return wrong(name, fmt.Sprintf("is an option of %s, not of %s; %s says the same of any engine", only, q.Engine, s.Name))
 }
 
 // Columns are the names of the settings of a table of deployments.

@@ -35,6 +35,9 @@ func Advice(w io.Writer, v View, l *question.Loaded, o *advice.Options, a *advic
 	b.WriteString("\n")
 	if len(a.Ranked) == 0 {
 		b.WriteString("no deployment found\n")
+		for _, note := range a.Notes {
+			say("note: %s", note)
+		}
 		b.WriteString(tried(a.Tried, v))
 	} else {
 		if a.Partial {
@@ -49,6 +52,9 @@ func Advice(w io.Writer, v View, l *question.Loaded, o *advice.Options, a *advic
 				return c.text(one) + " and " + c.text(other)
 			}
 			say("aggregated against disaggregated: %s tokens/s/GPU (%+.0f%%), TTFT %s ms, TPOT %s ms", both(perGPU), 100*(ratio-1), both(ttft), both(tpot))
+		}
+		for _, note := range a.Notes {
+			say("note: %s", note)
 		}
 		if len(a.Frontier) > 0 {
 			b.WriteString("\nfrontier: from the fastest for a user to the highest throughput\n")
@@ -327,6 +333,9 @@ func AdviceJSON(w io.Writer, l *question.Loaded, o *advice.Options, a *advice.Ad
 	}
 	if len(a.Reasons) > 0 {
 		doc["reasons"] = a.Reasons
+	}
+	if len(a.Notes) > 0 {
+		doc["notes"] = a.Notes
 	}
 	if a.Partial {
 		doc["partial"] = true

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"throughline/engine"
 	"throughline/estimate"
 	"throughline/internal/question"
 	"throughline/workload"
@@ -131,7 +132,7 @@ func TestToldProducts(t *testing.T) {
 	} {
 		f := facts{model: "DeepSeek-R1-0528", system: c.system, engine: "sglang", weights: c.weights, mode: c.mode, day: c.day}
 		f.lengths.Input = c.input
-		if got := of.options(&f)[productsOption]; got != c.told {
+		if got := of.options(&f)[engine.ProductsOption]; got != c.told {
 			t.Errorf("%+v: %q", c, got)
 		}
 		if cache := of.options(&f)["kv-cache-dtype"]; c.system == "MI300X" && (cache == "fp8") != (c.day > "2026-01-21") {

@@ -10,8 +10,10 @@ import (
 	"strconv"
 	"strings"
 
+	"throughline/deploy"
 	"throughline/engine"
 	"throughline/estimate"
+	"throughline/internal/document"
 	"throughline/internal/question"
 	"throughline/number"
 	"throughline/workload"
@@ -464,13 +466,10 @@ func (r run) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Le
 // memoryOptions are the names that engines have for the share of the memory that they use.
 var memoryOptions = []string{"mem-fraction-static", "gpu-memory-utilization", "free_gpu_memory_fraction"}
 
-// productsOption is the option of SGLang for the kernels of products of blocks.
-const productsOption = "fp8-gemm-backend"
-
 // options is what a row tells its engine, in columns of their names or in words such as "max-num-seqs 256".
 func (r run) options() map[string]string {
 	into := map[string]string{}
-	known := append(slices.Clone(memoryOptions), productsOption)
+	known := append(slices.Clone(memoryOptions), engine.ProductsOption)
 	for i := range engine.RunOptions {
 		o := &engine.RunOptions[i]
 		known = append(append(known, o.Setting), slices.Collect(maps.Values(o.Names))...)
@@ -493,6 +492,38 @@ func (r run) options() map[string]string {
 		}
 	}
 	return into
+}
+
+// told is what the row tells its engine, and what is wrong with it.
+func (r run) told(f *facts, dp int) (t deploy.Told, err error) {
+	var errs []error
+	options := r.options()
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		text := options[name]
+		switch {
+		case engine.TellAttention(&t, name, text):
+		case name == engine.ProductsOption:
+			t.Products = text
+		case slices.Contains(memoryOptions, name):
+			if share, err := strconv.ParseFloat(text, 64); err != nil || !(share > 0 && share <= 1) {
+				errs = append(errs, fmt.Errorf("%s %q must be above 0 and at most 1", name, text))
+			}
+		default:
+			n, err := f.sum(text)
+			if err != nil || n < 0 {
+				errs = append(errs, fmt.Errorf("%s %q must be a whole number, not negative", name, text))
+				continue
+			}
+			errs = append(errs, engine.Tell(&t, name, n, dp))
+		}
+	}
+	return t, document.Join(errs...)
+}
+
+// takenBy says what of that an engine does not take on a pool.
+func (r run) takenBy(e *engine.Engine, f *facts, p *deploy.Pool) error {
+	told, err := r.told(f, p.Plan.Attention.DP)
+	return document.Join(err, e.Knows(&told, p.System))
 }
 
 // limit is a number in the words of a row, 0 where it does not have it.

@@ -348,11 +348,12 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 			return nil, errors.New("no concurrency")
 		}
 	}
+	knows := func(e *engine.Engine) error { return cells.takenBy(e, &run.facts, d.Of(op.Decode)) }
 	if run.deployment = settle(engines[0]); len(engines) > 1 {
-		run.deployment, err = run.best(engines, d, settle)
+		run.deployment, err = run.best(engines, d, settle, knows)
 		return run, err
 	}
-	return run, engines[0].KnowsAttention(&run.deployment.Told) // what a run was measured with else, it could
+	return run, knows(engines[0]) // what a run was measured with else, it could
 }
 
 // pools reads the servers of a row. It returns the sequences that decode at a time on a rank; 0: not said.
@@ -419,7 +420,7 @@ func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *bench
 				engine.Tell(&d.Told, name, n, dp) // formats and drafts, which are no such options, are known already
 			}
 		}
-		d.Told.Products = cmp.Or(options[productsOption], d.Told.Products)
+		d.Told.Products = cmp.Or(options[engine.ProductsOption], d.Told.Products)
 		for _, name := range memoryOptions {
 			if share, err := strconv.ParseFloat(options[name], 64); err == nil && share > 0 && share <= 1 {
 				assumed := *d.Assume
@@ -447,14 +448,15 @@ func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *bench
 }
 
 // best is the deployment behind the engine with which clients get the most done, of those that can run it.
-func (r *servingRun) best(choice []*engine.Engine, d deploy.Deployment, settle func(*engine.Engine) deploy.Deployment) (deploy.Deployment, error) {
+func (r *servingRun) best(choice []*engine.Engine, d deploy.Deployment, settle func(*engine.Engine) deploy.Deployment, knows func(*engine.Engine) error) (deploy.Deployment, error) {
 	var best deploy.Deployment
 	var errs []error
 	most := 0.0
 	load := r.load
 	load.Clients = max(1, load.Clients)
 	for _, e := range choice {
-		if _, err := serving.Runs([]*engine.Engine{e}, d); err != nil {
+		_, err := serving.Runs([]*engine.Engine{e}, d)
+		if err = document.Join(err, knows(e)); err != nil {
 			errs = append(errs, err)
 			continue
 		}

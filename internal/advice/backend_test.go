@@ -1,0 +1,66 @@
+package advice_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"throughline/engine"
+	"throughline/internal/advice"
+	"throughline/internal/question"
+)
+
+// TestStandInsDoNotWin: where the kernels of a backend were measured for one engine, another whose kernel has a stand-in is left out, and
+// named; alone it is ranked, and its rows say what they were priced with.
+func TestStandInsDoNotWin(t *testing.T) {
+	told := func(name string) *advice.Advice {
+		l, o := asked(t, name, func(q *question.Question) {
+			q.Model, q.System, q.GPUs, q.Input, q.Output = "Qwen3-32B", "H200", 2, 4000, 500
+			q.Traffic.Attention = "triton"
+		})
+		got, err := advice.Give(context.Background(), l, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	got, notes := told(engine.Any), ""
+	for _, rows := range [][]advice.Candidate{got.Ranked, got.Frontier} {
+		for i := range rows {
+			if e := rows[i].Deployment.Engine.Name; e != "sglang" || rows[i].Record().Remark != "" {
+				t.Errorf("a row of %s: %s", e, rows[i].Record().Remark)
+			}
+		}
+	}
+	if notes = strings.Join(got.Notes, "; "); !strings.Contains(notes, "vllm is left out: no measurement of prefill attention of vllm_triton on H200") {
+		t.Errorf("notes %q", notes)
+	}
+	got = told("vllm")
+	if notes = strings.Join(got.Notes, "; "); !strings.Contains(notes, "rows of vllm: no measurement of decode attention") || strings.Contains(notes, "left out") {
+		t.Errorf("notes %q", notes)
+	}
+	if len(got.Ranked) == 0 || !strings.Contains(got.Ranked[0].Record().Remark, "stands in") {
+		t.Error("rows of vllm do not say how they were priced")
+	}
+}
+
+// TestReasonsOfEngines: options that no engine takes whatever the plan are a problem, as in an estimate; plans that none runs have the
+// reasons of the engines.
+func TestReasonsOfEngines(t *testing.T) {
+	l, o := asked(t, engine.Any, func(q *question.Question) {
+		q.Model, q.System, q.GPUs, q.Traffic.Attention = "Qwen3-32B", "H200", 2, "cutlass_mla"
+	})
+	if _, err := advice.Give(context.Background(), l, o); err == nil || !strings.Contains(err.Error(), "vllm: the attention backend CUTLASS_MLA of vLLM is not for grouped attention") {
+		t.Error(err)
+	}
+	l, o = asked(t, "trtllm", func(q *question.Question) {
+		q.Model, q.System, q.GPUs, q.Formats.Weights = "Qwen3-32B", "H200", 2, "int8"
+	})
+	got, err := advice.Give(context.Background(), l, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := strings.Join(got.Reasons, "\n"); len(got.Ranked) > 0 || !strings.Contains(why, "no engine can run 2 of 2 plans: trtllm: TensorRT-LLM 1.2 has no INT8 weights") {
+		t.Errorf("%d rows, %s", len(got.Ranked), why)
+	}
+}
