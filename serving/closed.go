@@ -10,7 +10,7 @@ import (
 // times is how long the steps of a server take on its processors.
 type times interface {
 	Decode(sequences, context float64) float64
-	Mixed(prompts, tokens, past int, sequences, context float64) float64
+	Mixed(prompts Prompts, sequences, context float64) float64
 }
 
 // closed predicts a closed loop in closed form: balance equations of the mean numbers of requests that wait, prefill and
@@ -53,19 +53,25 @@ func (c *closed) perStep() int { return c.rules.PerStep(c.input()) }
 // for it where the engine runs prefills first. A prompt that is longer than a step may be is cut, unless the engine
 // takes only whole ones.
 func (c *closed) prompts(s times, n int, running float64) float64 {
-	t, _ := c.chunks(s, n, running)
+	t, _ := c.chunks(s, Prompts{Count: n}, running)
+	return t
+}
+
+// one is the same of a single prompt, while those of the other ranks that wait for this one have none: the experts see the tokens of all.
+func (c *closed) one(s times, running float64) float64 {
+	t, _ := c.chunks(s, Prompts{Count: 1, Ranks: 1, Of: int(max(1, c.together))}, running)
 	return t
 }
 
 // chunks is the time of the steps of prompts, and that of the last of them.
-func (c *closed) chunks(s times, n int, running float64) (all, last float64) {
+func (c *closed) chunks(s times, p Prompts, running float64) (all, last float64) {
 	if c.rules.Prefill == deploy.First {
 		running = 0
 	}
 	chunk, cached := c.rules.Chunk(c.input()), c.load.Lengths.Cached
 	for past := 0; past < c.input(); past += chunk {
-		tokens := min(chunk, c.input()-past)
-		last = s.Mixed(n, tokens, cached+past, running, c.context()) + c.rules.Host(running+float64(n))
+		p.Tokens, p.Past = min(chunk, c.input()-past), cached+past
+		last = s.Mixed(p, running, c.context()) + c.rules.Host(running+float64(p.Count))
 		all += last
 	}
 	return all, last
@@ -81,7 +87,7 @@ func (c *closed) ahead(s times, running float64) (alone, together float64) {
 	if c.stages <= 1 || cuts <= 1 {
 		return 0, 0
 	}
-	all, last := c.chunks(s, 1, running)
+	all, last := c.chunks(s, Prompts{Count: 1}, running)
 	alone = (all - last) * (1 - 1/c.stages)
 	return alone, alone * (cuts/2 - 1) / (cuts - 1)
 }
@@ -222,6 +228,7 @@ type waves struct {
 	step    float64 // one decode step of the others, which a prefill meets
 	cuts    float64 // steps of a prompt
 	alone   float64 // a prompt by itself, with those who decode beside it
+	other   float64 // what one of another rank adds to it, which waits for this one
 	full    float64 // a prompt in a step with as many as it holds, per prompt
 	holds   float64 // prompts that a step holds
 	looks   float64 // decode steps whose prompts are computed together, if a step holds them
@@ -241,10 +248,15 @@ func (c *closed) waves(s times, clients, sharing, step float64) waves {
 	n := min(c.perStep(), max(1, int(clients)))
 	w := waves{clients: clients, group: c.group(clients), away: c.entry(), step: step, cuts: float64(c.rules.Cuts(c.input())), alone: c.prompts(s, 1, sharing), holds: float64(n)}
 	w.joined = c.joined() && step > 0 // a server that only prefills has no steps of others
+	if step > 0 && w.group > w.clients {
+		all := w.alone // ranks have one
+		w.alone = c.one(s, sharing)
+		w.other = (all - w.alone) / (w.ranks() - 1)
+	}
 	w.full = c.prompts(s, n, sharing) / w.holds
 	w.more = max(0, w.full-w.cuts*step)
 	if n > 1 {
-		w.more = max(0, (w.full*w.holds-w.alone)/(w.holds-1))
+		w.more = max(0, (w.full*w.holds-w.alone-(w.ranks()-1)*w.other)/(w.holds-1))
 	}
 	if c.load.Requests > 0 {
 		w.all, w.queue = c.all(s, clients), c.queue(s, clients, 0)
@@ -253,6 +265,9 @@ func (c *closed) waves(s times, clients, sharing, step float64) waves {
 	w.looks = c.looks(&w)
 	return w
 }
+
+// ranks is those that wait for each other.
+func (w *waves) ranks() float64 { return w.group / w.clients }
 
 // looks is the decode steps whose prompts are computed together, where the engine prefills first: those between two looks for new
 // requests, or those whose requests ended so shortly before a prefill that their successors come while it runs, in which nobody ends.
@@ -308,7 +323,7 @@ func (w *waves) laden(own, all float64) (share, longer float64) {
 	default:
 		more = own - share
 	}
-	longer = share * (w.alone - w.cuts*w.step)
+	longer = share*(w.alone-w.cuts*w.step) + min(max(0, all-share), share*(w.ranks()-1))*w.other
 	if w.group > w.clients || !w.joined { // others decode in them
 		longer = max(0, longer)
 	}
@@ -400,7 +415,8 @@ func (w *waves) arriving(c *closed, within, life float64) float64 {
 	left := own*l.left(c.entry()) + (1-own)*l.leftAtAnyTime()
 	met := (c.polls-1)*(1-busy)*w.step/2 + left + float64(c.rules.StepsAhead)*l.mean + w.gathering(c, rate*l.mean, all*l.mean)*l.mean
 	present := 1 - math.Pow(min(1, w.away/life), w.group-1)
-	prompt := min(max(w.alone, full), w.alone+present*rate*max(l.mean, c.polls*w.step)*w.more) - w.ahead - load*(w.aheadTogether-w.ahead)
+	others := min(w.ranks()-1, present*(all-rate)*l.mean) * w.other
+	prompt := min(max(w.alone, full), w.alone+others+present*rate*max(l.mean, c.polls*w.step)*w.more) - w.ahead - load*(w.aheadTogether-w.ahead)
 	return present*met + prompt + behind
 }
 

@@ -14,8 +14,8 @@ type fake struct{}
 
 func (fake) Prefill(prompts, tokens, _ int) float64 { return float64(prompts*tokens) * 1e-5 }
 func (fake) Decode(sequences, _ float64) float64    { return 10e-3 + sequences*1e-3 }
-func (f fake) Mixed(prompts, tokens, past int, sequences, context float64) float64 {
-	t := f.Prefill(prompts, tokens, past)
+func (f fake) Mixed(p Prompts, sequences, context float64) float64 {
+	t := f.Prefill(p.Count, p.Tokens, p.Past)
 	if sequences > 0 {
 		t += f.Decode(sequences, context)
 	}
