@@ -88,12 +88,12 @@ func (p *Predictor) curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 		ahead, _ := k.ahead(s, 0)
 		c.Own = c.Alone - ahead
 		if rules.Prefill != deploy.First {
-			c.cuts = float64(rules.Cuts(n.Uncached()))
+			c.cuts = k.cuts()
 		}
 	}
 	if pool.Role.Does(op.Decode) {
 		k.decode = steps(p.servers[op.Decode], d, &pool.Plan, n)
-		least, together, cuts := pool.Plan.Overlap.Least(), float64(d.Together(pool, n)), float64(rules.Cuts(n.Uncached()))
+		least, together, cuts := pool.Plan.Overlap.Least(), float64(d.Together(pool, n)), k.cuts()
 		if c.Largest < least {
 			c.Largest = 0
 			return c

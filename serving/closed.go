@@ -63,12 +63,47 @@ func (c *closed) one(s times, running float64) float64 {
 	return t
 }
 
-// chunks is the time of the steps of prompts, and that of the last of them.
+// cuts is how many steps a prompt takes on average, where lengths differ evenly about their mean: half a step more than its tokens fill,
+// if they differ by several.
+func (c *closed) cuts() float64 {
+	mean := float64(c.input())
+	half := min(mean, math.Sqrt(3)*c.load.Deviation()*mean)
+	chunk := float64(c.rules.Chunk(c.input()))
+	if c.rules.Prefill != deploy.Prompts {
+		chunk = float64(c.rules.StepTokens)
+	}
+	if half < 0.5 {
+		return math.Ceil(mean / chunk)
+	}
+	// steps is the steps of all lengths up to x, added up.
+	steps := func(x float64) float64 {
+		whole := math.Floor(x / chunk)
+		return chunk*whole*(whole+1)/2 + (x-whole*chunk)*(whole+1)
+	}
+	return (steps(mean+half) - steps(mean-half)) / (2 * half)
+}
+
+// chunks is the time of the steps of prompts, and that of the last of them. Where lengths differ, some take a step more than others.
 func (c *closed) chunks(s times, p Prompts, running float64) (all, last float64) {
+	if c.load.Deviation() == 0 {
+		return c.chunked(s, p, running, c.rules.Chunk(c.input()))
+	}
+	cuts := c.cuts()
+	fewer := math.Floor(cuts)
+	all, last = c.chunked(s, p, running, int(math.Ceil(float64(c.input())/fewer)))
+	if part := cuts - fewer; part > 0 {
+		a, l := c.chunked(s, p, running, int(math.Ceil(float64(c.input())/(fewer+1))))
+		all, last = all+part*(a-all), last+part*(l-last)
+	}
+	return all, last
+}
+
+// chunked is the same of prompts that are cut so.
+func (c *closed) chunked(s times, p Prompts, running float64, chunk int) (all, last float64) {
 	if c.rules.Prefill == deploy.First {
 		running = 0
 	}
-	chunk, cached := c.rules.Chunk(c.input()), c.load.Lengths.Cached
+	cached := c.load.Lengths.Cached
 	for past := 0; past < c.input(); past += chunk {
 		p.Tokens, p.Past = min(chunk, c.input()-past), cached+past
 		last = s.Mixed(p, running, c.context()) + c.rules.Host(running+float64(p.Count))
@@ -83,7 +118,7 @@ func (c *closed) chunks(s times, p Prompts, running float64) (all, last float64)
 // would have had the pipeline for itself a PP-th of the time: k of them are done after k·C·s + (PP − 1)·s in place of C·PP·s for
 // each PP, which saves (PP − 1)·s·(C/2 − 1) of (PP − 1)·s·(C − 1).
 func (c *closed) ahead(s times, running float64) (alone, together float64) {
-	cuts := float64(c.rules.Cuts(c.input()))
+	cuts := c.cuts()
 	if c.stages <= 1 || cuts <= 1 {
 		return 0, 0
 	}
@@ -246,7 +281,7 @@ type waves struct {
 // waves prepares the prefills of so many clients on the steps of a server.
 func (c *closed) waves(s times, clients, sharing, step float64) waves {
 	n := min(c.perStep(), max(1, int(clients)))
-	w := waves{clients: clients, group: c.group(clients), away: c.entry(), step: step, cuts: float64(c.rules.Cuts(c.input())), alone: c.prompts(s, 1, sharing), holds: float64(n)}
+	w := waves{clients: clients, group: c.group(clients), away: c.entry(), step: step, cuts: c.cuts(), alone: c.prompts(s, 1, sharing), holds: float64(n)}
 	w.joined = c.joined() && step > 0 // a server that only prefills has no steps of others
 	if step > 0 && w.group > w.clients {
 		all := w.alone // ranks have one
@@ -317,7 +352,7 @@ func (w *waves) laden(own, all float64) (share, longer float64) {
 	share = max(-math.Expm1(-all*w.looks)/w.looks, own/w.holds)
 	var more float64 // prompts, beyond the first of a step
 	switch {
-	case w.cuts > 1: // they follow one another
+	case w.cuts >= 2: // they follow one another
 	case w.group > w.clients: // ranks get their requests in turn: each has one before any has two
 		more = min(w.holds-1, max(0, all*w.clients/w.group-0.5))
 	default:
