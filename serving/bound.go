@@ -71,7 +71,7 @@ func (p *Predictor) curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 	if c.Largest == 0 {
 		return c
 	}
-	k := closed{load: workload.Load{Lengths: n}, rules: rules, stages: chunkStages(rules, &pool.Plan)}
+	k := closed{load: workload.Load{Lengths: n}, rules: rules, stages: chunkStages(rules, &pool.Plan), together: float64(d.Together(pool, n))}
 	if pool.Role.Does(op.Prefill) {
 		s := steps(p.servers[op.Prefill], d, &pool.Plan, n)
 		holds := k.perStep()
@@ -80,6 +80,9 @@ func (p *Predictor) curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 		}
 		c.Alone, c.holds = k.prompts(s, 1, 0), float64(holds)
 		c.Prompt, c.Prompts = c.Alone, 1
+		if sharing := pool.Sharing(d.Model); pool.Role == deploy.Both && sharing > 1 && sharing == d.Together(pool, n) {
+			c.Alone = k.one(s, 0)
+		}
 		for n := range ladder(holds) {
 			if each := k.prompts(s, n, 0) / float64(n); each < c.Prompt {
 				c.Prompt, c.Prompts = each, n

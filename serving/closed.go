@@ -20,8 +20,9 @@ type closed struct {
 	rules  *deploy.Scheduling
 	decode times
 	ranks  float64 // data-parallel ranks that decode
-	// together is the ranks among these that wait for each other in every step.
+	// together is the ranks among these that wait for each other in every step; shares: because their tokens share experts.
 	together float64
+	shares   bool
 	room     float64 // sequences that a rank may run
 	polls    float64 // steps between two looks for new requests
 	tokens   float64 // that a decode step yields for a sequence: more than one with drafts
@@ -57,9 +58,9 @@ func (c *closed) prompts(s times, n int, running float64) float64 {
 	return t
 }
 
-// one is the same of a single prompt, while those of the other ranks that wait for this one have none: the experts see the tokens of all.
+// one is the same of a single prompt, while the other ranks that share experts with this one have none.
 func (c *closed) one(s times, running float64) float64 {
-	t, _ := c.chunks(s, Prompts{Count: 1, Ranks: 1, Of: int(max(1, c.together))}, running)
+	t, _ := c.chunks(s, Prompts{Count: 1, Ranks: 1, Of: int(c.together)}, running)
 	return t
 }
 
@@ -283,7 +284,7 @@ func (c *closed) waves(s times, clients, sharing, step float64) waves {
 	n := min(c.perStep(), max(1, int(clients)))
 	w := waves{clients: clients, group: c.group(clients), away: c.entry(), step: step, cuts: c.cuts(), alone: c.prompts(s, 1, sharing), holds: float64(n)}
 	w.joined = c.joined() && step > 0 // a server that only prefills has no steps of others
-	if step > 0 && w.group > w.clients {
+	if c.shares && step > 0 && w.group > w.clients {
 		all := w.alone // ranks have one
 		w.alone = c.one(s, sharing)
 		w.other = (all - w.alone) / (w.ranks() - 1)
