@@ -67,29 +67,25 @@ func (c *closed) one(s times, running float64) float64 {
 // cuts is how many steps a prompt takes on average, where lengths differ evenly about their mean: half a step more than its tokens fill,
 // if they differ by several.
 func (c *closed) cuts() float64 {
-	mean := float64(c.input())
+	mean, chunk := float64(c.input()), float64(c.rules.StepTokens)
 	half := min(mean, math.Sqrt(3)*c.load.Deviation()*mean)
-	chunk := float64(c.rules.Chunk(c.input()))
-	if c.rules.Prefill != deploy.Prompts {
-		chunk = float64(c.rules.StepTokens)
-	}
-	if half < 0.5 {
-		return math.Ceil(mean / chunk)
+	if c.rules.Prefill == deploy.Prompts || half < 0.5 || mean+half <= chunk {
+		return float64(c.rules.Cuts(c.input()))
 	}
 	// steps is the steps of all lengths up to x, added up.
 	steps := func(x float64) float64 {
 		whole := math.Floor(x / chunk)
 		return chunk*whole*(whole+1)/2 + (x-whole*chunk)*(whole+1)
 	}
-	return (steps(mean+half) - steps(mean-half)) / (2 * half)
+	return max(1, (steps(mean+half)-steps(mean-half))/(2*half))
 }
 
 // chunks is the time of the steps of prompts, and that of the last of them. Where lengths differ, some take a step more than others.
 func (c *closed) chunks(s times, p Prompts, running float64) (all, last float64) {
-	if c.load.Deviation() == 0 {
+	cuts := c.cuts()
+	if whole := c.rules.Cuts(c.input()); cuts == float64(whole) {
 		return c.chunked(s, p, running, c.rules.Chunk(c.input()))
 	}
-	cuts := c.cuts()
 	fewer := math.Floor(cuts)
 	all, last = c.chunked(s, p, running, int(math.Ceil(float64(c.input())/fewer)))
 	if part := cuts - fewer; part > 0 {
