@@ -507,7 +507,7 @@ var (
 	replicasOption = regexp.MustCompile(`replicas=(\d+)`)
 	// exchangeOption names what sends tokens to experts. SGLang spreads these over all ranks of a server then, whatever else it is
 	// told: python/sglang/srt/arg_groups/overrides.py, _a2a_ep_size.
-	exchangeOption = regexp.MustCompile(`--moe-a2a-backend[ =]+(?:deepep|megamoe|mooncake|nixl|ascend_fuseep|flashinfer|mori|pplx)\b`)
+	exchangeOption = regexp.MustCompile(`\bmoe-a2a-backend[ =]+(?:deepep|megamoe|mooncake|nixl|ascend_fuseep|flashinfer|mori|pplx)\b`)
 	// backendWords choose attention, as flags of a command; not those that are said of other workloads.
 	backendWords = regexp.MustCompile(`flags:.*--((?:prefill-|decode-)?attention-backend)[ =]+([A-Za-z0-9_]+)`)
 	optionWords  = regexp.MustCompile(`([a-z][a-z_-]*[a-z])[ =:]+([0-9.]*[0-9])`)
