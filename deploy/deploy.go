@@ -49,9 +49,9 @@ func (p *Pool) Procs() int { return p.Count * p.Plan.Attention.Procs() }
 // are in flight.
 func (p *Pool) Ranks() int { return p.Count * p.Plan.Attention.DP * p.Plan.InFlight() }
 
-// together is the data-parallel ranks that wait for each other in every step: those of an expert model, between which tokens
+// Sharing is the data-parallel ranks that wait for each other in every step: those of an expert model, between which tokens
 // are exchanged. The ranks of others are replicas.
-func (p *Pool) together(m *model.Model) int {
+func (p *Pool) Sharing(m *model.Model) int {
 	dp, copies := p.Plan.Attention.DP, max(1, p.Plan.Experts.DP)
 	if !m.IsMoE() || dp%copies != 0 {
 		return 1
@@ -92,7 +92,7 @@ func (d *Deployment) Split() bool { return len(d.Pools) > 1 }
 // prompts and others do not, the batches in flight of a pipeline. One that takes longer in each of its stages holds up those
 // behind it, which are all others on its way round. Chunks of a prompt that fill the stages are priced by themselves.
 func (d *Deployment) Together(p *Pool, n workload.Lengths) int {
-	out := p.together(d.Model)
+	out := p.Sharing(d.Model)
 	if s := &d.Engine.Scheduling; p.Role == Both && !(s.PipelinesChunks && s.Cuts(n.Uncached()) > 1) {
 		out *= p.Plan.InFlight()
 	}

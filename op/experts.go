@@ -24,7 +24,7 @@ func (s *stage) experts() {
 		sent += float64(e.Shared) * s.hidden
 	}
 	// The slices of a cut expert work on the tokens of all their processors.
-	group := s.cardTokens * tp
+	group := s.meanTokens * tp
 	shared := s.sharedVisits()
 	mean := group * (float64(e.TopK) + shared) * e.CapacityFactor
 	tokens, crowd := mean, 1.0
@@ -226,7 +226,8 @@ func (s *stage) scatterTokens(hidden float64) {
 
 // amongReplicas sends the tokens of all replicas through an expert group.
 func (s *stage) amongReplicas(k Kind, c hardware.Collective, hidden float64) {
-	s.together(k, c, s.tokens*float64(s.expertReplicas())*hidden, s.plan.Experts.EP*s.plan.Experts.TP)
+	mean := s.tokens - s.step.absent()/float64(max(1, s.plan.Attention.CP))
+	s.together(k, c, mean*float64(s.expertReplicas())*hidden, s.plan.Experts.EP*s.plan.Experts.TP)
 }
 
 // busiest is the visits to the experts of the busiest rank, where a rank gets a number on average, and how many times the mean

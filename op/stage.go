@@ -111,7 +111,8 @@ type stage struct {
 	tokens     float64 // that pass through the attention of one part of the context
 	spread     bool    // over the tensor-parallel ranks: the work between their parts
 	normTokens float64 // that pass through the norms and residuals around it
-	cardTokens float64 // that pass through the expert block of one processor
+	cardTokens float64 // that one processor sends to experts
+	meanTokens float64 // that the mean of the processors does: the experts see those of all
 }
 
 // Stage fills the list with the operators of the fullest pipeline stage: every layer is attention followed by a dense
@@ -230,6 +231,7 @@ func (l *Lowerer) start(p *plan.Plan, step *Step, list *List) *stage {
 		share *= p.Attention.PP
 	}
 	s.cardTokens = s.tokens / float64(share)
+	s.meanTokens = s.cardTokens - step.absent()/float64(share)
 	if cp := p.Attention.CP; cp > 1 {
 		s.tokens /= float64(cp)
 	}

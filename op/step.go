@@ -22,6 +22,8 @@ type Sums struct {
 	Tokens    float64 // new ones, which pass through the layers
 	Wanted    float64 // of them, those whose successor is wanted
 	Context   float64 // tokens of the sequences, cached and new
+	// Absent is how many fewer new tokens the mean of the data-parallel ranks has: others may have no such sequences.
+	Absent float64
 
 	// Seen is what every kind of attention of the model does: the main one, then those of model.Mixed.
 	Seen [1 + model.MaxMixed]Seen
@@ -44,6 +46,8 @@ type Group struct {
 	Context   float64 // tokens of each, cached and new
 	// Ends: the prompt ends in this step, so that its first output token is wanted. Decoding, every token is.
 	Ends bool
+	// Share is of the data-parallel ranks, those that have such sequences; 0 stands for 1.
+	Share float64
 	// Scale is how much more a token of a prompt attends to than the mean length says, prompts being of different lengths; 0
 	// stands for 1.
 	Scale float64
@@ -56,6 +60,9 @@ func (l *Lowerer) Add(s *Step, g *Group) {
 	w.Sequences += g.Sequences
 	w.Tokens += tokens
 	w.Context += g.Sequences * g.Context
+	if g.Share > 0 {
+		w.Absent += (1 - g.Share) * tokens
+	}
 	switch {
 	case g.Phase == Decode:
 		w.Wanted += tokens
@@ -107,7 +114,7 @@ func (s *Seen) add(a *model.Attention, g *Group, tokens float64, causal, apart b
 // Repeat sets the sums of one phase of a step to so many times those of another, which costs less than adding a group.
 func (l *Lowerer) Repeat(w *Sums, times float64, of *Sums) {
 	w.Sequences, w.Tokens = times*of.Sequences, times*of.Tokens
-	w.Wanted, w.Context = times*of.Wanted, times*of.Context
+	w.Wanted, w.Context, w.Absent = times*of.Wanted, times*of.Context, times*of.Absent
 	w.One.repeat(times, &of.One)
 	for i := range 1 + len(l.model.Mixed) {
 		w.Seen[i].repeat(times, &of.Seen[i])
@@ -120,6 +127,9 @@ func (s *Seen) repeat(times float64, of *Seen) {
 
 // Tokens is the new tokens of a step.
 func (s *Step) Tokens() float64 { return s[Decode].Tokens + s[Prefill].Tokens }
+
+// absent is how many fewer the mean of the data-parallel ranks has.
+func (s *Step) absent() float64 { return s[Decode].Absent + s[Prefill].Absent }
 
 // Phase is that by which kernels are chosen which all tokens of a step share: with a prompt among them, prefill.
 func (s *Step) Phase() Phase {

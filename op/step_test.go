@@ -158,3 +158,28 @@ func TestSplitGroups(t *testing.T) {
 		}
 	})
 }
+
+// TestPromptOfOneRank: of four data-parallel ranks one has a prompt. The experts see a quarter of what they do where all have one; what
+// the rank does with its own tokens, and sends to experts, stays the same.
+func TestPromptOfOneRank(t *testing.T) {
+	m := expertModel(model.Gated)
+	p := plan.Plan{
+		Attention: plan.Layout{DP: 4, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 4, TP: 1, DP: 1},
+		Batch: plan.Batch{Count: 1, Size: 1}, SharedPerCard: true,
+	}
+	l := op.NewLowerer(m, &fused, &precision, &assume.Reference)
+	lowered := func(share float64) *op.List {
+		var list op.List
+		l.Stage(&p, mixture(&l, op.Group{Phase: op.Prefill, Sequences: 1, New: 64, Context: 64, Ends: true, Share: share}), &list)
+		return &list
+	}
+	all, one := lowered(0), lowered(0.25)
+	for kind, times := range map[op.Kind]float64{op.Router: 1, op.ExpertGateUp: 0.25, op.ExpertDown: 0.25} {
+		if got, want := find(t, one, kind).Flops, times*find(t, all, kind).Flops; math.Abs(got/want-1) > 1e-9 {
+			t.Errorf("%s: %g operations, want %g", kind, got, want)
+		}
+	}
+	if a, b := find(t, one, op.Dispatch), find(t, all, op.Dispatch); a.M != b.M {
+		t.Errorf("dispatch of %g tokens, %g where all ranks have a prompt", a.M, b.M)
+	}
+}

@@ -71,7 +71,7 @@ func (p *Predictor) curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 	if c.Largest == 0 {
 		return c
 	}
-	k := closed{load: workload.Load{Lengths: n}, rules: rules, stages: chunkStages(rules, &pool.Plan)}
+	k := closed{load: workload.Load{Lengths: n}, rules: rules, stages: chunkStages(rules, &pool.Plan), together: float64(d.Together(pool, n))}
 	if pool.Role.Does(op.Prefill) {
 		s := steps(p.servers[op.Prefill], d, &pool.Plan, n)
 		holds, most := k.perStep(), math.Inf(1)
@@ -80,6 +80,9 @@ func (p *Predictor) curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 		}
 		c.Alone = k.prompts(s, 1, 0)
 		c.Prompt, c.Prompts = c.Alone, 1
+		if sharing := pool.Sharing(d.Model); pool.Role == deploy.Both && sharing > 1 && sharing == d.Together(pool, n) {
+			c.Alone = k.one(s, 0)
+		}
 		for n := range ladder(holds) {
 			if each := k.prompts(s, n, 0) / float64(n); each < c.Prompt {
 				c.Prompt, c.Prompts = each, n
@@ -92,12 +95,12 @@ func (p *Predictor) curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 		ahead, _ := k.ahead(s, 0)
 		c.Own = c.Alone - ahead
 		if rules.Prefill != deploy.First {
-			c.cuts = float64(rules.Cuts(n.Uncached()))
+			c.cuts = k.cuts()
 		}
 	}
 	if pool.Role.Does(op.Decode) {
 		k.decode = steps(p.servers[op.Decode], d, &pool.Plan, n)
-		least, together, cuts := pool.Plan.Overlap.Least(), float64(d.Together(pool, n)), float64(rules.Cuts(n.Uncached()))
+		least, together, cuts := pool.Plan.Overlap.Least(), float64(d.Together(pool, n)), k.cuts()
 		if c.Largest < least {
 			c.Largest = 0
 			return c

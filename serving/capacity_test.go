@@ -14,8 +14,8 @@ import (
 type drawn struct{ token, step, sequence float64 }
 
 func (d drawn) Decode(sequences, _ float64) float64 { return d.step + sequences*d.sequence }
-func (d drawn) Mixed(prompts, tokens, _ int, sequences, _ float64) float64 {
-	return d.step + float64(prompts*tokens)*d.token + sequences*d.sequence
+func (d drawn) Mixed(p Prompts, sequences, _ float64) float64 {
+	return d.step + float64(p.Count*p.Tokens)*d.token + sequences*d.sequence
 }
 
 // TestNoMoreThanCapacity: requests come no faster than the ranks compute their prompts, in steps that are as full as may be, nor

@@ -10,7 +10,7 @@ import (
 // times is how long the steps of a server take on its processors.
 type times interface {
 	Decode(sequences, context float64) float64
-	Mixed(prompts, tokens, past int, sequences, context float64) float64
+	Mixed(prompts Prompts, sequences, context float64) float64
 }
 
 // closed predicts a closed loop in closed form: balance equations of the mean numbers of requests that wait, prefill and
@@ -20,8 +20,9 @@ type closed struct {
 	rules  *deploy.Scheduling
 	decode times
 	ranks  float64 // data-parallel ranks that decode
-	// together is the ranks among these that wait for each other in every step.
+	// together is the ranks among these that wait for each other in every step; shares: because their tokens share experts.
 	together float64
+	shares   bool
 	room     float64 // sequences that a rank may run
 	polls    float64 // steps between two looks for new requests
 	tokens   float64 // that a decode step yields for a sequence: more than one with drafts
@@ -53,19 +54,56 @@ func (c *closed) perStep() int { return c.rules.PerStep(c.input()) }
 // for it where the engine runs prefills first. A prompt that is longer than a step may be is cut, unless the engine
 // takes only whole ones.
 func (c *closed) prompts(s times, n int, running float64) float64 {
-	t, _ := c.chunks(s, n, running)
+	t, _ := c.chunks(s, Prompts{Count: n}, running)
 	return t
 }
 
-// chunks is the time of the steps of prompts, and that of the last of them.
-func (c *closed) chunks(s times, n int, running float64) (all, last float64) {
+// one is the same of a single prompt, while the other ranks that share experts with this one have none.
+func (c *closed) one(s times, running float64) float64 {
+	t, _ := c.chunks(s, Prompts{Count: 1, Ranks: 1, Of: int(c.together)}, running)
+	return t
+}
+
+// cuts is how many steps a prompt takes on average, where lengths differ evenly about their mean: half a step more than its tokens fill,
+// if they differ by several.
+func (c *closed) cuts() float64 {
+	mean, chunk := float64(c.input()), float64(c.rules.StepTokens)
+	half := min(mean, math.Sqrt(3)*c.load.Deviation()*mean)
+	if c.rules.Prefill == deploy.Prompts || half < 0.5 || mean+half <= chunk {
+		return float64(c.rules.Cuts(c.input()))
+	}
+	// steps is the steps of all lengths up to x, added up.
+	steps := func(x float64) float64 {
+		whole := math.Floor(x / chunk)
+		return chunk*whole*(whole+1)/2 + (x-whole*chunk)*(whole+1)
+	}
+	return max(1, (steps(mean+half)-steps(mean-half))/(2*half))
+}
+
+// chunks is the time of the steps of prompts, and that of the last of them. Where lengths differ, some take a step more than others.
+func (c *closed) chunks(s times, p Prompts, running float64) (all, last float64) {
+	cuts := c.cuts()
+	if whole := c.rules.Cuts(c.input()); cuts == float64(whole) {
+		return c.chunked(s, p, running, c.rules.Chunk(c.input()))
+	}
+	fewer := math.Floor(cuts)
+	all, last = c.chunked(s, p, running, int(math.Ceil(float64(c.input())/fewer)))
+	if part := cuts - fewer; part > 0 {
+		a, l := c.chunked(s, p, running, int(math.Ceil(float64(c.input())/(fewer+1))))
+		all, last = all+part*(a-all), last+part*(l-last)
+	}
+	return all, last
+}
+
+// chunked is the same of prompts that are cut so.
+func (c *closed) chunked(s times, p Prompts, running float64, chunk int) (all, last float64) {
 	if c.rules.Prefill == deploy.First {
 		running = 0
 	}
-	chunk, cached := c.rules.Chunk(c.input()), c.load.Lengths.Cached
+	cached := c.load.Lengths.Cached
 	for past := 0; past < c.input(); past += chunk {
-		tokens := min(chunk, c.input()-past)
-		last = s.Mixed(n, tokens, cached+past, running, c.context()) + c.rules.Host(running+float64(n))
+		p.Tokens, p.Past = min(chunk, c.input()-past), cached+past
+		last = s.Mixed(p, running, c.context()) + c.rules.Host(running+float64(p.Count))
 		all += last
 	}
 	return all, last
@@ -77,11 +115,11 @@ func (c *closed) chunks(s times, n int, running float64) (all, last float64) {
 // would have had the pipeline for itself a PP-th of the time: k of them are done after k·C·s + (PP − 1)·s in place of C·PP·s for
 // each PP, which saves (PP − 1)·s·(C/2 − 1) of (PP − 1)·s·(C − 1).
 func (c *closed) ahead(s times, running float64) (alone, together float64) {
-	cuts := float64(c.rules.Cuts(c.input()))
+	cuts := c.cuts()
 	if c.stages <= 1 || cuts <= 1 {
 		return 0, 0
 	}
-	all, last := c.chunks(s, 1, running)
+	all, last := c.chunks(s, Prompts{Count: 1}, running)
 	alone = (all - last) * (1 - 1/c.stages)
 	return alone, alone * (cuts/2 - 1) / (cuts - 1)
 }
@@ -222,6 +260,7 @@ type waves struct {
 	step    float64 // one decode step of the others, which a prefill meets
 	cuts    float64 // steps of a prompt
 	alone   float64 // a prompt by itself, with those who decode beside it
+	other   float64 // what one of another rank adds to it, which waits for this one
 	full    float64 // a prompt in a step with as many as it holds, per prompt
 	holds   float64 // prompts that a step holds
 	looks   float64 // decode steps whose prompts are computed together, if a step holds them
@@ -238,12 +277,17 @@ type waves struct {
 
 // waves prepares the prefills of so many clients on the steps of a server.
 func (c *closed) waves(s times, clients, sharing, step float64) waves {
-	w := waves{clients: clients, group: c.group(clients), away: c.entry(), step: step, cuts: float64(c.rules.Cuts(c.input())), alone: c.prompts(s, 1, sharing)}
+	w := waves{clients: clients, group: c.group(clients), away: c.entry(), step: step, cuts: c.cuts(), alone: c.prompts(s, 1, sharing)}
 	w.joined = c.joined() && step > 0 // a server that only prefills has no steps of others
+	if c.shares && step > 0 && w.group > w.clients {
+		all := w.alone // ranks have one
+		w.alone = c.one(s, sharing)
+		w.other = (all - w.alone) / (w.ranks() - 1)
+	}
 	w.holds, w.full = c.filled(s, clients, sharing)
 	w.more = max(0, w.full-w.cuts*step)
 	if w.holds > 1 {
-		w.more = max(0, (w.full*w.holds-w.alone)/(w.holds-1))
+		w.more = max(0, (w.full*w.holds-w.alone-(w.ranks()-1)*w.other)/(w.holds-1))
 	}
 	if c.load.Requests > 0 {
 		w.all, w.queue = c.all(s, clients), c.queue(s, clients, 0)
@@ -266,6 +310,9 @@ func (c *closed) filled(s times, clients, sharing float64) (holds, each float64)
 	}
 	return holds, full / holds
 }
+
+// ranks is those that wait for each other.
+func (w *waves) ranks() float64 { return w.group / w.clients }
 
 // looks is the decode steps whose prompts are computed together, where the engine prefills first: those between two looks for new
 // requests, or those whose requests ended so shortly before a prefill that their successors come while it runs, in which nobody ends.
@@ -319,13 +366,13 @@ func (w *waves) laden(own, all float64) (share, longer float64) {
 	share = max(come, own/w.holds)
 	var more float64 // prompts, beyond the first of a step
 	switch {
-	case w.cuts > 1: // they follow one another
+	case w.cuts >= 2: // they follow one another
 	case w.group > w.clients: // ranks get their requests in turn: each has one before any has two
 		more = min(w.holds-1, max(0, all*w.clients/w.group-0.5))
 	default:
 		more = own - share
 	}
-	longer = share * (w.alone - w.cuts*w.step)
+	longer = share*(w.alone-w.cuts*w.step) + min(max(0, all-share), share*(w.ranks()-1))*w.other
 	if w.group > w.clients || !w.joined { // others decode in them
 		longer = max(0, longer)
 	}
@@ -435,7 +482,8 @@ func (w *waves) arriving(c *closed, within, life float64) float64 {
 	}
 	met := (c.polls-1)*(1-busy)*w.step/2 + left + float64(c.rules.StepsAhead)*l.mean + w.gathering(c, rate*l.mean, all*l.mean)*l.mean
 	present := 1 - math.Pow(min(1, w.away/life), w.group-1)
-	prompt := min(max(w.alone, full), w.alone+present*rate*max(l.mean, c.polls*w.step)*w.more) - w.ahead - load*(w.aheadTogether-w.ahead)
+	others := min(w.ranks()-1, present*(all-rate)*l.mean) * w.other
+	prompt := min(max(w.alone, full), w.alone+others+present*rate*max(l.mean, c.polls*w.step)*w.more) - w.ahead - load*(w.aheadTogether-w.ahead)
 	return present*met + prompt + behind
 }
 

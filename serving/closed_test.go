@@ -14,8 +14,8 @@ type fake struct{}
 
 func (fake) Prefill(prompts, tokens, _ int) float64 { return float64(prompts*tokens) * 1e-5 }
 func (fake) Decode(sequences, _ float64) float64    { return 10e-3 + sequences*1e-3 }
-func (f fake) Mixed(prompts, tokens, past int, sequences, context float64) float64 {
-	t := f.Prefill(prompts, tokens, past)
+func (f fake) Mixed(p Prompts, sequences, context float64) float64 {
+	t := f.Prefill(p.Count, p.Tokens, p.Past)
 	if sequences > 0 {
 		t += f.Decode(sequences, context)
 	}
@@ -310,4 +310,43 @@ func TestServed(t *testing.T) {
 	busy := 0.11 / (0.11 + math.Exp(-0.11))
 	near(t, "one by one", w.served(10, 10), 11e-3+busy*5.5e-3)
 	near(t, "nobody comes", w.served(0, 0), 11e-3)
+}
+
+// TestCutsOnAverage: steps of 2000 tokens. Prompts of 2000 tokens take one; spread evenly up to twice as many, half of them take two.
+func TestCutsOnAverage(t *testing.T) {
+	c := loop(deploy.First, 1, 0)
+	c.load.Lengths.Input = 2000
+	near(t, "equal prompts", c.cuts(), 1)
+	near(t, "their time", c.prompts(fake{}, 1, 0), 20e-3+1e-3)
+	c.load.Lengths.Squares = 4.0 / 3 // of an even distribution from 0
+	near(t, "spread prompts", c.cuts(), 1.5)
+	near(t, "their time", c.prompts(fake{}, 1, 0), 20e-3+1.5e-3) // the host has half a step more
+}
+
+// sharing is fake, but for experts, which take half of the time of prompts where all ranks have them.
+type sharing struct{ fake }
+
+func (s sharing) Mixed(p Prompts, sequences, context float64) float64 {
+	prefill := s.Prefill(p.Count, p.Tokens, p.Past)
+	return s.fake.Mixed(p, sequences, context) - prefill/2*(1-p.share())
+}
+
+// TestPromptsOfOtherRanks: four ranks that share experts. A prompt of 10 ms takes 5 ms of attention and a quarter of 5 ms
+// for experts by itself; each of another rank adds as much again.
+func TestPromptsOfOtherRanks(t *testing.T) {
+	c := loop(deploy.First, 32, 1.004)
+	c.decode, c.ranks, c.together, c.shares = sharing{}, 4, 4, true
+	step := c.step(8)
+	w := c.waves(c.decode, 8, 7, step)
+	near(t, "alone", w.alone, 5e-3+5e-3/4+1e-3)
+	near(t, "another rank's", w.other, 5e-3/4)
+	_, longer := w.laden(1e-3, 4e-3)
+	share := -math.Expm1(-4e-3)
+	near(t, "longer", longer, max(0, share*(w.alone-step)+(4e-3-share)*w.other))
+	c.load.Lengths.Input, c.rules.StepTokens = 20000, 20000 // prompts that take longer than the decode steps of others
+	whole := c
+	whole.shares = false
+	if a, b := c.aggregated(), whole.aggregated(); !(a.TPOT < b.TPOT) {
+		t.Errorf("TPOT %g, and %g where all ranks are taken to have prompts", a.TPOT, b.TPOT)
+	}
 }

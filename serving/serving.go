@@ -88,7 +88,8 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 	}
 	c := closed{
 		load: l, rules: rules, polls: float64(max(1, rules.PollSteps)), decode: decode, ranks: float64(pool.Ranks()), together: float64(d.Together(pool, l.Lengths)),
-		room: min(room, float64(rules.Sequences), bounded(&pool.Plan, d.Model.IsMoE())), tokens: estimate.TokensPerStep(d.Acceptance, pool.Plan.Drafts),
+		shares: d.Together(pool, l.Lengths) == pool.Sharing(d.Model),
+		room:   min(room, float64(rules.Sequences), bounded(&pool.Plan, d.Model.IsMoE())), tokens: estimate.TokensPerStep(d.Acceptance, pool.Plan.Drafts),
 	}
 	c.stall, c.apart = d.Fitted.Wave, d.Split()
 	other := d.Of(op.Prefill)

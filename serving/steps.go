@@ -23,11 +23,24 @@ type Steps struct {
 	layers map[step]estimate.Layered
 }
 
-// step is the work of a rank: prompts of which so many tokens are computed after those that are cached, and sequences that
-// decode at a context.
+// step is the work of a rank: prompts, and sequences that decode at a context.
 type step struct {
-	prompts, tokens, past int
-	sequences, context    int
+	prompts            Prompts
+	sequences, context int
+}
+
+// Prompts are those of a step of a rank, of each of which so many tokens are computed after those that are cached already.
+type Prompts struct {
+	Count, Tokens, Past int
+	// Ranks of those that wait for each other have as many, of Of; others have none. 0: all have.
+	Ranks, Of int
+}
+
+func (p *Prompts) share() float64 {
+	if p.Ranks == 0 {
+		return 1
+	}
+	return float64(p.Ranks) / float64(p.Of)
 }
 
 // newSteps prepares the steps of a plan.
@@ -85,25 +98,25 @@ func (s *Steps) Room(d *deploy.Deployment, pool *deploy.Pool, prompts *estimate.
 // Prefill is the time of a step in which a rank computes a number of prompts, of each so many tokens after those that
 // are cached already.
 func (s *Steps) Prefill(prompts, tokens, past int) float64 {
-	return s.Mixed(prompts, tokens, past, 0, 0)
+	return s.Mixed(Prompts{Count: prompts, Tokens: tokens, Past: past}, 0, 0)
 }
 
 // Decode is the time of a step in which every sequence of a rank gets one more token.
 func (s *Steps) Decode(sequences, context float64) float64 {
-	return s.Mixed(0, 0, 0, max(1, sequences), context)
+	return s.Mixed(Prompts{}, max(1, sequences), context)
 }
 
 // Mixed is the time of a step with prompts and decoding sequences together. The number of sequences may be a mean: between
 // two whole numbers time is interpolated, since the same whole numbers are asked for over and over.
-func (s *Steps) Mixed(prompts, tokens, past int, sequences, context float64) float64 {
-	whole := s.known(prompts, tokens, past, sequences, context)
-	return s.server.fitted.Step(prompts > 0, sequences > 0, whole, func() float64 { return s.known(0, 0, 0, sequences, context) })
+func (s *Steps) Mixed(prompts Prompts, sequences, context float64) float64 {
+	whole := s.known(prompts, sequences, context)
+	return s.server.fitted.Step(prompts.Count > 0, sequences > 0, whole, func() float64 { return s.known(Prompts{}, sequences, context) })
 }
 
 // known is the same on the processors as they are known, before any measurement of the deployment corrects it.
-func (s *Steps) known(prompts, tokens, past int, sequences, context float64) float64 {
+func (s *Steps) known(prompts Prompts, sequences, context float64) float64 {
 	low := math.Floor(sequences)
-	w := step{prompts, tokens, past, int(low), int(math.Round(context))}
+	w := step{prompts, int(low), int(math.Round(context))}
 	t := s.time(w)
 	if part := sequences - low; part > 0 {
 		w.sequences++
@@ -113,7 +126,7 @@ func (s *Steps) known(prompts, tokens, past int, sequences, context float64) flo
 }
 
 func (s *Steps) time(w step) float64 {
-	if w.prompts == 0 && w.sequences == 0 {
+	if w.prompts.Count == 0 && w.sequences == 0 {
 		return 0 // of which there is a share where less than one sequence decodes beside prompts
 	}
 	if s.layers != nil {
@@ -130,10 +143,10 @@ func (s *Steps) time(w step) float64 {
 func (s *Steps) evaluate(w *step) float64 {
 	e := s.server.phases[op.Decode]
 	var work op.Step
-	if w.prompts > 0 {
+	if p := &w.prompts; p.Count > 0 {
 		e.Add(&work, op.Group{
-			Phase: op.Prefill, Sequences: float64(w.prompts), New: float64(w.tokens), Context: float64(w.past + w.tokens),
-			Ends: w.past+w.tokens >= s.lengths.Input, Scale: s.lengths.AttentionScale(),
+			Phase: op.Prefill, Sequences: float64(p.Count), New: float64(p.Tokens), Context: float64(p.Past + p.Tokens),
+			Ends: p.Past+p.Tokens >= s.lengths.Input, Share: p.share(), Scale: s.lengths.AttentionScale(),
 		})
 	}
 	if w.sequences > 0 {

@@ -31,7 +31,7 @@ func TestMixedSteps(t *testing.T) {
 		}
 		s := at.steps(&d, &p, lengths)
 		prefill, decode := s.Prefill(1, 1024, 0), s.Decode(64, 1536)
-		if mixed := s.Mixed(1, 1024, 0, 64, 1536); mixed <= prefill || mixed <= decode || mixed >= prefill+decode {
+		if mixed := s.Mixed(Prompts{Count: 1, Tokens: 1024}, 64, 1536); mixed <= prefill || mixed <= decode || mixed >= prefill+decode {
 			t.Errorf("%s: %v s mixed, %v and %v apart", model, mixed, prefill, decode)
 		}
 		two, half, three := s.Decode(2, 1536), s.Decode(2.5, 1536), s.Decode(3, 1536)

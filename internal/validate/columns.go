@@ -211,7 +211,7 @@ func (r run) size(prefix, what string) string {
 		tp = max(1, ranks/dp)
 	}
 	ep := min(max(1, whole(prefix+"moe_ep_size")), ranks)
-	if r.plain(prefix+"moe_ep_size") == "yes" {
+	if r.plain(prefix+"moe_ep_size") == "yes" || exchangeOption.MatchString(r.plain("other_settings")) {
 		ep = ranks
 	}
 	switch what {
@@ -537,6 +537,9 @@ func (r run) limit(option *regexp.Regexp) int {
 
 var (
 	replicasOption = regexp.MustCompile(`replicas=(\d+)`)
+	// exchangeOption names what sends tokens to experts. SGLang spreads these over all ranks of a server then, whatever else it is
+	// told: python/sglang/srt/arg_groups/overrides.py, _a2a_ep_size.
+	exchangeOption = regexp.MustCompile(`\bmoe-a2a-backend[ =]+(?:deepep|megamoe|mooncake|nixl|ascend_fuseep|flashinfer|mori|pplx)\b`)
 	// backendWords choose attention, as flags of a command; not those that are said of other workloads.
 	backendWords = regexp.MustCompile(`flags:.*--((?:prefill-|decode-)?attention-backend)[ =]+([A-Za-z0-9_]+)`)
 	optionWords  = regexp.MustCompile(`([a-z][a-z_-]*[a-z])[ =:]+([0-9.]*[0-9])`)

@@ -168,3 +168,19 @@ func TestWeights(t *testing.T) {
 		}
 	}
 }
+
+// TestExchangedExperts: what sends tokens to experts spreads them over all ranks; without it they are cut.
+func TestExchangedExperts(t *testing.T) {
+	for flags, want := range map[string][2]string{
+		"flags: --tp 8 --dp 8 --enable-dp-attention --moe-a2a-backend megamoe":               {"8", "1"},
+		"flags: --tp 8 --dp 8 --enable-dp-attention --moe-a2a-backend=deepep --host 0.0.0.0": {"8", "1"},
+		"flags: --tp 8 --dp 8 --enable-dp-attention --moe-a2a-backend none":                  {"1", "8"},
+		"flags: --tp 8 --dp 8 --enable-dp-attention --moe-runner-backend flashinfer_mxfp4":   {"1", "8"},
+	} {
+		cells := map[string]string{"tp": "8", "dp": "8", "dp_attention": "True", "other_settings": flags}
+		r := run{func(column string) string { return cells[column] }}
+		if got := [2]string{r.get("moe_ep_size"), r.get("moe_tp_size")}; got != want {
+			t.Errorf("%s: ep and etp are %v, want %v", flags, got, want)
+		}
+	}
+}

@@ -42,7 +42,7 @@ func Of(d *deploy.Deployment, n workload.Lengths, set *Settings) (Options, error
 		host := rules.Drafting(pool.Plan.Drafts)
 		out := Pool{Role: pool.Role, StepSeconds: host.StepSeconds, SequenceSeconds: host.SequenceSeconds, Times: set.Times}
 		out.Ranks = d.Together(pool, n)
-		out.Servers = pool.Ranks() / out.Ranks
+		out.Servers, out.Shares = pool.Ranks()/out.Ranks, pool.Role == deploy.Both && out.Ranks > 1 && out.Ranks == pool.Sharing(d.Model)
 		if out.Policy, err = policyOf(p, d, pool, n, set); err != nil {
 			return o, err
 		}

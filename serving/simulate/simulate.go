@@ -18,8 +18,11 @@ type Pool struct {
 	Role    deploy.Role
 	Servers int
 	Ranks   int // of a server, data-parallel ones which wait for each other in every step
-	Policy  Policy
-	Times   Times
+	// Shares: they do because their tokens share experts, which have less to do where few of them have prompts. Ranks that only
+	// prefill are taken to have as many each.
+	Shares bool
+	Policy Policy
+	Times  Times
 	// Of the host, for each step and for each sequence in it.
 	StepSeconds, SequenceSeconds float64
 }
@@ -378,6 +381,17 @@ func (r *run) pause(s *server, t float64) {
 	}
 }
 
+// meanTokens is the tokens of prompts in the steps that ranks are about to start, of a rank on average.
+func (s *server) meanTokens() float64 {
+	tokens := 0
+	for _, k := range s.ranks {
+		if len(k.chunks) > 0 {
+			tokens += k.work.Tokens()
+		}
+	}
+	return float64(tokens) / float64(len(s.ranks))
+}
+
 // begin starts a step, if there is anything to do.
 func (r *run) begin(s *server, t float64) {
 	if s.held > t {
@@ -397,9 +411,12 @@ func (r *run) begin(s *server, t float64) {
 		return
 	}
 	var seconds float64
-	prompts := 0
+	prompts, mean := 0, s.meanTokens()
 	for _, k := range s.ranks {
 		prompts = max(prompts, len(k.chunks))
+		if k.work.Absent = 0; s.pool.Shares && len(k.chunks) > 0 {
+			k.work.Absent = float64(k.work.Tokens()) - mean
+		}
 		if !k.decodes && len(k.chunks) == 0 {
 			continue
 		}

@@ -225,6 +225,7 @@ func (s *StepTimes) Direct(w *Work) float64 {
 		c := &w.Chunks[i]
 		s.evaluator.Add(step, op.Group{Phase: op.Prefill, Sequences: 1, New: float64(c.New), Context: float64(c.Past + c.New), Ends: c.Ends})
 	}
+	step[op.Prefill].Absent = w.Absent
 	if w.Decodes > 0 {
 		addSums(&step[op.Decode], float64(w.Decodes), &s.one)
 		below := int64(0)

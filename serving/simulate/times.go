@@ -7,6 +7,8 @@ type Work struct {
 	// Bounded is, for each bound of the times, the keys read where no sequence reads more than the bound.
 	Bounded []int64
 	Chunks  []Chunk // of prompts
+	// Absent is how many fewer tokens of prompts the mean of the ranks has that share experts.
+	Absent float64
 }
 
 // Chunk is the tokens of one prompt that a step computes.
