@@ -86,7 +86,8 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 		// replicas is there something to send.
 		u := shape(d, p)
 		sends := u.ep > 1 && u.dp > 1 && (u.etp == 1 || e == Generic)
-		q.Gathered = u.fits && (!sends || e.gathers(&u, p.System))
+		gathers, told := d.Told.Gathers(p.Role)
+		q.Gathered = u.fits && (!sends || gathers || !told && e.gathers(&u, p.System))
 		if q.Gathered && e.Scheduling.CapturedTokens > 0 {
 			q.Captured, q.Launch = e.Scheduling.CapturedTokens, e.Scheduling.LaunchSeconds
 		}

@@ -466,10 +466,14 @@ var memoryOptions = []string{"mem-fraction-static", "gpu-memory-utilization"}
 // productsOption is the option of SGLang for the kernels of products of blocks.
 const productsOption = "fp8-gemm-backend"
 
+// exchangeOptions are the option of SGLang for how tokens come to their experts: none, which gathers them, deepep and others, which send
+// them. The second is what the prefill servers of two pools are told if it is not the same.
+var exchangeOptions = [2]string{"moe-a2a-backend", "prefill-moe-a2a-backend"}
+
 // options is what a row tells its engine, in columns of their names or in words such as "max-num-seqs 256".
 func (r run) options() map[string]string {
 	into := map[string]string{}
-	known := append(slices.Clone(memoryOptions), productsOption)
+	known := append(slices.Clone(memoryOptions), productsOption, exchangeOptions[0], exchangeOptions[1])
 	for i := range engine.RunOptions {
 		o := &engine.RunOptions[i]
 		known = append(append(known, o.Setting), slices.Collect(maps.Values(o.Names))...)
