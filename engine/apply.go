@@ -59,6 +59,9 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 		d.Precision.Told = plan.Kernels{TFlops: p.TFlops, N: p.N, K: p.K, Seconds: p.Seconds}
 	}
 	d.Engine = deploy.Engine{Name: e.Name, Title: e.Title, Scheduling: d.Told.Of(e.Scheduling.Scheduling)}
+	if d.Told.Unprepared {
+		d.Engine.Scheduling.DraftSeconds += e.Scheduling.UnpreparedSeconds
+	}
 	d.Fitted.Apply(&d.Engine)
 	for i := range d.Pools {
 		d.Pools[i].Plan = e.Place(&d, &d.Pools[i])

@@ -470,6 +470,9 @@ const productsOption = "fp8-gemm-backend"
 // them. The second is what the prefill servers of two pools are told if it is not the same.
 var exchangeOptions = [2]string{"moe-a2a-backend", "prefill-moe-a2a-backend"}
 
+// preparedOption is the variable of SGLang by which its host prepares steps with drafts while others run; 0: it does not.
+const preparedOption = "SGLANG_ENABLE_SPEC_V2"
+
 // options is what a row tells its engine, in columns of their names or in words such as "max-num-seqs 256".
 func (r run) options() map[string]string {
 	into := map[string]string{}
