@@ -62,6 +62,11 @@ type Told struct {
 	CapturedPrompts int
 	// Products is the kernels of products of blocks of 8 bits, as the engine calls them; empty: those that it chooses.
 	Products string
+	// Exchange is how tokens of data-parallel ranks come to their experts, as the engine calls it; "none": they are gathered; empty: as the
+	// engine does it. PrefillExchange is that of servers that prefill alone.
+	Exchange, PrefillExchange string
+	// Unprepared: the host does not prepare a step with drafts while the one before runs.
+	Unprepared bool
 	// Attention is the attention backend, of one phase where that is told apart.
 	Attention, PrefillAttention, DecodeAttention string
 }
@@ -72,6 +77,15 @@ func (t *Told) Backend(prefill bool) string {
 		return cmp.Or(t.PrefillAttention, t.Attention)
 	}
 	return cmp.Or(t.DecodeAttention, t.Attention)
+}
+
+// Gathers is whether the servers of a pool are told to gather the tokens of data-parallel ranks, and whether they are told anything.
+func (t *Told) Gathers(r Role) (gathers, told bool) {
+	name := t.Exchange
+	if r == Prefill {
+		name = cmp.Or(t.PrefillExchange, name)
+	}
+	return name == "none", name != ""
 }
 
 // Of is the rules of a server that is told so.

@@ -59,6 +59,9 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 		d.Precision.Told = plan.Kernels{TFlops: p.TFlops, N: p.N, K: p.K, Seconds: p.Seconds}
 	}
 	d.Engine = deploy.Engine{Name: e.Name, Title: e.Title, Scheduling: d.Told.Of(e.Scheduling.Scheduling)}
+	if d.Told.Unprepared {
+		d.Engine.Scheduling.DraftSeconds += e.Scheduling.UnpreparedSeconds
+	}
 	d.Fitted.Apply(&d.Engine)
 	for i := range d.Pools {
 		d.Pools[i].Plan = e.Place(&d, &d.Pools[i])
@@ -93,7 +96,8 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 		// replicas is there something to send.
 		u := shape(d, p)
 		sends := u.ep > 1 && u.dp > 1 && (u.etp == 1 || e == Generic)
-		q.Gathered = u.fits && (!sends || e.gathers(&u, p.System))
+		gathers, told := d.Told.Gathers(p.Role)
+		q.Gathered = u.fits && (!sends || gathers || !told && e.gathers(&u, p.System))
 		if q.Gathered && e.Scheduling.CapturedTokens > 0 {
 			q.Captured, q.Launch = e.Scheduling.CapturedTokens, e.Scheduling.LaunchSeconds
 		}

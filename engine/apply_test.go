@@ -35,6 +35,42 @@ func TestGathers(t *testing.T) {
 	}
 }
 
+// TestToldExchange: servers that are told an exchange send tokens by it, and gather them where that is none, whatever their engine does
+// by itself; those that prefill alone may be told another.
+func TestToldExchange(t *testing.T) {
+	for _, c := range []struct {
+		engine, exchange, prefill string
+		role                      deploy.Role
+		want                      bool
+	}{
+		{"sglang", "", "", deploy.Decode, false}, {"sglang", "none", "", deploy.Decode, true}, {"sglang", "none", "", deploy.Prefill, true},
+		{"sglang", "deepep", "none", deploy.Decode, false}, {"sglang", "deepep", "none", deploy.Prefill, true}, {"sglang", "", "none", deploy.Both, false},
+		{"trtllm", "", "", deploy.Decode, true}, {"trtllm", "deepep", "", deploy.Decode, false},
+	} {
+		d := exchanging(16, 8)
+		d.Told.Exchange, d.Told.PrefillExchange, d.Pools[0].Role = c.exchange, c.prefill, c.role
+		if got := find(t, c.engine).Apply(d).Pools[0].Plan.Gathered; got != c.want {
+			t.Errorf("%+v: gathers is %v", c, got)
+		}
+	}
+}
+
+// TestUnprepared: a step that SGLang's host does not prepare takes as much longer as 512 tokens took, 2.3 of them in a step.
+func TestUnprepared(t *testing.T) {
+	e := find(t, "sglang")
+	d := exchanging(16, 8)
+	prepared := e.Apply(d)
+	d.Told.Unprepared = true
+	unprepared := e.Apply(d)
+	longer := unprepared.Engine.Drafting(2).Host(1) - prepared.Engine.Drafting(2).Host(1)
+	if want := (3.644 - 3.206) / (512 / 2.3); math.Abs(longer/want-1) > 0.03 {
+		t.Errorf("%g s longer, want %g", longer, want)
+	}
+	if unprepared.Engine.Drafting(0).Host(1) != prepared.Engine.Drafting(0).Host(1) {
+		t.Error("steps without drafts differ")
+	}
+}
+
 // TestDraftSeconds: the host has every drafted token of a sequence to look at; that of SGLang 0.4 waits besides.
 func TestDraftSeconds(t *testing.T) {
 	was := find(t, "sglang@0.4")

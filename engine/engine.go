@@ -78,6 +78,8 @@ type Scheduling struct {
 	// DraftSequences is the sequences that all data-parallel ranks of a server with drafts run at a time where it is told no number,
 	// as the commands that are printed here always do. 0: as many as without drafts.
 	DraftSequences int `json:"draft_sequences"`
+	// UnpreparedSeconds is what the host adds to a step with drafts that it is told not to prepare while the one before runs.
+	UnpreparedSeconds float64 `json:"unprepared_seconds"`
 	// PipelineRest: where layers go that do not divide evenly among the stages of a pipeline, one to each of as many stages.
 	PipelineRest string `json:"pipeline_rest" required:"true" enum:"last stages,before the last"`
 

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"maps"
@@ -59,7 +60,9 @@ type script struct {
 	Options map[string]string `json:"options" required:"true"`
 	// Acceptance of drafts that is not that of the benchmark.
 	Acceptance []float64 `json:"acceptance"`
-	Source     string    `json:"source" required:"true" nonempty:"true"`
+	// FirstDrafts is the share of the first drafts of a step that are accepted, of those that would be; 0: all.
+	FirstDrafts float64 `json:"first_drafts"`
+	Source      string  `json:"source" required:"true" nonempty:"true"`
 }
 
 // facts are what a script is chosen by.
@@ -151,11 +154,20 @@ func (b *benchmark) options(f *facts) map[string]string {
 
 // acceptance is that of the drafts of a run: of every script that it fits, the last; else that of the benchmark.
 func (b *benchmark) acceptance(f *facts) []float64 {
-	out := b.Acceptance
+	out, first := b.Acceptance, 1.0
 	for i := range b.Scripts {
-		if s := &b.Scripts[i]; s.Acceptance != nil && s.fits(f) {
+		s := &b.Scripts[i]
+		if !s.fits(f) {
+			continue
+		}
+		if s.Acceptance != nil {
 			out = s.Acceptance
 		}
+		first *= cmp.Or(s.FirstDrafts, 1)
+	}
+	if len(out) > 0 && first != 1 {
+		out = slices.Clone(out)
+		out[0] *= first
 	}
 	return out
 }

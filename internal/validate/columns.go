@@ -466,10 +466,17 @@ func (r run) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Le
 // memoryOptions are the names that engines have for the share of the memory that they use.
 var memoryOptions = []string{"mem-fraction-static", "gpu-memory-utilization", "free_gpu_memory_fraction"}
 
+// exchangeOptions are the option of SGLang for how tokens come to their experts: none, which gathers them, deepep and others, which send
+// them. The second is what the prefill servers of two pools are told if it is not the same.
+var exchangeOptions = [2]string{"moe-a2a-backend", "prefill-moe-a2a-backend"}
+
+// preparedOption is the variable of SGLang by which its host prepares steps with drafts while others run; 0: it does not.
+const preparedOption = "SGLANG_ENABLE_SPEC_V2"
+
 // options is what a row tells its engine, in columns of their names or in words such as "max-num-seqs 256".
 func (r run) options() map[string]string {
 	into := map[string]string{}
-	known := append(slices.Clone(memoryOptions), engine.ProductsOption)
+	known := append(slices.Clone(memoryOptions), engine.ProductsOption, exchangeOptions[0], exchangeOptions[1])
 	for i := range engine.RunOptions {
 		o := &engine.RunOptions[i]
 		known = append(append(known, o.Setting), slices.Collect(maps.Values(o.Names))...)

@@ -421,6 +421,9 @@ func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *bench
 			}
 		}
 		d.Told.Products = cmp.Or(options[engine.ProductsOption], d.Told.Products)
+		d.Told.Exchange = cmp.Or(options[exchangeOptions[0]], d.Told.Exchange)
+		d.Told.Unprepared = options[preparedOption] == "0" || d.Told.Unprepared && options[preparedOption] == ""
+		d.Told.PrefillExchange = cmp.Or(options[exchangeOptions[1]], d.Told.PrefillExchange)
 		for _, name := range memoryOptions {
 			if share, err := strconv.ParseFloat(options[name], 64); err == nil && share > 0 && share <= 1 {
 				assumed := *d.Assume
