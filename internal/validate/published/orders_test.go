@@ -12,7 +12,7 @@ import (
 const ordered = `source,url,model,hardware,num_gpus,parallelism,precision,isl,osl,concurrency_or_batch,metric,value,unit,evidence,notes
 DeepSeek inference notes,,DeepSeek-R1,H20-3e 141GB,8 vs 16,"SGLang, TP8 or DEP8 vs vLLM, TP16 or DEP16",FP8 vs FP8,1000,1000,concurrency 64,order_output_throughput_per_gpu,>1,x,text,
 DeepSeek inference notes,,DeepSeek-R1,H20-3e 141GB,8 vs 8,"TensorRT-LLM, TP8 EP8 vs SGLang, TP8",W4A8 vs FP8,1000,1000,concurrency 64,order_output_throughput_per_gpu,>1,x,text,
-DeepSeek inference notes,,DeepSeek-V3,H100,72 vs 16,"decode DP72 attn + EP72 vs TP16 (2 nodes), aggregated",FP8,2000,100,256 req/GPU vs max load,software_speedup_january_to_may,26,x,text,
+DeepSeek inference notes,,DeepSeek-V3,H100,72 vs 16,"decode DP72 attn + EP72 vs TP16 (2 nodes), aggregated",FP8,2000 vs 1024,100 vs 1024,256 req/GPU vs max load,decode_speedup_january_to_may,26,x,text,
 DeepSeek inference notes,https://lmsys.org/blog/2025-05-05-large-scale-ep/,DeepSeek-V3,H100,32,prefill DP32 attn + EP32,FP8,4096,,16384 tokens/GPU,prefill_throughput,1,tok/s/node,text,
 DeepSeek inference notes,https://lmsys.org/blog/2025-05-05-large-scale-ep/,DeepSeek-V3,H100,32,"prefill DP32 attn + EP32, simulated perfect EPLB",FP8,4096,,16384 tokens/GPU,prefill_throughput,1,tok/s/node,text,
 DeepSeek-V3 technical report,,DeepSeek-V3,H800,320 vs 320,"DeepSeek's own, DP80 TP4 EP320, 64 redundant experts; MTP=1 vs none",FP8,4096,,8 req/replica,decode_speedup_mtp,1.8,x,text,
@@ -68,7 +68,7 @@ func TestOrders(t *testing.T) {
 		t.Errorf("%+v", second)
 	}
 	// A bare decode step against what clients of a server get.
-	if third := pair(2); third[0].asks != decodeRate || third[1].asks != outputRate || third[1].run.requests == 0 {
+	if third := pair(2); third[0].asks != decodeRate || third[1].asks != outputRate || third[1].run.requests == 0 || third[0].point.Input != 2000 || third[1].point.Output != 1024 {
 		t.Errorf("%+v", third)
 	}
 	if real, even := pair(3)[0], pair(4)[0]; real.point.Popularity != "served" || even.point.Popularity != "" || !(value(real) < value(even)) {

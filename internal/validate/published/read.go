@@ -149,6 +149,10 @@ var popularities = []choice{
 // scattered: ranks that share a prompt make the latent vectors of their share of the tokens (github.com/sgl-project/sglang/pull/10568).
 var scattered = []choice{{all(in("parallelism", `\+QKV`)), "yes"}}
 
+// backends of attention where servers had another than their version is known for here: MLA of SGLang in 2024 and January 2025
+// ("MLA optimization is turned on. Use triton backend.", python/sglang/srt/model_executor/model_runner.py of 0.3.5 to 0.4.1).
+var backends = []choice{{all(in("parallelism", `attention in Triton`)), "triton"}}
+
 // rates are what the tokens per second of a figure are of.
 var rates = []choice{
 	{all(in("metric", `per_gpu`)), "GPU"},
@@ -228,7 +232,7 @@ func sides(row inputs, asks quantity) ([]config, error) {
 	var errs []error
 	for side := range 2 {
 		one := row
-		for _, column := range []string{"hardware", "num_gpus", "parallelism", "precision", "concurrency_or_batch"} {
+		for _, column := range []string{"hardware", "num_gpus", "parallelism", "precision", "isl", "osl", "concurrency_or_batch"} {
 			first, second, two := strings.Cut(row.get(column), " vs ")
 			switch {
 			case side == 0 || !two:
@@ -271,6 +275,7 @@ func read(row inputs, asks quantity) (config, error) {
 	p.Formats = question.Formats{Weights: choose(row, weights), Cache: choose(row, caches), Attention: choose(row, attentions), Dispatch: choose(row, dispatches)}
 	p.Overlap, p.Popularity = choose(row, overlaps), choose(row, popularities)
 	p.SequenceParallel = choose(row, scattered) != ""
+	p.Traffic.Attention = choose(row, backends)
 	var found bool
 	if c.cut, found = layoutOf(row, phase); !found || c.cut.procs() < 1 {
 		note("no layout")

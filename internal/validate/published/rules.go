@@ -97,12 +97,11 @@ var rules = []rule{
 	skip("a price", in("metric", `^cost|revenue|margin`)),
 	skip("how many drafted tokens are accepted is put in, not predicted", in("metric", `accept`)),
 	skip(noSkew, in("metric", `balancedness`)),
-	skip("versions of software, not configurations", in("metric", `^software`), notIn("metric", `january_to_may`)),
+	skip("versions of software, not configurations", in("metric", `^software`)),
 
 	// Where a row does not say what was measured, or of what.
 	skip("requests come at a rate and not from clients that wait: no open loop is predicted", in("concurrency_or_batch", `req/s`)),
 	skip(notStated+": the lengths of requests are not given", in("isl", `ShareGPT|prompt`)),
-	skip(notStated+": neither layout nor load of what a figure is compared with", in("parallelism", ` vs not stated`)),
 	skip(notStated+": the layout is another program's choice", in("parallelism", `top2 config`)),
 	skip(notStated+": neither the processors nor their network are named", in("hardware", `^$|not stated`)),
 	skip("an architecture or a family of processors, not a system", in("hardware", `^SM\d|model not in`)),
