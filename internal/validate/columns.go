@@ -411,9 +411,9 @@ func finite(rate string) bool {
 var spreads = []struct {
 	words   *regexp.Regexp
 	lengths string
-	means   bool // the table has means, not what they are drawn from
+	means   bool // of prompts and outputs as they were, whatever the table has as lengths: those they are drawn up to, or the means again
 }{
-	{regexp.MustCompile(`means in=`), "uniform:0", true},
+	{regexp.MustCompile(`means in=([0-9]+) out=([0-9]+)`), "uniform:0", true},
 	{regexp.MustCompile(`range ratio \(?1|fixed`), "fixed", false},
 	{regexp.MustCompile(`range ratio \(?(0(?:\.[0-9]+)?)`), "uniform:$1", false},
 	{regexp.MustCompile(`dataset random`), "uniform:0", false},
@@ -445,7 +445,9 @@ func (r run) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Le
 			b.Spread = "fixed" // whatever the words are
 		}
 		if s.means {
-			n.Input, n.Output = 2*n.Input, 2*n.Output
+			input, _ := strconv.Atoi(words[at[2]:at[3]])
+			output, _ := strconv.Atoi(words[at[4]:at[5]])
+			n.Input, n.Output = 2*input, 2*output
 		}
 		if named := benchmarkNamed(r.plain("source")); named != nil && named.Spread == b.Spread {
 			b.Scripts, b.Recipes, b.Acceptance, b.Requests = named.Scripts, named.Recipes, named.Acceptance, named.Requests

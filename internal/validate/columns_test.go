@@ -75,16 +75,22 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// TestMeasuredLengths: outputs that are all as long as the longest do not vary, whatever the words of the row are; means say nothing.
+// TestMeasuredLengths: outputs that are all as long as the longest do not vary, whatever the words of the row are; means that a row says
+// are half of what lengths are drawn up to, whatever its lengths are.
 func TestMeasuredLengths(t *testing.T) {
-	for _, c := range []struct{ words, mean, want string }{
-		{"random, range ratio 0 (default)", "1499.7", "fixed"}, {"random, range ratio 0 (default)", "760", "uniform:0"},
-		{"random, range ratio 0 (default)", "", "uniform:0"}, {"means in=610 out=1500", "1500", "uniform:0"}, {"random, range ratio 0.8", "1500", "uniform:0.8"},
+	for _, c := range []struct {
+		words, mean, want string
+		input, output     int
+	}{
+		{"random, range ratio 0 (default)", "1499.7", "fixed", 3500, 1500}, {"random, range ratio 0 (default)", "760", "uniform:0", 3500, 1500},
+		{"random, range ratio 0 (default)", "", "uniform:0", 3500, 1500}, {"random, range ratio 0.8", "1500", "uniform:0.8", 3500, 1500},
+		{"means in=3500 out=1500", "1500", "uniform:0", 7000, 3000},                                           // the lengths of the row are means
+		{"dataset random; lengths uniform 1..nominal; means in=1741 out=760", "760", "uniform:0", 3482, 1520}, // and here what they are drawn up to
 	} {
 		cells := map[string]string{"length_spread": c.words, "measured_output_len_mean": c.mean}
-		b, _ := run{func(column string) string { return cells[column] }}.benchmark(workload.Lengths{Input: 3500, Output: 1500}, 8)
-		if b.Spread != c.want {
-			t.Errorf("%+v: lengths %s", c, b.Spread)
+		b, n := run{func(column string) string { return cells[column] }}.benchmark(workload.Lengths{Input: 3500, Output: 1500}, 8)
+		if b.Spread != c.want || n.Input != c.input || n.Output != c.output {
+			t.Errorf("%+v: lengths %s of %d + %d", c, b.Spread, n.Input, n.Output)
 		}
 	}
 }
