@@ -184,13 +184,17 @@ func (p *Pricer) Price(o *op.Op) Cost {
 
 // unitTime is how long an operator keeps its unit busy, without what a framework adds to it.
 func (p *Pricer) unitTime(o *op.Op) float64 {
-	launch := 0.0
-	if p.kernels.set != nil {
-		if t, ok := p.kernels.seconds(o); ok {
-			return t
-		}
-		launch = p.kernels.uncovered(o)
+	if p.kernels.set == nil {
+		return p.roofline(o, 0)
 	}
+	if t, ok := p.kernels.seconds(o); ok {
+		return t
+	}
+	return p.roofline(o, p.kernels.uncovered(o))
+}
+
+// roofline is the same by the peaks, where no kernel is calibrated, with so much for the launch.
+func (p *Pricer) roofline(o *op.Op, launch float64) float64 {
 	compute, memory := p.steppedSides(o)
 	if p.sum {
 		return compute + memory + launch
