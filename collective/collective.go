@@ -57,9 +57,9 @@ type Route struct {
 
 	// Lines run side by side: the longest decides when it is done. Of the choices, the ways in which a library can do it, the
 	// quickest is taken, and runs beside the lines.
+	n, offers int // of each; first, as most routes are short
 	lines     [maxLines]line
 	choices   [maxChoices]line
-	n, offers int // of each
 }
 
 // maxLines is the network levels that an all-to-all can use side by side; deeper ones join the last line. maxChoices is the

@@ -241,11 +241,11 @@ func (p *Pricer) communicate(o *op.Op) (b Busy, sent float64) {
 		return Busy{}, 0
 	}
 	m := o.Members()
-	b, sent = p.among(o, m)
-	if p.net.Crosses(m) {
+	b, sent, crosses := p.among(o, m)
+	if crosses {
 		// It waits for another group of its kind, which lies inside.
 		m.World = 0
-		if inside, _ := p.among(o, m); inside.Time > b.Time {
+		if inside, _, _ := p.among(o, m); inside.Time > b.Time {
 			b = inside
 		}
 	}
@@ -275,23 +275,23 @@ func (p *Pricer) Apart() float64 {
 	return barrierShare / slowestOf32
 }
 
-// among is the same among these members.
-func (p *Pricer) among(o *op.Op, m hardware.Members) (b Busy, sent float64) {
+// among is the same among these members, and whether their group crosses a border that it need not.
+func (p *Pricer) among(o *op.Op, m hardware.Members) (b Busy, sent float64, crosses bool) {
 	r := p.net.route(o.Collective, m, o.Moved)
-	d, scale := r.Time(o.Moved), r.Scale // another route may take the place of this one
+	d := r.route.Time(o.Moved)
+	sent, crosses = o.Moved*r.route.Scale, r.crosses // another route may take the place of this one
 	if p.kernels.set != nil {
-		if t := p.measured(o, m, d.Seconds); t > 0 {
+		if t := p.measured(o, m, int(r.nodes), int(r.inside), d.Seconds); t > 0 {
 			d.Seconds, d.Displaced = t, max(d.Displaced*t/d.Seconds, takes[o.Kernels[0].Slot].of(t, o.M))
 		}
 	}
-	return Busy{d.Seconds, d.Displaced}, o.Moved * scale
+	return Busy{d.Seconds, d.Displaced}, sent, crosses
 }
 
-// measured is the time of a communication operator by its calibrated kernel, 0 where there is none, given that by the formula
-// of the network.
-func (p *Pricer) measured(o *op.Op, m hardware.Members, formula float64) float64 {
+// measured is the time of a communication operator by its calibrated kernel, 0 where there is none, on so many nodes with so many
+// members inside, given that by the formula of the network.
+func (p *Pricer) measured(o *op.Op, m hardware.Members, nodes, inside int, formula float64) float64 {
 	k := &p.kernels
-	nodes, inside := p.net.Nodes(m)
 	timing, b := k.sending(o, nodes)
 	if timing == nil {
 		return 0
@@ -301,7 +301,7 @@ func (p *Pricer) measured(o *op.Op, m hardware.Members, formula float64) float64
 	}
 	// Measured within a node only. What happens there is known; the network between the nodes takes its time besides or, where
 	// a library drives it, gives that of the whole, which is no shorter than the part.
-	outside := p.net.outside(o.Collective, m, o.Moved).Time(o.Moved).Seconds
+	outside := p.net.outside(o.Collective, m, o.Moved).time(o.Moved)
 	if b.Ranks == 0 {
 		inside = m.Group // an exchange, which passes on inside what comes from all of its group
 	}
@@ -331,7 +331,7 @@ func (p *Pricer) larger(o *op.Op, b *kernel.Binding, group int, formula float64)
 
 // within is the time of a collective by the formula if its group was so many consecutive processors.
 func (p *Pricer) within(o *op.Op, group int) float64 {
-	return p.net.route(o.Collective, hardware.Members{Group: group, Span: group}, o.Moved).Time(o.Moved).Seconds
+	return p.net.route(o.Collective, hardware.Members{Group: group, Span: group}, o.Moved).time(o.Moved)
 }
 
 // HandOn is the time to hand message bytes from one of the stages of a pipeline to the next.
@@ -339,5 +339,5 @@ func (p *Pricer) HandOn(stages hardware.Members, message float64) float64 {
 	if stages.Group == 1 {
 		return 0
 	}
-	return p.net.route(hardware.PointToPoint, stages, message).Time(message).Seconds
+	return p.net.route(hardware.PointToPoint, stages, message).time(message)
 }

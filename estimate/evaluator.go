@@ -358,8 +358,11 @@ func (m *Memory) add(list *op.List) {
 // residence is the parameters of a block, and the largest result of its operators.
 func residence(ops []op.Op) (weights, working float64) {
 	for i := range ops {
-		weights += ops[i].Repeat * ops[i].Resident
-		if ops[i].Output > working { // the built-in max would make every step wait for the one before
+		// Most have no parameters. A sum, and the built-in max, would make every step wait for the one before.
+		if r := ops[i].Resident; r > 0 {
+			weights += ops[i].Repeat * r
+		}
+		if ops[i].Output > working {
 			working = ops[i].Output
 		}
 	}
@@ -395,8 +398,9 @@ func (e *Evaluator) total(t *schedule.Times, out *Estimate) {
 
 // expertWeights is the bytes of the experts of a processor.
 func expertWeights(list *op.List) (bytes float64) {
-	for _, o := range list.Of(op.MLPBlock) {
-		if o.Kind.OfExperts() {
+	ops := list.Of(op.MLPBlock)
+	for i := range ops {
+		if o := &ops[i]; o.Resident > 0 && o.Kind.OfExperts() {
 			bytes += o.Repeat * o.Resident
 		}
 	}
