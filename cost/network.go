@@ -15,7 +15,8 @@ type network struct {
 }
 
 type knownRoute struct {
-	way way
+	way       way
+	displaces bool // computation, while it communicates
 	// Of the group: whether it crosses a border that it need not, the nodes that it spans, and the members in the smallest part of it.
 	crosses       bool
 	nodes, inside int32
@@ -78,6 +79,7 @@ func (n *network) find(w way, message float64) *knownRoute {
 	} else {
 		known[0].route = n.Route(w.c, m, message)
 	}
+	known[0].displaces = known[0].route.Displaces()
 	return &known[0]
 }
 

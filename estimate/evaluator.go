@@ -1,6 +1,8 @@
 package estimate
 
 import (
+	"math"
+
 	"throughline/collective"
 	"throughline/cost"
 	"throughline/hardware"
@@ -357,16 +359,14 @@ func (m *Memory) add(list *op.List) {
 
 // residence is the parameters of a block, and the largest result of its operators.
 func residence(ops []op.Op) (weights, working float64) {
+	var most uint64 // the bits of numbers that are not negative are in their order, and compared without a guess or a wait
 	for i := range ops {
-		// Most have no parameters. A sum, and the built-in max, would make every step wait for the one before.
-		if r := ops[i].Resident; r > 0 {
+		if r := ops[i].Resident; r > 0 { // most have no parameters
 			weights += ops[i].Repeat * r
 		}
-		if ops[i].Output > working {
-			working = ops[i].Output
-		}
+		most = max(most, math.Float64bits(ops[i].Output))
 	}
-	return weights, working
+	return weights, math.Float64frombits(most)
 }
 
 // total tells what the times of a step mean for those who wait for it.
