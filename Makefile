@@ -18,12 +18,14 @@ lint:
 # Packages that work on several processors at a time, or guard what those share; a test compares the list with the code. The
 # race detector looks for accesses, not for values: there property tests draw a fifth of their cases, long ones a few. All
 # others are arithmetic that nothing runs beside, and is tested without it, under which it takes ten times as long.
-CONCURRENT = ./search ./hardware ./hardware/kernel ./hardware/shape ./experts ./internal/advice ./internal/atomicfile ./internal/bench ./internal/chart ./internal/cli ./internal/emulate ./internal/jobfile ./internal/matrix ./internal/sweep
+CONCURRENT = ./internal/advice ./internal/cli ./internal/sweep ./internal/chart ./internal/matrix ./experts ./search ./hardware ./hardware/kernel ./hardware/shape ./internal/atomicfile ./internal/bench ./internal/emulate ./internal/jobfile
+# Those whose tests take longest come first, lest one of them runs on alone.
+LONGEST = ./internal/cli ./internal/advice ./internal/validate ./internal/e2e/loop
 PROPERTIES = ./search ./estimate ./op ./hardware/kernel ./internal/advice
 
-unit:
-	go test ./...
-	go test -race -short $(CONCURRENT)
+unit:             ## lint has vetted all of it
+	go test -vet=off $(LONGEST) ./...
+	go test -vet=off -race -short $(CONCURRENT)
 
 test-long: lint   ## the same at full length: an hour
 	THROUGHLINE_TEST_LONG=1 go test -timeout 1h ./...

@@ -5,7 +5,11 @@
 // driven by a library whose protocols are known (library.go), those give the time of groups that span it.
 package collective
 
-import "throughline/hardware"
+import (
+	"slices"
+
+	"throughline/hardware"
+)
 
 // Net prices communication on the networks of one system.
 type Net struct {
@@ -57,9 +61,9 @@ type Route struct {
 
 	// Lines run side by side: the longest decides when it is done. Of the choices, the ways in which a library can do it, the
 	// quickest is taken, and runs beside the lines.
+	n, offers int // of each; first, as most routes are short
 	lines     [maxLines]line
 	choices   [maxChoices]line
-	n, offers int // of each
 }
 
 // maxLines is the network levels that an all-to-all can use side by side; deeper ones join the last line. maxChoices is the
@@ -98,6 +102,12 @@ func (r *Route) Time(message float64) Duration {
 		d.Displaced += best.Displaced
 	}
 	return d
+}
+
+// Displaces reports whether messages on the route compute at the expense of other work.
+func (r *Route) Displaces() bool {
+	displaces := func(l line) bool { return l.displaced != 0 || l.displacedPerByte != 0 }
+	return slices.ContainsFunc(r.lines[:r.n], displaces) || slices.ContainsFunc(r.choices[:r.offers], displaces)
 }
 
 // Route finds the way of a collective for messages of about the given size; on flat networks, of any.

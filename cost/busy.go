@@ -20,7 +20,21 @@ func (p *Pricer) Computing(ops []op.Op) float64 {
 		return p.computingEagerly(ops)
 	}
 	var t float64
-	if p.stepped || p.sum || p.kernels.set != nil {
+	if p.kernels.set != nil {
+		for i := range ops {
+			o := &ops[i]
+			if o.Class == op.Comm {
+				continue
+			}
+			seconds, ok := p.kernels.seconds(o)
+			if !ok {
+				seconds = p.roofline(o, p.kernels.uncovered(o))
+			}
+			t += o.Repeat * seconds
+		}
+		return t
+	}
+	if p.stepped || p.sum {
 		for i := range ops {
 			if o := &ops[i]; o.Class != op.Comm {
 				t += o.Repeat * p.unitTime(o)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"throughline/assume"
+	"throughline/collective"
 	"throughline/hardware"
 	"throughline/hardware/kernel"
 	"throughline/model"
@@ -184,13 +185,17 @@ func (p *Pricer) Price(o *op.Op) Cost {
 
 // unitTime is how long an operator keeps its unit busy, without what a framework adds to it.
 func (p *Pricer) unitTime(o *op.Op) float64 {
-	launch := 0.0
-	if p.kernels.set != nil {
-		if t, ok := p.kernels.seconds(o); ok {
-			return t
-		}
-		launch = p.kernels.uncovered(o)
+	if p.kernels.set == nil {
+		return p.roofline(o, 0)
 	}
+	if t, ok := p.kernels.seconds(o); ok {
+		return t
+	}
+	return p.roofline(o, p.kernels.uncovered(o))
+}
+
+// roofline is the same by the peaks, where no kernel is calibrated, with so much for the launch.
+func (p *Pricer) roofline(o *op.Op, launch float64) float64 {
 	compute, memory := p.steppedSides(o)
 	if p.sum {
 		return compute + memory + launch
@@ -237,11 +242,11 @@ func (p *Pricer) communicate(o *op.Op) (b Busy, sent float64) {
 		return Busy{}, 0
 	}
 	m := o.Members()
-	b, sent = p.among(o, m)
-	if p.net.Crosses(m) {
+	b, sent, crosses := p.among(o, m)
+	if crosses {
 		// It waits for another group of its kind, which lies inside.
 		m.World = 0
-		if inside, _ := p.among(o, m); inside.Time > b.Time {
+		if inside, _, _ := p.among(o, m); inside.Time > b.Time {
 			b = inside
 		}
 	}
@@ -271,33 +276,45 @@ func (p *Pricer) Apart() float64 {
 	return barrierShare / slowestOf32
 }
 
-// among is the same among these members.
-func (p *Pricer) among(o *op.Op, m hardware.Members) (b Busy, sent float64) {
+// among is the same among these members, and whether their group crosses a border that it need not.
+func (p *Pricer) among(o *op.Op, m hardware.Members) (b Busy, sent float64, crosses bool) {
 	r := p.net.route(o.Collective, m, o.Moved)
-	d, scale := r.Time(o.Moved), r.Scale // another route may take the place of this one
-	if p.kernels.set != nil {
-		if t := p.measured(o, m, d.Seconds); t > 0 {
-			d.Seconds, d.Displaced = t, max(d.Displaced*t/d.Seconds, takes[o.Kernels[0].Slot].of(t, o.M))
-		}
+	sent, crosses = o.Moved*r.route.Scale, r.crosses
+	if p.kernels.set == nil {
+		d := r.route.Time(o.Moved)
+		return Busy{d.Seconds, d.Displaced}, sent, crosses
 	}
-	return Busy{d.Seconds, d.Displaced}, o.Moved * scale
+	var d collective.Duration
+	if r.displaces { // most do not
+		d = r.route.Time(o.Moved)
+	}
+	t := p.measured(o, m, r) // by which another route may take the place of this one
+	if t > 0 {
+		own := takes[o.Kernels[0].Slot].of(t, o.M)
+		if d.Displaced > 0 {
+			own = max(d.Displaced*t/d.Seconds, own)
+		}
+		return Busy{t, own}, sent, crosses
+	}
+	d = p.net.route(o.Collective, m, o.Moved).route.Time(o.Moved)
+	return Busy{d.Seconds, d.Displaced}, sent, crosses
 }
 
-// measured is the time of a communication operator by its calibrated kernel, 0 where there is none, given that by the formula
-// of the network.
-func (p *Pricer) measured(o *op.Op, m hardware.Members, formula float64) float64 {
+// measured is the time of a communication operator by its calibrated kernel, 0 where there is none, given its route by the formula of the
+// network.
+func (p *Pricer) measured(o *op.Op, m hardware.Members, r *knownRoute) float64 {
 	k := &p.kernels
-	nodes, inside := p.net.Nodes(m)
+	nodes, inside := int(r.nodes), int(r.inside)
 	timing, b := k.sending(o, nodes)
 	if timing == nil {
 		return 0
 	}
 	if b.Nodes > 1 || nodes == 1 {
-		return k.sent(timing, b, o) * p.larger(o, b, m.Group, formula)
+		return k.sent(timing, b, o) * p.larger(o, b, m.Group, r)
 	}
 	// Measured within a node only. What happens there is known; the network between the nodes takes its time besides or, where
 	// a library drives it, gives that of the whole, which is no shorter than the part.
-	outside := p.net.outside(o.Collective, m, o.Moved).Time(o.Moved).Seconds
+	outside := p.net.outside(o.Collective, m, o.Moved).time(o.Moved)
 	if b.Ranks == 0 {
 		inside = m.Group // an exchange, which passes on inside what comes from all of its group
 	}
@@ -307,7 +324,7 @@ func (p *Pricer) measured(o *op.Op, m hardware.Members, formula float64) float64
 	k.message.Group, k.message.Nodes = int32(inside), 1
 	within := k.sent(timing, b, o)
 	if most := int(b.Ranks); most > 1 && inside > most {
-		within *= p.larger(o, b, inside, p.within(o, inside))
+		within *= p.larger(o, b, inside, p.inside(o, inside))
 	}
 	if p.net.chooses || o.Collective == hardware.AllToAll {
 		return max(within, outside)
@@ -316,18 +333,19 @@ func (p *Pricer) measured(o *op.Op, m hardware.Members, formula float64) float64
 }
 
 // larger is how much longer a collective takes in a group that is larger than those that were measured: as much as the formula
-// says.
-func (p *Pricer) larger(o *op.Op, b *kernel.Binding, group int, formula float64) float64 {
+// says of its route.
+func (p *Pricer) larger(o *op.Op, b *kernel.Binding, group int, r *knownRoute) float64 {
 	most := int(b.Ranks)
 	if most < 2 || group <= most {
 		return 1
 	}
-	return max(1, formula/p.within(o, most))
+	formula := r.time(o.Moved) // before another route may take its place
+	return max(1, formula/p.inside(o, most).time(o.Moved))
 }
 
-// within is the time of a collective by the formula if its group was so many consecutive processors.
-func (p *Pricer) within(o *op.Op, group int) float64 {
-	return p.net.route(o.Collective, hardware.Members{Group: group, Span: group}, o.Moved).Time(o.Moved).Seconds
+// inside is the route of a collective if its group was so many consecutive processors.
+func (p *Pricer) inside(o *op.Op, group int) *knownRoute {
+	return p.net.route(o.Collective, hardware.Members{Group: group, Span: group}, o.Moved)
 }
 
 // HandOn is the time to hand message bytes from one of the stages of a pipeline to the next.
@@ -335,5 +353,5 @@ func (p *Pricer) HandOn(stages hardware.Members, message float64) float64 {
 	if stages.Group == 1 {
 		return 0
 	}
-	return p.net.route(hardware.PointToPoint, stages, message).Time(message).Seconds
+	return p.net.route(hardware.PointToPoint, stages, message).time(message)
 }

@@ -39,6 +39,9 @@ type kernels struct {
 	slow   [kernel.KindCount]float64
 	launch float64
 
+	// differ: some kernels are others than those of the tables, or do less well.
+	differ bool
+
 	message kernel.Shape // of the communication that is being priced
 }
 
@@ -65,6 +68,7 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, engine bool, phas
 		return kernel.Pace{Flop: 1 / (s.Matrix[numberType].TFlops * flopsPerTFlop * sustained), Byte: perByte}
 	}
 	k.borrow(&s.Borrowed)
+	k.differ = k.slower || k.library != [modulePlaces]kernel.Timing{} || k.told != [modulePlaces]plan.Kernels{}
 	k.formula = s.Networks[0].Formula
 	outside := &s.Networks[min(1, len(s.Networks)-1)]
 	paces := [kernel.PeakCount]kernel.Pace{
@@ -204,15 +208,23 @@ func (k *kernels) seconds(o *op.Op) (float64, bool) {
 			continue
 		}
 		seconds := t.Seconds(&k.paces[m][b.Peak], &o.Shape)
-		if k.library[m] != nil {
-			seconds = min(seconds, k.byLibrary(o, o.Kernels[i]))
+		if k.differ {
+			seconds = k.differing(seconds, o, o.Kernels[i])
 		}
-		if k.slower {
-			seconds = k.here(seconds, o.Kernels[i])
-		}
-		return max(seconds, k.byTold(o, o.Kernels[i])), true
+		return seconds, true
 	}
 	return 0, false
+}
+
+// differing is the time of an operator here whose kernel takes so long at the peaks as it was measured.
+func (k *kernels) differing(seconds float64, o *op.Op, u kernel.Use) float64 {
+	if k.library[o.Module%modulePlaces] != nil {
+		seconds = min(seconds, k.byLibrary(o, u))
+	}
+	if k.slower {
+		seconds = k.here(seconds, u)
+	}
+	return max(seconds, k.byTold(o, u))
 }
 
 // uncovered is what an operator takes beyond the roofline where no kernel of its kind is calibrated: no product is shorter

@@ -15,8 +15,12 @@ type network struct {
 }
 
 type knownRoute struct {
-	way   way
-	route collective.Route
+	way       way
+	displaces bool // computation, while it communicates
+	// Of the group: whether it crosses a border that it need not, the nodes that it spans, and the members in the smallest part of it.
+	crosses       bool
+	nodes, inside int32
+	route         collective.Route
 }
 
 // way is a collective in a group, in a state of the networks; the zero value is none.
@@ -47,31 +51,37 @@ func (w *way) place() uint8 {
 }
 
 // route is Net.Route, remembered where it does not depend on the message.
-func (n *network) route(c hardware.Collective, m hardware.Members, message float64) *collective.Route {
+func (n *network) route(c hardware.Collective, m hardware.Members, message float64) *knownRoute {
 	return n.find(way{int32(m.Group), int32(m.Span), int32(m.World), n.state, c, false}, message)
 }
 
 // outside is Net.Outside, remembered likewise.
-func (n *network) outside(c hardware.Collective, m hardware.Members, message float64) *collective.Route {
+func (n *network) outside(c hardware.Collective, m hardware.Members, message float64) *knownRoute {
 	return n.find(way{int32(m.Group), int32(m.Span), int32(m.World), n.state, c, true}, message)
 }
 
-func (n *network) find(w way, message float64) *collective.Route {
+func (n *network) find(w way, message float64) *knownRoute {
 	known := &n.routes[w.place()]
 	switch {
 	case !n.flat:
 	case known[0].way == w:
-		return &known[0].route
+		return &known[0]
 	case known[1].way == w:
-		return &known[1].route
+		return &known[1]
 	}
 	known[1] = known[0]
 	m := hardware.Members{Group: int(w.group), Span: int(w.span), World: int(w.world)}
 	known[0].way = w
+	nodes, inside := n.Nodes(m)
+	known[0].crosses, known[0].nodes, known[0].inside = n.Crosses(m), int32(nodes), int32(inside)
 	if w.outside {
 		known[0].route = n.Outside(w.c, m, message)
 	} else {
 		known[0].route = n.Route(w.c, m, message)
 	}
-	return &known[0].route
+	known[0].displaces = known[0].route.Displaces()
+	return &known[0]
 }
+
+// time is how long a message takes on the route.
+func (r *knownRoute) time(message float64) float64 { return r.route.Time(message).Seconds }

@@ -1,6 +1,8 @@
 package estimate
 
 import (
+	"math"
+
 	"throughline/collective"
 	"throughline/cost"
 	"throughline/hardware"
@@ -357,13 +359,14 @@ func (m *Memory) add(list *op.List) {
 
 // residence is the parameters of a block, and the largest result of its operators.
 func residence(ops []op.Op) (weights, working float64) {
+	var most uint64 // the bits of numbers that are not negative are in their order, and compared without a guess or a wait
 	for i := range ops {
-		weights += ops[i].Repeat * ops[i].Resident
-		if ops[i].Output > working { // the built-in max would make every step wait for the one before
-			working = ops[i].Output
+		if r := ops[i].Resident; r > 0 { // most have no parameters
+			weights += ops[i].Repeat * r
 		}
+		most = max(most, math.Float64bits(ops[i].Output))
 	}
-	return weights, working
+	return weights, math.Float64frombits(most)
 }
 
 // total tells what the times of a step mean for those who wait for it.
@@ -395,8 +398,9 @@ func (e *Evaluator) total(t *schedule.Times, out *Estimate) {
 
 // expertWeights is the bytes of the experts of a processor.
 func expertWeights(list *op.List) (bytes float64) {
-	for _, o := range list.Of(op.MLPBlock) {
-		if o.Kind.OfExperts() {
+	ops := list.Of(op.MLPBlock)
+	for i := range ops {
+		if o := &ops[i]; o.Resident > 0 && o.Kind.OfExperts() {
 			bytes += o.Repeat * o.Resident
 		}
 	}

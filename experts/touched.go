@@ -100,15 +100,27 @@ func touch(slots []slot, passed [][3]float64, ranks int) (missed, most float64) 
 	return missed, min(1, mean*one.Layer(0, 0))
 }
 
-// at is a curve at so many tokens.
-func at(curve *[touchedPoints]float64, tokens float64) float64 {
+// place is where so many tokens lie on a curve: the point before, and how far it is from there to the next.
+func place(tokens float64) (before int, part float64) {
 	x := math.Log2(max(1, tokens))
-	i := min(int(x), touchedPoints-2)
-	return curve[i] + min(1, x-float64(i))*(curve[i+1]-curve[i])
+	before = min(int(x), touchedPoints-2)
+	return before, min(1, x-float64(before))
 }
 
-// Share is the expected share of the experts that at least one of the tokens visits.
-func (t *Touched) Share(tokens float64) float64 { return -math.Expm1(-tokens * at(&t.hazard, tokens)) }
+// at is a curve at a place.
+func at(curve *[touchedPoints]float64, before int, part float64) float64 {
+	return curve[before] + part*(curve[before+1]-curve[before])
+}
 
-// Most is the same of the rank of which they visit the most.
-func (t *Touched) Most(tokens float64) float64 { return min(1, t.Share(tokens)*at(&t.most, tokens)) }
+// Share is the expected share of the experts that at least one of the tokens visits. It is the same on any number of ranks.
+func (t *Touched) Share(tokens float64) float64 {
+	before, part := place(tokens)
+	return -math.Expm1(-tokens * at(&t.hazard, before, part))
+}
+
+// Shares is that, and the same of the rank of which they visit the most.
+func (t *Touched) Shares(tokens float64) (all, most float64) {
+	before, part := place(tokens)
+	all = -math.Expm1(-tokens * at(&t.hazard, before, part))
+	return all, min(1, all*at(&t.most, before, part))
+}

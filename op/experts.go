@@ -114,38 +114,47 @@ func (s *stage) read(held, group float64) (mean, most float64) {
 	routed := float64(s.model.Experts.Routed+s.plan.Redundant) / float64(ep)
 	others := held - routed // shared ones, which are always read
 	tokens := group * float64(ep)
+	if s.assume.Imbalance && !s.popularity[s.phase].Even() {
+		all, busiest := s.touches(ep).Shares(tokens)
+		return others + routed*all, others + routed*busiest
+	}
 	if s.touching[s.phase].Even() {
 		mean = routed * s.routes().TouchedShare(tokens)
 	} else {
 		mean = routed * s.touches(1).Share(tokens)
 	}
-	switch {
-	case !s.assume.Imbalance:
-		most = mean
-	case s.popularity[s.phase].Even():
+	most = mean
+	if s.assume.Imbalance {
 		most = s.routes().MostTouched(mean, routed, ep) // by chance alone
-	default:
-		most = routed * s.touches(ep).Most(tokens)
 	}
 	return others + mean, others + most
 }
 
 // touches is how many experts on so many ranks tokens touch.
 func (s *stage) touches(ranks int) *experts.Touched {
-	key := balanceKey{int32(ranks), int32(s.plan.Redundant), s.phase}
-	if s.lastTouched.of == key && s.lastTouched.is != nil {
-		return s.lastTouched.is // plan after plan asks for the same
-	}
-	t, ok := s.touched[key]
-	if !ok {
+	l := s.loaded(s.phase, ranks)
+	if l.touched == nil {
 		var err error
-		if t, err = experts.TouchedOf(&s.touching[s.phase], s.sharing(ranks)); err != nil {
+		if l.touched, err = experts.TouchedOf(&s.touching[s.phase], s.sharing(ranks)); err != nil {
 			panic(err) // a global placement has room for every expert
 		}
-		s.touched[key] = t
 	}
-	s.lastTouched.of, s.lastTouched.is = key, t
-	return t
+	return l.touched
+}
+
+// loaded is what is known of the experts on so many ranks for tokens of a phase.
+func (s *stage) loaded(phase Phase, ranks int) *loads {
+	key := loadsKey(ranks)<<32 | loadsKey(s.plan.Redundant)<<8 | loadsKey(phase)
+	if s.last != nil && s.last.of == key {
+		return s.last // plan after plan asks for the same, and one for both
+	}
+	l := s.loads[key]
+	if l == nil {
+		l = &loads{of: key}
+		s.loads[key] = l
+	}
+	s.last = l
+	return l
 }
 
 // sharing is the routed experts and their copies on so many ranks.
@@ -252,16 +261,14 @@ func (s *stage) busiest(mean float64) (visits, crowd float64) {
 
 // balance is that of the experts on so many ranks for tokens of a phase.
 func (s *stage) balance(phase Phase, ranks int) *experts.Balance {
-	key := balanceKey{int32(ranks), int32(s.plan.Redundant), phase}
-	if b, ok := s.balances[key]; ok {
-		return b
+	l := s.loaded(phase, ranks)
+	if l.balance == nil {
+		var err error
+		if l.balance, err = experts.BalanceOf(&s.popularity[phase], s.sharing(ranks)); err != nil {
+			panic(err) // a global placement has room for every expert
+		}
 	}
-	b, err := experts.BalanceOf(&s.popularity[phase], s.sharing(ranks))
-	if err != nil {
-		panic(err) // a global placement has room for every expert
-	}
-	s.balances[key] = b
-	return b
+	return l.balance
 }
 
 // routes is the statistics of how tokens visit the copies of routed experts.

@@ -34,15 +34,10 @@ type given struct {
 	routing    experts.Routing
 	popularity [PhaseCount]experts.Popularity
 	touching   [PhaseCount]experts.Popularity // as the number of experts sees it that a step reads
-	balances   map[balanceKey]*experts.Balance
-	touched    map[balanceKey]*experts.Touched
-	// lastTouched is what was asked for last of them.
-	lastTouched struct {
-		of balanceKey
-		is *experts.Touched
-	}
-	times float64 // the mean that the busiest rank of the experts got last
-	eager *Eager  // nil: a serving engine
+	loads      map[loadsKey]*loads
+	last       *loads  // of them, what was asked for last
+	times      float64 // the mean that the busiest rank of the experts got last
+	eager      *Eager  // nil: a serving engine
 }
 
 // NewLowerer prepares the lowering of a model.
@@ -75,7 +70,7 @@ func NewLowerer(m *model.Model, set *model.Settings, prec *plan.Precision, as *a
 func (l *Lowerer) Visit(p experts.Popularity) {
 	l.popularity = l.drifting(p)
 	l.touching = l.popularity
-	l.balances, l.touched, l.lastTouched.is = map[balanceKey]*experts.Balance{}, map[balanceKey]*experts.Touched{}, nil
+	l.loads, l.last = map[loadsKey]*loads{}, nil
 }
 
 // drifting is a popularity with how it changes from step to step.
@@ -88,11 +83,15 @@ func (l *Lowerer) drifting(p experts.Popularity) (out [PhaseCount]experts.Popula
 	return out
 }
 
-// balanceKey is experts on ranks, with redundant copies, in a phase.
-type balanceKey struct {
-	ranks, redundant int32
-	phase            Phase
+// loads is how experts on ranks are loaded and touched, each nil until it is asked for.
+type loads struct {
+	of      loadsKey
+	balance *experts.Balance
+	touched *experts.Touched
 }
+
+// loadsKey is experts on ranks, with redundant copies, in a phase: one number, which a map finds fast.
+type loadsKey uint64
 
 // stage is the lowering of one pipeline stage under way.
 type stage struct {

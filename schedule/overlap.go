@@ -99,29 +99,35 @@ type lanes struct {
 
 // turn computes a leg of one of the micro-batches, from the returned moment on, and starts its exchange.
 func (s *lanes) turn(i int, l *Leg) (start float64) {
-	start = s.computed
-	if s.sent[i] > start { // the built-in max is slower
-		start = s.sent[i]
-	}
-	// As long as the other exchanges, computation has the units that are left.
-	beside, share := s.sent[1-i]-start, s.taken[1-i]
-	s.computed = start + l.Computing + l.Longer
-	if beside > 0 && share > 0 && l.slowed > 0 {
-		if part := beside * l.slowed; part*(1-share) < l.Computing-l.Polite {
-			s.computed += share * part
-		} else {
-			s.computed += share / (1 - share) * (l.Computing - l.Polite)
-		}
-	}
-	s.sent[i], s.taken[i] = s.computed, 0
-	if l.Exchange > 0 {
-		sent := s.computed
-		if s.sent[1-i] > sent {
-			sent = s.sent[1-i]
-		}
-		s.sent[i], s.taken[i] = sent+l.Exchange+l.Contended, l.Taken
-	}
+	start, s.computed, s.sent[i], s.taken[i] = l.turn(s.computed, s.sent[i], s.sent[1-i], s.taken[1-i])
 	return start
+}
+
+// turn is when a leg starts to compute, has been computed and has been exchanged, and the units that the exchange takes, given when
+// computation is free, when the exchanges of its own micro-batch and of the other end, and the units that the latter takes. What never
+// leaves registers is fast: turn waits for turn.
+func (l *Leg) turn(computed, own, other, share float64) (start, until, sent, taken float64) {
+	start = computed
+	if own > start { // the built-in max is slower
+		start = own
+	}
+	until = start + l.Computing + l.Longer
+	// As long as the other exchanges, computation has the units that are left.
+	if beside := other - start; beside > 0 && share > 0 && l.slowed > 0 {
+		if part := beside * l.slowed; part*(1-share) < l.Computing-l.Polite {
+			until += share * part
+		} else {
+			until += share / (1 - share) * (l.Computing - l.Polite)
+		}
+	}
+	if !(l.Exchange > 0) {
+		return start, until, until, 0
+	}
+	sent = until
+	if other > sent {
+		sent = other
+	}
+	return start, until, sent + l.Exchange + l.Contended, l.Taken
 }
 
 // since is how much later all is than at another time, if it is by the same.
@@ -136,7 +142,8 @@ func (s *lanes) since(o *lanes) (later float64, same bool) {
 func twoBatches(p *Pass, rec *Recorder) float64 {
 	var s lanes
 	var sum Leg // since the last exchange
-	o := newOrder(p)
+	o := order{runs: p.Runs}
+	o.survey()
 	for o.layer = 0; o.layer < o.depth; o.layer++ {
 		for b := range op.BlockCount {
 			i := o.next(b)
@@ -205,12 +212,14 @@ func (s *lanes) equal(p *Pass, o *order, sum *Leg) {
 		sum.Longer += float64(left) * (since.Longer - sum.Longer)
 		return
 	}
+	computed, first, second, takes, taken := s.computed, s.sent[0], s.sent[1], s.taken[0], s.taken[1]
 	for ; left > 0; left-- {
-		before := *s
 		for j := range legs[:n] {
-			s.turn(0, &legs[j])
-			s.turn(1, &legs[j])
+			_, computed, first, takes = legs[j].turn(computed, first, second, taken)
+			_, computed, second, taken = legs[j].turn(computed, second, first, takes)
 		}
+		before := *s
+		*s = lanes{computed, [2]float64{first, second}, [2]float64{takes, taken}}
 		if later, same := s.since(&before); same {
 			rest := float64(left-1) * later
 			s.computed += rest
@@ -233,8 +242,8 @@ type order struct {
 	other [op.BlockCount]int
 }
 
-func newOrder(p *Pass) order {
-	o := order{runs: p.Runs}
+// survey looks at what layers there are.
+func (o *order) survey() {
 	var kinds, layers [op.BlockCount]int
 	for i := range o.runs {
 		n := &o.runs[i]
@@ -248,7 +257,6 @@ func newOrder(p *Pass) order {
 	}
 	o.depth = layers[op.AttentionBlock]
 	o.alike = kinds[op.AttentionBlock] == 1 && kinds[op.MLPBlock] == 1 && layers[op.MLPBlock] == o.depth
-	return o
 }
 
 // next is the kind of block that the layer has; -1: none is left.

@@ -159,7 +159,8 @@ func (r *Recorder) layers(p *Pass) {
 		r.twoBatches(p)
 		return
 	}
-	o := newOrder(p)
+	o := order{runs: p.Runs}
+	o.survey()
 	for o.layer = 0; o.layer < o.depth; o.layer++ {
 		r.layer = o.layer
 		for b := range op.BlockCount {

@@ -20,6 +20,7 @@ var positioned = regexp.MustCompile(`^[^:]+\.json:[1-9][0-9]*:[1-9][0-9]*: .`)
 
 // TestBadInput runs the program on every file of testdata/bad. What it says is in the .txt file beside it.
 func TestBadInput(t *testing.T) {
+	notRacing(t)
 	t.Chdir(filepath.Join("testdata", "bad"))
 	files, err := filepath.Glob(filepath.Join("*", "*.json"))
 	if err != nil {

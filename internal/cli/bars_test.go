@@ -13,6 +13,7 @@ import (
 
 // On a terminal explain and simulate show bars that fit it; where none is, not a character of them.
 func TestTerminalBars(t *testing.T) {
+	notRacing(t)
 	const blocks = "▏▎▍▌▋▊▉█▁▂▃▄▅▆▇"
 	for _, args := range []string{
 		"explain --model deepseek_v3_flash_mla_absorb --system H200 --dp 16 --batch 64 --weights fp8",

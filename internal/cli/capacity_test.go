@@ -45,6 +45,7 @@ func TestCapacityJSON(t *testing.T) {
 
 // TestCapacityMistakes: what is missing or does not go together is said.
 func TestCapacityMistakes(t *testing.T) {
+	notRacing(t)
 	base := []string{"plan", "--model", "Llama-3.1-8B", "--system", "L40S"}
 	for _, c := range []struct {
 		more string

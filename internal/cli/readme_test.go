@@ -17,6 +17,7 @@ var readmes = []string{"README.md", "README.zh-CN.md"}
 
 // TestReadme: what the READMEs show is what the program prints, and their other commands work.
 func TestReadme(t *testing.T) {
+	notRacing(t)
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

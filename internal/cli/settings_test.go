@@ -181,6 +181,7 @@ func TestNoEffect(t *testing.T) {
 
 // Values of flags and names of built-in files are completed, in whichever case.
 func TestCompletion(t *testing.T) {
+	notRacing(t)
 	for _, c := range question.Commands {
 		path, of := c.Path, c.Command
 		for _, s := range question.Settings(of) {

@@ -80,10 +80,10 @@ func commandsOfWidths(t *testing.T) [][]string {
 	and := func(command []string, more ...string) []string { return append(slices.Clone(command), more...) }
 	out := [][]string{
 		{"validate", "--help"}, {"check", "../../configs/reference_sample.json", "../../internal/cli/../../configs/../configs/reference_sample.json"}, {"models"}, {"models", "show", "DeepSeek-V3"}, {"models", "show", "Qwen3-Next-80B-A3B"}, {"models", "show", "DeepSeek-V4"}, {"systems"},
-		{"run", "-c", "../../configs/split_and_fusion.json", "-o", dir},
-		{"run", "-c", "../../configs/split_and_fusion.json", "-o", dir, "--explain-rejected"},
-		{"run", "-c", "../../configs/reference_sample.json", "-o", dir, "--assume", "physical"},
-		{"run", "-c", "../../configs/reference_sample.json", "-o", dir, "--columns", "model_name,ttft,TPOT,decoder_bound_by,decoder_plans"},
+		{"run", "-c", "../../configs/split_and_fusion.json", "-o", filepath.Join(dir, "runs")},
+		{"run", "-c", "../../configs/split_and_fusion.json", "-o", filepath.Join(dir, "rejected"), "--explain-rejected"},
+		{"run", "-c", "../../configs/reference_sample.json", "-o", filepath.Join(dir, "physical"), "--assume", "physical"},
+		{"run", "-c", "../../configs/reference_sample.json", "-o", filepath.Join(dir, "columns"), "--columns", "model_name,ttft,TPOT,decoder_bound_by,decoder_plans"},
 		{"run", "--columns", "help"}, {"run", "-c", "../../configs/reference_sample.json", "--columns", "TPTO,decoder_bond,nonsense"},
 		{"plan", "--model", "Kimi-K2", "--system", "H200", "--gpus", "16"},
 		{"plan", "--model", "Llama-3.1-70B", "--system", "L40S", "--gpus", "1"},
@@ -188,32 +188,41 @@ func TestOutputFits(t *testing.T) {
 	named := map[string]bool{}
 	for _, args := range commandsOfWidths(t) {
 		named[args[0]] = true
-		for _, width := range []int{80, 120} {
-			out, errs, code := printed(width, args...)
-			if code == exitFailed {
-				t.Errorf("%v: %s", args, errs)
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+			for _, width := range []int{80, 120} {
+				fits(t, width, args)
 			}
-			for _, line := range tooLong(out+errs, width) {
-				t.Errorf("%v at %d: %d columns: %s", args, width, displayed(line), line)
-			}
-			if exponent.MatchString(out+errs) && args[0] != "systems" {
-				t.Errorf("%v prints %s", args, exponent.FindString(out+errs))
-			}
-			if strings.Contains(out, "--wide shows all") {
-				wide, errs, _ := printed(width, append(args, "--wide")...)
-				if pipe, _, _ := printed(0, args...); wide != pipe || strings.Contains(wide, "not shown") {
-					t.Errorf("%v --wide is not what a pipe gets: %s", args, errs)
-				}
-			}
-			if code == exitOK {
-				missing(t, args, width, out)
-			}
-		}
+		})
 	}
 	for _, c := range newRoot(Streams{}).Commands() {
 		if !named[c.Name()] && c.Name() != "completion" {
 			t.Errorf("no line is about %s", c.Name())
 		}
+	}
+}
+
+// fits runs a command on a terminal of a width.
+func fits(t *testing.T, width int, args []string) {
+	t.Helper()
+	out, errs, code := printed(width, args...)
+	if code == exitFailed {
+		t.Errorf("%v: %s", args, errs)
+	}
+	for _, line := range tooLong(out+errs, width) {
+		t.Errorf("%v at %d: %d columns: %s", args, width, displayed(line), line)
+	}
+	if exponent.MatchString(out+errs) && args[0] != "systems" {
+		t.Errorf("%v prints %s", args, exponent.FindString(out+errs))
+	}
+	if strings.Contains(out, "--wide shows all") {
+		wide, errs, _ := printed(width, append(slices.Clone(args), "--wide")...)
+		if pipe, _, _ := printed(0, args...); wide != pipe || strings.Contains(wide, "not shown") {
+			t.Errorf("%v --wide is not what a pipe gets: %s", args, errs)
+		}
+	}
+	if code == exitOK {
+		missing(t, args, width, out)
 	}
 }
 

@@ -59,7 +59,10 @@ func (d *Distribution) Add(v float64, weight int) {
 
 // bucket is that of a value: by its exponent, and the leading bits of its mantissa.
 func bucket(v float64) int {
-	bits := math.Float64bits(max(v, math.Ldexp(1, lowest)))
+	if v < 1.0/(1<<-lowest) {
+		return 0
+	}
+	bits := math.Float64bits(v)
 	const shift = 52 - 11 // 2048 = 2^11
 	at := int(bits>>shift) - (1023+lowest)*perOctave
 	return min(max(at, 0), octaves*perOctave-1)
