@@ -97,9 +97,12 @@ func TestAcceptanceByLength(t *testing.T) {
 func TestToldExchange(t *testing.T) {
 	const head = "model,system,engine,precision,concurrency,isl,osl,attention_dp_size,moe_ep_size,moe-a2a-backend,ttft_ms,tpot_ms\n"
 	row := "DeepSeek-V3,B200,sglang,fp8_block,1024,3000,300,8,8,"
-	r, err := Serving(t.Context(), "made.csv", strings.NewReader(head+row+",1,1\n"+row+"deepep,1,1\n"+row+"none,1,1\n"), question.Default())
+	r, err := Serving(t.Context(), "made.csv", strings.NewReader(head+row+",1,1\n"+row+"deepep,1,1\n"+row+"none,1,1\n"+row+"deepe,1,1\n"), question.Default())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if why := r.Rows[3].Figures[1].Reason; !strings.Contains(why, "deepep") {
+		t.Errorf("a name that SGLang does not know: %q", why)
 	}
 	tpot := func(i int) float64 { return r.Rows[i].Figures[1].Predicted }
 	if tpot(0) != tpot(1) || tpot(2) == tpot(0) || !(tpot(2) > 0) {

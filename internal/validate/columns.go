@@ -472,6 +472,9 @@ var memoryOptions = []string{"mem-fraction-static", "gpu-memory-utilization", "f
 // them. The second is what the prefill servers of two pools are told if it is not the same.
 var exchangeOptions = [2]string{"moe-a2a-backend", "prefill-moe-a2a-backend"}
 
+// exchanges are what SGLang takes there: python/sglang/srt/server_args.py, MOE_A2A_BACKEND_CHOICES.
+var exchanges = []string{"none", "deepep", "megamoe", "mooncake", "nixl", "ascend_fuseep", "flashinfer", "mori", "pplx", "ascend_tp"}
+
 // preparedOption is the variable of SGLang by which its host prepares steps with drafts while others run; 0: it does not.
 const preparedOption = "SGLANG_ENABLE_SPEC_V2"
 
@@ -513,6 +516,10 @@ func (r run) told(f *facts, dp int) (t deploy.Told, err error) {
 		case engine.TellAttention(&t, name, text):
 		case name == engine.ProductsOption:
 			t.Products = text
+		case slices.Contains(exchangeOptions[:], name):
+			if !slices.Contains(exchanges, text) {
+				errs = append(errs, fmt.Errorf("%s: %s", name, document.NotOneOf(text, exchanges)))
+			}
 		case slices.Contains(memoryOptions, name):
 			if share, err := strconv.ParseFloat(text, 64); err != nil || !(share > 0 && share <= 1) {
 				errs = append(errs, fmt.Errorf("%s %q must be above 0 and at most 1", name, text))
@@ -548,7 +555,7 @@ var (
 	replicasOption = regexp.MustCompile(`replicas=(\d+)`)
 	// exchangeOption names what sends tokens to experts. SGLang spreads these over all ranks of a server then, whatever else it is
 	// told: python/sglang/srt/arg_groups/overrides.py, _a2a_ep_size.
-	exchangeOption = regexp.MustCompile(`\bmoe-a2a-backend[ =]+(?:deepep|megamoe|mooncake|nixl|ascend_fuseep|flashinfer|mori|pplx)\b`)
+	exchangeOption = regexp.MustCompile(`\bmoe-a2a-backend[ =]+(?:` + strings.Join(exchanges[1:], "|") + `)\b`)
 	// backendWords choose attention, as flags of a command; not those that are said of other workloads.
 	backendWords = regexp.MustCompile(`flags:.*--((?:prefill-|decode-)?attention-backend)[ =]+([A-Za-z0-9_]+)`)
 	optionWords  = regexp.MustCompile(`([a-z][a-z_-]*[a-z])[ =:]+([0-9.]*[0-9])`)
