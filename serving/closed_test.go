@@ -283,7 +283,7 @@ func TestLeft(t *testing.T) {
 	near(t, "some long ones", some.left(), (0.9*11e-3*11e-3+0.1*31e-3*31e-3)/2/13e-3)
 }
 
-// TestFilled: prompts of 800 tokens in steps of 2000. Where prompts are cut, a step holds two and a half of them, (2 + 0.5)·8 ms and one of the
+// TestFilled: prompts of 800 tokens, all of one length, in steps of 2000. Where prompts are cut, a step holds two and a half of them, (2 + 0.5)·8 ms and one of the
 // host; where they are not, two. Of two clients there are no more than two, and a prompt as long as a step fills it.
 func TestFilled(t *testing.T) {
 	for _, x := range []struct {
@@ -295,7 +295,7 @@ func TestFilled(t *testing.T) {
 		{deploy.Chunks, 800, 8, 2.5, 21e-3 / 2.5}, {deploy.First, 800, 8, 2.5, 21e-3 / 2.5}, {deploy.Prompts, 800, 8, 2, 17e-3 / 2},
 		{deploy.Chunks, 800, 2, 2, 17e-3 / 2}, {deploy.Chunks, 2000, 8, 1, 21e-3}, {deploy.Chunks, 1999, 8, 2000. / 1999, 1999. / 2000 * 21e-3}, {deploy.Chunks, 4000, 8, 1, 42e-3},
 	} {
-		c := loop(x.prefill, 8, 1.004)
+		c := loop(x.prefill, 8, 1)
 		c.load.Lengths.Input = x.input
 		holds, each := c.filled(fake{}, x.clients, 0)
 		near(t, string(x.prefill)+" prompts of a step", holds, x.holds)
