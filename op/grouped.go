@@ -100,6 +100,7 @@ func (s *stage) index() {
 	s.linear(IndexQuery, s.tokens, from, heads*dim)
 	s.linear(IndexKey, s.tokens, s.hidden, dim)
 	s.linear(IndexWeights, s.tokens, s.hidden, heads)
+	s.narrowIndex(heads, dim)
 	for i := range s.parts[:s.n] {
 		s.pick(&s.parts[i], heads, dim)
 	}

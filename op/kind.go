@@ -89,6 +89,9 @@ const (
 	IndexQuery
 	IndexKey
 	IndexWeights
+	IndexRotary
+	IndexQuantise
+	IndexWrite
 	IndexScores
 	IndexSelect
 
@@ -207,6 +210,7 @@ var (
 	product          = kernel.Uses{{Slot: kernel.Gemm}}
 	quantising       = kernel.Uses{{Slot: kernel.Gemm, Role: kernel.Quantised}, {Slot: kernel.Quantise}, moving[0]}
 	absorbed         = kernel.Uses{{Slot: kernel.Absorb}, {Slot: kernel.GroupedGemm}}
+	narrowing        = kernel.Uses{{Slot: kernel.Quantise}, moving[0]} // behind no product
 	norm             = kernel.Uses{{Slot: kernel.AddNorm}}
 	besideNorm       = kernel.Uses{{Slot: kernel.AddNorm, Role: kernel.Beside}}
 	moving           = kernel.Uses{{Slot: kernel.AddNorm, Role: kernel.Alone}}
@@ -286,11 +290,14 @@ var kinds = [KindCount]Info{
 	CacheGrowth:    {Name: "cache growth", Block: AttentionBlock, Class: Vector, Kernels: moving},
 	LinearGates:    {Name: "linear attention gates", Block: AttentionBlock, Class: Vector, Kernels: gating[Prefill]},
 
-	IndexQuery:   {Name: "index query", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
-	IndexKey:     {Name: "index key", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
-	IndexWeights: {Name: "index weights", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: product},
-	IndexScores:  {Name: "index scores", Block: AttentionBlock, Class: BMM},
-	IndexSelect:  {Name: "index select", Block: AttentionBlock, Class: Vector, Kernels: moving},
+	IndexQuery:    {Name: "index query", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
+	IndexKey:      {Name: "index key", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
+	IndexWeights:  {Name: "index weights", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: product},
+	IndexRotary:   {Name: "index rotary", Block: AttentionBlock, Class: Vector, Kernels: moving},
+	IndexQuantise: {Name: "quantise index query", Block: AttentionBlock, Class: Vector, Kernels: narrowing},
+	IndexWrite:    {Name: "index cache write", Block: AttentionBlock, Class: Vector, Kernels: narrowing},
+	IndexScores:   {Name: "index scores", Block: AttentionBlock, Class: BMM},
+	IndexSelect:   {Name: "index select", Block: AttentionBlock, Class: Vector, Kernels: moving},
 
 	LinearInput:      {Name: "linear attention input", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
 	ShortConvolution: {Name: "short convolution", Block: AttentionBlock, Class: Vector},

@@ -53,6 +53,28 @@ func (s *stage) rotate(q, k, kv float64) {
 	o.Moved = o.Activations + o.Cache
 }
 
+// narrowIndex gives the queries and the key of an indexer their positions, makes both narrow and writes the key to its cache: three kernels at
+// least. vLLM has these and a norm of the key (vllm/model_executor/models/deepseek_v2.py, Indexer, and csrc/cache_kernels.cu,
+// indexer_k_quant_and_cache); SGLang rotates both by a Hadamard matrix besides, and does what belongs to the key beside the query
+// (python/sglang/srt/layers/attention/nsa/nsa_indexer.py, _get_q_k_bf16).
+func (s *stage) narrowIndex(heads, dim float64) {
+	if !s.assume.SmallKernels || !s.assume.NarrowIndex {
+		return
+	}
+	queries, keys := s.tokens*heads*dim, s.tokens*dim
+	s.unary(IndexRotary, queries+keys, 3)
+	o := s.add(IndexQuantise, VectorUnit)
+	o.Flops = 2 * queries
+	o.Output = queries * (1 + groupScale)
+	o.Activations = queries*s.r + o.Output
+	o.Moved = o.Activations
+	o = s.add(IndexWrite, VectorUnit)
+	o.Flops = 2 * keys
+	o.Activations = keys * s.r
+	o.Cache = keys * (1 + groupScale)
+	o.Moved = o.Activations + o.Cache
+}
+
 // choose picks the next token of each that is wanted.
 func (s *stage) choose(wanted float64) {
 	o := s.unary(Sampling, wanted*s.vocab(), softmaxFlops)
