@@ -148,9 +148,9 @@ func (r *resolver) weights(asked string, m *model.Model) (out [model.ModuleCount
 	}
 	if half, _ := number.Find(number.Half); f.Bytes < 2 && r.typeOf(half, (*hardware.System).MatrixTypes) != "" {
 		out[model.EndModule] = half
-		if f.Kind == "fp4" && m.Attention.Kind == model.Latent {
-			// So are the checkpoints of latent attention in four bits: of nvidia/DeepSeek-R1-0528-FP4 all of self_attn is BF16, its
-			// feed-forward blocks and experts NVFP4.
+		if f.Kind == "fp4" && (m.Attention.Kind == model.Latent || m.IsMoE()) {
+			// So are the checkpoints that NVIDIA publishes of models with experts: of DeepSeek-R1-0528-FP4, MiniMax-M2.5-NVFP4 and
+			// GLM-4.7-NVFP4 all of self_attn is BF16 (exclude_modules of hf_quant_config.json), feed-forward blocks and experts NVFP4.
 			out[model.AttentionModule] = half
 		}
 	}

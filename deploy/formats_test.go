@@ -34,6 +34,7 @@ func TestResolve(t *testing.T) {
 		{"DeepSeek-V3", "Ascend_910C", deploy.Formats{}, half, half, "bf16 (published in fp8_block, which Ascend_910C does not compute)", "bf16"},
 		{"DeepSeek-V3", "Ascend_910C", deploy.Formats{Weights: "w8a8"}, plan.Product{Weight: 1, Activation: 1, Type: "int8"}, plan.Product{Weight: 1, Activation: 1, Type: "int8"}, "w8a8", "int8"},
 		{"DeepSeek-V3", "B200", deploy.Formats{Weights: "nvfp4"}, half, plan.Product{Weight: 0.5625, Activation: 0.5625, Type: "float4"}, "nvfp4", "fp4"},
+		{"MiniMax-M2.5", "B200", deploy.Formats{Weights: "nvfp4"}, half, plan.Product{Weight: 0.5625, Activation: 0.5625, Type: "float4"}, "nvfp4", "fp4"},
 		{"Llama-3.1-8B", "B200", deploy.Formats{Weights: "nvfp4"}, plan.Product{Weight: 0.5625, Activation: 0.5625, Type: "float4"}, plan.Product{Weight: 0.5625, Activation: 0.5625, Type: "float4"}, "nvfp4", "fp4"},
 		{"gpt-oss-120b", "H200", deploy.Formats{}, half, plan.Product{Weight: mx, Activation: 2, Type: "bfloat16", Stored: "float4"}, "mxfp4 experts, rest bf16 as published", "mxfp4"},
 		{"gpt-oss-120b", "H200", deploy.Formats{Weights: "fp4"}, half, plan.Product{Weight: mx, Activation: 2, Type: "bfloat16", Stored: "float4"}, "mxfp4 experts, rest bf16 as published", "mxfp4"},

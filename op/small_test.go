@@ -165,6 +165,20 @@ func TestNarrowIndex(t *testing.T) {
 	}
 }
 
+// TestIndexSmall: 3 tokens with 2 queries and a key of 128 elements. All are read and written in 16 bits when they get their positions; the queries
+// become 8 bits and a scale of 4 bytes each, and so does the key, in its cache.
+func TestIndexSmall(t *testing.T) {
+	m := latentModel()
+	m.Attention.IndexHeads, m.Attention.IndexDim, m.Attention.IndexTopK = 2, 128, 4
+	list := lowered(assume.Physical, m, oneRank, decode)
+	bytes(t, "positions", find(t, list, op.IndexRotary).Moved, 3*3*128*2*2)
+	bytes(t, "queries", find(t, list, op.IndexQuantise).Moved, 3*2*(128*2+132))
+	bytes(t, "key", find(t, list, op.IndexWrite).Moved, 3*(128*2+132))
+	if n := len(only(lowered(bare, m, oneRank, decode), op.IndexRotary, op.IndexQuantise, op.IndexWrite)); n > 0 {
+		t.Errorf("%d operators without small kernels", n)
+	}
+}
+
 // TestDeltaGates: 3 tokens of 4 heads read two numbers of 16 bits and write two of 32.
 func TestDeltaGates(t *testing.T) {
 	m := dense(model.Attention{Kind: model.GatedDelta, Heads: 4, KVHeads: 2, HeadDim: 2, ValueDim: 3, Conv: 4}, model.Gated)
