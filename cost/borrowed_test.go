@@ -43,6 +43,18 @@ func TestBorrowed(t *testing.T) {
 	near(t, "a product", p.unitTime(product), alone/0.5+0.25)
 	near(t, "what is fused with a norm", p.unitTime(residual), beside/0.8)
 	near(t, "an all-reduce", p.Communicate(sent).Time, message/0.4+0.25)
+
+	// What a product was measured with is in its time, but a kernel besides.
+	quantise := operator(op.QKV, kernel.Shape{M: 1, N: 1, K: 1, Count: 1, Rows: 1})
+	quantise.Kernels = kernel.Uses{{Slot: kernel.Gemm, Role: kernel.Quantised}, {Slot: kernel.AddNorm}}
+	set.Gemm["bfloat16"].Include("quantise")
+	for launch, want := range map[float64]float64{0: 0, 0.25: 0.25} {
+		s.Borrowed.Launch = launch
+		if p, err = NewPricer(s, &bf16, &assume.Reference, op.Decode); err != nil {
+			t.Fatal(err)
+		}
+		near(t, "what a product was measured with", p.unitTime(quantise), want)
+	}
 	if err := p.On(chip(set)); err != nil {
 		t.Fatal(err)
 	}
