@@ -46,14 +46,16 @@ func TestBorrowed(t *testing.T) {
 
 	// What a product was measured with is in its time, but a kernel besides.
 	quantise := operator(op.QKV, kernel.Shape{M: 1, N: 1, K: 1, Count: 1, Rows: 1})
-	quantise.Kernels = kernel.Uses{{Slot: kernel.Gemm, Role: kernel.Quantised}, {Slot: kernel.AddNorm}}
 	set.Gemm["bfloat16"].Include("quantise")
-	for launch, want := range map[float64]float64{0: 0, 0.25: 0.25} {
-		s.Borrowed.Launch = launch
-		if p, err = NewPricer(s, &bf16, &assume.Reference, op.Decode); err != nil {
-			t.Fatal(err)
+	for role, launches := range map[kernel.Role]float64{kernel.Quantised: 1, kernel.Following: 1, kernel.Within: 0} {
+		quantise.Kernels = kernel.Uses{{Slot: kernel.Gemm, Role: role}, {Slot: kernel.AddNorm}}
+		for _, launch := range []float64{0, 0.25} {
+			s.Borrowed.Launch = launch
+			if p, err = NewPricer(s, &bf16, &assume.Reference, op.Decode); err != nil {
+				t.Fatal(err)
+			}
+			near(t, "what a product was measured with", p.unitTime(quantise), launches*launch)
 		}
-		near(t, "what a product was measured with", p.unitTime(quantise), want)
 	}
 	if err := p.On(chip(set)); err != nil {
 		t.Fatal(err)
