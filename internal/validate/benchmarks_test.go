@@ -167,6 +167,9 @@ func TestEarlierScripts(t *testing.T) {
 	} {
 		f := facts{model: "DeepSeek-R1-0528", system: "MI355X", engine: "sglang", weights: c.weights, mode: "agg", day: c.day, tp: c.tp}
 		options := of.options(&f)
+		if apart := options[sharedOption] == "1"; apart != (c.day != "" && c.day < map[string]string{"fp4": "2025-12-17", "fp8": "2026-01-05"}[c.weights]) {
+			t.Errorf("%+v: shared experts apart: %v", c, apart)
+		}
 		if cache, backend := options["kv-cache-dtype"], options["attention-backend"]; cache != c.cache || backend != c.backend {
 			t.Errorf("%+v: a cache of %s, attention of %q", c, cache, backend)
 		}
