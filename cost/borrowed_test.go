@@ -43,6 +43,20 @@ func TestBorrowed(t *testing.T) {
 	near(t, "a product", p.unitTime(product), alone/0.5+0.25)
 	near(t, "what is fused with a norm", p.unitTime(residual), beside/0.8)
 	near(t, "an all-reduce", p.Communicate(sent).Time, message/0.4+0.25)
+
+	// What a product was measured with is in its time, but a kernel besides.
+	quantise := operator(op.QKV, kernel.Shape{M: 1, N: 1, K: 1, Count: 1, Rows: 1})
+	set.Gemm["bfloat16"].Include("quantise")
+	for role, launches := range map[kernel.Role]float64{kernel.Quantised: 1, kernel.Following: 1, kernel.Within: 0} {
+		quantise.Kernels = kernel.Uses{{Slot: kernel.Gemm, Role: role}, {Slot: kernel.AddNorm}}
+		for _, launch := range []float64{0, 0.25} {
+			s.Borrowed.Launch = launch
+			if p, err = NewPricer(s, &bf16, &assume.Reference, op.Decode); err != nil {
+				t.Fatal(err)
+			}
+			near(t, "what a product was measured with", p.unitTime(quantise), launches*launch)
+		}
+	}
 	if err := p.On(chip(set)); err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,7 @@ func (k *kernels) borrow(b *hardware.Borrowed) {
 // here is the time on this chip of a kernel that takes so long at its peaks. What is fused with another is not launched.
 func (k *kernels) here(t float64, u kernel.Use) float64 {
 	t *= k.slow[u.Slot.Kind()]
-	if u.Role == kernel.Whole || u.Role == kernel.Alone || u.Role == kernel.Bare {
+	if u.Role.Launched() {
 		t += k.launch
 	}
 	return t

@@ -65,6 +65,8 @@ type Told struct {
 	// Exchange is how tokens of data-parallel ranks come to their experts, as the engine calls it; "none": they are gathered; empty: as the
 	// engine does it. PrefillExchange is that of servers that prefill alone.
 	Exchange, PrefillExchange string
+	// SharedApart: shared experts are not run among the routed ones.
+	SharedApart bool
 	// Unprepared: the host does not prepare a step with drafts while the one before runs.
 	Unprepared bool
 	// Attention is the attention backend, of one phase where that is told apart.

@@ -73,6 +73,7 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 	q := p.Plan
 	q.FusedQuantise = d.Assume.Engine && e.Scheduling.fuses(&d.Precision)
+	q.SharedApart = d.Assume.Engine && d.Told.SharedApart
 	if d.Told.Captured > 0 && d.Assume.Engine {
 		q.Captured, q.Launch = d.Told.Captured*max(1, q.Attention.DP), e.Scheduling.LaunchSeconds
 		if e.Scheduling.CapturesBy == "sequences" {

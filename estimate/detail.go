@@ -246,7 +246,7 @@ func (p *Part) fuse(pricer *cost.Pricer) {
 		switch {
 		case use.Role.Included():
 			ahead[use.Slot] = append(ahead[use.Slot], o)
-		case use.Role == kernel.Within:
+		case use.Role.Charged():
 			charged[use.Slot].take(o)
 		default:
 			charged[use.Slot] = o

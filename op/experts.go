@@ -164,11 +164,14 @@ func (s *stage) sharing(ranks int) experts.Sharing {
 }
 
 // sharedApart reports whether the shared experts are a dense block of their own, as engines have it where tokens are sent to the
-// routed ones: python/sglang/srt/models/deepseek_v2.py, forward_deepep of DeepseekV2MoE. Otherwise they are so many routed ones
-// that all tokens visit.
+// routed ones (python/sglang/srt/models/deepseek_v2.py, forward_deepep of DeepseekV2MoE) or where they are told to. Otherwise they
+// are so many routed ones that all tokens visit.
 func (s *stage) sharedApart() bool {
 	p := s.plan
-	return s.assume.Engine && s.model.Experts.Shared > 0 && p.SharedPerCard && !p.Gathered && p.Experts.EP > 1 && p.Experts.TP == 1
+	if !s.assume.Engine || s.model.Experts.Shared == 0 || !p.SharedPerCard {
+		return false
+	}
+	return p.Gathered && p.SharedApart || !p.Gathered && p.Experts.EP > 1 && p.Experts.TP == 1
 }
 
 // sharedVisits is how many of the routed experts the shared ones are that every token visits among them.
@@ -179,13 +182,16 @@ func (s *stage) sharedVisits() float64 {
 	return float64(s.model.Experts.Shared) * s.sharedScale
 }
 
-// sharedExperts is that block: a processor holds it for its own tokens.
+// sharedExperts is that block: a processor holds it for its own tokens, or the tensor-parallel ranks of a replica share it.
 func (s *stage) sharedExperts() {
 	if !s.sharedApart() {
 		return
 	}
 	e := &s.model.Experts
 	width, tokens := float64(e.Shared*cmp.Or(e.SharedWidth, e.Width)), s.cardTokens
+	if s.plan.Gathered {
+		width, tokens = width/float64(s.plan.Attention.TP), s.tokens
+	}
 	s.quantiseNormed(QuantiseShared, tokens*s.hidden)
 	if s.model.MLP == model.Gated {
 		s.linear(SharedGateUp, tokens, s.hidden, 2*width)

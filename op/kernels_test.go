@@ -47,7 +47,7 @@ func uses(t *testing.T, model string, list *op.List, used map[kernel.Slot]bool) 
 	for _, o := range list.All() {
 		for _, u := range o.Kernels {
 			used[u.Slot] = true
-			if u.Slot != kernel.None && u.Role != kernel.Within && !u.Role.Included() {
+			if u.Slot != kernel.None && !u.Role.Charged() && !u.Role.Included() {
 				checkShape(t, model, &o, u)
 			}
 		}

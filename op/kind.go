@@ -221,16 +221,22 @@ var (
 	expertUp         = kernel.Uses{{Slot: kernel.Experts}, {Slot: kernel.GroupedGemm}}
 	expertActivation = inBlock(kernel.Use{Slot: kernel.SiluMul})
 	expertMultiply   = inBlock(kernel.Use{Slot: kernel.SiluMul, Role: kernel.Within})
-	expertDown       = inBlock(kernel.Use{Slot: kernel.GroupedGemm})
-	expertSort       = inBlock(kernel.Use{Slot: kernel.Align})
+	expertDown       = launchedInBlock(kernel.Use{Slot: kernel.GroupedGemm})
+	expertSort       = launchedInBlock(kernel.Use{Slot: kernel.Align})
 	expertCopy       = inBlock(kernel.Use{Slot: kernel.Permute})
 	expertSum        = inBlock(kernel.Use{Slot: kernel.Unpermute})
-	expertQuantise   = inBlock(kernel.Use{Slot: kernel.Quantise})
+	expertQuantise   = launchedInBlock(kernel.Use{Slot: kernel.Quantise})
 )
 
 // inBlock is an operator that is within a block of experts where that is one kernel.
 func inBlock(alone kernel.Use) kernel.Uses {
 	return kernel.Uses{{Slot: kernel.Experts, Role: kernel.Within}, alone}
+}
+
+// launchedInBlock is an operator that a block of experts was measured with and that is launched apart all the same: AITER sorts, quantises,
+// multiplies, quantises and multiplies (fused_moe_2stages of aiter/fused_moe.py); activation, copies and sums are in its products.
+func launchedInBlock(alone kernel.Use) kernel.Uses {
+	return kernel.Uses{{Slot: kernel.Experts, Role: kernel.Following}, alone}
 }
 
 // dispatched is the kernels of an operator of a block between the halves of an exchange: that for such blocks comes first.

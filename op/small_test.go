@@ -1,6 +1,7 @@
 package op_test
 
 import (
+	"math"
 	"testing"
 
 	"throughline/assume"
@@ -100,6 +101,28 @@ func TestRotary(t *testing.T) {
 	}
 }
 
+// TestSharedApart: a shared expert of width 4 on two tensor-parallel ranks is one that all three tokens visit among the routed ones or,
+// where the engine is told so, a dense block of which each rank has half. Both read the same weights.
+func TestSharedApart(t *testing.T) {
+	m := groupQuery()
+	m.Experts = model.Experts{Routed: 8, TopK: 2, Width: 4, Shared: 1, CapacityFactor: 1, Interval: 1}
+	p := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 2, CP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 2, DP: 1}, Batch: three, Pipelined: true, Gathered: true, SharedPerCard: true}
+	within := lowered(assume.Physical, m, p, decode)
+	p.SharedApart = true
+	apart := lowered(assume.Physical, m, p, decode)
+	if o := only(within, op.SharedGateUp, op.SharedUp, op.SharedDown); len(o) > 0 {
+		t.Errorf("not told: %+v", o)
+	}
+	down := only(apart, op.SharedDown)
+	if len(down) != 1 || down[0].M != 3 || down[0].K != 2 {
+		t.Fatalf("a shared expert of %+v", down)
+	}
+	block, rest := only(within, op.ExpertDown)[0], only(apart, op.ExpertDown)[0]
+	if block.Count-rest.Count != 1 || math.Abs(block.Weights-rest.Weights-down[0].Weights) > 1e-9 {
+		t.Errorf("%g and %g experts in the block; %g, %g and %g bytes", block.Count, rest.Count, block.Weights, rest.Weights, down[0].Weights)
+	}
+}
+
 // TestBlocksByExchange: tokens that an exchange brings run in the block for those, others in that of slices of all experts.
 // What belongs to a block is within either.
 func TestBlocksByExchange(t *testing.T) {
@@ -117,7 +140,11 @@ func TestBlocksByExchange(t *testing.T) {
 			t.Errorf("products run in %+v, want %v", up, c.want)
 		}
 		for _, o := range only(list, op.ExpertActivation, op.ExpertDown, op.ExpertAlign, op.ExpertPermute, op.ExpertQuantise, op.ExpertWeighting) {
-			if o.Kernels[0] != (kernel.Use{Slot: c.want, Role: kernel.Within}) {
+			role := kernel.Within
+			if o.Kind == op.ExpertAlign || o.Kind == op.ExpertQuantise || o.Kind == op.ExpertDown {
+				role = kernel.Following // a kernel of its own
+			}
+			if o.Kernels[0] != (kernel.Use{Slot: c.want, Role: role}) {
 				t.Errorf("%v is not within %v: %+v", o.Kind, c.want, o.Kernels)
 			}
 		}

@@ -17,6 +17,8 @@ type Plan struct {
 	Redundant      int  // extra copies of routed experts
 	SharedReplicas int  // copies of the shared expert, spread over the processors like routed ones
 	SharedPerCard  bool // instead, every processor holds the shared experts itself
+	// SharedApart: an engine that could run the shared experts as routed ones that all tokens visit runs them as a dense block.
+	SharedApart bool
 
 	// SequenceParallel spreads the work between the tensor-parallel parts over the ranks: norms and residuals on a share
 	// of the tokens, a reduce-scatter and an all-gather in place of each all-reduce.

@@ -154,7 +154,8 @@ func (r *slot) bound(s *Set, t *Types, keys []string) (b Binding) {
 		whole = all
 	}
 	b = Binding{Section: r.section.key, Key: keys[0], Peak: r.peak}
-	b.timing[Whole], b.timing[Within], b.timing[Bare] = whole, charged{}, whole
+	b.timing[Whole], b.timing[Bare] = whole, whole
+	b.timing[Within], b.timing[Following] = charged{}, charged{}
 	b.include(r.section, s, keys)
 	if c := s.Elementwise[quantiseKey]; c != nil && b.timing[Quantised] != nil {
 		if q, err := c.prepare(); err == nil {

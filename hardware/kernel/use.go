@@ -18,8 +18,19 @@ const (
 
 	// Bare is the whole kernel without the quantisation of its input, where that was measured with it.
 	Bare
+	// Following is a kernel of its own whose time is charged to another operator, as blocks of experts are timed as a whole: it takes
+	// none but what it is launched later than where it was measured.
+	Following
 	RoleCount
 )
+
+// Charged reports whether the time of the operator is another's.
+func (r Role) Charged() bool { return r == Within || r == Following }
+
+// Launched reports whether the operator is a kernel that is started by itself. What was only measured with another is.
+func (r Role) Launched() bool {
+	return r == Whole || r == Alone || r == Bare || r == Following || r.Included()
+}
 
 // Use is a kernel and the part that an operator plays in it.
 type Use struct {

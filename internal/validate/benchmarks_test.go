@@ -155,6 +155,30 @@ func TestPromptTokens(t *testing.T) {
 	}
 }
 
+// TestEarlierScripts: InferenceX's servers on MI355X have been told a cache of 8 bits since a day of each format, and AITER's attention
+// since the same day in FP4; SGLang 0.5.2, before, took Triton's for the 32 heads that four GPUs leave to each.
+func TestEarlierScripts(t *testing.T) {
+	of := benchmarkNamed("InferenceX")
+	for _, c := range []struct {
+		weights, day   string
+		tp             int
+		cache, backend string
+	}{
+		{"fp4", "2025-12-16", 8, "bf16", ""}, {"fp4", "2025-12-16", 4, "bf16", "triton"}, {"fp4", "2025-12-19", 4, "fp8", ""},
+		{"fp8", "2025-12-19", 8, "bf16", ""}, {"fp8", "2026-03-04", 4, "bf16", ""}, {"fp8", "2026-03-05", 8, "fp8", ""},
+		{"fp8", "", 8, "fp8", ""}, {"fp4", "", 4, "fp8", ""},
+	} {
+		f := facts{model: "DeepSeek-R1-0528", system: "MI355X", engine: "sglang", weights: c.weights, mode: "agg", day: c.day, tp: c.tp}
+		options := of.options(&f)
+		if apart := options[sharedOption] == "1"; apart != (c.day != "" && c.day < map[string]string{"fp4": "2025-12-17", "fp8": "2026-01-05"}[c.weights]) {
+			t.Errorf("%+v: shared experts apart: %v", c, apart)
+		}
+		if cache, backend := options["kv-cache-dtype"], options["attention-backend"]; cache != c.cache || backend != c.backend {
+			t.Errorf("%+v: a cache of %s, attention of %q", c, cache, backend)
+		}
+	}
+}
+
 // TestToldProducts: InferenceX's servers of DeepSeek-R1 in FP8 on Blackwell do not run DeepGEMM, others do; those on MI300X ran the kernels of
 // SGLang 0.5.7 to 0.5.9 as long as it took their images. What a row says of itself counts the same, and its prompts take longer.
 func TestToldProducts(t *testing.T) {

@@ -478,6 +478,9 @@ var exchanges = []string{"none", "deepep", "megamoe", "mooncake", "nixl", "ascen
 // preparedOption is the variable of SGLang by which its host prepares steps with drafts while others run; 0: it does not.
 const preparedOption = "SGLANG_ENABLE_SPEC_V2"
 
+// sharedOption is the option of SGLang by which shared experts are a dense block beside the routed ones; 1: they are.
+const sharedOption = "disable-shared-experts-fusion"
+
 // options is what a row tells its engine, in columns of their names or in words such as "max-num-seqs 256".
 func (r run) options() map[string]string {
 	into := map[string]string{}

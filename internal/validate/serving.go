@@ -422,6 +422,7 @@ func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *bench
 		}
 		d.Told.Products = cmp.Or(options[engine.ProductsOption], d.Told.Products)
 		d.Told.Exchange = cmp.Or(options[exchangeOptions[0]], d.Told.Exchange)
+		d.Told.SharedApart = d.Told.SharedApart || options[sharedOption] == "1"
 		d.Told.Unprepared = options[preparedOption] == "0" || d.Told.Unprepared && options[preparedOption] == ""
 		d.Told.PrefillExchange = cmp.Or(options[exchangeOptions[1]], d.Told.PrefillExchange)
 		for _, name := range memoryOptions {
