@@ -49,6 +49,9 @@ type Scheduling struct {
 	// HandoverSeconds is what servers of one phase take in place of FirstSeconds: the router, both servers and the way between
 	// them, besides the transfer.
 	HandoverSeconds float64 `json:"handover_seconds" required:"true"`
+	// WaveSeconds is what the first requests of a run wait besides, which all come at once to a server that has seen no such steps:
+	// it compiles and tunes kernels for them.
+	WaveSeconds float64 `json:"wave_seconds" required:"true"`
 
 	Memory Memory `json:"memory" required:"true"`
 }
@@ -142,6 +145,14 @@ func (s *Scheduling) Entry(tokens int, split bool) float64 {
 		return read
 	}
 	return s.FirstSeconds + read
+}
+
+// Wave is what the first requests of a run wait besides. That of servers of one phase is in HandoverSeconds.
+func (s *Scheduling) Wave(split bool) float64 {
+	if split {
+		return 0
+	}
+	return s.WaveSeconds
 }
 
 // Each is what each of many requests that come at once adds to that of the next.

@@ -603,7 +603,11 @@ func (c *closed) all(s times, requests float64) float64 {
 // another.
 func (c *closed) burst(s times, requests, running float64) float64 {
 	entering := float64(c.load.Clients-1) / 2 * c.rules.Each(c.load.Lengths.Input)
-	return c.entry() + entering + c.stall + c.queue(s, requests, running)
+	stall := c.stall
+	if requests <= 1 { // servers have had steps of one prompt
+		stall = 0
+	}
+	return c.entry() + entering + stall + c.queue(s, requests*(1-c.load.Repeated), running)
 }
 
 // split is servers that prefill and others that decode. Requests wait for a prefill server, not for the steps of those
