@@ -50,8 +50,10 @@ type Scheduling struct {
 	// them, besides the transfer.
 	HandoverSeconds float64 `json:"handover_seconds" required:"true"`
 	// WaveSeconds is what the first requests of a run wait besides, which all come at once to a server that has seen no such steps:
-	// it compiles and tunes kernels for them.
-	WaveSeconds float64 `json:"wave_seconds" required:"true"`
+	// it compiles and tunes kernels for them. WaveRequestSeconds is what each of them adds to the wait of the next. A server that has
+	// served for a while takes neither.
+	WaveSeconds        float64 `json:"wave_seconds" required:"true"`
+	WaveRequestSeconds float64 `json:"wave_request_seconds" required:"true"`
 
 	Memory Memory `json:"memory" required:"true"`
 }
@@ -147,12 +149,13 @@ func (s *Scheduling) Entry(tokens int, split bool) float64 {
 	return s.FirstSeconds + read
 }
 
-// Wave is what the first requests of a run wait besides. That of servers of one phase is in HandoverSeconds.
-func (s *Scheduling) Wave(split bool) float64 {
+// Cold is what the first requests of a run wait besides, once and for each of them before. The former of servers of one phase is in
+// HandoverSeconds.
+func (s *Scheduling) Cold(split bool) (once, each float64) {
 	if split {
-		return 0
+		return 0, s.WaveRequestSeconds
 	}
-	return s.WaveSeconds
+	return s.WaveSeconds, s.WaveRequestSeconds
 }
 
 // Each is what each of many requests that come at once adds to that of the next.

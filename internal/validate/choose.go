@@ -25,7 +25,7 @@ var constants = [...]constant{
 	{"sequence_seconds", func(s *deploy.Scheduling) *float64 { return &s.SequenceSeconds }, 6e-6},
 	{"first_seconds", func(s *deploy.Scheduling) *float64 { return &s.FirstSeconds }, 40e-3},
 	{"token_seconds", func(s *deploy.Scheduling) *float64 { return &s.TokenSeconds }, 4e-6},
-	{"request_seconds", func(s *deploy.Scheduling) *float64 { return &s.RequestSeconds }, 8e-3},
+	{"wave_request_seconds", func(s *deploy.Scheduling) *float64 { return &s.WaveRequestSeconds }, 4e-3},
 	{"handover_seconds", func(s *deploy.Scheduling) *float64 { return &s.HandoverSeconds }, 100e-3},
 	{"wave_seconds", func(s *deploy.Scheduling) *float64 { return &s.WaveSeconds }, 200e-3},
 }

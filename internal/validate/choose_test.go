@@ -75,7 +75,7 @@ func TestSurface(t *testing.T) {
 	}
 	var tuned deploy.Scheduling
 	p.tune(&tuned)
-	if math.Abs(tuned.StepSeconds-2*constants[0].start) > 1e-12 || tuned.RequestSeconds != constants[4].start {
+	if math.Abs(tuned.StepSeconds-2*constants[0].start) > 1e-12 || tuned.WaveRequestSeconds != constants[4].start {
 		t.Errorf("%+v", tuned)
 	}
 }

@@ -36,7 +36,9 @@ func Of(d *deploy.Deployment, n workload.Lengths, set *Settings) (Options, error
 	rules := &d.Engine.Scheduling
 	o := Options{Routing: set.Routing, FirstSeconds: rules.Entry(0, d.Split()), RequestSeconds: rules.RequestSeconds, TokenSeconds: rules.TokenSeconds, HandoverSeconds: rules.HandoverSeconds, StallSeconds: d.Fitted.Wave}
 	if set.Cold {
-		o.StallSeconds += rules.Wave(d.Split())
+		once, each := rules.Cold(d.Split())
+		o.StallSeconds += once
+		o.RequestSeconds += each
 	}
 	p, err := serving.NewPredictor(d)
 	if err != nil {
