@@ -49,6 +49,11 @@ type Scheduling struct {
 	// HandoverSeconds is what servers of one phase take in place of FirstSeconds: the router, both servers and the way between
 	// them, besides the transfer.
 	HandoverSeconds float64 `json:"handover_seconds" required:"true"`
+	// WaveSeconds is what the first requests of a run wait besides, which all come at once to a server that has seen no such steps:
+	// it compiles and tunes kernels for them. WaveRequestSeconds is what each of them adds to the wait of the next. A server that has
+	// served for a while takes neither.
+	WaveSeconds        float64 `json:"wave_seconds" required:"true"`
+	WaveRequestSeconds float64 `json:"wave_request_seconds" required:"true"`
 
 	Memory Memory `json:"memory" required:"true"`
 }
@@ -144,6 +149,15 @@ func (s *Scheduling) Entry(tokens int, split bool) float64 {
 		return read
 	}
 	return s.FirstSeconds + read
+}
+
+// Cold is what the first requests of a run wait besides, once and for each of them before. The former of servers of one phase is in
+// HandoverSeconds.
+func (s *Scheduling) Cold(split bool) (once, each float64) {
+	if split {
+		return 0, s.WaveRequestSeconds
+	}
+	return s.WaveSeconds, s.WaveRequestSeconds
 }
 
 // Each is what each of many requests that come at once adds to that of the next.

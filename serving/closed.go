@@ -21,13 +21,14 @@ type closed struct {
 	decode times
 	ranks  float64 // data-parallel ranks that decode
 	// together is the ranks among these that wait for each other in every step; shares: because their tokens share experts.
-	together float64
-	shares   bool
-	room     float64 // sequences that a rank may run
-	polls    float64 // steps between two looks for new requests
-	tokens   float64 // that a decode step yields for a sequence: more than one with drafts
-	stall    float64 // of the first requests
-	apart    bool    // others prefill than those who decode
+	together  float64
+	shares    bool
+	room      float64 // sequences that a rank may run
+	polls     float64 // steps between two looks for new requests
+	tokens    float64 // that a decode step yields for a sequence: more than one with drafts
+	stall     float64 // of the first requests
+	stallEach float64 // what each of them adds for the next
+	apart     bool    // others prefill than those who decode
 	// stages of a pipeline through which the chunks of a prompt follow one another, 1: they do not; and such pipelines.
 	stages, pipelines float64
 }
@@ -602,8 +603,12 @@ func (c *closed) all(s times, requests float64) float64 {
 // burst is the time to the first token of the first requests, all sent at once. The front end takes them in one after
 // another.
 func (c *closed) burst(s times, requests, running float64) float64 {
-	entering := float64(c.load.Clients-1) / 2 * c.rules.Each(c.load.Lengths.Input)
-	return c.entry() + entering + c.stall + c.queue(s, requests, running)
+	entering := float64(c.load.Clients-1) / 2 * (c.rules.Each(c.load.Lengths.Input) + c.stallEach)
+	stall := c.stall
+	if requests <= 1 { // servers have had steps of one prompt
+		stall = 0
+	}
+	return c.entry() + entering + stall + c.queue(s, requests*(1-c.load.Repeated), running)
 }
 
 // split is servers that prefill and others that decode. Requests wait for a prefill server, not for the steps of those

@@ -57,6 +57,20 @@ func TestOneClient(t *testing.T) {
 	}
 }
 
+// TestFirstWave: four requests at once take 20 ms, 3 ms until the half of them is in, and two steps of two prompts, 21 ms each: 31.5 ms on
+// average. A server that has had no such steps stalls once, unless one client sends prompts one at a time, and for each request: 4 ms before
+// the half of three others are 6. Of those that the cache holds half is left, one step.
+func TestFirstWave(t *testing.T) {
+	for _, w := range []struct {
+		clients                     int
+		stall, each, repeated, want float64
+	}{{4, 0, 0, 0, 54.5e-3}, {4, 0.5, 0, 0, 554.5e-3}, {4, 0.5, 4e-3, 0, 560.5e-3}, {4, 0.5, 0, 0.5, 544e-3}, {1, 0.5, 4e-3, 0, 31e-3}} {
+		c := loop(deploy.First, w.clients, 1.004)
+		c.stall, c.stallEach, c.load.Repeated = w.stall, w.each, w.repeated
+		near(t, "first wave", c.burst(fake{}, float64(w.clients), 0), w.want)
+	}
+}
+
 // TestTokensOfAPrompt: 5 µs for each of 1000 tokens add 5 ms to the time before a request is scheduled, and as much for each of those
 // that come at once: half of the 9 others of ten clients on average.
 func TestTokensOfAPrompt(t *testing.T) {

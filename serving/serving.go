@@ -91,7 +91,8 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 		shares: d.Together(pool, l.Lengths) == pool.Sharing(d.Model),
 		room:   min(room, float64(rules.Sequences), bounded(&pool.Plan, d.Model.IsMoE())), tokens: estimate.TokensPerStep(d.Acceptance, pool.Plan.Drafts),
 	}
-	c.stall, c.apart = d.Fitted.Wave, d.Split()
+	c.stall, c.stallEach = rules.Cold(d.Split())
+	c.stall, c.apart = c.stall+d.Fitted.Wave, d.Split()
 	other := d.Of(op.Prefill)
 	c.stages = chunkStages(rules, &other.Plan)
 	c.pipelines = float64(other.Ranks()) / c.stages

@@ -47,6 +47,8 @@ type Load struct {
 	// Requests of each client, all of whom start at once: the first of them meet those of all others, and the next are
 	// spread by their lengths. 0: the clients have been at it for long, and come evenly spread over time.
 	Requests float64
+	// Repeated is the share of the first requests whose prompts the servers have in their caches, from a run before.
+	Repeated float64
 }
 
 // Deviation is the standard deviation of the lengths in units of their mean. Where it is 0, requests which start together

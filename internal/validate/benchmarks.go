@@ -33,6 +33,9 @@ type benchmark struct {
 	Acceptance []float64 `json:"acceptance"`
 	Source     string    `json:"source" required:"true" nonempty:"true"`
 	Scripts    []script  `json:"scripts" required:"true"`
+	// Again are the prompts of runs that were made one after another, the fewest first, with the same seed and a cache of prefixes that
+	// keeps them: a run begins with those of the one before.
+	Again []int `json:"again"`
 	// Recipes: what servers that prefill and decode apart were told stands in a table of its own.
 	Recipes bool `json:"recipes"`
 
@@ -97,6 +100,17 @@ func readBenchmarks() ([]benchmark, []checkpoint) {
 		panic(err)
 	}
 	return out.Benchmarks, out.Checkpoints
+}
+
+// repeated is the share of the first requests of clients that the run before had, where a run has so many prompts.
+func (b *benchmark) repeated(prompts, clients float64) float64 {
+	var before float64
+	for _, n := range b.Again {
+		if float64(n) < prompts {
+			before = float64(n)
+		}
+	}
+	return min(1, before/clients)
 }
 
 // checkpointOf is the format of the weights of a model that a table says a precision of.

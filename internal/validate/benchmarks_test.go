@@ -213,3 +213,18 @@ func TestToldProducts(t *testing.T) {
 		t.Errorf("TTFT is %g, %g with deep_gemm and %g ms with flashinfer_trtllm", ttft(0), ttft(1), ttft(2))
 	}
 }
+
+// TestRepeated: a run begins with the prompts of the one before, of which there may be more than clients; runs of others do not.
+func TestRepeated(t *testing.T) {
+	pages := benchmarkNamed("SGLang cookbook")
+	for _, c := range []struct{ prompts, clients, want float64 }{{10, 1, 0}, {80, 16, 10. / 16}, {500, 100, 0.8}, {320, 64, 1}} {
+		if got := pages.repeated(c.prompts, c.clients); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+	for _, source := range []string{"InferenceX", "SGLang cookbook config benchmarks"} {
+		if got := benchmarkNamed(source).repeated(320, 64); got != 0 {
+			t.Errorf("%s: %v", source, got)
+		}
+	}
+}

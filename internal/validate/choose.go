@@ -25,8 +25,9 @@ var constants = [...]constant{
 	{"sequence_seconds", func(s *deploy.Scheduling) *float64 { return &s.SequenceSeconds }, 6e-6},
 	{"first_seconds", func(s *deploy.Scheduling) *float64 { return &s.FirstSeconds }, 40e-3},
 	{"token_seconds", func(s *deploy.Scheduling) *float64 { return &s.TokenSeconds }, 4e-6},
-	{"request_seconds", func(s *deploy.Scheduling) *float64 { return &s.RequestSeconds }, 8e-3},
+	{"wave_request_seconds", func(s *deploy.Scheduling) *float64 { return &s.WaveRequestSeconds }, 4e-3},
 	{"handover_seconds", func(s *deploy.Scheduling) *float64 { return &s.HandoverSeconds }, 100e-3},
+	{"wave_seconds", func(s *deploy.Scheduling) *float64 { return &s.WaveSeconds }, 200e-3},
 }
 
 const ttft, tpot = 0, 1
@@ -36,13 +37,15 @@ type block struct {
 	constants []int
 	figure    int
 	mode      question.Mode
+	alike     bool // the same for all engines
 }
 
 // blocks in the order in which they are chosen.
 var blocks = [...]block{
-	{[]int{0, 1}, tpot, question.Aggregated},
-	{[]int{2, 3, 4}, ttft, question.Aggregated},
-	{[]int{5}, ttft, question.Disaggregated},
+	{[]int{0, 1}, tpot, question.Aggregated, false},
+	{[]int{2, 3, 4, 6}, ttft, question.Aggregated, true},
+	{[]int{3, 4, 6}, ttft, question.Aggregated, false},
+	{[]int{5}, ttft, question.Disaggregated, false},
 }
 
 // A constant is sought among its start times 2^(n/finer), on both sides of it up to outermost.
@@ -251,7 +254,10 @@ func choose(groups []*grouped) chosen {
 	for b := range blocks {
 		all, each := sums(b, groups, out)
 		common := leastOf(all, func(int) float64 { return 0 })
-		draw := drawing(b, groups, out)
+		draw := drawn[len(drawn)-1]
+		if !blocks[b].alike {
+			draw = drawing(b, groups, out)
+		}
 		for engine, p := range out {
 			at := cellsOf(b, p)
 			out[engine] = at[nearest(b, each[engine], at, common, draw)]

@@ -17,7 +17,7 @@ func madeGroup(engine string, fold, runs int, handover float64) *grouped {
 	for range runs {
 		s := &surface{measured: 0.1 + handover, start: 0.1 + constants[5].start}
 		s.draw(5, []level{0, levels - 1}, func(l level) float64 { return 0.1 + constants[5].at(l) })
-		g.figures[2] = append(g.figures[2], s)
+		g.figures[len(blocks)-1] = append(g.figures[len(blocks)-1], s)
 	}
 	return g
 }
@@ -53,7 +53,7 @@ func TestChoose(t *testing.T) {
 // TestStallsDecideNothing: of 5 runs two that took seconds longer do not move what the other three say.
 func TestStallsDecideNothing(t *testing.T) {
 	g := madeGroup("a", 0, 5, constants[5].at(outermost+3))
-	for _, s := range g.figures[2][:2] {
+	for _, s := range g.figures[len(blocks)-1][:2] {
 		s.measured = 7
 	}
 	if got := choose([]*grouped{g})["a"][5]; got != outermost+3 {
@@ -75,7 +75,7 @@ func TestSurface(t *testing.T) {
 	}
 	var tuned deploy.Scheduling
 	p.tune(&tuned)
-	if math.Abs(tuned.StepSeconds-2*constants[0].start) > 1e-12 || tuned.RequestSeconds != constants[4].start {
+	if math.Abs(tuned.StepSeconds-2*constants[0].start) > 1e-12 || tuned.WaveRequestSeconds != constants[4].start {
 		t.Errorf("%+v", tuned)
 	}
 }

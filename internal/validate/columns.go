@@ -413,15 +413,18 @@ var spreads = []struct {
 	lengths string
 	means   bool // of prompts and outputs as they were, whatever the table has as lengths: those they are drawn up to, or the means again
 }{
+	{regexp.MustCompile(`dataset default.*means in=([0-9]+) out=([0-9]+)`), shareGPT, true},
 	{regexp.MustCompile(`means in=([0-9]+) out=([0-9]+)`), "uniform:0", true},
 	{regexp.MustCompile(`range ratio \(?1|fixed`), "fixed", false},
 	{regexp.MustCompile(`range ratio \(?(0(?:\.[0-9]+)?)`), "uniform:$1", false},
 	{regexp.MustCompile(`dataset random`), "uniform:0", false},
 	{regexp.MustCompile(`early EOS`), "lognormal:0.5", false},
-	// Prompts of openchat_sharegpt4 have a median of 1730 tokens and a 90th percentile of 5696: e^(1.28·0.93) times as many
-	// (Sarathi-Serve, arXiv 2403.02310, table 2).
-	{regexp.MustCompile(`ShareGPT`), "lognormal:0.93", false},
+	{regexp.MustCompile(`ShareGPT`), shareGPT, false},
 }
+
+// shareGPT is how lengths of that collection are spread, which bench_serving of SGLang takes by default. Prompts of openchat_sharegpt4
+// have a median of 1730 tokens and a 90th percentile of 5696: e^(1.28·0.93) times as many (Sarathi-Serve, arXiv 2403.02310, table 2).
+const shareGPT = "lognormal:0.93"
 
 // fixedShare is the share of the longest output that the mean of outputs has which do not vary.
 const fixedShare = 0.99
@@ -447,10 +450,13 @@ func (r run) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Le
 		if s.means {
 			input, _ := strconv.Atoi(words[at[2]:at[3]])
 			output, _ := strconv.Atoi(words[at[4]:at[5]])
-			n.Input, n.Output = 2*input, 2*output
+			n.Input, n.Output = input, output
+			if b.Spread == "uniform:0" {
+				n.Input, n.Output = 2*input, 2*output
+			}
 		}
 		if named := benchmarkNamed(r.plain("source")); named != nil && named.Spread == b.Spread {
-			b.Scripts, b.Recipes, b.Acceptance, b.Requests = named.Scripts, named.Recipes, named.Acceptance, named.Requests
+			b.Scripts, b.Recipes, b.Acceptance, b.Requests, b.Again = named.Scripts, named.Recipes, named.Acceptance, named.Requests, named.Again
 		}
 		break
 	}

@@ -296,7 +296,7 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	} else if bench == nil {
 		bench = &stated
 	}
-	run.load = workload.Load{Clients: clients, Requests: bench.Requests}
+	run.load = workload.Load{Clients: clients, Requests: bench.Requests, Repeated: bench.repeated(bench.Requests*float64(clients), float64(clients))}
 	run.stated, run.drawn, run.spread = n, drawn, cmp.Or(p.asked.Distribution, bench.Spread)
 	run.load.Lengths, err = drawn.Spread(run.spread)
 	r.note(err)

@@ -55,7 +55,7 @@ func simulated(ctx context.Context, r *servingRun) (*simulate.Record, error) {
 		return nil, err
 	}
 	input, output := t.Lengths()
-	o, err := simulate.Of(&r.deployment, workload.Lengths{Input: input, Output: output}, &simulate.Settings{})
+	o, err := simulate.Of(&r.deployment, workload.Lengths{Input: input, Output: output}, &simulate.Settings{Cold: true})
 	if err != nil {
 		return nil, err
 	}

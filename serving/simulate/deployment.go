@@ -22,6 +22,8 @@ type Settings struct {
 	PollSteps   int
 	Ahead       *int // steps
 	Routing     deploy.Routing
+	// Cold: the servers have had no such load before, as in benchmarks.
+	Cold bool
 	// Times are those of a table in place of the estimate's.
 	Times Times
 }
@@ -33,6 +35,11 @@ const defaultBlock = 16
 func Of(d *deploy.Deployment, n workload.Lengths, set *Settings) (Options, error) {
 	rules := &d.Engine.Scheduling
 	o := Options{Routing: set.Routing, FirstSeconds: rules.Entry(0, d.Split()), RequestSeconds: rules.RequestSeconds, TokenSeconds: rules.TokenSeconds, HandoverSeconds: rules.HandoverSeconds, StallSeconds: d.Fitted.Wave}
+	if set.Cold {
+		once, each := rules.Cold(d.Split())
+		o.StallSeconds += once
+		o.RequestSeconds += each
+	}
 	p, err := serving.NewPredictor(d)
 	if err != nil {
 		return o, err

@@ -101,9 +101,7 @@ func (r *run) simulated(ctx context.Context, d deploy.Deployment, n workload.Len
 	}
 	settings := &simulate.Settings{CacheTokens: cache}
 	rules := &d.Engine.Scheduling
-	// No server is between requests and trtllm-bench. What each of the first requests of a server waits more than the one before it is known of
-	// those that find room; it is no rate at which servers take requests in: SGLang 0.3.5 took in, computed and answered 42 prompts
-	// of 512 tokens per second (github.com/sgl-project/sglang/pull/1970), more than one in the 25 ms of request_seconds.
+	// No server is between requests and trtllm-bench.
 	rules.RequestSeconds = 0
 	if r.static == 0 {
 		rules.Sequences, rules.StepTokens = chosen(&d, n)

@@ -1,0 +1,58 @@
+package simulate
+
+import (
+	"math"
+	"testing"
+
+	"throughline/deploy"
+	"throughline/engine"
+	"throughline/internal/question"
+	"throughline/plan"
+	"throughline/workload"
+)
+
+// TestCold: sixteen requests at once wait for a server that has just started, all but the first of them, whose step has one prompt, for
+// the stall, and for those before them; one alone does not wait, nor anybody where servers have been serving.
+func TestCold(t *testing.T) {
+	q := question.Default()
+	n := workload.Lengths{Input: 1000, Output: 50}
+	q.Model, q.System, q.Input, q.Output, q.GPUs = "Llama-3.1-8B", "H200", n.Input, n.Output, 1
+	l, err := q.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.Find("sglang")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ttft := func(requests int, once, each float64, cold bool) float64 {
+		d := l.Deployment()
+		d.Pools = []deploy.Pool{{System: l.Decode, Count: 1, Plan: plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, Pipelined: true}}}
+		d = e.Apply(d)
+		d.Engine.WaveSeconds, d.Engine.WaveRequestSeconds = once, each
+		o, err := Of(&d, n, &Settings{Cold: cold})
+		if err != nil {
+			t.Fatal(err)
+		}
+		traffic := Traffic{Requests: requests, Rate: math.Inf(1), Input: Length{Mean: n.Input}, Output: Length{Mean: n.Output}}
+		r, err := Run(t.Context(), o, traffic.Source())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.TTFT.Mean()
+	}
+	warm := ttft(16, 0, 0, false)
+	if got := ttft(16, 1, 0.5, false); got != warm {
+		t.Errorf("a warm server: %v s, %v without a stall", got, warm)
+	}
+	if got := ttft(16, 1, 0, true) - warm; math.Abs(got-15./16) > 0.01 {
+		t.Errorf("a stall of 1 s: %v s on average, of 15 in 16 requests", got)
+	}
+	// Half a second is longer than a step: the requests have the server for themselves, and wait for no others' prompts.
+	if got, want := ttft(16, 0, 0.5, true), ttft(1, 0, 0, false)+7.5*0.501; math.Abs(got-want) > 0.05 {
+		t.Errorf("half a second for each of 16: %v s, by hand %v", got, want)
+	}
+	if got, want := ttft(1, 1, 0.5, true), ttft(1, 0, 0, false); got != want {
+		t.Errorf("one request: %v s, warm %v", got, want)
+	}
+}
