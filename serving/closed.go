@@ -277,17 +277,17 @@ type waves struct {
 
 // waves prepares the prefills of so many clients on the steps of a server.
 func (c *closed) waves(s times, clients, sharing, step float64) waves {
-	w := waves{clients: clients, group: c.group(clients), away: c.entry(), step: step, cuts: c.cuts(), alone: c.prompts(s, 1, sharing)}
-	w.joined = c.joined() && step > 0 // a server that only prefills has no steps of others
-	if c.shares && step > 0 && w.group > w.clients {
-		all := w.alone // ranks have one
+	all := c.prompts(s, 1, sharing) // ranks have one
+	w := waves{clients: clients, group: c.group(clients), away: c.entry(), step: step, cuts: c.cuts(), alone: all}
+	w.joined = c.joined() && step > 0           // a server that only prefills has no steps of others
+	if c.shares && step > 0 && c.together > 1 { // some of the ranks have no client where these are few
 		w.alone = c.one(s, sharing)
-		w.other = (all - w.alone) / (w.ranks() - 1)
+		w.other = (all - w.alone) / (c.together - 1)
 	}
 	w.holds, w.full = c.filled(s, clients, sharing)
 	w.more = max(0, w.full-w.cuts*step)
 	if w.holds > 1 {
-		w.more = max(0, (w.full*w.holds-w.alone-(w.ranks()-1)*w.other)/(w.holds-1))
+		w.more = max(0, (w.full*w.holds-all)/(w.holds-1))
 	}
 	if c.load.Requests > 0 {
 		w.all, w.queue = c.all(s, clients), c.queue(s, clients, 0)
@@ -311,7 +311,7 @@ func (c *closed) filled(s times, clients, sharing float64) (holds, each float64)
 	return holds, full / holds
 }
 
-// ranks is those that wait for each other.
+// ranks is those that wait for each other and have clients.
 func (w *waves) ranks() float64 { return w.group / w.clients }
 
 // looks is the decode steps whose prompts are computed together, where the engine prefills first: those between two looks for new

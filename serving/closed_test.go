@@ -340,6 +340,14 @@ func TestPromptsOfOtherRanks(t *testing.T) {
 	w := c.waves(c.decode, 8, 7, step)
 	near(t, "alone", w.alone, 5e-3+5e-3/4+1e-3)
 	near(t, "another rank's", w.other, 5e-3/4)
+	few := c
+	few.load.Clients = 1 // three ranks have no client
+	w1 := few.waves(c.decode, 1, 7, step)
+	near(t, "the only client's", w1.alone, w.alone)
+	few.load.Clients = 2
+	w2 := few.waves(c.decode, 1, 7, step)
+	near(t, "one of two clients'", w2.alone, w.alone)
+	near(t, "the other one's", w2.other, w.other)
 	_, longer := w.laden(1e-3, 4e-3)
 	share := -math.Expm1(-4e-3)
 	near(t, "longer", longer, max(0, share*(w.alone-step)+(4e-3-share)*w.other))
