@@ -69,7 +69,7 @@ func (c *closed) one(s times, running float64) float64 {
 func (c *closed) cuts() float64 {
 	mean, chunk := float64(c.input()), float64(c.rules.StepTokens)
 	half := min(mean, math.Sqrt(3)*c.load.Deviation()*mean)
-	if c.rules.Prefill == deploy.Prompts || half < 0.5 || mean+half <= chunk {
+	if c.rules.Prefill == deploy.Prompts || half < 0.5 || mean+half < chunk+0.5 {
 		return float64(c.rules.Cuts(c.input()))
 	}
 	// steps is the steps of all lengths up to x, added up.
@@ -115,12 +115,15 @@ func (c *closed) chunked(s times, p Prompts, running float64, chunk int) (all, l
 // would have had the pipeline for itself a PP-th of the time: k of them are done after k·C·s + (PP − 1)·s in place of C·PP·s for
 // each PP, which saves (PP − 1)·s·(C/2 − 1) of (PP − 1)·s·(C − 1).
 func (c *closed) ahead(s times, running float64) (alone, together float64) {
-	cuts := c.cuts()
-	if c.stages <= 1 || cuts <= 1 {
+	if c.stages <= 1 || c.rules.Cuts(c.input()) <= 1 { // batches in flight wait for prompts that are not cut: deploy.Deployment.Together
 		return 0, 0
 	}
+	cuts := c.cuts()
 	all, last := c.chunks(s, Prompts{Count: 1}, running)
 	alone = (all - last) * (1 - 1/c.stages)
+	if cuts <= 2 { // of those in one step and of those in two none gains
+		return alone, 0
+	}
 	return alone, alone * (cuts/2 - 1) / (cuts - 1)
 }
 

@@ -122,6 +122,26 @@ func TestChunksInAPipeline(t *testing.T) {
 	near(t, "TTFT chunk by chunk", c.aggregated().TTFT, 20e-3+4*3.5e-3)
 }
 
+// TestFewChunksInAPipeline: lengths that differ by 43%, in steps of 2000 tokens. What a prompt that fills no step gains by stages is nothing, as
+// batches in flight are taken to wait for it; and among others no prompt of one or two steps gains or loses.
+func TestFewChunksInAPipeline(t *testing.T) {
+	for input, gains := range map[int]bool{1000: false, 1999: false, 2001: true} {
+		c := loop(deploy.Chunks, 8, 1+0.43*0.43)
+		c.load.Lengths.Input, c.stages, c.pipelines = input, 4, 1
+		if cuts := c.cuts(); (cuts > 1) != (input > 1000) {
+			t.Errorf("%d tokens take %v steps", input, cuts)
+		}
+		if alone, together := c.ahead(fake{}, 0); (alone > 0) != gains || together != 0 {
+			t.Errorf("%d tokens: ahead by %v s, among others by %v s", input, alone, together)
+		}
+	}
+	c := loop(deploy.Chunks, 8, 1)
+	c.load.Lengths.Input, c.load.Lengths.Squares = 1500, (1.75/3)/0.5625 // from 1000 to 2000 tokens
+	if cuts := c.cuts(); cuts != 1 {
+		t.Errorf("prompts of up to a whole step take %v", cuts)
+	}
+}
+
 // TestInStep: four requests of equal length on an engine that prefills first. A step holds two prompts, 20 + 1 ms; the
 // first two have their first token after 21 ms, the others after 42 ms, and the first two wait another 21 ms for their
 // second. All then decode together, 10 + 4 + 1 ms for each of 100 tokens. The next wave is the same.
