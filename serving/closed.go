@@ -54,8 +54,17 @@ func (c *closed) perStep() int { return c.rules.PerStep(c.input()) }
 // for it where the engine runs prefills first. A prompt that is longer than a step may be is cut, unless the engine
 // takes only whole ones.
 func (c *closed) prompts(s times, n int, running float64) float64 {
-	t, _ := c.chunks(s, Prompts{Count: n}, running)
+	p := Prompts{Count: n}
+	if c.shares && c.used() < c.together {
+		p.Ranks, p.Of = int(c.used()), int(c.together)
+	}
+	t, _ := c.chunks(s, p, running)
 	return t
+}
+
+// used is those of the ranks that wait for each other which have clients.
+func (c *closed) used() float64 {
+	return max(1, min(c.together, math.Ceil(float64(c.load.Clients)*c.together/c.ranks)))
 }
 
 // one is the same of a single prompt, while the other ranks that share experts with this one have none.
@@ -280,12 +289,12 @@ type waves struct {
 
 // waves prepares the prefills of so many clients on the steps of a server.
 func (c *closed) waves(s times, clients, sharing, step float64) waves {
-	all := c.prompts(s, 1, sharing) // ranks have one
+	all := c.prompts(s, 1, sharing) // ranks that have clients have one
 	w := waves{clients: clients, group: c.group(clients), away: c.entry(), step: step, cuts: c.cuts(), alone: all}
-	w.joined = c.joined() && step > 0           // a server that only prefills has no steps of others
-	if c.shares && step > 0 && c.together > 1 { // some of the ranks have no client where these are few
+	w.joined = c.joined() && step > 0 // a server that only prefills has no steps of others
+	if used := c.used(); c.shares && step > 0 && used > 1 {
 		w.alone = c.one(s, sharing)
-		w.other = (all - w.alone) / (c.together - 1)
+		w.other = (all - w.alone) / (used - 1)
 	}
 	w.holds, w.full = c.filled(s, clients, sharing)
 	w.more = max(0, w.full-w.cuts*step)

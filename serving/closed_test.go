@@ -364,6 +364,8 @@ func TestPromptsOfOtherRanks(t *testing.T) {
 	few.load.Clients = 1 // three ranks have no client
 	w1 := few.waves(c.decode, 1, 7, step)
 	near(t, "the only client's", w1.alone, w.alone)
+	only := few.aggregated()
+	near(t, "its first request", only.Burst, only.Steady)
 	few.load.Clients = 2
 	w2 := few.waves(c.decode, 1, 7, step)
 	near(t, "one of two clients'", w2.alone, w.alone)
