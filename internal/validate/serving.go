@@ -411,7 +411,7 @@ func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *bench
 	f := r.facts
 	f.engine = e.Name
 	dp := d.Of(op.Decode).Plan.Attention.DP
-	toldShare := false // of the memory
+	toldShare := false                                                                // of the memory
 	for _, options := range []map[string]string{bench.options(&f), cells.options()} { // what the row says comes last
 		for _, name := range slices.Sorted(maps.Keys(options)) {
 			if engine.TellAttention(&d.Told, name, options[name]) {
