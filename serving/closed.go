@@ -384,11 +384,12 @@ func (w *waves) laden(own, all float64) (share, longer float64) {
 	default:
 		more = own - share
 	}
-	longer = share*(w.alone-w.cuts*w.step) + min(max(0, all-share), share*(w.ranks()-1))*w.other
+	// Experts work for every prompt once, those beyond the first of a rank included.
+	longer = share*(w.alone-w.cuts*w.step) + max(0, all-share)*w.other
 	if w.group > w.clients || !w.joined { // others decode in them
 		longer = max(0, longer)
 	}
-	longer += more * w.more
+	longer += more * max(0, w.more-w.ranks()*w.other)
 	return share, longer
 }
 

@@ -373,6 +373,10 @@ func TestPromptsOfOtherRanks(t *testing.T) {
 	_, longer := w.laden(1e-3, 4e-3)
 	share := -math.Expm1(-4e-3)
 	near(t, "longer", longer, max(0, share*(w.alone-step)+(4e-3-share)*w.other))
+	// With 0.75 on each rank a quarter is behind another: 5 ms of its attention, besides a quarter of 5 ms for every one of the three.
+	w.step = 1e-3
+	share, longer = w.laden(0.75, 3)
+	near(t, "longer with many", longer, share*(w.alone-w.step)+(3-share)*5e-3/4+0.25*5e-3)
 	c.load.Lengths.Input, c.rules.StepTokens = 20000, 20000 // prompts that take longer than the decode steps of others
 	whole := c
 	whole.shares = false
