@@ -63,13 +63,22 @@ var chips = func() (out struct {
 	return out
 }()
 
-// generation of a chip, empty where it is not known.
+// generation of a chip, empty where it is not known: by its name, or that of the chip on which its kernels were measured, if it is that one
+// under another name.
 func generation(s *hardware.System) string {
 	if s == nil {
 		return ""
 	}
+	if g := generationOf(s.Name); g != "" || s.Kernels == nil || !s.Has(s.Kernels) {
+		return g
+	}
+	return generationOf(s.Kernels.System)
+}
+
+// generationOf is that of a chip of a name.
+func generationOf(name string) string {
 	for _, g := range slices.Sorted(maps.Keys(chips.Generations)) {
-		if slices.Contains(chips.Generations[g], s.Name) {
+		if slices.Contains(chips.Generations[g], name) {
 			return g
 		}
 	}

@@ -245,3 +245,18 @@ func TestSectionsOfConfig(t *testing.T) {
 		}
 	}
 }
+
+// TestGenerationOfCopies: a chip is the same under another name; one with other peaks, or with the kernels of another, is not.
+func TestGenerationOfCopies(t *testing.T) {
+	for name, want := range map[string]string{"H200": "Hopper", "B200": "Blackwell", "MI300X": "", "TPU_v5p": ""} {
+		s := *on(t, name)
+		s.Name = "copy"
+		if got := generation(&s); got != want {
+			t.Errorf("a copy of %s is of the generation %q, want %q", name, got, want)
+		}
+		s.Memory.GBps *= 2
+		if got := generation(&s); got != "" {
+			t.Errorf("%s with twice the bandwidth is of the generation %q", name, got)
+		}
+	}
+}

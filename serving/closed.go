@@ -55,8 +55,17 @@ func (c *closed) perStep() int { return c.rules.PerStep(c.input()) }
 // for it where the engine runs prefills first. A prompt that is longer than a step may be is cut, unless the engine
 // takes only whole ones.
 func (c *closed) prompts(s times, n int, running float64) float64 {
-	t, _ := c.chunks(s, Prompts{Count: n}, running)
+	p := Prompts{Count: n}
+	if c.shares && c.used() < c.together {
+		p.Ranks, p.Of = int(c.used()), int(c.together)
+	}
+	t, _ := c.chunks(s, p, running)
 	return t
+}
+
+// used is those of the ranks that wait for each other which have clients.
+func (c *closed) used() float64 {
+	return max(1, min(c.together, math.Ceil(float64(c.load.Clients)*c.together/c.ranks)))
 }
 
 // one is the same of a single prompt, while the other ranks that share experts with this one have none.
@@ -70,7 +79,7 @@ func (c *closed) one(s times, running float64) float64 {
 func (c *closed) cuts() float64 {
 	mean, chunk := float64(c.input()), float64(c.rules.StepTokens)
 	half := min(mean, math.Sqrt(3)*c.load.Deviation()*mean)
-	if c.rules.Prefill == deploy.Prompts || half < 0.5 || mean+half <= chunk {
+	if c.rules.Prefill == deploy.Prompts || half < 0.5 || mean+half < chunk+0.5 {
 		return float64(c.rules.Cuts(c.input()))
 	}
 	// steps is the steps of all lengths up to x, added up.
@@ -116,12 +125,15 @@ func (c *closed) chunked(s times, p Prompts, running float64, chunk int) (all, l
 // would have had the pipeline for itself a PP-th of the time: k of them are done after k·C·s + (PP − 1)·s in place of C·PP·s for
 // each PP, which saves (PP − 1)·s·(C/2 − 1) of (PP − 1)·s·(C − 1).
 func (c *closed) ahead(s times, running float64) (alone, together float64) {
-	cuts := c.cuts()
-	if c.stages <= 1 || cuts <= 1 {
+	if c.stages <= 1 || c.rules.Cuts(c.input()) <= 1 { // batches in flight wait for prompts that are not cut: deploy.Deployment.Together
 		return 0, 0
 	}
+	cuts := c.cuts()
 	all, last := c.chunks(s, Prompts{Count: 1}, running)
 	alone = (all - last) * (1 - 1/c.stages)
+	if cuts <= 2 { // of those in one step and of those in two none gains
+		return alone, 0
+	}
 	return alone, alone * (cuts/2 - 1) / (cuts - 1)
 }
 
@@ -278,17 +290,17 @@ type waves struct {
 
 // waves prepares the prefills of so many clients on the steps of a server.
 func (c *closed) waves(s times, clients, sharing, step float64) waves {
-	w := waves{clients: clients, group: c.group(clients), away: c.entry(), step: step, cuts: c.cuts(), alone: c.prompts(s, 1, sharing)}
+	all := c.prompts(s, 1, sharing) // ranks that have clients have one
+	w := waves{clients: clients, group: c.group(clients), away: c.entry(), step: step, cuts: c.cuts(), alone: all}
 	w.joined = c.joined() && step > 0 // a server that only prefills has no steps of others
-	if c.shares && step > 0 && w.group > w.clients {
-		all := w.alone // ranks have one
+	if used := c.used(); c.shares && step > 0 && used > 1 {
 		w.alone = c.one(s, sharing)
-		w.other = (all - w.alone) / (w.ranks() - 1)
+		w.other = (all - w.alone) / (used - 1)
 	}
 	w.holds, w.full = c.filled(s, clients, sharing)
 	w.more = max(0, w.full-w.cuts*step)
 	if w.holds > 1 {
-		w.more = max(0, (w.full*w.holds-w.alone-(w.ranks()-1)*w.other)/(w.holds-1))
+		w.more = max(0, (w.full*w.holds-all)/(w.holds-1))
 	}
 	if c.load.Requests > 0 {
 		w.all, w.queue = c.all(s, clients), c.queue(s, clients, 0)
@@ -312,7 +324,7 @@ func (c *closed) filled(s times, clients, sharing float64) (holds, each float64)
 	return holds, full / holds
 }
 
-// ranks is those that wait for each other.
+// ranks is those that wait for each other and have clients.
 func (w *waves) ranks() float64 { return w.group / w.clients }
 
 // looks is the decode steps whose prompts are computed together, where the engine prefills first: those between two looks for new
@@ -373,11 +385,12 @@ func (w *waves) laden(own, all float64) (share, longer float64) {
 	default:
 		more = own - share
 	}
-	longer = share*(w.alone-w.cuts*w.step) + min(max(0, all-share), share*(w.ranks()-1))*w.other
+	// Experts work for every prompt once, those beyond the first of a rank included.
+	longer = share*(w.alone-w.cuts*w.step) + max(0, all-share)*w.other
 	if w.group > w.clients || !w.joined { // others decode in them
 		longer = max(0, longer)
 	}
-	longer += more * w.more
+	longer += more * max(0, w.more-w.ranks()*w.other)
 	return share, longer
 }
 

@@ -136,6 +136,26 @@ func TestChunksInAPipeline(t *testing.T) {
 	near(t, "TTFT chunk by chunk", c.aggregated().TTFT, 20e-3+4*3.5e-3)
 }
 
+// TestFewChunksInAPipeline: lengths that differ by 43%, in steps of 2000 tokens. What a prompt that fills no step gains by stages is nothing, as
+// batches in flight are taken to wait for it; and among others no prompt of one or two steps gains or loses.
+func TestFewChunksInAPipeline(t *testing.T) {
+	for input, gains := range map[int]bool{1000: false, 1999: false, 2001: true} {
+		c := loop(deploy.Chunks, 8, 1+0.43*0.43)
+		c.load.Lengths.Input, c.stages, c.pipelines = input, 4, 1
+		if cuts := c.cuts(); (cuts > 1) != (input > 1000) {
+			t.Errorf("%d tokens take %v steps", input, cuts)
+		}
+		if alone, together := c.ahead(fake{}, 0); (alone > 0) != gains || together != 0 {
+			t.Errorf("%d tokens: ahead by %v s, among others by %v s", input, alone, together)
+		}
+	}
+	c := loop(deploy.Chunks, 8, 1)
+	c.load.Lengths.Input, c.load.Lengths.Squares = 1500, (1.75/3)/0.5625 // from 1000 to 2000 tokens
+	if cuts := c.cuts(); cuts != 1 {
+		t.Errorf("prompts of up to a whole step take %v", cuts)
+	}
+}
+
 // TestInStep: four requests of equal length on an engine that prefills first. A step holds two prompts, 20 + 1 ms; the
 // first two have their first token after 21 ms, the others after 42 ms, and the first two wait another 21 ms for their
 // second. All then decode together, 10 + 4 + 1 ms for each of 100 tokens. The next wave is the same.
@@ -354,9 +374,23 @@ func TestPromptsOfOtherRanks(t *testing.T) {
 	w := c.waves(c.decode, 8, 7, step)
 	near(t, "alone", w.alone, 5e-3+5e-3/4+1e-3)
 	near(t, "another rank's", w.other, 5e-3/4)
+	few := c
+	few.load.Clients = 1 // three ranks have no client
+	w1 := few.waves(c.decode, 1, 7, step)
+	near(t, "the only client's", w1.alone, w.alone)
+	only := few.aggregated()
+	near(t, "its first request", only.Burst, only.Steady)
+	few.load.Clients = 2
+	w2 := few.waves(c.decode, 1, 7, step)
+	near(t, "one of two clients'", w2.alone, w.alone)
+	near(t, "the other one's", w2.other, w.other)
 	_, longer := w.laden(1e-3, 4e-3)
 	share := -math.Expm1(-4e-3)
 	near(t, "longer", longer, max(0, share*(w.alone-step)+(4e-3-share)*w.other))
+	// With 0.75 on each rank a quarter is behind another: 5 ms of its attention, besides a quarter of 5 ms for every one of the three.
+	w.step = 1e-3
+	share, longer = w.laden(0.75, 3)
+	near(t, "longer with many", longer, share*(w.alone-w.step)+(3-share)*5e-3/4+0.25*5e-3)
 	c.load.Lengths.Input, c.rules.StepTokens = 20000, 20000 // prompts that take longer than the decode steps of others
 	whole := c
 	whole.shares = false

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"throughline/deploy"
@@ -88,5 +89,21 @@ func TestRoom(t *testing.T) {
 	}
 	if now, before := median(all[0]), median(all[1]); len(all[0]) < 20 || now > before {
 		t.Errorf("%d runs: off by %.3f, before %.3f", len(all[0]), now, before)
+	}
+}
+
+// TestToldShare: a share of the memory that a row states counts, also where it is the one that is assumed of servers elsewhere: the more
+// of it, the fewer requests wait. A server that is told none takes less than that.
+func TestToldShare(t *testing.T) {
+	const head = "model,system,engine,tp,isl,osl,concurrency,mem-fraction-static,ttft_ms,tpot_ms\n"
+	const row = "llama_3_70b,H100_SXM,sglang,8,8192,1024,512,"
+	r, err := Serving(t.Context(), "told.csv", strings.NewReader(head+row+",1,1\n"+row+"0.88,1,1\n"+row+"0.9,1,1\n"+row+"0.91,1,1\n"), question.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i < len(r.Rows); i++ {
+		if less, more := r.Rows[i-1].Figures[0].Predicted, r.Rows[i].Figures[0].Predicted; !(more < less) {
+			t.Errorf("row %d: TTFT %v ms, with less memory %v", i+1, more, less)
+		}
 	}
 }

@@ -411,6 +411,7 @@ func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *bench
 	f := r.facts
 	f.engine = e.Name
 	dp := d.Of(op.Decode).Plan.Attention.DP
+	toldShare := false                                                                // of the memory
 	for _, options := range []map[string]string{bench.options(&f), cells.options()} { // what the row says comes last
 		for _, name := range slices.Sorted(maps.Keys(options)) {
 			if engine.TellAttention(&d.Told, name, options[name]) {
@@ -428,7 +429,7 @@ func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *bench
 		for _, name := range memoryOptions {
 			if share, err := strconv.ParseFloat(options[name], 64); err == nil && share > 0 && share <= 1 {
 				assumed := *d.Assume
-				assumed.MemoryFraction, d.Assume = share, &assumed
+				assumed.MemoryFraction, d.Assume, toldShare = share, &assumed, true
 			}
 		}
 	}
@@ -439,7 +440,7 @@ func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *bench
 	if r.tune != nil {
 		r.tune(e.Name, &d.Engine.Scheduling)
 	}
-	if share := d.ServerShare(d.Of(op.Decode)); share > 0 && !d.Split() && d.Assume.MemoryFraction == assume.Physical.MemoryFraction {
+	if share := d.ServerShare(d.Of(op.Decode)); share > 0 && !toldShare && !d.Split() && d.Assume.MemoryFraction == assume.Physical.MemoryFraction {
 		// Nobody has told the server, nor assumed anything: it takes what it takes by itself. The recipes of pools tell theirs.
 		assumed := *d.Assume
 		assumed.MemoryFraction, d.Assume = share, &assumed
