@@ -44,27 +44,24 @@ var Quantities = [QuantityCount]string{"prefill step", "decode step", "TTFT", "T
 
 // Circumstance is what makes whole predictions miss by more than their kernels do.
 type Circumstance struct {
-	Experts    bool // which kernel runs them and how evenly they are loaded is known least
-	Processors int  // of an instance: they send to each other and wait for each other
-	Drafts     bool // how many of them are accepted depends on what is written
-	Estimated  bool // kernels of another chip: so is the software around them
+	Experts   bool // which kernel runs them and how evenly they are loaded is known least
+	Drafts    bool // how many of them are accepted depends on what is written
+	Estimated bool // kernels of another chip: so is the software around them
 }
 
 // Width is how far whole predictions of a quantity are off where their kernels are right, four times in five: the logarithm
 // of a share, and what circumstances add to it.
 type Width struct {
-	Base       float64 `json:"base"`
-	Experts    float64 `json:"experts,omitempty"`
-	Processors float64 `json:"processors,omitempty"` // with 8 of them
-	Drafts     float64 `json:"drafts,omitempty"`
-	Estimated  float64 `json:"estimated,omitempty"`
+	Base      float64 `json:"base"`
+	Experts   float64 `json:"experts,omitempty"`
+	Drafts    float64 `json:"drafts,omitempty"`
+	Estimated float64 `json:"estimated,omitempty"`
 }
 
 // The numbers of a width, each of which is multiplied by something and added.
 const (
 	Base = iota
 	Experts
-	Processors
 	Drafts
 	Estimated
 	TermCount
@@ -78,25 +75,21 @@ func (c *Circumstance) Terms() [TermCount]float64 {
 		}
 		return 0
 	}
-	processors := math.Log2(float64(max(1, c.Processors))) / 3
-	if c.Experts {
-		processors = 0 // they are off as much on one as on many
-	}
 	return [TermCount]float64{
-		Base: 1, Experts: is(c.Experts), Processors: processors, Drafts: is(c.Drafts),
+		Base: 1, Experts: is(c.Experts), Drafts: is(c.Drafts),
 		Estimated: is(c.Estimated),
 	}
 }
 
 // WidthOf is a width of so many numbers.
 func WidthOf(n [TermCount]float64) Width {
-	return Width{Base: n[Base], Experts: n[Experts], Processors: n[Processors], Drafts: n[Drafts], Estimated: n[Estimated]}
+	return Width{Base: n[Base], Experts: n[Experts], Drafts: n[Drafts], Estimated: n[Estimated]}
 }
 
 // share is the width in some circumstance.
 func (w *Width) share(c *Circumstance) float64 {
 	t := c.Terms()
-	return math.Exp(w.Base*t[Base] + w.Experts*t[Experts] + w.Processors*t[Processors] + w.Drafts*t[Drafts] + w.Estimated*t[Estimated])
+	return math.Exp(w.Base*t[Base] + w.Experts*t[Experts] + w.Drafts*t[Drafts] + w.Estimated*t[Estimated])
 }
 
 // Bands are the widths of all quantities.

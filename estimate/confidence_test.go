@@ -87,19 +87,18 @@ func TestAnotherChip(t *testing.T) {
 }
 
 // TestBand: kernels off by 0.06 and a whole off by 0.08 besides are off by 0.1 together, 10.5%, of which the nearest rung is
-// 10^(-20/20), 10%; eight times the processors of a dense model, experts on any, drafts and kernels of another chip add their terms.
+// 10^(-20/20), 10%; experts, drafts and kernels of another chip add their terms.
 func TestBand(t *testing.T) {
-	w := estimate.Width{Base: math.Log(0.08), Experts: math.Log(1.5), Processors: math.Log(2), Drafts: math.Log(4), Estimated: math.Log(2)}
+	w := estimate.Width{Base: math.Log(0.08), Experts: math.Log(1.5), Drafts: math.Log(4), Estimated: math.Log(2)}
 	for _, c := range []struct {
 		kernels float64
 		in      estimate.Circumstance
 		band    float64 // by hand, and the rung below 1 next to it
 		rung    float64
 	}{
-		{0.06, estimate.Circumstance{Processors: 1}, math.Expm1(0.1), 20},
-		{0, estimate.Circumstance{Processors: 8}, math.Expm1(0.16), 15},
-		{0, estimate.Circumstance{Processors: 64, Experts: true}, math.Expm1(0.12), 18},
-		{0, estimate.Circumstance{Processors: 1, Estimated: true}, math.Expm1(0.16), 15},
+		{0.06, estimate.Circumstance{}, math.Expm1(0.1), 20},
+		{0, estimate.Circumstance{Experts: true}, math.Expm1(0.12), 18},
+		{0, estimate.Circumstance{Estimated: true}, math.Expm1(0.16), 15},
 		{0, estimate.Circumstance{Drafts: true}, math.Expm1(0.32), 8},
 	} {
 		got := estimate.Confidence{Kernels: c.kernels, Circumstance: c.in}
@@ -113,8 +112,8 @@ func TestBand(t *testing.T) {
 		t.Errorf("from %v to %v, %s; by hand from 80 to 125", low, high, c.Span())
 	}
 	for q := range estimate.QuantityCount {
-		one := estimate.Known(q, cost.Fitted, 0, estimate.Circumstance{Processors: 1})
-		if off := estimate.Known(q, cost.Fitted, 1, estimate.Circumstance{Processors: 1}); !(one.Band > 0.01) || !(off.Band > one.Band) {
+		one := estimate.Known(q, cost.Fitted, 0, estimate.Circumstance{})
+		if off := estimate.Known(q, cost.Fitted, 1, estimate.Circumstance{}); !(one.Band > 0.01) || !(off.Band > one.Band) {
 			t.Errorf("%s: bands of %v, with kernels off by a factor of e %v", estimate.Quantities[q], one.Band, off.Band)
 		}
 		if none := math.Pow(10, 5./20); one.Band == none { // the rung of e^1 - 1, from a base of 0

@@ -125,7 +125,7 @@ func (e *Evaluator) Detail(p *plan.Plan) *Detail {
 		quantity = PrefillStep
 	}
 	kernels, level := t.kernels()
-	d.Confidence = Known(quantity, level, kernels, Circumstance{Experts: e.problem.Model.IsMoE(), Processors: p.Attention.Procs()})
+	d.Confidence = Known(quantity, level, kernels, Circumstance{Experts: e.problem.Model.IsMoE()})
 	return d
 }
 
