@@ -190,6 +190,9 @@ func (r *planRow) csv(question map[string]string) string {
 	if r.Decode.Drafts > 0 { // with which SGLang runs few unless it is told, as the launch of a plan tells it
 		header, cells = append(header, "max-running-requests"), append(cells, strconv.Itoa(r.Concurrency/max(1, r.Decode.Instances)))
 	}
+	if r.Engine == "sglang" { // which takes a share of its own unless it is told, as the launch of a plan tells it
+		header, cells = append(header, "mem-fraction-static"), append(cells, "0.9")
+	}
 	return strings.Join(header, ",") + "\n" + strings.Join(cells, ",") + "\n"
 }
 
