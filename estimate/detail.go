@@ -248,10 +248,12 @@ func (p *Part) fuse(pricer *cost.Pricer) {
 			ahead[use.Slot] = append(ahead[use.Slot], o)
 		case use.Role.Charged():
 			charged[use.Slot].take(o)
+			o.give()
 		default:
 			charged[use.Slot] = o
 			for _, before := range ahead[use.Slot] {
 				o.take(before)
+				before.give()
 			}
 			delete(ahead, use.Slot)
 		}
@@ -273,6 +275,9 @@ func (o *Operator) take(other *Operator) {
 	}
 	o.Fused.Bytes += other.Bytes()
 }
+
+// give leaves an operator without work: that is done in the kernel of another, and what it takes itself is a launch.
+func (o *Operator) give() { o.Fused.Flops, o.Fused.Bytes = -o.Flops, -o.Bytes() }
 
 // comm is the communication of all stages.
 func (e *Evaluator) comm(p *plan.Plan, stage *Breakdown) (out [op.TrafficCount]schedule.Comm) {

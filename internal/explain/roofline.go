@@ -42,10 +42,10 @@ func (x *Explanation) Roofline() (spots []Spot, ceilings []Ceiling) {
 		for i := range part.Ops {
 			o := &part.Ops[i]
 			told := c.operator(opdetail.BlockOf(estimate.PartKind(kind), o), o, part.Times)
-			if o.Class == op.Comm || !(told.Time > 0) || !(o.Flops > 0) || !(o.Bytes() > 0) {
+			flops, bytes := o.Flops+o.Fused.Flops, o.Bytes()+o.Fused.Bytes
+			if o.Class == op.Comm || !(told.Time > 0) || !(flops > 0) || !(bytes > 0) {
 				continue
 			}
-			flops, bytes := o.Flops+o.Fused.Flops, o.Bytes()+o.Fused.Bytes
 			spots = append(spots, Spot{told.Name, told.Part, told.Engine, flops / bytes, flops / o.Exposed, told.Share})
 			peak := opdetail.PeakOf(&c.problem, o)
 			add(peak.Engine+" "+peak.DType, peak.Flops, false)
