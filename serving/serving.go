@@ -105,7 +105,7 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 		return Prediction{}, err
 	}
 	first := c
-	first.rules = d.Engine.Drafting(other.Plan.Drafts)
+	first.rules, first.shares = d.Engine.Drafting(other.Plan.Drafts), false // it is the ranks that decode which share experts so
 	return c.split(&first, prefill, float64(other.Ranks()), kv.Exposed, float64(other.Plan.InFlight())*kv.Time).known()
 }
 

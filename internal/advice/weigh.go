@@ -413,6 +413,10 @@ func (f *field) under(limit int, all []bounded, try func([]contender) error) err
 	return nil
 }
 
+// fewTokens is the tokens of answers that may decode in bursts, as prefill pools hand them over: with a batch more all of a burst decode together,
+// or one after another, and times go up and down by more than unsteady (2.7 times was seen with two tokens).
+const fewTokens = 4
+
 // span is the batches that matter: those of the curve of a decode pool from the first, by index, on, as long as a token takes no
 // longer than so many seconds.
 type span struct {
@@ -423,7 +427,7 @@ type span struct {
 // span is the batches at which a contender may change anything: which are within a limit on the time per output token, and may do
 // enough of what there is to beat under it.
 func (f *field) span(c *contender) span {
-	if f.o.exhaustive || f.o.Objective == Latency || f.batches != nil || f.lengths.Output == 1 {
+	if f.o.exhaustive || f.o.Objective == Latency || f.batches != nil || f.lengths.Output <= fewTokens {
 		return span{0, math.Inf(1)}
 	}
 	out := span{len(c.decode.curve.Batches), 0}
