@@ -5,30 +5,16 @@ import (
 	"testing"
 
 	"throughline/deploy"
-	"throughline/engine"
-	"throughline/internal/question"
-	"throughline/plan"
 	"throughline/workload"
 )
 
 // TestCold: sixteen requests at once wait for a server that has just started, all but the first of them, whose step has one prompt, for
 // the stall, and for those before them; one alone does not wait, nor anybody where servers have been serving.
 func TestCold(t *testing.T) {
-	q := question.Default()
 	n := workload.Lengths{Input: 1000, Output: 50}
-	q.Model, q.System, q.Input, q.Output, q.GPUs = "Llama-3.1-8B", "H200", n.Input, n.Output, 1
-	l, err := q.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := engine.Find("sglang")
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, server := oneServer(t, "sglang", n)
 	ttft := func(requests int, once, each float64, cold bool) float64 {
-		d := l.Deployment()
-		d.Pools = []deploy.Pool{{System: l.Decode, Count: 1, Plan: plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, Pipelined: true}}}
-		d = e.Apply(d)
+		d := server(deploy.Fit{})
 		d.Engine.WaveSeconds, d.Engine.WaveRequestSeconds = once, each
 		o, err := Of(&d, n, &Settings{Cold: cold})
 		if err != nil {

@@ -15,22 +15,10 @@ import (
 // TestFitted: one client sees steps as a fit corrects them, in closed form and simulated alike. TPOT is that of decode steps
 // twice as long on the processors with the host as it was, TTFT has prompts half as long and 70 ms more.
 func TestFitted(t *testing.T) {
-	q := question.Default()
 	n := workload.Lengths{Input: 1000, Output: 200}
-	q.Model, q.System, q.Input, q.Output, q.GPUs = "Llama-3.1-8B", "H200", n.Input, n.Output, 1
-	l, err := q.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := engine.Find("vllm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e, server := oneServer(t, "vllm", n)
 	seen := func(f deploy.Fit) (closed, simulated [2]float64) {
-		d := l.Deployment()
-		d.Fitted = f
-		d.Pools = []deploy.Pool{{System: l.Decode, Count: 1, Plan: plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, Pipelined: true}}}
-		d = e.Apply(d)
+		d := server(f)
 		p, err := serving.Predict(&d, workload.Load{Lengths: n, Clients: 1})
 		if err != nil {
 			t.Fatal(err)
@@ -99,3 +87,24 @@ type constant float64
 
 func (c constant) Seconds(*Work) float64 { return float64(c) }
 func (constant) Bounds() []int           { return nil }
+
+// oneServer is Llama-3.1-8B on one H200 behind an engine, as a fit corrects it.
+func oneServer(t *testing.T, name string, n workload.Lengths) (*engine.Engine, func(deploy.Fit) deploy.Deployment) {
+	t.Helper()
+	q := question.Default()
+	q.Model, q.System, q.Input, q.Output, q.GPUs = "Llama-3.1-8B", "H200", n.Input, n.Output, 1
+	l, err := q.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, func(f deploy.Fit) deploy.Deployment {
+		d := l.Deployment()
+		d.Fitted = f
+		d.Pools = []deploy.Pool{{System: l.Decode, Count: 1, Plan: plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, Pipelined: true}}}
+		return e.Apply(d)
+	}
+}
