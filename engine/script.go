@@ -63,10 +63,9 @@ export ADDRESS
 
 files=$(mktemp -d)
 pids=()
-nap=
 stop() {
   trap - EXIT INT TERM
-  for pid in "${pids[@]}" "$nap"; do
+  for pid in $(jobs -p); do # of which the last may not be in pids yet
     kill "$pid" 2>/dev/null || true
   done
   wait || true
@@ -79,8 +78,7 @@ trap 'exit 143' TERM
 # pause is a while that a signal ends.
 pause() {
   sleep "${POLL:-5}" &
-  nap=$!
-  wait "$nap"
+  wait "$!"
 }
 
 # alive ends the script when something that it started has ended.
