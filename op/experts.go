@@ -50,6 +50,7 @@ func (s *stage) experts() {
 	} else {
 		s.selectExperts(float64(e.Routed), float64(e.TopK))
 	}
+	s.chooseCopies(float64(e.TopK))
 	if e.Hidden > 0 {
 		s.linear(ExpertNarrow, s.cardTokens, s.hidden, hidden)
 	}
@@ -82,6 +83,7 @@ func (s *stage) experts() {
 	s.kinds = between
 	s.unary(ExpertWeighting, tokens*hidden, 1)
 	s.kinds = &kinds
+	s.sumShared()
 	s.binary(MLPResidual, normed*s.hidden)
 }
 
@@ -188,9 +190,9 @@ func (s *stage) sharedExperts() {
 		return
 	}
 	e := &s.model.Experts
-	width, tokens := float64(e.Shared*cmp.Or(e.SharedWidth, e.Width)), s.cardTokens
+	width, tokens := float64(e.Shared*cmp.Or(e.SharedWidth, e.Width)), s.sharedTokens()
 	if s.plan.Gathered {
-		width, tokens = width/float64(s.plan.Attention.TP), s.tokens
+		width /= float64(s.plan.Attention.TP)
 	}
 	s.quantiseNormed(QuantiseShared, tokens*s.hidden)
 	if s.model.MLP == model.Gated {
@@ -203,6 +205,14 @@ func (s *stage) sharedExperts() {
 	}
 	s.quantiseNormed(QuantiseSharedInner, tokens*width)
 	s.linear(SharedDown, tokens, width, s.hidden)
+}
+
+// sharedTokens is the tokens that block sees.
+func (s *stage) sharedTokens() float64 {
+	if s.plan.Gathered {
+		return s.tokens
+	}
+	return s.cardTokens
 }
 
 // expertReplicas is the data-parallel ranks of attention whose tokens an expert group serves.

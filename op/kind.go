@@ -121,6 +121,7 @@ const (
 	Router
 	GateWeights
 	ExpertSelection
+	ExpertCopies
 	QuantiseTokens
 	Dispatch
 	ExpertAlign
@@ -146,6 +147,7 @@ const (
 	SharedGateMultiply
 	QuantiseSharedInner
 	SharedDown
+	SharedSum // with what comes back from the others
 
 	// The ends of the model.
 	Embedding
@@ -328,6 +330,7 @@ var kinds = [KindCount]Info{
 	Router:             {Name: "router", Block: MLPBlock, Class: Linear, Module: model.EndModule, Kernels: product},
 	GateWeights:        {Name: "gate weights", Block: MLPBlock, Class: Vector, Kernels: besideNorm},
 	ExpertSelection:    {Name: "expert selection", Block: MLPBlock, Class: Vector, Module: model.ExpertModule, Kernels: moving},
+	ExpertCopies:       {Name: "expert copies", Block: MLPBlock, Class: Vector, Module: model.ExpertModule, Kernels: moving},
 	QuantiseTokens:     {Name: "quantise tokens", Block: MLPBlock, Class: Vector, Kernels: quantisingSent},
 	ExpertAlign:        {Name: "expert sort", Block: MLPBlock, Class: Vector, Kernels: expertSort},
 	ExpertPermute:      {Name: "expert permute", Block: MLPBlock, Class: Vector, Kernels: expertCopy},
@@ -352,6 +355,7 @@ var kinds = [KindCount]Info{
 	SharedGateMultiply:  {Name: "shared gate multiply", Block: MLPBlock, Class: Vector, Kernels: withinActivation},
 	QuantiseSharedInner: {Name: "quantise shared inner", Block: MLPBlock, Class: Vector, Module: model.SharedModule, Kernels: quantising},
 	SharedDown:          {Name: "shared down", Block: MLPBlock, Class: Linear, Module: model.SharedModule, Kernels: product, Normed: true},
+	SharedSum:           {Name: "shared sum", Block: MLPBlock, Class: Vector, Kernels: moving},
 
 	Embedding:    {Name: "embedding", Block: MLPBlock, Class: Vector, Kernels: moving},
 	FinalNorm:    {Name: "final norm", Block: MLPBlock, Class: Vector, Kernels: norm},
@@ -363,7 +367,7 @@ var kinds = [KindCount]Info{
 	DraftProjection: {Name: "draft projection", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: product},
 }
 
-// OfSharedExperts reports whether an operator belongs to shared experts that are a block of their own.
+// OfSharedExperts reports whether an operator belongs to what shared experts compute that are a block of their own.
 func (k Kind) OfSharedExperts() bool { return k >= QuantiseShared && k <= SharedDown }
 
 // OfExperts reports whether an operator is a part of what experts compute.

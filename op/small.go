@@ -95,6 +95,23 @@ func (s *stage) selectExperts(routed, topK float64) {
 	}
 }
 
+// chooseCopies picks one of the copies of every expert that was chosen: a random number, how many copies there are, the remainder and
+// the copy, each a kernel (python/sglang/srt/managers/expert_location_dispatch.py, _topk_ids_logical_to_physical_dynamic).
+func (s *stage) chooseCopies(topK float64) {
+	if !s.assume.SmallKernels || s.plan.Redundant == 0 {
+		return
+	}
+	s.unary(ExpertCopies, s.tokens*topK, 1).Repeat *= 4
+}
+
+// sumShared adds what shared experts of their own made to what the others did: x.add_ in forward_deepep of
+// python/sglang/srt/models/deepseek_v2.py, shared_output in vllm/model_executor/models/deepseek_v2.py.
+func (s *stage) sumShared() {
+	if s.assume.SmallKernels && s.sharedApart() {
+		s.binary(SharedSum, s.sharedTokens()*s.hidden)
+	}
+}
+
 // choice is the bytes of an expert that was chosen: its number and its weight.
 const choice = 8
 

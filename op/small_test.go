@@ -117,6 +117,11 @@ func TestSharedApart(t *testing.T) {
 	if len(down) != 1 || down[0].M != 3 || down[0].K != 2 {
 		t.Fatalf("a shared expert of %+v", down)
 	}
+	// What they make is added to what the others do: three tokens of both are read, and written once.
+	if o := only(within, op.SharedSum); len(o) > 0 {
+		t.Errorf("added besides: %+v", o)
+	}
+	bytes(t, "sum", find(t, apart, op.SharedSum).Moved, 3*3*float64(m.Hidden)*2)
 	block, rest := only(within, op.ExpertDown)[0], only(apart, op.ExpertDown)[0]
 	if block.Count-rest.Count != 1 || math.Abs(block.Weights-rest.Weights-down[0].Weights) > 1e-9 {
 		t.Errorf("%g and %g experts in the block; %g, %g and %g bytes", block.Count, rest.Count, block.Weights, rest.Weights, down[0].Weights)
@@ -173,6 +178,28 @@ func TestSelection(t *testing.T) {
 	wide := plan.Plan{Attention: plan.Layout{DP: 2, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 1, DP: 1}, Batch: three, Pipelined: true}
 	if o := find(t, lowered(assume.Physical, m, wide, decode), op.ExpertSelection); o.Kernels[0].Slot != kernel.TopK {
 		t.Errorf("before an exchange: %v", o.Kernels)
+	}
+}
+
+// TestCopies: which copy of 2 experts 3 tokens go to is found by four kernels, each of which reads and writes 6 numbers.
+func TestCopies(t *testing.T) {
+	m := groupQuery()
+	m.Experts = model.Experts{Routed: 8, TopK: 2, Width: 4, CapacityFactor: 1, Interval: 1}
+	p := plan.Plan{Attention: plan.Layout{DP: 2, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 1, DP: 1}, Batch: three, Pipelined: true}
+	if o := only(lowered(assume.Physical, m, p, decode), op.ExpertCopies); len(o) > 0 {
+		t.Errorf("no copies: %+v", o)
+	}
+	p.Redundant = 2
+	list := lowered(assume.Physical, m, p, decode)
+	o := find(t, list, op.ExpertCopies)
+	bytes(t, "moved", o.Moved, 2*6*2)
+	if selected := find(t, list, op.ExpertSelection); o.Repeat != 4*selected.Repeat {
+		t.Errorf("%g kernels where experts are selected %g times", o.Repeat, selected.Repeat)
+	}
+	as := assume.Physical
+	as.SmallKernels = false
+	if o := only(lowered(as, m, p, decode), op.ExpertCopies); len(o) > 0 {
+		t.Errorf("without small kernels: %+v", o)
 	}
 }
 
