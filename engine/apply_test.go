@@ -35,6 +35,29 @@ func TestGathers(t *testing.T) {
 	}
 }
 
+// TestOlderExchange: DeepEP's tables of before and after it sent over several queues, in GB/s; within a node, and where tokens are
+// gathered, nothing differs.
+func TestOlderExchange(t *testing.T) {
+	for _, c := range []struct {
+		engine            string
+		ranks, domain     int
+		dispatch, combine float64
+	}{
+		{"sglang@0.4.6", 16, 8, 43. / 43, 43. / 43}, {"sglang@0.4.6", 32, 8, 58. / 44, 57. / 47}, {"sglang@0.4.6", 64, 8, 51. / 46, 50. / 45},
+		{"sglang@0.4.6", 72, 8, 51. / 46, 50. / 45}, {"sglang@0.4.6", 8, 8, 0, 0}, {"sglang@0.4.6", 32, 72, 0, 0}, {"sglang@0.4", 32, 8, 0, 0}, {"sglang", 32, 8, 0, 0},
+	} {
+		q := find(t, c.engine).Apply(exchanging(c.ranks, c.domain)).Pools[0].Plan
+		if math.Abs(q.SlowDispatch-c.dispatch) > 5e-4 || math.Abs(q.SlowCombine-c.combine) > 5e-4 {
+			t.Errorf("%s on %d ranks, NVLink over %d: %g and %g times as long, want %g and %g", c.engine, c.ranks, c.domain, q.SlowDispatch, q.SlowCombine, c.dispatch, c.combine)
+		}
+	}
+	d := exchanging(32, 8)
+	d.Told.Exchange = "none"
+	if q := find(t, "sglang@0.4.6").Apply(d).Pools[0].Plan; q.SlowDispatch != 0 {
+		t.Errorf("gathered: %g", q.SlowDispatch)
+	}
+}
+
 // TestToldExchange: servers that are told an exchange send tokens by it, and gather them where that is none, whatever their engine does
 // by itself; those that prefill alone may be told another.
 func TestToldExchange(t *testing.T) {

@@ -97,6 +97,31 @@ type Earlier struct {
 	Source             string  `json:"source" required:"true" nonempty:"true"`
 }
 
+// Release is one of an earlier version whose library of exchanges was older.
+type Release struct {
+	Of string `json:"of" required:"true"` // the earlier version
+	// Exchange is how many times as long the exchanges of prompts took between so many nodes as in the tables.
+	Exchange []ExchangeThen `json:"exchange" required:"true" nonempty:"true"`
+	Source   string         `json:"source" required:"true" nonempty:"true"`
+}
+
+// ExchangeThen is the two directions of an exchange in an older library.
+type ExchangeThen struct {
+	Nodes    int     `json:"nodes" required:"true" range:"[2,10000]"`
+	Dispatch float64 `json:"dispatch" required:"true" range:"[1,100]"`
+	Combine  float64 `json:"combine" required:"true" range:"[1,100]"`
+}
+
+// then is the slowdown of an exchange between so many nodes: that of the most nodes up to as many that were measured.
+func then(list []ExchangeThen, nodes int) (dispatch, combine float64) {
+	for _, x := range list {
+		if x.Nodes <= nodes {
+			dispatch, combine = x.Dispatch, x.Combine
+		}
+	}
+	return dispatch, combine
+}
+
 // Port is the facts of an engine on the chips of a maker that differ from those on others.
 type Port struct {
 	Title string `json:"title" required:"true"`
@@ -153,8 +178,10 @@ type Engine struct {
 	Scheduling   Scheduling            `json:"scheduling" required:"true"`
 	// PrefillExchange is that of prefill servers; nil: any number of ranks.
 	PrefillExchange *Exchange          `json:"prefill_exchange"`
-	Earlier         map[string]Earlier `json:"earlier"` // by version
-	Ports           map[string]Port    `json:"ports"`   // by maker of the chip
+	Earlier         map[string]Earlier `json:"earlier"`  // by version
+	Releases        map[string]Release `json:"releases"` // by version, of earlier ones
+	exchange        []ExchangeThen     // of an older library
+	Ports           map[string]Port    `json:"ports"` // by maker of the chip
 	// Products are the kernels of products of blocks that a server can be told to take.
 	Products map[string]Products `json:"products"`
 
@@ -224,11 +251,19 @@ func Find(name string) (*Engine, error) {
 
 // earlier is the engine with what differs in an earlier version.
 func (e *Engine) earlier(version string) (*Engine, error) {
+	if r, ok := e.Releases[version]; ok {
+		out, err := e.earlier(r.Of)
+		if err == nil {
+			out.exchange = r.Exchange
+		}
+		return out, err
+	}
 	was, ok := e.Earlier[version]
 	if !ok {
 		known := "none is known"
-		if len(e.Earlier) > 0 {
-			known = "known are " + document.QuoteList(slices.Sorted(maps.Keys(e.Earlier)))
+		if versions := slices.Concat(slices.Collect(maps.Keys(e.Earlier)), slices.Collect(maps.Keys(e.Releases))); len(versions) > 0 {
+			slices.Sort(versions)
+			known = "known are " + document.QuoteList(versions)
 		}
 		return nil, fmt.Errorf("no earlier version %q of %s: %s", version, e.Title, known)
 	}

@@ -556,8 +556,15 @@ func TestEarlier(t *testing.T) {
 	if was.Name != now.Name || was.Scheduling.GathersByAllReduce != "always" || now.Scheduling.GathersByAllReduce != "prefill" {
 		t.Errorf("%q and %q", was.Scheduling.GathersByAllReduce, now.Scheduling.GathersByAllReduce)
 	}
+	release, err := Find("sglang@0.4.6")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if release.Scheduling.GathersByAllReduce != was.Scheduling.GathersByAllReduce {
+		t.Error("a release is not as its version")
+	}
 	for name, want := range map[string]string{
-		"sglang@9": `no earlier version "9" of SGLang: known are "0.4"`, "vllm@0.4": `no earlier version "0.4" of vLLM: known are "0.16", "0.20"`, "trtllm@0.4": `of TensorRT-LLM: none is known`, "slang@0.4": "sglang",
+		"sglang@9": `no earlier version "9" of SGLang: known are "0.4", "0.4.6"`, "vllm@0.4": `no earlier version "0.4" of vLLM: known are "0.16", "0.20"`, "trtllm@0.4": `of TensorRT-LLM: none is known`, "slang@0.4": "sglang",
 	} {
 		if _, err := Find(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)

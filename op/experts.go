@@ -65,7 +65,7 @@ func (s *stage) experts() {
 	if p.Gathered {
 		s.gatherTokens(hidden)
 	} else {
-		s.exchange(Dispatch, &dispatching, s.cardTokens*sent, hidden, s.sent, crowd)
+		s.exchange(Dispatch, &dispatching, s.cardTokens*sent, hidden, s.sent, crowd*s.slow(p.SlowDispatch))
 		s.slices(SliceGather, hardware.AllGather, tokens*hidden)
 	}
 	s.kinds = between
@@ -75,7 +75,7 @@ func (s *stage) experts() {
 		s.scatterTokens(hidden)
 	} else {
 		s.slices(SliceScatter, hardware.ReduceScatter, tokens*hidden)
-		s.exchange(Combine, &combining, s.cardTokens*sent, hidden, s.back, crowd)
+		s.exchange(Combine, &combining, s.cardTokens*sent, hidden, s.back, crowd*s.slow(p.SlowCombine))
 	}
 	if e.Hidden > 0 {
 		s.linear(ExpertWiden, s.cardTokens, hidden, s.hidden)
@@ -85,6 +85,14 @@ func (s *stage) experts() {
 	s.kinds = &kinds
 	s.sumShared()
 	s.binary(MLPResidual, normed*s.hidden)
+}
+
+// slow is how many times as much an exchange has to send, to take as many times as long.
+func (s *stage) slow(times float64) float64 {
+	if s.phase == Prefill && times > 0 {
+		return times
+	}
+	return 1
 }
 
 // exchanges reports whether tokens are sent to their experts, which then see them sorted.

@@ -56,6 +56,9 @@ type Plan struct {
 
 	// TunedExchange: where nothing computes beside it, an exchange runs on as many units as it can use.
 	TunedExchange bool
+	// SlowDispatch and SlowCombine are how many times as long the exchange of prompts takes as in the tables, with an older library; 0: as
+	// long.
+	SlowDispatch, SlowCombine float64
 
 	// FusedQuantise: norms and activations write what narrow products behind them read, as some engines have it; otherwise
 	// kernels of their own quantise it.

@@ -190,11 +190,11 @@ func TestRead(t *testing.T) {
 		accepted                                  float64
 	}
 	want := map[int]said{
-		0:  {system: "H100_SXM", engine: "sglang@0.4", phase: "prefill", dp: 32, tp: 1, ep: 32, etp: 1, redundant: 32, batch: 2, input: 4096, weights: "fp8", popularity: "served"},
-		1:  {system: "H100_SXM", engine: "sglang@0.4", phase: "prefill", dp: 32, tp: 1, ep: 32, etp: 1, redundant: 32, batch: 2, input: 4096, weights: "fp8", overlap: "two-batch", popularity: "served"},
-		2:  {system: "H100_SXM", engine: "sglang@0.4", phase: "decode", dp: 72, tp: 1, ep: 72, etp: 1, redundant: 32, batch: 256, input: 2000, weights: "fp8", popularity: "served"},
-		3:  {system: "H100_SXM", engine: "sglang@0.4", phase: "decode", dp: 72, tp: 1, ep: 72, etp: 1, redundant: 32, batch: 128, input: 4000, drafts: 1, accepted: 1.7, weights: "fp8", popularity: "served"},
-		4:  {system: "H100_SXM", engine: "sglang@0.4", phase: "decode", dp: 16, tp: 1, ep: 1, etp: 16, batch: 64, input: 2000, weights: "fp8", popularity: "served"},
+		0:  {system: "H100_SXM", engine: "sglang@0.4.6", phase: "prefill", dp: 32, tp: 1, ep: 32, etp: 1, redundant: 32, batch: 2, input: 4096, weights: "fp8", popularity: "served"},
+		1:  {system: "H100_SXM", engine: "sglang@0.4.6", phase: "prefill", dp: 32, tp: 1, ep: 32, etp: 1, redundant: 32, batch: 2, input: 4096, weights: "fp8", overlap: "two-batch", popularity: "served"},
+		2:  {system: "H100_SXM", engine: "sglang@0.4.6", phase: "decode", dp: 72, tp: 1, ep: 72, etp: 1, redundant: 32, batch: 256, input: 2000, weights: "fp8", popularity: "served"},
+		3:  {system: "H100_SXM", engine: "sglang@0.4.6", phase: "decode", dp: 72, tp: 1, ep: 72, etp: 1, redundant: 32, batch: 128, input: 4000, drafts: 1, accepted: 1.7, weights: "fp8", popularity: "served"},
+		4:  {system: "H100_SXM", engine: "sglang@0.4.6", phase: "decode", dp: 16, tp: 1, ep: 1, etp: 16, batch: 64, input: 2000, weights: "fp8", popularity: "served"},
 		9:  {system: "H200", engine: "sglang@0.4", phase: "decode", dp: 96, tp: 1, ep: 96, etp: 1, redundant: 96, batch: 480, input: 2000, weights: "fp8"},
 		11: {system: "H20_96G", engine: "sglang@0.4", phase: "decode", dp: 4, tp: 1, ep: 4, etp: 1, batch: 100, input: 4096, weights: "bf16"},
 		12: {system: "GB200_NVL72", engine: "trtllm", dp: 1, tp: 1, ep: 1, etp: 1, input: 1024, requests: 3000, weights: "fp4"},

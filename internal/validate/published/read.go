@@ -93,7 +93,8 @@ var engines = []choice{
 	{all(in("source", `^SGLang start-up`)), "sglang"},
 	{all(in("source", `^vLLM start-up`), in("notes", `before 0\.17`)), "vllm@0.16"},
 	{all(in("source", `^vLLM start-up`)), "vllm"},
-	{all(in("source", `SGLang|InferSim|inference notes`)), "sglang@0.4"}, // of May to September 2025
+	{all(in("source", `^SGLang PD|inference notes`), in("hardware", `^H100`)), "sglang@0.4.6"}, // of May 2025
+	{all(in("source", `SGLang|InferSim|inference notes`)), "sglang@0.4"},                       // of May to September 2025
 	{nil, engine.Generic.Name},
 }
 
