@@ -99,9 +99,10 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 		sends := u.ep > 1 && u.dp > 1 && (u.etp == 1 || e == Generic)
 		gathers, told := d.Told.Gathers(p.Role)
 		q.Gathered = u.fits && (!sends || gathers || !told && e.gathers(&u, p.System))
-		if !q.Gathered && p.System != nil && len(e.exchange) > 0 {
+		q.CopyKernels = e.release.CopyKernels
+		if older := e.release.Exchange; !q.Gathered && p.System != nil && older != nil {
 			near := p.System.Networks[0].Size
-			q.SlowDispatch, q.SlowCombine = then(e.exchange, (u.ep+near-1)/near)
+			q.SlowDispatch, q.SlowCombine = then(older, (u.ep+near-1)/near)
 		}
 		if q.Gathered && e.Scheduling.CapturedTokens > 0 {
 			q.Captured, q.Launch = e.Scheduling.CapturedTokens, e.Scheduling.LaunchSeconds

@@ -53,8 +53,8 @@ func TestOlderExchange(t *testing.T) {
 	}
 	d := exchanging(32, 8)
 	d.Told.Exchange = "none"
-	if q := find(t, "sglang@0.4.6").Apply(d).Pools[0].Plan; q.SlowDispatch != 0 {
-		t.Errorf("gathered: %g", q.SlowDispatch)
+	if q := find(t, "sglang@0.4.6").Apply(d).Pools[0].Plan; q.SlowDispatch != 0 || q.CopyKernels != 8 {
+		t.Errorf("gathered: %g times as long; %d kernels choose copies", q.SlowDispatch, q.CopyKernels)
 	}
 }
 

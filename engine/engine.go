@@ -97,9 +97,11 @@ type Earlier struct {
 	Source             string  `json:"source" required:"true" nonempty:"true"`
 }
 
-// Release is one of an earlier version whose library of exchanges was older.
+// Release is one of an earlier version, with what differs from the last one of that.
 type Release struct {
 	Of string `json:"of" required:"true"` // the earlier version
+	// CopyKernels choose the copies of experts that tokens go to.
+	CopyKernels int `json:"copy_kernels" required:"true" range:"[1,100]"`
 	// Exchange is how many times as long the exchanges of prompts took between so many nodes as in the tables.
 	Exchange []ExchangeThen `json:"exchange" required:"true" nonempty:"true"`
 	Source   string         `json:"source" required:"true" nonempty:"true"`
@@ -180,7 +182,7 @@ type Engine struct {
 	PrefillExchange *Exchange          `json:"prefill_exchange"`
 	Earlier         map[string]Earlier `json:"earlier"`  // by version
 	Releases        map[string]Release `json:"releases"` // by version, of earlier ones
-	exchange        []ExchangeThen     // of an older library
+	release         Release            // that it is
 	Ports           map[string]Port    `json:"ports"` // by maker of the chip
 	// Products are the kernels of products of blocks that a server can be told to take.
 	Products map[string]Products `json:"products"`
@@ -254,7 +256,7 @@ func (e *Engine) earlier(version string) (*Engine, error) {
 	if r, ok := e.Releases[version]; ok {
 		out, err := e.earlier(r.Of)
 		if err == nil {
-			out.exchange = r.Exchange
+			out.release = r
 		}
 		return out, err
 	}

@@ -1,6 +1,8 @@
 package op
 
 import (
+	"cmp"
+
 	"throughline/hardware/kernel"
 	"throughline/model"
 )
@@ -95,14 +97,18 @@ func (s *stage) selectExperts(routed, topK float64) {
 	}
 }
 
-// chooseCopies picks one of the copies of every expert that was chosen: a random number, how many copies there are, the remainder and
-// the copy, each a kernel (python/sglang/srt/managers/expert_location_dispatch.py, _topk_ids_logical_to_physical_dynamic).
+// chooseCopies picks one of the copies of every expert that was chosen, at random. Engines have that compiled: SGLang since
+// github.com/sgl-project/sglang/pull/7058 (_biased_grouped_topk_postprocess in python/sglang/srt/layers/moe/topk.py), vLLM in
+// eplb_map_to_physical_and_record.
 func (s *stage) chooseCopies(topK float64) {
 	if !s.assume.SmallKernels || s.plan.Redundant == 0 {
 		return
 	}
-	s.unary(ExpertCopies, s.tokens*topK, 1).Repeat *= 4
+	s.unary(ExpertCopies, s.tokens*topK, 1).Repeat *= float64(cmp.Or(s.plan.CopyKernels, compiledCopies))
 }
+
+// compiledCopies is the random numbers, and what follows from them.
+const compiledCopies = 2
 
 // sumShared adds what shared experts of their own made to what the others did: x.add_ in forward_deepep of
 // python/sglang/srt/models/deepseek_v2.py, shared_output in vllm/model_executor/models/deepseek_v2.py.

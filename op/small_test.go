@@ -201,7 +201,7 @@ func TestSlowExchange(t *testing.T) {
 	}
 }
 
-// TestCopies: which copy of 2 experts 3 tokens go to is found by four kernels, each of which reads and writes 6 numbers.
+// TestCopies: which copy of 2 experts 3 tokens go to is found by two kernels, or by as many as a plan has, each of which reads and writes 6 numbers.
 func TestCopies(t *testing.T) {
 	m := groupQuery()
 	m.Experts = model.Experts{Routed: 8, TopK: 2, Width: 4, CapacityFactor: 1, Interval: 1}
@@ -213,8 +213,13 @@ func TestCopies(t *testing.T) {
 	list := lowered(assume.Physical, m, p, decode)
 	o := find(t, list, op.ExpertCopies)
 	bytes(t, "moved", o.Moved, 2*6*2)
-	if selected := find(t, list, op.ExpertSelection); o.Repeat != 4*selected.Repeat {
+	selected := find(t, list, op.ExpertSelection)
+	if o.Repeat != 2*selected.Repeat {
 		t.Errorf("%g kernels where experts are selected %g times", o.Repeat, selected.Repeat)
+	}
+	p.CopyKernels = 8
+	if o := find(t, lowered(assume.Physical, m, p, decode), op.ExpertCopies); o.Repeat != 8*selected.Repeat {
+		t.Errorf("%g kernels, of 8", o.Repeat)
 	}
 	as := assume.Physical
 	as.SmallKernels = false

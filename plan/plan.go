@@ -59,6 +59,8 @@ type Plan struct {
 	// SlowDispatch and SlowCombine are how many times as long the exchange of prompts takes as in the tables, with an older library; 0: as
 	// long.
 	SlowDispatch, SlowCombine float64
+	// CopyKernels is how many kernels choose the copies of experts that tokens go to; 0: as many as engines have now.
+	CopyKernels int
 
 	// FusedQuantise: norms and activations write what narrow products behind them read, as some engines have it; otherwise
 	// kernels of their own quantise it.

@@ -367,7 +367,7 @@ func TestPredict(t *testing.T) {
 		}
 	}
 	q := question.Default()
-	q.Model, q.System, q.Engine, q.Phase, q.Formats.Weights = "DeepSeek-V3", "H100_SXM", "sglang", "decode", "fp8"
+	q.Model, q.System, q.Engine, q.Phase, q.Formats.Weights = "DeepSeek-V3", "H100_SXM", "sglang@0.4.6", "decode", "fp8"
 	q.DP, q.EP, q.Redundant, q.Batch, q.Input, q.Output, q.Popularity = 72, 72, 32, 256, 2000, 100, "served"
 	sglang, err := engine.Find("sglang")
 	if err != nil {
@@ -397,7 +397,7 @@ func TestPredict(t *testing.T) {
 	}
 	near("accepted drafts", table.Rows[3].Predicted, rate(a, 128)/9*1.7/1.8625)
 	// 12 nodes together.
-	q.Model, q.System, q.DP, q.EP, q.Redundant, q.Batch, q.Input, q.Drafts = "Kimi-K2-Instruct", "H200", 96, 96, 96, 480, 2000, 0
+	q.Model, q.System, q.Engine, q.DP, q.EP, q.Redundant, q.Batch, q.Input, q.Drafts = "Kimi-K2-Instruct", "H200", "sglang@0.4", 96, 96, 96, 480, 2000, 0
 	q.Popularity = ""
 	if a, err = point.NewEstimator().Answer(&q); err != nil {
 		t.Fatal(err)
