@@ -17,9 +17,10 @@ type feature struct {
 	needs      func(unit) bool
 }
 
-const featureCount = 24
+const featureCount = 28
 
 var features = [featureCount]feature{
+	{"tensor_parallel", "tensor parallel", nil},
 	{"pipeline_parallel", "pipeline parallel", piped},
 	{"expert_parallel", "expert parallel", spread},
 	{"dp_attention", "data-parallel attention", replicated},
@@ -30,10 +31,12 @@ var features = [featureCount]feature{
 	{"fp8_weights", "FP8 weights", func(u unit) bool { return u.weights == "fp8" }},
 	{"fp4_weights", "FP4 weights", func(u unit) bool { return u.weights == "fp4" || u.weights == "mxfp4" }},
 	{"int4_weights", "INT4 weights", func(u unit) bool { return u.weights == "int4" }},
+	{"w4a8_weights", "INT4 weights, 8-bit activations (W4A8)", nil},
 	{"int8_weights", "INT8 weights", func(u unit) bool { return u.weights == "int8" }},
 	{"fp8_cache", "FP8 KV cache", func(u unit) bool { return u.cache == "fp8" }},
 	{"fp4_cache", "FP4 KV cache", func(u unit) bool { return u.cache == "fp4" }},
 	{"mtp", "multi-token prediction, speculative decoding", drafts},
+	{"deep_ep", "DeepEP", nil},
 	{"redundant_experts", "redundant experts (EPLB)", redundant},
 	{"two_batch_overlap", "overlap of two batches", twoBatch},
 	{"single_batch_overlap", "overlap within a batch", singleBatch},
@@ -41,6 +44,7 @@ var features = [featureCount]feature{
 	{"sliding_window", "sliding window", nil},
 	{"linear_attention", "linear attention", nil},
 	{"sparse_attention", "sparse attention (DSA)", nil},
+	{"deep_gemm", "DeepGEMM", nil},
 	{"cuda_graphs", "CUDA graphs", nil},
 	{"torch_compile", "torch.compile", nil},
 	{"chunked_prefix", "chunked prefix cache (MLA)", nil},
