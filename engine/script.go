@@ -63,9 +63,11 @@ export ADDRESS
 
 files=$(mktemp -d)
 pids=()
+nap=
 stop() {
   trap - EXIT INT TERM
-  for pid in $(jobs -p); do # of which the last may not be in pids yet
+  set +u # there may be no last one
+  for pid in "${pids[@]}" "$nap" "$!"; do # the last may not be in pids yet
     kill "$pid" 2>/dev/null || true
   done
   wait || true
@@ -78,7 +80,8 @@ trap 'exit 143' TERM
 # pause is a while that a signal ends.
 pause() {
   sleep "${POLL:-5}" &
-  wait "$!"
+  nap=$!
+  wait "$nap"
 }
 
 # alive ends the script when something that it started has ended.
