@@ -193,8 +193,8 @@ func (p *Pricer) unitTime(o *op.Op) float64 {
 	return p.calibrated(o)
 }
 
-// calibrated is the same where there are kernels: the time of the first of the operator's that is calibrated. What all operators
-// go through in every evaluation asks for that first.
+// calibrated is the same where there are kernels: the time of the first of the operator's that is calibrated, which mostly is the first
+// of all.
 func (p *Pricer) calibrated(o *op.Op) float64 {
 	k, m, u := &p.kernels, o.Module%modulePlaces, o.Kernels[0]
 	t, b := k.timing(m, u)
