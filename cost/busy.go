@@ -22,15 +22,9 @@ func (p *Pricer) Computing(ops []op.Op) float64 {
 	var t float64
 	if p.kernels.set != nil {
 		for i := range ops {
-			o := &ops[i]
-			if o.Class == op.Comm {
-				continue
+			if o := &ops[i]; o.Class != op.Comm {
+				t += o.Repeat * p.calibrated(o)
 			}
-			seconds, ok := p.kernels.seconds(o)
-			if !ok {
-				seconds = p.roofline(o, p.kernels.uncovered(o))
-			}
-			t += o.Repeat * seconds
 		}
 		return t
 	}

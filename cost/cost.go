@@ -48,10 +48,12 @@ type byteTime struct {
 // indexType is what the indexers of sparse attention score in, where a chip has it.
 const indexType = "float8"
 
-// unitPlaces and modulePlaces are the units and modules rounded up to a power of two, which makes an index cheap to bound.
+// unitPlaces, modulePlaces and peakPlaces are the units, modules and peaks rounded up to a power of two, which makes an index cheap to
+// bound.
 const (
 	unitPlaces   = 4
 	modulePlaces = 8
+	peakPlaces   = 8
 )
 
 // Pricer prices operators on one system, at one precision, in steps of one phase: those with a prompt run at other clocks.
@@ -188,10 +190,26 @@ func (p *Pricer) unitTime(o *op.Op) float64 {
 	if p.kernels.set == nil {
 		return p.roofline(o, 0)
 	}
-	if t, ok := p.kernels.seconds(o); ok {
-		return t
+	return p.calibrated(o)
+}
+
+// calibrated is the same where there are kernels: the time of the first of the operator's that is calibrated, which mostly is the first
+// of all.
+func (p *Pricer) calibrated(o *op.Op) float64 {
+	k, m, u := &p.kernels, o.Module%modulePlaces, o.Kernels[0]
+	t, b := k.timing(m, u)
+	for i := 1; t == nil; i++ {
+		if i == len(o.Kernels) {
+			return p.roofline(o, k.uncovered(o))
+		}
+		u = o.Kernels[i]
+		t, b = k.timing(m, u)
 	}
-	return p.roofline(o, p.kernels.uncovered(o))
+	seconds := t.Seconds(&k.paces[m][b.Peak%peakPlaces], &o.Shape)
+	if k.differ {
+		seconds = k.differing(seconds, o, u)
+	}
+	return seconds
 }
 
 // roofline is the same by the peaks, where no kernel is calibrated, with so much for the launch.

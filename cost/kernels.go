@@ -30,7 +30,7 @@ type kernels struct {
 	library [modulePlaces]kernel.Timing
 	// told are the kernels of products of blocks that fall short of those of the tables.
 	told  [modulePlaces]plan.Kernels
-	paces [modulePlaces][kernel.PeakCount]kernel.Pace
+	paces [modulePlaces][peakPlaces]kernel.Pace
 
 	formula bool // collectives take that of the network
 
@@ -71,7 +71,7 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, engine bool, phas
 	k.differ = k.slower || k.library != [modulePlaces]kernel.Timing{} || k.told != [modulePlaces]plan.Kernels{}
 	k.formula = s.Networks[0].Formula
 	outside := &s.Networks[min(1, len(s.Networks)-1)]
-	paces := [kernel.PeakCount]kernel.Pace{
+	paces := [peakPlaces]kernel.Pace{
 		kernel.MemoryPeak:    {Byte: perByte},
 		kernel.AttentionPeak: pace(prec.AttentionType),
 		kernel.LinkPeak:      {Byte: 1 / (s.Networks[0].Bandwidth * bytesPerGB), Far: 1 / (outside.Bandwidth * bytesPerGB)},
@@ -199,23 +199,6 @@ func (k *kernels) timing(m model.Module, u kernel.Use) (kernel.Timing, *kernel.B
 	return k.bound[m].For(u)
 }
 
-// seconds is the time of an operator as its kernel takes it: the first that is calibrated; false where none is.
-func (k *kernels) seconds(o *op.Op) (float64, bool) {
-	m := o.Module % modulePlaces
-	for i := range o.Kernels {
-		t, b := k.timing(m, o.Kernels[i])
-		if t == nil {
-			continue
-		}
-		seconds := t.Seconds(&k.paces[m][b.Peak], &o.Shape)
-		if k.differ {
-			seconds = k.differing(seconds, o, o.Kernels[i])
-		}
-		return seconds, true
-	}
-	return 0, false
-}
-
 // differing is the time of an operator here whose kernel takes so long at the peaks as it was measured.
 func (k *kernels) differing(seconds float64, o *op.Op, u kernel.Use) float64 {
 	if k.library[o.Module%modulePlaces] != nil {
@@ -287,7 +270,7 @@ func (k *kernels) sending(o *op.Op, nodes int) (kernel.Timing, *kernel.Binding) 
 
 // sent is the time of the message that is being priced, by the kernel of a communication operator.
 func (k *kernels) sent(timing kernel.Timing, b *kernel.Binding, o *op.Op) float64 {
-	t := timing.Seconds(&k.paces[0][b.Peak], &k.message)
+	t := timing.Seconds(&k.paces[0][b.Peak%peakPlaces], &k.message)
 	if k.slower {
 		t = k.here(t, o.Kernels[0])
 	}

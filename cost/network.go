@@ -52,15 +52,16 @@ func (w *way) place() uint8 {
 
 // route is Net.Route, remembered where it does not depend on the message.
 func (n *network) route(c hardware.Collective, m hardware.Members, message float64) *knownRoute {
-	return n.find(way{int32(m.Group), int32(m.Span), int32(m.World), n.state, c, false}, message)
+	return n.find(way{group: int32(m.Group), span: int32(m.Span), world: int32(m.World), c: c}, message)
 }
 
 // outside is Net.Outside, remembered likewise.
 func (n *network) outside(c hardware.Collective, m hardware.Members, message float64) *knownRoute {
-	return n.find(way{int32(m.Group), int32(m.Span), int32(m.World), n.state, c, true}, message)
+	return n.find(way{group: int32(m.Group), span: int32(m.Span), world: int32(m.World), c: c, outside: true}, message)
 }
 
 func (n *network) find(w way, message float64) *knownRoute {
+	w.state = n.state
 	known := &n.routes[w.place()]
 	switch {
 	case !n.flat:

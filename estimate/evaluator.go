@@ -321,13 +321,14 @@ func (e *Evaluator) pass(pricer *cost.Pricer, s *workspace, overlap plan.Overlap
 
 // communicating prices the collectives of a list, and returns all of its operators.
 func (e *Evaluator) communicating(pricer *cost.Pricer, s *workspace, recorded bool, out *schedule.Pass) []op.Op {
-	ops := s.list.All()
-	out.Ops, out.Comms, out.Busy, out.Overlap = ops, s.list.Comms(), s.busy[:len(ops)], plan.NoOverlap
-	for _, i := range out.Comms {
-		if e.rules.Silent(&ops[i]) && !recorded {
-			out.Busy[i] = cost.Busy{}
+	ops, comms := s.list.All(), s.list.Comms()
+	busy := s.busy[:len(ops)]
+	out.Ops, out.Comms, out.Busy, out.Overlap = ops, comms, busy, plan.NoOverlap
+	for _, i := range comms {
+		if o := &ops[i]; !recorded && e.rules.Silent(o) {
+			busy[i] = cost.Busy{}
 		} else {
-			out.Busy[i] = pricer.Communicate(&ops[i])
+			busy[i] = pricer.Communicate(o)
 		}
 	}
 	return ops

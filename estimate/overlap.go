@@ -1,6 +1,8 @@
 package estimate
 
 import (
+	"slices"
+
 	"throughline/cost"
 	"throughline/op"
 	"throughline/plan"
@@ -45,9 +47,10 @@ func (e *Evaluator) blocks(pricer *cost.Pricer, overlap plan.Overlap, out *sched
 	out.Computing = 0
 	left := 1.0 // of the units, that products have at all times
 	if overlap == plan.TwoBatch {
-		for _, j := range out.Comms {
+		for _, j := range slices.Backward(out.Comms) { // exchanges are alike, and among the last
 			if o := &out.Ops[j]; o.Exchanges() {
 				_, left = pricer.Contended(o)
+				break
 			}
 		}
 	}

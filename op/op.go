@@ -118,10 +118,11 @@ func (l *List) AppendRuns(out []Run) []Run {
 	from := 0
 	for _, bound := range l.bound[:l.bounds] {
 		to := int(bound)
-		r := Run{From: from, To: to, Block: l.BlockOf(from), Layers: int(l.ops[from].Repeat)}
+		out = append(out, Run{})
+		r := &out[len(out)-1] // not copied: that would wait for what was just written
+		r.From, r.To, r.Block, r.Layers = from, to, l.BlockOf(from), int(l.ops[from].Repeat)
 		// Of the feed-forward blocks the dense one comes first.
 		r.Leading = l.leading && r.Block == MLPBlock && from == l.end[AttentionBlock] && to < l.n
-		out = append(out, r)
 		from = to
 	}
 	return out

@@ -195,14 +195,15 @@ func (l *Leg) close() {
 // computed since the last exchange.
 func (s *lanes) equal(p *Pass, o *order, sum *Leg) {
 	left := o.depth - 1 - o.layer
-	var legs [int(op.BlockCount) * (len(Block{}.Legs) - 1)]Leg
-	n, since := 0, *sum
+	var legs [1 + int(op.BlockCount)*(len(Block{}.Legs)-1)]Leg // and what follows the last exchange
+	n, since := 0, &legs[0]
+	*since = *sum
 	for b := range op.BlockCount {
 		block := &p.Blocks[o.other[b]]
 		for j := range block.Legs[:block.Count] {
 			if since.join(&block.Legs[j]) {
-				legs[n], since = since, Leg{}
 				n++
+				since = &legs[n]
 			}
 		}
 	}

@@ -231,16 +231,23 @@ func TestLaws(t *testing.T) {
 	}))
 }
 
-// TestSpread checks that the weights of fitting give the time of evaluation.
+// TestSpread checks that the weights of fitting give the time of evaluation, in one to three dimensions.
 func TestSpread(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := Work{3: 2, 5: 1, 6: 1}
-		s := drawSurface(t, "surface", 3, w)
+		dims := rapid.IntRange(1, 3).Draw(t, "dimensions")
+		w := [...]Work{{1: 1}, {3: 1}, {3: 2, 5: 1, 6: 1}}[dims-1]
+		s := drawSurface(t, "surface", dims, w)
 		g, err := newGrid(&s, w)
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, y, z := size(t, "x"), size(t, "y"), size(t, "z")
+		x, y, z := size(t, "x"), 1.0, 1.0
+		if dims > 1 {
+			y = size(t, "y")
+		}
+		if dims > 2 {
+			z = size(t, "z")
+		}
 		nodes, weights := s.Spread(&w, x, y, z, nil, nil)
 		sum := 0.0
 		for i, n := range nodes {

@@ -65,8 +65,11 @@ type Work [8]float64
 
 // At is the quantity at a point.
 func (w *Work) At(x, y, z float64) float64 {
-	return w[0] + w[1]*x + y*(w[2]+w[3]*x) + z*(w[4]+w[5]*x+y*(w[6]+w[7]*x))
+	return w.plane(x, y) + z*(w[4]+w[5]*x+y*(w[6]+w[7]*x))
 }
+
+// plane is the same where it does not depend on z.
+func (w *Work) plane(x, y float64) float64 { return w[0] + w[1]*x + y*(w[2]+w[3]*x) }
 
 // grows says along which axes time grows in proportion beyond the last node, and falls in proportion before the first.
 func (w *Work) grows() (above, below [3]bool) {
@@ -85,14 +88,16 @@ func (w *Work) grows() (above, below [3]bool) {
 	return above, below
 }
 
-// axis finds the cell of a coordinate.
+// axis finds the cell of a coordinate. What every search needs comes first, so that it lies together.
 type axis struct {
-	nodes  []float64      // inner ones, where cells meet
 	lo, hi float64        // between which the cells hold
-	span   [2]float64     // the first and the last node
-	low    int            // the exponent of lo
+	low    uint64         // the octave of lo
 	stride int            // between cells that are neighbours
-	first  [octaves]uint8 // by exponent above low: the cell to start looking in
+	first  [octaves]uint8 // by octave above low: the cell to start looking in
+	whole  bool           // that is the one: all cells meet at powers of two
+
+	nodes []float64  // inner ones, where cells meet
+	span  [2]float64 // the first and the last node
 	// Time is in proportion beyond the last node, and before the first.
 	above, below bool
 }
@@ -100,25 +105,32 @@ type axis struct {
 const octaves = 64
 
 func newAxis(nodes []float64, stride int) axis {
-	a := axis{lo: nodes[0], hi: nodes[len(nodes)-1], low: exponent(nodes[0]), stride: stride}
+	a := axis{lo: nodes[0], hi: nodes[len(nodes)-1], low: octave(nodes[0]), stride: stride, whole: true}
 	a.span = [2]float64{a.lo, a.hi}
 	if len(nodes) > 2 {
 		a.nodes = nodes[1 : len(nodes)-1]
 	}
+	for _, x := range a.nodes {
+		a.whole = a.whole && x == powerOfTwo(octave(x))
+	}
 	for e := range a.first {
-		for int(a.first[e]) < len(a.nodes) && a.nodes[a.first[e]] <= math.Ldexp(1, a.low+e) {
+		for int(a.first[e]) < len(a.nodes) && a.nodes[a.first[e]] <= powerOfTwo(a.low+uint64(e)) {
 			a.first[e]++
 		}
 	}
 	return a
 }
 
-func exponent(x float64) int { return int(math.Float64bits(x)>>52&0x7ff) - 1023 }
+// octave is the exponent of a number that is not negative, as its bits have it: from the power of two that powerOfTwo is, to
+// before the next.
+func octave(x float64) uint64 { return math.Float64bits(x) >> 52 }
+
+func powerOfTwo(octave uint64) float64 { return math.Ldexp(1, int(octave)-1023) }
 
 // find is the place of the cell that holds a coordinate on the axis.
 func (a *axis) find(x float64) int {
-	c := int(a.first[uint(exponent(x)-a.low)%octaves])
-	for c < len(a.nodes) && x >= a.nodes[c] {
+	c := int(a.first[(octave(x)-a.low)%octaves])
+	for !a.whole && c < len(a.nodes) && x >= a.nodes[c] {
 		c++
 	}
 	return c * a.stride
@@ -166,8 +178,8 @@ type Point struct{ X, Y, Z float64 }
 type grid struct {
 	axes  [3]axis
 	cells []Work
-	// line: time depends on the first coordinate alone.
-	line bool
+	// line: time depends on the first coordinate alone; plane: on the first two.
+	line, plane bool
 }
 
 // newGrid prepares a surface.
@@ -185,7 +197,7 @@ func newGrid(s *Surface, work Work) (grid, error) {
 		if n > 1<<8 {
 			return grid{}, fmt.Errorf("an axis of %d nodes", n)
 		}
-		if exponent(nodes[i][n-1])-exponent(nodes[i][0]) >= octaves {
+		if octave(nodes[i][n-1])-octave(nodes[i][0]) >= octaves {
 			return grid{}, fmt.Errorf("axis %d spans more than %d octaves", i, octaves)
 		}
 		g.axes[i] = newAxis(nodes[i], stride)
@@ -195,7 +207,8 @@ func newGrid(s *Surface, work Work) (grid, error) {
 		}
 		stride *= max(n-1, 1)
 	}
-	g.line = g.axes[1].idle() && g.axes[2].idle()
+	g.plane = g.axes[2].idle()
+	g.line = g.plane && g.axes[1].idle()
 	t := make([]float64, 0, len(s.Slowdown))
 	for _, x := range nodes[0] {
 		for _, y := range nodes[1] {
@@ -264,11 +277,19 @@ func (g *grid) at(p Point) float64 {
 		w := &g.cells[cell]
 		return w[0] + w[1]*p.X
 	}
-	b, c := &g.axes[1], &g.axes[2]
-	if p.Y < b.lo || p.Y > b.hi || p.Z < c.lo || p.Z > c.hi {
+	b := &g.axes[1]
+	if p.Y < b.lo || p.Y > b.hi {
 		return g.beyond(p)
 	}
-	return g.cells[cell+b.find(p.Y)+c.find(p.Z)].At(p.X, p.Y, p.Z)
+	cell += b.find(p.Y)
+	if g.plane {
+		return g.cells[cell].plane(p.X, p.Y)
+	}
+	c := &g.axes[2]
+	if p.Z < c.lo || p.Z > c.hi {
+		return g.beyond(p)
+	}
+	return g.cells[cell+c.find(p.Z)].At(p.X, p.Y, p.Z)
 }
 
 // beyond is the same outside the grid.
