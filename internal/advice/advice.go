@@ -96,6 +96,7 @@ type Side struct {
 	Step   estimate.Estimate
 	Detail *estimate.Detail
 	Held   float64 // bytes of a processor
+	Usable float64 // bytes that may be held
 }
 
 // Spare is the processors that no pool uses.
@@ -459,7 +460,7 @@ func (c *Candidate) look() error {
 		e.Evaluate(&q, &s.Step)
 		s.Detail = e.Detail(&q)
 		m := p.Memory(d, pool, n)
-		s.Held = m.Total()
+		s.Held, s.Usable = m.Total(), d.Usable(pool, &m)
 		c.Sides = append(c.Sides, s)
 	}
 	return nil

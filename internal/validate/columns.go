@@ -472,7 +472,12 @@ func (r run) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Le
 }
 
 // memoryOptions are the names that engines have for the share of the memory that they use.
-var memoryOptions = []string{"mem-fraction-static", "gpu-memory-utilization", "free_gpu_memory_fraction"}
+var memoryOptions = func() (out []string) {
+	for _, e := range engine.All() {
+		out = append(out, e.Scheduling.Memory.Option)
+	}
+	return out
+}()
 
 // exchangeOptions are the option of SGLang for how tokens come to their experts: none, which gathers them, deepep and others, which send
 // them. The second is what the prefill servers of two pools are told if it is not the same.
