@@ -144,8 +144,10 @@ func (a *Attention) find(name string, latent bool) (string, *AttentionBackend) {
 }
 
 // usual is what the engine takes on a chip unless it is told; empty: not known.
-func (a *Attention) usual(latent bool, s *hardware.System) string {
-	g := generation(s)
+func (a *Attention) usual(latent bool, s *hardware.System) string { return a.usualOf(latent, generation(s)) }
+
+// usualOf is what it takes on chips of a generation.
+func (a *Attention) usualOf(latent bool, g string) string {
 	for _, d := range a.Defaults {
 		if slices.Contains(d.Chips, anyChip) || g != "" && slices.Contains(d.Chips, g) {
 			if latent {
@@ -155,6 +157,12 @@ func (a *Attention) usual(latent bool, s *hardware.System) string {
 		}
 	}
 	return ""
+}
+
+// unasked reports whether kernels of a chip that nobody asks for are those of the backend that the engine takes by itself: they were
+// measured on that chip, or on one where it takes the same.
+func (a *Attention) unasked(latent bool, s *hardware.System) bool {
+	return s == nil || s.Kernels == nil || s.Has(s.Kernels) || a.usualOf(latent, generationOf(s.Kernels.System)) == a.usual(latent, s)
 }
 
 // asks is the software whose kernels a deployment asks for in a phase, on all of its chips: those of the backend that it is told, and
@@ -168,9 +176,11 @@ func (e *Engine) asks(d *deploy.Deployment, prefill bool) string {
 	name, b := e.Attention.find(told, latent)
 	asked := ""
 	for i := range d.Pools {
-		usual := e.Attention.usual(latent, d.Pools[i].System)
+		s := d.Pools[i].System
+		usual := e.Attention.usual(latent, s)
+		itself := told == "" || usual == name && e.Attention.unasked(latent, s)
 		of := b
-		if told == "" || usual == name {
+		if itself {
 			if usual == "" {
 				return ""
 			}
@@ -181,9 +191,9 @@ func (e *Engine) asks(d *deploy.Deployment, prefill bool) string {
 			return ""
 		}
 		this := strings.Join(of.kernels(prefill), "|")
-		if told == "" || usual == name {
+		if itself {
 			asked := kernel.Asked(kernel.IfMeasured + this)
-			if s := d.Pools[i].System; this == "" || s == nil || s.Kernels == nil || !s.Kernels.Differs(asked, prefill) {
+			if this == "" || s == nil || s.Kernels == nil || !s.Kernels.Differs(asked, prefill) {
 				return ""
 			}
 			this = string(asked)

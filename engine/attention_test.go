@@ -121,6 +121,11 @@ func TestAsks(t *testing.T) {
 		{"vllm", "B200", false, deploy.Told{Attention: "FLASH_ATTN"}, "fa3", "fa3"},
 		{"none", "B200", false, deploy.Told{Attention: "flashinfer"}, "flashinfer", "flashinfer"},
 		{"sglang@0.4", "B200", false, deploy.Told{}, "?flashinfer", "?flashinfer"},
+		{"sglang", "MI300X", false, deploy.Told{}, "", ""},
+		{"sglang", "MI300X", false, deploy.Told{Attention: "aiter"}, "aiter", "aiter"}, // its kernels are fa3 of an H200
+		{"vllm", "MI300X", false, deploy.Told{Attention: "aiter"}, "aiter", "aiter"},
+		{"vllm", "MI300X", false, deploy.Told{}, "", ""},
+		{"sglang", "RTX_4090", false, deploy.Told{Attention: "flashinfer"}, "", ""}, // those of an L40S, where it takes the same
 	} {
 		d := attending(t, c.chip, c.latent, c.told)
 		got := find(t, c.engine).Apply(d).Precision

@@ -227,7 +227,7 @@ func (a *adviser) compare() {
 		}
 	}
 	kept, left := serving.Measured(runs)
-	if a.left = left; len(left) == 0 {
+	if a.left = append(serving.Untold(a.o.Engines, &d), left...); len(left) == 0 {
 		return
 	}
 	a.o.Engines = slices.DeleteFunc(slices.Clone(a.o.Engines), func(e *engine.Engine) bool {

@@ -196,6 +196,9 @@ func (o *opened) run(p *question.Question, choice []*engine.Engine, d deploy.Dep
 		return &document.Error{Problems: []document.Problem{{Path: "engine", Message: err.Error()}}}
 	}
 	runs, left := serving.Measured(runs)
+	if out.Remark == "" {
+		left = append(serving.Untold(choice, &d), left...)
+	}
 	if len(left) > 0 {
 		out.Remark = strings.Join(left, "; ")
 	}
