@@ -144,7 +144,9 @@ func (a *Attention) find(name string, latent bool) (string, *AttentionBackend) {
 }
 
 // usual is what the engine takes on a chip unless it is told; empty: not known.
-func (a *Attention) usual(latent bool, s *hardware.System) string { return a.usualOf(latent, generation(s)) }
+func (a *Attention) usual(latent bool, s *hardware.System) string {
+	return a.usualOf(latent, generation(s))
+}
 
 // usualOf is what it takes on chips of a generation.
 func (a *Attention) usualOf(latent bool, g string) string {
@@ -276,6 +278,14 @@ func (e *Engine) Knows(t *deploy.Told, s *hardware.System) error {
 
 // ProductsOption is the option for the kernels of products of blocks, which SGLang has.
 const ProductsOption = "fp8-gemm-backend"
+
+// ProductNames are those kernels of all engines.
+func ProductNames() (out []string) {
+	for _, e := range engines {
+		out = append(out, slices.Sorted(maps.Keys(e.Products))...)
+	}
+	return out
+}
 
 // knowsProducts says why a server of the engine does not take the kernels of products that it is told on a chip, or why they have no price.
 func (e *Engine) knowsProducts(name string, s *hardware.System) error {

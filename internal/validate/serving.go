@@ -21,6 +21,7 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/question"
 	"throughline/model"
+	"throughline/number"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/serving"
@@ -306,7 +307,7 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	if n.Input < 1 || n.Output < 1 {
 		r.note(fmt.Errorf("isl %q and osl %q must be positive", get("isl"), get("osl")))
 	}
-	files := servingFiles{get("model_path"), cmp.Or(p.asked.System, get("system")), question.Formats{Weights: cells.weights(), Cache: get("kv_cache")}}
+	files := servingFiles{get("model_path"), cmp.Or(p.asked.System, get("system")), question.Formats{Weights: cells.weights(), Cache: document.Spelled(get("kv_cache"), number.Words())}}
 	l, err := p.load(files)
 	r.note(err)
 	clients := r.whole("concurrency", 0)
@@ -646,7 +647,7 @@ func (r *reader) pool(prefix string, l *question.Loaded) deploy.Pool {
 	p.Redundant = r.whole(prefix+"redundant_experts", 0)
 	if name := r.get(prefix + "overlap"); name != "" {
 		var ok bool
-		if p.Overlap, ok = plan.FindOverlap(name); !ok {
+		if p.Overlap, ok = plan.FindOverlap(document.Spelled(name, plan.OverlapNames())); !ok {
 			r.note(fmt.Errorf("%soverlap: %s", prefix, document.NotOneOf(name, plan.OverlapNames())))
 		}
 	}
