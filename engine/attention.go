@@ -54,35 +54,12 @@ type AttentionThen struct {
 // anyChip stands for all generations, and for chips of none that is known.
 const anyChip = "any"
 
-// chips are the generations of chips, by which engines choose.
-var chips = func() (out struct {
-	Generations map[string][]string `json:"generations" required:"true"`
-	Source      string              `json:"source" required:"true" nonempty:"true"`
-}) {
-	read("data/attention/chips.json", &out)
-	return out
-}()
-
-// generation of a chip, empty where it is not known: by its name, or that of the chip on which its kernels were measured, if it is that one
-// under another name.
+// generation of a chip, empty where it is not known.
 func generation(s *hardware.System) string {
 	if s == nil {
 		return ""
 	}
-	if g := generationOf(s.Name); g != "" || s.Kernels == nil || !s.Has(s.Kernels) {
-		return g
-	}
-	return generationOf(s.Kernels.System)
-}
-
-// generationOf is that of a chip of a name.
-func generationOf(name string) string {
-	for _, g := range slices.Sorted(maps.Keys(chips.Generations)) {
-		if slices.Contains(chips.Generations[g], name) {
-			return g
-		}
-	}
-	return ""
+	return s.Generation
 }
 
 // readAttention is the backends of an engine.
@@ -164,7 +141,7 @@ func (a *Attention) usualOf(latent bool, g string) string {
 // unasked reports whether kernels of a chip that nobody asks for are those of the backend that the engine takes by itself: they were
 // measured on that chip, or on one where it takes the same.
 func (a *Attention) unasked(latent bool, s *hardware.System) bool {
-	return s == nil || s.Kernels == nil || s.Has(s.Kernels) || a.usualOf(latent, generationOf(s.Kernels.System)) == a.usual(latent, s)
+	return s == nil || s.Kernels == nil || s.Has(s.Kernels) || a.usualOf(latent, hardware.GenerationOf(s.Kernels.System)) == a.usual(latent, s)
 }
 
 // asks is the software whose kernels a deployment asks for in a phase, on all of its chips: those of the backend that it is told, and
