@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"sort"
@@ -78,8 +77,13 @@ func (d *Deployment) Usable(pool *Pool, m *estimate.Memory) float64 {
 	return m.WithoutCache() + d.CacheBytes(pool, m)
 }
 
+// NoRoom is why a server does not start: one request does not fit.
+type NoRoom struct{ why string }
+
+func (n *NoRoom) Error() string { return n.why }
+
 // NoRoom says why a server does not start that holds so much with one request, and what would let it.
-func (d *Deployment) NoRoom(pool *Pool, m *estimate.Memory) error {
+func (d *Deployment) NoRoom(pool *Pool, m *estimate.Memory) *NoRoom {
 	plain := func(bytes float64) string { return number.Plain(bytes/estimate.GiB, 4) }
 	why := fmt.Sprintf("one request does not fit: weights, working space and its cache need %s GiB of the %s GiB of %s", plain(m.Total()), number.Plain(pool.System.Memory.GiB, 4), pool.System.Name)
 	if rule := &d.Engine.Memory; rule.Counts == "" {
@@ -90,7 +94,7 @@ func (d *Deployment) NoRoom(pool *Pool, m *estimate.Memory) error {
 	if lets := d.Lets(pool, m); lets != "" {
 		why += "; with " + lets + " it does"
 	}
-	return errors.New(why)
+	return &NoRoom{why}
 }
 
 // Lets is the least share of the memory with which a server holds so much, in the words of its engine; empty: none does, or it needs

@@ -1,6 +1,9 @@
 package explain
 
 import (
+	"errors"
+	"math"
+
 	"throughline/deploy"
 	"throughline/estimate"
 	"throughline/hardware"
@@ -56,13 +59,15 @@ func (c *subject) see(d *deploy.Deployment, out *figures) error {
 	if d.Clients() != c.answer.Served.Clients() {
 		load.Clients = d.Clients() // another batch
 	}
+	out.free = p.Free(d, load.Lengths)
 	seen, err := p.Predict(d, load)
-	if err != nil {
-		return err
+	var full *deploy.NoRoom
+	if errors.As(err, &full) {
+		out.ttft, out.tpot, out.tokens = math.Inf(1), math.Inf(1), 0
+		return nil
 	}
-	out.ttft, out.tpot = seen.TTFT, seen.TPOT
-	out.tokens, out.free = seen.Requests*float64(load.Lengths.Output), p.Free(d, load.Lengths)
-	return nil
+	out.ttft, out.tpot, out.tokens = seen.TTFT, seen.TPOT, seen.Requests*float64(load.Lengths.Output)
+	return err
 }
 
 // sizedClients is the times that clients see at another batch of the pool that decodes.
