@@ -69,12 +69,13 @@ func (d *Deployment) CacheBytes(pool *Pool, m *estimate.Memory) float64 {
 	return v.cache(d.Assume.MemoryFraction)
 }
 
-// Usable is the bytes of a processor that may be full where it holds so much besides the cache.
+// Usable is the bytes of a processor that may be full where it holds so much besides the cache: what the server takes, of what there is.
 func (d *Deployment) Usable(pool *Pool, m *estimate.Memory) float64 {
 	if d.Engine.Memory.Counts == "" {
 		return d.Assume.Usable(pool.System.Memory.GiB)
 	}
-	return m.WithoutCache() + d.CacheBytes(pool, m)
+	v := d.divide(pool, m)
+	return m.WithoutCache() + min(v.cache(d.Assume.MemoryFraction), v.left())
 }
 
 // NoRoom is why a server does not start: one request does not fit.
@@ -106,6 +107,9 @@ func (d *Deployment) Lets(pool *Pool, m *estimate.Memory) string {
 	}
 	const most = 999 // shares have three decimals
 	v := d.divide(pool, m)
+	if v.left() < m.Cache {
+		return ""
+	}
 	at := sort.Search(most, func(i int) bool { return v.cache(float64(i)/(most+1)) >= m.Cache })
 	share := float64(at) / (most + 1)
 	if at == most || share <= d.Assume.MemoryFraction {
@@ -132,11 +136,14 @@ func (d *Deployment) divide(pool *Pool, m *estimate.Memory) division {
 	return division{rule.Counts, gib * estimate.GiB, (gib - taken) * estimate.GiB, weights, max(m.WithoutCache()-weights, logits)}
 }
 
+// left is what there is for a cache beside weights and steps, whatever the share.
+func (v *division) left() float64 { return v.free - v.weights - v.working }
+
 // cache is what a server has for its cache that is told a share.
 func (v *division) cache(share float64) float64 {
 	switch v.counts {
-	case "static": // steps come on top, and find no more than there is
-		return min(share*v.free, v.free-v.working) - v.weights
+	case "static": // steps come on top
+		return share*v.free - v.weights
 	case "free":
 		return share * (v.free - v.weights - v.working)
 	}
