@@ -17,7 +17,7 @@ type Fit struct {
 	Decode  float64 // scale of the time that sequences which decode keep the processors busy; 0 for 1
 	Prefill float64 // and of the time that prompts add; 0 for 1
 	// First is the seconds before a request is scheduled, on top of those of the engine, which it may take away. Wave is those
-	// that the first requests of all clients wait besides: of a server that has not computed several prompts together before.
+	// that the first requests of all clients wait besides, on top of those of the engine (Cold): of a server that has just started.
 	First, Wave float64
 }
 
@@ -74,7 +74,7 @@ func (f *Fit) String() string {
 	decode, prefill := f.Scales()
 	out := fmt.Sprintf("fitted to %s: decode ×%s, prompts ×%s, first token %+.0f ms", f.Source, number.Plain(decode, 4), number.Plain(prefill, 4), 1e3*f.First)
 	if f.Wave != 0 {
-		out += fmt.Sprintf(", first wave %+.0f ms", 1e3*f.Wave)
+		out += fmt.Sprintf(", first wave of a server that has just started %+.0f ms", 1e3*f.Wave)
 	}
 	return out
 }

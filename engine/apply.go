@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"throughline/deploy"
 	"throughline/hardware"
@@ -25,7 +26,7 @@ const Any = "any"
 
 // Choices are the engines of a name: all of them for any, which an empty name stands for too.
 func Choices(name string) ([]*Engine, error) {
-	if name == "" || name == Any {
+	if name == "" || strings.EqualFold(name, Any) {
 		return All(), nil
 	}
 	e, err := Find(name)

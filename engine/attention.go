@@ -54,35 +54,12 @@ type AttentionThen struct {
 // anyChip stands for all generations, and for chips of none that is known.
 const anyChip = "any"
 
-// chips are the generations of chips, by which engines choose.
-var chips = func() (out struct {
-	Generations map[string][]string `json:"generations" required:"true"`
-	Source      string              `json:"source" required:"true" nonempty:"true"`
-}) {
-	read("data/attention/chips.json", &out)
-	return out
-}()
-
-// generation of a chip, empty where it is not known: by its name, or that of the chip on which its kernels were measured, if it is that one
-// under another name.
+// generation of a chip, empty where it is not known.
 func generation(s *hardware.System) string {
 	if s == nil {
 		return ""
 	}
-	if g := generationOf(s.Name); g != "" || s.Kernels == nil || !s.Has(s.Kernels) {
-		return g
-	}
-	return generationOf(s.Kernels.System)
-}
-
-// generationOf is that of a chip of a name.
-func generationOf(name string) string {
-	for _, g := range slices.Sorted(maps.Keys(chips.Generations)) {
-		if slices.Contains(chips.Generations[g], name) {
-			return g
-		}
-	}
-	return ""
+	return s.Generation
 }
 
 // readAttention is the backends of an engine.
@@ -145,7 +122,11 @@ func (a *Attention) find(name string, latent bool) (string, *AttentionBackend) {
 
 // usual is what the engine takes on a chip unless it is told; empty: not known.
 func (a *Attention) usual(latent bool, s *hardware.System) string {
-	g := generation(s)
+	return a.usualOf(latent, generation(s))
+}
+
+// usualOf is what it takes on chips of a generation.
+func (a *Attention) usualOf(latent bool, g string) string {
 	for _, d := range a.Defaults {
 		if slices.Contains(d.Chips, anyChip) || g != "" && slices.Contains(d.Chips, g) {
 			if latent {
@@ -155,6 +136,12 @@ func (a *Attention) usual(latent bool, s *hardware.System) string {
 		}
 	}
 	return ""
+}
+
+// unasked reports whether kernels of a chip that nobody asks for are those of the backend that the engine takes by itself: they were
+// measured on that chip, or on one where it takes the same.
+func (a *Attention) unasked(latent bool, s *hardware.System) bool {
+	return s == nil || s.Kernels == nil || s.Has(s.Kernels) || a.usualOf(latent, hardware.GenerationOf(s.Kernels.System)) == a.usual(latent, s)
 }
 
 // asks is the software whose kernels a deployment asks for in a phase, on all of its chips: those of the backend that it is told, and
@@ -168,9 +155,11 @@ func (e *Engine) asks(d *deploy.Deployment, prefill bool) string {
 	name, b := e.Attention.find(told, latent)
 	asked := ""
 	for i := range d.Pools {
-		usual := e.Attention.usual(latent, d.Pools[i].System)
+		s := d.Pools[i].System
+		usual := e.Attention.usual(latent, s)
+		itself := told == "" || usual == name && e.Attention.unasked(latent, s)
 		of := b
-		if told == "" || usual == name {
+		if itself {
 			if usual == "" {
 				return ""
 			}
@@ -181,9 +170,9 @@ func (e *Engine) asks(d *deploy.Deployment, prefill bool) string {
 			return ""
 		}
 		this := strings.Join(of.kernels(prefill), "|")
-		if told == "" || usual == name {
+		if itself {
 			asked := kernel.Asked(kernel.IfMeasured + this)
-			if s := d.Pools[i].System; this == "" || s == nil || s.Kernels == nil || !s.Kernels.Differs(asked, prefill) {
+			if this == "" || s == nil || s.Kernels == nil || !s.Kernels.Differs(asked, prefill) {
 				return ""
 			}
 			this = string(asked)
@@ -266,6 +255,14 @@ func (e *Engine) Knows(t *deploy.Told, s *hardware.System) error {
 
 // ProductsOption is the option for the kernels of products of blocks, which SGLang has.
 const ProductsOption = "fp8-gemm-backend"
+
+// ProductNames are those kernels of all engines.
+func ProductNames() (out []string) {
+	for _, e := range engines {
+		out = append(out, slices.Sorted(maps.Keys(e.Products))...)
+	}
+	return out
+}
 
 // knowsProducts says why a server of the engine does not take the kernels of products that it is told on a chip, or why they have no price.
 func (e *Engine) knowsProducts(name string, s *hardware.System) error {

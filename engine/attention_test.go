@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,17 +13,12 @@ import (
 	"throughline/model"
 )
 
-// TestAttentionData: defaults are backends that run such attention there, generations are of built-in chips, each in one, and no
+// TestAttentionData: defaults are backends that run such attention there, generations are those of built-in chips, and no
 // backend is without a kind of attention.
 func TestAttentionData(t *testing.T) {
-	known, seen := append(slices.Collect(maps.Keys(chips.Generations)), anyChip), map[string]bool{}
-	for g, names := range chips.Generations {
-		for _, name := range names {
-			if _, ok := hardware.Catalogue.Find(name); !ok || seen[name] {
-				t.Errorf("%s: no system %s, or in two generations", g, name)
-			}
-			seen[name] = true
-		}
+	known := []string{anyChip}
+	for _, name := range hardware.Catalogue.Names() {
+		known = append(known, on(t, name).Generation)
 	}
 	engines := append(All(), Generic)
 	for version := range find(t, "sglang").Attention.Earlier {
@@ -121,6 +117,11 @@ func TestAsks(t *testing.T) {
 		{"vllm", "B200", false, deploy.Told{Attention: "FLASH_ATTN"}, "fa3", "fa3"},
 		{"none", "B200", false, deploy.Told{Attention: "flashinfer"}, "flashinfer", "flashinfer"},
 		{"sglang@0.4", "B200", false, deploy.Told{}, "?flashinfer", "?flashinfer"},
+		{"sglang", "MI300X", false, deploy.Told{}, "", ""},
+		{"sglang", "MI300X", false, deploy.Told{Attention: "aiter"}, "aiter", "aiter"}, // its kernels are fa3 of an H200
+		{"vllm", "MI300X", false, deploy.Told{Attention: "aiter"}, "aiter", "aiter"},
+		{"vllm", "MI300X", false, deploy.Told{}, "", ""},
+		{"sglang", "RTX_4090", false, deploy.Told{Attention: "flashinfer"}, "", ""}, // those of an L40S, where it takes the same
 	} {
 		d := attending(t, c.chip, c.latent, c.told)
 		got := find(t, c.engine).Apply(d).Precision
@@ -246,17 +247,44 @@ func TestSectionsOfConfig(t *testing.T) {
 	}
 }
 
-// TestGenerationOfCopies: a chip is the same under another name; one with other peaks, or with the kernels of another, is not.
+// TestGenerationOfCopies: a copy of a chip's file under another name, or with other numbers, has the backends of that chip. A file that
+// does not say its generation has that of the built-in chip of its name, or of the one with the same peaks that its kernels are of.
 func TestGenerationOfCopies(t *testing.T) {
-	for name, want := range map[string]string{"H200": "Hopper", "B200": "Blackwell", "MI300X": "", "TPU_v5p": ""} {
-		s := *on(t, name)
-		s.Name = "copy"
-		if got := generation(&s); got != want {
-			t.Errorf("a copy of %s is of the generation %q, want %q", name, got, want)
+	says := regexp.MustCompile(`"generation": "[^"]*",`)
+	for name, want := range map[string]string{"H200": "Hopper", "B200": "Blackwell", "MI300X": "CDNA", "Ascend_910B": "Ascend", "TPU_v5p": ""} {
+		src, _ := hardware.Catalogue.Find(name)
+		read := func(change func(string) string) *hardware.System {
+			s, doc := hardware.Read("copy.json", []byte(change(string(src))))
+			if err := doc.Err(); err != nil {
+				t.Fatal(err)
+			}
+			return s
 		}
-		s.Memory.GBps *= 2
-		if got := generation(&s); got != "" {
-			t.Errorf("%s with twice the bandwidth is of the generation %q", name, got)
+		renamed := func(text string) string { return strings.Replace(text, `"name": "`+name+`"`, `"name": "copy"`, 1) }
+		edited := func(text string) string { return strings.Replace(renamed(text), `"GBps": `, `"GBps": 1`, 1) }
+		silent := func(text string) string { return says.ReplaceAllString(text, "") }
+		was := on(t, name)
+		for what, s := range map[string]*hardware.System{"renamed": read(renamed), "edited": read(edited), "silent": read(silent)} {
+			if s.Generation != want || what == "edited" && s.Memory.GBps == was.Memory.GBps {
+				t.Errorf("%s %s is of the generation %q, want %q", name, what, s.Generation, want)
+			}
+			for _, e := range All() {
+				for _, latent := range []bool{false, true} {
+					if got, own := e.Attention.usual(latent, s), e.Attention.usual(latent, was); got != own {
+						t.Errorf("%s: %s on %s %s, %s on the original", e.Name, got, name, what, own)
+					}
+				}
+			}
+		}
+		kept := want
+		if was.Kernels == nil || !was.Has(was.Kernels) {
+			kept = ""
+		}
+		if s := read(func(text string) string { return silent(renamed(text)) }); s.Generation != kept {
+			t.Errorf("%s under another name, which does not say its generation: %q, want %q", name, s.Generation, kept)
+		}
+		if s := read(func(text string) string { return silent(edited(text)) }); s.Generation != "" {
+			t.Errorf("%s with other peaks under another name, which does not say its generation: %q", name, s.Generation)
 		}
 	}
 }

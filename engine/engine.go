@@ -235,11 +235,11 @@ func Find(name string) (*Engine, error) {
 		return e.earlier(version)
 	}
 	names := []string{Any}
-	if name == Generic.Name {
+	if strings.EqualFold(name, Generic.Name) {
 		return Generic, nil
 	}
 	for _, e := range engines {
-		if e.Name == name || slices.Contains(e.Aliases, name) {
+		if slices.ContainsFunc(append([]string{e.Name}, e.Aliases...), func(own string) bool { return strings.EqualFold(own, name) }) {
 			return e, nil
 		}
 		names = append(append(names, e.Name), e.Aliases...)

@@ -441,12 +441,12 @@ func BenchmarkRefuses(b *testing.B) {
 }
 
 func TestFind(t *testing.T) {
-	for name, want := range map[string]string{"sglang": "sglang", "tensorrt-llm": "trtllm", "trt-llm": "trtllm", "vllm": "vllm"} {
+	for name, want := range map[string]string{"sglang": "sglang", "tensorrt-llm": "trtllm", "trt-llm": "trtllm", "vllm": "vllm", "SGLang": "sglang", "TensorRT-LLM": "trtllm", "None": "none"} {
 		if got := find(t, name).Name; got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
 	}
-	for name, want := range map[string]string{"vlm": `did you mean "vllm"?`, "SGLang": `did you mean "sglang"?`, "ollama": "there are sglang, vllm, trtllm"} {
+	for name, want := range map[string]string{"vlm": `did you mean "vllm"?`, "ollama": "there are sglang, vllm, trtllm"} {
 		if _, err := Find(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}

@@ -50,6 +50,7 @@ type File struct {
 	Name        string                `json:"name" aka:"model,system" required:"true" nonempty:"true" doc:"name of the system, as printed in results"`
 	Type        string                `json:"type" doc:"family of the hardware; \"sow\" hides collectives behind computation (collective_overlap 1)"`
 	Maker       string                `json:"maker" doc:"maker of the chip; engines that run on chips of some makers only refuse those of others; absent: they run"`
+	Generation  string                `json:"generation" enum:"Ampere,Ada,Hopper,Blackwell,Blackwell RTX,CDNA,Ascend" doc:"generation of the chip, by which engines choose kernels of attention and of products; absent: that of the built-in system of this name, or of the one that its kernels were measured on if it has the same peaks, else not known"`
 	Matrix      map[string]matrixFile `json:"matrix" required:"true" nonempty:"true" keys:"float4,int4,float8,int8,float16,bfloat16,float32" doc:"matrix unit, by number type"`
 	Vector      map[string]vectorFile `json:"vector" required:"true" nonempty:"true" keys:"float4,int4,float8,int8,float16,bfloat16,float32" doc:"vector unit, by number type"`
 	Mem1        memoryFile            `json:"mem1" required:"true" doc:"device memory"`

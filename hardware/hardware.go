@@ -10,15 +10,17 @@ import (
 
 // System is one kind of processor together with the networks between many of them.
 type System struct {
-	Name     string
-	Type     string
-	Maker    string                  // empty: not said
-	Matrix   map[string]MatrixEngine // by number type: float4, float8, …
-	Vector   map[string]VectorEngine
-	Memory   Memory
-	Memory2  *SecondMemory // nil: the chip has one tier
-	Mode     ProcessingMode
-	Networks []Network // from the innermost level to the outermost
+	Name  string
+	Type  string
+	Maker string // empty: not said
+	// Generation is that of the chip, by which engines choose kernels; empty: not known.
+	Generation string
+	Matrix     map[string]MatrixEngine // by number type: float4, float8, …
+	Vector     map[string]VectorEngine
+	Memory     Memory
+	Memory2    *SecondMemory // nil: the chip has one tier
+	Mode       ProcessingMode
+	Networks   []Network // from the innermost level to the outermost
 	// ProcsPerNPU is how many processors make one card, for results per card.
 	ProcsPerNPU int
 	// CollectiveOverlap is the share of every collective that is hidden behind computation.

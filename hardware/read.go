@@ -1,8 +1,10 @@
 package hardware
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
+	"sync"
 
 	"throughline/internal/document"
 )
@@ -12,7 +14,7 @@ type reader struct{ doc *document.File }
 
 func (r reader) system(f *File) *System {
 	s := &System{
-		Name: f.Name, Type: f.Type, Maker: f.Maker, ProcsPerNPU: f.ProcsPerNPU, Kernels: f.Kernels.set, Borrowed: f.borrowed(),
+		Name: f.Name, Type: f.Type, Maker: f.Maker, Generation: f.Generation, ProcsPerNPU: f.ProcsPerNPU, Kernels: f.Kernels.set, Borrowed: f.borrowed(),
 		Matrix: make(map[string]MatrixEngine, len(f.Matrix)),
 		Vector: make(map[string]VectorEngine, len(f.Vector)),
 		Memory: Memory{
@@ -49,8 +51,37 @@ func (r reader) system(f *File) *System {
 		// On these wafers the published sample adds no time for collectives.
 		s.CollectiveOverlap = 1
 	}
+	if s.Generation == "" {
+		s.Generation = s.inherited()
+	}
 	return s
 }
+
+// inherited is the generation of the built-in system of the name or, if this is that one under another name, of which the kernels were
+// measured; empty: it is neither.
+func (s *System) inherited() string {
+	if g := GenerationOf(s.Name); g != "" || s.Kernels == nil || !s.Has(s.Kernels) {
+		return g
+	}
+	return GenerationOf(s.Kernels.System)
+}
+
+// GenerationOf is the generation of the built-in system of a name, empty where there is none.
+func GenerationOf(name string) string { return generations()[name] }
+
+// generations are those of the built-in systems.
+var generations = sync.OnceValue(func() map[string]string {
+	out := map[string]string{}
+	for _, name := range Catalogue.Names() {
+		src, _ := Catalogue.Find(name)
+		var f struct{ Name, Generation string }
+		if err := json.Unmarshal(src, &f); err != nil {
+			panic(fmt.Sprintf("the built-in system %s: %v", name, err)) // a test reads them all
+		}
+		out[f.Name] = f.Generation
+	}
+	return out
+})
 
 // nesting reports a network level that is no larger than the level inside it.
 func (r reader) nesting(i, inner, size int) {

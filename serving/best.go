@@ -42,6 +42,19 @@ func Runs(choice []*engine.Engine, d deploy.Deployment) ([]deploy.Deployment, er
 	return out, nil
 }
 
+// Untold says which engines of a choice are left out since they do not take what servers are told, and others do.
+func Untold(choice []*engine.Engine, d *deploy.Deployment) (left []string) {
+	for _, e := range choice {
+		if maker, told := e.Takes(d); len(told) > 0 {
+			left = append(left, fmt.Sprintf("%s is left out: %s", e.Name, strings.Join(append(maker, told...), "; ")))
+		}
+	}
+	if len(left) == len(choice) {
+		return nil // which is an error of its own
+	}
+	return left
+}
+
 // Measured are those of the deployments of several engines that can be compared: where the attention of some is priced by kernels that
 // were measured, others, in which another kernel stands in, would win or lose by that alone. It says which are left out, and why.
 func Measured(runs []deploy.Deployment) (out []deploy.Deployment, left []string) {

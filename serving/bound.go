@@ -221,32 +221,28 @@ func ladder(last int) func(yield func(int) bool) {
 
 // largest is the batch for which a pool has memory, as far as the engine runs so many; of a prefill pool 1, if any.
 func (p *Predictor) largest(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths) int {
-	q := *pool
-	usable, second := d.Assume.Usable(pool.System.Memory.GiB), 0.0
+	q, second := *pool, 0.0
 	if t := pool.System.Memory2; t != nil {
 		second = t.GiB * estimate.GiB
 	}
 	prompts := p.prompts(d, pool, n)
-	held := func(batch int) float64 {
+	over := func(batch int) float64 {
 		q.Plan.Batch = p.servers[op.Decode].batch(&q.Plan, float64(batch))
 		m := p.with(&prompts, &q, n)
-		if m.Second > second {
-			return max(m.Total(), usable) + m.Second - second
-		}
-		return m.Total()
+		return max(m.Total()-d.Usable(&q, &m), m.Second-second)
 	}
-	one := held(1)
+	one := over(1)
 	switch {
-	case one > usable:
+	case one > 0:
 		return 0
 	case pool.Role == deploy.Prefill:
 		return 1
 	}
-	return search.LastWithin(1, d.Engine.Sequences, usable, func(batch int) float64 {
+	return search.LastWithin(1, d.Engine.Sequences, 0, func(batch int) float64 {
 		if batch == 1 {
 			return one
 		}
-		return held(batch)
+		return over(batch)
 	})
 }
 

@@ -1,11 +1,7 @@
 package serving
 
 import (
-	"fmt"
-
 	"throughline/deploy"
-	"throughline/estimate"
-	"throughline/number"
 	"throughline/op"
 	"throughline/workload"
 )
@@ -18,26 +14,38 @@ func (p *Predictor) CacheTokens(d *deploy.Deployment, pool *deploy.Pool, n workl
 	if pool.Role == deploy.Prefill {
 		phase = op.Prefill
 	}
-	s := p.servers[phase]
 	q := *pool
-	q.Plan.Batch = s.batch(&q.Plan, 1)
+	q.Plan.Batch = p.servers[phase].batch(&q.Plan, 1)
 	m := p.Memory(d, &q, n)
-	tokens := float64(n.Final())
-	if phase == op.Prefill {
-		tokens = float64(n.Input * d.Engine.PerStep(n.Uncached())) // of the prompts of a step, which are counted there
+	one, tokens := float64(n.Final()), float64(n.Final())
+	if phase == op.Prefill { // its memory counts all prompts of a step
+		one, tokens = float64(n.Input), float64(n.Input*d.Engine.PerStep(n.Uncached()))
+	}
+	room := d.CacheBytes(&q, &m)
+	if alone := m.Cache * one / tokens; room < alone {
+		m.Cache = alone
+		return 0, d.NoRoom(&q, &m)
 	}
 	if m.Cache == 0 {
 		return 0, nil
 	}
-	if t := d.CacheBytes(&q, &m) / m.Cache * tokens; t >= tokens {
-		return t, nil
+	return room / m.Cache * tokens, nil
+}
+
+// Fit makes batches as small as what finds room at the full length of requests, and 1 at least.
+func (p *Predictor) Fit(d *deploy.Deployment, n workload.Lengths) {
+	for i := range d.Pools {
+		pool := &d.Pools[i]
+		most := p.largest(d, pool, n)
+		if pool.Role == deploy.Prefill {
+			tokens, err := p.CacheTokens(d, pool, n)
+			if err == nil && tokens == 0 {
+				continue // nothing is cached
+			}
+			most = int(tokens) / n.Input
+		}
+		pool.Plan.Batch.Size = max(1, min(pool.Plan.Batch.Size, most))
 	}
-	// Whoever starts such a server gives it all the memory there is.
-	if t := (s.all - m.WithoutCache()) / m.Cache * tokens; t >= tokens {
-		return t, nil
-	}
-	return 0, fmt.Errorf("a processor of %s has %s GiB; weights and working space need %s GiB, and the cache of one request %s GiB",
-		pool.System.Name, number.Plain(s.all/estimate.GiB, 4), number.Plain(m.WithoutCache()/estimate.GiB, 4), number.Plain(m.Cache/estimate.GiB, 4))
 }
 
 // Transfer is how long the cache of a prompt keeps the link between two pools busy, and what is left of that when its

@@ -11,7 +11,6 @@ import (
 	"throughline/deploy"
 	"throughline/estimate"
 	"throughline/hardware"
-	"throughline/number"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/workload"
@@ -82,9 +81,9 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 	decode := p.servers[op.Decode].steps(d, &pool.Plan, l.Lengths)
 	rules := d.Engine.Drafting(pool.Plan.Drafts)
 	prompts := p.prompts(d, pool, l.Lengths)
-	room := decode.Room(d, pool, &prompts, rules.ReservesOutput)
-	if room < 1 {
-		return Prediction{}, fmt.Errorf("the weights need %s GiB, more than a processor of %s has", number.Plain(decode.weights/estimate.GiB, 4), pool.System.Name)
+	room, err := decode.Room(d, pool, &prompts, rules.ReservesOutput)
+	if err != nil {
+		return Prediction{}, err
 	}
 	c := closed{
 		load: l, rules: rules, polls: float64(max(1, rules.PollSteps)), decode: decode, ranks: float64(pool.Ranks()), together: float64(d.Together(pool, l.Lengths)),
@@ -98,6 +97,9 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 	c.pipelines = float64(other.Ranks()) / c.stages
 	if !d.Split() {
 		return c.aggregated().known()
+	}
+	if _, err := p.CacheTokens(d, other, l.Lengths); err != nil {
+		return Prediction{}, err
 	}
 	prefill := p.servers[op.Prefill].steps(d, &other.Plan, l.Lengths)
 	kv, err := p.servers[op.Prefill].handover(d, l.Lengths)
@@ -174,11 +176,21 @@ func (p *Predictor) Held(d *deploy.Deployment, n workload.Lengths) float64 {
 	return held
 }
 
+// Free is the bytes that the fullest processor of the deployment may still take; less than 0: it does not hold all.
+func (p *Predictor) Free(d *deploy.Deployment, n workload.Lengths) float64 {
+	free := math.Inf(1)
+	for i := range d.Pools {
+		pool := &d.Pools[i]
+		m := p.Memory(d, pool, n)
+		free = min(free, d.Usable(pool, &m)-m.Total())
+	}
+	return free
+}
+
 // server is the processors of a pool, prepared for both phases.
 type server struct {
 	system *hardware.System
 	moe    bool
-	all    float64 // bytes of memory
 	phases [op.PhaseCount]*estimate.Evaluator
 	// known is the steps of the plans that were asked for before, at the same lengths.
 	known   map[plan.Plan]*Steps
@@ -194,7 +206,7 @@ type server struct {
 
 func newServer(d *deploy.Deployment, sys *hardware.System) (*server, error) {
 	s := &server{
-		system: sys, moe: d.Model.IsMoE(), all: sys.Memory.GiB * estimate.GiB,
+		system: sys, moe: d.Model.IsMoE(),
 		known: map[plan.Plan]*Steps{}, layers: map[step]estimate.Layered{},
 	}
 	for phase := range op.PhaseCount {

@@ -2,6 +2,8 @@ package serving_test
 
 import (
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -95,11 +97,58 @@ func TestMoreClients(t *testing.T) {
 	}
 }
 
+// TestLessMemory: a processor with less memory never serves more. Where one request does not fit, the least share of the memory is
+// named with which it does, and a thousandth less is too little.
+func TestLessMemory(t *testing.T) {
+	load := workload.Load{Lengths: workload.Lengths{Input: 1024, Output: 1024}, Clients: 32}
+	named := regexp.MustCompile(`memory-fraction=([0-9.]+)`)
+	for _, name := range []string{"vllm", "sglang", "trtllm", "none"} {
+		last, shares := 0.0, 0
+		for gib := 34.0; gib < 50; gib += 0.5 { // 65.7 GiB of weights on two processors, in 8 bits
+			d := deployment(t, "Llama-3.1-70B", name, dense(2))
+			sys := *d.Pools[0].System
+			sys.Memory.GiB = gib
+			d.Pools[0].System = &sys
+			requests := func(share float64) (float64, error) {
+				assumed := *d.Assume
+				assumed.MemoryFraction = share
+				d := d
+				d.Assume = &assumed
+				p, err := serving.Predict(&d, load)
+				return p.Requests, err
+			}
+			got, err := requests(d.Assume.MemoryFraction)
+			if got < last || (err == nil) != (got > 0) {
+				t.Errorf("%s: %v requests/s with %v GiB, %v with half of one less; %v", name, got, gib, last, err)
+			}
+			last = got
+			if err == nil {
+				continue
+			}
+			m := named.FindStringSubmatch(err.Error())
+			if m == nil {
+				continue
+			}
+			shares++
+			share, _ := strconv.ParseFloat(m[1], 64)
+			if _, err := requests(share); err != nil {
+				t.Errorf("%s with %v GiB does not fit with %v: %v", name, gib, share, err)
+			}
+			if _, err := requests(share - 0.001); err == nil {
+				t.Errorf("%s with %v GiB fits with less than %v", name, gib, share)
+			}
+		}
+		if last == 0 || shares == 0 && (name == "vllm" || name == "sglang") { // with the others the share is of what weights leave, or has no name
+			t.Errorf("%s: %v requests/s with the most memory; %d shares are named", name, last, shares)
+		}
+	}
+}
+
 // TestRoom: what does not fit says so; what hardly fits has room for few.
 func TestRoom(t *testing.T) {
 	n := workload.Lengths{Input: 8192, Output: 1024}
 	d := deployment(t, "Llama-3.1-405B", "vllm", dense(1))
-	if _, err := serving.Predict(&d, workload.Load{Lengths: n, Clients: 1}); err == nil || !strings.Contains(err.Error(), "the weights need") {
+	if _, err := serving.Predict(&d, workload.Load{Lengths: n, Clients: 1}); err == nil || !strings.Contains(err.Error(), "one request does not fit: weights, working space and its cache need") {
 		t.Errorf("405 GB on one H200: %v", err)
 	}
 	d = deployment(t, "Llama-3.1-70B", "vllm", dense(1))

@@ -16,7 +16,6 @@ type Steps struct {
 	server  *server
 	plan    plan.Plan
 	lengths workload.Lengths
-	weights float64
 	cache   map[step]float64
 	// layers is what steps do layer by layer, for all pipelines of the same stages: where it is known, times are the least that
 	// they can be; nil: as they are.
@@ -46,10 +45,7 @@ func (p *Prompts) share() float64 {
 // newSteps prepares the steps of a plan.
 func newSteps(s *server, p plan.Plan, n workload.Lengths) *Steps {
 	p.Batch = s.batch(&p, 1)
-	out := &Steps{server: s, plan: p, lengths: n, cache: map[step]float64{}}
-	m := s.phases[op.Decode].At(n).MemoryOf(&out.plan)
-	out.weights = m.Weights[op.AttentionBlock] + m.Weights[op.MLPBlock]
-	return out
+	return &Steps{server: s, plan: p, lengths: n, cache: map[step]float64{}}
 }
 
 // least is the least times of the steps of a plan. Those of plans which differ in their stages alone cost little when they are
@@ -70,29 +66,30 @@ func (s *server) least(d *deploy.Deployment, p *plan.Plan, n workload.Lengths) *
 	return &Steps{server: s, plan: q, lengths: n, layers: s.layers}
 }
 
-// Room is the sequences for which a rank has memory beside the working space of its prompts: 0 if not even the weights fit, and at
-// least 1 if they do. A sequence needs room for its whole output where the engine reserves it from the start, else for half of it
+// Room is the sequences for which a rank has memory beside the working space of its prompts: none, and why, if one request does not
+// fit as a whole. A sequence needs room for its whole output where the engine reserves it from the start, else for half of it
 // on average.
-func (s *Steps) Room(d *deploy.Deployment, pool *deploy.Pool, prompts *estimate.Memory, reserved bool) float64 {
-	if s.weights > s.server.all {
-		return 0
+func (s *Steps) Room(d *deploy.Deployment, pool *deploy.Pool, prompts *estimate.Memory, reserved bool) (float64, error) {
+	held := func(n workload.Lengths) estimate.Memory {
+		m := s.server.phases[op.Decode].At(n).MemoryOf(&s.plan)
+		for b := range m.Working {
+			m.Working[b] = max(m.Working[b], prompts.Working[b])
+		}
+		return m
 	}
 	n := s.lengths
+	m := held(n)
+	if d.CacheBytes(pool, &m) < m.Cache {
+		return 0, d.NoRoom(pool, &m)
+	}
+	if m.Cache == 0 {
+		return math.Inf(1), nil
+	}
 	if !reserved {
 		n.Output /= 2
+		m = held(n)
 	}
-	m := s.server.phases[op.Decode].At(n).MemoryOf(&s.plan)
-	if m.Cache == 0 {
-		return math.Inf(1)
-	}
-	for b := range m.Working {
-		m.Working[b] = max(m.Working[b], prompts.Working[b])
-	}
-	if n := d.CacheBytes(pool, &m) / m.Cache; n >= 1 {
-		return n
-	}
-	// Whoever starts such a server gives it all the memory there is.
-	return max(1, (s.server.all-m.WithoutCache())/m.Cache)
+	return d.CacheBytes(pool, &m) / m.Cache, nil
 }
 
 // Prefill is the time of a step in which a rank computes a number of prompts, of each so many tokens after those that

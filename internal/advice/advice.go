@@ -96,6 +96,7 @@ type Side struct {
 	Step   estimate.Estimate
 	Detail *estimate.Detail
 	Held   float64 // bytes of a processor
+	Usable float64 // bytes that may be held
 }
 
 // Spare is the processors that no pool uses.
@@ -226,7 +227,7 @@ func (a *adviser) compare() {
 		}
 	}
 	kept, left := serving.Measured(runs)
-	if a.left = left; len(left) == 0 {
+	if a.left = append(serving.Untold(a.o.Engines, &d), left...); len(left) == 0 {
 		return
 	}
 	a.o.Engines = slices.DeleteFunc(slices.Clone(a.o.Engines), func(e *engine.Engine) bool {
@@ -459,7 +460,7 @@ func (c *Candidate) look() error {
 		e.Evaluate(&q, &s.Step)
 		s.Detail = e.Detail(&q)
 		m := p.Memory(d, pool, n)
-		s.Held = m.Total()
+		s.Held, s.Usable = m.Total(), d.Usable(pool, &m)
 		c.Sides = append(c.Sides, s)
 	}
 	return nil

@@ -211,3 +211,42 @@ func BenchmarkFewest(b *testing.B) {
 		}
 	}
 }
+
+// TestMemoryOfPlans: plans fit into what their engine takes of the memory; where none does, the share is named with which one would,
+// and more memory is never worse.
+func TestMemoryOfPlans(t *testing.T) {
+	sglang, err := engine.Find("sglang")
+	if err != nil {
+		t.Fatal(err)
+	}
+	best := func(gib float64, assumed string) (float64, string) {
+		q := question.DefaultOf(question.Plan)
+		q.Model, q.System, q.GPUs, q.Assume = "llama_3_70b", "H100_SXM", 2, assumed
+		l, err := q.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sys := *l.Decode
+		sys.Memory.GiB = gib
+		l.Prefill, l.Decode = &sys, &sys
+		got := give(t, l, advice.Options{GPUs: 2, Mode: advice.Aggregated, Engines: []*engine.Engine{sglang}})
+		if len(got.Ranked) == 0 {
+			return 0, strings.Join(got.Reasons, " ")
+		}
+		return got.Ranked[0].PerGPU, ""
+	}
+	last := 0.0
+	for _, gib := range []float64{70, 75, 76, 80} {
+		rate, why := best(gib, "physical")
+		if rate < last || (rate > 0) != (gib > 75.87) { // weights of 65.72 GiB and a request of 0.3125 are 0.9 of what 2.5 GiB for the runtime leave
+			t.Errorf("%v GiB: %v tokens/s/GPU, with less memory %v: %s", gib, rate, last, why)
+		}
+		if gib == 75 && !strings.Contains(why, "mem-fraction-static 0.911 (assume memory-fraction=0.911)") {
+			t.Errorf("75 GiB: %q", why)
+		}
+		last = rate
+	}
+	if rate, why := best(75, "physical,memory-fraction=0.911"); rate == 0 {
+		t.Error("75 GiB with more of them:", why)
+	}
+}

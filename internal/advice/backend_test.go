@@ -44,6 +44,39 @@ func TestStandInsDoNotWin(t *testing.T) {
 	}
 }
 
+// TestAllStandIn: where the kernels of a backend were measured for no engine, none is left out for that, whichever takes it by itself;
+// those that do not have it are named.
+func TestAllStandIn(t *testing.T) {
+	for _, name := range []string{"Qwen3-32B", "DeepSeek-V3"} {
+		of := func(choice, backend string) *advice.Advice {
+			l, o := asked(t, choice, func(q *question.Question) {
+				q.Model, q.System, q.GPUs, q.Mode, q.Input, q.Output, q.Traffic.Attention = name, "MI300X", 8, advice.Aggregated, 4000, 500, backend
+			})
+			got, err := advice.Give(context.Background(), l, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got
+		}
+		got := of(engine.Any, "aiter")
+		most := 0.0
+		for _, one := range []string{"sglang", "vllm"} {
+			alone := of(one, "aiter")
+			most = max(most, alone.Ranked[0].PerGPU)
+			if notes := strings.Join(alone.Notes, "\n"); !strings.Contains(notes, "rows of "+one+": no measurement") {
+				t.Errorf("%s behind %s: %s", name, one, notes)
+			}
+		}
+		notes := strings.Join(got.Notes, "\n")
+		if got.Ranked[0].PerGPU < most || strings.Count(notes, "left out") != 1 || !strings.Contains(notes, "trtllm is left out: TensorRT-LLM runs on chips of NVIDIA") {
+			t.Errorf("%s: %v tokens/s/GPU, of one engine %v; %s", name, got.Ranked[0].PerGPU, most, notes)
+		}
+		if told, usual := of("sglang", "aiter").Ranked[0].PerGPU, of("sglang", "").Ranked[0].PerGPU; told != usual {
+			t.Errorf("%s: SGLang does %v tokens/s/GPU with what it takes by itself, told it %v", name, usual, told)
+		}
+	}
+}
+
 // TestReasonsOfEngines: options that no engine takes whatever the plan are a problem, as in an estimate; plans that none runs have the
 // reasons of the engines.
 func TestReasonsOfEngines(t *testing.T) {

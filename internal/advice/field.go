@@ -30,6 +30,7 @@ type field struct {
 	plans   int                 // looked at
 	refused int                 // of them that no engine can run
 	memory  [3]search.Rejection // by role
+	lets    [3]string           // share of the memory with which the nearest of them would fit
 }
 
 // option is a pool that a deployment may have: a plan behind an engine, and the bounds of its steps.
@@ -39,6 +40,8 @@ type option struct {
 	curve  serving.Curve
 	rates  []float64 // bounds on its requests per second
 	held   float64   // bytes of a processor, of a pool that does not fit
+	over   float64   // bytes that are too much
+	lets   string    // share of the memory with which it would fit
 	index  int
 }
 
@@ -182,8 +185,10 @@ func (f *field) options(role deploy.Role, sizes []int) ([]*option, error) {
 
 // note remembers a pool that does not fit.
 func (f *field) note(o *option) {
-	d := &f.templates[o.engine]
-	f.memory[o.pool.Role].Note(&o.pool.Plan, o.index, o.held, o.held-d.Assume.Usable(o.pool.System.Memory.GiB))
+	m := &f.memory[o.pool.Role]
+	if m.Note(&o.pool.Plan, o.index, o.held, o.over); m.Nearest == o.pool.Plan {
+		f.lets[o.pool.Role] = o.lets
+	}
 }
 
 // first is the least that a client waits for its first token.
@@ -250,6 +255,9 @@ func (f *field) reason() string {
 	var parts []string
 	for role, r := range f.rejected() {
 		if text := f.problem(deploy.Role(role)).Reason(&r); text != "" {
+			if lets := f.lets[role]; lets != "" {
+				text += "; with " + lets + " that one does"
+			}
 			parts = append(parts, text)
 		}
 	}

@@ -37,8 +37,7 @@ func (c *Candidate) Record() *result.Record {
 		}
 		s := result.NewSide(phase, pool.System, side.Step, side.Detail, d.Model.IsMoE())
 		s.Step.Plan = pool.Plan // as it is launched; its step may hold more prompts
-		s.Instances, s.Held, s.Latency = pool.Count, side.Held, latency
-		s.Usable = d.Assume.Usable(pool.System.Memory.GiB)
+		s.Instances, s.Held, s.Usable, s.Latency = pool.Count, side.Held, side.Usable, latency
 		r.Sides[phase] = s
 	}
 	return r

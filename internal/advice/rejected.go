@@ -215,18 +215,13 @@ func (w *why) answer(q question.Question, u *usual, batch int) (*point.Answer, e
 }
 
 // over is the bytes of a processor that are missing, as the search counts them.
-func (w *why) over(a *point.Answer) (most float64) {
+func (w *why) over(a *point.Answer) float64 {
 	d := &a.Deployment
 	p, err := serving.NewPredictor(d)
 	if err != nil {
 		return math.Inf(1)
 	}
-	for i := range d.Pools {
-		pool := &d.Pools[i]
-		m := p.Memory(d, pool, a.Load.Lengths)
-		most = max(most, m.Total()-d.Assume.Usable(pool.System.Memory.GiB))
-	}
-	return most
+	return max(0, -p.Free(d, a.Load.Lengths))
 }
 
 // late says which limit an answer misses at its smallest batch; empty: none.

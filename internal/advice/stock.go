@@ -218,7 +218,8 @@ func (s *stock) bound(w *worker, o *option) {
 	o.curve = p.Curve(d, &o.pool, s.lengths, estimate.TokensPerStep(d.Acceptance, o.pool.Plan.Drafts), s.limits...)
 	if o.curve.Largest == 0 {
 		m := p.Memory(d, &o.pool, s.lengths)
-		o.held = m.Total()
+		o.held, o.over = m.Total(), m.Total()-d.Usable(&o.pool, &m)
+		o.lets = d.Lets(&o.pool, &m)
 		return
 	}
 	s.rate(o)

@@ -520,7 +520,7 @@ func (f *field) miss(c *contender, all []weighed) {
 		d := c.deployment(f, f.batches[0])
 		pool := d.Of(op.Decode)
 		m := f.workers[0].predictors[c.decode.engine].Memory(&d, pool, f.lengths)
-		if over := m.Total() - d.Assume.Usable(pool.System.Memory.GiB); over > 0 {
+		if over := m.Total() - d.Usable(pool, &m); over > 0 {
 			f.memory[pool.Role].Note(&pool.Plan, c.decode.index, m.Total(), over)
 		}
 		return

@@ -142,7 +142,7 @@ func skippedFor(list []published.Skipped) string {
 // publishedTable is the errors by class and group.
 func publishedTable(list []published.Summary) *report.Grid {
 	g := &report.Grid{Columns: []report.Column{
-		{Title: "class", Rank: 1}, {Title: "group"}, {Title: "rows", Right: true}, {Title: "not predicted", Right: true, Rank: 3}, {Title: "mean"}, {Title: "median", Rank: 1},
+		{Title: "class"}, {Title: "group"}, {Title: "rows", Right: true}, {Title: "not predicted", Right: true, Rank: 3}, {Title: "mean"}, {Title: "median", Rank: 1},
 		{Title: "bias", Rank: 2}, {Title: "within 10%", Right: true, Rank: 2}, {Title: "within 20%", Right: true, Rank: 3}, {Title: "worst", Rank: 3}, {Title: "worst row", Rank: 4},
 	}}
 	for _, sum := range list {

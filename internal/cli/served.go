@@ -67,7 +67,7 @@ func scheduling(q *question.Question, note func(error)) *simulate.Settings {
 	t := &q.Traffic
 	set := &simulate.Settings{
 		StepTokens: t.StepTokens, Running: t.Running, CacheTokens: t.CacheTokens, BlockTokens: t.BlockTokens, PrefixCache: t.PrefixCache,
-		SwapGBps: t.SwapGBps, WaitSteps: t.WaitSteps, PollSteps: t.PollSteps, Routing: deploy.Routing(t.Routing),
+		SwapGBps: t.SwapGBps, WaitSteps: t.WaitSteps, PollSteps: t.PollSteps, Routing: deploy.Routing(t.Routing), Cold: t.Cold,
 	}
 	if t.StepsAhead >= 0 {
 		set.Ahead = &t.StepsAhead

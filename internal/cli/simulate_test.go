@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"throughline/hardware"
 )
 
 // small is a run of a second or less.
@@ -167,7 +169,7 @@ func TestSimulateRefuses(t *testing.T) {
 		{[]string{"--trace", file("back.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n2,1,1\n1,1,1\n")}, "back.csv: line 3: arrives at 1 s, before the request in front of it at 2 s; a trace must not go back in time"},
 		{[]string{"--trace", filepath.Join(dir, "none.csv")}, "none.csv"},
 		{[]string{"--step-times", file("steps.csv", "n_decode,wall_ms\n1,-4\n")}, `steps.csv: line 2: wall_ms must be a number from 0 on, not "-4"`},
-		{[]string{"--model", "Llama-3.1-405B"}, "a processor of H200 has 140.4 GiB; weights and working space need"},
+		{[]string{"--model", "Llama-3.1-405B"}, "one request does not fit: weights, working space and its cache need"},
 		{[]string{"--batch", "4"}, "simulate has no flag --batch; these have: estimate, explain, compare"},
 		{[]string{"--turns", "2", "--gsp-num-groups", "3", "--gsp-system-prompt-len", "64"}, "--turns: conversations and groups that share a prefix do not go together; give turns or gsp-num-groups"},
 		{[]string{"--rate", "1e300"}, "--rate: must be above 0 and at most 1000000000 requests/s, or inf, not 1"},
@@ -231,15 +233,30 @@ func TestWorkedExample(t *testing.T) {
 	}
 }
 
-// TestSimulateWarnsOfMemory: a deployment that takes more than the usable memory runs, and that is said as estimate says it.
-func TestSimulateWarnsOfMemory(t *testing.T) {
-	want := "warning: decode does not fit: it needs"
-	for _, command := range [][]string{{"estimate"}, {"simulate", "--num-prompts", "2"}} {
-		args := append(command, "--model", "DeepSeek-V3", "--system", "H100_SXM", "--tp", "8", "--engine", "vllm", "--isl", "64", "--osl", "4")
+// TestNoRoom: where not one request fits, estimate has the bare steps and says so, and nothing is simulated; with the share that they
+// name there is room for one, on two GPUs whose weights leave few GiB.
+func TestNoRoom(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "smaller.json")
+	src, _ := hardware.Catalogue.Find("H100_SXM")
+	if err := os.WriteFile(name, []byte(strings.Replace(string(src), `"mem1": {"GiB": 79.65`, `"mem1": {"GiB": 75`, 1)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args   []string
+		assume string
+		code   int
+		want   string
+	}{
+		{[]string{"estimate"}, "physical", 0, "with mem-fraction-static 0.911 (assume memory-fraction=0.911) it does"},
+		{[]string{"simulate", "--num-prompts", "2"}, "physical", exitBadInput, "with mem-fraction-static 0.911 (assume memory-fraction=0.911) it does"},
+		{[]string{"estimate"}, "physical,memory-fraction=0.911", 0, ""},
+		{[]string{"simulate", "--num-prompts", "2"}, "physical,memory-fraction=0.911", 0, ""},
+	} {
+		args := append(c.args, "--model", "llama_3_70b", "--system", name, "--tp", "2", "--engine", "sglang", "--assume", c.assume)
 		var out, errs bytes.Buffer
 		code := Run(context.Background(), args, Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
-		if code != 0 || !strings.Contains(errs.String(), want) {
-			t.Errorf("%s: exit code %d, %q; want %q", command[0], code, errs.String(), want)
+		if code != c.code || !strings.Contains(errs.String(), c.want) || c.want == "" && errs.Len() > 0 || c.code != 0 && out.Len() > 0 {
+			t.Errorf("%v: exit code %d, %q, %d bytes; want %d, %q", args, code, errs.String(), out.Len(), c.code, c.want)
 		}
 	}
 }

@@ -202,6 +202,32 @@ func TestOutputFits(t *testing.T) {
 	}
 }
 
+// TestPublishedRowsDiffer: on a narrow terminal, too, no two rows of the errors of published figures look alike: groups are of a class.
+func TestPublishedRowsDiffer(t *testing.T) {
+	t.Setenv("COLUMNS", "")
+	out, errs, code := printed(80, "validate", "published", "--folder", t.TempDir())
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	seen := map[string]bool{}
+	table, _, _ := strings.Cut(out[strings.Index(out, "├"):], "└")
+	for _, line := range strings.Split(table, "\n") {
+		cells := strings.Split(line, "│")
+		if key, _, found := strings.Cut(line, "│ all "); found || len(cells) > 3 && strings.TrimSpace(cells[1]) != "" {
+			if found {
+				key += "all"
+			}
+			if seen[key] {
+				t.Errorf("twice: %s", key)
+			}
+			seen[key] = true
+		}
+	}
+	if len(seen) < 10 {
+		t.Errorf("%d rows: %s", len(seen), out)
+	}
+}
+
 // fits runs a command on a terminal of a width.
 func fits(t *testing.T, width int, args []string) {
 	t.Helper()

@@ -98,6 +98,23 @@ func distance(a, b string) int {
 
 func abs(n int) int { return max(n, -n) }
 
+// Spelled is the one of the allowed words that a word is but for the case of its letters, and the word itself where it is none, or several.
+func Spelled(word string, allowed []string) string {
+	found := word
+	for _, a := range allowed {
+		switch {
+		case a == word:
+			return word
+		case !strings.EqualFold(a, word):
+		case found != word:
+			return word
+		default:
+			found = a
+		}
+	}
+	return found
+}
+
 // NotOneOf is the message that word is none of the allowed words.
 func NotOneOf(word string, allowed []string) string {
 	return quote(word) + " is not one of " + QuoteList(allowed) + didYouMean(word, allowed)

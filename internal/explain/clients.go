@@ -1,6 +1,9 @@
 package explain
 
 import (
+	"errors"
+	"math"
+
 	"throughline/deploy"
 	"throughline/estimate"
 	"throughline/hardware"
@@ -14,7 +17,7 @@ type figures struct {
 	ttft   float64
 	tpot   float64
 	tokens float64 // output tokens per second of all clients; of bare steps, those of the phase
-	held   float64 // bytes of the fullest processor
+	free   float64 // bytes that the fullest processor may still take; less than 0: it does not hold all
 }
 
 // serves reports whether the answer says what clients see.
@@ -27,7 +30,7 @@ func (c *subject) on(sys *hardware.System) (*figures, error) {
 	}
 	var out figures
 	c.elsewhere.Evaluate(&c.Estimate.Plan, &out.step)
-	out.tokens, out.held = out.step.Throughput, out.step.Memory.Total()
+	out.tokens, out.free = out.step.Throughput, c.usable(sys, &out.step.Memory)-out.step.Memory.Total()
 	if !c.serves() {
 		if c.Phase == op.Prefill {
 			out.ttft = out.step.Latency
@@ -36,7 +39,7 @@ func (c *subject) on(sys *hardware.System) (*figures, error) {
 		}
 		return &out, nil
 	}
-	d := c.answer.Deployment
+	d := c.answer.Served
 	d.Pools = append([]deploy.Pool(nil), d.Pools...)
 	for i := range d.Pools {
 		if d.Pools[i].System == c.problem.System {
@@ -53,21 +56,23 @@ func (c *subject) see(d *deploy.Deployment, out *figures) error {
 		return err
 	}
 	load := c.answer.Load
-	if d.Clients() != c.answer.Deployment.Clients() {
+	if d.Clients() != c.answer.Served.Clients() {
 		load.Clients = d.Clients() // another batch
 	}
+	out.free = p.Free(d, load.Lengths)
 	seen, err := p.Predict(d, load)
-	if err != nil {
-		return err
+	var full *deploy.NoRoom
+	if errors.As(err, &full) {
+		out.ttft, out.tpot, out.tokens = math.Inf(1), math.Inf(1), 0
+		return nil
 	}
-	out.ttft, out.tpot = seen.TTFT, seen.TPOT
-	out.tokens, out.held = seen.Requests*float64(load.Lengths.Output), p.Held(d, load.Lengths)
-	return nil
+	out.ttft, out.tpot, out.tokens = seen.TTFT, seen.TPOT, seen.Requests*float64(load.Lengths.Output)
+	return err
 }
 
 // sizedClients is the times that clients see at another batch of the pool that decodes.
 func (c *subject) sizedClients(batch int) (ttft, tpot float64) {
-	d := c.answer.Deployment
+	d := c.answer.Served
 	d.Pools = append([]deploy.Pool(nil), d.Pools...)
 	d.Of(op.Decode).Plan.Batch.Size = batch
 	var out figures

@@ -6,6 +6,7 @@ package explain
 
 import (
 	"throughline/estimate"
+	"throughline/hardware"
 	"throughline/internal/point"
 	"throughline/plan"
 	"throughline/workload"
@@ -78,12 +79,19 @@ func (c *subject) evaluate(batch int, out *estimate.Estimate) {
 // mostSequences is the largest batch that is considered.
 const mostSequences = 1 << 30
 
-// largestFitting is the largest batch whose memory is within a number of bytes, or 0.
-func (c *subject) largestFitting(usable float64) int {
+// usable is the bytes of a processor of a system that may be full where it holds so much besides the cache.
+func (c *subject) usable(sys *hardware.System, m *estimate.Memory) float64 {
+	pool := *c.answer.Deployment.Of(c.Phase)
+	pool.System = sys
+	return c.answer.Deployment.Usable(&pool, m)
+}
+
+// largestFitting is the largest batch for which a system has memory, or 0.
+func (c *subject) largestFitting(sys *hardware.System) int {
 	fits := func(batch int) bool {
 		p := c.sized(batch)
 		m := c.evaluator.MemoryOf(&p)
-		return m.Total() <= usable
+		return m.Total() <= c.usable(sys, &m)
 	}
 	return lastWith(1, mostSequences, fits)
 }

@@ -448,3 +448,34 @@ func TestGoals(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestSeekMemory: of a processor of C GiB of which 2.5 are gone, SGLang gives weights W and the cache of one request K nine tenths:
+// C = (W + K) / 0.9 + 2.5. With less nobody is served.
+func TestSeekMemory(t *testing.T) {
+	q := question.Default()
+	q.Model, q.System, q.TP, q.Engine, q.Batch = "llama_3_70b", "H100_SXM", 2, "sglang", 1
+	a, err := point.NewEstimator().Answer(&q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	goal, err := ParseGoal("batch=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	phase := len(a.Phases) - 1
+	got, err := Seek(a, phase, "mem1.GiB", goal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &a.Phases[phase].Estimate.Memory
+	want := (m.Weights[op.AttentionBlock]+m.Weights[op.MLPBlock]+m.Cache)/0.9/estimate.GiB + 2.5
+	if got.Value == nil || math.Abs(*got.Value-want) > 1e-6 {
+		t.Errorf("%+v, by hand %v", got, want)
+	}
+	if goal, err = ParseGoal("tpot=1s"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = Seek(a, phase, "mem1.GiB", goal); err != nil || got.Value == nil || math.Abs(*got.Value-want) > 0.1 {
+		t.Errorf("anybody is served with %+v, by hand %v: %v", got, want, err)
+	}
+}

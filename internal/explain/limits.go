@@ -28,7 +28,7 @@ const leastShare = 0.05
 // other, in the order in which a growing batch meets them.
 func (c *subject) limits(limits workload.Limits) []Limit {
 	now := c.Estimate.Plan.Batch.Size
-	last := c.largestFitting(c.Usable)
+	last := c.largestFitting(c.problem.System)
 	var out []Limit
 	add := func(batch int, what string) { out = append(out, Limit{batch, what, batch > 0 && batch <= now}) }
 	switch {

@@ -44,13 +44,9 @@ var metrics = []metric{
 	{name: "throughput", unit: "tokens/s", units: map[string]float64{"": 1, "tokens/s": 1, "token/s": 1, "t/s": 1}, more: true,
 		of: func(_ *subject, _ *hardware.System, f *figures) float64 { return f.tokens }},
 	{name: "memory", unit: "GiB", units: map[string]float64{"": 1, "GiB": 1, "MiB": 1.0 / 1024}, more: true,
-		of: func(c *subject, sys *hardware.System, f *figures) float64 {
-			return (c.problem.Assume.Usable(sys.Memory.GiB) - f.held) / estimate.GiB
-		}},
+		of: func(_ *subject, _ *hardware.System, f *figures) float64 { return f.free / estimate.GiB }},
 	{name: "batch", unit: "sequences", units: map[string]float64{"": 1}, more: true,
-		of: func(c *subject, sys *hardware.System, _ *figures) float64 {
-			return float64(c.largestFitting(c.problem.Assume.Usable(sys.Memory.GiB)))
-		}},
+		of: func(c *subject, sys *hardware.System, _ *figures) float64 { return float64(c.largestFitting(sys)) }},
 }
 
 // Metrics are the names of what a goal can be about.

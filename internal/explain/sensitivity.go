@@ -40,7 +40,7 @@ func (e *Effect) largest() float64 {
 // sensitivity is the effects of the numbers that can matter, the largest first.
 func (c *subject) sensitivity() ([]Effect, error) {
 	sys := c.problem.System
-	largest := c.largestFitting(c.Usable)
+	largest := c.largestFitting(sys)
 	now, err := c.on(sys)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (c *subject) sensitivity() ([]Effect, error) {
 			effect.TTFT, effect.TPOT = relative(e.ttft, now.ttft), relative(e.tpot, now.tpot)
 		}
 		if changed.Memory.GiB != sys.Memory.GiB {
-			effect.NewBatch = c.largestFitting(c.problem.Assume.Usable(changed.Memory.GiB))
+			effect.NewBatch = c.largestFitting(changed)
 		}
 		out = append(out, effect)
 	}

@@ -27,7 +27,7 @@ type File struct {
 	Decode  float64 `json:"decode_scale" range:"[0.1,10]" doc:"scale of the time that decoding keeps the processors busy"`
 	Prefill float64 `json:"prefill_scale" range:"[0.1,10]" doc:"scale of the time that prompts add to that"`
 	First   float64 `json:"first_token_ms" range:"[-1e6,1e6]" unit:"ms" doc:"time before a request is scheduled, on top of that of the engine"`
-	Wave    float64 `json:"first_wave_ms" range:"[0,1e6]" unit:"ms" doc:"what the first requests of all clients wait besides, of a server that is not warm yet"`
+	Wave    float64 `json:"first_wave_ms" range:"[0,1e6]" unit:"ms" doc:"what the first requests of all clients wait besides, of a server that has just started, on top of wave_seconds of the engine"`
 }
 
 // Bounds of scales, as in the tags.

@@ -5,6 +5,7 @@ package point
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strings"
 
 	"throughline/deploy"
@@ -20,7 +21,8 @@ import (
 
 // Answer is what a point does.
 type Answer struct {
-	Deployment deploy.Deployment   // as its engine runs it
+	Deployment deploy.Deployment   // as its engine runs it, at batches that fit, or that somebody asked for
+	Served     deploy.Deployment   // the same at the batches that clients take, of which a server runs as many as find room
 	Load       workload.Load       // clients that fill its batches
 	Seen       *serving.Prediction // by the clients; nil where the point asks for bare steps, or none can be served
 	Trusted    serving.Confidence  // in what the clients see
@@ -194,6 +196,9 @@ func (o *opened) run(p *question.Question, choice []*engine.Engine, d deploy.Dep
 		return &document.Error{Problems: []document.Problem{{Path: "engine", Message: err.Error()}}}
 	}
 	runs, left := serving.Measured(runs)
+	if out.Remark == "" {
+		left = append(serving.Untold(choice, &d), left...)
+	}
 	if len(left) > 0 {
 		out.Remark = strings.Join(left, "; ")
 	}
@@ -202,6 +207,7 @@ func (o *opened) run(p *question.Question, choice []*engine.Engine, d deploy.Dep
 		return o.fastest(p, runs, out)
 	}
 	var best *serving.Predictor
+	var fitting bool
 	for i := range runs {
 		predictor, err := o.predictor(&runs[i])
 		if err != nil {
@@ -212,27 +218,31 @@ func (o *opened) run(p *question.Question, choice []*engine.Engine, d deploy.Dep
 			out.Remark = strings.Join(append(left, err.Error()), "; ")
 			continue
 		}
-		if out.Seen == nil || seen.Requests > out.Seen.Requests {
-			out.Deployment, out.Seen = runs[i], &seen
-			fit(&out.Deployment, seen.Room, p.Batch == 0)
-			out.Held = predictor.Held(&out.Deployment, out.Load.Lengths)
+		fits := p.OpenBatch() || predictor.Free(&runs[i], out.Load.Lengths) >= 0 // what was asked for may fit one engine only
+		if out.Seen == nil || fits && !fitting || fits == fitting && seen.Requests > out.Seen.Requests {
+			out.Deployment, out.Seen, fitting = runs[i], &seen, fits
 			best = predictor
 		}
 	}
+	fitter := best
+	if fitter == nil { // nobody is served: the smallest batch shows by how much it does not fit
+		if fitter, err = o.predictor(&out.Deployment); err != nil {
+			return err
+		}
+	}
+	out.Served = out.Deployment
+	if p.OpenBatch() {
+		out.Deployment.Pools = slices.Clone(out.Deployment.Pools)
+		fitter.Fit(&out.Deployment, out.Load.Lengths)
+	}
 	if out.Seen != nil {
+		out.Held = best.Held(&out.Deployment, out.Load.Lengths)
 		out.Trusted = best.Confidence(&out.Deployment, out.Load, out.Seen)
 		if len(choice) == 1 {
 			out.Remark = ""
 		}
 	}
 	return nil
-}
-
-// fit makes a batch that nobody asked for as small as what finds room.
-func fit(d *deploy.Deployment, room float64, open bool) {
-	if b := &d.Of(op.Decode).Plan.Batch; open && float64(b.Size) > room {
-		b.Size = max(1, int(room))
-	}
 }
 
 // fastest takes the engine with the shortest bare steps.
@@ -301,8 +311,8 @@ func (o *opened) step(a *Answer, out *Result, served bool) error {
 	}
 	out.Problem, out.Procs = *ready.problem, pool.Plan.Attention.Procs()
 	out.Problem.Lengths = n
-	out.Usable = d.Assume.Usable(pool.System.Memory.GiB)
 	ready.evaluator.At(n).Evaluate(&q, &out.Estimate)
+	out.Usable = d.Usable(pool, &out.Estimate.Memory)
 	return nil
 }
 

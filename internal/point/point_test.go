@@ -100,6 +100,40 @@ func TestClientsFillBatches(t *testing.T) {
 	}
 }
 
+// TestOwnBatchFits: a batch that clients imply is one that fits; one that was asked for stays, and is said to be too much.
+func TestOwnBatchFits(t *testing.T) {
+	for _, name := range []string{"sglang", "vllm", "trtllm", "none", "any"} {
+		for _, pools := range []string{"", "tp2"} {
+			q := llama()
+			q.Model, q.System, q.TP, q.Engine, q.Concurrency, q.PrefillPlan, q.DecodePlan = "Llama-3.1-70B", "H100_SXM", 2, name, 64, pools, pools
+			own, err := NewEstimator().Answer(&q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range own.Record().Sides {
+				if s != nil && s.Over() > 0 {
+					t.Errorf("%s, pools %q: %s", name, pools, s.TooMuch())
+				}
+			}
+			batch := own.Deployment.Of(op.Decode).Plan.Batch.Size
+			if own.Seen == nil || batch < 2 || batch >= 64 {
+				t.Errorf("%s, pools %q: batch %d, %s", name, pools, batch, own.Remark)
+			}
+			more := batch + 4 // working space of prompts, which bare decode steps do not have, takes less than four sequences
+			if q.Batch = more; pools != "" {
+				q.Batch, q.DecodePlan = 0, fmt.Sprintf("%s·batch%d", pools, more)
+			}
+			asked, err := NewEstimator().Answer(&q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s := asked.Record().Sides[op.Decode]; s.Over() == 0 || s.Step.Plan.Batch.Size != more {
+				t.Errorf("%s, pools %q: batch %d fits as well, of which %d were asked for", name, pools, s.Step.Plan.Batch.Size, more)
+			}
+		}
+	}
+}
+
 // Expert groups fill the processors of a stage, or copies of them do.
 func TestExpertsFillTheProcessors(t *testing.T) {
 	for _, c := range []struct {

@@ -48,6 +48,12 @@ func (l *Loaded) Deploy(q *Question) (deploy.Deployment, []error) {
 	return d, append(errs, more...)
 }
 
+// OpenBatch reports whether nobody has said the batch that decodes.
+func (p *Fixed) OpenBatch() bool {
+	w, err := plan.ParseWords(p.DecodePlan)
+	return p.Batch == 0 && (err != nil || w.Batch == 0)
+}
+
 // fill makes batches that are not given as large as the concurrency takes, where clients are asked about.
 func (p *Fixed) fill(d *deploy.Deployment, clients bool) {
 	ranks, concurrency := max(1, d.Of(op.Decode).Ranks()), 0

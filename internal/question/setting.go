@@ -248,6 +248,9 @@ func (s *Setting) Set(q *Question, text string) error {
 		v.SetFloat(x)
 		return s.inBounds(x, numberOf(x))
 	}
+	if !s.Open || s.Check != nil { // else it may be a file, whose name says what it is
+		text = document.Spelled(text, s.Choices)
+	}
 	v.SetString(text)
 	return s.allowed(text)
 }

@@ -144,7 +144,7 @@ func TestChoices(t *testing.T) {
 	}{
 		{Plan, "mode", "dissag", `mode: "dissag" is not one of "agg", "disagg", "both"; did you mean "disagg"?`},
 		{Plan, "objective", "min-gpu", `did you mean "min-gpus"?`},
-		{Estimate, "phase", "Decode", `did you mean "decode"?`},
+		{Estimate, "phase", "Decod", `did you mean "decode"?`},
 		{Forward, "weights", "mxfp5", `did you mean "mxfp4"?`},
 		{Estimate, "engine", "vlm", `did you mean "vllm"?`},
 		{Serving, "assume", "fysical", `did you mean "physical"?`},
@@ -156,6 +156,23 @@ func TestChoices(t *testing.T) {
 		}
 		if err := s.Set(&q, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}
+
+// A choice may be in any case of letters, and is kept as it is listed; names of files stay as they are.
+func TestCaseOfChoices(t *testing.T) {
+	for _, c := range []struct{ setting, text, want string }{
+		{"engine", "SGLang", "sglang"}, {"engine", "None", "none"}, {"weights", "FP8", "fp8"}, {"cache", "FP8_E4M3", "fp8_e4m3"}, {"overlap", "Two-Batch", "two-batch"},
+		{"phase", "Decode", "decode"}, {"attention-backend", "FA3", "fa3"}, {"attention-backend", "FlashInfer", "FlashInfer"}, {"system", "h200", "h200"},
+	} {
+		q := Default()
+		s, ok := Lookup(Estimate, c.setting)
+		if !ok {
+			t.Fatalf("no setting %s", c.setting)
+		}
+		if err := s.Set(&q, c.text); err != nil || s.Get(&q) != c.want {
+			t.Errorf("%s %s is %q, want %q: %v", c.setting, c.text, s.Get(&q), c.want, err)
 		}
 	}
 }

@@ -25,6 +25,7 @@ type Traffic struct {
 	StepTokens   int
 	Running      int // requests of a rank at a time
 	CacheTokens  int
+	Cold         bool
 	BlockTokens  int
 	MaxContext   int // 0: what the model takes
 	PrefixCache  bool
@@ -118,6 +119,9 @@ var ofTraffic = []Setting{
 	{Name: "kv-tokens", For: Served, Low: 1, High: mostTokens, Optional: true, Unit: "tokens",
 		Doc: "tokens that the KV cache of a rank holds (default: what memory has room for)",
 		Ref: func(q *Question) any { return &q.Traffic.CacheTokens }},
+	{Name: "cold", For: Simulate,
+		Doc: "servers have just started, as in benchmarks: the first requests wait for that (default: they have been serving)",
+		Ref: func(q *Question) any { return &q.Traffic.Cold }},
 	{Name: "block-size", For: Served, Low: 1, High: mostTokens, Unit: "tokens",
 		Doc: "tokens of a block of the KV cache",
 		Ref: func(q *Question) any { return &q.Traffic.BlockTokens }},

@@ -110,6 +110,37 @@ func TestToldExchange(t *testing.T) {
 	}
 }
 
+// TestOptionsInAnyCase: what a row tells its engine counts in any case of letters.
+func TestOptionsInAnyCase(t *testing.T) {
+	for column, values := range map[string][]string{
+		"moe-a2a-backend": {"none", "None", "NONE"}, "fp8-gemm-backend": {"cutlass", "Cutlass"}, "attention-backend": {"triton", "Triton"},
+		"kv_cache": {"fp8_e4m3", "FP8_E4M3", "FP8"}, "overlap": {"two-batch", "Two-Batch"}, "backend": {"sglang", "SGLang"}, "weights": {"fp8_block", "FP8_block"},
+	} {
+		var table strings.Builder
+		table.WriteString("model,system,precision,concurrency,isl,osl,attention_dp_size,moe_ep_size,ttft_ms,tpot_ms," + column + "\n")
+		system := "B200"
+		if column == "fp8-gemm-backend" {
+			system = "RTX_PRO_6000"
+		}
+		for _, v := range values {
+			table.WriteString("DeepSeek-V3," + system + ",fp8_block,1024,3000,300,32,32,1,1," + v + "\n")
+		}
+		text := table.String()
+		if column != "backend" {
+			text = strings.NewReplacer("model,", "backend,model,", "DeepSeek", "sglang,DeepSeek").Replace(text)
+		}
+		r, err := Serving(t.Context(), "made.csv", strings.NewReader(text), question.Default())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range r.Rows {
+			if f := &r.Rows[i].Figures[1]; f.Reason != "" || f.Predicted != r.Rows[0].Figures[1].Predicted {
+				t.Errorf("%s %s: TPOT %g ms, of %s %g; %s", column, values[i], f.Predicted, values[0], r.Rows[0].Figures[1].Predicted, f.Reason)
+			}
+		}
+	}
+}
+
 // TestHeldOut: a constant that is wrong for all engines alike is found on other groups; what is measured here is what the program
 // itself predicts, so that held-out errors are small beside those of a wrong start.
 func TestHeldOut(t *testing.T) {

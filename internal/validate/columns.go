@@ -472,7 +472,12 @@ func (r run) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Le
 }
 
 // memoryOptions are the names that engines have for the share of the memory that they use.
-var memoryOptions = []string{"mem-fraction-static", "gpu-memory-utilization", "free_gpu_memory_fraction"}
+var memoryOptions = func() (out []string) {
+	for _, e := range engine.All() {
+		out = append(out, e.Scheduling.Memory.Option)
+	}
+	return out
+}()
 
 // exchangeOptions are the option of SGLang for how tokens come to their experts: none, which gathers them, deepep and others, which send
 // them. The second is what the prefill servers of two pools are told if it is not the same.
@@ -501,7 +506,7 @@ func (r run) options() map[string]string {
 	}
 	for _, name := range known {
 		if text := r.cell(name); text != "" {
-			into[name] = text
+			into[name] = spelled(name, text)
 		}
 	}
 	for _, m := range backendWords.FindAllStringSubmatch(r.plain("other_settings"), -1) {
@@ -513,6 +518,17 @@ func (r run) options() map[string]string {
 		}
 	}
 	return into
+}
+
+// spelled is the value of an option in the letters of the engine that has it.
+func spelled(option, text string) string {
+	switch {
+	case slices.Contains(exchangeOptions[:], option):
+		return document.Spelled(text, exchanges)
+	case option == engine.ProductsOption:
+		return document.Spelled(text, engine.ProductNames())
+	}
+	return text
 }
 
 // told is what the row tells its engine, and what is wrong with it.
@@ -564,7 +580,7 @@ var (
 	replicasOption = regexp.MustCompile(`replicas=(\d+)`)
 	// exchangeOption names what sends tokens to experts. SGLang spreads these over all ranks of a server then, whatever else it is
 	// told: python/sglang/srt/arg_groups/overrides.py, _a2a_ep_size.
-	exchangeOption = regexp.MustCompile(`\bmoe-a2a-backend[ =]+(?:` + strings.Join(exchanges[1:], "|") + `)\b`)
+	exchangeOption = regexp.MustCompile(`(?i)\bmoe-a2a-backend[ =]+(?:` + strings.Join(exchanges[1:], "|") + `)\b`)
 	// backendWords choose attention, as flags of a command; not those that are said of other workloads.
 	backendWords = regexp.MustCompile(`flags:.*--((?:prefill-|decode-)?attention-backend)[ =]+([A-Za-z0-9_]+)`)
 	optionWords  = regexp.MustCompile(`([a-z][a-z_-]*[a-z])[ =:]+([0-9.]*[0-9])`)

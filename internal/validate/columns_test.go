@@ -181,6 +181,7 @@ func TestExchangedExperts(t *testing.T) {
 		"flags: --tp 8 --dp 8 --enable-dp-attention --moe-a2a-backend megamoe":               {"8", "1"},
 		"flags: --tp 8 --dp 8 --enable-dp-attention --moe-a2a-backend=deepep --host 0.0.0.0": {"8", "1"},
 		"flags: --tp 8 --dp 8 --enable-dp-attention --moe-a2a-backend none":                  {"1", "8"},
+		"flags: --tp 8 --dp 8 --enable-dp-attention --moe-a2a-backend DeepEP":                {"8", "1"},
 		"flags: --tp 8 --dp 8 --enable-dp-attention --moe-runner-backend flashinfer_mxfp4":   {"1", "8"},
 	} {
 		cells := map[string]string{"tp": "8", "dp": "8", "dp_attention": "True", "other_settings": flags}

@@ -21,6 +21,7 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/question"
 	"throughline/model"
+	"throughline/number"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/serving"
@@ -233,7 +234,25 @@ func (p *servingPredictor) predictor(r *servingRun) (*serving.Predictor, error) 
 		}
 		p.prepared[key] = known
 	}
+	r.start(known)
 	return known, nil
+}
+
+// start gives servers that were measured, so that they did start, all the memory there is where the table does not say their share and
+// one request does not fit into what they take by themselves.
+func (r *servingRun) start(p *serving.Predictor) {
+	if r.toldShare || r.started {
+		return
+	}
+	d := &r.deployment
+	for i := range d.Pools {
+		if _, err := p.CacheTokens(d, &d.Pools[i], r.load.Lengths); err != nil {
+			assumed := *d.Assume
+			assumed.MemoryFraction, d.Assume = 1, &assumed
+			break
+		}
+	}
+	r.started = true
 }
 
 // prepared is what predictions of different rows may share.
@@ -271,8 +290,10 @@ type servingRun struct {
 	rate     float64
 	arrival  workload.Arrival
 
-	facts facts
-	tune  tuning
+	facts     facts
+	tune      tuning
+	toldShare bool // of the memory
+	started   bool // its servers are known to hold a request
 }
 
 // read takes a row apart. The error holds all that is wrong with it.
@@ -286,7 +307,7 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	if n.Input < 1 || n.Output < 1 {
 		r.note(fmt.Errorf("isl %q and osl %q must be positive", get("isl"), get("osl")))
 	}
-	files := servingFiles{get("model_path"), cmp.Or(p.asked.System, get("system")), question.Formats{Weights: cells.weights(), Cache: get("kv_cache")}}
+	files := servingFiles{get("model_path"), cmp.Or(p.asked.System, get("system")), question.Formats{Weights: cells.weights(), Cache: document.Spelled(get("kv_cache"), number.Words())}}
 	l, err := p.load(files)
 	r.note(err)
 	clients := r.whole("concurrency", 0)
@@ -411,7 +432,7 @@ func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *bench
 	f := r.facts
 	f.engine = e.Name
 	dp := d.Of(op.Decode).Plan.Attention.DP
-	toldShare := false                                                                // of the memory
+	r.toldShare = false
 	for _, options := range []map[string]string{bench.options(&f), cells.options()} { // what the row says comes last
 		for _, name := range slices.Sorted(maps.Keys(options)) {
 			if engine.TellAttention(&d.Told, name, options[name]) {
@@ -429,7 +450,7 @@ func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *bench
 		for _, name := range memoryOptions {
 			if share, err := strconv.ParseFloat(options[name], 64); err == nil && share > 0 && share <= 1 {
 				assumed := *d.Assume
-				assumed.MemoryFraction, d.Assume, toldShare = share, &assumed, true
+				assumed.MemoryFraction, d.Assume, r.toldShare = share, &assumed, true
 			}
 		}
 	}
@@ -440,7 +461,7 @@ func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *bench
 	if r.tune != nil {
 		r.tune(e.Name, &d.Engine.Scheduling)
 	}
-	if share := d.ServerShare(d.Of(op.Decode)); share > 0 && !toldShare && !d.Split() && d.Assume.MemoryFraction == assume.Physical.MemoryFraction {
+	if share := d.ServerShare(d.Of(op.Decode)); share > 0 && !r.toldShare && !d.Split() && d.Assume.MemoryFraction == assume.Physical.MemoryFraction {
 		// Nobody has told the server, nor assumed anything: it takes what it takes by itself. The recipes of pools tell theirs.
 		assumed := *d.Assume
 		assumed.MemoryFraction, d.Assume = share, &assumed
@@ -626,7 +647,7 @@ func (r *reader) pool(prefix string, l *question.Loaded) deploy.Pool {
 	p.Redundant = r.whole(prefix+"redundant_experts", 0)
 	if name := r.get(prefix + "overlap"); name != "" {
 		var ok bool
-		if p.Overlap, ok = plan.FindOverlap(name); !ok {
+		if p.Overlap, ok = plan.FindOverlap(document.Spelled(name, plan.OverlapNames())); !ok {
 			r.note(fmt.Errorf("%soverlap: %s", prefix, document.NotOneOf(name, plan.OverlapNames())))
 		}
 	}

@@ -13,8 +13,9 @@ import (
 func TestCold(t *testing.T) {
 	n := workload.Lengths{Input: 1000, Output: 50}
 	_, server := oneServer(t, "sglang", n)
+	var fit deploy.Fit
 	ttft := func(requests int, once, each float64, cold bool) float64 {
-		d := server(deploy.Fit{})
+		d := server(fit)
 		d.Engine.WaveSeconds, d.Engine.WaveRequestSeconds = once, each
 		o, err := Of(&d, n, &Settings{Cold: cold})
 		if err != nil {
@@ -40,5 +41,13 @@ func TestCold(t *testing.T) {
 	}
 	if got, want := ttft(1, 1, 0.5, true), ttft(1, 0, 0, false); got != want {
 		t.Errorf("one request: %v s, warm %v", got, want)
+	}
+	// A fitted first wave is on top of that of the engine: the runs that were fitted had both.
+	fit.Wave = 2
+	if got := ttft(16, 1, 0.5, false); got != warm {
+		t.Errorf("a warm server with a fit: %v s, %v without a stall", got, warm)
+	}
+	if got := ttft(16, 1, 0, true) - warm; math.Abs(got-3*15./16) > 0.01 {
+		t.Errorf("a stall of 1 s and 2 s that were fitted: %v s on average, of 15 in 16 requests", got)
 	}
 }

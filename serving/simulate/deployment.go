@@ -34,10 +34,10 @@ const defaultBlock = 16
 // Of is the options of a run of a deployment, whose requests are as long as these on average.
 func Of(d *deploy.Deployment, n workload.Lengths, set *Settings) (Options, error) {
 	rules := &d.Engine.Scheduling
-	o := Options{Routing: set.Routing, FirstSeconds: rules.Entry(0, d.Split()), RequestSeconds: rules.RequestSeconds, TokenSeconds: rules.TokenSeconds, HandoverSeconds: rules.HandoverSeconds, StallSeconds: d.Fitted.Wave}
+	o := Options{Routing: set.Routing, FirstSeconds: rules.Entry(0, d.Split()), RequestSeconds: rules.RequestSeconds, TokenSeconds: rules.TokenSeconds, HandoverSeconds: rules.HandoverSeconds}
 	if set.Cold {
 		once, each := rules.Cold(d.Split())
-		o.StallSeconds += once
+		o.StallSeconds = once + d.Fitted.Wave
 		o.RequestSeconds += each
 	}
 	p, err := serving.NewPredictor(d)

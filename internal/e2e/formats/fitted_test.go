@@ -58,7 +58,7 @@ func TestFittedKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out, errs bytes.Buffer
-		cli.Run(t.Context(), []string{"simulate", "--model", "Llama-3.1-8B", "--system", "H200", "--engine", "vllm", "--isl", "1024", "--osl", "1024", "--concurrency", "8", "--num-prompts", "16", "--json", "--fitted", name}, cli.Streams{Out: &out, Err: &errs})
+		cli.Run(t.Context(), []string{"simulate", "--model", "Llama-3.1-8B", "--system", "H200", "--engine", "vllm", "--isl", "1024", "--osl", "1024", "--concurrency", "8", "--num-prompts", "16", "--cold", "--json", "--fitted", name}, cli.Streams{Out: &out, Err: &errs})
 		var result map[string]any
 		json.Unmarshal(out.Bytes(), &result) // none where it was refused
 		return result, errs.String()

@@ -47,6 +47,7 @@ var systemTests = []keyTest{
 	{"name", dense, set{"system.name": `"other"`}, wants{"decoder_system_name": "other"}},
 	{"type", exchange, set{"system.type": `"sow"`}, wants{epTime: 0}},
 	{"maker", dense, set{"system.maker": `"AMD"`}, nil},
+	{"generation", dense, set{"system.generation": `"Hopper"`}, nil},
 	{"processing_mode", dense, set{"system.processing_mode": `"no_overlap"`}, wants{mlpTime: 2*760./GB + compute(8*T, 2*T)}},
 	// A gate of one second, without slowdown: the activation takes it and the traffic of two inputs and one output of 32
 	// bytes each; the multiplication and softmax are part of it and of attention. Norms 40 + 34 + 18 + 40 and residuals 2·48
