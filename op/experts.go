@@ -167,7 +167,7 @@ func (s *stage) sharing(ranks int) experts.Sharing {
 
 // sharedApart reports whether the shared experts are a dense block of their own, as engines have it where tokens are sent to the
 // routed ones (python/sglang/srt/models/deepseek_v2.py, forward_deepep of DeepseekV2MoE), where their weights have another format (there,
-// shared_experts_fusion_disable_reason: "different quant method for routed experts and shared experts") or where they are told to.
+// shared_experts_fusion_disable_reason: "keeps shared experts at a higher precision", "cannot be fused") or where they are told to.
 // Otherwise they are so many routed ones that all tokens visit.
 func (s *stage) sharedApart() bool {
 	p := s.plan
