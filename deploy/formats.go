@@ -37,8 +37,8 @@ func (s Stored) String() string {
 }
 
 // Resolve turns formats into the bytes and rates of a model on systems. Weights are as the model is published where all
-// systems compute in that, else in 16 bits; a format that is asked for is that of all products, the ends of the model staying
-// in 16 bits, and latent attention where the format has four. Activations are what the systems multiply such weights with; the cache is left to the engine unless it is given
+// systems compute in that, else in 16 bits; a format that is asked for is that of all products, or of the experts where its checkpoints
+// have it there alone, the ends of the model staying in 16 bits, and latent attention where the format has four. Activations are what the systems multiply such weights with; the cache is left to the engine unless it is given
 // or published; communication takes two bytes; attention runs in two bytes, as engines do; so does the vector unit. All
 // problems are reported at once.
 func (f Formats) Resolve(m *model.Model, systems ...*hardware.System) (plan.Precision, Stored, error) {
@@ -144,7 +144,11 @@ func (r *resolver) weights(asked string, m *model.Model) (out [model.ModuleCount
 		return out, Stored{Format: m.DescribeFormats(), Published: true}
 	}
 	for module := range out {
-		out[module] = f
+		if module == int(model.ExpertModule) || f.BesideExperts == "" || !m.IsMoE() {
+			out[module] = f
+		} else if rest := r.find("weights", f.BesideExperts); int(out[module].Bytes) != int(rest.Bytes) || r.cannot(out[module]) != "" {
+			out[module] = rest
+		}
 	}
 	if half, _ := number.Find(number.Half); f.Bytes < 2 && r.typeOf(half, (*hardware.System).MatrixTypes) != "" {
 		out[model.EndModule] = half
@@ -154,7 +158,15 @@ func (r *resolver) weights(asked string, m *model.Model) (out [model.ModuleCount
 			out[model.AttentionModule] = half
 		}
 	}
-	return out, Stored{Format: f.Name}
+	return out, Stored{Format: describe(f, &out, m)}
+}
+
+// describe is the weights of a format that is asked for in words.
+func describe(f *number.Format, modules *[model.ModuleCount]*number.Format, m *model.Model) string {
+	if f.BesideExperts == "" || !m.IsMoE() {
+		return f.Name
+	}
+	return f.Name + " experts, rest " + modules[model.AttentionModule].Name
 }
 
 // cannot names a system that does not compute with weights of a format, empty where all do: it multiplies them with one of

@@ -20,6 +20,7 @@ func TestResolve(t *testing.T) {
 	const (
 		block = 1 + 4./(128*128)
 		mx    = 0.5 + 1./32
+		w4    = 0.5 + 2./128
 	)
 	half := plan.Product{Weight: 2, Activation: 2, Type: "bfloat16"}
 	for _, c := range []struct {
@@ -43,6 +44,10 @@ func TestResolve(t *testing.T) {
 		{"gpt-oss-120b", "B200", deploy.Formats{Weights: "bf16"}, half, half, "bf16", "bf16"},
 		{"Kimi-K2.5", "H200", deploy.Formats{Weights: "w4a16"}, half, plan.Product{Weight: 0.5625, Activation: 2, Type: "bfloat16", Stored: "int4"}, "int4_g32 experts, rest bf16 as published", "int4"},
 		{"Llama-3.1-8B", "H200", deploy.Formats{}, half, half, "bf16", "bf16"},
+		// Checkpoints in W4A8 have int4 in the routed experts alone; the rest stays in the 8 bits that it is published in, or gets 8.
+		{"DeepSeek-R1", "H20_141G", deploy.Formats{Weights: "w4a8"}, plan.Product{Weight: block, Activation: 1, Type: "float8"}, plan.Product{Weight: w4, Activation: 1, Type: "float8", Stored: "int4"}, "w4a8 experts, rest fp8_block", "int4"},
+		{"DeepSeek-R1", "Ascend_910C", deploy.Formats{Weights: "w4a8"}, plan.Product{Weight: 1, Activation: 1, Type: "int8"}, plan.Product{Weight: w4, Activation: 1, Type: "int8", Stored: "int4"}, "w4a8 experts, rest w8a8", "int4"},
+		{"Kimi-K2.5", "H200", deploy.Formats{Weights: "w4a8"}, plan.Product{Weight: 1, Activation: 1, Type: "float8"}, plan.Product{Weight: w4, Activation: 1, Type: "float8", Stored: "int4"}, "w4a8 experts, rest w8a8", "int4"},
 	} {
 		m, _ := builtin.Model(t, c.model)
 		p, stored, err := c.formats.Resolve(m, builtin.System(t, c.system))

@@ -74,7 +74,7 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 	q := p.Plan
 	q.FusedQuantise = d.Assume.Engine && e.Scheduling.fuses(&d.Precision)
-	q.SharedApart = d.Assume.Engine && d.Told.SharedApart
+	q.SharedApart = d.Assume.Engine && (d.Told.SharedApart || e.Scheduling.SharedApart)
 	if d.Told.Captured > 0 && d.Assume.Engine {
 		q.Captured, q.Launch = d.Told.Captured*max(1, q.Attention.DP), e.Scheduling.LaunchSeconds
 		if e.Scheduling.CapturesBy == "sequences" {
@@ -105,8 +105,8 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 			near := p.System.Networks[0].Size
 			q.SlowDispatch, q.SlowCombine = then(older, (u.ep+near-1)/near)
 		}
-		if q.Gathered && e.Scheduling.CapturedTokens > 0 {
-			q.Captured, q.Launch = e.Scheduling.CapturedTokens, e.Scheduling.LaunchSeconds
+		if most := e.Scheduling.capturedTokens(p.System); q.Gathered && most > 0 {
+			q.Captured, q.Launch = most, e.Scheduling.LaunchSeconds
 		}
 		if q.Gathered && u.dp > 1 {
 			q.Reduced = map[string]plan.Reduced{"always": plan.AllSteps, "prefill": plan.PromptSteps}[e.Scheduling.GathersByAllReduce]
@@ -116,6 +116,14 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 		e.capture(&q, p.System, cmp.Or(d.Told.Sequences, e.Scheduling.Sequences), d.Told.Captured > 0)
 	}
 	return q
+}
+
+// capturedTokens is the most tokens of a decode step that is captured on a chip; 0: all are.
+func (s *Scheduling) capturedTokens(sys *hardware.System) int {
+	if s.LargeCapturedTokens > 0 && sys != nil && sys.Memory.GiB > s.LargeGiB {
+		return s.LargeCapturedTokens
+	}
+	return s.CapturedTokens
 }
 
 // capturedPrompts is the most tokens of a step with prompts of a data-parallel rank that a server captures. Graphs of so many tokens, and not

@@ -6,6 +6,7 @@ import (
 
 	"throughline/deploy"
 	"throughline/hardware"
+	"throughline/model"
 	"throughline/plan"
 )
 
@@ -155,18 +156,27 @@ func TestCacheOfBlocks(t *testing.T) {
 			t.Errorf("weights of %g bytes, FP4 %v: a cache of %g", c.weight, c.fp4, got)
 		}
 	}
+	// Narrower experts beside weights in blocks come with no scale of the cache either.
+	d := exchanging(8, 8)
+	d.Precision.Weight, d.Precision.Cache = 1+4./(128*128), 0
+	d.Precision.Modules[model.ExpertModule] = plan.Product{Weight: 0.5 + 2./128, Activation: 1, Type: "float8"}
+	if got := find(t, "trtllm").Apply(d).Precision.Cache; got != 2 {
+		t.Errorf("experts of four bits beside blocks of eight: a cache of %g", got)
+	}
 }
 
-// TestCaptured: SGLang 0.4 captures 160 tokens of all ranks where it gathers them, and launches the operators of longer steps; where
-// it sends them, and in other versions and engines, all steps are captured.
+// TestCaptured: SGLang 0.4 captures 160 tokens of all ranks where it gathers them, 256 on chips of more than 96 GiB, and launches the
+// operators of longer steps; where it sends them, and in other versions and engines, all steps are captured.
 func TestCaptured(t *testing.T) {
 	split := exchanging(16, 8)
 	split.Pools[0].Plan.Experts = plan.ExpertLayout{EP: 1, TP: 16, DP: 1}
+	large := exchanging(16, 8)
+	large.Pools[0].Plan.Experts, large.Pools[0].System.Memory.GiB = split.Pools[0].Plan.Experts, 140.4
 	for _, c := range []struct {
 		engine string
 		d      deploy.Deployment
 		tokens int
-	}{{"sglang@0.4", split, 160}, {"sglang@0.4", exchanging(16, 8), 0}, {"sglang", split, 0}, {"vllm", split, 0}, {"trtllm", split, 0}} {
+	}{{"sglang@0.4", split, 160}, {"sglang@0.4", large, 256}, {"sglang", large, 0}, {"sglang@0.4", exchanging(16, 8), 0}, {"sglang", split, 0}, {"vllm", split, 0}, {"trtllm", split, 0}} {
 		p := find(t, c.engine).Apply(c.d).Pools[0].Plan
 		if p.Captured != c.tokens || (p.Launch > 0) != (c.tokens > 0) {
 			t.Errorf("%s, %v: %d tokens are captured, %g s to launch", c.engine, p.Experts, p.Captured, p.Launch)

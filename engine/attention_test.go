@@ -21,13 +21,15 @@ func TestAttentionData(t *testing.T) {
 		known = append(known, on(t, name).Generation)
 	}
 	engines := append(All(), Generic)
-	for version := range find(t, "sglang").Attention.Earlier {
-		e, err := Find("sglang@" + version)
-		if err != nil {
-			t.Error(err)
-			continue
+	for _, e := range All() {
+		for version := range e.Attention.Earlier {
+			was, err := Find(e.Name + "@" + version)
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			engines = append(engines, was)
 		}
-		engines = append(engines, e)
 	}
 	for _, e := range engines {
 		for name, b := range e.Attention.Backends {

@@ -66,13 +66,18 @@ type Scheduling struct {
 	// CapturedTokens is the most tokens of a decode step that is captured as one graph, those of all replicas together, in servers
 	// that gather them; the operators of longer ones are launched one by one, each in LaunchSeconds. 0: all are captured, unless a
 	// server is told which; it counts sequences then, or tokens.
-	CapturedTokens int     `json:"captured_tokens"`
-	CapturesBy     string  `json:"captures_by" required:"true" enum:"sequences,tokens"`
-	LaunchSeconds  float64 `json:"launch_seconds" required:"true"`
+	// On chips with more memory than LargeGiB it is LargeCapturedTokens, where that is said.
+	CapturedTokens      int     `json:"captured_tokens"`
+	LargeCapturedTokens int     `json:"large_captured_tokens"`
+	LargeGiB            float64 `json:"large_gib"`
+	CapturesBy          string  `json:"captures_by" required:"true" enum:"sequences,tokens"`
+	LaunchSeconds       float64 `json:"launch_seconds" required:"true"`
 	// CapturedPrompts is the most tokens of a step with prompts that is captured; the operators of longer ones are launched one by one,
 	// each in PromptLaunchSeconds.
 	CapturedPrompts     int     `json:"captured_prompts" required:"true"`
 	PromptLaunchSeconds float64 `json:"prompt_launch_seconds" required:"true"`
+	// SharedApart: shared experts are not run among the routed ones.
+	SharedApart bool `json:"shared_apart"`
 	// GathersLatents: with sequence parallelism, latent vectors are gathered, and not what they are made of.
 	GathersLatents bool `json:"gathers_latents" required:"true"`
 	// DraftSequences is the sequences that all data-parallel ranks of a server with drafts run at a time where it is told no number,
@@ -88,13 +93,18 @@ type Scheduling struct {
 
 // Earlier is the facts of an earlier version that differ, as far as they are known.
 type Earlier struct {
-	GathersByAllReduce string  `json:"gathers_by_all_reduce" required:"true" enum:"always,prefill,never"`
-	DraftSeconds       float64 `json:"draft_seconds" required:"true"`
-	CapturedTokens     int     `json:"captured_tokens" required:"true"`
-	LaunchSeconds      float64 `json:"launch_seconds" required:"true"`
-	PieceSeconds       float64 `json:"piece_seconds"` // of its ports
-	LogitBytes         float64 `json:"logit_bytes"`   // 0: as now
-	Source             string  `json:"source" required:"true" nonempty:"true"`
+	GathersByAllReduce  string  `json:"gathers_by_all_reduce" required:"true" enum:"always,prefill,never"`
+	DraftSeconds        float64 `json:"draft_seconds" required:"true"`
+	CapturedTokens      int     `json:"captured_tokens" required:"true"`
+	LaunchSeconds       float64 `json:"launch_seconds" required:"true"`
+	LargeCapturedTokens int     `json:"large_captured_tokens"`
+	LargeGiB            float64 `json:"large_gib"`
+	PieceSeconds        float64 `json:"piece_seconds"`                                               // of its ports
+	LogitBytes          float64 `json:"logit_bytes"`                                                 // 0: as now
+	FusesQuantization   string  `json:"fuses_quantization" enum:",8 bits,one scale of 8 bits,never"` // empty: as now
+	SharedApart         bool    `json:"shared_apart"`
+	Synchronous         bool    `json:"synchronous"` // a step is scheduled when the one before has ended
+	Source              string  `json:"source" required:"true" nonempty:"true"`
 }
 
 // Release is one of an earlier version, with what differs from the last one of that.
@@ -272,7 +282,13 @@ func (e *Engine) earlier(version string) (*Engine, error) {
 	out := *e
 	out.Scheduling.GathersByAllReduce, out.Scheduling.DraftSeconds = was.GathersByAllReduce, was.DraftSeconds
 	out.Scheduling.CapturedTokens, out.Scheduling.LaunchSeconds = was.CapturedTokens, was.LaunchSeconds
+	out.Scheduling.LargeCapturedTokens, out.Scheduling.LargeGiB = was.LargeCapturedTokens, was.LargeGiB
 	out.Scheduling.Memory.LogitBytes = cmp.Or(was.LogitBytes, e.Scheduling.Memory.LogitBytes)
+	out.Scheduling.FusesQuantization = cmp.Or(was.FusesQuantization, e.Scheduling.FusesQuantization)
+	out.Scheduling.SharedApart = was.SharedApart
+	if was.Synchronous {
+		out.Scheduling.StepsAhead = 0
+	}
 	out.Attention = e.Attention.then(version)
 	out.Ports = maps.Clone(e.Ports)
 	for maker, port := range out.Ports {

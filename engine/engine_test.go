@@ -563,8 +563,19 @@ func TestEarlier(t *testing.T) {
 	if release.Scheduling.GathersByAllReduce != was.Scheduling.GathersByAllReduce {
 		t.Error("a release is not as its version")
 	}
+	// vLLM before asynchronous scheduling.
+	if now, was := find(t, "vllm"), find(t, "vllm@0.9"); now.Scheduling.StepsAhead != 1 || was.Scheduling.StepsAhead != 0 {
+		t.Errorf("%d and %d steps ahead", now.Scheduling.StepsAhead, was.Scheduling.StepsAhead)
+	}
+	for name, fused := range map[string]bool{"vllm": true, "vllm@0.16": true, "vllm@0.9": false} {
+		d := exchanging(1, 8)
+		d.Precision = fp8
+		if p := find(t, name).Apply(d).Pools[0].Plan; p.FusedQuantise != fused || p.SharedApart == fused {
+			t.Errorf("%s: quantisation fused %v, shared experts apart %v", name, p.FusedQuantise, p.SharedApart)
+		}
+	}
 	for name, want := range map[string]string{
-		"sglang@9": `no earlier version "9" of SGLang: known are "0.4", "0.4.6"`, "vllm@0.4": `no earlier version "0.4" of vLLM: known are "0.16", "0.20"`, "trtllm@0.4": `of TensorRT-LLM: none is known`, "slang@0.4": "sglang",
+		"sglang@9": `no earlier version "9" of SGLang: known are "0.4", "0.4.6"`, "vllm@0.4": `no earlier version "0.4" of vLLM: known are "0.16", "0.20", "0.9"`, "trtllm@0.4": `of TensorRT-LLM: none is known`, "slang@0.4": "sglang",
 	} {
 		if _, err := Find(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)

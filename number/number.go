@@ -24,7 +24,10 @@ type Format struct {
 	Integer bool
 	// Engine is what engines know it by, and Kind what it is one of several of; empty: its own name.
 	Engine, Kind string
-	Source       string
+	// BesideExperts is the format of the other modules of models with experts, whose checkpoints have this one in the routed experts
+	// alone; modules that are published in as many bits stay as they are. Empty: all products have this format.
+	BesideExperts string
+	Source        string
 }
 
 // Input is a format of activations, and a number type that a system must have to multiply by it.
@@ -56,8 +59,8 @@ var Formats = []Format{
 	},
 	{
 		Name: "w4a8", Stored: "int4", Aliases: []string{"w4afp8"}, Bytes: 0.5 + 2./128, Integer: true, Engine: "int4", Kind: "int4",
-		Inputs: []Input{{"fp8", "float8"}, {"int8", "int8"}},
-		Source: "int4 weights in groups of 128, activations of 8 bits",
+		Inputs: []Input{{"fp8", "float8"}, {"int8", "int8"}}, BesideExperts: "w8a8",
+		Source: "int4 weights in groups of 128, activations of 8 bits. Of models with experts in these alone: examples/quantization/quantize_mixed_precision_moe.py of TensorRT-LLM, by which DeepSeek-R1-W4AFP8 was made, leaves attention, dense layers and shared experts in FP8 blocks, and kv_cache_quant_algo None",
 	},
 	{
 		Name: "fp8", Aliases: []string{"float8", "fp8_e4m3", "fp8_e5m2"}, Bytes: 1, Types: []string{"float8"}, Inputs: []Input{{"fp8", "float8"}},

@@ -197,10 +197,14 @@ func (p *Precision) Of(m model.Module) Product {
 	return Product{p.Weight, p.Activation, p.MatrixType, p.Stored}
 }
 
-// Blocks reports whether the narrowest weights are of 8 bits with a scale for every block.
+// Blocks reports whether there are weights of 8 bits with a scale for every block.
 func (p *Precision) Blocks() bool {
-	n := p.Narrowest()
-	return n > 1 && n < 1.1
+	for m := range model.ModuleCount {
+		if n := p.Of(m).Weight; n > 1 && n < 1.1 {
+			return true
+		}
+	}
+	return false
 }
 
 // Between is the bytes of what passes between products.

@@ -255,7 +255,10 @@ func (r run) backend() string {
 
 // documented are the versions of engines behind rows that do not say them, by their source: an earlier one, where the document that
 // the rows are from does. That of vllm-ascend says v0.20.2rc1 (docs/source/tutorials/models/Kimi-K2-Thinking.md).
-var documented = map[string]string{"vllm-ascend docs": "@0.20"}
+// The runs of llm-d-benchmark are of 2025-05-11 to 2025-05-13, between vLLM 0.8.5 and 0.9.0.
+var documented = map[string]string{
+	"vllm-ascend docs": "@0.20", "llm-d-benchmark collected exp-3": "@0.9", "llm-d-benchmark collected exp-7": "@0.9",
+}
 
 // ownDrafts are the names for drafts by the draft layers of the model itself.
 var ownDrafts = map[string]bool{

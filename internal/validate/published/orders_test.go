@@ -16,6 +16,8 @@ DeepSeek inference notes,,DeepSeek-V3,H100,72 vs 16,"decode DP72 attn + EP72 vs 
 DeepSeek inference notes,https://lmsys.org/blog/2025-05-05-large-scale-ep/,DeepSeek-V3,H100,32,prefill DP32 attn + EP32,FP8,4096,,16384 tokens/GPU,prefill_throughput,1,tok/s/node,text,
 DeepSeek inference notes,https://lmsys.org/blog/2025-05-05-large-scale-ep/,DeepSeek-V3,H100,32,"prefill DP32 attn + EP32, simulated perfect EPLB",FP8,4096,,16384 tokens/GPU,prefill_throughput,1,tok/s/node,text,
 DeepSeek-V3 technical report,,DeepSeek-V3,H800,320 vs 320,"DeepSeek's own, DP80 TP4 EP320, 64 redundant experts; MTP=1 vs none",FP8,4096,,8 req/replica,decode_speedup_mtp,1.8,x,text,
+Two engines,,DeepSeek-R1,H200,8 vs 8,"SGLang, TP8 vs vLLM, TP8",FP8,1000,2000,200 req,decode_speedup_engine,1.2,x,derived,"SGLang 0.4.5.post3, vLLM 0.8.4"
+TensorRT-LLM best practice,,DeepSeek-R1,H200,8,attention DP8 + EP8,FP8,1024,2048,"concurrency 1024 (128/rank), max_num_tokens 1151",output_throughput_total,1,tok/s,table,
 `
 
 // TestOrders: what a side says of its engine, its layouts and its number formats; of several layouts the best counts, and an
@@ -66,6 +68,18 @@ func TestOrders(t *testing.T) {
 	}
 	if second := pair(1); second[0].point.Engine != "trtllm" || second[0].point.Formats.Weights != "w4a8" || second[1].point.Formats.Weights != "fp8" {
 		t.Errorf("%+v", second)
+	}
+	// The notes name no copies of experts where they compare engines.
+	if wide := first[0].others[0]; wide.cut.ep != 8 || wide.redundant != 0 || pair(3)[0].redundant != 32 {
+		t.Errorf("%+v", wide)
+	}
+	// Versions that the notes of a row name; in this one neither captures less than its 200 sequences.
+	if engines := pair(6); engines[0].point.Engine != "sglang@0.4" || engines[1].point.Engine != "vllm@0.9" || !(value(engines[0]) > value(engines[1])) || value(engines[0]) > 1.1*value(engines[1]) {
+		t.Errorf("%+v", engines)
+	}
+	// What the row says of the steps and sequences of its server.
+	if told := pair(7)[0].point; told.Traffic.StepTokens != 1151 || told.Traffic.Running != 128 || told.Concurrency != 1024 {
+		t.Errorf("%+v", told.Traffic)
 	}
 	// A bare decode step against what clients of a server get.
 	if third := pair(2); third[0].asks != decodeRate || third[1].asks != outputRate || third[1].run.requests == 0 || third[0].point.Input != 2000 || third[1].point.Output != 1024 {

@@ -89,7 +89,9 @@ var engines = []choice{
 	{all(in("source", `TensorRT-LLM`)), "trtllm"},
 	{all(in("parallelism", `DeepSeek profile|DeepSeek's own`)), engine.Generic.Name},
 	{all(in("parallelism", `^TensorRT-LLM`)), "trtllm"}, // of notes on several engines, what a side begins with
+	{all(in("parallelism", `^vLLM`), in("notes", `vLLM 0\.[89]\b`)), "vllm@0.9"},
 	{all(in("parallelism", `^vLLM`)), "vllm"},
+	{all(in("parallelism", `^SGLang`), in("notes", `SGLang 0\.4\b`)), "sglang@0.4"},
 	{all(in("source", `^SGLang start-up`)), "sglang"},
 	{all(in("source", `^vLLM start-up`), in("notes", `before 0\.17`)), "vllm@0.16"},
 	{all(in("source", `^vLLM start-up`)), "vllm"},
@@ -213,6 +215,8 @@ var (
 	tokensOf   = folded(`(?:(\d+)x)?(\d+) tok`)
 	sequences  = folded(`(?:(\d+)x)?(\d+) req`)
 	clientsOf  = folded(`(?:concurrency|batch) (\d+)`)
+	runningOf  = folded(`\((\d+)/rank\)`)
+	stepsOf    = folded(`max_num_tokens (\d+)`)
 	shareOf    = folded(`memory share (0\.\d+)`)
 	atOnce     = folded(`(\d+) requests at once, weights and cache in (0\.\d+) of the memory`)
 	contextOf  = folded(`\bKV(\d+)`)
@@ -294,6 +298,7 @@ func read(row inputs, asks quantity) (config, error) {
 
 // copies are the redundant experts of a whole source, where its rows do not say: those that its launch commands ask for.
 var copies = []choice{
+	{all(in("source", `inference notes`), notIn("url", `large-scale-ep`)), "0"}, // the notes name none where they compare engines
 	{all(in("source", `^SGLang PD|inference notes|^DeepSeek`)), "32"},
 	{all(in("source", `^SGLang GB200`), in("metric", `^prefill`), in("precision", `NVFP4`)), "0"},
 	{all(in("source", `^SGLang GB200`)), "32"},
@@ -473,6 +478,7 @@ func (c *config) clients(row inputs, load string) error {
 	p := &c.point
 	if n := firstNumber(clientsOf, load); n > 0 {
 		p.Concurrency = n
+		p.Traffic.StepTokens, p.Traffic.Running = firstNumber(stepsOf, load), firstNumber(runningOf, load)
 		return nil
 	}
 	if m := atOnce.FindStringSubmatch(load); m != nil {
