@@ -7,16 +7,12 @@ import (
 	"throughline/deploy"
 )
 
-// keeps reports whether requests keep in step that are equally long, where the first are sent at once: whoever was computed in one step ends in one
-// step, and those who follow are computed together again, on all ranks that wait for each other. Requests of one token end with their
-// prefills, one after another. One rank of SGLang or TensorRT-LLM is left to the forms that its runs with equal lengths have chosen (first,
-// delay): TTFT of 479 runs of the latter is off by 16% there and by 19% here. There are none of vLLM.
+// keeps reports whether ranks that wait for each other keep in step: where requests are equally long and the first are sent at once, whoever was
+// computed in one step ends in one step, and those who follow are computed together again, on all ranks. Requests of one token end with
+// their prefills, one after another. One rank is left to the forms that runs with equal lengths have chosen (first, delay): TTFT of 479 runs
+// of TensorRT-LLM is off by 16% there and by 19% here.
 func (c *closed) keeps() bool {
-	equal := c.output() > 1 && c.load.Deviation() == 0 && c.load.Requests > 0 && c.load.Repeated == 0
-	if c.together > 1 {
-		return equal && c.shares
-	}
-	return equal && c.stages <= 1 && c.rules.Prefill == deploy.Chunks
+	return c.shares && c.together > 1 && c.output() > 1 && c.load.Deviation() == 0 && c.load.Requests > 0 && c.load.Repeated == 0
 }
 
 // cohort is requests that were sent at once, or computed in one step, of all ranks that wait for each other.
@@ -33,7 +29,6 @@ type cohort struct {
 // alike. Ranks get requests in turn, so that all have as many, give or take one.
 type walk struct {
 	*closed
-	group   float64 // ranks that wait for each other
 	now     float64
 	before  []float64 // starts of the last steps, the latest first, as many as are scheduled ahead
 	tokens  float64   // that a sequence has got since the start
@@ -60,7 +55,7 @@ func (s *sums) add(of *cohort, now float64) {
 
 // walked is servers that prefill and decode, whose ranks keep in step.
 func (c *closed) walked() Prediction {
-	w := walk{closed: c, group: max(1, c.together), before: make([]float64, c.rules.StepsAhead)}
+	w := walk{closed: c, before: make([]float64, c.rules.StepsAhead)}
 	w.start()
 	for len(w.coming)+len(w.running) > 0 {
 		if len(w.running) == 0 {
@@ -84,15 +79,15 @@ func (c *closed) walked() Prediction {
 
 // start is the first requests, which the front end takes in one after another. All servers get as many of them.
 func (w *walk) start() {
-	each := (w.rules.Each(w.load.Lengths.Input) + w.stallEach) * w.ranks / w.group
-	clients := max(1, math.Round(float64(w.load.Clients)*w.group/w.ranks))
+	each := (w.rules.Each(w.load.Lengths.Input) + w.stallEach) * w.ranks / w.together
+	clients := max(1, math.Round(float64(w.load.Clients)*w.together/w.ranks))
 	for i := range int(clients) {
 		w.coming = append(w.coming, cohort{count: 1, at: w.entry() + float64(i)*each})
 	}
 }
 
 // own is the sequences that decode on a rank.
-func (w *walk) own() float64 { return w.decodes / w.group }
+func (w *walk) own() float64 { return w.decodes / w.together }
 
 // waiting is the requests that the next step sees. Where some decode, it was scheduled before the last has ended, and sees those that were
 // there then, or when the engine looked last.
@@ -110,7 +105,7 @@ func (w *walk) waiting() (count float64) {
 		}
 		count += w.coming[i].count
 	}
-	return min(count, w.room*w.group-w.decodes)
+	return min(count, w.room*w.together-w.decodes)
 }
 
 // decode is steps without prompts: up to the next end, or until others may have come.
@@ -130,7 +125,7 @@ func (w *walk) prefill(waiting float64) {
 	seconds := w.rowSeconds(rows, waiting)
 	tokens := w.cuts() * w.closed.tokens
 	if w.rules.Prefill == deploy.First {
-		tokens *= max(0, 1-waiting/w.group)
+		tokens *= max(0, 1-waiting/w.together)
 		w.prompted += seconds
 	} else {
 		w.prompted += max(0, seconds-w.cuts()*w.step(max(1, w.own())))
@@ -139,7 +134,7 @@ func (w *walk) prefill(waiting float64) {
 		w.warm = true
 		seconds += w.stall
 	}
-	w.begun = max(0, w.begun+rows-math.Ceil(ends/w.group))
+	w.begun = max(0, w.begun+rows-math.Ceil(ends/w.together))
 	done := w.take(ends)
 	w.pass(seconds, tokens)
 	for i := range done {
@@ -152,16 +147,16 @@ func (w *walk) prefill(waiting float64) {
 // rows is the prompts that the fullest rank computes in a step of so many that wait, the part of one included where the engine cuts them, and how many it
 // ends on all ranks.
 func (w *walk) rows(waiting float64) (rows, ends float64) {
-	all := math.Ceil(waiting / w.group)
+	all := math.Ceil(waiting / w.together)
 	if w.rules.Prefill != deploy.Chunks || w.cuts() > 1 {
 		rows = min(all, float64(w.perStep()))
-		return rows, min(waiting, rows*w.group)
+		return rows, min(waiting, rows*w.together)
 	}
 	fits := max(0, float64(w.rules.StepTokens)-w.own()) / float64(w.input())
 	if rows = all - w.begun; rows <= fits {
 		return rows, waiting
 	}
-	return fits, min(waiting, math.Floor(w.begun+fits)*w.group)
+	return fits, min(waiting, math.Floor(w.begun+fits)*w.together)
 }
 
 // rowSeconds is the time of a step with so many prompts on the fullest rank, of so many that wait.
@@ -170,8 +165,8 @@ func (w *walk) rowSeconds(rows, waiting float64) float64 {
 		if n == 0 {
 			return w.step(max(1, w.own()))
 		}
-		ranks := min(w.group, max(1, math.Round(waiting/float64(n))))
-		t, _ := w.chunks(w.closed.decode, Prompts{Count: n, Ranks: int(ranks), Of: int(w.group)}, w.own())
+		ranks := min(w.together, max(1, math.Round(waiting/float64(n))))
+		t, _ := w.chunks(w.closed.decode, Prompts{Count: n, Ranks: int(ranks), Of: int(w.together)}, w.own())
 		return t
 	}
 	whole := math.Floor(rows)

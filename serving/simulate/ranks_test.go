@@ -108,30 +108,6 @@ func TestEqualRequests(t *testing.T) {
 	tpot.check(t, 0.1, 0.35)
 }
 
-// TestEqualRequestsOfOneRank: the same behind vLLM without data-parallel ranks that wait for each other.
-func TestEqualRequestsOfOneRank(t *testing.T) {
-	ttft, tpot := offs{figure: "TTFT"}, offs{figure: "TPOT"}
-	for _, p := range []ranked{{model: "Llama-3.1-70B", system: "H100_SXM", tp: 8, dp: 1}, {model: "Llama-3.1-8B", system: "H200", tp: 1, dp: 1}, {model: "Llama-3.1-8B", system: "H200", tp: 1, dp: 4}} {
-		for _, size := range [][2]int{{1024, 1024}, {512, 128}, {3000, 600}} {
-			for _, clients := range []int{4, 16, 64, 128} {
-				p.engine = "vllm"
-				p.load = workload.Load{Clients: clients, Requests: 5, Lengths: workload.Lengths{Input: size[0], Output: size[1]}}
-				d := deployment(t, p.model, p.system, p.engine, dense(p.tp, p.dp))
-				want, err := serving.Predict(&d, p.load)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got, whole := atOnce(t, &d, &p.load); whole {
-					ttft.add(&p, got.ttft, want.TTFT)
-					tpot.add(&p, got.tpot, want.TPOT)
-				}
-			}
-		}
-	}
-	ttft.check(t, 0.2, 0.2)
-	tpot.check(t, 0.05, 0.05)
-}
-
 // atOnce is what clients see that start at once behind servers which have just started: the mean over the phases of a step, and whether the cache holds all
 // of them.
 func atOnce(t *testing.T, d *deploy.Deployment, l *workload.Load) (mean seen, whole bool) {
