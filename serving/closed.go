@@ -140,6 +140,9 @@ func (c *closed) ahead(s times, running float64) (alone, together float64) {
 // aggregated is servers that prefill and decode. Of the clients of a rank some decode while the prompt of another is
 // computed, which delays them all.
 func (c *closed) aggregated() Prediction {
+	if c.keeps() {
+		return c.walked()
+	}
 	clients := max(1, float64(c.load.Clients)/c.ranks)
 	running := min(clients, c.room)
 	others := running - 1
