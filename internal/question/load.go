@@ -235,7 +235,13 @@ func (l *Loaded) readSystem(setting, ref string) (*hardware.System, error) {
 	}
 	s, doc := hardware.Read(f.Name, f.Source)
 	l.Warnings = append(l.Warnings, doc.Warnings()...)
-	return s, doc.Err()
+	if err := doc.Err(); err != nil || l.GPUsPerNode == 0 {
+		return s, err
+	}
+	if most := max(hardware.NodeSize, s.Networks[0].Size); l.GPUsPerNode > most {
+		return nil, wrong("gpus-per-node", fmt.Sprintf("%d: a node of %s has at most %d, which its first network joins; a system file with a larger networks[0].size has more", l.GPUsPerNode, s.Name, most))
+	}
+	return s.InNodes(l.GPUsPerNode), nil
 }
 
 // Files are the files that a question reads: names of the model, the systems and lengths, as far as these are files.
