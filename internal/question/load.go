@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"throughline/assume"
@@ -136,6 +137,9 @@ func (l *Loaded) readSystems() (err error) {
 // served stands for experts that are visited as they were seen to be in service.
 const served = "served"
 
+// popularities are how often experts may be visited, or how that starts.
+var popularities = []string{"uniform", served, "zipf:", "lognormal:", "counts:"}
+
 // visit reads how often experts are visited.
 func (l *Loaded) visit() error {
 	if l.Popularity == "" {
@@ -146,6 +150,9 @@ func (l *Loaded) visit() error {
 			l.Visited = &experts.Popularity{Spread: a.ExpertSpread, Blocks: a.ExpertBlocks}
 		}
 		return nil
+	}
+	if kind, _, _ := strings.Cut(l.Popularity, ":"); !slices.ContainsFunc(popularities, func(p string) bool { return strings.TrimSuffix(p, ":") == kind }) {
+		return wrong("popularity", document.NotOneOf(l.Popularity, popularities))
 	}
 	p, err := experts.ParsePopularity(l.Popularity)
 	if err != nil {

@@ -33,6 +33,7 @@ type Setting struct {
 	Choices []string
 	Open    bool               // other values than the choices are allowed
 	Check   func(string) error // of an open value, besides
+	Also    map[string]string  // other words for choices, such as those of rows of a plan
 
 	For Command
 	// Apart: of the command as a whole, such as a file it reads; no column of a table, no word of a plan.
@@ -248,8 +249,31 @@ func (s *Setting) Set(q *Question, text string) error {
 		v.SetFloat(x)
 		return s.inBounds(x, numberOf(x))
 	}
-	v.SetString(text)
-	return s.allowed(text)
+	v.SetString(s.plainly(text))
+	return s.allowed(v.String())
+}
+
+// plainly is a text with the choices in it as they are written here: in any case, by another word, or as the start of a value.
+func (s *Setting) plainly(text string) string {
+	if s.List != "" || slices.Contains(s.Choices, text) {
+		return text
+	}
+	for word, choice := range s.Also {
+		if strings.EqualFold(word, text) {
+			return choice
+		}
+	}
+	for _, choice := range s.Choices {
+		start, isStart := strings.CutSuffix(choice, ":")
+		kind, value, given := strings.Cut(text, ":")
+		switch {
+		case strings.EqualFold(choice, text):
+			return choice
+		case isStart && given && strings.EqualFold(start, kind):
+			return choice + value
+		}
+	}
+	return text
 }
 
 // parse reads a number, or a time with its unit.

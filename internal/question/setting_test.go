@@ -144,7 +144,7 @@ func TestChoices(t *testing.T) {
 	}{
 		{Plan, "mode", "dissag", `mode: "dissag" is not one of "agg", "disagg", "both"; did you mean "disagg"?`},
 		{Plan, "objective", "min-gpu", `did you mean "min-gpus"?`},
-		{Estimate, "phase", "Decode", `did you mean "decode"?`},
+		{Estimate, "phase", "decod", `did you mean "decode"?`},
 		{Forward, "weights", "mxfp5", `did you mean "mxfp4"?`},
 		{Estimate, "engine", "vlm", `did you mean "vllm"?`},
 		{Serving, "assume", "fysical", `did you mean "physical"?`},
