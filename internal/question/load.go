@@ -137,8 +137,21 @@ func (l *Loaded) readSystems() (err error) {
 // served stands for experts that are visited as they were seen to be in service.
 const served = "served"
 
-// popularities are how often experts may be visited, or how that starts.
-var popularities = []string{"uniform", served, "zipf:", "lognormal:", "counts:"}
+// popularities are how often experts may be visited.
+var popularities = []string{"uniform", served, "zipf:EXPONENT", "lognormal:SPREAD", "counts:FILE"}
+
+// starts are texts up to their colons.
+func starts(of []string) []string {
+	var out []string
+	for _, text := range of {
+		start, _, more := strings.Cut(text, ":")
+		if more {
+			start += ":"
+		}
+		out = append(out, start)
+	}
+	return out
+}
 
 // visit reads how often experts are visited.
 func (l *Loaded) visit() error {
@@ -151,7 +164,8 @@ func (l *Loaded) visit() error {
 		}
 		return nil
 	}
-	if kind, _, _ := strings.Cut(l.Popularity, ":"); !slices.ContainsFunc(popularities, func(p string) bool { return strings.TrimSuffix(p, ":") == kind }) {
+	kind, _, _ := strings.Cut(l.Popularity, ":")
+	if !slices.ContainsFunc(starts(popularities), func(s string) bool { return strings.TrimSuffix(s, ":") == kind }) {
 		return wrong("popularity", document.NotOneOf(l.Popularity, popularities))
 	}
 	p, err := experts.ParsePopularity(l.Popularity)
