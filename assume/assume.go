@@ -2,6 +2,8 @@
 // to make; a preset is one consistent set of them.
 package assume
 
+import "strings"
+
 // Assumptions is one set of modelling choices. The tags name the fields on the command line, and bound their values:
 // numbers are at least 0 and at most 1e18 where they do not say otherwise.
 type Assumptions struct {
@@ -68,6 +70,13 @@ type Assumptions struct {
 	// MemoryFraction of the capacity is usable, less ReserveGiB for the runtime.
 	MemoryFraction float64 `assume:"memory-fraction" bound:"share" doc:"usable share of the memory"`
 	ReserveGiB     float64 `assume:"reserve-gib" doc:"memory kept for the runtime, in GiB"`
+}
+
+// Compared reports whether predictions with these assumptions have been compared with measurements, by which their bands are known:
+// those of a preset that is to say how things are, changed or not.
+func (a *Assumptions) Compared() bool {
+	preset, _, _ := strings.Cut(a.Name, ",")
+	return preset == Physical.Name
 }
 
 // Reference gives the numbers of the reference tool. Its units are forced by the digits of its published sample:

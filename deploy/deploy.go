@@ -80,7 +80,7 @@ type Deployment struct {
 	// Pools is one pool that does both phases, or one for the prefill and one for the decode.
 	Pools []Pool
 
-	GPUsPerNode int // 0 for 8
+	GPUsPerNode int // 0 for [hardware.NodeSize]
 	MaxContext  int // tokens of prompt and output together, of the longest request; 0: the engine's default
 	MaxPrompt   int // tokens of the longest prompt alone; 0: not known
 }

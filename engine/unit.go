@@ -2,6 +2,7 @@ package engine
 
 import (
 	"throughline/deploy"
+	"throughline/hardware"
 	"throughline/model"
 	"throughline/op"
 	"throughline/plan"
@@ -61,7 +62,7 @@ func shape(d *deploy.Deployment, p *deploy.Pool) unit {
 	u.procs = u.ranks * u.pp
 	u.perNode = d.GPUsPerNode
 	if u.perNode == 0 {
-		u.perNode = 8
+		u.perNode = hardware.NodeSize
 	}
 	u.nodes = (u.procs + u.perNode - 1) / u.perNode
 	u.drafted = p.Plan.Drafts

@@ -17,7 +17,7 @@ type Confidence struct {
 	// Kernels is how far off the kernels are together, as a share of the time.
 	Kernels float64
 	// Band holds the truth four times in five: from the time divided by 1 + Band to the time multiplied by it. It is a rung of
-	// a ladder: bands that differ by less are not known to.
+	// a ladder: bands that differ by less are not known to. 0: nobody has compared such predictions with measurements.
 	Band float64
 
 	Quantity     Quantity
@@ -134,13 +134,21 @@ func rung(band float64) float64 {
 	return math.Pow(10, math.Round(rungs*math.Log10(band))/rungs)
 }
 
+// HasBand reports whether it is known how far off such predictions are.
+func (c *Confidence) HasBand() bool { return c.Band > 0 }
+
 // Around is the times between which the truth lies four times in five.
 func (c *Confidence) Around(time float64) (low, high float64) {
 	return time / (1 + c.Band), time * (1 + c.Band)
 }
 
 // Span is the band as people read it.
-func (c *Confidence) Span() string { return number.Band(c.Band) }
+func (c *Confidence) Span() string {
+	if !c.HasBand() {
+		return "(no band)"
+	}
+	return number.Band(c.Band)
+}
 
 // most is the share of the time that must reach a level for the whole to have it. The rest is in the band.
 const most = 0.75

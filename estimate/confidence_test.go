@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"throughline/assume"
 	"throughline/cost"
 	"throughline/estimate"
 	"throughline/hardware/kernel"
@@ -14,7 +15,7 @@ import (
 // error on a roofline; with kernels, by half of theirs, as the other half cancels.
 func TestConfidence(t *testing.T) {
 	p := problem(t, "llama_3_8b", "H200")
-	p.System.Kernels = nil
+	p.System.Kernels, p.Assume = nil, &assume.Physical
 	p.Precision = plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16"}
 	pl := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, Batch: plan.Batch{Count: 1, Size: 1}}
 	confidence := func() estimate.Confidence {
@@ -60,6 +61,7 @@ func TestConfidence(t *testing.T) {
 // TestAnotherChip: the built-in H200 with one peak changed is another chip, of which less is known.
 func TestAnotherChip(t *testing.T) {
 	p := problem(t, "llama_3_8b", "H200")
+	p.Assume = &assume.Physical
 	p.Precision = plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16"}
 	pl := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, Batch: plan.Batch{Count: 1, Size: 64}}
 	of := func() estimate.Confidence {
@@ -83,6 +85,23 @@ func TestAnotherChip(t *testing.T) {
 	p.System = &changed
 	if there := of(); there.Level != cost.Estimated || !(there.Band > here.Band) {
 		t.Errorf("with another memory: %+v, not wider than %+v", there, here)
+	}
+}
+
+// TestNoBand: with the assumptions of the reference tool nothing was compared with measurements.
+func TestNoBand(t *testing.T) {
+	p := problem(t, "llama_3_8b", "H200")
+	p.Precision = plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16"}
+	pl := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, Batch: plan.Batch{Count: 1, Size: 64}}
+	for text, want := range map[string]bool{"reference": false, "reference,engine=true": false, "physical": true, "physical,ends=false": true} {
+		var err error
+		if p.Assume, err = assume.Parse(text); err != nil {
+			t.Fatal(err)
+		}
+		d, err := estimate.DetailOf(p, &pl)
+		if err != nil || d.Confidence.HasBand() != want || (d.Confidence.Span() == "(no band)") == want {
+			t.Errorf("%s: %+v, %v", text, d, err)
+		}
 	}
 }
 

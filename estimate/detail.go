@@ -126,6 +126,9 @@ func (e *Evaluator) Detail(p *plan.Plan) *Detail {
 	}
 	kernels, level := t.kernels()
 	d.Confidence = Known(quantity, level, kernels, Circumstance{Experts: e.problem.Model.IsMoE()})
+	if !e.problem.Assume.Compared() {
+		d.Confidence.Band = 0
+	}
 	return d
 }
 

@@ -24,3 +24,13 @@ func TestBetween(t *testing.T) {
 		}
 	}
 }
+
+// Nodes cut a first network that is that of a node, in a copy; one that reaches beyond nodes is not cut.
+func TestInNodes(t *testing.T) {
+	for _, c := range []struct{ size, procs, want int }{{8, 4, 4}, {8, 8, 8}, {8, 16, 8}, {2, 8, 2}, {8, 1, 1}, {72, 4, 72}} {
+		s := &System{Networks: []Network{{Size: c.size}, {Size: 65536}}}
+		if got := s.InNodes(c.procs); got.Networks[0].Size != c.want || got.Networks[1].Size != 65536 || s.Networks[0].Size != c.size {
+			t.Errorf("a network of %d in nodes of %d: %+v, and it itself is now of %d", c.size, c.procs, got.Networks, s.Networks[0].Size)
+		}
+	}
+}

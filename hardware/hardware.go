@@ -31,6 +31,22 @@ type System struct {
 	Borrowed Borrowed
 }
 
+// NodeSize is the processors of a node where nothing else is said. A first network that joins more of them reaches beyond nodes, as
+// NVLink does in racks.
+const NodeSize = 8
+
+// InNodes is the system with so many processors in a node. Its first network joins no more than those, unless it reaches beyond
+// nodes: then they only say where servers run.
+func (s *System) InNodes(procs int) *System {
+	if first := s.Networks[0].Size; procs >= first || first > NodeSize {
+		return s
+	}
+	out := *s
+	out.Networks = slices.Clone(s.Networks)
+	out.Networks[0].Size = procs
+	return &out
+}
+
 // Borrowed is how kernels of another chip do on a chip that they were not measured on, at its own peaks.
 type Borrowed struct {
 	Efficiency [kernel.KindCount]float64 // share of their speed by kind; 0: all of it

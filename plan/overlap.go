@@ -1,5 +1,7 @@
 package plan
 
+import "strings"
+
 // Overlap is how the exchange of tokens between experts hides behind computation.
 type Overlap uint8
 
@@ -40,10 +42,21 @@ func OverlapNames() []string {
 	return out
 }
 
-// FindOverlap is the overlap of a name.
+// OverlapWords are the names of overlaps by the words that plans have for them.
+func OverlapWords() map[string]string {
+	out := map[string]string{}
+	for _, o := range overlaps {
+		if o.word != "" {
+			out[o.word] = o.name
+		}
+	}
+	return out
+}
+
+// FindOverlap is the overlap of a name, or of the word that plans have for it, in any case.
 func FindOverlap(name string) (Overlap, bool) {
 	for i := range overlaps {
-		if overlaps[i].name == name {
+		if strings.EqualFold(overlaps[i].name, name) || name != "" && strings.EqualFold(overlaps[i].word, name) {
 			return Overlap(i), true
 		}
 	}

@@ -36,6 +36,9 @@ func (p *Predictor) known(q estimate.Quantity, d *deploy.Deployment, phase op.Ph
 	}
 	plan.Batch = s.batch(&plan, sequences)
 	step := s.phases[phase].At(n).Detail(&plan).Confidence
-	return estimate.Known(q, step.Level, step.Kernels,
-		estimate.Circumstance{Experts: s.moe, Drafts: plan.Drafts > 0})
+	out := estimate.Known(q, step.Level, step.Kernels, estimate.Circumstance{Experts: s.moe, Drafts: plan.Drafts > 0})
+	if !step.HasBand() {
+		out.Band = 0
+	}
+	return out
 }

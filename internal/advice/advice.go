@@ -81,6 +81,7 @@ type Candidate struct {
 	Seen       serving.Prediction // by the clients
 	Trusted    serving.Confidence // in what they see
 	Sides      []Side             // of the pools
+	Prefill    *Side              // a step of prompts of a pool that does both phases; nil: there are two
 	GPUs       int                // asked for; spare ones included
 
 	PerGPU            float64 // output tokens per second
@@ -446,24 +447,47 @@ func (c *Candidate) look() error {
 	c.Trusted = p.Confidence(d, c.Load, &c.Seen)
 	for i := range d.Pools {
 		pool := &d.Pools[i]
-		phase, q := op.Decode, pool.Plan
+		held, phase := p.Memory(d, pool, n), op.Decode
 		if pool.Role == deploy.Prefill {
 			phase = op.Prefill
-			q.Batch.Size = d.Engine.PerStep(n.Uncached())
 		}
-		problem := d.Problem(phase, pool.System, n)
-		e, err := estimate.NewEvaluator(&problem)
+		side, err := step(d, pool, phase, n)
 		if err != nil {
 			return err
 		}
-		var s Side
-		e.Evaluate(&q, &s.Step)
-		s.Detail = e.Detail(&q)
-		m := p.Memory(d, pool, n)
-		s.Held, s.Usable = m.Total(), d.Usable(pool, &m)
-		c.Sides = append(c.Sides, s)
+		side.Held, side.Usable = held.Total(), d.Usable(pool, &held)
+		c.Sides = append(c.Sides, side)
+		if d.Split() {
+			continue
+		}
+		prefill, err := step(d, pool, op.Prefill, n)
+		if err != nil {
+			return err
+		}
+		prefill.Held, prefill.Usable = side.Held, side.Usable
+		c.Prefill = &prefill
 	}
 	return nil
+}
+
+// step is a bare step of a pool. One of prompts holds as many as the engine puts into it; those of a pool that does both phases are
+// of sequences of its batch.
+func step(d *deploy.Deployment, pool *deploy.Pool, phase op.Phase, n workload.Lengths) (s Side, err error) {
+	q := pool.Plan
+	switch {
+	case pool.Role == deploy.Prefill:
+		q.Batch.Size = d.Engine.PerStep(n.Uncached())
+	case phase == op.Prefill:
+		q.Batch, q.Drafts = plan.Batch{Count: 1, Size: min(q.Batch.Size, d.Engine.PerStep(n.Uncached()))}, 0
+	}
+	problem := d.Problem(phase, pool.System, n)
+	e, err := estimate.NewEvaluator(&problem)
+	if err != nil {
+		return s, err
+	}
+	e.Evaluate(&q, &s.Step)
+	s.Detail = e.Detail(&q)
+	return s, nil
 }
 
 // Numbers are all looked at up to twice so many, and so many between a power of two and the next: of instances of a pool, and of the

@@ -681,7 +681,7 @@ func (a *adviser) glance(list []Candidate, order func(x, y *Candidate) int) ([]C
 			return err
 		}
 		a.seenBy(c, got)
-		c.Sides = nil
+		c.Sides, c.Prefill = nil, nil
 		return c.look()
 	})
 	list = slices.DeleteFunc(list, func(c Candidate) bool { return c.Capacity == nil })

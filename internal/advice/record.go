@@ -43,6 +43,19 @@ func (c *Candidate) Record() *result.Record {
 	return r
 }
 
+// Both is the record with both phases, also where the same processors do them.
+func (c *Candidate) Both() *result.Record {
+	r := c.Record()
+	if c.Prefill == nil {
+		return r
+	}
+	decode := r.Sides[op.Decode]
+	s := result.NewSide(op.Prefill, decode.System, c.Prefill.Step, c.Prefill.Detail, r.Model.IsMoE())
+	s.Instances, s.Held, s.Usable, s.Latency = decode.Instances, c.Prefill.Held, decode.Usable, r.TTFT
+	r.Sides[op.Prefill] = s
+	return r
+}
+
 // Part is how to start one pool of a deployment.
 type Part struct {
 	What string `json:"what"`

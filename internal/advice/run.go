@@ -6,6 +6,7 @@ import (
 	"throughline/deploy"
 	"throughline/engine"
 	"throughline/estimate"
+	"throughline/hardware"
 	"throughline/internal/jobfile"
 	"throughline/op"
 	"throughline/plan"
@@ -22,7 +23,7 @@ func Run(ctx context.Context, r *jobfile.Run, workers int) (search.Outcome, *Can
 			Acceptance: r.Decode.Acceptance, MaxContext: r.Lengths.Final(),
 		},
 		lengths: r.Lengths, limits: r.Limits, prefill: r.Prefill, decode: r.Decode, pools: r.Pools, batches: asOne(r.Decode.Batches),
-	}, o: Options{GPUs: r.Procs, GPUsPerNode: 8, Objective: Throughput, Engines: []*engine.Engine{engine.Generic}, Top: 1, Workers: workers}}
+	}, o: Options{GPUs: r.Procs, GPUsPerNode: hardware.NodeSize, Objective: Throughput, Engines: []*engine.Engine{engine.Generic}, Top: 1, Workers: workers}}
 	mode := Aggregated
 	a.sizes = []int{r.Procs}
 	if r.Mode == jobfile.Split {

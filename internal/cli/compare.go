@@ -36,9 +36,11 @@ class beside the share that the same deployment is predicted to spend there. The
 are those of throughline estimate; --phase says which step was profiled.
 
 The file is the CSV of nsys stats --report cuda_gpu_kern_sum --format csv, the table of
-PyTorch's key_averages().table(), any CSV with a column of names and one of times or
-shares, or lines with a name and a percentage. Shares are of the time that kernels run:
-what runs beside something else counts as well.
+PyTorch's key_averages().table() or its trace (export_chrome_trace, also .gz), any table
+separated by commas, semicolons, tabs or bars with a column of names and one of times or
+shares, a JSON list of objects with these, or lines with a name and a percentage. Shares
+are of the time that kernels run: what runs beside something else counts as well. Lines
+without a time are named.
 
 Kernels without an operator are named: the prediction leaves them out.`,
 		Example: `  throughline compare --measured tpot=31ms,ttft=400ms --model Llama-3.1-70B --system H100_SXM --tp 8 --engine vllm --concurrency 64
@@ -51,7 +53,7 @@ Kernels without an operator are named: the prediction leaves them out.`,
 			if q.Seen != "" {
 				return compareMeasured(s, o.flags, &q, err, o.json, o.view.of(s))
 			}
-			kernels, wrong := readKernels(q.Kernels)
+			summary, wrong := readKernels(q.Kernels)
 			switch q.Phase {
 			case question.BothPhases:
 				err = document.Join(err, ofFlag("phase", errors.New("one step is compared: decode or prefill")))
@@ -66,14 +68,14 @@ Kernels without an operator are named: the prediction leaves them out.`,
 			if err != nil {
 				return err
 			}
-			classes, err := profile.Compare(kernels, operators)
+			classes, err := profile.Compare(summary.Kernels, operators)
 			if err != nil {
 				return err
 			}
 			if o.json {
-				err = report.WriteObject(s.data, map[string]any{"classes": classes})
+				err = report.WriteObject(s.data, comparison{classes, summary.LeftOut})
 			} else {
-				err = writeClasses(s.Out, o.view.of(s), classes)
+				err = writeClasses(s.Out, o.view.of(s), classes, summary.LeftOut)
 			}
 			if err != nil {
 				return systemError{err}
@@ -86,19 +88,25 @@ Kernels without an operator are named: the prediction leaves them out.`,
 	return cmd
 }
 
-func readKernels(file string) ([]profile.Kernel, error) {
+// comparison is the JSON of kernels beside operators.
+type comparison struct {
+	Classes []profile.Class   `json:"classes"`
+	LeftOut []profile.LeftOut `json:"left_out,omitempty"`
+}
+
+func readKernels(file string) (profile.Summary, error) {
 	if file == "" {
-		return nil, ofFlag("kernels", errors.New("is missing: a summary of kernels, as nsys stats or PyTorch's profiler write it; or give --measured, such as tpot=31ms"))
+		return profile.Summary{}, ofFlag("kernels", errors.New("is missing: a summary of kernels, as nsys stats or PyTorch's profiler write it; or give --measured, such as tpot=31ms"))
 	}
-	kernels, err := profile.Read(file)
+	summary, err := profile.Read(file)
 	if err != nil {
-		return nil, document.Unreadable(file, err)
+		return summary, document.Unreadable(file, err)
 	}
-	return kernels, nil
+	return summary, nil
 }
 
 // writeClasses writes a comparison for the terminal.
-func writeClasses(w io.Writer, v report.View, classes []profile.Class) error {
+func writeClasses(w io.Writer, v report.View, classes []profile.Class, left []profile.LeftOut) error {
 	g := report.Grid{Columns: []report.Column{{Title: "class"}, {Title: "measured", Right: true}, {Title: "predicted", Right: true}, {Title: "difference", Right: true, Rank: 1}, {Title: "longest kernels", Rank: 2}}}
 	var without []string
 	for i := range classes {
@@ -122,8 +130,25 @@ func writeClasses(w io.Writer, v report.View, classes []profile.Class) error {
 	if sum.Measured < 0.995 {
 		out += fmt.Sprintf("The summary holds %s of the time.\n", percents(sum.Measured))
 	}
+	if len(left) > 0 {
+		out += v.Wrap("Left out of the summary: "+leftWords(left)) + "\n"
+	}
 	_, err := io.WriteString(w, out)
 	return err
+}
+
+// leftWords names a few places that were left out.
+func leftWords(left []profile.LeftOut) string {
+	const few = 5
+	var out []string
+	for _, l := range left[:min(few, len(left))] {
+		out = append(out, l.String())
+	}
+	words := strings.Join(out, ", ")
+	if more := len(left) - few; more > 0 {
+		words += fmt.Sprintf(" and %d more (--json has all)", more)
+	}
+	return words + "."
 }
 
 func percents(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }

@@ -58,7 +58,7 @@ func valued(value float64, unit string) string {
 // explained is the causes as a table, the classes of kernels, and what to measure next.
 func explained(v report.View, why *gap.Explanation) string {
 	inside := ""
-	if off := math.Abs(math.Log(why.Predicted / why.Measured)); off <= math.Log1p(why.Band) {
+	if off := math.Abs(math.Log(why.Predicted / why.Measured)); why.Band > 0 && off <= math.Log1p(why.Band) {
 		inside = fmt.Sprintf(": within what predictions like this are off by, %.0f%%", 100*why.Band)
 	}
 	out := fmt.Sprintf("%s %s measured, %s predicted (%s)%s\n\n", figureNames[why.Figure], valued(why.Measured, why.Unit), valued(why.Predicted, why.Unit), signed(100*(why.Predicted/why.Measured-1)), inside)

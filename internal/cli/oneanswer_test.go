@@ -97,9 +97,15 @@ func TestOneAnswer(t *testing.T) {
 				var got struct {
 					Engine  string
 					Clients *seenFigures
+
+					Prefill, Decode *seenStep
 				}
 				if err := json.Unmarshal(run(t, command, "--from", file+"#1", "--json"), &got); err != nil {
 					t.Fatal(err)
+				}
+				if command == "estimate" && row.Mode == "agg" {
+					got.Prefill.sameAs(t, "prefill", &row.Prefill)
+					got.Decode.sameAs(t, "decode", &row.Decode)
 				}
 				if got.Engine != row.Engine || got.Clients == nil || *got.Clients != row.figures() {
 					t.Errorf("%s: %s %+v, plan says %s %+v", command, got.Engine, got.Clients, row.Engine, row.figures())
@@ -139,6 +145,21 @@ type seenFigures struct {
 	Memory      float64 `json:"memory_gib"`
 }
 
+// seenStep is a bare step, as estimate writes it.
+type seenStep struct {
+	Batch int
+	Step  float64  `json:"step_ms"`
+	Band  *float64 `json:"error_band_percent"`
+}
+
+// sameAs checks that a plan says the same of a step of processors that do both phases.
+func (s *seenStep) sameAs(t *testing.T, phase string, p *planSide) {
+	t.Helper()
+	if s == nil || s.Batch != p.Batch || math.Abs(s.Step/(1e3*p.Step)-1) > 1e-9 || (s.Band == nil) != (p.Band == nil) || s.Band != nil && *s.Band != *p.Band {
+		t.Errorf("%s: estimate says %+v, plan %+v", phase, s, p)
+	}
+}
+
 // planRow is a row of a plan.
 type planRow struct {
 	Mode, Engine    string
@@ -160,6 +181,9 @@ type planSide struct {
 	Redundant                 int `json:"redundant_experts"`
 	Drafts                    int
 	Overlap                   string
+	Batch                     int
+	Step                      float64  `json:"step_s"`
+	Band                      *float64 `json:"error_band_percent"`
 }
 
 func (r *planRow) figures() seenFigures {

@@ -90,6 +90,10 @@ func TestOperatorsAddUp(t *testing.T) {
 		"dense":     func(p *question.Question) { p.Batch, p.TP = 32, 4 },
 		"experts":   expertPlan,
 		"reference": func(p *question.Question) { expertPlan(p); p.Assume = "reference" },
+		"two micro-batches": func(p *question.Question) {
+			expertPlan(p)
+			p.TP, p.PP, p.Drafts, p.Overlap = 1, 1, 0, "two-batch"
+		},
 	} {
 		for _, phase := range []op.Phase{op.Prefill, op.Decode} {
 			r := estimated(t, phase, change)

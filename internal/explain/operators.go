@@ -13,7 +13,7 @@ import (
 	"throughline/schedule"
 )
 
-// Operator is one operator of a step. What it does is counted over all layers of the stage.
+// Operator is one operator of a step. What it does is counted over all layers of the stage, and over micro-batches that overlap.
 type Operator struct {
 	Name   string `json:"name"`
 	Part   string `json:"part"`   // attention, mlp, draft, ends, pipeline, memory
@@ -75,7 +75,7 @@ func (c *subject) operators() []Operator {
 		part := &c.parts[kind]
 		for i := range part.Ops {
 			o := &part.Ops[i]
-			told := c.operator(opdetail.BlockOf(estimate.PartKind(kind), o), o, part.Times)
+			told := c.operator(estimate.PartKind(kind), o)
 			told.place(spans[opdetail.SpanOf(estimate.PartKind(kind), i)])
 			out = append(out, told)
 		}
@@ -108,17 +108,22 @@ func (c *subject) operators() []Operator {
 	return out
 }
 
-// operator tells about one operator that a step executes a number of times.
-func (c *subject) operator(part string, o *estimate.Operator, times float64) Operator {
-	t := o.Repeat * o.Exposed
+// operator tells about one operator of a part. The shape is that of one execution; of micro-batches that overlap, all are counted.
+func (c *subject) operator(kind estimate.PartKind, o *estimate.Operator) Operator {
+	batches := 1.0
+	if kind == estimate.StagePart {
+		batches = c.now.Plan.Overlap.Batches()
+	}
+	repeat, times := batches*o.Repeat, c.parts[kind].Times/batches
+	t := repeat * o.Exposed
 	out := Operator{
-		Name: o.Kind.String(), Part: part, Repeat: o.Repeat, M: o.M, N: o.N, K: o.K,
-		Flops: o.Repeat * o.Flops, Bytes: o.Repeat * o.Bytes(),
+		Name: o.Kind.String(), Part: opdetail.BlockOf(kind, o), Repeat: repeat, M: o.M, N: o.N, K: o.K,
+		Flops: repeat * o.Flops, Bytes: repeat * o.Bytes(),
 		Time: t * 1e6, Times: times, Share: times * t / c.now.StepTime,
 	}
 	if o.Class == op.Comm {
 		out.Engine, out.Bound = "network", "network"
-		out.Flops, out.Bytes = 0, o.Repeat*o.Sent
+		out.Flops, out.Bytes = 0, repeat*o.Sent
 		if t == 0 {
 			out.Bound = "hidden"
 		}
@@ -133,8 +138,8 @@ func (c *subject) operator(part string, o *estimate.Operator, times float64) Ope
 	out.Engine = peak.Engine
 	if t > 0 {
 		// Its time is also that of the operators fused with it.
-		out.OfPeak = o.Repeat * (o.Flops + o.Fused.Flops) / (t * peak.Flops)
-		out.OfBandwidth = o.Repeat * (o.Bytes() + o.Fused.Bytes) / (t * c.problem.System.Memory.GBps * c.problem.Assume.BytesPerGB)
+		out.OfPeak = repeat * (o.Flops + o.Fused.Flops) / (t * peak.Flops)
+		out.OfBandwidth = repeat * (o.Bytes() + o.Fused.Bytes) / (t * c.problem.System.Memory.GBps * c.problem.Assume.BytesPerGB)
 	}
 	out.Bound = boundNames[o.Bound]
 	return out

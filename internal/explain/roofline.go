@@ -41,7 +41,7 @@ func (x *Explanation) Roofline() (spots []Spot, ceilings []Ceiling) {
 		part := &c.parts[kind]
 		for i := range part.Ops {
 			o := &part.Ops[i]
-			told := c.operator(opdetail.BlockOf(estimate.PartKind(kind), o), o, part.Times)
+			told := c.operator(estimate.PartKind(kind), o)
 			flops, bytes := o.Flops+o.Fused.Flops, o.Bytes()+o.Fused.Bytes
 			if o.Class == op.Comm || !(told.Time > 0) || !(flops > 0) || !(bytes > 0) {
 				continue

@@ -32,7 +32,7 @@ func (c *subject) timeline() []Moment {
 	for kind := range c.parts {
 		for i := range c.parts[kind].Ops {
 			o := &c.parts[kind].Ops[i]
-			told := c.operator(opdetail.BlockOf(estimate.PartKind(kind), o), o, c.parts[kind].Times)
+			told := c.operator(estimate.PartKind(kind), o)
 			operators[opdetail.SpanOf(estimate.PartKind(kind), i)] = operator{told, o}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"throughline/estimate"
 	"throughline/internal/advice"
 	"throughline/internal/chart"
 	"throughline/internal/explain"
@@ -38,7 +39,7 @@ func Explained(a *point.Answer, why []*explain.Explanation) *Page {
 		step := &a.Phases[i]
 		p.Sections = append(p.Sections, Section{
 			Title:  fmt.Sprintf("The %s step, %s ms", point.PhaseName(step.Phase), number.Plain(step.Estimate.StepTime*1e3, 4)),
-			Text:   append([]string{confidence(step.Confidence.Level.String(), step.Confidence.Band)}, x.Exchange.Lines()...),
+			Text:   append([]string{confidence(&step.Confidence)}, x.Exchange.Lines()...),
 			Charts: drawn(picture.StepKinds, picture.Step{Answer: a, Phase: i, Why: x}),
 			Tables: []Table{operators(x), sensitivity(x), limits(x)},
 		})
@@ -48,8 +49,11 @@ func Explained(a *point.Answer, why []*explain.Explanation) *Page {
 }
 
 // confidence says how far a time can be trusted.
-func confidence(level string, band float64) string {
-	return fmt.Sprintf("Confidence: %s, ±%.0f%% expected.", level, 100*band)
+func confidence(c *estimate.Confidence) string {
+	if !c.HasBand() {
+		return fmt.Sprintf("Confidence: %s; with these assumptions no predictions have been compared with measurements.", c.Level)
+	}
+	return fmt.Sprintf("Confidence: %s, ±%.0f%% expected.", c.Level, 100*c.Band)
 }
 
 // facts are all fields of a record that have a value.

@@ -64,6 +64,7 @@ type files struct {
 	offload                     estimate.Offload
 	beside, popularity, fitted  string
 	engine                      string // which a fit must be of
+	perNode                     int    // which a first network may join no more than
 }
 
 // opened is the files of a point, and what was prepared with them.
@@ -95,7 +96,7 @@ const mostOpened = 256
 
 // open reads the files of a point.
 func (e *Estimator) open(p *question.Question) *opened {
-	key := files{p.Model, p.System, p.DecodeSystem, p.Formats, p.Assume, p.Offload, p.Beside, p.Popularity, p.Fitted, ""}
+	key := files{p.Model, p.System, p.DecodeSystem, p.Formats, p.Assume, p.Offload, p.Beside, p.Popularity, p.Fitted, "", p.GPUsPerNode}
 	if p.Fitted != "" {
 		key.engine = p.Engine
 	}

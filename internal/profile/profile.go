@@ -87,6 +87,9 @@ var source []byte
 
 var known = load()
 
+// unknown is the class of names that no pattern knows: the last.
+var unknown = known.Classes[len(known.Classes)-1].Name
+
 func load() (t table) {
 	if err := json.Unmarshal(source, &t); err != nil {
 		panic(err)
@@ -104,7 +107,7 @@ func ClassOf(kernel string) string {
 			return p.Class
 		}
 	}
-	return known.Classes[len(known.Classes)-1].Name
+	return unknown
 }
 
 // classOfOperator is the class of an operator; -1: none.

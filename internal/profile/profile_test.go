@@ -10,7 +10,7 @@ import (
 	"throughline/op"
 )
 
-func read(t *testing.T, text string) ([]Kernel, error) {
+func read(t *testing.T, text string) (Summary, error) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "kernels.txt")
 	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
@@ -39,12 +39,39 @@ Self CPU time total: 12.000ms
 Self CUDA time total: 10.000ms
 `
 	plain = "kernel,calls,time_us\nflash,10,6000\nfp8_gemm,10,3000\nquant,5,1000\n"
+	// What launched a kernel has its time as well, and one of the processor.
+	torchHost = `                           Name    Self CPU %      Self CPU     Self CUDA   Self CUDA %    # of Calls
+               flash_fwd_kernel         0.00%       0.000us       6.000ms        60.00%            10
+                       aten::mm         1.00%       2.000ms       3.000ms        30.00%            10
+                fp8_gemm_kernel         0.00%       0.000us       3.000ms        30.00%            10
+                   quant_kernel         0.00%       0.000us    1000.000us        10.00%             5
+`
+	semicolons = "Kernel Name;Calls;Total Time [us]\nflash;10;6.000,0\nfp8_gemm;10;3000\nquant;5;1000,0\n"
+	tabs       = "Name\tCalls\tTime\nflash\t10\t6,000\nno time\t\t\nfp8_gemm\t10\t3000.0\nquant\t5\t1000\n"
+	bars       = "| Kernel | GPU time | Launches |\n| --- | ---: | ---: |\n| flash | 6 ms | 10 |\n| fp8_gemm | 3 ms | 10 |\n| quant | 1.00 ms | 5 |\n"
+	launches   = "Name,Duration (ns)\n"                                                                                                              // of each kernel all
+	trace      = `{"schemaVersion": 1, "deviceProperties": [{"id": 0}], "traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "dur": 9},` // and so on
+	objects    = `[{"name": "flash", "calls": 10, "time": "6 ms"}, {"name": "fp8_gemm", "calls": 10, "time": 3000}, {"name": "x", "time": null}, {"calls": 5, "time": 1000.0, "name": "quant"}]`
+	nsysList   = `[{"Time (%)": 60, "Total Time (ns)": 6000000, "Instances": 10, "Name": "flash"}, {"Time (%)": 30, "Total Time (ns)": 3000000, "Instances": 10, "Name": "fp8_gemm"},
+		{"Time (%)": 10, "Total Time (ns)": 1000000, "Instances": 5, "Name": "quant"}]`
 	lines = "kernels of the profile:\n- `flash_fwd` 60.0%\n- `fp8_gemm_kernel`占比30%\nquant_kernel: 10 %\n"
 )
 
 func TestRead(t *testing.T) {
-	for name, text := range map[string]string{"nsys": nsys, "torch": torch, "csv": plain, "lines": lines} {
-		got, err := read(t, text)
+	each := func(line, between string) string {
+		var all []string
+		for i, name := range []string{"flash", "fp8_gemm", "quant"} {
+			for range []int{10, 10, 5}[i] {
+				all = append(all, strings.NewReplacer("NAME", name, "TIME", []string{"600", "300", "200"}[i]).Replace(line))
+			}
+		}
+		return strings.Join(all, between)
+	}
+	events := each(`{"ph": "X", "cat": "kernel", "name": "NAME", "dur": TIME.0, "args": {"stream": 7}}`, ",\n")
+	for name, text := range map[string]string{"nsys": nsys, "torch": torch, "torch with what runs on the host": torchHost, "csv": plain, "semicolons": semicolons, "tabs": tabs, "bars": bars,
+		"launches": launches + each("NAME,TIME000", "\n"), "trace": trace + events + `], "traceName": "x"}`, "list": objects, "list of nsys": "\ufeff" + nsysList, "lines": lines} {
+		sum, err := read(t, text)
+		got := sum.Kernels
 		if err != nil || len(got) != 3 {
 			t.Errorf("%s: %v, %v", name, got, err)
 			continue
@@ -56,7 +83,7 @@ func TestRead(t *testing.T) {
 			if math.Abs(got[i].Share-want.share) > 1e-9 || ClassOf(got[i].Name) != want.class {
 				t.Errorf("%s: %+v of %s, want %+v", name, got[i], ClassOf(got[i].Name), want)
 			}
-			if name != "lines" && (math.Abs(got[i].Time-10000*want.share) > 1e-6 || got[i].Calls != []float64{10, 10, 5}[i]) {
+			if name != "lines" && (math.Abs(got[i].Time-10000*want.share) > 1e-6 || name != "launches" && got[i].Calls != []float64{10, 10, 5}[i]) {
 				t.Errorf("%s: %+v", name, got[i])
 			}
 		}
@@ -65,10 +92,19 @@ func TestRead(t *testing.T) {
 		"": "no kernels",
 		"name,share\n" + strings.Repeat("a,0.001\n", 100_000): "more than 100000 lines",
 		"name,share\n" + strings.Repeat("x", 2<<20):           "line 2 has more than 1048576 bytes",
-		"hello\nworld\n":               "no kernels",
-		"name,time\na,b\nc,1 parsec\n": "line 2: \"b\" is not a time\nline 3: \"1 parsec\" is not a time",
-		"name,share\na,70\nb,60\n":     "add up to 130%",
-		"name,time\na,0\n":             "no kernel has a time",
+		"a\xff\xfe 12%":                        "line 1 is not text in UTF-8: a summary is the CSV of nsys",
+		"flash 50%\nb\x00 20%":                 "line 2 is not text",
+		"coverage: 80%\nbranches: 70%\n":       "no kernels",
+		`{"traceEvents": [{"cat": "cpu_op"}]}`: "no event of the trace has a category of kernel",
+		`{"kernels": []}`:                      "the object has no traceEvents: a summary is",
+		`{"traceEvents": [{"cat": "kernel", "name": "a", "dur": 1}`: "the JSON does not go on",
+		`[{"a": 1}]`:                       "no object of the list has a key named one of name",
+		`[{"name": "a", "time": "1 ell"}]`: "object 1: \"1 ell\" is not a time",
+		"name\ttime\na\t12,5\n":            "line 2: \"12,5\" is not a time",
+		"hello\nworld\n":                   "no kernels",
+		"name,time\na,b\nc,1 parsec\n":     "line 2: \"b\" is not a time\nline 3: \"1 parsec\" is not a time",
+		"name,share\na,70\nb,60\n":         "add up to 130%",
+		"name,time\na,0\n":                 "no kernel has a time",
 	} {
 		if got, err := read(t, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, %v, want %q", text, got, err, want)
@@ -76,29 +112,6 @@ func TestRead(t *testing.T) {
 	}
 	if _, err := Read(filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("a file that is not there is read")
-	}
-}
-
-// Names of kernels as engines have them.
-func TestClassOf(t *testing.T) {
-	for name, want := range map[string]string{
-		"ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)": "collectives",
-		"ncclDevKernel_AllGather_RING_LL":                                                "collectives", "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>": "collectives",
-		"void deep_ep::internode_ll::dispatch<true, 7168>": "exchange", "void deep_ep::intranode::combine<__nv_bfloat16, 8, 768>": "exchange",
-		"flash_fwd_split_mha_kernel": "attention", "flash_fwd_splitkv_mla_kernel<cutlass::bfloat16_t>": "attention",
-		"fmhaSm100aKernel_QkvBfloat16": "attention", "kernel_unified_attention_2d": "attention",
-		"fused_moe_kernel": "experts", "m_grouped_gemm_fp8_fp8_bf16_nt_masked": "experts", "finalizeMoERoutingKernel": "routing",
-		"void moe_align_block_size_kernel<int>": "routing", "void vllm::moe::topkGatingSoftmax<8, 256>": "routing",
-		"fp8_gemm_kernel_swapAB": "products", "nvjet_tst_128x64_64x8_2x1_v_bz_TNT": "products", "sm90_xmma_gemm_bf16bf16_bf16f32": "products",
-		"device_kernel": "products, not told apart", "void per_token_group_quant_8bit_kernel": "quantisation",
-		"triton_red_fused__to_copy_add_mean_mul_pow_rsqrt_0": "element-wise", "void flashinfer::norm::FusedAddRMSNormKernel": "element-wise",
-		"void sglang::act_and_mul_kernel<silu>": "element-wise", "void vllm::reshape_and_cache_flash_kernel": "cache writes",
-		"void at::native::(anonymous namespace)::CatArrayBatchedCopy": "copies", "Memcpy DtoD (Device -> Device)": "copies",
-		"void flashinfer::sampling::TopKTopPSamplingFromProbKernel": "sampling", "a kernel of its own": "unknown",
-	} {
-		if got := ClassOf(name); got != want {
-			t.Errorf("%s is %s, want %s", name, got, want)
-		}
 	}
 }
 
@@ -119,6 +132,27 @@ func TestTable(t *testing.T) {
 	for _, p := range known.Patterns {
 		if !names[p.Class] {
 			t.Errorf("no class %q", p.Class)
+		}
+	}
+}
+
+// Lines that say nothing of a time are named; rules and sums are not.
+func TestLeftOut(t *testing.T) {
+	for text, want := range map[string]string{
+		"name,time\na,1\nb,\nc\n,3\n----\n\nd,N/A\n": "line 3 (no time), line 4 (1 cells, the header has 2), line 5 (no name), line 8 (no time)",
+		torch:     "",
+		torchHost: "line 3 (runs on the host)",
+		objects:   "object 3 (no time)",
+		lines:     "line 1 (no percentage)",
+		`{"traceEvents": [{"cat": "kernel", "name": "a"}, {"cat": "gpu_memcpy", "name": "b", "dur": 2}]}`: "event 1 (no name or no dur)",
+	} {
+		got, err := read(t, text)
+		var words []string
+		for _, l := range got.LeftOut {
+			words = append(words, l.String())
+		}
+		if err != nil || strings.Join(words, ", ") != want {
+			t.Errorf("%q: %v, %v, want %q", text, words, err, want)
 		}
 	}
 }

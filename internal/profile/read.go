@@ -1,200 +1,111 @@
 package profile
 
 import (
-	"encoding/csv"
+	"bufio"
 	"errors"
 	"fmt"
-	"regexp"
+	"io"
 	"slices"
-	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"throughline/internal/csvfile"
 )
 
-// columns are the names that summaries give to what is read, in lower case, the best first.
-var columns = struct{ name, calls, time, share []string }{
-	name:  []string{"name", "kernel", "kernel name", "kernel_name"},
-	calls: []string{"instances", "calls", "# of calls", "count"},
-	time:  []string{"total time", "self cuda", "cuda total", "total_time", "duration", "time", "time_us", "time_ms", "time_ns"},
-	share: []string{"time (%)", "self cuda %", "share", "percent", "percentage", "%"},
+// Summary is the kernels of a file, each name once, and what of the file is not among them.
+type Summary struct {
+	Kernels []Kernel
+	LeftOut []LeftOut
 }
 
-// units of time in microseconds.
-var units = map[string]float64{"ns": 1e-3, "nsec": 1e-3, "us": 1, "μs": 1, "µs": 1, "usec": 1, "ms": 1e3, "msec": 1e3, "s": 1e6, "sec": 1e6}
+// LeftOut is a place of a file that says nothing of a kernel's time.
+type LeftOut struct {
+	Place  string `json:"place"`
+	Reason string `json:"reason"`
+}
+
+func (l LeftOut) String() string { return l.Place + " (" + l.Reason + ")" }
+
+// leave notes a place that is left out.
+func (s *Summary) leave(reason, place string, at int) {
+	s.LeftOut = append(s.LeftOut, LeftOut{Place: fmt.Sprintf("%s %d", place, at), Reason: reason})
+}
 
 // most is the limits of a summary: far beyond any.
 var most = csvfile.Limits{Row: 1 << 20, Rows: 100_000, Bytes: 64 << 20}
 
-// Read reads a summary: the CSV of nsys stats (cuda_gpu_kern_sum), the table of PyTorch's profiler (key_averages().table()), any
-// CSV with a column of names and one of times or shares, or lines with a name and a percentage.
-func Read(file string) ([]Kernel, error) {
+// allowed is what files may be.
+const allowed = "a summary is the CSV of nsys stats (cuda_gpu_kern_sum), the table or the trace (JSON) of PyTorch's profiler, " +
+	"a table separated by commas, semicolons, tabs or bars with a column of names and one of times or shares, a JSON list of objects with these, " +
+	"or lines with a name and a percentage"
+
+// Read reads a file of what allowed says; one whose name ends in ".gz" is unpacked.
+func Read(file string) (Summary, error) {
 	f, err := csvfile.Open(file)
 	if err != nil {
-		return nil, err
+		return Summary{}, err
 	}
 	defer f.Close()
+	src := bufio.NewReaderSize(f, 1<<16)
+	var out Summary
+	switch first(src) {
+	case '{', '[':
+		out, err = readJSON(src)
+	default:
+		out, err = readText(src)
+	}
+	if err != nil {
+		return Summary{}, err
+	}
+	out.Kernels = merge(out.Kernels)
+	return out, share(out.Kernels)
+}
+
+// first is the first character that is no space, a mark of the byte order apart, which is skipped; 0: none.
+func first(src *bufio.Reader) byte {
+	if mark, _ := src.Peek(3); string(mark) == "\uFEFF" {
+		_, _ = src.Discard(3)
+	}
+	head, _ := src.Peek(1 << 12)
+	if head = []byte(strings.TrimSpace(string(head))); len(head) > 0 {
+		return head[0]
+	}
+	return 0
+}
+
+func readText(src io.Reader) (Summary, error) {
 	var lines []string
-	s := csvfile.NewLines(f, most)
+	s := csvfile.NewLines(src, most)
 	for s.Scan() {
-		lines = append(lines, s.Text())
+		line := s.Text()
+		if !utf8.ValidString(line) || strings.ContainsFunc(line, isControl) {
+			return Summary{}, fmt.Errorf("line %d is not text in UTF-8: %s", s.Line(), allowed)
+		}
+		lines = append(lines, line)
 	}
 	if err := s.Err(); err != nil {
-		return nil, err
+		return Summary{}, err
 	}
-	out, err := parse(lines)
-	if err != nil {
-		return nil, err
-	}
-	return out, share(out)
+	return parse(lines)
 }
 
-// parse reads the lines of a summary. In front of a header there may be anything.
-func parse(lines []string) ([]Kernel, error) {
-	for i, line := range lines {
-		for _, split := range []func(string) []string{splitCSV, splitTable} {
-			if h, ok := headerOf(split(line)); ok {
-				return h.rows(lines[i+1:], i+2, split)
-			}
+func isControl(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\r\f", r) }
+
+// merge makes kernels of the same name one, where the first of them stands: profilers list launches, too.
+func merge(all []Kernel) []Kernel {
+	at := map[string]int{}
+	return slices.DeleteFunc(all, func(k Kernel) bool {
+		first, again := at[k.Name]
+		if !again {
+			at[k.Name] = len(at)
+			return false
 		}
-	}
-	return percentages(lines)
-}
-
-func splitCSV(line string) []string {
-	r := csv.NewReader(strings.NewReader(line))
-	r.LazyQuotes = true
-	cells, err := r.Read()
-	if err != nil || len(cells) < 2 {
-		return nil
-	}
-	return cells
-}
-
-var gaps = regexp.MustCompile(`\s{2,}|\t`)
-
-// splitTable cuts a line of a table of text, whose columns have two spaces between them.
-func splitTable(line string) []string {
-	cells := gaps.Split(strings.TrimSpace(line), -1)
-	if len(cells) < 2 {
-		return nil
-	}
-	return cells
-}
-
-// header is where a summary has what.
-type header struct {
-	width, name, calls, time, share int
-	unit                            float64 // of times without one; 0: not known
-}
-
-// headerOf reads the names of columns. A unit may stand behind the name of a time.
-func headerOf(cells []string) (h header, ok bool) {
-	plain := make([]string, len(cells))
-	for i, c := range cells {
-		plain[i] = strings.ToLower(strings.TrimSpace(c))
-	}
-	find := func(names []string) int {
-		for _, n := range names {
-			for i, c := range plain {
-				if c == n || strings.HasPrefix(c, n+" (") && n != "time" || n == "time" && strings.HasPrefix(c, "time (") && c != "time (%)" {
-					return i
-				}
-			}
-		}
-		return -1
-	}
-	h = header{width: len(cells), name: find(columns.name), calls: find(columns.calls), time: find(columns.time), share: find(columns.share)}
-	if h.name < 0 || h.time < 0 && h.share < 0 {
-		return h, false
-	}
-	if h.time >= 0 {
-		name := strings.NewReplacer("(", " ", ")", " ", "_", " ").Replace(plain[h.time])
-		words := strings.Fields(name)
-		h.unit = units[words[len(words)-1]]
-	}
-	return h, true
-}
-
-// rows reads what follows a header.
-func (h *header) rows(lines []string, first int, split func(string) []string) ([]Kernel, error) {
-	var out []Kernel
-	var problems []error
-	for i, line := range lines {
-		cells := split(line)
-		if len(cells) != h.width || strings.Trim(cells[h.name], "- ") == "" {
-			continue // rules, sums below the table, other tables
-		}
-		k := Kernel{Name: strings.TrimSpace(cells[h.name])}
-		var err error
-		switch {
-		case h.time >= 0:
-			k.Time, err = h.micros(cells[h.time])
-		default:
-			k.Share, err = percentOf(cells[h.share])
-		}
-		if err != nil {
-			problems = append(problems, fmt.Errorf("line %d: %w", first+i, err))
-			continue
-		}
-		if h.calls >= 0 {
-			k.Calls, _ = strconv.ParseFloat(strings.TrimSpace(cells[h.calls]), 64)
-		}
-		if k.Time > 0 || k.Share > 0 {
-			out = append(out, k)
-		}
-	}
-	return out, errors.Join(problems...)
-}
-
-// number is one with a unit behind it, or without.
-var number = regexp.MustCompile(`^\s*([0-9][0-9,]*\.?[0-9]*(?:[eE][-+]?[0-9]+)?)\s*([a-zA-Zμµ%]*)\s*$`)
-
-func (h *header) micros(cell string) (float64, error) {
-	m := number.FindStringSubmatch(cell)
-	if m == nil {
-		return 0, fmt.Errorf("%q is not a time", cell)
-	}
-	v, err := strconv.ParseFloat(strings.ReplaceAll(m[1], ",", ""), 64)
-	unit := h.unit
-	if m[2] != "" {
-		unit = units[strings.ToLower(m[2])]
-	} else if unit == 0 {
-		unit = 1 // all alike: only shares count
-	}
-	if err != nil || unit == 0 {
-		return 0, fmt.Errorf("%q is not a time", cell)
-	}
-	return v * unit, nil
-}
-
-func percentOf(cell string) (float64, error) {
-	m := number.FindStringSubmatch(cell)
-	if m == nil || m[2] != "" && m[2] != "%" {
-		return 0, fmt.Errorf("%q is not a percentage", cell)
-	}
-	v, err := strconv.ParseFloat(m[1], 64)
-	return v, err
-}
-
-// named is a line with a name and a percentage, as reports write them.
-var named = regexp.MustCompile("([A-Za-z_][\\w:<>~.-]*[\\w>])`?[^0-9A-Za-z%]*?([0-9]+(?:\\.[0-9]+)?)\\s*%")
-
-func percentages(lines []string) ([]Kernel, error) {
-	var out []Kernel
-	for _, line := range lines {
-		if m := named.FindStringSubmatch(line); m != nil {
-			v, err := strconv.ParseFloat(m[2], 64)
-			if err == nil {
-				out = append(out, Kernel{Name: m[1], Share: v})
-			}
-		}
-	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("no kernels: there is no header with a column named one of %s and one named one of %s, and no line with a name and a percentage",
-			strings.Join(columns.name, ", "), strings.Join(slices.Concat(columns.time, columns.share), ", "))
-	}
-	return out, nil
+		all[first].Calls += k.Calls
+		all[first].Time += k.Time
+		all[first].Share += k.Share
+		return true
+	})
 }
 
 // share makes times shares of all times, and percentages shares: those of a whole add up to no more than that.

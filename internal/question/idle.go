@@ -3,9 +3,11 @@ package question
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"throughline/engine"
+	"throughline/hardware"
 	"throughline/internal/document"
 )
 
@@ -118,6 +120,9 @@ func engineNotAssumed(l *Loaded, of Command) string {
 func nodesWithoutEngine(l *Loaded, of Command) string {
 	if alone(l, of) {
 		return "one processor is in one node"
+	}
+	if l.GPUsPerNode < hardware.NodeSize && slices.ContainsFunc(l.kinds(), func(s *hardware.System) bool { return s.Networks[0].Size == l.GPUsPerNode }) {
+		return "" // which joins no more than a node
 	}
 	if of != Plan && (l.Engine == engine.Generic.Name || !l.Assumptions.Engine) {
 		return "only serving engines are limited by nodes"

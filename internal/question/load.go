@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"throughline/assume"
@@ -136,6 +137,22 @@ func (l *Loaded) readSystems() (err error) {
 // served stands for experts that are visited as they were seen to be in service.
 const served = "served"
 
+// popularities are how often experts may be visited.
+var popularities = []string{"uniform", served, "zipf:EXPONENT", "lognormal:SPREAD", "counts:FILE"}
+
+// starts are texts up to their colons.
+func starts(of []string) []string {
+	var out []string
+	for _, text := range of {
+		start, _, more := strings.Cut(text, ":")
+		if more {
+			start += ":"
+		}
+		out = append(out, start)
+	}
+	return out
+}
+
 // visit reads how often experts are visited.
 func (l *Loaded) visit() error {
 	if l.Popularity == "" {
@@ -146,6 +163,10 @@ func (l *Loaded) visit() error {
 			l.Visited = &experts.Popularity{Spread: a.ExpertSpread, Blocks: a.ExpertBlocks}
 		}
 		return nil
+	}
+	kind, _, _ := strings.Cut(l.Popularity, ":")
+	if !slices.ContainsFunc(starts(popularities), func(s string) bool { return strings.TrimSuffix(s, ":") == kind }) {
+		return wrong("popularity", document.NotOneOf(l.Popularity, popularities))
 	}
 	p, err := experts.ParsePopularity(l.Popularity)
 	if err != nil {
@@ -235,7 +256,13 @@ func (l *Loaded) readSystem(setting, ref string) (*hardware.System, error) {
 	}
 	s, doc := hardware.Read(f.Name, f.Source)
 	l.Warnings = append(l.Warnings, doc.Warnings()...)
-	return s, doc.Err()
+	if err := doc.Err(); err != nil || l.GPUsPerNode == 0 {
+		return s, err
+	}
+	if most := max(hardware.NodeSize, s.Networks[0].Size); l.GPUsPerNode > most {
+		return nil, wrong("gpus-per-node", fmt.Sprintf("%d: a node of %s has at most %d, which its first network joins; a system file with a larger networks[0].size has more", l.GPUsPerNode, s.Name, most))
+	}
+	return s.InNodes(l.GPUsPerNode), nil
 }
 
 // Files are the files that a question reads: names of the model, the systems and lengths, as far as these are files.

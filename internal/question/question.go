@@ -11,6 +11,7 @@ import (
 	"throughline/deploy"
 	"throughline/engine"
 	"throughline/estimate"
+	"throughline/hardware"
 	"throughline/internal/document"
 	"throughline/op"
 	"throughline/workload"
@@ -124,7 +125,7 @@ const defaultLength = 1024
 // Default is what is asked where nothing else is said.
 func Default() Question {
 	return Question{
-		Engine: engine.Any, GPUsPerNode: 8, Assume: "physical",
+		Engine: engine.Any, GPUsPerNode: hardware.NodeSize, Assume: "physical",
 		Fixed:  Fixed{TP: 1, PP: 1, DP: 1, CP: 1, MoETP: 1},
 		Search: Search{Mode: BothModes, Objective: Throughput, Top: 5},
 		Traffic: Traffic{

@@ -33,6 +33,7 @@ type Setting struct {
 	Choices []string
 	Open    bool               // other values than the choices are allowed
 	Check   func(string) error // of an open value, besides
+	Also    map[string]string  // other words for choices, such as those of rows of a plan
 
 	For Command
 	// Apart: of the command as a whole, such as a file it reads; no column of a table, no word of a plan.
@@ -248,11 +249,30 @@ func (s *Setting) Set(q *Question, text string) error {
 		v.SetFloat(x)
 		return s.inBounds(x, numberOf(x))
 	}
-	if !s.Open || s.Check != nil { // else it may be a file, whose name says what it is
-		text = document.Spelled(text, s.Choices)
+	v.SetString(s.plainly(text))
+	return s.allowed(v.String())
+}
+
+// plainly is a text with the choices in it as they are written here: in any case, by another word, or as the start of a value.
+func (s *Setting) plainly(text string) string {
+	if s.List != "" {
+		return text
 	}
-	v.SetString(text)
-	return s.allowed(text)
+	for word, choice := range s.Also {
+		if strings.EqualFold(word, text) {
+			return choice
+		}
+	}
+	if kind, value, given := strings.Cut(text, ":"); given {
+		if start := document.Spelled(kind+":", s.Choices); slices.Contains(s.Choices, start) {
+			return start + value
+		}
+	}
+	starts := slices.ContainsFunc(s.Choices, func(choice string) bool { return strings.HasSuffix(choice, ":") })
+	if s.Open && s.Check == nil && !starts { // it may be a file, whose name says what it is
+		return text
+	}
+	return document.Spelled(text, s.Choices)
 }
 
 // parse reads a number, or a time with its unit.

@@ -308,12 +308,8 @@ func AdviceJSON(w io.Writer, l *question.Loaded, o *advice.Options, a *advice.Ad
 	list := func(cs []advice.Candidate) []object {
 		out := make([]object, len(cs))
 		for i := range cs {
-			r := cs[i].Record()
-			decode := sideJSON(r, op.Decode)
-			prefill := decode
-			if !r.Shared {
-				prefill = sideJSON(r, op.Prefill)
-			}
+			r := cs[i].Both()
+			prefill, decode := sideJSON(r, op.Prefill), sideJSON(r, op.Decode)
 			keys := candidateKeys
 			if cs[i].Capacity != nil {
 				keys = slices.Concat(keys, capacityKeys)

@@ -24,6 +24,9 @@ func WriteExplanation(w io.Writer, v View, a *point.Answer, phase int, x *explai
 	if e.Plan.Attention.PP > 1 {
 		layers = "the layers of one of the stages"
 	}
+	if e.Plan.Overlap.Batches() > 1 {
+		layers += " and both micro-batches"
+	}
 	about := wrap(fmt.Sprintf("Operators, over %s; shares of the step; of the peak rate and bandwidth, without calibration", layers), v.Width)
 	fmt.Fprintf(&b, "\n%s\n%s\n", about, operatorTable(x.Operators, v))
 	for i, line := range x.Exchange.Lines() {

@@ -266,8 +266,8 @@ func (p sided) extended() []Field {
 	out := []Field{
 		p.found(Extended, "confidence", None, "what three quarters of the time rest on: `measured` (kernels measured on this chip, at these very shapes), `fitted` (between the shapes that were), `extrapolated` (beyond them) or `estimated` (kernels of another chip, or the roofline); see [Confidence](model.md#confidence)",
 			func(_ *Record, s *Side) any { return s.Detail.Confidence.Level.String() }),
-		p.found(Extended, "error_band(%)", Percent, "the band of the step: four times in five the truth lies between the time divided by 1 + the band and the time multiplied by it; see [Confidence](model.md#confidence)",
-			func(_ *Record, s *Side) any { return 100 * s.Detail.Confidence.Band }),
+		p.found(Extended, "error_band(%)", Percent, "the band of the step: four times in five the truth lies between the time divided by 1 + the band and the time multiplied by it; empty with reference assumptions; see [Confidence](model.md#confidence)",
+			func(_ *Record, s *Side) any { return bandOf(&s.Detail.Confidence) }),
 		p.found(Extended, "instances", None, "equal copies of the instance", func(_ *Record, s *Side) any { return s.Instances }),
 	}
 	transfer := seconds("pp_comm_time(s)", "handing activations from stage to stage, all micro-batches", func(e *estimate.Estimate) float64 { return e.TransferTime })

@@ -156,13 +156,13 @@ var clientFields = []Field{
 	{"dollars_per_million_tokens", "$", Asked, "dollars per million output tokens, where a price is given", func(r *Record) any { return known(r.DollarsPerMillion) }},
 	{"tokens_per_joule", None, Asked, "output tokens per joule, where a power is given", func(r *Record) any { return known(r.TokensPerJoule) }},
 	trusted("TTFT_confidence", None, "what the prefill steps behind TTFT rest on", func(_ *Record, c *serving.Confidence) any { return c.TTFT.Level.String() }),
-	trusted("TTFT_error_band(%)", Percent, "how much longer than predicted TTFT may be: four times in five it lies in its band", func(_ *Record, c *serving.Confidence) any { return 100 * c.TTFT.Band }),
-	trusted("TTFT_low(s)", Seconds, "where the band of TTFT begins", func(r *Record, c *serving.Confidence) any { low, _ := c.TTFT.Around(r.TTFT); return low }),
-	trusted("TTFT_high(s)", Seconds, "where it ends", func(r *Record, c *serving.Confidence) any { _, high := c.TTFT.Around(r.TTFT); return high }),
+	trusted("TTFT_error_band(%)", Percent, "how much longer than predicted TTFT may be: four times in five it lies in its band", func(_ *Record, c *serving.Confidence) any { return bandOf(&c.TTFT) }),
+	trusted("TTFT_low(s)", Seconds, "where the band of TTFT begins", func(r *Record, c *serving.Confidence) any { low, _ := bandAround(&c.TTFT, r.TTFT); return low }),
+	trusted("TTFT_high(s)", Seconds, "where it ends", func(r *Record, c *serving.Confidence) any { _, high := bandAround(&c.TTFT, r.TTFT); return high }),
 	trusted("TPOT_confidence", None, "what the decode steps behind TPOT rest on", func(_ *Record, c *serving.Confidence) any { return c.TPOT.Level.String() }),
-	trusted("TPOT_error_band(%)", Percent, "how much longer than predicted TPOT may be: four times in five it lies in its band", func(_ *Record, c *serving.Confidence) any { return 100 * c.TPOT.Band }),
-	trusted("TPOT_low(s)", Seconds, "where the band of TPOT begins", func(r *Record, c *serving.Confidence) any { low, _ := c.TPOT.Around(r.TPOT); return low }),
-	trusted("TPOT_high(s)", Seconds, "where it ends", func(r *Record, c *serving.Confidence) any { _, high := c.TPOT.Around(r.TPOT); return high }),
+	trusted("TPOT_error_band(%)", Percent, "how much longer than predicted TPOT may be: four times in five it lies in its band", func(_ *Record, c *serving.Confidence) any { return bandOf(&c.TPOT) }),
+	trusted("TPOT_low(s)", Seconds, "where the band of TPOT begins", func(r *Record, c *serving.Confidence) any { low, _ := bandAround(&c.TPOT, r.TPOT); return low }),
+	trusted("TPOT_high(s)", Seconds, "where it ends", func(r *Record, c *serving.Confidence) any { _, high := bandAround(&c.TPOT, r.TPOT); return high }),
 	{"trust", None, Whole, "the weakest confidence of TTFT and TPOT, and their bands; of bare steps, that of the steps", func(r *Record) any { return r.trust() }},
 }
 
@@ -191,7 +191,7 @@ var rowFields = []Field{
 	inRow("row_fits", None, "that is no more than is usable", func(r *Record, s *Side) any { return r.rowHeld(s) <= s.Usable }),
 	inRow("row_bound", None, "what takes the largest share of the step", func(_ *Record, s *Side) any { return s.Bound.By }),
 	inRow("row_confidence", None, "what the time rests on", func(r *Record, s *Side) any { return r.rowTrusted(s).Level.String() }),
-	inRow("row_error_band(%)", Percent, "the band of that time: of TPOT where clients are served, else of the step", func(r *Record, s *Side) any { return 100 * r.rowTrusted(s).Band }),
+	inRow("row_error_band(%)", Percent, "the band of that time: of TPOT where clients are served, else of the step", func(r *Record, s *Side) any { return bandOf(r.rowTrusted(s)) }),
 	inRow("row_reason", None, "what does not fit, and what is to be said of the engine", func(r *Record, s *Side) any {
 		return strings.Trim(s.TooMuch()+"; "+r.Remark, "; ")
 	}),
@@ -235,11 +235,30 @@ func (r *Record) rowHeld(s *Side) float64 {
 	return s.Held
 }
 
+// bandOf is a band in percent; nil: there is none.
+func bandOf(c *estimate.Confidence) any {
+	if !c.HasBand() {
+		return nil
+	}
+	return 100 * c.Band
+}
+
+// bandAround is where the band of a time begins and ends; nil: there is none.
+func bandAround(c *estimate.Confidence, time float64) (low, high any) {
+	if !c.HasBand() {
+		return nil, nil
+	}
+	return c.Around(time)
+}
+
 // trust is the weakest level of the sides, and the error bands of their steps.
 func (r *Record) trust() any {
 	level, bands := r.Confidence()
 	if bands == nil {
 		return nil
+	}
+	if !r.Assume.Compared() {
+		bands = bands[:1] // that there is none is said once
 	}
 	return fmt.Sprintf("%s %s", level, strings.Join(bands, ", "))
 }

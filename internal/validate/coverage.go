@@ -31,12 +31,20 @@ func (r *Report) Samples() (out []Sample) {
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		for _, f := range row.Figures {
-			if f.Reason == "" && f.Measured > 0 && f.Trusted != nil {
+			if f.Reason == "" && f.Measured > 0 && f.Trusted != nil && f.Trusted.HasBand() {
 				out = append(out, Sample{Confidence: *f.Trusted, Group: row.Group, Error: math.Log(f.Measured / f.Predicted)})
 			}
 		}
 	}
 	return out
+}
+
+// bandPercent is a band in percent; NaN: there is none.
+func bandPercent(c *estimate.Confidence) float64 {
+	if c == nil || !c.HasBand() {
+		return math.NaN()
+	}
+	return 100 * c.Band
 }
 
 // Coverage is how many of some predictions have the truth in their bands.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"strings"
 
@@ -33,11 +32,7 @@ func Forward(ctx context.Context, name string, src io.Reader, base question.Ques
 		if f.Reason == "" {
 			f.Predicted, f.Trusted, f.Reason = forwardTime(e, base, get)
 		}
-		band := math.NaN()
-		if f.Trusted != nil {
-			band = 100 * f.Trusted.Band
-		}
-		return Row{Group: get("kind") + " " + get("model"), Figures: []Figure{f}, More: []float64{band}}
+		return Row{Group: get("kind") + " " + get("model"), Figures: []Figure{f}, More: []float64{bandPercent(f.Trusted)}}
 	})
 	if err == nil {
 		r.Header = append(r.Header, "predicted_ms", "error_band_percent", "reason")

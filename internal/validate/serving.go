@@ -175,7 +175,7 @@ func (p *servingPredictor) row(r run) Row {
 	row.More[1] = run.held
 	if t := a.trusted; t != nil {
 		row.Figures[0].Trusted, row.Figures[1].Trusted = &t.TTFT, &t.TPOT
-		row.More[2], row.More[3] = 100*t.TTFT.Band, 100*t.TPOT.Band
+		row.More[2], row.More[3] = bandPercent(&t.TTFT), bandPercent(&t.TPOT)
 	}
 	return row
 }
