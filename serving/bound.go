@@ -48,7 +48,8 @@ type edge struct{ batch, token, step float64 }
 const margin = 1.02
 
 // Curve is that of a pool, whose batch does not matter, with room for up to most sequences on a rank, and the limits on the time
-// per output token that it will be asked about.
+// per output token that it will be asked about. It holds for loads that fill pipelines, or for those that leave as few batches under
+// way as the plan says.
 func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, tokensPerStep float64, limits ...float64) Curve {
 	c := p.curve(d, pool, n, tokensPerStep, (*server).least, limits)
 	if least := pool.Plan.Overlap.Least(); least > 1 && len(c.Token) > 0 {
@@ -67,7 +68,9 @@ func (p *Predictor) Steps(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 func (p *Predictor) curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, tokensPerStep float64, steps func(*server, *deploy.Deployment, *plan.Plan, workload.Lengths) *Steps, limits []float64) Curve {
 	rules := d.Engine.Drafting(pool.Plan.Drafts)
 	c := Curve{Ranks: pool.Ranks(), Procs: pool.Procs(), output: float64(n.Output - 1), tokens: tokensPerStep}
-	c.Largest = p.largest(d, pool, n)
+	full := *pool
+	full.Plan.Under = 0 // there must be room for batches in all stages
+	c.Largest = p.largest(d, &full, n)
 	if c.Largest == 0 {
 		return c
 	}

@@ -79,7 +79,8 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 		return Prediction{}, errors.New("a load needs clients, inputs and outputs")
 	}
 	pool := d.Of(op.Decode)
-	decode := p.servers[op.Decode].steps(d, &pool.Plan, l.Lengths)
+	under := pool.Under(l.Clients)
+	decode := p.servers[op.Decode].steps(d, &under, l.Lengths)
 	rules := d.Engine.Drafting(pool.Plan.Drafts)
 	prompts := p.prompts(d, pool, l.Lengths)
 	room := decode.Room(d, pool, &prompts, rules.ReservesOutput)
@@ -99,7 +100,8 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 	if !d.Split() {
 		return c.aggregated().known()
 	}
-	prefill := p.servers[op.Prefill].steps(d, &other.Plan, l.Lengths)
+	under = other.Under(l.Clients)
+	prefill := p.servers[op.Prefill].steps(d, &under, l.Lengths)
 	kv, err := p.servers[op.Prefill].handover(d, l.Lengths)
 	if err != nil {
 		return Prediction{}, err

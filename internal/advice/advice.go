@@ -445,7 +445,7 @@ func (c *Candidate) look() error {
 	c.Trusted = p.Confidence(d, c.Load, &c.Seen)
 	for i := range d.Pools {
 		pool := &d.Pools[i]
-		phase, q := op.Decode, pool.Plan
+		phase, q := op.Decode, pool.Under(c.Load.Clients)
 		if pool.Role == deploy.Prefill {
 			phase = op.Prefill
 			q.Batch.Size = d.Engine.PerStep(n.Uncached())
