@@ -36,6 +36,7 @@ type Curve struct {
 	tokens float64 // that a step yields for a sequence
 	steps  []float64
 	edges  []edge  // at limits on a token that lie between batches
+	pipes  bool    // chunks of prompts fill a pipeline: what they delay others by is not known from one of them
 	cuts   float64 // steps that a prompt shares with those who decode; 0 where these wait for it
 	holds  float64 // prompts that a step holds
 }
@@ -96,7 +97,7 @@ func (p *Predictor) curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 			c.Prompt, c.Prompts = each, holds
 		}
 		ahead, _ := k.ahead(s, 0)
-		c.Own = c.Alone - ahead
+		c.Own, c.pipes = c.Alone-ahead, ahead > 0
 		if rules.Prefill != deploy.First {
 			c.cuts = k.cuts()
 		}
@@ -305,7 +306,7 @@ func (c *Curve) rate(n, token, step float64) float64 {
 
 // delay is the least by which the prefill of another delays those who decode: alone in a step, or with as many as it holds.
 func (c *Curve) delay(step float64) float64 {
-	if c.Alone == 0 {
+	if c.Alone == 0 || c.pipes {
 		return 0
 	}
 	return max(0, min(c.Alone-c.cuts*step, c.Prompt-c.cuts*step/c.holds))

@@ -31,6 +31,8 @@ type closed struct {
 	apart     bool    // others prefill than those who decode
 	// stages of a pipeline through which the chunks of a prompt follow one another, 1: they do not; and such pipelines.
 	stages, pipelines float64
+	// inFlight is the batches of a pipeline among the ranks that wait for each other.
+	inFlight float64
 }
 
 // input is the tokens of a request that are to be computed, output those that it asks for.
@@ -169,7 +171,7 @@ func (c *closed) aggregated() Prediction {
 				break
 			}
 		}
-		decoding += w.crossing(c, share)
+		decoding += w.crossing(c, share, decoding)
 		if share > 0 {
 			ttft = decoding * (1/share - 1)
 		}
@@ -281,6 +283,7 @@ type waves struct {
 	all     float64 // all prompts of the clients, one wave of them
 	queue   float64 // mean time to the end of its prefill in a wave that comes at once
 	group   float64 // clients of all ranks that wait for each other
+	own     float64 // of these, those whose steps are the same: not of other batches in flight, which it only follows
 	away    float64 // seconds of a life in which a request is at no rank that prefills
 	// ahead is what a prompt gains by the stages of a pipeline that its chunks fill, by itself and among others.
 	ahead, aheadTogether float64
@@ -292,6 +295,7 @@ type waves struct {
 func (c *closed) waves(s times, clients, sharing, step float64) waves {
 	all := c.prompts(s, 1, sharing) // ranks that have clients have one
 	w := waves{clients: clients, group: c.group(clients), away: c.entry(), step: step, cuts: c.cuts(), alone: all}
+	w.own = max(clients, w.group/max(1, c.inFlight))
 	w.joined = c.joined() && step > 0 // a server that only prefills has no steps of others
 	if used := c.used(); c.shares && step > 0 && used > 1 {
 		w.alone = c.one(s, sharing)
@@ -356,6 +360,9 @@ func (w *waves) delay(c *closed, share float64) float64 {
 	if c.inStep() {
 		return w.all - w.queue // those who come early wait for the others
 	}
+	if w.ahead > 0 {
+		return 0 // crossing
+	}
 	decodes := max(1, (c.output()-1)/c.tokens)
 	own := (w.clients - 1) * share / decodes
 	laden, longer := w.laden(own, (w.group-1)*share/decodes)
@@ -409,17 +416,17 @@ func (w *waves) meeting(ends float64) float64 {
 	return share
 }
 
-// crossing is what prompts of other batches in flight add to the time from a first to a last token, whose chunks fill all
-// stages of the pipeline while they pass: each of the others has one prompt in a life, of which the decoding is a share.
-func (w *waves) crossing(c *closed, share float64) float64 {
-	if w.ahead == 0 || c.inStep() {
+// crossing is what prompts of other batches in flight add to the time from a first to a last token, so much of which is decoding, where
+// chunks fill the stages of a pipeline. No batch overtakes another: as long as some client of these has a prompt in the pipeline, which
+// is when not all of them decode or are away, a step follows a chunk through all stages and takes as long.
+func (w *waves) crossing(c *closed, share, decoding float64) float64 {
+	if w.ahead == 0 || share == 0 || c.inStep() {
 		return 0
 	}
-	takes := w.alone
-	if c.rules.Prefill != deploy.First { // beside those who decode
-		takes = max(0, c.prompts(c.decode, 1, 1)-w.cuts*c.step(1))
-	}
-	return share * (min(c.stages, c.piped()) - 1) * takes / c.stages
+	decode := min(1, share*(1+w.away/decoding))
+	met := 1 - math.Pow(decode, c.piped()-1)
+	met *= max(0, 1-w.step*w.cuts/w.alone)
+	return decoding * met / (1 - met)
 }
 
 // piped is the clients of a pipeline, at least one.
@@ -428,11 +435,13 @@ func (c *closed) piped() float64 { return max(1, float64(c.load.Clients)/c.pipel
 // first is the mean time to the end of its prefill of a request that is not among the first of its clients.
 func (w *waves) first(c *closed, decoding, ttft float64) float64 {
 	switch {
-	case w.group <= 1 && w.ahead == 0:
-		return w.alone
+	case w.own <= 1 && w.ahead == 0:
+		return max(w.alone, w.saturated(decoding))
 	case w.clients <= 1 && w.ahead > 0:
-		load := min(1, (1-1/c.piped())*w.full/(decoding+ttft))
-		return max(w.alone-w.ahead-load*(w.aheadTogether-w.ahead), w.saturated(decoding))
+		// It shares the first stage with the chunks of others, and has the rest of its way behind them.
+		takes := w.alone / c.stages
+		load := min(1-1/c.piped(), (c.piped()-1)*takes/(decoding+ttft))
+		return max(w.alone-w.ahead+takes*load/(1-load), w.saturated(decoding))
 	case w.joined && c.inStep():
 		return max(w.queue, w.saturated(decoding))
 	case c.load.Requests == 0:
@@ -495,7 +504,7 @@ func (w *waves) arriving(c *closed, within, life float64) float64 {
 		left *= 1 - min(1, max(1, c.together)/c.ranks)
 	}
 	met := (c.polls-1)*(1-busy)*w.step/2 + left + float64(c.rules.StepsAhead)*l.mean + w.gathering(c, rate*l.mean, all*l.mean)*l.mean
-	present := 1 - math.Pow(min(1, w.away/life), w.group-1)
+	present := 1 - math.Pow(min(1, w.away/life), w.own-1)
 	others := min(w.ranks()-1, present*(all-rate)*l.mean) * w.other
 	prompt := min(max(w.alone, full), w.alone+others+present*rate*max(l.mean, c.polls*w.step)*w.more) - w.ahead - load*(w.aheadTogether-w.ahead)
 	return present*met + prompt + behind

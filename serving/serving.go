@@ -97,6 +97,7 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 	other := d.Of(op.Prefill)
 	c.stages = chunkStages(rules, &other.Plan)
 	c.pipelines = float64(other.Ranks()) / c.stages
+	c.inFlight = c.together / float64(pool.Sharing(d.Model))
 	if !d.Split() {
 		return c.aggregated().known()
 	}
