@@ -92,38 +92,55 @@ func (c *closed) cuts() float64 {
 	return max(1, (steps(mean+half)-steps(mean-half))/(2*half))
 }
 
-// chunks is the time of the steps of prompts, and that of the last of them. Where lengths differ, some take a step more than others.
-func (c *closed) chunks(s times, p Prompts, running float64) (all, last float64) {
+// chunks is the time of the steps of prompts, and that of the longest of them. Where lengths differ, some take a step more than others,
+// and all steps but the last of a prompt are full.
+func (c *closed) chunks(s times, p Prompts, running float64) (all, longest float64) {
 	cuts := c.cuts()
 	if whole := c.rules.Cuts(c.input()); cuts == float64(whole) {
 		return c.chunked(s, p, running, c.rules.Chunk(c.input()))
 	}
 	fewer := math.Floor(cuts)
-	all, last = c.chunked(s, p, running, int(math.Ceil(float64(c.input())/fewer)))
+	all, longest = c.cutInto(s, p, running, fewer)
 	if part := cuts - fewer; part > 0 {
-		a, l := c.chunked(s, p, running, int(math.Ceil(float64(c.input())/(fewer+1))))
-		all, last = all+part*(a-all), last+part*(l-last)
+		a, l := c.cutInto(s, p, running, fewer+1)
+		all, longest = all+part*(a-all), longest+part*(l-longest)
 	}
-	return all, last
+	return all, longest
+}
+
+// cutInto is the same of prompts in so many steps, whose last one is half full on average.
+func (c *closed) cutInto(s times, p Prompts, running, steps float64) (all, longest float64) {
+	all, longest = c.chunked(s, p, running, int(math.Ceil(float64(c.input())/steps)))
+	if steps > 1 {
+		p.Tokens = c.rules.StepTokens
+		p.Past = c.load.Lengths.Cached + max(0, c.input()-p.Tokens*3/2)
+		longest = min(all, max(longest, c.chunk(s, p, running)))
+	}
+	return all, longest
 }
 
 // chunked is the same of prompts that are cut so.
-func (c *closed) chunked(s times, p Prompts, running float64, chunk int) (all, last float64) {
-	if c.rules.Prefill == deploy.First {
-		running = 0
-	}
+func (c *closed) chunked(s times, p Prompts, running float64, chunk int) (all, longest float64) {
 	cached := c.load.Lengths.Cached
 	for past := 0; past < c.input(); past += chunk {
 		p.Tokens, p.Past = min(chunk, c.input()-past), cached+past
-		last = s.Mixed(p, running, c.context()) + c.rules.Host(running+float64(p.Count))
-		all += last
+		t := c.chunk(s, p, running)
+		all, longest = all+t, max(longest, t)
 	}
-	return all, last
+	return all, longest
+}
+
+// chunk is the time of a step with chunks of prompts.
+func (c *closed) chunk(s times, p Prompts, running float64) float64 {
+	if c.rules.Prefill == deploy.First {
+		running = 0
+	}
+	return s.Mixed(p, running, c.context()) + c.rules.Host(running+float64(p.Count))
 }
 
 // ahead is how much sooner a prompt is done whose chunks follow one another through the stages of a pipeline than one whose
-// chunks pass it one by one: by itself, and on average where others come with it. A chunk takes as long in every stage and the
-// next one no less, so that the last is done after Σ s + (PP − 1)·s of it. Prompts that come together take turns, while each
+// chunks pass it one by one: by itself, and on average where others come with it. A chunk takes as long in every stage and none
+// overtakes another, so that the last is done after Σ s + (PP − 1)·s of the longest. Prompts that come together take turns, while each
 // would have had the pipeline for itself a PP-th of the time: k of them are done after k·C·s + (PP − 1)·s in place of C·PP·s for
 // each PP, which saves (PP − 1)·s·(C/2 − 1) of (PP − 1)·s·(C − 1).
 func (c *closed) ahead(s times, running float64) (alone, together float64) {
@@ -131,8 +148,8 @@ func (c *closed) ahead(s times, running float64) (alone, together float64) {
 		return 0, 0
 	}
 	cuts := c.cuts()
-	all, last := c.chunks(s, Prompts{Count: 1}, running)
-	alone = (all - last) * (1 - 1/c.stages)
+	all, longest := c.chunks(s, Prompts{Count: 1}, running)
+	alone = (all - longest) * (1 - 1/c.stages)
 	if cuts <= 2 { // of those in one step and of those in two none gains
 		return alone, 0
 	}
