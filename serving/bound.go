@@ -97,7 +97,7 @@ func (p *Predictor) curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 			c.Prompt, c.Prompts = each, holds
 		}
 		ahead, _ := k.ahead(s, 0)
-		c.Own, c.pipes = c.Alone-ahead, ahead > 0
+		c.Own, c.pipes = c.Alone-ahead, ahead > 0 && k.together <= 1
 		if rules.Prefill != deploy.First {
 			c.cuts = k.cuts()
 		}

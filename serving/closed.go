@@ -377,8 +377,8 @@ func (w *waves) delay(c *closed, share float64) float64 {
 	if c.inStep() {
 		return w.all - w.queue // those who come early wait for the others
 	}
-	if w.ahead > 0 {
-		return 0 // crossing
+	if w.crosses() {
+		return 0 // all prompts cross it alike
 	}
 	decodes := max(1, (c.output()-1)/c.tokens)
 	own := (w.clients - 1) * share / decodes
@@ -433,15 +433,23 @@ func (w *waves) meeting(ends float64) float64 {
 	return share
 }
 
+// crosses reports whether prompts delay all batches in flight alike, their own among them: not where ranks share experts besides.
+func (w *waves) crosses() bool { return w.ahead > 0 && w.group <= w.clients }
+
 // crossing is what prompts of other batches in flight add to the time from a first to a last token, so much of which is decoding, where
-// chunks fill the stages of a pipeline. No batch overtakes another: as long as some client of these has a prompt in the pipeline, which
-// is when not all of them decode or are away, a step follows a chunk through all stages and takes as long.
+// chunks fill the stages of a pipeline. No batch overtakes another: as long as some client of these has a prompt in the pipeline, a step
+// follows a chunk through all stages and takes as long. Others hardly end meanwhile, so that their prompts come while one decodes: all of
+// the time in which they neither decode nor are away is a part of this.
 func (w *waves) crossing(c *closed, share, decoding float64) float64 {
 	if w.ahead == 0 || share == 0 || c.inStep() {
 		return 0
 	}
-	decode := min(1, share*(1+w.away/decoding))
-	met := 1 - math.Pow(decode, c.piped()-1)
+	prompt := min(1, max(0, 1-share*(1+w.away/decoding))/share)
+	others := c.piped() - w.clients
+	if w.crosses() {
+		others = c.piped() - 1
+	}
+	met := 1 - math.Pow(1-prompt, others)
 	met *= max(0, 1-w.step*w.cuts/w.alone)
 	return decoding * met / (1 - met)
 }
@@ -458,7 +466,7 @@ func (w *waves) first(c *closed, decoding, ttft float64) float64 {
 		// It shares the first stage with the chunks of others, and has the rest of its way behind them.
 		takes := w.alone / c.stages
 		load := min(1-1/c.piped(), (c.piped()-1)*takes/(decoding+ttft))
-		return max(w.alone-w.ahead+takes*load/(1-load), w.saturated(decoding))
+		return max(w.alone-w.ahead+takes*load/(1-load), c.piped()*takes-decoding-w.away)
 	case w.joined && c.inStep():
 		return max(w.queue, w.saturated(decoding))
 	case c.load.Requests == 0:

@@ -233,14 +233,14 @@ func TestRanksThatWait(t *testing.T) {
 	}
 }
 
-// TestPipelines: drawn pipelines of fewer clients than stages, whose prompts are cut or not, take as long here as in the closed form: it was
-// 4 times off where chunks followed one another there and not here.
+// TestPipelines: drawn pipelines of fewer clients than stages, whose prompts are cut or not, take as long here as in the closed form, within 5%,
+// TTFT within 8%: it was 4 times off where chunks followed one another there and not here.
 func TestPipelines(t *testing.T) {
 	draw := rand.New(rand.NewPCG(4, 2))
 	of := func(list ...int) int { return list[draw.IntN(len(list))] }
 	n := 24
 	if long.Mode() {
-		n = 200
+		n = 120
 	}
 	for range n {
 		p, name := dense(1, 1), []string{"vllm", "sglang", "trtllm"}[draw.IntN(3)]
@@ -262,10 +262,10 @@ func TestPipelines(t *testing.T) {
 		got := steady(t, &d, clients, 300/clients, uniform(size.Input), uniform(size.Output), want.TPOT)
 		t.Logf("%s: TTFT %+.1f%%, TPOT %+.1f%%, requests/s %+.1f%%", what, 100*(want.TTFT/got.ttft-1), 100*(want.TPOT/got.tpot-1), 100*(want.Requests/got.rate-1))
 		for _, c := range []struct {
-			name      string
-			got, want float64
-		}{{"TTFT", got.ttft, want.TTFT}, {"TPOT", got.tpot, want.TPOT}, {"requests/s", got.rate, want.Requests}} {
-			if !(math.Abs(c.want/c.got-1) <= 0.05) {
+			name           string
+			got, want, off float64
+		}{{"TTFT", got.ttft, want.TTFT, 0.08}, {"TPOT", got.tpot, want.TPOT, 0.05}, {"requests/s", got.rate, want.Requests, 0.05}} {
+			if !(math.Abs(c.want/c.got-1) <= c.off) {
 				t.Errorf("%s: %s %v, in closed form %v (%+.1f%%)", what, c.name, c.got, c.want, 100*(c.want/c.got-1))
 			}
 		}
