@@ -172,7 +172,9 @@ func (r *Rules) Step(w *Work, rec *Recorder) (t Times) {
 		fullest := batches * t.Stage
 		slowest := max(fullest, fullest*w.Last+t.Draft+t.Ends)
 		full *= w.Filled
-		t.Wait = max(0, float64(w.Underway)*slowest-full-t.HandOn-t.Draft-t.Ends)
+		if w.Underway > 1 { // by itself it has no more than its way, but for rounding
+			t.Wait = max(0, float64(w.Underway)*slowest-full-t.HandOn-t.Draft-t.Ends)
+		}
 	}
 	if w.Layers.Apart > 0 {
 		t.Ranks = batches * stages * w.Layers.lag()
