@@ -49,6 +49,17 @@ func (p *Pool) Procs() int { return p.Count * p.Plan.Attention.Procs() }
 // are in flight.
 func (p *Pool) Ranks() int { return p.Count * p.Plan.Attention.DP * p.Plan.InFlight() }
 
+// Under is the plan of the pool under so many clients. These share the batches in flight of its pipelines evenly: of fewer than there are
+// stages each has a batch of its own, and the other stages have none.
+func (p *Pool) Under(clients int) plan.Plan {
+	q := p.Plan
+	pipelines := p.Count * q.Attention.DP
+	if under := (clients + pipelines - 1) / pipelines; q.Pipelined && under < q.Attention.PP {
+		q.Under = max(1, under)
+	}
+	return q
+}
+
 // Sharing is the data-parallel ranks that wait for each other in every step: those of an expert model, between which tokens
 // are exchanged. The ranks of others are replicas.
 func (p *Pool) Sharing(m *model.Model) int {

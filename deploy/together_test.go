@@ -41,6 +41,20 @@ func TestTogether(t *testing.T) {
 	}
 }
 
+// TestUnder: clients share the batches in flight of all pipelines evenly. Five of two pipelines leave at most three of four stages with work.
+func TestUnder(t *testing.T) {
+	pool := deploy.Pool{Count: 1, Plan: plan.Plan{Attention: plan.Layout{DP: 2, PP: 4, TP: 1}, Pipelined: true}}
+	for clients, want := range map[int]int{1: 1, 2: 1, 3: 2, 5: 3, 6: 3, 7: 4, 8: 4, 100: 4} {
+		if p := pool.Under(clients); p.Underway() != want || p.InFlight() != 4 {
+			t.Errorf("%d clients: %d batches under way of %d, want %d of 4", clients, p.Underway(), p.InFlight(), want)
+		}
+	}
+	pool.Plan.Pipelined = false
+	if p := pool.Under(1); p != pool.Plan {
+		t.Errorf("one batch passes through all stages anyway: %+v", p)
+	}
+}
+
 // TestRing: batches that go round the stages of a pipeline, some steps of which are longer, take nearly as long as if all were
 // as long as the longest of a round, and far longer than each would by itself.
 func TestRing(t *testing.T) {

@@ -233,7 +233,7 @@ func (e *Evaluator) rank(p *plan.Plan) hardware.Members {
 // price prices what was lowered into the work of a step. What only a recorder needs is left out unless there is one.
 func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 	pricer, w := e.pricer(s.Phase()), &e.work
-	w.Stages, w.Batches, w.Drafts, w.Pipelined = p.Attention.PP, p.Batch.Count, p.Drafts, p.Pipelined
+	w.Stages, w.Batches, w.Drafts, w.Pipelined, w.Underway = p.Attention.PP, p.Batch.Count, p.Drafts, p.Pipelined, p.Underway()
 	w.Filled, w.Last = p.Filled(e.problem.Model.Layers)
 	overlap := overlapOf(p, s)
 	pricer.Idle(p.TunedExchange && overlap == plan.NoOverlap)
@@ -378,14 +378,14 @@ func (e *Evaluator) total(t *schedule.Times, out *Estimate) {
 	out.EndsTime, out.WaitTime, out.OffloadTime, out.MovingTime, out.LaunchTime = t.Ends, t.Wait, t.Second, t.Moving, t.Launch
 	out.RanksTime = t.Ranks
 	out.KV = Transfer{}
-	sequences := float64(p.Batch.Count) * float64(p.InFlight()) * float64(p.Attention.DP) * float64(p.Sequences(e.moe))
+	sequences := float64(p.Batch.Count) * float64(p.Underway()) * float64(p.Attention.DP) * float64(p.Sequences(e.moe))
 	if e.problem.Phase == op.Prefill {
 		out.Throughput = sequences * float64(e.problem.Lengths.Input) / t.Step
 		if e.problem.Handover != nil {
 			out.KV = Transfer{Bytes: e.cachePerRequest(), Time: e.work.Cache, Exposed: t.Cache}
 		}
 		out.Latency = t.Step + out.KV.Exposed
-		out.Requests = sequences / max(t.Step, float64(p.InFlight())*out.KV.Time)
+		out.Requests = sequences / max(t.Step, float64(p.Underway())*out.KV.Time)
 		return
 	}
 	out.Latency = t.Step
@@ -424,7 +424,7 @@ func (e *Evaluator) CacheOf(p *plan.Plan) float64 {
 	if e.problem.Phase == op.Prefill {
 		tokens = float64(e.problem.Lengths.Input)
 	}
-	tp, bytes, inFlight := p.Attention.TP, e.problem.Precision.Cache, float64(p.InFlight())
+	tp, bytes, inFlight := p.Attention.TP, e.problem.Precision.Cache, float64(p.Underway())
 	layers := m.Layers
 	if p.Pipelined {
 		layers = plan.LayersPerStage(m.Layers, p.Attention.PP)

@@ -96,7 +96,7 @@ func (e *Evaluator) apart(pricer *cost.Pricer, p *plan.Plan, s *op.Step) float64
 	ops := e.stage.list.All()
 	for _, i := range e.stage.list.Comms() {
 		if o := &ops[i]; o.Kind == op.Dispatch && o.Group > 1 {
-			return pricer.Apart() * e.lowerer.Slowest(int(o.Group)*p.InFlight())
+			return pricer.Apart() * e.lowerer.Slowest(int(o.Group)*p.Underway())
 		}
 	}
 	return 0

@@ -107,7 +107,7 @@ func (e *Evaluator) Staged(p *plan.Plan, s *op.Step, l *Layered) float64 {
 	dense := float64(layers) - experts
 	computing := float64(layers)*l.attention + dense*l.dense + experts*l.experts
 	w := schedule.Work{
-		Stages: p.Attention.PP, Batches: p.Batch.Count, Drafts: p.Drafts, Pipelined: p.Pipelined, Launching: l.launching,
+		Stages: p.Attention.PP, Batches: p.Batch.Count, Drafts: p.Drafts, Pipelined: p.Pipelined, Underway: p.Underway(), Launching: l.launching,
 		Layers: schedule.Pass{Computing: max(computing, experts*l.exchange, experts*l.turn)},
 		Draft:  schedule.Pass{Computing: l.draft}, Ends: schedule.Pass{Computing: l.ends},
 	}

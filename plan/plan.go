@@ -68,6 +68,8 @@ type Plan struct {
 
 	// Pipelined: every stage works on a batch of its own; otherwise one batch passes through all stages.
 	Pipelined bool
+	// Under is the batches that are under way in a pipeline at a time, where they are fewer than its stages; 0: one for every stage.
+	Under int
 	// LightLast: of layers that do not divide evenly, the last stage of a pipeline, which has the output projection, gets no more
 	// than the others.
 	LightLast bool
@@ -124,12 +126,20 @@ func (p *Plan) Sequences(moe bool) int {
 	return p.Batch.Size
 }
 
-// InFlight is the batches that the pipeline holds at a time.
+// InFlight is the batches that the pipeline holds at a time, where there is work for all of its stages.
 func (p *Plan) InFlight() int {
 	if p.Pipelined {
 		return p.Attention.PP
 	}
 	return 1
+}
+
+// Underway is those of them that there are.
+func (p *Plan) Underway() int {
+	if p.Under > 0 {
+		return min(p.Under, p.InFlight())
+	}
+	return p.InFlight()
 }
 
 // StageSpan is the consecutive processors within which one stage lies apart from the next.

@@ -104,8 +104,9 @@ func (p *Pass) lag() float64 {
 // pipeline, the ends of the model, and so many passes of a draft module.
 type Work struct {
 	Stages, Batches, Drafts int
-	// Pipelined: every stage has a batch of its own meanwhile.
+	// Pipelined: other stages have batches of their own meanwhile, so many in all.
 	Pipelined bool
+	Underway  int
 
 	Layers Pass // of one stage
 	Draft  Pass // one drafted token
@@ -148,9 +149,10 @@ func (w *Work) Uncovered() float64 {
 
 // Step works out the times of a step. What is recorded, if anything, goes to the recorder.
 //
-// A batch passes through the stages one after another; in a pipeline the other stages work on other batches meanwhile, so
-// that as many are done in the time of a step as are in flight. The slowest stage then sets the pace: the last, with the
-// drafts and the ends, or the fullest. What the batches spend between the stages makes up for a part of the waiting.
+// A batch passes through the stages one after another; in a pipeline other stages work on other batches meanwhile, so
+// that as many are done in the time of a step as are under way. The slowest stage, through which all of them pass, may then set the
+// pace: the last, with the drafts and the ends, or the fullest. A batch waits where that takes longer than its own way through all
+// stages; by itself it never does.
 func (r *Rules) Step(w *Work, rec *Recorder) (t Times) {
 	stages, batches := float64(w.Stages), float64(w.Batches)
 	t.Stage = r.Time(&w.Layers)
@@ -167,10 +169,12 @@ func (r *Rules) Step(w *Work, rec *Recorder) (t Times) {
 	}
 	full := batches * stages * t.Stage
 	if w.Pipelined {
-		last := (stages-1)*(t.Draft+t.Ends) - t.HandOn - full*(w.Filled-w.Last)
-		fullest := full*(1-w.Filled) - t.HandOn - t.Draft - t.Ends
-		t.Wait = max(0, last, fullest)
+		fullest := batches * t.Stage
+		slowest := max(fullest, fullest*w.Last+t.Draft+t.Ends)
 		full *= w.Filled
+		if w.Underway > 1 { // by itself it has no more than its way, but for rounding
+			t.Wait = max(0, float64(w.Underway)*slowest-full-t.HandOn-t.Draft-t.Ends)
+		}
 	}
 	if w.Layers.Apart > 0 {
 		t.Ranks = batches * stages * w.Layers.lag()

@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -82,10 +83,19 @@ func TestPipeline(t *testing.T) {
 	got := r.Step(&w, nil)
 	near(t, "a step", got.Step, 54+6+36+10)
 	near(t, "waiting", got.Wait, 0)
-	w.Pipelined, w.Filled, w.Last = true, 1, 1
+	w.Pipelined, w.Underway, w.Filled, w.Last = true, 3, 1, 1
 	got = r.Step(&w, nil)
 	near(t, "waiting in a pipeline", got.Wait, 2*(36+10)-6)
 	near(t, "a step of a pipeline", got.Step, 3*2*(9+5+18))
+	// A batch by itself waits for none. Two take 2·2·32 s of the last stage, more than the 106 s of one on its way.
+	for under, want := range []float64{1: 106, 2: 2 * 2 * (9 + 5 + 18)} {
+		if w.Underway = under; under > 0 {
+			got = r.Step(&w, nil)
+			near(t, fmt.Sprintf("a step of %d under way", under), got.Step, want)
+			near(t, fmt.Sprintf("waiting of %d under way", under), got.Wait, want-106)
+		}
+	}
+	w.Underway = 3
 
 	// 8 layers in three stages, 3 + 3 + 2, of 9, 9 and 6 s: the last still sets the pace, with 2·(6 + 23).
 	w.Filled, w.Last = 8./9, 2./3

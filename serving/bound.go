@@ -36,6 +36,7 @@ type Curve struct {
 	tokens float64 // that a step yields for a sequence
 	steps  []float64
 	edges  []edge  // at limits on a token that lie between batches
+	pipes  bool    // chunks of prompts fill a pipeline: what they delay others by is not known from one of them
 	cuts   float64 // steps that a prompt shares with those who decode; 0 where these wait for it
 	holds  float64 // prompts that a step holds
 }
@@ -48,7 +49,8 @@ type edge struct{ batch, token, step float64 }
 const margin = 1.02
 
 // Curve is that of a pool, whose batch does not matter, with room for up to most sequences on a rank, and the limits on the time
-// per output token that it will be asked about.
+// per output token that it will be asked about. It holds for loads that fill pipelines, or for those that leave as few batches under
+// way as the plan says.
 func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, tokensPerStep float64, limits ...float64) Curve {
 	c := p.curve(d, pool, n, tokensPerStep, (*server).least, limits)
 	if least := pool.Plan.Overlap.Least(); least > 1 && len(c.Token) > 0 {
@@ -67,7 +69,9 @@ func (p *Predictor) Steps(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 func (p *Predictor) curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, tokensPerStep float64, steps func(*server, *deploy.Deployment, *plan.Plan, workload.Lengths) *Steps, limits []float64) Curve {
 	rules := d.Engine.Drafting(pool.Plan.Drafts)
 	c := Curve{Ranks: pool.Ranks(), Procs: pool.Procs(), output: float64(n.Output - 1), tokens: tokensPerStep}
-	c.Largest = p.largest(d, pool, n)
+	full := *pool
+	full.Plan.Under = 0 // there must be room for batches in all stages
+	c.Largest = p.largest(d, &full, n)
 	if c.Largest == 0 {
 		return c
 	}
@@ -93,7 +97,7 @@ func (p *Predictor) curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 			c.Prompt, c.Prompts = each, holds
 		}
 		ahead, _ := k.ahead(s, 0)
-		c.Own = c.Alone - ahead
+		c.Own, c.pipes = c.Alone-ahead, ahead > 0 && k.together <= 1
 		if rules.Prefill != deploy.First {
 			c.cuts = k.cuts()
 		}
@@ -298,7 +302,7 @@ func (c *Curve) rate(n, token, step float64) float64 {
 
 // delay is the least by which the prefill of another delays those who decode: alone in a step, or with as many as it holds.
 func (c *Curve) delay(step float64) float64 {
-	if c.Alone == 0 {
+	if c.Alone == 0 || c.pipes {
 		return 0
 	}
 	return max(0, min(c.Alone-c.cuts*step, c.Prompt-c.cuts*step/c.holds))

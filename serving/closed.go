@@ -31,6 +31,8 @@ type closed struct {
 	apart     bool    // others prefill than those who decode
 	// stages of a pipeline through which the chunks of a prompt follow one another, 1: they do not; and such pipelines.
 	stages, pipelines float64
+	// inFlight is the batches of a pipeline among the ranks that wait for each other.
+	inFlight float64
 }
 
 // input is the tokens of a request that are to be computed, output those that it asks for.
@@ -90,38 +92,55 @@ func (c *closed) cuts() float64 {
 	return max(1, (steps(mean+half)-steps(mean-half))/(2*half))
 }
 
-// chunks is the time of the steps of prompts, and that of the last of them. Where lengths differ, some take a step more than others.
-func (c *closed) chunks(s times, p Prompts, running float64) (all, last float64) {
+// chunks is the time of the steps of prompts, and that of the longest of them. Where lengths differ, some take a step more than others,
+// and all steps but the last of a prompt are full.
+func (c *closed) chunks(s times, p Prompts, running float64) (all, longest float64) {
 	cuts := c.cuts()
 	if whole := c.rules.Cuts(c.input()); cuts == float64(whole) {
 		return c.chunked(s, p, running, c.rules.Chunk(c.input()))
 	}
 	fewer := math.Floor(cuts)
-	all, last = c.chunked(s, p, running, int(math.Ceil(float64(c.input())/fewer)))
+	all, longest = c.cutInto(s, p, running, fewer)
 	if part := cuts - fewer; part > 0 {
-		a, l := c.chunked(s, p, running, int(math.Ceil(float64(c.input())/(fewer+1))))
-		all, last = all+part*(a-all), last+part*(l-last)
+		a, l := c.cutInto(s, p, running, fewer+1)
+		all, longest = all+part*(a-all), longest+part*(l-longest)
 	}
-	return all, last
+	return all, longest
+}
+
+// cutInto is the same of prompts in so many steps, whose last one is half full on average.
+func (c *closed) cutInto(s times, p Prompts, running, steps float64) (all, longest float64) {
+	all, longest = c.chunked(s, p, running, int(math.Ceil(float64(c.input())/steps)))
+	if steps > 1 {
+		p.Tokens = c.rules.StepTokens
+		p.Past = c.load.Lengths.Cached + max(0, c.input()-p.Tokens*3/2)
+		longest = min(all, max(longest, c.chunk(s, p, running)))
+	}
+	return all, longest
 }
 
 // chunked is the same of prompts that are cut so.
-func (c *closed) chunked(s times, p Prompts, running float64, chunk int) (all, last float64) {
-	if c.rules.Prefill == deploy.First {
-		running = 0
-	}
+func (c *closed) chunked(s times, p Prompts, running float64, chunk int) (all, longest float64) {
 	cached := c.load.Lengths.Cached
 	for past := 0; past < c.input(); past += chunk {
 		p.Tokens, p.Past = min(chunk, c.input()-past), cached+past
-		last = s.Mixed(p, running, c.context()) + c.rules.Host(running+float64(p.Count))
-		all += last
+		t := c.chunk(s, p, running)
+		all, longest = all+t, max(longest, t)
 	}
-	return all, last
+	return all, longest
+}
+
+// chunk is the time of a step with chunks of prompts.
+func (c *closed) chunk(s times, p Prompts, running float64) float64 {
+	if c.rules.Prefill == deploy.First {
+		running = 0
+	}
+	return s.Mixed(p, running, c.context()) + c.rules.Host(running+float64(p.Count))
 }
 
 // ahead is how much sooner a prompt is done whose chunks follow one another through the stages of a pipeline than one whose
-// chunks pass it one by one: by itself, and on average where others come with it. A chunk takes as long in every stage and the
-// next one no less, so that the last is done after Σ s + (PP − 1)·s of it. Prompts that come together take turns, while each
+// chunks pass it one by one: by itself, and on average where others come with it. A chunk takes as long in every stage and none
+// overtakes another, so that the last is done after Σ s + (PP − 1)·s of the longest. Prompts that come together take turns, while each
 // would have had the pipeline for itself a PP-th of the time: k of them are done after k·C·s + (PP − 1)·s in place of C·PP·s for
 // each PP, which saves (PP − 1)·s·(C/2 − 1) of (PP − 1)·s·(C − 1).
 func (c *closed) ahead(s times, running float64) (alone, together float64) {
@@ -129,8 +148,8 @@ func (c *closed) ahead(s times, running float64) (alone, together float64) {
 		return 0, 0
 	}
 	cuts := c.cuts()
-	all, last := c.chunks(s, Prompts{Count: 1}, running)
-	alone = (all - last) * (1 - 1/c.stages)
+	all, longest := c.chunks(s, Prompts{Count: 1}, running)
+	alone = (all - longest) * (1 - 1/c.stages)
 	if cuts <= 2 { // of those in one step and of those in two none gains
 		return alone, 0
 	}
@@ -172,7 +191,7 @@ func (c *closed) aggregated() Prediction {
 				break
 			}
 		}
-		decoding += w.crossing(c, share)
+		decoding += w.crossing(c, share, decoding)
 		if share > 0 {
 			ttft = decoding * (1/share - 1)
 		}
@@ -284,6 +303,7 @@ type waves struct {
 	all     float64 // all prompts of the clients, one wave of them
 	queue   float64 // mean time to the end of its prefill in a wave that comes at once
 	group   float64 // clients of all ranks that wait for each other
+	own     float64 // of these, those whose steps are the same: not of other batches in flight, which it only follows
 	away    float64 // seconds of a life in which a request is at no rank that prefills
 	// ahead is what a prompt gains by the stages of a pipeline that its chunks fill, by itself and among others.
 	ahead, aheadTogether float64
@@ -295,6 +315,7 @@ type waves struct {
 func (c *closed) waves(s times, clients, sharing, step float64) waves {
 	all := c.prompts(s, 1, sharing) // ranks that have clients have one
 	w := waves{clients: clients, group: c.group(clients), away: c.entry(), step: step, cuts: c.cuts(), alone: all}
+	w.own = max(clients, w.group/max(1, c.inFlight))
 	w.joined = c.joined() && step > 0 // a server that only prefills has no steps of others
 	if used := c.used(); c.shares && step > 0 && used > 1 {
 		w.alone = c.one(s, sharing)
@@ -359,6 +380,9 @@ func (w *waves) delay(c *closed, share float64) float64 {
 	if c.inStep() {
 		return w.all - w.queue // those who come early wait for the others
 	}
+	if w.crosses() {
+		return 0 // all prompts cross it alike
+	}
 	decodes := max(1, (c.output()-1)/c.tokens)
 	own := (w.clients - 1) * share / decodes
 	laden, longer := w.laden(own, (w.group-1)*share/decodes)
@@ -412,17 +436,25 @@ func (w *waves) meeting(ends float64) float64 {
 	return share
 }
 
-// crossing is what prompts of other batches in flight add to the time from a first to a last token, whose chunks fill all
-// stages of the pipeline while they pass: each of the others has one prompt in a life, of which the decoding is a share.
-func (w *waves) crossing(c *closed, share float64) float64 {
-	if w.ahead == 0 || c.inStep() {
+// crosses reports whether prompts delay all batches in flight alike, their own among them: not where ranks share experts besides.
+func (w *waves) crosses() bool { return w.ahead > 0 && w.group <= w.clients }
+
+// crossing is what prompts of other batches in flight add to the time from a first to a last token, so much of which is decoding, where
+// chunks fill the stages of a pipeline. No batch overtakes another: as long as some client of these has a prompt in the pipeline, a step
+// follows a chunk through all stages and takes as long. Others hardly end meanwhile, so that their prompts come while one decodes: all of
+// the time in which they neither decode nor are away is a part of this.
+func (w *waves) crossing(c *closed, share, decoding float64) float64 {
+	if w.ahead == 0 || share == 0 || c.inStep() {
 		return 0
 	}
-	takes := w.alone
-	if c.rules.Prefill != deploy.First { // beside those who decode
-		takes = max(0, c.prompts(c.decode, 1, 1)-w.cuts*c.step(1))
+	prompt := min(1, max(0, 1-share*(1+w.away/decoding))/share)
+	others := c.piped() - w.clients
+	if w.crosses() {
+		others = c.piped() - 1
 	}
-	return share * (min(c.stages, c.piped()) - 1) * takes / c.stages
+	met := 1 - math.Pow(1-prompt, others)
+	met *= max(0, 1-w.step*w.cuts/w.alone)
+	return decoding * met / (1 - met)
 }
 
 // piped is the clients of a pipeline, at least one.
@@ -431,11 +463,13 @@ func (c *closed) piped() float64 { return max(1, float64(c.load.Clients)/c.pipel
 // first is the mean time to the end of its prefill of a request that is not among the first of its clients.
 func (w *waves) first(c *closed, decoding, ttft float64) float64 {
 	switch {
-	case w.group <= 1 && w.ahead == 0:
-		return w.alone
+	case w.own <= 1 && w.ahead == 0:
+		return max(w.alone, w.saturated(decoding))
 	case w.clients <= 1 && w.ahead > 0:
-		load := min(1, (1-1/c.piped())*w.full/(decoding+ttft))
-		return max(w.alone-w.ahead-load*(w.aheadTogether-w.ahead), w.saturated(decoding))
+		// It shares the first stage with the chunks of others, and has the rest of its way behind them.
+		takes := w.alone / c.stages
+		load := min(1-1/c.piped(), (c.piped()-1)*takes/(decoding+ttft))
+		return max(w.alone-w.ahead+takes*load/(1-load), c.piped()*takes-decoding-w.away)
 	case w.joined && c.inStep():
 		return max(w.queue, w.saturated(decoding))
 	case c.load.Requests == 0:
@@ -498,7 +532,7 @@ func (w *waves) arriving(c *closed, within, life float64) float64 {
 		left *= 1 - min(1, max(1, c.together)/c.ranks)
 	}
 	met := (c.polls-1)*(1-busy)*w.step/2 + left + float64(c.rules.StepsAhead)*l.mean + w.gathering(c, rate*l.mean, all*l.mean)*l.mean
-	present := 1 - math.Pow(min(1, w.away/life), w.group-1)
+	present := 1 - math.Pow(min(1, w.away/life), w.own-1)
 	others := min(w.ranks()-1, present*(all-rate)*l.mean) * w.other
 	prompt := min(max(w.alone, full), w.alone+others+present*rate*max(l.mean, c.polls*w.step)*w.more) - w.ahead - load*(w.aheadTogether-w.ahead)
 	return present*met + prompt + behind

@@ -124,13 +124,17 @@ func TestChunksInAPipeline(t *testing.T) {
 	near(t, "TPOT", p.TPOT, 11e-3+1e-3)
 	c.load.Clients = 2
 	near(t, "the first TTFT of two", c.aggregated().Burst, 20e-3+12.25e-3+1e-3)
-	// Over a long time: while one decodes, each of the four chunks of the other makes a step 2.5 ms longer, in half of which the
-	// pipeline has passed.
+	// Over a long time: chunks of 3.5 ms are no longer than the steps of 12 ms that may follow them, which wait for none. Behind those of
+	// 25 + 1 ms they take as long while the other, which is away for 20 ms of its life, does not decode: only ever while this one does.
 	c.load.Requests = 0
+	near(t, "decoding beside short chunks", c.aggregated().TPOT, 12e-3)
+	c.load.Lengths.Input, c.rules.StepTokens = 10000, 2500
 	q := c.aggregated()
-	z := 100 * q.TPOT
-	near(t, "decoding beside the prompts of another", z, 100*12e-3+z/(z+q.TTFT)*10e-3/2)
-	c.load.Requests = 10
+	z, base := 100*q.TPOT, 100*12e-3
+	share := z / (z + q.TTFT)
+	behind := (1 - share*(1+20e-3/base)) / share
+	near(t, "decoding beside the prompts of another", z, base+z*behind*(1-12./26))
+	c.load.Lengths.Input, c.rules.StepTokens, c.load.Requests = 1000, 250, 10
 	// An engine that waits for each chunk.
 	c.load.Clients, c.stages, c.pipelines = 1, 1, 2
 	near(t, "TTFT chunk by chunk", c.aggregated().TTFT, 20e-3+4*3.5e-3)

@@ -78,7 +78,8 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 		return Prediction{}, errors.New("a load needs clients, inputs and outputs")
 	}
 	pool := d.Of(op.Decode)
-	decode := p.servers[op.Decode].steps(d, &pool.Plan, l.Lengths)
+	under := pool.Under(l.Clients)
+	decode := p.servers[op.Decode].steps(d, &under, l.Lengths)
 	rules := d.Engine.Drafting(pool.Plan.Drafts)
 	prompts := p.prompts(d, pool, l.Lengths)
 	room, err := decode.Room(d, pool, &prompts, rules.ReservesOutput)
@@ -95,13 +96,15 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 	other := d.Of(op.Prefill)
 	c.stages = chunkStages(rules, &other.Plan)
 	c.pipelines = float64(other.Ranks()) / c.stages
+	c.inFlight = c.together / float64(pool.Sharing(d.Model))
 	if !d.Split() {
 		return c.aggregated().known()
 	}
 	if _, err := p.CacheTokens(d, other, l.Lengths); err != nil {
 		return Prediction{}, err
 	}
-	prefill := p.servers[op.Prefill].steps(d, &other.Plan, l.Lengths)
+	filling := other.Under(l.Clients)
+	prefill := p.servers[op.Prefill].steps(d, &filling, l.Lengths)
 	kv, err := p.servers[op.Prefill].handover(d, l.Lengths)
 	if err != nil {
 		return Prediction{}, err

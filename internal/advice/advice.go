@@ -451,7 +451,7 @@ func (c *Candidate) look() error {
 		if pool.Role == deploy.Prefill {
 			phase = op.Prefill
 		}
-		side, err := step(d, pool, phase, n)
+		side, err := step(d, pool, phase, c.Load)
 		if err != nil {
 			return err
 		}
@@ -460,7 +460,7 @@ func (c *Candidate) look() error {
 		if d.Split() {
 			continue
 		}
-		prefill, err := step(d, pool, op.Prefill, n)
+		prefill, err := step(d, pool, op.Prefill, c.Load)
 		if err != nil {
 			return err
 		}
@@ -472,8 +472,8 @@ func (c *Candidate) look() error {
 
 // step is a bare step of a pool. One of prompts holds as many as the engine puts into it; those of a pool that does both phases are
 // of sequences of its batch.
-func step(d *deploy.Deployment, pool *deploy.Pool, phase op.Phase, n workload.Lengths) (s Side, err error) {
-	q := pool.Plan
+func step(d *deploy.Deployment, pool *deploy.Pool, phase op.Phase, l workload.Load) (s Side, err error) {
+	q, n := pool.Under(l.Clients), l.Lengths
 	switch {
 	case pool.Role == deploy.Prefill:
 		q.Batch.Size = d.Engine.PerStep(n.Uncached())

@@ -84,7 +84,7 @@ func (c *Candidate) step(phase op.Phase) (out estimate.Estimate, err error) {
 	if err != nil {
 		return out, err
 	}
-	q := pool.Plan
+	q := pool.Under(c.Load.Clients)
 	if phase == op.Prefill {
 		q.Drafts = 0
 		q.Batch.Size = d.Engine.PerStep(n.Uncached())

@@ -215,7 +215,11 @@ func (s *stock) list(role deploy.Role, size int, oneCopy bool, refused func(engi
 // bound works out the steps of a pool and what they allow or, where it does not fit, how much it holds.
 func (s *stock) bound(w *worker, o *option) {
 	d, p := &s.templates[o.engine], w.predictors[o.engine]
-	o.curve = p.Curve(d, &o.pool, s.lengths, estimate.TokensPerStep(d.Acceptance, o.pool.Plan.Drafts), s.limits...)
+	pool := o.pool
+	if s.o.Objective == Latency { // of one client
+		pool.Plan = pool.Under(1)
+	}
+	o.curve = p.Curve(d, &pool, s.lengths, estimate.TokensPerStep(d.Acceptance, o.pool.Plan.Drafts), s.limits...)
 	if o.curve.Largest == 0 {
 		m := p.Memory(d, &o.pool, s.lengths)
 		o.held, o.over = m.Total(), m.Total()-d.Usable(&o.pool, &m)

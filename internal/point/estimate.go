@@ -301,6 +301,9 @@ func (o *opened) step(a *Answer, out *Result, served bool) error {
 		o.phases[key] = ready
 	}
 	q := pool.Plan
+	if served {
+		q = pool.Under(a.Load.Clients)
+	}
 	if out.Phase == op.Decode && served {
 		q.Batch.Size = filled(q.Batch.Size, a.Load.Clients, d.Clients())
 	}

@@ -155,7 +155,7 @@ func NewSide(phase op.Phase, sys *hardware.System, step estimate.Estimate, d *es
 	by, seconds := d.Shares.Bound()
 	s := &Side{
 		Phase: phase, System: sys, Instances: 1, Procs: p.Attention.Procs(), Found: true, Step: step, Detail: d, Latency: step.Latency,
-		Sequences: p.InFlight() * p.Attention.DP * p.Sequences(moe), Held: step.Memory.Total(),
+		Sequences: p.Underway() * p.Attention.DP * p.Sequences(moe), Held: step.Memory.Total(),
 	}
 	s.Bound = Bound{by, s.Share(seconds)}
 	s.Cards = Cards(s.Procs, sys)

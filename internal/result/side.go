@@ -110,7 +110,7 @@ func (p sided) plan() []Field {
 			return e.Plan.Sequences(true)
 		}),
 		p.found(Parallel, "card_mbs", None, "sequences per processor", func(r *Record, s *Side) any {
-			return float64(s.Step.Plan.Sequences(r.Model.IsMoE())*s.Step.Plan.InFlight()) / float64(s.Step.Plan.Attention.Replica())
+			return float64(s.Step.Plan.Sequences(r.Model.IsMoE())*s.Step.Plan.Underway()) / float64(s.Step.Plan.Attention.Replica())
 		}),
 		p.input(Parallel, "flops_type", None, "number types of the matrix, attention and vector rates", func(r *Record, _ *Side) any {
 			return r.Precision.MatrixType + " " + r.Precision.AttentionType + " " + r.Precision.VectorType

@@ -48,8 +48,9 @@ func Of(d *deploy.Deployment, n workload.Lengths, set *Settings) (Options, error
 		pool := &d.Pools[i]
 		host := rules.Drafting(pool.Plan.Drafts)
 		out := Pool{Role: pool.Role, StepSeconds: host.StepSeconds, SequenceSeconds: host.SequenceSeconds, Times: set.Times}
-		out.Ranks = d.Together(pool, n)
-		out.Servers, out.Shares = pool.Ranks()/out.Ranks, pool.Role == deploy.Both && out.Ranks > 1 && out.Ranks == pool.Sharing(d.Model)
+		out.Stages, out.PipelinesChunks = pool.Plan.InFlight(), rules.PipelinesChunks
+		out.Ranks = pool.Sharing(d.Model)
+		out.Servers, out.Shares = pool.Ranks()/out.Ranks, pool.Role == deploy.Both && out.Ranks > 1
 		if out.Policy, err = policyOf(p, d, pool, n, set); err != nil {
 			return o, err
 		}

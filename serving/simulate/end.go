@@ -1,23 +1,33 @@
 package simulate
 
 // end applies what the step has done: every sequence that has all its tokens in the cache has got one more.
-func (r *rank) end(t float64, to *run) {
+func (r *rank) end(t float64, to *run) { r.bring(r.computed(), t, to) }
+
+// computed puts the tokens of the prompts of a step into the cache, and tells what it brings when it ends.
+func (r *rank) computed() outcome {
+	r.ended = r.ended[:0]
+	for i, at := range r.chunks {
+		j := r.jobs.at(at)
+		if j.cached += r.work.Chunks[i].New; j.cached >= j.target() {
+			r.ended = append(r.ended, at)
+		}
+	}
+	return outcome{r.decodes, r.ended}
+}
+
+// bring ends a step that has brought so much.
+func (r *rank) bring(o outcome, t float64, to *run) {
 	tick := r.tick
-	if r.decodes {
+	if o.decodes {
 		if r.rules.Drafts > 0 {
 			r.advanceEach(t, to)
 		} else {
 			r.advance(t, to)
 		}
 	}
-	for i, at := range r.chunks {
-		j := r.jobs.at(at)
-		j.cached += r.work.Chunks[i].New
-		if j.cached < j.target() {
-			continue
-		}
+	for _, at := range o.ended {
 		if r.prefix != nil {
-			r.prefix.offer(j, r.rules.BlockTokens)
+			r.prefix.offer(r.jobs.at(at), r.rules.BlockTokens)
 		}
 		r.emitFirst(at, t, to)
 	}

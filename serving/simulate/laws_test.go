@@ -65,13 +65,23 @@ func drawTraffic(t *rapid.T) *Traffic {
 	return f
 }
 
+// drawPool is a few servers, by themselves or as the batches in flight of pipelines.
+func drawPool(t *rapid.T) Pool {
+	p := Pool{Servers: rapid.IntRange(1, 3).Draw(t, "servers"), Ranks: rapid.IntRange(1, 2).Draw(t, "ranks"), Policy: drawPolicy(t), Times: linear{1e-3, 1e-5, 1e-7}}
+	if p.Stages = rapid.IntRange(1, 4).Draw(t, "stages"); p.Stages > 1 {
+		p.Servers *= p.Stages
+		p.PipelinesChunks = rapid.Bool().Draw(t, "pipelines chunks")
+	}
+	return p
+}
+
 // TestLaws: whatever the policy, every request ends once, nothing comes before its cause, no bound is broken, the same seed
 // gives the same run, and the requests in the system over time are their times in it (Little).
 func TestLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		traffic := drawTraffic(t)
 		o := Options{Seed: 7, Routing: deploy.Routing(rapid.SampledFrom(deploy.Routings).Draw(t, "routing"))}
-		pool := Pool{Servers: rapid.IntRange(1, 3).Draw(t, "servers"), Ranks: rapid.IntRange(1, 2).Draw(t, "ranks"), Policy: drawPolicy(t), Times: linear{1e-3, 1e-5, 1e-7}}
+		pool := drawPool(t)
 		o.Pools = []Pool{pool}
 		if rapid.Bool().Draw(t, "split") {
 			o.Pools[0].Role = deploy.Prefill

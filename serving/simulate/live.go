@@ -113,11 +113,12 @@ func (l *Live) Stall(server int, t, seconds float64) {
 	l.At(t, func(t float64) {
 		s := l.run.servers[server]
 		s.held = t + seconds
-		if s.state == busy {
+		if s.state == busy && s.place != none {
 			l.run.unschedule(s)
 			s.at += seconds
 			l.run.schedule(s)
 		}
+		l.run.delay(s, seconds)
 	})
 }
 
@@ -169,7 +170,7 @@ func (l *Live) cancel(client int, t float64) {
 	switch {
 	case j.home.rank == nil:
 		j.gone = true
-	case j.home.server.state == busy:
+	case j.home.server.state == busy || j.home.server.flights > 0:
 		l.leaving = append(l.leaving, client)
 	default:
 		r.leave(at, t)
@@ -253,7 +254,9 @@ func (l *Live) kill(s *server, t float64) {
 		r.unschedule(s)
 	}
 	r.ready = slices.DeleteFunc(r.ready, func(other *server) bool { return other == s })
-	s.state = idle
+	r.leaveLine(s, t)
+	r.flights = slices.DeleteFunc(r.flights, func(f flight) bool { return f.server == s })
+	s.state, s.flights = idle, 0
 	for i := len(r.moves) - 1; i >= 0; i-- {
 		m := r.moves[i]
 		if m.from.server != s && m.to.server != s {

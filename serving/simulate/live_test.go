@@ -17,7 +17,7 @@ import (
 func drawServers(t *rapid.T) Options {
 	o := Options{Seed: 7, Routing: deploy.Routing(rapid.SampledFrom(deploy.Routings).Draw(t, "routing")),
 		FirstSeconds: rapid.SampledFrom([]float64{0, 0.01}).Draw(t, "first")}
-	pool := Pool{Servers: rapid.IntRange(1, 3).Draw(t, "servers"), Ranks: rapid.IntRange(1, 2).Draw(t, "ranks"), Policy: drawPolicy(t), Times: linear{1e-3, 1e-5, 1e-7}}
+	pool := drawPool(t)
 	o.Pools = []Pool{pool}
 	if rapid.Bool().Draw(t, "split") {
 		o.Pools[0].Role = deploy.Prefill

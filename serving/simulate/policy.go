@@ -54,11 +54,17 @@ func (p *Policy) watermark() int {
 	return int(math.Ceil(p.Watermark*float64(p.Blocks) - rounding))
 }
 
-// schedule decides what the next step does, and allocates its blocks. It reports whether there is anything to do.
-func (r *rank) schedule(t float64) bool {
+// schedule decides what the next step does, and allocates its blocks. It reports whether there is anything to do. While others of its
+// steps are in a pipeline, whose sequences wait for their ends, only the prompt that is partly done goes on.
+func (r *rank) schedule(t float64, piped bool) bool {
 	r.work.Chunks, r.chunks = r.work.Chunks[:0], r.chunks[:0]
 	r.decodes, r.preempted, r.extra, r.blocked = false, 0, 0, Nothing
 	r.queued = r.waiting.n
+	if piped {
+		r.goOn(r.rules.StepTokens)
+		r.sum()
+		return len(r.chunks) > 0
+	}
 	r.resume(t)
 	if r.hold() {
 		r.decode()

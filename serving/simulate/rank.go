@@ -140,6 +140,7 @@ type rank struct {
 	// The step under way.
 	work      Work
 	chunks    []int32 // jobs of the chunks
+	ended     []int32 // of these, those whose prompt it completes
 	decodes   bool
 	preempted int
 	queued    int     // that waited before it was scheduled

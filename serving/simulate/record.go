@@ -49,7 +49,7 @@ func newRecord(o *Options) *Record {
 // step notes a step that starts.
 func (r *Record) step(s *server) {
 	r.Steps++
-	seconds := s.at - s.start
+	seconds := s.works
 	pool := &r.Pools[s.which]
 	pool.Busy += seconds
 	kind := 0

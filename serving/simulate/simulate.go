@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"throughline/deploy"
 )
@@ -21,6 +22,11 @@ type Pool struct {
 	// Shares: they do because their tokens share experts, which have less to do where few of them have prompts. Ranks that only
 	// prefill are taken to have as many each.
 	Shares bool
+	// Stages of the pipeline through which as many servers pass, each a batch in flight; 0 for 1. PipelinesChunks: the chunks of a prompt
+	// follow one another through them.
+	Stages          int
+	PipelinesChunks bool
+
 	Policy Policy
 	Times  Times
 	// Of the host, for each step and for each sequence in it.
@@ -90,6 +96,10 @@ type server struct {
 	held  float64 // no step starts before
 	down  bool    // it takes no requests
 
+	pipe    *pipe   // which others share with it; nil: none
+	flights int     // its steps that are in the pipeline besides the one under way
+	works   float64 // seconds of its processors in the step under way
+
 	past []float64 // starts of the last steps, the latest first, as many as are scheduled ahead
 	look int       // steps since the last look for new requests
 	warm bool      // a step has had several prompts
@@ -116,6 +126,7 @@ type run struct {
 	events  []*server // a heap by time
 	ready   []*server // to start now
 	moves   []move    // transfers under way, in the order of their ends
+	flights []flight  // steps that were left to their pipelines, in the order of their ends
 	links   map[*rank]float64
 	count   int64
 	live    int64
@@ -181,6 +192,8 @@ func (o *Options) check() error {
 		switch {
 		case p.Servers < 1 || p.Ranks < 1:
 			return fmt.Errorf("the %s pool needs at least 1 replica of 1 rank, not %d of %d", p.Role, p.Servers, p.Ranks)
+		case p.Stages > 1 && p.Servers%p.Stages != 0:
+			return fmt.Errorf("%d batches in flight are none of pipelines of %d stages", p.Servers, p.Stages)
 		case p.Policy.StepTokens < 1 || p.Policy.Running < 1 || p.Policy.BlockTokens < 1:
 			return errors.New("steps, running requests and blocks must be at least 1")
 		case p.Policy.Blocks < 1:
@@ -192,8 +205,15 @@ func (o *Options) check() error {
 
 func (r *run) addServers(which int) {
 	p := &r.Pools[which]
-	for range p.Servers {
+	pipes := make([]pipe, p.Servers/max(1, p.Stages))
+	for i := range pipes {
+		pipes[i] = pipe{stages: p.Stages, chunks: p.PipelinesChunks}
+	}
+	for n := range p.Servers {
 		s := &server{pool: p, which: which, index: len(r.servers), clock: untold{}, place: none, past: make([]float64, p.Policy.StepsAhead)}
+		if p.Stages > 1 {
+			s.pipe = &pipes[n%len(pipes)] // neighbours are of different ones, which get requests in turn
+		}
 		if r.Clock != nil {
 			s.clock = r.Clock
 		}
@@ -254,6 +274,9 @@ func (r *run) next() float64 {
 	if len(r.events) > 0 {
 		t = min(t, r.events[0].at)
 	}
+	if len(r.flights) > 0 {
+		t = min(t, r.flights[0].time)
+	}
 	if len(r.moves) > 0 {
 		t = min(t, r.moves[0].time)
 	}
@@ -277,6 +300,9 @@ func (r *run) happen(ctx context.Context, t float64) error {
 		} else {
 			r.ready = append(r.ready, s)
 		}
+	}
+	for len(r.flights) > 0 && r.flights[0].time <= t {
+		r.land(t)
 	}
 	for len(r.moves) > 0 && r.moves[0].time <= t {
 		r.arrived(t)
@@ -399,45 +425,58 @@ func (r *run) begin(s *server, t float64) {
 		r.schedule(s)
 		return
 	}
+	if !r.mayEnter(s, t) {
+		return
+	}
 	s.see(t)
 	works := false
 	for _, k := range s.ranks {
-		if k.schedule(t) {
+		if k.schedule(t, s.flights > 0) {
 			works = true
 		}
 	}
 	if !works {
-		s.state = idle
+		if s.state = idle; s.flights > 0 {
+			s.state = busy
+		}
+		r.leaveLine(s, t)
 		return
 	}
-	var seconds float64
-	prompts, mean := 0, s.meanTokens()
-	for _, k := range s.ranks {
-		prompts = max(prompts, len(k.chunks))
-		if k.work.Absent = 0; s.pool.Shares && len(k.chunks) > 0 {
-			k.work.Absent = float64(k.work.Tokens()) - mean
-		}
-		if !k.decodes && len(k.chunks) == 0 {
-			continue
-		}
-		one := s.pool.Times.Seconds(&k.work) + s.pool.StepSeconds + float64(k.work.Sequences())*s.pool.SequenceSeconds + k.extra
-		seconds = max(seconds, one)
-	}
-	if !s.warm && prompts > 1 {
+	pass, pace := s.seconds()
+	if !s.warm && slices.ContainsFunc(s.ranks, func(k *rank) bool { return len(k.chunks) > 1 }) {
 		s.warm = true
-		seconds += r.StallSeconds
+		pass, pace = pass+r.StallSeconds, pace+r.StallSeconds
 	}
+	r.start(s, t, pass, pace)
+}
+
+// start starts the step that was scheduled.
+func (r *run) start(s *server, t, pass, pace float64) {
 	s.state, s.start = busy, t
-	s.at = s.clock.End(s.step, t, seconds)
+	s.at = s.clock.End(s.step, t, pass)
+	s.works = s.at - t
 	if len(s.past) > 0 {
 		copy(s.past[1:], s.past)
 		s.past[0] = t
+	}
+	leaves, goesOn := s.at, s.goesOn()
+	if p := s.pipe; p != nil {
+		s.works = pace * float64(p.stages)
+		leaves = p.enter(t, s.at-t, pace)
+		if s.at = leaves; goesOn && !s.awaited() {
+			s.at = p.enters
+		}
 	}
 	r.record.step(s)
 	if r.Watch != nil {
 		r.watch(s)
 	}
-	r.schedule(s)
+	if goesOn || s.flights > 0 {
+		r.depart(s, leaves, goesOn)
+	} else {
+		r.schedule(s)
+	}
+	r.leaveLine(s, t)
 }
 
 func (r *run) watch(s *server) {
@@ -486,6 +525,11 @@ func (r *run) endStep(s *server, t float64) {
 		k.end(t, r)
 	}
 	s.step++
+	r.between(s, t)
+}
+
+// between is when a server has no step under way.
+func (r *run) between(s *server, t float64) {
 	s.state = idle
 	if r.online != nil {
 		r.online.stepEnded(s, t)

@@ -35,8 +35,8 @@ const mostBounds = 2
 // place is a number of sequences and, for the part of the contexts between two bounds, a mean: its bits, which are hashed
 // several times as fast as numbers.
 type place struct {
-	sequences int32
-	mean      [mostBounds + 1]uint32
+	sequences, under int32
+	mean             [mostBounds + 1]uint32
 }
 
 // axis is two neighbouring places, and where between them a value lies.
@@ -159,7 +159,7 @@ func (s *StepTimes) known(w *Work) float64 {
 	}
 	last := len(w.Bounded)
 	s.corner[last] = newAxis(float64(w.Context-below)/n, last == 0)
-	at := place{sequences: int32(w.Decodes)}
+	at := place{sequences: int32(w.Decodes), under: int32(w.Under)}
 	return s.blend(&at, 0, last)
 }
 
@@ -211,6 +211,7 @@ func (s *StepTimes) place(at *place) float64 {
 		for i := range s.slopes {
 			addSums(&step[op.Decode], n*float64(math.Float32frombits(at.mean[i])), &s.slopes[i])
 		}
+		s.plan.Under = int(at.under)
 		t = s.evaluator.Step(&s.plan, &step).Step
 		s.table[*at] = t
 	}
@@ -235,5 +236,6 @@ func (s *StepTimes) Direct(w *Work) float64 {
 		}
 		addSums(&step[op.Decode], float64(w.Context-below), &s.slopes[len(w.Bounded)])
 	}
+	s.plan.Under = w.Under
 	return s.evaluator.Step(&s.plan, step).Step
 }

@@ -9,6 +9,8 @@ type Work struct {
 	Chunks  []Chunk // of prompts
 	// Absent is how many fewer tokens of prompts the mean of the ranks has that share experts.
 	Absent float64
+	// Under is the batches that are under way in a pipeline, this one among them; 0: one for every stage.
+	Under int
 }
 
 // Chunk is the tokens of one prompt that a step computes.
