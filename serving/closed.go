@@ -469,7 +469,7 @@ func (w *waves) first(c *closed, decoding, ttft float64) float64 {
 		// It shares the first stage with the chunks of others, and has the rest of its way behind them.
 		takes := w.alone / c.stages
 		load := min(1-1/c.piped(), (c.piped()-1)*takes/(decoding+ttft))
-		return max(w.alone-w.ahead+takes*load/(1-load), c.piped()*takes-decoding-w.away)
+		return max(w.alone-w.ahead+takes*load/(1-load), c.piped()*max(w.alone, w.full)/c.stages-decoding-w.away)
 	case w.joined && c.inStep():
 		return max(w.queue, w.saturated(decoding))
 	case c.load.Requests == 0:
