@@ -98,6 +98,11 @@ func (p *Predictor) curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 		}
 		ahead, _ := k.ahead(s, 0)
 		c.Own, c.pipes = c.Alone-ahead, ahead > 0 && k.together <= 1
+		if lone := pool.Under(1); lone.Under != pool.Plan.Under { // which meets no other batch
+			s = steps(p.servers[op.Prefill], d, &lone, n)
+			ahead, _ := k.ahead(s, 0)
+			c.Own = min(c.Own, k.prompts(s, 1, 0)-ahead)
+		}
 		if rules.Prefill != deploy.First {
 			c.cuts = k.cuts()
 		}
