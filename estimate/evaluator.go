@@ -290,8 +290,7 @@ func (e *Evaluator) launching(p *plan.Plan, s *op.Step) float64 {
 func (e *Evaluator) launches(p *plan.Plan) float64 {
 	stage := e.stage.list.Launched()
 	if p.SharedLaunches > 0 && p.Gathered && e.problem.Model.Experts.Shared > 0 {
-		// Of those some are counted where they are a block of their own.
-		stage += max(0, float64(p.SharedLaunches)*e.stage.list.Times(op.ExpertDown)-e.stage.list.LaunchedForShared())
+		stage += float64(p.SharedLaunches) * e.stage.list.Times(op.ExpertDown)
 	}
 	n := p.Overlap.Batches() * float64(p.Attention.PP) * stage
 	if p.Drafts > 0 {

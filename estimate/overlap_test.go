@@ -269,13 +269,6 @@ func TestPieces(t *testing.T) {
 	if pieces.StepTime != 61 || apart.StepTime-launched.StepTime != 5*58 || launched.StepTime < 61*11 {
 		t.Errorf("%v s in pieces, %v launched, %v with shared experts apart", pieces.StepTime, launched.StepTime, apart.StepTime)
 	}
-	// As a block of their own they have operators, which are launched, and are among the five; what makes their inputs narrow is not.
-	var block estimate.Estimate
-	pl.SharedApart = true
-	e.Evaluate(&pl, &block)
-	if block.StepTime-apart.StepTime != 2*58 {
-		t.Errorf("%v s launched with shared experts as a block, %v without", block.StepTime, apart.StepTime)
-	}
 }
 
 // TestOverlapDoesNotAllocate, nor does it change what plans without one do.

@@ -174,15 +174,14 @@ func (s *stage) sharing(ranks int) experts.Sharing {
 }
 
 // sharedApart reports whether the shared experts are a dense block of their own, as engines have it where tokens are sent to the
-// routed ones (python/sglang/srt/models/deepseek_v2.py, forward_deepep of DeepseekV2MoE), where their weights have another format (there,
-// shared_experts_fusion_disable_reason: "keeps shared experts at a higher precision", "cannot be fused") or where they are told to.
-// Otherwise they are so many routed ones that all tokens visit.
+// routed ones (python/sglang/srt/models/deepseek_v2.py, forward_deepep of DeepseekV2MoE) or where they are told to. Otherwise they
+// are so many routed ones that all tokens visit.
 func (s *stage) sharedApart() bool {
 	p := s.plan
 	if !s.assume.Engine || s.model.Experts.Shared == 0 || !p.SharedPerCard {
 		return false
 	}
-	return p.Gathered && (p.SharedApart || s.formats[model.SharedModule] != s.formats[model.ExpertModule]) || !p.Gathered && p.Experts.EP > 1 && p.Experts.TP == 1
+	return p.Gathered && p.SharedApart || !p.Gathered && p.Experts.EP > 1 && p.Experts.TP == 1
 }
 
 // sharedVisits is how many of the routed experts the shared ones are that every token visits among them.

@@ -136,16 +136,6 @@ func (l *List) Launched() (n float64) {
 	return n
 }
 
-// LaunchedForShared is what it launches of that for shared experts that are a block of their own, besides quantisation.
-func (l *List) LaunchedForShared() (n float64) {
-	for i := range l.ops[:l.n] {
-		if o := &l.ops[i]; o.Kind >= SharedGateUp && o.Kind <= SharedSum && o.Kind != QuantiseSharedInner {
-			n += o.Repeat * o.Launches()
-		}
-	}
-	return n
-}
-
 // Times is how often the operators of a kind run.
 func (l *List) Times(k Kind) (n float64) {
 	for i := range l.ops[:l.n] {
