@@ -126,15 +126,21 @@ func sleeping(t *testing.T) (out []string) {
 	return out
 }
 
-// TestMatrixInterrupted: Ctrl-C ends all processes and keeps the state.
-func TestMatrixInterrupted(t *testing.T) {
-	inFolder(t, map[string]string{"m.yaml": stubborn})
-	cmd, said := begun(t)
-	for end := time.Now().Add(5 * time.Second); len(sleeping(t)) < 3; time.Sleep(10 * time.Millisecond) { // the last may not sleep yet
+// allAsleep waits for the three of them, of which the last may begin late.
+func allAsleep(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); len(sleeping(t)) < 3; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%v run", sleeping(t))
 		}
 	}
+}
+
+// TestMatrixInterrupted: Ctrl-C ends all processes and keeps the state.
+func TestMatrixInterrupted(t *testing.T) {
+	inFolder(t, map[string]string{"m.yaml": stubborn})
+	cmd, said := begun(t)
+	allAsleep(t)
 	cmd.Process.Signal(syscall.SIGINT)
 	cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(said.String(), "all processes have ended") {
@@ -172,6 +178,7 @@ func TestMatrixImpatient(t *testing.T) {
 func TestMatrixKilled(t *testing.T) {
 	inFolder(t, map[string]string{"m.yaml": stubborn})
 	cmd, _ := begun(t)
+	allAsleep(t)
 	cmd.Process.Kill()
 	cmd.Wait()
 	if len(sleeping(t)) < 3 {
