@@ -119,7 +119,7 @@ var Physical = Assumptions{
 	MemoryFraction: 0.9,
 	ReserveGiB:     1,
 
-	ExpertSpread: 0.46, ExpertBlocks: 0.27, ExpertDriftPrefill: 0.33, ExpertDriftDecode: 0.175,
+	ExpertSpread: 0.50, ExpertBlocks: 0.26, ExpertDriftPrefill: 0.28, ExpertDriftDecode: 0.175,
 	RebalanceSteps: 1000, // SGLang's --eplb-rebalance-num-iterations
 }
 

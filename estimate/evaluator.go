@@ -60,6 +60,7 @@ func NewEvaluator(p *Problem) (*Evaluator, error) {
 		moe:     p.Model.IsMoE(),
 		runs:    make([]op.Run, 0, op.MostRuns),
 	}
+	m.lowerer.InNodes(p.System.Networks[0].Size)
 	if p.Visited != nil {
 		m.lowerer.Visit(*p.Visited)
 	}

@@ -149,6 +149,7 @@ func TestTunedExchange(t *testing.T) {
 		problem := *caseProblem(t, 3)
 		problem.System, problem.Phase = builtin.System(t, system), phase
 		problem.Lengths = workload.Lengths{Input: 2000, Output: 1}
+		problem.Visited = &experts.Popularity{} // as in what was measured
 		e, err := estimate.NewEvaluator(&problem)
 		if err != nil {
 			t.Fatal(err)

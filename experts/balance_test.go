@@ -34,9 +34,9 @@ func TestPublishedBalance(t *testing.T) {
 		s          Sharing
 		want, near float64
 	}{
-		{Sharing{Ranks: 8}, 0.673, 0.01}, {Sharing{Ranks: 32}, 0.55, 0.01}, {Sharing{Ranks: 32, Redundant: 32}, 0.80, 0.01},
+		{Sharing{Ranks: 8}, 0.673, 0.01}, {Sharing{Ranks: 32}, 0.55, 0.01}, {Sharing{Ranks: 32, Redundant: 32, Groups: 8, Nodes: 4}, 0.80, 0.01},
 		{Sharing{Ranks: 16}, 0.613, 0.03}, {Sharing{Ranks: 64}, 0.476, 0.03},
-		{Sharing{Ranks: 8, Redundant: 32}, 0.944, 0.03}, {Sharing{Ranks: 16, Redundant: 32}, 0.902, 0.04},
+		{Sharing{Ranks: 8, Redundant: 32}, 0.944, 0.03}, {Sharing{Ranks: 16, Redundant: 32, Groups: 8, Nodes: 2}, 0.902, 0.03},
 	} {
 		got := 1 / balance(t, published, c.s).Busiest(1e6)
 		t.Logf("%d ranks, %d copies: %.3f, published %.3f", c.s.Ranks, c.s.Redundant, got, c.want)

@@ -124,18 +124,18 @@ func (s *stage) read(held, group float64) (mean, most float64) {
 	routed := float64(s.model.Experts.Routed+s.plan.Redundant) / float64(ep)
 	others := held - routed // shared ones, which are always read
 	tokens := group * float64(ep)
-	if s.assume.Imbalance && !s.popularity[s.phase].Even() {
-		all, busiest := s.touches(ep).Shares(tokens)
-		return others + routed*all, others + routed*busiest
-	}
-	if s.touching[s.phase].Even() {
+	switch {
+	case s.popularity[s.phase].Even():
 		mean = routed * s.routes().TouchedShare(tokens)
-	} else {
+		most = s.routes().MostTouched(mean, routed, ep) // by chance alone
+	case s.assume.Imbalance:
+		all, busiest := s.touches(ep).Shares(tokens)
+		mean, most = routed*all, routed*busiest
+	default:
 		mean = routed * s.touches(1).Share(tokens)
 	}
-	most = mean
-	if s.assume.Imbalance {
-		most = s.routes().MostTouched(mean, routed, ep) // by chance alone
+	if !s.assume.Imbalance {
+		most = mean
 	}
 	return others + mean, others + most
 }
@@ -145,8 +145,8 @@ func (s *stage) touches(ranks int) *experts.Touched {
 	l := s.loaded(s.phase, ranks)
 	if l.touched == nil {
 		var err error
-		if l.touched, err = experts.TouchedOf(&s.touching[s.phase], s.sharing(ranks)); err != nil {
-			panic(err) // a global placement has room for every expert
+		if l.touched, err = experts.TouchedOf(&s.popularity[s.phase], s.sharing(s.phase, ranks)); err != nil {
+			panic(err) // sharing is such that every expert has room
 		}
 	}
 	return l.touched
@@ -154,7 +154,7 @@ func (s *stage) touches(ranks int) *experts.Touched {
 
 // loaded is what is known of the experts on so many ranks for tokens of a phase.
 func (s *stage) loaded(phase Phase, ranks int) *loads {
-	key := loadsKey(ranks)<<32 | loadsKey(s.plan.Redundant)<<8 | loadsKey(phase)
+	key := loadsKey(ranks)<<44 | loadsKey(s.plan.Experts.TP)<<32 | loadsKey(s.plan.Redundant)<<8 | loadsKey(phase)
 	if s.last != nil && s.last.of == key {
 		return s.last // plan after plan asks for the same, and one for both
 	}
@@ -167,10 +167,20 @@ func (s *stage) loaded(phase Phase, ranks int) *loads {
 	return l
 }
 
-// sharing is the routed experts and their copies on so many ranks.
-func (s *stage) sharing(ranks int) experts.Sharing {
+// sharing is the routed experts and their copies on so many ranks. EPLB has two policies: in prefill the groups of experts are spread over
+// nodes first, if they lie evenly on these, so that a token, which visits few groups, visits few nodes; in decode, whose kernels
+// send to every expert by itself, placement is global (github.com/deepseek-ai/EPLB, README).
+func (s *stage) sharing(phase Phase, ranks int) experts.Sharing {
 	e := &s.model.Experts
-	return experts.Sharing{Experts: e.Routed, Visited: e.TopK, Redundant: s.plan.Redundant, Ranks: ranks, Groups: 1, Nodes: 1}
+	out := experts.Sharing{Experts: e.Routed, Visited: e.TopK, Redundant: s.plan.Redundant, Ranks: ranks, Groups: 1, Nodes: 1}
+	procs := ranks * s.plan.Experts.TP
+	if phase == Decode || e.Groups == 0 || s.near == 0 || procs <= s.near || procs%s.near != 0 {
+		return out
+	}
+	if nodes := procs / s.near; e.Groups%nodes == 0 && ranks%nodes == 0 && (e.Routed+out.Redundant)%ranks == 0 {
+		out.Groups, out.Nodes = e.Groups, nodes
+	}
+	return out
 }
 
 // sharedApart reports whether the shared experts are a dense block of their own, as engines have it where tokens are sent to the
@@ -288,8 +298,8 @@ func (s *stage) balance(phase Phase, ranks int) *experts.Balance {
 	l := s.loaded(phase, ranks)
 	if l.balance == nil {
 		var err error
-		if l.balance, err = experts.BalanceOf(&s.popularity[phase], s.sharing(ranks)); err != nil {
-			panic(err) // a global placement has room for every expert
+		if l.balance, err = experts.BalanceOf(&s.popularity[phase], s.sharing(phase, ranks)); err != nil {
+			panic(err) // sharing is such that every expert has room
 		}
 	}
 	return l.balance
