@@ -18,11 +18,12 @@ func overlapOf(p *plan.Plan, s *op.Step) plan.Overlap {
 	return p.Overlap
 }
 
-// Busiest is the load of the busiest rank of the experts in units of the mean, in a step under a plan.
-func (e *Evaluator) Busiest(p *plan.Plan) float64 {
+// Busiest is the load of the busiest rank of the experts in units of the mean, in a step under a plan: in a layer on average, and in
+// each, or in as many as stand for all; nil where layers do not differ.
+func (e *Evaluator) Busiest(p *plan.Plan) (mean float64, byLayer []float64) {
 	e.stepOf(p, &e.step)
 	e.lower(p, &e.step)
-	return e.lowerer.Busiest()
+	return e.lowerer.Busiest(), e.lowerer.BusiestByLayer()
 }
 
 // lowerLayers fills a list with the layers of a stage. Two micro-batches are equal: the operators are those of one.

@@ -7,7 +7,8 @@ import (
 
 // Balance is how unevenly the experts of a model load the ranks that share them.
 type Balance struct {
-	layers [][]load // by layer and rank
+	layers  [][]load // by layer and rank
+	scatter float64  // variance that chance gives a visit
 	// curve is the busiest rank of the mean layer by how many visits a rank gets, at powers of 16 from 1 on.
 	curve [curvePoints]float64
 }
@@ -63,10 +64,10 @@ func NewBalance(p *Popularity, s Sharing) (*Balance, error) {
 	if err != nil {
 		return nil, err
 	}
-	scatter := scatterOf(s.Experts+s.Redundant, s.Visited)
+	b.scatter = scatterOf(s.Experts+s.Redundant, s.Visited)
 	for i := range b.curve {
 		for layer := range b.layers {
-			b.curve[i] += b.Layer(layer, math.Ldexp(scatter, -4*i)) / float64(len(b.layers))
+			b.curve[i] += b.Layer(layer, math.Ldexp(b.scatter, -4*i)) / float64(len(b.layers))
 		}
 	}
 	return b, nil
@@ -113,6 +114,15 @@ func above(ranks []load, noise, at float64) float64 {
 		}
 	}
 	return sum
+}
+
+// ByLayer is the expected load of the busiest rank of each layer in units of the mean, which is so many visits.
+func (b *Balance) ByLayer(visits float64) []float64 {
+	out := make([]float64, len(b.layers))
+	for layer := range out {
+		out[layer] = b.Layer(layer, b.scatter/max(1, visits))
+	}
+	return out
 }
 
 // Uneven is the load of the busiest rank in units of the mean, of a layer on average, where there are so many visits that

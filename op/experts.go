@@ -31,8 +31,9 @@ func (s *stage) experts() {
 	s.times = 1
 	if s.assume.Imbalance {
 		var visits float64
-		visits, crowd = s.busiest(group * float64(e.TopK))
-		s.times = visits / (group * float64(e.TopK))
+		s.visits = group * float64(e.TopK)
+		visits, crowd = s.busiest(s.visits)
+		s.times = visits / s.visits
 		tokens = (visits + group*shared) * e.CapacityFactor
 	}
 	x := expertProduct{resident: s.resident(), tokens: tokens}
@@ -314,6 +315,15 @@ func (s *stage) routes() *experts.Routing {
 
 // Busiest is how many times the mean the busiest rank of the experts got in what was lowered last.
 func (l *Lowerer) Busiest() float64 { return l.times }
+
+// BusiestByLayer is that of each layer, or of as many as stand for all; nil where layers do not differ.
+func (l *Lowerer) BusiestByLayer() []float64 {
+	s := &l.stage
+	if !s.assume.Imbalance || s.plan.Experts.EP < 2 || s.popularity[s.phase].Even() {
+		return nil
+	}
+	return s.balance(s.phase, s.plan.Experts.EP).ByLayer(s.visits)
+}
 
 // Slowest is by how many standard deviations the slowest of several ranks lags behind their mean.
 func (l *Lowerer) Slowest(ranks int) float64 { return l.routing.Largest(ranks) }

@@ -37,6 +37,7 @@ type given struct {
 	loads      map[loadsKey]*loads
 	last       *loads  // of them, what was asked for last
 	times      float64 // the mean that the busiest rank of the experts got last
+	visits     float64 // that a rank got on average then
 	eager      *Eager  // nil: a serving engine
 }
 

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 
 	"throughline/number"
 	"throughline/op"
@@ -14,9 +15,10 @@ type Exchange struct {
 	Overlap string  `json:"overlap"`    // off, two-batch, single-batch
 	Busy    float64 `json:"busy_us"`    // of the network, in a step
 	Exposed float64 `json:"exposed_us"` // what the step waits, what it takes from computation included
-	// Busiest is the load of the busiest rank of a layer in units of the mean.
-	Busiest   float64 `json:"busiest_rank"`
-	Redundant int     `json:"redundant_experts"`
+	// Busiest is the load of the busiest rank of a layer in units of the mean, on average and by layer.
+	Busiest   float64   `json:"busiest_rank"`
+	ByLayer   []float64 `json:"busiest_rank_by_layer,omitempty"`
+	Redundant int       `json:"redundant_experts"`
 	// Layer is when the operators of a layer in the middle of the stage run.
 	Layer []Turn `json:"layer,omitempty"`
 }
@@ -31,14 +33,11 @@ type Turn struct {
 	Exposed  float64 `json:"exposed_us"`
 }
 
-// exchange tells about the exchange between experts; nil: there is none, or nothing to say of it that operators do not.
+// exchange tells about the exchange between experts; nil: there is none.
 func (c *subject) exchange() *Exchange {
 	p := &c.now.Plan
-	if p.Overlap == plan.NoOverlap && c.problem.Visited == nil {
-		return nil
-	}
 	stage := &c.parts[0]
-	out := &Exchange{Overlap: p.Overlap.String(), Redundant: p.Redundant, Busiest: c.evaluator.Busiest(p)}
+	out := &Exchange{Overlap: p.Overlap.String(), Redundant: p.Redundant}
 	for i := range stage.Ops {
 		if o := &stage.Ops[i]; o.Exchanges() {
 			out.Busy += 1e6 * stage.Times * o.Repeat * o.Time
@@ -48,6 +47,7 @@ func (c *subject) exchange() *Exchange {
 	if out.Busy == 0 {
 		return nil
 	}
+	out.Busiest, out.ByLayer = c.evaluator.Busiest(p)
 	if p.Overlap != plan.NoOverlap {
 		out.Layer = c.layer()
 	}
@@ -70,6 +70,14 @@ func (c *subject) layer() (out []Turn) {
 	return out
 }
 
+// layers tells how far layers are apart.
+func (e *Exchange) layers() string {
+	if len(e.ByLayer) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%.2f to %.2f by layer)", slices.Min(e.ByLayer), slices.Max(e.ByLayer))
+}
+
 // Lines is the exchange in words, for people.
 func (e *Exchange) Lines() []string {
 	if e == nil {
@@ -77,7 +85,7 @@ func (e *Exchange) Lines() []string {
 	}
 	out := []string{
 		fmt.Sprintf("Exchange between experts: %s ms on the network, of which the step waits for %s ms (overlap %s)", number.Plain(e.Busy/1e3, 4), number.Plain(e.Exposed/1e3, 4), e.Overlap),
-		fmt.Sprintf("Busiest rank: %.2f times the mean load, with %d redundant experts", e.Busiest, e.Redundant),
+		fmt.Sprintf("Busiest rank: %.2f times the mean load%s, with %d redundant experts", e.Busiest, e.layers(), e.Redundant),
 	}
 	if len(e.Layer) == 0 {
 		return out
