@@ -79,7 +79,7 @@ type Deployment struct {
 	Stored    Stored         // the weights in words
 	Assume    *assume.Assumptions
 	Offload   estimate.Offload
-	Visited   *experts.Popularity // how often experts are; nil: as is assumed
+	Visited   *experts.Popularity // how often experts are; nil: not said, all ranks alike
 	// Acceptance is the share of drafted tokens that are accepted, by position in the draft.
 	Acceptance []float64
 	// Told is what servers are told; Engine the facts of the engine, as it has applied them.

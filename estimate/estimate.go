@@ -26,7 +26,7 @@ type Problem struct {
 	Phase     op.Phase
 	// Offload is what lies in the second memory tier.
 	Offload Offload
-	// Visited is how often experts are visited; nil: as is assumed.
+	// Visited is how often experts are visited; nil: as is assumed, and those of all ranks alike.
 	Visited *experts.Popularity
 	// Handover is where the KV cache goes after a prefill; nil: it stays.
 	Handover *Handover

@@ -38,8 +38,8 @@ func drawnPlan(t *rapid.T, steps bool) (*search.Problem, plan.Plan) {
 	pl.Batch.Count = rapid.IntRange(1, 3).Draw(t, "count")
 	pl.Batch.Size = rapid.IntRange(1, 200).Draw(t, "size")
 	pl.Overlap = plan.Overlap(rapid.IntRange(0, int(plan.OverlapCount)-1).Draw(t, "overlap"))
-	if rapid.Bool().Draw(t, "even") {
-		p.Visited = &experts.Popularity{}
+	if rapid.Bool().Draw(t, "uneven") {
+		p.Visited = &experts.Popularity{Spread: 0.46, Blocks: 0.27}
 	}
 	return p, pl
 }

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"throughline/assume"
 	"throughline/estimate"
 	"throughline/experts"
 	"throughline/internal/test/builtin"
@@ -149,7 +150,6 @@ func TestTunedExchange(t *testing.T) {
 		problem := *caseProblem(t, 3)
 		problem.System, problem.Phase = builtin.System(t, system), phase
 		problem.Lengths = workload.Lengths{Input: 2000, Output: 1}
-		problem.Visited = &experts.Popularity{} // as in what was measured
 		e, err := estimate.NewEvaluator(&problem)
 		if err != nil {
 			t.Fatal(err)
@@ -305,7 +305,7 @@ func TestOverlapDoesNotAllocate(t *testing.T) {
 
 // TestBusiest: the busiest of 32 ranks has 1 / 0.80 of the mean in prefill, whose copies of experts are placed by node, as published of DeepSeek-V3
 // (lmsys.org/blog/2025-05-05-large-scale-ep); on one node of 32, where placement is global, less. Layers differ, and their mean is that.
-// Experts that all are visited alike have no layers that differ.
+// Ranks that are alike have no layers that differ.
 func TestBusiest(t *testing.T) {
 	pl := plan.Plan{
 		Attention: plan.Layout{DP: 32, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 32, TP: 1, DP: 1}, Redundant: 32,
@@ -327,8 +327,10 @@ func TestBusiest(t *testing.T) {
 		}
 		return e.Busiest(&pl)
 	}
-	byNode, layers := busiest(8, nil)
-	global, _ := busiest(32, nil)
+	as := &assume.Physical
+	served := &experts.Popularity{Spread: as.ExpertSpread, Blocks: as.ExpertBlocks}
+	byNode, layers := busiest(8, served)
+	global, _ := busiest(32, served)
 	if math.Abs(1/byNode-0.80) > 0.01 || !(global < 0.98*byNode) {
 		t.Errorf("%v by node, %v over all", byNode, global)
 	}
@@ -339,14 +341,15 @@ func TestBusiest(t *testing.T) {
 	if math.Abs(mean-byNode) > 0.003 || slices.Min(layers) > byNode-0.01 || slices.Max(layers) < byNode+0.01 {
 		t.Errorf("%v in a layer, %v in all", layers, byNode)
 	}
-	if even, layers := busiest(8, &experts.Popularity{}); even > 1.03 || layers != nil {
+	if even, layers := busiest(8, nil); even > 1.03 || layers != nil {
 		t.Errorf("%v and %v where all are visited alike", even, layers)
 	}
 }
 
-// BenchmarkOverlap is a full evaluation of plans whose exchange overlaps: with experts as in service, of which the plans have
-// redundant copies, and with experts that are visited alike.
+// BenchmarkOverlap is a full evaluation of plans whose exchange overlaps: with experts that are visited alike, and with
+// those of the physical assumptions in service, of which the plans have redundant copies.
 func BenchmarkOverlap(b *testing.B) {
+	as := assume.Physical
 	for _, c := range []struct {
 		name    string
 		overlap plan.Overlap
@@ -354,7 +357,7 @@ func BenchmarkOverlap(b *testing.B) {
 	}{
 		{"two-batch", plan.TwoBatch, nil},
 		{"single-batch", plan.SingleBatch, nil},
-		{"two-batch/uniform", plan.TwoBatch, &experts.Popularity{}},
+		{"two-batch/served", plan.TwoBatch, &experts.Popularity{Spread: as.ExpertSpread, Blocks: as.ExpertBlocks}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			p := caseProblem(b, 3)

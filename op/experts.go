@@ -125,18 +125,18 @@ func (s *stage) read(held, group float64) (mean, most float64) {
 	routed := float64(s.model.Experts.Routed+s.plan.Redundant) / float64(ep)
 	others := held - routed // shared ones, which are always read
 	tokens := group * float64(ep)
-	switch {
-	case s.popularity[s.phase].Even():
-		mean = routed * s.routes().TouchedShare(tokens)
-		most = s.routes().MostTouched(mean, routed, ep) // by chance alone
-	case s.assume.Imbalance:
+	if s.assume.Imbalance && !s.popularity[s.phase].Even() {
 		all, busiest := s.touches(ep).Shares(tokens)
-		mean, most = routed*all, routed*busiest
-	default:
+		return others + routed*all, others + routed*busiest
+	}
+	if s.touching[s.phase].Even() {
+		mean = routed * s.routes().TouchedShare(tokens)
+	} else {
 		mean = routed * s.touches(1).Share(tokens)
 	}
-	if !s.assume.Imbalance {
-		most = mean
+	most = mean
+	if s.assume.Imbalance {
+		most = s.routes().MostTouched(mean, routed, ep) // by chance alone
 	}
 	return others + mean, others + most
 }
@@ -146,7 +146,7 @@ func (s *stage) touches(ranks int) *experts.Touched {
 	l := s.loaded(s.phase, ranks)
 	if l.touched == nil {
 		var err error
-		if l.touched, err = experts.TouchedOf(&s.popularity[s.phase], s.sharing(s.phase, ranks)); err != nil {
+		if l.touched, err = experts.TouchedOf(&s.touching[s.phase], s.sharing(s.phase, ranks)); err != nil {
 			panic(err) // sharing is such that every expert has room
 		}
 	}

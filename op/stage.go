@@ -33,7 +33,8 @@ type given struct {
 	assume     *assume.Assumptions
 	routing    experts.Routing
 	popularity [PhaseCount]experts.Popularity
-	near       int // processors of a node, over which experts are spread first in prefill; 0: there is one
+	touching   [PhaseCount]experts.Popularity // as the number of experts sees it that a step reads
+	near       int                            // processors of a node, over which experts are spread first in prefill; 0: there is one
 	loads      map[loadsKey]*loads
 	last       *loads  // of them, what was asked for last
 	times      float64 // the mean that the busiest rank of the experts got last
@@ -62,18 +63,26 @@ func NewLowerer(m *model.Model, set *model.Settings, prec *plan.Precision, as *a
 	if as.FusedAttentionAtMatrixType {
 		l.fusedUnit = MatrixUnit
 	}
-	l.Visit(experts.Popularity{Spread: as.ExpertSpread, Blocks: as.ExpertBlocks})
+	l.Visit(experts.Popularity{})
+	l.touching = l.drifting(experts.Popularity{Spread: as.ExpertSpread, Blocks: as.ExpertBlocks})
 	return l
 }
 
 // Visit makes tokens visit experts in another way, which from step to step changes as is assumed.
 func (l *Lowerer) Visit(p experts.Popularity) {
-	drifts := [PhaseCount]float64{Prefill: l.assume.ExpertDriftPrefill, Decode: l.assume.ExpertDriftDecode}
-	for phase := range l.popularity {
-		l.popularity[phase] = p
-		l.popularity[phase].Drift = min(drifts[phase], p.Varies()) // what is hardly uneven over many steps changes as little
-	}
+	l.popularity = l.drifting(p)
+	l.touching = l.popularity
 	l.loads, l.last = map[loadsKey]*loads{}, nil
+}
+
+// drifting is a popularity with how it changes from step to step.
+func (l *Lowerer) drifting(p experts.Popularity) (out [PhaseCount]experts.Popularity) {
+	drifts := [PhaseCount]float64{Prefill: l.assume.ExpertDriftPrefill, Decode: l.assume.ExpertDriftDecode}
+	for phase := range out {
+		out[phase] = p
+		out[phase].Drift = min(drifts[phase], p.Varies()) // what is hardly uneven over many steps changes as little
+	}
+	return out
 }
 
 // InNodes puts so many processors into a node.

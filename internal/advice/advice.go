@@ -243,7 +243,7 @@ func (a *adviser) worthwhile(p *plan.Plan) bool {
 		return true
 	}
 	ep, routed, more := p.Experts.EP, a.base.Model.Experts.Routed, 2
-	if v := a.base.Visited; v != nil && v.Even() {
+	if v := a.base.Visited; v == nil || v.Even() {
 		more = 0
 	}
 	return ep > 1 && (routed+p.Redundant)/ep <= (routed+ep-1)/ep+more

@@ -34,7 +34,7 @@ type Loaded struct {
 	Assumptions *assume.Assumptions
 	Lengths     workload.Lengths // of requests, spread; those of the question before
 	Warnings    []document.Problem
-	Visited     *experts.Popularity // how often experts are; nil: not read yet
+	Visited     *experts.Popularity // how often experts are; nil: not said, all ranks alike
 	Corrected   *fitted.File        // by measured runs; nil: none
 	Shares      []Share             // of a fleet; none: all processors are those of Prefill and Decode
 	// PerHour and Watts are the price and the power of a processor that is not of a fleet; 0: not known.
@@ -155,7 +155,10 @@ func starts(of []string) []string {
 
 // visit reads how often experts are visited.
 func (l *Loaded) visit() error {
-	if l.Popularity == "" || l.Popularity == served {
+	if l.Popularity == "" {
+		return nil
+	}
+	if l.Popularity == served {
 		if a := l.Assumptions; a != nil {
 			l.Visited = &experts.Popularity{Spread: a.ExpertSpread, Blocks: a.ExpertBlocks}
 		}

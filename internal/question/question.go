@@ -32,7 +32,7 @@ type Question struct {
 	Offload       estimate.Offload
 	TTFT, TPOT    float64 // limits in ms; 0: none
 	Fitted        string  // file of what measured runs correct
-	Popularity    string  // of experts: served, which is the default, or as experts.ParsePopularity reads it
+	Popularity    string  // of experts: served, or as experts.ParsePopularity reads it; empty: as is assumed, by all ranks alike
 
 	Fixed
 	Search

@@ -190,18 +190,18 @@ func TestRead(t *testing.T) {
 		accepted                                  float64
 	}
 	want := map[int]said{
-		0:  {system: "H100_SXM", engine: "sglang@0.4.6", phase: "prefill", dp: 32, tp: 1, ep: 32, etp: 1, redundant: 32, batch: 2, input: 4096, weights: "fp8"},
-		1:  {system: "H100_SXM", engine: "sglang@0.4.6", phase: "prefill", dp: 32, tp: 1, ep: 32, etp: 1, redundant: 32, batch: 2, input: 4096, weights: "fp8", overlap: "two-batch"},
-		2:  {system: "H100_SXM", engine: "sglang@0.4.6", phase: "decode", dp: 72, tp: 1, ep: 72, etp: 1, redundant: 32, batch: 256, input: 2000, weights: "fp8"},
-		3:  {system: "H100_SXM", engine: "sglang@0.4.6", phase: "decode", dp: 72, tp: 1, ep: 72, etp: 1, redundant: 32, batch: 128, input: 4000, drafts: 1, accepted: 1.7, weights: "fp8"},
-		4:  {system: "H100_SXM", engine: "sglang@0.4.6", phase: "decode", dp: 16, tp: 1, ep: 1, etp: 16, batch: 64, input: 2000, weights: "fp8"},
+		0:  {system: "H100_SXM", engine: "sglang@0.4.6", phase: "prefill", dp: 32, tp: 1, ep: 32, etp: 1, redundant: 32, batch: 2, input: 4096, weights: "fp8", popularity: "served"},
+		1:  {system: "H100_SXM", engine: "sglang@0.4.6", phase: "prefill", dp: 32, tp: 1, ep: 32, etp: 1, redundant: 32, batch: 2, input: 4096, weights: "fp8", overlap: "two-batch", popularity: "served"},
+		2:  {system: "H100_SXM", engine: "sglang@0.4.6", phase: "decode", dp: 72, tp: 1, ep: 72, etp: 1, redundant: 32, batch: 256, input: 2000, weights: "fp8", popularity: "served"},
+		3:  {system: "H100_SXM", engine: "sglang@0.4.6", phase: "decode", dp: 72, tp: 1, ep: 72, etp: 1, redundant: 32, batch: 128, input: 4000, drafts: 1, accepted: 1.7, weights: "fp8", popularity: "served"},
+		4:  {system: "H100_SXM", engine: "sglang@0.4.6", phase: "decode", dp: 16, tp: 1, ep: 1, etp: 16, batch: 64, input: 2000, weights: "fp8", popularity: "served"},
 		9:  {system: "H200", engine: "sglang@0.4", phase: "decode", dp: 96, tp: 1, ep: 96, etp: 1, redundant: 96, batch: 480, input: 2000, weights: "fp8"},
 		11: {system: "H20_96G", engine: "sglang@0.4", phase: "decode", dp: 4, tp: 1, ep: 4, etp: 1, batch: 100, input: 4096, weights: "bf16"},
 		12: {system: "GB200_NVL72", engine: "trtllm", dp: 1, tp: 1, ep: 1, etp: 1, input: 1024, requests: 3000, weights: "fp4"},
 		13: {system: "B200", engine: "trtllm", dp: 1, tp: 8, ep: 2, etp: 4, input: 1024, clients: 1, drafts: 3, weights: "fp4"},
 		14: {system: "H200", engine: "trtllm", dp: 8, tp: 1, ep: 1, etp: 8, input: 1000, requests: 3000, weights: "fp8"},
-		15: {system: "H800", engine: "none", phase: "decode", dp: 16, tp: 1, ep: 16, etp: 1, batch: 128, weights: "fp8", dispatch: "fp8", popularity: "uniform"},
-		16: {system: "H800", engine: "none", phase: "prefill", dp: 32, tp: 1, ep: 32, etp: 1, batch: 1, input: 4096, weights: "fp8", dispatch: "fp8", popularity: "uniform"},
+		15: {system: "H800", engine: "none", phase: "decode", dp: 16, tp: 1, ep: 16, etp: 1, batch: 128, weights: "fp8", dispatch: "fp8"},
+		16: {system: "H800", engine: "none", phase: "prefill", dp: 32, tp: 1, ep: 32, etp: 1, batch: 1, input: 4096, weights: "fp8", dispatch: "fp8"},
 	}
 	p := predictor{points: point.NewEstimator(), shapes: map[string]*model.Model{}}
 	for i, w := range want {
@@ -251,8 +251,8 @@ func TestLaunchCommands(t *testing.T) {
 	}
 	p := predictor{points: point.NewEstimator(), shapes: map[string]*model.Model{}}
 	for i, want := range []said{
-		{8, 32, "", "", false}, {16, 0, "", "", false}, {1408, 32, "single-batch", "", false}, {768, 32, "single-batch", "", false},
-		{8, 32, "two-batch", "", false}, {480, 96, "two-batch", "", false},
+		{8, 32, "", "served", false}, {16, 0, "", "served", false}, {1408, 32, "single-batch", "served", false}, {768, 32, "single-batch", "served", false},
+		{8, 32, "two-batch", "served", false}, {480, 96, "two-batch", "served", false},
 		{4, 0, "", "", true}, {4, 0, "", "", false},
 	} {
 		row := &table.Rows[i]

@@ -139,11 +139,14 @@ var overlaps = []choice{
 	{all(in("parallelism", `\bSBO|all opts|InferX`)), plan.SingleBatch.String()},
 }
 
-// popularities of experts where they are not those of real texts: DeepSeek's profile and the perfect EPLB of SGLang are simulated ones that
-// are even, and tests of exchanges draw theirs at random.
+// popularities: SGLang's runs on H100, which the notes compare with DeepSeek's profile, had the experts of real texts, with the
+// copies that EPLB made of them, unless an even routing was simulated. Those on GB200 "follow our previous blogs to let data be
+// in-distribution", that of Kimi-K2 has "the same benchmark setup". Others sent random tokens, or balanced them.
 var popularities = []choice{
-	{all(in("parallelism", `perfect EPLB|profile`)), "uniform"},
-	{all(in("source", `^DeepEP|^UCCL|DeepEP-Ascend`)), "uniform"},
+	{all(in("parallelism", `perfect EPLB|profile`)), ""},
+	{all(in("source", `^SGLang PD`)), "served"},
+	{all(in("source", `^SGLang (GB200|Kimi-K2)`)), "served"},
+	{all(in("source", `inference notes`), in("url", `large-scale-ep`), in("parallelism", `\bEP\d`), notIn("parallelism", `simulated`)), "served"},
 }
 
 // scattered: ranks that share a prompt make the latent vectors of their share of the tokens (github.com/sgl-project/sglang/pull/10568).
@@ -293,11 +296,8 @@ func read(row inputs, asks quantity) (config, error) {
 	return c, nil
 }
 
-// copies are the redundant experts of a whole source, where its rows do not say: those that its launch commands ask for. Ant Group balances
-// its experts by an EPLB of its own and does not say with how many: one on each rank, the fewest that there can be.
+// copies are the redundant experts of a whole source, where its rows do not say: those that its launch commands ask for.
 var copies = []choice{
-	{all(in("source", `Ant Group`), in("parallelism", `\bEP16\b`)), "16"},
-	{all(in("source", `Ant Group`), in("parallelism", `\bEP32\b`)), "32"},
 	{all(in("source", `inference notes`), notIn("url", `large-scale-ep`)), "0"}, // the notes name none where they compare engines
 	{all(in("source", `^SGLang PD|inference notes|^DeepSeek`)), "32"},
 	{all(in("source", `^SGLang GB200`), in("metric", `^prefill`), in("precision", `NVFP4`)), "0"},
