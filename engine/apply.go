@@ -108,6 +108,9 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 		if most := e.Scheduling.capturedTokens(p.System); q.Gathered && most > 0 {
 			q.Captured, q.Launch = most, e.Scheduling.LaunchSeconds
 		}
+		if e.release.LaunchesBoth && !q.Gathered && p.Role == deploy.Both {
+			q.Captured, q.Launch = 1, e.Scheduling.LaunchSeconds
+		}
 		if q.Gathered && u.dp > 1 {
 			q.Reduced = map[string]plan.Reduced{"always": plan.AllSteps, "prefill": plan.PromptSteps}[e.Scheduling.GathersByAllReduce]
 		}

@@ -111,10 +111,12 @@ type Earlier struct {
 type Release struct {
 	Of string `json:"of" required:"true"` // the earlier version
 	// CopyKernels choose the copies of experts that tokens go to.
-	CopyKernels int `json:"copy_kernels" required:"true" range:"[1,100]"`
+	CopyKernels int `json:"copy_kernels" range:"[0,100]"`
 	// Exchange is how many times as long the exchanges of prompts took between so many nodes as in the tables.
-	Exchange []ExchangeThen `json:"exchange" required:"true" nonempty:"true"`
-	Source   string         `json:"source" required:"true" nonempty:"true"`
+	Exchange []ExchangeThen `json:"exchange"`
+	// LaunchesBoth: servers of both phases whose ranks send tokens to experts capture no steps.
+	LaunchesBoth bool   `json:"launches_both"`
+	Source       string `json:"source" required:"true" nonempty:"true"`
 }
 
 // ExchangeThen is the two directions of an exchange in an older library.

@@ -563,6 +563,20 @@ func TestEarlier(t *testing.T) {
 	if release.Scheduling.GathersByAllReduce != was.Scheduling.GathersByAllReduce {
 		t.Error("a release is not as its version")
 	}
+	// Up to 0.4.8 a server of both phases sends tokens by the normal kernels alone, without graphs.
+	for name, want := range map[string]int{"sglang": 0, "sglang@0.4": 0, "sglang@0.4.6": 0, "sglang@0.4.8": 1} {
+		for _, role := range []deploy.Role{deploy.Both, deploy.Prefill, deploy.Decode} {
+			d := exchanging(8, 8)
+			d.Pools[0].Role = role
+			p := find(t, name).Apply(d).Pools[0].Plan
+			if role != deploy.Both {
+				want = 0
+			}
+			if p.Gathered || p.Captured != want || want > 0 && p.Launch != 65e-6 {
+				t.Errorf("%s, %s: gathers %v, captures %d, %v s for a launch", name, role, p.Gathered, p.Captured, p.Launch)
+			}
+		}
+	}
 	// vLLM before asynchronous scheduling.
 	if now, was := find(t, "vllm"), find(t, "vllm@0.9"); now.Scheduling.StepsAhead != 1 || was.Scheduling.StepsAhead != 0 {
 		t.Errorf("%d and %d steps ahead", now.Scheduling.StepsAhead, was.Scheduling.StepsAhead)
@@ -575,7 +589,7 @@ func TestEarlier(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"sglang@9": `no earlier version "9" of SGLang: known are "0.4", "0.4.6"`, "vllm@0.4": `no earlier version "0.4" of vLLM: known are "0.16", "0.20", "0.9"`, "trtllm@0.4": `of TensorRT-LLM: none is known`, "slang@0.4": "sglang",
+		"sglang@9": `no earlier version "9" of SGLang: known are "0.4", "0.4.6", "0.4.8"`, "vllm@0.4": `no earlier version "0.4" of vLLM: known are "0.16", "0.20", "0.9"`, "trtllm@0.4": `of TensorRT-LLM: none is known`, "slang@0.4": "sglang",
 	} {
 		if _, err := Find(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)

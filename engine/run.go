@@ -94,6 +94,19 @@ func Tell(t *deploy.Told, name string, value, ranks int) error {
 	return fmt.Errorf("no engine has an option %q that is modelled", name)
 }
 
+// UntoldTokens is the tokens of a step of a data-parallel rank of a server that is told nothing. An engine that divides among its ranks
+// what it is told does so with what it has by itself, too (python/sglang/srt/server_args.py of SGLang: "The chunked prefill size is
+// adjusted"). Launch commands do tell: what was priced.
+func (e *Engine) UntoldTokens(ranks int) int {
+	tokens := e.Scheduling.StepTokens
+	for i := range RunOptions {
+		if o := &RunOptions[i]; o.Setting == "step-tokens" && slices.Contains(o.Shared, e.Name) {
+			tokens = max(1, tokens/max(1, ranks))
+		}
+	}
+	return tokens
+}
+
 // unknown are the options of a run that a server is told and that the engine has not got, as the engines call them that have.
 func (e *Engine) unknown(t *deploy.Told) (out []string) {
 	if *t == (deploy.Told{}) || e == Generic {

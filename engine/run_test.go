@@ -65,3 +65,13 @@ func TestToldIsLaunched(t *testing.T) {
 		}
 	}
 }
+
+// TestUntoldTokens: SGLang divides its chunks among its data-parallel ranks, also where it is told nothing; others give each rank all.
+func TestUntoldTokens(t *testing.T) {
+	for name, want := range map[string][2]int{"sglang": {8192, 1024}, "sglang@0.4.8": {8192, 1024}, "vllm": {8192, 8192}, "trtllm": {8192, 8192}} {
+		e := find(t, name)
+		if got := [2]int{e.UntoldTokens(1), e.UntoldTokens(8)}; got != want {
+			t.Errorf("%s: %d tokens of one rank and of eight, want %d", name, got, want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"throughline/internal/point"
+	"throughline/internal/question"
 	"throughline/model"
 )
 
@@ -90,5 +91,57 @@ func TestOrders(t *testing.T) {
 	}
 	if own := pair(5); own[0].point.Engine != "none" || own[0].cut != (layout{80, 4, 320, 1, false}) || own[0].point.Drafts != 1 || own[1].point.Drafts != 0 || own[0].accepted != 0 {
 		t.Errorf("%+v", own)
+	}
+}
+
+// TestClientsAtOnce: 16 clients of SGLang 0.4.7 on 8 ranks start at once and send four requests each, all equally long. A rank computes its 8192 / 8
+// tokens at a time, which is one of its two prompts, before any decodes; all end together, so that four waves of two prefill
+// steps and 99 decode steps follow one another.
+func TestClientsAtOnce(t *testing.T) {
+	const rows = `source,url,model,hardware,num_gpus,parallelism,precision,isl,osl,concurrency_or_batch,metric,value,unit,evidence,notes
+DeepSeek inference notes,,DeepSeek-R1,H20-3e 141GB,8 vs 8,"SGLang, DEP8 vs SGLang, TP8 + DP attention",FP8 vs FP8,1000,100,"concurrency 16, 64 requests",order_output_throughput_per_gpu,>1,x,text,SGLang 0.4.7
+`
+	var table Table
+	if err := table.read(t.Context(), "rows.csv", strings.NewReader(rows)); err != nil {
+		t.Fatal(err)
+	}
+	list, err := sides(inputs{table.Rows[0].Cells}, table.Rows[0].asks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := predictor{ctx: t.Context(), points: point.NewEstimator(), shapes: map[string]*model.Model{}}
+	for i := range list {
+		c := &list[i]
+		if c.run != (run{requests: 64, clients: 16}) || c.point.Engine != "sglang@0.4.8" || c.point.Traffic.StepTokens != 0 {
+			t.Fatalf("side %d: %+v, %s", i, c.run, c.point.Engine)
+		}
+		got, err := p.value(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := c.point
+		q.Concurrency = 0
+		step := func(phase string, batch int) float64 {
+			q.Phase, q.Batch = question.Phase(phase), batch
+			a, err := p.points.Answer(&q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a.Phases[0].Estimate.StepTime + a.Deployment.Engine.Host(float64(batch))
+		}
+		entry := 0.016 + 1000*2.5e-6 + 15*(0.001+1000*2.5e-6)/2
+		wave := entry + 2*step("prefill", 1) + 99*step("decode", 2)
+		if want := 16 * 100 / wave / 8; math.Abs(got-want) > 0.05*want {
+			t.Errorf("side %d: %.1f tokens/s of a GPU, want %.1f", i, got, want)
+		}
+		if i > 0 {
+			continue
+		}
+		// A server that is told to compute both prompts at a time has larger products of experts, which DeepGEMM likes better.
+		told := *c
+		told.point.Traffic.StepTokens = 2048
+		if faster, err := p.value(&told); err != nil || !(faster > got) {
+			t.Errorf("side %d: %.1f tokens/s with both prompts of a rank at a time, %.1f with one (%v)", i, faster, got, err)
+		}
 	}
 }

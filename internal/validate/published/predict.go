@@ -8,6 +8,7 @@ import (
 
 	"throughline/collective"
 	"throughline/deploy"
+	"throughline/engine"
 	"throughline/estimate"
 	"throughline/hardware/kernel"
 	"throughline/internal/point"
@@ -142,6 +143,13 @@ func (c *config) held(d *deploy.Deployment, n workload.Lengths) (float64, error)
 func (p *predictor) benchmark(c *config) (float64, error) {
 	q := c.point
 	q.Concurrency, q.Batch = 0, 1
+	if c.run.clients > 0 && q.Traffic.StepTokens == 0 {
+		e, err := engine.Find(q.Engine)
+		if err != nil {
+			return 0, err
+		}
+		q.Traffic.StepTokens = e.UntoldTokens(q.DP)
+	}
 	a, err := p.points.Answer(&q)
 	if err != nil {
 		return 0, err

@@ -294,7 +294,7 @@ DeepSeek inference notes,,DeepSeek-V2,H100,8 vs 8,"TP8 + DP attention, attention
 	var rates []float64
 	for i := range list {
 		c := &list[i]
-		if c.run != (run{10000, 0.78}) || c.point.Traffic.Attention != "triton" {
+		if c.run != (run{requests: 10000, static: 0.78}) || c.point.Traffic.Attention != "triton" {
 			t.Fatalf("side %d: %+v, attention %q", i, c.run, c.point.Traffic.Attention)
 		}
 		v, err := p.value(c)

@@ -91,6 +91,7 @@ var engines = []choice{
 	{all(in("parallelism", `^TensorRT-LLM`)), "trtllm"}, // of notes on several engines, what a side begins with
 	{all(in("parallelism", `^vLLM`), in("notes", `vLLM 0\.[89]\b`)), "vllm@0.9"},
 	{all(in("parallelism", `^vLLM`)), "vllm"},
+	{all(in("parallelism", `^SGLang`), in("notes", `SGLang 0\.4\.7\b`)), "sglang@0.4.8"},
 	{all(in("parallelism", `^SGLang`), in("notes", `SGLang 0\.4\b`)), "sglang@0.4"},
 	{all(in("source", `^SGLang start-up`)), "sglang"},
 	{all(in("source", `^vLLM start-up`), in("notes", `before 0\.17`)), "vllm@0.16"},
@@ -218,6 +219,7 @@ var (
 	runningOf  = folded(`\((\d+)/rank\)`)
 	stepsOf    = folded(`max_num_tokens (\d+)`)
 	shareOf    = folded(`memory share (0\.\d+)`)
+	requestsIn = folded(`concurrency \d+, (\d+) requests`)
 	atOnce     = folded(`(\d+) requests at once, weights and cache in (0\.\d+) of the memory`)
 	contextOf  = folded(`\bKV(\d+)`)
 	redundants = folded(`(\d+) redundant`)
@@ -479,6 +481,9 @@ func (c *config) clients(row inputs, load string) error {
 	if n := firstNumber(clientsOf, load); n > 0 {
 		p.Concurrency = n
 		p.Traffic.StepTokens, p.Traffic.Running = firstNumber(stepsOf, load), firstNumber(runningOf, load)
+		if requests := firstNumber(requestsIn, load); requests > 0 {
+			c.run = run{requests: requests, clients: n}
+		}
 		return nil
 	}
 	if m := atOnce.FindStringSubmatch(load); m != nil {

@@ -19,11 +19,13 @@ import (
 // run is a benchmark from its first request to its last. What such programs print counts how the batch fills at the start
 // and empties at the end, which is much of a run whose requests are hardly more than those that find room at a time.
 //
-// trtllm-bench queues all requests at its start, inside the process of the engine. Clients of a server send all of theirs at once; the
-// server keeps the weights and the cache in the given share of the memory.
+// trtllm-bench queues all requests at its start, inside the process of the engine. Clients of a server send all of theirs at once, and the
+// server keeps the weights and the cache in the given share of the memory; or so many clients start at once, and each sends the next
+// request when it has the answer to the last.
 type run struct {
 	requests int
-	static   float64 // 0: trtllm-bench
+	static   float64 // 0, without clients: trtllm-bench
+	clients  int     // 0: as many as requests
 }
 
 // requestsOf is how many requests a run queued at once, by the lengths (docs/source/performance/perf-overview.md of
@@ -95,29 +97,37 @@ func chosen(d *deploy.Deployment, n workload.Lengths) (sequences, tokens int) {
 
 // simulated runs the requests of a benchmark through a deployment.
 func (r *run) simulated(ctx context.Context, d deploy.Deployment, n workload.Lengths) (*simulate.Record, error) {
-	cache, err := r.cacheTokens(d, n)
-	if err != nil {
-		return nil, err
-	}
-	settings := &simulate.Settings{CacheTokens: cache}
-	rules := &d.Engine.Scheduling
-	// No server is between requests and trtllm-bench.
-	rules.RequestSeconds = 0
-	if r.static == 0 {
-		rules.Sequences, rules.StepTokens = chosen(&d, n)
-		times, err := simulate.NewStepTimes(&d, d.Of(op.Decode))
-		if err != nil {
+	settings := &simulate.Settings{}
+	if r.clients == 0 {
+		if err := r.queued(&d, n, settings); err != nil {
 			return nil, err
 		}
-		settings.Times = &padded{StepTimes: times}
 	}
 	options, err := simulate.Of(&d, n, settings)
 	if err != nil {
 		return nil, err
 	}
 	fixed := func(tokens int) simulate.Length { return simulate.Length{Mean: tokens, Kind: "fixed"} }
-	traffic := simulate.Traffic{Requests: r.requests, Rate: math.Inf(1), Input: fixed(n.Input), Output: fixed(n.Output), Turns: 1}
+	traffic := simulate.Traffic{Requests: r.requests, Clients: r.clients, Rate: math.Inf(1), Input: fixed(n.Input), Output: fixed(n.Output), Turns: 1}
 	return simulate.Run(ctx, options, traffic.Source())
+}
+
+// queued is what holds where all requests wait for the engine from the start.
+func (r *run) queued(d *deploy.Deployment, n workload.Lengths, settings *simulate.Settings) error {
+	var err error
+	if settings.CacheTokens, err = r.cacheTokens(*d, n); err != nil {
+		return err
+	}
+	rules := &d.Engine.Scheduling
+	// No server is between requests and trtllm-bench.
+	rules.RequestSeconds = 0
+	if r.static > 0 {
+		return nil
+	}
+	rules.Sequences, rules.StepTokens = chosen(d, n)
+	times, err := simulate.NewStepTimes(d, d.Of(op.Decode))
+	settings.Times = &padded{StepTimes: times}
+	return err
 }
 
 // graphSizes are the batches for which CUDA graphs were captured (llm_options.yml of both overviews).
