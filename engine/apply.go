@@ -100,7 +100,7 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 		sends := u.ep > 1 && u.dp > 1 && (u.etp == 1 || e == Generic)
 		gathers, told := d.Told.Gathers(p.Role)
 		q.Gathered = u.fits && (!sends || gathers || !told && e.gathers(&u, p.System))
-		q.CopyKernels = e.release.CopyKernels
+		q.CopyKernels, q.Unfused = e.release.CopyKernels, e.release.Unfused
 		if older := e.release.Exchange; !q.Gathered && p.System != nil && older != nil {
 			near := p.System.Networks[0].Size
 			q.SlowDispatch, q.SlowCombine = then(older, (u.ep+near-1)/near)

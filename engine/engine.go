@@ -112,6 +112,8 @@ type Release struct {
 	Of string `json:"of" required:"true"` // the earlier version
 	// CopyKernels choose the copies of experts that tokens go to.
 	CopyKernels int `json:"copy_kernels" range:"[0,100]"`
+	// Unfused: it has kernels around the exchange between experts that later ones do without.
+	Unfused bool `json:"unfused"`
 	// Exchange is how many times as long the exchanges of prompts took between so many nodes as in the tables.
 	Exchange []ExchangeThen `json:"exchange"`
 	// LaunchesBoth: servers of both phases whose ranks send tokens to experts capture no steps.

@@ -52,6 +52,7 @@ func (s *stage) experts() {
 		s.selectExperts(float64(e.Routed), float64(e.TopK))
 	}
 	s.chooseCopies(float64(e.TopK))
+	s.widenIndices(float64(e.TopK))
 	if e.Hidden > 0 {
 		s.linear(ExpertNarrow, s.cardTokens, s.hidden, hidden)
 	}
@@ -84,6 +85,9 @@ func (s *stage) experts() {
 	s.kinds = between
 	s.unary(ExpertWeighting, tokens*hidden, 1)
 	s.kinds = &kinds
+	if s.unfused() {
+		s.unary(ExpertScaling, s.cardTokens*s.hidden, 1)
+	}
 	s.sumShared()
 	s.binary(MLPResidual, normed*s.hidden)
 }
@@ -112,6 +116,7 @@ func (s *stage) expertBlock(x expertProduct, tokens, hidden, width float64) {
 		s.activate(ExpertActivation, tokens*width, geluFlops)
 	}
 	s.quantise(ExpertQuantise, tokens*width)
+	s.transposeScales(width)
 	s.expertLinear(ExpertDown, x, width, hidden)
 }
 

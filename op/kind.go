@@ -75,6 +75,7 @@ const (
 	AbsorbQuery
 	ScoreAdd
 	AbsorbValue
+	HeadsTranspose
 
 	// Small kernels of any attention.
 	QuantiseInput
@@ -122,6 +123,7 @@ const (
 	GateWeights
 	ExpertSelection
 	ExpertCopies
+	ExpertIndices
 	QuantiseTokens
 	Dispatch
 	ExpertAlign
@@ -132,9 +134,11 @@ const (
 	ExpertActivation
 	ExpertGateMultiply
 	ExpertQuantise
+	ScaleTranspose
 	ExpertDown
 	SliceScatter
 	Combine
+	ExpertScaling
 	ExpertWeighting
 	ExpertNarrow
 	ExpertWiden
@@ -289,6 +293,7 @@ var kinds = [KindCount]Info{
 	AbsorbQuery:     {Name: "absorb query", Block: AttentionBlock, Class: Linear, Kernels: absorbed},
 	ScoreAdd:        {Name: "score add", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
 	AbsorbValue:     {Name: "absorb value", Block: AttentionBlock, Class: Linear, Kernels: absorbed},
+	HeadsTranspose:  {Name: "heads transpose", Block: AttentionBlock, Class: Vector, Kernels: moving},
 
 	QuantiseInput:  {Name: "quantise input", Block: AttentionBlock, Class: Vector, Kernels: quantising},
 	QuantiseQuery:  {Name: "quantise query", Block: AttentionBlock, Class: Vector, Kernels: quantising},
@@ -331,6 +336,7 @@ var kinds = [KindCount]Info{
 	GateWeights:        {Name: "gate weights", Block: MLPBlock, Class: Vector, Kernels: besideNorm},
 	ExpertSelection:    {Name: "expert selection", Block: MLPBlock, Class: Vector, Module: model.ExpertModule, Kernels: moving},
 	ExpertCopies:       {Name: "expert copies", Block: MLPBlock, Class: Vector, Module: model.ExpertModule, Kernels: moving},
+	ExpertIndices:      {Name: "expert indices", Block: MLPBlock, Class: Vector, Module: model.ExpertModule, Kernels: moving},
 	QuantiseTokens:     {Name: "quantise tokens", Block: MLPBlock, Class: Vector, Kernels: quantisingSent},
 	ExpertAlign:        {Name: "expert sort", Block: MLPBlock, Class: Vector, Kernels: expertSort},
 	ExpertPermute:      {Name: "expert permute", Block: MLPBlock, Class: Vector, Kernels: expertCopy},
@@ -341,9 +347,11 @@ var kinds = [KindCount]Info{
 	ExpertActivation:   {Name: "expert activation", Block: MLPBlock, Class: Vector, Module: model.ExpertModule, Kernels: expertActivation},
 	ExpertGateMultiply: {Name: "expert gate multiply", Block: MLPBlock, Class: Vector, Module: model.ExpertModule, Kernels: expertMultiply},
 	ExpertQuantise:     {Name: "expert quantise", Block: MLPBlock, Class: Vector, Module: model.ExpertModule, Kernels: expertQuantise},
+	ScaleTranspose:     {Name: "scale transpose", Block: MLPBlock, Class: Vector, Module: model.ExpertModule, Kernels: moving},
 	ExpertDown:         {Name: "expert down", Block: MLPBlock, Class: Linear, Module: model.ExpertModule, Kernels: expertDown},
 	SliceScatter:       {Name: "slice reduce-scatter", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
 	Combine:            {Name: "combine", Block: MLPBlock, Class: Comm, Traffic: ExpertTraffic},
+	ExpertScaling:      {Name: "expert scaling", Block: MLPBlock, Class: Vector, Kernels: moving},
 	ExpertWeighting:    {Name: "expert weighting", Block: MLPBlock, Class: Vector, Kernels: expertSum},
 	ExpertNarrow:       {Name: "expert narrow", Block: MLPBlock, Class: Linear, Module: model.ExpertModule, Kernels: product},
 	ExpertWiden:        {Name: "expert widen", Block: MLPBlock, Class: Linear, Module: model.ExpertModule, Kernels: product},

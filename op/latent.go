@@ -103,6 +103,9 @@ func (s *stage) absorbed(heads, nope, rope, value, rank float64) {
 		}
 	}
 	s.linears(AbsorbValue, heads, tokens, tokens*heads, rank, value)
+	if s.unfused() {
+		s.unary(HeadsTranspose, tokens*heads*value, 1)
+	}
 }
 
 // attendLatent attends to the latent cache.

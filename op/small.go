@@ -110,6 +110,30 @@ func (s *stage) chooseCopies(topK float64) {
 // compiledCopies is the random numbers, and what follows from them.
 const compiledCopies = 2
 
+// unfused reports whether an engine runs kernels of their own around the exchange that later versions do without:
+// forward_deepep and forward_absorb of python/sglang/srt/models/deepseek_v2.py in SGLang 0.4.6.
+func (s *stage) unfused() bool { return s.assume.SmallKernels && s.plan.Unfused && s.exchanges() }
+
+// widenIndices makes the numbers of the experts that tokens go to as wide as the exchange wants them: topk_idx.to(torch.int64).
+func (s *stage) widenIndices(topK float64) {
+	if s.unfused() {
+		const narrow, wide = 4, 8
+		s.unary(ExpertIndices, s.tokens*topK, 1).Moved = s.tokens * topK * (narrow + wide)
+	}
+}
+
+// transposeScales turns the scales of what goes down around, of all tokens that there is room for: of so many of each rank for each expert, whether
+// they came or not (get_col_major_tma_aligned_tensor in forward_deepgemm_masked of ep_moe/layer.py).
+func (s *stage) transposeScales(width float64) {
+	if !s.unfused() || s.phase != Decode {
+		return
+	}
+	const room, block, scale = 128, 128, 4 // tokens of a rank, elements of a scale, and its bytes
+	rows := s.resident() * max(room, s.cardTokens) * float64(s.plan.Experts.EP)
+	o := s.unary(ScaleTranspose, rows*width/block, 1)
+	o.Moved = 2 * scale * rows * width / block
+}
+
 // sumShared adds what shared experts of their own made to what the others did: x.add_ in forward_deepep of
 // python/sglang/srt/models/deepseek_v2.py, shared_output in vllm/model_executor/models/deepseek_v2.py.
 func (s *stage) sumShared() {

@@ -228,6 +228,34 @@ func TestCopies(t *testing.T) {
 	}
 }
 
+// TestUnfused: the kernels of SGLang 0.4.6 around an exchange of 3 tokens of each of 2 ranks, which visit 2 of 8 experts 256 wide: 6 numbers of experts are
+// read in 4 bytes and written in 8; 2 scales of each row that 4 experts have room for, 128 of each rank, are read and written in 4; what comes back is
+// read and written. Nothing of it is there where it is fused, or where nothing is sent.
+func TestUnfused(t *testing.T) {
+	m := groupQuery()
+	m.Experts = model.Experts{Routed: 8, TopK: 2, Width: 256, CapacityFactor: 1, Interval: 1}
+	p := plan.Plan{Attention: plan.Layout{DP: 2, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 1, DP: 1}, Batch: three, Pipelined: true}
+	kinds := []op.Kind{op.ExpertIndices, op.ScaleTranspose, op.ExpertScaling, op.HeadsTranspose}
+	if o := only(lowered(assume.Physical, m, p, decode), kinds...); len(o) > 0 {
+		t.Errorf("fused: %+v", o)
+	}
+	p.Unfused = true
+	list := lowered(assume.Physical, m, p, decode)
+	bytes(t, "indices", find(t, list, op.ExpertIndices).Moved, 6*(4+8))
+	bytes(t, "scales", find(t, list, op.ScaleTranspose).Moved, 4*2*128*2*(4+4))
+	bytes(t, "scaling", find(t, list, op.ExpertScaling).Moved, 2*3*float64(m.Hidden)*2)
+	if o := only(lowered(assume.Physical, m, p, prefill), op.ScaleTranspose); len(o) > 0 {
+		t.Errorf("prompts come in rows: %+v", o)
+	}
+	latent := latentModel()
+	latent.Experts = m.Experts
+	bytes(t, "heads", find(t, lowered(assume.Physical, latent, p, decode), op.HeadsTranspose).Moved, 2*3*4*5*2) // of 4 heads
+	p.Gathered = true
+	if o := only(lowered(assume.Physical, m, p, decode), kinds...); len(o) > 0 {
+		t.Errorf("nothing is sent: %+v", o)
+	}
+}
+
 // TestNarrowIndex: a key of 128 elements takes 132 bytes: 128 of 8 bits and a scale. Its scores are computed in 8 bits.
 func TestNarrowIndex(t *testing.T) {
 	m := latentModel()

@@ -61,6 +61,8 @@ type Plan struct {
 	SlowDispatch, SlowCombine float64
 	// CopyKernels is how many kernels choose the copies of experts that tokens go to; 0: as many as engines have now.
 	CopyKernels int
+	// Unfused: there are kernels around the exchange between experts that engines do without now.
+	Unfused bool
 
 	// FusedQuantise: norms and activations write what narrow products behind them read, as some engines have it; otherwise
 	// kernels of their own quantise it.
