@@ -36,7 +36,7 @@ type Assumptions struct {
 	// to step. They count with TouchedExperts, unless experts are said to be visited alike, and with Imbalance where they are said not to be.
 	ExpertSpread       float64 `assume:"expert-spread" doc:"standard deviation of the logarithm of visits of experts"`
 	ExpertBlocks       float64 `assume:"expert-blocks" doc:"of what neighbouring eighths of the experts have in common"`
-	ExpertDriftPrefill float64 `assume:"expert-drift-prefill" doc:"of the visits of an expert from step to step, in prefill"`
+	ExpertDriftPrefill float64 `assume:"expert-drift-prefill" doc:"of the visits of an expert from step to step, in prefill of 64 prompts"`
 	ExpertDriftDecode  float64 `assume:"expert-drift-decode" doc:"and in decode"`
 	// RebalanceSteps is the steps after which experts with redundant copies are moved to where tokens go; 0: never.
 	RebalanceSteps float64 `assume:"rebalance-steps" doc:"steps between two moves of experts with redundant copies; 0: none"`

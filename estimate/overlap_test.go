@@ -303,15 +303,13 @@ func TestOverlapDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestBusiest: the busiest of 32 ranks has 1 / 0.80 of the mean in prefill, whose copies of experts are placed by node, as published of DeepSeek-V3
-// (lmsys.org/blog/2025-05-05-large-scale-ep); on one node of 32, where placement is global, less. Layers differ, and their mean is that.
-// Ranks that are alike have no layers that differ.
+// TestBusiest: the busiest of 32 ranks has 1 / 0.80 of the mean in prefill of two prompts on each, whose copies of experts are placed by node, as published of
+// DeepSeek-V3 (lmsys.org/blog/2025-05-05-large-scale-ep); on one node of 32, where placement is global, less, and less with more prompts, which differ
+// in what they prefer. Layers differ, and their mean is that. Ranks that are alike have no layers that differ.
 func TestBusiest(t *testing.T) {
-	pl := plan.Plan{
-		Attention: plan.Layout{DP: 32, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 32, TP: 1, DP: 1}, Redundant: 32,
-		Batch: plan.Batch{Count: 1, Size: 4}, SharedPerCard: true, Pipelined: true,
-	}
-	busiest := func(node int, visited *experts.Popularity) (float64, []float64) {
+	as := &assume.Physical
+	served := &experts.Popularity{Spread: as.ExpertSpread, Blocks: as.ExpertBlocks}
+	busiest := func(prompts, node int, visited *experts.Popularity) (float64, []float64) {
 		problem := *caseProblem(t, 3)
 		problem.Phase, problem.Visited, problem.Lengths = op.Prefill, visited, workload.Lengths{Input: 4096, Output: 1}
 		grouped := *problem.Model
@@ -325,12 +323,13 @@ func TestBusiest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return e.Busiest(&pl)
+		return e.Busiest(&plan.Plan{
+			Attention: plan.Layout{DP: 32, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 32, TP: 1, DP: 1}, Redundant: 32,
+			Batch: plan.Batch{Count: 1, Size: prompts}, SharedPerCard: true, Pipelined: true,
+		})
 	}
-	as := &assume.Physical
-	served := &experts.Popularity{Spread: as.ExpertSpread, Blocks: as.ExpertBlocks}
-	byNode, layers := busiest(8, served)
-	global, _ := busiest(32, served)
+	byNode, layers := busiest(2, 8, served)
+	global, _ := busiest(2, 32, served)
 	if math.Abs(1/byNode-0.80) > 0.01 || !(global < 0.98*byNode) {
 		t.Errorf("%v by node, %v over all", byNode, global)
 	}
@@ -341,7 +340,15 @@ func TestBusiest(t *testing.T) {
 	if math.Abs(mean-byNode) > 0.003 || slices.Min(layers) > byNode-0.01 || slices.Max(layers) < byNode+0.01 {
 		t.Errorf("%v in a layer, %v in all", layers, byNode)
 	}
-	if even, layers := busiest(8, nil); even > 1.03 || layers != nil {
+	last := math.Inf(1)
+	for prompts := 1; prompts <= 64; prompts++ {
+		now, _ := busiest(prompts, 8, served)
+		if before := float64(prompts - 1); now >= last || now*float64(prompts) <= last*before {
+			t.Errorf("%v of the mean with %d prompts, %v with one less", now, prompts, last)
+		}
+		last = now
+	}
+	if even, layers := busiest(2, 8, nil); even > 1.03 || layers != nil {
 		t.Errorf("%v and %v where all are visited alike", even, layers)
 	}
 }

@@ -2,6 +2,7 @@ package op
 
 import (
 	"cmp"
+	"math"
 
 	"throughline/experts"
 	"throughline/hardware"
@@ -148,7 +149,7 @@ func (s *stage) read(held, group float64) (mean, most float64) {
 
 // touches is how many experts on so many ranks tokens touch.
 func (s *stage) touches(ranks int) *experts.Touched {
-	l := s.loaded(s.phase, ranks)
+	l := s.loaded(s.phase, 0, ranks)
 	if l.touched == nil {
 		var err error
 		if l.touched, err = experts.TouchedOf(&s.touching[s.phase], s.sharing(s.phase, ranks)); err != nil {
@@ -158,9 +159,9 @@ func (s *stage) touches(ranks int) *experts.Touched {
 	return l.touched
 }
 
-// loaded is what is known of the experts on so many ranks for tokens of a phase.
-func (s *stage) loaded(phase Phase, ranks int) *loads {
-	key := loadsKey(ranks)<<44 | loadsKey(s.plan.Experts.TP)<<32 | loadsKey(s.plan.Redundant)<<8 | loadsKey(phase)
+// loaded is what is known of the experts on so many ranks for tokens of a phase, in prefill of a power of two of prompts.
+func (s *stage) loaded(phase Phase, prompts, ranks int) *loads {
+	key := loadsKey(ranks)<<44 | loadsKey(s.plan.Experts.TP)<<32 | loadsKey(s.plan.Redundant)<<12 | loadsKey(prompts)<<4 | loadsKey(phase)
 	if s.last != nil && s.last.of == key {
 		return s.last // plan after plan asks for the same, and one for both
 	}
@@ -291,20 +292,46 @@ func (s *stage) busiest(mean float64) (visits, crowd float64) {
 	total := s.step.Tokens()
 	for phase := range s.step {
 		if tokens := s.step[phase].Tokens; tokens > 0 {
-			b := s.balance(Phase(phase), ranks)
-			times += tokens / total * b.Busiest(mean)
-			crowd += tokens / total * b.Uneven()
+			t, c := s.uneven(Phase(phase), ranks, mean)
+			times += tokens / total * t
+			crowd += tokens / total * c
 		}
 	}
 	return max(visits, mean*times), crowd
 }
 
-// balance is that of the experts on so many ranks for tokens of a phase.
-func (s *stage) balance(phase Phase, ranks int) *experts.Balance {
-	l := s.loaded(phase, ranks)
+// uneven is how many times the mean the busiest rank gets of the tokens of a phase, and how many an exchange sends. What the prompts of a step prefer
+// evens out with one over the root of their number; between powers of two of them there is a straight line to that.
+func (s *stage) uneven(phase Phase, ranks int, mean float64) (times, crowd float64) {
+	if phase == Decode {
+		b := s.balance(phase, 0, ranks)
+		return b.Busiest(mean), b.Uneven()
+	}
+	prompts := s.prompts()
+	before := min(math.Ilogb(prompts), mostPrompts-1)
+	part := min(1, (1-math.Sqrt(math.Ldexp(1, before)/prompts))/(1-math.Sqrt(0.5)))
+	few, more := s.balance(phase, before, ranks), s.balance(phase, before+1, ranks)
+	return few.Busiest(mean) + part*(more.Busiest(mean)-few.Busiest(mean)), few.Uneven() + part*(more.Uneven()-few.Uneven())
+}
+
+// prompts are those of a step on all ranks that share experts.
+func (s *stage) prompts() float64 {
+	return max(1, s.step[Prefill].Sequences*float64(s.expertReplicas()))
+}
+
+// mostPrompts is the power of two of prompts beyond which they have nothing of their own in common any more.
+const mostPrompts = 16
+
+// balance is that of the experts on so many ranks for tokens of a phase, in prefill for a power of two of prompts.
+func (s *stage) balance(phase Phase, prompts, ranks int) *experts.Balance {
+	l := s.loaded(phase, prompts, ranks)
 	if l.balance == nil {
 		var err error
-		if l.balance, err = experts.BalanceOf(&s.popularity[phase], s.sharing(phase, ranks)); err != nil {
+		p := s.popularity[phase]
+		if phase == Prefill {
+			p.Drift = s.drift(prompts, p.Varies())
+		}
+		if l.balance, err = experts.BalanceOf(&p, s.sharing(phase, ranks)); err != nil {
 			panic(err) // sharing is such that every expert has room
 		}
 	}
@@ -327,7 +354,11 @@ func (l *Lowerer) BusiestByLayer() []float64 {
 	if !s.assume.Imbalance || s.plan.Experts.EP < 2 || s.popularity[s.phase].Even() {
 		return nil
 	}
-	return s.balance(s.phase, s.plan.Experts.EP).ByLayer(s.visits)
+	prompts := 0
+	if s.phase == Prefill {
+		prompts = min(int(math.Round(math.Log2(s.prompts()))), mostPrompts)
+	}
+	return s.balance(s.phase, prompts, s.plan.Experts.EP).ByLayer(s.visits)
 }
 
 // Slowest is by how many standard deviations the slowest of several ranks lags behind their mean.

@@ -1,6 +1,8 @@
 package op
 
 import (
+	"math"
+
 	"throughline/assume"
 	"throughline/experts"
 	"throughline/hardware"
@@ -85,6 +87,18 @@ func (l *Lowerer) drifting(p experts.Popularity) (out [PhaseCount]experts.Popula
 	return out
 }
 
+// driftPrompts is the prompts of a step that drift in prefill is stated for: two on each of 32 ranks, half of the 16384 tokens of a rank in the run whose
+// balance is published.
+const driftPrompts = 64
+
+// drift is how the popularity of experts changes from step to step in prefill, where a step has a power of two of prompts: what all tokens have in
+// common, as in decode, and what each prompt prefers, whose variance is divided by their number.
+func (l *given) drift(prompts int, most float64) float64 {
+	common := math.Expm1(l.assume.ExpertDriftDecode * l.assume.ExpertDriftDecode)
+	own := max(0, math.Expm1(l.assume.ExpertDriftPrefill*l.assume.ExpertDriftPrefill)-common)
+	return min(most, math.Sqrt(math.Log1p(common+math.Ldexp(own*driftPrompts, -prompts))))
+}
+
 // InNodes puts so many processors into a node.
 func (l *Lowerer) InNodes(procs int) {
 	l.near = procs
@@ -98,7 +112,7 @@ type loads struct {
 	touched *experts.Touched
 }
 
-// loadsKey is experts on ranks of processors, with redundant copies, in a phase: one number, which a map finds fast.
+// loadsKey is experts on ranks of processors, with redundant copies, in a phase of some prompts: one number, which a map finds fast.
 type loadsKey uint64
 
 // stage is the lowering of one pipeline stage under way.
