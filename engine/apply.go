@@ -101,9 +101,9 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 		gathers, told := d.Told.Gathers(p.Role)
 		q.Gathered = u.fits && (!sends || gathers || !told && e.gathers(&u, p.System))
 		q.CopyKernels, q.Unfused = e.release.CopyKernels, e.release.Unfused
-		if older := e.release.Exchange; !q.Gathered && p.System != nil && older != nil {
-			near := p.System.Networks[0].Size
-			q.SlowDispatch, q.SlowCombine = then(older, (u.ep+near-1)/near)
+		if !q.Gathered && p.System != nil {
+			nodes := (u.ep + p.System.Networks[0].Size - 1) / p.System.Networks[0].Size
+			q.SlowPrefill, q.SlowDecode = then(e.release.Exchange, nodes), then(e.release.LowLatency, nodes)
 		}
 		if most := e.Scheduling.capturedTokens(p.System); q.Gathered && most > 0 {
 			q.Captured, q.Launch = most, e.Scheduling.LaunchSeconds

@@ -36,26 +36,33 @@ func TestGathers(t *testing.T) {
 	}
 }
 
-// TestOlderExchange: DeepEP's tables of before and after it sent over several queues, in GB/s; within a node, and where tokens are
-// gathered, nothing differs.
+// TestOlderExchange: DeepEP's tables of before and after its kernels for throughput sent over several queues, in GB/s, and those for low latency
+// over NVLink, in µs; on a straight line between the nodes of the tables. Within a node, and where tokens are gathered, nothing differs.
 func TestOlderExchange(t *testing.T) {
 	for _, c := range []struct {
-		engine            string
-		ranks, domain     int
-		dispatch, combine float64
+		engine          string
+		ranks, domain   int
+		prefill, decode plan.Slowdown
 	}{
-		{"sglang@0.4.6", 16, 8, 43. / 43, 43. / 43}, {"sglang@0.4.6", 32, 8, 58. / 44, 57. / 47}, {"sglang@0.4.6", 64, 8, 51. / 46, 50. / 45},
-		{"sglang@0.4.6", 72, 8, 51. / 46, 50. / 45}, {"sglang@0.4.6", 8, 8, 0, 0}, {"sglang@0.4.6", 32, 72, 0, 0}, {"sglang@0.4", 32, 8, 0, 0}, {"sglang", 32, 8, 0, 0},
+		{"sglang@0.4.6", 16, 8, plan.Slowdown{Dispatch: 43. / 43, Combine: 43. / 43}, plan.Slowdown{Dispatch: 173. / 118, Combine: 329. / 195}},
+		{"sglang@0.4.6", 32, 8, plan.Slowdown{Dispatch: 58. / 44, Combine: 57. / 47}, plan.Slowdown{Dispatch: 182. / 155, Combine: 350. / 273}},
+		{"sglang@0.4.6", 64, 8, plan.Slowdown{Dispatch: 51. / 46, Combine: 50. / 45}, plan.Slowdown{Dispatch: 186. / 173, Combine: 353. / 314}},
+		{"sglang@0.4.6", 72, 8, plan.Slowdown{Dispatch: 51. / 46, Combine: 50. / 45}, plan.Slowdown{Dispatch: (7*186./173 + 1) / 8, Combine: (7*353./314 + 1) / 8}},
+		{"sglang@0.4.6", 256, 8, plan.Slowdown{Dispatch: 51. / 46, Combine: 50. / 45}, plan.Slowdown{Dispatch: 192. / 192, Combine: 369. / 369}},
+		{engine: "sglang@0.4.6", ranks: 8, domain: 8}, {engine: "sglang@0.4.6", ranks: 32, domain: 72}, {engine: "sglang@0.4", ranks: 32, domain: 8},
+		{engine: "sglang", ranks: 32, domain: 8},
 	} {
 		q := find(t, c.engine).Apply(exchanging(c.ranks, c.domain)).Pools[0].Plan
-		if math.Abs(q.SlowDispatch-c.dispatch) > 5e-4 || math.Abs(q.SlowCombine-c.combine) > 5e-4 {
-			t.Errorf("%s on %d ranks, NVLink over %d: %g and %g times as long, want %g and %g", c.engine, c.ranks, c.domain, q.SlowDispatch, q.SlowCombine, c.dispatch, c.combine)
+		for _, x := range [][2]plan.Slowdown{{q.SlowPrefill, c.prefill}, {q.SlowDecode, c.decode}} {
+			if got, want := x[0], x[1]; math.Abs(got.Dispatch-want.Dispatch) > 5e-4 || math.Abs(got.Combine-want.Combine) > 5e-4 {
+				t.Errorf("%s on %d ranks, NVLink over %d: %+v times as long, want %+v", c.engine, c.ranks, c.domain, got, want)
+			}
 		}
 	}
 	d := exchanging(32, 8)
 	d.Told.Exchange = "none"
-	if q := find(t, "sglang@0.4.6").Apply(d).Pools[0].Plan; q.SlowDispatch != 0 || q.CopyKernels != 8 {
-		t.Errorf("gathered: %g times as long; %d kernels choose copies", q.SlowDispatch, q.CopyKernels)
+	if q := find(t, "sglang@0.4.6").Apply(d).Pools[0].Plan; q.SlowPrefill != (plan.Slowdown{}) || q.SlowDecode != (plan.Slowdown{}) || q.CopyKernels != 8 {
+		t.Errorf("gathered: %+v and %+v times as long; %d kernels choose copies", q.SlowPrefill, q.SlowDecode, q.CopyKernels)
 	}
 }
 

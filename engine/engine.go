@@ -116,6 +116,8 @@ type Release struct {
 	Unfused bool `json:"unfused"`
 	// Exchange is how many times as long the exchanges of prompts took between so many nodes as in the tables.
 	Exchange []ExchangeThen `json:"exchange"`
+	// LowLatency is that of the exchanges of tokens that decode.
+	LowLatency []ExchangeThen `json:"low_latency"`
 	// LaunchesBoth: servers of both phases whose ranks send tokens to experts capture no steps.
 	LaunchesBoth bool   `json:"launches_both"`
 	Source       string `json:"source" required:"true" nonempty:"true"`
@@ -128,14 +130,23 @@ type ExchangeThen struct {
 	Combine  float64 `json:"combine" required:"true" range:"[1,100]"`
 }
 
-// then is the slowdown of an exchange between so many nodes: that of the most nodes up to as many that were measured.
-func then(list []ExchangeThen, nodes int) (dispatch, combine float64) {
-	for _, x := range list {
-		if x.Nodes <= nodes {
-			dispatch, combine = x.Dispatch, x.Combine
+// then is the slowdown of an exchange between so many nodes: on a straight line between those that were measured, and as that of the most beyond them.
+func then(list []ExchangeThen, nodes int) plan.Slowdown {
+	for i, x := range list {
+		switch {
+		case nodes < x.Nodes && i == 0:
+			return plan.Slowdown{}
+		case nodes < x.Nodes:
+			before := list[i-1]
+			part := float64(nodes-before.Nodes) / float64(x.Nodes-before.Nodes)
+			return plan.Slowdown{Dispatch: before.Dispatch + part*(x.Dispatch-before.Dispatch), Combine: before.Combine + part*(x.Combine-before.Combine)}
 		}
 	}
-	return dispatch, combine
+	if len(list) == 0 {
+		return plan.Slowdown{}
+	}
+	last := list[len(list)-1]
+	return plan.Slowdown{Dispatch: last.Dispatch, Combine: last.Combine}
 }
 
 // Port is the facts of an engine on the chips of a maker that differ from those on others.

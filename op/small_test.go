@@ -181,17 +181,17 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// TestSlowExchange: an older exchange of prompts takes as long as that of so many more tokens; that of decode is as it is.
+// TestSlowExchange: an older exchange takes as long as that of so many more tokens.
 func TestSlowExchange(t *testing.T) {
 	m := groupQuery()
 	m.Experts = model.Experts{Routed: 8, TopK: 2, Width: 4, CapacityFactor: 1, Interval: 1}
 	p := plan.Plan{Attention: plan.Layout{DP: 2, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 1, DP: 1}, Batch: three, Pipelined: true}
 	slow := p
-	slow.SlowDispatch, slow.SlowCombine = 1.5, 1.25
+	slow.SlowPrefill, slow.SlowDecode = plan.Slowdown{Dispatch: 1.5, Combine: 1.25}, plan.Slowdown{Combine: 1.125}
 	for _, c := range []struct {
 		step              op.Group
 		dispatch, combine float64
-	}{{prefill, 1.5, 1.25}, {decode, 1, 1}} {
+	}{{prefill, 1.5, 1.25}, {decode, 1, 1.125}} {
 		now, then := lowered(assume.Physical, m, p, c.step), lowered(assume.Physical, m, slow, c.step)
 		for kind, times := range map[op.Kind]float64{op.Dispatch: c.dispatch, op.Combine: c.combine} {
 			if got := find(t, then, kind).M / find(t, now, kind).M; math.Abs(got-times) > 1e-12 {

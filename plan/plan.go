@@ -8,6 +8,9 @@ import (
 	"throughline/model"
 )
 
+// Slowdown is how many times as long the two directions of an exchange take; 0: as long.
+type Slowdown struct{ Dispatch, Combine float64 }
+
 // Plan is one deployment of one phase.
 type Plan struct {
 	Attention Layout
@@ -56,9 +59,9 @@ type Plan struct {
 
 	// TunedExchange: where nothing computes beside it, an exchange runs on as many units as it can use.
 	TunedExchange bool
-	// SlowDispatch and SlowCombine are how many times as long the exchange of prompts takes as in the tables, with an older library; 0: as
-	// long.
-	SlowDispatch, SlowCombine float64
+	// SlowPrefill and SlowDecode are how many times as long exchanges of prompts and of tokens that decode take as in the tables, with an
+	// older library.
+	SlowPrefill, SlowDecode Slowdown
 	// CopyKernels is how many kernels choose the copies of experts that tokens go to; 0: as many as engines have now.
 	CopyKernels int
 	// Unfused: there are kernels around the exchange between experts that engines do without now.
