@@ -7,11 +7,16 @@ import (
 
 // Touched is how many of their experts the tokens of a step visit, on ranks that share them.
 type Touched struct {
+	popularity Popularity
+	visited    int
+	ranks      int
+	layers     [][]slot
 	// hazard is what each token takes off the logarithm of the share that is not visited yet, by powers of two of the tokens: the
 	// same for all where experts are visited alike, and the less the more tokens there are where some are hardly visited.
 	hazard [touchedPoints]float64
 	// most is the share of its own that the rank has visited which has the most, in units of the mean.
-	most [touchedPoints]float64
+	most  [touchedPoints]float64
+	known points
 }
 
 const touchedPoints = 17
@@ -33,27 +38,28 @@ func TouchedOf(p *Popularity, s Sharing) (*Touched, error) {
 }
 
 func newTouched(p *Popularity, s Sharing) (*Touched, error) {
-	var missed, most [touchedPoints]float64
-	layers := float64(p.layers())
-	err := p.place(s, func(slots []slot) {
-		passed := p.passed(slots, s.Visited)
-		for i := range missed {
-			m, b := touch(slots, passed, s.Ranks)
-			missed[i] += m / layers
-			most[i] += b / layers
-			for e := range passed { // by twice as many tokens
+	layers, err := p.placed(s)
+	return &Touched{popularity: *p, visited: s.Visited, ranks: s.Ranks, layers: layers}, err
+}
+
+// learn works out a point of the curves. Most are never asked for.
+func (t *Touched) learn(i int) {
+	var missed, most float64
+	for _, slots := range t.layers {
+		passed := t.popularity.passed(slots, t.visited)
+		for range i { // by twice as many tokens
+			for e := range passed {
 				for d := range passed[e] {
 					passed[e][d] *= passed[e][d]
 				}
 			}
 		}
-	})
-	t := &Touched{}
-	for i := range missed {
-		t.hazard[i] = -math.Log(max(missed[i], math.SmallestNonzeroFloat64)) / math.Ldexp(1, i)
-		t.most[i] = most[i] / (1 - missed[i])
+		m, b := touch(slots, passed, t.ranks)
+		missed += m / float64(len(t.layers))
+		most += b / float64(len(t.layers))
 	}
-	return t, err
+	t.hazard[i] = -math.Log(max(missed, math.SmallestNonzeroFloat64)) / math.Ldexp(1, i)
+	t.most[i] = most / (1 - missed)
 }
 
 // drifts are three points with the first moments of a standard normal distribution, and their weights.
@@ -96,14 +102,18 @@ func touch(slots []slot, passed [][3]float64, ranks int) (missed, most float64) 
 		on[i].mean /= mean
 		on[i].drift /= mean * mean
 	}
-	one := Balance{layers: [][]load{on}}
-	return missed, min(1, mean*one.Layer(0, 0))
+	return missed, min(1, mean*busiest(on, 0))
 }
 
-// place is where so many tokens lie on a curve: the point before, and how far it is from there to the next.
-func place(tokens float64) (before int, part float64) {
+// place is where so many tokens lie on the curves: the point before, and how far it is from there to the next.
+func (t *Touched) place(tokens float64) (before int, part float64) {
 	x := math.Log2(max(1, tokens))
 	before = min(int(x), touchedPoints-2)
+	for i := before; i < before+2; i++ {
+		if !t.known.has(i) {
+			t.known.learn(i, func() { t.learn(i) })
+		}
+	}
 	return before, min(1, x-float64(before))
 }
 
@@ -114,13 +124,13 @@ func at(curve *[touchedPoints]float64, before int, part float64) float64 {
 
 // Share is the expected share of the experts that at least one of the tokens visits. It is the same on any number of ranks.
 func (t *Touched) Share(tokens float64) float64 {
-	before, part := place(tokens)
+	before, part := t.place(tokens)
 	return -math.Expm1(-tokens * at(&t.hazard, before, part))
 }
 
 // Shares is that, and the same of the rank of which they visit the most.
 func (t *Touched) Shares(tokens float64) (all, most float64) {
-	before, part := place(tokens)
+	before, part := t.place(tokens)
 	all = -math.Expm1(-tokens * at(&t.hazard, before, part))
 	return all, min(1, all*at(&t.most, before, part))
 }
