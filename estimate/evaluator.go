@@ -182,7 +182,9 @@ func (e *Evaluator) Add(s *op.Step, g op.Group) { e.lowerer.Add(s, &g) }
 // MemoryOf is what a processor must hold under a plan.
 func (e *Evaluator) MemoryOf(p *plan.Plan) Memory {
 	e.stepOf(p, &e.step)
+	e.lowerer.Sizes(true)
 	e.lower(p, &e.step)
+	e.lowerer.Sizes(false)
 	var m Memory
 	e.memory(p, &m)
 	m.offload(e.problem.Offload)

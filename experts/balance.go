@@ -57,16 +57,9 @@ func NewBalance(p *Popularity, s Sharing) (*Balance, error) {
 	return &Balance{layers: layers, ranks: s.Ranks, variance: math.Expm1(p.Drift * p.Drift), scatter: scatterOf(s.Experts+s.Redundant, s.Visited)}, err
 }
 
-// at is a point of the curve. Most balances are asked for few of them.
-func (b *Balance) at(i int) float64 {
-	if !b.known.has(i) {
-		b.known.learn(i, func() { b.curve[i] = b.mean(math.Ldexp(b.scatter, -4*i)) })
-	}
-	return b.curve[i]
-}
-
-// mean is the busiest rank of a layer on average.
-func (b *Balance) mean(noise float64) (sum float64) {
+// learn works out a point of the curve.
+func (b *Balance) learn(i int) {
+	noise, sum := math.Ldexp(b.scatter, -4*i), 0.0
 	ranks := make([]load, b.ranks)
 	for _, slots := range b.layers {
 		clear(ranks)
@@ -77,7 +70,7 @@ func (b *Balance) mean(noise float64) (sum float64) {
 		}
 		sum += busiest(ranks, noise) / float64(len(b.layers))
 	}
-	return sum
+	b.curve[i] = sum
 }
 
 // busiest is the expected load of the busiest of ranks in units of the mean, where chance gives a rank a variance of so
@@ -127,14 +120,22 @@ func exceeding(ranks []load, noise, at, most float64) bool {
 
 // Uneven is the load of the busiest rank in units of the mean, of a layer on average, where there are so many visits that
 // chance adds nothing.
-func (b *Balance) Uneven() float64 { return b.at(curvePoints - 1) }
+func (b *Balance) Uneven() float64 {
+	const last = curvePoints - 1
+	if !b.known.has(1 << last) {
+		b.known.learn(1<<last, b.learn)
+	}
+	return b.curve[last]
+}
 
 // Busiest is the expected load of the busiest rank in units of the mean, which is so many visits, of a layer on average.
 func (b *Balance) Busiest(visits float64) float64 {
 	visits = max(1, visits)
 	i := min(math.Ilogb(visits)/4, curvePoints-2)
 	// Chance adds in proportion to the root of one over the visits.
-	part := min(1, (1-math.Sqrt(math.Ldexp(1, 4*i)/visits))/0.75)
-	first := b.at(i)
-	return first + part*(b.at(i+1)-first)
+	part := min(1, (1-math.Sqrt(float64(int(1)<<(4*i))/visits))/0.75)
+	if both := pair(i); !b.known.has(both) {
+		b.known.learn(both, b.learn)
+	}
+	return b.curve[i] + part*(b.curve[i+1]-b.curve[i])
 }

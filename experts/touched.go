@@ -7,10 +7,10 @@ import (
 
 // Touched is how many of their experts the tokens of a step visit, on ranks that share them.
 type Touched struct {
-	popularity Popularity
-	visited    int
-	ranks      int
-	layers     [][]slot
+	layers  [][]slot
+	ranks   int
+	visited float64    // by a token
+	times   [3]float64 // as popular as on average an expert is in a step, at each of the drifts
 	// hazard is what each token takes off the logarithm of the share that is not visited yet, by powers of two of the tokens: the
 	// same for all where experts are visited alike, and the less the more tokens there are where some are hardly visited.
 	hazard [touchedPoints]float64
@@ -39,22 +39,23 @@ func TouchedOf(p *Popularity, s Sharing) (*Touched, error) {
 
 func newTouched(p *Popularity, s Sharing) (*Touched, error) {
 	layers, err := p.placed(s)
-	return &Touched{popularity: *p, visited: s.Visited, ranks: s.Ranks, layers: layers}, err
+	t := &Touched{layers: layers, ranks: s.Ranks, visited: float64(s.Visited)}
+	mean := 0.0
+	for i, d := range drifts {
+		t.times[i] = math.Exp(p.Drift * d.at)
+		mean += d.weight * t.times[i]
+	}
+	for i := range t.times {
+		t.times[i] /= mean
+	}
+	return t, err
 }
 
-// learn works out a point of the curves. Most are never asked for.
+// learn works out a point of the curves.
 func (t *Touched) learn(i int) {
 	var missed, most float64
 	for _, slots := range t.layers {
-		passed := t.popularity.passed(slots, t.visited)
-		for range i { // by twice as many tokens
-			for e := range passed {
-				for d := range passed[e] {
-					passed[e][d] *= passed[e][d]
-				}
-			}
-		}
-		m, b := touch(slots, passed, t.ranks)
+		m, b := t.touch(slots, i)
 		missed += m / float64(len(t.layers))
 		most += b / float64(len(t.layers))
 	}
@@ -65,33 +66,23 @@ func (t *Touched) learn(i int) {
 // drifts are three points with the first moments of a standard normal distribution, and their weights.
 var drifts = [3]struct{ at, weight float64 }{{-math.Sqrt(3), 1. / 6}, {0, 2. / 3}, {math.Sqrt(3), 1. / 6}}
 
-// passed is how likely a token passes copies of experts by, where each is more or less popular in a step than on average.
-func (p *Popularity) passed(slots []slot, visited int) [][3]float64 {
-	var times [3]float64
-	mean := 0.0
-	for i, d := range drifts {
-		times[i] = math.Exp(p.Drift * d.at)
-		mean += d.weight * times[i]
+// passed is how likely tokens, so many as the given power of two, pass a copy of an expert by that gets a share of the visits on average.
+func (t *Touched) passed(share float64, power int) float64 {
+	one := func(times float64) float64 { return 1 - min(1, times*share*t.visited) }
+	less, mean, more := one(t.times[0]), one(t.times[1]), one(t.times[2])
+	for range power { // twice as many
+		less, mean, more = less*less, mean*mean, more*more
 	}
-	out := make([][3]float64, len(slots))
-	for e := range slots {
-		for i := range times {
-			out[e][i] = 1 - min(1, times[i]/mean*slots[e].load*float64(visited))
-		}
-	}
-	return out
+	return drifts[0].weight*less + drifts[1].weight*mean + drifts[2].weight*more
 }
 
-// touch is the share of the experts of a layer that are passed by, and the share of its own that the rank with the most is expected to
-// have visited.
-func touch(slots []slot, passed [][3]float64, ranks int) (missed, most float64) {
-	on := make([]load, ranks)
-	held := float64(len(slots)) / float64(ranks)
+// touch is the share of the experts of a layer that tokens pass by, so many as a power of two, and the share of its own that the rank
+// with the most is expected to have visited.
+func (t *Touched) touch(slots []slot, power int) (missed, most float64) {
+	on := make([]load, t.ranks)
+	held := float64(len(slots)) / float64(t.ranks)
 	for e := range slots {
-		m := 0.0
-		for i, d := range drifts {
-			m += d.weight * passed[e][i]
-		}
+		m := t.passed(slots[e].load, power)
 		missed += m / float64(len(slots))
 		r := &on[slots[e].rank]
 		r.mean += (1 - m) / held
@@ -109,10 +100,8 @@ func touch(slots []slot, passed [][3]float64, ranks int) (missed, most float64) 
 func (t *Touched) place(tokens float64) (before int, part float64) {
 	x := math.Log2(max(1, tokens))
 	before = min(int(x), touchedPoints-2)
-	for i := before; i < before+2; i++ {
-		if !t.known.has(i) {
-			t.known.learn(i, func() { t.learn(i) })
-		}
+	if both := pair(before); !t.known.has(both) {
+		t.known.learn(both, t.learn)
 	}
 	return before, min(1, x-float64(before))
 }

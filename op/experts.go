@@ -117,7 +117,7 @@ func (s *stage) expertBlock(x expertProduct, tokens, hidden, width float64) {
 // read is the experts that a processor reads on average, and those of the one that reads the most, where each holds so many and
 // tokens of such a group visit them.
 func (s *stage) read(held, group float64) (mean, most float64) {
-	if !s.assume.TouchedExperts {
+	if s.sizes || !s.assume.TouchedExperts {
 		return held, held
 	}
 	ep := s.plan.Experts.EP

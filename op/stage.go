@@ -38,6 +38,7 @@ type given struct {
 	last       *loads  // of them, what was asked for last
 	times      float64 // the mean that the busiest rank of the experts got last
 	eager      *Eager  // nil: a serving engine
+	sizes      bool    // only what operators hold and make is wanted, not what they read
 }
 
 // NewLowerer prepares the lowering of a model.
@@ -72,6 +73,9 @@ func (l *Lowerer) Visit(p experts.Popularity) {
 	l.touching = l.popularity
 	l.loads, l.last = map[loadsKey]*loads{}, nil
 }
+
+// Sizes says whether of operators only what they hold and make is wanted, which takes less to work out.
+func (l *Lowerer) Sizes(only bool) { l.sizes = only }
 
 // drifting is a popularity with how it changes from step to step.
 func (l *Lowerer) drifting(p experts.Popularity) (out [PhaseCount]experts.Popularity) {
