@@ -178,11 +178,17 @@ func (p *Pricer) Price(o *op.Op) Cost {
 	if memory > compute {
 		c.Bound = Memory
 	}
-	c.Time = p.unitTime(o)
-	if p.eager != nil {
-		c.Time += p.eagerly(o)
-	}
+	c.Time = p.Time(o)
 	return c
+}
+
+// Time is how long an operator that computes keeps its unit busy.
+func (p *Pricer) Time(o *op.Op) float64 {
+	t := p.unitTime(o)
+	if p.eager != nil {
+		t += p.eagerly(o)
+	}
+	return t
 }
 
 // unitTime is how long an operator keeps its unit busy, without what a framework adds to it.
