@@ -11,12 +11,17 @@ type Touched struct {
 	ranks   int
 	visited float64    // by a token
 	times   [3]float64 // as popular as on average an expert is in a step, at each of the drifts
-	// hazard is what each token takes off the logarithm of the share that is not visited yet, by powers of two of the tokens: the
-	// same for all where experts are visited alike, and the less the more tokens there are where some are hardly visited.
-	hazard [touchedPoints]float64
+	known   points
+	curves  [touchedPoints]touch // by powers of two of the tokens
+}
+
+// touch is what so many tokens do.
+type touch struct {
+	// hazard is what each token takes off the logarithm of the share that is not visited yet: the same for all where experts are
+	// visited alike, and the less the more tokens there are where some are hardly visited.
+	hazard float64
 	// most is the share of its own that the rank has visited which has the most, in units of the mean.
-	most  [touchedPoints]float64
-	known points
+	most float64
 }
 
 const touchedPoints = 17
@@ -55,12 +60,11 @@ func newTouched(p *Popularity, s Sharing) (*Touched, error) {
 func (t *Touched) learn(i int) {
 	var missed, most float64
 	for _, slots := range t.layers {
-		m, b := t.touch(slots, i)
+		m, b := t.layer(slots, i)
 		missed += m / float64(len(t.layers))
 		most += b / float64(len(t.layers))
 	}
-	t.hazard[i] = -math.Log(max(missed, math.SmallestNonzeroFloat64)) / math.Ldexp(1, i)
-	t.most[i] = most / (1 - missed)
+	t.curves[i] = touch{-math.Log(max(missed, math.SmallestNonzeroFloat64)) / math.Ldexp(1, i), most / (1 - missed)}
 }
 
 // drifts are three points with the first moments of a standard normal distribution, and their weights.
@@ -76,9 +80,9 @@ func (t *Touched) passed(share float64, power int) float64 {
 	return drifts[0].weight*less + drifts[1].weight*mean + drifts[2].weight*more
 }
 
-// touch is the share of the experts of a layer that tokens pass by, so many as a power of two, and the share of its own that the rank
+// layer is the share of the experts of a layer that tokens pass by, so many as a power of two, and the share of its own that the rank
 // with the most is expected to have visited.
-func (t *Touched) touch(slots []slot, power int) (missed, most float64) {
+func (t *Touched) layer(slots []slot, power int) (missed, most float64) {
 	on := make([]load, t.ranks)
 	held := float64(len(slots)) / float64(t.ranks)
 	for e := range slots {
@@ -96,30 +100,24 @@ func (t *Touched) touch(slots []slot, power int) (missed, most float64) {
 	return missed, min(1, mean*busiest(on, 0))
 }
 
-// place is where so many tokens lie on the curves: the point before, and how far it is from there to the next.
-func (t *Touched) place(tokens float64) (before int, part float64) {
+// at is the curves at so many tokens, between the points around.
+func (t *Touched) at(tokens float64) touch {
 	x := math.Log2(max(1, tokens))
-	before = min(int(x), touchedPoints-2)
+	before := min(int(x), touchedPoints-2)
 	if both := pair(before); !t.known.has(both) {
 		t.known.learn(both, t.learn)
 	}
-	return before, min(1, x-float64(before))
-}
-
-// at is a curve at a place.
-func at(curve *[touchedPoints]float64, before int, part float64) float64 {
-	return curve[before] + part*(curve[before+1]-curve[before])
+	part := min(1, x-float64(before))
+	first, second := &t.curves[before], &t.curves[before+1]
+	return touch{first.hazard + part*(second.hazard-first.hazard), first.most + part*(second.most-first.most)}
 }
 
 // Share is the expected share of the experts that at least one of the tokens visits. It is the same on any number of ranks.
-func (t *Touched) Share(tokens float64) float64 {
-	before, part := t.place(tokens)
-	return -math.Expm1(-tokens * at(&t.hazard, before, part))
-}
+func (t *Touched) Share(tokens float64) float64 { return -math.Expm1(-tokens * t.at(tokens).hazard) }
 
 // Shares is that, and the same of the rank of which they visit the most.
 func (t *Touched) Shares(tokens float64) (all, most float64) {
-	before, part := t.place(tokens)
-	all = -math.Expm1(-tokens * at(&t.hazard, before, part))
-	return all, min(1, all*at(&t.most, before, part))
+	at := t.at(tokens)
+	all = -math.Expm1(-tokens * at.hazard)
+	return all, min(1, all*at.most)
 }

@@ -155,15 +155,16 @@ func (s *stage) touches(ranks int) *experts.Touched {
 // loaded is what is known of the experts on so many ranks for tokens of a phase.
 func (s *stage) loaded(phase Phase, ranks int) *loads {
 	key := loadsKey(ranks)<<32 | loadsKey(s.plan.Redundant)<<8 | loadsKey(phase)
-	if s.last != nil && s.last.of == key {
-		return s.last // plan after plan asks for the same, and one for both
+	recent := &s.recent[key.place()]
+	if l := *recent; l != nil && l.of == key {
+		return l
 	}
 	l := s.loads[key]
 	if l == nil {
 		l = &loads{of: key}
 		s.loads[key] = l
 	}
-	s.last = l
+	*recent = l
 	return l
 }
 

@@ -35,10 +35,10 @@ type given struct {
 	popularity [PhaseCount]experts.Popularity
 	touching   [PhaseCount]experts.Popularity // as the number of experts sees it that a step reads
 	loads      map[loadsKey]*loads
-	last       *loads  // of them, what was asked for last
-	times      float64 // the mean that the busiest rank of the experts got last
-	eager      *Eager  // nil: a serving engine
-	sizes      bool    // only what operators hold and make is wanted, not what they read
+	recent     [recentLoads]*loads // of them, those asked for last, by a hash: a search asks for the same few over and over
+	times      float64             // the mean that the busiest rank of the experts got last
+	eager      *Eager              // nil: a serving engine
+	sizes      bool                // only what operators hold and make is wanted, not what they read
 }
 
 // NewLowerer prepares the lowering of a model.
@@ -71,7 +71,7 @@ func NewLowerer(m *model.Model, set *model.Settings, prec *plan.Precision, as *a
 func (l *Lowerer) Visit(p experts.Popularity) {
 	l.popularity = l.drifting(p)
 	l.touching = l.popularity
-	l.loads, l.last = map[loadsKey]*loads{}, nil
+	l.loads, l.recent = map[loadsKey]*loads{}, [recentLoads]*loads{}
 }
 
 // Sizes says whether of operators only what they hold and make is wanted, which takes less to work out.
@@ -96,6 +96,12 @@ type loads struct {
 
 // loadsKey is experts on ranks, with redundant copies, in a phase: one number, which a map finds fast.
 type loadsKey uint64
+
+// recentLoads is a power of two.
+const recentLoads = 256
+
+// place spreads keys over those that were asked for last.
+func (k loadsKey) place() uint64 { return uint64(k) * 0x9e3779b97f4a7c15 >> 56 % recentLoads }
 
 // stage is the lowering of one pipeline stage under way.
 type stage struct {
