@@ -303,7 +303,7 @@ func (p *Pricer) Apart() float64 {
 // among is the same among these members, and whether their group crosses a border that it need not.
 func (p *Pricer) among(o *op.Op, m hardware.Members) (b Busy, sent float64, crosses bool) {
 	r := p.net.route(o.Collective, m, o.Moved)
-	sent, crosses = o.Moved*r.route.Scale, r.crosses
+	sent, crosses = o.Moved*r.scale, r.crosses
 	if p.kernels.set == nil {
 		d := r.route.Time(o.Moved)
 		return Busy{d.Seconds, d.Displaced}, sent, crosses
