@@ -364,9 +364,7 @@ func (m *Memory) add(list *op.List) {
 func residence(ops []op.Op) (weights, working float64) {
 	var most uint64 // the bits of numbers that are not negative are in their order, and compared without a guess or a wait
 	for i := range ops {
-		if r := ops[i].Resident; r > 0 { // most have no parameters
-			weights += ops[i].Repeat * r
-		}
+		weights += ops[i].Repeat * ops[i].Resident
 		most = max(most, math.Float64bits(ops[i].Output))
 	}
 	return weights, math.Float64frombits(most)
