@@ -56,8 +56,9 @@ func (e *Evaluator) blocks(pricer *cost.Pricer, overlap plan.Overlap, out *sched
 	}
 	comms := out.Comms // of the runs that are left, in their order
 	for i := range e.runs {
-		b := &out.Blocks[i]
-		b.Run, b.Count = e.runs[i], 0
+		b, run := &out.Blocks[i], &e.runs[i]
+		// One by one: as a whole they would wait for what was just written.
+		b.From, b.To, b.Block, b.Layers, b.Leading, b.Count = run.From, run.To, run.Block, run.Layers, run.Leading, 0
 		from, aside := b.From, 0.0 // aside: communication that counts as computation
 		for len(comms) > 0 && int(comms[0]) < b.To {
 			j := int(comms[0])
