@@ -1,9 +1,6 @@
 package cost
 
-import (
-	"throughline/hardware/kernel"
-	"throughline/op"
-)
+import "throughline/op"
 
 // Products is the part that products with weights have in the time of operators.
 func (p *Pricer) Products(ops []op.Op) float64 {
@@ -32,9 +29,6 @@ func (p *Pricer) Computing(ops []op.Op) float64 {
 			// Most run in the first of their kernels, as it was measured: calibrated without its call and its questions.
 			m := o.Module % modulePlaces
 			if first, b := k.bound[m].For(o.Kernels[0]); first != nil && !k.differ {
-				if kernel.Free(first) {
-					continue
-				}
 				t += o.Repeat * first.Seconds(&k.paces[m][b.Peak%peakPlaces], &o.Shape)
 			} else {
 				t += o.Repeat * p.calibrated(o)

@@ -29,12 +29,6 @@ const (
 	PeakCount
 )
 
-// Free reports whether an operator takes no time of its own.
-func Free(t Timing) bool {
-	_, free := t.(charged)
-	return free
-}
-
 // charged is the time of an operator within a kernel that another operator is charged with.
 type charged struct{}
 
