@@ -20,9 +20,17 @@ func (p *Pricer) Computing(ops []op.Op) float64 {
 		return p.computingEagerly(ops)
 	}
 	var t float64
-	if p.kernels.set != nil {
+	if k := &p.kernels; k.set != nil {
 		for i := range ops {
-			if o := &ops[i]; o.Class != op.Comm {
+			o := &ops[i]
+			if o.Class == op.Comm {
+				continue
+			}
+			// Most run in the first of their kernels, as it was measured: calibrated without its call and its questions.
+			m := o.Module % modulePlaces
+			if first, b := k.bound[m].For(o.Kernels[0]); first != nil && !k.differ {
+				t += o.Repeat * first.Seconds(&k.paces[m][b.Peak%peakPlaces], &o.Shape)
+			} else {
 				t += o.Repeat * p.calibrated(o)
 			}
 		}

@@ -178,11 +178,17 @@ func (p *Pricer) Price(o *op.Op) Cost {
 	if memory > compute {
 		c.Bound = Memory
 	}
-	c.Time = p.unitTime(o)
-	if p.eager != nil {
-		c.Time += p.eagerly(o)
-	}
+	c.Time = p.Time(o)
 	return c
+}
+
+// Time is how long an operator that computes keeps its unit busy.
+func (p *Pricer) Time(o *op.Op) float64 {
+	t := p.unitTime(o)
+	if p.eager != nil {
+		t += p.eagerly(o)
+	}
+	return t
 }
 
 // unitTime is how long an operator keeps its unit busy, without what a framework adds to it.
@@ -297,7 +303,7 @@ func (p *Pricer) Apart() float64 {
 // among is the same among these members, and whether their group crosses a border that it need not.
 func (p *Pricer) among(o *op.Op, m hardware.Members) (b Busy, sent float64, crosses bool) {
 	r := p.net.route(o.Collective, m, o.Moved)
-	sent, crosses = o.Moved*r.route.Scale, r.crosses
+	sent, crosses = o.Moved*r.scale, r.crosses
 	if p.kernels.set == nil {
 		d := r.route.Time(o.Moved)
 		return Busy{d.Seconds, d.Displaced}, sent, crosses

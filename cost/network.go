@@ -14,13 +14,15 @@ type network struct {
 	routes  [256][2]knownRoute // two places for each hash
 }
 
+// knownRoute is what is mostly asked of a route, close together, and all the rest.
 type knownRoute struct {
 	way       way
 	displaces bool // computation, while it communicates
 	// Of the group: whether it crosses a border that it need not, the nodes that it spans, and the members in the smallest part of it.
 	crosses       bool
 	nodes, inside int32
-	route         collective.Route
+	scale         float64
+	route         *collective.Route
 }
 
 // way is a collective in a group, in a state of the networks; the zero value is none.
@@ -70,17 +72,19 @@ func (n *network) find(w way, message float64) *knownRoute {
 	case known[1].way == w:
 		return &known[1]
 	}
+	route := known[1].route // its memory is free
+	if route == nil {
+		route = &collective.Route{}
+	}
 	known[1] = known[0]
 	m := hardware.Members{Group: int(w.group), Span: int(w.span), World: int(w.world)}
-	known[0].way = w
-	nodes, inside := n.Nodes(m)
-	known[0].crosses, known[0].nodes, known[0].inside = n.Crosses(m), int32(nodes), int32(inside)
 	if w.outside {
-		known[0].route = n.Outside(w.c, m, message)
+		*route = n.Outside(w.c, m, message)
 	} else {
-		known[0].route = n.Route(w.c, m, message)
+		*route = n.Route(w.c, m, message)
 	}
-	known[0].displaces = known[0].route.Displaces()
+	nodes, inside := n.Nodes(m)
+	known[0] = knownRoute{w, route.Displaces(), n.Crosses(m), int32(nodes), int32(inside), route.Scale, route}
 	return &known[0]
 }
 

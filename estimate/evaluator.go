@@ -183,7 +183,9 @@ func (e *Evaluator) Add(s *op.Step, g op.Group) { e.lowerer.Add(s, &g) }
 // MemoryOf is what a processor must hold under a plan.
 func (e *Evaluator) MemoryOf(p *plan.Plan) Memory {
 	e.stepOf(p, &e.step)
+	e.lowerer.Sizes(true)
 	e.lower(p, &e.step)
+	e.lowerer.Sizes(false)
 	var m Memory
 	e.memory(p, &m)
 	m.offload(e.problem.Offload)
@@ -363,9 +365,7 @@ func (m *Memory) add(list *op.List) {
 func residence(ops []op.Op) (weights, working float64) {
 	var most uint64 // the bits of numbers that are not negative are in their order, and compared without a guess or a wait
 	for i := range ops {
-		if r := ops[i].Resident; r > 0 { // most have no parameters
-			weights += ops[i].Repeat * r
-		}
+		weights += ops[i].Repeat * ops[i].Resident
 		most = max(most, math.Float64bits(ops[i].Output))
 	}
 	return weights, math.Float64frombits(most)

@@ -57,8 +57,9 @@ func (e *Evaluator) blocks(pricer *cost.Pricer, overlap plan.Overlap, out *sched
 	}
 	comms := out.Comms // of the runs that are left, in their order
 	for i := range e.runs {
-		b := &out.Blocks[i]
-		b.Run, b.Count = e.runs[i], 0
+		b, run := &out.Blocks[i], &e.runs[i]
+		// One by one: as a whole they would wait for what was just written.
+		b.From, b.To, b.Block, b.Layers, b.Leading, b.Count = run.From, run.To, run.Block, run.Layers, run.Leading, 0
 		from, aside := b.From, 0.0 // aside: communication that counts as computation
 		for len(comms) > 0 && int(comms[0]) < b.To {
 			j := int(comms[0])
@@ -75,7 +76,7 @@ func (e *Evaluator) blocks(pricer *cost.Pricer, overlap plan.Overlap, out *sched
 				l.Taken = out.Busy[j].Displaced / out.Busy[j].Time
 			}
 			if overlap == plan.SingleBatch {
-				e.beside(pricer, out, b, o, l)
+				e.beside(pricer, out.Ops[from:j], o, l)
 			} else {
 				times, _ := pricer.Contended(o)
 				l.Contended = (times - 1) * l.Exchange
@@ -117,24 +118,24 @@ func (e *Evaluator) leg(pricer *cost.Pricer, p *schedule.Pass, b *schedule.Block
 }
 
 // beside is what a single batch computes beside an exchange: its shared experts while tokens are on their way to the routed
-// ones; the last product of these, expert by expert, while results leave.
-func (e *Evaluator) beside(pricer *cost.Pricer, p *schedule.Pass, b *schedule.Block, exchange *op.Op, l *schedule.Leg) {
+// ones; the last product of these, expert by expert, while results leave. Both come since the exchange before.
+func (e *Evaluator) beside(pricer *cost.Pricer, ops []op.Op, exchange *op.Op, l *schedule.Leg) {
 	l.Taken = 0
 	if exchange.Kind == op.Dispatch {
-		for i := b.From; i < b.To; i++ {
-			if o := &p.Ops[i]; o.Kind.OfSharedExperts() {
-				l.Beside += pricer.Price(o).Time // nothing but the network is busy while tokens are awaited
+		for i := range ops {
+			if o := &ops[i]; o.Kind.OfSharedExperts() {
+				l.Beside += pricer.Time(o) // nothing but the network is busy while tokens are awaited
 			}
 		}
 		return
 	}
 	var time, products, last, flops float64
-	for i := b.From; i < b.To; i++ {
-		o := &p.Ops[i]
+	for i := range ops {
+		o := &ops[i]
 		if !o.Kind.OfExperts() {
 			continue
 		}
-		t := pricer.Price(o).Time
+		t := pricer.Time(o)
 		time += t
 		if o.Class == op.Linear {
 			products += o.Flops

@@ -7,6 +7,7 @@ import (
 	"throughline/assume"
 	"throughline/cost"
 	"throughline/estimate"
+	"throughline/experts"
 	"throughline/hardware"
 	"throughline/model"
 	"throughline/op"
@@ -347,4 +348,22 @@ func TestHandover(t *testing.T) {
 		got := evaluate(t, p, pl)
 		same(t, check{"time", got.KV.Time, 9}, check{"exposed", got.KV.Exposed, 9}, check{"TTFT", got.Latency, 2008 + 9})
 	})
+}
+
+// TestMemoryWithoutReading: what plans hold is worked out without what their steps read, and stays the same.
+func TestMemoryWithoutReading(t *testing.T) {
+	p := caseProblem(t, 3)
+	p.Visited = &experts.Popularity{Spread: assume.Physical.ExpertSpread, Blocks: assume.Physical.ExpertBlocks}
+	e, err := estimate.NewEvaluator(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pl := range randomPlans(t, p.Model, 256, true) {
+		var before, after estimate.Estimate
+		e.Evaluate(&pl, &before)
+		m := e.MemoryOf(&pl)
+		if e.Evaluate(&pl, &after); m != before.Memory || after != before {
+			t.Fatalf("%+v: holds %+v by itself, %+v evaluated, and then %+v", pl, m, before, after)
+		}
+	}
 }

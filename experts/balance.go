@@ -7,10 +7,13 @@ import (
 
 // Balance is how unevenly the experts of a model load the ranks that share them.
 type Balance struct {
-	layers  [][]load // by layer and rank
-	scatter float64  // variance that chance gives a visit
+	layers   [][]slot
+	ranks    int
+	variance float64 // of the visits of an expert from step to step, in units of their square
+	scatter  float64 // variance that chance gives a visit
 	// curve is the busiest rank of the mean layer by how many visits a rank gets, at powers of 16 from 1 on.
 	curve [curvePoints]float64
+	known points
 }
 
 // load is the visits of a rank in units of their mean, and the variance of that from step to step.
@@ -48,36 +51,40 @@ func BalanceOf(p *Popularity, s Sharing) (*Balance, error) {
 	return b, err
 }
 
-// NewBalance works out a balance.
+// NewBalance is a balance of which nothing has been worked out but where the experts lie.
 func NewBalance(p *Popularity, s Sharing) (*Balance, error) {
-	b := &Balance{}
-	variance := math.Expm1(p.Drift * p.Drift)
-	err := p.place(s, func(slots []slot) {
-		ranks := make([]load, s.Ranks)
-		for _, slot := range slots {
-			share := slot.load * float64(s.Ranks)
-			ranks[slot.rank].mean += share
-			ranks[slot.rank].drift += share * share * variance
-		}
-		b.layers = append(b.layers, ranks)
-	})
-	if err != nil {
-		return nil, err
-	}
-	b.scatter = scatterOf(s.Experts+s.Redundant, s.Visited)
-	for i := range b.curve {
-		for layer := range b.layers {
-			b.curve[i] += b.Layer(layer, math.Ldexp(b.scatter, -4*i)) / float64(len(b.layers))
-		}
-	}
-	return b, nil
+	layers, err := p.placed(s)
+	return &Balance{layers: layers, ranks: s.Ranks, variance: math.Expm1(p.Drift * p.Drift), scatter: scatterOf(s.Experts+s.Redundant, s.Visited)}, err
 }
 
-// Layer is the expected load of the busiest rank of a layer in units of the mean, where chance gives a rank a variance of so
+// learn works out a point of the curve.
+func (b *Balance) learn(i int) {
+	b.curve[i] = 0
+	for _, busiest := range b.byLayer(math.Ldexp(b.scatter, -4*i)) {
+		b.curve[i] += busiest / float64(len(b.layers))
+	}
+}
+
+// byLayer is the expected load of the busiest rank of each layer in units of the mean, where chance gives a rank a variance of so much times its load.
+func (b *Balance) byLayer(noise float64) []float64 {
+	out := make([]float64, len(b.layers))
+	ranks := make([]load, b.ranks)
+	for layer, slots := range b.layers {
+		clear(ranks)
+		for _, slot := range slots {
+			share := slot.load * float64(b.ranks)
+			ranks[slot.rank].mean += share
+			ranks[slot.rank].drift += share * share * b.variance
+		}
+		out[layer] = busiest(ranks, noise)
+	}
+	return out
+}
+
+// busiest is the expected load of the busiest of ranks in units of the mean, where chance gives a rank a variance of so
 // much times its load. Of equal ranks it is what Routing.Busiest says, where five eighths of one of as many normal
 // variables, nearly, exceed the largest that is expected; here these differ.
-func (b *Balance) Layer(layer int, noise float64) float64 {
-	ranks := b.layers[layer]
+func busiest(ranks []load, noise float64) float64 {
 	n := float64(len(ranks))
 	if n == 1 {
 		return 1
@@ -87,9 +94,9 @@ func (b *Balance) Layer(layer int, noise float64) float64 {
 		low = max(low, ranks[i].mean) // never less than that which gets the most on average
 		high = max(high, ranks[i].mean+4*math.Sqrt(ranks[i].drift+noise*ranks[i].mean))
 	}
-	exceeding := n * 0.625 / (n + 0.25)
+	most := n * 0.625 / (n + 0.25)
 	for range 16 {
-		if at := (low + high) / 2; above(ranks, noise, at) > exceeding {
+		if at := (low + high) / 2; exceeding(ranks, noise, at, most) {
 			low = at
 		} else {
 			high = at
@@ -98,8 +105,8 @@ func (b *Balance) Layer(layer int, noise float64) float64 {
 	return (low + high) / 2
 }
 
-// above is how many of the ranks are expected to have more than a load.
-func above(ranks []load, noise, at float64) float64 {
+// exceeding reports whether more of the ranks than so many are expected to have more than a load.
+func exceeding(ranks []load, noise, at, most float64) bool {
 	sum := 0.0
 	for i := range ranks {
 		r := &ranks[i]
@@ -112,28 +119,34 @@ func above(ranks []load, noise, at float64) float64 {
 		default:
 			sum += math.Erfc(d/math.Sqrt(2*variance)) / 2
 		}
+		if sum > most { // the others only add to it
+			return true
+		}
 	}
-	return sum
+	return false
 }
 
 // ByLayer is the expected load of the busiest rank of each layer in units of the mean, which is so many visits.
-func (b *Balance) ByLayer(visits float64) []float64 {
-	out := make([]float64, len(b.layers))
-	for layer := range out {
-		out[layer] = b.Layer(layer, b.scatter/max(1, visits))
-	}
-	return out
-}
+func (b *Balance) ByLayer(visits float64) []float64 { return b.byLayer(b.scatter / max(1, visits)) }
 
 // Uneven is the load of the busiest rank in units of the mean, of a layer on average, where there are so many visits that
 // chance adds nothing.
-func (b *Balance) Uneven() float64 { return b.curve[curvePoints-1] }
+func (b *Balance) Uneven() float64 {
+	const last = curvePoints - 1
+	if !b.known.has(1 << last) {
+		b.known.learn(1<<last, b.learn)
+	}
+	return b.curve[last]
+}
 
 // Busiest is the expected load of the busiest rank in units of the mean, which is so many visits, of a layer on average.
 func (b *Balance) Busiest(visits float64) float64 {
 	visits = max(1, visits)
 	i := min(math.Ilogb(visits)/4, curvePoints-2)
 	// Chance adds in proportion to the root of one over the visits.
-	part := min(1, (1-math.Sqrt(math.Ldexp(1, 4*i)/visits))/0.75)
+	part := min(1, (1-math.Sqrt(float64(int(1)<<(4*i))/visits))/0.75)
+	if both := pair(i); !b.known.has(both) {
+		b.known.learn(both, b.learn)
+	}
 	return b.curve[i] + part*(b.curve[i+1]-b.curve[i])
 }

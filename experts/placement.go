@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 )
 
 // Placer spreads copies of experts over ranks as EPLB does (github.com/deepseek-ai/EPLB): an expert that gets many tokens gets
@@ -125,26 +126,38 @@ func (p *Placer) pack(slots []slot, ranks int) {
 	}
 }
 
-// place visits the copies of experts of every layer on their ranks, with their shares of the visits. Without redundant copies experts
-// lie in their order; with some, as EPLB places them. Slots are overwritten by those of the next layer.
-func (p *Popularity) place(s Sharing, visit func([]slot)) error {
+// placements are those that have been worked out, which what tokens do from step to step does not change.
+var placements sync.Map
+
+// placed is the copies of experts of every layer on their ranks, with their shares of the visits. What was worked out is kept.
+func (p *Popularity) placed(s Sharing) ([][]slot, error) {
+	key := balanceKey{*p, s}
+	key.popularity.Drift, key.sharing.Visited = 0, 0
+	if known, ok := placements.Load(key); ok {
+		return known.([][]slot), nil
+	}
+	layers, err := p.place(s)
+	if err == nil {
+		placements.Store(key, layers)
+	}
+	return layers, err
+}
+
+// place works out where they lie: without redundant copies in the order of the experts, with some as EPLB places them.
+func (p *Popularity) place(s Sharing) (layers [][]slot, err error) {
 	var placer Placer
 	shares := make([]float64, s.Experts)
-	ordered := make([]slot, s.Experts)
 	for layer := range p.layers() {
 		p.shares(layer, shares)
-		slots := ordered
+		var slots []slot
 		if s.Redundant == 0 {
 			for e, share := range shares {
-				slots[e] = slot{load: share, expert: int32(e), rank: int32(e * s.Ranks / s.Experts)}
+				slots = append(slots, slot{load: share, expert: int32(e), rank: int32(e * s.Ranks / s.Experts)})
 			}
-		} else {
-			var err error
-			if slots, err = placer.Place(shares, s.Experts+s.Redundant, s.Ranks, s.Groups, s.Nodes); err != nil {
-				return err
-			}
+		} else if slots, err = placer.Place(shares, s.Experts+s.Redundant, s.Ranks, s.Groups, s.Nodes); err != nil {
+			return nil, err
 		}
-		visit(slots)
+		layers = append(layers, slices.Clone(slots))
 	}
-	return nil
+	return layers, nil
 }

@@ -7,11 +7,21 @@ import (
 
 // Touched is how many of their experts the tokens of a step visit, on ranks that share them.
 type Touched struct {
-	// hazard is what each token takes off the logarithm of the share that is not visited yet, by powers of two of the tokens: the
-	// same for all where experts are visited alike, and the less the more tokens there are where some are hardly visited.
-	hazard [touchedPoints]float64
+	layers  [][]slot
+	ranks   int
+	visited float64    // by a token
+	times   [3]float64 // as popular as on average an expert is in a step, at each of the drifts
+	known   points
+	curves  [touchedPoints]touch // by powers of two of the tokens
+}
+
+// touch is what so many tokens do.
+type touch struct {
+	// hazard is what each token takes off the logarithm of the share that is not visited yet: the same for all where experts are
+	// visited alike, and the less the more tokens there are where some are hardly visited.
+	hazard float64
 	// most is the share of its own that the rank has visited which has the most, in units of the mean.
-	most [touchedPoints]float64
+	most float64
 }
 
 const touchedPoints = 17
@@ -33,59 +43,50 @@ func TouchedOf(p *Popularity, s Sharing) (*Touched, error) {
 }
 
 func newTouched(p *Popularity, s Sharing) (*Touched, error) {
-	var missed, most [touchedPoints]float64
-	layers := float64(p.layers())
-	err := p.place(s, func(slots []slot) {
-		passed := p.passed(slots, s.Visited)
-		for i := range missed {
-			m, b := touch(slots, passed, s.Ranks)
-			missed[i] += m / layers
-			most[i] += b / layers
-			for e := range passed { // by twice as many tokens
-				for d := range passed[e] {
-					passed[e][d] *= passed[e][d]
-				}
-			}
-		}
-	})
-	t := &Touched{}
-	for i := range missed {
-		t.hazard[i] = -math.Log(max(missed[i], math.SmallestNonzeroFloat64)) / math.Ldexp(1, i)
-		t.most[i] = most[i] / (1 - missed[i])
+	layers, err := p.placed(s)
+	t := &Touched{layers: layers, ranks: s.Ranks, visited: float64(s.Visited)}
+	mean := 0.0
+	for i, d := range drifts {
+		t.times[i] = math.Exp(p.Drift * d.at)
+		mean += d.weight * t.times[i]
+	}
+	for i := range t.times {
+		t.times[i] /= mean
 	}
 	return t, err
+}
+
+// learn works out a point of the curves.
+func (t *Touched) learn(i int) {
+	var missed, most float64
+	for _, slots := range t.layers {
+		m, b := t.layer(slots, i)
+		missed += m / float64(len(t.layers))
+		most += b / float64(len(t.layers))
+	}
+	t.curves[i] = touch{-math.Log(max(missed, math.SmallestNonzeroFloat64)) / math.Ldexp(1, i), most / (1 - missed)}
 }
 
 // drifts are three points with the first moments of a standard normal distribution, and their weights.
 var drifts = [3]struct{ at, weight float64 }{{-math.Sqrt(3), 1. / 6}, {0, 2. / 3}, {math.Sqrt(3), 1. / 6}}
 
-// passed is how likely a token passes copies of experts by, where each is more or less popular in a step than on average.
-func (p *Popularity) passed(slots []slot, visited int) [][3]float64 {
-	var times [3]float64
-	mean := 0.0
-	for i, d := range drifts {
-		times[i] = math.Exp(p.Drift * d.at)
-		mean += d.weight * times[i]
+// passed is how likely tokens, so many as the given power of two, pass a copy of an expert by that gets a share of the visits on average.
+func (t *Touched) passed(share float64, power int) float64 {
+	one := func(times float64) float64 { return 1 - min(1, times*share*t.visited) }
+	less, mean, more := one(t.times[0]), one(t.times[1]), one(t.times[2])
+	for range power { // twice as many
+		less, mean, more = less*less, mean*mean, more*more
 	}
-	out := make([][3]float64, len(slots))
-	for e := range slots {
-		for i := range times {
-			out[e][i] = 1 - min(1, times[i]/mean*slots[e].load*float64(visited))
-		}
-	}
-	return out
+	return drifts[0].weight*less + drifts[1].weight*mean + drifts[2].weight*more
 }
 
-// touch is the share of the experts of a layer that are passed by, and the share of its own that the rank with the most is expected to
-// have visited.
-func touch(slots []slot, passed [][3]float64, ranks int) (missed, most float64) {
-	on := make([]load, ranks)
-	held := float64(len(slots)) / float64(ranks)
+// layer is the share of the experts of a layer that tokens pass by, so many as a power of two, and the share of its own that the rank
+// with the most is expected to have visited.
+func (t *Touched) layer(slots []slot, power int) (missed, most float64) {
+	on := make([]load, t.ranks)
+	held := float64(len(slots)) / float64(t.ranks)
 	for e := range slots {
-		m := 0.0
-		for i, d := range drifts {
-			m += d.weight * passed[e][i]
-		}
+		m := t.passed(slots[e].load, power)
 		missed += m / float64(len(slots))
 		r := &on[slots[e].rank]
 		r.mean += (1 - m) / held
@@ -96,31 +97,27 @@ func touch(slots []slot, passed [][3]float64, ranks int) (missed, most float64) 
 		on[i].mean /= mean
 		on[i].drift /= mean * mean
 	}
-	one := Balance{layers: [][]load{on}}
-	return missed, min(1, mean*one.Layer(0, 0))
+	return missed, min(1, mean*busiest(on, 0))
 }
 
-// place is where so many tokens lie on a curve: the point before, and how far it is from there to the next.
-func place(tokens float64) (before int, part float64) {
+// at is the curves at so many tokens, between the points around.
+func (t *Touched) at(tokens float64) touch {
 	x := math.Log2(max(1, tokens))
-	before = min(int(x), touchedPoints-2)
-	return before, min(1, x-float64(before))
-}
-
-// at is a curve at a place.
-func at(curve *[touchedPoints]float64, before int, part float64) float64 {
-	return curve[before] + part*(curve[before+1]-curve[before])
+	before := min(int(x), touchedPoints-2)
+	if both := pair(before); !t.known.has(both) {
+		t.known.learn(both, t.learn)
+	}
+	part := min(1, x-float64(before))
+	first, second := &t.curves[before], &t.curves[before+1]
+	return touch{first.hazard + part*(second.hazard-first.hazard), first.most + part*(second.most-first.most)}
 }
 
 // Share is the expected share of the experts that at least one of the tokens visits. It is the same on any number of ranks.
-func (t *Touched) Share(tokens float64) float64 {
-	before, part := place(tokens)
-	return -math.Expm1(-tokens * at(&t.hazard, before, part))
-}
+func (t *Touched) Share(tokens float64) float64 { return -math.Expm1(-tokens * t.at(tokens).hazard) }
 
 // Shares is that, and the same of the rank of which they visit the most.
 func (t *Touched) Shares(tokens float64) (all, most float64) {
-	before, part := place(tokens)
-	all = -math.Expm1(-tokens * at(&t.hazard, before, part))
-	return all, min(1, all*at(&t.most, before, part))
+	at := t.at(tokens)
+	all = -math.Expm1(-tokens * at.hazard)
+	return all, min(1, all*at.most)
 }

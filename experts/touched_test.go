@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 )
 
@@ -170,4 +171,39 @@ func TestShareOnAnyRanks(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestPointsInAnyOrder: what is worked out of a curve does not depend on what was asked before, nor on who else asks.
+func TestPointsInAnyOrder(t *testing.T) {
+	s := Sharing{Experts: 64, Visited: 8, Redundant: 8, Ranks: 8, Groups: 1, Nodes: 1}
+	sizes := []float64{1, 3, 50, 700, 1e4, 1e6}
+	ask := func(b *Balance, u *Touched, size float64) [3]float64 {
+		all, most := u.Shares(size)
+		return [3]float64{b.Busiest(size), all, most}
+	}
+	fresh := func() (*Balance, *Touched) {
+		b, err := NewBalance(&published, s)
+		u, also := newTouched(&published, s)
+		if err != nil || also != nil {
+			t.Fatal(err, also)
+		}
+		return b, u
+	}
+	shared, also := fresh()
+	var wait sync.WaitGroup
+	for i, size := range sizes {
+		alone, too := fresh()
+		want := ask(alone, too, size)
+		for range 4 {
+			wait.Go(func() {
+				for k := range sizes { // each in another order
+					ask(shared, also, sizes[(i+k)%len(sizes)])
+				}
+				if got := ask(shared, also, size); got != want {
+					t.Errorf("%v of %v visits among others, %v alone", got, size, want)
+				}
+			})
+		}
+	}
+	wait.Wait()
 }

@@ -132,7 +132,7 @@ func (s *stage) expertBlock(x expertProduct, tokens, hidden, width float64) {
 // read is the experts that a processor reads on average, and those of the one that reads the most, where each holds so many and
 // tokens of such a group visit them.
 func (s *stage) read(held, group float64) (mean, most float64) {
-	if !s.assume.TouchedExperts {
+	if s.sizes || !s.assume.TouchedExperts {
 		return held, held
 	}
 	ep := s.plan.Experts.EP
@@ -170,15 +170,16 @@ func (s *stage) touches(ranks int) *experts.Touched {
 // loaded is what is known of the experts on so many ranks for tokens of a phase, in prefill of a power of two of prompts.
 func (s *stage) loaded(phase Phase, prompts, ranks int) *loads {
 	key := loadsKey(ranks)<<44 | loadsKey(s.plan.Experts.TP)<<32 | loadsKey(s.plan.Redundant)<<12 | loadsKey(prompts)<<4 | loadsKey(phase)
-	if s.last != nil && s.last.of == key {
-		return s.last // plan after plan asks for the same, and one for both
+	recent := &s.recent[key.place()]
+	if l := *recent; l != nil && l.of == key {
+		return l
 	}
 	l := s.loads[key]
 	if l == nil {
 		l = &loads{of: key}
 		s.loads[key] = l
 	}
-	s.last = l
+	*recent = l
 	return l
 }
 

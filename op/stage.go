@@ -38,10 +38,11 @@ type given struct {
 	touching   [PhaseCount]experts.Popularity // as the number of experts sees it that a step reads
 	near       int                            // processors of a node, over which experts are spread first in prefill; 0: there is one
 	loads      map[loadsKey]*loads
-	last       *loads  // of them, what was asked for last
-	times      float64 // the mean that the busiest rank of the experts got last
-	visits     float64 // that a rank got on average then
-	eager      *Eager  // nil: a serving engine
+	recent     [recentLoads]*loads // of them, those asked for last, by a hash: a search asks for the same few over and over
+	times      float64             // the mean that the busiest rank of the experts got last
+	visits     float64             // that a rank got on average then
+	eager      *Eager              // nil: a serving engine
+	sizes      bool                // only what operators hold and make is wanted, not what they read
 }
 
 // NewLowerer prepares the lowering of a model.
@@ -74,8 +75,14 @@ func NewLowerer(m *model.Model, set *model.Settings, prec *plan.Precision, as *a
 func (l *Lowerer) Visit(p experts.Popularity) {
 	l.popularity = l.drifting(p)
 	l.touching = l.popularity
-	l.loads, l.last = map[loadsKey]*loads{}, nil
+	l.forget()
 }
+
+// forget drops what is known of experts that lie or are visited in another way.
+func (l *Lowerer) forget() { l.loads, l.recent = map[loadsKey]*loads{}, [recentLoads]*loads{} }
+
+// Sizes says whether of operators only what they hold and make is wanted, which takes less to work out.
+func (l *Lowerer) Sizes(only bool) { l.sizes = only }
 
 // drifting is a popularity with how it changes from step to step.
 func (l *Lowerer) drifting(p experts.Popularity) (out [PhaseCount]experts.Popularity) {
@@ -102,7 +109,7 @@ func (l *given) drift(prompts int, most float64) float64 {
 // InNodes puts so many processors into a node.
 func (l *Lowerer) InNodes(procs int) {
 	l.near = procs
-	l.loads, l.last = map[loadsKey]*loads{}, nil
+	l.forget()
 }
 
 // loads is how experts on ranks are loaded and touched, each nil until it is asked for.
@@ -114,6 +121,12 @@ type loads struct {
 
 // loadsKey is experts on ranks of processors, with redundant copies, in a phase of some prompts: one number, which a map finds fast.
 type loadsKey uint64
+
+// recentLoads is a power of two.
+const recentLoads = 256
+
+// place spreads keys over those that were asked for last.
+func (k loadsKey) place() uint64 { return uint64(k) * 0x9e3779b97f4a7c15 >> 56 % recentLoads }
 
 // stage is the lowering of one pipeline stage under way.
 type stage struct {

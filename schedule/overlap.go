@@ -130,11 +130,11 @@ func (l *Leg) turn(computed, own, other, share float64) (start, until, sent, tak
 	return start, until, sent + l.Exchange + l.Contended, l.Taken
 }
 
-// since is how much later all is than at another time, if it is by the same.
-func (s *lanes) since(o *lanes) (later float64, same bool) {
-	later = s.computed - o.computed
+// until is how much later all is at other moments, if it is by the same.
+func (s *lanes) until(computed, first, second float64) (later float64, same bool) {
+	later = computed - s.computed
 	near := func(d float64) bool { return d-later <= 1e-12*later && later-d <= 1e-12*later }
-	return later, near(s.sent[0]-o.sent[0]) && near(s.sent[1]-o.sent[1])
+	return later, near(first-s.sent[0]) && near(second-s.sent[1])
 }
 
 // twoBatches is how long the layers of a stage take as two micro-batches. Where layer after layer takes the same, the
@@ -197,7 +197,7 @@ func (s *lanes) equal(p *Pass, o *order, sum *Leg) {
 	left := o.depth - 1 - o.layer
 	var legs [1 + int(op.BlockCount)*(len(Block{}.Legs)-1)]Leg // and what follows the last exchange
 	n, since := 0, &legs[0]
-	*since = *sum
+	since.Computing, since.Polite, since.Longer = sum.Computing, sum.Polite, sum.Longer // all that it has
 	for b := range op.BlockCount {
 		block := &p.Blocks[o.other[b]]
 		for j := range block.Legs[:block.Count] {
@@ -219,9 +219,9 @@ func (s *lanes) equal(p *Pass, o *order, sum *Leg) {
 			_, computed, first, takes = legs[j].turn(computed, first, second, taken)
 			_, computed, second, taken = legs[j].turn(computed, second, first, takes)
 		}
-		before := *s
+		later, same := s.until(computed, first, second)
 		*s = lanes{computed, [2]float64{first, second}, [2]float64{takes, taken}}
-		if later, same := s.since(&before); same {
+		if same {
 			rest := float64(left-1) * later
 			s.computed += rest
 			s.sent[0] += rest
