@@ -139,3 +139,30 @@ func TestWeightOnly(t *testing.T) {
 	// Two products, 1000 × 1000 and 1000 × 1000 without a gate: 2 Mflop and 1.6 MB each, one after the other.
 	near(t, "experts", p.unitTime(of(op.ExpertGateUp)), 2*(2e6/1e12+1.6e6/1e9))
 }
+
+// TestSooner: kernels of a decode step that are launched while those before them run are done that much sooner than by themselves, but not before
+// they begin; what is fused with another is not launched. Steps with prompts take as long as ever.
+func TestSooner(t *testing.T) {
+	set := &kernel.Set{
+		System:      "chip",
+		Gemm:        map[string]*kernel.GemmModel{"bfloat16": {Base: flat(1), Weight: 2, Input: 2, Output: 2}},
+		Elementwise: map[string]*kernel.Curve{"add_rmsnorm": {Latency: 1, Memory: kernel.Flat(1)}},
+	}
+	product := operator(op.QKV, kernel.Shape{M: 1, N: 1, K: 1, Count: 1, Rows: 1})
+	residual := operator(op.AttentionResidual, kernel.Shape{Moved: 1e9})
+	plain := pricer(t, set, op.Decode)
+	alone, beside := plain.unitTime(product), plain.unitTime(residual)
+	for _, c := range []struct {
+		phase              op.Phase
+		sooner, want, then float64
+	}{{op.Decode, 0.25, alone - 0.25, beside}, {op.Decode, 2 * alone, 0, beside}, {op.Prefill, 0.25, alone, beside}} {
+		prec := bf16
+		prec.Sooner = c.sooner
+		p, err := NewPricer(chip(set), &prec, &assume.Reference, c.phase)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "a product", p.unitTime(product), c.want)
+		near(t, "what is fused with a norm", p.unitTime(residual), c.then)
+	}
+}

@@ -34,7 +34,8 @@ type kernels struct {
 
 	formula bool // collectives take that of the network
 
-	// slower: the kernels do less well here than where they were measured, by the kind of kernel, and each takes launch longer.
+	// slower: the kernels do less well here than where they were measured, by the kind of kernel, and each takes launch longer, or less
+	// long where that is negative.
 	slower bool
 	slow   [kernel.KindCount]float64
 	launch float64
@@ -67,7 +68,11 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, engine bool, phas
 	pace := func(numberType string) kernel.Pace {
 		return kernel.Pace{Flop: 1 / (s.Matrix[numberType].TFlops * flopsPerTFlop * sustained), Byte: perByte}
 	}
-	k.borrow(&s.Borrowed)
+	sooner := prec.Sooner
+	if phase == op.Prefill {
+		sooner = 0
+	}
+	k.borrow(&s.Borrowed, sooner)
 	k.differ = k.slower || k.library != [modulePlaces]kernel.Timing{} || k.told != [modulePlaces]plan.Kernels{}
 	k.formula = s.Networks[0].Formula
 	outside := &s.Networks[min(1, len(s.Networks)-1)]
@@ -85,9 +90,10 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, engine bool, phas
 	}
 }
 
-// borrow takes over how kernels of another chip do.
-func (k *kernels) borrow(b *hardware.Borrowed) {
-	k.slower, k.launch = b.Launch > 0, b.Launch
+// borrow takes over how kernels of another chip do, and how much sooner they are done than in the tables.
+func (k *kernels) borrow(b *hardware.Borrowed, sooner float64) {
+	k.launch = b.Launch - sooner
+	k.slower = k.launch != 0
 	for kind, share := range b.Efficiency {
 		k.slow[kind] = 1
 		if share > 0 && share < 1 {
@@ -100,7 +106,7 @@ func (k *kernels) borrow(b *hardware.Borrowed) {
 func (k *kernels) here(t float64, u kernel.Use) float64 {
 	t *= k.slow[u.Slot.Kind()]
 	if u.Role.Launched() {
-		t += k.launch
+		t = max(0, t+k.launch)
 	}
 	return t
 }

@@ -54,6 +54,10 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	}
 	d.Precision.ReadsNarrow = d.Assume.Engine && e.Scheduling.ReadsNarrowCache
 	d.Precision.Library = d.Assume.Engine && e.Scheduling.LibraryProducts
+	d.Precision.Sooner = 0
+	if d.Assume.Engine {
+		d.Precision.Sooner = e.Scheduling.DependentSeconds
+	}
 	d.Precision.PrefillBy, d.Precision.DecodeBy = e.asks(&d, true), e.asks(&d, false)
 	d.Precision.Told = plan.Kernels{}
 	if p, told := e.Products[d.Told.Products]; told && d.Assume.Engine {
@@ -91,6 +95,10 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 			const element = 2 // bytes of an activation
 			q.SequenceFrom = s.RankBytes * max(1, q.Attention.TP) / (d.Model.Hidden * element)
 		}
+	}
+	if d.Assume.Engine {
+		q.IndexFused = e.Scheduling.FusesIndex != "" && (p.System == nil || p.System.Maker == "" || p.System.Maker == e.Scheduling.FusesIndex)
+		q.IndexKernels, q.IndexSkips = e.Scheduling.IndexKernels, e.Scheduling.SkipsIndex
 	}
 	q.LightLast = d.Assume.Engine && q.Attention.PP > 1 && e.Scheduling.PipelineRest == "before the last"
 	if d.Model.IsMoE() && d.Assume.Engine {

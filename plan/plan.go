@@ -61,6 +61,12 @@ type Plan struct {
 	SlowDispatch, SlowCombine float64
 	// CopyKernels is how many kernels choose the copies of experts that tokens go to; 0: as many as engines have now.
 	CopyKernels int
+	// IndexKernels is how many small kernels give the queries and the key of an indexer their positions and weigh its heads, before they
+	// are made narrow; 0: one. IndexFused: what makes them narrow does that as well, and the key and the weights of the heads are one product.
+	IndexKernels int
+	IndexFused   bool
+	// IndexSkips: of prompts that are no longer than an indexer picks, it makes the keys alone.
+	IndexSkips bool
 
 	// FusedQuantise: norms and activations write what narrow products behind them read, as some engines have it; otherwise
 	// kernels of their own quantise it.
@@ -177,6 +183,8 @@ type Precision struct {
 	ReadsNarrow bool
 	// Library: products of 8 bits with one scale run in the library of those of 16.
 	Library bool
+	// Sooner is how many seconds sooner each kernel is done than in the tables, as it is launched while the one before it still runs.
+	Sooner float64
 	// PrefillBy and DecodeBy are the software whose kernels attention takes, as kernel.Asked has them.
 	PrefillBy, DecodeBy string
 	// Told are the kernels of products of weights with scales of blocks that a server runs in place of those of the tables.

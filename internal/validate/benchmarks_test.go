@@ -57,6 +57,47 @@ func TestScripts(t *testing.T) {
 	}
 }
 
+// TestVersions: which earlier version of an engine ran follows from what the row says, and from the scripts of its benchmark. All that are named
+// are known.
+func TestVersions(t *testing.T) {
+	of := benchmarkNamed("InferenceMAX tables")
+	for _, c := range []struct {
+		f    facts
+		want string
+	}{
+		{facts{model: "GLM-5", system: "B200", engine: "sglang", mode: "agg", day: "2026-03-20", version: "nightly-dev"}, "0.5.10"},
+		{facts{model: "GLM-5", system: "B200", engine: "sglang", mode: "agg", day: "2026-05-20", version: "0.5.12"}, "0.5.14"},
+		{facts{model: "GLM-5", system: "B200", engine: "sglang", mode: "agg", day: "2026-07-20"}, ""},
+		{facts{model: "DeepSeek-R1", system: "B200", engine: "sglang", mode: "agg", version: "0.5.10.post1"}, "0.5.10"},
+		{facts{model: "DeepSeek-R1", system: "B200", engine: "sglang", mode: "agg", version: "0.5.15"}, ""},
+		{facts{model: "Llama-3.1-70B", system: "B200", engine: "trtllm", mode: "agg"}, "1.1"},
+		{facts{model: "Qwen3-32B", system: "H100_SXM", engine: "trtllm", mode: "agg", version: "1.0.0rc3"}, "1.1"},
+		{facts{model: "gpt-oss-120b", system: "B200", engine: "trtllm", mode: "agg", version: "1.1.0rc2"}, ""},
+		{facts{model: "DeepSeek-V3", system: "GB200_NVL72", engine: "trtllm", mode: "disagg", dp: true, day: "2025-12-10"}, "1.1"},
+		{facts{model: "DeepSeek-V3", system: "GB200_NVL72", engine: "trtllm", mode: "disagg", dp: true, day: "2026-02-10"}, ""},
+		{facts{model: "DeepSeek-V3", system: "GB200_NVL72", engine: "trtllm", mode: "disagg", day: "2025-12-10"}, ""},
+	} {
+		if got := of.version(&c.f); got != c.want {
+			t.Errorf("%+v: version %q, want %q", c.f, got, c.want)
+		}
+	}
+	known := func(name, version string) {
+		if _, err := engine.Find(name + "@" + version); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, r := range releases {
+		known(r.Engine, r.Version)
+	}
+	for _, b := range benchmarks {
+		for _, s := range b.Scripts {
+			if s.Version != "" && s.Version != "now" {
+				known(s.Engine, s.Version)
+			}
+		}
+	}
+}
+
 // TestAcceptanceByDay: while the first drafts of SGLang on Blackwell were wrong, the tokens that drafts add to a step were fewer in the
 // ratio that was measured then (2.41 of 2.52 tokens with three drafts), whatever their number.
 func TestAcceptanceByDay(t *testing.T) {
