@@ -92,6 +92,10 @@ func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
 			q.SequenceFrom = s.RankBytes * max(1, q.Attention.TP) / (d.Model.Hidden * element)
 		}
 	}
+	if d.Assume.Engine {
+		q.IndexFused = e.Scheduling.FusesIndex != "" && (p.System == nil || p.System.Maker == "" || p.System.Maker == e.Scheduling.FusesIndex)
+		q.IndexKernels, q.IndexSkips = e.Scheduling.IndexKernels, e.Scheduling.SkipsIndex
+	}
 	q.LightLast = d.Assume.Engine && q.Attention.PP > 1 && e.Scheduling.PipelineRest == "before the last"
 	if d.Model.IsMoE() && d.Assume.Engine {
 		// Tensor-parallel ranks have all tokens of their replica, and slices of all experts need all tokens: only between

@@ -66,6 +66,26 @@ func TestOlderExchange(t *testing.T) {
 	}
 }
 
+// TestIndexed: which small kernels the indexer of sparse attention has follows from the engine, its version and the maker of the chip.
+func TestIndexed(t *testing.T) {
+	for _, c := range []struct {
+		engine, maker string
+		kernels       int
+		fused, skips  bool
+	}{
+		{"sglang", "", 5, true, true}, {"sglang", "NVIDIA", 5, true, true}, {"sglang", "AMD", 5, false, true},
+		{"sglang@0.5.14", "", 4, false, true}, {"sglang@0.5.10", "", 9, false, true}, {"vllm", "", 0, false, false}, {"trtllm", "", 0, false, false},
+	} {
+		d := exchanging(8, 8)
+		sys := *d.Pools[0].System
+		sys.Maker, d.Pools[0].System = c.maker, &sys
+		q := find(t, c.engine).Apply(d).Pools[0].Plan
+		if q.IndexKernels != c.kernels || q.IndexFused != c.fused || q.IndexSkips != c.skips {
+			t.Errorf("%s on a chip of %q: %d kernels, fused %v, skipped %v", c.engine, c.maker, q.IndexKernels, q.IndexFused, q.IndexSkips)
+		}
+	}
+}
+
 // TestToldExchange: servers that are told an exchange send tokens by it, and gather them where that is none, whatever their engine does
 // by itself; those that prefill alone may be told another.
 func TestToldExchange(t *testing.T) {

@@ -78,6 +78,12 @@ type Scheduling struct {
 	PromptLaunchSeconds float64 `json:"prompt_launch_seconds" required:"true"`
 	// SharedApart: shared experts are not run among the routed ones.
 	SharedApart bool `json:"shared_apart"`
+	// IndexKernels is how many small kernels the indexer of sparse attention has before what makes its queries and key narrow; 0: one. On
+	// the chips of the maker FusesIndex it has none.
+	IndexKernels int    `json:"index_kernels" range:"[0,100]"`
+	FusesIndex   string `json:"fuses_index"`
+	// SkipsIndex: of prompts no longer than it picks, the indexer makes the keys alone.
+	SkipsIndex bool `json:"skips_index"`
 	// GathersLatents: with sequence parallelism, latent vectors are gathered, and not what they are made of.
 	GathersLatents bool `json:"gathers_latents" required:"true"`
 	// DraftSequences is the sequences that all data-parallel ranks of a server with drafts run at a time where it is told no number,
@@ -103,7 +109,8 @@ type Earlier struct {
 	LogitBytes          float64 `json:"logit_bytes"`                                                 // 0: as now
 	FusesQuantization   string  `json:"fuses_quantization" enum:",8 bits,one scale of 8 bits,never"` // empty: as now
 	SharedApart         bool    `json:"shared_apart"`
-	Synchronous         bool    `json:"synchronous"` // a step is scheduled when the one before has ended
+	Synchronous         bool    `json:"synchronous"`                   // a step is scheduled when the one before has ended
+	IndexKernels        int     `json:"index_kernels" range:"[0,100]"` // 0: as now
 	Source              string  `json:"source" required:"true" nonempty:"true"`
 }
 
@@ -257,7 +264,7 @@ func Find(name string) (*Engine, error) {
 		if err != nil {
 			return nil, err
 		}
-		return e.earlier(version)
+		return e.At(version)
 	}
 	names := []string{Any}
 	if strings.EqualFold(name, Generic.Name) {
@@ -276,10 +283,10 @@ func Find(name string) (*Engine, error) {
 	return nil, fmt.Errorf("no engine %q: there are sglang, vllm, trtllm; none is a generic one%s", name, meant)
 }
 
-// earlier is the engine with what differs in an earlier version.
-func (e *Engine) earlier(version string) (*Engine, error) {
+// At is the engine with what differs in an earlier version.
+func (e *Engine) At(version string) (*Engine, error) {
 	if r, ok := e.Releases[version]; ok {
-		out, err := e.earlier(r.Of)
+		out, err := e.At(r.Of)
 		if err == nil {
 			out.release = r
 		}
@@ -301,6 +308,9 @@ func (e *Engine) earlier(version string) (*Engine, error) {
 	out.Scheduling.Memory.LogitBytes = cmp.Or(was.LogitBytes, e.Scheduling.Memory.LogitBytes)
 	out.Scheduling.FusesQuantization = cmp.Or(was.FusesQuantization, e.Scheduling.FusesQuantization)
 	out.Scheduling.SharedApart = was.SharedApart
+	if was.IndexKernels > 0 {
+		out.Scheduling.IndexKernels, out.Scheduling.FusesIndex = was.IndexKernels, ""
+	}
 	if was.Synchronous {
 		out.Scheduling.StepsAhead = 0
 	}

@@ -97,13 +97,36 @@ func (s *stage) index() {
 	if a.QueryRank > 0 {
 		from = float64(a.QueryRank)
 	}
+	if s.skipsIndex() {
+		s.linear(IndexKey, s.tokens, s.hidden, dim)
+		s.narrowIndex(0, dim)
+		return
+	}
 	s.linear(IndexQuery, s.tokens, from, heads*dim)
-	s.linear(IndexKey, s.tokens, s.hidden, dim)
-	s.linear(IndexWeights, s.tokens, s.hidden, heads)
+	if s.fusesIndex() {
+		s.linear(IndexWeights, s.tokens, s.hidden, dim+heads)
+	} else {
+		s.linear(IndexKey, s.tokens, s.hidden, dim)
+		s.linear(IndexWeights, s.tokens, s.hidden, heads)
+	}
 	s.narrowIndex(heads, dim)
 	for i := range s.parts[:s.n] {
 		s.pick(&s.parts[i], heads, dim)
 	}
+}
+
+// skipsIndex reports whether there are only prompts, of which all tokens are attended to that come before: nothing is picked then, but the
+// keys are kept for what is generated behind them.
+func (s *stage) skipsIndex() bool {
+	if !s.plan.IndexSkips || !s.latentIndex() {
+		return false
+	}
+	for i := range s.parts[:s.n] {
+		if p := &s.parts[i]; p.phase == Decode || s.attn.Picks(p.context/p.sequences) {
+			return false
+		}
+	}
+	return true
 }
 
 // pick scores the entries of the contexts by the heads of an indexer, and picks the best.

@@ -56,26 +56,43 @@ func (s *stage) rotate(q, k, kv float64) {
 }
 
 // narrowIndex gives the queries and the key of an indexer their positions, makes both narrow and writes the key to its cache: three kernels at
-// least. vLLM has these and a norm of the key (vllm/model_executor/models/deepseek_v2.py, Indexer, and csrc/cache_kernels.cu,
-// indexer_k_quant_and_cache); SGLang rotates both by a Hadamard matrix besides, and does what belongs to the key beside the query
-// (python/sglang/srt/layers/attention/nsa/nsa_indexer.py, _get_q_k_bf16).
+// least, unless they are fused. vLLM has these and a norm of the key (vllm/model_executor/models/deepseek_v2.py, Indexer, and
+// csrc/cache_kernels.cu, indexer_k_quant_and_cache); SGLang had more, and has one for the queries and one for the key since
+// github.com/sgl-project/sglang/pull/27705.
 func (s *stage) narrowIndex(heads, dim float64) {
 	if !s.assume.SmallKernels || !s.assume.NarrowIndex {
 		return
 	}
 	queries, keys := s.tokens*heads*dim, s.tokens*dim
-	s.unary(IndexRotary, queries+keys, 3)
-	o := s.add(IndexQuantise, VectorUnit)
-	o.Flops = 2 * queries
-	o.Output = queries * (1 + groupScale)
-	o.Activations = queries*s.r + o.Output
-	o.Moved = o.Activations
-	o = s.add(IndexWrite, VectorUnit)
+	if !s.fusesIndex() {
+		o := s.unary(IndexRotary, queries+keys, 3)
+		if queries > 0 && s.latentIndex() {
+			o.Repeat *= float64(max(1, s.plan.IndexKernels))
+		}
+	}
+	if queries > 0 {
+		o := s.add(IndexQuantise, VectorUnit)
+		o.Flops = 2 * queries
+		o.Output = queries * (1 + groupScale)
+		o.Activations = queries*s.r + o.Output
+		o.Moved = o.Activations
+	}
+	o := s.add(IndexWrite, VectorUnit)
 	o.Flops = 2 * keys
 	o.Activations = keys * s.r
 	o.Cache = keys * (1 + groupScale)
 	o.Moved = o.Activations + o.Cache
 }
+
+// fusesIndex reports whether one kernel does all between the products of an indexer and the scores of its queries, and the key and the
+// weights of the heads are one product of 16 bits.
+func (s *stage) fusesIndex() bool {
+	return s.plan.IndexFused && s.latentIndex() && s.assume.SmallKernels && s.assume.NarrowIndex
+}
+
+// latentIndex reports whether an indexer picks for latent attention, whose kernels engines say: those of DeepSeek-V3.2 and GLM-5. Indexers of
+// compressed caches have kernels of their own.
+func (s *stage) latentIndex() bool { return s.attn.Kind == model.Latent }
 
 // choose picks the next token of each that is wanted.
 func (s *stage) choose(wanted float64) {

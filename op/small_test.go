@@ -286,6 +286,61 @@ func TestIndexSmall(t *testing.T) {
 	}
 }
 
+// TestIndexKernels: an engine may have more small kernels before what makes the queries of an indexer narrow, or none, with the key and the
+// weights of 2 heads in one product of 128 + 2 columns. Only indexers of latent attention are its.
+func TestIndexKernels(t *testing.T) {
+	m := latentModel()
+	m.Attention.IndexHeads, m.Attention.IndexDim, m.Attention.IndexTopK = 2, 128, 4
+	p := oneRank
+	once := find(t, lowered(assume.Physical, m, p, decode), op.IndexRotary).Repeat
+	p.IndexKernels = 9
+	if o := find(t, lowered(assume.Physical, m, p, decode), op.IndexRotary); o.Repeat != 9*once {
+		t.Errorf("%g kernels, of 9 in each of %g layers", o.Repeat, once)
+	}
+	p.IndexFused = true
+	list := lowered(assume.Physical, m, p, decode)
+	if n := len(only(list, op.IndexRotary, op.IndexKey)); n > 0 {
+		t.Errorf("fused, with %d operators apart", n)
+	}
+	if o := find(t, list, op.IndexWeights); o.N != 130 {
+		t.Errorf("a product of %g columns, want 130", o.N)
+	}
+	bytes(t, "queries", find(t, list, op.IndexQuantise).Moved, 3*2*(128*2+132))
+	m = groupQuery()
+	m.Attention.IndexHeads, m.Attention.IndexDim, m.Attention.IndexTopK = 2, 128, 4
+	if n := len(only(lowered(assume.Physical, m, p, decode), op.IndexRotary, op.IndexKey)); n != 2 {
+		t.Errorf("beside grouped attention %d of 2 operators", n)
+	}
+}
+
+// TestIndexSkips: of prompts that are no longer than an indexer picks, an engine may make the keys alone: nothing is scored, but keys are written.
+// Longer ones and steps that decode have all of it.
+func TestIndexSkips(t *testing.T) {
+	m := latentModel()
+	m.Attention.IndexHeads, m.Attention.IndexDim = 2, 128
+	p := oneRank
+	p.IndexSkips, p.IndexKernels = true, 9
+	for _, c := range []struct {
+		group  op.Group
+		picks  int
+		scores int
+	}{{prefill, 1 << 20, 0}, {prefill, 1, 1}, {decode, 1 << 20, 1}} {
+		m.Attention.IndexTopK = c.picks
+		list := lowered(assume.Physical, m, p, c.group)
+		if n := len(only(list, op.IndexScores)); n != c.scores {
+			t.Errorf("phase %d, %d picked: scored %d times", c.group.Phase, c.picks, n)
+		}
+		if n := len(only(list, op.IndexKey, op.IndexWrite)); n != 2 {
+			t.Errorf("phase %d, %d picked: %d operators for the key, of 2", c.group.Phase, c.picks, n)
+		}
+	}
+	m.Attention.IndexTopK = 1 << 20
+	list := lowered(assume.Physical, m, p, prefill)
+	if o, key := find(t, list, op.IndexRotary), find(t, list, op.IndexKey); o.Repeat != key.Repeat {
+		t.Errorf("%g kernels for %g keys", o.Repeat, key.Repeat)
+	}
+}
+
 // TestDeltaGates: 3 tokens of 4 heads read two numbers of 16 bits and write two of 32.
 func TestDeltaGates(t *testing.T) {
 	m := dense(model.Attention{Kind: model.GatedDelta, Heads: 4, KVHeads: 2, HeadDim: 2, ValueDim: 3, Conv: 4}, model.Gated)

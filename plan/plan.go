@@ -66,6 +66,12 @@ type Plan struct {
 	CopyKernels int
 	// Unfused: there are kernels around the exchange between experts that engines do without now.
 	Unfused bool
+	// IndexKernels is how many small kernels give the queries and the key of an indexer their positions and weigh its heads, before they
+	// are made narrow; 0: one. IndexFused: what makes them narrow does that as well, and the key and the weights of the heads are one product.
+	IndexKernels int
+	IndexFused   bool
+	// IndexSkips: of prompts that are no longer than an indexer picks, it makes the keys alone.
+	IndexSkips bool
 
 	// FusedQuantise: norms and activations write what narrow products behind them read, as some engines have it; otherwise
 	// kernels of their own quantise it.

@@ -59,6 +59,8 @@ type script struct {
 	From    string   `json:"from"`    // first day of runs; those whose day is not known do not count
 	Until   string   `json:"until"`   // and the last
 
+	// Version is an earlier one of the engine, by its name there, that ran; empty: not said.
+	Version string `json:"version"`
 	// Options are the engine's own, as sums of numbers, isl and clients: "2*isl", "isl+clients+64".
 	Options map[string]string `json:"options" required:"true"`
 	// Acceptance of drafts that is not that of the benchmark.
@@ -72,6 +74,7 @@ type script struct {
 type facts struct {
 	model, system, engine, weights, mode string
 	day                                  string // of the run, such as 2026-04-03; empty: not known
+	version                              string // of the engine, as the row says it
 	tp                                   int
 	dp, drafting                         bool
 	lengths                              workload.Lengths
@@ -87,11 +90,12 @@ type checkpoint struct {
 	Source    string `json:"source" required:"true" nonempty:"true"`
 }
 
-var benchmarks, checkpoints = readBenchmarks()
+var benchmarks, checkpoints, releases = readBenchmarks()
 
-func readBenchmarks() ([]benchmark, []checkpoint) {
+func readBenchmarks() ([]benchmark, []checkpoint, []release) {
 	var out struct {
 		Checkpoints []checkpoint `json:"checkpoints" required:"true"`
+		Releases    []release    `json:"releases" required:"true"`
 		Benchmarks  []benchmark  `json:"benchmarks" required:"true"`
 	}
 	doc := document.Parse("benchmarks.json", benchmarkFile)
@@ -99,7 +103,7 @@ func readBenchmarks() ([]benchmark, []checkpoint) {
 	if err := doc.Err(); err != nil {
 		panic(err)
 	}
-	return out.Benchmarks, out.Checkpoints
+	return out.Benchmarks, out.Checkpoints, out.Releases
 }
 
 // repeated is the share of the first requests of clients that the run before had, where a run has so many prompts.
@@ -162,6 +166,31 @@ func (b *benchmark) options(f *facts) map[string]string {
 	}
 	if r := recipeOf(f); b.Recipes && r != nil {
 		maps.Copy(out, r.options)
+	}
+	return out
+}
+
+// release is the versions of an engine, by the beginnings of what rows say, that are an earlier one that is known.
+type release struct {
+	Engine  string   `json:"engine" required:"true" nonempty:"true"`
+	Of      []string `json:"of" required:"true" nonempty:"true"`
+	Version string   `json:"version" required:"true" nonempty:"true"`
+	Source  string   `json:"source" required:"true" nonempty:"true"`
+}
+
+// version is the earlier one of the engine that ran: that of every script that a run fits, the last that says one, or what the row says; empty:
+// as now.
+func (b *benchmark) version(f *facts) (out string) {
+	for i := range releases {
+		r := &releases[i]
+		if r.Engine == f.engine && slices.ContainsFunc(r.Of, func(of string) bool { return strings.HasPrefix(f.version, of) }) {
+			out = r.Version
+		}
+	}
+	for i := range b.Scripts {
+		if s := &b.Scripts[i]; s.Version != "" && s.fits(f) {
+			out = s.Version
+		}
 	}
 	return out
 }

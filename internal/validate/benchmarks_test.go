@@ -24,6 +24,10 @@ func TestScripts(t *testing.T) {
 		{facts{model: "DeepSeek-R1", system: "B200", engine: "sglang", weights: "fp8", mode: "agg", tp: 4, clients: 64}, "max-running-requests", "32"},
 		{facts{model: "GLM-5", system: "B200", engine: "sglang", weights: "fp8", mode: "agg", tp: 8, clients: 64}, "scheduler-recv-interval", ""},
 		{facts{model: "GLM-5", system: "B200", engine: "sglang", weights: "fp4", mode: "agg", tp: 8, clients: 64}, "scheduler-recv-interval", "10"},
+		{facts{model: "GLM-5", system: "B200", engine: "sglang", weights: "fp4", mode: "agg", tp: 8, clients: 64, day: "2026-03-29"}, "kv-cache-dtype", "bf16"},
+		{facts{model: "GLM-5", system: "B200", engine: "sglang", weights: "fp4", mode: "agg", tp: 8, clients: 64, day: "2026-03-29"}, "scheduler-recv-interval", "1"},
+		{facts{model: "GLM-5", system: "B200", engine: "sglang", weights: "fp4", mode: "agg", tp: 8, clients: 64, day: "2026-04-09"}, "kv-cache-dtype", "fp8"},
+		{facts{model: "GLM-5", system: "B200", engine: "sglang", weights: "fp8", mode: "agg", tp: 8, clients: 64, day: "2026-03-20"}, "kv-cache-dtype", "fp8"},
 		{facts{model: "MiniMax-M2.5", system: "B200", engine: "vllm", weights: "fp8", mode: "agg", clients: 64, day: "2026-03-28"}, "max-num-batched-tokens", ""},
 		{facts{model: "MiniMax-M2.5", system: "B200", engine: "vllm", weights: "fp8", mode: "agg", clients: 64, day: "2026-04-03"}, "max-num-batched-tokens", "2*isl"},
 		{facts{model: "MiniMax-M2.5", system: "B200", engine: "vllm", weights: "fp4", mode: "agg", clients: 64, day: "2026-04-03"}, "max-cudagraph-capture-size", ""},
@@ -50,6 +54,41 @@ func TestScripts(t *testing.T) {
 	}
 	if _, err := f.sum("fp8"); err == nil {
 		t.Error("a word is a number")
+	}
+}
+
+// TestVersions: which earlier version of an engine ran follows from what the row says, and from the scripts of its benchmark. All that are named
+// are known.
+func TestVersions(t *testing.T) {
+	of := benchmarkNamed("InferenceMAX tables")
+	for _, c := range []struct {
+		f    facts
+		want string
+	}{
+		{facts{model: "GLM-5", system: "B200", engine: "sglang", mode: "agg", day: "2026-03-20", version: "nightly-dev"}, "0.5.10"},
+		{facts{model: "GLM-5", system: "B200", engine: "sglang", mode: "agg", day: "2026-05-20", version: "0.5.12"}, "0.5.14"},
+		{facts{model: "GLM-5", system: "B200", engine: "sglang", mode: "agg", day: "2026-07-20"}, ""},
+		{facts{model: "DeepSeek-R1", system: "B200", engine: "sglang", mode: "agg", version: "0.5.10.post1"}, "0.5.10"},
+		{facts{model: "DeepSeek-R1", system: "B200", engine: "sglang", mode: "agg", version: "0.5.15"}, ""},
+	} {
+		if got := of.version(&c.f); got != c.want {
+			t.Errorf("%+v: version %q, want %q", c.f, got, c.want)
+		}
+	}
+	known := func(name, version string) {
+		if _, err := engine.Find(name + "@" + version); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, r := range releases {
+		known(r.Engine, r.Version)
+	}
+	for _, b := range benchmarks {
+		for _, s := range b.Scripts {
+			if s.Version != "" {
+				known(s.Engine, s.Version)
+			}
+		}
 	}
 }
 

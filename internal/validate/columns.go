@@ -332,6 +332,7 @@ func (r run) facts(l *question.Loaded, n workload.Lengths, clients int) facts {
 	whole := func(column string) int { v, _ := strconv.Atoi(r.get(column)); return v }
 	f := facts{model: l.Shape.Name, system: l.Decode.Name, weights: l.Precision.Name, mode: r.get("mode"), lengths: n, clients: clients}
 	f.engine, _, _ = strings.Cut(r.backend(), "@")
+	f.version = strings.TrimPrefix(cmp.Or(r.cell("backend_version"), r.cell("version")), "v")
 	pool := ""
 	if f.mode == string(question.Disaggregated) {
 		pool = "decode_"
