@@ -297,12 +297,13 @@ func (s *stage) busiest(mean float64) (visits, crowd float64) {
 		return visits, 1
 	}
 	var times float64
-	total := s.step.Tokens()
+	total := s.step.Tokens() - s.step.absent()
 	for phase := range s.step {
-		if tokens := s.step[phase].Tokens; tokens > 0 {
+		if w := &s.step[phase]; w.Tokens > 0 {
 			t, c := s.uneven(Phase(phase), ranks, mean)
-			times += tokens / total * t
-			crowd += tokens / total * c
+			share := (w.Tokens - w.Absent) / total
+			times += share * t
+			crowd += share * c
 		}
 	}
 	return max(visits, mean*times), crowd
@@ -330,9 +331,10 @@ func (s *stage) balances(phase Phase, ranks int) (few, more *experts.Balance, pa
 // between is a number a part of the way from one to another.
 func between(from, to, part float64) float64 { return from + part*(to-from) }
 
-// prompts are those of a step on all ranks that share experts.
+// prompts are those of a step on all ranks that share experts, of which some may have none.
 func (s *stage) prompts() float64 {
-	return max(1, s.step[Prefill].Sequences*float64(s.expertReplicas()))
+	w := &s.step[Prefill]
+	return max(1, w.Sequences*(1-w.Absent/w.Tokens)*float64(s.expertReplicas()))
 }
 
 // mostPrompts is the power of two of prompts beyond which they have nothing of their own in common any more.
@@ -345,7 +347,7 @@ func (s *stage) balance(phase Phase, prompts, ranks int) *experts.Balance {
 		var err error
 		p := s.popularity[phase]
 		if phase == Prefill {
-			p.Drift = s.drift(prompts, p.Varies())
+			p.Drift = s.drift(prompts)
 		}
 		if l.balance, err = experts.BalanceOf(&p, s.sharing(phase, ranks)); err != nil {
 			panic(err) // sharing is such that every expert has room
