@@ -7,13 +7,11 @@ import (
 
 // Balance is how unevenly the experts of a model load the ranks that share them.
 type Balance struct {
-	layers [][]load // by layer and rank
-	curves []curve  // of each layer
-	mean   curve    // of them
+	layers  [][]load // by layer and rank
+	scatter float64  // variance that chance gives a visit
+	// curve is the busiest rank of the mean layer by how many visits a rank gets, at powers of 16 from 1 on.
+	curve [curvePoints]float64
 }
-
-// curve is the busiest rank by how many visits a rank gets, at powers of 16 from 1 on.
-type curve [curvePoints]float64
 
 // load is the visits of a rank in units of their mean, and the variance of that from step to step.
 type load struct{ mean, drift float64 }
@@ -66,12 +64,10 @@ func NewBalance(p *Popularity, s Sharing) (*Balance, error) {
 	if err != nil {
 		return nil, err
 	}
-	scatter := scatterOf(s.Experts+s.Redundant, s.Visited) // variance that chance gives a visit
-	b.curves = make([]curve, len(b.layers))
-	for layer := range b.curves {
-		for i := range b.mean {
-			b.curves[layer][i] = b.Layer(layer, math.Ldexp(scatter, -4*i))
-			b.mean[i] += b.curves[layer][i] / float64(len(b.layers))
+	b.scatter = scatterOf(s.Experts+s.Redundant, s.Visited)
+	for i := range b.curve {
+		for layer := range b.layers {
+			b.curve[i] += b.Layer(layer, math.Ldexp(b.scatter, -4*i)) / float64(len(b.layers))
 		}
 	}
 	return b, nil
@@ -120,26 +116,24 @@ func above(ranks []load, noise, at float64) float64 {
 	return sum
 }
 
-// Uneven is the load of the busiest rank in units of the mean, of a layer on average, where there are so many visits that
-// chance adds nothing.
-func (b *Balance) Uneven() float64 { return b.mean[curvePoints-1] }
-
-// Busiest is the expected load of the busiest rank in units of the mean, which is so many visits, of a layer on average.
-func (b *Balance) Busiest(visits float64) float64 { return b.mean.at(visits) }
-
-// ByLayer is that of each layer.
+// ByLayer is the expected load of the busiest rank of each layer in units of the mean, which is so many visits.
 func (b *Balance) ByLayer(visits float64) []float64 {
-	out := make([]float64, len(b.curves))
+	out := make([]float64, len(b.layers))
 	for layer := range out {
-		out[layer] = b.curves[layer].at(visits)
+		out[layer] = b.Layer(layer, b.scatter/max(1, visits))
 	}
 	return out
 }
 
-// at is a curve at so many visits. Chance adds in proportion to the root of one over them.
-func (c *curve) at(visits float64) float64 {
+// Uneven is the load of the busiest rank in units of the mean, of a layer on average, where there are so many visits that
+// chance adds nothing.
+func (b *Balance) Uneven() float64 { return b.curve[curvePoints-1] }
+
+// Busiest is the expected load of the busiest rank in units of the mean, which is so many visits, of a layer on average.
+func (b *Balance) Busiest(visits float64) float64 {
 	visits = max(1, visits)
 	i := min(math.Ilogb(visits)/4, curvePoints-2)
+	// Chance adds in proportion to the root of one over the visits.
 	part := min(1, (1-math.Sqrt(math.Ldexp(1, 4*i)/visits))/0.75)
-	return c[i] + part*(c[i+1]-c[i])
+	return b.curve[i] + part*(b.curve[i+1]-b.curve[i])
 }
