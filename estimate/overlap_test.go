@@ -333,16 +333,19 @@ func TestBusiest(t *testing.T) {
 	if math.Abs(1/byNode-0.80) > 0.01 || !(global < 0.98*byNode) {
 		t.Errorf("%v by node, %v over all", byNode, global)
 	}
-	mean := 0.0
-	for _, l := range layers {
-		mean += l / float64(len(layers))
-	}
-	if math.Abs(mean-byNode) > 0.003 || slices.Min(layers) > byNode-0.01 || slices.Max(layers) < byNode+0.01 {
+	if slices.Min(layers) > byNode-0.01 || slices.Max(layers) < byNode+0.01 {
 		t.Errorf("%v in a layer, %v in all", layers, byNode)
 	}
 	last := math.Inf(1)
 	for prompts := 1; prompts <= 64; prompts++ {
-		now, _ := busiest(prompts, 8, served)
+		now, layers := busiest(prompts, 8, served)
+		mean := 0.0
+		for _, l := range layers {
+			mean += l / float64(len(layers))
+		}
+		if math.Abs(mean-now) > 0.003 { // of which the mean is on a curve between numbers of visits
+			t.Errorf("%v in a layer, %v in all, with %d prompts", layers, now, prompts)
+		}
 		if before := float64(prompts - 1); now >= last || now*float64(prompts) <= last*before {
 			t.Errorf("%v of the mean with %d prompts, %v with one less", now, prompts, last)
 		}

@@ -298,34 +298,44 @@ func (s *stage) busiest(mean float64) (visits, crowd float64) {
 		return visits, 1
 	}
 	var times float64
-	total := s.step.Tokens()
+	total := s.step.Tokens() - s.step.absent()
 	for phase := range s.step {
-		if tokens := s.step[phase].Tokens; tokens > 0 {
+		if w := &s.step[phase]; w.Tokens > 0 {
 			t, c := s.uneven(Phase(phase), ranks, mean)
-			times += tokens / total * t
-			crowd += tokens / total * c
+			share := (w.Tokens - w.Absent) / total
+			times += share * t
+			crowd += share * c
 		}
 	}
 	return max(visits, mean*times), crowd
 }
 
-// uneven is how many times the mean the busiest rank gets of the tokens of a phase, and how many an exchange sends. What the prompts of a step prefer
-// evens out with one over the root of their number; between powers of two of them there is a straight line to that.
+// uneven is how many times the mean the busiest rank gets of the tokens of a phase, and how many an exchange sends.
 func (s *stage) uneven(phase Phase, ranks int, mean float64) (times, crowd float64) {
+	few, more, part := s.balances(phase, ranks)
+	return between(few.Busiest(mean), more.Busiest(mean), part), between(few.Uneven(), more.Uneven(), part)
+}
+
+// balances are the two that the tokens of a phase lie between, and how far they are from the first. What the prompts of a step prefer
+// evens out with one over the root of their number; between powers of two of them there is a straight line to that.
+func (s *stage) balances(phase Phase, ranks int) (few, more *experts.Balance, part float64) {
 	if phase == Decode {
-		b := s.balance(phase, 0, ranks)
-		return b.Busiest(mean), b.Uneven()
+		few = s.balance(phase, 0, ranks)
+		return few, few, 0
 	}
 	prompts := s.prompts()
 	before := min(math.Ilogb(prompts), mostPrompts-1)
-	part := min(1, (1-math.Sqrt(math.Ldexp(1, before)/prompts))/(1-math.Sqrt(0.5)))
-	few, more := s.balance(phase, before, ranks), s.balance(phase, before+1, ranks)
-	return few.Busiest(mean) + part*(more.Busiest(mean)-few.Busiest(mean)), few.Uneven() + part*(more.Uneven()-few.Uneven())
+	part = min(1, (1-math.Sqrt(math.Ldexp(1, before)/prompts))/(1-math.Sqrt(0.5)))
+	return s.balance(phase, before, ranks), s.balance(phase, before+1, ranks), part
 }
 
-// prompts are those of a step on all ranks that share experts.
+// between is a number a part of the way from one to another.
+func between(from, to, part float64) float64 { return from + part*(to-from) }
+
+// prompts are those of a step on all ranks that share experts, of which some may have none.
 func (s *stage) prompts() float64 {
-	return max(1, s.step[Prefill].Sequences*float64(s.expertReplicas()))
+	w := &s.step[Prefill]
+	return max(1, w.Sequences*(1-w.Absent/w.Tokens)*float64(s.expertReplicas()))
 }
 
 // mostPrompts is the power of two of prompts beyond which they have nothing of their own in common any more.
@@ -338,7 +348,7 @@ func (s *stage) balance(phase Phase, prompts, ranks int) *experts.Balance {
 		var err error
 		p := s.popularity[phase]
 		if phase == Prefill {
-			p.Drift = s.drift(prompts, p.Varies())
+			p.Drift = s.drift(prompts)
 		}
 		if l.balance, err = experts.BalanceOf(&p, s.sharing(phase, ranks)); err != nil {
 			panic(err) // sharing is such that every expert has room
@@ -363,11 +373,12 @@ func (l *Lowerer) BusiestByLayer() []float64 {
 	if !s.assume.Imbalance || s.plan.Experts.EP < 2 || s.popularity[s.phase].Even() {
 		return nil
 	}
-	prompts := 0
-	if s.phase == Prefill {
-		prompts = min(int(math.Round(math.Log2(s.prompts()))), mostPrompts)
+	few, more, part := s.balances(s.phase, s.plan.Experts.EP)
+	out := few.ByLayer(s.visits)
+	for layer, l := range more.ByLayer(s.visits) {
+		out[layer] = between(out[layer], l, part)
 	}
-	return s.balance(s.phase, prompts, s.plan.Experts.EP).ByLayer(s.visits)
+	return out
 }
 
 // Slowest is by how many standard deviations the slowest of several ranks lags behind their mean.

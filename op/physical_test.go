@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"throughline/assume"
+	"throughline/experts"
 	"throughline/hardware"
 	"throughline/model"
 	"throughline/op"
@@ -681,5 +682,46 @@ func TestQuantitiesNeverFall(t *testing.T) {
 			}
 			before = append(before[:0], after...)
 		}
+	}
+}
+
+// TestPrompts: each prompt prefers other experts, so that two of them are more even than one, and so on, whatever spread there is over many steps.
+// What one of 16 data-parallel ranks computes is as uneven as what 16 tensor-parallel ranks share. Beside decoding tokens, a prompt
+// counts with its share of the tokens of all ranks.
+func TestPrompts(t *testing.T) {
+	m := groupQuery()
+	m.Experts = model.Experts{Routed: 256, TopK: 8, Width: 256, CapacityFactor: 1, Interval: 1}
+	set := model.Settings{Flash: true}
+	as := assume.Physical
+	l := op.NewLowerer(m, &set, &eight, &as)
+	l.Visit(experts.Popularity{Spread: 0.5})
+	busiest := func(tp int, groups ...op.Group) float64 {
+		p := plan.Plan{
+			Attention: plan.Layout{DP: 16 / tp, PP: 1, TP: tp, CP: 1}, Experts: plan.ExpertLayout{EP: 16, TP: 1, DP: 1},
+			Batch: plan.Batch{Count: 1, Size: 1}, Pipelined: true,
+		}
+		var step op.Step
+		var list op.List
+		for i := range groups {
+			l.Add(&step, &groups[i])
+		}
+		l.Stage(&p, &step, &list)
+		return l.Busiest()
+	}
+	prompts := func(n, share float64) op.Group {
+		return op.Group{Phase: op.Prefill, Sequences: n, New: 1 << 20 / n, Context: 1 << 20 / n, Share: share}
+	}
+	for n := 1.0; n < 1<<10; n *= 2 {
+		if few, more := busiest(16, prompts(n, 1)), busiest(16, prompts(2*n, 1)); !(more < few-1e-3) {
+			t.Errorf("%v of the mean with %v prompts, %v with twice as many", few, n, more)
+		}
+	}
+	one := busiest(16, prompts(1, 1))
+	if absent := busiest(1, prompts(1, 1./16)); math.Abs(absent-one) > 1e-9 {
+		t.Errorf("%v of the mean with one prompt on one rank of 16, %v on all", absent, one)
+	}
+	decoding := op.Group{Phase: op.Decode, Sequences: 1 << 16, New: 1, Context: 10}
+	if mixed, want := busiest(1, prompts(1, 1./16), decoding), (one+busiest(1, decoding))/2; math.Abs(mixed-want) > 0.005 {
+		t.Errorf("%v of the mean where half of the tokens are of one prompt, want %v", mixed, want)
 	}
 }

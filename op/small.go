@@ -142,7 +142,7 @@ func (s *stage) widenIndices(topK float64) {
 // transposeScales turns the scales of what goes down around, of all tokens that there is room for: of so many of each rank for each expert, whether
 // they came or not (get_col_major_tma_aligned_tensor in forward_deepgemm_masked of ep_moe/layer.py).
 func (s *stage) transposeScales(width float64) {
-	if !s.unfused() || s.phase != Decode {
+	if !s.unfused() || !s.quantises || s.phase != Decode {
 		return
 	}
 	const room, block, scale = 128, 128, 4 // tokens of a rank, elements of a scale, and its bytes

@@ -247,6 +247,9 @@ func TestUnfused(t *testing.T) {
 	if o := only(lowered(assume.Physical, m, p, prefill), op.ScaleTranspose); len(o) > 0 {
 		t.Errorf("prompts come in rows: %+v", o)
 	}
+	if o := only(physically(assume.Physical, m, fused, p, decode), kinds...); len(o) != 2 || o[0].Kind == op.ScaleTranspose || o[1].Kind == op.ScaleTranspose {
+		t.Errorf("numbers of 16 bits have no scales: %+v", o)
+	}
 	latent := latentModel()
 	latent.Experts = m.Experts
 	bytes(t, "heads", find(t, lowered(assume.Physical, latent, p, decode), op.HeadsTranspose).Moved, 2*3*4*5*2) // of 4 heads

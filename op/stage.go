@@ -100,10 +100,11 @@ const driftPrompts = 64
 
 // drift is how the popularity of experts changes from step to step in prefill, where a step has a power of two of prompts: what all tokens have in
 // common, as in decode, and what each prompt prefers, whose variance is divided by their number.
-func (l *given) drift(prompts int, most float64) float64 {
-	common := math.Expm1(l.assume.ExpertDriftDecode * l.assume.ExpertDriftDecode)
-	own := max(0, math.Expm1(l.assume.ExpertDriftPrefill*l.assume.ExpertDriftPrefill)-common)
-	return min(most, math.Sqrt(math.Log1p(common+math.Ldexp(own*driftPrompts, -prompts))))
+func (l *given) drift(prompts int) float64 {
+	variance := func(phase Phase) float64 { return math.Expm1(l.popularity[phase].Drift * l.popularity[phase].Drift) }
+	common := variance(Decode)
+	own := max(0, variance(Prefill)-common)
+	return math.Sqrt(math.Log1p(common + math.Ldexp(own*driftPrompts, -prompts)))
 }
 
 // InNodes puts so many processors into a node.
