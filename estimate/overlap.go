@@ -22,7 +22,7 @@ func overlapOf(p *plan.Plan, s *op.Step) plan.Overlap {
 // each, or in as many as stand for all; nil where layers do not differ.
 func (e *Evaluator) Busiest(p *plan.Plan) (mean float64, byLayer []float64) {
 	e.stepOf(p, &e.step)
-	e.lower(p, &e.step)
+	e.lowerLayers(p, &e.step, &e.stage.list) // of half batches where two overlap
 	return e.lowerer.Busiest(), e.lowerer.BusiestByLayer()
 }
 

@@ -309,7 +309,7 @@ func TestOverlapDoesNotAllocate(t *testing.T) {
 func TestBusiest(t *testing.T) {
 	as := &assume.Physical
 	served := &experts.Popularity{Spread: as.ExpertSpread, Blocks: as.ExpertBlocks}
-	busiest := func(prompts, node int, visited *experts.Popularity) (float64, []float64) {
+	busiest := func(prompts, node int, overlap plan.Overlap, visited *experts.Popularity) (float64, []float64) {
 		problem := *caseProblem(t, 3)
 		problem.Phase, problem.Visited, problem.Lengths = op.Prefill, visited, workload.Lengths{Input: 4096, Output: 1}
 		grouped := *problem.Model
@@ -325,20 +325,23 @@ func TestBusiest(t *testing.T) {
 		}
 		return e.Busiest(&plan.Plan{
 			Attention: plan.Layout{DP: 32, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 32, TP: 1, DP: 1}, Redundant: 32,
-			Batch: plan.Batch{Count: 1, Size: prompts}, SharedPerCard: true, Pipelined: true,
+			Batch: plan.Batch{Count: 1, Size: prompts}, SharedPerCard: true, Pipelined: true, Overlap: overlap,
 		})
 	}
-	byNode, layers := busiest(2, 8, served)
-	global, _ := busiest(2, 32, served)
+	byNode, layers := busiest(2, 8, plan.NoOverlap, served)
+	global, _ := busiest(2, 32, plan.NoOverlap, served)
 	if math.Abs(1/byNode-0.80) > 0.01 || !(global < 0.98*byNode) {
 		t.Errorf("%v by node, %v over all", byNode, global)
 	}
 	if slices.Min(layers) > byNode-0.01 || slices.Max(layers) < byNode+0.01 {
 		t.Errorf("%v in a layer, %v in all", layers, byNode)
 	}
+	if halves, parts := busiest(4, 8, plan.TwoBatch, served); halves != byNode || !slices.Equal(parts, layers) {
+		t.Errorf("%v of halves of two prompts, %v of two: %v and %v by layer", halves, byNode, parts, layers)
+	}
 	last := math.Inf(1)
 	for prompts := 1; prompts <= 64; prompts++ {
-		now, layers := busiest(prompts, 8, served)
+		now, layers := busiest(prompts, 8, plan.NoOverlap, served)
 		mean := 0.0
 		for _, l := range layers {
 			mean += l / float64(len(layers))
@@ -351,7 +354,7 @@ func TestBusiest(t *testing.T) {
 		}
 		last = now
 	}
-	if even, layers := busiest(2, 8, nil); even > 1.03 || layers != nil {
+	if even, layers := busiest(2, 8, plan.NoOverlap, nil); even > 1.03 || layers != nil {
 		t.Errorf("%v and %v where all are visited alike", even, layers)
 	}
 }
