@@ -41,8 +41,9 @@ type Curve struct {
 	holds  float64 // prompts that a step holds
 }
 
-// edge is the most sequences on average within a limit on the time of a token, where there is memory for more.
-type edge struct{ batch, token, step float64 }
+// edge is sequences within a limit on the time of a token, where there is memory for more: the most on average, and the most that are whole, which may do
+// more where a step jumps behind them.
+type edge struct{ limit, batch, token, step float64 }
 
 // margin is what a bound allows for: between the batches of a curve times are taken to grow evenly, and calibrated kernels
 // do not get better with the batch everywhere.
@@ -143,23 +144,23 @@ func (p *Predictor) curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 // cut finds the largest batches within limits on the time of a token. Steps do not grow evenly between the batches of a curve: a
 // kernel takes as long for one token as for all of its tile.
 func (c *Curve) cut(limits []float64, at func(batch int) (token, step float64)) {
-	c.edges = make([]edge, 0, len(limits))
+	c.edges = make([]edge, 0, 2*len(limits))
 	for _, limit := range limits {
 		i := slices.IndexFunc(c.Token, func(t float64) bool { return t > limit })
 		if i < 1 {
 			continue
 		}
-		low, high := edge{float64(c.Batches[i-1]), c.Token[i-1], c.steps[i-1]}, edge{float64(c.Batches[i]), c.Token[i], c.steps[i]}
+		low, high := edge{limit, float64(c.Batches[i-1]), c.Token[i-1], c.steps[i-1]}, edge{limit, float64(c.Batches[i]), c.Token[i], c.steps[i]}
 		for high.batch-low.batch > 1 {
 			mid := math.Floor((low.batch + high.batch) / 2)
 			if token, step := at(int(mid)); token <= limit {
-				low = edge{mid, token, step}
+				low = edge{limit, mid, token, step}
 			} else {
-				high = edge{mid, token, step}
+				high = edge{limit, mid, token, step}
 			}
 		}
 		part := (limit - low.token) / (high.token - low.token) // a mean number of sequences need not be whole
-		c.edges = append(c.edges, edge{low.batch + part*(high.batch-low.batch), limit, low.step + part*(high.step-low.step)})
+		c.edges = append(c.edges, low, edge{limit, low.batch + part*(high.batch-low.batch), limit, low.step + part*(high.step-low.step)})
 	}
 }
 
@@ -271,9 +272,11 @@ func (c *Curve) Requests(limit, first float64) float64 {
 		}
 		best = max(best, c.rate(float64(b), c.Token[i], c.steps[i]))
 	}
+	var within float64 // of all those at the limit, if nothing else delayed them
 	for _, e := range c.edges {
-		if e.token == limit {
+		if e.limit == limit {
 			best = max(best, c.rate(e.batch, e.token, e.step))
+			within = max(within, e.batch/(c.output*e.token))
 		}
 	}
 	// All the sequences that there is room for are under way all the time.
@@ -283,7 +286,7 @@ func (c *Curve) Requests(limit, first float64) float64 {
 		z := c.output * c.at(n)
 		n = last * z / (z + first)
 	}
-	most := last / (first + c.output*c.at(max(1, n)))
+	most := max(within, last/(first+c.output*c.at(max(1, n))))
 	for i, b := range c.Batches { // fewer may do more, where steps get longer faster than they get fuller
 		if float64(b) < n {
 			most = max(most, float64(b)/(c.output*c.Token[i]))
