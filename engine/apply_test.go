@@ -37,7 +37,7 @@ func TestGathers(t *testing.T) {
 }
 
 // TestOlderExchange: DeepEP's tables of before and after its kernels for throughput sent over several queues, in GB/s, and those for low latency
-// over NVLink, in µs; on a straight line between the nodes of the tables. Within a node, and where tokens are gathered, nothing differs.
+// over NVLink, in µs, of which combine over 8 nodes was as long in a run; on a straight line between the nodes of the tables. Within a node, and where tokens are gathered, nothing differs.
 func TestOlderExchange(t *testing.T) {
 	for _, c := range []struct {
 		engine          string
@@ -46,8 +46,8 @@ func TestOlderExchange(t *testing.T) {
 	}{
 		{"sglang@0.4.6", 16, 8, plan.Slowdown{Dispatch: 43. / 43, Combine: 43. / 43}, plan.Slowdown{Dispatch: 173. / 118, Combine: 329. / 195}},
 		{"sglang@0.4.6", 32, 8, plan.Slowdown{Dispatch: 58. / 44, Combine: 57. / 47}, plan.Slowdown{Dispatch: 182. / 155, Combine: 350. / 273}},
-		{"sglang@0.4.6", 64, 8, plan.Slowdown{Dispatch: 51. / 46, Combine: 50. / 45}, plan.Slowdown{Dispatch: 186. / 173, Combine: 353. / 314}},
-		{"sglang@0.4.6", 72, 8, plan.Slowdown{Dispatch: 51. / 46, Combine: 50. / 45}, plan.Slowdown{Dispatch: (7*186./173 + 1) / 8, Combine: (7*353./314 + 1) / 8}},
+		{"sglang@0.4.6", 64, 8, plan.Slowdown{Dispatch: 51. / 46, Combine: 50. / 45}, plan.Slowdown{Dispatch: 186. / 173, Combine: 1}},
+		{"sglang@0.4.6", 72, 8, plan.Slowdown{Dispatch: 51. / 46, Combine: 50. / 45}, plan.Slowdown{Dispatch: (7*186./173 + 1) / 8, Combine: 1}},
 		{"sglang@0.4.6", 256, 8, plan.Slowdown{Dispatch: 51. / 46, Combine: 50. / 45}, plan.Slowdown{Dispatch: 192. / 192, Combine: 369. / 369}},
 		{engine: "sglang@0.4.6", ranks: 8, domain: 8}, {engine: "sglang@0.4.6", ranks: 32, domain: 72}, {engine: "sglang@0.4", ranks: 32, domain: 8},
 		{engine: "sglang", ranks: 32, domain: 8},

@@ -4,7 +4,9 @@
     python3 selection.py -o selection.csv
 
 `native` chooses 8 experts by operators of PyTorch that its compiler fuses as far as it can, as SGLang does for numbers of experts
-that its own kernel does not take; `copies` picks one of the copies of each of them; `sum` adds what shared experts made.
+that its own kernel does not take; `copies` picks one of the copies of each of them; `sum` adds what shared experts made. `indices`,
+`scaling`, `heads` and `scales` are the kernels around the exchange of SGLang 0.4.6: the numbers of experts made 64 bits wide, what comes
+back multiplied, 128 heads of 128 turned around, and the scales of 4 experts of 2048, with room for 128 rows (or as many as there are, if these are more) of 72 ranks.
 Each is measured in a CUDA graph. Needs PyTorch with CUDA and Triton.
 """
 
@@ -74,6 +76,16 @@ def main():
         lines.append((rows, "copies", 384, 1, graph_us(copies, sets)))
         sets = [(torch.randn(rows, 7168, device="cuda", dtype=torch.bfloat16), torch.randn(rows, 7168, device="cuda", dtype=torch.bfloat16)) for _ in range(4)]
         lines.append((rows, "sum", 0, 0, graph_us(lambda x, y: x.add_(y, alpha=2.5), sets)))
+    for rows in [1, 8, 32, 128, 256, 1024, 8192]:
+        sets = [(torch.randint(0, 256, (rows, TOP), dtype=torch.int32, device="cuda"),) for _ in range(4)]
+        lines.append((rows, "indices", 256, 1, graph_us(lambda x: x.to(torch.int64), sets)))
+        sets = [(torch.randn(rows, 7168, device="cuda", dtype=torch.bfloat16),) for _ in range(4)]
+        lines.append((rows, "scaling", 0, 0, graph_us(lambda x: x.mul_(1.0), sets)))
+        sets = [(torch.randn(128, rows, 128, device="cuda", dtype=torch.bfloat16),) for _ in range(4)]
+        lines.append((rows, "heads", 0, 0, graph_us(lambda x: x.transpose(0, 1).flatten(1, 2), sets)))
+        if rows <= 256:
+            sets = [(torch.randn(4, 72 * max(rows, 128), 16, device="cuda"),) for _ in range(4)]
+            lines.append((rows, "scales", 4, 1, graph_us(lambda x: x.transpose(1, 2).contiguous(), sets)))
     with open(out, "w", newline="") as f:
         w = csv.writer(f)
         w.writerow(["rows", "what", "experts", "groups", "time_us"])

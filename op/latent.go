@@ -104,7 +104,7 @@ func (s *stage) absorbed(heads, nope, rope, value, rank float64) {
 	}
 	s.linears(AbsorbValue, heads, tokens, tokens*heads, rank, value)
 	if s.unfused() {
-		s.unary(HeadsTranspose, tokens*heads*value, 1)
+		s.unary(HeadsTranspose, tokens*heads*value, 1).Moved *= turned
 	}
 }
 

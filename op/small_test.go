@@ -235,6 +235,7 @@ func TestUnfused(t *testing.T) {
 	m := groupQuery()
 	m.Experts = model.Experts{Routed: 8, TopK: 2, Width: 256, CapacityFactor: 1, Interval: 1}
 	p := plan.Plan{Attention: plan.Layout{DP: 2, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 1, DP: 1}, Batch: three, Pipelined: true}
+	const turned = 2.4 // times the bytes: copies that turn rows around take so much longer
 	kinds := []op.Kind{op.ExpertIndices, op.ScaleTranspose, op.ExpertScaling, op.HeadsTranspose}
 	if o := only(lowered(assume.Physical, m, p, decode), kinds...); len(o) > 0 {
 		t.Errorf("fused: %+v", o)
@@ -242,7 +243,7 @@ func TestUnfused(t *testing.T) {
 	p.Unfused = true
 	list := lowered(assume.Physical, m, p, decode)
 	bytes(t, "indices", find(t, list, op.ExpertIndices).Moved, 6*(4+8))
-	bytes(t, "scales", find(t, list, op.ScaleTranspose).Moved, 4*2*128*2*(4+4))
+	bytes(t, "scales", find(t, list, op.ScaleTranspose).Moved, turned*4*2*128*2*(4+4))
 	bytes(t, "scaling", find(t, list, op.ExpertScaling).Moved, 2*3*float64(m.Hidden)*2)
 	if o := only(lowered(assume.Physical, m, p, prefill), op.ScaleTranspose); len(o) > 0 {
 		t.Errorf("prompts come in rows: %+v", o)
@@ -252,7 +253,7 @@ func TestUnfused(t *testing.T) {
 	}
 	latent := latentModel()
 	latent.Experts = m.Experts
-	bytes(t, "heads", find(t, lowered(assume.Physical, latent, p, decode), op.HeadsTranspose).Moved, 2*3*4*5*2) // of 4 heads
+	bytes(t, "heads", find(t, lowered(assume.Physical, latent, p, decode), op.HeadsTranspose).Moved, turned*2*3*4*5*2) // of 4 heads
 	p.Gathered = true
 	if o := only(lowered(assume.Physical, m, p, decode), kinds...); len(o) > 0 {
 		t.Errorf("nothing is sent: %+v", o)
