@@ -83,6 +83,7 @@ const (
 	QuantiseLatent
 	QuantiseHeads
 	Rotary
+	CacheWrite
 	CacheGrowth
 	LinearGates
 
@@ -299,6 +300,7 @@ var kinds = [KindCount]Info{
 	QuantiseQuery:  {Name: "quantise query", Block: AttentionBlock, Class: Vector, Kernels: quantising},
 	QuantiseLatent: {Name: "quantise latent", Block: AttentionBlock, Class: Vector, Kernels: quantising},
 	QuantiseHeads:  {Name: "quantise heads", Block: AttentionBlock, Class: Vector, Kernels: quantising},
+	CacheWrite:     {Name: "cache write", Block: AttentionBlock, Class: Vector, Kernels: moving},
 	Rotary:         {Name: "rotary and cache write", Block: AttentionBlock, Class: Vector, Kernels: rotating},
 	CacheGrowth:    {Name: "cache growth", Block: AttentionBlock, Class: Vector, Kernels: moving},
 	LinearGates:    {Name: "linear attention gates", Block: AttentionBlock, Class: Vector, Kernels: gating[Prefill]},

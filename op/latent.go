@@ -20,6 +20,9 @@ func (s *stage) latentAttention() {
 		s.unary(KeyRotate, s.tokens*rope, 1)
 	}
 	s.rotate(heads*rope, rope, rank+rope)
+	if s.unfused() { // set_mla_kv_buffer_triton of python/sglang/srt/mem_cache/memory_pool.py
+		s.unary(CacheWrite, s.tokens*(rank+rope), 1)
+	}
 	s.growCache(rank + rope)
 	s.ring(rank + rope)
 	s.index()

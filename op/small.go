@@ -127,7 +127,7 @@ func (s *stage) chooseCopies(topK float64) {
 // compiledCopies is the random numbers, and what follows from them.
 const compiledCopies = 2
 
-// unfused reports whether an engine runs kernels of their own around the exchange that later versions do without:
+// unfused reports whether an engine that exchanges tokens runs small kernels besides, most of which later versions do without:
 // forward_deepep and forward_absorb of python/sglang/srt/models/deepseek_v2.py in SGLang 0.4.6.
 func (s *stage) unfused() bool { return s.assume.SmallKernels && s.plan.Unfused && s.exchanges() }
 

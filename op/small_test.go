@@ -236,7 +236,7 @@ func TestUnfused(t *testing.T) {
 	m.Experts = model.Experts{Routed: 8, TopK: 2, Width: 256, CapacityFactor: 1, Interval: 1}
 	p := plan.Plan{Attention: plan.Layout{DP: 2, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 1, DP: 1}, Batch: three, Pipelined: true}
 	const turned = 2.4 // times the bytes: copies that turn rows around take so much longer
-	kinds := []op.Kind{op.ExpertIndices, op.ScaleTranspose, op.ExpertScaling, op.HeadsTranspose}
+	kinds := []op.Kind{op.CacheWrite, op.ExpertIndices, op.ScaleTranspose, op.ExpertScaling, op.HeadsTranspose}
 	if o := only(lowered(assume.Physical, m, p, decode), kinds...); len(o) > 0 {
 		t.Errorf("fused: %+v", o)
 	}
@@ -253,7 +253,9 @@ func TestUnfused(t *testing.T) {
 	}
 	latent := latentModel()
 	latent.Experts = m.Experts
-	bytes(t, "heads", find(t, lowered(assume.Physical, latent, p, decode), op.HeadsTranspose).Moved, turned*2*3*4*5*2) // of 4 heads
+	list = lowered(assume.Physical, latent, p, decode)
+	bytes(t, "heads", find(t, list, op.HeadsTranspose).Moved, turned*2*3*4*5*2) // of 4 heads
+	bytes(t, "cache", find(t, list, op.CacheWrite).Moved, 2*3*(4+1)*2)          // latents of 4, rotary keys of 1
 	p.Gathered = true
 	if o := only(lowered(assume.Physical, m, p, decode), kinds...); len(o) > 0 {
 		t.Errorf("nothing is sent: %+v", o)
