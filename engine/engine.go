@@ -119,7 +119,7 @@ type Release struct {
 	Of string `json:"of" required:"true"` // the earlier version
 	// CopyKernels choose the copies of experts that tokens go to.
 	CopyKernels int `json:"copy_kernels" range:"[0,100]"`
-	// Unfused: it has kernels around the exchange between experts that later ones do without.
+	// Unfused: it has small kernels besides where tokens are sent to experts, most of which later ones do without.
 	Unfused bool `json:"unfused"`
 	// Exchange is how many times as long the exchanges of prompts took between so many nodes as in the tables.
 	Exchange []ExchangeThen `json:"exchange"`

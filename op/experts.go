@@ -86,7 +86,7 @@ func (s *stage) experts() {
 	s.kinds = between
 	s.unary(ExpertWeighting, tokens*hidden, 1)
 	s.kinds = &kinds
-	if s.unfused() {
+	if s.unfused() && s.attn.Kind == model.Latent { // DeepSeek and its kin multiply by routed_scaling_factor
 		s.unary(ExpertScaling, s.cardTokens*s.hidden, 1)
 	}
 	s.sumShared()

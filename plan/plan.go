@@ -64,7 +64,7 @@ type Plan struct {
 	SlowPrefill, SlowDecode Slowdown
 	// CopyKernels is how many kernels choose the copies of experts that tokens go to; 0: as many as engines have now.
 	CopyKernels int
-	// Unfused: there are kernels around the exchange between experts that engines do without now.
+	// Unfused: where tokens are sent to experts there are small kernels besides, most of which engines do without now.
 	Unfused bool
 	// IndexKernels is how many small kernels give the queries and the key of an indexer their positions and weigh its heads, before they
 	// are made narrow; 0: one. IndexFused: what makes them narrow does that as well, and the key and the weights of the heads are one product.

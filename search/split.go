@@ -34,14 +34,6 @@ func (p *SplitProblem) sizes() []int {
 	return out
 }
 
-// Parts is how often a search ticks.
-func (p *SplitProblem) Parts() int {
-	if p.Pools != nil {
-		return 0
-	}
-	return 2 * len(p.sizes())
-}
-
 // Split searches the deployment with the highest request rate, which is that of the slower side. Without given pools all
 // instance sizes and numbers are considered; of the splits with the highest rate the one with the fewest processors.
 func Split(ctx context.Context, p *SplitProblem, workers int) (Outcome, error) {

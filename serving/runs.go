@@ -6,7 +6,6 @@ import (
 
 	"throughline/deploy"
 	"throughline/engine"
-	"throughline/workload"
 )
 
 // Refused is a deployment that no engine of a choice can run.
@@ -69,29 +68,4 @@ func Measured(runs []deploy.Deployment) (out []deploy.Deployment, left []string)
 		return runs, nil
 	}
 	return out, left
-}
-
-// Best is the deployment behind the engine of a choice with which its clients get the most done under a load, the first of
-// equals, and what they see.
-func Best(choice []*engine.Engine, d deploy.Deployment, l workload.Load) (deploy.Deployment, Prediction, error) {
-	runs, err := Runs(choice, d)
-	if err != nil {
-		return d, Prediction{}, err
-	}
-	best, seen := -1, Prediction{}
-	var errs []error
-	for i := range runs {
-		p, err := Predict(&runs[i], l)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if best < 0 || p.Requests > seen.Requests {
-			best, seen = i, p
-		}
-	}
-	if best < 0 {
-		return runs[0], Prediction{}, errs[0] // it fits behind none of them
-	}
-	return runs[best], seen, nil
 }
