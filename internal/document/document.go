@@ -78,21 +78,26 @@ func (f *File) build(path string, parsed hujson.Value) *node {
 		first := map[string]int{} // key to offset
 		for _, m := range v.Members {
 			key, offset := m.Name.Value.(hujson.Literal).String(), m.Name.StartOffset
-			at := memberPath(path, key)
-			if earlier, ok := first[key]; ok {
-				line, _ := f.source.position(earlier)
-				f.addProblem(offset, at, fmt.Sprintf("duplicate key %s; it is first given on line %d", quote(key), line))
-				continue
-			}
-			first[key] = offset
-			// Editors look for this key; it says nothing about the content.
-			if path == "" && key == schemaKey {
-				continue
-			}
-			n.members = append(n.members, member{key, offset, f.build(at, m.Value)})
+			f.addMember(n, first, key, offset, func(at string) *node { return f.build(at, m.Value) })
 		}
 	}
 	return n
+}
+
+// addMember adds a key and the value that build makes at its path, unless the object has the key.
+func (f *File) addMember(n *node, first map[string]int, key string, offset int, build func(path string) *node) {
+	at := memberPath(n.path, key)
+	if earlier, ok := first[key]; ok {
+		line, _ := f.source.position(earlier)
+		f.addProblem(offset, at, fmt.Sprintf("duplicate key %s; it is first given on line %d", quote(key), line))
+		return
+	}
+	first[key] = offset
+	// Editors look for this key; it says nothing about the content.
+	if n.path == "" && key == schemaKey {
+		return
+	}
+	n.members = append(n.members, member{key, offset, build(at)})
 }
 
 const schemaKey = "$schema"
