@@ -236,7 +236,7 @@ func TestScripts(t *testing.T) {
 	for _, e := range All() {
 		t.Run(e.Name, func(t *testing.T) {
 			drawn, tried, routed := 0, 0, map[string]bool{}
-			var all strings.Builder
+			var scripts []string
 			deployments(func(s *served) {
 				if drawn++; drawn%5 > 0 {
 					return
@@ -254,31 +254,41 @@ func TestScripts(t *testing.T) {
 					return
 				}
 				if tried++; tried%23 == 0 {
-					fmt.Fprintf(&all, "(\n%s)\n", f.Script("a title"))
+					scripts = append(scripts, f.Script("a title"))
 				}
 				checkOptions(t, e, f, routed)
 			})
 			if tried == 0 || len(routed) == 0 {
 				t.Fatalf("%d fleets, options of routers: %v", tried, routed)
 			}
-			file := filepath.Join(t.TempDir(), "all.sh")
-			if err := os.WriteFile(file, []byte(all.String()), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if out, err := exec.Command("bash", "-n", file).CombinedOutput(); err != nil {
-				t.Errorf("%v: %s", err, out)
-			}
-			for line := range strings.Lines(all.String()) {
-				if len([]rune(line)) > 81 && !strings.Contains(line, "'{") {
-					t.Fatalf("a long line: %s", line)
-				}
-			}
-			if check, err := exec.LookPath("shellcheck"); err == nil {
-				if out, err := exec.Command(check, file).CombinedOutput(); err != nil {
-					t.Errorf("%v: %s", err, out)
-				}
-			}
+			checkShell(t, scripts)
 		})
+	}
+}
+
+// checkShell reads scripts as bash does and, where there is one, as a linter does: each as the file that it will be.
+func checkShell(t *testing.T, scripts []string) {
+	t.Helper()
+	folder, files := t.TempDir(), []string{}
+	for i, script := range scripts {
+		for line := range strings.Lines(script) {
+			if len([]rune(line)) > 81 && !strings.Contains(line, "'{") {
+				t.Fatalf("a long line: %s", line)
+			}
+		}
+		file := filepath.Join(folder, fmt.Sprintf("%d.sh", i))
+		if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("bash", "-n", file).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+		files = append(files, file)
+	}
+	if linter, err := exec.LookPath("shellcheck"); err == nil {
+		if out, err := exec.Command(linter, files...).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
 	}
 }
 

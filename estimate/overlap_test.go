@@ -221,6 +221,30 @@ func TestLaunches(t *testing.T) {
 	}
 }
 
+// TestDraftLaunches: the plan of TestLaunches with two drafts. Each launches a projection, a layer with experts, and embedding, norm, output head and
+// sampling once more.
+func TestDraftLaunches(t *testing.T) {
+	p := caseProblem(t, 3)
+	p.Acceptance = []float64{0.5, 0.5}
+	e, err := estimate.NewEvaluator(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl := plan.Plan{
+		Attention: plan.Layout{DP: 16, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 16, DP: 1}, Gathered: true, Reduced: plan.AllSteps,
+		SharedPerCard: true, Pipelined: true, Batch: plan.Batch{Count: 1, Size: 10}, Captured: 1, Launch: 1,
+	}
+	launches := func(drafts int) float64 {
+		var out estimate.Estimate
+		pl.Drafts = drafts
+		e.Evaluate(&pl, &out)
+		return out.StepTime
+	}
+	if got, want := launches(2)-launches(0), 2.0*(1+12+18+4); got != want {
+		t.Errorf("%v launches of two drafts, by hand %v", got, want)
+	}
+}
+
 // TestPromptLaunches: what is captured of decode steps says nothing of those with prompts. The plan of TestLaunches with a prompt on each
 // replica: keys and values of latent attention are expanded, in place of queries that absorb that and values behind it, so that there are as
 // many launches; a second each.

@@ -112,10 +112,5 @@ func TestTimelines(t *testing.T) {
 			t.Fatalf("%d layers of %d batches, %d stages and %d layers", len(layers), pl.Batch.Count, pl.Attention.PP, depth)
 		}
 	}
-	for range 30 { // a part that one plan in a hundred has may be missing in the first draws
-		if rapid.Check(t, check); len(missing()) == 0 {
-			return
-		}
-	}
-	t.Errorf("nothing of parts %v was drawn", missing())
+	checkUntil(t, missing, check)
 }

@@ -11,11 +11,9 @@ import (
 // seconds, which a search works out once for all pipelines of the same stage.
 type Layered struct {
 	attention, dense, experts float64 // computation, with the communication that nothing hides
-	// exchange is what two micro-batches send in an expert layer, and turn what one of them takes for it by itself, its
-	// attention included; 0 where nothing of the kind overlaps.
-	exchange, turn float64
-	draft, ends    float64 // of the whole step
-	launching      float64
+	exchange                  float64 // what two micro-batches send in an expert layer; 0 where nothing of the kind overlaps
+	draft, ends               float64 // of the whole step
+	launching                 float64
 }
 
 // Stacks reports whether the layers of a stage differ in nothing but whether they have experts, so that Layered says all about
@@ -73,9 +71,6 @@ func (e *Evaluator) Layered(p *plan.Plan, s *op.Step) Layered {
 			out.experts, out.exchange = t, sent
 		}
 	}
-	if overlap == plan.TwoBatch {
-		out.turn = (out.attention + out.experts + out.exchange) / 2
-	}
 	return out
 }
 
@@ -108,7 +103,7 @@ func (e *Evaluator) Staged(p *plan.Plan, s *op.Step, l *Layered) float64 {
 	computing := float64(layers)*l.attention + dense*l.dense + experts*l.experts
 	w := schedule.Work{
 		Stages: p.Attention.PP, Batches: p.Batch.Count, Drafts: p.Drafts, Pipelined: p.Pipelined, Underway: p.Underway(), Launching: l.launching,
-		Layers: schedule.Pass{Computing: max(computing, experts*l.exchange, experts*l.turn)},
+		Layers: schedule.Pass{Computing: max(computing, experts*l.exchange)},
 		Draft:  schedule.Pass{Computing: l.draft}, Ends: schedule.Pass{Computing: l.ends},
 	}
 	w.Filled, w.Last = p.Filled(e.problem.Model.Layers)

@@ -290,6 +290,12 @@ func TestIndexSmall(t *testing.T) {
 	bytes(t, "positions", find(t, list, op.IndexRotary).Moved, 3*3*128*2*2)
 	bytes(t, "queries", find(t, list, op.IndexQuantise).Moved, 3*2*(128*2+132))
 	bytes(t, "key", find(t, list, op.IndexWrite).Moved, 3*(128*2+132))
+	// An element is scaled and rounded.
+	for kind, want := range map[op.Kind]float64{op.IndexQuantise: 2 * 3 * 2 * 128, op.IndexWrite: 2 * 3 * 128} {
+		if o := find(t, list, kind); o.Flops != want {
+			t.Errorf("%v: %v operations, by hand %v", kind, o.Flops, want)
+		}
+	}
 	if n := len(only(lowered(bare, m, oneRank, decode), op.IndexRotary, op.IndexQuantise, op.IndexWrite)); n > 0 {
 		t.Errorf("%d operators without small kernels", n)
 	}
@@ -357,8 +363,9 @@ func TestDeltaGates(t *testing.T) {
 	bytes(t, "moved", o.Moved, 3*4*(2*2+2*4))
 	for g, slot := range map[op.Group]kernel.Slot{decode: kernel.LinearDecode, prefill: kernel.LinearPrefill} {
 		o := find(t, lowered(assume.Physical, m, oneRank, g), op.LinearGates)
-		if o.Kernels[0] != (kernel.Use{Slot: slot, Role: kernel.GatesMade}) || o.Kernels[1].Slot != kernel.DeltaGates {
-			t.Errorf("gates are made in %v", o.Kernels)
+		want := kernel.Uses{{Slot: slot, Role: kernel.GatesMade}, {Slot: kernel.DeltaGates}, {Slot: kernel.AddNorm, Role: kernel.Alone}}
+		if o.Kernels != want {
+			t.Errorf("gates are made in %v, want %v", o.Kernels, want)
 		}
 	}
 }

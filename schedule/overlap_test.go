@@ -77,6 +77,30 @@ func TestTwoBatches(t *testing.T) {
 	}
 }
 
+// TestSlowedTurn: beside an exchange that takes a quarter of the units, what is computed takes a third longer, and no more when the exchange
+// outlasts it: 3 s of attention from 3 to 7 s beside a dispatch of 6 s; where half of it leaves those units free by itself, 3.5 s.
+func TestSlowedTurn(t *testing.T) {
+	r := rules(0, 0)
+	w := layer{3, 6, 4, 1, 1, 0.25}.stage(1, 0, plan.TwoBatch)
+	second := func() (start, end float64) {
+		var rec schedule.Recorder
+		r.Step(w, &rec)
+		for _, s := range rec.Spans {
+			if s.Op == 0 && s.Micro == 1 {
+				return s.Start, s.End
+			}
+		}
+		t.Fatal("the second micro-batch has no attention")
+		return 0, 0
+	}
+	start, end := second()
+	near(t, "the start", start, 3)
+	near(t, "the end", end, 3+4)
+	w.Layers.Blocks[0].Legs[0].Polite = 1.5
+	_, end = second()
+	near(t, "the end of what is half slowed", end, 3+3.5)
+}
+
 // TestPolite: products that leave exchanges a quarter of the units take a third longer at all times, and are not slowed again; an
 // exchange that takes 1 s longer beside computation holds up what waits for it. Of 3 s of attention 1.5 are products: it takes
 // 3.5 s, of which 1.5 are slowed.

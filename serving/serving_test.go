@@ -193,3 +193,21 @@ func TestLongPrompts(t *testing.T) {
 		}
 	}
 }
+
+// TestFittedWave: what measured runs add to the first wave of requests comes on top of it, and of nothing else.
+func TestFittedWave(t *testing.T) {
+	load := workload.Load{Lengths: workload.Lengths{Input: 1000, Output: 100}, Clients: 8, Requests: 10}
+	d := deployment(t, "Llama-3.1-8B", "vllm", dense(1))
+	before, err := serving.Predict(&d, load)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Fitted.Wave = 0.25
+	after, err := serving.Predict(&d, load)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(after.Burst-before.Burst-0.25) > 1e-9 || after.Steady != before.Steady {
+		t.Errorf("first wave %v and %v s, later ones %v and %v s", before.Burst, after.Burst, before.Steady, after.Steady)
+	}
+}

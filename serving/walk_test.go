@@ -43,3 +43,16 @@ func TestRanksApart(t *testing.T) {
 		}
 	}
 }
+
+// TestRanksCutPrompts: twelve prompts of 800 tokens come to two ranks at once, whose steps hold 2000 tokens: two and a half prompts, 21 ms. Of six
+// prompts of a rank two are out then. The next step has two sequences of its own and room for 1998 tokens, 2.4975 prompts, 19.98 ms and 13
+// for the decodes: with the half before that is two more. The last step computes what is left of the other two, 1.0025 prompts, beside four sequences.
+func TestRanksCutPrompts(t *testing.T) {
+	c := loop(deploy.Chunks, 12, 0)
+	c.ranks, c.together, c.shares, c.load.Requests = 2, 2, true, 1
+	c.load.Lengths.Input, c.rules.RequestSeconds = 800, 0
+	first := 20e-3 + 21e-3
+	second := first + 19.98e-3 + 13e-3
+	third := second + 1.0025*8e-3 + 15e-3
+	near(t, "the first requests", c.aggregated().Burst, (first+second+third)/3)
+}

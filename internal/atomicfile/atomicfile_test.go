@@ -223,3 +223,33 @@ func TestLongName(t *testing.T) {
 	}
 	holds(t, name, "x")
 }
+
+// TestBackups: a file that is replaced alone needs no second name; of a pair the first keeps one until the other has its own, and is put back
+// when that fails.
+func TestBackups(t *testing.T) {
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "a"), "old", 0o644)
+	var seen []string
+	published = func() { seen = append(seen, names(t, dir)) }
+	defer func() { published = func() {} }()
+	if err := Write(t.Context(), filepath.Join(dir, "a"), text("new")); err != nil {
+		t.Fatal(err)
+	}
+	if len(seen) != 1 || seen[0] != "a" {
+		t.Errorf("beside a file that is replaced: %q", seen)
+	}
+	var s Set
+	defer s.Discard()
+	for _, n := range []string{"a", "b"} {
+		if err := s.Add(t.Context(), filepath.Join(dir, n), text("newest")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "b", "x"), 0o777); err != nil { // takes the place of the second
+		t.Fatal(err)
+	}
+	if err := s.Commit(t.Context()); err == nil {
+		t.Fatal("a file replaced a folder")
+	}
+	holds(t, filepath.Join(dir, "a"), "new")
+}

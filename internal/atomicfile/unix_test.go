@@ -127,6 +127,25 @@ func TestKilledBetweenNames(t *testing.T) {
 	}
 }
 
+// TestClearFolder: sets that killed processes left are made whole, their other temporary files removed whatever they were to be; what a
+// living one writes stays.
+func TestClearFolder(t *testing.T) {
+	dir := t.TempDir()
+	startWriter(t, writerOf, filepath.Join(dir, "e.csv"))
+	killed := []*exec.Cmd{startWriter(t, writerOf, filepath.Join(dir, "d.csv")), startWriter(t, commits, dir)}
+	for _, cmd := range killed {
+		cmd.Process.Kill()
+		cmd.Wait()
+	}
+	ClearFolder(dir)
+	for _, name := range []string{"a.csv", "b.csv", "c.csv"} {
+		holds(t, filepath.Join(dir, name), "new")
+	}
+	if got := names(t, dir); strings.Count(got, suffix) != 1 || !strings.HasPrefix(got, ".e.csv.") {
+		t.Errorf("left %q", got)
+	}
+}
+
 // TestJournals: one that is not whole, or that names what is none of ours, moves nothing and is removed.
 func TestJournals(t *testing.T) {
 	dir := t.TempDir()

@@ -168,3 +168,19 @@ func TestDrawnVariants(t *testing.T) {
 		}
 	}
 }
+
+// TestScheduledOnce: in a cache of 4 blocks of 4 tokens the second of two requests makes room when the first needs its third block, and comes
+// back when that has ended. It has been scheduled once, at the very start.
+func TestScheduledOnce(t *testing.T) {
+	p := Policy{Prefill: deploy.Chunks, StepTokens: 16, Running: 4, Blocks: 4, BlockTokens: 4}
+	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Policy: p, Times: second{}}}}
+	var ended []Ended
+	o.Each = func(e *Ended) { ended = append(ended, *e) }
+	list := &List{Requests: []Request{{Input: 4, Output: 6}, {Input: 4, Output: 6}}}
+	if _, err := Run(context.Background(), o, list); err != nil {
+		t.Fatal(err)
+	}
+	if len(ended) != 2 || ended[1].Preemptions != 1 || ended[0].Scheduled != 0 || ended[1].Scheduled != 0 {
+		t.Errorf("%+v", ended)
+	}
+}
