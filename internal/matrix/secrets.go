@@ -31,7 +31,7 @@ func (f *File) secrets(environment []string) *secret.Set {
 		k := &f.Clients[i]
 		part(k.Command, k.Environment, k.BaseURL())
 		for _, header := range question.Words(string(k.Bench["header"])) {
-			s.Words([]string{"--header=" + header})
+			s.Words([]string{"header=" + header})
 		}
 	}
 	return s
