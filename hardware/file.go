@@ -47,7 +47,7 @@ func IsWidth(bytes float64) bool {
 // File is the system format. Tags drive the strict decoder, the JSON Schema and the key list in docs/formats.md. The
 // bounds leave room for any hardware; beyond them lie mistakes of unit, and numbers whose products overflow.
 type File struct {
-	Name        string                `json:"name" aka:"model,system" required:"true" nonempty:"true" doc:"name of the system, as printed in results"`
+	Name        string                `json:"name" aka:"model,system" required:"true" nonempty:"true" line:"true" doc:"name of the system, as printed in results"`
 	Type        string                `json:"type" doc:"family of the hardware; \"sow\" hides collectives behind computation (collective_overlap 1)"`
 	Maker       string                `json:"maker" doc:"maker of the chip; engines that run on chips of some makers only refuse those of others; absent: they run"`
 	Generation  string                `json:"generation" enum:"Ampere,Ada,Hopper,Blackwell,Blackwell RTX,CDNA,Ascend" doc:"generation of the chip, by which engines choose kernels of attention and of products; absent: that of the built-in system of this name, or of the one that its kernels were measured on if it has the same peaks, else not known"`

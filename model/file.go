@@ -23,7 +23,7 @@ type Settings struct {
 // bounds leave room for any model; they keep products of sizes from overflowing. What other tools call a key is
 // recognized as a mistake.
 type File struct {
-	Name        string `json:"model" aka:"name,model_name" required:"true" nonempty:"true" doc:"name of the model, as printed in results"`
+	Name        string `json:"model" aka:"name,model_name" required:"true" nonempty:"true" line:"true" doc:"name of the model, as printed in results"`
 	Hidden      int    `json:"hidden" aka:"hidden_size,d_model,n_embd" required:"true" range:"[1,1000000]" doc:"width of the residual stream"`
 	Blocks      int    `json:"num_blocks" aka:"num_hidden_layers,num_layers,n_layers,n_layer" required:"true" range:"[1,1000000]" doc:"number of layers"`
 	FeedForward int    `json:"feedforward" aka:"intermediate_size,ffn_dim" range:"[1,1e9]" doc:"width of a dense MLP layer"`

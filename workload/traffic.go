@@ -54,6 +54,14 @@ type Limit struct {
 	Seconds float64 // 0: no limit
 }
 
+// Statistic is what is limited: mean, or a percentile such as p99.
+func (l *Limit) Statistic() string {
+	if l.Share == 0 {
+		return "mean"
+	}
+	return fmt.Sprintf("p%.4g", 100*l.Share)
+}
+
 // mostLimit of a latency, in ms: eleven days.
 const mostLimit = 1e9
 

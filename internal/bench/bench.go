@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"throughline/engine"
+	"throughline/internal/secret"
 	"throughline/serving/simulate"
 	"throughline/workload"
 )
@@ -22,6 +23,7 @@ type Options struct {
 	BaseURL string // without a path
 	Model   string // empty: the first that the server names
 	Headers http.Header
+	Secrets *secret.Set // what must not be shown, though a server may repeat it; nil: nothing
 
 	Requests Requests
 	Rate     float64 // requests per second; +Inf: all at once, or as clients are free

@@ -76,6 +76,28 @@ func (w *bodies) common(lora string) []byte {
 	return members(all)
 }
 
+// mostTokens is how many an answer may have for which so many are asked for. Servers count what ends an answer, and drafts
+// behind it, in their own ways.
+func (w *bodies) mostTokens(asked int) int {
+	given := w.extra
+	if w.API == engine.Generate {
+		given = nil
+		_ = json.Unmarshal(w.extra["sampling_params"], &given) // of which bodies take nothing else, either
+	}
+	if length, ok := given[w.lengthKey()]; ok {
+		var n *int
+		if asked = unknownLength; json.Unmarshal(length, &n) == nil && n != nil {
+			asked = *n
+		}
+	} else if w.extra["max_tokens"] != nil || w.extra["max_completion_tokens"] != nil {
+		asked = unknownLength // by the name of another API
+	}
+	return 2*min(asked, unknownLength) + 1024
+}
+
+// unknownLength is the tokens of an answer that may be of any length: as many as the longest contexts hold.
+const unknownLength = 1 << 24
+
 // members are those of an object, in the order of their names, without braces.
 func members(of map[string]any) []byte {
 	text, err := json.Marshal(of)

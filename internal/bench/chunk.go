@@ -3,6 +3,8 @@ package bench
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"strconv"
 )
 
 // WrittenKey is a key that a test server may put into its chunks: when it wrote them, in nanoseconds since 1970. Where it is
@@ -126,15 +128,31 @@ func (s *scanner) scalar() []byte {
 	return word
 }
 
-// number takes a whole number; 0 where it is none.
+// number takes a whole number, which some servers write as a text; 0 where it is none. One that fits nowhere is the largest.
 func (s *scanner) number() (n int64) {
-	for _, c := range s.scalar() {
-		if c < '0' || c > '9' {
-			return 0
-		}
-		n = 10*n + int64(c-'0')
+	var word []byte
+	if s.space(); s.i < len(s.b) && s.b[s.i] == '"' {
+		word = s.text()
+	} else {
+		word = s.scalar()
 	}
-	return n
+	if n, err := strconv.ParseInt(string(word), 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		return max(0, n)
+	}
+	x, err := strconv.ParseFloat(string(word), 64) // 20.0, 1e3
+	if err != nil && !errors.Is(err, strconv.ErrRange) || !(x > 0) {
+		return 0
+	}
+	return int64(min(x, 1<<62))
+}
+
+// count takes a number of tokens, or a value that says nothing of them.
+func (s *scanner) count() int {
+	if s.space(); s.i < len(s.b) && (s.b[s.i] == '{' || s.b[s.i] == '[') {
+		s.value(nil, other)
+		return 0
+	}
+	return int(s.number())
 }
 
 // value takes any value.
@@ -227,19 +245,19 @@ func (s *scanner) member(c *chunk, in place, name []byte) {
 		c.usage = true
 		s.value(c, counts)
 	case in == counts && string(name) == "prompt_tokens":
-		c.prompt = int(s.number())
+		c.prompt = s.count()
 	case in == counts && string(name) == "completion_tokens":
-		c.answer = int(s.number())
+		c.answer = s.count()
 	case in == counts && string(name) == "prompt_tokens_details":
 		s.value(c, details)
 	case (in == counts || in == details) && string(name) == "cached_tokens":
-		c.cached = int(s.number())
+		c.cached = s.count()
 	case in == top && string(name) == "error" && !null:
 		from := s.i
 		s.value(c, other)
 		c.failure = s.b[from:s.i]
 	case in == top && string(name) == WrittenKey:
-		c.written = s.number()
+		c.written = int64(s.count())
 	default:
 		s.value(c, other)
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"throughline/engine"
+	"throughline/internal/secret"
 )
 
 // client sends requests to a server, over connections that it keeps: two never share one at a time.
@@ -28,6 +29,7 @@ type client struct {
 	stream  bool
 	api     engine.API
 	timeout time.Duration
+	secrets *secret.Set
 }
 
 // idleFor is how long a connection is kept without a request: less than servers do, so that none closes it while a request is on
@@ -48,7 +50,12 @@ func newClient(o *Options, b *engine.Backend) *client {
 		IdleConnTimeout:     idleFor,
 		DisableCompression:  true, // which would hold chunks back
 	}
-	return &client{base: o.BaseURL, url: o.BaseURL + b.API.Path(), headers: o.Headers, http: &http.Client{Transport: transport}, stream: !o.DisableStream, api: b.API, timeout: o.Timeout}
+	// What answers elsewhere is not what was to be measured, and may not see the headers.
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &client{
+		base: o.BaseURL, url: o.BaseURL + b.API.Path(), headers: o.Headers, http: &http.Client{Transport: transport, CheckRedirect: stay},
+		stream: !o.DisableStream, api: b.API, timeout: o.Timeout, secrets: o.Secrets,
+	}
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }
@@ -92,6 +99,14 @@ func failureOf(err error, answered bool) *Failure {
 	}
 	if closed && answered {
 		f.Kind += " in the middle of an answer"
+	}
+	return f
+}
+
+// hide takes secrets out of what a failure says: servers repeat what they were sent.
+func (c *client) hide(f *Failure) *Failure {
+	if f != nil {
+		f.Message = c.secrets.Redact(f.Message)
 	}
 	return f
 }
@@ -154,6 +169,7 @@ type answer struct {
 	first, finish time.Time
 	last          time.Time // when the last text came
 	gaps          []Gap
+	most          int // tokens and chunks that may come; 0: any number
 	chunks        int // with text
 	prompt        int // tokens by usage; 0: none is given
 	tokens        int
@@ -176,6 +192,10 @@ type Gap struct {
 
 // send sends a request and reads its answer to the end.
 func (c *client) send(ctx context.Context, text []byte, a *answer) *Failure {
+	return c.hide(c.exchange(ctx, text, a))
+}
+
+func (c *client) exchange(ctx context.Context, text []byte, a *answer) *Failure {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	response, err := c.request(ctx, text, a)
@@ -205,19 +225,23 @@ const mostMessage = 4 << 10
 func refused(r *http.Response) *Failure {
 	said, _ := io.ReadAll(io.LimitReader(r.Body, mostMessage))
 	f := &Failure{Kind: fmt.Sprintf("HTTP %d", r.StatusCode), Message: message(said)}
+	if to, err := r.Location(); err == nil {
+		to.User = nil
+		f.Message = "redirects to " + to.String() + ", which is not followed; give the address that answers itself"
+	}
 	switch r.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		f.again = true
 	}
-	if s, err := strconv.Atoi(r.Header.Get("Retry-After")); err == nil && s > 0 {
-		f.after = time.Duration(s) * time.Second
+	if s, err := strconv.ParseFloat(r.Header.Get("Retry-After"), 64); err == nil && s > 0 {
+		f.after = time.Duration(min(s, mostAskedWait.Seconds()) * float64(time.Second))
 	}
 	return f
 }
 
 // whole reads an answer that is not streamed: its first token comes with its last.
 func (c *client) whole(r io.Reader, a *answer) *Failure {
-	data, err := io.ReadAll(io.LimitReader(r, mostLine))
+	data, err := io.ReadAll(io.LimitReader(r, mostAnswer))
 	now := time.Now()
 	if err != nil {
 		return failureOf(err, len(data) > 0)
@@ -230,7 +254,9 @@ func (c *client) whole(r io.Reader, a *answer) *Failure {
 		return &Failure{Kind: "error object", Message: message(k.failure)}
 	}
 	a.finished = true
-	c.take(a, &k, now)
+	if f := c.take(a, &k, now); f != nil {
+		return f
+	}
 	a.finish = now
 	return a.complete()
 }
@@ -249,6 +275,9 @@ func (c *client) streamed(r io.Reader, a *answer) *Failure {
 		if err == io.EOF {
 			break
 		}
+		if errors.Is(err, errLong) {
+			return &Failure{Kind: "event without end", Message: err.Error()}
+		}
 		if err != nil {
 			return failureOf(err, !a.first.IsZero())
 		}
@@ -266,13 +295,34 @@ func (c *client) streamed(r io.Reader, a *answer) *Failure {
 			a.finished = true
 			break
 		}
-		c.take(a, &k, events.at)
+		if f := c.take(a, &k, events.at); f != nil {
+			return f
+		}
 	}
 	return a.complete()
 }
 
+// mostPrompt is more tokens than any prompt has.
+const mostPrompt = 1 << 30
+
+// beyond is the failure of an answer with more tokens than can be: a server must not decide how much is kept of it.
+func (a *answer) beyond(k *chunk) *Failure {
+	switch {
+	case k.prompt > mostPrompt || k.cached > mostPrompt:
+		return &Failure{Kind: "implausible usage", Message: fmt.Sprintf("%d tokens of the prompt, %d of them cached", k.prompt, k.cached)}
+	case a.most > 0 && k.answer > a.most:
+		return &Failure{Kind: "implausible usage", Message: fmt.Sprintf("%d tokens of an answer that may have %d", k.answer, a.most)}
+	case a.most > 0 && a.chunks > a.most:
+		return &Failure{Kind: "answer without end", Message: fmt.Sprintf("more than %d chunks with text", a.most)}
+	}
+	return nil
+}
+
 // take notes a chunk.
-func (c *client) take(a *answer, k *chunk, at time.Time) {
+func (c *client) take(a *answer, k *chunk, at time.Time) *Failure {
+	if f := a.beyond(k); f != nil {
+		return f
+	}
 	a.finished = a.finished || k.finished
 	fresh := 0 // tokens that are new, where the server counts as it goes, from the first chunk on
 	if k.usage {
@@ -285,7 +335,7 @@ func (c *client) take(a *answer, k *chunk, at time.Time) {
 		a.prompt, a.tokens, a.cached = max(a.prompt, k.prompt), max(a.tokens, k.answer), max(a.cached, k.cached)
 	}
 	if !k.tokens() || c.api == engine.Generate && a.counts && fresh == 0 { // as sglang.bench_serving counts
-		return
+		return nil
 	}
 	a.chunks++
 	if a.keep {
@@ -302,6 +352,7 @@ func (c *client) take(a *answer, k *chunk, at time.Time) {
 	if a.on != nil {
 		a.on(a, gap)
 	}
+	return nil
 }
 
 // hear keeps the text. SGLang sends all of it with every chunk, unless it was started to send what is new.
@@ -343,28 +394,39 @@ func shown(data []byte) string {
 
 // ask asks a server about itself, or to do something.
 func (c *client) ask(ctx context.Context, method, path string, into any) error {
+	data, failure := c.asked(ctx, method, path)
+	if failure != nil {
+		return c.hide(failure)
+	}
+	if into == nil {
+		return nil
+	}
+	return json.Unmarshal([]byte(c.secrets.Redact(string(data))), into)
+}
+
+func (c *client) asked(ctx context.Context, method, path string) ([]byte, *Failure) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(nil))
 	if err != nil {
-		return err
+		return nil, failureOf(err, false)
 	}
 	for key, values := range c.headers {
 		r.Header[key] = values
 	}
 	response, err := c.http.Do(r)
 	if err != nil {
-		return failureOf(err, false)
+		return nil, failureOf(err, false)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return refused(response)
+		return nil, refused(response)
 	}
-	data, err := io.ReadAll(io.LimitReader(response.Body, mostLine))
-	if err != nil || into == nil {
-		return err
+	data, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer))
+	if err != nil {
+		return nil, failureOf(err, true)
 	}
-	return json.Unmarshal(data, into)
+	return data, nil
 }
 
 // firstModel is the first model that a server says it serves.

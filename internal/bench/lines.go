@@ -8,11 +8,15 @@ import (
 )
 
 // Sizes of buffers: a chunk of an answer has some hundred bytes; one with the probabilities of all tokens of a long prompt, or
-// all that was said so far, may have megabytes.
+// all that was said so far, may have megabytes. Streams are many at a time, answers as a whole may be longer.
 const (
-	usualLine = 2 << 10
-	mostLine  = 64 << 20
+	usualLine  = 2 << 10
+	mostEvent  = 8 << 20
+	mostAnswer = 64 << 20
 )
+
+// errLong is an event that does not end.
+var errLong = fmt.Errorf("an event of more than %d MB", mostEvent>>20)
 
 // lines reads a stream line by line, as its bytes come, and knows when they came.
 type lines struct {
@@ -22,6 +26,8 @@ type lines struct {
 	searched int       // of it, bytes without the end of a line
 	at       time.Time // when the last bytes came
 	err      error
+	begun    bool // a byte order mark may stand before the first line only
+	cr       bool // the last line ended with a carriage return, to which a line feed may belong
 }
 
 func newLines(r io.Reader) *lines { return &lines{r: r, buf: make([]byte, usualLine)} }
@@ -30,18 +36,25 @@ func newLines(r io.Reader) *lines { return &lines{r: r, buf: make([]byte, usualL
 // is a line.
 func (l *lines) next() ([]byte, error) {
 	for {
-		if i := bytes.IndexByte(l.buf[l.from+l.searched:l.to], '\n'); i >= 0 {
-			line := l.buf[l.from : l.from+l.searched+i]
-			l.from += l.searched + i + 1
-			l.searched = 0
-			return bytes.TrimSuffix(line, []byte{'\r'}), nil
+		if l.cr && l.from < l.to {
+			if l.cr = false; l.buf[l.from] == '\n' {
+				l.from++
+				l.searched = max(0, l.searched-1)
+			}
+		}
+		if i := lineEnd(l.buf[l.from+l.searched : l.to]); i >= 0 {
+			end := l.from + l.searched + i
+			line := l.buf[l.from:end]
+			l.cr = l.buf[end] == '\r'
+			l.from, l.searched = end+1, 0
+			return l.first(line), nil
 		}
 		l.searched = l.to - l.from
 		if l.err != nil {
 			rest := l.buf[l.from:l.to]
 			l.from, l.searched = l.to, 0
 			if len(rest) > 0 && l.err == io.EOF {
-				return rest, nil
+				return l.first(rest), nil
 			}
 			return nil, l.err
 		}
@@ -51,6 +64,27 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
+// lineEnd is where a line ends: at a line feed or a carriage return; -1: not here.
+func lineEnd(text []byte) int {
+	i := bytes.IndexByte(text, '\n')
+	if i >= 0 {
+		text = text[:i]
+	}
+	if r := bytes.IndexByte(text, '\r'); r >= 0 {
+		return r
+	}
+	return i
+}
+
+// first is a line without the byte order mark, where it is the first.
+func (l *lines) first(line []byte) []byte {
+	if !l.begun {
+		l.begun = true
+		return bytes.TrimPrefix(line, []byte("\ufeff"))
+	}
+	return line
+}
+
 // fill reads more.
 func (l *lines) fill() error {
 	if l.from > 0 {
@@ -58,8 +92,8 @@ func (l *lines) fill() error {
 		l.from, l.to = 0, l.to-l.from
 	}
 	if l.to == len(l.buf) {
-		if len(l.buf) >= mostLine {
-			return fmt.Errorf("a line of more than %d MB", mostLine>>20)
+		if len(l.buf) >= mostEvent {
+			return errLong
 		}
 		l.buf = append(l.buf, make([]byte, len(l.buf))...)
 	}
@@ -75,6 +109,32 @@ func (l *lines) fill() error {
 type events struct {
 	lines
 	pending []byte // lines of an event whose end has not come
+	open    nesting
+	tried   bool // it was closed once, and was no value: what follows cannot make it one
+}
+
+// nesting is how many braces and brackets of a text are open: it is followed as the text grows, so that only what may be whole
+// is parsed.
+type nesting struct {
+	depth           int
+	quoted, escaped bool
+}
+
+func (n *nesting) follow(text []byte) {
+	for _, c := range text {
+		switch {
+		case n.escaped:
+			n.escaped = false
+		case n.quoted:
+			n.escaped, n.quoted = c == '\\', c != '"'
+		case c == '"':
+			n.quoted = true
+		case c == '{' || c == '[':
+			n.depth++
+		case c == '}' || c == ']':
+			n.depth--
+		}
+	}
 }
 
 func newEvents(r io.Reader) *events { return &events{lines: *newLines(r)} }
@@ -83,20 +143,15 @@ func newEvents(r io.Reader) *events { return &events{lines: *newLines(r)} }
 func (e *events) next(whole func([]byte) bool) ([]byte, error) {
 	for {
 		line, err := e.lines.next()
-		if err == io.EOF && len(e.pending) > 0 {
-			data := e.pending
-			e.pending = nil
+		if (err == io.EOF || err == nil && len(line) == 0) && len(e.pending) > 0 {
+			data := e.taken()
+			whole(data)
 			return data, nil
 		}
 		if err != nil {
 			return nil, err
 		}
 		if len(line) == 0 {
-			if len(e.pending) > 0 {
-				data := e.pending
-				e.pending = nil
-				return data, nil
-			}
 			continue
 		}
 		data, ok := bytes.CutPrefix(line, []byte("data:"))
@@ -107,14 +162,26 @@ func (e *events) next(whole func([]byte) bool) ([]byte, error) {
 		if e.pending == nil && whole(data) {
 			return data, nil
 		}
+		if len(e.pending)+len(data) > mostEvent {
+			return nil, errLong
+		}
+		before := e.open.depth
+		e.open.follow(data)
 		if e.pending != nil {
 			e.pending = append(e.pending, '\n')
 		}
 		e.pending = append(e.pending, data...)
-		if whole(e.pending) {
-			data := e.pending
-			e.pending = nil
-			return data, nil
+		if before > 0 && e.open.depth == 0 && !e.open.quoted && !e.tried {
+			if e.tried = true; whole(e.pending) {
+				return e.taken(), nil
+			}
 		}
 	}
+}
+
+// taken is the event that has come to its end.
+func (e *events) taken() []byte {
+	data := e.pending
+	e.pending, e.open, e.tried = nil, nesting{}, false
+	return data
 }

@@ -34,7 +34,7 @@ func readEvents(r io.Reader) (out []string, err error) {
 }
 
 // TestEvents: events are the same however their bytes are cut, in the middle of characters, too; comments, other fields and
-// both kinds of line ends are understood, and so are servers that leave out empty lines.
+// all kinds of line ends are understood, and so are servers that leave out empty lines.
 func TestEvents(t *testing.T) {
 	const first, second = `{"choices":[{"text":" 世界 \"é\""}]}`, `{"choices":[{"delta":{"content":"\ud83d\ude00"}}]}`
 	want := []string{first, second, "[DONE]"}
@@ -42,6 +42,8 @@ func TestEvents(t *testing.T) {
 		"usual":           "data: " + first + "\n\ndata: " + second + "\n\ndata: [DONE]\n\n",
 		"CRLF":            "data: " + first + "\r\n\r\ndata: " + second + "\r\n\r\ndata: [DONE]\r\n\r\n",
 		"comments":        ": keep-alive\n\n:\ndata: " + first + "\n: ping\n\nevent: message\nid: 7\nretry: 10\ndata: " + second + "\n\n\n\ndata: [DONE]\n\n",
+		"CR":              "data: " + first + "\r\rdata: " + second + "\r\rdata: [DONE]\r\r",
+		"byte order mark": "\ufeffdata: " + first + "\n\ndata: " + second + "\n\ndata: [DONE]\n\n",
 		"no space":        "data:" + first + "\n\ndata:" + second + "\n\ndata:[DONE]\n\n",
 		"no empty lines":  "data: " + first + "\ndata: " + second + "\ndata: [DONE]\n",
 		"end without one": "data: " + first + "\n\ndata: " + second + "\n\ndata: [DONE]",
@@ -55,7 +57,10 @@ func TestEvents(t *testing.T) {
 			t.Errorf("%s, byte by byte: %q, %v", name, got, err)
 		}
 	}
-	// An event on several lines is one.
+	// An event on several lines is one, also where no empty line follows.
+	if got, err := readEvents(strings.NewReader("data: {\"a\":\"}\ndata: \", \"choices\":\ndata: []}\ndata: [DONE]\n")); err != nil || !slices.Equal(got, []string{"{\"a\":\"}\n\", \"choices\":\n[]}", "[DONE]"}) {
+		t.Errorf("%q, %v", got, err)
+	}
 	if got, err := readEvents(strings.NewReader("data: {\"choices\":\ndata: []}\n\ndata: [DONE]\n\n")); err != nil || !slices.Equal(got, []string{"{\"choices\":\n[]}", "[DONE]"}) {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -71,7 +76,7 @@ func TestLongLines(t *testing.T) {
 	if err != nil || len(got) != 2 || got[0] != long {
 		t.Errorf("%d events, %v", len(got), err)
 	}
-	if _, err := readEvents(endless{}); err == nil || !strings.Contains(err.Error(), "a line of more than 64 MB") {
+	if _, err := readEvents(endless{}); err == nil || !strings.Contains(err.Error(), "an event of more than 8 MB") {
 		t.Error(err)
 	}
 }

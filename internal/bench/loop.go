@@ -289,7 +289,7 @@ func (r *runner) send(ctx context.Context, j *job) *Done {
 	r.waiting.Add(1)
 	var a answer
 	for try := 0; ; try++ {
-		a = answer{keep: r.talks() || r.o.KeepText, written: r.lateness}
+		a = answer{most: r.bodies.mostTokens(j.Output), keep: r.talks() || r.o.KeepText, written: r.lateness}
 		a.on = func(a *answer, gap float64) {
 			if waits {
 				waits = false
@@ -316,7 +316,7 @@ func (r *runner) send(ctx context.Context, j *job) *Done {
 // describe notes an answer.
 func (r *runner) describe(d *Done, a *answer, j *job) {
 	d.Finish = time.Since(r.start).Seconds()
-	d.Gaps, d.Chunks, d.Cached, d.Text = a.gaps, a.chunks, a.cached, a.said()
+	d.Gaps, d.Chunks, d.Cached, d.Text = a.gaps, a.chunks, a.cached, r.o.Secrets.Redact(a.said())
 	d.Input, d.Output, d.Counted = a.prompt, a.tokens, a.tokens > 0
 	if d.Input == 0 {
 		d.Input = j.Input
@@ -336,9 +336,11 @@ func (r *runner) describe(d *Done, a *answer, j *job) {
 const (
 	firstWait = 100 * time.Millisecond
 	mostWait  = 5 * time.Second
+	// mostAskedWait is the longest that a server may ask for.
+	mostAskedWait = time.Minute
 )
 
-// backOff waits before another try: as long as the server asks, else twice as long every time.
+// backOff waits before another try: as long as the server asks, up to a minute, else twice as long every time.
 func (r *runner) backOff(ctx context.Context, f *Failure, try int) bool {
 	wait := max(f.after, min(mostWait, time.Duration(float64(firstWait)*math.Pow(2, float64(try)))))
 	select {

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"throughline/serving/simulate"
+	"throughline/workload"
 )
 
 const (
@@ -57,11 +58,15 @@ func (b *Bench) MaxRate(ctx context.Context, first float64, tell func(string)) (
 func (r *Report) verdict(rate float64, ok, rising bool) string {
 	s := &r.Seen
 	figures := fmt.Sprintf("%.4g requests/s: ", rate)
-	if d := &s.Summary.TTFT; d.Weight > 0 {
-		figures += fmt.Sprintf("TTFT p99 %.1f ms, ", 1e3*d.Quantile(0.99))
-	}
-	if d := &s.Summary.TPOT; d.Weight > 0 {
-		figures += fmt.Sprintf("TPOT p99 %.2f ms, ", 1e3*d.Quantile(0.99))
+	for _, d := range []struct {
+		name   string
+		digits int
+		of     *simulate.Distribution
+		limit  *workload.Limit
+	}{{"TTFT", 1, &s.Summary.TTFT, &s.Terms.TTFT}, {"TPOT", 2, &s.Summary.TPOT, &s.Terms.TPOT}} {
+		if d.of.Weight > 0 {
+			figures += fmt.Sprintf("%s %s %.*f ms, ", d.name, d.limit.Statistic(), d.digits, 1e3*simulate.Figure(d.limit, d.of))
+		}
 	}
 	figures += fmt.Sprintf("%d requests answered: ", s.Requests)
 	switch {

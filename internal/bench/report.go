@@ -237,6 +237,9 @@ func (r *Report) Notes() []string {
 	if per := float64(r.Seen.Output) / float64(max(1, r.Chunks)); r.Seen.Requests > 0 && per > 1.02 && r.ungrouped() {
 		note("chunks hold %.2f tokens on average: ITL is the time between chunks, TPOT that between tokens", per)
 	}
+	if r.together() {
+		note("most chunks came together with the one before: something between here and the server holds them back (nginx: proxy_buffering off), and TTFT and ITL are its own")
+	}
 	if r.Short > 0 {
 		note("%d answers have fewer tokens than were asked for", r.Short)
 	}
@@ -252,6 +255,27 @@ func (r *Report) Notes() []string {
 
 // ungrouped reports whether the server does not say how many tokens its chunks hold.
 func (r *Report) ungrouped() bool { return r.Seen.ITL.Weight < r.Seen.Output-r.Seen.Requests }
+
+// together reports whether most chunks came at the same time as the one before, so that the median of ITL says nothing.
+func (r *Report) together() bool {
+	itl := &r.Seen.ITL
+	return itl.Weight >= fewestGaps && itl.Quantile(0.5) <= togetherBelow*itl.Mean()
+}
+
+const (
+	fewestGaps    = 20  // that tell how chunks come
+	togetherBelow = 0.1 // of the mean time between tokens
+)
+
+// mostFailed is the share of requests that may fail in a run that is a measurement: beyond it, the 99th percentile of all
+// requests is not known.
+const mostFailed = 0.01
+
+// TooManyFailed reports whether what was measured tells too little of the requests that were sent.
+func (r *Report) TooManyFailed() bool { return float64(r.Failed) > mostFailed*float64(r.sent) }
+
+// Sent is how many requests were.
+func (r *Report) Sent() int64 { return r.sent }
 
 // Own tells how late this program itself was.
 func (r *Report) Own() []string {

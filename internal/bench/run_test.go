@@ -578,6 +578,14 @@ func TestMaxRate(t *testing.T) {
 		late(t, "%v requests/s\n%s", r.Seen.Rate, strings.Join(tried, "\n"))
 	}
 	t.Log("\n" + strings.Join(tried, "\n"))
+	// The figures that are told are those that are limited.
+	if text := r.verdict(50, true, false); !strings.HasPrefix(text, "50 requests/s: TTFT p90 ") {
+		t.Error(text)
+	}
+	r.Seen.Terms.TTFT.Share = 0
+	if text := r.verdict(50, true, false); !strings.HasPrefix(text, fmt.Sprintf("50 requests/s: TTFT mean %.1f ms, ", 1e3*r.Seen.Summary.TTFT.Mean())) {
+		t.Error(text)
+	}
 	o.TTFT, _ = workload.ParseLimit("p90:3ms")
 	if _, err := b.MaxRate(context.Background(), 20, func(string) {}); err == nil || !strings.Contains(err.Error(), "even one request at a time takes longer") {
 		t.Error(err)

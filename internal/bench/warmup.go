@@ -108,7 +108,7 @@ func (b *Bench) probe(ctx context.Context, prompt []byte, ids bool, output int) 
 	if len(b.o.LoRA) > 0 {
 		lora = b.o.LoRA[0]
 	}
-	var a answer
+	a := answer{most: b.bodies.mostTokens(output)}
 	f := b.client.send(ctx, b.bodies.write(prompt, ids, output, lora), &a)
 	return probed{a.prompt, f}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"regexp"
 	"runtime"
@@ -27,6 +29,7 @@ import (
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/runs"
+	"throughline/internal/secret"
 	"throughline/serving/simulate"
 	"throughline/workload"
 )
@@ -59,8 +62,9 @@ and --osl stand for --request-rate, --max-concurrency, --random-input-len and
 
 Ctrl-C prints what was measured until then.
 
-Exit codes: 0 done; 1 no request was answered, or no rate holds the limits; 2 the input
-has problems; 3 the results could not be written.`,
+Exit codes: 0 done; 1 more than 1% of the requests failed (the results are printed and
+written), no request was answered, or no rate holds the limits; 2 the input has problems;
+3 the results could not be written.`,
 		Example: `  throughline bench --backend vllm --base-url http://127.0.0.1:8000 --num-prompts 64 --max-concurrency 16 --isl 512 --osl 64
   throughline bench --backend sglang-oai --base-url http://127.0.0.1:8000 --num-prompts 40 --request-rate 20 --osl 32 --goodput ttft:2000 tpot:50
   throughline bench --self-check --max-concurrency 100 --random-output-len 5`,
@@ -118,8 +122,10 @@ func (o *benchOptions) prepare(s Streams) (*bench.Options, error) {
 			errs = append(errs, err)
 		}
 	}
+	address, user := o.address()
+	headers, secrets := headers(q.Headers, user, os.Getenv)
 	out := &bench.Options{
-		Backend: q.Backend, BaseURL: o.url(), Model: q.Served, Headers: headers(q.Headers, os.Getenv),
+		Backend: q.Backend, BaseURL: address, Model: q.Served, Headers: headers, Secrets: secrets,
 		Rate: q.Traffic.Rate, Clients: q.Concurrency, Seed: uint64(q.Traffic.Seed),
 		Warmup: q.Warmup, Flush: q.Flush, Profile: q.Measuring.Profile, Retries: q.Retries, Timeout: time.Duration(q.Timeout * float64(time.Second)),
 		DisableStream: q.DisableStream, DisableIgnoreEOS: q.DisableIgnoreEOS, ReturnLogprob: q.Logprobs,
@@ -143,32 +149,47 @@ func (o *benchOptions) prepare(s Streams) (*bench.Options, error) {
 	return out, nil
 }
 
-// url is the address of the server.
-func (o *benchOptions) url() string {
+// address is that of the server, without what paths begin with and without a user, who is apart.
+func (o *benchOptions) address() (string, *url.Userinfo) {
 	q := &o.asked
 	if q.BaseURL != "" {
-		return strings.TrimSuffix(q.BaseURL, "/")
+		u, err := url.Parse(q.BaseURL)
+		if err != nil {
+			return "", nil // which has been told
+		}
+		user := u.User
+		u.User = nil
+		return strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(u.String(), "/"), "/v1"), "/"), user
 	}
 	port := q.Port
 	if b, ok := engine.FindBackend(q.Backend); ok {
 		port = cmp.Or(port, b.Port)
 	}
-	return "http://" + net.JoinHostPort(q.Host, strconv.Itoa(port))
+	return "http://" + net.JoinHostPort(q.Host, strconv.Itoa(port)), nil
 }
 
-// headers are those of every request: the key of the environment, as sglang.bench_serving sends it, and what is given.
-func headers(given string, env func(string) string) http.Header {
-	out := http.Header{}
+// headers are those of every request: the key of the environment, as sglang.bench_serving sends it, the user of the address,
+// and what is given. All of them are secrets.
+func headers(given string, user *url.Userinfo, env func(string) string) (http.Header, *secret.Set) {
+	out, secrets := http.Header{}, &secret.Set{}
 	if key := env("OPENAI_API_KEY"); key != "" {
 		out.Set("Authorization", "Bearer "+key)
 	} else if key := env("API_KEY"); key != "" {
 		out.Set("Authorization", key)
 	}
+	if user != nil {
+		password, _ := user.Password()
+		out.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))
+		secrets.Add(password)
+	}
 	for _, word := range question.Words(given) {
 		key, value, _ := strings.Cut(word, "=")
 		out.Set(strings.TrimSpace(key), value)
 	}
-	return out
+	for _, values := range out {
+		secrets.Add(values[0])
+	}
+	return out, secrets
 }
 
 // requests reads what is to be sent.
@@ -242,7 +263,9 @@ func (o *benchOptions) run(ctx context.Context, s Streams, options *bench.Option
 		b := bufio.NewWriter(w)
 		rows := bench.RowsTo(o.requestsOut.name, b)
 		options.Each = also(options.Each, rows.Add)
-		if measured = o.measure(ctx, s, options, details); measured != nil && !errors.Is(measured, context.Canceled) {
+		// Requests that failed have rows as well.
+		var exit exitError
+		if measured = o.measure(ctx, s, options, details); measured != nil && !errors.Is(measured, context.Canceled) && !errors.As(measured, &exit) {
 			return measured
 		}
 		if err := rows.Flush(); err != nil {
@@ -311,7 +334,11 @@ func (o *benchOptions) show(s Streams, r *bench.Report, details *bench.Details) 
 	} else {
 		err = write(s.Out, r.Block()+viewOptions{}.of(s).Wrap(strings.Join(r.Notes(), "\n")+"\n"))
 	}
-	return errors.Join(err, o.append(fields, details), o.appendRun(s, r, fields))
+	if err = errors.Join(err, o.append(fields, details), o.appendRun(s, r, fields)); err == nil && r.TooManyFailed() && !r.Interrupted {
+		fmt.Fprintf(s.Err, "throughline: %d of %d requests failed\n", r.Failed, r.Sent())
+		return exitError{exitNoPlan}
+	}
+	return err
 }
 
 // checkTable finds what is in the way of a row of the table of runs, before there is one.
@@ -340,8 +367,12 @@ func (o *benchOptions) appendRun(s Streams, r *bench.Report, fields simulate.Fie
 	if o.table.name == "" {
 		return nil
 	}
-	if r.Interrupted {
-		fmt.Fprintf(s.Err, "%s: the run was interrupted, and is not appended\n", o.table.name)
+	if r.Interrupted || r.TooManyFailed() {
+		why := "the run was interrupted"
+		if !r.Interrupted {
+			why = "too many requests of the run failed"
+		}
+		fmt.Fprintf(s.Err, "%s: %s, and it is not appended\n", o.table.name, why)
 		return nil
 	}
 	text, err := fields.JSON()

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -178,6 +179,8 @@ func TestBenchRefuses(t *testing.T) {
 		{[]string{"--rate", "1", "--request-rate", "2"}, "says the same as"},
 		{[]string{"--trace", "none.csv"}, "none.csv: "},
 		{[]string{"--header", "x"}, "--header: must be like Name=value"},
+		{[]string{"--base-url", "http://h:1/v1?key=x"}, "--base-url: must be an address without ? and #"},
+		{[]string{"--base-url", "http://h:1/#x"}, "--base-url: must be an address without ? and #"},
 		{[]string{"--output-file", "-"}, "- is no file"},
 		{[]string{"--ttft", "p99:1s", "--goodput", "tpot:5"}, "--goodput: and the limits ttft and tpot both say"},
 	} {
@@ -197,6 +200,76 @@ func TestBenchFails(t *testing.T) {
 	code, out, said := attempt("bench", "--backend", "openai", "--model", "m", "--base-url", broken.URL, "--num-prompts", "3", "--warmup-requests", "0")
 	if code != exitNoPlan || out != "" || !strings.Contains(said, "no request was answered") || !strings.Contains(said, "failed: 3 of 3 requests: HTTP 500: on fire") {
 		t.Errorf("exit code %d, said %s", code, said)
+	}
+}
+
+// failing is a server that answers so many requests of ten after the warm-up with an error, which repeats the key it was sent.
+func failing(t *testing.T, ofTen int64) *httptest.Server {
+	t.Helper()
+	good := streaming(t, 0).Config.Handler
+	var number atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, password, ok := r.BasicAuth(); ok && password != "pass-77aa" || strings.HasPrefix(r.URL.Path, "/v1/v1") {
+			http.NotFound(w, r)
+			return
+		}
+		if r.Method == http.MethodPost && number.Add(1) > 2 && number.Load()%10 < ofTen {
+			http.Error(w, fmt.Sprint("on fire, for ", r.Header["X-Api-Key"], r.Header["Authorization"]), http.StatusInternalServerError)
+			return
+		}
+		good.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+// TestBenchFailures: the exit code is 1 where more than one request of a hundred has failed; results are printed and written
+// all the same, also where none was answered, but are no row of a table of runs.
+func TestBenchFailures(t *testing.T) {
+	for _, c := range []struct {
+		ofTen int64
+		code  int
+		want  string
+	}{{0, exitOK, ""}, {4, exitNoPlan, "of 20 requests failed"}, {10, exitNoPlan, "no request was answered"}} {
+		t.Chdir(t.TempDir())
+		code, out, said := attempt(smallBench(failing(t, c.ofTen), "--num-prompts", "20", "--output-file", "r.jsonl", "--requests-out", "q.csv", "--append-run", "runs.csv", "--deployment", "model=Llama-3.1-8B,system=H200")...)
+		if code != c.code || !strings.Contains(said, c.want) || strings.Contains(out, "Successful requests") != (c.ofTen < 10) {
+			t.Errorf("%d of 10 fail: exit code %d\n%s\n%s", c.ofTen, code, out, said)
+		}
+		if rows := bytes.Count(readFile(t, "q.csv"), []byte{'\n'}); rows != 21 {
+			t.Errorf("%d of 10 fail: %d lines of requests", c.ofTen, rows)
+		}
+		if bytes.Count(readFile(t, "r.jsonl"), []byte{'\n'}) != 1 {
+			t.Errorf("%d of 10 fail: no result", c.ofTen)
+		}
+		if _, err := os.Stat("runs.csv"); (err == nil) != (c.code == exitOK) {
+			t.Errorf("%d of 10 fail: the table of runs: %v", c.ofTen, err)
+		}
+	}
+}
+
+// TestBenchSecrets: a password in the address signs requests in, and neither it nor a header is printed or written, also where
+// the server repeats them. The path of the API may be part of the address.
+func TestBenchSecrets(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, more := range [][]string{{"--json"}, {"--disable-tqdm"}} {
+		server := failing(t, 5)
+		address := strings.Replace(server.URL, "://", "://me:pass-77aa@", 1) + "/v1/"
+		code, out, said := attempt(append([]string{"bench", "--backend", "vllm", "--base-url", address, "--num-prompts", "10", "--isl", "20", "--osl", "3",
+			"--header", "X-Api-Key=sk-11bb22", "--output-file", "r.jsonl", "--output-details", "--requests-out", "q.jsonl", "--force"}, more...)...)
+		text := out + said + string(readFile(t, "r.jsonl")) + string(readFile(t, "q.jsonl"))
+		if code != exitNoPlan || !strings.Contains(text, "on fire, for [***] [***]") || !strings.Contains(text, server.URL) {
+			t.Errorf("exit code %d\n%s", code, text)
+		}
+		for _, secret := range []string{"pass-77aa", "sk-11bb22", "bWU6cGFzcy03N2Fh"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s is there\n%s", secret, text)
+			}
+		}
+	}
+	_, _, said := attempt("bench", "--base-url", "ftp://me:pass-77aa@h", "--header", "X-Api-Key: sk-11bb22")
+	if !strings.Contains(said, "2 problems") || strings.Contains(said, "pass-77aa") || strings.Contains(said, "sk-11bb22") {
+		t.Error(said)
 	}
 }
 

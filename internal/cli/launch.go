@@ -132,7 +132,7 @@ func measuredRows(s Streams, l *question.Loaded, o *advice.Options, a *advice.Ad
 			return nil, err
 		}
 		out = append(out, matrix.Planned{
-			Name: fmt.Sprintf("row%d", i+1), Command: script.String(), URL: fmt.Sprintf("http://127.0.0.1:%d", f.Port), Backend: benchBackends[e.Name],
+			Name: fmt.Sprintf("row%d", i+1), Script: script.String(), URL: fmt.Sprintf("http://127.0.0.1:%d", f.Port), Backend: benchBackends[e.Name],
 			Deployment: words[i], Concurrency: c.Load.Clients,
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // A Decoder decodes itself from a value of any kind, null included. It reports
@@ -32,6 +33,7 @@ type Defaulter interface {
 //	required:"true"    the key must be present
 //	null:"ok"          null is the same as leaving the key out
 //	nonempty:"true"    the string, list or map must not be empty
+//	line:"true"        the string must be one line of characters that can be printed
 //	range:"(0,1]"      the interval of the number, or of all numbers in a list or map
 //	enum:"a,b"         the allowed strings, also in a list or map
 //	keys:"a,b"         the allowed keys of a map
@@ -127,6 +129,9 @@ func (v Value) decodeString(dst reflect.Value, r rules) bool {
 		return v.wrongType(dst.Type(), r)
 	case r.nonempty && s == "":
 		return v.empty()
+	case r.line && strings.ContainsFunc(s, func(c rune) bool { return !unicode.IsGraphic(c) }):
+		v.Problemf("must be one line of characters that can be printed, not %q", s)
+		return false
 	case r.enum != nil && !slices.Contains(r.enum, s):
 		v.Problemf("%s", NotOneOf(s, r.enum))
 		return false

@@ -25,6 +25,7 @@ type rules struct {
 	enum     []string  // of the strings
 	keys     []string  // of the map
 	nonempty bool
+	line     bool   // the string is printed within lines
 	form     string // of a list of fixed length, in words
 }
 
@@ -84,7 +85,7 @@ func newField(sf reflect.StructField, key string) (field, error) {
 		nullable: tag("null") == "ok",
 		aka:      words(tag("aka")),
 		doc:      tag("doc"),
-		rules:    rules{enum: words(tag("enum")), keys: words(tag("keys")), nonempty: tag("nonempty") == "true", form: tag("form")},
+		rules:    rules{enum: words(tag("enum")), keys: words(tag("keys")), nonempty: tag("nonempty") == "true", line: tag("line") == "true", form: tag("form")},
 	}
 	if r := tag("range"); r != "" {
 		interval, err := parseInterval(r)

@@ -16,6 +16,7 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/question"
 	"throughline/internal/rawdata"
+	"throughline/internal/secret"
 )
 
 // File is what is to be run, as it is written.
@@ -297,7 +298,7 @@ func rootOf(address string) string {
 
 func (c *checker) url(path, address string) {
 	if u, err := url.Parse(address); address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		c.doc.Problemf(path, "must be an address like http://127.0.0.1:8000, not %q", address)
+		c.doc.Problemf(path, "must be an address like http://127.0.0.1:8000, not %q", new(secret.Set).URL(address))
 	}
 }
 

@@ -92,11 +92,13 @@ clients:
 // TestWrite: what is written is read as it was.
 func TestWrite(t *testing.T) {
 	f := OfPlan([]Planned{
-		{Name: "row1", Command: "set -e\nexport A=\"b: c\"\n\n  vllm serve # x\nwait", URL: "http://127.0.0.1:8000", Backend: "vllm", Deployment: map[string]string{"model": "Llama-3.1-8B", "system": "H200", "tp": "2"}, Concurrency: 16},
-		{Name: "row2", Command: "sglang serve: yes", URL: "http://127.0.0.1:30000", Backend: "sglang-oai", Deployment: map[string]string{"model": "Llama-3.1-8B", "system": "H200", "engine": "sglang"}, Concurrency: 4},
+		{Name: "row1", Script: "set -e\nexport A=\"b: c\"\n\n  vllm serve # x × 世\nwait\n", URL: "http://127.0.0.1:8000", Backend: "vllm", Deployment: map[string]string{"model": "Llama-3.1-8B", "system": "H200", "tp": "2"}, Concurrency: 16},
+		{Name: "row2", Script: "sglang serve: yes", URL: "http://127.0.0.1:30000", Backend: "sglang-oai", Deployment: map[string]string{"model": "Llama-3.1-8B", "system": "H200", "engine": "sglang"}, Concurrency: 4},
 	}, 1000, 500)
 	f.Servers[1].Environment = map[string]Word{"A": "1", "B": "x: #y", "C": "true"}
 	f.Servers[1].Stop.Signal, f.Servers[1].Ready.Line, f.Servers[1].Log = "SIGINT", "- up", "a.log"
+	f.Servers[1].Command = Command{Line: "one: #\n  two\nthree"}
+	f.Clients = append(f.Clients, Client{Name: "y", Command: Command{Words: []string{"sh", "-c", " one\ntwo\n", "a\nb\n\n", "a\nb\x1b\n", "a\tb\nc\n"}}, Timeout: Duration(usualClient)})
 	f.Clients = append(f.Clients, Client{Name: "z", Command: Command{Words: []string{"a b", "~", "1", "null", "{x}", "é\t"}}, Timeout: Duration(5e9), Columns: map[string]Word{"GPU": "H20"}})
 	var b bytes.Buffer
 	if err := Write(&b, f); err != nil {

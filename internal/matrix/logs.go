@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 )
 
@@ -56,7 +54,7 @@ func (f *following) copy() {
 	if f.otherAt = next; len(text) == 0 {
 		return
 	}
-	if log, err := os.OpenFile(f.log, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o666); err == nil {
+	if log, err := os.OpenFile(f.log, os.O_APPEND|os.O_WRONLY|os.O_CREATE, ownersOnly); err == nil {
 		log.Write(text)
 		log.Close()
 	}
@@ -107,15 +105,15 @@ func tail(name string) string {
 }
 
 // lastLine is the last line of a log, for a message that it is the end of.
-func lastLine(name string) string {
-	const most, shown = 4096, 200
+func (r *Runner) lastLine(name string) string {
+	const most, shown = 64 << 10, 200
 	info, err := os.Stat(name)
 	if err != nil {
 		return ""
 	}
 	text, _ := since(name, max(0, info.Size()-most))
 	lines := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(text), "?"), " \r\n\t"), "\n")
-	line := strings.TrimSpace(lines[len(lines)-1])
+	line := r.hidden(strings.TrimSpace(lines[len(lines)-1])) // before it is cut
 	if line == "" {
 		return ""
 	}
@@ -123,13 +121,4 @@ func lastLine(name string) string {
 		line = string(r[:shown-1]) + "…"
 	}
 	return "; its last words: " + line
-}
-
-// withEnvironment is a command line with the variables it gets, as it would be typed.
-func withEnvironment(all map[string]Word, command string) string {
-	var words []string
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		words = append(words, name+"="+quoted(string(all[name])))
-	}
-	return strings.Join(append(words, command), " ")
 }

@@ -62,7 +62,7 @@ func left(t *testing.T, r *Runner) {
 	if r.state == nil {
 		return
 	}
-	for _, s := range strays(r.state.Mark, nil) {
+	for _, s := range strays(r.state.Mark, nil, nil) {
 		t.Errorf("left behind: %s (%d)", s.name, s.pid)
 		syscall.Kill(s.pid, syscall.SIGKILL)
 	}

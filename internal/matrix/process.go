@@ -14,6 +14,9 @@ import (
 // the part.
 const marker = "THROUGHLINE_MATRIX"
 
+// Parts of a combination.
+const serverPart, clientPart = "server", "client"
+
 // Intervals at which processes, logs and addresses are looked at.
 const (
 	looked = 50 * time.Millisecond
@@ -112,17 +115,17 @@ func (p *process) vanishes(within time.Duration) bool {
 }
 
 // survivors ends processes that have left their group: first as they are asked, then by force. It tells what they were.
-func survivors(mark string, before map[int]bool, grace time.Duration) (notes []string) {
+func survivors(find func() []stray, show func(string) string, grace time.Duration) (notes []string) {
 	var names []string
 	seen := map[int]bool{}
 	for signal, end := "SIGTERM", time.Now().Add(min(grace, killed)); ; time.Sleep(looked) {
-		left := strays(mark, before)
+		left := find()
 		if len(left) == 0 {
 			break
 		}
 		late := time.Now().After(end)
 		if late && signal == "SIGKILL" {
-			notes = append(notes, fmt.Sprintf("processes that cannot be ended: %s", list(left)))
+			notes = append(notes, fmt.Sprintf("processes that cannot be ended: %s", list(left, show)))
 			break
 		}
 		if late {
@@ -131,7 +134,7 @@ func survivors(mark string, before map[int]bool, grace time.Duration) (notes []s
 		for _, s := range left {
 			if !seen[s.pid] {
 				seen[s.pid] = true
-				names = append(names, s.name)
+				names = append(names, brief(show(s.name)))
 				signalOne(s.pid, signal)
 			} else if late {
 				signalOne(s.pid, signal)
@@ -147,15 +150,24 @@ func survivors(mark string, before map[int]bool, grace time.Duration) (notes []s
 // stray is a process outside of the group it was started in.
 type stray struct {
 	pid  int
-	name string
+	name string // its command line
 }
 
-func list(all []stray) string {
+func list(all []stray, show func(string) string) string {
 	var out []string
 	for _, s := range all {
-		out = append(out, fmt.Sprintf("%s (%d)", s.name, s.pid))
+		out = append(out, fmt.Sprintf("%s (%d)", brief(show(s.name)), s.pid))
 	}
 	return strings.Join(out, ", ")
+}
+
+// brief is the beginning of a command line.
+func brief(name string) string {
+	const most = 60
+	if r := []rune(name); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return name
 }
 
 // living are the groups that run now.
@@ -196,7 +208,7 @@ func Abandon() {
 		p.signal("SIGKILL")
 	}
 	if living.mark != "" {
-		for _, s := range strays(living.mark, nil) {
+		for _, s := range strays(living.mark, nil, nil) {
 			signalOne(s.pid, "SIGKILL")
 		}
 	}

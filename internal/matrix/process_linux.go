@@ -28,6 +28,7 @@ func adopt() map[int]bool {
 type running struct {
 	pid, parent, group int
 	zombie             bool
+	start              int64 // when it was started, in ticks since the machine was
 }
 
 // processes are all of this machine.
@@ -46,14 +47,15 @@ func processes() []running {
 		if err != nil {
 			continue // it has ended
 		}
-		// What follows the name, which may hold anything: state, parent, group (proc(5)).
+		// What follows the name, which may hold anything: state, parent, group, and starttime as the 20th (proc(5)).
 		fields := strings.Fields(string(src[bytes.LastIndexByte(src, ')')+1:]))
-		if len(fields) < 3 {
+		if len(fields) < 20 {
 			continue
 		}
 		parent, _ := strconv.Atoi(fields[1])
 		group, _ := strconv.Atoi(fields[2])
-		out = append(out, running{pid, parent, group, fields[0] == "Z" || fields[0] == "X"})
+		start, _ := strconv.ParseInt(fields[19], 10, 64)
+		out = append(out, running{pid, parent, group, fields[0] == "Z" || fields[0] == "X", start})
 	}
 	return out
 }
@@ -74,22 +76,50 @@ func (p *process) hasGroup() bool {
 	return false
 }
 
-// strays are processes with the mark, and descendants of this program which it had not before; where before is nil, only those
-// with the mark.
-func strays(mark string, before map[int]bool) []stray {
+// family adds all descendants of processes to them, but for those that were there before.
+func family(all []running, ours, before map[int]bool) {
+	for grown := true; grown; {
+		grown = false
+		for _, r := range all {
+			if ours[r.parent] && !ours[r.pid] && !before[r.pid] {
+				ours[r.pid], grown = true, true
+			}
+		}
+	}
+}
+
+// descendants are the processes that this program has started, directly or not, since it had those before, and when they began.
+func descendants(before map[int]bool) map[int]int64 {
+	all, ours, out := processes(), map[int]bool{os.Getpid(): true}, map[int]int64{}
+	family(all, ours, before)
+	for _, r := range all {
+		if ours[r.pid] && !r.zombie && r.pid != os.Getpid() {
+			out[r.pid] = r.start
+		}
+	}
+	return out
+}
+
+// bootID tells one start of the machine from another.
+func bootID() string {
+	src, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(src))
+}
+
+// strays are processes with the mark, those that are known by when they began with all their descendants, and descendants of
+// this program which it had not before; where before is nil, none of the latter.
+func strays(mark string, before map[int]bool, known map[int]int64) []stray {
 	all := processes()
 	ours := map[int]bool{}
 	if before != nil {
 		ours[os.Getpid()] = true
-		for grown := true; grown; {
-			grown = false
-			for _, r := range all {
-				if ours[r.parent] && !ours[r.pid] && !before[r.pid] {
-					ours[r.pid], grown = true, true
-				}
-			}
+	}
+	for _, r := range all {
+		if start, ok := known[r.pid]; ok && start == r.start {
+			ours[r.pid] = true
 		}
 	}
+	family(all, ours, before)
 	var out []stray
 	for _, r := range all {
 		if r.pid == os.Getpid() {
@@ -111,19 +141,23 @@ func strays(mark string, before map[int]bool) []stray {
 // marked reports whether the environment of a process has the mark.
 func marked(pid int, mark string) bool {
 	src, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
-	return err == nil && bytes.Contains(append([]byte{0}, src...), []byte("\x00"+marker+"="+mark))
+	if err != nil {
+		return false
+	}
+	for variable := range bytes.SplitSeq(src, []byte{0}) {
+		if part, ok := bytes.CutPrefix(variable, []byte(marker+"="+mark+":")); ok && (string(part) == serverPart || string(part) == clientPart) {
+			return true
+		}
+	}
+	return false
 }
 
-// nameOf is the command line of a process, in short.
+// nameOf is the command line of a process.
 func nameOf(pid int) string {
-	const most = 60
 	src, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
 	name := strings.TrimSpace(strings.ReplaceAll(string(src), "\x00", " "))
 	if name == "" {
 		return "process " + strconv.Itoa(pid)
-	}
-	if r := []rune(name); len(r) > most {
-		name = string(r[:most-1]) + "…"
 	}
 	return name
 }

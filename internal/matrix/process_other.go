@@ -11,4 +11,9 @@ func adopt() map[int]bool { return nil }
 func (p *process) hasGroup() bool { return syscall.Kill(-p.cmd.Process.Pid, 0) == nil }
 
 // strays are not found on these systems.
-func strays(string, map[int]bool) []stray { return nil }
+func strays(string, map[int]bool, map[int]int64) []stray { return nil }
+
+// descendants are not known on these systems.
+func descendants(map[int]bool) map[int]int64 { return nil }
+
+func bootID() string { return "" }

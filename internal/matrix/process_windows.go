@@ -21,6 +21,10 @@ func adopt() map[int]bool { return nil }
 
 func (p *process) hasGroup() bool { return false }
 
-func strays(string, map[int]bool) []stray { return nil }
+func strays(string, map[int]bool, map[int]int64) []stray { return nil }
+
+func descendants(map[int]bool) map[int]int64 { return nil }
+
+func bootID() string { return "" }
 
 func lock(string) (free func(), err error) { return func() {}, nil }

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -117,7 +119,11 @@ func (r *Runner) write(ctx context.Context, all []*combination) ([]Result, error
 			report.File{Name: filepath.Join(r.Dir, "pareto.svg"), Write: func(w io.Writer) error { return chart.SVG{Theme: chart.Light}.Write(w, scene) }},
 			report.File{Name: filepath.Join(r.Dir, "pareto.png"), Write: func(w io.Writer) error { return chart.WritePNG(w, scene, chart.Light) }})
 	}
-	return results, report.WriteFiles(context.WithoutCancel(ctx), files...)
+	err := report.WriteFiles(context.WithoutCancel(ctx), files...)
+	for i := range files {
+		err = errors.Join(err, os.Chmod(files[i].Name, ownersOnly))
+	}
+	return results, err
 }
 
 // Size of the plot.

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"throughline/internal/bench"
 	"throughline/internal/document"
+	"throughline/internal/secret"
 )
 
 // Runner runs the combinations of a file.
@@ -22,9 +24,10 @@ type Runner struct {
 	Bench func(options map[string]Word, result string) []string
 	Say   func(line string) // is told what happens
 
-	state  *State
-	before map[int]bool // children of this program that are not of the run
-	told   map[*Outcome]Result
+	secrets *secret.Set
+	state   *State
+	before  map[int]bool // children of this program that are not of the run
+	told    map[*Outcome]Result
 }
 
 // clientGrace is how long a client has to end once it is asked to, or its server has ended.
@@ -68,7 +71,10 @@ func (r *Runner) combinations() (out []*combination) {
 
 // Run runs all combinations that have not been run, and writes the results after each. Those that fail are among the results.
 func (r *Runner) Run(ctx context.Context) ([]Result, error) {
-	if err := os.MkdirAll(filepath.Join(r.Dir, logsName), 0o777); err != nil {
+	if err := os.MkdirAll(r.Dir, 0o777); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Join(r.Dir, logsName), ownersOnly|0o100); err != nil {
 		return nil, err
 	}
 	free, err := lock(filepath.Join(r.Dir, lockName))
@@ -82,9 +88,12 @@ func (r *Runner) Run(ctx context.Context) ([]Result, error) {
 	r.before, r.told = adopt(), map[*Outcome]Result{}
 	living.marked(r.state.Mark)
 	defer living.marked("")
-	for _, note := range survivors(r.state.Mark, nil, clientGrace) {
-		r.Say("of a run that was killed: " + note)
+	r.secrets = r.File.secrets(os.Environ())
+	known := readTrail(r.Dir)
+	for _, note := range survivors(func() []stray { return strays(r.state.Mark, nil, known) }, r.hidden, clientGrace) {
+		r.say("of a run that was killed: %s", note)
 	}
+	defer leaveTrail(r.Dir, r.before)()
 	all := r.combinations()
 	for _, c := range all {
 		if err := c.once(ctx); err != nil {
@@ -105,7 +114,7 @@ func (r *Runner) Run(ctx context.Context) ([]Result, error) {
 func (c *combination) once(ctx context.Context) error {
 	name, print := runName(c.server.Name, c.client.Name), fingerprint(c.server, c.client)
 	if c.out = c.state.find(name, print); c.out != nil && !(c.Retry && c.out.Verdict == Failed) {
-		c.Say(fmt.Sprintf("%s: %s before", name, c.out.Verdict))
+		c.say("%s: %s before", name, c.out.Verdict)
 		return nil
 	}
 	c.out = &Outcome{Server: c.server.Name, Client: c.client.Name, Fingerprint: print, Began: time.Now().UTC()}
@@ -121,6 +130,9 @@ func (c *combination) once(ctx context.Context) error {
 	return c.state.write(c.Dir)
 }
 
+// logNames are what servers and clients write.
+var logNames = []string{"server.log", "client.out.log", "client.err.log", "result.jsonl"}
+
 // log is the name of a log of the combination.
 func (c *combination) log(what string) string {
 	return filepath.Join(c.Dir, logsName, c.out.Name()+"."+what)
@@ -128,7 +140,7 @@ func (c *combination) log(what string) string {
 
 // note adds a line to the transcript.
 func (c *combination) note(format string, args ...any) {
-	line := fmt.Sprintf(format, args...)
+	line := c.hidden(fmt.Sprintf(format, args...))
 	c.Say(line)
 	if c.began {
 		c.out.After = append(c.out.After, line)
@@ -137,22 +149,25 @@ func (c *combination) note(format string, args ...any) {
 	}
 }
 
+// remark notes what is to be known of the results.
+func (c *combination) remark(format string, args ...any) {
+	c.out.Notes = append(c.out.Notes, c.hidden(fmt.Sprintf(format, args...)))
+}
+
 // fail makes the combination a failure; the first reason counts.
 func (c *combination) fail(format string, args ...any) {
 	c.out.Verdict = Failed
 	if c.out.Problem == "" {
-		c.out.Problem = fmt.Sprintf(format, args...)
+		c.out.Problem = c.hidden(fmt.Sprintf(format, args...))
 	}
 }
 
 // run starts the server, waits, runs the client and stops all. The error is that of a run that is interrupted, or of this
 // machine.
 func (c *combination) run(ctx context.Context) error {
-	c.Say(strings.Repeat("=", 80))
-	c.Say(fmt.Sprintf("[COMBINATION] SERVER=%s  CLIENT=%s", c.server.Name, c.client.Name))
-	c.Say(strings.Repeat("=", 80))
+	c.say("%s\n[COMBINATION] SERVER=%s  CLIENT=%s\n%[1]s", strings.Repeat("=", 80), c.server.Name, c.client.Name)
 	c.out.Verdict = Done
-	for _, what := range []string{"server.log", "client.out.log", "client.err.log", "result.jsonl"} {
+	for _, what := range logNames {
 		if err := os.Remove(c.log(what)); err != nil && !os.IsNotExist(err) {
 			return err
 		}
@@ -166,9 +181,12 @@ func (c *combination) run(ctx context.Context) error {
 		err = c.runClient(ctx, server)
 	}
 	c.stopServer(server)
-	for _, note := range survivors(c.state.Mark, c.before, time.Duration(c.server.Stop.Grace)) {
-		c.out.Notes = append(c.out.Notes, note)
+	for _, note := range survivors(func() []stray { return strays(c.state.Mark, c.before, nil) }, c.hidden, time.Duration(c.server.Stop.Grace)) {
+		c.remark("%s", note)
 		c.note("[SERVER] %s", note)
+	}
+	for _, what := range logNames {
+		err = errors.Join(err, c.secrets.File(c.log(what)))
 	}
 	if err != nil {
 		return err
@@ -196,15 +214,15 @@ func (c *combination) startServer() (*process, error) {
 		c.fail("something answers at %s before the server is started: end it, or choose another port", s.Ready.URL)
 		return nil, nil
 	}
-	f, err := os.OpenFile(c.log("server.log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o666)
+	f, err := os.OpenFile(c.log("server.log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, ownersOnly)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	c.out.ServerCommand = s.Command.String()
-	c.note("[SERVER] starting %s: %s", s.Name, withEnvironment(s.Environment, c.out.ServerCommand))
+	c.out.ServerCommand = c.typed(nil, s.Command)
+	c.note("[SERVER] starting %s: %s", s.Name, c.typed(s.Environment, s.Command))
 	c.start = time.Now()
-	p, err := part{s.Command, c.environment(s.Environment, "server"), s.Folder, f, f}.start()
+	p, err := part{s.Command, c.environment(s.Environment, serverPart), s.Folder, f, f}.start()
 	if err != nil {
 		c.fail("the server could not be started: %s", document.Reason(err))
 		return nil, nil
@@ -221,7 +239,7 @@ func (c *combination) waitReady(ctx context.Context, server *process) bool {
 	next := time.Now()
 	for ctx.Err() == nil {
 		if server != nil && server.ended() {
-			c.fail("the server ended with %s before it was ready%s", server.how(), lastLine(c.log("server.log")))
+			c.fail("the server ended with %s before it was ready%s", server.how(), c.lastLine(c.log("server.log")))
 			return false
 		}
 		lined = lined || c.follow.seen()
@@ -237,7 +255,7 @@ func (c *combination) waitReady(ctx context.Context, server *process) bool {
 			return true
 		}
 		if time.Now().After(end) {
-			c.fail("the server was not ready after %v%s", time.Duration(s.Ready.Timeout), lastLine(c.log("server.log")))
+			c.fail("the server was not ready after %v%s", time.Duration(s.Ready.Timeout), c.lastLine(c.log("server.log")))
 			return false
 		}
 		select {
@@ -281,12 +299,12 @@ func (c *combination) runClient(ctx context.Context, server *process) error {
 		}
 		command = Command{Words: c.Bench(options, c.log("result.jsonl"))}
 	}
-	c.out.ClientCommand = command.String()
-	c.note("[CLIENT] running %s: %s", k.Name, withEnvironment(k.Environment, c.out.ClientCommand))
+	c.out.ClientCommand = c.typed(nil, command)
+	c.note("[CLIENT] running %s: %s", k.Name, c.typed(k.Environment, command))
 	c.began = true
 	var files [2]*os.File
 	for i, what := range []string{"client.out.log", "client.err.log"} {
-		f, err := os.OpenFile(c.log(what), os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o666)
+		f, err := os.OpenFile(c.log(what), os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, ownersOnly)
 		if err != nil {
 			return err
 		}
@@ -294,7 +312,7 @@ func (c *combination) runClient(ctx context.Context, server *process) error {
 		files[i] = f
 	}
 	begin := time.Now()
-	p, err := part{command, c.environment(k.Environment, "client"), k.Folder, files[0], files[1]}.start()
+	p, err := part{command, c.environment(k.Environment, clientPart), k.Folder, files[0], files[1]}.start()
 	if err != nil {
 		c.fail("the client could not be started: %s", document.Reason(err))
 		return nil
@@ -310,7 +328,7 @@ func (c *combination) runClient(ctx context.Context, server *process) error {
 	case <-time.After(time.Duration(k.Timeout)):
 		c.fail("the client was still running after %v", time.Duration(k.Timeout))
 	case <-crashed:
-		c.fail("the server ended with %s while the client ran%s", server.how(), lastLine(c.log("server.log")))
+		c.fail("the server ended with %s while the client ran%s", server.how(), c.lastLine(c.log("server.log")))
 		select { // it may tell what it saw
 		case <-p.done:
 		case <-time.After(clientGrace):
@@ -319,14 +337,14 @@ func (c *combination) runClient(ctx context.Context, server *process) error {
 	}
 	bySelf := p.ended()
 	if _, gone := p.stop(usualSignal, clientGrace); !gone {
-		c.out.Notes = append(c.out.Notes, "the client cannot be ended")
+		c.remark("the client cannot be ended")
 	}
 	if ctx.Err() != nil {
 		return nil
 	}
 	c.note("[CLIENT] %s done, %s", k.Name, p.how())
 	if bySelf && p.err != nil {
-		c.fail("the client ended with %s%s", p.how(), lastLine(c.log("client.err.log")))
+		c.fail("the client ended with %s%s", p.how(), c.lastLine(c.log("client.err.log")))
 	}
 	return nil
 }
@@ -356,7 +374,7 @@ func (c *combination) stopServer(server *process) {
 		c.note("[SERVER] %s ended", s.Name)
 		return
 	}
-	c.out.Notes = append(c.out.Notes, "the server "+note)
+	c.remark("the server %s", note)
 	c.note("[SERVER] %s %s", s.Name, note)
 }
 
@@ -384,7 +402,7 @@ func absolute(name string) string {
 func (c *combination) figures() {
 	if src, err := os.ReadFile(c.log("result.jsonl")); err == nil {
 		if c.out.Figures, err = bench.ReadResult(src); err != nil {
-			c.out.Notes = append(c.out.Notes, "the result file of the client: "+err.Error())
+			c.remark("the result file of the client: %s", err)
 		}
 	}
 	if c.out.Figures == nil {
@@ -392,7 +410,7 @@ func (c *combination) figures() {
 	}
 	switch n, ok := c.out.Figures["completed"]; {
 	case c.out.Figures == nil:
-		c.out.Notes = append(c.out.Notes, "what the client printed has no figures of a serving benchmark")
+		c.remark("what the client printed has no figures of a serving benchmark")
 	case ok && n == 0:
 		c.fail("no request of the client was answered")
 	}

@@ -121,11 +121,11 @@ func (c *combination) row() rawdata.Row {
 	fill(texts(c.client.Columns))
 	c.measured(row)
 	fill(c.out.Printed)
-	fill(launched(withEnvironment(c.server.Environment, c.server.Command.String())))
+	fill(launched(c.typed(c.server.Environment, c.server.Command)))
 	if c.client.Bench != nil {
 		fill(map[string]string{"Client": "throughline bench"})
 	} else {
-		fill(launched(c.client.Command.String()), "Client")
+		fill(launched(c.typed(nil, c.client.Command)), "Client")
 		fill(map[string]string{"Client": c.client.Name})
 	}
 	return row

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"throughline/internal/atomicfile"
@@ -24,6 +25,9 @@ const (
 	lockName  = "state.lock"
 	logsName  = "logs"
 )
+
+// ownersOnly is the mode of what may tell others more than they should know: commands, and all that servers print.
+const ownersOnly = 0o600
 
 var errBusy = errors.New("another run writes to this folder")
 
@@ -78,7 +82,7 @@ func openState(dir string) (*State, error) {
 		return nil, err
 	}
 	s := &State{}
-	if err := json.Unmarshal(src, s); err != nil || s.Mark == "" {
+	if err := json.Unmarshal(src, s); err != nil || s.Mark == "" || slices.Contains(s.Done, nil) {
 		return nil, fmt.Errorf("%s is not what this program writes; give another folder, or remove it", filepath.Join(dir, stateName))
 	}
 	return s, nil
@@ -111,10 +115,15 @@ func (s *State) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(context.Background(), filepath.Join(dir, stateName), func(w io.Writer) error {
+	name := filepath.Join(dir, stateName)
+	err = atomicfile.Write(context.Background(), name, func(w io.Writer) error {
 		_, err := w.Write(append(text, '\n'))
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	return os.Chmod(name, ownersOnly)
 }
 
 // fingerprint tells whether a combination is the one that was run.

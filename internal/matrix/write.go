@@ -16,7 +16,7 @@ import (
 // Planned is a row of a plan that can be launched.
 type Planned struct {
 	Name        string
-	Command     string            // that starts all its servers: a line, or a script
+	Script      string            // for bash, that starts all its servers
 	URL         string            // where clients ask
 	Backend     string            // as bench calls it
 	Deployment  map[string]string // in the words of estimate
@@ -32,7 +32,7 @@ func OfPlan(rows []Planned, input, output int) *File {
 	f := &File{}
 	for i := range rows {
 		p := &rows[i]
-		s := Server{Name: p.Name, Command: Command{Line: p.Command}, URL: p.URL, Deployment: map[string]Word{}}
+		s := Server{Name: p.Name, Command: Command{Words: []string{"bash", "-c", p.Script}}, URL: p.URL, Deployment: map[string]Word{}}
 		s.SetDefaults()
 		s.Ready.URL = p.URL + "/health" // which SGLang, vLLM and TensorRT-LLM have
 		for name, text := range p.Deployment {
@@ -119,22 +119,36 @@ func (y *yamlWriter) text(level int, key, text string) {
 	}
 }
 
+// scriptLines can stand as a block as well: names may be of any language.
+var scriptLines = regexp.MustCompile(`^\S[\t\n\x20-\x7e\x{a0}-\x{2027}\x{202a}-\x{fefe}\x{ff00}-\x{fffd}]*$`)
+
 // plainLines can stand as a block: nothing that would be lost, or steer something.
 var plainLines = regexp.MustCompile(`^\S[\x20-\x7e\n]*$`)
 
 func (y *yamlWriter) command(c Command) {
-	if len(c.Words) > 0 {
-		y.line(2, "command: "+yamlList(c.Words))
-		return
-	}
-	if lines := strings.Split(strings.TrimSuffix(c.Line, "\n"), "\n"); len(lines) > 1 && strings.HasSuffix(c.Line, "\n") && lines[0] != "" && lines[0][0] != ' ' {
-		y.line(2, "command: |") // a script, line by line
-		for _, line := range lines {
-			y.line(3, line)
+	if !slices.ContainsFunc(c.Words, isScript) {
+		if len(c.Words) > 0 {
+			y.line(2, "command: "+yamlList(c.Words))
 		}
+		y.text(2, "command", c.Line)
 		return
 	}
-	y.text(2, "command", c.Line)
+	y.line(2, "command:")
+	for _, w := range c.Words {
+		if !isScript(w) {
+			y.line(3, "- "+yamlText(w))
+			continue
+		}
+		y.line(3, "- |")
+		for line := range strings.SplitSeq(strings.TrimSuffix(w, "\n"), "\n") {
+			y.line(4, line)
+		}
+	}
+}
+
+// isScript reports whether a word can stand line by line.
+func isScript(word string) bool {
+	return strings.HasSuffix(word, "\n") && !strings.HasSuffix(word, "\n\n") && strings.Count(word, "\n") > 1 && scriptLines.MatchString(word)
 }
 
 func (y *yamlWriter) words(key string, all map[string]Word) {

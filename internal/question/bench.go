@@ -10,6 +10,7 @@ import (
 
 	"throughline/engine"
 	"throughline/internal/document"
+	"throughline/internal/secret"
 	"throughline/workload"
 )
 
@@ -90,15 +91,19 @@ func checkObject(text string) error {
 
 func checkURL(text string) error {
 	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("must be an address like http://127.0.0.1:8000, not %q", text)
+	shown := new(secret.Set).URL(text)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("must be an address like http://127.0.0.1:8000, not %q", shown)
+	case strings.ContainsAny(text, "?#"):
+		return fmt.Errorf("must be an address without ? and #, as paths are put behind it, not %q; keys go into a header", shown)
 	}
 	return nil
 }
 
 func checkHeader(text string) error {
 	if key, _, ok := strings.Cut(text, "="); !ok || strings.TrimSpace(key) == "" {
-		return fmt.Errorf("must be like Name=value, not %q", text)
+		return errors.New("must be like Name=value, with = between them") // it may be a secret, and is not repeated
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func launch(b *strings.Builder, v View, c *advice.Candidate, e *engine.Engine, r
 	}
 	fmt.Fprintf(b, "\n%s %s%s\n", e.Title, e.Options.Version, of)
 	if _, err := e.Fleet(&c.Deployment); err != nil {
-		fmt.Fprintln(b, strings.ReplaceAll(v.WrapUnder("  # ", err.Error()), "\n   ", "\n  #"))
+		fmt.Fprintln(b, strings.ReplaceAll(v.WrapUnder("  # ", oneLine(err.Error())), "\n   ", "\n  #"))
 		return
 	}
 	for _, part := range c.Launch(e) {
@@ -103,10 +103,13 @@ func launch(b *strings.Builder, v View, c *advice.Candidate, e *engine.Engine, r
 			fmt.Fprintf(b, "  # extra options, as YAML\n%s\n", indent(part.Config))
 		}
 		for _, r := range part.Remarks {
-			fmt.Fprintln(b, strings.ReplaceAll(v.WrapUnder("  # note: ", r), "\n   ", "\n  #"))
+			fmt.Fprintln(b, strings.ReplaceAll(v.WrapUnder("  # note: ", oneLine(r)), "\n   ", "\n  #"))
 		}
 	}
 }
+
+// oneLine is a text for a comment, which the shell must not read on behind it.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func indent(s string) string {
 	return "  " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  ")

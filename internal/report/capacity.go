@@ -52,9 +52,5 @@ func goal(of string, l workload.Limit) string {
 	if l.Seconds == 0 {
 		return ""
 	}
-	share := "mean"
-	if l.Share > 0 {
-		share = fmt.Sprintf("p%s", number.Plain(100*l.Share, 4))
-	}
-	return fmt.Sprintf("%s %s within %s ms", of, share, number.Plain(1e3*l.Seconds, 4))
+	return fmt.Sprintf("%s %s within %s ms", of, l.Statistic(), number.Plain(1e3*l.Seconds, 4))
 }

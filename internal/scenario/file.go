@@ -30,7 +30,7 @@ type File struct {
 }
 
 type pairFile struct {
-	Name      string `json:"name" doc:"name in the table; absent: All-X, or P(X)-D(Y)"`
+	Name      string `json:"name" line:"true" doc:"name in the table; absent: All-X, or P(X)-D(Y)"`
 	Prefill   string `json:"prefill" required:"true" nonempty:"true" doc:"system file, or the name of a built-in one, that computes the prompts"`
 	Decode    string `json:"decode" required:"true" nonempty:"true" doc:"system file, or the name of a built-in one, that generates the output"`
 	PrefillTP int    `json:"prefill_tp" range:"[1,1024]" doc:"processors that share the model in prefill, tensor-parallel"`

@@ -2,8 +2,8 @@ package simulate
 
 import "throughline/workload"
 
-// figure is that of a distribution which a limit is about.
-func figure(l *workload.Limit, d *Distribution) float64 {
+// Figure is that of a distribution which a limit is about.
+func Figure(l *workload.Limit, d *Distribution) float64 {
 	if l.Share == 0 {
 		return d.Mean()
 	}
@@ -11,5 +11,5 @@ func figure(l *workload.Limit, d *Distribution) float64 {
 }
 
 func holds(l *workload.Limit, d *Distribution) bool {
-	return l.Seconds == 0 || d.Weight == 0 || figure(l, d) <= l.Seconds
+	return l.Seconds == 0 || d.Weight == 0 || Figure(l, d) <= l.Seconds
 }

@@ -173,7 +173,11 @@ func (r *Seen) Trust() []string {
 		return []string{fmt.Sprintf("after a warm-up of %d requests: TTFT %.1f ± %.1f ms, E2E %.1f ± %.1f ms (95%%, means of %d batches of %d)",
 			int64(skip)*size, 1e3*first.Mean, 1e3*first.Half, 1e3*whole.Mean, 1e3*whole.Half, first.Batches, first.Size)}
 	case first.Batches < fewestBatches:
-		return []string{fmt.Sprintf("too few requests to tell how far the means may be off (at least %d are needed)", leastBatch*fewestBatches)}
+		after := ""
+		if skip > 0 {
+			after = fmt.Sprintf(" after the warm-up, which is %d", int64(skip)*size)
+		}
+		return []string{fmt.Sprintf("too few requests to tell how far the means may be off (at least %d are needed%s)", leastBatch*fewestBatches, after)}
 	}
 	return []string{fmt.Sprintf("the run is too short to tell how far the means may be off: neighbouring batches of %d requests are alike", first.Size)}
 }

@@ -19,7 +19,7 @@ import (
 // order is all packages, each depending only on those before it. CONTRIBUTING.md shows it as a map.
 var order = []string{
 	// Tools that know nothing of the domain.
-	"internal/document", "internal/csvfile", "internal/atomicfile", "internal/version", "internal/catalogue", "internal/chart", "internal/parquetfile", "internal/trace", "internal/watch",
+	"internal/document", "internal/csvfile", "internal/atomicfile", "internal/secret", "internal/version", "internal/catalogue", "internal/chart", "internal/parquetfile", "internal/trace", "internal/watch",
 	// The domain.
 	"number", "model", "hardware/kernel", "hardware/shape", "hardware", "workload", "assume", "experts", "plan", "collective", "op", "cost", "schedule",
 	"estimate", "search", "deploy", "engine", "serving", "serving/simulate",
