@@ -144,9 +144,33 @@ func (l *Live) entered(at int32, q *Request, t float64) bool {
 
 // lose ends a request whose server has failed. Whatever it held is released, or gone as well.
 func (l *Live) lose(at int32, t float64) {
-	client := l.run.jobs.at(at).Client
+	l.lost(l.run.jobs.at(at).Client, t)
 	l.run.forget(at, t)
-	l.lost(client, t)
+}
+
+// Server is the one that has the request of a client; 0 while none has.
+func (l *Live) Server(client int) int {
+	if at, known := l.jobs[client]; known {
+		if s := l.run.jobs.at(at).home.server; s != nil {
+			return s.index
+		}
+	}
+	return 0
+}
+
+// Flush empties the prefix caches, and reports false where any request is under way: engines then keep them, too.
+func (l *Live) Flush() bool {
+	if l.run.live > 0 || len(l.run.arrive.later) > 0 {
+		return false
+	}
+	for _, s := range l.run.servers {
+		for _, k := range s.ranks {
+			if k.prefix != nil {
+				k.prefix.evict(0)
+			}
+		}
+	}
+	return true
 }
 
 // forget ends a request before its time.

@@ -14,6 +14,7 @@ type job struct {
 	base             int64   // decode step of its rank from which the two above count
 	joined           float64 // when it began to decode
 	preemptions      int
+	hit              int    // tokens that were in the prefix cache when it was first scheduled
 	home             target // whose scheduler has it; none while its cache is on the way
 	gone             bool   // nobody waits for it, and it ends when its cache has come
 

@@ -77,6 +77,7 @@ type Step struct {
 // Token is tokens of a request that come out at once: of a server, at a time.
 type Token struct {
 	Client, Server, Count int
+	Cached                int // tokens of its prompt that were in the prefix cache when it was first scheduled
 	Time                  float64
 }
 
@@ -361,21 +362,26 @@ func (r *run) fits(q *Request) error {
 	}
 	for i := range r.Pools {
 		p := &r.Pools[i].Policy
-		tokens := q.Input + q.Output - 1 + p.Drafts // the last token is not written to the cache
-		if r.Pools[i].Role == deploy.Prefill {
-			tokens = q.Input
+		tokens, most := q.Input+q.Output, p.Longest()
+		if r.Pools[i].Role == deploy.Prefill && !p.ReservesOutput {
+			tokens, most = q.Input, p.Blocks*p.BlockTokens
 		}
-		if p.ReservesOutput {
-			tokens = q.Input + q.Output
-		}
-		if room := p.Blocks * p.BlockTokens; tokens > room {
-			return fmt.Errorf("request %d: %d + %d tokens can never run: the KV cache of a rank holds %d", r.count, q.Input, q.Output, room)
+		if tokens > most {
+			return fmt.Errorf("request %d: %d + %d tokens can never run: the KV cache of a rank holds %d", r.count, q.Input, q.Output, p.Blocks*p.BlockTokens)
 		}
 		if q.HashTokens%p.BlockTokens != 0 {
 			return fmt.Errorf("request %d: blocks of %d tokens share prefixes; it must be a multiple of the %d tokens of a cache block", r.count, q.HashTokens, p.BlockTokens)
 		}
 	}
 	return nil
+}
+
+// Longest is the tokens of the longest request and its answer that a rank has room for.
+func (p *Policy) Longest() int {
+	if p.ReservesOutput {
+		return p.Blocks * p.BlockTokens
+	}
+	return p.Blocks*p.BlockTokens + 1 - p.Drafts // the last token is not written to the cache
 }
 
 // give puts a job before the scheduler of a rank.
@@ -557,7 +563,7 @@ func (r *run) finished(at int32, t float64) {
 // told tells of tokens that come out.
 func (r *run) told(j *job, tokens int, t float64) {
 	if r.Tokens != nil {
-		r.Tokens(Token{j.Client, j.home.server.index, tokens, t})
+		r.Tokens(Token{j.Client, j.home.server.index, tokens, j.hit, t})
 	}
 }
 
