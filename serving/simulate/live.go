@@ -44,7 +44,7 @@ func NewLive(o Options, lost func(client int, t float64)) (*Live, error) {
 		return nil, err
 	}
 	l := &Live{run: r, lost: lost, jobs: map[int]int32{}, enters: math.Inf(-1)}
-	r.online = l
+	r.online, r.jobs.most = l, math.MaxInt // jobs stay where they are
 	return l, nil
 }
 
@@ -231,8 +231,8 @@ func (r *run) leave(at int32, t float64) {
 
 // drop takes a job from a rank between two steps, and reports whether it waited there.
 func (r *rank) drop(at int32) (waited bool) {
-	if i := slices.IndexFunc(r.inbox, func(e entered) bool { return e.job == at }); i >= 0 {
-		r.inbox = slices.Delete(r.inbox, i, i+1)
+	if i := slices.IndexFunc(r.inbox.first, func(e entered) bool { return e.job == at }); i >= 0 {
+		r.inbox.first = slices.Delete(r.inbox.first, i, i+1)
 		return true
 	}
 	if r.waiting.remove(at) {
@@ -303,7 +303,7 @@ func (l *Live) kill(s *server, t float64) {
 // clear empties a rank, as if it had just been started, and returns the jobs that it had.
 func (r *rank) clear() []int32 {
 	var all []int32
-	for _, e := range r.inbox {
+	for _, e := range r.inbox.first {
 		all = append(all, e.job)
 	}
 	for i := range r.waiting.n {
@@ -334,7 +334,7 @@ func (l *Live) States() []State {
 	for _, s := range l.run.servers {
 		st := State{Pool: s.which, Down: s.down}
 		for _, k := range s.ranks {
-			waiting := len(k.inbox) + k.waiting.n
+			waiting := k.inbox.len() + k.waiting.n
 			st.Waiting += waiting
 			st.Running += k.load() - waiting
 			st.Used += k.used

@@ -4,6 +4,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,6 +60,8 @@ type Options struct {
 	Tokens func(Token)  // sees tokens of requests when they come out; nil: no one does
 	Limits Limits       // which a good request keeps
 	Every  float64      // seconds of the intervals of the timeline; 0: none
+
+	waiting int // jobs before the scheduler of a rank; 0: as many as usual
 }
 
 // Step is one step of a rank.
@@ -176,6 +179,7 @@ func newRun(o Options, source Source) (*run, error) {
 		return nil, err
 	}
 	r := &run{Options: o, record: newRecord(&o), links: map[*rank]float64{}}
+	r.jobs.most = cmp.Or(o.waiting, waitingJobs)
 	r.arrive = arrivals{source: source, delay: o.FirstSeconds, each: o.RequestSeconds, token: o.TokenSeconds, enters: math.Inf(-1)}
 	for i := range o.Pools {
 		r.addServers(i)
@@ -388,7 +392,7 @@ func (p *Policy) Longest() int {
 func (r *run) give(to target, job int32, t float64) {
 	r.queue++
 	r.jobs.at(job).home = to
-	to.inbox = append(to.inbox, entered{job, t})
+	to.inbox.add(entered{job, t})
 	r.wake(to.server, t)
 }
 
@@ -513,14 +517,7 @@ func (s *server) see(t float64) {
 		until = min(t, s.past[n-1])
 	}
 	for _, k := range s.ranks {
-		n := 0
-		for n < len(k.inbox) && k.inbox[n].time <= until {
-			k.waiting.push(k.inbox[n].job)
-			n++
-		}
-		if n > 0 {
-			k.inbox = append(k.inbox[:0], k.inbox[n:]...)
-		}
+		k.inbox.hand(&k.waiting, until)
 	}
 }
 
