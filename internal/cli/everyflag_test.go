@@ -183,6 +183,7 @@ func TestIdleFlags(t *testing.T) {
 		{traced, []string{"--random-range-ratio", "0.2"}, "the requests are those of the trace"},
 		{traced, []string{"--turns", "3"}, "the requests are those of the trace"},
 		{traced, []string{"--seed", "3"}, "nothing is drawn at random"},
+		{with(traced, "--prefill-plan", "tp1", "--decode-plan", "tp1"), []string{"--seed", "3"}, "nothing is drawn at random"},
 		{with(sim, "--rate", "20", "--lengths", "trace:"+trace), []string{"--isl", "500"}, "the trace gives the lengths"},
 	} {
 		_, want, _ := attempt(c.base...)

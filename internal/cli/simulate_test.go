@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
 
 	"throughline/hardware"
 )
@@ -24,8 +28,10 @@ func TestSimulateBlock(t *testing.T) {
 		"============ Serving Benchmark Result ============", "Backend:", "Traffic request rate:", "Max request concurrency:", "Successful requests:", "Benchmark duration (s):",
 		"Total input tokens:", "Total generated tokens:", "Total generated tokens (retokenized):", "Request throughput (req/s):", "Input token throughput (tok/s):",
 		"Output token throughput (tok/s):", "Total token throughput (tok/s):", "Concurrency:", "----------------End-to-End Latency----------------", "Mean E2E Latency (ms):",
-		"Median E2E Latency (ms):", "---------------Time to First Token----------------", "Mean TTFT (ms):", "Median TTFT (ms):", "P99 TTFT (ms):",
-		"---------------Inter-Token Latency----------------", "Mean ITL (ms):", "Median ITL (ms):", "P95 ITL (ms):", "P99 ITL (ms):", "Max ITL (ms):",
+		"Median E2E Latency (ms):", "P90 E2E Latency (ms):", "P95 E2E Latency (ms):", "P99 E2E Latency (ms):",
+		"---------------Time to First Token----------------", "Mean TTFT (ms):", "Median TTFT (ms):", "P90 TTFT (ms):", "P95 TTFT (ms):", "P99 TTFT (ms):",
+		"-----Time per Output Token (excl. 1st token)------", "Mean TPOT (ms):", "Median TPOT (ms):", "P90 TPOT (ms):", "P95 TPOT (ms):", "P99 TPOT (ms):",
+		"---------------Inter-Token Latency----------------", "Mean ITL (ms):", "Median ITL (ms):", "P90 ITL (ms):", "P95 ITL (ms):", "P99 ITL (ms):", "Max ITL (ms):",
 		"==================================================",
 	}
 	var got []string
@@ -105,11 +111,61 @@ func TestSimulateFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(src), "\n"); n != 101 || !strings.HasPrefix(string(src), requestColumns) {
+	const header = "request,client,arrival,scheduled,first_token,finish,input,output,preemptions,ttft_ms,tpot_ms,e2e_ms\n"
+	if n := strings.Count(string(src), "\n"); n != 101 || !strings.HasPrefix(string(src), header) {
 		t.Errorf("%d lines", n)
 	}
 	if info, err := os.Stat(timeline); err != nil || info.Size() < 100 {
 		t.Error(err)
+	}
+}
+
+// TestSimulateParquet: files whose names end in .parquet are such, with the columns and rows of the CSV.
+func TestSimulateParquet(t *testing.T) {
+	dir := t.TempDir()
+	var csv, packed []string
+	for _, of := range []string{"requests", "steps", "timeline"} {
+		csv = append(csv, "--"+of+"-out", filepath.Join(dir, of+".csv"))
+		packed = append(packed, "--"+of+"-out", filepath.Join(dir, of+".parquet"))
+	}
+	call(t, append(smallRun, csv...)...)
+	call(t, append(smallRun, packed...)...)
+	for _, of := range []string{"requests", "steps", "timeline"} {
+		src, err := os.ReadFile(filepath.Join(dir, of+".csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := strings.Split(strings.TrimSpace(string(src)), "\n")
+		src, err = os.ReadFile(filepath.Join(dir, of+".parquet"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := parquet.OpenFile(bytes.NewReader(src), int64(len(src)))
+		if err != nil {
+			t.Fatalf("%s: %v", of, err)
+		}
+		var names []string
+		for _, c := range f.Schema().Fields() {
+			names = append(names, c.Name())
+		}
+		if got := strings.Join(names, ","); got != want[0] || f.NumRows() != int64(len(want)-1) {
+			t.Errorf("%s: %d rows of %s, want %d of %s", of, f.NumRows(), got, len(want)-1, want[0])
+		}
+		rows := make([]parquet.Row, 1)
+		if n, err := f.RowGroups()[0].Rows().ReadRows(rows); n != 1 {
+			t.Fatal(err)
+		}
+		for i, cell := range strings.Split(want[1], ",") {
+			got := fmt.Sprint(rows[0][i])
+			if a, err := strconv.ParseFloat(cell, 64); err == nil {
+				b, _ := strconv.ParseFloat(got, 64)
+				if math.Abs(a-b) > 1e-3*max(1, math.Abs(a)) {
+					t.Errorf("%s: %s is %s, want %s", of, names[i], got, cell)
+				}
+			} else if got != cell {
+				t.Errorf("%s: %s is %s, want %s", of, names[i], got, cell)
+			}
+		}
 	}
 }
 

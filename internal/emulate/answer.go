@@ -13,7 +13,7 @@ type answer struct {
 	created int64 // seconds since 1970
 	model   string
 	quoted  string // model, in JSON
-	usage   bool   // asked for, in a stream
+	usage   usage  // asked for, in a stream
 	sent    int    // tokens
 	finish  bool   // all are
 }
@@ -26,9 +26,23 @@ func (a *answer) reason() string {
 	return "length"
 }
 
+// usage is which events of a stream have the tokens up to them.
+type usage uint8
+
+const (
+	noUsage usage = iota
+	lastUsage
+	everyUsage
+)
+
+// appendUsage adds the tokens of a request, so many of its answer among them.
+func (a *answer) appendUsage(to []byte, tokens int) []byte {
+	return fmt.Appendf(to, `{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d}}`,
+		a.input, tokens, a.input+tokens, a.cached)
+}
+
 // answers is how a protocol writes answers.
 type answers struct {
-	named bool                              // requests name the model
 	mark  string                            // before the number of an answer
 	begin func(to []byte, a *answer) []byte // of a stream, with the first token
 	some  func(to []byte, a *answer, tokens int) []byte
@@ -38,8 +52,8 @@ type answers struct {
 
 // The protocols.
 var (
-	completions = protocol{readCompletion, answers{named: true, mark: "cmpl-", begin: nothing, some: someText, end: endOpenAI("text_completion"), whole: wholeText}}
-	chat        = protocol{readChat, answers{named: true, mark: "chatcmpl-", begin: beginChat, some: someChat, end: endChat, whole: wholeChat}}
+	completions = protocol{readCompletion, answers{mark: "cmpl-", begin: nothing, some: someText, end: endOpenAI("text_completion"), whole: wholeText}}
+	chat        = protocol{readChat, answers{mark: "chatcmpl-", begin: beginChat, some: someChat, end: endChat, whole: wholeChat}}
 	generate    = protocol{readGenerate, answers{mark: "", begin: nothing, some: someGenerated, end: done, whole: wholeGenerated}}
 )
 
@@ -59,10 +73,13 @@ func (a *answer) head(to []byte, object string) []byte {
 	return append(to, a.quoted...)
 }
 
-// tail ends an event. Where usage is asked for, all events but the last have none.
-func (a *answer) tail(to []byte) []byte {
-	if a.usage {
+// tail ends an event, after so many tokens in all. Where usage is asked for at the end, all events but the last have none.
+func (a *answer) tail(to []byte, tokens int) []byte {
+	switch a.usage {
+	case lastUsage:
 		to = append(to, `,"usage":null`...)
+	case everyUsage:
+		to = a.appendUsage(append(to, `,"usage":`...), tokens)
 	}
 	return append(to, "}\n\n"...)
 }
@@ -79,33 +96,33 @@ func someText(to []byte, a *answer, tokens int) []byte {
 	} else {
 		to = append(to, "null"...)
 	}
-	return a.tail(append(to, "}]"...))
+	return a.tail(append(to, "}]"...), a.sent+tokens)
 }
 
 func beginChat(to []byte, a *answer) []byte {
 	to = a.head(to, chunk)
-	return a.tail(append(to, `,"choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]`...))
+	return a.tail(append(to, `,"choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]`...), 0)
 }
 
 func someChat(to []byte, a *answer, tokens int) []byte {
 	to = a.head(to, chunk)
 	to = append(to, `,"choices":[{"index":0,"delta":{"content":"`...)
 	to = appendText(to, a.sent, tokens)
-	return a.tail(append(to, `"},"logprobs":null,"finish_reason":null}]`...))
+	return a.tail(append(to, `"},"logprobs":null,"finish_reason":null}]`...), a.sent+tokens)
 }
 
 func endChat(to []byte, a *answer) []byte {
 	to = a.head(to, chunk)
 	to = fmt.Appendf(to, `,"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"%s"}]`, a.reason())
-	return endOpenAI(chunk)(a.tail(to), a)
+	return endOpenAI(chunk)(a.tail(to, a.sent), a)
 }
 
 // endOpenAI ends a stream: with the usage, where it is asked for.
 func endOpenAI(object string) func([]byte, *answer) []byte {
 	return func(to []byte, a *answer) []byte {
-		if a.usage {
-			to = a.head(to, object)
-			to = fmt.Appendf(to, `,"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d}}`+"\n\n", a.input, a.sent, a.input+a.sent)
+		if a.usage != noUsage {
+			to = append(a.head(to, object), `,"choices":[],"usage":`...)
+			to = append(a.appendUsage(to, a.sent), "}\n\n"...)
 		}
 		return done(to, a)
 	}
@@ -117,7 +134,7 @@ func (a *answer) text() string { return string(appendText(nil, 0, a.output)) }
 func (a *answer) object(kind string, choice map[string]any) map[string]any {
 	choice["index"], choice["logprobs"], choice["finish_reason"] = 0, nil, a.reason()
 	return map[string]any{"id": a.id, "object": kind, "created": a.created, "model": a.model, "choices": []any{choice},
-		"usage": map[string]int{"prompt_tokens": a.input, "completion_tokens": a.output, "total_tokens": a.input + a.output}}
+		"usage": json.RawMessage(a.appendUsage(nil, a.output))}
 }
 
 func wholeText(a *answer) map[string]any {
@@ -134,7 +151,7 @@ func wholeGenerated(a *answer) map[string]any {
 }
 
 func (a *answer) meta(tokens int, finished bool) map[string]any {
-	m := map[string]any{"id": a.id, "finish_reason": nil, "prompt_tokens": a.input, "completion_tokens": tokens, "cached_tokens": 0}
+	m := map[string]any{"id": a.id, "finish_reason": nil, "prompt_tokens": a.input, "completion_tokens": tokens, "cached_tokens": a.cached}
 	switch {
 	case finished && a.stops:
 		m["finish_reason"] = map[string]any{"type": "stop", "matched": nil}

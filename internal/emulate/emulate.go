@@ -4,6 +4,7 @@
 package emulate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,9 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
+	"throughline/deploy"
 	"throughline/serving/simulate"
 )
 
@@ -19,7 +23,7 @@ import (
 type Config struct {
 	Simulation  simulate.Options
 	Model       string          // as requests name it
-	Context     int             // tokens of a prompt and its answer; 0: any number
+	Context     int             // tokens of a prompt and its answer; 0: what the KV cache has room for
 	Answers     simulate.Length // where a request lets them end by themselves
 	Speed       float64         // seconds of the simulation in a second
 	Faults      []Fault
@@ -31,6 +35,7 @@ type Config struct {
 type Emulator struct {
 	Config
 	quoted string // name of the model, in JSON
+	bodies *semaphore.Weighted
 	start  time.Time
 	wake   chan struct{} // an event may be earlier than the one that is waited for
 	closed chan struct{}
@@ -61,14 +66,19 @@ func Replicas(o *simulate.Options) (n int) {
 // New prepares an emulator, whose time begins now.
 func New(c Config) (*Emulator, error) {
 	e := &Emulator{Config: c, start: time.Now(), wake: make(chan struct{}, 1), closed: make(chan struct{}), streams: map[int]*stream{},
-		random: rand.New(rand.NewPCG(c.Seed, 4))}
+		random: rand.New(rand.NewPCG(c.Seed, 4)), bodies: semaphore.NewWeighted(heldBytes)}
 	quoted, err := json.Marshal(c.Model)
 	if err != nil {
 		return nil, err
 	}
 	e.quoted = string(quoted)
 	o := c.Simulation
-	e.met = newMetrics(&o, c.Context)
+	for i := range o.Pools {
+		if p := &o.Pools[i]; p.Role != deploy.Prefill {
+			e.Context = min(cmp.Or(e.Context, math.MaxInt), p.Policy.Longest())
+		}
+	}
+	e.met = newMetrics(&o, e.Context)
 	o.Tokens, o.Each, o.Watch = e.token, e.end, e.met.step
 	if e.live, err = simulate.NewLive(o, e.lost); err != nil {
 		return nil, err
@@ -302,7 +312,7 @@ func (e *Emulator) leave(s *stream) {
 		return
 	}
 	e.remove(s)
-	e.met.aborted++
+	e.met.engines[e.live.Server(s.client)].aborted++
 	e.live.Cancel(s.client, e.now())
 	e.rouse()
 }
@@ -321,6 +331,9 @@ func (e *Emulator) token(k simulate.Token) {
 	if s == nil {
 		return
 	}
+	if s.told == 0 {
+		s.cached = k.Cached
+	}
 	e.met.token(s, &k)
 	s.tell(k.Count, k.Time, running)
 }
@@ -337,7 +350,7 @@ func (e *Emulator) end(d *simulate.Ended) {
 
 func (e *Emulator) lost(client int, t float64) {
 	if s := e.streams[client]; s != nil {
-		e.met.failed++
+		e.met.engines[e.live.Server(client)].failed++
 		e.remove(s)
 		s.tell(0, t, replicaLost)
 	}
@@ -358,6 +371,7 @@ type stream struct {
 	client  int
 	input   int
 	output  int
+	cached  int  // tokens of the input, known with the first token
 	stops   bool // by itself, before it was as long as it may be
 	quiet   bool // only its end is waited for
 	arrival float64

@@ -1,6 +1,7 @@
 package emulate
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"hash/fnv"
@@ -20,18 +21,12 @@ func (p prompt) tokens() int { return max(1, (len(p)+tokenBytes-1)/tokenBytes) }
 
 var errTokens = errors.New("must be one text, or one list of token numbers from 0 to 4294967295")
 
-// idsPrompt is a list of token numbers, in JSON.
-func idsPrompt(raw []byte) (prompt, error) {
-	text := strings.TrimSpace(string(raw))
-	text, open := strings.CutPrefix(text, "[")
-	text, shut := strings.CutSuffix(text, "]")
-	if !open || !shut {
-		return nil, errTokens
-	}
-	out := make(prompt, 0, len(text))
-	for word := range strings.SplitSeq(text, ",") {
+// idsPrompt is token numbers between commas.
+func idsPrompt(list []byte) (prompt, error) {
+	out := make(prompt, 0, tokenBytes*(1+bytes.Count(list, []byte(","))))
+	for word := range bytes.SplitSeq(list, []byte(",")) {
 		n, digits := uint64(0), 0
-		for _, c := range []byte(strings.TrimSpace(word)) {
+		for _, c := range bytes.TrimSpace(word) {
 			if c < '0' || c > '9' || n > 1<<32 {
 				return nil, errTokens
 			}

@@ -1,10 +1,12 @@
 package emulate
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"net/http"
 	"strings"
 
@@ -45,6 +47,18 @@ func failure(status int, code, format string, values ...any) *apiError {
 	return &apiError{status, fmt.Sprintf(format, values...), serverError, nil, optional(code)}
 }
 
+// emulated is an error that was asked for, with the type that OpenAI gives its status.
+func emulated(status int) *apiError {
+	e := failure(status, "emulated", "An error that was asked for.")
+	switch {
+	case status == http.StatusTooManyRequests:
+		e.Type, e.Code = "requests", optional("rate_limit_exceeded")
+	case status < http.StatusInternalServerError:
+		e.Type = badRequest
+	}
+	return e
+}
+
 func noModel(name string) *apiError {
 	return &apiError{http.StatusNotFound, fmt.Sprintf("The model `%s` does not exist or you do not have access to it.", name), badRequest, optional("model"), optional("model_not_found")}
 }
@@ -60,40 +74,44 @@ type request struct {
 	model     *string
 	prompt    prompt
 	param     string // that gave the prompt
-	most      *int   // tokens of the answer
+	most      *whole // tokens of the answer
 	usual     int    // where it does not say; 0: as long as it takes
+	least     whole  // tokens before the answer may end by itself
 	ignoreEOS bool
 	stream    bool
-	usage     bool // at the end of a stream
-	stamped   bool // events have the time of the simulation
+	usage     usage // of a stream
+	stamped   bool  // events have the time of the simulation
 }
 
 // sampling is what both protocols of OpenAI take. Other keys are ignored.
 type sampling struct {
+	knobs
 	Model         *string         `json:"model"`
-	MaxTokens     *int            `json:"max_tokens"`
+	MaxTokens     *whole          `json:"max_tokens"`
+	MinTokens     whole           `json:"min_tokens"`
 	Stream        bool            `json:"stream"`
 	StreamOptions *streamOptions  `json:"stream_options"`
-	N             *int            `json:"n"`
+	N             *whole          `json:"n"`
 	IgnoreEOS     bool            `json:"ignore_eos"`
 	Stop          json.RawMessage `json:"stop"`
 }
 
 type streamOptions struct {
 	IncludeUsage bool `json:"include_usage"`
+	Continuous   bool `json:"continuous_usage_stats"`
 }
 
 type completionBody struct {
 	sampling
 	Prompt   json.RawMessage `json:"prompt"`
-	BestOf   *int            `json:"best_of"`
+	BestOf   *whole          `json:"best_of"`
 	Echo     bool            `json:"echo"`
-	Logprobs *int            `json:"logprobs"`
+	Logprobs *whole          `json:"logprobs"`
 }
 
 type chatBody struct {
 	sampling
-	MaxCompletionTokens *int          `json:"max_completion_tokens"`
+	MaxCompletionTokens *whole        `json:"max_completion_tokens"`
 	Messages            []chatMessage `json:"messages"`
 	Logprobs            bool          `json:"logprobs"`
 }
@@ -108,9 +126,11 @@ type generateBody struct {
 	IDs      json.RawMessage `json:"input_ids"`
 	Stream   bool            `json:"stream"`
 	Sampling struct {
-		MaxNewTokens *int `json:"max_new_tokens"`
-		IgnoreEOS    bool `json:"ignore_eos"`
-		N            *int `json:"n"`
+		knobs
+		MaxNewTokens *whole `json:"max_new_tokens"`
+		MinNewTokens whole  `json:"min_new_tokens"`
+		IgnoreEOS    bool   `json:"ignore_eos"`
+		N            *whole `json:"n"`
 	} `json:"sampling_params"`
 }
 
@@ -127,7 +147,7 @@ func decode(body []byte, to any) error {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &kind):
-		param := strings.TrimPrefix(kind.Field, "sampling.") // which keys of both protocols share
+		param := embedded.Replace(kind.Field)
 		return wrongParam(param, "invalid_type", "Invalid type for '%s': expected %s, but got %s.", param, jsonName(kind.Type.Kind().String()), kind.Value)
 	case err != nil:
 		return wrongParam("", "invalid_json", "We could not parse the JSON body of your request: %v.", err)
@@ -135,11 +155,16 @@ func decode(body []byte, to any) error {
 	return nil
 }
 
+// embedded takes the names of structs whose keys protocols share out of the path of a key.
+var embedded = strings.NewReplacer("sampling.", "", "knobs.", "")
+
 // jsonName is what a kind of Go is in JSON.
 func jsonName(kind string) string {
 	switch kind {
 	case "int":
 		return "an integer"
+	case "float64":
+		return "a number"
 	case "bool":
 		return "a boolean"
 	case "slice":
@@ -152,14 +177,19 @@ func jsonName(kind string) string {
 
 func (s *sampling) fill(q *request) error {
 	q.model, q.most, q.ignoreEOS, q.stream = s.Model, s.MaxTokens, s.IgnoreEOS, s.Stream
-	q.usage = s.StreamOptions != nil && s.StreamOptions.IncludeUsage
+	q.least = s.MinTokens
+	if o := s.StreamOptions; o != nil && o.IncludeUsage {
+		if q.usage = lastUsage; o.Continuous {
+			q.usage = everyUsage
+		}
+	}
 	if s.StreamOptions != nil && !s.Stream {
 		return wrongParam("stream_options", "", "The 'stream_options' parameter is only allowed when 'stream' is enabled.")
 	}
 	if s.N != nil && *s.N != 1 {
 		return wrongParam("n", "unsupported_value", "'n' must be 1 here: one answer to a request.")
 	}
-	return nil
+	return s.knobs.check("", 2)
 }
 
 func readCompletion(body []byte) (*request, error) {
@@ -186,14 +216,13 @@ func readCompletion(body []byte) (*request, error) {
 
 // textOrIDs is a prompt: a text, a list of token numbers, or a list of one of these.
 func textOrIDs(param string, raw json.RawMessage) (prompt, error) {
-	text := strings.TrimSpace(string(raw))
-	if text == "" || text == "null" {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
 		return nil, wrongParam(param, "missing_required_parameter", "Missing required parameter: '%s'.", param)
 	}
-	if strings.HasPrefix(text, "[") {
-		inner := strings.TrimSpace(text[1 : len(text)-1])
-		if !strings.HasPrefix(inner, "[") && !strings.HasPrefix(inner, `"`) {
-			p, err := idsPrompt([]byte(text))
+	if raw[0] == '[' {
+		inner := bytes.TrimSpace(raw[1 : len(raw)-1])
+		if !bytes.HasPrefix(inner, []byte("[")) && !bytes.HasPrefix(inner, []byte(`"`)) {
+			p, err := idsPrompt(inner)
 			if err != nil {
 				return nil, wrongParam(param, "invalid_type", "'%s' %v.", param, err)
 			}
@@ -268,7 +297,10 @@ func readGenerate(body []byte) (*request, error) {
 	if err := decode(body, &b); err != nil {
 		return nil, err
 	}
-	q := &request{param: "text", usual: generateTokens, most: b.Sampling.MaxNewTokens, ignoreEOS: b.Sampling.IgnoreEOS, stream: b.Stream}
+	q := &request{param: "text", usual: generateTokens, most: b.Sampling.MaxNewTokens, least: b.Sampling.MinNewTokens, ignoreEOS: b.Sampling.IgnoreEOS, stream: b.Stream}
+	if err := b.Sampling.knobs.check("sampling_params.", math.Inf(1)); err != nil {
+		return nil, err
+	}
 	if b.Sampling.N != nil && *b.Sampling.N != 1 {
 		return nil, wrongParam("sampling_params.n", "unsupported_value", "'n' must be 1 here: one answer to a request.")
 	}
@@ -284,9 +316,34 @@ func readGenerate(body []byte) (*request, error) {
 // mostBody is the bytes of a body: a million token numbers, and room for more.
 const mostBody = 16 << 20
 
+// heldBytes bounds the bodies that are being read and understood, all together; meanwhile each takes several times its size.
+const heldBytes = 4 * mostBody
+
+// smallBody is the bytes of a body that needs no room among others: a connection takes as much.
+const smallBody = headerBytes
+
+// hold waits for room for the body of a request, and returns what gives it back.
+func (e *Emulator) hold(r *http.Request) (release func(), err error) {
+	size := r.ContentLength
+	switch {
+	case size < 0 || size > mostBody:
+		size = mostBody
+	case size <= smallBody:
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), roomTime)
+	defer cancel()
+	if e.bodies.Acquire(ctx, size) != nil {
+		return nil, failure(http.StatusServiceUnavailable, "too_many_bytes", "Too many large requests come at once.")
+	}
+	return func() { e.bodies.Release(size) }, nil
+}
+
 // readBody reads the body of a request.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
+	var b bytes.Buffer
+	b.Grow(int(min(max(0, r.ContentLength), mostBody)) + bytes.MinRead)
+	_, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, mostBody))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
@@ -294,27 +351,27 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	case err != nil:
 		return nil, &apiError{http.StatusRequestTimeout, "The body of your request did not come.", badRequest, nil, nil}
 	}
-	return body, nil
+	return b.Bytes(), nil
 }
 
 // lengths are how long the answer to a request gets, and whether it ends by itself.
 func (e *Emulator) lengths(q *request) (output int, stops bool, err error) {
 	input := q.prompt.tokens()
-	most := 1 << 30
-	if e.Context > 0 {
-		if most = e.Context - input; most < 1 {
-			return 0, false, e.tooLong(q, input, 1)
-		}
-	}
+	most := e.Context - input
 	switch {
+	case most < 1:
+		return 0, false, e.tooLong(q, input, 1)
 	case q.most != nil && *q.most < 1:
 		return 0, false, wrongParam("max_tokens", "integer_below_min_value", "Invalid 'max_tokens': integer below minimum value. Expected a value >= 1, but got %d instead.", *q.most)
-	case q.most != nil && *q.most > most:
-		return 0, false, e.tooLong(q, input, *q.most)
+	case q.most != nil && int(*q.most) > most:
+		return 0, false, e.tooLong(q, input, int(*q.most))
 	case q.most != nil:
-		most = *q.most
+		most = int(*q.most)
 	case q.usual > 0:
 		most = min(most, q.usual)
+	}
+	if q.least < 0 || int(q.least) > most {
+		return 0, false, wrongParam("min_tokens", "invalid_value", "'min_tokens' must be from 0 to the %d tokens that the answer may have, not %d.", most, q.least)
 	}
 	if q.ignoreEOS {
 		if q.most == nil && q.usual == 0 {
@@ -323,26 +380,21 @@ func (e *Emulator) lengths(q *request) (output int, stops bool, err error) {
 		return most, false, nil
 	}
 	e.mu.Lock()
-	own := e.Answers.Draw(e.random)
+	own := max(int(q.least), e.Answers.Draw(e.random))
 	e.mu.Unlock()
 	return min(most, own), own <= most, nil
 }
 
 func (e *Emulator) tooLong(q *request, input, output int) error {
 	return wrongParam(q.param, "context_length_exceeded",
-		"This model's maximum context length is %d tokens. However, you requested %d tokens (%d in the %s, %d in the completion). Please reduce the length of either one.",
-		e.Context, input+output, input, q.param, output)
+		"This model's maximum context length is %d tokens. However, you requested %d tokens in the %s and %d in the completion. Please reduce the length of either one.",
+		e.Context, input, q.param, output)
 }
 
-// accept checks a request and lets it come.
-func (e *Emulator) accept(q *request, of *protocol) (*stream, error) {
-	if of.answers.named {
-		if q.model == nil {
-			return nil, wrongParam("model", "missing_required_parameter", "you must provide a model parameter")
-		}
-		if *q.model != e.Model {
-			return nil, noModel(*q.model)
-		}
+// accept checks a request and lets it come. One that names no model means the one that is served, as in vLLM.
+func (e *Emulator) accept(q *request) (*stream, error) {
+	if q.model != nil && *q.model != "" && *q.model != e.Model {
+		return nil, noModel(*q.model)
 	}
 	output, stops, err := e.lengths(q)
 	if err != nil {
@@ -352,7 +404,7 @@ func (e *Emulator) accept(q *request, of *protocol) (*stream, error) {
 		return nil, failure(http.StatusServiceUnavailable, "not_ready", "The server is not ready.")
 	}
 	if p, f := e.share("errors"); p > 0 && e.chance(p) {
-		return nil, failure(int(f.or("status", http.StatusInternalServerError)), "emulated", "An error that was asked for.")
+		return nil, emulated(int(f.or("status", http.StatusInternalServerError)))
 	}
 	s := newStream(q.prompt.tokens(), output)
 	s.stops, s.quiet = stops, !q.stream

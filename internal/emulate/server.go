@@ -22,6 +22,7 @@ import (
 const (
 	headerTime  = 10 * time.Second // for the header of a request
 	bodyTime    = time.Minute      // for its body
+	roomTime    = 30 * time.Second // for others to make room for it
 	idleTime    = 2 * time.Minute  // between two requests of a connection
 	writeTime   = 30 * time.Second // for a client to take what is written
 	headerBytes = 32 << 10
@@ -44,10 +45,7 @@ func (e *Emulator) routes() []route {
 		return map[string]any{"model_path": e.Model, "served_model_name": e.Model, "tokenizer_path": e.Model, "is_generation": true, "max_context_length": e.Context}
 	})
 	model := func() any {
-		m := map[string]any{"id": e.Model, "object": "model", "created": e.start.Unix(), "owned_by": "throughline", "root": e.Model}
-		if e.Context > 0 {
-			m["max_model_len"] = e.Context
-		}
+		m := map[string]any{"id": e.Model, "object": "model", "created": e.start.Unix(), "owned_by": "throughline", "root": e.Model, "max_model_len": e.Context}
 		return m
 	}
 	models := e.object(func() any { return map[string]any{"object": "list", "data": []any{model()}} })
@@ -72,6 +70,11 @@ func (e *Emulator) routes() []route {
 		{"GET", "/model_info", info},
 		{"GET", "/get_server_info", versions},
 		{"GET", "/server_info", versions},
+		{"GET", "/flush_cache", e.flushCache},
+		{"POST", "/flush_cache", e.flushCache},
+		{"POST", "/reset_prefix_cache", func(w http.ResponseWriter, _ *http.Request) {
+			writeJSON(w, http.StatusOK, map[string]bool{"success": e.flush()})
+		}},
 		{"GET", "/metrics", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 			e.WriteMetrics(w) // a client that has gone needs none
@@ -101,6 +104,9 @@ func (e *Emulator) refuse(w http.ResponseWriter, err error) {
 	e.mu.Lock()
 	e.met.refused++
 	e.mu.Unlock()
+	if known.status == http.StatusTooManyRequests || known.status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
 	writeJSON(w, known.status, map[string]any{"error": known})
 }
 
@@ -118,7 +124,63 @@ func (e *Emulator) Handler() http.Handler {
 		}
 		e.refuse(w, &apiError{status, fmt.Sprintf(said, r.Method, r.URL.Path), badRequest, nil, optional("unknown_url")})
 	})
-	return mux
+	return crossOrigin(mux)
+}
+
+// crossOrigin lets pages of any origin ask, as the servers of vLLM (vllm/entrypoints/openai/cli_args.py, allowed_origins) and
+// SGLang do.
+func crossOrigin(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Origin") == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		h := w.Header()
+		h.Set("Access-Control-Allow-Origin", "*")
+		if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		h.Set("Access-Control-Allow-Methods", "GET, POST, OPTIONS")
+		h.Set("Access-Control-Max-Age", "600")
+		if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
+			h.Set("Access-Control-Allow-Headers", asked)
+		}
+	})
+}
+
+// flush empties the prefix cache, if no request is under way.
+func (e *Emulator) flush() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.live.Flush()
+}
+
+// flushCache answers as SGLang's server does (python/sglang/srt/entrypoints/http_server.py at cce0a12): it waits for requests
+// under way as long as the client says, and then flushes nothing.
+func (e *Emulator) flushCache(w http.ResponseWriter, r *http.Request) {
+	const look = 10 * time.Millisecond
+	seconds := 0.0
+	if text := r.URL.Query().Get("timeout"); text != "" {
+		var err error
+		if seconds, err = strconv.ParseFloat(text, 64); err != nil || !(seconds >= 0 && seconds <= mostSeconds) {
+			e.refuse(w, wrongParam("timeout", "invalid_value", "'timeout' must be a time from 0 to %g seconds, not %q.", mostSeconds, text))
+			return
+		}
+	}
+	until := time.Now().Add(time.Duration(seconds * float64(time.Second)))
+	for !e.flush() {
+		if time.Now().After(until) || r.Context().Err() != nil {
+			http.Error(w, "Flush cache failed: requests are under way.", http.StatusBadRequest)
+			return
+		}
+		select {
+		case <-time.After(look):
+		case <-e.closed:
+			until = time.Time{}
+		}
+	}
+	fmt.Fprintln(w, "Cache flushed.")
 }
 
 // stampHeader asks for events that tell the time of the simulation, in a comment.
@@ -128,9 +190,7 @@ const stampHeader = "X-Simulated-Time"
 func (e *Emulator) answer(of *protocol) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
-		control.SetReadDeadline(time.Now().Add(bodyTime))
-		a, q, err := e.begin(of, w, r)
-		control.SetReadDeadline(time.Time{})
+		a, q, err := e.begin(of, w, r, control)
 		if err != nil {
 			e.refuse(w, err)
 			return
@@ -145,8 +205,15 @@ func (e *Emulator) answer(of *protocol) http.HandlerFunc {
 }
 
 // begin reads a request and lets it come.
-func (e *Emulator) begin(of *protocol, w http.ResponseWriter, r *http.Request) (*answer, *request, error) {
+func (e *Emulator) begin(of *protocol, w http.ResponseWriter, r *http.Request, control *http.ResponseController) (*answer, *request, error) {
+	release, err := e.hold(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer release()
+	control.SetReadDeadline(time.Now().Add(bodyTime))
 	body, err := readBody(w, r)
+	control.SetReadDeadline(time.Time{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -155,7 +222,7 @@ func (e *Emulator) begin(of *protocol, w http.ResponseWriter, r *http.Request) (
 		return nil, nil, err
 	}
 	q.stamped = r.Header.Get(stampHeader) != ""
-	s, err := e.accept(q, of)
+	s, err := e.accept(q)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -185,7 +252,7 @@ func (e *Emulator) writeWhole(w http.ResponseWriter, r *http.Request, of *protoc
 		select {
 		case <-a.wake:
 		case <-r.Context().Done():
-			return
+			hangUp()
 		}
 		_, end := a.take(nil)
 		if end == running {
@@ -196,13 +263,17 @@ func (e *Emulator) writeWhole(w http.ResponseWriter, r *http.Request, of *protoc
 		case end != complete:
 			e.refuse(w, failures[end])
 		case e.cut(a.output) <= a.output:
-			panic(http.ErrAbortHandler) // closes the connection
+			hangUp()
 		default:
 			writeJSON(w, http.StatusOK, of.answers.whole(a))
 		}
 		return
 	}
 }
+
+// hangUp closes the connection without another word. A client that has only closed its side of it, which looks the same as one
+// that has gone, would take an empty answer for all of it.
+func hangUp() { panic(http.ErrAbortHandler) }
 
 // writer writes a stream as its tokens come.
 type writer struct {
@@ -232,7 +303,7 @@ func (w *writer) run(ctx context.Context) {
 		select {
 		case <-w.wake:
 		case <-ctx.Done():
-			return
+			hangUp()
 		}
 		var end ending
 		got, end = w.take(got)
@@ -262,7 +333,7 @@ func (w *writer) write(got []burst, end ending) bool {
 		if w.sent += one.tokens; w.sent >= w.cut {
 			w.w.Write(b)
 			w.flush()
-			panic(http.ErrAbortHandler) // closes the connection
+			hangUp()
 		}
 	}
 	switch {

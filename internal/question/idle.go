@@ -9,6 +9,7 @@ import (
 	"throughline/engine"
 	"throughline/hardware"
 	"throughline/internal/document"
+	"throughline/plan"
 )
 
 // reason tells why a setting has no effect beside the others; it is empty where it has one.
@@ -83,7 +84,16 @@ func chance(l *Loaded) bool {
 	t := &l.Traffic
 	spread := l.Distribution != "" && l.Distribution != "fixed" && !recordedLength(l) || t.Ratio > 0 && t.Ratio < 1 || t.Groups > 0
 	gaps := finiteRate(l) && (t.Arrival == "poisson" || strings.HasPrefix(t.Arrival, "gamma:"))
-	return drawn(l) && (spread || gaps) || l.Drafts > 0 || l.DecodePlan != ""
+	return drawn(l) && (spread || gaps) || drafting(l)
+}
+
+// drafting reports whether a decode pool drafts tokens, of which some are right by chance.
+func drafting(l *Loaded) bool {
+	if l.DecodePlan == "" {
+		return l.Drafts > 0
+	}
+	w, err := plan.ParseWords(l.DecodePlan)
+	return err == nil && w.Drafts > 0
 }
 
 var (

@@ -44,7 +44,7 @@ func NewLive(o Options, lost func(client int, t float64)) (*Live, error) {
 		return nil, err
 	}
 	l := &Live{run: r, lost: lost, jobs: map[int]int32{}, enters: math.Inf(-1)}
-	r.online = l
+	r.online, r.jobs.most = l, math.MaxInt // jobs stay where they are
 	return l, nil
 }
 
@@ -144,9 +144,33 @@ func (l *Live) entered(at int32, q *Request, t float64) bool {
 
 // lose ends a request whose server has failed. Whatever it held is released, or gone as well.
 func (l *Live) lose(at int32, t float64) {
-	client := l.run.jobs.at(at).Client
+	l.lost(l.run.jobs.at(at).Client, t)
 	l.run.forget(at, t)
-	l.lost(client, t)
+}
+
+// Server is the one that has the request of a client; 0 while none has.
+func (l *Live) Server(client int) int {
+	if at, known := l.jobs[client]; known {
+		if s := l.run.jobs.at(at).home.server; s != nil {
+			return s.index
+		}
+	}
+	return 0
+}
+
+// Flush empties the prefix caches, and reports false where any request is under way: engines then keep them, too.
+func (l *Live) Flush() bool {
+	if l.run.live > 0 || len(l.run.arrive.later) > 0 {
+		return false
+	}
+	for _, s := range l.run.servers {
+		for _, k := range s.ranks {
+			if k.prefix != nil {
+				k.prefix.evict(0)
+			}
+		}
+	}
+	return true
 }
 
 // forget ends a request before its time.
@@ -207,8 +231,8 @@ func (r *run) leave(at int32, t float64) {
 
 // drop takes a job from a rank between two steps, and reports whether it waited there.
 func (r *rank) drop(at int32) (waited bool) {
-	if i := slices.IndexFunc(r.inbox, func(e entered) bool { return e.job == at }); i >= 0 {
-		r.inbox = slices.Delete(r.inbox, i, i+1)
+	if i := slices.IndexFunc(r.inbox.first, func(e entered) bool { return e.job == at }); i >= 0 {
+		r.inbox.first = slices.Delete(r.inbox.first, i, i+1)
 		return true
 	}
 	if r.waiting.remove(at) {
@@ -279,7 +303,7 @@ func (l *Live) kill(s *server, t float64) {
 // clear empties a rank, as if it had just been started, and returns the jobs that it had.
 func (r *rank) clear() []int32 {
 	var all []int32
-	for _, e := range r.inbox {
+	for _, e := range r.inbox.first {
 		all = append(all, e.job)
 	}
 	for i := range r.waiting.n {
@@ -310,7 +334,7 @@ func (l *Live) States() []State {
 	for _, s := range l.run.servers {
 		st := State{Pool: s.which, Down: s.down}
 		for _, k := range s.ranks {
-			waiting := len(k.inbox) + k.waiting.n
+			waiting := k.inbox.len() + k.waiting.n
 			st.Waiting += waiting
 			st.Running += k.load() - waiting
 			st.Used += k.used

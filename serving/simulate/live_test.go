@@ -238,3 +238,31 @@ func TestLiveByHand(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestFlush: a prompt that came before is found again, in whole blocks, until the cache is flushed, which no request may run for.
+func TestFlush(t *testing.T) {
+	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{step: 0.01}, Policy: Policy{Prefill: deploy.Chunks, StepTokens: 512, Running: 8, Blocks: 64, BlockTokens: 16, PrefixCache: true}}}}
+	hit := -1
+	o.Tokens = func(k Token) { hit = k.Cached }
+	l, err := NewLive(o, func(int, float64) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int{0, 32, 0} {
+		if i == 2 && !l.Flush() {
+			t.Fatal("not flushed")
+		}
+		if err := l.Submit(Request{Arrival: l.now, Input: 40, Output: 2, Hashes: []uint64{1, 2}, HashTokens: 16}); err != nil {
+			t.Fatal(err)
+		}
+		if l.Flush() {
+			t.Error("flushed before a request")
+		}
+		if err := l.Advance(l.now + 0.005); err != nil || l.Flush() {
+			t.Error("flushed beside a request", err)
+		}
+		if err := l.Advance(l.now + 1); err != nil || hit != want {
+			t.Errorf("request %d: %d tokens cached, want %d (%v)", i, hit, want, err)
+		}
+	}
+}

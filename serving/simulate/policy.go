@@ -280,7 +280,7 @@ func (r *rank) take(at int32, hit int, t float64) {
 	*r.queue--
 	j := r.jobs.at(at)
 	if j.scheduled < 0 {
-		j.scheduled = t
+		j.scheduled, j.hit = t, hit
 	}
 	if r.prefix != nil && j.HashTokens > 0 {
 		r.prefix.asked += int64(j.target())

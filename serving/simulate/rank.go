@@ -14,6 +14,7 @@ type job struct {
 	base             int64   // decode step of its rank from which the two above count
 	joined           float64 // when it began to decode
 	preemptions      int
+	hit              int    // tokens that were in the prefix cache when it was first scheduled
 	home             target // whose scheduler has it; none while its cache is on the way
 	gone             bool   // nobody waits for it, and it ends when its cache has come
 
@@ -38,7 +39,11 @@ type jobs struct {
 	pages []*[jobsPerPage]job // which stay where they are: a slice of all would be copied as it grows
 	count int32
 	free  []int32
+	most  int // that wait before the scheduler of a rank; others are in its backlog
 }
+
+// waitingJobs is as many as any scheduler looks at in a step.
+const waitingJobs = 1 << 12
 
 const jobsPerPage = 1 << 10
 
@@ -65,25 +70,49 @@ func (p *jobs) remove(at int32) { p.free = append(p.free, at) }
 // ring is a queue of jobs that can be put back at its front.
 type ring struct {
 	buf     []int32
-	head, n int
+	head, n int // n: those of the backlog among them
+	behind  backlog
+	jobs    *jobs
 }
 
+// here is how many are not in the backlog.
+func (r *ring) here() int { return r.n - r.behind.n }
+
 func (r *ring) grow() {
-	if r.n < len(r.buf) {
+	if r.here() < len(r.buf) {
 		return
 	}
 	buf := make([]int32, max(16, 2*len(r.buf)))
-	for i := range r.n {
+	for i := range r.here() {
 		buf[i] = r.at(i)
 	}
 	r.buf, r.head = buf, 0
 }
 
-func (r *ring) at(i int) int32 { return r.buf[(r.head+i)&(len(r.buf)-1)] }
+func (r *ring) at(i int) int32 {
+	for i >= r.here() {
+		at := r.behind.take(r.jobs).job
+		r.n-- // which the backlog has one less of
+		r.append(at)
+	}
+	return r.buf[(r.head+i)&(len(r.buf)-1)]
+}
 
 func (r *ring) push(v int32) {
+	if (r.behind.n > 0 || r.n >= r.jobs.most) && r.jobs.at(v).scheduled < 0 {
+		r.behind.add(v, 0, r.jobs)
+		r.n++
+		return
+	}
+	if r.behind.n > 0 {
+		r.at(r.n - 1) // which leaves nobody behind
+	}
+	r.append(v)
+}
+
+func (r *ring) append(v int32) {
 	r.grow()
-	r.buf[(r.head+r.n)&(len(r.buf)-1)] = v
+	r.buf[(r.head+r.here())&(len(r.buf)-1)] = v
 	r.n++
 }
 
@@ -95,7 +124,7 @@ func (r *ring) pushFront(v int32) {
 }
 
 func (r *ring) pop() int32 {
-	v := r.buf[r.head]
+	v := r.at(0)
 	r.head = (r.head + 1) & (len(r.buf) - 1)
 	r.n--
 	return v
@@ -120,8 +149,8 @@ type rank struct {
 	bounds []int
 	prefix *prefixCache // nil: none
 
-	queue   *int64    // requests that wait, on all ranks
-	inbox   []entered // requests that the scheduler has not looked at
+	queue   *int64 // requests that wait, on all ranks
+	inbox   inbox
 	waiting ring
 
 	head, tail int32 // running, in the order of admission
@@ -156,7 +185,8 @@ type entered struct {
 }
 
 func newRank(rules *Policy, jobs *jobs, bounds []int, random *rand.Rand) *rank {
-	r := &rank{rules: rules, jobs: jobs, random: random, bounds: bounds, head: none, tail: none, partial: none}
+	r := &rank{rules: rules, jobs: jobs, random: random, bounds: bounds, head: none, tail: none, partial: none,
+		inbox: inbox{jobs: jobs}, waiting: ring{jobs: jobs}}
 	r.residues = make([]int, rules.BlockTokens)
 	r.work.Bounded = make([]int64, len(r.bounds))
 	for i := range r.wheel {
@@ -169,7 +199,7 @@ func newRank(rules *Policy, jobs *jobs, bounds []int, random *rand.Rand) *rank {
 }
 
 // load is the requests that a rank has, those in the step under way among them.
-func (r *rank) load() int { return len(r.inbox) + r.waiting.n + r.admitted }
+func (r *rank) load() int { return r.inbox.len() + r.waiting.n + r.admitted }
 
 // running is those that decode or whose prompt is partly done.
 func (r *rank) running() int {

@@ -63,7 +63,7 @@ func (r *Seen) open() bool { return r.Concurrency == 0 && r.LastArrival > 0 }
 // arrivals is the requests per second that came.
 func (r *Seen) arrivals() float64 { return float64(r.Requests) / r.LastArrival }
 
-// Block is the result as sglang.bench_serving prints it.
+// Block is the result as sglang.bench_serving prints it (python/sglang/benchmark/serving.py at cce0a12).
 func (r *Seen) Block() string {
 	var b strings.Builder
 	line := func(name, format string, v ...any) { fmt.Fprintf(&b, "%-40s %s\n", name, fmt.Sprintf(format, v...)) }
@@ -71,7 +71,6 @@ func (r *Seen) Block() string {
 		left := (50 - len(title)) / 2
 		fmt.Fprintln(&b, strings.Repeat(fill, left)+title+strings.Repeat(fill, 50-left-len(title)))
 	}
-	ms := func(name string, v float64) { line(name, "%.2f", 1e3*v) }
 	d := r.Duration()
 	b.WriteByte('\n')
 	rule(" Serving Benchmark Result ", "=")
@@ -96,23 +95,27 @@ func (r *Seen) Block() string {
 	line("Output token throughput (tok/s):", "%.2f", float64(r.Output)/d)
 	line("Total token throughput (tok/s):", "%.2f", float64(r.Input+r.Output)/d)
 	line("Concurrency:", "%.2f", r.Residence/d)
-	rule("End-to-End Latency", "-")
-	ms("Mean E2E Latency (ms):", r.E2E.Mean())
-	ms("Median E2E Latency (ms):", r.E2E.Quantile(0.5))
-	rule("Time to First Token", "-")
-	ms("Mean TTFT (ms):", r.Summary.TTFT.Mean())
-	ms("Median TTFT (ms):", r.Summary.TTFT.Quantile(0.5))
-	ms("P99 TTFT (ms):", r.Summary.TTFT.Quantile(0.99))
-	rule("Inter-Token Latency", "-")
-	if r.ITL.Weight > 0 {
-		ms("Mean ITL (ms):", r.ITL.Mean())
-		ms("Median ITL (ms):", r.ITL.Quantile(0.5))
-		ms("P95 ITL (ms):", r.ITL.Quantile(0.95))
-		ms("P99 ITL (ms):", r.ITL.Quantile(0.99))
-		ms("Max ITL (ms):", r.ITL.Max)
-	} else {
-		for _, name := range []string{"Mean", "Median", "P95", "P99", "Max"} {
-			ms(name+" ITL (ms):", 0)
+	for _, part := range []struct {
+		title, name string
+		of          *Distribution
+	}{
+		{"End-to-End Latency", "E2E Latency", &r.E2E}, {"Time to First Token", "TTFT", &r.Summary.TTFT},
+		{"Time per Output Token (excl. 1st token)", "TPOT", &r.Summary.TPOT}, {"Inter-Token Latency", "ITL", &r.ITL},
+	} {
+		rule(part.title, "-")
+		ms := func(which string, seconds float64) {
+			if part.of.Weight == 0 { // no answer has two tokens
+				seconds = 0
+			}
+			line(which+" "+part.name+" (ms):", "%.2f", 1e3*seconds)
+		}
+		ms("Mean", part.of.Mean())
+		ms("Median", part.of.Quantile(0.5))
+		for _, p := range []int{90, 95, 99} {
+			ms(fmt.Sprintf("P%d", p), part.of.Quantile(float64(p)/100))
+		}
+		if part.of == &r.ITL {
+			ms("Max", r.ITL.Max)
 		}
 	}
 	rule("", "=")

@@ -4,6 +4,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,6 +60,8 @@ type Options struct {
 	Tokens func(Token)  // sees tokens of requests when they come out; nil: no one does
 	Limits Limits       // which a good request keeps
 	Every  float64      // seconds of the intervals of the timeline; 0: none
+
+	waiting int // jobs before the scheduler of a rank; 0: as many as usual
 }
 
 // Step is one step of a rank.
@@ -77,6 +80,7 @@ type Step struct {
 // Token is tokens of a request that come out at once: of a server, at a time.
 type Token struct {
 	Client, Server, Count int
+	Cached                int // tokens of its prompt that were in the prefix cache when it was first scheduled
 	Time                  float64
 }
 
@@ -175,6 +179,7 @@ func newRun(o Options, source Source) (*run, error) {
 		return nil, err
 	}
 	r := &run{Options: o, record: newRecord(&o), links: map[*rank]float64{}}
+	r.jobs.most = cmp.Or(o.waiting, waitingJobs)
 	r.arrive = arrivals{source: source, delay: o.FirstSeconds, each: o.RequestSeconds, token: o.TokenSeconds, enters: math.Inf(-1)}
 	for i := range o.Pools {
 		r.addServers(i)
@@ -361,15 +366,12 @@ func (r *run) fits(q *Request) error {
 	}
 	for i := range r.Pools {
 		p := &r.Pools[i].Policy
-		tokens := q.Input + q.Output - 1 + p.Drafts // the last token is not written to the cache
-		if r.Pools[i].Role == deploy.Prefill {
-			tokens = q.Input
+		tokens, most := q.Input+q.Output, p.Longest()
+		if r.Pools[i].Role == deploy.Prefill && !p.ReservesOutput {
+			tokens, most = q.Input, p.Blocks*p.BlockTokens
 		}
-		if p.ReservesOutput {
-			tokens = q.Input + q.Output
-		}
-		if room := p.Blocks * p.BlockTokens; tokens > room {
-			return fmt.Errorf("request %d: %d + %d tokens can never run: the KV cache of a rank holds %d", r.count, q.Input, q.Output, room)
+		if tokens > most {
+			return fmt.Errorf("request %d: %d + %d tokens can never run: the KV cache of a rank holds %d", r.count, q.Input, q.Output, p.Blocks*p.BlockTokens)
 		}
 		if q.HashTokens%p.BlockTokens != 0 {
 			return fmt.Errorf("request %d: blocks of %d tokens share prefixes; it must be a multiple of the %d tokens of a cache block", r.count, q.HashTokens, p.BlockTokens)
@@ -378,11 +380,19 @@ func (r *run) fits(q *Request) error {
 	return nil
 }
 
+// Longest is the tokens of the longest request and its answer that a rank has room for.
+func (p *Policy) Longest() int {
+	if p.ReservesOutput {
+		return p.Blocks * p.BlockTokens
+	}
+	return p.Blocks*p.BlockTokens + 1 - p.Drafts // the last token is not written to the cache
+}
+
 // give puts a job before the scheduler of a rank.
 func (r *run) give(to target, job int32, t float64) {
 	r.queue++
 	r.jobs.at(job).home = to
-	to.inbox = append(to.inbox, entered{job, t})
+	to.inbox.add(entered{job, t})
 	r.wake(to.server, t)
 }
 
@@ -507,14 +517,7 @@ func (s *server) see(t float64) {
 		until = min(t, s.past[n-1])
 	}
 	for _, k := range s.ranks {
-		n := 0
-		for n < len(k.inbox) && k.inbox[n].time <= until {
-			k.waiting.push(k.inbox[n].job)
-			n++
-		}
-		if n > 0 {
-			k.inbox = append(k.inbox[:0], k.inbox[n:]...)
-		}
+		k.inbox.hand(&k.waiting, until)
 	}
 }
 
@@ -557,7 +560,7 @@ func (r *run) finished(at int32, t float64) {
 // told tells of tokens that come out.
 func (r *run) told(j *job, tokens int, t float64) {
 	if r.Tokens != nil {
-		r.Tokens(Token{j.Client, j.home.server.index, tokens, t})
+		r.Tokens(Token{j.Client, j.home.server.index, tokens, j.hit, t})
 	}
 }
 

@@ -36,7 +36,7 @@ func (l *Timeline) step(s *server) {
 	var p Point
 	for _, k := range s.ranks {
 		p.Running += float64(k.work.Sequences())
-		p.Waiting += float64(k.waiting.n + len(k.inbox))
+		p.Waiting += float64(k.waiting.n + k.inbox.len())
 		p.Blocks += float64(k.used)
 		p.Tokens += int64(k.work.Decodes + len(k.work.Chunks))
 	}

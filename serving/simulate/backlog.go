@@ -1,0 +1,121 @@
+package simulate
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+)
+
+// backlog is requests behind many others, in the few bytes that they need until their turn comes: a trace may have millions that
+// come faster than they are served.
+type backlog struct {
+	pages [][]byte // of whole entries, the oldest first
+	read  int      // bytes of the first page
+	n     int
+	home  target // of all of them
+}
+
+const backlogPage = 1 << 16
+
+// add puts a job at the end, that entered at a time, and gives its place up. It has not been scheduled.
+func (b *backlog) add(at int32, time float64, all *jobs) {
+	j := all.at(at)
+	last := len(b.pages) - 1
+	if last < 0 || len(b.pages[last]) > backlogPage {
+		b.pages = append(b.pages, make([]byte, 0, backlogPage+1<<10))
+		last++
+	}
+	p := b.pages[last]
+	for _, f := range []float64{time, j.Arrival} {
+		p = binary.AppendUvarint(p, bits.ReverseBytes64(math.Float64bits(f)))
+	}
+	burst := 0
+	if j.Burst {
+		burst = 1
+	}
+	for _, n := range []int{int(j.id), j.Input, j.Output, j.HashTokens, j.Shared, j.Client, burst, len(j.Hashes)} {
+		p = binary.AppendVarint(p, int64(n))
+	}
+	p = binary.AppendUvarint(p, j.Chain)
+	before := uint64(0)
+	for _, h := range j.Hashes {
+		p = binary.AppendVarint(p, int64(h-before)) // those of a prompt are often neighbours
+		before = h
+	}
+	b.pages[last], b.home, b.n = p, j.home, b.n+1
+	all.remove(at)
+}
+
+// take makes the first a job again.
+func (b *backlog) take(all *jobs) entered {
+	p := b.pages[0][b.read:]
+	size := len(p)
+	natural := func() uint64 {
+		v, n := binary.Uvarint(p)
+		p = p[n:]
+		return v
+	}
+	number := func() int {
+		v, n := binary.Varint(p)
+		p = p[n:]
+		return int(v)
+	}
+	real := func() float64 { return math.Float64frombits(bits.ReverseBytes64(natural())) }
+	e, r := entered{time: real()}, Request{Arrival: real()}
+	id := number()
+	r.Input, r.Output, r.HashTokens, r.Shared, r.Client = number(), number(), number(), number(), number()
+	r.Burst = number() == 1
+	hashes := number()
+	r.Chain = natural()
+	if hashes > 0 {
+		r.Hashes = make([]uint64, hashes)
+		before := uint64(0)
+		for i := range r.Hashes {
+			before += uint64(number())
+			r.Hashes[i] = before
+		}
+	}
+	if b.read += size - len(p); b.read == len(b.pages[0]) {
+		b.pages[0] = nil
+		b.pages, b.read = b.pages[1:], 0
+	}
+	b.n--
+	e.job = all.add(r, int64(id))
+	all.at(e.job).home = b.home
+	return e
+}
+
+// inbox is the requests that the scheduler of a rank has not looked at.
+type inbox struct {
+	first  []entered
+	behind backlog
+	jobs   *jobs
+}
+
+func (b *inbox) len() int { return len(b.first) + b.behind.n }
+
+func (b *inbox) add(e entered) {
+	if (b.behind.n > 0 || len(b.first) >= b.jobs.most) && b.jobs.at(e.job).scheduled < 0 {
+		b.behind.add(e.job, e.time, b.jobs)
+		return
+	}
+	b.first = append(b.first, e)
+}
+
+// hand gives those that came until then to a queue.
+func (b *inbox) hand(to *ring, until float64) {
+	for {
+		n := 0
+		for n < len(b.first) && b.first[n].time <= until {
+			to.push(b.first[n].job)
+			n++
+		}
+		b.first = append(b.first[:0], b.first[n:]...)
+		if len(b.first) > 0 || b.behind.n == 0 {
+			return
+		}
+		for range min(b.jobs.most, b.behind.n) {
+			b.first = append(b.first, b.behind.take(b.jobs))
+		}
+	}
+}
