@@ -48,10 +48,10 @@ Kernels without an operator are named: the prediction leaves them out.`,
   throughline compare --kernels kernels.csv --model deepseek_v3_flash_mla_absorb --system H200 --dp 8 --batch 64 --weights fp8
   throughline compare --kernels profile.txt --model Qwen3-32B --system H100_SXM --tp 4 --phase prefill --json`,
 		Args: onlyFlags(""),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			q, err := ask(o.flags)
 			if q.Seen != "" {
-				return compareMeasured(s, o.flags, &q, err, o.json, o.view.of(s))
+				return compareMeasured(cmd.Context(), s, o.flags, &q, err, o.json, o.view.of(s))
 			}
 			summary, wrong := readKernels(q.Kernels)
 			switch q.Phase {

@@ -34,7 +34,7 @@ func TestOf(t *testing.T) {
 		"a rate": {`{"completed":40,"max_concurrency":null,"request_rate":2.5,"random_input_len":512,"random_output_len":64,"random_range_ratio":0.1,"p99_itl_ms":63}`,
 			map[string]string{"num_prompts": "40", "request_rate": "2.5", "arrival": "open loop", "isl": "512", "osl": "64", "length_spread": "range ratio 0.1", "itl_p99_ms": "63"}},
 		"all at once, lengths as they came": {`{"completed":10,"request_rate":"inf","total_input_tokens":1234,"total_output_tokens":96,"mean_e2el_ms":1000}`,
-			map[string]string{"num_prompts": "10", "concurrency": "10", "isl": "123", "osl": "10", "e2e_mean_ms": "1000"}},
+			map[string]string{"num_prompts": "10", "concurrency": "10", "isl": "123", "osl": "10", "length_spread": "fixed", "e2e_mean_ms": "1000"}},
 	} {
 		got, err := Of(parsed(t, c.text))
 		for column, text := range got {
