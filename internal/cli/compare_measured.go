@@ -47,7 +47,7 @@ func compareMeasured(ctx context.Context, s Streams, flags *settings, q *questio
 	if asJSON {
 		err = report.WriteObject(s.data, why)
 	} else {
-		err = write(s.Out, v.Wrap(report.PointTitle(answer))+"\n"+v.Wrap(loadWords(answer, run, m))+"\n"+explained(v, why))
+		err = write(s.Out, v.Wrap(report.PointTitle(answer))+"\n"+v.Wrap(loadWords(answer, run, m, !flags.given("concurrency")))+"\n"+explained(v, why))
 	}
 	if err != nil {
 		return systemError{err}
@@ -64,6 +64,7 @@ func answerMeasured(s Streams, flags *settings, q *question.Question, m *gap.Mea
 		return answerPoint(s, flags, q, m.Fill(q, flags.given))
 	}
 	d := run.Deployment
+	d.Untold = false // who asks knows what the server was told, and has said it
 	d.Pools = slices.Clone(d.Pools)
 	ranks := d.Of(op.Decode).Ranks()
 	for i := range d.Pools {
@@ -79,15 +80,16 @@ func answerMeasured(s Streams, flags *settings, q *question.Question, m *gap.Mea
 }
 
 // loadWords says which load is predicted: a run has a beginning, in which all clients send at once, and flags describe no run.
-func loadWords(a *point.Answer, run *validate.OneRun, m *gap.Measured) string {
+func loadWords(a *point.Answer, run *validate.OneRun, m *gap.Measured, fromFile bool) string {
 	clients, requests := a.Load.Clients, m.Requests
+	inferred := fromFile && m.Row != nil && m.Row["concurrency"] == ""
 	if run != nil {
-		clients, requests = run.Load.Clients, run.Load.Requests
+		clients, requests, inferred = run.Load.Clients, run.Load.Requests, run.Inferred
 	}
 	switch {
 	case run != nil && run.Rate > 0:
 		return fmt.Sprintf("Load: %s requests/s, simulated; %d under way on average (completed · E2E / duration)", number.Plain(run.Rate, 4), clients)
-	case run != nil && run.Inferred:
+	case inferred:
 		return fmt.Sprintf("Load: %d clients, inferred: the run does not say them, and so many requests were under way (completed · E2E / duration)%s", clients, startWords(requests))
 	}
 	return fmt.Sprintf("Load: %d %s%s", clients, map[bool]string{true: "client", false: "clients"}[clients == 1], startWords(requests))

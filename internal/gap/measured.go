@@ -164,7 +164,7 @@ func (m *Measured) Run(ctx context.Context, q *question.Question, given func(nam
 		}
 		columns := settingColumns[s.Name]
 		if columns == nil && !slices.Contains(asRows, s.Name) {
-			return nil, nil
+			return nil, validate.SameModel(q.Model, m.Row[runs.ServedModel])
 		}
 		for i, column := range columns {
 			delete(cells, column)

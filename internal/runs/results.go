@@ -173,7 +173,7 @@ func Results(src []byte) ([]map[string]any, error) {
 
 func results(src []byte) ([]map[string]any, error) {
 	var one map[string]any
-	if json.Unmarshal(src, &one) == nil {
+	if json.Unmarshal(src, &one) == nil && one != nil {
 		return []map[string]any{one}, nil
 	}
 	var list []map[string]any
@@ -183,7 +183,7 @@ func results(src []byte) ([]map[string]any, error) {
 	list = nil
 	for i, line := range bytes.Split(bytes.TrimSpace(src), []byte("\n")) {
 		one = nil
-		if err := json.Unmarshal(line, &one); err != nil {
+		if err := json.Unmarshal(line, &one); err != nil || one == nil {
 			return nil, fmt.Errorf("line %d: neither a JSON object nor lines of them: a result file of throughline bench, sglang.bench_serving, vLLM's bench serve, aiperf, genai-perf or InferenceX", i+1)
 		}
 		list = append(list, one)

@@ -100,9 +100,9 @@ func (p *servingPredictor) run(cell func(string) string) run {
 	}}
 }
 
-// sameAsServed refuses a run of another model than the one that is asked for. Names are those of built-in models, whatever
+// SameModel refuses a run of another model than the one that is asked for. Names are those of built-in models, whatever
 // organisation, training or format they are given with; a name that only a server knows says nothing.
-func sameAsServed(asked, served string) error {
+func SameModel(asked, served string) error {
 	is, known := model.Catalogue.Name(asked)
 	was, named := model.Catalogue.Name(served)
 	if !known || !named || is == was {
@@ -320,7 +320,7 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	if n.Input < 1 || n.Output < 1 {
 		r.note(fmt.Errorf("isl %q and osl %q must be positive", get("isl"), get("osl")))
 	}
-	r.note(sameAsServed(cmp.Or(p.said["model"], get("model_path")), cells.cell(runs.ServedModel)))
+	r.note(SameModel(cmp.Or(p.said["model"], get("model_path")), cells.cell(runs.ServedModel)))
 	files := servingFiles{get("model_path"), cmp.Or(p.asked.System, get("system")), question.Formats{Weights: cells.weights(), Cache: document.Spelled(get("kv_cache"), number.Words())}}
 	l, err := p.load(files)
 	r.note(err)
