@@ -30,14 +30,16 @@ func newCalibrateServing(s Streams) *cobra.Command {
 "throughline validate serving" reads (model, system, engine, tp, isl, osl, concurrency,
 ttft_ms, tpot_ms, ...), and writes what they correct: a scale of the time of decoding,
 one of the time of prompts, and a time before the first token. All commands that predict
-take the file (--fitted). Result files of throughline bench, sglang.bench_serving and
-vLLM's bench serve are read as well; --deployment says what they are of.
+take the file (--fitted). Result files of throughline bench, sglang.bench_serving, vLLM's
+bench serve, aiperf, genai-perf and InferenceX are read as well; --deployment says what
+they are of.
 
 One run does not tell all of them apart. Each is moved as far as the errors of
 predictions usually go, and no further than the run supports: how far was chosen by
 cross-validation ("throughline validate serving --from-one-point"). --correct names other
 numbers: first-wave is what the first requests of all clients wait besides, for which
-runs need a mean and a median of TTFT. --exact fits as far as the runs say. Times are in ms.`,
+runs need a mean and a median of TTFT, both of which are simulated then; else means are
+those of the closed form. --exact fits as far as the runs say. Times are in ms.`,
 		Example: `  throughline calibrate serving runs.csv -o fitted.json
   throughline calibrate serving result.json --deployment model=Llama-3.1-8B,system=H200,engine=vllm
   throughline estimate --model Llama-3.1-70B --system H100_SXM --tp 8 --engine vllm --concurrency 64 --fitted fitted.json`,

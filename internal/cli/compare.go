@@ -27,9 +27,13 @@ func newCompare(s Streams) *cobra.Command {
 (--measured): decode kernels, by class, overlap, prompts, the host, waiting, or how many
 requests run at a time; which of these other figures of the measurement contradict; and
 what to measure next. It reads figures such as tpot=31ms,ttft=400ms, the result files of
-sglang.bench_serving, vLLM's bench serve (--save-result) and aiperf
-(profile_export_aiperf.json), or a row of a table of runs. What such a file says of the
-load, and a row of the deployment, need not be given.
+throughline bench, sglang.bench_serving, vLLM's bench serve (--save-result), aiperf
+(profile_export_aiperf.json), genai-perf and InferenceX (agg_*.json), or a row of a table
+of runs. What such a file says of the load, and a row of the deployment, need not be
+given. It is predicted as "throughline validate serving" predicts it: with the first wave
+of clients that all start at once, and by a simulation where requests come at a rate.
+Figures without a file are those of clients that have been sending for a long time.
+--figure chooses the figure to explain.
 
 With --kernels, compare reads a summary of the kernels that a profiler saw, and puts the share of each
 class beside the share that the same deployment is predicted to spend there. The flags
@@ -48,10 +52,10 @@ Kernels without an operator are named: the prediction leaves them out.`,
   throughline compare --kernels kernels.csv --model deepseek_v3_flash_mla_absorb --system H200 --dp 8 --batch 64 --weights fp8
   throughline compare --kernels profile.txt --model Qwen3-32B --system H100_SXM --tp 4 --phase prefill --json`,
 		Args: onlyFlags(""),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			q, err := ask(o.flags)
 			if q.Seen != "" {
-				return compareMeasured(s, o.flags, &q, err, o.json, o.view.of(s))
+				return compareMeasured(cmd.Context(), s, o.flags, &q, err, o.json, o.view.of(s))
 			}
 			summary, wrong := readKernels(q.Kernels)
 			switch q.Phase {

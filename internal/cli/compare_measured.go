@@ -1,20 +1,25 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"throughline/internal/document"
 	"throughline/internal/gap"
+	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/internal/report"
+	"throughline/internal/validate"
 	"throughline/number"
+	"throughline/op"
 )
 
 // compareMeasured says what would explain what was measured.
-func compareMeasured(s Streams, flags *settings, q *question.Question, asked error, asJSON bool, v report.View) error {
+func compareMeasured(ctx context.Context, s Streams, flags *settings, q *question.Question, asked error, asJSON bool, v report.View) error {
 	m, err := gap.Read(q.Seen)
 	errs := []error{asked, ofFlag("measured", err)}
 	if q.Kernels != "" {
@@ -23,29 +28,79 @@ func compareMeasured(s Streams, flags *settings, q *question.Question, asked err
 	if !q.Clients() {
 		errs = append(errs, ofFlag("measured", errors.New("is what clients see, not a bare step: leave out --phase and --context")))
 	}
-	if err == nil {
-		errs = append(errs, m.Fill(q, flags.given))
+	var run *validate.OneRun
+	if err == nil && document.Join(errs...) == nil {
+		run, err = m.Run(ctx, q, flags.given)
+		errs = append(errs, err)
 	}
-	answer, err := answerPoint(s, flags, q, document.Join(errs...))
+	answer, err := answerMeasured(s, flags, q, m, run, document.Join(errs...))
 	if err != nil {
 		return err
 	}
 	if answer.Seen == nil {
 		return exitError{exitNoPlan} // which has been said
 	}
-	why, err := gap.Explain(answer, m)
+	why, err := gap.Explain(answer, run, m, q.Explained)
 	if err != nil {
-		return err
+		return ofFlag("figure", err)
 	}
 	if asJSON {
 		err = report.WriteObject(s.data, why)
 	} else {
-		err = write(s.Out, v.Wrap(report.PointTitle(answer))+"\n"+explained(v, why))
+		err = write(s.Out, v.Wrap(report.PointTitle(answer))+"\n"+v.Wrap(loadWords(answer, run, m, !flags.given("concurrency")))+"\n"+explained(v, why))
 	}
 	if err != nil {
 		return systemError{err}
 	}
 	return nil
+}
+
+// answerMeasured is the deployment of a run, or the one that the flags and what is known of a measurement describe.
+func answerMeasured(s Streams, flags *settings, q *question.Question, m *gap.Measured, run *validate.OneRun, asked error) (*point.Answer, error) {
+	if asked != nil {
+		return nil, question.Once(asked)
+	}
+	if run == nil {
+		return answerPoint(s, flags, q, m.Fill(q, flags.given))
+	}
+	d := run.Deployment
+	d.Untold = false // who asks knows what the server was told, and has said it
+	d.Pools = slices.Clone(d.Pools)
+	ranks := d.Of(op.Decode).Ranks()
+	for i := range d.Pools {
+		d.Pools[i].Plan.Batch.Size = max(1, (run.Load.Clients+ranks-1)/ranks)
+	}
+	answer, err := point.Served(d, run.Load, run.Loaded)
+	if err != nil {
+		return nil, err
+	}
+	warn(s, run.Loaded.Warnings)
+	warnOfMemory(s, answer)
+	return answer, nil
+}
+
+// loadWords says which load is predicted: a run has a beginning, in which all clients send at once, and flags describe no run.
+func loadWords(a *point.Answer, run *validate.OneRun, m *gap.Measured, fromFile bool) string {
+	clients, requests := a.Load.Clients, m.Requests
+	inferred := fromFile && m.Row != nil && m.Row["concurrency"] == ""
+	if run != nil {
+		clients, requests, inferred = run.Load.Clients, run.Load.Requests, run.Inferred
+	}
+	switch {
+	case run != nil && run.Rate > 0:
+		return fmt.Sprintf("Load: %s requests/s, simulated; %d under way on average (completed · E2E / duration)", number.Plain(run.Rate, 4), clients)
+	case inferred:
+		return fmt.Sprintf("Load: %d clients, inferred: the run does not say them, and so many requests were under way (completed · E2E / duration)%s", clients, startWords(requests))
+	}
+	return fmt.Sprintf("Load: %d %s%s", clients, map[bool]string{true: "client", false: "clients"}[clients == 1], startWords(requests))
+}
+
+// startWords say whether the start of a run counts.
+func startWords(requests float64) string {
+	if requests == 0 {
+		return ", sending for a long time: the wait of a first wave is not part of TTFT"
+	}
+	return fmt.Sprintf(", %s requests each from a common start: the wait of the first wave is part of TTFT", number.Plain(requests, 3))
 }
 
 // figureNames are how figures are shown.
@@ -62,33 +117,11 @@ func explained(v report.View, why *gap.Explanation) string {
 		inside = fmt.Sprintf(": within what predictions like this are off by, %.0f%%", 100*why.Band)
 	}
 	out := fmt.Sprintf("%s %s measured, %s predicted (%s)%s\n\n", figureNames[why.Figure], valued(why.Measured, why.Unit), valued(why.Predicted, why.Unit), signed(100*(why.Predicted/why.Measured-1)), inside)
-	g := &report.Grid{Columns: []report.Column{{Title: "cause"}, {Title: "would have to be"}}}
-	for _, o := range why.Causes[0].Others {
-		g.Columns = append(g.Columns, report.Column{Title: fmt.Sprintf("then %s (%s)", figureNames[o.Figure], number.Plain(o.Measured, 3)), Right: true})
-	}
-	g.Columns = append(g.Columns, report.Column{Title: "so"})
-	for i := range why.Causes {
-		c := &why.Causes[i]
-		row := []string{c.Name, c.Needs}
-		for _, o := range c.Others {
-			row = append(row, valued(o.Predicted, o.Unit))
-		}
-		for len(row) < len(g.Columns)-1 {
-			row = append(row, "")
-		}
-		switch {
-		case !c.Able:
-			row = append(row, "no")
-		case c.Contradicts:
-			row = append(row, "contradicted")
-		case c.Leaves != "":
-			row = append(row, "leaves "+figureNames[c.Leaves])
-		default:
-			row = append(row, "possible")
-		}
-		g.Row(row...)
-	}
+	g := causeGrid(why)
 	out += g.Render(v) + "\n"
+	if why.Conclusion != "" {
+		out += v.Wrap(why.Conclusion) + "\n"
+	}
 	if parts := why.Causes[0].Parts; len(parts) > 0 {
 		out += v.Wrap("Of the decode kernels one class alone: "+strings.Join(classWords(parts), ", ")+".") + "\n"
 	}
@@ -106,6 +139,44 @@ func explained(v report.View, why *gap.Explanation) string {
 		out += v.WrapUnder("- ", "a profile of the decode step: throughline compare --kernels tells its classes apart") + "\n"
 	}
 	return out
+}
+
+// causeGrid is a row for each cause, and a column for each other figure that any of them says something of.
+func causeGrid(why *gap.Explanation) *report.Grid {
+	g := &report.Grid{Columns: []report.Column{{Title: "cause"}, {Title: "would have to be"}}}
+	var others []string
+	for i := range why.Causes {
+		for _, o := range why.Causes[i].Others {
+			if !slices.Contains(others, o.Figure) {
+				others = append(others, o.Figure)
+				g.Columns = append(g.Columns, report.Column{Title: fmt.Sprintf("then %s (%s)", figureNames[o.Figure], number.Plain(o.Measured, 3)), Right: true})
+			}
+		}
+	}
+	g.Columns = append(g.Columns, report.Column{Title: "so"})
+	for i := range why.Causes {
+		c := &why.Causes[i]
+		row := make([]string, len(g.Columns))
+		row[0], row[1], row[len(row)-1] = c.Name, c.Needs, judgement(c)
+		for _, o := range c.Others {
+			row[2+slices.Index(others, o.Figure)] = valued(o.Predicted, o.Unit)
+		}
+		g.Row(row...)
+	}
+	return g
+}
+
+// judgement is a cause in a word or two.
+func judgement(c *gap.Cause) string {
+	switch {
+	case !c.Able:
+		return "no"
+	case c.Contradicts:
+		return "contradicted"
+	case c.Leaves != "":
+		return "leaves " + figureNames[c.Leaves]
+	}
+	return "possible"
 }
 
 // classWords are the classes of kernels with what each would have to be, those that take a part worth naming.

@@ -136,8 +136,9 @@ shapes of InferenceX (1024/1024, 1024/8192, 8192/1024), lognormal:0.5 for length
 hundreds, else fixed. --lengths overrides it. A row or figure that cannot be predicted
 has a reason.
 
-Result files of throughline bench, matrix, sglang.bench_serving and vLLM's bench serve
-are read as well; --deployment says what they are of.`,
+Result files of throughline bench, matrix, sglang.bench_serving, vLLM's bench serve,
+aiperf, genai-perf and InferenceX are read as well; --deployment says what they are of.
+Their lengths are those of the file: fixed, unless it says how they are spread.`,
 		Example: `  throughline validate serving serving.csv --out predicted.csv
   throughline validate serving serving.csv --by-simulation
   throughline validate serving serving.csv --held-out 5`,

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"throughline/deploy"
 	"throughline/internal/point"
 	"throughline/internal/profile"
+	"throughline/internal/validate"
 	"throughline/number"
 	"throughline/op"
 	"throughline/plan"
@@ -27,7 +29,9 @@ type Explanation struct {
 	Predicted float64 `json:"predicted"`
 	Band      float64 `json:"band"` // of the prediction, relative; 0: not known
 	Causes    []Cause `json:"causes"`
-	Next      []Probe `json:"measure_next"`
+	// Conclusion is what follows where one cause or none is left.
+	Conclusion string  `json:"conclusion,omitempty"`
+	Next       []Probe `json:"measure_next"`
 }
 
 // Cause is one thing that might be off.
@@ -41,7 +45,7 @@ type Cause struct {
 	Leaves      string  `json:"leaves,omitempty"`  // one of them that stays off
 	Parts       []Part  `json:"kernels,omitempty"` // of decode steps, by class
 
-	at func(d *deploy.Deployment, l *workload.Load)
+	at func(d *deploy.Deployment, l *traffic)
 }
 
 // Other is another figure under a cause.
@@ -77,9 +81,9 @@ type Expect struct {
 type knob struct {
 	name string
 	// turn makes it so large; 0 changes nothing. It reaches from low to high.
-	turn      func(d *deploy.Deployment, l *workload.Load, x float64)
+	turn      func(d *deploy.Deployment, l *traffic, x float64)
 	low, high float64
-	words     func(a *point.Answer, x float64) string
+	words     func(a *point.Answer, l *traffic, x float64) string
 }
 
 // Ends of scales, as logarithms: beyond a hundredth and a hundredfold it is something else.
@@ -93,39 +97,44 @@ func millis(x float64) string {
 
 // knobs are what can be off, each by itself.
 var knobs = []knob{
-	{"decode kernels", func(d *deploy.Deployment, _ *workload.Load, x float64) {
+	{"decode kernels", func(d *deploy.Deployment, _ *traffic, x float64) {
 		decode, prefill := d.Fitted.Scales()
 		d.Fitted.Decode, d.Fitted.Prefill = decode*math.Exp(x), prefill
-	}, -most, most, func(_ *point.Answer, x float64) string { return factor(x) }},
-	{"prompts", func(d *deploy.Deployment, _ *workload.Load, x float64) {
+	}, -most, most, func(_ *point.Answer, _ *traffic, x float64) string { return factor(x) }},
+	{"prompts", func(d *deploy.Deployment, _ *traffic, x float64) {
 		decode, prefill := d.Fitted.Scales()
 		d.Fitted.Decode, d.Fitted.Prefill = decode, prefill*math.Exp(x)
-	}, -most, most, func(_ *point.Answer, x float64) string { return factor(x) }},
-	{"host", func(d *deploy.Deployment, _ *workload.Load, x float64) {
+	}, -most, most, func(_ *point.Answer, _ *traffic, x float64) string { return factor(x) }},
+	{"host", func(d *deploy.Deployment, _ *traffic, x float64) {
 		d.Engine.StepSeconds = max(0, d.Engine.StepSeconds+x)
-	}, -1, 10, func(a *point.Answer, x float64) string {
+	}, -1, 10, func(a *point.Answer, _ *traffic, x float64) string {
 		return millis(max(x, -a.Deployment.Engine.StepSeconds)) + " per step"
 	}},
-	{"waiting", func(d *deploy.Deployment, _ *workload.Load, x float64) {
+	{"waiting", func(d *deploy.Deployment, _ *traffic, x float64) {
 		d.Engine.Delay(x)
-	}, -10, 600, func(a *point.Answer, x float64) string {
+	}, -10, 600, func(a *point.Answer, _ *traffic, x float64) string {
 		most := a.Deployment.Engine.FirstSeconds
 		if a.Deployment.Split() {
 			most = a.Deployment.Engine.HandoverSeconds
 		}
 		return millis(max(x, -most)) + " before a prompt"
 	}},
-	{"load", func(_ *deploy.Deployment, l *workload.Load, x float64) {
-		l.Clients = max(1, int(math.Round(float64(l.Clients)*math.Exp(x))))
-	}, -most, most, func(a *point.Answer, x float64) string {
-		return fmt.Sprintf("%.0f clients, not %d", max(1, math.Round(float64(a.Load.Clients)*math.Exp(x))), a.Load.Clients)
+	{"load", func(_ *deploy.Deployment, l *traffic, x float64) {
+		if l.rate *= math.Exp(x); l.rate == 0 {
+			l.Clients = max(1, int(math.Round(float64(l.Clients)*math.Exp(x))))
+		}
+	}, -most, most, func(_ *point.Answer, l *traffic, x float64) string {
+		if l.rate > 0 {
+			return fmt.Sprintf("%s requests/s, not %s", number.Plain(l.rate*math.Exp(x), 3), number.Plain(l.rate, 3))
+		}
+		return fmt.Sprintf("%.0f clients, not %d", max(1, math.Round(float64(l.Clients)*math.Exp(x))), l.Clients)
 	}},
-	{"room", func(d *deploy.Deployment, l *workload.Load, x float64) {
+	{"room", func(d *deploy.Deployment, l *traffic, x float64) {
 		p := d.Of(op.Decode)
 		all := float64(l.Clients) / float64(p.Ranks())
 		d.Engine.Sequences = max(1, min(d.Engine.Sequences, int(math.Round(all*math.Exp(x)))))
-	}, -most, 0, func(a *point.Answer, x float64) string {
-		all := float64(a.Load.Clients) / float64(a.Deployment.Of(op.Decode).Ranks())
+	}, -most, 0, func(a *point.Answer, l *traffic, x float64) string {
+		all := float64(l.Clients) / float64(a.Deployment.Of(op.Decode).Ranks())
 		return fmt.Sprintf("%.0f of %.0f run on a rank", max(1, math.Round(all*math.Exp(x))), all)
 	}},
 }
@@ -139,38 +148,53 @@ const worse = 0.05
 
 // explainer tries causes on one deployment.
 type explainer struct {
-	answer    *point.Answer
-	predictor *serving.Predictor
-	load      workload.Load
-	measured  *Measured
+	answer   *point.Answer
+	seen     func(d *deploy.Deployment, l *traffic) (serving.Prediction, error)
+	load     traffic
+	measured *Measured
 }
 
-// Explain says what would explain the figure that is furthest from its prediction, of equals the first.
-func Explain(a *point.Answer, m *Measured) (*Explanation, error) {
-	e := &explainer{answer: a, load: a.Load, measured: m}
-	e.load.Requests = m.Requests
-	var err error
-	if e.predictor, err = serving.NewPredictor(&a.Deployment); err != nil {
-		return nil, err
+// traffic is a load of clients that wait for their answers or, with a rate, of requests that come by themselves, of which as many are
+// under way as there are clients.
+type traffic struct {
+	workload.Load
+	rate float64 // requests per second; 0: none
+}
+
+// Explain says what would explain a figure: the one that is asked for, else the one that is furthest from its prediction, of equals the
+// first. A run is one of a file; nil: there is none.
+func Explain(a *point.Answer, run *validate.OneRun, m *Measured, figure string) (*Explanation, error) {
+	e := &explainer{answer: a, load: traffic{Load: a.Load}}
+	if run != nil {
+		e.load = traffic{run.Load, run.Rate}
+		e.seen = func(d *deploy.Deployment, l *traffic) (serving.Prediction, error) {
+			return run.Predict(d, l.Load, l.rate)
+		}
+	} else {
+		e.load.Requests = m.Requests
+		predictor, err := serving.NewPredictor(&a.Deployment)
+		if err != nil {
+			return nil, err
+		}
+		e.seen = func(d *deploy.Deployment, l *traffic) (serving.Prediction, error) {
+			return predictor.Predict(d, l.Load)
+		}
 	}
-	before, err := e.predict(func(*deploy.Deployment, *workload.Load) {}, nil)
+	before, err := e.predict(func(*deploy.Deployment, *traffic) {}, nil)
 	if err != nil {
 		return nil, err
 	}
-	m = m.primary()
-	e.measured = m
-	first := m.Figures[0]
-	for _, f := range m.Figures[1:] {
-		off := func(f Measurement) float64 { return math.Abs(math.Log(before[f.Name]/f.Value)) / tolerated[f.Name] }
-		if off(f) > off(first) {
-			first = f
-		}
+	e.measured = m.primary(figure)
+	first, err := e.measured.furthest(before, figure)
+	if err != nil {
+		return nil, err
 	}
 	out := &Explanation{Figure: first.Name, Unit: unitOf(first.Name), Measured: first.Value, Predicted: before[first.Name]}
-	switch first.Name {
-	case "tpot":
+	switch {
+	case e.load.rate > 0: // bands are of the closed form
+	case first.Name == "tpot":
 		out.Band = a.Trusted.TPOT.Band
-	case "ttft":
+	case first.Name == "ttft":
 		out.Band = a.Trusted.TTFT.Band
 	}
 	for i := range knobs {
@@ -183,18 +207,62 @@ func Explain(a *point.Answer, m *Measured) (*Explanation, error) {
 	if err := e.kernels(out); err != nil {
 		return nil, err
 	}
+	out.Conclusion = out.conclusion()
 	out.Next, err = e.next(out)
 	return out, err
 }
 
+// furthest is the figure that is asked for, else the one that is furthest from its prediction.
+func (m *Measured) furthest(before map[string]float64, figure string) (Measurement, error) {
+	var names []string
+	first := m.Figures[0]
+	for _, f := range m.Figures {
+		if f.Name == figure {
+			return f, nil
+		}
+		names = append(names, f.Name)
+		off := func(f Measurement) float64 { return math.Abs(math.Log(before[f.Name]/f.Value)) / tolerated[f.Name] }
+		if off(f) > off(first) {
+			first = f
+		}
+	}
+	if figure != "" {
+		return first, fmt.Errorf("%s was not measured: %s", figure, strings.Join(names, ", "))
+	}
+	return first, nil
+}
+
+// conclusion is what is left of the causes where that is not several of them.
+func (x *Explanation) conclusion() string {
+	able, left := 0, []string{}
+	for i := range x.Causes {
+		if c := &x.Causes[i]; c.Able {
+			able++
+			if !c.Contradicts {
+				left = append(left, c.Name)
+			}
+		}
+	}
+	switch {
+	case able == 0:
+		return "Nothing of this explains it by itself: several things are off, or another deployment or load was measured than is predicted."
+	case len(left) == 0:
+		return "What explains it by itself contradicts what else was measured: several things are off, or another deployment or load was measured than is predicted."
+	case len(left) == 1:
+		return "Of single causes only this is left: " + left[0] + "."
+	}
+	return ""
+}
+
 // primary leaves out what follows from TTFT and TPOT where both were measured: a request takes the first and the second for each
 // further token, and clients that wait for their answers have one under way each.
-func (m *Measured) primary() *Measured {
+// One that is asked for stays.
+func (m *Measured) primary(figure string) *Measured {
 	if !m.has("tpot") || !m.has("ttft") {
 		return m
 	}
 	out := *m
-	out.Figures = slices.DeleteFunc(slices.Clone(m.Figures), func(f Measurement) bool { return f.Name != "tpot" && f.Name != "ttft" })
+	out.Figures = slices.DeleteFunc(slices.Clone(m.Figures), func(f Measurement) bool { return f.Name != "tpot" && f.Name != "ttft" && f.Name != figure })
 	return &out
 }
 
@@ -203,7 +271,7 @@ func unitOf(name string) string {
 }
 
 // predict is the figures if something were otherwise, under a load that may be another one.
-func (e *explainer) predict(change func(*deploy.Deployment, *workload.Load), load *workload.Load) (map[string]float64, error) {
+func (e *explainer) predict(change func(*deploy.Deployment, *traffic), load *traffic) (map[string]float64, error) {
 	d, l := e.answer.Deployment, e.load
 	if load != nil {
 		l = *load
@@ -215,18 +283,26 @@ func (e *explainer) predict(change func(*deploy.Deployment, *workload.Load), loa
 	for i := range d.Pools {
 		d.Pools[i].Plan.Batch = plan.Batch{Count: 1, Size: max(1, (l.Clients+ranks-1)/ranks)}
 	}
-	seen, err := e.predictor.Predict(&d, l)
+	seen, err := e.seen(&d, &l)
 	if err != nil {
 		return nil, err
 	}
 	return map[string]float64{"tpot": 1e3 * seen.TPOT, "ttft": 1e3 * seen.TTFT, "e2e": 1e3 * seen.Latency, "requests": seen.Requests}, nil
 }
 
+// halvings of what a cause may be: a simulation takes much longer than the closed form, and three digits are shown.
+func (e *explainer) halvings() int {
+	if e.load.rate > 0 {
+		return 16
+	}
+	return 50
+}
+
 // cause turns a knob until the figure is what was measured, if it can.
 func (e *explainer) cause(k *knob, f Measurement, before map[string]float64) (Cause, error) {
 	c := Cause{Name: k.name}
 	at := func(x float64) (map[string]float64, error) {
-		return e.predict(func(d *deploy.Deployment, l *workload.Load) { k.turn(d, l, x) }, nil)
+		return e.predict(func(d *deploy.Deployment, l *traffic) { k.turn(d, l, x) }, nil)
 	}
 	ends := [2]map[string]float64{}
 	for i, x := range []float64{k.low, k.high} {
@@ -257,7 +333,7 @@ func (e *explainer) cause(k *knob, f Measurement, before map[string]float64) (Ca
 	if err != nil {
 		return c, err
 	}
-	for range 50 {
+	for range e.halvings() {
 		mid := (low + high) / 2
 		got, err := at(mid)
 		if err != nil {
@@ -269,8 +345,8 @@ func (e *explainer) cause(k *knob, f Measurement, before map[string]float64) (Ca
 			high = mid
 		}
 	}
-	c.Able, c.Needs = true, k.words(e.answer, high)
-	c.at = func(d *deploy.Deployment, l *workload.Load) { k.turn(d, l, high) }
+	c.Able, c.Needs = true, k.words(e.answer, &e.load, high)
+	c.at = func(d *deploy.Deployment, l *traffic) { k.turn(d, l, high) }
 	then, err := e.predict(c.at, nil)
 	if err != nil {
 		return c, err
@@ -306,7 +382,7 @@ func (e *explainer) kernels(out *Explanation) error {
 		return nil
 	}
 	d := deploy.Deployment{}
-	c.at(&d, &workload.Load{})
+	c.at(&d, &traffic{})
 	slower, _ := d.Fitted.Scales()
 	classes, busy, err := profile.Classes(&e.answer.Phases[at])
 	if err != nil {

@@ -36,7 +36,7 @@ func TestExplain(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &Measured{Figures: []Measurement{{"tpot", 1e3 * seen.TPOT}, {"ttft", 1e3 * seen.TTFT}}}
-	why, err := Explain(a, m)
+	why, err := Explain(a, nil, m, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestExplain(t *testing.T) {
 	}
 	decode := 0.0
 	probe := deploy.Deployment{}
-	k.at(&probe, &a.Load)
+	k.at(&probe, &traffic{Load: a.Load})
 	decode, _ = probe.Fitted.Scales()
 	if math.Abs(factors*(decode-1)-1) > 1e-6 {
 		t.Errorf("classes: %+v do not add up to ×%v", k.Parts, decode)
@@ -106,7 +106,7 @@ func TestRead(t *testing.T) {
 		requests float64
 	}{
 		{"tpot=31ms,ttft=0.4s", map[string]float64{"tpot": 31, "ttft": 400}, nil, 0},
-		{sglang, map[string]float64{"tpot": 24.3, "ttft": 886.12, "e2e": 25161.28, "requests": 0.64}, map[string]string{"concurrency": "16", "isl": "1000", "osl": "500", "random-range-ratio": "0.5", "engine": ""}, 8},
+		{sglang, map[string]float64{"tpot": 24.3, "ttft": 886.12, "e2e": 25161.3, "requests": 0.64}, map[string]string{"concurrency": "16", "isl": "1000", "osl": "500", "random-range-ratio": "0.5", "engine": ""}, 8},
 		{vllm, map[string]float64{"tpot": 12, "ttft": 100, "e2e": 6000}, map[string]string{"concurrency": "8", "isl": "1000", "osl": "500", "engine": ""}, 10},
 		{aiperf, map[string]float64{"tpot": 11, "ttft": 120.5}, map[string]string{"concurrency": "32", "isl": "550", "osl": "150"}, 0},
 		{tagged, map[string]float64{"tpot": 20}, map[string]string{"concurrency": "8"}, 0},

@@ -1,19 +1,20 @@
 package gap
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
-	"throughline/internal/csvfile"
 	"throughline/internal/document"
 	"throughline/internal/question"
 	"throughline/internal/runs"
+	"throughline/internal/validate"
 	"throughline/workload"
 )
 
@@ -22,6 +23,7 @@ type Measured struct {
 	Figures  []Measurement
 	Requests float64           // of each client
 	Settings map[string]string // of the deployment and its load, by the names of settings
+	Row      map[string]string // of the file it is from, by column; nil: there is none
 }
 
 // Measurement is one figure.
@@ -33,18 +35,15 @@ type Measurement struct {
 // figure is what can be measured and predicted.
 type figure struct {
 	name, unit string
-	// keys are its names in result files and tables, best first: of sglang.bench_serving and vLLM's bench serve, whose keys
-	// differ for whole requests only, and of tables of serving runs. A median stands for a mean that is not there.
-	keys []string
-	// export is its name in the profile_export_aiperf.json of aiperf.
-	export string
+	// columns are its names in tables, best first. A median stands for a mean that is not there.
+	columns []string
 }
 
 var figures = []figure{
-	{"tpot", "ms", []string{"mean_tpot_ms", "tpot_mean_ms", "tpot_ms", "silicon_tpot_ms", "median_tpot_ms", "tpot_p50_ms", "mean_itl_ms", "itl_mean_ms", "itl_ms", "tpot", "TPOT"}, "inter_token_latency"},
-	{"ttft", "ms", []string{"mean_ttft_ms", "ttft_mean_ms", "ttft_ms", "silicon_ttft_ms", "median_ttft_ms", "ttft_p50_ms", "ttft", "TTFT"}, "time_to_first_token"},
-	{"e2e", "ms", []string{"mean_e2e_latency_ms", "mean_e2el_ms", "e2e_mean_ms", "e2el_mean_ms", "e2e_ms"}, "request_latency"},
-	{"requests", "/s", []string{"request_throughput", "req_per_s"}, "request_throughput"},
+	{"tpot", "ms", []string{"tpot_mean_ms", "tpot_ms", "silicon_tpot_ms", "mean_tpot_ms", "tpot_p50_ms", "median_tpot_ms", "itl_mean_ms", "itl_ms", "mean_itl_ms", "tpot"}},
+	{"ttft", "ms", []string{"ttft_mean_ms", "ttft_ms", "silicon_ttft_ms", "mean_ttft_ms", "ttft_p50_ms", "median_ttft_ms", "ttft"}},
+	{"e2e", "ms", []string{"e2e_mean_ms", "e2el_mean_ms", "mean_e2e_latency_ms", "mean_e2el_ms", "e2e_ms"}},
+	{"requests", "/s", []string{"req_per_s", "request_throughput"}},
 }
 
 // Names are what can be measured.
@@ -56,40 +55,31 @@ func Names() []string {
 	return out
 }
 
-// settingKeys are settings under the names of result files and tables.
-var settingKeys = map[string][]string{
-	"concurrency": {"max_concurrency", "concurrency", "clients", "Concurrency"}, // of result files the second is a mean
-	"isl":         {"isl", "random_input_len", "ISL"}, "osl": {"osl", "random_output_len", "OSL"},
-	"random-range-ratio": {"random_range_ratio"},
-	"model":              {"model", "model_path", "Model"}, "system": {"system", "gpu", "GPU"}, "engine": {"engine", "backend", "framework", "Framework"},
-	"tp": {"tp", "tp_size", "TP"}, "pp": {"pp", "pp_size", "PP"}, "dp": {"dp", "attention_dp_size", "DP"}, "ep": {"ep", "moe_ep_size", "EP"}, "moe-tp": {"moe_tp", "moe_tp_size"},
+// settingColumns are settings under the names of columns, best first.
+var settingColumns = map[string][]string{
+	"concurrency": {"concurrency", "clients", runs.UnderWay, "achieved_concurrency"}, "isl": {"isl"}, "osl": {"osl"},
+	"model": {"model", "model_path"}, "system": {"system", "gpu"}, "engine": {"engine", "backend", "framework"},
+	"tp": {"tp", "tp_size"}, "pp": {"pp", "pp_size"}, "dp": {"dp", "attention_dp_size"}, "ep": {"ep", "moe_ep_size"}, "moe-tp": {"moe_tp", "moe_tp_size"},
 	"weights": {"weights", "precision"}, "cache": {"cache", "kv_cache"},
-	"attention-backend": {"attention_backend"},
+	"attention-backend": {"attention_backend"}, "drafts": {"drafts"}, "redundant": {"redundant_experts"}, "overlap": {"overlap"},
 }
 
-// ofTables are the settings that result files do not have: their backend is the protocol of the client, their model a path.
-var ofTables = []string{"model", "system", "engine", "tp", "pp", "dp", "ep", "moe-tp", "weights", "cache", "attention-backend"}
-
-// Read reads what was measured: words such as tpot=31ms,ttft=400ms, a result file of bench, of sglang.bench_serving, of vLLM's
-// bench serve or of aiperf, of several results the last, or a row of a table, FILE.csv#2 being its second. FILE.jsonl#2 is the
-// second result, FILE.jsonl#TAG the last with a tag.
+// Read reads what was measured: words such as tpot=31ms,ttft=400ms, or a run of a file that runs.Row reads, FILE.csv#2 being the second of a
+// table and FILE.jsonl#TAG the last result with a tag.
 func Read(text string) (*Measured, error) {
-	file, row, _ := strings.Cut(text, "#")
-	switch strings.ToLower(filepath.Ext(file)) {
-	case ".json", ".jsonl":
-		src, err := document.ReadFile(file)
-		if err != nil {
-			return nil, document.Unreadable(file, err)
-		}
-		m, err := readResult(src, row)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		return m, nil
-	case ".csv":
-		return readRow(file, row)
+	file, which, _ := strings.Cut(text, "#")
+	if !runs.IsResult(file) && !strings.EqualFold(filepath.Ext(strings.TrimSuffix(file, ".gz")), ".csv") {
+		return parseWords(text)
 	}
-	return parseWords(text)
+	row, err := runs.Row(file, which)
+	if err != nil {
+		return nil, err
+	}
+	m := take(row)
+	if len(m.Figures) == 0 {
+		return nil, fmt.Errorf("%s: has no measured time: a column such as tpot_ms or ttft_ms", text)
+	}
+	return m, nil
 }
 
 // parseWords reads name=value with commas between.
@@ -120,172 +110,80 @@ func parseWords(text string) (*Measured, error) {
 	return m, errors.Join(errs...)
 }
 
-// readResult reads a result file; of several results the last, or the one that is asked for.
-func readResult(src []byte, which string) (*Measured, error) {
-	list, err := runs.Results(src)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := choose(list, which)
-	if err != nil {
-		return nil, err
-	}
-	_, sheet := keys["framework"] // of the sheet of raw data, which says what was measured
-	m := take(func(key string) string {
-		switch v := keys[key].(type) {
-		case float64:
-			return strconv.FormatFloat(v, 'g', -1, 64)
-		case string:
-			return v
-		}
-		return ""
-	}, !sheet)
-	exported(m, keys)
-	if len(m.Figures) == 0 {
-		return nil, errors.New("none of the keys of a result file of sglang.bench_serving or vLLM's bench serve (mean_ttft_ms, mean_tpot_ms, …) or aiperf (time_to_first_token, …)")
-	}
-	return m, nil
-}
-
-// choose is a result by its number or its tag.
-func choose(list []map[string]any, which string) (map[string]any, error) {
-	if which == "" {
-		return list[len(list)-1], nil
-	}
-	if n, err := strconv.Atoi(which); err == nil {
-		if n < 1 || n > len(list) {
-			return nil, fmt.Errorf("has no result %d: there are %d", n, len(list))
-		}
-		return list[n-1], nil
-	}
-	var tags []string
-	for _, keys := range slices.Backward(list) {
-		tag, _ := keys["tag"].(string)
-		if tag == which {
-			return keys, nil
-		}
-		if tag != "" && !slices.Contains(tags, tag) {
-			tags = append(tags, tag)
-		}
-	}
-	if len(tags) == 0 {
-		return nil, fmt.Errorf("has no result with the tag %s, nor any tag", which)
-	}
-	slices.Reverse(tags)
-	return nil, errors.New("tag: " + document.NotOneOf(which, tags))
-}
-
-// exported adds what the export of aiperf has: blocks of statistics, and its own settings.
-func exported(m *Measured, keys map[string]any) {
-	average := func(name string) float64 {
-		block, _ := keys[name].(map[string]any)
-		v, _ := block["avg"].(float64)
-		if block["unit"] == "sec" || block["unit"] == "s" {
-			v *= 1e3
-		}
-		return v
-	}
-	for i := range figures {
-		if v := average(figures[i].export); v > 0 && !m.has(figures[i].name) {
-			m.Figures = append(m.Figures, Measurement{figures[i].name, v})
-		}
-	}
-	for setting, name := range map[string]string{"isl": "input_sequence_length", "osl": "output_sequence_length"} {
-		if v := average(name); v >= 1 && m.Settings[setting] == "" {
-			m.Settings[setting] = strconv.Itoa(int(math.Round(v)))
-		}
-	}
-	config, _ := keys["input_config"].(map[string]any)
-	generator, _ := config["loadgen"].(map[string]any)
-	if v, _ := generator["concurrency"].(float64); v >= 1 && m.Settings["concurrency"] == "" {
-		m.Settings["concurrency"] = strconv.Itoa(int(v))
-	}
-}
-
 func (m *Measured) has(name string) bool {
 	return slices.ContainsFunc(m.Figures, func(f Measurement) bool { return f.Name == name })
 }
 
-// readRow reads a row of a table.
-func readRow(file, row string) (*Measured, error) {
-	n := 1
-	if row != "" {
-		var err error
-		if n, err = strconv.Atoi(row); err != nil || n < 1 {
-			return nil, fmt.Errorf("%s: %q is no number of a row", file, row)
-		}
-	}
-	f, err := csvfile.Open(file)
-	if err != nil {
-		return nil, document.Unreadable(file, err)
-	}
-	defer f.Close()
-	r := csvfile.NewReader(f, csvfile.Kept)
-	header, err := r.Read()
-	header = slices.Clone(header)
-	var cells []string
-	for i := 0; i < n && err == nil; i++ {
-		cells, err = r.Read()
-	}
-	if err == io.EOF {
-		return nil, fmt.Errorf("%s: has no row %d", file, n)
-	} else if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	m := take(func(key string) string {
-		for i, name := range header {
-			if strings.TrimSpace(strings.TrimPrefix(name, "\uFEFF")) == key && i < len(cells) {
-				return strings.TrimSpace(cells[i])
-			}
-		}
-		return ""
-	}, false)
-	if len(m.Figures) == 0 {
-		return nil, fmt.Errorf("%s: row %d has no measured time: a column such as tpot_ms or ttft_ms", file, n)
-	}
-	return m, nil
-}
-
-// take reads figures and settings by their keys.
-func take(get func(key string) string, result bool) *Measured {
-	m := &Measured{Settings: map[string]string{}}
+// take reads figures and settings from the cells of a row.
+func take(row map[string]string) *Measured {
+	m := &Measured{Settings: map[string]string{}, Row: row}
+	number := func(column string) float64 { v, _ := strconv.ParseFloat(row[column], 64); return v }
 	for i := range figures {
-		for _, key := range figures[i].keys {
-			if v, err := strconv.ParseFloat(get(key), 64); err == nil && v > 0 && !math.IsInf(v, 1) {
+		for _, column := range figures[i].columns {
+			if v := number(column); v > 0 && !math.IsInf(v, 1) {
 				m.Figures = append(m.Figures, Measurement{figures[i].name, v})
 				break
 			}
 		}
 	}
-	number := func(key string) float64 { v, _ := strconv.ParseFloat(get(key), 64); return v }
-	for setting, keys := range settingKeys {
-		if result && slices.Contains(ofTables, setting) {
-			continue
-		}
-		for _, key := range keys {
-			if v := get(key); v != "" && m.Settings[setting] == "" {
-				m.Settings[setting] = v
+	for setting, columns := range settingColumns {
+		for _, column := range columns {
+			if m.Settings[setting] == "" {
+				m.Settings[setting] = row[column]
 			}
 		}
 	}
-	if ratio, ok := strings.CutPrefix(get("length_spread"), "range ratio "); ok {
+	if ratio, ok := strings.CutPrefix(row["length_spread"], "range ratio "); ok {
 		m.Settings["random-range-ratio"] = ratio
 	}
-	if done := number("completed"); done > 0 {
-		// What was sent and came back takes the place of lengths that were asked for.
-		for setting, key := range map[string]string{"isl": "total_input_tokens", "osl": "total_output_tokens"} {
-			if v := number(key); v >= done && m.Settings[setting] == "" {
-				m.Settings[setting] = strconv.Itoa(int(math.Round(v / done)))
-			}
-		}
-		if c := number("max_concurrency"); c >= 1 {
-			m.Requests = max(1, done/c)
-		}
-	}
-	if done, c := number("num_prompts"), number("concurrency"); done > 0 && c >= 1 && m.Requests == 0 {
-		m.Requests = max(1, done/c)
+	if done, clients := number("num_prompts"), number("concurrency"); done > 0 && clients >= 1 {
+		m.Requests = max(1, done/clients)
 	}
 	return m
+}
+
+// asRows are settings that a row has no column for, but which are the same whichever way a deployment is described.
+var asRows = []string{"measured", "figure", "lengths", "random-range-ratio", "fitted", "assume", "popularity"}
+
+// Run is the run that a file describes, as validate serving reads it, with what is given in the place of what the file says; nil where there
+// is no file, or something is given that no row says of a deployment.
+func (m *Measured) Run(ctx context.Context, q *question.Question, given func(name string) bool) (*validate.OneRun, error) {
+	if m.Row == nil {
+		return nil, nil
+	}
+	cells := maps.Clone(m.Row)
+	n := q.Lengths()
+	for setting, length := range map[string]int{"isl": n.Input, "osl": n.Output} {
+		if cells[setting] == "" {
+			cells[setting] = strconv.Itoa(length)
+		}
+	}
+	for _, s := range question.Settings(question.Compare) {
+		if !given(s.Name) {
+			continue
+		}
+		columns := settingColumns[s.Name]
+		if columns == nil && !slices.Contains(asRows, s.Name) {
+			return nil, validate.SameModel(q.Model, m.Row[runs.ServedModel])
+		}
+		for i, column := range columns {
+			delete(cells, column)
+			if i == 0 {
+				cells[column] = s.Get(q)
+			}
+		}
+		switch s.Name {
+		case "concurrency": // clients that wait for their answers, in the place of a rate
+			delete(cells, "request_rate")
+			delete(cells, "arrival")
+			delete(cells, runs.InferredClients)
+		case "random-range-ratio":
+			cells["length_spread"] = "range ratio " + s.Get(q)
+		}
+	}
+	asked := *q
+	asked.Traffic.Ratio = question.DefaultOf(question.Serving).Traffic.Ratio
+	return validate.ReadRun(ctx, cells, asked)
 }
 
 // Fill puts what the measurement says of the deployment and its load into a question, where that is not given.
@@ -300,7 +198,7 @@ func (m *Measured) Fill(q *question.Question, given func(name string) bool) erro
 			continue
 		}
 		if v, err := strconv.ParseFloat(text, 64); err == nil && s.Kind() == question.Count {
-			text = strconv.Itoa(int(v))
+			text = strconv.Itoa(max(1, int(math.Round(v))))
 		}
 		errs = append(errs, s.Set(q, text))
 	}

@@ -5,26 +5,25 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"throughline/workload"
+	"strings"
 )
 
 // probe is a measurement that could be made: a figure under another load.
 type probe struct {
 	what   string
 	figure string
-	load   func(l workload.Load) workload.Load
+	load   func(l traffic) traffic
 }
 
 // probes are those that cost little.
 var probes = []probe{
-	{"TPOT with 1 client", "tpot", func(l workload.Load) workload.Load { l.Clients = 1; return l }},
-	{"TPOT with four times the clients", "tpot", func(l workload.Load) workload.Load { l.Clients *= 4; return l }},
-	{"TPOT at this load", "tpot", func(l workload.Load) workload.Load { return l }},
-	{"TTFT at this load", "ttft", func(l workload.Load) workload.Load { return l }},
-	{"TTFT with 1 client", "ttft", func(l workload.Load) workload.Load { l.Clients = 1; return l }},
-	{"TTFT of prompts four times as long, 1 client", "ttft", func(l workload.Load) workload.Load {
-		l.Clients = 1
+	{"TPOT with 1 client", "tpot", func(l traffic) traffic { l.Clients, l.rate = 1, 0; return l }},
+	{"TPOT with four times the clients", "tpot", func(l traffic) traffic { l.Clients, l.rate = 4*l.Clients, 4*l.rate; return l }},
+	{"TPOT at this load", "tpot", func(l traffic) traffic { return l }},
+	{"TTFT at this load", "ttft", func(l traffic) traffic { return l }},
+	{"TTFT with 1 client", "ttft", func(l traffic) traffic { l.Clients, l.rate = 1, 0; return l }},
+	{"TTFT of prompts four times as long, 1 client", "ttft", func(l traffic) traffic {
+		l.Clients, l.rate = 1, 0
 		l.Lengths.Input *= 4
 		return l
 	}},
@@ -56,6 +55,9 @@ func (e *explainer) next(out *Explanation) ([]Probe, error) {
 			continue
 		}
 		s := scored{Probe: Probe{What: p.what, Unit: unitOf(p.figure)}}
+		if load.rate > 0 {
+			s.What = strings.Replace(s.What, "with four times the clients", "at four times the rate", 1)
+		}
 		var logs []float64
 		for _, c := range left {
 			got, err := e.predict(c.at, &load)

@@ -183,6 +183,9 @@ func seconds(s string, unit float64) (float64, error) {
 	if !(v > 0) {
 		return 0, fmt.Errorf("time %q is not positive", s)
 	}
+	if v*unit < 1e-12 {
+		return 0, fmt.Errorf("time %q is under a picosecond: no kernel is that fast", s)
+	}
 	if v*unit > 3600 {
 		return 0, fmt.Errorf("time %q is over an hour: no kernel takes that long", s)
 	}

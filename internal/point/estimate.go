@@ -168,6 +168,29 @@ func (e *Estimator) Answer(p *question.Question) (*Answer, error) {
 	return out, nil
 }
 
+// Served is the answer for a deployment as an engine runs it already, and a load: of a measured run.
+func Served(d deploy.Deployment, load workload.Load, l *question.Loaded) (*Answer, error) {
+	predictor, err := serving.NewPredictor(&d)
+	if err != nil {
+		return nil, err
+	}
+	seen, err := predictor.Predict(&d, load)
+	if err != nil {
+		return nil, err
+	}
+	out := &Answer{Deployment: d, Served: d, Load: load, Seen: &seen, Trusted: predictor.Confidence(&d, load, &seen), Held: predictor.Held(&d, load.Lengths)}
+	o := opened{loaded: l, phases: map[phaseKey]*prepared{}}
+	for _, phase := range []op.Phase{op.Prefill, op.Decode} {
+		r := Result{Phase: phase, Loaded: l}
+		if err := o.step(out, &r, true); err != nil {
+			return nil, err
+		}
+		o.explain(out, &r)
+		out.Phases = append(out.Phases, r)
+	}
+	return out, nil
+}
+
 // WithoutEngine stands before the reasons of engines, where none runs a point.
 const WithoutEngine = "no engine can run this, so it is priced without one: "
 

@@ -57,6 +57,7 @@ type Reading struct {
 	By           string // list of columns
 	Worst        int
 	BySimulation bool
+	Explained    string // the figure of a measurement to explain; empty: the one furthest off
 	MeasuredOn   string // what runs are of, where their file does not say it
 	OnePoint     bool   // what one measured run of a deployment tells of the others
 	Parts        string // list of what measured runs may correct
@@ -85,8 +86,11 @@ var ofCommands = []Setting{
 		Doc: "summary of kernels",
 		Ref: func(q *Question) any { return &q.Kernels }},
 	{Name: "measured", For: Compare, Apart: true,
-		Doc: "what was measured: tpot=31ms,ttft=400ms, a result file of sglang.bench_serving, vLLM's bench serve or aiperf, or a row of a table, runs.csv#2",
+		Doc: "what was measured: tpot=31ms,ttft=400ms, a result file of bench, sglang.bench_serving, vLLM's bench serve, aiperf, genai-perf or InferenceX, or a row of a table, runs.csv#2",
 		Ref: func(q *Question) any { return &q.Seen }},
+	{Name: "figure", For: Compare, Choices: []string{"tpot", "ttft", "e2e", "requests"}, Apart: true,
+		Doc: "the measured figure to explain (default: the one furthest from its prediction)",
+		Ref: func(q *Question) any { return &q.Explained }, Idle: unless(func(l *Loaded) bool { return l.Seen != "" }, "only figures that were measured are explained")},
 	{Name: "seek", For: Explain, Apart: true,
 		Doc: "hardware number to change until the goal is reached",
 		Ref: func(q *Question) any { return &q.Seek }},

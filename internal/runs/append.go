@@ -54,7 +54,7 @@ func Append(name string, row map[string]string) (lost []string, err error) {
 		return nil, err
 	}
 	for column, text := range row {
-		if text != "" && !slices.Contains(header, column) {
+		if text != "" && slices.Contains(Columns(), column) && !slices.Contains(header, column) {
 			lost = append(lost, column)
 		}
 	}

@@ -4,13 +4,10 @@ package runs
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"throughline/internal/csvfile"
@@ -62,21 +59,6 @@ func Deployment(words []string) (map[string]string, error) {
 	return out, errors.Join(errs...)
 }
 
-// figures are the columns of what clients saw, and their keys in result files of sglang.bench_serving, bench and vLLM's bench
-// serve, which names whole requests otherwise.
-var figures = func() (out []struct{ column, keys string }) {
-	for _, f := range []struct{ column, keys string }{{"ttft", "ttft"}, {"tpot", "tpot"}, {"itl", "itl"}, {"e2e", "e2e_latency e2el"}} {
-		for _, of := range [][2]string{{"mean", "mean"}, {"p50", "median"}, {"p99", "p99"}} {
-			var keys []string
-			for _, key := range strings.Fields(f.keys) {
-				keys = append(keys, of[1]+"_"+key+"_ms")
-			}
-			out = append(out, struct{ column, keys string }{f.column + "_" + of[0] + "_ms", strings.Join(keys, " ")})
-		}
-	}
-	return append(out, struct{ column, keys string }{"req_per_s", "request_throughput"})
-}()
-
 // Columns are those of a table of runs that has none yet.
 func Columns() []string {
 	out := []string{"began", "tag"}
@@ -90,85 +72,6 @@ func Columns() []string {
 		out = append(out, figures[i].column)
 	}
 	return out
-}
-
-// ErrNone is a result without any figure that is known.
-var ErrNone = errors.New("none of the keys of a result file of throughline bench, sglang.bench_serving or vLLM's bench serve (mean_ttft_ms, mean_tpot_ms, …)")
-
-// Of is the row of a result, by column.
-func Of(result map[string]any) (map[string]string, error) {
-	text := func(keys ...string) string {
-		for _, key := range keys {
-			switch v := result[key].(type) {
-			case float64:
-				return strconv.FormatFloat(v, 'g', -1, 64)
-			case string:
-				if v != "" {
-					return v
-				}
-			}
-		}
-		return ""
-	}
-	number := func(keys ...string) float64 { v, _ := strconv.ParseFloat(text(keys...), 64); return v }
-	out := map[string]string{"began": text("began", "date"), "tag": text("tag"), "num_prompts": text("completed", "num_prompts"), "seed": text("seed")}
-	seen := 0
-	for _, f := range figures {
-		if v := number(strings.Fields(f.keys)...); v > 0 && !math.IsInf(v, 1) {
-			out[f.column] = strconv.FormatFloat(rounded(v), 'g', -1, 64)
-			seen++
-		}
-	}
-	if seen == 0 {
-		return nil, ErrNone
-	}
-	done := number("completed")
-	for column, keys := range map[string][2]string{"isl": {"random_input_len", "total_input_tokens"}, "osl": {"random_output_len", "total_output_tokens"}} {
-		out[column] = text(keys[0])
-		if sum := number(keys[1]); out[column] == "" && done > 0 && sum >= done {
-			out[column] = strconv.Itoa(int(math.Round(sum / done)))
-		}
-	}
-	switch ratio := text("random_range_ratio"); {
-	case text("random_input_len") != "" && ratio != "":
-		out["length_spread"] = "range ratio " + ratio
-	case strings.EqualFold(text("dataset_name"), "sharegpt"):
-		out["length_spread"] = "ShareGPT"
-	}
-	out["concurrency"] = text("max_concurrency")
-	if rate := number("request_rate"); rate > 0 && !math.IsInf(rate, 1) {
-		out["request_rate"], out["arrival"] = text("request_rate"), "open loop"
-	} else if out["concurrency"] == "" {
-		out["concurrency"] = text("completed") // all at once
-	}
-	return out, nil
-}
-
-// rounded has the digits that mean something.
-func rounded(v float64) float64 {
-	scale := math.Pow(10, 5-math.Floor(math.Log10(v)))
-	return math.Round(v*scale) / scale
-}
-
-// Results reads a result file: an object, a list of them, or one in each line.
-func Results(src []byte) ([]map[string]any, error) {
-	var one map[string]any
-	if json.Unmarshal(src, &one) == nil {
-		return []map[string]any{one}, nil
-	}
-	var list []map[string]any
-	if json.Unmarshal(src, &list) == nil && len(list) > 0 {
-		return list, nil
-	}
-	list = nil
-	for i, line := range bytes.Split(bytes.TrimSpace(src), []byte("\n")) {
-		one = nil
-		if err := json.Unmarshal(line, &one); err != nil {
-			return nil, fmt.Errorf("line %d: neither a JSON object nor lines of them: a result file of throughline bench, sglang.bench_serving, vLLM's bench serve or aiperf", i+1)
-		}
-		list = append(list, one)
-	}
-	return list, nil
 }
 
 // IsResult reports whether a file is one of results rather than a table.
@@ -190,6 +93,19 @@ func Open(name string) (io.ReadCloser, error) {
 		return f, nil
 	}
 	defer f.Close()
+	list, err := read(name, f)
+	if err != nil {
+		return nil, err
+	}
+	text, err := table(list)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return io.NopCloser(bytes.NewReader(text)), nil
+}
+
+// read is the results of a file.
+func read(name string, f io.Reader) ([]map[string]any, error) {
 	src, err := io.ReadAll(io.LimitReader(f, mostBytes+1))
 	if err == nil && len(src) > mostBytes {
 		err = fmt.Errorf("has more than %d MiB", mostBytes>>20)
@@ -197,26 +113,29 @@ func Open(name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, document.Unreadable(name, err)
 	}
-	text, err := table(src)
+	list, err := Results(src)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return io.NopCloser(bytes.NewReader(text)), nil
+	return list, nil
 }
 
-// table is results as a table. The results of matrix have the columns of its sheet already.
-func table(src []byte) ([]byte, error) {
-	list, err := Results(src)
-	if err != nil {
-		return nil, err
+// rowOf is a result as a row. The results of matrix have the columns of its sheet already.
+func rowOf(result map[string]any) (map[string]string, error) {
+	if row := sheetRow(result); row != nil {
+		return row, nil
 	}
+	return Of(result)
+}
+
+// table is results as a table.
+func table(list []map[string]any) ([]byte, error) {
 	header, rows := Columns(), make([]map[string]string, len(list))
 	var errs []error
 	for i, result := range list {
-		if rows[i] = sheetRow(result); rows[i] == nil {
-			if rows[i], err = Of(result); err != nil {
-				errs = append(errs, fmt.Errorf("result %d: %w", i+1, err))
-			}
+		var err error
+		if rows[i], err = rowOf(result); err != nil {
+			errs = append(errs, fmt.Errorf("result %d: %w", i+1, err))
 		}
 		for column := range rows[i] {
 			if !slices.Contains(header, column) {
@@ -230,31 +149,12 @@ func table(src []byte) ([]byte, error) {
 	slices.Sort(header[len(Columns()):])
 	var b bytes.Buffer
 	w := csvfile.NewWriter(&b)
-	err = w.Write(header)
+	err := w.Write(header)
 	for _, row := range rows {
 		err = errors.Join(err, w.Write(cells(header, row)))
 	}
 	err = errors.Join(err, w.Flush())
 	return b.Bytes(), err
-}
-
-// sheetRow is a result that has the columns of the sheet of raw data, in lower case; nil: it has not.
-func sheetRow(result map[string]any) map[string]string {
-	_, framework := result["framework"]
-	_, gpu := result["gpu"]
-	if !framework || !gpu {
-		return nil
-	}
-	out := map[string]string{}
-	for key, v := range result {
-		switch v := v.(type) {
-		case float64:
-			out[key] = strconv.FormatFloat(v, 'g', -1, 64)
-		case string:
-			out[key] = v
-		}
-	}
-	return out
 }
 
 func cells(header []string, row map[string]string) []string {

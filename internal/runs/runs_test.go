@@ -34,7 +34,7 @@ func TestOf(t *testing.T) {
 		"a rate": {`{"completed":40,"max_concurrency":null,"request_rate":2.5,"random_input_len":512,"random_output_len":64,"random_range_ratio":0.1,"p99_itl_ms":63}`,
 			map[string]string{"num_prompts": "40", "request_rate": "2.5", "arrival": "open loop", "isl": "512", "osl": "64", "length_spread": "range ratio 0.1", "itl_p99_ms": "63"}},
 		"all at once, lengths as they came": {`{"completed":10,"request_rate":"inf","total_input_tokens":1234,"total_output_tokens":96,"mean_e2el_ms":1000}`,
-			map[string]string{"num_prompts": "10", "concurrency": "10", "isl": "123", "osl": "10", "e2e_mean_ms": "1000"}},
+			map[string]string{"num_prompts": "10", "concurrency": "10", "isl": "123", "osl": "10", "length_spread": "fixed", "e2e_mean_ms": "1000"}},
 	} {
 		got, err := Of(parsed(t, c.text))
 		for column, text := range got {
@@ -53,6 +53,50 @@ func TestOf(t *testing.T) {
 	}
 	if _, err := Of(parsed(t, `{"requests": 3}`)); err != ErrNone {
 		t.Errorf("a file of something else: %v", err)
+	}
+}
+
+// TestResultsOfPython: numbers that JSON does not have are left out of what Python wrote, in objects, lists and lines, and strings that
+// contain their names stay as they are.
+func TestResultsOfPython(t *testing.T) {
+	const one = `{"request_rate": Infinity, "low":-Infinity,"accept_length": NaN, "tag": "to Infinity \"NaN\" \\", "n": [1, NaN], "completed": 3}`
+	want := map[string]any{"request_rate": nil, "low": nil, "accept_length": nil, "tag": `to Infinity "NaN" \`, "n": []any{1.0, nil}, "completed": 3.0}
+	for src, count := range map[string]int{one: 1, "[" + one + "," + one + "]": 2, one + "\n" + one + "\n" + one + "\n": 3} {
+		list, err := Results([]byte(src))
+		if err != nil || len(list) != count {
+			t.Errorf("%s: %d results, %v", src, len(list), err)
+			continue
+		}
+		for _, got := range list {
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		}
+	}
+	for _, src := range []string{`{"a": Infinit}`, `{"a": nan}`, `{"a": "Infinity}`, `{"a": InfinityX}`, "NaN"} {
+		if list, err := Results([]byte(src)); err == nil {
+			t.Errorf("%s is taken for %v", src, list)
+		}
+	}
+}
+
+// TestUnderWay: requests under way are completed · E2E / duration, with E2E from its parts where that is all there is; they are the clients
+// where a file says neither these nor a rate.
+func TestUnderWay(t *testing.T) {
+	for text, want := range map[string][2]string{
+		`{"completed":60,"duration":15,"request_rate":4,"mean_e2el_ms":500}`:                                                                   {"", "2"},     // 60 · 0.5 / 15
+		`{"completed":60,"duration":15,"request_rate":4,"total_output_tokens":6000,"total_input_tokens":60,"mean_ttft_ms":5,"mean_tpot_ms":5}`: {"", "2"},     // 5 + 99 · 5 ms
+		`{"request_throughput":12,"mean_e2el_ms":500}`:                                                                                         {"6", "6"},    // no completed, no duration
+		`{"request_throughput":0.1,"mean_e2el_ms":500}`:                                                                                        {"1", "0.05"}, // somebody asked
+		`{"completed":60,"duration":15,"max_concurrency":3,"mean_e2el_ms":500}`:                                                                {"3", "2"},
+	} {
+		got, err := Of(parsed(t, text))
+		if err != nil || got["concurrency"] != want[0] || got[UnderWay] != want[1] {
+			t.Errorf("%s: %q clients, %q under way, %v; want %q", text, got["concurrency"], got[UnderWay], err, want)
+		}
+		if inferred := got[InferredClients] != ""; inferred != (want[0] != "" && want[0] != "3") {
+			t.Errorf("%s: inferred %v", text, inferred)
+		}
 	}
 }
 

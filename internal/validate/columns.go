@@ -103,7 +103,15 @@ var followed = map[string]func(run) string{
 	"backend":    run.backend,
 	"precision":  run.precision,
 	"replicas":   func(r run) string { return cmp.Or(r.plain("replicas"), strconv.Itoa(max(1, r.limit(replicasOption)))) },
-	"isl":        func(r run) string { return meanLength(r.plain("isl")) },
+	"isl":        func(r run) string { return wholeMean(meanLength(r.plain("isl"))) },
+
+	// Where a table says neither clients nor a rate, those under way on average are the clients.
+	"concurrency": func(r run) string {
+		if text := r.plain("concurrency"); text != "" || finite(r.plain("request_rate")) {
+			return text
+		}
+		return wholeMean(r.plain("achieved_concurrency"))
+	},
 
 	"prefill_num_workers": func(r run) string { return withoutNote(r.plain("prefill_num_workers")) },
 	"decode_num_workers":  func(r run) string { return withoutNote(r.plain("decode_num_workers")) },
@@ -114,15 +122,22 @@ var followed = map[string]func(run) string{
 	"osl": func(r run) string {
 		// Where outputs end by themselves, those that were measured count.
 		if text := r.plain("measured_output_mean"); text != "" && strings.Contains(r.plain("length_spread"), "early EOS") {
-			if mean, err := strconv.ParseFloat(text, 64); err == nil {
-				return strconv.Itoa(int(mean + 0.5))
-			}
+			return wholeMean(text)
 		}
 		if strings.HasPrefix(r.plain("osl"), "ShareGPT") {
 			return cmp.Or(r.outputs(), r.plain("osl"))
 		}
-		return r.plain("osl")
+		return wholeMean(r.plain("osl"))
 	},
+}
+
+// wholeMean is a mean as the nearest whole number, at least 1; what is no number stays as it is.
+func wholeMean(text string) string {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v > 0 && v < 1e9) {
+		return text
+	}
+	return strconv.Itoa(max(1, int(math.Round(v))))
 }
 
 // lengthWords are how tables say that requests are those of a collection, and their mean length.

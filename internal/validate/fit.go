@@ -111,6 +111,9 @@ type fitter struct {
 	*servingPredictor
 	widths fitWidths
 	whole  bool // all figures of a run are targets
+	// simulates: some figures of the table are not in closed form. Means still are, as in all commands, unless the first wave is
+	// corrected, which a mean and a median of one simulation tell.
+	simulates, wave bool
 }
 
 // predicted are the targets of a run under a fit.
@@ -128,8 +131,8 @@ func (f *fitter) predicted(p *fitPoint, fit deploy.Fit) ([]float64, error) {
 
 // seen is what clients see of a run: without what an answer says besides, of which a fit asks for hundreds.
 func (f *fitter) seen(r *servingRun) (answer, error) {
-	if r.rate > 0 || f.asked.BySimulation {
-		return f.answer(r, false)
+	if r.rate > 0 || f.asked.BySimulation || f.simulates {
+		return f.answer(r, f.simulates)
 	}
 	p, err := f.predictor(r)
 	if err != nil {
@@ -324,6 +327,7 @@ func FitServing(ctx context.Context, name string, src io.Reader, q question.Ques
 		return nil, err
 	}
 	f := fitter{servingPredictor: newServingPredictor(ctx, q, everything), widths: widthsOf(q.Parts, q.Exact)}
+	f.wave = f.widths[wavePart] > 0
 	points, err := f.points(name, src)
 	if err != nil {
 		return nil, err
@@ -369,7 +373,7 @@ func FitServing(ctx context.Context, name string, src io.Reader, q question.Ques
 
 // Against predicts other runs of the deployment with the fit: all figures that a table has of them.
 func (got *Fitted) Against(ctx context.Context, name string, src io.Reader, q question.Question) ([]FitRow, error) {
-	f := fitter{servingPredictor: newServingPredictor(ctx, q, everything), whole: true}
+	f := fitter{servingPredictor: newServingPredictor(ctx, q, everything), whole: true, wave: got.Fit.Wave > 0}
 	points, err := f.points(name, src)
 	if err != nil {
 		return nil, err
@@ -395,14 +399,15 @@ func (got *Fitted) Against(ctx context.Context, name string, src io.Reader, q qu
 	return out, nil
 }
 
-// points are the runs of a table, which must be of one deployment. Where it has medians, all figures are simulated.
+// points are the runs of a table, which must be of one deployment.
 func (f *fitter) points(name string, src io.Reader) ([]*fitPoint, error) {
 	var out []*fitPoint
 	var errs []error
 	line := 1
 	check := func(header []string) error {
 		f.figures, _ = presentFigures(header)
-		f.asked.BySimulation = f.asked.BySimulation || slices.ContainsFunc(f.figures, func(s servingFigure) bool { return s.simulated && (f.whole || fits(s.name)) })
+		f.simulates = slices.ContainsFunc(f.figures, func(s servingFigure) bool { return s.simulated && (f.whole || fits(s.name)) })
+		f.asked.BySimulation = f.asked.BySimulation || f.simulates && f.wave
 		return f.checkHeader(header)
 	}
 	_, err := rawTable(f.ctx, name, src, check, func(_ []string, cell func(string) string) Row {

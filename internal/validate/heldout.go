@@ -24,15 +24,11 @@ type Target struct {
 	of     func(*judged) bool
 }
 
-// stall is how much longer than predicted the first token of a stalled run took, in ms: the least of what the study of the public
-// table found, of which most turned out to be requests that wait for the batch of a decode server.
-const stall = 2700
-
 var targets = []Target{
 	{"aggregated TTFT", 18, ttft, func(j *judged) bool { return j.mode == "agg" }},
 	{"aggregated TPOT", 7, tpot, func(j *judged) bool { return j.mode == "agg" && !j.drafts }},
 	{"disaggregated TTFT", 0, ttft, func(j *judged) bool { return j.mode == "disagg" }},
-	{"disaggregated TTFT, without stalled runs", 25, ttft, func(j *judged) bool { return j.mode == "disagg" && j.measured[ttft]-j.shipped[ttft] < stall }},
+	{"disaggregated TTFT, without stalled runs", 25, ttft, func(j *judged) bool { return j.mode == "disagg" && !j.stalled }},
 	{"disaggregated TPOT", 8, tpot, func(j *judged) bool { return j.mode == "disagg" && !j.drafts }},
 	{"TPOT with drafts", 12, tpot, func(j *judged) bool { return j.drafts }},
 	{"MI300X TPOT", 15, tpot, func(j *judged) bool { return strings.HasPrefix(strings.ToLower(j.system), "mi300x") }},
@@ -44,6 +40,7 @@ var targets = []Target{
 type judged struct {
 	engine, mode, system, group string
 	drafts                      bool
+	stalled                     bool
 	fold                        int
 	doubtful                    [2]bool
 
@@ -123,7 +120,7 @@ func (m chosen) list() (out []Chosen) {
 // judgedRuns are the rows of a report as runs; nil for copies of others.
 func judgedRuns(r *Report, folds int) []*judged {
 	out := make([]*judged, len(r.Rows))
-	groups, copies := map[string]int{}, countRuns(r)
+	groups, copies, stalled := map[string]int{}, countRuns(r), stalledRuns(loadsOf(r))
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		of := run{r.cells(row)}
@@ -133,7 +130,7 @@ func judgedRuns(r *Report, folds int) []*judged {
 			continue
 		}
 		drafting, _ := of.drafts()
-		j := &judged{engine: of.get("backend"), mode: of.get("mode"), system: of.get("system"), drafts: drafting, group: of.group()}
+		j := &judged{engine: of.get("backend"), mode: of.get("mode"), system: of.get("system"), drafts: drafting, stalled: stalled[i], group: of.group()}
 		j.measured = [2]float64{row.Figures[ttft].Measured, row.Figures[tpot].Measured}
 		if j.measured[tpot] == 0 {
 			j.measured[tpot] = of.median() // nearly the mean, where a run has none

@@ -20,6 +20,7 @@ import (
 	"throughline/hardware"
 	"throughline/internal/document"
 	"throughline/internal/question"
+	"throughline/internal/runs"
 	"throughline/model"
 	"throughline/number"
 	"throughline/op"
@@ -97,6 +98,17 @@ func (p *servingPredictor) run(cell func(string) string) run {
 		}
 		return text
 	}}
+}
+
+// SameModel refuses a run of another model than the one that is asked for. Names are those of built-in models, whatever
+// organisation, training or format they are given with; a name that only a server knows says nothing.
+func SameModel(asked, served string) error {
+	is, known := model.Catalogue.Name(asked)
+	was, named := model.Catalogue.Name(served)
+	if !known || !named || is == was {
+		return nil
+	}
+	return &document.Error{Problems: []document.Problem{{Path: "model", Message: fmt.Sprintf("%s is asked for, but the run is of %s (%s)", is, served, was)}}}
 }
 
 // checkServing finds what is wrong with the question, so that no row has to say it.
@@ -290,6 +302,7 @@ type servingRun struct {
 	rate     float64
 	arrival  workload.Arrival
 
+	loaded    *question.Loaded // its files
 	facts     facts
 	tune      tuning
 	toldShare bool // of the memory
@@ -307,6 +320,7 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	if n.Input < 1 || n.Output < 1 {
 		r.note(fmt.Errorf("isl %q and osl %q must be positive", get("isl"), get("osl")))
 	}
+	r.note(SameModel(cmp.Or(p.said["model"], get("model_path")), cells.cell(runs.ServedModel)))
 	files := servingFiles{get("model_path"), cmp.Or(p.asked.System, get("system")), question.Formats{Weights: cells.weights(), Cache: document.Spelled(get("kv_cache"), number.Words())}}
 	l, err := p.load(files)
 	r.note(err)
@@ -346,7 +360,7 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 		return nil, err
 	}
 	d := l.Deployment()
-	run.fitted = run.lengthsOf(cells)
+	run.loaded, run.fitted = l, run.lengthsOf(cells)
 	d.Fitted = l.Fit(run.fitted)
 	if known := bench.acceptance(&run.facts); known != nil {
 		d.Acceptance = known

@@ -78,6 +78,9 @@ func (r run) open() (rate float64, arrival workload.Arrival, err error) {
 	}
 	rate, _ = strconv.ParseFloat(text, 64)
 	arrival.Kind = "poisson"
+	if strings.Contains(words, "constant") {
+		arrival.Kind = "constant"
+	}
 	if m := gammaWords.FindStringSubmatch(words); m != nil {
 		shape, err := strconv.ParseFloat(m[1], 64)
 		if err != nil || !(shape > 0) {

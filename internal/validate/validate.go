@@ -15,6 +15,7 @@ import (
 	"throughline/estimate"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/runs"
 )
 
 // Row is one measured row with its predictions.
@@ -34,6 +35,7 @@ type Figure struct {
 	Measured  float64 // 0: not known
 	Predicted float64
 	Reason    string               // why there is no prediction
+	Misread   bool                 // what the table has is no time: the reason names its line
 	Trusted   *estimate.Confidence // nil: a prediction of a single kernel
 }
 
@@ -321,7 +323,7 @@ func rawTable(ctx context.Context, name string, src io.Reader, check func(header
 	for i := range header {
 		header[i] = strings.TrimSpace(header[i])
 	}
-	known := known(header)
+	known := runs.Names(header)
 	if err := check(known); err != nil {
 		if len(header) == 1 && strings.ContainsAny(header[0], ";\t") {
 			err = fmt.Errorf("%w; columns are separated by commas", err)
@@ -353,19 +355,13 @@ func rawTable(ctx context.Context, name string, src io.Reader, check func(header
 			return "" // a column that need not be there
 		})
 		out.Cells = cells
+		for i := range out.Figures {
+			if f := &out.Figures[i]; f.Misread {
+				f.Reason = fmt.Sprintf("%s:%d: %s", name, c.Line(), f.Reason)
+			}
+		}
 		r.Rows = append(r.Rows, out)
 	}
-}
-
-// known are columns by the names that are looked for: those of the sheet of raw data in lower case, as "num_gpus" for "Num GPUs".
-func known(header []string) []string {
-	out := slices.Clone(header)
-	for i, name := range out {
-		if low := strings.ReplaceAll(strings.ToLower(name), " ", "_"); !slices.Contains(header, low) {
-			out[i] = low
-		}
-	}
-	return out
 }
 
 // params reads "b=1;s=512;tp=8"; other names with numbers are for the reader of the table.
@@ -388,13 +384,20 @@ func params(text string) (map[string]int, error) {
 	return out, nil
 }
 
+// Bounds of what can have been measured, in the units of tables, ms or requests per second: nothing of a server or a chip takes less
+// than a picosecond or more than thirty years.
+const leastMeasured, mostMeasured = 1e-9, 1e12
+
 func measured(text string) Figure {
 	if text == "" {
 		return Figure{} // not known
 	}
 	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(v > 0) || math.IsInf(v, 1) {
-		return Figure{Reason: fmt.Sprintf("%q is not a time", text)}
+	switch {
+	case err != nil || !(v > 0) || math.IsInf(v, 1):
+		return Figure{Reason: fmt.Sprintf("%q is not a time", text), Misread: true}
+	case v < leastMeasured || v > mostMeasured:
+		return Figure{Reason: fmt.Sprintf("%q is no time that can have been measured: %g to %g", text, leastMeasured, mostMeasured), Misread: true}
 	}
 	return Figure{Measured: v}
 }

@@ -25,8 +25,8 @@ var order = []string{
 	"estimate", "search", "deploy", "engine", "serving", "serving/simulate",
 	// The application.
 	"internal/measurement", "internal/calibrate", "internal/fitted", "internal/jobfile", "internal/bench", "internal/runs", "internal/question", "internal/opdetail", "internal/rawdata", "internal/result", "internal/point", "internal/explain", "internal/profile",
-	"internal/gap",
 	"internal/advice", "internal/sweep", "internal/validate", "internal/validate/published", "internal/exchange",
+	"internal/gap",
 	"internal/difference",
 	"internal/scenario",
 	"internal/emulate",

@@ -1,0 +1,128 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"throughline/internal/csvfile"
+	"throughline/internal/document"
+)
+
+// Row is one run of a file, by the names of columns. Of the results of a result file it is the last, the one at a place, or the last with
+// a tag; of the rows of a table it is the first, or the one at a place.
+func Row(name, which string) (map[string]string, error) {
+	f, err := csvfile.Open(name)
+	if err != nil {
+		return nil, document.Unreadable(name, err)
+	}
+	defer f.Close()
+	if !IsResult(name) {
+		return tableRow(name, which, f)
+	}
+	list, err := read(name, f)
+	if err != nil {
+		return nil, err
+	}
+	result, err := choose(list, which)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	row, err := rowOf(result)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return row, nil
+}
+
+// tableRow is a row of a table.
+func tableRow(name, which string, f io.Reader) (map[string]string, error) {
+	n := 1
+	if which != "" {
+		var err error
+		if n, err = strconv.Atoi(which); err != nil || n < 1 {
+			return nil, fmt.Errorf("%s: %q is no number of a row", name, which)
+		}
+	}
+	r := csvfile.NewReader(f, csvfile.Kept)
+	header, err := r.Read()
+	header = Names(header)
+	var cells []string
+	for i := 0; i < n && err == nil; i++ {
+		cells, err = r.Read()
+	}
+	if err == io.EOF {
+		return nil, fmt.Errorf("%s: has no row %d", name, n)
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	out := map[string]string{}
+	for i, column := range header {
+		if i < len(cells) {
+			out[column] = strings.TrimSpace(cells[i])
+		}
+	}
+	return out, nil
+}
+
+// Names are the columns of a header by the names that are looked for: those of the sheet of raw data in lower case, as "num_gpus" for
+// "Num GPUs".
+func Names(header []string) []string {
+	out := make([]string, len(header))
+	for i, name := range header {
+		out[i] = strings.TrimSpace(strings.TrimPrefix(name, "\uFEFF"))
+	}
+	for i, name := range out {
+		if low := strings.ReplaceAll(strings.ToLower(name), " ", "_"); !slices.Contains(out, low) {
+			out[i] = low
+		}
+	}
+	return out
+}
+
+// choose is a result by its number or its tag; the last where none is asked for.
+func choose(list []map[string]any, which string) (map[string]any, error) {
+	if which == "" {
+		return list[len(list)-1], nil
+	}
+	if n, err := strconv.Atoi(which); err == nil {
+		if n < 1 || n > len(list) {
+			return nil, fmt.Errorf("has no result %d: there are %d", n, len(list))
+		}
+		return list[n-1], nil
+	}
+	var tags []string
+	for _, keys := range slices.Backward(list) {
+		tag, _ := keys["tag"].(string)
+		if tag == which {
+			return keys, nil
+		}
+		if tag != "" && !slices.Contains(tags, tag) {
+			tags = append(tags, tag)
+		}
+	}
+	if len(tags) == 0 {
+		return nil, fmt.Errorf("has no result with the tag %s, nor any tag", which)
+	}
+	slices.Reverse(tags)
+	return nil, errors.New("tag: " + document.NotOneOf(which, tags))
+}
+
+// sheetRow is a result that has the columns of the sheet of raw data, in lower case; nil: it has not.
+func sheetRow(result map[string]any) map[string]string {
+	_, framework := result["framework"]
+	_, gpu := result["gpu"]
+	if !framework || !gpu {
+		return nil
+	}
+	out := map[string]string{}
+	for key := range result {
+		if text := textOf(result, key); text != "" {
+			out[key] = text
+		}
+	}
+	return out
+}
