@@ -19,14 +19,14 @@ type Detail struct {
 	Confidence Confidence
 }
 
-// PartKind names a part of a step.
-type PartKind uint8
+// PartKind names a part of a step that has operators.
+type PartKind = schedule.Part
 
 const (
-	StagePart PartKind = iota // the layers of one pipeline stage
-	DraftPart                 // the draft module, for one drafted token
-	EndsPart                  // embedding, output projection, sampling
-	PartCount
+	StagePart = schedule.LayersPart // the layers of one pipeline stage
+	DraftPart = schedule.DraftPart  // the draft module, for one drafted token
+	EndsPart  = schedule.EndsPart   // embedding, output projection, sampling
+	PartCount = EndsPart + 1
 )
 
 // Part is operators that a step executes one after another, a number of times over.
@@ -97,7 +97,10 @@ func DetailOf(p *Problem, of *plan.Plan) (*Detail, error) {
 func (e *Evaluator) Detail(p *plan.Plan) *Detail {
 	var whole Estimate
 	e.Evaluate(p, &whole)
-	d := &Detail{Shares: Shares{Communication: whole.TransferTime, Waiting: whole.WaitTime + whole.RanksTime + whole.MovingTime + whole.LaunchTime, Offload: whole.OffloadTime}}
+	d := &Detail{}
+	for i := range besides {
+		*besides[i].share(&d.Shares) += besides[i].adds(&whole)
+	}
 	pricer, uncovered := e.pricer(e.problem.Phase), e.work.Uncovered()
 	var t trust
 	for kind := range PartCount {
@@ -188,18 +191,18 @@ func (e *Evaluator) Parts(p *plan.Plan) (out [PartCount]Part) {
 	return out
 }
 
-// Static is, by part and operator, what of the time of one execution no faster unit, memory or network would shorten: launches,
-// floors of kernels, hops of messages.
-func (e *Evaluator) Static(parts *[PartCount]Part) (out [PartCount][]float64) {
-	unlimited := e.unlimited()
-	for kind := range parts {
-		ops := parts[kind].Ops
-		out[kind] = make([]float64, len(ops))
-		for i := range ops {
-			// What is left of the work itself does not count.
-			if t := unlimited.Price(&ops[i].Op).Time; t >= picosecond {
-				out[kind][i] = min(ops[i].Time, t)
-			}
+// Static is what of the time of one execution of each item no faster unit, memory or network would shorten: launches, floors of
+// kernels, hops of messages. Waits have none.
+func (e *Evaluator) Static(c *Contents) []float64 {
+	unlimited, out := e.unlimited(), make([]float64, len(c.Items))
+	for i := range c.Items {
+		o := c.Items[i].Op
+		if o == nil {
+			continue
+		}
+		// What is left of the work itself does not count.
+		if t := unlimited.Price(&o.Op).Time; t >= picosecond {
+			out[i] = min(o.Time, t)
 		}
 	}
 	return out

@@ -110,7 +110,9 @@ func (r *Recorder) step(rules *Rules, w *Work, t *Times) {
 				r.shorten(start, from, w.Filled)
 			}
 			if w.Second > 0 {
-				r.beside(SecondPart, Second, start, w.Second, max(0, w.Second-t.Stage))
+				// The average stage of a pipeline, which is shorter than the fullest, reads less as well.
+				waits := max(0, w.Second-t.Stage)
+				r.beside(SecondPart, Second, start, min(w.Second, r.now+waits-start), waits)
 			}
 			if w.HandOn > 0 {
 				r.add(HandOnPart, 0, rules.network(w.Pipe), 0, w.HandOn)

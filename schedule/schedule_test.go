@@ -121,6 +121,12 @@ func TestSecondTier(t *testing.T) {
 	near(t, "waiting for a fast tier", r.Step(&w, nil).Second, 0)
 	w.Second = 12
 	near(t, "waiting for a slow one", r.Step(&w, nil).Second, 2*3*3)
+
+	// Stages that are full to 5/6 on average take 7.5 s, and wait for 3 s as the fullest does: the reading ends with the step.
+	w = schedule.Work{Stages: 2, Batches: 1, Layers: pass(1, 2), Second: 12, Pipelined: true, Underway: 1, Filled: 5. / 6, Last: 1}
+	var rec schedule.Recorder
+	near(t, "a step of stages that are not equally full", r.Step(&w, &rec).Step, 2*(7.5+3))
+	near(t, "the end of reading", rec.Spans[len(rec.Spans)-1].End, 2*(7.5+3))
 }
 
 // TestCache: four layers of 9 s. The cache of three of them leaves behind the computation of the others.

@@ -185,16 +185,36 @@ func TestTraceOfSimulation(t *testing.T) {
 	}
 }
 
-// TestOpDetailsOfPoint: estimate and explain write the same table of operators, which adds up to the steps.
-func TestOpDetailsOfPoint(t *testing.T) {
+// TestStepsAddUp: the operators of a step in a table, in a trace and in JSON, its shares and the memory add up to what is printed;
+// estimate and explain write the same table.
+func TestStepsAddUp(t *testing.T) {
 	t.Chdir(t.TempDir())
-	flags := "--model DeepSeek-V3 --system H200 --dp 16 --batch 64 --weights fp8 --overlap two-batch --json --op-details "
-	steps := stepTimes(t, call(t, append([]string{"estimate"}, strings.Fields(flags+"a.csv")...)...))
-	call(t, append([]string{"explain"}, strings.Fields(flags+"b.csv")...)...)
-	table := string(readFile(t, "a.csv"))
-	if table != string(readFile(t, "b.csv")) {
-		t.Error("estimate and explain write different tables")
+	for _, flags := range []string{
+		"--model Qwen3-30B-A3B --system H200 --engine vllm --isl 600",
+		"--model DeepSeek-V3 --system H200 --dp 16 --batch 64 --weights fp8 --overlap two-batch --engine sglang",
+		"--model DeepSeek-V3 --system H200 --dp 16 --batch 64 --weights fp8 --overlap single-batch --redundant 16 --drafts 1 --popularity served",
+		"--model Llama-3.1-8B --system H200 --pp 3 --batch 4 --offload-weights 1 --offload-cache 0.5",
+	} {
+		args := strings.Fields(flags + " --phase both --json --op-details ")
+		printed := call(t, append(append([]string{"estimate"}, args...), "a.csv", "--trace-out", "trace.json")...)
+		explained := call(t, append(append([]string{"explain"}, args...), "b.csv")...)
+		table := string(readFile(t, "a.csv"))
+		if table != string(readFile(t, "b.csv")) {
+			t.Errorf("%s: estimate and explain write different tables", flags)
+		}
+		sums := []map[string]float64{sumTable(table), sumTrace(readTrace(t, "trace.json")), sumExplained(t, explained), sumShares(t, printed)}
+		for phase, step := range stepTimes(t, printed) {
+			for i, of := range []string{"table", "trace", "explanation", "shares"} {
+				if got := sums[i][phase]; math.Abs(got-step) > 1e-9*step {
+					t.Errorf("%s, %s: %v ms in the %s, the step takes %v", flags, phase, got, of, step)
+				}
+			}
+		}
 	}
+}
+
+// sumTable is the ms of each phase in a table of operators.
+func sumTable(table string) map[string]float64 {
 	rows := strings.Split(strings.TrimSpace(table), "\n")
 	header := strings.Split(rows[0], ",")
 	at := func(name string) int { return slices.Index(header, name) }
@@ -204,11 +224,78 @@ func TestOpDetailsOfPoint(t *testing.T) {
 		var time, repeat float64
 		fmt.Sscan(cells[at("process_time")], &time)
 		fmt.Sscan(cells[at("repeat")], &repeat)
-		sums[cells[0]] += time * repeat
+		sums[cells[0]] += 1e3 * time * repeat
 	}
-	for phase, step := range steps {
-		if got := 1e3 * sums[phase]; math.Abs(got-step) > 1e-9*step {
-			t.Errorf("%s: operators take %v ms, the step %v", phase, got, step)
+	return sums
+}
+
+// sumTrace is the ms of each phase that the spans of a trace expose.
+func sumTrace(events []traced) map[string]float64 {
+	phases, sums := map[int]string{}, map[string]float64{}
+	for _, e := range events {
+		if e.Name == "process_name" {
+			phases[*e.Pid] = "decode"
+			if strings.Contains(e.Args["name"].(string), "prefill step") {
+				phases[*e.Pid] = "prefill"
+			}
+		}
+		if exposed, ok := e.Args["exposed_us"].(float64); ok {
+			sums[phases[*e.Pid]] += exposed / 1e3
 		}
 	}
+	return sums
+}
+
+// sumExplained is the ms of each phase by its operators, whose memory must be no less than nothing and fill the processor.
+func sumExplained(t *testing.T, printed string) map[string]float64 {
+	t.Helper()
+	var answer struct {
+		Explained map[string]struct {
+			Operators []struct {
+				Time  float64 `json:"time_us"`
+				Times float64
+			}
+			Memory map[string]float64 `json:"memory_gib"`
+		}
+	}
+	if err := json.Unmarshal([]byte(printed), &answer); err != nil {
+		t.Fatal(err)
+	}
+	sums := map[string]float64{}
+	for phase, x := range answer.Explained {
+		for _, o := range x.Operators {
+			sums[phase] += o.Time * o.Times / 1e3
+		}
+		held := 0.0
+		for part, gib := range x.Memory {
+			if held += gib; gib < 0 {
+				t.Errorf("%s: %v GiB of %s", phase, gib, part)
+			}
+		}
+		if capacity := x.Memory["capacity"]; math.Abs(held-2*capacity) > 1e-9*capacity {
+			t.Errorf("%s: parts of the memory are %v of %v GiB", phase, held-capacity, capacity)
+		}
+	}
+	return sums
+}
+
+// sumShares is the ms of each phase by part of the model.
+func sumShares(t *testing.T, printed string) map[string]float64 {
+	t.Helper()
+	type step struct {
+		Time map[string]float64 `json:"time_ms"`
+	}
+	var answer struct{ Prefill, Decode step }
+	if err := json.Unmarshal([]byte(printed), &answer); err != nil {
+		t.Fatal(err)
+	}
+	sums := map[string]float64{}
+	for phase, of := range map[string]*step{"prefill": &answer.Prefill, "decode": &answer.Decode} {
+		for part, ms := range of.Time {
+			if part != "compute_bound" && part != "memory_bound" {
+				sums[phase] += ms
+			}
+		}
+	}
+	return sums
 }

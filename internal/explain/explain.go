@@ -44,8 +44,7 @@ type subject struct {
 	problem   estimate.Problem
 	evaluator *estimate.Evaluator
 	elsewhere *estimate.Evaluator // of the same problem on systems with other numbers
-	now       estimate.Estimate
-	parts     [estimate.PartCount]estimate.Part
+	step      *estimate.Contents
 }
 
 func newSubject(a *point.Answer, phase int) (*subject, error) {
@@ -58,8 +57,7 @@ func newSubject(a *point.Answer, phase int) (*subject, error) {
 	if c.elsewhere, err = estimate.NewEvaluator(&c.problem); err != nil {
 		return nil, err
 	}
-	c.evaluate(r.Estimate.Plan.Batch.Size, &c.now)
-	c.parts = c.evaluator.Parts(&c.now.Plan)
+	c.step = c.evaluator.Contents(&r.Estimate.Plan)
 	return c, nil
 }
 

@@ -207,7 +207,7 @@ func TestSensitivityToBandwidth(t *testing.T) {
 		t.Fatal(err)
 	}
 	shares := r.Shares
-	network := shares.Communication / c.now.StepTime
+	network := shares.Communication / c.step.StepTime
 	if network < 0.05 || network > 0.95 {
 		t.Fatalf("%.2f of the step is communication", network)
 	}
@@ -337,7 +337,7 @@ func TestSeekByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	half := c.now.Latency * 1e3 / 2
+	half := c.step.Latency * 1e3 / 2
 	g := &Goal{&metrics[2], half}
 	a, err := Seek(r.answer, 0, "mem1.GBps", g)
 	if err != nil {

@@ -115,24 +115,20 @@ func (c *subject) turns(now int) []Limit {
 		p := c.sized(batch)
 		return c.evaluator.Parts(&p)[estimate.StagePart].Ops[i].Bound
 	}
-	stage := &c.parts[estimate.StagePart]
-	var large []int
-	for i := range stage.Ops {
-		o := &stage.Ops[i]
-		if o.Class != op.Comm && o.Class != op.Vector && o.Bound == cost.Memory && stage.Times*o.Repeat*o.Exposed >= leastShare*c.now.StepTime {
-			large = append(large, i)
-		}
-	}
 	var out []Limit
-	for _, i := range large {
+	for i := range c.step.Items { // those of the stage come first
+		item := &c.step.Items[i]
+		if item.Part != estimate.StagePart || item.Op.Class == op.Comm || item.Op.Class == op.Vector || item.Op.Bound != cost.Memory ||
+			item.Time() < leastShare*c.step.StepTime {
+			continue
+		}
 		last := lastWith(now, mostTurning, func(batch int) bool {
 			return bound(batch, i) == cost.Memory
 		})
-		name := stage.Ops[i].Kind.String()
 		if last == mostTurning {
-			out = append(out, Limit{What: name + " stays memory-bound at every batch"})
+			out = append(out, Limit{What: item.Name + " stays memory-bound at every batch"})
 		} else {
-			out = append(out, Limit{Batch: last + 1, What: name + " turns compute-bound"})
+			out = append(out, Limit{Batch: last + 1, What: item.Name + " turns compute-bound"})
 		}
 	}
 	return out

@@ -10,13 +10,12 @@ import (
 	"throughline/hardware"
 	"throughline/internal/opdetail"
 	"throughline/op"
-	"throughline/schedule"
 )
 
 // Operator is one operator of a step. What it does is counted over all layers of the stage, and over micro-batches that overlap.
 type Operator struct {
 	Name   string `json:"name"`
-	Part   string `json:"part"`   // attention, mlp, draft, ends, pipeline, memory
+	Part   string `json:"part"`   // attention, mlp, draft, ends, pipeline, host, memory
 	Engine string `json:"engine"` // cube, vector, network; none of waiting
 	// M, N and K are the shape of a matrix product: tokens, outputs, inputs.
 	M      float64 `json:"m,omitempty"`
@@ -62,65 +61,40 @@ var collectiveNames = [hardware.CollectiveCount]string{
 	hardware.AllReduce: "all-reduce", hardware.AllToAll: "all-to-all",
 }
 
-// place says when an operator runs.
-func (o *Operator) place(s schedule.Span) {
-	o.Lane, o.Start, o.End = s.Lane.String(), s.Start*1e6, s.End*1e6
-}
-
-// operators lists the operators of a step in their order.
+// operators lists what the step consists of.
 func (c *subject) operators() []Operator {
-	var out []Operator
-	spans := opdetail.Spans(c.evaluator.Timeline(&c.now.Plan))
-	for kind := range c.parts {
-		part := &c.parts[kind]
-		for i := range part.Ops {
-			o := &part.Ops[i]
-			told := c.operator(estimate.PartKind(kind), o)
-			told.place(spans[opdetail.SpanOf(estimate.PartKind(kind), i)])
-			out = append(out, told)
-		}
-	}
-	if t := c.now.TransferTime; t > 0 {
-		told := Operator{
-			Name: "stage transfer", Part: "pipeline", Engine: "network", Repeat: 1, Time: t * 1e6, Times: 1, Share: t / c.now.StepTime, Bound: "network",
-			Collective: c.collective(hardware.PointToPoint, c.stages(), 0),
-		}
-		told.place(spans[opdetail.Key{Part: schedule.HandOnPart}])
-		out = append(out, told)
-	}
-	for _, w := range []struct {
-		name, part string
-		time       float64
-		in         schedule.Part
-	}{
-		{"moving experts", "mlp", c.now.MovingTime, schedule.MovingPart},
-		{"waiting for the slowest rank", "mlp", c.now.RanksTime, schedule.RanksPart},
-		{"waiting for launches", "host", c.now.LaunchTime, schedule.LaunchPart},
-		{"waiting for the last stage", "pipeline", c.now.WaitTime, schedule.WaitPart},
-		{"waiting for the second tier", "memory", c.now.OffloadTime, schedule.SecondPart},
-	} {
-		if w.time > 0 {
-			told := Operator{Name: w.name, Part: w.part, Repeat: 1, Time: w.time * 1e6, Times: 1, Share: w.time / c.now.StepTime}
-			told.place(spans[opdetail.Key{Part: w.in}])
-			out = append(out, told)
-		}
+	out := make([]Operator, len(c.step.Items))
+	for i := range c.step.Items {
+		out[i] = c.operator(&c.step.Items[i])
 	}
 	return out
 }
 
-// operator tells about one operator of a part. The shape is that of one execution; of micro-batches that overlap, all are counted.
-func (c *subject) operator(kind estimate.PartKind, o *estimate.Operator) Operator {
-	batches := 1.0
-	if kind == estimate.StagePart {
-		batches = c.now.Plan.Overlap.Batches()
-	}
-	repeat, times := batches*o.Repeat, c.parts[kind].Times/batches
-	t := repeat * o.Exposed
+// operator tells about an item of the step. The shape is that of one execution; of micro-batches that overlap, all are counted.
+func (c *subject) operator(item *estimate.Item) Operator {
 	out := Operator{
-		Name: o.Kind.String(), Part: opdetail.BlockOf(kind, o), Repeat: repeat, M: o.M, N: o.N, K: o.K,
-		Flops: repeat * o.Flops, Bytes: repeat * o.Bytes(),
-		Time: t * 1e6, Times: times, Share: times * t / c.now.StepTime,
+		Name: item.Name, Part: item.Block, Repeat: 1, Times: item.Times, Time: item.Adds * 1e6, Share: item.Time() / c.step.StepTime,
+		Lane: item.Lane.String(), Start: item.Start * 1e6, End: item.End * 1e6,
 	}
+	switch {
+	case item.Op != nil:
+		c.work(item, &out)
+	case !item.Waits():
+		out.Engine, out.Bound, out.Collective = "network", "network", c.collective(hardware.PointToPoint, c.stages(), 0)
+	}
+	return out
+}
+
+// work fills in what an operator does.
+func (c *subject) work(item *estimate.Item, out *Operator) {
+	o, batches := item.Op, 1.0
+	if item.Part == estimate.StagePart {
+		batches = c.step.Plan.Overlap.Batches()
+	}
+	repeat := batches * o.Repeat
+	t := repeat * o.Exposed
+	out.Repeat, out.Times, out.Time = repeat, item.Times/repeat, t*1e6
+	out.M, out.N, out.K, out.Flops, out.Bytes = o.M, o.N, o.K, repeat*o.Flops, repeat*o.Bytes()
 	if o.Class == op.Comm {
 		out.Engine, out.Bound = "network", "network"
 		out.Flops, out.Bytes = 0, repeat*o.Sent
@@ -132,17 +106,20 @@ func (c *subject) operator(kind estimate.PartKind, o *estimate.Operator) Operato
 		} else {
 			out.Bound = "" // alone there is nothing to send
 		}
-		return out
+		return
 	}
-	peak := opdetail.PeakOf(&c.problem, o)
-	out.Engine = peak.Engine
-	if t > 0 {
-		// Its time is also that of the operators fused with it.
-		out.OfPeak = repeat * (o.Flops + o.Fused.Flops) / (t * peak.Flops)
-		out.OfBandwidth = repeat * (o.Bytes() + o.Fused.Bytes) / (t * c.problem.System.Memory.GBps * c.problem.Assume.BytesPerGB)
+	out.Engine, out.Bound = opdetail.PeakOf(&c.problem, o).Engine, boundNames[o.Bound]
+	out.OfPeak, out.OfBandwidth = c.use(o)
+}
+
+// use is what an operator reaches of the peak rate of its engine and of the memory bandwidth; its time is also that of the
+// operators fused with it. Nothing and communication reach neither.
+func (c *subject) use(o *estimate.Operator) (ofPeak, ofBandwidth float64) {
+	if o == nil || o.Class == op.Comm || o.Exposed == 0 {
+		return 0, 0
 	}
-	out.Bound = boundNames[o.Bound]
-	return out
+	bandwidth := c.problem.System.Memory.GBps * c.problem.Assume.BytesPerGB
+	return (o.Flops + o.Fused.Flops) / (o.Exposed * opdetail.PeakOf(&c.problem, o).Flops), (o.Bytes() + o.Fused.Bytes) / (o.Exposed * bandwidth)
 }
 
 var boundNames = [cost.BoundCount]string{cost.Compute: "compute", cost.Memory: "memory"}
@@ -156,7 +133,7 @@ func (c *subject) collective(kind hardware.Collective, m hardware.Members, bytes
 
 // stages are where the stages of the pipeline lie.
 func (c *subject) stages() hardware.Members {
-	p := &c.now.Plan
+	p := &c.step.Plan
 	return hardware.Members{Group: p.Attention.PP, Span: p.StageSpan(c.problem.Model.IsMoE()), World: p.Attention.Procs()}
 }
 
@@ -176,30 +153,20 @@ type Memory struct {
 // Share is the part of the capacity that some GiB are.
 func (m *Memory) Share(gib float64) float64 { return gib / m.Capacity }
 
-// memory divides the memory.
+// memory divides the memory. Of all weights the same share lies in the second tier.
 func (c *subject) memory() Memory {
-	m := &c.now.Memory
-	weights := m.Weights[op.AttentionBlock] + m.Weights[op.MLPBlock]
-	var stage [op.BlockCount]float64
-	for i := range c.parts[estimate.StagePart].Ops {
-		o := &c.parts[estimate.StagePart].Ops[i]
-		stage[o.Kind.Info().Block] += o.Repeat * o.Resident
+	m := &c.step.Memory
+	held := map[string]float64{}
+	for i := range c.step.Items {
+		if item := &c.step.Items[i]; item.Op != nil {
+			held[item.Block] += (1 - c.problem.Offload.Weights) * item.Op.Repeat * item.Op.Resident
+		}
 	}
-	var draft float64
-	for i := range c.parts[estimate.DraftPart].Ops {
-		o := &c.parts[estimate.DraftPart].Ops[i]
-		draft += o.Repeat * o.Resident
-	}
-	attention, mlp := stage[op.AttentionBlock], stage[op.MLPBlock]
 	gib := func(bytes float64) float64 { return bytes / estimate.GiB }
 	capacity := c.problem.System.Memory.GiB
-	out := Memory{
-		Attention: gib(attention), MLP: gib(mlp), Draft: gib(draft),
-		Working: gib(m.WithoutCache() - weights), Cache: gib(m.Cache),
+	return Memory{
+		Attention: gib(held["attention"]), MLP: gib(held["mlp"]), Draft: gib(held["draft"]), Ends: gib(held["ends"]),
+		Working: gib(max(m.Working[op.AttentionBlock], m.Working[op.MLPBlock])), Cache: gib(m.Cache),
 		Free: gib(c.Usable - m.Total()), Reserved: capacity - gib(c.Usable), Capacity: capacity,
 	}
-	if c.problem.Assume.Ends {
-		out.Ends = gib(weights - attention - mlp - draft)
-	}
-	return out
 }

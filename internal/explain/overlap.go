@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"throughline/estimate"
 	"throughline/number"
 	"throughline/op"
 	"throughline/plan"
-	"throughline/schedule"
 )
 
 // Exchange is how tokens get to their experts and back, and what the step sees of it.
@@ -35,13 +35,12 @@ type Turn struct {
 
 // exchange tells about the exchange between experts; nil: there is none.
 func (c *subject) exchange() *Exchange {
-	p := &c.now.Plan
-	stage := &c.parts[0]
+	p := &c.step.Plan
 	out := &Exchange{Overlap: p.Overlap.String(), Redundant: p.Redundant}
-	for i := range stage.Ops {
-		if o := &stage.Ops[i]; o.Exchanges() {
-			out.Busy += 1e6 * stage.Times * o.Repeat * o.Time
-			out.Exposed += 1e6 * stage.Times * o.Repeat * o.Exposed
+	for i := range c.step.Items {
+		if item := &c.step.Items[i]; item.Part == estimate.StagePart && item.Op.Exchanges() {
+			out.Busy += 1e6 * item.Times * item.Op.Time
+			out.Exposed += 1e6 * item.Time()
 		}
 	}
 	if out.Busy == 0 {
@@ -56,15 +55,14 @@ func (c *subject) exchange() *Exchange {
 
 // layer is the timeline of a layer in the middle of the first stage and batch.
 func (c *subject) layer() (out []Turn) {
-	spans := c.evaluator.Timeline(&c.now.Plan)
+	moments := c.timeline()
 	depth := 0
-	for _, s := range spans {
-		depth = max(depth, s.Layer+1)
+	for i := range moments {
+		depth = max(depth, moments[i].Layer+1)
 	}
-	for _, s := range spans {
-		if s.Part == schedule.LayersPart && s.Batch == 0 && s.Stage == 0 && s.Layer == depth/2 {
-			kind := c.parts[0].Ops[s.Op].Kind
-			out = append(out, Turn{kind.String(), s.Micro, s.Lane.String(), s.Start * 1e6, s.End * 1e6, s.Exposed * 1e6})
+	for i := range moments {
+		if m := &moments[i]; m.Batch == 0 && m.Stage == 0 && m.Layer == depth/2 {
+			out = append(out, Turn{m.Name, m.Micro, m.Lane, m.Start, m.End, m.Exposed})
 		}
 	}
 	return out

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/hardware/kernel"
 	"throughline/internal/opdetail"
@@ -37,17 +36,15 @@ func (x *Explanation) Roofline() (spots []Spot, ceilings []Ceiling) {
 		}
 	}
 	add("memory", sys.Memory.GBps*as.BytesPerGB, true)
-	for kind := range c.parts {
-		part := &c.parts[kind]
-		for i := range part.Ops {
-			o := &part.Ops[i]
-			told := c.operator(estimate.PartKind(kind), o)
-			flops, bytes := o.Flops+o.Fused.Flops, o.Bytes()+o.Fused.Bytes
-			if o.Class == op.Comm || !(told.Time > 0) || !(flops > 0) || !(bytes > 0) {
-				continue
-			}
-			spots = append(spots, Spot{told.Name, told.Part, told.Engine, flops / bytes, flops / o.Exposed, told.Share})
+	for i := range c.step.Items {
+		item := &c.step.Items[i]
+		o := item.Op
+		if o == nil || o.Class == op.Comm || !(o.Exposed > 0) {
+			continue
+		}
+		if flops, bytes := o.Flops+o.Fused.Flops, o.Bytes()+o.Fused.Bytes; flops > 0 && bytes > 0 {
 			peak := opdetail.PeakOf(&c.problem, o)
+			spots = append(spots, Spot{item.Name, item.Block, peak.Engine, flops / bytes, flops / o.Exposed, item.Time() / c.step.StepTime})
 			add(peak.Engine+" "+peak.DType, peak.Flops, false)
 		}
 	}

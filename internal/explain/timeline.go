@@ -2,7 +2,6 @@ package explain
 
 import (
 	"throughline/estimate"
-	"throughline/internal/opdetail"
 	"throughline/schedule"
 )
 
@@ -24,36 +23,15 @@ func (x *Explanation) Timeline() []Moment { return x.subject.timeline() }
 
 // timeline is that of charts and traces.
 func (c *subject) timeline() []Moment {
-	type operator struct {
-		told Operator
-		op   *estimate.Operator
-	}
-	operators := map[opdetail.Key]operator{}
-	for kind := range c.parts {
-		for i := range c.parts[kind].Ops {
-			o := &c.parts[kind].Ops[i]
-			told := c.operator(estimate.PartKind(kind), o)
-			operators[opdetail.SpanOf(estimate.PartKind(kind), i)] = operator{told, o}
+	out := make([]Moment, len(c.step.Spans))
+	for i := range c.step.Spans {
+		s := &c.step.Spans[i]
+		item := c.step.Running(s)
+		out[i] = Moment{
+			Name: item.Name, Part: item.Block, Lane: s.Lane.String(), Start: s.Start * 1e6, End: s.End * 1e6, Exposed: s.Exposed * 1e6,
+			Batch: s.Batch, Stage: s.Stage, Layer: s.Layer, Micro: s.Micro, span: s, op: item.Op,
 		}
-	}
-	spans := c.evaluator.Timeline(&c.now.Plan)
-	out := make([]Moment, len(spans))
-	for i := range spans {
-		s := &spans[i]
-		m := Moment{
-			Name: besidesNames[s.Part], Part: "pipeline", Lane: s.Lane.String(), Start: s.Start * 1e6, End: s.End * 1e6, Exposed: s.Exposed * 1e6,
-			Batch: s.Batch, Stage: s.Stage, Layer: s.Layer, Micro: s.Micro, span: s,
-		}
-		if o, ok := operators[opdetail.Key{Part: s.Part, Op: s.Op}]; ok {
-			m.Name, m.Part, m.OfPeak, m.OfBandwidth, m.op = o.told.Name, o.told.Part, o.told.OfPeak, o.told.OfBandwidth, o.op
-		}
-		out[i] = m
+		out[i].OfPeak, out[i].OfBandwidth = c.use(item.Op)
 	}
 	return out
-}
-
-// besidesNames are what is no operator.
-var besidesNames = [schedule.PartCount]string{
-	schedule.HandOnPart: "stage transfer", schedule.SecondPart: "second tier", schedule.WaitPart: "waiting for the last stage",
-	schedule.RanksPart: "waiting for the slowest rank", schedule.MovingPart: "moving experts", schedule.CachePart: "KV cache handover",
 }

@@ -33,7 +33,7 @@ const (
 
 // trace writes the step, with processes from a number on, and returns the next number.
 func (c *subject) trace(w *trace.Writer, pid int) int {
-	p := &c.now.Plan
+	p := &c.step.Plan
 	stages := max(1, p.Attention.PP)
 	lanes := map[[2]int]bool{}
 	for stage := range stages {
@@ -80,7 +80,7 @@ func (c *subject) told(m *Moment) []trace.Arg {
 	if m.Layer >= 0 {
 		args = append(args, trace.Arg{Key: "layer", Value: m.Layer})
 	}
-	if c.now.Plan.Overlap == plan.TwoBatch && m.span.Part == schedule.LayersPart {
+	if c.step.Plan.Overlap == plan.TwoBatch && m.span.Part == schedule.LayersPart {
 		args = append(args, trace.Arg{Key: "half", Value: m.Micro})
 	}
 	o := m.op

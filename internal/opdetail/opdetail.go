@@ -1,16 +1,14 @@
-// Package opdetail is the operators of a step as rows: what each does, on which engine, what bounds it, and when it runs. The
-// sums over the rows are those of the step.
+// Package opdetail is what a step consists of as rows: what each operator does, on which engine, what bounds it, and when it runs.
+// The rows add up to the step.
 package opdetail
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 
 	"throughline/estimate"
 	"throughline/op"
 	"throughline/plan"
-	"throughline/schedule"
 )
 
 // Engines of operators. What waits has none.
@@ -33,7 +31,7 @@ const (
 // Row is one operator of a step. Flops, bytes and times are those of one execution; times are in seconds.
 type Row struct {
 	Name   string
-	Block  string // attention, mlp, draft, ends, pipeline, memory
+	Block  string // attention, mlp, draft, ends, pipeline, host, memory
 	Engine string
 	Shape  string
 	DType  string
@@ -69,53 +67,36 @@ func (r *Row) Utilisation() (float64, bool) {
 // Time is what all executions add to the step.
 func (r *Row) Time() float64 { return r.Repeat * r.ProcessTime }
 
-// Of is the operators of a step under a plan, in their order, and behind them what the step waits for.
+// Of is what a step consists of under a plan: its operators in their order, and behind them what it waits for.
 func Of(p *estimate.Problem, of *plan.Plan) ([]Row, error) {
 	e, err := estimate.NewEvaluator(p)
 	if err != nil {
 		return nil, err
 	}
-	var whole estimate.Estimate
-	e.Evaluate(of, &whole)
-	parts := e.Parts(of)
-	static := e.Static(&parts)
-	spans := Spans(e.Timeline(of))
-	var out []Row
-	for kind := range parts {
-		part := &parts[kind]
-		for i := range part.Ops {
-			r := row(p, &part.Ops[i], static[kind][i])
-			r.Block, r.Repeat = BlockOf(estimate.PartKind(kind), &part.Ops[i]), part.Times*part.Ops[i].Repeat
-			r.place(spans[SpanOf(estimate.PartKind(kind), i)])
-			out = append(out, r)
+	c := e.Contents(of)
+	static := e.Static(c)
+	out := make([]Row, len(c.Items))
+	for i := range c.Items {
+		item := &c.Items[i]
+		switch {
+		case item.Op != nil:
+			out[i] = row(p, item.Op, static[i])
+		case item.Waits():
+			out[i] = Row{Bound: Waiting, Busy: item.Adds}
+		default:
+			out[i] = Row{Engine: Comm, Bound: Network, Busy: item.Adds}
 		}
-	}
-	for _, w := range []struct {
-		name, block, engine, bound string
-		time                       float64
-		in                         schedule.Part
-	}{
-		{"stage transfer", "pipeline", Comm, Network, whole.TransferTime, schedule.HandOnPart},
-		{"moving experts", "mlp", "", Waiting, whole.MovingTime, schedule.MovingPart},
-		{"waiting for the slowest rank", "mlp", "", Waiting, whole.RanksTime, schedule.RanksPart},
-		{"waiting for the last stage", "pipeline", "", Waiting, whole.WaitTime, schedule.WaitPart},
-		{"waiting for the second tier", "memory", "", Waiting, whole.OffloadTime, schedule.SecondPart},
-	} {
-		if w.time > 0 {
-			r := Row{Name: w.name, Block: w.block, Engine: w.engine, Bound: w.bound, Busy: w.time, ProcessTime: w.time, Repeat: 1}
-			r.place(spans[Key{w.in, 0}])
-			out = append(out, r)
-		}
+		r := &out[i]
+		r.Name, r.Block, r.ProcessTime, r.Repeat = item.Name, item.Block, item.Adds, item.Times
+		r.Lane, r.Start, r.End = item.Lane.String(), item.Start, item.End
 	}
 	return out, nil
 }
 
-func (r *Row) place(s schedule.Span) { r.Lane, r.Start, r.End = s.Lane.String(), s.Start, s.End }
-
 // row tells about one operator, of whose time so much is static.
 func row(p *estimate.Problem, o *estimate.Operator, static float64) Row {
 	r := Row{
-		Name: o.Kind.String(), Shape: shape(o), Flops: o.Flops, Bytes: o.Bytes(), FlopsTime: o.Compute, MemTime: o.Memory,
+		Shape: shape(o), Flops: o.Flops, Bytes: o.Bytes(), FlopsTime: o.Compute, MemTime: o.Memory,
 		Busy: o.Time, ProcessTime: o.Exposed, Static: min(static, o.Exposed),
 	}
 	if o.Class == op.Comm {
@@ -177,40 +158,4 @@ func PeakOf(p *estimate.Problem, o *estimate.Operator) Peak {
 		return rate(types.AttentionType)
 	}
 	return Peak{Vector, types.VectorType, sys.Vector[types.VectorType].TFlops * p.Assume.FlopsPerTFlop}
-}
-
-// BlockOf names the part of the step that an operator belongs to.
-func BlockOf(kind estimate.PartKind, o *estimate.Operator) string {
-	block := ""
-	if o.Kind.Info().Block == op.MLPBlock {
-		block = "mlp"
-	}
-	return cmp.Or(map[estimate.PartKind]string{estimate.DraftPart: "draft", estimate.EndsPart: "ends"}[kind], block, "attention")
-}
-
-// Key is what of a timeline belongs together: the executions of one operator of a part.
-type Key struct {
-	Part schedule.Part
-	Op   int
-}
-
-// SpanOf is the key of an operator.
-func SpanOf(kind estimate.PartKind, index int) Key {
-	return Key{[estimate.PartCount]schedule.Part{
-		estimate.StagePart: schedule.LayersPart, estimate.DraftPart: schedule.DraftPart, estimate.EndsPart: schedule.EndsPart,
-	}[kind], index}
-}
-
-// Spans are the first and the last moments of what a timeline has.
-func Spans(timeline []schedule.Span) map[Key]schedule.Span {
-	out := map[Key]schedule.Span{}
-	for _, s := range timeline {
-		key := Key{s.Part, s.Op}
-		if first, ok := out[key]; ok {
-			s.Start = min(s.Start, first.Start)
-			s.End = max(s.End, first.End)
-		}
-		out[key] = s
-	}
-	return out
 }

@@ -154,7 +154,7 @@ func Classes(r *point.Result) ([]Class, float64, error) {
 
 // operators are those of a step with their shares, and the seconds of all.
 func operators(r *point.Result) ([]Operator, float64, error) {
-	e, err := estimate.NewEvaluator(&r.Problem)
+	c, err := estimate.ContentsOf(&r.Problem, &r.Estimate.Plan)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -169,17 +169,18 @@ func operators(r *point.Result) ([]Operator, float64, error) {
 		}
 		out[at].Share += time
 	}
-	for _, part := range e.Parts(&r.Estimate.Plan) {
-		for i := range part.Ops {
-			o := &part.Ops[i]
-			name := o.Kind.String()
-			if o.Class == op.Comm && o.Kind.Traffic() == op.ExpertTraffic && o.Collective != hardware.AllToAll {
-				name = gathered
-			}
-			add(name, part.Times*o.Repeat*o.Time)
+	for i := range c.Items {
+		item := &c.Items[i]
+		switch o := item.Op; {
+		case item.Waits():
+		case o == nil:
+			add(item.Name, item.Time())
+		case o.Class == op.Comm && o.Kind.Traffic() == op.ExpertTraffic && o.Collective != hardware.AllToAll:
+			add(gathered, item.Times*o.Time)
+		default:
+			add(item.Name, item.Times*o.Time)
 		}
 	}
-	add("stage transfer", r.Estimate.TransferTime)
 	for i := range out {
 		out[i].Share /= total
 	}
