@@ -49,6 +49,7 @@ func Run(ctx context.Context, args []string, given Streams) int {
 	s.linger = func(d time.Duration) { asked.Store(int64(d)) }
 	root := newRoot(s)
 	root.SetArgs(args)
+	completeIfAsked(root, args)
 	done := make(chan int, 1)
 	go func() {
 		cmd, err := root.ExecuteContextC(ctx)
@@ -159,7 +160,6 @@ hardware, finds the best deployment, and explains it.
 		newMatrix(s),
 		newScenario(s),
 		newComm(s), newCalibrate(s), newValidate(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
-	completeAll(root)
 	addCompletion(root)
 	root.SetVersionTemplate(versionLine())
 	fitHelp(root, s.Width)

@@ -12,15 +12,24 @@ import (
 	"throughline/internal/result"
 )
 
-// completeAll offers the values of all flags that nothing else completes: those of settings by the table, files for what is
+// completeIfAsked offers the values of flags to a shell that asks for them. Cobra keeps what is offered for as long as the process lives,
+// which nobody else is to pay for.
+func completeIfAsked(root *cobra.Command, args []string) {
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		completeAll(root)
+	}
+}
+
+// completeAll offers the values of all flags: the goals and numbers of explain, those of other settings by the table, files for what is
 // a file, nothing for numbers.
 func completeAll(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if _, done := cmd.GetFlagCompletionFunc(f.Name); done {
-			return
-		}
 		setting, known := f.Value.(*settingFlag)
 		switch {
+		case known && f.Name == "until":
+			complete(cmd, f.Name, goals(), true)
+		case known && f.Name == "seek":
+			completePaths(cmd)
 		case known && setting.List != "" && len(setting.Choices) > 0:
 			completeList(cmd, f.Name, setting.Choices)
 		case known && len(setting.Choices) > 0:

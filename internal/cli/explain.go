@@ -61,8 +61,6 @@ thousandth to a thousand times the present one are tried.`,
 	}
 	o.flags = addSettings(cmd, question.Explain)
 	addOutputs(cmd, "explain", o.charts.with("explain", o.files.with(map[string]any{"json": &o.json, "wide": &o.view.wide, "html": &o.charts.html})))
-	complete(cmd, "until", goals(), true)
-	completePaths(cmd)
 	addWatch(cmd, "explain", s, o.flags.watched)
 	return cmd
 }

@@ -189,9 +189,12 @@ const (
 	Switch Kind = "switch"
 )
 
+// unasked is a question of which the kinds of settings are read, and nothing else.
+var unasked Question
+
 // Kind of the values.
 func (s *Setting) Kind() Kind {
-	switch s.value(new(Question)).Kind() {
+	switch s.value(&unasked).Kind() {
 	case reflect.Bool:
 		return Switch
 	case reflect.Int:
