@@ -521,3 +521,30 @@ func TestTokenSeconds(t *testing.T) {
 		}
 	}
 }
+
+// TestFewRequests: how many requests are missing is told of those behind the warm-up; with as many, the means are trusted.
+func TestFewRequests(t *testing.T) {
+	for _, c := range []struct {
+		warm, steady int
+		want         string
+	}{
+		{0, 100, "(at least 160 are needed"},
+		{20, 141, "(at least 160 are needed after the warm-up, which is 20)"},
+		{20, 160, "after a warm-up of 20 requests: TTFT "},
+		{0, 160, "after a warm-up of 0 requests: TTFT "},
+	} {
+		r := &Seen{Summary: &Summary{}}
+		for i := range c.warm + c.steady {
+			v := 1.0
+			if i < c.warm {
+				v = 100
+			}
+			v += 0.1 * float64(i*i%7) // no two neighbours alike
+			r.First.Add(v)
+			r.Whole.Add(v)
+		}
+		if got := strings.Join(r.Trust(), "\n"); !strings.Contains(got, c.want) {
+			t.Errorf("%d + %d: %s, want %s", c.warm, c.steady, got, c.want)
+		}
+	}
+}
