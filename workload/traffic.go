@@ -32,8 +32,8 @@ func ParseArrival(words string) (Arrival, error) {
 		}
 	case "gamma":
 		v, err := strconv.ParseFloat(value, 64)
-		if err != nil || !(v > 0 && v <= 100) {
-			return a, fmt.Errorf("gamma:CV needs a coefficient of variation above 0, up to 100, not %q", value)
+		if err != nil || !(v >= 0.001 && v <= 100) {
+			return a, fmt.Errorf("gamma:CV needs a coefficient of variation from 0.001 to 100, not %q", value)
 		}
 		a.By = v
 		return a, nil

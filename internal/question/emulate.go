@@ -12,6 +12,7 @@ type Emulation struct {
 
 const (
 	mostPort        = 65_535
+	leastSpeed      = 0.001
 	mostSpeed       = 10_000
 	mostConnections = 1_000_000
 )
@@ -24,7 +25,7 @@ var ofEmulation = []Setting{
 	{Name: "port", For: Emulate, Low: 0, High: mostPort, Apart: true,
 		Doc: "port to listen on; 0: any that is free",
 		Ref: func(q *Question) any { return &q.Emulation.Port }},
-	{Name: "speed", For: Emulate, Low: 0, Above: true, High: mostSpeed, Apart: true,
+	{Name: "speed", For: Emulate, Low: leastSpeed, High: mostSpeed, Apart: true,
 		Doc: "seconds of the simulation in a second",
 		Ref: func(q *Question) any { return &q.Emulation.Speed }},
 	{Name: "fault", For: Emulate, List: Text, Choices: []string{"errors:", "cut:", "stall:", "slow-start:", "die:"}, Open: true, Apart: true,

@@ -380,7 +380,14 @@ func (s *Setting) Values() string {
 	return strings.Join(s.Choices, ", ") + several
 }
 
-func numberOf(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+// numberOf is a number with all its digits; one of hundreds has an exponent.
+func numberOf(x float64) string {
+	const most = 24
+	if text := strconv.FormatFloat(x, 'f', -1, 64); len(text) <= most {
+		return text
+	}
+	return strconv.FormatFloat(x, 'g', -1, 64)
+}
 
 // allowed refuses what is none of the choices, unless others are allowed, too.
 func (s *Setting) allowed(text string) error {

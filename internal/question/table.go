@@ -21,12 +21,15 @@ const (
 	mostRedundant    = 10_000
 	mostRanked       = 1_000
 	mostMilliseconds = 1_000_000_000 // eleven days
+	leastRate        = 1e-6          // a request in eleven days
 	mostRate         = 1_000_000_000
 	mostDollars      = 1_000_000  // per processor and hour
 	mostWatts        = 1_000_000  // of a processor
-	mostPrompts      = 10_000_000 // 3 GB, should all of them wait at once
+	mostPrompts      = 10_000_000 // 0.4 GB, should all of them wait at once
 	mostSteps        = 1_000_000
+	leastGBps        = 0.001
 	mostGBps         = 1_000_000
+	leastInterval    = 1e-6      // s
 	mostSeconds      = 1_000_000 // eleven days
 	mostSeed         = 1 << 52   // which every JSON reader keeps whole
 	mostExchanged    = 1_000_000 // ranks, tokens
@@ -127,7 +130,7 @@ var ofDeployments = []Setting{
 	{Name: "objective", For: Plan, Choices: []string{string(Throughput), string(Cost), string(Energy), string(Latency), string(MinGPUs)},
 		Doc: "what to optimise: throughput, cost (dollars per token), energy (tokens per joule), latency or min-gpus",
 		Ref: func(q *Question) any { return &q.Objective }},
-	{Name: "rate", For: Plan, Low: 0, Above: true, Optional: true, High: mostRate, Unit: "requests/s",
+	{Name: "rate", For: Plan, Low: leastRate, Optional: true, High: mostRate, Unit: "requests/s",
 		Doc: "request rate to serve, in requests per second: for objective min-gpus, which it stands for without gpus, and limits of percentiles (default, of a trace: its own)",
 		Ref: func(q *Question) any { return &q.Rate }, Idle: noRate},
 	{Name: "top", For: Plan, Low: 1, High: mostRanked,

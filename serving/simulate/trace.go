@@ -118,6 +118,9 @@ func (t *Trace) Rate() float64 {
 // Source plays the trace so many times as fast, up to a number of requests; 0: all. With clients, requests come by those
 // as in Traffic.
 func (t *Trace) Source(speed float64, most, clients int) (Source, error) {
+	if !(speed > 0) {
+		return nil, fmt.Errorf("%s: all requests come at one time; such a trace cannot be played at a rate", t.Name)
+	}
 	r, err := t.open()
 	if err != nil {
 		return nil, err
@@ -268,12 +271,15 @@ func parseLine(line []byte) (Request, error) {
 	return q, q.setLengths(*f.Input, *f.Output)
 }
 
+// latest is an arrival in seconds: any date counts from 1970 on.
+const latest = 1e12
+
 func (q *Request) setLengths(input, output float64) error {
 	if !(input >= 1 && input <= 1e9) || !(output >= 0 && output <= 1e9) {
 		return fmt.Errorf("an input must be 1 to 1e9 tokens and an output 0 to 1e9, not %g and %g", input, output)
 	}
-	if !(q.Arrival >= 0) || math.IsInf(q.Arrival, 0) {
-		return fmt.Errorf("an arrival must be a time from 0 on, not %g s", q.Arrival)
+	if !(q.Arrival >= 0 && q.Arrival <= latest) {
+		return fmt.Errorf("an arrival must be a time from 0 to %g s, not %g s", latest, q.Arrival)
 	}
 	q.Input, q.Output = int(input), max(1, int(output))
 	return nil
