@@ -28,6 +28,9 @@ func compareMeasured(ctx context.Context, s Streams, flags *settings, q *questio
 	if !q.Clients() {
 		errs = append(errs, ofFlag("measured", errors.New("is what clients see, not a bare step: leave out --phase and --context")))
 	}
+	if err == nil {
+		errs = append(errs, ofFlag("figure", m.Missing(q.Explained)))
+	}
 	var run *validate.OneRun
 	if err == nil && document.Join(errs...) == nil {
 		run, err = m.Run(ctx, q, flags.given)
@@ -42,12 +45,13 @@ func compareMeasured(ctx context.Context, s Streams, flags *settings, q *questio
 	}
 	why, err := gap.Explain(answer, run, m, q.Explained)
 	if err != nil {
-		return ofFlag("figure", err)
+		return err
 	}
+	why.Load = loadWords(answer, run, m, !flags.given("concurrency"))
 	if asJSON {
 		err = report.WriteObject(s.data, why)
 	} else {
-		err = write(s.Out, v.Wrap(report.PointTitle(answer))+"\n"+v.Wrap(loadWords(answer, run, m, !flags.given("concurrency")))+"\n"+explained(v, why))
+		err = write(s.Out, v.Wrap(report.PointTitle(answer))+"\n"+v.Wrap("Load: "+why.Load)+"\n"+explained(v, why))
 	}
 	if err != nil {
 		return systemError{err}
@@ -88,11 +92,11 @@ func loadWords(a *point.Answer, run *validate.OneRun, m *gap.Measured, fromFile 
 	}
 	switch {
 	case run != nil && run.Rate > 0:
-		return fmt.Sprintf("Load: %s requests/s, simulated; %d under way on average (completed · E2E / duration)", number.Plain(run.Rate, 4), clients)
+		return fmt.Sprintf("%s requests/s, simulated; %d under way on average (completed · E2E / duration)", number.Plain(run.Rate, 4), clients)
 	case inferred:
-		return fmt.Sprintf("Load: %d clients, inferred: the run does not say them, and so many requests were under way (completed · E2E / duration)%s", clients, startWords(requests))
+		return fmt.Sprintf("%d clients, inferred: the run does not say them, and so many requests were under way (completed · E2E / duration)%s", clients, startWords(requests))
 	}
-	return fmt.Sprintf("Load: %d %s%s", clients, map[bool]string{true: "client", false: "clients"}[clients == 1], startWords(requests))
+	return fmt.Sprintf("%d %s%s", clients, map[bool]string{true: "client", false: "clients"}[clients == 1], startWords(requests))
 }
 
 // startWords say whether the start of a run counts.

@@ -23,6 +23,7 @@ import (
 
 // Explanation is what would explain one figure.
 type Explanation struct {
+	Load      string  `json:"load,omitempty"` // that was predicted, in words
 	Figure    string  `json:"figure"`
 	Unit      string  `json:"unit"`
 	Measured  float64 `json:"measured"`
@@ -185,10 +186,7 @@ func Explain(a *point.Answer, run *validate.OneRun, m *Measured, figure string) 
 		return nil, err
 	}
 	e.measured = m.primary(figure)
-	first, err := e.measured.furthest(before, figure)
-	if err != nil {
-		return nil, err
-	}
+	first := e.measured.furthest(before, figure)
 	out := &Explanation{Figure: first.Name, Unit: unitOf(first.Name), Measured: first.Value, Predicted: before[first.Name]}
 	switch {
 	case e.load.rate > 0: // bands are of the closed form
@@ -212,24 +210,31 @@ func Explain(a *point.Answer, run *validate.OneRun, m *Measured, figure string) 
 	return out, err
 }
 
-// furthest is the figure that is asked for, else the one that is furthest from its prediction.
-func (m *Measured) furthest(before map[string]float64, figure string) (Measurement, error) {
+// Missing says that a figure which is to be explained was not measured.
+func (m *Measured) Missing(figure string) error {
+	if figure == "" || m.has(figure) {
+		return nil
+	}
 	var names []string
+	for _, f := range m.Figures {
+		names = append(names, f.Name)
+	}
+	return fmt.Errorf("%s was not measured: %s", figure, strings.Join(names, ", "))
+}
+
+// furthest is the figure that is asked for, else the one that is furthest from its prediction.
+func (m *Measured) furthest(before map[string]float64, figure string) Measurement {
 	first := m.Figures[0]
 	for _, f := range m.Figures {
 		if f.Name == figure {
-			return f, nil
+			return f
 		}
-		names = append(names, f.Name)
 		off := func(f Measurement) float64 { return math.Abs(math.Log(before[f.Name]/f.Value)) / tolerated[f.Name] }
 		if off(f) > off(first) {
 			first = f
 		}
 	}
-	if figure != "" {
-		return first, fmt.Errorf("%s was not measured: %s", figure, strings.Join(names, ", "))
-	}
-	return first, nil
+	return first
 }
 
 // conclusion is what is left of the causes where that is not several of them.
