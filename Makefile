@@ -47,8 +47,9 @@ bench:
 # The safety net of a change that should move no answer: BASE is a commit, or a file that make answers has written.
 BASE = HEAD
 
-answers:          ## ask the working tree all questions, and write its answers to build/answers.json
+answers:          ## ask the working tree all questions, and write its answers to build/answers.json; count the cells of the sample
 	go run ./internal/test/answers write
+	go test -count=1 -v -run TestPublishedSample ./internal/e2e/sample
 
 answers-diff:     ## which answers of the working tree are not those of BASE, and by how much
 	go run ./internal/test/answers diff -base $(BASE)

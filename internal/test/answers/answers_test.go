@@ -11,7 +11,7 @@ import (
 
 // answered is one answer of a drawn deployment.
 func answered(json string) Answers {
-	return Answers{"draw 007 estimate": {Asked: "estimate --tp=1", Answer: []byte(json)}}
+	return Answers{"draw 007 | estimate": {Asked: "estimate --tp=1", Answer: []byte(json)}}
 }
 
 func TestCompare(t *testing.T) {
@@ -46,9 +46,9 @@ func TestCompare(t *testing.T) {
 func TestCompareQuestions(t *testing.T) {
 	a := answered(`{}`)
 	refused := answered("")
-	refused["draw 007 estimate"].Code, refused["draw 007 estimate"].Said = 2, []string{"--tp: too large"}
+	refused["draw 007 | estimate"].Code, refused["draw 007 | estimate"].Said = 2, []string{"--tp: too large"}
 	asked := answered(`{}`)
-	asked["draw 007 estimate"].Asked = "estimate --tp=2"
+	asked["draw 007 | estimate"].Asked = "estimate --tp=2"
 	for name, c := range map[string]struct {
 		is    Answers
 		paths string
@@ -69,11 +69,11 @@ func TestCompareQuestions(t *testing.T) {
 func TestText(t *testing.T) {
 	before, after := Answers{}, Answers{}
 	for key, values := range map[string][2]string{
-		"draw 001 estimate": {`{"ttft":100,"tpot":10,"said":"a"}`, `{"ttft":101,"tpot":10,"said":"a"}`},
-		"draw 002 estimate": {`{"ttft":100,"tpot":10,"said":"a"}`, `{"ttft":150,"tpot":10,"said":"b"}`},
-		"draw 002 explain":  {`{"share":[0.5,0.25]}`, `{"share":[0.25,0.25]}`},
-		"plan 01 estimate":  {`{"tpot":10}`, `{"tpot":9}`},
-		"file run -c f run": {`[1]`, `[1]`},
+		"draw 001 | estimate": {`{"ttft":100,"tpot":10,"said":"a"}`, `{"ttft":101,"tpot":10,"said":"a"}`},
+		"draw 002 | estimate": {`{"ttft":100,"tpot":10,"said":"a"}`, `{"ttft":150,"tpot":10,"said":"b"}`},
+		"draw 002 | explain":  {`{"share":[0.5,0.25]}`, `{"share":[0.25,0.25]}`},
+		"plan 01 | estimate":  {`{"tpot":10}`, `{"tpot":9}`},
+		"run -c f | run":      {`[1]`, `[1]`},
 	} {
 		before[key], after[key] = &Answer{Answer: []byte(values[0])}, &Answer{Answer: []byte(values[1])}
 	}
@@ -81,8 +81,8 @@ func TestText(t *testing.T) {
 	at := 0
 	for _, want := range []string{
 		"4 of 5 answers moved", "3   3        3     +50%             1  estimate", "1   1        1     +50%             0  explain",
-		"estimate ttft: 2 values in 2 answers\n    draw 002 estimate ttft: 100 -> 150 (+50%)\n", "draw 002 explain share[0]: 0.5 -> 0.25 (-50%)", "plan 01 estimate tpot: 10 -> 9 (-10%)",
-		`draw 002 estimate said: "a" -> "b"`,
+		"estimate ttft: 2 values in 2 answers\n    draw 002 | estimate ttft: 100 -> 150 (+50%)\n", "draw 002 | explain share[0]: 0.5 -> 0.25 (-50%)", "plan 01 | estimate tpot: 10 -> 9 (-10%)",
+		`draw 002 | estimate said: "a" -> "b"`,
 	} {
 		i := strings.Index(text[at:], want)
 		if i < 0 {
@@ -121,7 +121,7 @@ func TestAsk(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, command := range []string{"plan", "estimate", "explain", "simulate", "diff", "validate serving", "run", "matrix"} {
-			if a["plan 03 "+command] == nil {
+			if a["plan 03 | "+command] == nil {
 				t.Errorf("%s was not asked", command)
 			}
 		}

@@ -51,19 +51,23 @@ func (a *asker) ask(command, asked string, args ...string) (*Answer, []byte) {
 	a.cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	answer := &Answer{Asked: strings.TrimSpace(command + " " + asked), Code: cmd.ProcessState.ExitCode(), Said: lines(said.String())}
 	a.keep(command, answer)
-	if !slices.Contains(args, "--json") {
+	switch compact := new(bytes.Buffer); {
+	case slices.Contains(args, "--csv"):
+		answer.Answer = rows(out.Bytes(), nil)
+	case !slices.Contains(args, "--json"):
 		answer.Answer = marshal(lines(out.String()))
-	} else if compact := new(bytes.Buffer); json.Compact(compact, out.Bytes()) == nil {
-		answer.Answer = compact.Bytes()
-	} else {
-		answer.Answer = nil // what is refused is said on the other stream
+	case json.Compact(compact, out.Bytes()) == nil:
+		answer.Answer = compact.Bytes() // what is refused is said on the other stream
 	}
 	return answer, out.Bytes()
 }
 
+// separator stands between the name of a question and the command in the key of an answer.
+const separator = " | "
+
 // keep puts an answer among those of the question.
 func (a *asker) keep(command string, answer *Answer) {
-	key := a.name + " " + command
+	key := a.name + separator + command
 	if a.answers[key] != nil {
 		panic(failure{fmt.Errorf("%s is asked twice", key)})
 	}

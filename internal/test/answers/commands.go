@@ -18,9 +18,6 @@ const (
 	traced, planned = 6, 10
 )
 
-// fixed starts the names of questions of files of the repository, and of measurements beside it.
-const fixed = "file"
-
 // allQuestions are all of them, those that take longest first.
 func allQuestions() []question {
 	out := fixedQuestions()
@@ -107,29 +104,20 @@ func (a *asker) plan(q questions.Settings) {
 type planAnswer struct {
 	Question map[string]string
 	Ranked   []struct {
-		Mode, Engine    string
-		Concurrency     int
-		Prefill, Decode planSide
+		Mode, Engine string
+		Concurrency  int
+		Prefill      questions.Layout
+		Decode       struct {
+			questions.Layout
+			Drafts int
+		}
 	}
-}
-
-type planSide struct {
-	Instances, DP, PP, TP, EP int
-	MoETP                     int `json:"moe_tp"`
-	MoEDP                     int `json:"moe_dp"`
-	Redundant                 int `json:"redundant_experts"`
-	Drafts                    int
-	Overlap                   string
-}
-
-func (s *planSide) layout() questions.Layout {
-	return questions.Layout{Instances: s.Instances, DP: s.DP, PP: s.PP, TP: s.TP, EP: s.EP, MoETP: s.MoETP, MoEDP: s.MoEDP, Redundant: s.Redundant, Overlap: s.Overlap}
 }
 
 // first is the deployment of the first row.
 func (p *planAnswer) first() *questions.Deployment {
 	row := &p.Ranked[0]
-	d := &questions.Deployment{Decode: row.Decode.layout()}
+	d := &questions.Deployment{Decode: row.Decode.Layout}
 	for _, name := range []string{"model", "system", "weights", "cache", "isl", "osl", "decode-system"} {
 		d.Settings = d.With(name, p.Question[name])
 	}
@@ -138,8 +126,7 @@ func (p *planAnswer) first() *questions.Deployment {
 		d.Settings = d.With("drafts", strconv.Itoa(row.Decode.Drafts))
 	}
 	if row.Mode == "disagg" {
-		prefill := row.Prefill.layout()
-		d.Prefill = &prefill
+		d.Prefill = &row.Prefill
 	}
 	return d
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"strings"
 )
 
@@ -40,20 +39,9 @@ func compare(before, after Answers, tolerance float64) *differences {
 	return d
 }
 
-// numbered is the names of questions of which there are many, in front of the command.
-var numbered = regexp.MustCompile(`^(draw|plan|plan of draw) \d+ `)
-
-// commandOf is the command of an answer.
-func commandOf(key string) string {
-	if at := numbered.FindStringIndex(key); at != nil {
-		return key[at[1]:]
-	}
-	return fixed
-}
-
 func (d *differences) answer(key string, a, b *Answer) {
 	d.answers++
-	command := commandOf(key)
+	_, command, _ := strings.Cut(key, separator)
 	d.perCommand[command]++
 	found := difference{key: key, command: command, change: math.NaN()}
 	switch {

@@ -35,10 +35,10 @@ func (a Answers) write(name string) error {
 	}
 	defer f.Close()
 	w := bufio.NewWriter(f)
-	separator := "{\n"
+	before := "{\n"
 	for _, key := range sortedKeys(a) {
-		fmt.Fprintf(w, "%s%s: %s", separator, marshal(key), marshal(a[key]))
-		separator = ",\n"
+		fmt.Fprintf(w, "%s%s: %s", before, marshal(key), marshal(a[key]))
+		before = ",\n"
 	}
 	w.WriteString("\n}\n")
 	if err := w.Flush(); err != nil {

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -33,9 +33,9 @@ var others = []string{
 	"run --json -c configs/reference_sample.json -o sample",
 	"run --json -c configs/split_and_fusion.json -o split",
 	"run --json --assume physical -c configs/split_and_fusion.json -o physical",
-	"scenario configs/gpt2_scenario.json --json",
-	"comm --model DeepSeek-V3 --system H200 --json",
-	"comm --model Qwen3-235B-A22B --system GB200_NVL72 --json",
+	"scenario configs/gpt2_scenario.json --csv",
+	"comm --model DeepSeek-V3 --system H200 --csv",
+	"comm --model Qwen3-235B-A22B --system GB200_NVL72 --csv",
 	"diff H100_SXM H200 --json",
 	"plan --json --model Llama-3.1-8B --system L40S --rate 20 --isl 500 --osl 50 --ttft p99:500ms --tpot p95:60ms",
 	"plan --json --model llama_3_70b --system H100_SXM --gpus 16 --objective min-gpus --rate 5 --ttft 2s",
@@ -45,24 +45,27 @@ var others = []string{
 	"explain --json --model Llama-3.1-70B --system H200 --tp 8 --seek mem1.GBps --until tpot=10ms",
 }
 
+// figures is a table with the columns of all published figures.
+const figures = "internal/validate/published/starts.csv"
+
 // fixedQuestions are those of tables and files. Where measurements are absent it says so.
 func fixedQuestions() []question {
 	var out []question
 	absent := 0
 	for _, args := range tables {
 		words := strings.Fields(args)
-		file := words[1]
-		if strings.HasPrefix(file, "--") {
-			file = words[2]
-		}
+		file := words[slices.IndexFunc(words, func(w string) bool { return strings.Contains(w, "/") })]
 		if _, err := os.Stat(file); err != nil {
 			absent++
 			continue
 		}
-		out = append(out, question{fixed + " " + args, func(a *asker) {
-			// The columns of predictions are those that the measurements have not got.
-			table, _ := os.ReadFile(filepath.Join(a.dir, file))
-			a.validate("validate", "", string(table), append(words, "--wide")...)
+		if words[0] == "published" {
+			file = figures
+		}
+		out = append(out, question{args, func(a *asker) {
+			// What the measurements have got themselves is no answer.
+			table, _ := os.ReadFile(file)
+			a.validate("validate", "", string(table), words...)
 		}})
 	}
 	if absent > 0 {
@@ -70,7 +73,7 @@ func fixedQuestions() []question {
 	}
 	for _, args := range others {
 		words := strings.Fields(args)
-		out = append(out, question{fixed + " " + args, func(a *asker) { a.ask(words[0], "", words...) }})
+		out = append(out, question{args, func(a *asker) { a.ask(words[0], "", words...) }})
 	}
 	return out
 }

@@ -7,11 +7,13 @@ import (
 	"strings"
 )
 
-// Layout is how many instances there are of a pool, and how each is cut.
+// Layout is how many instances there are of a pool, and how each is cut, as the JSON of plan has it.
 type Layout struct {
 	Instances, DP, PP, TP int
-	EP, MoETP, MoEDP      int // 0: a dense model
-	Redundant             int
+	EP                    int // 0: a dense model
+	MoETP                 int `json:"moe_tp"`
+	MoEDP                 int `json:"moe_dp"`
+	Redundant             int `json:"redundant_experts"`
 	Overlap               string
 }
 
