@@ -2,7 +2,7 @@
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 
-.PHONY: build test test-long lint unit kernels bands sample bench vuln update browser readers
+.PHONY: build test test-long lint unit kernels bands sample bench answers answers-diff answers-speed vuln update browser readers
 
 build:            ## one static binary
 	CGO_ENABLED=0 go build -trimpath -o throughline ./cmd/throughline
@@ -18,7 +18,7 @@ lint:
 # Packages that work on several processors at a time, or guard what those share; a test compares the list with the code. The
 # race detector looks for accesses, not for values: there property tests draw a fifth of their cases, long ones a few. All
 # others are arithmetic that nothing runs beside, and is tested without it, under which it takes ten times as long.
-CONCURRENT = ./internal/advice ./internal/cli ./internal/sweep ./internal/chart ./internal/matrix ./experts ./search ./hardware ./hardware/kernel ./hardware/shape ./internal/atomicfile ./internal/bench ./internal/emulate ./internal/jobfile
+CONCURRENT = ./internal/advice ./internal/cli ./internal/sweep ./internal/chart ./internal/matrix ./experts ./search ./hardware ./hardware/kernel ./hardware/shape ./internal/atomicfile ./internal/bench ./internal/emulate ./internal/jobfile ./internal/test/answers
 # Those whose tests take longest come first, lest one of them runs on alone.
 LONGEST = ./internal/cli ./internal/advice ./internal/validate ./internal/e2e/loop
 PROPERTIES = ./search ./estimate ./op ./hardware/kernel ./internal/advice
@@ -43,6 +43,19 @@ sample:           ## the sample of the reference tool
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
+
+# The safety net of a change that should move no answer: BASE is a commit, or a file that make answers has written.
+BASE = HEAD
+
+answers:          ## ask the working tree all questions, and write its answers to build/answers.json; count the cells of the sample
+	go run ./internal/test/answers write
+	go test -count=1 -v -run TestPublishedSample ./internal/e2e/sample
+
+answers-diff:     ## which answers of the working tree are not those of BASE, and by how much
+	go run ./internal/test/answers diff -base $(BASE)
+
+answers-speed:    ## how fast the working tree and the commit BASE are, measured in turns
+	go run ./internal/test/answers speed -base $(BASE)
 
 vuln:             ## needs the vulnerability database on the network
 	go run $(GOVULNCHECK) ./...

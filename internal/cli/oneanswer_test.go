@@ -13,48 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"throughline/internal/test/questions"
 	"throughline/internal/test/racing"
 )
-
-// questions are those of platform engineers: dense and expert models, the two modes, the three engines, any and none.
-var questions = []string{
-	"--model Llama-3.1-8B --system H100_SXM --gpus 1",
-	"--model Llama-3.1-8B --system L40S --gpus 4 --isl 512 --osl 64",
-	"--model Llama-3.1-8B --system A100_SXM --gpus 2 --engine vllm --isl 2000 --osl 200 --ttft 500",
-	"--model Llama-3.1-8B --system H200 --gpus 2 --mode disagg --engine sglang --tpot 20",
-	"--model Llama-3.1-8B --system B200 --gpus 4 --engine trtllm --weights fp8",
-	"--model Llama-3.1-70B --system H100_SXM --gpus 8 --weights fp8 --tpot 50 --isl 4000 --osl 1000",
-	"--model Llama-3.1-70B --system H200 --gpus 8 --mode agg --engine sglang --tpot 30",
-	"--model Llama-3.1-70B --system H200 --gpus 16 --mode disagg --engine trtllm --weights fp8 --ttft 2000",
-	"--model Llama-3.1-70B --system B200 --gpus 8 --weights fp8 --cache bf16 --engine trtllm",
-	"--model Llama-3.1-70B --system MI300X --gpus 8 --engine vllm --isl 8192",
-	"--model Llama-3.1-405B --system H200 --gpus 16 --weights fp8 --engine vllm",
-	"--model Llama-3.1-405B --system B200 --gpus 8 --weights fp4 --engine trtllm --mode agg",
-	"--model Qwen3-32B --system H100_SXM --gpus 4 --engine none",
-	"--model Qwen3-32B --system H20_96G --gpus 8 --mode disagg --engine none --tpot 40",
-	"--model Qwen3-32B --system H200 --gpus 8 --objective latency",
-	"--model Qwen3-30B-A3B --system H100_SXM --gpus 4",
-	"--model Qwen3-30B-A3B --system H200 --gpus 8 --mode disagg --engine vllm",
-	"--model Qwen3-235B-A22B --system H200 --gpus 16 --weights fp8 --tpot 40 --engine sglang",
-	"--model Qwen3-235B-A22B --system B200 --gpus 8 --weights fp8 --mode agg",
-	"--model DeepSeek-V3 --system H200 --gpus 8 --weights fp8 --isl 1000 --osl 1000",
-	"--model DeepSeek-V3 --system H200 --gpus 8 --weights fp8 --mode agg --engine trtllm",
-	"--model DeepSeek-V3 --system H200 --gpus 32 --weights fp8 --tpot 50 --isl 4000 --osl 1000",
-	"--model DeepSeek-V3 --system H200 --gpus 32 --weights fp8 --mode agg --engine vllm --tpot 60",
-	"--model DeepSeek-V3 --system H100_SXM --gpus 32 --weights fp8 --mode disagg --engine none",
-	"--model DeepSeek-V3 --system B200 --gpus 16 --weights fp8 --drafts 2 --engine sglang",
-	"--model DeepSeek-V3 --system GB200_NVL72 --gpus 24 --weights fp8 --redundant 2 --mode disagg",
-	"--model Kimi-K2-Instruct --system B200 --gpus 16 --weights fp8 --engine vllm",
-	"--model gpt-oss-120b --system H100_SXM --gpus 4 --engine vllm --isl 1024 --osl 8192",
-	"--model gpt-oss-20b --system B200 --gpus 1",
-	"--model Llama-3.1-70B --system H200 --gpus 5 --weights fp8 --isl 20000 --osl 100 --engine vllm",
-	"--model Qwen3-32B --system H100_SXM --gpus 3 --isl 700 --osl 1 --tpot 10 --engine sglang",
-	"--model GLM-4.5 --system H200 --gpus 16 --weights fp8 --mode disagg --engine sglang --ttft 5000 --tpot 60",
-	"--model DeepSeek-V3 --system H200 --gpus 32 --weights fp8 --mode disagg --engine sglang --tpot 50 --overlap any",
-	"--model DeepSeek-V3 --system H200 --gpus 32 --weights fp8 --mode disagg --engine vllm --isl 4000 --overlap two-batch",
-	"--model Qwen3-235B-A22B --system H200 --gpus 16 --weights fp8 --mode agg --engine sglang --overlap any --redundant 32",
-	"--model DeepSeek-V3 --system H200 --gpus 16 --weights fp8 --mode agg --engine none --overlap single-batch",
-}
 
 // TestOneAnswer: the winner of a plan is priced to the same digits by estimate, by explain and by what is validated.
 func TestOneAnswer(t *testing.T) {
@@ -72,7 +33,7 @@ func TestOneAnswer(t *testing.T) {
 	}
 	modes, engines := map[string]int{}, map[string]int{}
 	overlaps := 0
-	for i, q := range questions {
+	for i, q := range questions.Plans() {
 		t.Run(q, func(t *testing.T) {
 			file := filepath.Join(dir, fmt.Sprintf("plan%d.json", i))
 			out := run(t, append(strings.Fields("plan --json "+q), "--jobs", "2")...)

@@ -1,0 +1,73 @@
+// Package questions holds what tests of whole answers ask: plans in the words of platform engineers, and deployments drawn from
+// a seed. It knows the command line and the files that users write, and no package of the program.
+package questions
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+)
+
+//go:embed plans.txt
+var plans string
+
+// Plans are questions to plan, as arguments of its command line.
+func Plans() []string {
+	lines := strings.Split(strings.TrimSpace(plans), "\n")
+	return slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, "#") })
+}
+
+// Setting is a flag without its dashes, and its value.
+type Setting struct{ Name, Value string }
+
+// Settings are those of one question, in the order they were given.
+type Settings []Setting
+
+// Parse reads arguments such as "--model M --gpus 8".
+func Parse(line string) Settings {
+	var out Settings
+	for _, part := range strings.Split(" "+line, " --")[1:] {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), " ")
+		out = append(out, Setting{name, value})
+	}
+	return out
+}
+
+// Get is the value of a setting; empty: it is not given.
+func (s Settings) Get(name string) string {
+	for _, w := range s {
+		if w.Name == name {
+			return w.Value
+		}
+	}
+	return ""
+}
+
+// With is the settings and one more, unless its value is empty.
+func (s Settings) With(name, value string) Settings {
+	if value == "" {
+		return s
+	}
+	return append(slices.Clone(s), Setting{name, value})
+}
+
+// Without is the settings but for those of some names.
+func (s Settings) Without(names ...string) Settings {
+	return slices.DeleteFunc(slices.Clone(s), func(w Setting) bool { return slices.Contains(names, w.Name) })
+}
+
+// Only is the settings of some names.
+func (s Settings) Only(names ...string) Settings {
+	return slices.DeleteFunc(slices.Clone(s), func(w Setting) bool { return !slices.Contains(names, w.Name) })
+}
+
+// Args are the settings as arguments of a command line.
+func (s Settings) Args() []string {
+	var out []string
+	for _, w := range s {
+		out = append(out, "--"+w.Name+"="+w.Value)
+	}
+	return out
+}
+
+func (s Settings) String() string { return strings.Join(s.Args(), " ") }
