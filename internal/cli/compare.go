@@ -79,6 +79,7 @@ Kernels without an operator are named: the prediction leaves them out.`,
 			if o.json {
 				err = report.WriteObject(s.data, comparison{classes, summary.LeftOut})
 			} else {
+				fmt.Fprintf(s.Out, "Predicted: %s\n", answer.Phases[0].StepTitle())
 				err = writeClasses(s.Out, o.view.of(s), classes, summary.LeftOut)
 			}
 			if err != nil {

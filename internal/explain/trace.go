@@ -37,7 +37,7 @@ func (c *subject) trace(w *trace.Writer, pid int) int {
 	stages := max(1, p.Attention.PP)
 	lanes := map[[2]int]bool{}
 	for stage := range stages {
-		name := fmt.Sprintf("%s of %s on %s, %s", c.title(), c.problem.Model.Name, c.problem.System.Name, p.String())
+		name := fmt.Sprintf("%s of %s on %s, %s", c.StepTitle(), c.problem.Model.Name, c.problem.System.Name, p.String())
 		if stages > 1 {
 			name = fmt.Sprintf("stage %d: %s", stage, name)
 		}
@@ -65,13 +65,6 @@ func (c *subject) trace(w *trace.Writer, pid int) int {
 		w.Span(k[0], layerThread, fmt.Sprintf("layer %d", k[2]), "layer", start, end, trace.Arg{Key: "micro_batch", Value: k[1]})
 	})
 	return pid + stages
-}
-
-func (c *subject) title() string {
-	if c.problem.Phase == op.Prefill {
-		return "prefill step"
-	}
-	return "decode step"
 }
 
 // told is what is to be said of a moment.

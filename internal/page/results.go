@@ -38,14 +38,23 @@ func Explained(a *point.Answer, why []*explain.Explanation) *Page {
 		}
 		step := &a.Phases[i]
 		p.Sections = append(p.Sections, Section{
-			Title:  fmt.Sprintf("The %s step, %s ms", point.PhaseName(step.Phase), number.Plain(step.Estimate.StepTime*1e3, 4)),
-			Text:   append([]string{confidence(&step.Confidence)}, x.Exchange.Lines()...),
+			Title:  fmt.Sprintf("The %s, %s ms", step.StepTitle(), number.Plain(step.Estimate.StepTime*1e3, 4)),
+			Text:   append(stepTexts(a, step), x.Exchange.Lines()...),
 			Charts: drawn(picture.StepKinds, picture.Step{Answer: a, Phase: i, Why: x}),
 			Tables: []Table{operators(x), sensitivity(x), limits(x)},
 		})
 	}
 	p.Sections = append(p.Sections, assumptions(a.Deployment.Assume), Section{Title: "All fields", Folded: []Section{{Title: "show them", Tables: []Table{facts(r)}}}})
 	return p
+}
+
+// stepTexts say how far a step can be trusted, and what clients see beside it.
+func stepTexts(a *point.Answer, step *point.Result) []string {
+	out := []string{confidence(&step.Confidence)}
+	if note := a.StepNote(step); note != "" {
+		out = append(out, note)
+	}
+	return out
 }
 
 // confidence says how far a time can be trusted.

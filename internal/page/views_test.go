@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -16,8 +18,11 @@ import (
 	"throughline/internal/point"
 	"throughline/internal/profile"
 	"throughline/internal/question"
+	"throughline/internal/report"
 	"throughline/internal/test/long"
 	"throughline/internal/trace"
+	"throughline/number"
+	"throughline/op"
 	"throughline/plan"
 	"throughline/workload"
 )
@@ -86,6 +91,43 @@ func TestViewsSumToTheStep(t *testing.T) {
 		}
 	}
 	t.Errorf("nothing was drawn of %v", missing(seen))
+}
+
+// TestViewsNameTheirStep: two clients do not fill a batch of 64. Wherever their decode step is explained it is named, with its
+// time, and what clients see beside it is another number.
+func TestViewsNameTheirStep(t *testing.T) {
+	q := question.Default()
+	q.Model, q.System, q.Batch, q.Concurrency = "Llama-3.1-8B", "H200", 64, 2
+	answer, err := point.NewEstimator().Answer(&q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(answer.Phases, func(r point.Result) bool { return r.Phase == op.Decode })
+	why := make([]*explain.Explanation, len(answer.Phases))
+	if why[at], err = explain.Of(answer, at, workload.Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := report.WriteExplanation(&text, report.View{}, answer, at, why[at]); err != nil {
+		t.Fatal(err)
+	}
+	const name = "decode step of batch 2"
+	if want := name + ": " + number.Plain(answer.Phases[at].Estimate.StepTime*1e3, 4) + " ms"; !strings.Contains(text.String(), want) {
+		t.Errorf("no %q in\n%s", want, &text)
+	}
+	seen := "Clients see a TPOT of " + number.Plain(answer.Seen.TPOT*1e3, 4) + " ms"
+	section := Explained(answer, why).Sections[1]
+	if !strings.Contains(section.Title, name) || !strings.Contains(strings.Join(section.Text, " "), seen) {
+		t.Errorf("%s: %v", section.Title, section.Text)
+	}
+	for _, c := range section.Charts {
+		if timed := c.Kind != "memory" && c.Kind != "roofline"; !strings.Contains(c.Title, name) || timed && !strings.Contains(c.Note+c.Description, seen) {
+			t.Errorf("%s: %q, %q", c.Kind, c.Title, c.Note)
+		}
+	}
+	if c, err := picture.Shares(answer.Record()); err != nil || !slices.ContainsFunc(c.Panels[0].Y.Bands, func(b string) bool { return strings.HasPrefix(b, name) }) {
+		t.Errorf("%v: %+v", err, c)
+	}
 }
 
 // missing is what no drawn step has had.

@@ -344,7 +344,7 @@ func Shares(r *result.Record) (*chart.Chart, error) {
 		p.Bars = append(p.Bars, stacked(len(p.Y.Bands), []segment{
 			{sh.Attention, attentionLook}, {sh.MLP, mlp}, {sh.Drafts, draftLook}, {sh.Ends, endsLook}, {sh.Communication, networkLook}, {sh.Waiting, waitingLook}, {sh.Offload, offloadLook},
 		}, 100/s.Step.StepTime, 100, "%", &l)...)
-		p.Y.Bands = append(p.Y.Bands, fmt.Sprintf("%s, %s", name, duration(s.Step.StepTime*1e6)))
+		p.Y.Bands = append(p.Y.Bands, fmt.Sprintf("%s step of batch %d, %s", name, s.Step.Plan.Batch.Size, duration(s.Step.StepTime*1e6)))
 		c.Subtitle += fmt.Sprintf(", %s %s on %s", name, brief(s.Instances, &s.Step.Plan), s.System.Name)
 	}
 	if len(p.Y.Bands) == 0 {

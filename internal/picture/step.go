@@ -35,14 +35,16 @@ func (s *Step) result() *point.Result { return &s.Answer.Phases[s.Phase] }
 
 func (s *Step) experts() bool { return s.result().Problem.Model.IsMoE() }
 
-func (s *Step) name() string { return point.PhaseName(s.result().Phase) + " step" }
+func (s *Step) name() string { return s.result().StepTitle() }
 
 // micros is the time of the step in µs.
 func (s *Step) micros() float64 { return s.result().Estimate.StepTime * 1e6 }
 
 // frame is a chart with the titles of a step.
 func (s *Step) frame(kind, title string) *chart.Chart {
-	return &chart.Chart{Kind: kind, Title: fmt.Sprintf("%s, %s", title, duration(s.micros())), Subtitle: report.PointTitle(s.Answer)}
+	return &chart.Chart{
+		Kind: kind, Title: fmt.Sprintf("%s: %s, %s", title, s.name(), duration(s.micros())), Subtitle: report.PointTitle(s.Answer), Note: s.Answer.StepNote(s.result()),
+	}
 }
 
 // mostOperators is how many are shown one by one.
@@ -52,7 +54,7 @@ func share(s Step) (*chart.Chart, error) {
 	ops := slices.Clone(s.Why.Operators)
 	slices.SortStableFunc(ops, func(a, b explain.Operator) int { return cmp.Compare(b.Share, a.Share) })
 	ops = slices.DeleteFunc(ops, func(o explain.Operator) bool { return !(o.Share > 0) })
-	c := s.frame("share", "Time share of operators: "+s.name())
+	c := s.frame("share", "Time share of operators")
 	var l legend
 	p := chart.Panel{Weight: 1, Cut: true, X: chart.Axis{Title: "share of the step in %", Zero: true}}
 	rest, others := 0.0, 0
@@ -83,7 +85,7 @@ func roofline(s Step) (*chart.Chart, error) {
 	if len(spots) == 0 {
 		return nil, errors.New("no operator computes")
 	}
-	c := s.frame("roofline", "Roofline: "+s.name())
+	c := s.frame("roofline", "Roofline")
 	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "operations per byte", Log: true}, Y: chart.Axis{Title: "Tflop/s", Log: true}}
 	low, high := spots[0].Intensity, spots[0].Intensity
 	var top, bottom float64
@@ -157,8 +159,8 @@ func roof(k explain.Ceiling, low, high, floor, top, bandwidth float64) chart.Lin
 
 func memory(s Step) (*chart.Chart, error) {
 	m := &s.Why.Memory
-	c := s.frame("memory", "Memory of a processor: "+point.PhaseName(s.result().Phase))
-	c.Title = "Memory of a processor: " + s.name()
+	c := s.frame("memory", "Memory of a processor")
+	c.Title, c.Note = "Memory of a processor: "+s.name(), ""
 	mlp := "MLP weights"
 	if s.experts() {
 		mlp = "MLP and expert weights"
@@ -203,7 +205,7 @@ func keyTexts(keys []chart.Key) string {
 }
 
 func breakdown(s Step) (*chart.Chart, error) {
-	c := s.frame("breakdown", "Where the time goes: "+s.name())
+	c := s.frame("breakdown", "Where the time goes")
 	sh := &s.result().Shares
 	mlp := mlpLook
 	if s.experts() {
@@ -221,7 +223,7 @@ func breakdown(s Step) (*chart.Chart, error) {
 	}
 	c.Keys, c.Panels = l.keys, []chart.Panel{p}
 	by, seconds := sh.Bound()
-	c.Description = fmt.Sprintf("The %s of %s in parts, twice: by part of the model, and by what bounds it. The largest share is %s with %s.", s.name(), duration(s.micros()), by, percent(seconds*1e6/s.micros()))
+	c.Description = fmt.Sprintf("The %s, %s, in parts, twice: by part of the model, and by what bounds it. The largest share is %s with %s.", s.name(), duration(s.micros()), by, percent(seconds*1e6/s.micros()))
 	return c, nil
 }
 

@@ -17,7 +17,9 @@ func timeline(s Step) (*chart.Chart, error) {
 	if len(moments) == 0 {
 		return nil, errors.New("nothing in the step takes any time")
 	}
-	c := s.frame("timeline", "Operator timeline: "+s.name())
+	c := s.frame("timeline", "Operator timeline")
+	said := c.Note
+	c.Note = "" // lanes need the room
 	lanes := lanesOf(moments)
 	var l legend
 	layer, from, to := middleLayer(moments)
@@ -52,7 +54,10 @@ func timeline(s Step) (*chart.Chart, error) {
 	if layer != nil {
 		c.Keys = append(c.Keys, chart.Key{Paint: chart.C2, Form: chart.Stroke, Text: "of peak rate"}, chart.Key{Paint: chart.C6, Form: chart.Stroke, Dash: true, Text: "of bandwidth"})
 	}
-	c.Description = fmt.Sprintf("When the operators of the %s of %s run, on %d lanes: %s. Above, a layer in its middle; below, the whole step.", s.name(), duration(s.micros()), len(lanes), strings.Join(lanes, ", "))
+	c.Description = fmt.Sprintf("When the operators of the %s, %s, run, on %d lanes: %s. Above, a layer in its middle; below, the whole step.", s.name(), duration(s.micros()), len(lanes), strings.Join(lanes, ", "))
+	if said != "" {
+		c.Description += " " + said
+	}
 	return c, nil
 }
 

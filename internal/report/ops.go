@@ -20,7 +20,7 @@ type OpColumn struct {
 // OpColumns are those behind the phase. Where the reference tool has a word for something, it is the same.
 var OpColumns = []OpColumn{
 	{"name", result.None, "the operator", func(r *opdetail.Row) any { return r.Name }},
-	{"block", result.None, "attention, mlp, draft, ends (embedding, output projection, sampling), pipeline or memory", func(r *opdetail.Row) any { return r.Block }},
+	{"block", result.None, "attention, mlp, draft, ends (embedding, output projection, sampling), pipeline, host or memory", func(r *opdetail.Row) any { return r.Block }},
 	{"engine", result.None, "cube, vector or comm; empty where the step waits", func(r *opdetail.Row) any { return r.Engine }},
 	{"shape", result.None, "m, n and k of a product (tokens, outputs, inputs); processors and message of a communication", func(r *opdetail.Row) any { return r.Shape }},
 	{"dtype", result.None, "number type of the rate it computes at", func(r *opdetail.Row) any { return r.DType }},

@@ -20,7 +20,7 @@ func (p sided) ops() []Field {
 		share("memory_bound", "of a step: operators bound by memory, without their static latency", func(o *opdetail.Summary) float64 { return o.Memory }),
 		share("comm_exposed", "of a step: communication that computation does not hide", func(o *opdetail.Summary) float64 { return o.Comm }),
 		share("static_latency", "of a step: what computing operators would take on a chip of unlimited rates: launches and floors of kernels. 0 where a system has no calibrated kernels", func(o *opdetail.Summary) float64 { return o.Static }),
-		share("waiting", "of a step: waiting for the slowest stage, for experts that move, for the second memory tier", func(o *opdetail.Summary) float64 { return o.Waiting }),
+		share("waiting", "of a step: waiting for the slowest stage, the slowest rank, experts that move, the host and the second memory tier", func(o *opdetail.Summary) float64 { return o.Waiting }),
 	}
 	for _, engine := range []string{opdetail.Cube, opdetail.Vector, opdetail.Comm} {
 		of := func(name string, u Unit, doc string, value func(e *opdetail.Engine) float64) Field {

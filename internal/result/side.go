@@ -326,7 +326,7 @@ func (p sided) step() []Field {
 		share("drafts(s)", "of a step: the draft module", func(s *estimate.Shares) float64 { return s.Drafts }),
 		share("ends(s)", "of a step: embedding, output projection, sampling", func(s *estimate.Shares) float64 { return s.Ends }),
 		share("communication(s)", "of a step: exposed communication, transfers between stages included", func(s *estimate.Shares) float64 { return s.Communication }),
-		share("waiting(s)", "of a step: waiting for the slowest stage", func(s *estimate.Shares) float64 { return s.Waiting }),
+		share("waiting(s)", "of a step: waiting for the slowest stage, the slowest rank, experts that move and the host", func(s *estimate.Shares) float64 { return s.Waiting }),
 		share("offload(s)", "of a step: waiting for the second memory tier", func(s *estimate.Shares) float64 { return s.Offload }),
 		share("compute(s)", "of a step: operators bound by computing", func(s *estimate.Shares) float64 { return s.Compute }),
 		share("memory(s)", "of a step: operators bound by memory", func(s *estimate.Shares) float64 { return s.Memory }),

@@ -1,0 +1,29 @@
+package point
+
+import (
+	"fmt"
+
+	"throughline/number"
+	"throughline/op"
+)
+
+// StepTitle names the step with its batch, which is not that of the deployment where clients do not fill it.
+func (r *Result) StepTitle() string {
+	b := r.Estimate.Plan.Batch
+	if b.Count > 1 {
+		return fmt.Sprintf("%s step of %d batches of %d", PhaseName(r.Phase), b.Count, b.Size)
+	}
+	return fmt.Sprintf("%s step of batch %d", PhaseName(r.Phase), b.Size)
+}
+
+// StepNote says what clients see where a step is shown, which is another time; it is empty where no client is asked about.
+func (a *Answer) StepNote(r *Result) string {
+	if a.Seen == nil {
+		return ""
+	}
+	name, seconds, with := "TPOT", a.Seen.TPOT, "between steps"
+	if r.Phase == op.Prefill {
+		name, seconds, with = "TTFT", a.Seen.TTFT, "before and after it"
+	}
+	return fmt.Sprintf("A step by itself. Clients see a %s of %s ms, with all that comes %s.", name, number.Plain(1e3*seconds, 4), with)
+}
