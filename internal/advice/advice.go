@@ -124,6 +124,7 @@ type space struct {
 	pools           *[2]int        // processors of either pool, one instance each, where they are given
 	sizes           []int          // of an instance of a pool of one phase; nil: those that fit nodes
 	batches         []plan.Batch   // that are considered; nil: all
+	everyBatch      bool           // look at those between the batches of curves, too, for the one that serves the most
 }
 
 // adviser holds a question while it is worked on.
@@ -345,6 +346,9 @@ func (a *adviser) find(gpus int) (out found, err error) {
 			out.reasons = append(out.reasons, fmt.Sprintf("%s: %s", m, f.reason()))
 		}
 		out.ranked, out.frontier = append(out.ranked, f.ranked...), append(out.frontier, f.points()...)
+		if f.fullest.contender != nil {
+			out.frontier = append(out.frontier, f.fullest)
+		}
 	}
 	if out.partial && len(out.ranked) == 0 {
 		return out, a.ctx.Err()

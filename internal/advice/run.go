@@ -13,9 +13,9 @@ import (
 	"throughline/search"
 )
 
-// Run finds the best deployment of a run of a runtime file by what its clients see, behind the generic engine: the candidates
-// and limits are those of the file, prefills are as large as the engine makes them. Where there is none, the outcome says
-// what stood in the way.
+// Run finds the deployment of a run of a runtime file that serves the most requests within its limits, by what clients see behind
+// the generic engine: the candidates are those of the file, prefills are as large as the engine makes them. Where there is none,
+// the outcome says what stood in the way.
 func Run(ctx context.Context, r *jobfile.Run, workers int) (search.Outcome, *Candidate, error) {
 	a := &adviser{ctx: ctx, worth: 1, space: space{
 		base: deploy.Deployment{
@@ -23,6 +23,7 @@ func Run(ctx context.Context, r *jobfile.Run, workers int) (search.Outcome, *Can
 			Acceptance: r.Decode.Acceptance, MaxContext: r.Lengths.Final(),
 		},
 		lengths: r.Lengths, limits: r.Limits, prefill: r.Prefill, decode: r.Decode, pools: r.Pools, batches: asOne(r.Decode.Batches),
+		everyBatch: true,
 	}, o: Options{GPUs: r.Procs, GPUsPerNode: hardware.NodeSize, Objective: Throughput, Engines: []*engine.Engine{engine.Generic}, Top: 1, Workers: workers}}
 	mode := Aggregated
 	a.sizes = []int{r.Procs}
@@ -44,10 +45,10 @@ func Run(ctx context.Context, r *jobfile.Run, workers int) (search.Outcome, *Can
 	if mode == Aggregated {
 		out = search.Outcome{Prefill: sides[deploy.Both], Decode: sides[deploy.Both], Shared: true}
 	}
-	if len(f.ranked) == 0 {
+	if f.fullest.contender == nil {
 		return out, nil, nil
 	}
-	c := a.candidate(&f.ranked[0], r.Procs)
+	c := a.candidate(&f.fullest, r.Procs)
 	if err := c.look(); err != nil {
 		return out, nil, err
 	}
