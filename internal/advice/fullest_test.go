@@ -110,12 +110,16 @@ func TestRunFindsTheBestBatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.Precision = plan.Precision{
+		Weight: 1, Activation: 1, Cache: 1, Comm: 2, MatrixType: "float8", AttentionType: "bfloat16", VectorType: "bfloat16",
+	}
 	sys := l.Decode.Clone()
 	sys.Memory.GiB, sys.Memory.GBps = 256, 11000
 	bandwidth, _ := sys.Parameter("mem1.GBps")
-	scan(t, sys, bandwidth, 1.045, 2, 0, func(s *hardware.System) (float64, string) {
-		best, what := ran(t, asRun(l, jobfile.Split, 32, s))
+	scan(t, sys, bandwidth, 11500./11000, 2, 0, func(s *hardware.System) (float64, string) {
 		given := asRun(l, jobfile.Split, 32, s)
+		given.Prefill.SharedPerCard, given.Decode.SharedPerCard = false, false
+		best, what := ran(t, given)
 		for _, size := range []int{128, 136, 138, 192} {
 			given.Decode.Batches = []plan.Batch{{Count: 1, Size: size}}
 			if r, with := ran(t, given); r > best*(1+level) {
@@ -126,13 +130,14 @@ func TestRunFindsTheBestBatch(t *testing.T) {
 	})
 }
 
-// TestEveryBatchIsConsidered: no batch of the contender that serves the most serves more.
+// TestEveryBatchIsConsidered: no batch of the contender that serves the most serves more. There is no limit on the time to the first
+// token, which goes up and down a little as batches grow.
 func TestEveryBatchIsConsidered(t *testing.T) {
 	long.Some(t, draws(15), func(t *rapid.T) {
 		l, o := drawn(t, []int{1, 2, 4, 8})
 		o.Objective, o.Engines = Throughput, []*engine.Engine{engine.Generic}
 		a := newAdviser(context.Background(), l, o)
-		a.everyBatch = true
+		a.everyBatch, a.limits.TTFT = true, nil
 		f, err := a.newField(rapid.SampledFrom([]Mode{Aggregated, Disaggregated}).Draw(t, "mode"), o.GPUs)
 		if err == nil {
 			err = f.weigh()
