@@ -73,6 +73,26 @@ type Options struct {
 	exhaustive bool // look at everything, for tests of what is left out otherwise
 }
 
+// OptionsOf is what a question asks of engines beyond its files.
+func OptionsOf(l *question.Loaded, engines []*engine.Engine) Options {
+	return Options{
+		GPUs: l.GPUs, GPUsPerNode: l.GPUsPerNode, Mode: l.Mode, Objective: l.Objective, Rate: l.Rate, Engines: engines,
+		Redundant: search.Range{High: l.Redundant}, Drafts: search.Range{High: l.Drafts}, Top: l.Top, PerHour: l.PerHour, Watts: l.Watts,
+		Overlaps: overlaps(l.Overlap), Prefill: l.PrefillGPUs, Pools: l.Question.Pools,
+	}
+}
+
+// overlaps are those that a search tries; the empty name is none.
+func overlaps(name string) []plan.Overlap {
+	if name == question.AnyOverlap {
+		return []plan.Overlap{plan.NoOverlap, plan.TwoBatch, plan.SingleBatch}
+	}
+	if o, ok := plan.FindOverlap(name); ok && o != plan.NoOverlap {
+		return []plan.Overlap{o}
+	}
+	return nil
+}
+
 // Candidate is one deployment, under a closed loop of so many clients as fill its batches.
 type Candidate struct {
 	Mode       Mode
@@ -124,6 +144,7 @@ type space struct {
 	pools           *[2]int        // processors of either pool, one instance each, where they are given
 	sizes           []int          // of an instance of a pool of one phase; nil: those that fit nodes
 	batches         []plan.Batch   // that are considered; nil: all
+	everyBatch      bool           // look at those between the batches of curves, too, for the one that serves the most
 }
 
 // adviser holds a question while it is worked on.
@@ -345,6 +366,9 @@ func (a *adviser) find(gpus int) (out found, err error) {
 			out.reasons = append(out.reasons, fmt.Sprintf("%s: %s", m, f.reason()))
 		}
 		out.ranked, out.frontier = append(out.ranked, f.ranked...), append(out.frontier, f.points()...)
+		if f.fullest.contender != nil {
+			out.frontier = append(out.frontier, f.fullest)
+		}
 	}
 	if out.partial && len(out.ranked) == 0 {
 		return out, a.ctx.Err()

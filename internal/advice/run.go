@@ -2,35 +2,36 @@ package advice
 
 import (
 	"context"
+	"fmt"
 
 	"throughline/deploy"
 	"throughline/engine"
 	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/internal/jobfile"
+	"throughline/internal/question"
+	"throughline/number"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/search"
 )
 
-// Run finds the best deployment of a run of a runtime file by what its clients see, behind the generic engine: the candidates
-// and limits are those of the file, prefills are as large as the engine makes them. Where there is none, the outcome says
-// what stood in the way.
+// Run finds the best deployment of a run of a runtime file by what its clients see. That is the first that a plan would rank,
+// where the file says so. Else it is the one that serves the most requests within the limits, behind the generic engine: the
+// candidates are those of the file, prefills are as large as the engine makes them. Where there is none, the outcome says what
+// stood in the way.
 func Run(ctx context.Context, r *jobfile.Run, workers int) (search.Outcome, *Candidate, error) {
-	a := &adviser{ctx: ctx, worth: 1, space: space{
-		base: deploy.Deployment{
-			Name: r.Model.Name, Model: r.Model, Settings: r.Settings, Precision: r.Precision, Assume: r.Decode.Assume,
-			Acceptance: r.Decode.Acceptance, MaxContext: r.Lengths.Final(),
-		},
-		lengths: r.Lengths, limits: r.Limits, prefill: r.Prefill, decode: r.Decode, pools: r.Pools, batches: asOne(r.Decode.Batches),
-	}, o: Options{GPUs: r.Procs, GPUsPerNode: hardware.NodeSize, Objective: Throughput, Engines: []*engine.Engine{engine.Generic}, Top: 1, Workers: workers}}
-	mode := Aggregated
-	a.sizes = []int{r.Procs}
-	if r.Mode == jobfile.Split {
-		mode, a.sizes = Disaggregated, nil
-		for n := 1; n < r.Procs; n++ {
-			a.sizes = append(a.sizes, n)
+	a := listed(ctx, r)
+	if r.Plan != nil {
+		var err error
+		if a, err = planned(ctx, r); err != nil {
+			return search.Outcome{}, nil, err
 		}
+	}
+	a.o.Workers = workers
+	mode := Aggregated
+	if r.Mode == jobfile.Split {
+		mode = Disaggregated
 	}
 	f, err := a.newField(mode, r.Procs)
 	if err != nil {
@@ -47,7 +48,11 @@ func Run(ctx context.Context, r *jobfile.Run, workers int) (search.Outcome, *Can
 	if len(f.ranked) == 0 {
 		return out, nil, nil
 	}
-	c := a.candidate(&f.ranked[0], r.Procs)
+	best := &f.fullest
+	if r.Plan != nil {
+		best = &f.ranked[0]
+	}
+	c := a.candidate(best, r.Procs)
 	if err := c.look(); err != nil {
 		return out, nil, err
 	}
@@ -59,11 +64,76 @@ func Run(ctx context.Context, r *jobfile.Run, workers int) (search.Outcome, *Can
 		}
 		pool := c.Deployment.Of(phase)
 		result.Found, result.Procs, result.Instances = true, pool.Plan.Attention.Procs(), pool.Count
-		if result.Best, err = c.step(phase); err != nil {
+		side, err := step(&c.Deployment, pool, phase, c.Load)
+		if err != nil {
 			return out, nil, err
 		}
+		result.Best = side.Step
 	}
 	return out, &c, nil
+}
+
+// listed is a search of the candidates of a file.
+func listed(ctx context.Context, r *jobfile.Run) *adviser {
+	a := &adviser{ctx: ctx, worth: 1, space: space{
+		base: deploy.Deployment{
+			Name: r.Model.Name, Model: r.Model, Settings: r.Settings, Precision: r.Precision, Assume: r.Decode.Assume,
+			Acceptance: r.Decode.Acceptance, MaxContext: r.Lengths.Final(),
+		},
+		lengths: r.Lengths, limits: r.Limits, prefill: r.Prefill, decode: r.Decode, pools: r.Pools, batches: asOne(r.Decode.Batches),
+		sizes: []int{r.Procs}, everyBatch: true,
+	}, o: Options{GPUs: r.Procs, GPUsPerNode: hardware.NodeSize, Objective: Throughput, Engines: []*engine.Engine{engine.Generic}, Top: 1}}
+	if r.Mode == jobfile.Split {
+		a.sizes = nil
+		for n := 1; n < r.Procs; n++ {
+			a.sizes = append(a.sizes, n)
+		}
+	}
+	return a
+}
+
+// planned is the search of a plan that is asked with the defaults of that command, for all that a runtime file does not say.
+func planned(ctx context.Context, r *jobfile.Run) (*adviser, error) {
+	q := question.DefaultOf(question.Plan)
+	q.GPUs, q.Engine = r.Procs, r.Plan.Engine
+	l := &question.Loaded{
+		Question: q, Shape: r.Model, Settings: r.Settings, Prefill: r.Prefill.System, Decode: r.Decode.System,
+		Assumptions: r.Decode.Assume, Lengths: r.Lengths,
+	}
+	var err error
+	if l.Precision, l.Stored, err = formats(&r.Precision).Resolve(r.Model, r.Prefill.System, r.Decode.System); err != nil {
+		return nil, err
+	}
+	engines, err := engine.Choices(r.Plan.Engine)
+	if err != nil {
+		return nil, err
+	}
+	a := newAdviser(ctx, l, OptionsOf(l, engines))
+	a.limits, a.base.Acceptance, a.decode.Drafts = r.Limits, r.Decode.Acceptance, r.Decode.Drafts
+	if r.Plan.Redundant {
+		a.prefill.Redundant, a.decode.Redundant = r.Decode.Redundant, r.Decode.Redundant
+	}
+	return a, a.taken()
+}
+
+// formats are the number formats that a plan takes for the widths and number types of a runtime file.
+func formats(p *plan.Precision) deploy.Formats {
+	wide := map[float64]string{0.5: "int4", 1: "fp8", 2: number.Half, 4: "fp32"}
+	out := deploy.Formats{Weights: named(p.MatrixType), Cache: wide[p.Cache], Comm: wide[p.Comm], Attention: named(p.AttentionType), Vector: named(p.VectorType)}
+	if hardware.TypeBytes(p.MatrixType) != p.Weight { // else activations follow from the weights
+		out.Weights, out.Activations = wide[p.Weight], out.Weights
+	}
+	return out
+}
+
+// named is the format of numbers of a type.
+func named(numberType string) string {
+	for i := range number.Formats {
+		if f := &number.Formats[i]; len(f.Types) > 0 && f.Types[0] == numberType {
+			return f.Name
+		}
+	}
+	panic(fmt.Sprintf("advice: no format has numbers of type %s", numberType))
 }
 
 // asOne is batches as an engine runs them: the micro-batches of one that a file cuts are one.
@@ -75,23 +145,7 @@ func asOne(batches []plan.Batch) []plan.Batch {
 	return out
 }
 
-// step is a bare step of a phase, of a prefill with as many prompts as the engine puts into one.
-func (c *Candidate) step(phase op.Phase) (out estimate.Estimate, err error) {
-	d, n := &c.Deployment, c.Load.Lengths
-	pool := d.Of(phase)
-	problem := d.Problem(phase, pool.System, n)
-	e, err := estimate.NewEvaluator(&problem)
-	if err != nil {
-		return out, err
-	}
-	q := pool.Under(c.Load.Clients)
-	if phase == op.Prefill {
-		q.Drafts = 0
-		q.Batch.Size = d.Engine.PerStep(n.Uncached())
-		if pool.Role == deploy.Both {
-			q.Batch.Size = min(q.Batch.Size, pool.Plan.Batch.Size)
-		}
-	}
-	e.Evaluate(&q, &out)
-	return out, nil
+// Problem is the estimate of a phase as the candidate runs it.
+func (c *Candidate) Problem(phase op.Phase) estimate.Problem {
+	return c.Deployment.Problem(phase, c.Deployment.Of(phase).System, c.Load.Lengths)
 }

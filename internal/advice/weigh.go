@@ -20,6 +20,9 @@ type tracker struct {
 	ranked []weighed // each deployment once, the best first
 	best   []weighed // under each limit on the time per output token
 
+	fullest weighed   // serves the most within the limits that were asked for, however long requests take
+	between []filling // what may serve more at other batches
+
 	late, tooLate search.Rejection // what misses the limits on the time per output token and to the first token
 }
 
@@ -171,6 +174,7 @@ func (f *field) weigh() error {
 		for i := range list {
 			done[list[i]] = true
 			f.keep(f, results[i])
+			f.fill(&list[i], results[i])
 			f.miss(&list[i], results[i])
 		}
 		return err
@@ -217,7 +221,7 @@ func (f *field) weigh() error {
 		}
 	}
 	f.unreached()
-	return nil
+	return f.refine()
 }
 
 // shell is the ratio of the bounds that are looked at together.

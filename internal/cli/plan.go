@@ -17,8 +17,6 @@ import (
 	"throughline/internal/picture"
 	"throughline/internal/question"
 	"throughline/internal/report"
-	"throughline/plan"
-	"throughline/search"
 )
 
 const planHelp = `Plan finds the best deployments of a model on a number of GPUs. It tries aggregated
@@ -159,23 +157,9 @@ func askPlan(s Streams, flags *settings, view *viewOptions, asked *charts, out *
 	if err = document.Join(err, wrong); err != nil {
 		return nil, advice.Options{}, nil, err
 	}
-	return l, advice.Options{
-		GPUs: q.GPUs, GPUsPerNode: q.GPUsPerNode, Mode: q.Mode, Objective: q.Objective, Rate: q.Rate, Engines: engines,
-		Redundant: search.Range{High: q.Redundant}, Drafts: search.Range{High: q.Drafts}, Top: q.Top, PerHour: l.PerHour, Watts: l.Watts,
-		Overlaps: overlaps(q.Overlap), Workers: workers(&q), Prefill: q.PrefillGPUs, Pools: q.Pools,
-		Demand: demand,
-	}, sheet, nil
-}
-
-// overlaps are those that a search tries; the empty name is none.
-func overlaps(name string) []plan.Overlap {
-	if name == question.AnyOverlap {
-		return []plan.Overlap{plan.NoOverlap, plan.TwoBatch, plan.SingleBatch}
-	}
-	if o, ok := plan.FindOverlap(name); ok && o != plan.NoOverlap {
-		return []plan.Overlap{o}
-	}
-	return nil
+	o := advice.OptionsOf(l, engines)
+	o.Workers, o.Demand = workers(&q), demand
+	return l, o, sheet, nil
 }
 
 // showPlan ends a plan that was written, with the reasons where nothing was found.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -178,7 +179,17 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	if err != nil {
 		return systemError{err}
 	}
+	fmt.Fprint(s.Err, o.view.of(s).Wrap(notSearched(jobs)))
 	return v.tell(s)
+}
+
+// notSearched says what runs leave out that a plan searches, where some of them rank what clients see.
+func notSearched(jobs []*jobfile.Job) string {
+	if !slices.ContainsFunc(jobs, func(j *jobfile.Job) bool { return j.Served() && !j.Planned() }) {
+		return ""
+	}
+	return "not searched: overlap of the exchange between experts, redundant experts unless the file lists them, and serving engines; " +
+		"\"search\": \"plan\" in the runtime file searches them, too\n"
 }
 
 // prepare checks the flags, reads the files, and prepares the table for the terminal.
@@ -199,6 +210,9 @@ func (o *runOptions) prepare(s Streams, q *question.Question) (*report.Runs, []*
 	}
 	errs := []error{o.prepareCharts(q, jobs)}
 	for _, job := range jobs {
+		if job.Planned() && !job.Served() {
+			errs = append(errs, fmt.Errorf("%s: %s.search: \"plan\" ranks what the clients of an engine see, which these assumptions leave out; add --assume physical", q.Config, job.Mode))
+		}
 		if n := job.Len(); o.ops && n > mostOpTables {
 			errs = append(errs, fmt.Errorf("%s: %d runs make as many tables of operators; --op-details writes up to %d", job.Mode, n, mostOpTables))
 		}

@@ -20,6 +20,7 @@ func (l *loader) check(s *spec) {
 	l.checkSizes(s)
 	l.checkCached(s)
 	l.checkDrafts(s)
+	l.checkPlan(s)
 	phases := []*phaseSpec{&s.decode}
 	if s.mode == Split {
 		phases = append(phases, &s.prefill)
@@ -31,6 +32,35 @@ func (l *loader) check(s *spec) {
 		}
 		l.checkLayouts(s, p)
 		l.checkExperts(s, p)
+	}
+}
+
+// checkPlan: a search for what to launch looks at all layouts and batches, and engines place shared experts and norms.
+func (l *loader) checkPlan(s *spec) {
+	if !s.planned() {
+		if s.Engine != "" {
+			l.doc.Problemf(s.at("engine"), "is that of a search for what to launch: add \"search\": \"plan\"")
+		}
+		return
+	}
+	type restriction struct {
+		key   string
+		given bool
+	}
+	all := []restriction{
+		{"pd_num_procs_list", s.pools != nil}, {"p_context_parallel_config", s.prefill.contexts != nil},
+		{"deploy_shared_expert_config", s.Shared != nil && !*s.Shared}, {"sequence_parallel_config", s.SequenceParallel != nil && *s.SequenceParallel},
+	}
+	for _, p := range []*phaseSpec{&s.prefill, &s.decode} {
+		all = append(all, restriction{p.layoutsKey, p.layouts != nil}, restriction{p.expertsKey, p.experts != nil}, restriction{p.batchesKey, p.batches != nil})
+		if s.mode == Fusion {
+			break // both phases have the same
+		}
+	}
+	for _, r := range all {
+		if r.given {
+			l.doc.Problemf(s.at("%s", r.key), "restricts a search that looks at everything, as \"search\": \"plan\" says; leave one of them out")
+		}
 	}
 }
 

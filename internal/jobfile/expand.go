@@ -48,6 +48,15 @@ func (p *phaseSpec) candidates() (out search.Problem) {
 	return out
 }
 
+// planned reports whether the section is searched as the command plan does.
+func (s *spec) planned() bool { return s.Search != "" }
+
+// Planned reports whether the runs are searched as the command plan does.
+func (j *Job) Planned() bool { return j.spec.planned() }
+
+// Served reports whether the runs are ranked by what the clients of an engine see.
+func (j *Job) Served() bool { return j.loader.as.Engine }
+
 // axes are the lists of a section in the order in which they are multiplied.
 const axes = 7
 
@@ -84,6 +93,9 @@ func (j *Job) At(number int) Run {
 		},
 	}
 	j.problems(&r, l.systems[pair.prefill].system, l.systems[pair.decode].system)
+	if s.planned() {
+		r.Plan = &Plan{string(s.Engine), s.Redundant.given}
+	}
 	return r
 }
 

@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"throughline/engine"
 	"throughline/internal/document"
 )
 
@@ -25,6 +26,8 @@ type section struct {
 	Bytes            [][4]float64  `json:"wac_bytes_list" required:"true" nonempty:"true" form:"[weights, activations, cache, communication]" doc:"bytes per element of [weights, activations, cache, communication]"`
 	Types            [][3]string   `json:"flops_type_list" required:"true" nonempty:"true" form:"[matrix, attention, vector]" enum:"float4,int4,float8,int8,float16,bfloat16,float32" doc:"number types of [matrix, attention, vector] rates"`
 	Limits           [][2]*float64 `json:"time_limit_list" required:"true" nonempty:"true" range:"[1e-6,1e12]" form:"[TTFT, TPOT]" unit:"ms" doc:"[TTFT, TPOT] limits in ms; null: none"`
+	Search           string        `json:"search" null:"ok" enum:"plan" doc:"plan: search what the command plan searches, and take its first row; null: search the candidates of this file, behind an engine that takes no time"`
+	Engine           engineName    `json:"engine" doc:"with search plan: the engine to run on; any: the best of them for each deployment; none: one that takes no time"`
 	Output           string        `json:"output" required:"true" nonempty:"true" doc:"folder of the results"`
 }
 
@@ -47,6 +50,23 @@ type splitSection struct {
 	PrefillBatches  [][3]int     `json:"p_micro_batch_size" null:"ok" nonempty:"true" range:"[1,1e9]" form:"[global, number, size]" doc:"prefill candidates [global, number, size]; null: search"`
 	DecodeBatches   [][3]int     `json:"d_micro_batch_size" null:"ok" nonempty:"true" range:"[1,1e9]" form:"[global, number, size]" doc:"decode candidates [global, number, size]; null: search"`
 	Systems         []systemPair `json:"sys_list" required:"true" nonempty:"true" doc:"[prefill, decode] system files, or one file for both"`
+}
+
+// engineName is the engine that a plan is for; empty: any.
+type engineName string
+
+func (e *engineName) DecodeDocument(v document.Value) {
+	name, ok := v.String()
+	if !ok {
+		v.Problemf("must be the name of an engine, not %s", v.Describe())
+	} else if _, err := engine.Choices(name); err != nil {
+		v.Problemf("%s", err)
+	}
+	*e = engineName(name)
+}
+
+func (e *engineName) DocumentSchema() map[string]any {
+	return map[string]any{"type": "string", "enum": engine.Names()}
 }
 
 // numbers is a whole number or a range of them.

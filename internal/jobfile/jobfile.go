@@ -52,6 +52,13 @@ type Run struct {
 	Pools     *[2]int // processors of prefill and decode, where they are given
 	// Prefill and Decode are the searches of the two phases.
 	Prefill, Decode search.Problem
+	Plan            *Plan // search as the command plan does; nil: the candidates of the file
+}
+
+// Plan is what a runtime file says to a search for what to launch.
+type Plan struct {
+	Engine    string
+	Redundant bool // the range of redundant experts is that of the file
 }
 
 // SearchOptions are how a run is searched, not what is found.

@@ -89,6 +89,12 @@ func record(ctx context.Context, job *jobfile.Job, number, workers int, o Option
 		return nil, err
 	}
 	problems := [op.PhaseCount]*search.Problem{op.Prefill: &run.Prefill, op.Decode: &run.Decode}
+	if run.Plan != nil && seen != nil { // as its engine runs it, not as the file lists candidates
+		r.Precision = seen.Deployment.Precision
+		for phase, p := range problems {
+			p.Problem, p.SharedPerCard = seen.Problem(op.Phase(phase)), true
+		}
+	}
 	if err := r.Outcome(&outcome, problems, pools(&run)); err != nil {
 		return nil, err
 	}
