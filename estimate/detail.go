@@ -101,7 +101,8 @@ func (e *Evaluator) Detail(p *plan.Plan) *Detail {
 	for i := range besides {
 		*besides[i].share(&d.Shares) += besides[i].adds(&whole)
 	}
-	pricer, uncovered := e.pricer(e.problem.Phase), e.work.Uncovered()
+	pricer := e.pricer(e.problem.Phase)
+	uncovered, pace := e.work.Uncovered()
 	var t trust
 	for kind := range PartCount {
 		list, times := e.part(p, kind)
@@ -112,7 +113,7 @@ func (e *Evaluator) Detail(p *plan.Plan) *Detail {
 		for i := range ops {
 			o := &ops[i]
 			c := pricer.Price(o)
-			exposed := e.exposed(kind, o, c.Busy, uncovered)
+			exposed := e.exposed(kind, o, c.Busy, uncovered, pace)
 			time := times * o.Repeat * exposed
 			d.Shares.add(kind, o, c.Bound, time)
 			share, level := pricer.CommonError(o)
@@ -159,14 +160,17 @@ func PartsOf(p *Problem, of *plan.Plan) ([PartCount]Part, error) {
 	return e.Parts(of), nil
 }
 
-// exposed is what an execution of an operator of a part adds to the step, where so much of the exchanges of the layers is not
-// covered by computation.
-func (e *Evaluator) exposed(kind PartKind, o *op.Op, b cost.Busy, uncovered float64) float64 {
+// exposed is what an execution of an operator of a part adds to the step, where computation does not cover a share of the exchanges
+// of the layers, and takes pace times as long.
+func (e *Evaluator) exposed(kind PartKind, o *op.Op, b cost.Busy, uncovered, pace float64) float64 {
 	t := e.rules.Exposed(o, b)
-	if kind == StagePart && o.Exchanges() {
-		t *= uncovered
+	switch {
+	case kind != StagePart:
+		return t
+	case o.Exchanges():
+		return t * uncovered
 	}
-	return t
+	return t * pace
 }
 
 // Parts are the operators of a step under a plan, with their prices. Of two micro-batches that overlap they are those of one,
@@ -174,7 +178,8 @@ func (e *Evaluator) exposed(kind PartKind, o *op.Op, b cost.Busy, uncovered floa
 func (e *Evaluator) Parts(p *plan.Plan) (out [PartCount]Part) {
 	var whole Estimate
 	e.Evaluate(p, &whole)
-	pricer, uncovered := e.pricer(e.problem.Phase), e.work.Uncovered()
+	pricer := e.pricer(e.problem.Phase)
+	uncovered, pace := e.work.Uncovered()
 	for kind := range PartCount {
 		list, times := e.part(p, kind)
 		if list == nil {
@@ -184,7 +189,7 @@ func (e *Evaluator) Parts(p *plan.Plan) (out [PartCount]Part) {
 		out[kind] = Part{make([]Operator, len(ops)), times}
 		for i := range ops {
 			c := pricer.Price(&ops[i])
-			out[kind].Ops[i] = Operator{Op: ops[i], Cost: c, Exposed: e.exposed(kind, &ops[i], c.Busy, uncovered)}
+			out[kind].Ops[i] = Operator{Op: ops[i], Cost: c, Exposed: e.exposed(kind, &ops[i], c.Busy, uncovered, pace)}
 		}
 		out[kind].fuse(pricer)
 	}

@@ -19,8 +19,9 @@ type Leg struct {
 	Beside, Parts float64
 }
 
-// uncovered is the share of the exchanges of a pass that the step waits for, what they take from computation included.
-func (p *Pass) uncovered() float64 {
+// uncovered is the share of the exchanges of a pass that the step waits for, what they take from computation included. Where none
+// takes time, computation may still leave them their units: pace is how many times as long it then takes.
+func (p *Pass) uncovered() (share, pace float64) {
 	var computing, exchange float64
 	for i := range p.Blocks {
 		b := &p.Blocks[i]
@@ -29,11 +30,14 @@ func (p *Pass) uncovered() float64 {
 			exchange += float64(b.Layers) * b.Legs[j].Exchange
 		}
 	}
-	if exchange == 0 {
-		return 1
-	}
 	batches := p.Overlap.Batches()
-	return max(0, p.overlapped()-batches*computing) / (batches * exchange)
+	switch {
+	case exchange > 0:
+		return max(0, p.overlapped()-batches*computing) / (batches * exchange), 1
+	case computing > 0:
+		return 1, p.overlapped() / (batches * computing)
+	}
+	return 1, 1
 }
 
 // Block is an attention or a feed-forward block as its legs.

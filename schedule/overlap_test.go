@@ -73,7 +73,9 @@ func TestTwoBatches(t *testing.T) {
 	} {
 		w := c.stage(1, 0, plan.TwoBatch)
 		near(t, "two micro-batches", r.Step(w, nil).Step, c.want)
-		near(t, "what is not covered", w.Uncovered(), c.uncovered)
+		share, pace := w.Uncovered()
+		near(t, "what is not covered", share, c.uncovered)
+		near(t, "the pace", pace, 1)
 	}
 }
 
@@ -99,6 +101,19 @@ func TestSlowedTurn(t *testing.T) {
 	w.Layers.Blocks[0].Legs[0].Polite = 1.5
 	_, end = second()
 	near(t, "the end of what is half slowed", end, 3+3.5)
+}
+
+// TestPaceWithoutExchange: products that leave their units to exchanges which take no time still take a third longer, and so does
+// the step.
+func TestPaceWithoutExchange(t *testing.T) {
+	r := rules(0, 0)
+	w := schedule.Work{Stages: 1, Batches: 1, Layers: schedule.Pass{
+		Overlap: plan.TwoBatch, Runs: []op.Run{{Block: op.AttentionBlock, Layers: 2}},
+		Blocks: []schedule.Block{{Run: op.Run{Block: op.AttentionBlock, Layers: 2}, Legs: [3]schedule.Leg{{Computing: 3, Polite: 3, Longer: 1}}, Count: 1}},
+	}}
+	near(t, "a step", r.Step(&w, nil).Step, 2*2*4)
+	_, pace := w.Uncovered()
+	near(t, "the pace", pace, 4./3)
 }
 
 // TestPolite: products that leave exchanges a quarter of the units take a third longer at all times, and are not slowed again; an

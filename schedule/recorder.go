@@ -183,7 +183,8 @@ func (r *Recorder) pass(part Part, p *Pass, from, to int, layers float64) {
 		switch {
 		case p.Overlap == plan.SingleBatch && o.Exchanges():
 			whole := exposed
-			exposed *= p.uncovered()
+			share, _ := p.uncovered()
+			exposed *= share
 			hidden = whole - exposed
 		case o.Class == op.Comm:
 			hidden = r.rules.overlap * p.Busy[i].Time

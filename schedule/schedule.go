@@ -44,6 +44,9 @@ func (r *Rules) Silent(o *op.Op) bool { return o.Members().Within(r.silent) }
 // it adds the rest, and the computation that the hidden share displaces.
 func (r *Rules) Exposed(o *op.Op, b cost.Busy) float64 {
 	if o.Class == op.Comm {
+		if r.silent > 0 && r.Silent(o) {
+			return 0
+		}
 		return (1-r.overlap)*b.Time + r.overlap*b.Displaced
 	}
 	return b.Time
@@ -139,10 +142,11 @@ type Times struct {
 	Cache float64
 }
 
-// Uncovered is the share of the exchanges between experts in the layers that the step waits for: 1 where nothing overlaps.
-func (w *Work) Uncovered() float64 {
+// Uncovered is the share of the exchanges between experts in the layers that the step waits for, 1 where nothing overlaps, and how
+// many times as long other operators take where no exchange that takes time slows them.
+func (w *Work) Uncovered() (share, pace float64) {
 	if w.Layers.Overlap == plan.NoOverlap {
-		return 1
+		return 1, 1
 	}
 	return w.Layers.uncovered()
 }
