@@ -33,7 +33,7 @@ func Run(ctx context.Context, r *jobfile.Run, workers int) (search.Outcome, *Can
 	if r.Mode == jobfile.Split {
 		mode = Disaggregated
 	}
-	f, err := a.newField(mode, r.Procs)
+	f, err := a.newField(mode, a.o.GPUs)
 	if err != nil {
 		return search.Outcome{}, nil, err
 	}
@@ -96,6 +96,9 @@ func listed(ctx context.Context, r *jobfile.Run) *adviser {
 func planned(ctx context.Context, r *jobfile.Run) (*adviser, error) {
 	q := question.DefaultOf(question.Plan)
 	q.GPUs, q.Engine = r.Procs, r.Plan.Engine
+	if r.Pools != nil {
+		q.GPUs, q.PrefillGPUs = r.Pools[0]+r.Pools[1], r.Pools[0]
+	}
 	l := &question.Loaded{
 		Question: q, Shape: r.Model, Settings: r.Settings, Prefill: r.Prefill.System, Decode: r.Decode.System,
 		Assumptions: r.Decode.Assume, Lengths: r.Lengths,

@@ -48,7 +48,7 @@ func (l *loader) checkPlan(s *spec) {
 		given bool
 	}
 	all := []restriction{
-		{"pd_num_procs_list", s.pools != nil}, {"p_context_parallel_config", s.prefill.contexts != nil},
+		{"p_context_parallel_config", s.prefill.contexts != nil},
 		{"deploy_shared_expert_config", s.Shared != nil && !*s.Shared}, {"sequence_parallel_config", s.SequenceParallel != nil && *s.SequenceParallel},
 	}
 	for _, p := range []*phaseSpec{&s.prefill, &s.decode} {

@@ -159,7 +159,11 @@ func (in inputs) run(t *testing.T) results {
 		}
 	}
 	var out, errs bytes.Buffer
-	code := cli.Run(t.Context(), []string{"run", "-c", filepath.Join(dir, "runtime.json"), "--json"}, cli.Streams{Out: &out, Err: &errs})
+	args := []string{"run", "-c", filepath.Join(dir, "runtime.json"), "--json"}
+	if flags, ok := in.files["flags"].(map[string]any); ok {
+		args = append(args, "--assume", flags["assume"].(string))
+	}
+	code := cli.Run(t.Context(), args, cli.Streams{Out: &out, Err: &errs})
 	r := results{errs: errs.String()}
 	if code != 0 {
 		return r

@@ -35,6 +35,9 @@ var runtimeTests = []keyTest{
 	{"time_limit_list", dense.with("runtime.batch_config", `null`), set{"runtime.time_limit_list": `[[null, 0.0035]]`}, wants{batchSize: 3, "decoder_time_limit(ms)": 0.0035, "decoder_TPS": 1000 / 0.0035}},
 	// The prefill of one sequence of 6 tokens moves 2 · (204 + 48 + 6·120 + 392 + 6·184) = 4936 bytes, 4.6 µs, of two 8680, 8.1 µs.
 	{"time_limit_list", dense, set{"runtime.time_limit_list": `[[0.005, null]]`}, wants{prefillSize: 1, "prefill_time_limit(ms)": 0.005}},
+	// Of llama_3_8b on an H200, engines that take time for themselves do less than the one that does not.
+	{"search", served, set{"runtime.search": `"plan"`, "runtime.engine": `"vllm"`}, wants{"engine": "vllm"}},
+	{"engine", served.with("runtime.search", `"plan"`), set{"runtime.engine": `"none"`}, wants{"engine": "none"}},
 	{"output", dense, set{"runtime.output": `"elsewhere"`}, wants{folder: "elsewhere"}},
 
 	{"parallel_config", dense.withAll(pair), set{"runtime.parallel_config": `[[1, 2, 1]]`}, wants{"decoder_dp": 1, "decoder_pp": 2, tokenTime: 2*stage + 2*(16./(4*GB))}},
@@ -87,6 +90,12 @@ const (
 	oneDraft  = 8*(1276./GB+360/(2*T)) + (1124./GB + 180/(2*T))
 	twoDrafts = 8*(1580./GB+540/(2*T)) + 2*(1124./GB+180/(2*T))
 )
+
+// served is a run that clients see, of a model and a system that engines run.
+var served = dense.withAll(set{
+	"flags.assume": `"physical"`, "runtime.parallel_config": `null`, "runtime.batch_config": `null`, "runtime.model_list": `["llama_3_8b"]`, "runtime.sys_list": `["H200"]`,
+	"runtime.wac_bytes_list": `[[2, 2, 2, 2]]`, "runtime.flops_type_list": `[["bfloat16", "bfloat16", "bfloat16"]]`, "runtime.sequence_length_list": `[[500, 100]]`,
+})
 
 // pair is two processors, each a replica.
 var pair = set{"runtime.num_procs_list": `[2]`, "runtime.parallel_config": `[[2, 1, 1]]`}
