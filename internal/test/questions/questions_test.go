@@ -32,7 +32,8 @@ func TestDrawIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestDrawsReachEverything: settings of every kind are drawn, and enough of each for differences to show.
+// TestDrawsReachEverything: settings of every kind are drawn, and enough of each for
+// differences to show.
 func TestDrawsReachEverything(t *testing.T) {
 	seen := map[string]int{}
 	for _, d := range Draw(300, 20260101) {
