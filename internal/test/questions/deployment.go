@@ -21,13 +21,22 @@ type Layout struct {
 // GPUs are those of all instances.
 func (l *Layout) GPUs() int { return l.Instances * l.DP * l.PP * l.TP }
 
-// plan is the layout in the words of prefill-plan and decode-plan.
-func (l *Layout) plan() string {
+// overlapWords are the overlaps in the words of plans.
+var overlapWords = map[string]string{"two-batch": " tbo", "single-batch": " sbo"}
+
+// plan is the layout in the words of prefill-plan and decode-plan, which say everything of a pool.
+func (l *Layout) plan(drafts string) string {
 	text := fmt.Sprintf("%dx dp%d·pp%d·tp%d", l.Instances, l.DP, l.PP, l.TP)
 	if l.EP > 0 {
 		text += fmt.Sprintf(" ep%d·etp%d·edp%d", l.EP, l.MoETP, l.MoEDP)
 	}
-	return text
+	if l.Redundant > 0 {
+		text += fmt.Sprintf(" +%d", l.Redundant)
+	}
+	if drafts != "" {
+		text += " mtp" + drafts
+	}
+	return text + overlapWords[l.Overlap]
 }
 
 // settings are the layout of GPUs that do both phases.
@@ -56,12 +65,10 @@ type Deployment struct {
 // Asked are all settings of the deployment, for estimate, explain, compare and the servers of
 // matrix.
 func (d *Deployment) Asked() Settings {
-	out := d.Settings
-	if d.Prefill == nil {
-		out = append(out[:len(out):len(out)], d.Decode.settings()...)
-	} else {
-		out = out.With("prefill-plan", d.Prefill.plan()).With("decode-plan", d.Decode.plan())
+	if d.Prefill != nil {
+		return d.Without("drafts").With("prefill-plan", d.Prefill.plan("")).With("decode-plan", d.Decode.plan(d.Get("drafts")))
 	}
+	out := append(d.Settings[:len(d.Settings):len(d.Settings)], d.Decode.settings()...)
 	return out.With("redundant", positive(d.Decode.Redundant)).With("overlap", d.Decode.Overlap)
 }
 
