@@ -105,7 +105,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestAsk asks a program that answers all alike: every command is asked, and the same answers are the same bytes.
+// TestAsk asks a program that answers all alike: every command is asked, and the same answers
+// are the same bytes.
 func TestAsk(t *testing.T) {
 	t.Chdir("../../..")
 	dir := t.TempDir()

@@ -33,7 +33,8 @@ type asker struct {
 	cpu     time.Duration // that the program has taken
 }
 
-// ask runs a command of the program in the folder and keeps its answer under its name. asked is the question for people.
+// ask runs a command of the program in the folder and keeps its answer under its name. asked is
+// the question for people.
 func (a *asker) ask(command, asked string, args ...string) (*Answer, []byte) {
 	cmd := exec.CommandContext(a.ctx, a.program, args...)
 	var out, said bytes.Buffer
@@ -154,7 +155,8 @@ func ask(ctx context.Context, program string, workers int, only string) (all Ans
 	return all, cpu, context.Cause(ctx)
 }
 
-// run asks one question in a folder in which paths are the same on any machine: the repository's files, and measurements beside it.
+// run asks one question in a folder in which paths are the same on any machine: the
+// repository's files, and measurements beside it.
 func (a *asker) run(q question, scratch string) (err error) {
 	defer func() {
 		switch f := recover().(type) {

@@ -14,7 +14,7 @@ import (
 const (
 	drawn = 300
 	seed  = 20260101
-	// traced and planned are which of the drawn deployments have a timeline, and are searched for as well.
+	// traced and planned: every so many drawn deployments have a timeline, or are planned, too.
 	traced, planned = 6, 10
 )
 

@@ -127,7 +127,8 @@ func into(out map[string]string, path string, value any) {
 	}
 }
 
-// labelOf names an element of a list by what it says of itself, so that one more in the middle does not move all others.
+// labelOf names an element of a list by what it says of itself, so that one more in the middle
+// does not move all others.
 func labelOf(i int, part any) string {
 	fields, _ := part.(map[string]any)
 	var words []string

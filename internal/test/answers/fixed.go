@@ -10,7 +10,8 @@ import (
 // shared is where measurements are that are not part of the repository.
 const shared = "../shared/measurements/"
 
-// tables are the measurements that validate compares predictions with: the arguments of the command.
+// tables are the measurements that validate compares predictions with: the arguments of the
+// command.
 var tables = []string{
 	"serving " + shared + "silicon/labelled.csv",
 	"published --folder " + shared + "published",

@@ -1,9 +1,10 @@
-// Command answers guards the answers of the program while its code changes. It asks a built binary hundreds of questions over its
-// public command line, so that it works on any commit, and keeps all that it says:
+// Command answers guards the answers of the program while its code changes. It asks a built
+// binary hundreds of questions over its public command line, so that it works on any commit,
+// and keeps all that it says:
 //
-//	go run ./internal/test/answers write              answers of the working tree, to build/answers.json
-//	go run ./internal/test/answers diff -base REV     what has moved since a commit, or since a file that write has written
-//	go run ./internal/test/answers speed -base REV    how fast both are, side by side
+//	answers write              writes answers of the working tree to build/answers.json
+//	answers diff -base REV     says what has moved since a commit, or since a file of answers
+//	answers speed -base REV    measures both in turns
 package main
 
 import (

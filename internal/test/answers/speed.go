@@ -24,8 +24,8 @@ var timed = []struct{ name, args string }{
 	{"simulate, 100,000 requests", "simulate --json --model Llama-3.1-8B --system H100_SXM --dp 8 --rate 40 --isl 512 --osl 512 --num-prompts 100000"},
 }
 
-// benchmarked are the Go benchmarks, by the folder of their package, and how often each does what it does: about a second. Some of their
-// cases have a slash in their names.
+// benchmarked are the Go benchmarks, by the folder of their package, and how often each does
+// what it does: about a second. Some of their cases have a slash in their names.
 var benchmarked = []struct{ name, folder, benchmark, times string }{
 	{"evaluations", "./estimate", "^BenchmarkEvaluate$", "100000x"},
 	{"changed systems, all numbers", "./estimate", "^BenchmarkChangedSystem$/.*/^all$|^BenchmarkChangedSystem$/.*/.*/^all$", "30000x"},
@@ -111,7 +111,8 @@ func (t *tree) measure(ctx context.Context) (sample, error) {
 	return s, nil
 }
 
-// time runs a command and keeps the time it takes: that of processors, which other programs hardly change, and that on the clock.
+// time runs a command and keeps the time it takes: that of processors, which other programs
+// hardly change, and that on the clock.
 func (s sample) time(name string, cmd *exec.Cmd) (string, error) {
 	start := time.Now()
 	out, err := cmd.Output()

@@ -45,7 +45,8 @@ func value(cell string) any {
 	return cell
 }
 
-// recorded are the fields of results of matrix that are not predicted: clocks, and what the question itself says.
+// recorded are the fields of results of matrix that are not predicted: clocks, and what the
+// question itself says.
 var recorded = []string{"began", "ready_after", "client_ran", "server_command", "client_command", "figures", "output_throughput", "tpot", "ttft"}
 
 // predictions are results of matrix without what was recorded.
@@ -62,7 +63,8 @@ func predictions(answer json.RawMessage) json.RawMessage {
 	return marshal(results)
 }
 
-// timeline is a trace in short: how often each name stands on each lane, for how long, and when the last of it ends.
+// timeline is a trace in short: how often each name stands on each lane, for how long, and when
+// the last of it ends.
 func timeline(src []byte) json.RawMessage {
 	type event struct {
 		Phase    string `json:"ph"`

@@ -41,7 +41,8 @@ func treeOf(ctx context.Context, commit string) (*tree, error) {
 	if err := os.Mkdir(t.dir, 0o755); err != nil {
 		return t, err
 	}
-	// An archive leaves nothing behind in the repository, as a worktree would if this program were killed.
+	// An archive leaves nothing behind in the repository, as a worktree would if this program
+	// were killed.
 	if _, err := output(ctx, ".", "git", "archive", "-o", archive, commit); err != nil {
 		return t, err
 	}

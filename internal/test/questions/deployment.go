@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Layout is how many instances there are of a pool, and how each is cut, as the JSON of plan has it.
+// Layout is how many instances there are of a pool, and how each is cut, as the JSON of plan
+// has it.
 type Layout struct {
 	Instances, DP, PP, TP int
 	EP                    int // 0: a dense model
@@ -20,13 +21,22 @@ type Layout struct {
 // GPUs are those of all instances.
 func (l *Layout) GPUs() int { return l.Instances * l.DP * l.PP * l.TP }
 
-// plan is the layout in the words of prefill-plan and decode-plan.
-func (l *Layout) plan() string {
+// overlapWords are the overlaps in the words of plans.
+var overlapWords = map[string]string{"two-batch": " tbo", "single-batch": " sbo"}
+
+// plan is the layout in the words of prefill-plan and decode-plan, which say everything of a pool.
+func (l *Layout) plan(drafts string) string {
 	text := fmt.Sprintf("%dx dp%d·pp%d·tp%d", l.Instances, l.DP, l.PP, l.TP)
 	if l.EP > 0 {
 		text += fmt.Sprintf(" ep%d·etp%d·edp%d", l.EP, l.MoETP, l.MoEDP)
 	}
-	return text
+	if l.Redundant > 0 {
+		text += fmt.Sprintf(" +%d", l.Redundant)
+	}
+	if drafts != "" {
+		text += " mtp" + drafts
+	}
+	return text + overlapWords[l.Overlap]
 }
 
 // settings are the layout of GPUs that do both phases.
@@ -52,14 +62,13 @@ type Deployment struct {
 	Simulated Settings
 }
 
-// Asked are all settings of the deployment, for estimate, explain, compare and the servers of matrix.
+// Asked are all settings of the deployment, for estimate, explain, compare and the servers of
+// matrix.
 func (d *Deployment) Asked() Settings {
-	out := d.Settings
-	if d.Prefill == nil {
-		out = append(out[:len(out):len(out)], d.Decode.settings()...)
-	} else {
-		out = out.With("prefill-plan", d.Prefill.plan()).With("decode-plan", d.Decode.plan())
+	if d.Prefill != nil {
+		return d.Without("drafts").With("prefill-plan", d.Prefill.plan("")).With("decode-plan", d.Decode.plan(d.Get("drafts")))
 	}
+	out := append(d.Settings[:len(d.Settings):len(d.Settings)], d.Decode.settings()...)
 	return out.With("redundant", positive(d.Decode.Redundant)).With("overlap", d.Decode.Overlap)
 }
 
@@ -119,7 +128,8 @@ func (d *Deployment) ServingTable() string {
 	return strings.Join(header, ",") + "\n" + strings.Join(cells, ",") + "\n"
 }
 
-// runtimeTypes are the bytes of weights, activations, cache and communication and the number types of runtime files.
+// runtimeTypes are the bytes of weights, activations, cache and communication and the number
+// types of runtime files.
 var runtimeTypes = map[string]struct {
 	bytes [4]float64
 	types [3]string
@@ -137,8 +147,8 @@ var runtimeFormats = map[string]string{
 	"fp8": "fp8", "fp8_block": "fp8", "mxfp8": "fp8", "int8": "int8", "w8a8": "int8", "int4": "int4", "w4a8": "w4a8", "nvfp4": "fp4", "mxfp4": "fp4",
 }
 
-// RuntimeFile is what a runtime file can say of the deployment: its layout and formats, not its engine or batches. The batches are
-// searched.
+// RuntimeFile is what a runtime file can say of the deployment: its layout and formats, not its
+// engine or batches. The batches are searched.
 func (d *Deployment) RuntimeFile() map[string]any {
 	t := runtimeTypes[cmp.Or(runtimeFormats[d.Get("weights")], "bf16")]
 	if strings.HasPrefix(d.Get("system"), "SOW") { // which has no rate for bfloat16
@@ -176,8 +186,8 @@ func (d *Deployment) RuntimeFile() map[string]any {
 	return map[string]any{"pd-split-request-optimal": section}
 }
 
-// MatrixFile is the deployment as a server that only says that it is ready, and a client that prints a recorded result: what is left
-// of an answer is the prediction.
+// MatrixFile is the deployment as a server that only says that it is ready, and a client that
+// prints a recorded result: what is left of an answer is the prediction.
 func (d *Deployment) MatrixFile() map[string]any {
 	words := map[string]string{}
 	for _, w := range d.Asked().Without("isl", "osl", "concurrency", "batch") {

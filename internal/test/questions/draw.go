@@ -97,6 +97,9 @@ func (d *drawing) formats() float64 {
 	bytes := d.shape.gigabytes
 	if d.once(2) || d.chip.formats == "fp8" {
 		weights := d.word(d.chip.formats)
+		if d.familyIs("trtllm") && strings.Contains("int8 w8a8", weights) { // which it has not got
+			weights = "bf16"
+		}
 		if total := bytesOf[weights] * d.shape.billions; total < 0.5*d.chip.gib*float64(d.chip.most) {
 			d.set("weights", weights)
 			bytes = total
@@ -122,7 +125,7 @@ func (d *drawing) gpus() int {
 
 // stages are those of a pipeline.
 func (d *drawing) stages(gpus int) int {
-	if gpus > 1 && d.once(6) {
+	if gpus > 1 && d.once(6) && !(d.familyIs("vllm") && d.shape.experts > 0) { // whose replicas would lie on several nodes
 		return 2
 	}
 	return 1
@@ -276,7 +279,7 @@ func (d *drawing) rare() {
 	case 5:
 		d.set("vector", "fp32")
 	case 6:
-		if d.shape.experts > 0 && d.Prefill == nil && d.Decode.DP > 1 && !d.familyIs("trtllm") {
+		if d.shape.experts > 0 && d.Prefill == nil && d.Decode.DP > 1 && !d.familyIs("trtllm") && !d.familyIs("vllm") {
 			d.set(d.word("dense-tp head-tp"), "true")
 		}
 	case 7:

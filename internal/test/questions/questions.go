@@ -1,5 +1,6 @@
-// Package questions holds what tests of whole answers ask: plans in the words of platform engineers, and deployments drawn from
-// a seed. It knows the command line and the files that users write, and no package of the program.
+// Package questions holds what tests of whole answers ask: plans in the words of platform
+// engineers, and deployments drawn from a seed. It knows the command line and the files that
+// users write, and no package of the program.
 package questions
 
 import (

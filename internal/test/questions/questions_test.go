@@ -32,7 +32,8 @@ func TestDrawIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestDrawsReachEverything: settings of every kind are drawn, and enough of each for differences to show.
+// TestDrawsReachEverything: settings of every kind are drawn, and enough of each for
+// differences to show.
 func TestDrawsReachEverything(t *testing.T) {
 	seen := map[string]int{}
 	for _, d := range Draw(300, 20260101) {
@@ -46,6 +47,11 @@ func TestDrawsReachEverything(t *testing.T) {
 		for _, w := range d.Simulated {
 			seen["simulate "+w.Name]++
 		}
+		if d.Prefill != nil {
+			for _, word := range strings.Fields(d.Asked().Get("decode-plan")) {
+				seen["pool "+strings.TrimRight(word, "0123456789")]++
+			}
+		}
 	}
 	for what, least := range map[string]int{
 		"prefill-plan": 30, "drafts": 15, "redundant": 15, "overlap two-batch": 8, "overlap single-batch": 5, "batch": 60, "concurrency": 100,
@@ -53,6 +59,7 @@ func TestDrawsReachEverything(t *testing.T) {
 		"step-tokens": 30, "max-running-requests": 30, "poll-steps": 5, "wait-steps": 3, "balance-steps": 3, "captured-batch": 20, "captured-prompts": 10,
 		"attention-backend": 10, "lengths": 10, "random-range-ratio": 10, "prefix": 10, "prefix-hit": 10, "popularity": 5, "cache": 30, "assume reference": 1,
 		"system H200": 10, "system MI300X": 5, "weights nvfp4": 3, "weights int4": 3, "simulate rate": 100, "simulate prefix-cache": 10, "simulate turns": 10,
+		"pool tbo": 3, "pool sbo": 1, "pool mtp": 3, "pool +": 3,
 	} {
 		if seen[what] < least {
 			t.Errorf("%s: drawn %d times, not %d", what, seen[what], least)
