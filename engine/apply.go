@@ -21,12 +21,19 @@ var Generic = &Engine{
 	},
 }
 
-// Any stands for the best of the engines that can run a deployment.
-const Any = "any"
+const (
+	Any  = "any"  // the best of the engines that can run a deployment
+	Each = "each" // every one of them, in a search that compares them
+)
 
-// Choices are the engines of a name: all of them for any, which an empty name stands for too.
+// IsOpen reports whether a name leaves the choice among all engines; an empty one does.
+func IsOpen(name string) bool {
+	return name == "" || strings.EqualFold(name, Any) || strings.EqualFold(name, Each)
+}
+
+// Choices are the engines of a name: all of them where it leaves the choice.
 func Choices(name string) ([]*Engine, error) {
-	if name == "" || strings.EqualFold(name, Any) {
+	if IsOpen(name) {
 		return All(), nil
 	}
 	e, err := Find(name)

@@ -55,6 +55,7 @@ type Options struct {
 	Objective   Objective
 	Rate        float64          // requests per second to serve, for MinGPUs
 	Engines     []*engine.Engine // each deployment is priced with the best of those that can run it
+	EachEngine  bool             // or with each of them, in rows of their own
 	Redundant   search.Range     // redundant experts to try
 	Drafts      search.Range
 	Overlaps    []plan.Overlap // of the exchange between experts, to try; nil: none

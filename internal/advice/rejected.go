@@ -114,6 +114,9 @@ func (u *usual) question(q question.Question, gpus, batch int) question.Question
 // nearest that lets them through.
 func Rejected(ctx context.Context, l *question.Loaded, o *Options, got *Advice) ([]Tried, error) {
 	w := why{estimator: point.NewEstimator(), q: l.Question, o: o}
+	if o.EachEngine {
+		w.q.Engine = engine.Any // one deployment has one
+	}
 	limits := l.Limits()
 	for i, ms := range []*float64{limits.TTFT, limits.TPOT} {
 		if ms != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"throughline/engine"
 	"throughline/internal/advice"
 	"throughline/internal/document"
 	"throughline/internal/page"
@@ -160,7 +161,7 @@ func askPlan(s Streams, flags *settings, view *viewOptions, asked *charts, out *
 		return nil, advice.Options{}, nil, err
 	}
 	return l, advice.Options{
-		GPUs: q.GPUs, GPUsPerNode: q.GPUsPerNode, Mode: q.Mode, Objective: q.Objective, Rate: q.Rate, Engines: engines,
+		GPUs: q.GPUs, GPUsPerNode: q.GPUsPerNode, Mode: q.Mode, Objective: q.Objective, Rate: q.Rate, Engines: engines, EachEngine: q.Engine == engine.Each,
 		Redundant: search.Range{High: q.Redundant}, Drafts: search.Range{High: q.Drafts}, Top: q.Top, PerHour: l.PerHour, Watts: l.Watts,
 		Overlaps: overlaps(q.Overlap), Workers: workers(&q), Prefill: q.PrefillGPUs, Pools: q.Pools,
 		Demand: demand,
