@@ -185,6 +185,7 @@ func newAdviser(ctx context.Context, l *question.Loaded, o Options) *adviser {
 		base: l.Deployment(), lengths: l.Lengths, limits: l.Limits(), prefill: problem(l.Prefill), decode: problem(l.Decode),
 	}}
 	a.base.GPUsPerNode, a.base.Fitted = o.GPUsPerNode, l.Fit(l.Lengths)
+	a.base.Told.MemoryShare = cmp.Or(a.base.Told.MemoryShare, l.Assumptions.MemoryFraction) // launch commands tell it
 	for _, p := range []*search.Problem{&a.prefill, &a.decode} {
 		p.Redundant, p.Overlaps, p.Accept = o.Redundant, o.Overlaps, a.worthwhile
 	}
@@ -417,6 +418,9 @@ func pareto(all []weighed) []weighed {
 // candidate is what was weighed, in full.
 func (a *adviser) candidate(w *weighed, gpus int) Candidate {
 	d := w.contender.deployment(w.field, w.batch)
+	// Launch commands tell servers how many requests to run.
+	d.Told.Sequences = a.o.Engines[w.contender.decode.engine].Sequences(&d, d.Of(op.Decode))
+	d.Engine.Sequences = d.Told.Sequences
 	c := Candidate{Mode: w.field.mode, Deployment: d, Load: w.load(&d), Seen: w.seen, GPUs: gpus}
 	a.value(&c)
 	return c

@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -117,6 +118,7 @@ func Rejected(ctx context.Context, l *question.Loaded, o *Options, got *Advice) 
 	if o.EachEngine {
 		w.q.Engine = engine.Any // one deployment has one
 	}
+	w.q.Traffic.MemoryShare = cmp.Or(w.q.Traffic.MemoryShare, l.Assumptions.MemoryFraction) // as the launch commands of a plan tell
 	limits := l.Limits()
 	for i, ms := range []*float64{limits.TTFT, limits.TPOT} {
 		if ms != nil {
