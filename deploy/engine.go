@@ -61,6 +61,8 @@ type Scheduling struct {
 // Told is what a server is told of its scheduling, in place of what the engine has by itself; 0: nothing.
 type Told struct {
 	StepTokens, Sequences, PollSteps, WaitSteps, BalanceSteps int
+	// MemoryShare is the share of the memory that a server takes, in what its engine counts.
+	MemoryShare float64
 	// Captured is the largest decode step of a data-parallel rank that is captured as a graph, in what the engine counts.
 	Captured int
 	// CapturedPrompts is the tokens of the largest step with prompts that is.

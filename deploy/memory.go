@@ -5,6 +5,7 @@ import (
 	"math"
 	"sort"
 
+	"throughline/assume"
 	"throughline/estimate"
 	"throughline/number"
 	"throughline/op"
@@ -39,21 +40,41 @@ type Leaves struct {
 	LargeTokens int     `json:"large_tokens" required:"true"`
 }
 
-// ServerShare is the share of the memory that servers of a pool take by themselves. The rule of an engine has three decimals.
-func (d *Deployment) ServerShare(pool *Pool) float64 {
+// MemoryShare is the share of the memory that servers of a pool take, in what their engine counts: what they are told or, by
+// an assumption other than the usual one, somebody says; else what the engine takes by itself. The recipes of separate pools
+// tell their servers, so that the usual share is assumed of those.
+func (d *Deployment) MemoryShare(pool *Pool) float64 {
+	assumed := d.Assume.MemoryFraction
+	switch {
+	case d.Told.MemoryShare > 0:
+		return d.Told.MemoryShare
+	case d.Split() || assumed != assume.Physical.MemoryFraction || d.Engine.Memory.Counts == "":
+		return assumed
+	}
+	if own := d.ownShare(pool); own > 0 {
+		return own
+	}
+	return assumed // nobody starts a server that leaves nothing
+}
+
+// ownShare is the share of the memory that servers of a pool take by themselves. The rule of an engine has three decimals.
+func (d *Deployment) ownShare(pool *Pool) float64 {
 	rule := &d.Engine.Memory
 	l := rule.Leaves
 	if l == nil {
 		return rule.Share
 	}
-	cut, gib := &pool.Plan.Attention, pool.System.Memory.GiB
-	tokens := d.Engine.StepTokens * cut.DP
-	if gib >= l.LargeGiB && d.Told.StepTokens == 0 {
+	replicas, gib := pool.Sharing(d.Model), pool.System.Memory.GiB // of a server
+	tokens := d.Engine.StepTokens                                  // which the replicas of a server share that is not told
+	switch {
+	case d.Told.StepTokens > 0:
+		tokens = d.Told.StepTokens * replicas
+	case gib >= l.LargeGiB:
 		tokens = l.LargeTokens
 	}
-	left := l.MiB + l.TokenMiB*float64(tokens) + l.RankMiB*float64(cut.Procs())
-	if cut.DP > 1 {
-		left += l.ReplicaMiB * float64(cut.DP)
+	left := l.MiB + l.TokenMiB*float64(tokens) + l.RankMiB*float64(replicas*pool.Plan.Attention.Replica())
+	if replicas > 1 {
+		left += l.ReplicaMiB * float64(replicas)
 	}
 	const mib, decimals = 1024, 1e3
 	return math.Round(decimals*(1-max(left, l.LeastMiB)/(mib*gib))) / decimals
@@ -63,19 +84,26 @@ func (d *Deployment) ServerShare(pool *Pool) float64 {
 // engine, memory that is usable holds all.
 func (d *Deployment) CacheBytes(pool *Pool, m *estimate.Memory) float64 {
 	if d.Engine.Memory.Counts == "" {
-		return d.Assume.Usable(pool.System.Memory.GiB) - m.WithoutCache()
+		return d.withoutEngine(pool) - m.WithoutCache()
 	}
 	v := d.divide(pool, m)
-	return v.cache(d.Assume.MemoryFraction)
+	return v.cache(d.MemoryShare(pool))
 }
 
 // Usable is the bytes of a processor that may be full where it holds so much besides the cache: what the server takes, of what there is.
 func (d *Deployment) Usable(pool *Pool, m *estimate.Memory) float64 {
 	if d.Engine.Memory.Counts == "" {
-		return d.Assume.Usable(pool.System.Memory.GiB)
+		return d.withoutEngine(pool)
 	}
 	v := d.divide(pool, m)
-	return m.WithoutCache() + min(v.cache(d.Assume.MemoryFraction), v.left())
+	return m.WithoutCache() + min(v.cache(d.MemoryShare(pool)), v.left())
+}
+
+// withoutEngine is the bytes of a processor that are usable where no engine divides them.
+func (d *Deployment) withoutEngine(pool *Pool) float64 {
+	assumed := *d.Assume
+	assumed.MemoryFraction = d.MemoryShare(pool)
+	return assumed.Usable(pool.System.Memory.GiB)
 }
 
 // NoRoom is why a server does not start: one request does not fit.
@@ -90,7 +118,7 @@ func (d *Deployment) NoRoom(pool *Pool, m *estimate.Memory) *NoRoom {
 	if rule := &d.Engine.Memory; rule.Counts == "" {
 		why += fmt.Sprintf(", of which %s are usable", plain(d.Usable(pool, m)))
 	} else {
-		why += fmt.Sprintf(", of which %s takes %s with %s %s", d.Engine.Name, plain(d.Usable(pool, m)), rule.Option, number.Plain(d.Assume.MemoryFraction, 4))
+		why += fmt.Sprintf(", of which %s takes %s with %s %s", d.Engine.Name, plain(d.Usable(pool, m)), rule.Option, number.Plain(d.MemoryShare(pool), 4))
 	}
 	if lets := d.Lets(pool, m); lets != "" {
 		why += "; with " + lets + " it does"
@@ -112,10 +140,10 @@ func (d *Deployment) Lets(pool *Pool, m *estimate.Memory) string {
 	}
 	at := sort.Search(most, func(i int) bool { return v.cache(float64(i)/(most+1)) >= m.Cache })
 	share := float64(at) / (most + 1)
-	if at == most || share <= d.Assume.MemoryFraction {
+	if at == most || share <= d.MemoryShare(pool) {
 		return ""
 	}
-	return fmt.Sprintf("%s %[2]s (assume memory-fraction=%[2]s)", rule.Option, number.Plain(share, 3))
+	return fmt.Sprintf("%s %[2]s (memory-share %[2]s)", rule.Option, number.Plain(share, 3))
 }
 
 // division is the memory of a processor as an engine divides it, in bytes.

@@ -37,7 +37,7 @@ func TestCacheBytes(t *testing.T) {
 		{"free", 2, 0, 0.9 * (97.5 - 43)},
 	} {
 		shape, _ := builtin.Model(t, "Qwen3-8B")
-		d := deploy.Deployment{Model: shape, Assume: &assume.Physical}
+		d := deploy.Deployment{Model: shape, Assume: &assume.Physical, Told: deploy.Told{MemoryShare: 0.9}}
 		d.Engine.Sequences = 1024
 		d.Engine.Memory = deploy.Memory{Counts: c.counts, TakenGiB: 0.8, GroupGiB: 0.7, LogitBytes: c.logits * gib / 1024 / float64(d.Model.Vocab)}
 		pool := deploy.Pool{System: sys, Plan: plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: c.tp}}}
@@ -47,9 +47,9 @@ func TestCacheBytes(t *testing.T) {
 	}
 }
 
-// TestServerShare: SGLang leaves 512 MiB, 1.5 for each token of a step and 2 for each of 512 sequences, 128 for each rank, with
+// TestOwnShare: SGLang leaves 512 MiB, 1.5 for each token of a step and 2 for each of 512 sequences, 128 for each rank, with
 // replicas of attention 2304 for each; vLLM and TensorRT-LLM take nine tenths.
-func TestServerShare(t *testing.T) {
+func TestOwnShare(t *testing.T) {
 	for _, c := range []struct {
 		engine, system string
 		cut            plan.Layout
@@ -59,6 +59,8 @@ func TestServerShare(t *testing.T) {
 		{"sglang", "H100_SXM", plan.Layout{DP: 1, PP: 1, TP: 8}, 0, 1 - (1536+8192*1.5+1024)/(79.65*1024)},
 		{"sglang", "GB300_NVL72", plan.Layout{DP: 1, PP: 1, TP: 1}, 0, 1 - (1536+16384*1.5+128)/(277.55*1024)},
 		{"sglang", "H200", plan.Layout{DP: 8, PP: 1, TP: 1}, 1024, 1 - (1536+8192*1.5+1024+8*2304)/(140.4*1024)},
+		{"sglang", "H200", plan.Layout{DP: 8, PP: 1, TP: 1}, 0, 1 - (1536+8192*1.5+1024+8*2304)/(140.4*1024)}, // whose steps of 8192 tokens they share
+		{"sglang", "H100_SXM", plan.Layout{DP: 4, PP: 1, TP: 2}, 4096, 1 - (1536+4*4096*1.5+1024+4*2304)/(79.65*1024)},
 		{"sglang", "H200", plan.Layout{DP: 1, PP: 1, TP: 1}, 2048, 1 - 10240/(140.4*1024)},
 		{"vllm", "H200", plan.Layout{DP: 1, PP: 1, TP: 1}, 0, 0.9},
 		{"trtllm", "B200", plan.Layout{DP: 1, PP: 1, TP: 1}, 0, 0.9},
@@ -67,13 +69,49 @@ func TestServerShare(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, _ := builtin.Model(t, "Qwen3-8B")
+		m, _ := builtin.Model(t, "Qwen3-30B-A3B")
 		d := deploy.Deployment{Model: m, Assume: &assume.Physical}
 		d.Told.StepTokens = c.tokens
 		d.Engine.Scheduling = d.Told.Of(e.Scheduling.Scheduling)
 		pool := deploy.Pool{System: builtin.System(t, c.system), Plan: plan.Plan{Attention: c.cut}}
-		if got := d.ServerShare(&pool); math.Abs(got-c.want) > 0.0006 {
+		if got := d.MemoryShare(&pool); math.Abs(got-c.want) > 0.0006 {
 			t.Errorf("%s on %s, %+v: %v, by hand %v", c.engine, c.system, c.cut, got, c.want)
+		}
+	}
+}
+
+// TestMemoryShare: a server takes what it is told, else what is assumed where that is not the usual, else what its engine takes by
+// itself; servers of separate pools take the usual share. Replicas of a dense model are servers of their own.
+func TestMemoryShare(t *testing.T) {
+	e, err := engine.Find("sglang")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _ := builtin.Model(t, "Qwen3-8B")
+	assumed := assume.Physical
+	assumed.MemoryFraction = 0.8
+	pool := deploy.Pool{System: builtin.System(t, "H100_SXM"), Plan: plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1}}}
+	copies := pool
+	copies.Plan.Attention.DP = 4
+	own := math.Round(1e3*(1-(1536+8192*1.5+128)/(79.65*1024))) / 1e3
+	for _, c := range []struct {
+		name   string
+		told   float64
+		assume *assume.Assumptions
+		pools  []deploy.Pool
+		want   float64
+	}{
+		{"told", 0.7, &assume.Physical, []deploy.Pool{pool}, 0.7},
+		{"told and assumed", 0.7, &assumed, []deploy.Pool{pool}, 0.7},
+		{"assumed", 0, &assumed, []deploy.Pool{pool}, 0.8},
+		{"by itself", 0, &assume.Physical, []deploy.Pool{pool}, own},
+		{"replicas", 0, &assume.Physical, []deploy.Pool{copies}, own},
+		{"two pools", 0, &assume.Physical, []deploy.Pool{pool, pool}, 0.9},
+	} {
+		d := deploy.Deployment{Model: m, Assume: c.assume, Told: deploy.Told{MemoryShare: c.told}, Pools: c.pools}
+		d.Engine.Scheduling = e.Scheduling.Scheduling
+		if got := d.MemoryShare(&d.Pools[0]); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
 }

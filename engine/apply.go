@@ -7,6 +7,7 @@ import (
 
 	"throughline/deploy"
 	"throughline/hardware"
+	"throughline/op"
 	"throughline/plan"
 )
 
@@ -21,12 +22,19 @@ var Generic = &Engine{
 	},
 }
 
-// Any stands for the best of the engines that can run a deployment.
-const Any = "any"
+const (
+	Any  = "any"  // the best of the engines that can run a deployment
+	Each = "each" // every one of them, in a search that compares them
+)
 
-// Choices are the engines of a name: all of them for any, which an empty name stands for too.
+// IsOpen reports whether a name leaves the choice among all engines; an empty one does.
+func IsOpen(name string) bool {
+	return name == "" || strings.EqualFold(name, Any) || strings.EqualFold(name, Each)
+}
+
+// Choices are the engines of a name: all of them where it leaves the choice.
 func Choices(name string) ([]*Engine, error) {
-	if name == "" || strings.EqualFold(name, Any) {
+	if IsOpen(name) {
 		return All(), nil
 	}
 	e, err := Find(name)
@@ -59,7 +67,7 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	if p, told := e.Products[d.Told.Products]; told && d.Assume.Engine {
 		d.Precision.Told = plan.Kernels{TFlops: p.TFlops, N: p.N, K: p.K, Seconds: p.Seconds}
 	}
-	d.Engine = deploy.Engine{Name: e.Name, Title: e.Title, Scheduling: d.Told.Of(e.Scheduling.Scheduling)}
+	d.Engine = deploy.Engine{Name: e.Name, Title: e.Title, Scheduling: d.Told.Of(e.launched(&d))}
 	if d.Told.Unprepared {
 		d.Engine.Scheduling.DraftSeconds += e.Scheduling.UnpreparedSeconds
 	}
@@ -68,6 +76,15 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 		d.Pools[i].Plan = e.Place(&d, &d.Pools[i])
 	}
 	return d
+}
+
+// launched is how a server schedules that is told nothing.
+func (e *Engine) launched(d *deploy.Deployment) deploy.Scheduling {
+	out := e.Scheduling.Scheduling
+	if p := d.Of(op.Decode); p != nil && p.Plan.Drafts > 0 && e.Scheduling.DraftSequences > 0 && d.Assume.Engine {
+		out.Sequences = max(1, e.Scheduling.DraftSequences/p.Sharing(d.Model))
+	}
+	return out
 }
 
 // Place is the plan of a pool with its tokens and experts where the engine puts them.

@@ -86,8 +86,8 @@ type Scheduling struct {
 	SkipsIndex bool `json:"skips_index"`
 	// GathersLatents: with sequence parallelism, latent vectors are gathered, and not what they are made of.
 	GathersLatents bool `json:"gathers_latents" required:"true"`
-	// DraftSequences is the sequences that all data-parallel ranks of a server with drafts run at a time where it is told no number,
-	// as the commands that are printed here always do. 0: as many as without drafts.
+	// DraftSequences is the sequences that all data-parallel ranks of a server with drafts run at a time where it is told no number;
+	// the commands that are printed here always tell one. 0: as many as without drafts.
 	DraftSequences int `json:"draft_sequences"`
 	// UnpreparedSeconds is what the host adds to a step with drafts that it is told not to prepare while the one before runs.
 	UnpreparedSeconds float64 `json:"unprepared_seconds"`
@@ -237,6 +237,8 @@ type Engine struct {
 	variables []arg
 	router    func(*Fleet) *Router // nil: there is none for such servers
 	remarks   []remark
+	// sequences is how many a replica is told to run; nil: its batch.
+	sequences func(unit) int
 	// launcher is the program that starts the server on several nodes with one command; nil: the command is run on each.
 	launcher func(unit) string
 }
@@ -326,7 +328,7 @@ func (e *Engine) At(version string) (*Engine, error) {
 func load() []*Engine {
 	list := []*Engine{
 		{Name: "sglang", limits: sglangLimits, pairs: sglangPairs, args: sglangArgs, variables: sglangVariables, remarks: sglangRemarks, router: sglangRouter},
-		{Name: "vllm", limits: vllmLimits, args: vllmArgs, later: vllmLater, variables: vllmVariables, remarks: vllmRemarks, router: vllmRouter},
+		{Name: "vllm", limits: vllmLimits, args: vllmArgs, sequences: vllmSequences, later: vllmLater, variables: vllmVariables, remarks: vllmRemarks, router: vllmRouter},
 		{Name: "trtllm", limits: trtllmLimits, args: trtllmArgs, config: trtllmConfig, remarks: trtllmRemarks, launcher: trtllmLauncher, router: trtllmRouter},
 	}
 	for _, e := range list {

@@ -78,6 +78,15 @@ func (e *Engine) Launch(d *deploy.Deployment, p *deploy.Pool) Launch {
 	return out
 }
 
+// Sequences is how many requests a step of a data-parallel rank may hold in the servers of a pool, as they are launched.
+func (e *Engine) Sequences(d *deploy.Deployment, p *deploy.Pool) int {
+	u := e.unit(d, p)
+	if e.sequences == nil {
+		return u.batch / p.Plan.InFlight()
+	}
+	return (e.sequences(u) + p.Plan.InFlight() - 1) / p.Plan.InFlight()
+}
+
 // remarksOn is what is to know about the launch of a server.
 func (e *Engine) remarksOn(u unit) (out []string) {
 	if r := e.Weights[u.weights].Remark; r != "" && !u.Stored.Published {
@@ -113,6 +122,7 @@ func (e *Engine) unit(d *deploy.Deployment, p *deploy.Pool) unit {
 	default:
 		u.quantization = f.Option
 	}
+	u.share = d.MemoryShare(p)
 	u.tokens = e.Scheduling.StepTokens
 	if d.Engine.Name == e.Name {
 		u.tokens = d.Engine.StepTokens
@@ -219,5 +229,5 @@ func modelName(u unit) string {
 	return quote(u.checkpoint)
 }
 
-func fraction(u unit) string { return strconv.FormatFloat(u.Assume.MemoryFraction, 'g', -1, 64) }
+func fraction(u unit) string { return strconv.FormatFloat(u.share, 'g', -1, 64) }
 func context(u unit) int     { return u.MaxContext }

@@ -38,8 +38,24 @@ var RunOptions = []RunOption{
 		func(t *deploy.Told) *int { return &t.CapturedPrompts }, 0},
 }
 
+// MemorySetting is the setting of the share of the memory that servers take. Each engine counts something else by it, under a
+// name of its own.
+const MemorySetting = "memory-share"
+
+// MemoryOptions are the names of engines for it, by engine.
+func MemoryOptions() map[string]string {
+	out := map[string]string{}
+	for _, e := range engines {
+		out[e.Name] = e.Scheduling.Memory.Option
+	}
+	return out
+}
+
 // Aliases are the names that engines have for a setting, sorted, without the setting's own.
 func Aliases(setting string) []string {
+	if setting == MemorySetting {
+		return slices.Sorted(maps.Values(MemoryOptions()))
+	}
 	for i := range RunOptions {
 		if o := &RunOptions[i]; o.Setting == setting {
 			names := slices.Sorted(maps.Values(o.Names))
@@ -56,8 +72,13 @@ func Aliases(setting string) []string {
 }
 
 // OnlyOf is the engine whose option a name is, where another that can be told the same has no option for it: such a name is understood
-// by that engine alone. Empty: others have names of their own for it, which mean the same.
+// by that engine alone. So is its name for the share of the memory. Empty: others have names of their own for it, which mean the same.
 func OnlyOf(name string) string {
+	for e, own := range MemoryOptions() {
+		if own == name {
+			return e
+		}
+	}
 	for i := range RunOptions {
 		o := &RunOptions[i]
 		if name == o.Setting || !slices.Contains(slices.Collect(maps.Values(o.Names)), o.Setting) {

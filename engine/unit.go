@@ -25,11 +25,12 @@ type unit struct {
 	ranks          int // of a stage
 	procs          int
 	nodes          int
-	perNode        int // processors of a node
-	batch          int // sequences in flight on one attention replica
-	step           int // of these, the ones in one pass: an engine without pipeline runs all together
-	tokens         int // of a step of one attention replica, as it was priced
-	drafted        int // tokens that are drafted in a step, here or in the decode servers behind
+	perNode        int     // processors of a node
+	batch          int     // sequences in flight on one attention replica
+	step           int     // of these, the ones in one pass: an engine without pipeline runs all together
+	tokens         int     // of a step of one attention replica, as it was priced
+	share          float64 // of the memory
+	drafted        int     // tokens that are drafted in a step, here or in the decode servers behind
 
 	weights, cache string // number formats; empty if there is none
 
@@ -148,7 +149,7 @@ func manyNodes(u unit) bool      { return u.nodes > 1 }
 func latent(u unit) bool         { return u.Shape.Attention.Kind == model.Latent }
 func batched(u unit) bool        { return u.batch > 0 }
 func hasContext(u unit) bool     { return u.MaxContext > 0 }
-func hasFraction(u unit) bool    { return u.Assume.MemoryFraction > 0 }
+func hasFraction(u unit) bool    { return u.share > 0 }
 func computes(u unit) bool       { return u.Role != deploy.Decode }
 func quantized(u unit) bool      { return u.quantization != "" }
 func narrowCache(u unit) bool    { return u.cacheType != "" && u.cache != "bf16" }

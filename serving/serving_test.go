@@ -101,7 +101,7 @@ func TestMoreClients(t *testing.T) {
 // named with which it does, and a thousandth less is too little.
 func TestLessMemory(t *testing.T) {
 	load := workload.Load{Lengths: workload.Lengths{Input: 1024, Output: 1024}, Clients: 32}
-	named := regexp.MustCompile(`memory-fraction=([0-9.]+)`)
+	named := regexp.MustCompile(`memory-share ([0-9.]+)`)
 	for _, name := range []string{"vllm", "sglang", "trtllm", "none"} {
 		last, shares := 0.0, 0
 		for gib := 34.0; gib < 50; gib += 0.5 { // 65.7 GiB of weights on two processors, in 8 bits
@@ -110,10 +110,8 @@ func TestLessMemory(t *testing.T) {
 			sys.Memory.GiB = gib
 			d.Pools[0].System = &sys
 			requests := func(share float64) (float64, error) {
-				assumed := *d.Assume
-				assumed.MemoryFraction = share
 				d := d
-				d.Assume = &assumed
+				d.Told.MemoryShare = share
 				p, err := serving.Predict(&d, load)
 				return p.Requests, err
 			}

@@ -55,6 +55,7 @@ type Options struct {
 	Objective   Objective
 	Rate        float64          // requests per second to serve, for MinGPUs
 	Engines     []*engine.Engine // each deployment is priced with the best of those that can run it
+	EachEngine  bool             // or with each of them, in rows of their own
 	Redundant   search.Range     // redundant experts to try
 	Drafts      search.Range
 	Overlaps    []plan.Overlap // of the exchange between experts, to try; nil: none
@@ -77,7 +78,8 @@ type Options struct {
 func OptionsOf(l *question.Loaded, engines []*engine.Engine) Options {
 	return Options{
 		GPUs: l.GPUs, GPUsPerNode: l.GPUsPerNode, Mode: l.Mode, Objective: l.Objective, Rate: l.Rate, Engines: engines,
-		Redundant: search.Range{High: l.Redundant}, Drafts: search.Range{High: l.Drafts}, Top: l.Top, PerHour: l.PerHour, Watts: l.Watts,
+		EachEngine: l.Question.Engine == engine.Each,
+		Redundant:  search.Range{High: l.Redundant}, Drafts: search.Range{High: l.Drafts}, Top: l.Top, PerHour: l.PerHour, Watts: l.Watts,
 		Overlaps: overlaps(l.Overlap), Prefill: l.PrefillGPUs, Pools: l.Question.Pools,
 	}
 }
@@ -205,6 +207,7 @@ func newAdviser(ctx context.Context, l *question.Loaded, o Options) *adviser {
 		base: l.Deployment(), lengths: l.Lengths, limits: l.Limits(), prefill: problem(l.Prefill), decode: problem(l.Decode),
 	}}
 	a.base.GPUsPerNode, a.base.Fitted = o.GPUsPerNode, l.Fit(l.Lengths)
+	a.base.Told.MemoryShare = cmp.Or(a.base.Told.MemoryShare, l.Assumptions.MemoryFraction) // launch commands tell it
 	for _, p := range []*search.Problem{&a.prefill, &a.decode} {
 		p.Redundant, p.Overlaps, p.Accept = o.Redundant, o.Overlaps, a.worthwhile
 	}
@@ -440,6 +443,9 @@ func pareto(all []weighed) []weighed {
 // candidate is what was weighed, in full.
 func (a *adviser) candidate(w *weighed, gpus int) Candidate {
 	d := w.contender.deployment(w.field, w.batch)
+	// Launch commands tell servers how many requests to run.
+	d.Told.Sequences = a.o.Engines[w.contender.decode.engine].Sequences(&d, d.Of(op.Decode))
+	d.Engine.Sequences = d.Told.Sequences
 	c := Candidate{Mode: w.field.mode, Deployment: d, Load: w.load(&d), Seen: w.seen, GPUs: gpus}
 	a.value(&c)
 	return c

@@ -241,7 +241,7 @@ func TestMemoryOfPlans(t *testing.T) {
 		if rate < last || (rate > 0) != (gib > 75.87) { // weights of 65.72 GiB and a request of 0.3125 are 0.9 of what 2.5 GiB for the runtime leave
 			t.Errorf("%v GiB: %v tokens/s/GPU, with less memory %v: %s", gib, rate, last, why)
 		}
-		if gib == 75 && !strings.Contains(why, "mem-fraction-static 0.911 (assume memory-fraction=0.911)") {
+		if gib == 75 && !strings.Contains(why, "mem-fraction-static 0.911 (memory-share 0.911)") {
 			t.Errorf("75 GiB: %q", why)
 		}
 		last = rate

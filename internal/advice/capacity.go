@@ -326,7 +326,7 @@ func (r *ranking) limit() (most int, crowded bool) {
 }
 
 func (r *ranking) add(h *held) {
-	key := func(x *held) identity { c := x.with(1); k := c.key(); k.counts = [2]int{}; return k }
+	key := func(x *held) identity { c := x.with(1); k := x.identity(&c); k.counts = [2]int{}; return k }
 	if at := slices.IndexFunc(r.list, func(o held) bool { return key(&o) == key(h) }); at >= 0 {
 		if h.before(&r.list[at]) >= 0 {
 			return
@@ -399,7 +399,7 @@ func (f *field) shapes(role deploy.Role, sizes []int, d *Demand) ([]*shape, erro
 	}
 	type name struct {
 		engine int
-		plan   plan.Plan
+		layout plan.Key
 	}
 	at := map[name]int{}
 	var out []*shape
@@ -414,7 +414,7 @@ func (f *field) shapes(role deploy.Role, sizes []int, d *Demand) ([]*shape, erro
 			} else {
 				s.decode = &o
 			}
-			key := name{o.engine, layout(o.pool.Plan)}
+			key := name{o.engine, o.pool.Plan.Key()}
 			if i, ok := at[key]; !ok {
 				at[key] = len(out)
 				out = append(out, s)

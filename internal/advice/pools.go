@@ -7,7 +7,6 @@ import (
 	"throughline/deploy"
 	"throughline/engine"
 	"throughline/estimate"
-	"throughline/plan"
 )
 
 // Alone is a pool of one phase by itself: what it does where it never waits for the other.
@@ -29,9 +28,13 @@ func (f *field) alone() []Alone {
 			}
 		}
 		slices.SortStableFunc(all, func(a, b Alone) int { return cmp.Compare(b.Tokens, a.Tokens) })
-		seen := map[plan.Plan]bool{}
+		seen := map[identity]bool{}
 		for _, one := range all {
-			if key := layout(one.Pool.Plan); len(seen) < f.o.Pools && !seen[key] {
+			key := identity{decode: one.Pool.Plan.Key()}
+			if f.o.EachEngine {
+				key.engine = slices.Index(f.o.Engines, one.Engine)
+			}
+			if len(seen) < f.o.Pools && !seen[key] {
 				seen[key] = true
 				out = append(out, one)
 			}

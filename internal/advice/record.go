@@ -18,6 +18,12 @@ func (c *Candidate) Held() (most float64) {
 	return most
 }
 
+// Running is the requests that an instance of the pool that decodes is told to run at a time.
+func (c *Candidate) Running() int {
+	p := &c.Deployment.Of(op.Decode).Plan
+	return c.Deployment.Told.Sequences * p.Attention.DP * p.Attention.PP
+}
+
 // Record is all that is said about a candidate. One that does both phases with the same processors is known by its decode.
 func (c *Candidate) Record() *result.Record {
 	d := &c.Deployment

@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -114,6 +115,10 @@ func (u *usual) question(q question.Question, gpus, batch int) question.Question
 // nearest that lets them through.
 func Rejected(ctx context.Context, l *question.Loaded, o *Options, got *Advice) ([]Tried, error) {
 	w := why{estimator: point.NewEstimator(), q: l.Question, o: o}
+	if o.EachEngine {
+		w.q.Engine = engine.Any // one deployment has one
+	}
+	w.q.Traffic.MemoryShare = cmp.Or(w.q.Traffic.MemoryShare, l.Assumptions.MemoryFraction) // as the launch commands of a plan tell
 	limits := l.Limits()
 	for i, ms := range []*float64{limits.TTFT, limits.TPOT} {
 		if ms != nil {

@@ -96,8 +96,8 @@ func (t *tracker) keep(f *field, all []weighed) {
 
 // rank adds a deployment, each once.
 func (t *tracker) rank(w weighed) {
-	key := w.contender.key()
-	if at := slices.IndexFunc(t.ranked, func(o weighed) bool { return o.contender.key() == key }); at >= 0 {
+	key := w.field.identity(w.contender)
+	if at := slices.IndexFunc(t.ranked, func(o weighed) bool { return o.field.identity(o.contender) == key }); at >= 0 {
 		if better(&w, &t.ranked[at]) >= 0 {
 			return
 		}
@@ -113,26 +113,22 @@ func (t *tracker) points() []weighed {
 	return slices.DeleteFunc(slices.Clone(t.best), func(w weighed) bool { return w.contender == nil })
 }
 
-// identity tells deployments apart, whatever engine runs them, overlaps or not and with how many redundant experts.
+// identity tells deployments apart: by their layouts and instances and, where rows of each engine are asked for, by engine.
 type identity struct {
-	prefill, decode plan.Plan
+	prefill, decode plan.Key
 	counts          [2]int
+	engine          int // place among the engines; 0 where the best of them is kept
 }
 
-func (c *contender) key() identity {
-	k := identity{decode: layout(c.decode.pool.Plan), counts: c.counts}
+func (f *field) identity(c *contender) identity {
+	k := identity{decode: c.decode.pool.Plan.Key(), counts: c.counts}
 	if c.prefill != nil {
-		k.prefill = layout(c.prefill.pool.Plan)
+		k.prefill = c.prefill.pool.Plan.Key()
+	}
+	if f.o.EachEngine {
+		k.engine = c.decode.engine
 	}
 	return k
-}
-
-// layout is a plan without what it has from its engine, how it overlaps, its redundant experts and its batch.
-func layout(p plan.Plan) plan.Plan {
-	p.LateGather, p.SequenceFrom = false, 0
-	p.Gathered, p.TunedExchange, p.FusedQuantise, p.LightLast = false, false, false, false
-	p.Reduced, p.Overlap, p.Redundant, p.Batch = plan.NoSteps, plan.NoOverlap, 0, plan.Batch{}
-	return p
 }
 
 // choose picks the batch within the limits that does enough of the most that any does.

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"context"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -23,20 +21,12 @@ func TestOneAnswer(t *testing.T) {
 		t.Skip("one command after another, which other tests run under the race detector")
 	}
 	dir := t.TempDir()
-	run := func(t *testing.T, args ...string) []byte {
-		t.Helper()
-		var stdout, stderr bytes.Buffer
-		if code := Run(context.Background(), args, Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr}); code != exitOK {
-			t.Fatalf("%v: exit code %d: %s", args, code, &stderr)
-		}
-		return stdout.Bytes()
-	}
 	modes, engines := map[string]int{}, map[string]int{}
 	overlaps := 0
 	for i, q := range questions.Plans() {
 		t.Run(q, func(t *testing.T) {
 			file := filepath.Join(dir, fmt.Sprintf("plan%d.json", i))
-			out := run(t, append(strings.Fields("plan --json "+q), "--jobs", "2")...)
+			out := answer(t, append(strings.Fields("plan --json "+q), "--jobs", "2")...)
 			if err := os.WriteFile(file, out, 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +51,7 @@ func TestOneAnswer(t *testing.T) {
 
 					Prefill, Decode *seenStep
 				}
-				if err := json.Unmarshal(run(t, command, "--from", file+"#1", "--json"), &got); err != nil {
+				if err := json.Unmarshal(answer(t, command, "--from", file+"#1", "--json"), &got); err != nil {
 					t.Fatal(err)
 				}
 				if command == "estimate" && row.Mode == "agg" {
@@ -77,7 +67,7 @@ func TestOneAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			predicted := filepath.Join(dir, fmt.Sprintf("predicted%d.csv", i))
-			run(t, "validate", "serving", table, "--out", predicted)
+			answer(t, "validate", "serving", table, "--out", predicted)
 			row.compare(t, predicted)
 		})
 	}
@@ -132,6 +122,8 @@ type planRow struct {
 	Requests        float64 `json:"requests_per_s"`
 	Tokens          float64 `json:"tokens_per_s"`
 	Memory          float64 `json:"memory_gib"`
+	Running         int     `json:"max_running_requests"`
+	MemoryShare     float64 `json:"memory_share"`
 	Prefill, Decode planSide
 }
 
@@ -172,12 +164,7 @@ func (r *planRow) csv(question map[string]string) string {
 		side("decode_", &r.Decode)
 		header, cells = append(header, "prefill_num_workers", "decode_num_workers"), append(cells, strconv.Itoa(r.Prefill.Instances), strconv.Itoa(r.Decode.Instances))
 	}
-	if r.Decode.Drafts > 0 { // with which SGLang runs few unless it is told, as the launch of a plan tells it
-		header, cells = append(header, "max-running-requests"), append(cells, strconv.Itoa(r.Concurrency/max(1, r.Decode.Instances)))
-	}
-	if r.Engine == "sglang" { // which takes a share of its own unless it is told, as the launch of a plan tells it
-		header, cells = append(header, "mem-fraction-static"), append(cells, "0.9")
-	}
+	header, cells = append(header, "max-running-requests", "memory-share"), append(cells, strconv.Itoa(r.Running), fmt.Sprint(r.MemoryShare))
 	return strings.Join(header, ",") + "\n" + strings.Join(cells, ",") + "\n"
 }
 

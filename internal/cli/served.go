@@ -25,6 +25,7 @@ type served struct {
 func serve(s Streams, flags *settings, q *question.Question, n workload.Lengths, set *simulate.Settings, before error, fits func(longest int) error) (*served, error) {
 	p := *q
 	p.Batch, p.Distribution, p.Traffic = 1, "", question.Default().Traffic
+	p.Traffic.Running, p.Traffic.MemoryShare = q.Traffic.Running, q.Traffic.MemoryShare
 	// Of the steps themselves, not of who shares them.
 	p.Traffic.Captured, p.Traffic.CapturedPrompts, p.Traffic.Attention = q.Traffic.Captured, q.Traffic.CapturedPrompts, q.Traffic.Attention
 	p.Traffic.PrefillAttention, p.Traffic.DecodeAttention = q.Traffic.PrefillAttention, q.Traffic.DecodeAttention

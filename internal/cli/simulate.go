@@ -67,10 +67,15 @@ could not be written.`,
 			return write(s.Out, result.Block()+viewOptions{}.of(s).Wrap(notes(result))+sparks(result, s.Bars, s.Width))
 		},
 	}
+	o.add(cmd)
+	return cmd
+}
+
+// add defines the flags of a command.
+func (o *simulateOptions) add(cmd *cobra.Command) {
 	o.flags = addSettings(cmd, question.Simulate)
 	addOutputs(cmd, "simulate", o.charts.with("simulate", map[string]any{"json": &o.json,
 		"requests-out": &o.requestsOut, "timeline-out": &o.timelineOut, "steps-out": &o.stepsOut, "trace-out": &o.traceOut}))
-	return cmd
 }
 
 func notes(r *simulate.Result) string { return strings.Join(r.Notes(), "\n") + "\n" }

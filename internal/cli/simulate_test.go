@@ -307,8 +307,8 @@ func TestNoRoom(t *testing.T) {
 		code   int
 		want   string
 	}{
-		{[]string{"estimate"}, "physical", 0, "with mem-fraction-static 0.911 (assume memory-fraction=0.911) it does"},
-		{[]string{"simulate", "--num-prompts", "2"}, "physical", exitBadInput, "with mem-fraction-static 0.911 (assume memory-fraction=0.911) it does"},
+		{[]string{"estimate"}, "physical", 0, "with mem-fraction-static 0.911 (memory-share 0.911) it does"},
+		{[]string{"simulate", "--num-prompts", "2"}, "physical", exitBadInput, "with mem-fraction-static 0.911 (memory-share 0.911) it does"},
 		{[]string{"estimate"}, "physical,memory-fraction=0.911", 0, ""},
 		{[]string{"simulate", "--num-prompts", "2"}, "physical,memory-fraction=0.911", 0, ""},
 	} {

@@ -453,11 +453,11 @@ func TestGoals(t *testing.T) {
 	}
 }
 
-// TestSeekMemory: of a processor of C GiB of which 2.5 are gone, SGLang gives weights W and the cache of one request K nine tenths:
+// TestSeekMemory: of a processor of C GiB of which 2.5 are gone, SGLang gives weights W and the cache of one request K what it is told:
 // C = (W + K) / 0.9 + 2.5. With less nobody is served.
 func TestSeekMemory(t *testing.T) {
 	q := question.Default()
-	q.Model, q.System, q.TP, q.Engine, q.Batch = "llama_3_70b", "H100_SXM", 2, "sglang", 1
+	q.Model, q.System, q.TP, q.Engine, q.Batch, q.Traffic.MemoryShare = "llama_3_70b", "H100_SXM", 2, "sglang", 1, 0.9
 	a, err := point.NewEstimator().Answer(&q)
 	if err != nil {
 		t.Fatal(err)

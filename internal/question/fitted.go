@@ -32,7 +32,7 @@ func (l *Loaded) readFitted() error {
 	if why := f.Mismatch(l.Shape.Name, l.Decode.Name, l.Stored.Format); why != "" {
 		return wrong("fitted", fmt.Sprintf("%s was fitted to runs of another deployment: %s", l.Fitted, why))
 	}
-	if l.Engine != "" && l.Engine != engine.Any && l.Engine != f.Engine {
+	if !engine.IsOpen(l.Engine) && l.Engine != f.Engine {
 		return wrong("fitted", fmt.Sprintf("%s was fitted to runs of %s, not of %s", l.Fitted, f.Engine, l.Engine))
 	}
 	return nil

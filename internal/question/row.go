@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"throughline/engine"
 	"throughline/internal/document"
 	"throughline/plan"
 )
@@ -23,6 +24,8 @@ type planned struct {
 type plannedRow struct {
 	Mode, Engine    string
 	Concurrency     int
+	Running         int     `json:"max_running_requests"` // of an instance that decodes
+	MemoryShare     float64 `json:"memory_share"`
 	Prefill, Decode struct {
 		System     string
 		Plan       string
@@ -76,6 +79,13 @@ func (q *Question) TakeRow(from string, given func(name string) bool) error {
 func (row *plannedRow) tell(words map[string]string) {
 	d := &row.Decode
 	words["engine"], words["concurrency"], words["batch"] = row.Engine, strconv.Itoa(row.Concurrency), strconv.Itoa(d.Batch)
+	// What its servers are told; plans of older versions do not say.
+	if ranks := max(1, d.DP) * max(1, d.PP); row.Running > 0 {
+		words["max-running-requests"] = strconv.Itoa((row.Running + ranks - 1) / ranks)
+	}
+	if row.MemoryShare > 0 {
+		words[engine.MemorySetting] = strconv.FormatFloat(row.MemoryShare, 'g', -1, 64)
+	}
 	for _, name := range []string{"ttft", "tpot"} {
 		if strings.Contains(words[name], ":") {
 			delete(words, name) // on a share of requests that come by themselves

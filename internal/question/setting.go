@@ -146,7 +146,7 @@ func (q *Question) Named(name string) error {
 	switch {
 	case only == "":
 		return nil
-	case q.Engine == "" || q.Engine == engine.Any:
+	case engine.IsOpen(q.Engine):
 		q.Engine = only
 		return nil
 	}

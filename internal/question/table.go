@@ -1,6 +1,7 @@
 package question
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -45,6 +46,16 @@ const AnyOverlap = "any"
 // settings is the one table of what can be asked.
 var settings = slices.Concat(ofDeployments, ofMeasured, ofTraffic, ofExchanges, ofCommands, ofBenchmarks, ofEmulation)
 
+func checkEngine(name string) error { _, err := engine.Choices(name); return err }
+
+// checkOneEngine refuses what only a search among deployments takes.
+func checkOneEngine(name string) error {
+	if name == engine.Each {
+		return errors.New("each is for plan, which compares engines; one deployment has one: any is the best for it")
+	}
+	return checkEngine(name)
+}
+
 // ofMeasured are the settings that start from measured runs.
 var ofMeasured = []Setting{
 	{Name: "fitted", For: Plan | Deployed | Serving,
@@ -77,9 +88,12 @@ var ofDeployments = []Setting{
 		Doc: "GPUs of one node; a first network of up to 8 joins no more than these",
 		As:  map[Command]string{Plan: "GPUs of one node; an instance fills whole nodes or divides one, and a first network of up to 8 joins no more than these"},
 		Ref: func(q *Question) any { return &q.GPUsPerNode }, Idle: nodesWithoutEngine},
-	{Name: "engine", For: Plan | Deployed, Choices: engine.Names(), Open: true, Check: func(name string) error { _, err := engine.Choices(name); return err },
+	{Name: "engine", For: Deployed, Choices: engine.Names(), Open: true, Check: checkOneEngine,
 		Doc: "serving engine: sglang, vllm or trtllm; any: the best one that can run the deployment; none: a generic engine that runs everything",
 		Ref: func(q *Question) any { return &q.Engine }, Idle: engineNotAssumed},
+	{Name: "engine", For: Plan, Choices: append(engine.Names(), engine.Each), Open: true, Check: checkEngine,
+		Doc: "serving engine: sglang, vllm or trtllm; any: the best one that can run each deployment; each: rows of every one that can; none: a generic engine that runs everything",
+		Ref: func(q *Question) any { return &q.Engine }},
 	{Name: "phase", For: Point, Choices: []string{string(Prefill), string(Decode), string(BothPhases)},
 		Doc: "show bare steps: prefill, decode or both (default: what clients see)",
 		Ref: func(q *Question) any { return &q.Phase }},

@@ -24,6 +24,7 @@ type Traffic struct {
 	Policy       string
 	StepTokens   int
 	Running      int // requests of a rank at a time
+	MemoryShare  float64
 	CacheTokens  int
 	Cold         bool
 	BlockTokens  int
@@ -48,7 +49,7 @@ type Traffic struct {
 
 // Told is what servers are told of their scheduling.
 func (t *Traffic) Told() deploy.Told {
-	return deploy.Told{StepTokens: t.StepTokens, Sequences: t.Running, PollSteps: t.PollSteps, WaitSteps: t.WaitSteps, BalanceSteps: t.BalanceSteps, Captured: t.Captured, CapturedPrompts: t.CapturedPrompts,
+	return deploy.Told{StepTokens: t.StepTokens, Sequences: t.Running, MemoryShare: t.MemoryShare, PollSteps: t.PollSteps, WaitSteps: t.WaitSteps, BalanceSteps: t.BalanceSteps, Captured: t.Captured, CapturedPrompts: t.CapturedPrompts,
 		Attention: t.Attention, PrefillAttention: t.PrefillAttention, DecodeAttention: t.DecodeAttention}
 }
 
@@ -114,8 +115,13 @@ var ofTraffic = []Setting{
 		Doc: "tokens that a step may hold (default: the engine's)",
 		Ref: func(q *Question) any { return &q.Traffic.StepTokens }, Idle: toldNothing},
 	{Name: "max-running-requests", Aliases: engine.Aliases("max-running-requests"), For: Plan | Deployed, Low: 1, High: mostTokens, Optional: true,
-		Doc: "requests of a rank at a time (default: the engine's)",
+		Doc: "requests of a rank at a time (default: the engine's, which may be fewer with drafts)",
+		As:  map[Command]string{Plan: "requests of a rank at a time, at most (default: as many as fill the batch)"},
 		Ref: func(q *Question) any { return &q.Traffic.Running }, Idle: toldNothing},
+	{Name: engine.MemorySetting, Aliases: engine.Aliases(engine.MemorySetting), For: Plan | Deployed, Low: 0, Above: true, High: 1, Optional: true,
+		Doc: "share of the memory that servers take, in what the engine counts (default: what it takes by itself; of two pools, as assumed)",
+		As:  map[Command]string{Plan: "share of the memory that servers are told to take, in what the engine counts (default: as assumed)"},
+		Ref: func(q *Question) any { return &q.Traffic.MemoryShare }, Idle: engineNotAssumed},
 	{Name: "kv-tokens", For: Served, Low: 1, High: mostTokens, Optional: true, Unit: "tokens",
 		Doc: "tokens that the KV cache of a rank holds (default: what memory has room for)",
 		Ref: func(q *Question) any { return &q.Traffic.CacheTokens }},

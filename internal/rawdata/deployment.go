@@ -62,7 +62,7 @@ func (r Row) describe(d *deploy.Deployment, load workload.Load, options *simulat
 	for name, v := range map[string]any{
 		"Model": d.Model.Name, "Quantization": Quantization(&d.Precision), "Framework": d.Engine.Name, "Version": version.Number, "GPU": pool.System.Name,
 		"Num GPUs": float64(d.Procs()), "ISL": float64(load.Lengths.Input), "OSL": float64(load.Lengths.Output), "Concurrency": float64(load.Clients),
-		"Max bs": float64(p.Sequences(d.Model.IsMoE())), "Max num tokens": float64(policy.Policy.StepTokens), "Mem fraction": d.Assume.MemoryFraction,
+		"Max bs": float64(p.Sequences(d.Model.IsMoE())), "Max num tokens": float64(policy.Policy.StepTokens), "Mem fraction": d.MemoryShare(pool),
 		"TP": float64(p.Attention.TP), "PP": float64(p.Attention.PP), "EP": float64(max(1, p.Experts.EP)), "DP": float64(p.Attention.DP),
 		"Attn": attentions[d.Model.Attention.Kind], "MTP": float64(p.Drafts),
 		"KV_cache_objs": float64(policy.Servers*policy.Ranks) * float64(policy.Policy.Blocks*policy.Policy.BlockTokens),

@@ -317,7 +317,9 @@ func AdviceJSON(w io.Writer, l *question.Loaded, o *advice.Options, a *advice.Ad
 			if cs[i].Capacity != nil {
 				keys = slices.Concat(keys, capacityKeys)
 			}
-			out[i] = object{layout: keys, record: r, more: []member{{"prefill", prefill}, {"decode", decode}}}
+			out[i] = object{layout: keys, record: r, more: []member{
+				{"max_running_requests", cs[i].Running()}, {"memory_share", cs[i].Deployment.Told.MemoryShare}, {"prefill", prefill}, {"decode", decode},
+			}}
 		}
 		return out
 	}

@@ -490,13 +490,8 @@ func (r run) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Le
 	return &b, n
 }
 
-// memoryOptions are the names that engines have for the share of the memory that they use.
-var memoryOptions = func() (out []string) {
-	for _, e := range engine.All() {
-		out = append(out, e.Scheduling.Memory.Option)
-	}
-	return out
-}()
+// memoryOptions are the names of the share of the memory that servers use: the setting's and those of engines.
+var memoryOptions = append(engine.Aliases(engine.MemorySetting), engine.MemorySetting)
 
 // exchangeOptions are the option of SGLang for how tokens come to their experts: none, which gathers them, deepep and others, which send
 // them. The second is what the prefill servers of two pools are told if it is not the same.

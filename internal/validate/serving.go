@@ -216,7 +216,10 @@ func (p *servingPredictor) answer(r *servingRun, simulate bool) (answer, error) 
 			return a, err
 		}
 	}
-	r.held = predictor.Held(&r.deployment, r.load.Lengths) / estimate.GiB
+	full := r.deployment
+	full.Pools = slices.Clone(full.Pools)
+	predictor.Fit(&full, r.load.Lengths) // those who find no room wait
+	r.held = predictor.Held(&full, r.load.Lengths) / estimate.GiB
 	return a, nil
 }
 
@@ -253,14 +256,13 @@ func (p *servingPredictor) predictor(r *servingRun) (*serving.Predictor, error) 
 // start gives servers that were measured, so that they did start, all the memory there is where the table does not say their share and
 // one request does not fit into what they take by themselves.
 func (r *servingRun) start(p *serving.Predictor) {
-	if r.toldShare || r.started {
+	d := &r.deployment
+	if d.Told.MemoryShare > 0 || r.started {
 		return
 	}
-	d := &r.deployment
 	for i := range d.Pools {
 		if _, err := p.CacheTokens(d, &d.Pools[i], r.load.Lengths); err != nil {
-			assumed := *d.Assume
-			assumed.MemoryFraction, d.Assume = 1, &assumed
+			d.Told.MemoryShare = 1
 			break
 		}
 	}
@@ -302,11 +304,10 @@ type servingRun struct {
 	rate     float64
 	arrival  workload.Arrival
 
-	loaded    *question.Loaded // its files
-	facts     facts
-	tune      tuning
-	toldShare bool // of the memory
-	started   bool // its servers are known to hold a request
+	loaded  *question.Loaded // its files
+	facts   facts
+	tune    tuning
+	started bool // its servers are known to hold a request
 }
 
 // read takes a row apart. The error holds all that is wrong with it.
@@ -451,7 +452,6 @@ func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *bench
 		}
 	}
 	dp := d.Of(op.Decode).Plan.Attention.DP
-	r.toldShare = false
 	for _, options := range []map[string]string{bench.options(&f), cells.options()} { // what the row says comes last
 		for _, name := range slices.Sorted(maps.Keys(options)) {
 			if engine.TellAttention(&d.Told, name, options[name]) {
@@ -468,22 +468,13 @@ func (r *servingRun) settled(d deploy.Deployment, e *engine.Engine, bench *bench
 		d.Told.PrefillExchange = cmp.Or(options[exchangeOptions[1]], d.Told.PrefillExchange)
 		for _, name := range memoryOptions {
 			if share, err := strconv.ParseFloat(options[name], 64); err == nil && share > 0 && share <= 1 {
-				assumed := *d.Assume
-				assumed.MemoryFraction, d.Assume, r.toldShare = share, &assumed, true
+				d.Told.MemoryShare = share
 			}
 		}
-	}
-	if drafts := d.Of(op.Decode).Plan.Drafts; drafts > 0 && d.Told.Sequences == 0 && e.Scheduling.DraftSequences > 0 {
-		d.Told.Sequences = max(1, e.Scheduling.DraftSequences/max(1, dp))
 	}
 	d = e.Apply(d)
 	if r.tune != nil {
 		r.tune(e.Name, &d.Engine.Scheduling)
-	}
-	if share := d.ServerShare(d.Of(op.Decode)); share > 0 && !r.toldShare && !d.Split() && d.Assume.MemoryFraction == assume.Physical.MemoryFraction {
-		// Nobody has told the server, nor assumed anything: it takes what it takes by itself. The recipes of pools tell theirs.
-		assumed := *d.Assume
-		assumed.MemoryFraction, d.Assume = share, &assumed
 	}
 	ranks := d.Of(op.Decode).Ranks()
 	for i := range d.Pools {

@@ -1,11 +1,11 @@
 package published
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
+	"throughline/assume"
 	"throughline/collective"
 	"throughline/deploy"
 	"throughline/engine"
@@ -68,6 +68,8 @@ func (p *predictor) value(c *config) (float64, error) {
 		return 0, err
 	}
 	c.lay(m)
+	// Their recipes tell servers a share of the memory, or they are of versions whose own share is not known.
+	c.point.Traffic.MemoryShare = assume.Physical.MemoryFraction
 	if c.run.requests > 0 {
 		return p.benchmark(c)
 	}
@@ -127,8 +129,7 @@ func (c *config) held(d *deploy.Deployment, n workload.Lengths) (float64, error)
 		return 0, err
 	}
 	pool := d.Of(op.Decode)
-	assumed := *d.Assume
-	assumed.MemoryFraction, d.Assume = cmp.Or(c.share, d.ServerShare(pool)), &assumed
+	d.Told.MemoryShare = c.share
 	m := p.Memory(d, pool, n)
 	switch c.asks {
 	case cacheTokens:

@@ -621,7 +621,7 @@ func TestSkipped(t *testing.T) {
 func TestFill(t *testing.T) {
 	q := question.Default()
 	q.Model, q.System, q.Engine, q.Phase, q.Batch = "DeepSeek-V3", "GB200_NVL72", "sglang", "decode", 1
-	q.DP, q.EP, q.Redundant, q.Input, q.Output = 48, 48, 32, 500, 200
+	q.DP, q.EP, q.Redundant, q.Input, q.Output, q.Traffic.MemoryShare = 48, 48, 32, 500, 200, 0.9
 	c := config{point: q}
 	p := predictor{points: point.NewEstimator()}
 	if err := p.fill(&c); err != nil || c.point.Batch < 1000 {
