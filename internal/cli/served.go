@@ -25,12 +25,8 @@ type served struct {
 func serve(s Streams, flags *settings, q *question.Question, n workload.Lengths, set *simulate.Settings, before error, fits func(longest int) error) (*served, error) {
 	p := *q
 	p.Batch, p.Distribution, p.Traffic = 1, "", question.Default().Traffic
-	p.Traffic.Running, p.Traffic.MemoryShare = q.Traffic.Running, q.Traffic.MemoryShare
-	// Of the steps themselves, not of who shares them.
-	p.Traffic.Captured, p.Traffic.CapturedPrompts, p.Traffic.Attention = q.Traffic.Captured, q.Traffic.CapturedPrompts, q.Traffic.Attention
-	p.Traffic.PrefillAttention, p.Traffic.DecodeAttention = q.Traffic.PrefillAttention, q.Traffic.DecodeAttention
+	p.Traffic.ServerOptions = q.Traffic.ServerOptions
 	p.Input, p.Output = n.Input, n.Output
-	p.Traffic.PollSteps, p.Traffic.WaitSteps = q.Traffic.PollSteps, q.Traffic.WaitSteps // which not every engine knows
 	estimator := point.NewEstimator()
 	answer, err := estimator.Answer(&p)
 	warn(s, estimator.Warnings(&p))
@@ -67,8 +63,8 @@ func serve(s Streams, flags *settings, q *question.Question, n workload.Lengths,
 func scheduling(q *question.Question, note func(error)) *simulate.Settings {
 	t := &q.Traffic
 	set := &simulate.Settings{
-		StepTokens: t.StepTokens, Running: t.Running, CacheTokens: t.CacheTokens, BlockTokens: t.BlockTokens, PrefixCache: t.PrefixCache,
-		SwapGBps: t.SwapGBps, WaitSteps: t.WaitSteps, PollSteps: t.PollSteps, Routing: deploy.Routing(t.Routing), Cold: t.Cold,
+		CacheTokens: t.CacheTokens, BlockTokens: t.BlockTokens, PrefixCache: t.PrefixCache,
+		SwapGBps: t.SwapGBps, Routing: deploy.Routing(t.Routing), Cold: t.Cold,
 	}
 	if t.StepsAhead >= 0 {
 		set.Ahead = &t.StepsAhead

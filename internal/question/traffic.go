@@ -9,6 +9,8 @@ import (
 // Traffic is what is asked about requests, besides their lengths, and how a simulation schedules them. In closed form their
 // means count. Numbers that are 0 are as the engine has them.
 type Traffic struct {
+	ServerOptions
+
 	Requests     int
 	Rate         float64 // requests per second; +Inf: all at once
 	Arrival      string  // as workload.ParseArrival reads it
@@ -19,36 +21,39 @@ type Traffic struct {
 	Think        float64 // seconds
 	Trace        string  // file
 
-	Replicas     int
-	Routing      string
-	Policy       string
-	StepTokens   int
-	Running      int // requests of a rank at a time
-	MemoryShare  float64
-	CacheTokens  int
-	Cold         bool
-	BlockTokens  int
-	MaxContext   int // 0: what the model takes
-	PrefixCache  bool
-	SwapGBps     float64 // 0: computed again
-	StepsAhead   int     // -1: as the engine has them
-	PollSteps    int
-	WaitSteps    int
-	BalanceSteps int
-	Captured     int
-	// CapturedPrompts is the tokens of a step with prompts that is captured.
-	CapturedPrompts int
-	// Attention backends, of one phase where that is said apart.
-	Attention, PrefillAttention, DecodeAttention string
-	StepTimes                                    string // file
-	TTFT, TPOT                                   string // as workload.ParseLimit reads them
-	MaxRate                                      bool
-	Seed                                         int
-	TimelineEvery                                float64 // seconds
+	Replicas      int
+	Routing       string
+	Policy        string
+	CacheTokens   int
+	Cold          bool
+	BlockTokens   int
+	MaxContext    int // 0: what the model takes
+	PrefixCache   bool
+	SwapGBps      float64 // 0: computed again
+	StepsAhead    int     // -1: as the engine has them
+	StepTimes     string  // file
+	TTFT, TPOT    string  // as workload.ParseLimit reads them
+	MaxRate       bool
+	Seed          int
+	TimelineEvery float64 // seconds
 }
 
-// Told is what servers are told of their scheduling.
-func (t *Traffic) Told() deploy.Told {
+// ServerOptions is what servers are told in place of what their engine has by itself.
+type ServerOptions struct {
+	StepTokens      int
+	Running         int // requests of a rank at a time
+	MemoryShare     float64
+	PollSteps       int
+	WaitSteps       int
+	BalanceSteps    int
+	Captured        int
+	CapturedPrompts int // tokens of a step with prompts that is captured
+	// Attention backends, of one phase where that is said apart.
+	Attention, PrefillAttention, DecodeAttention string
+}
+
+// Told is the options as a deployment has them.
+func (t *ServerOptions) Told() deploy.Told {
 	return deploy.Told{StepTokens: t.StepTokens, Sequences: t.Running, MemoryShare: t.MemoryShare, PollSteps: t.PollSteps, WaitSteps: t.WaitSteps, BalanceSteps: t.BalanceSteps, Captured: t.Captured, CapturedPrompts: t.CapturedPrompts,
 		Attention: t.Attention, PrefillAttention: t.PrefillAttention, DecodeAttention: t.DecodeAttention}
 }
@@ -149,7 +154,7 @@ var ofTraffic = []Setting{
 	{Name: "wait-steps", Aliases: engine.Aliases("wait-steps"), For: Plan | Deployed, Low: 0, High: mostSteps,
 		Doc: "steps for which prompts wait for others to fill a step, while others decode",
 		Ref: func(q *Question) any { return &q.Traffic.WaitSteps }, Idle: toldNothing},
-	{Name: "balance-steps", Aliases: engine.Aliases("balance-steps"), For: Plan | Point, Low: 0, High: mostSteps,
+	{Name: "balance-steps", Aliases: engine.Aliases("balance-steps"), For: Plan | Deployed, Low: 0, High: mostSteps,
 		Doc: "steps for which the data-parallel ranks of experts wait until each of them has a prompt",
 		Ref: func(q *Question) any { return &q.Traffic.BalanceSteps }, Idle: either(toldNothing, but(Plan, oneReplica))}, // a plan finds out how many there are
 	{Name: "captured-batch", Aliases: engine.Aliases("captured-batch"), For: Plan | Deployed, Low: 1, High: mostTokens, Optional: true,

@@ -12,15 +12,12 @@ import (
 // Settings change how a deployment is simulated. What is 0 or empty is as the engine does it.
 type Settings struct {
 	Prefill     deploy.Policy
-	StepTokens  int
 	Running     int // requests of a rank at a time
 	CacheTokens int // of a rank
 	BlockTokens int
 	PrefixCache bool
 	SwapGBps    float64 // who makes room is swapped out over a link so fast; 0: computed again
-	WaitSteps   int
-	PollSteps   int
-	Ahead       *int // steps
+	Ahead       *int    // steps
 	Routing     deploy.Routing
 	// Cold: the servers have had no such load before, as in benchmarks.
 	Cold bool
@@ -77,9 +74,9 @@ func policyOf(p *serving.Predictor, d *deploy.Deployment, pool *deploy.Pool, n w
 		return otherwise
 	}
 	out := Policy{
-		Prefill: rules.Prefill, StepTokens: or(set.StepTokens, rules.StepTokens), CutsPrompts: true, Running: or(set.Running, rules.Sequences),
+		Prefill: rules.Prefill, StepTokens: rules.StepTokens, CutsPrompts: true, Running: or(set.Running, rules.Sequences),
 		BlockTokens: or(set.BlockTokens, defaultBlock), ReservesOutput: rules.ReservesOutput, PrefixCache: set.PrefixCache,
-		StepsAhead: rules.StepsAhead, PollSteps: or(set.PollSteps, rules.PollSteps), WaitSteps: or(set.WaitSteps, rules.WaitSteps),
+		StepsAhead: rules.StepsAhead, PollSteps: rules.PollSteps, WaitSteps: rules.WaitSteps, BalanceSteps: rules.BalanceSteps,
 		Drafts: pool.Plan.Drafts, Acceptance: d.Acceptance,
 	}
 	if set.Prefill != "" {

@@ -184,3 +184,34 @@ func TestScheduledOnce(t *testing.T) {
 		t.Errorf("%+v", ended)
 	}
 }
+
+// TestDrawnBalance: two ranks decode a request each, from steps of prompts that nothing held back. The third request comes to the first
+// of them at 0.5: alone it waits for the third step since then; where the other rank gets one, for that.
+func TestDrawnBalance(t *testing.T) {
+	p := Policy{Prefill: deploy.Prompts, StepTokens: 8, Running: 4, Blocks: 100, BlockTokens: 4}
+	long := []Request{{Input: 4, Output: 9}, {Input: 4, Output: 9}, {Arrival: 0.5, Input: 4, Output: 1}}
+	for _, c := range []struct {
+		steps int
+		list  []Request
+		want  string // first tokens
+	}{
+		{0, long, "1 1 2"},
+		{1, long, "1 1 2"},
+		{3, long, "1 1 4"},
+		{3, append(long[:3:3], Request{Arrival: 1.5, Input: 4, Output: 1}), "1 1 3 3"},
+		{3, append(long[:3:3], Request{Arrival: 2.5, Input: 4, Output: 1}), "1 1 4 4"},
+		{3, append(long[:3:3], Request{Arrival: 3.5, Input: 4, Output: 1}), "1 1 4 7"},    // which waits for its own time
+		{3, []Request{{Input: 4, Output: 9}, {Arrival: 0.5, Input: 4, Output: 1}}, "1 2"}, // a rank that does not decode does not wait
+	} {
+		p.BalanceSteps = c.steps
+		first := make([]string, len(c.list))
+		o := Options{Pools: []Pool{{Servers: 1, Ranks: 2, Policy: p, Times: second{}}}, Routing: deploy.RoundRobin}
+		o.Each = func(e *Ended) { first[e.ID] = fmt.Sprint(e.First) }
+		if _, err := Run(context.Background(), o, &List{Requests: c.list}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(first, " "); got != c.want {
+			t.Errorf("%d steps, %d requests: first tokens at %s, by hand %s", c.steps, len(c.list), got, c.want)
+		}
+	}
+}

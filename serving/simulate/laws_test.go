@@ -28,19 +28,20 @@ func (linear) Bounds() []int { return []int{20, 50} }
 
 func drawPolicy(t *rapid.T) Policy {
 	p := Policy{
-		Prefill:     rapid.SampledFrom([]deploy.Policy{deploy.First, deploy.Chunks, deploy.Prompts}).Draw(t, "prefill"),
-		StepTokens:  rapid.IntRange(8, 200).Draw(t, "step tokens"),
-		CutsPrompts: rapid.Bool().Draw(t, "cuts"),
-		Running:     rapid.IntRange(1, 12).Draw(t, "running"),
-		BlockTokens: rapid.SampledFrom([]int{1, 4, 16}).Draw(t, "block"),
-		Watermark:   rapid.SampledFrom([]float64{0, 0.01, 0.1}).Draw(t, "watermark"),
-		PrefixCache: rapid.Bool().Draw(t, "prefix cache"),
-		StepsAhead:  rapid.IntRange(0, 2).Draw(t, "ahead"),
-		PollSteps:   rapid.IntRange(0, 4).Draw(t, "polls"),
-		WaitSteps:   rapid.IntRange(0, 3).Draw(t, "waits"),
-		SwapSeconds: rapid.SampledFrom([]float64{0, 0, 1e-5}).Draw(t, "swap"),
-		Drafts:      rapid.SampledFrom([]int{0, 0, 2}).Draw(t, "drafts"),
-		Acceptance:  []float64{0.8, 0.5},
+		Prefill:      rapid.SampledFrom([]deploy.Policy{deploy.First, deploy.Chunks, deploy.Prompts}).Draw(t, "prefill"),
+		StepTokens:   rapid.IntRange(8, 200).Draw(t, "step tokens"),
+		CutsPrompts:  rapid.Bool().Draw(t, "cuts"),
+		Running:      rapid.IntRange(1, 12).Draw(t, "running"),
+		BlockTokens:  rapid.SampledFrom([]int{1, 4, 16}).Draw(t, "block"),
+		Watermark:    rapid.SampledFrom([]float64{0, 0.01, 0.1}).Draw(t, "watermark"),
+		PrefixCache:  rapid.Bool().Draw(t, "prefix cache"),
+		StepsAhead:   rapid.IntRange(0, 2).Draw(t, "ahead"),
+		PollSteps:    rapid.IntRange(0, 4).Draw(t, "polls"),
+		WaitSteps:    rapid.IntRange(0, 3).Draw(t, "waits"),
+		BalanceSteps: rapid.IntRange(0, 3).Draw(t, "balances"),
+		SwapSeconds:  rapid.SampledFrom([]float64{0, 0, 1e-5}).Draw(t, "swap"),
+		Drafts:       rapid.SampledFrom([]int{0, 0, 2}).Draw(t, "drafts"),
+		Acceptance:   []float64{0.8, 0.5},
 	}
 	p.ReservesOutput = p.Drafts == 0 && rapid.Bool().Draw(t, "reserves")
 	p.StepTokens = max(p.StepTokens, (1+p.Drafts)*p.Running+1)

@@ -25,6 +25,8 @@ type Policy struct {
 	StepsAhead int // steps that are scheduled before the one under way has ended
 	PollSteps  int // steps between two looks for new requests; 0 for 1
 	WaitSteps  int // steps for which prompts wait for others to fill a step, while others decode
+	// BalanceSteps is the steps for which the ranks of a server hold back their prompts until each of them has one.
+	BalanceSteps int
 
 	// Drafts are the tokens that a decode step verifies besides the next one, each right with its acceptance if all before
 	// it were.
@@ -55,8 +57,9 @@ func (p *Policy) watermark() int {
 }
 
 // schedule decides what the next step does, and allocates its blocks. It reports whether there is anything to do. While others of its
-// steps are in a pipeline, whose sequences wait for their ends, only the prompt that is partly done goes on.
-func (r *rank) schedule(t float64, piped bool) bool {
+// steps are in a pipeline, whose sequences wait for their ends, only the prompt that is partly done goes on. Prompts of a rank that is
+// held wait for those of other ranks.
+func (r *rank) schedule(t float64, piped, held bool) bool {
 	r.work.Chunks, r.chunks = r.work.Chunks[:0], r.chunks[:0]
 	r.decodes, r.preempted, r.extra, r.blocked = false, 0, 0, Nothing
 	r.queued = r.waiting.n
@@ -66,7 +69,7 @@ func (r *rank) schedule(t float64, piped bool) bool {
 		return len(r.chunks) > 0
 	}
 	r.resume(t)
-	if r.hold() {
+	if held || r.hold() {
 		r.decode()
 		r.blocked = Holding
 	} else {
@@ -79,6 +82,18 @@ func (r *rank) schedule(t float64, piped bool) bool {
 	}
 	r.sum()
 	return r.decodes || len(r.chunks) > 0
+}
+
+// prompts reports whether the next step may have a prompt, or a part of one.
+func (r *rank) prompts() bool {
+	if r.partial != none {
+		return true
+	}
+	if r.waiting.n == 0 || r.running() >= r.rules.Running {
+		return false
+	}
+	j := r.jobs.at(r.waiting.at(0))
+	return !j.elsewhere && r.room(j, min(j.target(), r.rules.StepTokens)) <= r.free()
 }
 
 // hold reports whether prompts wait for others to fill a step.

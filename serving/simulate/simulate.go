@@ -106,6 +106,7 @@ type server struct {
 
 	past []float64 // starts of the last steps, the latest first, as many as are scheduled ahead
 	look int       // steps since the last look for new requests
+	lone int       // steps since all ranks had prompts, or those that had any were let go
 	warm bool      // a step has had several prompts
 }
 
@@ -439,9 +440,9 @@ func (r *run) begin(s *server, t float64) {
 		return
 	}
 	s.see(t)
-	works := false
+	held, works := s.holdsPrompts(), false
 	for _, k := range s.ranks {
-		if k.schedule(t, s.flights > 0) {
+		if k.schedule(t, s.flights > 0, held) {
 			works = true
 		}
 	}
@@ -519,6 +520,30 @@ func (s *server) see(t float64) {
 	for _, k := range s.ranks {
 		k.inbox.hand(&k.waiting, until)
 	}
+}
+
+// holdsPrompts reports whether ranks hold back the prompts of this step since some have none: not where one that has any decodes
+// nothing, nor when their time is over, which also passes while nobody has a prompt. As in TensorRT-LLM with attention_dp_config
+// (tensorrt_llm/_torch/pyexecutor/py_executor.py, _balance_adp_requests; ranks without requests get a dummy one to decode).
+func (s *server) holdsPrompts() bool {
+	most := s.pool.Policy.BalanceSteps
+	if most == 0 || len(s.ranks) < 2 || s.flights > 0 {
+		return false
+	}
+	s.lone++
+	all := true
+	for _, k := range s.ranks {
+		prompts := k.prompts()
+		if prompts && k.decoding == 0 {
+			s.lone = most
+		}
+		all = all && prompts
+	}
+	if all || s.lone >= most {
+		s.lone = 0
+		return false
+	}
+	return true
 }
 
 // endStep applies a step.
