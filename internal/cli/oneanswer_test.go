@@ -15,7 +15,7 @@ import (
 	"throughline/internal/test/racing"
 )
 
-// TestOneAnswer: the winner of a plan is priced to the same digits by estimate, by explain and by what is validated.
+// TestOneAnswer: the winner of a plan is priced to the same digits by estimate, by explain and by what is validated, and can be simulated.
 func TestOneAnswer(t *testing.T) {
 	if racing.Enabled {
 		t.Skip("one command after another, which other tests run under the race detector")
@@ -62,6 +62,7 @@ func TestOneAnswer(t *testing.T) {
 					t.Errorf("%s: %s %+v, plan says %s %+v", command, got.Engine, got.Clients, row.Engine, row.figures())
 				}
 			}
+			answer(t, "simulate", "--from", file+"#1", "--num-prompts", "4", "--json")
 			table := filepath.Join(dir, fmt.Sprintf("row%d.csv", i))
 			if err := os.WriteFile(table, []byte(row.csv(plan.Question)), 0o644); err != nil {
 				t.Fatal(err)

@@ -24,7 +24,8 @@ type served struct {
 // with what is found here; fits refuses what is longer than the model takes.
 func serve(s Streams, flags *settings, q *question.Question, n workload.Lengths, set *simulate.Settings, before error, fits func(longest int) error) (*served, error) {
 	p := *q
-	p.Batch, p.Distribution, p.Traffic = 1, "", question.Default().Traffic
+	// The batches of a simulation are those that come; two sequences are the fewest that every overlap can split.
+	p.Batch, p.Distribution, p.Traffic = 2, "", question.Default().Traffic
 	p.Traffic.ServerOptions = q.Traffic.ServerOptions
 	p.Input, p.Output = n.Input, n.Output
 	estimator := point.NewEstimator()

@@ -290,7 +290,7 @@ func join(a, b []Figure) []Row {
 	var out []Row
 	for _, f := range a {
 		at[f.Field] = len(out)
-		out = append(out, Row{Field: f.Field, A: f.Value})
+		out = append(out, Row{Field: f.Field, A: finite(f.Value)})
 	}
 	for _, f := range b {
 		i, ok := at[f.Field]
@@ -298,7 +298,7 @@ func join(a, b []Figure) []Row {
 			i = len(out)
 			out = append(out, Row{Field: f.Field})
 		}
-		out[i].B = f.Value
+		out[i].B = finite(f.Value)
 	}
 	for i := range out {
 		r := &out[i]
@@ -309,6 +309,14 @@ func join(a, b []Figure) []Row {
 		}
 	}
 	return out
+}
+
+// finite is a value; nil where it is a number that nothing has, such as the speed of answers of one token.
+func finite(v any) any {
+	if x, ok := v.(float64); ok && (math.IsNaN(x) || math.IsInf(x, 0)) {
+		return nil
+	}
+	return v
 }
 
 // whySystems says what the second system has more and less of.

@@ -193,3 +193,14 @@ func TestStepsInCommon(t *testing.T) {
 		t.Errorf("%q", d.Why)
 	}
 }
+
+// TestSingleTokens: rows of answers of one token, which have no speed of their own, are compared in finite numbers.
+func TestSingleTokens(t *testing.T) {
+	rows := join([]Figure{{"speed", math.Inf(1)}, {"gpus", 4.}}, []Figure{{"speed", math.NaN()}, {"gpus", 8.}})
+	if r := rows[0]; r.A != nil || r.B != nil || r.Change != nil {
+		t.Errorf("a speed that nothing has: %+v", r)
+	}
+	if r := rows[1]; r.A != 4. || r.B != 8. || r.Change != 1. {
+		t.Errorf("twice as many: %+v", r)
+	}
+}

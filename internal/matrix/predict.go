@@ -33,7 +33,7 @@ func (c *checker) deployment(path string, words map[string]Word) {
 
 // Prediction is what a run should show.
 type Prediction struct {
-	Throughput, TPOT, TTFT float64 // tokens/s, ms, ms
+	Throughput, TPOT, TTFT float64 // tokens/s, ms, ms; 0: there is none, as of answers of one token
 	Source                 string  // as in the raw data: simulated or estimated
 	Why                    string  // there is none; empty: there is one
 }

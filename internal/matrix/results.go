@@ -67,10 +67,10 @@ func rawColumns() (out []column) {
 
 func predicted(value func(*Prediction) float64) func(*Result) any {
 	return func(r *Result) any {
-		if r.Predicted.Why != "" {
-			return nil
+		if v := value(&r.Predicted); r.Predicted.Why == "" && v > 0 {
+			return v
 		}
-		return value(&r.Predicted)
+		return nil
 	}
 }
 

@@ -50,7 +50,9 @@ func Of(ctx context.Context, d *deploy.Deployment, load workload.Load, seen *ser
 		r.Set("Client", "throughline simulate")
 	}
 	r.Set("Output throughput", throughput)
-	r.Set("TPOT", 1e3*tpot)
+	if load.Lengths.Output > 1 { // a single token has none after it
+		r.Set("TPOT", 1e3*tpot)
+	}
 	r.Set("TTFT", 1e3*ttft)
 	return r, nil
 }

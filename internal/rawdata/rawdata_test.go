@@ -68,3 +68,24 @@ func TestRead(t *testing.T) {
 		}
 	}
 }
+
+// TestOneToken: answers of one token have no time per output token, and what is no number is not read as one.
+func TestOneToken(t *testing.T) {
+	q := question.DefaultOf(question.Estimate)
+	q.Model, q.System, q.Engine, q.Input, q.Output, q.Concurrency = "llama_3_8b", "H200", "sglang", 512, 1, 16
+	a, err := point.NewEstimator().Answer(&q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, requests := range []int{0, 64} {
+		row, err := rawdata.Of(t.Context(), &a.Deployment, a.Load, a.Seen, requests)
+		if err != nil || value(row, "TPOT") != nil || value(row, "TTFT").(float64) <= 0 {
+			t.Errorf("%d requests: %v, %v", requests, row, err)
+		}
+	}
+	for _, text := range []string{"NaN", "inf", "-Infinity"} {
+		if err := rawdata.NewRow().SetText("TPOT", text); err == nil {
+			t.Errorf("%s is taken for a time", text)
+		}
+	}
+}
