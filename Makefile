@@ -23,9 +23,12 @@ CONCURRENT = ./internal/advice ./internal/cli ./internal/sweep ./internal/chart 
 LONGEST = ./internal/cli ./internal/advice ./internal/validate ./internal/e2e/loop
 PROPERTIES = ./search ./estimate ./op ./hardware/kernel ./internal/advice
 
+# However busy the machine is: what hangs is ended, what is slow is not.
+PATIENCE = -timeout 1h
+
 unit:             ## lint has vetted all of it
-	go test -vet=off $(LONGEST) ./...
-	go test -vet=off -race -short $(CONCURRENT)
+	go test -vet=off $(PATIENCE) $(LONGEST) ./...
+	go test -vet=off $(PATIENCE) -race -short $(CONCURRENT)
 
 test-long: lint   ## the same at full length: an hour
 	THROUGHLINE_TEST_LONG=1 go test -timeout 1h ./...
