@@ -51,11 +51,11 @@ vuln:             ## needs the vulnerability database on the network
 	go run $(GOVULNCHECK) ./...
 
 readers:          ## programs of others that tests open the results with (DuckDB, by npm) and ask servers with (OpenAI's library); LibreOffice is taken where it is installed
-	npm install --no-audit --no-fund --no-package-lock --prefix internal/e2e/readers
-	npm install --no-audit --no-fund --no-package-lock --prefix internal/e2e/openai
+	npm ci --no-audit --no-fund --prefix internal/e2e/readers
+	npm ci --no-audit --no-fund --prefix internal/e2e/openai
 
 update:           ## rewrite golden files, schemas and examples in the docs; read the diff
-	go test ./internal/cli ./internal/picture ./internal/e2e/formats ./internal/e2e/sample ./hardware ./model ./engine -update
+	go test ./internal/cli ./internal/picture ./internal/e2e/formats ./internal/e2e/sample ./hardware ./model ./engine ./internal/test/structure -update
 
 browser:          ## a browser for the tests of HTML reports, which are skipped without one
 	scripts/browser.sh
