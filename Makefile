@@ -23,9 +23,12 @@ CONCURRENT = ./internal/advice ./internal/cli ./internal/sweep ./internal/chart 
 LONGEST = ./internal/cli ./internal/advice ./internal/validate ./internal/e2e/loop
 PROPERTIES = ./search ./estimate ./op ./hardware/kernel ./internal/advice
 
+# However busy the machine is: what hangs is ended, what is slow is not.
+PATIENCE = -timeout 1h
+
 unit:             ## lint has vetted all of it
-	go test -vet=off $(LONGEST) ./...
-	go test -vet=off -race -short $(CONCURRENT)
+	go test -vet=off $(PATIENCE) $(LONGEST) ./...
+	go test -vet=off $(PATIENCE) -race -short $(CONCURRENT)
 
 test-long: lint   ## the same at full length: an hour
 	THROUGHLINE_TEST_LONG=1 go test -timeout 1h ./...
@@ -61,11 +64,11 @@ vuln:             ## needs the vulnerability database on the network
 	go run $(GOVULNCHECK) ./...
 
 readers:          ## programs of others that tests open the results with (DuckDB, by npm) and ask servers with (OpenAI's library); LibreOffice is taken where it is installed
-	npm install --no-audit --no-fund --no-package-lock --prefix internal/e2e/readers
-	npm install --no-audit --no-fund --no-package-lock --prefix internal/e2e/openai
+	npm ci --no-audit --no-fund --prefix internal/e2e/readers
+	npm ci --no-audit --no-fund --prefix internal/e2e/openai
 
 update:           ## rewrite golden files, schemas and examples in the docs; read the diff
-	go test ./internal/cli ./internal/picture ./internal/e2e/formats ./internal/e2e/sample ./hardware ./model ./engine -update
+	go test ./internal/cli ./internal/picture ./internal/e2e/formats ./internal/e2e/sample ./hardware ./model ./engine ./internal/test/structure -update
 
 browser:          ## a browser for the tests of HTML reports, which are skipped without one
 	scripts/browser.sh

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"throughline/assume"
+	"throughline/internal/test/long"
 )
 
 // published is the popularity that is assumed, in prefill.
@@ -98,6 +99,7 @@ func TestEvenBalance(t *testing.T) {
 // TestBusiestOfUneven compares the expected busiest rank with the mean of simulated steps, in which the popularity of experts
 // drifts and every token visits different ones.
 func TestBusiestOfUneven(t *testing.T) {
+	long.NotRacing(t)
 	const ranks, tokens, steps = 16, 400, 400
 	p := Popularity{Spread: 0.4, Blocks: 0.25, Drift: 0.3}
 	b := balance(t, p, Sharing{Ranks: ranks})

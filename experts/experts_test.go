@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"throughline/internal/test/long"
 )
 
 func routing(experts, visited int) *Routing {
@@ -88,6 +90,7 @@ func TestBusiest(t *testing.T) {
 
 // TestMostTouched: against routing drawn at random. DeepSeek-V3 on 4 to 32 ranks.
 func TestMostTouched(t *testing.T) {
+	long.NotRacing(t)
 	const routed, topK = 256, 8
 	r := routing(routed, topK)
 	random := rand.New(rand.NewPCG(1, 2))

@@ -7,7 +7,7 @@ if command -v chromium >/dev/null || command -v google-chrome >/dev/null; then
 elif command -v apt-get >/dev/null && apt-get install -y --no-install-recommends chromium; then
     command -v chromium
 elif command -v npx >/dev/null; then
-    npx --yes playwright@1 install --only-shell chromium
+    npx --yes playwright@1.65.0 install --only-shell chromium
     echo "set THROUGHLINE_BROWSER to:"
     find "${PLAYWRIGHT_BROWSERS_PATH:-$HOME/.cache/ms-playwright}" -type f \( -name headless_shell -o -name chrome-headless-shell \)
 else

@@ -222,6 +222,7 @@ func TestCapacityOfTrace(t *testing.T) {
 
 // TestTimesOfOneInstance: what steps of a shape take does not depend on its instances, for which their table is shared.
 func TestTimesOfOneInstance(t *testing.T) {
+	long.NotRacing(t)
 	c := capacityCases[2]
 	got, d := c.give(t)
 	for _, row := range got.Ranked {

@@ -66,6 +66,7 @@ func TestNothingPrunedWouldHaveWon(t *testing.T) {
 // TestBoundsHold: no client sees a higher rate than the bound of a contender, or a shorter time per output token than the steps of
 // its pool, whatever limit there is; on more processors than all contenders can be predicted on.
 func TestBoundsHold(t *testing.T) {
+	long.NotRacing(t)
 	long.Some(t, draws(30), func(t *rapid.T) {
 		l, o := drawn(t, []int{16, 24, 64, 320})
 		mode := rapid.SampledFrom([]Mode{Aggregated, Disaggregated}).Draw(t, "mode")

@@ -10,6 +10,7 @@ import (
 	"throughline/engine"
 	"throughline/internal/advice"
 	"throughline/internal/question"
+	"throughline/internal/test/long"
 	"throughline/plan"
 )
 
@@ -70,6 +71,7 @@ func TestRejectedLets(t *testing.T) {
 // A deployment that nothing rules out does what its row says, up to the twentieth of throughput that a row may leave for a smaller
 // batch.
 func TestTriedAsRanked(t *testing.T) {
+	long.NotRacing(t)
 	got, ranked := tried(t, 16, advice.Aggregated, func(q *question.Question) { q.Model, q.System, q.TPOT, q.Redundant = "DeepSeek-V3", "H200", 60, 0 })
 	compared := 0
 	for name, words := range map[string]string{"tp8 EP8 agg": "dp2·pp1·tp8 ep8·etp1·edp2", "DEP16 agg": "dp16·pp1·tp1 ep16·etp1·edp1", "tp8 agg": "dp2·pp1·tp8 ep1·etp8·edp2"} {

@@ -9,6 +9,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"throughline/internal/test/long"
 )
 
 // absurd are charts that nobody would ask for, beside a usual one.
@@ -120,6 +122,7 @@ func written(t *testing.T, c *Chart, v SVG) []byte {
 // Drawings are well-formed, without style attributes, with unique ids and texts for those who do not see; the same chart gives
 // the same bytes.
 func TestSVG(t *testing.T) {
+	long.NotRacing(t)
 	for name, c := range absurd() {
 		for _, v := range []SVG{{Theme: Light}, {Theme: Dark, Follow: true}, {Theme: Light, Inline: true}} {
 			src := written(t, c, v)
@@ -263,6 +266,7 @@ func dump(list []Element) string {
 
 // Rasters have the size that was asked for, and paint where marks are.
 func TestPNG(t *testing.T) {
+	long.NotRacing(t)
 	for name, c := range absurd() {
 		for _, size := range sizes[:4] {
 			var b bytes.Buffer

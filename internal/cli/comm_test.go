@@ -10,6 +10,7 @@ import (
 
 // TestCommCalibrates: calibrate fits what measure/comm.py writes, and the system it makes predicts every row of it.
 func TestCommCalibrates(t *testing.T) {
+	notRacing(t)
 	table := filepath.Join("..", "measurement", "testdata", "comm.csv")
 	dir := t.TempDir()
 	mine, predicted := filepath.Join(dir, "mine.json"), filepath.Join(dir, "predicted.csv")

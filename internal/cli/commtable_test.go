@@ -12,6 +12,7 @@ import (
 // TestCommTable: the columns that people pass around come first, the total is that of the two slowest ranks, and the three
 // Hopper chips agree between nodes.
 func TestCommTable(t *testing.T) {
+	notRacing(t)
 	number := func(cell string) float64 {
 		v, err := strconv.ParseFloat(cell, 64)
 		if err != nil {
@@ -51,6 +52,7 @@ func TestCommTable(t *testing.T) {
 // TestSlicesAreOneAllReduce: experts cut over the tensor-parallel ranks cost one all-reduce of tokens · hidden a layer, as
 // engines run them, whatever the engine: about 55 ms in 58 expert layers for 4 prompts of 4096 tokens of DeepSeek-V3 on 8 H200.
 func TestSlicesAreOneAllReduce(t *testing.T) {
+	notRacing(t)
 	for _, engine := range []string{"none", "sglang", "vllm", "trtllm"} {
 		out := call(t, "explain", "--model", "DeepSeek-V3", "--system", "H200", "--engine", engine, "--weights", "fp8", "--tp", "8", "--moe-tp", "8",
 			"--phase", "prefill", "--batch", "4", "--isl", "4096", "--json")

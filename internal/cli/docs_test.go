@@ -218,6 +218,7 @@ func syntheticOps() string {
 
 // TestCalibrate: a system fitted to a table predicts it, and is written with the file it came from otherwise unchanged.
 func TestCalibrate(t *testing.T) {
+	notRacing(t)
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("ops.csv", []byte(syntheticOps()), 0o644); err != nil {
 		t.Fatal(err)

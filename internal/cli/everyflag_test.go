@@ -121,6 +121,7 @@ func TestEveryFlag(t *testing.T) {
 
 // TestEmptyOutputs: no output flag takes an empty value, and none a dash for a file.
 func TestEmptyOutputs(t *testing.T) {
+	notRacing(t)
 	base := minimal(t)
 	for _, c := range question.Commands {
 		cmd := find(t, c.Path)

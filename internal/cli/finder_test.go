@@ -14,6 +14,7 @@ const smallMoE = `{"model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCaus
 // TestFinder: every command takes a model and a system in every form: a built-in name, a file, a folder with a config.json, a
 // folder of the cache of Hugging Face, the name of a repository in it.
 func TestFinder(t *testing.T) {
+	notRacing(t)
 	t.Chdir(t.TempDir())
 	t.Setenv("HF_HUB_CACHE", "")
 	t.Setenv("HF_HOME", "hf")

@@ -17,6 +17,7 @@ var shownPicture = regexp.MustCompile(`<!-- drawn: throughline ([^\n]*) -o (\S+)
 
 // The pictures of the documentation are those that the program draws, and none lies about.
 func TestPictures(t *testing.T) {
+	notRacing(t)
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

@@ -19,9 +19,7 @@ import (
 // side are run under it by others.
 func notRacing(t *testing.T) {
 	t.Helper()
-	if racing.Enabled && !long.Mode() {
-		t.Skip("the same without the race detector")
-	}
+	long.NotRacing(t)
 }
 
 func TestMain(m *testing.M) {

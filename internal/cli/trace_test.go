@@ -112,6 +112,7 @@ func stepTimes(t *testing.T, printed string) map[string]float64 {
 
 // TestTraceOfSteps: the timeline of a step is as long as the step; lanes, stages and micro-batches have their places.
 func TestTraceOfSteps(t *testing.T) {
+	notRacing(t)
 	t.Chdir(t.TempDir())
 	for flags, threads := range map[string][]string{
 		"--model llama_3_8b --system H200 --batch 8":                                                                     {"matrix", "vector", "layers", "micro-batches"},

@@ -204,6 +204,7 @@ func TestOutputFits(t *testing.T) {
 
 // TestPublishedRowsDiffer: on a narrow terminal, too, no two rows of the errors of published figures look alike: groups are of a class.
 func TestPublishedRowsDiffer(t *testing.T) {
+	notRacing(t)
 	t.Setenv("COLUMNS", "")
 	out, errs, code := printed(80, "validate", "published", "--folder", t.TempDir())
 	if code != 0 {

@@ -12,11 +12,23 @@ import (
 	"throughline/internal/opdetail"
 	"throughline/internal/result"
 	"throughline/internal/sweep"
+	"throughline/internal/test/long"
 	"throughline/op"
 )
 
-// records are the runs of the sample files of the project, with their operators.
-func records(t *testing.T, preset string) (out []*result.Record) {
+// searched are the records of presets that a test has asked for before.
+var searched = map[string][]*result.Record{}
+
+// records are the runs of the sample files of the project, with their operators. Tests read them only.
+func records(t *testing.T, preset string) []*result.Record {
+	t.Helper()
+	if searched[preset] == nil {
+		searched[preset] = search(t, preset)
+	}
+	return searched[preset]
+}
+
+func search(t *testing.T, preset string) (out []*result.Record) {
 	t.Helper()
 	as, err := assume.Parse(preset)
 	if err != nil {
@@ -45,6 +57,7 @@ func records(t *testing.T, preset string) (out []*result.Record) {
 
 // TestOperatorsAddUp: the rows of operators add up to the step, to its shares, and per stage to the fields of the tables.
 func TestOperatorsAddUp(t *testing.T) {
+	long.NotRacing(t)
 	for _, preset := range []string{"reference", "physical"} {
 		steps := 0
 		for _, r := range records(t, preset) {
@@ -152,6 +165,7 @@ func TestNoOperatorsUnlessAsked(t *testing.T) {
 
 // TestTypes: the values of fields are of the types that files declare.
 func TestTypes(t *testing.T) {
+	long.NotRacing(t)
 	for _, preset := range []string{"reference", "physical"} {
 		for _, r := range records(t, preset) {
 			for _, f := range result.Fields() {

@@ -14,6 +14,14 @@ import (
 // Mode reports whether tests run at full length.
 func Mode() bool { return os.Getenv("THROUGHLINE_TEST_LONG") != "" }
 
+// NotRacing skips a test of values, which are the same without the race detector, but at full length: others make the same accesses.
+func NotRacing(t testing.TB) {
+	t.Helper()
+	if racing.Enabled && !Mode() {
+		t.Skip("the same without the race detector")
+	}
+}
+
 // watched is the cases that the race detector watches, but at full length: it looks for accesses, which all cases have alike.
 const watched = 5
 
