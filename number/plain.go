@@ -32,3 +32,11 @@ func Band(band float64) string {
 	}
 	return fmt.Sprintf("±%.0f%%", 100*band)
 }
+
+// Count is so many things, of which one is called so.
+func Count(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}

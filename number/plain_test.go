@@ -29,3 +29,12 @@ func TestBand(t *testing.T) {
 		}
 	}
 }
+
+// TestCount: one thing is not several.
+func TestCount(t *testing.T) {
+	for n, want := range map[int]string{0: "0 processors", 1: "1 processor", 4: "4 processors"} {
+		if got := number.Count(n, "processor"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -47,7 +47,7 @@ var layoutRules = []layoutRule{
 			return Miss{
 				Why:    fmt.Sprintf("pp %d exceeds the %d layers of %s", l.PP, m.Layers, m.Name),
 				By:     l.PP - m.Layers,
-				Enough: fmt.Sprintf("%d layers", l.PP),
+				Enough: fmt.Sprintf("a pp of at most %d", m.Layers),
 			}
 		},
 	},
@@ -64,6 +64,7 @@ var layoutRules = []layoutRule{
 		func(m *model.Model, l Layout) Miss {
 			heads := attentionWith(m, l, kvHeadsUneven).KVHeads
 			miss := notDivided("tp", l.TP, heads, "key/value heads", m.Name)
+			miss.Enough += " or is a multiple of it"
 			miss.Why = fmt.Sprintf("tp %d neither divides the %d key/value heads of %s nor is a multiple of them", l.TP, heads, m.Name)
 			return miss
 		},
@@ -107,7 +108,7 @@ func notDivided(what string, part, number int, of, name string) Miss {
 	return Miss{
 		Why:    fmt.Sprintf("%s %d does not divide the %d %s of %s", what, part, number, of, name),
 		By:     lacks,
-		Enough: fmt.Sprintf("%d %s", number+lacks, of),
+		Enough: fmt.Sprintf("a %s that divides %d", what, number),
 	}
 }
 

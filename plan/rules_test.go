@@ -43,3 +43,16 @@ func TestLeadingDenseLayersMustSuit(t *testing.T) {
 		t.Error("tp 4 does not divide a width of 6")
 	}
 }
+
+// TestEnough: what would let a plan through is what one can choose, not another model.
+func TestEnough(t *testing.T) {
+	m := &model.Model{Name: "dense", Layers: 4, FeedForward: 48, Attention: model.Attention{Kind: model.GroupQuery, Heads: 32, KVHeads: 8}}
+	var got []string
+	for _, miss := range plan.LayoutMisses(m, plan.Layout{DP: 1, PP: 5, TP: 5}) {
+		got = append(got, miss.Enough)
+	}
+	want := "a pp of at most 4; a tp that divides 32; a tp that divides 8 or is a multiple of it; a tp that divides 48"
+	if all := strings.Join(got, "; "); all != want {
+		t.Errorf("%q, want %q", all, want)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"throughline/deploy"
 	"throughline/engine"
 	"throughline/internal/result"
+	"throughline/number"
 	"throughline/op"
 )
 
@@ -82,13 +83,13 @@ func (c *Candidate) Launch(e *engine.Engine) []Part {
 	var parts []Part
 	for i := range d.Pools {
 		p := &d.Pools[i]
-		kind := "processors"
+		on := func(procs int) string { return number.Count(procs, "processor") }
 		if d.Split() && d.Pools[0].System != d.Pools[1].System {
-			kind = "× " + p.System.Name
+			on = func(procs int) string { return fmt.Sprintf("%d × %s", procs, p.System.Name) }
 		}
-		what := fmt.Sprintf("%s, on %d %s", p.Role, p.Procs(), kind)
+		what := fmt.Sprintf("%s, on %s", p.Role, on(p.Procs()))
 		if p.Count > 1 {
-			what = fmt.Sprintf("%s, %d instances of %d %s", p.Role, p.Count, p.Plan.Attention.Procs(), kind)
+			what = fmt.Sprintf("%s, %d instances of %s", p.Role, p.Count, on(p.Plan.Attention.Procs()))
 		}
 		parts = append(parts, Part{what, e.Launch(d, p)})
 	}

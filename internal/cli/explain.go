@@ -54,7 +54,7 @@ thousandth to a thousand times the present one are tried.`,
 		Example: `  throughline explain --model llama_3_8b --system H200 --batch 32
   throughline explain --model llama_3_8b --system H200 --batch 32 --tpot 10
   throughline explain --model llama_3_8b --system H200 --batch 32 --trace-out step.json --op-details operators.csv
-  throughline explain --model qwen3_32b_flash --system H100_SXM --tp 4 --batch 64 --seek mem1.GBps --until tpot=5ms
+  throughline explain --model qwen3_32b_flash --system H100_SXM --tp 4 --batch 64 --seek mem1.GBps --until tpot=10ms
   throughline explain --model qwen3_32b_flash --system H100_SXM --tp 4 --seek matrix.bfloat16.tflops --until ttft=20ms --json`,
 		Args: onlyFlags(""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return explainPoint(cmd.Context(), s, o) },

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -14,6 +16,32 @@ import (
 
 // readmes are the same in two languages.
 var readmes = []string{"README.md", "README.zh-CN.md"}
+
+// disappointing is what no first example should say.
+var disappointing = regexp.MustCompile(`not steady|too short|no value between[^\n]*`)
+
+// TestReadmeErrors: the READMEs say how far off the built-in kernels are on average, as the example beside it prints it.
+func TestReadmeErrors(t *testing.T) {
+	notRacing(t)
+	out := call(t, "validate", "forward", "../../measure/H200/forward.csv", "--system", "H200", "--by", "kind")
+	mean := func(phase string) string {
+		found := regexp.MustCompile(`│ ` + phase + ` +│ +\d+ │ +\d+ │ ([\d.]+)%`).FindStringSubmatch(out)
+		if found == nil {
+			t.Fatalf("no mean of %s in\n%s", phase, out)
+		}
+		v, err := strconv.ParseFloat(found[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%.0f%%", v)
+	}
+	for name, format := range map[string]string{"README.md": "prefill is off by %s on average and decode by %s", "README.zh-CN.md": "预填充 %s、解码 %s"} {
+		text := strings.Join(strings.Fields(string(readFile(t, filepath.Join("../..", name)))), " ")
+		if want := fmt.Sprintf(format, mean("prefill"), mean("decode")); !strings.Contains(text, want) {
+			t.Errorf("%s does not say %q", name, want)
+		}
+	}
+}
 
 // TestReadme: what the READMEs show is what the program prints, and their other commands work.
 func TestReadme(t *testing.T) {
@@ -36,7 +64,9 @@ func TestReadme(t *testing.T) {
 			commands := 0
 			for line := range strings.Lines(string(readFile(t, path))) {
 				if args, ok := strings.CutPrefix(strings.TrimSpace(line), "./throughline "); ok {
-					call(t, strings.Fields(args)...)
+					if said := disappointing.FindString(call(t, strings.Fields(args)...)); said != "" {
+						t.Errorf("%s says %q", args, said)
+					}
 					commands++
 				}
 			}

@@ -204,6 +204,9 @@ func unknownFlag(cmd *cobra.Command, name string) error {
 	if setting, known := question.Lookup(question.All, name); known && len(name) > 1 {
 		return fmt.Errorf("%s has no flag --%s; these have: %s", strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" "), name, strings.Join(setting.For.Paths(), ", "))
 	}
+	if here := meant(cmd, name); here != "" {
+		return fmt.Errorf("unknown flag %s%s; here it is %s", dashes, name, here)
+	}
 	near, ok := document.Nearest(name, names)
 	if i := slices.IndexFunc(names, func(n string) bool { return strings.HasPrefix(n, name) }); i >= 0 && len(name) > 1 {
 		near, ok = names[i], true
@@ -211,10 +214,7 @@ func unknownFlag(cmd *cobra.Command, name string) error {
 	if ok {
 		return fmt.Errorf("unknown flag %s%s; did you mean --%s?", dashes, name, near)
 	}
-	if len(names) == 0 {
-		return fmt.Errorf("unknown flag %s%s; %s has no flags", dashes, name, cmd.Name())
-	}
-	return fmt.Errorf("unknown flag %s%s; the flags of %s are --%s", dashes, name, cmd.Name(), strings.Join(names, ", --"))
+	return fmt.Errorf("unknown flag %s%s; %s --help lists the flags", dashes, name, cmd.CommandPath())
 }
 
 // kindOf says what the value of a flag must be.

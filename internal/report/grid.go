@@ -254,14 +254,6 @@ func hanging(line string, first, others int, indent string) string {
 	return b.String()
 }
 
-// counted is a number of things.
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
 // grouped writes a whole number with commas between thousands.
 func grouped(n int) string {
 	s := fmt.Sprint(n)

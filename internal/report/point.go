@@ -170,7 +170,7 @@ func seenLine(a *point.Answer, r *result.Record, width int) string {
 		return f.In(u, r)
 	}
 	return wrap(fmt.Sprintf("%s, %s: TTFT %.1f ms %s, TPOT %.2f ms %s; %.1f output tokens/s, %.1f per card, %.1f per user; %s requests/s; at most %.2f GiB",
-		name, counted(r.Clients, "client", "clients"), value("TTFT(s)", result.Millis), r.Trusted.TTFT.Span(),
+		name, number.Count(r.Clients, "client"), value("TTFT(s)", result.Millis), r.Trusted.TTFT.Span(),
 		value("TPOT(s)", result.Millis), r.Trusted.TPOT.Span(), value("output_throughput(token/s)", ""),
 		value("tokens_per_card", ""), value("tokens_per_user", ""), number.Plain(r.Requests, 4), value("memory(Gib)", "")), width) + "\n"
 }
