@@ -103,10 +103,11 @@ func failureOf(err error, answered bool) *Failure {
 	return f
 }
 
-// hide takes secrets out of what a failure says: servers repeat what they were sent.
+// hide takes secrets out of what a failure says, as servers repeat what they were sent, and makes one short line of it.
 func (c *client) hide(f *Failure) *Failure {
 	if f != nil {
-		f.Message = c.secrets.Redact(f.Message)
+		line := strings.Join(strings.Fields(c.secrets.Redact(f.Message)), " ")
+		f.Message = strings.ToValidUTF8(line[:min(len(line), mostMessage)], "")
 	}
 	return f
 }
@@ -206,6 +207,9 @@ func (c *client) exchange(ctx context.Context, text []byte, a *answer) *Failure 
 	if response.StatusCode != http.StatusOK {
 		return refused(response)
 	}
+	if coding := response.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+		return &Failure{Kind: "compressed answer", Message: fmt.Sprintf("it comes as %q, which was not asked for and holds chunks back; switch it off in the server", coding)}
+	}
 	if !c.stream || strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
 		return c.whole(response.Body, a)
 	}
@@ -218,12 +222,12 @@ func (c *client) exchange(ctx context.Context, text []byte, a *answer) *Failure 
 	return failure
 }
 
-// mostMessage is how much of the body of an error is read.
+// mostMessage is how much of a message of a server is kept. More is read, so that the end cuts no secret in two.
 const mostMessage = 4 << 10
 
 // refused is the failure that a status other than 200 tells.
 func refused(r *http.Response) *Failure {
-	said, _ := io.ReadAll(io.LimitReader(r.Body, mostMessage))
+	said, _ := io.ReadAll(io.LimitReader(r.Body, 2*mostMessage))
 	f := &Failure{Kind: fmt.Sprintf("HTTP %d", r.StatusCode), Message: message(said)}
 	if to, err := r.Location(); err == nil {
 		to.User = nil
@@ -248,7 +252,7 @@ func (c *client) whole(r io.Reader, a *answer) *Failure {
 	}
 	var k chunk
 	if !k.parse(data) || k.done {
-		return &Failure{Kind: "malformed answer", Message: shown(data)}
+		return &Failure{Kind: "malformed answer", Message: c.shown(data)}
 	}
 	if k.failure != nil {
 		return &Failure{Kind: "error object", Message: message(k.failure)}
@@ -283,7 +287,7 @@ func (c *client) streamed(r io.Reader, a *answer) *Failure {
 		}
 		switch {
 		case !read:
-			return &Failure{Kind: "malformed chunk", Message: shown(data)}
+			return &Failure{Kind: "malformed chunk", Message: c.shown(data)}
 		case k.failure != nil:
 			return &Failure{Kind: "error in the stream", Message: message(k.failure)}
 		}
@@ -302,8 +306,11 @@ func (c *client) streamed(r io.Reader, a *answer) *Failure {
 	return a.complete()
 }
 
-// mostPrompt is more tokens than any prompt has.
-const mostPrompt = 1 << 30
+// Bounds that no model reaches.
+const (
+	mostPrompt   = 1 << 30 // tokens of a prompt
+	longestToken = 256     // bytes of text, on average over an answer
+)
 
 // beyond is the failure of an answer with more tokens than can be: a server must not decide how much is kept of it.
 func (a *answer) beyond(k *chunk) *Failure {
@@ -314,8 +321,18 @@ func (a *answer) beyond(k *chunk) *Failure {
 		return &Failure{Kind: "implausible usage", Message: fmt.Sprintf("%d tokens of an answer that may have %d", k.answer, a.most)}
 	case a.most > 0 && a.chunks > a.most:
 		return &Failure{Kind: "answer without end", Message: fmt.Sprintf("more than %d chunks with text", a.most)}
+	case a.keep && a.text.Len()+len(a.all)+len(k.text)+len(k.second) > a.mostText():
+		return &Failure{Kind: "answer without end", Message: fmt.Sprintf("more than %d bytes of text", a.mostText())}
 	}
 	return nil
+}
+
+// mostText is the bytes of text that are kept of an answer.
+func (a *answer) mostText() int {
+	if a.most == 0 {
+		return mostAnswer
+	}
+	return min(mostAnswer, a.most*longestToken)
 }
 
 // take notes a chunk.
@@ -384,12 +401,13 @@ func (a *answer) complete() *Failure {
 }
 
 // shown is the start of what a server sent.
-func shown(data []byte) string {
+func (c *client) shown(data []byte) string {
 	const most = 120
-	if len(data) > most {
-		return fmt.Sprintf("%q and %d bytes more", data[:most], len(data)-most)
+	text := c.secrets.Redact(string(data[:min(len(data), mostMessage)]))
+	if len(text) > most {
+		return fmt.Sprintf("%q and more, of %d bytes", text[:most], len(data))
 	}
-	return fmt.Sprintf("%q", data)
+	return fmt.Sprintf("%q", text)
 }
 
 // ask asks a server about itself, or to do something.

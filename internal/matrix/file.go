@@ -298,7 +298,7 @@ func rootOf(address string) string {
 
 func (c *checker) url(path, address string) {
 	if u, err := url.Parse(address); address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		c.doc.Problemf(path, "must be an address like http://127.0.0.1:8000, not %q", new(secret.Set).URL(address))
+		c.doc.Problemf(path, "must be an address like http://127.0.0.1:8000, not %q", secret.Shown(address))
 	}
 }
 

@@ -317,6 +317,17 @@ func TestAbandon(t *testing.T) {
 	}
 }
 
+// TestRedirected: a server that sends who asks elsewhere has not answered.
+func TestRedirected(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("was asked") }))
+	defer elsewhere.Close()
+	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusFound))
+	defer server.Close()
+	if status := answers(server.URL); status != http.StatusFound {
+		t.Errorf("answers with %d", status)
+	}
+}
+
 // TestReadyURL: a server is ready when its address answers; where something answers already, nothing is started.
 func TestReadyURL(t *testing.T) {
 	there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

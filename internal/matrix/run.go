@@ -279,7 +279,10 @@ func (r *Ready) how() string {
 
 // answers is the status of an address, 0: nothing answers.
 func answers(address string) int {
-	client := http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{
+		Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // which is no answer of the server
+	}
 	resp, err := client.Get(address)
 	if err != nil {
 		return 0

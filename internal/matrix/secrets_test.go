@@ -52,7 +52,7 @@ func TestSecrets(t *testing.T) {
 	t.Setenv("OWN_API_KEY", "own-key-5f1c")
 	there := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer there.Close()
-	address := strings.Replace(there.URL, "://", "://me:pass-77aa@", 1)
+	address := strings.Replace(there.URL, "://", "://me:p@ss-77aa@", 1)
 	text := "servers:\n" +
 		server("s", `echo "started with $HF_TOKEN and $OWN_API_KEY"; : --api-key sk-11bb22; WANDB_API_KEY=wb-33cc44 sh -c 'echo $WANDB_API_KEY'; `+up, "    environment: {HF_TOKEN: 'hf_\"55dd66', MODE: plain}\n    url: '"+address+"'\n") +
 		server("bad", `echo "no such token: $HF_TOKEN"; exit 3`, "    environment: {HF_TOKEN: 'hf_\"55dd66'}\n") +
@@ -70,7 +70,7 @@ func TestSecrets(t *testing.T) {
 	}
 	all := contents(t, dir)
 	all["said"] = said
-	for _, secret := range []string{"own-key-5f1c", "pass-77aa", "sk-11bb22", "wb-33cc44", "55dd66", "value-99ee", "bb-00ff11", "team-22ab"} {
+	for _, secret := range []string{"own-key-5f1c", "ss-77aa", "sk-11bb22", "wb-33cc44", "55dd66", "value-99ee", "bb-00ff11", "team-22ab"} {
 		for name, text := range all {
 			if at := strings.Index(text, secret); at >= 0 {
 				t.Errorf("%s has %s: …%s…", name, secret, text[max(0, at-60):min(len(text), at+40)])

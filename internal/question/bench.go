@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"throughline/engine"
 	"throughline/internal/document"
@@ -91,22 +93,29 @@ func checkObject(text string) error {
 
 func checkURL(text string) error {
 	u, err := url.Parse(text)
-	shown := new(secret.Set).URL(text)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return fmt.Errorf("must be an address like http://127.0.0.1:8000, not %q", shown)
+		return fmt.Errorf("must be an address like http://127.0.0.1:8000, not %q", secret.Shown(text))
 	case strings.ContainsAny(text, "?#"):
-		return fmt.Errorf("must be an address without ? and #, as paths are put behind it, not %q; keys go into a header", shown)
+		return errors.New("must be an address without ? and #, as paths are put behind it; keys go into a header")
 	}
 	return nil
 }
 
 func checkHeader(text string) error {
-	if key, _, ok := strings.Cut(text, "="); !ok || strings.TrimSpace(key) == "" {
-		return errors.New("must be like Name=value, with = between them") // it may be a secret, and is not repeated
+	// It may be a secret, and is not repeated.
+	name, value, ok := strings.Cut(text, "=")
+	switch {
+	case !ok || !headerName.MatchString(name):
+		return errors.New("must be like Name=value, with = between them and only letters, digits and - in the name")
+	case strings.ContainsFunc(value, unicode.IsControl):
+		return errors.New("must be like Name=value, on one line")
 	}
 	return nil
 }
+
+// headerName is the name of a header: a token of HTTP (RFC 9110, 5.6.2).
+var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 // goodputs are what single requests may be held to, as vllm bench serve calls it.
 var goodputs = []string{"ttft:", "tpot:", "e2el:"}

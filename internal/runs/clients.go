@@ -84,12 +84,15 @@ func export(result map[string]any) map[string]any {
 		}
 	}
 	config, _ := result["input_config"].(map[string]any)
-	load, nested := config["loadgen"].(map[string]any)
-	if !nested {
-		load = config
-	}
 	endpoint, _ := config["endpoint"].(map[string]any)
-	for _, names := range []any{config["model"], endpoint["model_names"]} {
+	analyzer, _ := config["perf_analyzer"].(map[string]any)
+	load := config
+	for _, nested := range []any{config["loadgen"], analyzer["stimulus"]} { // of aiperf, and of later genai-perf
+		if settings, ok := nested.(map[string]any); ok {
+			load = settings
+		}
+	}
+	for _, names := range []any{config["model"], config["model_names"], endpoint["model_names"]} {
 		if list, _ := names.([]any); len(list) > 0 {
 			out["model_id"] = list[0]
 		}

@@ -31,6 +31,9 @@ func TestOf(t *testing.T) {
 			"mean_ttft_ms":201.9061234,"median_tpot_ms":37.2,"request_throughput":3.12,"began":"2026-11-15T18:33:46Z"}`,
 			map[string]string{"tag": "a", "num_prompts": "32", "concurrency": "8", "isl": "512", "osl": "64", "length_spread": "range ratio 1", "seed": "1",
 				"ttft_mean_ms": "201.906", "tpot_p50_ms": "37.2", "req_per_s": "3.12", "began": "2026-11-15T18:33:46Z"}},
+		"genai-perf with its load in perf_analyzer": {`{"request_count":{"avg":64},"time_to_first_token":{"unit":"ms","avg":41.5},"input_sequence_length":{"avg":550},"output_sequence_length":{"avg":64},
+			"input_config":{"endpoint":{"backend":"vllm"},"perf_analyzer":{"stimulus":{"concurrency":8}}}}`,
+			map[string]string{"num_prompts": "64", "concurrency": "8", "isl": "550", "osl": "64", "length_spread": "fixed", "ttft_mean_ms": "41.5"}},
 		"a rate": {`{"completed":40,"max_concurrency":null,"request_rate":2.5,"random_input_len":512,"random_output_len":64,"random_range_ratio":0.1,"p99_itl_ms":63}`,
 			map[string]string{"num_prompts": "40", "request_rate": "2.5", "arrival": "open loop", "isl": "512", "osl": "64", "length_spread": "range ratio 0.1", "itl_p99_ms": "63"}},
 		"all at once, lengths as they came": {`{"completed":10,"request_rate":"inf","total_input_tokens":1234,"total_output_tokens":96,"mean_e2el_ms":1000}`,
@@ -50,6 +53,9 @@ func TestOf(t *testing.T) {
 				t.Errorf("%s: no column %s", name, column)
 			}
 		}
+	}
+	if got, err := Of(parsed(t, `{"time_to_first_token":{"avg":41.5},"input_config":{"model_names":["llama"]}}`)); err != nil || got[ServedModel] != "llama" {
+		t.Errorf("genai-perf asked for the model %q, %v", got[ServedModel], err)
 	}
 	if _, err := Of(parsed(t, `{"requests": 3}`)); err != ErrNone {
 		t.Errorf("a file of something else: %v", err)

@@ -22,8 +22,9 @@ const Mask = "***"
 // are only hidden where they are given.
 const shortest = 6
 
-// endings are how a word ends that names a secret: HF_TOKEN, X-Api-Key, PGPASSWORD, but not TOKENIZERS_PARALLELISM.
-var endings = regexp.MustCompile(`(?i)(token|keys?|secrets?|passwords?|passwd|pwd|passphrase|credentials?|authorization|auth|cookies?)$`)
+// endings are how a word ends that names a secret: HF_TOKEN, X-Api-Key, PGPASSWORD, DB_PASS, but neither
+// TOKENIZERS_PARALLELISM nor BYPASS.
+var endings = regexp.MustCompile(`(?i)(token|keys?|secrets?|passwords?|passwd|pwd|passphrase|passcode|credentials?|authorization|auth|cookies?|^pass|^pat)$`)
 
 // Named reports whether a variable, a header or an option holds a secret.
 func Named(name string) bool {
@@ -88,8 +89,8 @@ func (s *Set) Environment(all []string) {
 	}
 }
 
-// userinfo is the user and password of an address.
-var userinfo = regexp.MustCompile(`(\b[A-Za-z][A-Za-z0-9+.-]*://)([^\s/?#'"@]+)@`)
+// userinfo is the user and password of an address, which end at its last @.
+var userinfo = regexp.MustCompile(`(\b[A-Za-z][A-Za-z0-9+.-]*://)([^\s/?#'"]+)@`)
 
 // URL adds the password of an address, and is the address without it.
 func (s *Set) URL(address string) string {
@@ -110,13 +111,32 @@ func (s *Set) URL(address string) string {
 	})
 }
 
+// Shown is what may be shown of a text that should be an address, and is none: nothing before its last @.
+func Shown(address string) string {
+	if i := strings.LastIndexByte(address, '@'); i >= 0 {
+		return Mask + address[i:]
+	}
+	return address
+}
+
+// login is the password of a user, as curl is given it; two numbers are a user and a group.
+var login = regexp.MustCompile(`((?:^|\s)(?:-u|--user|--proxy-user)[\s=]+["']?[^\s:"'/]+:)([^\s"']*[^\s"'0-9][^\s"']*)`)
+
+func (s *Set) login(line string) string {
+	return login.ReplaceAllStringFunc(line, func(found string) string {
+		m := login.FindStringSubmatch(found)
+		s.Add(m[2])
+		return m[1] + Mask
+	})
+}
+
 // given is a setting within a line: its name, what stands between, and its value, which may be in quotes.
 var given = regexp.MustCompile(`(-{0,2}[A-Za-z][\w.-]*)(["']?\s*[=:]\s*|\s+)("(?:[^"\\]|\\.)*"|'[^']*'|(?:(?i:bearer|basic|token)\\?\s+)?[^\s"';&|]+)`)
 
 // Line adds the secrets that a command line gives, as assignments, options, headers or in addresses, and is the line without
 // them.
 func (s *Set) Line(line string) string {
-	line = s.URL(line)
+	line = s.login(s.URL(line))
 	var out strings.Builder
 	for line != "" {
 		m := given.FindStringSubmatchIndex(line)
@@ -161,6 +181,10 @@ func (s *Set) Words(words []string) []string {
 		case i > 0 && strings.HasPrefix(words[i-1], "-") && !strings.Contains(words[i-1], "=") && Named(words[i-1]):
 			s.Add(w)
 			out[i] = Mask
+		case i > 0 && !strings.Contains(words[i-1], "=") && login.MatchString(words[i-1]+" "+w):
+			user, password, _ := strings.Cut(w, ":")
+			s.Add(password)
+			out[i] = user + ":" + Mask
 		default:
 			out[i] = s.Line(w)
 		}

@@ -10,8 +10,8 @@ import (
 
 func TestNamed(t *testing.T) {
 	for name, want := range map[string]bool{
-		"HF_TOKEN": true, "Authorization": true, "X-Api-Key": true, "--api-key": true, "PGPASSWORD": true, "AWS_SECRET_ACCESS_KEY": true, "API_KEYS": true, "Cookie": true, "OPENAI_API_KEY_2": true, "apikey": true,
-		"TOKENIZERS_PARALLELISM": false, "MAX_TOKENS": false, "--max-num-batched-tokens": false, "CUDA_VISIBLE_DEVICES": false, "KEYBOARD": false, "X-Team": false,
+		"HF_TOKEN": true, "Authorization": true, "X-Api-Key": true, "--api-key": true, "PGPASSWORD": true, "AWS_SECRET_ACCESS_KEY": true, "API_KEYS": true, "Cookie": true, "OPENAI_API_KEY_2": true, "apikey": true, "DB_PASS": true, "--pass": true, "GITHUB_PAT": true, "PASSCODE": true,
+		"TOKENIZERS_PARALLELISM": false, "MAX_TOKENS": false, "--max-num-batched-tokens": false, "CUDA_VISIBLE_DEVICES": false, "KEYBOARD": false, "X-Team": false, "BYPASS": false, "COMPAT": false, "PATH": false,
 	} {
 		if Named(name) != want {
 			t.Errorf("%s is a secret: %v", name, !want)
@@ -29,6 +29,9 @@ func TestLine(t *testing.T) {
 		`curl -H "Authorization: Bearer sk-abcdef" http://h`:                 `curl -H "Authorization: ***" http://h`,
 		`curl -H 'X-Api-Key: sk-abcdef' http://h`:                            `curl -H 'X-Api-Key: ***' http://h`,
 		"bench --base-url http://me:hunter2@h:1/v1":                          "bench --base-url http://***@h:1/v1",
+		"bench --base-url http://me:hun@ter:2@h:1/v1":                        "bench --base-url http://***@h:1/v1",
+		"curl -u me:hunter2 -s http://a@h --user='me:hunter3'":               "curl -u me:*** -s http://***@h --user='me:***'",
+		"docker run -u 1000:1000 x; python3 -u srv.py":                       "docker run -u 1000:1000 x; python3 -u srv.py",
 		"bench --base-url http://me:h@h:1":                                   "bench --base-url http://***@h:1",
 		`bench --extra '{"api_key": "sk-abcdef", "n": 1}'`:                   `bench --extra '{"api_key": ***, "n": 1}'`,
 		`serve --api-key "$KEY" --max-tokens 5 --served-model-name a`:        `serve --api-key "$KEY" --max-tokens 5 --served-model-name a`,
@@ -50,8 +53,8 @@ func TestLine(t *testing.T) {
 // TestWords: the same of commands in words, which may hold spaces.
 func TestWords(t *testing.T) {
 	s := &Set{}
-	got := s.Words([]string{"serve", "--api-key", "sk-abcdef", "--tp", "2", "--header=Authorization=Bearer key of mine", "--header=X-Team=blue", "--password=two words", "http://me:hunter2@h", "-x"})
-	want := []string{"serve", "--api-key", Mask, "--tp", "2", "--header=Authorization=" + Mask, "--header=X-Team=" + Mask, "--password=" + Mask, "http://" + Mask + "@h", "-x"}
+	got := s.Words([]string{"serve", "--api-key", "sk-abcdef", "--tp", "2", "--header=Authorization=Bearer key of mine", "--header=X-Team=blue", "--user=me:hunter5", "--password=two words", "http://me:hunter2@h", "-u", "me:two 3", "-x"})
+	want := []string{"serve", "--api-key", Mask, "--tp", "2", "--header=Authorization=" + Mask, "--header=X-Team=" + Mask, "--user=me:" + Mask, "--password=" + Mask, "http://" + Mask + "@h", "-u", "me:" + Mask, "-x"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
@@ -96,5 +99,16 @@ func TestFile(t *testing.T) {
 	}
 	if err := s.File(name + ".gone"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestShown: what is refused as an address may hold a password all the same.
+func TestShown(t *testing.T) {
+	for text, want := range map[string]string{
+		"localhost:8000": "localhost:8000", "me:hunter2@h:1": "***@h:1", "//me:hunter2@h": "***@h", "http://me:hun/ter2@h/v1": "***@h/v1", "http://me:hun ter2@h": "***@h",
+	} {
+		if got := Shown(text); got != want {
+			t.Errorf("%s is shown as %s", text, got)
+		}
 	}
 }
