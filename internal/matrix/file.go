@@ -347,8 +347,13 @@ func (c *checker) bench(k *Client, path string) {
 		c.doc.Problemf(path+".bench.self-check", "measures no server")
 	}
 	for i := range c.file.Servers {
-		if s := &c.file.Servers[i]; s.URL == "" && k.BaseURL() == "" && k.meets(s.Name) {
+		s := &c.file.Servers[i]
+		switch {
+		case k.BaseURL() != "" || !k.meets(s.Name):
+		case s.URL == "":
 			c.doc.Problemf(path+".bench", "the server %q has no url, and base-url is not given", s.Name)
+		case strings.ContainsAny(s.URL, "?#"):
+			c.doc.Problemf(path+".bench", "the url of the server %q has ? or #, and bench puts paths behind it; keys go into a header", s.Name)
 		}
 	}
 	if len(c.file.Servers) == 0 && k.BaseURL() == "" {

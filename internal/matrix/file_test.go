@@ -80,6 +80,7 @@ clients:
 	for src, want := range map[string]string{
 		"servers: []\n": `m.yaml:1:1: missing required key "clients"`, "clients: []\n": "clients: must not be empty",
 		"clients: [{name: x, bench: {backend: vllm}}]":                                                     "clients[0].bench: there is no server, and base-url is not given",
+		"servers: [{name: s, url: 'http://h/?a=b'}]\nclients: [{name: x, bench: {backend: vllm}}]":         `the url of the server "s" has ? or #`,
 		"servers: [{name: s, command: x, ready: {line: y}}]\nclients: [{name: x, bench: {backend: vllm}}]": `the server "s" has no url, and base-url is not given`,
 		"clients: [{name: a__b, command: x}]":                                                              "logs are called SERVER__CLIENT",
 	} {
