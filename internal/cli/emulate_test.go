@@ -102,6 +102,7 @@ func TestEmulateRefuses(t *testing.T) {
 		"--fault die:replica=3,after=1s":                      {"--fault: die: there is no replica 3; the last one is 0"},
 		"--fault eror:0.1 --fault errors:7 --lengths trace:x": {`--fault: "eror:" is not one of`, "--fault: errors: share must be a share from 0 to 1", "--lengths: of answers are fixed"},
 		"--speed 0 --port 70000":                              {"--speed: must be from 0.001 to 10000, not 0", "--port: must be from 0 to 65535"},
+		"--served-model-name a\x1b[31m":                       {"--served-model-name: must be one line of characters that can be printed"},
 		"--rate 5":                                            {"emulate has no flag --rate; these have: plan"},
 	} {
 		code, out, said := attempt(strings.Fields(base + words)...)

@@ -129,8 +129,8 @@ func (v Value) decodeString(dst reflect.Value, r rules) bool {
 		return v.wrongType(dst.Type(), r)
 	case r.nonempty && s == "":
 		return v.empty()
-	case r.line && strings.ContainsFunc(s, func(c rune) bool { return !unicode.IsGraphic(c) }):
-		v.Problemf("must be one line of characters that can be printed, not %q", s)
+	case r.line && NotOneLine(s) != nil:
+		v.Problemf("%v", NotOneLine(s))
 		return false
 	case r.enum != nil && !slices.Contains(r.enum, s):
 		v.Problemf("%s", NotOneOf(s, r.enum))
@@ -405,4 +405,12 @@ func noun(t reflect.Type) string {
 	default:
 		return "whole number"
 	}
+}
+
+// NotOneLine is what is wrong with a name that would break the lines it is printed on; nil: nothing.
+func NotOneLine(name string) error {
+	if strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsGraphic(c) }) {
+		return fmt.Errorf("must be one line of characters that can be printed, not %q", name)
+	}
+	return nil
 }

@@ -1,5 +1,7 @@
 package question
 
+import "throughline/internal/document"
+
 // Emulation is what is asked of a server that is emulated, besides its deployment.
 type Emulation struct {
 	Host        string
@@ -31,7 +33,7 @@ var ofEmulation = []Setting{
 	{Name: "fault", For: Emulate, List: Text, Choices: []string{"errors:", "cut:", "stall:", "slow-start:", "die:"}, Open: true, Apart: true,
 		Doc: "what goes wrong: errors:SHARE, cut:SHARE, stall:after=T,for=T, slow-start:T, die:replica=N,after=T",
 		Ref: func(q *Question) any { return &q.Emulation.Faults }},
-	{Name: "served-model-name", For: Emulate, Apart: true,
+	{Name: "served-model-name", For: Emulate, Apart: true, Check: document.NotOneLine,
 		Doc: "name of the model in requests (default: that of the model)",
 		Ref: func(q *Question) any { return &q.Emulation.Served }},
 	{Name: "max-connections", For: Emulate, Low: 1, High: mostConnections, Apart: true,
