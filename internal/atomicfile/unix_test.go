@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // These are set in the processes that tests start and kill.
@@ -27,7 +28,8 @@ func TestMain(m *testing.M) {
 		err := Write(context.Background(), name, func(w io.Writer) error {
 			io.WriteString(w, "half")
 			fmt.Println("writing")
-			select {}
+			time.Sleep(time.Minute) // where nothing is to wake it, the runtime ends a process
+			return nil
 		})
 		fmt.Println(err)
 		os.Exit(1)
@@ -35,7 +37,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(commits); dir != "" {
 		published = func() {
 			fmt.Println("writing")
-			select {}
+			time.Sleep(time.Minute)
 		}
 		fmt.Println(writeSet(context.Background(), dir, "new", "a.csv", "b.csv", "c.csv"))
 		os.Exit(1)
