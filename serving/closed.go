@@ -50,6 +50,9 @@ func (c *closed) step(sequences float64) float64 {
 	return c.decode.Decode(sequences, c.context()) + c.rules.Host(sequences)
 }
 
+// decodes is the decode steps of a request.
+func (c *closed) decodes() float64 { return max(1, (c.output()-1)/c.tokens) }
+
 // perStep is how many whole prompts a step holds at most.
 func (c *closed) perStep() int { return c.rules.PerStep(c.input()) }
 
@@ -165,6 +168,8 @@ func (c *closed) aggregated() Prediction {
 	clients := max(1, float64(c.load.Clients)/c.ranks)
 	running := min(clients, c.room)
 	others := running - 1
+	// Those who wait for room have been seen: they follow the requests that end in as many steps without another look.
+	c.polls = max(1, c.polls-(clients-running)*c.decodes()/running)
 
 	p := Prediction{Room: c.room}
 	p.Steady, p.TPOT = c.balance(func(share, ttft float64) (decoding, first float64) {
@@ -383,7 +388,7 @@ func (w *waves) delay(c *closed, share float64) float64 {
 	if w.crosses() {
 		return 0 // all prompts cross it alike
 	}
-	decodes := max(1, (c.output()-1)/c.tokens)
+	decodes := c.decodes()
 	own := (w.clients - 1) * share / decodes
 	laden, longer := w.laden(own, (w.group-1)*share/decodes)
 	if c.rules.Prefill == deploy.First { // nobody decodes in a step with prompts of his rank

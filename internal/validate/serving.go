@@ -257,7 +257,7 @@ func (p *servingPredictor) predictor(r *servingRun) (*serving.Predictor, error) 
 // one request does not fit into what they take by themselves.
 func (r *servingRun) start(p *serving.Predictor) {
 	d := &r.deployment
-	if d.Told.MemoryShare > 0 || r.started {
+	if !r.measured || d.Told.MemoryShare > 0 || r.started {
 		return
 	}
 	for i := range d.Pools {
@@ -304,17 +304,18 @@ type servingRun struct {
 	rate     float64
 	arrival  workload.Arrival
 
-	loaded  *question.Loaded // its files
-	facts   facts
-	tune    tuning
-	started bool // its servers are known to hold a request
+	loaded   *question.Loaded // its files
+	facts    facts
+	tune     tuning
+	measured bool // so that its servers did start
+	started  bool // they are known to hold a request
 }
 
 // read takes a row apart. The error holds all that is wrong with it.
 func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	get := cells.get
 	r := reader{get: get, unsized: cells.unsized(), problems: cells.refuse()}
-	run := &servingRun{tune: p.tune}
+	run := &servingRun{tune: p.tune, measured: p.measured(cells)}
 	_, err := engine.Choices(get("backend"))
 	r.note(err)
 	n := workload.Lengths{Input: r.whole("isl", 0), Output: r.whole("osl", 0)}
@@ -327,7 +328,7 @@ func (p *servingPredictor) read(cells run) (*servingRun, error) {
 	r.note(err)
 	clients := r.whole("concurrency", 0)
 	bench, drawn := cells.benchmark(n, clients)
-	if bench == nil && p.measured(cells) {
+	if bench == nil && run.measured {
 		bench = benchmarkOf(n)
 	} else if bench == nil {
 		bench = &stated

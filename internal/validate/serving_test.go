@@ -205,3 +205,22 @@ func TestMeasuredServing(t *testing.T) {
 		}
 	}
 }
+
+// TestRowThatDoesNotFit: servers that were measured have started, so they take all of the memory; a row without measurements
+// is refused, as estimate refuses it.
+func TestRowThatDoesNotFit(t *testing.T) {
+	const table = `model_path,system,backend,precision,mode,isl,osl,concurrency,num_gpus,tp_size,silicon_ttft_ms,silicon_tpot_ms
+Llama-3.1-70B,H100_SXM,sglang,fp8,agg,2000,100,8,1,1,,
+Llama-3.1-70B,H100_SXM,sglang,fp8,agg,2000,100,8,1,1,900,40
+`
+	r, err := Serving(t.Context(), "serving.csv", strings.NewReader(table), question.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := r.Reason(&r.Rows[0]); !strings.Contains(why, "one request does not fit") {
+		t.Errorf("not measured: reason %q, TTFT of %v ms", why, r.Rows[0].Figures[0].Predicted)
+	}
+	if why := r.Reason(&r.Rows[1]); why != "" || r.Rows[1].Figures[0].Predicted <= 0 {
+		t.Errorf("measured: reason %q, TTFT of %v ms", why, r.Rows[1].Figures[0].Predicted)
+	}
+}

@@ -2,6 +2,7 @@ package simulate_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -242,6 +243,24 @@ func (c *fieldCase) check(t *testing.T) {
 			l.Clients, l.Lengths.Input, l.Lengths.Output, closed, closedWith, simulated, simulatedWith)
 		if closedWith < (1+least)*closed || simulatedWith < (1+least)*simulated {
 			t.Errorf("it does not grow in both: %s", what)
+		}
+	}
+}
+
+// TestLooksBehindAQueue: clients that wait for room have been seen, so that it hardly matters how rarely a server looks for more.
+func TestLooksBehindAQueue(t *testing.T) {
+	const clients, running, polls, little = 120, 24, 30, 0.04
+	c := fieldCase{engine: "sglang", drafts: 2, load: requests(clients, 1000, 200), longer: slow, set: func(d *deploy.Deployment) { d.Told.PollSteps = polls }}
+	figures := func(changed bool) (closed, simulated float64) {
+		d := c.deployed(t, changed)
+		d.Pools[0].Plan.Batch.Size = running
+		return c.figures(t, &d, c.load, rand.New(rand.NewPCG(7, 8)))
+	}
+	closed, simulated := figures(false)
+	closedWith, simulatedWith := figures(true)
+	for way, change := range map[string]float64{"in closed form": closedWith/closed - 1, "simulated": simulatedWith/simulated - 1} {
+		if math.Abs(change) > little {
+			t.Errorf("%s a request takes %+.1f%% with %d steps between looks", way, 100*change, polls)
 		}
 	}
 }
