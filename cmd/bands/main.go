@@ -1,5 +1,5 @@
 // Bands finds how wide the bands of predictions are from measurements beside the project, and writes the widths
-// (estimate/bands.json) and how often they hold the truth (docs/validation.md). It takes seconds, and is run from the root of
+// (estimate/bands.json) and how often they hold the truth (docs/validation/bands.md). It takes seconds, and is run from the root of
 // the project after whatever changes predictions:
 //
 //	go run ./cmd/bands
@@ -42,7 +42,7 @@ func run(ctx context.Context, shapes bool) error {
 	if err != nil {
 		return err
 	}
-	name := filepath.Join("docs", "validation.md")
+	name := filepath.Join("docs", "validation", "bands.md")
 	doc, err := os.ReadFile(name)
 	if err != nil {
 		return err

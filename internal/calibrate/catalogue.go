@@ -71,7 +71,7 @@ var built = []struct {
 // chips: engines fuse them in the same way, which the tables of engines do not contain.
 const compiledOnH200 = "H200, compiled"
 
-// sustainedShare is the share of the rate of isolated kernels in long prefills: as measured on one H200 (docs/validation.md),
+// sustainedShare is the share of the rate of isolated kernels in long prefills: as measured on one H200 (docs/validation/forward.md),
 // on others estimated. An H20 has a seventh of the tensor cores' rate within 400 W, and no reason to lower its clocks: with 0.9, the two
 // prefills that InferSim prints for it (Qwen3-8B, Qwen3-30B-A3B) would be 9.0 and 5.2% too slow; with 1 they are 0.6 and 4.9% too fast.
 const (

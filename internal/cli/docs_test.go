@@ -156,12 +156,8 @@ var (
 // What the pages under docs show is what the program prints.
 func TestDocs(t *testing.T) {
 	notRacing(t)
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	commands := 0
-	for _, page := range pages {
+	for _, page := range documents(t) {
 		doc, err := filepath.Abs(page)
 		if err != nil {
 			t.Fatal(err)

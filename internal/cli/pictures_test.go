@@ -6,55 +6,75 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"throughline/internal/picture"
+	"throughline/internal/test/long"
 )
 
 // shownPicture is the command that drew a picture of the documentation, and the picture below it.
 var shownPicture = regexp.MustCompile(`<!-- drawn: throughline ([^\n]*) -o (\S+) -->\n!\[([^\]]+)\]\(([^)]+)\)`)
 
-// The pictures of the documentation are those that the program draws, and none lies about.
+// longPictures are those whose command takes half a minute; they are drawn at full length, and with -update.
+var longPictures = []string{"validate published --folder"}
+
+// documents are the pages under docs, seen from the folder of this package.
+func documents(t *testing.T) (out []string) {
+	t.Helper()
+	for _, pattern := range []string{"../../docs/*.md", "../../docs/*/*.md"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, names...)
+	}
+	return out
+}
+
+// The pictures of the documentation are those that the program draws, or the tests from a table, and none lies about.
 func TestPictures(t *testing.T) {
 	notRacing(t)
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages, err := filepath.Glob(root + "/docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := map[string]bool{}
-	for _, page := range append(pages, root+"/README.md", root+"/README.zh-CN.md") {
-		src := string(readFile(t, page))
-		found := shownPicture.FindAllStringSubmatch(src, -1)
-		if n := strings.Count(src, "!["); n != len(found) {
-			t.Errorf("%s shows %d pictures, and says of %d how they were drawn", page, n, len(found))
+	pages := append(documents(t), "../../README.md", "../../README.zh-CN.md")
+	for i, page := range pages {
+		name, err := filepath.Abs(page)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, m := range found {
-			if link := filepath.Join(filepath.Dir(page), m[4]); link != filepath.Join(root, m[2]) {
-				t.Errorf("%s: %s is drawn, %s is shown", page, m[2], m[4])
+		pages[i] = name
+	}
+	t.Chdir("../..") // where commands find measurements
+	shown := map[string]bool{}
+	for _, page := range pages {
+		src := string(readFile(t, page))
+		byCommand, byTable := shownPicture.FindAllStringSubmatch(src, -1), tablePicture.FindAllStringSubmatch(src, -1)
+		if n := strings.Count(src, "!["); n != len(byCommand)+len(byTable) {
+			t.Errorf("%s shows %d pictures, and says of %d how they were drawn", page, n, len(byCommand)+len(byTable))
+		}
+		linked := func(file, link string) bool {
+			at, err := filepath.Abs(file)
+			if err != nil || at != filepath.Join(filepath.Dir(page), link) {
+				t.Errorf("%s: %s is drawn, %s is shown (%v)", page, file, link, err)
 			}
-			if shown[m[2]] {
+			defer func() { shown[file] = true }()
+			return !shown[file]
+		}
+		for _, m := range byTable {
+			if linked(m[3], m[5]) {
+				comparePicture(t, m[3], drawTable(t, m[1], strings.Split(m[2], "; "), m[4]))
+			}
+		}
+		for _, m := range byCommand {
+			if !linked(m[2], m[4]) || !drawnNow(t, m[1]) {
 				continue
 			}
-			shown[m[2]] = true
 			file := filepath.Join(t.TempDir(), filepath.Base(m[2]))
 			call(t, append(strings.Fields(m[1]), "-o", file)...)
-			kept, got := filepath.Join(root, m[2]), readFile(t, file)
-			if *update {
-				if err := os.WriteFile(kept, got, 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if was, err := os.ReadFile(kept); err != nil || !bytes.Equal(was, got) {
-				t.Errorf("%s is not current; run the test with -update and look at it", m[2])
-			}
+			comparePicture(t, m[2], readFile(t, file))
 		}
 	}
-	files, err := os.ReadDir(root + "/docs/pictures")
+	files, err := os.ReadDir("docs/pictures")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +82,34 @@ func TestPictures(t *testing.T) {
 		if !shown["docs/pictures/"+f.Name()] {
 			t.Errorf("no page shows docs/pictures/%s", f.Name())
 		}
+	}
+}
+
+// drawnNow reports whether the command of a picture can run here, and is not left to longer tests.
+func drawnNow(t *testing.T, command string) bool {
+	for _, arg := range strings.Fields(command) {
+		if _, err := os.Stat(arg); strings.HasPrefix(arg, "../") && err != nil {
+			t.Logf("not drawn: the measurements of %s are not beside the project", command)
+			return false
+		}
+	}
+	if !long.Mode() && !*update && slices.ContainsFunc(longPictures, func(part string) bool { return strings.Contains(command, part) }) {
+		t.Logf("drawn by make test-long: %s", command)
+		return false
+	}
+	return true
+}
+
+// comparePicture fails unless the file holds the picture; with -update it writes the file first.
+func comparePicture(t *testing.T, name string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(name, got, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if was, err := os.ReadFile(name); err != nil || !bytes.Equal(was, got) {
+		t.Errorf("%s is not current; run the test with -update and look at it", name)
 	}
 }
 

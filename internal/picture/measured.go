@@ -21,6 +21,7 @@ type Measured struct {
 // MeasuredKinds are the charts of validate.
 var MeasuredKinds = []Kind[Measured]{
 	{"scatter", "predicted against measured, with bands of 10 and 25%", scatter},
+	{"errors", "share of predictions within an error, by group", errorShares},
 }
 
 // worstShown is the error, in percent, at whose place larger ones lie, too.
@@ -68,9 +69,32 @@ func (m *Measured) pairs() pairs {
 	return p
 }
 
+// drawn is the figures of a group, or of all groups that have no paint of their own, and their entry in the legend.
+type drawn struct {
+	chart.Key
+	points []chart.Dot
+}
+
+// series are the groups as they are drawn: the largest with a paint of their own, the rest together.
+func (p *pairs) series() (out []drawn) {
+	for i, name := range p.order {
+		s := drawn{chart.Key{Paint: chart.Series(i), Form: chart.FormOf(i), Text: fmt.Sprintf("%s (%d)", cmp.Or(name, "all"), len(p.groups[name]))}, p.groups[name]}
+		if i < mostSeries {
+			out = append(out, s)
+			continue
+		}
+		s = drawn{Key: chart.Key{Paint: chart.Muted, Form: chart.Round, Text: fmt.Sprintf("%d other groups", len(p.order)-i)}}
+		for _, other := range p.order[i:] {
+			s.points = append(s.points, p.groups[other]...)
+		}
+		return append(out, s)
+	}
+	return out
+}
+
 func scatter(m Measured) (*chart.Chart, error) {
 	found := m.pairs()
-	all, near, far, order, groups := found.all, found.near, found.far, found.order, found.groups
+	all, near, far := found.all, found.near, found.far
 	if all == 0 {
 		return nil, errors.New("no row has a measurement and a prediction")
 	}
@@ -95,19 +119,9 @@ func scatter(m Measured) (*chart.Chart, error) {
 		Kind: "scatter", Title: "Predicted against measured",
 		Subtitle: fmt.Sprintf("%s: %d figures, %.0f%% within 10%%, %.0f%% within 25%%", m.Name, all, 100*float64(near)/float64(all), 100*float64(far)/float64(all)),
 	}
-	for i, name := range order {
-		s := chart.Dots{Paint: chart.Series(i), Form: chart.FormOf(i), Points: groups[name]}
-		if i >= mostSeries { // the rest together
-			rest := &chart.Dots{Paint: chart.Muted, Form: chart.Round}
-			for _, other := range order[i:] {
-				rest.Points = append(rest.Points, groups[other]...)
-			}
-			p.Dots = append(p.Dots, *rest)
-			c.Keys = append(c.Keys, chart.Key{Paint: rest.Paint, Form: rest.Form, Text: fmt.Sprintf("%d other groups", len(order)-i)})
-			break
-		}
-		p.Dots = append(p.Dots, s)
-		c.Keys = append(c.Keys, chart.Key{Paint: s.Paint, Form: s.Form, Text: fmt.Sprintf("%s (%d)", cmp.Or(name, "all"), len(s.Points))})
+	for _, s := range found.series() {
+		p.Dots = append(p.Dots, chart.Dots{Paint: s.Paint, Form: s.Form, Points: s.points})
+		c.Keys = append(c.Keys, s.Key)
 	}
 	// Small groups lie above large ones, which would hide them.
 	slices.SortStableFunc(p.Dots, func(a, b chart.Dots) int { return cmp.Compare(len(b.Points), len(a.Points)) })
@@ -123,6 +137,54 @@ func scatter(m Measured) (*chart.Chart, error) {
 	}
 	c.Note = fmt.Sprintf("Errors beyond ±%.0f%% are drawn there.", worstShown)
 	c.Panels = []chart.Panel{p, errs}
-	c.Description = fmt.Sprintf("%d predictions against their measurements, in %d groups, on logarithmic axes. %d lie within 10%%, %d within 25%%.", all, len(order), near, far)
+	c.Description = fmt.Sprintf("%d predictions against their measurements, in %d groups, on logarithmic axes. %d lie within 10%%, %d within 25%%.", all, len(found.order), near, far)
 	return c, nil
+}
+
+// errorShares draws, for each error, the share of predictions that are no further off: a group that rises early is predicted well.
+func errorShares(m Measured) (*chart.Chart, error) {
+	found := m.pairs()
+	if found.all == 0 {
+		return nil, errors.New("no row has a measurement and a prediction")
+	}
+	p := chart.Panel{
+		X: chart.Axis{Title: "error, % of what was measured", Low: chart.At(0), High: chart.At(worstShown)},
+		Y: chart.Axis{Title: "predictions within it, %", Low: chart.At(0), High: chart.At(100)},
+	}
+	for _, x := range []float64{10, 25} {
+		p.Rules = append(p.Rules, chart.Rule{X: &x, Paint: chart.Muted, Dash: true})
+	}
+	c := &chart.Chart{
+		Kind: "errors", Title: "How far off predictions are",
+		Subtitle:    fmt.Sprintf("%s: %d figures, %.0f%% within 10%%, %.0f%% within 25%%", m.Name, found.all, 100*float64(found.near)/float64(found.all), 100*float64(found.far)/float64(found.all)),
+		Description: fmt.Sprintf("The share of predictions within each error, for %d predictions in %d groups. %d lie within 10%%, %d within 25%%.", found.all, len(found.order), found.near, found.far),
+		Note:        fmt.Sprintf("Where a line ends below 100%%, the rest is off by more than %.0f%%.", worstShown),
+	}
+	for _, s := range found.series() {
+		s.Form = chart.Stroke
+		c.Keys = append(c.Keys, s.Key)
+		p.Lines = append(p.Lines, chart.Line{Paint: s.Paint, Points: within(s.points), Steps: true})
+	}
+	c.Panels = []chart.Panel{p}
+	return c, nil
+}
+
+// within is the share of predictions, in percent, at every tenth of a percent of error where it grows.
+func within(points []chart.Dot) []chart.XY {
+	const perPercent = 10
+	last := int(worstShown * perPercent)
+	counts := make([]int, last+1)
+	for _, q := range points {
+		if e := math.Ceil(100 * math.Abs(q.Y/q.X-1) * perPercent); e <= float64(last) {
+			counts[int(e)]++
+		}
+	}
+	out := []chart.XY{{}}
+	sum := 0
+	for i, n := range counts {
+		if sum += n; n > 0 || i == last {
+			out = append(out, chart.XY{X: float64(i) / perPercent, Y: 100 * float64(sum) / float64(len(points))})
+		}
+	}
+	return out
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -369,6 +370,25 @@ func TestScatter(t *testing.T) {
 	}
 	if _, err := scatter(measuredOf(0)); err == nil {
 		t.Error("a scatter of nothing")
+	}
+}
+
+// TestErrorShares: a line rises to the share of its group that is off by so much, which is counted by hand here.
+func TestErrorShares(t *testing.T) {
+	c, err := errorShares(measuredOf(300))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked(t, "errors of 300", c, true)
+	if _, err := errorShares(measuredOf(0)); err == nil {
+		t.Error("errors of nothing")
+	}
+	got := within([]chart.Dot{
+		{XY: chart.XY{X: 100, Y: 104}}, {XY: chart.XY{X: 100, Y: 80}}, {XY: chart.XY{X: 10, Y: 10.4}}, {XY: chart.XY{X: 1, Y: 3}},
+	})
+	want := []chart.XY{{}, {X: 4, Y: 50}, {X: 20, Y: 75}, {X: worstShown, Y: 75}}
+	if !slices.EqualFunc(got, want, func(a, b chart.XY) bool { return math.Abs(a.X-b.X) < 0.11 && a.Y == b.Y }) {
+		t.Errorf("shares %v, want %v", got, want)
 	}
 }
 

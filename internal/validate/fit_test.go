@@ -136,7 +136,7 @@ func TestOnePoint(t *testing.T) {
 // TestOnePointOfPublicRuns: what one run tells of the others of its deployment, over the public runs.
 func TestOnePointOfPublicRuns(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes half a minute; docs/validation.md has the table, and its test")
+		t.Skip("takes half a minute; docs/validation/one_run.md has the table, and its test")
 	}
 	name := "../../" + evidence.serving
 	f, err := os.Open(name)

@@ -160,7 +160,7 @@ func TestBandsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc, err := os.ReadFile("../../docs/validation.md")
+	doc, err := os.ReadFile("../../docs/validation/bands.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestBandsCurrent(t *testing.T) {
 		t.Errorf("estimate/bands.json is old: run go run ./cmd/bands and look at the difference (%v)", err)
 	}
 	if !bytes.Equal(doc, shown) {
-		t.Error("docs/validation.md is old: run go run ./cmd/bands and look at the difference")
+		t.Error("docs/validation/bands.md is old: run go run ./cmd/bands and look at the difference")
 	}
 }
 

@@ -121,7 +121,7 @@ func TestStreamsAreTheRuns(t *testing.T) {
 	}
 }
 
-// TestTablesAreTheRuns: the tables of docs/validation.md have the runs as they were reported, each once.
+// TestTablesAreTheRuns: the tables of docs/validation/engine.md have the runs as they were reported, each once.
 func TestTablesAreTheRuns(t *testing.T) {
 	all := results(t)
 	for _, engine := range []string{"graphs", "eager"} {

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"bytes"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"throughline/internal/chart"
+)
+
+// tablePicture is a table of the documentation, the columns of it that are drawn, and the picture below it.
+var tablePicture = regexp.MustCompile(`((?:\|[^\n]*\n)+)\n<!-- drawn from the table above: ([^\n]*) -o (\S+) -->\n!\[([^\]]+)\]\(([^)]+)\)`)
+
+// cellsOf are the cells of a row of a Markdown table.
+func cellsOf(row string) (out []string) {
+	for cell := range strings.SplitSeq(strings.Trim(strings.TrimSpace(row), "|"), "|") {
+		out = append(out, strings.TrimSpace(cell))
+	}
+	return out
+}
+
+// cellNumber is the number in a cell, such as "−3.1%", "±16%" or "1,501".
+func cellNumber(cell string) (float64, bool) {
+	v, err := strconv.ParseFloat(strings.NewReplacer("−", "-", "±", "", "%", "", ",", "").Replace(cell), 64)
+	return v, err == nil
+}
+
+// drawTable draws columns of a Markdown table as bars, a band for each row, which its first column names.
+func drawTable(t *testing.T, table string, columns []string, title string) []byte {
+	t.Helper()
+	rows := strings.Split(strings.TrimSpace(table), "\n")
+	header := cellsOf(rows[0])
+	c := &chart.Chart{Kind: "table", Title: title, Description: title + ", as in the table."}
+	p := chart.Panel{X: chart.Axis{Title: "%", Zero: true}, Airy: true}
+	for place, column := range columns {
+		at := slices.Index(header, column)
+		if at < 0 {
+			t.Fatalf("%s: no column %q in %q", title, column, header)
+		}
+		paint := chart.Series(place)
+		c.Keys = append(c.Keys, chart.Key{Paint: paint, Form: chart.Box, Text: column})
+		for band, row := range rows[2:] {
+			cells := cellsOf(row)
+			if place == 0 {
+				p.Y.Bands = append(p.Y.Bands, strings.ReplaceAll(cells[0], "`", ""))
+			}
+			if v, ok := cellNumber(cells[at]); ok {
+				p.Bars = append(p.Bars, chart.Bar{Band: band, Place: place, Of: len(columns), To: v, Paint: paint, After: cells[at], Tip: cells[0] + ", " + column + ": " + cells[at]})
+			} else if cells[at] != "" {
+				t.Errorf("%s: %q is no number", title, cells[at])
+			}
+		}
+	}
+	c.Panels = []chart.Panel{p}
+	const width, margins, bar = 900, 130, 20
+	scene := c.Draw(width, float64(margins+bar*len(columns)*(len(rows)-2)), "")
+	for _, problem := range scene.Problems() {
+		t.Errorf("%s: %s", title, problem)
+	}
+	var out bytes.Buffer
+	if err := (chart.SVG{Theme: chart.Light, Follow: true}).Write(&out, scene); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+var (
+	section    = regexp.MustCompile(`(?m)^## `)
+	linkedPage = regexp.MustCompile(`\]\(([\w/]+\.md)(?:#[\w-]+)?\)`)
+	percentage = regexp.MustCompile(`(\d[\d,]*(?:\.\d+)?)%`)
+	thousands  = regexp.MustCompile(`(\d),(\d{3})`)
+)
+
+// TestSummaryQuotes: every percentage of docs/validation.md, and every number in its tables, stands in a page that its section links to.
+func TestSummaryQuotes(t *testing.T) {
+	quoted := 0
+	summary := string(readFile(t, "../../docs/validation.md"))
+	for _, part := range section.Split(summary, -1)[1:] {
+		var pages strings.Builder
+		for _, link := range linkedPage.FindAllStringSubmatch(part, -1) {
+			pages.Write(readFile(t, filepath.Join("../../docs", link[1])))
+		}
+		known := thousands.ReplaceAllString(pages.String(), "$1$2")
+		for _, number := range numbersOf(part) {
+			number = thousands.ReplaceAllString(number, "$1$2")
+			quoted++
+			if !regexp.MustCompile(`(^|[^\d.])` + regexp.QuoteMeta(number) + `($|[^\d.]|\.\D)`).MatchString(known) {
+				title, _, _ := strings.Cut(part, "\n")
+				t.Errorf("%s: %s stands in no page that this section links to", title, number)
+			}
+		}
+	}
+	if quoted < 200 {
+		t.Errorf("only %d numbers", quoted)
+	}
+}
+
+// numbersOf are the percentages of a text, and the numbers that are alone in cells of its tables.
+func numbersOf(text string) (out []string) {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "    ") { // a command
+			continue
+		}
+		for _, m := range percentage.FindAllStringSubmatch(line, -1) {
+			out = append(out, m[1])
+		}
+		if strings.HasPrefix(line, "|") {
+			for _, cell := range cellsOf(line) {
+				if _, ok := cellNumber(cell); ok && !strings.HasSuffix(cell, "%") {
+					out = append(out, cell)
+				}
+			}
+		}
+	}
+	return out
+}
