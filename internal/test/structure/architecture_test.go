@@ -130,12 +130,12 @@ func TestArchitectureNames(t *testing.T) {
 
 // Sizes of the picture in pixels.
 const (
-	boxWidth, boxHeight = 590, 58
+	boxWidth, boxHeight = 600, 58
 	boxPitch            = boxHeight + 12
 	laneStart           = boxWidth + 40
 	lanePitch           = 30
 	topMargin           = 44
-	packagesPerLine     = 92 // characters
+	packagesPerLine     = 112 // characters
 )
 
 // drawRooms draws rooms one below the other. From each a line leads up to the rooms that import it, with a dot at each of them.
@@ -152,7 +152,7 @@ func drawRooms(edges [][]int) []byte {
 @media (prefers-color-scheme:dark){.page{fill:#14181d}.box{fill:#20272f;stroke:#6b7a8a}.name{fill:#f2f2f2}.small{fill:#c2c9d1}.row{stroke:#333c46}.lane{stroke:#79b8f0}.dot{fill:#79b8f0}}
 </style>
 <rect class="page" width="%[1]d" height="%[2]d"/>
-<text class="small" x="0" y="16">A room imports only rooms below it. A dot in a row: this room imports the room where the line starts.</text>
+<text class="small" x="1" y="16">A room imports only rooms below it. A dot in a row: this room imports the room where the line starts.</text>
 `, width, height, width, height)
 	for i := range rooms {
 		fmt.Fprintf(&b, "<line class=\"row\" x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%[2]d\"/>\n", boxWidth, middle(i), lane(len(rooms)-1))
