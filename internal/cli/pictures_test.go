@@ -17,6 +17,9 @@ import (
 // shownPicture is the command that drew a picture of the documentation, and the picture below it.
 var shownPicture = regexp.MustCompile(`<!-- drawn: throughline ([^\n]*) -o (\S+) -->\n!\[([^\]]+)\]\(([^)]+)\)`)
 
+// testPicture is a picture that another test draws and compares.
+var testPicture = regexp.MustCompile(`<!-- drawn by: go test [^\n]* -o (\S+) -->\n!\[[^\]]+\]\(([^)]+)\)`)
+
 // longPictures are those whose command takes half a minute; they are drawn at full length, and with -update.
 var longPictures = []string{"validate published --folder"}
 
@@ -49,8 +52,9 @@ func TestPictures(t *testing.T) {
 	for _, page := range pages {
 		src := string(readFile(t, page))
 		byCommand, byTable := shownPicture.FindAllStringSubmatch(src, -1), tablePicture.FindAllStringSubmatch(src, -1)
-		if n := strings.Count(src, "!["); n != len(byCommand)+len(byTable) {
-			t.Errorf("%s shows %d pictures, and says of %d how they were drawn", page, n, len(byCommand)+len(byTable))
+		byTest := testPicture.FindAllStringSubmatch(src, -1)
+		if n, said := strings.Count(src, "!["), len(byCommand)+len(byTable)+len(byTest); n != said {
+			t.Errorf("%s shows %d pictures, and says of %d how they were drawn", page, n, said)
 		}
 		linked := func(file, link string) bool {
 			at, err := filepath.Abs(file)
@@ -59,6 +63,9 @@ func TestPictures(t *testing.T) {
 			}
 			defer func() { shown[file] = true }()
 			return !shown[file]
+		}
+		for _, m := range byTest {
+			linked(m[1], m[2])
 		}
 		for _, m := range byTable {
 			if linked(m[3], m[5]) {

@@ -75,10 +75,17 @@ var (
 	thousands  = regexp.MustCompile(`(\d),(\d{3})`)
 )
 
-// TestSummaryQuotes: every percentage of docs/validation.md, and every number in its tables, stands in a page that its section links to.
+// mostWords of a summary that is read at once.
+const mostWords = 4000
+
+// TestSummaryQuotes: every percentage of docs/validation.md, and every number in its tables, stands in a page that its section
+// links to; and each of its tables is drawn.
 func TestSummaryQuotes(t *testing.T) {
 	quoted := 0
 	summary := string(readFile(t, "../../docs/validation.md"))
+	if tables, drawn := strings.Count(summary, "\n|---|"), len(tablePicture.FindAllString(summary, -1)); tables != drawn {
+		t.Errorf("%d tables, of which %d are drawn", tables, drawn)
+	}
 	for _, part := range section.Split(summary, -1)[1:] {
 		var pages strings.Builder
 		for _, link := range linkedPage.FindAllStringSubmatch(part, -1) {
@@ -93,6 +100,9 @@ func TestSummaryQuotes(t *testing.T) {
 				t.Errorf("%s: %s stands in no page that this section links to", title, number)
 			}
 		}
+	}
+	if words := len(strings.Fields(summary)); words > mostWords {
+		t.Errorf("the summary has %d words, more than %d", words, mostWords)
 	}
 	if quoted < 200 {
 		t.Errorf("only %d numbers", quoted)
