@@ -80,7 +80,7 @@ func (e *Engine) Launch(d *deploy.Deployment, p *deploy.Pool) Launch {
 
 // Sequences is how many requests a step of a data-parallel rank may hold in the servers of a pool, as they are launched.
 func (e *Engine) Sequences(d *deploy.Deployment, p *deploy.Pool) int {
-	u := e.unit(d, p)
+	u := shape(d, p)
 	if e.sequences == nil {
 		return u.batch / p.Plan.InFlight()
 	}

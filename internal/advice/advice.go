@@ -443,9 +443,6 @@ func pareto(all []weighed) []weighed {
 // candidate is what was weighed, in full.
 func (a *adviser) candidate(w *weighed, gpus int) Candidate {
 	d := w.contender.deployment(w.field, w.batch)
-	// Launch commands tell servers how many requests to run.
-	d.Told.Sequences = a.o.Engines[w.contender.decode.engine].Sequences(&d, d.Of(op.Decode))
-	d.Engine.Sequences = d.Told.Sequences
 	c := Candidate{Mode: w.field.mode, Deployment: d, Load: w.load(&d), Seen: w.seen, GPUs: gpus}
 	a.value(&c)
 	return c

@@ -227,6 +227,9 @@ func (c *contender) deployment(f *field, batch plan.Batch) deploy.Deployment {
 		prefill.Plan.Batch.Size = d.Engine.PerStep(f.lengths.Uncached()) // as many as a step holds
 		d.Pools = []deploy.Pool{prefill, decode}
 	}
+	// Launch commands tell servers how many requests to run, so that they keep no memory for the logits of more.
+	d.Told.Sequences = f.o.Engines[c.decode.engine].Sequences(&d, &d.Pools[len(d.Pools)-1])
+	d.Engine.Sequences = d.Told.Sequences
 	return d
 }
 

@@ -13,6 +13,7 @@ import (
 	"throughline/internal/test/racing"
 	"throughline/plan"
 	"throughline/search"
+	"throughline/serving"
 )
 
 // asked is a question as plan asks it by default, and its options.
@@ -172,6 +173,22 @@ func TestAlone(t *testing.T) {
 	for _, p := range give(t, l, o).Pools {
 		if p.Pool.Role == deploy.Decode && p.Pool.Plan.Overlap == plan.TwoBatch {
 			t.Errorf("%v decodes %d sequences as two micro-batches", &p.Pool.Plan, p.Pool.Plan.Batch.Size)
+		}
+	}
+}
+
+// TestPricedAsLaunched: a row is what its servers do as they are launched. Told to run few requests, they keep less memory for logits
+// than by themselves, and have more for caches.
+func TestPricedAsLaunched(t *testing.T) {
+	l, o := asked(t, "trtllm", func(q *question.Question) {
+		q.Model, q.System, q.GPUs, q.Mode, q.Offload.Weights = "gpt-oss-20b", "RTX_4090", 3, question.Aggregated, 0.2
+	})
+	o.Top = 5
+	ranked := give(t, l, o).Ranked
+	for i := range ranked {
+		c := &ranked[i]
+		if seen, err := serving.Predict(&c.Deployment, c.Load); err != nil || seen != c.Seen {
+			t.Errorf("row %d: %+v as launched, %+v in the plan, %v", i+1, seen, c.Seen, err)
 		}
 	}
 }
