@@ -240,7 +240,7 @@ func TestUnfused(t *testing.T) {
 	if o := only(lowered(assume.Physical, m, p, decode), kinds...); len(o) > 0 {
 		t.Errorf("fused: %+v", o)
 	}
-	p.Unfused = true
+	p.Unfused = plan.Unfused{ScaleRows: 128, Transposed: turned}
 	list := lowered(assume.Physical, m, p, decode)
 	bytes(t, "indices", find(t, list, op.ExpertIndices).Moved, 6*(4+8))
 	bytes(t, "scales", find(t, list, op.ScaleTranspose).Moved, turned*4*2*128*2*(4+4))

@@ -37,8 +37,8 @@ type Behaviour struct {
 	SlowPrefill, SlowDecode Slowdown
 	// CopyKernels is how many kernels choose the copies of experts that tokens go to; 0: as many as engines have now.
 	CopyKernels int
-	// Unfused: where tokens are sent to experts there are small kernels besides, most of which engines do without now.
-	Unfused bool
+	// Unfused are small kernels where tokens are sent to experts that most engines do without; zero: there are none.
+	Unfused Unfused
 	// IndexKernels is how many small kernels give the queries and the key of an indexer their positions and weigh its heads, before they
 	// are made narrow; 0: one. IndexFused: what makes them narrow does that as well, and the key and the weights of the heads are one product.
 	IndexKernels int
@@ -53,6 +53,12 @@ type Behaviour struct {
 	// LightLast: of layers that do not divide evenly, the last stage of a pipeline, which has the output projection, gets no more
 	// than the others.
 	LightLast bool
+}
+
+// Unfused is the small kernels around an exchange that most engines fuse with others.
+type Unfused struct {
+	ScaleRows  float64 // tokens of a rank that each expert turns the scales of, whether they came or not
+	Transposed float64 // how many times as long what is turned around takes as what is moved in order
 }
 
 // Slowdown is how many times as long the two directions of an exchange take; 0: as long.
