@@ -2,6 +2,7 @@ package engine
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"throughline/assume"
@@ -70,6 +71,25 @@ func TestNoEngineNoBehaviour(t *testing.T) {
 		d.Pools[0].Plan.Behaviour = plan.Behaviour{Gathered: true, Launch: 1, LightLast: true}
 		if got := e.Apply(d).Pools[0].Plan.Behaviour; got != (plan.Behaviour{}) {
 			t.Errorf("%s: %+v", e.Name, got)
+		}
+	}
+}
+
+// TestVersionsAtOnce: whoever asks for a version at the same time gets the same one.
+func TestVersionsAtOnce(t *testing.T) {
+	e := &Engine{Attention: readAttention("sglang")}
+	if err := e.decode(parse("data/sglang.json")); err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	var got [8]*Engine
+	for i := range got {
+		group.Go(func() { got[i], _ = e.At("0.4.6") })
+	}
+	group.Wait()
+	for _, was := range got {
+		if was == nil || was != got[0] {
+			t.Fatalf("%p and %p", was, got[0])
 		}
 	}
 }
