@@ -132,8 +132,11 @@ func TestNothingIsSlower(t *testing.T) {
 		l := op.NewLowerer(m, set, &prec, &assume.Physical)
 		for _, phase := range []op.Phase{op.Decode, op.Prefill} {
 			for _, fused := range []bool{false, true} {
-				p := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 8, CP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 8, DP: 1},
-					Batch: plan.Batch{Count: 1, Size: 8}, Gathered: true, SharedPerCard: true, Pipelined: true, FusedQuantise: fused}
+				p := plan.Plan{
+					Layout:    plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 8, CP: 1}, Experts: plan.ExpertSplit{EP: 1, TP: 8, DP: 1}, SharedPerCard: true, Pipelined: true},
+					Batch:     plan.Batch{Count: 1, Size: 8},
+					Behaviour: plan.Behaviour{Gathered: true, FusedQuantise: fused},
+				}
 				var list op.List
 				var step op.Step
 				l.Add(&step, &op.Group{Phase: phase, Sequences: 8, New: 1, Context: 1000, Ends: true})

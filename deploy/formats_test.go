@@ -87,10 +87,10 @@ func TestResident(t *testing.T) {
 		p     plan.Plan
 		gib   float64
 	}{
-		{"gpt-oss-120b", plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 1, DP: 1}}, 60.7},
+		{"gpt-oss-120b", plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 1, TP: 1, DP: 1}}}, 60.7},
 		// 673.2 GB over 8 ranks, and on each what is not split: the latent projections of 61 layers (13 M parameters), routers in 16
 		// bits, and embedding and norms as they are cut or not.
-		{"DeepSeek-V3", plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 8, CP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 8, DP: 1}, SharedPerCard: true, SharedReplicas: 1, Gathered: true}, 673.2 / 8 * 1e9 / (1 << 30)},
+		{"DeepSeek-V3", plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 8, CP: 1}, Experts: plan.ExpertSplit{EP: 1, TP: 8, DP: 1}, SharedPerCard: true, SharedReplicas: 1}, Behaviour: plan.Behaviour{Gathered: true}}, 673.2 / 8 * 1e9 / (1 << 30)},
 	} {
 		m, set := builtin.Model(t, c.model)
 		sys := builtin.System(t, "H200")

@@ -40,7 +40,7 @@ func TestCacheBytes(t *testing.T) {
 		d := deploy.Deployment{Model: shape, Assume: &assume.Physical, Told: deploy.Told{MemoryShare: 0.9}}
 		d.Engine.Sequences = 1024
 		d.Engine.Memory = deploy.Memory{Counts: c.counts, TakenGiB: 0.8, GroupGiB: 0.7, LogitBytes: c.logits * gib / 1024 / float64(d.Model.Vocab)}
-		pool := deploy.Pool{System: sys, Plan: plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: c.tp}}}
+		pool := deploy.Pool{System: sys, Plan: plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: c.tp}}}}
 		if got := d.CacheBytes(&pool, &m) / gib; math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%q over %d, %v GiB to choose: %v GiB, by hand %v", c.counts, c.tp, c.logits, got, c.want)
 		}
@@ -52,18 +52,18 @@ func TestCacheBytes(t *testing.T) {
 func TestOwnShare(t *testing.T) {
 	for _, c := range []struct {
 		engine, system string
-		cut            plan.Layout
+		cut            plan.Split
 		tokens         int
 		want           float64
 	}{
-		{"sglang", "H100_SXM", plan.Layout{DP: 1, PP: 1, TP: 8}, 0, 1 - (1536+8192*1.5+1024)/(79.65*1024)},
-		{"sglang", "GB300_NVL72", plan.Layout{DP: 1, PP: 1, TP: 1}, 0, 1 - (1536+16384*1.5+128)/(277.55*1024)},
-		{"sglang", "H200", plan.Layout{DP: 8, PP: 1, TP: 1}, 1024, 1 - (1536+8192*1.5+1024+8*2304)/(140.4*1024)},
-		{"sglang", "H200", plan.Layout{DP: 8, PP: 1, TP: 1}, 0, 1 - (1536+8192*1.5+1024+8*2304)/(140.4*1024)}, // whose steps of 8192 tokens they share
-		{"sglang", "H100_SXM", plan.Layout{DP: 4, PP: 1, TP: 2}, 4096, 1 - (1536+4*4096*1.5+1024+4*2304)/(79.65*1024)},
-		{"sglang", "H200", plan.Layout{DP: 1, PP: 1, TP: 1}, 2048, 1 - 10240/(140.4*1024)},
-		{"vllm", "H200", plan.Layout{DP: 1, PP: 1, TP: 1}, 0, 0.9},
-		{"trtllm", "B200", plan.Layout{DP: 1, PP: 1, TP: 1}, 0, 0.9},
+		{"sglang", "H100_SXM", plan.Split{DP: 1, PP: 1, TP: 8}, 0, 1 - (1536+8192*1.5+1024)/(79.65*1024)},
+		{"sglang", "GB300_NVL72", plan.Split{DP: 1, PP: 1, TP: 1}, 0, 1 - (1536+16384*1.5+128)/(277.55*1024)},
+		{"sglang", "H200", plan.Split{DP: 8, PP: 1, TP: 1}, 1024, 1 - (1536+8192*1.5+1024+8*2304)/(140.4*1024)},
+		{"sglang", "H200", plan.Split{DP: 8, PP: 1, TP: 1}, 0, 1 - (1536+8192*1.5+1024+8*2304)/(140.4*1024)}, // whose steps of 8192 tokens they share
+		{"sglang", "H100_SXM", plan.Split{DP: 4, PP: 1, TP: 2}, 4096, 1 - (1536+4*4096*1.5+1024+4*2304)/(79.65*1024)},
+		{"sglang", "H200", plan.Split{DP: 1, PP: 1, TP: 1}, 2048, 1 - 10240/(140.4*1024)},
+		{"vllm", "H200", plan.Split{DP: 1, PP: 1, TP: 1}, 0, 0.9},
+		{"trtllm", "B200", plan.Split{DP: 1, PP: 1, TP: 1}, 0, 0.9},
 	} {
 		e, err := engine.Find(c.engine)
 		if err != nil {
@@ -73,7 +73,7 @@ func TestOwnShare(t *testing.T) {
 		d := deploy.Deployment{Model: m, Assume: &assume.Physical}
 		d.Told.StepTokens = c.tokens
 		d.Engine.Scheduling = d.Told.Of(e.Scheduling.Scheduling)
-		pool := deploy.Pool{System: builtin.System(t, c.system), Plan: plan.Plan{Attention: c.cut}}
+		pool := deploy.Pool{System: builtin.System(t, c.system), Plan: plan.Plan{Layout: plan.Layout{Attention: c.cut}}}
 		if got := d.MemoryShare(&pool); math.Abs(got-c.want) > 0.0006 {
 			t.Errorf("%s on %s, %+v: %v, by hand %v", c.engine, c.system, c.cut, got, c.want)
 		}
@@ -90,7 +90,7 @@ func TestMemoryShare(t *testing.T) {
 	m, _ := builtin.Model(t, "Qwen3-8B")
 	assumed := assume.Physical
 	assumed.MemoryFraction = 0.8
-	pool := deploy.Pool{System: builtin.System(t, "H100_SXM"), Plan: plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1}}}
+	pool := deploy.Pool{System: builtin.System(t, "H100_SXM"), Plan: plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 1}}}}
 	copies := pool
 	copies.Plan.Attention.DP = 4
 	own := math.Round(1e3*(1-(1536+8192*1.5+128)/(79.65*1024))) / 1e3

@@ -14,9 +14,9 @@ import (
 // TestTogether: the batches in flight of a pipeline wait for each other where steps with prompts are among them.
 func TestTogether(t *testing.T) {
 	dense, experts := &model.Model{}, &model.Model{Experts: model.Experts{Routed: 8, TopK: 2}}
-	pipe := plan.Plan{Attention: plan.Layout{DP: 4, PP: 3, TP: 1}, Pipelined: true}
+	pipe := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 4, PP: 3, TP: 1}, Pipelined: true}}
 	spread := pipe
-	spread.Experts = plan.ExpertLayout{EP: 2, TP: 1, DP: 2}
+	spread.Experts = plan.ExpertSplit{EP: 2, TP: 1, DP: 2}
 	for _, c := range []struct {
 		what   string
 		model  *model.Model
@@ -43,7 +43,7 @@ func TestTogether(t *testing.T) {
 
 // TestUnder: clients share the batches in flight of all pipelines evenly. Five of two pipelines leave at most three of four stages with work.
 func TestUnder(t *testing.T) {
-	pool := deploy.Pool{Count: 1, Plan: plan.Plan{Attention: plan.Layout{DP: 2, PP: 4, TP: 1}, Pipelined: true}}
+	pool := deploy.Pool{Count: 1, Plan: plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 2, PP: 4, TP: 1}, Pipelined: true}}}
 	for clients, want := range map[int]int{1: 1, 2: 1, 3: 2, 5: 3, 6: 3, 7: 4, 8: 4, 100: 4} {
 		if p := pool.Under(clients); p.Underway() != want || p.InFlight() != 4 {
 			t.Errorf("%d clients: %d batches under way of %d, want %d of 4", clients, p.Underway(), p.InFlight(), want)

@@ -73,7 +73,7 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	}
 	d.Fitted.Apply(&d.Engine)
 	for i := range d.Pools {
-		d.Pools[i].Plan = e.Place(&d, &d.Pools[i])
+		d.Pools[i].Plan.Behaviour = e.Behaviour(&d, &d.Pools[i])
 	}
 	return d
 }
@@ -87,59 +87,104 @@ func (e *Engine) launched(d *deploy.Deployment) deploy.Scheduling {
 	return out
 }
 
-// Place is the plan of a pool with its tokens and experts where the engine puts them.
-func (e *Engine) Place(d *deploy.Deployment, p *deploy.Pool) plan.Plan {
-	q := p.Plan
-	q.FusedQuantise = d.Assume.Engine && e.Scheduling.fuses(&d.Precision)
-	q.SharedApart = d.Assume.Engine && (d.Told.SharedApart || e.Scheduling.SharedApart)
-	if d.Told.Captured > 0 && d.Assume.Engine {
-		q.Captured, q.Launch = d.Told.Captured*max(1, q.Attention.DP), e.Scheduling.LaunchSeconds
-		if e.Scheduling.CapturesBy == "sequences" {
-			q.Captured *= 1 + q.Drafts
-		}
+// Behaviour is what the engine does with the plan of a pool: nothing in particular where no engine is assumed.
+func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour {
+	if !d.Assume.Engine {
+		return plan.Behaviour{}
 	}
-	q.TunedExchange = d.Assume.Engine && e.Scheduling.TunesExchange && p.System != nil && p.System.Kernels != nil && p.System.Kernels.Unfilled()
-	if d.Assume.Engine {
-		q.CapturedPrompts, q.PromptLaunch = e.capturedPrompts(&d.Told)*max(1, q.Attention.DP), e.Scheduling.PromptLaunchSeconds
+	s, u := e.on(p.System), shape(d, p)
+	gathered := e.gathered(&u, p)
+	captured, launch := s.capturedDecode(&u, p.System, gathered)
+	slowPrefill, slowDecode := s.slowdowns(&u, p.System, gathered)
+	return plan.Behaviour{
+		SharedApart:     d.Told.SharedApart || s.SharedApart,
+		LateGather:      p.Plan.SequenceParallel && s.GathersLatents,
+		SequenceFrom:    e.sequenceFrom(&u),
+		Gathered:        gathered,
+		Reduced:         s.reduced(&u, gathered),
+		Captured:        captured,
+		Launch:          launch,
+		CapturedPrompts: s.capturedPrompts(&d.Told, captured, max(1, p.Plan.Attention.DP)),
+		PromptLaunch:    s.PromptLaunchSeconds,
+		SharedLaunches:  s.SharedLaunches,
+		Piece:           s.PieceSeconds,
+		TunedExchange:   s.TunesExchange && p.System != nil && p.System.Kernels != nil && p.System.Kernels.Unfilled(),
+		SlowPrefill:     slowPrefill,
+		SlowDecode:      slowDecode,
+		CopyKernels:     s.CopyKernels,
+		Unfused:         plan.Unfused(s.Unfused),
+		IndexKernels:    s.IndexKernels,
+		IndexFused:      s.fusesIndex(p.System),
+		IndexSkips:      s.SkipsIndex,
+		FusedQuantise:   s.fuses(&d.Precision),
+		LightLast:       s.PipelineRest == "before the last",
 	}
-	if q.SequenceParallel && d.Assume.Engine {
-		q.LateGather = e.Scheduling.GathersLatents
-		if s := e.Sequence; s != nil {
-			const element = 2 // bytes of an activation
-			q.SequenceFrom = s.RankBytes * max(1, q.Attention.TP) / (d.Model.Hidden * element)
-		}
+}
+
+// gathered reports whether experts see the tokens of all ranks. Tensor-parallel ranks have all tokens of their replica, and slices
+// of all experts need all tokens: only between replicas is there something to send.
+func (e *Engine) gathered(u *unit, p *deploy.Pool) bool {
+	if !u.moe || !u.fits {
+		return false
 	}
-	if d.Assume.Engine {
-		q.IndexFused = e.Scheduling.FusesIndex != "" && (p.System == nil || p.System.Maker == "" || p.System.Maker == e.Scheduling.FusesIndex)
-		q.IndexKernels, q.IndexSkips = e.Scheduling.IndexKernels, e.Scheduling.SkipsIndex
+	if sends := u.ep > 1 && u.dp > 1 && (u.etp == 1 || e == Generic); !sends {
+		return true
 	}
-	q.LightLast = d.Assume.Engine && q.Attention.PP > 1 && e.Scheduling.PipelineRest == "before the last"
-	if d.Model.IsMoE() && d.Assume.Engine {
-		// Tensor-parallel ranks have all tokens of their replica, and slices of all experts need all tokens: only between
-		// replicas is there something to send.
-		u := shape(d, p)
-		sends := u.ep > 1 && u.dp > 1 && (u.etp == 1 || e == Generic)
-		gathers, told := d.Told.Gathers(p.Role)
-		q.Gathered = u.fits && (!sends || gathers || !told && e.gathers(&u, p.System))
-		q.CopyKernels, q.Unfused = e.release.CopyKernels, e.release.Unfused
-		if !q.Gathered && p.System != nil {
-			nodes := (u.ep + p.System.Networks[0].Size - 1) / p.System.Networks[0].Size
-			q.SlowPrefill, q.SlowDecode = then(e.release.Exchange, nodes), then(e.release.LowLatency, nodes)
-		}
-		if most := e.Scheduling.capturedTokens(p.System); q.Gathered && most > 0 {
-			q.Captured, q.Launch = most, e.Scheduling.LaunchSeconds
-		}
-		if e.release.LaunchesBoth && !q.Gathered && p.Role == deploy.Both {
-			q.Captured, q.Launch = 1, e.Scheduling.LaunchSeconds
-		}
-		if q.Gathered && u.dp > 1 {
-			q.Reduced = map[string]plan.Reduced{"always": plan.AllSteps, "prefill": plan.PromptSteps}[e.Scheduling.GathersByAllReduce]
-		}
+	gathers, told := u.Told.Gathers(p.Role)
+	return gathers || !told && e.gathers(u, p.System)
+}
+
+// reduced is the steps whose tokens are gathered by an all-reduce.
+func (s *Scheduling) reduced(u *unit, gathered bool) plan.Reduced {
+	if !gathered || u.dp == 1 {
+		return plan.NoSteps
 	}
-	if d.Assume.Engine {
-		e.capture(&q, p.System, cmp.Or(d.Told.Sequences, e.Scheduling.Sequences), d.Told.Captured > 0)
+	return map[string]plan.Reduced{"always": plan.AllSteps, "prefill": plan.PromptSteps}[s.GathersByAllReduce]
+}
+
+// slowdowns are those of the exchanges of prompts and of tokens that decode.
+func (s *Scheduling) slowdowns(u *unit, sys *hardware.System, gathered bool) (prefill, decode plan.Slowdown) {
+	if !u.moe || gathered || sys == nil {
+		return prefill, decode
 	}
-	return q
+	node := sys.Networks[0].Size
+	nodes := (u.ep + node - 1) / node
+	return slowdown(s.SlowPrefill, nodes), slowdown(s.SlowDecode, nodes)
+}
+
+// sequenceFrom is the tokens from which on steps are spread over tensor-parallel ranks; 0: all are, or none.
+func (e *Engine) sequenceFrom(u *unit) int {
+	if !u.Plan.SequenceParallel || e.Sequence == nil {
+		return 0
+	}
+	const element = 2 // bytes of an activation
+	return e.Sequence.RankBytes * u.tp / (u.Shape.Hidden * element)
+}
+
+// fusesIndex reports whether the indexer of sparse attention has no small kernels of its own on a chip.
+func (s *Scheduling) fusesIndex(sys *hardware.System) bool {
+	return s.FusesIndex != "" && (sys == nil || sys.Maker == "" || sys.Maker == s.FusesIndex)
+}
+
+// capturedDecode is the most tokens of a decode step of all replicas that is captured, and the seconds that each operator of a
+// longer one takes to launch; 0 and 0: all are captured.
+func (s *Scheduling) capturedDecode(u *unit, sys *hardware.System, gathered bool) (tokens int, launch float64) {
+	replicas, most := max(1, u.Plan.Attention.DP), s.capturedTokens(sys)
+	switch {
+	case s.LaunchesBoth && u.moe && !gathered && u.Role == deploy.Both:
+		tokens = 1
+	case gathered && most > 0:
+		tokens = most
+	case u.Told.Captured > 0 && s.CapturesBy == "sequences":
+		tokens = u.Told.Captured * replicas * u.drafting()
+	case u.Told.Captured > 0:
+		tokens = u.Told.Captured * replicas
+	case s.LargestGraph > 0:
+		tokens = graphSize(cmp.Or(u.Told.Sequences, s.Sequences), u.drafting(), s.LargestGraph) * replicas
+	default:
+		return 0, 0
+	}
+	return tokens, s.LaunchSeconds
 }
 
 // capturedTokens is the most tokens of a decode step that is captured on a chip; 0: all are.
@@ -150,30 +195,16 @@ func (s *Scheduling) capturedTokens(sys *hardware.System) int {
 	return s.CapturedTokens
 }
 
-// capturedPrompts is the most tokens of a step with prompts of a data-parallel rank that a server captures. Graphs of so many tokens, and not
-// sequences, hold prompts, too.
-func (e *Engine) capturedPrompts(t *deploy.Told) int {
-	if e.Scheduling.CapturesBy == "tokens" {
-		return cmp.Or(t.CapturedPrompts, t.Captured, e.Scheduling.CapturedPrompts)
+// capturedPrompts is the most tokens of a step with prompts of all replicas that is captured. Graphs of tokens, and not of sequences,
+// hold prompts, too.
+func (s *Scheduling) capturedPrompts(t *deploy.Told, decode, replicas int) int {
+	switch {
+	case s.LargestGraph > 0:
+		return decode
+	case s.CapturesBy == "tokens":
+		return cmp.Or(t.CapturedPrompts, t.Captured, s.CapturedPrompts) * replicas
 	}
-	return cmp.Or(t.CapturedPrompts, e.Scheduling.CapturedPrompts)
-}
-
-// capture says what the port of the engine to a chip, if it has one, captures of a plan, unless it is told.
-func (e *Engine) capture(q *plan.Plan, sys *hardware.System, sequences int, told bool) {
-	if sys == nil {
-		return
-	}
-	port, ok := e.Ports[sys.Maker]
-	if !ok {
-		return
-	}
-	if !told {
-		q.Captured = graphSize(sequences, 1+q.Drafts, port.LargestGraph) * q.Attention.DP
-	}
-	q.Launch, q.Piece = port.LaunchSeconds, port.PieceSeconds
-	q.CapturedPrompts, q.PromptLaunch = q.Captured, q.Launch
-	q.SharedLaunches = port.SharedLaunches
+	return cmp.Or(t.CapturedPrompts, s.CapturedPrompts) * replicas
 }
 
 // graphSize is the tokens of the largest decode step that vLLM captures a graph of, where so many sequences of so many tokens may run and

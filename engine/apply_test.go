@@ -13,7 +13,7 @@ import (
 // exchanging is DeepSeek-V3 on as many replicas of attention as it has expert ranks, on chips whose innermost network has a size.
 func exchanging(ranks, domain int) deploy.Deployment {
 	s := &served{Shape: deepseek, Precision: fp8, Instances: 1, GPUsPerNode: 8, Plan: plan.Plan{
-		Attention: plan.Layout{DP: ranks, PP: 1, TP: 1}, Experts: plan.ExpertLayout{EP: ranks, TP: 1, DP: 1}, SharedPerCard: true, Pipelined: true,
+		Layout: plan.Layout{Attention: plan.Split{DP: ranks, PP: 1, TP: 1}, Experts: plan.ExpertSplit{EP: ranks, TP: 1, DP: 1}, SharedPerCard: true, Pipelined: true},
 	}}
 	d, pool := s.parts()
 	pool.System = &hardware.System{Networks: []hardware.Network{{Size: domain}}}
@@ -196,7 +196,7 @@ func TestCacheOfBlocks(t *testing.T) {
 // operators of longer steps; where it sends them, and in other versions and engines, all steps are captured.
 func TestCaptured(t *testing.T) {
 	split := exchanging(16, 8)
-	split.Pools[0].Plan.Experts = plan.ExpertLayout{EP: 1, TP: 16, DP: 1}
+	split.Pools[0].Plan.Experts = plan.ExpertSplit{EP: 1, TP: 16, DP: 1}
 	large := exchanging(16, 8)
 	large.Pools[0].Plan.Experts, large.Pools[0].System.Memory.GiB = split.Pools[0].Plan.Experts, 140.4
 	for _, c := range []struct {

@@ -19,8 +19,9 @@ import (
 type Attention struct {
 	Backends map[string]AttentionBackend `json:"backends" required:"true"` // by the name that its option has for them
 	Defaults []AttentionDefault          `json:"defaults" required:"true"` // the first whose chips they are
-	Earlier  map[string]AttentionThen    `json:"earlier"`                  // by version
+	Versions map[string]Version          `json:"versions"`
 	Source   string                      `json:"source" required:"true" nonempty:"true"`
+	file     document.Value
 }
 
 // AttentionBackend is one of them.
@@ -44,13 +45,6 @@ type AttentionDefault struct {
 	Latent  string   `json:"latent" required:"true"`
 }
 
-// AttentionThen is what differs in an earlier version.
-type AttentionThen struct {
-	Defaults []AttentionDefault `json:"defaults" required:"true"`
-	Lacks    []string           `json:"lacks" required:"true"`
-	Source   string             `json:"source" required:"true" nonempty:"true"`
-}
-
 // anyChip stands for all generations, and for chips of none that is known.
 const anyChip = "any"
 
@@ -63,23 +57,27 @@ func generation(s *hardware.System) string {
 }
 
 // readAttention is the backends of an engine.
-func readAttention(name string) (out Attention) {
-	read(path.Join("data/attention", name+".json"), &out)
+func readAttention(name string) Attention {
+	return decodeAttention(parse(path.Join("data/attention", name+".json")))
+}
+
+func decodeAttention(file document.Value) Attention {
+	out := Attention{file: file}
+	file.Decode(&out)
+	if err := file.File().Err(); err != nil {
+		panic(err)
+	}
 	return out
 }
 
-// then is the backends of an earlier version.
-func (a *Attention) then(version string) Attention {
-	was, ok := a.Earlier[version]
+// at is the backends of an earlier version.
+func (a Attention) at(version string) Attention {
+	was, ok := a.Versions[version]
 	if !ok {
-		return *a
+		return a
 	}
-	out := *a
-	out.Defaults, out.Source = was.Defaults, was.Source
-	out.Backends = maps.Clone(a.Backends)
-	for _, name := range was.Lacks {
-		delete(out.Backends, name)
-	}
+	out := decodeAttention(a.file.Merged(was.Patch))
+	out.Source = was.Source
 	return out
 }
 

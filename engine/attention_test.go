@@ -22,7 +22,7 @@ func TestAttentionData(t *testing.T) {
 	}
 	engines := append(All(), Generic)
 	for _, e := range All() {
-		for version := range e.Attention.Earlier {
+		for version := range e.Attention.Versions {
 			was, err := Find(e.Name + "@" + version)
 			if err != nil {
 				t.Error(err)
@@ -222,9 +222,9 @@ func attentionDefaults() string {
 	}
 	for _, e := range All() {
 		row(e.Title, &e.Attention)
-		for _, version := range slices.Sorted(maps.Keys(e.Attention.Earlier)) {
-			then := e.Attention.then(version)
-			row(e.Title+" "+version, &then)
+		for _, version := range slices.Sorted(maps.Keys(e.Attention.Versions)) {
+			was := e.Attention.at(version)
+			row(e.Title+" "+version, &was)
 		}
 	}
 	return b.String()

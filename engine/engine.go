@@ -3,10 +3,8 @@
 package engine
 
 import (
-	"cmp"
 	"embed"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -94,51 +92,46 @@ type Scheduling struct {
 	// PipelineRest: where layers go that do not divide evenly among the stages of a pipeline, one to each of as many stages.
 	PipelineRest string `json:"pipeline_rest" required:"true" enum:"last stages,before the last"`
 
+	// LargestGraph is the most tokens of a step of a replica that is captured as a graph, which holds prompts as well. There is none for
+	// more tokens than a replica may have sequences, with their drafts: graphs are for the largest of the sizes below that. The operators
+	// of longer steps are launched one by one. 0: what is captured is said above.
+	LargestGraph int `json:"largest_graph"`
+	// SharedLaunches is the kernels of the shared experts of a layer, which run apart from the routed ones.
+	SharedLaunches int `json:"shared_launches"`
+	// PieceSeconds is of the host, for each layer of a captured step whose graphs end at every attention; 0: one graph is the step.
+	PieceSeconds float64 `json:"piece_seconds"`
+	// LaunchesBoth: servers of both phases whose ranks send tokens to experts capture no steps.
+	LaunchesBoth bool `json:"launches_both"`
+	// CopyKernels choose the copies of experts that tokens go to; 0: as many as plans have by themselves.
+	CopyKernels int `json:"copy_kernels" range:"[0,100]"`
+	// Unfused are the small kernels that there are besides where tokens are sent to experts.
+	Unfused UnfusedKernels `json:"unfused"`
+	// SlowPrefill and SlowDecode are how many times as long exchanges of prompts and of tokens that decode take as in the tables, by the
+	// nodes that they join, with fewer first; none: as long.
+	SlowPrefill []SlowExchange `json:"slow_prefill"`
+	SlowDecode  []SlowExchange `json:"slow_decode"`
+
 	Sources map[string]string `json:"sources" required:"true"`
 }
 
-// Earlier is the facts of an earlier version that differ, as far as they are known.
-type Earlier struct {
-	GathersByAllReduce  string  `json:"gathers_by_all_reduce" required:"true" enum:"always,prefill,never"`
-	DraftSeconds        float64 `json:"draft_seconds" required:"true"`
-	CapturedTokens      int     `json:"captured_tokens" required:"true"`
-	LaunchSeconds       float64 `json:"launch_seconds" required:"true"`
-	LargeCapturedTokens int     `json:"large_captured_tokens"`
-	LargeGiB            float64 `json:"large_gib"`
-	PieceSeconds        float64 `json:"piece_seconds"`                                               // of its ports
-	LogitBytes          float64 `json:"logit_bytes"`                                                 // 0: as now
-	FusesQuantization   string  `json:"fuses_quantization" enum:",8 bits,one scale of 8 bits,never"` // empty: as now
-	SharedApart         bool    `json:"shared_apart"`
-	Synchronous         bool    `json:"synchronous"`                   // a step is scheduled when the one before has ended
-	IndexKernels        int     `json:"index_kernels" range:"[0,100]"` // 0: as now
-	Source              string  `json:"source" required:"true" nonempty:"true"`
+// UnfusedKernels is the small kernels around an exchange that most engines fuse with others.
+type UnfusedKernels struct {
+	// ScaleRows is the tokens of a rank that each expert turns the scales of, whether they came or not.
+	ScaleRows float64 `json:"scale_rows" required:"true"`
+	// Transposed is how many times as long what is turned around takes as what is moved in order.
+	Transposed float64 `json:"transposed" required:"true"`
 }
 
-// Release is one of an earlier version, with what differs from the last one of that.
-type Release struct {
-	Of string `json:"of" required:"true"` // the earlier version
-	// CopyKernels choose the copies of experts that tokens go to.
-	CopyKernels int `json:"copy_kernels" range:"[0,100]"`
-	// Unfused: it has small kernels besides where tokens are sent to experts, most of which later ones do without.
-	Unfused bool `json:"unfused"`
-	// Exchange is how many times as long the exchanges of prompts took between so many nodes as in the tables.
-	Exchange []ExchangeThen `json:"exchange"`
-	// LowLatency is that of the exchanges of tokens that decode.
-	LowLatency []ExchangeThen `json:"low_latency"`
-	// LaunchesBoth: servers of both phases whose ranks send tokens to experts capture no steps.
-	LaunchesBoth bool   `json:"launches_both"`
-	Source       string `json:"source" required:"true" nonempty:"true"`
-}
-
-// ExchangeThen is the two directions of an exchange in an older library.
-type ExchangeThen struct {
+// SlowExchange is how many times as long the two directions of an exchange between some nodes take as in the tables.
+type SlowExchange struct {
 	Nodes    int     `json:"nodes" required:"true" range:"[2,10000]"`
 	Dispatch float64 `json:"dispatch" required:"true" range:"[1,100]"`
 	Combine  float64 `json:"combine" required:"true" range:"[1,100]"`
 }
 
-// then is the slowdown of an exchange between so many nodes: on a straight line between those that were measured, and as that of the most beyond them.
-func then(list []ExchangeThen, nodes int) plan.Slowdown {
+// slowdown is that of an exchange between some nodes: on a straight line between those that were measured, and as that of the most
+// beyond them.
+func slowdown(list []SlowExchange, nodes int) plan.Slowdown {
 	for i, x := range list {
 		switch {
 		case nodes < x.Nodes && i == 0:
@@ -154,21 +147,6 @@ func then(list []ExchangeThen, nodes int) plan.Slowdown {
 	}
 	last := list[len(list)-1]
 	return plan.Slowdown{Dispatch: last.Dispatch, Combine: last.Combine}
-}
-
-// Port is the facts of an engine on the chips of a maker that differ from those on others.
-type Port struct {
-	Title string `json:"title" required:"true"`
-	// LargestGraph is the most tokens of a decode step of a replica that is captured as a graph. There is none for more tokens than a
-	// replica may have sequences, with their drafts: graphs are for the largest of the sizes below that. The operators of longer
-	// steps are launched one by one, each in LaunchSeconds.
-	LargestGraph  int     `json:"largest_graph" required:"true"`
-	LaunchSeconds float64 `json:"launch_seconds" required:"true"`
-	// SharedLaunches is the kernels of the shared experts of a layer, which run apart from the routed ones.
-	SharedLaunches int `json:"shared_launches" required:"true"`
-	// PieceSeconds is of the host, for each layer of a captured step whose graphs end at every attention; 0: one graph is the step.
-	PieceSeconds float64           `json:"piece_seconds" required:"true"`
-	Sources      map[string]string `json:"sources" required:"true"`
 }
 
 // Products is kernels of products, and how they fall short of those of the tables: TFLOP/s at most, and seconds at least for weights that
@@ -212,9 +190,7 @@ type Engine struct {
 	Scheduling   Scheduling            `json:"scheduling" required:"true"`
 	// PrefillExchange is that of prefill servers; nil: any number of ranks.
 	PrefillExchange *Exchange          `json:"prefill_exchange"`
-	Earlier         map[string]Earlier `json:"earlier"`  // by version
-	Releases        map[string]Release `json:"releases"` // by version, of earlier ones
-	release         Release            // that it is
+	Versions        map[string]Version `json:"versions"`
 	Ports           map[string]Port    `json:"ports"` // by maker of the chip
 	// Products are the kernels of products of blocks that a server can be told to take.
 	Products map[string]Products `json:"products"`
@@ -227,12 +203,19 @@ type Engine struct {
 	Options       Options
 	RouterOptions Options // of the program in front of its servers
 
-	support [featureCount]Support
-	pairs   func(prefill, decode *plan.Plan) bool // nil: all
-	limits  []limit
-	args    []arg
-	later   []arg // of all nodes but the first
-	config  []arg // keys of the extra YAML
+	versions func() (map[string]*Engine, error)
+	ports    map[string]*Scheduling // by maker of the chip
+	support  [featureCount]Support
+	rules
+}
+
+// rules are what data cannot say of an engine: what it refuses, and how its commands are written.
+type rules struct {
+	pairs  func(prefill, decode *plan.Plan) bool // nil: all
+	limits []limit
+	args   []arg
+	later  []arg // of all nodes but the first
+	config []arg // keys of the extra YAML
 	// variables of the environment of servers that have a place
 	variables []arg
 	router    func(*Fleet) *Router // nil: there is none for such servers
@@ -285,77 +268,43 @@ func Find(name string) (*Engine, error) {
 	return nil, fmt.Errorf("no engine %q: there are sglang, vllm, trtllm; none is a generic one%s", name, meant)
 }
 
-// At is the engine with what differs in an earlier version.
-func (e *Engine) At(version string) (*Engine, error) {
-	if r, ok := e.Releases[version]; ok {
-		out, err := e.At(r.Of)
-		if err == nil {
-			out.release = r
-		}
-		return out, err
-	}
-	was, ok := e.Earlier[version]
-	if !ok {
-		known := "none is known"
-		if versions := slices.Concat(slices.Collect(maps.Keys(e.Earlier)), slices.Collect(maps.Keys(e.Releases))); len(versions) > 0 {
-			slices.Sort(versions)
-			known = "known are " + document.QuoteList(versions)
-		}
-		return nil, fmt.Errorf("no earlier version %q of %s: %s", version, e.Title, known)
-	}
-	out := *e
-	out.Scheduling.GathersByAllReduce, out.Scheduling.DraftSeconds = was.GathersByAllReduce, was.DraftSeconds
-	out.Scheduling.CapturedTokens, out.Scheduling.LaunchSeconds = was.CapturedTokens, was.LaunchSeconds
-	out.Scheduling.LargeCapturedTokens, out.Scheduling.LargeGiB = was.LargeCapturedTokens, was.LargeGiB
-	out.Scheduling.Memory.LogitBytes = cmp.Or(was.LogitBytes, e.Scheduling.Memory.LogitBytes)
-	out.Scheduling.FusesQuantization = cmp.Or(was.FusesQuantization, e.Scheduling.FusesQuantization)
-	out.Scheduling.SharedApart = was.SharedApart
-	if was.IndexKernels > 0 {
-		out.Scheduling.IndexKernels, out.Scheduling.FusesIndex = was.IndexKernels, ""
-	}
-	if was.Synchronous {
-		out.Scheduling.StepsAhead = 0
-	}
-	out.Attention = e.Attention.then(version)
-	out.Ports = maps.Clone(e.Ports)
-	for maker, port := range out.Ports {
-		port.PieceSeconds = was.PieceSeconds
-		out.Ports[maker] = port
-	}
-	return &out, nil
-}
-
 func load() []*Engine {
-	list := []*Engine{
-		{Name: "sglang", limits: sglangLimits, pairs: sglangPairs, args: sglangArgs, variables: sglangVariables, remarks: sglangRemarks, router: sglangRouter},
-		{Name: "vllm", limits: vllmLimits, args: vllmArgs, sequences: vllmSequences, later: vllmLater, variables: vllmVariables, remarks: vllmRemarks, router: vllmRouter},
-		{Name: "trtllm", limits: trtllmLimits, args: trtllmArgs, config: trtllmConfig, remarks: trtllmRemarks, launcher: trtllmLauncher, router: trtllmRouter},
+	return []*Engine{
+		newEngine("sglang", rules{limits: sglangLimits, pairs: sglangPairs, args: sglangArgs, variables: sglangVariables, remarks: sglangRemarks, router: sglangRouter}),
+		newEngine("vllm", rules{limits: vllmLimits, args: vllmArgs, sequences: vllmSequences, later: vllmLater, variables: vllmVariables, remarks: vllmRemarks, router: vllmRouter}),
+		newEngine("trtllm", rules{limits: trtllmLimits, args: trtllmArgs, config: trtllmConfig, remarks: trtllmRemarks, launcher: trtllmLauncher, router: trtllmRouter}),
 	}
-	for _, e := range list {
-		read(path.Join("data", e.Name+".json"), e)
-		e.Attention = readAttention(e.Name)
-		read(path.Join("data/options", e.Name+".json"), &e.Options)
-		read(path.Join("data/options", e.Name+"_router.json"), &e.RouterOptions)
-		for i, f := range features {
-			c, ok := e.Capabilities[f.key]
-			if !ok {
-				panic(e.Name + " says nothing about " + f.key)
-			}
-			e.support[i] = c.Support
-		}
-	}
-	return list
 }
 
-// read decodes a file that is compiled in.
-func read(name string, into any) {
+// newEngine is the engine of a name as its files have it.
+func newEngine(name string, r rules) *Engine {
+	e := &Engine{rules: r, Attention: readAttention(name)}
+	read(path.Join("data/options", name+".json"), &e.Options)
+	read(path.Join("data/options", name+"_router.json"), &e.RouterOptions)
+	if err := e.decode(parse(path.Join("data", name+".json"))); err != nil {
+		panic(err)
+	}
+	return e
+}
+
+// parse reads a file that is compiled in.
+func parse(name string) document.Value {
 	src, err := files.ReadFile(name)
 	if err != nil {
 		panic(err)
 	}
 	doc := document.Parse(name, src)
-	doc.Decode(into)
 	if err := doc.Err(); err != nil {
+		panic(err)
+	}
+	return doc.Root()
+}
+
+// read decodes a file that is compiled in.
+func read(name string, into any) {
+	v := parse(name)
+	v.Decode(into)
+	if err := v.File().Err(); err != nil {
 		panic(err)
 	}
 }

@@ -123,10 +123,10 @@ func deployments(f func(*served)) {
 	for _, shape := range []*model.Model{llama, deepseek} {
 		for _, procs := range []int{1, 8, 12, 16} {
 			for _, cp := range []int{1, 2} {
-				for _, layout := range plan.Layouts(procs, cp) {
-					experts := []plan.ExpertLayout{{}}
+				for _, layout := range plan.Splits(procs, cp) {
+					experts := []plan.ExpertSplit{{}}
 					if shape.IsMoE() {
-						experts = plan.ExpertLayouts(procs)
+						experts = plan.ExpertSplits(procs)
 					}
 					for _, x := range experts {
 						for i, precision := range []plan.Precision{bf16, fp8, int8, fp4, int4} {
@@ -135,7 +135,7 @@ func deployments(f func(*served)) {
 									d := &served{
 										Model: "some/model", Shape: shape, Precision: precision, Role: role, Instances: 1 + variant,
 										GPUsPerNode: 8, MaxContext: 8192 * (i % 3), MemoryFraction: 0.3 * float64(variant),
-										Plan: plan.Plan{Attention: layout, Experts: x, Batch: plan.Batch{Count: layout.PP, Size: 16 * variant}},
+										Plan: plan.Plan{Layout: plan.Layout{Attention: layout, Experts: x}, Batch: plan.Batch{Count: layout.PP, Size: 16 * variant}},
 									}
 									d.Plan.Drafts = variant % 3
 									d.Told.Captured = 8 * (variant % 2)
@@ -238,7 +238,8 @@ func TestNodes(t *testing.T) {
 	d := &served{
 		Model: "m", Shape: deepseek, Precision: fp8, GPUsPerNode: 8,
 		Plan: plan.Plan{
-			Attention: plan.Layout{DP: 24, PP: 1, TP: 1}, Experts: plan.ExpertLayout{EP: 24, TP: 1, DP: 1}, Batch: plan.Batch{Count: 1, Size: 3},
+			Layout: plan.Layout{Attention: plan.Split{DP: 24, PP: 1, TP: 1}, Experts: plan.ExpertSplit{EP: 24, TP: 1, DP: 1}},
+			Batch:  plan.Batch{Count: 1, Size: 3},
 		},
 	}
 	for _, c := range []struct {
@@ -301,11 +302,12 @@ func TestMeaningOfLimits(t *testing.T) {
 	d := &served{
 		Model: "m", Shape: deepseek, Precision: fp8, GPUsPerNode: 8,
 		Plan: plan.Plan{
-			Attention: plan.Layout{DP: 4, PP: 1, TP: 2}, Experts: plan.ExpertLayout{EP: 8, TP: 1, DP: 1}, Batch: plan.Batch{Count: 1, Size: 3},
+			Layout: plan.Layout{Attention: plan.Split{DP: 4, PP: 1, TP: 2}, Experts: plan.ExpertSplit{EP: 8, TP: 1, DP: 1}},
+			Batch:  plan.Batch{Count: 1, Size: 3},
 		},
 	}
 	sgl, vl := find(t, "sglang").Launch(d.parts()).Commands[0], find(t, "vllm").Launch(d.parts()).Commands[0]
-	d.Plan.Attention = plan.Layout{DP: 8, PP: 1, TP: 1}
+	d.Plan.Attention = plan.Split{DP: 8, PP: 1, TP: 1}
 	trt := find(t, "trtllm").Launch(d.parts()).Commands[0]
 	for _, c := range []struct{ command, option, want string }{
 		{sgl, "--tp-size", "8"}, {sgl, "--dp-size", "4"}, {sgl, "--ep-size", "8"}, {sgl, "--max-running-requests", "24"},
@@ -322,7 +324,8 @@ func TestGoldens(t *testing.T) {
 	prefill := &served{
 		Model: "deepseek-ai/DeepSeek-V3", Shape: deepseek, Precision: fp8, Role: deploy.Prefill, Instances: 1, GPUsPerNode: 8, MaxContext: 8192, MemoryFraction: 0.85, Published: true,
 		Plan: plan.Plan{
-			Attention: plan.Layout{DP: 16, PP: 1, TP: 1}, Experts: plan.ExpertLayout{EP: 16, TP: 1, DP: 1}, Batch: plan.Batch{Count: 1, Size: 2},
+			Layout: plan.Layout{Attention: plan.Split{DP: 16, PP: 1, TP: 1}, Experts: plan.ExpertSplit{EP: 16, TP: 1, DP: 1}},
+			Batch:  plan.Batch{Count: 1, Size: 2},
 		},
 	}
 	decode := *prefill
@@ -332,11 +335,11 @@ func TestGoldens(t *testing.T) {
 		"deepseek_v3_decode_16":  &decode,
 		"llama_70b_8": {
 			Model: "meta-llama/Llama-3.1-70B-Instruct", Shape: llama, Precision: fp8, GPUsPerNode: 8, MaxContext: 16384, MemoryFraction: 0.9,
-			Plan: plan.Plan{Attention: plan.Layout{DP: 2, PP: 1, TP: 4}, Batch: plan.Batch{Count: 1, Size: 64}},
+			Plan: plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 2, PP: 1, TP: 4}}, Batch: plan.Batch{Count: 1, Size: 64}},
 		},
 		"llama_70b_pp2": {
 			Model: "/models/Llama 3.1 70B", Shape: llama, Precision: bf16, Instances: 2, GPUsPerNode: 4, MaxContext: 32768,
-			Plan: plan.Plan{Attention: plan.Layout{DP: 1, PP: 2, TP: 4}, Batch: plan.Batch{Count: 2, Size: 32}},
+			Plan: plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 4}}, Batch: plan.Batch{Count: 2, Size: 32}},
 		},
 	}
 	for name, d := range cases {
@@ -358,15 +361,15 @@ func TestGoldens(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	moe := func(attention plan.Layout, experts plan.ExpertLayout) *served {
-		return &served{Shape: deepseek, Precision: fp8, Plan: plan.Plan{Attention: attention, Experts: experts}}
+	moe := func(attention plan.Split, experts plan.ExpertSplit) *served {
+		return &served{Shape: deepseek, Precision: fp8, Plan: plan.Plan{Layout: plan.Layout{Attention: attention, Experts: experts}}}
 	}
-	dense := func(l plan.Layout) *served {
-		return &served{Shape: llama, Precision: fp8, Plan: plan.Plan{Attention: l}}
+	dense := func(l plan.Split) *served {
+		return &served{Shape: llama, Precision: fp8, Plan: plan.Plan{Layout: plan.Layout{Attention: l}}}
 	}
 	with := func(d *served, change func(*served)) *served { change(d); return d }
 	wide := func() *served {
-		return moe(plan.Layout{DP: 8, PP: 1, TP: 1}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1})
+		return moe(plan.Split{DP: 8, PP: 1, TP: 1}, plan.ExpertSplit{EP: 8, TP: 1, DP: 1})
 	}
 	drafted := func(d *served) { d.Plan.Drafts = 1 }
 	for _, c := range []struct {
@@ -377,32 +380,32 @@ func TestRefuses(t *testing.T) {
 		trtllm string
 	}{
 		{"wide ep", wide(), "", "", ""},
-		{"ep and moe_tp", moe(plan.Layout{DP: 8, PP: 1, TP: 1}, plan.ExpertLayout{EP: 4, TP: 2, DP: 1}), "", "not by both", ""},
-		{"moe_tp only", moe(plan.Layout{DP: 1, PP: 1, TP: 8}, plan.ExpertLayout{EP: 1, TP: 8, DP: 1}), "", "", ""},
-		{"replicas of tp 2", moe(plan.Layout{DP: 4, PP: 1, TP: 2}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), "", "", "not of tp 2"},
-		{"two copies of the experts", moe(plan.Layout{DP: 8, PP: 1, TP: 1}, plan.ExpertLayout{EP: 4, TP: 1, DP: 2}), "", "", ""},
-		{"a replica over two copies of the experts", moe(plan.Layout{DP: 1, PP: 1, TP: 8}, plan.ExpertLayout{EP: 4, TP: 1, DP: 2}), "whole attention replicas", "whole attention replicas", "whole attention replicas"},
-		{"experts over all stages", moe(plan.Layout{DP: 4, PP: 2, TP: 1}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), "pipeline stage", "pipeline stage", "pipeline stage"},
-		{"experts in each stage", moe(plan.Layout{DP: 4, PP: 2, TP: 1}, plan.ExpertLayout{EP: 4, TP: 1, DP: 2}), "", "", ""},
-		{"experts that only shared ones even out", with(moe(plan.Layout{DP: 6, PP: 1, TP: 1}, plan.ExpertLayout{EP: 6, TP: 1, DP: 1}), func(d *served) { d.Plan.SharedReplicas = 2 }), "ep 6", "ep 6", "ep 6"},
+		{"ep and moe_tp", moe(plan.Split{DP: 8, PP: 1, TP: 1}, plan.ExpertSplit{EP: 4, TP: 2, DP: 1}), "", "not by both", ""},
+		{"moe_tp only", moe(plan.Split{DP: 1, PP: 1, TP: 8}, plan.ExpertSplit{EP: 1, TP: 8, DP: 1}), "", "", ""},
+		{"replicas of tp 2", moe(plan.Split{DP: 4, PP: 1, TP: 2}, plan.ExpertSplit{EP: 8, TP: 1, DP: 1}), "", "", "not of tp 2"},
+		{"two copies of the experts", moe(plan.Split{DP: 8, PP: 1, TP: 1}, plan.ExpertSplit{EP: 4, TP: 1, DP: 2}), "", "", ""},
+		{"a replica over two copies of the experts", moe(plan.Split{DP: 1, PP: 1, TP: 8}, plan.ExpertSplit{EP: 4, TP: 1, DP: 2}), "whole attention replicas", "whole attention replicas", "whole attention replicas"},
+		{"experts over all stages", moe(plan.Split{DP: 4, PP: 2, TP: 1}, plan.ExpertSplit{EP: 8, TP: 1, DP: 1}), "pipeline stage", "pipeline stage", "pipeline stage"},
+		{"experts in each stage", moe(plan.Split{DP: 4, PP: 2, TP: 1}, plan.ExpertSplit{EP: 4, TP: 1, DP: 2}), "", "", ""},
+		{"experts that only shared ones even out", with(moe(plan.Split{DP: 6, PP: 1, TP: 1}, plan.ExpertSplit{EP: 6, TP: 1, DP: 1}), func(d *served) { d.Plan.SharedReplicas = 2 }), "ep 6", "ep 6", "ep 6"},
 		{"drafts", with(wide(), drafted), "", "", ""},
-		{"drafts of a dense model", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), drafted), "multi-token", "multi-token", "multi-token"},
-		{"drafts in a pipeline", with(moe(plan.Layout{DP: 4, PP: 2, TP: 1}, plan.ExpertLayout{EP: 4, TP: 1, DP: 2}), drafted), "in a pipeline", "", "in a pipeline"},
-		{"prefill over nine nodes", with(moe(plan.Layout{DP: 72, PP: 1, TP: 1}, plan.ExpertLayout{EP: 72, TP: 1, DP: 1}), func(d *served) { d.Role, d.Plan.Redundant = deploy.Prefill, 32 }), "not among 72", "not among 72", ""},
-		{"decode over nine nodes", with(moe(plan.Layout{DP: 72, PP: 1, TP: 1}, plan.ExpertLayout{EP: 72, TP: 1, DP: 1}), func(d *served) { d.Role, d.Plan.Redundant = deploy.Decode, 32 }), "", "", ""},
-		{"a pipeline that prefills", with(moe(plan.Layout{DP: 8, PP: 2, TP: 1}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), func(d *served) { d.Role = deploy.Prefill }), "", "cache of a pipeline", ""},
-		{"redundant experts in a pipeline", with(moe(plan.Layout{DP: 8, PP: 2, TP: 1}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), func(d *served) { d.Plan.Redundant = 8 }), "redundant experts in a pipeline", "side by side", ""},
-		{"experts of a stage in one node", moe(plan.Layout{DP: 4, PP: 2, TP: 1}, plan.ExpertLayout{EP: 4, TP: 1, DP: 1}), "", "", ""},
-		{"sequence parallel", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), func(d *served) { d.Plan.SequenceParallel = true }), "latent attention alone", "", "sequence parallel"},
-		{"latents over ranks", with(moe(plan.Layout{DP: 1, PP: 1, TP: 8}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), func(d *served) { d.Plan.SequenceParallel = true }), "", "less than 8192 wide", "sequence parallel"},
-		{"sequence parallel without tp", with(dense(plan.Layout{DP: 1, PP: 1, TP: 1}), func(d *served) { d.Plan.SequenceParallel = true }), "", "", ""},
-		{"int8", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), func(d *served) { d.Precision.MatrixType = "int8" }), "", "", "INT8"},
-		{"fp4 cache", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), func(d *served) { d.Precision.Cache = 0.5 }), "", "FP4 KV cache", "FP4 KV cache"},
-		{"float32", with(dense(plan.Layout{DP: 1, PP: 1, TP: 8}), func(d *served) { d.Precision.Weight = 4 }), "4 bytes", "4 bytes", "4 bytes"},
-		{"a part of a node", dense(plan.Layout{DP: 1, PP: 3, TP: 4}), "do not fill nodes", "do not fill nodes", "do not fill nodes"},
-		{"context of a dense model", with(dense(plan.Layout{DP: 1, PP: 1, TP: 4, CP: 2}), func(d *served) { d.Role = deploy.Decode }), "context parallel", "key/value heads", "latent"},
-		{"context in decode", with(moe(plan.Layout{DP: 1, PP: 1, TP: 4, CP: 2}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), func(d *served) { d.Role = deploy.Decode }), "context parallel", "", ""},
-		{"context in both phases", moe(plan.Layout{DP: 1, PP: 1, TP: 4, CP: 2}, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}), "context parallel", "servers of one phase", "only in decode"},
+		{"drafts of a dense model", with(dense(plan.Split{DP: 1, PP: 1, TP: 8}), drafted), "multi-token", "multi-token", "multi-token"},
+		{"drafts in a pipeline", with(moe(plan.Split{DP: 4, PP: 2, TP: 1}, plan.ExpertSplit{EP: 4, TP: 1, DP: 2}), drafted), "in a pipeline", "", "in a pipeline"},
+		{"prefill over nine nodes", with(moe(plan.Split{DP: 72, PP: 1, TP: 1}, plan.ExpertSplit{EP: 72, TP: 1, DP: 1}), func(d *served) { d.Role, d.Plan.Redundant = deploy.Prefill, 32 }), "not among 72", "not among 72", ""},
+		{"decode over nine nodes", with(moe(plan.Split{DP: 72, PP: 1, TP: 1}, plan.ExpertSplit{EP: 72, TP: 1, DP: 1}), func(d *served) { d.Role, d.Plan.Redundant = deploy.Decode, 32 }), "", "", ""},
+		{"a pipeline that prefills", with(moe(plan.Split{DP: 8, PP: 2, TP: 1}, plan.ExpertSplit{EP: 8, TP: 1, DP: 1}), func(d *served) { d.Role = deploy.Prefill }), "", "cache of a pipeline", ""},
+		{"redundant experts in a pipeline", with(moe(plan.Split{DP: 8, PP: 2, TP: 1}, plan.ExpertSplit{EP: 8, TP: 1, DP: 1}), func(d *served) { d.Plan.Redundant = 8 }), "redundant experts in a pipeline", "side by side", ""},
+		{"experts of a stage in one node", moe(plan.Split{DP: 4, PP: 2, TP: 1}, plan.ExpertSplit{EP: 4, TP: 1, DP: 1}), "", "", ""},
+		{"sequence parallel", with(dense(plan.Split{DP: 1, PP: 1, TP: 8}), func(d *served) { d.Plan.SequenceParallel = true }), "latent attention alone", "", "sequence parallel"},
+		{"latents over ranks", with(moe(plan.Split{DP: 1, PP: 1, TP: 8}, plan.ExpertSplit{EP: 8, TP: 1, DP: 1}), func(d *served) { d.Plan.SequenceParallel = true }), "", "less than 8192 wide", "sequence parallel"},
+		{"sequence parallel without tp", with(dense(plan.Split{DP: 1, PP: 1, TP: 1}), func(d *served) { d.Plan.SequenceParallel = true }), "", "", ""},
+		{"int8", with(dense(plan.Split{DP: 1, PP: 1, TP: 8}), func(d *served) { d.Precision.MatrixType = "int8" }), "", "", "INT8"},
+		{"fp4 cache", with(dense(plan.Split{DP: 1, PP: 1, TP: 8}), func(d *served) { d.Precision.Cache = 0.5 }), "", "FP4 KV cache", "FP4 KV cache"},
+		{"float32", with(dense(plan.Split{DP: 1, PP: 1, TP: 8}), func(d *served) { d.Precision.Weight = 4 }), "4 bytes", "4 bytes", "4 bytes"},
+		{"a part of a node", dense(plan.Split{DP: 1, PP: 3, TP: 4}), "do not fill nodes", "do not fill nodes", "do not fill nodes"},
+		{"context of a dense model", with(dense(plan.Split{DP: 1, PP: 1, TP: 4, CP: 2}), func(d *served) { d.Role = deploy.Decode }), "context parallel", "key/value heads", "latent"},
+		{"context in decode", with(moe(plan.Split{DP: 1, PP: 1, TP: 4, CP: 2}, plan.ExpertSplit{EP: 8, TP: 1, DP: 1}), func(d *served) { d.Role = deploy.Decode }), "context parallel", "", ""},
+		{"context in both phases", moe(plan.Split{DP: 1, PP: 1, TP: 4, CP: 2}, plan.ExpertSplit{EP: 8, TP: 1, DP: 1}), "context parallel", "servers of one phase", "only in decode"},
 	} {
 		for name, want := range map[string]string{"sglang": c.sglang, "vllm": c.vllm, "trtllm": c.trtllm} {
 			got := strings.Join(find(t, name).Refuses(c.d.parts()), "; ")
@@ -419,7 +422,7 @@ func TestRefuses(t *testing.T) {
 func TestRefusesCheaply(t *testing.T) {
 	d := &served{
 		Shape: deepseek, Precision: fp8,
-		Plan: plan.Plan{Attention: plan.Layout{DP: 8, PP: 1, TP: 1}, Experts: plan.ExpertLayout{EP: 8, TP: 1, DP: 1}},
+		Plan: plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 8, PP: 1, TP: 1}, Experts: plan.ExpertSplit{EP: 8, TP: 1, DP: 1}}},
 	}
 	deployment, pool := d.parts()
 	for _, e := range All() {
@@ -432,7 +435,7 @@ func TestRefusesCheaply(t *testing.T) {
 func BenchmarkRefuses(b *testing.B) {
 	d := &served{
 		Shape: deepseek, Precision: fp8,
-		Plan: plan.Plan{Attention: plan.Layout{DP: 8, PP: 1, TP: 1}, Experts: plan.ExpertLayout{EP: 8, TP: 1, DP: 1}},
+		Plan: plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 8, PP: 1, TP: 1}, Experts: plan.ExpertSplit{EP: 8, TP: 1, DP: 1}}},
 	}
 	e := engines[0]
 	for b.Loop() {
@@ -532,7 +535,7 @@ func TestPipelinedLaunch(t *testing.T) {
 		Model: "m", Shape: &model.Model{Layers: 8, Attention: model.Attention{Kind: model.GroupQuery, Heads: 8, KVHeads: 8, HeadDim: 8}},
 		Precision: plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "float16", AttentionType: "float16", VectorType: "float16"},
 		Instances: 1, GPUsPerNode: 8, MaxContext: 4096,
-		Plan: plan.Plan{Attention: plan.Layout{DP: 1, PP: 2, TP: 4}, Batch: plan.Batch{Count: 2, Size: 32}},
+		Plan: plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 4}}, Batch: plan.Batch{Count: 2, Size: 32}},
 	}
 	pipelined := *micro
 	pipelined.Plan.Batch.Count, pipelined.Plan.Pipelined = 1, true
@@ -599,7 +602,9 @@ func TestEarlier(t *testing.T) {
 
 // TestPairs: SGLang hands caches over from stage to stage, or from all stages to one.
 func TestPairs(t *testing.T) {
-	stages := func(n int) *plan.Plan { return &plan.Plan{Attention: plan.Layout{DP: 1, PP: n, TP: 8}} }
+	stages := func(n int) *plan.Plan {
+		return &plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: n, TP: 8}}}
+	}
 	for _, c := range []struct {
 		prefill, decode int
 		sglang          bool
@@ -619,7 +624,7 @@ func TestMakers(t *testing.T) {
 		engine, maker string
 		refused       bool
 	}{{"trtllm", "AMD", true}, {"trtllm", "NVIDIA", false}, {"trtllm", "", false}, {"sglang", "AMD", false}, {"vllm", "Google", false}} {
-		d, p := (&served{Model: "llama", Shape: llama, Plan: plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 8}}, Precision: bf16, Instances: 1}).parts()
+		d, p := (&served{Model: "llama", Shape: llama, Plan: plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 8}}}, Precision: bf16, Instances: 1}).parts()
 		p.System = &hardware.System{Name: "chip", Maker: c.maker}
 		if why := find(t, c.engine).Refuses(d, p); (len(why) > 0) != c.refused {
 			t.Errorf("%s on a chip of %q: %v", c.engine, c.maker, why)

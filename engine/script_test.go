@@ -111,8 +111,8 @@ func twoPools() *deploy.Deployment {
 		Name: "deepseek-ai/DeepSeek-V3", Model: deepseek, Precision: fp8, Assume: &assume.Assumptions{MemoryFraction: 0.9, Engine: true},
 		Stored: deploy.Stored{Published: true}, GPUsPerNode: 8, MaxContext: 8192,
 		Pools: []deploy.Pool{
-			{Role: deploy.Prefill, Count: 2, Plan: plan.Plan{Attention: plan.Layout{DP: 4, PP: 1, TP: 1}, Experts: plan.ExpertLayout{EP: 4, TP: 1, DP: 1}, Batch: plan.Batch{Count: 1, Size: 2}}},
-			{Role: deploy.Decode, Count: 1, Plan: plan.Plan{Attention: plan.Layout{DP: 16, PP: 1, TP: 1}, Experts: plan.ExpertLayout{EP: 16, TP: 1, DP: 1}, Batch: plan.Batch{Count: 1, Size: 128}}},
+			{Role: deploy.Prefill, Count: 2, Plan: plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 4, PP: 1, TP: 1}, Experts: plan.ExpertSplit{EP: 4, TP: 1, DP: 1}}, Batch: plan.Batch{Count: 1, Size: 2}}},
+			{Role: deploy.Decode, Count: 1, Plan: plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 16, PP: 1, TP: 1}, Experts: plan.ExpertSplit{EP: 16, TP: 1, DP: 1}}, Batch: plan.Batch{Count: 1, Size: 128}}},
 		},
 	}
 }
@@ -244,9 +244,11 @@ func TestScripts(t *testing.T) {
 				d, pool := s.parts()
 				if pool.Role == deploy.Decode {
 					d.Pools = append([]deploy.Pool{{Role: deploy.Prefill, Count: 2, Plan: plan.Plan{
-						Attention: plan.Layout{DP: 1, PP: 1, TP: 8}, Experts: pool.Plan.Experts, Batch: plan.Batch{Count: 1, Size: 2}}}}, *pool)
+						Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 8}, Experts: pool.Plan.Experts},
+						Batch:  plan.Batch{Count: 1, Size: 2},
+					}}}, *pool)
 					if d.Model.IsMoE() {
-						d.Pools[0].Plan.Experts = plan.ExpertLayout{EP: 8, TP: 1, DP: 1}
+						d.Pools[0].Plan.Experts = plan.ExpertSplit{EP: 8, TP: 1, DP: 1}
 					}
 				}
 				f, err := e.Fleet(d)

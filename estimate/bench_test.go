@@ -33,22 +33,22 @@ func randomPlans(t testing.TB, m *model.Model, n int, pipelined bool) []plan.Pla
 	t.Helper()
 	const procs = 256
 	rng := rand.New(rand.NewPCG(1, 2))
-	layouts := plan.Layouts(procs, 1)
+	layouts := plan.Splits(procs, 1)
 	var out []plan.Plan
 	var tp, pp, moeTP int
 	for len(out) < n {
 		p := plan.Plan{
-			Attention: layouts[rng.IntN(len(layouts))],
+			Layout:    plan.Layout{Attention: layouts[rng.IntN(len(layouts))], SharedReplicas: 32, SharedPerCard: rng.IntN(4) == 0, Pipelined: pipelined},
 			Batch:     plan.Batch{Count: 1, Size: 1 + rng.IntN(300)},
-			Redundant: rng.IntN(97), SharedReplicas: 32, SharedPerCard: rng.IntN(4) == 0, Pipelined: pipelined,
+			Redundant: rng.IntN(97),
 		}
 		over := procs
 		if pipelined {
 			over /= p.Attention.PP
 		}
-		experts := plan.ExpertLayouts(over)
+		experts := plan.ExpertSplits(over)
 		p.Experts = experts[rng.IntN(len(experts))]
-		if !plan.ValidLayout(m, p.Attention) || !p.ValidExperts(m) {
+		if !plan.ValidSplit(m, p.Attention) || !p.ValidExperts(m) {
 			continue
 		}
 		if p.Attention.TP > 1 {

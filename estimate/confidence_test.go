@@ -19,7 +19,7 @@ func TestConfidence(t *testing.T) {
 	p := problem(t, "llama_3_8b", "H200")
 	p.System.Kernels, p.Assume = nil, &assume.Physical
 	p.Precision = plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16"}
-	pl := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, Batch: plan.Batch{Count: 1, Size: 1}}
+	pl := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 1, CP: 1}}, Batch: plan.Batch{Count: 1, Size: 1}}
 	confidence := func() estimate.Confidence {
 		d, err := estimate.DetailOf(p, &pl)
 		if err != nil {
@@ -65,7 +65,7 @@ func TestAnotherChip(t *testing.T) {
 	p := problem(t, "llama_3_8b", "H200")
 	p.Assume = &assume.Physical
 	p.Precision = plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16"}
-	pl := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, Batch: plan.Batch{Count: 1, Size: 64}}
+	pl := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 1, CP: 1}}, Batch: plan.Batch{Count: 1, Size: 64}}
 	of := func() estimate.Confidence {
 		d, err := estimate.DetailOf(p, &pl)
 		if err != nil {
@@ -94,7 +94,7 @@ func TestAnotherChip(t *testing.T) {
 func TestNoBand(t *testing.T) {
 	p := problem(t, "llama_3_8b", "H200")
 	p.Precision = plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16"}
-	pl := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, Batch: plan.Batch{Count: 1, Size: 64}}
+	pl := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 1, CP: 1}}, Batch: plan.Batch{Count: 1, Size: 64}}
 	for text, want := range map[string]bool{"reference": false, "reference,engine=true": false, "physical": true, "physical,ends=false": true} {
 		var err error
 		if p.Assume, err = assume.Parse(text); err != nil {

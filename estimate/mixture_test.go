@@ -113,7 +113,7 @@ func TestMixedStepByHand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pl := plan.Plan{Attention: layout(1, 1, 1, 1), Batch: plan.Batch{Count: 1, Size: 1}}
+		pl := plan.Plan{Layout: plan.Layout{Attention: layout(1, 1, 1, 1)}, Batch: plan.Batch{Count: 1, Size: 1}}
 		decode := op.Group{Phase: op.Decode, Sequences: 2, New: 1, Context: 12}
 		prompt := op.Group{Phase: op.Prefill, Sequences: 1, New: 10, Context: 10, Ends: true}
 		same(t, check{"mixed", stepTime(e, &pl, decode, prompt), 4 * 1328},
@@ -129,7 +129,7 @@ func TestCoefficientsOfAttention(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pl := plan.Plan{Attention: layout(1, 1, 1, 1), Batch: plan.Batch{Count: 1, Size: 1}}
+	pl := plan.Plan{Layout: plan.Layout{Attention: layout(1, 1, 1, 1)}, Batch: plan.Batch{Count: 1, Size: 1}}
 	decode := op.Group{Phase: op.Decode, Sequences: 2, New: 1, Context: 12}
 	prompt := op.Group{Phase: op.Prefill, Sequences: 1, New: 10, Context: 10, Ends: true}
 	// Attention reads and writes 2·4 bytes of every token besides the cache; softmax nothing.

@@ -18,7 +18,7 @@ func TestOffload(t *testing.T) {
 		Weight: 1, Activation: 1, Cache: 1, Comm: 2,
 		MatrixType: "float8", AttentionType: "bfloat16", VectorType: "bfloat16",
 	}
-	pl := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 8, CP: 1}, Batch: plan.Batch{Count: 1, Size: 1}, Pipelined: true}
+	pl := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 8, CP: 1}, Pipelined: true}, Batch: plan.Batch{Count: 1, Size: 1}}
 	evaluate := func(o estimate.Offload) estimate.Estimate {
 		q := *p
 		q.Offload = o

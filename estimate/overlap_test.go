@@ -73,8 +73,8 @@ func TestOverlapBySize(t *testing.T) {
 	}
 	gain := func(batch int) float64 {
 		pl := plan.Plan{
-			Attention: plan.Layout{DP: 32, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 32, TP: 1, DP: 1},
-			Batch: plan.Batch{Count: 1, Size: batch}, SharedPerCard: true, Pipelined: true,
+			Layout: plan.Layout{Attention: plan.Split{DP: 32, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 32, TP: 1, DP: 1}, SharedPerCard: true, Pipelined: true},
+			Batch:  plan.Batch{Count: 1, Size: batch},
 		}
 		var off, on estimate.Estimate
 		e.Evaluate(&pl, &off)
@@ -101,8 +101,9 @@ func TestRanks(t *testing.T) {
 	}
 	share := func(ranks int, overlap plan.Overlap) float64 {
 		pl := plan.Plan{
-			Attention: plan.Layout{DP: ranks, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: ranks, TP: 1, DP: 1},
-			Batch: plan.Batch{Count: 1, Size: 4}, SharedPerCard: true, Pipelined: true, Overlap: overlap,
+			Layout:  plan.Layout{Attention: plan.Split{DP: ranks, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: ranks, TP: 1, DP: 1}, SharedPerCard: true, Pipelined: true},
+			Batch:   plan.Batch{Count: 1, Size: 4},
+			Overlap: overlap,
 		}
 		var out estimate.Estimate
 		e.Evaluate(&pl, &out)
@@ -136,8 +137,10 @@ func TestRanks(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out estimate.Estimate
-	if decode.Evaluate(&plan.Plan{Attention: plan.Layout{DP: 32, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 32, TP: 1, DP: 1},
-		Batch: plan.Batch{Count: 1, Size: 64}, SharedPerCard: true, Pipelined: true}, &out); out.RanksTime != 0 {
+	if decode.Evaluate(&plan.Plan{
+		Layout: plan.Layout{Attention: plan.Split{DP: 32, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 32, TP: 1, DP: 1}, SharedPerCard: true, Pipelined: true},
+		Batch:  plan.Batch{Count: 1, Size: 64},
+	}, &out); out.RanksTime != 0 {
 		t.Errorf("%v s of waiting in decode", out.RanksTime)
 	}
 }
@@ -155,8 +158,10 @@ func TestTunedExchange(t *testing.T) {
 			t.Fatal(err)
 		}
 		pl := plan.Plan{
-			Attention: plan.Layout{DP: 4, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 4, TP: 1, DP: 1},
-			Batch: plan.Batch{Count: 1, Size: 8}, SharedPerCard: true, Pipelined: true, Overlap: overlap, TunedExchange: tuned,
+			Layout:    plan.Layout{Attention: plan.Split{DP: 4, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 4, TP: 1, DP: 1}, SharedPerCard: true, Pipelined: true},
+			Batch:     plan.Batch{Count: 1, Size: 8},
+			Overlap:   overlap,
+			Behaviour: plan.Behaviour{TunedExchange: tuned},
 		}
 		var out estimate.Estimate
 		e.Evaluate(&pl, &out)
@@ -202,8 +207,12 @@ func TestLaunches(t *testing.T) {
 	}
 	const launches = 61*12 + 3*7 + 58*18 + 4
 	pl := plan.Plan{
-		Attention: plan.Layout{DP: 16, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 16, DP: 1}, Gathered: true, Reduced: plan.AllSteps,
-		SharedPerCard: true, Pipelined: true, Batch: plan.Batch{Count: 1, Size: 10},
+		Layout: plan.Layout{
+			Attention: plan.Split{DP: 16, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 1, TP: 16, DP: 1},
+			SharedPerCard: true, Pipelined: true,
+		},
+		Behaviour: plan.Behaviour{Gathered: true, Reduced: plan.AllSteps},
+		Batch:     plan.Batch{Count: 1, Size: 10},
 	}
 	var free, captured, launched, quick estimate.Estimate
 	e.Evaluate(&pl, &free)
@@ -231,8 +240,12 @@ func TestDraftLaunches(t *testing.T) {
 		t.Fatal(err)
 	}
 	pl := plan.Plan{
-		Attention: plan.Layout{DP: 16, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 16, DP: 1}, Gathered: true, Reduced: plan.AllSteps,
-		SharedPerCard: true, Pipelined: true, Batch: plan.Batch{Count: 1, Size: 10}, Captured: 1, Launch: 1,
+		Layout: plan.Layout{
+			Attention: plan.Split{DP: 16, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 1, TP: 16, DP: 1},
+			SharedPerCard: true, Pipelined: true,
+		},
+		Behaviour: plan.Behaviour{Gathered: true, Reduced: plan.AllSteps, Captured: 1, Launch: 1},
+		Batch:     plan.Batch{Count: 1, Size: 10},
 	}
 	launches := func(drafts int) float64 {
 		var out estimate.Estimate
@@ -256,8 +269,12 @@ func TestPromptLaunches(t *testing.T) {
 		t.Fatal(err)
 	}
 	pl := plan.Plan{
-		Attention: plan.Layout{DP: 16, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 16, DP: 1}, Gathered: true, Reduced: plan.AllSteps,
-		SharedPerCard: true, Pipelined: true, Batch: plan.Batch{Count: 1, Size: 1}, Captured: 1, Launch: 1,
+		Layout: plan.Layout{
+			Attention: plan.Split{DP: 16, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 1, TP: 16, DP: 1},
+			SharedPerCard: true, Pipelined: true,
+		},
+		Behaviour: plan.Behaviour{Gathered: true, Reduced: plan.AllSteps, Captured: 1, Launch: 1},
+		Batch:     plan.Batch{Count: 1, Size: 1},
 	}
 	step := func() (out estimate.Estimate) { e.Evaluate(&pl, &out); return out }
 	free := step()
@@ -282,8 +299,12 @@ func TestPieces(t *testing.T) {
 		t.Fatal(err)
 	}
 	pl := plan.Plan{
-		Attention: plan.Layout{DP: 1, PP: 1, TP: 16, CP: 1}, Experts: plan.ExpertLayout{EP: 16, TP: 1, DP: 1}, Gathered: true,
-		SharedPerCard: true, Pipelined: true, Batch: plan.Batch{Count: 1, Size: 8}, Captured: 8, Launch: 1, Piece: 1,
+		Layout: plan.Layout{
+			Attention: plan.Split{DP: 1, PP: 1, TP: 16, CP: 1}, Experts: plan.ExpertSplit{EP: 16, TP: 1, DP: 1},
+			SharedPerCard: true, Pipelined: true,
+		},
+		Behaviour: plan.Behaviour{Gathered: true, Captured: 8, Launch: 1, Piece: 1},
+		Batch:     plan.Batch{Count: 1, Size: 8},
 	}
 	var pieces, launched, apart estimate.Estimate
 	e.Evaluate(&pl, &pieces)
@@ -321,8 +342,15 @@ func TestOverlapDoesNotAllocate(t *testing.T) {
 	}
 	var step op.Step
 	e.Add(&step, op.Group{Phase: op.Prefill, Sequences: 1, New: 50, Context: 60})
-	if one, two := e.Step(&plans[0], &step), e.Step(&plan.Plan{Attention: plans[0].Attention, Experts: plans[0].Experts, Redundant: plans[0].Redundant,
-		SharedReplicas: plans[0].SharedReplicas, SharedPerCard: plans[0].SharedPerCard, Pipelined: true, Overlap: plan.SingleBatch, Batch: plans[0].Batch}, &step); one != two {
+	if one, two := e.Step(&plans[0], &step), e.Step(&plan.Plan{
+		Layout: plan.Layout{
+			Attention: plans[0].Attention, Experts: plans[0].Experts,
+			SharedReplicas: plans[0].SharedReplicas, SharedPerCard: plans[0].SharedPerCard, Pipelined: true,
+		},
+		Redundant: plans[0].Redundant,
+		Overlap:   plan.SingleBatch,
+		Batch:     plans[0].Batch,
+	}, &step); one != two {
 		t.Errorf("a prefill takes %+v, with the overlap of a decode %+v", one, two)
 	}
 }
@@ -348,8 +376,10 @@ func TestBusiest(t *testing.T) {
 			t.Fatal(err)
 		}
 		return e.Busiest(&plan.Plan{
-			Attention: plan.Layout{DP: 32, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 32, TP: 1, DP: 1}, Redundant: 32,
-			Batch: plan.Batch{Count: 1, Size: prompts}, SharedPerCard: true, Pipelined: true, Overlap: overlap,
+			Layout:    plan.Layout{Attention: plan.Split{DP: 32, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 32, TP: 1, DP: 1}, SharedPerCard: true, Pipelined: true},
+			Redundant: 32,
+			Batch:     plan.Batch{Count: 1, Size: prompts},
+			Overlap:   overlap,
 		})
 	}
 	byNode, layers := busiest(2, 8, plan.NoOverlap, served)

@@ -21,7 +21,7 @@ func with(phase op.Phase, change func(*estimate.Problem, *assume.Assumptions)) *
 // a stage. Handing on 8 bytes takes 1 + 8/10 s, twice. While a batch passes through both stages, a second one does.
 func TestPipelined(t *testing.T) {
 	p := with(op.Decode, func(_ *estimate.Problem, a *assume.Assumptions) { a.Pipelined = true })
-	pl := plan.Plan{Attention: layout(1, 2, 1, 1), Batch: plan.Batch{Count: 1, Size: 2}, Pipelined: true}
+	pl := plan.Plan{Layout: plan.Layout{Attention: layout(1, 2, 1, 1), Pipelined: true}, Batch: plan.Batch{Count: 1, Size: 2}}
 	got := evaluate(t, p, pl)
 	same(t,
 		check{"stage", got.StageTime, 752},
@@ -63,8 +63,8 @@ func TestPipelinedExperts(t *testing.T) {
 		p.Model.Experts = model.Experts{Routed: 4, TopK: 2, Width: 4, CapacityFactor: 1, Interval: 1}
 	})
 	pl := plan.Plan{
-		Attention: layout(2, 2, 1, 1), Experts: plan.ExpertLayout{EP: 2, TP: 1, DP: 1},
-		Batch: plan.Batch{Count: 1, Size: 2}, Pipelined: true,
+		Layout: plan.Layout{Attention: layout(2, 2, 1, 1), Experts: plan.ExpertSplit{EP: 2, TP: 1, DP: 1}, Pipelined: true},
+		Batch:  plan.Batch{Count: 1, Size: 2},
 	}
 	got := evaluate(t, p, pl)
 	// Attention of 2 tokens: 52 + 96 + 104. Experts: norm 4 + 16, router 16 + 16, selection among 4 for each token 16; up and down of 2 experts, 64, on the 4
@@ -93,7 +93,7 @@ func TestPipelinedExperts(t *testing.T) {
 // sampling 2·10: 94 s. Weights 4 + 20, and 20 of the embedding.
 func TestEndsOfTheModel(t *testing.T) {
 	ends := func(p *estimate.Problem, a *assume.Assumptions) { a.Ends, p.Model.Vocab = true, 5 }
-	pl := plan.Plan{Attention: layout(1, 1, 1, 1), Batch: plan.Batch{Count: 1, Size: 2}}
+	pl := plan.Plan{Layout: plan.Layout{Attention: layout(1, 1, 1, 1)}, Batch: plan.Batch{Count: 1, Size: 2}}
 	p := with(op.Decode, ends)
 	got := evaluate(t, p, pl)
 	same(t,
@@ -133,7 +133,7 @@ func TestEndsOfTheModel(t *testing.T) {
 // the next one cannot enter the last stage before 846 s are over: 1692 s for two.
 func TestSlowestStage(t *testing.T) {
 	p := with(op.Decode, func(p *estimate.Problem, a *assume.Assumptions) { a.Ends, p.Model.Vocab = true, 5 })
-	pl := plan.Plan{Attention: layout(1, 2, 1, 1), Batch: plan.Batch{Count: 1, Size: 2}, Pipelined: true}
+	pl := plan.Plan{Layout: plan.Layout{Attention: layout(1, 2, 1, 1), Pipelined: true}, Batch: plan.Batch{Count: 1, Size: 2}}
 	got := evaluate(t, p, pl)
 	same(t,
 		check{"waiting", got.WaitTime, 94 - 3.6},
@@ -177,7 +177,7 @@ func TestPipelinedHandover(t *testing.T) {
 		p.Handover = &estimate.Handover{System: slowChip(), Span: 3}
 		p.System.Networks[1].Bandwidth = 0.02
 	})
-	pl := plan.Plan{Attention: layout(1, 2, 1, 1), Batch: plan.Batch{Count: 1, Size: 2}, Pipelined: true}
+	pl := plan.Plan{Layout: plan.Layout{Attention: layout(1, 2, 1, 1), Pipelined: true}, Batch: plan.Batch{Count: 1, Size: 2}}
 	got := evaluate(t, p, pl)
 	same(t,
 		check{"step", got.StepTime, 8050},
@@ -195,7 +195,7 @@ func TestSlidingCache(t *testing.T) {
 	a := p.Model.Attention
 	a.Window = 3
 	p.Model.Mixed = []model.MixedAttention{{Attention: a, Layers: 2}}
-	pl := plan.Plan{Attention: layout(1, 1, 1, 1), Batch: plan.Batch{Count: 1, Size: 2}}
+	pl := plan.Plan{Layout: plan.Layout{Attention: layout(1, 1, 1, 1)}, Batch: plan.Batch{Count: 1, Size: 2}}
 	got := evaluate(t, p, pl)
 	same(t,
 		check{"TPOT", got.Latency, 2*376 + 2*(88+184+24)},

@@ -43,7 +43,7 @@ func (e *Evaluator) alike(p *plan.Plan) bool {
 // single one.
 func (e *Evaluator) Layered(p *plan.Plan, s *op.Step) Layered {
 	one := *p
-	one.Attention.PP, one.LightLast = 1, false
+	one.Attention.PP = 1
 	e.lower(&one, s)
 	pricer, w := e.pricer(s.Phase()), &e.work
 	out := Layered{ends: e.after(pricer, &e.ends, &w.Ends, e.problem.Assume.Ends), draft: e.after(pricer, &e.draft, &w.Draft, p.Drafts > 0)}

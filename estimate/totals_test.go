@@ -98,7 +98,7 @@ func evaluate(t *testing.T, p *estimate.Problem, pl plan.Plan) evaluated {
 	return evaluated{out, e.Detail(&pl), e.Parts(&pl)}
 }
 
-func layout(dp, pp, tp, cp int) plan.Layout { return plan.Layout{DP: dp, PP: pp, TP: tp, CP: cp} }
+func layout(dp, pp, tp, cp int) plan.Split { return plan.Split{DP: dp, PP: pp, TP: tp, CP: cp} }
 
 type check struct {
 	what      string
@@ -117,7 +117,7 @@ func same(t *testing.T, checks ...check) {
 // TestPrefill: two prompts of 10 tokens: 88 + 92·20 + 4·2·10 = 2008 s a layer, 8032 s in all.
 func TestPrefill(t *testing.T) {
 	t.Run("one stage", func(t *testing.T) {
-		got := evaluate(t, tiny(op.Prefill), plan.Plan{Attention: layout(1, 1, 1, 1), Batch: plan.Batch{Count: 1, Size: 2}})
+		got := evaluate(t, tiny(op.Prefill), plan.Plan{Layout: plan.Layout{Attention: layout(1, 1, 1, 1)}, Batch: plan.Batch{Count: 1, Size: 2}})
 		same(t,
 			check{"stage", got.StageTime, 8032},
 			check{"memory-bound", got.Stage.BoundBy(cost.Memory), 8032},
@@ -140,7 +140,7 @@ func TestPrefill(t *testing.T) {
 	})
 	// Two stages of two layers, one after the other. Each hands on 20·4 bytes: 1 + 80/10 s.
 	t.Run("two stages", func(t *testing.T) {
-		got := evaluate(t, tiny(op.Prefill), plan.Plan{Attention: layout(1, 2, 1, 1), Batch: plan.Batch{Count: 1, Size: 2}})
+		got := evaluate(t, tiny(op.Prefill), plan.Plan{Layout: plan.Layout{Attention: layout(1, 2, 1, 1)}, Batch: plan.Batch{Count: 1, Size: 2}})
 		same(t,
 			check{"stage", got.StageTime, 4016},
 			check{"transfer", got.TransferTime, 18},
@@ -152,7 +152,7 @@ func TestPrefill(t *testing.T) {
 	})
 	// The pipeline of two stages on two replicas, three micro-batches.
 	t.Run("micro-batches", func(t *testing.T) {
-		got := evaluate(t, tiny(op.Prefill), plan.Plan{Attention: layout(2, 2, 1, 1), Batch: plan.Batch{Count: 3, Size: 2}})
+		got := evaluate(t, tiny(op.Prefill), plan.Plan{Layout: plan.Layout{Attention: layout(2, 2, 1, 1)}, Batch: plan.Batch{Count: 3, Size: 2}})
 		same(t,
 			check{"stage", got.StageTime, 4016},
 			check{"transfer", got.TransferTime, 54},
@@ -167,7 +167,7 @@ func TestPrefill(t *testing.T) {
 	t.Run("cached", func(t *testing.T) {
 		p := tiny(op.Prefill)
 		p.Lengths.Cached = 4
-		got := evaluate(t, p, plan.Plan{Attention: layout(1, 1, 1, 1), Batch: plan.Batch{Count: 1, Size: 2}})
+		got := evaluate(t, p, plan.Plan{Layout: plan.Layout{Attention: layout(1, 1, 1, 1)}, Batch: plan.Batch{Count: 1, Size: 2}})
 		same(t,
 			check{"TTFT", got.Latency, 4 * 1272},
 			check{"throughput", got.Throughput, 20.0 / 5088},
@@ -177,7 +177,7 @@ func TestPrefill(t *testing.T) {
 	// Two parts of the context: 10 tokens each, and all keys and values: 88 + 920 + 80 = 1088 s a layer. The ring passes
 	// 10·4 bytes once in each layer: 1 + 4 s. Each part keeps half of the cache.
 	t.Run("two parts of the context", func(t *testing.T) {
-		got := evaluate(t, tiny(op.Prefill), plan.Plan{Attention: layout(1, 1, 1, 2), Batch: plan.Batch{Count: 1, Size: 2}})
+		got := evaluate(t, tiny(op.Prefill), plan.Plan{Layout: plan.Layout{Attention: layout(1, 1, 1, 2)}, Batch: plan.Batch{Count: 1, Size: 2}})
 		same(t,
 			check{"TTFT", got.Latency, 4*1088 + 4*5},
 			check{"ring", got.Comm[op.ContextTraffic].Exposed, 20},
@@ -195,7 +195,7 @@ func TestPrefill(t *testing.T) {
 func TestDecodeWithDrafts(t *testing.T) {
 	p := tiny(op.Decode)
 	p.Acceptance = []float64{0.5, 0.25, 1}
-	pl := plan.Plan{Attention: layout(1, 1, 1, 1), Batch: plan.Batch{Count: 1, Size: 2}, Drafts: 2}
+	pl := plan.Plan{Layout: plan.Layout{Attention: layout(1, 1, 1, 1), Drafts: 2}, Batch: plan.Batch{Count: 1, Size: 2}}
 	got := evaluate(t, p, pl)
 	same(t,
 		check{"tokens per step", estimate.TokensPerStep(p.Acceptance, 2), 1.625},
@@ -228,7 +228,7 @@ func TestDecodeWithDrafts(t *testing.T) {
 	)
 
 	// Without drafts: 88 + 184 + 104 = 376 s a layer.
-	pl = plan.Plan{Attention: layout(1, 1, 1, 1), Batch: plan.Batch{Count: 1, Size: 2}}
+	pl = plan.Plan{Layout: plan.Layout{Attention: layout(1, 1, 1, 1)}, Batch: plan.Batch{Count: 1, Size: 2}}
 	got = evaluate(t, p, pl)
 	same(t,
 		check{"TPOT", got.Latency, 1504},
@@ -241,7 +241,7 @@ func TestDecodeWithDrafts(t *testing.T) {
 func TestTensorTraffic(t *testing.T) {
 	p := tiny(op.Decode)
 	p.Acceptance = []float64{0.5}
-	pl := plan.Plan{Attention: layout(1, 1, 2, 1), Batch: plan.Batch{Count: 1, Size: 2}}
+	pl := plan.Plan{Layout: plan.Layout{Attention: layout(1, 1, 2, 1)}, Batch: plan.Batch{Count: 1, Size: 2}}
 	got := evaluate(t, p, pl)
 	same(t,
 		check{"exposed", got.Comm[op.TensorTraffic].Exposed, 4 * 2 * 2.8},
@@ -268,7 +268,7 @@ func TestHandover(t *testing.T) {
 		p.Handover = &estimate.Handover{System: slowChip(), Span: span}
 		return p
 	}
-	pl := plan.Plan{Attention: layout(1, 1, 1, 1), Batch: plan.Batch{Count: 1, Size: 2}}
+	pl := plan.Plan{Layout: plan.Layout{Attention: layout(1, 1, 1, 1)}, Batch: plan.Batch{Count: 1, Size: 2}}
 
 	t.Run("fast", func(t *testing.T) {
 		// 1 + 320/10 s, of which the last of four layers is exposed.

@@ -9,7 +9,7 @@ import (
 	"throughline/plan"
 )
 
-var alone = plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, Batch: plan.Batch{Count: 1, Size: 3}}
+var alone = plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 1, CP: 1}}, Batch: plan.Batch{Count: 1, Size: 3}}
 
 // eagerly is a framework whose activation is 8 kernels, whose residuals are one each, and whose cache is copied.
 func eagerly() *op.Eager {

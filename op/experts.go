@@ -68,7 +68,7 @@ func (s *stage) experts() {
 	if p.Gathered {
 		s.gatherTokens(hidden)
 	} else {
-		s.exchange(Dispatch, &dispatching, s.cardTokens*sent, hidden, s.sent, crowd*slow(s.slowdown().Dispatch))
+		s.exchange(Dispatch, &dispatching, s.cardTokens*sent, hidden, s.sent, crowd*s.slowdown().Dispatch)
 		s.slices(SliceGather, hardware.AllGather, tokens*hidden)
 	}
 	s.kinds = between
@@ -78,7 +78,7 @@ func (s *stage) experts() {
 		s.scatterTokens(hidden)
 	} else {
 		s.slices(SliceScatter, hardware.ReduceScatter, tokens*hidden)
-		s.exchange(Combine, &combining, s.cardTokens*sent, hidden, s.back, crowd*slow(s.slowdown().Combine))
+		s.exchange(Combine, &combining, s.cardTokens*sent, hidden, s.back, crowd*s.slowdown().Combine)
 	}
 	if e.Hidden > 0 {
 		s.linear(ExpertWiden, s.cardTokens, hidden, s.hidden)
@@ -93,20 +93,13 @@ func (s *stage) experts() {
 	s.binary(MLPResidual, normed*s.hidden)
 }
 
-// slowdown is that of an exchange in the step.
+// slowdown is how many times as much an exchange of the step has to send in each direction, to take as many times as long.
 func (s *stage) slowdown() plan.Slowdown {
+	of := s.plan.SlowDecode
 	if s.phase == Prefill {
-		return s.plan.SlowPrefill
+		of = s.plan.SlowPrefill
 	}
-	return s.plan.SlowDecode
-}
-
-// slow is how many times as much an exchange has to send, to take as many times as long.
-func slow(times float64) float64 {
-	if times > 0 {
-		return times
-	}
-	return 1
+	return plan.Slowdown{Dispatch: cmp.Or(of.Dispatch, 1), Combine: cmp.Or(of.Combine, 1)}
 }
 
 // exchanges reports whether tokens are sent to their experts, which then see them sorted.

@@ -25,8 +25,12 @@ func TestModules(t *testing.T) {
 	as.TouchedExperts, as.Imbalance = false, false
 	l := op.NewLowerer(m, &model.Settings{Flash: true}, &prec, &as)
 	p := &plan.Plan{
-		Attention: plan.Layout{DP: 1, PP: 1, TP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 1, DP: 1}, Batch: plan.Batch{Count: 1, Size: 3},
-		SharedPerCard: true, SharedReplicas: 1, Pipelined: true, Gathered: true,
+		Layout: plan.Layout{
+			Attention: plan.Split{DP: 1, PP: 1, TP: 1}, Experts: plan.ExpertSplit{EP: 1, TP: 1, DP: 1},
+			SharedPerCard: true, SharedReplicas: 1, Pipelined: true,
+		},
+		Batch:     plan.Batch{Count: 1, Size: 3},
+		Behaviour: plan.Behaviour{Gathered: true},
 	}
 	var step op.Step
 	l.Add(&step, &op.Group{Phase: op.Decode, Sequences: 3, New: 1, Context: 10})
@@ -79,7 +83,7 @@ func TestNothingEnds(t *testing.T) {
 	var step op.Step
 	l.Add(&step, &op.Group{Phase: op.Prefill, Sequences: 1, New: 4, Context: 4})
 	var list op.List
-	l.Ends(&plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1}}, &step, &list)
+	l.Ends(&plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 1}}}, &step, &list)
 	for _, o := range list.All() {
 		if o.Kind == op.FinalNorm && o.Rows != 1 {
 			t.Errorf("a norm of %g rows", o.Rows)

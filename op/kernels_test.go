@@ -22,8 +22,8 @@ func TestEveryKernelIsUsed(t *testing.T) {
 		for _, phase := range []op.Phase{op.Decode, op.Prefill} {
 			for _, sequenceParallel := range []bool{false, true} {
 				p := plan.Plan{
-					Attention: plan.Layout{DP: 1, PP: 1, TP: 2, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 1, DP: 1},
-					Batch: three, SharedReplicas: 2, SequenceParallel: sequenceParallel,
+					Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 2, CP: 1}, Experts: plan.ExpertSplit{EP: 2, TP: 1, DP: 1}, SharedReplicas: 2, SequenceParallel: sequenceParallel},
+					Batch:  three,
 				}
 				var list op.List
 				step := batch(&l, m, &p, op.Group{Phase: phase, New: 1, Context: 10, Ends: true})

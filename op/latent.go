@@ -107,7 +107,7 @@ func (s *stage) absorbed(heads, nope, rope, value, rank float64) {
 	}
 	s.linears(AbsorbValue, heads, tokens, tokens*heads, rank, value)
 	if s.unfused() {
-		s.unary(HeadsTranspose, tokens*heads*value, 1).Moved *= turned
+		s.unary(HeadsTranspose, tokens*heads*value, 1).Moved *= s.plan.Unfused.Transposed
 	}
 }
 

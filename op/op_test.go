@@ -163,7 +163,7 @@ var (
 // block. Scores: 3·2·10 = 60 in decode, 12·2·5 = 120 in prefill.
 func TestMultiHead(t *testing.T) {
 	m := dense(model.Attention{Kind: model.MultiHead, Heads: 4, KVHeads: 4, HeadDim: 2}, model.Plain)
-	p := plan.Plan{Attention: plan.Layout{DP: 1, PP: 2, TP: 2, CP: 1}, Batch: three}
+	p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 2, CP: 1}}, Batch: three}
 
 	head3 := []row{inputNorm3, product(op.QKV, 2*3*8*12, 8*12, 3*(8+12), 0, 3*12, 3, 12, 8)}
 	tail3 := []row{
@@ -220,7 +220,7 @@ func TestMultiHead(t *testing.T) {
 // TestMultiQuery: as multi-head, but each of the two ranks keeps the one key/value head, 2 wide.
 func TestMultiQuery(t *testing.T) {
 	m := dense(model.Attention{Kind: model.MultiQuery, Heads: 4, KVHeads: 1, HeadDim: 2}, model.Gated)
-	p := plan.Plan{Attention: plan.Layout{DP: 1, PP: 2, TP: 2, CP: 1}, Batch: three}
+	p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 2, CP: 1}}, Batch: three}
 
 	head3 := []row{inputNorm3, product(op.QKV, 2*3*8*8, 8*8, 3*(8+8), 0, 3*8, 3, 8, 8)}
 	tail3 := append([]row{
@@ -269,7 +269,7 @@ func groupQuery() *model.Model {
 // TestGroupQuery: all heads on one rank: queries 8 wide, keys and values 4. The feed-forward block is 16 wide. Scores:
 // 3·4·10 = 120 in decode, 12·4·5 = 240 in prefill.
 func TestGroupQuery(t *testing.T) {
-	p := plan.Plan{Attention: plan.Layout{DP: 1, PP: 2, TP: 1, CP: 1}, Batch: three}
+	p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 1, CP: 1}}, Batch: three}
 	head3 := []row{
 		inputNorm3,
 		product(op.QKV, 2*3*8*16, 8*16, 3*(8+16), 0, 3*16, 3, 16, 8),
@@ -340,7 +340,7 @@ func TestGroupQuery(t *testing.T) {
 // are 2·(3 + 1) = 8 wide, the result 2·5 = 10, what is cached 4 + 1 = 5. Scores: 60 in decode, 120 in prefill.
 func TestLatent(t *testing.T) {
 	m := dense(model.Attention{Kind: model.Latent, Heads: 4, QueryRank: 6, KVRank: 4, NopeDim: 3, RopeDim: 1, ValueDim: 5}, model.Gated)
-	p := plan.Plan{Attention: plan.Layout{DP: 1, PP: 2, TP: 2, CP: 1}, Batch: three}
+	p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 2, CP: 1}}, Batch: three}
 	head3 := []row{
 		product(op.QueryDown, 2*3*8*6, 8*6, 3*(8+6), 0, 18, 3, 6, 8),
 		vector(op.QueryDownNorm, 7*18, 6, 2*18, 18),
@@ -470,7 +470,7 @@ func TestLatent(t *testing.T) {
 
 // TestUnits: grouped attention runs at the matrix rate under the reference assumptions, else at the rate of attention.
 func TestUnits(t *testing.T) {
-	p := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, Batch: three}
+	p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 1, CP: 1}}, Batch: three}
 	for _, flash := range []bool{false, true} {
 		for atMatrix, want := range map[bool]op.Unit{true: op.MatrixUnit, false: op.AttentionMatrixUnit} {
 			as := assume.Reference
@@ -509,8 +509,9 @@ func expertModel(kind model.MLPKind) *model.Model {
 // 3·3 visits·2 slices·1.5 = 27 tokens; 3·3·8 = 72 elements leave it.
 func TestExperts(t *testing.T) {
 	p := plan.Plan{
-		Attention: plan.Layout{DP: 1, PP: 2, TP: 2, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 2, DP: 1},
-		Batch: three, Redundant: 2, SharedReplicas: 4,
+		Layout:    plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 2, CP: 1}, Experts: plan.ExpertSplit{EP: 2, TP: 2, DP: 1}, SharedReplicas: 4},
+		Batch:     three,
+		Redundant: 2,
 	}
 	t.Run("decode", func(t *testing.T) {
 		list := lower(expertModel(model.Gated), model.Settings{Flash: true}, p, decode)
@@ -563,7 +564,7 @@ func TestExperts(t *testing.T) {
 	// The experts are whole: no slices, 3·3·1.5 = 13.5 tokens; only 3·2·8 = 48 elements leave a processor.
 	t.Run("shared per card, whole experts", func(t *testing.T) {
 		p := p
-		p.Experts, p.Redundant, p.SharedPerCard = plan.ExpertLayout{EP: 4, TP: 1, DP: 1}, 4, true
+		p.Experts, p.Redundant, p.SharedPerCard = plan.ExpertSplit{EP: 4, TP: 1, DP: 1}, 4, true
 		list := lower(expertModel(model.Gated), model.Settings{Flash: true}, p, decode)
 		compare(t, list.Of(op.MLPBlock)[7:], times(2, []row{
 			norm3,
@@ -596,7 +597,7 @@ func TestExperts(t *testing.T) {
 func TestContextParallel(t *testing.T) {
 	whole := op.Group{Phase: op.Prefill, New: 4, Context: 4}
 	t.Run("group-query", func(t *testing.T) {
-		p := plan.Plan{Attention: plan.Layout{DP: 1, PP: 2, TP: 1, CP: 3}, Batch: three}
+		p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 1, CP: 3}}, Batch: three}
 		m := groupQuery()
 		m.Attention.Gated = false
 		ring := comm(op.RingExchange, hardware.PointToPoint, 4*2*4, 3, 3, 0, 0, 0)
@@ -623,7 +624,7 @@ func TestContextParallel(t *testing.T) {
 	// The latent and the rotary key are passed on, 4 + 1 elements; the ranks of two tensor-parallel ones lie between.
 	t.Run("latent", func(t *testing.T) {
 		m := dense(model.Attention{Kind: model.Latent, Heads: 4, QueryRank: 6, KVRank: 4, NopeDim: 3, RopeDim: 1, ValueDim: 5}, model.Gated)
-		p := plan.Plan{Attention: plan.Layout{DP: 1, PP: 2, TP: 2, CP: 3}, Batch: three}
+		p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 2, CP: 3}}, Batch: three}
 		ring := comm(op.RingExchange, hardware.PointToPoint, 4*5, 3, 6, 0, 0, 0)
 		ring.repeat = 2 * 2
 		list := lower(m, model.Settings{Absorb: true, Flash: true}, p, whole)
@@ -632,7 +633,7 @@ func TestContextParallel(t *testing.T) {
 	// Of a prompt of 9 tokens 3 are cached, by all three parts alike. Each part computes 3·6/3 = 6 tokens, but sends on the
 	// keys and values of its share of the whole context, 3·9/3 = 9 tokens.
 	t.Run("cached", func(t *testing.T) {
-		p := plan.Plan{Attention: plan.Layout{DP: 1, PP: 2, TP: 1, CP: 3}, Batch: three}
+		p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 1, CP: 3}}, Batch: three}
 		ring := comm(op.RingExchange, hardware.PointToPoint, 9*2*4, 3, 3, 0, 0, 0)
 		ring.repeat = 2 * 2
 		list := lower(groupQuery(), model.Settings{Flash: true}, p, op.Group{Phase: op.Prefill, New: 6, Context: 9})
@@ -643,8 +644,8 @@ func TestContextParallel(t *testing.T) {
 	// in the experts of a processor.
 	t.Run("experts", func(t *testing.T) {
 		p := plan.Plan{
-			Attention: plan.Layout{DP: 1, PP: 1, TP: 2, CP: 3}, Experts: plan.ExpertLayout{EP: 2, TP: 1, DP: 3},
-			Batch: three, SharedReplicas: 4,
+			Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 2, CP: 3}, Experts: plan.ExpertSplit{EP: 2, TP: 1, DP: 3}, SharedReplicas: 4},
+			Batch:  three,
 		}
 		list := lower(expertModel(model.Gated), model.Settings{Flash: true}, p, whole)
 		compare(t, only(list, op.OutputProjection, op.Router, op.Dispatch), append(
@@ -674,7 +675,7 @@ func only(list *op.List, kinds ...op.Kind) []op.Op {
 func TestSequenceParallel(t *testing.T) {
 	m := dense(model.Attention{Kind: model.MultiHead, Heads: 4, KVHeads: 4, HeadDim: 2}, model.Plain)
 	four := plan.Batch{Count: 1, Size: 4}
-	p := plan.Plan{Attention: plan.Layout{DP: 1, PP: 2, TP: 2, CP: 1}, Batch: four, SequenceParallel: true}
+	p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 2, CP: 1}, SequenceParallel: true}, Batch: four}
 	compare(t, lower(m, model.Settings{Flash: true}, p, decode).All(), times(2, []row{
 		vector(op.InputNorm, 7*16, 8, 2*16, 16),
 		comm(op.AttentionGather, hardware.AllGather, 32, 2, 2, 0, 16+32, 32),
@@ -722,7 +723,7 @@ func TestSequenceParallel(t *testing.T) {
 func TestDraft(t *testing.T) {
 	m := groupQuery()
 	l := op.NewLowerer(m, &model.Settings{Flash: true}, &precision, &assume.Reference)
-	p := plan.Plan{Attention: plan.Layout{DP: 1, PP: 2, TP: 1, CP: 1}, Batch: three, Drafts: 2}
+	p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 1, CP: 1}, Drafts: 2}, Batch: three}
 	var list op.List
 	l.Draft(&p, batch(&l, m, &p, op.Group{Phase: op.Decode, New: 3, Context: 10}), &list)
 	compare(t, list.All(), times(1, []row{
@@ -751,7 +752,7 @@ func TestDraft(t *testing.T) {
 	// The one layer of a model with experts in every second has experts.
 	m = expertModel(model.Gated)
 	l = op.NewLowerer(m, &model.Settings{Flash: true}, &precision, &assume.Reference)
-	p.Experts, p.SharedReplicas = plan.ExpertLayout{EP: 2, TP: 1, DP: 1}, 4
+	p.Experts, p.SharedReplicas = plan.ExpertSplit{EP: 2, TP: 1, DP: 1}, 4
 	l.Draft(&p, batch(&l, m, &p, decode), &list)
 	if n := len(only(&list, op.GateUp)); n != 0 {
 		t.Error("the draft layer is dense")

@@ -45,8 +45,8 @@ func bytes(t *testing.T, what string, got, want float64) {
 }
 
 var (
-	oneRank   = plan.Plan{Attention: plan.Layout{DP: 1, PP: 2, TP: 1, CP: 1}, Batch: three}
-	twoRanks  = plan.Plan{Attention: plan.Layout{DP: 1, PP: 2, TP: 2, CP: 1}, Batch: three}
+	oneRank   = plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 1, CP: 1}}, Batch: three}
+	twoRanks  = plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 2, CP: 1}}, Batch: three}
 	fused     = model.Settings{Flash: true}
 	attention = []op.Kind{op.FusedAttention, op.Scores, op.Softmax, op.Values}
 )
@@ -369,8 +369,8 @@ func TestLongestStage(t *testing.T) {
 	m.Experts = model.Experts{Routed: 8, TopK: 2, Shared: 1, Width: 4, Hidden: 4, CapacityFactor: 1, Interval: 2}
 	as := assume.Reference
 	p := plan.Plan{
-		Attention: plan.Layout{DP: 1, PP: 1, TP: 2, CP: 2}, Experts: plan.ExpertLayout{EP: 2, TP: 2, DP: 1},
-		Batch: three, SharedReplicas: 4, SequenceParallel: true,
+		Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 2, CP: 2}, Experts: plan.ExpertSplit{EP: 2, TP: 2, DP: 1}, SharedReplicas: 4, SequenceParallel: true},
+		Batch:  three,
 	}
 	list := physically(as, m, model.Settings{Absorb: true}, p, prefill)
 	// 4·30 of attention, each with a norm of its own, 8 of the dense block and 15 of the experts.
@@ -390,8 +390,9 @@ func TestLongestStage(t *testing.T) {
 // and 2 of the shared one, 7 − 5·0.068719476736 = 6.65640261632 are read; all are kept.
 func TestTouchedExperts(t *testing.T) {
 	p := plan.Plan{
-		Attention: plan.Layout{DP: 1, PP: 2, TP: 2, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 2, DP: 1},
-		Batch: three, Redundant: 2, SharedReplicas: 4,
+		Layout:    plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 2, CP: 1}, Experts: plan.ExpertSplit{EP: 2, TP: 2, DP: 1}, SharedReplicas: 4},
+		Batch:     three,
+		Redundant: 2,
 	}
 	const read = 6.65640261632
 	as := assume.Reference
@@ -407,8 +408,8 @@ func TestTouchedExperts(t *testing.T) {
 
 	// Alone, a token of one processor visits 2 of 8: a quarter of them, and the shared one.
 	one := plan.Plan{
-		Attention: plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 1, DP: 1},
-		Batch: plan.Batch{Count: 1, Size: 1}, SharedPerCard: true,
+		Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 1, TP: 1, DP: 1}, SharedPerCard: true},
+		Batch:  plan.Batch{Count: 1, Size: 1},
 	}
 	list = physically(as, expertModel(model.Gated), fused, one, decode)
 	bytes(t, "of one token", find(t, list, op.ExpertDown).Weights, (2+1)*4*8*2)
@@ -419,8 +420,9 @@ func TestTouchedExperts(t *testing.T) {
 // capacity 29.8877318613. What is sent stays the same, as does the shape of the product.
 func TestBusiestRank(t *testing.T) {
 	p := plan.Plan{
-		Attention: plan.Layout{DP: 1, PP: 2, TP: 2, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 2, DP: 1},
-		Batch: three, Redundant: 2, SharedReplicas: 4,
+		Layout:    plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 2, CP: 1}, Experts: plan.ExpertSplit{EP: 2, TP: 2, DP: 1}, SharedReplicas: 4},
+		Batch:     three,
+		Redundant: 2,
 	}
 	as := assume.Reference
 	as.Imbalance = true
@@ -434,7 +436,7 @@ func TestBusiestRank(t *testing.T) {
 		exchange(op.Combine, 72, 2, 4, 2*72*2, 72*2, 3, 2, 8),
 	}))
 	// One group has no busiest.
-	p.Experts = plan.ExpertLayout{EP: 1, TP: 4, DP: 1}
+	p.Experts = plan.ExpertSplit{EP: 1, TP: 4, DP: 1}
 	list = physically(as, expertModel(model.Gated), fused, p, decode)
 	bytes(t, "one group", find(t, list, op.ExpertDown).Flops, 2*54*1*8) // 3·3·4·1.5 tokens, width 1
 }
@@ -443,8 +445,9 @@ func TestBusiestRank(t *testing.T) {
 // processor the 2 replicas of it count as 6. On every card, it is 1 of 6, and counts as 3.
 func TestSharedWidth(t *testing.T) {
 	p := plan.Plan{
-		Attention: plan.Layout{DP: 1, PP: 2, TP: 2, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 2, DP: 1},
-		Batch: three, Redundant: 2, SharedReplicas: 4,
+		Layout:    plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 2, CP: 1}, Experts: plan.ExpertSplit{EP: 2, TP: 2, DP: 1}, SharedReplicas: 4},
+		Batch:     three,
+		Redundant: 2,
 	}
 	m := expertModel(model.Gated)
 	m.Experts.SharedWidth = 12
@@ -465,8 +468,9 @@ func TestSharedWidth(t *testing.T) {
 // 3·(2 + 2)·2·1.5 = 36 tokens, 5 + 2·2 experts. A token sends 2·4 + 8 = 16 elements.
 func TestNarrowExperts(t *testing.T) {
 	p := plan.Plan{
-		Attention: plan.Layout{DP: 1, PP: 2, TP: 2, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 2, DP: 1},
-		Batch: three, Redundant: 2, SharedReplicas: 4,
+		Layout:    plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 2, CP: 1}, Experts: plan.ExpertSplit{EP: 2, TP: 2, DP: 1}, SharedReplicas: 4},
+		Batch:     three,
+		Redundant: 2,
 	}
 	m := expertModel(model.Gated)
 	m.Experts.Hidden = 4
@@ -501,8 +505,8 @@ func TestGathered(t *testing.T) {
 	m := expertModel(model.Gated)
 	m.Experts.Routed, m.Experts.Interval = 8, 1
 	p := plan.Plan{
-		Attention: plan.Layout{DP: 1, PP: 1, TP: 2, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 1, DP: 1},
-		Batch: three, SharedPerCard: true, Pipelined: true,
+		Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 2, CP: 1}, Experts: plan.ExpertSplit{EP: 2, TP: 1, DP: 1}, SharedPerCard: true, Pipelined: true},
+		Batch:  three,
 	}
 	sent := physically(as, m, fused, p, decode)
 	p.Gathered = true
@@ -529,7 +533,7 @@ func TestGathered(t *testing.T) {
 		t.Errorf("%v and %v tokens in the shared expert, want %v", up.M, down.M, want)
 	}
 
-	p.Attention = plan.Layout{DP: 2, PP: 1, TP: 1, CP: 1}
+	p.Attention = plan.Split{DP: 2, PP: 1, TP: 1, CP: 1}
 	list = physically(as, m, fused, p, decode)
 	tokens = find(t, list, op.MLPNorm).Flops / (7 * 8)
 	for kind, collective := range map[op.Kind]hardware.Collective{op.Dispatch: hardware.AllGather, op.Combine: hardware.ReduceScatter} {
@@ -567,8 +571,8 @@ func TestLeadingDense(t *testing.T) {
 		dense, experts float64
 	}{{assume.Physical, 1, 2, 4}, {assume.Physical, 2, 0, 3}, {assume.Physical, 4, 0, 2}, {assume.Reference, 1, 0, 6}, {assume.Reference, 4, 0, 2}} {
 		p := plan.Plan{
-			Attention: plan.Layout{DP: 1, PP: c.pp, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 1, DP: 1},
-			Batch: three, SharedReplicas: 4, Pipelined: c.as.Pipelined,
+			Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: c.pp, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 1, TP: 1, DP: 1}, SharedReplicas: 4, Pipelined: c.as.Pipelined},
+			Batch:  three,
 		}
 		var dense, experts float64
 		for _, o := range physically(c.as, m, fused, p, decode).All() {
@@ -589,8 +593,8 @@ func TestLeadingDense(t *testing.T) {
 // one and a half each. Otherwise they are the sequences of a processor: 12 on all 4 of the two stages.
 func TestPipelinedBatch(t *testing.T) {
 	p := plan.Plan{
-		Attention: plan.Layout{DP: 1, PP: 2, TP: 2, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 1, DP: 1},
-		Batch: three, SharedReplicas: 4,
+		Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 2, CP: 1}, Experts: plan.ExpertSplit{EP: 2, TP: 1, DP: 1}, SharedReplicas: 4},
+		Batch:  three,
 	}
 	bytes(t, "tokens of one batch", find(t, lower(expertModel(model.Gated), fused, p, decode), op.Router).M, 12)
 	p.Pipelined = true
@@ -598,7 +602,8 @@ func TestPipelinedBatch(t *testing.T) {
 	bytes(t, "elements that leave a processor", find(t, lower(expertModel(model.Gated), fused, p, decode), op.Dispatch).Moved, 1.5*3*8*7)
 	// A dense model has its batch per replica.
 	bytes(t, "a dense model", find(t, lower(groupQuery(), fused, plan.Plan{
-		Attention: plan.Layout{DP: 1, PP: 2, TP: 2, CP: 1}, Batch: three, Pipelined: true,
+		Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 2, CP: 1}, Pipelined: true},
+		Batch:  three,
 	}, decode), op.OutputProjection).M, 3)
 }
 
@@ -661,7 +666,7 @@ func TestQuantitiesNeverFall(t *testing.T) {
 	m.Experts = model.Experts{Routed: 256, TopK: 8, Width: 4, CapacityFactor: 1, Interval: 1}
 	for _, ep := range []int{1, 2, 8, 32} {
 		p := plan.Plan{
-			Attention: plan.Layout{DP: ep, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: ep, TP: 1, DP: 1}, Pipelined: true,
+			Layout: plan.Layout{Attention: plan.Split{DP: ep, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: ep, TP: 1, DP: 1}, Pipelined: true},
 		}
 		var before []op.Op
 		for size := 1; size <= 200; size++ {
@@ -697,8 +702,8 @@ func TestPrompts(t *testing.T) {
 	l.Visit(experts.Popularity{Spread: 0.5})
 	busiest := func(tp int, groups ...op.Group) float64 {
 		p := plan.Plan{
-			Attention: plan.Layout{DP: 16 / tp, PP: 1, TP: tp, CP: 1}, Experts: plan.ExpertLayout{EP: 16, TP: 1, DP: 1},
-			Batch: plan.Batch{Count: 1, Size: 1}, Pipelined: true,
+			Layout: plan.Layout{Attention: plan.Split{DP: 16 / tp, PP: 1, TP: tp, CP: 1}, Experts: plan.ExpertSplit{EP: 16, TP: 1, DP: 1}, Pipelined: true},
+			Batch:  plan.Batch{Count: 1, Size: 1},
 		}
 		var step op.Step
 		var list op.List

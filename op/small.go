@@ -5,6 +5,7 @@ import (
 
 	"throughline/hardware/kernel"
 	"throughline/model"
+	"throughline/plan"
 )
 
 // What stands between the products of a layer, as serving engines fuse it. None of it is there without the assumption
@@ -129,7 +130,9 @@ const compiledCopies = 2
 
 // unfused reports whether an engine that exchanges tokens runs small kernels besides, most of which later versions do without:
 // forward_deepep and forward_absorb of python/sglang/srt/models/deepseek_v2.py in SGLang 0.4.6.
-func (s *stage) unfused() bool { return s.assume.SmallKernels && s.plan.Unfused && s.exchanges() }
+func (s *stage) unfused() bool {
+	return s.assume.SmallKernels && s.plan.Unfused != (plan.Unfused{}) && s.exchanges()
+}
 
 // widenIndices makes the numbers of the experts that tokens go to as wide as the exchange wants them: topk_idx.to(torch.int64).
 func (s *stage) widenIndices(topK float64) {
@@ -145,16 +148,11 @@ func (s *stage) transposeScales(width float64) {
 	if !s.unfused() || !s.quantises || s.phase != Decode {
 		return
 	}
-	const room, block, scale = 128, 128, 4 // tokens of a rank, elements of a scale, and its bytes
-	rows := s.resident() * max(room, s.cardTokens) * float64(s.plan.Experts.EP)
+	const block, scale = 128, 4 // elements of a scale, and its bytes
+	rows := s.resident() * max(s.plan.Unfused.ScaleRows, s.cardTokens) * float64(s.plan.Experts.EP)
 	o := s.unary(ScaleTranspose, rows*width/block, 1)
-	o.Moved = turned * 2 * scale * rows * width / block
+	o.Moved = s.plan.Unfused.Transposed * 2 * scale * rows * width / block
 }
-
-// turned is how many times the bytes that are moved in order take as long as those that are turned around: heads of 8192 tokens at 1.66 TB/s on an
-// H200, where a multiplication of as many moves 4.06 (measure/selection.py). With 8, 128 and 256 tokens the four kernels take 9.3, 14.3 and
-// 21.6 µs there.
-const turned = 2.4
 
 // sumShared adds what shared experts of their own made to what the others did: x.add_ in forward_deepep of
 // python/sglang/srt/models/deepseek_v2.py, shared_output in vllm/model_executor/models/deepseek_v2.py.

@@ -106,7 +106,7 @@ func TestRotary(t *testing.T) {
 func TestSharedApart(t *testing.T) {
 	m := groupQuery()
 	m.Experts = model.Experts{Routed: 8, TopK: 2, Width: 4, Shared: 1, CapacityFactor: 1, Interval: 1}
-	p := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 2, CP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 2, DP: 1}, Batch: three, Pipelined: true, Gathered: true, SharedPerCard: true}
+	p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 2, CP: 1}, Experts: plan.ExpertSplit{EP: 1, TP: 2, DP: 1}, Pipelined: true, SharedPerCard: true}, Batch: three, Behaviour: plan.Behaviour{Gathered: true}}
 	within := lowered(assume.Physical, m, p, decode)
 	p.SharedApart = true
 	apart := lowered(assume.Physical, m, p, decode)
@@ -133,8 +133,8 @@ func TestSharedApart(t *testing.T) {
 func TestBlocksByExchange(t *testing.T) {
 	m := groupQuery()
 	m.Experts = model.Experts{Routed: 8, TopK: 2, Width: 4, CapacityFactor: 1, Interval: 1}
-	wide := plan.Plan{Attention: plan.Layout{DP: 2, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 1, DP: 1}, Batch: three, Pipelined: true}
-	sliced := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 2, CP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 2, DP: 1}, Batch: three, Pipelined: true, Gathered: true}
+	wide := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 2, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 2, TP: 1, DP: 1}, Pipelined: true}, Batch: three}
+	sliced := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 2, CP: 1}, Experts: plan.ExpertSplit{EP: 1, TP: 2, DP: 1}, Pipelined: true}, Batch: three, Behaviour: plan.Behaviour{Gathered: true}}
 	for _, c := range []struct {
 		plan plan.Plan
 		want kernel.Slot
@@ -167,7 +167,7 @@ func TestBlocksByExchange(t *testing.T) {
 func TestSelection(t *testing.T) {
 	m := groupQuery()
 	m.Experts = model.Experts{Routed: 8, TopK: 2, Width: 4, CapacityFactor: 1, Interval: 1}
-	one := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 1, DP: 1}, Batch: three, Pipelined: true}
+	one := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 1, TP: 1, DP: 1}, Pipelined: true}, Batch: three}
 	o := find(t, lowered(assume.Physical, m, one, decode), op.ExpertSelection)
 	bytes(t, "moved", o.Moved, 3*(8*2+2*8))
 	bytes(t, "rows", o.Rows, 3)
@@ -175,7 +175,7 @@ func TestSelection(t *testing.T) {
 	if want := (kernel.Use{Slot: kernel.Experts, Role: kernel.Routed}); o.Kernels[0] != want || o.Kernels[1].Slot != kernel.TopK {
 		t.Errorf("runs in %v", o.Kernels)
 	}
-	wide := plan.Plan{Attention: plan.Layout{DP: 2, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 1, DP: 1}, Batch: three, Pipelined: true}
+	wide := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 2, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 2, TP: 1, DP: 1}, Pipelined: true}, Batch: three}
 	if o := find(t, lowered(assume.Physical, m, wide, decode), op.ExpertSelection); o.Kernels[0].Slot != kernel.TopK {
 		t.Errorf("before an exchange: %v", o.Kernels)
 	}
@@ -185,7 +185,7 @@ func TestSelection(t *testing.T) {
 func TestSlowExchange(t *testing.T) {
 	m := groupQuery()
 	m.Experts = model.Experts{Routed: 8, TopK: 2, Width: 4, CapacityFactor: 1, Interval: 1}
-	p := plan.Plan{Attention: plan.Layout{DP: 2, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 1, DP: 1}, Batch: three, Pipelined: true}
+	p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 2, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 2, TP: 1, DP: 1}, Pipelined: true}, Batch: three}
 	slow := p
 	slow.SlowPrefill, slow.SlowDecode = plan.Slowdown{Dispatch: 1.5, Combine: 1.25}, plan.Slowdown{Combine: 1.125}
 	for _, c := range []struct {
@@ -205,7 +205,7 @@ func TestSlowExchange(t *testing.T) {
 func TestCopies(t *testing.T) {
 	m := groupQuery()
 	m.Experts = model.Experts{Routed: 8, TopK: 2, Width: 4, CapacityFactor: 1, Interval: 1}
-	p := plan.Plan{Attention: plan.Layout{DP: 2, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 1, DP: 1}, Batch: three, Pipelined: true}
+	p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 2, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 2, TP: 1, DP: 1}, Pipelined: true}, Batch: three}
 	if o := only(lowered(assume.Physical, m, p, decode), op.ExpertCopies); len(o) > 0 {
 		t.Errorf("no copies: %+v", o)
 	}
@@ -234,13 +234,13 @@ func TestCopies(t *testing.T) {
 func TestUnfused(t *testing.T) {
 	m := groupQuery()
 	m.Experts = model.Experts{Routed: 8, TopK: 2, Width: 256, CapacityFactor: 1, Interval: 1}
-	p := plan.Plan{Attention: plan.Layout{DP: 2, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 1, DP: 1}, Batch: three, Pipelined: true}
+	p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 2, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 2, TP: 1, DP: 1}, Pipelined: true}, Batch: three}
 	const turned = 2.4 // times the bytes: copies that turn rows around take so much longer
 	kinds := []op.Kind{op.CacheWrite, op.ExpertIndices, op.ScaleTranspose, op.ExpertScaling, op.HeadsTranspose}
 	if o := only(lowered(assume.Physical, m, p, decode), kinds...); len(o) > 0 {
 		t.Errorf("fused: %+v", o)
 	}
-	p.Unfused = true
+	p.Unfused = plan.Unfused{ScaleRows: 128, Transposed: turned}
 	list := lowered(assume.Physical, m, p, decode)
 	bytes(t, "indices", find(t, list, op.ExpertIndices).Moved, 6*(4+8))
 	bytes(t, "scales", find(t, list, op.ScaleTranspose).Moved, turned*4*2*128*2*(4+4))

@@ -142,7 +142,7 @@ func TestSplitGroups(t *testing.T) {
 		}
 		whole, split := mixture(&l, groups...), mixture(&l, parts...)
 		var ops [2]op.List
-		p := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 1, DP: 1}, Batch: three, SharedReplicas: set.SharedReplicas}
+		p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 1}, Experts: plan.ExpertSplit{EP: 1, TP: 1, DP: 1}, SharedReplicas: set.SharedReplicas}, Batch: three}
 		l.Stage(&p, whole, &ops[0])
 		l.Stage(&p, split, &ops[1])
 		for i, o := range ops[0].All() {
@@ -164,8 +164,8 @@ func TestSplitGroups(t *testing.T) {
 func TestPromptOfOneRank(t *testing.T) {
 	m := expertModel(model.Gated)
 	p := plan.Plan{
-		Attention: plan.Layout{DP: 4, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 4, TP: 1, DP: 1},
-		Batch: plan.Batch{Count: 1, Size: 1}, SharedPerCard: true,
+		Layout: plan.Layout{Attention: plan.Split{DP: 4, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 4, TP: 1, DP: 1}, SharedPerCard: true},
+		Batch:  plan.Batch{Count: 1, Size: 1},
 	}
 	l := op.NewLowerer(m, &fused, &precision, &assume.Reference)
 	lowered := func(share float64) *op.List {

@@ -19,8 +19,8 @@ func TestWide(t *testing.T) {
 	m := expertModel(model.Gated)
 	m.Experts.Routed, m.Experts.Interval, m.FirstDense, m.Vocab = 8, 1, 1, 10
 	p := plan.Plan{
-		Attention: plan.Layout{DP: 2, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 2, TP: 1, DP: 1},
-		Batch: three, SharedPerCard: true, Pipelined: true,
+		Layout: plan.Layout{Attention: plan.Split{DP: 2, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 2, TP: 1, DP: 1}, SharedPerCard: true, Pipelined: true},
+		Batch:  three,
 	}
 	ends := func(p plan.Plan) *op.List {
 		l := op.NewLowerer(m, &fused, &precision, &as)
@@ -61,7 +61,7 @@ func TestWide(t *testing.T) {
 	}
 	bytes(t, "weights of the ends with a part of a prompt", chunk, whole)
 	// One replica: there is nobody to share with.
-	p.Attention, p.Experts = plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, plan.ExpertLayout{EP: 1, TP: 1, DP: 1}
+	p.Attention, p.Experts = plan.Split{DP: 1, PP: 1, TP: 1, CP: 1}, plan.ExpertSplit{EP: 1, TP: 1, DP: 1}
 	if n := len(only(physically(as, m, fused, p, decode), op.MLPGather, op.MLPScatter)) + len(only(ends(p), op.HeadGather, op.LogitsGather)); n != 0 {
 		t.Errorf("%d collectives of one replica", n)
 	}

@@ -1,9 +1,9 @@
 package plan
 
-// Layouts lists every split over exactly procs processors with the given context parallelism, valid for a model or not:
+// Splits lists every split over exactly procs processors with the given context parallelism, valid for a model or not:
 // narrow tensor parallelism and short pipelines first.
-func Layouts(procs, cp int) []Layout {
-	var out []Layout
+func Splits(procs, cp int) []Split {
+	var out []Split
 	if procs%cp != 0 {
 		return nil
 	}
@@ -11,19 +11,19 @@ func Layouts(procs, cp int) []Layout {
 	for _, tp := range all {
 		for _, pp := range all {
 			if rest := procs / cp / tp; rest%pp == 0 {
-				out = append(out, Layout{DP: rest / pp, PP: pp, TP: tp, CP: cp})
+				out = append(out, Split{DP: rest / pp, PP: pp, TP: tp, CP: cp})
 			}
 		}
 	}
 	return out
 }
 
-// ExpertLayouts lists every split of experts over exactly procs processors, valid for a model or not.
-func ExpertLayouts(procs int) []ExpertLayout {
-	var out []ExpertLayout
+// ExpertSplits lists every split of experts over exactly procs processors, valid for a model or not.
+func ExpertSplits(procs int) []ExpertSplit {
+	var out []ExpertSplit
 	for _, ep := range divisors(procs) {
 		for _, tp := range divisors(procs / ep) {
-			out = append(out, ExpertLayout{EP: ep, TP: tp, DP: procs / ep / tp})
+			out = append(out, ExpertSplit{EP: ep, TP: tp, DP: procs / ep / tp})
 		}
 	}
 	return out
@@ -31,12 +31,12 @@ func ExpertLayouts(procs int) []ExpertLayout {
 
 // OneCopy lists those splits of experts over exactly procs processors that hold each of them once: at most so many groups, of
 // slices of so many columns.
-func OneCopy(procs, groups, columns int) []ExpertLayout {
-	var out []ExpertLayout
+func OneCopy(procs, groups, columns int) []ExpertSplit {
+	var out []ExpertSplit
 	slices := divisors(columns)
 	for i := len(slices) - 1; i >= 0; i-- {
 		if tp := slices[i]; procs%tp == 0 && procs/tp <= groups {
-			out = append(out, ExpertLayout{EP: procs / tp, TP: tp, DP: 1})
+			out = append(out, ExpertSplit{EP: procs / tp, TP: tp, DP: 1})
 		}
 	}
 	return out

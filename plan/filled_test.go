@@ -17,7 +17,7 @@ func TestFilled(t *testing.T) {
 		{60, 4, true, true, 1, 1}, {61, 1, true, true, 1, 1},
 		{61, 4, false, true, 1, 1}, // in the reference tool all stages count as the fullest
 	} {
-		p := plan.Plan{Attention: plan.Layout{DP: 1, PP: c.pp, TP: 1}, Pipelined: c.pipelined, LightLast: c.light}
+		p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: c.pp, TP: 1}, Pipelined: c.pipelined}, Behaviour: plan.Behaviour{LightLast: c.light}}
 		if all, last := p.Filled(c.layers); all != c.all || last != c.last {
 			t.Errorf("%d layers in %d stages: %v and %v, want %v and %v", c.layers, c.pp, all, last, c.all, c.last)
 		}

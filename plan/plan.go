@@ -8,107 +8,55 @@ import (
 	"throughline/model"
 )
 
-// Slowdown is how many times as long the two directions of an exchange take; 0: as long.
-type Slowdown struct{ Dispatch, Combine float64 }
-
-// Plan is one deployment of one phase.
+// Plan is one deployment of one phase: a layout that an engine runs in its own way, with what a search or the load varies.
 type Plan struct {
-	Attention Layout
-	Experts   ExpertLayout // zero in a dense model
-	Batch     Batch
+	Layout
+	Behaviour
 
-	Redundant      int  // extra copies of routed experts
+	// A search keeps the best of the batches, redundant experts and overlaps of a layout.
+	Batch     Batch
+	Redundant int // extra copies of routed experts
+	Overlap   Overlap
+	// Under is the batches that are under way in a pipeline at a time, where the load has fewer than there are stages; 0: one for
+	// every stage.
+	Under int
+}
+
+// Layout is how a model lies over processors. Plans of the same layout are the same deployment, whichever engine runs it.
+type Layout struct {
+	Attention Split
+	Experts   ExpertSplit // zero in a dense model
+
 	SharedReplicas int  // copies of the shared expert, spread over the processors like routed ones
 	SharedPerCard  bool // instead, every processor holds the shared experts itself
-	// SharedApart: an engine that could run the shared experts as routed ones that all tokens visit runs them as a dense block.
-	SharedApart bool
 
 	// SequenceParallel spreads the work between the tensor-parallel parts over the ranks: norms and residuals on a share
 	// of the tokens, a reduce-scatter and an all-gather in place of each all-reduce.
 	SequenceParallel bool
-	// LateGather: with latent attention every rank makes the latent vectors of its share of the tokens, and these are gathered in place of
-	// what is in front of them. SequenceFrom is the least tokens of a step that an engine spreads so. Both are the engine's.
-	LateGather   bool
-	SequenceFrom int
-	Drafts       int // tokens drafted per decode step (multi-token prediction)
-	Overlap      Overlap
-
-	// Gathered: every processor of an expert group has all tokens of the group and adds up what its own experts make of
-	// them, as engines do without an all-to-all. Tensor-parallel ranks have them anyway; the tokens of data-parallel ranks
-	// are gathered. Otherwise each token is sent to its experts and comes back.
-	Gathered bool
-	// Reduced is the steps in which that is an all-reduce of what all have, zeros but for one's own, and one of the results.
-	Reduced Reduced
+	Drafts           int // tokens drafted per decode step (multi-token prediction)
 
 	// WideDense and WideHead: the dense layers and the output projection of an expert model with several attention replicas are
 	// split over all processors of a stage, which gather the tokens of all replicas for it. Otherwise every replica has them.
 	WideDense, WideHead bool
 
-	// Captured is the most tokens of a decode step whose kernels are launched as one, those of all replicas together; the operators of
-	// longer ones are launched one by one, each in Launch seconds. 0 seconds: all are captured.
-	Captured int
-	Launch   float64
-	// CapturedPrompts and PromptLaunch are the same of steps with prompts, which engines capture by other rules.
-	CapturedPrompts int
-	PromptLaunch    float64
-	// SharedLaunches is how often the host launches something for the shared experts of a layer besides the operators that are counted,
-	// where they are launched apart from the routed ones.
-	SharedLaunches int
-	// Piece is the seconds of the host for each layer of a captured step whose graphs end at every attention; 0: one graph is the step.
-	Piece float64
-
-	// TunedExchange: where nothing computes beside it, an exchange runs on as many units as it can use.
-	TunedExchange bool
-	// SlowPrefill and SlowDecode are how many times as long exchanges of prompts and of tokens that decode take as in the tables, with an
-	// older library.
-	SlowPrefill, SlowDecode Slowdown
-	// CopyKernels is how many kernels choose the copies of experts that tokens go to; 0: as many as engines have now.
-	CopyKernels int
-	// Unfused: where tokens are sent to experts there are small kernels besides, most of which engines do without now.
-	Unfused bool
-	// IndexKernels is how many small kernels give the queries and the key of an indexer their positions and weigh its heads, before they
-	// are made narrow; 0: one. IndexFused: what makes them narrow does that as well, and the key and the weights of the heads are one product.
-	IndexKernels int
-	IndexFused   bool
-	// IndexSkips: of prompts that are no longer than an indexer picks, it makes the keys alone.
-	IndexSkips bool
-
-	// FusedQuantise: norms and activations write what narrow products behind them read, as some engines have it; otherwise
-	// kernels of their own quantise it.
-	FusedQuantise bool
-
 	// Pipelined: every stage works on a batch of its own; otherwise one batch passes through all stages.
 	Pipelined bool
-	// Under is the batches that are under way in a pipeline at a time, where they are fewer than its stages; 0: one for every stage.
-	Under int
-	// LightLast: of layers that do not divide evenly, the last stage of a pipeline, which has the output projection, gets no more
-	// than the others.
-	LightLast bool
 }
 
-// Reduced is steps whose tokens are gathered by an all-reduce, and not by an all-gather and a reduce-scatter.
-type Reduced uint8
-
-const (
-	NoSteps     Reduced = iota
-	PromptSteps         // those with prompts, of which data-parallel ranks have unequally many tokens
-	AllSteps
-)
-
-// Layout splits attention and dense layers: DP replicas, each of PP stages of CP parts of the context of TP ranks.
+// Split is the parallel sizes of attention and dense layers: DP replicas, each of PP stages of CP parts of the context of TP ranks.
 // TP ranks are consecutive processors, then CP, PP and DP; in a pipelined plan of an expert model, then CP, DP and PP.
-type Layout struct{ DP, PP, TP, CP int }
+type Split struct{ DP, PP, TP, CP int }
 
 // Context is the number of parts the context is cut into: CP, which may be left 0 for 1.
-func (l Layout) Context() int { return max(1, l.CP) }
+func (l Split) Context() int { return max(1, l.CP) }
 
 // Replica is the number of processors that hold one copy of the model's attention.
-func (l Layout) Replica() int { return l.PP * l.TP * l.Context() }
+func (l Split) Replica() int { return l.PP * l.TP * l.Context() }
 
-// Procs is the number of processors of the layout.
-func (l Layout) Procs() int { return l.DP * l.Replica() }
+// Procs is the number of processors of the split.
+func (l Split) Procs() int { return l.DP * l.Replica() }
 
-func (l Layout) String() string {
+func (l Split) String() string {
 	s := fmt.Sprintf("dp%d·pp%d·tp%d", l.DP, l.PP, l.TP)
 	if l.CP > 1 {
 		s += fmt.Sprintf("·cp%d", l.CP)
@@ -116,14 +64,14 @@ func (l Layout) String() string {
 	return s
 }
 
-// ExpertLayout splits expert layers over all processors, in a pipelined plan over those of one stage: DP copies of the
+// ExpertSplit is the parallel sizes of expert layers over all processors, in a pipelined plan over those of one stage: DP copies of the
 // experts, each spread over EP groups whose experts are cut into TP slices.
-type ExpertLayout struct{ EP, TP, DP int }
+type ExpertSplit struct{ EP, TP, DP int }
 
-// Procs is the number of processors of the layout.
-func (l ExpertLayout) Procs() int { return l.EP * l.TP * l.DP }
+// Procs is the number of processors of the split.
+func (l ExpertSplit) Procs() int { return l.EP * l.TP * l.DP }
 
-func (l ExpertLayout) String() string { return fmt.Sprintf("ep%d·etp%d·edp%d", l.EP, l.TP, l.DP) }
+func (l ExpertSplit) String() string { return fmt.Sprintf("ep%d·etp%d·edp%d", l.EP, l.TP, l.DP) }
 
 // Batch is the work in flight: Count micro-batches of Size sequences, one after another. Size counts the sequences of one
 // data-parallel rank; in an expert model that is not pipelined, as in the reference tool, those of one processor.

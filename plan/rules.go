@@ -32,18 +32,18 @@ type Miss struct {
 	Enough string // what would let the plan through
 }
 
-// layoutRule is one condition on the split of attention and dense layers. Texts are only built for a plan that breaks it.
-type layoutRule struct {
+// splitRule is one condition on the split of attention and dense layers. Texts are only built for a plan that breaks it.
+type splitRule struct {
 	name  string
-	holds func(m *model.Model, l Layout) bool
-	miss  func(m *model.Model, l Layout) Miss
+	holds func(m *model.Model, l Split) bool
+	miss  func(m *model.Model, l Split) Miss
 }
 
-var layoutRules = []layoutRule{
+var splitRules = []splitRule{
 	{
 		"pipeline stages",
-		func(m *model.Model, l Layout) bool { return l.PP <= m.Layers },
-		func(m *model.Model, l Layout) Miss {
+		func(m *model.Model, l Split) bool { return l.PP <= m.Layers },
+		func(m *model.Model, l Split) Miss {
 			return Miss{
 				Why:    fmt.Sprintf("pp %d exceeds the %d layers of %s", l.PP, m.Layers, m.Name),
 				By:     l.PP - m.Layers,
@@ -53,15 +53,15 @@ var layoutRules = []layoutRule{
 	},
 	{
 		"attention heads",
-		func(m *model.Model, l Layout) bool { return attentionWith(m, l, headsUneven) == nil },
-		func(m *model.Model, l Layout) Miss {
+		func(m *model.Model, l Split) bool { return attentionWith(m, l, headsUneven) == nil },
+		func(m *model.Model, l Split) Miss {
 			return notDivided("tp", l.TP, attentionWith(m, l, headsUneven).Heads, "attention heads", m.Name)
 		},
 	},
 	{
 		"key/value heads",
-		func(m *model.Model, l Layout) bool { return attentionWith(m, l, kvHeadsUneven) == nil },
-		func(m *model.Model, l Layout) Miss {
+		func(m *model.Model, l Split) bool { return attentionWith(m, l, kvHeadsUneven) == nil },
+		func(m *model.Model, l Split) Miss {
 			heads := attentionWith(m, l, kvHeadsUneven).KVHeads
 			miss := notDivided("tp", l.TP, heads, "key/value heads", m.Name)
 			miss.Enough += " or is a multiple of it"
@@ -71,11 +71,11 @@ var layoutRules = []layoutRule{
 	},
 	{
 		"feed-forward width",
-		func(m *model.Model, l Layout) bool {
+		func(m *model.Model, l Split) bool {
 			dense := !m.IsMoE() || m.Experts.Interval > 1 || m.FirstDense > 0
 			return !dense || m.FeedForward%l.TP == 0
 		},
-		func(m *model.Model, l Layout) Miss {
+		func(m *model.Model, l Split) Miss {
 			miss := notDivided("tp", l.TP, m.FeedForward, "columns", m.Name)
 			miss.Why = fmt.Sprintf("tp %d does not divide the feed-forward width %d of %s", l.TP, m.FeedForward, m.Name)
 			return miss
@@ -83,8 +83,8 @@ var layoutRules = []layoutRule{
 	},
 }
 
-// attentionWith is the first kind of attention of a model that a layout does not suit, or nil.
-func attentionWith(m *model.Model, l Layout, uneven func(a *model.Attention, tp int) bool) *model.Attention {
+// attentionWith is the first kind of attention of a model that a split does not suit, or nil.
+func attentionWith(m *model.Model, l Split, uneven func(a *model.Attention, tp int) bool) *model.Attention {
 	if uneven(&m.Attention, l.TP) {
 		return &m.Attention
 	}
@@ -112,20 +112,20 @@ func notDivided(what string, part, number int, of, name string) Miss {
 	}
 }
 
-// ValidLayout reports whether a layout suits the model.
-func ValidLayout(m *model.Model, l Layout) bool {
-	for i := range layoutRules {
-		if !layoutRules[i].holds(m, l) {
+// ValidSplit reports whether a split suits the model.
+func ValidSplit(m *model.Model, l Split) bool {
+	for i := range splitRules {
+		if !splitRules[i].holds(m, l) {
 			return false
 		}
 	}
 	return true
 }
 
-// LayoutMisses lists every rule that a layout breaks.
-func LayoutMisses(m *model.Model, l Layout) []Miss {
+// SplitMisses lists every rule that a split breaks.
+func SplitMisses(m *model.Model, l Split) []Miss {
 	var out []Miss
-	for _, r := range layoutRules {
+	for _, r := range splitRules {
 		if !r.holds(m, l) {
 			miss := r.miss(m, l)
 			miss.Rule = r.name

@@ -20,9 +20,9 @@ func TestEveryAttentionMustSuit(t *testing.T) {
 		4: "tp 4 neither divides the 6 key/value heads of mixed nor is a multiple of them",
 		8: "tp 8 does not divide the 12 attention heads of mixed",
 	} {
-		l := plan.Layout{DP: 1, PP: 1, TP: tp}
-		why := strings.Join(plan.Whys(plan.LayoutMisses(m, l)), "; ")
-		if plan.ValidLayout(m, l) != (want == "") || !strings.HasPrefix(why, want) {
+		l := plan.Split{DP: 1, PP: 1, TP: tp}
+		why := strings.Join(plan.Whys(plan.SplitMisses(m, l)), "; ")
+		if plan.ValidSplit(m, l) != (want == "") || !strings.HasPrefix(why, want) {
 			t.Errorf("tp %d: %q, want %q", tp, why, want)
 		}
 	}
@@ -34,12 +34,12 @@ func TestLeadingDenseLayersMustSuit(t *testing.T) {
 		Name: "experts", Layers: 4, FeedForward: 6, Attention: model.Attention{Kind: model.GroupQuery, Heads: 4, KVHeads: 4},
 		Experts: model.Experts{Routed: 4, TopK: 1, Width: 4, CapacityFactor: 1, Interval: 1},
 	}
-	l := plan.Layout{DP: 1, PP: 1, TP: 4}
-	if !plan.ValidLayout(m, l) {
+	l := plan.Split{DP: 1, PP: 1, TP: 4}
+	if !plan.ValidSplit(m, l) {
 		t.Error("a width that no layer has must not matter")
 	}
 	m.FirstDense = 1
-	if plan.ValidLayout(m, l) {
+	if plan.ValidSplit(m, l) {
 		t.Error("tp 4 does not divide a width of 6")
 	}
 }

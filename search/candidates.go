@@ -7,15 +7,15 @@ import (
 )
 
 // layouts are the candidates for the split of attention and dense layers, valid or not.
-func (p *Problem) layouts() []plan.Layout {
+func (p *Problem) layouts() []plan.Split {
 	contexts := p.Contexts
 	if contexts == nil {
 		contexts = []int{1}
 	}
-	var out []plan.Layout
+	var out []plan.Split
 	for _, cp := range contexts {
 		if p.Layouts == nil {
-			out = append(out, plan.Layouts(p.Procs, cp)...)
+			out = append(out, plan.Splits(p.Procs, cp)...)
 			continue
 		}
 		for _, l := range p.Layouts {
@@ -28,15 +28,15 @@ func (p *Problem) layouts() []plan.Layout {
 }
 
 // expertLayouts are the candidates for the split of the experts over a number of processors, valid or not.
-func (p *Problem) expertLayouts(procs int) []plan.ExpertLayout {
+func (p *Problem) expertLayouts(procs int) []plan.ExpertSplit {
 	switch {
 	case p.ExpertLayouts == nil && p.OneCopy:
 		m := p.Model
 		return plan.OneCopy(procs, m.Experts.Routed+p.Redundant.High+p.Settings.SharedReplicas, m.Experts.Width)
 	case p.ExpertLayouts == nil:
-		return plan.ExpertLayouts(procs)
+		return plan.ExpertSplits(procs)
 	}
-	var out []plan.ExpertLayout
+	var out []plan.ExpertSplit
 	for _, e := range p.ExpertLayouts {
 		if e.Procs() == procs {
 			out = append(out, e)
@@ -60,7 +60,7 @@ func (p *Problem) expertPlans(procs int, yield func(*plan.Plan)) {
 
 // basicPlan is what all plans of the problem have in common.
 func (p *Problem) basicPlan() plan.Plan {
-	return plan.Plan{SequenceParallel: p.SequenceParallel, Pipelined: p.Assume.Pipelined}
+	return plan.Plan{Layout: plan.Layout{SequenceParallel: p.SequenceParallel, Pipelined: p.Assume.Pipelined}}
 }
 
 // overlaps are those to try of a plan: without experts elsewhere there is nothing to hide.
@@ -72,7 +72,7 @@ func (p *Problem) overlaps(q *plan.Plan) []plan.Overlap {
 }
 
 // expertProcs is the processors that share the experts: all of them, or in a pipeline those of one stage.
-func (p *Problem) expertProcs(l plan.Layout) int {
+func (p *Problem) expertProcs(l plan.Split) int {
 	if p.Assume.Pipelined {
 		return p.Procs / l.PP
 	}
@@ -95,9 +95,9 @@ func (p *Problem) expertSizes() []int {
 
 // Plans lists the valid plans of the problem without their batches, in a fixed order.
 func (p *Problem) Plans() []plan.Plan {
-	valid := map[int][]plan.Layout{}
+	valid := map[int][]plan.Split{}
 	for _, l := range p.layouts() {
-		if plan.ValidLayout(p.Model, l) {
+		if plan.ValidSplit(p.Model, l) {
 			n := p.expertProcs(l)
 			valid[n] = append(valid[n], l)
 		}

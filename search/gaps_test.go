@@ -28,7 +28,7 @@ func pair(t *testing.T) *search.Problem {
 				Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16",
 			},
 		},
-		Procs: 2, Layouts: []plan.Layout{{DP: 1, PP: 1, TP: 2, CP: 1}},
+		Procs: 2, Layouts: []plan.Split{{DP: 1, PP: 1, TP: 2, CP: 1}},
 	}
 }
 

@@ -16,7 +16,7 @@ func TestExpertsOfAStage(t *testing.T) {
 	p.Redundant = search.Range{}
 	for _, as := range []*assume.Assumptions{&assume.Reference, &assume.Physical} {
 		p.Assume = as
-		seen := map[int]map[plan.ExpertLayout]bool{}
+		seen := map[int]map[plan.ExpertSplit]bool{}
 		for _, pl := range p.Plans() {
 			pp := pl.Attention.PP
 			procs := 8
@@ -27,7 +27,7 @@ func TestExpertsOfAStage(t *testing.T) {
 				t.Fatalf("%s: %v over %d processors, pipelined %v", as.Name, &pl, pl.Experts.Procs(), pl.Pipelined)
 			}
 			if seen[pp] == nil {
-				seen[pp] = map[plan.ExpertLayout]bool{}
+				seen[pp] = map[plan.ExpertSplit]bool{}
 			}
 			seen[pp][pl.Experts] = true
 		}

@@ -21,8 +21,8 @@ type Problem struct {
 	// Limit is the limit on the latency of the phase in seconds, TTFT or TPOT; 0 means none.
 	Limit float64
 	// Layouts, ExpertLayouts and Batches restrict the search to these candidates; nil means all.
-	Layouts       []plan.Layout
-	ExpertLayouts []plan.ExpertLayout
+	Layouts       []plan.Split
+	ExpertLayouts []plan.ExpertSplit
 	Batches       []plan.Batch
 	// Contexts are the context parallelisms to try; nil means none.
 	Contexts         []int

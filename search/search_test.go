@@ -142,7 +142,7 @@ func TestBestIsTheBestOfAllPlans(t *testing.T) {
 	}
 	for _, pl := range p.Plans() {
 		single := *p
-		single.Layouts, single.ExpertLayouts = []plan.Layout{pl.Attention}, []plan.ExpertLayout{pl.Experts}
+		single.Layouts, single.ExpertLayouts = []plan.Split{pl.Attention}, []plan.ExpertSplit{pl.Experts}
 		got, err := search.Best(context.Background(), &single, 1)
 		if err != nil {
 			t.Fatal(err)

@@ -24,7 +24,7 @@ func (p *Problem) Refusals(r *Result) []Refusal {
 	var out []Refusal
 	var layouts tally
 	for _, l := range p.layouts() {
-		layouts.note(plan.LayoutMisses(p.Model, l))
+		layouts.note(plan.SplitMisses(p.Model, l))
 	}
 	out = layouts.append(out, "layouts")
 	if p.Model.IsMoE() {

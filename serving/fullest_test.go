@@ -15,8 +15,11 @@ func TestFullest(t *testing.T) {
 	n := workload.Lengths{Input: 2000, Output: 100}
 	for _, overlap := range []plan.Overlap{plan.NoOverlap, plan.TwoBatch} {
 		d := deployment(t, "DeepSeek-V3", "sglang", plan.Plan{
-			Attention: plan.Layout{DP: 32, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 32, TP: 1, DP: 1},
-			Pipelined: true, SharedPerCard: true, Overlap: overlap,
+			Layout: plan.Layout{
+				Attention: plan.Split{DP: 32, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 32, TP: 1, DP: 1},
+				Pipelined: true, SharedPerCard: true,
+			},
+			Overlap: overlap,
 		})
 		d.Pools[0].Role = deploy.Decode
 		other := d.Pools[0]

@@ -35,7 +35,7 @@ func deployment(t *testing.T, model, engineName string, p plan.Plan) deploy.Depl
 }
 
 func dense(tp int) plan.Plan {
-	return plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: tp, CP: 1}, Pipelined: true}
+	return plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: tp, CP: 1}, Pipelined: true}}
 }
 
 // TestOneClient: a single client gets the prefill and the decode steps of the estimate, and the constants of the engine.
@@ -72,8 +72,11 @@ func TestOneClient(t *testing.T) {
 // TestMoreClients: of a real model, aggregated or split, TPOT grows with the clients.
 func TestMoreClients(t *testing.T) {
 	experts := plan.Plan{
-		Attention: plan.Layout{DP: 1, PP: 1, TP: 8, CP: 1}, Experts: plan.ExpertLayout{EP: 1, TP: 8, DP: 1},
-		SharedPerCard: true, Gathered: true, Pipelined: true,
+		Layout: plan.Layout{
+			Attention: plan.Split{DP: 1, PP: 1, TP: 8, CP: 1}, Experts: plan.ExpertSplit{EP: 1, TP: 8, DP: 1},
+			SharedPerCard: true, Pipelined: true,
+		},
+		Behaviour: plan.Behaviour{Gathered: true},
 	}
 	for _, name := range []string{"vllm", "sglang", "trtllm"} {
 		for _, split := range []bool{false, true} {

@@ -56,7 +56,7 @@ func (s *server) least(d *deploy.Deployment, p *plan.Plan, n workload.Lengths) *
 	}
 	s.fitted = d.Fitted
 	shape := *p
-	shape.Attention.PP, shape.Under, shape.LightLast, shape.Batch = 1, 0, false, plan.Batch{}
+	shape.Attention.PP, shape.Under, shape.Batch = 1, 0, plan.Batch{}
 	if shape != s.shape || n != s.shapeLengths {
 		s.shape, s.shapeLengths = shape, n
 		clear(s.layers)

@@ -20,9 +20,9 @@ func TestMixedSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 4, CP: 1}, Pipelined: true}
+		p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 4, CP: 1}, Pipelined: true}}
 		if l.Shape.IsMoE() {
-			p.Experts, p.SharedPerCard, p.Gathered = plan.ExpertLayout{EP: 4, TP: 1, DP: 1}, true, true
+			p.Experts, p.SharedPerCard, p.Gathered = plan.ExpertSplit{EP: 4, TP: 1, DP: 1}, true, true
 		}
 		d := l.Deployment()
 		at, err := newServer(&d, l.Decode)

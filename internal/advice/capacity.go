@@ -399,7 +399,7 @@ func (f *field) shapes(role deploy.Role, sizes []int, d *Demand) ([]*shape, erro
 	}
 	type name struct {
 		engine int
-		layout plan.Key
+		layout plan.Layout
 	}
 	at := map[name]int{}
 	var out []*shape
@@ -414,7 +414,7 @@ func (f *field) shapes(role deploy.Role, sizes []int, d *Demand) ([]*shape, erro
 			} else {
 				s.decode = &o
 			}
-			key := name{o.engine, o.pool.Plan.Key()}
+			key := name{o.engine, o.pool.Plan.Layout}
 			if i, ok := at[key]; !ok {
 				at[key] = len(out)
 				out = append(out, s)

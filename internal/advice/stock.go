@@ -146,7 +146,7 @@ func (s *stock) lots(role deploy.Role, sizes []int) ([]*lot, error) {
 		for k := range out[i].options {
 			o := &out[i].options[k]
 			key := shape{o.engine, o.pool.Plan}
-			key.plan.Attention.PP, key.plan.LightLast = 1, false
+			key.plan.Attention.PP = 1
 			if shapes[key] == nil {
 				order = append(order, key)
 			}
@@ -185,7 +185,7 @@ func (s *stock) list(role deploy.Role, size int, oneCopy bool, refused func(engi
 		ran := false
 		for i, e := range s.o.Engines {
 			placed := pool
-			placed.Plan = e.Place(&s.templates[i], &pool)
+			placed.Plan.Behaviour = e.Behaviour(&s.templates[i], &pool)
 			if placed.Plan.Gathered { // nothing is exchanged
 				if extra {
 					continue
@@ -203,7 +203,7 @@ func (s *stock) list(role deploy.Role, size int, oneCopy bool, refused func(engi
 			for i, e := range s.o.Engines {
 				if refused != nil {
 					placed := pool
-					placed.Plan = e.Place(&s.templates[i], &pool)
+					placed.Plan.Behaviour = e.Behaviour(&s.templates[i], &pool)
 					refused(i, &placed)
 				}
 			}

@@ -115,15 +115,15 @@ func (t *tracker) points() []weighed {
 
 // identity tells deployments apart: by their layouts and instances and, where rows of each engine are asked for, by engine.
 type identity struct {
-	prefill, decode plan.Key
+	prefill, decode plan.Layout
 	counts          [2]int
 	engine          int // place among the engines; 0 where the best of them is kept
 }
 
 func (f *field) identity(c *contender) identity {
-	k := identity{decode: c.decode.pool.Plan.Key(), counts: c.counts}
+	k := identity{decode: c.decode.pool.Plan.Layout, counts: c.counts}
 	if c.prefill != nil {
-		k.prefill = c.prefill.pool.Plan.Key()
+		k.prefill = c.prefill.pool.Plan.Layout
 	}
 	if f.o.EachEngine {
 		k.engine = c.decode.engine

@@ -293,7 +293,7 @@ func (v Value) decodeStruct(dst reflect.Value, r rules) bool {
 		value, present := values[f.key]
 		switch {
 		case !present:
-			if f.required && v.file.Lacks(memberPath(v.Path(), f.key)) {
+			if f.required && !v.file.meant[memberPath(v.Path(), f.key)] {
 				v.Problemf("missing required key %q", f.key)
 			}
 		case value.Kind() == Null && f.nullable && f.typ.Kind() != reflect.Pointer && !isCustom(f.typ):

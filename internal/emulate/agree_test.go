@@ -160,7 +160,7 @@ func llama(t *testing.T) simulate.Options {
 		t.Fatal(err)
 	}
 	d := l.Deployment()
-	d.Pools = []deploy.Pool{{System: l.Decode, Plan: plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, Pipelined: true}, Count: 1}}
+	d.Pools = []deploy.Pool{{System: l.Decode, Plan: plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 1, CP: 1}, Pipelined: true}}, Count: 1}}
 	d = e.Apply(d)
 	o, err := simulate.Of(&d, workload.Lengths{Input: 675, Output: 75}, &simulate.Settings{})
 	if err != nil {

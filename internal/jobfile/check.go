@@ -221,13 +221,13 @@ func (l *loader) checkBatches(s *spec, p *phaseSpec) {
 // checkLayouts reports candidates that no run of the section can use.
 func (l *loader) checkLayouts(s *spec, p *phaseSpec) {
 	for i, c := range p.layouts {
-		layout := plan.Layout{DP: c[0], PP: c[1], TP: c[2]}
+		layout := plan.Split{DP: c[0], PP: c[1], TP: c[2]}
 		at := s.at("%s[%d]", p.layoutsKey, i)
 		if !l.checkProduct(at, "DP · PP · TP", c, s, p, p.contexts) {
 			continue
 		}
 		l.usable(s, at, func(m *model.Model, _ *model.Settings) []string {
-			return plan.Whys(plan.LayoutMisses(m, layout))
+			return plan.Whys(plan.SplitMisses(m, layout))
 		})
 	}
 }
@@ -243,15 +243,15 @@ func (l *loader) checkExperts(s *spec, p *phaseSpec) {
 			if !m.IsMoE() {
 				return nil
 			}
-			return s.expertProblems(m, set, plan.ExpertLayout{EP: c[0], TP: c[1], DP: c[2]}, p)
+			return s.expertProblems(m, set, plan.ExpertSplit{EP: c[0], TP: c[1], DP: c[2]}, p)
 		})
 	}
 }
 
 // expertProblems says why a model cannot be split like this with any number of redundant experts in the range.
-func (s *spec) expertProblems(m *model.Model, set *model.Settings, layout plan.ExpertLayout, p *phaseSpec) []string {
+func (s *spec) expertProblems(m *model.Model, set *model.Settings, layout plan.ExpertSplit, p *phaseSpec) []string {
 	low, high := s.redundantRange(m, set, p)
-	q := plan.Plan{Experts: layout, SharedReplicas: set.SharedReplicas, SharedPerCard: s.sharedPerCard(set, p)}
+	q := plan.Plan{Layout: plan.Layout{Experts: layout, SharedReplicas: set.SharedReplicas, SharedPerCard: s.sharedPerCard(set, p)}}
 	// Whether EP divides the experts repeats after EP steps.
 	for q.Redundant = low; q.Redundant <= min(high, low+layout.EP-1); q.Redundant++ {
 		if q.ValidExperts(m) {

@@ -37,10 +37,10 @@ func (l *loader) expand(s *spec) *Job {
 func (p *phaseSpec) candidates() (out search.Problem) {
 	out.Contexts = p.contexts
 	for _, c := range p.layouts {
-		out.Layouts = append(out.Layouts, plan.Layout{DP: c[0], PP: c[1], TP: c[2]})
+		out.Layouts = append(out.Layouts, plan.Split{DP: c[0], PP: c[1], TP: c[2]})
 	}
 	for _, c := range p.experts {
-		out.ExpertLayouts = append(out.ExpertLayouts, plan.ExpertLayout{EP: c[0], TP: c[1], DP: c[2]})
+		out.ExpertLayouts = append(out.ExpertLayouts, plan.ExpertSplit{EP: c[0], TP: c[1], DP: c[2]})
 	}
 	for _, c := range p.batches {
 		out.Batches = append(out.Batches, plan.Batch{Count: c[1], Size: c[2]})

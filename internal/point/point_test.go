@@ -139,14 +139,14 @@ func TestOwnBatchFits(t *testing.T) {
 func TestExpertsFillTheProcessors(t *testing.T) {
 	for _, c := range []struct {
 		change func(*question.Question)
-		want   plan.ExpertLayout
+		want   plan.ExpertSplit
 	}{
-		{func(p *question.Question) { p.DP, p.TP = 4, 2 }, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}},
-		{func(p *question.Question) { p.DP, p.TP, p.PP = 4, 2, 2 }, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}},
-		{func(p *question.Question) { p.DP, p.PP, p.Assume = 4, 2, "reference" }, plan.ExpertLayout{EP: 8, TP: 1, DP: 1}},
-		{func(p *question.Question) { p.DP, p.EP = 8, 2 }, plan.ExpertLayout{EP: 2, TP: 1, DP: 4}},
-		{func(p *question.Question) { p.DP, p.MoETP = 8, 4 }, plan.ExpertLayout{EP: 2, TP: 4, DP: 1}},
-		{func(p *question.Question) { p.DP, p.MoEDP = 8, 4 }, plan.ExpertLayout{EP: 2, TP: 1, DP: 4}},
+		{func(p *question.Question) { p.DP, p.TP = 4, 2 }, plan.ExpertSplit{EP: 8, TP: 1, DP: 1}},
+		{func(p *question.Question) { p.DP, p.TP, p.PP = 4, 2, 2 }, plan.ExpertSplit{EP: 8, TP: 1, DP: 1}},
+		{func(p *question.Question) { p.DP, p.PP, p.Assume = 4, 2, "reference" }, plan.ExpertSplit{EP: 8, TP: 1, DP: 1}},
+		{func(p *question.Question) { p.DP, p.EP = 8, 2 }, plan.ExpertSplit{EP: 2, TP: 1, DP: 4}},
+		{func(p *question.Question) { p.DP, p.MoETP = 8, 4 }, plan.ExpertSplit{EP: 2, TP: 4, DP: 1}},
+		{func(p *question.Question) { p.DP, p.MoEDP = 8, 4 }, plan.ExpertSplit{EP: 2, TP: 1, DP: 4}},
 	} {
 		p := deepseek()
 		c.change(&p)

@@ -115,16 +115,18 @@ func (p *Fixed) pool(l *Loaded, role deploy.Role, sys *hardware.System, words st
 func (p *Fixed) split(l *Loaded, procs int) (plan.Plan, []error) {
 	m := l.Shape
 	q := plan.Plan{
-		Attention:        plan.Layout{DP: p.DP, PP: p.PP, TP: p.TP, CP: p.CP},
-		Batch:            plan.Batch{Count: 1, Size: p.Batch},
-		SequenceParallel: p.SequenceParallel, Pipelined: l.Assumptions.Pipelined, Drafts: p.Drafts,
+		Layout: plan.Layout{
+			Attention:        plan.Split{DP: p.DP, PP: p.PP, TP: p.TP, CP: p.CP},
+			SequenceParallel: p.SequenceParallel, Pipelined: l.Assumptions.Pipelined, Drafts: p.Drafts,
+		},
+		Batch: plan.Batch{Count: 1, Size: p.Batch},
 	}
 	var out []error
 	if err := p.overlap(&q); err != nil {
 		out = append(out, err)
 	}
-	if !plan.ValidLayout(m, q.Attention) {
-		out = append(out, reasons(plan.LayoutMisses(m, q.Attention))...)
+	if !plan.ValidSplit(m, q.Attention) {
+		out = append(out, reasons(plan.SplitMisses(m, q.Attention))...)
 	}
 	if !m.IsMoE() {
 		return q, append(out, p.noExperts(m)...)
@@ -165,8 +167,8 @@ func (p *Fixed) overlap(q *plan.Plan) error {
 }
 
 // expertLayout fills a number of processors: with expert groups, or, where their number is given, with copies of them.
-func (p *Fixed) expertLayout(procs int) plan.ExpertLayout {
-	e := plan.ExpertLayout{EP: p.EP, TP: p.MoETP, DP: p.MoEDP}
+func (p *Fixed) expertLayout(procs int) plan.ExpertSplit {
+	e := plan.ExpertSplit{EP: p.EP, TP: p.MoETP, DP: p.MoEDP}
 	if e.EP == 0 {
 		e.DP = max(1, e.DP)
 		e.EP = max(1, procs/e.TP/e.DP)

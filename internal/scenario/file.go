@@ -189,7 +189,7 @@ func (r *reader) pair(q *Question, f *File, i int) {
 		key string
 		of  Side
 	}{{"prefill_tp", p.Prefill}, {"decode_tp", p.Decode}} {
-		for _, why := range plan.Whys(plan.LayoutMisses(q.Model, side.of.layout())) {
+		for _, why := range plan.Whys(plan.SplitMisses(q.Model, side.of.layout())) {
 			r.doc.Problemf(at+"."+side.key, "%s", why)
 		}
 	}

@@ -53,7 +53,7 @@ func Rows(q *Question) ([]Row, error) {
 }
 
 // layout is tensor parallelism alone.
-func (s Side) layout() plan.Layout { return plan.Layout{DP: 1, PP: 1, TP: s.TP, CP: 1} }
+func (s Side) layout() plan.Split { return plan.Split{DP: 1, PP: 1, TP: s.TP, CP: 1} }
 
 // evaluator prepares a phase of a scenario. Experts lie on all processors of a side in slices, as all of them have all tokens.
 func (q *Question) evaluator(p *Pair, s Side, phase op.Phase) (*estimate.Evaluator, *plan.Plan, error) {
@@ -64,9 +64,9 @@ func (q *Question) evaluator(p *Pair, s Side, phase op.Phase) (*estimate.Evaluat
 	if err != nil {
 		return nil, nil, err
 	}
-	of := &plan.Plan{Attention: s.layout(), Batch: plan.Batch{Count: 1, Size: q.Requests}, Pipelined: true}
+	of := &plan.Plan{Layout: plan.Layout{Attention: s.layout(), Pipelined: true}, Batch: plan.Batch{Count: 1, Size: q.Requests}}
 	if q.Model.IsMoE() {
-		of.Experts, of.Gathered = plan.ExpertLayout{EP: 1, TP: s.TP, DP: 1}, true
+		of.Experts, of.Gathered = plan.ExpertSplit{EP: 1, TP: s.TP, DP: 1}, true
 	}
 	m := e.MemoryOf(of)
 	if usable := assume.Physical.Usable(s.System.Memory.GiB); m.Total() > usable {

@@ -106,9 +106,9 @@ func (t *runTimer) own(model string) (simulate.Times, error) {
 		return nil, err
 	}
 	d := l.Deployment()
-	p := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 1, CP: 1}, Batch: plan.Batch{Count: 1, Size: 1}, Pipelined: l.Assumptions.Pipelined}
+	p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 1, CP: 1}, Pipelined: l.Assumptions.Pipelined}, Batch: plan.Batch{Count: 1, Size: 1}}
 	if l.Shape.IsMoE() {
-		p.Experts, p.SharedPerCard = plan.ExpertLayout{EP: 1, TP: 1, DP: 1}, true
+		p.Experts, p.SharedPerCard = plan.ExpertSplit{EP: 1, TP: 1, DP: 1}, true
 	}
 	d.Pools = []deploy.Pool{{Role: deploy.Both, System: l.Decode, Plan: p, Count: 1}}
 	d = engine.Generic.Apply(d)

@@ -528,7 +528,7 @@ func (r *servingRun) fewest(d *deploy.Deployment, settled deploy.Deployment) err
 	pool := &settled.Pools[0]
 	for tp := 1; tp <= mostUnsized; tp *= 2 {
 		pool.Plan.Attention.TP = tp
-		misses := plan.LayoutMisses(settled.Model, pool.Plan.Attention)
+		misses := plan.SplitMisses(settled.Model, pool.Plan.Attention)
 		if settled.Model.IsMoE() {
 			pool.Plan.Experts.TP = tp
 			misses = append(misses, pool.Plan.ExpertMisses(settled.Model)...)
@@ -621,8 +621,10 @@ func (r *reader) pool(prefix string, l *question.Loaded) deploy.Pool {
 	size := func(column string) int { return max(1, r.whole(prefix+column, 1)) }
 	m := l.Shape
 	p := plan.Plan{
-		Attention: plan.Layout{DP: size("attention_dp_size"), PP: size("pp_size"), TP: r.tensor(prefix), CP: 1},
-		Pipelined: l.Assumptions.Pipelined, Drafts: r.told,
+		Layout: plan.Layout{
+			Attention: plan.Split{DP: size("attention_dp_size"), PP: size("pp_size"), TP: r.tensor(prefix), CP: 1},
+			Pipelined: l.Assumptions.Pipelined, Drafts: r.told,
+		},
 	}
 	if p.Drafts > mostDrafts {
 		r.note(fmt.Errorf("drafts: at most %d, not %d", mostDrafts, p.Drafts))
@@ -631,7 +633,7 @@ func (r *reader) pool(prefix string, l *question.Loaded) deploy.Pool {
 	if prefix == "prefill_" {
 		p.Drafts = 0
 	}
-	for _, why := range plan.Whys(plan.LayoutMisses(m, p.Attention)) {
+	for _, why := range plan.Whys(plan.SplitMisses(m, p.Attention)) {
 		r.note(errors.New(why))
 	}
 	if procs, most := p.Attention.Procs(), l.Decode.MaxProcs(); procs > most {
@@ -643,7 +645,7 @@ func (r *reader) pool(prefix string, l *question.Loaded) deploy.Pool {
 	}
 	// Where a table says nothing of the experts, they are cut like the rest.
 	stage := p.Attention.DP * p.Attention.TP
-	p.Experts = plan.ExpertLayout{EP: size("moe_ep_size"), TP: size("moe_tp_size"), DP: 1}
+	p.Experts = plan.ExpertSplit{EP: size("moe_ep_size"), TP: size("moe_tp_size"), DP: 1}
 	if p.Experts.Procs() == 1 {
 		p.Experts.TP = stage
 	}

@@ -156,7 +156,7 @@ func BenchmarkCalibrated(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p := plan.Plan{Attention: plan.Layout{DP: 32, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertLayout{EP: 32, TP: 1, DP: 1}, SharedPerCard: true, SharedReplicas: 1}
+	p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 32, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 32, TP: 1, DP: 1}, SharedPerCard: true, SharedReplicas: 1}}
 	var out estimate.Estimate
 	b.ReportAllocs()
 	i := 0

@@ -33,7 +33,7 @@ func deployment(t testing.TB, model, system, name string, p plan.Plan) deploy.De
 }
 
 func dense(tp, dp int) plan.Plan {
-	return plan.Plan{Attention: plan.Layout{DP: dp, PP: 1, TP: tp, CP: 1}}
+	return plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: dp, PP: 1, TP: tp, CP: 1}}}
 }
 
 // BenchmarkReplicas: 100,000 requests of 512 + 512 tokens through 8 replicas of Llama-3.1-8B on H100, at most 256 of them

@@ -116,7 +116,7 @@ func steady(t *testing.T, d *deploy.Deployment, clients, requests int, input, ou
 // eight, and at full length all of them.
 func TestClosedForm(t *testing.T) {
 	experts := dense(8, 1)
-	experts.Experts = plan.ExpertLayout{EP: 1, TP: 8, DP: 1}
+	experts.Experts = plan.ExpertSplit{EP: 1, TP: 8, DP: 1}
 	inside, n := 0, 0
 	for _, p := range []struct {
 		model, system string
@@ -207,7 +207,7 @@ func TestServersTakeTurns(t *testing.T) {
 // and with many. Without that its TPOT was half as long, and TTFT of one client twice as long where all ranks were taken to have prompts.
 func TestRanksThatWait(t *testing.T) {
 	ranks := dense(1, 8)
-	ranks.Experts = plan.ExpertLayout{EP: 8, TP: 1, DP: 1}
+	ranks.Experts = plan.ExpertSplit{EP: 8, TP: 1, DP: 1}
 	for _, name := range []string{"vllm", "sglang", "trtllm"} {
 		for _, clients := range []int{1, 2, 4, 32, 128} {
 			d := deployment(t, "DeepSeek-V3", "H200", name, ranks)

@@ -134,7 +134,7 @@ func (c *fieldCase) deployed(t *testing.T, changed bool) deploy.Deployment {
 	model, p := "Llama-3.1-8B", dense(1, 1)
 	if c.drafts > 0 || c.ranks > 0 {
 		model = "Qwen3-30B-A3B"
-		p.Experts = plan.ExpertLayout{EP: max(1, c.ranks), TP: 1, DP: 1}
+		p.Experts = plan.ExpertSplit{EP: max(1, c.ranks), TP: 1, DP: 1}
 		p.Attention.DP = max(1, c.ranks)
 	}
 	p.Attention.PP, p.Drafts = max(1, c.stages), c.drafts

@@ -30,7 +30,7 @@ func (r *ranked) String() string {
 
 func (r *ranked) deployment(t *testing.T) deploy.Deployment {
 	p := dense(r.tp, r.dp)
-	p.Experts = plan.ExpertLayout{EP: r.tp * r.dp, TP: 1, DP: 1}
+	p.Experts = plan.ExpertSplit{EP: r.tp * r.dp, TP: 1, DP: 1}
 	return deployment(t, r.model, r.system, r.engine, p)
 }
 

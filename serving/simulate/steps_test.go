@@ -23,9 +23,9 @@ func served(t testing.TB, model string, drafts int) deploy.Deployment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := plan.Plan{Attention: plan.Layout{DP: 1, PP: 1, TP: 8, CP: 1}, Batch: plan.Batch{Count: 1, Size: 1}, Pipelined: true, Drafts: drafts}
+	p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 8, CP: 1}, Pipelined: true, Drafts: drafts}, Batch: plan.Batch{Count: 1, Size: 1}}
 	if l.Shape.IsMoE() {
-		p.Experts, p.SharedPerCard, p.Gathered = plan.ExpertLayout{EP: 8, TP: 1, DP: 1}, true, true
+		p.Experts, p.SharedPerCard, p.Gathered = plan.ExpertSplit{EP: 8, TP: 1, DP: 1}, true, true
 	}
 	d := l.Deployment()
 	d.Pools = []deploy.Pool{{System: l.Decode, Plan: p, Count: 1}}

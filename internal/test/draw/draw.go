@@ -217,10 +217,10 @@ func Plan(t *rapid.T, p *search.Problem) plan.Plan {
 
 // Only restricts a problem to one plan.
 func Only(p search.Problem, only *plan.Plan) *search.Problem {
-	p.Layouts = []plan.Layout{only.Attention}
+	p.Layouts = []plan.Split{only.Attention}
 	p.Contexts = []int{only.Attention.Context()}
 	if p.Model.IsMoE() {
-		p.ExpertLayouts = []plan.ExpertLayout{only.Experts}
+		p.ExpertLayouts = []plan.ExpertSplit{only.Experts}
 	}
 	p.Redundant = search.Range{Low: only.Redundant, High: only.Redundant}
 	p.Drafts = search.Range{Low: only.Drafts, High: only.Drafts}

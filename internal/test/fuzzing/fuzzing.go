@@ -122,19 +122,20 @@ func Evaluate(t *testing.T, m *model.Model, set *model.Settings, s *hardware.Sys
 
 // plans are some valid plans on exactly procs processors.
 func plans(m *model.Model, set *model.Settings, procs int) []plan.Plan {
-	experts := []plan.ExpertLayout{{}}
+	experts := []plan.ExpertSplit{{}}
 	if m.IsMoE() {
-		experts = plan.ExpertLayouts(procs)
+		experts = plan.ExpertSplits(procs)
 	}
 	var out []plan.Plan
-	for _, layout := range plan.Layouts(procs, 1) {
+	for _, layout := range plan.Splits(procs, 1) {
 		for _, e := range experts {
 			for _, perCard := range []bool{false, true} {
 				p := plan.Plan{
-					Attention: layout, Experts: e, Batch: plan.Batch{Count: 2, Size: 16},
-					Redundant: set.Redundant, SharedReplicas: set.SharedReplicas, SharedPerCard: perCard,
+					Layout:    plan.Layout{Attention: layout, Experts: e, SharedReplicas: set.SharedReplicas, SharedPerCard: perCard},
+					Batch:     plan.Batch{Count: 2, Size: 16},
+					Redundant: set.Redundant,
 				}
-				if plan.ValidLayout(m, layout) && (!m.IsMoE() || p.ValidExperts(m)) {
+				if plan.ValidSplit(m, layout) && (!m.IsMoE() || p.ValidExperts(m)) {
 					out = append(out, p)
 				}
 			}

@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"throughline/assume"
+	"throughline/deploy"
+	"throughline/internal/document"
+	"throughline/plan"
+)
+
+// changed is SGLang with a text of its file replaced, and what is wrong with it then.
+func changed(t *testing.T, old, text string) (*Engine, error) {
+	t.Helper()
+	src, err := files.ReadFile("data/sglang.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(string(src), old) != 1 {
+		t.Fatalf("%q is not once in the file", old)
+	}
+	e := &Engine{Attention: readAttention("sglang")}
+	if err := e.decode(document.Parse("sglang.json", []byte(strings.Replace(string(src), old, text, 1))).Root()); err != nil {
+		return e, err
+	}
+	_, err = e.versions()
+	return e, err
+}
+
+// TestPatchedFact: any fact of scheduling can differ in a version, and in those that differ from it, by one key of its patch.
+func TestPatchedFact(t *testing.T) {
+	e, err := changed(t, `"captured_tokens": 160,`, `"captured_tokens": 160, "first_seconds": 7, "memory": {"taken_gib": 3},`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, want := range map[string]float64{"0.4": 7, "0.4.6": 7, "0.4.8": 7, "0.5.10": e.Scheduling.FirstSeconds} {
+		was, err := e.At(version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := &was.Scheduling; s.FirstSeconds != want || (s.Memory.TakenGiB == 3) != (want == 7) || s.Memory.GroupGiB != e.Scheduling.Memory.GroupGiB {
+			t.Errorf("%s: %g s before a request, memory %+v", version, s.FirstSeconds, s.Memory)
+		}
+	}
+}
+
+// TestPatchProblems: what is wrong with a patch is told by its place in the file.
+func TestPatchProblems(t *testing.T) {
+	for _, c := range []struct{ old, text, want string }{
+		{`"index_kernels": 9`, `"index_kernel": 9`, `versions.0.5.10.patch.scheduling.index_kernel: unknown key "index_kernel"; did you mean "index_kernels"?`},
+		{`"launches_both": true`, `"launches_both": 1`, "versions.0.4.8.patch.scheduling.launches_both: must be true or false"},
+		{`"index_kernels": 4, "fuses_index": ""`, `"step_tokens": null`, `missing required key "step_tokens"`},
+		{"\"of\": \"0.4\",\n      \"patch\": {\"scheduling\": {\"launches_both\"", "\"of\": \"0.3\",\n      \"patch\": {\"scheduling\": {\"launches_both\"", `there is no version "0.3" to differ from`},
+		{"\"of\": \"0.4\",\n      \"patch\": {\"scheduling\": {\"launches_both\"", "\"of\": \"0.4.8\",\n      \"patch\": {\"scheduling\": {\"launches_both\"", "differs from itself"},
+	} {
+		_, err := changed(t, c.old, c.text)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "sglang.json:") {
+			t.Errorf("%s: %v, want %q at its place", c.text, err, c.want)
+		}
+	}
+}
+
+// TestNoEngineNoBehaviour: where no engine is assumed a plan is as no engine in particular runs it, whatever ran it before.
+func TestNoEngineNoBehaviour(t *testing.T) {
+	d := exchanging(16, 8)
+	d.Assume = &assume.Assumptions{}
+	d.Told = deploy.Told{Captured: 8, CapturedPrompts: 8, SharedApart: true, Exchange: "none"}
+	for _, e := range append(All(), Generic, find(t, "sglang@0.4.6"), find(t, "vllm@0.9")) {
+		d.Pools[0].Plan.Behaviour = plan.Behaviour{Gathered: true, Launch: 1, LightLast: true}
+		if got := e.Apply(d).Pools[0].Plan.Behaviour; got != (plan.Behaviour{}) {
+			t.Errorf("%s: %+v", e.Name, got)
+		}
+	}
+}
+
+// TestVersionsAtOnce: whoever asks for a version at the same time gets the same one.
+func TestVersionsAtOnce(t *testing.T) {
+	e := &Engine{Attention: readAttention("sglang")}
+	if err := e.decode(parse("data/sglang.json")); err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	var got [8]*Engine
+	for i := range got {
+		group.Go(func() { got[i], _ = e.At("0.4.6") })
+	}
+	group.Wait()
+	for _, was := range got {
+		if was == nil || was != got[0] {
+			t.Fatalf("%p and %p", was, got[0])
+		}
+	}
+}
