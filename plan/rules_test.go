@@ -48,7 +48,7 @@ func TestLeadingDenseLayersMustSuit(t *testing.T) {
 func TestEnough(t *testing.T) {
 	m := &model.Model{Name: "dense", Layers: 4, FeedForward: 48, Attention: model.Attention{Kind: model.GroupQuery, Heads: 32, KVHeads: 8}}
 	var got []string
-	for _, miss := range plan.LayoutMisses(m, plan.Layout{DP: 1, PP: 5, TP: 5}) {
+	for _, miss := range plan.SplitMisses(m, plan.Split{DP: 1, PP: 5, TP: 5}) {
 		got = append(got, miss.Enough)
 	}
 	want := "a pp of at most 4; a tp that divides 32; a tp that divides 8 or is a multiple of it; a tp that divides 48"
