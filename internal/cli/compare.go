@@ -83,7 +83,7 @@ func compareKernels(s Streams, q *question.Asked) (*point.Answer, *comparison, e
 	case "":
 		q.Phase = question.Decode
 	}
-	answer, remarks, err := point.Ask(q)
+	answer, remarks, err := point.NewEstimator().Ask(q)
 	tell(s, remarks)
 	if err := document.Join(wrong, err); err != nil {
 		return nil, nil, question.Once(err)

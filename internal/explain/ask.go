@@ -22,7 +22,11 @@ type Explained struct {
 func Ask(a *question.Asked) (*Explained, []question.Remark, error) {
 	goal, wrong := goalOf(&a.Question)
 	errs := []error{wrong, a.Refused()}
-	answer, remarks, err := point.Ask(a)
+	e := point.NewEstimator()
+	if e.Examined = a.Phases(); a.Clients() {
+		e.Examined = []op.Phase{goal.explained()}
+	}
+	answer, remarks, err := e.Ask(a)
 	if err == nil && goal != nil && a.Phase == "" && answer.Seen == nil && answer.Deployment.Assume.Engine {
 		errs = append(errs, question.OfSetting("until", fmt.Errorf("%s: no client can be served", a.Until)))
 	}
@@ -34,13 +38,14 @@ func Ask(a *question.Asked) (*Explained, []question.Remark, error) {
 	}
 	out := &Explained{answer, make([]*Explanation, len(answer.Phases))}
 	for i := range answer.Phases {
-		if phase := answer.Phases[i].Phase; a.Clients() && phase != goal.explained() {
+		phase := answer.Phases[i].Phase
+		if !slices.Contains(e.Examined, phase) {
 			continue
 		}
 		if out.Why[i], err = Of(answer, i, a.Limits()); err != nil {
 			return nil, remarks, err
 		}
-		if goal != nil && goal.Suits(answer, answer.Phases[i].Phase) {
+		if goal != nil && goal.Suits(answer, phase) {
 			if out.Why[i].Seek, err = Seek(answer, i, a.Seek, goal); err != nil {
 				return nil, remarks, err
 			}

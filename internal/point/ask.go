@@ -6,11 +6,10 @@ import (
 )
 
 // Ask answers a question about one deployment. There are remarks also where there is no answer.
-func Ask(a *question.Asked) (*Answer, []question.Remark, error) {
+func (e *Estimator) Ask(a *question.Asked) (*Answer, []question.Remark, error) {
 	if a.Wrong != nil && a.Model == "" {
 		return nil, nil, a.Wrong
 	}
-	e := NewEstimator()
 	answer, err := e.Answer(&a.Question)
 	remarks := question.Warnings(e.Warnings(&a.Question))
 	if err := document.Join(a.Wrong, err); err != nil {
