@@ -1,6 +1,7 @@
 package throughline
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,7 +47,7 @@ func Estimate(ctx context.Context, q Question, options ...Option) (*Estimated, e
 		a.Wrong = document.Join(a.Wrong, question.OfSetting("points", errors.New("is a table of questions; ask them one by one")))
 	}
 	answer, remarks, err := point.NewEstimator().Ask(a)
-	return &Estimated{answer, remarks}, interrupted(ctx, err)
+	return &Estimated{answer, remarks}, cmp.Or(err, ctx.Err())
 }
 
 // MarshalJSON writes the keys of throughline estimate.
@@ -61,7 +62,7 @@ type Explained struct {
 // Explain predicts the deployment that a question fixes and says why it takes its time.
 func Explain(ctx context.Context, q Question, options ...Option) (*Explained, error) {
 	why, remarks, err := explain.Ask(q.ask(question.AskFixed, question.Explain, options))
-	return &Explained{why, remarks}, interrupted(ctx, err)
+	return &Explained{why, remarks}, cmp.Or(err, ctx.Err())
 }
 
 // MarshalJSON writes the keys of throughline explain.
@@ -129,11 +130,3 @@ func Simulate(ctx context.Context, q Question, options ...Option) (*Simulated, e
 
 // MarshalJSON writes the keys of throughline simulate.
 func (r *Simulated) MarshalJSON() ([]byte, error) { return r.Result.JSON() }
-
-// interrupted is the error of an answer that takes too little time to be interrupted on the way.
-func interrupted(ctx context.Context, err error) error {
-	if err == nil {
-		return ctx.Err()
-	}
-	return err
-}

@@ -56,10 +56,7 @@ func compareMeasured(ctx context.Context, s Streams, q *question.Asked, asJSON b
 	} else {
 		err = write(s.Out, v.Wrap(report.PointTitle(answer))+"\n"+v.Wrap("Load: "+why.Load)+"\n"+explained(v, why))
 	}
-	if err != nil {
-		return systemError{err}
-	}
-	return nil
+	return failed(err)
 }
 
 // loadWords says which load is predicted: a run has a beginning, in which all clients send at once, and flags describe no run.

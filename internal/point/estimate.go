@@ -43,7 +43,7 @@ type Result struct {
 	Estimate estimate.Estimate
 	*estimate.Detail
 	Contents *estimate.Contents // of a phase that was to be examined
-	Usable float64 // bytes of the memory of a processor
+	Usable   float64            // bytes of the memory of a processor
 	// Ongoing: the point is a decode step at some context, not a share of a request.
 	Ongoing bool
 }
