@@ -192,16 +192,6 @@ func (b AttentionBackend) kernels(prefill bool) []string {
 
 func isLatent(m *model.Model) bool { return m.Attention.Kind == model.Latent }
 
-// TakesAttention is the backends that the engine takes for the two phases on a chip, told or by itself; empty: not known.
-func (e *Engine) TakesAttention(d *deploy.Deployment, s *hardware.System) (prefill, decode string) {
-	latent := isLatent(d.Model)
-	of := func(prompts bool) string {
-		own, _ := e.Attention.find(d.Told.Backend(prompts), latent)
-		return cmp.Or(own, e.Attention.usual(latent, s))
-	}
-	return of(true), of(false)
-}
-
 // refusedAttention says why the engine does not run the attention that a server is told to take, on a chip; empty: it does.
 func (e *Engine) refusedAttention(u unit, s *hardware.System) (out []string) {
 	latent := isLatent(u.Shape)

@@ -11,6 +11,7 @@ import (
 // Contents is all that a step consists of. Every view of a step is made from it.
 type Contents struct {
 	Estimate
+	*Detail
 	// Items add up to the step: operators in their order, then what it transfers and waits for.
 	Items []Item
 	// Spans are when each execution of an item runs, in the order in which they end.
@@ -77,8 +78,10 @@ func ContentsOf(p *Problem, of *plan.Plan) (*Contents, error) {
 // Contents is what a step consists of under a plan.
 func (e *Evaluator) Contents(p *plan.Plan) *Contents {
 	c := &Contents{at: map[place]int{}}
-	e.Evaluate(p, &c.Estimate)
-	parts := e.Parts(p)
+	var r schedule.Recorder
+	e.evaluate(p, &c.Estimate, &r)
+	c.Detail = e.detail(p, &c.Estimate)
+	parts := e.parts(p)
 	for kind := range parts {
 		part := &parts[kind]
 		for i := range part.Ops {
@@ -92,7 +95,7 @@ func (e *Evaluator) Contents(p *plan.Plan) *Contents {
 			c.add(0, Item{Name: b.name, Block: b.block, Part: b.part, Times: 1, Adds: t})
 		}
 	}
-	c.Spans = e.Timeline(p)
+	c.Spans = r.Spans
 	placed := make([]bool, len(c.Items))
 	for i := range c.Spans {
 		s := &c.Spans[i]

@@ -94,12 +94,19 @@ func DetailOf(p *Problem, of *plan.Plan) (*Detail, error) {
 }
 
 // Detail says where the time of a step goes under a plan, and how far that can be trusted.
-func (e *Evaluator) Detail(p *plan.Plan) *Detail {
-	var whole Estimate
-	e.Evaluate(p, &whole)
+func (e *Evaluator) Detail(p *plan.Plan) *Detail { return e.Detailed(p, new(Estimate)) }
+
+// Detailed is Evaluate and Detail of the same step.
+func (e *Evaluator) Detailed(p *plan.Plan, out *Estimate) *Detail {
+	e.Evaluate(p, out)
+	return e.detail(p, out)
+}
+
+// detail is that of the step that was evaluated last.
+func (e *Evaluator) detail(p *plan.Plan, whole *Estimate) *Detail {
 	d := &Detail{}
 	for i := range besides {
-		*besides[i].share(&d.Shares) += besides[i].adds(&whole)
+		*besides[i].share(&d.Shares) += besides[i].adds(whole)
 	}
 	pricer := e.pricer(e.problem.Phase)
 	uncovered, pace := e.work.Uncovered()
@@ -175,9 +182,13 @@ func (e *Evaluator) exposed(kind PartKind, o *op.Op, b cost.Busy, uncovered, pac
 
 // Parts are the operators of a step under a plan, with their prices. Of two micro-batches that overlap they are those of one,
 // which a step executes twice as often.
-func (e *Evaluator) Parts(p *plan.Plan) (out [PartCount]Part) {
-	var whole Estimate
-	e.Evaluate(p, &whole)
+func (e *Evaluator) Parts(p *plan.Plan) [PartCount]Part {
+	e.Evaluate(p, new(Estimate))
+	return e.parts(p)
+}
+
+// parts are those of the step that was evaluated last.
+func (e *Evaluator) parts(p *plan.Plan) (out [PartCount]Part) {
 	pricer := e.pricer(e.problem.Phase)
 	uncovered, pace := e.work.Uncovered()
 	for kind := range PartCount {

@@ -39,6 +39,8 @@ type machinery struct {
 	work schedule.Work
 	runs []op.Run
 	cut  [op.MostRuns]schedule.Block
+
+	evaluations int
 }
 
 // workspace is the operators of a part of a step, and how long each is busy.
@@ -155,16 +157,24 @@ func TokensPerStep(acceptance []float64, drafts int) float64 {
 }
 
 // Evaluate fills in what a plan does.
-func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) {
+func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) { e.evaluate(p, out, nil) }
+
+// evaluate is Evaluate with a recorder of when operators run; nil: none. What was lowered and priced stays for those
+// who tell more of the same step.
+func (e *Evaluator) evaluate(p *plan.Plan, out *Estimate, rec *schedule.Recorder) {
+	e.evaluations++
 	e.stepOf(p, &e.step)
 	e.lower(p, &e.step)
 	e.memory(p, &out.Memory)
-	e.price(p, &e.step, &out.Memory, false)
+	e.price(p, &e.step, &out.Memory, rec != nil)
 	out.Memory.offload(e.problem.Offload)
 	out.Plan = *p
-	t := e.rules.Step(&e.work, nil)
+	t := e.rules.Step(&e.work, rec)
 	e.total(&t, out)
 }
+
+// Evaluations is how many steps of its phase it has evaluated.
+func (e *Evaluator) Evaluations() int { return e.evaluations }
 
 // Step is the times of any step under a plan, whose batch size does not matter: the step says what a data-parallel rank
 // works on. Each of its micro-batches is such a step.
@@ -190,18 +200,6 @@ func (e *Evaluator) MemoryOf(p *plan.Plan) Memory {
 	e.memory(p, &m)
 	m.offload(e.problem.Offload)
 	return m
-}
-
-// Timeline is when the operators of a step run under a plan.
-func (e *Evaluator) Timeline(p *plan.Plan) []schedule.Span {
-	e.stepOf(p, &e.step)
-	e.lower(p, &e.step)
-	var m Memory
-	e.memory(p, &m)
-	e.price(p, &e.step, &m, true)
-	var r schedule.Recorder
-	e.rules.Step(&e.work, &r)
-	return r.Spans
 }
 
 // lower fills the lists of the parts that a step has.

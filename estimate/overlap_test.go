@@ -108,7 +108,7 @@ func TestRanks(t *testing.T) {
 		var out estimate.Estimate
 		e.Evaluate(&pl, &out)
 		exposed, computing := 0.0, 0.0
-		for _, s := range e.Timeline(&pl) {
+		for _, s := range e.Contents(&pl).Spans {
 			exposed += s.Exposed
 			if s.Part == schedule.LayersPart && s.Lane < schedule.Network {
 				computing += s.Exposed

@@ -33,7 +33,7 @@ func TestPure(t *testing.T) {
 		e.Add(&step, drawnGroup(t, draw.Phase(t), 0))
 		for _, ask := range []func(){
 			func() {}, func() { e.Evaluate(&other, &out) }, func() { e.Detail(&other) }, func() { e.Parts(&other) }, func() { e.At(longer).Evaluate(&other, &out) },
-			func() { e.Step(&other, &step) }, func() { e.Timeline(&other) }, func() { e.AppendCuts(nil, &other, 100) },
+			func() { e.Step(&other, &step) }, func() { e.Contents(&other) }, func() { e.AppendCuts(nil, &other, 100) },
 			func() { e.MemoryOf(&other) },
 		} {
 			ask()
@@ -85,7 +85,7 @@ func TestTimelines(t *testing.T) {
 		free := map[schedule.Lane]float64{}
 		var exposed, last float64
 		layers := map[[4]int]bool{}
-		for _, s := range e.Timeline(&pl) {
+		for _, s := range e.Contents(&pl).Spans {
 			parts[s.Part]++
 			const rounding = 1e-9
 			// Of two micro-batches one may exchange tokens while another collective holds the other up.

@@ -32,14 +32,6 @@ type Prediction struct {
 	Prefilling float64
 }
 
-// PerUser is the output tokens per second that a user sees; 0 where a request has one.
-func (p *Prediction) PerUser() float64 {
-	if p.TPOT == 0 {
-		return 0
-	}
-	return 1 / p.TPOT
-}
-
 // Predict works out what the clients of a deployment see.
 func Predict(d *deploy.Deployment, l workload.Load) (Prediction, error) {
 	p, err := NewPredictor(d)

@@ -512,8 +512,7 @@ func step(d *deploy.Deployment, pool *deploy.Pool, phase op.Phase, l workload.Lo
 	if err != nil {
 		return s, err
 	}
-	e.Evaluate(&q, &s.Step)
-	s.Detail = e.Detail(&q)
+	s.Detail = e.Detailed(&q, &s.Step)
 	return s, nil
 }
 

@@ -117,11 +117,7 @@ func (o *benchOptions) prepare(s Streams) (*bench.Options, error) {
 	o.asked, err = o.flags.read()
 	q := &o.asked
 	errs := []error{err, q.Check(question.Bench), checkOutputs(append(q.Files(), q.Path), &o.requestsOut, &o.outputFile, &o.table), o.checkTable()}
-	note := func(err error) {
-		if err != nil {
-			errs = append(errs, err)
-		}
-	}
+	note := func(err error) { errs = append(errs, err) }
 	address, user := o.address()
 	headers, secrets := headers(q.Headers, user, os.Getenv)
 	out := &bench.Options{

@@ -62,10 +62,7 @@ those of the closed form. --exact fits as far as the runs say. Times are in ms.`
 			default:
 				err = write(s.Out, fittedTable(v, got, others))
 			}
-			if err != nil {
-				return systemError{err}
-			}
-			return nil
+			return failed(err)
 		},
 	}
 	o.flags = addSettings(cmd, question.CalibrateServing)

@@ -121,7 +121,7 @@ func finish(ctx context.Context, s Streams, cmd *cobra.Command, err error) int {
 		fmt.Fprintln(s.Err, "throughline:", err)
 		return exitFailed
 	}
-	fmt.Fprintln(s.Err, "throughline:", err)
+	fmt.Fprintln(s.Err, "throughline:", flagged(cmd, err.Error()))
 	return exitBadInput
 }
 

@@ -103,10 +103,7 @@ func commCSV(s Streams, rows []exchange.Row) error {
 		}
 		w.Write(append(line, r.Mode, r.Basis.String()))
 	}
-	if err := w.Flush(); err != nil {
-		return systemError{err}
-	}
-	return nil
+	return failed(w.Flush())
 }
 
 // question reads the flags; all problems are reported at once.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"throughline/internal/document"
+	"throughline/internal/point"
 	"throughline/internal/profile"
 	"throughline/internal/question"
 	"throughline/internal/report"
@@ -53,44 +54,46 @@ Kernels without an operator are named: the prediction leaves them out.`,
   throughline compare --kernels profile.txt --model Qwen3-32B --system H100_SXM --tp 4 --phase prefill --json`,
 		Args: onlyFlags(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			q, err := ask(o.flags)
+			q := o.flags.fixed()
 			if q.Seen != "" {
-				return compareMeasured(cmd.Context(), s, o.flags, &q, err, o.json, o.view.of(s))
+				return compareMeasured(cmd.Context(), s, q, o.json, o.view.of(s))
 			}
-			summary, wrong := readKernels(q.Kernels)
-			switch q.Phase {
-			case question.BothPhases:
-				err = document.Join(err, ofFlag("phase", errors.New("one step is compared: decode or prefill")))
-			case "":
-				q.Phase = question.Decode
-			}
-			answer, err := answerPoint(s, o.flags, &q, err)
-			if err := document.Join(wrong, err); err != nil {
-				return question.Once(err)
-			}
-			operators, err := profile.Operators(&answer.Phases[0])
-			if err != nil {
+			answer, compared, err := compareKernels(s, q)
+			switch {
+			case err != nil:
 				return err
+			case o.json:
+				return failed(report.WriteObject(s.data, compared))
 			}
-			classes, err := profile.Compare(summary.Kernels, operators)
-			if err != nil {
-				return err
-			}
-			if o.json {
-				err = report.WriteObject(s.data, comparison{classes, summary.LeftOut})
-			} else {
-				fmt.Fprintf(s.Out, "Predicted: %s\n", answer.Phases[0].StepTitle())
-				err = writeClasses(s.Out, o.view.of(s), classes, summary.LeftOut)
-			}
-			if err != nil {
-				return systemError{err}
-			}
-			return nil
+			fmt.Fprintf(s.Out, "Predicted: %s\n", answer.Phases[0].StepTitle())
+			return failed(writeClasses(s.Out, o.view.of(s), compared.Classes, compared.LeftOut))
 		},
 	}
 	o.flags = addSettings(cmd, question.Compare)
 	addOutputs(cmd, "compare", map[string]any{"json": &o.json, "wide": &o.view.wide})
 	return cmd
+}
+
+// compareKernels puts the kernels of a profile beside the operators of the step that the question predicts.
+func compareKernels(s Streams, q *question.Asked) (*point.Answer, *comparison, error) {
+	summary, wrong := readKernels(q.Kernels)
+	switch q.Phase {
+	case question.BothPhases:
+		q.Wrong = document.Join(q.Wrong, ofFlag("phase", errors.New("one step is compared: decode or prefill")))
+	case "":
+		q.Phase = question.Decode
+	}
+	answer, remarks, err := point.NewEstimator().Ask(q)
+	tell(s, remarks)
+	if err := document.Join(wrong, err); err != nil {
+		return nil, nil, question.Once(err)
+	}
+	operators, err := profile.Operators(&answer.Phases[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	classes, err := profile.Compare(summary.Kernels, operators)
+	return answer, &comparison{classes, summary.LeftOut}, err
 }
 
 // comparison is the JSON of kernels beside operators.

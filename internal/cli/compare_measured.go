@@ -15,13 +15,12 @@ import (
 	"throughline/internal/report"
 	"throughline/internal/validate"
 	"throughline/number"
-	"throughline/op"
 )
 
 // compareMeasured says what would explain what was measured.
-func compareMeasured(ctx context.Context, s Streams, flags *settings, q *question.Question, asked error, asJSON bool, v report.View) error {
+func compareMeasured(ctx context.Context, s Streams, q *question.Asked, asJSON bool, v report.View) error {
 	m, err := gap.Read(q.Seen)
-	errs := []error{asked, ofFlag("measured", err)}
+	errs := []error{q.Wrong, ofFlag("measured", err)}
 	if q.Kernels != "" {
 		errs = append(errs, ofFlag("kernels", errors.New("compares a step, measured what clients see; give one of them")))
 	}
@@ -33,10 +32,14 @@ func compareMeasured(ctx context.Context, s Streams, flags *settings, q *questio
 	}
 	var run *validate.OneRun
 	if err == nil && document.Join(errs...) == nil {
-		run, err = m.Run(ctx, q, flags.given)
+		run, err = m.Run(ctx, &q.Question, q.Given)
 		errs = append(errs, err)
 	}
-	answer, err := answerMeasured(s, flags, q, m, run, document.Join(errs...))
+	if err := document.Join(errs...); err != nil {
+		return question.Once(err)
+	}
+	answer, remarks, err := m.Answer(q, run)
+	tell(s, remarks)
 	if err != nil {
 		return err
 	}
@@ -47,40 +50,13 @@ func compareMeasured(ctx context.Context, s Streams, flags *settings, q *questio
 	if err != nil {
 		return err
 	}
-	why.Load = loadWords(answer, run, m, !flags.given("concurrency"))
+	why.Load = loadWords(answer, run, m, !q.Given("concurrency"))
 	if asJSON {
 		err = report.WriteObject(s.data, why)
 	} else {
 		err = write(s.Out, v.Wrap(report.PointTitle(answer))+"\n"+v.Wrap("Load: "+why.Load)+"\n"+explained(v, why))
 	}
-	if err != nil {
-		return systemError{err}
-	}
-	return nil
-}
-
-// answerMeasured is the deployment of a run, or the one that the flags and what is known of a measurement describe.
-func answerMeasured(s Streams, flags *settings, q *question.Question, m *gap.Measured, run *validate.OneRun, asked error) (*point.Answer, error) {
-	if asked != nil {
-		return nil, question.Once(asked)
-	}
-	if run == nil {
-		return answerPoint(s, flags, q, m.Fill(q, flags.given))
-	}
-	d := run.Deployment
-	d.Untold = false // who asks knows what the server was told, and has said it
-	d.Pools = slices.Clone(d.Pools)
-	ranks := d.Of(op.Decode).Ranks()
-	for i := range d.Pools {
-		d.Pools[i].Plan.Batch.Size = max(1, (run.Load.Clients+ranks-1)/ranks)
-	}
-	answer, err := point.Served(d, run.Load, run.Loaded)
-	if err != nil {
-		return nil, err
-	}
-	warn(s, run.Loaded.Warnings)
-	warnOfMemory(s, answer)
-	return answer, nil
+	return failed(err)
 }
 
 // loadWords says which load is predicted: a run has a beginning, in which all clients send at once, and flags describe no run.

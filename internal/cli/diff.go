@@ -58,10 +58,7 @@ The change is from A to B. A terminal shows what differs; --csv and --json have 
 			default:
 				err = writeDifference(s.Out, view.of(s), d)
 			}
-			if err != nil {
-				return systemError{err}
-			}
-			return nil
+			return failed(err)
 		},
 	}
 	addOutputs(cmd, "diff", map[string]any{"json": &asJSON, "csv": &asCSV, "wide": &view.wide})

@@ -1,20 +1,15 @@
 package cli
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"net"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"throughline/internal/document"
 	"throughline/internal/emulate"
 	"throughline/internal/question"
 	"throughline/internal/report"
-	"throughline/serving/simulate"
 )
 
 func newEmulate(s Streams) *cobra.Command {
@@ -45,27 +40,22 @@ listen.`,
   throughline emulate --model Qwen3-32B --system H200 --prefill-plan tp2 --decode-plan tp4 --fault errors:0.01 --fault slow-start:30s`,
 		Args: onlyFlags(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, title, err := emulation(s, flags)
+			asked := flags.fixed()
+			config, deployment, remarks, err := emulate.Ask(asked)
+			tell(s, remarks)
 			if err != nil {
 				return err
 			}
-			q, _ := flags.read() // which has been checked
-			host := q.Emulation.Host
-			l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(q.Emulation.Port)))
+			l, at, err := listen(s, asked.Emulation.Host, asked.Emulation.Port)
 			if err != nil {
-				return systemError{fmt.Errorf("%w (--host, --port; --port 0 takes any port that is free)", err)}
+				return err
 			}
 			defer l.Close()
-			addr := l.Addr().(*net.TCPAddr)
-			at := net.JoinHostPort(host, strconv.Itoa(addr.Port))
-			if !addr.IP.IsLoopback() {
-				fmt.Fprintf(s.Err, "warning: whoever reaches %s over the network can send requests\n", at)
-			}
 			e, err := emulate.New(*config)
 			if err != nil {
 				return err
 			}
-			if err := write(s.Out, fmt.Sprintf("%s\nmodel %s\nlistening on http://%s\n", title, config.Model, at)); err != nil {
+			if err := write(s.Out, fmt.Sprintf("%s\nmodel %s\nlistening on http://%s\n", report.DeploymentTitle(deployment, false), config.Model, at)); err != nil {
 				return err
 			}
 			s.linger(2 * emulate.GraceTime)
@@ -79,48 +69,15 @@ listen.`,
 	return cmd
 }
 
-// emulation is what the flags ask for, and the title of the deployment.
-func emulation(s Streams, flags *settings) (*emulate.Config, string, error) {
-	q, err := ask(flags)
-	errs := []error{err, q.Check(question.Emulate)}
-	note := func(err error) {
-		if err != nil {
-			errs = append(errs, err)
-		}
+// listen opens an address, and warns where others can reach it.
+func listen(s Streams, host string, port int) (l net.Listener, at string, err error) {
+	if l, err = net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port))); err != nil {
+		return nil, "", systemError{fmt.Errorf("%w (--host, --port; --port 0 takes any port that is free)", err)}
 	}
-	set := scheduling(&q, note)
-	n := q.Lengths()
-	if strings.HasPrefix(q.Distribution, "trace:") {
-		note(ofFlag("lengths", errors.New("of answers are fixed, uniform:R or lognormal:S here, not those of a trace")))
-		q.Distribution = ""
+	addr := l.Addr().(*net.TCPAddr)
+	at = net.JoinHostPort(host, strconv.Itoa(addr.Port))
+	if !addr.IP.IsLoopback() {
+		fmt.Fprintf(s.Err, "warning: whoever reaches %s over the network can send requests\n", at)
 	}
-	answers, _ := simulate.ParseLength(q.Distribution, n.Output) // which has been checked
-	faults, err := emulate.ParseFaults(question.Words(q.Emulation.Faults))
-	note(ofFaults(err))
-	n.Input, n.Output, n.Cached = max(1, n.Input), answers.Average(), 0
-	got, err := serve(s, flags, &q, n, set, document.Join(errs...), func(int) error { return nil })
-	if err != nil {
-		return nil, "", err
-	}
-	if err := emulate.CheckFaults(faults, emulate.Replicas(&got.options)); err != nil {
-		return nil, "", ofFaults(err)
-	}
-	d := &got.deployment
-	return &emulate.Config{
-		Simulation: got.options, Model: cmp.Or(q.Emulation.Served, d.Model.Name), Context: got.longest, Answers: answers, Speed: q.Emulation.Speed,
-		Faults: faults, Connections: q.Emulation.Connections, Seed: uint64(q.Traffic.Seed),
-	}, report.DeploymentTitle(d, false), nil
-}
-
-// ofFaults makes problems those of the flag of faults.
-func ofFaults(err error) error {
-	var all *document.Error
-	if !errors.As(err, &all) {
-		return ofFlag("fault", err)
-	}
-	var errs []error
-	for _, p := range all.Problems {
-		errs = append(errs, ofFlag("fault", errors.New(p.Message)))
-	}
-	return document.Join(errs...)
+	return l, at, nil
 }

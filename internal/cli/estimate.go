@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"throughline"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
 	"throughline/internal/point"
@@ -67,88 +68,27 @@ could not be written.`,
 			if o.output.name != "" {
 				return errors.New("-o works with --points only")
 			}
-			q, err := ask(o.flags)
-			answer, err := answerPoint(s, o.flags, &q, document.Join(err, o.files.check(q.Files())))
+			got, err := throughline.Estimate(cmd.Context(), o.flags.words(), o.flags.checked(o.files.check))
+			tell(s, got.Remarks)
 			if err != nil {
 				return err
 			}
-			files, err := o.files.of(answer)
+			files, err := o.files.of(got.Answer)
 			if err == nil {
 				err = writeAll(cmd.Context(), s, files)
 			}
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case o.json:
+				return failed(report.WriteObject(s.data, got))
 			}
-			if o.json {
-				err = report.WriteObject(s.data, report.PointJSON(answer))
-			} else {
-				err = report.WritePoint(s.Out, viewOptions{}.of(s), answer)
-			}
-			if err != nil {
-				return systemError{err}
-			}
-			return nil
+			return failed(report.WritePoint(s.Out, viewOptions{}.of(s), got.Answer))
 		},
 	}
 	o.flags = addSettings(cmd, question.Estimate)
 	addOutputs(cmd, "estimate", o.files.with(map[string]any{"json": &o.json, "output": &o.output, "force": &o.force}))
 	return cmd
-}
-
-// ask is the question of the flags, and of the row of a plan where one is given.
-func ask(flags *settings) (question.Question, error) {
-	q, err := flags.read()
-	if q.From == "" {
-		return q, err
-	}
-	return q, document.Join(err, q.TakeRow(q.From, flags.given))
-}
-
-// answerPoint answers a question that fixes a deployment, and warns of what does not fit.
-func answerPoint(s Streams, flags *settings, q *question.Question, asked error) (*point.Answer, error) {
-	if asked != nil && q.Model == "" {
-		return nil, asked
-	}
-	estimator := point.NewEstimator()
-	answer, err := estimator.Answer(q)
-	warn(s, estimator.Warnings(q))
-	if err := document.Join(asked, err); err != nil {
-		return nil, question.Once(err)
-	}
-	flags.note(s, answer.Phases[0].Loaded)
-	if flags.given("vector") && sameWithout(estimator, answer, q) {
-		fmt.Fprintf(s.Err, "note: --vector has no effect: no operator of these steps waits for the vector unit\n")
-	}
-	if answer.Remark != "" {
-		fmt.Fprintln(s.Err, "warning:", answer.Remark)
-	}
-	warnOfMemory(s, answer)
-	return answer, nil
-}
-
-// sameWithout reports whether steps take as long with the usual number format of the vector unit.
-func sameWithout(estimator *point.Estimator, answer *point.Answer, q *question.Question) bool {
-	usual := *q
-	usual.Formats.Vector = ""
-	without, err := estimator.Answer(&usual)
-	if err != nil || answer.Record().Precision.VectorType == without.Record().Precision.VectorType {
-		return false
-	}
-	for i := range answer.Phases {
-		if answer.Phases[i].Estimate.StepTime != without.Phases[i].Estimate.StepTime {
-			return false
-		}
-	}
-	return true
-}
-
-// warnOfMemory tells which steps do not fit.
-func warnOfMemory(s Streams, answer *point.Answer) {
-	for _, side := range answer.Record().Sides {
-		if side != nil && side.TooMuch() != "" {
-			fmt.Fprintln(s.Err, "warning:", side.TooMuch())
-		}
-	}
 }
 
 // estimatePoints estimates a table of points.

@@ -3,23 +3,18 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"throughline/assume"
+	"throughline"
 	"throughline/hardware"
 	"throughline/internal/catalogue"
-	"throughline/internal/document"
 	"throughline/internal/explain"
 	"throughline/internal/page"
 	"throughline/internal/picture"
-	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/internal/report"
-	"throughline/op"
 )
 
 // explainOptions are the flags of the explain command.
@@ -29,6 +24,7 @@ type explainOptions struct {
 	view   viewOptions
 	files  pointFiles
 	charts charts
+	sheet  *sheet
 }
 
 func newExplain(s Streams) *cobra.Command {
@@ -57,7 +53,20 @@ thousandth to a thousand times the present one are tried.`,
   throughline explain --model qwen3_32b_flash --system H100_SXM --tp 4 --batch 64 --seek mem1.GBps --until tpot=10ms
   throughline explain --model qwen3_32b_flash --system H100_SXM --tp 4 --seek matrix.bfloat16.tflops --until ttft=20ms --json`,
 		Args: onlyFlags(""),
-		RunE: func(cmd *cobra.Command, _ []string) error { return explainPoint(cmd.Context(), s, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			got, err := throughline.Explain(cmd.Context(), o.flags.words(), o.flags.checked(o.refuse))
+			tell(s, got.Remarks)
+			if err == nil {
+				err = o.write(cmd.Context(), s, got.Explained)
+			}
+			switch {
+			case err != nil:
+				return err
+			case o.json:
+				return failed(report.WriteObject(s.data, got))
+			}
+			return failed(report.WriteExplained(s.Out, o.view.of(s), got.Explained))
+		},
 	}
 	o.flags = addSettings(cmd, question.Explain)
 	addOutputs(cmd, "explain", o.charts.with("explain", o.files.with(map[string]any{"json": &o.json, "wide": &o.view.wide, "html": &o.charts.html})))
@@ -90,77 +99,23 @@ func completePaths(cmd *cobra.Command) {
 	}))
 }
 
-func explainPoint(ctx context.Context, s Streams, o explainOptions) error {
-	q, err := ask(o.flags)
-	goal, errs := readGoal(&q)
-	sheet, wrong := o.charts.plan(q.Files(), nil, o.files.all()...)
-	errs = append(errs, wrong)
-	answer, err := answerPoint(s, o.flags, &q, err)
-	if err == nil && goal != nil && q.Phase == "" && answer.Seen == nil && answer.Deployment.Assume.Engine {
-		errs = append(errs, ofFlag("until", fmt.Errorf("%s: no client can be served", q.Until)))
-	}
-	if err == nil && q.Seek != "" {
-		err = ofFlag("seek", explain.CheckPath(answer.Phases[0].Problem.System, q.Seek))
-	}
-	if err := document.Join(append(errs, err)...); err != nil {
-		return question.Once(err)
-	}
-	// What clients see is explained by the decode step, unless a goal is about the first token.
-	explained := op.Decode
-	if goal != nil {
-		if phase, about := goal.Phase(); about {
-			explained = phase
-		}
-	}
-	why := make([]*explain.Explanation, len(answer.Phases))
-	for i := range answer.Phases {
-		phase := answer.Phases[i].Phase
-		if q.Clients() && phase != explained {
-			continue
-		}
-		if why[i], err = explain.Of(answer, i, q.Limits()); err != nil {
-			return err
-		}
-		if goal != nil && goal.Suits(answer, phase) {
-			if why[i].Seek, err = explain.Seek(answer, i, q.Seek, goal); err != nil {
-				return err
-			}
-		}
-	}
-	if err := o.write(ctx, s, sheet, answer, why); err != nil {
-		return err
-	}
-	if o.json {
-		err = report.WriteObject(s.data, report.ExplainedJSON(answer, why))
-	}
-	first := true
-	for i := 0; i < len(why) && err == nil && !o.json; i++ {
-		if why[i] == nil {
-			continue
-		}
-		if !first {
-			fmt.Fprintln(s.Out)
-		}
-		first = false
-		err = report.WriteExplanation(s.Out, o.view.of(s), answer, i, why[i])
-	}
-	if err != nil {
-		return systemError{err}
-	}
-	return nil
+// refuse finds what is wrong with the flags of outputs.
+func (o *explainOptions) refuse(reads []string) (err error) {
+	o.sheet, err = o.charts.plan(reads, nil, o.files.all()...)
+	return err
 }
 
 // write writes all files that are asked for: the trace and the operators, the report, and the charts of the step that is
 // explained, of several the last.
-func (o *explainOptions) write(ctx context.Context, s Streams, on *sheet, a *point.Answer, why []*explain.Explanation) error {
-	files, err := o.files.of(a)
+func (o *explainOptions) write(ctx context.Context, s Streams, x *explain.Explained) error {
+	files, err := o.files.of(x.Answer)
 	if err != nil {
 		return err
 	}
-	files = append(files, o.charts.page(func() *page.Page { return page.Explained(a, why) })...)
-	for i := len(why) - 1; i >= 0; i-- {
-		if why[i] != nil {
-			charts, err := drawn(on, picture.StepKinds, picture.Step{Answer: a, Phase: i, Why: why[i]})
+	files = append(files, o.charts.page(func() *page.Page { return page.Explained(x.Answer, x.Why) })...)
+	for i, why := range slices.Backward(x.Why) {
+		if why != nil {
+			charts, err := drawn(o.sheet, picture.StepKinds, picture.Step{Answer: x.Answer, Phase: i, Why: why})
 			if err != nil {
 				return err
 			}
@@ -169,22 +124,4 @@ func (o *explainOptions) write(ctx context.Context, s Streams, on *sheet, a *poi
 		}
 	}
 	return writeAll(ctx, s, files)
-}
-
-// readGoal reads what is to be reached. A goal that is known of one phase only asks for it.
-func readGoal(q *question.Question) (*explain.Goal, []error) {
-	if q.Until == "" {
-		return nil, nil
-	}
-	goal, err := explain.ParseGoal(q.Until)
-	if err != nil {
-		return nil, []error{ofFlag("until", err)}
-	}
-	var errs []error
-	if phase, times := goal.Phase(); times && !q.Clients() {
-		if reference := strings.HasPrefix(q.Assume, assume.Reference.Name); !reference || !slices.Contains(q.Phases(), phase) {
-			errs = append(errs, ofFlag("until", fmt.Errorf("%s: a bare step has no %s, which clients see; leave out --phase, or ask for step=", q.Until, goal.Metric())))
-		}
-	}
-	return goal, errs
 }

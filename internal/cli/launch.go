@@ -76,23 +76,23 @@ func (o *launchOptions) choose(a *advice.Advice, l advice.Launching) error {
 func (o *launchOptions) alone() bool { return o.format != launchFormats[0] }
 
 // show prints the launch alone; where no deployment was found the reasons, and no launch.
-func (o *launchOptions) show(s Streams, l *question.Loaded, options *advice.Options, a *advice.Advice) error {
-	c, engines := a.Launched()
+func (o *launchOptions) show(s Streams, p *advice.Plans) error {
+	c, engines := p.Launched()
 	switch {
 	case c == nil:
-		return showPlan(s, a, nil)
+		return noPlan(s, p.Advice, nil)
 	case len(engines) == 0:
 		return errors.New("priced without an engine: there is nothing to launch it with")
 	case o.format == "json":
 		return report.LaunchJSON(s.data, c, engines)
 	case o.format == "matrix":
-		rows, err := measuredRows(s, l, options, a)
+		rows, err := measuredRows(s, p)
 		if err != nil {
 			return err
 		}
-		return matrix.Write(s.data, matrix.OfPlan(rows, l.Lengths.Input, l.Lengths.Output))
+		return matrix.Write(s.data, matrix.OfPlan(rows, p.Loaded.Lengths.Input, p.Loaded.Lengths.Output))
 	}
-	return report.LaunchScript(s.data, l, c, engines[0])
+	return report.LaunchScript(s.data, p.Loaded, c, engines[0])
 }
 
 // benchBackends are what bench calls the interfaces of engines.
@@ -100,9 +100,9 @@ var benchBackends = map[string]string{"sglang": "sglang-oai", "vllm": "vllm", "t
 
 // measuredRows are the ranked rows that a script on one node launches behind one address, for a file that starts and measures
 // each; it says which are left out.
-func measuredRows(s Streams, l *question.Loaded, o *advice.Options, a *advice.Advice) ([]matrix.Planned, error) {
+func measuredRows(s Streams, p *advice.Plans) ([]matrix.Planned, error) {
 	var doc bytes.Buffer
-	if err := report.AdviceJSON(&doc, l, o, a); err != nil {
+	if err := report.WriteObject(&doc, report.AdviceJSON(p)); err != nil {
 		return nil, err
 	}
 	words, err := question.PlannedWords(doc.Bytes())
@@ -110,8 +110,8 @@ func measuredRows(s Streams, l *question.Loaded, o *advice.Options, a *advice.Ad
 		return nil, err
 	}
 	var out []matrix.Planned
-	for i := range a.Ranked {
-		c := &a.Ranked[i]
+	for i := range p.Ranked {
+		c := &p.Ranked[i]
 		e := c.Engine()
 		if e == nil {
 			continue
@@ -128,7 +128,7 @@ func measuredRows(s Streams, l *question.Loaded, o *advice.Options, a *advice.Ad
 			continue
 		}
 		var script bytes.Buffer
-		if err := report.LaunchScript(&script, l, c, e); err != nil {
+		if err := report.LaunchScript(&script, p.Loaded, c, e); err != nil {
 			return nil, err
 		}
 		out = append(out, matrix.Planned{

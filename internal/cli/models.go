@@ -320,15 +320,10 @@ func printJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
-		return systemError{err}
-	}
-	return nil
+	return failed(e.Encode(v))
 }
 
 func write(w io.Writer, s string) error {
-	if _, err := io.WriteString(w, s); err != nil {
-		return systemError{err}
-	}
-	return nil
+	_, err := io.WriteString(w, s)
+	return failed(err)
 }

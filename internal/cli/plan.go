@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"throughline"
 	"throughline/internal/advice"
 	"throughline/internal/document"
 	"throughline/internal/page"
@@ -41,14 +41,20 @@ const planExamples = `  throughline plan --model DeepSeek-V3 --system H200 --gpu
   throughline plan --model llama_3_8b --system L40S --gpus 4 --price 1.2 --power 350 --json
   throughline plan --model Qwen3-30B-A3B --pool H20_141G:4 --pool H200:4 --price H200=3.5,H20_141G=1.2 --objective cost`
 
+// planOptions are the flags of the plan command.
+type planOptions struct {
+	flags    *settings
+	json     bool
+	view     viewOptions
+	charts   charts
+	sheet    *sheet
+	out      output
+	launch   launchOptions
+	rejected bool
+}
+
 func newPlan(s Streams) *cobra.Command {
-	var asJSON bool
-	var view viewOptions
-	var flags *settings
-	var asked charts
-	var out output
-	var start launchOptions
-	var rejected bool
+	var o planOptions
 	cmd := &cobra.Command{
 		Use:     "plan --model M --system S --gpus N",
 		Short:   "Find what to launch: the best deployments on a number of GPUs",
@@ -56,122 +62,93 @@ func newPlan(s Streams) *cobra.Command {
 		Example: planExamples,
 		Args:    onlyFlags(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if view.help() {
-				return view.listFields(s)
+			if o.view.help() {
+				return o.view.listFields(s)
 			}
-			launching, wrong := start.check(asJSON)
-			l, o, sheet, err := askPlan(s, flags, &view, &asked, &out)
+			launching, wrong := o.launch.check(o.json)
+			plans, err := throughline.NewPlans(o.flags.words(), o.flags.checked(o.refuse))
+			tell(s, plans.Remarks)
 			if err := document.Join(err, wrong); err != nil {
 				return question.Once(err)
 			}
-			bar := newProgress(s.watched, 0)
-			o.Told = bar.told
-			got, err := advice.Give(cmd.Context(), l, o)
-			bar.finish()
-			if errors.Is(err, context.Canceled) {
+			if err := o.search(cmd.Context(), s, plans.Plans); err != nil {
+				return err
+			}
+			if plans.Partial { // no files are written: they would look complete
 				s.linger(time.Second)
-				fmt.Fprintln(s.Err, "throughline: no deployment was found before the interruption")
+				return cmp.Or(o.show(s, plans), cmd.Context().Err())
 			}
-			if err != nil {
+			if err := o.finish(cmd.Context(), s, plans.Plans, launching); err != nil {
 				return err
 			}
-			if got.Partial {
-				return showPartial(cmd.Context(), s, got, asJSON, view, l, &o)
+			if o.launch.alone() {
+				return o.launch.show(s, plans.Plans)
 			}
-			if err := start.choose(got, launching); err != nil {
-				return err
-			}
-			if rejected {
-				if got.Tried, err = advice.Rejected(cmd.Context(), l, &o, got); err != nil {
-					return err
-				}
-			}
-			files, err := planFile(cmd.Context(), out.name, l, &o, got)
-			if err != nil {
-				return err
-			}
-			all := picture.Plans{Loaded: l, Options: &o, Advice: got}
-			if len(got.Ranked) > 0 { // else there are reasons in the place of charts
-				charts, err := drawn(sheet, picture.PlanKinds, all)
-				if err != nil {
-					return err
-				}
-				files = slices.Concat(files, charts, asked.page(func() *page.Page { return page.Planned(all) }))
-			}
-			if err := writeAll(cmd.Context(), s, files); err != nil {
-				return err
-			}
-			if start.alone() {
-				return start.show(s, l, &o, got)
-			}
-			if asJSON {
-				return showPlan(s, got, report.AdviceJSON(s.data, l, &o, got))
-			}
-			return showPlan(s, got, report.Advice(s.Out, view.of(s), l, &o, got))
+			return noPlan(s, plans.Advice, o.show(s, plans))
 		},
 	}
-	flags = addSettings(cmd, question.Plan)
-	addOutputs(cmd, "plan", asked.with("plan", map[string]any{"json": &asJSON, "wide": &view.wide, "columns": &view.columns, "html": &asked.html, "out": &out,
-		"launch": &start.row, "launch-for": &start.engine, "launch-format": &start.format, "explain-rejected": &rejected}))
-	addWatch(cmd, "plan", s, flags.watched)
+	o.flags = addSettings(cmd, question.Plan)
+	addOutputs(cmd, "plan", o.charts.with("plan", map[string]any{"json": &o.json, "wide": &o.view.wide, "columns": &o.view.columns, "html": &o.charts.html, "out": &o.out,
+		"launch": &o.launch.row, "launch-for": &o.launch.engine, "launch-format": &o.launch.format, "explain-rejected": &o.rejected}))
+	addWatch(cmd, "plan", s, o.flags.watched)
 	return cmd
 }
 
-// mostPlanned is the GPUs that a rate may take where no number is given.
-const mostPlanned = 1024
-
-// showPartial shows what was found before an interruption. No files are written: they would look complete.
-func showPartial(ctx context.Context, s Streams, got *advice.Advice, asJSON bool, view viewOptions, l *question.Loaded, o *advice.Options) error {
-	s.linger(time.Second)
-	var err error
-	if asJSON {
-		err = report.AdviceJSON(s.data, l, o, got)
-	} else {
-		err = report.Advice(s.Out, view.of(s), l, o, got)
-	}
-	if err != nil {
-		return systemError{err}
-	}
-	return ctx.Err()
+// refuse finds what is wrong with the flags of outputs.
+func (o *planOptions) refuse(reads []string) (err error) {
+	o.sheet, err = o.charts.plan(reads, nil, &o.out)
+	return document.Join(report.CheckColumns(o.view.columns), err, checkPlanForm(&o.out))
 }
 
-// workers is the processors of this machine to use.
-func workers(q *question.Question) int { return cmp.Or(q.Jobs, runtime.GOMAXPROCS(0)) }
-
-// askPlan is the question of the flags with its files, and the options of its search; all problems at once.
-func askPlan(s Streams, flags *settings, view *viewOptions, asked *charts, out *output) (*question.Loaded, advice.Options, *sheet, error) {
-	q, err := flags.read()
-	if (q.Rate > 0 || q.Simulates() && q.Traffic.Trace != "") && !flags.given("gpus") && q.Fleet == "" && (!flags.given("objective") || q.Objective == question.MinGPUs) {
-		q.Objective, q.GPUs = question.MinGPUs, mostPlanned
+// search runs the search, under a progress bar where someone watches.
+func (o *planOptions) search(ctx context.Context, s Streams, p *advice.Plans) error {
+	bar := newProgress(s.watched, 0)
+	p.Options.Told = bar.told
+	err := p.Search(ctx)
+	bar.finish()
+	if errors.Is(err, context.Canceled) {
+		s.linger(time.Second)
+		fmt.Fprintln(s.Err, "throughline: no deployment was found before the interruption")
 	}
-	sheet, wrong := asked.plan(q.Files(), nil, out)
-	errs := []error{err, report.CheckColumns(view.columns), wrong, checkPlanForm(out)}
-	l, err := q.Load()
-	if err := document.Join(append(errs, err)...); err != nil {
-		return nil, advice.Options{}, nil, question.Once(err)
-	}
-	warn(s, l.Warnings)
-	flags.note(s, l)
-	engines, err := l.Engines(q.Engine)
-	demand, wrong := advice.NewDemand(l)
-	if err = document.Join(err, wrong); err != nil {
-		return nil, advice.Options{}, nil, err
-	}
-	o := advice.OptionsOf(l, engines)
-	o.Workers, o.Demand = workers(&q), demand
-	return l, o, sheet, nil
+	return err
 }
 
-// showPlan ends a plan that was written, with the reasons where nothing was found.
-func showPlan(s Streams, got *advice.Advice, err error) error {
+// finish adds what else is asked of a plan, and writes its files.
+func (o *planOptions) finish(ctx context.Context, s Streams, p *advice.Plans, l advice.Launching) error {
+	err := o.launch.choose(p.Advice, l)
+	if err == nil && o.rejected {
+		p.Tried, err = advice.Rejected(ctx, p.Loaded, &p.Options, p.Advice)
+	}
 	if err != nil {
-		return systemError{err}
+		return err
 	}
-	if len(got.Ranked) == 0 {
-		for _, r := range got.Reasons {
-			fmt.Fprintln(s.Err, "no plan:", r)
-		}
-		return exitError{exitNoPlan}
+	files, err := planFile(ctx, o.out.name, p)
+	if err == nil && len(p.Ranked) > 0 { // else there are reasons in the place of charts
+		var charts []report.File
+		charts, err = drawn(o.sheet, picture.PlanKinds, p)
+		files = slices.Concat(files, charts, o.charts.page(func() *page.Page { return page.Planned(p) }))
 	}
-	return nil
+	if err != nil {
+		return err
+	}
+	return writeAll(ctx, s, files)
+}
+
+// show prints what was found.
+func (o *planOptions) show(s Streams, p *throughline.Plans) error {
+	if o.json {
+		return failed(report.WriteObject(s.data, p))
+	}
+	return failed(report.Advice(s.Out, o.view.of(s), p.Plans))
+}
+
+// noPlan ends a plan that was written, with the reasons where nothing was found.
+func noPlan(s Streams, got *advice.Advice, err error) error {
+	if err != nil || len(got.Ranked) > 0 {
+		return err
+	}
+	for _, r := range got.Reasons {
+		fmt.Fprintln(s.Err, "no plan:", r)
+	}
+	return exitError{exitNoPlan}
 }

@@ -11,7 +11,6 @@ import (
 
 	"throughline/internal/advice"
 	"throughline/internal/document"
-	"throughline/internal/question"
 	"throughline/internal/rawdata"
 	"throughline/internal/report"
 	"throughline/internal/result"
@@ -40,22 +39,22 @@ func checkPlanForm(out *output) error {
 }
 
 // planFile is that of the ranked deployments, and behind them those of the frontier; none without a name.
-func planFile(ctx context.Context, name string, l *question.Loaded, o *advice.Options, got *advice.Advice) ([]report.File, error) {
+func planFile(ctx context.Context, name string, p *advice.Plans) ([]report.File, error) {
 	switch {
 	case name == "":
 		return nil, nil
 	case strings.HasSuffix(name, planJSON):
-		return []report.File{{Name: name, Write: func(w io.Writer) error { return report.AdviceJSON(w, l, o, got) }}}, nil
+		return []report.File{{Name: name, Write: func(w io.Writer) error { return report.WriteObject(w, report.AdviceJSON(p)) }}}, nil
 	}
 	var runs []*result.Record
 	for _, from := range []struct {
 		name string
 		list []advice.Candidate
-	}{{"rank", got.Ranked}, {"frontier", got.Frontier}} {
+	}{{"rank", p.Ranked}, {"frontier", p.Frontier}} {
 		for i := range from.list {
 			c := &from.list[i]
 			r := c.Record()
-			r.Number, r.Limits, r.Remark = len(runs), l.Limits(), strings.TrimSuffix(fmt.Sprintf("%s %d; %s", from.name, 1+i, r.Remark), "; ")
+			r.Number, r.Limits, r.Remark = len(runs), p.Loaded.Limits(), strings.TrimSuffix(fmt.Sprintf("%s %d; %s", from.name, 1+i, r.Remark), "; ")
 			row, err := rawdata.Of(ctx, &c.Deployment, c.Load, &c.Seen, 0)
 			if err != nil {
 				return nil, err

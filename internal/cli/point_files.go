@@ -38,13 +38,15 @@ func (f *pointFiles) of(a *point.Answer) (files []report.File, err error) {
 		}})
 	}
 	if f.ops.name != "" {
-		r := a.Record()
+		r := *a.Record() // whose sides other views show without operators
 		for i := range a.Phases {
-			if err := r.Sides[a.Phases[i].Phase].WithOps(&a.Phases[i].Problem); err != nil {
+			side := *r.Sides[a.Phases[i].Phase]
+			if err := side.WithOps(&a.Phases[i].Problem); err != nil {
 				return nil, err
 			}
+			r.Sides[a.Phases[i].Phase] = &side
 		}
-		files = append(files, report.File{Name: f.ops.name, Write: func(w io.Writer) error { return report.WriteOps(w, r) }})
+		files = append(files, report.File{Name: f.ops.name, Write: func(w io.Writer) error { return report.WriteOps(w, &r) }})
 	}
 	return files, nil
 }

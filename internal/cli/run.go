@@ -22,7 +22,6 @@ import (
 	"throughline/internal/report"
 	"throughline/internal/result"
 	"throughline/internal/sweep"
-	"throughline/op"
 )
 
 // runOptions are the flags of the run command.
@@ -125,7 +124,7 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	// collecting.
 	defer debug.SetGCPercent(debug.SetGCPercent(200))
 	options := sweep.Options{
-		Jobs: workers(&q), Thorough: o.explain, Ops: o.ops, Raw: o.xlsx.name != "", Simulate: q.Simulated, Tick: progress.tick,
+		Jobs: q.Workers(), Thorough: o.explain, Ops: o.ops, Raw: o.xlsx.name != "", Simulate: q.Simulated, Tick: progress.tick,
 	}
 	array := report.NewArray(s.data, o.categoriesAsked()...)
 	book, err := o.workbook(raw)
@@ -293,7 +292,7 @@ func (v *verdict) note(r *result.Record) {
 		return
 	}
 	for _, reason := range r.Reasons {
-		v.lines = append(v.lines, fmt.Sprintf("%s run_%d (%s on %s): no plan: %s", r.Mode, r.Number, r.Model.Name, r.Sides[op.Decode].System.Name, reason))
+		v.lines = append(v.lines, fmt.Sprintf("%s run_%d (%s on %s): no plan: %s", r.Mode, r.Number, r.Model.Name, r.Decoding().System.Name, reason))
 	}
 }
 

@@ -175,10 +175,7 @@ func scenarioCSV(s Streams, rows []scenario.Row, measured []scenario.Compared) e
 }
 
 func flushed(w *csvfile.Writer) error {
-	if err := w.Flush(); err != nil {
-		return systemError{err}
-	}
-	return nil
+	return failed(w.Flush())
 }
 
 // readScenario reads a scenario file.

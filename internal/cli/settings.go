@@ -1,14 +1,15 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"throughline"
 	"throughline/internal/document"
 	"throughline/internal/question"
 )
@@ -75,54 +76,63 @@ func (s *settings) given(name string) bool {
 	return slices.ContainsFunc(s.values, func(f *settingFlag) bool { return f.Name == name && s.flags.Changed(f.flag) })
 }
 
-// read is the question that the flags ask, and all that is wrong with them.
-func (s *settings) read() (question.Question, error) {
-	q := question.DefaultOf(s.of)
-	errs := []error{emptyOutputs(s.flags)}
-	by := map[string]string{} // names of flags, of settings that are given
-	for _, f := range s.values {
-		if !s.flags.Changed(f.flag) {
-			continue
-		}
-		if other, twice := by[f.Name]; twice {
-			errs = append(errs, ofFlag(other, fmt.Errorf("says the same as --%s; give one of them", f.flag)))
-		}
-		by[f.Name] = f.flag
-		text := strings.TrimSpace(f.text)
-		if text == "" || f.List != "" && len(question.Words(text)) == 0 {
-			errs = append(errs, ofFlag(f.flag, errors.New("is empty; give a value, or leave it out")))
-			continue
-		}
-		errs = append(errs, named(f.Name, f.flag, f.Setting.Set(&q, text)))
-	}
+// words are the settings on the command line, by the names of their flags.
+func (s *settings) words() map[string]string {
+	out := map[string]string{}
 	for _, f := range s.values {
 		if s.flags.Changed(f.flag) {
-			errs = append(errs, q.Named(f.flag))
-		}
-	}
-	return q, document.Join(errs...)
-}
-
-// named makes the problems of a setting those of the flag that gave it.
-func named(setting, flag string, err error) error {
-	var problems *document.Error
-	if setting == flag || !errors.As(err, &problems) {
-		return err
-	}
-	out := &document.Error{Problems: slices.Clone(problems.Problems)}
-	for i := range out.Problems {
-		if p := &out.Problems[i]; p.Path == setting {
-			p.Path = flag
+			out[f.flag] = f.text
 		}
 	}
 	return out
 }
 
+// read is the question that the flags ask, and all that is wrong with them.
+func (s *settings) read() (question.Question, error) {
+	a := question.Ask(s.of, s.words())
+	return a.Question, document.Join(emptyOutputs(s.flags), a.Wrong)
+}
+
+// fixed is the question that the flags ask about one deployment.
+func (s *settings) fixed() *question.Asked {
+	a := question.AskFixed(s.of, s.words())
+	s.checked(nil)(a)
+	return a
+}
+
+// checked adds to what is wrong with the words what is wrong with the flags of outputs; refuse knows the files that are read.
+func (s *settings) checked(refuse func(reads []string) error) throughline.Option {
+	return func(a *question.Asked) {
+		a.Wrong, a.Refuse = document.Join(emptyOutputs(s.flags), a.Wrong), refuse
+	}
+}
+
 // note tells of flags that have no effect beside the others.
 func (s *settings) note(to Streams, l *question.Loaded) {
-	for _, p := range l.Idle(s.of, s.given) {
-		fmt.Fprintf(to.Err, "note: --%s %s\n", p.Path, p.Message)
+	tell(to, question.Ask(s.of, s.words()).Ineffective(l))
+}
+
+// tell shows remarks, with settings as flags.
+func tell(s Streams, remarks []question.Remark) {
+	for _, r := range remarks {
+		if r.Setting != "" {
+			r.Setting = "--" + r.Setting
+		}
+		fmt.Fprintln(s.Err, r)
 	}
+}
+
+// mentioned are settings in the messages of libraries, which write their names in backquotes.
+var mentioned = regexp.MustCompile("`([a-z][a-z-]*)`")
+
+// flagged shows the settings that a message names as flags.
+func flagged(cmd *cobra.Command, message string) string {
+	return mentioned.ReplaceAllStringFunc(message, func(name string) string {
+		if bare := strings.Trim(name, "`"); cmd.Flags().Lookup(bare) != nil {
+			return "--" + bare
+		}
+		return name
+	})
 }
 
 // dashed shows the problems of settings as problems of flags.
@@ -132,14 +142,10 @@ func dashed(cmd *cobra.Command, problems []document.Problem) []document.Problem 
 		if p := &out[i]; p.File == "" && p.Path != "" && cmd.Flags().Lookup(p.Path) != nil {
 			p.Path = "--" + p.Path
 		}
+		out[i].Message = flagged(cmd, out[i].Message)
 	}
 	return out
 }
 
 // ofFlag makes an error that of a flag.
-func ofFlag(name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return document.Join(&document.Error{Problems: []document.Problem{{Path: name, Message: err.Error()}}})
-}
+func ofFlag(name string, err error) error { return question.OfSetting(name, err) }

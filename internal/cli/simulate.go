@@ -4,24 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"throughline/internal/document"
+	"throughline"
 	"throughline/internal/picture"
 	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/serving/simulate"
-	"throughline/workload"
 )
 
 // simulateOptions are the flags of the simulate command.
 type simulateOptions struct {
 	flags                              *settings
-	asked                              question.Question
 	json                               bool
 	requestsOut, timelineOut, stepsOut output
 	traceOut                           output
@@ -53,7 +50,12 @@ could not be written.`,
   throughline simulate --model Llama-3.1-8B --system H200 --max-rate --ttft p99:2s --tpot p95:50ms --isl 512 --osl 64 --num-prompts 500`,
 		Args: onlyFlags(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			result, err := o.run(cmd, s)
+			sim, err := throughline.NewSimulation(o.flags.words(), o.flags.checked(o.refuse))
+			tell(s, sim.Remarks)
+			if err != nil {
+				return err
+			}
+			result, err := o.run(cmd.Context(), s, sim.Simulation)
 			if err != nil {
 				return err
 			}
@@ -80,164 +82,26 @@ func (o *simulateOptions) add(cmd *cobra.Command) {
 
 func notes(r *simulate.Result) string { return strings.Join(r.Notes(), "\n") + "\n" }
 
-// simulation is what the flags ask for.
-type simulation struct {
-	options simulate.Options
-	traffic simulate.Traffic
-	trace   *simulate.Trace
-	result  simulate.Result // what was asked for
-	title   string          // of the deployment
+// refuse finds outputs that would replace an input or another output.
+func (o *simulateOptions) refuse(reads []string) (err error) {
+	o.sheet, err = o.charts.plan(reads, nil, &o.requestsOut, &o.timelineOut, &o.stepsOut, &o.traceOut)
+	return err
 }
 
-// run does what the flags ask for.
-func (o *simulateOptions) run(cmd *cobra.Command, s Streams) (*simulate.Result, error) {
-	sim, err := o.prepare(s)
-	if err != nil {
-		return nil, err
-	}
-	if o.asked.Traffic.MaxRate {
-		best, err := simulate.MaxRate(func(rate float64, times int) (*simulate.Result, error) {
-			return sim.at(cmd.Context(), rate, times, sim.options)
-		})
-		if errors.Is(err, simulate.ErrLimits) {
-			fmt.Fprintln(s.Err, "throughline:", err)
-			return nil, exitError{exitNoPlan}
-		}
-		if err != nil {
-			return nil, err
-		}
-		sim.result.Rate = best.Rate
-		sim.traffic.Requests = int(best.Requests)
-	}
-	got, err := o.written(cmd.Context(), s, sim)
-	if err == nil {
-		if o.asked.Traffic.SwapGBps > 0 && got.Preemptions == 0 {
-			fmt.Fprintln(s.Err, "note: --swap-gbps has no effect: there was room in the cache for all, and nobody was swapped out")
-		}
-		err = drawSome(cmd.Context(), s, o.sheet, picture.LoadKinds, picture.Load{Title: sim.title, Result: got})
-	}
-	return got, err
-}
-
-// at is a run at a rate, with so many times the requests.
-func (m *simulation) at(ctx context.Context, rate float64, times int, options simulate.Options) (*simulate.Result, error) {
-	var source simulate.Source
-	if m.trace != nil {
-		speed := 1.0
-		if !math.IsInf(rate, 1) {
-			speed = rate / m.trace.Rate()
-		}
-		var err error
-		if source, err = m.trace.Source(speed, m.traffic.Requests, m.traffic.Clients); err != nil {
-			return nil, err
-		}
-	} else {
-		t := m.traffic
-		t.Rate, t.Requests = rate, times*t.Requests
-		source = t.Source()
-	}
-	record, err := simulate.Run(ctx, options, source)
-	if errors.Is(err, simulate.ErrTooLong) {
-		err = fmt.Errorf("%w (--max-context)", err)
+// run sends the requests and writes all files.
+func (o *simulateOptions) run(ctx context.Context, s Streams, sim *point.Simulation) (*simulate.Result, error) {
+	err := sim.Settle(ctx)
+	if errors.Is(err, simulate.ErrLimits) {
+		fmt.Fprintln(s.Err, "throughline:", err)
+		return nil, exitError{exitNoPlan}
 	}
 	if err != nil {
 		return nil, err
 	}
-	result := m.result
-	result.Record, result.Rate = record, rate
-	return &result, nil
-}
-
-// prepare reads all flags and files. The error holds all that is wrong.
-func (o *simulateOptions) prepare(s Streams) (*simulation, error) {
-	var err error
-	o.asked, err = ask(o.flags)
-	q := &o.asked
-	if q.From != "" && !o.flags.given("concurrency") && (o.flags.given("rate") || q.Traffic.Trace != "" || q.Traffic.MaxRate) {
-		q.Concurrency = 0 // the clients of the plan are not those who come
-	}
-	errs := []error{err, q.Check(question.Simulate)}
-	note := func(err error) {
-		if err != nil {
-			errs = append(errs, err)
-		}
-	}
-	sim := &simulation{}
-	o.load(sim, note)
-	set := scheduling(q, note)
-	o.files(note)
-	input, output := sim.lengths()
-	got, err := serve(s, o.flags, q, workload.Lengths{Input: input, Output: output}, set, document.Join(errs...), sim.fits)
+	got, err := o.written(ctx, s, sim)
 	if err != nil {
 		return nil, err
 	}
-	sim.options = got.options
-	sim.options.Limits = simulate.Limits{TTFT: sim.result.TTFT.Seconds, TPOT: sim.result.TPOT.Seconds}
-	sim.result.Backend, sim.title = got.deployment.Engine.Name, report.DeploymentTitle(&got.deployment, false)
-	return sim, nil
-}
-
-// fits refuses a trace with requests that are longer than the model takes.
-func (m *simulation) fits(longest int) error {
-	if t := m.trace; t != nil && longest > 0 && t.Longest > longest {
-		return fmt.Errorf("%s: line %d: a request of %d tokens is longer than the %d that the model takes (--max-context)", t.Name, t.LongestLine, t.Longest, longest)
-	}
-	return nil
-}
-
-// lengths are the mean ones of requests.
-func (m *simulation) lengths() (input, output int) {
-	input, output = m.traffic.Lengths()
-	if m.trace != nil {
-		input, output = int(math.Round(m.trace.MeanInput)), int(math.Round(m.trace.MeanOutput))
-	}
-	return max(1, input), max(1, output)
-}
-
-// files checks that no output replaces an input or another output.
-func (o *simulateOptions) files(note func(error)) {
-	var err error
-	o.sheet, err = o.charts.plan(o.asked.Files(), nil, &o.requestsOut, &o.timelineOut, &o.stepsOut, &o.traceOut)
-	note(err)
-}
-
-// load reads what is asked of the deployment. What is wrong with the words of settings has been told.
-func (o *simulateOptions) load(sim *simulation, note func(error)) {
-	q, from := &o.asked, &o.asked.Traffic
-	t := &sim.traffic
-	var err error
-	*t, err = point.Drawn(q)
-	note(err)
-	t.Requests, t.Clients, t.Rate = from.Requests, q.Concurrency, from.Rate
-	sim.result.TTFT, _ = workload.ParseLimit(from.TTFT)
-	sim.result.TPOT, _ = workload.ParseLimit(from.TPOT)
-	sim.result.Asked = simulate.Asked{Dataset: "random", Input: q.Lengths().Input, Output: q.Lengths().Output, Ratio: from.Ratio}
-	if len(t.Recorded) > 0 {
-		sim.result.Asked = simulate.Asked{Dataset: strings.TrimPrefix(q.Distribution, "trace:")}
-	} else if t.Input.Kind == "uniform" {
-		sim.result.Asked.Ratio = t.Input.By
-	}
-	sim.result.Concurrency, sim.result.Seed, sim.result.Rate = t.Clients, t.Seed, t.Rate
-	if from.Groups > 0 {
-		sim.result.Asked.Dataset = "generated-shared-prefix"
-	}
-	if from.Trace == "" {
-		return
-	}
-	if sim.trace, err = simulate.OpenTrace(from.Trace); err != nil {
-		note(err)
-		sim.trace = nil
-		return
-	}
-	sim.result.Asked = simulate.Asked{Dataset: from.Trace}
-	if !o.flags.given("num-prompts") {
-		t.Requests = 0 // all
-	}
-	if math.IsInf(t.Rate, 1) {
-		t.Rate = sim.trace.Rate()
-		sim.result.Rate = t.Rate
-	}
-	if !sim.trace.Timed {
-		note(fmt.Errorf("%s: has no arrivals; --lengths trace:%s takes its lengths", from.Trace, from.Trace))
-	}
+	tell(s, sim.After(got))
+	return got, drawSome(ctx, s, o.sheet, picture.LoadKinds, picture.Load{Title: report.DeploymentTitle(&sim.Deployment, false), Result: got})
 }

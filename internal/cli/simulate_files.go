@@ -5,25 +5,26 @@ import (
 	"fmt"
 	"io"
 
+	"throughline/internal/point"
 	"throughline/internal/report"
 	"throughline/serving/simulate"
 )
 
 // written is the run, with its files. Requests and steps are written as they end and start: there may be more than fit into
 // memory.
-func (o *simulateOptions) written(ctx context.Context, s Streams, sim *simulation) (*simulate.Result, error) {
-	options := sim.options
+func (o *simulateOptions) written(ctx context.Context, s Streams, sim *point.Simulation) (*simulate.Result, error) {
+	options := sim.Options
 	var result *simulate.Result
 	var failed error
 	run := func() error {
-		result, failed = sim.at(ctx, sim.result.Rate, 1, options)
+		result, failed = sim.Run(ctx, options)
 		return failed
 	}
 	if o.charts.given() || s.Bars != report.NoBars {
 		options.Every = drawnEvery
 	}
 	if o.timelineOut.name != "" {
-		options.Every = o.asked.Traffic.TimelineEvery
+		options.Every = sim.Asked.Traffic.TimelineEvery
 		next := run
 		run = func() error {
 			return report.WriteFiles(ctx, report.File{Name: o.timelineOut.name, Write: func(w io.Writer) error {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"throughline"
 	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/internal/test/racing"
@@ -110,11 +111,11 @@ func (c *asLaunched) setUp(t *testing.T) int {
 	if err := cmd.ParseFlags(append(c.flags(), "--num-prompts", "1")); err != nil {
 		t.Fatal(err)
 	}
-	sim, err := o.prepare(Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
+	sim, err := throughline.NewSimulation(o.flags.words(), o.flags.checked(o.refuse))
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := o.asked
+	q := sim.Asked.Question
 	q.Traffic = question.Default().Traffic
 	q.Traffic.Running, q.Traffic.MemoryShare = c.running, c.share
 	a, err := point.NewEstimator().Answer(&q)
@@ -130,7 +131,7 @@ func (c *asLaunched) setUp(t *testing.T) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy := &sim.options.Pools[0].Policy
+	policy := &sim.Options.Pools[0].Policy
 	if held := policy.Blocks * policy.BlockTokens; policy.Running != d.Engine.Sequences || math.Abs(float64(held)-tokens) > float64(policy.BlockTokens) {
 		t.Errorf("%+v: simulate has %d requests and %d tokens on a rank, estimate %d and %.0f", c, policy.Running, held, d.Engine.Sequences, tokens)
 	}

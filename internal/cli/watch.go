@@ -66,8 +66,7 @@ func watching(ctx context.Context, s Streams, inputs func() []string, answer fun
 
 // watched are the files of the question that the flags ask.
 func (s *settings) watched() []string {
-	q, _ := ask(s) // what is wrong with it is said by its answer
-	return watchable(q.Watched())
+	return watchable(s.fixed().Watched()) // what is wrong with them is said by their answer
 }
 
 // watchable are the names that are given.

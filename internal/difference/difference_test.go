@@ -121,7 +121,7 @@ func planned(t *testing.T, input, output int) (string, *advice.Advice) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := report.AdviceJSON(&b, l, &o, got); err != nil {
+	if err := report.WriteObject(&b, report.AdviceJSON(&advice.Plans{Loaded: l, Options: o, Advice: got})); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "plan.json")

@@ -57,7 +57,9 @@ func newSubject(a *point.Answer, phase int) (*subject, error) {
 	if c.elsewhere, err = estimate.NewEvaluator(&c.problem); err != nil {
 		return nil, err
 	}
-	c.step = c.evaluator.Contents(&r.Estimate.Plan)
+	if c.step = r.Contents; c.step == nil {
+		c.step = c.evaluator.Contents(&r.Estimate.Plan)
+	}
 	return c, nil
 }
 

@@ -193,7 +193,7 @@ func (c *comparison) table(title string) Table {
 }
 
 // Planned is the report of a plan.
-func Planned(p picture.Plans) *Page {
+func Planned(p *advice.Plans) *Page {
 	l, got := p.Loaded, p.Advice
 	out := &Page{
 		Title:    "What to launch",

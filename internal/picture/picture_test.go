@@ -220,7 +220,7 @@ func TestMemoryAddsUp(t *testing.T) {
 	}
 }
 
-func plansOf(t testing.TB, change func(*question.Question), mode question.Mode) Plans {
+func plansOf(t testing.TB, change func(*question.Question), mode question.Mode) *advice.Plans {
 	t.Helper()
 	q := question.DefaultOf(question.Plan)
 	q.Model, q.System, q.GPUs, q.Mode = "llama_3_8b", "H200", 4, mode
@@ -238,13 +238,13 @@ func plansOf(t testing.TB, change func(*question.Question), mode question.Mode) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Plans{l, &o, a}
+	return &advice.Plans{Loaded: l, Options: o, Advice: a}
 }
 
 func TestPlans(t *testing.T) {
 	one := plansOf(t, func(q *question.Question) { q.GPUs = 1 }, advice.Aggregated)
 	both := plansOf(t, func(q *question.Question) { q.GPUs, q.TPOT = 8, 20 }, advice.Both)
-	for name, p := range map[string]Plans{"one GPU": one, "eight GPUs": both} {
+	for name, p := range map[string]*advice.Plans{"one GPU": one, "eight GPUs": both} {
 		c, err := frontier(p)
 		if err != nil {
 			t.Fatal(err)
@@ -259,9 +259,9 @@ func TestPlans(t *testing.T) {
 	if _, err := balance(one); err == nil || !strings.Contains(err.Error(), "pool for each phase") {
 		t.Errorf("a balance of one GPU: %v", err)
 	}
-	none := one
+	none := *one
 	none.Advice = &advice.Advice{}
-	if _, err := frontier(none); err == nil {
+	if _, err := frontier(&none); err == nil {
 		t.Error("a frontier of nothing")
 	}
 }

@@ -9,28 +9,20 @@ import (
 
 	"throughline/internal/advice"
 	"throughline/internal/chart"
-	"throughline/internal/question"
 	"throughline/internal/result"
 	"throughline/number"
 	"throughline/op"
 	"throughline/plan"
 )
 
-// Plans are the deployments that a plan found.
-type Plans struct {
-	Loaded  *question.Loaded
-	Options *advice.Options
-	Advice  *advice.Advice
-}
-
 // PlanKinds are the charts of plan.
-var PlanKinds = []Kind[Plans]{
+var PlanKinds = []Kind[*advice.Plans]{
 	{"frontier", "tokens/s per user against tokens/s per GPU: the frontier, and the deployments that are ranked", frontier},
 	{"balance", "the request rates that the prefill and the decode pools hold", balance},
 }
 
-// frame is a chart with the titles of a plan.
-func (p *Plans) frame(kind, title string) *chart.Chart {
+// planFrame is a chart with the titles of a plan.
+func planFrame(p *advice.Plans, kind, title string) *chart.Chart {
 	l := p.Loaded
 	gpus := p.Options.GPUs
 	if len(p.Advice.Ranked) > 0 {
@@ -77,11 +69,11 @@ func brief(instances int, p *plan.Plan) string {
 	return text
 }
 
-func frontier(p Plans) (*chart.Chart, error) {
+func frontier(p *advice.Plans) (*chart.Chart, error) {
 	if len(p.Advice.Ranked) == 0 {
 		return nil, errors.New("no deployment was found")
 	}
-	c := p.frame("frontier", "Speed of a user against throughput of a GPU")
+	c := planFrame(p, "frontier", "Speed of a user against throughput of a GPU")
 	line := chart.Line{Paint: chart.C1, Width: 1.6}
 	at := func(d *advice.Candidate) chart.XY { return chart.XY{X: 1 / d.Seen.TPOT, Y: d.PerGPU} }
 	tip := func(name string, d *advice.Candidate) string {
@@ -127,8 +119,8 @@ func frontier(p Plans) (*chart.Chart, error) {
 	return c, nil
 }
 
-func balance(p Plans) (*chart.Chart, error) {
-	c := p.frame("balance", "Balance of prefill and decode: the request rates that the pools hold")
+func balance(p *advice.Plans) (*chart.Chart, error) {
+	c := planFrame(p, "balance", "Balance of prefill and decode: the request rates that the pools hold")
 	panel := chart.Panel{Weight: 1, Cut: true, X: chart.Axis{Title: "requests/s", Zero: true}}
 	prefill, decode := look{chart.C1, false, "prefill pool"}, look{chart.C7, false, "decode pool"}
 	for _, list := range []struct {

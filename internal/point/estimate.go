@@ -13,6 +13,7 @@ import (
 	"throughline/estimate"
 	"throughline/internal/document"
 	"throughline/internal/question"
+	"throughline/internal/result"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/serving"
@@ -29,6 +30,8 @@ type Answer struct {
 	Held       float64             // bytes of the fullest processor under the load
 	Remark     string              // what is to be said of the engine, or why clients are not served
 	Phases     []Result            // bare steps
+
+	record *result.Record // when it was first asked for
 }
 
 // Result is a bare step of one phase of a point.
@@ -39,7 +42,8 @@ type Result struct {
 	Procs    int // of one instance
 	Estimate estimate.Estimate
 	*estimate.Detail
-	Usable float64 // bytes of the memory of a processor
+	Contents *estimate.Contents // of a phase that was to be examined
+	Usable   float64            // bytes of the memory of a processor
 	// Ongoing: the point is a decode step at some context, not a share of a request.
 	Ongoing bool
 }
@@ -49,6 +53,8 @@ func PhaseName(p op.Phase) string { return string(question.PhaseOf(p)) }
 
 // Estimator answers questions one after another. What they share, it prepares once.
 type Estimator struct {
+	Examined []op.Phase // of whose steps everything is told
+
 	opened  map[files]*opened
 	spreads map[spreadKey]workload.Lengths
 }
@@ -159,10 +165,9 @@ func (e *Estimator) Answer(p *question.Question) (*Answer, error) {
 	}
 	for _, phase := range p.Phases() {
 		r := Result{Phase: phase, Loaded: o.loaded, Ongoing: p.Context > 0}
-		if err := o.step(out, &r, p.Clients()); err != nil {
+		if err := o.step(out, &r, p.Clients(), slices.Contains(e.Examined, phase)); err != nil {
 			return nil, err
 		}
-		o.explain(out, &r)
 		out.Phases = append(out.Phases, r)
 	}
 	return out, nil
@@ -182,10 +187,9 @@ func Served(d deploy.Deployment, load workload.Load, l *question.Loaded) (*Answe
 	o := opened{loaded: l, phases: map[phaseKey]*prepared{}}
 	for _, phase := range []op.Phase{op.Prefill, op.Decode} {
 		r := Result{Phase: phase, Loaded: l}
-		if err := o.step(out, &r, true); err != nil {
+		if err := o.step(out, &r, true, false); err != nil {
 			return nil, err
 		}
-		o.explain(out, &r)
 		out.Phases = append(out.Phases, r)
 	}
 	return out, nil
@@ -280,9 +284,11 @@ func (o *opened) fastest(p *question.Question, runs []deploy.Deployment, out *An
 		var r Result
 		var sum float64
 		for _, r.Phase = range p.Phases() {
-			if err := o.step(&try, &r, false); err != nil {
+			e, q, err := o.prepare(&try, &r, false)
+			if err != nil {
 				return err
 			}
+			e.Evaluate(q, &r.Estimate)
 			sum += r.Estimate.StepTime
 		}
 		if i == 0 || sum < least {
@@ -308,7 +314,23 @@ func (o *opened) predictor(d *deploy.Deployment) (*serving.Predictor, error) {
 
 // step estimates a bare step of a phase. Beside what clients see, a prefill step holds as many prompts as the engine puts
 // into one, and a decode step as many sequences as there are clients, where those do not fill the batch.
-func (o *opened) step(a *Answer, out *Result, served bool) error {
+func (o *opened) step(a *Answer, out *Result, served, examined bool) error {
+	e, q, err := o.prepare(a, out, served)
+	if err != nil {
+		return err
+	}
+	if examined {
+		out.Contents = e.Contents(q)
+		out.Estimate, out.Detail = out.Contents.Estimate, out.Contents.Detail
+	} else {
+		out.Detail = e.Detailed(q, &out.Estimate)
+	}
+	out.Usable = a.Deployment.Usable(a.Deployment.Of(out.Phase), &out.Estimate.Memory)
+	return nil
+}
+
+// prepare is the evaluator and the plan of a bare step.
+func (o *opened) prepare(a *Answer, out *Result, served bool) (*estimate.Evaluator, *plan.Plan, error) {
 	d, n := &a.Deployment, a.Load.Lengths
 	pool := d.Of(out.Phase)
 	key := phaseKey{out.Phase, d.Precision}
@@ -319,7 +341,7 @@ func (o *opened) step(a *Answer, out *Result, served bool) error {
 		ready = &prepared{problem: &problem}
 		var err error
 		if ready.evaluator, err = estimate.NewEvaluator(&problem); err != nil {
-			return err
+			return nil, nil, err
 		}
 		o.phases[key] = ready
 	}
@@ -338,9 +360,7 @@ func (o *opened) step(a *Answer, out *Result, served bool) error {
 	}
 	out.Problem, out.Procs = *ready.problem, pool.Plan.Attention.Procs()
 	out.Problem.Lengths = n
-	ready.evaluator.At(n).Evaluate(&q, &out.Estimate)
-	out.Usable = d.Usable(pool, &out.Estimate.Memory)
-	return nil
+	return ready.evaluator.At(n), &q, nil
 }
 
 // filled is how much of a batch clients fill, where so many fill all batches.
@@ -349,12 +369,6 @@ func filled(batch, clients, full int) int {
 		return batch
 	}
 	return max(1, (batch*clients+full-1)/full)
-}
-
-// explain adds where the time of a step goes.
-func (o *opened) explain(a *Answer, r *Result) {
-	ready := o.phases[phaseKey{r.Phase, a.Deployment.Precision}]
-	r.Detail = ready.evaluator.At(a.Load.Lengths).Detail(&r.Estimate.Plan)
 }
 
 // spread is the lengths of a point, spread as it says. Those of a trace are kept: tables name the same one often.

@@ -5,8 +5,15 @@ import (
 	"throughline/op"
 )
 
-// Record is all that is said about a point: what clients see, and the bare steps behind it.
+// Record is all that is said about a point: what clients see, and the bare steps behind it. It is built once.
 func (a *Answer) Record() *result.Record {
+	if a.record == nil {
+		a.record = a.newRecord()
+	}
+	return a.record
+}
+
+func (a *Answer) newRecord() *result.Record {
 	d, first := &a.Deployment, &a.Phases[0]
 	r := &result.Record{
 		Model: d.Model, Settings: d.Settings, Lengths: a.Load.Lengths, Precision: d.Precision, Assume: first.Problem.Assume,

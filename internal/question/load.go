@@ -89,11 +89,7 @@ func (l *Loaded) fits() error {
 func (q *Question) Read() (*Loaded, error) {
 	l := &Loaded{Question: *q}
 	var errs []error
-	note := func(err error) {
-		if err != nil {
-			errs = append(errs, err)
-		}
-	}
+	note := func(err error) { errs = append(errs, err) }
 	var err error
 	if l.Assumptions, err = assume.Parse(q.Assume); err != nil {
 		note(wrong("assume", err.Error()))
@@ -114,8 +110,8 @@ func (q *Question) Read() (*Loaded, error) {
 	}
 	note(l.visit())
 	note(l.readFitted())
-	if len(errs) > 0 {
-		return nil, Once(document.Join(errs...))
+	if err := document.Join(errs...); err != nil {
+		return nil, Once(err)
 	}
 	return l, nil
 }

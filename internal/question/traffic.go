@@ -58,6 +58,16 @@ func (t *ServerOptions) Told() deploy.Told {
 		Attention: t.Attention, PrefillAttention: t.PrefillAttention, DecodeAttention: t.DecodeAttention}
 }
 
+// Service is the question of the deployment that traffic runs through: which engine, told what, for requests of these
+// lengths on average. Batches are those that come; two sequences are the fewest that every overlap can split.
+func (q *Question) Service(n workload.Lengths) Question {
+	out := *q
+	out.Input, out.Output, out.Distribution, out.Batch = n.Input, n.Output, "", 2
+	out.Traffic = Default().Traffic
+	out.Traffic.ServerOptions = q.Traffic.ServerOptions
+	return out
+}
+
 // toldNothing: who serves clients behind an engine can be told how to schedule them.
 var toldNothing = either(engineNotAssumed, bareStep)
 

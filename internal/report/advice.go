@@ -16,7 +16,8 @@ import (
 )
 
 // Advice writes ranked deployments, the frontier and the launch arguments of the winner.
-func Advice(w io.Writer, v View, l *question.Loaded, o *advice.Options, a *advice.Advice) error {
+func Advice(w io.Writer, v View, p *advice.Plans) error {
+	l, o, a := p.Loaded, &p.Options, p.Advice
 	fields, err := FieldsOf(columns, v.Columns...)
 	if err != nil {
 		return err
@@ -306,8 +307,9 @@ var (
 	draftKeys = layout{{key: "drafts", field: "mtp_token"}}
 )
 
-// AdviceJSON writes the same as one JSON object.
-func AdviceJSON(w io.Writer, l *question.Loaded, o *advice.Options, a *advice.Advice) error {
+// AdviceJSON is the same as one object for JSON.
+func AdviceJSON(p *advice.Plans) any {
+	l, a := p.Loaded, p.Advice
 	list := func(cs []advice.Candidate) []object {
 		out := make([]object, len(cs))
 		for i := range cs {
@@ -351,7 +353,7 @@ func AdviceJSON(w io.Writer, l *question.Loaded, o *advice.Options, a *advice.Ad
 		}
 		doc["launch"] = all
 	}
-	return WriteObject(w, doc)
+	return doc
 }
 
 // poolsJSON is the pools by themselves.

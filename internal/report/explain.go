@@ -13,6 +13,24 @@ import (
 	"throughline/number"
 )
 
+// WriteExplained writes the steps that are explained for the terminal.
+func WriteExplained(w io.Writer, v View, x *explain.Explained) error {
+	between := ""
+	for i, why := range x.Why {
+		if why == nil {
+			continue
+		}
+		if _, err := io.WriteString(w, between); err != nil {
+			return err
+		}
+		between = "\n"
+		if err := WriteExplanation(w, v, x.Answer, i, why); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // WriteExplanation writes for the terminal why a phase of a point takes the time it takes.
 func WriteExplanation(w io.Writer, v View, a *point.Answer, phase int, x *explain.Explanation) error {
 	r := &a.Phases[phase]

@@ -200,6 +200,9 @@ func (r *Record) SeenAs(ttft, tpot float64) {
 	r.Sides[op.Prefill].Latency, r.Sides[op.Decode].Latency = ttft, tpot
 }
 
+// Decoding is the side that decodes.
+func (r *Record) Decoding() *Side { return r.Sides[op.Decode] }
+
 // Tokens is the output tokens per second.
 func (r *Record) Tokens() float64 { return r.Requests * float64(r.Lengths.Output) }
 

@@ -31,9 +31,13 @@ var order = []string{
 	"internal/scenario",
 	"internal/emulate",
 	"internal/report", "internal/workbook", "internal/picture", "internal/matrix", "internal/page",
+	".", // the library, which the command line and other programs use
 	"internal/cli",
 	"cmd/throughline", "cmd/kernels", "cmd/bands",
 }
+
+// belowCommands is packages that no command needs: what it asks for is answered by others.
+var belowCommands = []string{"plan", "op", "cost", "schedule", "estimate", "search", "serving"}
 
 // forTests is packages that only tests import.
 const forTests = "internal/test/"
@@ -99,10 +103,17 @@ func TestDataFlowsForward(t *testing.T) {
 				t.Fatal(err)
 			}
 			other, ours := strings.CutPrefix(path, module)
+			if path == strings.TrimSuffix(module, "/") {
+				other, ours = ".", true
+			}
 			switch {
 			case !ours || isTest:
 			case strings.HasPrefix(other, forTests):
 				t.Errorf("%s imports %s, which is for tests", f.path, other)
+			case other == "." && f.pkg != "internal/cli":
+				t.Errorf("%s imports the library, which stands on it", f.path)
+			case f.pkg == "internal/cli" && slices.Contains(belowCommands, other):
+				t.Errorf("%s imports %s: commands ask for answers and compute none", f.path, other)
 			case slices.Index(order, other) >= at:
 				t.Errorf("%s: data would flow backwards: %s comes before %s", f.path, f.pkg, other)
 			}
@@ -126,7 +137,7 @@ func TestMap(t *testing.T) {
 		all[f.pkg] = true
 	}
 	for pkg := range all {
-		if !regexp.MustCompile("(?m)^\\|.*`" + pkg + "`").Match(src) {
+		if !regexp.MustCompile("(?m)^\\|.*`" + regexp.QuoteMeta(pkg) + "`").Match(src) {
 			t.Errorf("CONTRIBUTING.md has no row for `%s`", pkg)
 		}
 	}
@@ -209,5 +220,32 @@ func TestNoFlagsInLibraries(t *testing.T) {
 			}
 			return true
 		})
+	}
+}
+
+// mostLinesOfRun of a command: it reads words, asks for an answer and shows it.
+const mostLinesOfRun = 25
+
+// longRuns are commands that still do more by themselves.
+var longRuns = []string{"models.go", "published.go", "validate.go", "validate_requests.go"}
+
+// TestThinCommands: what a command does when it runs is short enough to be read at a glance.
+func TestThinCommands(t *testing.T) {
+	for _, f := range files(t) {
+		if f.pkg != "internal/cli" {
+			continue
+		}
+		longest := 0
+		ast.Inspect(f.File, func(n ast.Node) bool {
+			if pair, ok := n.(*ast.KeyValueExpr); ok {
+				if key, ok := pair.Key.(*ast.Ident); ok && key.Name == "RunE" {
+					longest = max(longest, positions.Position(pair.End()).Line-positions.Position(pair.Pos()).Line-1)
+				}
+			}
+			return true
+		})
+		if exempt := slices.Contains(longRuns, filepath.Base(f.path)); exempt != (longest > mostLinesOfRun) {
+			t.Errorf("%s: the longest RunE has %d lines, at most %d are short; exempt is %t", f.path, longest, mostLinesOfRun, exempt)
+		}
 	}
 }

@@ -1,0 +1,46 @@
+package advice
+
+import (
+	"context"
+
+	"throughline/internal/document"
+	"throughline/internal/question"
+)
+
+// Plans is a search that a question asks for, and what it found.
+type Plans struct {
+	Loaded  *question.Loaded
+	Options Options
+	*Advice // nil: before the search
+}
+
+// mostPlanned is the GPUs that a rate may take where no number is given.
+const mostPlanned = 1024
+
+// Ask reads the files of a question and prepares its search.
+func Ask(a *question.Asked) (*Plans, []question.Remark, error) {
+	arriving := a.Rate > 0 || a.Simulates() && a.Traffic.Trace != ""
+	if arriving && !a.Given("gpus") && a.Fleet == "" && (!a.Given("objective") || a.Objective == question.MinGPUs) {
+		a.Objective, a.GPUs = question.MinGPUs, mostPlanned
+	}
+	refused := a.Refused()
+	l, err := a.Load()
+	if err := document.Join(a.Wrong, refused, err); err != nil {
+		return nil, nil, question.Once(err)
+	}
+	remarks := append(question.Warnings(l.Warnings), a.Ineffective(l)...)
+	engines, err := l.Engines(a.Engine)
+	demand, wrong := NewDemand(l)
+	if err = document.Join(err, wrong); err != nil {
+		return nil, remarks, err
+	}
+	o := OptionsOf(l, engines)
+	o.Workers, o.Demand = a.Workers(), demand
+	return &Plans{Loaded: l, Options: o}, remarks, nil
+}
+
+// Search finds the deployments. Of an interrupted search there may be those that were found before.
+func (p *Plans) Search(ctx context.Context) (err error) {
+	p.Advice, err = Give(ctx, p.Loaded, p.Options)
+	return err
+}

@@ -1,0 +1,82 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"throughline/assume"
+	"throughline/internal/document"
+	"throughline/internal/point"
+	"throughline/internal/question"
+	"throughline/op"
+)
+
+// Explained is an answer, and why its steps take their time.
+type Explained struct {
+	*point.Answer
+	Why []*Explanation // by phase of the answer; nil: that step is not explained
+}
+
+// Ask explains the deployment of a question.
+func Ask(a *question.Asked) (*Explained, []question.Remark, error) {
+	goal, wrong := goalOf(&a.Question)
+	errs := []error{wrong, a.Refused()}
+	e := point.NewEstimator()
+	if e.Examined = a.Phases(); a.Clients() {
+		e.Examined = []op.Phase{goal.explained()}
+	}
+	answer, remarks, err := e.Ask(a)
+	if err == nil && goal != nil && a.Phase == "" && answer.Seen == nil && answer.Deployment.Assume.Engine {
+		errs = append(errs, question.OfSetting("until", fmt.Errorf("%s: no client can be served", a.Until)))
+	}
+	if err == nil && a.Seek != "" {
+		err = question.OfSetting("seek", CheckPath(answer.Phases[0].Problem.System, a.Seek))
+	}
+	if err := document.Join(append(errs, err)...); err != nil {
+		return nil, remarks, question.Once(err)
+	}
+	out := &Explained{answer, make([]*Explanation, len(answer.Phases))}
+	for i := range answer.Phases {
+		phase := answer.Phases[i].Phase
+		if !slices.Contains(e.Examined, phase) {
+			continue
+		}
+		if out.Why[i], err = Of(answer, i, a.Limits()); err != nil {
+			return nil, remarks, err
+		}
+		if goal != nil && goal.Suits(answer, phase) {
+			if out.Why[i].Seek, err = Seek(answer, i, a.Seek, goal); err != nil {
+				return nil, remarks, err
+			}
+		}
+	}
+	return out, remarks, nil
+}
+
+// explained is the step that says why clients see what they see: decode, unless a goal is about the first token.
+func (g *Goal) explained() op.Phase {
+	if g != nil {
+		if phase, about := g.Phase(); about {
+			return phase
+		}
+	}
+	return op.Decode
+}
+
+// goalOf is what is to be reached; nil: nothing. Clients alone see times to tokens, except under reference assumptions.
+func goalOf(q *question.Question) (*Goal, error) {
+	if q.Until == "" {
+		return nil, nil
+	}
+	goal, err := ParseGoal(q.Until)
+	if err != nil {
+		return nil, question.OfSetting("until", err)
+	}
+	if phase, times := goal.Phase(); times && !q.Clients() {
+		if reference := strings.HasPrefix(q.Assume, assume.Reference.Name); !reference || !slices.Contains(q.Phases(), phase) {
+			return goal, question.OfSetting("until", fmt.Errorf("%s: a bare step has no %s, which clients see; leave out `phase`, or ask for step=", q.Until, goal.Metric()))
+		}
+	}
+	return goal, nil
+}

@@ -1,0 +1,30 @@
+package gap
+
+import (
+	"slices"
+
+	"throughline/internal/point"
+	"throughline/internal/question"
+	"throughline/internal/validate"
+	"throughline/op"
+)
+
+// Answer is what the deployment of a run does or, without one, of the question and what is known of the measurement.
+func (m *Measured) Answer(a *question.Asked, run *validate.OneRun) (*point.Answer, []question.Remark, error) {
+	if run == nil {
+		a.Wrong = m.Fill(&a.Question, a.Given)
+		return point.NewEstimator().Ask(a)
+	}
+	d := run.Deployment
+	d.Untold = false // who asks knows what the server was told, and has said it
+	d.Pools = slices.Clone(d.Pools)
+	ranks := d.Of(op.Decode).Ranks()
+	for i := range d.Pools {
+		d.Pools[i].Plan.Batch.Size = max(1, (run.Load.Clients+ranks-1)/ranks)
+	}
+	answer, err := point.Served(d, run.Load, run.Loaded)
+	if err != nil {
+		return nil, nil, err
+	}
+	return answer, append(question.Warnings(run.Loaded.Warnings), answer.Overfull()...), nil
+}

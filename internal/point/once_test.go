@@ -1,0 +1,39 @@
+package point
+
+import (
+	"testing"
+
+	"throughline/internal/question"
+	"throughline/op"
+)
+
+// TestOnce: each step of an answer is evaluated once, however much is told of it, and its record is built once.
+func TestOnce(t *testing.T) {
+	for name, phase := range map[string]question.Phase{"clients": "", "decode": question.Decode, "both": question.BothPhases} {
+		for _, examined := range [][]op.Phase{nil, {op.Decode}, {op.Prefill, op.Decode}} {
+			q := llama()
+			q.System, q.Engine, q.Batch, q.Phase = "H200", "vllm", 16, phase
+			e := NewEstimator()
+			e.Examined = examined
+			a, err := e.Answer(&q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			steps := 0
+			for _, o := range e.opened {
+				for key, ready := range o.phases {
+					steps++
+					if n := ready.evaluator.Evaluations(); n != 1 {
+						t.Errorf("%s, %v examined: the step of phase %v is evaluated %d times", name, examined, key.phase, n)
+					}
+				}
+			}
+			if steps != len(a.Phases) {
+				t.Errorf("%s: %d steps for %d phases", name, steps, len(a.Phases))
+			}
+			if a.Record() != a.Record() {
+				t.Errorf("%s: two records of one answer", name)
+			}
+		}
+	}
+}

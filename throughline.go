@@ -1,0 +1,132 @@
+package throughline
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+
+	"throughline/internal/advice"
+	"throughline/internal/document"
+	"throughline/internal/explain"
+	"throughline/internal/point"
+	"throughline/internal/question"
+	"throughline/internal/report"
+	"throughline/serving/simulate"
+)
+
+// Question is the words of settings, by their names. A setting without a word is as the commands have it.
+type Question map[string]string
+
+// Remark is something to know beside an answer: a warning, or a note on a setting without effect.
+type Remark = question.Remark
+
+// Option is how a question is asked, besides its words.
+type Option func(*question.Asked)
+
+// ask reads a question of a command.
+func (q Question) ask(read func(question.Command, map[string]string) *question.Asked, of question.Command, options []Option) *question.Asked {
+	a := read(of, q)
+	for _, o := range options {
+		o(a)
+	}
+	return a
+}
+
+// Estimated is what a deployment does: what its clients see, and the steps behind it.
+type Estimated struct {
+	*point.Answer // nil where there is an error
+	Remarks       []Remark
+}
+
+// Estimate predicts the deployment that a question fixes.
+func Estimate(ctx context.Context, q Question, options ...Option) (*Estimated, error) {
+	a := q.ask(question.AskFixed, question.Estimate, options)
+	a.Wrong = document.Join(a.Wrong, a.Refused())
+	if a.Points != "" {
+		a.Wrong = document.Join(a.Wrong, question.OfSetting("points", errors.New("is a table of questions; ask them one by one")))
+	}
+	answer, remarks, err := point.NewEstimator().Ask(a)
+	return &Estimated{answer, remarks}, cmp.Or(err, ctx.Err())
+}
+
+// MarshalJSON writes the keys of throughline estimate.
+func (e *Estimated) MarshalJSON() ([]byte, error) { return json.Marshal(report.PointJSON(e.Answer)) }
+
+// Explained is what a deployment does and why.
+type Explained struct {
+	*explain.Explained // nil where there is an error
+	Remarks            []Remark
+}
+
+// Explain predicts the deployment that a question fixes and says why it takes its time.
+func Explain(ctx context.Context, q Question, options ...Option) (*Explained, error) {
+	why, remarks, err := explain.Ask(q.ask(question.AskFixed, question.Explain, options))
+	return &Explained{why, remarks}, cmp.Or(err, ctx.Err())
+}
+
+// MarshalJSON writes the keys of throughline explain.
+func (e *Explained) MarshalJSON() ([]byte, error) {
+	return json.Marshal(report.ExplainedJSON(e.Answer, e.Why))
+}
+
+// Plans is a search for deployments and, when it is over, what it found.
+type Plans struct {
+	*advice.Plans // nil where there is an error
+	Remarks       []Remark
+}
+
+// Plan finds the best deployments.
+func Plan(ctx context.Context, q Question, options ...Option) (*Plans, error) {
+	p, err := NewPlans(q, options...)
+	if err == nil {
+		err = p.Search(ctx)
+	}
+	return p, err
+}
+
+// NewPlans reads the files of a question and prepares its search.
+func NewPlans(q Question, options ...Option) (*Plans, error) {
+	p, remarks, err := advice.Ask(q.ask(question.Ask, question.Plan, options))
+	return &Plans{p, remarks}, err
+}
+
+// MarshalJSON writes the keys of throughline plan.
+func (p *Plans) MarshalJSON() ([]byte, error) { return json.Marshal(report.AdviceJSON(p.Plans)) }
+
+// Simulation is requests that are to be sent through a deployment.
+type Simulation struct {
+	*point.Simulation // nil where there is an error
+	Remarks           []Remark
+}
+
+// NewSimulation reads the files of a question and prepares its deployment and its requests.
+func NewSimulation(q Question, options ...Option) (*Simulation, error) {
+	m, remarks, err := point.NewSimulation(q.ask(question.AskFixed, question.Simulate, options))
+	return &Simulation{m, remarks}, err
+}
+
+// Simulated is what became of the requests of a simulation.
+type Simulated struct {
+	*simulate.Result // nil where there is an error
+	Remarks          []Remark
+}
+
+// Simulate sends requests through the deployment that a question fixes.
+func Simulate(ctx context.Context, q Question, options ...Option) (*Simulated, error) {
+	m, err := NewSimulation(q, options...)
+	out := &Simulated{Remarks: m.Remarks}
+	if err == nil {
+		err = m.Settle(ctx)
+	}
+	if err == nil {
+		out.Result, err = m.Run(ctx, m.Options)
+	}
+	if err == nil {
+		out.Remarks = append(out.Remarks, m.After(out.Result)...)
+	}
+	return out, err
+}
+
+// MarshalJSON writes the keys of throughline simulate.
+func (r *Simulated) MarshalJSON() ([]byte, error) { return r.Result.JSON() }
