@@ -22,6 +22,7 @@ type room struct {
 // rooms are all packages, each room knowing only those after it. docs/architecture.md shows them.
 var rooms = []room{
 	{"Commands", "read flags, run one answer, choose a writer", []string{"cmd/throughline", "cmd/kernels", "cmd/bands", "internal/cli"}},
+	{"Library", "question in, answer out, for programs in Go", []string{"."}},
 	{"Servers", "start real servers or stand in for one", []string{"internal/matrix", "internal/emulate"}},
 	{"Output", "tables, files, charts and pages of results", []string{"internal/page", "internal/picture", "internal/workbook", "internal/report"}},
 	{"Evidence", "compare predictions with measurements", []string{"internal/gap", "internal/validate/published", "internal/validate"}},
@@ -60,7 +61,11 @@ func knows(t *testing.T) [][]int {
 	for _, f := range files(t) {
 		from, ok := of[f.pkg]
 		for _, spec := range f.Imports {
-			other, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module)
+			path := strings.Trim(spec.Path.Value, `"`)
+			other, ours := strings.CutPrefix(path, module)
+			if path+"/" == module {
+				other, ours = ".", true
+			}
 			to, known := of[other]
 			if edge := [2]string{f.pkg, other}; ok && ours && known && from != to && !seen[edge] {
 				seen[edge] = true
