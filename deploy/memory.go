@@ -30,14 +30,29 @@ type Memory struct {
 
 // Leaves is the memory that a server leaves for steps and graphs where it is told no share, in MiB.
 type Leaves struct {
+	TokenMiB float64    `json:"token_mib" required:"true"` // for each token of a step
+	RankMiB  float64    `json:"rank_mib" required:"true"`  // for each rank of a server
+	Sizes    []LeavesOn `json:"sizes" required:"true"`     // of processors, the smallest first
+}
+
+// LeavesOn is what more is left on processors of some size.
+type LeavesOn struct {
+	FromGiB    float64 `json:"from_gib" required:"true"`
 	MiB        float64 `json:"mib" required:"true"`
-	TokenMiB   float64 `json:"token_mib" required:"true"`   // for each token of a step
-	RankMiB    float64 `json:"rank_mib" required:"true"`    // for each rank of a server
 	ReplicaMiB float64 `json:"replica_mib" required:"true"` // for each rank that is a replica of attention, where there are several
-	LeastMiB   float64 `json:"least_mib" required:"true"`
-	// Processors of LargeGiB and more compute LargeTokens at a time where a server is not told.
-	LargeGiB    float64 `json:"large_gib" required:"true"`
-	LargeTokens int     `json:"large_tokens" required:"true"`
+	LeastMiB   float64 `json:"least_mib" required:"true"`   // in all
+	Tokens     int     `json:"tokens" required:"true"`      // of a step of a server that is not told
+}
+
+// on is what is left on processors with so much memory.
+func (l *Leaves) on(gib float64) *LeavesOn {
+	last := 0
+	for i := range l.Sizes {
+		if gib >= l.Sizes[i].FromGiB {
+			last = i
+		}
+	}
+	return &l.Sizes[last]
 }
 
 // MemoryShare is the share of the memory that servers of a pool take, in what their engine counts: what they are told or, by
@@ -65,19 +80,17 @@ func (d *Deployment) ownShare(pool *Pool) float64 {
 		return rule.Share
 	}
 	replicas, gib := pool.Sharing(d.Model), pool.System.Memory.GiB // of a server
-	tokens := d.Engine.StepTokens                                  // which the replicas of a server share that is not told
-	switch {
-	case d.Told.StepTokens > 0:
+	on := l.on(gib)
+	tokens := on.Tokens // which the replicas of a server share that is not told
+	if d.Told.StepTokens > 0 {
 		tokens = d.Told.StepTokens * replicas
-	case gib >= l.LargeGiB:
-		tokens = l.LargeTokens
 	}
-	left := l.MiB + l.TokenMiB*float64(tokens) + l.RankMiB*float64(replicas*pool.Plan.Attention.Replica())
+	left := on.MiB + l.TokenMiB*float64(tokens) + l.RankMiB*float64(replicas*pool.Plan.Attention.Replica())
 	if replicas > 1 {
-		left += l.ReplicaMiB * float64(replicas)
+		left += on.ReplicaMiB * float64(replicas)
 	}
 	const mib, decimals = 1024, 1e3
-	return math.Round(decimals*(1-max(left, l.LeastMiB)/(mib*gib))) / decimals
+	return math.Round(decimals*(1-max(left, on.LeastMiB)/(mib*gib))) / decimals
 }
 
 // CacheBytes is what a server has for the cache of a processor that holds so much besides; less than 0 where it has none. Without an

@@ -48,7 +48,7 @@ func TestCacheBytes(t *testing.T) {
 }
 
 // TestOwnShare: SGLang leaves 512 MiB, 1.5 for each token of a step and 2 for each of 512 sequences, 128 for each rank, with
-// replicas of attention 2304 for each; vLLM and TensorRT-LLM take nine tenths.
+// replicas of attention 2304 for each; on small GPUs for fewer tokens and sequences. vLLM and TensorRT-LLM take nine tenths.
 func TestOwnShare(t *testing.T) {
 	for _, c := range []struct {
 		engine, system string
@@ -62,6 +62,9 @@ func TestOwnShare(t *testing.T) {
 		{"sglang", "H200", plan.Split{DP: 8, PP: 1, TP: 1}, 0, 1 - (1536+8192*1.5+1024+8*2304)/(140.4*1024)}, // whose steps of 8192 tokens they share
 		{"sglang", "H100_SXM", plan.Split{DP: 4, PP: 1, TP: 2}, 4096, 1 - (1536+4*4096*1.5+1024+4*2304)/(79.65*1024)},
 		{"sglang", "H200", plan.Split{DP: 1, PP: 1, TP: 1}, 2048, 1 - 10240/(140.4*1024)},
+		{"sglang", "RTX_4090", plan.Split{DP: 1, PP: 1, TP: 1}, 0, 1 - (512+2*24+2048*1.5+128)/(23.99*1024)},
+		{"sglang", "L40S", plan.Split{DP: 1, PP: 1, TP: 2}, 0, 1 - (512+2*32+4096*1.5+256)/(44.99*1024)},
+		{"sglang", "L40S", plan.Split{DP: 2, PP: 1, TP: 1}, 1024, 1 - (512+2*32+2*1024*1.5+256+2*3*32)/(44.99*1024)},
 		{"vllm", "H200", plan.Split{DP: 1, PP: 1, TP: 1}, 0, 0.9},
 		{"trtllm", "B200", plan.Split{DP: 1, PP: 1, TP: 1}, 0, 0.9},
 	} {
