@@ -112,6 +112,8 @@ type Scheduling struct {
 	SlowDecode  []SlowExchange `json:"slow_decode"`
 
 	Sources map[string]string `json:"sources" required:"true"`
+	// Chosen are the facts whose numbers were chosen with the runs in view that predictions are judged by.
+	Chosen map[string]document.Chosen `json:"chosen"`
 }
 
 // UnfusedKernels is the small kernels around an exchange that most engines fuse with others.

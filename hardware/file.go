@@ -64,6 +64,8 @@ type File struct {
 	Launch      float64               `json:"kernel_launch" range:"[0,1]" unit:"s" doc:"seconds that a kernel takes longer than on the chip where it was measured"`
 	WeightOnly  float64               `json:"kernel_weight_only" range:"[1,1000]" doc:"how many times as fast as weights of 16 bits those of fewer bits are at most that are multiplied in 16, on chips that unpack them through memory; absent: as their bytes say"`
 	Sources     map[string]string     `json:"sources" doc:"where each number comes from"`
+	// Chosen are the numbers that were chosen with the runs in view that predictions are judged by, by path.
+	Chosen map[string]document.Chosen `json:"chosen" doc:"numbers that were chosen with results in view, with the runs and the date"`
 }
 
 type matrixFile struct {

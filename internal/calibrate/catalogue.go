@@ -75,12 +75,15 @@ const compiledOnH200 = "H200, compiled"
 // on others estimated. An H20 has a seventh of the tensor cores' rate within 400 W, and no reason to lower its clocks: with 0.9, the two
 // prefills that InferSim prints for it (Qwen3-8B, Qwen3-30B-A3B) would be 9.0 and 5.2% too slow; with 1 they are 0.6 and 4.9% too fast.
 const (
+	// Chosen: long prefills on one H200 (docs/validation.md); 2026-11-15.
 	sustainedShare     = 0.9
 	sustainedElsewhere = "; sustained is estimated: as found on the H200"
 	sustainedFully     = "; sustained is estimated: too few operations to lower the clocks"
 )
 
 // unthrottled are chips whose clocks no prefill lowers.
+//
+// Chosen: the two prefills of InferSim on H20; 2026-11-15.
 var unthrottled = []string{"H20_96G"}
 
 // skipped are tables of whole modules, which have no model here; the exchanges of the H200 by the older engine are those of the H100 under another name; a table of the H20 is of

@@ -160,6 +160,8 @@ var systemTests = []keyTest{
 	{key: "mem1.new.thread_GBps", base: dense.with("system.mem1.new", anew), change: set{"system.mem1.new.thread_GBps": `2`}},
 	{key: "mem1.new.MiB", base: dense.with("system.mem1.new", anew), change: set{"system.mem1.new.MiB": `0`}},
 	{key: "sources.*", base: dense, change: set{"system.sources.mem1": `"a guess"`}},
+	{key: "chosen.*.runs", base: dense, change: set{"system.chosen.mem1": `{"runs": "one", "date": "2026-01-02"}`}},
+	{key: "chosen.*.date", base: dense, change: set{"system.chosen.mem1": `{"runs": "one", "date": "2026-01-03"}`}},
 }
 
 const anew = `{"GBps": 1, "thread_GBps": 1}`
