@@ -66,7 +66,7 @@ could not be written.`,
 				}
 				return write(s.data, string(text))
 			}
-			return write(s.Out, result.Block()+viewOptions{}.of(s).Wrap(notes(result))+sparks(result, s.Bars, s.Width))
+			return write(s.Out, result.Block()+viewOptions{}.of(s).Wrap(strings.Join(result.Notes(), "\n")+"\n")+sparks(result, s.Bars, s.Width))
 		},
 	}
 	o.add(cmd)
@@ -79,8 +79,6 @@ func (o *simulateOptions) add(cmd *cobra.Command) {
 	addOutputs(cmd, "simulate", o.charts.with("simulate", map[string]any{"json": &o.json,
 		"requests-out": &o.requestsOut, "timeline-out": &o.timelineOut, "steps-out": &o.stepsOut, "trace-out": &o.traceOut}))
 }
-
-func notes(r *simulate.Result) string { return strings.Join(r.Notes(), "\n") + "\n" }
 
 // refuse finds outputs that would replace an input or another output.
 func (o *simulateOptions) refuse(reads []string) (err error) {

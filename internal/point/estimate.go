@@ -163,14 +163,19 @@ func (e *Estimator) Answer(p *question.Question) (*Answer, error) {
 	for _, why := range out.Deployment.StandIns() {
 		out.Remark = strings.Trim(out.Remark+"; "+why, "; ")
 	}
+	return out, o.steps(out, p, e.Examined)
+}
+
+// steps adds the bare steps that a question asks for.
+func (o *opened) steps(out *Answer, p *question.Question, examined []op.Phase) error {
 	for _, phase := range p.Phases() {
 		r := Result{Phase: phase, Loaded: o.loaded, Ongoing: p.Context > 0}
-		if err := o.step(out, &r, p.Clients(), slices.Contains(e.Examined, phase)); err != nil {
-			return nil, err
+		if err := o.step(out, &r, p.Clients(), slices.Contains(examined, phase)); err != nil {
+			return err
 		}
 		out.Phases = append(out.Phases, r)
 	}
-	return out, nil
+	return nil
 }
 
 // Served is the answer for a deployment as an engine runs it already, and a load: of a measured run.
@@ -185,14 +190,7 @@ func Served(d deploy.Deployment, load workload.Load, l *question.Loaded) (*Answe
 	}
 	out := &Answer{Deployment: d, Served: d, Load: load, Seen: &seen, Trusted: predictor.Confidence(&d, load, &seen), Held: predictor.Held(&d, load.Lengths)}
 	o := opened{loaded: l, phases: map[phaseKey]*prepared{}}
-	for _, phase := range []op.Phase{op.Prefill, op.Decode} {
-		r := Result{Phase: phase, Loaded: l}
-		if err := o.step(out, &r, true, false); err != nil {
-			return nil, err
-		}
-		out.Phases = append(out.Phases, r)
-	}
-	return out, nil
+	return out, o.steps(out, new(question.Question), nil) // of clients, who see both phases
 }
 
 // WithoutEngine stands before the reasons of engines, where none runs a point.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -14,21 +15,17 @@ import (
 )
 
 // WriteExplained writes the steps that are explained for the terminal.
-func WriteExplained(w io.Writer, v View, x *explain.Explained) error {
-	between := ""
+func WriteExplained(w io.Writer, v View, x *explain.Explained) (err error) {
+	var steps []string
 	for i, why := range x.Why {
-		if why == nil {
-			continue
-		}
-		if _, err := io.WriteString(w, between); err != nil {
-			return err
-		}
-		between = "\n"
-		if err := WriteExplanation(w, v, x.Answer, i, why); err != nil {
-			return err
+		if why != nil {
+			var b strings.Builder
+			err = cmp.Or(err, WriteExplanation(&b, v, x.Answer, i, why))
+			steps = append(steps, b.String())
 		}
 	}
-	return nil
+	_, wrong := io.WriteString(w, strings.Join(steps, "\n"))
+	return cmp.Or(err, wrong)
 }
 
 // WriteExplanation writes for the terminal why a phase of a point takes the time it takes.
