@@ -31,7 +31,7 @@ func TestOnce(t *testing.T) {
 			if steps != len(a.Phases) {
 				t.Errorf("%s: %d steps for %d phases", name, steps, len(a.Phases))
 			}
-			if a.Record() != a.Record() {
+			if first, again := a.Record(), a.Record(); first != again {
 				t.Errorf("%s: two records of one answer", name)
 			}
 		}

@@ -1,8 +1,11 @@
 package question
 
 import (
+	"strings"
+
 	"throughline/deploy"
 	"throughline/engine"
+	"throughline/plan"
 	"throughline/workload"
 )
 
@@ -59,10 +62,13 @@ func (t *ServerOptions) Told() deploy.Told {
 }
 
 // Service is the question of the deployment that traffic runs through: which engine, told what, for requests of these
-// lengths on average. Batches are those that come; two sequences are the fewest that every overlap can split.
+// lengths on average. Batches are those that come: the smallest stands for them, which two micro-batches need two sequences for.
 func (q *Question) Service(n workload.Lengths) Question {
 	out := *q
-	out.Input, out.Output, out.Distribution, out.Batch = n.Input, n.Output, "", 2
+	out.Input, out.Output, out.Distribution, out.Batch = n.Input, n.Output, "", 1
+	if o, _ := plan.FindOverlap(q.Overlap); o == plan.TwoBatch || strings.Contains(q.DecodePlan, plan.TwoBatch.Word()) {
+		out.Batch = 2
+	}
 	out.Traffic = Default().Traffic
 	out.Traffic.ServerOptions = q.Traffic.ServerOptions
 	return out
