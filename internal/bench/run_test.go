@@ -324,6 +324,7 @@ func TestWords(t *testing.T) {
 
 // TestFailures: every way in which a server may fail is counted under its name, with what was seen, and never as an answer.
 func TestFailures(t *testing.T) {
+	const silence = 5 * time.Second // longer than the timeout on any machine
 	chunk := `data: {"choices":[{"text":"a","finish_reason":null}]}` + "\n\n"
 	stream := func(w http.ResponseWriter, text string) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -355,8 +356,8 @@ func TestFailures(t *testing.T) {
 		"closed":    {"connection closed in the middle of an answer", func(w http.ResponseWriter) { stream(w, chunk); hijack(w, false) }},
 		"cut off":   {"answer cut off: the stream ended after 1 chunks", func(w http.ResponseWriter) { stream(w, chunk) }},
 		"empty":     {"empty answer", func(w http.ResponseWriter) { stream(w, "data: [DONE]\n\n") }},
-		"timeout":   {"timeout", func(w http.ResponseWriter) { stream(w, chunk); time.Sleep(400 * time.Millisecond) }},
-		"no answer": {"timeout", func(http.ResponseWriter) { time.Sleep(400 * time.Millisecond) }},
+		"timeout":   {"timeout", func(w http.ResponseWriter) { stream(w, chunk); time.Sleep(silence) }},
+		"no answer": {"timeout", func(http.ResponseWriter) { time.Sleep(silence) }},
 		"not HTTP": {"no answer in HTTP: ", func(w http.ResponseWriter) {
 			conn, _, _ := http.NewResponseController(w).Hijack()
 			io.WriteString(conn, "hello\r\n\r\n")
@@ -373,7 +374,7 @@ func TestFailures(t *testing.T) {
 				return true
 			}}
 			o := options(t, s, "openai")
-			o.Clients, o.Timeout = 1, 300*time.Millisecond
+			o.Clients, o.Timeout = 1, time.Second
 			r := measured(t, o)
 			wrong := strings.Join(r.Wrong(), "\n")
 			if r.Failed != 5 || r.Seen.Requests != 5 || r.Seen.Output != 25 || r.Seen.ITL.Weight != 20 || !strings.Contains(wrong, "failed: 5 of 10 requests: "+c.want) || r.Holds() {
