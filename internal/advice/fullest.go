@@ -11,9 +11,13 @@ import (
 // equal is the relative difference of request rates that count as one: more clients than keep a bottleneck busy only wait.
 const equal = 1e-9
 
-// level is the relative difference of request rates below which no batch is looked for: where two batches serve the same to that
-// there is a bottleneck, which those between them have, too.
-const level = 1e-3
+// level is the relative difference of request rates below which no batch is looked for: where two batches that lie near each other
+// serve the same to that there is a bottleneck, which those between them have, too. Batches are near within an eighth: steps
+// jump with the tiles of kernels, so that the best batch may lie between two that are equal and further apart.
+const (
+	level = 1e-3
+	near  = 1. / 8
+)
 
 // fuller orders by request rate alone, and equal ones by how long requests take.
 func fuller(a, b *weighed) int {
@@ -38,7 +42,8 @@ type filling struct {
 func (p *filling) most() (rate float64, behind int) {
 	for i, low := range p.known[:max(0, len(p.known)-1)] {
 		high := p.known[i+1]
-		if high.batch-low.batch < 2 || math.Abs(high.rate-low.rate) <= level*low.rate {
+		gap := high.batch - low.batch
+		if flat := math.Abs(high.rate-low.rate) <= level*low.rate; gap < 2 || flat && float64(gap) <= near*float64(low.batch) {
 			continue
 		}
 		if r := low.rate * float64(high.batch-1) / float64(low.batch); r > rate {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -193,4 +194,16 @@ func TestEveryBatchIsConsidered(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestBetweenEqualBatches: the best batch may lie between two that serve the same, unless these are near each other.
+func TestBetweenEqualBatches(t *testing.T) {
+	far := filling{known: []filled{{512, 17.33}, {729, 17.33}}}
+	if most, behind := far.most(); behind != 0 || math.Abs(most-17.33*728/512) > 1e-9 {
+		t.Errorf("between 512 and 729 at most %v requests/s", most)
+	}
+	near := filling{known: []filled{{512, 17.33}, {576, 17.33}}}
+	if most, _ := near.most(); most != 0 {
+		t.Errorf("between 512 and 576, which are equal, %v requests/s are looked for", most)
+	}
 }

@@ -40,8 +40,6 @@ var otherWords = []otherWord{
 	{"precision", []string{"weights"}, ""},
 	{"quantization", []string{"weights"}, ""},
 	{"kv-dtype", []string{"cache"}, ""},
-	{"gpu-memory-utilization", []string{"assume"}, "physical,memory-fraction=SHARE"},
-	{"mem-fraction-static", []string{"assume"}, "physical,memory-fraction=SHARE"},
 	{"max-model-len", []string{"max-context"}, ""},
 	{"context-length", []string{"max-context"}, ""},
 	{"url", []string{"base-url"}, ""},

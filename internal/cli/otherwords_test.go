@@ -9,13 +9,12 @@ import (
 // none itself.
 func TestOtherWords(t *testing.T) {
 	for args, want := range map[string]string{
-		"simulate --clients 3":                "throughline: unknown flag --clients; here it is --concurrency",
-		"bench --clients 3":                   "throughline: unknown flag --clients; here it is --concurrency",
-		"simulate --burstiness 3":             "throughline: unknown flag --burstiness; here it is --arrival gamma:CV, where CV is 1/√burstiness",
-		"plan --num-gpus 3":                   "throughline: unknown flag --num-gpus; here it is --gpus",
-		"estimate --gpu-memory-utilization 1": "throughline: unknown flag --gpu-memory-utilization; here it is --assume physical,memory-fraction=SHARE",
-		"check --clients 3":                   "throughline: unknown flag --clients; throughline check --help lists the flags",
-		"simulate --zebra 3":                  "throughline: unknown flag --zebra; throughline simulate --help lists the flags",
+		"simulate --clients 3":    "throughline: unknown flag --clients; here it is --concurrency",
+		"bench --clients 3":       "throughline: unknown flag --clients; here it is --concurrency",
+		"simulate --burstiness 3": "throughline: unknown flag --burstiness; here it is --arrival gamma:CV, where CV is 1/√burstiness",
+		"plan --num-gpus 3":       "throughline: unknown flag --num-gpus; here it is --gpus",
+		"check --clients 3":       "throughline: unknown flag --clients; throughline check --help lists the flags",
+		"simulate --zebra 3":      "throughline: unknown flag --zebra; throughline simulate --help lists the flags",
 	} {
 		code, out, said := attempt(strings.Fields(args)...)
 		if first, _, _ := strings.Cut(said, "\n"); code != exitBadInput || out != "" || first != want {
