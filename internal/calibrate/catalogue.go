@@ -222,6 +222,8 @@ func Catalogue(folder string, log func(title string)) ([]Output, error) {
 // of InferSim are of DeepGEMM, which scales blocks, and stand for both. On an H100 DeepGEMM is faster than SGLang's kernel for one
 // scale, and stands for that as well. On Blackwell engines run other kernels for blocks than these tables have, which are slower than those
 // for one scale: serving runs of DeepSeek in FP8 there would come out 10 to 25% too slow by them.
+//
+// Chosen: runs of DeepSeek in FP8 on B200 and GB200 in aiconfigurator's silicon_sample.csv; 2026-11-15.
 func narrowProducts(part *kernel.Set, title string) {
 	const one, blocks = "float8", "float8" + kernel.Blocks
 	switch title {
