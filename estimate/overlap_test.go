@@ -197,6 +197,18 @@ func TestTunedExchange(t *testing.T) {
 	}
 }
 
+// sliced is 16 replicas of attention with slices of all experts, whose tokens an all-reduce gathers.
+func sliced(batch int) plan.Plan {
+	return plan.Plan{
+		Layout: plan.Layout{
+			Attention: plan.Split{DP: 16, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 1, TP: 16, DP: 1},
+			SharedPerCard: true, Pipelined: true,
+		},
+		Behaviour: plan.Behaviour{Gathered: true, Reduced: plan.AllSteps},
+		Batch:     plan.Batch{Count: 1, Size: batch},
+	}
+}
+
 // TestLaunches: DeepSeek-V3 on 16 replicas with slices of all experts, whose tokens an all-reduce gathers: beyond the tokens that are
 // captured, a step takes at least what its launches take. Of each of 61 layers 12 of attention; of 3 dense ones 7; of 58 with experts 18,
 // of them 4 to gather tokens and 3 to bring back results; and embedding, norm, output head and sampling.
@@ -206,14 +218,7 @@ func TestLaunches(t *testing.T) {
 		t.Fatal(err)
 	}
 	const launches = 61*12 + 3*7 + 58*18 + 4
-	pl := plan.Plan{
-		Layout: plan.Layout{
-			Attention: plan.Split{DP: 16, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 1, TP: 16, DP: 1},
-			SharedPerCard: true, Pipelined: true,
-		},
-		Behaviour: plan.Behaviour{Gathered: true, Reduced: plan.AllSteps},
-		Batch:     plan.Batch{Count: 1, Size: 10},
-	}
+	pl := sliced(10)
 	var free, captured, launched, quick estimate.Estimate
 	e.Evaluate(&pl, &free)
 	pl.Captured, pl.Launch = 160, 1
@@ -239,14 +244,8 @@ func TestDraftLaunches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pl := plan.Plan{
-		Layout: plan.Layout{
-			Attention: plan.Split{DP: 16, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 1, TP: 16, DP: 1},
-			SharedPerCard: true, Pipelined: true,
-		},
-		Behaviour: plan.Behaviour{Gathered: true, Reduced: plan.AllSteps, Captured: 1, Launch: 1},
-		Batch:     plan.Batch{Count: 1, Size: 10},
-	}
+	pl := sliced(10)
+	pl.Captured, pl.Launch = 1, 1
 	launches := func(drafts int) float64 {
 		var out estimate.Estimate
 		pl.Drafts = drafts
@@ -268,14 +267,8 @@ func TestPromptLaunches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pl := plan.Plan{
-		Layout: plan.Layout{
-			Attention: plan.Split{DP: 16, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 1, TP: 16, DP: 1},
-			SharedPerCard: true, Pipelined: true,
-		},
-		Behaviour: plan.Behaviour{Gathered: true, Reduced: plan.AllSteps, Captured: 1, Launch: 1},
-		Batch:     plan.Batch{Count: 1, Size: 1},
-	}
+	pl := sliced(1)
+	pl.Captured, pl.Launch = 1, 1
 	step := func() (out estimate.Estimate) { e.Evaluate(&pl, &out); return out }
 	free := step()
 	pl.CapturedPrompts, pl.PromptLaunch = 16*p.Lengths.Input, 1

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"throughline/cost"
@@ -138,19 +140,22 @@ func TestThirds(t *testing.T) {
 	}
 }
 
+// predicted are the samples of today, which several tests look at.
+var predicted = sync.OnceValues(func() ([]Sample, error) { return Evidence(context.Background(), "../..") })
+
 func samples(t *testing.T) []Sample {
 	t.Helper()
 	if racing.Enabled {
 		t.Skip("predictions of thousands of runs take long under the race detector")
 	}
-	out, err := Evidence(t.Context(), "../..")
+	out, err := predicted()
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skip("the measurements are not beside the project")
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out
+	return slices.Clone(out)
 }
 
 // TestBandsCurrent: the widths and the tables about them are what the predictions of today give.
