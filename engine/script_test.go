@@ -15,6 +15,7 @@ import (
 
 	"throughline/assume"
 	"throughline/deploy"
+	"throughline/internal/test/racing"
 	"throughline/plan"
 )
 
@@ -233,6 +234,9 @@ func TestScriptFails(t *testing.T) {
 // Scripts are shell, no line of them is longer than a terminal is wide but for addresses, and every option of a server or router is
 // one that its version has.
 func TestScripts(t *testing.T) {
+	if racing.Enabled {
+		t.Skip("one script after another")
+	}
 	for _, e := range All() {
 		t.Run(e.Name, func(t *testing.T) {
 			drawn, tried, routed := 0, 0, map[string]bool{}
