@@ -7,6 +7,7 @@ import (
 
 	"throughline/estimate"
 	"throughline/hardware"
+	"throughline/internal/test/long"
 	"throughline/op"
 	"throughline/schedule"
 )
@@ -64,7 +65,7 @@ func TestContents(t *testing.T) {
 		return false
 	}
 	for range 30 { // what one plan in a hundred has may be missing in the first draws
-		if rapid.Check(t, check); !missing() {
+		if long.Check(t, check); !missing() {
 			return
 		}
 	}
@@ -73,7 +74,7 @@ func TestContents(t *testing.T) {
 
 // TestTimesOfMixtures: also what a step of prompts and decoding sequences consists of adds up to it.
 func TestTimesOfMixtures(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		e, p, pl := drawnMixture(t)
 		pl.Launch = rapid.SampledFrom([]float64{0, 1e-4, 1}).Draw(t, "launch")
 		pl.PromptLaunch = pl.Launch

@@ -12,6 +12,7 @@ import (
 	"throughline/experts"
 	"throughline/hardware"
 	"throughline/internal/test/draw"
+	"throughline/internal/test/long"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/schedule"
@@ -48,7 +49,7 @@ func drawnPlan(t *rapid.T, steps bool) (*search.Problem, plan.Plan) {
 func checkUntil[T any](t *testing.T, missing func() []T, property func(*rapid.T)) {
 	t.Helper()
 	for range 30 {
-		if rapid.Check(t, property); t.Failed() || len(missing()) == 0 {
+		if long.Check(t, property); t.Failed() || len(missing()) == 0 {
 			return
 		}
 	}
@@ -69,7 +70,7 @@ func equal(t *rapid.T, what string, got, want float64) {
 
 // TestTimeNeverFallsWithTheBatch, nor does the rate: where no efficiency depends on the size of the work.
 func TestTimeNeverFallsWithTheBatch(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		p, pl := drawnPlan(t, false)
 		small := drawnEstimate(t, &p.Problem, pl)
 		pl.Batch.Size += rapid.SampledFrom([]int{1, 2, 10, 1000}).Draw(t, "more")
@@ -83,7 +84,7 @@ func TestTimeNeverFallsWithTheBatch(t *testing.T) {
 
 // TestMemoryNeverFalls with the batch, the prompt or the answer.
 func TestMemoryNeverFalls(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		p, pl := drawnPlan(t, true)
 		less := drawnEstimate(t, &p.Problem, pl)
 		more := rapid.IntRange(1, 100).Draw(t, "more")
@@ -132,7 +133,7 @@ func worsened(s *hardware.System, what string) *hardware.System {
 
 // TestWorseHardwareIsNeverFaster: half of any rate makes nothing faster.
 func TestWorseHardwareIsNeverFaster(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		p, pl := drawnPlan(t, true)
 		before := drawnEstimate(t, &p.Problem, pl)
 		what := rapid.SampledFrom([]string{"memory bandwidth", "inner network", "outer network", "matrix tflops", "vector tflops"}).Draw(t, "what")
@@ -187,7 +188,7 @@ func TestNoParallelismNoTraffic(t *testing.T) {
 
 // TestTotalsAgree: throughput times time is tokens, and the parts of a stage add up.
 func TestTotalsAgree(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		p, pl := drawnPlan(t, true)
 		got := drawnEstimate(t, &p.Problem, pl)
 		batches := 1.0
@@ -245,7 +246,7 @@ func TestTotalsAgree(t *testing.T) {
 
 // TestExposedTransfer: of the transfer of the cache at most all is exposed, at least the last layer.
 func TestExposedTransfer(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		p := draw.Problem(t, op.Prefill, 8, true)
 		p.Handover = &estimate.Handover{System: draw.System(t, true), Span: rapid.IntRange(2, 16).Draw(t, "handover span")}
 		pl := draw.Plan(t, p)

@@ -8,6 +8,7 @@ import (
 	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/internal/test/draw"
+	"throughline/internal/test/long"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/search"
@@ -47,7 +48,7 @@ func drawnMixture(t *rapid.T) (*estimate.Evaluator, *search.Problem, plan.Plan) 
 
 // TestStepsOfAPlan: the sequences of a plan, added group by group, take the time of its step.
 func TestStepsOfAPlan(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		p, pl := drawnPlan(t, true)
 		e, err := estimate.NewEvaluator(&p.Problem)
 		if err != nil {
@@ -71,7 +72,7 @@ func TestStepsOfAPlan(t *testing.T) {
 // TestMixturesShare: a step of prompts and decoding sequences takes at least as long as either alone, and at most as long as
 // both one after the other: they share the weights.
 func TestMixturesShare(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		e, _, pl := drawnMixture(t)
 		decode, prefill := drawnGroup(t, op.Decode, pl.Drafts), drawnGroup(t, op.Prefill, 0)
 		a, b := stepTime(e, &pl, decode), stepTime(e, &pl, prefill)
@@ -84,7 +85,7 @@ func TestMixturesShare(t *testing.T) {
 
 // TestMixturesGrow: more sequences, more new tokens or longer contexts never make a step shorter.
 func TestMixturesGrow(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		e, _, pl := drawnMixture(t)
 		groups := []op.Group{drawnGroup(t, op.Decode, pl.Drafts), drawnGroup(t, op.Prefill, 0)}
 		before := stepTime(e, &pl, groups...)

@@ -12,6 +12,7 @@ import (
 	"throughline/experts"
 	"throughline/internal/test/builtin"
 	"throughline/internal/test/draw"
+	"throughline/internal/test/long"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/schedule"
@@ -23,7 +24,7 @@ import (
 func TestOverlapGains(t *testing.T) {
 	gains := map[plan.Overlap]int{}
 	for range 5 { // some draws have no exchange that is worth hiding
-		if rapid.Check(t, func(t *rapid.T) { gainOfOverlap(t, gains) }); gains[plan.TwoBatch]*gains[plan.SingleBatch] > 0 {
+		if long.Check(t, func(t *rapid.T) { gainOfOverlap(t, gains) }); gains[plan.TwoBatch]*gains[plan.SingleBatch] > 0 {
 			break
 		}
 	}

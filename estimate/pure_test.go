@@ -8,6 +8,7 @@ import (
 
 	"throughline/estimate"
 	"throughline/internal/test/draw"
+	"throughline/internal/test/long"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/schedule"
@@ -16,7 +17,7 @@ import (
 
 // TestPure: what is said about a plan depends on nothing that was asked before, and nobody's values are changed.
 func TestPure(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		p, pl := drawnPlan(t, true)
 		fresh := drawnEstimate(t, &p.Problem, pl)
 		problem, asked := p.Problem, pl

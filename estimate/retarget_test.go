@@ -11,6 +11,7 @@ import (
 
 	"throughline/estimate"
 	"throughline/hardware"
+	"throughline/internal/test/long"
 	"throughline/plan"
 )
 
@@ -50,7 +51,7 @@ func asNew(p *estimate.Problem, e *estimate.Evaluator, s *hardware.System, pl *p
 // any numbers says what a new one says.
 func TestChangedSystemIsANewOne(t *testing.T) {
 	calibrated := problem(t, "llama_3_8b", "H200").System.Kernels
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		drawn, pl := drawnPlan(t, rapid.Bool().Draw(t, "steps"))
 		p := drawn.Problem
 		if rapid.Bool().Draw(t, "calibrated") {

@@ -8,6 +8,7 @@ import (
 
 	"throughline/assume"
 	"throughline/internal/test/draw"
+	"throughline/internal/test/long"
 	"throughline/model"
 	"throughline/op"
 	"throughline/plan"
@@ -122,7 +123,7 @@ func TestMixedDrafts(t *testing.T) {
 
 // TestSplitGroups: it does not matter whether equal sequences are added together or one by one, nor in which order.
 func TestSplitGroups(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		m, set := draw.Model(t)
 		l := op.NewLowerer(m, set, &precision, draw.Assumptions(t))
 		var groups, parts []op.Group

@@ -9,6 +9,7 @@ import (
 	"throughline/cost"
 	"throughline/hardware"
 	"throughline/hardware/kernel"
+	"throughline/internal/test/long"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/schedule"
@@ -150,7 +151,7 @@ func TestSingleBatch(t *testing.T) {
 // the timeline; and there both micro-batches run everything once in every layer, one thing at a time on each lane.
 func TestOverlapLaws(t *testing.T) {
 	r := rules(0, 0)
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		time := func(name string) float64 { return rapid.Float64Range(0.01, 10).Draw(t, name) }
 		l := layer{time("attention"), time("dispatch"), time("experts"), time("combine"), time("rest"), rapid.Float64Range(0, 0.5).Draw(t, "share")}
 		layers, dense := rapid.IntRange(1, 60).Draw(t, "layers"), rapid.IntRange(0, 3).Draw(t, "dense")

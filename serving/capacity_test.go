@@ -8,6 +8,8 @@ import (
 	"throughline/workload"
 
 	"pgregory.net/rapid"
+
+	"throughline/internal/test/long"
 )
 
 // drawn is a server of drawn speed: prompts take so long for each token and for each step, decode steps for each sequence.
@@ -21,7 +23,7 @@ func (d drawn) Mixed(p Prompts, sequences, _ float64) float64 {
 // TestNoMoreThanCapacity: requests come no faster than the ranks compute their prompts, in steps that are as full as may be, nor
 // than their caches travel, nor than they decode, whatever the engine, the lengths and the clients; one token of output included.
 func TestNoMoreThanCapacity(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		policy := rapid.SampledFrom([]deploy.Policy{deploy.First, deploy.Chunks, deploy.Prompts}).Draw(t, "policy")
 		together := rapid.IntRange(1, 8).Draw(t, "ranks that wait for each other")
 		ranks := together * rapid.IntRange(1, 4).Draw(t, "servers")

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"throughline/internal/test/long"
 )
 
 // drawSurface is a surface of the given work whose times do not fall.
@@ -233,7 +235,7 @@ func TestLaws(t *testing.T) {
 
 // TestSpread checks that the weights of fitting give the time of evaluation, in one to three dimensions.
 func TestSpread(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		dims := rapid.IntRange(1, 3).Draw(t, "dimensions")
 		w := [...]Work{{1: 1}, {3: 1}, {3: 2, 5: 1, 6: 1}}[dims-1]
 		s := drawSurface(t, "surface", dims, w)

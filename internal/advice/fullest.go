@@ -12,11 +12,11 @@ import (
 const equal = 1e-9
 
 // level is the relative difference of request rates below which no batch is looked for: where two batches that lie near each other
-// serve the same to that there is a bottleneck, which those between them have, too. Batches are near within an eighth: steps
+// serve the same to that there is a bottleneck, which those between them have, too. Batches are near within a 128th: steps
 // jump with the tiles of kernels, so that the best batch may lie between two that are equal and further apart.
 const (
 	level = 1e-3
-	near  = 1. / 8
+	near  = 1. / 128
 )
 
 // fuller orders by request rate alone, and equal ones by how long requests take.

@@ -202,8 +202,8 @@ func TestBetweenEqualBatches(t *testing.T) {
 	if most, behind := far.most(); behind != 0 || math.Abs(most-17.33*728/512) > 1e-9 {
 		t.Errorf("between 512 and 729 at most %v requests/s", most)
 	}
-	near := filling{known: []filled{{512, 17.33}, {576, 17.33}}}
+	near := filling{known: []filled{{512, 17.33}, {516, 17.33}}}
 	if most, _ := near.most(); most != 0 {
-		t.Errorf("between 512 and 576, which are equal, %v requests/s are looked for", most)
+		t.Errorf("between 512 and 516, which are equal, %v requests/s are looked for", most)
 	}
 }

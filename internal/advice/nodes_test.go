@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"throughline/internal/test/long"
 )
 
 // place counts one by one: others first, each on the first node with room.
@@ -50,7 +52,7 @@ func place(gpus, perNode, count, others, size int) int {
 
 // Room is what counting one by one finds.
 func TestRoom(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		per := rapid.SampledFrom([]int{4, 8, 72}).Draw(t, "per node")
 		sizes := []int{1, 2, 3, 4, 5, 6, 7, 8, per, 2 * per, 3 * per}
 		gpus := rapid.IntRange(1, 6*per).Draw(t, "gpus")

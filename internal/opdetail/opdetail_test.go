@@ -11,12 +11,13 @@ import (
 	"throughline/hardware"
 	"throughline/internal/opdetail"
 	"throughline/internal/test/draw"
+	"throughline/internal/test/long"
 	"throughline/plan"
 )
 
 // TestRowsAddUp: the rows of any step of a small model add up to the step, engine by engine and bound by bound, and to its shares.
 func TestRowsAddUp(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		p := draw.Problem(t, draw.Phase(t), rapid.SampledFrom([]int{1, 2, 4, 8, 16}).Draw(t, "procs"), true)
 		if rapid.Bool().Draw(t, "second tier") {
 			p.System.Memory2 = &hardware.SecondMemory{GiB: 1, GBps: rapid.Float64Range(1e-3, 10).Draw(t, "GBps of it"), Efficiency: hardware.SizeTable{{Efficiency: 1}}}
@@ -65,7 +66,7 @@ func TestRowsAddUp(t *testing.T) {
 
 // TestWaitingForTheHost: a step of operators that a host takes a second each to launch waits for it almost all the time.
 func TestWaitingForTheHost(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		p := draw.Problem(t, draw.Phase(t), 1, false)
 		pl := draw.Plan(t, p)
 		pl.Launch, pl.PromptLaunch = 1, 1

@@ -7,12 +7,14 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"pgregory.net/rapid"
+
+	"throughline/internal/test/long"
 )
 
 // A table fits the width that it is given, unless the columns that are always shown are wider; it shows the columns with the
 // lowest ranks, and names the others.
 func TestTablesFit(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		var g Grid
 		words := []string{"", "a", "plan", "dp16·pp1·tp1", "1234567", "a rather long cell"}
 		n := rapid.IntRange(1, 8).Draw(t, "columns")

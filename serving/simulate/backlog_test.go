@@ -9,11 +9,12 @@ import (
 	"pgregory.net/rapid"
 
 	"throughline/deploy"
+	"throughline/internal/test/long"
 )
 
 // TestBacklog: whatever waits in bytes, a run is the same.
 func TestBacklog(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		o, traffic := drawServers(t), drawTraffic(t)
 		var ended [2][]Ended
 		var records [2]*Record
@@ -36,7 +37,7 @@ func TestBacklog(t *testing.T) {
 
 // TestBacklogKeepsAll: a job that was packed is the request that it was.
 func TestBacklogKeepsAll(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		number := rapid.IntRange(-1, 1<<40)
 		var all jobs
 		var want []Request

@@ -79,7 +79,7 @@ func drawPool(t *rapid.T) Pool {
 // TestLaws: whatever the policy, every request ends once, nothing comes before its cause, no bound is broken, the same seed
 // gives the same run, and the requests in the system over time are their times in it (Little).
 func TestLaws(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		traffic := drawTraffic(t)
 		o := Options{Seed: 7, Routing: deploy.Routing(rapid.SampledFrom(deploy.Routings).Draw(t, "routing"))}
 		pool := drawPool(t)

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"throughline/deploy"
+	"throughline/internal/test/long"
 )
 
 // drawServers is a deployment of one or two pools.
@@ -56,7 +57,7 @@ type stream struct {
 // TestLiveIsRun: requests that come while time passes, by pieces of any size, run as they do when all are known from the start,
 // and every token comes out at its time.
 func TestLiveIsRun(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		o, list := drawServers(t), drawList(t)
 		var want, got []Ended
 		o.Each = func(e *Ended) { want = append(want, *e) }
@@ -117,7 +118,7 @@ func advance(t *rapid.T, l *Live, until float64) {
 // TestLiveFaults: whoever goes, and whatever fails or stands still, every other request ends once with all its tokens, and
 // nothing is held in the end.
 func TestLiveFaults(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		o, list := drawServers(t), drawList(t)
 		for i := range list {
 			list[i].Arrival = min(list[i].Arrival, 1)

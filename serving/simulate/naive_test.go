@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"throughline/deploy"
+	"throughline/internal/test/long"
 )
 
 // naive is an engine as its description reads: every sequence is looked at in every step. Policies are those of the recorded
@@ -190,7 +191,7 @@ func (n *naive) run() string {
 // have to make room, too.
 func TestAgainstNaive(t *testing.T) {
 	preempted := 0
-	rapid.Check(t, func(r *rapid.T) {
+	long.Check(t, func(r *rapid.T) {
 		p := Policy{
 			Prefill:     rapid.SampledFrom([]deploy.Policy{deploy.First, deploy.Chunks}).Draw(r, "policy"),
 			Running:     rapid.IntRange(1, 12).Draw(r, "running"),

@@ -3,6 +3,7 @@
 package long
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -13,6 +14,15 @@ import (
 
 // Mode reports whether tests run at full length.
 func Mode() bool { return os.Getenv("THROUGHLINE_TEST_LONG") != "" }
+
+// Properties are drawn from one seed, lest a change lands by luck; at full length, or with -rapid.seed, from others.
+func init() {
+	if !Mode() {
+		if err := flag.Set("rapid.seed", "1"); err != nil {
+			panic(err)
+		}
+	}
+}
 
 // NotRacing skips a test of values, which are the same without the race detector, but at full length: others make the same accesses.
 func NotRacing(t testing.TB) {

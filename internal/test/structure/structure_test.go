@@ -3,6 +3,7 @@
 package structure
 
 import (
+	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -14,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"throughline/internal/test/golden"
 )
 
 // order is all packages, each depending only on those before it. CONTRIBUTING.md shows it as a map.
@@ -197,6 +200,22 @@ func TestLength(t *testing.T) {
 				t.Errorf("%s %s has %d lines, more than %d", f.path, fn.Name.Name, lines, mostLines)
 			}
 		}
+	}
+}
+
+// TestPropertiesHaveOneSeed: what decides whether a change lands does not depend on luck.
+func TestPropertiesHaveOneSeed(t *testing.T) {
+	err := filepath.WalkDir(golden.Root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") || filepath.Base(path) == "structure_test.go" {
+			return err
+		}
+		if bytes.Contains(read(t, path), []byte("rapid.Check(")) {
+			t.Errorf("%s: long.Check draws the same cases each time", path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
