@@ -36,10 +36,10 @@ test-long: lint   ## the same at full length: an hour
 	go test -timeout 2h $(PROPERTIES) -rapid.checks 2000
 
 kernels:          ## fit the built-in kernels anew, and docs/calibration.md; needs the measurements in ../shared
-	go run ./cmd/kernels
+	go run ./cmd/lab kernels
 
 bands:            ## find the widths of bands anew, and how often they hold; needs the measurements in ../shared
-	go run ./cmd/bands
+	go run ./cmd/lab bands
 
 sample:           ## the sample of the reference tool
 	go run ./cmd/throughline run -c configs/reference_sample.json

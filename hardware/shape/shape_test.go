@@ -37,7 +37,7 @@ func TestBuiltIn(t *testing.T) {
 		}
 		k := set(t, name)
 		if table.Source != k.Source {
-			t.Errorf("%s: shapes of other kernels: %q, not %q; run go run ./cmd/bands -shapes", name, table.Source, k.Source)
+			t.Errorf("%s: shapes of other kernels: %q, not %q; run go run ./cmd/lab kernels --shapes", name, table.Source, k.Source)
 		}
 		for kernel, families := range table.Families {
 			section, key, _ := strings.Cut(kernel, ".")

@@ -59,6 +59,21 @@ func classOf(r *measurement.Row) (class, bool) {
 	return c, true
 }
 
+// Slot is the kind of kernels that a row is fitted as; false for rows that no model covers.
+func Slot(r *measurement.Row) (kernel.Slot, bool) {
+	c, ok := classOf(r)
+	return c.slot, ok
+}
+
+// ShapeOf is the shape of the kernel of a row; false for rows that no model covers.
+func ShapeOf(r *measurement.Row) (kernel.Shape, bool) {
+	c, ok := classOf(r)
+	if !ok || subjects[r.Kind].shape == nil {
+		return kernel.Shape{}, false
+	}
+	return subjects[c.slot].shape(r), true
+}
+
 // Classes fits every class of the rows on a system, and adds the models to the set where that has a place for them and
 // none yet: the first of several kernels of a class stays. What is doubtful stays out, unless there is a reason to take
 // it. It also says how many rows no model covers.
@@ -78,7 +93,7 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 	})
 	for _, c := range keys {
 		part := byClass[c]
-		p, ok := peakOf(&part[0], s, c.nodes)
+		p, ok := PeakOf(&part[0], s, c.nodes)
 		if !ok {
 			uncovered += len(part)
 			continue
@@ -116,7 +131,7 @@ func inTurn(results []Result) []*Result {
 	for i, a := range out {
 		for j := i + 1; j < len(out); j++ {
 			b := out[j]
-			if a.slot == b.slot && subjects[a.slot].best && keyOf(a.row) == keyOf(b.row) && faster(b.rows, a.rows) {
+			if a.slot == b.slot && subjects[a.slot].best && KeyOf(a.row) == KeyOf(b.row) && faster(b.rows, a.rows) {
 				out[i], out[j] = b, a
 				a = b
 			}
@@ -152,7 +167,7 @@ func (c *class) software() string {
 // add puts a model into the set, unless that has one, with its error on shapes that the fit did not see. Where no shape was
 // held out, the error on the largest sizes stands for it. Of what no operator runs in no error is kept.
 func add(set *kernel.Set, r *measurement.Row, m kernel.Model, v *Validation) {
-	s, key := &subjects[r.Kind], keyOf(r)
+	s, key := &subjects[r.Kind], KeyOf(r)
 	if there := set.Model(r.Kind, key); there != nil && s.join != nil {
 		s.join(there, m)
 		return
@@ -169,11 +184,11 @@ func missed(r *measurement.Row, v *Validation) float64 {
 	if e.Rows == 0 || r.Kind.Of() == "" {
 		return -1
 	}
-	return digits(e.Mean / 100)
+	return Digits(e.Mean / 100)
 }
 
-// peakOf is the peaks that a row is fitted at; false where the system does not have them.
-func peakOf(r *measurement.Row, s *hardware.System, nodes int) (Peak, bool) {
+// PeakOf is the peaks that a row is fitted at; false where the system does not have them.
+func PeakOf(r *measurement.Row, s *hardware.System, nodes int) (Peak, bool) {
 	switch r.Kind.Peak() {
 	case kernel.LinkPeak:
 		network := 0

@@ -13,27 +13,6 @@ import (
 // from 20 and in 1.94 from 24. On a Blackwell, whose links are twice as fast, they are: 1.53 ms from 20 and 1.29 from 24 on 4 GB200.
 const exchangeUnits = 20
 
-// usualExchange is 16384 tokens of DeepSeek-V3 on a node of eight.
-var usualExchange = kernel.Shape{M: 16384, N: 8, K: 7168, Experts: 256, Group: 8, Nodes: 1}
-
-// fillLinks says of exchanges within a node that leave much of the links idle how much of them those of another chip use, where the
-// same units fill them: as much as more units would.
-func fillLinks(set, from *kernel.Set) {
-	const idle = 1.5
-	for of, key := range map[kernel.Slot]string{kernel.DispatchNormal: "dispatch_normal", kernel.CombineNormal: "combine_normal"} {
-		slowdown := func(s *kernel.Set) float64 {
-			t, ok := s.Timing(of, key)
-			if !ok {
-				return 0
-			}
-			return t.Seconds(&kernel.Pace{Byte: 1}, &usualExchange) / s.Exchange[key].Bytes(&usualExchange)
-		}
-		if full := slowdown(from); full > 0 && slowdown(set) > idle*full {
-			set.Exchange[key].Levels[0].Filled = digits(full)
-		}
-	}
-}
-
 // mostNodes is up to how many nodes the tables of kernels for throughput are taken. Over 8 nodes 4096 tokens take 5.5 and 4.5 ms
 // there, and 1.0 and 8.0 ms more to notify the others: what the ranks waited for each other, as the same kernel over 4
 // nodes notifies in 0.1 ms. Those who wrote the kernels measured 51 and 50 GB/s there, 2.1 and 4.2 ms in all

@@ -147,27 +147,3 @@ func TestNamedTables(t *testing.T) {
 		}
 	}
 }
-
-// TestFillLinks: of exchanges that take 4 times as long as their bytes those of another chip, at 1.5 times, say when the links are full;
-// of exchanges at twice they say nothing.
-func TestFillLinks(t *testing.T) {
-	set := func(slowdown float64) *kernel.Set {
-		e := func() *kernel.ExchangeModel {
-			return &kernel.ExchangeModel{Element: 2, Levels: []kernel.ExchangeLevel{{
-				Nodes: 1, Memory: kernel.Surface{Axes: [][]float64{{1}, {1}, {1}}, Slowdown: []float64{slowdown}},
-			}}}
-		}
-		return &kernel.Set{Exchange: map[string]*kernel.ExchangeModel{"dispatch_normal": e(), "combine_normal": e()}}
-	}
-	for slowdown, want := range map[float64]float64{4: 1.5, 2: 0} {
-		s := set(slowdown)
-		fillLinks(s, set(1.5))
-		for key, e := range s.Exchange {
-			if got := e.Levels[0].Filled; got != want {
-				t.Errorf("%s at %g: full at %g, want %g", key, slowdown, got, want)
-			}
-		}
-	}
-	none := &kernel.Set{}
-	fillLinks(none, set(1.5))
-}

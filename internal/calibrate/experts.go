@@ -58,7 +58,7 @@ func Experts(rows []measurement.Row, p Peak) (*kernel.GroupedModel, Validation) 
 	var data, reach []sample
 	for i := range rows {
 		r := &rows[i]
-		g.Weight, g.Input = kernel.StoredBytes(keyOf(r), bytesOf(r.Type)), bytesOf(computed(r))
+		g.Weight, g.Input = kernel.StoredBytes(KeyOf(r), bytesOf(r.Type)), bytesOf(computed(r))
 		g.Uneven = r.Get("touched") > 0
 		s := blockShape(r)
 		outer, wide, inner := s.Block()

@@ -64,7 +64,7 @@ func TestKeysOfBlocks(t *testing.T) {
 		"bfloat16": "bfloat16", "nvfp4": "float4", "int4_wo": "int4", "w4a16_mxfp4": "mxfp4", "w4a8_mxfp4_mxfp8": "mxfp4_float8",
 	} {
 		rows := table(t, "SGLang,0.5.14,NVIDIA GB200,moe,sglang_flashinfer_trtllm_moe,"+dtype+",64,2880,2880,4,128,1,1,balanced,1")
-		if key := keyOf(&rows[0]); key != want {
+		if key := KeyOf(&rows[0]); key != want {
 			t.Errorf("%s: key %q, not %q", dtype, key, want)
 		}
 	}

@@ -405,13 +405,13 @@ func project(s side, theta, low []float64) {
 
 // round leaves four digits of each number, times still not falling.
 func (s *solution) round(f *form) {
-	s.latency = digits(s.latency)
+	s.latency = Digits(s.latency)
 	for _, p := range []struct {
 		side *side
 		s    *kernel.Surface
 	}{{&f.compute, &s.compute}, {&f.memory, &s.memory}} {
 		for i, v := range p.s.Slowdown {
-			p.s.Slowdown[i] = max(digits(v), 1)
+			p.s.Slowdown[i] = max(Digits(v), 1)
 		}
 		low := logWork(p.side)
 		for range 8 {
@@ -421,15 +421,15 @@ func (s *solution) round(f *form) {
 				}
 				a, b := at, at+stride
 				if need := p.s.Slowdown[a] * math.Exp(low[a]-low[b]); p.s.Slowdown[b] < need {
-					p.s.Slowdown[b] = digits(need * 1.0006)
+					p.s.Slowdown[b] = Digits(need * 1.0006)
 				}
 			})
 		}
 	}
 }
 
-// digits rounds to four of them.
-func digits(v float64) float64 {
+// Digits rounds to four of them.
+func Digits(v float64) float64 {
 	if v == 0 {
 		return 0
 	}

@@ -8,25 +8,31 @@ import (
 	"throughline/hardware"
 	"throughline/hardware/kernel"
 	"throughline/internal/measurement"
+	"throughline/internal/test/builtin"
 )
+
+// shared is where measurements lie that are not part of the project.
+const shared = "../../../shared/measurements/"
 
 // system is a built-in system without its kernels, which fits are to give it.
 func system(t *testing.T, name string) *hardware.System {
 	t.Helper()
-	s, err := plain(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := builtin.System(t, name)
+	s.Kernels = nil
 	return s
 }
 
 // load reads tables and says what of them cannot be used.
 func tables(t *testing.T, files []string) (rows []measurement.Row, bad []measurement.Problem, conflicts []Conflict) {
 	t.Helper()
-	rows, bad, conflicts, err := load(files)
-	if err != nil {
-		t.Fatal(err)
+	for _, f := range files {
+		table, err := measurement.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, bad = append(rows, table.Rows...), append(bad, table.Problems...)
 	}
+	rows, conflicts = Clean(rows)
 	return rows, bad, conflicts
 }
 

@@ -32,7 +32,7 @@ var timedWith = []struct {
 	// sglang/collect_mla.py, run_attention_torch: trtllm_mla with a cache of 8 bits gets cos_sin_cache, rotates, makes narrow and writes
 	// to the cache (mla_quantize_and_rope_for_fp8). Others only write to the cache, beside which positions are still to be given.
 	{kernel.LatentDecode, "rotary", func(r *measurement.Row) bool {
-		return softwareOf(r) == "trtllm_mla" && cacheType(r) == "float8"
+		return SoftwareOf(r) == "trtllm_mla" && cacheType(r) == "float8"
 	}},
 }
 

@@ -54,8 +54,8 @@ func (p *Predictor) Seconds(r *measurement.Row) (float64, bool) {
 
 // keyOf is the key of the model of a row: that of the software that was measured, where the set has it.
 func (p *Predictor) keyOf(r *measurement.Row) string {
-	key := keyOf(r)
-	if software := softwareOf(r); software != "" {
+	key := KeyOf(r)
+	if software := SoftwareOf(r); software != "" {
 		if by := kernel.KeyBy(key, software); p.set.Model(r.Kind, by) != nil {
 			return by
 		}
@@ -66,7 +66,7 @@ func (p *Predictor) keyOf(r *measurement.Row) string {
 // timer finds the model of a row.
 func (p *Predictor) timer(r *measurement.Row, key string) timer {
 	timing, ok := p.set.Timing(r.Kind, key)
-	peak, has := peakOf(r, p.system, 1)
+	peak, has := PeakOf(r, p.system, 1)
 	if !ok || !has {
 		return timer{}
 	}

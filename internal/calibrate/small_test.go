@@ -56,8 +56,8 @@ func TestOwnTables(t *testing.T) {
 func TestUneven(t *testing.T) {
 	rows := own(t, "moe,fp8,tokens=64;hidden=7168;inter=256;topk=8;experts=256;tp=1;ep=1;touched=220;up_ns=1;down_ns=1,0,0,332")
 	s := blockShape(&rows[0])
-	if s.Count != 220 || math.Abs(s.Rows-512./220) > 1e-12 || s.N != 512 || keyOf(&rows[0]) != "float8"+kernel.Tuned {
-		t.Errorf("%+v under %s", s, keyOf(&rows[0]))
+	if s.Count != 220 || math.Abs(s.Rows-512./220) > 1e-12 || s.N != 512 || KeyOf(&rows[0]) != "float8"+kernel.Tuned {
+		t.Errorf("%+v under %s", s, KeyOf(&rows[0]))
 	}
 	even := kernel.GroupedModel{Base: kernel.Base{Norm: 1, Compute: kernel.Flat(1), Memory: kernel.Flat(1)}}
 	spread := even
@@ -116,12 +116,12 @@ func TestInTurn(t *testing.T) {
 		t.Error(got)
 	}
 	// Scales of blocks are another format: neither stands for the other.
-	if tab.Rows[0].Type != "float8" || keyOf(&r[0]) != "float8" {
-		t.Errorf("key %q", keyOf(&r[0]))
+	if tab.Rows[0].Type != "float8" || KeyOf(&r[0]) != "float8" {
+		t.Errorf("key %q", KeyOf(&r[0]))
 	}
 	scaled, err := measurement.Read("y.csv", strings.NewReader(head+"x,1,x,gemm,quick,fp8_block,64,512,512,1\n"))
-	if err != nil || keyOf(&scaled.Rows[0]) != "float8"+kernel.Blocks {
-		t.Errorf("%v, key %q", err, keyOf(&scaled.Rows[0]))
+	if err != nil || KeyOf(&scaled.Rows[0]) != "float8"+kernel.Blocks {
+		t.Errorf("%v, key %q", err, KeyOf(&scaled.Rows[0]))
 	}
 	blocks := table(t, "x,1,x,moe,a,bfloat16,48,4096,1536,8,128,2,1,balanced,2", "x,1,x,moe,b,bfloat16,48,4096,1536,8,128,2,1,balanced,1")
 	if out := inTurn([]Result{result("a", kernel.Experts, blocks[0]), result("b", kernel.Experts, blocks[1])}); out[0].Class != "a" {

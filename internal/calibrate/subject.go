@@ -69,8 +69,8 @@ func init() {
 	}
 }
 
-// keyOf is the key of the model of a row in its section.
-func keyOf(r *measurement.Row) string {
+// KeyOf is the key of the model of a row in its section.
+func KeyOf(r *measurement.Row) string {
 	if key := subjects[r.Kind].key; key != nil {
 		return key(r)
 	}

@@ -18,7 +18,7 @@ func BandsOf(samples []Sample) ([]byte, error) {
 		b.Widths[estimate.Quantities[q]] = w
 	}
 	trusted := Trustworthy(samples)
-	b.Source = fmt.Sprintf("%d predictions of %d groups of serving runs (aiconfigurator, Apache-2.0) and forward passes (H200), TPOT of runs with drafts and runs whose settings are not told, which others have published, written by go run ./cmd/bands", len(trusted), len(groupsOf(trusted)))
+	b.Source = fmt.Sprintf("%d predictions of %d groups of serving runs (aiconfigurator, Apache-2.0) and forward passes (H200), TPOT of runs with drafts and runs whose settings are not told, which others have published, written by go run ./cmd/lab bands", len(trusted), len(groupsOf(trusted)))
 	src, err := json.MarshalIndent(b, "", "  ")
 	return append(src, '\n'), err
 }

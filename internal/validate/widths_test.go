@@ -174,10 +174,10 @@ func TestBandsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if is, err := os.ReadFile("../../estimate/bands.json"); err != nil || !bytes.Equal(is, want) {
-		t.Errorf("estimate/bands.json is old: run go run ./cmd/bands and look at the difference (%v)", err)
+		t.Errorf("estimate/bands.json is old: run go run ./cmd/lab bands and look at the difference (%v)", err)
 	}
 	if !bytes.Equal(doc, shown) {
-		t.Error("docs/validation/bands.md is old: run go run ./cmd/bands and look at the difference")
+		t.Error("docs/validation/bands.md is old: run go run ./cmd/lab bands and look at the difference")
 	}
 }
 

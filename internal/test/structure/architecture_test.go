@@ -21,7 +21,8 @@ type room struct {
 
 // rooms are all packages, each room knowing only those after it. docs/architecture.md shows them.
 var rooms = []room{
-	{"Commands", "read flags, run one answer, choose a writer", []string{"cmd/throughline", "cmd/kernels", "cmd/bands", "internal/cli"}},
+	{"Commands", "read flags, run one answer, choose a writer", []string{"cmd/throughline", "cmd/lab", "internal/cli"}},
+	{"Laboratory", "choose what is built in by measurements, judge predictions by what was held out", []string{"internal/lab/kernels"}},
 	{"Library", "question in, answer out, for programs in Go", []string{"."}},
 	{"Servers", "start real servers or stand in for one", []string{"internal/matrix", "internal/emulate"}},
 	{"Output", "tables, files, charts and pages of results", []string{"internal/page", "internal/picture", "internal/workbook", "internal/report"}},

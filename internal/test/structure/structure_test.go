@@ -36,7 +36,9 @@ var order = []string{
 	"internal/report", "internal/workbook", "internal/picture", "internal/matrix", "internal/page",
 	".", // the library, which the command line and other programs use
 	"internal/cli",
-	"cmd/throughline", "cmd/kernels", "cmd/bands",
+	"cmd/throughline",
+	// The laboratory, which nothing of the program knows.
+	"internal/lab/kernels", "cmd/lab",
 }
 
 // belowCommands is packages that no command needs: what it asks for is answered by others.
@@ -223,7 +225,7 @@ func TestPropertiesHaveOneSeed(t *testing.T) {
 var aFlag = regexp.MustCompile(`(^|[\s("'` + "`" + `])--?[a-z][a-z-]*`)
 
 // hasFlags is packages that write command lines: that of this program, and those of engines.
-var hasFlags = []string{"internal/cli", "engine", "cmd/throughline"}
+var hasFlags = []string{"cmd/lab", "internal/cli", "engine", "cmd/throughline"}
 
 // TestNoFlagsInLibraries: a library names settings; the command line makes flags of them.
 func TestNoFlagsInLibraries(t *testing.T) {

@@ -1,10 +1,11 @@
-package calibrate
+package kernels
 
 import (
 	"slices"
 
 	"throughline/hardware"
 	"throughline/hardware/kernel"
+	"throughline/internal/calibrate"
 )
 
 // Tensor cores are not all that a kernel waits for: it also loads, scales, adds up and stores, which takes as long as the
@@ -51,7 +52,7 @@ func less[M any](models map[string]*M, share float64, base func(*M) *kernel.Base
 		s := &base(&changed).Compute
 		s.Slowdown = slices.Clone(s.Slowdown)
 		for i, v := range s.Slowdown {
-			s.Slowdown[i] = digits(1 + (v-1)*share)
+			s.Slowdown[i] = calibrate.Digits(1 + (v-1)*share)
 		}
 		out[key] = &changed
 	}

@@ -1,4 +1,4 @@
-package calibrate
+package kernels
 
 import (
 	"bytes"
@@ -27,11 +27,11 @@ type Record struct {
 	Outputs map[string]string `json:"outputs"` // by name
 }
 
-// RecordName is the file of the record, seen from the folder of this package.
-const RecordName = "catalogue.json"
+// RecordName is the file of the record, seen from the root of the project.
+const RecordName = "internal/lab/kernels/catalogue.json"
 
-// code is the packages that decide what comes out of a fit, seen from the folder of this package.
-var code = []string{".", "../../hardware/kernel", "../measurement"}
+// code is the packages that decide what comes out of a fit, seen from the root of the project.
+var code = []string{"internal/lab/kernels", "internal/calibrate", "hardware/kernel", "internal/measurement"}
 
 // Inputs is what the built-in kernels would be fitted from now. Tables that are not there are not in it.
 func Inputs(folder string) (*Record, error) {
@@ -172,4 +172,21 @@ func codeHash(folder string) (string, error) {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8]), nil
+}
+
+// Write fits the built-in kernels: all files that come of it, the record included.
+func Write(folder string, log func(title string)) ([]Output, error) {
+	out, err := Catalogue(folder, log)
+	if err != nil {
+		return nil, err
+	}
+	record, err := Inputs(folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range out {
+		record.Add(o)
+	}
+	src, err := record.Encode()
+	return append(out, Output{RecordName, src}), err
 }

@@ -1,4 +1,4 @@
-package calibrate
+package kernels
 
 import (
 	"cmp"
@@ -11,10 +11,10 @@ import (
 	"throughline/hardware"
 	"throughline/hardware/kernel"
 	"throughline/hardware/shape"
+	"throughline/internal/calibrate"
 )
 
-// Shapes are the files of the shapes that the built-in kernels were measured with, seen from the folder of this package.
-// The folder is that of this package in the source.
+// Shapes are the files of the shapes that the built-in kernels were measured with. The folder is the root of the project.
 func Shapes(folder string, log func(title string)) ([]Output, error) {
 	var out []Output
 	for _, b := range built {
@@ -49,7 +49,7 @@ func Shapes(folder string, log func(title string)) ([]Output, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Output{"../../hardware/shape/measured/" + b.name + ".json", append(src, '\n')})
+		out = append(out, Output{"hardware/shape/measured/" + b.name + ".json", append(src, '\n')})
 	}
 	return out, nil
 }
@@ -76,16 +76,16 @@ func (m *measured) shapes(folder string) (map[string]map[shape.Kind]map[shape.Si
 	seen := map[string]map[shape.Kind]map[shape.Size]bool{}
 	for i := range rows {
 		r := &rows[i]
-		if _, ok := classOf(r); !ok || subjects[r.Kind].shape == nil {
-			continue
-		}
-		s := subjects[r.Kind].shape(r)
-		kind, size, ok := shape.Identity(r.Kind.Section(), &s)
+		shaped, ok := calibrate.ShapeOf(r)
 		if !ok {
 			continue
 		}
-		name := r.Kind.Section() + "." + keyOf(r)
-		if software := softwareOf(r); software != "" {
+		kind, size, ok := shape.Identity(r.Kind.Section(), &shaped)
+		if !ok {
+			continue
+		}
+		name := r.Kind.Section() + "." + calibrate.KeyOf(r)
+		if software := calibrate.SoftwareOf(r); software != "" {
 			name = kernel.KeyBy(name, software)
 		}
 		if seen[name] == nil {

@@ -1,4 +1,6 @@
-package calibrate
+// Package kernels fits the built-in kernels to public tables of measurements that lie beside the project, and writes them, the
+// page that says how well, and a record by which a test tells whether they are current.
+package kernels
 
 import (
 	"bytes"
@@ -12,11 +14,12 @@ import (
 
 	"throughline/hardware"
 	"throughline/hardware/kernel"
+	"throughline/internal/calibrate"
 	"throughline/internal/measurement"
 )
 
-// shared is where public measurements lie, seen from the folder of this package. They are not part of the project.
-const shared = "../../../shared/measurements/"
+// shared is where public measurements lie, seen from the root of the project. They are not part of it.
+const shared = "../shared/measurements/"
 
 // measured is tables of one chip by one method.
 type measured struct {
@@ -30,8 +33,8 @@ const aiconfigurator = "per-operator tables of NVIDIA aiconfigurator (Apache-2.0
 
 var (
 	h200PyTorch  = measured{"H200, PyTorch 2.11, cold cache", "H200", []string{shared + "h200/ops.csv"}, "PyTorch 2.11 on one H200", nil}
-	h200Compiled = measured{"H200, measure/measure.py", "H200", []string{"../../measure/H200/ops.csv"}, "measure/H200/ops.csv", nil}
-	h200Fused    = measured{"H200, measure/experts.py and small.py", "H200", []string{"../../measure/H200/experts.csv", "../../measure/H200/small.csv"}, "measure/H200/experts.csv and small.csv", nil}
+	h200Compiled = measured{"H200, measure/measure.py", "H200", []string{"measure/H200/ops.csv"}, "measure/H200/ops.csv", nil}
+	h200Fused    = measured{"H200, measure/experts.py and small.py", "H200", []string{"measure/H200/experts.csv", "measure/H200/small.csv"}, "measure/H200/experts.csv and small.csv", nil}
 	h200Engine   = measured{"H200, SGLang and NCCL", "H200", []string{shared + "ops/h200_sxm_*"}, aiconfigurator, nil}
 	h100Engine   = measured{"H100 SXM, SGLang and NCCL", "H100_SXM", []string{shared + "ops/h100_sxm_*"}, aiconfigurator, nil}
 	b200Engine   = measured{"B200, SGLang and NCCL", "B200", []string{shared + "ops/b200_sxm_*"}, aiconfigurator, nil}
@@ -90,7 +93,7 @@ var unthrottled = []string{"H20_96G"}
 // a kernel that does not split the context, unlike all others of that chip.
 var skipped = regexp.MustCompile(`sparse_attention|wideep_\w+_mla|h200_sxm_.*0\.5\.6.*deepep|INDEX|/dsa/|/gdn/|/h20/64-2-128`)
 
-// names are the files of the tables, seen from the folder of this package.
+// names are the files of the tables.
 func (m *measured) names(folder string) ([]string, error) {
 	var out []string
 	for _, pattern := range m.files {
@@ -107,7 +110,7 @@ func (m *measured) names(folder string) ([]string, error) {
 }
 
 // load reads tables and takes what contradicts itself out of them.
-func load(files []string) (rows []measurement.Row, bad []measurement.Problem, conflicts []Conflict, err error) {
+func load(files []string) (rows []measurement.Row, bad []measurement.Problem, conflicts []calibrate.Conflict, err error) {
 	for _, f := range files {
 		tab, err := measurement.ReadFile(f)
 		if err != nil {
@@ -115,7 +118,7 @@ func load(files []string) (rows []measurement.Row, bad []measurement.Problem, co
 		}
 		rows, bad = append(rows, tab.Rows...), append(bad, tab.Problems...)
 	}
-	rows, conflicts = Clean(rows)
+	rows, conflicts = calibrate.Clean(rows)
 	return rows, bad, conflicts, nil
 }
 
@@ -133,14 +136,14 @@ func plain(name string) (*hardware.System, error) {
 	return s, doc.Err()
 }
 
-// Output is a file that is written from measurements, seen from the folder of this package.
+// Output is a file that is written from measurements, seen from the root of the project.
 type Output struct {
 	Name    string
 	Content []byte
 }
 
 // Catalogue fits the built-in kernels to the tables of measurements, and says in docs/calibration.md how well: the files to
-// write. It takes minutes. The folder is that of this package in the source.
+// write. It takes minutes. The folder is the root of the project.
 func Catalogue(folder string, log func(title string)) ([]Output, error) {
 	var out bytes.Buffer
 	var files []Output
@@ -205,7 +208,7 @@ func Catalogue(folder string, log func(title string)) ([]Output, error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, Output{"../../hardware/kernels/" + b.name + ".json", content})
+		files = append(files, Output{"hardware/kernels/" + b.name + ".json", content})
 	}
 	log("kernels carried over")
 	if err := carriedOver(folder, &out, sets); err != nil {
@@ -215,7 +218,7 @@ func Catalogue(folder string, log func(title string)) ([]Output, error) {
 	if err := byBackend(folder, &out, sets); err != nil {
 		return nil, err
 	}
-	return append(files, Output{"../../docs/calibration.md", out.Bytes()}), nil
+	return append(files, Output{"docs/calibration.md", out.Bytes()}), nil
 }
 
 // narrowProducts says which kernel stands for products of 8 bits, of weights with one scale and with scales of blocks. The tables
@@ -288,7 +291,7 @@ func carriedOver(folder string, out *bytes.Buffer, sets map[string]*kernel.Set) 
 			return err
 		}
 		s.Kernels = sets[pair.from]
-		p := NewPredictor(s)
+		p := calibrate.NewPredictor(s)
 		names, err := pair.to.names(folder)
 		if err != nil {
 			return err
@@ -299,13 +302,13 @@ func carriedOver(folder string, out *bytes.Buffer, sets map[string]*kernel.Set) 
 		}
 		errors, counts := map[string]float64{}, map[string]float64{}
 		for i := 0; i < len(rows); i += 7 { // an even sample
-			c, ok := classOf(&rows[i])
-			if !ok || tooShort(&rows[i]) && (rows[i].Kind == kernel.Decode || rows[i].Kind == kernel.Prefill) {
+			slot, ok := calibrate.Slot(&rows[i])
+			if !ok || calibrate.TooShort(&rows[i]) && (rows[i].Kind == kernel.Decode || rows[i].Kind == kernel.Prefill) {
 				continue
 			}
 			if predicted, ok := p.Seconds(&rows[i]); ok {
-				errors[c.slot.Name()] += math.Abs(predicted/rows[i].Seconds - 1)
-				counts[c.slot.Name()]++
+				errors[slot.Name()] += math.Abs(predicted/rows[i].Seconds - 1)
+				counts[slot.Name()]++
 			}
 		}
 		fmt.Fprintf(out, "| %s | %s |", pair.from, pair.to.system)
@@ -344,6 +347,27 @@ func acrossNodes(set, from *kernel.Set) {
 	}
 	if added {
 		set.Source += "; exchanges over several nodes as on the H100"
+	}
+}
+
+// usualExchange is 16384 tokens of DeepSeek-V3 on a node of eight.
+var usualExchange = kernel.Shape{M: 16384, N: 8, K: 7168, Experts: 256, Group: 8, Nodes: 1}
+
+// fillLinks says of exchanges within a node that leave much of the links idle how much of them those of another chip use, where the
+// same units fill them: as much as more units would.
+func fillLinks(set, from *kernel.Set) {
+	const idle = 1.5
+	for of, key := range map[kernel.Slot]string{kernel.DispatchNormal: "dispatch_normal", kernel.CombineNormal: "combine_normal"} {
+		slowdown := func(s *kernel.Set) float64 {
+			t, ok := s.Timing(of, key)
+			if !ok {
+				return 0
+			}
+			return t.Seconds(&kernel.Pace{Byte: 1}, &usualExchange) / s.Exchange[key].Bytes(&usualExchange)
+		}
+		if full := slowdown(from); full > 0 && slowdown(set) > idle*full {
+			set.Exchange[key].Levels[0].Filled = calibrate.Digits(full)
+		}
 	}
 }
 
@@ -392,7 +416,7 @@ func fitted(folder string, out *bytes.Buffer, m *measured) (*kernel.Set, error) 
 		return nil, err
 	}
 	set := &kernel.Set{System: m.system, Source: fmt.Sprintf("fitted to %d rows of %s", len(rows), m.source)}
-	results, uncovered := Classes(rows, s, set)
+	results, uncovered := calibrate.Classes(rows, s, set)
 	for of, software := range m.software {
 		for _, key := range set.Keys(of) {
 			set.By(of, key, software)
@@ -406,7 +430,7 @@ func fitted(folder string, out *bytes.Buffer, m *measured) (*kernel.Set, error) 
 	if err != nil {
 		return nil, err
 	}
-	results = append(results, byDifference(rows, modules, s, set)...)
+	results = append(results, calibrate.ByDifference(rows, modules, s, set)...)
 	fmt.Fprintf(out, "\n## %s\n\n%d rows; %d unreadable, %d in %d contradictions, %d of kinds or conditions without a model.\n\n", m.title,
 		len(rows)+len(bad)+contradicting(conflicts), len(bad), contradicting(conflicts), len(conflicts), uncovered)
 	out.WriteString("| class | type | kernel | rows | numbers | before | fitted | held out: mean | median | worst | largest | noise | left out |\n" +
@@ -426,7 +450,7 @@ func fitted(folder string, out *bytes.Buffer, m *measured) (*kernel.Set, error) 
 			fmt.Fprintf(out, "\nTaken all the same: %s %s %s: %s; %s.\n", r.Class, r.Type, r.Kernel, r.Doubt, r.Reason)
 		}
 	}
-	byName(out, results, set)
+	calibrate.ByName(out, results, set)
 	for i, c := range conflicts {
 		if i == 5 {
 			fmt.Fprintf(out, "\nand %d more contradictions.\n", len(conflicts)-i)
@@ -444,7 +468,7 @@ func fitted(folder string, out *bytes.Buffer, m *measured) (*kernel.Set, error) 
 	return set, nil
 }
 
-func contradicting(cs []Conflict) int {
+func contradicting(cs []calibrate.Conflict) int {
 	n := 0
 	for _, c := range cs {
 		n += len(c.Places)
@@ -455,7 +479,7 @@ func contradicting(cs []Conflict) int {
 const intro = `# Calibration
 
 How close the kernel models of package ` + "`kernel`" + ` come to measurements when package ` + "`calibrate`" + ` fits them. Written by
-` + "`go run ./cmd/kernels`" + ` from public tables that are not part of the project, with the built-in
+` + "`go run ./cmd/lab kernels`" + ` from public tables that are not part of the project, with the built-in
 kernels (hardware/kernels).
 
 Errors are absolute, in percent of the measured time.
@@ -513,7 +537,7 @@ func fp8Latent(set *kernel.Set) {
 	narrow := *wide
 	narrow.Compute.Slowdown = slices.Clone(wide.Compute.Slowdown)
 	for i, v := range narrow.Compute.Slowdown {
-		narrow.Compute.Slowdown[i] = digits(v * 660 / 410)
+		narrow.Compute.Slowdown[i] = calibrate.Digits(v * 660 / 410)
 	}
 	set.Put(kernel.LatentDecode, "float8", &narrow, -1)
 	set.By(kernel.LatentDecode, "float8", set.SoftwareOf("latent_decode", "bfloat16"))

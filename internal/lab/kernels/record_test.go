@@ -1,28 +1,30 @@
-package calibrate
+package kernels
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"throughline/internal/test/golden"
 )
 
 // The built-in kernels and docs/calibration.md are what the fits give now: nothing that they come from has changed since
 // the command wrote them, and no one has changed them by hand.
 func TestCatalogueIsCurrent(t *testing.T) {
-	r, err := ReadRecord(".")
+	r, err := ReadRecord(golden.Root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r == nil {
-		t.Fatal("no record of the built-in kernels: go run ./cmd/kernels writes it")
+		t.Fatal("no record of the built-in kernels: go run ./cmd/lab kernels writes it")
 	}
-	changed, absent, err := r.Stale(".")
+	changed, absent, err := r.Stale(golden.Root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, what := range changed {
-		t.Errorf("changed since the built-in kernels were fitted: %s; run go run ./cmd/kernels and look at the difference", what)
+		t.Errorf("changed since the built-in kernels were fitted: %s; run go run ./cmd/lab kernels and look at the difference", what)
 	}
 	if len(absent) > 0 {
 		t.Logf("not compared, the measurements are not there: %s", strings.Join(absent, ", "))
@@ -33,9 +35,9 @@ func TestCatalogueIsCurrent(t *testing.T) {
 func copied(t *testing.T) (folder string, r *Record) {
 	t.Helper()
 	root := t.TempDir()
-	folder = filepath.Join(root, "project", "internal", "calibrate")
+	folder = filepath.Join(root, "project")
 	for _, dir := range code {
-		names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		names, err := filepath.Glob(filepath.Join(golden.Root, dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,12 +46,12 @@ func copied(t *testing.T) (folder string, r *Record) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			put(t, filepath.Join(folder, name), string(src))
+			put(t, filepath.Join(folder, dir, filepath.Base(name)), string(src))
 		}
 	}
-	put(t, filepath.Join(folder, "../../measure/H200/ops.csv"), "kind\n")
+	put(t, filepath.Join(folder, "measure/H200/ops.csv"), "kind\n")
 	put(t, filepath.Join(folder, shared, "ops/l40s_gemm.csv.gz"), "x")
-	out := Output{"../../hardware/kernels/L40S.json", []byte("{}\n")}
+	out := Output{"hardware/kernels/L40S.json", []byte("{}\n")}
 	put(t, filepath.Join(folder, out.Name), string(out.Content))
 	r, err := Inputs(folder)
 	if err != nil {
@@ -87,13 +89,13 @@ func TestStale(t *testing.T) {
 	}{
 		{"nothing", func(*testing.T, string) {}, "", 0},
 		{"code", func(t *testing.T, folder string) {
-			put(t, filepath.Join(folder, "more.go"), "package calibrate\n\nconst more = 1\n")
+			put(t, filepath.Join(folder, code[0], "more.go"), "package kernels\n\nconst more = 1\n")
 		}, "the code of", 0},
 		{"a constant", func(t *testing.T, folder string) {
-			edit(t, filepath.Join(folder, "catalogue.go"), "= 0.9\n", "= 0.8\n")
+			edit(t, filepath.Join(folder, code[0], "catalogue.go"), "= 0.9\n", "= 0.8\n")
 		}, "the code of", 0},
 		{"a comment", func(t *testing.T, folder string) {
-			edit(t, filepath.Join(folder, "catalogue.go"), "// measured is", "// Measured is\n// something:")
+			edit(t, filepath.Join(folder, code[0], "catalogue.go"), "// measured is", "// Measured is\n// something:")
 		}, "", 0},
 		{"a table", func(t *testing.T, folder string) { put(t, filepath.Join(folder, shared, "ops/l40s_gemm.csv.gz"), "xy") }, "the tables of L40S", 0},
 		{"one more table", func(t *testing.T, folder string) { put(t, filepath.Join(folder, shared, "ops/l40s_nccl.csv.gz"), "") }, "the tables of L40S", 0},
@@ -103,7 +105,7 @@ func TestStale(t *testing.T) {
 			}
 		}, "", 1},
 		{"a file", func(t *testing.T, folder string) {
-			put(t, filepath.Join(folder, "../../hardware/kernels/L40S.json"), "{ }\n")
+			put(t, filepath.Join(folder, "hardware/kernels/L40S.json"), "{ }\n")
 		}, "L40S.json, by hand", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
