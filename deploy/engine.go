@@ -41,7 +41,14 @@ type Scheduling struct {
 	StepSeconds     float64 `json:"step_seconds" required:"true"`     // of the host, for each step
 	SequenceSeconds float64 `json:"sequence_seconds" required:"true"` // and for each sequence in it, with drafts for each of its tokens
 	// DraftSeconds is what the host adds to a step with drafts, which it cannot prepare while the one before runs.
-	DraftSeconds   float64 `json:"draft_seconds" required:"true"`
+	DraftSeconds float64 `json:"draft_seconds" required:"true"`
+	FrontEnd
+
+	Memory Memory `json:"memory" required:"true"`
+}
+
+// FrontEnd is the time that requests take besides that of the steps they are in.
+type FrontEnd struct {
 	FirstSeconds   float64 `json:"first_seconds" required:"true"`   // before a request is scheduled: HTTP, queue
 	RequestSeconds float64 `json:"request_seconds" required:"true"` // for each of many requests that come at once, one after another
 	// TokenSeconds is for each token of a prompt before it is scheduled; requests that come at once wait for those of the others.
@@ -54,8 +61,6 @@ type Scheduling struct {
 	// served for a while takes neither.
 	WaveSeconds        float64 `json:"wave_seconds" required:"true"`
 	WaveRequestSeconds float64 `json:"wave_request_seconds" required:"true"`
-
-	Memory Memory `json:"memory" required:"true"`
 }
 
 // Told is what a server is told of its scheduling, in place of what the engine has by itself; 0: nothing.
@@ -122,8 +127,8 @@ func (s *Scheduling) Host(sequences float64) float64 {
 }
 
 // Delay adds to the time that requests take besides their steps, or takes it away.
-func (s *Scheduling) Delay(seconds float64) {
-	s.FirstSeconds, s.HandoverSeconds = max(0, s.FirstSeconds+seconds), max(0, s.HandoverSeconds+seconds)
+func (f *FrontEnd) Delay(seconds float64) {
+	f.FirstSeconds, f.HandoverSeconds = max(0, f.FirstSeconds+seconds), max(0, f.HandoverSeconds+seconds)
 }
 
 // Chunk is the tokens of a prompt that one step computes at most.
@@ -145,24 +150,24 @@ func (s *Scheduling) PerStep(input int) int { return max(1, s.StepTokens/input) 
 
 // Entry is the time before a request with a prompt of so many tokens is scheduled. What servers of one phase take besides is in
 // HandoverSeconds.
-func (s *Scheduling) Entry(tokens int, split bool) float64 {
-	read := float64(tokens) * s.TokenSeconds
+func (f *FrontEnd) Entry(tokens int, split bool) float64 {
+	read := float64(tokens) * f.TokenSeconds
 	if split {
 		return read
 	}
-	return s.FirstSeconds + read
+	return f.FirstSeconds + read
 }
 
 // Cold is what the first requests of a run wait besides, once and for each of them before. The former of servers of one phase is in
 // HandoverSeconds.
-func (s *Scheduling) Cold(split bool) (once, each float64) {
+func (f *FrontEnd) Cold(split bool) (once, each float64) {
 	if split {
-		return 0, s.WaveRequestSeconds
+		return 0, f.WaveRequestSeconds
 	}
-	return s.WaveSeconds, s.WaveRequestSeconds
+	return f.WaveSeconds, f.WaveRequestSeconds
 }
 
 // Each is what each of many requests that come at once adds to that of the next.
-func (s *Scheduling) Each(tokens int) float64 {
-	return s.RequestSeconds + float64(tokens)*s.TokenSeconds
+func (f *FrontEnd) Each(tokens int) float64 {
+	return f.RequestSeconds + float64(tokens)*f.TokenSeconds
 }

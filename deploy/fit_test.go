@@ -29,12 +29,12 @@ func TestFitStep(t *testing.T) {
 
 // TestFitApply: a fit is that of one engine, and takes away no more than there is.
 func TestFitApply(t *testing.T) {
-	e := Engine{Name: "vllm", Scheduling: Scheduling{FirstSeconds: 0.03}}
+	e := Engine{Name: "vllm", Scheduling: Scheduling{FrontEnd: FrontEnd{FirstSeconds: 0.03}}}
 	f := Fit{Engine: "vllm", Decode: 2, First: -0.05}
 	if f.Apply(&e); e.FirstSeconds != 0 || f.Decode != 2 {
 		t.Errorf("%v s before a request is scheduled, fit %+v", e.FirstSeconds, f)
 	}
-	other := Engine{Name: "sglang", Scheduling: Scheduling{FirstSeconds: 0.03}}
+	other := Engine{Name: "sglang", Scheduling: Scheduling{FrontEnd: FrontEnd{FirstSeconds: 0.03}}}
 	if f.Apply(&other); other.FirstSeconds != 0.03 || !f.IsNone() {
 		t.Errorf("of another engine: %v s, fit %+v", other.FirstSeconds, f)
 	}

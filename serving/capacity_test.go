@@ -30,8 +30,11 @@ func TestNoMoreThanCapacity(t *testing.T) {
 		clients := rapid.IntRange(1, 2000).Draw(t, "clients")
 		s := drawn{rapid.Float64Range(1e-6, 1e-4).Draw(t, "token"), rapid.Float64Range(1e-3, 3e-2).Draw(t, "step"), rapid.Float64Range(1e-6, 1e-3).Draw(t, "sequence")}
 		r := &deploy.Scheduling{
-			Prefill: policy, StepTokens: rapid.IntRange(64, 16384).Draw(t, "step tokens"), StepsAhead: rapid.IntRange(0, 1).Draw(t, "ahead"),
-			StepSeconds: rapid.Float64Range(0, 2e-3).Draw(t, "host"), FirstSeconds: rapid.Float64Range(0, 0.2).Draw(t, "first"),
+			FrontEnd:    deploy.FrontEnd{FirstSeconds: rapid.Float64Range(0, 0.2).Draw(t, "first")},
+			Prefill:     policy,
+			StepTokens:  rapid.IntRange(64, 16384).Draw(t, "step tokens"),
+			StepsAhead:  rapid.IntRange(0, 1).Draw(t, "ahead"),
+			StepSeconds: rapid.Float64Range(0, 2e-3).Draw(t, "host"),
 		}
 		lengths := workload.Lengths{Input: rapid.IntRange(1, 9000).Draw(t, "input"), Output: rapid.SampledFrom([]int{1, 2, 3, 10, 200, 2000}).Draw(t, "output")}
 		if rapid.Bool().Draw(t, "spread") {

@@ -25,7 +25,11 @@ func (f fake) Mixed(p Prompts, sequences, context float64) float64 {
 // rules are easy numbers, too: 1 ms of the host for each step, 20 ms before a request is scheduled, 5 ms between servers.
 func rules(prefill deploy.Policy) *deploy.Scheduling {
 	return &deploy.Scheduling{
-		Prefill: prefill, StepTokens: 2000, StepsAhead: 1, StepSeconds: 1e-3, FirstSeconds: 20e-3, RequestSeconds: 2e-3, HandoverSeconds: 5e-3,
+		FrontEnd:    deploy.FrontEnd{FirstSeconds: 20e-3, RequestSeconds: 2e-3, HandoverSeconds: 5e-3},
+		Prefill:     prefill,
+		StepTokens:  2000,
+		StepsAhead:  1,
+		StepSeconds: 1e-3,
 	}
 }
 

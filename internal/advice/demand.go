@@ -161,7 +161,7 @@ func (d *Demand) trial(on *deploy.Deployment, times []simulate.Times) (*simulate
 			o.Pools[i].Times = times[i]
 		}
 		if o.Pools[i].Role == deploy.Prefill {
-			o.Pools[i].Policy.Running = on.Engine.Sequences
+			o.Pools[i].Policy.Sequences = on.Engine.Sequences
 		}
 	}
 	o.Longest = d.longest

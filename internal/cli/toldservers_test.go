@@ -117,7 +117,7 @@ func (c *asLaunched) setUp(t *testing.T) int {
 	}
 	q := sim.Asked.Question
 	q.Traffic = question.Default().Traffic
-	q.Traffic.Running, q.Traffic.MemoryShare = c.running, c.share
+	q.Traffic.Sequences, q.Traffic.MemoryShare = c.running, c.share
 	a, err := point.NewEstimator().Answer(&q)
 	if err != nil {
 		t.Fatal(err)
@@ -132,10 +132,10 @@ func (c *asLaunched) setUp(t *testing.T) int {
 		t.Fatal(err)
 	}
 	policy := &sim.Options.Pools[0].Policy
-	if held := policy.Blocks * policy.BlockTokens; policy.Running != d.Engine.Sequences || math.Abs(float64(held)-tokens) > float64(policy.BlockTokens) {
-		t.Errorf("%+v: simulate has %d requests and %d tokens on a rank, estimate %d and %.0f", c, policy.Running, held, d.Engine.Sequences, tokens)
+	if held := policy.Blocks * policy.BlockTokens; policy.Sequences != d.Engine.Sequences || math.Abs(float64(held)-tokens) > float64(policy.BlockTokens) {
+		t.Errorf("%+v: simulate has %d requests and %d tokens on a rank, estimate %d and %.0f", c, policy.Sequences, held, d.Engine.Sequences, tokens)
 	}
-	return policy.Running
+	return policy.Sequences
 }
 
 // answer is what a command writes.

@@ -110,7 +110,7 @@ func TestAgrees(t *testing.T) {
 // from those that come by chance while others are under way.
 func TestComesAtOnce(t *testing.T) {
 	const each = 0.5 // seconds: no machine holds this test up for as long
-	e := &Emulator{Config: Config{Speed: 1, Simulation: simulate.Options{RequestSeconds: each}}, streams: map[int]*stream{}}
+	e := &Emulator{Config: Config{Speed: 1, Simulation: simulate.Options{FrontEnd: deploy.FrontEnd{RequestSeconds: each}}}, streams: map[int]*stream{}}
 	come := func(n int) (out []bool) {
 		for range n {
 			e.last++

@@ -28,8 +28,11 @@ func (steps) Bounds() []int { return nil }
 
 // servers is a pool of equal servers.
 func servers(n, running int, times simulate.Times) simulate.Options {
-	return simulate.Options{Pools: []simulate.Pool{{Servers: n, Ranks: 1, Times: times, Policy: simulate.Policy{Prefill: deploy.Chunks, StepTokens: 8192, Running: running,
-		Blocks: 1 << 20, BlockTokens: 16}}}}
+	return simulate.Options{Pools: []simulate.Pool{{Servers: n, Ranks: 1, Times: times, Policy: simulate.Policy{
+		Scheduling:  deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 8192, Sequences: running},
+		Blocks:      1 << 20,
+		BlockTokens: 16,
+	}}}}
 }
 
 // config is a small emulator: steps of 5 ms, answers of 8 tokens.

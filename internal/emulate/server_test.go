@@ -333,7 +333,7 @@ func eventually(t *testing.T, what string, true func() bool) {
 // TestClientGoes: the request of a client that goes makes room for others.
 func TestClientGoes(t *testing.T) {
 	c := config()
-	c.Simulation.Pools[0].Policy.Running = 1
+	c.Simulation.Pools[0].Policy.Sequences = 1
 	e, addr, _ := started(t, c)
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {

@@ -33,7 +33,7 @@ func (q *Question) Problems() []error {
 // Deploy is the one deployment that a question on these files fixes, or all the reasons why there is none.
 func (l *Loaded) Deploy(q *Question) (deploy.Deployment, []error) {
 	d := l.Deployment()
-	d.GPUsPerNode, d.Told = q.GPUsPerNode, q.Traffic.Told() // files are read once for many questions
+	d.GPUsPerNode, d.Told = q.GPUsPerNode, q.Traffic.Told // files are read once for many questions
 	p := &q.Fixed
 	if !q.Split() {
 		pool, errs := p.pool(l, deploy.Both, l.Decode, "")

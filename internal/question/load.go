@@ -330,7 +330,7 @@ func (l *Loaded) Deployment() deploy.Deployment {
 	return deploy.Deployment{
 		Name: l.Checkpoint, Model: l.Shape, Settings: l.Settings, Precision: l.Precision, Stored: l.Stored, Assume: l.Assumptions, Offload: l.Offload,
 		Visited:    l.Visited,
-		Told:       l.Traffic.Told(),
+		Told:       l.Traffic.Told,
 		Acceptance: workload.Acceptance(l.Shape.DraftLengths), GPUsPerNode: l.GPUsPerNode, MaxContext: l.longest(l.Lengths.MaxFinal()), MaxPrompt: l.longest(l.Lengths.MaxInput()),
 	}
 }

@@ -12,7 +12,7 @@ import (
 // Traffic is what is asked about requests, besides their lengths, and how a simulation schedules them. In closed form their
 // means count. Numbers that are 0 are as the engine has them.
 type Traffic struct {
-	ServerOptions
+	deploy.Told
 
 	Requests     int
 	Rate         float64 // requests per second; +Inf: all at once
@@ -41,26 +41,6 @@ type Traffic struct {
 	TimelineEvery float64 // seconds
 }
 
-// ServerOptions is what servers are told in place of what their engine has by itself.
-type ServerOptions struct {
-	StepTokens      int
-	Running         int // requests of a rank at a time
-	MemoryShare     float64
-	PollSteps       int
-	WaitSteps       int
-	BalanceSteps    int
-	Captured        int
-	CapturedPrompts int // tokens of a step with prompts that is captured
-	// Attention backends, of one phase where that is said apart.
-	Attention, PrefillAttention, DecodeAttention string
-}
-
-// Told is the options as a deployment has them.
-func (t *ServerOptions) Told() deploy.Told {
-	return deploy.Told{StepTokens: t.StepTokens, Sequences: t.Running, MemoryShare: t.MemoryShare, PollSteps: t.PollSteps, WaitSteps: t.WaitSteps, BalanceSteps: t.BalanceSteps, Captured: t.Captured, CapturedPrompts: t.CapturedPrompts,
-		Attention: t.Attention, PrefillAttention: t.PrefillAttention, DecodeAttention: t.DecodeAttention}
-}
-
 // Service is the question of the deployment that traffic runs through: which engine, told what, for requests of these
 // lengths on average. Batches are those that come: the smallest stands for them, which two micro-batches need two sequences for.
 func (q *Question) Service(n workload.Lengths) Question {
@@ -70,7 +50,7 @@ func (q *Question) Service(n workload.Lengths) Question {
 		out.Batch = 2
 	}
 	out.Traffic = Default().Traffic
-	out.Traffic.ServerOptions = q.Traffic.ServerOptions
+	out.Traffic.Told = q.Traffic.Told
 	return out
 }
 
@@ -138,7 +118,7 @@ var ofTraffic = []Setting{
 	{Name: "max-running-requests", Aliases: engine.Aliases("max-running-requests"), For: Plan | Deployed, Low: 1, High: mostTokens, Optional: true,
 		Doc: "requests of a rank at a time (default: the engine's, which may be fewer with drafts)",
 		As:  map[Command]string{Plan: "requests of a rank at a time, at most (default: as many as fill the batch)"},
-		Ref: func(q *Question) any { return &q.Traffic.Running }, Idle: toldNothing},
+		Ref: func(q *Question) any { return &q.Traffic.Sequences }, Idle: toldNothing},
 	{Name: engine.MemorySetting, Aliases: engine.Aliases(engine.MemorySetting), For: Plan | Deployed, Low: 0, Above: true, High: 1, Optional: true,
 		Doc: "share of the memory that servers take, in what the engine counts (default: what it takes by itself; of two pools, as assumed)",
 		As:  map[Command]string{Plan: "share of the memory that servers are told to take, in what the engine counts (default: as assumed)"},

@@ -283,7 +283,8 @@ func readRuns(dir, steps string) (runs []*engineRun, unlisted int, err error) {
 	err = readTable(dir, "runs.csv", []string{"run", "model", "policy", "budget", "max_running", "kv_tokens", "arrival"}, func(c *cells) {
 		run := &engineRun{name: c.text("run"), model: c.text("model"), measured: map[string]float64{}}
 		run.policy = simulate.Policy{
-			StepTokens: c.whole("budget"), Running: c.whole("max_running"), BlockTokens: blockTokens, Blocks: c.whole("kv_tokens") / blockTokens,
+			Scheduling:  deploy.Scheduling{StepTokens: c.whole("budget"), Sequences: c.whole("max_running")},
+			BlockTokens: blockTokens, Blocks: c.whole("kv_tokens") / blockTokens,
 		}
 		switch policy := c.text("policy"); policy {
 		case "A":

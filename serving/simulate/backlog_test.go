@@ -65,7 +65,7 @@ func TestBacklogKeepsAll(t *testing.T) {
 // TestBacklogIsSmall: a request that waits behind many takes 50 bytes, with the names of three blocks.
 func TestBacklogIsSmall(t *testing.T) {
 	const n = 200_000
-	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{step: 1}, Policy: Policy{Prefill: deploy.Chunks, StepTokens: 100, Running: 10, Blocks: 1000, BlockTokens: 16}}}}
+	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{step: 1}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 100, Sequences: 10}, Blocks: 1000, BlockTokens: 16}}}}
 	r, err := newRun(o, &flood{left: n})
 	if err != nil {
 		t.Fatal(err)

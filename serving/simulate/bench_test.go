@@ -72,7 +72,7 @@ func BenchmarkMany(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		o := simulate.Options{Pools: []simulate.Pool{{Servers: 1, Ranks: 1, Times: table,
-			Policy: simulate.Policy{Prefill: deploy.First, StepTokens: 1, Running: 1, Blocks: 1 << 20, BlockTokens: 16}}}}
+			Policy: simulate.Policy{Scheduling: deploy.Scheduling{Prefill: deploy.First, StepTokens: 1, Sequences: 1}, Blocks: 1 << 20, BlockTokens: 16}}}}
 		t := simulate.Traffic{Requests: requests, Rate: 0.8, Arrival: workload.Arrival{Kind: "poisson"},
 			Input: simulate.Length{Mean: 1, Kind: "fixed"}, Output: simulate.Length{Mean: 1, Kind: "fixed"}, Seed: 1}
 		if _, err := simulate.Run(context.Background(), o, t.Source()); err != nil {

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -31,11 +32,12 @@ const defaultBlock = 16
 // Of is the options of a run of a deployment, whose requests are as long as these on average.
 func Of(d *deploy.Deployment, n workload.Lengths, set *Settings) (Options, error) {
 	rules := &d.Engine.Scheduling
-	o := Options{Routing: set.Routing, FirstSeconds: rules.Entry(0, d.Split()), RequestSeconds: rules.RequestSeconds, TokenSeconds: rules.TokenSeconds, HandoverSeconds: rules.HandoverSeconds}
-	if set.Cold {
-		once, each := rules.Cold(d.Split())
-		o.StallSeconds = once + d.Fitted.Wave
-		o.RequestSeconds += each
+	o := Options{Routing: set.Routing, FrontEnd: rules.FrontEnd}
+	o.FirstSeconds = rules.Entry(0, d.Split())
+	if o.WaveSeconds, o.WaveRequestSeconds = rules.Cold(d.Split()); set.Cold {
+		o.WaveSeconds += d.Fitted.Wave
+	} else {
+		o.WaveSeconds, o.WaveRequestSeconds = 0, 0
 	}
 	p, err := serving.NewPredictor(d)
 	if err != nil {
@@ -43,10 +45,7 @@ func Of(d *deploy.Deployment, n workload.Lengths, set *Settings) (Options, error
 	}
 	for i := range d.Pools {
 		pool := &d.Pools[i]
-		host := rules.Drafting(pool.Plan.Drafts)
-		out := Pool{Role: pool.Role, StepSeconds: host.StepSeconds, SequenceSeconds: host.SequenceSeconds, Times: set.Times}
-		out.Stages, out.PipelinesChunks = pool.Plan.InFlight(), rules.PipelinesChunks
-		out.Ranks = pool.Sharing(d.Model)
+		out := Pool{Role: pool.Role, Stages: pool.Plan.InFlight(), Ranks: pool.Sharing(d.Model), Times: set.Times}
 		out.Servers, out.Shares = pool.Ranks()/out.Ranks, pool.Role == deploy.Both && out.Ranks > 1
 		if out.Policy, err = policyOf(p, d, pool, n, set); err != nil {
 			return o, err
@@ -66,22 +65,11 @@ func Of(d *deploy.Deployment, n workload.Lengths, set *Settings) (Options, error
 
 // policyOf is how the ranks of a pool schedule.
 func policyOf(p *serving.Predictor, d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, set *Settings) (Policy, error) {
-	rules := &d.Engine.Scheduling
-	or := func(v, otherwise int) int {
-		if v > 0 {
-			return v
-		}
-		return otherwise
-	}
 	out := Policy{
-		Prefill: rules.Prefill, StepTokens: rules.StepTokens, CutsPrompts: true, Running: or(set.Running, rules.Sequences),
-		BlockTokens: or(set.BlockTokens, defaultBlock), ReservesOutput: rules.ReservesOutput, PrefixCache: set.PrefixCache,
-		StepsAhead: rules.StepsAhead, PollSteps: rules.PollSteps, WaitSteps: rules.WaitSteps, BalanceSteps: rules.BalanceSteps,
+		Scheduling: *d.Engine.Drafting(pool.Plan.Drafts), CutsPrompts: true, BlockTokens: cmp.Or(set.BlockTokens, defaultBlock), PrefixCache: set.PrefixCache,
 		Drafts: pool.Plan.Drafts, Acceptance: d.Acceptance,
 	}
-	if set.Prefill != "" {
-		out.Prefill = set.Prefill
-	}
+	out.Prefill, out.Sequences = cmp.Or(set.Prefill, out.Prefill), cmp.Or(set.Running, out.Sequences)
 	if set.Ahead != nil {
 		out.StepsAhead = *set.Ahead
 	}

@@ -61,7 +61,7 @@ func TestDrawn(t *testing.T) {
 	}{
 		// With a watermark of one block. At 3 two of the four that decode need a block each where one is left: the newest makes
 		// room. It is computed again at 4, with the token it had. At 9 the eighth finds a block, but none would be left.
-		{Policy{Prefill: deploy.First, Watermark: 0.1}, `
+		{Policy{Scheduling: deploy.Scheduling{Prefill: deploy.First}, Watermark: 0.1}, `
 0: 0 decode (0) +4@0 +4@0, 1 wait, 2 blocks
 1: 0 decode (0) +6@0, 1 wait, 4 blocks
 2: 0 decode (0) +3@0, 2 wait, 5 blocks
@@ -79,7 +79,7 @@ func TestDrawn(t *testing.T) {
 21: 1 decode (6), 0 wait, 2 blocks
 `, "1-8 1-4 2-4 3-10 6-6 7-8 9-10 11-13 11-12 21-22"},
 		// At 2 the fifth request gets the last 3 tokens of the step, and the rest at 3, before others.
-		{Policy{Prefill: deploy.Chunks}, `
+		{Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks}}, `
 0: 0 decode (0) +4@0 +4@0, 1 wait, 2 blocks
 1: 2 decode (10) +6@0, 1 wait, 6 blocks
 2: 2 decode (13) +3@0 +3@0, 1 wait, 6 blocks
@@ -95,7 +95,7 @@ func TestDrawn(t *testing.T) {
 21: 1 decode (6), 0 wait, 2 blocks
 `, "1-3 1-2 2-3 3-6 4-4 4-5 6-7 7-9 10-11 21-22"},
 		// Outputs have room from the start. At 3 and at 5 a prompt that is longer than the step has left goes by itself.
-		{Policy{Prefill: deploy.Prompts, ReservesOutput: true}, `
+		{Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Prompts, ReservesOutput: true}}, `
 0: 0 decode (0) +4@0 +4@0, 1 wait, 4 blocks
 1: 2 decode (10) +6@0, 1 wait, 6 blocks
 2: 2 decode (13) +3@0, 2 wait, 6 blocks
@@ -111,7 +111,7 @@ func TestDrawn(t *testing.T) {
 21: 1 decode (6), 0 wait, 2 blocks
 `, "1-3 1-2 2-3 3-6 4-4 5-6 6-7 7-9 10-11 21-22"},
 	} {
-		c.policy.StepTokens, c.policy.Running, c.policy.Blocks, c.policy.BlockTokens = 8, 4, 6, 4
+		c.policy.StepTokens, c.policy.Sequences, c.policy.Blocks, c.policy.BlockTokens = 8, 4, 6, 4
 		steps, requests := drawnSteps(t, c.policy, ten)
 		if diff := cmp.Diff(strings.TrimPrefix(c.steps, "\n"), steps); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.policy.Prefill, diff)
@@ -132,7 +132,7 @@ func few(n int) (out []Request) {
 
 // TestDrawnVariants: what engines do besides, drawn by hand with the same small cache.
 func TestDrawnVariants(t *testing.T) {
-	base := Policy{Prefill: deploy.Chunks, StepTokens: 8, Running: 4, Blocks: 6, BlockTokens: 4}
+	base := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 8, Sequences: 4}, Blocks: 6, BlockTokens: 4}
 	for name, c := range map[string]struct {
 		change func(*Policy)
 		list   []Request
@@ -172,7 +172,7 @@ func TestDrawnVariants(t *testing.T) {
 // TestScheduledOnce: in a cache of 4 blocks of 4 tokens the second of two requests makes room when the first needs its third block, and comes
 // back when that has ended. It has been scheduled once, at the very start.
 func TestScheduledOnce(t *testing.T) {
-	p := Policy{Prefill: deploy.Chunks, StepTokens: 16, Running: 4, Blocks: 4, BlockTokens: 4}
+	p := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 16, Sequences: 4}, Blocks: 4, BlockTokens: 4}
 	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Policy: p, Times: second{}}}}
 	var ended []Ended
 	o.Each = func(e *Ended) { ended = append(ended, *e) }
@@ -188,7 +188,7 @@ func TestScheduledOnce(t *testing.T) {
 // TestDrawnBalance: two ranks decode a request each, from steps of prompts that nothing held back. The third request comes to the first
 // of them at 0.5: alone it waits for the third step since then; where the other rank gets one, for that.
 func TestDrawnBalance(t *testing.T) {
-	p := Policy{Prefill: deploy.Prompts, StepTokens: 8, Running: 4, Blocks: 100, BlockTokens: 4}
+	p := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Prompts, StepTokens: 8, Sequences: 4}, Blocks: 100, BlockTokens: 4}
 	long := []Request{{Input: 4, Output: 9}, {Input: 4, Output: 9}, {Arrival: 0.5, Input: 4, Output: 1}}
 	for _, c := range []struct {
 		steps int

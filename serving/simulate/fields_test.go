@@ -192,8 +192,11 @@ func TestSchedulingFields(t *testing.T) {
 		fields reflect.Type
 		cases  map[string]fieldCase
 	}{{reflect.TypeFor[deploy.Told](), toldCases}, {reflect.TypeFor[deploy.Scheduling](), factCases}} {
-		for i := range of.fields.NumField() {
-			name := of.fields.Field(i).Name
+		for _, field := range reflect.VisibleFields(of.fields) {
+			if field.Anonymous {
+				continue
+			}
+			name := field.Name
 			c, ok := of.cases[name]
 			if !ok && (of.fields == reflect.TypeFor[deploy.Told]() || !told(name)) {
 				t.Errorf("%s.%s has no case", of.fields.Name(), name)

@@ -54,8 +54,15 @@ func TestFitted(t *testing.T) {
 // TestFittedStall: the first step with several prompts takes so much longer, and no other one.
 func TestFittedStall(t *testing.T) {
 	steps := func(stall float64) (lengths []float64) {
-		o := Options{StallSeconds: stall, Pools: []Pool{{Servers: 1, Ranks: 1, Times: constant(1), Policy: Policy{
-			Prefill: deploy.First, StepTokens: 100, Running: 8, BlockTokens: 16, Blocks: 1000, CutsPrompts: true}}}}
+		o := Options{
+			FrontEnd: deploy.FrontEnd{WaveSeconds: stall},
+			Pools: []Pool{{Servers: 1, Ranks: 1, Times: constant(1), Policy: Policy{
+				Scheduling:  deploy.Scheduling{Prefill: deploy.First, StepTokens: 100, Sequences: 8},
+				BlockTokens: 16,
+				Blocks:      1000,
+				CutsPrompts: true,
+			}}},
+		}
 		o.Watch = func(s *Step) { lengths = append(lengths, s.End-s.Start) }
 		traffic := Traffic{Requests: 8, Clients: 4, Rate: math.Inf(1), Input: Length{Mean: 20}, Output: Length{Mean: 2}}
 		if _, err := Run(t.Context(), o, traffic.Source()); err != nil {

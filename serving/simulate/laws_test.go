@@ -28,23 +28,25 @@ func (linear) Bounds() []int { return []int{20, 50} }
 
 func drawPolicy(t *rapid.T) Policy {
 	p := Policy{
-		Prefill:      rapid.SampledFrom([]deploy.Policy{deploy.First, deploy.Chunks, deploy.Prompts}).Draw(t, "prefill"),
-		StepTokens:   rapid.IntRange(8, 200).Draw(t, "step tokens"),
-		CutsPrompts:  rapid.Bool().Draw(t, "cuts"),
-		Running:      rapid.IntRange(1, 12).Draw(t, "running"),
-		BlockTokens:  rapid.SampledFrom([]int{1, 4, 16}).Draw(t, "block"),
-		Watermark:    rapid.SampledFrom([]float64{0, 0.01, 0.1}).Draw(t, "watermark"),
-		PrefixCache:  rapid.Bool().Draw(t, "prefix cache"),
-		StepsAhead:   rapid.IntRange(0, 2).Draw(t, "ahead"),
-		PollSteps:    rapid.IntRange(0, 4).Draw(t, "polls"),
-		WaitSteps:    rapid.IntRange(0, 3).Draw(t, "waits"),
-		BalanceSteps: rapid.IntRange(0, 3).Draw(t, "balances"),
-		SwapSeconds:  rapid.SampledFrom([]float64{0, 0, 1e-5}).Draw(t, "swap"),
-		Drafts:       rapid.SampledFrom([]int{0, 0, 2}).Draw(t, "drafts"),
-		Acceptance:   []float64{0.8, 0.5},
+		Scheduling: deploy.Scheduling{
+			Prefill:      rapid.SampledFrom([]deploy.Policy{deploy.First, deploy.Chunks, deploy.Prompts}).Draw(t, "prefill"),
+			StepTokens:   rapid.IntRange(8, 200).Draw(t, "step tokens"),
+			Sequences:    rapid.IntRange(1, 12).Draw(t, "running"),
+			StepsAhead:   rapid.IntRange(0, 2).Draw(t, "ahead"),
+			PollSteps:    rapid.IntRange(0, 4).Draw(t, "polls"),
+			WaitSteps:    rapid.IntRange(0, 3).Draw(t, "waits"),
+			BalanceSteps: rapid.IntRange(0, 3).Draw(t, "balances"),
+		},
+		CutsPrompts: rapid.Bool().Draw(t, "cuts"),
+		BlockTokens: rapid.SampledFrom([]int{1, 4, 16}).Draw(t, "block"),
+		Watermark:   rapid.SampledFrom([]float64{0, 0.01, 0.1}).Draw(t, "watermark"),
+		PrefixCache: rapid.Bool().Draw(t, "prefix cache"),
+		SwapSeconds: rapid.SampledFrom([]float64{0, 0, 1e-5}).Draw(t, "swap"),
+		Drafts:      rapid.SampledFrom([]int{0, 0, 2}).Draw(t, "drafts"),
+		Acceptance:  []float64{0.8, 0.5},
 	}
 	p.ReservesOutput = p.Drafts == 0 && rapid.Bool().Draw(t, "reserves")
-	p.StepTokens = max(p.StepTokens, (1+p.Drafts)*p.Running+1)
+	p.StepTokens = max(p.StepTokens, (1+p.Drafts)*p.Sequences+1)
 	p.Blocks = rapid.IntRange(130, 400).Draw(t, "tokens")/p.BlockTokens + 1
 	return p
 }
@@ -71,7 +73,7 @@ func drawPool(t *rapid.T) Pool {
 	p := Pool{Servers: rapid.IntRange(1, 3).Draw(t, "servers"), Ranks: rapid.IntRange(1, 2).Draw(t, "ranks"), Policy: drawPolicy(t), Times: linear{1e-3, 1e-5, 1e-7}}
 	if p.Stages = rapid.IntRange(1, 4).Draw(t, "stages"); p.Stages > 1 {
 		p.Servers *= p.Stages
-		p.PipelinesChunks = rapid.Bool().Draw(t, "pipelines chunks")
+		p.Policy.PipelinesChunks = rapid.Bool().Draw(t, "pipelines chunks")
 	}
 	return p
 }
@@ -125,8 +127,8 @@ func runLaws(t *rapid.T, o Options, traffic *Traffic, want int) (*Record, []byte
 		if len(o.Pools) > 1 && s.Server >= o.Pools[0].Servers {
 			p = &o.Pools[1].Policy
 		}
-		if s.Blocks > p.Blocks || s.Running > p.Running || s.End <= s.Start {
-			t.Fatalf("%+v of %d blocks and %d requests", s, p.Blocks, p.Running)
+		if s.Blocks > p.Blocks || s.Running > p.Sequences || s.End <= s.Start {
+			t.Fatalf("%+v of %d blocks and %d requests", s, p.Blocks, p.Sequences)
 		}
 		if n := s.Work.Tokens() + s.Work.Decodes*(1+p.Drafts); n > p.StepTokens && len(s.Work.Chunks) > 1 {
 			t.Fatalf("%d tokens in a step of %d", n, p.StepTokens)
@@ -171,7 +173,7 @@ func queueOf(t *testing.T, rate float64, n int, service func(tokens float64) flo
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: table, Policy: Policy{Prefill: deploy.First, StepTokens: 1, Running: 1, Blocks: 1 << 30, BlockTokens: 1}}}}
+	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: table, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.First, StepTokens: 1, Sequences: 1}, Blocks: 1 << 30, BlockTokens: 1}}}}
 	traffic := Traffic{Requests: n, Rate: rate, Arrival: workload.Arrival{Kind: "poisson"}, Input: input, Output: Length{Mean: 1, Kind: "fixed"}, Seed: 5}
 	r, err := Run(context.Background(), o, traffic.Source())
 	if err != nil {
@@ -223,7 +225,7 @@ func TestLognormalService(t *testing.T) {
 func TestWorkIsConserved(t *testing.T) {
 	for _, prefill := range []deploy.Policy{deploy.First, deploy.Chunks, deploy.Prompts} {
 		var busy []Step
-		o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{1e-3, 1e-4, 1e-7}, Policy: Policy{Prefill: prefill, StepTokens: 64, Running: 8, Blocks: 100, BlockTokens: 4}}}}
+		o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{1e-3, 1e-4, 1e-7}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: prefill, StepTokens: 64, Sequences: 8}, Blocks: 100, BlockTokens: 4}}}}
 		o.Watch = func(s *Step) { busy = append(busy, Step{Start: s.Start, End: s.End}) }
 		var spans []Ended
 		o.Each = func(e *Ended) { spans = append(spans, *e) }
@@ -257,7 +259,7 @@ func TestWorkIsConserved(t *testing.T) {
 func TestReplicas(t *testing.T) {
 	for _, routing := range deploy.Routings {
 		o := Options{Routing: deploy.Routing(routing), Pools: []Pool{{Servers: 4, Ranks: 1, Times: linear{1e-3, 1e-4, 1e-7},
-			Policy: Policy{Prefill: deploy.Chunks, StepTokens: 256, Running: 16, Blocks: 1000, BlockTokens: 16, PrefixCache: true}}}}
+			Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 256, Sequences: 16}, Blocks: 1000, BlockTokens: 16, PrefixCache: true}}}}
 		seconds := map[int]float64{}
 		o.Watch = func(s *Step) { seconds[s.Server] += s.End - s.Start }
 		traffic := Traffic{Requests: 2000, Rate: 60, Arrival: workload.Arrival{Kind: "poisson"}, Groups: 40, Prefix: 64, HashTokens: 16,
@@ -280,7 +282,7 @@ func TestReplicas(t *testing.T) {
 func TestLeastLoadedCountsPrompts(t *testing.T) {
 	for _, p := range []deploy.Policy{deploy.First, deploy.Chunks, deploy.Prompts} {
 		o := Options{Routing: deploy.LeastLoaded, Pools: []Pool{{Servers: 2, Ranks: 1, Times: linear{0, 1, 0},
-			Policy: Policy{Prefill: p, StepTokens: 1024, Running: 8, Blocks: 1000, BlockTokens: 16}}}}
+			Policy: Policy{Scheduling: deploy.Scheduling{Prefill: p, StepTokens: 1024, Sequences: 8}, Blocks: 1000, BlockTokens: 16}}}}
 		var got []int
 		o.Watch = func(s *Step) { got = append(got, s.Server) }
 		mustRun(t, o, &List{Requests: []Request{{Input: 100, Output: 1}, {Arrival: 1, Input: 1, Output: 1}, {Arrival: 3, Input: 1, Output: 1}}})
@@ -295,7 +297,7 @@ func TestBandwidthDoesNotHurt(t *testing.T) {
 	for _, prefill := range []deploy.Policy{deploy.First, deploy.Chunks, deploy.Prompts} {
 		last := math.Inf(1)
 		for _, speed := range []float64{1, 1.25, 1.5, 2, 4} {
-			o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{1e-3, 1e-4, 1e-6 / speed}, Policy: Policy{Prefill: prefill, StepTokens: 512, Running: 32, Blocks: 1 << 20, BlockTokens: 16}}}}
+			o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{1e-3, 1e-4, 1e-6 / speed}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: prefill, StepTokens: 512, Sequences: 32}, Blocks: 1 << 20, BlockTokens: 16}}}}
 			traffic := Traffic{Requests: 3000, Rate: 20, Arrival: workload.Arrival{Kind: "poisson"}, Input: Length{Mean: 200, Kind: "uniform"}, Output: Length{Mean: 80, Kind: "uniform"}, Seed: 3}
 			r, err := Run(context.Background(), o, traffic.Source())
 			if err != nil {
@@ -312,7 +314,7 @@ func TestBandwidthDoesNotHurt(t *testing.T) {
 
 // TestRefusals: what can never run is refused with the reason.
 func TestRefusals(t *testing.T) {
-	policy := Policy{Prefill: deploy.Chunks, StepTokens: 8, Running: 4, Blocks: 6, BlockTokens: 4}
+	policy := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 8, Sequences: 4}, Blocks: 6, BlockTokens: 4}
 	run := func(change func(*Options), list ...Request) error {
 		o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Policy: policy, Times: second{}}}}
 		if change != nil {
@@ -343,7 +345,7 @@ func TestRefusals(t *testing.T) {
 
 // TestStuck: a run that can never end says so, and what it waits for.
 func TestStuck(t *testing.T) {
-	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: Policy{Prefill: deploy.First, StepTokens: 8, Running: 4, Blocks: 6, BlockTokens: 4, Watermark: 0}}}}
+	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.First, StepTokens: 8, Sequences: 4}, Blocks: 6, BlockTokens: 4, Watermark: 0}}}}
 	k := newRank(&o.Pools[0].Policy, &jobs{}, nil, nil)
 	r := &run{Options: o, servers: []*server{{ranks: []*rank{k}}}}
 	k.jobs.add(Request{Input: 3, Output: 2}, 0)
@@ -366,7 +368,7 @@ func TestReplay(t *testing.T) {
 		run := func(times Times, clock Clock) (string, replayed) {
 			var b strings.Builder
 			var steps replayed
-			o := Options{Clock: clock, Pools: []Pool{{Servers: 1, Ranks: 1, Times: times, Policy: Policy{Prefill: prefill, StepTokens: 64, Running: 8, Blocks: 30, BlockTokens: 4}}}}
+			o := Options{Clock: clock, Pools: []Pool{{Servers: 1, Ranks: 1, Times: times, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: prefill, StepTokens: 64, Sequences: 8}, Blocks: 30, BlockTokens: 4}}}}
 			o.Watch = func(s *Step) {
 				steps = append(steps, *s)
 				fmt.Fprintf(&b, "%+v %+v\n", [...]float64{s.Start, s.End}, *s.Work)

@@ -62,7 +62,7 @@ func (l *Live) Submit(q Request) error {
 		l.first, l.late = q.Arrival, 0
 	}
 	enters := max(q.Arrival, l.first+l.late) + r.arrive.entry(&q)
-	l.late += r.arrive.each + r.arrive.token*float64(q.Input)
+	l.late += r.arrive.taking(&q)
 	if q.Burst {
 		enters = max(enters, l.enters)
 	}

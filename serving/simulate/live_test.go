@@ -16,8 +16,11 @@ import (
 
 // drawServers is a deployment of one or two pools.
 func drawServers(t *rapid.T) Options {
-	o := Options{Seed: 7, Routing: deploy.Routing(rapid.SampledFrom(deploy.Routings).Draw(t, "routing")),
-		FirstSeconds: rapid.SampledFrom([]float64{0, 0.01}).Draw(t, "first")}
+	o := Options{
+		FrontEnd: deploy.FrontEnd{FirstSeconds: rapid.SampledFrom([]float64{0, 0.01}).Draw(t, "first")},
+		Seed:     7,
+		Routing:  deploy.Routing(rapid.SampledFrom(deploy.Routings).Draw(t, "routing")),
+	}
 	pool := drawPool(t)
 	o.Pools = []Pool{pool}
 	if rapid.Bool().Draw(t, "split") {
@@ -200,7 +203,7 @@ func nothingHeld(t *rapid.T, l *Live) {
 // TestLiveByHand: steps of a second. The first request goes in the middle of a step, the second waits for it; the third is on
 // a server that fails, the fourth stands still for half a second.
 func TestLiveByHand(t *testing.T) {
-	p := Policy{Prefill: deploy.Chunks, StepTokens: 8, Running: 1, Blocks: 100, BlockTokens: 4}
+	p := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 8, Sequences: 1}, Blocks: 100, BlockTokens: 4}
 	var got []string
 	note := func(what string, client int, t float64) {
 		got = append(got, fmt.Sprintf("%s %c %g", what, 'a'+client, t))
@@ -242,7 +245,7 @@ func TestLiveByHand(t *testing.T) {
 
 // TestFlush: a prompt that came before is found again, in whole blocks, until the cache is flushed, which no request may run for.
 func TestFlush(t *testing.T) {
-	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{step: 0.01}, Policy: Policy{Prefill: deploy.Chunks, StepTokens: 512, Running: 8, Blocks: 64, BlockTokens: 16, PrefixCache: true}}}}
+	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{step: 0.01}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 512, Sequences: 8}, Blocks: 64, BlockTokens: 16, PrefixCache: true}}}}
 	hit := -1
 	o.Tokens = func(k Token) { hit = k.Cached }
 	l, err := NewLive(o, func(int, float64) {})

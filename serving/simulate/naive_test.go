@@ -80,7 +80,7 @@ type naiveChunk struct {
 
 func (n *naive) first() (decodes []*naiveJob, chunks []naiveChunk, preempted int) {
 	tokens := 0
-	for len(n.waiting) > 0 && len(n.running) < n.policy.Running {
+	for len(n.waiting) > 0 && len(n.running) < n.policy.Sequences {
 		j := n.waiting[0]
 		if len(chunks) > 0 && tokens+j.target() > n.policy.StepTokens {
 			break
@@ -119,7 +119,7 @@ func (n *naive) chunked() (decodes []*naiveJob, chunks []naiveChunk, preempted i
 			budget -= tokens
 		}
 	}
-	for preempted == 0 && len(n.waiting) > 0 && budget > 0 && len(n.running) < n.policy.Running {
+	for preempted == 0 && len(n.waiting) > 0 && budget > 0 && len(n.running) < n.policy.Sequences {
 		j := n.waiting[0]
 		tokens := min(j.target(), budget)
 		if n.blocks(tokens) > n.free() {
@@ -193,12 +193,11 @@ func TestAgainstNaive(t *testing.T) {
 	preempted := 0
 	long.Check(t, func(r *rapid.T) {
 		p := Policy{
-			Prefill:     rapid.SampledFrom([]deploy.Policy{deploy.First, deploy.Chunks}).Draw(r, "policy"),
-			Running:     rapid.IntRange(1, 12).Draw(r, "running"),
+			Scheduling:  deploy.Scheduling{Prefill: rapid.SampledFrom([]deploy.Policy{deploy.First, deploy.Chunks}).Draw(r, "policy"), Sequences: rapid.IntRange(1, 12).Draw(r, "running")},
 			Blocks:      rapid.IntRange(8, 60).Draw(r, "blocks"),
 			BlockTokens: rapid.SampledFrom([]int{1, 4, 5}).Draw(r, "block"),
 		}
-		p.StepTokens = p.Running + rapid.IntRange(1, 60).Draw(r, "step")
+		p.StepTokens = p.Sequences + rapid.IntRange(1, 60).Draw(r, "step")
 		if p.Prefill == deploy.First {
 			p.Watermark = rapid.SampledFrom([]float64{0, 0.01, 0.1}).Draw(r, "watermark")
 		}

@@ -27,7 +27,7 @@ func mustRun(t testing.TB, o Options, s Source) *Record {
 // TestPrefixCache: of three requests with a common prefix of 8 tokens and a fourth without, the second and third compute
 // only what is theirs. When the cache is needed for a large one, the prefix goes.
 func TestPrefixCache(t *testing.T) {
-	p := Policy{Prefill: deploy.Chunks, StepTokens: 64, Running: 4, Blocks: 8, BlockTokens: 4, PrefixCache: true}
+	p := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 64, Sequences: 4}, Blocks: 8, BlockTokens: 4, PrefixCache: true}
 	prefix := func(at float64, input int) Request {
 		return Request{Arrival: at, Input: input, Output: 1, Chain: 9, Shared: 8, HashTokens: 4}
 	}
@@ -43,7 +43,7 @@ func TestPrefixCache(t *testing.T) {
 // TestConversations: a turn finds all that was said before in the cache, but for what is left of a block.
 func TestConversations(t *testing.T) {
 	traffic := Traffic{Requests: 5, Rate: 1, Arrival: workload.Arrival{Kind: "constant"}, Input: Length{Mean: 100, Kind: "fixed"}, Output: Length{Mean: 60, Kind: "fixed"}, Turns: 3, Think: 1, HashTokens: 16}
-	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{1e-3, 0, 0}, Policy: Policy{Prefill: deploy.Chunks, StepTokens: 512, Running: 4, Blocks: 1000, BlockTokens: 16, PrefixCache: true}}}}
+	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{1e-3, 0, 0}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 512, Sequences: 4}, Blocks: 1000, BlockTokens: 16, PrefixCache: true}}}}
 	r := mustRun(t, o, traffic.Source())
 	// Prompts of 100, 260 and 420 tokens. After the first turn 159 tokens are in the cache, 9 blocks of 16; after the
 	// second 319, 19 blocks.
@@ -57,7 +57,7 @@ func TestConversations(t *testing.T) {
 
 // TestDrafts: a step yields 1 + a + a·b tokens on average.
 func TestDrafts(t *testing.T) {
-	p := Policy{Prefill: deploy.Chunks, StepTokens: 1024, Running: 8, Blocks: 1 << 20, BlockTokens: 16, Drafts: 2, Acceptance: []float64{0.8, 0.5}}
+	p := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 1024, Sequences: 8}, Blocks: 1 << 20, BlockTokens: 16, Drafts: 2, Acceptance: []float64{0.8, 0.5}}
 	o := Options{Seed: 3, Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: p}}}
 	decodes := 0
 	o.Watch = func(s *Step) { decodes += s.Work.Decodes }
@@ -75,7 +75,7 @@ func TestDrafts(t *testing.T) {
 func TestRanksWait(t *testing.T) {
 	long, short := Request{Input: 100, Output: 5}, Request{Input: 1, Output: 5}
 	for _, c := range []struct{ servers, ranks int }{{1, 2}, {2, 1}} {
-		o := Options{Pools: []Pool{{Servers: c.servers, Ranks: c.ranks, Times: linear{0, 1, 0}, Policy: Policy{Prefill: deploy.Chunks, StepTokens: 1024, Running: 8, Blocks: 1000, BlockTokens: 16}}}}
+		o := Options{Pools: []Pool{{Servers: c.servers, Ranks: c.ranks, Times: linear{0, 1, 0}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 1024, Sequences: 8}, Blocks: 1000, BlockTokens: 16}}}}
 		ends := map[int64]float64{}
 		o.Each = func(e *Ended) { ends[e.ID] = e.Finish }
 		mustRun(t, o, &List{Requests: []Request{long, short}})
@@ -93,10 +93,11 @@ func TestRanksWait(t *testing.T) {
 // TestPools: two prefill servers and one that decodes. Transfers of 2 s each, of which half a second is left when a prefill
 // ends, share the link of the decode server.
 func TestPools(t *testing.T) {
-	policy := Policy{Prefill: deploy.Chunks, StepTokens: 1024, Running: 8, Blocks: 1000, BlockTokens: 16}
+	policy := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 1024, Sequences: 8}, Blocks: 1000, BlockTokens: 16}
 	o := Options{
+		FrontEnd: deploy.FrontEnd{HandoverSeconds: 0.25},
 		Pools:    []Pool{{Role: deploy.Prefill, Servers: 2, Ranks: 1, Policy: policy, Times: second{}}, {Role: deploy.Decode, Servers: 1, Ranks: 1, Policy: policy, Times: second{}}},
-		Transfer: func(int) (float64, float64) { return 2, 0.5 }, HandoverSeconds: 0.25,
+		Transfer: func(int) (float64, float64) { return 2, 0.5 },
 	}
 	var got []string
 	o.Each = func(e *Ended) { got = append(got, fmt.Sprintf("%d: %g-%g", e.ID, e.First, e.Finish)) }
@@ -283,7 +284,7 @@ func TestShortRunsSayLittle(t *testing.T) {
 func TestBottleneck(t *testing.T) {
 	run := func(rate float64, running int) string {
 		traffic := Traffic{Requests: 500, Rate: rate, Arrival: workload.Arrival{Kind: "constant"}, Input: Length{Mean: 10, Kind: "fixed"}, Output: Length{Mean: 100, Kind: "fixed"}}
-		p := Policy{Prefill: deploy.Chunks, StepTokens: 4096, Running: running, Blocks: 1 << 20, BlockTokens: 16}
+		p := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 4096, Sequences: running}, Blocks: 1 << 20, BlockTokens: 16}
 		o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{1e-3, 0, 0}, Policy: p}}}
 		r := Result{Record: mustRun(t, o, traffic.Source()), Terms: Terms{Rate: rate}}
 		return fmt.Sprintf("%.0f%% busy: %s", 100*r.Utilisation(), r.Bottleneck())
@@ -308,7 +309,7 @@ func TestBottleneck(t *testing.T) {
 func TestSaturation(t *testing.T) {
 	result := func(rate float64) *Result {
 		traffic := Traffic{Requests: 4000, Rate: rate, Arrival: workload.Arrival{Kind: "poisson"}, Input: Length{Mean: 1, Kind: "fixed"}, Output: Length{Mean: 1, Kind: "fixed"}}
-		o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: Policy{Prefill: deploy.First, StepTokens: 1, Running: 1, Blocks: 10, BlockTokens: 1}}}}
+		o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.First, StepTokens: 1, Sequences: 1}, Blocks: 10, BlockTokens: 1}}}}
 		return &Result{Record: mustRun(t, o, traffic.Source()), Terms: Terms{Rate: rate}}
 	}
 	for _, rate := range []float64{0.3, 0.7, 0.9} {
@@ -438,7 +439,7 @@ func TestSharedTraces(t *testing.T) {
 			seen[h] = true
 		}
 	}
-	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{1e-12, 0, 0}, Policy: Policy{Prefill: deploy.Chunks, StepTokens: 1 << 20, Running: 100, Blocks: 1 << 40, BlockTokens: 16, PrefixCache: true}}}}
+	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{1e-12, 0, 0}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 1 << 20, Sequences: 100}, Blocks: 1 << 40, BlockTokens: 16, PrefixCache: true}}}}
 	source, err := trace.Source(1, 0, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -453,7 +454,7 @@ func TestMaxRateOfFew(t *testing.T) {
 	find := func(requests int) float64 {
 		r, err := MaxRate(func(rate float64, times int) (*Result, error) {
 			traffic := Traffic{Requests: times * requests, Rate: rate, Arrival: workload.Arrival{Kind: "poisson"}, Input: Length{Mean: 1, Kind: "fixed"}, Output: Length{Mean: 1, Kind: "fixed"}, Seed: 3}
-			o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: Policy{Prefill: deploy.First, StepTokens: 1, Running: 1, Blocks: 10, BlockTokens: 1}}}}
+			o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.First, StepTokens: 1, Sequences: 1}, Blocks: 10, BlockTokens: 1}}}}
 			return &Result{Record: mustRun(t, o, traffic.Source()), Terms: Terms{Rate: rate}}, nil
 		})
 		if err != nil {
@@ -488,7 +489,7 @@ func TestClientsComeOneByOne(t *testing.T) {
 		"drawn": drawn.Source(), "trace": played, "list": &ClosedLoop{Clients: clients, Requests: slices.Repeat([]Request{{Input: 10, Output: 1}}, requests)},
 	} {
 		// A request takes a step of a second, and the front end two for each that comes at once.
-		o := Options{RequestSeconds: 2, Pools: []Pool{{Servers: clients, Ranks: 1, Times: second{}, Policy: Policy{Prefill: deploy.Chunks, StepTokens: 64, Running: 4, Blocks: 8, BlockTokens: 16}}}}
+		o := Options{FrontEnd: deploy.FrontEnd{RequestSeconds: 2}, Pools: []Pool{{Servers: clients, Ranks: 1, Times: second{}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 64, Sequences: 4}, Blocks: 8, BlockTokens: 16}}}}
 		late := 0
 		o.Each = func(e *Ended) {
 			if e.Finish > 10 && e.Finish <= 20 {
@@ -506,7 +507,7 @@ func TestClientsComeOneByOne(t *testing.T) {
 // second waits for that of the first, too, and the third for both; a successor waits for its own alone. Steps take a second.
 func TestTokenSeconds(t *testing.T) {
 	var first, later []float64
-	o := Options{TokenSeconds: 0.1, Pools: []Pool{{Servers: 3, Ranks: 1, Times: second{}, Policy: Policy{Prefill: deploy.Chunks, StepTokens: 64, Running: 4, Blocks: 8, BlockTokens: 16}}}}
+	o := Options{FrontEnd: deploy.FrontEnd{TokenSeconds: 0.1}, Pools: []Pool{{Servers: 3, Ranks: 1, Times: second{}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 64, Sequences: 4}, Blocks: 8, BlockTokens: 16}}}}
 	o.Each = func(e *Ended) {
 		if e.Arrival == 0 {
 			first = append(first, e.First)

@@ -76,7 +76,7 @@ func (s *server) seconds() (pass, pace float64) {
 		if !k.decodes && len(k.chunks) == 0 {
 			continue
 		}
-		host := s.pool.StepSeconds + float64(k.work.Sequences())*s.pool.SequenceSeconds + k.extra
+		host := k.rules.Host(float64(k.work.Sequences())) + k.extra
 		k.work.Under = stages
 		one := s.pool.Times.Seconds(&k.work) + host
 		pace = max(pace, one/float64(stages))

@@ -22,8 +22,8 @@ func (s staged) Seconds(w *Work) float64 {
 // piped runs requests of equal length, of so many clients, through a pipeline of four stages.
 func piped(t *testing.T, times Times, chunks bool, clients, requests, input, output int) *Record {
 	t.Helper()
-	o := Options{Pools: []Pool{{Servers: 4, Ranks: 1, Stages: 4, PipelinesChunks: chunks, Times: times,
-		Policy: Policy{Prefill: deploy.Chunks, StepTokens: 8, CutsPrompts: true, Running: 4, Blocks: 1000, BlockTokens: 16}}}}
+	o := Options{Pools: []Pool{{Servers: 4, Ranks: 1, Stages: 4, Times: times,
+		Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 8, Sequences: 4, PipelinesChunks: chunks}, CutsPrompts: true, Blocks: 1000, BlockTokens: 16}}}}
 	fixed := func(n int) Length { return Length{Mean: n, Kind: "fixed"} }
 	traffic := Traffic{Requests: clients * requests, Clients: clients, Rate: math.Inf(1), Input: fixed(input), Output: fixed(output), Seed: 1}
 	r, err := Run(context.Background(), o, traffic.Source())

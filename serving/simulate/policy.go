@@ -8,25 +8,16 @@ import (
 
 // Policy is how a rank puts requests together in steps.
 type Policy struct {
-	Prefill     deploy.Policy
-	StepTokens  int  // that a step may hold
+	deploy.Scheduling
 	CutsPrompts bool // prompts longer than a step are cut where prompts come first; else they have a step of their own
-	Running     int  // requests at a time
 	Blocks      int  // of the KV cache
 	BlockTokens int
 	// Watermark is the share of the blocks that an admission leaves free, where prompts come first and others run.
-	Watermark      float64
-	ReservesOutput bool // a request has room for its whole output from the start
-	PrefixCache    bool
+	Watermark   float64
+	PrefixCache bool
 	// SwapSeconds is the time to move the cache of a token to or from the host, where who has to make room is swapped
 	// out; 0: it loses its cache, and its tokens are computed again.
 	SwapSeconds float64
-
-	StepsAhead int // steps that are scheduled before the one under way has ended
-	PollSteps  int // steps between two looks for new requests; 0 for 1
-	WaitSteps  int // steps for which prompts wait for others to fill a step, while others decode
-	// BalanceSteps is the steps for which the ranks of a server hold back their prompts until each of them has one.
-	BalanceSteps int
 
 	// Drafts are the tokens that a decode step verifies besides the next one, each right with its acceptance if all before
 	// it were.
@@ -89,7 +80,7 @@ func (r *rank) prompts() bool {
 	if r.partial != none {
 		return true
 	}
-	if r.waiting.n == 0 || r.running() >= r.rules.Running {
+	if r.waiting.n == 0 || r.running() >= r.rules.Sequences {
 		return false
 	}
 	j := r.jobs.at(r.waiting.at(0))
@@ -106,7 +97,7 @@ func (r *rank) hold() bool {
 	for i := 0; i < r.waiting.n && tokens < r.rules.StepTokens; i++ {
 		tokens += r.jobs.at(r.waiting.at(i)).target()
 	}
-	if r.waited == r.rules.WaitSteps || tokens+r.decoding >= r.rules.StepTokens || r.waiting.n+r.running() >= r.rules.Running {
+	if r.waited == r.rules.WaitSteps || tokens+r.decoding >= r.rules.StepTokens || r.waiting.n+r.running() >= r.rules.Sequences {
 		r.waited = 0
 		return false
 	}
@@ -116,7 +107,7 @@ func (r *rank) hold() bool {
 
 // resume lets those decode at once whose cache only has to be brought here.
 func (r *rank) resume(t float64) {
-	for r.waiting.n > 0 && r.running() < r.rules.Running {
+	for r.waiting.n > 0 && r.running() < r.rules.Sequences {
 		at := r.waiting.at(0)
 		j := r.jobs.at(at)
 		if !j.elsewhere {
@@ -169,7 +160,7 @@ func (r *rank) promptsFirst(t float64) {
 	for r.waiting.n > 0 && r.preempted == 0 {
 		at := r.waiting.at(0)
 		j := r.jobs.at(at)
-		if r.decoding+len(r.chunks) >= r.rules.Running {
+		if r.decoding+len(r.chunks) >= r.rules.Sequences {
 			r.blocked = Sequences
 			break
 		}
@@ -233,7 +224,7 @@ func (r *rank) beside(t float64) {
 		case r.preempted > 0:
 			r.blocked = Cache
 			return
-		case r.decoding+len(r.chunks) >= r.rules.Running:
+		case r.decoding+len(r.chunks) >= r.rules.Sequences:
 			r.blocked = Sequences
 			return
 		case budget <= 0 || r.partial != none:

@@ -4,6 +4,8 @@ import (
 	"container/heap"
 	"fmt"
 	"math"
+
+	"throughline/deploy"
 )
 
 // Request is what a client sends.
@@ -121,9 +123,7 @@ func (c *ClosedLoop) Ended(_ int, _ *Request, t float64) (Request, bool) {
 // arrivals are the requests that are yet to reach a server, by the time at which they do.
 type arrivals struct {
 	source Source
-	delay  float64 // before a request reaches the scheduler
-	each   float64 // and for each of many that come at once
-	token  float64 // and for each token of a prompt
+	deploy.FrontEnd
 	later  queue   // successors of others
 	ahead  Request // of the source
 	more   bool
@@ -166,7 +166,7 @@ func (a *arrivals) pull() error {
 		return fmt.Errorf("request %d: an arrival must be a time from 0 on, not %g", a.count, a.ahead.Arrival)
 	}
 	a.count++
-	a.late += a.each + a.token*float64(last.Input)
+	a.late += a.taking(&last)
 	if first || a.ahead.Arrival != last.Arrival || !a.ahead.Burst {
 		a.late = 0
 	}
@@ -175,7 +175,12 @@ func (a *arrivals) pull() error {
 }
 
 // entry is the time before a request reaches the scheduler that has the front end for itself.
-func (a *arrivals) entry(r *Request) float64 { return a.delay + a.token*float64(r.Input) }
+func (a *arrivals) entry(r *Request) float64 { return a.Entry(r.Input, false) }
+
+// taking is what a request adds to the wait of others that came at once with it.
+func (a *arrivals) taking(r *Request) float64 {
+	return a.RequestSeconds + a.WaveRequestSeconds + a.TokenSeconds*float64(r.Input)
+}
 
 // next is when the next request reaches the scheduler.
 func (a *arrivals) next() (t float64, ok bool) {

@@ -23,15 +23,11 @@ type Pool struct {
 	// Shares: they do because their tokens share experts, which have less to do where few of them have prompts. Ranks that only
 	// prefill are taken to have as many each.
 	Shares bool
-	// Stages of the pipeline through which as many servers pass, each a batch in flight; 0 for 1. PipelinesChunks: the chunks of a prompt
-	// follow one another through them.
-	Stages          int
-	PipelinesChunks bool
+	// Stages of the pipeline through which as many servers pass, each a batch in flight; 0 for 1.
+	Stages int
 
 	Policy Policy
 	Times  Times
-	// Of the host, for each step and for each sequence in it.
-	StepSeconds, SequenceSeconds float64
 }
 
 // Options is what a run needs to know.
@@ -40,15 +36,13 @@ type Options struct {
 	Pools   []Pool
 	Routing deploy.Routing
 
-	FirstSeconds   float64 // before a request reaches the scheduler
-	RequestSeconds float64 // for each of many requests that come at once
-	TokenSeconds   float64 // for each token of a prompt, of those that came at once before too
-	StallSeconds   float64 // of a server, in its first step with several prompts: those who start it warm it up with one
+	// FrontEnd is that of this run: servers that have served for a while take no time of a first wave. WaveSeconds are those of a
+	// server in its first step with several prompts: those who start it warm it up with one.
+	deploy.FrontEnd
 
 	// Transfer is how long the cache of a prompt keeps the link between the pools busy, and what of it is left when the
 	// prefill has ended, the link being free; HandoverSeconds comes on top.
-	Transfer        func(tokens int) (busy, left float64)
-	HandoverSeconds float64
+	Transfer func(tokens int) (busy, left float64)
 
 	Longest int // tokens of a request and its answer that the model takes; 0: any number
 
@@ -181,7 +175,7 @@ func newRun(o Options, source Source) (*run, error) {
 	}
 	r := &run{Options: o, record: newRecord(&o), links: map[*rank]float64{}}
 	r.jobs.most = cmp.Or(o.waiting, waitingJobs)
-	r.arrive = arrivals{source: source, delay: o.FirstSeconds, each: o.RequestSeconds, token: o.TokenSeconds, enters: math.Inf(-1)}
+	r.arrive = arrivals{source: source, FrontEnd: o.FrontEnd, enters: math.Inf(-1)}
 	for i := range o.Pools {
 		r.addServers(i)
 	}
@@ -200,7 +194,7 @@ func (o *Options) check() error {
 			return fmt.Errorf("the %s pool needs at least 1 replica of 1 rank, not %d of %d", p.Role, p.Servers, p.Ranks)
 		case p.Stages > 1 && p.Servers%p.Stages != 0:
 			return fmt.Errorf("%d batches in flight are none of pipelines of %d stages", p.Servers, p.Stages)
-		case p.Policy.StepTokens < 1 || p.Policy.Running < 1 || p.Policy.BlockTokens < 1:
+		case p.Policy.StepTokens < 1 || p.Policy.Sequences < 1 || p.Policy.BlockTokens < 1:
 			return errors.New("steps, running requests and blocks must be at least 1")
 		case p.Policy.Blocks < 1:
 			return errors.New("the KV cache has no room for a block")
@@ -213,7 +207,7 @@ func (r *run) addServers(which int) {
 	p := &r.Pools[which]
 	pipes := make([]pipe, p.Servers/max(1, p.Stages))
 	for i := range pipes {
-		pipes[i] = pipe{stages: p.Stages, chunks: p.PipelinesChunks}
+		pipes[i] = pipe{stages: p.Stages, chunks: p.Policy.PipelinesChunks}
 	}
 	for n := range p.Servers {
 		s := &server{pool: p, which: which, index: len(r.servers), clock: untold{}, place: none, past: make([]float64, p.Policy.StepsAhead)}
@@ -456,7 +450,7 @@ func (r *run) begin(s *server, t float64) {
 	pass, pace := s.seconds()
 	if !s.warm && slices.ContainsFunc(s.ranks, func(k *rank) bool { return len(k.chunks) > 1 }) {
 		s.warm = true
-		pass, pace = pass+r.StallSeconds, pace+r.StallSeconds
+		pass, pace = pass+r.WaveSeconds, pace+r.WaveSeconds
 	}
 	r.start(s, t, pass, pace)
 }

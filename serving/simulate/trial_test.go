@@ -18,7 +18,7 @@ func oneAtATime(seconds, rate float64) *Trial {
 	const input = 100
 	return &Trial{
 		Options: Options{Pools: []Pool{{Role: deploy.Both, Servers: 1, Ranks: 1, Times: linear{step: seconds},
-			Policy: Policy{Prefill: deploy.Prompts, StepTokens: input, Running: 1000, Blocks: 1 << 20, BlockTokens: 16}}}},
+			Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Prompts, StepTokens: input, Sequences: 1000}, Blocks: 1 << 20, BlockTokens: 16}}}},
 		Rate: rate, Requests: LeastRequests, Runs: Replications,
 		Source: func(rate float64, seed uint64, requests int) (Source, error) {
 			t := Traffic{Requests: requests, Rate: rate, Input: Length{Mean: input}, Output: Length{Mean: 1}, Seed: seed}

@@ -79,7 +79,7 @@ func TestOrders(t *testing.T) {
 		t.Errorf("%+v", engines)
 	}
 	// What the row says of the steps and sequences of its server.
-	if told := pair(7)[0].point; told.Traffic.StepTokens != 1151 || told.Traffic.Running != 128 || told.Concurrency != 1024 {
+	if told := pair(7)[0].point; told.Traffic.StepTokens != 1151 || told.Traffic.Sequences != 128 || told.Concurrency != 1024 {
 		t.Errorf("%+v", told.Traffic)
 	}
 	// A bare decode step against what clients of a server get.

@@ -480,7 +480,7 @@ func (c *config) clients(row inputs, load string) error {
 	p := &c.point
 	if n := firstNumber(clientsOf, load); n > 0 {
 		p.Concurrency = n
-		p.Traffic.StepTokens, p.Traffic.Running = firstNumber(stepsOf, load), firstNumber(runningOf, load)
+		p.Traffic.StepTokens, p.Traffic.Sequences = firstNumber(stepsOf, load), firstNumber(runningOf, load)
 		if requests := firstNumber(requestsIn, load); requests > 0 {
 			c.run = run{requests: requests, clients: n}
 		}
