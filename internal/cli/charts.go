@@ -42,7 +42,7 @@ const usualSize = "900x500"
 // chartKinds are the charts that commands have.
 var chartKinds = map[string][]string{
 	"explain": picture.Names(picture.StepKinds), "plan": picture.Names(picture.PlanKinds), "simulate": picture.Names(picture.LoadKinds), "run": picture.Names(picture.RunKinds),
-	"validate ops": picture.Names(picture.MeasuredKinds), "validate forward": picture.Names(picture.MeasuredKinds),
+	"validate ops": picture.Names(picture.MeasuredKinds), "validate forward": picture.Names(picture.MeasuredKinds), "validate steps": picture.Names(picture.MeasuredKinds),
 	"validate serving": picture.Names(picture.MeasuredKinds), "validate published": picture.Names(picture.MeasuredKinds),
 }
 

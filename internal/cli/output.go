@@ -52,7 +52,7 @@ var outputFlags = []outputFlag{
 		"models import": "write to this file instead of standard output", "run": "folder of the results, instead of the one the file names",
 		"matrix":  "folder of the results, logs and the state (required)",
 		"explain": chartFileDoc, "plan": chartFileDoc, "simulate": chartFileDoc,
-		"validate ops": chartFileDoc, "validate forward": chartFileDoc, "validate serving": chartFileDoc, "validate published": chartFileDoc}},
+		"validate ops": chartFileDoc, "validate forward": chartFileDoc, "validate steps": chartFileDoc, "validate serving": chartFileDoc, "validate published": chartFileDoc}},
 	{name: "size", usual: usualSize, doc: "size of charts, width x height", needs: []string{"chart"}},
 	{name: "theme", usual: themes[0], words: func(string) []string { return themes }, doc: "colours of charts: light, dark, or auto: as the viewer of an SVG prefers", needs: []string{"chart"}},
 	{name: "html", doc: "write a report with tables and charts to this file, which needs no other"},

@@ -23,7 +23,7 @@ import (
 
 func newValidate(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "validate ops|forward|serving|published|requests FILE|DIR",
+		Use:   "validate ops|forward|steps|serving|published|requests FILE|DIR",
 		Short: "Compare predictions with measurements",
 		Long: `Validate predicts every row of a table of measurements. It prints the mean, median and
 worst error by group and, by what predictions rest on, how often their bands hold the
@@ -35,6 +35,8 @@ median error with its sign.
   forward    whole forward passes: kind,model,params,time_ms. kind is prefill or decode;
              params are b (sequences), s (tokens, or the context of a decode step) and tp
              (one rank of a tensor-parallel group, without its collectives)
+  steps      single steps of a serving engine, timed by its host: model, chip, layout,
+             precision, phase, sequences, new and cached tokens of a rank
   serving    runs of a serving engine: model, system, engine, precision, lengths,
              concurrency and parallel sizes, with the TTFT and TPOT of clients
   published  figures that others have printed: throughput, parts of a layer, exchanges
@@ -42,7 +44,7 @@ median error with its sign.
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newValidateOps(s), newValidateForward(s), newValidateServing(s), newValidatePublished(s), newValidateRequests(s))
+	cmd.AddCommand(newValidateOps(s), newValidateForward(s), newValidateSteps(s), newValidateServing(s), newValidatePublished(s), newValidateRequests(s))
 	return cmd
 }
 
@@ -108,6 +110,47 @@ func newValidateForward(s Streams) *cobra.Command {
 	}
 	flags = addSettings(cmd, question.Forward)
 	show.flags(cmd, "validate forward")
+	return cmd
+}
+
+func newValidateSteps(s Streams) *cobra.Command {
+	show := validation{unit: "ms"}
+	var flags *settings
+	cmd := &cobra.Command{
+		Use:   "steps FILE.csv",
+		Short: "Predict measured steps of serving engines",
+		Long: `Steps predicts every row of a table of single steps of serving engines, as their hosts
+time them: from the schedule of a step to its results, with no other step under way.
+Columns:
+
+  model, chip, gpus, engine, tp, dp, ep, precision (as weights, or with "(checkpoint)"
+  behind it: as published), phase (prefill or decode), sequences_per_rank,
+  new_tokens_per_rank, kv_tokens_per_rank, time_ms
+
+Sequences and tokens are those of the busiest data-parallel rank; sequences share the
+tokens of a row evenly. --out writes the table with predicted_ms, error_percent and, for
+a row that cannot be predicted, its reason.`,
+		Example: "  throughline validate steps steps.csv --out predicted.csv",
+		Args:    oneArgument("a table of measurements"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q, err := show.read(flags)
+			if err != nil {
+				return err
+			}
+			f, err := show.open(args[0])
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			r, err := validate.Steps(cmd.Context(), args[0], f, q)
+			if err != nil {
+				return err
+			}
+			return show.report(cmd.Context(), s, r)
+		},
+	}
+	flags = addSettings(cmd, question.Steps)
+	show.flags(cmd, "validate steps")
 	return cmd
 }
 

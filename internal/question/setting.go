@@ -54,6 +54,7 @@ const (
 	Comm
 	Ops       // validate ops
 	Forward   // validate forward
+	Steps     // validate steps
 	Serving   // validate serving
 	Published // validate published
 	Requests  // validate requests
@@ -71,7 +72,7 @@ const (
 	Served   = Simulate | Emulate           // on one under way
 	Deployed = Point | Served
 	Drawn    = Plan | Point | Simulate // whose requests are drawn here
-	Tables   = Ops | Forward | Serving | Published
+	Tables   = Ops | Forward | Steps | Serving | Published
 	All      = end - 1
 )
 
@@ -81,7 +82,7 @@ var Commands = []struct {
 	Path string
 }{
 	{Plan, "plan"}, {Estimate, "estimate"}, {Explain, "explain"}, {Compare, "compare"}, {Simulate, "simulate"}, {Comm, "comm"},
-	{Ops, "validate ops"}, {Forward, "validate forward"}, {Serving, "validate serving"}, {Published, "validate published"}, {Requests, "validate requests"},
+	{Ops, "validate ops"}, {Forward, "validate forward"}, {Steps, "validate steps"}, {Serving, "validate serving"}, {Published, "validate published"}, {Requests, "validate requests"},
 	{Calibrate, "calibrate"}, {Run, "run"}, {Import, "models import"},
 	{Scenario, "scenario"},
 	{CalibrateServing, "calibrate serving"},

@@ -247,7 +247,7 @@ var ofDeployments = []Setting{
 	{Name: "offload-cache", For: Plan | Deployed, Low: 0, High: 1,
 		Doc: "share of the KV cache in the second memory tier",
 		Ref: func(q *Question) any { return &q.Offload.Cache }},
-	{Name: "assume", For: Plan | Deployed | Forward | Serving | CalibrateServing | Requests | Run, Choices: assume.Presets(), Open: true, Check: func(text string) error { _, err := assume.Parse(text); return err },
+	{Name: "assume", For: Plan | Deployed | Forward | Steps | Serving | CalibrateServing | Requests | Run, Choices: assume.Presets(), Open: true, Check: func(text string) error { _, err := assume.Parse(text); return err },
 		Doc: "modelling assumptions: physical or reference, and changes such as physical,causal=false",
 		As:  map[Command]string{Requests: "modelling assumptions of own times: physical or reference, and changes such as physical,causal=false"},
 		Ref: func(q *Question) any { return &q.Assume }, Idle: unless(ownTimes, "only own times of steps are estimated")},

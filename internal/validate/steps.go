@@ -1,0 +1,127 @@
+package validate
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"throughline/estimate"
+	"throughline/internal/document"
+	"throughline/internal/point"
+	"throughline/internal/question"
+)
+
+// measuredStepColumns must be there; a table may have others.
+var measuredStepColumns = []string{
+	"model", "chip", "gpus", "engine", "tp", "dp", "ep", "precision", "phase",
+	"sequences_per_rank", "new_tokens_per_rank", "kv_tokens_per_rank", "time_ms",
+}
+
+// Steps predicts a table of single steps of serving engines, as their hosts time them: from the schedule of a step to its
+// results, with no other step under way. Sequences and tokens are those of the busiest data-parallel rank.
+func Steps(ctx context.Context, name string, src io.Reader, base question.Question) (*Report, error) {
+	if err := base.Check(question.Steps); err != nil {
+		return nil, err
+	}
+	e := point.NewEstimator()
+	base.Beside = filepath.Dir(name)
+	r, err := table(ctx, name, src, measuredStepColumns, func(get func(string) string) Row {
+		f := measured(get("time_ms"))
+		if f.Reason == "" {
+			f.Predicted, f.Trusted, f.Reason = stepTime(e, base, get)
+		}
+		row := Row{Group: stepGroup(get), Class: get("phase"), Figures: []Figure{f}, More: []float64{math.NaN()}}
+		row.Label = fmt.Sprintf("%s sequences, %s new tokens, %s cached", get("sequences_per_rank"), get("new_tokens_per_rank"), get("kv_tokens_per_rank"))
+		if f.Reason == "" && f.Measured > 0 {
+			row.More[0] = 100 * f.Error()
+		}
+		return row
+	})
+	if err == nil {
+		r.Header = append(r.Header, "predicted_ms", "error_percent", "reason")
+	}
+	return r, err
+}
+
+// stepGroup tells prompts that follow cached tokens from those that do not.
+func stepGroup(get func(string) string) string {
+	group := strings.Join([]string{path.Base(get("model")), get("chip"), get("engine"), get("parallelism"), get("phase")}, " ")
+	if get("phase") == string(question.Prefill) && get("kv_tokens_per_rank") != "0" {
+		group += " behind cached tokens"
+	}
+	return group
+}
+
+// stepTime is the time of one step in ms, with that of its host, or why there is none.
+func stepTime(e *point.Estimator, base question.Question, get func(string) string) (ms float64, trusted *estimate.Confidence, reason string) {
+	q, err := stepQuestion(base, get)
+	if err != nil {
+		return 0, nil, reasonIn(err)
+	}
+	if q.EP == 1 {
+		// Experts that are not spread are cut; a model without any has nothing to cut.
+		if l, err := q.Read(); err == nil && !l.Shape.IsMoE() {
+			q.MoETP = 1
+		}
+	}
+	answer, err := e.Answer(&q)
+	if err != nil {
+		return 0, nil, reasonIn(err)
+	}
+	step := &answer.Phases[0]
+	host := answer.Deployment.Engine.Host(float64(q.Batch))
+	return 1e3 * (step.Estimate.StepTime + host), &step.Detail.Confidence, ""
+}
+
+// stepQuestion is a row as a question about a bare step. The error holds all that is wrong with it.
+func stepQuestion(q question.Question, get func(string) string) (question.Question, error) {
+	cells := run{func(column string) string {
+		if column == "system" {
+			column = "chip"
+		}
+		return get(column)
+	}}
+	r := reader{get: get}
+	sequences, fresh := r.atLeastOne("sequences_per_rank"), r.atLeastOne("new_tokens_per_rank")
+	gpus, ep := r.atLeastOne("gpus"), r.atLeastOne("ep")
+	cached := r.whole("kv_tokens_per_rank", 0)
+	q.TP, q.DP, q.EP, q.MoETP, q.Batch = r.atLeastOne("tp"), r.atLeastOne("dp"), ep, gpus/ep, sequences
+	switch {
+	case len(r.problems) > 0:
+	case q.TP*q.DP != gpus:
+		r.note(fmt.Errorf("tp %d × dp %d are not the %d GPUs of the row; tables of steps have no pipelines", q.TP, q.DP, gpus))
+	case gpus%ep != 0:
+		r.note(fmt.Errorf("%d GPUs do not divide into ep %d", gpus, ep))
+	case fresh < sequences:
+		r.note(fmt.Errorf("%d new tokens are less than one for each of %d sequences", fresh, sequences))
+	}
+	q.Model, q.System, q.Engine = cells.get("model_path"), cells.get("system"), cells.get("backend")
+	if !strings.Contains(get("precision"), "(checkpoint)") {
+		q.Formats.Weights = cells.weights()
+	}
+	each := func(tokens int) int { return int(math.Round(float64(tokens) / float64(sequences))) }
+	switch q.Phase = question.Phase(get("phase")); q.Phase {
+	case question.Decode:
+		q.Context = each(cached + fresh)
+	case question.Prefill:
+		q.Prefix, q.Output = each(cached), 1
+		// Rounded up: one token more than is captured makes a step of another kind.
+		q.Input = q.Prefix + (fresh+sequences-1)/sequences
+	default:
+		r.note(fmt.Errorf("phase %q is neither prefill nor decode", get("phase")))
+	}
+	return q, document.Join(r.problems...)
+}
+
+// atLeastOne is a number that no row can do without.
+func (r *reader) atLeastOne(column string) int {
+	n := r.whole(column, 0)
+	if n < 1 && (r.get(column) == "" || r.get(column) == "0") {
+		r.note(fmt.Errorf("%s must be at least 1, not %q", column, r.get(column)))
+	}
+	return max(1, n)
+}
