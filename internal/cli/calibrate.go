@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -107,7 +106,7 @@ func (c *calibration) run(ctx context.Context, s Streams) error {
 		return systemError{err}
 	}
 	fmt.Fprintln(s.Err, "wrote", c.out.name)
-	return write(s.Out, calibrationTable(c.view.of(s), results)+"\n")
+	return write(s.Out, report.Calibration(c.view.of(s), results)+"\n")
 }
 
 // rows are those of all tables, without those that contradict each other.
@@ -136,29 +135,4 @@ func tableNames(files []string) string {
 		out = append(out, measurement.Name(f))
 	}
 	return strings.Join(out, ", ")
-}
-
-// calibrationNotes say what the columns are.
-const calibrationNotes = `mean absolute errors; before: the roofline at 0.8 of the peaks; held out: on shapes that the fit did not see, with their median and worst; largest: on the largest sizes
-left out: rows faster than the peaks of the system allow, or shorter than a tile`
-
-// calibrationTable shows the errors before and after.
-func calibrationTable(v report.View, results []calibrate.Result) string {
-	g := report.Grid{Columns: []report.Column{
-		{Title: "kernel"}, {Title: "type", Rank: 1}, {Title: "rows", Right: true}, {Title: "left out", Right: true, Rank: 3}, {Title: "before", Right: true, Rank: 1},
-		{Title: "fitted", Right: true}, {Title: "held out", Right: true}, {Title: "median", Right: true, Rank: 4}, {Title: "worst", Right: true, Rank: 2},
-		{Title: "largest", Right: true, Rank: 3},
-	}}
-	for _, r := range results {
-		name := r.Class
-		if r.Kernel != "" {
-			name += " (" + r.Kernel + ")"
-		}
-		held := []string{"–", "–", "–"} // all rows are of one shape
-		if r.Shapes.Rows > 0 {
-			held = []string{percent(r.Shapes.Mean), percent(r.Shapes.Median), percent(r.Shapes.Worst)}
-		}
-		g.Row(append(append([]string{name, r.Type, strconv.Itoa(r.Fitted.Rows), strconv.Itoa(r.Below + r.Short), percent(r.Before.Mean), percent(r.Fitted.Mean)}, held...), percent(r.Largest.Mean))...)
-	}
-	return g.Render(v) + "\n" + v.Wrap(calibrationNotes)
 }

@@ -12,7 +12,6 @@ import (
 	"throughline/internal/report"
 	"throughline/internal/runs"
 	"throughline/internal/validate"
-	"throughline/number"
 )
 
 func newCalibrateServing(s Streams) *cobra.Command {
@@ -20,7 +19,6 @@ func newCalibrateServing(s Streams) *cobra.Command {
 		flags       *settings
 		out         output
 		force, json bool
-		markdown    bool
 		view        viewOptions
 	}
 	cmd := &cobra.Command{
@@ -53,20 +51,14 @@ those of the closed form. --exact fits as far as the runs say. Times are in ms.`
 			if err := writeFitted(cmd.Context(), s, o.out.name, got); err != nil {
 				return err
 			}
-			v := o.view.of(s)
-			switch {
-			case o.json:
-				err = report.WriteObject(s.data, map[string]any{"fitted": got.File, "runs": got.Rows, "against": others})
-			case o.markdown:
-				err = write(s.Out, fittedTitle(got)+"\n\n"+fitGrid(append(got.Rows, others...)).Markdown()+"\n")
-			default:
-				err = write(s.Out, fittedTable(v, got, others))
+			if o.json {
+				return failed(report.WriteObject(s.data, map[string]any{"fitted": got.File, "runs": got.Rows, "against": others}))
 			}
-			return failed(err)
+			return write(s.Out, report.Fitted(o.view.of(s), got, others))
 		},
 	}
 	o.flags = addSettings(cmd, question.CalibrateServing)
-	addOutputs(cmd, "calibrate serving", map[string]any{"output": &o.out, "force": &o.force, "json": &o.json, "markdown": &o.markdown, "wide": &o.view.wide})
+	addOutputs(cmd, "calibrate serving", map[string]any{"output": &o.out, "force": &o.force, "json": &o.json, "markdown": &o.view.markdown, "wide": &o.view.wide})
 	return cmd
 }
 
@@ -112,39 +104,4 @@ func writeFitted(ctx context.Context, s Streams, name string, got *validate.Fitt
 	}
 	fmt.Fprintln(s.Err, "wrote", name)
 	return nil
-}
-
-// fittedTitle says what was fitted.
-func fittedTitle(got *validate.Fitted) string {
-	f := got.File
-	return fmt.Sprintf("%s (%s) on %s, %s, %s: %s", f.Model, f.Weights, f.System, f.Plan, f.Engine, got.Fit.String())
-}
-
-// fittedTable shows what was fitted, the runs before and after, and others that it predicts.
-func fittedTable(v report.View, got *validate.Fitted, others []validate.FitRow) string {
-	out := v.Wrap(fittedTitle(got)) + "\n\n" + fitGrid(got.Rows).Render(v) + "\n"
-	if got.File.Runs > 1 {
-		out += v.Wrap("by the others: predicted by a fit to the other runs") + "\n"
-	}
-	if len(others) > 0 {
-		out += "\nother runs, which it was not fitted to\n" + fitGrid(others).Render(v) + "\n"
-	}
-	return out
-}
-
-// fitGrid is figures of runs beside their predictions.
-func fitGrid(rows []validate.FitRow) *report.Grid {
-	g := &report.Grid{Columns: []report.Column{
-		{Title: "run"}, {Title: "figure"}, {Title: "measured", Right: true}, {Title: "before", Right: true, Rank: 1}, {Title: "fitted", Right: true},
-		{Title: "error", Right: true}, {Title: "by the others", Right: true, Rank: 2},
-	}}
-	for i := range rows {
-		r := &rows[i]
-		others := ""
-		if r.Others > 0 {
-			others = signed(100 * (r.Others/r.Measured - 1))
-		}
-		g.Row(r.Run, r.Figure, number.Plain(r.Measured, 4), number.Plain(r.Before, 4), number.Plain(r.After, 4), signed(100*(r.After/r.Measured-1)), others)
-	}
-	return g
 }

@@ -16,8 +16,8 @@ import (
 	"throughline/internal/fitted"
 	"throughline/internal/jobfile"
 	"throughline/internal/matrix"
-	"throughline/internal/report"
 	"throughline/internal/scenario"
+	"throughline/internal/table"
 	"throughline/model"
 )
 
@@ -38,7 +38,7 @@ too.`,
 				what, warnings, err := check(name)
 				warn(s, warnings)
 				if err == nil {
-					fmt.Fprintln(s.Out, report.View{Width: s.Width}.Wrap(fmt.Sprintf("%s: %s, no problems", name, what)))
+					fmt.Fprintln(s.Out, table.View{Width: s.Width}.Wrap(fmt.Sprintf("%s: %s, no problems", name, what)))
 				}
 				errs = append(errs, err)
 			}

@@ -3,17 +3,15 @@ package cli
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"throughline/collective"
 	"throughline/deploy"
-	"throughline/internal/csvfile"
 	"throughline/internal/document"
 	"throughline/internal/exchange"
 	"throughline/internal/question"
-	"throughline/internal/report"
+	"throughline/internal/table"
 	"throughline/model"
 )
 
@@ -63,47 +61,11 @@ func comm(s Streams, o *commOptions) error {
 	if err != nil {
 		return err
 	}
+	t := table.Of(exchange.Columns, rows)
 	if o.csv {
-		return commCSV(s, rows)
+		return failed(t.Write(s.data, table.CSV))
 	}
-	g := report.Grid{Columns: []report.Column{
-		{Title: "library"}, {Title: "mode", Rank: 2}, {Title: "ep", Right: true}, {Title: "tokens", Right: true},
-		{Title: "dispatch avg ms", Rank: 4}, {Title: "dispatch max ms", Rank: 1}, {Title: "combine avg ms", Rank: 4},
-		{Title: "combine max ms", Rank: 1}, {Title: "total ms", Right: true}, {Title: "basis", Rank: 3},
-	}}
-	for i := range rows {
-		r := &rows[i]
-		g.Row(r.Library, r.Mode, strconv.Itoa(r.Ranks), strconv.Itoa(r.Tokens),
-			plusMinus(r.Dispatch.Mean, r.Dispatch.MeanDeviation), plusMinus(r.Dispatch.Slowest, r.Dispatch.SlowestDeviation),
-			plusMinus(r.Combine.Mean, r.Combine.MeanDeviation), plusMinus(r.Combine.Slowest, r.Combine.SlowestDeviation),
-			fmt.Sprintf("%.3f", 1e3*r.Total()), r.Basis.String())
-	}
-	return write(s.Out, g.Render(o.view.of(s))+"\n")
-}
-
-func plusMinus(seconds, deviation float64) string {
-	if deviation == 0 {
-		return fmt.Sprintf("%.3f", 1e3*seconds)
-	}
-	return fmt.Sprintf("%.3f ± %.3f", 1e3*seconds, 1e3*deviation)
-}
-
-// commCSV prints the rows for other programs. What follows the total is not in the tables that people pass around: the
-// deviations, and what the times rest on.
-func commCSV(s Streams, rows []exchange.Row) error {
-	w := csvfile.NewWriter(s.data)
-	w.Write([]string{"library", "ep", "tokens", "dispatch_avg_ms", "dispatch_max_ms", "combine_avg_ms", "combine_max_ms", "total_ms",
-		"dispatch_avg_deviation_ms", "dispatch_max_deviation_ms", "combine_avg_deviation_ms", "combine_max_deviation_ms", "mode", "basis"})
-	for i := range rows {
-		r := &rows[i]
-		line := []string{r.Library, strconv.Itoa(r.Ranks), strconv.Itoa(r.Tokens)}
-		for _, v := range []float64{r.Dispatch.Mean, r.Dispatch.Slowest, r.Combine.Mean, r.Combine.Slowest, r.Total(),
-			r.Dispatch.MeanDeviation, r.Dispatch.SlowestDeviation, r.Combine.MeanDeviation, r.Combine.SlowestDeviation} {
-			line = append(line, strconv.FormatFloat(1e3*v, 'f', 3, 64))
-		}
-		w.Write(append(line, r.Mode, r.Basis.String()))
-	}
-	return failed(w.Flush())
+	return write(s.Out, t.Pick(exchange.Shown...).Render(o.view.of(s))+"\n")
 }
 
 // question reads the flags; all problems are reported at once.

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -65,8 +64,8 @@ Kernels without an operator are named: the prediction leaves them out.`,
 			case o.json:
 				return failed(report.WriteObject(s.data, compared))
 			}
-			fmt.Fprintf(s.Out, "Predicted: %s\n", answer.Phases[0].StepTitle())
-			return failed(writeClasses(s.Out, o.view.of(s), compared.Classes, compared.LeftOut))
+			v := o.view.of(s)
+			return write(s.Out, report.Classes(v, answer.Phases[0].StepTitle(), compared.Classes)+v.Wrap(leftWords(compared.LeftOut)))
 		},
 	}
 	o.flags = addSettings(cmd, question.Compare)
@@ -113,63 +112,19 @@ func readKernels(file string) (profile.Summary, error) {
 	return summary, nil
 }
 
-// writeClasses writes a comparison for the terminal.
-func writeClasses(w io.Writer, v report.View, classes []profile.Class, left []profile.LeftOut) error {
-	g := report.Grid{Columns: []report.Column{{Title: "class"}, {Title: "measured", Right: true}, {Title: "predicted", Right: true}, {Title: "difference", Right: true, Rank: 1}, {Title: "longest kernels", Rank: 2}}}
-	var without []string
-	for i := range classes {
-		c := &classes[i]
-		predicted, difference := "none", ""
-		if c.HasOperator() {
-			predicted, difference = percents(c.Predicted), fmt.Sprintf("%+.1f", 100*c.Difference())
-		} else {
-			without = append(without, fmt.Sprintf("%s (%s: %s)", c.Name, percents(c.Measured), c.Remark))
-		}
-		g.Row(c.Name, percents(c.Measured), predicted, difference, longest(c.Kernels))
-	}
-	out := g.Render(v) + "\n"
-	if len(without) > 0 {
-		out += v.Wrap("Without an operator: "+strings.Join(without, "; ")) + "\n"
-	}
-	sum := profile.Sum(classes)
-	if sum.Apart {
-		out += fmt.Sprintf("All products together: %s measured, %s predicted.\n", percents(sum.Products.Measured), percents(sum.Products.Predicted))
-	}
-	if sum.Measured < 0.995 {
-		out += fmt.Sprintf("The summary holds %s of the time.\n", percents(sum.Measured))
-	}
-	if len(left) > 0 {
-		out += v.Wrap("Left out of the summary: "+leftWords(left)) + "\n"
-	}
-	_, err := io.WriteString(w, out)
-	return err
-}
-
-// leftWords names a few places that were left out.
+// leftWords name a few places of the summary that were left out; nothing where there are none.
 func leftWords(left []profile.LeftOut) string {
+	if len(left) == 0 {
+		return ""
+	}
 	const few = 5
 	var out []string
 	for _, l := range left[:min(few, len(left))] {
 		out = append(out, l.String())
 	}
-	words := strings.Join(out, ", ")
+	words := "Left out of the summary: " + strings.Join(out, ", ")
 	if more := len(left) - few; more > 0 {
 		words += fmt.Sprintf(" and %d more (--json has all)", more)
 	}
-	return words + "."
-}
-
-func percents(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }
-
-// longest names a few kernels.
-func longest(kernels []profile.Kernel) string {
-	var out []string
-	for _, k := range kernels[:min(2, len(kernels))] {
-		name := []rune(k.Name)
-		if len(name) > 24 {
-			name = append(name[:23], '…')
-		}
-		out = append(out, string(name))
-	}
-	return strings.Join(out, ", ")
+	return words + ".\n"
 }

@@ -1,18 +1,14 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
-	"io"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"throughline/hardware"
-	"throughline/internal/csvfile"
 	"throughline/internal/difference"
 	"throughline/internal/report"
-	"throughline/number"
+	"throughline/internal/table"
 )
 
 func newDiff(s Streams) *cobra.Command {
@@ -54,80 +50,13 @@ The change is from A to B. A terminal shows what differs; --csv and --json have 
 			case asJSON:
 				err = report.WriteObject(s.data, d)
 			case asCSV:
-				err = writeDifferenceCSV(s.data, d)
+				err = d.Table().Write(s.data, table.CSV)
 			default:
-				err = writeDifference(s.Out, view.of(s), d)
+				err = write(s.Out, d.Text(view.of(s)))
 			}
 			return failed(err)
 		},
 	}
 	addOutputs(cmd, "diff", map[string]any{"json": &asJSON, "csv": &asCSV, "wide": &view.wide})
 	return cmd
-}
-
-// writeDifference writes what differs for the terminal, and why one is better.
-func writeDifference(w io.Writer, v report.View, d *difference.Difference) error {
-	g := report.Grid{Columns: []report.Column{{Title: "field"}, {Title: "A", Right: true}, {Title: "B", Right: true}, {Title: "change", Right: true}}}
-	out := v.Wrap(fmt.Sprintf("A: %s\nB: %s", d.A, d.B)) + "\n"
-	for i := range d.Rows {
-		r := &d.Rows[i]
-		switch {
-		case !r.Differs():
-		case isText(r.A) || isText(r.B): // words may be long
-			out += v.WrapUnder(r.Field+": ", fmt.Sprintf("A %s, B %s", cmp.Or(figure(r.A), "none"), cmp.Or(figure(r.B), "none"))) + "\n"
-		default:
-			g.Row(r.Field, figure(r.A), figure(r.B), difference.Percent(r.Change))
-		}
-	}
-	if !g.Empty() {
-		out += "\n" + g.Render(v) + "\n"
-	}
-	for _, why := range d.Why {
-		out += "\n" + v.Wrap(why)
-	}
-	_, err := io.WriteString(w, out+"\n")
-	return err
-}
-
-func isText(v any) bool { _, ok := v.(string); return ok }
-
-// figure is a figure for people.
-func figure(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case float64:
-		return number.Plain(v, 4)
-	}
-	return fmt.Sprint(v)
-}
-
-// writeDifferenceCSV writes all figures as a table.
-func writeDifferenceCSV(w io.Writer, d *difference.Difference) error {
-	out := csvfile.NewWriter(w)
-	if err := out.Write([]string{"field", "a", "b", "change"}); err != nil {
-		return err
-	}
-	for i := range d.Rows {
-		r := &d.Rows[i]
-		line := []string{r.Field}
-		for _, v := range []any{r.A, r.B, r.Change} {
-			line = append(line, exact(v))
-		}
-		if err := out.Write(line); err != nil {
-			return err
-		}
-	}
-	return out.Flush()
-}
-
-// exact is a figure for programs.
-func exact(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64)
-	}
-	return fmt.Sprint(v)
 }

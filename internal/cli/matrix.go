@@ -16,8 +16,6 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/matrix"
 	"throughline/internal/question"
-	"throughline/internal/report"
-	"throughline/number"
 )
 
 // matrixOptions are the flags of the matrix command.
@@ -133,32 +131,16 @@ func (o *matrixOptions) show(s Streams, results []matrix.Result) error {
 	if o.json {
 		return errors.Join(failed(matrix.WriteJSON(s.data, results)), verdict)
 	}
-	g := report.Grid{Columns: []report.Column{
-		{Title: "server"}, {Title: "client"}, {Title: "state", Rank: 1}, {Title: "tokens/s", Right: true}, {Title: "TPOT ms", Right: true}, {Title: "TTFT ms", Right: true},
-		{Title: "pred. tokens/s", Right: true, Rank: 2}, {Title: "pred. TPOT", Right: true, Rank: 3}, {Title: "pred. TTFT", Right: true, Rank: 4},
-	}}
+	v := o.view.of(s)
+	text := matrix.Shown(results).Render(v) + "\n"
 	reasons := map[string]bool{}
 	for i := range results {
-		r := &results[i]
-		cells := []string{r.Server, r.Client, string(r.Verdict)}
-		for _, name := range []string{"Output throughput", "TPOT", "TTFT"} {
-			text := ""
-			if v, ok := r.Row.Get(name).(float64); ok {
-				text = number.Plain(v, 4)
-			}
-			cells = append(cells, text)
+		if why := results[i].Predicted.Why; why != "" {
+			reasons[why] = true
 		}
-		if p := &r.Predicted; p.Why == "" {
-			cells = append(cells, number.Plain(p.Throughput, 4), number.Plain(p.TPOT, 4), number.Plain(p.TTFT, 4))
-		} else {
-			cells = append(cells, "", "", "")
-			reasons[p.Why] = true
-		}
-		g.Row(cells...)
 	}
-	text := g.Render(o.view.of(s)) + "\n"
 	for _, why := range slices.Sorted(maps.Keys(reasons)) {
-		text += o.view.of(s).Wrap("no prediction where " + why + "\n")
+		text += v.Wrap("no prediction where " + why + "\n")
 	}
 	return errors.Join(write(s.Out, text), verdict)
 }

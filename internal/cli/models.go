@@ -1,13 +1,10 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,8 +13,8 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/question"
 	"throughline/internal/report"
+	"throughline/internal/table"
 	"throughline/model"
-	"throughline/number"
 )
 
 func newModels(s Streams) *cobra.Command {
@@ -38,62 +35,11 @@ func newModels(s Streams) *cobra.Command {
   throughline models show DeepSeek-V3 --json > my_model.json
   throughline models import DeepSeek-V3/config.json -o my_model.json`,
 		Args: subcommandOf(model.Catalogue),
-		RunE: func(*cobra.Command, []string) error { return listModels(s, view, asJSON) },
+		RunE: func(*cobra.Command, []string) error { return show(s, view, asJSON, report.Models) },
 	}
 	addOutputs(cmd, "models", map[string]any{"json": &asJSON, "wide": &view.wide})
 	cmd.AddCommand(newModelsShow(s), newModelsImport(s))
 	return cmd
-}
-
-// modelLine is a line of the list, and an element of its JSON.
-type modelLine struct {
-	Name      string  `json:"name"`
-	Layers    int     `json:"layers"`
-	Hidden    int     `json:"hidden"`
-	Attention string  `json:"attention"`
-	Experts   string  `json:"experts,omitempty"`
-	Total     float64 `json:"parameters"`
-	Active    float64 `json:"active_parameters"`
-	KV        float64 `json:"kv_elements_per_token"`
-}
-
-func lineOf(name string, m *model.Model) modelLine {
-	total, active := m.Params()
-	return modelLine{name, m.Layers, m.Hidden, m.DescribeAttention(), m.DescribeExperts(), total, active, m.CacheGrowth(1)}
-}
-
-func listModels(s Streams, view viewOptions, asJSON bool) error {
-	var lines []modelLine
-	for _, name := range model.Catalogue.Names() {
-		src, _ := model.Catalogue.Find(name)
-		m, _, doc := model.Read(name, src)
-		if err := doc.Err(); err != nil {
-			return err
-		}
-		lines = append(lines, lineOf(name, m))
-	}
-	if asJSON {
-		return printJSON(s.data, lines)
-	}
-	t := report.Grid{Columns: []report.Column{
-		{Title: "model"}, {Title: "layers", Right: true, Rank: 4}, {Title: "hidden", Right: true, Rank: 4}, {Title: "attention", Rank: 3},
-		{Title: "experts", Rank: 2}, {Title: "total", Right: true}, {Title: "active", Right: true}, {Title: "KV/token", Right: true, Rank: 1},
-	}}
-	for _, l := range lines {
-		t.Row(l.Name, fmt.Sprint(l.Layers), fmt.Sprint(l.Hidden), strings.ReplaceAll(l.Attention, ", ", "\n"), l.Experts, billions(l.Total), billions(l.Active), fmt.Sprintf("%.0f", l.KV))
-	}
-	return write(s.Out, t.Render(view.of(s))+"\n")
-}
-
-// billions is a number of parameters as people write it.
-func billions(n float64) string {
-	switch {
-	case n < 1e9:
-		return fmt.Sprintf("%.0f M", n/1e6)
-	case n < 1e11:
-		return fmt.Sprintf("%.1f B", n/1e9)
-	}
-	return fmt.Sprintf("%.0f B", n/1e9)
 }
 
 func newModelsShow(s Streams) *cobra.Command {
@@ -129,48 +75,7 @@ func showModel(s Streams, ref string, asJSON bool) error {
 		}
 		return write(s.data, string(src))
 	}
-	m, f := loaded.Model, &loaded.File
-	total, active := m.Params()
-	p := pairs{view: report.View{Width: s.Width}}
-	p.add("layers", "%d", m.Layers)
-	if m.FirstDense > 0 {
-		p.add("", "%d at the start without experts", m.FirstDense)
-	}
-	if m.IsMoE() && m.Experts.Interval > 1 {
-		p.add("", "one of %d with experts", m.Experts.Interval)
-	}
-	p.add("hidden", "%d", m.Hidden)
-	p.add("attention", "%s", strings.ReplaceAll(m.DescribeAttention(), ", ", "\n"))
-	if m.FeedForward > 0 {
-		p.add("dense width", "%d", m.FeedForward)
-	}
-	if e := &m.Experts; m.IsMoE() {
-		p.add("experts", "%s", m.DescribeExperts())
-		p.add("expert width", "%d", e.Width)
-		if e.SharedWidth > 0 {
-			p.add("shared expert width", "%d", e.SharedWidth)
-		}
-		if e.Hidden > 0 {
-			p.add("expert input", "%d, projected down", e.Hidden)
-		}
-	}
-	if m.DraftLayers > 0 {
-		p.add("draft layers", "%d", m.DraftLayers)
-	}
-	vocabulary := fmt.Sprint(m.Vocab)
-	if m.Tied {
-		vocabulary += ", embedding and output head are one"
-	}
-	p.add("vocabulary", "%s", vocabulary)
-	p.add("parameters", "%s, of which a token uses %s (embedding %s)", billions(total), billions(active), billions(m.EmbeddingParams()))
-	p.add("KV cache", "%.0f bytes per token at 1 byte per element", m.CacheGrowth(1))
-	for _, tokens := range []float64{8 << 10, 128 << 10} {
-		p.add("", "%s GB for %.0fK tokens", number.Plain(m.CacheBytes(1, tokens, 1)/1e9, 3), tokens/1024)
-	}
-	p.add("published weights", "%s: %s GB", m.DescribeFormats(), number.Plain(m.Published()/1e9, 4))
-	p.add("sources", "%s", sourceLines(f.Sources))
-	hint := fmt.Sprintf("To change it: throughline models show %s --json > my_model.json\n", quoteArgument(ref))
-	return write(s.Out, m.Name+"\n"+p.String()+hint)
+	return write(s.Out, report.Model(table.View{Width: s.Width}, loaded)+fmt.Sprintf("To change it: throughline models show %s --json > my_model.json\n", quoteArgument(ref)))
 }
 
 func newModelsImport(s Streams) *cobra.Command {
@@ -277,34 +182,6 @@ func oneArgument(what string) cobra.PositionalArgs {
 	}
 }
 
-// pairs are lines of a label and a text.
-type pairs struct {
-	view report.View
-	b    strings.Builder
-}
-
-func (p *pairs) add(label, format string, args ...any) {
-	const width = 20
-	for line := range strings.SplitSeq(fmt.Sprintf(format, args...), "\n") {
-		p.b.WriteString(p.view.WrapUnder(fmt.Sprintf("  %-*s", width, label), line) + "\n")
-		label = ""
-	}
-}
-
-func (p *pairs) String() string { return p.b.String() }
-
-// sourceLines are the sources of a file, one line each.
-func sourceLines(sources map[string]string) string {
-	if len(sources) == 0 {
-		return "none given"
-	}
-	var lines []string
-	for _, key := range slices.Sorted(maps.Keys(sources)) {
-		lines = append(lines, key+": "+sources[key])
-	}
-	return strings.Join(lines, "\n")
-}
-
 // quoteArgument makes an argument safe to paste into a shell.
 func quoteArgument(arg string) string {
 	plain := func(r rune) bool {
@@ -316,11 +193,16 @@ func quoteArgument(arg string) string {
 	return arg
 }
 
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return failed(e.Encode(v))
+// show prints a table, or its rows as JSON.
+func show[T table.Any](s Streams, view viewOptions, asJSON bool, read func() (T, error)) error {
+	t, err := read()
+	switch {
+	case err != nil:
+		return err
+	case asJSON:
+		return failed(t.Write(s.data, table.JSON))
+	}
+	return write(s.Out, t.Render(view.of(s))+"\n")
 }
 
 func write(w io.Writer, s string) error {

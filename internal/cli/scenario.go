@@ -9,16 +9,15 @@ import (
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
 	"throughline/internal/question"
-	"throughline/internal/report"
 	"throughline/internal/scenario"
+	"throughline/internal/table"
 )
 
 // scenarioOptions are the flags of scenario.
 type scenarioOptions struct {
-	flags    *settings
-	csv      bool
-	markdown bool
-	view     viewOptions
+	flags *settings
+	csv   bool
+	view  viewOptions
 }
 
 func newScenario(s Streams) *cobra.Command {
@@ -39,25 +38,8 @@ any time of a host. docs/scenario.md compares with measurements.`,
 		RunE: func(_ *cobra.Command, args []string) error { return runScenario(s, &o, args[0]) },
 	}
 	o.flags = addSettings(cmd, question.Scenario)
-	addOutputs(cmd, "scenario", map[string]any{"csv": &o.csv, "markdown": &o.markdown, "wide": &o.view.wide})
+	addOutputs(cmd, "scenario", map[string]any{"csv": &o.csv, "markdown": &o.view.markdown, "wide": &o.view.wide})
 	return cmd
-}
-
-// scenarioColumns are those of the table, with the digits of the numbers. People pass such tables around: they are those of the
-// script that prints them.
-var scenarioColumns = []struct {
-	title, csv string
-	rank       int
-	digits     int
-	of         func(*scenario.Row) float64
-}{
-	{"Prefill Time (s)", "prefill_time_s", 0, 4, func(r *scenario.Row) float64 { return r.Prefill }},
-	{"Prefill Tput (t/s)", "prefill_tput_tps", 3, 2, (*scenario.Row).PromptRate},
-	{"KV Tx Time (s)", "kv_tx_time_s", 1, 4, func(r *scenario.Row) float64 { return r.Transfer }},
-	{"Decode Time (s)", "decode_time_s", 0, 4, func(r *scenario.Row) float64 { return r.Decode }},
-	{"Decode Tput (t/s)", "decode_tput_tps", 3, 2, (*scenario.Row).OutputRate},
-	{"Total Time (s)", "total_time_s", 0, 4, (*scenario.Row).Total},
-	{"Overall Tput (t/s)", "overall_tput_tps", 2, 2, (*scenario.Row).Rate},
 }
 
 func runScenario(s Streams, o *scenarioOptions, name string) error {
@@ -76,54 +58,34 @@ func runScenario(s Streams, o *scenarioOptions, name string) error {
 			return fmt.Errorf("%s: %w", asked.Measured, err)
 		}
 	}
-	if o.csv {
-		return scenarioCSV(s, rows, measured)
+	t, beside := table.Of(scenario.Columns, rows), table.Of(scenario.ComparedColumns, measured)
+	switch {
+	case o.csv && len(measured) > 0:
+		return failed(beside.Write(s.data, table.CSV))
+	case o.csv:
+		return failed(t.Write(s.data, table.CSV))
 	}
-	return o.print(s, q, rows, measured)
+	return write(s.Out, scenarioText(o.view.of(s), q, t, beside)+o.view.of(s).Wrap(scenario.Verdict(rows)+"\n"))
 }
 
-// print shows the table, what was measured, and the answer.
-func (o *scenarioOptions) print(s Streams, q *scenario.Question, rows []scenario.Row, measured []scenario.Compared) error {
-	view := o.view.of(s)
-	render := func(g *report.Grid) string {
-		if o.markdown {
-			return g.Markdown() + "\n"
-		}
-		return g.Render(view) + "\n"
+// scenarioText is the table, and what was measured; Markdown stands for itself.
+func scenarioText(v table.View, q *scenario.Question, t, beside table.Any) string {
+	out := t.Render(v) + "\n"
+	if !v.Markdown {
+		out = v.Wrap(headOf(q)) + out
 	}
-	g := report.Grid{Columns: []report.Column{{Title: "Scenario"}}}
-	for _, c := range scenarioColumns {
-		g.Columns = append(g.Columns, report.Column{Title: c.title, Right: true, Rank: c.rank})
+	if beside.Len() > 0 {
+		out += "\n" + beside.Render(v) + "\n"
 	}
-	for i := range rows {
-		g.Row(scenarioCells(&rows[i])...)
+	if v.Markdown {
+		out += "\n"
 	}
-	out := ""
-	if !o.markdown {
-		out = view.Wrap(headOf(q))
-	}
-	out += render(&g)
-	if len(measured) > 0 {
-		out += "\n" + render(measuredGrid(measured))
-	}
-	if o.markdown {
-		return write(s.Out, out+"\n"+scenario.Verdict(rows)+"\n")
-	}
-	return write(s.Out, out+view.Wrap(scenario.Verdict(rows)+"\n"))
+	return out
 }
 
 // headOf says what the table is about.
 func headOf(q *scenario.Question) string {
 	return fmt.Sprintf("%s, %d requests of %d + %d tokens: %d tokens in, %d out; %s\n", q.Model.Name, q.Requests, q.Input, q.Output, q.Requests*q.Input, q.Requests*q.Output, runnerOf(q))
-}
-
-func measuredGrid(measured []scenario.Compared) *report.Grid {
-	g := &report.Grid{Columns: []report.Column{{Title: "Scenario"}, {Title: "phase"}, {Title: "measured (s)", Right: true}, {Title: "predicted (s)", Right: true}, {Title: "error", Right: true}}}
-	for i := range measured {
-		c := &measured[i]
-		g.Row(c.Scenario, c.Phase, fmt.Sprintf("%.4f", c.Measured), fmt.Sprintf("%.4f", c.Predicted), fmt.Sprintf("%+.1f%%", 100*c.Error()))
-	}
-	return g
 }
 
 // readMeasured reads the table of measured runs.
@@ -142,40 +104,6 @@ func runnerOf(q *scenario.Question) string {
 		return "fused kernels, no time of a host"
 	}
 	return q.Framework.Title
-}
-
-func scenarioCells(r *scenario.Row) []string {
-	cells := []string{r.Pair.Name}
-	for _, c := range scenarioColumns {
-		cells = append(cells, fmt.Sprintf("%.*f", c.digits, c.of(r)))
-	}
-	return cells
-}
-
-// scenarioCSV prints the table, or what was measured beside what is predicted.
-func scenarioCSV(s Streams, rows []scenario.Row, measured []scenario.Compared) error {
-	w := csvfile.NewWriter(s.data)
-	if len(measured) > 0 {
-		w.Write([]string{"scenario", "phase", "measured_s", "predicted_s", "error_percent"})
-		for i := range measured {
-			c := &measured[i]
-			w.Write([]string{c.Scenario, c.Phase, fmt.Sprintf("%.4f", c.Measured), fmt.Sprintf("%.4f", c.Predicted), fmt.Sprintf("%.1f", 100*c.Error())})
-		}
-		return flushed(w)
-	}
-	head := []string{"scenario"}
-	for _, c := range scenarioColumns {
-		head = append(head, c.csv)
-	}
-	w.Write(head)
-	for i := range rows {
-		w.Write(scenarioCells(&rows[i]))
-	}
-	return flushed(w)
-}
-
-func flushed(w *csvfile.Writer) error {
-	return failed(w.Flush())
 }
 
 // readScenario reads a scenario file.

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 
 	"throughline/internal/point"
 	"throughline/internal/report"
+	"throughline/internal/table"
 	"throughline/serving/simulate"
 )
 
@@ -20,7 +22,7 @@ func (o *simulateOptions) written(ctx context.Context, s Streams, sim *point.Sim
 		result, failed = sim.Run(ctx, options)
 		return failed
 	}
-	if o.charts.given() || s.Bars != report.NoBars {
+	if o.charts.given() || s.Bars != table.NoBars {
 		options.Every = drawnEvery
 	}
 	if o.timelineOut.name != "" {
@@ -31,13 +33,13 @@ func (o *simulateOptions) written(ctx context.Context, s Streams, sim *point.Sim
 				if err := next(); err != nil {
 					return err
 				}
-				return writeTimeline(w, o.timelineOut.name, result)
+				return report.WriteTimeline(w, table.FormOf(o.timelineOut.name), result)
 			}})
 		}
 	}
 	run = o.traced(ctx, s, &options, run)
-	run = streamed(ctx, o.requestsOut.name, requestColumns, run, &options.Each)
-	run = streamed(ctx, o.stepsOut.name, stepColumns, run, &options.Watch)
+	run = streamed(ctx, o.requestsOut.name, report.RequestColumns, run, &options.Each)
+	run = streamed(ctx, o.stepsOut.name, report.StepColumns, run, &options.Watch)
 	switch err := run(); {
 	case failed != nil:
 		return nil, failed
@@ -51,18 +53,19 @@ func (o *simulateOptions) written(ctx context.Context, s Streams, sim *point.Sim
 const drawnEvery = 1e-3
 
 // streamed is a run that writes a row of a file for whatever something is told of meanwhile; without a name, the run.
-func streamed[T any](ctx context.Context, name string, columns []column[T], run func() error, told *func(T)) func() error {
+func streamed[T any](ctx context.Context, name string, columns []table.Column[T], run func() error, told *func(T)) func() error {
 	if name == "" {
 		return run
 	}
 	return func() error {
 		return report.WriteFiles(ctx, report.File{Name: name, Write: func(w io.Writer) error {
-			add, end := tableTo(w, name, columns)
-			*told = also(*told, add)
+			out := table.NewWriter(w, table.FormOf(name), columns)
+			var failed error
+			*told = also(*told, func(row T) { failed = cmp.Or(failed, out.Add(row)) })
 			if err := run(); err != nil {
 				return err
 			}
-			return end()
+			return cmp.Or(failed, out.Close())
 		}})
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"throughline/internal/picture"
-	"throughline/internal/report"
+	"throughline/internal/table"
 	"throughline/serving/simulate"
 )
 
 // sparks are the load over time and the distributions of latencies, for a terminal.
-func sparks(r *simulate.Result, bars report.Bars, width int) string {
-	if bars == report.NoBars {
+func sparks(r *simulate.Result, bars table.Bars, width int) string {
+	if bars == table.NoBars {
 		return ""
 	}
 	const usual, title, figures = 80, 20, 24 // columns: of a terminal, of the names, of the numbers behind

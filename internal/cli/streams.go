@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"throughline/internal/report"
+	"throughline/internal/table"
 )
 
 // Streams are the standard streams of the program.
@@ -26,7 +27,7 @@ type Streams struct {
 	// they need where no one looks at them.
 	Width int
 	// Bars are shown beside numbers. 0: on terminals, of characters that they have.
-	Bars report.Bars
+	Bars table.Bars
 
 	// data is standard output for documents that other programs read, which get every byte as it is. Out is for people:
 	// control characters in names and cells of foreign files do not reach it.
@@ -46,7 +47,7 @@ func guarded(s Streams) (Streams, *sink, *sink) {
 	if g.Width == 0 {
 		g.Width = terminalWidth(s.Out)
 	}
-	g.Err = &wrapper{w: &cleaner{w: err}, view: report.View{Width: cmp.Or(s.Width, terminalWidth(s.Err))}}
+	g.Err = &wrapper{w: &cleaner{w: err}, view: table.View{Width: cmp.Or(s.Width, terminalWidth(s.Err))}}
 	if g.terminal = isTerminal(s.Out); g.terminal {
 		g.data = g.Out
 		g.Bars = barsOf(os.Getenv)
@@ -60,13 +61,13 @@ func isTerminal(w io.Writer) bool {
 }
 
 // barsOf is what a terminal can show: blocks where its characters are UTF-8.
-func barsOf(env func(string) string) report.Bars {
+func barsOf(env func(string) string) table.Bars {
 	locale := cmp.Or(env("LC_ALL"), env("LC_CTYPE"), env("LANG"))
 	name := strings.ToLower(strings.ReplaceAll(locale, "-", ""))
 	if strings.Contains(name, "utf8") && env("TERM") != "dumb" {
-		return report.BlockBars
+		return table.BlockBars
 	}
-	return report.ASCIIBars
+	return table.ASCIIBars
 }
 
 // terminalWidth is what COLUMNS says or a terminal has, 0 where there is neither.
@@ -84,8 +85,9 @@ func terminalWidth(w io.Writer) int {
 
 // viewOptions are the flags of commands that show tables.
 type viewOptions struct {
-	wide    bool
-	columns []string
+	wide     bool
+	markdown bool
+	columns  []string
 }
 
 // help reports whether a list of the fields is asked for in place of columns.
@@ -96,9 +98,9 @@ func (o *viewOptions) help() bool {
 func (o *viewOptions) listFields(s Streams) error { return failed(report.WriteFields(s.Out, o.of(s))) }
 
 // of is how tables are shown.
-func (o viewOptions) of(s Streams) report.View {
-	v := report.View{Width: s.Width, Columns: o.columns, All: " (--wide shows all)", Bars: s.Bars}
-	if o.wide {
+func (o viewOptions) of(s Streams) table.View {
+	v := table.View{Width: s.Width, Columns: o.columns, All: " (--wide shows all)", Bars: s.Bars, Markdown: o.markdown}
+	if o.wide || o.markdown {
 		v.Width = 0
 	}
 	return v
@@ -107,7 +109,7 @@ func (o viewOptions) of(s Streams) report.View {
 // wrapper breaks the lines of messages that do not fit the terminal. Messages come whole.
 type wrapper struct {
 	w    io.Writer
-	view report.View
+	view table.View
 }
 
 func (r *wrapper) Write(p []byte) (int, error) {

@@ -15,7 +15,7 @@ import (
 	"throughline/internal/catalogue"
 	"throughline/internal/document"
 	"throughline/internal/question"
-	"throughline/internal/report"
+	"throughline/internal/table"
 	"throughline/model"
 	"throughline/workload"
 )
@@ -40,7 +40,7 @@ func fitHelp(cmd *cobra.Command, width int) {
 	}
 	var reflow func(*cobra.Command)
 	reflow = func(c *cobra.Command) {
-		c.Long = reflowed(c.Long, report.View{Width: columns})
+		c.Long = reflowed(c.Long, table.View{Width: columns})
 		for _, below := range c.Commands() {
 			reflow(below)
 		}
@@ -52,7 +52,7 @@ func fitHelp(cmd *cobra.Command, width int) {
 var entryOfHelp = regexp.MustCompile(`^( +\S.*?  +)(\S.*)$`)
 
 // reflowed breaks the paragraphs of a text anew. Indented lines are entries of lists, whose texts stand under each other.
-func reflowed(text string, v report.View) string {
+func reflowed(text string, v table.View) string {
 	var out, paragraph []string
 	label := ""
 	flush := func() {

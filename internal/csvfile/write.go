@@ -56,3 +56,14 @@ func (w *Writer) Flush() error {
 	w.csv.Flush()
 	return w.csv.Error()
 }
+
+// AppendText writes a cell: quoted where it would break the table, and guarded.
+func AppendText(b []byte, cell string) []byte {
+	cell = Guard(cell)
+	if !strings.ContainsAny(cell, ",\"\r\n") {
+		return append(b, cell...)
+	}
+	b = append(b, '"')
+	b = append(b, strings.ReplaceAll(cell, `"`, `""`)...)
+	return append(b, '"')
+}

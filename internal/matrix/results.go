@@ -3,7 +3,6 @@ package matrix
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,14 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"throughline/internal/chart"
-	"throughline/internal/csvfile"
 	"throughline/internal/picture"
 	"throughline/internal/rawdata"
 	"throughline/internal/report"
+	"throughline/internal/table"
 	"throughline/internal/workbook"
 )
 
@@ -29,38 +27,57 @@ type Result struct {
 	Predicted Prediction
 }
 
-// column is one of the results.
-type column struct {
-	name, unit string
-	value      func(r *Result) any // nil: not known
-}
-
 // columns are those of the results: which combination, the raw data, and what was predicted.
 var columns = slices.Concat([]column{
-	{"Run", "", func(r *Result) any { return r.Name() }},
-	{"State", "", func(r *Result) any { return string(r.Verdict) }},
+	said("Run", func(r *Result) string { return r.Name() }),
+	said("State", func(r *Result) string { return string(r.Verdict) }),
 }, rawColumns(), []column{
-	{"Predicted output throughput", "tokens/s", predicted(func(p *Prediction) float64 { return p.Throughput })},
-	{"Predicted TPOT", "ms", predicted(func(p *Prediction) float64 { return p.TPOT })},
-	{"Predicted TTFT", "ms", predicted(func(p *Prediction) float64 { return p.TTFT })},
-	{"Prediction", "", func(r *Result) any {
+	measured("Predicted output throughput", "tokens/s", predicted(func(p *Prediction) float64 { return p.Throughput })),
+	measured("Predicted TPOT", "ms", predicted(func(p *Prediction) float64 { return p.TPOT })),
+	measured("Predicted TTFT", "ms", predicted(func(p *Prediction) float64 { return p.TTFT })),
+	said("Prediction", func(r *Result) string {
 		if r.Predicted.Why != "" {
 			return "none: " + r.Predicted.Why
 		}
 		return r.Predicted.Source
-	}},
-	{"Problem", "", func(r *Result) any { return known(r.Problem) }},
-	{"Notes", "", func(r *Result) any { return known(strings.Join(r.Notes, "; ")) }},
-	{"Began", "", func(r *Result) any { return r.Began.Format("2006-01-02T15:04:05Z") }},
-	{"Ready after", "s", func(r *Result) any { return r.ReadySeconds }},
-	{"Client ran", "s", func(r *Result) any { return r.ClientSeconds }},
-	{"Server command", "", func(r *Result) any { return known(r.ServerCommand) }},
-	{"Client command", "", func(r *Result) any { return known(r.ClientCommand) }},
+	}),
+	said("Problem", func(r *Result) string { return r.Problem }),
+	said("Notes", func(r *Result) string { return strings.Join(r.Notes, "; ") }),
+	said("Began", func(r *Result) string { return r.Began.Format("2006-01-02T15:04:05Z") }),
+	measured("Ready after", "s", func(r *Result) any { return r.ReadySeconds }),
+	measured("Client ran", "s", func(r *Result) any { return r.ClientSeconds }),
+	said("Server command", func(r *Result) string { return r.ServerCommand }),
+	said("Client command", func(r *Result) string { return r.ClientCommand }),
 })
 
+// column is one of the results.
+type column = table.Column[*Result]
+
+// said is a column of texts; one that is empty is not known.
+func said(name string, text func(*Result) string) column {
+	return column{Name: name, Value: func(r *Result) any {
+		if text := text(r); text != "" {
+			return text
+		}
+		return nil
+	}}
+}
+
+// measured is a column of numbers, with the digits that mean something.
+func measured(name, unit string, value func(*Result) any) column {
+	return column{Name: name, Unit: unit, Kind: table.Number, Format: "%g", Value: func(r *Result) any {
+		if v, ok := value(r).(float64); ok {
+			return rounded(v)
+		}
+		return value(r)
+	}}
+}
+
 func rawColumns() (out []column) {
-	for i := range rawdata.Columns {
-		out = append(out, column{rawdata.Columns[i].Name, rawdata.Columns[i].Unit, func(r *Result) any { return r.Row[i] }})
+	for _, raw := range rawdata.Sheet {
+		c := measured(raw.Name, raw.Unit, func(r *Result) any { return raw.Value(r.Row) })
+		c.Kind = raw.Kind
+		out = append(out, c)
 	}
 	return out
 }
@@ -72,19 +89,6 @@ func predicted(value func(*Prediction) float64) func(*Result) any {
 		}
 		return nil
 	}
-}
-
-// known is a text; nil where it is empty.
-func known(text string) any {
-	if text == "" {
-		return nil
-	}
-	return text
-}
-
-// key is the name of a column in JSON.
-func (c *column) key() string {
-	return strings.ReplaceAll(strings.ToLower(c.name), " ", "_")
 }
 
 // results are those of the combinations that have been run.
@@ -109,9 +113,11 @@ func (r *Runner) write(ctx context.Context, all []*combination) ([]Result, error
 	results := r.results(ctx, all)
 	files := []report.File{
 		{Name: filepath.Join(r.Dir, "bench_results.txt"), Write: func(w io.Writer) error { return r.transcript(w, all, len(results)) }},
-		{Name: filepath.Join(r.Dir, "results.csv"), Write: func(w io.Writer) error { return writeCSV(w, results) }},
+		{Name: filepath.Join(r.Dir, "results.csv"), Write: func(w io.Writer) error { return table.Of(columns, results).Write(w, table.CSV) }},
 		{Name: filepath.Join(r.Dir, "results.json"), Write: func(w io.Writer) error { return WriteJSON(w, results) }},
-		{Name: filepath.Join(r.Dir, "results.xlsx"), Write: func(w io.Writer) error { return writeSheet(w, results) }},
+		{Name: filepath.Join(r.Dir, "results.xlsx"), Write: func(w io.Writer) error {
+			return workbook.WriteTable(w, workbook.RawSheet, 2, table.Of(columns, results))
+		}},
 	}
 	if c := picture.Pareto(points(results)); c != nil {
 		scene := c.Draw(chartWidth, chartHeight, "")
@@ -143,33 +149,6 @@ func points(results []Result) (out []picture.Served) {
 	return out
 }
 
-func writeCSV(out io.Writer, results []Result) error {
-	w := csvfile.NewWriter(out)
-	line := make([]string, len(columns))
-	for i := range columns {
-		line[i] = columns[i].name
-	}
-	if err := w.Write(line); err != nil {
-		return err
-	}
-	for k := range results {
-		for i := range columns {
-			switch v := columns[i].value(&results[k]).(type) {
-			case nil:
-				line[i] = ""
-			case float64:
-				line[i] = strconv.FormatFloat(rounded(v), 'g', -1, 64)
-			default:
-				line[i] = fmt.Sprint(v)
-			}
-		}
-		if err := w.Write(line); err != nil {
-			return err
-		}
-	}
-	return w.Flush()
-}
-
 // rounded has the digits that mean something.
 func rounded(v float64) float64 {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
@@ -179,55 +158,35 @@ func rounded(v float64) float64 {
 	return math.Round(v*scale) / scale
 }
 
+// objects are the columns as JSON has them, with all that was measured.
+var objects = func() (out []column) {
+	for _, c := range columns {
+		c.Name = strings.ReplaceAll(strings.ToLower(c.Name), " ", "_")
+		out = append(out, c)
+	}
+	return append(out, column{Name: "figures", Value: func(r *Result) any { return r.Figures }})
+}()
+
 // WriteJSON writes the results as a list of objects, with all that was measured.
 func WriteJSON(out io.Writer, results []Result) error {
-	var b bytes.Buffer
-	b.WriteString("[")
-	for k := range results {
-		if k > 0 {
-			b.WriteString(",")
-		}
-		b.WriteString("\n  {")
-		member := func(key string, v any) error {
-			text, err := json.Marshal(v)
-			if !bytes.HasSuffix(b.Bytes(), []byte("{")) {
-				b.WriteString(",")
-			}
-			fmt.Fprintf(&b, "\n    %q: %s", key, text)
-			return err
-		}
-		for i := range columns {
-			v := columns[i].value(&results[k])
-			if f, ok := v.(float64); ok {
-				v = rounded(f)
-			}
-			if err := member(columns[i].key(), v); err != nil {
-				return err
-			}
-		}
-		if err := member("figures", results[k].Figures); err != nil {
-			return err
-		}
-		b.WriteString("\n  }")
-	}
-	b.WriteString("\n]\n")
-	_, err := out.Write(b.Bytes())
-	return err
+	return table.Of(objects, results).Write(out, table.JSON)
 }
 
-func writeSheet(out io.Writer, results []Result) error {
-	t := workbook.Table{Sheet: workbook.RawSheet, Frozen: 2}
-	for i := range columns {
-		t.Titles = append(t.Titles, workbook.Title(columns[i].name, columns[i].unit))
+// Shown is the results for people.
+func Shown(results []Result) *table.Table[*Result] {
+	figure := func(title string, rank int, value func(*Result) any) column {
+		return column{Title: title, Kind: table.Number, Rank: rank, Digits: 4, Value: value}
 	}
-	for k := range results {
-		var row []any
-		for i := range columns {
-			row = append(row, columns[i].value(&results[k]))
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	return t.Write(out)
+	row := func(name string) func(*Result) any { return func(r *Result) any { return r.Row.Get(name) } }
+	return table.Of([]column{
+		{Title: "server", Value: func(r *Result) any { return r.Server }},
+		{Title: "client", Value: func(r *Result) any { return r.Client }},
+		{Title: "state", Rank: 1, Value: func(r *Result) any { return string(r.Verdict) }},
+		figure("tokens/s", 0, row("Output throughput")), figure("TPOT ms", 0, row("TPOT")), figure("TTFT ms", 0, row("TTFT")),
+		figure("pred. tokens/s", 2, predicted(func(p *Prediction) float64 { return p.Throughput })),
+		figure("pred. TPOT", 3, predicted(func(p *Prediction) float64 { return p.TPOT })),
+		figure("pred. TTFT", 4, predicted(func(p *Prediction) float64 { return p.TTFT })),
+	}, results)
 }
 
 // transcript is what happened and what clients printed, in the order of the file.

@@ -14,8 +14,8 @@ import (
 
 	"throughline/assume"
 	"throughline/internal/chart"
+	"throughline/internal/table"
 	"throughline/internal/version"
-	"throughline/number"
 )
 
 //go:embed page.css
@@ -42,49 +42,11 @@ type Section struct {
 	Folded []Section // each behind its title
 }
 
-// Table is rows of cells.
+// Table is one with its title.
 type Table struct {
-	Title   string
-	Wide    bool // cells do not wrap
-	Columns []Column
-	Rows    [][]Cell
-}
-
-// Column is one of a table.
-type Column struct {
 	Title string
-	Doc   string
-	Right bool
-}
-
-// Cell is a text, and the number it is sorted by.
-type Cell struct {
-	Text  string
-	Value float64 // NaN: it is a text
-}
-
-// Text is a cell of text.
-func Text(s string) Cell { return Cell{s, math.NaN()} }
-
-// Number is a cell of a number, shown with so many digits.
-func Number(v float64, digits int) Cell { return Cell{number.Plain(v, digits), v} }
-
-// of is the cell of a value of a field.
-func of(v any) Cell {
-	switch v := v.(type) {
-	case nil:
-		return Text("")
-	case float64:
-		return Number(v, 6)
-	case int:
-		return Cell{strconv.Itoa(v), float64(v)}
-	case bool:
-		if v {
-			return Text("yes")
-		}
-		return Text("no")
-	}
-	return Text(fmt.Sprint(v))
+	Wide  bool // cells do not wrap
+	table.Any
 }
 
 // chartWidth and chartHeight of charts on a page.
@@ -187,7 +149,7 @@ func (w *writer) table(t *Table) {
 	if t.Title != "" {
 		w.say("<h3>%s</h3>\n", html.EscapeString(t.Title))
 	}
-	if len(t.Rows) >= filtered {
+	if t.Len() >= filtered {
 		w.say(`<input type="search" data-filters="t%d" placeholder="show rows with …" aria-label="show rows with these words">`+"\n", w.tables)
 	}
 	class := "sortable"
@@ -195,36 +157,39 @@ func (w *writer) table(t *Table) {
 		class += " wide"
 	}
 	w.say(`<div class="scroll"><table class="%s" id="t%d"><thead><tr>`, class, w.tables)
-	for _, c := range t.Columns {
-		class := ""
-		if c.Right {
-			class = ` class="n"`
-		}
-		w.say(`<th%s title="%s"><button type="button">%s</button></th>`, class, html.EscapeString(c.Doc), html.EscapeString(c.Title))
+	heads := t.Headings()
+	align := func(i int) string { return map[bool]string{true: ` class="n"`}[heads[i].Right] }
+	for i, h := range heads {
+		w.say(`<th%s title="%s"><button type="button">%s</button></th>`, align(i), html.EscapeString(h.Doc), html.EscapeString(h.Title))
 	}
 	w.say("</tr></thead><tbody>\n")
-	for _, row := range t.Rows {
+	t.Each(func(cells []table.Cell) {
 		w.say("<tr>")
-		for i, c := range row {
-			class, value := "", ""
-			if t.Columns[i].Right {
-				class = ` class="n"`
-			}
-			if !math.IsNaN(c.Value) && !math.IsInf(c.Value, 0) {
-				value = fmt.Sprintf(` data-v="%s"`, strconv.FormatFloat(c.Value, 'g', -1, 64))
-			}
-			w.say("<td%s%s>%s</td>", class, value, html.EscapeString(c.Text))
+		for i, c := range cells {
+			w.say("<td%s%s>%s</td>", align(i), sorted(c.Value), html.EscapeString(c.Text))
 		}
 		w.say("</tr>\n")
-	}
+	})
 	w.say("</tbody></table></div>\n")
+}
+
+// sorted is the attribute of a cell that is sorted by a number.
+func sorted(v any) string {
+	if n, ok := v.(int); ok {
+		v = float64(n)
+	}
+	if f, ok := v.(float64); ok && !math.IsNaN(f) && !math.IsInf(f, 0) {
+		return fmt.Sprintf(` data-v="%s"`, strconv.FormatFloat(f, 'g', -1, 64))
+	}
+	return ""
 }
 
 // assumptions are the modelling assumptions of a result.
 func assumptions(a *assume.Assumptions) Section {
-	t := Table{Columns: []Column{{Title: "assumption"}, {Title: "value"}, {Title: "meaning"}}}
-	for _, d := range a.Describe() {
-		t.Rows = append(t.Rows, []Cell{Text(d.Name), Text(d.Value), Text(d.Doc)})
-	}
+	t := Table{Any: table.Of([]table.Column[*assume.Described]{
+		{Title: "assumption", Value: func(d *assume.Described) any { return d.Name }},
+		{Title: "value", Value: func(d *assume.Described) any { return d.Value }},
+		{Title: "meaning", Value: func(d *assume.Described) any { return d.Doc }},
+	}, a.Describe())}
 	return Section{Title: "Assumptions", Text: []string{"Preset " + a.Name + "."}, Tables: []Table{t}}
 }

@@ -18,6 +18,7 @@ import (
 	"throughline/internal/report"
 	"throughline/internal/result"
 	"throughline/internal/sweep"
+	"throughline/internal/table"
 )
 
 func render(t testing.TB, p *Page) string {
@@ -34,7 +35,7 @@ func TestNamesAreText(t *testing.T) {
 	bad := `"><script>alert(1)</script><img src=x onerror=alert(1)>`
 	p := &Page{Title: bad, Subtitle: bad, Sections: []Section{{
 		Title: bad, Text: []string{bad}, Code: []string{bad}, Charts: []*chart.Chart{{Kind: bad, Title: bad, Subtitle: bad, Description: bad, Keys: []chart.Key{{Text: bad}}}},
-		Tables: []Table{{Title: bad, Columns: []Column{{Title: bad, Doc: bad}}, Rows: [][]Cell{{Text(bad)}, {Number(3, 2)}, {Number(math.Inf(1), 2)}}}}, Folded: []Section{{Title: bad}},
+		Tables: []Table{{Title: bad, Any: &table.Table[any]{Columns: []table.Column[any]{{Title: bad, Doc: bad, Value: func(v any) any { return v }}}, Rows: []any{bad, 3.0, math.Inf(1)}}}}, Folded: []Section{{Title: bad}},
 	}}}
 	src := render(t, p)
 	if strings.Contains(src, "<img") || strings.Count(src, "<script") != 1 || strings.Contains(src, "style=") {

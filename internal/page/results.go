@@ -2,7 +2,7 @@ package page
 
 import (
 	"fmt"
-	"math"
+	"slices"
 	"strings"
 
 	"throughline/estimate"
@@ -13,6 +13,7 @@ import (
 	"throughline/internal/point"
 	"throughline/internal/report"
 	"throughline/internal/result"
+	"throughline/internal/table"
 	"throughline/number"
 	"throughline/op"
 )
@@ -69,72 +70,47 @@ func confidence(c *estimate.Confidence) string {
 func facts(r *result.Record) Table { return told(r, result.Fields()) }
 
 // summary is those by which deployments are compared.
-func summary(r *result.Record) Table { return told(r, newComparison().fields) }
+func summary(r *result.Record) Table { return told(r, comparedFields()) }
 
 func told(r *result.Record, fields []*result.Field) Table {
-	t := Table{Columns: []Column{{Title: "field"}, {Title: "value", Right: true}, {Title: "unit"}, {Title: "meaning"}}}
+	t := &table.Table[*result.Field]{Columns: []table.Column[*result.Field]{
+		{Title: "field", Value: func(f *result.Field) any { return f.Name }},
+		{Title: "value", Kind: table.Number, Value: func(f *result.Field) any { return f.Value(r) }},
+		{Title: "unit", Value: func(f *result.Field) any { return string(f.Unit) }},
+		{Title: "meaning", Value: func(f *result.Field) any { return f.Doc }},
+	}}
 	for _, f := range fields {
 		if v := f.Value(r); v != nil && v != "" {
-			t.Rows = append(t.Rows, []Cell{Text(f.Name), of(v), Text(string(f.Unit)), Text(f.Doc)})
+			t.Rows = append(t.Rows, f)
 		}
 	}
-	return t
+	return Table{Any: t}
 }
 
+// operators are those of the terminal, with where and when they run.
 func operators(x *explain.Explanation) Table {
-	t := Table{Title: "Operators", Wide: true, Columns: []Column{
-		{Title: "part"}, {Title: "operator"}, {Title: "engine"}, {Title: "shape"}, {Title: "repeat", Right: true}, {Title: "GFLOP", Right: true}, {Title: "MB", Right: true}, {Title: "µs", Right: true},
-		{Title: "share %", Right: true}, {Title: "of peak %", Right: true}, {Title: "of bandwidth %", Right: true}, {Title: "bound by"}, {Title: "lane"}, {Title: "start µs", Right: true}, {Title: "end µs", Right: true},
-	}}
-	for i := range x.Operators {
-		o := &x.Operators[i]
-		shape := ""
-		switch {
-		case o.Collective != nil:
-			shape = o.Collective.String()
-		case o.M > 0:
-			shape = fmt.Sprintf("%s × %s × %s", number.Plain(o.M, 6), number.Plain(o.N, 6), number.Plain(o.K, 6))
-		}
-		t.Rows = append(t.Rows, []Cell{
-			Text(o.Part), Text(o.Name), Text(o.Engine), Text(shape), Number(o.Repeat, 6), Number(o.Flops/1e9, 4), Number(o.Bytes/1e6, 4), Number(o.Time, 5),
-			Number(100*o.Share, 3), Number(100*o.OfPeak, 3), Number(100*o.OfBandwidth, 3), Text(o.Bound), Text(o.Lane), Number(o.Start, 6), Number(o.End, 6),
-		})
-	}
-	return t
+	t := report.Operators(x.Operators, table.NoBars).Filled()
+	t.Columns = append(t.Columns, table.Column[*explain.Operator]{Title: "lane", Value: func(o *explain.Operator) any { return o.Lane }},
+		table.Column[*explain.Operator]{Title: "start µs", Kind: table.Number, Value: func(o *explain.Operator) any { return o.Start }},
+		table.Column[*explain.Operator]{Title: "end µs", Kind: table.Number, Value: func(o *explain.Operator) any { return o.End }})
+	return Table{Title: "Operators", Wide: true, Any: t}
 }
 
 func sensitivity(x *explain.Explanation) Table {
-	t := Table{Title: fmt.Sprintf("Sensitivity: what %.0f%% more of a number changes, in %%", 100*explain.Change), Columns: []Column{
-		{Title: "number"}, {Title: "now", Right: true}, {Title: "unit"}, {Title: "step", Right: true}, {Title: "TTFT", Right: true}, {Title: "TPOT", Right: true}, {Title: "tokens/s", Right: true}, {Title: "largest batch"},
-	}}
-	for i := range x.Sensitivity {
-		e := &x.Sensitivity[i]
-		if !e.Any() {
-			continue
-		}
-		batch := ""
-		if e.Batch != e.NewBatch {
-			batch = fmt.Sprintf("%d → %d", e.Batch, e.NewBatch)
-		}
-		t.Rows = append(t.Rows, []Cell{Text(e.Parameter), Number(e.Value, 6), Text(e.Unit), Number(100*e.Step, 3), Number(100*e.TTFT, 3), Number(100*e.TPOT, 3), Number(100*e.Tokens, 3), Text(batch)})
-	}
-	return t
+	return Table{Title: fmt.Sprintf("Sensitivity: what %.0f%% more of a number changes", 100*explain.Change), Any: report.Sensitivity(x.Sensitivity)}
 }
 
 func limits(x *explain.Explanation) Table {
-	t := Table{Title: "As the batch grows", Columns: []Column{{Title: "batch", Right: true}, {Title: "what happens"}, {Title: "reached"}}}
-	for _, l := range x.Limits {
-		reached := ""
-		if l.Reached {
-			reached = "yes"
-		}
-		batch := Text("")
-		if l.Batch > 0 {
-			batch = of(l.Batch)
-		}
-		t.Rows = append(t.Rows, []Cell{batch, Text(l.What), Text(reached)})
-	}
-	return t
+	return Table{Title: "As the batch grows", Any: table.Of([]table.Column[*explain.Limit]{
+		{Title: "batch", Kind: table.Count, Value: func(l *explain.Limit) any {
+			if l.Batch == 0 {
+				return nil
+			}
+			return l.Batch
+		}},
+		{Title: "what happens", Value: func(l *explain.Limit) any { return l.What }},
+		{Title: "reached", Cell: func(l *explain.Limit) string { return map[bool]string{true: "yes"}[l.Reached] }},
+	}, x.Limits)}
 }
 
 // compared are the fields by which deployments and runs are compared.
@@ -144,52 +120,34 @@ var compared = []string{
 }
 
 // comparison is a table of records, a row each, of the fields that any of them has.
-type comparison struct {
-	fields []*result.Field
-	names  []string
-	rows   [][]Cell
+type comparison struct{ rows []named }
+
+type named struct {
+	name string
+	*result.Record
 }
 
-func newComparison() *comparison {
-	c := &comparison{}
+// comparedFields are the fields by their names.
+func comparedFields() (out []*result.Field) {
 	for _, name := range compared {
 		if f, ok := result.Lookup(name); ok {
-			c.fields = append(c.fields, f)
+			out = append(out, f)
 		}
 	}
-	return c
+	return out
 }
 
-func (c *comparison) add(name string, r *result.Record) {
-	row := make([]Cell, len(c.fields))
-	for i, f := range c.fields {
-		row[i] = of(f.Value(r))
-	}
-	c.names, c.rows = append(c.names, name), append(c.rows, row)
-}
+func (c *comparison) add(name string, r *result.Record) { c.rows = append(c.rows, named{name, r}) }
 
 // table leaves out the fields that no record has.
-func (c *comparison) table(title string) Table {
-	t := Table{Title: title, Wide: true, Columns: []Column{{Title: "name"}}}
-	t.Rows = make([][]Cell, len(c.rows))
-	for i, name := range c.names {
-		t.Rows[i] = []Cell{Text(name)}
+func (c *comparison) table() Table {
+	t := &table.Table[named]{Rows: c.rows}
+	for _, f := range result.Columns(comparedFields()) {
+		t.Columns = append(t.Columns, table.Column[named]{Title: f.Name, Doc: f.Doc, Kind: f.Kind, Value: func(n named) any { return f.Value(n.Record) }})
 	}
-	for k, f := range c.fields {
-		used, number := false, false
-		for _, row := range c.rows {
-			used = used || row[k].Text != ""
-			number = number || !math.IsNaN(row[k].Value)
-		}
-		if !used {
-			continue
-		}
-		t.Columns = append(t.Columns, Column{f.Name, f.Doc, number})
-		for i, row := range c.rows {
-			t.Rows[i] = append(t.Rows[i], row[k])
-		}
-	}
-	return t
+	t = t.Filled()
+	t.Columns = slices.Insert(t.Columns, 0, table.Column[named]{Title: "name", Value: func(n named) any { return n.name }})
+	return Table{Wide: true, Any: t}
 }
 
 // Planned is the report of a plan.
@@ -199,7 +157,7 @@ func Planned(p *advice.Plans) *Page {
 		Title:    "What to launch",
 		Subtitle: fmt.Sprintf("%s (%s), %d in, %d out; assumptions: %s", l.Shape.Name, l.Stored, l.Lengths.Input, l.Lengths.Output, l.Assumptions.Name),
 	}
-	ranked, frontier := newComparison(), newComparison()
+	var ranked, frontier comparison
 	best := Section{Title: "The deployments one by one"}
 	each := func(letter string, list []advice.Candidate, to *comparison) {
 		for i := range list {
@@ -213,11 +171,11 @@ func Planned(p *advice.Plans) *Page {
 			best.Folded = append(best.Folded, one)
 		}
 	}
-	each("", got.Ranked, ranked)
-	each("f", got.Frontier, frontier)
-	out.Sections = append(out.Sections, Section{Title: "Ranked", Text: got.Reasons, Charts: drawn(picture.PlanKinds, p), Tables: []Table{ranked.table("")}})
+	each("", got.Ranked, &ranked)
+	each("f", got.Frontier, &frontier)
+	out.Sections = append(out.Sections, Section{Title: "Ranked", Text: got.Reasons, Charts: drawn(picture.PlanKinds, p), Tables: []Table{ranked.table()}})
 	if len(got.Frontier) > 0 {
-		out.Sections = append(out.Sections, Section{Title: "The frontier", Text: []string{"From the fastest for a user to the highest throughput."}, Tables: []Table{frontier.table("")}})
+		out.Sections = append(out.Sections, Section{Title: "The frontier", Text: []string{"From the fastest for a user to the highest throughput."}, Tables: []Table{frontier.table()}})
 	}
 	if len(got.Ranked) > 0 {
 		if e := got.Ranked[0].Engine(); e != nil {
@@ -258,7 +216,7 @@ type Runs struct {
 type runsPart struct {
 	mode     string
 	pictures *picture.Runs
-	table    *comparison
+	table    comparison
 	single   []Section
 	more     int // runs that have no row
 	sample   *result.Record
@@ -275,7 +233,7 @@ func NewRuns(title string) *Runs { return &Runs{title: title} }
 
 // Start begins a section of the file, whose charts come from pictures.
 func (p *Runs) Start(mode string, pictures *picture.Runs) {
-	p.parts = append(p.parts, &runsPart{mode: mode, pictures: pictures, table: newComparison()})
+	p.parts = append(p.parts, &runsPart{mode: mode, pictures: pictures})
 }
 
 // Add notes a run of the section.
@@ -302,7 +260,7 @@ func (p *Runs) Add(r *result.Record) {
 func (p *Runs) Page() *Page {
 	out := &Page{Title: "Runs", Subtitle: p.title}
 	for _, part := range p.parts {
-		s := Section{Title: part.mode + ", compared", Charts: drawn(picture.RunKinds, part.pictures), Tables: []Table{part.table.table("")}}
+		s := Section{Title: part.mode + ", compared", Charts: drawn(picture.RunKinds, part.pictures), Tables: []Table{part.table.table()}}
 		if part.more > 0 {
 			s.Text = append(s.Text, fmt.Sprintf("The first %d of %d runs; the tables have all.", mostRows, mostRows+part.more))
 		}

@@ -22,6 +22,7 @@ import (
 	"throughline/internal/profile"
 	"throughline/internal/question"
 	"throughline/internal/report"
+	"throughline/internal/table"
 	"throughline/internal/test/long"
 	"throughline/internal/trace"
 	"throughline/number"
@@ -123,7 +124,7 @@ func TestViewsNameTheirStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text bytes.Buffer
-	if err := report.WriteExplanation(&text, report.View{}, answer, at, why[at]); err != nil {
+	if err := report.WriteExplanation(&text, table.View{}, answer, at, why[at]); err != nil {
 		t.Fatal(err)
 	}
 	const name = "decode step of batch 2"
@@ -208,10 +209,10 @@ func (v *views) explained(seen map[string]int) {
 	v.near("explained operators", sum*1e-6, v.step)
 	v.near("their shares", share, 1)
 	share = 0
-	for _, row := range operators(v.why).Rows {
-		share += row[8].Value
-	}
-	v.near("shares in the report", share, 100)
+	report := operators(v.why)
+	at := slices.IndexFunc(report.Headings(), func(h table.Heading) bool { return h.Title == "share" })
+	report.Each(func(cells []table.Cell) { share += cells[at].Value.(float64) })
+	v.near("shares in the report", share, 1)
 }
 
 func (v *views) timeline() {

@@ -13,6 +13,7 @@ import (
 
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/table"
 )
 
 // Row is a run, a value for each column: nil where it is not known.
@@ -64,6 +65,18 @@ var Columns = []Column{
 	{"TTFT", "ms", "mean time to the first token", false, []string{"silicon_ttft_ms", "ttft_mean_ms", "ttft_ms"}},
 	{"Source", "", "simulated, estimated (by formula: nothing was simulated) or measured", true, nil},
 }
+
+// Sheet is the columns as those of a table of rows.
+var Sheet = func() (out []table.Column[Row]) {
+	for i, c := range Columns {
+		kind := table.Number
+		if c.text {
+			kind = table.Text
+		}
+		out = append(out, table.Column[Row]{Name: c.Name, Unit: c.Unit, Doc: c.Doc, Kind: kind, Value: func(r Row) any { return r[i] }})
+	}
+	return out
+}()
 
 // Set sets a value by the name of its column.
 func (r Row) Set(name string, v any) {

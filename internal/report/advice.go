@@ -6,17 +6,19 @@ import (
 	"slices"
 	"strings"
 
+	"throughline/deploy"
 	"throughline/engine"
 	"throughline/internal/advice"
 	"throughline/internal/question"
 	"throughline/internal/result"
+	"throughline/internal/table"
 	"throughline/number"
 	"throughline/op"
 	"throughline/plan"
 )
 
 // Advice writes ranked deployments, the frontier and the launch arguments of the winner.
-func Advice(w io.Writer, v View, p *advice.Plans) error {
+func Advice(w io.Writer, v table.View, p *advice.Plans) error {
 	l, o, a := p.Loaded, &p.Options, p.Advice
 	fields, err := FieldsOf(columns, v.Columns...)
 	if err != nil {
@@ -27,7 +29,7 @@ func Advice(w io.Writer, v View, p *advice.Plans) error {
 		gpus = a.Ranked[0].GPUs
 	}
 	var b strings.Builder
-	say := func(format string, args ...any) { b.WriteString(wrap(fmt.Sprintf(format, args...), v.Width) + "\n") }
+	say := func(format string, args ...any) { b.WriteString(v.Wrap(fmt.Sprintf(format, args...)) + "\n") }
 	say("%s (%s) on %s, %d in, %d out; assumptions: %s", l.Shape.Name, l.Stored, l.On(gpus), l.Lengths.Input, l.Lengths.Output, l.Assumptions.Name)
 	if l.Corrected != nil {
 		fit := l.Fit(l.Lengths)
@@ -73,7 +75,7 @@ func Advice(w io.Writer, v View, p *advice.Plans) error {
 }
 
 // launches says how to start a row.
-func launches(b *strings.Builder, v View, a *advice.Advice) {
+func launches(b *strings.Builder, v table.View, a *advice.Advice) {
 	c, engines := a.Launched()
 	if len(engines) == 0 {
 		b.WriteString("\npriced without an engine: there is nothing to launch it with\n")
@@ -85,7 +87,7 @@ func launches(b *strings.Builder, v View, a *advice.Advice) {
 }
 
 // launch says how to start a candidate. Commands stand as they are: they are to be pasted.
-func launch(b *strings.Builder, v View, c *advice.Candidate, e *engine.Engine, row string) {
+func launch(b *strings.Builder, v table.View, c *advice.Candidate, e *engine.Engine, row string) {
 	of := ""
 	if row != "" {
 		of = ", row " + row
@@ -116,12 +118,12 @@ func indent(s string) string {
 	return "  " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  ")
 }
 
-// fieldColumn is a column of a table of records: a field, and how it is written.
+// fieldColumn is a field as a column of ranked deployments: how it is called there and written.
 type fieldColumn struct {
-	Column
-	field string
-	unit  result.Unit
-	show  func(v any) string
+	title, field string
+	rank         int
+	unit         result.Unit
+	show         func(v any) string
 }
 
 func fixed(decimals int) func(any) string {
@@ -137,7 +139,7 @@ func nonzero(v any) string {
 	if v == 0 {
 		return ""
 	}
-	return cell(v)
+	return table.Plain(v)
 }
 
 // text is the cell of a record; nothing where there is no value.
@@ -153,23 +155,28 @@ func (c *fieldColumn) text(r *result.Record) string {
 	return c.show(v)
 }
 
+func (c *fieldColumn) column() table.Column[ranked] {
+	f, _ := result.Lookup(c.field)
+	return table.Column[ranked]{Title: c.title, Kind: f.Kind(), Rank: c.rank, Cell: func(r ranked) string { return c.text(r.Record) }}
+}
+
 // candidateColumns are the usual ones.
 var candidateColumns = []fieldColumn{
-	{Column{"mode", false, 1}, "mode", "", cell},
-	{Column{"engine", false, 2}, "engine", "", cell},
-	{Column{"prefill", false, 1}, "prefill_plans", "", cell},
-	{Column{"decode", false, 0}, "decoder_plans", "", cell},
-	{Column{"batch", true, 4}, "decoder_microbatchsize", "", cell},
-	{Column{"clients", true, 5}, "concurrency", "", cell},
-	ttft: {Column{"TTFT ms", true, 0}, "TTFT(s)", result.Millis, fixed(0)},
-	tpot: {Column{"TPOT ms", true, 0}, "TPOT(s)", result.Millis, fixed(1)},
-	{Column{"tokens/s/user", true, 6}, "tokens_per_user", "", fixed(1)},
-	perGPU: {Column{"tokens/s/GPU", true, 0}, "tokens_per_processor", "", fixed(0)},
-	{Column{"requests/s", true, 3}, "request_per_second", "", significant(3)},
-	{Column{"spare", true, 7}, "spare_procs", "", nonzero},
-	{Column{"confidence", false, 6}, "trust", "", cell},
-	{Column{"$/M tokens", true, 0}, "dollars_per_million_tokens", "", significant(3)},
-	{Column{"tokens/J", true, 1}, "tokens_per_joule", "", significant(3)},
+	{"mode", "mode", 1, "", table.Plain},
+	{"engine", "engine", 2, "", table.Plain},
+	prefillColumn: {"prefill", "prefill_plans", 1, "", table.Plain},
+	decodeColumn:  {"decode", "decoder_plans", 0, "", table.Plain},
+	{"batch", "decoder_microbatchsize", 4, "", table.Plain},
+	{"clients", "concurrency", 5, "", table.Plain},
+	ttft: {"TTFT ms", "TTFT(s)", 0, result.Millis, fixed(0)},
+	tpot: {"TPOT ms", "TPOT(s)", 0, result.Millis, fixed(1)},
+	{"tokens/s/user", "tokens_per_user", 6, "", fixed(1)},
+	perGPU: {"tokens/s/GPU", "tokens_per_processor", 0, "", fixed(0)},
+	{"requests/s", "request_per_second", 3, "", significant(3)},
+	{"spare", "spare_procs", 7, "", nonzero},
+	{"confidence", "trust", 6, "", table.Plain},
+	{"$/M tokens", "dollars_per_million_tokens", 0, "", significant(3)},
+	{"tokens/J", "tokens_per_joule", 1, "", significant(3)},
 }
 
 // Places of columns that are known by name.
@@ -181,90 +188,106 @@ const (
 	perGPU        = 9
 )
 
+// ranked is a deployment with its number.
+type ranked struct {
+	name string
+	*result.Record
+	kinds bool // its GPUs are named
+}
+
+// pool is the plan of a phase. A pool that does both phases is told once.
+func (r ranked) pool(phase op.Phase) string {
+	c := &candidateColumns[map[op.Phase]int{op.Prefill: prefillColumn, op.Decode: decodeColumn}[phase]]
+	text := c.text(r.Record)
+	if side := r.Sides[phase]; r.kinds && side != nil {
+		text = side.System.Name + ": " + text
+	}
+	if phase == op.Prefill && text == "" {
+		return "same"
+	}
+	return text
+}
+
+// rankedColumns are those of deployments; percentiles of those that were simulated go before means.
+func rankedColumns(simulated bool) []table.Column[ranked] {
+	out := []table.Column[ranked]{numbered}
+	for i := range candidateColumns {
+		out = append(out, candidateColumns[i].column())
+	}
+	out[1+prefillColumn].Cell = func(r ranked) string { return r.pool(op.Prefill) }
+	out[1+decodeColumn].Cell = func(r ranked) string { return r.pool(op.Decode) }
+	if simulated {
+		for _, mean := range []int{ttft, tpot, perGPU} {
+			out[1+mean].Rank = 3
+		}
+		for i := range capacityColumns {
+			out = append(out, capacityColumns[i].column())
+		}
+	}
+	return out
+}
+
+// numbered is the column of numbers, by which rows are asked for.
+var numbered = table.Column[ranked]{Kind: table.Number, Value: func(r ranked) any { return r.name }}
+
 // candidates is a table of deployments, numbered behind a letter, where asked for with the kinds of their GPUs.
-func candidates(cs []advice.Candidate, letter string, fields []*result.Field, kinds bool, v View) string {
-	columns := candidateColumns
-	if len(cs) > 0 && cs[0].Capacity != nil {
-		columns = withCapacity(columns)
+func candidates(cs []advice.Candidate, letter string, fields []*result.Field, kinds bool, v table.View) string {
+	t := table.Table[ranked]{}
+	for i := range cs {
+		t.Rows = append(t.Rows, ranked{fmt.Sprintf("%s%d", letter, i+1), cs[i].Record(), kinds})
 	}
 	if fields != nil {
-		columns = nil
+		t.Columns = append(t.Columns, numbered)
 		for _, f := range fields {
-			columns = append(columns, fieldColumn{Column{f.Name, true, 1}, f.Name, "", cell})
+			t.Columns = append(t.Columns, table.Column[ranked]{Title: f.Name, Kind: table.Number, Rank: 1, Value: func(r ranked) any { return f.Value(r.Record) }})
 		}
+		return t.Render(v)
 	}
-	g := Grid{Columns: []Column{{"", true, 0}}}
-	for _, c := range columns {
-		g.Columns = append(g.Columns, c.Column)
+	t.Columns = rankedColumns(len(cs) > 0 && cs[0].Capacity != nil)
+	if _, left := t.Shown(v.Width); len(left) > 0 {
+		t.Columns = narrow(t.Columns)
+		return t.Render(v) + twoPools(cs)
 	}
-	for i := range cs {
-		r := cs[i].Record()
-		line := []string{fmt.Sprintf("%s%d", letter, i+1)}
-		for j := range columns {
-			line = append(line, columns[j].text(r))
-		}
-		for phase, at := range map[op.Phase]int{op.Prefill: prefillColumn, op.Decode: decodeColumn} {
-			if side := r.Sides[phase]; fields == nil && kinds && side != nil {
-				line[1+at] = side.System.Name + ": " + line[1+at]
-			}
-		}
-		if fields == nil && line[1+prefillColumn] == "" { // a pool that does both phases is told once
-			line[1+prefillColumn] = "same"
-		}
-		g.Row(line...)
-	}
-	if _, left := g.choose(v.Width); fields == nil && len(left) > 0 {
-		return narrow(&g).Render(v) + twoPools(cs)
-	}
-	return g.Render(v)
+	return t.Render(v)
 }
 
 // pools is a table of pools by themselves, each with its share of what the best of its phase does.
-func pools(list []advice.Alone) *Grid {
-	g := &Grid{Columns: []Column{
-		{"pool", false, 0}, {"engine", false, 1}, {"plan", false, 0}, {"GPUs", true, 2}, {"batch", true, 3}, {"ms", true, 4},
-		{"tokens/s/GPU", true, 0}, {"of the best", true, 1},
-	}}
-	best := 0.0
+func pools(list []advice.Alone) *table.Table[*advice.Alone] {
+	best := map[deploy.Role]float64{}
+	t := &table.Table[*advice.Alone]{Columns: slices.Clone(poolColumns), Line: func(above, p *advice.Alone) bool { return above.Pool.Role != p.Pool.Role }}
 	for i := range list {
 		p := &list[i]
-		if i == 0 || list[i-1].Pool.Role != p.Pool.Role {
-			best = p.Tokens
-			g.Separator()
-		}
-		g.Row(p.Pool.Role.String(), p.Engine.Name, result.Instances(1, &p.Pool.Plan), cell(p.Pool.Procs()), cell(p.Pool.Plan.Batch.Size),
-			number.Plain(1e3*p.Seconds, 3), fmt.Sprintf("%.0f", p.Tokens), fmt.Sprintf("%.1f%%", 100*p.Tokens/best))
+		best[p.Pool.Role] = max(best[p.Pool.Role], p.Tokens)
+		t.Rows = append(t.Rows, p)
 	}
-	return g
+	t.Columns = append(t.Columns, table.Column[*advice.Alone]{
+		Title: "of the best", Kind: table.Number, Rank: 1, Format: "%.1f%%", Value: func(p *advice.Alone) any { return 100 * p.Tokens / best[p.Pool.Role] },
+	})
+	return t
 }
 
-// narrow is the table for terminals that do not have room for all of it: the plans of two pools stand below each other, in
+// poolColumns are those of pools by themselves, under the names that JSON has.
+var poolColumns = []table.Column[*advice.Alone]{
+	{Name: "pool", Value: func(p *advice.Alone) any { return p.Pool.Role.String() }},
+	{Name: "engine", Rank: 1, Value: func(p *advice.Alone) any { return p.Engine.Name }},
+	{Name: "plan", Value: func(p *advice.Alone) any { return result.Instances(1, &p.Pool.Plan) }},
+	{Name: "gpus", Title: "GPUs", Kind: table.Count, Rank: 2, Value: func(p *advice.Alone) any { return p.Pool.Procs() }},
+	{Name: "batch", Kind: table.Count, Rank: 3, Value: func(p *advice.Alone) any { return p.Pool.Plan.Batch.Size }},
+	{Name: "time_s", Title: "ms", Kind: table.Number, Rank: 4, Value: func(p *advice.Alone) any { return p.Seconds }, Cell: func(p *advice.Alone) string { return number.Plain(1e3*p.Seconds, 3) }},
+	{Name: "tokens_per_s_per_gpu", Title: "tokens/s/GPU", Kind: table.Number, Format: "%.0f", Value: func(p *advice.Alone) any { return p.Tokens }},
+}
+
+// narrow is the columns for terminals that do not have room for all of them: the plans of two pools stand below each other, in
 // one column that also tells the mode.
-func narrow(g *Grid) *Grid {
-	out := &Grid{}
-	for i, c := range g.Columns {
-		switch c.Title {
-		case "mode", "prefill":
-		case "decode":
-			out.Columns = append(out.Columns, Column{"plan", false, 0})
-		default:
-			out.Columns = append(out.Columns, g.Columns[i])
+func narrow(columns []table.Column[ranked]) []table.Column[ranked] {
+	columns[1+decodeColumn].Title = "plan"
+	columns[1+decodeColumn].Cell = func(r ranked) string {
+		if prefill := r.pool(op.Prefill); prefill != "same" {
+			return "P " + prefill + "\nD " + r.pool(op.Decode)
 		}
+		return r.pool(op.Decode)
 	}
-	for _, row := range g.rows {
-		var line []string
-		for i, c := range g.Columns {
-			switch text := row[i]; {
-			case c.Title == "mode" || c.Title == "prefill":
-			case c.Title == "decode" && row[1+prefillColumn] != "same":
-				line = append(line, "P "+row[1+prefillColumn]+"\nD "+text)
-			default:
-				line = append(line, text)
-			}
-		}
-		out.Row(line...)
-	}
-	return out
+	return slices.DeleteFunc(columns, func(c table.Column[ranked]) bool { return c.Title == "mode" || c.Title == "prefill" })
 }
 
 // twoPools explains the letters of [narrow], where there are any.
@@ -332,7 +355,7 @@ func AdviceJSON(p *advice.Plans) any {
 		"question": l.Words(question.Plan),
 	}
 	if len(a.Pools) > 0 {
-		doc["pools"] = poolsJSON(a.Pools)
+		doc["pools"] = pools(a.Pools)
 	}
 	if len(a.Reasons) > 0 {
 		doc["reasons"] = a.Reasons
@@ -354,24 +377,6 @@ func AdviceJSON(p *advice.Plans) any {
 		doc["launch"] = all
 	}
 	return doc
-}
-
-// poolsJSON is the pools by themselves.
-func poolsJSON(list []advice.Alone) []any {
-	var out []any
-	for i := range list {
-		p := &list[i]
-		out = append(out, struct {
-			Pool   string  `json:"pool"`
-			Engine string  `json:"engine"`
-			Plan   string  `json:"plan"`
-			GPUs   int     `json:"gpus"`
-			Batch  int     `json:"batch"`
-			Time   float64 `json:"time_s"`
-			Tokens float64 `json:"tokens_per_s_per_gpu"`
-		}{p.Pool.Role.String(), p.Engine.Name, result.Instances(1, &p.Pool.Plan), p.Pool.Procs(), p.Pool.Plan.Batch.Size, p.Seconds, p.Tokens})
-	}
-	return out
 }
 
 // sideJSON is one pool.

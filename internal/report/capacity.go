@@ -3,29 +3,20 @@ package report
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"throughline/internal/advice"
+	"throughline/internal/table"
 	"throughline/number"
 	"throughline/workload"
 )
 
 // capacityColumns are those of rows that were simulated, besides.
 var capacityColumns = []fieldColumn{
-	{Column{"GPUs", true, 0}, "num_procs", "", cell},
-	{Column{"TTFT p99", true, 0}, "ttft_p99_ms", "", fixed(0)},
-	{Column{"TPOT p95", true, 0}, "tpot_p95_ms", "", fixed(1)},
-	{Column{"headroom", true, 1}, "headroom", "", inPercent},
-	{Column{"breaks first", false, 4}, "breaks_first", "", cell},
-}
-
-// withCapacity is the usual columns and those of rows that were simulated, whose percentiles go before means.
-func withCapacity(usual []fieldColumn) []fieldColumn {
-	out := slices.Concat(usual, capacityColumns)
-	for _, mean := range []int{ttft, tpot, perGPU} {
-		out[mean].Rank = 3
-	}
-	return out
+	{"GPUs", "num_procs", 0, "", table.Plain},
+	{"TTFT p99", "ttft_p99_ms", 0, "", fixed(0)},
+	{"TPOT p95", "tpot_p95_ms", 0, "", fixed(1)},
+	{"headroom", "headroom", 1, "", inPercent},
+	{"breaks first", "breaks_first", 4, "", table.Plain},
 }
 
 // inPercent is a part of something.

@@ -11,11 +11,12 @@ import (
 
 	"throughline/internal/explain"
 	"throughline/internal/point"
+	"throughline/internal/table"
 	"throughline/number"
 )
 
 // WriteExplained writes the steps that are explained for the terminal.
-func WriteExplained(w io.Writer, v View, x *explain.Explained) (err error) {
+func WriteExplained(w io.Writer, v table.View, x *explain.Explained) (err error) {
 	var steps []string
 	for i, why := range x.Why {
 		if why != nil {
@@ -29,11 +30,11 @@ func WriteExplained(w io.Writer, v View, x *explain.Explained) (err error) {
 }
 
 // WriteExplanation writes for the terminal why a phase of a point takes the time it takes.
-func WriteExplanation(w io.Writer, v View, a *point.Answer, phase int, x *explain.Explanation) error {
+func WriteExplanation(w io.Writer, v table.View, a *point.Answer, phase int, x *explain.Explanation) error {
 	r := &a.Phases[phase]
 	e := &r.Estimate
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%s%s: %s ms, %.1f tokens/s\n", wrap(PointTitle(a), v.Width), seenLine(a, a.Record(), v.Width), r.StepTitle(), number.Plain(e.StepTime*1e3, 4), e.Throughput)
+	fmt.Fprintf(&b, "%s\n%s%s: %s ms, %.1f tokens/s\n", v.Wrap(PointTitle(a)), seenLine(a, a.Record(), v), r.StepTitle(), number.Plain(e.StepTime*1e3, 4), e.Throughput)
 
 	layers := "all layers"
 	if e.Plan.Attention.PP > 1 {
@@ -42,78 +43,78 @@ func WriteExplanation(w io.Writer, v View, a *point.Answer, phase int, x *explai
 	if e.Plan.Overlap.Batches() > 1 {
 		layers += " and both micro-batches"
 	}
-	about := wrap(fmt.Sprintf("Operators, over %s; shares of the step; of the peak rate and bandwidth, without calibration", layers), v.Width)
-	fmt.Fprintf(&b, "\n%s\n%s\n", about, operatorTable(x.Operators, v))
+	about := v.Wrap(fmt.Sprintf("Operators, over %s; shares of the step; of the peak rate and bandwidth, without calibration", layers))
+	fmt.Fprintf(&b, "\n%s\n%s\n", about, Operators(x.Operators, v.Bars).Render(v))
 	for i, line := range x.Exchange.Lines() {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		fmt.Fprintln(&b, wrap(line, v.Width))
+		fmt.Fprintln(&b, v.Wrap(line))
 	}
-	fmt.Fprintf(&b, "\nMemory of a processor\n%s\n", memoryMap(&x.Memory, r.Problem.Model.IsMoE(), v))
-	fmt.Fprintf(&b, "\nSensitivity: what %.0f%% more of a number changes\n%s\n", 100*explain.Change, sensitivityTable(x.Sensitivity, v))
+	fmt.Fprintf(&b, "\nMemory of a processor\n%s\n", memoryMap(&x.Memory, r.Problem.Model.IsMoE(), v.Bars).Render(v))
+	fmt.Fprintf(&b, "\nSensitivity: what %.0f%% more of a number changes\n%s\n", 100*explain.Change, Sensitivity(x.Sensitivity).Render(v))
 	if without := withoutEffect(x.Sensitivity); without != "" {
-		fmt.Fprintln(&b, wrap("Without effect: "+without, v.Width))
+		fmt.Fprintln(&b, v.Wrap("Without effect: "+without))
 	}
 	fmt.Fprintf(&b, "\nAs the batch grows from %d\n", e.Plan.Batch.Size)
 	for _, l := range x.Limits {
-		b.WriteString("  " + wrap(limitLine(&l), max(0, v.Width-2)) + "\n")
+		b.WriteString("  " + table.View{Width: max(0, v.Width-2)}.Wrap(limitLine(&l)) + "\n")
 	}
 	if x.Seek != nil {
-		fmt.Fprintf(&b, "\n%s\n", wrap(seekLine(x.Seek), v.Width))
+		fmt.Fprintf(&b, "\n%s\n", v.Wrap(seekLine(x.Seek)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// operatorColumns are those of the table of operators.
-var operatorColumns = []Column{
-	{"part", false, 2}, {"operator", false, 0}, {"engine", false, 4}, {"m × n × k", false, 3}, {"repeat", true, 5}, {"GFLOP", true, 6}, {"MB", true, 6},
-	{"µs", true, 0}, {"share", true, 0}, {shareBar, false, 2}, {"of peak", true, 1}, {"of bandwidth", true, 1}, {"bound by", false, 1},
-}
+// barWidth is how many characters bars have.
+const barWidth = 9
 
-// shareBar is the title of a column of bars, and barWidth how many characters they have.
-const (
-	shareBar = "time"
-	barWidth = 9
-)
-
-func operatorTable(ops []explain.Operator, v View) string {
-	g := Grid{Columns: slices.Clone(operatorColumns)}
-	if v.Bars != NoBars { // a bar says more at a glance than the columns that it takes the room of
-		for i := range g.Columns {
-			switch c := &g.Columns[i]; c.Title {
-			case shareBar:
-				c.Rank = 1
-			case "of peak", "of bandwidth":
-				c.Rank = 3
-			}
-		}
+// Operators is the operators of a step in their order; a bar says more at a glance than the columns that it takes the room of.
+func Operators(ops []explain.Operator, bars table.Bars) *table.Table[*explain.Operator] {
+	bar, peaks := 2, 1
+	if bars != table.NoBars {
+		bar, peaks = 1, 3
 	}
-	part, largest := "", 0.0
+	largest := 0.0
+	t := &table.Table[*explain.Operator]{Line: func(above, o *explain.Operator) bool { return above.Part != o.Part }}
 	for i := range ops {
 		largest = max(largest, ops[i].Share)
+		t.Rows = append(t.Rows, &ops[i])
 	}
-	for i := range ops {
-		o := &ops[i]
-		name := o.Part
-		if name == part {
-			name = ""
-		} else {
-			g.Separator()
+	figure := func(title string, rank int, value func(*explain.Operator) float64, show func(float64) string) table.Column[*explain.Operator] {
+		return table.Column[*explain.Operator]{
+			Title: title, Kind: table.Number, Rank: rank,
+			Value: func(o *explain.Operator) any { return value(o) }, Cell: func(o *explain.Operator) string { return show(value(o)) },
 		}
-		part = o.Part
-		shape := ""
-		switch {
-		case o.Collective != nil:
-			shape = o.Collective.String()
-		case o.M > 0:
-			shape = fmt.Sprintf("%s × %s × %s", short(o.M), short(o.N), short(o.K))
-		}
-		g.Row(name, o.Name, o.Engine, shape, number.Plain(o.Repeat, 6), blank(o.Flops/1e9), blank(o.Bytes/1e6), fmt.Sprintf("%.1f", o.Time),
-			fmt.Sprintf("%.1f%%", 100*o.Share), v.Bars.Bar(o.Share/largest, barWidth), percent(o.OfPeak), percent(o.OfBandwidth), o.Bound)
 	}
-	return g.Render(v)
+	t.Columns = []table.Column[*explain.Operator]{
+		{Title: "part", Rank: 2, Once: true, Value: func(o *explain.Operator) any { return o.Part }},
+		{Title: "operator", Value: func(o *explain.Operator) any { return o.Name }},
+		{Title: "engine", Rank: 4, Value: func(o *explain.Operator) any { return o.Engine }},
+		{Title: "m × n × k", Rank: 3, Cell: operatorShape},
+		{Title: "repeat", Kind: table.Number, Rank: 5, Value: func(o *explain.Operator) any { return o.Repeat }},
+		figure("GFLOP", 6, func(o *explain.Operator) float64 { return o.Flops / 1e9 }, blank),
+		figure("MB", 6, func(o *explain.Operator) float64 { return o.Bytes / 1e6 }, blank),
+		{Title: "µs", Kind: table.Number, Format: "%.1f", Value: func(o *explain.Operator) any { return o.Time }},
+		{Title: "share", Kind: table.Number, Value: func(o *explain.Operator) any { return o.Share }, Cell: func(o *explain.Operator) string { return fmt.Sprintf("%.1f%%", 100*o.Share) }},
+		{Title: "time", Rank: bar, Cell: func(o *explain.Operator) string { return bars.Bar(o.Share/largest, barWidth) }},
+		figure("of peak", peaks, func(o *explain.Operator) float64 { return o.OfPeak }, percent),
+		figure("of bandwidth", peaks, func(o *explain.Operator) float64 { return o.OfBandwidth }, percent),
+		{Title: "bound by", Rank: 1, Value: func(o *explain.Operator) any { return o.Bound }},
+	}
+	return t
+}
+
+// operatorShape is the sizes of a product, or the processors and message of a communication.
+func operatorShape(o *explain.Operator) string {
+	switch {
+	case o.Collective != nil:
+		return o.Collective.String()
+	case o.M > 0:
+		return fmt.Sprintf("%s × %s × %s", short(o.M), short(o.N), short(o.K))
+	}
+	return ""
 }
 
 // short is a number with a digit behind the point if it has any.
@@ -136,50 +137,65 @@ func percent(v float64) string {
 	return fmt.Sprintf("%.1f%%", 100*v)
 }
 
-func memoryMap(m *explain.Memory, experts bool, v View) string {
-	g := Grid{Columns: []Column{{"", false, 0}, {"GiB", true, 0}, {"share", true, 0}, {"of the memory", false, 1}}}
-	row := func(name string, gib float64) {
-		if gib != 0 {
-			g.Row(name, fmt.Sprintf("%.2f", gib), fmt.Sprintf("%.1f%%", 100*m.Share(gib)), v.Bars.Bar(m.Share(gib), 3*barWidth))
-		}
-	}
-	mlp := "MLP weights"
+// held is a part of the memory of a processor.
+type held struct {
+	name string
+	gib  float64
+}
+
+func memoryMap(m *explain.Memory, experts bool, bars table.Bars) *table.Table[held] {
+	mlp, free := "MLP weights", "free"
 	if experts {
 		mlp = "MLP and expert weights"
 	}
-	row("attention weights", m.Attention)
-	row(mlp, m.MLP)
-	row("draft module", m.Draft)
-	row("embedding, output head", m.Ends)
-	row("working space", m.Working)
-	row("KV cache", m.Cache)
 	if m.Free < 0 {
-		row("too much", m.Free)
-	} else {
-		row("free", m.Free)
+		free = "too much"
 	}
-	row("not usable", m.Reserved)
-	g.Separator()
-	row("capacity", m.Capacity)
-	return g.Render(v)
+	const all = "capacity"
+	return &table.Table[held]{
+		Columns: []table.Column[held]{
+			{Value: func(h held) any { return h.name }},
+			{Title: "GiB", Kind: table.Number, Format: "%.2f", Value: func(h held) any { return h.gib }},
+			{Title: "share", Kind: table.Number, Format: "%.1f%%", Value: func(h held) any { return 100 * m.Share(h.gib) }},
+			{Title: "of the memory", Rank: 1, Cell: func(h held) string { return bars.Bar(m.Share(h.gib), 3*barWidth) }},
+		},
+		Rows: slices.DeleteFunc([]held{
+			{"attention weights", m.Attention}, {mlp, m.MLP}, {"draft module", m.Draft}, {"embedding, output head", m.Ends},
+			{"working space", m.Working}, {"KV cache", m.Cache}, {free, m.Free}, {"not usable", m.Reserved}, {all, m.Capacity},
+		}, func(h held) bool { return h.gib == 0 }),
+		Line: func(_, h held) bool { return h.name == all },
+	}
 }
 
-func sensitivityTable(effects []explain.Effect, v View) string {
-	g := Grid{Columns: []Column{
-		{"number", false, 0}, {"now", true, 2}, {"step", true, 0}, {"TTFT", true, 0}, {"TPOT", true, 0}, {"tokens/s", true, 1}, {"largest batch", true, 1},
-	}}
+// Sensitivity is what more of each number that has an effect changes.
+func Sensitivity(effects []explain.Effect) *table.Table[*explain.Effect] {
+	t := &table.Table[*explain.Effect]{}
 	for i := range effects {
-		e := &effects[i]
-		if !e.Any() {
-			continue
+		if effects[i].Any() {
+			t.Rows = append(t.Rows, &effects[i])
 		}
-		batch := ""
-		if e.Batch != e.NewBatch {
-			batch = fmt.Sprintf("%d → %d", e.Batch, e.NewBatch)
-		}
-		g.Row(e.Parameter, quantity(e.Value, e.Unit), signed(e.Step), signed(e.TTFT), signed(e.TPOT), signed(e.Tokens), batch)
 	}
-	return g.Render(v)
+	change := func(title string, rank int, value func(*explain.Effect) float64) table.Column[*explain.Effect] {
+		return table.Column[*explain.Effect]{
+			Title: title, Kind: table.Number, Rank: rank,
+			Value: func(e *explain.Effect) any { return value(e) }, Cell: func(e *explain.Effect) string { return signed(value(e)) },
+		}
+	}
+	t.Columns = []table.Column[*explain.Effect]{
+		{Title: "number", Value: func(e *explain.Effect) any { return e.Parameter }},
+		{Title: "now", Kind: table.Number, Rank: 2, Value: func(e *explain.Effect) any { return e.Value }, Cell: func(e *explain.Effect) string { return quantity(e.Value, e.Unit) }},
+		change("step", 0, func(e *explain.Effect) float64 { return e.Step }),
+		change("TTFT", 0, func(e *explain.Effect) float64 { return e.TTFT }),
+		change("TPOT", 0, func(e *explain.Effect) float64 { return e.TPOT }),
+		change("tokens/s", 1, func(e *explain.Effect) float64 { return e.Tokens }),
+		{Title: "largest batch", Kind: table.Count, Rank: 1, Cell: func(e *explain.Effect) string {
+			if e.Batch == e.NewBatch {
+				return ""
+			}
+			return fmt.Sprintf("%d → %d", e.Batch, e.NewBatch)
+		}},
+	}
+	return t
 }
 
 func withoutEffect(effects []explain.Effect) string {

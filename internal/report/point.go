@@ -8,6 +8,7 @@ import (
 	"throughline/engine"
 	"throughline/internal/point"
 	"throughline/internal/result"
+	"throughline/internal/table"
 	"throughline/number"
 	"throughline/op"
 )
@@ -50,7 +51,7 @@ func stepRows(r *result.Record) []stepRow {
 		{"tokens/s", "throughput_per_instance(token/s)", "", rate, false},
 		{"tokens/s per card", "throughput_per_npu(token/s)", "", rate, false},
 		{"requests/s", "requests", "", plainly(significant(4)), false},
-		{"sequences", "sequences", "", plainly(cell), false},
+		{"sequences", "sequences", "", plainly(table.Plain), false},
 		{"weights GiB", "weights(Gib)", "", gib, true},
 		{"working space GiB", "working_space(Gib)", "", gib, false},
 		{"KV cache GiB", "kv_cache_total_mem(Gib)", "", gib, false},
@@ -74,44 +75,48 @@ func stepRows(r *result.Record) []stepRow {
 		{"compute-bound", "share_compute(s)", "", share, false},
 		{"memory-bound", "share_memory(s)", "", share, false},
 		{"exposed communication", "share_communication(s)", "", share, false},
-		{"bound by", "bound_by", "", plainly(cell), false},
+		{"bound by", "bound_by", "", plainly(table.Plain), false},
 		{"confidence", "confidence", "", func(v any, s *result.Side) string {
 			return fmt.Sprintf("%s %s", v, s.Detail.Confidence.Span())
 		}, false},
 	}
 }
 
+// text is the row for a phase; nothing where there is no value.
+func (row *stepRow) text(r *result.Record, s *result.Side) string {
+	f := result.Of(s.Phase, row.field)
+	v := f.Value(r)
+	if row.unit != "" {
+		v = f.In(row.unit, r)
+	}
+	if v == nil {
+		return ""
+	}
+	return row.show(v, s)
+}
+
 // WritePoint writes a point for the terminal: what clients see, and the steps behind it, a column each.
-func WritePoint(w io.Writer, v View, a *point.Answer) error {
+func WritePoint(w io.Writer, v table.View, a *point.Answer) error {
 	r := a.Record()
-	g := Grid{Columns: []Column{{"", false, 0}}}
-	var sides []*result.Side
+	t := table.Table[stepRow]{Columns: []table.Column[stepRow]{{Value: func(row stepRow) any { return row.title }}}, Line: func(_, row stepRow) bool { return row.line }}
 	for i := range a.Phases {
-		sides = append(sides, r.Sides[a.Phases[i].Phase])
-		g.Columns = append(g.Columns, Column{point.PhaseName(a.Phases[i].Phase) + " step", true, 0})
+		phase := a.Phases[i].Phase
+		t.Columns = append(t.Columns, table.Column[stepRow]{
+			Title: point.PhaseName(phase) + " step", Kind: table.Number, Cell: func(row stepRow) string { return row.text(r, r.Sides[phase]) },
+		})
 	}
+	line := false
 	for _, row := range stepRows(r) {
-		if row.line {
-			g.Separator()
-		}
-		line, empty := []string{row.title}, true
-		for _, s := range sides {
-			f := result.Of(s.Phase, row.field)
-			value, text := f.Value(r), ""
-			if row.unit != "" {
-				value = f.In(row.unit, r)
+		row.line = row.line || line
+		line = row.line // stands before the next row where this one is empty
+		for _, c := range t.Columns[1:] {
+			if c.Cell(row) != "" {
+				t.Rows, line = append(t.Rows, row), false
+				break
 			}
-			if value != nil {
-				text = row.show(value, s)
-			}
-			empty = empty && text == ""
-			line = append(line, text)
-		}
-		if !empty {
-			g.Row(line...)
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s\n%s%s\n", wrap(PointTitle(a), v.Width), seenLine(a, r, v.Width), g.Render(v))
+	_, err := fmt.Fprintf(w, "%s\n%s%s\n", v.Wrap(PointTitle(a)), seenLine(a, r, v), t.Render(v))
 	return err
 }
 
@@ -154,7 +159,7 @@ func poolTitle(p *deploy.Pool, batch bool) string {
 }
 
 // seenLine is what clients see, in a line; it is empty where the point asks for bare steps.
-func seenLine(a *point.Answer, r *result.Record, width int) string {
+func seenLine(a *point.Answer, r *result.Record, v table.View) string {
 	if !r.Served {
 		return ""
 	}
@@ -169,10 +174,10 @@ func seenLine(a *point.Answer, r *result.Record, width int) string {
 		}
 		return f.In(u, r)
 	}
-	return wrap(fmt.Sprintf("%s, %s: TTFT %.1f ms %s, TPOT %.2f ms %s; %.1f output tokens/s, %.1f per card, %.1f per user; %s requests/s; at most %.2f GiB",
+	return v.Wrap(fmt.Sprintf("%s, %s: TTFT %.1f ms %s, TPOT %.2f ms %s; %.1f output tokens/s, %.1f per card, %.1f per user; %s requests/s; at most %.2f GiB",
 		name, number.Count(r.Clients, "client"), value("TTFT(s)", result.Millis), r.Trusted.TTFT.Span(),
 		value("TPOT(s)", result.Millis), r.Trusted.TPOT.Span(), value("output_throughput(token/s)", ""),
-		value("tokens_per_card", ""), value("tokens_per_user", ""), number.Plain(r.Requests, 4), value("memory(Gib)", "")), width) + "\n"
+		value("tokens_per_card", ""), value("tokens_per_user", ""), number.Plain(r.Requests, 4), value("memory(Gib)", ""))) + "\n"
 }
 
 // Keys of a point, of what clients see, and of a phase.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/jobfile"
 	"throughline/internal/result"
+	"throughline/internal/table"
 	"throughline/number"
 	"throughline/op"
 )
@@ -23,27 +25,19 @@ const mostBest = 20
 // Runs is the table of runs for the terminal: two lines per run, one for each phase. Of many runs it keeps the best of each
 // model on each system.
 type Runs struct {
-	view   View
+	view   table.View
 	fields []*result.Field // that were asked for; nil: the usual columns
 
-	shown []block          // while there are few
-	best  map[string]block // by model and systems
+	shown []*result.Record          // while there are few
+	best  map[string]*result.Record // by model and systems
 	order []string
 	count struct{ runs, whole, parts int } // in all, with a plan, with a plan of one phase only
 }
 
-// block is the lines of a run.
-type block struct {
-	name, model, system string
-	lines               [][]string
-	rate                float64 // requests per second and card; 0: there is none
-	also                string  // what was ruled out
-}
-
 // NewRuns is a table of no runs. Names of columns that do not exist are an error.
-func NewRuns(v View) (*Runs, error) {
+func NewRuns(v table.View) (*Runs, error) {
 	fields, err := FieldsOf(columns, v.Columns...)
-	return &Runs{view: v, fields: fields, best: map[string]block{}}, err
+	return &Runs{view: v, fields: fields, best: map[string]*result.Record{}}, err
 }
 
 // FieldsOf finds fields by their names, with or without the unit behind them; the error is of a setting.
@@ -78,7 +72,7 @@ const columns = "columns"
 const HelpOfColumns = "help"
 
 // WriteFields lists the fields, by what they are about.
-func WriteFields(w io.Writer, v View) error {
+func WriteFields(w io.Writer, v table.View) error {
 	var b strings.Builder
 	b.WriteString(v.Wrap("Fields, with their units. Units and case may be left out. docs/output.md says more about them.") + "\n")
 	category := result.Category("")
@@ -136,9 +130,8 @@ func (t *Runs) Add(r *result.Record) {
 	case r.Sides[op.Prefill].Found || r.Sides[op.Decode].Found:
 		t.count.parts++
 	}
-	b := t.block(r)
 	if t.count.runs <= Few {
-		t.shown = append(t.shown, b)
+		t.shown = append(t.shown, r)
 	} else {
 		t.shown = nil
 	}
@@ -150,77 +143,112 @@ func (t *Runs) Add(r *result.Record) {
 	if !ok {
 		t.order = append(t.order, key)
 	}
-	if !ok || b.rate > known.rate {
-		t.best[key] = b
+	if !ok || rate(r) > rate(known) {
+		t.best[key] = r
 	}
 }
 
-func (t *Runs) block(r *result.Record) block {
-	b := block{name: runName(r), model: r.Model.Name, system: r.Sides[op.Decode].System.Name, also: refusals(t.view, r)}
-	if other := r.Sides[op.Prefill].System.Name; other != b.system {
-		b.system = other + " and " + b.system
+// rate is the requests per second and card of a run that has a plan.
+func rate(r *result.Record) float64 {
+	f, _ := result.Lookup("request_per_second_per_npu")
+	v, _ := f.Value(r).(float64)
+	return v
+}
+
+// systemOf names the systems of a run.
+func systemOf(r *result.Record) string {
+	prefill, decode := r.Sides[op.Prefill].System.Name, r.Sides[op.Decode].System.Name
+	if prefill != decode {
+		return prefill + " and " + decode
 	}
-	if r.Whole {
-		f, _ := result.Lookup("request_per_second_per_npu")
-		b.rate, _ = f.Value(r).(float64)
-	}
-	if t.fields != nil {
-		line := []string{runName(r)}
-		for _, f := range t.fields {
-			line = append(line, cell(f.Value(r)))
-		}
-		b.lines = [][]string{line}
-		return b
-	}
-	first, second := runLine(r, r.Sides[op.Prefill], "prefill"), runLine(r, r.Sides[op.Decode], "decode")
-	first[0], first[1] = runName(r), r.Model.Name
-	if r.Whole {
-		second[len(second)-1] = number.Plain(r.Requests, 4)
-	}
-	b.lines = [][]string{first, second}
-	return b
+	return decode
 }
 
 var shortModes = map[string]string{jobfile.Fusion: "fusion", jobfile.Split: "split"}
 
 func runName(r *result.Record) string { return fmt.Sprintf("%s %d", shortModes[r.Mode], r.Number) }
 
-// runColumns are the usual ones.
-var runColumns = []Column{
-	{"run", false, 0}, {"model", false, 3}, {"system", false, 4}, {"phase", false, 0}, {"plan", false, 0}, {"batch", true, 2},
-	{"latency ms", true, 0}, {"tokens/s", true, 4}, {"per card", true, 0}, {"memory GiB", true, 6}, {"bound by", false, 5},
-	{"confidence", false, 7}, {"requests/s", true, 2},
+// runPhase is a phase of a run, a line of the table.
+type runPhase struct {
+	*result.Record
+	side *result.Side
 }
 
-func runLine(r *result.Record, s *result.Side, phase string) []string {
-	if !s.Found {
-		return []string{"", "", s.System.Name, phase, "no plan", "", "", "", "", "", "", "", ""}
-	}
-	is := func(name, format string) string {
-		return fmt.Sprintf(format, result.Of(s.Phase, name).Value(r))
-	}
-	return []string{
-		"", "", s.System.Name, phase, is("plans", "%s"), is("microbatchsize", "%d"), fmt.Sprintf("%.2f", result.Of(s.Phase, "time_per_token(s)").In(result.Millis, r)),
-		is("throughput(token/s)", "%.0f"), is("throughput_per_npu(token/s)", "%.1f"),
-		fmt.Sprintf("%s of %s", is("tier1_mem(Gib)", "%.1f"), number.Plain(s.System.Memory.GiB, 4)),
-		is("bound_by", "%s"), is("confidence", "%s ") + s.Detail.Confidence.Span(), "",
-	}
-}
-
-// cell is the value of a field for people.
-func cell(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case float64:
-		return number.Plain(v, 6)
-	case bool:
-		if v {
-			return "yes"
+// first is a text that stands in the first of the lines of a run.
+func first(text func(*result.Record) string) func(runPhase) string {
+	return func(p runPhase) string {
+		if p.side.Phase != op.Prefill {
+			return ""
 		}
-		return "no"
+		return text(p.Record)
 	}
-	return fmt.Sprint(v)
+}
+
+// is a field of the phase.
+func (p runPhase) is(name, format string) string {
+	return fmt.Sprintf(format, result.Of(p.side.Phase, name).Value(p.Record))
+}
+
+// ofPlan is a column of phases that have a plan.
+func ofPlan(title string, rank int, kind table.Kind, text func(p runPhase) string) table.Column[runPhase] {
+	return table.Column[runPhase]{Title: title, Rank: rank, Kind: kind, Cell: func(p runPhase) string {
+		if !p.side.Found {
+			return ""
+		}
+		return text(p)
+	}}
+}
+
+// runColumns are the usual ones.
+var runColumns = []table.Column[runPhase]{
+	{Title: "run", Cell: first(runName)},
+	{Title: "model", Rank: 3, Cell: first(func(r *result.Record) string { return r.Model.Name })},
+	{Title: "system", Rank: 4, Value: func(p runPhase) any { return p.side.System.Name }},
+	{Title: "phase", Value: func(p runPhase) any { return phaseNames[p.side.Phase] }},
+	{Title: "plan", Cell: func(p runPhase) string {
+		if !p.side.Found {
+			return "no plan"
+		}
+		return p.is("plans", "%s")
+	}},
+	ofPlan("batch", 2, table.Count, func(p runPhase) string { return p.is("microbatchsize", "%d") }),
+	ofPlan("latency ms", 0, table.Number, func(p runPhase) string {
+		return fmt.Sprintf("%.2f", result.Of(p.side.Phase, "time_per_token(s)").In(result.Millis, p.Record))
+	}),
+	ofPlan("tokens/s", 4, table.Number, func(p runPhase) string { return p.is("throughput(token/s)", "%.0f") }),
+	ofPlan("per card", 0, table.Number, func(p runPhase) string { return p.is("throughput_per_npu(token/s)", "%.1f") }),
+	ofPlan("memory GiB", 6, table.Number, func(p runPhase) string {
+		return p.is("tier1_mem(Gib)", "%.1f") + " of " + number.Plain(p.side.System.Memory.GiB, 4)
+	}),
+	ofPlan("bound by", 5, table.Text, func(p runPhase) string { return p.is("bound_by", "%s") }),
+	ofPlan("confidence", 7, table.Text, func(p runPhase) string {
+		return p.is("confidence", "%s ") + p.side.Detail.Confidence.Span()
+	}),
+	{Title: "requests/s", Kind: table.Number, Rank: 2, Cell: func(p runPhase) string {
+		if !p.Whole || p.side.Phase != op.Decode {
+			return ""
+		}
+		return number.Plain(p.Requests, 4)
+	}},
+}
+
+// table is runs under the usual columns, a line for each phase, or under those that are asked for.
+func (t *Runs) table(runs []*result.Record) *table.Table[runPhase] {
+	if t.fields == nil {
+		out := &table.Table[runPhase]{Columns: runColumns, Line: func(above, p runPhase) bool { return above.Record != p.Record }}
+		for _, r := range runs {
+			out.Rows = append(out.Rows, runPhase{r, r.Sides[op.Prefill]}, runPhase{r, r.Sides[op.Decode]})
+		}
+		return out
+	}
+	out := &table.Table[runPhase]{Columns: runColumns[:1:1]}
+	for _, f := range t.fields {
+		out.Columns = append(out.Columns, table.Column[runPhase]{Title: f.Name, Kind: table.Number, Rank: 1, Value: func(p runPhase) any { return f.Value(p.Record) }})
+	}
+	for _, r := range runs {
+		out.Rows = append(out.Rows, runPhase{r, r.Sides[op.Prefill]})
+	}
+	return out
 }
 
 // Write writes the table: all runs where there are few, otherwise the best and how many there are.
@@ -229,82 +257,57 @@ func (t *Runs) Write(w io.Writer) error {
 	if t.count.runs > Few {
 		shown = t.bests()
 	}
-	g := Grid{Columns: runColumns}
-	if t.fields != nil {
-		g.Columns = []Column{{"run", false, 0}}
-		for _, f := range t.fields {
-			g.Columns = append(g.Columns, Column{f.Name, true, 1})
-		}
-	}
-	for _, b := range shown {
-		if t.fields == nil {
-			g.Separator()
-		}
-		for _, line := range b.lines {
-			g.Row(line...)
-		}
-	}
 	var b strings.Builder
 	if len(shown) > 0 {
-		fmt.Fprintln(&b, g.Render(t.view))
-		t.legend(&b, &g, shown)
+		rows := t.table(shown)
+		fmt.Fprintln(&b, rows.Render(t.view))
+		titles, _ := rows.Shown(t.view.Width)
+		t.legend(&b, titles, shown)
 	}
 	if t.count.runs > Few {
-		fmt.Fprintln(&b, wrap(t.summary(len(shown)), t.view.Width))
+		fmt.Fprintln(&b, t.view.Wrap(t.summary(len(shown))))
 	}
 	for _, run := range shown {
-		b.WriteString(run.also)
+		b.WriteString(refusals(t.view, run))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 // legend says which models and systems the runs are of, where these columns are left out.
-func (t *Runs) legend(b *strings.Builder, g *Grid, shown []block) {
-	picked, _ := g.choose(t.view.Width)
-	has := func(title string) bool {
-		return slices.ContainsFunc(picked, func(i int) bool { return g.Columns[i].Title == title })
-	}
-	withModel, withSystem := !has("model"), !has("system")
+func (t *Runs) legend(b *strings.Builder, titles []string, shown []*result.Record) {
+	withModel, withSystem := !slices.Contains(titles, "model"), !slices.Contains(titles, "system")
 	if t.fields != nil || !withModel && !withSystem {
 		return
 	}
 	names := map[string][]string{}
 	var order []string
 	for _, run := range shown {
-		what := run.system
+		what := systemOf(run)
 		switch {
 		case withModel && withSystem:
-			what = run.model + " on " + run.system
+			what = run.Model.Name + " on " + what
 		case withModel:
-			what = run.model
+			what = run.Model.Name
 		}
 		if names[what] == nil {
 			order = append(order, what)
 		}
-		names[what] = append(names[what], run.name)
+		names[what] = append(names[what], runName(run))
 	}
 	for _, what := range order {
-		fmt.Fprintln(b, wrap(what+": "+strings.Join(names[what], ", "), t.view.Width))
+		fmt.Fprintln(b, t.view.Wrap(what+": "+strings.Join(names[what], ", ")))
 	}
 }
 
 // bests are the best of each model on each system, the highest rates where there are many of them.
-func (t *Runs) bests() []block {
+func (t *Runs) bests() []*result.Record {
 	keys := slices.Clone(t.order)
 	if len(keys) > mostBest {
-		slices.SortStableFunc(keys, func(a, b string) int {
-			switch x, y := t.best[a].rate, t.best[b].rate; {
-			case x > y:
-				return -1
-			case x < y:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(rate(t.best[b]), rate(t.best[a])) })
 		keys = keys[:mostBest]
 	}
-	var out []block
+	var out []*result.Record
 	for _, k := range keys {
 		out = append(out, t.best[k])
 	}
@@ -331,7 +334,7 @@ func (t *Runs) summary(shown int) string {
 }
 
 // refusals say what ruled plans out, by how much the nearest of them missed, and what would have let it through.
-func refusals(v View, r *result.Record) string {
+func refusals(v table.View, r *result.Record) string {
 	var b strings.Builder
 	for _, phase := range []string{"prefill", "decode", "both phases"} {
 		list, ok := r.Refusals[phase]
@@ -347,4 +350,13 @@ func refusals(v View, r *result.Record) string {
 		}
 	}
 	return b.String()
+}
+
+// grouped writes a whole number with commas between thousands.
+func grouped(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }

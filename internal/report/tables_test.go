@@ -9,6 +9,7 @@ import (
 	"throughline/internal/explain"
 	"throughline/internal/jobfile"
 	"throughline/internal/result"
+	"throughline/internal/table"
 	"throughline/model"
 	"throughline/op"
 	"throughline/serving/simulate"
@@ -16,9 +17,9 @@ import (
 
 // TestEffects: numbers without an effect have no row, those behind them have.
 func TestEffects(t *testing.T) {
-	out := sensitivityTable([]explain.Effect{
+	out := Sensitivity([]explain.Effect{
 		{Parameter: "first", Step: -0.01}, {Parameter: "nothing"}, {Parameter: "last", Batch: 3, NewBatch: 4},
-	}, View{})
+	}).Render(table.View{})
 	if !strings.Contains(out, "first") || strings.Contains(out, "nothing") || !strings.Contains(out, "3 → 4") {
 		t.Errorf("rows:\n%s", out)
 	}
@@ -29,13 +30,20 @@ func TestRunRows(t *testing.T) {
 	side := func(p op.Phase) *result.Side { return &result.Side{Phase: p, System: &hardware.System{Name: "chip"}} }
 	r := &result.Record{Number: 7, Mode: jobfile.Split, Model: &model.Model{Name: "small"}, Requests: 12.3456, Cards: 2}
 	r.Sides[op.Prefill], r.Sides[op.Decode] = side(op.Prefill), side(op.Decode)
-	runs, err := NewRuns(View{})
+	runs, err := NewRuns(table.View{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for whole, rate := range map[bool]string{false: "", true: "12.35"} {
 		r.Whole = whole
-		lines := runs.block(r).lines
+		var lines [][]string
+		runs.table([]*result.Record{r}).Each(func(cells []table.Cell) {
+			var line []string
+			for _, c := range cells {
+				line = append(line, c.Text)
+			}
+			lines = append(lines, line)
+		})
 		if len(lines) != 2 || lines[0][0] != "split 7" || lines[0][1] != "small" || lines[1][0] != "" || lines[1][len(lines[1])-1] != rate {
 			t.Errorf("rows %q, want a rate of %q", lines, rate)
 		}
@@ -61,5 +69,13 @@ func TestLeftOut(t *testing.T) {
 	w.skipped = 0
 	if got := w.LeftOut(); got == "" {
 		t.Error("nothing of an event that was left out")
+	}
+}
+
+func TestGrouped(t *testing.T) {
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
+		if got := grouped(n); got != want {
+			t.Errorf("%d is %s, want %s", n, got, want)
+		}
 	}
 }

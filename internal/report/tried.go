@@ -5,10 +5,11 @@ import (
 	"strings"
 
 	"throughline/internal/advice"
+	"throughline/internal/table"
 )
 
 // tried is what became of deployments that practitioners would try, a line each, nothing where that was not asked.
-func tried(list []advice.Tried, v View) string {
+func tried(list []advice.Tried, v table.View) string {
 	if len(list) == 0 {
 		return ""
 	}

@@ -5,51 +5,52 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"throughline/internal/table"
 )
 
 // LongVersion is that of the long table. Fields may be added under the same version; another one means that a field has gone,
 // or has another name, type, unit or meaning.
 const LongVersion = 1
 
-// Type is what the values of a field are. Any may be absent.
-type Type string
-
-const (
-	Number Type = "number" // with a fraction
-	Count  Type = "count"  // whole
-	Text   Type = "text"
-	Flag   Type = "flag" // true or false
-)
-
-// types are those of the fields that are no numbers, by their names without the prefix of a phase.
-var types = map[Type][]string{
-	Count: {
+// kinds are those of the fields that are no numbers with a fraction, by their names without the prefix of a phase.
+var kinds = map[table.Kind][]string{
+	table.Count: {
 		"schema", "run", "seq_size", "out_size", "num_procs", "spare_procs", "procs_per_instance", "num_npu", "dp", "tp", "pp", "cp", "sp", "moe_dp", "moe_tp", "ep",
 		"microbatchsize", "attn_microbatchsize", "mtp_token", "moe_redundant_expert_num", "instances", "concurrency", "cached_tokens", "context", "cards", "sequences", "simulated_requests", "simulated_runs",
 	},
-	Text: {
+	table.Text: {
 		"mode", "reason", "model_name", "assumptions", "throughline_version", "input_hash", "pd_ratio", "bottleneck", "engine", "system", "trust",
 		"system_name", "flops_type", "confidence", "plan", "plans", "bound", "bound_by", "breaks_first",
 	},
-	Flag: {"use_flash_attn", "deploy_shared_expert_for_each_npu", "fits", "holds"},
+	table.Flag: {"use_flash_attn", "deploy_shared_expert_for_each_npu", "fits", "holds"},
 }
 
-// Type is what the values of the field are.
-func (f *Field) Type() Type {
+// Kind is what the values of the field are.
+func (f *Field) Kind() table.Kind {
 	name := f.Name
 	for _, prefix := range append([]string{rowPrefix}, prefixes[:]...) {
 		name = strings.TrimPrefix(name, prefix)
 	}
-	for t, names := range types {
+	for k, names := range kinds {
 		if slices.Contains(names, name) {
-			return t
+			return k
 		}
 	}
-	return Number
+	return table.Number
 }
 
-// jsonTypes are what the types are called in JSON.
-var jsonTypes = map[Type]string{Number: "number", Count: "integer", Text: "string", Flag: "boolean"}
+// Columns are fields as columns of a table of records; their names have their units.
+func Columns(fields []*Field) []table.Column[*Record] {
+	out := make([]table.Column[*Record], len(fields))
+	for i, f := range fields {
+		out[i] = table.Column[*Record]{Name: f.Name, Doc: f.Doc, Kind: f.Kind(), Value: f.Value}
+	}
+	return out
+}
+
+// jsonTypes are what the kinds are called in JSON.
+var jsonTypes = map[table.Kind]string{table.Number: "number", table.Count: "integer", table.Text: "string", table.Flag: "boolean"}
 
 // Schema is the JSON Schema of a row of the long table: all columns in their order, those that are there on request included.
 func Schema() ([]byte, error) {
@@ -86,7 +87,7 @@ func Schema() ([]byte, error) {
 			return nil, err
 		}
 		b.WriteByte(':')
-		if err := add(column{f.Doc, [2]string{jsonTypes[f.Type()], "null"}, f.Unit, f.Category}); err != nil {
+		if err := add(column{f.Doc, [2]string{jsonTypes[f.Kind()], "null"}, f.Unit, f.Category}); err != nil {
 			return nil, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"throughline/internal/opdetail"
 	"throughline/internal/result"
 	"throughline/internal/sweep"
+	"throughline/internal/table"
 	"throughline/internal/test/long"
 	"throughline/op"
 )
@@ -171,23 +172,23 @@ func TestTypes(t *testing.T) {
 			for _, f := range result.Fields() {
 				v := f.Value(r)
 				ok := v == nil
-				switch f.Type() {
-				case result.Number:
+				switch f.Kind() {
+				case table.Number:
 					_, whole := v.(int)
 					_, number := v.(float64)
 					ok = ok || whole || number
-				case result.Count:
+				case table.Count:
 					_, whole := v.(int)
 					ok = ok || whole
-				case result.Text:
+				case table.Text:
 					_, text := v.(string)
 					ok = ok || text
-				case result.Flag:
+				case table.Flag:
 					_, flag := v.(bool)
 					ok = ok || flag
 				}
 				if !ok {
-					t.Errorf("%s is %s, and %T", f.Name, f.Type(), v)
+					t.Errorf("%s is %s, and %T", f.Name, f.Kind(), v)
 				}
 			}
 		}

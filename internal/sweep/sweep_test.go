@@ -14,6 +14,7 @@ import (
 	"throughline/internal/report"
 	"throughline/internal/result"
 	"throughline/internal/sweep"
+	"throughline/internal/table"
 	"throughline/internal/test/long"
 	"throughline/internal/test/racing"
 )
@@ -82,15 +83,15 @@ func TestFailureEndsTheSearch(t *testing.T) {
 // The long table has the values of the wide ones: a column of one is a row of the other.
 func TestLongIsWide(t *testing.T) {
 	var text strings.Builder
-	table, wide := report.NewLong(&text), report.NewWide()
+	lines, wide := report.Formats[0].New(&text), report.NewWide()
 	err := sweep.Run(t.Context(), scan(t, 3, 4), sweep.Options{Jobs: 1}, func(r *result.Record) error {
 		wide.Add(r)
-		return table.Add(r)
+		return lines.Add(r)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := table.Close(); err != nil {
+	if err := lines.Close(); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(strings.NewReader(text.String())).ReadAll()
@@ -140,8 +141,8 @@ func TestMemoryOfLongTables(t *testing.T) {
 		runs, most = 1_000_000, 200<<20
 	}
 	job := scan(t, runs/100, 100)
-	table := report.NewLong(io.Discard)
-	terminal, err := report.NewRuns(report.View{})
+	rows := report.Formats[0].New(io.Discard)
+	terminal, err := report.NewRuns(table.View{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +154,7 @@ func TestMemoryOfLongTables(t *testing.T) {
 			highest = max(highest, m.Sys)
 		}
 		terminal.Add(r)
-		return table.Add(r)
+		return rows.Add(r)
 	})
 	if err != nil || n != runs {
 		t.Fatalf("%d runs, %v", n, err)
@@ -174,8 +175,8 @@ func TestMemoryOfLongTables(t *testing.T) {
 func BenchmarkLong(b *testing.B) {
 	job := scan(b, 10, 100)
 	for b.Loop() {
-		table := report.NewLong(io.Discard)
-		if err := sweep.Run(context.Background(), job, sweep.Options{Jobs: 1}, func(r *result.Record) error { return table.Add(r) }); err != nil {
+		rows := report.Formats[0].New(io.Discard)
+		if err := sweep.Run(context.Background(), job, sweep.Options{Jobs: 1}, func(r *result.Record) error { return rows.Add(r) }); err != nil {
 			b.Fatal(err)
 		}
 	}

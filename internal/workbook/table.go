@@ -2,48 +2,64 @@ package workbook
 
 import (
 	"io"
-	"strconv"
 
 	"github.com/xuri/excelize/v2"
+
+	"throughline/internal/table"
 )
 
-// Table is a workbook of one sheet.
-type Table struct {
-	Sheet  string
-	Frozen int // columns that stay in view
-	Titles []any
-	Rows   [][]any
-}
-
-// Title is that of a column, with its unit.
-func Title(name, unit string) string { return withUnit(name, unit) }
-
-// Write writes the workbook.
-func (t *Table) Write(out io.Writer) error {
+// WriteTable writes a workbook of one sheet, of which some columns stay in view.
+func WriteTable[T any](out io.Writer, name string, frozen int, t *table.Table[T]) error {
 	w := &Workbook{file: excelize.NewFile()}
 	defer w.Close()
-	if err := w.file.SetSheetName("Sheet1", t.Sheet); err != nil {
+	if err := w.file.SetSheetName("Sheet1", name); err != nil {
 		return err
 	}
 	var err error
 	if w.header, err = headerStyle(w.file); err != nil {
 		return err
 	}
-	s, err := w.stream(t.Sheet, t.Frozen, 18, t.Titles)
+	s, err := newSheet(w, name, frozen, t.Columns)
 	if err != nil {
 		return err
 	}
-	for i, row := range t.Rows {
-		cells := make([]any, len(row))
-		for k, v := range row {
-			cells[k] = cell(v)
-		}
-		if err := s.SetRow("A"+strconv.Itoa(2+i), cells); err != nil {
+	for _, row := range t.Rows {
+		if err := s.Add(row); err != nil {
 			return err
 		}
 	}
-	if err := s.Flush(); err != nil {
+	if err := s.Close(); err != nil {
 		return err
 	}
 	return w.send(out)
 }
+
+// sheet is one that is written row by row.
+type sheet[T any] struct {
+	*excelize.StreamWriter
+	columns []table.Column[T]
+	rows    int
+	cells   []any
+}
+
+func newSheet[T any](w *Workbook, name string, frozen int, columns []table.Column[T]) (*sheet[T], error) {
+	var titles []any
+	for i := range columns {
+		titles = append(titles, withUnit(columns[i].Name, columns[i].Unit))
+	}
+	s, err := w.stream(name, frozen, 18, titles)
+	return &sheet[T]{StreamWriter: s, columns: columns}, err
+}
+
+// Add writes a row.
+func (s *sheet[T]) Add(row T) error {
+	s.rows++
+	s.cells = s.cells[:0]
+	for i := range s.columns {
+		s.cells = append(s.cells, cell(s.columns[i].Value(row)))
+	}
+	return s.SetRow(rowName(1+s.rows), s.cells)
+}
+
+// Close ends the sheet.
+func (s *sheet[T]) Close() error { return s.Flush() }

@@ -3,6 +3,7 @@
 package workbook
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -40,10 +41,8 @@ type Workbook struct {
 	header int // style
 
 	fields []*result.Field
-	long   *excelize.StreamWriter
-	raw    *excelize.StreamWriter
-	raws   int
-	cells  []any
+	long   *sheet[*result.Record]
+	raw    *sheet[rawdata.Row]
 
 	tables []result.Table
 	wide   [][]any // by row of all tables: the cells of the runs
@@ -73,18 +72,10 @@ func New(with ...result.Category) (*Workbook, error) {
 	for _, t := range w.tables {
 		w.wide = append(w.wide, make([][]any, len(t.Rows))...)
 	}
-	var titles []any
-	for _, f := range w.fields {
-		titles = append(titles, f.Name)
-	}
-	if w.long, err = w.stream(LongSheet, 3, 18, titles); err != nil {
+	if w.long, err = newSheet(w, LongSheet, 3, result.Columns(w.fields)); err != nil {
 		return nil, err
 	}
-	titles = nil
-	for _, c := range rawdata.Columns {
-		titles = append(titles, withUnit(c.Name, c.Unit))
-	}
-	w.raw, err = w.stream(RawSheet, 1, 18, titles)
+	w.raw, err = newSheet(w, RawSheet, 1, rawdata.Sheet)
 	return w, err
 }
 
@@ -123,6 +114,9 @@ func (w *Workbook) stream(sheet string, frozen int, width float64, titles []any)
 	return s, s.SetRow("A1", styled)
 }
 
+// rowName is the first cell of a row.
+func rowName(row int) string { return "A" + strconv.Itoa(row) }
+
 // cell is a value as a spreadsheet has it. Texts stay texts, whatever they begin with: nothing is a formula.
 func cell(v any) any {
 	if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
@@ -140,11 +134,7 @@ func (w *Workbook) Add(r *result.Record) error {
 		return fmt.Errorf("a workbook has room for %d runs", MostRuns)
 	}
 	w.runs++
-	w.cells = w.cells[:0]
-	for _, f := range w.fields {
-		w.cells = append(w.cells, cell(f.Value(r)))
-	}
-	if err := w.long.SetRow("A"+strconv.Itoa(1+w.runs), w.cells); err != nil {
+	if err := w.long.Add(r); err != nil {
 		return err
 	}
 	if w.runs <= mostWide {
@@ -168,14 +158,7 @@ func (w *Workbook) Add(r *result.Record) error {
 }
 
 // AddRaw adds a row to the raw data.
-func (w *Workbook) AddRaw(row rawdata.Row) error {
-	w.raws++
-	cells := make([]any, len(row))
-	for i, v := range row {
-		cells[i] = cell(v)
-	}
-	return w.raw.SetRow("A"+strconv.Itoa(1+w.raws), cells)
-}
+func (w *Workbook) AddRaw(row rawdata.Row) error { return w.raw.Add(row) }
 
 // rawOf is what a run without an engine has of a row of raw data; nil where it has no plan.
 func rawOf(r *result.Record) rawdata.Row {
@@ -198,7 +181,7 @@ func rawOf(r *result.Record) rawdata.Row {
 
 // Write completes the workbook and writes it.
 func (w *Workbook) Write(out io.Writer) error {
-	for _, finish := range []func() error{w.long.Flush, w.raw.Flush, w.writeWide, w.writeFields, w.writePivots, w.writeCharts} {
+	for _, finish := range []func() error{w.long.Close, w.raw.Close, w.writeWide, w.writeFields, w.writePivots, w.writeCharts} {
 		if err := finish(); err != nil {
 			return err
 		}
@@ -231,14 +214,14 @@ func (w *Workbook) writeWide() error {
 			r := &table.Rows[j]
 			line := append([]any{table.Name, string(table.Category(r)), r.Label, cell(string(r.Unit))}, w.wide[i]...)
 			i++
-			if err := s.SetRow("A"+strconv.Itoa(1+i), line); err != nil {
+			if err := s.SetRow(rowName(1+i), line); err != nil {
 				return err
 			}
 		}
 	}
 	if w.runs > mostWide {
 		note := fmt.Sprintf("the first %d of %d runs; the sheet %s has all", mostWide, w.runs, LongSheet)
-		if err := s.SetRow("A"+strconv.Itoa(3+i), []any{note}); err != nil {
+		if err := s.SetRow(rowName(3+i), []any{note}); err != nil {
 			return err
 		}
 	}
@@ -252,22 +235,18 @@ func (w *Workbook) writeFields() error {
 		return err
 	}
 	row := 1
-	add := func(cells ...any) error {
+	add := func(cells ...any) {
 		row++
 		for i := range cells {
 			cells[i] = cell(cells[i])
 		}
-		return s.SetRow("A"+strconv.Itoa(row), cells)
+		err = cmp.Or(err, s.SetRow(rowName(row), cells))
 	}
 	for _, f := range w.fields {
-		if err := add(LongSheet, f.Name, string(f.Type()), string(f.Unit), string(f.Category), f.Doc); err != nil {
-			return err
-		}
+		add(LongSheet, f.Name, string(f.Kind()), string(f.Unit), string(f.Category), f.Doc)
 	}
 	for _, c := range rawdata.Columns {
-		if err := add(RawSheet, c.Name, "", c.Unit, "", c.Doc); err != nil {
-			return err
-		}
+		add(RawSheet, c.Name, "", c.Unit, "", c.Doc)
 	}
-	return s.Flush()
+	return cmp.Or(err, s.Flush())
 }

@@ -30,11 +30,12 @@ var rooms = []room{
 	{"Answers", "one answer for each kind of question", []string{"internal/scenario", "internal/difference", "internal/exchange", "internal/sweep", "internal/advice", "internal/profile", "internal/explain", "internal/point", "internal/result", "internal/rawdata", "internal/opdetail"}},
 	{"Questions", "turn flags, rows and files into a deployment and a load", []string{"internal/question", "internal/jobfile"}},
 	{"Measurement", "measure servers, read tables, fit kernels", []string{"internal/bench", "internal/runs", "internal/fitted", "internal/calibrate", "internal/measurement"}},
+	{"Tables", "typed columns over rows, written in every form", []string{"internal/table"}},
 	{"Serving", "what clients see: engines, closed form, simulation", []string{"serving/simulate", "serving", "engine", "deploy"}},
 	{"Search", "all plans of an instance, and the best batch", []string{"search"}},
 	{"Step", "operators of one step, their prices, their order, their sum", []string{"estimate", "schedule", "cost", "op", "collective", "plan"}},
 	{"Facts", "models, chips, loads, assumptions, routing statistics", []string{"experts", "assume", "workload", "hardware", "hardware/shape", "hardware/kernel", "model", "number"}},
-	{"Tools", "files and drawings; they know nothing of the domain", []string{"internal/watch", "internal/trace", "internal/parquetfile", "internal/chart", "internal/catalogue", "internal/version", "internal/secret", "internal/atomicfile", "internal/csvfile", "internal/document"}},
+	{"Tools", "files and drawings; they know nothing of the domain", []string{"internal/watch", "internal/trace", "internal/chart", "internal/catalogue", "internal/version", "internal/secret", "internal/atomicfile", "internal/csvfile", "internal/document"}},
 }
 
 // knows says for each room how many imports lead from its packages to those of each other room.

@@ -22,12 +22,12 @@ import (
 // order is all packages, each depending only on those before it. CONTRIBUTING.md shows it as a map.
 var order = []string{
 	// Tools that know nothing of the domain.
-	"internal/document", "internal/csvfile", "internal/atomicfile", "internal/secret", "internal/version", "internal/catalogue", "internal/chart", "internal/parquetfile", "internal/trace", "internal/watch",
+	"internal/document", "internal/csvfile", "internal/atomicfile", "internal/secret", "internal/version", "internal/catalogue", "internal/chart", "internal/trace", "internal/watch",
 	// The domain.
 	"number", "model", "hardware/kernel", "hardware/shape", "hardware", "workload", "assume", "experts", "plan", "collective", "op", "cost", "schedule",
 	"estimate", "search", "deploy", "engine", "serving", "serving/simulate",
 	// The application.
-	"internal/measurement", "internal/calibrate", "internal/fitted", "internal/jobfile", "internal/bench", "internal/runs", "internal/question", "internal/opdetail", "internal/rawdata", "internal/result", "internal/point", "internal/explain", "internal/profile",
+	"internal/table", "internal/measurement", "internal/calibrate", "internal/fitted", "internal/jobfile", "internal/bench", "internal/runs", "internal/question", "internal/opdetail", "internal/rawdata", "internal/result", "internal/point", "internal/explain", "internal/profile",
 	"internal/advice", "internal/sweep", "internal/validate", "internal/validate/published", "internal/exchange",
 	"internal/gap",
 	"internal/difference",

@@ -1,7 +1,7 @@
-// Package parquetfile writes tables as Parquet, row by row, holding a group of rows at a time.
-package parquetfile
+package table
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"reflect"
@@ -10,66 +10,45 @@ import (
 	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
-// Kind is the type of the values of a column.
-type Kind uint8
-
-const (
-	Double Kind = iota
-	Integer
-	Text
-	Flag
-)
-
-var kinds = [...]reflect.Type{
-	Double: reflect.TypeFor[*float64](), Integer: reflect.TypeFor[*int64](), Text: reflect.TypeFor[*string](), Flag: reflect.TypeFor[*bool](),
+var kinds = map[Kind]reflect.Type{
+	Number: reflect.TypeFor[*float64](), Count: reflect.TypeFor[*int64](), Text: reflect.TypeFor[*string](), Flag: reflect.TypeFor[*bool](),
 }
-
-// Column is a column of a table. Any value may be absent.
-type Column struct {
-	Name string
-	Kind Kind
-}
-
-// Note is a text that a file carries beside its table.
-type Note struct{ Key, Text string }
 
 // groupRows are held in memory until they are written. Readers like large groups; of a table of some hundred columns these
 // are some megabytes.
 const groupRows = 4096
 
-// Writer writes one table.
-type Writer struct {
-	columns []Column
+// parquetWriter holds a group of rows at a time.
+type parquetWriter[T any] struct {
+	columns []Column[T]
 	out     *parquet.GenericWriter[any]
 	row     parquet.Row
 	rows    int
 }
 
-// NewWriter starts a table.
-func NewWriter(w io.Writer, columns []Column, notes ...Note) *Writer {
+func newParquet[T any](w io.Writer, columns []Column[T], notes []Note) *parquetWriter[T] {
 	schema := parquet.NewSchema("throughline", parquet.SchemaOf(reflect.New(rowType(columns)).Interface()))
 	options := []parquet.WriterOption{schema, parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}), parquet.CreatedBy("throughline", "", "")}
 	for _, n := range notes {
 		options = append(options, parquet.KeyValueMetadata(n.Key, n.Text))
 	}
-	return &Writer{columns: columns, out: parquet.NewGenericWriter[any](w, options...), row: make(parquet.Row, len(columns))}
+	return &parquetWriter[T]{columns: columns, out: parquet.NewGenericWriter[any](w, options...), row: make(parquet.Row, len(columns))}
 }
 
 // rowType is a struct with a field for each column: the one form of a schema that keeps their order.
-func rowType(columns []Column) reflect.Type {
+func rowType[T any](columns []Column[T]) reflect.Type {
 	var fields []reflect.StructField
 	for i, c := range columns {
 		tag := reflect.StructTag(fmt.Sprintf("parquet:%q", c.Name+",optional"))
-		fields = append(fields, reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: kinds[c.Kind], Tag: tag})
+		fields = append(fields, reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: kinds[cmp.Or(c.Kind, Text)], Tag: tag})
 	}
 	return reflect.StructOf(fields)
 }
 
-// Add writes a row, a value for each column: nil, or what the kind of the column says. A whole number may stand for one with
-// a fraction.
-func (w *Writer) Add(value func(column int) any) error {
+// Add writes a row. A whole number may stand for one with a fraction.
+func (w *parquetWriter[T]) Add(row T) error {
 	for i := range w.columns {
-		v, err := valueOf(w.columns[i].Kind, value(i))
+		v, err := valueOf(cmp.Or(w.columns[i].Kind, Text), w.columns[i].Value(row))
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.columns[i].Name, err)
 		}
@@ -93,14 +72,14 @@ func valueOf(k Kind, v any) (parquet.Value, error) {
 	case nil:
 		return parquet.NullValue(), nil
 	case float64:
-		if k == Double {
+		if k == Number {
 			return parquet.DoubleValue(v), nil
 		}
 	case int:
 		switch k {
-		case Double:
+		case Number:
 			return parquet.DoubleValue(float64(v)), nil
-		case Integer:
+		case Count:
 			return parquet.Int64Value(int64(v)), nil
 		}
 	case string:
@@ -116,4 +95,4 @@ func valueOf(k Kind, v any) (parquet.Value, error) {
 }
 
 // Close ends the table.
-func (w *Writer) Close() error { return w.out.Close() }
+func (w *parquetWriter[T]) Close() error { return w.out.Close() }

@@ -1,4 +1,4 @@
-package report
+package table
 
 import (
 	"slices"
@@ -19,7 +19,7 @@ func TestTablesFit(t *testing.T) {
 		words := []string{"", "a", "plan", "dp16·pp1·tp1", "1234567", "a rather long cell"}
 		n := rapid.IntRange(1, 8).Draw(t, "columns")
 		for i := range n {
-			g.Columns = append(g.Columns, Column{string(rune('A' + i)), i%2 == 0, rapid.IntRange(0, 3).Draw(t, "rank")})
+			g.Columns = append(g.Columns, Heading{Title: string(rune('A' + i)), Right: i%2 == 0, Rank: rapid.IntRange(0, 3).Draw(t, "rank")})
 		}
 		for range rapid.IntRange(1, 3).Draw(t, "rows") {
 			var row []string
@@ -63,7 +63,7 @@ func TestLongWords(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	g := Grid{Columns: []Column{{Title: "row"}, {Title: "time", Right: true}}}
+	g := Grid{Columns: []Heading{{Title: "row"}, {Title: "time", Right: true}}}
 	g.Row("NVIDIA H200,mla_gen_pre,sglang_torch_bmm,bfloat16,1,1", "9.309")
 	g.Row(strings.Repeat("x", 100), "9.309")
 	for line := range strings.SplitSeq(g.Render(View{Width: 40}), "\n") {
@@ -84,14 +84,6 @@ func TestWrap(t *testing.T) {
 	} {
 		if got := wrap(c.line, c.width); got != c.want {
 			t.Errorf("wrap(%q, %d) = %q, want %q", c.line, c.width, got, c.want)
-		}
-	}
-}
-
-func TestGrouped(t *testing.T) {
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
-		if got := grouped(n); got != want {
-			t.Errorf("%d is %s, want %s", n, got, want)
 		}
 	}
 }

@@ -1,0 +1,65 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"throughline/internal/profile"
+	"throughline/internal/table"
+)
+
+// Classes shows the kernels of a profile beside the operators of a predicted step, class by class.
+func Classes(v table.View, step string, classes []profile.Class) string {
+	out := fmt.Sprintf("Predicted: %s\n%s\n", step, table.Of(classColumns, classes).Render(v))
+	var without []string
+	for i := range classes {
+		if c := &classes[i]; !c.HasOperator() {
+			without = append(without, fmt.Sprintf("%s (%s: %s)", c.Name, percents(c.Measured), c.Remark))
+		}
+	}
+	if len(without) > 0 {
+		out += v.Wrap("Without an operator: "+strings.Join(without, "; ")) + "\n"
+	}
+	sum := profile.Sum(classes)
+	if sum.Apart {
+		out += fmt.Sprintf("All products together: %s measured, %s predicted.\n", percents(sum.Products.Measured), percents(sum.Products.Predicted))
+	}
+	if sum.Measured < 0.995 {
+		out += fmt.Sprintf("The summary holds %s of the time.\n", percents(sum.Measured))
+	}
+	return out
+}
+
+// classColumns are those of classes of kernels.
+var classColumns = []table.Column[*profile.Class]{
+	{Title: "class", Value: func(c *profile.Class) any { return c.Name }},
+	{Title: "measured", Kind: table.Number, Format: "%.1f%%", Value: func(c *profile.Class) any { return 100 * c.Measured }},
+	{Title: "predicted", Kind: table.Number, Format: "%.1f%%", Value: func(c *profile.Class) any {
+		if !c.HasOperator() {
+			return "none"
+		}
+		return 100 * c.Predicted
+	}},
+	{Title: "difference", Kind: table.Number, Rank: 1, Format: "%+.1f", Value: func(c *profile.Class) any {
+		if !c.HasOperator() {
+			return nil
+		}
+		return 100 * c.Difference()
+	}},
+	{Title: "longest kernels", Rank: 2, Cell: func(c *profile.Class) string { return longest(c.Kernels) }},
+}
+
+func percents(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }
+
+// longest names a few kernels.
+func longest(kernels []profile.Kernel) string {
+	var out []string
+	for _, k := range kernels[:min(2, len(kernels))] {
+		name := []rune(k.Name)
+		if len(name) > 24 {
+			name = append(name[:23], '…')
+		}
+		out = append(out, string(name))
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,195 @@
+package table
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// Heading is a column as people see it.
+type Heading struct {
+	Title string
+	Right bool
+	// Rank is how soon it is left out where there is no room: the highest first, 0 never.
+	Rank int
+	Doc  string
+}
+
+// Grid is a table that fits.
+type Grid struct {
+	Columns    []Heading
+	rows       [][]string
+	separators []int // numbers of rows that a line stands before
+}
+
+// Row adds a row of cells; those that are missing at its end are empty.
+func (g *Grid) Row(cells ...string) {
+	for len(cells) < len(g.Columns) {
+		cells = append(cells, "")
+	}
+	g.rows = append(g.rows, cells)
+}
+
+// Separator draws a line above the next row.
+func (g *Grid) Separator() { g.separators = append(g.separators, len(g.rows)) }
+
+// Render draws the columns that fit into a width, the important ones first, and says what was left out. Columns in which
+// nothing stands are not drawn. Where the columns that are always shown do not fit, the cells of the widest are broken.
+func (g *Grid) Render(v View) string {
+	if v.Markdown {
+		return g.Markdown()
+	}
+	g = g.broken(v.Width)
+	shown, left := g.choose(v.Width)
+	out := g.table(shown).Render()
+	if len(left) > 0 {
+		out += "\n" + v.Wrap("not shown: "+strings.Join(left, ", ")+v.All)
+	}
+	return out
+}
+
+// Markdown draws all columns as a table of Markdown.
+func (g *Grid) Markdown() string {
+	all := make([]int, len(g.Columns))
+	for i := range all {
+		all[i] = i
+	}
+	return g.table(all).RenderMarkdown()
+}
+
+// Empty reports whether there are no rows.
+func (g *Grid) Empty() bool { return len(g.rows) == 0 }
+
+// table is some of the columns.
+func (g *Grid) table(shown []int) table.Writer {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	pick := func(cell func(i int) string) table.Row {
+		var out table.Row
+		for _, i := range shown {
+			out = append(out, cell(i))
+		}
+		return out
+	}
+	t.AppendHeader(pick(func(i int) string { return g.Columns[i].Title }))
+	var configs []table.ColumnConfig
+	for at, i := range shown {
+		if g.Columns[i].Right {
+			configs = append(configs, table.ColumnConfig{Number: at + 1, Align: text.AlignRight, AlignHeader: text.AlignRight})
+		}
+	}
+	t.SetColumnConfigs(configs)
+	next := 0
+	for n, row := range g.rows {
+		for ; next < len(g.separators) && g.separators[next] == n; next++ {
+			if n > 0 {
+				t.AppendSeparator()
+			}
+		}
+		t.AppendRow(pick(func(i int) string { return row[i] }))
+	}
+	return t
+}
+
+// borders are the characters of a column besides its cells.
+const borders = 3
+
+// broken is the table with the cells of a column broken between words, and within those that are longer, so that the columns that are always shown fit.
+func (g *Grid) broken(width int) *Grid {
+	widths := g.widths()
+	need, widest := 1, -1
+	for i, c := range g.Columns {
+		if c.Rank > 0 || widths[i] == 0 && c.Title != "" {
+			continue
+		}
+		need += g.need(i, widths)
+		if !c.Right && (widest < 0 || widths[i] > widths[widest]) {
+			widest = i
+		}
+	}
+	if width == 0 || need <= width || widest < 0 {
+		return g
+	}
+	const (
+		least  = 12 // characters, below which a column is hard to read
+		indent = 2  // of what wrap breaks off
+	)
+	room := max(least, widths[widest]-(need-width))
+	out := &Grid{Columns: g.Columns, separators: g.separators}
+	for _, row := range g.rows {
+		row = slices.Clone(row)
+		lines := strings.Split(row[widest], "\n")
+		for i := range lines {
+			lines[i] = wrap(chopped(lines[i], room-indent), room)
+		}
+		row[widest] = strings.Join(lines, "\n")
+		out.rows = append(out.rows, row)
+	}
+	return out
+}
+
+// chopped divides words that a line has no room for, behind a mark where they have one.
+func chopped(line string, room int) string {
+	words := strings.Fields(line)
+	for i, word := range words {
+		var parts []string
+		for text.StringWidthWithoutEscSequences(word) > room {
+			part := text.Trim(word, room)
+			if at := strings.LastIndexAny(part, ",;/="); at >= 0 {
+				part = part[:at+1]
+			}
+			parts, word = append(parts, part), word[len(part):]
+		}
+		words[i] = strings.Join(append(parts, word), " ")
+	}
+	return strings.Join(words, " ")
+}
+
+// widths are those of the widest cell of each column.
+func (g *Grid) widths() []int {
+	out := make([]int, len(g.Columns))
+	for i := range g.Columns {
+		for _, row := range g.rows {
+			out[i] = max(out[i], text.LongestLineLen(row[i]))
+		}
+	}
+	return out
+}
+
+// need is the room that a column takes.
+func (g *Grid) need(i int, widths []int) int {
+	return max(widths[i], text.StringWidthWithoutEscSequences(g.Columns[i].Title)) + borders
+}
+
+// choose picks the columns that fit, in their order, and names those that do not.
+func (g *Grid) choose(width int) (shown []int, left []string) {
+	widths := g.widths()
+	picked := make([]bool, len(g.Columns))
+	room, ranks := width-1, 0
+	for i := range g.Columns {
+		ranks = max(ranks, g.Columns[i].Rank)
+	}
+	for rank := range ranks + 1 {
+		for i, c := range g.Columns {
+			if c.Rank != rank || widths[i] == 0 && c.Title != "" {
+				continue
+			}
+			need := g.need(i, widths)
+			if picked[i] = width == 0 || rank == 0 || need <= room; picked[i] {
+				room -= need
+			}
+		}
+	}
+	for i, c := range g.Columns {
+		switch {
+		case picked[i]:
+			shown = append(shown, i)
+		case widths[i] > 0:
+			left = append(left, c.Title)
+		}
+	}
+	return shown, left
+}

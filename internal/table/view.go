@@ -1,0 +1,70 @@
+package table
+
+import (
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// View is how tables are shown.
+type View struct {
+	// Width is the columns of the terminal; 0: no one looks at it, tables are as wide as they are.
+	Width int
+	// All says behind the names of columns that have no room how to see them.
+	All string
+	// Columns are the fields to show in place of the usual ones, by name.
+	Columns []string
+	// Bars beside numbers.
+	Bars Bars
+	// Markdown has tables as such, with all columns.
+	Markdown bool
+}
+
+// Wrap breaks the lines that do not fit.
+func (v View) Wrap(lines string) string {
+	var out []string
+	for line := range strings.SplitSeq(lines, "\n") {
+		out = append(out, wrap(line, v.Width))
+	}
+	return strings.Join(out, "\n")
+}
+
+// WrapUnder breaks a line that starts with a label, so that what follows stands under what is behind the label.
+func (v View) WrapUnder(label, line string) string {
+	width := text.StringWidthWithoutEscSequences(label)
+	if v.Width == 0 || v.Width-width < 20 {
+		return label + line
+	}
+	return label + hanging(line, v.Width-width, v.Width-width, strings.Repeat(" ", width))
+}
+
+// wrap breaks a line between words so that it fits into a width; what follows is indented by two more than its start.
+func wrap(line string, width int) string {
+	if width == 0 || text.StringWidthWithoutEscSequences(line) <= width {
+		return line
+	}
+	start := line[:len(line)-len(strings.TrimLeft(line, " "))]
+	room := width - len(start)
+	return start + hanging(line, room, room-2, start+"  ")
+}
+
+// hanging breaks a line between words into a first part and others behind an indent, with the room that each has.
+func hanging(line string, first, others int, indent string) string {
+	var b strings.Builder
+	at, room := 0, first
+	for i, word := range strings.Fields(line) {
+		n := text.StringWidthWithoutEscSequences(word)
+		switch {
+		case i == 0:
+		case at+1+n > room:
+			b.WriteString("\n" + indent)
+			at, room = 0, others
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += n
+	}
+	return b.String()
+}
