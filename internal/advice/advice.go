@@ -116,8 +116,7 @@ type Candidate struct {
 // Side is what there is to say about a pool of a candidate: a bare step of the phase it is known by, prefill for a prefill
 // pool and decode otherwise.
 type Side struct {
-	Step   estimate.Estimate
-	Detail *estimate.Detail
+	Step   *estimate.Contents
 	Held   float64 // bytes of a processor
 	Usable float64 // bytes that may be held
 }
@@ -512,7 +511,7 @@ func step(d *deploy.Deployment, pool *deploy.Pool, phase op.Phase, l workload.Lo
 	if err != nil {
 		return s, err
 	}
-	s.Detail = e.Detailed(&q, &s.Step)
+	s.Step = e.Totals(&q)
 	return s, nil
 }
 

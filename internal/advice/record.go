@@ -42,8 +42,9 @@ func (c *Candidate) Record() *result.Record {
 		if pool.Role == deploy.Prefill {
 			phase, latency = op.Prefill, c.Seen.TTFT
 		}
-		s := result.NewSide(phase, pool.System, side.Step, side.Detail, d.Model.IsMoE())
-		s.Step.Plan = pool.Plan // as it is launched; its step may hold more prompts
+		step := *side.Step
+		s := result.NewSide(phase, pool.System, &step, d.Model.IsMoE())
+		step.Plan = pool.Plan // as it is launched; its step may hold more prompts
 		s.Instances, s.Held, s.Usable, s.Latency = pool.Count, side.Held, side.Usable, latency
 		r.Sides[phase] = s
 	}
@@ -57,7 +58,7 @@ func (c *Candidate) Both() *result.Record {
 		return r
 	}
 	decode := r.Sides[op.Decode]
-	s := result.NewSide(op.Prefill, decode.System, c.Prefill.Step, c.Prefill.Detail, r.Model.IsMoE())
+	s := result.NewSide(op.Prefill, decode.System, c.Prefill.Step, r.Model.IsMoE())
 	s.Instances, s.Held, s.Usable, s.Latency = decode.Instances, c.Prefill.Held, decode.Usable, r.TTFT
 	r.Sides[op.Prefill] = s
 	return r

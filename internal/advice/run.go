@@ -68,7 +68,7 @@ func Run(ctx context.Context, r *jobfile.Run, workers int) (search.Outcome, *Can
 		if err != nil {
 			return out, nil, err
 		}
-		result.Best = side.Step
+		result.Best = side.Step.Estimate
 	}
 	return out, &c, nil
 }

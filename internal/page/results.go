@@ -88,16 +88,12 @@ func operators(x *explain.Explanation) Table {
 	}}
 	for i := range x.Operators {
 		o := &x.Operators[i]
-		shape := ""
-		switch {
-		case o.Collective != nil:
-			shape = o.Collective.String()
-		case o.M > 0:
-			shape = fmt.Sprintf("%s × %s × %s", number.Plain(o.M, 6), number.Plain(o.N, 6), number.Plain(o.K, 6))
-		}
+		n := o.Executions()
+		ofPeak, ofBandwidth := o.Use()
+		shape := o.Dimensions(func(v float64) string { return number.Plain(v, 6) })
 		t.Rows = append(t.Rows, []Cell{
-			Text(o.Part), Text(o.Name), Text(o.Engine), Text(shape), Number(o.Repeat, 6), Number(o.Flops/1e9, 4), Number(o.Bytes/1e6, 4), Number(o.Time, 5),
-			Number(100*o.Share, 3), Number(100*o.OfPeak, 3), Number(100*o.OfBandwidth, 3), Text(o.Bound), Text(o.Lane), Number(o.Start, 6), Number(o.End, 6),
+			Text(o.Block), Text(o.Name), Text(explain.EngineOf(o)), Text(shape), Number(n, 6), Number(n*o.Computed()/1e9, 4), Number(n*o.Traffic()/1e6, 4), Number(n*o.Exposed*1e6, 5),
+			Number(100*o.Share, 3), Number(100*ofPeak, 3), Number(100*ofBandwidth, 3), Text(o.BoundBy()), Text(o.Lane.String()), Number(1e6*o.Start, 6), Number(1e6*o.End, 6),
 		})
 	}
 	return t

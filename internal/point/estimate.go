@@ -36,14 +36,12 @@ type Answer struct {
 
 // Result is a bare step of one phase of a point.
 type Result struct {
-	Phase    op.Phase
-	Loaded   *question.Loaded
-	Problem  estimate.Problem
-	Procs    int // of one instance
-	Estimate estimate.Estimate
-	*estimate.Detail
-	Contents *estimate.Contents // of a phase that was to be examined
-	Usable   float64            // bytes of the memory of a processor
+	Phase   op.Phase
+	Loaded  *question.Loaded
+	Problem estimate.Problem
+	Procs   int // of one instance
+	*estimate.Contents
+	Usable float64 // bytes of the memory of a processor
 	// Ongoing: the point is a decode step at some context, not a share of a request.
 	Ongoing bool
 }
@@ -53,7 +51,7 @@ func PhaseName(p op.Phase) string { return string(question.PhaseOf(p)) }
 
 // Estimator answers questions one after another. What they share, it prepares once.
 type Estimator struct {
-	Examined []op.Phase // of whose steps everything is told
+	examines bool // steps in full: their operators, and when these run
 
 	opened  map[files]*opened
 	spreads map[spreadKey]workload.Lengths
@@ -61,6 +59,13 @@ type Estimator struct {
 
 // NewEstimator is one that has answered nothing yet.
 func NewEstimator() *Estimator { return &Estimator{opened: map[files]*opened{}} }
+
+// NewExaminer is an estimator that tells of each step which operators it consists of, and when these run.
+func NewExaminer() *Estimator {
+	e := NewEstimator()
+	e.examines = true
+	return e
+}
 
 // files is what decides which files are read and how.
 type files struct {
@@ -163,14 +168,14 @@ func (e *Estimator) Answer(p *question.Question) (*Answer, error) {
 	for _, why := range out.Deployment.StandIns() {
 		out.Remark = strings.Trim(out.Remark+"; "+why, "; ")
 	}
-	return out, o.steps(out, p, e.Examined)
+	return out, o.steps(out, p, e.examines)
 }
 
 // steps adds the bare steps that a question asks for.
-func (o *opened) steps(out *Answer, p *question.Question, examined []op.Phase) error {
+func (o *opened) steps(out *Answer, p *question.Question, examined bool) error {
 	for _, phase := range p.Phases() {
 		r := Result{Phase: phase, Loaded: o.loaded, Ongoing: p.Context > 0}
-		if err := o.step(out, &r, p.Clients(), slices.Contains(examined, phase)); err != nil {
+		if err := o.step(out, &r, p.Clients(), examined); err != nil {
 			return err
 		}
 		out.Phases = append(out.Phases, r)
@@ -190,7 +195,7 @@ func Served(d deploy.Deployment, load workload.Load, l *question.Loaded) (*Answe
 	}
 	out := &Answer{Deployment: d, Served: d, Load: load, Seen: &seen, Trusted: predictor.Confidence(&d, load, &seen), Held: predictor.Held(&d, load.Lengths)}
 	o := opened{loaded: l, phases: map[phaseKey]*prepared{}}
-	return out, o.steps(out, new(question.Question), nil) // of clients, who see both phases
+	return out, o.steps(out, new(question.Question), true) // of clients, who see both phases
 }
 
 // WithoutEngine stands before the reasons of engines, where none runs a point.
@@ -280,14 +285,15 @@ func (o *opened) fastest(p *question.Question, runs []deploy.Deployment, out *An
 	for i := range runs {
 		try := Answer{Deployment: runs[i], Load: out.Load}
 		var r Result
+		var step estimate.Estimate
 		var sum float64
 		for _, r.Phase = range p.Phases() {
 			e, q, err := o.prepare(&try, &r, false)
 			if err != nil {
 				return err
 			}
-			e.Evaluate(q, &r.Estimate)
-			sum += r.Estimate.StepTime
+			e.Evaluate(q, &step)
+			sum += step.StepTime
 		}
 		if i == 0 || sum < least {
 			out.Deployment, least = runs[i], sum
@@ -319,9 +325,8 @@ func (o *opened) step(a *Answer, out *Result, served, examined bool) error {
 	}
 	if examined {
 		out.Contents = e.Contents(q)
-		out.Estimate, out.Detail = out.Contents.Estimate, out.Contents.Detail
 	} else {
-		out.Detail = e.Detailed(q, &out.Estimate)
+		out.Contents = e.Totals(q)
 	}
 	out.Usable = a.Deployment.Usable(a.Deployment.Of(out.Phase), &out.Estimate.Memory)
 	return nil

@@ -237,10 +237,11 @@ func TestStream(t *testing.T) {
 	number := func(v float64) string { return fmt.Sprintf("%.9g", v) }
 	cells := func(r *Result, fits, bound, reason string) []string {
 		e := &r.Estimate
-		d, err := estimate.DetailOf(&r.Problem, &e.Plan)
+		again, err := estimate.NewEvaluator(&r.Problem)
 		if err != nil {
 			t.Fatal(err)
 		}
+		d := again.Detail(&r.Plan)
 		return []string{"none", "", "", "", number(e.StepTime * 1e3), number(e.Throughput), number(e.Requests), number(e.Memory.Total() / (1 << 30)), fits, bound,
 			d.Confidence.Level.String(), number(100 * d.Confidence.Band), reason}
 	}

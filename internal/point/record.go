@@ -21,7 +21,7 @@ func (a *Answer) newRecord() *result.Record {
 	}
 	for i := range a.Phases {
 		p := &a.Phases[i]
-		s := result.NewSide(p.Phase, p.Problem.System, p.Estimate, p.Detail, d.Model.IsMoE())
+		s := result.NewSide(p.Phase, p.Problem.System, p.Contents, d.Model.IsMoE())
 		s.Instances, s.Usable, s.Ongoing = d.Of(p.Phase).Count, p.Usable, p.Ongoing
 		r.Sides[p.Phase] = s
 	}

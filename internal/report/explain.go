@@ -78,7 +78,7 @@ const (
 	barWidth = 9
 )
 
-func operatorTable(ops []explain.Operator, v View) string {
+func operatorTable(ops explain.Operators, v View) string {
 	g := Grid{Columns: slices.Clone(operatorColumns)}
 	if v.Bars != NoBars { // a bar says more at a glance than the columns that it takes the room of
 		for i := range g.Columns {
@@ -96,22 +96,17 @@ func operatorTable(ops []explain.Operator, v View) string {
 	}
 	for i := range ops {
 		o := &ops[i]
-		name := o.Part
+		name := o.Block
 		if name == part {
 			name = ""
 		} else {
 			g.Separator()
 		}
-		part = o.Part
-		shape := ""
-		switch {
-		case o.Collective != nil:
-			shape = o.Collective.String()
-		case o.M > 0:
-			shape = fmt.Sprintf("%s × %s × %s", short(o.M), short(o.N), short(o.K))
-		}
-		g.Row(name, o.Name, o.Engine, shape, number.Plain(o.Repeat, 6), blank(o.Flops/1e9), blank(o.Bytes/1e6), fmt.Sprintf("%.1f", o.Time),
-			fmt.Sprintf("%.1f%%", 100*o.Share), v.Bars.Bar(o.Share/largest, barWidth), percent(o.OfPeak), percent(o.OfBandwidth), o.Bound)
+		part = o.Block
+		n := o.Executions()
+		ofPeak, ofBandwidth := o.Use()
+		g.Row(name, o.Name, explain.EngineOf(o), o.Dimensions(short), number.Plain(n, 6), blank(n*o.Computed()/1e9), blank(n*o.Traffic()/1e6), fmt.Sprintf("%.1f", n*o.Exposed*1e6),
+			fmt.Sprintf("%.1f%%", 100*o.Share), v.Bars.Bar(o.Share/largest, barWidth), percent(ofPeak), percent(ofBandwidth), o.BoundBy())
 	}
 	return g.Render(v)
 }

@@ -76,7 +76,7 @@ func stepRows(r *result.Record) []stepRow {
 		{"exposed communication", "share_communication(s)", "", share, false},
 		{"bound by", "bound_by", "", plainly(cell), false},
 		{"confidence", "confidence", "", func(v any, s *result.Side) string {
-			return fmt.Sprintf("%s %s", v, s.Detail.Confidence.Span())
+			return fmt.Sprintf("%s %s", v, s.Step.Confidence.Span())
 		}, false},
 	}
 }

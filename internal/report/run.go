@@ -203,7 +203,7 @@ func runLine(r *result.Record, s *result.Side, phase string) []string {
 		"", "", s.System.Name, phase, is("plans", "%s"), is("microbatchsize", "%d"), fmt.Sprintf("%.2f", result.Of(s.Phase, "time_per_token(s)").In(result.Millis, r)),
 		is("throughput(token/s)", "%.0f"), is("throughput_per_npu(token/s)", "%.1f"),
 		fmt.Sprintf("%s of %s", is("tier1_mem(Gib)", "%.1f"), number.Plain(s.System.Memory.GiB, 4)),
-		is("bound_by", "%s"), is("confidence", "%s ") + s.Detail.Confidence.Span(), "",
+		is("bound_by", "%s"), is("confidence", "%s ") + s.Step.Confidence.Span(), "",
 	}
 }
 

@@ -95,7 +95,7 @@ func record(ctx context.Context, job *jobfile.Job, number, workers int, o Option
 			p.Problem, p.SharedPerCard = seen.Problem(op.Phase(phase)), true
 		}
 	}
-	if err := r.Outcome(&outcome, problems, pools(&run)); err != nil {
+	if err := r.Outcome(&outcome, problems, pools(&run), o.Ops); err != nil {
 		return nil, err
 	}
 	if seen != nil {
@@ -103,13 +103,6 @@ func record(ctx context.Context, job *jobfile.Job, number, workers int, o Option
 		r.SeenAs(seen.Seen.TTFT, seen.Seen.TPOT)
 		if o.Raw {
 			if r.Raw, err = rawdata.Of(ctx, &seen.Deployment, seen.Load, &seen.Seen, o.Simulate); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for phase, side := range r.Sides {
-		if o.Ops && side.Found {
-			if err := side.WithOps(&problems[phase].Problem); err != nil {
 				return nil, err
 			}
 		}
