@@ -36,7 +36,7 @@ func (f *pointFiles) of(a *point.Answer) (files []report.File) {
 		}})
 	}
 	if f.ops.name != "" {
-		files = append(files, report.File{Name: f.ops.name, Write: func(w io.Writer) error { return report.WriteOps(w, a.Record()) }})
+		files = append(files, report.File{Name: f.ops.name, Write: func(w io.Writer) error { return report.WriteOps(w, a.Record) }})
 	}
 	return files
 }

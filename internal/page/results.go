@@ -29,7 +29,7 @@ func drawn[T any](kinds []picture.Kind[T], from T) (out []*chart.Chart) {
 
 // Explained is the report of a point: why the steps that are explained take the time they take.
 func Explained(a *point.Answer, why []*explain.Explanation) *Page {
-	r := a.Record()
+	r := a.Record
 	p := &Page{Title: "Why it takes its time", Subtitle: report.PointTitle(a)}
 	p.Sections = append(p.Sections, Section{Title: "What it does", Tables: []Table{summary(r)}})
 	for i, x := range why {
@@ -199,7 +199,7 @@ func Planned(p *advice.Plans) *Page {
 	best := Section{Title: "The deployments one by one"}
 	each := func(letter string, list []advice.Candidate, to *comparison) {
 		for i := range list {
-			r := list[i].Record()
+			r := &list[i].Record
 			name := fmt.Sprintf("%s%d", letter, i+1)
 			to.add(name, r)
 			one := Section{Title: fmt.Sprintf("%s: %s", name, describe(r)), Tables: []Table{facts(r)}}

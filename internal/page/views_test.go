@@ -74,7 +74,7 @@ func TestViewsSumToTheStep(t *testing.T) {
 		if err != nil {
 			t.Skip(err)
 		}
-		record := answer.Record()
+		record := answer.Record
 		for i := range answer.Phases {
 			r := &answer.Phases[i]
 			why, err := explain.Of(answer, i, workload.Limits{})
@@ -139,7 +139,7 @@ func TestViewsNameTheirStep(t *testing.T) {
 			t.Errorf("%s: %q, %q", c.Kind, c.Title, c.Note)
 		}
 	}
-	if c, err := picture.Shares(answer.Record()); err != nil || !slices.ContainsFunc(c.Panels[0].Y.Bands, func(b string) bool { return strings.HasPrefix(b, name) }) {
+	if c, err := picture.Shares(answer.Record); err != nil || !slices.ContainsFunc(c.Panels[0].Y.Bands, func(b string) bool { return strings.HasPrefix(b, name) }) {
 		t.Errorf("%v: %+v", err, c)
 	}
 }

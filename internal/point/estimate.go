@@ -26,12 +26,9 @@ type Answer struct {
 	Served     deploy.Deployment   // the same at the batches that clients take, of which a server runs as many as find room
 	Load       workload.Load       // clients that fill its batches
 	Seen       *serving.Prediction // by the clients; nil where the point asks for bare steps, or none can be served
-	Trusted    serving.Confidence  // in what the clients see
-	Held       float64             // bytes of the fullest processor under the load
-	Remark     string              // what is to be said of the engine, or why clients are not served
 	Phases     []Result            // bare steps
-
-	record *result.Record // when it was first asked for
+	// Record is all that is said about it. Its remark is about the engine, or why clients are not served.
+	*result.Record
 }
 
 // Result is a bare step of one phase of a point.
@@ -158,7 +155,7 @@ func (e *Estimator) Answer(p *question.Question) (*Answer, error) {
 	}
 	d.MaxContext, d.MaxPrompt = lengths.MaxFinal(), lengths.MaxInput()
 	d.Fitted = o.loaded.Fit(lengths)
-	out := &Answer{Load: workload.Load{Lengths: lengths, Clients: cmp.Or(p.Concurrency, d.Clients())}}
+	out := &Answer{Record: new(result.Record), Load: workload.Load{Lengths: lengths, Clients: cmp.Or(p.Concurrency, d.Clients())}}
 	if err := o.run(p, choice, d, out); err != nil {
 		return nil, err
 	}
@@ -180,7 +177,23 @@ func (o *opened) steps(out *Answer, p *question.Question, examined bool) error {
 		}
 		out.Phases = append(out.Phases, r)
 	}
+	out.record()
 	return nil
+}
+
+// record completes the record of an answer.
+func (a *Answer) record() {
+	d := &a.Deployment
+	a.Describe(d, a.Load)
+	for i := range a.Phases {
+		p := &a.Phases[i]
+		s := result.NewSide(p.Phase, p.Problem.System, p.Contents, d.Model.IsMoE())
+		s.Instances, s.Usable, s.Ongoing = d.Of(p.Phase).Count, p.Usable, p.Ongoing
+		a.Sides[p.Phase] = s
+	}
+	if a.Seen != nil {
+		a.See(*a.Seen)
+	}
 }
 
 // Served is the answer for a deployment as an engine runs it already, and a load: of a measured run.
@@ -193,7 +206,8 @@ func Served(d deploy.Deployment, load workload.Load, l *question.Loaded) (*Answe
 	if err != nil {
 		return nil, err
 	}
-	out := &Answer{Deployment: d, Served: d, Load: load, Seen: &seen, Trusted: predictor.Confidence(&d, load, &seen), Held: predictor.Held(&d, load.Lengths)}
+	trusted := predictor.Confidence(&d, load, &seen)
+	out := &Answer{Deployment: d, Served: d, Load: load, Seen: &seen, Record: &result.Record{Trusted: &trusted, Held: predictor.Held(&d, load.Lengths)}}
 	o := opened{loaded: l, phases: map[phaseKey]*prepared{}}
 	return out, o.steps(out, new(question.Question), true) // of clients, who see both phases
 }
@@ -268,7 +282,8 @@ func (o *opened) run(p *question.Question, choice []*engine.Engine, d deploy.Dep
 	}
 	if out.Seen != nil {
 		out.Held = best.Held(&out.Deployment, out.Load.Lengths)
-		out.Trusted = best.Confidence(&out.Deployment, out.Load, out.Seen)
+		trusted := best.Confidence(&out.Deployment, out.Load, out.Seen)
+		out.Trusted = &trusted
 		if len(choice) == 1 {
 			out.Remark = ""
 		}

@@ -111,7 +111,7 @@ func TestOwnBatchFits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, s := range own.Record().Sides {
+			for _, s := range own.Record.Sides {
 				if s != nil && s.Over() > 0 {
 					t.Errorf("%s, pools %q: %s", name, pools, s.TooMuch())
 				}
@@ -128,7 +128,7 @@ func TestOwnBatchFits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s := asked.Record().Sides[op.Decode]; s.Over() == 0 || s.Step.Plan.Batch.Size != more {
+			if s := asked.Record.Sides[op.Decode]; s.Over() == 0 || s.Step.Plan.Batch.Size != more {
 				t.Errorf("%s, pools %q: batch %d fits as well, of which %d were asked for", name, pools, s.Step.Plan.Batch.Size, more)
 			}
 		}

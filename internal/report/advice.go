@@ -24,7 +24,7 @@ func Advice(w io.Writer, v View, p *advice.Plans) error {
 	}
 	gpus := o.GPUs
 	if len(a.Ranked) > 0 {
-		gpus = a.Ranked[0].GPUs
+		gpus = a.Ranked[0].Procs
 	}
 	var b strings.Builder
 	say := func(format string, args ...any) { b.WriteString(wrap(fmt.Sprintf(format, args...), v.Width) + "\n") }
@@ -47,7 +47,7 @@ func Advice(w io.Writer, v View, p *advice.Plans) error {
 		fmt.Fprintln(&b, candidates(a.Ranked, "", fields, len(l.Shares) > 0, v))
 		capacity(say, o, &a.Ranked[0])
 		if agg, dis, ratio := a.Versus(); agg != nil {
-			one, other := agg.Record(), dis.Record()
+			one, other := &agg.Record, &dis.Record
 			both := func(column int) string {
 				c := &candidateColumns[column]
 				return c.text(one) + " and " + c.text(other)
@@ -198,7 +198,7 @@ func candidates(cs []advice.Candidate, letter string, fields []*result.Field, ki
 		g.Columns = append(g.Columns, c.Column)
 	}
 	for i := range cs {
-		r := cs[i].Record()
+		r := &cs[i].Record
 		line := []string{fmt.Sprintf("%s%d", letter, i+1)}
 		for j := range columns {
 			line = append(line, columns[j].text(r))
@@ -269,7 +269,7 @@ func narrow(g *Grid) *Grid {
 
 // twoPools explains the letters of [narrow], where there are any.
 func twoPools(cs []advice.Candidate) string {
-	if slices.ContainsFunc(cs, func(c advice.Candidate) bool { return c.Mode == advice.Disaggregated }) {
+	if slices.ContainsFunc(cs, func(c advice.Candidate) bool { return c.Deployment.Split() }) {
 		return "\nP, D: the pools of prefill and decode of a disaggregated deployment"
 	}
 	return ""

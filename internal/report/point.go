@@ -83,7 +83,7 @@ func stepRows(r *result.Record) []stepRow {
 
 // WritePoint writes a point for the terminal: what clients see, and the steps behind it, a column each.
 func WritePoint(w io.Writer, v View, a *point.Answer) error {
-	r := a.Record()
+	r := a.Record
 	g := Grid{Columns: []Column{{"", false, 0}}}
 	var sides []*result.Side
 	for i := range a.Phases {
@@ -218,7 +218,7 @@ var (
 func PointJSON(a *point.Answer) any { return pointOf(a) }
 
 func pointOf(a *point.Answer) object {
-	r := a.Record()
+	r := a.Record
 	out := object{layout: pointKeys, record: r}
 	if a.Phases[0].Ongoing {
 		out.layout = contextKeys

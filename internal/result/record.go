@@ -42,18 +42,15 @@ type Record struct {
 	// Shared: both phases run on the same processors.
 	Shared bool
 	// Whole: both phases have a plan, and processors. Only then the next ones are known.
-	Whole    bool
-	TTFT     float64
-	TPOT     float64
-	Latency  float64 // of a whole request
-	Requests float64 // per second
+	Whole bool
+	serving.Prediction
 
 	// Served: an engine is assumed, and what was found is what its clients see.
 	Served  bool
 	Engine  string
 	Clients int
 	Held    float64             // bytes of the fullest processor
-	Trusted *serving.Confidence // in what clients see; nil: nothing was asked about them
+	Trusted *serving.Confidence // in what clients see; nil: nothing was asked about them, or none can be served
 
 	Capacity *simulate.Capacity // at a rate that was asked for; nil: not simulated
 
@@ -185,6 +182,23 @@ func (r *Record) Outcome(o *search.Outcome, problems [op.PhaseCount]*search.Prob
 		r.SeenAs(prefill.Latency, decode.Latency)
 	}
 	return nil
+}
+
+// Describe fills in what is deployed, and the load that it is under.
+func (r *Record) Describe(d *deploy.Deployment, l workload.Load) {
+	r.Model, r.Settings, r.Precision, r.Assume = d.Model, d.Settings, d.Precision, d.Assume
+	r.Procs, r.Cards, r.Shared, r.Engine = d.Procs(), CardsOf(d), !d.Split(), d.Engine.Name
+	r.Lengths, r.Clients = l.Lengths, l.Clients
+}
+
+// See fills in what clients of an engine see.
+func (r *Record) See(p serving.Prediction) {
+	r.Whole, r.Served, r.Prediction = true, true, p
+	for phase, seen := range [op.PhaseCount]float64{op.Prefill: p.TTFT, op.Decode: p.TPOT} {
+		if s := r.Sides[phase]; s != nil {
+			s.Latency = seen
+		}
+	}
 }
 
 // SeenAs sets the times that clients wait.
