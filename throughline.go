@@ -46,7 +46,7 @@ func Estimate(ctx context.Context, q Question, options ...Option) (*Estimated, e
 	if a.Points != "" {
 		a.Wrong = document.Join(a.Wrong, question.OfSetting("points", errors.New("is a table of questions; ask them one by one")))
 	}
-	answer, remarks, err := point.NewEstimator().Ask(a)
+	answer, remarks, err := point.NewExaminer().Ask(a)
 	return &Estimated{answer, remarks}, cmp.Or(err, ctx.Err())
 }
 

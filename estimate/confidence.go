@@ -177,9 +177,10 @@ type trust struct {
 }
 
 // add adds an operator whose time may be off by a share.
-func (t *trust) add(o *op.Op, time, share float64, level cost.Level) {
+func (t *trust) add(o *Operator, share float64, level cost.Level) {
+	time := o.Takes()
 	t.total += time
-	t.wrong[sourceOf(o)] += time * share
+	t.wrong[sourceOf(&o.Op)] += time * share
 	t.at[level] += time
 }
 

@@ -21,7 +21,7 @@ func TestConfidence(t *testing.T) {
 	p.Precision = plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16"}
 	pl := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 1, CP: 1}}, Batch: plan.Batch{Count: 1, Size: 1}}
 	confidence := func() estimate.Confidence {
-		d, err := estimate.DetailOf(p, &pl)
+		d, err := detailOf(p, &pl)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestAnotherChip(t *testing.T) {
 	p.Precision = plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16"}
 	pl := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 1, CP: 1}}, Batch: plan.Batch{Count: 1, Size: 64}}
 	of := func() estimate.Confidence {
-		d, err := estimate.DetailOf(p, &pl)
+		d, err := detailOf(p, &pl)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestNoBand(t *testing.T) {
 		if p.Assume, err = assume.Parse(text); err != nil {
 			t.Fatal(err)
 		}
-		d, err := estimate.DetailOf(p, &pl)
+		d, err := detailOf(p, &pl)
 		if err != nil || d.Confidence.HasBand() != want || (d.Confidence.Span() == "(no band)") == want {
 			t.Errorf("%s: %+v, %v", text, d, err)
 		}
@@ -145,4 +145,13 @@ func TestBand(t *testing.T) {
 			t.Errorf("%s has no width in bands.json", estimate.Quantities[q])
 		}
 	}
+}
+
+// detailOf is the detail of a single plan of a problem.
+func detailOf(p *estimate.Problem, of *plan.Plan) (*estimate.Detail, error) {
+	e, err := estimate.NewEvaluator(p)
+	if err != nil {
+		return nil, err
+	}
+	return e.Detail(of), nil
 }

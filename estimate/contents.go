@@ -3,6 +3,7 @@ package estimate
 import (
 	"cmp"
 
+	"throughline/collective"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/schedule"
@@ -12,34 +13,15 @@ import (
 type Contents struct {
 	Estimate
 	*Detail
-	// Items add up to the step: operators in their order, then what it transfers and waits for.
-	Items []Item
-	// Spans are when each execution of an item runs, in the order in which they end.
+	// Operators add up to the step: those that compute or communicate in their order, then what it transfers and waits for.
+	Operators []Operator
+	// Spans are when each execution of an operator runs, in the order in which they end.
 	Spans []schedule.Span
 
-	at map[place]int // of the items
+	at map[place]int // of the operators
 }
 
-// Item is an operator, a transfer or a wait.
-type Item struct {
-	Name  string
-	Block string // attention, mlp, draft, ends, pipeline, host, memory
-	Part  schedule.Part
-	Op    *Operator // nil: a transfer or a wait
-	Times float64   // that a step executes it, one after another
-	Adds  float64   // seconds of the step that one execution takes
-	Lane  schedule.Lane
-	// Start of the first execution and End of the last, in seconds from the start of the step.
-	Start, End float64
-}
-
-// Time is the seconds of the step that all executions take.
-func (i *Item) Time() float64 { return i.Times * i.Adds }
-
-// Waits reports whether the step neither computes nor communicates meanwhile.
-func (i *Item) Waits() bool { return i.Op == nil && i.Part != schedule.HandOnPart }
-
-// place is where an item lies in a step: its part, and the index of an operator in that.
+// place is where an operator lies in a step: its part, and its index in that.
 type place struct {
 	part  schedule.Part
 	index int
@@ -66,73 +48,110 @@ var besides = [...]beside{
 	{schedule.CachePart, "KV cache handover", "pipeline", "", func(*Estimate) float64 { return 0 }, (*Shares).communication},
 }
 
-// ContentsOf is Contents for a single plan of a problem.
-func ContentsOf(p *Problem, of *plan.Plan) (*Contents, error) {
-	e, err := NewEvaluator(p)
-	if err != nil {
-		return nil, err
-	}
-	return e.Contents(of), nil
-}
-
 // Contents is what a step consists of under a plan.
 func (e *Evaluator) Contents(p *plan.Plan) *Contents {
 	c := &Contents{at: map[place]int{}}
 	var r schedule.Recorder
 	e.evaluate(p, &c.Estimate, &r)
-	c.Detail = e.detail(p, &c.Estimate)
-	parts := e.parts(p)
-	for kind := range parts {
-		part := &parts[kind]
-		for i := range part.Ops {
-			o := &part.Ops[i]
-			c.add(i, Item{Name: o.Kind.String(), Block: blockOf(PartKind(kind), o), Part: PartKind(kind), Op: o, Times: part.Times * o.Repeat, Adds: o.Exposed})
-		}
+	c.Detail, c.Spans = e.detail(p, &c.Estimate), r.Spans
+	c.Operators = e.operators(p, &c.Estimate)
+	index := map[schedule.Part]int{}
+	for i := range c.Operators {
+		part := c.Operators[i].Part
+		c.at[place{part, index[part]}] = i
+		index[part]++
 	}
-	for i := range besides {
-		b := &besides[i]
-		if t := b.adds(&c.Estimate); t > 0 {
-			c.add(0, Item{Name: b.name, Block: b.block, Part: b.part, Times: 1, Adds: t})
-		}
-	}
-	c.Spans = r.Spans
-	placed := make([]bool, len(c.Items))
+	placed := make([]bool, len(c.Operators))
 	for i := range c.Spans {
 		s := &c.Spans[i]
 		at, ok := c.at[place{s.Part, s.Op}]
 		if !ok {
 			continue
 		}
-		item := &c.Items[at]
+		o := &c.Operators[at]
 		if !placed[at] {
-			item.Lane, item.Start, placed[at] = s.Lane, s.Start, true
+			o.Lane, o.Start, placed[at] = s.Lane, s.Start, true
 		}
-		item.Start, item.End = min(item.Start, s.Start), max(item.End, s.End)
+		o.Start, o.End = min(o.Start, s.Start), max(o.End, s.End)
 	}
 	return c
 }
 
-func (c *Contents) add(index int, i Item) {
-	c.at[place{i.Part, index}] = len(c.Items)
-	c.Items = append(c.Items, i)
+// Operators are those of a step under a plan, as Contents has them, but for when they run.
+func (e *Evaluator) Operators(p *plan.Plan) []Operator {
+	var out Estimate
+	e.Evaluate(p, &out)
+	return e.operators(p, &out)
 }
 
-// Running is the item that a span is an execution of; one that adds nothing to the step need not be among the items.
-func (c *Contents) Running(s *schedule.Span) Item {
-	for i := range besides {
-		if b := &besides[i]; b.part == s.Part {
-			return Item{Name: cmp.Or(b.running, b.name), Block: b.block, Part: b.part}
+// operators are those of the step that was evaluated last.
+func (e *Evaluator) operators(p *plan.Plan, whole *Estimate) (out []Operator) {
+	pricer, unlimited := e.pricer(e.problem.Phase), e.unlimited()
+	net := collective.NewNet(e.system, e.problem.Assume.BytesPerGB)
+	ends := [PartCount]int{}
+	e.each(p, func(o *Operator) {
+		out, ends[o.Part] = append(out, *o), len(out)+1
+		o = &out[len(out)-1]
+		o.Name, o.Block, o.Peak = o.Kind.String(), blockOf(o), e.problem.peakOf(&o.Op)
+		// What is left of the work itself does not count.
+		if t := unlimited.Price(&o.Op).Time; t >= picosecond {
+			o.Static = min(o.Exposed, o.Time, t)
+		}
+	})
+	from := 0
+	for _, end := range ends {
+		if end > from {
+			fuse(out[from:end], pricer)
+			from = end
 		}
 	}
-	return c.Items[c.at[place{s.Part, s.Op}]]
+	for i := range besides {
+		b := &besides[i]
+		t := b.adds(whole)
+		if t <= 0 {
+			continue
+		}
+		var o Operator
+		if b.part == schedule.HandOnPart {
+			o = transfer(e.stages(p))
+		}
+		o.Name, o.Block, o.Part, o.Batches, o.Repeat, o.Times, o.Exposed, o.Time = b.name, b.block, b.part, 1, 1, 1, t, t
+		out = append(out, o)
+	}
+	for i := range out {
+		o := &out[i]
+		o.Share = o.Takes() / whole.StepTime
+		if o.Class == op.Comm && o.Group > 1 {
+			o.Levels = net.Levels(o.Collective, o.Members())
+		}
+	}
+	return out
+}
+
+// Running is the operator that a span is an execution of; one that adds nothing to the step need not be among those of the step.
+func (c *Contents) Running(s *schedule.Span) *Operator {
+	for i := range besides {
+		if b := &besides[i]; b.part == s.Part {
+			return &Operator{Name: cmp.Or(b.running, b.name), Block: b.block, Part: b.part}
+		}
+	}
+	return &c.Operators[c.at[place{s.Part, s.Op}]]
+}
+
+// Depth is the layers of a stage that run.
+func (c *Contents) Depth() (n int) {
+	for i := range c.Spans {
+		n = max(n, c.Spans[i].Layer+1)
+	}
+	return n
 }
 
 // blockOf names the part of the step that an operator belongs to.
-func blockOf(kind PartKind, o *Operator) string {
+func blockOf(o *Operator) string {
 	switch {
-	case kind == DraftPart:
+	case o.Part == DraftPart:
 		return "draft"
-	case kind == EndsPart:
+	case o.Part == EndsPart:
 		return "ends"
 	case o.Kind.Info().Block == op.MLPBlock:
 		return "mlp"

@@ -19,7 +19,7 @@ func near(t *rapid.T, what string, got, want float64) {
 	}
 }
 
-// TestContents: the items of a step add up to it and run within it; whatever runs has a name, also where it adds nothing.
+// TestContents: the operators of a step add up to it and run within it; whatever runs has a name, also where it adds nothing.
 func TestContents(t *testing.T) {
 	seen := map[schedule.Part]int{}
 	check := func(t *rapid.T) {
@@ -30,20 +30,21 @@ func TestContents(t *testing.T) {
 			p.System.Memory2 = &hardware.SecondMemory{GiB: 1, GBps: rapid.Float64Range(1e-4, 10).Draw(t, "GBps of it"), Efficiency: hardware.SizeTable{{Efficiency: 1}}}
 			p.Offload = estimate.Offload{Weights: rapid.Float64Range(0, 1).Draw(t, "weights"), Cache: rapid.Float64Range(0, 1).Draw(t, "cache")}
 		}
-		c, err := estimate.ContentsOf(&p.Problem, &pl)
+		e, err := estimate.NewEvaluator(&p.Problem)
 		if err != nil {
 			t.Fatal(err)
 		}
+		c := e.Contents(&pl)
 		var items, spans, last float64
-		for i := range c.Items {
-			item := &c.Items[i]
+		for i := range c.Operators {
+			item := &c.Operators[i]
 			seen[item.Part]++
-			items += item.Time()
+			items += item.Takes()
 			if item.Name == "" || item.Block == "" || !(item.Start >= 0 && item.Start <= item.End && item.End <= c.StepTime*(1+1e-9)) {
 				t.Fatalf("%+v in a step of %v s", item, c.StepTime)
 			}
 		}
-		near(t, "items", items, c.StepTime)
+		near(t, "operators", items, c.StepTime)
 		for i := range c.Spans {
 			s := &c.Spans[i]
 			if of := c.Running(s); of.Name == "" || of.Block == "" || of.Part != s.Part {

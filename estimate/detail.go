@@ -2,7 +2,6 @@ package estimate
 
 import (
 	"throughline/cost"
-	"throughline/hardware/kernel"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/schedule"
@@ -28,26 +27,6 @@ const (
 	EndsPart  = schedule.EndsPart   // embedding, output projection, sampling
 	PartCount = EndsPart + 1
 )
-
-// Part is operators that a step executes one after another, a number of times over.
-type Part struct {
-	Ops   []Operator
-	Times float64
-}
-
-// Operator is an operator with its price.
-type Operator struct {
-	op.Op
-	cost.Cost
-	Exposed float64 // what one execution adds to the step; of exchanges that overlap, on average
-	Fused   Fused
-}
-
-// Fused is the work of other operators that is done within the time of one: its kernel does theirs as well.
-type Fused struct {
-	Flops float64 // on the same unit
-	Bytes float64
-}
 
 // Breakdown is where the time of a stage goes.
 type Breakdown struct {
@@ -84,22 +63,15 @@ func (b *Breakdown) Exposed() float64 {
 	return b.Block[op.AttentionBlock].Exposed() + b.Block[op.MLPBlock].Exposed()
 }
 
-// DetailOf is Detail for a single plan of a problem.
-func DetailOf(p *Problem, of *plan.Plan) (*Detail, error) {
-	e, err := NewEvaluator(p)
-	if err != nil {
-		return nil, err
-	}
-	return e.Detail(of), nil
-}
-
 // Detail says where the time of a step goes under a plan, and how far that can be trusted.
-func (e *Evaluator) Detail(p *plan.Plan) *Detail { return e.Detailed(p, new(Estimate)) }
+func (e *Evaluator) Detail(p *plan.Plan) *Detail { return e.Totals(p).Detail }
 
-// Detailed is Evaluate and Detail of the same step.
-func (e *Evaluator) Detailed(p *plan.Plan, out *Estimate) *Detail {
-	e.Evaluate(p, out)
-	return e.detail(p, out)
+// Totals is Contents without operators and when they run.
+func (e *Evaluator) Totals(p *plan.Plan) *Contents {
+	c := &Contents{}
+	e.Evaluate(p, &c.Estimate)
+	c.Detail = e.detail(p, &c.Estimate)
+	return c
 }
 
 // detail is that of the step that was evaluated last.
@@ -109,27 +81,16 @@ func (e *Evaluator) detail(p *plan.Plan, whole *Estimate) *Detail {
 		*besides[i].share(&d.Shares) += besides[i].adds(whole)
 	}
 	pricer := e.pricer(e.problem.Phase)
-	uncovered, pace := e.work.Uncovered()
 	var t trust
-	for kind := range PartCount {
-		list, times := e.part(p, kind)
-		if list == nil {
-			continue
+	e.each(p, func(o *Operator) {
+		d.Shares.add(o)
+		share, level := pricer.CommonError(&o.Op)
+		t.add(o, share, level)
+		if o.Part == StagePart {
+			d.Stage.Block[o.Kind.Info().Block].Add(&o.Op, &o.Cost, o.Batches, o.Exposed)
 		}
-		ops := list.All()
-		for i := range ops {
-			o := &ops[i]
-			c := pricer.Price(o)
-			exposed := e.exposed(kind, o, c.Busy, uncovered, pace)
-			time := times * o.Repeat * exposed
-			d.Shares.add(kind, o, c.Bound, time)
-			share, level := pricer.CommonError(o)
-			t.add(o, time, share, level)
-			if kind == StagePart {
-				d.Stage.Block[list.BlockOf(i)].Add(o, &c, p.Overlap.Batches(), exposed)
-			}
-		}
-	}
+	})
+	uncovered, _ := e.work.Uncovered()
 	d.Comm, d.Uncovered = e.comm(p, &d.Stage), uncovered
 	quantity := DecodeStep
 	if e.problem.Phase == op.Prefill {
@@ -158,15 +119,6 @@ func (e *Evaluator) part(p *plan.Plan, kind PartKind) (list *op.List, times floa
 	return nil, 0
 }
 
-// PartsOf is Parts for a single plan of a problem.
-func PartsOf(p *Problem, of *plan.Plan) ([PartCount]Part, error) {
-	e, err := NewEvaluator(p)
-	if err != nil {
-		return [PartCount]Part{}, err
-	}
-	return e.Parts(of), nil
-}
-
 // exposed is what an execution of an operator of a part adds to the step, where computation does not cover a share of the exchanges
 // of the layers, and takes pace times as long.
 func (e *Evaluator) exposed(kind PartKind, o *op.Op, b cost.Busy, uncovered, pace float64) float64 {
@@ -180,48 +132,28 @@ func (e *Evaluator) exposed(kind PartKind, o *op.Op, b cost.Busy, uncovered, pac
 	return t * pace
 }
 
-// Parts are the operators of a step under a plan, with their prices. Of two micro-batches that overlap they are those of one,
-// which a step executes twice as often.
-func (e *Evaluator) Parts(p *plan.Plan) [PartCount]Part {
-	e.Evaluate(p, new(Estimate))
-	return e.parts(p)
-}
-
-// parts are those of the step that was evaluated last.
-func (e *Evaluator) parts(p *plan.Plan) (out [PartCount]Part) {
+// each passes on the operators of the step that was evaluated last, one after another, with their prices. Of two micro-batches that
+// overlap they are those of one, which a step executes twice as often.
+func (e *Evaluator) each(p *plan.Plan, visit func(*Operator)) {
 	pricer := e.pricer(e.problem.Phase)
 	uncovered, pace := e.work.Uncovered()
+	var o Operator
 	for kind := range PartCount {
 		list, times := e.part(p, kind)
 		if list == nil {
 			continue
 		}
+		o.Part, o.Batches = kind, 1
+		if kind == StagePart {
+			o.Batches = p.Overlap.Batches()
+		}
 		ops := list.All()
-		out[kind] = Part{make([]Operator, len(ops)), times}
 		for i := range ops {
-			c := pricer.Price(&ops[i])
-			out[kind].Ops[i] = Operator{Op: ops[i], Cost: c, Exposed: e.exposed(kind, &ops[i], c.Busy, uncovered, pace)}
-		}
-		out[kind].fuse(pricer)
-	}
-	return out
-}
-
-// Static is what of the time of one execution of each item no faster unit, memory or network would shorten: launches, floors of
-// kernels, hops of messages. Waits have none.
-func (e *Evaluator) Static(c *Contents) []float64 {
-	unlimited, out := e.unlimited(), make([]float64, len(c.Items))
-	for i := range c.Items {
-		o := c.Items[i].Op
-		if o == nil {
-			continue
-		}
-		// What is left of the work itself does not count.
-		if t := unlimited.Price(&o.Op).Time; t >= picosecond {
-			out[i] = min(o.Time, t)
+			o.Op, o.Cost = ops[i], pricer.Price(&ops[i])
+			o.Times, o.Exposed = times*o.Repeat, e.exposed(kind, &ops[i], o.Busy, uncovered, pace)
+			visit(&o)
 		}
 	}
-	return out
 }
 
 // beyond is how much faster everything is on a chip where only what has no rate takes time: a second of work is over within
@@ -252,54 +184,6 @@ func (e *Evaluator) unlimited() *cost.Pricer {
 	}
 	return pricer
 }
-
-// fuse adds what operators do within the kernels of others to those that are charged with the time.
-func (p *Part) fuse(pricer *cost.Pricer) {
-	charged, ahead := map[kernel.Slot]*Operator{}, map[kernel.Slot][]*Operator{}
-	for i := range p.Ops {
-		o := &p.Ops[i]
-		if o.Class == op.Comm {
-			continue
-		}
-		use, calibrated := pricer.Use(&o.Op)
-		if !calibrated {
-			continue
-		}
-		switch {
-		case use.Role.Included():
-			ahead[use.Slot] = append(ahead[use.Slot], o)
-		case use.Role.Charged():
-			charged[use.Slot].take(o)
-			o.give()
-		default:
-			charged[use.Slot] = o
-			for _, before := range ahead[use.Slot] {
-				o.take(before)
-				before.give()
-			}
-			delete(ahead, use.Slot)
-		}
-	}
-}
-
-// take adds to an operator what another one does within its kernel; nil: to none.
-func (o *Operator) take(other *Operator) {
-	if o == nil || o.Repeat != other.Repeat {
-		return
-	}
-	if o.Unit == other.Unit {
-		o.Fused.Flops += other.Flops
-	}
-	if o.Class == op.Vector {
-		// What an element-wise kernel hands from one operator to the next stays on the chip; its shape says what it moves.
-		o.Fused.Bytes = o.Moved - o.Bytes()
-		return
-	}
-	o.Fused.Bytes += other.Bytes()
-}
-
-// give leaves an operator without work: that is done in the kernel of another, and what it takes itself is a launch.
-func (o *Operator) give() { o.Fused.Flops, o.Fused.Bytes = -o.Flops, -o.Bytes() }
 
 // comm is the communication of all stages.
 func (e *Evaluator) comm(p *plan.Plan, stage *Breakdown) (out [op.TrafficCount]schedule.Comm) {
@@ -339,21 +223,22 @@ type Shares struct {
 	Compute, Memory float64
 }
 
-// add adds the time of an operator of a part.
-func (s *Shares) add(part PartKind, o *op.Op, bound cost.Bound, time float64) {
+// add adds the time of an operator.
+func (s *Shares) add(o *Operator) {
+	time := o.Takes()
 	switch {
 	case o.Class == op.Comm:
 		s.Communication += time
 		return
-	case bound == cost.Compute:
+	case o.Bound == cost.Compute:
 		s.Compute += time
 	default:
 		s.Memory += time
 	}
 	switch {
-	case part == DraftPart:
+	case o.Part == DraftPart:
 		s.Drafts += time
-	case part == EndsPart:
+	case o.Part == EndsPart:
 		s.Ends += time
 	case o.Kind.Info().Block == op.AttentionBlock:
 		s.Attention += time

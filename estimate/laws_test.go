@@ -29,7 +29,7 @@ func drawnEstimate(t *rapid.T, p *estimate.Problem, pl plan.Plan) evaluated {
 	}
 	var out estimate.Estimate
 	e.Evaluate(&pl, &out)
-	return evaluated{out, e.Detail(&pl), e.Parts(&pl)}
+	return evaluated{out, e.Detail(&pl), e.Operators(&pl)}
 }
 
 // drawnPlan is a problem of either phase with one of its plans.
@@ -212,7 +212,7 @@ func TestTotalsAgree(t *testing.T) {
 		}
 
 		// Operator by operator.
-		ops := got.Parts[estimate.StagePart].Ops
+		ops := stageOf(got.Operators)
 		var time, bytes, flops float64
 		for i := range ops {
 			n := pl.Overlap.Batches() * ops[i].Repeat

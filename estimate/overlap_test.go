@@ -42,8 +42,8 @@ func gainOfOverlap(t *rapid.T, gains map[plan.Overlap]int) {
 	pl.Batch.Size = rapid.SampledFrom([]int{1, 20, 1000, 100000}).Draw(t, "size")
 	off := drawnEstimate(t, &p.Problem, pl)
 	exchange := 0.0
-	ops := off.Parts[estimate.StagePart].Ops
-	stages := max(off.Parts[estimate.StagePart].Times, float64(pl.Attention.PP)) // all wait for the longest
+	ops := stageOf(off.Operators)
+	stages := max(ops[0].Times/ops[0].Repeat, float64(pl.Attention.PP)) // all wait for the longest
 	for i := range ops {
 		if ops[i].Exchanges() {
 			exchange += stages * ops[i].Repeat * ops[i].Exposed
@@ -166,7 +166,7 @@ func TestTunedExchange(t *testing.T) {
 		}
 		var out estimate.Estimate
 		e.Evaluate(&pl, &out)
-		for _, o := range e.Parts(&pl)[estimate.StagePart].Ops {
+		for _, o := range stageOf(e.Operators(&pl)) {
 			if o.Exchanges() {
 				exchange += o.Repeat * o.Time
 			}

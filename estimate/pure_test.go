@@ -33,7 +33,7 @@ func TestPure(t *testing.T) {
 		var step op.Step
 		e.Add(&step, drawnGroup(t, draw.Phase(t), 0))
 		for _, ask := range []func(){
-			func() {}, func() { e.Evaluate(&other, &out) }, func() { e.Detail(&other) }, func() { e.Parts(&other) }, func() { e.At(longer).Evaluate(&other, &out) },
+			func() {}, func() { e.Evaluate(&other, &out) }, func() { e.Detail(&other) }, func() { e.Operators(&other) }, func() { e.At(longer).Evaluate(&other, &out) },
 			func() { e.Step(&other, &step) }, func() { e.Contents(&other) }, func() { e.AppendCuts(nil, &other, 100) },
 			func() { e.MemoryOf(&other) },
 		} {
@@ -43,8 +43,8 @@ func TestPure(t *testing.T) {
 				t.Fatalf("%+v, at first %+v", out, fresh.Estimate)
 			}
 			ask()
-			if parts := e.Parts(&pl); !reflect.DeepEqual(parts, fresh.Parts) {
-				t.Fatalf("%+v, at first %+v", parts, fresh.Parts)
+			if ops := e.Operators(&pl); !reflect.DeepEqual(ops, fresh.Operators) {
+				t.Fatalf("%+v, at first %+v", ops, fresh.Operators)
 			}
 			ask()
 			if d := e.Detail(&pl); !reflect.DeepEqual(d, fresh.Detail) {

@@ -2,6 +2,7 @@ package estimate_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"throughline/assume"
@@ -81,7 +82,12 @@ func tiny(phase op.Phase) *estimate.Problem {
 type evaluated struct {
 	estimate.Estimate
 	*estimate.Detail
-	Parts [estimate.PartCount]estimate.Part
+	Operators []estimate.Operator
+}
+
+// stageOf is the operators of the layers.
+func stageOf(all []estimate.Operator) []estimate.Operator {
+	return slices.DeleteFunc(slices.Clone(all), func(o estimate.Operator) bool { return o.Part != estimate.StagePart })
 }
 
 func evaluate(t *testing.T, p *estimate.Problem, pl plan.Plan) evaluated {
@@ -95,7 +101,7 @@ func evaluate(t *testing.T, p *estimate.Problem, pl plan.Plan) evaluated {
 	if m := e.MemoryOf(&pl); m != out.Memory {
 		t.Errorf("memory %+v, alone %+v", out.Memory, m)
 	}
-	return evaluated{out, e.Detail(&pl), e.Parts(&pl)}
+	return evaluated{out, e.Detail(&pl), e.Operators(&pl)}
 }
 
 func layout(dp, pp, tp, cp int) plan.Split { return plan.Split{DP: dp, PP: pp, TP: tp, CP: cp} }

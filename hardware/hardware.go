@@ -139,6 +139,10 @@ const (
 	CollectiveCount
 )
 
+var collectiveNames = [CollectiveCount]string{"point to point", "reduce-scatter", "all-gather", "all-reduce", "all-to-all"}
+
+func (c Collective) String() string { return collectiveNames[c] }
+
 // Members says where the processors of a group lie: Group of them, evenly within Span consecutive processors. Such groups
 // follow one another through World processors, the first of which begins a group of every level of the network; 0: no group
 // crosses a border that it need not cross.

@@ -247,17 +247,22 @@ func (s *server) handover(d *deploy.Deployment, n workload.Lengths) (estimate.Tr
 	if s.sent.of(span, &p, n) {
 		return s.sent.transfer, nil
 	}
-	if s.handing == nil {
-		problem := d.Problem(op.Prefill, s.system, n)
-		var err error
-		if s.handing, err = estimate.NewEvaluator(&problem); err != nil {
-			return estimate.Transfer{}, err
-		}
+	if err := s.prepareHandover(d, n); err != nil {
+		return estimate.Transfer{}, err
 	}
 	var out estimate.Estimate
 	s.handing.At(workload.Lengths{Input: n.Input, Output: 1, Cached: n.Cached, Squares: n.Squares}).Across(span).Evaluate(&p, &out)
 	s.sent = sending{span, p, n, out.KV}
 	return out.KV, nil
+}
+
+// prepareHandover makes the evaluator of prefills that hand their cache over, when it is first needed.
+func (s *server) prepareHandover(d *deploy.Deployment, n workload.Lengths) (err error) {
+	if s.handing == nil {
+		problem := d.Problem(op.Prefill, s.system, n)
+		s.handing, err = estimate.NewEvaluator(&problem)
+	}
+	return err
 }
 
 // sending is the transfer of the cache of one prompt between pools on so many processors.

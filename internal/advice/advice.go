@@ -18,12 +18,12 @@ import (
 	"throughline/hardware"
 	"throughline/internal/document"
 	"throughline/internal/question"
+	"throughline/internal/result"
 	"throughline/number"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/search"
 	"throughline/serving"
-	"throughline/serving/simulate"
 	"throughline/workload"
 )
 
@@ -97,33 +97,16 @@ func overlaps(name string) []plan.Overlap {
 
 // Candidate is one deployment, under a closed loop of so many clients as fill its batches.
 type Candidate struct {
-	Mode       Mode
 	Deployment deploy.Deployment
 	Load       workload.Load
-	Seen       serving.Prediction // by the clients
-	Trusted    serving.Confidence // in what they see
-	Sides      []Side             // of the pools
-	Prefill    *Side              // a step of prompts of a pool that does both phases; nil: there are two
-	GPUs       int                // asked for; spare ones included
+	// Record is all that is said about it. One that does both phases with the same processors is known by its decode.
+	result.Record
 
-	PerGPU            float64 // output tokens per second
-	DollarsPerMillion float64 // dollars per million output tokens; 0: no price is known
-	TokensPerJoule    float64 // output tokens; 0: no power is known
-
-	Capacity *simulate.Capacity // at the rate that was asked for; nil: not simulated
+	steps [op.PhaseCount]*estimate.Contents // bare ones
 }
 
-// Side is what there is to say about a pool of a candidate: a bare step of the phase it is known by, prefill for a prefill
-// pool and decode otherwise.
-type Side struct {
-	Step   estimate.Estimate
-	Detail *estimate.Detail
-	Held   float64 // bytes of a processor
-	Usable float64 // bytes that may be held
-}
-
-// Spare is the processors that no pool uses.
-func (c *Candidate) Spare() int { return c.GPUs - c.Deployment.Procs() }
+// PerGPU is the output tokens per second of a processor, spare ones included.
+func (c *Candidate) PerGPU() float64 { return c.Tokens() / float64(c.Procs) }
 
 // Advice is the answer.
 type Advice struct {
@@ -279,7 +262,7 @@ func (a *adviser) fewest() (*Advice, error) {
 	serves := func(n int) (*Advice, error) {
 		got, err := a.on(n)
 		if err == nil {
-			got.Ranked = slices.DeleteFunc(got.Ranked, func(c Candidate) bool { return c.Seen.Requests < a.o.Rate })
+			got.Ranked = slices.DeleteFunc(got.Ranked, func(c Candidate) bool { return c.Requests < a.o.Rate })
 			if got.Partial && len(got.Ranked) == 0 {
 				err = a.ctx.Err()
 			}
@@ -320,7 +303,7 @@ func (a *adviser) fewest() (*Advice, error) {
 	}
 	reason := fmt.Sprintf("no deployment on up to %d processors serves %s requests per second", a.o.GPUs, number.Plain(a.o.Rate, 4))
 	if last != nil && len(last.Frontier) > 0 {
-		reason += fmt.Sprintf("; %d of them serve %s", a.o.GPUs, number.Plain(last.Frontier[len(last.Frontier)-1].Seen.Requests, 4))
+		reason += fmt.Sprintf("; %d of them serve %s", a.o.GPUs, number.Plain(last.Frontier[len(last.Frontier)-1].Requests, 4))
 	}
 	return &Advice{Reasons: []string{reason}}, nil
 }
@@ -382,17 +365,16 @@ func (a *adviser) find(gpus int) (out found, err error) {
 // advice is the best of what was found on so many processors, in full.
 func (f *found) advice(o *Options, gpus int) (*Advice, error) {
 	out := Advice{Pools: f.pools, Reasons: f.reasons, Notes: f.notes, Partial: f.partial}
-	for _, w := range rank(f.ranked, o.Top) {
-		out.Ranked = append(out.Ranked, w.field.candidate(&w, gpus))
-	}
-	for _, w := range pareto(f.frontier) {
-		out.Frontier = append(out.Frontier, w.field.candidate(&w, gpus))
-	}
-	for _, list := range [][]Candidate{out.Ranked, out.Frontier} {
-		for i := range list {
-			if err := list[i].look(); err != nil {
+	for _, list := range []struct {
+		from []weighed
+		to   *[]Candidate
+	}{{rank(f.ranked, o.Top), &out.Ranked}, {pareto(f.frontier), &out.Frontier}} {
+		for _, w := range list.from {
+			c := w.field.candidate(&w, gpus)
+			if err := c.describe(w.predictor()); err != nil {
 				return nil, err
 			}
+			*list.to = append(*list.to, c)
 		}
 	}
 	return &out, nil
@@ -443,18 +425,19 @@ func pareto(all []weighed) []weighed {
 // candidate is what was weighed, in full.
 func (a *adviser) candidate(w *weighed, gpus int) Candidate {
 	d := w.contender.deployment(w.field, w.batch)
-	c := Candidate{Mode: w.field.mode, Deployment: d, Load: w.load(&d), Seen: w.seen, GPUs: gpus}
+	c := Candidate{Deployment: d, Load: w.load(&d)}
+	c.Describe(&d, c.Load)
+	c.See(w.seen)
+	c.Mode, c.Procs, c.Spare, c.Remark = string(w.field.mode), gpus, gpus-d.Procs(), strings.Join(d.StandIns(), "; ")
 	a.value(&c)
 	return c
 }
 
 // value works out what a candidate does for its processors.
 func (a *adviser) value(c *Candidate) {
-	tokens := c.Seen.Requests * float64(a.lengths.Output)
-	c.PerGPU = tokens / float64(c.GPUs)
-	p := a.paid
+	p, tokens := a.paid, c.Tokens()
 	if p == (paid{}) {
-		p = p.and(c.GPUs, a.o.PerHour, a.o.Watts)
+		p = p.and(c.Procs, a.o.PerHour, a.o.Watts)
 	}
 	if p.perHour > 0 {
 		c.DollarsPerMillion = p.perHour / 3600 / tokens * 1e6
@@ -464,56 +447,46 @@ func (a *adviser) value(c *Candidate) {
 	}
 }
 
-// look works out what is said about the pools.
-func (c *Candidate) look() error {
+// predictor is one that has predicted what was weighed.
+func (w *weighed) predictor() *serving.Predictor {
+	return w.field.workers[0].predictors[w.contender.decode.engine]
+}
+
+// describe works out what is said about the pools.
+func (c *Candidate) describe(p *serving.Predictor) (err error) {
 	d, n := &c.Deployment, c.Load.Lengths
-	p, err := serving.NewPredictor(d)
-	if err != nil {
-		return err
-	}
-	c.Trusted = p.Confidence(d, c.Load, &c.Seen)
-	for i := range d.Pools {
-		pool := &d.Pools[i]
-		held, phase := p.Memory(d, pool, n), op.Decode
-		if pool.Role == deploy.Prefill {
-			phase = op.Prefill
-		}
-		side, err := step(d, pool, phase, c.Load)
-		if err != nil {
+	trusted := p.Confidence(d, c.Load, &c.Prediction)
+	c.Trusted, c.Held = &trusted, 0
+	for phase := range op.PhaseCount {
+		pool := d.Of(phase)
+		if c.steps[phase], err = p.Step(d, phase, bare(d, phase, c.Load), n); err != nil {
 			return err
 		}
-		side.Held, side.Usable = held.Total(), d.Usable(pool, &held)
-		c.Sides = append(c.Sides, side)
-		if d.Split() {
+		if phase == op.Prefill && !d.Split() {
 			continue
 		}
-		prefill, err := step(d, pool, op.Prefill, c.Load)
-		if err != nil {
-			return err
-		}
-		prefill.Held, prefill.Usable = side.Held, side.Usable
-		c.Prefill = &prefill
+		held, step := p.Memory(d, pool, n), *c.steps[phase]
+		s := result.NewSide(phase, pool.System, &step, d.Model.IsMoE())
+		step.Plan = pool.Plan // as it is launched; its step may hold more prompts
+		s.Instances, s.Held, s.Usable = pool.Count, held.Total(), d.Usable(pool, &held)
+		c.Sides[phase], c.Held = s, max(c.Held, s.Held)
 	}
+	c.See(c.Prediction)
 	return nil
 }
 
-// step is a bare step of a pool. One of prompts holds as many as the engine puts into it; those of a pool that does both phases are
-// of sequences of its batch.
-func step(d *deploy.Deployment, pool *deploy.Pool, phase op.Phase, l workload.Load) (s Side, err error) {
-	q, n := pool.Under(l.Clients), l.Lengths
+// bare is the plan of a bare step of a phase. One of prompts holds as many as the engine puts into it; those of a pool that does both
+// phases are of sequences of its batch.
+func bare(d *deploy.Deployment, phase op.Phase, l workload.Load) *plan.Plan {
+	pool := d.Of(phase)
+	q, most := pool.Under(l.Clients), d.Engine.PerStep(l.Lengths.Uncached())
 	switch {
 	case pool.Role == deploy.Prefill:
-		q.Batch.Size = d.Engine.PerStep(n.Uncached())
+		q.Batch.Size = most
 	case phase == op.Prefill:
-		q.Batch, q.Drafts = plan.Batch{Count: 1, Size: min(q.Batch.Size, d.Engine.PerStep(n.Uncached()))}, 0
+		q.Batch, q.Drafts = plan.Batch{Count: 1, Size: min(q.Batch.Size, most)}, 0
 	}
-	problem := d.Problem(phase, pool.System, n)
-	e, err := estimate.NewEvaluator(&problem)
-	if err != nil {
-		return s, err
-	}
-	s.Detail = e.Detailed(&q, &s.Step)
-	return s, nil
+	return &q
 }
 
 // Numbers are all looked at up to twice so many, and so many between a power of two and the next: of instances of a pool, and of the

@@ -52,17 +52,17 @@ func TestRankedKeepsLimitsAndOrder(t *testing.T) {
 	got := give(t, l, advice.Options{GPUs: 16})
 	modes := map[advice.Mode]bool{}
 	for i, c := range got.Ranked {
-		modes[c.Mode] = true
-		if c.Seen.TPOT > 0.040*(1+1e-9) {
-			t.Errorf("deployment %d takes %v s per token, more than the limit of 0.040", i+1, c.Seen.TPOT)
+		modes[advice.Mode(c.Mode)] = true
+		if c.TPOT > 0.040*(1+1e-9) {
+			t.Errorf("deployment %d takes %v s per token, more than the limit of 0.040", i+1, c.TPOT)
 		}
 		// A hundredth of throughput does not count against an earlier answer.
-		if i > 0 && c.PerGPU > 1.0101*got.Ranked[i-1].PerGPU {
+		if i > 0 && c.PerGPU() > 1.0101*got.Ranked[i-1].PerGPU() {
 			t.Errorf("deployment %d is better than the one before it", i+1)
 		}
 		// Tokens per second and processor are requests times 1000 tokens over 16 processors.
-		if want := c.Seen.Requests * 1000 / 16; math.Abs(c.PerGPU-want) > 1e-9*want {
-			t.Errorf("%v tokens per second and processor, by hand %v", c.PerGPU, want)
+		if want := c.Requests * 1000 / 16; math.Abs(c.PerGPU()-want) > 1e-9*want {
+			t.Errorf("%v tokens per second and processor, by hand %v", c.PerGPU(), want)
 		}
 	}
 	if !modes[advice.Aggregated] || !modes[advice.Disaggregated] {
@@ -78,8 +78,8 @@ func TestFrontier(t *testing.T) {
 	}
 	for i := range got.Frontier[1:] {
 		a, b := &got.Frontier[i], &got.Frontier[i+1]
-		if !(b.Seen.TPOT > a.Seen.TPOT && b.PerGPU > a.PerGPU) {
-			t.Errorf("point %d (%v s, %v tokens/s/GPU) does not lie beyond (%v, %v)", i+1, b.Seen.TPOT, b.PerGPU, a.Seen.TPOT, a.PerGPU)
+		if !(b.TPOT > a.TPOT && b.PerGPU() > a.PerGPU()) {
+			t.Errorf("point %d (%v s, %v tokens/s/GPU) does not lie beyond (%v, %v)", i+1, b.TPOT, b.PerGPU(), a.TPOT, a.PerGPU())
 		}
 	}
 }
@@ -90,12 +90,12 @@ func TestUserSeesPrefills(t *testing.T) {
 	l := load(t, "llama_3_8b", "H100_SXM", 0)
 	got := give(t, l, advice.Options{GPUs: 1, Mode: advice.Aggregated})
 	c := got.Ranked[0]
-	stay := float64(c.Load.Clients) / c.Seen.Requests
-	if want := (stay - c.Seen.TTFT) / 999; math.Abs(c.Seen.TPOT-want) > 1e-9*want {
-		t.Errorf("%v s per token, by Little's law %v", c.Seen.TPOT, want)
+	stay := float64(c.Load.Clients) / c.Requests
+	if want := (stay - c.TTFT) / 999; math.Abs(c.TPOT-want) > 1e-9*want {
+		t.Errorf("%v s per token, by Little's law %v", c.TPOT, want)
 	}
-	if c.Seen.TPOT <= c.Sides[0].Step.StepTime {
-		t.Errorf("a user sees %v s per token, no more than a decode step of %v", c.Seen.TPOT, c.Sides[0].Step.StepTime)
+	if c.TPOT <= c.Decoding().Step.StepTime {
+		t.Errorf("a user sees %v s per token, no more than a decode step of %v", c.TPOT, c.Decoding().Step.StepTime)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestMoneyAndEnergy(t *testing.T) {
 	l := load(t, "llama_3_8b", "H100_SXM", 0)
 	c := give(t, l, advice.Options{GPUs: 2, PerHour: 3.6, Watts: 500}).Ranked[0]
 	// 2 processors at 3.6 dollars an hour cost 0.002 dollars a second, and take 1000 W.
-	tokens := c.PerGPU * 2
+	tokens := c.PerGPU() * 2
 	if want := 0.002 / tokens * 1e6; math.Abs(c.DollarsPerMillion-want) > 1e-9*want {
 		t.Errorf("%v dollars per million tokens, by hand %v", c.DollarsPerMillion, want)
 	}
@@ -119,15 +119,15 @@ func TestFewestProcessors(t *testing.T) {
 	if len(got.Ranked) == 0 {
 		t.Fatal(got.Reasons)
 	}
-	n := got.Ranked[0].GPUs
-	if got.Ranked[0].Seen.Requests < 6 || n < 2 {
-		t.Errorf("%d processors serve %v requests per second", n, got.Ranked[0].Seen.Requests)
+	n := got.Ranked[0].Procs
+	if got.Ranked[0].Requests < 6 || n < 2 {
+		t.Errorf("%d processors serve %v requests per second", n, got.Ranked[0].Requests)
 	}
 	smaller := map[int]int{2: 1, 4: 2, 8: 4}[n]
 	if n > 8 {
 		smaller = n - 8
 	}
-	if less := give(t, l, advice.Options{GPUs: smaller}); len(less.Ranked) > 0 && less.Ranked[0].Seen.Requests >= 6 {
+	if less := give(t, l, advice.Options{GPUs: smaller}); len(less.Ranked) > 0 && less.Ranked[0].Requests >= 6 {
 		t.Errorf("%d processors would do, not %d", smaller, n)
 	}
 	none := give(t, l, advice.Options{GPUs: 2, Objective: advice.MinGPUs, Rate: 1e6})
@@ -154,7 +154,7 @@ func TestShortestRequest(t *testing.T) {
 	l := load(t, "llama_3_70b", "H100_SXM", 0)
 	got := give(t, l, advice.Options{GPUs: 8, Objective: advice.Latency})
 	for i, c := range got.Ranked {
-		if i > 0 && c.Seen.Latency < got.Ranked[i-1].Seen.Latency {
+		if i > 0 && c.Latency < got.Ranked[i-1].Latency {
 			t.Errorf("deployment %d is faster than the one before it", i+1)
 		}
 	}
@@ -233,7 +233,7 @@ func TestMemoryOfPlans(t *testing.T) {
 		if len(got.Ranked) == 0 {
 			return 0, strings.Join(got.Reasons, " ")
 		}
-		return got.Ranked[0].PerGPU, ""
+		return got.Ranked[0].PerGPU(), ""
 	}
 	last := 0.0
 	for _, gib := range []float64{70, 75, 76, 80} {

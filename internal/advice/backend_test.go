@@ -27,8 +27,8 @@ func TestStandInsDoNotWin(t *testing.T) {
 	got, notes := told(engine.Any), ""
 	for _, rows := range [][]advice.Candidate{got.Ranked, got.Frontier} {
 		for i := range rows {
-			if e := rows[i].Deployment.Engine.Name; e != "sglang" || rows[i].Record().Remark != "" {
-				t.Errorf("a row of %s: %s", e, rows[i].Record().Remark)
+			if e := rows[i].Deployment.Engine.Name; e != "sglang" || rows[i].Record.Remark != "" {
+				t.Errorf("a row of %s: %s", e, rows[i].Record.Remark)
 			}
 		}
 	}
@@ -39,7 +39,7 @@ func TestStandInsDoNotWin(t *testing.T) {
 	if notes = strings.Join(got.Notes, "; "); !strings.Contains(notes, "rows of vllm: no measurement of decode attention") || strings.Contains(notes, "left out") {
 		t.Errorf("notes %q", notes)
 	}
-	if len(got.Ranked) == 0 || !strings.Contains(got.Ranked[0].Record().Remark, "stands in") {
+	if len(got.Ranked) == 0 || !strings.Contains(got.Ranked[0].Record.Remark, "stands in") {
 		t.Error("rows of vllm do not say how they were priced")
 	}
 }
@@ -62,16 +62,16 @@ func TestAllStandIn(t *testing.T) {
 		most := 0.0
 		for _, one := range []string{"sglang", "vllm"} {
 			alone := of(one, "aiter")
-			most = max(most, alone.Ranked[0].PerGPU)
+			most = max(most, alone.Ranked[0].PerGPU())
 			if notes := strings.Join(alone.Notes, "\n"); !strings.Contains(notes, "rows of "+one+": no measurement") {
 				t.Errorf("%s behind %s: %s", name, one, notes)
 			}
 		}
 		notes := strings.Join(got.Notes, "\n")
-		if got.Ranked[0].PerGPU < most || strings.Count(notes, "left out") != 1 || !strings.Contains(notes, "trtllm is left out: TensorRT-LLM runs on chips of NVIDIA") {
-			t.Errorf("%s: %v tokens/s/GPU, of one engine %v; %s", name, got.Ranked[0].PerGPU, most, notes)
+		if got.Ranked[0].PerGPU() < most || strings.Count(notes, "left out") != 1 || !strings.Contains(notes, "trtllm is left out: TensorRT-LLM runs on chips of NVIDIA") {
+			t.Errorf("%s: %v tokens/s/GPU, of one engine %v; %s", name, got.Ranked[0].PerGPU(), most, notes)
 		}
-		if told, usual := of("sglang", "aiter").Ranked[0].PerGPU, of("sglang", "").Ranked[0].PerGPU; told != usual {
+		if told, usual := of("sglang", "aiter").Ranked[0].PerGPU(), of("sglang", "").Ranked[0].PerGPU(); told != usual {
 			t.Errorf("%s: SGLang does %v tokens/s/GPU with what it takes by itself, told it %v", name, usual, told)
 		}
 	}

@@ -567,12 +567,12 @@ func (a *adviser) holdFewest() (*Advice, error) {
 		modes = modes[:1]
 	case a.o.Mode == Disaggregated:
 		modes = modes[1:]
-	case start.Ranked[0].Mode == Disaggregated:
+	case start.Ranked[0].Mode == string(Disaggregated):
 		slices.Reverse(modes) // what is found first rules more of the others out
 	}
 	const least = 8 // processors to look at
 	r := &ranking{keep: max(1, a.o.Top)}
-	for most := max(least, 2*start.Ranked[0].GPUs); ; most *= 2 {
+	for most := max(least, 2*start.Ranked[0].Procs); ; most *= 2 {
 		r.most = min(most, a.o.GPUs)
 		for _, mode := range modes {
 			if err = mode(a.o.Demand, r); err != nil {
@@ -610,8 +610,11 @@ func (a *adviser) answer(r *ranking, partial bool) (*Advice, error) {
 		c := &out.Ranked[i]
 		*c = a.candidate(&w, h.gpus)
 		a.seenBy(c, h.capacity)
-		return c.look()
+		return nil
 	})
+	for i := 0; i < len(r.list) && err == nil; i++ {
+		err = out.Ranked[i].describe(r.list[i].workers[0].predictors[r.list[i].decode.engine])
+	}
 	out.Partial = out.Partial || a.ctx.Err() != nil
 	return out, err
 }
@@ -626,8 +629,9 @@ func (a *adviser) headroom(t *simulate.Trial, c *simulate.Capacity) error {
 // seenBy makes a candidate what its simulation saw.
 func (a *adviser) seenBy(c *Candidate, seen *simulate.Capacity) {
 	c.Capacity = seen
-	c.Seen = serving.Prediction{TTFT: seen.TTFT.Mean, TPOT: seen.TPOT.Mean, Latency: seen.Latency, Requests: seen.Rate}
+	c.See(serving.Prediction{TTFT: seen.TTFT.Mean, TPOT: seen.TPOT.Mean, Latency: seen.Latency, Requests: seen.Rate})
 	c.Load.Clients = max(1, int(math.Round(seen.Concurrency)))
+	c.Clients = c.Load.Clients
 	a.value(c)
 }
 
@@ -646,7 +650,7 @@ func (a *adviser) holdBest() (*Advice, error) {
 	}
 	list, err := a.glance(start.Ranked, func(x, y *Candidate) int {
 		if asked == Latency {
-			return cmp.Compare(x.Seen.Latency, y.Seen.Latency)
+			return cmp.Compare(x.Latency, y.Latency)
 		}
 		return cmp.Compare(y.Capacity.Headroom, x.Capacity.Headroom)
 	})
@@ -681,8 +685,11 @@ func (a *adviser) glance(list []Candidate, order func(x, y *Candidate) int) ([]C
 			return err
 		}
 		a.seenBy(c, got)
-		c.Sides, c.Prefill = nil, nil
-		return c.look()
+		p, err := serving.NewPredictor(&c.Deployment)
+		if err != nil {
+			return err
+		}
+		return c.describe(p)
 	})
 	list = slices.DeleteFunc(list, func(c Candidate) bool { return c.Capacity == nil })
 	slices.SortStableFunc(list, func(x, y Candidate) int { return order(&x, &y) })

@@ -145,11 +145,11 @@ func TestCapacityHolds(t *testing.T) {
 			}
 			best := &got.Ranked[0]
 			at := best.Capacity
-			if !at.Holds || at.Runs != simulate.Replications || at.TTFT.P99Low > at.TTFT.P99 || at.TTFT.P99High < at.TTFT.P99 || best.Seen.Requests != c.rate {
+			if !at.Holds || at.Runs != simulate.Replications || at.TTFT.P99Low > at.TTFT.P99 || at.TTFT.P99High < at.TTFT.P99 || best.Requests != c.rate {
 				t.Errorf("%+v", at)
 			}
 			held := heldIn(t, d, &best.Deployment, at.Requests)
-			t.Logf("%d processors, %s: holds in %d of 20 runs of %d requests", best.GPUs, best.name(), held, at.Requests)
+			t.Logf("%d processors, %s: holds in %d of 20 runs of %d requests", best.Procs, best.name(), held, at.Requests)
 			if held < 19 {
 				t.Errorf("the answer holds in %d of 20 runs", held)
 			}
@@ -182,7 +182,7 @@ func TestCapacityOnGiven(t *testing.T) {
 		}
 	}
 	c.objective = Latency
-	if got, _ := c.give(t); got.Ranked[0].Seen.Latency > got.Ranked[1].Seen.Latency {
+	if got, _ := c.give(t); got.Ranked[0].Latency > got.Ranked[1].Latency {
 		t.Error("the first row does not have the shortest requests")
 	}
 }
@@ -297,7 +297,7 @@ func TestInterrupted(t *testing.T) {
 				got, _, err := give(after)
 				switch {
 				case err != nil && got == nil:
-				case err != nil || !got.Partial || len(got.Ranked) == 0 || got.Ranked[0].Sides == nil:
+				case err != nil || !got.Partial || len(got.Ranked) == 0 || got.Ranked[0].Decoding() == nil:
 					t.Errorf("after %d of %d: %v, %+v", after, parts, err, got)
 				default:
 					partial++

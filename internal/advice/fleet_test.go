@@ -61,7 +61,7 @@ func same(t *testing.T, what string, got, want *Advice) {
 			continue
 		}
 		for i := range list.want {
-			if a, b := describe(&list.got[i]), describe(&list.want[i]); a != b || list.got[i].GPUs != list.want[i].GPUs {
+			if a, b := describe(&list.got[i]), describe(&list.want[i]); a != b || list.got[i].Procs != list.want[i].Procs {
 				t.Errorf("%s: %s %d is %s, want %s", what, list.name, i+1, a, b)
 			}
 		}
@@ -122,13 +122,13 @@ func TestMixedFleet(t *testing.T) {
 	}
 	most := 0.0
 	for i := range all {
-		most = max(most, all[i].Seen.Requests)
+		most = max(most, all[i].Requests)
 	}
-	if got := mixed.Ranked[0].Seen.Requests; math.Abs(gradeOf(got)-gradeOf(most)) > 0 {
+	if got := mixed.Ranked[0].Requests; math.Abs(gradeOf(got)-gradeOf(most)) > 0 {
 		t.Errorf("the best of a fleet does %v requests per second, by hand %v", got, most)
 	}
 	better := answer(t, func(q *question.Question) { q.System, q.GPUs = "H200", 8 })
-	if got, bound := mixed.Ranked[0].Seen.Requests, better.Ranked[0].Seen.Requests; got > bound*grade {
+	if got, bound := mixed.Ranked[0].Requests, better.Ranked[0].Requests; got > bound*grade {
 		t.Errorf("4 H100 and 4 H200 do %v requests per second, 8 H200 %v", got, bound)
 	}
 }
@@ -152,7 +152,7 @@ func TestCheapestOfFleet(t *testing.T) {
 				t.Errorf("%s: a pool on %s, which costs 40 times as much", c.objective, name)
 			}
 		}
-		tokens := got.Seen.Requests * 500
+		tokens := got.Requests * 500
 		want := tokens / 40 // joules of 4 × 10 W
 		if c.objective == question.Cost {
 			want = tokens / (40.0 / 3600 * 1e6)

@@ -49,7 +49,7 @@ func ran(t rapid.TB, r *jobfile.Run) (float64, string) {
 	if c == nil {
 		return 0, "nothing"
 	}
-	return c.Seen.Requests, describe(c)
+	return c.Requests, describe(c)
 }
 
 // asRun is a question as a run of a runtime file, on a system.
@@ -99,7 +99,7 @@ func frontierEnd(t rapid.TB, l question.Loaded, o Options, sys *hardware.System)
 		return 0, "nothing"
 	}
 	c := &got.Frontier[len(got.Frontier)-1]
-	return c.Seen.Requests, describe(c)
+	return c.Requests, describe(c)
 }
 
 // TestPlanServesNoLessOnBetterHardware: nor does the end of the frontier of a plan.

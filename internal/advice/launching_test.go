@@ -208,7 +208,7 @@ func walk(t *testing.T, name string, l *question.Loaded, c *advice.Candidate) {
 		t.Errorf("%s: checkpoint %q", name, f.Model)
 	}
 	placedOnce(t, name, f, d)
-	if have := (c.GPUs + f.GPUs - 1) / f.GPUs; f.Nodes > have {
+	if have := (c.Procs + f.GPUs - 1) / f.GPUs; f.Nodes > have {
 		t.Errorf("%s: %d nodes, there are %d", name, f.Nodes, have)
 	}
 	for i := range d.Pools {

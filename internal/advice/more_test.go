@@ -54,7 +54,7 @@ func TestMoreNeverGiveLess(t *testing.T) {
 			if len(got.Ranked) == 0 {
 				return 0, 0
 			}
-			return got.Ranked[0].Seen.Requests, got.Frontier[len(got.Frontier)-1].Seen.Requests
+			return got.Ranked[0].Requests, got.Frontier[len(got.Frontier)-1].Requests
 		}
 		first, last := most(fewer)
 		firstOfMore, lastOfMore := most(more)

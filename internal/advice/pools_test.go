@@ -187,8 +187,8 @@ func TestPricedAsLaunched(t *testing.T) {
 	ranked := give(t, l, o).Ranked
 	for i := range ranked {
 		c := &ranked[i]
-		if seen, err := serving.Predict(&c.Deployment, c.Load); err != nil || seen != c.Seen {
-			t.Errorf("row %d: %+v as launched, %+v in the plan, %v", i+1, seen, c.Seen, err)
+		if seen, err := serving.Predict(&c.Deployment, c.Load); err != nil || seen != c.Prediction {
+			t.Errorf("row %d: %+v as launched, %+v in the plan, %v", i+1, seen, c.Prediction, err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"throughline/engine"
 	"throughline/internal/question"
+	"throughline/internal/result"
 	"throughline/internal/test/long"
 	"throughline/internal/test/racing"
 	"throughline/plan"
@@ -94,7 +95,7 @@ func TestBoundsHold(t *testing.T) {
 				for k, limit := range f.limits {
 					if most := min(c.most(f, k), c.allowed(k)); o.Objective == Throughput && w.seen.TPOT <= limit && w.seen.TTFT <= f.ttft && w.seen.Requests > most {
 						d := c.deployment(f, w.batch)
-						t.Fatalf("%s: %v/s, at most %v/s under %v s", describe(&Candidate{Mode: mode, Deployment: d, Seen: w.seen}), w.seen.Requests, most, limit)
+						t.Fatalf("%s: %v/s, at most %v/s under %v s", describe(&Candidate{Deployment: d, Record: result.Record{Mode: string(mode), Prediction: w.seen}}), w.seen.Requests, most, limit)
 					}
 				}
 			}
@@ -149,7 +150,7 @@ func sameExhaustively(t rapid.TB, l *question.Loaded, o Options) {
 }
 
 func describe(c *Candidate) string {
-	text := fmt.Sprintf("%s %s, %d clients, %v s, %v s, %v/s:", c.Mode, c.Deployment.Engine.Name, c.Load.Clients, c.Seen.TTFT, c.Seen.TPOT, c.Seen.Requests)
+	text := fmt.Sprintf("%s %s, %d clients, %v s, %v s, %v/s:", c.Mode, c.Deployment.Engine.Name, c.Load.Clients, c.TTFT, c.TPOT, c.Requests)
 	for i := range c.Deployment.Pools {
 		p := &c.Deployment.Pools[i]
 		text += fmt.Sprintf(" %d × %v %v batch %d", p.Count, &p.Plan, p.Plan.Overlap, p.Plan.Batch.Size)

@@ -2,22 +2,12 @@ package advice
 
 import (
 	"fmt"
-	"strings"
 
-	"throughline/deploy"
 	"throughline/engine"
 	"throughline/internal/result"
 	"throughline/number"
 	"throughline/op"
 )
-
-// Held is the bytes of the fullest processor.
-func (c *Candidate) Held() (most float64) {
-	for i := range c.Sides {
-		most = max(most, c.Sides[i].Held)
-	}
-	return most
-}
 
 // Running is the requests that an instance of the pool that decodes is told to run at a time.
 func (c *Candidate) Running() int {
@@ -25,42 +15,15 @@ func (c *Candidate) Running() int {
 	return c.Deployment.Told.Sequences * p.Attention.DP * p.Attention.PP
 }
 
-// Record is all that is said about a candidate. One that does both phases with the same processors is known by its decode.
-func (c *Candidate) Record() *result.Record {
-	d := &c.Deployment
-	r := &result.Record{
-		Mode: string(c.Mode), Model: d.Model, Settings: d.Settings, Lengths: c.Load.Lengths, Precision: d.Precision, Assume: d.Assume,
-		Procs: c.GPUs, Spare: c.Spare(), Cards: result.CardsOf(d), Shared: !d.Split(),
-		Whole: true, TTFT: c.Seen.TTFT, TPOT: c.Seen.TPOT, Latency: c.Seen.Latency, Requests: c.Seen.Requests,
-		Served: true, Engine: d.Engine.Name, Clients: c.Load.Clients, Held: c.Held(), Trusted: &c.Trusted,
-		DollarsPerMillion: c.DollarsPerMillion, TokensPerJoule: c.TokensPerJoule, Capacity: c.Capacity,
-		Remark: strings.Join(d.StandIns(), "; "),
-	}
-	for i := range d.Pools {
-		pool, side := &d.Pools[i], &c.Sides[i]
-		phase, latency := op.Decode, c.Seen.TPOT
-		if pool.Role == deploy.Prefill {
-			phase, latency = op.Prefill, c.Seen.TTFT
-		}
-		s := result.NewSide(phase, pool.System, side.Step, side.Detail, d.Model.IsMoE())
-		s.Step.Plan = pool.Plan // as it is launched; its step may hold more prompts
-		s.Instances, s.Held, s.Usable, s.Latency = pool.Count, side.Held, side.Usable, latency
-		r.Sides[phase] = s
-	}
-	return r
-}
-
 // Both is the record with both phases, also where the same processors do them.
 func (c *Candidate) Both() *result.Record {
-	r := c.Record()
-	if c.Prefill == nil {
-		return r
+	r := c.Record
+	if decode := r.Sides[op.Decode]; !c.Deployment.Split() {
+		s := result.NewSide(op.Prefill, decode.System, c.steps[op.Prefill], r.Model.IsMoE())
+		s.Instances, s.Held, s.Usable, s.Latency = decode.Instances, decode.Held, decode.Usable, r.TTFT
+		r.Sides[op.Prefill] = s
 	}
-	decode := r.Sides[op.Decode]
-	s := result.NewSide(op.Prefill, decode.System, c.Prefill.Step, c.Prefill.Detail, r.Model.IsMoE())
-	s.Instances, s.Held, s.Usable, s.Latency = decode.Instances, c.Prefill.Held, decode.Usable, r.TTFT
-	r.Sides[op.Prefill] = s
-	return r
+	return &r
 }
 
 // Part is how to start one pool of a deployment.
@@ -102,13 +65,13 @@ func (a *Advice) Versus() (aggregated, disaggregated *Candidate, ratio float64) 
 	if aggregated == nil || disaggregated == nil {
 		return nil, nil, 0
 	}
-	return aggregated, disaggregated, disaggregated.PerGPU / aggregated.PerGPU
+	return aggregated, disaggregated, disaggregated.PerGPU() / aggregated.PerGPU()
 }
 
 // Best is the best of those that are ranked, by mode.
 func (a *Advice) Best(mode Mode) *Candidate {
 	for i := range a.Ranked {
-		if a.Ranked[i].Mode == mode {
+		if a.Ranked[i].Mode == string(mode) {
 			return &a.Ranked[i]
 		}
 	}

@@ -126,7 +126,7 @@ func Rejected(ctx context.Context, l *question.Loaded, o *Options, got *Advice) 
 		}
 	}
 	if len(got.Ranked) > 0 {
-		w.best = got.Ranked[0].PerGPU
+		w.best = got.Ranked[0].PerGPU()
 	}
 	var out []Tried
 	for _, u := range usuals(l.Shape.IsMoE(), o.GPUs, o.Mode) {

@@ -81,8 +81,8 @@ func TestTriedAsRanked(t *testing.T) {
 				continue
 			}
 			compared++
-			if r := got[name].Rate / c.PerGPU; math.IsNaN(r) || r < 0.99 || r > 1.06 {
-				t.Errorf("%s: %v tokens/s/GPU, its row %v", name, got[name].Rate, c.PerGPU)
+			if r := got[name].Rate / c.PerGPU(); math.IsNaN(r) || r < 0.99 || r > 1.06 {
+				t.Errorf("%s: %v tokens/s/GPU, its row %v", name, got[name].Rate, c.PerGPU())
 			}
 			break // behind the best engine, as it was tried; other rows are of other engines
 		}
@@ -102,7 +102,7 @@ func TestTriedWithinGoals(t *testing.T) {
 		if one.Rule != "rank" {
 			continue
 		}
-		if best := ranked.Ranked[0].PerGPU; one.Rate > best/0.95 {
+		if best := ranked.Ranked[0].PerGPU(); one.Rate > best/0.95 {
 			t.Errorf("%s: %v tokens/s/GPU within the limit, the first row %v", name, one.Rate, best)
 		}
 		if one.Rate < loose[name].Rate {

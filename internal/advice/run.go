@@ -53,10 +53,10 @@ func Run(ctx context.Context, r *jobfile.Run, workers int) (search.Outcome, *Can
 		best = &f.ranked[0]
 	}
 	c := a.candidate(best, r.Procs)
-	if err := c.look(); err != nil {
+	if err := c.describe(best.predictor()); err != nil {
 		return out, nil, err
 	}
-	out.Requests = c.Seen.Requests
+	out.Requests = c.Requests
 	for phase := range op.PhaseCount {
 		result := &out.Decode
 		if phase == op.Prefill {
@@ -64,11 +64,7 @@ func Run(ctx context.Context, r *jobfile.Run, workers int) (search.Outcome, *Can
 		}
 		pool := c.Deployment.Of(phase)
 		result.Found, result.Procs, result.Instances = true, pool.Plan.Attention.Procs(), pool.Count
-		side, err := step(&c.Deployment, pool, phase, c.Load)
-		if err != nil {
-			return out, nil, err
-		}
-		result.Best = side.Step
+		result.Best = c.steps[phase].Estimate
 	}
 	return out, &c, nil
 }

@@ -82,16 +82,12 @@ func compareKernels(s Streams, q *question.Asked) (*point.Answer, *comparison, e
 	case "":
 		q.Phase = question.Decode
 	}
-	answer, remarks, err := point.NewEstimator().Ask(q)
+	answer, remarks, err := point.NewExaminer().Ask(q)
 	tell(s, remarks)
 	if err := document.Join(wrong, err); err != nil {
 		return nil, nil, question.Once(err)
 	}
-	operators, err := profile.Operators(&answer.Phases[0])
-	if err != nil {
-		return nil, nil, err
-	}
-	classes, err := profile.Compare(summary.Kernels, operators)
+	classes, _, err := profile.Compare(summary.Kernels, answer.Phases[0].Operators)
 	return answer, &comparison{classes, summary.LeftOut}, err
 }
 

@@ -73,11 +73,7 @@ could not be written.`,
 			if err != nil {
 				return err
 			}
-			files, err := o.files.of(got.Answer)
-			if err == nil {
-				err = writeAll(cmd.Context(), s, files)
-			}
-			switch {
+			switch err := writeAll(cmd.Context(), s, o.files.of(got.Answer)); {
 			case err != nil:
 				return err
 			case o.json:

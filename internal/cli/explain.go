@@ -108,11 +108,7 @@ func (o *explainOptions) refuse(reads []string) (err error) {
 // write writes all files that are asked for: the trace and the operators, the report, and the charts of the step that is
 // explained, of several the last.
 func (o *explainOptions) write(ctx context.Context, s Streams, x *explain.Explained) error {
-	files, err := o.files.of(x.Answer)
-	if err != nil {
-		return err
-	}
-	files = append(files, o.charts.page(func() *page.Page { return page.Explained(x.Answer, x.Why) })...)
+	files := append(o.files.of(x.Answer), o.charts.page(func() *page.Page { return page.Explained(x.Answer, x.Why) })...)
 	for i, why := range slices.Backward(x.Why) {
 		if why != nil {
 			charts, err := drawn(o.sheet, picture.StepKinds, picture.Step{Answer: x.Answer, Phase: i, Why: why})

@@ -53,14 +53,14 @@ func planFile(ctx context.Context, name string, p *advice.Plans) ([]report.File,
 	}{{"rank", p.Ranked}, {"frontier", p.Frontier}} {
 		for i := range from.list {
 			c := &from.list[i]
-			r := c.Record()
+			r := c.Record
 			r.Number, r.Limits, r.Remark = len(runs), p.Loaded.Limits(), strings.TrimSuffix(fmt.Sprintf("%s %d; %s", from.name, 1+i, r.Remark), "; ")
-			row, err := rawdata.Of(ctx, &c.Deployment, c.Load, &c.Seen, 0)
+			row, err := rawdata.Of(ctx, &c.Deployment, c.Load, &c.Prediction, 0)
 			if err != nil {
 				return nil, err
 			}
 			r.Raw = row
-			runs = append(runs, r)
+			runs = append(runs, &r)
 		}
 	}
 	return []report.File{{Name: name, Write: func(w io.Writer) error { return writeRecords(w, name, runs) }}}, nil

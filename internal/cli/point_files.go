@@ -27,26 +27,16 @@ func (f *pointFiles) asked() bool { return f.trace.name != "" || f.ops.name != "
 func (f *pointFiles) check(inputs []string) error { return checkOutputs(inputs, f.all()...) }
 
 // of are the files of an answer.
-func (f *pointFiles) of(a *point.Answer) (files []report.File, err error) {
+func (f *pointFiles) of(a *point.Answer) (files []report.File) {
 	if f.trace.name != "" {
 		files = append(files, report.File{Name: f.trace.name, Write: func(w io.Writer) error {
 			t := trace.New(w)
-			if err := explain.Trace(t, a); err != nil {
-				return err
-			}
+			explain.Trace(t, a)
 			return t.Close()
 		}})
 	}
 	if f.ops.name != "" {
-		r := *a.Record() // whose sides other views show without operators
-		for i := range a.Phases {
-			side := *r.Sides[a.Phases[i].Phase]
-			if err := side.WithOps(&a.Phases[i].Problem); err != nil {
-				return nil, err
-			}
-			r.Sides[a.Phases[i].Phase] = &side
-		}
-		files = append(files, report.File{Name: f.ops.name, Write: func(w io.Writer) error { return report.WriteOps(w, &r) }})
+		files = append(files, report.File{Name: f.ops.name, Write: func(w io.Writer) error { return report.WriteOps(w, a.Record) }})
 	}
-	return files, nil
+	return files
 }

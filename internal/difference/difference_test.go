@@ -140,16 +140,16 @@ func TestRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	for field, want := range map[string][2]float64{
-		"tokens/s/GPU": {got.Ranked[0].PerGPU, got.Ranked[last].PerGPU},
-		"TPOT ms":      {1e3 * got.Ranked[0].Seen.TPOT, 1e3 * got.Ranked[last].Seen.TPOT},
-		"TTFT ms":      {1e3 * got.Ranked[0].Seen.TTFT, 1e3 * got.Ranked[last].Seen.TTFT},
+		"tokens/s/GPU": {got.Ranked[0].PerGPU(), got.Ranked[last].PerGPU()},
+		"TPOT ms":      {1e3 * got.Ranked[0].TPOT, 1e3 * got.Ranked[last].TPOT},
+		"TTFT ms":      {1e3 * got.Ranked[0].TTFT, 1e3 * got.Ranked[last].TTFT},
 	} {
 		r := find(t, d, field)
 		if math.Abs(r.A.(float64)/want[0]-1) > 1e-9 || math.Abs(r.B.(float64)/want[1]-1) > 1e-9 {
 			t.Errorf("%s: %v and %v, planned %v", field, r.A, r.B, want)
 		}
 	}
-	for k, perGPU := range []float64{got.Ranked[0].PerGPU, got.Ranked[last].PerGPU} {
+	for k, perGPU := range []float64{got.Ranked[0].PerGPU(), got.Ranked[last].PerGPU()} {
 		var sum, classes, step float64
 		for i := range d.Rows {
 			v, ok := [...]any{d.Rows[i].A, d.Rows[i].B}[k].(float64)

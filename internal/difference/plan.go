@@ -61,7 +61,7 @@ func readPlan(ref, file, number string) (*side, error) {
 		}
 		return nil, err
 	}
-	answer, err := point.NewEstimator().Answer(&q)
+	answer, err := point.NewExaminer().Answer(&q)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (s *side) phase(r *planRow, i int) error {
 	var classes []string
 	for k := range why.Operators {
 		o := &why.Operators[k]
-		class := cmp.Or(profile.OperatorClass(o.Name), o.Part)
+		class := cmp.Or(profile.OperatorClass(o.Name), o.Block)
 		if _, seen := shares[class]; !seen {
 			classes = append(classes, class)
 		}

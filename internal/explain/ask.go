@@ -22,11 +22,11 @@ type Explained struct {
 func Ask(a *question.Asked) (*Explained, []question.Remark, error) {
 	goal, wrong := goalOf(&a.Question)
 	errs := []error{wrong, a.Refused()}
-	e := point.NewEstimator()
-	if e.Examined = a.Phases(); a.Clients() {
-		e.Examined = []op.Phase{goal.explained()}
+	explained := a.Phases()
+	if a.Clients() {
+		explained = []op.Phase{goal.explained()}
 	}
-	answer, remarks, err := e.Ask(a)
+	answer, remarks, err := point.NewExaminer().Ask(a)
 	if err == nil && goal != nil && a.Phase == "" && answer.Seen == nil && answer.Deployment.Assume.Engine {
 		errs = append(errs, question.OfSetting("until", fmt.Errorf("%s: no client can be served", a.Until)))
 	}
@@ -39,7 +39,7 @@ func Ask(a *question.Asked) (*Explained, []question.Remark, error) {
 	out := &Explained{answer, make([]*Explanation, len(answer.Phases))}
 	for i := range answer.Phases {
 		phase := answer.Phases[i].Phase
-		if !slices.Contains(e.Examined, phase) {
+		if !slices.Contains(explained, phase) {
 			continue
 		}
 		if out.Why[i], err = Of(answer, i, a.Limits()); err != nil {

@@ -9,6 +9,7 @@ import (
 	"throughline/hardware"
 	"throughline/op"
 	"throughline/serving"
+	"throughline/workload"
 )
 
 // figures are what a deployment does: a bare step of the phase that is explained, and what clients see.
@@ -22,6 +23,20 @@ type figures struct {
 
 // serves reports whether the answer says what clients see.
 func (c *subject) serves() bool { return c.answer.Seen != nil }
+
+// now is what the deployment does, as far as the answer says it.
+func (c *subject) now() *figures {
+	out := &figures{step: c.Estimate, tokens: c.Throughput}
+	if seen := c.answer.Seen; seen != nil {
+		out.seen(seen, &c.answer.Load)
+	}
+	return out
+}
+
+// seen takes what clients see under a load.
+func (f *figures) seen(p *serving.Prediction, l *workload.Load) {
+	f.ttft, f.tpot, f.tokens = p.TTFT, p.TPOT, p.Requests*float64(l.Lengths.Output)
+}
 
 // on is what the deployment does on a changed system, in the place of the one that is explained.
 func (c *subject) on(sys *hardware.System) (*figures, error) {
@@ -42,7 +57,7 @@ func (c *subject) on(sys *hardware.System) (*figures, error) {
 	d := c.answer.Served
 	d.Pools = append([]deploy.Pool(nil), d.Pools...)
 	for i := range d.Pools {
-		if d.Pools[i].System == c.problem.System {
+		if d.Pools[i].System == c.Problem.System {
 			d.Pools[i].System = sys
 		}
 	}
@@ -66,7 +81,7 @@ func (c *subject) see(d *deploy.Deployment, out *figures) error {
 		out.ttft, out.tpot, out.tokens = math.Inf(1), math.Inf(1), 0
 		return nil
 	}
-	out.ttft, out.tpot, out.tokens = seen.TTFT, seen.TPOT, seen.Requests*float64(load.Lengths.Output)
+	out.seen(&seen, &load)
 	return err
 }
 

@@ -14,53 +14,45 @@ import (
 
 // Explanation is all that is said about one phase of a point.
 type Explanation struct {
-	Operators   []Operator `json:"operators"`
-	Memory      Memory     `json:"memory_gib"`
-	Exchange    *Exchange  `json:"exchange,omitempty"` // between experts
-	Sensitivity []Effect   `json:"sensitivity"`
-	Limits      []Limit    `json:"next_limits"`
-	Seek        *Answer    `json:"seek,omitempty"`
+	Operators   Operators `json:"operators"`
+	Memory      Memory    `json:"memory_gib"`
+	Exchange    *Exchange `json:"exchange,omitempty"` // between experts
+	Sensitivity []Effect  `json:"sensitivity"`
+	Limits      []Limit   `json:"next_limits"`
+	Seek        *Answer   `json:"seek,omitempty"`
 
 	subject *subject
 }
 
-// Of explains a phase of an answer under latency limits.
+// Of explains a phase of an answer of an examiner under latency limits.
 func Of(a *point.Answer, phase int, limits workload.Limits) (*Explanation, error) {
 	c, err := newSubject(a, phase)
 	if err != nil {
 		return nil, err
 	}
-	x := &Explanation{subject: c, Operators: c.operators(), Memory: c.memory(), Exchange: c.exchange(), Limits: c.limits(limits)}
+	x := &Explanation{subject: c, Operators: c.Operators, Memory: c.memory(), Exchange: c.exchange(), Limits: c.limits(limits)}
 	if x.Sensitivity, err = c.sensitivity(); err != nil {
 		return nil, err
 	}
 	return x, nil
 }
 
-// subject is the phase that is explained, with an evaluator of its own.
+// subject is the phase that is explained, with evaluators of what it is compared with.
 type subject struct {
 	*point.Result
 	answer    *point.Answer
-	problem   estimate.Problem
-	evaluator *estimate.Evaluator
+	evaluator *estimate.Evaluator // of other batches
 	elsewhere *estimate.Evaluator // of the same problem on systems with other numbers
-	step      *estimate.Contents
 }
 
 func newSubject(a *point.Answer, phase int) (*subject, error) {
 	r := &a.Phases[phase]
-	c := &subject{Result: r, answer: a, problem: r.Problem}
+	c := &subject{Result: r, answer: a}
 	var err error
-	if c.evaluator, err = estimate.NewEvaluator(&c.problem); err != nil {
-		return nil, err
+	if c.evaluator, err = estimate.NewEvaluator(&r.Problem); err == nil {
+		c.elsewhere, err = estimate.NewEvaluator(&r.Problem)
 	}
-	if c.elsewhere, err = estimate.NewEvaluator(&c.problem); err != nil {
-		return nil, err
-	}
-	if c.step = r.Contents; c.step == nil {
-		c.step = c.evaluator.Contents(&r.Estimate.Plan)
-	}
-	return c, nil
+	return c, err
 }
 
 // sized is the plan with another batch.
@@ -72,6 +64,10 @@ func (c *subject) sized(batch int) plan.Plan {
 
 // evaluate estimates another batch.
 func (c *subject) evaluate(batch int, out *estimate.Estimate) {
+	if batch == c.Plan.Batch.Size {
+		*out = c.Estimate
+		return
+	}
 	p := c.sized(batch)
 	c.evaluator.Evaluate(&p, out)
 }

@@ -45,7 +45,7 @@ func estimated(t *testing.T, phase op.Phase, change func(*question.Question)) *b
 		change(&p)
 	}
 	p.Phase, p.Engine = question.PhaseOf(phase), "none"
-	a, err := point.NewEstimator().Answer(&p)
+	a, err := point.NewExaminer().Answer(&p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,6 +58,16 @@ type bare struct {
 	answer *point.Answer
 }
 
+// evaluate fills in the step of a problem that may have changed since it was answered.
+func (r *bare) evaluate(t *testing.T) {
+	t.Helper()
+	e, err := estimate.NewEvaluator(&r.Problem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Contents = e.Contents(&r.Plan)
+}
+
 // onMemory is a point whose computation takes no time: all rates are beyond reach.
 func onMemory(t *testing.T, change func(*question.Question)) *bare {
 	t.Helper()
@@ -67,11 +77,13 @@ func onMemory(t *testing.T, change func(*question.Question)) *bare {
 			r.Problem.System = p.With(r.Problem.System, p.High)
 		}
 	}
+	r.evaluate(t)
 	return r
 }
 
 func explained(t *testing.T, r *bare, limits workload.Limits) *Explanation {
 	t.Helper()
+	r.evaluate(t)
 	x, err := Of(r.answer, 0, limits)
 	if err != nil {
 		t.Fatal(err)
@@ -100,18 +112,18 @@ func TestOperatorsAddUp(t *testing.T) {
 			x := explained(t, r, workload.Limits{})
 			var stage, shares float64
 			for _, o := range x.Operators {
-				if o.Part == "attention" || o.Part == "mlp" {
-					stage += o.Time
+				if o.Part == estimate.StagePart {
+					stage += o.Executions() * o.Exposed
 				}
 				shares += o.Share
-				if o.OfPeak > 1 || o.OfBandwidth > 1 {
-					t.Errorf("%s: %s runs at %.2f of the peak, %.2f of the bandwidth", name, o.Name, o.OfPeak, o.OfBandwidth)
+				if ofPeak, ofBandwidth := o.Use(); ofPeak > 1 || ofBandwidth > 1 {
+					t.Errorf("%s: %s runs at %.2f of the peak, %.2f of the bandwidth", name, o.Name, ofPeak, ofBandwidth)
 				}
-				if (o.Engine == "network") == (o.Collective == nil) && o.Bound != "" {
-					t.Errorf("%s: %s on %s has collective %v", name, o.Name, o.Engine, o.Collective)
+				if (EngineOf(&o) == "network") == (len(o.Levels) == 0) && o.BoundBy() != "" {
+					t.Errorf("%s: %s on %s uses networks %v", name, o.Name, EngineOf(&o), o.Levels)
 				}
 			}
-			near(t, name+": stage", stage*1e-6, r.Estimate.StageTime, 1e-9)
+			near(t, name+": stage", stage, r.Estimate.StageTime, 1e-9)
 			near(t, name+": step", shares, 1, 1e-9)
 		}
 	}
@@ -125,16 +137,17 @@ func TestOperatorByHand(t *testing.T) {
 		if o.Name != "down" {
 			continue
 		}
-		if o.M != 32 || o.N != 4096 || o.K != 14336 || o.Repeat != 32 || o.Engine != "cube" || o.Bound != "memory" {
+		if o.M != 32 || o.N != 4096 || o.K != 14336 || o.Executions() != 32 || EngineOf(&o) != "cube" || o.BoundBy() != "memory" {
 			t.Errorf("%+v", o)
 		}
 		bytes := 32.0 * (14336*4096*2 + 32*(14336+4096)*2)
 		flops := 32.0 * 2 * 32 * 14336 * 4096
-		near(t, "flops", o.Flops, flops, 1e-12)
-		near(t, "bytes", o.Bytes, bytes, 1e-12)
-		near(t, "time", o.Time, bytes/(0.8*4.8e12)*1e6, 1e-12)
-		near(t, "share of the bandwidth", o.OfBandwidth, 0.8, 1e-12)
-		near(t, "share of the peak", o.OfPeak, flops/(o.Time*1e-6)/989e12, 1e-12)
+		near(t, "flops", 32*o.Flops, flops, 1e-12)
+		near(t, "bytes", 32*o.Bytes(), bytes, 1e-12)
+		near(t, "time", 32*o.Exposed, bytes/(0.8*4.8e12), 1e-12)
+		ofPeak, ofBandwidth := o.Use()
+		near(t, "share of the bandwidth", ofBandwidth, 0.8, 1e-12)
+		near(t, "share of the peak", ofPeak, flops/(32*o.Exposed)/989e12, 1e-12)
 		return
 	}
 	t.Error("there is no down projection")
@@ -148,12 +161,12 @@ func TestCollectiveLevels(t *testing.T) {
 	x := explained(t, r, workload.Limits{})
 	for _, o := range x.Operators {
 		if o.Name == "attention all-reduce" {
-			if got := o.Collective.String(); got != "all-reduce over 4, networks 0+1" {
+			if got := o.Dimensions(nil); got != "all-reduce over 4, networks 0+1" {
 				t.Errorf("%s", got)
 			}
 			// 1 token of 4096 elements of 2 bytes.
-			if o.Collective.Bytes != 4096*2 || o.Bytes != 32*2*4096*2 {
-				t.Errorf("sends %v, message %v", o.Bytes, o.Collective.Bytes)
+			if o.Moved != 4096*2 || o.Executions()*o.Traffic() != 32*2*4096*2 {
+				t.Errorf("sends %v, message %v", o.Traffic(), o.Moved)
 			}
 			return
 		}
@@ -207,7 +220,7 @@ func TestSensitivityToBandwidth(t *testing.T) {
 		t.Fatal(err)
 	}
 	shares := r.Shares
-	network := shares.Communication / c.step.StepTime
+	network := shares.Communication / c.StepTime
 	if network < 0.05 || network > 0.95 {
 		t.Fatalf("%.2f of the step is communication", network)
 	}
@@ -247,7 +260,7 @@ func TestTurnByHand(t *testing.T) {
 	seen := func(batch int) *point.Answer {
 		p := question.Default()
 		p.Model, p.System, p.Engine, p.Batch = "llama_3_8b", plainH200(t), "none", batch
-		a, err := point.NewEstimator().Answer(&p)
+		a, err := point.NewExaminer().Answer(&p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -337,7 +350,7 @@ func TestSeekByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	half := c.step.Latency * 1e3 / 2
+	half := c.Latency * 1e3 / 2
 	g := &Goal{&metrics[2], half}
 	a, err := Seek(r.answer, 0, "mem1.GBps", g)
 	if err != nil {
@@ -458,7 +471,7 @@ func TestGoals(t *testing.T) {
 func TestSeekMemory(t *testing.T) {
 	q := question.Default()
 	q.Model, q.System, q.TP, q.Engine, q.Batch, q.Traffic.MemoryShare = "llama_3_70b", "H100_SXM", 2, "sglang", 1, 0.9
-	a, err := point.NewEstimator().Answer(&q)
+	a, err := point.NewExaminer().Answer(&q)
 	if err != nil {
 		t.Fatal(err)
 	}

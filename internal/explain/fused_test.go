@@ -28,16 +28,17 @@ func TestFusedPartnersCount(t *testing.T) {
 		var flops, bytes, seconds, ofPeak, ofBandwidth float64
 		for _, o := range x.Operators {
 			if o.Name == c.head || o.Name == c.partner {
-				flops += o.Flops
+				flops += o.Executions() * o.Flops
 			}
 			if o.Name == c.head {
-				seconds, ofPeak, ofBandwidth = o.Time*1e-6, o.OfPeak, o.OfBandwidth
+				seconds = o.Executions() * o.Exposed
+				ofPeak, ofBandwidth = o.Use()
 			}
-			if o.Name == c.partner && o.Time != 0 {
+			if o.Name == c.partner && o.Exposed != 0 {
 				t.Errorf("%s takes a time of its own", c.partner)
 			}
 			if o.Name == c.head || slices.Contains(c.within, o.Name) {
-				bytes += o.Bytes
+				bytes += o.Executions() * o.Bytes()
 			}
 		}
 		peak := 1979e12 // of an H200 in fp8; attention computes in bf16

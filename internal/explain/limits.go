@@ -28,7 +28,7 @@ const leastShare = 0.05
 // other, in the order in which a growing batch meets them.
 func (c *subject) limits(limits workload.Limits) []Limit {
 	now := c.Estimate.Plan.Batch.Size
-	last := c.largestFitting(c.problem.System)
+	last := c.largestFitting(c.Problem.System)
 	var out []Limit
 	add := func(batch int, what string) { out = append(out, Limit{batch, what, batch > 0 && batch <= now}) }
 	switch {
@@ -42,7 +42,7 @@ func (c *subject) limits(limits workload.Limits) []Limit {
 		ms    *float64
 		phase op.Phase
 	}{{"TTFT", limits.TTFT, op.Prefill}, {"TPOT", limits.TPOT, op.Decode}} {
-		if l.ms == nil || !c.serves() && (c.problem.Assume.Engine || l.phase != c.Phase) {
+		if l.ms == nil || !c.serves() && (c.Problem.Assume.Engine || l.phase != c.Phase) {
 			continue
 		}
 		first := c.firstLate(l.phase, *l.ms/1e3, max(now, last))
@@ -110,25 +110,28 @@ func (c *subject) firstLate(phase op.Phase, limit float64, most int) int {
 
 // turns are the batches at which the large operators of the stage that memory bounds turn compute-bound.
 func (c *subject) turns(now int) []Limit {
+	known := map[int][]estimate.Operator{now: c.Operators}
 	// bound of an operator at a batch. The number and order of operators do not depend on it.
 	bound := func(batch, i int) cost.Bound {
-		p := c.sized(batch)
-		return c.evaluator.Parts(&p)[estimate.StagePart].Ops[i].Bound
+		if known[batch] == nil {
+			p := c.sized(batch)
+			known[batch] = c.evaluator.Operators(&p)
+		}
+		return known[batch][i].Bound
 	}
 	var out []Limit
-	for i := range c.step.Items { // those of the stage come first
-		item := &c.step.Items[i]
-		if item.Part != estimate.StagePart || item.Op.Class == op.Comm || item.Op.Class == op.Vector || item.Op.Bound != cost.Memory ||
-			item.Time() < leastShare*c.step.StepTime {
+	for i := range c.Operators { // those of the stage come first
+		o := &c.Operators[i]
+		if o.Part != estimate.StagePart || o.Class == op.Comm || o.Class == op.Vector || o.Bound != cost.Memory || o.Share < leastShare {
 			continue
 		}
 		last := lastWith(now, mostTurning, func(batch int) bool {
 			return bound(batch, i) == cost.Memory
 		})
 		if last == mostTurning {
-			out = append(out, Limit{What: item.Name + " stays memory-bound at every batch"})
+			out = append(out, Limit{What: o.Name + " stays memory-bound at every batch"})
 		} else {
-			out = append(out, Limit{Batch: last + 1, What: item.Name + " turns compute-bound"})
+			out = append(out, Limit{Batch: last + 1, What: o.Name + " turns compute-bound"})
 		}
 	}
 	return out

@@ -35,12 +35,12 @@ type Turn struct {
 
 // exchange tells about the exchange between experts; nil: there is none.
 func (c *subject) exchange() *Exchange {
-	p := &c.step.Plan
+	p := &c.Plan
 	out := &Exchange{Overlap: p.Overlap.String(), Redundant: p.Redundant}
-	for i := range c.step.Items {
-		if item := &c.step.Items[i]; item.Part == estimate.StagePart && item.Op.Exchanges() {
-			out.Busy += 1e6 * item.Times * item.Op.Time
-			out.Exposed += 1e6 * item.Time()
+	for i := range c.Operators {
+		if o := &c.Operators[i]; o.Part == estimate.StagePart && o.Exchanges() {
+			out.Busy += 1e6 * o.Times * o.Time
+			out.Exposed += 1e6 * o.Takes()
 		}
 	}
 	if out.Busy == 0 {
@@ -55,14 +55,9 @@ func (c *subject) exchange() *Exchange {
 
 // layer is the timeline of a layer in the middle of the first stage and batch.
 func (c *subject) layer() (out []Turn) {
-	moments := c.timeline()
-	depth := 0
-	for i := range moments {
-		depth = max(depth, moments[i].Layer+1)
-	}
-	for i := range moments {
-		if m := &moments[i]; m.Batch == 0 && m.Stage == 0 && m.Layer == depth/2 {
-			out = append(out, Turn{m.Name, m.Micro, m.Lane, m.Start, m.End, m.Exposed})
+	for i := range c.Spans {
+		if m := &c.Spans[i]; m.Batch == 0 && m.Stage == 0 && m.Layer == c.Depth()/2 {
+			out = append(out, Turn{c.Running(m).Name, m.Micro, m.Lane.String(), m.Start * 1e6, m.End * 1e6, m.Exposed * 1e6})
 		}
 	}
 	return out

@@ -4,19 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/hardware/kernel"
-	"throughline/internal/opdetail"
-	"throughline/op"
 )
-
-// Spot is where an operator lies under the roofline, the work of operators fused with it included.
-type Spot struct {
-	Name, Part, Engine string
-	Intensity          float64 // operations per byte
-	Rate               float64 // operations per second
-	Share              float64 // of the step
-}
 
 // Ceiling is what bounds operators: operations or, of a memory, bytes per second.
 type Ceiling struct {
@@ -27,28 +18,22 @@ type Ceiling struct {
 }
 
 // Roofline is the operators that compute, and the ceilings above them: peaks, and what large work reaches by the calibration.
-func (x *Explanation) Roofline() (spots []Spot, ceilings []Ceiling) {
+func (x *Explanation) Roofline() (ops []*estimate.Operator, ceilings []Ceiling) {
 	c := x.subject
-	sys, as := c.problem.System, c.problem.Assume
 	add := func(name string, rate float64, memory bool) {
 		if rate > 0 && !slices.ContainsFunc(ceilings, func(k Ceiling) bool { return k.Name == name }) {
 			ceilings = append(ceilings, Ceiling{Name: name, Rate: rate, Memory: memory})
 		}
 	}
-	add("memory", sys.Memory.GBps*as.BytesPerGB, true)
-	for i := range c.step.Items {
-		item := &c.step.Items[i]
-		o := item.Op
-		if o == nil || o.Class == op.Comm || !(o.Exposed > 0) {
-			continue
-		}
-		if flops, bytes := o.Flops+o.Fused.Flops, o.Bytes()+o.Fused.Bytes; flops > 0 && bytes > 0 {
-			peak := opdetail.PeakOf(&c.problem, o)
-			spots = append(spots, Spot{item.Name, item.Block, peak.Engine, flops / bytes, flops / o.Exposed, item.Time() / c.step.StepTime})
-			add(peak.Engine+" "+peak.DType, peak.Flops, false)
+	add("memory", c.Problem.System.Memory.GBps*c.Problem.Assume.BytesPerGB, true)
+	for i := range x.Operators {
+		o := &x.Operators[i]
+		if flops, bytes := o.Work(); o.Computes() && o.Exposed > 0 && flops > 0 && bytes > 0 {
+			ops = append(ops, o)
+			add(o.Peak.Engine+" "+o.Peak.DType, o.Peak.Flops, false)
 		}
 	}
-	return spots, append(ceilings, c.calibrated(ceilings)...)
+	return ops, append(ceilings, c.calibrated(ceilings)...)
 }
 
 // Products by which ceilings are calibrated: so large that nothing but the units, or nothing but the memory, matters.
@@ -60,7 +45,7 @@ var (
 // calibrated are the rates below peaks that large work reaches by the kernels of the system; without them, by its
 // coefficients.
 func (c *subject) calibrated(peaks []Ceiling) (out []Ceiling) {
-	sys := c.problem.System
+	sys := c.Problem.System
 	for _, p := range peaks {
 		number, cube := strings.CutPrefix(p.Name, "cube ")
 		switch best := 0.0; {
@@ -72,7 +57,7 @@ func (c *subject) calibrated(peaks []Ceiling) (out []Ceiling) {
 			out = below(out, p, best)
 		case p.Memory:
 			best = sys.Memory.Calibration
-			number = c.problem.Precision.AttentionType // of 16 bits or so: all types read alike
+			number = c.Problem.Precision.AttentionType // of 16 bits or so: all types read alike
 			if t, ok := gemm(sys, number); ok {
 				_, bytes := sys.Kernels.Gemm[number].Work()
 				work := bytes[3]*reading.M*reading.N + bytes[5]*reading.M*reading.K + bytes[6]*reading.N*reading.K

@@ -169,7 +169,7 @@ func Seek(of *point.Answer, phase int, path string, g *Goal) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	sys := c.problem.System
+	sys := c.Problem.System
 	if err := CheckPath(sys, path); err != nil {
 		return nil, err
 	}

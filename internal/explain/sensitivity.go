@@ -39,12 +39,9 @@ func (e *Effect) largest() float64 {
 
 // sensitivity is the effects of the numbers that can matter, the largest first.
 func (c *subject) sensitivity() ([]Effect, error) {
-	sys := c.problem.System
+	sys := c.Problem.System
 	largest := c.largestFitting(sys)
-	now, err := c.on(sys)
-	if err != nil {
-		return nil, err
-	}
+	now := c.now()
 	relative := func(after, before float64) float64 {
 		if before == 0 {
 			return 0
@@ -83,12 +80,12 @@ func (c *subject) sensitivity() ([]Effect, error) {
 // matters reports whether a number is one of the hardware that the deployment may use: a rate, a capacity, a bandwidth or
 // a latency, of the number types it computes with.
 func (c *subject) matters(p *hardware.Parameter) bool {
-	if p.Unit == "" || p.Whole || strings.HasPrefix(p.Name, "mem2.") || p.Of(c.problem.System) == 0 {
+	if p.Unit == "" || p.Whole || strings.HasPrefix(p.Name, "mem2.") || p.Of(c.Problem.System) == 0 {
 		return false // more of nothing is nothing
 	}
 	engine, rest, _ := strings.Cut(p.Name, ".")
 	number, _, _ := strings.Cut(rest, ".")
-	types := &c.problem.Precision
+	types := &c.Problem.Precision
 	switch engine {
 	case "matrix":
 		for m := range model.ModuleCount {

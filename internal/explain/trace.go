@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 
+	"throughline/estimate"
 	"throughline/internal/point"
 	"throughline/internal/trace"
 	"throughline/op"
@@ -10,18 +11,13 @@ import (
 	"throughline/schedule"
 )
 
-// Trace writes the steps of an answer as a timeline: a process for each stage of the pipeline, with a thread for each lane, one
+// Trace writes the steps of an answer of an examiner as a timeline: a process for each stage of the pipeline, with a thread for each lane, one
 // for the micro-batches that pass and one for the layers.
-func Trace(w *trace.Writer, a *point.Answer) error {
+func Trace(w *trace.Writer, a *point.Answer) {
 	pid := 1
 	for i := range a.Phases {
-		c, err := newSubject(a, i)
-		if err != nil {
-			return err
-		}
-		pid = c.trace(w, pid)
+		pid = traceStep(w, &a.Phases[i], pid)
 	}
-	return nil
 }
 
 // Threads of a stage: what passes, then its lanes.
@@ -31,13 +27,13 @@ const (
 	laneThread  = 3
 )
 
-// trace writes the step, with processes from a number on, and returns the next number.
-func (c *subject) trace(w *trace.Writer, pid int) int {
-	p := &c.step.Plan
+// traceStep writes a step, with processes from a number on, and returns the next number.
+func traceStep(w *trace.Writer, r *point.Result, pid int) int {
+	p := &r.Plan
 	stages := max(1, p.Attention.PP)
 	lanes := map[[2]int]bool{}
 	for stage := range stages {
-		name := fmt.Sprintf("%s of %s on %s, %s", c.StepTitle(), c.problem.Model.Name, c.problem.System.Name, p.String())
+		name := fmt.Sprintf("%s of %s on %s, %s", r.StepTitle(), r.Problem.Model.Name, r.Problem.System.Name, p.String())
 		if stages > 1 {
 			name = fmt.Sprintf("stage %d: %s", stage, name)
 		}
@@ -46,16 +42,17 @@ func (c *subject) trace(w *trace.Writer, pid int) int {
 		w.Thread(pid+stage, layerThread, "layers")
 	}
 	passes, layers := newGroups(), newGroups()
-	for _, m := range c.timeline() {
-		at, thread := pid+m.Stage, laneThread+int(m.span.Lane)
+	for i := range r.Spans {
+		m := &r.Spans[i]
+		o, at, thread := r.Running(m), pid+m.Stage, laneThread+int(m.Lane)
 		if key := [2]int{at, thread}; !lanes[key] {
 			lanes[key] = true
-			w.Thread(at, thread, m.Lane)
+			w.Thread(at, thread, m.Lane.String())
 		}
-		w.Span(at, thread, m.Name, m.Lane, m.span.Start, m.span.End, c.told(&m)...)
-		passes.add([3]int{at, m.Batch, 0}, m.span)
-		if m.span.Part == schedule.LayersPart && p.Overlap != plan.TwoBatch { // whose layers overlap
-			layers.add([3]int{at, m.Batch, m.Layer}, m.span)
+		w.Span(at, thread, o.Name, m.Lane.String(), m.Start, m.End, arguments(p, m, o)...)
+		passes.add([3]int{at, m.Batch, 0}, m)
+		if m.Part == schedule.LayersPart && p.Overlap != plan.TwoBatch { // whose layers overlap
+			layers.add([3]int{at, m.Batch, m.Layer}, m)
 		}
 	}
 	passes.write(func(k [3]int, start, end float64) {
@@ -67,24 +64,23 @@ func (c *subject) trace(w *trace.Writer, pid int) int {
 	return pid + stages
 }
 
-// told is what is to be said of a moment.
-func (c *subject) told(m *Moment) []trace.Arg {
-	args := []trace.Arg{{Key: "micro_batch", Value: m.Batch}, {Key: "exposed_us", Value: m.Exposed}}
+// arguments are what a trace says of an execution of an operator.
+func arguments(p *plan.Plan, m *schedule.Span, o *estimate.Operator) []trace.Arg {
+	args := []trace.Arg{{Key: "micro_batch", Value: m.Batch}, {Key: "exposed_us", Value: m.Exposed * 1e6}}
 	if m.Layer >= 0 {
 		args = append(args, trace.Arg{Key: "layer", Value: m.Layer})
 	}
-	if c.step.Plan.Overlap == plan.TwoBatch && m.span.Part == schedule.LayersPart {
+	if p.Overlap == plan.TwoBatch && m.Part == schedule.LayersPart {
 		args = append(args, trace.Arg{Key: "half", Value: m.Micro})
 	}
-	o := m.op
-	if o == nil {
+	if m.Part >= estimate.PartCount {
 		return args
 	}
-	args = append(args, trace.Arg{Key: "block", Value: m.Part}, trace.Arg{Key: "flops", Value: o.Flops}, trace.Arg{Key: "bytes", Value: o.Bytes()})
+	args = append(args, trace.Arg{Key: "block", Value: o.Block}, trace.Arg{Key: "flops", Value: o.Flops}, trace.Arg{Key: "bytes", Value: o.Bytes()})
 	if o.Class == op.Comm {
 		return append(args, trace.Arg{Key: "sent_bytes", Value: o.Sent}, trace.Arg{Key: "group", Value: int(o.Group)})
 	}
-	return append(args, trace.Arg{Key: "bound", Value: boundNames[o.Bound]})
+	return append(args, trace.Arg{Key: "bound", Value: o.BoundBy()})
 }
 
 // groups are the last moments of what belongs together, in the order in which it comes.

@@ -13,7 +13,7 @@ import (
 func (m *Measured) Answer(a *question.Asked, run *validate.OneRun) (*point.Answer, []question.Remark, error) {
 	if run == nil {
 		a.Wrong = m.Fill(&a.Question, a.Given)
-		return point.NewEstimator().Ask(a)
+		return point.NewExaminer().Ask(a)
 	}
 	d := run.Deployment
 	d.Untold = false // who asks knows what the server was told, and has said it

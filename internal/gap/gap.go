@@ -389,7 +389,7 @@ func (e *explainer) kernels(out *Explanation) error {
 	d := deploy.Deployment{}
 	c.at(&d, &traffic{})
 	slower, _ := d.Fitted.Scales()
-	classes, busy, err := profile.Classes(&e.answer.Phases[at])
+	classes, busy, err := profile.Compare(nil, e.answer.Phases[at].Operators)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func answered(t *testing.T) *point.Answer {
 	t.Helper()
 	q := question.DefaultOf(question.Compare)
 	q.Model, q.System, q.Engine, q.Concurrency = "Llama-3.1-8B", "H200", "vllm", 32
-	a, err := point.NewEstimator().Answer(&q)
+	a, err := point.NewExaminer().Answer(&q)
 	if err != nil {
 		t.Fatal(err)
 	}

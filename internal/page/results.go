@@ -30,7 +30,7 @@ func drawn[T any](kinds []picture.Kind[T], from T) (out []*chart.Chart) {
 
 // Explained is the report of a point: why the steps that are explained take the time they take.
 func Explained(a *point.Answer, why []*explain.Explanation) *Page {
-	r := a.Record()
+	r := a.Record
 	p := &Page{Title: "Why it takes its time", Subtitle: report.PointTitle(a)}
 	p.Sections = append(p.Sections, Section{Title: "What it does", Tables: []Table{summary(r)}})
 	for i, x := range why {
@@ -90,9 +90,9 @@ func told(r *result.Record, fields []*result.Field) Table {
 // operators are those of the terminal, with where and when they run.
 func operators(x *explain.Explanation) Table {
 	t := report.Operators(x.Operators, table.NoBars).Filled()
-	t.Columns = append(t.Columns, table.Column[*explain.Operator]{Title: "lane", Value: func(o *explain.Operator) any { return o.Lane }},
-		table.Column[*explain.Operator]{Title: "start µs", Kind: table.Number, Value: func(o *explain.Operator) any { return o.Start }},
-		table.Column[*explain.Operator]{Title: "end µs", Kind: table.Number, Value: func(o *explain.Operator) any { return o.End }})
+	t.Columns = append(t.Columns, table.Column[*estimate.Operator]{Title: "lane", Value: func(o *estimate.Operator) any { return o.Lane.String() }},
+		table.Column[*estimate.Operator]{Title: "start µs", Kind: table.Number, Value: func(o *estimate.Operator) any { return 1e6 * o.Start }},
+		table.Column[*estimate.Operator]{Title: "end µs", Kind: table.Number, Value: func(o *estimate.Operator) any { return 1e6 * o.End }})
 	return Table{Title: "Operators", Wide: true, Any: t}
 }
 
@@ -161,7 +161,7 @@ func Planned(p *advice.Plans) *Page {
 	best := Section{Title: "The deployments one by one"}
 	each := func(letter string, list []advice.Candidate, to *comparison) {
 		for i := range list {
-			r := list[i].Record()
+			r := &list[i].Record
 			name := fmt.Sprintf("%s%d", letter, i+1)
 			to.add(name, r)
 			one := Section{Title: fmt.Sprintf("%s: %s", name, describe(r)), Tables: []Table{facts(r)}}

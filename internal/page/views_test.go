@@ -16,7 +16,6 @@ import (
 	"throughline/hardware"
 	"throughline/internal/chart"
 	"throughline/internal/explain"
-	"throughline/internal/opdetail"
 	"throughline/internal/picture"
 	"throughline/internal/point"
 	"throughline/internal/profile"
@@ -67,7 +66,7 @@ func hidingH200(t *testing.T) string {
 
 // TestViewsSumToTheStep: whatever shows what a step consists of adds up to the step.
 func TestViewsSumToTheStep(t *testing.T) {
-	estimator := point.NewEstimator()
+	estimator := point.NewExaminer()
 	silent := hidingH200(t)
 	seen := map[string]int{}
 	check := func(t *rapid.T) {
@@ -76,7 +75,7 @@ func TestViewsSumToTheStep(t *testing.T) {
 		if err != nil {
 			t.Skip(err)
 		}
-		record := answer.Record()
+		record := answer.Record
 		for i := range answer.Phases {
 			r := &answer.Phases[i]
 			why, err := explain.Of(answer, i, workload.Limits{})
@@ -87,9 +86,9 @@ func TestViewsSumToTheStep(t *testing.T) {
 			seen[r.Estimate.Plan.Overlap.String()]++
 			seen["drafts"] += r.Estimate.Plan.Drafts
 			v.shares(&r.Shares)
-			v.rows(&r.Problem, &r.Estimate, seen)
+			v.rows(r.Operators, seen)
 			v.explained(seen)
-			v.timeline()
+			v.timeline(r.Contents)
 			v.charts(picture.Step{Answer: answer, Phase: i, Why: why})
 			v.profile(r)
 			v.memory()
@@ -114,7 +113,7 @@ func TestViewsSumToTheStep(t *testing.T) {
 func TestViewsNameTheirStep(t *testing.T) {
 	q := question.Default()
 	q.Model, q.System, q.Batch, q.Concurrency = "Llama-3.1-8B", "H200", 64, 2
-	answer, err := point.NewEstimator().Answer(&q)
+	answer, err := point.NewExaminer().Answer(&q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +140,7 @@ func TestViewsNameTheirStep(t *testing.T) {
 			t.Errorf("%s: %q, %q", c.Kind, c.Title, c.Note)
 		}
 	}
-	if c, err := picture.Shares(answer.Record()); err != nil || !slices.ContainsFunc(c.Panels[0].Y.Bands, func(b string) bool { return strings.HasPrefix(b, name) }) {
+	if c, err := picture.Shares(answer.Record); err != nil || !slices.ContainsFunc(c.Panels[0].Y.Bands, func(b string) bool { return strings.HasPrefix(b, name) }) {
 		t.Errorf("%v: %+v", err, c)
 	}
 }
@@ -178,35 +177,31 @@ func (v *views) shares(s *estimate.Shares) {
 }
 
 // rows are those of op-details.
-func (v *views) rows(p *estimate.Problem, e *estimate.Estimate, seen map[string]int) {
-	rows, err := opdetail.Of(p, &e.Plan)
-	if err != nil {
-		v.Fatal(err)
-	}
+func (v *views) rows(rows []estimate.Operator, seen map[string]int) {
 	sum := 0.0
 	for i := range rows {
 		r := &rows[i]
-		sum += r.Time()
+		sum += r.Takes()
 		seen[r.Name]++
-		if r.Name == "" || r.Block == "" || r.Lane == "" || r.End > v.step*(1+1e-9) || r.Start > r.End {
+		if r.Name == "" || r.Block == "" || r.End > v.step*(1+1e-9) || r.Start > r.End {
 			v.Fatalf("a step of %v s has the row %+v", v.step, r)
 		}
 	}
 	v.near("rows of operators", sum, v.step)
-	v.near("their sums", opdetail.Sum(rows).Step(), v.step)
+	v.near("their sums", estimate.Sum(rows).Step(), v.step)
 }
 
 func (v *views) explained(seen map[string]int) {
 	var sum, share float64
 	for i := range v.why.Operators {
 		o := &v.why.Operators[i]
-		sum += o.Times * o.Time
+		sum += o.Takes()
 		share += o.Share
 		if seen[o.Name] == 0 {
 			v.Fatalf("%s is explained, and has no row", o.Name)
 		}
 	}
-	v.near("explained operators", sum*1e-6, v.step)
+	v.near("explained operators", sum, v.step)
 	v.near("their shares", share, 1)
 	share = 0
 	report := operators(v.why)
@@ -215,17 +210,18 @@ func (v *views) explained(seen map[string]int) {
 	v.near("shares in the report", share, 1)
 }
 
-func (v *views) timeline() {
+func (v *views) timeline(step *estimate.Contents) {
 	var sum, end float64
-	for _, m := range v.why.Timeline() {
-		if m.Name == "" || m.Part == "" || m.Lane == "" {
-			v.Fatalf("a span of %v µs without a name: %+v", m.End-m.Start, m)
+	for i := range step.Spans {
+		m := &step.Spans[i]
+		if o := step.Running(m); o.Name == "" || o.Block == "" {
+			v.Fatalf("a span of %v s without a name: %+v", m.End-m.Start, m)
 		}
 		sum += m.Exposed
 		end = max(end, m.End)
 	}
-	v.near("the timeline", sum*1e-6, v.step)
-	v.near("its end", end*1e-6, v.step)
+	v.near("the timeline", sum, v.step)
+	v.near("its end", end, v.step)
 }
 
 // sumBars is how long the bars of a band are.
@@ -261,13 +257,13 @@ func (v *views) charts(s picture.Step) {
 
 // profile is what a profiler sees: all that keeps a unit or a network busy, each with its share.
 func (v *views) profile(r *point.Result) {
-	operators, err := profile.Operators(r)
+	classes, _, err := profile.Compare(nil, r.Operators)
 	if err != nil {
 		v.Fatal(err)
 	}
 	sum := 0.0
-	for _, o := range operators {
-		sum += o.Share
+	for _, c := range classes {
+		sum += c.Predicted
 	}
 	v.near("shares of a profile", sum, 1)
 }
@@ -290,9 +286,7 @@ func (v *views) memory() {
 func traced(t *rapid.T, a *point.Answer) {
 	var b bytes.Buffer
 	w := trace.New(&b)
-	if err := explain.Trace(w, a); err != nil {
-		t.Fatal(err)
-	}
+	explain.Trace(w, a)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"throughline/assume"
 	"throughline/deploy"
 	"throughline/engine"
+	"throughline/estimate"
 	"throughline/internal/advice"
 	"throughline/internal/chart"
 	"throughline/internal/explain"
@@ -36,7 +37,7 @@ func stepOf(t testing.TB, phase int, change func(*question.Question)) Step {
 	q := question.Default()
 	q.Model, q.System, q.Batch = "llama_3_8b", "H200", 32
 	change(&q)
-	a, err := point.NewEstimator().Answer(&q)
+	a, err := point.NewExaminer().Answer(&q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,10 +120,11 @@ func TestTimelineIsTheStep(t *testing.T) {
 	for name, s := range steps {
 		step := stepOf(t, s.phase, s.change)
 		var exposed, end float64
-		for _, m := range step.Why.Timeline() {
-			exposed += m.Exposed
-			end = max(end, m.End)
-			if m.End < m.Start || m.Name == "" || m.Part == "" {
+		for i := range step.result().Spans {
+			m := &step.result().Spans[i]
+			exposed += 1e6 * m.Exposed
+			end = max(end, 1e6*m.End)
+			if o := step.result().Running(m); m.End < m.Start || o.Name == "" || o.Block == "" {
 				t.Errorf("%s: %+v", name, m)
 			}
 		}
@@ -167,8 +169,9 @@ func TestUnderTheRoof(t *testing.T) {
 		}
 		for _, q := range spots {
 			// Of operators in one kernel all bytes count, also those that stay inside of it: those may lie above the memory's roof.
-			if q.Rate > top*(1+1e-9) || q.Engine == "cube" && q.Rate > q.Intensity*bandwidth*(1+1e-9) {
-				t.Errorf("%s: %s does %v flop/s at %v flop/byte", name, q.Name, q.Rate, q.Intensity)
+			at := under(q)
+			if at.Y*1e12 > top*(1+1e-9) || q.Peak.Engine == estimate.Cube && at.Y*1e12 > at.X*bandwidth*(1+1e-9) {
+				t.Errorf("%s: %s does %v Tflop/s at %v flop/byte", name, q.Name, at.Y, at.X)
 			}
 		}
 	}
@@ -270,7 +273,7 @@ func loadOf(t testing.TB, requests int, rate float64) Load {
 	t.Helper()
 	q := question.Default()
 	q.Model, q.System, q.Batch, q.Input, q.Output = "llama_3_8b", "H200", 1, 512, 64
-	a, err := point.NewEstimator().Answer(&q)
+	a, err := point.NewExaminer().Answer(&q)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func planFrame(p *advice.Plans, kind, title string) *chart.Chart {
 	l := p.Loaded
 	gpus := p.Options.GPUs
 	if len(p.Advice.Ranked) > 0 {
-		gpus = p.Advice.Ranked[0].GPUs
+		gpus = p.Advice.Ranked[0].Procs
 	}
 	return &chart.Chart{
 		Kind: kind, Title: title,
@@ -39,7 +39,7 @@ var phases = []op.Phase{op.Prefill, op.Decode}
 
 // planOf says in a few words what a candidate is.
 func planOf(c *advice.Candidate) string {
-	r := c.Record()
+	r := &c.Record
 	text := ""
 	for _, phase := range phases {
 		side := r.Sides[phase]
@@ -75,9 +75,9 @@ func frontier(p *advice.Plans) (*chart.Chart, error) {
 	}
 	c := planFrame(p, "frontier", "Speed of a user against throughput of a GPU")
 	line := chart.Line{Paint: chart.C1, Width: 1.6}
-	at := func(d *advice.Candidate) chart.XY { return chart.XY{X: 1 / d.Seen.TPOT, Y: d.PerGPU} }
+	at := func(d *advice.Candidate) chart.XY { return chart.XY{X: 1 / d.TPOT, Y: d.PerGPU()} }
 	tip := func(name string, d *advice.Candidate) string {
-		return fmt.Sprintf("%s %s, %s: %.1f tokens/s/user, %.0f tokens/s/GPU, TTFT %.0f ms", name, d.Deployment.Engine.Name, planOf(d), 1/d.Seen.TPOT, d.PerGPU, d.Seen.TTFT*1e3)
+		return fmt.Sprintf("%s %s, %s: %.1f tokens/s/user, %.0f tokens/s/GPU, TTFT %.0f ms", name, d.Deployment.Engine.Name, planOf(d), 1/d.TPOT, d.PerGPU(), d.TTFT*1e3)
 	}
 	best := chart.Dots{Paint: chart.C7, Form: chart.Diamond, Size: 6}
 	for i := range p.Advice.Ranked {
@@ -93,7 +93,7 @@ func frontier(p *advice.Plans) (*chart.Chart, error) {
 	for i := range p.Advice.Frontier {
 		d := &p.Advice.Frontier[i]
 		line.Points = append(line.Points, at(d))
-		s := &series[max(0, slices.Index(modes, d.Mode))]
+		s := &series[max(0, slices.Index(modes, advice.Mode(d.Mode)))]
 		name := fmt.Sprintf("f%d", i+1)
 		label := name + ": " + planOf(d)
 		if at(d) == best.Points[0].XY {
@@ -115,7 +115,7 @@ func frontier(p *advice.Plans) (*chart.Chart, error) {
 	c.Panels = []chart.Panel{panel}
 	first := &p.Advice.Ranked[0]
 	c.Description = fmt.Sprintf("%d deployments on the frontier between the speed of a user and the throughput of a GPU. The first of the ranking, %s, gives %.1f tokens/s to a user and %.0f tokens/s per GPU.",
-		len(p.Advice.Frontier), planOf(first), 1/first.Seen.TPOT, first.PerGPU)
+		len(p.Advice.Frontier), planOf(first), 1/first.TPOT, first.PerGPU())
 	return c, nil
 }
 
@@ -129,8 +129,8 @@ func balance(p *advice.Plans) (*chart.Chart, error) {
 	}{{"", p.Advice.Ranked}, {"f", p.Advice.Frontier}} {
 		for i := range list.of {
 			d := &list.of[i]
-			r := d.Record()
-			if d.Mode != advice.Disaggregated || r.Sides[op.Prefill] == nil || r.Sides[op.Decode] == nil || len(panel.Y.Bands) >= mostOperators {
+			r := &d.Record
+			if !d.Deployment.Split() || r.Sides[op.Prefill] == nil || r.Sides[op.Decode] == nil || len(panel.Y.Bands) >= mostOperators {
 				continue
 			}
 			band := len(panel.Y.Bands)

@@ -73,7 +73,7 @@ func (r *Runs) Add(of *result.Record) {
 		if s == nil || !s.Found {
 			continue
 		}
-		sh := &s.Detail.Shares
+		sh := &s.Step.Shares
 		n.sides[phase] = sideTimes{sh.Attention, sh.MLP, sh.Drafts, sh.Ends, sh.Communication, sh.Waiting, sh.Offload}
 		if op.Phase(phase) == op.Decode {
 			n.plan = brief(s.Instances, &s.Step.Plan)
@@ -340,7 +340,7 @@ func Shares(r *result.Record) (*chart.Chart, error) {
 		if s == nil || !s.Found || !(s.Step.StepTime > 0) {
 			continue
 		}
-		sh, name := &s.Detail.Shares, point.PhaseName(phase)
+		sh, name := &s.Step.Shares, point.PhaseName(phase)
 		p.Bars = append(p.Bars, stacked(len(p.Y.Bands), []segment{
 			{sh.Attention, attentionLook}, {sh.MLP, mlp}, {sh.Drafts, draftLook}, {sh.Ends, endsLook}, {sh.Communication, networkLook}, {sh.Waiting, waitingLook}, {sh.Offload, offloadLook},
 		}, 100/s.Step.StepTime, 100, "%", &l)...)

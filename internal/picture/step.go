@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"throughline/estimate"
 	"throughline/internal/chart"
 	"throughline/internal/explain"
 	"throughline/internal/point"
@@ -52,8 +53,8 @@ const mostOperators = 24
 
 func share(s Step) (*chart.Chart, error) {
 	ops := slices.Clone(s.Why.Operators)
-	slices.SortStableFunc(ops, func(a, b explain.Operator) int { return cmp.Compare(b.Share, a.Share) })
-	ops = slices.DeleteFunc(ops, func(o explain.Operator) bool { return !(o.Share > 0) })
+	slices.SortStableFunc(ops, func(a, b estimate.Operator) int { return cmp.Compare(b.Share, a.Share) })
+	ops = slices.DeleteFunc(ops, func(o estimate.Operator) bool { return !(o.Share > 0) })
 	c := s.frame("share", "Time share of operators")
 	var l legend
 	p := chart.Panel{Weight: 1, Cut: true, X: chart.Axis{Title: "share of the step in %", Zero: true}}
@@ -63,9 +64,9 @@ func share(s Step) (*chart.Chart, error) {
 			rest, others = rest+o.Share, others+1
 			continue
 		}
-		k := l.meet(partLook(o.Part, o.Lane, s.experts()))
+		k := l.meet(partLook(o.Block, o.Lane.String(), s.experts()))
 		text := fmt.Sprintf("%s · %s", percent(o.Share), duration(o.Share*s.micros()))
-		p.Bars = append(p.Bars, chart.Bar{Band: len(p.Y.Bands), To: 100 * o.Share, Paint: k.paint, Hatch: k.hatch, After: text, Tip: fmt.Sprintf("%s: %s, bound by %s", o.Name, text, cmp.Or(o.Bound, "waiting"))})
+		p.Bars = append(p.Bars, chart.Bar{Band: len(p.Y.Bands), To: 100 * o.Share, Paint: k.paint, Hatch: k.hatch, After: text, Tip: fmt.Sprintf("%s: %s, bound by %s", o.Name, text, cmp.Or(o.BoundBy(), "waiting"))})
 		p.Y.Bands = append(p.Y.Bands, o.Name)
 	}
 	if others > 0 {
@@ -81,19 +82,17 @@ func share(s Step) (*chart.Chart, error) {
 }
 
 func roofline(s Step) (*chart.Chart, error) {
-	spots, ceilings := s.Why.Roofline()
-	if len(spots) == 0 {
+	ops, ceilings := s.Why.Roofline()
+	if len(ops) == 0 {
 		return nil, errors.New("no operator computes")
 	}
 	c := s.frame("roofline", "Roofline")
 	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "operations per byte", Log: true}, Y: chart.Axis{Title: "Tflop/s", Log: true}}
-	low, high := spots[0].Intensity, spots[0].Intensity
-	var top, bottom float64
-	for i, q := range spots {
-		low, high = min(low, q.Intensity), max(high, q.Intensity)
-		if i == 0 || q.Rate < bottom {
-			bottom = q.Rate
-		}
+	low, bottom := math.Inf(1), math.Inf(1)
+	var high, top float64
+	for _, o := range ops {
+		at := under(o)
+		low, high, bottom = min(low, at.X), max(high, at.X), min(bottom, at.Y)
 	}
 	var bandwidth float64
 	for _, k := range ceilings {
@@ -106,26 +105,26 @@ func roofline(s Step) (*chart.Chart, error) {
 	// The corner of the highest roof is seen, and a little beyond.
 	high = max(high, 4*top/bandwidth)
 	p.X.Low, p.X.High = chart.At(low/2), chart.At(high*2)
-	p.Y.Low, p.Y.High = chart.At(bottom/1e12/3), chart.At(top/1e12*2)
+	p.Y.Low, p.Y.High = chart.At(bottom/3), chart.At(top/1e12*2)
 	for _, k := range ceilings {
 		p.Lines = append(p.Lines, roof(k, low/2, high*2, *p.Y.Low, top, bandwidth))
 	}
-	slices.SortStableFunc(spots, func(a, b explain.Spot) int { return cmp.Compare(b.Share, a.Share) })
+	slices.SortStableFunc(ops, func(a, b *estimate.Operator) int { return cmp.Compare(b.Share, a.Share) })
 	var l legend
 	series := map[string]int{}
-	for _, q := range spots {
-		k := l.meet(partLook(q.Part, "", s.experts()))
+	for _, o := range ops {
+		k := l.meet(partLook(o.Block, "", s.experts()))
 		at, ok := series[k.name]
 		if !ok {
 			at, series[k.name] = len(p.Dots), len(p.Dots)
 			p.Dots = append(p.Dots, chart.Dots{Paint: k.paint, Form: chart.FormOf(at)})
 		}
-		d, name := &p.Dots[at], q.Name
-		if q.Share < leastNamed {
+		d, name, spot := &p.Dots[at], o.Name, under(o)
+		if o.Share < leastNamed {
 			name = ""
 		}
-		d.Points = append(d.Points, chart.Dot{XY: chart.XY{X: q.Intensity, Y: q.Rate / 1e12}, Label: name, Size: 3 + 12*math.Sqrt(q.Share),
-			Tip: fmt.Sprintf("%s: %s of the step, %s flop/byte, %s Tflop/s", q.Name, percent(q.Share), chart.Number(q.Intensity), chart.Number(q.Rate/1e12))})
+		d.Points = append(d.Points, chart.Dot{XY: spot, Label: name, Size: 3 + 12*math.Sqrt(o.Share),
+			Tip: fmt.Sprintf("%s: %s of the step, %s flop/byte, %s Tflop/s", o.Name, percent(o.Share), chart.Number(spot.X), chart.Number(spot.Y))})
 	}
 	for i := range l.keys {
 		l.keys[i].Form, l.keys[i].Hatch = chart.FormOf(i), false
@@ -133,8 +132,15 @@ func roofline(s Step) (*chart.Chart, error) {
 	c.Keys = append(l.keys, chart.Key{Paint: chart.Ink, Form: chart.Stroke, Text: "peak"}, chart.Key{Paint: chart.Muted, Form: chart.Stroke, Dash: true, Text: "calibrated"})
 	c.Panels = []chart.Panel{p}
 	c.Note = "The larger a point, the more of the step it takes. Operators in one kernel are one point. Calibrated: what large products reach."
-	c.Description = fmt.Sprintf("%d operators of the %s by operations per byte and operations per second, under the ceilings of %s.", len(spots), s.name(), s.result().Problem.System.Name)
+	c.Description = fmt.Sprintf("%d operators of the %s by operations per byte and operations per second, under the ceilings of %s.", len(ops), s.name(), s.result().Problem.System.Name)
 	return c, nil
+}
+
+// under is where an operator lies under the roofline, the work of operators that are fused with it included: operations per byte, and
+// Tflop per second.
+func under(o *estimate.Operator) chart.XY {
+	flops, bytes := o.Work()
+	return chart.XY{X: flops / bytes, Y: flops / o.Exposed / 1e12}
 }
 
 // leastNamed is the share of the step from which on an operator has its name under the roofline.

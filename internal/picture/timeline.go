@@ -7,38 +7,39 @@ import (
 	"slices"
 	"strings"
 
+	"throughline/estimate"
 	"throughline/internal/chart"
-	"throughline/internal/explain"
+	"throughline/schedule"
 )
 
 // timeline shows a layer of the step with the names of its operators, how well these use the chip, and the whole step.
 func timeline(s Step) (*chart.Chart, error) {
-	moments := s.Why.Timeline()
-	if len(moments) == 0 {
+	step := s.result().Contents
+	if len(step.Spans) == 0 {
 		return nil, errors.New("nothing in the step takes any time")
 	}
 	c := s.frame("timeline", "Operator timeline")
 	said := c.Note
 	c.Note = "" // lanes need the room
-	lanes := lanesOf(moments)
+	lanes := lanesOf(step.Spans)
 	var l legend
-	layer, from, to := middleLayer(moments)
+	layer, from, to := middleLayer(step)
 	if layer != nil {
 		unit, size := timeUnit(to - from)
 		p := s.lanePanel(layer, lanesOf(layer), from, to, size, &l)
-		p.Title = fmt.Sprintf("Layer %d of %d", layer[0].Layer+1, depth(moments))
+		p.Title = fmt.Sprintf("Layer %d of %d", layer[0].Layer+1, step.Depth())
 		p.Weight, p.X.Bare, p.Airy = 4, true, true
-		p.Rules = borders(layer, from, size)
-		use := usePanel(layer, from, to, size)
+		p.Rules = borders(step, layer, from, size)
+		use := usePanel(step, layer, from, to, size)
 		use.X.Title = "time in " + unit + " from the start of the layer"
 		c.Panels = append(c.Panels, p, use)
 	}
 	end := s.micros()
-	for _, m := range moments {
-		end = max(end, m.End)
+	for i := range step.Spans {
+		end = max(end, 1e6*step.Spans[i].End)
 	}
 	unit, size := timeUnit(end)
-	whole := s.lanePanel(moments, lanes, 0, end, size, &l)
+	whole := s.lanePanel(step.Spans, lanes, 0, end, size, &l)
 	for i := range whole.Bars {
 		if layer != nil {
 			whole.Bars[i].Inside = ""
@@ -62,11 +63,11 @@ func timeline(s Step) (*chart.Chart, error) {
 }
 
 // lanesOf are the lanes that are used: units, then networks, then the rest.
-func lanesOf(moments []explain.Moment) []string {
+func lanesOf(spans []schedule.Span) []string {
 	var out []string
-	for _, m := range moments {
-		if m.End > m.Start && !slices.Contains(out, m.Lane) {
-			out = append(out, m.Lane)
+	for i := range spans {
+		if m := &spans[i]; m.End > m.Start && !slices.Contains(out, m.Lane.String()) {
+			out = append(out, m.Lane.String())
 		}
 	}
 	rank := func(lane string) int { // those that are not named follow
@@ -79,28 +80,21 @@ func lanesOf(moments []explain.Moment) []string {
 	return out
 }
 
-func depth(moments []explain.Moment) (n int) {
-	for _, m := range moments {
-		n = max(n, m.Layer+1)
-	}
-	return n
-}
-
-// middleLayer is what runs of a layer in the middle of the first stage and batch, and from when to when. Of two micro-batches
+// middleLayer is what runs of a layer in the middle of the first stage and batch, and from when to when, in µs. Of two micro-batches
 // it is what belongs to that layer of both.
-func middleLayer(moments []explain.Moment) (out []explain.Moment, from, to float64) {
-	n := depth(moments)
+func middleLayer(step *estimate.Contents) (out []schedule.Span, from, to float64) {
+	n := step.Depth()
 	if n < 2 {
 		return nil, 0, 0
 	}
-	for _, m := range moments {
-		if m.Layer != n/2 || m.Batch != 0 || m.Stage != 0 || m.Part != "attention" && m.Part != "mlp" {
+	for _, m := range step.Spans {
+		if m.Layer != n/2 || m.Batch != 0 || m.Stage != 0 || m.Part != schedule.LayersPart {
 			continue
 		}
-		if len(out) == 0 || m.Start < from {
-			from = m.Start
+		if len(out) == 0 || 1e6*m.Start < from {
+			from = 1e6 * m.Start
 		}
-		to = max(to, m.End)
+		to = max(to, 1e6*m.End)
 		out = append(out, m)
 	}
 	if !(to > from) {
@@ -110,51 +104,57 @@ func middleLayer(moments []explain.Moment) (out []explain.Moment, from, to float
 }
 
 // lanePanel is bars on lanes, from a time to another in units of so many µs.
-func (s *Step) lanePanel(moments []explain.Moment, lanes []string, from, to, size float64, l *legend) chart.Panel {
+func (s *Step) lanePanel(spans []schedule.Span, lanes []string, from, to, size float64, l *legend) chart.Panel {
 	p := chart.Panel{Y: chart.Axis{Bands: lanes}, X: chart.Axis{Low: chart.At(0), High: chart.At((to - from) / size)}}
-	for _, m := range moments {
-		band := slices.Index(lanes, m.Lane)
-		if band < 0 || !(m.End > m.Start) {
+	for i := range spans {
+		m := &spans[i]
+		o, lane, start, end := s.result().Running(m), m.Lane.String(), 1e6*m.Start, 1e6*m.End
+		band := slices.Index(lanes, lane)
+		if band < 0 || !(end > start) {
 			continue
 		}
-		k := l.meet(partLook(m.Part, m.Lane, s.experts()))
+		k := l.meet(partLook(o.Block, lane, s.experts()))
 		p.Bars = append(p.Bars, chart.Bar{
-			Band: band, From: (m.Start - from) / size, To: (m.End - from) / size, Paint: k.paint, Hatch: k.hatch, Inside: m.Name,
-			Tip: fmt.Sprintf("%s, %s: %s", m.Name, m.Lane, duration(m.End-m.Start)),
+			Band: band, From: (start - from) / size, To: (end - from) / size, Paint: k.paint, Hatch: k.hatch, Inside: o.Name,
+			Tip: fmt.Sprintf("%s, %s: %s", o.Name, lane, duration(end-start)),
 		})
 	}
 	return p
 }
 
 // borders are where the attention of a layer ends and the MLP begins.
-func borders(layer []explain.Moment, from, size float64) (out []chart.Rule) {
+func borders(step *estimate.Contents, layer []schedule.Span, from, size float64) (out []chart.Rule) {
 	sorted := slices.Clone(layer)
-	slices.SortStableFunc(sorted, func(a, b explain.Moment) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortStableFunc(sorted, func(a, b schedule.Span) int { return cmp.Compare(a.Start, b.Start) })
 	last := ""
-	for _, m := range sorted {
-		if last == "attention" && m.Part == "mlp" && m.Micro == 0 {
-			out = append(out, chart.Rule{X: chart.At((m.Start - from) / size), Paint: chart.Ink, Dash: true, Label: "attention | MLP"})
+	for i := range sorted {
+		m := &sorted[i]
+		block := step.Running(m).Block
+		if last == "attention" && block == "mlp" && m.Micro == 0 {
+			out = append(out, chart.Rule{X: chart.At((1e6*m.Start - from) / size), Paint: chart.Ink, Dash: true, Label: "attention | MLP"})
 		}
 		if m.Micro == 0 {
-			last = m.Part
+			last = block
 		}
 	}
 	return out
 }
 
 // usePanel is how well the units and the memory are used, as lines over the same time.
-func usePanel(layer []explain.Moment, from, to, size float64) chart.Panel {
+func usePanel(step *estimate.Contents, layer []schedule.Span, from, to, size float64) chart.Panel {
 	sorted := slices.Clone(layer)
-	slices.SortStableFunc(sorted, func(a, b explain.Moment) int { return cmp.Compare(a.End, b.End) })
+	slices.SortStableFunc(sorted, func(a, b schedule.Span) int { return cmp.Compare(a.End, b.End) })
 	peak := chart.Line{Paint: chart.C2, Steps: true}
 	bandwidth := chart.Line{Paint: chart.C6, Steps: true, Dash: true}
-	for _, m := range sorted {
+	for i := range sorted {
+		m := &sorted[i]
 		if !(m.Exposed > 0) {
 			continue
 		}
-		x := (m.End - m.Exposed - from) / size
-		peak.Points = append(peak.Points, chart.XY{X: x, Y: 100 * m.OfPeak})
-		bandwidth.Points = append(bandwidth.Points, chart.XY{X: x, Y: 100 * m.OfBandwidth})
+		x := (1e6*(m.End-m.Exposed) - from) / size
+		ofPeak, ofBandwidth := step.Running(m).Use()
+		peak.Points = append(peak.Points, chart.XY{X: x, Y: 100 * ofPeak})
+		bandwidth.Points = append(bandwidth.Points, chart.XY{X: x, Y: 100 * ofBandwidth})
 	}
 	end := (to - from) / size
 	for _, l := range []*chart.Line{&peak, &bandwidth} {

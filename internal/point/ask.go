@@ -48,7 +48,7 @@ func (a *Answer) remark() []question.Remark {
 // Overfull are warnings of steps that do not fit into memory.
 func (a *Answer) Overfull() []question.Remark {
 	var out []question.Remark
-	for _, side := range a.Record().Sides {
+	for _, side := range a.Sides {
 		if side != nil && side.TooMuch() != "" {
 			out = append(out, question.Remark{Kind: question.Warning, Text: side.TooMuch()})
 		}

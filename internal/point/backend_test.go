@@ -2,6 +2,7 @@ package point
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,7 +33,7 @@ func TestBackendIsOnlyAttention(t *testing.T) {
 	for name, p := range map[string]question.Question{"latent": latent, "grouped": grouped} {
 		for _, phase := range []op.Phase{op.Prefill, op.Decode} {
 			p.Engine, p.Phase = "sglang", question.PhaseOf(phase)
-			parts := func(backend string) [estimate.PartCount]estimate.Part {
+			operators := func(backend string) []estimate.Operator {
 				p := p
 				p.Traffic.Attention = backend
 				a, err := NewEstimator().Answer(&p)
@@ -41,24 +42,22 @@ func TestBackendIsOnlyAttention(t *testing.T) {
 				}
 				d := &a.Deployment
 				problem := d.Problem(phase, d.Pools[0].System, a.Load.Lengths)
-				out, err := estimate.PartsOf(&problem, &a.Phases[0].Estimate.Plan)
+				e, err := estimate.NewEvaluator(&problem)
 				if err != nil {
 					t.Fatal(err)
 				}
-				return out
+				return slices.DeleteFunc(e.Operators(&a.Phases[0].Plan), func(o estimate.Operator) bool { return !o.Computes() && o.Part >= estimate.PartCount })
 			}
-			usual, other, changed := parts(""), parts("triton"), 0
+			usual, other, changed := operators(""), operators("triton"), 0
 			for i := range usual {
-				for j := range usual[i].Ops {
-					a, b := &usual[i].Ops[j], &other[i].Ops[j]
-					switch {
-					case a.Kind != b.Kind || a.Flops != b.Flops:
-						t.Fatalf("%s, %v: %v is %v", name, phase, a.Kind, b.Kind)
-					case isAttention(a) && a.Busy.Time != b.Busy.Time:
-						changed++
-					case !isAttention(a) && a.Cost != b.Cost:
-						t.Errorf("%s, %v: %v takes %g, with another backend %g s", name, phase, a.Kind, a.Busy.Time, b.Busy.Time)
-					}
+				a, b := &usual[i], &other[i]
+				switch {
+				case a.Kind != b.Kind || a.Flops != b.Flops:
+					t.Fatalf("%s, %v: %v is %v", name, phase, a.Kind, b.Kind)
+				case isAttention(a) && a.Busy.Time != b.Busy.Time:
+					changed++
+				case !isAttention(a) && a.Cost != b.Cost:
+					t.Errorf("%s, %v: %v takes %g, with another backend %g s", name, phase, a.Kind, a.Busy.Time, b.Busy.Time)
 				}
 			}
 			if changed == 0 {

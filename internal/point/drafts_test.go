@@ -45,11 +45,11 @@ func TestEagleExample(t *testing.T) {
 	}
 	// The four tokens of a sequence share one pass over its cache.
 	cache := func(r *point.Result) (bytes, rows float64) {
-		parts, err := estimate.PartsOf(&r.Problem, &r.Estimate.Plan)
+		e, err := estimate.NewEvaluator(&r.Problem)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, o := range parts[estimate.StagePart].Ops {
+		for _, o := range e.Operators(&r.Plan) {
 			if o.Kind == op.Scores {
 				return o.Cache, o.M
 			}

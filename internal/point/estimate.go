@@ -26,24 +26,19 @@ type Answer struct {
 	Served     deploy.Deployment   // the same at the batches that clients take, of which a server runs as many as find room
 	Load       workload.Load       // clients that fill its batches
 	Seen       *serving.Prediction // by the clients; nil where the point asks for bare steps, or none can be served
-	Trusted    serving.Confidence  // in what the clients see
-	Held       float64             // bytes of the fullest processor under the load
-	Remark     string              // what is to be said of the engine, or why clients are not served
 	Phases     []Result            // bare steps
-
-	record *result.Record // when it was first asked for
+	// Record is all that is said about it. Its remark is about the engine, or why clients are not served.
+	*result.Record
 }
 
 // Result is a bare step of one phase of a point.
 type Result struct {
-	Phase    op.Phase
-	Loaded   *question.Loaded
-	Problem  estimate.Problem
-	Procs    int // of one instance
-	Estimate estimate.Estimate
-	*estimate.Detail
-	Contents *estimate.Contents // of a phase that was to be examined
-	Usable   float64            // bytes of the memory of a processor
+	Phase   op.Phase
+	Loaded  *question.Loaded
+	Problem estimate.Problem
+	Procs   int // of one instance
+	*estimate.Contents
+	Usable float64 // bytes of the memory of a processor
 	// Ongoing: the point is a decode step at some context, not a share of a request.
 	Ongoing bool
 }
@@ -53,7 +48,7 @@ func PhaseName(p op.Phase) string { return string(question.PhaseOf(p)) }
 
 // Estimator answers questions one after another. What they share, it prepares once.
 type Estimator struct {
-	Examined []op.Phase // of whose steps everything is told
+	examines bool // steps in full: their operators, and when these run
 
 	opened  map[files]*opened
 	spreads map[spreadKey]workload.Lengths
@@ -61,6 +56,13 @@ type Estimator struct {
 
 // NewEstimator is one that has answered nothing yet.
 func NewEstimator() *Estimator { return &Estimator{opened: map[files]*opened{}} }
+
+// NewExaminer is an estimator that tells of each step which operators it consists of, and when these run.
+func NewExaminer() *Estimator {
+	e := NewEstimator()
+	e.examines = true
+	return e
+}
 
 // files is what decides which files are read and how.
 type files struct {
@@ -153,7 +155,7 @@ func (e *Estimator) Answer(p *question.Question) (*Answer, error) {
 	}
 	d.MaxContext, d.MaxPrompt = lengths.MaxFinal(), lengths.MaxInput()
 	d.Fitted = o.loaded.Fit(lengths)
-	out := &Answer{Load: workload.Load{Lengths: lengths, Clients: cmp.Or(p.Concurrency, d.Clients())}}
+	out := &Answer{Record: new(result.Record), Load: workload.Load{Lengths: lengths, Clients: cmp.Or(p.Concurrency, d.Clients())}}
 	if err := o.run(p, choice, d, out); err != nil {
 		return nil, err
 	}
@@ -163,19 +165,35 @@ func (e *Estimator) Answer(p *question.Question) (*Answer, error) {
 	for _, why := range out.Deployment.StandIns() {
 		out.Remark = strings.Trim(out.Remark+"; "+why, "; ")
 	}
-	return out, o.steps(out, p, e.Examined)
+	return out, o.steps(out, p, e.examines)
 }
 
 // steps adds the bare steps that a question asks for.
-func (o *opened) steps(out *Answer, p *question.Question, examined []op.Phase) error {
+func (o *opened) steps(out *Answer, p *question.Question, examined bool) error {
 	for _, phase := range p.Phases() {
 		r := Result{Phase: phase, Loaded: o.loaded, Ongoing: p.Context > 0}
-		if err := o.step(out, &r, p.Clients(), slices.Contains(examined, phase)); err != nil {
+		if err := o.step(out, &r, p.Clients(), examined); err != nil {
 			return err
 		}
 		out.Phases = append(out.Phases, r)
 	}
+	out.record()
 	return nil
+}
+
+// record completes the record of an answer.
+func (a *Answer) record() {
+	d := &a.Deployment
+	a.Describe(d, a.Load)
+	for i := range a.Phases {
+		p := &a.Phases[i]
+		s := result.NewSide(p.Phase, p.Problem.System, p.Contents, d.Model.IsMoE())
+		s.Instances, s.Usable, s.Ongoing = d.Of(p.Phase).Count, p.Usable, p.Ongoing
+		a.Sides[p.Phase] = s
+	}
+	if a.Seen != nil {
+		a.See(*a.Seen)
+	}
 }
 
 // Served is the answer for a deployment as an engine runs it already, and a load: of a measured run.
@@ -188,9 +206,10 @@ func Served(d deploy.Deployment, load workload.Load, l *question.Loaded) (*Answe
 	if err != nil {
 		return nil, err
 	}
-	out := &Answer{Deployment: d, Served: d, Load: load, Seen: &seen, Trusted: predictor.Confidence(&d, load, &seen), Held: predictor.Held(&d, load.Lengths)}
+	trusted := predictor.Confidence(&d, load, &seen)
+	out := &Answer{Deployment: d, Served: d, Load: load, Seen: &seen, Record: &result.Record{Trusted: &trusted, Held: predictor.Held(&d, load.Lengths)}}
 	o := opened{loaded: l, phases: map[phaseKey]*prepared{}}
-	return out, o.steps(out, new(question.Question), nil) // of clients, who see both phases
+	return out, o.steps(out, new(question.Question), true) // of clients, who see both phases
 }
 
 // WithoutEngine stands before the reasons of engines, where none runs a point.
@@ -263,7 +282,8 @@ func (o *opened) run(p *question.Question, choice []*engine.Engine, d deploy.Dep
 	}
 	if out.Seen != nil {
 		out.Held = best.Held(&out.Deployment, out.Load.Lengths)
-		out.Trusted = best.Confidence(&out.Deployment, out.Load, out.Seen)
+		trusted := best.Confidence(&out.Deployment, out.Load, out.Seen)
+		out.Trusted = &trusted
 		if len(choice) == 1 {
 			out.Remark = ""
 		}
@@ -280,14 +300,15 @@ func (o *opened) fastest(p *question.Question, runs []deploy.Deployment, out *An
 	for i := range runs {
 		try := Answer{Deployment: runs[i], Load: out.Load}
 		var r Result
+		var step estimate.Estimate
 		var sum float64
 		for _, r.Phase = range p.Phases() {
 			e, q, err := o.prepare(&try, &r, false)
 			if err != nil {
 				return err
 			}
-			e.Evaluate(q, &r.Estimate)
-			sum += r.Estimate.StepTime
+			e.Evaluate(q, &step)
+			sum += step.StepTime
 		}
 		if i == 0 || sum < least {
 			out.Deployment, least = runs[i], sum
@@ -319,9 +340,8 @@ func (o *opened) step(a *Answer, out *Result, served, examined bool) error {
 	}
 	if examined {
 		out.Contents = e.Contents(q)
-		out.Estimate, out.Detail = out.Contents.Estimate, out.Contents.Detail
 	} else {
-		out.Detail = e.Detailed(q, &out.Estimate)
+		out.Contents = e.Totals(q)
 	}
 	out.Usable = a.Deployment.Usable(a.Deployment.Of(out.Phase), &out.Estimate.Memory)
 	return nil

@@ -111,7 +111,7 @@ func TestOwnBatchFits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, s := range own.Record().Sides {
+			for _, s := range own.Record.Sides {
 				if s != nil && s.Over() > 0 {
 					t.Errorf("%s, pools %q: %s", name, pools, s.TooMuch())
 				}
@@ -128,7 +128,7 @@ func TestOwnBatchFits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s := asked.Record().Sides[op.Decode]; s.Over() == 0 || s.Step.Plan.Batch.Size != more {
+			if s := asked.Record.Sides[op.Decode]; s.Over() == 0 || s.Step.Plan.Batch.Size != more {
 				t.Errorf("%s, pools %q: batch %d fits as well, of which %d were asked for", name, pools, s.Step.Plan.Batch.Size, more)
 			}
 		}
@@ -237,10 +237,11 @@ func TestStream(t *testing.T) {
 	number := func(v float64) string { return fmt.Sprintf("%.9g", v) }
 	cells := func(r *Result, fits, bound, reason string) []string {
 		e := &r.Estimate
-		d, err := estimate.DetailOf(&r.Problem, &e.Plan)
+		again, err := estimate.NewEvaluator(&r.Problem)
 		if err != nil {
 			t.Fatal(err)
 		}
+		d := again.Detail(&r.Plan)
 		return []string{"none", "", "", "", number(e.StepTime * 1e3), number(e.Throughput), number(e.Requests), number(e.Memory.Total() / (1 << 30)), fits, bound,
 			d.Confidence.Level.String(), number(100 * d.Confidence.Band), reason}
 	}

@@ -218,7 +218,7 @@ func (s *stream) row(row []string, broken error) bool {
 
 // result appends the cells of an answer.
 func (s *stream) result(a *Answer) {
-	r := a.Record()
+	r := a.Record
 	for i, f := range resultFields {
 		s.cells = append(s.cells, s.cell(f.In(resultColumns[i].unit, r)))
 	}

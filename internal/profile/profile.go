@@ -12,7 +12,6 @@ import (
 
 	"throughline/estimate"
 	"throughline/hardware"
-	"throughline/internal/point"
 	"throughline/op"
 )
 
@@ -128,70 +127,12 @@ func OperatorClass(name string) string {
 	return ""
 }
 
-// Operator is one of a step, with its share of the time that all of them keep units and networks busy: what a profiler sees,
-// whether it holds up the step or not.
-type Operator struct {
-	Name  string
-	Share float64
-}
-
-// Operators are those of a step, each name once.
-func Operators(r *point.Result) ([]Operator, error) {
-	out, _, err := operators(r)
-	return out, err
-}
-
-// Classes are the classes of the operators of a step, with the share of each, and the seconds that all of them keep units and
-// networks busy.
-func Classes(r *point.Result) ([]Class, float64, error) {
-	all, busy, err := operators(r)
-	if err != nil {
-		return nil, 0, err
-	}
-	classes, err := Compare(nil, all)
-	return classes, busy, err
-}
-
-// operators are those of a step with their shares, and the seconds of all.
-func operators(r *point.Result) ([]Operator, float64, error) {
-	c, err := estimate.ContentsOf(&r.Problem, &r.Estimate.Plan)
-	if err != nil {
-		return nil, 0, err
-	}
-	var out []Operator
-	var total float64
-	add := func(name string, time float64) {
-		total += time
-		at := slices.IndexFunc(out, func(o Operator) bool { return o.Name == name })
-		if at < 0 {
-			at = len(out)
-			out = append(out, Operator{Name: name})
-		}
-		out[at].Share += time
-	}
-	for i := range c.Items {
-		item := &c.Items[i]
-		switch o := item.Op; {
-		case item.Waits():
-		case o == nil:
-			add(item.Name, item.Time())
-		case o.Class == op.Comm && o.Kind.Traffic() == op.ExpertTraffic && o.Collective != hardware.AllToAll:
-			add(gathered, item.Times*o.Time)
-		default:
-			add(item.Name, item.Times*o.Time)
-		}
-	}
-	for i := range out {
-		out[i].Share /= total
-	}
-	return out, total, nil
-}
-
 // gathered is the exchange of experts whose tokens are gathered: collectives like others.
 const gathered = "gathering of tokens"
 
-// Compare puts kernels beside operators. Classes without either are left out.
-func Compare(kernels []Kernel, operators []Operator) ([]Class, error) {
+// Compare puts kernels beside the operators of a step, and says for how many seconds these keep units and networks busy: what a
+// profiler sees, whether it holds up the step or not. Classes without either are left out.
+func Compare(kernels []Kernel, ops []estimate.Operator) ([]Class, float64, error) {
 	all := make([]Class, len(known.Classes))
 	index := map[string]int{}
 	for i := range known.Classes {
@@ -204,16 +145,26 @@ func Compare(kernels []Kernel, operators []Operator) ([]Class, error) {
 		c.Measured += k.Share
 		c.Kernels = append(c.Kernels, k)
 	}
-	for i := range operators {
-		o := &operators[i]
-		at := classOfOperator(o.Name)
-		if at < 0 {
-			return nil, fmt.Errorf("the operator %q has no class", o.Name)
+	var busy float64
+	for i := range ops {
+		o, name := &ops[i], ops[i].Name
+		if o.Class == op.Comm && o.Kind.Traffic() == op.ExpertTraffic && o.Part < estimate.PartCount && o.Collective != hardware.AllToAll {
+			name = gathered
 		}
-		if o.Share > 0 {
-			all[at].Predicted += o.Share
-			all[at].Operators = append(all[at].Operators, o.Name)
+		at := classOfOperator(name)
+		if at < 0 && !o.Waits() {
+			return nil, 0, fmt.Errorf("the operator %q has no class", name)
 		}
+		if time := o.Times * o.Time; time > 0 && !o.Waits() {
+			busy += time
+			all[at].Predicted += time
+			if !slices.Contains(all[at].Operators, name) {
+				all[at].Operators = append(all[at].Operators, name)
+			}
+		}
+	}
+	for i := range all {
+		all[i].Predicted /= busy
 	}
 	all = slices.DeleteFunc(all, func(c Class) bool { return c.Measured == 0 && c.Predicted == 0 })
 	for i := range all {
@@ -227,5 +178,5 @@ func Compare(kernels []Kernel, operators []Operator) ([]Class, error) {
 			return 0
 		})
 	}
-	return all, nil
+	return all, busy, nil
 }

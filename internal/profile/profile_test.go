@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"throughline/cost"
+	"throughline/estimate"
 	"throughline/op"
 )
 
@@ -158,9 +160,13 @@ func TestLeftOut(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
-	got, err := Compare([]Kernel{{Name: "memcpy", Share: 0.2}, {Name: "nvjet_b", Share: 0.3}, {Name: "nvjet_a", Share: 0.5}},
-		[]Operator{{"qkv projection", 0.7}, {"up", 0.1}, {"fused attention", 0.2}, {"sampling", 0}})
-	if err != nil || len(got) != 3 {
+	operator := func(name string, time float64) (o estimate.Operator) {
+		o.Name, o.Times, o.Time, o.Peak.Engine = name, 1, time, estimate.Cube
+		return o
+	}
+	got, busy, err := Compare([]Kernel{{Name: "memcpy", Share: 0.2}, {Name: "nvjet_b", Share: 0.3}, {Name: "nvjet_a", Share: 0.5}},
+		[]estimate.Operator{operator("qkv projection", 7), operator("up", 1), operator("fused attention", 2), operator("sampling", 0), {Name: "a wait", Times: 1, Cost: cost.Cost{Busy: cost.Busy{Time: 5}}}})
+	if err != nil || len(got) != 3 || busy != 10 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if c := got[0]; c.Name != "attention" || c.Measured != 0 || c.Predicted != 0.2 {
@@ -172,7 +178,7 @@ func TestCompare(t *testing.T) {
 	if c := got[2]; c.Name != "copies" || c.HasOperator() || c.Measured != 0.2 {
 		t.Errorf("%+v", c)
 	}
-	if _, err := Compare(nil, []Operator{{"a new one", 1}}); err == nil {
+	if _, _, err := Compare(nil, []estimate.Operator{operator("a new one", 1)}); err == nil {
 		t.Error("an operator without class is taken")
 	}
 }

@@ -26,7 +26,7 @@ func Advice(w io.Writer, v table.View, p *advice.Plans) error {
 	}
 	gpus := o.GPUs
 	if len(a.Ranked) > 0 {
-		gpus = a.Ranked[0].GPUs
+		gpus = a.Ranked[0].Procs
 	}
 	var b strings.Builder
 	say := func(format string, args ...any) { b.WriteString(v.Wrap(fmt.Sprintf(format, args...)) + "\n") }
@@ -49,7 +49,7 @@ func Advice(w io.Writer, v table.View, p *advice.Plans) error {
 		fmt.Fprintln(&b, candidates(a.Ranked, "", fields, len(l.Shares) > 0, v))
 		capacity(say, o, &a.Ranked[0])
 		if agg, dis, ratio := a.Versus(); agg != nil {
-			one, other := agg.Record(), dis.Record()
+			one, other := &agg.Record, &dis.Record
 			both := func(column int) string {
 				c := &candidateColumns[column]
 				return c.text(one) + " and " + c.text(other)
@@ -234,7 +234,7 @@ var numbered = table.Column[ranked]{Kind: table.Number, Value: func(r ranked) an
 func candidates(cs []advice.Candidate, letter string, fields []*result.Field, kinds bool, v table.View) string {
 	t := table.Table[ranked]{}
 	for i := range cs {
-		t.Rows = append(t.Rows, ranked{fmt.Sprintf("%s%d", letter, i+1), cs[i].Record(), kinds})
+		t.Rows = append(t.Rows, ranked{fmt.Sprintf("%s%d", letter, i+1), &cs[i].Record, kinds})
 	}
 	if fields != nil {
 		t.Columns = append(t.Columns, numbered)
@@ -292,7 +292,7 @@ func narrow(columns []table.Column[ranked]) []table.Column[ranked] {
 
 // twoPools explains the letters of [narrow], where there are any.
 func twoPools(cs []advice.Candidate) string {
-	if slices.ContainsFunc(cs, func(c advice.Candidate) bool { return c.Mode == advice.Disaggregated }) {
+	if slices.ContainsFunc(cs, func(c advice.Candidate) bool { return c.Deployment.Split() }) {
 		return "\nP, D: the pools of prefill and decode of a disaggregated deployment"
 	}
 	return ""

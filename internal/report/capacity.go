@@ -32,7 +32,7 @@ func capacity(say func(format string, args ...any), o *advice.Options, best *adv
 	if o.Objective == advice.MinGPUs {
 		what = "held by the fewest GPUs of each layout; the first row by"
 	}
-	say("%s requests/s (%s), %s%s, %s %d GPUs", number.Plain(d.Rate, 4), d, goal("TTFT", d.TTFT), goal(" and TPOT", d.TPOT), what, best.GPUs)
+	say("%s requests/s (%s), %s%s, %s %d GPUs", number.Plain(d.Rate, 4), d, goal("TTFT", d.TTFT), goal(" and TPOT", d.TPOT), what, best.Procs)
 	ms := func(s float64) string { return number.Plain(1e3*s, 3) }
 	say("first row: p99 TTFT %s ms (95%% interval %s to %s), p99 TPOT %s ms (%s to %s), %.0f requests under way; %s", ms(c.TTFT.P99), ms(c.TTFT.P99Low), ms(c.TTFT.P99High),
 		ms(c.TPOT.P99), ms(c.TPOT.P99Low), ms(c.TPOT.P99High), math.Round(c.Concurrency), o.Demand.Method(c))

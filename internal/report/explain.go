@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"throughline/estimate"
 	"throughline/internal/explain"
 	"throughline/internal/point"
 	"throughline/internal/table"
@@ -34,7 +35,7 @@ func WriteExplanation(w io.Writer, v table.View, a *point.Answer, phase int, x *
 	r := &a.Phases[phase]
 	e := &r.Estimate
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%s%s: %s ms, %.1f tokens/s\n", v.Wrap(PointTitle(a)), seenLine(a, a.Record(), v), r.StepTitle(), number.Plain(e.StepTime*1e3, 4), e.Throughput)
+	fmt.Fprintf(&b, "%s\n%s%s: %s ms, %.1f tokens/s\n", v.Wrap(PointTitle(a)), seenLine(a, a.Record, v), r.StepTitle(), number.Plain(e.StepTime*1e3, 4), e.Throughput)
 
 	layers := "all layers"
 	if e.Plan.Attention.PP > 1 {
@@ -71,50 +72,39 @@ func WriteExplanation(w io.Writer, v table.View, a *point.Answer, phase int, x *
 const barWidth = 9
 
 // Operators is the operators of a step in their order; a bar says more at a glance than the columns that it takes the room of.
-func Operators(ops []explain.Operator, bars table.Bars) *table.Table[*explain.Operator] {
+func Operators(ops explain.Operators, bars table.Bars) *table.Table[*estimate.Operator] {
 	bar, peaks := 2, 1
 	if bars != table.NoBars {
 		bar, peaks = 1, 3
 	}
 	largest := 0.0
-	t := &table.Table[*explain.Operator]{Line: func(above, o *explain.Operator) bool { return above.Part != o.Part }}
+	t := &table.Table[*estimate.Operator]{Line: func(above, o *estimate.Operator) bool { return above.Block != o.Block }}
 	for i := range ops {
 		largest = max(largest, ops[i].Share)
 		t.Rows = append(t.Rows, &ops[i])
 	}
-	figure := func(title string, rank int, value func(*explain.Operator) float64, show func(float64) string) table.Column[*explain.Operator] {
-		return table.Column[*explain.Operator]{
+	figure := func(title string, rank int, value func(*estimate.Operator) float64, show func(float64) string) table.Column[*estimate.Operator] {
+		return table.Column[*estimate.Operator]{
 			Title: title, Kind: table.Number, Rank: rank,
-			Value: func(o *explain.Operator) any { return value(o) }, Cell: func(o *explain.Operator) string { return show(value(o)) },
+			Value: func(o *estimate.Operator) any { return value(o) }, Cell: func(o *estimate.Operator) string { return show(value(o)) },
 		}
 	}
-	t.Columns = []table.Column[*explain.Operator]{
-		{Title: "part", Rank: 2, Once: true, Value: func(o *explain.Operator) any { return o.Part }},
-		{Title: "operator", Value: func(o *explain.Operator) any { return o.Name }},
-		{Title: "engine", Rank: 4, Value: func(o *explain.Operator) any { return o.Engine }},
-		{Title: "m × n × k", Rank: 3, Cell: operatorShape},
-		{Title: "repeat", Kind: table.Number, Rank: 5, Value: func(o *explain.Operator) any { return o.Repeat }},
-		figure("GFLOP", 6, func(o *explain.Operator) float64 { return o.Flops / 1e9 }, blank),
-		figure("MB", 6, func(o *explain.Operator) float64 { return o.Bytes / 1e6 }, blank),
-		{Title: "µs", Kind: table.Number, Format: "%.1f", Value: func(o *explain.Operator) any { return o.Time }},
-		{Title: "share", Kind: table.Number, Value: func(o *explain.Operator) any { return o.Share }, Cell: func(o *explain.Operator) string { return fmt.Sprintf("%.1f%%", 100*o.Share) }},
-		{Title: "time", Rank: bar, Cell: func(o *explain.Operator) string { return bars.Bar(o.Share/largest, barWidth) }},
-		figure("of peak", peaks, func(o *explain.Operator) float64 { return o.OfPeak }, percent),
-		figure("of bandwidth", peaks, func(o *explain.Operator) float64 { return o.OfBandwidth }, percent),
-		{Title: "bound by", Rank: 1, Value: func(o *explain.Operator) any { return o.Bound }},
+	t.Columns = []table.Column[*estimate.Operator]{
+		{Title: "part", Rank: 2, Once: true, Value: func(o *estimate.Operator) any { return o.Block }},
+		{Title: "operator", Value: func(o *estimate.Operator) any { return o.Name }},
+		{Title: "engine", Rank: 4, Value: func(o *estimate.Operator) any { return explain.EngineOf(o) }},
+		{Title: "m × n × k", Rank: 3, Cell: func(o *estimate.Operator) string { return o.Dimensions(short) }},
+		{Title: "repeat", Kind: table.Number, Rank: 5, Value: func(o *estimate.Operator) any { return o.Executions() }},
+		figure("GFLOP", 6, func(o *estimate.Operator) float64 { return o.Executions() * o.Computed() / 1e9 }, blank),
+		figure("MB", 6, func(o *estimate.Operator) float64 { return o.Executions() * o.Traffic() / 1e6 }, blank),
+		{Title: "µs", Kind: table.Number, Format: "%.1f", Value: func(o *estimate.Operator) any { return o.Executions() * o.Exposed * 1e6 }},
+		{Title: "share", Kind: table.Number, Value: func(o *estimate.Operator) any { return o.Share }, Cell: func(o *estimate.Operator) string { return fmt.Sprintf("%.1f%%", 100*o.Share) }},
+		{Title: "time", Rank: bar, Cell: func(o *estimate.Operator) string { return bars.Bar(o.Share/largest, barWidth) }},
+		figure("of peak", peaks, func(o *estimate.Operator) float64 { ofPeak, _ := o.Use(); return ofPeak }, percent),
+		figure("of bandwidth", peaks, func(o *estimate.Operator) float64 { _, ofBandwidth := o.Use(); return ofBandwidth }, percent),
+		{Title: "bound by", Rank: 1, Value: func(o *estimate.Operator) any { return o.BoundBy() }},
 	}
 	return t
-}
-
-// operatorShape is the sizes of a product, or the processors and message of a communication.
-func operatorShape(o *explain.Operator) string {
-	switch {
-	case o.Collective != nil:
-		return o.Collective.String()
-	case o.M > 0:
-		return fmt.Sprintf("%s × %s × %s", short(o.M), short(o.N), short(o.K))
-	}
-	return ""
 }
 
 // short is a number with a digit behind the point if it has any.

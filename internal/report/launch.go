@@ -25,7 +25,7 @@ func LaunchScript(w io.Writer, l *question.Loaded, c *advice.Candidate, e *engin
 		p := &d.Pools[i]
 		title = append(title, fmt.Sprintf("%s: %s", p.Role, result.Instances(p.Count, &p.Plan)))
 	}
-	title = append(title, fmt.Sprintf("predicted: TTFT %.0f ms, TPOT %.1f ms, %.0f output tokens/s/GPU", 1e3*c.Seen.TTFT, 1e3*c.Seen.TPOT, c.PerGPU),
+	title = append(title, fmt.Sprintf("predicted: TTFT %.0f ms, TPOT %.1f ms, %.0f output tokens/s/GPU", 1e3*c.TTFT, 1e3*c.TPOT, c.PerGPU()),
 		fmt.Sprintf("%s %s", e.Title, e.Options.Version))
 	_, err = io.WriteString(w, f.Script(title...))
 	return err

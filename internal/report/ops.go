@@ -1,9 +1,11 @@
 package report
 
 import (
+	"fmt"
 	"io"
+	"strconv"
 
-	"throughline/internal/opdetail"
+	"throughline/estimate"
 	"throughline/internal/result"
 	"throughline/internal/table"
 	"throughline/op"
@@ -12,41 +14,63 @@ import (
 // opRow is an operator of a phase.
 type opRow struct {
 	phase op.Phase
-	*opdetail.Row
+	*estimate.Operator
 }
 
 // opColumn is a column of the table of operators.
-func opColumn(name string, u result.Unit, doc string, value func(opRow) any) table.Column[opRow] {
-	return table.Column[opRow]{Name: name, Unit: string(u), Doc: doc, Value: value}
+func opColumn(name string, u result.Unit, doc string, value func(*estimate.Operator) any) table.Column[opRow] {
+	return table.Column[opRow]{Name: name, Unit: string(u), Doc: doc, Value: func(r opRow) any { return value(r.Operator) }}
 }
 
 // OpColumns are those of the table of operators. Where the reference tool has a word for something, it is the same.
 var OpColumns = []table.Column[opRow]{
-	opColumn("phase", result.None, "prefill or decode", func(r opRow) any { return phaseNames[r.phase] }),
-	opColumn("name", result.None, "the operator", func(r opRow) any { return r.Name }),
-	opColumn("block", result.None, "attention, mlp, draft, ends (embedding, output projection, sampling), pipeline, host or memory", func(r opRow) any { return r.Block }),
-	opColumn("engine", result.None, "cube, vector or comm; empty where the step waits", func(r opRow) any { return r.Engine }),
-	opColumn("shape", result.None, "m, n and k of a product (tokens, outputs, inputs); processors and message of a communication", func(r opRow) any { return r.Shape }),
-	opColumn("dtype", result.None, "number type of the rate it computes at", func(r opRow) any { return r.DType }),
-	opColumn("flops", result.Flop, "operations of one execution", func(r opRow) any { return r.Flops }),
-	opColumn("bytes", result.Bytes, "what one execution reads and writes in device memory, buffers of communication included", func(r opRow) any { return r.Bytes }),
-	opColumn("flops_time", result.Seconds, "time of the operations alone", func(r opRow) any { return r.FlopsTime }),
-	opColumn("mem_time", result.Seconds, "time of that traffic alone", func(r opRow) any { return r.MemTime }),
-	opColumn("static_latency", result.Seconds, "of `process_time`, what is left on a chip of unlimited rates: launches, floors of kernels, hops of the network", func(r opRow) any { return r.Static }),
-	opColumn("process_time", result.Seconds, "what one execution adds to the step. 0 where it is hidden, or done by the kernel of another operator", func(r opRow) any { return r.ProcessTime }),
-	opColumn("bound", result.None, "what most of it is: compute, memory, network, static latency, hidden, waiting", func(r opRow) any { return r.Bound }),
-	opColumn("utilisation", result.None, "share of the peak of the engine, or of the memory bandwidth where memory bounds it, fused operators included; empty for communication", func(r opRow) any {
-		if u, ok := r.Utilisation(); ok {
+	{Name: "phase", Doc: "prefill or decode", Value: func(r opRow) any { return phaseNames[r.phase] }},
+	opColumn("name", result.None, "the operator", func(o *estimate.Operator) any { return o.Name }),
+	opColumn("block", result.None, "attention, mlp, draft, ends (embedding, output projection, sampling), pipeline, host or memory", func(o *estimate.Operator) any { return o.Block }),
+	opColumn("engine", result.None, "cube, vector or comm; empty where the step waits", func(o *estimate.Operator) any { return o.Peak.Engine }),
+	opColumn("shape", result.None, "m, n and k of a product (tokens, outputs, inputs); processors and message of a communication", func(o *estimate.Operator) any { return opShape(o) }),
+	opColumn("dtype", result.None, "number type of the rate it computes at", func(o *estimate.Operator) any { return o.Peak.DType }),
+	opColumn("flops", result.Flop, "operations of one execution", func(o *estimate.Operator) any { return o.Flops }),
+	opColumn("bytes", result.Bytes, "what one execution reads and writes in device memory, buffers of communication included", func(o *estimate.Operator) any { return o.Bytes() }),
+	opColumn("flops_time", result.Seconds, "time of the operations alone", func(o *estimate.Operator) any { return o.Compute }),
+	opColumn("mem_time", result.Seconds, "time of that traffic alone", func(o *estimate.Operator) any { return o.Memory }),
+	opColumn("static_latency", result.Seconds, "of `process_time`, what is left on a chip of unlimited rates: launches, floors of kernels, hops of the network", func(o *estimate.Operator) any { return o.Static }),
+	opColumn("process_time", result.Seconds, "what one execution adds to the step. 0 where it is hidden, or done by the kernel of another operator", func(o *estimate.Operator) any { return o.Exposed }),
+	opColumn("bound", result.None, "what most of it is: compute, memory, network, static latency, hidden, waiting", func(o *estimate.Operator) any { return opBound(o) }),
+	opColumn("utilisation", result.None, "share of the peak of the engine, or of the memory bandwidth where memory bounds it, fused operators included; empty for communication", func(o *estimate.Operator) any {
+		if u := o.Utilisation(); u > 0 {
 			return u
 		}
 		return nil
 	}),
-	opColumn("repeat", result.None, "executions in a step, one after another: layers × stages × micro-batches", func(r opRow) any { return r.Repeat }),
-	opColumn("start", result.Seconds, "start of the first execution, from the start of the step", func(r opRow) any { return r.Start }),
-	opColumn("end", result.Seconds, "end of the last one", func(r opRow) any { return r.End }),
-	opColumn("lane", result.None, "what it runs on: matrix, vector, a level of the network, second tier; or waiting", func(r opRow) any { return r.Lane }),
-	opColumn("sent", result.Bytes, "what one execution sends", func(r opRow) any { return r.Sent }),
-	opColumn("busy_time", result.Seconds, "how long one execution keeps its lane busy, hidden or not", func(r opRow) any { return r.Busy }),
+	opColumn("repeat", result.None, "executions in a step, one after another: layers × stages × micro-batches", func(o *estimate.Operator) any { return o.Times }),
+	opColumn("start", result.Seconds, "start of the first execution, from the start of the step", func(o *estimate.Operator) any { return o.Start }),
+	opColumn("end", result.Seconds, "end of the last one", func(o *estimate.Operator) any { return o.End }),
+	opColumn("lane", result.None, "what it runs on: matrix, vector, a level of the network, second tier; or waiting", func(o *estimate.Operator) any { return o.Lane.String() }),
+	opColumn("sent", result.Bytes, "what one execution sends", func(o *estimate.Operator) any { return o.Sent }),
+	opColumn("busy_time", result.Seconds, "how long one execution keeps its lane busy, hidden or not", func(o *estimate.Operator) any { return o.Time }),
+}
+
+// opShape is the product that an operator is, or the message that it sends.
+func opShape(o *estimate.Operator) string {
+	switch {
+	case o.Class == op.Comm && o.Group > 1 && o.Moved > 0:
+		return fmt.Sprintf("group=%d bytes=%s", o.Group, strconv.FormatFloat(o.Moved, 'f', -1, 64))
+	case o.Class != op.Comm && o.M > 0 && o.N > 0 && o.K > 0:
+		return fmt.Sprintf("m=%.6g n=%.6g k=%.6g", o.M, o.N, o.K)
+	}
+	return ""
+}
+
+// opBound names what most of the time of an operator is.
+func opBound(o *estimate.Operator) string {
+	switch {
+	case o.Waits():
+		return "waiting"
+	case o.Computes() && o.Static > o.Exposed/2:
+		return "static latency"
+	}
+	return o.BoundBy()
 }
 
 var phaseNames = [op.PhaseCount]string{op.Prefill: "prefill", op.Decode: "decode"}
@@ -55,9 +79,9 @@ var phaseNames = [op.PhaseCount]string{op.Prefill: "prefill", op.Decode: "decode
 func WriteOps(w io.Writer, r *result.Record) error {
 	t := table.Table[opRow]{Columns: OpColumns}
 	for _, phase := range []op.Phase{op.Prefill, op.Decode} {
-		if side := r.Sides[phase]; side != nil {
-			for i := range side.Ops {
-				t.Rows = append(t.Rows, opRow{phase, &side.Ops[i]})
+		if side := r.Sides[phase]; side != nil && side.Found {
+			for i := range side.Step.Operators {
+				t.Rows = append(t.Rows, opRow{phase, &side.Step.Operators[i]})
 			}
 		}
 	}

@@ -77,7 +77,7 @@ func stepRows(r *result.Record) []stepRow {
 		{"exposed communication", "share_communication(s)", "", share, false},
 		{"bound by", "bound_by", "", plainly(table.Plain), false},
 		{"confidence", "confidence", "", func(v any, s *result.Side) string {
-			return fmt.Sprintf("%s %s", v, s.Detail.Confidence.Span())
+			return fmt.Sprintf("%s %s", v, s.Step.Confidence.Span())
 		}, false},
 	}
 }
@@ -97,7 +97,7 @@ func (row *stepRow) text(r *result.Record, s *result.Side) string {
 
 // WritePoint writes a point for the terminal: what clients see, and the steps behind it, a column each.
 func WritePoint(w io.Writer, v table.View, a *point.Answer) error {
-	r := a.Record()
+	r := a.Record
 	t := table.Table[stepRow]{Columns: []table.Column[stepRow]{{Value: func(row stepRow) any { return row.title }}}, Line: func(_, row stepRow) bool { return row.line }}
 	for i := range a.Phases {
 		phase := a.Phases[i].Phase
@@ -223,7 +223,7 @@ var (
 func PointJSON(a *point.Answer) any { return pointOf(a) }
 
 func pointOf(a *point.Answer) object {
-	r := a.Record()
+	r := a.Record
 	out := object{layout: pointKeys, record: r}
 	if a.Phases[0].Ongoing {
 		out.layout = contextKeys

@@ -222,7 +222,7 @@ var runColumns = []table.Column[runPhase]{
 	}),
 	ofPlan("bound by", 5, table.Text, func(p runPhase) string { return p.is("bound_by", "%s") }),
 	ofPlan("confidence", 7, table.Text, func(p runPhase) string {
-		return p.is("confidence", "%s ") + p.side.Detail.Confidence.Span()
+		return p.is("confidence", "%s ") + p.side.Step.Confidence.Span()
 	}),
 	{Title: "requests/s", Kind: table.Number, Rank: 2, Cell: func(p runPhase) string {
 		if !p.Whole || p.side.Phase != op.Decode {

@@ -12,6 +12,7 @@ import (
 	"throughline/internal/table"
 	"throughline/model"
 	"throughline/op"
+	"throughline/serving"
 	"throughline/serving/simulate"
 )
 
@@ -28,7 +29,7 @@ func TestEffects(t *testing.T) {
 // TestRunRows: the first row of a run has its name and model, the second the request rate, if both phases have a plan.
 func TestRunRows(t *testing.T) {
 	side := func(p op.Phase) *result.Side { return &result.Side{Phase: p, System: &hardware.System{Name: "chip"}} }
-	r := &result.Record{Number: 7, Mode: jobfile.Split, Model: &model.Model{Name: "small"}, Requests: 12.3456, Cards: 2}
+	r := &result.Record{Number: 7, Mode: jobfile.Split, Model: &model.Model{Name: "small"}, Prediction: serving.Prediction{Requests: 12.3456}, Cards: 2}
 	r.Sides[op.Prefill], r.Sides[op.Decode] = side(op.Prefill), side(op.Decode)
 	runs, err := NewRuns(table.View{})
 	if err != nil {

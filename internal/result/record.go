@@ -11,7 +11,6 @@ import (
 	"throughline/deploy"
 	"throughline/estimate"
 	"throughline/hardware"
-	"throughline/internal/opdetail"
 	"throughline/internal/rawdata"
 	"throughline/model"
 	"throughline/number"
@@ -43,18 +42,15 @@ type Record struct {
 	// Shared: both phases run on the same processors.
 	Shared bool
 	// Whole: both phases have a plan, and processors. Only then the next ones are known.
-	Whole    bool
-	TTFT     float64
-	TPOT     float64
-	Latency  float64 // of a whole request
-	Requests float64 // per second
+	Whole bool
+	serving.Prediction
 
 	// Served: an engine is assumed, and what was found is what its clients see.
 	Served  bool
 	Engine  string
 	Clients int
 	Held    float64             // bytes of the fullest processor
-	Trusted *serving.Confidence // in what clients see; nil: nothing was asked about them
+	Trusted *serving.Confidence // in what clients see; nil: nothing was asked about them, or none can be served
 
 	Capacity *simulate.Capacity // at a rate that was asked for; nil: not simulated
 
@@ -83,9 +79,8 @@ type Side struct {
 
 	// Found: there is a plan. Only then the next ones are known.
 	Found         bool
-	Step          estimate.Estimate
-	Detail        *estimate.Detail
-	Latency       float64 // TTFT or TPOT, as clients see it or, where no engine is assumed, as a step takes
+	Step          *estimate.Contents // with its operators where those are asked for
+	Latency       float64            // TTFT or TPOT, as clients see it or, where no engine is assumed, as a step takes
 	TokensPerStep float64
 	Sequences     int     // in flight on all processors of an instance
 	Held          float64 // bytes of a processor
@@ -93,19 +88,8 @@ type Side struct {
 	Bound         Bound
 	// Ongoing: a decode step at some context, not a share of a request.
 	Ongoing bool
-	// Ops is the operators of the step, and their sums; nil: not asked for.
-	Ops    []opdetail.Row
-	OpSums *opdetail.Summary
-}
-
-// WithOps adds the operators of the step.
-func (s *Side) WithOps(p *estimate.Problem) error {
-	rows, err := opdetail.Of(p, &s.Step.Plan)
-	if err != nil {
-		return err
-	}
-	s.Ops, s.OpSums = rows, opdetail.Sum(rows)
-	return nil
+	// OpSums is what the operators of the step add up to; nil: not asked for.
+	OpSums *estimate.Summary
 }
 
 // phases in the order of a request.
@@ -150,11 +134,11 @@ func CardsOf(d *deploy.Deployment) int {
 }
 
 // NewSide is a phase whose step is known in detail.
-func NewSide(phase op.Phase, sys *hardware.System, step estimate.Estimate, d *estimate.Detail, moe bool) *Side {
+func NewSide(phase op.Phase, sys *hardware.System, step *estimate.Contents, moe bool) *Side {
 	p := &step.Plan
-	by, seconds := d.Shares.Bound()
+	by, seconds := step.Shares.Bound()
 	s := &Side{
-		Phase: phase, System: sys, Instances: 1, Procs: p.Attention.Procs(), Found: true, Step: step, Detail: d, Latency: step.Latency,
+		Phase: phase, System: sys, Instances: 1, Procs: p.Attention.Procs(), Found: true, Step: step, Latency: step.Latency,
 		Sequences: p.Underway() * p.Attention.DP * p.Sequences(moe), Held: step.Memory.Total(),
 	}
 	s.Bound = Bound{by, s.Share(seconds)}
@@ -163,8 +147,8 @@ func NewSide(phase op.Phase, sys *hardware.System, step estimate.Estimate, d *es
 }
 
 // Outcome fills in what a search found: the whole deployment, and its sides as far as they are found. Pools are the
-// processors of the sides where nothing is found.
-func (r *Record) Outcome(o *search.Outcome, problems [op.PhaseCount]*search.Problem, pools [op.PhaseCount]int) error {
+// processors of the sides where nothing is found. Operators are added up where they are asked for.
+func (r *Record) Outcome(o *search.Outcome, problems [op.PhaseCount]*search.Problem, pools [op.PhaseCount]int, operators bool) error {
 	r.Shared, r.Whole, r.Requests = o.Shared, o.Found(), o.Requests
 	r.Spare = o.Spare(r.Procs)
 	limits := [op.PhaseCount]*float64{op.Prefill: r.Limits.TTFT, op.Decode: r.Limits.TPOT}
@@ -173,11 +157,18 @@ func (r *Record) Outcome(o *search.Outcome, problems [op.PhaseCount]*search.Prob
 		p := problems[phase]
 		side := &Side{Phase: op.Phase(phase), System: p.System, Procs: pools[phase]}
 		if found.Found {
-			d, err := estimate.DetailOf(&p.Problem, &found.Best.Plan)
+			e, err := estimate.NewEvaluator(&p.Problem)
 			if err != nil {
 				return err
 			}
-			side = NewSide(op.Phase(phase), p.System, found.Best, d, r.Model.IsMoE())
+			step := e.Totals(&found.Best.Plan)
+			if operators {
+				step = e.Contents(&found.Best.Plan)
+			}
+			step.Estimate = found.Best
+			if side = NewSide(op.Phase(phase), p.System, step, r.Model.IsMoE()); operators {
+				side.OpSums = estimate.Sum(step.Operators)
+			}
 			side.Instances, side.Procs = found.Instances, found.Procs
 			side.TokensPerStep = estimate.TokensPerStep(p.Acceptance, found.Best.Plan.Drafts)
 			side.Usable = p.Assume.Usable(p.System.Memory.GiB)
@@ -191,6 +182,23 @@ func (r *Record) Outcome(o *search.Outcome, problems [op.PhaseCount]*search.Prob
 		r.SeenAs(prefill.Latency, decode.Latency)
 	}
 	return nil
+}
+
+// Describe fills in what is deployed, and the load that it is under.
+func (r *Record) Describe(d *deploy.Deployment, l workload.Load) {
+	r.Model, r.Settings, r.Precision, r.Assume = d.Model, d.Settings, d.Precision, d.Assume
+	r.Procs, r.Cards, r.Shared, r.Engine = d.Procs(), CardsOf(d), !d.Split(), d.Engine.Name
+	r.Lengths, r.Clients = l.Lengths, l.Clients
+}
+
+// See fills in what clients of an engine see.
+func (r *Record) See(p serving.Prediction) {
+	r.Whole, r.Served, r.Prediction = true, true, p
+	for phase, seen := range [op.PhaseCount]float64{op.Prefill: p.TTFT, op.Decode: p.TPOT} {
+		if s := r.Sides[phase]; s != nil {
+			s.Latency = seen
+		}
+	}
 }
 
 // SeenAs sets the times that clients wait.
@@ -232,7 +240,7 @@ func (r *Record) Confidence() (level cost.Level, bands []string) {
 	} else {
 		for _, phase := range phases {
 			if s := r.Sides[phase]; s != nil && s.Found {
-				all = append(all, &s.Detail.Confidence)
+				all = append(all, &s.Step.Confidence)
 			}
 		}
 	}

@@ -76,7 +76,7 @@ func (p sided) system() []Field {
 
 func (p sided) plan() []Field {
 	number := func(name, doc string, value func(r *Record, e *estimate.Estimate) int) Field {
-		return p.found(Parallel, name, None, doc, func(r *Record, s *Side) any { return value(r, &s.Step) })
+		return p.found(Parallel, name, None, doc, func(r *Record, s *Side) any { return value(r, &s.Step.Estimate) })
 	}
 	procs := func(n func(s *Side) int) func(*Record, *Side) any {
 		return func(_ *Record, s *Side) any {
@@ -148,8 +148,8 @@ func (p sided) whole() []Field {
 		p.exposed("cp_comm_time(s)", op.ContextTraffic, "ring exchanges"),
 		p.exposed("sp_comm_time(s)", op.SequenceTraffic, "gathering and scattering of sequence parallelism"),
 		p.found(Stats, "time_per_token(s)", Seconds, "decode: time per output token (TPOT). Prefill: time to the first token, as in `prefill_TTFT(s)`", func(_ *Record, s *Side) any { return s.Latency }),
-		p.ofExperts("attn_time_per_token(s)", Seconds, "`*_instance_attn_process_time(s)` again", func(s *Side) float64 { return s.Detail.Stage.Block[attn].Time() }),
-		p.ofExperts("mlp_time_per_token(s)", Seconds, "`*_instance_mlp_process_time(s)` again", func(s *Side) float64 { return s.Detail.Stage.Block[mlp].Time() }),
+		p.ofExperts("attn_time_per_token(s)", Seconds, "`*_instance_attn_process_time(s)` again", func(s *Side) float64 { return s.Step.Stage.Block[attn].Time() }),
+		p.ofExperts("mlp_time_per_token(s)", Seconds, "`*_instance_mlp_process_time(s)` again", func(s *Side) float64 { return s.Step.Stage.Block[mlp].Time() }),
 	}
 }
 
@@ -226,17 +226,17 @@ func boundBy(class op.Class, r cost.Bound) func(b *schedule.Totals) float64 {
 
 // exposed is the time that a step waits for communication.
 func (p sided) exposed(name string, t op.Traffic, what string) Field {
-	return p.found(Stats, name, Seconds, what+": what computation does not hide of it in a step, all stages", func(_ *Record, s *Side) any { return s.Detail.Comm[t].Exposed })
+	return p.found(Stats, name, Seconds, what+": what computation does not hide of it in a step, all stages", func(_ *Record, s *Side) any { return s.Step.Comm[t].Exposed })
 }
 
 // sent is the bytes of communication.
 func (p sided) sent(name string, t op.Traffic, doc string) Field {
-	return p.found(Stats, name, GiB, doc, func(_ *Record, s *Side) any { return gib(s.Detail.Comm[t].Bytes) })
+	return p.found(Stats, name, GiB, doc, func(_ *Record, s *Side) any { return gib(s.Step.Comm[t].Bytes) })
 }
 
 // stage is a field of one stage, and block one of a block of its layers.
 func (p sided) stage(name string, u Unit, doc string, value func(b *estimate.Breakdown) float64) Field {
-	return p.found(Stats, "instance_"+name, u, doc, func(_ *Record, s *Side) any { return value(&s.Detail.Stage) })
+	return p.found(Stats, "instance_"+name, u, doc, func(_ *Record, s *Side) any { return value(&s.Step.Stage) })
 }
 
 func (p sided) block(b op.Block, name string, u Unit, doc string, value func(t *schedule.Totals) float64) Field {
@@ -261,13 +261,13 @@ func (p sided) held(name, doc string, value func(m *estimate.Memory) float64) Fi
 // extended is what the reference tool does not have.
 func (p sided) extended() []Field {
 	seconds := func(name, doc string, value func(e *estimate.Estimate) float64) Field {
-		return p.found(Extended, name, Seconds, doc, func(_ *Record, s *Side) any { return value(&s.Step) })
+		return p.found(Extended, name, Seconds, doc, func(_ *Record, s *Side) any { return value(&s.Step.Estimate) })
 	}
 	out := []Field{
 		p.found(Extended, "confidence", None, "what three quarters of the time rest on: `measured` (kernels measured on this chip, at these very shapes), `fitted` (between the shapes that were), `extrapolated` (beyond them) or `estimated` (kernels of another chip, or the roofline); see [Confidence](model.md#confidence)",
-			func(_ *Record, s *Side) any { return s.Detail.Confidence.Level.String() }),
+			func(_ *Record, s *Side) any { return s.Step.Confidence.Level.String() }),
 		p.found(Extended, "error_band(%)", Percent, "the band of the step: four times in five the truth lies between the time divided by 1 + the band and the time multiplied by it; empty with reference assumptions; see [Confidence](model.md#confidence)",
-			func(_ *Record, s *Side) any { return bandOf(&s.Detail.Confidence) }),
+			func(_ *Record, s *Side) any { return bandOf(&s.Step.Confidence) }),
 		p.found(Extended, "instances", None, "equal copies of the instance", func(_ *Record, s *Side) any { return s.Instances }),
 	}
 	transfer := seconds("pp_comm_time(s)", "handing activations from stage to stage, all micro-batches", func(e *estimate.Estimate) float64 { return e.TransferTime })
@@ -289,7 +289,7 @@ func (p sided) step() []Field {
 		return p.found(Step, name, None, doc, func(_ *Record, s *Side) any { return value(s) })
 	}
 	share := func(name, doc string, value func(s *estimate.Shares) float64) Field {
-		return p.found(Step, "share_"+name, Seconds, doc, func(_ *Record, s *Side) any { return value(&s.Detail.Shares) })
+		return p.found(Step, "share_"+name, Seconds, doc, func(_ *Record, s *Side) any { return value(&s.Step.Shares) })
 	}
 	memory := func(name, doc string, value func(s *Side) float64) Field {
 		return p.found(Step, name, GiB, doc, func(_ *Record, s *Side) any { return gib(value(s)) })

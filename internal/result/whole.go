@@ -224,7 +224,7 @@ func (r *Record) rowTrusted(s *Side) *estimate.Confidence {
 	if r.Trusted != nil {
 		return &r.Trusted.TPOT
 	}
-	return &s.Detail.Confidence
+	return &s.Step.Confidence
 }
 
 // rowHeld is the bytes of the fullest processor: under the load where clients are served, else in the step.

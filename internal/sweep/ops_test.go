@@ -9,7 +9,6 @@ import (
 
 	"throughline/assume"
 	"throughline/internal/jobfile"
-	"throughline/internal/opdetail"
 	"throughline/internal/result"
 	"throughline/internal/sweep"
 	"throughline/internal/table"
@@ -88,7 +87,7 @@ func TestOperatorsAddUp(t *testing.T) {
 }
 
 func checkSums(s *result.Side, near func(what string, got, want float64)) {
-	sum, shares := s.OpSums, &s.Detail.Shares
+	sum, shares := s.OpSums, &s.Step.Shares
 	near("step", sum.Step(), s.Step.StepTime)
 	near("computing", sum.Compute+sum.Memory+sum.Static, shares.Compute+shares.Memory)
 	near("communication", sum.Comm, shares.Communication)
@@ -106,23 +105,23 @@ func checkStage(r *result.Record, s *result.Side, near func(what string, got, wa
 	filled, _ := p.Filled(r.Model.Layers)
 	passes := filled * float64(p.Attention.PP*p.Batch.Count)
 	sums := map[string]float64{}
-	for i := range s.Ops {
-		o := &s.Ops[i]
-		if o.Block != "attention" && o.Block != "mlp" || o.Bound == opdetail.Waiting {
+	for i := range s.Step.Operators {
+		o := &s.Step.Operators[i]
+		if o.Block != "attention" && o.Block != "mlp" || o.Waits() {
 			continue
 		}
-		n := o.Repeat / passes
+		n := o.Times / passes
 		block := "instance_" + strings.Replace(o.Block, "attention", "attn", 1) + "_"
-		sums[block+"process_time(s)"] += n * o.ProcessTime
-		sums[block+"mem_accessed"] += n * o.Bytes
+		sums[block+"process_time(s)"] += n * o.Exposed
+		sums[block+"mem_accessed"] += n * o.Bytes()
 		sums[block+"flops"] += n * o.Flops
-		sums[block+"mem_time(s)"] += n * o.MemTime
-		sums[block+"compute_time(s)"] += n * o.FlopsTime
+		sums[block+"mem_time(s)"] += n * o.Memory
+		sums[block+"compute_time(s)"] += n * o.Compute
 		switch {
-		case o.Engine != opdetail.Comm:
-			sums["instance_"+o.Engine+"_process_time(s)"] += n * o.ProcessTime
+		case o.Computes():
+			sums["instance_"+o.Peak.Engine+"_process_time(s)"] += n * o.Exposed
 		default:
-			sums["instance_comm_time_exposed(s)"] += n * o.ProcessTime
+			sums["instance_comm_time_exposed(s)"] += n * o.Exposed
 		}
 	}
 	for name, got := range sums {
@@ -132,13 +131,13 @@ func checkStage(r *result.Record, s *result.Side, near func(what string, got, wa
 
 func checkRows(t *testing.T, s *result.Side) {
 	t.Helper()
-	for i := range s.Ops {
-		o := &s.Ops[i]
+	for i := range s.Step.Operators {
+		o := &s.Step.Operators[i]
 		end := s.Step.StepTime*(1+1e-9) + s.Step.KV.Time
-		if o.Static < 0 || o.Static > o.ProcessTime || o.ProcessTime > o.Busy*(1+1e-9)+1e-15 && o.Engine != opdetail.Comm || o.Start > o.End || o.End > end || o.Lane == "" {
+		if o.Static < 0 || o.Static > o.Exposed || o.Exposed > o.Time*(1+1e-9)+1e-15 && o.Computes() || o.Start > o.End || o.End > end {
 			t.Errorf("%+v of a step of %v s", o, s.Step.StepTime)
 		}
-		if u, ok := o.Utilisation(); ok && (u <= 0 || u > 1+1e-9) {
+		if u := o.Utilisation(); u < 0 || u > 1+1e-9 {
 			t.Errorf("%s, phase %d: utilisation %v: %+v", o.Name, s.Phase, u, o)
 		}
 	}

@@ -95,21 +95,14 @@ func record(ctx context.Context, job *jobfile.Job, number, workers int, o Option
 			p.Problem, p.SharedPerCard = seen.Problem(op.Phase(phase)), true
 		}
 	}
-	if err := r.Outcome(&outcome, problems, pools(&run)); err != nil {
+	if err := r.Outcome(&outcome, problems, pools(&run), o.Ops); err != nil {
 		return nil, err
 	}
 	if seen != nil {
-		r.Served, r.Engine, r.Clients, r.Held = true, seen.Deployment.Engine.Name, seen.Load.Clients, seen.Held()
-		r.SeenAs(seen.Seen.TTFT, seen.Seen.TPOT)
+		r.Served, r.Engine, r.Clients, r.Held = true, seen.Deployment.Engine.Name, seen.Load.Clients, seen.Held
+		r.SeenAs(seen.TTFT, seen.TPOT)
 		if o.Raw {
-			if r.Raw, err = rawdata.Of(ctx, &seen.Deployment, seen.Load, &seen.Seen, o.Simulate); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for phase, side := range r.Sides {
-		if o.Ops && side.Found {
-			if err := side.WithOps(&problems[phase].Problem); err != nil {
+			if r.Raw, err = rawdata.Of(ctx, &seen.Deployment, seen.Load, &seen.Prediction, o.Simulate); err != nil {
 				return nil, err
 			}
 		}

@@ -27,7 +27,7 @@ var rooms = []room{
 	{"Servers", "start real servers or stand in for one", []string{"internal/matrix", "internal/emulate"}},
 	{"Output", "tables, files, charts and pages of results", []string{"internal/page", "internal/picture", "internal/workbook", "internal/report"}},
 	{"Evidence", "compare predictions with measurements", []string{"internal/gap", "internal/validate/published", "internal/validate"}},
-	{"Answers", "one answer for each kind of question", []string{"internal/scenario", "internal/difference", "internal/exchange", "internal/sweep", "internal/advice", "internal/profile", "internal/explain", "internal/point", "internal/result", "internal/rawdata", "internal/opdetail"}},
+	{"Answers", "one answer for each kind of question", []string{"internal/scenario", "internal/difference", "internal/exchange", "internal/sweep", "internal/advice", "internal/profile", "internal/explain", "internal/point", "internal/result", "internal/rawdata"}},
 	{"Questions", "turn flags, rows and files into a deployment and a load", []string{"internal/question", "internal/jobfile"}},
 	{"Measurement", "measure servers, read tables, fit kernels", []string{"internal/bench", "internal/runs", "internal/fitted", "internal/calibrate", "internal/measurement"}},
 	{"Tables", "typed columns over rows, written in every form", []string{"internal/table"}},

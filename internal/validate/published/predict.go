@@ -3,6 +3,7 @@ package published
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"throughline/assume"
@@ -239,11 +240,11 @@ func (c *config) rate(all float64) float64 {
 
 // stageOf is the operators of the layers, with their prices.
 func stageOf(r *point.Result) []estimate.Operator {
-	parts, err := estimate.PartsOf(&r.Problem, &r.Estimate.Plan)
+	e, err := estimate.NewEvaluator(&r.Problem)
 	if err != nil {
 		panic(err) // the problem has been evaluated before
 	}
-	return parts[estimate.StagePart].Ops
+	return slices.DeleteFunc(e.Operators(&r.Plan), func(o estimate.Operator) bool { return o.Part != estimate.StagePart })
 }
 
 // timeOf is one execution of an operator.

@@ -1,4 +1,4 @@
-package opdetail_test
+package estimate_test
 
 import (
 	"math"
@@ -9,14 +9,14 @@ import (
 
 	"throughline/estimate"
 	"throughline/hardware"
-	"throughline/internal/opdetail"
 	"throughline/internal/test/draw"
 	"throughline/internal/test/long"
 	"throughline/plan"
+	"throughline/schedule"
 )
 
-// TestRowsAddUp: the rows of any step of a small model add up to the step, engine by engine and bound by bound, and to its shares.
-func TestRowsAddUp(t *testing.T) {
+// TestOperatorsAddUp: the operators of any step of a small model add up to the step, engine by engine and bound by bound, and to its shares.
+func TestOperatorsAddUp(t *testing.T) {
 	long.Check(t, func(t *rapid.T) {
 		p := draw.Problem(t, draw.Phase(t), rapid.SampledFrom([]int{1, 2, 4, 8, 16}).Draw(t, "procs"), true)
 		if rapid.Bool().Draw(t, "second tier") {
@@ -28,16 +28,12 @@ func TestRowsAddUp(t *testing.T) {
 		pl.Overlap = plan.Overlap(rapid.IntRange(0, int(plan.OverlapCount)-1).Draw(t, "overlap"))
 		launch := rapid.SampledFrom([]float64{0, 1e-4, 1}).Draw(t, "launch")
 		pl.Launch, pl.PromptLaunch = launch, launch
-		rows, err := opdetail.Of(&p.Problem, &pl)
-		if err != nil {
-			t.Fatal(err)
-		}
 		e, err := estimate.NewEvaluator(&p.Problem)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var step estimate.Estimate
-		e.Evaluate(&pl, &step)
+		step := e.Contents(&pl)
+		rows := step.Operators
 		near := func(what string, got, want float64) {
 			if math.Abs(got-want) > 1e-9*step.StepTime {
 				t.Fatalf("%s: %v s, want %v of a step of %v", what, got, want, step.StepTime)
@@ -45,8 +41,8 @@ func TestRowsAddUp(t *testing.T) {
 		}
 		byBlock, total := map[string]float64{}, 0.0
 		for i := range rows {
-			byBlock[rows[i].Block] += rows[i].Time()
-			total += rows[i].Time()
+			byBlock[rows[i].Block] += rows[i].Takes()
+			total += rows[i].Takes()
 		}
 		near("rows", total, step.StepTime)
 		near("the host", byBlock["host"], step.LaunchTime)
@@ -55,12 +51,12 @@ func TestRowsAddUp(t *testing.T) {
 		near("drafts", byBlock["draft"], step.DraftTime)
 		near("ends", byBlock["ends"], step.EndsTime)
 
-		sum, shares := opdetail.Sum(rows), e.Detail(&pl).Shares
+		sum, shares := estimate.Sum(rows), step.Shares
 		near("sums", sum.Step(), step.StepTime)
 		near("computing", sum.Compute+sum.Memory+sum.Static, shares.Compute+shares.Memory)
 		near("communication", sum.Comm, shares.Communication)
 		near("waiting", sum.Waiting, shares.Waiting+shares.Offload)
-		near("engines", sum.Engines[opdetail.Cube].Time+sum.Engines[opdetail.Vector].Time+sum.Engines[opdetail.Comm].Time+sum.Waiting, step.StepTime)
+		near("engines", sum.Engines[estimate.Cube].Time+sum.Engines[estimate.Vector].Time+sum.Engines[estimate.Comm].Time+sum.Waiting, step.StepTime)
 	})
 }
 
@@ -70,16 +66,17 @@ func TestWaitingForTheHost(t *testing.T) {
 		p := draw.Problem(t, draw.Phase(t), 1, false)
 		pl := draw.Plan(t, p)
 		pl.Launch, pl.PromptLaunch = 1, 1
-		rows, err := opdetail.Of(&p.Problem, &pl)
+		e, err := estimate.NewEvaluator(&p.Problem)
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := slices.IndexFunc(rows, func(r opdetail.Row) bool { return r.Name == "waiting for launches" })
+		rows := e.Contents(&pl).Operators
+		at := slices.IndexFunc(rows, func(o estimate.Operator) bool { return o.Name == "waiting for launches" })
 		if at < 0 {
 			t.Fatalf("no row among %d", len(rows))
 		}
 		r := &rows[at]
-		if r.Block != "host" || r.Engine != "" || r.Bound != opdetail.Waiting || r.Lane != "waiting" || r.Repeat != 1 || math.Abs(r.End-r.Start-r.ProcessTime) > 1e-9*r.ProcessTime {
+		if r.Block != "host" || !r.Waits() || r.BoundBy() != "" || r.Lane != schedule.Waiting || r.Times != 1 || math.Abs(r.End-r.Start-r.Exposed) > 1e-9*r.Exposed {
 			t.Fatalf("%+v", r)
 		}
 		var others float64

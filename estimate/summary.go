@@ -1,4 +1,4 @@
-package opdetail
+package estimate
 
 // Engine is what the operators of an engine do in a step.
 type Engine struct {
@@ -27,34 +27,33 @@ type Summary struct {
 	Engines         map[string]*Engine
 }
 
-// Sum adds up rows.
-func Sum(rows []Row) *Summary {
+// Sum adds up operators.
+func Sum(ops []Operator) *Summary {
 	s := &Summary{Engines: map[string]*Engine{Cube: {}, Vector: {}, Comm: {}}}
-	for i := range rows {
-		r := &rows[i]
-		e := s.Engines[r.Engine]
+	for i := range ops {
+		o := &ops[i]
+		e := s.Engines[o.Peak.Engine]
 		if e == nil {
-			s.Waiting += r.Time()
+			s.Waiting += o.Takes()
 			continue
 		}
-		e.Count += r.Repeat
-		e.Flops += r.Repeat * r.Flops
-		e.Bytes += r.Repeat * r.Bytes
-		e.Sent += r.Repeat * r.Sent
-		e.Time += r.Time()
-		if r.Engine == Comm {
-			s.Comm += r.Time()
+		e.Count += o.Times
+		e.Flops += o.Times * o.Flops
+		e.Bytes += o.Times * o.Bytes()
+		e.Sent += o.Times * o.Sent
+		e.Time += o.Takes()
+		ofPeak, _ := o.Use()
+		e.ideal += o.Takes() * ofPeak
+		switch side := o.Times * (o.Exposed - o.Static); {
+		case !o.Computes():
+			s.Comm += o.Takes()
 			continue
-		}
-		if r.ProcessTime > 0 {
-			e.ideal += r.Repeat * r.PeakTime
-		}
-		s.Static += r.Repeat * r.Static
-		if side := r.Repeat * (r.ProcessTime - r.Static); r.MemTime > r.FlopsTime {
+		case o.Memory > o.Compute:
 			s.Memory += side
-		} else {
+		default:
 			s.Compute += side
 		}
+		s.Static += o.Times * o.Static
 	}
 	return s
 }

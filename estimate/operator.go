@@ -1,0 +1,217 @@
+package estimate
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"throughline/cost"
+	"throughline/hardware"
+	"throughline/hardware/kernel"
+	"throughline/op"
+	"throughline/schedule"
+)
+
+// Operator is what a step consists of: an operator with its price, a transfer or a wait. Every view of a step reads a list of
+// these. Work and times are those of one execution, times in seconds.
+type Operator struct {
+	op.Op // of a wait nothing but that it comes once
+	cost.Cost
+	Fused Fused
+	Peak  Peak
+
+	Name    string
+	Block   string // attention, mlp, draft, ends, pipeline, host, memory
+	Part    schedule.Part
+	Batches float64 // micro-batches that overlap, each of which has it
+	Times   float64 // that a step executes it, one after another
+	Exposed float64 // what an execution adds to the step; of exchanges that overlap, on average
+	Static  float64 // of Exposed, what no faster unit, memory or network would shorten: launches, floors of kernels, hops
+	Share   float64 // of the step that all executions take
+	Levels  []int   // of the network that a communication uses
+
+	// Lane of the operator, Start of its first execution and End of its last, from the start of the step.
+	Lane       schedule.Lane
+	Start, End float64
+}
+
+// Engines of operators. What waits has none.
+const (
+	Cube   = "cube"
+	Vector = "vector"
+	Comm   = "comm"
+)
+
+// Peak is the engine of an operator, and its rates without calibration.
+type Peak struct {
+	Engine, DType string
+	Flops         float64 // operations per second
+	Bytes         float64 // of the memory per second
+}
+
+// peakOf is the engine that an operator runs on.
+func (p *Problem) peakOf(o *op.Op) Peak {
+	if o.Class == op.Comm {
+		return Peak{Engine: Comm}
+	}
+	sys, types := p.System, &p.Precision
+	out := Peak{Engine: Cube, DType: types.AttentionType, Bytes: sys.Memory.GBps * p.Assume.BytesPerGB}
+	switch _, narrow := sys.Matrix["float8"]; {
+	case o.Unit == op.VectorUnit:
+		out.Engine, out.DType, out.Flops = Vector, types.VectorType, sys.Vector[types.VectorType].TFlops*p.Assume.FlopsPerTFlop
+		return out
+	case o.Unit == op.MatrixUnit:
+		out.DType = types.Of(o.Module).Type
+	case o.Unit == op.IndexUnit && narrow:
+		out.DType = "float8"
+	}
+	out.Flops = sys.Matrix[out.DType].TFlops * p.Assume.FlopsPerTFlop
+	return out
+}
+
+// Takes is the seconds of the step that all executions take.
+func (o *Operator) Takes() float64 { return o.Times * o.Exposed }
+
+// Executions is how often a stage executes it for one batch: in its layers, and in micro-batches that overlap.
+func (o *Operator) Executions() float64 { return o.Batches * o.Repeat }
+
+// Waits reports whether the step neither computes nor communicates meanwhile.
+func (o *Operator) Waits() bool { return o.Peak.Engine == "" }
+
+// Computes reports whether it does neither wait nor communicate.
+func (o *Operator) Computes() bool { return !o.Waits() && o.Class != op.Comm }
+
+// Computed is its operations, but for those that a communication does on its way.
+func (o *Operator) Computed() float64 {
+	if o.Class == op.Comm {
+		return 0
+	}
+	return o.Flops
+}
+
+// Traffic is the bytes that it moves in memory or, of a communication, sends.
+func (o *Operator) Traffic() float64 {
+	if o.Class == op.Comm {
+		return o.Sent
+	}
+	return o.Bytes()
+}
+
+// Work is the operations and bytes of its kernel, those of operators that are fused with it included.
+func (o *Operator) Work() (flops, bytes float64) {
+	return o.Flops + o.Fused.Flops, o.Bytes() + o.Fused.Bytes
+}
+
+// Use is what its kernel reaches of the peak rate of its engine, and of the memory bandwidth. Only what computes reaches any.
+func (o *Operator) Use() (ofPeak, ofBandwidth float64) {
+	if !o.Computes() || o.Exposed == 0 {
+		return 0, 0
+	}
+	flops, bytes := o.Work()
+	return flops / (o.Exposed * o.Peak.Flops), bytes / (o.Exposed * o.Peak.Bytes)
+}
+
+// Utilisation is the share of the peak of its engine, or of the bandwidth where memory bounds it, that its kernel reaches.
+func (o *Operator) Utilisation() float64 {
+	ofPeak, ofBandwidth := o.Use()
+	if o.Bound == cost.Memory {
+		return ofBandwidth
+	}
+	return ofPeak
+}
+
+// BoundBy names what decides how long it takes: compute, memory, network; hidden, where computation covers all of a
+// communication; nothing where there is no one to send to, or where the step waits.
+func (o *Operator) BoundBy() string {
+	switch {
+	case o.Waits(), o.Class == op.Comm && o.Group < 2:
+		return ""
+	case o.Class == op.Comm && o.Exposed == 0:
+		return "hidden"
+	case o.Class == op.Comm:
+		return "network"
+	case o.Bound == cost.Compute:
+		return "compute"
+	}
+	return "memory"
+}
+
+// Dimensions is the shape of a product, or the group and the networks of a communication, in numbers that a function writes.
+func (o *Operator) Dimensions(number func(float64) string) string {
+	switch {
+	case o.Class == op.Comm && len(o.Levels) > 0:
+		levels := make([]string, len(o.Levels))
+		for i, level := range o.Levels {
+			levels[i] = strconv.Itoa(level)
+		}
+		networks := "network "
+		if len(levels) > 1 {
+			networks = "networks "
+		}
+		return fmt.Sprintf("%s over %d, %s%s", o.Collective, o.Group, networks, strings.Join(levels, "+"))
+	case o.M > 0:
+		return fmt.Sprintf("%s × %s × %s", number(o.M), number(o.N), number(o.K))
+	}
+	return ""
+}
+
+// Fused is the work of other operators that is done within the time of one: its kernel does theirs as well.
+type Fused struct {
+	Flops float64 // on the same unit
+	Bytes float64
+}
+
+// fuse adds what operators do within the kernels of others to those that are charged with the time.
+func fuse(ops []Operator, pricer *cost.Pricer) {
+	charged, ahead := map[kernel.Slot]*Operator{}, map[kernel.Slot][]*Operator{}
+	for i := range ops {
+		o := &ops[i]
+		if o.Class == op.Comm {
+			continue
+		}
+		use, calibrated := pricer.Use(&o.Op)
+		if !calibrated {
+			continue
+		}
+		switch {
+		case use.Role.Included():
+			ahead[use.Slot] = append(ahead[use.Slot], o)
+		case use.Role.Charged():
+			charged[use.Slot].take(o)
+			o.give()
+		default:
+			charged[use.Slot] = o
+			for _, before := range ahead[use.Slot] {
+				o.take(before)
+				before.give()
+			}
+			delete(ahead, use.Slot)
+		}
+	}
+}
+
+// take adds to an operator what another one does within its kernel; nil: to none.
+func (o *Operator) take(other *Operator) {
+	if o == nil || o.Repeat != other.Repeat {
+		return
+	}
+	if o.Unit == other.Unit {
+		o.Fused.Flops += other.Flops
+	}
+	if o.Class == op.Vector {
+		// What an element-wise kernel hands from one operator to the next stays on the chip; its shape says what it moves.
+		o.Fused.Bytes = o.Moved - o.Bytes()
+		return
+	}
+	o.Fused.Bytes += other.Bytes()
+}
+
+// give leaves an operator without work: that is done in the kernel of another, and what it takes itself is a launch.
+func (o *Operator) give() { o.Fused.Flops, o.Fused.Bytes = -o.Flops, -o.Bytes() }
+
+// transfer is an operator that hands something on among processors.
+func transfer(m hardware.Members) (out Operator) {
+	out.Class, out.Collective, out.Peak = op.Comm, hardware.PointToPoint, Peak{Engine: Comm}
+	out.Group, out.Span, out.World = int32(m.Group), int32(m.Span), int32(m.World)
+	return out
+}
