@@ -1,96 +1,258 @@
 package workload
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
+	"math"
+	"math/rand/v2"
 	"strconv"
 	"strings"
-
-	"throughline/internal/document"
 )
 
-// Arrival is how requests are spread over time.
-type Arrival struct {
-	Kind string  // poisson, gamma, constant or bursts
-	By   float64 // gamma: the coefficient of variation of the gaps; bursts: requests at once
+// Terms are what a run was asked.
+type Terms struct {
+	Backend    string
+	Traffic    Traffic
+	TTFT, TPOT Limit
 }
 
-// arrivalKinds are the words for them.
-var arrivalKinds = []string{"poisson", "gamma:CV", "constant", "bursts:N"}
-
-// ParseArrival reads poisson, gamma:CV, constant or bursts:N.
-func ParseArrival(words string) (Arrival, error) {
-	kind, value, given := strings.Cut(words, ":")
-	a := Arrival{Kind: kind}
-	switch kind {
-	case "":
-		a.Kind = "poisson"
-		return a, nil
-	case "poisson", "constant":
-		if !given {
-			return a, nil
-		}
-	case "gamma":
-		v, err := strconv.ParseFloat(value, 64)
-		if err != nil || !(v >= 0.001 && v <= 100) {
-			return a, fmt.Errorf("gamma:CV needs a coefficient of variation from 0.001 to 100, not %q", value)
-		}
-		a.By = v
-		return a, nil
-	case "bursts":
-		v, err := strconv.Atoi(value)
-		if err != nil || v < 1 {
-			return a, fmt.Errorf("bursts:N needs a number of requests of at least 1, not %q", value)
-		}
-		a.By = float64(v)
-		return a, nil
-	}
-	return a, errors.New(document.NotOneOf(words, arrivalKinds))
+// Protocol is how requests are sent and answered.
+type Protocol struct {
+	Warmup           int     // requests before those that are measured
+	Flush            bool    // the prefix cache, after the warm-up
+	Profile          bool    // SGLang's profiler runs meanwhile
+	Retries          int     // of a request that has no answer yet
+	Timeout          float64 // seconds that a request may take
+	DisableStream    bool
+	DisableIgnoreEOS bool
+	ReturnLogprob    bool
+	Suffix           string // of prompts that are text
+	OnlyIDs          bool   // prompts must be token ids
+	// Of conversations of a file: tokens of the answers in place of those recorded, and the most of prompt and answer; 0: as they are.
+	FixedOutput, Longest int
 }
 
-// Limit is what a share of the requests must keep.
-type Limit struct {
-	Share   float64 // 0: the mean
-	Seconds float64 // 0: no limit
+// Traffic is requests: how long they are, when they come and what they share.
+type Traffic struct {
+	Dataset  string // by the names of sglang.bench_serving, or the file that they are of
+	Requests int    // conversations, where these have several turns; of a trace 0 for all
+	// Rate is the requests per second, +Inf for all at once; Clients bounds those under way, 0: no bound.
+	Rate    float64
+	Arrival Arrival
+	Clients int
+
+	Input, Output Length
+	// Trace is requests that were recorded, in place of drawn ones.
+	Trace *Trace
+	// Recorded are lengths in place of drawn ones, one request after another, from the start again at the end.
+	Recorded []Recorded
+	// Groups of requests share the first Prefix tokens of their prompts, besides their input.
+	Groups, Prefix int
+	// Turns of a conversation: each prompt is all that was said before, and Input tokens more, sent Think seconds after
+	// the answer.
+	Turns int
+	Think float64
+
+	HashTokens int // tokens of the blocks that are shared
+	Seed       uint64
 }
 
-// Statistic is what is limited: mean, or a percentile such as p99.
-func (l *Limit) Statistic() string {
-	if l.Share == 0 {
-		return "mean"
-	}
-	return fmt.Sprintf("p%.4g", 100*l.Share)
+// Length is how long inputs or outputs are.
+type Length struct {
+	Mean int     // or the most, of uniform ones
+	Kind string  // fixed, uniform or lognormal
+	By   float64 // uniform: between By and 1 of the most; lognormal: the deviation of the logarithm
 }
 
-// mostLimit of a latency, in ms: eleven days.
-const mostLimit = 1e9
+// Recorded is the lengths of a request that was recorded.
+type Recorded struct{ Input, Output int }
 
-// ParseLimit reads a limit like p99:2s, mean:50ms or 2000 (milliseconds, of p99).
-func ParseLimit(words string) (Limit, error) {
-	if words == "" {
-		return Limit{}, nil
+// ParseLength reads fixed, uniform:R or lognormal:S.
+func ParseLength(words string, mean int) (Length, error) {
+	kind, value, _ := strings.Cut(words, ":")
+	l := Length{Mean: mean, Kind: cmp.Or(kind, "fixed")}
+	if err := CheckSpread(words); err != nil {
+		return l, err
 	}
-	l := Limit{Share: 0.99}
-	which, value, named := strings.Cut(words, ":")
-	if !named {
-		value = words
-	}
-	switch {
-	case named && which == "mean":
-		l.Share = 0
-	case named && which == "median":
-		l.Share = 0.5
-	case named:
-		p, err := strconv.ParseFloat(strings.TrimPrefix(which, "p"), 64)
-		if err != nil || !strings.HasPrefix(which, "p") || !(p > 0 && p < 100) {
-			return l, fmt.Errorf("%q is no limit: give a share of the requests and a time, like p99:2s, median:40ms or mean:50ms", words)
-		}
-		l.Share = p / 100
-	}
-	var err error
-	if l.Seconds, err = ParseTime(value, "ms"); err != nil || !(l.Seconds > 0 && l.Seconds <= mostLimit) {
-		return l, fmt.Errorf("%q is no limit: %q must be a time above 0 and at most %.0f ms, like 2s, 50ms or 2000 for milliseconds", words, value, mostLimit)
-	}
-	l.Seconds /= 1e3
+	l.By, _ = strconv.ParseFloat(value, 64) // fixed has none
 	return l, nil
+}
+
+// mean is that of the lengths.
+func (l *Length) mean() float64 {
+	if l.Kind == "uniform" {
+		low := max(1, math.Floor(float64(l.Mean)*l.By))
+		return (low + float64(l.Mean)) / 2
+	}
+	return float64(l.Mean)
+}
+
+// Average is the mean length, as a whole number.
+func (l *Length) Average() int { return max(1, int(math.Round(l.mean()))) }
+
+// Draw is one of them. Uniform ones are those of sglang.bench_serving: whole numbers from the ratio of the most, rounded
+// down, to the most.
+func (l *Length) Draw(r *rand.Rand) int {
+	switch l.Kind {
+	case "uniform":
+		low := max(1, int(float64(l.Mean)*l.By))
+		return low + r.IntN(l.Mean-low+1)
+	case "lognormal":
+		return max(1, int(math.Round(float64(l.Mean)*math.Exp(l.By*r.NormFloat64()-l.By*l.By/2))))
+	}
+	return l.Mean
+}
+
+// gap is the time from a request to the next, the nth.
+func gap(a *Arrival, r *rand.Rand, rate float64, n int) float64 {
+	if math.IsInf(rate, 1) {
+		return 0
+	}
+	switch a.Kind {
+	case "constant":
+		return 1 / rate
+	case "bursts":
+		if n%int(a.By) == 0 {
+			return a.By / rate
+		}
+		return 0
+	case "gamma":
+		shape := 1 / (a.By * a.By)
+		return gamma(r, shape) / (shape * rate)
+	}
+	return r.ExpFloat64() / rate
+}
+
+// gamma draws from a gamma distribution of scale 1 (Marsaglia and Tsang 2000).
+func gamma(r *rand.Rand, shape float64) float64 {
+	if shape < 1 {
+		return gamma(r, shape+1) * math.Pow(1-r.Float64(), 1/shape)
+	}
+	d := shape - 1.0/3
+	c := 1 / math.Sqrt(9*d)
+	for {
+		x := r.NormFloat64()
+		v := 1 + c*x
+		if v <= 0 {
+			continue
+		}
+		v = v * v * v
+		if u := 1 - r.Float64(); math.Log(u) < x*x/2+d-d*v+d*math.Log(v) {
+			return d * v
+		}
+	}
+}
+
+// Fixed is lengths that are all the same.
+func Fixed(tokens int) Length { return Length{Mean: tokens, Kind: "fixed"} }
+
+// Ratio is that of the least to the largest length.
+func (l *Length) Ratio() float64 {
+	if l.Kind == "uniform" {
+		return l.By
+	}
+	return 1
+}
+
+// Drawn reports whether lengths are drawn, and not those of a file.
+func (t *Traffic) Drawn() bool { return t.Trace == nil && len(t.Recorded) == 0 && t.Input.Mean > 0 }
+
+// Count is the requests, turns of conversations counted one by one.
+func (t *Traffic) Count() int {
+	if t.Trace != nil && (t.Requests == 0 || t.Requests > t.Trace.Requests) {
+		return t.Trace.Requests
+	}
+	return t.Requests * max(1, t.Turns)
+}
+
+// Lengths are the mean lengths of requests, of all turns of a conversation.
+func (t *Traffic) Lengths() (input, output int) {
+	if t.Trace != nil {
+		return max(1, int(math.Round(t.Trace.MeanInput))), max(1, int(math.Round(t.Trace.MeanOutput)))
+	}
+	input, output = t.Input.Average()+t.Prefix, t.Output.Average()
+	if n := len(t.Recorded); n > 0 {
+		var sum Recorded
+		for _, r := range t.Recorded {
+			sum.Input += r.Input
+			sum.Output += r.Output
+		}
+		input, output = (sum.Input+n/2)/n+t.Prefix, (sum.Output+n/2)/n
+	}
+	if t.Turns > 1 {
+		input += (t.Turns - 1) * (input + output) / 2
+	}
+	return input, output
+}
+
+// Source draws the requests, or reads those of the trace.
+func (t *Traffic) Source() Source {
+	if t.Trace != nil {
+		return ByClients(t.Trace.source(t.Rate, t.Requests), t.Clients)
+	}
+	return ByClients(&drawn{Traffic: *t, lengths: rand.New(rand.NewPCG(t.Seed, 1)), gaps: rand.New(rand.NewPCG(t.Seed, 2)), groups: rand.New(rand.NewPCG(t.Seed, 3)), left: map[int]int{}}, t.Clients)
+}
+
+// drawn is traffic under way. Lengths, gaps and groups have random numbers of their own, so that the same requests come at
+// every rate.
+type drawn struct {
+	Traffic
+	lengths, gaps, groups *rand.Rand
+	sent                  int
+	recorded              int // lengths taken
+	at                    float64
+	left                  map[int]int // turns of the conversations under way
+}
+
+// Next is the next request that waits for no end.
+func (d *drawn) Next() (Request, bool, error) {
+	if d.sent == d.Requests {
+		return Request{}, false, nil
+	}
+	return d.draw(), true, nil
+}
+
+// Ended is the next turn of a conversation.
+func (d *drawn) Ended(client int, r *Request, t float64) (Request, bool) {
+	left := d.left[client]
+	if left <= 1 {
+		delete(d.left, client)
+		return Request{}, false
+	}
+	d.left[client] = left - 1
+	next := *r
+	next.Arrival = t + d.Think
+	input, output := d.length()
+	next.Input, next.Output = r.Input+r.Output+input, output
+	next.Shared, next.Burst = next.Input, false
+	return next, true
+}
+
+// length is that of the next prompt and its answer.
+func (d *drawn) length() (input, output int) {
+	if n := len(d.Recorded); n > 0 {
+		r := d.Recorded[d.recorded%n]
+		d.recorded++
+		return r.Input, r.Output
+	}
+	input = d.Input.Draw(d.lengths)
+	return input, d.Output.Draw(d.lengths)
+}
+
+func (d *drawn) draw() Request {
+	r := Request{Client: d.sent, Burst: true}
+	r.Input, r.Output = d.length()
+	if d.sent > 0 { // the first comes at 0, as in sglang.bench_serving
+		d.at += gap(&d.Arrival, d.gaps, d.Rate, d.sent)
+	}
+	r.Arrival = d.at
+	switch {
+	case d.Groups > 0:
+		r.Chain, r.Shared, r.HashTokens = mix(d.Seed+1+uint64(d.groups.IntN(d.Groups))), d.Prefix, d.HashTokens
+		r.Input += d.Prefix
+	case d.Turns > 1:
+		r.Chain, r.Shared, r.HashTokens = mix(d.Seed+1+uint64(d.sent)), r.Input, d.HashTokens
+		d.left[d.sent] = d.Turns
+	}
+	d.sent++
+	return r
 }

@@ -112,7 +112,7 @@ func (s *shape) trial(n int) (*simulate.Trial, error) {
 // slice is the trial of a part of so many instances, with as much to do for each, where there are many.
 func (s *shape) slice(n int) (*simulate.Trial, error) {
 	parts := n / slice
-	if parts < 2 || s.demand.trace != nil {
+	if parts < 2 || s.demand.traffic.Trace != nil {
 		return s.trial(n)
 	}
 	part, demand := *s, *s.demand

@@ -17,6 +17,7 @@ import (
 	"throughline/plan"
 	"throughline/search"
 	"throughline/serving/simulate"
+	"throughline/workload"
 )
 
 // capacityCase is a question of the fewest processors, or the best on some.
@@ -97,7 +98,7 @@ func heldIn(t testing.TB, d *Demand, on *deploy.Deployment, requests int) (held 
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := (&simulate.Result{Record: record, Terms: simulate.Terms{Rate: d.Rate, TTFT: d.TTFT, TPOT: d.TPOT}}); r.Holds() {
+		if r := (&simulate.Result{Record: record, Terms: workload.Terms{Traffic: workload.Traffic{Rate: d.Rate}, TTFT: d.TTFT, TPOT: d.TPOT}}); r.Holds() {
 			held++
 		}
 	}

@@ -3,11 +3,8 @@ package advice
 import (
 	"cmp"
 	"fmt"
-	"math"
-	"slices"
 
 	"throughline/deploy"
-	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/serving/simulate"
 	"throughline/workload"
@@ -18,10 +15,8 @@ type Demand struct {
 	Rate       float64
 	TTFT, TPOT workload.Limit
 
-	traffic simulate.Traffic
-	trace   *simulate.Trace
-	kept    []simulate.Request // of the trace; nil: it is too long
-	longest int                // tokens of a request that the model takes; 0: any number
+	traffic workload.Traffic
+	longest int // tokens of a request that the model takes; 0: any number
 	set     simulate.Settings
 	lengths workload.Lengths // mean ones
 	seed    uint64
@@ -37,31 +32,26 @@ func NewDemand(l *question.Loaded) (*Demand, error) {
 	d := &Demand{Rate: l.Rate, seed: uint64(t.Seed), longest: l.Shape.Positions, set: simulate.Settings{PrefixCache: t.PrefixCache, BlockTokens: t.BlockTokens, Routing: deploy.Routing(t.Routing)}}
 	d.TTFT, d.TPOT = l.GoalsOf()
 	var err error
-	if d.traffic, err = point.Drawn(&l.Question); err != nil {
+	if d.traffic, err = l.ReadTraffic(func(string) bool { return false }); err != nil {
 		return nil, err
 	}
+	d.traffic.Clients = 0 // requests come at their rate
 	d.lengths.Input, d.lengths.Output = d.traffic.Lengths()
-	if t.Trace == "" {
-		return d, nil
-	}
-	if d.trace, err = simulate.OpenTrace(t.Trace); err != nil {
-		return nil, err
-	}
+	trace := d.traffic.Trace
 	switch {
-	case !d.trace.Timed:
-		return nil, fmt.Errorf("%s: has no arrivals; lengths trace:%s takes its lengths", t.Trace, t.Trace)
-	case d.longest > 0 && d.trace.Longest > d.longest:
-		return nil, fmt.Errorf("%s: line %d: a request of %d tokens is longer than the %d that the model takes", t.Trace, d.trace.LongestLine, d.trace.Longest, d.longest)
+	case trace == nil:
+		return d, nil
+	case d.longest > 0 && trace.Longest > d.longest:
+		return nil, fmt.Errorf("%s: line %d: a request of %d tokens is longer than the %d that the model takes", trace.Name, trace.LongestLine, trace.Longest, d.longest)
 	}
-	d.Rate = cmp.Or(d.Rate, d.trace.Rate())
-	d.lengths = workload.Lengths{Input: max(1, int(math.Round(d.trace.MeanInput))), Output: max(1, int(math.Round(d.trace.MeanOutput)))}
-	return d, d.keep()
+	d.Rate = cmp.Or(d.Rate, trace.Rate())
+	return d, trace.Keep()
 }
 
 // String is how the requests come.
 func (d *Demand) String() string {
-	if d.trace != nil {
-		return "arrivals, lengths and prefixes of " + d.trace.Name
+	if d.traffic.Trace != nil {
+		return "arrivals, lengths and prefixes of " + d.traffic.Trace.Name
 	}
 	lengths := cmp.Or(d.traffic.Input.Kind, "recorded")
 	return d.traffic.Arrival.Kind + " arrivals, " + lengths + " lengths"
@@ -69,54 +59,20 @@ func (d *Demand) String() string {
 
 // Method is how the figures of a row were found.
 func (d *Demand) Method(c *simulate.Capacity) string {
-	if d.trace != nil {
+	if d.traffic.Trace != nil {
 		return fmt.Sprintf("one run of all %d requests of the trace, whose sixteenths give the intervals", c.Requests)
 	}
 	return fmt.Sprintf("%d runs of %d requests, each with other random numbers and the same for every row, the first fifth of a run and its end not counted", c.Runs, c.Requests)
 }
 
-// source is so many requests at a rate.
-func (d *Demand) source(rate float64, seed uint64, requests int) (simulate.Source, error) {
-	if d.trace != nil {
-		return d.played(rate / d.trace.Rate())
-	}
+// source is so many requests at a rate; of a trace all.
+func (d *Demand) source(rate float64, seed uint64, requests int) (workload.Source, error) {
 	t := d.traffic
-	turns := max(1, t.Turns)
-	t.Rate, t.Requests, t.Seed = rate/float64(turns), (requests+turns-1)/turns, seed
+	if t.Rate = rate; t.Trace == nil {
+		turns := max(1, t.Turns)
+		t.Rate, t.Requests, t.Seed = rate/float64(turns), (requests+turns-1)/turns, seed
+	}
 	return t.Source(), nil
-}
-
-// mostKept is the requests of a trace that are kept in memory, and not read for every run.
-const mostKept = 1_000_000
-
-// played is the trace so many times as fast.
-func (d *Demand) played(speed float64) (simulate.Source, error) {
-	if d.kept == nil {
-		return d.trace.Source(speed, 0, 0)
-	}
-	list := slices.Clone(d.kept)
-	for i := range list {
-		list[i].Arrival /= speed
-	}
-	return &simulate.List{Requests: list}, nil
-}
-
-// keep reads the trace once, for all runs.
-func (d *Demand) keep() error {
-	if d.trace.Requests > mostKept {
-		return nil
-	}
-	source, err := d.trace.Source(1, 0, 0)
-	if err != nil {
-		return err
-	}
-	for {
-		r, ok, err := source.Next()
-		if err != nil || !ok {
-			return err
-		}
-		d.kept = append(d.kept, r)
-	}
 }
 
 // prompts is the same demand for first tokens alone, as a prefill pool meets it.
@@ -127,15 +83,15 @@ func (d *Demand) prompts() *Demand {
 }
 
 // firstTokens lets requests end with their first token.
-type firstTokens struct{ simulate.Source }
+type firstTokens struct{ workload.Source }
 
-func (f firstTokens) Next() (simulate.Request, bool, error) {
+func (f firstTokens) Next() (workload.Request, bool, error) {
 	r, ok, err := f.Source.Next()
 	r.Output = 1
 	return r, ok, err
 }
 
-func (f firstTokens) Ended(client int, r *simulate.Request, t float64) (simulate.Request, bool) {
+func (f firstTokens) Ended(client int, r *workload.Request, t float64) (workload.Request, bool) {
 	next, ok := f.Source.Ended(client, r, t)
 	next.Output = 1
 	return next, ok
@@ -166,7 +122,7 @@ func (d *Demand) trial(on *deploy.Deployment, times []simulate.Times) (*simulate
 	}
 	o.Longest = d.longest
 	t := &simulate.Trial{
-		Options: o, Recorded: d.trace != nil, Rate: d.Rate, TTFT: d.TTFT, TPOT: d.TPOT, Requests: simulate.LeastRequests, Seed: d.seed,
+		Options: o, Recorded: d.traffic.Trace != nil, Rate: d.Rate, TTFT: d.TTFT, TPOT: d.TPOT, Requests: simulate.LeastRequests, Seed: d.seed,
 		Source: d.source,
 	}
 	for _, l := range []workload.Limit{d.TTFT, d.TPOT} {
@@ -175,7 +131,7 @@ func (d *Demand) trial(on *deploy.Deployment, times []simulate.Times) (*simulate
 		}
 	}
 	if d.first {
-		t.Source = func(rate float64, seed uint64, requests int) (simulate.Source, error) {
+		t.Source = func(rate float64, seed uint64, requests int) (workload.Source, error) {
 			s, err := d.source(rate, seed, requests)
 			return firstTokens{s}, err
 		}

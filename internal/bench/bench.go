@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"time"
 
 	"throughline/engine"
 	"throughline/internal/secret"
@@ -19,46 +18,21 @@ import (
 
 // Options are what is asked of a run.
 type Options struct {
-	Backend string
+	workload.Terms // requests under way at most are known here: who waits for a client is held
+	workload.Protocol
 	BaseURL string // without a path
 	Model   string // empty: the first that the server names
 	Headers http.Header
 	Secrets *secret.Set // what must not be shown, though a server may repeat it; nil: nothing
 
-	Requests Requests
-	Rate     float64 // requests per second; +Inf: all at once, or as clients are free
-	Clients  int     // requests under way at most; 0: any number
-	Seed     uint64
-
-	Warmup        int
-	Flush         bool // the prefix cache, after the warm-up
-	Profile       bool // SGLang's profiler runs meanwhile
-	Retries       int  // of a request that has no answer yet
-	Timeout       time.Duration
-	DisableStream bool
-
-	DisableIgnoreEOS, ReturnLogprob bool
-	Extra                           map[string]json.RawMessage // members of all bodies
-	LoRA                            []string                   // adapters, one of which each request names
-	Suffix                          string                     // of prompts that are text
-	OnlyIDs                         bool                       // prompts must be token ids
-
-	TTFT, TPOT workload.Limit  // of shares of the requests
-	Limits     simulate.Limits // of single ones
+	Conversations []Conversation             // of a file, in place of drawn requests
+	Extra         map[string]json.RawMessage // members of all bodies
+	LoRA          []string                   // adapters, one of which each request names
+	Limits        simulate.Limits            // of single requests
 
 	KeepText bool        // answers are wanted
 	Each     func(*Done) // is told of every request, one at a time; nil: no one
 	Live     *Live       // what is under way; nil: no one looks
-}
-
-// Requests are what is sent: drawn, of a trace, or of a file of conversations.
-type Requests struct {
-	Traffic simulate.Traffic // its rate and clients are those of the options
-	Trace   *simulate.Trace
-	Shared  []Conversation
-	// Of conversations: tokens of the answers in place of those recorded, and the most of prompt and answer; 0: as they are.
-	FixedOutput, Longest int
-	Asked                simulate.Asked
 }
 
 // Done is a request that has ended, well or not. Times are seconds from the start of the run: it arrived when it was due,
@@ -110,7 +84,7 @@ func New(ctx context.Context, o *Options) (*Bench, error) {
 		}
 	}
 	b.bodies = newBodies(o, backend, b.model)
-	b.prompts = prompts{seed: o.Seed, ids: backend.TakesIDs() && len(o.Requests.Shared) == 0 && o.Requests.Traffic.Turns <= 1, perWord: 1, suffix: o.Suffix}
+	b.prompts = prompts{seed: o.Traffic.Seed, ids: backend.TakesIDs() && len(o.Conversations) == 0 && o.Traffic.Turns <= 1, perWord: 1, suffix: o.Suffix}
 	if err := b.warmUp(ctx); err != nil {
 		b.Close()
 		return nil, err
@@ -125,24 +99,16 @@ func (b *Bench) Close() { b.client.close() }
 func (b *Bench) Model() string { return b.model }
 
 // source is the requests at a rate, so many times as many as were asked for.
-func (b *Bench) source(rate float64, times int) (simulate.Source, []string, error) {
-	q := &b.o.Requests
-	if q.Trace != nil {
-		speed := 1.0
-		if !math.IsInf(rate, 1) {
-			speed = rate / q.Trace.Rate()
-		}
-		s, err := q.Trace.Source(speed, q.Traffic.Requests, 0)
-		return s, nil, err
+func (b *Bench) source(rate float64, times int) (workload.Source, []string, error) {
+	t := b.o.Traffic
+	if t.Rate, t.Clients = rate, 0; t.Trace == nil {
+		t.Requests *= times
 	}
-	t := q.Traffic
-	t.Requests *= times
-	t.Rate, t.Clients = rate, 0 // who waits for a client is known here
 	var texts []string
-	if len(q.Shared) > 0 {
-		t.Recorded, texts = q.recorded(b.perChar)
+	if len(b.o.Conversations) > 0 {
+		t.Recorded, texts = b.o.recorded(b.perChar)
 		if len(texts) == 0 {
-			return nil, nil, fmt.Errorf("%s: no conversation is left whose prompt and answer have at least %d tokens each and fit", q.Asked.Dataset, fewestTokens)
+			return nil, nil, fmt.Errorf("%s: no conversation is left whose prompt and answer have at least %d tokens each and fit", t.Dataset, fewestTokens)
 		}
 		t.Requests = min(t.Requests, len(texts))
 	}
@@ -151,5 +117,5 @@ func (b *Bench) source(rate float64, times int) (simulate.Source, []string, erro
 
 // closedLoop reports whether requests come as clients are free, rather than at times of their own.
 func (b *Bench) closedLoop(rate float64) bool {
-	return b.o.Clients > 0 && math.IsInf(rate, 1) && b.o.Requests.Trace == nil
+	return b.o.Traffic.Clients > 0 && math.IsInf(rate, 1) && b.o.Traffic.Trace == nil
 }

@@ -54,7 +54,7 @@ func newClient(o *Options, b *engine.Backend) *client {
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &client{
 		base: o.BaseURL, url: o.BaseURL + b.API.Path(), headers: o.Headers, http: &http.Client{Transport: transport, CheckRedirect: stay},
-		stream: !o.DisableStream, api: b.API, timeout: o.Timeout, secrets: o.Secrets,
+		stream: !o.DisableStream, api: b.API, timeout: time.Duration(o.Timeout * float64(time.Second)), secrets: o.Secrets,
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
-	"throughline/serving/simulate"
+	"throughline/workload"
 )
 
 // Conversation is a prompt and its answer, of a file.
@@ -72,9 +72,9 @@ func conversations(r io.Reader) ([]Conversation, error) {
 
 // recorded are the lengths of conversations and their prompts, without those that are too short or too long, at so many tokens a
 // character.
-func (q *Requests) recorded(perChar float64) (lengths []simulate.Recorded, texts []string) {
-	for i := range q.Shared {
-		c := &q.Shared[i]
+func (q *Options) recorded(perChar float64) (lengths []workload.Recorded, texts []string) {
+	for i := range q.Conversations {
+		c := &q.Conversations[i]
 		input := int(math.Round(perChar * float64(len(c.Prompt))))
 		output := int(math.Round(perChar * float64(len(c.Answer))))
 		if q.FixedOutput > 0 {
@@ -83,23 +83,18 @@ func (q *Requests) recorded(perChar float64) (lengths []simulate.Recorded, texts
 		if input < fewestTokens || output < fewestTokens || q.Longest > 0 && input+output > q.Longest {
 			continue
 		}
-		lengths = append(lengths, simulate.Recorded{Input: input, Output: output})
+		lengths = append(lengths, workload.Recorded{Input: input, Output: output})
 		texts = append(texts, c.Prompt)
 	}
 	return lengths, texts
 }
 
 // lengths are the mean ones of requests.
-func (q *Requests) lengths() (input, output int) {
-	switch {
-	case q.Trace != nil:
-		input, output = int(q.Trace.MeanInput), int(q.Trace.MeanOutput)
-	case len(q.Shared) > 0:
-		input, output = int(usualPerChar*float64(len(q.Shared[0].Prompt))), warmOutput
-	default:
-		t := q.Traffic
-		t.Turns = 1
-		input, output = t.Lengths()
+func (q *Options) lengths() (input, output int) {
+	if len(q.Conversations) > 0 {
+		return max(1, int(usualPerChar*float64(len(q.Conversations[0].Prompt)))), warmOutput
 	}
-	return max(1, input), max(1, output)
+	t := q.Traffic
+	t.Turns = 1
+	return t.Lengths()
 }

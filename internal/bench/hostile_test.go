@@ -87,7 +87,7 @@ func TestReflected(t *testing.T) {
 	o := options(t, s, "openai")
 	o.Headers, o.Secrets = http.Header{"X-Api-Key": {"key-1234"}}, &secret.Set{}
 	o.Secrets.Add("key-1234")
-	o.Clients, o.KeepText = 1, true
+	o.Traffic.Clients, o.KeepText = 1, true
 	var rows strings.Builder
 	to := RowsTo("x.jsonl", &rows)
 	o.Each = to.Add
@@ -138,7 +138,7 @@ func TestBounds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t, after(c.do), "openai")
-			o.Clients, o.Requests.Traffic.Requests, o.KeepText = 2, 4, true
+			o.Traffic.Clients, o.Traffic.Requests, o.KeepText = 2, 4, true
 			details := &Details{}
 			o.Each = details.Add
 			var before, now runtime.MemStats

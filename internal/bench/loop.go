@@ -10,12 +10,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"throughline/serving/simulate"
+	"throughline/workload"
 )
 
 // job is a request that is to be sent.
 type job struct {
-	simulate.Request
+	workload.Request
 	turn  int
 	fresh int    // tokens of the prompt that were not said before
 	told  []said // what was said before, in a conversation
@@ -38,7 +38,7 @@ type runner struct {
 	closed bool // loop: arrivals are sends
 	slots  chan struct{}
 
-	source    simulate.Source
+	source    workload.Source
 	sourceMu  sync.Mutex
 	texts     []string
 	adapters  *rand.Rand
@@ -70,10 +70,10 @@ func (b *Bench) run(ctx context.Context, rate float64, times int, trial bool) (*
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r := &runner{Bench: b, closed: b.closedLoop(rate), source: source, texts: texts, adapters: rand.New(rand.NewPCG(b.o.Seed, 5)), report: newReport(b, rate), cancelAll: cancel}
-	r.report.trial, r.report.asked = trial, times*b.o.Requests.Count()
-	if b.o.Clients > 0 {
-		r.slots = make(chan struct{}, b.o.Clients)
+	r := &runner{Bench: b, closed: b.closedLoop(rate), source: source, texts: texts, adapters: rand.New(rand.NewPCG(b.o.Traffic.Seed, 5)), report: newReport(b, rate), cancelAll: cancel}
+	r.report.trial, r.report.asked = trial, times*b.o.Traffic.Count()
+	if b.o.Traffic.Clients > 0 {
+		r.slots = make(chan struct{}, b.o.Traffic.Clients)
 	}
 	if err := b.profile(ctx, "/start_profile"); err != nil {
 		return nil, err
@@ -198,7 +198,7 @@ func (r *runner) write(j *job) {
 	case j.Client < len(r.texts):
 		prompt = transcript(r.backend.API, []said{{"user", r.texts[j.Client] + r.prompts.suffix}})
 	case r.talks():
-		j.told = append(j.told, said{"user", r.prompts.text(segments(&simulate.Request{Input: j.fresh}, j.own()))})
+		j.told = append(j.told, said{"user", r.prompts.text(segments(&workload.Request{Input: j.fresh}, j.own()))})
 		prompt = transcript(r.backend.API, j.told)
 	default:
 		prompt = r.prompt(&j.Request, j.own())
@@ -207,7 +207,7 @@ func (r *runner) write(j *job) {
 }
 
 // talks reports whether requests are turns of conversations.
-func (r *runner) talks() bool { return r.o.Requests.Traffic.Turns > 1 && r.o.Requests.Trace == nil }
+func (r *runner) talks() bool { return r.o.Traffic.Turns > 1 && r.o.Traffic.Trace == nil }
 
 // until waits for a time of the run; false: it has ended before.
 func (r *runner) until(ctx context.Context, at float64) bool {

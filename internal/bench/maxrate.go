@@ -33,7 +33,7 @@ func (b *Bench) MaxRate(ctx context.Context, first float64, tell func(string)) (
 				return false, err
 			}
 			last = r
-			rising := r.Seen.Rising() && b.o.Requests.Trace == nil
+			rising := r.Seen.Rising() && b.o.Traffic.Trace == nil
 			ok := r.Holds() && !rising
 			tell(r.verdict(rate, ok, rising))
 			switch {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"throughline/engine"
-	"throughline/serving/simulate"
+	"throughline/workload"
 )
 
 // Token ids of random prompts: those of ordinary pieces of words in every vocabulary in use, of which the smallest have 32,000
@@ -37,7 +37,7 @@ type segment struct {
 }
 
 // segments are the parts of a prompt: what it shares with others, and the rest, which nothing else has.
-func segments(r *simulate.Request, own uint64) []segment {
+func segments(r *workload.Request, own uint64) []segment {
 	var out []segment
 	left := r.Input
 	take := func(key uint64, n int) {

@@ -54,11 +54,8 @@ type Failures struct {
 func newReport(b *Bench, rate float64) *Report {
 	o := b.o
 	r := &Report{bench: b, Failures: map[string]*Failures{}, Began: time.Now(), Model: b.model, URL: o.BaseURL}
-	r.Seen = simulate.Seen{
-		Summary:        &simulate.Summary{Limits: o.Limits},
-		Terms:          simulate.Terms{Backend: o.Backend, Asked: o.Requests.Asked, Rate: rate, Concurrency: o.Clients, TTFT: o.TTFT, TPOT: o.TPOT, Seed: o.Seed},
-		NotRetokenized: true,
-	}
+	r.Seen = simulate.Seen{Summary: &simulate.Summary{Limits: o.Limits}, Terms: o.Terms, NotRetokenized: true}
+	r.Seen.Traffic.Rate = rate
 	return r
 }
 
@@ -72,7 +69,7 @@ func (r *Report) add(d *Done) bool {
 	r.Retries += int64(d.Retries)
 	r.Resent += int64(d.Resent)
 	r.Late.Add(max(0, d.Scheduled-d.Arrival-d.held), 1)
-	if r.bench.o.Clients > 0 {
+	if r.bench.o.Traffic.Clients > 0 {
 		r.Held.Add(d.held, 1)
 	}
 	if d.Failure != nil {
@@ -131,14 +128,6 @@ func (r *Report) beyond(d *Done) bool {
 	}
 	all := float64(r.asked)
 	return t.TTFT.Share > 0 && float64(r.over[0]) > (1-t.TTFT.Share)*all+1 || t.TPOT.Share > 0 && float64(r.over[1]) > (1-t.TPOT.Share)*all+1
-}
-
-// Count is the requests that are to be sent, as far as that is known.
-func (q *Requests) Count() int {
-	if q.Trace != nil && (q.Traffic.Requests == 0 || q.Traffic.Requests > q.Trace.Requests) {
-		return q.Trace.Requests
-	}
-	return q.Traffic.Requests * max(1, q.Traffic.Turns)
 }
 
 // Holds reports whether the limits hold, all requests were answered, and the queue does not grow.
@@ -305,7 +294,7 @@ func (r *Report) Fields() simulate.Fields {
 	if r.Accepted > 0 {
 		out.Set("accept_length", r.Accepted)
 	}
-	if n := r.bench.o.Requests.FixedOutput; n > 0 {
+	if n := r.bench.o.FixedOutput; n > 0 {
 		out.Set("sharegpt_output_len", n)
 	}
 	out.Set("limits_hold", r.Holds())
@@ -343,6 +332,6 @@ func (r *Report) Fields() simulate.Fields {
 	add("model", r.Model)
 	add("base_url", r.URL)
 	add("began", r.Began.UTC().Format(time.RFC3339))
-	add("seed", r.Seen.Seed)
+	add("seed", r.Seen.Traffic.Seed)
 	return out
 }

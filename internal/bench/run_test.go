@@ -19,7 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"throughline/serving/simulate"
 	"throughline/workload"
 )
 
@@ -166,11 +165,10 @@ func options(t *testing.T, handler http.Handler, backend string) *Options {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	return &Options{
-		Backend: backend, BaseURL: server.URL, Rate: math.Inf(1), Warmup: 1, Seed: 1, Timeout: 10 * time.Second,
-		Requests: Requests{
-			Traffic: simulate.Traffic{Requests: 10, Turns: 1, Seed: 1, Arrival: workload.Arrival{Kind: "constant"}, Input: simulate.Length{Mean: 20, Kind: "fixed"}, Output: simulate.Length{Mean: 5, Kind: "fixed"}},
-			Asked:   simulate.Asked{Dataset: "random", Input: 20, Output: 5, Ratio: 1},
-		},
+		BaseURL: server.URL, Protocol: workload.Protocol{Warmup: 1, Timeout: 10},
+		Terms: workload.Terms{Backend: backend, Traffic: workload.Traffic{
+			Dataset: "random", Requests: 10, Rate: math.Inf(1), Turns: 1, Seed: 1, Arrival: workload.Arrival{Kind: "constant"}, Input: workload.Fixed(20), Output: workload.Fixed(5),
+		}},
 	}
 }
 
@@ -182,7 +180,7 @@ func measured(t *testing.T, o *Options) *Report {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	r, err := b.Run(context.Background(), o.Rate)
+	r, err := b.Run(context.Background(), o.Traffic.Rate)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +235,7 @@ func TestNoCoordinatedOmission(t *testing.T) {
 	const n, service, every = 12, 0.040, 0.010
 	for _, clients := range []int{0, 1} {
 		o := options(t, &toy{serial: true, first: 40 * time.Millisecond}, "openai")
-		o.Requests.Traffic.Requests, o.Requests.Traffic.Output.Mean, o.Rate, o.Clients = n, 1, 1/every, clients
+		o.Traffic.Requests, o.Traffic.Output.Mean, o.Traffic.Rate, o.Traffic.Clients = n, 1, 1/every, clients
 		r := measured(t, o)
 		want := 0.0
 		for i := range n {
@@ -258,7 +256,7 @@ func TestNoCoordinatedOmission(t *testing.T) {
 func TestClosedLoop(t *testing.T) {
 	s := &toy{first: 20 * time.Millisecond, gap: 5 * time.Millisecond}
 	o := options(t, s, "openai")
-	o.Clients, o.Requests.Traffic.Requests = 4, 40
+	o.Traffic.Clients, o.Traffic.Requests = 4, 40
 	r := measured(t, o)
 	if most := s.most.Load(); most != 4 {
 		t.Errorf("%d requests were under way", most)
@@ -287,12 +285,12 @@ func TestTokens(t *testing.T) {
 	}
 	s := &toy{perChunk: 2, gap: 4 * time.Millisecond}
 	o = options(t, s, "openai")
-	o.Requests.Traffic.Output.Mean = 8
+	o.Traffic.Output.Mean = 8
 	if r = measured(t, o); r.Seen.Output != 80 || r.Chunks != 40 || r.Seen.ITL.Weight != 30 || !strings.Contains(strings.Join(r.Notes(), "\n"), "chunks hold 2.00 tokens on average") {
 		t.Errorf("%d tokens, %d chunks, %d gaps: %q", r.Seen.Output, r.Chunks, r.Seen.ITL.Weight, r.Notes())
 	}
 	o = options(t, s, "sglang")
-	o.Requests.Traffic.Output.Mean = 8
+	o.Traffic.Output.Mean = 8
 	sum := 0.0
 	o.Each = func(d *Done) {
 		for _, g := range d.Gaps {
@@ -310,7 +308,7 @@ func TestTokens(t *testing.T) {
 func TestWords(t *testing.T) {
 	s := &toy{noIDs: true, perWord: 1.5, added: 11}
 	o := options(t, s, "openai")
-	o.Requests.Traffic.Input.Mean = 300
+	o.Traffic.Input.Mean = 300
 	r := measured(t, o)
 	if mean := float64(r.Seen.Input) / 10; math.Abs(mean-300) > 2 || !strings.Contains(strings.Join(r.Notes(), "\n"), "takes no token ids (HTTP 400: prompt must be a string)") {
 		t.Errorf("%v tokens: %q", mean, r.Notes())
@@ -374,7 +372,7 @@ func TestFailures(t *testing.T) {
 				return true
 			}}
 			o := options(t, s, "openai")
-			o.Clients, o.Timeout = 1, time.Second
+			o.Traffic.Clients, o.Timeout = 1, 1
 			r := measured(t, o)
 			wrong := strings.Join(r.Wrong(), "\n")
 			if r.Failed != 5 || r.Seen.Requests != 5 || r.Seen.Output != 25 || r.Seen.ITL.Weight != 20 || !strings.Contains(wrong, "failed: 5 of 10 requests: "+c.want) || r.Holds() {
@@ -418,7 +416,7 @@ func TestRetries(t *testing.T) {
 // TestInterrupted: what was measured until the end of the context is reported at once.
 func TestInterrupted(t *testing.T) {
 	o := options(t, &toy{first: 10 * time.Millisecond, gap: 10 * time.Millisecond}, "openai")
-	o.Clients, o.Requests.Traffic.Requests = 2, 1000
+	o.Traffic.Clients, o.Traffic.Requests = 2, 1000
 	b, err := New(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -426,7 +424,7 @@ func TestInterrupted(t *testing.T) {
 	defer b.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
-	r, err := b.Run(ctx, o.Rate)
+	r, err := b.Run(ctx, o.Traffic.Rate)
 	if err == nil || r == nil || !r.Interrupted || r.Seen.Requests < 4 || r.Unfinished < 1 || r.Unfinished > 3 || r.Failed > 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -445,14 +443,13 @@ func TestPrefixes(t *testing.T) {
 	if err := os.WriteFile(file, []byte(lines), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	trace, err := simulate.OpenTrace(file)
+	trace, err := workload.OpenTrace(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &toy{}
 	o := options(t, s, "openai")
-	o.Requests = Requests{Trace: trace}
-	o.Rate = trace.Rate()
+	o.Traffic = workload.Traffic{Trace: trace, Rate: trace.Rate()}
 	r := measured(t, o)
 	if r.Seen.Requests != 3 || r.Seen.Input != 2900 || r.Seen.Output != 6 || math.Abs(r.Seen.LastArrival-0.05) > 1e-9 {
 		t.Errorf("%d requests, %d and %d tokens, the last at %v", r.Seen.Requests, r.Seen.Input, r.Seen.Output, r.Seen.LastArrival)
@@ -476,7 +473,7 @@ func TestPrefixes(t *testing.T) {
 func TestGroups(t *testing.T) {
 	s := &toy{}
 	o := options(t, s, "sglang")
-	o.Requests.Traffic.Groups, o.Requests.Traffic.Prefix, o.Requests.Traffic.HashTokens = 2, 50, 16
+	o.Traffic.Groups, o.Traffic.Prefix, o.Traffic.HashTokens = 2, 50, 16
 	measured(t, o)
 	prefixes := map[string]int{}
 	whole := map[string]int{}
@@ -495,7 +492,7 @@ func TestConversations(t *testing.T) {
 		s := &toy{}
 		o := options(t, s, backend)
 		o.Warmup = 0
-		o.Requests.Traffic.Requests, o.Requests.Traffic.Turns, o.Requests.Traffic.Think = 1, 3, 0.05
+		o.Traffic.Requests, o.Traffic.Turns, o.Traffic.Think = 1, 3, 0.05
 		var turns []*Done
 		o.Each = func(d *Done) { turns = append(turns, d) }
 		r := measured(t, o)
@@ -539,7 +536,7 @@ func TestShareGPT(t *testing.T) {
 	}
 	s := &toy{}
 	o := options(t, s, "openai-chat")
-	o.Requests.Shared, o.Requests.Longest = shared, 100
+	o.Conversations, o.Longest = shared, 100
 	r := measured(t, o)
 	if r.Seen.Requests != 1 || r.Seen.Input != 4 {
 		t.Errorf("%d requests, %d input tokens", r.Seen.Requests, r.Seen.Input)
@@ -563,7 +560,7 @@ func TestMaxRate(t *testing.T) {
 		t.Skip("takes seconds")
 	}
 	o := options(t, &toy{serial: true, first: 5 * time.Millisecond}, "openai")
-	o.Requests.Traffic.Requests, o.Requests.Traffic.Output.Mean = 150, 1
+	o.Traffic.Requests, o.Traffic.Output.Mean = 150, 1
 	o.TTFT, _ = workload.ParseLimit("p90:60ms")
 	b, err := New(context.Background(), o)
 	if err != nil {
@@ -572,11 +569,11 @@ func TestMaxRate(t *testing.T) {
 	defer b.Close()
 	var tried []string
 	r, err := b.MaxRate(context.Background(), 50, func(text string) { tried = append(tried, text) })
-	if err != nil || r.Seen.Rate > 205 {
-		t.Fatalf("%v, %v\n%s", r.Seen.Rate, err, strings.Join(tried, "\n"))
+	if err != nil || r.Seen.Traffic.Rate > 205 {
+		t.Fatalf("%v, %v\n%s", r.Seen.Traffic.Rate, err, strings.Join(tried, "\n"))
 	}
-	if r.Seen.Rate < 60 {
-		late(t, "%v requests/s\n%s", r.Seen.Rate, strings.Join(tried, "\n"))
+	if r.Seen.Traffic.Rate < 60 {
+		late(t, "%v requests/s\n%s", r.Seen.Traffic.Rate, strings.Join(tried, "\n"))
 	}
 	t.Log("\n" + strings.Join(tried, "\n"))
 	// The figures that are told are those that are limited.
@@ -658,13 +655,12 @@ func TestMaxRateOfFailing(t *testing.T) {
 func TestSameRequests(t *testing.T) {
 	s := &toy{}
 	o := options(t, s, "openai")
-	q := &o.Requests.Traffic
-	q.Requests, q.Arrival.Kind, o.Rate = 40, "poisson", 200
-	q.Input, q.Output = simulate.Length{Mean: 90, Kind: "uniform", By: 0.2}, simulate.Length{Mean: 9, Kind: "uniform", By: 0.3}
+	q := &o.Traffic
+	q.Requests, q.Arrival.Kind, o.Traffic.Rate = 40, "poisson", 200
+	q.Input, q.Output = workload.Length{Mean: 90, Kind: "uniform", By: 0.2}, workload.Length{Mean: 9, Kind: "uniform", By: 0.3}
 	got := map[int]*Done{}
 	o.Each = func(d *Done) { got[d.Client] = d }
 	measured(t, o)
-	q.Rate = o.Rate
 	source := q.Source()
 	for i := range q.Requests {
 		want, ok, err := source.Next()

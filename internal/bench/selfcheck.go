@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"throughline/serving/simulate"
+	"throughline/workload"
 )
 
 // checkedGap is the time between two tokens of a stream of the server that a self-check measures.
@@ -29,15 +29,17 @@ func SelfCheck(ctx context.Context, streams, tokens int, staggered bool) (*Repor
 	go func() { _ = server.Serve(listener) }() // which ends with the close below
 	defer server.Close()
 	o := &Options{
-		Backend: "openai", BaseURL: "http://" + listener.Addr().String(), Model: "self-check", Rate: math.Inf(1), Timeout: time.Hour,
-		Requests: Requests{Traffic: simulate.Traffic{Requests: streams, Turns: 1, Input: simulate.Length{Mean: 1, Kind: "fixed"}, Output: simulate.Length{Mean: tokens, Kind: "fixed"}}},
+		Terms: workload.Terms{Backend: "openai", Traffic: workload.Traffic{
+			Requests: streams, Rate: math.Inf(1), Turns: 1, Input: workload.Fixed(1), Output: workload.Fixed(tokens),
+		}},
+		BaseURL: "http://" + listener.Addr().String(), Model: "self-check", Protocol: workload.Protocol{Timeout: time.Hour.Seconds()},
 	}
 	b, err := New(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	defer b.Close()
-	return b.Run(ctx, o.Rate)
+	return b.Run(ctx, o.Traffic.Rate)
 }
 
 // HeldUp is the longest time, in seconds, for which the machine holds up programs that only look at the clock, one on each

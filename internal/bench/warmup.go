@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"throughline/serving/simulate"
+	"throughline/workload"
 )
 
 // Where nothing else is known, a token has four characters of English (platform.openai.com/tokenizer).
@@ -31,9 +31,9 @@ func (b *Bench) warmUp(ctx context.Context) error {
 		}
 		return b.flush(ctx)
 	}
-	input, output := b.o.Requests.lengths()
+	input, output := b.o.lengths()
 	if b.prompts.ids {
-		f := b.probe(ctx, b.prompt(&simulate.Request{Input: input}, warmKey), true, 1).failure
+		f := b.probe(ctx, b.prompt(&workload.Request{Input: input}, warmKey), true, 1).failure
 		switch {
 		case f == nil:
 		case strings.HasPrefix(f.Kind, "HTTP 4") && !f.again && !b.o.OnlyIDs:
@@ -52,7 +52,7 @@ func (b *Bench) warmUp(ctx context.Context) error {
 	results := make([]probed, b.o.Warmup)
 	for i := range results {
 		wg.Go(func() {
-			results[i] = b.probe(ctx, b.prompt(&simulate.Request{Input: input}, warmKey+3+uint64(i)), b.prompts.ids, min(output, warmOutput))
+			results[i] = b.probe(ctx, b.prompt(&workload.Request{Input: input}, warmKey+3+uint64(i)), b.prompts.ids, min(output, warmOutput))
 		})
 	}
 	wg.Wait()
@@ -89,7 +89,7 @@ func (b *Bench) flush(ctx context.Context) error {
 }
 
 // prompt is that of a request, in JSON, as this server takes it.
-func (b *Bench) prompt(r *simulate.Request, own uint64) []byte {
+func (b *Bench) prompt(r *workload.Request, own uint64) []byte {
 	parts := segments(r, own)
 	if b.prompts.ids {
 		return b.prompts.appendIDs(make([]byte, 0, 6*r.Input+2), parts)
@@ -115,13 +115,13 @@ func (b *Bench) probe(ctx context.Context, prompt []byte, ids bool, output int) 
 
 // gauge finds how many tokens words have: two prompts tell what each word takes, and what the server adds to all of them.
 func (b *Bench) gauge(ctx context.Context, input int) *Failure {
-	if len(b.o.Requests.Shared) > 0 {
+	if len(b.o.Conversations) > 0 {
 		return b.gaugeTexts(ctx)
 	}
 	sizes := [2]int{32, max(512, input)} // words: few tell what is added, many what one has on average
 	var got [2]probed
 	for i, n := range sizes {
-		got[i] = b.probe(ctx, b.prompt(&simulate.Request{Input: n}, warmKey+1+uint64(i)), false, 1)
+		got[i] = b.probe(ctx, b.prompt(&workload.Request{Input: n}, warmKey+1+uint64(i)), false, 1)
 		if got[i].failure != nil {
 			return got[i].failure
 		}
@@ -142,8 +142,8 @@ const gauged = 4
 // gaugeTexts finds how many tokens a character of the texts of a file has.
 func (b *Bench) gaugeTexts(ctx context.Context) *Failure {
 	var tokens, characters float64
-	for i := range b.o.Requests.Shared[:min(gauged, len(b.o.Requests.Shared))] {
-		text := b.o.Requests.Shared[i].Prompt
+	for i := range b.o.Conversations[:min(gauged, len(b.o.Conversations))] {
+		text := b.o.Conversations[i].Prompt
 		p := b.probe(ctx, transcript(b.backend.API, []said{{"user", text}}), false, 1)
 		if p.failure != nil {
 			return p.failure
@@ -156,6 +156,6 @@ func (b *Bench) gaugeTexts(ctx context.Context) *Failure {
 		return nil
 	}
 	b.perChar = tokens / characters
-	b.note(fmt.Sprintf("a token has %.2f characters, by the server's usage of %d prompts: answers of the file are as long", 1/b.perChar, min(gauged, len(b.o.Requests.Shared))))
+	b.note(fmt.Sprintf("a token has %.2f characters, by the server's usage of %d prompts: answers of the file are as long", 1/b.perChar, min(gauged, len(b.o.Conversations))))
 	return nil
 }

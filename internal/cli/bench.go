@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -31,7 +30,6 @@ import (
 	"throughline/internal/runs"
 	"throughline/internal/secret"
 	"throughline/serving/simulate"
-	"throughline/workload"
 )
 
 // benchOptions are the flags of the bench command.
@@ -120,24 +118,22 @@ func (o *benchOptions) prepare(s Streams) (*bench.Options, error) {
 	note := func(err error) { errs = append(errs, err) }
 	address, user := o.address()
 	headers, secrets := headers(q.Headers, user, os.Getenv)
-	out := &bench.Options{
-		Backend: q.Backend, BaseURL: address, Model: q.Served, Headers: headers, Secrets: secrets,
-		Rate: q.Traffic.Rate, Clients: q.Concurrency, Seed: uint64(q.Traffic.Seed),
-		Warmup: q.Warmup, Flush: q.Flush, Profile: q.Measuring.Profile, Retries: q.Retries, Timeout: time.Duration(q.Timeout * float64(time.Second)),
-		DisableStream: q.DisableStream, DisableIgnoreEOS: q.DisableIgnoreEOS, ReturnLogprob: q.Logprobs,
-		LoRA: question.Words(q.Adapters), Suffix: q.Suffix, OnlyIDs: q.OnlyIDs, KeepText: o.details,
-	}
+	out := &bench.Options{BaseURL: address, Model: q.Served, Headers: headers, Secrets: secrets, Protocol: q.Protocol, LoRA: question.Words(q.Adapters), KeepText: o.details}
 	if q.Extra != "" {
 		_ = json.Unmarshal([]byte(q.Extra), &out.Extra) // what is wrong with it has been told
 	}
-	out.TTFT, _ = workload.ParseLimit(q.Traffic.TTFT)
-	out.TPOT, _ = workload.ParseLimit(q.Traffic.TPOT)
+	out.Terms, err = q.Terms(o.flags.given)
+	out.Backend = q.Backend
+	note(err)
+	if q.DatasetName() == question.ShareGPT && q.Path != "" {
+		out.Conversations, err = bench.ReadConversations(q.Path, out.Traffic.Seed)
+		note(err)
+	}
 	good, _ := question.GoodputOf(q.Good)
 	out.Limits = simulate.Limits(good)
 	if q.Good == "" {
 		out.Limits = simulate.Limits{TTFT: out.TTFT.Seconds, TPOT: out.TPOT.Seconds}
 	}
-	o.requests(out, note)
 	if err := document.Join(errs...); err != nil {
 		return nil, question.Once(err)
 	}
@@ -186,62 +182,6 @@ func headers(given string, user *url.Userinfo, env func(string) string) (http.He
 		secrets.Add(values[0])
 	}
 	return out, secrets
-}
-
-// requests reads what is to be sent.
-func (o *benchOptions) requests(to *bench.Options, note func(error)) {
-	q, t := &o.asked, &o.asked.Traffic
-	lengths, r := q.Lengths(), &to.Requests
-	r.Traffic = simulate.Traffic{Requests: t.Requests, Turns: 1, Seed: uint64(t.Seed), HashTokens: t.BlockTokens}
-	r.Traffic.Arrival, _ = workload.ParseArrival(t.Arrival)
-	spread := fmt.Sprintf("uniform:%g", t.Ratio)
-	if t.Ratio == 1 {
-		spread = "fixed"
-	}
-	draw := func(input, output int) {
-		r.Traffic.Input, _ = simulate.ParseLength(spread, input)
-		r.Traffic.Output, _ = simulate.ParseLength(spread, output)
-		r.Asked = simulate.Asked{Dataset: q.DatasetName(), Input: input, Output: output, Ratio: t.Ratio}
-	}
-	switch file := cmp.Or(q.Path, t.Trace); q.DatasetName() {
-	case question.ShareGPT:
-		var err error
-		if file != "" {
-			r.Shared, err = bench.ReadConversations(file, uint64(t.Seed))
-			note(err)
-		}
-		r.FixedOutput, r.Longest, r.Asked = q.SharedOutput, q.SharedContext, simulate.Asked{Dataset: question.ShareGPT}
-	case question.Mooncake, question.TraceRequests:
-		if file != "" {
-			o.recorded(file, to, note)
-		}
-	case question.SharedPrefix:
-		draw(q.Measuring.Asked, q.Reply)
-		r.Traffic.Groups, r.Traffic.Prefix, r.Traffic.Requests = q.Measuring.Groups, q.Measuring.System, q.Measuring.Groups*q.PerGroup
-	default:
-		draw(lengths.Input, lengths.Output)
-		r.Traffic.Turns, r.Traffic.Think = t.Turns, t.Think
-	}
-}
-
-// recorded reads a trace.
-func (o *benchOptions) recorded(file string, to *bench.Options, note func(error)) {
-	trace, err := simulate.OpenTrace(file)
-	if err != nil {
-		note(err)
-		return
-	}
-	if !trace.Timed {
-		note(fmt.Errorf("%s: has no arrivals", file))
-	}
-	r := &to.Requests
-	r.Trace, r.Asked = trace, simulate.Asked{Dataset: file}
-	if !o.flags.given("num-prompts") {
-		r.Traffic.Requests = 0 // all
-	}
-	if math.IsInf(to.Rate, 1) {
-		to.Rate = trace.Rate()
-	}
 }
 
 // run measures the server, and writes what is asked for.
@@ -293,12 +233,12 @@ func (o *benchOptions) measure(ctx context.Context, s Streams, options *bench.Op
 	}
 	defer b.Close()
 	s.linger(benchPatience)
-	rate := options.Rate
+	rate := options.Traffic.Rate
 	var r *bench.Report
 	if o.asked.Traffic.MaxRate {
 		r, err = b.MaxRate(ctx, rate, func(text string) { watched.finish(); fmt.Fprintln(s.Err, "tried", text) })
 		if r != nil {
-			rate, options.Each = r.Seen.Rate, each
+			rate, options.Each = r.Seen.Traffic.Rate, each
 		}
 	}
 	if err == nil && (r == nil || each != nil) {
@@ -471,7 +411,7 @@ func watchBench(s Streams, quiet bool, options *bench.Options) *benchWatch {
 			case <-tick.C:
 			}
 			now := options.Live.Look()
-			fmt.Fprint(s.watched, "\r", now.Line(past[0], options.Requests.Count()), "\x1b[K")
+			fmt.Fprint(s.watched, "\r", now.Line(past[0], options.Traffic.Count()), "\x1b[K")
 			if past = append(past, now); len(past) > benchShown {
 				past = past[1:]
 			}

@@ -66,16 +66,16 @@ func TestAgrees(t *testing.T) {
 	poisson := workload.Arrival{Kind: "poisson"}
 	for name, c := range map[string]struct {
 		options       simulate.Options
-		traffic       simulate.Traffic
+		traffic       workload.Traffic
 		input, output int
 	}{
-		"open loop":    {slow, simulate.Traffic{Requests: 120, Rate: 12, Arrival: poisson}, 400, 30},
-		"closed loop":  {slow, simulate.Traffic{Requests: 100, Rate: math.Inf(1), Clients: 12}, 400, 30},
-		"a deployment": {llama(t), simulate.Traffic{Requests: 120, Rate: 12, Arrival: poisson}, 900, 100},
+		"open loop":    {slow, workload.Traffic{Requests: 120, Rate: 12, Arrival: poisson}, 400, 30},
+		"closed loop":  {slow, workload.Traffic{Requests: 100, Rate: math.Inf(1), Clients: 12}, 400, 30},
+		"a deployment": {llama(t), workload.Traffic{Requests: 120, Rate: 12, Arrival: poisson}, 900, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, traffic := c.options, c.traffic
-			traffic.Input, traffic.Output = simulate.Length{Mean: c.input, Kind: "uniform", By: 0.5}, simulate.Length{Mean: c.output, Kind: "uniform", By: 0.5}
+			traffic.Input, traffic.Output = workload.Length{Mean: c.input, Kind: "uniform", By: 0.5}, workload.Length{Mean: c.output, Kind: "uniform", By: 0.5}
 			traffic.Seed = 4
 			record, err := simulate.Run(context.Background(), o, traffic.Source())
 			if err != nil {
@@ -170,7 +170,7 @@ func llama(t *testing.T) simulate.Options {
 }
 
 // play sends the requests of a simulation to an emulator of the same deployment.
-func play(t *testing.T, o simulate.Options, traffic *simulate.Traffic) *measured {
+func play(t *testing.T, o simulate.Options, traffic *workload.Traffic) *measured {
 	c := config()
 	c.Simulation, c.Context = o, 1<<20
 	_, addr, stop := started(t, c)
@@ -180,7 +180,7 @@ func play(t *testing.T, o simulate.Options, traffic *simulate.Traffic) *measured
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	start := time.Now()
-	send := func(q simulate.Request) {
+	send := func(q workload.Request) {
 		for {
 			due := start.Add(time.Duration(1e9 * q.Arrival))
 			time.Sleep(time.Until(due) - timerLate)

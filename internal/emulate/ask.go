@@ -9,7 +9,7 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/point"
 	"throughline/internal/question"
-	"throughline/serving/simulate"
+	"throughline/workload"
 )
 
 // Ask is what a question emulates, and its deployment.
@@ -23,7 +23,7 @@ func Ask(a *question.Asked) (*Config, *deploy.Deployment, []question.Remark, err
 	if lengths != nil {
 		a.Distribution = ""
 	}
-	answers, _ := simulate.ParseLength(a.Distribution, n.Output) // which has been checked
+	answers, _ := workload.ParseLength(a.Distribution, n.Output) // which has been checked
 	faults, err := ParseFaults(question.Words(a.Emulation.Faults))
 	wrong := document.Join(lengths, ofFaults(err))
 	a.Refuse = func([]string) error { return wrong }

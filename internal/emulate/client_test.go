@@ -16,6 +16,7 @@ import (
 
 	"throughline/deploy"
 	"throughline/serving/simulate"
+	"throughline/workload"
 )
 
 // steps take a time of their own, and more for what they do.
@@ -37,7 +38,7 @@ func servers(n, running int, times simulate.Times) simulate.Options {
 
 // config is a small emulator: steps of 5 ms, answers of 8 tokens.
 func config() Config {
-	return Config{Simulation: servers(1, 64, steps{5e-3, 0}), Model: "tiny", Context: 1000, Speed: 1, Connections: 100, Answers: simulate.Length{Mean: 8, Kind: "fixed"}}
+	return Config{Simulation: servers(1, 64, steps{5e-3, 0}), Model: "tiny", Context: 1000, Speed: 1, Connections: 100, Answers: workload.Length{Mean: 8, Kind: "fixed"}}
 }
 
 // started is an emulator that serves, and how it is stopped: which reports what Serve did.

@@ -17,6 +17,7 @@ import (
 
 	"throughline/deploy"
 	"throughline/serving/simulate"
+	"throughline/workload"
 )
 
 // Config is what is emulated.
@@ -24,7 +25,7 @@ type Config struct {
 	Simulation  simulate.Options
 	Model       string          // as requests name it
 	Context     int             // tokens of a prompt and its answer; 0: what the KV cache has room for
-	Answers     simulate.Length // where a request lets them end by themselves
+	Answers     workload.Length // where a request lets them end by themselves
 	Speed       float64         // seconds of the simulation in a second
 	Faults      []Fault
 	Connections int // at a time
@@ -241,7 +242,7 @@ func (e *Emulator) close() {
 var errShut = errors.New("the server is shutting down")
 
 // submit lets a request come.
-func (e *Emulator) submit(q simulate.Request, s *stream) error {
+func (e *Emulator) submit(q workload.Request, s *stream) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.shut {

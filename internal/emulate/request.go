@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"throughline/serving/simulate"
+	"throughline/workload"
 )
 
 // apiError is an error as OpenAI's clients expect it.
@@ -408,7 +409,7 @@ func (e *Emulator) accept(q *request) (*stream, error) {
 	}
 	s := newStream(q.prompt.tokens(), output)
 	s.stops, s.quiet = stops, !q.stream
-	one := simulate.Request{Input: s.input, Output: output}
+	one := workload.Request{Input: s.input, Output: output}
 	if policy := &e.Simulation.Pools[0].Policy; policy.PrefixCache {
 		one.HashTokens = policy.BlockTokens
 		one.Hashes = q.prompt.hashes(policy.BlockTokens, output)

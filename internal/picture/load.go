@@ -27,12 +27,12 @@ func (l *Load) frame(kind, title string) *chart.Chart {
 	r := l.Result
 	traffic := fmt.Sprintf("%d requests", r.Requests)
 	switch {
-	case r.Concurrency > 0:
-		traffic += fmt.Sprintf(", %d clients", r.Concurrency)
-	case math.IsInf(r.Rate, 1):
+	case r.Traffic.Clients > 0:
+		traffic += fmt.Sprintf(", %d clients", r.Traffic.Clients)
+	case math.IsInf(r.Traffic.Rate, 1):
 		traffic += ", all at once"
 	default:
-		traffic += fmt.Sprintf(", %s requests/s", number.Plain(r.Rate, 4))
+		traffic += fmt.Sprintf(", %s requests/s", number.Plain(r.Traffic.Rate, 4))
 	}
 	return &chart.Chart{Kind: kind, Title: title, Subtitle: l.Title + "; " + traffic}
 }

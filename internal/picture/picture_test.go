@@ -282,15 +282,15 @@ func loadOf(t testing.TB, requests int, rate float64) Load {
 		t.Fatal(err)
 	}
 	o.Every = 1e-3
-	traffic := simulate.Traffic{Requests: requests, Rate: rate, HashTokens: 16, Turns: 1}
+	traffic := workload.Traffic{Requests: requests, Rate: rate, HashTokens: 16, Turns: 1}
 	traffic.Arrival, _ = workload.ParseArrival("poisson")
-	traffic.Input, _ = simulate.ParseLength("", 512)
-	traffic.Output, _ = simulate.ParseLength("", 64)
+	traffic.Input, _ = workload.ParseLength("", 512)
+	traffic.Output, _ = workload.ParseLength("", 64)
 	record, err := simulate.Run(context.Background(), o, traffic.Source())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Load{report.DeploymentTitle(&a.Deployment, false), &simulate.Result{Record: record, Terms: simulate.Terms{Rate: rate, TTFT: workload.Limit{Seconds: 0.2}}}}
+	return Load{report.DeploymentTitle(&a.Deployment, false), &simulate.Result{Record: record, Terms: workload.Terms{Traffic: workload.Traffic{Rate: rate}, TTFT: workload.Limit{Seconds: 0.2}}}}
 }
 
 // TestSamples: no interval has more requests than there are, or more of the cache than that holds, however short it is; together

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"strings"
 
 	"throughline/deploy"
 	"throughline/internal/csvfile"
@@ -19,10 +17,8 @@ import (
 // Simulation is requests that are to be sent through a deployment.
 type Simulation struct {
 	*Service
-	Asked   *question.Asked
-	traffic simulate.Traffic
-	trace   *simulate.Trace
-	terms   simulate.Terms // of the run, as it was asked for
+	Asked *question.Asked
+	terms workload.Terms
 }
 
 // NewSimulation reads the files of a question and prepares its requests and its deployment.
@@ -30,9 +26,11 @@ func NewSimulation(a *question.Asked) (*Simulation, []question.Remark, error) {
 	if a.From != "" && !a.Given("concurrency") && (a.Given("rate") || a.Traffic.Trace != "" || a.Traffic.MaxRate) {
 		a.Concurrency = 0 // the clients of the plan are not those who come
 	}
-	m := &Simulation{Asked: a}
-	before := document.Join(a.Wrong, a.Check(question.Simulate), m.draw(), m.open())
-	service, remarks, err := NewService(a, m.lengths(), before, m.fits)
+	terms, err := a.Terms(a.Given)
+	m := &Simulation{Asked: a, terms: terms}
+	before := document.Join(a.Wrong, a.Check(question.Simulate), err)
+	input, output := terms.Traffic.Lengths()
+	service, remarks, err := NewService(a, workload.Lengths{Input: max(1, input), Output: max(1, output)}, before, m.fits)
 	if err != nil {
 		return nil, remarks, err
 	}
@@ -41,66 +39,12 @@ func NewSimulation(a *question.Asked) (*Simulation, []question.Remark, error) {
 	return m, remarks, nil
 }
 
-// draw prepares requests that are drawn. What is wrong with the words of settings has been told.
-func (m *Simulation) draw() error {
-	q, from, t := &m.Asked.Question, &m.Asked.Traffic, &m.traffic
-	var err error
-	*t, err = Drawn(q)
-	t.Requests, t.Clients, t.Rate = from.Requests, q.Concurrency, from.Rate
-	m.terms.TTFT, _ = workload.ParseLimit(from.TTFT)
-	m.terms.TPOT, _ = workload.ParseLimit(from.TPOT)
-	m.terms.Asked = simulate.Asked{Dataset: "random", Input: q.Lengths().Input, Output: q.Lengths().Output, Ratio: from.Ratio}
-	if len(t.Recorded) > 0 {
-		m.terms.Asked = simulate.Asked{Dataset: strings.TrimPrefix(q.Distribution, "trace:")}
-	} else if t.Input.Kind == "uniform" {
-		m.terms.Asked.Ratio = t.Input.By
-	}
-	m.terms.Concurrency, m.terms.Seed, m.terms.Rate = t.Clients, t.Seed, t.Rate
-	if from.Groups > 0 {
-		m.terms.Asked.Dataset = "generated-shared-prefix"
-	}
-	return err
-}
-
-// open reads requests that a trace has recorded, where one is named.
-func (m *Simulation) open() error {
-	name, t := m.Asked.Traffic.Trace, &m.traffic
-	if name == "" {
-		return nil
-	}
-	trace, err := simulate.OpenTrace(name)
-	if err != nil {
-		return err
-	}
-	m.trace, m.terms.Asked = trace, simulate.Asked{Dataset: name}
-	if !m.Asked.Given("num-prompts") {
-		t.Requests = 0 // all
-	}
-	if math.IsInf(t.Rate, 1) {
-		t.Rate = trace.Rate()
-		m.terms.Rate = t.Rate
-	}
-	if !trace.Timed {
-		return fmt.Errorf("%s: has no arrivals; `lengths` trace:%s takes its lengths", name, name)
-	}
-	return nil
-}
-
 // fits refuses a trace with requests that are longer than the model takes.
 func (m *Simulation) fits(longest int) error {
-	if t := m.trace; t != nil && longest > 0 && t.Longest > longest {
+	if t := m.terms.Traffic.Trace; t != nil && longest > 0 && t.Longest > longest {
 		return fmt.Errorf("%s: line %d: a request of %d tokens is longer than the %d that the model takes (`max-context`)", t.Name, t.LongestLine, t.Longest, longest)
 	}
 	return nil
-}
-
-// lengths are the mean ones of requests.
-func (m *Simulation) lengths() workload.Lengths {
-	input, output := m.traffic.Lengths()
-	if m.trace != nil {
-		input, output = int(math.Round(m.trace.MeanInput)), int(math.Round(m.trace.MeanOutput))
-	}
-	return workload.Lengths{Input: max(1, input), Output: max(1, output)}
 }
 
 // Settle finds the highest rate that holds the limits, where the question asks for that, and makes it that of the run.
@@ -114,41 +58,29 @@ func (m *Simulation) Settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.terms.Rate, m.traffic.Requests = best.Rate, int(best.Requests)
+	m.terms.Traffic.Rate, m.terms.Traffic.Requests = best.Traffic.Rate, int(best.Requests)
 	return nil
 }
 
 // Run sends the requests. The options are those of the simulation, with more to watch where that is wanted.
 func (m *Simulation) Run(ctx context.Context, options simulate.Options) (*simulate.Result, error) {
-	return m.at(ctx, m.terms.Rate, 1, options)
+	return m.at(ctx, m.terms.Traffic.Rate, 1, options)
 }
 
-// at is a run at a rate with a multiple of the requests.
+// at is a run at a rate with a multiple of the requests, of which a trace has no more.
 func (m *Simulation) at(ctx context.Context, rate float64, times int, options simulate.Options) (*simulate.Result, error) {
-	var source simulate.Source
-	if m.trace != nil {
-		speed := 1.0
-		if !math.IsInf(rate, 1) {
-			speed = rate / m.trace.Rate()
-		}
-		var err error
-		if source, err = m.trace.Source(speed, m.traffic.Requests, m.traffic.Clients); err != nil {
-			return nil, err
-		}
-	} else {
-		t := m.traffic
-		t.Rate, t.Requests = rate, times*t.Requests
-		source = t.Source()
+	result := &simulate.Result{Terms: m.terms}
+	t := m.terms.Traffic
+	if result.Traffic.Rate, t.Rate = rate, rate; t.Trace == nil {
+		t.Requests *= times
 	}
-	record, err := simulate.Run(ctx, options, source)
-	if errors.Is(err, simulate.ErrTooLong) {
+	var err error
+	if result.Record, err = simulate.Run(ctx, options, t.Source()); errors.Is(err, simulate.ErrTooLong) {
 		err = fmt.Errorf("%w (`max-context`)", err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	result := &simulate.Result{Record: record, Terms: m.terms}
-	result.Rate = rate
 	return result, nil
 }
 

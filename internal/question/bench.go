@@ -24,15 +24,11 @@ type Measuring struct {
 	Dataset, Path          string
 	Tokenizer              string // which is refused
 
-	SharedOutput, SharedContext            int // of conversations of a file; 0: as they are
 	Groups, PerGroup, System, Asked, Reply int // generated-shared-prefix
 
-	DisableStream, Logprobs, DisableIgnoreEOS, ChatTemplate, Profile, Separated, Flush, OnlyIDs bool
-	Extra, Adapters, Suffix, Headers, Good, Tag                                                 string
-
-	Warmup, Retries int
-	SelfCheck       bool
-	Timeout         float64 // seconds
+	workload.Protocol
+	ChatTemplate, Separated, SelfCheck  bool
+	Extra, Adapters, Headers, Good, Tag string
 }
 
 // Datasets of a benchmark.
@@ -54,7 +50,7 @@ const (
 // measured is what a benchmark asks where nothing else is said: as sglang.bench_serving does, but for lengths, which are fixed
 // as those of simulations are, and for random requests in place of a download.
 var measured = Measuring{
-	Backend: engine.Backends[0].Name, Host: "127.0.0.1", Dataset: RandomRequests, Warmup: 1, Timeout: usualTimeout,
+	Backend: engine.Backends[0].Name, Host: "127.0.0.1", Dataset: RandomRequests, Protocol: workload.Protocol{Warmup: 1, Timeout: usualTimeout},
 	Groups: 64, PerGroup: 16, System: 2048, Asked: 128, Reply: 256,
 }
 
@@ -201,10 +197,10 @@ var ofBenchmarks = []Setting{
 		Ref: func(q *Question) any { return &q.Traffic.Ratio }, Idle: ofDataset(RandomRequests, RandomIDs, SharedPrefix)},
 	{Name: "sharegpt-output-len", For: Bench, Low: 4, High: mostTokens, Optional: true, Unit: "tokens",
 		Doc: "output tokens of a request, in place of those of the file",
-		Ref: func(q *Question) any { return &q.SharedOutput }, Idle: ofDataset(ShareGPT)},
+		Ref: func(q *Question) any { return &q.FixedOutput }, Idle: ofDataset(ShareGPT)},
 	{Name: "sharegpt-context-len", For: Bench, Low: 1, High: mostTokens, Optional: true, Unit: "tokens",
 		Doc: "conversations of the file with more tokens than this are left out",
-		Ref: func(q *Question) any { return &q.SharedContext }, Idle: ofDataset(ShareGPT)},
+		Ref: func(q *Question) any { return &q.Longest }, Idle: ofDataset(ShareGPT)},
 	{Name: "gsp-num-groups", For: Bench, Low: 1, High: mostPrompts,
 		Doc: "groups of requests that share a prefix",
 		Ref: func(q *Question) any { return &q.Groups }, Idle: ofDataset(SharedPrefix)},
@@ -234,7 +230,7 @@ var ofBenchmarks = []Setting{
 		Ref: func(q *Question) any { return &q.DisableIgnoreEOS }},
 	{Name: "return-logprob", For: Bench,
 		Doc: "ask for the probabilities of tokens, too",
-		Ref: func(q *Question) any { return &q.Logprobs }},
+		Ref: func(q *Question) any { return &q.ReturnLogprob }},
 	{Name: "extra-request-body", For: Bench, Check: checkObject,
 		Doc: "object in JSON whose members go into every request, in place of the usual ones",
 		Ref: func(q *Question) any { return &q.Extra }},

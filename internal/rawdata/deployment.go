@@ -82,14 +82,9 @@ func (r Row) describe(d *deploy.Deployment, load workload.Load, options *simulat
 
 // simulated is a run of at least as many requests as there are clients.
 func simulated(ctx context.Context, options simulate.Options, load workload.Load, requests int) (*simulate.Record, error) {
-	fixed := func(tokens int) simulate.Length { return simulate.Length{Mean: tokens, Kind: "fixed"} }
-	arrival, err := workload.ParseArrival("poisson")
-	if err != nil {
-		return nil, err
-	}
-	traffic := simulate.Traffic{
-		Requests: max(requests, load.Clients), Rate: math.Inf(1), Arrival: arrival, Clients: load.Clients,
-		Input: fixed(load.Lengths.Input), Output: fixed(load.Lengths.Output), Turns: 1, HashTokens: options.Pools[0].Policy.BlockTokens,
+	traffic := workload.Traffic{
+		Requests: max(requests, load.Clients), Rate: math.Inf(1), Clients: load.Clients,
+		Input: workload.Fixed(load.Lengths.Input), Output: workload.Fixed(load.Lengths.Output), Turns: 1, HashTokens: options.Pools[0].Policy.BlockTokens,
 	}
 	return simulate.Run(ctx, options, traffic.Source())
 }

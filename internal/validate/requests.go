@@ -20,6 +20,7 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/question"
 	"throughline/serving/simulate"
+	"throughline/workload"
 )
 
 // RequestsOptions say how recorded runs of an engine are replayed.
@@ -77,7 +78,7 @@ type engineRun struct {
 	policy      simulate.Policy
 	closed      int // clients; 0: requests arrive by themselves
 	measured    map[string]float64
-	requests    []simulate.Request
+	requests    []workload.Request
 	steps       []recordedStep
 }
 
@@ -130,14 +131,10 @@ func (t *runTimer) replay(ctx context.Context, run *engineRun, report *RequestsR
 		}
 		figures.step(s)
 	}
-	var source simulate.Source = &simulate.List{Requests: run.requests}
-	if run.closed > 0 {
-		source = &simulate.ClosedLoop{Requests: run.requests, Clients: run.closed}
-	}
 	if t.options.Steps == "recorded" {
 		report.Steps += len(run.steps)
 	}
-	record, err := simulate.Run(ctx, o, source)
+	record, err := simulate.Run(ctx, o, workload.ByClients(&workload.List{Requests: run.requests}, run.closed))
 	if err != nil {
 		return err
 	}
@@ -347,11 +344,11 @@ func readRequests(dir string, find func(*cells) *engineRun) error {
 		cells
 		run     *engineRun
 		number  float64
-		request simulate.Request
+		request workload.Request
 	}
 	var rows []row
 	err := readTable(dir, "requests.csv", []string{"run", "arrival", "input", "output"}, func(c *cells) {
-		r := row{cells: *c, run: find(c), request: simulate.Request{Input: c.whole("input"), Output: c.whole("output")}}
+		r := row{cells: *c, run: find(c), request: workload.Request{Input: c.whole("input"), Output: c.whole("output")}}
 		r.request.Arrival, _ = c.cellNumber("arrival")
 		r.number, _ = c.cellNumber("req")
 		rows = append(rows, r)
@@ -366,6 +363,9 @@ func readRequests(dir string, find func(*cells) *engineRun) error {
 		r.errs = &errs
 		if n := len(r.run.requests); n > 0 && r.run.closed == 0 && r.request.Arrival < r.run.requests[n-1].Arrival {
 			r.problem("arrival", "is before that of the request in front of it")
+		}
+		if r.run.closed > 0 {
+			r.request.Arrival = 0 // clients send as they are free
 		}
 		r.run.requests = append(r.run.requests, r.request)
 	}

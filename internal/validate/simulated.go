@@ -22,8 +22,8 @@ const (
 )
 
 // traffic is the requests of a run.
-func (r *servingRun) traffic() (simulate.Traffic, error) {
-	t := simulate.Traffic{Clients: r.load.Clients, Rate: math.Inf(1), Arrival: r.arrival, Requests: r.requests, Seed: r.seed}
+func (r *servingRun) traffic() (workload.Traffic, error) {
+	t := workload.Traffic{Clients: r.load.Clients, Rate: math.Inf(1), Arrival: r.arrival, Requests: r.requests, Seed: r.seed}
 	if r.rate > 0 {
 		t.Rate = r.rate
 	}
@@ -37,14 +37,14 @@ func (r *servingRun) traffic() (simulate.Traffic, error) {
 	t.Requests = min(t.Requests, max(mostSimulated, fewestRequests*t.Clients))
 	if file, ok := strings.CutPrefix(r.spread, "trace:"); ok {
 		var err error
-		t.Recorded, err = simulate.ReadLengths(file)
+		t.Recorded, err = workload.ReadLengths(file)
 		return t, err
 	}
 	var err error
-	if t.Input, err = simulate.ParseLength(r.spread, r.drawn.Input); err != nil {
+	if t.Input, err = workload.ParseLength(r.spread, r.drawn.Input); err != nil {
 		return t, err
 	}
-	t.Output, err = simulate.ParseLength(r.spread, r.drawn.Output)
+	t.Output, err = workload.ParseLength(r.spread, r.drawn.Output)
 	return t, err
 }
 

@@ -84,9 +84,9 @@ func TestSameSimulation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		traffic := simulate.Traffic{
+		traffic := workload.Traffic{
 			Requests: 300, Rate: 4, Arrival: workload.Arrival{Kind: "gamma", By: 0.5},
-			Input: simulate.Length{Mean: 1000, Kind: "fixed"}, Output: simulate.Length{Mean: 200, Kind: "fixed"},
+			Input: workload.Length{Mean: 1000, Kind: "fixed"}, Output: workload.Length{Mean: 200, Kind: "fixed"},
 		}
 		again, err := simulate.Run(t.Context(), o, traffic.Source())
 		if err != nil || 1e3*again.TTFT.Quantile(0.9) != predicted || again.Requests != 300 {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"throughline/workload"
 )
 
 // backlog is requests behind many others, in the few bytes that they need until their turn comes: a trace may have millions that
@@ -61,7 +62,7 @@ func (b *backlog) take(all *jobs) entered {
 		return int(v)
 	}
 	real := func() float64 { return math.Float64frombits(bits.ReverseBytes64(natural())) }
-	e, r := entered{time: real()}, Request{Arrival: real()}
+	e, r := entered{time: real()}, workload.Request{Arrival: real()}
 	id := number()
 	r.Input, r.Output, r.HashTokens, r.Shared, r.Client = number(), number(), number(), number(), number()
 	r.Burst = number() == 1

@@ -10,6 +10,7 @@ import (
 
 	"throughline/deploy"
 	"throughline/internal/test/long"
+	"throughline/workload"
 )
 
 // TestBacklog: whatever waits in bytes, a run is the same.
@@ -40,11 +41,11 @@ func TestBacklogKeepsAll(t *testing.T) {
 	long.Check(t, func(t *rapid.T) {
 		number := rapid.IntRange(-1, 1<<40)
 		var all jobs
-		var want []Request
+		var want []workload.Request
 		var times []float64
 		b := backlog{}
 		for i := range rapid.IntRange(1, 2000).Draw(t, "requests") {
-			r := Request{Arrival: rapid.Float64Range(0, 1e9).Draw(t, "arrival"), Input: number.Draw(t, "input"), Output: 5, Client: i, Burst: i%2 == 0, HashTokens: 16,
+			r := workload.Request{Arrival: rapid.Float64Range(0, 1e9).Draw(t, "arrival"), Input: number.Draw(t, "input"), Output: 5, Client: i, Burst: i%2 == 0, HashTokens: 16,
 				Chain: rapid.Uint64().Draw(t, "chain"), Shared: i, Hashes: rapid.SliceOfN(rapid.Uint64(), 1, 4).Draw(t, "hashes")}
 			want, times = append(want, r), append(times, float64(i)/3)
 			b.add(all.add(r, int64(i)), times[i], &all)
@@ -94,13 +95,15 @@ func TestBacklogIsSmall(t *testing.T) {
 // flood is requests that all come at once, of which nothing is kept.
 type flood struct{ left int }
 
-func (f *flood) Next() (Request, bool, error) {
+func (f *flood) Next() (workload.Request, bool, error) {
 	if f.left == 0 {
-		return Request{}, false, nil
+		return workload.Request{}, false, nil
 	}
 	f.left--
 	i := uint64(f.left)
-	return Request{Input: 500, Output: 20, HashTokens: 512, Hashes: []uint64{i % 977, i%7919 + 1000, i + 10_000}, Client: f.left}, true, nil
+	return workload.Request{Input: 500, Output: 20, HashTokens: 512, Hashes: []uint64{i % 977, i%7919 + 1000, i + 10_000}, Client: f.left}, true, nil
 }
 
-func (*flood) Ended(int, *Request, float64) (Request, bool) { return Request{}, false }
+func (*flood) Ended(int, *workload.Request, float64) (workload.Request, bool) {
+	return workload.Request{}, false
+}

@@ -50,8 +50,8 @@ func BenchmarkReplicas(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				t := simulate.Traffic{Requests: 100_000, Rate: 0.8 * highest, Arrival: workload.Arrival{Kind: "poisson"},
-					Input: simulate.Length{Mean: 512, Kind: "fixed"}, Output: simulate.Length{Mean: 512, Kind: "fixed"}, Seed: 1}
+				t := workload.Traffic{Requests: 100_000, Rate: 0.8 * highest, Arrival: workload.Arrival{Kind: "poisson"},
+					Input: workload.Length{Mean: 512, Kind: "fixed"}, Output: workload.Length{Mean: 512, Kind: "fixed"}, Seed: 1}
 				if r, err = simulate.Run(context.Background(), o, t.Source()); err != nil {
 					b.Fatal(err)
 				}
@@ -73,8 +73,8 @@ func BenchmarkMany(b *testing.B) {
 	for b.Loop() {
 		o := simulate.Options{Pools: []simulate.Pool{{Servers: 1, Ranks: 1, Times: table,
 			Policy: simulate.Policy{Scheduling: deploy.Scheduling{Prefill: deploy.First, StepTokens: 1, Sequences: 1}, Blocks: 1 << 20, BlockTokens: 16}}}}
-		t := simulate.Traffic{Requests: requests, Rate: 0.8, Arrival: workload.Arrival{Kind: "poisson"},
-			Input: simulate.Length{Mean: 1, Kind: "fixed"}, Output: simulate.Length{Mean: 1, Kind: "fixed"}, Seed: 1}
+		t := workload.Traffic{Requests: requests, Rate: 0.8, Arrival: workload.Arrival{Kind: "poisson"},
+			Input: workload.Length{Mean: 1, Kind: "fixed"}, Output: workload.Length{Mean: 1, Kind: "fixed"}, Seed: 1}
 		if _, err := simulate.Run(context.Background(), o, t.Source()); err != nil {
 			b.Fatal(err)
 		}
@@ -90,8 +90,8 @@ func TestMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	traffic := simulate.Traffic{Requests: requests, Rate: 400, Arrival: workload.Arrival{Kind: "poisson"},
-		Input: simulate.Length{Mean: 512, Kind: "fixed"}, Output: simulate.Length{Mean: 32, Kind: "fixed"}, Seed: 1}
+	traffic := workload.Traffic{Requests: requests, Rate: 400, Arrival: workload.Arrival{Kind: "poisson"},
+		Input: workload.Length{Mean: 512, Kind: "fixed"}, Output: workload.Length{Mean: 32, Kind: "fixed"}, Seed: 1}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if _, err := simulate.Run(context.Background(), o, traffic.Source()); err != nil {

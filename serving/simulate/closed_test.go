@@ -16,7 +16,7 @@ import (
 )
 
 // loop runs clients that each send requests one after another.
-func loop(t *testing.T, d *deploy.Deployment, clients, requests int, input, output simulate.Length) *simulate.Record {
+func loop(t *testing.T, d *deploy.Deployment, clients, requests int, input, output workload.Length) *simulate.Record {
 	t.Helper()
 	return entering(t, d, clients, requests, input, output, 0)
 }
@@ -26,14 +26,14 @@ func loop(t *testing.T, d *deploy.Deployment, clients, requests int, input, outp
 const phases = 4
 
 // entering is a loop whose requests take so much longer to be scheduled, without that.
-func entering(t *testing.T, d *deploy.Deployment, clients, requests int, input, output simulate.Length, later float64) *simulate.Record {
+func entering(t *testing.T, d *deploy.Deployment, clients, requests int, input, output workload.Length, later float64) *simulate.Record {
 	t.Helper()
 	o, err := simulate.Of(d, workload.Lengths{Input: input.Average(), Output: output.Average()}, &simulate.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.FirstSeconds += later
-	traffic := simulate.Traffic{Requests: clients * requests, Clients: clients, Rate: math.Inf(1), Input: input, Output: output, Seed: 1}
+	traffic := workload.Traffic{Requests: clients * requests, Clients: clients, Rate: math.Inf(1), Input: input, Output: output, Seed: 1}
 	var others simulate.Distribution
 	o.Each = func(e *simulate.Ended) {
 		if e.Arrival > 0 {
@@ -61,7 +61,7 @@ func TestOneClient(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r := loop(t, &d, 1, 3, simulate.Length{Mean: n.Input, Kind: "fixed"}, simulate.Length{Mean: n.Output, Kind: "fixed"})
+				r := loop(t, &d, 1, 3, workload.Length{Mean: n.Input, Kind: "fixed"}, workload.Length{Mean: n.Output, Kind: "fixed"})
 				// The closed form takes the middle of the output as the context of all steps, and the transfer between pools in
 				// proportion between powers of two.
 				if ttft, tpot := r.TTFT.Mean(), r.TPOT.Mean(); math.Abs(ttft/want.TTFT-1) > 0.002 || math.Abs(tpot/want.TPOT-1) > 0.002 {
@@ -77,7 +77,7 @@ type seen struct{ ttft, tpot, rate float64 }
 
 // steady lets clients send requests one after another, and leaves out the first third of them, and the last, which have
 // fewer others beside them: the mean over the phases of a step.
-func steady(t *testing.T, d *deploy.Deployment, clients, requests int, input, output simulate.Length, step float64) seen {
+func steady(t *testing.T, d *deploy.Deployment, clients, requests int, input, output workload.Length, step float64) seen {
 	t.Helper()
 	var mean seen
 	for i := range phases {
@@ -90,7 +90,7 @@ func steady(t *testing.T, d *deploy.Deployment, clients, requests int, input, ou
 			later = float64(i) / phases * step
 		}
 		o.FirstSeconds += later
-		traffic := simulate.Traffic{Requests: clients * requests, Clients: clients, Rate: math.Inf(1), Input: input, Output: output, Seed: 1}
+		traffic := workload.Traffic{Requests: clients * requests, Clients: clients, Rate: math.Inf(1), Input: input, Output: output, Seed: 1}
 		var n, ttft, decoding, tokens float64
 		o.Each = func(e *simulate.Ended) {
 			if part := float64(e.ID) / float64(traffic.Requests); part < 1./3 || part > 0.95 {
@@ -174,7 +174,7 @@ func closedForm(t *testing.T, d *deploy.Deployment, what string, size [2]int, cl
 	if c := d.Pools[0].Plan.CapturedPrompts; size[0]/2 <= c && c < 3*size[0] {
 		return false
 	}
-	long := func(mean int) simulate.Length { return simulate.Length{Mean: mean, Kind: "uniform", By: 0.5} }
+	long := func(mean int) workload.Length { return workload.Length{Mean: mean, Kind: "uniform", By: 0.5} }
 	got := steady(t, d, clients, max(40, 1500/clients), long(size[0]), long(size[1]), want.TPOT)
 	for _, c := range []struct {
 		name           string
@@ -222,7 +222,7 @@ func TestRanksThatWait(t *testing.T) {
 			}
 			var got seen
 			for i := range phases {
-				r := entering(t, &d, clients, 20, simulate.Length{Mean: 1024, Kind: "uniform", By: 0.5}, simulate.Length{Mean: 256, Kind: "uniform", By: 0.5}, float64(i)/phases*want.TPOT)
+				r := entering(t, &d, clients, 20, workload.Length{Mean: 1024, Kind: "uniform", By: 0.5}, workload.Length{Mean: 256, Kind: "uniform", By: 0.5}, float64(i)/phases*want.TPOT)
 				got.ttft, got.tpot = got.ttft+r.TTFT.Mean()/phases, got.tpot+r.TPOT.Mean()/phases
 			}
 			ttft, tpot := got.ttft/want.TTFT-1, got.tpot/want.TPOT-1
@@ -259,7 +259,7 @@ func TestPipelines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		uniform := func(most int) simulate.Length { return simulate.Length{Mean: most, Kind: "uniform", By: 0.5} }
+		uniform := func(most int) workload.Length { return workload.Length{Mean: most, Kind: "uniform", By: 0.5} }
 		got := steady(t, &d, clients, 300/clients, uniform(size.Input), uniform(size.Output), want.TPOT)
 		t.Logf("%s: TTFT %+.1f%%, TPOT %+.1f%%, requests/s %+.1f%%", what, 100*(want.TTFT/got.ttft-1), 100*(want.TPOT/got.tpot-1), 100*(want.Requests/got.rate-1))
 		for _, c := range []struct {

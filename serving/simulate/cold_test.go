@@ -21,7 +21,7 @@ func TestCold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		traffic := Traffic{Requests: requests, Rate: math.Inf(1), Input: Length{Mean: n.Input}, Output: Length{Mean: n.Output}}
+		traffic := workload.Traffic{Requests: requests, Rate: math.Inf(1), Input: workload.Length{Mean: n.Input}, Output: workload.Length{Mean: n.Output}}
 		r, err := Run(t.Context(), o, traffic.Source())
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"throughline/deploy"
+	"throughline/workload"
 )
 
 // second is steps that take a second each, whatever they do.
@@ -18,14 +19,14 @@ func (second) Seconds(*Work) float64 { return 1 }
 func (second) Bounds() []int         { return nil }
 
 // ten requests: arrival, input, output.
-var ten = []Request{
+var ten = []workload.Request{
 	{Arrival: 0, Input: 4, Output: 3}, {Arrival: 0, Input: 4, Output: 2}, {Arrival: 0, Input: 6, Output: 2}, {Arrival: 1, Input: 3, Output: 4},
 	{Arrival: 2, Input: 8, Output: 1}, {Arrival: 2, Input: 2, Output: 2}, {Arrival: 4, Input: 10, Output: 2}, {Arrival: 6, Input: 4, Output: 3},
 	{Arrival: 9, Input: 4, Output: 2}, {Arrival: 20, Input: 5, Output: 2},
 }
 
 // drawnSteps runs requests on one rank and lists its steps, and when requests got their first tokens and ended.
-func drawnSteps(t *testing.T, p Policy, list []Request) (steps, requests string) {
+func drawnSteps(t *testing.T, p Policy, list []workload.Request) (steps, requests string) {
 	t.Helper()
 	var b, ends strings.Builder
 	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Policy: p, Times: second{}}}}
@@ -42,7 +43,7 @@ func drawnSteps(t *testing.T, p Policy, list []Request) (steps, requests string)
 	}
 	got := make([]string, len(list))
 	o.Each = func(e *Ended) { got[e.ID] = fmt.Sprintf("%g-%g", e.First, e.Finish) }
-	if _, err := Run(context.Background(), o, &List{Requests: list}); err != nil {
+	if _, err := Run(context.Background(), o, &workload.List{Requests: list}); err != nil {
 		t.Fatal(err)
 	}
 	for _, g := range got {
@@ -123,9 +124,9 @@ func TestDrawn(t *testing.T) {
 }
 
 // few are four requests of 4 + 3 tokens that come together.
-func few(n int) (out []Request) {
+func few(n int) (out []workload.Request) {
 	for range n {
-		out = append(out, Request{Input: 4, Output: 3})
+		out = append(out, workload.Request{Input: 4, Output: 3})
 	}
 	return out
 }
@@ -135,20 +136,20 @@ func TestDrawnVariants(t *testing.T) {
 	base := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 8, Sequences: 4}, Blocks: 6, BlockTokens: 4}
 	for name, c := range map[string]struct {
 		change func(*Policy)
-		list   []Request
+		list   []workload.Request
 		steps  string
 	}{
 		// The request that comes at 0.5 is not in the step that was scheduled at 0, which starts at 1.
-		"a step ahead": {func(p *Policy) { p.StepsAhead = 1 }, []Request{{Input: 4, Output: 4}, {Arrival: 0.5, Input: 4, Output: 1}},
+		"a step ahead": {func(p *Policy) { p.StepsAhead = 1 }, []workload.Request{{Input: 4, Output: 4}, {Arrival: 0.5, Input: 4, Output: 1}},
 			"0: 0 decode (0) +4@0, 0 wait, 1 blocks\n1: 1 decode (5), 0 wait, 2 blocks\n2: 1 decode (6) +4@0, 0 wait, 3 blocks\n3: 1 decode (7), 0 wait, 2 blocks\n"},
 		// The engine looks at its first, fourth and seventh step.
-		"polling": {func(p *Policy) { p.PollSteps = 3 }, []Request{{Input: 4, Output: 5}, {Arrival: 0.5, Input: 4, Output: 1}},
+		"polling": {func(p *Policy) { p.PollSteps = 3 }, []workload.Request{{Input: 4, Output: 5}, {Arrival: 0.5, Input: 4, Output: 1}},
 			"0: 0 decode (0) +4@0, 0 wait, 1 blocks\n1: 1 decode (5), 0 wait, 2 blocks\n2: 1 decode (6), 0 wait, 2 blocks\n3: 1 decode (7) +4@0, 0 wait, 3 blocks\n4: 1 decode (8), 0 wait, 2 blocks\n"},
 		// The second prompt waits two steps for others, and then goes alone.
-		"waiting for others": {func(p *Policy) { p.WaitSteps = 2 }, []Request{{Input: 4, Output: 5}, {Arrival: 0.5, Input: 4, Output: 1}},
+		"waiting for others": {func(p *Policy) { p.WaitSteps = 2 }, []workload.Request{{Input: 4, Output: 5}, {Arrival: 0.5, Input: 4, Output: 1}},
 			"0: 0 decode (0) +4@0, 0 wait, 1 blocks\n1: 1 decode (5), 1 wait, 2 blocks\n2: 1 decode (6), 1 wait, 2 blocks\n3: 1 decode (7) +4@0, 0 wait, 3 blocks\n4: 1 decode (8), 0 wait, 2 blocks\n"},
 		// A prompt of 20 tokens takes 8, 8 and 4 of them, while nobody decodes.
-		"cut prompts first": {func(p *Policy) { p.Prefill, p.CutsPrompts = deploy.First, true }, []Request{{Input: 2, Output: 2}, {Arrival: 0.5, Input: 18, Output: 1}},
+		"cut prompts first": {func(p *Policy) { p.Prefill, p.CutsPrompts = deploy.First, true }, []workload.Request{{Input: 2, Output: 2}, {Arrival: 0.5, Input: 18, Output: 1}},
 			"0: 0 decode (0) +2@0, 0 wait, 1 blocks\n1: 0 decode (0) +8@0, 0 wait, 3 blocks\n2: 0 decode (0) +8@8, 0 wait, 5 blocks\n3: 0 decode (0) +2@16, 0 wait, 6 blocks\n4: 1 decode (3), 0 wait, 1 blocks\n"},
 		// At 2 the third needs a block to decode, and none is left: the fourth, whose prompt is half done, makes room.
 		"preempted": {func(*Policy) {}, few(4),
@@ -156,7 +157,7 @@ func TestDrawnVariants(t *testing.T) {
 				"3: 1 decode (6) +4@0, 0 wait, 3 blocks\n4: 1 decode (5), 0 wait, 2 blocks\n5: 1 decode (6), 0 wait, 2 blocks\n"},
 		// At 2 the newest needs a block where none is left, and is swapped out with its 4 tokens, which takes half a second. It
 		// comes back when the first has ended, to decode at once.
-		"swapped out": {func(p *Policy) { p.SwapSeconds, p.Blocks = 0.125, 5 }, []Request{{Input: 4, Output: 4}, {Input: 4, Output: 6}, {Arrival: 1, Input: 4, Output: 4}},
+		"swapped out": {func(p *Policy) { p.SwapSeconds, p.Blocks = 0.125, 5 }, []workload.Request{{Input: 4, Output: 4}, {Input: 4, Output: 6}, {Arrival: 1, Input: 4, Output: 4}},
 			"0: 0 decode (0) +4@0 +4@0, 0 wait, 2 blocks\n1: 2 decode (10) +4@0, 0 wait, 5 blocks\n2: 2 decode (12), 1 wait, 4 blocks, 1 preempted\n" +
 				"3.5: 2 decode (14), 1 wait, 4 blocks\n4.5: 2 decode (13), 0 wait, 4 blocks\n6: 2 decode (15), 0 wait, 5 blocks\n7: 1 decode (7), 0 wait, 2 blocks\n"},
 	} {
@@ -176,7 +177,7 @@ func TestScheduledOnce(t *testing.T) {
 	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Policy: p, Times: second{}}}}
 	var ended []Ended
 	o.Each = func(e *Ended) { ended = append(ended, *e) }
-	list := &List{Requests: []Request{{Input: 4, Output: 6}, {Input: 4, Output: 6}}}
+	list := &workload.List{Requests: []workload.Request{{Input: 4, Output: 6}, {Input: 4, Output: 6}}}
 	if _, err := Run(context.Background(), o, list); err != nil {
 		t.Fatal(err)
 	}
@@ -189,25 +190,25 @@ func TestScheduledOnce(t *testing.T) {
 // of them at 0.5: alone it waits for the third step since then; where the other rank gets one, for that.
 func TestDrawnBalance(t *testing.T) {
 	p := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Prompts, StepTokens: 8, Sequences: 4}, Blocks: 100, BlockTokens: 4}
-	long := []Request{{Input: 4, Output: 9}, {Input: 4, Output: 9}, {Arrival: 0.5, Input: 4, Output: 1}}
+	long := []workload.Request{{Input: 4, Output: 9}, {Input: 4, Output: 9}, {Arrival: 0.5, Input: 4, Output: 1}}
 	for _, c := range []struct {
 		steps int
-		list  []Request
+		list  []workload.Request
 		want  string // first tokens
 	}{
 		{0, long, "1 1 2"},
 		{1, long, "1 1 2"},
 		{3, long, "1 1 4"},
-		{3, append(long[:3:3], Request{Arrival: 1.5, Input: 4, Output: 1}), "1 1 3 3"},
-		{3, append(long[:3:3], Request{Arrival: 2.5, Input: 4, Output: 1}), "1 1 4 4"},
-		{3, append(long[:3:3], Request{Arrival: 3.5, Input: 4, Output: 1}), "1 1 4 7"},    // which waits for its own time
-		{3, []Request{{Input: 4, Output: 9}, {Arrival: 0.5, Input: 4, Output: 1}}, "1 2"}, // a rank that does not decode does not wait
+		{3, append(long[:3:3], workload.Request{Arrival: 1.5, Input: 4, Output: 1}), "1 1 3 3"},
+		{3, append(long[:3:3], workload.Request{Arrival: 2.5, Input: 4, Output: 1}), "1 1 4 4"},
+		{3, append(long[:3:3], workload.Request{Arrival: 3.5, Input: 4, Output: 1}), "1 1 4 7"},    // which waits for its own time
+		{3, []workload.Request{{Input: 4, Output: 9}, {Arrival: 0.5, Input: 4, Output: 1}}, "1 2"}, // a rank that does not decode does not wait
 	} {
 		p.BalanceSteps = c.steps
 		first := make([]string, len(c.list))
 		o := Options{Pools: []Pool{{Servers: 1, Ranks: 2, Policy: p, Times: second{}}}, Routing: deploy.RoundRobin}
 		o.Each = func(e *Ended) { first[e.ID] = fmt.Sprint(e.First) }
-		if _, err := Run(context.Background(), o, &List{Requests: c.list}); err != nil {
+		if _, err := Run(context.Background(), o, &workload.List{Requests: c.list}); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Join(first, " "); got != c.want {

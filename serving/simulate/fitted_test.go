@@ -27,7 +27,7 @@ func TestFitted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		traffic := Traffic{Requests: 4, Clients: 1, Rate: math.Inf(1), Input: Length{Mean: n.Input}, Output: Length{Mean: n.Output}}
+		traffic := workload.Traffic{Requests: 4, Clients: 1, Rate: math.Inf(1), Input: workload.Length{Mean: n.Input}, Output: workload.Length{Mean: n.Output}}
 		r, err := Run(t.Context(), o, traffic.Source())
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +64,7 @@ func TestFittedStall(t *testing.T) {
 			}}},
 		}
 		o.Watch = func(s *Step) { lengths = append(lengths, s.End-s.Start) }
-		traffic := Traffic{Requests: 8, Clients: 4, Rate: math.Inf(1), Input: Length{Mean: 20}, Output: Length{Mean: 2}}
+		traffic := workload.Traffic{Requests: 8, Clients: 4, Rate: math.Inf(1), Input: workload.Length{Mean: 20}, Output: workload.Length{Mean: 2}}
 		if _, err := Run(t.Context(), o, traffic.Source()); err != nil {
 			t.Fatal(err)
 		}

@@ -51,12 +51,12 @@ func drawPolicy(t *rapid.T) Policy {
 	return p
 }
 
-func drawTraffic(t *rapid.T) *Traffic {
-	f := &Traffic{
+func drawTraffic(t *rapid.T) *workload.Traffic {
+	f := &workload.Traffic{
 		Requests: rapid.IntRange(1, 60).Draw(t, "requests"), Rate: rapid.SampledFrom([]float64{1, 20, math.Inf(1)}).Draw(t, "rate"),
 		Arrival: workload.Arrival{Kind: rapid.SampledFrom([]string{"poisson", "constant"}).Draw(t, "arrival")},
 		Clients: rapid.SampledFrom([]int{0, 0, 1, 5}).Draw(t, "clients"),
-		Input:   Length{Mean: rapid.IntRange(1, 30).Draw(t, "input"), Kind: "uniform"}, Output: Length{Mean: rapid.IntRange(1, 30).Draw(t, "output"), Kind: "uniform"},
+		Input:   workload.Length{Mean: rapid.IntRange(1, 30).Draw(t, "input"), Kind: "uniform"}, Output: workload.Length{Mean: rapid.IntRange(1, 30).Draw(t, "output"), Kind: "uniform"},
 		HashTokens: 16, Seed: rapid.Uint64().Draw(t, "seed"),
 	}
 	switch rapid.IntRange(0, 2).Draw(t, "shares") {
@@ -105,7 +105,7 @@ func TestLaws(t *testing.T) {
 	})
 }
 
-func runLaws(t *rapid.T, o Options, traffic *Traffic, want int) (*Record, []byte) {
+func runLaws(t *rapid.T, o Options, traffic *workload.Traffic, want int) (*Record, []byte) {
 	var b bytes.Buffer
 	ended := map[int64]bool{}
 	tokens := int64(0)
@@ -167,14 +167,14 @@ func runLaws(t *rapid.T, o Options, traffic *Traffic, want int) (*Record, []byte
 }
 
 // queue is one server that takes one request at a time: requests of one output token, and a step for each.
-func queueOf(t *testing.T, rate float64, n int, service func(tokens float64) float64, input Length) *Record {
+func queueOf(t *testing.T, rate float64, n int, service func(tokens float64) float64, input workload.Length) *Record {
 	t.Helper()
 	table, err := NewTable([]TableRow{{Tokens: 1, Prompts: 1, Seconds: service(1)}, {Tokens: 1000, Prompts: 1, Seconds: service(1000)}}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: table, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.First, StepTokens: 1, Sequences: 1}, Blocks: 1 << 30, BlockTokens: 1}}}}
-	traffic := Traffic{Requests: n, Rate: rate, Arrival: workload.Arrival{Kind: "poisson"}, Input: input, Output: Length{Mean: 1, Kind: "fixed"}, Seed: 5}
+	traffic := workload.Traffic{Requests: n, Rate: rate, Arrival: workload.Arrival{Kind: "poisson"}, Input: input, Output: workload.Length{Mean: 1, Kind: "fixed"}, Seed: 5}
 	r, err := Run(context.Background(), o, traffic.Source())
 	if err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ func TestConstantService(t *testing.T) {
 		if load > 0.9 && !long.Mode() {
 			continue
 		}
-		r := queueOf(t, load, n, func(float64) float64 { return 1 }, Length{Mean: 1, Kind: "fixed"})
+		r := queueOf(t, load, n, func(float64) float64 { return 1 }, workload.Length{Mean: 1, Kind: "fixed"})
 		if want := load / (2 * (1 - load)); math.Abs(r.Queued.Mean()/want-1) > 0.02 {
 			t.Errorf("load %g: a wait of %v s, want %v s", load, r.Queued.Mean(), want)
 		}
@@ -201,7 +201,7 @@ func TestConstantService(t *testing.T) {
 // TestLognormalService: the mean wait of M/G/1 is λ·E[S²] / (2·(1 − ρ)) (Pollaczek and Khinchine), with service times in
 // proportion to log-normal lengths.
 func TestLognormalService(t *testing.T) {
-	input := Length{Mean: 500, Kind: "lognormal", By: 0.8}
+	input := workload.Length{Mean: 500, Kind: "lognormal", By: 0.8}
 	random := rand.New(rand.NewPCG(5, 1)) // as the traffic draws them
 	var n, sum, squares float64
 	for range 2_000_000 {
@@ -229,7 +229,7 @@ func TestWorkIsConserved(t *testing.T) {
 		o.Watch = func(s *Step) { busy = append(busy, Step{Start: s.Start, End: s.End}) }
 		var spans []Ended
 		o.Each = func(e *Ended) { spans = append(spans, *e) }
-		traffic := Traffic{Requests: 300, Rate: 60, Arrival: workload.Arrival{Kind: "poisson"}, Input: Length{Mean: 40, Kind: "uniform"}, Output: Length{Mean: 20, Kind: "uniform"}, Seed: 3}
+		traffic := workload.Traffic{Requests: 300, Rate: 60, Arrival: workload.Arrival{Kind: "poisson"}, Input: workload.Length{Mean: 40, Kind: "uniform"}, Output: workload.Length{Mean: 20, Kind: "uniform"}, Seed: 3}
 		if _, err := Run(context.Background(), o, traffic.Source()); err != nil {
 			t.Fatal(err)
 		}
@@ -262,8 +262,8 @@ func TestReplicas(t *testing.T) {
 			Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 256, Sequences: 16}, Blocks: 1000, BlockTokens: 16, PrefixCache: true}}}}
 		seconds := map[int]float64{}
 		o.Watch = func(s *Step) { seconds[s.Server] += s.End - s.Start }
-		traffic := Traffic{Requests: 2000, Rate: 60, Arrival: workload.Arrival{Kind: "poisson"}, Groups: 40, Prefix: 64, HashTokens: 16,
-			Input: Length{Mean: 100, Kind: "lognormal", By: 1}, Output: Length{Mean: 60, Kind: "lognormal", By: 1}, Seed: 3}
+		traffic := workload.Traffic{Requests: 2000, Rate: 60, Arrival: workload.Arrival{Kind: "poisson"}, Groups: 40, Prefix: 64, HashTokens: 16,
+			Input: workload.Length{Mean: 100, Kind: "lognormal", By: 1}, Output: workload.Length{Mean: 60, Kind: "lognormal", By: 1}, Seed: 3}
 		if _, err := Run(context.Background(), o, traffic.Source()); err != nil {
 			t.Fatal(err)
 		}
@@ -285,7 +285,7 @@ func TestLeastLoadedCountsPrompts(t *testing.T) {
 			Policy: Policy{Scheduling: deploy.Scheduling{Prefill: p, StepTokens: 1024, Sequences: 8}, Blocks: 1000, BlockTokens: 16}}}}
 		var got []int
 		o.Watch = func(s *Step) { got = append(got, s.Server) }
-		mustRun(t, o, &List{Requests: []Request{{Input: 100, Output: 1}, {Arrival: 1, Input: 1, Output: 1}, {Arrival: 3, Input: 1, Output: 1}}})
+		mustRun(t, o, &workload.List{Requests: []workload.Request{{Input: 100, Output: 1}, {Arrival: 1, Input: 1, Output: 1}, {Arrival: 3, Input: 1, Output: 1}}})
 		if want := []int{0, 1, 1}; !slices.Equal(got, want) {
 			t.Errorf("%s: steps on servers %v, want %v", p, got, want)
 		}
@@ -298,7 +298,7 @@ func TestBandwidthDoesNotHurt(t *testing.T) {
 		last := math.Inf(1)
 		for _, speed := range []float64{1, 1.25, 1.5, 2, 4} {
 			o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{1e-3, 1e-4, 1e-6 / speed}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: prefill, StepTokens: 512, Sequences: 32}, Blocks: 1 << 20, BlockTokens: 16}}}}
-			traffic := Traffic{Requests: 3000, Rate: 20, Arrival: workload.Arrival{Kind: "poisson"}, Input: Length{Mean: 200, Kind: "uniform"}, Output: Length{Mean: 80, Kind: "uniform"}, Seed: 3}
+			traffic := workload.Traffic{Requests: 3000, Rate: 20, Arrival: workload.Arrival{Kind: "poisson"}, Input: workload.Length{Mean: 200, Kind: "uniform"}, Output: workload.Length{Mean: 80, Kind: "uniform"}, Seed: 3}
 			r, err := Run(context.Background(), o, traffic.Source())
 			if err != nil {
 				t.Fatal(err)
@@ -315,27 +315,27 @@ func TestBandwidthDoesNotHurt(t *testing.T) {
 // TestRefusals: what can never run is refused with the reason.
 func TestRefusals(t *testing.T) {
 	policy := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 8, Sequences: 4}, Blocks: 6, BlockTokens: 4}
-	run := func(change func(*Options), list ...Request) error {
+	run := func(change func(*Options), list ...workload.Request) error {
 		o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Policy: policy, Times: second{}}}}
 		if change != nil {
 			change(&o)
 		}
-		_, err := Run(context.Background(), o, &List{Requests: list})
+		_, err := Run(context.Background(), o, &workload.List{Requests: list})
 		return err
 	}
 	for name, c := range map[string]struct {
 		err  error
 		want string
 	}{
-		"long":     {run(nil, Request{Input: 20, Output: 6}), "request 0: 20 + 6 tokens can never run: the KV cache of a rank holds 24"},
-		"fits":     {run(nil, Request{Input: 20, Output: 5}), ""},
-		"empty":    {run(nil, Request{Output: 6}), "request 0: input and output must be at least 1 token, not 0 and 6"},
-		"nan":      {run(nil, Request{Arrival: math.NaN(), Input: 1, Output: 6}), "request 0: an arrival must be a time from 0 on, not NaN"},
-		"back":     {run(nil, Request{Arrival: 2, Input: 1, Output: 6}, Request{Arrival: 1, Input: 1, Output: 1}), "request 1 arrives at 1 s, before the one in front of it"},
+		"long":     {run(nil, workload.Request{Input: 20, Output: 6}), "request 0: 20 + 6 tokens can never run: the KV cache of a rank holds 24"},
+		"fits":     {run(nil, workload.Request{Input: 20, Output: 5}), ""},
+		"empty":    {run(nil, workload.Request{Output: 6}), "request 0: input and output must be at least 1 token, not 0 and 6"},
+		"nan":      {run(nil, workload.Request{Arrival: math.NaN(), Input: 1, Output: 6}), "request 0: an arrival must be a time from 0 on, not NaN"},
+		"back":     {run(nil, workload.Request{Arrival: 2, Input: 1, Output: 6}, workload.Request{Arrival: 1, Input: 1, Output: 1}), "request 1 arrives at 1 s, before the one in front of it"},
 		"none":     {run(func(o *Options) { o.Pools[0].Servers = 0 }), "the aggregated pool needs at least 1 replica of 1 rank, not 0 of 1"},
 		"blocks":   {run(func(o *Options) { o.Pools[0].Policy.Blocks = 0 }), "the KV cache has no room for a block"},
-		"hashes":   {run(nil, Request{Input: 8, Output: 1, Hashes: []uint64{1}, HashTokens: 6}), "request 0: blocks of 6 tokens share prefixes; it must be a multiple of the 4 tokens of a cache block"},
-		"negative": {run(func(o *Options) { o.Pools[0].Times = linear{step: math.NaN()} }, Request{Input: 8, Output: 1}), "a step takes no number of seconds"},
+		"hashes":   {run(nil, workload.Request{Input: 8, Output: 1, Hashes: []uint64{1}, HashTokens: 6}), "request 0: blocks of 6 tokens share prefixes; it must be a multiple of the 4 tokens of a cache block"},
+		"negative": {run(func(o *Options) { o.Pools[0].Times = linear{step: math.NaN()} }, workload.Request{Input: 8, Output: 1}), "a step takes no number of seconds"},
 	} {
 		if c.want == "" && c.err != nil || c.want != "" && (c.err == nil || !strings.Contains(c.err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", name, c.err, c.want)
@@ -348,7 +348,7 @@ func TestStuck(t *testing.T) {
 	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.First, StepTokens: 8, Sequences: 4}, Blocks: 6, BlockTokens: 4, Watermark: 0}}}}
 	k := newRank(&o.Pools[0].Policy, &jobs{}, nil, nil)
 	r := &run{Options: o, servers: []*server{{ranks: []*rank{k}}}}
-	k.jobs.add(Request{Input: 3, Output: 2}, 0)
+	k.jobs.add(workload.Request{Input: 3, Output: 2}, 0)
 	k.waiting.push(0)
 	k.blocked = Cache
 	if err := r.stuck(); !errors.Is(err, ErrStuck) || err.Error() != "the run can never end: request 0 of 3 + 2 tokens waits for the KV cache, and nothing runs" {
@@ -374,7 +374,7 @@ func TestReplay(t *testing.T) {
 				fmt.Fprintf(&b, "%+v %+v\n", [...]float64{s.Start, s.End}, *s.Work)
 			}
 			o.Each = func(e *Ended) { fmt.Fprintf(&b, "%+v\n", *e) }
-			traffic := Traffic{Requests: 300, Rate: 60, Arrival: workload.Arrival{Kind: "poisson"}, Input: Length{Mean: 40, Kind: "uniform"}, Output: Length{Mean: 20, Kind: "uniform"}, Seed: 3}
+			traffic := workload.Traffic{Requests: 300, Rate: 60, Arrival: workload.Arrival{Kind: "poisson"}, Input: workload.Length{Mean: 40, Kind: "uniform"}, Output: workload.Length{Mean: 20, Kind: "uniform"}, Seed: 3}
 			if _, err := Run(context.Background(), o, traffic.Source()); err != nil {
 				t.Fatal(err)
 			}

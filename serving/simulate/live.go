@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"throughline/workload"
 )
 
 // Live is a deployment whose requests come while it runs, by the same events as in Run: whoever drives it says how far time
@@ -33,8 +34,10 @@ var ErrNoServer = errors.New("no server is left that takes requests")
 // silent is a source of nothing.
 type silent struct{}
 
-func (silent) Next() (Request, bool, error)                 { return Request{}, false, nil }
-func (silent) Ended(int, *Request, float64) (Request, bool) { return Request{}, false }
+func (silent) Next() (workload.Request, bool, error) { return workload.Request{}, false, nil }
+func (silent) Ended(int, *workload.Request, float64) (workload.Request, bool) {
+	return workload.Request{}, false
+}
 
 // NewLive starts a deployment that has no requests yet. Requests have different clients while they are under way. Lost is told
 // of those that a server which fails takes along.
@@ -49,7 +52,7 @@ func NewLive(o Options, lost func(client int, t float64)) (*Live, error) {
 }
 
 // Submit lets a request come. It arrives at its time, or now if that has passed. Burst: at once with the one before.
-func (l *Live) Submit(q Request) error {
+func (l *Live) Submit(q workload.Request) error {
 	r := l.run
 	if err := r.fits(&q); err != nil {
 		return err
@@ -133,7 +136,7 @@ func (l *Live) At(t float64, do func(t float64)) {
 }
 
 // entered notes a request that reaches a scheduler. It reports false where there is none.
-func (l *Live) entered(at int32, q *Request, t float64) bool {
+func (l *Live) entered(at int32, q *workload.Request, t float64) bool {
 	l.jobs[q.Client] = at
 	if len(l.run.entry) == 0 {
 		l.lose(at, t)

@@ -12,6 +12,7 @@ import (
 
 	"throughline/deploy"
 	"throughline/internal/test/long"
+	"throughline/workload"
 )
 
 // drawServers is a deployment of one or two pools.
@@ -33,11 +34,11 @@ func drawServers(t *rapid.T) Options {
 }
 
 // drawList is requests whose arrivals are known.
-func drawList(t *rapid.T) []Request {
+func drawList(t *rapid.T) []workload.Request {
 	traffic := drawTraffic(t)
 	traffic.Clients, traffic.Turns, traffic.Groups = 0, 1, rapid.SampledFrom([]int{0, 3}).Draw(t, "groups")
 	traffic.Prefix = 48 * min(1, traffic.Groups)
-	var list []Request
+	var list []workload.Request
 	for source := traffic.Source(); ; {
 		q, more, err := source.Next()
 		if err != nil {
@@ -64,7 +65,7 @@ func TestLiveIsRun(t *testing.T) {
 		o, list := drawServers(t), drawList(t)
 		var want, got []Ended
 		o.Each = func(e *Ended) { want = append(want, *e) }
-		record, err := Run(context.Background(), o, &List{Requests: list})
+		record, err := Run(context.Background(), o, &workload.List{Requests: list})
 		if err != nil {
 			t.Skip(err) // a request that never fits
 		}
@@ -214,7 +215,7 @@ func TestLiveByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	submit := func(q Request) {
+	submit := func(q workload.Request) {
 		t.Helper()
 		if err := l.Advance(q.Arrival); err != nil {
 			t.Fatal(err)
@@ -223,16 +224,16 @@ func TestLiveByHand(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	submit(Request{Client: 0, Input: 4, Output: 9})
-	submit(Request{Client: 1, Input: 4, Output: 2, Arrival: 0.25})
+	submit(workload.Request{Client: 0, Input: 4, Output: 9})
+	submit(workload.Request{Client: 1, Input: 4, Output: 2, Arrival: 0.25})
 	l.Cancel(0, 1.5)
-	submit(Request{Client: 2, Input: 4, Output: 9, Arrival: 4})
+	submit(workload.Request{Client: 2, Input: 4, Output: 9, Arrival: 4})
 	l.Kill(0, 5.5)
-	if l.Advance(6); l.Submit(Request{Client: 9, Input: 1, Output: 1}) != ErrNoServer {
+	if l.Advance(6); l.Submit(workload.Request{Client: 9, Input: 1, Output: 1}) != ErrNoServer {
 		t.Error("a server that failed takes requests")
 	}
 	l.Revive(0, 7)
-	submit(Request{Client: 3, Input: 4, Output: 2, Arrival: 8})
+	submit(workload.Request{Client: 3, Input: 4, Output: 2, Arrival: 8})
 	l.Stall(0, 8.25, 0.5)
 	if err := l.Advance(20); err != nil {
 		t.Fatal(err)
@@ -256,7 +257,7 @@ func TestFlush(t *testing.T) {
 		if i == 2 && !l.Flush() {
 			t.Fatal("not flushed")
 		}
-		if err := l.Submit(Request{Arrival: l.now, Input: 40, Output: 2, Hashes: []uint64{1, 2}, HashTokens: 16}); err != nil {
+		if err := l.Submit(workload.Request{Arrival: l.now, Input: 40, Output: 2, Hashes: []uint64{1, 2}, HashTokens: 16}); err != nil {
 			t.Fatal(err)
 		}
 		if l.Flush() {

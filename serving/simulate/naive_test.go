@@ -9,20 +9,21 @@ import (
 
 	"throughline/deploy"
 	"throughline/internal/test/long"
+	"throughline/workload"
 )
 
 // naive is an engine as its description reads: every sequence is looked at in every step. Policies are those of the recorded
 // runs, prefill first (A) and chunks beside decodes (B).
 type naive struct {
 	policy           Policy
-	list             []Request
+	list             []workload.Request
 	waiting, running []*naiveJob // running: in the order of admission, the partly prefilled one last
 	used             int
 	out              strings.Builder
 }
 
 type naiveJob struct {
-	Request
+	workload.Request
 	id, cached, emitted, held int
 	ready                     bool // its prompt is in the cache
 }
@@ -201,13 +202,13 @@ func TestAgainstNaive(t *testing.T) {
 		if p.Prefill == deploy.First {
 			p.Watermark = rapid.SampledFrom([]float64{0, 0.01, 0.1}).Draw(r, "watermark")
 		}
-		var list []Request
+		var list []workload.Request
 		at := 0.0
 		room := p.Blocks * p.BlockTokens
 		for range rapid.IntRange(1, 40).Draw(r, "requests") {
 			at += float64(rapid.IntRange(0, 3).Draw(r, "gap"))
 			input := rapid.IntRange(1, max(1, room/3)).Draw(r, "input")
-			list = append(list, Request{Arrival: at, Input: input, Output: rapid.IntRange(1, max(1, room/2)).Draw(r, "output")})
+			list = append(list, workload.Request{Arrival: at, Input: input, Output: rapid.IntRange(1, max(1, room/2)).Draw(r, "output")})
 		}
 		n := naive{policy: p, list: list}
 		want := n.run()

@@ -15,7 +15,7 @@ import (
 	"throughline/workload"
 )
 
-func mustRun(t testing.TB, o Options, s Source) *Record {
+func mustRun(t testing.TB, o Options, s workload.Source) *Record {
 	t.Helper()
 	r, err := Run(context.Background(), o, s)
 	if err != nil {
@@ -28,10 +28,10 @@ func mustRun(t testing.TB, o Options, s Source) *Record {
 // only what is theirs. When the cache is needed for a large one, the prefix goes.
 func TestPrefixCache(t *testing.T) {
 	p := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 64, Sequences: 4}, Blocks: 8, BlockTokens: 4, PrefixCache: true}
-	prefix := func(at float64, input int) Request {
-		return Request{Arrival: at, Input: input, Output: 1, Chain: 9, Shared: 8, HashTokens: 4}
+	prefix := func(at float64, input int) workload.Request {
+		return workload.Request{Arrival: at, Input: input, Output: 1, Chain: 9, Shared: 8, HashTokens: 4}
 	}
-	steps, _ := drawnSteps(t, p, []Request{prefix(0, 10), prefix(2, 12), prefix(4, 8), {Arrival: 6, Input: 30, Output: 1}, prefix(8, 10)})
+	steps, _ := drawnSteps(t, p, []workload.Request{prefix(0, 10), prefix(2, 12), prefix(4, 8), {Arrival: 6, Input: 30, Output: 1}, prefix(8, 10)})
 	// The third is the prefix itself: its last block is computed again, for one token at least has to be.
 	want := "0: 0 decode (0) +10@0, 0 wait, 3 blocks\n2: 0 decode (0) +4@8, 0 wait, 3 blocks\n4: 0 decode (0) +4@4, 0 wait, 2 blocks\n" +
 		"6: 0 decode (0) +30@0, 0 wait, 8 blocks\n8: 0 decode (0) +10@0, 0 wait, 3 blocks\n"
@@ -42,7 +42,7 @@ func TestPrefixCache(t *testing.T) {
 
 // TestConversations: a turn finds all that was said before in the cache, but for what is left of a block.
 func TestConversations(t *testing.T) {
-	traffic := Traffic{Requests: 5, Rate: 1, Arrival: workload.Arrival{Kind: "constant"}, Input: Length{Mean: 100, Kind: "fixed"}, Output: Length{Mean: 60, Kind: "fixed"}, Turns: 3, Think: 1, HashTokens: 16}
+	traffic := workload.Traffic{Requests: 5, Rate: 1, Arrival: workload.Arrival{Kind: "constant"}, Input: workload.Length{Mean: 100, Kind: "fixed"}, Output: workload.Length{Mean: 60, Kind: "fixed"}, Turns: 3, Think: 1, HashTokens: 16}
 	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{1e-3, 0, 0}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 512, Sequences: 4}, Blocks: 1000, BlockTokens: 16, PrefixCache: true}}}}
 	r := mustRun(t, o, traffic.Source())
 	// Prompts of 100, 260 and 420 tokens. After the first turn 159 tokens are in the cache, 9 blocks of 16; after the
@@ -61,7 +61,7 @@ func TestDrafts(t *testing.T) {
 	o := Options{Seed: 3, Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: p}}}
 	decodes := 0
 	o.Watch = func(s *Step) { decodes += s.Work.Decodes }
-	traffic := Traffic{Requests: 8, Rate: math.Inf(1), Input: Length{Mean: 10, Kind: "fixed"}, Output: Length{Mean: 20_001, Kind: "fixed"}}
+	traffic := workload.Traffic{Requests: 8, Rate: math.Inf(1), Input: workload.Length{Mean: 10, Kind: "fixed"}, Output: workload.Length{Mean: 20_001, Kind: "fixed"}}
 	r := mustRun(t, o, traffic.Source())
 	if got, want := float64(r.Output-8)/float64(decodes), 1+0.8+0.4; math.Abs(got/want-1) > 0.005 {
 		t.Errorf("%v tokens a step, want %v", got, want)
@@ -73,12 +73,12 @@ func TestDrafts(t *testing.T) {
 
 // TestRanksWait: two ranks of one server step together, as long as the slower one takes; two servers do not.
 func TestRanksWait(t *testing.T) {
-	long, short := Request{Input: 100, Output: 5}, Request{Input: 1, Output: 5}
+	long, short := workload.Request{Input: 100, Output: 5}, workload.Request{Input: 1, Output: 5}
 	for _, c := range []struct{ servers, ranks int }{{1, 2}, {2, 1}} {
 		o := Options{Pools: []Pool{{Servers: c.servers, Ranks: c.ranks, Times: linear{0, 1, 0}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 1024, Sequences: 8}, Blocks: 1000, BlockTokens: 16}}}}
 		ends := map[int64]float64{}
 		o.Each = func(e *Ended) { ends[e.ID] = e.Finish }
-		mustRun(t, o, &List{Requests: []Request{long, short}})
+		mustRun(t, o, &workload.List{Requests: []workload.Request{long, short}})
 		// Prompts of 100 s and 1 s, then four steps of 1 s.
 		want := map[int64]float64{0: 104, 1: 5}
 		if c.ranks == 2 {
@@ -101,72 +101,13 @@ func TestPools(t *testing.T) {
 	}
 	var got []string
 	o.Each = func(e *Ended) { got = append(got, fmt.Sprintf("%d: %g-%g", e.ID, e.First, e.Finish)) }
-	mustRun(t, o, &List{Requests: []Request{{Input: 10, Output: 3}, {Input: 10, Output: 3}, {Input: 10, Output: 1}}})
+	mustRun(t, o, &workload.List{Requests: []workload.Request{{Input: 10, Output: 3}, {Input: 10, Output: 3}, {Input: 10, Output: 1}}})
 	// The prompts of the first and the third share a step, so that all three end at 1. The link was free: it takes the first
 	// until 2, the third, from the same server, until 4, and the second until 6.
 	want := []string{"0: 2.25-4.25", "1: 6.25-8.25", "2: 4.25-4.25"}
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-// TestArrivals: gaps have the mean and the deviation that they are asked for.
-func TestArrivals(t *testing.T) {
-	for words, cv := range map[string]float64{"poisson": 1, "gamma:3": 3, "gamma:0.5": 0.5, "constant": 0} {
-		a, err := workload.ParseArrival(words)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var d Distribution
-		random := rand.New(rand.NewPCG(1, 1))
-		for i := range 1_000_000 {
-			d.Add(gap(&a, random, 5, i+1), 1)
-		}
-		if mean, got := d.Mean(), d.Deviation()/d.Mean(); math.Abs(mean*5-1) > 0.01 || math.Abs(got-cv) > 0.02*(cv+0.01) {
-			t.Errorf("%s: mean %v, variation %v", words, mean, got)
-		}
-	}
-	traffic := Traffic{Requests: 7, Rate: 2, Arrival: workload.Arrival{Kind: "bursts", By: 3}, Input: Length{Mean: 1, Kind: "fixed"}, Output: Length{Mean: 1, Kind: "fixed"}}
-	s := traffic.Source()
-	var got []float64
-	for {
-		r, ok, _ := s.Next()
-		if !ok {
-			break
-		}
-		got = append(got, r.Arrival)
-	}
-	if want := []float64{0, 0, 0, 1.5, 1.5, 1.5, 3}; !slices.Equal(got, want) {
-		t.Errorf("bursts at %v, want %v", got, want)
-	}
-	for _, words := range []string{"gamma", "gamma:0", "gamma:nan", "bursts:0", "posson", "constant:2"} {
-		if _, err := workload.ParseArrival(words); err == nil {
-			t.Errorf("%q is accepted", words)
-		}
-	}
-}
-
-// TestLengths: they have the mean that they are asked for, and uniform ones the bounds of sglang.bench_serving.
-func TestLengths(t *testing.T) {
-	for words, mean := range map[string]float64{"fixed": 100, "uniform:0.5": 75, "uniform:0": 50.5, "lognormal:1": 100} {
-		l, err := ParseLength(words, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var d Distribution
-		random := rand.New(rand.NewPCG(1, 1))
-		for range 500_000 {
-			d.Add(float64(l.Draw(random)), 1)
-		}
-		if math.Abs(d.Mean()/mean-1) > 0.01 || math.Abs(l.mean()/mean-1) > 1e-9 || d.Min < 1 || strings.HasPrefix(words, "uniform") && (d.Max != 100 || d.Min != max(1, 100*l.By)) {
-			t.Errorf("%s: mean %v from %v to %v", words, d.Mean(), d.Min, d.Max)
-		}
-	}
-	for _, words := range []string{"uniform:2", "uniform", "lognormal:x", "fixed:3", "zipf:1"} {
-		if _, err := ParseLength(words, 100); err == nil {
-			t.Errorf("%q is accepted", words)
-		}
 	}
 }
 
@@ -283,10 +224,10 @@ func TestShortRunsSayLittle(t *testing.T) {
 // ones by nothing.
 func TestBottleneck(t *testing.T) {
 	run := func(rate float64, running int) string {
-		traffic := Traffic{Requests: 500, Rate: rate, Arrival: workload.Arrival{Kind: "constant"}, Input: Length{Mean: 10, Kind: "fixed"}, Output: Length{Mean: 100, Kind: "fixed"}}
+		traffic := workload.Traffic{Requests: 500, Rate: rate, Arrival: workload.Arrival{Kind: "constant"}, Input: workload.Length{Mean: 10, Kind: "fixed"}, Output: workload.Length{Mean: 100, Kind: "fixed"}}
 		p := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 4096, Sequences: running}, Blocks: 1 << 20, BlockTokens: 16}
 		o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{1e-3, 0, 0}, Policy: p}}}
-		r := Result{Record: mustRun(t, o, traffic.Source()), Terms: Terms{Rate: rate}}
+		r := Result{Record: mustRun(t, o, traffic.Source()), Terms: workload.Terms{Traffic: workload.Traffic{Rate: rate}}}
 		return fmt.Sprintf("%.0f%% busy: %s", 100*r.Utilisation(), r.Bottleneck())
 	}
 	// A request takes 100 steps of 1 ms. At 2 a second the server is idle for four fifths of the time; at 100 never. Of 500 requests, 4 at a time, the last 4 take 0.1 of 12.5 s and find no queue.
@@ -308,9 +249,9 @@ func TestBottleneck(t *testing.T) {
 // TestSaturation: a load of 0.7 is held, one of 1.4 is not, and the queue grows by what is too much.
 func TestSaturation(t *testing.T) {
 	result := func(rate float64) *Result {
-		traffic := Traffic{Requests: 4000, Rate: rate, Arrival: workload.Arrival{Kind: "poisson"}, Input: Length{Mean: 1, Kind: "fixed"}, Output: Length{Mean: 1, Kind: "fixed"}}
+		traffic := workload.Traffic{Requests: 4000, Rate: rate, Arrival: workload.Arrival{Kind: "poisson"}, Input: workload.Length{Mean: 1, Kind: "fixed"}, Output: workload.Length{Mean: 1, Kind: "fixed"}}
 		o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.First, StepTokens: 1, Sequences: 1}, Blocks: 10, BlockTokens: 1}}}}
-		return &Result{Record: mustRun(t, o, traffic.Source()), Terms: Terms{Rate: rate}}
+		return &Result{Record: mustRun(t, o, traffic.Source()), Terms: workload.Terms{Traffic: workload.Traffic{Rate: rate}}}
 	}
 	for _, rate := range []float64{0.3, 0.7, 0.9} {
 		if r := result(rate); r.Saturated() || r.Rising() {
@@ -327,74 +268,8 @@ func TestSaturation(t *testing.T) {
 		}
 	}
 	best, err := MaxRate(func(rate float64, times int) (*Result, error) { return result(rate), nil })
-	if err != nil || best.Rate < 0.9 || best.Rate > 1.05 {
+	if err != nil || best.Traffic.Rate < 0.9 || best.Traffic.Rate > 1.05 {
 		t.Errorf("%v, %v", best, err)
-	}
-}
-
-func TestLimits(t *testing.T) {
-	for words, want := range map[string]workload.Limit{
-		"": {}, "p99:2s": {Share: 0.99, Seconds: 2}, "p95:50ms": {Share: 0.95, Seconds: 0.05}, "mean:1.5s": {Share: 0, Seconds: 1.5}, "median:3ms": {Share: 0.5, Seconds: 0.003}, "2000": {Share: 0.99, Seconds: 2}, "p90:250": {Share: 0.9, Seconds: 0.25},
-	} {
-		if got, err := workload.ParseLimit(words); err != nil || math.Abs(got.Share-want.Share) > 1e-12 || math.Abs(got.Seconds-want.Seconds) > 1e-12 {
-			t.Errorf("%q: %v, %v", words, got, err)
-		}
-	}
-	for _, words := range []string{"p99", "p0:2s", "p100:2s", "x99:2s", "p99:-2s", "p99:0", "p99:two"} {
-		if _, err := workload.ParseLimit(words); err == nil {
-			t.Errorf("%q is accepted", words)
-		}
-	}
-}
-
-// TestTraces: formats of traces, and what is wrong with them.
-func TestTraces(t *testing.T) {
-	dir := t.TempDir()
-	for name, c := range map[string]struct{ text, want string }{
-		"mooncake.jsonl": {`{"timestamp": 0, "input_length": 1000, "output_length": 5, "hash_ids": [1, 2]}` + "\n" + `{"timestamp": 27482, "input_length": 600, "output_length": 0, "hash_ids": [1, 3]}` + "\n", "[{0 1000 5 [1 2] 512 0 0 false 0} {27.482 600 1 [1 3] 512 0 0 false 0}]"},
-		"azure.csv":      {"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,4808,10\n2023-11-16 18:17:04.0319600,3180,8\n", "[{0 4808 10 [] 0 0 0 false 0} {0.052 3180 8 [] 0 0 0 false 0}]"},
-		"vidur.csv":      {"arrived_at,num_prefill_tokens,num_decode_tokens\n1.5,374,44\n4.5,396,109\n", "[{0 374 44 [] 0 0 0 false 0} {3 396 109 [] 0 0 0 false 0}]"},
-		"back.csv":       {"arrived_at,num_prefill_tokens,num_decode_tokens\n1,3,4\n0.5,3,4\n", "line 3: arrives at 0.5 s, before the request in front of it at 1 s; a trace must not go back in time"},
-		"nan.csv":        {"arrived_at,num_prefill_tokens,num_decode_tokens\nnan,3,4\n", "line 2: an arrival must be a time from 0 to 1e+12 s, not NaN s"},
-		"far.csv":        {"arrived_at,num_prefill_tokens,num_decode_tokens\n0,3,4\n1e308,3,4\n", "line 3: an arrival must be a time from 0 to 1e+12 s, not 1e+308 s"},
-		"zero.csv":       {"arrived_at,num_prefill_tokens,num_decode_tokens\n1,0,4\n", "line 2: an input must be 1 to 1e9 tokens and an output 0 to 1e9, not 0 and 4"},
-		"word.csv":       {"arrived_at,num_prefill_tokens,num_decode_tokens\nnoon,1,4\n", `line 2: "noon" is no time: seconds, or a date like 2023-11-16 18:17:03.979`},
-		"columns.csv":    {"a,b\n1,2\n", "line 1: no column is named one of input_length, num_prefill_tokens"},
-		"long.jsonl":     {strings.Repeat("x", 2<<20), "line 1 has more than 1048576 bytes, the most that is read"},
-		"none.jsonl":     {"\n", "has no requests"},
-		"broken.jsonl":   {"{\n", "line 1: "},
-		"part.jsonl":     {`{"timestamp": 0}` + "\n", "line 1: a request has timestamp (ms), input_length and output_length"},
-	} {
-		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, []byte(c.text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		trace, err := OpenTrace(file)
-		if err != nil {
-			if !strings.Contains(err.Error(), name+": "+c.want) {
-				t.Errorf("%s: %v, want %s", name, err, c.want)
-			}
-			continue
-		}
-		s, err := trace.Source(1, 0, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []Request
-		for {
-			r, ok, err := s.Next()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !ok {
-				break
-			}
-			r.Arrival = math.Round(1e6*r.Arrival) / 1e6
-			got = append(got, r)
-		}
-		if fmt.Sprint(got) != c.want {
-			t.Errorf("%s: %v, want %s", name, got, c.want)
-		}
 	}
 }
 
@@ -405,7 +280,7 @@ func TestSharedTraces(t *testing.T) {
 	if _, err := os.Stat(name); err != nil {
 		t.Skip("the traces are not here")
 	}
-	trace, err := OpenTrace(name)
+	trace, err := workload.OpenTrace(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -415,10 +290,9 @@ func TestSharedTraces(t *testing.T) {
 	// All that came before is in the cache where every request ends before the next one comes.
 	seen := map[uint64]bool{}
 	var hits int64
-	s, err := trace.Source(1, 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	const mooncakeBlock = 512
+	traffic := workload.Traffic{Trace: trace, Rate: math.Inf(1)}
+	s := traffic.Source()
 	for {
 		r, ok, err := s.Next()
 		if err != nil {
@@ -440,11 +314,8 @@ func TestSharedTraces(t *testing.T) {
 		}
 	}
 	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{1e-12, 0, 0}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 1 << 20, Sequences: 100}, Blocks: 1 << 40, BlockTokens: 16, PrefixCache: true}}}}
-	source, err := trace.Source(1, 0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r := mustRun(t, o, source); r.HitTokens != hits || r.Requests != 12031 {
+	traffic.Clients = 1
+	if r := mustRun(t, o, traffic.Source()); r.HitTokens != hits || r.Requests != 12031 {
 		t.Errorf("%d tokens hit by %d requests, want %d", r.HitTokens, r.Requests, hits)
 	}
 }
@@ -453,14 +324,14 @@ func TestSharedTraces(t *testing.T) {
 func TestMaxRateOfFew(t *testing.T) {
 	find := func(requests int) float64 {
 		r, err := MaxRate(func(rate float64, times int) (*Result, error) {
-			traffic := Traffic{Requests: times * requests, Rate: rate, Arrival: workload.Arrival{Kind: "poisson"}, Input: Length{Mean: 1, Kind: "fixed"}, Output: Length{Mean: 1, Kind: "fixed"}, Seed: 3}
+			traffic := workload.Traffic{Requests: times * requests, Rate: rate, Arrival: workload.Arrival{Kind: "poisson"}, Input: workload.Length{Mean: 1, Kind: "fixed"}, Output: workload.Length{Mean: 1, Kind: "fixed"}, Seed: 3}
 			o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.First, StepTokens: 1, Sequences: 1}, Blocks: 10, BlockTokens: 1}}}}
-			return &Result{Record: mustRun(t, o, traffic.Source()), Terms: Terms{Rate: rate}}, nil
+			return &Result{Record: mustRun(t, o, traffic.Source()), Terms: workload.Terms{Traffic: workload.Traffic{Rate: rate}}}, nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return r.Rate
+		return r.Traffic.Rate
 	}
 	few, many := find(100), find(10_000)
 	if many > 1.05 || few != many {
@@ -476,17 +347,15 @@ func TestClientsComeOneByOne(t *testing.T) {
 	if err := os.WriteFile(file, []byte("arrived_at,num_prefill_tokens,num_decode_tokens\n0,10,1\n2,10,1\n4,10,1\n"+strings.Repeat("6,10,1\n", requests)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	trace, err := OpenTrace(file)
+	trace, err := workload.OpenTrace(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	played, err := trace.Source(1, 0, clients)
-	if err != nil {
-		t.Fatal(err)
-	}
-	drawn := Traffic{Requests: requests, Clients: clients, Rate: math.Inf(1), Input: Length{Mean: 10, Kind: "fixed"}, Output: Length{Mean: 1, Kind: "fixed"}}
-	for name, source := range map[string]Source{
-		"drawn": drawn.Source(), "trace": played, "list": &ClosedLoop{Clients: clients, Requests: slices.Repeat([]Request{{Input: 10, Output: 1}}, requests)},
+	played := workload.Traffic{Trace: trace, Rate: math.Inf(1), Clients: clients}
+	drawn := workload.Traffic{Requests: requests, Clients: clients, Rate: math.Inf(1), Input: workload.Length{Mean: 10, Kind: "fixed"}, Output: workload.Length{Mean: 1, Kind: "fixed"}}
+	for name, source := range map[string]workload.Source{
+		"drawn": drawn.Source(), "trace": played.Source(),
+		"list": workload.ByClients(&workload.List{Requests: slices.Repeat([]workload.Request{{Input: 10, Output: 1, Burst: true}}, requests)}, clients),
 	} {
 		// A request takes a step of a second, and the front end two for each that comes at once.
 		o := Options{FrontEnd: deploy.FrontEnd{RequestSeconds: 2}, Pools: []Pool{{Servers: clients, Ranks: 1, Times: second{}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 64, Sequences: 4}, Blocks: 8, BlockTokens: 16}}}}
@@ -515,7 +384,7 @@ func TestTokenSeconds(t *testing.T) {
 			later = append(later, e.First-e.Arrival)
 		}
 	}
-	mustRun(t, o, &ClosedLoop{Clients: 3, Requests: slices.Repeat([]Request{{Input: 10, Output: 1}}, 6)})
+	mustRun(t, o, workload.ByClients(&workload.List{Requests: slices.Repeat([]workload.Request{{Input: 10, Output: 1, Burst: true}}, 6)}, 3))
 	slices.Sort(first)
 	for i, want := range []float64{2, 3, 4} {
 		if math.Abs(first[i]-want) > 1e-9 || math.Abs(later[i]-2) > 1e-9 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"throughline/deploy"
+	"throughline/workload"
 )
 
 // staged is steps that take pass seconds through four stages of a pipeline, the slowest of which takes 4 s of them.
@@ -24,8 +25,7 @@ func piped(t *testing.T, times Times, chunks bool, clients, requests, input, out
 	t.Helper()
 	o := Options{Pools: []Pool{{Servers: 4, Ranks: 1, Stages: 4, Times: times,
 		Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 8, Sequences: 4, PipelinesChunks: chunks}, CutsPrompts: true, Blocks: 1000, BlockTokens: 16}}}}
-	fixed := func(n int) Length { return Length{Mean: n, Kind: "fixed"} }
-	traffic := Traffic{Requests: clients * requests, Clients: clients, Rate: math.Inf(1), Input: fixed(input), Output: fixed(output), Seed: 1}
+	traffic := workload.Traffic{Requests: clients * requests, Clients: clients, Rate: math.Inf(1), Input: workload.Fixed(input), Output: workload.Fixed(output), Seed: 1}
 	r, err := Run(context.Background(), o, traffic.Source())
 	if err != nil {
 		t.Fatal(err)

@@ -272,7 +272,7 @@ func (r *rank) fresh(j *job, hit, tokens int) int {
 	if hit > 0 {
 		size := j.HashTokens / r.rules.BlockTokens
 		for i := range hit / j.HashTokens {
-			if r.prefix.blocks[r.prefix.names[j.hash(i)]].refs > 0 {
+			if r.prefix.blocks[r.prefix.names[j.Hash(i)]].refs > 0 {
 				n -= size
 			}
 		}
@@ -292,7 +292,7 @@ func (r *rank) take(at int32, hit int, t float64) {
 		r.prefix.asked += int64(j.target())
 		r.prefix.hits += int64(hit)
 		for i := range hit / j.HashTokens {
-			block := r.prefix.names[j.hash(i)]
+			block := r.prefix.names[j.Hash(i)]
 			r.used += r.prefix.ref(block)
 			j.shared = append(j.shared, block)
 		}

@@ -1,5 +1,7 @@
 package simulate
 
+import "throughline/workload"
+
 // prefixCache is the blocks of prompts that others may share, by their names. A block to which nobody refers stays until
 // its room is needed; the one that was used longest ago goes first, and of one prompt the last block before those that
 // it follows.
@@ -26,10 +28,10 @@ func newPrefixCache() *prefixCache {
 }
 
 // match is how many leading blocks of a request are there.
-func (p *prefixCache) match(r *Request, tokens int) int {
-	n := r.hashed(tokens)
+func (p *prefixCache) match(r *workload.Request, tokens int) int {
+	n := r.Hashed(tokens)
 	for i := range n {
-		if _, ok := p.names[r.hash(i)]; !ok {
+		if _, ok := p.names[r.Hash(i)]; !ok {
 			return i
 		}
 	}
@@ -70,8 +72,8 @@ func (p *prefixCache) offer(j *job, blockTokens int) {
 		return
 	}
 	size := j.HashTokens / blockTokens
-	for n := j.hashed(j.cached); j.named < n; j.named++ {
-		name := j.hash(j.named)
+	for n := j.Hashed(j.cached); j.named < n; j.named++ {
+		name := j.Hash(j.named)
 		if _, ok := p.names[name]; ok {
 			continue
 		}

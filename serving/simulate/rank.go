@@ -1,10 +1,12 @@
 package simulate
 
+import "throughline/workload"
+
 import "math/rand/v2"
 
 // job is a request under way.
 type job struct {
-	Request
+	workload.Request
 	id int64
 
 	scheduled, first float64
@@ -49,7 +51,7 @@ const jobsPerPage = 1 << 10
 
 func (p *jobs) at(i int32) *job { return &p.pages[i/jobsPerPage][i%jobsPerPage] }
 
-func (p *jobs) add(r Request, id int64) int32 {
+func (p *jobs) add(r workload.Request, id int64) int32 {
 	var at int32
 	if n := len(p.free); n > 0 {
 		at, p.free = p.free[n-1], p.free[:n-1]

@@ -120,8 +120,8 @@ func atOnce(t *testing.T, d *deploy.Deployment, l *workload.Load) (mean seen, wh
 		}
 		later := float64(i) / phases * step
 		o.FirstSeconds += later
-		length := func(n int) simulate.Length { return simulate.Length{Mean: n, Kind: "fixed"} }
-		traffic := simulate.Traffic{Requests: l.Clients * int(l.Requests), Clients: l.Clients, Rate: math.Inf(1), Input: length(l.Lengths.Input), Output: length(l.Lengths.Output)}
+		length := func(n int) workload.Length { return workload.Length{Mean: n, Kind: "fixed"} }
+		traffic := workload.Traffic{Requests: l.Clients * int(l.Requests), Clients: l.Clients, Rate: math.Inf(1), Input: length(l.Lengths.Input), Output: length(l.Lengths.Output)}
 		r, err := simulate.Run(context.Background(), o, traffic.Source())
 		if err != nil {
 			t.Fatal(err)
@@ -146,23 +146,23 @@ type apartFrom struct {
 	most   int
 }
 
-func (a *apartFrom) request(client int, t float64) simulate.Request {
+func (a *apartFrom) request(client int, t float64) workload.Request {
 	a.sent++
-	return simulate.Request{Client: client, Arrival: t, Input: a.load.Lengths.Input, Output: a.load.Lengths.Output}
+	return workload.Request{Client: client, Arrival: t, Input: a.load.Lengths.Input, Output: a.load.Lengths.Output}
 }
 
-func (a *apartFrom) Next() (simulate.Request, bool, error) {
+func (a *apartFrom) Next() (workload.Request, bool, error) {
 	if len(a.starts) == 0 {
-		return simulate.Request{}, false, nil
+		return workload.Request{}, false, nil
 	}
 	at := a.starts[0]
 	a.starts = a.starts[1:]
 	return a.request(len(a.starts), at), true, nil
 }
 
-func (a *apartFrom) Ended(client int, _ *simulate.Request, t float64) (simulate.Request, bool) {
+func (a *apartFrom) Ended(client int, _ *workload.Request, t float64) (workload.Request, bool) {
 	if a.sent >= a.most {
-		return simulate.Request{}, false
+		return workload.Request{}, false
 	}
 	return a.request(client, t), true
 }

@@ -1,11 +1,15 @@
 package simulate
 
-import "fmt"
+import (
+	"fmt"
+
+	"throughline/workload"
+)
 
 // Result is a simulated run with what it was asked.
 type Result struct {
 	*Record
-	Terms
+	workload.Terms
 }
 
 // seen is what clients saw of it.
@@ -101,7 +105,7 @@ func (r *Result) Fields() Fields {
 		Field{"kv_blocks", r.Pools[len(r.Pools)-1].Blocks},
 		Field{"peak_kv_blocks", r.PeakBlocks},
 		Field{"prefix_hit_tokens", r.HitTokens},
-		Field{"seed", r.Seed})
+		Field{"seed", r.Traffic.Seed})
 }
 
 // JSON is the fields as an object, in their order.

@@ -4,10 +4,11 @@ import (
 	"math"
 
 	"throughline/deploy"
+	"throughline/workload"
 )
 
 // route chooses a rank for a request.
-func (r *run) route(to []target, q *Request, turn *int) target {
+func (r *run) route(to []target, q *workload.Request, turn *int) target {
 	if len(to) == 1 {
 		return to[0]
 	}
@@ -30,7 +31,7 @@ func (r *run) route(to []target, q *Request, turn *int) target {
 	if r.Routing != deploy.PrefixAware || q.HashTokens == 0 || high-low > 32 && 2*high > 3*low {
 		return to[least]
 	}
-	best, most := least, q.hashed(q.Input)/2
+	best, most := least, q.Hashed(q.Input)/2
 	for i := range to {
 		at := (least + i) % len(to)
 		if k := to[at].prefix; k != nil {

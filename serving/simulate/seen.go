@@ -10,28 +10,11 @@ import (
 	"throughline/workload"
 )
 
-// Terms are what a run was asked.
-type Terms struct {
-	Backend     string
-	Asked       Asked
-	Rate        float64
-	Concurrency int // 0: no bound
-	TTFT, TPOT  workload.Limit
-	Seed        uint64
-}
-
-// Asked is what sglang's result file says of the requests. Lengths that are 0 are not given: those of a file.
-type Asked struct {
-	Dataset       string
-	Input, Output int     // the mean, or the most of uniform ones
-	Ratio         float64 // of the least to the most
-}
-
 // Seen is what clients saw of a run, with what was asked: the same block, keys and verdicts for a simulation and for a
 // benchmark of a real server.
 type Seen struct {
 	*Summary
-	Terms
+	workload.Terms
 	NotRetokenized bool // no one has tokenized the answers again
 }
 
@@ -58,7 +41,7 @@ func (r *Seen) Rising() bool {
 }
 
 // open reports whether requests come by themselves.
-func (r *Seen) open() bool { return r.Concurrency == 0 && r.LastArrival > 0 }
+func (r *Seen) open() bool { return r.Traffic.Clients == 0 && r.LastArrival > 0 }
 
 // arrivals is the requests per second that came.
 func (r *Seen) arrivals() float64 { return float64(r.Requests) / r.LastArrival }
@@ -75,9 +58,9 @@ func (r *Seen) Block() string {
 	b.WriteByte('\n')
 	rule(" Serving Benchmark Result ", "=")
 	line("Backend:", "%s", r.Backend)
-	line("Traffic request rate:", "%s", rateText(r.Rate))
-	if r.Concurrency > 0 {
-		line("Max request concurrency:", "%d", r.Concurrency)
+	line("Traffic request rate:", "%s", rateText(r.Traffic.Rate))
+	if r.Traffic.Clients > 0 {
+		line("Max request concurrency:", "%d", r.Traffic.Clients)
 	} else {
 		line("Max request concurrency:", "not set")
 	}
@@ -232,17 +215,17 @@ func (r *Seen) Fields() Fields {
 	}
 	add("tag", nil)
 	add("backend", r.Backend)
-	add("dataset_name", r.Asked.Dataset)
-	if math.IsInf(r.Rate, 1) {
+	add("dataset_name", r.Traffic.Dataset)
+	if math.IsInf(r.Traffic.Rate, 1) {
 		add("request_rate", "inf")
 	} else {
-		add("request_rate", r.Rate)
+		add("request_rate", r.Traffic.Rate)
 	}
-	add("max_concurrency", orNull(r.Concurrency > 0, r.Concurrency))
+	add("max_concurrency", orNull(r.Traffic.Clients > 0, r.Traffic.Clients))
 	add("sharegpt_output_len", nil)
-	add("random_input_len", orNull(r.Asked.Input > 0, r.Asked.Input))
-	add("random_output_len", orNull(r.Asked.Input > 0, r.Asked.Output))
-	add("random_range_ratio", orNull(r.Asked.Input > 0, r.Asked.Ratio))
+	add("random_input_len", orNull(r.Traffic.Drawn(), r.Traffic.Input.Mean))
+	add("random_output_len", orNull(r.Traffic.Drawn(), r.Traffic.Output.Mean))
+	add("random_range_ratio", orNull(r.Traffic.Drawn(), r.Traffic.Input.Ratio()))
 	add("server_info", nil)
 	add("duration", d)
 	add("completed", r.Requests)

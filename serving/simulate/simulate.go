@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"throughline/deploy"
+	"throughline/workload"
 )
 
 // Pool is equal servers.
@@ -154,7 +155,7 @@ var ErrTooLong = errors.New("is longer than the model takes")
 var ErrStuck = errors.New("the run can never end")
 
 // Run lets the requests of a source run through a deployment.
-func Run(ctx context.Context, o Options, source Source) (*Record, error) {
+func Run(ctx context.Context, o Options, source workload.Source) (*Record, error) {
 	r, err := newRun(o, source)
 	if err != nil {
 		return nil, err
@@ -169,7 +170,7 @@ func Run(ctx context.Context, o Options, source Source) (*Record, error) {
 	return r.record, nil
 }
 
-func newRun(o Options, source Source) (*run, error) {
+func newRun(o Options, source workload.Source) (*run, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -352,7 +353,7 @@ func (r *run) enter(ctx context.Context, t float64) error {
 }
 
 // fits refuses a request that can never run.
-func (r *run) fits(q *Request) error {
+func (r *run) fits(q *workload.Request) error {
 	if q.Input < 1 || q.Output < 1 {
 		return fmt.Errorf("request %d: input and output must be at least 1 token, not %d and %d", r.count, q.Input, q.Output)
 	}

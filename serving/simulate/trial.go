@@ -13,7 +13,7 @@ import (
 type Trial struct {
 	Options Options
 	// Source is so many requests at a rate; other seeds draw others.
-	Source func(rate float64, seed uint64, requests int) (Source, error)
+	Source func(rate float64, seed uint64, requests int) (workload.Source, error)
 	// Recorded: the requests are the same whatever the seed, and as many as they are. There is one run.
 	Recorded   bool
 	Rate       float64
@@ -238,7 +238,7 @@ func (t *Trial) run(ctx context.Context, rate float64, seed uint64, hurry bool) 
 	record, err := Run(inner, o, source)
 	switch {
 	case err == nil:
-		return t.sample(all, &Result{Record: record, Terms: Terms{Rate: rate, TTFT: t.TTFT, TPOT: t.TPOT, Seed: seed}}), nil
+		return t.sample(all, &Result{Record: record, Terms: workload.Terms{Traffic: workload.Traffic{Rate: rate, Seed: seed}, TTFT: t.TTFT, TPOT: t.TPOT}}), nil
 	case inner.Err() != nil && ctx.Err() == nil:
 		far := [2]float64{hopeless - 1, hopeless - 1}
 		return &sample{margins: far, all: far, lost: 2*max(missed[0], missed[1]) > float64(len(all))}, nil

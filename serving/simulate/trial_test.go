@@ -20,8 +20,8 @@ func oneAtATime(seconds, rate float64) *Trial {
 		Options: Options{Pools: []Pool{{Role: deploy.Both, Servers: 1, Ranks: 1, Times: linear{step: seconds},
 			Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Prompts, StepTokens: input, Sequences: 1000}, Blocks: 1 << 20, BlockTokens: 16}}}},
 		Rate: rate, Requests: LeastRequests, Runs: Replications,
-		Source: func(rate float64, seed uint64, requests int) (Source, error) {
-			t := Traffic{Requests: requests, Rate: rate, Input: Length{Mean: input}, Output: Length{Mean: 1}, Seed: seed}
+		Source: func(rate float64, seed uint64, requests int) (workload.Source, error) {
+			t := workload.Traffic{Requests: requests, Rate: rate, Input: workload.Length{Mean: input}, Output: workload.Length{Mean: 1}, Seed: seed}
 			return t.Source(), nil
 		},
 	}

@@ -107,8 +107,7 @@ func (r *run) simulated(ctx context.Context, d deploy.Deployment, n workload.Len
 	if err != nil {
 		return nil, err
 	}
-	fixed := func(tokens int) simulate.Length { return simulate.Length{Mean: tokens, Kind: "fixed"} }
-	traffic := simulate.Traffic{Requests: r.requests, Clients: r.clients, Rate: math.Inf(1), Input: fixed(n.Input), Output: fixed(n.Output), Turns: 1}
+	traffic := workload.Traffic{Requests: r.requests, Clients: r.clients, Rate: math.Inf(1), Input: workload.Fixed(n.Input), Output: workload.Fixed(n.Output), Turns: 1}
 	return simulate.Run(ctx, options, traffic.Source())
 }
 

@@ -1,4 +1,4 @@
-package simulate
+package workload
 
 import (
 	"encoding/json"
@@ -7,13 +7,13 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
-	"throughline/workload"
 )
 
 // Trace is the requests of a file, which is read as they are needed. Formats:
@@ -32,6 +32,8 @@ type Trace struct {
 	Longest, LongestLine  int // input and output of a request, and where it stands
 	Timed                 bool
 	Hashed                bool
+
+	kept []Request // nil: they are read from the file
 }
 
 // mooncakeBlock is the tokens of a block that has a hash (kvcache-ai/Mooncake, FAST25-release/traces).
@@ -115,60 +117,77 @@ func (t *Trace) Rate() float64 {
 	return float64(t.Requests-1) / (t.Last - t.First)
 }
 
-// Source plays the trace so many times as fast, up to a number of requests; 0: all. With clients, requests come by those
-// as in Traffic.
-func (t *Trace) Source(speed float64, most, clients int) (Source, error) {
-	if !(speed > 0) {
-		return nil, fmt.Errorf("%s: all requests come at one time; such a trace cannot be played at a rate", t.Name)
+// mostKept is the requests of a trace that are kept in memory, and not read for every run.
+const mostKept = 1_000_000
+
+// Keep reads the trace once, for all runs.
+func (t *Trace) Keep() error {
+	if t.Requests > mostKept {
+		return nil
 	}
 	r, err := t.open()
 	if err != nil {
-		return nil, err
+		return err
+	}
+	defer r.close()
+	for range t.Requests {
+		q, _, err := r.next()
+		if err != nil {
+			return fmt.Errorf("%s: %w", t.Name, err)
+		}
+		t.kept = append(t.kept, q)
+	}
+	return nil
+}
+
+// source plays the trace at a mean rate, +Inf for its own, up to a number of requests; 0: all.
+func (t *Trace) source(rate float64, most int) Source {
+	speed := 1.0
+	if !math.IsInf(rate, 1) {
+		speed = rate / t.Rate()
+	}
+	if !(speed > 0) {
+		return &failed{err: fmt.Errorf("%s: all requests come at one time; such a trace cannot be played at a rate", t.Name)}
 	}
 	if most == 0 || most > t.Requests {
 		most = t.Requests
 	}
-	return &played{reader: r, trace: t, speed: speed, left: most, clients: clients}, nil
+	p := &played{trace: t, speed: speed, most: most}
+	if t.kept == nil {
+		var err error
+		if p.reader, err = t.open(); err != nil {
+			return &failed{err: err}
+		}
+	}
+	return p
 }
 
 type played struct {
-	reader  *traceReader
-	trace   *Trace
-	speed   float64
-	left    int
-	clients int
-	began   int // of them
+	List   // of which there are none: nothing follows an end
+	reader *traceReader
+	trace  *Trace
+	speed  float64
+	sent   int
+	most   int
 }
 
-func (p *played) Next() (Request, bool, error) {
-	if p.clients > 0 && p.began == p.clients {
-		return Request{}, false, nil
+func (p *played) Next() (q Request, ok bool, err error) {
+	switch {
+	case p.sent == p.most:
+		if p.reader != nil {
+			p.reader.close()
+		}
+		return q, false, nil
+	case p.reader == nil:
+		q = p.trace.kept[p.sent]
+	default:
+		if q, _, err = p.reader.next(); err != nil {
+			return Request{}, false, fmt.Errorf("%s: %w", p.trace.Name, err)
+		}
 	}
-	p.began++
-	return p.read()
-}
-
-func (p *played) read() (Request, bool, error) {
-	if p.left == 0 {
-		p.reader.close()
-		return Request{}, false, nil
-	}
-	q, _, err := p.reader.next()
-	if err != nil {
-		return Request{}, false, fmt.Errorf("%s: %w", p.trace.Name, err)
-	}
-	p.left--
+	p.sent++
 	q.Arrival = (q.Arrival - p.trace.First) / p.speed
 	return q, true, nil
-}
-
-func (p *played) Ended(_ int, _ *Request, t float64) (Request, bool) {
-	if p.clients == 0 {
-		return Request{}, false
-	}
-	q, ok, err := p.read()
-	q.Arrival = max(q.Arrival, t)
-	return q, ok && err == nil
 }
 
 // traceReader reads the requests of a file.
@@ -203,9 +222,19 @@ func (t *Trace) open() (*traceReader, error) {
 
 func (r *traceReader) close() { r.file.Close() }
 
-// The names of columns, in lower case: arrival, input, output.
+// columnNames are those of arrivals, inputs and outputs, in lower case.
 var columnNames = [3][]string{
-	{"arrived_at", "timestamp", "arrival", "arrival_time"}, workload.TraceColumns[0], workload.TraceColumns[1],
+	{"arrived_at", "timestamp", "arrival", "arrival_time"},
+	{"input_length", "num_prefill_tokens", "contexttokens", "prompt_tokens", "isl", "input"},
+	{"output_length", "num_decode_tokens", "generatedtokens", "completion_tokens", "osl", "output"},
+}
+
+// findColumn is the column of a table that has one of some names, in any case; -1: none. A table may start with the mark of
+// its encoding.
+func findColumn(header, names []string) int {
+	return slices.IndexFunc(header, func(h string) bool {
+		return slices.Contains(names, strings.ToLower(strings.TrimSpace(strings.TrimPrefix(h, "\uFEFF"))))
+	})
 }
 
 func (r *traceReader) header() error {
@@ -217,7 +246,7 @@ func (r *traceReader) header() error {
 	}
 	r.width = len(header)
 	for i, names := range columnNames {
-		r.at[i] = workload.FindColumn(header, names)
+		r.at[i] = findColumn(header, names)
 		if r.at[i] < 0 && i > 0 {
 			return fmt.Errorf("line 1: no column is named one of %s", strings.Join(names, ", "))
 		}
@@ -238,7 +267,8 @@ func (r *traceReader) next() (Request, int, error) {
 		if len(strings.TrimSpace(r.lines.Text())) == 0 {
 			continue
 		}
-		q, err := parseLine(r.lines.Bytes())
+		q, timed, err := parseLine(r.lines.Bytes())
+		r.timed = r.timed && timed
 		if err != nil {
 			return q, r.lines.Line(), fmt.Errorf("line %d: %w", r.lines.Line(), err)
 		}
@@ -250,8 +280,8 @@ func (r *traceReader) next() (Request, int, error) {
 	return Request{}, r.lines.Line(), io.EOF
 }
 
-// parseLine reads a request of Mooncake's format.
-func parseLine(line []byte) (Request, error) {
+// parseLine reads a request of Mooncake's format, or one with other names of lengths, and reports whether it says when it came.
+func parseLine(line []byte) (q Request, timed bool, err error) {
 	var f struct {
 		Timestamp *float64 `json:"timestamp"`
 		Input     *float64 `json:"input_length"`
@@ -259,16 +289,39 @@ func parseLine(line []byte) (Request, error) {
 		Hashes    []uint64 `json:"hash_ids"`
 	}
 	if err := json.Unmarshal(line, &f); err != nil {
-		return Request{}, err
+		return q, false, err
 	}
-	if f.Timestamp == nil || f.Input == nil || f.Output == nil {
-		return Request{}, errors.New("a request has timestamp (ms), input_length and output_length")
+	if f.Input == nil || f.Output == nil {
+		if f.Input, f.Output, err = otherLengths(line); err != nil {
+			return q, false, err
+		}
 	}
-	q := Request{Arrival: *f.Timestamp / 1e3, Hashes: f.Hashes}
-	if len(q.Hashes) > 0 {
+	if q.Hashes = f.Hashes; len(q.Hashes) > 0 {
 		q.HashTokens = mooncakeBlock
 	}
-	return q, q.setLengths(*f.Input, *f.Output)
+	if timed = f.Timestamp != nil; timed {
+		q.Arrival = *f.Timestamp / 1e3
+	}
+	return q, timed, q.setLengths(*f.Input, *f.Output)
+}
+
+// otherLengths are those of a line that has other names for them.
+func otherLengths(line []byte) (input, output *float64, err error) {
+	var fields map[string]any
+	if err := json.Unmarshal(line, &fields); err != nil {
+		return nil, nil, err
+	}
+	for i, to := range []**float64{&input, &output} {
+		for _, name := range columnNames[1+i] {
+			if v, ok := fields[name].(float64); ok && *to == nil {
+				*to = &v
+			}
+		}
+		if *to == nil {
+			return nil, nil, fmt.Errorf("no number is named one of %s", strings.Join(columnNames[1+i], ", "))
+		}
+	}
+	return input, output, nil
 }
 
 // latest is an arrival in seconds: any date counts from 1970 on.
