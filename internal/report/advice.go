@@ -144,15 +144,10 @@ func nonzero(v any) string {
 
 // text is the cell of a record; nothing where there is no value.
 func (c *fieldColumn) text(r *result.Record) string {
-	f, _ := result.Lookup(c.field)
-	v := f.Value(r)
-	if c.unit != "" {
-		v = f.In(c.unit, r)
+	if v := result.In(c.field, c.unit)(r); v != nil {
+		return c.show(v)
 	}
-	if v == nil {
-		return ""
-	}
-	return c.show(v)
+	return ""
 }
 
 func (c *fieldColumn) column() table.Column[ranked] {
@@ -333,18 +328,17 @@ var (
 // AdviceJSON is the same as one object for JSON.
 func AdviceJSON(p *advice.Plans) any {
 	l, a := p.Loaded, p.Advice
-	list := func(cs []advice.Candidate) []object {
-		out := make([]object, len(cs))
+	list := func(cs []advice.Candidate) []any {
+		out := make([]any, len(cs))
 		for i := range cs {
 			r := cs[i].Both()
 			prefill, decode := sideJSON(r, op.Prefill), sideJSON(r, op.Decode)
-			keys := candidateKeys
+			keys := candidateKeys.columns("")
 			if cs[i].Capacity != nil {
-				keys = slices.Concat(keys, capacityKeys)
+				keys = append(keys, capacityKeys.columns("")...)
 			}
-			out[i] = object{layout: keys, record: r, more: []member{
-				{"max_running_requests", cs[i].Running()}, {"memory_share", cs[i].Deployment.Told.MemoryShare}, {"prefill", prefill}, {"decode", decode},
-			}}
+			out[i] = object(append(keys, also("max_running_requests", cs[i].Running()), also("memory_share", cs[i].Deployment.Told.MemoryShare),
+				also("prefill", prefill), also("decode", decode)), r)
 		}
 		return out
 	}
@@ -380,7 +374,7 @@ func AdviceJSON(p *advice.Plans) any {
 }
 
 // sideJSON is one pool.
-func sideJSON(r *result.Record, phase op.Phase) object {
+func sideJSON(r *result.Record, phase op.Phase) any {
 	keys := slices.Clone(sideKeys)
 	p := &r.Sides[phase].Step.Plan
 	if p.Experts.EP > 0 {
@@ -389,9 +383,9 @@ func sideJSON(r *result.Record, phase op.Phase) object {
 	if p.Drafts > 0 {
 		keys = append(keys, draftKeys...)
 	}
-	out := object{layout: keys, record: r, prefix: result.Prefix(phase)}
+	columns := keys.columns(result.Prefix(phase))
 	if p.Overlap != plan.NoOverlap {
-		out.more = []member{{"overlap", p.Overlap.String()}}
+		columns = append(columns, also("overlap", p.Overlap.String()))
 	}
-	return out
+	return object(columns, r)
 }

@@ -258,7 +258,5 @@ func ExplainedJSON(a *point.Answer, why []*explain.Explanation) any {
 			explained[point.PhaseName(a.Phases[i].Phase)] = why[i]
 		}
 	}
-	out := pointOf(a)
-	out.more = append(out.more, member{"explained", explained})
-	return out
+	return pointOf(a, also("explained", explained))
 }

@@ -1,11 +1,11 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 
 	"throughline/internal/result"
+	"throughline/internal/table"
 )
 
 // Array writes a JSON array of runs, one after another: of each its mode, and an object per table whose keys are the field
@@ -80,72 +80,30 @@ type entry struct {
 // layout is the keys of an object in their order.
 type layout []entry
 
-// object is a record under a layout. Names of fields have the prefix in front.
-type object struct {
-	layout layout
-	record *result.Record
-	prefix string
-	more   []member // behind those of the layout
-}
+// column is a key of a table of records.
+type column = table.Column[*result.Record]
 
-// member is a key with a value that is at hand.
-type member struct {
-	key   string
-	value any
-}
-
-// MarshalJSON writes the keys in the order of the layout.
-func (o object) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	add := func(key string, value any) error {
-		if b.Len() == 0 {
-			b.WriteByte('{')
-		} else {
-			b.WriteByte(',')
-		}
-		name, err := json.Marshal(key)
-		if err != nil {
-			return err
-		}
-		text, err := json.Marshal(value)
-		if err != nil {
-			return err
-		}
-		b.Write(name)
-		b.WriteByte(':')
-		b.Write(text)
-		return nil
-	}
-	for _, e := range o.layout {
-		var value any
+// columns are the keys of a layout; names of fields have the prefix in front.
+func (l layout) columns(prefix string) (out []column) {
+	for _, e := range l {
+		c := column{Name: e.key, Omit: e.omit}
 		if e.in != nil {
-			value = object{layout: e.in, record: o.record, prefix: o.prefix}
-		} else if value = o.value(&e); value == nil && e.omit {
-			continue
+			in := e.in.columns(prefix)
+			c.Value = func(r *result.Record) any { return object(in, r) }
+		} else {
+			c.Value = result.In(prefix+e.field, e.unit)
 		}
-		if err := add(e.key, value); err != nil {
-			return nil, err
-		}
+		out = append(out, c)
 	}
-	for _, m := range o.more {
-		if err := add(m.key, m.value); err != nil {
-			return nil, err
-		}
-	}
-	if b.Len() == 0 {
-		return []byte("{}"), nil
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	return out
 }
 
-func (o *object) value(e *entry) any {
-	f, ok := result.Lookup(o.prefix + e.field)
-	if !ok {
-		panic("report: no field " + o.prefix + e.field)
-	}
-	if e.unit == result.None {
-		return f.Value(o.record)
-	}
-	return f.In(e.unit, o.record)
+// object is a record as JSON has it.
+func object(columns []column, r *result.Record) json.Marshaler {
+	return table.Object[*result.Record]{Columns: columns, Row: r}
+}
+
+// also is a key with a value that is at hand.
+func also(key string, value any) column {
+	return column{Name: key, Value: func(*result.Record) any { return value }}
 }

@@ -84,15 +84,10 @@ func stepRows(r *result.Record) []stepRow {
 
 // text is the row for a phase; nothing where there is no value.
 func (row *stepRow) text(r *result.Record, s *result.Side) string {
-	f := result.Of(s.Phase, row.field)
-	v := f.Value(r)
-	if row.unit != "" {
-		v = f.In(row.unit, r)
+	if v := result.In(result.Prefix(s.Phase)+row.field, row.unit)(r); v != nil {
+		return row.show(v, s)
 	}
-	if v == nil {
-		return ""
-	}
-	return row.show(v, s)
+	return ""
 }
 
 // WritePoint writes a point for the terminal: what clients see, and the steps behind it, a column each.
@@ -167,13 +162,7 @@ func seenLine(a *point.Answer, r *result.Record, v table.View) string {
 	if a.Deployment.Engine.Name == engine.Generic.Name {
 		name = "Generic engine"
 	}
-	value := func(field string, u result.Unit) any {
-		f, _ := result.Lookup(field)
-		if u == "" {
-			return f.Value(r)
-		}
-		return f.In(u, r)
-	}
+	value := func(field string, u result.Unit) any { return result.In(field, u)(r) }
 	return v.Wrap(fmt.Sprintf("%s, %s: TTFT %.1f ms %s, TPOT %.2f ms %s; %.1f output tokens/s, %.1f per card, %.1f per user; %s requests/s; at most %.2f GiB",
 		name, number.Count(r.Clients, "client"), value("TTFT(s)", result.Millis), r.Trusted.TTFT.Span(),
 		value("TPOT(s)", result.Millis), r.Trusted.TPOT.Span(), value("output_throughput(token/s)", ""),
@@ -222,21 +211,21 @@ var (
 // PointJSON is a point as one object for JSON.
 func PointJSON(a *point.Answer) any { return pointOf(a) }
 
-func pointOf(a *point.Answer) object {
+func pointOf(a *point.Answer, more ...column) any {
 	r := a.Record
-	out := object{layout: pointKeys, record: r}
+	out := pointKeys.columns("")
 	if a.Phases[0].Ongoing {
-		out.layout = contextKeys
+		out = contextKeys.columns("")
 	}
 	if r.Served && !a.Deployment.Fitted.IsNone() {
-		out.more = append(out.more, member{"fitted", a.Deployment.Fitted.String()})
+		out = append(out, also("fitted", a.Deployment.Fitted.String()))
 	}
 	if r.Served {
-		out.more = append(out.more, member{"clients", object{layout: seenKeys, record: r}})
+		out = append(out, also("clients", object(seenKeys.columns(""), r)))
 	}
 	for i := range a.Phases {
 		phase := a.Phases[i].Phase
-		out.more = append(out.more, member{point.PhaseName(phase), object{layout: phaseKeys, record: r, prefix: result.Prefix(phase)}})
+		out = append(out, also(point.PhaseName(phase), object(phaseKeys.columns(result.Prefix(phase)), r)))
 	}
-	return out
+	return object(append(out, more...), r)
 }

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
 
 	"throughline/estimate"
@@ -66,6 +67,12 @@ func (f *Field) In(u Unit, r *Record) any {
 		panic(fmt.Sprintf("result: no %s in a field of %s, %s", u, f.Unit, f.Name))
 	}
 	return v * factor
+}
+
+// In is the value of the field of a name in a unit, its own where that is None.
+func In(name string, u Unit) func(*Record) any {
+	f := field(name)
+	return func(r *Record) any { return f.In(cmp.Or(u, f.Unit), r) }
 }
 
 // Fields is the registry: all that is said about a deployment, each once.

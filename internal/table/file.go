@@ -3,6 +3,7 @@ package table
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -146,29 +147,52 @@ type objects[T any] struct {
 	line    []byte
 	array   bool
 	rows    int
+	err     error // of a value that JSON has no form for
 }
 
 func newObjects[T any](w io.Writer, form Form, columns []Column[T]) *objects[T] {
 	o := &objects[T]{w: bufio.NewWriterSize(w, 1<<16), columns: columns, array: form == JSON}
 	for i := range columns {
-		o.keys = append(o.keys, append(appendJSON([]byte{','}, columns[i].Name), ':'))
+		o.keys = append(o.keys, append(o.value([]byte{','}, columns[i].Name), ':'))
 	}
 	return o
 }
 
-// Add writes a row.
-func (o *objects[T]) Add(row T) error {
-	o.line = o.line[:0]
+// append writes a row as one object.
+func (o *objects[T]) append(b []byte, row T) []byte {
+	start := len(b)
 	for i := range o.columns {
 		if v := o.columns[i].Value(row); v != nil || !o.columns[i].Omit {
-			o.line = appendJSON(append(o.line, o.keys[i]...), v)
+			b = o.value(append(b, o.keys[i]...), v)
 		}
 	}
-	if len(o.line) > 0 {
-		o.line[0] = '{' // in place of the first comma
+	if len(b) == start {
+		return append(b, "{}"...)
 	}
-	o.line = append(o.line, '}')
-	if o.array {
+	b[start] = '{' // in place of the first comma
+	return append(b, '}')
+}
+
+// Object is one row.
+type Object[T any] struct {
+	Columns []Column[T]
+	Row     T
+}
+
+// MarshalJSON writes the keys in the order of the columns.
+func (o Object[T]) MarshalJSON() ([]byte, error) {
+	w := newObjects(io.Discard, Lines, o.Columns)
+	text := w.append(nil, o.Row)
+	return text, w.err
+}
+
+// Add writes a row.
+func (o *objects[T]) Add(row T) error {
+	o.line = o.append(o.line[:0], row)
+	switch {
+	case o.err != nil:
+		return o.err
+	case o.array:
 		return o.indented()
 	}
 	_, err := o.w.Write(append(o.line, '\n'))
@@ -199,25 +223,24 @@ func (o *objects[T]) Close() error {
 	return o.w.Flush()
 }
 
-// appendJSON writes a value as JSON has it; null where that has no form for it.
-func appendJSON(b []byte, v any) []byte {
-	switch v := v.(type) {
-	case bool:
-		return strconv.AppendBool(b, v)
-	case int:
-		return strconv.AppendInt(b, int64(v), 10)
-	case float64:
-		if !math.IsNaN(v) && !math.IsInf(v, 0) {
-			return appendNumber(b, v)
-		}
+// value writes a value; null where there is none, or a number that JSON does not know.
+func (o *objects[T]) value(b []byte, v any) []byte {
+	switch f := v.(type) { // the usual ones, without a detour
 	case nil:
-	default:
-		var text bytes.Buffer
-		e := json.NewEncoder(&text)
-		e.SetEscapeHTML(false)
-		if e.Encode(v) == nil {
-			return append(b, bytes.TrimSuffix(text.Bytes(), []byte("\n"))...)
+		return append(b, "null"...)
+	case int:
+		return strconv.AppendInt(b, int64(f), 10)
+	case float64:
+		switch a := math.Abs(f); {
+		case a == 0 || a >= 1e-6 && a < 1e21:
+			return strconv.AppendFloat(b, f, 'f', -1, 64)
+		case math.IsNaN(f) || math.IsInf(f, 0):
+			return append(b, "null"...)
 		}
 	}
-	return append(b, "null"...)
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	o.err = cmp.Or(o.err, e.Encode(v))
+	return append(b, bytes.TrimSuffix(text.Bytes(), []byte("\n"))...)
 }
