@@ -289,3 +289,27 @@ func TestPeerToPeer(t *testing.T) {
 		}
 	}
 }
+
+// TestSlowExchange: an exchange that is half as fast again as those of the tables takes as long as one of them with half as many tokens more, on
+// every built-in system, is trusted as much and sends its own bytes.
+func TestSlowExchange(t *testing.T) {
+	builtIn(t, op.Decode, func(name string, s *hardware.System, p *Pricer) {
+		exchange := func(tokens, as float64) *op.Op {
+			o := collectiveOp(hardware.AllToAll, 16, 1, 16, tokens*8*7168)
+			o.Kind, o.Kernels[0].Slot = op.Dispatch, kernel.DispatchLowLatency
+			o.M, o.N, o.K, o.Experts, o.Rows = tokens, 8, 7168, 256, as
+			return o
+		}
+		slow, usual, more := exchange(32, 48), exchange(32, 0), exchange(48, 0)
+		if got, want := p.Price(slow), p.Price(more); got.Busy != want.Busy || got.Time <= p.Price(usual).Time {
+			t.Errorf("%s: %+v, one of more tokens %+v", name, got.Busy, want.Busy)
+		}
+		if got, want := p.Price(slow).Sent, p.Price(usual).Sent; math.Abs(got-want) > 1e-12*want {
+			t.Errorf("%s: sends %g bytes, want %g", name, got, want)
+		}
+		share, level := p.ErrorOf(slow)
+		if wantShare, wantLevel := p.ErrorOf(more); share != wantShare || level != wantLevel {
+			t.Errorf("%s: off by %g, %v; one of more tokens by %g, %v", name, share, level, wantShare, wantLevel)
+		}
+	})
+}

@@ -110,7 +110,7 @@ func (p *Pricer) kernelOf(o *op.Op) (kernel.Timing, *kernel.Binding, *kernel.Sha
 	k := &p.kernels
 	if o.Class == op.Comm {
 		nodes, _ := p.net.Nodes(o.Members())
-		t, b := k.sending(o, nodes)
+		t, b := k.sending(p.asTimed(o), nodes)
 		if t != nil && nodes > 1 && b.Nodes <= 1 {
 			return nil, nil, nil, 0
 		}

@@ -74,6 +74,8 @@ type Pricer struct {
 	sum     bool
 	kernels kernels
 
+	slowed op.Op // the last exchange that was slower than those of the tables, as one of more tokens
+
 	// stepped: some efficiency depends on the size of the work. The tables then hold what is not in the numbers above.
 	stepped bool
 	// eager is how a framework runs the operators, nil for a serving engine; anew is what that adds to each.
@@ -265,7 +267,8 @@ func (p *Pricer) communicate(o *op.Op) (b Busy, sent float64) {
 	if o.Group < 2 {
 		return Busy{}, 0
 	}
-	m := o.Members()
+	m, slow := o.Members(), o.Slowness()
+	o = p.asTimed(o)
 	b, sent, crosses := p.among(o, m)
 	if crosses {
 		// It waits for another group of its kind, which lies inside.
@@ -274,7 +277,18 @@ func (p *Pricer) communicate(o *op.Op) (b Busy, sent float64) {
 			b = inside
 		}
 	}
-	return b, sent
+	return b, sent / slow
+}
+
+// asTimed is an exchange as the tables have one that takes its time: of more tokens, where an engine's is slower.
+func (p *Pricer) asTimed(o *op.Op) *op.Op {
+	slow := o.Slowness()
+	if slow == 1 {
+		return o
+	}
+	p.slowed = *o
+	p.slowed.M, p.slowed.Moved = slow*o.M, slow*o.Moved
+	return &p.slowed
 }
 
 // Idle says whether nothing computes while communication runs, which may then have as many units as it can use.

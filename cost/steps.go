@@ -20,7 +20,7 @@ func rows(o *op.Op) float64     { return o.M }
 func outputs(o *op.Op) float64  { return o.N }
 func inputs(o *op.Op) float64   { return o.K }
 func traffic(o *op.Op) float64  { return o.Bytes() }
-func messages(o *op.Op) float64 { return o.Moved }
+func messages(o *op.Op) float64 { return o.Moved * o.Slowness() }
 
 // Thresholds passes on every quantity of an operator that an efficiency table looks at, with each threshold of that
 // table.

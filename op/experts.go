@@ -68,7 +68,7 @@ func (s *stage) experts() {
 	if p.Gathered {
 		s.gatherTokens(hidden)
 	} else {
-		s.exchange(Dispatch, &dispatching, s.cardTokens*sent, hidden, s.sent, crowd*s.slowdown().Dispatch)
+		s.exchange(Dispatch, &dispatching, s.cardTokens*sent, hidden, s.sent, crowd, s.slowdown().Dispatch)
 		s.slices(SliceGather, hardware.AllGather, tokens*hidden)
 	}
 	s.kinds = between
@@ -78,7 +78,7 @@ func (s *stage) experts() {
 		s.scatterTokens(hidden)
 	} else {
 		s.slices(SliceScatter, hardware.ReduceScatter, tokens*hidden)
-		s.exchange(Combine, &combining, s.cardTokens*sent, hidden, s.back, crowd*s.slowdown().Combine)
+		s.exchange(Combine, &combining, s.cardTokens*sent, hidden, s.back, crowd, s.slowdown().Combine)
 	}
 	if e.Hidden > 0 {
 		s.linear(ExpertWiden, s.cardTokens, hidden, s.hidden)
@@ -93,13 +93,12 @@ func (s *stage) experts() {
 	s.binary(MLPResidual, normed*s.hidden)
 }
 
-// slowdown is how many times as much an exchange of the step has to send in each direction, to take as many times as long.
+// slowdown is how many times as long an exchange of the step takes in each direction as one of the tables; 0: as long.
 func (s *stage) slowdown() plan.Slowdown {
-	of := s.plan.SlowDecode
 	if s.phase == Prefill {
-		of = s.plan.SlowPrefill
+		return s.plan.SlowPrefill
 	}
-	return plan.Slowdown{Dispatch: cmp.Or(of.Dispatch, 1), Combine: cmp.Or(of.Combine, 1)}
+	return s.plan.SlowDecode
 }
 
 // exchanges reports whether tokens are sent to their experts, which then see them sorted.

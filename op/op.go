@@ -52,6 +52,14 @@ func (o *Op) Exchanges() bool {
 	return (o.Kind == Dispatch || o.Kind == Combine) && o.Collective == hardware.AllToAll && o.Group > 1
 }
 
+// Slowness is how many times the tokens of an exchange one of the tables would send in its time.
+func (o *Op) Slowness() float64 {
+	if o.Rows == 0 || o.Kind != Dispatch && o.Kind != Combine {
+		return 1
+	}
+	return o.Rows / o.M
+}
+
 // Launches is how often a host launches something for an operator: once, unless it is a part of another. Tokens that an all-reduce
 // gathers are copied into zeros and the sums copied back; each rank then copies its own results into zeros (_dp_gather and
 // dp_scatter in python/sglang/srt/layers/dp_attention.py of SGLang 0.4.6).

@@ -182,8 +182,9 @@ var (
 
 // exchange is one direction of the all-to-all between experts: n elements of so many bytes leave every processor, in tokens of
 // the given width, and buffers are written and read, in the reference tool for the tokens of the whole group. All wait
-// for the busiest, which receives or sends back crowd times the mean.
-func (s *stage) exchange(k Kind, kernels *[PhaseCount]kernel.Uses, n, width, bytes, crowd float64) {
+// for the busiest, which receives or sends back crowd times the mean. One that is slower than those of the tables takes as long as
+// they take for slow times the tokens; 0: as long as they do.
+func (s *stage) exchange(k Kind, kernels *[PhaseCount]kernel.Uses, n, width, bytes, crowd, slow float64) {
 	ep := s.plan.Experts.EP
 	o := s.add(k, VectorUnit)
 	buffers := n
@@ -193,6 +194,7 @@ func (s *stage) exchange(k Kind, kernels *[PhaseCount]kernel.Uses, n, width, byt
 	o.Activations = 2 * buffers * s.r
 	o.Output = buffers * s.r
 	o.M, o.N, o.K = s.cardTokens*crowd, float64(s.model.Experts.TopK), width
+	o.Rows = o.M * slow
 	e := &s.model.Experts
 	o.Experts, o.Groups, o.Limit = int32(e.Routed), int16(e.Groups), int16(e.TopGroups)
 	s.send(o, hardware.AllToAll, n*bytes*crowd, ep, s.plan.Experts.TP)

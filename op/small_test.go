@@ -181,7 +181,7 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// TestSlowExchange: an older exchange takes as long as that of so many more tokens.
+// TestSlowExchange: an older exchange takes as long as that of so many more tokens, but sends its own.
 func TestSlowExchange(t *testing.T) {
 	m := groupQuery()
 	m.Experts = model.Experts{Routed: 8, TopK: 2, Width: 4, CapacityFactor: 1, Interval: 1}
@@ -194,8 +194,12 @@ func TestSlowExchange(t *testing.T) {
 	}{{prefill, 1.5, 1.25}, {decode, 1, 1.125}} {
 		now, then := lowered(assume.Physical, m, p, c.step), lowered(assume.Physical, m, slow, c.step)
 		for kind, times := range map[op.Kind]float64{op.Dispatch: c.dispatch, op.Combine: c.combine} {
-			if got := find(t, then, kind).M / find(t, now, kind).M; math.Abs(got-times) > 1e-12 {
-				t.Errorf("%v: %g times the tokens, want %g", kind, got, times)
+			before, after := find(t, now, kind), find(t, then, kind)
+			if got := after.Slowness(); math.Abs(got-times) > 1e-12 || before.Slowness() != 1 {
+				t.Errorf("%v: as long as %g times the tokens, want %g; before %g", kind, got, times, before.Slowness())
+			}
+			if after.M != before.M || after.Moved != before.Moved {
+				t.Errorf("%v: sends %g bytes of %g tokens, not %g of %g", kind, after.Moved, after.M, before.Moved, before.M)
 			}
 		}
 	}

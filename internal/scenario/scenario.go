@@ -6,6 +6,8 @@ import (
 	"throughline/assume"
 	"throughline/collective"
 	"throughline/cost"
+	"throughline/deploy"
+	"throughline/engine"
 	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/op"
@@ -57,16 +59,18 @@ func (s Side) layout() plan.Split { return plan.Split{DP: 1, PP: 1, TP: s.TP, CP
 
 // evaluator prepares a phase of a scenario. Experts lie on all processors of a side in slices, as all of them have all tokens.
 func (q *Question) evaluator(p *Pair, s Side, phase op.Phase) (*estimate.Evaluator, *plan.Plan, error) {
-	e, err := estimate.NewEvaluator(&estimate.Problem{
-		Model: q.Model, Settings: q.Settings, System: s.System, Precision: p.Precision, Assume: &assume.Physical, Phase: phase, Eager: q.eager,
-		Lengths: workload.Lengths{Input: q.Input, Output: q.Output},
-	})
+	pool := deploy.Pool{System: s.System, Count: 1, Plan: plan.Plan{Layout: plan.Layout{Attention: s.layout(), Pipelined: true}, Batch: plan.Batch{Count: 1, Size: q.Requests}}}
+	of := &pool.Plan
+	if q.Model.IsMoE() {
+		of.Experts = plan.ExpertSplit{EP: 1, TP: s.TP, DP: 1}
+	}
+	d := deploy.Deployment{Model: q.Model, Settings: q.Settings, Precision: p.Precision, Assume: &assume.Physical, Pools: []deploy.Pool{pool}}
+	of.Behaviour = engine.Generic.Behaviour(&d, &pool)
+	problem := d.Problem(phase, s.System, workload.Lengths{Input: q.Input, Output: q.Output})
+	problem.Eager = q.eager
+	e, err := estimate.NewEvaluator(&problem)
 	if err != nil {
 		return nil, nil, err
-	}
-	of := &plan.Plan{Layout: plan.Layout{Attention: s.layout(), Pipelined: true}, Batch: plan.Batch{Count: 1, Size: q.Requests}}
-	if q.Model.IsMoE() {
-		of.Experts, of.Gathered = plan.ExpertSplit{EP: 1, TP: s.TP, DP: 1}, true
 	}
 	m := e.MemoryOf(of)
 	if usable := assume.Physical.Usable(s.System.Memory.GiB); m.Total() > usable {
