@@ -33,7 +33,7 @@ func WriteExplanation(w io.Writer, v View, a *point.Answer, phase int, x *explai
 	r := &a.Phases[phase]
 	e := &r.Estimate
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%s%s: %s ms, %.1f tokens/s\n", wrap(PointTitle(a), v.Width), seenLine(a, a.Record(), v.Width), r.StepTitle(), number.Plain(e.StepTime*1e3, 4), e.Throughput)
+	fmt.Fprintf(&b, "%s%s: %s ms, %.1f tokens/s\n", head(a, a.Record(), v.Width), r.StepTitle(), number.Plain(e.StepTime*1e3, 4), e.Throughput)
 
 	layers := "all layers"
 	if e.Plan.Attention.PP > 1 {

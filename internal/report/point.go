@@ -111,8 +111,17 @@ func WritePoint(w io.Writer, v View, a *point.Answer) error {
 			g.Row(line...)
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s\n%s%s\n", wrap(PointTitle(a), v.Width), seenLine(a, r, v.Width), g.Render(v))
+	_, err := fmt.Fprintf(w, "%s%s\n", head(a, r, v.Width), g.Render(v))
 	return err
+}
+
+// head is the first lines of a point: what was estimated, what clients see, and what is to be known of both.
+func head(a *point.Answer, r *result.Record, width int) string {
+	out := wrap(PointTitle(a), width) + "\n" + seenLine(a, r, width)
+	for _, note := range engine.Notes(&a.Deployment) {
+		out += wrap("note: "+note, width) + "\n"
+	}
+	return out
 }
 
 // PointTitle says in a line what was estimated.
@@ -222,6 +231,9 @@ func pointOf(a *point.Answer) object {
 	out := object{layout: pointKeys, record: r}
 	if a.Phases[0].Ongoing {
 		out.layout = contextKeys
+	}
+	if notes := engine.Notes(&a.Deployment); len(notes) > 0 {
+		out.more = append(out.more, member{"notes", notes})
 	}
 	if r.Served && !a.Deployment.Fitted.IsNone() {
 		out.more = append(out.more, member{"fitted", a.Deployment.Fitted.String()})
