@@ -90,6 +90,21 @@ func (r *resolver) find(setting, name string) *number.Format {
 	return &number.Format{}
 }
 
+// meant is the format of weights that a name means. The name of a kind that is no format itself, fp4, means the first of that kind that
+// all systems multiply: NVFP4 on Blackwell, MXFP4 on CDNA 4.
+func (r *resolver) meant(name string) *number.Format {
+	f := r.find("weights", name)
+	if f.Kind != name || f.Name == name {
+		return f
+	}
+	for i := range number.Formats {
+		if own := &number.Formats[i]; own.Kind == name && r.input(own) != nil {
+			return own
+		}
+	}
+	return f
+}
+
 // exchanged is the bytes of an element on its way to experts or back; 0 where nothing is asked for.
 func (r *resolver) exchanged(setting, name string) float64 {
 	if name == "" {
@@ -139,7 +154,7 @@ func (r *resolver) weights(asked string, m *model.Model) (out [model.ModuleCount
 		}
 		return out, stored
 	}
-	f := r.find("weights", asked)
+	f := r.meant(asked)
 	if f.Name == published.Name || slices.Contains([]string{asked, f.Name}, published.Kind) {
 		return out, Stored{Format: m.DescribeFormats(), Published: true}
 	}
@@ -186,7 +201,7 @@ func (r *resolver) cannot(f *number.Format) string {
 // input is the format of the activations that all systems multiply weights of a format with, nil where there is none.
 func (r *resolver) input(f *number.Format) *number.Format {
 	for _, in := range f.Inputs {
-		if !slices.ContainsFunc(r.systems, func(s *hardware.System) bool { return !slices.Contains(s.MatrixTypes(), in.Needs) }) {
+		if !slices.ContainsFunc(r.systems, func(s *hardware.System) bool { return !s.Computes(in.Needs) }) {
 			out, _ := number.Find(in.Format)
 			return out
 		}

@@ -253,7 +253,7 @@ func TestSectionsOfConfig(t *testing.T) {
 // does not say its generation has that of the built-in chip of its name, or of the one with the same peaks that its kernels are of.
 func TestGenerationOfCopies(t *testing.T) {
 	says := regexp.MustCompile(`"generation": "[^"]*",`)
-	for name, want := range map[string]string{"H200": "Hopper", "B200": "Blackwell", "MI300X": "CDNA", "Ascend_910B": "Ascend", "TPU_v5p": ""} {
+	for name, want := range map[string]string{"H200": "Hopper", "B200": "Blackwell", "MI300X": "CDNA 3", "Ascend_910B": "Ascend", "TPU_v5p": "TPU v5"} {
 		src, _ := hardware.Catalogue.Find(name)
 		read := func(change func(string) string) *hardware.System {
 			s, doc := hardware.Read("copy.json", []byte(change(string(src))))

@@ -184,7 +184,8 @@ type Engine struct {
 	Title   string   `json:"title" required:"true"`
 	Aliases []string `json:"aliases" required:"true"`
 	Program string   `json:"program" required:"true"`
-	Makers  []string `json:"makers"` // of the chips that it runs on; none: of any
+	// Chips are the generations of chips that it runs on, and what it does with weights there; none: it runs everything everywhere.
+	Chips map[string]Chip `json:"chips" required:"true"`
 
 	Weights      map[string]Format     `json:"weights" required:"true" keys:"bf16,fp8,int8,fp4,mxfp4,int4"`
 	Cache        map[string]string     `json:"cache" required:"true" keys:"bf16,fp8,fp4"` // by format, the value of the option

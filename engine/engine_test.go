@@ -466,9 +466,13 @@ func TestCapabilities(t *testing.T) {
 		if len(e.Capabilities) != featureCount {
 			t.Errorf("%s: %d capabilities, want %d", e.Name, len(e.Capabilities), featureCount)
 		}
-		for _, format := range []string{"fp8", "fp4", "int4", "int8"} {
-			if _, ok := e.Weights[format]; ok == (e.Capabilities[format+"_weights"].Support == No) {
-				t.Errorf("%s: weights and capabilities differ in %s", e.Name, format)
+		for _, format := range []string{"bf16", "fp8", "fp4", "mxfp4", "int4", "int8"} {
+			runs := false
+			for _, c := range e.Chips {
+				runs = runs || c.does(format) != notRun
+			}
+			if _, ok := e.Weights[format]; ok != runs {
+				t.Errorf("%s: weights and chips differ in %s", e.Name, format)
 			}
 		}
 		for _, format := range []string{"fp8", "fp4"} {
@@ -487,7 +491,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := string(src)
-	for part, table := range map[string]string{"versions": versionTable(), "capabilities": capabilityTable(), "attention": attentionTable(), "attention defaults": attentionDefaults()} {
+	for part, table := range map[string]string{"versions": versionTable(), "capabilities": capabilityTable(), "attention": attentionTable(), "attention defaults": attentionDefaults(), "chips": chipTable(), "chip sources": chipSources()} {
 		start, end := "<!-- "+part+" -->\n", "<!-- /"+part+" -->\n"
 		before, rest, ok := strings.Cut(doc, start)
 		_, after, closed := strings.Cut(rest, end)

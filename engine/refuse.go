@@ -17,7 +17,7 @@ type feature struct {
 	needs      func(unit) bool
 }
 
-const featureCount = 28
+const featureCount = 23
 
 var features = [featureCount]feature{
 	{"tensor_parallel", "tensor parallel", nil},
@@ -28,11 +28,6 @@ var features = [featureCount]feature{
 	{"context_parallel", "context parallel", contextual},
 	{"sequence_parallel", "sequence parallel", sequential},
 	{"disaggregation", "disaggregated prefill and decode", split},
-	{"fp8_weights", "FP8 weights", func(u unit) bool { return u.weights == "fp8" }},
-	{"fp4_weights", "FP4 weights", func(u unit) bool { return u.weights == "fp4" || u.weights == "mxfp4" }},
-	{"int4_weights", "INT4 weights", func(u unit) bool { return u.weights == "int4" }},
-	{"w4a8_weights", "INT4 weights, 8-bit activations (W4A8)", nil},
-	{"int8_weights", "INT8 weights", func(u unit) bool { return u.weights == "int8" }},
 	{"fp8_cache", "FP8 KV cache", func(u unit) bool { return u.cache == "fp8" }},
 	{"fp4_cache", "FP4 KV cache", func(u unit) bool { return u.cache == "fp4" }},
 	{"mtp", "multi-token prediction, speculative decoding", drafts},
@@ -134,12 +129,15 @@ func (e *Engine) Runs(d *deploy.Deployment, p *deploy.Pool) bool {
 
 // refuse passes on what stands in the way of a server, as long as more is wanted.
 func (e *Engine) refuse(u unit, p *deploy.Pool, yield func(why func(unit) string) bool) {
-	for _, why := range append(e.refusedMaker(p.System), e.refusedOptions(u, p.System)...) {
+	for _, why := range append(e.refusedChip(p.System), e.refusedOptions(u, p.System)...) {
 		if !yield(func(unit) string { return why }) {
 			return
 		}
 	}
 	if e == Generic {
+		return
+	}
+	if w := u.kindOfWeights(); e.weightsOn(p.System, w) == notRun && !yield(func(unit) string { return e.refusedWeights(p.System, w) }) {
 		return
 	}
 	if x := e.PrefillExchange; x != nil && prefills(u) && dispatched(u) && !slices.Contains(x.Ranks, u.ranks) && !yield(e.notAmong) {
@@ -177,14 +175,6 @@ func (e *Engine) refusedSequence(u unit, chip *hardware.System) string {
 	return ""
 }
 
-// refusedMaker says why the engine does not run on a chip at all.
-func (e *Engine) refusedMaker(s *hardware.System) []string {
-	if s == nil || s.Maker == "" || len(e.Makers) == 0 || slices.Contains(e.Makers, s.Maker) {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s runs on chips of %s, not on those of %s", e.Title, strings.Join(e.Makers, ", "), s.Maker)}
-}
-
 // refusedOptions says what a server is told that the engine does not take on a chip. The generic one schedules as it is told.
 func (e *Engine) refusedOptions(u unit, s *hardware.System) (out []string) {
 	for _, option := range e.unknown(&u.Told) {
@@ -197,23 +187,31 @@ func (e *Engine) refusedOptions(u unit, s *hardware.System) (out []string) {
 }
 
 // Takes says what stands between the engine and a deployment whatever the plans of its pools: their chips, and what servers are told
-// there. Both are empty if nothing does.
-func (e *Engine) Takes(d *deploy.Deployment) (maker, told []string) {
+// there, weights included. Both are empty if nothing does.
+func (e *Engine) Takes(d *deploy.Deployment) (chip, told []string) {
 	for i := range d.Pools {
 		p := &d.Pools[i]
 		u := shape(d, p)
-		for _, why := range e.refusedMaker(p.System) {
-			if !slices.Contains(maker, why) {
-				maker = append(maker, why)
-			}
+		refused := e.refusedOptions(u, p.System)
+		if on := e.refusedChip(p.System); len(on) > 0 {
+			chip = append(chip, on...)
+		} else if w := u.kindOfWeights(); e.weightsOn(p.System, w) == notRun {
+			refused = append(refused, e.refusedWeights(p.System, w))
 		}
-		for _, why := range e.refusedOptions(u, p.System) {
-			if !slices.Contains(told, why) {
-				told = append(told, why)
-			}
+		told = append(told, refused...)
+	}
+	slices.Sort(chip)
+	return slices.Compact(chip), once(told)
+}
+
+// once is a list without repetitions, in its order.
+func once(list []string) (out []string) {
+	for _, s := range list {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
 		}
 	}
-	return maker, told
+	return out
 }
 
 // notAmong says that the kernels which send the tokens of prompts do not do so among the ranks of a server.

@@ -50,7 +50,8 @@ type File struct {
 	Name        string                `json:"name" aka:"model,system" required:"true" nonempty:"true" line:"true" doc:"name of the system, as printed in results"`
 	Type        string                `json:"type" doc:"family of the hardware; \"sow\" hides collectives behind computation (collective_overlap 1)"`
 	Maker       string                `json:"maker" doc:"maker of the chip; engines that run on chips of some makers only refuse those of others; absent: they run"`
-	Generation  string                `json:"generation" enum:"Ampere,Ada,Hopper,Blackwell,Blackwell RTX,CDNA,Ascend" doc:"generation of the chip, by which engines choose kernels of attention and of products; absent: that of the built-in system of this name, or of the one that its kernels were measured on if it has the same peaks, else not known"`
+	Generation  string                `json:"generation" enum:"Ampere,Ada,Hopper,Blackwell,Blackwell RTX,CDNA 2,CDNA 3,CDNA 4,Ascend,Gaudi 2,Gaudi 3,TPU v5,TPU v6,TPU v7,Xeon,Xe2,Apple" doc:"generation of the chip, by which engines choose kernels of attention and of products, and refuse weights that they do not run there; absent: that of the built-in system of this name, or of the one that its kernels were measured on if it has the same peaks, else not known"`
+	Formats     []string              `json:"formats" enum:"nvfp4,mxfp4,fp8,int8,int4,fp16,bf16,fp32" doc:"number formats that the matrix units multiply; absent: all whose type has a rate"`
 	Matrix      map[string]matrixFile `json:"matrix" required:"true" nonempty:"true" keys:"float4,int4,float8,int8,float16,bfloat16,float32" doc:"matrix unit, by number type"`
 	Vector      map[string]vectorFile `json:"vector" required:"true" nonempty:"true" keys:"float4,int4,float8,int8,float16,bfloat16,float32" doc:"vector unit, by number type"`
 	Mem1        memoryFile            `json:"mem1" required:"true" doc:"device memory"`
@@ -63,6 +64,7 @@ type File struct {
 	Efficiency  map[string]float64    `json:"kernel_efficiency" keys:"products,experts,attention,elementwise,collectives" range:"(0,1]" doc:"share of the speed of the kernels, which were measured on another chip, by kind: products, experts, attention, elementwise, collectives"`
 	Launch      float64               `json:"kernel_launch" range:"[0,1]" unit:"s" doc:"seconds that a kernel takes longer than on the chip where it was measured"`
 	WeightOnly  float64               `json:"kernel_weight_only" range:"[1,1000]" doc:"how many times as fast as weights of 16 bits those of fewer bits are at most that are multiplied in 16, on chips that unpack them through memory; absent: as their bytes say"`
+	Remark      string                `json:"exchange_remark" line:"true" doc:"what answers say first about deployments whose processors exchange something"`
 	Sources     map[string]string     `json:"sources" doc:"where each number comes from"`
 	// Chosen are the numbers that were chosen with the runs in view that predictions are judged by, by path.
 	Chosen map[string]document.Chosen `json:"chosen" doc:"numbers that were chosen with results in view, with the runs and the date"`

@@ -15,6 +15,7 @@ type System struct {
 	Maker string // empty: not said
 	// Generation is that of the chip, by which engines choose kernels; empty: not known.
 	Generation string
+	Formats    []string                // that its matrix units multiply; none: all whose type has a rate
 	Matrix     map[string]MatrixEngine // by number type: float4, float8, …
 	Vector     map[string]VectorEngine
 	Memory     Memory
@@ -29,6 +30,19 @@ type System struct {
 	Kernels *kernel.Set
 	// Borrowed is how kernels that were measured on another chip do on this one; zero: alike.
 	Borrowed Borrowed
+	// ExchangeRemark is what is to be known first where processors exchange something.
+	ExchangeRemark string
+}
+
+// chipTypes are the number types at whose rate matrix units multiply a format.
+var chipTypes = map[string]string{
+	"nvfp4": "float4", "mxfp4": "float4", "fp8": "float8", "int8": "int8", "int4": "int4", "fp16": "float16", "bf16": "bfloat16", "fp32": "float32",
+}
+
+// Computes reports whether the matrix units multiply a number format.
+func (s *System) Computes(format string) bool {
+	_, rated := s.Matrix[chipTypes[format]]
+	return rated && (len(s.Formats) == 0 || slices.Contains(s.Formats, format))
 }
 
 // NodeSize is the processors of a node where nothing else is said. A first network that joins more of them reaches beyond nodes, as

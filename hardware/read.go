@@ -14,9 +14,10 @@ type reader struct{ doc *document.File }
 
 func (r reader) system(f *File) *System {
 	s := &System{
-		Name: f.Name, Type: f.Type, Maker: f.Maker, Generation: f.Generation, ProcsPerNPU: f.ProcsPerNPU, Kernels: f.Kernels.set, Borrowed: f.borrowed(),
-		Matrix: make(map[string]MatrixEngine, len(f.Matrix)),
-		Vector: make(map[string]VectorEngine, len(f.Vector)),
+		Name: f.Name, Type: f.Type, Maker: f.Maker, Generation: f.Generation, Formats: f.Formats, ProcsPerNPU: f.ProcsPerNPU, Kernels: f.Kernels.set, Borrowed: f.borrowed(),
+		ExchangeRemark: f.Remark,
+		Matrix:         make(map[string]MatrixEngine, len(f.Matrix)),
+		Vector:         make(map[string]VectorEngine, len(f.Vector)),
 		Memory: Memory{
 			GiB: f.Mem1.GiB, GBps: f.Mem1.GBps, Calibration: f.Mem1.Calibration,
 			Efficiency: r.sizes("mem1.MB_efficiency", f.Mem1.Efficiency),
@@ -54,6 +55,9 @@ func (r reader) system(f *File) *System {
 	if s.Generation == "" {
 		s.Generation = s.inherited()
 	}
+	if s.Maker == "" {
+		s.Maker = MakerOf(s.Generation)
+	}
 	return s
 }
 
@@ -67,18 +71,21 @@ func (s *System) inherited() string {
 }
 
 // GenerationOf is the generation of the built-in system of a name, empty where there is none.
-func GenerationOf(name string) string { return generations()[name] }
+func GenerationOf(name string) string { return families().generations[name] }
 
-// generations are those of the built-in systems.
-var generations = sync.OnceValue(func() map[string]string {
-	out := map[string]string{}
+// MakerOf is the maker of the chips of a generation, empty where no built-in system is of it.
+func MakerOf(generation string) string { return families().makers[generation] }
+
+// families are the generations of the built-in systems by name, and the makers of those by generation.
+var families = sync.OnceValue(func() (out struct{ generations, makers map[string]string }) {
+	out.generations, out.makers = map[string]string{}, map[string]string{}
 	for _, name := range Catalogue.Names() {
 		src, _ := Catalogue.Find(name)
-		var f struct{ Name, Generation string }
+		var f struct{ Name, Maker, Generation string }
 		if err := json.Unmarshal(src, &f); err != nil {
 			panic(fmt.Sprintf("the built-in system %s: %v", name, err)) // a test reads them all
 		}
-		out[f.Name] = f.Generation
+		out.generations[f.Name], out.makers[f.Generation] = f.Generation, f.Maker
 	}
 	return out
 })

@@ -64,7 +64,7 @@ type File struct {
 	CacheByte      *float64 `json:"cache_byte" range:"(0,4]" doc:"bytes per cached element; the runtime file decides"`
 
 	// The formats of package number; a test compares them.
-	Formats map[string]string `json:"formats" keys:"attention,feedforward,experts,shared_experts,embeddings,cache" enum:"nvfp4,mxfp4,int4,int4_g32,w4a8,fp8,fp8_block,mxfp8,w8a8,int8,fp16,bf16,fp32" doc:"number formats that the model is published in, by module; those left out have 16 bits"`
+	Formats map[string]string `json:"formats" keys:"attention,feedforward,experts,shared_experts,embeddings,cache" enum:"nvfp4,mxfp4_a4,mxfp4,int4,int4_g32,w4a8,fp8,fp8_block,mxfp8,w8a8,int8,fp16,bf16,fp32" doc:"number formats that the model is published in, by module; those left out have 16 bits"`
 
 	Sources map[string]string `json:"sources" doc:"where the numbers come from"`
 }

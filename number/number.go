@@ -30,7 +30,7 @@ type Format struct {
 	Source        string
 }
 
-// Input is a format of activations, and a number type that a system must have to multiply by it.
+// Input is a format of activations, and the format that the matrix units of a system must take to multiply by it.
 type Input struct{ Format, Needs string }
 
 // Half is the format of what is not quantised.
@@ -40,12 +40,17 @@ const Half = "bf16"
 var Formats = []Format{
 	{
 		Name: "nvfp4", Stored: "float4", Aliases: []string{"fp4", "modelopt_fp4"}, Bytes: 0.5 + 1./16, Types: []string{"float4"}, Engine: "fp4", Kind: "fp4",
-		Inputs: []Input{{"nvfp4", "float4"}},
+		Inputs: []Input{{"nvfp4", "nvfp4"}},
 		Source: "NVIDIA, Introducing NVFP4: an FP8 scale for every 16 elements, besides one of 32 bits for the tensor",
 	},
 	{
+		Name: "mxfp4_a4", Stored: "float4", Bytes: 0.5 + 1./32, Types: []string{"float4"}, Engine: "mxfp4", Kind: "fp4",
+		Inputs: []Input{{"mxfp4_a4", "mxfp4"}},
+		Source: "OCP Microscaling Formats v1.0, weights and activations alike, as AMD Quark makes checkpoints for chips that multiply MXFP4 (vllm/model_executor/kernels/linear/mxfp4/aiter.py: W4A4 on gfx950)",
+	},
+	{
 		Name: "mxfp4", Stored: "float4", Kind: "fp4", Bytes: 0.5 + 1./32,
-		Inputs: []Input{{"fp8", "float4"}},
+		Inputs: []Input{{"fp8", "mxfp4"}},
 		Source: "OCP Microscaling Formats v1.0: a scale of 8 bits for every 32 elements. Multiplied with MXFP8 activations where matrix units take four bits (SGLang and TensorRT-LLM on Blackwell), in 16 bits elsewhere (Triton, Marlin)",
 	},
 	{
@@ -59,23 +64,23 @@ var Formats = []Format{
 	},
 	{
 		Name: "w4a8", Stored: "int4", Aliases: []string{"w4afp8"}, Bytes: 0.5 + 2./128, Integer: true, Engine: "int4", Kind: "int4",
-		Inputs: []Input{{"fp8", "float8"}, {"int8", "int8"}}, BesideExperts: "w8a8",
+		Inputs: []Input{{"fp8", "fp8"}, {"int8", "int8"}}, BesideExperts: "w8a8",
 		Source: "int4 weights in groups of 128, activations of 8 bits. Of models with experts in these alone: examples/quantization/quantize_mixed_precision_moe.py of TensorRT-LLM, by which DeepSeek-R1-W4AFP8 was made, leaves attention, dense layers and shared experts in FP8 blocks, and kv_cache_quant_algo None",
 	},
 	{
-		Name: "fp8", Aliases: []string{"float8", "fp8_e4m3", "fp8_e5m2"}, Bytes: 1, Types: []string{"float8"}, Inputs: []Input{{"fp8", "float8"}},
+		Name: "fp8", Aliases: []string{"float8", "fp8_e4m3", "fp8_e5m2"}, Bytes: 1, Types: []string{"float8"}, Inputs: []Input{{"fp8", "fp8"}},
 		Source: "a scale for a tensor or a channel",
 	},
 	{
-		Name: "fp8_block", Bytes: 1 + 4./(128*128), Engine: "fp8", Kind: "fp8", Inputs: []Input{{"fp8", "float8"}},
+		Name: "fp8_block", Bytes: 1 + 4./(128*128), Engine: "fp8", Kind: "fp8", Inputs: []Input{{"fp8", "fp8"}},
 		Source: "deepseek-ai/DeepSeek-V3 config.json, weight_block_size: a scale of 32 bits for every 128 × 128 elements",
 	},
 	{
-		Name: "mxfp8", Bytes: 1 + 1./32, Engine: "fp8", Kind: "fp8", Inputs: []Input{{"fp8", "float8"}},
+		Name: "mxfp8", Bytes: 1 + 1./32, Engine: "fp8", Kind: "fp8", Inputs: []Input{{"fp8", "fp8"}},
 		Source: "OCP Microscaling Formats v1.0: a scale of 8 bits for every 32 elements",
 	},
 	{
-		Name: "w8a8", Bytes: 1, Engine: "fp8", Kind: "fp8", Inputs: []Input{{"fp8", "float8"}, {"int8", "int8"}},
+		Name: "w8a8", Bytes: 1, Engine: "fp8", Kind: "fp8", Inputs: []Input{{"fp8", "fp8"}, {"int8", "int8"}},
 		Source: "8 bits, floats where a system multiplies them, else integers",
 	},
 	{Name: "int8", Bytes: 1, Types: []string{"int8"}, Integer: true, Inputs: []Input{{"int8", "int8"}}, Source: "a scale for a channel"},

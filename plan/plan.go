@@ -158,6 +158,16 @@ type Product struct {
 	Stored             string  // that of the weights themselves, where it is another; empty: not said
 }
 
+// Unpacked reports whether some weights of fewer than 16 bits are multiplied in 16.
+func (p *Precision) Unpacked() bool {
+	for m := range model.ModuleCount {
+		if f := p.Of(m); f.Weight < 2 && f.Activation == 2 {
+			return true
+		}
+	}
+	return false
+}
+
 // Of is the format of a module.
 func (p *Precision) Of(m model.Module) Product {
 	if f := p.Modules[m]; f.Weight > 0 {

@@ -380,13 +380,17 @@ func (f *found) advice(o *Options, gpus int) (*Advice, error) {
 	return &out, nil
 }
 
-// note says of the engines of the rows, once, which kernels stand in for others.
+// note says of the rows, once, what is to be known of their weights and exchanges, and which kernels stand in for others.
 func (a *Advice) note() {
 	for _, rows := range [][]Candidate{a.Ranked, a.Frontier} {
 		for i := range rows {
 			d := &rows[i].Deployment
+			texts := engine.Notes(d)
 			for _, why := range d.StandIns() {
-				if text := fmt.Sprintf("rows of %s: %s", d.Engine.Name, why); !slices.Contains(a.Notes, text) {
+				texts = append(texts, fmt.Sprintf("rows of %s: %s", d.Engine.Name, why))
+			}
+			for _, text := range texts {
+				if !slices.Contains(a.Notes, text) {
 					a.Notes = append(a.Notes, text)
 				}
 			}

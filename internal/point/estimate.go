@@ -218,6 +218,10 @@ const WithoutEngine = "no engine can run this, so it is priced without one: "
 // toldTooMuch reports whether engines could run a deployment if its servers were told nothing: what no engine takes is a mistake, and
 // no wish for a price without one.
 func toldTooMuch(choice []*engine.Engine, d deploy.Deployment) bool {
+	if slices.ContainsFunc(choice, func(e *engine.Engine) bool { _, told := e.Takes(&d); return len(told) > 0 }) &&
+		!slices.ContainsFunc(choice, func(e *engine.Engine) bool { chip, told := e.Takes(&d); return len(chip)+len(told) == 0 }) {
+		return true
+	}
 	d.Told = deploy.Told{}
 	_, err := serving.Runs(choice, d)
 	return err == nil

@@ -35,12 +35,12 @@ func Advice(w io.Writer, v table.View, p *advice.Plans) error {
 		fit := l.Fit(l.Lengths)
 		say("what clients see is %s; measured as %s, other plans are corrected alike", fit.String(), fit.Plans)
 	}
+	for _, note := range a.Notes {
+		say("note: %s", note)
+	}
 	b.WriteString("\n")
 	if len(a.Ranked) == 0 {
 		b.WriteString("no deployment found\n")
-		for _, note := range a.Notes {
-			say("note: %s", note)
-		}
 		b.WriteString(tried(a.Tried, v))
 	} else {
 		if a.Partial {
@@ -55,9 +55,6 @@ func Advice(w io.Writer, v table.View, p *advice.Plans) error {
 				return c.text(one) + " and " + c.text(other)
 			}
 			say("aggregated against disaggregated: %s tokens/s/GPU (%+.0f%%), TTFT %s ms, TPOT %s ms", both(perGPU), 100*(ratio-1), both(ttft), both(tpot))
-		}
-		for _, note := range a.Notes {
-			say("note: %s", note)
 		}
 		if len(a.Frontier) > 0 {
 			b.WriteString("\nfrontier: from the fastest for a user to the highest throughput\n")

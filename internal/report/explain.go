@@ -35,7 +35,7 @@ func WriteExplanation(w io.Writer, v table.View, a *point.Answer, phase int, x *
 	r := &a.Phases[phase]
 	e := &r.Estimate
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%s%s: %s ms, %.1f tokens/s\n", v.Wrap(PointTitle(a)), seenLine(a, a.Record, v), r.StepTitle(), number.Plain(e.StepTime*1e3, 4), e.Throughput)
+	fmt.Fprintf(&b, "%s%s: %s ms, %.1f tokens/s\n", head(a, a.Record, v), r.StepTitle(), number.Plain(e.StepTime*1e3, 4), e.Throughput)
 
 	layers := "all layers"
 	if e.Plan.Attention.PP > 1 {

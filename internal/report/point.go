@@ -111,8 +111,17 @@ func WritePoint(w io.Writer, v table.View, a *point.Answer) error {
 			}
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s\n%s%s\n", v.Wrap(PointTitle(a)), seenLine(a, r, v), t.Render(v))
+	_, err := fmt.Fprintf(w, "%s%s\n", head(a, r, v), t.Render(v))
 	return err
+}
+
+// head is the first lines of a point: what was estimated, what clients see, and what is to be known of both.
+func head(a *point.Answer, r *result.Record, v table.View) string {
+	out := v.Wrap(PointTitle(a)) + "\n" + seenLine(a, r, v)
+	for _, note := range engine.Notes(&a.Deployment) {
+		out += v.Wrap("note: "+note) + "\n"
+	}
+	return out
 }
 
 // PointTitle says in a line what was estimated.
@@ -216,6 +225,9 @@ func pointOf(a *point.Answer, more ...column) any {
 	out := pointKeys.columns("")
 	if a.Phases[0].Ongoing {
 		out = contextKeys.columns("")
+	}
+	if notes := engine.Notes(&a.Deployment); len(notes) > 0 {
+		out = append(out, also("notes", notes))
 	}
 	if r.Served && !a.Deployment.Fitted.IsNone() {
 		out = append(out, also("fitted", a.Deployment.Fitted.String()))

@@ -48,6 +48,8 @@ var systemTests = []keyTest{
 	{"type", exchange, set{"system.type": `"sow"`}, wants{epTime: 0}},
 	{"maker", dense, set{"system.maker": `"AMD"`}, nil},
 	{"generation", dense, set{"system.generation": `"Hopper"`}, nil},
+	{"formats", dense, set{"system.formats": `["int8"]`}, nil},
+	{"exchange_remark", dense, set{"system.exchange_remark": `"slow links"`}, nil},
 	{"processing_mode", dense, set{"system.processing_mode": `"no_overlap"`}, wants{mlpTime: 2*760./GB + compute(8*T, 2*T)}},
 	// A gate of one second, without slowdown: the activation takes it and the traffic of two inputs and one output of 32
 	// bytes each; the multiplication and softmax are part of it and of attention. Norms 40 + 34 + 18 + 40 and residuals 2·48
