@@ -151,6 +151,8 @@ func PeakOf(p *estimate.Problem, o *estimate.Operator) Peak {
 		return rate(types.Of(o.Module).Type)
 	case op.AttentionMatrixUnit:
 		return rate(types.AttentionType)
+	case op.WideUnit:
+		return rate("float32")
 	case op.IndexUnit:
 		if _, ok := sys.Matrix["float8"]; ok {
 			return rate("float8")
