@@ -4,6 +4,7 @@ package cost
 
 import (
 	"fmt"
+	"math"
 
 	"throughline/assume"
 	"throughline/collective"
@@ -45,13 +46,21 @@ type byteTime struct {
 	perCache float64 // of the KV cache
 }
 
+// wholeType is what operators multiply in whose 32 bits are kept. A product of few rows takes as long as a multiprocessor needs to go
+// through its inputs, wholeDepth seconds for each: 11.2, 14.7 and 16.5 us of 4,096, 6,144 and 7,168 inputs by 256 outputs with
+// 20 rows on an H200 (torch 2.11, F.linear in float32), 36, 45 and 505 us with 384, 512 and 8,192 rows of 6,144.
+const (
+	wholeType  = "float32"
+	wholeDepth = 2.2e-9
+)
+
 // indexType is what the indexers of sparse attention score in, where a chip has it.
 const indexType = "float8"
 
 // unitPlaces, modulePlaces and peakPlaces are the units, modules and peaks rounded up to a power of two, which makes an index cheap to
 // bound.
 const (
-	unitPlaces   = 4
+	unitPlaces   = 8
 	modulePlaces = 8
 	peakPlaces   = 8
 )
@@ -75,6 +84,9 @@ type Pricer struct {
 	kernels kernels
 
 	slowed op.Op // the last exchange that was slower than those of the tables, as one of more tokens
+	// tile is the seconds that one multiprocessor scores a tile of an indexer against one entry, by its depth; 0: not known.
+	tile  float64
+	units float64
 
 	// stepped: some efficiency depends on the size of the work. The tables then hold what is not in the numbers above.
 	stepped bool
@@ -121,15 +133,23 @@ func (p *Pricer) On(s *hardware.System) error {
 	if !ok {
 		index = attention
 	}
+	whole, ok := s.Matrix[wholeType]
+	if !ok {
+		whole = attention
+	}
 	p.system, p.own = s, nil
 	p.anew = p.newMemoryOf(s)
 	p.net.on(s, as.BytesPerGB)
 	p.kernels.on(s, prec, as.Engine, p.phase)
 	p.sum = s.Mode == hardware.NoOverlap
 	p.vector, p.memory = vector.Efficiency, s.Memory.Efficiency
+	p.tile, p.units = 0, float64(s.Units)
+	if s.Indexing > 0 {
+		p.tile = p.units * 2 * op.IndexTile / (index.TFlops * as.FlopsPerTFlop * s.Indexing)
+	}
 	p.stepped = len(p.vector) > 1 || len(p.memory) > 1 || len(attention.Efficiency) > 1 || len(index.Efficiency) > 1
 	for m := range matrix {
-		p.shapes[m] = [op.UnitCount]hardware.ShapeTable{op.MatrixUnit: matrix[m].Efficiency, op.AttentionMatrixUnit: attention.Efficiency, op.IndexUnit: index.Efficiency}
+		p.shapes[m] = [op.UnitCount]hardware.ShapeTable{op.MatrixUnit: matrix[m].Efficiency, op.AttentionMatrixUnit: attention.Efficiency, op.IndexUnit: index.Efficiency, op.WideUnit: whole.Efficiency}
 		p.stepped = p.stepped || len(matrix[m].Efficiency) > 1
 	}
 
@@ -140,6 +160,7 @@ func (p *Pricer) On(s *hardware.System) error {
 			op.AttentionMatrixUnit: rate(attention.TFlops, attention.Calibration),
 			op.VectorUnit:          rate(vector.TFlops, vector.Calibration),
 			op.IndexUnit:           rate(index.TFlops, index.Calibration),
+			op.WideUnit:            rate(whole.TFlops, whole.Calibration),
 		}
 	}
 	perByte := 1 / (s.Memory.GBps * as.BytesPerGB * s.Memory.Calibration)
@@ -150,6 +171,7 @@ func (p *Pricer) On(s *hardware.System) error {
 			p.perFlop[m][op.AttentionMatrixUnit] /= attention.Efficiency[0].Efficiency
 			p.perFlop[m][op.VectorUnit] /= vector.Efficiency[0].Efficiency
 			p.perFlop[m][op.IndexUnit] /= index.Efficiency[0].Efficiency
+			p.perFlop[m][op.WideUnit] /= whole.Efficiency[0].Efficiency
 		}
 		perByte /= s.Memory.Efficiency[0].Efficiency
 	}
@@ -233,8 +255,22 @@ func (p *Pricer) roofline(o *op.Op, launch float64) float64 {
 func (p *Pricer) sides(o *op.Op) (compute, memory float64) {
 	t := &p.traffic[o.Phase%op.PhaseCount][o.Class%op.ClassCount]
 	compute = o.Flops * p.perFlop[o.Module%modulePlaces][o.Unit%unitPlaces]
+	if o.Unit == op.WideUnit {
+		compute += o.K * wholeDepth
+	}
+	if o.Launched > 0 && p.tile > 0 {
+		compute = p.scored(o)
+	}
 	memory = (o.Weights+o.Activations)*t.perByte + o.Cache*t.perCache
 	return compute, memory
+}
+
+// scored is how long an indexer takes that scores prompts. A multiprocessor takes a tile of rows through all entries that these
+// see, one after another: the fewer tiles a launch has, the fewer multiprocessors work, and no launch is shorter than its
+// longest tile.
+func (p *Pricer) scored(o *op.Op) float64 {
+	waves := math.Ceil(math.Ceil(o.M/op.IndexTile) / p.units)
+	return o.Launched * max(o.Longest, waves*o.N) * o.K * p.tile
 }
 
 // steppedSides are the sides of the roofline at the efficiencies of the operator's size.

@@ -40,6 +40,12 @@ type Scheduling struct {
 
 	StepSeconds     float64 `json:"step_seconds" required:"true"`     // of the host, for each step
 	SequenceSeconds float64 `json:"sequence_seconds" required:"true"` // and for each sequence in it, with drafts for each of its tokens
+	// GroupSeconds and GroupSequenceSeconds are what it adds to a step, and for each sequence in it, for each further table of blocks that
+	// a sequence has.
+	GroupSeconds         float64 `json:"group_seconds" range:"[0,1]"`
+	GroupSequenceSeconds float64 `json:"group_sequence_seconds" range:"[0,1]"`
+	// CachedSeconds is what it adds for each token of a prompt that is found in the prefix cache, in the first step of the prompt.
+	CachedSeconds float64 `json:"cached_token_seconds" range:"[0,1]"`
 	// DraftSeconds is what the host adds to a step with drafts, which it cannot prepare while the one before runs.
 	DraftSeconds float64 `json:"draft_seconds" required:"true"`
 	FrontEnd
@@ -124,6 +130,13 @@ func (s *Scheduling) Drafting(drafts int) *Scheduling {
 // Host is what the host adds to a step of so many sequences.
 func (s *Scheduling) Host(sequences float64) float64 {
 	return s.StepSeconds + sequences*s.SequenceSeconds
+}
+
+// Alone is what the host adds to a step that no other runs beside: of so many sequences with so many tables of blocks, whose prompts
+// have found so many tokens in the prefix cache.
+func (s *Scheduling) Alone(sequences, cached float64, groups int) float64 {
+	further := float64(groups - 1)
+	return s.Host(sequences) + further*(s.GroupSeconds+sequences*s.GroupSequenceSeconds) + cached*s.CachedSeconds
 }
 
 // Delay adds to the time that requests take besides their steps, or takes it away.

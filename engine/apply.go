@@ -2,8 +2,10 @@ package engine
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 	"strings"
+	"throughline/model"
 
 	"throughline/deploy"
 	"throughline/hardware"
@@ -105,7 +107,8 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 		Captured:        captured,
 		Launch:          launch,
 		CapturedPrompts: s.capturedPrompts(&d.Told, captured, max(1, p.Plan.Attention.DP)),
-		PromptLaunch:    s.PromptLaunchSeconds,
+		PromptLaunch:    s.promptLaunch(d.Model),
+		Pieces:          s.CompiledLaunchSeconds > 0 && sparseLatent(d.Model),
 		SharedLaunches:  s.SharedLaunches,
 		Piece:           s.PieceSeconds,
 		TunedExchange:   s.TunesExchange && p.System != nil && p.System.Kernels != nil && p.System.Kernels.Unfilled(),
@@ -115,10 +118,51 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 		Unfused:         plan.Unfused(s.Unfused),
 		IndexKernels:    s.IndexKernels,
 		IndexFused:      s.fusesIndex(p.System),
+		IndexBytes:      s.IndexBytes,
 		IndexSkips:      s.SkipsIndex,
-		FusedQuantise:   s.fuses(&d.Precision),
+		SparsePrompts:   s.SparsePrompts,
+		SparseApart:     s.SparseApart,
+		SharedBeside:    s.sharedBeside(d.Model),
+		WideRouter:      s.WideRouter,
+		FusedQuantise:   s.fuses(&d.Precision) && !d.Model.Hyper(), // hyper-connections write 16 bits
 		LightLast:       s.PipelineRest == "before the last",
 	}
+}
+
+// promptLaunch is the seconds that each operator of a step with prompts takes to launch that is too long to be captured.
+func (s *Scheduling) promptLaunch(m *model.Model) float64 {
+	if sparseLatent(m) {
+		return cmp.Or(s.CompiledLaunchSeconds, s.PromptLaunchSeconds)
+	}
+	return s.PromptLaunchSeconds
+}
+
+// sparseLatent reports whether a model has latent attention with indexers.
+func sparseLatent(m *model.Model) bool {
+	return m.Attention.Kind == model.Latent && m.Attention.IndexTopK > 0
+}
+
+// Padded is the tokens of a decode step of so many as it runs: those of the next larger graph, if it is captured as one.
+func (s *Scheduling) Padded(tokens int) int {
+	if s.CapturesBy != "tokens" || tokens > s.CapturedPrompts {
+		return tokens
+	}
+	switch {
+	case tokens <= 4:
+		return 1 << bits.Len(uint(tokens-1))
+	case tokens <= 256:
+		return (tokens + 7) / 8 * 8
+	}
+	return (tokens + 15) / 16 * 16
+}
+
+// sharedBeside is the most tokens of a step whose shared experts run beside the routed ones, as far as it is known: in models with
+// indexers.
+func (s *Scheduling) sharedBeside(m *model.Model) int {
+	if m.Attention.IndexTopK == 0 {
+		return 0
+	}
+	return s.SharedBeside
 }
 
 // gathered reports whether experts see the tokens of all ranks. Tensor-parallel ranks have all tokens of their replica, and slices
@@ -181,6 +225,9 @@ func (s *Scheduling) capturedDecode(u *unit, sys *hardware.System, gathered bool
 		tokens = u.Told.Captured * replicas
 	case s.LargestGraph > 0:
 		tokens = graphSize(cmp.Or(u.Told.Sequences, s.Sequences), u.drafting(), s.LargestGraph) * replicas
+	case s.CapturesBy == "tokens" && u.Shape.Hyper():
+		// Nothing compiles these models, so that what is not captured is launched from Python.
+		return s.CapturedPrompts * replicas, s.PromptLaunchSeconds
 	default:
 		return 0, 0
 	}

@@ -74,12 +74,25 @@ type Scheduling struct {
 	// each in PromptLaunchSeconds.
 	CapturedPrompts     int     `json:"captured_prompts" required:"true"`
 	PromptLaunchSeconds float64 `json:"prompt_launch_seconds" required:"true"`
+	// CompiledLaunchSeconds is the same of models that a compiler has made, as far as it is known: sparse latent attention; 0: as others.
+	CompiledLaunchSeconds float64 `json:"compiled_launch_seconds" range:"[0,1]"`
 	// SharedApart: shared experts are not run among the routed ones.
 	SharedApart bool `json:"shared_apart"`
 	// IndexKernels is how many small kernels the indexer of sparse attention has before what makes its queries and key narrow; 0: one. On
 	// the chips of the maker FusesIndex it has none.
 	IndexKernels int    `json:"index_kernels" range:"[0,100]"`
 	FusesIndex   string `json:"fuses_index"`
+	// IndexBytes is the most bytes of scores that an indexer makes of prompts at a time; 0: all at once.
+	IndexBytes float64 `json:"index_bytes" range:"[0,1e15]"`
+	// SparsePrompts: every query of a prompt reads what an indexer picked for it, also where that is all there is.
+	SparsePrompts bool `json:"sparse_prompts"`
+	// SparseApart: sparse latent attention and the experts behind it have small kernels of their own that are fused elsewhere.
+	SparseApart bool `json:"sparse_apart"`
+	// SharedBeside is the most tokens of a step whose shared experts run beside the routed ones, in models with sparse attention; 0: as
+	// routed ones that all tokens visit.
+	SharedBeside int `json:"shared_beside" range:"[0,1e9]"`
+	// WideRouter: routers multiply in 32 bits where the model asks for it.
+	WideRouter bool `json:"wide_router"`
 	// SkipsIndex: of prompts no longer than it picks, the indexer makes the keys alone.
 	SkipsIndex bool `json:"skips_index"`
 	// GathersLatents: with sequence parallelism, latent vectors are gathered, and not what they are made of.

@@ -284,6 +284,9 @@ func (e *Evaluator) launching(p *plan.Plan, s *op.Step) float64 {
 	if launch > 0 && s.Tokens()*float64(p.Attention.DP) > float64(captured) {
 		return launch * e.launches(p)
 	}
+	if p.Pieces && s.Phase() == op.Prefill {
+		return launch * float64(p.Batch.Count) * float64(p.Attention.PP) * e.stage.list.Pieces()
+	}
 	return p.Piece * float64(p.Batch.Count*(e.problem.Model.Layers+p.Drafts))
 }
 

@@ -62,6 +62,8 @@ func (p *Problem) peakOf(o *op.Op) Peak {
 		return out
 	case o.Unit == op.MatrixUnit:
 		out.DType = types.Of(o.Module).Type
+	case o.Unit == op.WideUnit:
+		out.DType = "float32"
 	case o.Unit == op.IndexUnit && narrow:
 		out.DType = "float8"
 	}

@@ -13,6 +13,9 @@ type System struct {
 	Name  string
 	Type  string
 	Maker string // empty: not said
+	Units int    // multiprocessors; 0: not said
+	// Indexing is the share of the peak of 8 bits that indexers of sparse attention reach on prompts; 0: not measured.
+	Indexing float64
 	// Generation is that of the chip, by which engines choose kernels; empty: not known.
 	Generation string
 	Formats    []string                // that its matrix units multiply; none: all whose type has a rate

@@ -14,7 +14,7 @@ type reader struct{ doc *document.File }
 
 func (r reader) system(f *File) *System {
 	s := &System{
-		Name: f.Name, Type: f.Type, Maker: f.Maker, Generation: f.Generation, Formats: f.Formats, ProcsPerNPU: f.ProcsPerNPU, Kernels: f.Kernels.set, Borrowed: f.borrowed(),
+		Name: f.Name, Type: f.Type, Maker: f.Maker, Units: f.Units, Indexing: f.Indexing, Generation: f.Generation, Formats: f.Formats, ProcsPerNPU: f.ProcsPerNPU, Kernels: f.Kernels.set, Borrowed: f.borrowed(),
 		ExchangeRemark: f.Remark,
 		Matrix:         make(map[string]MatrixEngine, len(f.Matrix)),
 		Vector:         make(map[string]VectorEngine, len(f.Vector)),

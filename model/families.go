@@ -17,6 +17,7 @@ type family struct {
 	plain      bool   // two matrices instead of three
 	experts    *expertKeys
 	tied       bool     // tie_word_embeddings where it is left out
+	wideRouter bool     // the router multiplies in 32 bits, whether or not the config says so
 	leftOut    []string // what the simulation does without
 	harmless   []string // keys that change no shape in this family
 }
@@ -70,7 +71,6 @@ var omissions = []struct{ key, what string }{
 	{"add_full_attention_sink_bias", "attention sinks"},
 	{"vision_config", "the vision tower"},
 	{"audio_config", "the audio tower"},
-	{"hc_mult", "hyper-connections: the residual stream is taken to be as wide as hidden_size"},
 	{"num_hash_layers", "routing by hash in the first layers: all routers are taken to compute scores"},
 	{"attn_res_block_size", "attention over the residuals of earlier layers"},
 	{"latent_moe_use_norm", "the norm in front of routed experts"},
@@ -141,7 +141,7 @@ var families = []family{
 		harmless: latentHeads,
 	},
 	{
-		types: []string{"glm_moe_dsa"}, architectures: []string{"GlmMoeDsaForCausalLM"},
+		types: []string{"glm_moe_dsa"}, architectures: []string{"GlmMoeDsaForCausalLM"}, wideRouter: true,
 		layers: byIndexer, kinds: kinds{indexed: latentIndexed, reused: latentReused},
 		width: "intermediate_size", experts: &expertKeys{width: "moe_intermediate_size", shared: []string{"n_shared_experts"}},
 		harmless: append([]string{"index_skip_topk_offset", "index_share_for_mtp_iteration", "indexer_rope_interleave"}, latentHeads...),

@@ -43,6 +43,7 @@ type File struct {
 	SharedWidth    int     `json:"shared_expert_intermediate_size" range:"[1,1000000]" doc:"width of a shared expert; default that of a routed one"`
 	ExpertHidden   int     `json:"routed_expert_hidden_size" range:"[1,1000000]" doc:"width of the tokens that routed experts see, if they are projected down first"`
 	CapacityFactor float64 `json:"moe_capacity_factor" range:"[1e-6,1e6]" doc:"multiplies the tokens of the experts"`
+	RouterType     string  `json:"moe_router_dtype" enum:"float32" doc:"number type that the router multiplies in, where an engine follows the model in that; absent: 16 bits"`
 	BlockInterval  int     `json:"moe_block_interval" range:"[0,1000000]" doc:"0 or 1: every layer has experts; n: every n-th"`
 
 	FFNDimMultiplier float64 `json:"ffn_dim_multiplier" range:"[1e-6,1e6]" doc:"accepted when it leaves feedforward as it is"`
@@ -51,6 +52,7 @@ type File struct {
 	SeqSize     *int `json:"seq_size" range:"[1,1e9]" doc:"input length; the runtime file decides"`
 	OutputSeq   *int `json:"output_seq" range:"[1,1e9]" doc:"output length; the runtime file decides"`
 	CacheLen    int  `json:"cache_len" null:"ok" range:"[0,1e9]" doc:"prompt tokens already in the cache"`
+	Streams     int  `json:"hc_mult" range:"[1,64]" doc:"residual streams that hyper-connections mix around every block; absent: one, to which blocks add"`
 	FirstDense  int  `json:"first_k_dense_replace" range:"[0,1000000]" doc:"leading layers that are dense although the model has experts"`
 	DraftLayers int  `json:"num_nextn_predict_layers" range:"[0,1000]" doc:"layers of a module that drafts tokens (multi-token prediction)"`
 	// Lengths, as sources print them; rates of acceptance follow.
@@ -198,7 +200,8 @@ func (f *attentionFile) shape() Attention {
 
 func (f *File) shape() *Model {
 	m := &Model{Name: f.Name, Hidden: f.Hidden, Layers: f.Blocks, FeedForward: f.FeedForward,
-		Attention: f.attentionFile.shape(), FirstDense: f.FirstDense, DraftLayers: f.DraftLayers, DraftLengths: f.DraftLengths, Vocab: f.VocabSize, Positions: f.Positions, Tied: f.Tied, Formats: f.formats()}
+		Attention: f.attentionFile.shape(), FirstDense: f.FirstDense, DraftLayers: f.DraftLayers, DraftLengths: f.DraftLengths, Vocab: f.VocabSize, Positions: f.Positions, Tied: f.Tied, Formats: f.formats(),
+		Streams: f.Streams, WideRouter: f.RouterType != ""}
 	for i := range f.Mix {
 		m.Mixed = append(m.Mixed, MixedAttention{f.Mix[i].shape(), f.Mix[i].Layers})
 	}

@@ -531,6 +531,9 @@ func (c *config) experts(f *File) (sparse []bool) {
 		f.ExpertGroups, f.TopGroups = groups, top
 	}
 	f.ExpertWidth = c.size(e.width)
+	if c.family.wideRouter {
+		f.RouterType = "float32"
+	}
 	if len(e.shared) > 0 {
 		f.SharedPerToken = c.count(e.shared...)
 	}

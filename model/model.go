@@ -22,6 +22,23 @@ type Model struct {
 	Positions    int     // tokens of a request, input and output together, that it takes at most; 0: not known
 	Tied         bool    // the output projection is the input embedding
 	Formats      Formats // that it is published in
+	// Streams is the residual streams that hyper-connections mix around every block; 0 or 1: there is one, and blocks add to it.
+	Streams int
+	// WideRouter: the router multiplies in 32 bits, where an engine follows the model in that.
+	WideRouter bool
+}
+
+// Hyper reports whether hyper-connections take the place of norms and residuals around blocks.
+func (m *Model) Hyper() bool { return m.Streams > 1 }
+
+// MixParams is the parameters of one hyper-connection: from all streams to what the block reads of each, what each gets of its result,
+// and what each gets of the others.
+func (m *Model) MixParams() float64 {
+	if !m.Hyper() {
+		return 0
+	}
+	n := float64(m.Streams)
+	return n * (2 + n) * n * float64(m.Hidden)
 }
 
 // MaxMixed is how many kinds of attention a model may have besides the main one.
@@ -250,6 +267,24 @@ func (m *Model) CacheGrowth(tp int) float64 {
 		total += float64(layers) * (a.kept(2*long) - a.kept(long)) / long * float64(a.CacheElements(tp))
 	}
 	return total
+}
+
+// CacheGroups is how many tables of blocks a paged cache has of a sequence: one of all that grows with it, and where entries are
+// compressed one of the windows of as many layers as there are compressed ones of a kind, and one of the states of each
+// compression (group_and_unify_kv_cache_specs and _get_kv_cache_groups_uniform_groups of vllm/v1/core/kv_cache_utils.py in
+// 0.25.1, 752a3a5).
+func (m *Model) CacheGroups() int {
+	ratios, most := map[int]bool{}, 0
+	for kind, layers := range m.AttentionLayers(m.Layers) {
+		if a := m.AttentionOf(kind); a.Compress > 1 {
+			ratios[a.Compress] = true
+			most = max(most, layers)
+		}
+	}
+	if most == 0 {
+		return 1
+	}
+	return 1 + (m.Layers+most)/(most+1) + len(ratios)
 }
 
 // AttentionOf is a kind of attention of the model: 0 is the main one, those of Mixed follow.

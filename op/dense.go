@@ -32,7 +32,7 @@ func (s *stage) denseMLP() {
 		s.allReduce(MLPAllReduce, tokens*s.hidden)
 		s.scatter(MLPScatter, tokens*s.hidden)
 	}
-	s.binary(MLPResidual, s.normTokens*s.hidden)
+	s.residual(MLPResidual, s.normTokens)
 }
 
 // across is the ranks that share a part of the model and the attention replicas among them: the tensor-parallel ranks of one

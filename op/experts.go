@@ -46,7 +46,7 @@ func (s *stage) experts() {
 		normed = s.normTokens
 	}
 	s.blockNorms(normed)
-	s.linear(Router, s.tokens, s.hidden, float64(e.Routed))
+	s.route(float64(e.Routed))
 	if s.assume.GateElementsPerToken > 0 {
 		s.unary(GateWeights, s.cardTokens*s.assume.GateElementsPerToken, 1)
 	} else {
@@ -59,6 +59,9 @@ func (s *stage) experts() {
 	}
 	s.sharedExperts()
 	between := &kinds
+	if s.sparseApart() {
+		s.quantiser(QuantiseTokens, s.tokens*hidden)
+	}
 	if s.exchanges() {
 		between = &exchangedKinds
 		if o := s.quantise(QuantiseTokens, s.cardTokens*hidden); o != nil && s.phase == Decode {
@@ -86,11 +89,11 @@ func (s *stage) experts() {
 	s.kinds = between
 	s.unary(ExpertWeighting, tokens*hidden, 1)
 	s.kinds = &kinds
-	if s.unfused() && s.attn.Kind == model.Latent { // DeepSeek and its kin multiply by routed_scaling_factor
+	if (s.unfused() || s.sparseApart()) && s.attn.Kind == model.Latent { // DeepSeek and its kin multiply by routed_scaling_factor
 		s.unary(ExpertScaling, s.cardTokens*s.hidden, 1)
 	}
 	s.sumShared()
-	s.binary(MLPResidual, normed*s.hidden)
+	s.residual(MLPResidual, normed)
 }
 
 // slowdown is how many times as long an exchange of the step takes in each direction as one of the tables; 0: as long.
@@ -199,6 +202,9 @@ func (s *stage) sharedApart() bool {
 	if !s.assume.Engine || s.model.Experts.Shared == 0 || !p.SharedPerCard {
 		return false
 	}
+	if p.SharedBeside > 0 && p.Gathered {
+		return true
+	}
 	return p.Gathered && p.SharedApart || !p.Gathered && p.Experts.EP > 1 && p.Experts.TP == 1
 }
 
@@ -220,6 +226,8 @@ func (s *stage) sharedExperts() {
 	if s.plan.Gathered {
 		width /= float64(s.plan.Attention.TP)
 	}
+	first := s.list.n
+	defer func() { s.hideShared(first) }()
 	s.quantiseNormed(QuantiseShared, tokens*s.hidden)
 	if s.model.MLP == model.Gated {
 		s.linear(SharedGateUp, tokens, s.hidden, 2*width)
@@ -231,6 +239,18 @@ func (s *stage) sharedExperts() {
 	}
 	s.quantiseNormed(QuantiseSharedInner, tokens*width)
 	s.linear(SharedDown, tokens, width, s.hidden)
+}
+
+// hideShared lets the operators of that block from an index on run beside the routed experts, in steps that are short enough for an engine
+// to do so: what they read counts, how long they take does not.
+func (s *stage) hideShared(first int) {
+	if s.plan.SharedBeside == 0 || s.tokens > float64(s.plan.SharedBeside) {
+		return
+	}
+	for i := first; i < s.list.n; i++ {
+		o := &s.list.ops[i]
+		o.Kernels, o.Concurrent, o.Moved = besideNorm, true, o.Weights
+	}
 }
 
 // sharedTokens is the tokens that block sees.

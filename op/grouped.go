@@ -1,6 +1,8 @@
 package op
 
 import (
+	"math"
+
 	"throughline/hardware"
 	"throughline/hardware/kernel"
 )
@@ -20,10 +22,15 @@ func (s *stage) groupedAttention() {
 		v = 0 // the keys are the values
 	}
 
-	s.norm(InputNorm, s.normTokens*s.hidden, s.hidden)
+	s.connectNorm(InputNorm, &hyperAttention, s.normTokens)
 	s.gather(AttentionGather, s.tokens*s.hidden)
 	s.quantiseNormed(QuantiseInput, s.tokens*s.hidden)
-	if r := float64(a.QueryRank); r > 0 {
+	if r := float64(a.QueryRank); r > 0 && s.joinsDown() {
+		s.linear(QueryLatentDown, s.tokens, s.hidden, r+k+v)
+		s.norm(QueryDownNorm, s.tokens*(r+k), r+k)
+		s.quantiseNormed(QuantiseQuery, s.tokens*r)
+		s.linear(QueryUp, s.tokens, r, q)
+	} else if r > 0 {
 		s.linear(QueryDown, s.tokens, s.hidden, r)
 		s.norm(QueryDownNorm, s.tokens*r, r)
 		s.quantiseNormed(QuantiseQuery, s.tokens*r)
@@ -32,8 +39,13 @@ func (s *stage) groupedAttention() {
 	} else {
 		s.linear(QKV, s.tokens, s.hidden, q+k+v)
 	}
-	s.headNorms(q, k, dim)
+	if !(s.joinsDown() && a.SharedKV) { // where they are within what gives positions
+		s.headNorms(q, k, dim)
+	}
 	s.rotate(q, k, k+v)
+	if a.Compress > 1 {
+		s.compress(&compressing, dim)
+	}
 	s.growCache(k + v)
 	s.ring(k + v)
 	s.index()
@@ -45,6 +57,9 @@ func (s *stage) groupedAttention() {
 		})
 	}
 	s.outputGate(heads * value)
+	if a.SharedKV && s.assume.SmallKernels {
+		s.unary(HeadsRotate, s.tokens*heads*value, 3)
+	}
 	s.output(heads * value)
 	s.finishAttention()
 }
@@ -103,7 +118,11 @@ func (s *stage) index() {
 		return
 	}
 	s.linear(IndexQuery, s.tokens, from, heads*dim)
-	if s.fusesIndex() {
+	if a.Compress > 1 {
+		s.linear(IndexWeights, s.tokens, s.hidden, heads)
+		s.beside(s.list.last())
+		s.compress(&compressingIndex, dim)
+	} else if s.fusesIndex() {
 		s.linear(IndexWeights, s.tokens, s.hidden, dim+heads)
 	} else {
 		s.linear(IndexKey, s.tokens, s.hidden, dim)
@@ -129,6 +148,14 @@ func (s *stage) skipsIndex() bool {
 	return true
 }
 
+// scoreBytes is the bytes of a score of an indexer: 32 bits, as its heads are added up in.
+const scoreBytes = 4
+
+// selectPasses is how often the scores are read to pick the best: they are sorted into bins, twice, before those of the last bin are
+// found. Times of SGLang's modules with a million entries grow by four passes over the scores for each query, one of which
+// writes them.
+const selectPasses = 3
+
 // pick scores the entries of the contexts by the heads of an indexer, and picks the best.
 func (s *stage) pick(p *part, heads, dim float64) {
 	entries := p.context
@@ -137,31 +164,58 @@ func (s *stage) pick(p *part, heads, dim float64) {
 	}
 	// The heads are added up on the chip: one score for every entry reaches memory. In a prefill that happens in chunks of
 	// the prompt, whose space does not count.
-	unit, key := AttentionMatrixUnit, dim*s.c
+	unit, key, score, reads := AttentionMatrixUnit, dim*s.c, s.r, 1.0
 	if s.assume.NarrowIndex {
-		unit, key = IndexUnit, dim*(1+groupScale)
+		unit, key, score, reads = IndexUnit, dim*(1+groupScale), scoreBytes, selectPasses
 	}
 	o := s.attending(IndexScores, unit, p)
 	o.Flops = 2 * p.scored * heads * dim
-	o.Activations = (p.tokens*heads*dim + p.scored) * s.r
+	o.Activations = p.tokens*heads*dim*s.r + p.scored*score
 	o.Cache = entries * key
 	o.M, o.N, o.K = p.tokens*heads, p.scored/p.tokens, dim
 	if p.phase == Decode || !s.flash {
 		o.Output = p.scored * s.r
+	} else if queries := p.tokens / p.sequences; s.assume.NarrowIndex && queries > 1 { // a single one is scored as those that decode
+		o.Launched, o.M, o.Longest = s.indexLaunches(queries, entries/p.sequences, p.sequences, heads)
 	}
 	picked := p.tokens * float64(s.attn.IndexTopK)
 	o = s.add(IndexSelect, VectorUnit)
 	o.Flops = p.scored
-	o.Activations = (p.scored + picked) * s.r
+	o.Activations = p.scored*score*reads + picked*s.r
 	o.Output = picked * s.r
 	o.Moved = o.Activations
 }
+
+// indexLaunches is how often an engine launches the scores of so many prompts, each of so many queries that see so many entries, the
+// rows of a launch, queries times heads, and the most entries that one of its tiles sees: as many whole prompts as there
+// is room for their queries times their entries, or a part of one (split_indexer_prefill_chunks in
+// vllm/v1/attention/backends/mla/indexer.py). A tile with the end of one prompt and the start of the next sees the entries of both.
+func (s *stage) indexLaunches(queries, entries, prompts, heads float64) (launches, rows, longest float64) {
+	room := s.plan.IndexBytes / scoreBytes
+	whole := prompts
+	if room > 0 {
+		whole = min(prompts, math.Floor(math.Sqrt(room/(queries*entries))))
+	}
+	if whole < 1 {
+		part := max(1, math.Floor(room/entries))
+		return math.Ceil(queries/part) * prompts, part * heads, entries
+	}
+	longest = entries
+	if whole > 1 && math.Mod(queries*heads, IndexTile) != 0 {
+		longest *= 2
+	}
+	return math.Ceil(prompts / whole), queries * whole * heads, longest
+}
+
+// IndexTile is the rows, queries times heads, that an indexer scores together: block_qh in
+// csrc/jit_kernels/impls/smxx_fp8_mqa_logits.hpp of github.com/deepseek-ai/DeepGEMM.
+const IndexTile = 128
 
 // finishAttention adds up the results of the tensor-parallel ranks and the residual.
 func (s *stage) finishAttention() {
 	s.allReduce(AttentionAllReduce, s.tokens*s.hidden)
 	s.scatter(AttentionScatter, s.tokens*s.hidden)
-	s.binary(AttentionResidual, s.normTokens*s.hidden)
+	s.residual(AttentionResidual, s.normTokens)
 }
 
 // outputGate multiplies the attention output of the given width by a sigmoid of the input, in models that have it.

@@ -36,6 +36,7 @@ const (
 	AttentionMatrixUnit             // matrix unit, number type of attention
 	VectorUnit
 	IndexUnit // matrix unit, eight bits where the chip multiplies in them, else number type of attention
+	WideUnit  // 32 bits
 	UnitCount
 )
 
@@ -104,6 +105,24 @@ const (
 	LinearNorm
 	OutputDown
 
+	// What compresses the past of neighbouring tokens into one entry, for attention and for its indexer.
+	CompressorInput
+	CompressorState
+	CompressorWrite
+	IndexCompressorInput
+	IndexCompressorState
+	IndexCompressorWrite
+	IndexPlaces
+	HeadsRotate
+
+	// Hyper-connections in front of the two blocks of a layer.
+	AttentionHyperPost
+	AttentionHyperMix
+	AttentionHyperPre
+	MLPHyperPost
+	MLPHyperMix
+	MLPHyperPre
+
 	// Dense feed-forward.
 	AttentionInputNorm
 	MLPNorm
@@ -120,6 +139,7 @@ const (
 	MLPResidual
 
 	// Experts.
+	RouterWiden
 	Router
 	GateWeights
 	ExpertSelection
@@ -320,6 +340,22 @@ var kinds = [KindCount]Info{
 	LinearNorm:       {Name: "linear attention norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
 	OutputDown:       {Name: "output down", Block: AttentionBlock, Class: Linear, Kernels: product},
 
+	CompressorInput:      {Name: "compressor input", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: product},
+	CompressorState:      {Name: "compressor state", Block: AttentionBlock, Class: Vector, Kernels: moving},
+	CompressorWrite:      {Name: "compressor write", Block: AttentionBlock, Class: Vector, Kernels: moving},
+	IndexCompressorInput: {Name: "index compressor input", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: product},
+	IndexCompressorState: {Name: "index compressor state", Block: AttentionBlock, Class: Vector, Kernels: moving},
+	IndexCompressorWrite: {Name: "index compressor write", Block: AttentionBlock, Class: Vector, Kernels: moving},
+	IndexPlaces:          {Name: "index places", Block: AttentionBlock, Class: Vector, Kernels: moving},
+	HeadsRotate:          {Name: "heads rotate back", Block: AttentionBlock, Class: Vector, Kernels: moving},
+
+	AttentionHyperPost: {Name: "attention hyper-connection post", Block: AttentionBlock, Class: Vector, Kernels: moving},
+	AttentionHyperMix:  {Name: "attention hyper-connection mix", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: moving},
+	AttentionHyperPre:  {Name: "attention hyper-connection pre", Block: AttentionBlock, Class: Vector, Kernels: norm},
+	MLPHyperPost:       {Name: "mlp hyper-connection post", Block: MLPBlock, Class: Vector, Kernels: moving},
+	MLPHyperMix:        {Name: "mlp hyper-connection mix", Block: MLPBlock, Class: Linear, Module: model.EndModule, Kernels: moving},
+	MLPHyperPre:        {Name: "mlp hyper-connection pre", Block: MLPBlock, Class: Vector, Kernels: norm},
+
 	AttentionInputNorm: {Name: "attention input norm", Block: MLPBlock, Class: Vector, Kernels: norm},
 	MLPNorm:            {Name: "mlp norm", Block: MLPBlock, Class: Vector, Kernels: norm},
 	QuantiseMLP:        {Name: "quantise mlp input", Block: MLPBlock, Class: Vector, Module: model.FeedForwardModule, Kernels: quantising},
@@ -334,6 +370,7 @@ var kinds = [KindCount]Info{
 	MLPScatter:         {Name: "mlp reduce-scatter", Block: MLPBlock, Class: Comm, Traffic: SequenceTraffic},
 	MLPResidual:        {Name: "mlp residual", Block: MLPBlock, Class: Vector, Kernels: besideNorm},
 
+	RouterWiden:        {Name: "widen router input", Block: MLPBlock, Class: Vector, Kernels: moving},
 	Router:             {Name: "router", Block: MLPBlock, Class: Linear, Module: model.EndModule, Kernels: product},
 	GateWeights:        {Name: "gate weights", Block: MLPBlock, Class: Vector, Kernels: besideNorm},
 	ExpertSelection:    {Name: "expert selection", Block: MLPBlock, Class: Vector, Module: model.ExpertModule, Kernels: moving},

@@ -20,7 +20,7 @@ func (s *stage) latentAttention() {
 		s.unary(KeyRotate, s.tokens*rope, 1)
 	}
 	s.rotate(heads*rope, rope, rank+rope)
-	if s.unfused() { // set_mla_kv_buffer_triton of python/sglang/srt/mem_cache/memory_pool.py
+	if s.unfused() || s.sparseApart() { // set_mla_kv_buffer_triton of python/sglang/srt/mem_cache/memory_pool.py
 		s.unary(CacheWrite, s.tokens*(rank+rope), 1)
 	}
 	s.growCache(rank + rope)
@@ -99,7 +99,11 @@ func (s *stage) absorbed(heads, nope, rope, value, rank float64) {
 		s.unary(LatentUpSplit, heads*(nope+value)*rank, 1) // the weights, once per layer, not per token
 	}
 	s.linears(AbsorbQuery, heads, tokens, tokens*heads, nope, rank)
-	s.unary(QueryConcat, tokens*heads*(rank+rope), 1)
+	o := s.unary(QueryConcat, tokens*heads*(rank+rope), 1)
+	if s.sparseApart() {
+		o.Kernels = moving
+		s.unary(IndexPlaces, tokens*float64(s.attn.IndexTopK), 1)
+	}
 	for i := range s.parts[:s.n] {
 		if p := &s.parts[i]; s.absorbs(p.phase) {
 			s.attendLatent(p, heads, rope, rank)

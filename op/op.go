@@ -22,6 +22,7 @@ type Op struct {
 	// Module is the part of the model whose number format products with weights have.
 	Module     model.Module
 	Collective hardware.Collective
+	Concurrent bool // it runs beside other kernels, so that its bytes count and its latency does not
 
 	// Kernels it runs in, and the shape that it has there. M, N and K of the shape are also what efficiency tables look at.
 	Kernels kernel.Uses
@@ -40,6 +41,9 @@ type Op struct {
 	Activations float64 // bytes of activations read and written
 	Cache       float64 // bytes of the KV cache read, or of a recurrent state read and written
 	Output      float64 // bytes of its result: what it needs as working space
+
+	// Of the scores that an indexer gives to prompts: how often its kernel is launched, and the most entries that a query sees.
+	Launched, Longest float64
 }
 
 // Members is where the processors lie that a communication operator joins.
@@ -71,6 +75,9 @@ func (o *Op) Launches() float64 {
 		return 4
 	case o.Kind == Combine && o.Collective == hardware.AllReduce:
 		return 3
+	}
+	if o.Concurrent {
+		return 1
 	}
 	role := kernel.Whole
 	for _, u := range o.Kernels {
@@ -140,6 +147,19 @@ func (l *List) AppendRuns(out []Run) []Run {
 func (l *List) Launched() (n float64) {
 	for i := range l.ops[:l.n] {
 		n += l.ops[i].Repeat * l.ops[i].Launches()
+	}
+	return n
+}
+
+// Pieces is what a host launches of a step whose graphs end at every attention: what is between graphs, and these.
+func (l *List) Pieces() (n float64) {
+	for i := range l.ops[:l.n] {
+		switch o := &l.ops[i]; o.Kind {
+		case CacheWrite, AbsorbQuery, QueryConcat, IndexPlaces, AbsorbValue, IndexWrite, IndexSelect:
+			n += o.Repeat
+		case Scores, IndexScores:
+			n += 2 * o.Repeat // and the graph before
+		}
 	}
 	return n
 }

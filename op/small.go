@@ -46,7 +46,7 @@ func (s *stage) rotate(q, k, kv float64) {
 		return // positions are learned, and part of the embedding; the cache grows by itself
 	}
 	o := s.add(Rotary, VectorUnit)
-	if s.phase == Decode && s.attn.Kind == model.Latent && s.absorbs(Decode) {
+	if s.phase == Decode && s.attn.Kind == model.Latent && s.absorbs(Decode) && !s.sparseApart() {
 		o.Kernels = rotatingLatent
 	}
 	o.Flops = 3 * s.tokens * (q + k)
@@ -54,6 +54,11 @@ func (s *stage) rotate(q, k, kv float64) {
 	o.Cache = s.tokens * kv * s.c
 	o.Output = s.tokens * q * s.r
 	o.Moved = o.Activations + o.Cache
+}
+
+// sparseApart reports whether sparse latent attention has small kernels of its own that are fused elsewhere.
+func (s *stage) sparseApart() bool {
+	return s.plan.SparseApart && s.assume.SmallKernels && s.attn.Kind == model.Latent && s.attn.IndexTopK > 0
 }
 
 // narrowIndex gives the queries and the key of an indexer their positions, makes both narrow and writes the key to its cache: three kernels at
@@ -65,7 +70,7 @@ func (s *stage) narrowIndex(heads, dim float64) {
 		return
 	}
 	queries, keys := s.tokens*heads*dim, s.tokens*dim
-	if !s.fusesIndex() {
+	if !s.fusesIndex() && s.attn.Compress <= 1 {
 		o := s.unary(IndexRotary, queries+keys, 3)
 		if queries > 0 && s.latentIndex() {
 			o.Repeat *= float64(max(1, s.plan.IndexKernels))
@@ -77,6 +82,10 @@ func (s *stage) narrowIndex(heads, dim float64) {
 		o.Output = queries * (1 + groupScale)
 		o.Activations = queries*s.r + o.Output
 		o.Moved = o.Activations
+	}
+	if s.attn.Compress > 1 { // the compressor has written the key; what was picked is looked up in the tables of blocks
+		s.unary(IndexPlaces, s.tokens*float64(s.attn.IndexTopK), 1)
+		return
 	}
 	o := s.add(IndexWrite, VectorUnit)
 	o.Flops = 2 * keys
@@ -102,6 +111,23 @@ func (s *stage) choose(wanted float64) {
 		o.Kernels = sampling
 		o.Rows, o.Moved = wanted, wanted*s.vocab()*s.r
 	}
+}
+
+// route scores the experts for every token. In 32 bits, which no matrix unit multiplies in, tokens are made wide first: GateLinear in
+// vllm/model_executor/layers/fused_moe/router/gate_linear.py of 0.25.1 (752a3a5), F.linear of weights in float32.
+func (s *stage) route(experts float64) {
+	if !s.plan.WideRouter || !s.model.WideRouter || !s.assume.SmallKernels {
+		s.linear(Router, s.tokens, s.hidden, experts)
+		return
+	}
+	const wide = 4
+	s.unary(RouterWiden, s.tokens*s.hidden, 1).Moved = s.tokens * s.hidden * (s.r + wide)
+	s.linear(Router, s.tokens, s.hidden, experts)
+	o := s.list.last()
+	o.Unit, o.Kernels = WideUnit, kernel.Uses{}
+	o.Weights = s.hidden * experts * wide
+	o.Resident = o.Weights
+	o.Activations = s.tokens * (s.hidden + experts) * wide
 }
 
 // select picks the experts of every token.

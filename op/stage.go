@@ -352,6 +352,9 @@ func (s *stage) look(kind int) {
 		p := &s.parts[s.n]
 		p.phase, p.sequences, p.tokens, p.context = Phase(phase), w.Sequences, w.Tokens, w.Context
 		p.pairs, p.scored, p.read, p.seen = seen.Pairs, seen.Scored, seen.Read, seen.Pairs/w.Tokens
+		if s.plan.SparsePrompts && p.phase == Prefill && s.attn.Kind == model.Latent && s.attn.IndexTopK > 0 {
+			p.read = p.pairs // each query reads its own, also where it sees all
+		}
 		if cp := s.plan.Attention.CP; cp > 1 {
 			p.tokens /= float64(cp)
 			p.pairs /= float64(cp)
@@ -370,7 +373,7 @@ func (s *stage) blockNorms(tokens float64) {
 	if s.allLatent() {
 		s.norm(AttentionInputNorm, tokens*s.hidden, s.hidden)
 	}
-	s.norm(MLPNorm, tokens*s.hidden, s.hidden)
+	s.connectNorm(MLPNorm, &hyperMLP, tokens)
 }
 
 // allLatent reports whether every layer has latent attention.

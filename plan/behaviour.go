@@ -24,6 +24,8 @@ type Behaviour struct {
 	// CapturedPrompts and PromptLaunch are the same of steps with prompts, which engines capture by other rules.
 	CapturedPrompts int
 	PromptLaunch    float64
+	// Pieces: graphs of steps with prompts end at every attention, whose operators are launched as those of longer steps are.
+	Pieces bool
 	// SharedLaunches is how often the host launches something for the shared experts of a layer besides the operators that are counted,
 	// where they are launched apart from the routed ones.
 	SharedLaunches int
@@ -43,6 +45,18 @@ type Behaviour struct {
 	// are made narrow; 0: one. IndexFused: what makes them narrow does that as well, and the key and the weights of the heads are one product.
 	IndexKernels int
 	IndexFused   bool
+	// IndexBytes is the most bytes of scores that an indexer makes of prompts at a time; 0: all at once.
+	IndexBytes float64
+	// SparsePrompts: every query of a prompt reads what an indexer picked for it, also where that is all there is.
+	SparsePrompts bool
+	// SparseApart: sparse latent attention has kernels of its own for positions, the cache, the queries and the places of what was picked,
+	// and its experts some for what goes in, the scale of what comes out and the sum with the shared ones.
+	SparseApart bool
+	// SharedBeside is the most tokens of a step whose shared experts run beside the routed ones; those of longer ones follow them. 0: as
+	// routed ones that all tokens visit.
+	SharedBeside int
+	// WideRouter: routers multiply in 32 bits where the model asks for it.
+	WideRouter bool
 	// IndexSkips: of prompts that are no longer than an indexer picks, it makes the keys alone.
 	IndexSkips bool
 

@@ -7,8 +7,10 @@ import (
 	"math"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 
+	"throughline/engine"
 	"throughline/estimate"
 	"throughline/internal/document"
 	"throughline/internal/point"
@@ -73,7 +75,9 @@ func stepTime(e *point.Estimator, base question.Question, get func(string) strin
 		return 0, nil, reasonIn(err)
 	}
 	step := &answer.Phases[0]
-	host := answer.Deployment.Engine.Host(float64(q.Batch))
+	rules := &answer.Deployment.Engine
+	sequences, _ := strconv.Atoi(get("sequences_per_rank"))
+	host := rules.Alone(float64(sequences), float64(sequences*q.Prefix), answer.Deployment.Model.CacheGroups())
 	return 1e3 * (step.Estimate.StepTime + host), &step.Detail.Confidence, ""
 }
 
@@ -103,10 +107,13 @@ func stepQuestion(q question.Question, get func(string) string) (question.Questi
 	if !strings.Contains(get("precision"), "(checkpoint)") {
 		q.Formats.Weights = cells.weights()
 	}
-	each := func(tokens int) int { return int(math.Round(float64(tokens) / float64(sequences))) }
+	each := func(tokens int) int { return int(math.Round(float64(tokens) / float64(q.Batch))) }
 	switch q.Phase = question.Phase(get("phase")); q.Phase {
 	case question.Decode:
-		q.Context = each(cached + fresh)
+		if e, err := engine.Find(q.Engine); err == nil {
+			q.Batch = e.Scheduling.Padded(sequences)
+		}
+		q.Context = max(1, each(cached+fresh))
 	case question.Prefill:
 		q.Prefix, q.Output = each(cached), 1
 		// Rounded up: one token more than is captured makes a step of another kind.

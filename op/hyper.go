@@ -1,0 +1,59 @@
+package op
+
+// hyper is the kinds of a hyper-connection in front of a block.
+type hyper struct{ post, mix, pre Kind }
+
+var (
+	hyperAttention = hyper{AttentionHyperPost, AttentionHyperMix, AttentionHyperPre}
+	hyperMLP       = hyper{MLPHyperPost, MLPHyperMix, MLPHyperPre}
+)
+
+// fusedStreams is the most tokens of a step whose streams one kernel mixes and multiplies: use_small_fma in
+// vllm/model_executor/kernels/mhc/tilelang.py of 0.25.1 (752a3a5).
+const fusedStreams = 16
+
+// mixWeight is the bytes of a weight of a hyper-connection, of 32 bits.
+const mixWeight = 4
+
+// connect is a hyper-connection in front of a block, which takes the place of its norm and of the residual of the block before it. Each
+// stream gets its share of what that block made and of all streams (post); a product of all streams says the shares of
+// the next block (mix); what that reads is the weighted sum of the streams, normalised (pre).
+func (s *stage) connect(h *hyper, tokens float64) {
+	width := s.hidden // of what a block reads and makes
+	n := float64(s.model.Streams)
+	post := tokens * width * (n + 1 + n) * s.r // the streams and the result of a block, and the streams again
+	if tokens > fusedStreams {
+		o := s.add(h.post, VectorUnit)
+		o.Flops = 2 * tokens * width * n * (n + 1)
+		o.Activations, o.Output, o.Moved = post, tokens*width*n*s.r, post
+		post = 0
+	}
+	o := s.add(h.mix, VectorUnit)
+	o.Flops = 2 * tokens * s.model.MixParams()
+	o.Weights = s.model.MixParams() * mixWeight
+	o.Resident = o.Weights
+	o.Activations = post + tokens*n*width*s.r
+	o.Output = tokens * n * (2 + n) * mixWeight
+	o.Moved = o.Weights + o.Activations
+	o.M, o.N, o.K, o.Count = tokens, n*(2+n), n*width, 1
+	s.norm(h.pre, tokens*width, width)
+	o = s.list.last()
+	o.Activations += tokens * (n - 1) * width * s.r // it reads all streams
+	o.Moved = o.Weights + o.Activations
+}
+
+// connectNorm is what stands in front of a block: a norm, or a hyper-connection.
+func (s *stage) connectNorm(k Kind, h *hyper, tokens float64) {
+	if s.model.Hyper() {
+		s.connect(h, tokens)
+		return
+	}
+	s.norm(k, tokens*s.hidden, s.hidden)
+}
+
+// residual adds what a block made to the residual stream; hyper-connections do so in front of the next block.
+func (s *stage) residual(k Kind, tokens float64) {
+	if !s.model.Hyper() {
+		s.binary(k, tokens*s.hidden)
+	}
+}
