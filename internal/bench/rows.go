@@ -1,117 +1,114 @@
 package bench
 
 import (
-	"encoding/json"
+	"cmp"
 	"io"
-	"strconv"
-	"strings"
+	"slices"
 
-	"throughline/internal/csvfile"
+	"throughline/internal/table"
 	"throughline/serving/simulate"
 )
 
 // Rows writes requests to a file as they end.
-type Rows interface {
-	Add(*Done)
-	Flush() error
+type Rows struct {
+	out table.Writer[*Done]
+	err error
 }
 
 // RowsTo are rows of CSV, or lines of JSON where the name of the file says so.
-func RowsTo(name string, w io.Writer) Rows {
-	if strings.HasSuffix(strings.TrimSuffix(name, ".gz"), ".jsonl") {
-		return &lineRows{w: json.NewEncoder(w)}
+func RowsTo(name string, w io.Writer) *Rows {
+	if table.FormOf(name) == table.Lines {
+		return &Rows{out: table.NewWriter(w, table.Lines, lineColumns)}
 	}
-	r := &csvRows{w: csvfile.NewWriter(w)}
-	r.err = r.w.Write(strings.Split(rowColumns, ","))
-	return r
+	return &Rows{out: table.NewWriter(w, table.CSV, rowColumns)}
 }
+
+// Add writes a request.
+func (r *Rows) Add(d *Done) { r.err = cmp.Or(r.err, r.out.Add(d)) }
+
+// Flush passes on what is buffered, and returns the first failure.
+func (r *Rows) Flush() error { return cmp.Or(r.err, r.out.Close()) }
+
+// ofAnswer is a column of times, which an answer that failed does not have.
+func ofAnswer(name, format string, ms func(*Done) float64) table.Column[*Done] {
+	return table.Column[*Done]{Name: name, Kind: table.Number, Format: format, Value: func(d *Done) any {
+		if d.Failure != nil {
+			return nil
+		}
+		return ms(d)
+	}}
+}
+
+// started are columns of all files, arrived those behind the first token.
+var (
+	started = []table.Column[*Done]{
+		table.CountColumn("request", func(d *Done) int { return int(d.ID) }),
+		table.CountColumn("client", func(d *Done) int { return d.Client }),
+		table.CountColumn("turn", func(d *Done) int { return d.Turn }),
+		table.NumberColumn("arrival", "%.6f", func(d *Done) float64 { return d.Arrival }),
+		table.NumberColumn("scheduled", "%.6f", func(d *Done) float64 { return d.Scheduled }),
+	}
+	arrived = []table.Column[*Done]{
+		table.NumberColumn("finish", "%.6f", func(d *Done) float64 { return d.Finish }),
+		table.CountColumn("input", func(d *Done) int { return d.Input }),
+		table.CountColumn("output", func(d *Done) int { return d.Output }),
+	}
+	cached  = table.CountColumn("cached", func(d *Done) int { return d.Cached })
+	retries = table.CountColumn("retries", func(d *Done) int { return d.Retries })
+	failure = table.Column[*Done]{Name: "error", Value: func(d *Done) any {
+		if d.Failure == nil {
+			return ""
+		}
+		return d.Failure.Error()
+	}}
+)
 
 // rowColumns are those of simulate's file, and what only a real server has.
-const rowColumns = "request,client,turn,arrival,scheduled,first_token,finish,input,output,cached,chunks,ttft_ms,tpot_ms,e2e_ms,retries,error"
-
-type csvRows struct {
-	w   *csvfile.Writer
-	err error
-}
-
-func (r *csvRows) Add(d *Done) {
-	if r.err != nil {
-		return
-	}
-	number := func(x float64, digits int) string { return strconv.FormatFloat(x, 'f', digits, 64) }
-	row := []string{
-		strconv.FormatInt(d.ID, 10), strconv.Itoa(d.Client), strconv.Itoa(d.Turn), number(d.Arrival, 6), number(d.Scheduled, 6), "", number(d.Finish, 6),
-		strconv.Itoa(d.Input), strconv.Itoa(d.Output), strconv.Itoa(d.Cached), strconv.Itoa(d.Chunks), "", "", "", strconv.Itoa(d.Retries), "",
-	}
-	if d.First > 0 {
-		row[5] = number(d.First, 6)
-	}
-	if d.Failure != nil {
-		row[15] = d.Failure.Error()
-	} else {
-		row[11], row[12], row[13] = number(1e3*(d.First-d.Arrival), 3), number(1e3*d.TPOT(), 4), number(1e3*(d.Finish-d.Arrival), 3)
-	}
-	r.err = r.w.Write(row)
-}
-
-func (r *csvRows) Flush() error {
-	if r.err != nil {
-		return r.err
-	}
-	return r.w.Flush()
-}
-
-type lineRows struct {
-	w   *json.Encoder
-	err error
-}
-
-// line is a request as a line of JSON. Chunks are pairs: seconds from the start of the run, and tokens; 0: the server does not
-// say.
-type line struct {
-	Request   int64        `json:"request"`
-	Client    int          `json:"client"`
-	Turn      int          `json:"turn"`
-	Arrival   float64      `json:"arrival"`
-	Scheduled float64      `json:"scheduled"`
-	First     float64      `json:"first_token"`
-	Finish    float64      `json:"finish"`
-	Input     int          `json:"input"`
-	Output    int          `json:"output"`
-	Usage     bool         `json:"usage"`
-	Cached    int          `json:"cached"`
-	Retries   int          `json:"retries"`
-	Error     string       `json:"error"`
-	Chunks    [][2]float64 `json:"chunks"`
-	Text      string       `json:"text,omitempty"`
-}
-
-func (r *lineRows) Add(d *Done) {
-	if r.err != nil {
-		return
-	}
-	l := line{d.ID, d.Client, d.Turn, d.Arrival, d.Scheduled, d.First, d.Finish, d.Input, d.Output, d.Counted, d.Cached, d.Retries, "", nil, d.Text}
-	if d.Failure != nil {
-		l.Error = d.Failure.Error()
-	}
-	if d.Chunks > 0 {
-		first, at := float64(d.Output), d.First
-		for _, g := range d.Gaps {
-			first -= float64(g.Tokens)
+var rowColumns = slices.Concat(started, []table.Column[*Done]{
+	{Name: "first_token", Kind: table.Number, Format: "%.6f", Value: func(d *Done) any {
+		if d.First == 0 {
+			return nil
 		}
-		if len(d.Gaps) > 0 && d.Gaps[0].Tokens == 0 {
-			first = 0
-		}
-		l.Chunks = append(l.Chunks, [2]float64{at, first})
-		for _, g := range d.Gaps {
-			at += float64(g.Seconds)
-			l.Chunks = append(l.Chunks, [2]float64{at, float64(g.Tokens)})
-		}
-	}
-	r.err = r.w.Encode(l)
-}
+		return d.First
+	}},
+}, arrived, []table.Column[*Done]{
+	cached,
+	table.CountColumn("chunks", func(d *Done) int { return d.Chunks }),
+	ofAnswer("ttft_ms", "%.3f", func(d *Done) float64 { return 1e3 * (d.First - d.Arrival) }),
+	ofAnswer("tpot_ms", "%.4f", func(d *Done) float64 { return 1e3 * d.TPOT() }),
+	ofAnswer("e2e_ms", "%.3f", func(d *Done) float64 { return 1e3 * (d.Finish - d.Arrival) }),
+	retries, failure,
+})
 
-func (r *lineRows) Flush() error { return r.err }
+// lineColumns are those of a request as a line of JSON.
+var lineColumns = slices.Concat(started, []table.Column[*Done]{
+	table.NumberColumn("first_token", "", func(d *Done) float64 { return d.First }),
+}, arrived, []table.Column[*Done]{
+	{Name: "usage", Kind: table.Flag, Value: func(d *Done) any { return d.Counted }},
+	cached, retries, failure,
+	{Name: "chunks", Value: func(d *Done) any { return d.times() }},
+	{Name: "text", Omit: true, Value: table.TextColumn("", func(d *Done) string { return d.Text }).Value},
+})
+
+// times are pairs, one of each chunk: seconds from the start of the run, and tokens; 0: the server does not say.
+func (d *Done) times() (out [][2]float64) {
+	if d.Chunks == 0 {
+		return nil
+	}
+	first, at := float64(d.Output), d.First
+	for _, g := range d.Gaps {
+		first -= float64(g.Tokens)
+	}
+	if len(d.Gaps) > 0 && d.Gaps[0].Tokens == 0 {
+		first = 0
+	}
+	out = append(out, [2]float64{at, first})
+	for _, g := range d.Gaps {
+		at += float64(g.Seconds)
+		out = append(out, [2]float64{at, float64(g.Tokens)})
+	}
+	return out
+}
 
 // Details are what sglang's result file has of all requests, with its keys. Times are seconds.
 type Details struct {

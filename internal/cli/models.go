@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -94,31 +95,15 @@ something.`,
   throughline models import --name my-model --source me/my-model - < config.json`,
 		Args: oneArgument("a config.json, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file := args[0]
 			q, err := flags.read()
-			if err := document.Join(err, out.check(file)); err != nil {
+			if err := document.Join(err, out.check(args[0])); err != nil {
 				return err
 			}
-			file, src, err := readConfig(s, file)
-			if err != nil {
+			f, err := importModel(s, args[0], q.Name, q.Source)
+			switch {
+			case err != nil:
 				return err
-			}
-			if keys := document.Parse(file, src).Keys(); keys != nil && !model.IsHuggingFace(keys) {
-				return fmt.Errorf("%s is not a Hugging Face config.json: it has none of the keys model_type, architectures, hidden_size", file)
-			}
-			loaded, doc := model.Load(file, src)
-			warn(s, doc.Warnings())
-			if err := doc.Err(); err != nil {
-				return err
-			}
-			f := &loaded.File
-			if q.Name != "" {
-				f.Name = q.Name
-			}
-			if q.Source != "" {
-				f.Sources["*"] = q.Source
-			}
-			if out.name == "" {
+			case out.name == "":
 				return write(s.data, string(f.Encode()))
 			}
 			if err := report.WriteFiles(cmd.Context(), report.Bytes(out.name, f.Encode())); err != nil {
@@ -131,6 +116,28 @@ something.`,
 	flags = addSettings(cmd, question.Import)
 	addOutputs(cmd, "models import", map[string]any{"output": &out, "force": &force})
 	return cmd
+}
+
+// importModel is the model file of a config.json, under a name and with a source where these are given.
+func importModel(s Streams, file, name, source string) (*model.File, error) {
+	file, src, err := readConfig(s, file)
+	if err != nil {
+		return nil, err
+	}
+	if keys := document.Parse(file, src).Keys(); keys != nil && !model.IsHuggingFace(keys) {
+		return nil, fmt.Errorf("%s is not a Hugging Face config.json: it has none of the keys model_type, architectures, hidden_size", file)
+	}
+	loaded, doc := model.Load(file, src)
+	warn(s, doc.Warnings())
+	if err := doc.Err(); err != nil {
+		return nil, err
+	}
+	f := &loaded.File
+	f.Name = cmp.Or(name, f.Name)
+	if source != "" {
+		f.Sources["*"] = source
+	}
+	return f, nil
 }
 
 // readConfig reads what a model may be given as, or stdin for "-".

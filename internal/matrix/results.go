@@ -29,39 +29,29 @@ type Result struct {
 
 // columns are those of the results: which combination, the raw data, and what was predicted.
 var columns = slices.Concat([]column{
-	said("Run", func(r *Result) string { return r.Name() }),
-	said("State", func(r *Result) string { return string(r.Verdict) }),
+	table.TextColumn("Run", func(r *Result) string { return r.Name() }),
+	table.TextColumn("State", func(r *Result) string { return string(r.Verdict) }),
 }, rawColumns(), []column{
 	measured("Predicted output throughput", "tokens/s", predicted(func(p *Prediction) float64 { return p.Throughput })),
 	measured("Predicted TPOT", "ms", predicted(func(p *Prediction) float64 { return p.TPOT })),
 	measured("Predicted TTFT", "ms", predicted(func(p *Prediction) float64 { return p.TTFT })),
-	said("Prediction", func(r *Result) string {
+	table.TextColumn("Prediction", func(r *Result) string {
 		if r.Predicted.Why != "" {
 			return "none: " + r.Predicted.Why
 		}
 		return r.Predicted.Source
 	}),
-	said("Problem", func(r *Result) string { return r.Problem }),
-	said("Notes", func(r *Result) string { return strings.Join(r.Notes, "; ") }),
-	said("Began", func(r *Result) string { return r.Began.Format("2006-01-02T15:04:05Z") }),
+	table.TextColumn("Problem", func(r *Result) string { return r.Problem }),
+	table.TextColumn("Notes", func(r *Result) string { return strings.Join(r.Notes, "; ") }),
+	table.TextColumn("Began", func(r *Result) string { return r.Began.Format("2006-01-02T15:04:05Z") }),
 	measured("Ready after", "s", func(r *Result) any { return r.ReadySeconds }),
 	measured("Client ran", "s", func(r *Result) any { return r.ClientSeconds }),
-	said("Server command", func(r *Result) string { return r.ServerCommand }),
-	said("Client command", func(r *Result) string { return r.ClientCommand }),
+	table.TextColumn("Server command", func(r *Result) string { return r.ServerCommand }),
+	table.TextColumn("Client command", func(r *Result) string { return r.ClientCommand }),
 })
 
 // column is one of the results.
 type column = table.Column[*Result]
-
-// said is a column of texts; one that is empty is not known.
-func said(name string, text func(*Result) string) column {
-	return column{Name: name, Value: func(r *Result) any {
-		if text := text(r); text != "" {
-			return text
-		}
-		return nil
-	}}
-}
 
 // measured is a column of numbers, with the digits that mean something.
 func measured(name, unit string, value func(*Result) any) column {

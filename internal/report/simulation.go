@@ -7,46 +7,37 @@ import (
 	"throughline/serving/simulate"
 )
 
-// count and decimal are columns of numbers.
-func count[T any](name string, value func(T) int) table.Column[T] {
-	return table.Column[T]{Name: name, Kind: table.Count, Value: func(row T) any { return value(row) }}
-}
-
-func decimal[T any](name, format string, value func(T) float64) table.Column[T] {
-	return table.Column[T]{Name: name, Kind: table.Number, Format: format, Value: func(row T) any { return value(row) }}
-}
-
 // StepColumns are those of the file of steps.
 var StepColumns = []table.Column[*simulate.Step]{
-	count("server", func(s *simulate.Step) int { return s.Server }),
-	count("rank", func(s *simulate.Step) int { return s.Rank }),
-	count("step", func(s *simulate.Step) int { return s.Index }),
-	decimal("start", "%.6f", func(s *simulate.Step) float64 { return s.Start }),
-	decimal("end", "%.6f", func(s *simulate.Step) float64 { return s.End }),
+	table.CountColumn("server", func(s *simulate.Step) int { return s.Server }),
+	table.CountColumn("rank", func(s *simulate.Step) int { return s.Rank }),
+	table.CountColumn("step", func(s *simulate.Step) int { return s.Index }),
+	table.NumberColumn("start", "%.6f", func(s *simulate.Step) float64 { return s.Start }),
+	table.NumberColumn("end", "%.6f", func(s *simulate.Step) float64 { return s.End }),
 	{Name: "kind", Value: func(s *simulate.Step) any { return string(s.Work.Kind()) }},
-	count("n_decode", func(s *simulate.Step) int { return s.Work.Decodes }),
-	count("sum_ctx", func(s *simulate.Step) int { return int(s.Work.Context) }),
-	count("prefill_tokens", func(s *simulate.Step) int { return s.Work.Tokens() }),
-	count("prefill_seqs", func(s *simulate.Step) int { return len(s.Work.Chunks) }),
-	count("n_waiting", func(s *simulate.Step) int { return s.Waiting }),
-	count("kv_blocks_used", func(s *simulate.Step) int { return s.Blocks }),
-	count("preempted", func(s *simulate.Step) int { return s.Preempted }),
+	table.CountColumn("n_decode", func(s *simulate.Step) int { return s.Work.Decodes }),
+	table.CountColumn("sum_ctx", func(s *simulate.Step) int { return int(s.Work.Context) }),
+	table.CountColumn("prefill_tokens", func(s *simulate.Step) int { return s.Work.Tokens() }),
+	table.CountColumn("prefill_seqs", func(s *simulate.Step) int { return len(s.Work.Chunks) }),
+	table.CountColumn("n_waiting", func(s *simulate.Step) int { return s.Waiting }),
+	table.CountColumn("kv_blocks_used", func(s *simulate.Step) int { return s.Blocks }),
+	table.CountColumn("preempted", func(s *simulate.Step) int { return s.Preempted }),
 }
 
 // RequestColumns are those of the file of requests.
 var RequestColumns = []table.Column[*simulate.Ended]{
-	count("request", func(e *simulate.Ended) int { return int(e.ID) }),
-	count("client", func(e *simulate.Ended) int { return e.Client }),
-	decimal("arrival", "%.6f", func(e *simulate.Ended) float64 { return e.Arrival }),
-	decimal("scheduled", "%.6f", func(e *simulate.Ended) float64 { return e.Scheduled }),
-	decimal("first_token", "%.6f", func(e *simulate.Ended) float64 { return e.First }),
-	decimal("finish", "%.6f", func(e *simulate.Ended) float64 { return e.Finish }),
-	count("input", func(e *simulate.Ended) int { return e.Input }),
-	count("output", func(e *simulate.Ended) int { return e.Output }),
-	count("preemptions", func(e *simulate.Ended) int { return e.Preemptions }),
-	decimal("ttft_ms", "%.3f", func(e *simulate.Ended) float64 { return 1e3 * (e.First - e.Arrival) }),
-	decimal("tpot_ms", "%.4f", func(e *simulate.Ended) float64 { return 1e3 * e.TPOT() }),
-	decimal("e2e_ms", "%.3f", func(e *simulate.Ended) float64 { return 1e3 * (e.Finish - e.Arrival) }),
+	table.CountColumn("request", func(e *simulate.Ended) int { return int(e.ID) }),
+	table.CountColumn("client", func(e *simulate.Ended) int { return e.Client }),
+	table.NumberColumn("arrival", "%.6f", func(e *simulate.Ended) float64 { return e.Arrival }),
+	table.NumberColumn("scheduled", "%.6f", func(e *simulate.Ended) float64 { return e.Scheduled }),
+	table.NumberColumn("first_token", "%.6f", func(e *simulate.Ended) float64 { return e.First }),
+	table.NumberColumn("finish", "%.6f", func(e *simulate.Ended) float64 { return e.Finish }),
+	table.CountColumn("input", func(e *simulate.Ended) int { return e.Input }),
+	table.CountColumn("output", func(e *simulate.Ended) int { return e.Output }),
+	table.CountColumn("preemptions", func(e *simulate.Ended) int { return e.Preemptions }),
+	table.NumberColumn("ttft_ms", "%.3f", func(e *simulate.Ended) float64 { return 1e3 * (e.First - e.Arrival) }),
+	table.NumberColumn("tpot_ms", "%.4f", func(e *simulate.Ended) float64 { return 1e3 * e.TPOT() }),
+	table.NumberColumn("e2e_ms", "%.3f", func(e *simulate.Ended) float64 { return 1e3 * (e.Finish - e.Arrival) }),
 }
 
 // interval is a row of a timeline.
@@ -56,13 +47,13 @@ type interval struct {
 }
 
 var timelineColumns = []table.Column[*interval]{
-	decimal("time_s", "%.6g", func(r *interval) float64 { return r.start }),
-	decimal("running", "%.4f", func(r *interval) float64 { return r.running }),
-	decimal("waiting", "%.4f", func(r *interval) float64 { return r.waiting }),
-	decimal("kv_blocks_used", "%.2f", func(r *interval) float64 { return r.blocks }),
-	decimal("kv_percent", "%.3f", func(r *interval) float64 { return r.share }),
-	count("steps", func(r *interval) int { return int(r.steps) }),
-	count("tokens", func(r *interval) int { return int(r.tokens) }),
+	table.NumberColumn("time_s", "%.6g", func(r *interval) float64 { return r.start }),
+	table.NumberColumn("running", "%.4f", func(r *interval) float64 { return r.running }),
+	table.NumberColumn("waiting", "%.4f", func(r *interval) float64 { return r.waiting }),
+	table.NumberColumn("kv_blocks_used", "%.2f", func(r *interval) float64 { return r.blocks }),
+	table.NumberColumn("kv_percent", "%.3f", func(r *interval) float64 { return r.share }),
+	table.CountColumn("steps", func(r *interval) int { return int(r.steps) }),
+	table.CountColumn("tokens", func(r *interval) int { return int(r.tokens) }),
 }
 
 // WriteTimeline writes a row for each interval.

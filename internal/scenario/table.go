@@ -19,7 +19,9 @@ var Columns = []table.Column[*Row]{
 }
 
 func figure[T any](name, title string, rank int, format string, value func(T) float64) table.Column[T] {
-	return table.Column[T]{Name: name, Title: title, Kind: table.Number, Rank: rank, Format: format, Value: func(r T) any { return value(r) }}
+	c := table.NumberColumn(name, format, value)
+	c.Title, c.Rank = title, rank
+	return c
 }
 
 // ComparedColumns are those of measured times beside predicted ones.

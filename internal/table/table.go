@@ -42,6 +42,26 @@ type Column[T any] struct {
 	Cell func(T) string
 }
 
+// CountColumn is one of whole numbers.
+func CountColumn[T any](name string, value func(T) int) Column[T] {
+	return Column[T]{Name: name, Kind: Count, Value: func(row T) any { return value(row) }}
+}
+
+// NumberColumn is one of numbers with a fraction.
+func NumberColumn[T any](name, format string, value func(T) float64) Column[T] {
+	return Column[T]{Name: name, Kind: Number, Format: format, Value: func(row T) any { return value(row) }}
+}
+
+// TextColumn is one of texts; one that is empty is none.
+func TextColumn[T any](name string, value func(T) string) Column[T] {
+	return Column[T]{Name: name, Value: func(row T) any {
+		if text := value(row); text != "" {
+			return text
+		}
+		return nil
+	}}
+}
+
 // text is what people see of a row.
 func (c *Column[T]) text(row T) string {
 	if c.Cell != nil {

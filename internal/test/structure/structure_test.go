@@ -244,11 +244,56 @@ func TestNoFlagsInLibraries(t *testing.T) {
 	}
 }
 
+// handMade are what builds rows of texts cell by cell: names of packages with what they offer for that.
+var handMade = []string{"report.Grid", "table.Grid", "csv.NewWriter", "csvfile.NewWriter", "excelize.NewFile", "parquet.NewGenericWriter"}
+
+// madeByHand is how many tables files outside the writer of tables still build themselves. Some carry along rows as they were
+// read; those of validate wait for columns.
+var madeByHand = map[string]int{
+	"internal/csvfile/write.go": 1, "internal/point/stream.go": 1, "internal/runs/append.go": 1, "internal/runs/runs.go": 1,
+	"internal/workbook/table.go": 1, "internal/workbook/workbook.go": 1, // where sheets begin
+	"internal/report/grid.go": 1, "internal/validate/published/published.go": 1, "internal/validate/requests.go": 2, "internal/validate/validate.go": 1,
+	"internal/cli/published.go": 9, "internal/cli/validate.go": 12, "internal/cli/validate_onepoint.go": 2, "internal/cli/validate_requests.go": 2,
+}
+
+// TestTablesHaveOneWriter: a table is columns of internal/table; nobody else builds one of texts, or draws one.
+func TestTablesHaveOneWriter(t *testing.T) {
+	found := map[string]int{}
+	for _, f := range files(t) {
+		if f.pkg == "internal/table" {
+			continue
+		}
+		for _, spec := range f.Imports {
+			if strings.HasSuffix(strings.Trim(spec.Path.Value, `"`), "go-pretty/v6/table") {
+				found[f.path]++
+			}
+		}
+		ast.Inspect(f.File, func(n ast.Node) bool {
+			if n, ok := n.(*ast.SelectorExpr); ok {
+				if of, ok := n.X.(*ast.Ident); ok && slices.Contains(handMade, of.Name+"."+n.Sel.Name) {
+					found[f.path]++
+				}
+			}
+			return true
+		})
+	}
+	for path := range found {
+		if found[path] > madeByHand[path] {
+			t.Errorf("%s builds %d tables by hand, not %d: give internal/table columns", path, found[path], madeByHand[path])
+		}
+	}
+	for path, n := range madeByHand {
+		if found[path] < n {
+			t.Errorf("%s builds %d tables by hand, not %d any more: lower the number", path, found[path], n)
+		}
+	}
+}
+
 // mostLinesOfRun of a command: it reads words, asks for an answer and shows it.
 const mostLinesOfRun = 25
 
 // longRuns are commands that still do more by themselves.
-var longRuns = []string{"models.go", "published.go", "validate.go", "validate_requests.go"}
+var longRuns = []string{"published.go", "validate.go", "validate_requests.go"}
 
 // TestThinCommands: what a command does when it runs is short enough to be read at a glance.
 func TestThinCommands(t *testing.T) {
