@@ -49,22 +49,16 @@ const (
 
 // Options are what is asked beyond the files.
 type Options struct {
-	GPUs        int
+	question.Search
 	GPUsPerNode int
-	Mode        Mode
-	Objective   Objective
-	Rate        float64          // requests per second to serve, for MinGPUs
 	Engines     []*engine.Engine // each deployment is priced with the best of those that can run it
 	EachEngine  bool             // or with each of them, in rows of their own
 	Redundant   search.Range     // redundant experts to try
 	Drafts      search.Range
 	Overlaps    []plan.Overlap // of the exchange between experts, to try; nil: none
-	Top         int            // deployments to rank
 	PerHour     float64        // dollars per processor and hour; 0: not known
 	Watts       float64        // power of a processor; 0: not known
 	Workers     int
-	Pools       int // of either phase, to rank by themselves
-	Prefill     int // processors of the prefill pool; the others decode; 0: searched
 
 	// Demand is what deployments are simulated under; nil: the closed form decides.
 	Demand *Demand
@@ -77,10 +71,10 @@ type Options struct {
 // OptionsOf is what a question asks of engines beyond its files.
 func OptionsOf(l *question.Loaded, engines []*engine.Engine) Options {
 	return Options{
-		GPUs: l.GPUs, GPUsPerNode: l.GPUsPerNode, Mode: l.Mode, Objective: l.Objective, Rate: l.Rate, Engines: engines,
+		Search: l.Search, GPUsPerNode: l.GPUsPerNode, Engines: engines,
 		EachEngine: l.Question.Engine == engine.Each,
-		Redundant:  search.Range{High: l.Redundant}, Drafts: search.Range{High: l.Drafts}, Top: l.Top, PerHour: l.PerHour, Watts: l.Watts,
-		Overlaps: overlaps(l.Overlap), Prefill: l.PrefillGPUs, Pools: l.Question.Pools,
+		Redundant:  search.Range{High: l.Redundant}, Drafts: search.Range{High: l.Drafts}, PerHour: l.PerHour, Watts: l.Watts,
+		Overlaps: overlaps(l.Overlap),
 	}
 }
 

@@ -498,7 +498,7 @@ func leastDecode(engine int, decodes []*shape) int {
 func (a *adviser) settlePrefill(engine int, prefills, decodes []*shape, most int) (*ranking, error) {
 	var list []*shape
 	for _, p := range prefills {
-		if p.prefill.engine != engine || a.o.Prefill > 0 && a.o.Prefill < p.prefill.curve.Procs {
+		if p.prefill.engine != engine || a.o.PrefillGPUs > 0 && a.o.PrefillGPUs < p.prefill.curve.Procs {
 			continue
 		}
 		at := slices.IndexFunc(decodes, func(x *shape) bool {
@@ -511,8 +511,8 @@ func (a *adviser) settlePrefill(engine int, prefills, decodes []*shape, most int
 		list = append(list, p)
 	}
 	r := &ranking{keep: prefillsKept, most: most - 1}
-	if a.o.Prefill > 0 {
-		r.most = a.o.Prefill
+	if a.o.PrefillGPUs > 0 {
+		r.most = a.o.PrefillGPUs
 	}
 	return r, a.settleAll(list, r)
 }
@@ -524,8 +524,8 @@ func (a *adviser) settleBeside(p *ranking, decodes []*shape, r *ranking) error {
 	}
 	best := &p.list[0]
 	engine := best.prefill.engine
-	if a.o.Prefill > 0 {
-		best.n = a.o.Prefill / best.prefill.curve.Procs
+	if a.o.PrefillGPUs > 0 {
+		best.n = a.o.PrefillGPUs / best.prefill.curve.Procs
 	}
 	var beside []*shape
 	for _, x := range decodes {
@@ -673,7 +673,7 @@ func (a *adviser) glance(list []Candidate, order func(x, y *Candidate) int) ([]C
 	a.told(len(list), 0)
 	err := a.side(len(list), func(i int) error {
 		c := &list[i]
-		t, err := a.o.Demand.candidate(c)
+		t, p, err := a.o.Demand.candidate(c)
 		if err != nil {
 			return err
 		}
@@ -685,10 +685,6 @@ func (a *adviser) glance(list []Candidate, order func(x, y *Candidate) int) ([]C
 			return err
 		}
 		a.seenBy(c, got)
-		p, err := serving.NewPredictor(&c.Deployment)
-		if err != nil {
-			return err
-		}
 		return c.describe(p)
 	})
 	list = slices.DeleteFunc(list, func(c Candidate) bool { return c.Capacity == nil })
@@ -705,7 +701,7 @@ func (a *adviser) confirm(list []Candidate, top int) ([]Candidate, error) {
 		a.told(len(group), 0)
 		if err := a.side(len(group), func(i int) error {
 			c := &group[i]
-			t, err := a.o.Demand.candidate(c)
+			t, _, err := a.o.Demand.candidate(c)
 			if err != nil {
 				return err
 			}
@@ -728,17 +724,18 @@ func (a *adviser) confirm(list []Candidate, top int) ([]Candidate, error) {
 	return out, nil
 }
 
-// candidate is the demand on a candidate, whose ranks decode as many sequences at a time as there is room for.
-func (d *Demand) candidate(c *Candidate) (*simulate.Trial, error) {
+// candidate is the demand on a candidate, whose ranks decode as many sequences at a time as there is room for, and what predicts it.
+func (d *Demand) candidate(c *Candidate) (*simulate.Trial, *serving.Predictor, error) {
 	on := &c.Deployment
 	p, err := serving.NewPredictor(on)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	on.Pools = slices.Clone(on.Pools)
 	pool := on.Of(op.Decode)
 	pool.Plan.Batch.Size = max(pool.Plan.Batch.Size, p.Curve(on, pool, c.Load.Lengths, 1).Largest)
-	return d.trial(on, nil)
+	t, err := d.trial(on, nil)
+	return t, p, err
 }
 
 // nearest says why nothing holds, and what would.
@@ -789,7 +786,7 @@ func (a *adviser) reaching(list []Candidate) ([]reached, error) {
 	a.told(len(list), 0)
 	return out, a.side(len(list), func(i int) error {
 		c := &list[i]
-		t, err := a.o.Demand.candidate(c)
+		t, _, err := a.o.Demand.candidate(c)
 		if err != nil {
 			return err
 		}

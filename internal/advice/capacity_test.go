@@ -71,7 +71,7 @@ func (c *capacityCase) give(t testing.TB) (*Advice, *Demand) {
 		t.Fatal(err)
 	}
 	got, err := Give(context.Background(), l, Options{
-		GPUs: q.GPUs, GPUsPerNode: q.GPUsPerNode, Mode: q.Mode, Objective: q.Objective, Rate: q.Rate, Engines: engines, Top: 3, Workers: 2, Demand: d,
+		Search: question.Search{GPUs: q.GPUs, Mode: q.Mode, Objective: q.Objective, Rate: q.Rate, Top: 3}, GPUsPerNode: q.GPUsPerNode, Engines: engines, Workers: 2, Demand: d,
 		Redundant: search.Range{High: q.Redundant}, Overlaps: []plan.Overlap{plan.NoOverlap, plan.TwoBatch, plan.SingleBatch},
 	})
 	if err != nil {
@@ -281,7 +281,7 @@ func TestInterrupted(t *testing.T) {
 				ctx, cancel := context.WithCancel(context.Background())
 				defer cancel()
 				all := 0
-				got, err := Give(ctx, l, Options{GPUs: c.gpus, GPUsPerNode: 8, Mode: Both, Objective: c.objective, Rate: q.Rate, Engines: engines, Top: 2, Workers: 1, Demand: d,
+				got, err := Give(ctx, l, Options{Search: question.Search{GPUs: c.gpus, Mode: Both, Objective: c.objective, Rate: q.Rate, Top: 2}, GPUsPerNode: 8, Engines: engines, Workers: 1, Demand: d,
 					Told: func(_, done int) {
 						if all += done; all >= after {
 							cancel()

@@ -148,8 +148,8 @@ func (f *field) instances(pool int) []int {
 		return f.space.sizes
 	case f.mode == Aggregated:
 		return sizes(f.gpus, f.o.GPUsPerNode)
-	case f.o.Prefill > 0:
-		return sizes([...]int{f.o.Prefill, f.gpus - f.o.Prefill}[pool], f.o.GPUsPerNode)
+	case f.o.PrefillGPUs > 0:
+		return sizes([...]int{f.o.PrefillGPUs, f.gpus - f.o.PrefillGPUs}[pool], f.o.GPUsPerNode)
 	}
 	return sizes(f.gpus-1, f.o.GPUsPerNode)
 }
@@ -250,8 +250,8 @@ func (f *field) reason() string {
 		return "two pools need at least two processors"
 	case f.mode == Aggregated && f.space.prefill.System != f.space.decode.System:
 		return "one pool has one kind of processor, but there is a system for decode"
-	case f.mode == Disaggregated && f.o.Prefill >= f.gpus:
-		return fmt.Sprintf("a prefill pool of %d processors leaves none of %d to decode", f.o.Prefill, f.gpus)
+	case f.mode == Disaggregated && f.o.PrefillGPUs >= f.gpus:
+		return fmt.Sprintf("a prefill pool of %d processors leaves none of %d to decode", f.o.PrefillGPUs, f.gpus)
 	case f.plans == 0:
 		return fmt.Sprintf("no valid way to split %s over %d processors", f.base.Model.Name, f.gpus)
 	}

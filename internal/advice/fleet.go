@@ -63,7 +63,7 @@ func giveFleet(ctx context.Context, l *question.Loaded, o Options) (*Advice, err
 			if o.Mode == Aggregated {
 				continue
 			}
-			so.Mode, so.GPUs, so.Prefill = Disaggregated, d.prefill.GPUs+d.decode.GPUs, d.prefill.GPUs
+			so.Mode, so.GPUs, so.PrefillGPUs = Disaggregated, d.prefill.GPUs+d.decode.GPUs, d.prefill.GPUs
 			cost = cost.and(d.prefill.GPUs, d.prefill.PerHour, d.prefill.Watts)
 			what = fmt.Sprintf("prefill on %s, decode on %s", d.prefill.System.Name, d.decode.System.Name)
 		}

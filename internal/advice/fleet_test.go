@@ -31,7 +31,7 @@ func asks(t *testing.T, set func(*question.Question)) (*question.Loaded, Options
 		t.Fatal(err)
 	}
 	return l, Options{
-		GPUs: q.GPUs, GPUsPerNode: 8, Mode: q.Mode, Objective: q.Objective, Engines: engine.All(), Top: 3, Workers: 2, Prefill: q.PrefillGPUs,
+		Search: question.Search{GPUs: q.GPUs, Mode: q.Mode, Objective: q.Objective, Top: 3, PrefillGPUs: q.PrefillGPUs}, GPUsPerNode: 8, Engines: engine.All(), Workers: 2,
 		Redundant: search.Range{High: 2}, Overlaps: []plan.Overlap{plan.NoOverlap, plan.TwoBatch}, PerHour: l.PerHour, Watts: l.Watts,
 	}
 }

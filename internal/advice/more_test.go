@@ -39,9 +39,9 @@ func TestMoreNeverGiveLess(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := Options{
-			GPUsPerNode: rapid.SampledFrom([]int{4, 8, 16}).Draw(t, "per node"), Engines: engines, Top: 1, Workers: 2,
-			Mode:     rapid.SampledFrom([]Mode{Aggregated, Disaggregated, Both}).Draw(t, "mode"),
-			Overlaps: []plan.Overlap{plan.NoOverlap, plan.TwoBatch}, Redundant: search.Range{High: 2}, Objective: Throughput,
+			Search:      question.Search{Top: 1, Mode: rapid.SampledFrom([]Mode{Aggregated, Disaggregated, Both}).Draw(t, "mode"), Objective: Throughput},
+			GPUsPerNode: rapid.SampledFrom([]int{4, 8, 16}).Draw(t, "per node"), Engines: engines, Workers: 2,
+			Overlaps: []plan.Overlap{plan.NoOverlap, plan.TwoBatch}, Redundant: search.Range{High: 2},
 		}
 		fewer := rapid.IntRange(8, 79).Draw(t, "fewer")
 		more := rapid.IntRange(fewer+1, 80).Draw(t, "more")

@@ -33,7 +33,7 @@ func asked(t testing.TB, engineName string, set func(*question.Question)) (*ques
 		t.Fatal(err)
 	}
 	return l, advice.Options{
-		GPUs: q.GPUs, GPUsPerNode: q.GPUsPerNode, Mode: q.Mode, Engines: engines, Workers: 2, Prefill: q.PrefillGPUs, Pools: 200,
+		Search: question.Search{GPUs: q.GPUs, Mode: q.Mode, PrefillGPUs: q.PrefillGPUs, Pools: 200}, GPUsPerNode: q.GPUsPerNode, Engines: engines, Workers: 2,
 		Redundant: search.Range{High: q.Redundant}, Overlaps: []plan.Overlap{plan.NoOverlap, plan.TwoBatch, plan.SingleBatch},
 	}
 }

@@ -43,14 +43,13 @@ func drawn(t *rapid.T, gpus []int) (*question.Loaded, Options) {
 		t.Fatal(err)
 	}
 	o := Options{
-		GPUs: s.GPUs, GPUsPerNode: 8, Mode: Both, Engines: choice, Top: 3, Workers: 2,
-		Objective: rapid.SampledFrom([]Objective{Throughput, Latency}).Draw(t, "objective"),
+		Search: question.Search{GPUs: s.GPUs, Mode: Both, Top: 3, Objective: rapid.SampledFrom([]Objective{Throughput, Latency}).Draw(t, "objective")}, GPUsPerNode: 8, Engines: choice, Workers: 2,
 		Drafts:    search.Range{High: rapid.IntRange(0, 1).Draw(t, "drafts")},
 		Redundant: search.Range{High: rapid.SampledFrom([]int{0, 2, 32}).Draw(t, "redundant")},
 		Overlaps:  rapid.SampledFrom([][]plan.Overlap{nil, {plan.TwoBatch}, {plan.NoOverlap, plan.TwoBatch, plan.SingleBatch}}).Draw(t, "overlaps"),
 	}
 	if o.GPUs > 1 && rapid.Bool().Draw(t, "shares") {
-		o.Prefill = rapid.IntRange(1, o.GPUs-1).Draw(t, "prefill")
+		o.PrefillGPUs = rapid.IntRange(1, o.GPUs-1).Draw(t, "prefill")
 	}
 	return l, o
 }
@@ -118,7 +117,7 @@ func TestFewerMayDoMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sameExhaustively(t, l, Options{GPUs: s.GPUs, GPUsPerNode: 8, Mode: Both, Engines: choice, Top: 3, Workers: 2, Objective: Throughput})
+	sameExhaustively(t, l, Options{Search: question.Search{GPUs: s.GPUs, Mode: Both, Top: 3, Objective: Throughput}, GPUsPerNode: 8, Engines: choice, Workers: 2})
 }
 
 // sameExhaustively compares what the bounds leave with everything.

@@ -78,7 +78,7 @@ func listed(ctx context.Context, r *jobfile.Run) *adviser {
 		},
 		lengths: r.Lengths, limits: r.Limits, prefill: r.Prefill, decode: r.Decode, pools: r.Pools, batches: asOne(r.Decode.Batches),
 		sizes: []int{r.Procs}, everyBatch: true,
-	}, o: Options{GPUs: r.Procs, GPUsPerNode: hardware.NodeSize, Objective: Throughput, Engines: []*engine.Engine{engine.Generic}, Top: 1}}
+	}, o: Options{Search: question.Search{GPUs: r.Procs, Objective: Throughput, Top: 1}, GPUsPerNode: hardware.NodeSize, Engines: []*engine.Engine{engine.Generic}}}
 	if r.Mode == jobfile.Split {
 		a.sizes = nil
 		for n := 1; n < r.Procs; n++ {

@@ -285,8 +285,8 @@ func (f *field) counts(d *option, beat []float64) (first, last int) {
 	if f.mode == Aggregated || f.pools != nil {
 		return 1, 1
 	}
-	if f.o.Prefill > 0 {
-		n := (f.gpus - f.o.Prefill) / d.curve.Procs
+	if f.o.PrefillGPUs > 0 {
+		n := (f.gpus - f.o.PrefillGPUs) / d.curve.Procs
 		return n, n
 	}
 	most := (f.gpus - 1) / d.curve.Procs
@@ -319,13 +319,13 @@ func least(rates, beat []float64) (float64, bool) {
 func (f *field) beside(d *option, count int, beat, rates []float64, visit func(c contender, rates []float64)) {
 	both := make([]float64, len(rates))
 	left := f.gpus - count*d.curve.Procs
-	if f.o.Prefill > 0 {
-		left = f.o.Prefill
+	if f.o.PrefillGPUs > 0 {
+		left = f.o.PrefillGPUs
 	}
 	for _, group := range f.groups[d.engine] {
 		n := f.roomBeside(d, count, group[0].curve.Procs)
-		if f.o.Prefill > 0 {
-			n = min(n, f.o.Prefill/group[0].curve.Procs)
+		if f.o.PrefillGPUs > 0 {
+			n = min(n, f.o.PrefillGPUs/group[0].curve.Procs)
 		}
 		if f.pools != nil {
 			n = 1

@@ -115,7 +115,7 @@ func planned(t *testing.T, input, output int) (string, *advice.Advice) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := advice.Options{GPUs: 4, GPUsPerNode: 8, Mode: advice.Both, Objective: advice.Throughput, Engines: engines, Top: 5, Workers: 1}
+	o := advice.Options{Search: question.Search{GPUs: 4, Mode: advice.Both, Objective: advice.Throughput, Top: 5}, GPUsPerNode: 8, Engines: engines, Workers: 1}
 	got, err := advice.Give(context.Background(), l, o)
 	if err != nil {
 		t.Fatal(err)

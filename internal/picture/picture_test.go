@@ -236,7 +236,7 @@ func plansOf(t testing.TB, change func(*question.Question), mode question.Mode) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := advice.Options{GPUs: q.GPUs, GPUsPerNode: q.GPUsPerNode, Mode: mode, Objective: q.Objective, Engines: engines, Top: q.Top, Workers: 2}
+	o := advice.Options{Search: question.Search{GPUs: q.GPUs, Mode: mode, Objective: q.Objective, Top: q.Top}, GPUsPerNode: q.GPUsPerNode, Engines: engines, Workers: 2}
 	a, err := advice.Give(context.Background(), l, o)
 	if err != nil {
 		t.Fatal(err)
