@@ -40,6 +40,7 @@ var columns = slices.Concat([]column{
 	{"Run", "", func(r *Result) any { return r.Name() }},
 	{"State", "", func(r *Result) any { return string(r.Verdict) }},
 }, rawColumns(), []column{
+	loadColumn("Length spread"), loadColumn("Request rate"), loadColumn("Arrival"), loadColumn("Num prompts"), loadColumn("Seed"),
 	{"Predicted output throughput", "tokens/s", predicted(func(p *Prediction) float64 { return p.Throughput })},
 	{"Predicted TPOT", "ms", predicted(func(p *Prediction) float64 { return p.TPOT })},
 	{"Predicted TTFT", "ms", predicted(func(p *Prediction) float64 { return p.TTFT })},
@@ -63,6 +64,13 @@ func rawColumns() (out []column) {
 		out = append(out, column{rawdata.Columns[i].Name, rawdata.Columns[i].Unit, func(r *Result) any { return r.Row[i] }})
 	}
 	return out
+}
+
+// loadColumn is a column of what a client asked for, which tables of runs have by the same name.
+func loadColumn(name string) column {
+	c := column{name: name}
+	c.value = func(r *Result) any { return known(r.Asked[c.key()]) }
+	return c
 }
 
 func predicted(value func(*Prediction) float64) func(*Result) any {
@@ -96,7 +104,7 @@ func (r *Runner) results(ctx context.Context, all []*combination) (out []Result)
 		known, ok := r.told[c.out]
 		if !ok {
 			known = Result{Outcome: c.out, Row: c.row()}
-			known.Predicted = predict(ctx, c.server, known.Row, c.out.Figures["completed"])
+			known.Predicted = predict(ctx, c.server, known.Row, c.out)
 			r.told[c.out] = known
 		}
 		out = append(out, known)

@@ -102,7 +102,7 @@ func record(ctx context.Context, job *jobfile.Job, number, workers int, o Option
 		r.Served, r.Engine, r.Clients, r.Held = true, seen.Deployment.Engine.Name, seen.Load.Clients, seen.Held()
 		r.SeenAs(seen.Seen.TTFT, seen.Seen.TPOT)
 		if o.Raw {
-			if r.Raw, err = rawdata.Of(ctx, &seen.Deployment, seen.Load, &seen.Seen, o.Simulate); err != nil {
+			if r.Raw, err = rawdata.Of(ctx, &seen.Deployment, seen.Load, &seen.Seen, seen.Load.Sent(o.Simulate)); err != nil {
 				return nil, err
 			}
 		}
