@@ -2,11 +2,13 @@ package bench
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
 
 	"throughline/internal/csvfile"
+	"throughline/internal/parquetfile"
 	"throughline/serving/simulate"
 )
 
@@ -16,49 +18,109 @@ type Rows interface {
 	Flush() error
 }
 
-// RowsTo are rows of CSV, or lines of JSON where the name of the file says so.
+// RowsTo are rows of CSV, or lines of JSON or rows of Parquet where the name of the file says so.
 func RowsTo(name string, w io.Writer) Rows {
-	if strings.HasSuffix(strings.TrimSuffix(name, ".gz"), ".jsonl") {
+	switch {
+	case strings.HasSuffix(strings.TrimSuffix(name, ".gz"), ".jsonl"):
 		return &lineRows{w: json.NewEncoder(w)}
+	case strings.HasSuffix(name, ".parquet"):
+		var columns []parquetfile.Column
+		for _, c := range rowColumns {
+			columns = append(columns, parquetfile.Column{Name: c.name, Kind: c.kind})
+		}
+		out := parquetfile.NewWriter(w, columns)
+		return &tableRows{end: out.Close, write: func(d *Done) error { return out.Add(func(i int) any { return rowColumns[i].value(d) }) }}
 	}
-	r := &csvRows{w: csvfile.NewWriter(w)}
-	r.err = r.w.Write(strings.Split(rowColumns, ","))
-	return r
+	out := csvfile.NewWriter(w)
+	row := make([]string, len(rowColumns))
+	for i, c := range rowColumns {
+		row[i] = c.name
+	}
+	return &tableRows{err: out.Write(row), end: out.Flush, write: func(d *Done) error {
+		for i, c := range rowColumns {
+			switch v := c.value(d).(type) {
+			case nil:
+				row[i] = ""
+			case float64:
+				row[i] = strconv.FormatFloat(v, 'f', c.digits, 64)
+			default:
+				row[i] = fmt.Sprint(v)
+			}
+		}
+		return out.Write(row)
+	}}
+}
+
+// rowColumn is a column of a table of requests. Its value is nil where a request has none.
+type rowColumn struct {
+	name   string
+	kind   parquetfile.Kind
+	digits int // behind the point, in CSV
+	value  func(*Done) any
 }
 
 // rowColumns are those of simulate's file, and what only a real server has.
-const rowColumns = "request,client,turn,arrival,scheduled,first_token,finish,input,output,cached,chunks,ttft_ms,tpot_ms,e2e_ms,retries,error"
-
-type csvRows struct {
-	w   *csvfile.Writer
-	err error
+var rowColumns = []rowColumn{
+	countColumn("request", func(d *Done) int { return int(d.ID) }),
+	countColumn("client", func(d *Done) int { return d.Client }),
+	countColumn("turn", func(d *Done) int { return d.Turn }),
+	{"arrival", parquetfile.Double, 6, func(d *Done) any { return d.Arrival }},
+	{"scheduled", parquetfile.Double, 6, func(d *Done) any { return d.Scheduled }},
+	{"first_token", parquetfile.Double, 6, func(d *Done) any {
+		if d.First > 0 {
+			return d.First
+		}
+		return nil
+	}},
+	{"finish", parquetfile.Double, 6, func(d *Done) any { return d.Finish }},
+	countColumn("input", func(d *Done) int { return d.Input }),
+	countColumn("output", func(d *Done) int { return d.Output }),
+	countColumn("cached", func(d *Done) int { return d.Cached }),
+	countColumn("chunks", func(d *Done) int { return d.Chunks }),
+	answered("ttft_ms", 3, func(d *Done) float64 { return d.First - d.Arrival }),
+	answered("tpot_ms", 4, func(d *Done) float64 { return d.TPOT() }),
+	answered("e2e_ms", 3, func(d *Done) float64 { return d.Finish - d.Arrival }),
+	countColumn("retries", func(d *Done) int { return d.Retries }),
+	{"error", parquetfile.Text, 0, func(d *Done) any {
+		if d.Failure != nil {
+			return d.Failure.Error()
+		}
+		return nil
+	}},
 }
 
-func (r *csvRows) Add(d *Done) {
-	if r.err != nil {
-		return
-	}
-	number := func(x float64, digits int) string { return strconv.FormatFloat(x, 'f', digits, 64) }
-	row := []string{
-		strconv.FormatInt(d.ID, 10), strconv.Itoa(d.Client), strconv.Itoa(d.Turn), number(d.Arrival, 6), number(d.Scheduled, 6), "", number(d.Finish, 6),
-		strconv.Itoa(d.Input), strconv.Itoa(d.Output), strconv.Itoa(d.Cached), strconv.Itoa(d.Chunks), "", "", "", strconv.Itoa(d.Retries), "",
-	}
-	if d.First > 0 {
-		row[5] = number(d.First, 6)
-	}
-	if d.Failure != nil {
-		row[15] = d.Failure.Error()
-	} else {
-		row[11], row[12], row[13] = number(1e3*(d.First-d.Arrival), 3), number(1e3*d.TPOT(), 4), number(1e3*(d.Finish-d.Arrival), 3)
-	}
-	r.err = r.w.Write(row)
+func countColumn(name string, value func(*Done) int) rowColumn {
+	return rowColumn{name, parquetfile.Integer, 0, func(d *Done) any { return value(d) }}
 }
 
-func (r *csvRows) Flush() error {
+// answered is a time of requests that were answered.
+func answered(name string, digits int, seconds func(*Done) float64) rowColumn {
+	return rowColumn{name, parquetfile.Double, digits, func(d *Done) any {
+		if d.Failure != nil {
+			return nil
+		}
+		return 1e3 * seconds(d)
+	}}
+}
+
+// tableRows are rows of a table, up to the first that cannot be written.
+type tableRows struct {
+	write func(*Done) error
+	end   func() error
+	err   error
+}
+
+func (r *tableRows) Add(d *Done) {
+	if r.err == nil {
+		r.err = r.write(d)
+	}
+}
+
+func (r *tableRows) Flush() error {
 	if r.err != nil {
 		return r.err
 	}
-	return r.w.Flush()
+	return r.end()
 }
 
 type lineRows struct {
