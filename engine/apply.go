@@ -69,7 +69,7 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	if p, told := e.Products[d.Told.Products]; told && d.Assume.Engine {
 		d.Precision.Told = plan.Kernels{TFlops: p.TFlops, N: p.N, K: p.K, Seconds: p.Seconds}
 	}
-	d.Engine = deploy.Engine{Name: e.Name, Title: e.Title, Scheduling: d.Told.Of(e.launched(&d))}
+	d.Engine = deploy.Engine{Name: e.Name, Title: e.Title, Scheduling: e.scheduling(&d)}
 	if d.Told.Unprepared {
 		d.Engine.Scheduling.DraftSeconds += e.Scheduling.UnpreparedSeconds
 	}
@@ -78,6 +78,16 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 		d.Pools[i].Plan.Behaviour = e.Behaviour(&d, &d.Pools[i])
 	}
 	return d
+}
+
+// scheduling is how a server schedules that is told what the deployment says. With data-parallel attention prompts do not wait for
+// others to fill a step (tensorrt_llm/_torch/pyexecutor/py_executor.py, _schedule).
+func (e *Engine) scheduling(d *deploy.Deployment) deploy.Scheduling {
+	out := d.Told.Of(e.launched(d))
+	if p := d.Of(op.Prefill); p != nil && replicated(shape(d, p)) {
+		out.WaitSteps = 0
+	}
+	return out
 }
 
 // launched is how a server schedules that is told nothing.

@@ -38,17 +38,18 @@ func TestTell(t *testing.T) {
 // one does as it is told.
 func TestToldIsLaunched(t *testing.T) {
 	for _, c := range []struct {
-		told   deploy.Told
-		engine string
-		words  []string
-		others []string
+		told     deploy.Told
+		replicas int
+		engine   string
+		words    []string
+		others   []string
 	}{
-		{deploy.Told{PollSteps: 30}, "sglang", []string{"--scheduler-recv-interval 30"}, []string{"vllm", "trtllm"}},
-		{deploy.Told{WaitSteps: 20}, "trtllm", []string{"batch_wait_timeout_iters: 20", "batch_wait_max_tokens_ratio: 1"}, []string{"sglang", "vllm"}},
-		{deploy.Told{BalanceSteps: 50}, "trtllm", []string{"enable_balance: true", "timeout_iters: 50"}, []string{"sglang", "vllm"}},
-		{deploy.Told{PollSteps: 1, StepTokens: 4096, Sequences: 8}, "vllm", nil, nil},
+		{deploy.Told{PollSteps: 30}, 8, "sglang", []string{"--scheduler-recv-interval 30"}, []string{"vllm", "trtllm"}},
+		{deploy.Told{WaitSteps: 20}, 1, "trtllm", []string{"batch_wait_timeout_iters: 20", "batch_wait_max_tokens_ratio: 1"}, []string{"sglang", "vllm"}},
+		{deploy.Told{BalanceSteps: 50}, 8, "trtllm", []string{"enable_balance: true", "timeout_iters: 50"}, []string{"sglang", "vllm"}},
+		{deploy.Told{PollSteps: 1, StepTokens: 4096, Sequences: 8}, 8, "vllm", nil, nil},
 	} {
-		d := exchanging(8, 8)
+		d := exchanging(c.replicas, 8)
 		d.Told = c.told
 		l := find(t, c.engine).Launch(&d, &d.Pools[0])
 		text := strings.Join(l.Commands, " ") + l.Config
@@ -62,6 +63,19 @@ func TestToldIsLaunched(t *testing.T) {
 			if refused := strings.Contains(why, "has no option"); refused != slices.Contains(c.others, e.Name) {
 				t.Errorf("%s, told %+v: %q", e.Name, c.told, why)
 			}
+		}
+	}
+}
+
+// TestReplicasDoNotWait: with data-parallel attention TensorRT-LLM does not let prompts wait for others to fill a step.
+func TestReplicasDoNotWait(t *testing.T) {
+	for replicas, want := range map[int]int{1: 20, 8: 0} {
+		d := exchanging(replicas, 8)
+		d.Told.WaitSteps = 20
+		e := find(t, "trtllm")
+		applied := e.Apply(d)
+		if got := applied.Engine.WaitSteps; got != want || strings.Contains(e.Launch(&d, &d.Pools[0]).Config, "batch_wait") != (want > 0) {
+			t.Errorf("%d replicas: prompts wait for %d steps, not %d", replicas, got, want)
 		}
 	}
 }

@@ -314,6 +314,9 @@ type waves struct {
 	ahead, aheadTogether float64
 	// joined: nobody decodes before the last prompt of a wave is done.
 	joined bool
+	// hold is the steps for which prompts of a rank wait for others to fill a step; balance those for which ranks do, so many, until
+	// each of them has a prompt.
+	hold, balance, balanced float64
 }
 
 // waves prepares the prefills of so many clients on the steps of a server.
@@ -336,6 +339,9 @@ func (c *closed) waves(s times, clients, sharing, step float64) waves {
 	}
 	w.ahead, w.aheadTogether = c.ahead(s, sharing)
 	w.looks = c.looks(&w)
+	if w.hold = float64(c.rules.WaitSteps); c.shares && step > 0 {
+		w.balance, w.balanced = float64(c.rules.BalanceSteps), c.together/max(1, c.inFlight)
+	}
 	return w
 }
 
@@ -407,6 +413,9 @@ func (w *waves) laden(own, all float64) (share, longer float64) {
 	come := -math.Expm1(-all*w.looks) / w.looks
 	if w.group > w.clients {
 		come = w.meeting(come)
+	}
+	if g := w.gather(own, all); g.wait > 0 {
+		come = min(come, g.share)
 	}
 	share = max(come, own/w.holds)
 	var more float64 // prompts, beyond the first of a step
@@ -536,33 +545,12 @@ func (w *waves) arriving(c *closed, within, life float64) float64 {
 	if c.entry() == 0 {
 		left *= 1 - min(1, max(1, c.together)/c.ranks)
 	}
-	met := (c.polls-1)*(1-busy)*w.step/2 + left + float64(c.rules.StepsAhead)*l.mean + w.gathering(c, rate*l.mean, all*l.mean)*l.mean
+	g := w.gather(rate*w.step, all*w.step) // nobody has prompts in the steps meanwhile
+	met := (c.polls-1)*(1-busy)*w.step/2 + left + float64(c.rules.StepsAhead)*l.mean + g.wait*w.step
 	present := 1 - math.Pow(min(1, w.away/life), w.own-1)
-	others := min(w.ranks()-1, present*(all-rate)*l.mean) * w.other
-	prompt := min(max(w.alone, full), w.alone+others+present*rate*max(l.mean, c.polls*w.step)*w.more) - w.ahead - load*(w.aheadTogether-w.ahead)
+	others := min(w.ranks()-1, present*max(g.elsewhere, (all-rate)*l.mean)) * w.other
+	prompt := min(max(w.alone, full), w.alone+others+present*(rate*max(l.mean, c.polls*w.step)+g.beside)*w.more) - w.ahead - load*(w.aheadTogether-w.ahead)
 	return present*met + prompt + behind
-}
-
-// gathering is the mean steps for which a prompt waits for others, where so many come to a step on a rank and on all that wait
-// for each other. Prompts wait until a step is full or the first of them has waited its time: the others come meanwhile. Ranks
-// that wait until each has a prompt get them in turn, and start without the rest when their time is over.
-func (w *waves) gathering(c *closed, own, all float64) float64 {
-	var wait float64
-	if most := float64(c.rules.WaitSteps); most > 0 {
-		window := most
-		if own > 0 {
-			window = min(most, (w.holds-1)/own)
-		}
-		wait += window * (1 + own*window/2) / (1 + own*window)
-	}
-	if most := float64(c.rules.BalanceSteps); most > 0 && c.together > 1 {
-		window := most
-		if all > 0 {
-			window = min(most, c.together/all)
-		}
-		wait += window / 2
-	}
-	return wait
 }
 
 // served is the mean time to the end of its prefill behind a rank that only prefills, and takes up at the end of a step what

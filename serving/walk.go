@@ -39,6 +39,7 @@ type walk struct {
 	decodes float64   // requests of these
 	begun   float64   // part of the next prompt of a rank that is computed
 	warm    bool      // a step has had several prompts
+	lone    float64   // steps since all ranks had prompts, or those that had any were let go
 
 	first, rest sums    // of the first requests of clients, and of the others
 	prompted    float64 // seconds for prompts
@@ -63,7 +64,7 @@ func (c *closed) walked() Prediction {
 		if len(w.running) == 0 {
 			w.now = max(w.now, w.coming[0].at)
 		}
-		if waiting := w.waiting(); waiting > 0 {
+		if waiting := w.waiting(); waiting > 0 && !w.holds(waiting) {
 			w.prefill(waiting)
 		} else {
 			w.decode()
@@ -110,12 +111,24 @@ func (w *walk) waiting() (count float64) {
 	return min(count, w.room*w.together-w.decodes)
 }
 
+// holds reports whether prompts wait until every rank has one: not where a rank decodes nothing, nor when their time is over.
+func (w *walk) holds(waiting float64) bool {
+	if most := float64(w.rules.BalanceSteps); waiting < w.together && w.decodes >= w.together && w.lone+1 < most {
+		return true
+	}
+	w.lone = 0
+	return false
+}
+
 // decode is steps without prompts: up to the next end, or until others may have come.
 func (w *walk) decode() {
 	step := w.step(max(1, w.own()))
 	steps := max(1, math.Ceil((w.running[0].last-w.tokens)/w.closed.tokens))
 	if len(w.coming) > 0 {
 		steps = min(steps, max(1, math.Floor((w.coming[0].at-w.now)/step)))
+	}
+	if most := float64(w.rules.BalanceSteps); most > 0 {
+		w.lone = math.Mod(w.lone+steps, most) // time also passes while nobody has a prompt
 	}
 	w.pass((steps-1)*step, (steps-1)*w.closed.tokens)
 	w.pass(step, w.closed.tokens)

@@ -51,6 +51,14 @@ type Load struct {
 	Repeated float64
 }
 
+// Sent is so many requests of the mean lengths, by the clients of the load; at least one of each, and nil for none.
+func (l *Load) Sent(requests int) *Traffic {
+	if requests == 0 {
+		return nil
+	}
+	return &Traffic{Requests: max(requests, l.Clients), Rate: math.Inf(1), Clients: l.Clients, Turns: 1, Input: Fixed(l.Lengths.Input), Output: Fixed(l.Lengths.Output)}
+}
+
 // Deviation is the standard deviation of the lengths in units of their mean. Where it is 0, requests which start together
 // end together.
 func (l *Load) Deviation() float64 { return math.Sqrt(max(0, l.Lengths.Squares-1)) }

@@ -43,6 +43,10 @@ const (
 	drainFor    = time.Second      // for the end of a stream after its last event
 )
 
+// HeaderVariable is the variable of the environment that has headers besides those of the command line, which everybody on a machine
+// can read.
+const HeaderVariable = "THROUGHLINE_BENCH_HEADER"
+
 func newClient(o *Options, b *engine.Backend) *client {
 	transport := &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,

@@ -15,10 +15,13 @@ type Rows struct {
 	err error
 }
 
-// RowsTo are rows of CSV, or lines of JSON where the name of the file says so.
+// RowsTo are rows of CSV, or lines of JSON or rows of Parquet where the name of the file says so.
 func RowsTo(name string, w io.Writer) *Rows {
-	if table.FormOf(name) == table.Lines {
-		return &Rows{out: table.NewWriter(w, table.Lines, lineColumns)}
+	switch form := table.FormOf(name); form {
+	case table.Lines:
+		return &Rows{out: table.NewWriter(w, form, lineColumns)}
+	case table.Parquet:
+		return &Rows{out: table.NewWriter(w, form, rowColumns)}
 	}
 	return &Rows{out: table.NewWriter(w, table.CSV, rowColumns)}
 }

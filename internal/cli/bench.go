@@ -174,7 +174,7 @@ func headers(given string, user *url.Userinfo, env func(string) string) (http.He
 		out.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))
 		secrets.Add(password)
 	}
-	for _, word := range question.Words(given) {
+	for _, word := range append(question.Words(env(bench.HeaderVariable)), question.Words(given)...) {
 		key, value, _ := strings.Cut(word, "=")
 		out.Set(strings.TrimSpace(key), value)
 	}

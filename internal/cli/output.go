@@ -61,7 +61,7 @@ var outputFlags = []outputFlag{
 	{name: "by", usual: picture.UsualBy, words: anyField, doc: "field of which each value has a line, or a row of a heatmap", needs: []string{"chart", "html"}},
 	{name: "out", doc: writeOutDoc, as: map[string]string{"validate requests": "file for the figures of all runs",
 		"plan": "file of the ranked deployments and the frontier, by its name: " + strings.Join(planForms(), ", ")}},
-	{name: "requests-out", doc: "CSV file of all requests; of simulate Parquet where its name ends in .parquet", as: map[string]string{"bench": "file of all requests: CSV, or with .jsonl in its name JSON lines with the times of all chunks"}},
+	{name: "requests-out", doc: "CSV file of all requests; of simulate Parquet where its name ends in .parquet", as: map[string]string{"bench": "file of all requests: CSV, Parquet where its name ends in .parquet, or with .jsonl in its name JSON lines with the times of all chunks"}},
 	{name: "output-file", doc: "append the result to this file, as one line of JSON with the keys of sglang.bench_serving"},
 	{name: "append-run", doc: "append the run to this CSV table, with what --deployment says was measured: throughline validate serving, calibrate serving and compare --measured read it"},
 	{name: "output-details", doc: "lengths, times, texts and errors of all requests in that line, too", needs: []string{"output-file"}},

@@ -55,7 +55,7 @@ func planFile(ctx context.Context, name string, p *advice.Plans) ([]report.File,
 			c := &from.list[i]
 			r := c.Record
 			r.Number, r.Limits, r.Remark = len(runs), p.Loaded.Limits(), strings.TrimSuffix(fmt.Sprintf("%s %d; %s", from.name, 1+i, r.Remark), "; ")
-			row, err := rawdata.Of(ctx, &c.Deployment, c.Load, &c.Prediction, 0)
+			row, err := rawdata.Of(ctx, &c.Deployment, c.Load, &c.Prediction, nil)
 			if err != nil {
 				return nil, err
 			}

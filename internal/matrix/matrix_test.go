@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"throughline/internal/rawdata"
+	"throughline/internal/runs"
 )
 
 // printed is a program that prints the result of a benchmark.
@@ -39,8 +40,8 @@ func read(t *testing.T, text string) *File {
 	return f
 }
 
-// runs runs a file in a folder, and returns what is said.
-func runs(t *testing.T, ctx context.Context, dir, text string, change ...func(*Runner)) ([]Result, string, error) {
+// runFile runs a file in a folder, and returns what is said.
+func runFile(t *testing.T, ctx context.Context, dir, text string, change ...func(*Runner)) ([]Result, string, error) {
 	t.Helper()
 	var said strings.Builder
 	r := &Runner{File: read(t, text), Dir: dir, Say: func(line string) { said.WriteString(line + "\n") }}
@@ -95,7 +96,7 @@ func TestCombinations(t *testing.T) {
 		"clients:\n" + client("x", printed) + client("y", printed+"; echo \"$MATRIX_SERVER $MATRIX_CLIENT $THROUGHLINE_MATRIX\"", "    servers: [b]\n")
 	// sleep does not know options; a shell with more words behind its command does not mind.
 	text = strings.ReplaceAll(text, "exec sleep 300 --tp 4", "sleep 300; : --tp 4")
-	results, said, err := runs(t, t.Context(), dir, text)
+	results, said, err := runFile(t, t.Context(), dir, text)
 	if err != nil || len(results) != 3 {
 		t.Fatalf("%d results, %v\n%s", len(results), err, said)
 	}
@@ -199,7 +200,7 @@ func TestFailures(t *testing.T) {
 			if c.problem != "" && c.name == "never ready" {
 				text = strings.Replace(text, "timeout: 20s", "timeout: 1s", 1)
 			}
-			results, said, err := runs(t, t.Context(), t.TempDir(), text)
+			results, said, err := runFile(t, t.Context(), t.TempDir(), text)
 			if err != nil || len(results) != 2 {
 				t.Fatalf("%d results, %v\n%s", len(results), err, said)
 			}
@@ -224,7 +225,7 @@ func TestInterrupted(t *testing.T) {
 	text := "servers:\n" + server("a", up) + server("b", up) + "clients:\n" + client("c", "echo $MATRIX_SERVER >> "+count+"; [ $MATRIX_SERVER = a ] || [ -e "+dir+"/go ] || sleep 300; "+printed)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, said, err := runs(t, ctx, dir, text, func(r *Runner) {
+	_, said, err := runFile(t, ctx, dir, text, func(r *Runner) {
 		say := r.Say
 		r.Say = func(line string) {
 			say(line)
@@ -241,7 +242,7 @@ func TestInterrupted(t *testing.T) {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	os.WriteFile(filepath.Join(dir, "go"), nil, 0o666)
-	results, said, err := runs(t, t.Context(), dir, text)
+	results, said, err := runFile(t, t.Context(), dir, text)
 	if err != nil || len(results) != 2 || results[1].Verdict != Done || !strings.Contains(said, "a__c: done before") {
 		t.Fatalf("%v\n%s", err, said)
 	}
@@ -249,7 +250,7 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("ran %q", ran)
 	}
 	// A file that asks something else is run anew, as far as it does.
-	if _, said, _ = runs(t, t.Context(), dir, strings.Replace(text, "name: b\n", "name: b\n    columns: {GPU: H20}\n", 1)); strings.Count(said, "done before") != 1 {
+	if _, said, _ = runFile(t, t.Context(), dir, strings.Replace(text, "name: b\n", "name: b\n    columns: {GPU: H20}\n", 1)); strings.Count(said, "done before") != 1 {
 		t.Errorf("changed:\n%s", said)
 	}
 }
@@ -258,15 +259,15 @@ func TestInterrupted(t *testing.T) {
 func TestRetry(t *testing.T) {
 	dir := t.TempDir()
 	text := "clients:\n" + client("c", "[ -e "+dir+"/go ] || exit 5; "+printed) + client("d", printed)
-	results, _, err := runs(t, t.Context(), dir, text)
+	results, _, err := runFile(t, t.Context(), dir, text)
 	if err != nil || results[0].Verdict != Failed || results[1].Verdict != Done || results[0].Server != alone {
 		t.Fatalf("%+v, %v", results, err)
 	}
 	os.WriteFile(filepath.Join(dir, "go"), nil, 0o666)
-	if results, _, _ = runs(t, t.Context(), dir, text); results[0].Verdict != Failed {
+	if results, _, _ = runFile(t, t.Context(), dir, text); results[0].Verdict != Failed {
 		t.Errorf("%+v", results[0].Outcome)
 	}
-	results, said, _ := runs(t, t.Context(), dir, text, func(r *Runner) { r.Retry = true })
+	results, said, _ := runFile(t, t.Context(), dir, text, func(r *Runner) { r.Retry = true })
 	if results[0].Verdict != Done || strings.Count(said, "[COMBINATION]") != 1 {
 		t.Errorf("%+v\n%s", results[0].Outcome, said)
 	}
@@ -289,7 +290,7 @@ func TestKilled(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	if _, said, err := runs(t, t.Context(), dir, "clients:\n"+client("c", printed)); err != nil || !strings.Contains(said, "of a run that was killed: left its process group and was ended: sleep 302") {
+	if _, said, err := runFile(t, t.Context(), dir, "clients:\n"+client("c", printed)); err != nil || !strings.Contains(said, "of a run that was killed: left its process group and was ended: sleep 302") {
 		t.Errorf("%v\n%s", err, said)
 	}
 	select {
@@ -305,7 +306,7 @@ func TestAbandon(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, _, err := runs(t, ctx, dir, "servers:\n"+server("s", "trap '' TERM; "+up)+"clients:\n"+client("c", "sleep 300"), func(r *Runner) {
+	_, _, err := runFile(t, ctx, dir, "servers:\n"+server("s", "trap '' TERM; "+up)+"clients:\n"+client("c", "sleep 300"), func(r *Runner) {
 		r.Say = func(line string) {
 			if strings.HasPrefix(line, "[CLIENT] running") {
 				time.AfterFunc(300*time.Millisecond, func() { cancel(); Abandon() })
@@ -336,7 +337,7 @@ func TestReadyURL(t *testing.T) {
 		}
 	}))
 	defer there.Close()
-	results, said, err := runs(t, t.Context(), t.TempDir(), "servers:\n"+
+	results, said, err := runFile(t, t.Context(), t.TempDir(), "servers:\n"+
 		"  - {name: taken, command: sleep 300, ready: {url: '"+there.URL+"/health'}}\n"+
 		"  - {name: running, url: '"+there.URL+"', ready: {url: '"+there.URL+"/health'}}\n"+
 		"  - {name: lost, url: '"+there.URL+"', ready: {url: '"+there.URL+"/other', timeout: 0.5}}\n"+
@@ -357,7 +358,7 @@ func TestReadyURL(t *testing.T) {
 		address := l.Addr().String()
 		l.Close()
 		_, port, _ := net.SplitHostPort(address)
-		results, said, err := runs(t, t.Context(), t.TempDir(), "servers:\n  - name: web\n    command: ["+python+", -m, http.server, "+port+", --bind, 127.0.0.1]\n    ready: {url: 'http://"+address+"/', timeout: 30s}\nclients:\n"+client("c", printed))
+		results, said, err := runFile(t, t.Context(), t.TempDir(), "servers:\n  - name: web\n    command: ["+python+", -m, http.server, "+port+", --bind, 127.0.0.1]\n    ready: {url: 'http://"+address+"/', timeout: 30s}\nclients:\n"+client("c", printed))
 		if err != nil || results[0].Verdict != Done || !strings.Contains(said, "[SERVER] web is ready: http://"+address+"/ answers") {
 			t.Errorf("%v\n%s", err, said)
 		}
@@ -369,7 +370,7 @@ func TestLog(t *testing.T) {
 	dir := t.TempDir()
 	log := filepath.Join(dir, "own.log")
 	os.WriteFile(log, []byte("all is up, in a run before\n"), 0o666)
-	results, said, err := runs(t, t.Context(), dir, "servers:\n"+server("s", "sleep 0.5; echo max_total_num_tokens=12345, chunked_prefill_size=8192, max_running_requests=64 >> "+log+"; echo all is up >> "+log+"; exec sleep 300", "    log: "+log+"\n")+"clients:\n"+client("c", printed))
+	results, said, err := runFile(t, t.Context(), dir, "servers:\n"+server("s", "sleep 0.5; echo max_total_num_tokens=12345, chunked_prefill_size=8192, max_running_requests=64 >> "+log+"; echo all is up >> "+log+"; exec sleep 300", "    log: "+log+"\n")+"clients:\n"+client("c", printed))
 	if err != nil || results[0].Verdict != Done || results[0].ReadySeconds < 0.4 {
 		t.Fatalf("%v\n%s", err, said)
 	}
@@ -382,9 +383,37 @@ func TestLog(t *testing.T) {
 
 // TestResultFile: a client may write its result to a file in place of printing it.
 func TestResultFile(t *testing.T) {
-	results, _, err := runs(t, t.Context(), t.TempDir(), "clients:\n"+client("c", `echo '{"completed": 4, "total_input_tokens": 40, "total_output_tokens": 8, "output_throughput": 7, "mean_tpot_ms": 3}' > "$MATRIX_RESULT"; echo 'Mean TTFT (ms): 9'`))
+	results, _, err := runFile(t, t.Context(), t.TempDir(), "clients:\n"+client("c", `echo '{"completed": 4, "total_input_tokens": 40, "total_output_tokens": 8, "output_throughput": 7, "mean_tpot_ms": 3}' > "$MATRIX_RESULT"; echo 'Mean TTFT (ms): 9'`))
 	if err != nil || results[0].Row.Get("Output throughput") != 7.0 || results[0].Row.Get("ISL") != 10.0 || results[0].Row.Get("TTFT") != nil {
 		t.Errorf("%+v, %v", results, err)
+	}
+}
+
+// TestReadBack: a row of the results says of the requests what the result file of the client says.
+func TestReadBack(t *testing.T) {
+	dir := t.TempDir()
+	const result = `{"backend": "vllm", "dataset_name": "random", "request_rate": 7.5, "max_concurrency": 16, "random_input_len": 1024, "random_output_len": 128, "random_range_ratio": 0.5, "completed": 40, "duration": 10, "seed": 3, "total_input_tokens": 30720, "total_output_tokens": 3840, "output_throughput": 384, "mean_tpot_ms": 9, "mean_ttft_ms": 60}`
+	if _, _, err := runFile(t, t.Context(), dir, "clients:\n"+client("c", `echo '`+result+`' > "$MATRIX_RESULT"`)); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "one.jsonl")
+	if err := os.WriteFile(file, []byte(result), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	want, err := runs.Row(file, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"results.csv", "results.json"} {
+		got, err := runs.Row(filepath.Join(dir, name), "1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, column := range []string{"isl", "osl", "length_spread", "concurrency", "request_rate", "arrival", "num_prompts", "seed"} {
+			if got[column] != want[column] || want[column] == "" {
+				t.Errorf("%s: %s is %q, in the result file %q", name, column, got[column], want[column])
+			}
+		}
 	}
 }
 
@@ -410,7 +439,7 @@ func TestPublished(t *testing.T) {
 	if len(blocks) != 4 {
 		t.Fatalf("%d runs", len(blocks))
 	}
-	results, _, err := runs(t, t.Context(), filepath.Join(dir, "results"), "clients:\n"+text)
+	results, _, err := runFile(t, t.Context(), filepath.Join(dir, "results"), "clients:\n"+text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -442,7 +471,7 @@ func TestBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer free()
-	if _, _, err := runs(t, t.Context(), dir, "clients:\n"+client("c", "true")); !errors.Is(err, errBusy) {
+	if _, _, err := runFile(t, t.Context(), dir, "clients:\n"+client("c", "true")); !errors.Is(err, errBusy) {
 		t.Error(err)
 	}
 }

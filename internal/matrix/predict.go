@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 
 	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/internal/rawdata"
+	"throughline/workload"
 )
 
 // mostSimulated is the requests of a run that are simulated at most: more do not change means.
@@ -40,7 +43,7 @@ type Prediction struct {
 
 // predict fills in how a server is launched as far as its deployment says it, and predicts what its clients see under the load
 // of a row.
-func predict(ctx context.Context, s *Server, row rawdata.Row, completed float64) Prediction {
+func predict(ctx context.Context, s *Server, row rawdata.Row, out *Outcome) Prediction {
 	if s.Deployment == nil {
 		return Prediction{Why: "the server does not say what it serves (deployment)"}
 	}
@@ -62,15 +65,33 @@ func predict(ctx context.Context, s *Server, row rawdata.Row, completed float64)
 			missing = l.column
 		}
 	}
+	for column, setting := range map[string]string{"request_rate": "rate", "seed": "seed"} {
+		if set, ok := question.Lookup(question.Simulate, setting); ok && out.Asked[column] != "" {
+			_ = set.Set(&q, out.Asked[column]) // what is out of bounds is as if nothing was said
+		}
+	}
+	if ratio, ok := strings.CutPrefix(out.Asked["length_spread"], drawnSpread); ok {
+		if r, err := strconv.ParseFloat(ratio, 64); err == nil && r >= 0 && r <= 1 {
+			q.Traffic.Ratio = r
+		}
+	}
 	a, err := point.NewEstimator().Answer(&q)
 	if err != nil {
 		return Prediction{Why: err.Error()}
 	}
-	requests := int(min(completed, mostSimulated))
 	if a.Seen == nil {
 		return Prediction{Why: a.Remark}
 	}
-	predicted, err := rawdata.Of(ctx, &a.Deployment, a.Load, a.Seen, requests)
+	var traffic *workload.Traffic
+	if requests := int(min(out.Figures["completed"], mostSimulated)); requests > 0 {
+		t, err := q.ReadTraffic(func(string) bool { return true })
+		if err != nil {
+			return Prediction{Why: err.Error()}
+		}
+		t.Requests, t.Clients = max(requests, a.Load.Clients), a.Load.Clients
+		traffic = &t
+	}
+	predicted, err := rawdata.Of(ctx, &a.Deployment, a.Load, a.Seen, traffic)
 	if err != nil {
 		return Prediction{Why: err.Error()}
 	}

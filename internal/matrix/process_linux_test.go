@@ -31,7 +31,7 @@ func TestMark(t *testing.T) {
 func TestEmptied(t *testing.T) {
 	text := "servers:\n" + server("s", "(setsid env -i sleep 305 &); "+up) + "clients:\n" + client("c", "exec sleep 305")
 	if dir := os.Getenv("THROUGHLINE_TEST_KILLED"); dir != "" {
-		runs(t, t.Context(), dir, text) // the run that is killed
+		runFile(t, t.Context(), dir, text) // the run that is killed
 		return
 	}
 	dir := t.TempDir()
@@ -66,7 +66,7 @@ func TestEmptied(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	_, said, err := runs(t, t.Context(), dir, "clients:\n"+client("c", printed))
+	_, said, err := runFile(t, t.Context(), dir, "clients:\n"+client("c", printed))
 	if err != nil || !strings.Contains(said, "of a run that was killed: ") {
 		t.Errorf("%v\n%s", err, said)
 	}
@@ -92,7 +92,7 @@ func TestOrphans(t *testing.T) {
 		"stubborn": `(setsid sh -c "trap '' TERM; sleep 301; sleep 301" &) ; echo all is up; exec sleep 300`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			results, said, err := runs(t, t.Context(), t.TempDir(), "servers:\n"+strings.ReplaceAll(server("s", command), "10s", "1s")+"clients:\n"+client("c", "sleep 0.3;"+printed))
+			results, said, err := runFile(t, t.Context(), t.TempDir(), "servers:\n"+strings.ReplaceAll(server("s", command), "10s", "1s")+"clients:\n"+client("c", "sleep 0.3;"+printed))
 			if err != nil || len(results) != 1 || results[0].Verdict != Done || !strings.Contains(strings.Join(results[0].Notes, ""), "left its process group and was ended: ") {
 				t.Fatalf("%+v, %v\n%s", results, err, said)
 			}

@@ -32,6 +32,7 @@ var columns = slices.Concat([]column{
 	table.TextColumn("Run", func(r *Result) string { return r.Name() }),
 	table.TextColumn("State", func(r *Result) string { return string(r.Verdict) }),
 }, rawColumns(), []column{
+	loadColumn("Length spread"), loadColumn("Request rate"), loadColumn("Arrival"), loadColumn("Num prompts"), loadColumn("Seed"),
 	measured("Predicted output throughput", "tokens/s", predicted(func(p *Prediction) float64 { return p.Throughput })),
 	measured("Predicted TPOT", "ms", predicted(func(p *Prediction) float64 { return p.TPOT })),
 	measured("Predicted TTFT", "ms", predicted(func(p *Prediction) float64 { return p.TTFT })),
@@ -72,6 +73,14 @@ func rawColumns() (out []column) {
 	return out
 }
 
+// loadColumn is a column of what a client asked for, which tables of runs have by the same name.
+func loadColumn(name string) column {
+	return table.TextColumn(name, func(r *Result) string { return r.Asked[keyOf(name)] })
+}
+
+// keyOf is the name of a column in JSON.
+func keyOf(name string) string { return strings.ReplaceAll(strings.ToLower(name), " ", "_") }
+
 func predicted(value func(*Prediction) float64) func(*Result) any {
 	return func(r *Result) any {
 		if v := value(&r.Predicted); r.Predicted.Why == "" && v > 0 {
@@ -90,7 +99,7 @@ func (r *Runner) results(ctx context.Context, all []*combination) (out []Result)
 		known, ok := r.told[c.out]
 		if !ok {
 			known = Result{Outcome: c.out, Row: c.row()}
-			known.Predicted = predict(ctx, c.server, known.Row, c.out.Figures["completed"])
+			known.Predicted = predict(ctx, c.server, known.Row, c.out)
 			r.told[c.out] = known
 		}
 		out = append(out, known)
@@ -151,7 +160,7 @@ func rounded(v float64) float64 {
 // objects are the columns as JSON has them, with all that was measured.
 var objects = func() (out []column) {
 	for _, c := range columns {
-		c.Name = strings.ReplaceAll(strings.ToLower(c.Name), " ", "_")
+		c.Name = keyOf(c.Name)
 		out = append(out, c)
 	}
 	return append(out, column{Name: "figures", Value: func(r *Result) any { return r.Figures }})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"throughline/internal/bench"
 	"throughline/internal/document"
+	"throughline/internal/runs"
 	"throughline/internal/secret"
 )
 
@@ -294,11 +296,13 @@ func answers(address string) int {
 // runClient runs the client to its end, or until its time is over, the server has ended or the run is interrupted.
 func (c *combination) runClient(ctx context.Context, server *process) error {
 	k := c.client
-	command := k.Command
+	command, environment := k.Command, c.environment(k.Environment, clientPart)
 	if k.Bench != nil {
 		options := map[string]Word{"base-url": Word(c.server.URL)}
-		for name, w := range k.Bench {
-			options[name] = w
+		maps.Copy(options, k.Bench)
+		if headers, ok := options["header"]; ok { // everybody can read a command line
+			environment = append(environment, bench.HeaderVariable+"="+string(headers))
+			delete(options, "header")
 		}
 		command = Command{Words: c.Bench(options, c.log("result.jsonl"))}
 	}
@@ -315,7 +319,7 @@ func (c *combination) runClient(ctx context.Context, server *process) error {
 		files[i] = f
 	}
 	begin := time.Now()
-	p, err := part{command, c.environment(k.Environment, clientPart), k.Folder, files[0], files[1]}.start()
+	p, err := part{command, environment, k.Folder, files[0], files[1]}.start()
 	if err != nil {
 		c.fail("the client could not be started: %s", document.Reason(err))
 		return nil
@@ -406,6 +410,8 @@ func (c *combination) figures() {
 	if src, err := os.ReadFile(c.log("result.jsonl")); err == nil {
 		if c.out.Figures, err = bench.ReadResult(src); err != nil {
 			c.remark("the result file of the client: %s", err)
+		} else if all, err := runs.Results(src); err == nil {
+			c.out.Asked, _ = runs.Of(all[len(all)-1]) // of which figures are known
 		}
 	}
 	if c.out.Figures == nil {

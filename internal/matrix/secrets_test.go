@@ -60,9 +60,12 @@ func TestSecrets(t *testing.T) {
 		"clients:\n" + client("c", `echo "asks $MATRIX_URL with $X_SECRET"; echo "{\"completed\": 1, \"key\": \"$X_SECRET\"}" > "$MATRIX_RESULT"; `+printed, "    environment: {X_SECRET: value-99ee}\n") +
 		"  - name: b\n    bench: {backend: vllm, header: 'Authorization=Bearer bb-00ff11, X-Team=team-22ab'}\n    servers: [s]\n"
 	dir := filepath.Join(t.TempDir(), "results")
-	_, said, err := runs(t, t.Context(), dir, text, func(r *Runner) {
+	_, said, err := runFile(t, t.Context(), dir, text, func(r *Runner) {
 		r.Bench = func(options map[string]Word, result string) []string {
-			return []string{"sh", "-c", "echo $0 $@ >&2; exit 1", "--header=" + string(options["header"]), "--base-url=" + string(options["base-url"])}
+			if h, ok := options["header"]; ok {
+				t.Errorf("everybody can read %q on the command line", h)
+			}
+			return []string{"sh", "-c", `echo $0 $@ "$THROUGHLINE_BENCH_HEADER" >&2; case "$THROUGHLINE_BENCH_HEADER" in *bb-00ff11*) exit 1; esac; exit 7`, "--base-url=" + string(options["base-url"])}
 		}
 	})
 	if err != nil {
@@ -97,7 +100,7 @@ func TestBadState(t *testing.T) {
 	for _, text := range []string{`{"mark":"x","done":[null]}`, `{"mark":"","done":[]}`, `[]`, `{"mark":1}`, ``, `{"mark":"x","done":{}}`} {
 		dir := t.TempDir()
 		os.WriteFile(filepath.Join(dir, stateName), []byte(text), 0o666)
-		if _, _, err := runs(t, t.Context(), dir, "clients:\n"+client("c", "true")); err == nil || !strings.Contains(err.Error(), "is not what this program writes") {
+		if _, _, err := runFile(t, t.Context(), dir, "clients:\n"+client("c", "true")); err == nil || !strings.Contains(err.Error(), "is not what this program writes") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

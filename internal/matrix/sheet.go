@@ -99,6 +99,9 @@ func launched(command string) map[string]string {
 	return out
 }
 
+// drawnSpread is how tables of runs begin to say that lengths are drawn between a share of the longest and the longest.
+const drawnSpread = "range ratio "
+
 // row is the combination as a row of raw data. What is stated comes before what was measured and printed, and that before
 // what command lines ask for.
 func (c *combination) row() rawdata.Row {
@@ -119,6 +122,9 @@ func (c *combination) row() rawdata.Row {
 	}
 	fill(texts(c.server.Columns))
 	fill(texts(c.client.Columns))
+	if strings.HasPrefix(c.out.Asked["length_spread"], drawnSpread) {
+		fill(map[string]string{"ISL": c.out.Asked["isl"], "OSL": c.out.Asked["osl"]}) // of which the spread is a share
+	}
 	c.measured(row)
 	fill(c.out.Printed)
 	fill(launched(c.typed(c.server.Environment, c.server.Command)))

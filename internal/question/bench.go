@@ -41,10 +41,11 @@ const (
 	TraceRequests  = "trace"
 )
 
-// mostRetries of a request, and the longest that it may take, in seconds: six hours, as in sglang.bench_serving.
+// mostRetries of a request, and the longest that it may take, in seconds: six hours, as in sglang.bench_serving, and a millisecond at least.
 const (
 	mostRetries  = 1000
 	usualTimeout = 6 * 60 * 60
+	leastTimeout = 1e-3
 )
 
 // measured is what a benchmark asks where nothing else is said: as sglang.bench_serving does, but for lengths, which are fixed
@@ -175,7 +176,7 @@ var ofBenchmarks = []Setting{
 	{Name: "num-prompts", For: Bench, Low: 1, High: mostPrompts,
 		Doc: "requests; conversations where these have several turns (of a trace: all, unless given)",
 		Ref: func(q *Question) any { return &q.Traffic.Requests }, Idle: unless(func(l *Loaded) bool { return l.DatasetName() != SharedPrefix }, "groups and prompts of a group say it")},
-	{Name: "request-rate", Aliases: []string{"rate"}, For: Bench, Low: 0, Above: true, High: mostRate, Infinite: true, Unit: "requests/s",
+	{Name: "request-rate", Aliases: []string{"rate"}, For: Bench, Low: leastRate, High: mostRate, Infinite: true, Unit: "requests/s",
 		Doc: "requests per second, or inf for all at once; of a trace, the mean rate it is played at; of max-rate, the first to try",
 		Ref: func(q *Question) any { return &q.Traffic.Rate }},
 	{Name: "max-concurrency", Aliases: []string{"concurrency"}, For: Bench, Low: 1, High: mostTokens, Optional: true,
@@ -264,7 +265,7 @@ var ofBenchmarks = []Setting{
 	{Name: "retries", For: Bench, Low: 0, High: mostRetries,
 		Doc: "further tries of a request that was refused (429, 502, 503, 504) or whose connection failed before an answer",
 		Ref: func(q *Question) any { return &q.Retries }},
-	{Name: "timeout", For: Bench, Low: 0, Above: true, High: mostSeconds, Unit: seconds,
+	{Name: "timeout", For: Bench, Low: leastTimeout, High: mostSeconds, Unit: seconds,
 		Doc: "the longest that a request may take, like 30s; a bare number is seconds",
 		Ref: func(q *Question) any { return &q.Timeout }},
 	{Name: "ttft", For: Bench, Check: checkLimit,

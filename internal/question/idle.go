@@ -247,6 +247,13 @@ func noDrafts(l *Loaded, of Command) string {
 	return ""
 }
 
+func replicas(l *Loaded, _ Command) string {
+	if l.Shape.IsMoE() && l.DP > 1 {
+		return "prompts of data-parallel attention do not wait for others to fill a step; see balance-steps"
+	}
+	return ""
+}
+
 func oneReplica(l *Loaded, _ Command) string {
 	switch {
 	case !l.Shape.IsMoE():

@@ -149,7 +149,7 @@ var ofTraffic = []Setting{
 		Ref: func(q *Question) any { return &q.Traffic.PollSteps }, Idle: toldNothing},
 	{Name: "wait-steps", Aliases: engine.Aliases("wait-steps"), For: Plan | Deployed, Low: 0, High: mostSteps,
 		Doc: "steps for which prompts wait for others to fill a step, while others decode",
-		Ref: func(q *Question) any { return &q.Traffic.WaitSteps }, Idle: toldNothing},
+		Ref: func(q *Question) any { return &q.Traffic.WaitSteps }, Idle: either(toldNothing, but(Plan, replicas))},
 	{Name: "balance-steps", Aliases: engine.Aliases("balance-steps"), For: Plan | Deployed, Low: 0, High: mostSteps,
 		Doc: "steps for which the data-parallel ranks of experts wait until each of them has a prompt",
 		Ref: func(q *Question) any { return &q.Traffic.BalanceSteps }, Idle: either(toldNothing, but(Plan, oneReplica))}, // a plan finds out how many there are

@@ -3,7 +3,6 @@ package rawdata
 import (
 	"context"
 	"fmt"
-	"math"
 	"strings"
 
 	"throughline/deploy"
@@ -28,8 +27,8 @@ func Quantization(p *plan.Precision) string {
 	return fmt.Sprintf("W%gA%g KV%g", 8*p.Weight, 8*p.Activation, 8*p.Cache)
 }
 
-// Of is the row of a deployment under a load: by simulating so many requests, or by what was predicted where there are none.
-func Of(ctx context.Context, d *deploy.Deployment, load workload.Load, seen *serving.Prediction, requests int) (Row, error) {
+// Of is the row of a deployment under a load: by simulating requests, or by what was predicted where there are none.
+func Of(ctx context.Context, d *deploy.Deployment, load workload.Load, seen *serving.Prediction, requests *workload.Traffic) (Row, error) {
 	options, err := simulate.Of(d, load.Lengths, &simulate.Settings{Routing: deploy.RoundRobin})
 	if err != nil {
 		return nil, err
@@ -39,8 +38,8 @@ func Of(ctx context.Context, d *deploy.Deployment, load workload.Load, seen *ser
 	throughput, tpot, ttft := seen.Requests*float64(load.Lengths.Output), seen.TPOT, seen.TTFT
 	r.Set("Source", Estimated)
 	r.Set("Client", "closed form")
-	if requests > 0 {
-		record, err := simulated(ctx, options, load, requests)
+	if requests != nil {
+		record, err := simulate.Run(ctx, options, requests.Source())
 		if err != nil {
 			return nil, err
 		}
@@ -78,13 +77,4 @@ func (r Row) describe(d *deploy.Deployment, load workload.Load, options *simulat
 		}
 		r.Set("DeepEP", asks)
 	}
-}
-
-// simulated is a run of at least as many requests as there are clients.
-func simulated(ctx context.Context, options simulate.Options, load workload.Load, requests int) (*simulate.Record, error) {
-	traffic := workload.Traffic{
-		Requests: max(requests, load.Clients), Rate: math.Inf(1), Clients: load.Clients,
-		Input: workload.Fixed(load.Lengths.Input), Output: workload.Fixed(load.Lengths.Output), Turns: 1, HashTokens: options.Pools[0].Policy.BlockTokens,
-	}
-	return simulate.Run(ctx, options, traffic.Source())
 }

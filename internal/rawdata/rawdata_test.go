@@ -23,11 +23,11 @@ func TestSimulated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	estimated, err := rawdata.Of(t.Context(), &a.Deployment, a.Load, a.Seen, 0)
+	estimated, err := rawdata.Of(t.Context(), &a.Deployment, a.Load, a.Seen, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	simulated, err := rawdata.Of(t.Context(), &a.Deployment, a.Load, a.Seen, 320)
+	simulated, err := rawdata.Of(t.Context(), &a.Deployment, a.Load, a.Seen, a.Load.Sent(320))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestOneToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, requests := range []int{0, 64} {
-		row, err := rawdata.Of(t.Context(), &a.Deployment, a.Load, a.Seen, requests)
+		row, err := rawdata.Of(t.Context(), &a.Deployment, a.Load, a.Seen, a.Load.Sent(requests))
 		if err != nil || value(row, "TPOT") != nil || value(row, "TTFT").(float64) <= 0 {
 			t.Errorf("%d requests: %v, %v", requests, row, err)
 		}

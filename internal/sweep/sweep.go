@@ -102,7 +102,7 @@ func record(ctx context.Context, job *jobfile.Job, number, workers int, o Option
 		r.Served, r.Engine, r.Clients, r.Held = true, seen.Deployment.Engine.Name, seen.Load.Clients, seen.Held
 		r.SeenAs(seen.TTFT, seen.TPOT)
 		if o.Raw {
-			if r.Raw, err = rawdata.Of(ctx, &seen.Deployment, seen.Load, &seen.Prediction, o.Simulate); err != nil {
+			if r.Raw, err = rawdata.Of(ctx, &seen.Deployment, seen.Load, &seen.Prediction, seen.Load.Sent(o.Simulate)); err != nil {
 				return nil, err
 			}
 		}

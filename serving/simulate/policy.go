@@ -97,7 +97,7 @@ func (r *rank) hold() bool {
 	for i := 0; i < r.waiting.n && tokens < r.rules.StepTokens; i++ {
 		tokens += r.jobs.at(r.waiting.at(i)).target()
 	}
-	if r.waited == r.rules.WaitSteps || tokens+r.decoding >= r.rules.StepTokens || r.waiting.n+r.running() >= r.rules.Sequences {
+	if r.waited == r.rules.WaitSteps || tokens+r.decoding*(1+r.rules.Drafts) >= r.rules.StepTokens || r.waiting.n+r.running() >= r.rules.Sequences {
 		r.waited = 0
 		return false
 	}

@@ -1,0 +1,58 @@
+package question
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestOneTraffic: the same words ask for the same requests of a simulation and of a benchmark, whose settings have other names.
+func TestOneTraffic(t *testing.T) {
+	trace := filepath.Join(t.TempDir(), "trace.csv")
+	if err := os.WriteFile(trace, []byte("arrived_at,num_prefill_tokens,num_decode_tokens\n0,10,1\n2,30,5\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ simulate, bench map[string]string }{
+		"a range at a rate": {
+			map[string]string{"isl": "300", "osl": "40", "random-range-ratio": "0.25", "rate": "3", "arrival": "gamma:2", "num-prompts": "70", "seed": "9"},
+			map[string]string{"random-input-len": "300", "random-output-len": "40", "random-range-ratio": "0.25", "request-rate": "3", "arrival": "gamma:2", "num-prompts": "70", "seed": "9"},
+		},
+		"clients that talk": {
+			map[string]string{"concurrency": "5", "turns": "3", "think-time": "2s", "seed": "1"},
+			map[string]string{"max-concurrency": "5", "turns": "3", "think-time": "2s"},
+		},
+		"a prefix": {
+			map[string]string{"gsp-num-groups": "4", "gsp-system-prompt-len": "100", "isl": "20", "osl": "30", "num-prompts": "12", "seed": "1"},
+			map[string]string{"dataset-name": SharedPrefix, "gsp-num-groups": "4", "gsp-prompts-per-group": "3", "gsp-system-prompt-len": "100", "gsp-question-len": "20", "gsp-output-len": "30"},
+		},
+		"a trace": {map[string]string{"trace": trace, "seed": "1"}, map[string]string{"dataset-name": Mooncake, "dataset-path": trace}},
+	} {
+		a, b := Ask(Simulate, c.simulate), Ask(Bench, c.bench)
+		one, err := a.Terms(a.Given)
+		two, other := b.Terms(b.Given)
+		if err != nil || other != nil || !reflect.DeepEqual(one, two) {
+			t.Errorf("%s: %+v, %v, and %+v, %v", name, one, err, two, other)
+		}
+	}
+	a := Ask(Simulate, map[string]string{"trace": trace})
+	if terms, err := a.Terms(a.Given); err != nil || terms.Traffic.Count() != 2 || terms.Traffic.Rate != 0.5 {
+		t.Errorf("%+v, %v", terms, err)
+	}
+}
+
+// TestLeastOfBench: a rate or a time that no run can have is refused.
+func TestLeastOfBench(t *testing.T) {
+	for _, name := range []string{"request-rate", "timeout"} {
+		q := DefaultOf(Bench)
+		s, _ := Lookup(Bench, name)
+		err := s.Set(&q, "5e-324")
+		if err == nil {
+			err = q.Check(Bench)
+		}
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s of 5e-324: %v", name, err)
+		}
+	}
+}
