@@ -146,7 +146,6 @@ type space struct {
 	pools           *[2]int        // processors of either pool, one instance each, where they are given
 	sizes           []int          // of an instance of a pool of one phase; nil: those that fit nodes
 	batches         []plan.Batch   // that are considered; nil: all
-	everyBatch      bool           // look at those between the batches of curves, too, for the one that serves the most
 }
 
 // adviser holds a question while it is worked on.
@@ -369,9 +368,6 @@ func (a *adviser) find(gpus int) (out found, err error) {
 			out.reasons = append(out.reasons, fmt.Sprintf("%s: %s", m, f.reason()))
 		}
 		out.ranked, out.frontier = append(out.ranked, f.ranked...), append(out.frontier, f.points()...)
-		if f.fullest.contender != nil {
-			out.frontier = append(out.frontier, f.fullest)
-		}
 	}
 	if out.partial && len(out.ranked) == 0 {
 		return out, a.ctx.Err()
@@ -443,7 +439,7 @@ func pareto(all []weighed) []weighed {
 // candidate is what was weighed, in full.
 func (a *adviser) candidate(w *weighed, gpus int) Candidate {
 	d := w.contender.deployment(w.field, w.batch)
-	c := Candidate{Mode: w.field.mode, Deployment: d, Load: w.load(&d), Seen: w.seen, GPUs: gpus}
+	c := Candidate{Mode: w.field.mode, Deployment: d, Load: w.load(), Seen: w.seen, GPUs: gpus}
 	a.value(&c)
 	return c
 }

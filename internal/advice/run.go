@@ -48,11 +48,7 @@ func Run(ctx context.Context, r *jobfile.Run, workers int) (search.Outcome, *Can
 	if len(f.ranked) == 0 {
 		return out, nil, nil
 	}
-	best := &f.fullest
-	if r.Plan != nil {
-		best = &f.ranked[0]
-	}
-	c := a.candidate(best, r.Procs)
+	c := a.candidate(&f.ranked[0], r.Procs)
 	if err := c.look(); err != nil {
 		return out, nil, err
 	}
@@ -81,7 +77,7 @@ func listed(ctx context.Context, r *jobfile.Run) *adviser {
 			Acceptance: r.Decode.Acceptance, MaxContext: r.Lengths.Final(),
 		},
 		lengths: r.Lengths, limits: r.Limits, prefill: r.Prefill, decode: r.Decode, pools: r.Pools, batches: asOne(r.Decode.Batches),
-		sizes: []int{r.Procs}, everyBatch: true,
+		sizes: []int{r.Procs},
 	}, o: Options{GPUs: r.Procs, GPUsPerNode: hardware.NodeSize, Objective: Throughput, Engines: []*engine.Engine{engine.Generic}, Top: 1}}
 	if r.Mode == jobfile.Split {
 		a.sizes = nil
