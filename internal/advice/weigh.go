@@ -134,21 +134,7 @@ func (f *field) weigh() error {
 // start: they rule most others out.
 func (f *field) survey() error {
 	done := map[contender]bool{}
-	try := func(list []contender) error {
-		list = slices.DeleteFunc(list, func(c contender) bool { return done[c] })
-		results, spans := make([][]weighed, len(list)), make([]span, len(list))
-		for i := range list {
-			spans[i] = f.span(&list[i])
-		}
-		err := f.each(len(list), func(w *worker, i int) { results[i] = f.predict(w, &list[i], spans[i]) })
-		for i := range list {
-			done[list[i]] = true
-			f.keep(f, results[i])
-			f.fill(&list[i], results[i])
-			f.miss(&list[i], results[i])
-		}
-		return err
-	}
+	try := func(list []contender) error { return f.try(list, done) }
 	if f.o.exhaustive {
 		var all []contender
 		beat := make([]float64, len(f.limits))
@@ -191,6 +177,23 @@ func (f *field) survey() error {
 		}
 	}
 	return nil
+}
+
+// try predicts those of some contenders that were not predicted before, and keeps what they do.
+func (f *field) try(list []contender, done map[contender]bool) error {
+	list = slices.DeleteFunc(list, func(c contender) bool { return done[c] })
+	results, spans := make([][]weighed, len(list)), make([]span, len(list))
+	for i := range list {
+		spans[i] = f.span(&list[i])
+	}
+	err := f.each(len(list), func(w *worker, i int) { results[i] = f.predict(w, &list[i], spans[i]) })
+	for i := range list {
+		done[list[i]] = true
+		f.keep(f, results[i])
+		f.fill(&list[i], results[i])
+		f.miss(&list[i], results[i])
+	}
+	return err
 }
 
 // shell is the ratio of the bounds that are looked at together.
