@@ -322,16 +322,6 @@ func (c *Curve) Prefills() float64 { return margin * float64(c.Ranks) / c.Prompt
 // Fastest bounds the request rate of a single client.
 func (c *Curve) Fastest(first float64) float64 { return margin / (first + c.output*c.Token[0]) }
 
-// Soonest is the least that a request takes at a request rate, first seconds of it before it decodes: as many sequences
-// decode on a rank as it takes to reach the rate, or more.
-func (c *Curve) Soonest(first, rate float64) float64 {
-	i := 0
-	for i < len(c.Batches) && c.output > 0 && margin*float64(c.Ranks*c.Batches[i])/(c.output*c.Token[i]) < rate {
-		i++
-	}
-	return (first + c.output*c.Token[max(0, i-1)]) / margin
-}
-
 // at is the token at a number of sequences, between batches of the curve in proportion.
 func (c *Curve) at(n float64) float64 {
 	i := 0

@@ -123,7 +123,6 @@ type space struct {
 	pools           *[2]int        // processors of either pool, one instance each, where they are given
 	sizes           []int          // of an instance of a pool of one phase; nil: those that fit nodes
 	batches         []plan.Batch   // that are considered; nil: all
-	everyBatch      bool           // look at those between the batches of curves, too, for the one that serves the most
 }
 
 // adviser holds a question while it is worked on.
@@ -346,9 +345,6 @@ func (a *adviser) find(gpus int) (out found, err error) {
 			out.reasons = append(out.reasons, fmt.Sprintf("%s: %s", m, f.reason()))
 		}
 		out.ranked, out.frontier = append(out.ranked, f.ranked...), append(out.frontier, f.points()...)
-		if f.fullest.contender != nil {
-			out.frontier = append(out.frontier, f.fullest)
-		}
 	}
 	if out.partial && len(out.ranked) == 0 {
 		return out, a.ctx.Err()
@@ -423,7 +419,7 @@ func pareto(all []weighed) []weighed {
 // candidate is what was weighed, in full.
 func (a *adviser) candidate(w *weighed, gpus int) Candidate {
 	d := w.contender.deployment(w.field, w.batch)
-	c := Candidate{Deployment: d, Load: w.load(&d)}
+	c := Candidate{Deployment: d, Load: w.load()}
 	c.Describe(&d, c.Load)
 	c.See(w.seen)
 	c.Mode, c.Procs, c.Spare, c.Remark = string(w.field.mode), gpus, gpus-d.Procs(), strings.Join(d.StandIns(), "; ")

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"throughline/deploy"
+	"throughline/op"
 	"throughline/plan"
 	"throughline/search"
 	"throughline/serving"
@@ -62,11 +63,12 @@ func (c *contender) before(o *contender) int {
 	return cmp.Or(cmp.Compare(c.decode.index, o.decode.index), cmp.Compare(place(c.prefill), place(o.prefill)), cmp.Compare(c.counts[1], o.counts[1]))
 }
 
-// weighed is a contender at a batch, and what its clients see.
+// weighed is a contender at a batch under a closed loop, and what its clients see.
 type weighed struct {
 	field     *field
 	contender *contender
 	batch     plan.Batch
+	clients   int
 	seen      serving.Prediction
 }
 
@@ -233,13 +235,35 @@ func (c *contender) deployment(f *field, batch plan.Batch) deploy.Deployment {
 	return d
 }
 
-// load is the closed loop that fills the batches of the deployment; for the shortest request, one client.
-func (w *weighed) load(d *deploy.Deployment) workload.Load {
-	l := workload.Load{Lengths: w.field.lengths, Clients: d.Clients()}
-	if w.field.o.Objective == Latency {
-		l.Clients = 1
+// at predicts a contender at a batch, under the clients that fill it; for the shortest request, under one.
+func (f *field) at(w *worker, c *contender, batch plan.Batch) weighed {
+	d := c.deployment(f, batch)
+	clients := d.Clients()
+	if f.o.Objective == Latency {
+		clients = 1
 	}
-	return l
+	return f.loaded(w, c, &d, clients)
+}
+
+// under predicts a contender under a number of clients, at the smallest batch that holds them.
+func (f *field) under(w *worker, c *contender, clients int) weighed {
+	d := c.deployment(f, plan.Batch{Count: 1, Size: 1})
+	size := max(c.decode.pool.Plan.Overlap.Least(), (clients+d.Clients()-1)/d.Clients())
+	d = c.deployment(f, plan.Batch{Count: 1, Size: size})
+	return f.loaded(w, c, &d, clients)
+}
+
+// loaded predicts a deployment of a contender; where it has no room for a request, nothing is served.
+func (f *field) loaded(w *worker, c *contender, d *deploy.Deployment, clients int) weighed {
+	out := weighed{field: f, contender: c, batch: d.Of(op.Decode).Plan.Batch, clients: clients}
+	if seen, err := w.predictors[c.decode.engine].Predict(d, out.load()); err == nil {
+		out.seen = seen
+	}
+	return out
+}
+
+func (w *weighed) load() workload.Load {
+	return workload.Load{Lengths: w.field.lengths, Clients: w.clients}
 }
 
 // reason says why a field has nothing.

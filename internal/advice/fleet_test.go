@@ -124,11 +124,11 @@ func TestMixedFleet(t *testing.T) {
 	for i := range all {
 		most = max(most, all[i].Requests)
 	}
-	if got := mixed.Ranked[0].Requests; math.Abs(gradeOf(got)-gradeOf(most)) > 0 {
+	if got := mixed.Ranked[0].Requests; math.Abs(got/most-1) > level {
 		t.Errorf("the best of a fleet does %v requests per second, by hand %v", got, most)
 	}
 	better := answer(t, func(q *question.Question) { q.System, q.GPUs = "H200", 8 })
-	if got, bound := mixed.Ranked[0].Requests, better.Ranked[0].Requests; got > bound*grade {
+	if got, bound := mixed.Ranked[0].Requests, better.Ranked[0].Requests; got > bound*(1+level) {
 		t.Errorf("4 H100 and 4 H200 do %v requests per second, 8 H200 %v", got, bound)
 	}
 }

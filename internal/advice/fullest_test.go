@@ -23,33 +23,44 @@ import (
 	"throughline/search"
 )
 
-// scan fails where the highest request rate falls by more than a share as a number of the hardware grows. Batches are whole, and
-// faster prefills let more sequences decode at a time: so at a limit on the time per output token a little may be lost.
-func scan(t rapid.TB, sys *hardware.System, p hardware.Parameter, times float64, steps int, share float64, best func(*hardware.System) (float64, string)) {
+// scan fails where the highest request rate falls as a number of the hardware grows. Clients are whole, and faster prefills let more
+// sequences decode at a time: within limits, one client less may be served. Without limits what is lost is what the search leaves.
+func scan(t rapid.TB, sys *hardware.System, p hardware.Parameter, times float64, steps int, limited bool, best func(*hardware.System) *Candidate) {
 	t.Helper()
-	rate, what := 0.0, ""
+	var most *Candidate
 	for v := p.Of(sys); steps > 0; v, steps = v*times, steps-1 {
-		r, now := best(p.With(sys, v))
-		if r < rate*(1-share) {
-			t.Fatalf("with %s of %v %v requests/s, with less %v:\n%s\n%s", p.Name, v, r, rate, now, what)
+		c := best(p.With(sys, v))
+		if most == nil {
+			most = c
+			continue
 		}
-		if r > rate {
-			rate, what = r, now
+		lost := 1 / float64(most.Load.Clients)
+		if !limited {
+			lost = min(lost, level)
+		}
+		if c == nil || c.Requests < most.Requests*(1-lost) {
+			t.Fatalf("with %s of %v %s\nwith less %s", p.Name, v, describe(c), describe(most))
+		}
+		if c.Requests > most.Requests {
+			most = c
 		}
 	}
 }
 
-// ran is the request rate of a run of a runtime file.
-func ran(t rapid.TB, r *jobfile.Run) (float64, string) {
+// limited reports whether there are limits on what clients see.
+func limited(l *question.Loaded) bool {
+	limits := l.Limits()
+	return limits.TTFT != nil || limits.TPOT != nil
+}
+
+// ran is what a run of a runtime file finds; nil: nothing.
+func ran(t rapid.TB, r *jobfile.Run) *Candidate {
 	t.Helper()
 	_, c, err := Run(context.Background(), r, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c == nil {
-		return 0, "nothing"
-	}
-	return c.Requests, describe(c)
+	return c
 }
 
 // asRun is a question as a run of a runtime file, on a system.
@@ -81,28 +92,27 @@ func TestRunServesNoLessOnBetterHardware(t *testing.T) {
 		l, o := drawn(t, []int{1, 2, 4, 8})
 		mode := rapid.SampledFrom([]string{jobfile.Fusion, jobfile.Split}).Draw(t, "mode")
 		times := rapid.Float64Range(1.005, 1.1).Draw(t, "times")
-		scan(t, l.Decode, drawnPart(t, l.Decode), times, 12, level, func(s *hardware.System) (float64, string) {
+		scan(t, l.Decode, drawnPart(t, l.Decode), times, 12, limited(l), func(s *hardware.System) *Candidate {
 			return ran(t, asRun(l, mode, o.GPUs, s))
 		})
 	})
 }
 
-// frontierEnd is the highest throughput that a plan shows on a system.
-func frontierEnd(t rapid.TB, l question.Loaded, o Options, sys *hardware.System) (float64, string) {
+// firstRow is that of a plan on a system; nil: there is none.
+func firstRow(t rapid.TB, l question.Loaded, o Options, sys *hardware.System) *Candidate {
 	t.Helper()
 	l.Prefill, l.Decode = sys, sys
 	got, err := Give(context.Background(), &l, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Frontier) == 0 {
-		return 0, "nothing"
+	if len(got.Ranked) == 0 {
+		return nil
 	}
-	c := &got.Frontier[len(got.Frontier)-1]
-	return c.Requests, describe(c)
+	return &got.Ranked[0]
 }
 
-// TestPlanServesNoLessOnBetterHardware: nor does the end of the frontier of a plan.
+// TestPlanServesNoLessOnBetterHardware: nor does the first row of a plan.
 func TestPlanServesNoLessOnBetterHardware(t *testing.T) {
 	q := question.DefaultOf(question.Plan)
 	q.Model, q.System, q.GPUs, q.Input, q.Output, q.TPOT, q.Mode, q.Formats.Weights = "Llama-3.1-405B", "H200", 16, 4000, 1000, 50, Disaggregated, "fp8"
@@ -115,13 +125,13 @@ func TestPlanServesNoLessOnBetterHardware(t *testing.T) {
 	sys := l.Decode.Clone()
 	sys.Kernels, sys.Memory.GBps = nil, 3000
 	bandwidth, _ := sys.Parameter("mem1.GBps")
-	scan(t, sys, bandwidth, 1.03, 48, equal, func(s *hardware.System) (float64, string) { return frontierEnd(t, *l, o, s) })
+	scan(t, sys, bandwidth, 1.03, 48, true, func(s *hardware.System) *Candidate { return firstRow(t, *l, o, s) })
 
 	long.Some(t, draws(10), func(t *rapid.T) {
 		l, o := drawn(t, []int{1, 2, 4})
 		o.Objective = Throughput
 		times := rapid.Float64Range(1.005, 1.1).Draw(t, "times")
-		scan(t, l.Decode, drawnPart(t, l.Decode), times, 8, grade-1, func(s *hardware.System) (float64, string) { return frontierEnd(t, *l, o, s) })
+		scan(t, l.Decode, drawnPart(t, l.Decode), times, 8, limited(l), func(s *hardware.System) *Candidate { return firstRow(t, *l, o, s) })
 	})
 }
 
@@ -153,7 +163,10 @@ func TestRunFindsTheBestBatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := jobs[0].At(0)
-		return ran(t, &r)
+		if c := ran(t, &r); c != nil {
+			return c.Requests, describe(c)
+		}
+		return 0, "nothing"
 	}
 	less, slower := best("11000.json", "null")
 	more, faster := best("11500.json", "null")
@@ -170,39 +183,43 @@ func TestRunFindsTheBestBatch(t *testing.T) {
 	}
 }
 
-// TestEveryBatchIsConsidered: no batch of the contender that serves the most serves more. There is no limit on the time to the first
-// token, which goes up and down a little as batches grow.
+// TestEveryBatchIsConsidered: no batch of the contender that serves the most serves more, and neither one client more nor fewer do. There is
+// no limit on the time to the first token, which goes up and down a little as batches grow.
 func TestEveryBatchIsConsidered(t *testing.T) {
 	long.Some(t, draws(15), func(t *rapid.T) {
 		l, o := drawn(t, []int{1, 2, 4, 8})
 		o.Objective, o.Engines = Throughput, []*engine.Engine{engine.Generic}
 		a := newAdviser(context.Background(), l, o)
-		a.everyBatch, a.limits.TTFT = true, nil
+		a.limits.TTFT = nil
 		f, err := a.newField(rapid.SampledFrom([]Mode{Aggregated, Disaggregated}).Draw(t, "mode"), o.GPUs)
 		if err == nil {
 			err = f.weigh()
 		}
-		if err != nil || f.fullest.contender == nil {
+		if err != nil || len(f.ranked) == 0 {
 			t.Skip("nothing to launch")
 		}
-		best := &f.fullest
+		best := &f.ranked[0]
 		for size := 1; size <= min(3000, best.contender.decode.curve.Largest); size++ {
-			w := weighed{field: f, contender: best.contender, batch: plan.Batch{Count: 1, Size: size}}
-			d := w.contender.deployment(f, w.batch)
-			if w.seen, err = f.workers[0].predictors[0].Predict(&d, w.load(&d)); err == nil && f.within(&w) && w.seen.Requests > best.seen.Requests*(1+level) {
+			if w := f.at(f.workers[0], best.contender, plan.Batch{Count: 1, Size: size}); f.within(&w) && w.seen.Requests > best.seen.Requests*(1+level) {
 				t.Fatalf("%v requests/s at batch %d, %v at %d", w.seen.Requests, size, best.seen.Requests, best.batch.Size)
 			}
+		}
+		if w := f.under(f.workers[0], best.contender, best.clients+1); w.batch.Size <= best.contender.decode.curve.Largest && f.within(&w) && w.seen.Requests > best.seen.Requests*(1+level) {
+			t.Fatalf("%v requests/s with %d clients, %v with %d", w.seen.Requests, w.clients, best.seen.Requests, best.clients)
+		}
+		if w := f.under(f.workers[0], best.contender, best.clients-1); best.clients > 1 && f.within(&w) && w.seen.Requests >= best.seen.Requests*(1-equal) {
+			t.Fatalf("%d clients get %v requests/s, one more %v", w.clients, w.seen.Requests, best.seen.Requests)
 		}
 	})
 }
 
 // TestBetweenEqualBatches: the best batch may lie between two that serve the same, unless these are near each other.
 func TestBetweenEqualBatches(t *testing.T) {
-	far := filling{known: []filled{{512, 17.33}, {729, 17.33}}}
+	far := filling{known: []filled{{512, 17.33}, {729, 17.3301}}}
 	if most, behind := far.most(); behind != 0 || math.Abs(most-17.33*728/512) > 1e-9 {
 		t.Errorf("between 512 and 729 at most %v requests/s", most)
 	}
-	near := filling{known: []filled{{512, 17.33}, {516, 17.33}}}
+	near := filling{known: []filled{{512, 17.33}, {516, 17.3301}}}
 	if most, _ := near.most(); most != 0 {
 		t.Errorf("between 512 and 516, which are equal, %v requests/s are looked for", most)
 	}

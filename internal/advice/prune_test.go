@@ -123,32 +123,46 @@ func TestFewerMayDoMore(t *testing.T) {
 // sameExhaustively compares what the bounds leave with everything.
 func sameExhaustively(t rapid.TB, l *question.Loaded, o Options) {
 	t.Helper()
-	pruned, err := Give(context.Background(), l, o)
-	if err != nil {
-		t.Fatal(err)
+	survey := func(mode Mode, exhaustive bool) (ranked, points []weighed) {
+		o.exhaustive = exhaustive
+		f, err := newAdviser(context.Background(), l, o).newField(mode, o.GPUs)
+		if err == nil {
+			err = f.survey()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f.ranked, f.points()
 	}
-	o.exhaustive = true
-	all, err := Give(context.Background(), l, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, list := range []struct {
-		name      string
-		got, want []Candidate
-	}{{"ranked", pruned.Ranked, all.Ranked}, {"frontier", pruned.Frontier, all.Frontier}} {
-		for i := range list.want {
-			got := "nothing"
-			if i < len(list.got) {
-				got = describe(&list.got[i])
-			}
-			if want := describe(&list.want[i]); got != want {
-				t.Fatalf("%s %d: %s, exhaustively %s", list.name, i+1, got, want)
+	for _, mode := range []Mode{Aggregated, Disaggregated} {
+		ranked, points := survey(mode, false)
+		allRanked, allPoints := survey(mode, true)
+		for _, list := range []struct {
+			name      string
+			got, want []weighed
+		}{{"ranked", ranked, allRanked}, {"frontier", pareto(points), pareto(allPoints)}} {
+			for i, want := range list.want {
+				got := "nothing"
+				if i < len(list.got) {
+					got = list.got[i].describe()
+				}
+				if want := want.describe(); got != want {
+					t.Fatalf("%s %d: %s, exhaustively %s", list.name, i+1, got, want)
+				}
 			}
 		}
 	}
 }
 
+func (w *weighed) describe() string {
+	c := w.field.candidate(w, w.field.gpus)
+	return describe(&c)
+}
+
 func describe(c *Candidate) string {
+	if c == nil {
+		return "nothing"
+	}
 	text := fmt.Sprintf("%s %s, %d clients, %v s, %v s, %v/s:", c.Mode, c.Deployment.Engine.Name, c.Load.Clients, c.TTFT, c.TPOT, c.Requests)
 	for i := range c.Deployment.Pools {
 		p := &c.Deployment.Pools[i]

@@ -96,9 +96,9 @@ func (u *usual) words(count int) string {
 	return s
 }
 
-// question is the deployment on so many GPUs, at a batch.
-func (u *usual) question(q question.Question, gpus, batch int) question.Question {
-	q.Phase, q.Batch, q.Concurrency, q.Drafts, q.Overlap, q.Redundant = "", batch, 0, 0, u.overlap.String(), 0
+// question is the deployment on so many GPUs, at a batch, under a number of clients; 0: as many as fill it.
+func (u *usual) question(q question.Question, gpus, batch, clients int) question.Question {
+	q.Phase, q.Batch, q.Concurrency, q.Drafts, q.Overlap, q.Redundant = "", batch, clients, 0, u.overlap.String(), 0
 	if u.prefills > 0 {
 		q.PrefillPlan, q.DecodePlan = u.words(u.prefills/u.size), u.words((gpus-u.prefills)/u.size)
 		return q
@@ -180,24 +180,24 @@ func (w *why) try(u *usual) Tried {
 		out.Rule, out.By, out.Lets = rule, by, lets
 		return out
 	}
-	batch, rate := w.fullest(u, a)
+	clients, rate := w.fullest(u, a)
 	for _, overlap := range w.o.Overlaps {
 		other := *u
 		if other.overlap = overlap; overlap == plan.NoOverlap || u.dp < 2 || u.ep < 2 {
 			continue
 		}
 		if a, err := w.answer(w.q, &other, overlap.Least()); err == nil && a.Seen != nil && a.Deployment.Engine.Name != engine.Generic.Name && w.over(a) <= 0 {
-			if b, r := w.fullest(&other, a); r > rate {
-				batch, rate, out.Plan = b, r, w.plan(&other)
+			if n, r := w.fullest(&other, a); r > rate {
+				clients, rate, out.Plan = n, r, w.plan(&other)
 			}
 		}
 	}
 	out.Rule, out.Rate = ruleRank, rate
-	out.By = fmt.Sprintf("%s tokens/s/GPU at batch %d", number.Plain(rate, 3), batch)
+	out.By = fmt.Sprintf("%s tokens/s/GPU with %s", number.Plain(rate, 3), number.Count(clients, "client"))
 	switch {
 	case w.best > 1.01*rate:
 		out.By += fmt.Sprintf("; the first row does %.0f%% more", 100*(w.best/rate-1))
-	case rate > 1.01*w.best && w.best > 0: // a smaller batch that does nearly as much, or an objective other than throughput
+	case rate > 1.01*w.best && w.best > 0: // an objective other than throughput
 		out.By += fmt.Sprintf("; the first row does %.0f%% less", 100*(1-w.best/rate))
 	case w.best > 0:
 		out.By += "; so does the first row"
@@ -213,9 +213,14 @@ func (w *why) plan(u *usual) string {
 	return u.words(w.o.GPUs / u.size)
 }
 
-// answer estimates a deployment at a batch.
+// answer estimates a deployment at a batch, under the clients that fill it.
 func (w *why) answer(q question.Question, u *usual, batch int) (*point.Answer, error) {
-	p := u.question(q, w.o.GPUs, batch)
+	return w.under(q, u, batch, 0)
+}
+
+// under estimates a deployment at a batch under a number of clients.
+func (w *why) under(q question.Question, u *usual, batch, clients int) (*point.Answer, error) {
+	p := u.question(q, w.o.GPUs, batch, clients)
 	return w.estimator.Answer(&p)
 }
 
@@ -284,13 +289,14 @@ func (w *why) narrowest(u *usual) float64 {
 	return math.Inf(1)
 }
 
-// fullest is the batch that does the most within memory and limits, and what it does.
-func (w *why) fullest(u *usual, one *point.Answer) (batch int, rate float64) {
+// fullest is the clients that get the most within memory and limits, to a 128th, and how much that is.
+func (w *why) fullest(u *usual, one *point.Answer) (best int, rate float64) {
 	rateOf := func(a *point.Answer) float64 {
 		return a.Seen.Requests * float64(a.Load.Lengths.Output) / float64(w.o.GPUs)
 	}
+	full, batch := one.Load.Clients, one.Deployment.Of(op.Decode).Plan.Batch.Size
 	within := func(n int) (float64, bool) {
-		a, err := w.answer(w.q, u, n)
+		a, err := w.under(w.q, u, (n*batch+full-1)/full, n)
 		if err != nil || a.Seen == nil || w.over(a) > 0 {
 			return 0, false
 		}
@@ -299,29 +305,29 @@ func (w *why) fullest(u *usual, one *point.Answer) (batch int, rate float64) {
 		}
 		return rateOf(a), true
 	}
-	batch, rate = one.Deployment.Of(op.Decode).Plan.Batch.Size, 0
+	best = full
 	if rule, _, _ := w.late(one); rule == "" {
 		rate = rateOf(one)
 	}
 	take := func(n int) bool {
 		r, ok := within(n)
 		if ok && r > rate {
-			batch, rate = n, r
+			best, rate = n, r
 		}
 		return ok
 	}
-	low, high := batch, 2*batch
-	for ; high <= 1<<14 && take(high); high *= 2 {
+	low, high := full, 2*full
+	for ; high <= full<<14 && take(high); high *= 2 {
 		low = high
 	}
-	for high-low > max(1, low/32) { // within a thirtieth
+	for high-low > max(1, low/128) {
 		if mid := (low + high) / 2; take(mid) {
 			low = mid
 		} else {
 			high = mid
 		}
 	}
-	return batch, rate
+	return best, rate
 }
 
 // oneLine is the first problem of several.

@@ -68,8 +68,7 @@ func TestRejectedLets(t *testing.T) {
 	}
 }
 
-// A deployment that nothing rules out does what its row says, up to the twentieth of throughput that a row may leave for a smaller
-// batch.
+// A deployment that nothing rules out does what its row says, to the 128th to which its clients are counted.
 func TestTriedAsRanked(t *testing.T) {
 	long.NotRacing(t)
 	got, ranked := tried(t, 16, advice.Aggregated, func(q *question.Question) { q.Model, q.System, q.TPOT, q.Redundant = "DeepSeek-V3", "H200", 60, 0 })
@@ -81,7 +80,7 @@ func TestTriedAsRanked(t *testing.T) {
 				continue
 			}
 			compared++
-			if r := got[name].Rate / c.PerGPU(); math.IsNaN(r) || r < 0.99 || r > 1.06 {
+			if r := got[name].Rate / c.PerGPU(); math.IsNaN(r) || r < 1-1./128 || r > 1.001 {
 				t.Errorf("%s: %v tokens/s/GPU, its row %v", name, got[name].Rate, c.PerGPU())
 			}
 			break // behind the best engine, as it was tried; other rows are of other engines
@@ -92,8 +91,7 @@ func TestTriedAsRanked(t *testing.T) {
 	}
 }
 
-// Limits are those of plan, which are words: nothing that is tried does more within them than the first row, but for the twentieth
-// that a row may leave for a smaller batch.
+// Limits are those of plan, which are words: nothing that is tried does more within them than the first row.
 func TestTriedWithinGoals(t *testing.T) {
 	got, ranked := tried(t, 8, advice.Aggregated, func(q *question.Question) { q.Model, q.System, q.Goals.TPOT = "Llama-3.1-70B", "H100_SXM", "30ms" })
 	loose, _ := tried(t, 8, advice.Aggregated, func(q *question.Question) { q.Model, q.System = "Llama-3.1-70B", "H100_SXM" })
@@ -102,7 +100,7 @@ func TestTriedWithinGoals(t *testing.T) {
 		if one.Rule != "rank" {
 			continue
 		}
-		if best := ranked.Ranked[0].PerGPU(); one.Rate > best/0.95 {
+		if best := ranked.Ranked[0].PerGPU(); one.Rate > best*1.001 {
 			t.Errorf("%s: %v tokens/s/GPU within the limit, the first row %v", name, one.Rate, best)
 		}
 		if one.Rate < loose[name].Rate {

@@ -48,10 +48,7 @@ func Run(ctx context.Context, r *jobfile.Run, workers int) (search.Outcome, *Can
 	if len(f.ranked) == 0 {
 		return out, nil, nil
 	}
-	best := &f.fullest
-	if r.Plan != nil {
-		best = &f.ranked[0]
-	}
+	best := &f.ranked[0]
 	c := a.candidate(best, r.Procs)
 	if err := c.describe(best.predictor()); err != nil {
 		return out, nil, err
@@ -77,7 +74,7 @@ func listed(ctx context.Context, r *jobfile.Run) *adviser {
 			Acceptance: r.Decode.Acceptance, MaxContext: r.Lengths.Final(),
 		},
 		lengths: r.Lengths, limits: r.Limits, prefill: r.Prefill, decode: r.Decode, pools: r.Pools, batches: asOne(r.Decode.Batches),
-		sizes: []int{r.Procs}, everyBatch: true,
+		sizes: []int{r.Procs},
 	}, o: Options{Search: question.Search{GPUs: r.Procs, Objective: Throughput, Top: 1}, GPUsPerNode: hardware.NodeSize, Engines: []*engine.Engine{engine.Generic}}}
 	if r.Mode == jobfile.Split {
 		a.sizes = nil

@@ -10,18 +10,13 @@ import (
 	"throughline/search"
 )
 
-// enough is the share of the highest throughput of a deployment that a smaller batch may do: where prefills are the
-// bottleneck, the last twentieth of throughput keeps users waiting for many seconds, and no more clients change that.
-const enough = 0.95
-
 // tracker keeps the best of what was weighed.
 type tracker struct {
 	top    int
 	ranked []weighed // each deployment once, the best first
 	best   []weighed // under each limit on the time per output token
 
-	fullest weighed   // serves the most within the limits that were asked for, however long requests take
-	between []filling // what may serve more at other batches
+	between []filling // what may serve more under other numbers of clients
 
 	late, tooLate search.Rejection // what misses the limits on the time per output token and to the first token
 }
@@ -42,54 +37,35 @@ func (t *tracker) worst(limit int) *weighed {
 // toBeat is the request rate that a contender must be able to exceed.
 func (t *tracker) toBeat(limit int) float64 {
 	if w := t.worst(limit); w != nil {
-		return math.Pow(grade, gradeOf(w.value())) / w.field.worth * (1 - 1e-9)
+		return w.seen.Requests * (1 - equal)
 	}
 	return 0
 }
 
-// grade is the ratio of request rates that are told apart. Where prefills are the bottleneck, many deployments do nearly the
-// same; of those the one that answers sooner is better.
-const grade = 1.01
-
-func gradeOf(requests float64) float64 { return math.Floor(math.Log(requests) / math.Log(grade)) }
+// equal is the relative difference of request rates that count as one. Where a pool is full, more clients only wait.
+const equal = 1e-9
 
 // value is the request rate, by how much that of its processors counts.
 func (w *weighed) value() float64 { return w.seen.Requests * w.field.worth }
 
-// better orders what was weighed: by grade of the request rate, then by how long requests take, and ties by the order of
-// the contenders.
+// better orders what was weighed: by request rate, equal ones by how long requests take, and ties by the order of the contenders.
 func better(a, b *weighed) int {
-	return cmp.Or(cmp.Compare(gradeOf(b.value()), gradeOf(a.value())),
-		cmp.Compare(a.seen.Latency, b.seen.Latency), a.contender.before(b.contender))
-}
-
-// mayBeat reports whether a contender with a bound on its rate may be better than what there is to beat.
-func (f *field) mayBeat(limit int, b *bounded) bool {
-	w := f.worst(limit)
-	if w == nil {
-		return b.most[limit] > 0
-	}
-	may, is := gradeOf(b.most[limit]*f.worth), gradeOf(w.value())
-	return may > is || may == is && b.soonest(f, f.toBeat(limit)) < w.seen.Latency
-}
-
-// soonest is the least that a request takes at a request rate.
-func (c *contender) soonest(f *field, rate float64) float64 {
-	return c.decode.curve.Soonest(c.first(f), rate/float64(c.counts[1]))
+	rate := func(w *weighed) float64 { return math.Floor(math.Log(w.value()) / equal) }
+	return cmp.Or(cmp.Compare(rate(b), rate(a)), cmp.Compare(a.seen.Latency, b.seen.Latency), a.contender.before(b.contender))
 }
 
 // keep adds the batches of a contender.
 func (t *tracker) keep(f *field, all []weighed) {
 	for k, limit := range f.limits {
-		w, ok := f.choose(all, limit)
-		if !ok {
+		best := f.choose(all, limit)
+		if best == nil {
 			continue
 		}
-		if old := &t.best[k]; old.contender == nil || better(&w, old) < 0 {
-			*old = w
+		if old := &t.best[k]; old.contender == nil || better(best, old) < 0 {
+			*old = *best
 		}
 		if k == len(f.limits)-1 {
-			t.rank(w)
+			t.rank(*best)
 		}
 	}
 }
@@ -131,50 +107,34 @@ func (f *field) identity(c *contender) identity {
 	return k
 }
 
-// choose picks the batch within the limits that does enough of the most that any does.
-func (f *field) choose(all []weighed, limit float64) (weighed, bool) {
-	most := 0.0
-	within := func(w *weighed) bool { return w.seen.Requests > 0 && w.seen.TPOT <= limit && w.seen.TTFT <= f.ttft }
+// choose picks what serves the most within a limit on the time per output token; nil: nothing is within it.
+func (f *field) choose(all []weighed, limit float64) (best *weighed) {
 	for i := range all {
-		if within(&all[i]) {
-			most = max(most, all[i].seen.Requests)
+		if w := &all[i]; f.within(w) && w.seen.TPOT <= limit && (best == nil || better(w, best) < 0) {
+			best = w
 		}
 	}
-	target := enough * most
-	if f.o.Objective == MinGPUs {
-		target = min(most, max(target, f.o.Rate))
-	}
-	for i := range all {
-		if within(&all[i]) && all[i].seen.Requests >= target {
-			return all[i], true
-		}
-	}
-	return weighed{}, false
+	return best
 }
 
 // together is how many contenders are predicted before what they did rules others out. It does not depend on the workers,
 // so that the result does not either.
 const together = 8
 
-// weigh predicts the contenders that can win under one of the limits. The highest bounds under each of them are a good
-// start: they rule most others out.
+// weigh finds the best deployments among the batches of curves, and then the one that serves the most of all.
 func (f *field) weigh() error {
-	done := map[contender]bool{}
-	try := func(list []contender) error {
-		list = slices.DeleteFunc(list, func(c contender) bool { return done[c] })
-		results, spans := make([][]weighed, len(list)), make([]span, len(list))
-		for i := range list {
-			spans[i] = f.span(&list[i])
-		}
-		err := f.each(len(list), func(w *worker, i int) { results[i] = f.predict(w, &list[i], spans[i]) })
-		for i := range list {
-			done[list[i]] = true
-			f.keep(f, results[i])
-			f.fill(&list[i], results[i])
-			f.miss(&list[i], results[i])
-		}
+	if err := f.survey(); err != nil {
 		return err
 	}
+	f.unreached()
+	return f.refine()
+}
+
+// survey predicts the contenders that can win under one of the limits. The highest bounds under each of them are a good
+// start: they rule most others out.
+func (f *field) survey() error {
+	done := map[contender]bool{}
+	try := func(list []contender) error { return f.try(list, done) }
 	if f.o.exhaustive {
 		var all []contender
 		beat := make([]float64, len(f.limits))
@@ -211,13 +171,29 @@ func (f *field) weigh() error {
 		}
 		open := f.open(beat, done)
 		for k := len(f.limits) - 1; k >= 0; k-- {
-			if err := f.under(k, open, try); err != nil {
+			if err := f.tryOpen(k, open, try); err != nil {
 				return err
 			}
 		}
 	}
-	f.unreached()
-	return f.refine()
+	return nil
+}
+
+// try predicts those of some contenders that were not predicted before, and keeps what they do.
+func (f *field) try(list []contender, done map[contender]bool) error {
+	list = slices.DeleteFunc(list, func(c contender) bool { return done[c] })
+	results, spans := make([][]weighed, len(list)), make([]span, len(list))
+	for i := range list {
+		spans[i] = f.span(&list[i])
+	}
+	err := f.each(len(list), func(w *worker, i int) { results[i] = f.predict(w, &list[i], spans[i]) })
+	for i := range list {
+		done[list[i]] = true
+		f.keep(f, results[i])
+		f.fill(&list[i], results[i])
+		f.miss(&list[i], results[i])
+	}
+	return err
 }
 
 // shell is the ratio of the bounds that are looked at together.
@@ -240,7 +216,7 @@ func (f *field) open(beat []float64, done map[contender]bool) (open []bounded) {
 			}
 		}
 		for k := range b.most {
-			if b.most[k] > 0 && f.mayBeat(k, &b) {
+			if b.most[k] > f.toBeat(k) {
 				open = append(open, b)
 				break
 			}
@@ -383,28 +359,21 @@ func (f *field) highest(limit, n int) (list []contender, most float64) {
 	return list, most
 }
 
-// under predicts the contenders that may win under one limit, the most promising first.
-func (f *field) under(limit int, all []bounded, try func([]contender) error) error {
-	type promise struct {
-		*bounded
-		grade, soonest float64
-	}
-	var open []promise
+// tryOpen predicts the contenders that may win under one limit, the most promising first.
+func (f *field) tryOpen(limit int, all []bounded, try func([]contender) error) error {
+	var open []*bounded
 	for i := range all {
-		if b := &all[i]; f.mayBeat(limit, b) {
-			open = append(open, promise{b, gradeOf(b.most[limit] * f.worth), b.soonest(f, b.most[limit])})
+		if b := &all[i]; b.most[limit] > f.toBeat(limit) {
+			open = append(open, b)
 		}
 	}
-	slices.SortFunc(open, func(a, b promise) int {
-		return cmp.Or(cmp.Compare(b.grade, a.grade), cmp.Compare(a.soonest, b.soonest), a.before(&b.contender))
+	slices.SortFunc(open, func(a, b *bounded) int {
+		return cmp.Or(cmp.Compare(b.most[limit], a.most[limit]), a.before(&b.contender))
 	})
-	for len(open) > 0 {
+	for len(open) > 0 && open[0].most[limit] > f.toBeat(limit) {
 		var list []contender
-		for len(open) > 0 && len(list) < together {
-			if f.mayBeat(limit, open[0].bounded) {
-				list = append(list, open[0].contender)
-			}
-			open = open[1:]
+		for ; len(open) > 0 && len(list) < together; open = open[1:] {
+			list = append(list, open[0].contender)
 		}
 		if err := try(list); err != nil {
 			return err
@@ -433,10 +402,10 @@ func (f *field) span(c *contender) span {
 	out := span{len(c.decode.curve.Batches), 0}
 	most := c.decode.curve.Most()
 	for k, limit := range f.limits {
-		beat := enough * f.toBeat(k)
+		beat := f.toBeat(k)
 		first := slices.IndexFunc(most, func(rate float64) bool { return float64(c.counts[1])*rate >= beat })
-		if first >= 0 && c.allowed(k) > f.toBeat(k) {
-			out = span{min(out.first, first), limit}
+		if first >= 0 && c.allowed(k) > beat {
+			out = span{min(out.first, max(0, first-1)), limit} // the best may lie before the first
 		}
 	}
 	return out
@@ -451,33 +420,16 @@ func (c *contender) allowed(limit int) float64 {
 	return rate
 }
 
-// predict is what the clients of a contender see at some batches of its curve, as far as the limits allow, and at the largest
-// within them.
-func (f *field) predict(w *worker, c *contender, s span) []weighed {
-	p := w.predictors[c.decode.engine]
-	at := func(batch plan.Batch) (weighed, bool) {
-		out := weighed{field: f, contender: c, batch: batch}
-		d := c.deployment(f, batch)
-		var err error
-		out.seen, err = p.Predict(&d, out.load(&d))
-		return out, err == nil && out.seen.TPOT <= f.asked() && out.seen.TTFT <= f.ttft
-	}
-	var out []weighed
+// predict is what the clients of a contender see at some batches of its curve as far as the limits allow, the most clients
+// within them, and the fewest that are served as much.
+func (f *field) predict(w *worker, c *contender, s span) (out []weighed) {
 	if f.batches != nil {
-		for _, b := range f.batches {
-			if b.Size > c.decode.curve.Largest {
-				continue
-			}
-			if r, within := at(b); within {
-				out = append(out, r)
-			}
-		}
-		return out
+		return f.predictGiven(w, c)
 	}
-	for i := s.first; i < len(c.decode.curve.Batches); i++ {
-		size := c.decode.curve.Batches[i]
-		r, within := at(plan.Batch{Count: 1, Size: size})
-		if within {
+	batches := c.decode.curve.Batches
+	for i := s.first; i < len(batches); i++ {
+		r := f.at(w, c, plan.Batch{Count: 1, Size: batches[i]})
+		if f.within(&r) {
 			out = append(out, r)
 			if f.o.Objective == Latency || r.seen.TPOT > unsteady*s.limit {
 				return out
@@ -487,20 +439,58 @@ func (f *field) predict(w *worker, c *contender, s span) []weighed {
 		if i == 0 {
 			return []weighed{r} // not within the limits: known by how much
 		}
-		// The largest within the limits lies between the last and this one.
-		for low, high := c.decode.curve.Batches[i-1], size; high-low > 1; {
-			mid := low + (high-low)/2
-			if r, within := at(plan.Batch{Count: 1, Size: mid}); within {
-				out, low = append(out, r), mid
-			} else {
-				high = mid
-			}
-		}
-		if !f.nearly(&r) {
+		if out = f.fillUp(w, c, out, r.clients/batches[i]*batches[i-1], r.clients); !f.nearly(&r) {
 			break
 		}
 	}
+	return f.fewest(w, out)
+}
+
+// predictGiven is the same at the batches that are given.
+func (f *field) predictGiven(w *worker, c *contender) (out []weighed) {
+	for _, b := range f.batches {
+		if b.Size > c.decode.curve.Largest {
+			continue
+		}
+		if r := f.at(w, c, b); f.within(&r) {
+			out = append(out, r)
+		}
+	}
 	return out
+}
+
+// fillUp adds the most clients within the limits, and others on the way to them, between a number that is and one that is not.
+func (f *field) fillUp(w *worker, c *contender, all []weighed, low, high int) []weighed {
+	for high-low > 1 {
+		if mid := f.under(w, c, low+(high-low)/2); f.within(&mid) {
+			all, low = append(all, mid), mid.clients
+		} else {
+			high = mid.clients
+		}
+	}
+	return all
+}
+
+// fewest adds the fewest clients that serve as much as any: where a pool is full, more only wait.
+func (f *field) fewest(w *worker, all []weighed) []weighed {
+	best := f.choose(all, f.asked())
+	if best == nil {
+		return all
+	}
+	low, high := 0, *best
+	for i := range all {
+		if n := all[i].clients; n < high.clients {
+			low = max(low, n)
+		}
+	}
+	for mid := high.clients - 1; mid > low; mid = low + (high.clients-low)/2 {
+		if fewer := f.under(w, high.contender, mid); f.within(&fewer) && fewer.seen.Requests >= best.seen.Requests*(1-equal) {
+			high = fewer
+		} else if low = mid; mid == best.clients-1 {
+			return all
+		}
+	}
+	return append(all, high)
 }
 
 // unsteady is by how much times go up and down as batches grow, where prefill pools are full: 1.31 times was seen for the time per

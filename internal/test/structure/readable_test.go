@@ -1,0 +1,60 @@
+package structure
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+const (
+	mostLinesOfFile = 600
+	mostColumns     = 100 // of a comment, a tab being four
+)
+
+// longFiles still have more lines.
+var longFiles = []string{
+	"internal/advice/capacity.go", "internal/validate/columns.go", "internal/validate/serving.go", "model/families.go",
+	"model/huggingface.go", "serving/closed.go", "serving/simulate/simulate.go",
+}
+
+// wideComments are packages that still have wider comments.
+var wideComments = []string{
+	".", "assume", "cmd/bands", "cmd/kernels", "collective", "cost", "deploy", "engine", "estimate", "experts",
+	"hardware", "hardware/kernel", "hardware/shape", "internal/advice", "internal/atomicfile", "internal/bench",
+	"internal/calibrate", "internal/catalogue", "internal/chart", "internal/cli", "internal/csvfile",
+	"internal/difference", "internal/document", "internal/e2e/formats", "internal/e2e/sample",
+	"internal/emulate", "internal/exchange", "internal/explain", "internal/fitted", "internal/gap",
+	"internal/jobfile", "internal/matrix", "internal/measurement", "internal/opdetail", "internal/page",
+	"internal/parquetfile", "internal/picture", "internal/point", "internal/profile", "internal/question",
+	"internal/rawdata", "internal/report", "internal/result", "internal/runs", "internal/scenario",
+	"internal/secret", "internal/sweep", "internal/test/cputime", "internal/test/draw", "internal/test/fuzzing",
+	"internal/test/golden", "internal/test/long", "internal/test/racing", "internal/trace", "internal/validate",
+	"internal/validate/published", "internal/watch", "internal/workbook", "model", "number", "op", "plan",
+	"schedule", "search", "serving", "serving/simulate", "workload",
+}
+
+// TestReadable: files hold one idea each, and comments fit beside code. What no longer needs an exception has none.
+func TestReadable(t *testing.T) {
+	wide := map[string]string{}
+	for _, f := range files(t) {
+		lines := strings.Split(strings.TrimSuffix(string(read(t, root+"/"+f.path)), "\n"), "\n")
+		if long := len(lines) > mostLinesOfFile; long != slices.Contains(longFiles, f.path) {
+			t.Errorf("%s has %d lines, at most %d are allowed; exceptions are in longFiles", f.path, len(lines), mostLinesOfFile)
+		}
+		for i, line := range lines {
+			line = strings.ReplaceAll(line, "\t", "    ")
+			if !strings.HasPrefix(strings.TrimSpace(line), "// ") || utf8.RuneCountInString(line) <= mostColumns {
+				continue
+			}
+			if wide[f.pkg] = f.path; !slices.Contains(wideComments, f.pkg) {
+				t.Errorf("%s:%d: a comment of more than %d columns", f.path, i+1, mostColumns)
+			}
+		}
+	}
+	for _, pkg := range wideComments {
+		if wide[pkg] == "" {
+			t.Errorf("%s has no wide comment: take it off the list", pkg)
+		}
+	}
+}
