@@ -250,7 +250,7 @@ func (s *stage) hideShared(first int) {
 	}
 	for i := first; i < s.list.n; i++ {
 		o := &s.list.ops[i]
-		o.Kernels, o.Concurrent, o.Moved = besideNorm, true, o.Weights
+		o.Kernels, o.Moved = besideNorm, o.Weights
 	}
 }
 

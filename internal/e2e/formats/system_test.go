@@ -47,6 +47,8 @@ var systemTests = []keyTest{
 	{"name", dense, set{"system.name": `"other"`}, wants{"decoder_system_name": "other"}},
 	{"type", exchange, set{"system.type": `"sow"`}, wants{epTime: 0}},
 	{"maker", dense, set{"system.maker": `"AMD"`}, nil},
+	{"multiprocessors", dense, set{"system.multiprocessors": `100`}, nil},
+	{"index_efficiency", dense, set{"system.index_efficiency": `0.5`}, nil},
 	{"generation", dense, set{"system.generation": `"Hopper"`}, nil},
 	{"processing_mode", dense, set{"system.processing_mode": `"no_overlap"`}, wants{mlpTime: 2*760./GB + compute(8*T, 2*T)}},
 	// A gate of one second, without slowdown: the activation takes it and the traffic of two inputs and one output of 32
