@@ -58,16 +58,7 @@ func (s *stage) experts() {
 		s.linear(ExpertNarrow, s.cardTokens, s.hidden, hidden)
 	}
 	s.sharedExperts()
-	between := &kinds
-	if s.sparseApart() {
-		s.quantiser(QuantiseTokens, s.tokens*hidden)
-	}
-	if s.exchanges() {
-		between = &exchangedKinds
-		if o := s.quantise(QuantiseTokens, s.cardTokens*hidden); o != nil && s.phase == Decode {
-			o.Kernels = sentQuantised
-		}
-	}
+	between := s.narrowTokens(hidden)
 	if p.Gathered {
 		s.gatherTokens(hidden)
 	} else {
@@ -94,6 +85,20 @@ func (s *stage) experts() {
 	}
 	s.sumShared()
 	s.residual(MLPResidual, normed)
+}
+
+// narrowTokens makes what experts read narrow where a kernel of its own does so, and returns how the operators behind it run.
+func (s *stage) narrowTokens(hidden float64) *[KindCount]Info {
+	if s.sparseApart() {
+		s.quantiser(QuantiseTokens, s.tokens*hidden)
+	}
+	if !s.exchanges() {
+		return &kinds
+	}
+	if o := s.quantise(QuantiseTokens, s.cardTokens*hidden); o != nil && s.phase == Decode {
+		o.Kernels = sentQuantised
+	}
+	return &exchangedKinds
 }
 
 // slowdown is how many times as much an exchange of the step has to send in each direction, to take as many times as long.
