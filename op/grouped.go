@@ -209,8 +209,8 @@ func (s *stage) indexLaunches(queries, entries, prompts, heads float64) (launche
 // roundUp is the next whole number, but for what sums of fractions are off by.
 func roundUp(x float64) float64 { return math.Ceil(x - 1e-9) }
 
-// IndexTile is the rows, queries times heads, that an indexer scores together: block_qh in
-// csrc/jit_kernels/impls/smxx_fp8_mqa_logits.hpp of github.com/deepseek-ai/DeepGEMM.
+// IndexTile is the rows, queries times heads, that an indexer scores together, one block after another on each multiprocessor:
+// next_q_block of deep_gemm/include/deep_gemm/scheduler/sm100_mqa_logits.cuh in github.com/deepseek-ai/DeepGEMM (54e2261).
 const IndexTile = 128
 
 // finishAttention adds up the results of the tensor-parallel ranks and the residual.
