@@ -258,19 +258,20 @@ func (p *Pricer) sides(o *op.Op) (compute, memory float64) {
 	if o.Unit == op.WideUnit {
 		compute += o.K * wholeDepth
 	}
-	if o.Launched > 0 && p.tile > 0 {
+	if o.Kind == op.IndexScores && o.Count > 0 && p.tile > 0 {
 		compute = p.scored(o)
 	}
 	memory = (o.Weights+o.Activations)*t.perByte + o.Cache*t.perCache
 	return compute, memory
 }
 
-// scored is how long an indexer takes that scores prompts. A multiprocessor takes a tile of rows through all entries that these
+// scored is how long an indexer takes that scores prompts in Count launches of M rows, each of which sees Rows entries at most and N
+// on average. A multiprocessor takes a tile of rows through all entries that these
 // see, one after another: the fewer tiles a launch has, the fewer multiprocessors work, and no launch is shorter than its
 // longest tile.
 func (p *Pricer) scored(o *op.Op) float64 {
 	waves := math.Ceil(math.Ceil(o.M/op.IndexTile) / p.units)
-	return o.Launched * max(o.Longest, waves*o.N) * o.K * p.tile
+	return o.Count * max(o.Rows, waves*o.N) * o.K * p.tile
 }
 
 // steppedSides are the sides of the roofline at the efficiencies of the operator's size.

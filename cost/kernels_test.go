@@ -438,3 +438,31 @@ func TestLibraryMeasured(t *testing.T) {
 		t.Errorf("%d products of 8 bits take %.2f times those of half the inputs in 16", n, ratios)
 	}
 }
+
+// TestIndexWaves: 10 multiprocessors at 1e9 operations of 8 bits a second at half of them: a tile of 128 rows of 4 elements takes one
+// of them 2·128·4 / 5e7 seconds for an entry. 3 tiles take as long as the longest, 11 of them twice the mean; each launch by itself.
+func TestIndexWaves(t *testing.T) {
+	sys := builtin.System(t, "H200").Clone()
+	sys.Units, sys.Indexing = 10, 0.5
+	rate := sys.Matrix["float8"]
+	rate.TFlops = 1e-3
+	sys.Matrix["float8"] = rate
+	as := assume.Physical
+	prec := plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16"}
+	p, err := NewPricer(sys, &prec, &as, op.Prefill)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const entry = 2 * 128 * 4 / 5e7
+	for _, c := range []struct{ tiles, launches, mean, longest, want float64 }{
+		{3, 1, 50, 90, 90 * entry},
+		{11, 1, 50, 90, 100 * entry},
+		{3, 2, 50, 90, 180 * entry},
+	} {
+		o := &op.Op{Kind: op.IndexScores, Class: op.BMM, Unit: op.IndexUnit, Phase: op.Prefill}
+		o.M, o.N, o.K, o.Count, o.Rows = 128*c.tiles, c.mean, 4, c.launches, c.longest
+		if compute, _ := p.sides(o); math.Abs(compute-c.want) > 1e-12*c.want {
+			t.Errorf("%g tiles in %g launches: %g s, by hand %g", c.tiles, c.launches, compute, c.want)
+		}
+	}
+}

@@ -639,3 +639,20 @@ func TestMakers(t *testing.T) {
 		}
 	}
 }
+
+// TestPadded: graphs of vLLM have 1, 2, 4, multiples of 8 up to 256 and of 16 up to 512 tokens (vllm/config/vllm.py,
+// _set_cudagraph_sizes); longer steps run as they are, and so do those of engines that capture by sequences.
+func TestPadded(t *testing.T) {
+	vllm, err := Find("vllm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tokens, want := range map[int]int{1: 1, 2: 2, 3: 4, 5: 8, 9: 16, 17: 24, 256: 256, 257: 272, 433: 448, 512: 512, 513: 513} {
+		if got := vllm.Scheduling.Padded(tokens); got != want {
+			t.Errorf("%d tokens run as %d, want %d", tokens, got, want)
+		}
+	}
+	if other, _ := Find("sglang"); other.Scheduling.Padded(9) != 9 {
+		t.Error("SGLang's steps are padded")
+	}
+}

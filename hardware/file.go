@@ -53,7 +53,7 @@ type File struct {
 	Generation  string                `json:"generation" enum:"Ampere,Ada,Hopper,Blackwell,Blackwell RTX,CDNA 2,CDNA 3,CDNA 4,Ascend,Gaudi 2,Gaudi 3,TPU v5,TPU v6,TPU v7,Xeon,Xe2,Apple" doc:"generation of the chip, by which engines choose kernels of attention and of products, and refuse weights that they do not run there; absent: that of the built-in system of this name, or of the one that its kernels were measured on if it has the same peaks, else not known"`
 	Formats     []string              `json:"formats" enum:"nvfp4,mxfp4,fp8,int8,int4,fp16,bf16,fp32" doc:"number formats that the matrix units multiply; absent: all whose type has a rate"`
 	Units       int                   `json:"multiprocessors" range:"[1,1000000]" doc:"multiprocessors of the chip, over which kernels are spread tile by tile; absent: kernels of indexers are taken to fill it"`
-	Indexing    float64               `json:"index_efficiency" range:"(0,1]" doc:"share of the peak of 8 bits that kernels of the indexers of sparse attention reach on prompts; absent: that of the matrix unit"`
+	Indexing    float64               `json:"index_efficiency" range:"[1e-6,1]" doc:"share of the peak of 8 bits that kernels of the indexers of sparse attention reach on prompts; absent: that of the matrix unit"`
 	Matrix      map[string]matrixFile `json:"matrix" required:"true" nonempty:"true" keys:"float4,int4,float8,int8,float16,bfloat16,float32" doc:"matrix unit, by number type"`
 	Vector      map[string]vectorFile `json:"vector" required:"true" nonempty:"true" keys:"float4,int4,float8,int8,float16,bfloat16,float32" doc:"vector unit, by number type"`
 	Mem1        memoryFile            `json:"mem1" required:"true" doc:"device memory"`

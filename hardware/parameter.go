@@ -134,6 +134,12 @@ func (s *System) Parameters() []Parameter {
 	if s.Borrowed.WeightOnly > 0 {
 		add(number("kernel_weight_only", "", 1, 1000, func(s *System) *float64 { return &s.Borrowed.WeightOnly }))
 	}
+	if s.Units > 0 {
+		add(whole("multiprocessors", "", 1, 1e6, func(s *System) *int { return &s.Units }))
+	}
+	if s.Indexing > 0 {
+		add(number("index_efficiency", "", leastRate, 1, func(s *System) *float64 { return &s.Indexing }))
+	}
 	add(whole("procs_per_npu", "processors", 1, 1e6, func(s *System) *int { return &s.ProcsPerNPU }))
 	add(number("collective_overlap", "", 0, 1, func(s *System) *float64 { return &s.CollectiveOverlap }))
 	return out

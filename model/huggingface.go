@@ -457,6 +457,9 @@ func (c *config) shape(f *File) {
 		f.MLP = "plain"
 	}
 	f.DraftLayers = c.draftLayers()
+	if n := c.sizeOr(1, "hc_mult"); n > 1 {
+		f.Streams = n
+	}
 	c.attention(f)
 	sparse := c.experts(f)
 	if dense := !slices.Contains(sparse, true); c.layers > 0 && (dense || slices.Contains(sparse, false)) {

@@ -217,8 +217,16 @@ func (a *Attention) kept(tokens float64) float64 {
 // stateBytes: the state of linear attention is kept in float32.
 const stateBytes = 4
 
-// State is the bytes of the recurrent state of one sequence and layer on one of tp ranks.
+// State is the bytes of the recurrent state of one sequence and layer on one of tp ranks. That of compressors is the contents and
+// weights of the tokens whose entry is not complete, which all ranks keep; entries that an indexer picks among overlap.
 func (a *Attention) State(tp int) float64 {
+	if a.Compress > 1 && a.SharedKV {
+		halves := 1
+		if a.IndexHeads > 0 {
+			halves = 2
+		}
+		return stateBytes * float64(halves*a.Compress*2*halves*(a.HeadDim+a.IndexDim))
+	}
 	if !a.IsLinear() {
 		return 0
 	}
@@ -236,7 +244,11 @@ func (a *Attention) State(tp int) float64 {
 // CacheBytes is what one sequence of so many tokens keeps in one layer on one of tp ranks, at the given bytes per cached
 // element.
 func (a *Attention) CacheBytes(tp int, tokens, bytes float64) float64 {
-	return a.kept(tokens)*float64(a.CacheElements(tp))*bytes + a.State(tp)
+	elements := a.kept(tokens) * float64(a.CacheElements(tp))
+	if a.Compress > 1 {
+		elements -= min(tokens, float64(a.Window)) * float64(a.IndexDim) // an indexer has no keys of single tokens
+	}
+	return elements*bytes + a.State(tp)
 }
 
 // CacheBytes is what one sequence of so many tokens keeps on one of tp ranks, in all layers, at the given bytes per

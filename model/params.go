@@ -1,7 +1,8 @@
 package model
 
 // Params is the number of parameters of the model, and of those that one token uses, embedding and output projection
-// among them. The draft module is not counted: published sizes leave it out. So are biases and learned positions.
+// among them. The draft module is not counted: published sizes leave it out. So are biases, learned positions
+// and the numbers of 32 bits that mix residual streams.
 func (m *Model) Params() (total, active float64) {
 	for _, n := range m.ModuleParams() {
 		total += n
@@ -141,5 +142,9 @@ func (a *Attention) compressParams(h float64) float64 {
 	if a.IndexHeads > 0 {
 		halves = 2
 	}
-	return 2 * halves * h * float64(a.HeadDim)
+	n := 2 * halves * h * float64(a.HeadDim)
+	if a.IndexHeads > 0 {
+		n += (2*halves - 1) * h * float64(a.IndexDim) // of the indexer, in place of its key
+	}
+	return n
 }

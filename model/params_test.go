@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"throughline/internal/test/builtin"
 	"throughline/model"
 )
 
@@ -134,9 +135,9 @@ func TestAttentionParams(t *testing.T) {
 		{"values of another size", model.Attention{Kind: model.GroupQuery, Heads: 4, KVHeads: 2, HeadDim: 2, ValueDim: 3}, 64 + 80 + 96},
 		// q 8·3 + 3 + 3·4·2, one vector 8·2, output 4·2·8
 		{"shared keys and values", model.Attention{Kind: model.MultiQuery, Heads: 4, KVHeads: 1, HeadDim: 2, SharedKV: true, QueryRank: 3}, 51 + 16 + 64},
-		// as above without rank, 4·2·5 + 2·5·8 for the output, index 8·3·6 + 8·6 + 8·3, compressor 2·2·8·2
+		// as above without rank, 4·2·5 + 2·5·8 for the output, index 8·3·6 + 8·3, compressors 2·2·8·2 and 2·2·8·6
 		{"compressed past", model.Attention{Kind: model.MultiQuery, Heads: 4, KVHeads: 1, HeadDim: 2, SharedKV: true,
-			OutputRank: 5, OutputGroups: 2, IndexHeads: 3, IndexDim: 6, IndexTopK: 9, Compress: 4}, 64 + 16 + 40 + 80 + 144 + 48 + 24 + 64},
+			OutputRank: 5, OutputGroups: 2, IndexHeads: 3, IndexDim: 6, IndexTopK: 9, Compress: 4}, 64 + 16 + 40 + 80 + 144 + 24 + 64 + 192},
 		// what another layer picked costs nothing: q 8·2·5, latent 8·(4 + 2) + 4, up 4·2·(3 + 2), output 2·2·8
 		{"picked by another layer", model.Attention{Kind: model.Latent, Heads: 2, KVRank: 4, NopeDim: 3, RopeDim: 2, ValueDim: 2, IndexTopK: 9}, 80 + 52 + 40 + 32},
 		// q, k 8·2·2 each, v and gate 8·4·3 each, two gates per head 8·2·4, convolution 4·(8 + 12), output 12·8
@@ -163,7 +164,8 @@ func TestCache(t *testing.T) {
 		{"grouped", model.Attention{Kind: model.GroupQuery, Heads: 4, KVHeads: 2, HeadDim: 2, ValueDim: 3}, 100 * 2 * 5, 2 * 5},
 		{"window", model.Attention{Kind: model.GroupQuery, Heads: 4, KVHeads: 2, HeadDim: 2, Window: 8}, 8 * 2 * 4, 0},
 		{"shared", model.Attention{Kind: model.MultiQuery, Heads: 4, KVHeads: 1, HeadDim: 2, SharedKV: true}, 100 * 2, 2},
-		{"compressed", model.Attention{Kind: model.MultiQuery, Heads: 4, KVHeads: 1, HeadDim: 2, SharedKV: true, Compress: 4, Window: 8, IndexDim: 6}, (25 + 8) * 8, 2},
+		// 25 entries with keys of an indexer, 8 tokens without; 2·4 tokens of 2·2·(2 + 6) numbers of 4 bytes on their way to an entry
+		{"compressed", model.Attention{Kind: model.MultiQuery, Heads: 4, KVHeads: 1, HeadDim: 2, SharedKV: true, Compress: 4, Window: 8, IndexHeads: 3, IndexDim: 6}, 25*8 + 8*2 + 4*8*32, 2},
 		{"latent with indexer", model.Attention{Kind: model.Latent, Heads: 2, KVRank: 4, RopeDim: 2, IndexDim: 3}, 100 * 9, 9},
 		// 4 states of 2·3, and 3 inputs of the convolution of 2·2·2 + 4·3, in 4 bytes each
 		{"gated delta", model.Attention{Kind: model.GatedDelta, Heads: 4, KVHeads: 2, HeadDim: 2, ValueDim: 3, Conv: 4}, 4 * (24 + 60), 0},
@@ -176,5 +178,29 @@ func TestCache(t *testing.T) {
 		if got := m.CacheGrowth(1); math.Abs(got-c.growth) > 1e-6 {
 			t.Errorf("%s: %g bytes per token, by hand %g", c.what, got, c.growth)
 		}
+	}
+}
+
+// TestCompressedCache: a sequence of a million tokens of DeepSeek-V4-Flash, by hand, with a byte for an element. 21 layers keep an entry of
+// 512 elements and a key of 128 for every 4 tokens and compress 8 tokens of 2·2·640 numbers of 32 bits at a time; 20 keep an entry for
+// every 128, and compress 128 tokens of 2·512; all 43 keep the last 128 as they are. Five tables of blocks: what grows, the
+// windows of 22 layers and of 21, the states of each compression.
+func TestCompressedCache(t *testing.T) {
+	m, _ := builtin.Model(t, "DeepSeek-V4-Flash")
+	const tokens = 1 << 20
+	want := 21*(tokens/4*640+4*8*2*2*640.) + 20*(tokens/128*512+4*128*2*512.) + 43*128*512
+	if got := m.CacheBytes(4, tokens, 1); got != want {
+		t.Errorf("%.0f bytes, by hand %.0f", got, want)
+	}
+	if got := m.CacheGroups(); got != 5 {
+		t.Errorf("%d tables of blocks", got)
+	}
+	latent, _ := builtin.Model(t, "GLM-5.2")
+	if got := latent.CacheGroups(); got != 1 {
+		t.Errorf("GLM-5.2: %d tables of blocks", got)
+	}
+	// From 4 streams of 4096 to what a block reads of each, gives to each, and what each gets of 4: 24 numbers.
+	if got := m.MixParams(); got != 24*4*4096 {
+		t.Errorf("%v parameters of a hyper-connection", got)
 	}
 }

@@ -47,7 +47,7 @@ func (s *stage) compress(k *compressorKinds, dim float64) {
 // beside makes a kernel run beside another in decode, where an engine has it so: its bytes count, its latency does not.
 func (s *stage) beside(o *Op) {
 	if s.assume.Engine && s.phase == Decode {
-		o.Kernels, o.Concurrent = besideNorm, true
+		o.Kernels = besideNorm
 		o.Moved = o.Weights + o.Activations + o.Cache
 	}
 }

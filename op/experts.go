@@ -58,16 +58,7 @@ func (s *stage) experts() {
 		s.linear(ExpertNarrow, s.cardTokens, s.hidden, hidden)
 	}
 	s.sharedExperts()
-	between := &kinds
-	if s.sparseApart() {
-		s.quantiser(QuantiseTokens, s.tokens*hidden)
-	}
-	if s.exchanges() {
-		between = &exchangedKinds
-		if o := s.quantise(QuantiseTokens, s.cardTokens*hidden); o != nil && s.phase == Decode {
-			o.Kernels = sentQuantised
-		}
-	}
+	between := s.narrowTokens(hidden)
 	if p.Gathered {
 		s.gatherTokens(hidden)
 	} else {
@@ -94,6 +85,20 @@ func (s *stage) experts() {
 	}
 	s.sumShared()
 	s.residual(MLPResidual, normed)
+}
+
+// narrowTokens makes what experts read narrow where a kernel of its own does so, and returns how the operators behind it run.
+func (s *stage) narrowTokens(hidden float64) *[KindCount]Info {
+	if s.sparseApart() {
+		s.quantiser(QuantiseTokens, s.tokens*hidden)
+	}
+	if !s.exchanges() {
+		return &kinds
+	}
+	if o := s.quantise(QuantiseTokens, s.cardTokens*hidden); o != nil && s.phase == Decode {
+		o.Kernels = sentQuantised
+	}
+	return &exchangedKinds
 }
 
 // slowdown is how many times as long an exchange of the step takes in each direction as one of the tables; 0: as long.
@@ -249,7 +254,7 @@ func (s *stage) hideShared(first int) {
 	}
 	for i := first; i < s.list.n; i++ {
 		o := &s.list.ops[i]
-		o.Kernels, o.Concurrent, o.Moved = besideNorm, true, o.Weights
+		o.Kernels, o.Moved = besideNorm, o.Weights
 	}
 }
 

@@ -176,7 +176,7 @@ func (s *stage) pick(p *part, heads, dim float64) {
 	if p.phase == Decode || !s.flash {
 		o.Output = p.scored * s.r
 	} else if queries := p.tokens / p.sequences; s.assume.NarrowIndex && queries > 1 { // a single one is scored as those that decode
-		o.Launched, o.M, o.Longest = s.indexLaunches(queries, entries/p.sequences, p.sequences, heads)
+		o.Count, o.M, o.Rows = s.indexLaunches(queries, entries/p.sequences, p.sequences, heads)
 	}
 	picked := p.tokens * float64(s.attn.IndexTopK)
 	o = s.add(IndexSelect, VectorUnit)
@@ -191,24 +191,26 @@ func (s *stage) pick(p *part, heads, dim float64) {
 // is room for their queries times their entries, or a part of one (split_indexer_prefill_chunks in
 // vllm/v1/attention/backends/mla/indexer.py). A tile with the end of one prompt and the start of the next sees the entries of both.
 func (s *stage) indexLaunches(queries, entries, prompts, heads float64) (launches, rows, longest float64) {
-	room := s.plan.IndexBytes / scoreBytes
-	whole := prompts
+	room, whole := s.plan.IndexBytes/scoreBytes, prompts
+	if room > 0 && queries*entries > room {
+		part := max(1, math.Floor(room/entries))
+		return roundUp(queries/part) * prompts, part * heads, entries
+	}
 	if room > 0 {
 		whole = min(prompts, math.Floor(math.Sqrt(room/(queries*entries))))
 	}
-	if whole < 1 {
-		part := max(1, math.Floor(room/entries))
-		return math.Ceil(queries/part) * prompts, part * heads, entries
-	}
 	longest = entries
-	if whole > 1 && math.Mod(queries*heads, IndexTile) != 0 {
+	if whole > 1 && math.Mod(math.Round(queries*heads), IndexTile) != 0 {
 		longest *= 2
 	}
-	return math.Ceil(prompts / whole), queries * whole * heads, longest
+	return roundUp(prompts / whole), queries * whole * heads, longest
 }
 
-// IndexTile is the rows, queries times heads, that an indexer scores together: block_qh in
-// csrc/jit_kernels/impls/smxx_fp8_mqa_logits.hpp of github.com/deepseek-ai/DeepGEMM.
+// roundUp is the next whole number, but for what sums of fractions are off by.
+func roundUp(x float64) float64 { return math.Ceil(x - 1e-9) }
+
+// IndexTile is the rows, queries times heads, that an indexer scores together, one block after another on each multiprocessor:
+// next_q_block of deep_gemm/include/deep_gemm/scheduler/sm100_mqa_logits.cuh in github.com/deepseek-ai/DeepGEMM (54e2261).
 const IndexTile = 128
 
 // finishAttention adds up the results of the tensor-parallel ranks and the residual.

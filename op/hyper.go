@@ -21,15 +21,14 @@ const mixWeight = 4
 func (s *stage) connect(h *hyper, tokens float64) {
 	width := s.hidden // of what a block reads and makes
 	n := float64(s.model.Streams)
-	post := tokens * width * (n + 1 + n) * s.r // the streams and the result of a block, and the streams again
+	post, shares := tokens*width*(n+1+n)*s.r, 2*tokens*width*n*(n+1) // the streams and the result of a block, and the streams again
 	if tokens > fusedStreams {
 		o := s.add(h.post, VectorUnit)
-		o.Flops = 2 * tokens * width * n * (n + 1)
-		o.Activations, o.Output, o.Moved = post, tokens*width*n*s.r, post
-		post = 0
+		o.Flops, o.Activations, o.Output, o.Moved = shares, post, tokens*width*n*s.r, post
+		post, shares = 0, 0
 	}
 	o := s.add(h.mix, VectorUnit)
-	o.Flops = 2 * tokens * s.model.MixParams()
+	o.Flops = shares + 2*tokens*s.model.MixParams()
 	o.Weights = s.model.MixParams() * mixWeight
 	o.Resident = o.Weights
 	o.Activations = post + tokens*n*width*s.r
@@ -38,6 +37,7 @@ func (s *stage) connect(h *hyper, tokens float64) {
 	o.M, o.N, o.K, o.Count = tokens, n*(2+n), n*width, 1
 	s.norm(h.pre, tokens*width, width)
 	o = s.list.last()
+	o.Flops += 2 * tokens * n * width
 	o.Activations += tokens * (n - 1) * width * s.r // it reads all streams
 	o.Moved = o.Weights + o.Activations
 }

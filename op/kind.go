@@ -210,6 +210,8 @@ type Info struct {
 	// Kernels that the operator runs in; those of attention and of exchanges depend on the step, those of messages on their
 	// pattern.
 	Kernels kernel.Uses
+	// Launched: a host launches it also where it runs beside other kernels, so that its bytes count and its latency does not.
+	Launched bool
 	// Normed: what it reads has been written by a norm or an activation, which may have made it narrow.
 	Normed bool
 }
@@ -327,7 +329,7 @@ var kinds = [KindCount]Info{
 
 	IndexQuery:    {Name: "index query", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
 	IndexKey:      {Name: "index key", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
-	IndexWeights:  {Name: "index weights", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: product},
+	IndexWeights:  {Name: "index weights", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: product, Launched: true},
 	IndexRotary:   {Name: "index rotary", Block: AttentionBlock, Class: Vector, Kernels: moving},
 	IndexQuantise: {Name: "quantise index query", Block: AttentionBlock, Class: Vector, Kernels: narrowing},
 	IndexWrite:    {Name: "index cache write", Block: AttentionBlock, Class: Vector, Kernels: narrowing},
@@ -340,12 +342,12 @@ var kinds = [KindCount]Info{
 	LinearNorm:       {Name: "linear attention norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
 	OutputDown:       {Name: "output down", Block: AttentionBlock, Class: Linear, Kernels: product},
 
-	CompressorInput:      {Name: "compressor input", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: product},
-	CompressorState:      {Name: "compressor state", Block: AttentionBlock, Class: Vector, Kernels: moving},
-	CompressorWrite:      {Name: "compressor write", Block: AttentionBlock, Class: Vector, Kernels: moving},
-	IndexCompressorInput: {Name: "index compressor input", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: product},
-	IndexCompressorState: {Name: "index compressor state", Block: AttentionBlock, Class: Vector, Kernels: moving},
-	IndexCompressorWrite: {Name: "index compressor write", Block: AttentionBlock, Class: Vector, Kernels: moving},
+	CompressorInput:      {Name: "compressor input", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: product, Launched: true},
+	CompressorState:      {Name: "compressor state", Block: AttentionBlock, Class: Vector, Kernels: moving, Launched: true},
+	CompressorWrite:      {Name: "compressor write", Block: AttentionBlock, Class: Vector, Kernels: moving, Launched: true},
+	IndexCompressorInput: {Name: "index compressor input", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: product, Launched: true},
+	IndexCompressorState: {Name: "index compressor state", Block: AttentionBlock, Class: Vector, Kernels: moving, Launched: true},
+	IndexCompressorWrite: {Name: "index compressor write", Block: AttentionBlock, Class: Vector, Kernels: moving, Launched: true},
 	IndexPlaces:          {Name: "index places", Block: AttentionBlock, Class: Vector, Kernels: moving},
 	HeadsRotate:          {Name: "heads rotate back", Block: AttentionBlock, Class: Vector, Kernels: moving},
 
@@ -396,12 +398,12 @@ var kinds = [KindCount]Info{
 	ExpertWiden:        {Name: "expert widen", Block: MLPBlock, Class: Linear, Module: model.ExpertModule, Kernels: product},
 
 	QuantiseShared:      {Name: "quantise shared input", Block: MLPBlock, Class: Vector, Module: model.SharedModule, Kernels: quantising},
-	SharedGateUp:        {Name: "shared gate and up", Block: MLPBlock, Class: Linear, Module: model.SharedModule, Kernels: product, Normed: true},
-	SharedUp:            {Name: "shared up", Block: MLPBlock, Class: Linear, Module: model.SharedModule, Kernels: product, Normed: true},
-	SharedActivation:    {Name: "shared activation", Block: MLPBlock, Class: Vector, Kernels: activation},
+	SharedGateUp:        {Name: "shared gate and up", Block: MLPBlock, Class: Linear, Module: model.SharedModule, Kernels: product, Normed: true, Launched: true},
+	SharedUp:            {Name: "shared up", Block: MLPBlock, Class: Linear, Module: model.SharedModule, Kernels: product, Normed: true, Launched: true},
+	SharedActivation:    {Name: "shared activation", Block: MLPBlock, Class: Vector, Kernels: activation, Launched: true},
 	SharedGateMultiply:  {Name: "shared gate multiply", Block: MLPBlock, Class: Vector, Kernels: withinActivation},
 	QuantiseSharedInner: {Name: "quantise shared inner", Block: MLPBlock, Class: Vector, Module: model.SharedModule, Kernels: quantising},
-	SharedDown:          {Name: "shared down", Block: MLPBlock, Class: Linear, Module: model.SharedModule, Kernels: product, Normed: true},
+	SharedDown:          {Name: "shared down", Block: MLPBlock, Class: Linear, Module: model.SharedModule, Kernels: product, Normed: true, Launched: true},
 	SharedSum:           {Name: "shared sum", Block: MLPBlock, Class: Vector, Kernels: moving},
 
 	Embedding:    {Name: "embedding", Block: MLPBlock, Class: Vector, Kernels: moving},

@@ -22,7 +22,6 @@ type Op struct {
 	// Module is the part of the model whose number format products with weights have.
 	Module     model.Module
 	Collective hardware.Collective
-	Concurrent bool // it runs beside other kernels, so that its bytes count and its latency does not
 
 	// Kernels it runs in, and the shape that it has there. M, N and K of the shape are also what efficiency tables look at.
 	Kernels kernel.Uses
@@ -41,9 +40,6 @@ type Op struct {
 	Activations float64 // bytes of activations read and written
 	Cache       float64 // bytes of the KV cache read, or of a recurrent state read and written
 	Output      float64 // bytes of its result: what it needs as working space
-
-	// Of the scores that an indexer gives to prompts: how often its kernel is launched, and the most entries that a query sees.
-	Launched, Longest float64
 }
 
 // Members is where the processors lie that a communication operator joins.
@@ -76,7 +72,7 @@ func (o *Op) Launches() float64 {
 	case o.Kind == Combine && o.Collective == hardware.AllReduce:
 		return 3
 	}
-	if o.Concurrent {
+	if kinds[o.Kind].Launched {
 		return 1
 	}
 	role := kernel.Whole

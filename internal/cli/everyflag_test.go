@@ -34,6 +34,7 @@ func minimal(t *testing.T) map[question.Command][]string {
 		question.Comm:      {"--system", "H200"},
 		question.Ops:       {ops},
 		question.Forward:   {file("forward.csv", "kind,model,params,time_ms\n")},
+		question.Steps:     {file("steps.csv", "model,chip,gpus,engine,tp,dp,ep,precision,phase,sequences_per_rank,new_tokens_per_rank,kv_tokens_per_rank,time_ms\n")},
 		question.Serving:   {file("serving.csv", "model_path,system\n")},
 		question.Published: {file("published.csv", "source,url\n")},
 		question.Requests:  {dir},

@@ -64,8 +64,9 @@ var modelTests = []keyTest{
 	{"sliding_window", dense, set{"model.sliding_window": `4`}, wants{attnFlops: 2 * (2000 - 936 + 256 + 160), cacheSpace: 2. * 4 * 2 * 8 / GB}},
 	// One vector of 2 elements per key/value head.
 	{"shared_kv", dense, set{"model.shared_kv": `true`}, wants{cacheSpace: 2. * 10 * 2 * (2 * 2) / GB}},
-	// Every 2 tokens share an entry: 4.5 are seen, 36 scores, and 5 kept.
-	{"compress_ratio", dense, set{"model.compress_ratio": `2`}, wants{attnFlops: 2 * (2000 - 936 + 288 + 180), cacheSpace: 2. * 5 * 2 * 8 / GB}},
+	// Every 2 tokens share an entry: 4.5 are seen, 36 scores, and 5 kept. The compressor makes 2·2 elements of each of 2 tokens of 8,
+	// 2·2·8·4, adds their places, 2·4, and weighs, normalises and rotates them, 4·2·4.
+	{"compress_ratio", dense, set{"model.compress_ratio": `2`}, wants{attnFlops: 2 * (2000 - 936 + 288 + 180 + 168), cacheSpace: 2. * 5 * 2 * 8 / GB}},
 	// Indexer: query 2·2·4·6, key 2·2·8·3, weights 2·2·8·2, scores 2·2·6·9, select 18. Of 9 tokens 3 are seen, 12 scores instead
 	// of 36 in the four operators on scores, 2·12·6 + 12 + 5·12 + 2·12·4.
 	{"index_topk", sparse, set{"model.index_topk": `3`}, wants{attnFlops: 2 * (1840 - 936 + 312 + 490)}},
@@ -106,6 +107,11 @@ var modelTests = []keyTest{
 	{"routed_expert_hidden_size", experts, set{"model.routed_expert_hidden_size": `4`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 128 + 512 + 96 + 32 + 256 + 128 + 32 + 16)}},
 	// 12 instead of 6 tokens in every operator of the experts.
 	{"moe_capacity_factor", experts, set{"model.moe_capacity_factor": `2`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 2*(768+72+24+384+48) + 16)}},
+	{"moe_router_dtype", experts, set{"model.moe_router_dtype": `"float32"`}, nil},
+	// Two streams of 8 elements take the place of a norm, 7·2·8, and of a residual, 2·8, in front of each block: each stream gets shares
+	// of two streams and of a result, 2·2·8·2·3; a product of 16 elements has 2·(2 + 2) results, 2·2·128; what a block reads is
+	// their weighted sum, 2·2·2·8, normalised, 7·2·8.
+	{"hc_mult", dense, set{"model.hc_mult": `2`}, wants{attnFlops: 2 * (2000 - 112 - 16 + 192 + 512 + 64 + 112)}},
 	// One of the two layers has experts, the other is dense, with two norms as latent attention has none.
 	{"moe_block_interval", experts.with("model.feedforward", `16`), set{"model.moe_block_interval": `2`}, wants{mlpFlops: 1726 + (1792 + 112)}},
 

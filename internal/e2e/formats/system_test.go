@@ -47,6 +47,8 @@ var systemTests = []keyTest{
 	{"name", dense, set{"system.name": `"other"`}, wants{"decoder_system_name": "other"}},
 	{"type", exchange, set{"system.type": `"sow"`}, wants{epTime: 0}},
 	{"maker", dense, set{"system.maker": `"AMD"`}, nil},
+	{"multiprocessors", dense, set{"system.multiprocessors": `100`}, nil},
+	{"index_efficiency", dense, set{"system.index_efficiency": `0.5`}, nil},
 	{"generation", dense, set{"system.generation": `"Hopper"`}, nil},
 	{"formats", dense, set{"system.formats": `["int8"]`}, nil},
 	{"exchange_remark", dense, set{"system.exchange_remark": `"slow links"`}, nil},
