@@ -97,9 +97,9 @@ func chipSources() string {
 	return b.String()
 }
 
-// TestChipsFormatsEngines goes over all chips, weights and engines: what the table of docs/engines.md says is what happens. Weights that
-// do not run are refused with what comes nearest, those that are converted are said to be, and no others.
-func TestChipsFormatsEngines(t *testing.T) {
+// saidOfChips is the table of docs/engines.md, by chip, engine and title of the weights.
+func saidOfChips(t *testing.T) map[[3]string]string {
+	t.Helper()
 	doc, err := os.ReadFile(filepath.Join("..", "docs", "engines.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -109,65 +109,76 @@ func TestChipsFormatsEngines(t *testing.T) {
 	if !ok {
 		t.Fatal("docs/engines.md has no table of chips")
 	}
-	said := map[[3]string]string{} // by chip, engine and title of the weights
-	lines := strings.Split(strings.TrimSpace(table), "\n")
-	split := func(line string) []string {
+	var rows [][]string
+	for line := range strings.SplitSeq(strings.TrimSpace(table), "\n") {
 		cells := strings.Split(strings.Trim(line, "|"), "|")
 		for i := range cells {
 			cells[i] = strings.TrimSpace(cells[i])
 		}
-		return cells
+		rows = append(rows, cells)
 	}
-	titles := split(lines[0])[4:]
-	for _, line := range lines[2:] {
-		cells := split(line)
+	out := map[[3]string]string{}
+	for _, cells := range rows[2:] {
 		for chip := range strings.SplitSeq(cells[0], ", ") {
-			for i, title := range titles {
-				said[[3]string{chip, cells[3], title}] = cells[4+i]
+			for i, title := range rows[0][4:] {
+				out[[3]string{chip, cells[3], title}] = cells[4+i]
 			}
 		}
 	}
-	asked := 0
+	return out
+}
+
+// checkWeights asks an engine for weights on a chip, and compares what it does with what the table says. It reports whether it could ask.
+func checkWeights(t *testing.T, said map[[3]string]string, e *Engine, chip *hardware.System, w *weightKind) bool {
+	t.Helper()
+	want := said[[3]string{chip.Name, e.Name, w.title}]
+	d, err := servedOn(t, e, chip, w.setting)
+	if err != nil { // the chip multiplies nothing that goes with them
+		if want == "native" {
+			t.Errorf("%s in %s on %s: %v, the table says %s", w.title, e.Name, chip.Name, err, want)
+		}
+		return false
+	}
+	u := shape(d, &d.Pools[0])
+	switch got := u.kindOfWeights(); {
+	case got != nil && got.name == "int4" && w.name == "w4a8" && !chip.Computes("fp8") && !chip.Computes("int8"):
+		want = said[[3]string{chip.Name, e.Name, got.title}] // there is nothing of 8 bits to multiply them with
+	case got == nil || got.name != w.name && want != "no":
+		t.Errorf("weights %s on %s are %+v", w.setting, chip.Name, got)
+	}
+	refused, notes := strings.Join(e.Refuses(d, &d.Pools[0]), "; "), strings.Join(Notes(d), "; ")
+	is := "native"
+	switch _, runs := e.Chips[chip.Generation]; {
+	case runs && refused != "" && !strings.Contains(refused, "nearest there: weights "):
+		is = "refused without what comes nearest: " + refused
+	case refused != "":
+		is = "no"
+	case strings.Contains(notes, "multiplied in 16 bits"):
+		is = "16 bits"
+	}
+	if is != want {
+		t.Errorf("%s on %s in %s: %s, the table says %q", w.title, chip.Name, e.Name, is, want)
+	}
+	return true
+}
+
+// TestChipsFormatsEngines goes over all chips, weights and engines: what the table of docs/engines.md says is what happens. Weights that
+// do not run are refused with what comes nearest, those that are converted are said to be, and no others. Nothing is refused on chips of
+// paper.
+func TestChipsFormatsEngines(t *testing.T) {
+	said, asked := saidOfChips(t), 0
 	for _, name := range hardware.Catalogue.Names() {
 		chip := on(t, name)
-		if chip.Type == "sow" { // which is on paper alone: nothing is refused
-			for _, e := range All() {
+		for _, e := range All() {
+			if chip.Type == "sow" {
 				if d, err := servedOn(t, e, chip, "fp8"); err != nil || len(e.Refuses(d, &d.Pools[0])) > 0 {
 					t.Errorf("%s refuses %s: %v", e.Name, name, err)
 				}
+				continue
 			}
-			continue
-		}
-		for _, e := range All() {
-			for _, w := range weightKinds {
-				want := said[[3]string{name, e.Name, w.title}]
-				d, err := servedOn(t, e, chip, w.setting)
-				if err != nil { // the chip multiplies nothing that goes with them
-					if want == "native" {
-						t.Errorf("%s in %s on %s: %v, the table says %s", w.title, e.Name, name, err, want)
-					}
-					continue
-				}
-				u := shape(d, &d.Pools[0])
-				switch got := u.kindOfWeights(); {
-				case got != nil && got.name == "int4" && w.name == "w4a8" && !chip.Computes("fp8") && !chip.Computes("int8"):
-					want = said[[3]string{name, e.Name, got.title}] // there is nothing of 8 bits to multiply them with
-				case got == nil || got.name != w.name && want != "no":
-					t.Errorf("weights %s on %s are %+v", w.setting, name, got)
-					continue
-				}
-				asked++
-				refused, notes := e.Refuses(d, &d.Pools[0]), strings.Join(Notes(d), "; ")
-				switch {
-				case want == "":
-					t.Errorf("the table says nothing about %s on %s in %s", w.title, name, e.Name)
-				case (want == "no") != (len(refused) > 0):
-					t.Errorf("%s on %s in %s: refused %q, the table says %s", w.title, name, e.Name, refused, want)
-				case (want == "16 bits") != strings.Contains(notes, "multiplied in 16 bits") && want != "no":
-					t.Errorf("%s on %s in %s: notes %q, the table says %s", w.title, name, e.Name, notes, want)
-				}
-				if _, runs := e.Chips[chip.Generation]; want == "no" && runs && !strings.Contains(strings.Join(refused, "; "), "nearest there: weights ") {
-					t.Errorf("%s on %s in %s: %q does not say what comes nearest", w.title, name, e.Name, refused)
+			for i := range weightKinds {
+				if checkWeights(t, said, e, chip, &weightKinds[i]) {
+					asked++
 				}
 			}
 		}

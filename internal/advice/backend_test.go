@@ -77,7 +77,7 @@ func TestAllStandIn(t *testing.T) {
 	}
 }
 
-// TestReasonsOfEngines: options that no engine takes whatever the plan are a problem, as in an estimate; plans that none runs have the
+// TestReasonsOfEngines: options and weights that no engine takes whatever the plan are a problem, as in an estimate; plans that none runs have the
 // reasons of the engines.
 func TestReasonsOfEngines(t *testing.T) {
 	l, o := asked(t, engine.Any, func(q *question.Question) {
@@ -89,11 +89,15 @@ func TestReasonsOfEngines(t *testing.T) {
 	l, o = asked(t, "trtllm", func(q *question.Question) {
 		q.Model, q.System, q.GPUs, q.Formats.Weights = "Qwen3-32B", "H200", 2, "int8"
 	})
+	if _, err := advice.Give(context.Background(), l, o); err == nil || !strings.Contains(err.Error(), "TensorRT-LLM 1.2 does not run INT8 weights on H200 (Hopper); nearest there: weights fp8") {
+		t.Error(err)
+	}
+	l, o = asked(t, "trtllm", func(q *question.Question) { q.Model, q.System, q.GPUs = "Qwen3-32B", "MI300X", 2 })
 	got, err := advice.Give(context.Background(), l, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if why := strings.Join(got.Reasons, "\n"); len(got.Ranked) > 0 || !strings.Contains(why, "no engine can run 2 of 2 plans: trtllm: TensorRT-LLM 1.2 has no INT8 weights") {
+	if why := strings.Join(got.Reasons, "\n"); len(got.Ranked) > 0 || !strings.Contains(why, "trtllm: TensorRT-LLM runs on chips of NVIDIA, not on those of AMD") {
 		t.Errorf("%d rows, %s", len(got.Ranked), why)
 	}
 }

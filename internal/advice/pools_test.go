@@ -181,7 +181,7 @@ func TestAlone(t *testing.T) {
 // than by themselves, and have more for caches.
 func TestPricedAsLaunched(t *testing.T) {
 	l, o := asked(t, "trtllm", func(q *question.Question) {
-		q.Model, q.System, q.GPUs, q.Mode, q.Offload.Weights = "gpt-oss-20b", "RTX_4090", 3, question.Aggregated, 0.2
+		q.Model, q.System, q.GPUs, q.Mode, q.Offload.Weights = "gpt-oss-20b", "RTX_5090", 3, question.Aggregated, 0.2
 	})
 	o.Top = 5
 	ranked := give(t, l, o).Ranked

@@ -97,7 +97,8 @@ func (d *drawing) formats() float64 {
 	bytes := d.shape.gigabytes
 	if d.once(2) || d.chip.formats == "fp8" {
 		weights := d.word(d.chip.formats)
-		if d.familyIs("trtllm") && strings.Contains("int8 w8a8", weights) { // which it has not got
+		if d.familyIs("trtllm") && (strings.Contains("int8 w8a8", weights) || d.chip.formats == blackwell && weights == "int4") ||
+			d.familyIs("sglang") && d.chip.name == "TPU_v6e" { // which it has not got
 			weights = "bf16"
 		}
 		if total := bytesOf[weights] * d.shape.billions; total < 0.5*d.chip.gib*float64(d.chip.most) {
