@@ -41,7 +41,6 @@ type Prediction struct {
 	Why                    string  // there is none; empty: there is one
 }
 
-// predict fills in how a server is launched as far as its deployment says it, and predicts what its clients see under the load
 // loadOf is what a server serves under the load of its client; missing is the first column of that
 // load which nobody gave.
 func loadOf(s *Server, row rawdata.Row, out *Outcome) (q question.Question, missing string) {
@@ -75,6 +74,7 @@ func loadOf(s *Server, row rawdata.Row, out *Outcome) (q question.Question, miss
 	return q, missing
 }
 
+// predict fills in how a server is launched as far as its deployment says it, and predicts what its clients see under the load
 // of a row.
 func predict(ctx context.Context, s *Server, row rawdata.Row, out *Outcome) Prediction {
 	if s.Deployment == nil {
