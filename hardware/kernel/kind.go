@@ -1,6 +1,6 @@
 package kernel
 
-// Kind is what kernels have in common that chips of another maker do alike well.
+// Kind groups kernels by how well chips of another maker run them.
 type Kind uint8
 
 const (
@@ -12,10 +12,9 @@ const (
 	KindCount
 )
 
-// Kinds are the names of the kinds.
 var Kinds = [KindCount]string{"products", "experts", "attention", "elementwise", "collectives"}
 
-// kindOf is the kind of the slots; of those that are not here, none.
+// kindOf is the kind of each slot, if any.
 var kindOf = func() (out [slotPlaces]Kind) {
 	for kind, slots := range [KindCount][]Slot{
 		Products:       {Gemm, Absorb},
@@ -35,5 +34,4 @@ var kindOf = func() (out [slotPlaces]Kind) {
 	return out
 }()
 
-// Kind is that of a kernel.
 func (s Slot) Kind() Kind { return kindOf[s%slotPlaces] }
