@@ -30,6 +30,7 @@ type Cost struct {
 	Bound   Bound
 }
 
+// Bound is the resource that decides how long an operator takes.
 type Bound uint8
 
 const (

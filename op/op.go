@@ -167,6 +167,7 @@ func (l *List) Times(k Kind) (n float64) {
 	return n
 }
 
+// Comms are the indices of the communication operators.
 func (l *List) Comms() []uint8 { return l.comm[:l.comms] }
 
 // BlockOf is the block of the operator at an index.

@@ -33,8 +33,10 @@ func collectiveSlot(key, name, row string) slot {
 // Numbers is how many of them were fitted.
 func (c *CollectiveModel) Numbers() int { return len(c.Memory.Slowdown) + 1 }
 
+// Work is the bytes that must cross the link.
 func (c *CollectiveModel) Work() Work { return Work{2: c.Share} }
 
+// Point of a message on the surface.
 func (c *CollectiveModel) Point(s *Shape) Point { return Point{float64(s.Group), s.Moved, 1} }
 
 // Check says what is wrong with the model.

@@ -11,6 +11,7 @@ type Curve struct {
 
 func (c *Curve) byRow() bool { return len(c.Memory.Axes) == 2 }
 
+// Work is the bytes.
 func (c *Curve) Work() Work {
 	if c.byRow() {
 		return Work{3: 1}
@@ -18,6 +19,7 @@ func (c *Curve) Work() Work {
 	return Work{1: 1}
 }
 
+// Point is bytes, or rows and bytes of one.
 func (c *Curve) Point(s *Shape) Point {
 	if c.byRow() {
 		return Point{s.Rows, s.Moved / s.Rows, 1}

@@ -52,6 +52,7 @@ type Heads struct{ Query, KV, Key, Value float64 }
 // TokenFlops is what the query heads of one KV head compute per context token.
 func (h Heads) TokenFlops() float64 { return 2 * h.Query / h.KV * (h.Key + h.Value) }
 
+// Work is the operations and the bytes of the cache.
 func (d *DecodeAttention) Work() (flops, bytes Work) { return Work{7: 1}, Work{7: 1} }
 
 // Points returns the points on both surfaces, and the bytes of queries and results, moved at peak.

@@ -61,6 +61,7 @@ type ExchangeLevel struct {
 // '{"normal_dispatch":{"num_sms":96},…}').
 const moreUnits = 96.0 / 20
 
+// Work is copies times bytes of a copy.
 func (l *ExchangeLevel) Work() Work { return Work{6: 1} }
 
 // Unfilled reports whether exchanges were measured on too few units to fill the links.

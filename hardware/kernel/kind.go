@@ -12,6 +12,7 @@ const (
 	KindCount
 )
 
+// Kinds are the names of the kinds.
 var Kinds = [KindCount]string{"products", "experts", "attention", "elementwise", "collectives"}
 
 // kindOf is the kind of each slot, if any.
@@ -34,4 +35,5 @@ var kindOf = func() (out [slotPlaces]Kind) {
 	return out
 }()
 
+// Kind is that of a kernel.
 func (s Slot) Kind() Kind { return kindOf[s%slotPlaces] }

@@ -64,6 +64,7 @@ func (s *Surface) Validate() error {
 // Work is a quantity multilinear in x, y, z: the coefficients of 1, x, y, xy, z, xz, yz, xyz.
 type Work [8]float64
 
+// At is the quantity at a point.
 func (w *Work) At(x, y, z float64) float64 {
 	return w.plane(x, y) + z*(w[4]+w[5]*x+y*(w[6]+w[7]*x))
 }

@@ -32,6 +32,7 @@ func (r Role) Launched() bool {
 	return r == Whole || r == Alone || r == Bare || r == Following || r.Included()
 }
 
+// Use is a kernel and an operator's part in it.
 type Use struct {
 	Slot Slot
 	Role Role

@@ -20,7 +20,7 @@ var longFiles = []string{
 
 // wideComments are packages that still have wider comments.
 var wideComments = []string{
-	".", "assume", "cmd/bands", "cmd/kernels", "collective", "deploy", "engine", "estimate", "experts",
+	".", "assume", "cmd/bands", "cmd/kernels", "collective", "deploy", "engine", "experts",
 	"hardware", "hardware/shape", "internal/advice", "internal/atomicfile", "internal/bench",
 	"internal/calibrate", "internal/catalogue", "internal/chart", "internal/cli", "internal/csvfile",
 	"internal/difference", "internal/document", "internal/e2e/formats", "internal/e2e/sample",
