@@ -86,7 +86,7 @@ func (p *Pricer) doubt(o *op.Op) (share, part float64, level Level) {
 		return max(beyond*share, transferErrors[o.Class]), common, Estimated
 	case b.Stretched:
 		return max(beyond*share, stretched), common, Extrapolated
-	case b.Narrowed || timing.Beyond(s) || !math.IsInf(k.byLibrary(o, o.Kernels[0]), 1) || k.bySpecific(o, o.Kernels[0]) > 0:
+	case b.Narrowed || timing.Beyond(s) || !math.IsInf(k.byLibrary(o, o.Kernels[0]), 1) || k.byBlockKernels(o, o.Kernels[0]) > 0:
 		return beyond * share, common, Extrapolated
 	case role == kernel.Whole && shape.Measured(k.set, b.Section, b.Key, s):
 		return onShape * share, common, Measured

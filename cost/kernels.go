@@ -27,9 +27,9 @@ type kernels struct {
 	// library is the 16-bit product of engines whose 8-bit products run in the same library, or
 	// nil.
 	library [modulePlaces]kernel.Timing
-	// specific are the server's kernels of block-scaled products that fall short of the tables'.
-	specific [modulePlaces]plan.Kernels
-	paces    [modulePlaces][peakPlaces]kernel.Pace
+	// blockKernels are the server's kernels of block-scaled products, worse than the tables'.
+	blockKernels [modulePlaces]plan.Kernels
+	paces        [modulePlaces][peakPlaces]kernel.Pace
 
 	formula bool // collectives take that of the network
 
@@ -66,7 +66,7 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, engine bool, phas
 		return kernel.Pace{Flop: 1 / (s.Matrix[numberType].TFlops * flopsPerTFlop * sustained), Byte: perByte}
 	}
 	k.borrow(&s.Borrowed)
-	k.differ = k.slower || k.library != [modulePlaces]kernel.Timing{} || k.specific != [modulePlaces]plan.Kernels{}
+	k.differ = k.slower || k.library != [modulePlaces]kernel.Timing{} || k.blockKernels != [modulePlaces]plan.Kernels{}
 	k.formula = s.Networks[0].Formula
 	outside := &s.Networks[min(1, len(s.Networks)-1)]
 	paces := [peakPlaces]kernel.Pace{
@@ -108,9 +108,9 @@ func (k *kernels) bind(prec *plan.Precision, engine bool) {
 	dispatch, combine := prec.Exchanged(engine)
 	for m := range model.ModuleCount {
 		f := k.unpacked(prec.Of(m))
-		k.library[m], k.specific[m] = nil, plan.Kernels{}
+		k.library[m], k.blockKernels[m] = nil, plan.Kernels{}
 		if f.Type == narrowType && f.Weight > narrowBytes {
-			k.specific[m] = prec.Told
+			k.blockKernels[m] = prec.BlockKernels
 		}
 		if prec.Library && f.Type == narrowType && f.Weight == narrowBytes {
 			k.library[m], _ = k.set.Bind(kernel.Types{Matrix: k.wide, Wide: k.wide}).For(kernel.Use{Slot: kernel.Gemm})
@@ -159,10 +159,10 @@ func (k *kernels) byLibrary(o *op.Op, u kernel.Use) float64 {
 	return k.library[m].Seconds(&pace, &half)
 }
 
-// bySpecific is the least time of a block-scaled product in the server's own kernels; 0 as in the
-// tables. Products of few tokens read their weights in the time of the tables.
-func (k *kernels) bySpecific(o *op.Op, u kernel.Use) (least float64) {
-	t, s := &k.specific[o.Module%modulePlaces], &o.Shape
+// byBlockKernels is the least time of a block-scaled product in the server's own kernels, if any.
+// Products of few tokens read their weights in the time of the tables.
+func (k *kernels) byBlockKernels(o *op.Op, u kernel.Use) (least float64) {
+	t, s := &k.blockKernels[o.Module%modulePlaces], &o.Shape
 	if u.Slot != kernel.Gemm || u.Role.Included() {
 		return 0
 	}
@@ -205,7 +205,7 @@ func (k *kernels) differing(seconds float64, o *op.Op, u kernel.Use) float64 {
 	if k.slower {
 		seconds = k.here(seconds, u)
 	}
-	return max(seconds, k.bySpecific(o, u))
+	return max(seconds, k.byBlockKernels(o, u))
 }
 
 // uncovered is the least launch time of a product without a calibrated kernel. Element-wise

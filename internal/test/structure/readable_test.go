@@ -20,7 +20,7 @@ var longFiles = []string{
 
 // wideComments are packages that still have wider comments.
 var wideComments = []string{
-	".", "assume", "cmd/bands", "cmd/kernels", "deploy", "engine", "experts",
+	".", "assume", "cmd/bands", "cmd/kernels", "deploy", "engine",
 	"hardware", "hardware/shape", "internal/advice", "internal/atomicfile", "internal/bench",
 	"internal/calibrate", "internal/catalogue", "internal/chart", "internal/cli", "internal/csvfile",
 	"internal/difference", "internal/document", "internal/e2e/formats", "internal/e2e/sample",
@@ -30,8 +30,8 @@ var wideComments = []string{
 	"internal/rawdata", "internal/report", "internal/result", "internal/runs", "internal/scenario",
 	"internal/secret", "internal/sweep", "internal/test/cputime", "internal/test/draw", "internal/test/fuzzing",
 	"internal/test/golden", "internal/test/long", "internal/test/racing", "internal/trace", "internal/validate",
-	"internal/validate/published", "internal/watch", "internal/workbook", "model", "number", "plan",
-	"search", "serving", "serving/simulate", "workload",
+	"internal/validate/published", "internal/watch", "internal/workbook", "model", "number",
+	"serving", "serving/simulate", "workload",
 }
 
 // TestReadable: files hold one idea each, and comments fit beside code. What no longer needs an exception has none.
