@@ -20,8 +20,8 @@ var longFiles = []string{
 
 // wideComments are packages that still have wider comments.
 var wideComments = []string{
-	".", "assume", "cmd/bands", "cmd/kernels", "deploy", "engine",
-	"hardware", "hardware/shape", "internal/advice", "internal/atomicfile", "internal/bench",
+	".", "cmd/bands", "cmd/kernels", "deploy", "engine",
+	"internal/advice", "internal/atomicfile", "internal/bench",
 	"internal/calibrate", "internal/catalogue", "internal/chart", "internal/cli", "internal/csvfile",
 	"internal/difference", "internal/document", "internal/e2e/formats", "internal/e2e/sample",
 	"internal/emulate", "internal/exchange", "internal/explain", "internal/fitted", "internal/gap",
@@ -30,7 +30,7 @@ var wideComments = []string{
 	"internal/rawdata", "internal/report", "internal/result", "internal/runs", "internal/scenario",
 	"internal/secret", "internal/sweep", "internal/test/cputime", "internal/test/draw", "internal/test/fuzzing",
 	"internal/test/golden", "internal/test/long", "internal/test/racing", "internal/trace", "internal/validate",
-	"internal/validate/published", "internal/watch", "internal/workbook", "model", "number",
+	"internal/validate/published", "internal/watch", "internal/workbook", "model",
 	"serving", "serving/simulate", "workload",
 }
 
