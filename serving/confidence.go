@@ -10,8 +10,8 @@ import (
 // Confidence is how far what clients see can be trusted.
 type Confidence struct{ TTFT, TPOT estimate.Confidence }
 
-// Confidence is how far a prediction for a deployment under a load can be trusted. The time to the first token rests on the
-// kernels of a prefill step, that per output token on those of a decode step.
+// Confidence in a prediction: TTFT rests on the kernels of a prefill step, TPOT on those of a
+// decode step.
 func (p *Predictor) Confidence(d *deploy.Deployment, l workload.Load, seen *Prediction) Confidence {
 	first, later := estimate.TTFT, estimate.TPOT
 	if d.Untold {
@@ -28,7 +28,7 @@ func (p *Predictor) Confidence(d *deploy.Deployment, l workload.Load, seen *Pred
 	}
 }
 
-// known is the confidence in a quantity that rests on a step of a phase with so many sequences on a rank.
+// known is the confidence in a quantity that rests on a step with this many sequences per rank.
 func (p *Predictor) known(q estimate.Quantity, d *deploy.Deployment, phase op.Phase, n workload.Lengths, sequences float64) estimate.Confidence {
 	s, plan := p.servers[phase], d.Of(phase).Plan
 	if phase == op.Prefill {

@@ -15,7 +15,7 @@ const (
 // longFiles still have more lines.
 var longFiles = []string{
 	"internal/advice/capacity.go", "internal/validate/columns.go", "internal/validate/serving.go", "model/families.go",
-	"model/huggingface.go", "serving/closed.go", "serving/simulate/simulate.go",
+	"model/huggingface.go",
 }
 
 // wideComments are packages that still have wider comments.
@@ -31,7 +31,7 @@ var wideComments = []string{
 	"internal/secret", "internal/sweep", "internal/test/cputime", "internal/test/draw", "internal/test/fuzzing",
 	"internal/test/golden", "internal/test/long", "internal/test/racing", "internal/trace", "internal/validate",
 	"internal/validate/published", "internal/watch", "internal/workbook", "model", "number", "op", "plan",
-	"schedule", "search", "serving", "serving/simulate", "workload",
+	"schedule", "search", "workload",
 }
 
 // TestReadable: files hold one idea each, and comments fit beside code. What no longer needs an exception has none.
