@@ -90,8 +90,8 @@ func (c *closed) cuts() float64 {
 	}
 	// steps is the integral of the steps over lengths up to x.
 	steps := func(x float64) float64 {
-		whole := math.Floor(x / chunk)
-		return chunk*whole*(whole+1)/2 + (x-whole*chunk)*(whole+1)
+		fullSteps := math.Floor(x / chunk)
+		return chunk*fullSteps*(fullSteps+1)/2 + (x-fullSteps*chunk)*(fullSteps+1)
 	}
 	return max(1, (steps(mean+half)-steps(mean-half))/(2*half))
 }

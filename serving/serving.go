@@ -89,7 +89,7 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 	c.pipelines = float64(other.Ranks()) / c.stages
 	c.inFlight = c.together / float64(pool.Sharing(d.Model))
 	if !d.Split() {
-		return c.aggregated().known()
+		return c.aggregated().checked()
 	}
 	if _, err := p.CacheTokens(d, other, l.Lengths); err != nil {
 		return Prediction{}, err
@@ -102,7 +102,7 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 	}
 	first := c
 	first.rules, first.shares = d.Engine.Drafting(other.Plan.Drafts), false // only decode ranks share experts so
-	return c.split(&first, prefill, float64(other.Ranks()), kv.Exposed, float64(other.Plan.InFlight())*kv.Time).known()
+	return c.split(&first, prefill, float64(other.Ranks()), kv.Exposed, float64(other.Plan.InFlight())*kv.Time).checked()
 }
 
 // chunkStages is the stages of a pipeline that the chunks of one prompt fill together.
@@ -121,8 +121,8 @@ func bounded(p *plan.Plan, moe bool) float64 {
 	return float64(max(1, p.Batch.Count) * p.Sequences(moe))
 }
 
-// known rejects a prediction that is not a number.
-func (p Prediction) known() (Prediction, error) {
+// checked rejects a prediction that is not a number.
+func (p Prediction) checked() (Prediction, error) {
 	if math.IsNaN(p.TTFT+p.TPOT+p.Requests) || math.IsInf(p.TTFT+p.TPOT+p.Requests, 0) {
 		return p, fmt.Errorf("no time can be given: TTFT %g s, TPOT %g s", p.TTFT, p.TPOT)
 	}
@@ -186,8 +186,8 @@ type server struct {
 	system *hardware.System
 	moe    bool
 	phases [op.PhaseCount]*estimate.Evaluator
-	// known caches the steps of plans, at the same lengths.
-	known   map[plan.Plan]*Steps
+	// byPlan caches the steps of plans, at the same lengths.
+	byPlan  map[plan.Plan]*Steps
 	lengths workload.Lengths
 	fitted  deploy.Fit
 	// layers of the steps of plans that differ only in their pipeline stages.
@@ -201,7 +201,7 @@ type server struct {
 func newServer(d *deploy.Deployment, sys *hardware.System) (*server, error) {
 	s := &server{
 		system: sys, moe: d.Model.IsMoE(),
-		known: map[plan.Plan]*Steps{}, layers: map[step]estimate.Layered{},
+		byPlan: map[plan.Plan]*Steps{}, layers: map[step]estimate.Layered{},
 	}
 	for phase := range op.PhaseCount {
 		problem := d.Problem(phase, sys, workload.Lengths{Input: 1, Output: 1})
@@ -217,16 +217,16 @@ func newServer(d *deploy.Deployment, sys *hardware.System) (*server, error) {
 // steps of a plan, as measurements of the deployment correct them.
 func (s *server) steps(d *deploy.Deployment, p *plan.Plan, n workload.Lengths) *Steps {
 	if n != s.lengths {
-		clear(s.known)
+		clear(s.byPlan)
 		s.lengths = n
 	}
 	s.fitted = d.Fitted
 	q := *p
 	q.Batch = plan.Batch{}
-	out, ok := s.known[q]
+	out, ok := s.byPlan[q]
 	if !ok {
 		out = newSteps(s, q, n)
-		s.known[q] = out
+		s.byPlan[q] = out
 	}
 	return out
 }

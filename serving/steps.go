@@ -104,12 +104,12 @@ func (s *Steps) Decode(sequences, context float64) float64 {
 // Mixed is the time of a step with prompts and decodes. Fractional numbers of sequences are
 // interpolated between integers, which recur and are cached.
 func (s *Steps) Mixed(prompts Prompts, sequences, context float64) float64 {
-	whole := s.known(prompts, sequences, context)
-	return s.server.fitted.Step(prompts.Count > 0, sequences > 0, whole, func() float64 { return s.known(Prompts{}, sequences, context) })
+	time := s.uncorrected(prompts, sequences, context)
+	return s.server.fitted.Step(prompts.Count > 0, sequences > 0, time, func() float64 { return s.uncorrected(Prompts{}, sequences, context) })
 }
 
-// known is the time before measurements of the deployment correct it.
-func (s *Steps) known(prompts Prompts, sequences, context float64) float64 {
+// uncorrected is the time before measurements of the deployment correct it.
+func (s *Steps) uncorrected(prompts Prompts, sequences, context float64) float64 {
 	low := math.Floor(sequences)
 	w := step{prompts, int(low), int(math.Round(context))}
 	t := s.time(w)

@@ -186,10 +186,10 @@ func (w *walk) rowSeconds(rows, waiting float64) float64 {
 		t, _ := w.chunks(w.closed.decode, Prompts{Count: n, Ranks: int(ranks), Of: int(w.together)}, w.own())
 		return t
 	}
-	whole := math.Floor(rows)
-	t := at(int(whole))
-	if part := rows - whole; part > 0 {
-		t += part * (at(int(whole)+1) - t)
+	floor := math.Floor(rows)
+	t := at(int(floor))
+	if part := rows - floor; part > 0 {
+		t += part * (at(int(floor)+1) - t)
 	}
 	return t
 }

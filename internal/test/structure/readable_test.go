@@ -14,14 +14,13 @@ const (
 
 // longFiles still have more lines.
 var longFiles = []string{
-	"internal/advice/capacity.go", "internal/validate/columns.go", "internal/validate/serving.go", "model/families.go",
-	"model/huggingface.go",
+	"internal/advice/capacity.go", "internal/validate/columns.go", "internal/validate/serving.go",
 }
 
 // wideComments are packages that still have wider comments.
 var wideComments = []string{
-	".", "assume", "cmd/bands", "cmd/kernels", "collective", "cost", "deploy", "engine", "estimate", "experts",
-	"hardware", "hardware/kernel", "hardware/shape", "internal/advice", "internal/atomicfile", "internal/bench",
+	".", "assume", "cmd/bands", "cmd/kernels", "collective", "cost", "estimate", "experts",
+	"hardware", "hardware/kernel", "hardware/shape", "internal/advice", "internal/atomicfile",
 	"internal/calibrate", "internal/catalogue", "internal/chart", "internal/cli", "internal/csvfile",
 	"internal/difference", "internal/document", "internal/e2e/formats", "internal/e2e/sample",
 	"internal/emulate", "internal/exchange", "internal/explain", "internal/fitted", "internal/gap",
@@ -30,7 +29,7 @@ var wideComments = []string{
 	"internal/rawdata", "internal/report", "internal/result", "internal/runs", "internal/scenario",
 	"internal/secret", "internal/sweep", "internal/test/cputime", "internal/test/draw", "internal/test/fuzzing",
 	"internal/test/golden", "internal/test/long", "internal/test/racing", "internal/trace", "internal/validate",
-	"internal/validate/published", "internal/watch", "internal/workbook", "model", "number", "op", "plan",
+	"internal/validate/published", "internal/watch", "internal/workbook", "number", "op", "plan",
 	"schedule", "search", "workload",
 }
 
