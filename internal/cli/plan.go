@@ -103,7 +103,7 @@ func (o *planOptions) refuse(reads []string) (err error) {
 // search runs the search, under a progress bar where someone watches.
 func (o *planOptions) search(ctx context.Context, s Streams, p *advice.Plans) error {
 	bar := newProgress(s.watched, 0)
-	p.Options.Told = bar.told
+	p.Options.Progress = bar.told
 	err := p.Search(ctx)
 	bar.finish()
 	if errors.Is(err, context.Canceled) {

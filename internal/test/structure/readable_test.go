@@ -14,14 +14,14 @@ const (
 
 // longFiles still have more lines.
 var longFiles = []string{
-	"internal/advice/capacity.go", "internal/validate/columns.go", "internal/validate/serving.go", "model/families.go",
+	"internal/validate/columns.go", "internal/validate/serving.go", "model/families.go",
 	"model/huggingface.go", "serving/closed.go", "serving/simulate/simulate.go",
 }
 
 // wideComments are packages that still have wider comments.
 var wideComments = []string{
 	".", "assume", "cmd/bands", "cmd/kernels", "collective", "cost", "deploy", "engine", "estimate", "experts",
-	"hardware", "hardware/kernel", "hardware/shape", "internal/advice", "internal/atomicfile", "internal/bench",
+	"hardware", "hardware/kernel", "hardware/shape", "internal/atomicfile", "internal/bench",
 	"internal/calibrate", "internal/catalogue", "internal/chart", "internal/cli", "internal/csvfile",
 	"internal/difference", "internal/document", "internal/e2e/formats", "internal/e2e/sample",
 	"internal/emulate", "internal/exchange", "internal/explain", "internal/fitted", "internal/gap",
