@@ -66,7 +66,7 @@ func (r *Runs) Add(of *result.Record) {
 	}
 	d := of.Sides[op.Decode]
 	n := run{name: fmt.Sprintf("run %d", of.Number), kind: of.Model.Name + " on " + d.System.Name, xs: numeric(r.X, of), value: numeric(r.Y, of), x: text(r.X, of), by: text(r.By, of), user: math.NaN(), card: math.NaN()}
-	if of.Whole && of.TPOT > 0 {
+	if of.Complete && of.TPOT > 0 {
 		n.user, n.card = 1/of.TPOT, of.Tokens()/float64(max(1, of.Cards))
 	}
 	for phase, s := range of.Sides {
