@@ -1,6 +1,5 @@
-// Package advice answers a platform engineer's question: what to launch on these processors. It looks at aggregated and
-// disaggregated deployments behind the engines that can run them, ranks them by what their clients see, and finds the
-// frontier between the speed a user sees and the throughput of a processor.
+// Package advice recommends what to launch on a set of processors: it ranks aggregated and
+// disaggregated deployments by what their clients see.
 package advice
 
 import (
@@ -47,28 +46,28 @@ const (
 	Energy     = question.Energy
 )
 
-// Options are what is asked beyond the files.
+// Options refine a search beyond what the files of a question say.
 type Options struct {
 	question.Search
 	GPUsPerNode int
-	Engines     []*engine.Engine // each deployment is priced with the best of those that can run it
-	EachEngine  bool             // or with each of them, in rows of their own
+	Engines     []*engine.Engine // the best of them that can run a deployment prices it
+	EachEngine  bool             // price with each of them, in separate rows
 	Redundant   search.Range     // redundant experts to try
 	Drafts      search.Range
-	Overlaps    []plan.Overlap // of the exchange between experts, to try; nil: none
-	PerHour     float64        // dollars per processor and hour; 0: not known
-	Watts       float64        // power of a processor; 0: not known
+	Overlaps    []plan.Overlap // to try for the exchange between experts; nil: none
+	PerHour     float64        // dollars per processor and hour; 0: unknown
+	Watts       float64        // power of a processor; 0: unknown
 	Workers     int
 
-	// Demand is what deployments are simulated under; nil: the closed form decides.
+	// Demand is simulated; nil: the closed form decides.
 	Demand *Demand
-	// Told hears of parts of the work that there are, and of those that are done; nil: no one listens.
-	Told func(parts, done int)
+	// Progress reports progress: parts of the work added and parts done.
+	Progress func(parts, done int)
 
-	exhaustive bool // look at everything, for tests of what is left out otherwise
+	exhaustive bool // disables pruning, so that tests can verify it
 }
 
-// OptionsOf is what a question asks of engines beyond its files.
+// OptionsOf returns the options that a question sets.
 func OptionsOf(l *question.Loaded, engines []*engine.Engine) Options {
 	return Options{
 		Search: l.Search, GPUsPerNode: l.GPUsPerNode, Engines: engines,
@@ -78,7 +77,7 @@ func OptionsOf(l *question.Loaded, engines []*engine.Engine) Options {
 	}
 }
 
-// overlaps are those that a search tries; the empty name is none.
+// overlaps lists the overlaps that a search tries.
 func overlaps(name string) []plan.Overlap {
 	if name == question.AnyOverlap {
 		return []plan.Overlap{plan.NoOverlap, plan.TwoBatch, plan.SingleBatch}
@@ -89,71 +88,71 @@ func overlaps(name string) []plan.Overlap {
 	return nil
 }
 
-// Candidate is one deployment, under a closed loop of so many clients as fill its batches.
+// Candidate is one deployment, loaded with as many clients as fill its batches.
 type Candidate struct {
 	Deployment deploy.Deployment
 	Load       workload.Load
-	// Record is all that is said about it. One that does both phases with the same processors is known by its decode.
+	// Record describes it; with one pool for both phases, by its decode step.
 	result.Record
 
-	steps [op.PhaseCount]*estimate.Contents // bare ones
+	steps [op.PhaseCount]*estimate.Contents // bare steps of each phase
 }
 
-// PerGPU is the output tokens per second of a processor, spare ones included.
+// PerGPU returns output tokens per second and processor, counting spare processors.
 func (c *Candidate) PerGPU() float64 { return c.Tokens() / float64(c.Procs) }
 
-// Advice is the answer.
+// Advice is the result of a search.
 type Advice struct {
-	Ranked   []Candidate // the best first
-	Frontier []Candidate // from the fastest for a user to the highest throughput
-	Pools    []Alone     // of prefill, then of decode, the best by itself first, where they are asked for
-	Reasons  []string    // why there is nothing, by mode
-	Notes    []string    // what is to know of how the rows were priced
-	Tried    []Tried     // what became of deployments that practitioners would try, where that is asked
-	Launch   Launching   // what is said of how to start one of them
-	Partial  bool        // the search was interrupted: these are the best so far
+	Ranked   []Candidate // best first
+	Frontier []Candidate // from the lowest latency to the highest throughput
+	Pools    []Alone     // prefill pools, then decode pools, each best first; only on request
+	Reasons  []string    // why a mode has no deployment
+	Notes    []string    // how the rows were priced
+	Tried    []Tried     // verdicts on deployments that practitioners would try; only on request
+	Launch   Launching
+	Partial  bool // interrupted: the best so far
 }
 
-// space is the deployments that are considered.
+// space bounds the deployments to search.
 type space struct {
-	base            deploy.Deployment // all but its pools
+	base            deploy.Deployment // everything but its pools
 	lengths         workload.Lengths
 	limits          workload.Limits
-	prefill, decode search.Problem // systems and candidates of the pools; one that does both has those of decode
-	pools           *[2]int        // processors of either pool, one instance each, where they are given
-	sizes           []int          // of an instance of a pool of one phase; nil: those that fit nodes
-	batches         []plan.Batch   // that are considered; nil: all
+	prefill, decode search.Problem // systems and candidates of the pools; a pool for both phases uses decode
+	pools           *[2]int        // processors of each pool, one instance each, if given
+	sizes           []int          // of an instance of a single-phase pool; nil: those that fit nodes
+	batches         []plan.Batch   // to consider; nil: all
 }
 
-// adviser holds a question while it is worked on.
+// adviser holds the state of one search.
 type adviser struct {
 	ctx context.Context
 	space
-	o      Options
-	stocks map[Mode]*stock
-	paid   paid     // of the processors of a fleet
-	worth  float64  // by how much a request per second counts, against those of other processors
-	left   []string // engines that are not compared, and why
+	o       Options
+	caches  map[Mode]*poolCache
+	paid    paid     // what the processors of a fleet cost
+	worth   float64  // weight of a request per second relative to other kinds of processors
+	dropped []string // engines left out, and why
 }
 
-// Give answers a question.
+// Give ranks the deployments that a question asks for.
 func Give(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
 	if !l.Assumptions.Engine {
 		return nil, errors.New("assume: a plan ranks what the clients of an engine see, which these assumptions leave out; run searches under them, or say reference,engine=true")
 	}
-	got, err := give(ctx, l, o)
+	got, err := advise(ctx, l, o)
 	if got != nil {
-		got.note()
+		got.addNotes()
 	}
 	return got, err
 }
 
-func give(ctx context.Context, l *question.Loaded, o Options) (got *Advice, err error) {
+func advise(ctx context.Context, l *question.Loaded, o Options) (got *Advice, err error) {
 	if len(l.Shares) > 0 {
 		return giveFleet(ctx, l, o)
 	}
 	a := newAdviser(ctx, l, o)
-	if err := a.taken(); err != nil {
+	if err := a.checkSettings(); err != nil {
 		return nil, err
 	}
 	switch {
@@ -162,15 +161,14 @@ func give(ctx context.Context, l *question.Loaded, o Options) (got *Advice, err 
 	case o.Objective == MinGPUs:
 		got, err = a.fewest()
 	default:
-		got, err = a.on(o.GPUs)
+		got, err = a.searchOn(o.GPUs)
 	}
 	if got != nil {
-		got.Notes = a.left
+		got.Notes = a.dropped
 	}
 	return got, err
 }
 
-// newAdviser prepares the answer to a question.
 func newAdviser(ctx context.Context, l *question.Loaded, o Options) *adviser {
 	problem := func(sys *hardware.System) search.Problem {
 		return search.Problem{
@@ -183,52 +181,52 @@ func newAdviser(ctx context.Context, l *question.Loaded, o Options) *adviser {
 		base: l.Deployment(), lengths: l.Lengths, limits: l.Limits(), prefill: problem(l.Prefill), decode: problem(l.Decode),
 	}}
 	a.base.GPUsPerNode, a.base.Fitted = o.GPUsPerNode, l.Fit(l.Lengths)
-	a.base.Told.MemoryShare = cmp.Or(a.base.Told.MemoryShare, l.Assumptions.MemoryFraction) // launch commands tell it
+	a.base.Told.MemoryShare = cmp.Or(a.base.Told.MemoryShare, l.Assumptions.MemoryFraction) // launch commands pass it
 	for _, p := range []*search.Problem{&a.prefill, &a.decode} {
 		p.Redundant, p.Overlaps, p.Accept = o.Redundant, o.Overlaps, a.worthwhile
 	}
 	a.decode.Drafts = o.Drafts
-	a.compare()
+	a.dropUnmeasured()
 	return a
 }
 
-// either is the deployment on the systems of both phases, without plans.
-func (a *adviser) either() deploy.Deployment {
+// bothPools returns the deployment with a pool on the system of each phase, without plans.
+func (a *adviser) bothPools() deploy.Deployment {
 	d := a.base
 	d.Pools = []deploy.Pool{{Role: deploy.Prefill, System: a.prefill.System, Count: 1}, {Role: deploy.Decode, System: a.decode.System, Count: 1}}
 	return d
 }
 
-// taken says what servers are told that no engine takes, whatever the plans.
-func (a *adviser) taken() error {
-	d := a.either()
+// checkSettings returns an error if no engine accepts the server settings, whatever the plan.
+func (a *adviser) checkSettings() error {
+	d := a.bothPools()
 	var why []string
 	refused := false
 	for _, e := range a.o.Engines {
-		maker, told := e.Takes(&d)
-		if len(maker)+len(told) == 0 {
+		maker, settings := e.Takes(&d)
+		if len(maker)+len(settings) == 0 {
 			return nil
 		}
-		refused = refused || len(told) > 0
-		why = append(why, fmt.Sprintf("%s: %s", e.Name, strings.Join(append(maker, told...), "; ")))
+		refused = refused || len(settings) > 0
+		why = append(why, fmt.Sprintf("%s: %s", e.Name, strings.Join(append(maker, settings...), "; ")))
 	}
 	if !refused {
-		return nil // the chips are no one's mistake
+		return nil // unsupported chips are not a mistake in the settings
 	}
 	return &document.Error{Problems: []document.Problem{{Path: "engine", Message: strings.Join(why, "; ")}}}
 }
 
-// compare leaves out engines whose attention is priced by kernels that stand in for others, where those of others were measured.
-func (a *adviser) compare() {
-	d := a.either()
+// dropUnmeasured drops engines priced by stand-in attention kernels if others have measured ones.
+func (a *adviser) dropUnmeasured() {
+	d := a.bothPools()
 	var runs []deploy.Deployment
 	for _, e := range a.o.Engines {
-		if maker, told := e.Takes(&d); len(maker)+len(told) == 0 {
+		if maker, settings := e.Takes(&d); len(maker)+len(settings) == 0 {
 			runs = append(runs, e.Apply(d))
 		}
 	}
 	kept, left := serving.Measured(runs)
-	if a.left = append(serving.Untold(a.o.Engines, &d), left...); len(left) == 0 {
+	if a.dropped = append(serving.Untold(a.o.Engines, &d), left...); len(left) == 0 {
 		return
 	}
 	a.o.Engines = slices.DeleteFunc(slices.Clone(a.o.Engines), func(e *engine.Engine) bool {
@@ -236,8 +234,8 @@ func (a *adviser) compare() {
 	})
 }
 
-// worthwhile rules out plans with more redundant experts than help: two more on a rank than it must hold balance the others
-// nearly as well as any number does. Where all experts are visited alike, there is nothing to balance.
+// worthwhile rejects plans with more redundant experts than help: two per rank beyond what it must
+// hold balance load nearly as well as any number. With even routing there is nothing to balance.
 func (a *adviser) worthwhile(p *plan.Plan) bool {
 	if p.Redundant == 0 {
 		return true
@@ -249,11 +247,11 @@ func (a *adviser) worthwhile(p *plan.Plan) bool {
 	return ep > 1 && (routed+p.Redundant)/ep <= (routed+ep-1)/ep+more
 }
 
-// fewest looks for the smallest number of processors that serves the rate. More of them never serve less, since some may be
-// spare: so the number is found by halving.
+// fewest bisects for the smallest number of processors that serves the rate; throughput never falls
+// with more processors, since some may stay spare.
 func (a *adviser) fewest() (*Advice, error) {
 	serves := func(n int) (*Advice, error) {
-		got, err := a.on(n)
+		got, err := a.searchOn(n)
 		if err == nil {
 			got.Ranked = slices.DeleteFunc(got.Ranked, func(c Candidate) bool { return c.Requests < a.o.Rate })
 			if got.Partial && len(got.Ranked) == 0 {
@@ -263,7 +261,7 @@ func (a *adviser) fewest() (*Advice, error) {
 		return got, err
 	}
 	var last, best *Advice
-	low, high := 0, 1 // the first does not serve it, the second may
+	low, high := 0, 1 // low does not serve the rate, high may
 	for best == nil && low < a.o.GPUs {
 		high = min(high, a.o.GPUs)
 		got, err := serves(high)
@@ -301,8 +299,8 @@ func (a *adviser) fewest() (*Advice, error) {
 	return &Advice{Reasons: []string{reason}}, nil
 }
 
-// on answers on exactly so many processors. Interrupted, it answers with what it has found, if there is anything.
-func (a *adviser) on(gpus int) (*Advice, error) {
+// searchOn searches a given number of processors; when interrupted it returns what it has so far.
+func (a *adviser) searchOn(gpus int) (*Advice, error) {
 	f, err := a.find(gpus)
 	if err != nil {
 		return nil, err
@@ -310,7 +308,6 @@ func (a *adviser) on(gpus int) (*Advice, error) {
 	return f.advice(&a.o, gpus)
 }
 
-// found is what a search has found.
 type found struct {
 	ranked, frontier []weighed
 	pools            []Alone
@@ -318,7 +315,6 @@ type found struct {
 	partial          bool // interrupted
 }
 
-// find searches either mode.
 func (a *adviser) find(gpus int) (out found, err error) {
 	for _, m := range []Mode{Aggregated, Disaggregated} {
 		if a.o.Mode != Both && a.o.Mode != m {
@@ -352,7 +348,7 @@ func (a *adviser) find(gpus int) (out found, err error) {
 	return out, nil
 }
 
-// advice is the best of what was found on so many processors, in full.
+// advice turns the best results into candidates with all their figures.
 func (f *found) advice(o *Options, gpus int) (*Advice, error) {
 	out := Advice{Pools: f.pools, Reasons: f.reasons, Notes: f.notes, Partial: f.partial}
 	for _, list := range []struct {
@@ -370,8 +366,8 @@ func (f *found) advice(o *Options, gpus int) (*Advice, error) {
 	return &out, nil
 }
 
-// note says of the rows, once, what is to be known of their weights and exchanges, and which kernels stand in for others.
-func (a *Advice) note() {
+// addNotes collects remarks on weights, exchanges and stand-in kernels, each once.
+func (a *Advice) addNotes() {
 	for _, rows := range [][]Candidate{a.Ranked, a.Frontier} {
 		for i := range rows {
 			d := &rows[i].Deployment
@@ -388,7 +384,7 @@ func (a *Advice) note() {
 	}
 }
 
-// rank keeps the best, and the best of either mode in any case.
+// rank keeps the top results, and the best of each mode in any case.
 func rank(all []weighed, top int) []weighed {
 	slices.SortStableFunc(all, func(x, y weighed) int { return better(&x, &y) })
 	var out []weighed
@@ -402,7 +398,7 @@ func rank(all []weighed, top int) []weighed {
 	return out
 }
 
-// pareto is what no other beats in both what a user sees and what the processors do, the fastest for a user first.
+// pareto keeps what no other beats in both TPOT and throughput, lowest TPOT first.
 func pareto(all []weighed) []weighed {
 	slices.SortStableFunc(all, func(x, y weighed) int {
 		return cmp.Or(cmp.Compare(x.seen.TPOT, y.seen.TPOT), cmp.Compare(y.value(), x.value()))
@@ -416,7 +412,6 @@ func pareto(all []weighed) []weighed {
 	return out
 }
 
-// candidate is what was weighed, in full.
 func (a *adviser) candidate(w *weighed, gpus int) Candidate {
 	d := w.contender.deployment(w.field, w.batch)
 	c := Candidate{Deployment: d, Load: w.load()}
@@ -427,7 +422,7 @@ func (a *adviser) candidate(w *weighed, gpus int) Candidate {
 	return c
 }
 
-// value works out what a candidate does for its processors.
+// value sets cost and energy per token.
 func (a *adviser) value(c *Candidate) {
 	p, tokens := a.paid, c.Tokens()
 	if p == (paid{}) {
@@ -441,12 +436,11 @@ func (a *adviser) value(c *Candidate) {
 	}
 }
 
-// predictor is one that has predicted what was weighed.
 func (w *weighed) predictor() *serving.Predictor {
 	return w.field.workers[0].predictors[w.contender.decode.engine]
 }
 
-// describe works out what is said about the pools.
+// describe fills in the figures of each pool.
 func (c *Candidate) describe(p *serving.Predictor) (err error) {
 	d, n := &c.Deployment, c.Load.Lengths
 	trusted := p.Confidence(d, c.Load, &c.Prediction)
@@ -461,7 +455,7 @@ func (c *Candidate) describe(p *serving.Predictor) (err error) {
 		}
 		held, step := p.Memory(d, pool, n), *c.steps[phase]
 		s := result.NewSide(phase, pool.System, &step, d.Model.IsMoE())
-		step.Plan = pool.Plan // as it is launched; its step may hold more prompts
+		step.Plan = pool.Plan // as launched: its step may hold more prompts
 		s.Instances, s.Held, s.Usable = pool.Count, held.Total(), d.Usable(pool, &held)
 		c.Sides[phase], c.Held = s, max(c.Held, s.Held)
 	}
@@ -469,8 +463,8 @@ func (c *Candidate) describe(p *serving.Predictor) (err error) {
 	return nil
 }
 
-// bare is the plan of a bare step of a phase. One of prompts holds as many as the engine puts into it; those of a pool that does both
-// phases are of sequences of its batch.
+// bare returns the plan of a bare step: a prefill step holds the prompts the engine batches, and a
+// decode step of a pool for both phases holds its batch.
 func bare(d *deploy.Deployment, phase op.Phase, l workload.Load) *plan.Plan {
 	pool := d.Of(phase)
 	q, most := pool.Under(l.Clients), d.Engine.PerStep(l.Lengths.Uncached())
@@ -483,22 +477,21 @@ func bare(d *deploy.Deployment, phase op.Phase, l workload.Load) *plan.Plan {
 	return &q
 }
 
-// Numbers are all looked at up to twice so many, and so many between a power of two and the next: of instances of a pool, and of the
-// nodes of an instance.
+// Counts of instances in a pool, and of nodes in an instance, are all tried up to twice these
+// values, and this many between successive powers of two beyond.
 const (
 	mostCounts = 256
 	mostNodes  = 64
 )
 
-// upTo is the next number from n on of so many that are looked at between a power of two and the next. It does not depend on how
-// many there may be: what there is on fewer processors there is on more.
-func upTo(most, n int) int {
+// nextCount returns the next count from n on, independent of the maximum: what is tried on fewer
+// processors is also tried on more.
+func nextCount(most, n int) int {
 	step := max(1, 1<<(bits.Len(uint(n))-1)/most)
 	return (n + step - 1) / step * step
 }
 
-// sizes are the sizes of an instance on so many processors: up to 8, more of one node in fours or as parts of it, and whole
-// nodes.
+// sizes lists instance sizes: up to 8, multiples of four or divisors of a node, and whole nodes.
 func sizes(gpus, perNode int) []int {
 	var out []int
 	for n := 1; n <= min(gpus, perNode-1); n++ {
@@ -506,7 +499,7 @@ func sizes(gpus, perNode int) []int {
 			out = append(out, n)
 		}
 	}
-	for nodes := 1; nodes*perNode <= gpus; nodes = upTo(mostNodes, nodes+1) {
+	for nodes := 1; nodes*perNode <= gpus; nodes = nextCount(mostNodes, nodes+1) {
 		out = append(out, nodes*perNode)
 	}
 	return out

@@ -24,7 +24,7 @@ func load(t testing.TB, model, system string, tpot float64) *question.Loaded {
 	return l
 }
 
-func give(t testing.TB, l *question.Loaded, o advice.Options) *advice.Advice {
+func advise(t testing.TB, l *question.Loaded, o advice.Options) *advice.Advice {
 	t.Helper()
 	if o.GPUsPerNode == 0 {
 		o.GPUsPerNode = 8
@@ -49,7 +49,7 @@ func give(t testing.TB, l *question.Loaded, o advice.Options) *advice.Advice {
 
 func TestRankedKeepsLimitsAndOrder(t *testing.T) {
 	l := load(t, "llama_3_70b", "H100_SXM", 40)
-	got := give(t, l, advice.Options{Search: question.Search{GPUs: 16}})
+	got := advise(t, l, advice.Options{Search: question.Search{GPUs: 16}})
 	modes := map[advice.Mode]bool{}
 	for i, c := range got.Ranked {
 		modes[advice.Mode(c.Mode)] = true
@@ -72,7 +72,7 @@ func TestRankedKeepsLimitsAndOrder(t *testing.T) {
 
 // TestFrontier: no point is beaten by another in both what a user sees and what a processor does.
 func TestFrontier(t *testing.T) {
-	got := give(t, load(t, "llama_3_70b", "H200", 0), advice.Options{Search: question.Search{GPUs: 8}})
+	got := advise(t, load(t, "llama_3_70b", "H200", 0), advice.Options{Search: question.Search{GPUs: 8}})
 	if len(got.Frontier) < 4 {
 		t.Fatalf("only %d points", len(got.Frontier))
 	}
@@ -88,7 +88,7 @@ func TestFrontier(t *testing.T) {
 // takes longer than a decode step. By Little's law they stay as long as there are clients per request and second.
 func TestUserSeesPrefills(t *testing.T) {
 	l := load(t, "llama_3_8b", "H100_SXM", 0)
-	got := give(t, l, advice.Options{Search: question.Search{GPUs: 1, Mode: advice.Aggregated}})
+	got := advise(t, l, advice.Options{Search: question.Search{GPUs: 1, Mode: advice.Aggregated}})
 	c := got.Ranked[0]
 	stay := float64(c.Load.Clients) / c.Requests
 	if want := (stay - c.TTFT) / 999; math.Abs(c.TPOT-want) > 1e-9*want {
@@ -101,7 +101,7 @@ func TestUserSeesPrefills(t *testing.T) {
 
 func TestMoneyAndEnergy(t *testing.T) {
 	l := load(t, "llama_3_8b", "H100_SXM", 0)
-	c := give(t, l, advice.Options{Search: question.Search{GPUs: 2}, PerHour: 3.6, Watts: 500}).Ranked[0]
+	c := advise(t, l, advice.Options{Search: question.Search{GPUs: 2}, PerHour: 3.6, Watts: 500}).Ranked[0]
 	// 2 processors at 3.6 dollars an hour cost 0.002 dollars a second, and take 1000 W.
 	tokens := c.PerGPU() * 2
 	if want := 0.002 / tokens * 1e6; math.Abs(c.DollarsPerMillion-want) > 1e-9*want {
@@ -115,7 +115,7 @@ func TestMoneyAndEnergy(t *testing.T) {
 // TestFewestProcessors: the answer serves the rate, and the next smaller size does not.
 func TestFewestProcessors(t *testing.T) {
 	l := load(t, "llama_3_70b", "H100_SXM", 40)
-	got := give(t, l, advice.Options{Search: question.Search{GPUs: 64, Objective: advice.MinGPUs, Rate: 6}})
+	got := advise(t, l, advice.Options{Search: question.Search{GPUs: 64, Objective: advice.MinGPUs, Rate: 6}})
 	if len(got.Ranked) == 0 {
 		t.Fatal(got.Reasons)
 	}
@@ -127,10 +127,10 @@ func TestFewestProcessors(t *testing.T) {
 	if n > 8 {
 		smaller = n - 8
 	}
-	if less := give(t, l, advice.Options{Search: question.Search{GPUs: smaller}}); len(less.Ranked) > 0 && less.Ranked[0].Requests >= 6 {
+	if less := advise(t, l, advice.Options{Search: question.Search{GPUs: smaller}}); len(less.Ranked) > 0 && less.Ranked[0].Requests >= 6 {
 		t.Errorf("%d processors would do, not %d", smaller, n)
 	}
-	none := give(t, l, advice.Options{Search: question.Search{GPUs: 2, Objective: advice.MinGPUs, Rate: 1e6}})
+	none := advise(t, l, advice.Options{Search: question.Search{GPUs: 2, Objective: advice.MinGPUs, Rate: 1e6}})
 	if len(none.Ranked) > 0 || len(none.Reasons) == 0 {
 		t.Errorf("a million requests per second on 2 processors: %d deployments, reasons %q", len(none.Ranked), none.Reasons)
 	}
@@ -144,7 +144,7 @@ func TestReasonOfFirstToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := give(t, l, advice.Options{Search: question.Search{GPUs: 8, Mode: advice.Disaggregated}})
+	got := advise(t, l, advice.Options{Search: question.Search{GPUs: 8, Mode: advice.Disaggregated}})
 	if text := strings.Join(got.Reasons, " "); !strings.Contains(text, "10 ms to the first token") || strings.Contains(text, "per token") {
 		t.Errorf("%q", got.Reasons)
 	}
@@ -152,7 +152,7 @@ func TestReasonOfFirstToken(t *testing.T) {
 
 func TestShortestRequest(t *testing.T) {
 	l := load(t, "llama_3_70b", "H100_SXM", 0)
-	got := give(t, l, advice.Options{Search: question.Search{GPUs: 8, Objective: advice.Latency}})
+	got := advise(t, l, advice.Options{Search: question.Search{GPUs: 8, Objective: advice.Latency}})
 	for i, c := range got.Ranked {
 		if i > 0 && c.Latency < got.Ranked[i-1].Latency {
 			t.Errorf("deployment %d is faster than the one before it", i+1)
@@ -167,7 +167,7 @@ func TestShortestRequest(t *testing.T) {
 func TestEngineRestricts(t *testing.T) {
 	l := load(t, "deepseek_v3_flash_mla_absorb", "H200", 50)
 	for _, e := range engine.All() {
-		got := give(t, l, advice.Options{Search: question.Search{GPUs: 32}, Engines: []*engine.Engine{e}})
+		got := advise(t, l, advice.Options{Search: question.Search{GPUs: 32}, Engines: []*engine.Engine{e}})
 		if len(got.Ranked) == 0 {
 			t.Errorf("%s: nothing found: %v", e.Name, got.Reasons)
 		}
@@ -186,12 +186,12 @@ func TestEngineRestricts(t *testing.T) {
 func BenchmarkPlan(b *testing.B) {
 	for _, gpus := range []int{8, 32, 256, 1024, 4096, 16384, 65536} {
 		b.Run(fmt.Sprint(gpus), func(b *testing.B) {
-			l, o := asked(b, engine.Any, func(q *question.Question) {
+			l, o := loadQuestion(b, engine.Any, func(q *question.Question) {
 				q.Model, q.System, q.GPUs, q.Input, q.Output, q.TPOT = "DeepSeek-V3", "H200", gpus, 4000, 1000, 50
 			})
 			o.Pools = 0
 			for b.Loop() {
-				if got := give(b, l, o); len(got.Ranked) == 0 {
+				if got := advise(b, l, o); len(got.Ranked) == 0 {
 					b.Fatal(got.Reasons)
 				}
 			}
@@ -201,12 +201,12 @@ func BenchmarkPlan(b *testing.B) {
 
 // BenchmarkFewest is the search for the fewest H200 that serve 1000 requests per second.
 func BenchmarkFewest(b *testing.B) {
-	l, o := asked(b, engine.Any, func(q *question.Question) {
+	l, o := loadQuestion(b, engine.Any, func(q *question.Question) {
 		q.Model, q.System, q.GPUs, q.Input, q.Output, q.TPOT = "DeepSeek-V3", "H200", 100000, 4000, 1000, 50
 	})
 	o.Pools, o.Objective, o.Rate = 0, advice.MinGPUs, 1000
 	for b.Loop() {
-		if got := give(b, l, o); len(got.Ranked) == 0 {
+		if got := advise(b, l, o); len(got.Ranked) == 0 {
 			b.Fatal(got.Reasons)
 		}
 	}
@@ -229,7 +229,7 @@ func TestMemoryOfPlans(t *testing.T) {
 		sys := *l.Decode
 		sys.Memory.GiB = gib
 		l.Prefill, l.Decode = &sys, &sys
-		got := give(t, l, advice.Options{Search: question.Search{GPUs: 2, Mode: advice.Aggregated}, Engines: []*engine.Engine{sglang}})
+		got := advise(t, l, advice.Options{Search: question.Search{GPUs: 2, Mode: advice.Aggregated}, Engines: []*engine.Engine{sglang}})
 		if len(got.Ranked) == 0 {
 			return 0, strings.Join(got.Reasons, " ")
 		}

@@ -7,17 +7,17 @@ import (
 	"throughline/internal/question"
 )
 
-// Plans is a search that a question asks for, and what it found.
+// Plans is a search and, once run, its result.
 type Plans struct {
 	Loaded  *question.Loaded
 	Options Options
-	*Advice // nil: before the search
+	*Advice // nil before the search
 }
 
-// mostPlanned is the GPUs that a rate may take where no number is given.
+// mostPlanned limits the GPUs for a rate when no number is given.
 const mostPlanned = 1024
 
-// Ask reads the files of a question and prepares its search.
+// Ask loads the files of a question and prepares its search.
 func Ask(a *question.Asked) (*Plans, []question.Remark, error) {
 	arriving := a.Rate > 0 || a.Simulates() && a.Traffic.Trace != ""
 	if arriving && !a.Given("gpus") && a.Fleet == "" && (!a.Given("objective") || a.Objective == question.MinGPUs) {
@@ -39,7 +39,7 @@ func Ask(a *question.Asked) (*Plans, []question.Remark, error) {
 	return &Plans{Loaded: l, Options: o}, remarks, nil
 }
 
-// Search finds the deployments. Of an interrupted search there may be those that were found before.
+// Search runs it. An interrupted search may return partial results.
 func (p *Plans) Search(ctx context.Context) (err error) {
 	p.Advice, err = Give(ctx, p.Loaded, p.Options)
 	return err

@@ -14,7 +14,7 @@ import (
 // named; alone it is ranked, and its rows say what they were priced with.
 func TestStandInsDoNotWin(t *testing.T) {
 	told := func(name string) *advice.Advice {
-		l, o := asked(t, name, func(q *question.Question) {
+		l, o := loadQuestion(t, name, func(q *question.Question) {
 			q.Model, q.System, q.GPUs, q.Input, q.Output = "Qwen3-32B", "H200", 2, 4000, 500
 			q.Traffic.Attention = "triton"
 		})
@@ -49,7 +49,7 @@ func TestStandInsDoNotWin(t *testing.T) {
 func TestAllStandIn(t *testing.T) {
 	for _, name := range []string{"Qwen3-32B", "DeepSeek-V3"} {
 		of := func(choice, backend string) *advice.Advice {
-			l, o := asked(t, choice, func(q *question.Question) {
+			l, o := loadQuestion(t, choice, func(q *question.Question) {
 				q.Model, q.System, q.GPUs, q.Mode, q.Input, q.Output, q.Traffic.Attention = name, "MI300X", 8, advice.Aggregated, 4000, 500, backend
 			})
 			got, err := advice.Give(context.Background(), l, o)
@@ -80,19 +80,19 @@ func TestAllStandIn(t *testing.T) {
 // TestReasonsOfEngines: options and weights that no engine takes whatever the plan are a problem, as in an estimate; plans that none runs have the
 // reasons of the engines.
 func TestReasonsOfEngines(t *testing.T) {
-	l, o := asked(t, engine.Any, func(q *question.Question) {
+	l, o := loadQuestion(t, engine.Any, func(q *question.Question) {
 		q.Model, q.System, q.GPUs, q.Traffic.Attention = "Qwen3-32B", "H200", 2, "cutlass_mla"
 	})
 	if _, err := advice.Give(context.Background(), l, o); err == nil || !strings.Contains(err.Error(), "vllm: the attention backend CUTLASS_MLA of vLLM is not for grouped attention") {
 		t.Error(err)
 	}
-	l, o = asked(t, "trtllm", func(q *question.Question) {
+	l, o = loadQuestion(t, "trtllm", func(q *question.Question) {
 		q.Model, q.System, q.GPUs, q.Formats.Weights = "Qwen3-32B", "H200", 2, "int8"
 	})
 	if _, err := advice.Give(context.Background(), l, o); err == nil || !strings.Contains(err.Error(), "TensorRT-LLM 1.2 does not run INT8 weights on H200 (Hopper); nearest there: weights fp8") {
 		t.Error(err)
 	}
-	l, o = asked(t, "trtllm", func(q *question.Question) { q.Model, q.System, q.GPUs = "Qwen3-32B", "MI300X", 2 })
+	l, o = loadQuestion(t, "trtllm", func(q *question.Question) { q.Model, q.System, q.GPUs = "Qwen3-32B", "MI300X", 2 })
 	got, err := advice.Give(context.Background(), l, o)
 	if err != nil {
 		t.Fatal(err)

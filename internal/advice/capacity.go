@@ -3,54 +3,51 @@ package advice
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"sync"
 
 	"throughline/deploy"
-	"throughline/internal/result"
-	"throughline/number"
-	"throughline/op"
 	"throughline/plan"
-	"throughline/serving"
 	"throughline/serving/simulate"
 )
 
-// What the closed form leaves to the simulation.
+// Limits of the simulated search.
 const (
-	// shortlist is the shapes of a pool that are simulated at most, those first that need the fewest processors in closed form.
+	// shortlist limits the shapes of a pool to simulate, those with the lowest closed-form GPU
+	// counts first.
 	shortlist = 32
-	// slack is how much more than its bound an instance may serve in a simulation: of expert models whose attention replicas
-	// step together twice as much, since the closed form has their prompts come one after another.
+	// slack is the factor by which a simulated instance may exceed its closed-form bound. It is
+	// larger for experts behind replicas that step together, whose prompts the closed form
+	// serializes.
 	slack, lockstepSlack = 1.25, 2.0
-	// sideBySide is how many shapes are simulated before what they did rules others out. It does not depend on the workers,
-	// so that the result does not either.
-	sideBySide = 4
-	// prefillsKept is the prefill pools of an engine that are proved, of which the best is taken.
+	// shapeGroupSize is how many shapes are simulated before their results prune others; it is
+	// independent of the workers so that the result is too.
+	shapeGroupSize = 4
+	// prefillsKept is how many prefill pools of an engine are proved before the best is taken.
 	prefillsKept = 2
-	// patience is the requests of the longest runs of what is shown first, unless more are under way at a time.
+	// patience limits the requests of the longest runs, unless more are in flight at once.
 	patience = 16 * simulate.LeastRequests
-	// queueing is how many more instances than the closed form asks for are tried first.
+	// queueing scales the closed-form instance count to the first count to try.
 	queueing = 1.15
-	// slice is the instances that are only looked at, in place of twice as many or more: they get as much each, and hardly tell
-	// how many others there are.
+	// slice is how many instances stand for twice as many or more: each gets the same load, and the
+	// total number hardly matters.
 	slice = 16
 )
 
-// shape is deployments that differ in the number of instances of one pool.
+// shape is a family of deployments that differ only in the instance count of one pool.
 type shape struct {
 	*field
-	prefill, decode *option // no prefill: one pool does both
+	prefill, decode *option // nil prefill: one pool for both phases
 	varies          deploy.Role
 	others          int // instances of the other pool
 	rate            float64
 	demand          *Demand
 	times           []simulate.Times
-	requests        int // of the longest runs that it took to tell
+	requests        int // of the longest runs needed to decide
 }
 
-// varied is the pool whose instances are counted.
+// varied returns the pool whose instances are counted.
 func (s *shape) varied() *option {
 	if s.varies == deploy.Prefill {
 		return s.prefill
@@ -58,7 +55,7 @@ func (s *shape) varied() *option {
 	return s.decode
 }
 
-// processors of so many instances, those of the other pool included where it is settled.
+// processors counts those of n instances, including the other pool once it is settled.
 func (s *shape) processors(n int) int {
 	p := n * s.varied().curve.Procs
 	if s.varies == deploy.Decode {
@@ -67,12 +64,11 @@ func (s *shape) processors(n int) int {
 	return p
 }
 
-// fewest is the instances that the closed form asks for, if one served so many times its bound.
+// fewest returns the closed-form instance count if each served `times` its bound.
 func (s *shape) fewest(times float64) int {
 	return max(1, int(math.Ceil(s.demand.Rate/(times*s.rate))))
 }
 
-// slack is how much more than its bound an instance may serve.
 func (s *shape) slack() float64 {
 	p := &s.varied().pool.Plan
 	if p.Experts.EP > 0 && p.Attention.DP > 1 {
@@ -81,7 +77,6 @@ func (s *shape) slack() float64 {
 	return slack
 }
 
-// with is the shape with so many instances.
 func (s *shape) with(n int) contender {
 	if s.prefill == nil {
 		return contender{decode: s.field.copies(s.decode, n), counts: [2]int{0, 1}}
@@ -93,10 +88,9 @@ func (s *shape) with(n int) contender {
 	return c
 }
 
-// batch is the sequences that a rank may decode at a time: as many as there is room for.
+// batch returns as many sequences per rank as fit in memory.
 func (s *shape) batch() plan.Batch { return plan.Batch{Count: 1, Size: s.decode.curve.Largest} }
 
-// trial is that of so many instances.
 func (s *shape) trial(n int) (*simulate.Trial, error) {
 	c := s.with(n)
 	d := c.deployment(s.field, s.batch())
@@ -109,7 +103,7 @@ func (s *shape) trial(n int) (*simulate.Trial, error) {
 	return t, err
 }
 
-// slice is the trial of a part of so many instances, with as much to do for each, where there are many.
+// slice returns a trial of a subset of many instances, at the same load per instance.
 func (s *shape) slice(n int) (*simulate.Trial, error) {
 	parts := n / slice
 	if parts < 2 || s.demand.traffic.Trace != nil {
@@ -125,16 +119,16 @@ func (s *shape) slice(n int) (*simulate.Trial, error) {
 	return t, err
 }
 
-// held is a shape with as few instances as hold the demand.
+// held is a shape with the fewest instances that hold the demand.
 type held struct {
 	*shape
 	n, gpus  int
 	trial    *simulate.Trial
 	capacity *simulate.Capacity // nil: not proved
-	glanced  *simulate.Capacity // by one run
+	glanced  *simulate.Capacity // result of a single run
 }
 
-// before orders what holds: fewer processors, then shorter requests, where that is known.
+// before orders by processors, then by latency where known.
 func (h *held) before(o *held) int {
 	if order := cmp.Compare(h.gpus, o.gpus); order != 0 || h.capacity == nil || o.capacity == nil {
 		return order
@@ -142,13 +136,13 @@ func (h *held) before(o *held) int {
 	return cmp.Compare(h.capacity.Latency, o.capacity.Latency)
 }
 
-// settle finds the fewest instances of a shape that hold its demand, on up to so many processors; nil: none does. The first
-// number that is tried is the most, where others have been found: if those do not hold there is nothing more to find.
+// settle finds the fewest instances that hold the demand on up to most processors, or nil. With a
+// full ranking it tries the most allowed first: if those fail, nothing can be found.
 func (a *adviser) settle(s *shape, most int, crowded bool) (*held, error) {
 	low := s.fewest(s.slack()) - 1
 	high := low
 	for s.processors(high+1) <= most {
-		high++ // beyond a bound of processors this ends
+		high++ // the limit on processors ends this
 	}
 	if high <= low {
 		return nil, nil
@@ -189,8 +183,8 @@ func (a *adviser) settle(s *shape, most int, crowded bool) (*held, error) {
 	return &held{shape: s, n: found, gpus: s.processors(found), glanced: glanced}, nil
 }
 
-// prove finds the fewest instances by runs that are long enough to tell: that so many hold, and that one fewer does not. For
-// what is shown first, the runs of both are equally long.
+// prove confirms with sufficiently long runs that n instances hold and n-1 do not; for the
+// first-ranked, both runs have the same length.
 func (a *adviser) prove(h *held, first bool, most int) error {
 	p := proof{held: h, first: first, runs: simulate.Replications / 2, known: map[int]*simulate.Capacity{}}
 	if first {
@@ -203,7 +197,7 @@ func (a *adviser) prove(h *held, first bool, most int) error {
 		if p.least = h.requests; !first || h.capacity.Requests >= p.least {
 			return nil
 		}
-		n := h.n // which was told by shorter runs than one fewer
+		n := h.n // decided by shorter runs than n-1
 		h.capacity = nil
 		if err := p.decide(a, n); err != nil || h.capacity != nil {
 			return err
@@ -212,16 +206,16 @@ func (a *adviser) prove(h *held, first bool, most int) error {
 	}
 }
 
-// proof is the runs of a shape that decide.
+// proof is a sequence of deciding runs of a shape.
 type proof struct {
 	*held
 	first bool
 	runs  int
-	least int // requests of a run
+	least int // requests per run
 	known map[int]*simulate.Capacity
 }
 
-// decide tells whether so many instances hold; if so, they are the ones.
+// decide simulates n instances and records them if they hold.
 func (p *proof) decide(a *adviser, n int) error {
 	if got := p.known[n]; got != nil && !got.Holds && got.Requests >= p.least {
 		return nil
@@ -245,7 +239,8 @@ func (p *proof) decide(a *adviser, n int) error {
 	return nil
 }
 
-// search goes up from the number that a glance found until so many hold, in ever longer steps, and back down to the fewest.
+// search doubles its steps up from the glanced count until it holds, then bisects down to the
+// fewest.
 func (p *proof) search(a *adviser, most int) error {
 	fails := 0 // instances that do not hold
 	for n, step := p.n, 1; p.capacity == nil; n, step = n+step, 2*step {
@@ -279,17 +274,17 @@ func (p *proof) search(a *adviser, most int) error {
 	return nil
 }
 
-// proveAll proves what is ranked. Where that takes more processors than it seemed, the order changes.
+// proveAll proves the ranking, and reorders it where the proof takes more processors than a glance.
 func (a *adviser) proveAll(r *ranking) error {
-	a.told(len(r.list), 0)
-	err := a.side(len(r.list), func(i int) error {
+	a.progress(len(r.list), 0)
+	err := a.parallel(len(r.list), func(i int) error {
 		return a.prove(&r.list[i], i == 0, r.most)
 	})
 	if err != nil {
 		return err
 	}
 	r.sort()
-	for len(r.list) > 0 && !r.list[0].shown() {
+	for len(r.list) > 0 && !r.list[0].fullyProved() {
 		r.list[0].capacity = nil
 		if err := a.prove(&r.list[0], true, r.most); err != nil {
 			return err
@@ -299,25 +294,25 @@ func (a *adviser) proveAll(r *ranking) error {
 	return nil
 }
 
-// shown reports whether there are as many and as long runs as for what is shown first.
-func (h *held) shown() bool {
+// fullyProved reports whether the runs are as many and as long as the first-ranked requires.
+func (h *held) fullyProved() bool {
 	return h.trial.Recorded || h.capacity.Runs >= simulate.Replications && h.capacity.Requests >= h.requests
 }
 
-// sort puts what is proved in order, and forgets the rest.
+// sort orders the proved and drops the rest.
 func (r *ranking) sort() {
 	r.list = slices.DeleteFunc(r.list, func(h held) bool { return h.n == 0 || h.capacity == nil })
 	slices.SortStableFunc(r.list, func(x, y held) int { return x.before(&y) })
 }
 
-// ranking is what holds so far, each layout once, the best first.
+// ranking is what holds so far, each layout once, best first.
 type ranking struct {
 	list []held
 	keep int
 	most int // processors
 }
 
-// limit is the processors on which something must hold to be ranked.
+// limit returns the most processors with which a shape still enters the ranking.
 func (r *ranking) limit() (most int, crowded bool) {
 	if len(r.list) < r.keep {
 		return r.most, false
@@ -338,20 +333,20 @@ func (r *ranking) add(h *held) {
 	r.list = r.list[:min(len(r.list), r.keep)]
 }
 
-// settleAll settles shapes, the most promising first.
+// settleAll settles shapes, most promising first.
 func (a *adviser) settleAll(shapes []*shape, r *ranking) error {
 	promise := func(s *shape) int { return s.processors(s.fewest(1)) }
 	slices.SortStableFunc(shapes, func(x, y *shape) int {
 		return cmp.Or(cmp.Compare(promise(x), promise(y)), cmp.Compare(y.rate/float64(y.varied().curve.Procs), x.rate/float64(x.varied().curve.Procs)))
 	})
 	shapes = shapes[:min(len(shapes), shortlist)]
-	a.told(len(shapes), 0)
+	a.progress(len(shapes), 0)
 	for len(shapes) > 0 {
-		group := shapes[:min(len(shapes), sideBySide)]
+		group := shapes[:min(len(shapes), shapeGroupSize)]
 		shapes = shapes[len(group):]
 		most, crowded := r.limit()
 		results := make([]*held, len(group))
-		if err := a.side(len(group), func(i int) (err error) {
+		if err := a.parallel(len(group), func(i int) (err error) {
 			results[i], err = a.settle(group[i], most, crowded)
 			return err
 		}); err != nil {
@@ -366,8 +361,8 @@ func (a *adviser) settleAll(shapes []*shape, r *ranking) error {
 	return nil
 }
 
-// side does parts of the work side by side, as many at a time as there are workers.
-func (a *adviser) side(n int, do func(i int) error) error {
+// parallel runs parts of the work concurrently, at most one per worker.
+func (a *adviser) parallel(n int, do func(i int) error) error {
 	var wait sync.WaitGroup
 	errs := make([]error, n)
 	free := make(chan bool, max(1, a.o.Workers))
@@ -375,7 +370,7 @@ func (a *adviser) side(n int, do func(i int) error) error {
 		free <- true
 		wait.Go(func() {
 			errs[i] = do(i)
-			a.told(0, 1)
+			a.progress(0, 1)
 			<-free
 		})
 	}
@@ -383,17 +378,17 @@ func (a *adviser) side(n int, do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// told tells of parts of the work, and of those that are done.
-func (a *adviser) told(parts, done int) {
-	if a.o.Told != nil {
-		a.o.Told(parts, done)
+// progress reports progress.
+func (a *adviser) progress(parts, done int) {
+	if a.o.Progress != nil {
+		a.o.Progress(parts, done)
 	}
 }
 
-// pools are those of a role that keep the limits by themselves, each layout of an engine once: the overlap and the redundant
-// experts that serve the most.
+// shapes returns the pools of a role that meet the limits alone: per engine and layout the overlap
+// and redundant experts that serve the most.
 func (f *field) shapes(role deploy.Role, sizes []int, d *Demand) ([]*shape, error) {
-	lots, err := f.lots(role, sizes)
+	lots, err := f.poolSets(role, sizes)
 	if err != nil {
 		return nil, err
 	}
@@ -426,30 +421,30 @@ func (f *field) shapes(role deploy.Role, sizes []int, d *Demand) ([]*shape, erro
 	return out, nil
 }
 
-// aggregated settles deployments whose pool does both phases.
+// aggregated settles deployments with one pool for both phases.
 func (a *adviser) aggregated(d *Demand, r *ranking) error {
 	if a.space.prefill.System != a.space.decode.System {
 		return nil
 	}
-	s, err := a.stockOf(Aggregated)
+	s, err := a.poolsOf(Aggregated)
 	if err != nil {
 		return err
 	}
-	list, err := (&field{stock: s}).shapes(deploy.Both, sizes(r.most, a.o.GPUsPerNode), d)
+	list, err := (&field{poolCache: s}).shapes(deploy.Both, sizes(r.most, a.o.GPUsPerNode), d)
 	if err != nil {
 		return err
 	}
 	return a.settleAll(list, r)
 }
 
-// disaggregated settles deployments of two pools. The first token comes from the prefill pool, and the others from the decode
-// pool: so for each engine the prefill pool of the fewest processors is found by itself, and the decode pools beside it.
+// disaggregated settles deployments of two pools. Prefill alone decides the first token, so the
+// smallest prefill pool of each engine is found first, then the decode pools beside it.
 func (a *adviser) disaggregated(d *Demand, r *ranking) error {
-	s, err := a.stockOf(Disaggregated)
+	s, err := a.poolsOf(Disaggregated)
 	if err != nil || r.most < 2 {
 		return err
 	}
-	f := &field{stock: s}
+	f := &field{poolCache: s}
 	sizes := sizes(r.most-1, a.o.GPUsPerNode)
 	prefills, err := f.shapes(deploy.Prefill, sizes, d.prompts())
 	if err != nil {
@@ -469,7 +464,7 @@ func (a *adviser) disaggregated(d *Demand, r *ranking) error {
 			list = append(list, p)
 		}
 	}
-	// The best first: what is found beside it rules others out.
+	// Best first: its results prune the others.
 	least := func(p *ranking) int { return p.list[0].gpus + leastDecode(p.list[0].prefill.engine, decodes) }
 	slices.SortStableFunc(list, func(x, y *ranking) int { return cmp.Compare(least(x), least(y)) })
 	for _, p := range list {
@@ -483,7 +478,7 @@ func (a *adviser) disaggregated(d *Demand, r *ranking) error {
 	return nil
 }
 
-// leastDecode is the fewest processors of a decode pool of an engine in closed form.
+// leastDecode returns the closed-form processor count of the smallest decode pool of an engine.
 func leastDecode(engine int, decodes []*shape) int {
 	out := math.MaxInt / 2
 	for _, x := range decodes {
@@ -494,7 +489,7 @@ func leastDecode(engine int, decodes []*shape) int {
 	return out
 }
 
-// settlePrefill is the prefill pools of an engine that hold the limit on the first token with the fewest processors, at a glance.
+// settlePrefill glances at prefill pools of an engine for the smallest that meet the TTFT limit.
 func (a *adviser) settlePrefill(engine int, prefills, decodes []*shape, most int) (*ranking, error) {
 	var list []*shape
 	for _, p := range prefills {
@@ -507,7 +502,7 @@ func (a *adviser) settlePrefill(engine int, prefills, decodes []*shape, most int
 		if at < 0 {
 			continue
 		}
-		p.decode, p.others = decodes[at].decode, 1 // which gets nothing to do
+		p.decode, p.others = decodes[at].decode, 1 // stays idle
 		list = append(list, p)
 	}
 	r := &ranking{keep: prefillsKept, most: most - 1}
@@ -517,7 +512,7 @@ func (a *adviser) settlePrefill(engine int, prefills, decodes []*shape, most int
 	return r, a.settleAll(list, r)
 }
 
-// settleBeside proves the best of the prefill pools of an engine, and settles the decode pools beside it.
+// settleBeside proves the best prefill pool of an engine and settles decode pools beside it.
 func (a *adviser) settleBeside(p *ranking, decodes []*shape, r *ranking) error {
 	if err := a.proveAll(p); err != nil || len(p.list) == 0 {
 		return err
@@ -535,273 +530,4 @@ func (a *adviser) settleBeside(p *ranking, decodes []*shape, r *ranking) error {
 		}
 	}
 	return a.settleAll(beside, r)
-}
-
-// hold answers with deployments that hold a demand in simulations.
-func (a *adviser) hold() (*Advice, error) {
-	a.o.Rate = a.o.Demand.Rate
-	if a.o.Objective == MinGPUs || a.o.Objective == Cost {
-		return a.holdFewest()
-	}
-	return a.holdBest()
-}
-
-// holdFewest finds the fewest processors. The closed form, in which no one queues, says where to begin.
-func (a *adviser) holdFewest() (*Advice, error) {
-	objective := a.o.Objective
-	a.o.Objective = MinGPUs
-	start, err := a.fewest()
-	a.o.Objective = objective
-	if err != nil {
-		return nil, err
-	}
-	if start.Partial {
-		return nil, a.ctx.Err() // nothing of it was simulated
-	}
-	if len(start.Ranked) == 0 {
-		return a.nearest(start)
-	}
-	modes := []func(*Demand, *ranking) error{a.aggregated, a.disaggregated}
-	switch {
-	case a.o.Mode == Aggregated:
-		modes = modes[:1]
-	case a.o.Mode == Disaggregated:
-		modes = modes[1:]
-	case start.Ranked[0].Mode == string(Disaggregated):
-		slices.Reverse(modes) // what is found first rules more of the others out
-	}
-	const least = 8 // processors to look at
-	r := &ranking{keep: max(1, a.o.Top)}
-	for most := max(least, 2*start.Ranked[0].Procs); ; most *= 2 {
-		r.most = min(most, a.o.GPUs)
-		for _, mode := range modes {
-			if err = mode(a.o.Demand, r); err != nil {
-				break
-			}
-		}
-		if err == nil {
-			err = a.proveAll(r)
-		}
-		switch {
-		case err != nil && (a.ctx.Err() == nil || len(r.list) == 0):
-			return nil, err
-		case err != nil || len(r.list) > 0:
-			return a.answer(r, err != nil)
-		case r.most == a.o.GPUs:
-			return a.nearest(start)
-		}
-	}
-}
-
-// answer is what was found, in full.
-func (a *adviser) answer(r *ranking, partial bool) (*Advice, error) {
-	r.list = slices.DeleteFunc(r.list, func(h held) bool { return h.n == 0 || h.capacity == nil && h.glanced == nil })
-	out := &Advice{Ranked: make([]Candidate, len(r.list)), Partial: partial}
-	a.told(len(r.list), 0)
-	err := a.side(len(r.list), func(i int) error {
-		h := &r.list[i]
-		if h.capacity == nil { // interrupted
-			h.capacity = h.glanced
-		} else if err := a.headroom(h.trial, h.capacity); err != nil && a.ctx.Err() == nil {
-			return err
-		}
-		w := weighed{field: h.field, contender: new(contender), batch: h.batch()}
-		*w.contender = h.with(h.n)
-		c := &out.Ranked[i]
-		*c = a.candidate(&w, h.gpus)
-		a.seenBy(c, h.capacity)
-		return nil
-	})
-	for i := 0; i < len(r.list) && err == nil; i++ {
-		err = out.Ranked[i].describe(r.list[i].workers[0].predictors[r.list[i].decode.engine])
-	}
-	out.Partial = out.Partial || a.ctx.Err() != nil
-	return out, err
-}
-
-// headroom adds by how much the rate may grow, and what breaks then.
-func (a *adviser) headroom(t *simulate.Trial, c *simulate.Capacity) error {
-	rate, first, err := t.Reach(a.ctx)
-	c.Headroom, c.First = max(0, rate/c.Rate-1), first
-	return err
-}
-
-// seenBy makes a candidate what its simulation saw.
-func (a *adviser) seenBy(c *Candidate, seen *simulate.Capacity) {
-	c.Capacity = seen
-	c.See(serving.Prediction{TTFT: seen.TTFT.Mean, TPOT: seen.TPOT.Mean, Latency: seen.Latency, Requests: seen.Rate})
-	c.Load.Clients = max(1, int(math.Round(seen.Concurrency)))
-	c.Clients = c.Load.Clients
-	a.value(c)
-}
-
-// holdBest finds the best deployments on a number of processors: those that hold with the most to spare or, where latency is
-// asked for, with the shortest requests.
-func (a *adviser) holdBest() (*Advice, error) {
-	asked, top := a.o.Objective, a.o.Top
-	a.o.Objective, a.o.Top = Throughput, max(shortlist/2, top)
-	start, err := a.on(a.o.GPUs)
-	a.o.Objective, a.o.Top = asked, top
-	if err != nil {
-		return nil, err
-	}
-	if start.Partial {
-		return nil, a.ctx.Err()
-	}
-	list, err := a.glance(start.Ranked, func(x, y *Candidate) int {
-		if asked == Latency {
-			return cmp.Compare(x.Latency, y.Latency)
-		}
-		return cmp.Compare(y.Capacity.Headroom, x.Capacity.Headroom)
-	})
-	if err == nil {
-		list, err = a.confirm(list, max(1, top))
-	}
-	switch {
-	case err != nil && (a.ctx.Err() == nil || len(list) == 0):
-		return nil, err
-	case len(list) == 0:
-		return a.nearest(start)
-	}
-	return &Advice{Ranked: list[:min(len(list), max(1, top))], Partial: err != nil}, nil
-}
-
-// glance is the candidates that hold the demand in a run, with their headroom, in an order. What there is when it is interrupted
-// comes with the error.
-func (a *adviser) glance(list []Candidate, order func(x, y *Candidate) int) ([]Candidate, error) {
-	list = slices.Clone(list)
-	a.told(len(list), 0)
-	err := a.side(len(list), func(i int) error {
-		c := &list[i]
-		t, p, err := a.o.Demand.candidate(c)
-		if err != nil {
-			return err
-		}
-		ok, got, err := t.Glance(a.ctx)
-		if err != nil || !ok {
-			return err
-		}
-		if err := a.headroom(t, got); err != nil {
-			return err
-		}
-		a.seenBy(c, got)
-		return c.describe(p)
-	})
-	list = slices.DeleteFunc(list, func(c Candidate) bool { return c.Capacity == nil })
-	slices.SortStableFunc(list, func(x, y Candidate) int { return order(&x, &y) })
-	return list, err
-}
-
-// confirm is the first of the candidates that hold in as many runs as it takes, and those that it had no time for.
-func (a *adviser) confirm(list []Candidate, top int) ([]Candidate, error) {
-	var out []Candidate
-	for len(list) > 0 && len(out) < top {
-		group := list[:min(len(list), top-len(out))]
-		list = list[len(group):]
-		a.told(len(group), 0)
-		if err := a.side(len(group), func(i int) error {
-			c := &group[i]
-			t, _, err := a.o.Demand.candidate(c)
-			if err != nil {
-				return err
-			}
-			t.Runs = simulate.Replications
-			got, err := t.Decide(a.ctx)
-			if err == nil {
-				got.Headroom, got.First = c.Capacity.Headroom, c.Capacity.First
-				a.seenBy(c, got)
-			}
-			return err
-		}); err != nil {
-			return append(out, group...), err
-		}
-		for _, c := range group {
-			if c.Capacity.Holds {
-				out = append(out, c)
-			}
-		}
-	}
-	return out, nil
-}
-
-// candidate is the demand on a candidate, whose ranks decode as many sequences at a time as there is room for, and what predicts it.
-func (d *Demand) candidate(c *Candidate) (*simulate.Trial, *serving.Predictor, error) {
-	on := &c.Deployment
-	p, err := serving.NewPredictor(on)
-	if err != nil {
-		return nil, nil, err
-	}
-	on.Pools = slices.Clone(on.Pools)
-	pool := on.Of(op.Decode)
-	pool.Plan.Batch.Size = max(pool.Plan.Batch.Size, p.Curve(on, pool, c.Load.Lengths, 1).Largest)
-	t, err := d.trial(on, nil)
-	return t, p, err
-}
-
-// nearest says why nothing holds, and what would.
-func (a *adviser) nearest(start *Advice) (*Advice, error) {
-	out := &Advice{Reasons: start.Reasons}
-	objective, top := a.o.Objective, a.o.Top
-	a.o.Objective, a.o.Top = Throughput, sideBySide
-	on, err := a.on(a.o.GPUs)
-	a.o.Objective, a.o.Top = objective, top
-	if err != nil {
-		return nil, err
-	}
-	if len(on.Ranked) == 0 {
-		out.Reasons = on.Reasons
-		return out, nil
-	}
-	list, err := a.reaching(on.Ranked)
-	if err != nil {
-		return nil, err
-	}
-	best := slices.MaxFunc(list, func(x, y reached) int { return cmp.Compare(x.rate, y.rate) })
-	what := fmt.Sprintf("no deployment that was simulated on up to %d processors holds the limits at %s requests per second; ", a.o.GPUs, number.Plain(a.o.Rate, 4))
-	if best.rate == 0 {
-		what += fmt.Sprintf("%s does at no rate: %s", best.name, brokenWords[best.first])
-	} else {
-		what += fmt.Sprintf("%s holds them at %s, and above that %s", best.name, number.Plain(best.rate, 3), brokenWords[best.first])
-	}
-	out.Reasons = []string{what}
-	return out, nil
-}
-
-// brokenWords say what breaks.
-var brokenWords = map[simulate.Break]string{
-	simulate.BreaksTTFT: "the limit on the time to the first token is missed", simulate.BreaksTPOT: "the limit on the time per output token is missed",
-	simulate.BreaksQueue: "requests pile up", simulate.BreaksMemory: "requests wait for room in the KV cache",
-}
-
-// reached is a deployment, and the highest rate at which one run of it holds.
-type reached struct {
-	name  string
-	rate  float64
-	first simulate.Break
-}
-
-// reaching finds those rates.
-func (a *adviser) reaching(list []Candidate) ([]reached, error) {
-	out := make([]reached, len(list))
-	a.told(len(list), 0)
-	return out, a.side(len(list), func(i int) error {
-		c := &list[i]
-		t, _, err := a.o.Demand.candidate(c)
-		if err != nil {
-			return err
-		}
-		out[i].name = c.name()
-		out[i].rate, out[i].first, err = t.Reach(a.ctx)
-		return err
-	})
-}
-
-// name is a candidate in a few words.
-func (c *Candidate) name() string {
-	text := c.Deployment.Engine.Name
-	for i := range c.Deployment.Pools {
-		p := &c.Deployment.Pools[i]
-		text += fmt.Sprintf(", %s %s", p.Role, result.Instances(p.Count, &p.Plan))
-	}
-	return text
 }

@@ -282,7 +282,7 @@ func TestInterrupted(t *testing.T) {
 				defer cancel()
 				all := 0
 				got, err := Give(ctx, l, Options{Search: question.Search{GPUs: c.gpus, Mode: Both, Objective: c.objective, Rate: q.Rate, Top: 2}, GPUsPerNode: 8, Engines: engines, Workers: 1, Demand: d,
-					Told: func(_, done int) {
+					Progress: func(_, done int) {
 						if all += done; all >= after {
 							cancel()
 						}

@@ -10,20 +10,20 @@ import (
 	"throughline/workload"
 )
 
-// Demand is requests that come at a rate, and the limits that hold for a share of them.
+// Demand is requests at a rate, with limits that a share of them must meet.
 type Demand struct {
 	Rate       float64
 	TTFT, TPOT workload.Limit
 
 	traffic workload.Traffic
-	longest int // tokens of a request that the model takes; 0: any number
+	longest int // most tokens of a request the model takes; 0: any
 	set     simulate.Settings
-	lengths workload.Lengths // mean ones
+	lengths workload.Lengths // means
 	seed    uint64
 	first   bool // requests end with their first token
 }
 
-// NewDemand is that of a question; nil: it asks for no share of the requests.
+// NewDemand returns the demand of a question, or nil if it has no percentile limits.
 func NewDemand(l *question.Loaded) (*Demand, error) {
 	if !l.Simulates() {
 		return nil, nil
@@ -35,7 +35,7 @@ func NewDemand(l *question.Loaded) (*Demand, error) {
 	if d.traffic, err = l.ReadTraffic(func(string) bool { return false }); err != nil {
 		return nil, err
 	}
-	d.traffic.Clients = 0 // requests come at their rate
+	d.traffic.Clients = 0 // open loop: requests come at their rate
 	d.lengths.Input, d.lengths.Output = d.traffic.Lengths()
 	trace := d.traffic.Trace
 	switch {
@@ -48,7 +48,7 @@ func NewDemand(l *question.Loaded) (*Demand, error) {
 	return d, trace.Keep()
 }
 
-// String is how the requests come.
+// String describes the arrivals.
 func (d *Demand) String() string {
 	if d.traffic.Trace != nil {
 		return "arrivals, lengths and prefixes of " + d.traffic.Trace.Name
@@ -57,7 +57,7 @@ func (d *Demand) String() string {
 	return d.traffic.Arrival.Kind + " arrivals, " + lengths + " lengths"
 }
 
-// Method is how the figures of a row were found.
+// Method describes how the figures of a row were found.
 func (d *Demand) Method(c *simulate.Capacity) string {
 	if d.traffic.Trace != nil {
 		return fmt.Sprintf("one run of all %d requests of the trace, whose sixteenths give the intervals", c.Requests)
@@ -65,7 +65,7 @@ func (d *Demand) Method(c *simulate.Capacity) string {
 	return fmt.Sprintf("%d runs of %d requests, each with other random numbers and the same for every row, the first fifth of a run and its end not counted", c.Runs, c.Requests)
 }
 
-// source is so many requests at a rate; of a trace all.
+// source returns n requests at a rate, or a trace in full.
 func (d *Demand) source(rate float64, seed uint64, requests int) (workload.Source, error) {
 	t := d.traffic
 	if t.Rate = rate; t.Trace == nil {
@@ -75,14 +75,14 @@ func (d *Demand) source(rate float64, seed uint64, requests int) (workload.Sourc
 	return t.Source(), nil
 }
 
-// prompts is the same demand for first tokens alone, as a prefill pool meets it.
+// prompts returns the demand on a prefill pool: first tokens only.
 func (d *Demand) prompts() *Demand {
 	out := *d
 	out.TPOT, out.first = workload.Limit{}, true
 	return &out
 }
 
-// firstTokens lets requests end with their first token.
+// firstTokens ends every request with its first token.
 type firstTokens struct{ workload.Source }
 
 func (f firstTokens) Next() (workload.Request, bool, error) {
@@ -97,15 +97,15 @@ func (f firstTokens) Ended(client int, r *workload.Request, t float64) (workload
 	return next, ok
 }
 
-// decisive is the requests of a run that lie beyond a percentile, at least.
+// decisive is the least number of requests of a run beyond a percentile.
 const decisive = 100
 
-// trial is the demand on a deployment. Times are those of the steps of its pools, where they are known already.
+// trial sets up a simulation, reusing known step times of the pools.
 func (d *Demand) trial(on *deploy.Deployment, times []simulate.Times) (*simulate.Trial, error) {
 	set := d.set
 	for i := range on.Pools {
 		if on.Pools[i].Role != deploy.Prefill {
-			set.Running = on.Pools[i].Plan.Batch.Size // as it is launched
+			set.Running = on.Pools[i].Plan.Batch.Size // as launched
 		}
 	}
 	o, err := simulate.Of(on, d.lengths, &set)

@@ -15,44 +15,44 @@ import (
 	"throughline/workload"
 )
 
-// field is all deployments of one mode on a number of processors. They are weighed in two steps: the bare steps of every
-// pool bound what its clients may see at best, and what its bound does not rule out is predicted.
+// field is all deployments of one mode on a number of processors. Bare steps bound what each pool
+// can serve; only deployments that these bounds do not rule out are predicted.
 type field struct {
-	*stock
+	*poolCache
 	gpus int
 
 	prefills, decodes []*option
-	groups            [][][]*option // by engine: prefill pools of one size together, those first that do the most on a processor
+	groups            [][][]*option // by engine and size, densest first
 	density           []float64     // by engine: the most requests per second that a processor prefills
-	dense             []int         // decode pools, those first that decode the most on a processor
+	dense             []int         // decode pools, densest first
 
 	tracker
 
-	plans   int                 // looked at
-	refused int                 // of them that no engine can run
+	plans   int                 // considered
+	refused int                 // those no engine can run
 	memory  [3]search.Rejection // by role
-	lets    [3]string           // share of the memory with which the nearest of them would fit
+	lets    [3]string           // memory share with which the nearest would fit
 }
 
-// option is a pool that a deployment may have: a plan behind an engine, and the bounds of its steps.
+// option is a pool that a deployment may use: a plan on an engine, and the bounds of its steps.
 type option struct {
 	engine int
 	pool   deploy.Pool // with one instance
 	curve  serving.Curve
 	rates  []float64 // bounds on its requests per second
-	held   float64   // bytes of a processor, of a pool that does not fit
-	over   float64   // bytes that are too much
-	lets   string    // share of the memory with which it would fit
+	held   float64   // bytes per processor, if it does not fit
+	over   float64   // bytes too many
+	lets   string    // memory share with which it would fit
 	index  int
 }
 
-// contender is one deployment but for its batch.
+// contender is a deployment without its batch.
 type contender struct {
-	prefill, decode *option // no prefill: one pool does both
-	counts          [2]int  // instances of either
+	prefill, decode *option // nil prefill: one pool for both phases
+	counts          [2]int  // instances of prefill and decode
 }
 
-// before orders contenders, to settle ties.
+// before breaks ties.
 func (c *contender) before(o *contender) int {
 	place := func(x *option) int {
 		if x == nil {
@@ -72,14 +72,13 @@ type weighed struct {
 	seen      serving.Prediction
 }
 
-// newField prepares the deployments of a mode on so many processors.
 func (a *adviser) newField(mode Mode, gpus int) (*field, error) {
-	s, err := a.stockOf(mode)
+	s, err := a.poolsOf(mode)
 	if err != nil {
 		return nil, err
 	}
-	f := &field{stock: s, gpus: gpus, tracker: newTracker(len(s.limits), max(1, a.o.Top))}
-	if err := f.enter(); err != nil {
+	f := &field{poolCache: s, gpus: gpus, tracker: newTracker(len(s.limits), max(1, a.o.Top))}
+	if err := f.listPools(); err != nil {
 		return nil, err
 	}
 	f.dense = make([]int, len(f.decodes))
@@ -91,8 +90,7 @@ func (a *adviser) newField(mode Mode, gpus int) (*field, error) {
 	return f, nil
 }
 
-// enter lists the pools.
-func (f *field) enter() (err error) {
+func (f *field) listPools() (err error) {
 	if f.mode == Disaggregated {
 		if f.prefills, err = f.options(deploy.Prefill, f.instances(0)); err != nil {
 			return err
@@ -107,7 +105,6 @@ func (f *field) enter() (err error) {
 	return err
 }
 
-// roles are those of the pools.
 func (f *field) roles() []deploy.Role {
 	switch {
 	case f.mode == Disaggregated:
@@ -118,7 +115,7 @@ func (f *field) roles() []deploy.Role {
 	return []deploy.Role{deploy.Both}
 }
 
-// group puts the prefill pools of one engine and size together, the fastest first.
+// group collects the prefill pools of each engine and size, fastest first.
 func (f *field) group() {
 	slices.SortStableFunc(f.prefills, func(a, b *option) int {
 		return cmp.Or(cmp.Compare(a.engine, b.engine), cmp.Compare(a.curve.Procs, b.curve.Procs), cmp.Compare(b.rates[0], a.rates[0]))
@@ -138,10 +135,10 @@ func (f *field) group() {
 	}
 }
 
-// density is the requests per second that a processor of a prefill pool prefills at most.
+// density bounds the requests per second that a processor of a prefill pool prefills.
 func (o *option) density() float64 { return o.rates[0] / float64(o.curve.Procs) }
 
-// instances are the sizes of an instance of a pool.
+// instances lists the instance sizes of a pool.
 func (f *field) instances(pool int) []int {
 	switch {
 	case f.pools != nil:
@@ -156,9 +153,8 @@ func (f *field) instances(pool int) []int {
 	return sizes(f.gpus-1, f.o.GPUsPerNode)
 }
 
-// options are the pools of a role on instances of the given sizes.
 func (f *field) options(role deploy.Role, sizes []int) ([]*option, error) {
-	lots, err := f.lots(role, sizes)
+	lots, err := f.poolSets(role, sizes)
 	if err != nil {
 		return nil, err
 	}
@@ -170,13 +166,13 @@ func (f *field) options(role deploy.Role, sizes []int) ([]*option, error) {
 	for i, lot := range lots {
 		for k := range lot.options {
 			o := &lot.options[k]
-			o.index = index // on more processors it has the same, since what there is on fewer comes first
+			o.index = index // independent of the processors: those that fit on fewer come first
 			index++
 			switch {
 			case o.curve.Largest == 0:
-				f.note(o)
+				f.recordUnfit(o)
 			case f.mode == Aggregated && f.searched():
-				out = append(out, f.copies(o, f.fitting(o, sizes[i])))
+				out = append(out, f.copies(o, f.instanceCount(o, sizes[i])))
 			default:
 				out = append(out, o)
 			}
@@ -185,16 +181,16 @@ func (f *field) options(role deploy.Role, sizes []int) ([]*option, error) {
 	return out, nil
 }
 
-// note remembers a pool that does not fit.
-func (f *field) note(o *option) {
+// recordUnfit records a pool that does not fit.
+func (f *field) recordUnfit(o *option) {
 	m := &f.memory[o.pool.Role]
 	if m.Note(&o.pool.Plan, o.index, o.held, o.over); m.Nearest == o.pool.Plan {
 		f.lets[o.pool.Role] = o.lets
 	}
 }
 
-// first is the least that a client waits for its first token.
-func (c *contender) first(f *field) float64 {
+// minTTFT bounds TTFT from below.
+func (c *contender) minTTFT(f *field) float64 {
 	rules := &f.templates[c.decode.engine].Engine
 	if c.prefill == nil {
 		return rules.Entry(f.lengths.Input, false) + c.decode.curve.Own
@@ -202,9 +198,9 @@ func (c *contender) first(f *field) float64 {
 	return rules.Entry(f.lengths.Input, true) + c.prefill.curve.Own + rules.HandoverSeconds
 }
 
-// most bounds the request rate under a limit on the time per output token.
-func (c *contender) most(f *field, limit int) float64 {
-	first := c.first(f)
+// maxRate bounds the request rate under a limit on TPOT.
+func (c *contender) maxRate(f *field, limit int) float64 {
+	first := c.minTTFT(f)
 	switch {
 	case c.prefill == nil:
 		return c.decode.rates[limit]
@@ -216,7 +212,6 @@ func (c *contender) most(f *field, limit int) float64 {
 	return min(float64(c.counts[1])*c.decode.curve.Requests(f.limits[limit], first), float64(c.counts[0])*c.prefill.rates[0])
 }
 
-// deployment is the contender with a batch.
 func (c *contender) deployment(f *field, batch plan.Batch) deploy.Deployment {
 	d := f.templates[c.decode.engine]
 	decode := c.decode.pool
@@ -229,13 +224,13 @@ func (c *contender) deployment(f *field, batch plan.Batch) deploy.Deployment {
 		prefill.Plan.Batch.Size = d.Engine.PerStep(f.lengths.Uncached()) // as many as a step holds
 		d.Pools = []deploy.Pool{prefill, decode}
 	}
-	// Launch commands tell servers how many requests to run, so that they keep no memory for the logits of more.
+	// Launch commands cap running requests, so servers reserve no logits memory beyond them.
 	d.Told.Sequences = f.o.Engines[c.decode.engine].Sequences(&d, &d.Pools[len(d.Pools)-1])
 	d.Engine.Sequences = d.Told.Sequences
 	return d
 }
 
-// at predicts a contender at a batch, under the clients that fill it; for the shortest request, under one.
+// at predicts a contender with the clients that fill a batch or, for latency, with one.
 func (f *field) at(w *worker, c *contender, batch plan.Batch) weighed {
 	d := c.deployment(f, batch)
 	clients := d.Clients()
@@ -245,7 +240,7 @@ func (f *field) at(w *worker, c *contender, batch plan.Batch) weighed {
 	return f.loaded(w, c, &d, clients)
 }
 
-// under predicts a contender under a number of clients, at the smallest batch that holds them.
+// under predicts a contender at the smallest batch that holds the clients.
 func (f *field) under(w *worker, c *contender, clients int) weighed {
 	d := c.deployment(f, plan.Batch{Count: 1, Size: 1})
 	size := max(c.decode.pool.Plan.Overlap.Least(), (clients+d.Clients()-1)/d.Clients())
@@ -253,7 +248,7 @@ func (f *field) under(w *worker, c *contender, clients int) weighed {
 	return f.loaded(w, c, &d, clients)
 }
 
-// loaded predicts a deployment of a contender; where it has no room for a request, nothing is served.
+// loaded predicts a deployment; one without room for a request serves nothing.
 func (f *field) loaded(w *worker, c *contender, d *deploy.Deployment, clients int) weighed {
 	out := weighed{field: f, contender: c, batch: d.Of(op.Decode).Plan.Batch, clients: clients}
 	if seen, err := w.predictors[c.decode.engine].Predict(d, out.load()); err == nil {
@@ -266,7 +261,7 @@ func (w *weighed) load() workload.Load {
 	return workload.Load{Lengths: w.field.lengths, Clients: w.clients}
 }
 
-// reason says why a field has nothing.
+// reason explains why a field is empty.
 func (f *field) reason() string {
 	f.recount()
 	switch {
@@ -290,7 +285,7 @@ func (f *field) reason() string {
 	}
 	if f.refused > 0 {
 		why := ""
-		if len(parts) == 0 { // else there are plans that run
+		if len(parts) == 0 { // otherwise some plans run
 			why = f.refusals()
 		}
 		parts = append(parts, fmt.Sprintf("no engine can run %d of %d plans%s", f.refused, f.plans, why))
@@ -298,7 +293,7 @@ func (f *field) reason() string {
 	return strings.Join(parts, "; ")
 }
 
-// recount looks at all plans there are, where those that no engine runs were passed over.
+// recount includes plans that were skipped because no engine runs them.
 func (f *field) recount() {
 	if !f.oneCopy() {
 		return
@@ -312,7 +307,7 @@ func (f *field) recount() {
 	}
 }
 
-// refusals are the reasons of the engines for plans that none of them runs, of each the one that stands before the most.
+// refusals gives the most frequent reason of each engine for plans that none runs.
 func (f *field) refusals() string {
 	counts := make([]map[string]int, len(f.templates))
 	for i := range counts {
@@ -342,17 +337,17 @@ func (f *field) refusals() string {
 	return ": " + strings.Join(out, "; ")
 }
 
-// rejected is what stood in the way of pools of each role.
+// rejected counts what ruled out the pools of each role.
 func (f *field) rejected() [3]search.Result {
 	var out [3]search.Result
 	for role := range out {
 		out[role] = search.Result{Plans: f.plans, Procs: f.gpus, Instances: 1, Rejected: search.Rejections{Memory: f.memory[role]}}
 	}
-	out[deploy.Both].Rejected.Latency, out[deploy.Both].Rejected.FirstToken = f.late, f.tooLate
+	out[deploy.Both].Rejected.Latency, out[deploy.Both].Rejected.FirstToken = f.overTPOT, f.overTTFT
 	if f.mode == Disaggregated {
 		out[deploy.Both] = search.Result{Plans: f.plans, Procs: f.gpus}
-		out[deploy.Decode].Rejected.Latency = f.late
-		out[deploy.Prefill].Rejected.FirstToken = f.tooLate
+		out[deploy.Decode].Rejected.Latency = f.overTPOT
+		out[deploy.Prefill].Rejected.FirstToken = f.overTTFT
 	}
 	return out
 }

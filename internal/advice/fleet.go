@@ -9,17 +9,17 @@ import (
 	"throughline/internal/question"
 )
 
-// paid is what the processors cost that a deployment has for itself.
+// paid is what the processors of a deployment cost.
 type paid struct {
-	perHour, watts float64 // of all of them; 0: not known
+	perHour, watts float64 // total; 0: unknown
 }
 
-// of is what so many processors cost besides.
+// and adds the cost of n processors.
 func (p paid) and(n int, perHour, watts float64) paid {
 	return paid{p.perHour + float64(n)*perHour, p.watts + float64(n)*watts}
 }
 
-// worth is by how much a request per second of such processors counts, where kinds of processors that cost differently compete.
+// worth weighs a request per second where processors of different cost compete.
 func (p paid) worth(o Objective) float64 {
 	switch o {
 	case Cost:
@@ -30,10 +30,9 @@ func (p paid) worth(o Objective) float64 {
 	return 1
 }
 
-// duty is what the kinds of a fleet do: one of them both phases, or one the prefill and another the decode.
+// duty assigns the kinds of a fleet: one for both phases, or one for each.
 type duty struct{ prefill, decode *question.Share }
 
-// duties are all that the parts of a fleet may do.
 func duties(shares []question.Share) []duty {
 	var out []duty
 	for i := range shares {
@@ -47,7 +46,7 @@ func duties(shares []question.Share) []duty {
 	return out
 }
 
-// giveFleet answers on a fleet: whatever its kinds do is searched, and what is best of all is ranked.
+// giveFleet searches every duty of a fleet and ranks the results together.
 func giveFleet(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
 	total := 0
 	for i := range l.Shares {
@@ -77,7 +76,7 @@ func giveFleet(ctx context.Context, l *question.Loaded, o Options) (*Advice, err
 			f.reasons[i] = fmt.Sprintf("%s: %s", what, f.reasons[i])
 		}
 		all.ranked, all.frontier = append(all.ranked, f.ranked...), append(all.frontier, f.frontier...)
-		for _, note := range a.left {
+		for _, note := range a.dropped {
 			if !slices.Contains(all.notes, note) {
 				all.notes = append(all.notes, note)
 			}

@@ -6,28 +6,29 @@ import (
 	"slices"
 )
 
-// Numbers of clients are not tried where they could be served a thousandth more at most, nor between two that are near each
-// other and served the same to that. Steps jump with the tiles of kernels: the best may lie between two that are not near.
+// Client counts that could serve at most a thousandth more are not tried, nor those between two
+// close counts that serve equally much. Tile boundaries of kernels make step times jump, so the
+// best may lie between two distant counts.
 const (
 	level = 1e-3
 	near  = 1. / 128
 )
 
-// filled is the request rate of a contender under some clients; 0: not within the limits.
+// filled is the request rate at a client count; 0: outside the limits.
 type filled struct {
 	clients int
 	rate    float64
 }
 
-// filling is the numbers of clients of a contender that were predicted, in order.
+// filling is the predicted client counts of a contender, in order.
 type filling struct {
 	contender *contender
 	known     []filled
 }
 
-// most bounds the request rate under numbers of clients between those that were predicted, and says behind which it is: requests
-// take no less time as clients grow in number. Where two serve the very same, a pool is full in between, too.
-func (p *filling) most() (rate float64, behind int) {
+// maxRate bounds the rate between predicted client counts and returns the count before it: latency
+// never falls as clients are added, and between two counts that serve equally much a pool is full.
+func (p *filling) maxRate() (rate float64, behind int) {
 	for i, low := range p.known[:max(0, len(p.known)-1)] {
 		high := p.known[i+1]
 		gap, differ := high.clients-low.clients, math.Abs(high.rate-low.rate)
@@ -41,12 +42,12 @@ func (p *filling) most() (rate float64, behind int) {
 	return rate, behind
 }
 
-// within reports whether clients see what was asked for.
+// within reports whether the limits are met.
 func (f *field) within(w *weighed) bool {
-	return w.seen.Requests > 0 && w.seen.TPOT <= f.asked() && w.seen.TTFT <= f.ttft
+	return w.seen.Requests > 0 && w.seen.TPOT <= f.tpotLimit() && w.seen.TTFT <= f.ttft
 }
 
-// fill keeps where a number of clients between those that were predicted may serve more than the best.
+// fill records where an untried client count may serve more than the best.
 func (f *field) fill(c *contender, all []weighed) {
 	if f.batches != nil || f.o.Objective == Latency {
 		return
@@ -58,17 +59,17 @@ func (f *field) fill(c *contender, all []weighed) {
 		}
 	}
 	slices.SortFunc(p.known, func(a, b filled) int { return cmp.Compare(a.clients, b.clients) })
-	if most, _ := p.most(); len(p.known) > 0 && most > f.ranked[0].seen.Requests*(1+level) {
+	if most, _ := p.maxRate(); len(p.known) > 0 && most > f.ranked[0].seen.Requests*(1+level) {
 		f.between = append(f.between, p)
 	}
 }
 
-// refine finds the number of clients that serves the most of all.
+// refine finds the client count that serves the most of all.
 func (f *field) refine() error {
-	promise := func(p *filling) float64 { most, _ := p.most(); return most }
+	promise := func(p *filling) float64 { most, _ := p.maxRate(); return most }
 	slices.SortStableFunc(f.between, func(a, b filling) int { return cmp.Compare(promise(&b), promise(&a)) })
 	for len(f.between) > 0 {
-		group := f.between[:min(len(f.between), together)]
+		group := f.between[:min(len(f.between), groupSize)]
 		f.between = f.between[len(group):]
 		found, beat := make([][]weighed, len(group)), f.ranked[0]
 		if err := f.each(len(group), func(w *worker, i int) { found[i] = f.climb(w, &group[i], beat) }); err != nil {
@@ -81,10 +82,10 @@ func (f *field) refine() error {
 	return nil
 }
 
-// climb is numbers of clients of a contender that are served more than the best, and the fewest that are served the most.
+// climb returns client counts that beat the best, and the fewest clients with the highest rate.
 func (f *field) climb(w *worker, p *filling, best weighed) (out []weighed) {
-	for p.contender.most(f, len(f.limits)-1) > best.seen.Requests {
-		most, behind := p.most()
+	for p.contender.maxRate(f, len(f.limits)-1) > best.seen.Requests {
+		most, behind := p.maxRate()
 		if most <= best.seen.Requests*(1+level) {
 			break
 		}

@@ -216,11 +216,11 @@ func TestEveryBatchIsConsidered(t *testing.T) {
 // TestBetweenEqualBatches: the best batch may lie between two that serve the same, unless these are near each other.
 func TestBetweenEqualBatches(t *testing.T) {
 	far := filling{known: []filled{{512, 17.33}, {729, 17.3301}}}
-	if most, behind := far.most(); behind != 0 || math.Abs(most-17.33*728/512) > 1e-9 {
+	if most, behind := far.maxRate(); behind != 0 || math.Abs(most-17.33*728/512) > 1e-9 {
 		t.Errorf("between 512 and 729 at most %v requests/s", most)
 	}
 	near := filling{known: []filled{{512, 17.33}, {516, 17.3301}}}
-	if most, _ := near.most(); most != 0 {
+	if most, _ := near.maxRate(); most != 0 {
 		t.Errorf("between 512 and 516, which are equal, %v requests/s are looked for", most)
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"throughline/engine"
 )
 
-// Launching says which row is to be started, and with what.
+// Launching selects the row to start and the engines to start it with.
 type Launching struct {
-	Row     string           // number of a ranked row, or f and that of one of the frontier; empty: 1
-	Engines []*engine.Engine // nil: the one it is priced with
+	Row     string           // of a ranked row, or f and that of a frontier row; empty: 1
+	Engines []*engine.Engine // nil: the one that prices the row
 }
 
-// Row is a row by its number, behind an f one of the frontier.
+// Row finds a row by its number; f precedes that of a frontier row.
 func (a *Advice) Row(number string) (*Candidate, error) {
 	rows, what := a.Ranked, "ranked rows"
 	digits, onFrontier := strings.CutPrefix(number, "f")
@@ -28,7 +28,7 @@ func (a *Advice) Row(number string) (*Candidate, error) {
 	return &rows[n-1], nil
 }
 
-// Launched is the row that is to be started, and the engines to start it with; nil: there is none.
+// Launched returns the row to start and its engines, or nil.
 func (a *Advice) Launched() (*Candidate, []*engine.Engine) {
 	row := a.Launch.Row
 	if row == "" {

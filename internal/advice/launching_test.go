@@ -180,7 +180,7 @@ func TestLaunchesWhatIsPriced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := give(t, l, advice.Options{Search: question.Search{GPUs: c.gpus, Mode: c.mode}, GPUsPerNode: c.perNode, Engines: engines,
+		got := advise(t, l, advice.Options{Search: question.Search{GPUs: c.gpus, Mode: c.mode}, GPUsPerNode: c.perNode, Engines: engines,
 			Redundant: search.Range{High: q.Redundant}, Drafts: search.Range{High: q.Drafts}, Overlaps: []plan.Overlap{plan.NoOverlap, plan.TwoBatch, plan.SingleBatch}})
 		for _, list := range [][]advice.Candidate{got.Ranked, got.Frontier} {
 			for i := range list {

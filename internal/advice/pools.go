@@ -9,21 +9,21 @@ import (
 	"throughline/estimate"
 )
 
-// Alone is a pool of one phase by itself: what it does where it never waits for the other.
+// Alone is a pool of one phase that never waits for the other.
 type Alone struct {
 	Pool    deploy.Pool // one instance, with the batch of a step
 	Engine  *engine.Engine
-	Seconds float64 // from the start to the end of a prefill, or between two tokens of a sequence
-	Tokens  float64 // per second and processor: those of prompts that are computed, or of outputs
+	Seconds float64 // of a prefill, or between two tokens of a sequence
+	Tokens  float64 // per second and processor: computed prompt tokens, or output tokens
 }
 
-// alone is the pools of prefill and then of decode that do the most per processor within the limits, each layout once.
+// alone ranks prefill and decode pools by throughput within the limits, each layout once.
 func (f *field) alone() []Alone {
 	var out []Alone
 	for _, list := range [][]*option{f.prefills, f.decodes} {
 		var all []Alone
 		for i := range list {
-			if one, ok := f.byItself(list[i]); ok {
+			if one, ok := f.bestAlone(list[i]); ok {
 				all = append(all, one)
 			}
 		}
@@ -43,8 +43,8 @@ func (f *field) alone() []Alone {
 	return out
 }
 
-// byItself is a pool at the batch at which it does the most within the limits, if there is one.
-func (f *field) byItself(o *option) (Alone, bool) {
+// bestAlone returns a pool at its best batch within the limits, if any.
+func (f *field) bestAlone(o *option) (Alone, bool) {
 	d, p := &f.templates[o.engine], f.workers[0].predictors[o.engine]
 	tokens := estimate.TokensPerStep(d.Acceptance, o.pool.Plan.Drafts)
 	out, curve := Alone{Pool: o.pool, Engine: f.o.Engines[o.engine]}, p.Steps(d, &o.pool, f.lengths, tokens)
@@ -55,7 +55,7 @@ func (f *field) byItself(o *option) (Alone, bool) {
 		out.Tokens = each * float64(f.lengths.Uncached()) / curve.Prompt
 		return out, d.Engine.Entry(f.lengths.Input, true)+curve.Own+d.Engine.HandoverSeconds <= f.ttft
 	}
-	batch, token := p.Fullest(d, &o.pool, f.lengths, &curve, f.asked(), tokens)
+	batch, token := p.Fullest(d, &o.pool, f.lengths, &curve, f.tpotLimit(), tokens)
 	if batch == 0 {
 		return out, false
 	}

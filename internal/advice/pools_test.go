@@ -16,8 +16,8 @@ import (
 	"throughline/serving"
 )
 
-// asked is a question as plan asks it by default, and its options.
-func asked(t testing.TB, engineName string, set func(*question.Question)) (*question.Loaded, advice.Options) {
+// loadQuestion is a question as plan asks it by default, and its options.
+func loadQuestion(t testing.TB, engineName string, set func(*question.Question)) (*question.Loaded, advice.Options) {
 	t.Helper()
 	if racing.Enabled {
 		t.Skip("TestNothingPrunedWouldHaveWon has the same accesses")
@@ -82,8 +82,8 @@ func TestPractitionersChoices(t *testing.T) {
 		{"sglang", blackwell, []pool{decode48}},
 		{engine.Any, blackwell, []pool{decode48}},
 	} {
-		l, o := asked(t, c.engine, c.ask)
-		got := give(t, l, o)
+		l, o := loadQuestion(t, c.engine, c.ask)
+		got := advise(t, l, o)
 		for _, p := range c.pools {
 			if share := ofBest(t, got, p.role, p.plan); share < 0.95 {
 				t.Errorf("%s, engine %s: %s %s does %.3f of the best by itself", l.System, c.engine, p.role, p.plan, share)
@@ -94,10 +94,10 @@ func TestPractitionersChoices(t *testing.T) {
 
 // TestBalanced: 32 GPUs of prefill and 72 of decode are what a search finds for 2000 + 1500 tokens, with experts over all 72.
 func TestBalanced(t *testing.T) {
-	l, o := asked(t, "sglang", func(q *question.Question) {
+	l, o := loadQuestion(t, "sglang", func(q *question.Question) {
 		q.Model, q.System, q.GPUs, q.Mode, q.Input, q.Output, q.TPOT = "DeepSeek-V3", "H100_SXM", 104, question.Disaggregated, 2000, 1500, 100
 	})
-	first := give(t, l, o).Ranked[0].Deployment
+	first := advise(t, l, o).Ranked[0].Deployment
 	if p, d := &first.Pools[0], &first.Pools[1]; p.Procs() != 32 || d.Procs() != 72 || d.Plan.Experts.EP != 72 || d.Plan.Overlap != plan.TwoBatch {
 		t.Errorf("prefill %d × %v, decode %d × %v %v", p.Count, &p.Plan, d.Count, &d.Plan, d.Plan.Overlap)
 	}
@@ -105,8 +105,8 @@ func TestBalanced(t *testing.T) {
 
 // TestOneNode: DeepSeek-R1 on 8 × H200 goes from tensor parallelism to data-parallel attention with all experts apart.
 func TestOneNode(t *testing.T) {
-	l, o := asked(t, "sglang", func(q *question.Question) { q.Model, q.System, q.GPUs = "DeepSeek-R1", "H200", 8 })
-	got := give(t, l, o).Frontier
+	l, o := loadQuestion(t, "sglang", func(q *question.Question) { q.Model, q.System, q.GPUs = "DeepSeek-R1", "H200", 8 })
+	got := advise(t, l, o).Frontier
 	first, last := got[0].Deployment.Pools[0].Plan, got[len(got)-1].Deployment.Pools[0].Plan
 	if first.Attention.TP != 8 {
 		t.Errorf("the fastest for a user is %v", &first)
@@ -118,10 +118,10 @@ func TestOneNode(t *testing.T) {
 
 // TestPrefillShare: the prefill pool has the GPUs that it is given, the decode pool the others.
 func TestPrefillShare(t *testing.T) {
-	l, o := asked(t, engine.Any, func(q *question.Question) {
+	l, o := loadQuestion(t, engine.Any, func(q *question.Question) {
 		q.Model, q.System, q.GPUs, q.PrefillGPUs, q.Mode, q.Input, q.Output = "Qwen3-30B-A3B", "H100_SXM", 12, 4, question.Disaggregated, 1000, 1000
 	})
-	got := give(t, l, o)
+	got := advise(t, l, o)
 	if len(got.Ranked) < 5 {
 		t.Fatalf("%d deployments", len(got.Ranked))
 	}
@@ -140,10 +140,10 @@ func TestPrefillShare(t *testing.T) {
 
 // TestAlone: a pool by itself does what its steps say, each layout once, the best first.
 func TestAlone(t *testing.T) {
-	l, o := asked(t, "sglang", func(q *question.Question) {
+	l, o := loadQuestion(t, "sglang", func(q *question.Question) {
 		q.Model, q.System, q.GPUs, q.Mode, q.Input, q.Output, q.TPOT = "DeepSeek-V3", "H200", 32, question.Disaggregated, 2000, 100, 60
 	})
-	got := give(t, l, o)
+	got := advise(t, l, o)
 	seen := map[string]bool{}
 	for i := range got.Pools {
 		p := &got.Pools[i]
@@ -167,10 +167,10 @@ func TestAlone(t *testing.T) {
 		}
 	}
 	// Two micro-batches of a small batch cost more than they hide.
-	l, o = asked(t, "sglang", func(q *question.Question) {
+	l, o = loadQuestion(t, "sglang", func(q *question.Question) {
 		q.Model, q.System, q.GPUs, q.Mode, q.Input, q.Output, q.TPOT = "DeepSeek-V3", "H200", 32, question.Disaggregated, 2000, 100, 15
 	})
-	for _, p := range give(t, l, o).Pools {
+	for _, p := range advise(t, l, o).Pools {
 		if p.Pool.Role == deploy.Decode && p.Pool.Plan.Overlap == plan.TwoBatch {
 			t.Errorf("%v decodes %d sequences as two micro-batches", &p.Pool.Plan, p.Pool.Plan.Batch.Size)
 		}
@@ -180,11 +180,11 @@ func TestAlone(t *testing.T) {
 // TestPricedAsLaunched: a row is what its servers do as they are launched. Told to run few requests, they keep less memory for logits
 // than by themselves, and have more for caches.
 func TestPricedAsLaunched(t *testing.T) {
-	l, o := asked(t, "trtllm", func(q *question.Question) {
+	l, o := loadQuestion(t, "trtllm", func(q *question.Question) {
 		q.Model, q.System, q.GPUs, q.Mode, q.Offload.Weights = "gpt-oss-20b", "RTX_5090", 3, question.Aggregated, 0.2
 	})
 	o.Top = 5
-	ranked := give(t, l, o).Ranked
+	ranked := advise(t, l, o).Ranked
 	for i := range ranked {
 		c := &ranked[i]
 		if seen, err := serving.Predict(&c.Deployment, c.Load); err != nil || seen != c.Prediction {

@@ -92,7 +92,7 @@ func TestBoundsHold(t *testing.T) {
 			}
 			for _, w := range f.predict(f.workers[0], &c, f.span(&c)) {
 				for k, limit := range f.limits {
-					if most := min(c.most(f, k), c.allowed(k)); o.Objective == Throughput && w.seen.TPOT <= limit && w.seen.TTFT <= f.ttft && w.seen.Requests > most {
+					if most := min(c.maxRate(f, k), c.allowed(k)); o.Objective == Throughput && w.seen.TPOT <= limit && w.seen.TTFT <= f.ttft && w.seen.Requests > most {
 						d := c.deployment(f, w.batch)
 						t.Fatalf("%s: %v/s, at most %v/s under %v s", describe(&Candidate{Deployment: d, Record: result.Record{Mode: string(mode), Prediction: w.seen}}), w.seen.Requests, most, limit)
 					}

@@ -9,13 +9,13 @@ import (
 	"throughline/op"
 )
 
-// Running is the requests that an instance of the pool that decodes is told to run at a time.
+// Running is the limit on running requests that the decode pool is launched with.
 func (c *Candidate) Running() int {
 	p := &c.Deployment.Of(op.Decode).Plan
 	return c.Deployment.Told.Sequences * p.Attention.DP * p.Attention.PP
 }
 
-// Both is the record with both phases, also where the same processors do them.
+// Both returns the record with both phases, even where one pool runs them.
 func (c *Candidate) Both() *result.Record {
 	r := c.Record
 	if decode := r.Sides[op.Decode]; !c.Deployment.Split() {
@@ -26,13 +26,13 @@ func (c *Candidate) Both() *result.Record {
 	return &r
 }
 
-// Part is how to start one pool of a deployment.
+// Part starts one pool of a deployment.
 type Part struct {
 	What string `json:"what"`
 	engine.Launch
 }
 
-// Engine is the one that a candidate is priced with, nil where it is priced without one.
+// Engine returns the engine that prices a candidate, or nil.
 func (c *Candidate) Engine() *engine.Engine {
 	if e, err := engine.Find(c.Deployment.Engine.Name); err == nil && e != engine.Generic {
 		return e
@@ -40,7 +40,7 @@ func (c *Candidate) Engine() *engine.Engine {
 	return nil
 }
 
-// Launch is how to start a candidate with an engine.
+// Launch returns how to start a candidate with an engine.
 func (c *Candidate) Launch(e *engine.Engine) []Part {
 	d := &c.Deployment
 	var parts []Part
@@ -59,7 +59,8 @@ func (c *Candidate) Launch(e *engine.Engine) []Part {
 	return parts
 }
 
-// Versus is the best of each mode, where both are ranked, and the throughput of the disaggregated one over that of the other.
+// Versus returns the best of each mode, if both are ranked, and the throughput of disaggregated
+// over aggregated.
 func (a *Advice) Versus() (aggregated, disaggregated *Candidate, ratio float64) {
 	aggregated, disaggregated = a.Best(Aggregated), a.Best(Disaggregated)
 	if aggregated == nil || disaggregated == nil {
@@ -68,7 +69,7 @@ func (a *Advice) Versus() (aggregated, disaggregated *Candidate, ratio float64) 
 	return aggregated, disaggregated, disaggregated.PerGPU() / aggregated.PerGPU()
 }
 
-// Best is the best of those that are ranked, by mode.
+// Best returns the best of a mode.
 func (a *Advice) Best(mode Mode) *Candidate {
 	for i := range a.Ranked {
 		if a.Ranked[i].Mode == string(mode) {

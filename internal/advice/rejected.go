@@ -17,24 +17,24 @@ import (
 	"throughline/serving"
 )
 
-// Tried is a deployment that practitioners would try, and what became of it.
+// Tried is the verdict on a deployment that practitioners would try.
 type Tried struct {
 	Name string  `json:"name"` // tp8, DEP16
 	Mode Mode    `json:"mode"`
 	Plan string  `json:"plan"`           // on all GPUs
 	Rule string  `json:"rule"`           // that ruled it out; rank: none did
 	By   string  `json:"by"`             // how much
-	Lets []Let   `json:"lets"`           // what would let it through, each by itself, but limits together; none is known: empty
+	Lets []Let   `json:"lets"`           // what would let it through, each alone, but limits together; empty: unknown
 	Rate float64 `json:"tokens_per_gpu"` // output tokens per second and GPU at its best batch; 0: none
 }
 
-// Let is what lets a deployment through: a value of a setting or, without one, something else.
+// Let is a change that lets a deployment through: the value of a setting or, without one, a text.
 type Let struct {
 	Setting string `json:"setting,omitempty"`
 	Value   string `json:"value"`
 }
 
-// The rules that rule deployments out.
+// Rules that reject deployments.
 const (
 	ruleShape  = "shape"
 	ruleEngine = "engine"
@@ -44,34 +44,34 @@ const (
 	ruleRank   = "rank"
 )
 
-// usual is a layout that has a name among practitioners, on an instance of some size.
-type usual struct {
+// namedLayout is a layout that practitioners know by name, on instances of one size.
+type namedLayout struct {
 	name           string
 	dp, pp, tp     int
 	ep, moeTP      int
-	size, prefills int // GPUs of an instance; those of a prefill pool before it, of the same layout; 0: one pool does both
+	size, prefills int // GPUs of an instance, and of a prefill pool of the same layout; 0 prefills: one pool for both
 	overlap        plan.Overlap
 }
 
-// usuals are those on so many GPUs: tensor parallelism within a node and over two, expert parallelism of data-parallel ranks on
-// one node and more, half of the GPUs for prefill.
-func usuals(experts bool, gpus int, mode Mode) []usual {
-	var all []usual
+// namedLayouts lists tensor parallelism within a node and over two, expert parallelism of data-parallel
+// ranks on one node and more, and half of the GPUs for prefill.
+func namedLayouts(experts bool, gpus int, mode Mode) []namedLayout {
+	var all []namedLayout
 	for tp := 1; tp <= 16; tp *= 2 {
-		u := usual{name: fmt.Sprintf("tp%d", tp), dp: 1, pp: 1, tp: tp, size: tp}
+		u := namedLayout{name: fmt.Sprintf("tp%d", tp), dp: 1, pp: 1, tp: tp, size: tp}
 		if experts {
 			u.ep, u.moeTP = 1, tp
 		}
 		all = append(all, u)
 	}
-	all = append(all, usual{name: "tp8·pp2", dp: 1, pp: 2, tp: 8, ep: map[bool]int{true: 1}[experts], moeTP: map[bool]int{true: 8}[experts], size: 16})
+	all = append(all, namedLayout{name: "tp8·pp2", dp: 1, pp: 2, tp: 8, ep: map[bool]int{true: 1}[experts], moeTP: map[bool]int{true: 8}[experts], size: 16})
 	if experts {
-		all = append(all, usual{name: "tp8 EP8", dp: 1, pp: 1, tp: 8, ep: 8, moeTP: 1, size: 8})
+		all = append(all, namedLayout{name: "tp8 EP8", dp: 1, pp: 1, tp: 8, ep: 8, moeTP: 1, size: 8})
 		for n := 8; n <= 64; n *= 2 {
-			all = append(all, usual{name: fmt.Sprintf("DEP%d", n), dp: n, pp: 1, tp: 1, ep: n, moeTP: 1, size: n})
+			all = append(all, namedLayout{name: fmt.Sprintf("DEP%d", n), dp: n, pp: 1, tp: 1, ep: n, moeTP: 1, size: n})
 		}
 	}
-	var out []usual
+	var out []namedLayout
 	for _, u := range all {
 		if u.size <= gpus && mode != Disaggregated {
 			out = append(out, u)
@@ -84,8 +84,8 @@ func usuals(experts bool, gpus int, mode Mode) []usual {
 	return out
 }
 
-// words is the plan of a pool of so many instances.
-func (u *usual) words(count int) string {
+// words returns the plan of a pool with count instances.
+func (u *namedLayout) words(count int) string {
 	s := fmt.Sprintf("%dx dp%d·pp%d·tp%d", count, u.dp, u.pp, u.tp)
 	if u.ep > 0 {
 		s += fmt.Sprintf(" ep%d·etp%d·edp1", u.ep, u.moeTP)
@@ -96,8 +96,8 @@ func (u *usual) words(count int) string {
 	return s
 }
 
-// question is the deployment on so many GPUs, at a batch, under a number of clients; 0: as many as fill it.
-func (u *usual) question(q question.Question, gpus, batch, clients int) question.Question {
+// question asks for the layout at a batch; 0 clients: as many as fill it.
+func (u *namedLayout) question(q question.Question, gpus, batch, clients int) question.Question {
 	q.Phase, q.Batch, q.Concurrency, q.Drafts, q.Overlap, q.Redundant = "", batch, clients, 0, u.overlap.String(), 0
 	if u.prefills > 0 {
 		q.PrefillPlan, q.DecodePlan = u.words(u.prefills/u.size), u.words((gpus-u.prefills)/u.size)
@@ -111,14 +111,14 @@ func (u *usual) question(q question.Question, gpus, batch, clients int) question
 	return q
 }
 
-// Rejected says what became of the deployments that practitioners would try: which rule or limit ruled them out, by how much, and the
-// nearest that lets them through.
+// Rejected explains for deployments that practitioners would try which rule or limit excludes them,
+// by how much, and the nearest change that admits them.
 func Rejected(ctx context.Context, l *question.Loaded, o *Options, got *Advice) ([]Tried, error) {
-	w := why{estimator: point.NewEstimator(), q: l.Question, o: o}
+	w := verdicts{estimator: point.NewEstimator(), q: l.Question, o: o}
 	if o.EachEngine {
-		w.q.Engine = engine.Any // one deployment has one
+		w.q.Engine = engine.Any // one deployment has one engine
 	}
-	w.q.Traffic.MemoryShare = cmp.Or(w.q.Traffic.MemoryShare, l.Assumptions.MemoryFraction) // as the launch commands of a plan tell
+	w.q.Traffic.MemoryShare = cmp.Or(w.q.Traffic.MemoryShare, l.Assumptions.MemoryFraction) // as launch commands pass it
 	limits := l.Limits()
 	for i, ms := range []*float64{limits.TTFT, limits.TPOT} {
 		if ms != nil {
@@ -129,7 +129,7 @@ func Rejected(ctx context.Context, l *question.Loaded, o *Options, got *Advice) 
 		w.best = got.Ranked[0].PerGPU()
 	}
 	var out []Tried
-	for _, u := range usuals(l.Shape.IsMoE(), o.GPUs, o.Mode) {
+	for _, u := range namedLayouts(l.Shape.IsMoE(), o.GPUs, o.Mode) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -138,8 +138,8 @@ func Rejected(ctx context.Context, l *question.Loaded, o *Options, got *Advice) 
 	return out, nil
 }
 
-// why works out what became of deployments.
-type why struct {
+// verdicts holds the state of these verdicts.
+type verdicts struct {
 	estimator *point.Estimator
 	q         question.Question
 	o         *Options
@@ -147,8 +147,7 @@ type why struct {
 	best      float64    // output tokens per second and GPU of the first row
 }
 
-// try says what became of one.
-func (w *why) try(u *usual) Tried {
+func (w *verdicts) try(u *namedLayout) Tried {
 	out := Tried{Name: u.name, Mode: Aggregated, Plan: w.plan(u)}
 	if u.prefills > 0 {
 		out.Mode = Disaggregated
@@ -205,27 +204,26 @@ func (w *why) try(u *usual) Tried {
 	return out
 }
 
-// plan is a deployment in words.
-func (w *why) plan(u *usual) string {
+func (w *verdicts) plan(u *namedLayout) string {
 	if u.prefills > 0 {
 		return fmt.Sprintf("P %s, D %s", u.words(u.prefills/u.size), u.words((w.o.GPUs-u.prefills)/u.size))
 	}
 	return u.words(w.o.GPUs / u.size)
 }
 
-// answer estimates a deployment at a batch, under the clients that fill it.
-func (w *why) answer(q question.Question, u *usual, batch int) (*point.Answer, error) {
+// answer estimates a deployment under the clients that fill a batch.
+func (w *verdicts) answer(q question.Question, u *namedLayout, batch int) (*point.Answer, error) {
 	return w.under(q, u, batch, 0)
 }
 
 // under estimates a deployment at a batch under a number of clients.
-func (w *why) under(q question.Question, u *usual, batch, clients int) (*point.Answer, error) {
+func (w *verdicts) under(q question.Question, u *namedLayout, batch, clients int) (*point.Answer, error) {
 	p := u.question(q, w.o.GPUs, batch, clients)
 	return w.estimator.Answer(&p)
 }
 
-// over is the bytes of a processor that are missing, as the search counts them.
-func (w *why) over(a *point.Answer) float64 {
+// over returns the bytes per processor that are missing, as the search counts them.
+func (w *verdicts) over(a *point.Answer) float64 {
 	d := &a.Deployment
 	p, err := serving.NewPredictor(d)
 	if err != nil {
@@ -234,8 +232,8 @@ func (w *why) over(a *point.Answer) float64 {
 	return max(0, -p.Free(d, a.Load.Lengths))
 }
 
-// late says which limit an answer misses at its smallest batch; empty: none.
-func (w *why) late(a *point.Answer) (rule, by string, lets []Let) {
+// late names the limit that an answer misses at its smallest batch, if any.
+func (w *verdicts) late(a *point.Answer) (rule, by string, lets []Let) {
 	var rules, bys []string
 	for i, c := range []struct {
 		rule, setting string
@@ -250,8 +248,8 @@ func (w *why) late(a *point.Answer) (rule, by string, lets []Let) {
 	return strings.Join(rules, ", "), strings.Join(bys, ", "), lets
 }
 
-// fits is what makes a deployment fit: narrower weights, or more GPUs for an instance, whichever is found to.
-func (w *why) fits(u *usual) (found []Let) {
+// fits tries narrower weights and larger instances until a deployment fits.
+func (w *verdicts) fits(u *namedLayout) (found []Let) {
 	for _, format := range []string{"fp8", "nvfp4"} {
 		q := w.q
 		q.Formats.Weights = format
@@ -281,16 +279,16 @@ func (w *why) fits(u *usual) (found []Let) {
 	return found
 }
 
-// narrowest is the bytes of the narrowest weights now.
-func (w *why) narrowest(u *usual) float64 {
+// narrowest returns the bytes of the narrowest weights.
+func (w *verdicts) narrowest(u *namedLayout) float64 {
 	if a, err := w.answer(w.q, u, 1); err == nil {
 		return a.Deployment.Precision.Narrowest()
 	}
 	return math.Inf(1)
 }
 
-// fullest is the clients that get the most within memory and limits, to a 128th, and how much that is.
-func (w *why) fullest(u *usual, one *point.Answer) (best int, rate float64) {
+// fullest finds the client count with the highest rate within memory and limits, to 1/128.
+func (w *verdicts) fullest(u *namedLayout, one *point.Answer) (best int, rate float64) {
 	rateOf := func(a *point.Answer) float64 {
 		return a.Seen.Requests * float64(a.Load.Lengths.Output) / float64(w.o.GPUs)
 	}
@@ -330,7 +328,7 @@ func (w *why) fullest(u *usual, one *point.Answer) (best int, rate float64) {
 	return best, rate
 }
 
-// oneLine is the first problem of several.
+// oneLine returns the first of several problems.
 func oneLine(err error) string {
 	text, _, more := strings.Cut(err.Error(), "\n")
 	if more {

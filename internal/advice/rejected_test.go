@@ -26,7 +26,7 @@ func tried(t *testing.T, gpus int, mode advice.Mode, set func(*question.Question
 	}
 	o := advice.Options{Search: question.Search{GPUs: gpus, Mode: mode, Objective: advice.Throughput, Top: 100}, GPUsPerNode: 8, Engines: engine.All(), Workers: 2,
 		Overlaps: []plan.Overlap{plan.NoOverlap, plan.TwoBatch, plan.SingleBatch}}
-	got := give(t, l, o)
+	got := advise(t, l, o)
 	list, err := advice.Rejected(context.Background(), l, &o, got)
 	if err != nil {
 		t.Fatal(err)

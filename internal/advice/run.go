@@ -16,15 +16,14 @@ import (
 	"throughline/search"
 )
 
-// Run finds the best deployment of a run of a runtime file by what its clients see. That is the first that a plan would rank,
-// where the file says so. Else it is the one that serves the most requests within the limits, behind the generic engine: the
-// candidates are those of the file, prefills are as large as the engine makes them. Where there is none, the outcome says what
-// stood in the way.
+// Run finds the best deployment of a run of a runtime file: the one a plan would rank first if the
+// file asks for that, otherwise the candidate of the file that serves the most requests within the
+// limits on the generic engine. If none does, the outcome explains why.
 func Run(ctx context.Context, r *jobfile.Run, workers int) (search.Outcome, *Candidate, error) {
-	a := listed(ctx, r)
+	a := candidateSearch(ctx, r)
 	if r.Plan != nil {
 		var err error
-		if a, err = planned(ctx, r); err != nil {
+		if a, err = planSearch(ctx, r); err != nil {
 			return search.Outcome{}, nil, err
 		}
 	}
@@ -66,14 +65,14 @@ func Run(ctx context.Context, r *jobfile.Run, workers int) (search.Outcome, *Can
 	return out, &c, nil
 }
 
-// listed is a search of the candidates of a file.
-func listed(ctx context.Context, r *jobfile.Run) *adviser {
+// candidateSearch prepares a search of the candidates of a file.
+func candidateSearch(ctx context.Context, r *jobfile.Run) *adviser {
 	a := &adviser{ctx: ctx, worth: 1, space: space{
 		base: deploy.Deployment{
 			Name: r.Model.Name, Model: r.Model, Settings: r.Settings, Precision: r.Precision, Assume: r.Decode.Assume,
 			Acceptance: r.Decode.Acceptance, MaxContext: r.Lengths.Final(),
 		},
-		lengths: r.Lengths, limits: r.Limits, prefill: r.Prefill, decode: r.Decode, pools: r.Pools, batches: asOne(r.Decode.Batches),
+		lengths: r.Lengths, limits: r.Limits, prefill: r.Prefill, decode: r.Decode, pools: r.Pools, batches: mergeMicroBatches(r.Decode.Batches),
 		sizes: []int{r.Procs},
 	}, o: Options{Search: question.Search{GPUs: r.Procs, Objective: Throughput, Top: 1}, GPUsPerNode: hardware.NodeSize, Engines: []*engine.Engine{engine.Generic}}}
 	if r.Mode == jobfile.Split {
@@ -85,8 +84,8 @@ func listed(ctx context.Context, r *jobfile.Run) *adviser {
 	return a
 }
 
-// planned is the search of a plan that is asked with the defaults of that command, for all that a runtime file does not say.
-func planned(ctx context.Context, r *jobfile.Run) (*adviser, error) {
+// planSearch prepares the search of a plan; what the file leaves open takes the defaults of `plan`.
+func planSearch(ctx context.Context, r *jobfile.Run) (*adviser, error) {
 	q := question.DefaultOf(question.Plan)
 	q.GPUs, q.Engine = r.Procs, r.Plan.Engine
 	if r.Pools != nil {
@@ -109,21 +108,21 @@ func planned(ctx context.Context, r *jobfile.Run) (*adviser, error) {
 	if r.Plan.Redundant {
 		a.prefill.Redundant, a.decode.Redundant = r.Decode.Redundant, r.Decode.Redundant
 	}
-	return a, a.taken()
+	return a, a.checkSettings()
 }
 
-// formats are the number formats that a plan takes for the widths and number types of a runtime file.
+// formats maps the widths and number types of a runtime file to those of a plan.
 func formats(p *plan.Precision) deploy.Formats {
 	wide := map[float64]string{0.5: "int4", 1: "fp8", 2: number.Half, 4: "fp32"}
-	out := deploy.Formats{Weights: named(p.MatrixType), Cache: wide[p.Cache], Comm: wide[p.Comm], Attention: named(p.AttentionType), Vector: named(p.VectorType)}
-	if hardware.TypeBytes(p.MatrixType) != p.Weight { // else activations follow from the weights
+	out := deploy.Formats{Weights: formatOf(p.MatrixType), Cache: wide[p.Cache], Comm: wide[p.Comm], Attention: formatOf(p.AttentionType), Vector: formatOf(p.VectorType)}
+	if hardware.TypeBytes(p.MatrixType) != p.Weight { // otherwise activations follow from the weights
 		out.Weights, out.Activations = wide[p.Weight], out.Weights
 	}
 	return out
 }
 
-// named is the format of numbers of a type.
-func named(numberType string) string {
+// formatOf returns the format of a number type.
+func formatOf(numberType string) string {
 	for i := range number.Formats {
 		if f := &number.Formats[i]; len(f.Types) > 0 && f.Types[0] == numberType {
 			return f.Name
@@ -132,8 +131,8 @@ func named(numberType string) string {
 	panic(fmt.Sprintf("advice: no format has numbers of type %s", numberType))
 }
 
-// asOne is batches as an engine runs them: the micro-batches of one that a file cuts are one.
-func asOne(batches []plan.Batch) []plan.Batch {
+// mergeMicroBatches merges micro-batches into one batch, as engines run them.
+func mergeMicroBatches(batches []plan.Batch) []plan.Batch {
 	var out []plan.Batch
 	for _, b := range batches {
 		out = append(out, plan.Batch{Count: 1, Size: max(1, b.Count) * b.Size})
@@ -141,7 +140,7 @@ func asOne(batches []plan.Batch) []plan.Batch {
 	return out
 }
 
-// Problem is the estimate of a phase as the candidate runs it.
+// Problem returns the estimate of a phase as the candidate runs it.
 func (c *Candidate) Problem(phase op.Phase) estimate.Problem {
 	return c.Deployment.Problem(phase, c.Deployment.Of(phase).System, c.Load.Lengths)
 }

@@ -13,17 +13,17 @@ import (
 // tracker keeps the best of what was weighed.
 type tracker struct {
 	top    int
-	ranked []weighed // each deployment once, the best first
-	best   []weighed // under each limit on the time per output token
+	ranked []weighed // each deployment once, best first
+	best   []weighed // under each limit on TPOT
 
-	between []filling // what may serve more under other numbers of clients
+	between []filling // contenders that other client counts may improve
 
-	late, tooLate search.Rejection // what misses the limits on the time per output token and to the first token
+	overTPOT, overTTFT search.Rejection // what misses the limits on TPOT and TTFT
 }
 
 func newTracker(limits, top int) tracker { return tracker{top: top, best: make([]weighed, limits)} }
 
-// worst is what a contender must beat under a limit to change anything; nil: nothing yet.
+// worst returns what a contender must beat under a limit, or nil.
 func (t *tracker) worst(limit int) *weighed {
 	switch {
 	case limit == len(t.best)-1 && len(t.ranked) < t.top, t.best[limit].contender == nil:
@@ -34,7 +34,7 @@ func (t *tracker) worst(limit int) *weighed {
 	return &t.best[limit]
 }
 
-// toBeat is the request rate that a contender must be able to exceed.
+// toBeat returns the request rate that a contender must be able to exceed.
 func (t *tracker) toBeat(limit int) float64 {
 	if w := t.worst(limit); w != nil {
 		return w.seen.Requests * (1 - equal)
@@ -42,19 +42,19 @@ func (t *tracker) toBeat(limit int) float64 {
 	return 0
 }
 
-// equal is the relative difference of request rates that count as one. Where a pool is full, more clients only wait.
+// equal is the relative difference below which request rates tie: beyond a full pool, more clients
+// only wait.
 const equal = 1e-9
 
-// value is the request rate, by how much that of its processors counts.
+// value weighs the request rate by the cost of its processors.
 func (w *weighed) value() float64 { return w.seen.Requests * w.field.worth }
 
-// better orders what was weighed: by request rate, equal ones by how long requests take, and ties by the order of the contenders.
+// better orders by request rate, then by latency, then by contender.
 func better(a, b *weighed) int {
 	rate := func(w *weighed) float64 { return math.Floor(math.Log(w.value()) / equal) }
 	return cmp.Or(cmp.Compare(rate(b), rate(a)), cmp.Compare(a.seen.Latency, b.seen.Latency), a.contender.before(b.contender))
 }
 
-// keep adds the batches of a contender.
 func (t *tracker) keep(f *field, all []weighed) {
 	for k, limit := range f.limits {
 		best := f.choose(all, limit)
@@ -70,7 +70,7 @@ func (t *tracker) keep(f *field, all []weighed) {
 	}
 }
 
-// rank adds a deployment, each once.
+// rank inserts a deployment, each once.
 func (t *tracker) rank(w weighed) {
 	key := w.field.identity(w.contender)
 	if at := slices.IndexFunc(t.ranked, func(o weighed) bool { return o.field.identity(o.contender) == key }); at >= 0 {
@@ -84,16 +84,15 @@ func (t *tracker) rank(w weighed) {
 	t.ranked = t.ranked[:min(len(t.ranked), t.top)]
 }
 
-// points are the best under each limit.
 func (t *tracker) points() []weighed {
 	return slices.DeleteFunc(slices.Clone(t.best), func(w weighed) bool { return w.contender == nil })
 }
 
-// identity tells deployments apart: by their layouts and instances and, where rows of each engine are asked for, by engine.
+// identity distinguishes deployments by layout, instances and, with a row per engine, by engine.
 type identity struct {
 	prefill, decode plan.Layout
 	counts          [2]int
-	engine          int // place among the engines; 0 where the best of them is kept
+	engine          int // index of the engine; 0 where only the best engine is kept
 }
 
 func (f *field) identity(c *contender) identity {
@@ -107,7 +106,7 @@ func (f *field) identity(c *contender) identity {
 	return k
 }
 
-// choose picks what serves the most within a limit on the time per output token; nil: nothing is within it.
+// choose returns what serves the most within a limit on TPOT, or nil.
 func (f *field) choose(all []weighed, limit float64) (best *weighed) {
 	for i := range all {
 		if w := &all[i]; f.within(w) && w.seen.TPOT <= limit && (best == nil || better(w, best) < 0) {
@@ -117,21 +116,21 @@ func (f *field) choose(all []weighed, limit float64) (best *weighed) {
 	return best
 }
 
-// together is how many contenders are predicted before what they did rules others out. It does not depend on the workers,
-// so that the result does not either.
-const together = 8
+// groupSize is how many contenders are predicted before their results prune others; it is
+// independent of the workers so that the result is too.
+const groupSize = 8
 
-// weigh finds the best deployments among the batches of curves, and then the one that serves the most of all.
+// weigh finds the best deployments over all batches, then refines their client counts.
 func (f *field) weigh() error {
 	if err := f.survey(); err != nil {
 		return err
 	}
-	f.unreached()
+	f.recordUnreached()
 	return f.refine()
 }
 
-// survey predicts the contenders that can win under one of the limits. The highest bounds under each of them are a good
-// start: they rule most others out.
+// survey predicts the contenders that can win under some limit, starting with the highest bounds,
+// whose results prune most of the others.
 func (f *field) survey() error {
 	done := map[contender]bool{}
 	try := func(list []contender) error { return f.try(list, done) }
@@ -141,10 +140,10 @@ func (f *field) survey() error {
 		for k := range beat {
 			beat[k] = -1
 		}
-		f.contend(beat, func(c contender, _ []float64) { all = append(all, c) })
+		f.visitContenders(beat, func(c contender, _ []float64) { all = append(all, c) })
 		return try(all)
 	}
-	top := make([]float64, len(f.limits)) // the highest bound under each limit
+	top := make([]float64, len(f.limits)) // highest bound under each limit
 	for k := range f.limits {
 		n := 1
 		if k == len(f.limits)-1 {
@@ -157,7 +156,7 @@ func (f *field) survey() error {
 			}
 		}
 	}
-	// What has the highest bounds must be predicted in any case, and often rules out the rest, which is then not even listed.
+	// The highest bounds are predicted anyway, and often prune the rest before it is listed.
 	for share, left := shell, true; left; share *= shell {
 		if share < 0.5 {
 			share = 0
@@ -165,7 +164,7 @@ func (f *field) survey() error {
 		beat := make([]float64, len(f.limits))
 		left = false
 		for k := range beat {
-			if beat[k] = f.toBeat(k); share > 0 && share*top[k] > beat[k] { // without decoding there may be no bound
+			if beat[k] = f.toBeat(k); share > 0 && share*top[k] > beat[k] { // a model that does not decode may have no bound
 				beat[k], left = share*top[k], true
 			}
 		}
@@ -179,7 +178,7 @@ func (f *field) survey() error {
 	return nil
 }
 
-// try predicts those of some contenders that were not predicted before, and keeps what they do.
+// try predicts the contenders that were not predicted before.
 func (f *field) try(list []contender, done map[contender]bool) error {
 	list = slices.DeleteFunc(list, func(c contender) bool { return done[c] })
 	results, spans := make([][]weighed, len(list)), make([]span, len(list))
@@ -191,24 +190,24 @@ func (f *field) try(list []contender, done map[contender]bool) error {
 		done[list[i]] = true
 		f.keep(f, results[i])
 		f.fill(&list[i], results[i])
-		f.miss(&list[i], results[i])
+		f.recordMiss(&list[i], results[i])
 	}
 	return err
 }
 
-// shell is the ratio of the bounds that are looked at together.
+// shell is the ratio of bounds considered together.
 const shell = 0.97
 
-// open are the contenders that were not predicted yet and whose bounds exceed what there is to beat under some limit.
+// open returns the unpredicted contenders whose bounds beat the best under some limit.
 func (f *field) open(beat []float64, done map[contender]bool) (open []bounded) {
-	f.contend(beat, func(c contender, rates []float64) {
+	f.visitContenders(beat, func(c contender, rates []float64) {
 		if done[c] {
 			return
 		}
 		b := bounded{contender: c}
 		for k := range rates {
 			if rates[k] > beat[k] {
-				most := min(rates[k], c.most(f, k))
+				most := min(rates[k], c.maxRate(f, k))
 				if b.most == nil {
 					b.most = make([]float64, len(rates))
 				}
@@ -231,17 +230,17 @@ type bounded struct {
 	most []float64
 }
 
-// contend passes on the contenders whose pools allow more than what there is to beat under some limit, with what they allow.
-// Whatever the decode pool leaves prefills: more of that never hurts. The visitor may raise what there is to beat.
-func (f *field) contend(beat []float64, visit func(c contender, rates []float64)) {
+// visitContenders visits the contenders whose pools can beat the best under some limit. All processors that
+// do not decode prefill, since more prefill never hurts. The visitor may raise beat.
+func (f *field) visitContenders(beat []float64, visit func(c contender, rates []float64)) {
 	rates := make([]float64, len(f.limits))
 	for _, i := range f.dense {
 		d := f.decodes[i]
 		first, last := f.counts(d, beat)
-		for count := upTo(mostCounts, first); count <= last; count = upTo(mostCounts, count+1) {
+		for count := nextCount(mostCounts, first); count <= last; count = nextCount(mostCounts, count+1) {
 			for k := range rates {
 				if rates[k] = float64(count) * d.rates[k]; f.o.Objective == Latency {
-					rates[k] = d.rates[k] // one client has one instance
+					rates[k] = d.rates[k] // one client uses one instance
 				}
 			}
 			if f.mode == Aggregated {
@@ -250,13 +249,13 @@ func (f *field) contend(beat []float64, visit func(c contender, rates []float64)
 				}
 				continue
 			}
-			f.beside(d, count, beat, rates, visit)
+			f.pairPrefills(d, count, beat, rates, visit)
 		}
 	}
 }
 
-// counts are the numbers of instances of a decode pool that can beat what there is to beat: so many that they decode fast
-// enough, and so few that the rest can prefill as much.
+// counts returns the range of decode instances that can win: enough to decode the rate, and few
+// enough that the rest can prefill it.
 func (f *field) counts(d *option, beat []float64) (first, last int) {
 	if f.mode == Aggregated || f.pools != nil {
 		return 1, 1
@@ -280,7 +279,7 @@ func (f *field) counts(d *option, beat []float64) (first, last int) {
 	return first, last
 }
 
-// least is the least that there is to beat under those limits where a bound exceeds it; false: under none.
+// least returns the lowest rate to beat among limits whose bound exceeds it, if any.
 func least(rates, beat []float64) (float64, bool) {
 	out, any := math.Inf(1), false
 	for k := range beat {
@@ -291,9 +290,8 @@ func least(rates, beat []float64) (float64, bool) {
 	return out, any
 }
 
-// beside passes on a number of decode instances with each prefill pool that allows more than there is to beat at least.
-func (f *field) beside(d *option, count int, beat, rates []float64, visit func(c contender, rates []float64)) {
-	both := make([]float64, len(rates))
+// pairPrefills visits a number of decode instances with each prefill pool that can win.
+func (f *field) pairPrefills(d *option, count int, beat, rates []float64, visit func(c contender, rates []float64)) {
 	left := f.gpus - count*d.curve.Procs
 	if f.o.PrefillGPUs > 0 {
 		left = f.o.PrefillGPUs
@@ -306,31 +304,36 @@ func (f *field) beside(d *option, count int, beat, rates []float64, visit func(c
 		if f.pools != nil {
 			n = 1
 		} else if toBeat, any := least(rates, beat); f.o.Objective != Latency && (!any || float64(left)*group[0].density() <= toBeat) {
-			return // the others do less on a processor
+			return // the other groups prefill less per processor
 		}
-		if n < 1 {
-			continue
-		}
-		for i := range group {
-			rate := float64(n) * group[i].rates[0]
-			if f.o.Objective == Latency {
-				rate = math.Inf(1)
-			}
-			if toBeat, any := least(rates, beat); !any || rate <= toBeat {
-				break // the others are slower
-			}
-			if !f.o.Engines[d.engine].Pairs(&group[i].pool.Plan, &d.pool.Plan) {
-				continue
-			}
-			for k := range both {
-				both[k] = min(rates[k], rate)
-			}
-			visit(contender{group[i], d, [2]int{n, count}}, both)
+		if n >= 1 {
+			f.pairGroup(group, d, [2]int{n, count}, beat, rates, visit)
 		}
 	}
 }
 
-// highest are the n contenders whose pools allow the most under a limit, and how much that is.
+// pairGroup visits decode instances with each prefill pool of a group that can win.
+func (f *field) pairGroup(group []*option, d *option, counts [2]int, beat, rates []float64, visit func(c contender, rates []float64)) {
+	both := make([]float64, len(rates))
+	for _, p := range group {
+		rate := float64(counts[0]) * p.rates[0]
+		if f.o.Objective == Latency {
+			rate = math.Inf(1)
+		}
+		if toBeat, any := least(rates, beat); !any || rate <= toBeat {
+			break // the others are slower
+		}
+		if !f.o.Engines[d.engine].Pairs(&p.pool.Plan, &d.pool.Plan) {
+			continue
+		}
+		for k := range both {
+			both[k] = min(rates[k], rate)
+		}
+		visit(contender{p, d, counts}, both)
+	}
+}
+
+// highest returns the n contenders with the highest bounds under a limit, and the top bound.
 func (f *field) highest(limit, n int) (list []contender, most float64) {
 	var top []bounded
 	beat := make([]float64, len(f.limits))
@@ -338,7 +341,7 @@ func (f *field) highest(limit, n int) (list []contender, most float64) {
 		beat[k] = math.Inf(1)
 	}
 	beat[limit] = 0
-	f.contend(beat, func(c contender, rates []float64) {
+	f.visitContenders(beat, func(c contender, rates []float64) {
 		if rates[limit] <= beat[limit] {
 			return
 		}
@@ -359,7 +362,7 @@ func (f *field) highest(limit, n int) (list []contender, most float64) {
 	return list, most
 }
 
-// tryOpen predicts the contenders that may win under one limit, the most promising first.
+// tryOpen predicts the contenders that may win under one limit, most promising first.
 func (f *field) tryOpen(limit int, all []bounded, try func([]contender) error) error {
 	var open []*bounded
 	for i := range all {
@@ -372,7 +375,7 @@ func (f *field) tryOpen(limit int, all []bounded, try func([]contender) error) e
 	})
 	for len(open) > 0 && open[0].most[limit] > f.toBeat(limit) {
 		var list []contender
-		for ; len(open) > 0 && len(list) < together; open = open[1:] {
+		for ; len(open) > 0 && len(list) < groupSize; open = open[1:] {
 			list = append(list, open[0].contender)
 		}
 		if err := try(list); err != nil {
@@ -382,19 +385,19 @@ func (f *field) tryOpen(limit int, all []bounded, try func([]contender) error) e
 	return nil
 }
 
-// fewTokens is the tokens of answers that may decode in bursts, as prefill pools hand them over: with a batch more all of a burst decode together,
-// or one after another, and times go up and down by more than unsteady (2.7 times was seen with two tokens).
+// fewTokens is the output length up to which answers may decode in bursts as prefill pools hand
+// them over: one more in the batch may then move times by more than unsteady (2.7 times was seen
+// with two tokens).
 const fewTokens = 4
 
-// span is the batches that matter: those of the curve of a decode pool from the first, by index, on, as long as a token takes no
-// longer than so many seconds.
+// span is the batches that matter: those of a decode curve from an index on, up to a TPOT in
+// seconds.
 type span struct {
 	first int
 	limit float64
 }
 
-// span is the batches at which a contender may change anything: which are within a limit on the time per output token, and may do
-// enough of what there is to beat under it.
+// span returns the batches that meet a limit on TPOT and can beat the best under it.
 func (f *field) span(c *contender) span {
 	if f.o.exhaustive || f.o.Objective == Latency || f.batches != nil || f.lengths.Output <= fewTokens {
 		return span{0, math.Inf(1)}
@@ -411,7 +414,7 @@ func (f *field) span(c *contender) span {
 	return out
 }
 
-// allowed is what the pools allow under a limit, each by itself.
+// allowed bounds the rate by each pool alone.
 func (c *contender) allowed(limit int) float64 {
 	rate := float64(c.counts[1]) * c.decode.rates[limit]
 	if c.prefill != nil {
@@ -420,8 +423,8 @@ func (c *contender) allowed(limit int) float64 {
 	return rate
 }
 
-// predict is what the clients of a contender see at some batches of its curve as far as the limits allow, the most clients
-// within them, and the fewest that are served as much.
+// predict evaluates batches of the curve within the limits, the most clients that meet them, and
+// the fewest that reach the same rate.
 func (f *field) predict(w *worker, c *contender, s span) (out []weighed) {
 	if f.batches != nil {
 		return f.predictGiven(w, c)
@@ -437,16 +440,16 @@ func (f *field) predict(w *worker, c *contender, s span) (out []weighed) {
 			continue
 		}
 		if i == 0 {
-			return []weighed{r} // not within the limits: known by how much
+			return []weighed{r} // outside the limits, by a known margin
 		}
-		if out = f.fillUp(w, c, out, r.clients/batches[i]*batches[i-1], r.clients); !f.nearly(&r) {
+		if out = f.fillUp(w, c, out, r.clients/batches[i]*batches[i-1], r.clients); !f.mayRecover(&r) {
 			break
 		}
 	}
 	return f.fewest(w, out)
 }
 
-// predictGiven is the same at the batches that are given.
+// predictGiven predicts the given batches.
 func (f *field) predictGiven(w *worker, c *contender) (out []weighed) {
 	for _, b := range f.batches {
 		if b.Size > c.decode.curve.Largest {
@@ -459,7 +462,7 @@ func (f *field) predictGiven(w *worker, c *contender) (out []weighed) {
 	return out
 }
 
-// fillUp adds the most clients within the limits, and others on the way to them, between a number that is and one that is not.
+// fillUp bisects for the most clients within the limits and keeps those on the way.
 func (f *field) fillUp(w *worker, c *contender, all []weighed, low, high int) []weighed {
 	for high-low > 1 {
 		if mid := f.under(w, c, low+(high-low)/2); f.within(&mid) {
@@ -471,9 +474,9 @@ func (f *field) fillUp(w *worker, c *contender, all []weighed, low, high int) []
 	return all
 }
 
-// fewest adds the fewest clients that serve as much as any: where a pool is full, more only wait.
+// fewest adds the fewest clients with the highest rate: beyond a full pool, more only wait.
 func (f *field) fewest(w *worker, all []weighed) []weighed {
-	best := f.choose(all, f.asked())
+	best := f.choose(all, f.tpotLimit())
 	if best == nil {
 		return all
 	}
@@ -493,19 +496,19 @@ func (f *field) fewest(w *worker, all []weighed) []weighed {
 	return append(all, high)
 }
 
-// unsteady is by how much times go up and down as batches grow, where prefill pools are full: 1.31 times was seen for the time per
-// output token, with prompts of 19 tokens.
+// unsteady is how far times fluctuate as batches grow while prefill pools are full: 1.31 times was
+// seen for TPOT, with prompts of 19 tokens.
 const unsteady = 1.35
 
-// nearly reports whether larger batches than one that misses a limit may be within it: the time to the first token goes up and down
-// a little, as steps become longer and fewer.
-func (f *field) nearly(w *weighed) bool {
+// mayRecover reports whether larger batches may still meet a missed limit: TTFT fluctuates as steps
+// become longer and fewer.
+func (f *field) mayRecover(w *weighed) bool {
 	const littleLate = 1.2
-	return w.seen.Requests > 0 && w.seen.TPOT <= f.asked() && w.seen.TTFT <= littleLate*f.ttft
+	return w.seen.Requests > 0 && w.seen.TPOT <= f.tpotLimit() && w.seen.TTFT <= littleLate*f.ttft
 }
 
-// miss remembers a contender whose smallest batch misses a limit.
-func (f *field) miss(c *contender, all []weighed) {
+// recordMiss records a contender whose smallest batch misses a limit.
+func (f *field) recordMiss(c *contender, all []weighed) {
 	if len(all) == 0 && f.batches != nil {
 		d := c.deployment(f, f.batches[0])
 		pool := d.Of(op.Decode)
@@ -521,34 +524,34 @@ func (f *field) miss(c *contender, all []weighed) {
 	q := c.decode.pool.Plan
 	q.Batch.Size = 1
 	switch seen := &all[0].seen; {
-	case seen.TPOT > f.asked():
-		f.late.Note(&q, c.decode.index, seen.TPOT, seen.TPOT-f.asked())
+	case seen.TPOT > f.tpotLimit():
+		f.overTPOT.Note(&q, c.decode.index, seen.TPOT, seen.TPOT-f.tpotLimit())
 	case seen.TTFT > f.ttft:
-		f.tooLate.Note(&q, c.decode.index, seen.TTFT, seen.TTFT-f.ttft)
+		f.overTTFT.Note(&q, c.decode.index, seen.TTFT, seen.TTFT-f.ttft)
 	}
 }
 
-// unreached remembers the pools that were never predicted since their bare steps miss a limit.
-func (f *field) unreached() {
+// recordUnreached records pools never predicted because their bare steps miss a limit.
+func (f *field) recordUnreached() {
 	if len(f.ranked) > 0 && f.searched() {
-		return // nobody asks
+		return // no need
 	}
 	for i := range f.decodes {
 		d := f.decodes[i]
 		if d.rates[len(d.rates)-1] > 0 {
 			continue
 		}
-		if token := d.curve.Token[0]; token > f.asked() {
-			f.late.Note(&d.pool.Plan, d.index, token, token-f.asked())
+		if token := d.curve.Token[0]; token > f.tpotLimit() {
+			f.overTPOT.Note(&d.pool.Plan, d.index, token, token-f.tpotLimit())
 		} else if first := f.templates[d.engine].Engine.Entry(f.lengths.Input, false) + d.curve.Own; first > f.ttft {
-			f.tooLate.Note(&d.pool.Plan, d.index, first, first-f.ttft)
+			f.overTTFT.Note(&d.pool.Plan, d.index, first, first-f.ttft)
 		}
 	}
 	for i := range f.prefills {
 		p := f.prefills[i]
 		rules := &f.templates[p.engine].Engine
 		if first := rules.Entry(f.lengths.Input, true) + rules.HandoverSeconds + p.curve.Own; first > f.ttft {
-			f.tooLate.Note(&p.pool.Plan, p.index, first, first-f.ttft)
+			f.overTTFT.Note(&p.pool.Plan, p.index, first, first-f.ttft)
 		}
 	}
 }

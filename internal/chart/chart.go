@@ -1,15 +1,15 @@
-// Package chart draws charts. A chart is data: panels with axes, and bars, lines, areas, dots and cells on them. Drawing it
-// gives a scene of marks at their places, which is written as SVG, rasterised as PNG, or compared with another scene. The
-// package knows nothing of what charts show.
+// Package chart draws charts. A chart is data: panels with axes, and bars, lines, areas, dots and
+// cells on them. Drawing gives a scene of placed marks, which is written as SVG, rasterised as PNG,
+// or compared with another scene.
 package chart
 
-// Chart is a drawing as data.
+// Chart describes a drawing.
 type Chart struct {
 	Kind        string // class of the drawing
 	Title       string // what it shows
 	Subtitle    string // of what
-	Description string // in words, for those who do not see it
-	Note        string // in small print below
+	Description string // alternative text
+	Note        string // small print below
 	Keys        []Key  // the legend
 	Panels      []Panel
 }
@@ -23,7 +23,7 @@ type Key struct {
 	Text  string
 }
 
-// Form is what a key or a dot looks like; dots of different forms can be told apart without colours.
+// Form is the shape of a key or a dot; it distinguishes series without colours.
 type Form uint8
 
 // Forms of dots come first.
@@ -34,20 +34,20 @@ const (
 	Diamond
 	Cross
 	dotForms
-	Box    // a filled field
+	Box    // a filled box
 	Stroke // a line
 )
 
-// FormOf is the form of the dots of the nth series.
+// FormOf returns the form of the dots of the nth series.
 func FormOf(n int) Form { return Form(n % int(dotForms)) }
 
-// Panel is a plot with its own axes. Panels stand below one another.
+// Panel is a plot with its own axes; panels are stacked.
 type Panel struct {
 	Title  string
-	Weight float64 // its part of the height
-	Least  float64 // height of the plot below which it is left out, if it is not the first
+	Weight float64 // its share of the height
+	Least  float64 // height of the plot below which it is left out, unless it is the first
 	Airy   bool    // bars leave room for labels beside them
-	Cut    bool    // bands that find no room are counted instead of drawn
+	Cut    bool    // bands without room are counted instead of drawn
 	X, Y   Axis
 
 	Areas []Area
@@ -58,7 +58,7 @@ type Panel struct {
 	Dots  []Dots
 }
 
-// Axis says how numbers become places.
+// Axis maps numbers to positions.
 type Axis struct {
 	Title string // with the unit
 	Bands []string
@@ -73,7 +73,7 @@ type Axis struct {
 // At is a bound of an axis.
 func At(v float64) *float64 { return &v }
 
-// XY is a place in the units of the axes.
+// XY is a position in the units of the axes.
 type XY struct{ X, Y float64 }
 
 // Bar is a horizontal bar in a band of the y axis.
@@ -82,10 +82,10 @@ type Bar struct {
 	From, To float64
 	Paint    Paint
 	Hatch    bool
-	Inside   string // label on it or, where it does not fit, below it
-	After    string // label behind the end
+	Inside   string // label on it or, if it does not fit, below it
+	After    string // label after the end
 	Tip      string
-	// Of several bars side by side in a band, the place of this one and how many there are; 0 of 0: it fills the band.
+	// The index of this bar among several side by side in a band; 0 of 0: it fills the band.
 	Place, Of int
 }
 
@@ -95,21 +95,21 @@ type Line struct {
 	Points []XY
 	Steps  bool // a value holds until the next
 	Dash   bool
-	Width  float64 // 0: the usual
+	Width  float64 // 0: the default
 	Label  string  // at its end
 	Tip    string
 }
 
-// Area is what lies between two lines.
+// Area lies between two lines.
 type Area struct {
 	Paint        Paint
 	Upper, Lower []XY
 	Steps        bool
-	Faint        bool // for what lies behind other marks
+	Faint        bool // for the background
 	Tip          string
 }
 
-// Rule is a straight line through the whole plot: a limit or a border.
+// Rule is a straight line through the plot: a limit or a border.
 type Rule struct {
 	X, Y  *float64 // one of them
 	Paint Paint
@@ -121,11 +121,11 @@ type Rule struct {
 type Dots struct {
 	Paint  Paint
 	Form   Form
-	Size   float64 // radius; 0: the usual
+	Size   float64 // radius; 0: the default
 	Points []Dot
 }
 
-// Dot is one of them. Labels of the first ones are placed first.
+// Dot is one of them; labels of earlier ones take precedence.
 type Dot struct {
 	XY
 	Label, Tip string

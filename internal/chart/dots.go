@@ -8,15 +8,15 @@ import (
 
 const (
 	usualDot = 3.6
-	// Of more dots in a series all are drawn as one mark.
+	// Series with more dots are drawn as one mark.
 	mostDots = 300
-	// Labels beyond these are not tried: they would find no room, and the search for it takes time.
+	// Labels beyond these would find no room, and the search takes time.
 	mostTried = 250
-	// Of more dots labels do not look where they lie.
+	// With more dots, labels may cover them.
 	mostAvoided = 400
 )
 
-// placed is a dot that is drawn, with the label it should get.
+// placed is a drawn dot with its label.
 type placed struct {
 	at    XY
 	r     float64
@@ -30,7 +30,7 @@ func (d *drawing) dots(p *plot) {
 	for i := range p.Dots {
 		all = append(all, d.series(p, &p.Dots[i])...)
 	}
-	// Those of few dots first: a label of one among thousands says little.
+	// Small series first: a label of one among thousands says little.
 	slices.SortStableFunc(all, func(a, b placed) int { return a.among - b.among })
 	avoid := p.dotPlaces()
 	tried := 0
@@ -45,7 +45,7 @@ func (d *drawing) dots(p *plot) {
 	}
 }
 
-// series draws one of them. Many dots are one mark; of those at one place one is drawn.
+// series draws many dots as one mark, and dots at the same position once.
 func (d *drawing) series(p *plot, s *Dots) []placed {
 	var out []placed
 	var at []XY
@@ -74,7 +74,7 @@ func (d *drawing) series(p *plot, s *Dots) []placed {
 	return out
 }
 
-// dotPlaces are the dots of a panel, which labels do not lie on; none where there are too many to look at.
+// dotPlaces returns the dots that labels avoid; none if there are too many.
 func (p *plot) dotPlaces() (out []placed) {
 	for i := range p.Dots {
 		s := &p.Dots[i]
@@ -90,7 +90,7 @@ func (p *plot) dotPlaces() (out []placed) {
 	return out
 }
 
-// place is where a dot lies, and half of its width; false: nowhere.
+// place returns the position and radius of a dot, if it has one.
 func (p *plot) place(s *Dots, q *Dot) (at XY, r float64, ok bool) {
 	if !finite(q.X) || !finite(q.Y) || p.X.Log && q.X <= 0 || p.Y.Log && q.Y <= 0 {
 		return XY{}, 0, false
@@ -105,7 +105,7 @@ func (p *plot) place(s *Dots, q *Dot) (at XY, r float64, ok bool) {
 	return XY{p.x.within(q.X), p.y.within(q.Y)}, r, true
 }
 
-// dot draws a dot of a form. Marks at the border of the frame are moved inside.
+// dot draws a dot, moved inside at the border of the frame.
 func (d *drawing) dot(kind string, f Form, at XY, r float64, p Paint, tip string) {
 	if f == Round {
 		d.add(kind, Mark{Shape: specks, Paint: p, Width: 2 * r, Lines: [][]XY{{at}}, Tip: tip, Rim: true})
@@ -114,7 +114,7 @@ func (d *drawing) dot(kind string, f Form, at XY, r float64, p Paint, tip string
 	d.add(kind, Mark{Shape: path, Filled: true, Paint: p, Lines: [][]XY{outline(f, at, r)}, Tip: tip, Rim: true})
 }
 
-// outline is the border of a dot. All forms cover about the same area.
+// outline returns the border of a dot; all forms cover about the same area.
 func outline(f Form, c XY, r float64) []XY {
 	switch f {
 	case Triangle:
@@ -134,13 +134,13 @@ func outline(f Form, c XY, r float64) []XY {
 	return []XY{{c.X - h, c.Y - h}, {c.X + h, c.Y - h}, {c.X + h, c.Y + h}, {c.X - h, c.Y + h}}
 }
 
-// directions in which a label is tried, from the best: right, left, above, below, and between.
+// directions in which a label is tried, best first: right, left, above, below, and between.
 var directions = []struct {
 	x, y   float64
 	anchor Anchor
 }{{1, 0, Start}, {-1, 0, End}, {0, -1, Middle}, {0, 1, Middle}, {0.8, -0.8, Start}, {0.8, 0.8, Start}, {-0.8, -0.8, End}, {-0.8, 0.8, End}}
 
-// rings are the distances at which a label is tried. From the second on a thin line leads to it.
+// rings are the distances at which a label is tried; from the second on a thin line leads to it.
 var rings = []float64{4, 14, 26, 40}
 
 // dotLabel writes the label of a dot where there is room near it.
@@ -173,7 +173,6 @@ func (d *drawing) dotLabel(p *plot, q *placed, avoid []placed) {
 // widest is how far a form reaches from its middle, in units of its size.
 const widest = 1.35
 
-// covers reports whether a label would lie on a dot.
 func covers(b box, dots []placed) bool {
 	for i := range dots {
 		q := &dots[i]
@@ -185,10 +184,9 @@ func covers(b box, dots []placed) bool {
 	return false
 }
 
-// mostSegments of lines are looked at when labels avoid them.
+// mostSegments limits the line segments that labels avoid.
 const mostSegments = 600
 
-// onLine reports whether a label would lie on a line of the plot.
 func (p *plot) onLine(b box) bool {
 	if p.segments == nil {
 		p.segments = [][2]XY{}
@@ -207,7 +205,7 @@ func (p *plot) onLine(b box) bool {
 	return false
 }
 
-// crossesBox reports whether a straight line from one point to another passes through a box (Liang and Barsky's clipping).
+// crossesBox reports whether a segment passes through a box (Liang and Barsky's clipping).
 func crossesBox(a, c XY, b box) bool {
 	from, to := 0.0, 1.0
 	dx, dy := c.X-a.X, c.Y-a.Y

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Sizes of text and the room around things, in pixels.
+// Sizes of text and margins, in pixels.
 const (
 	margin       = 12.0
 	titleSize    = 15.0
@@ -26,7 +26,7 @@ const (
 	MostSide  = 10_000
 )
 
-// Draw puts a chart on a drawing of a size. The ids of its marks begin with a prefix, which keeps several on a page apart.
+// Draw lays out a chart. The prefix keeps the ids of several drawings on a page apart.
 func (c *Chart) Draw(width, height float64, prefix string) *Scene {
 	d := newDrawing(c, width, height, prefix)
 	d.rect("ground", d.frame, Back, Mark{})
@@ -37,16 +37,16 @@ func (c *Chart) Draw(width, height float64, prefix string) *Scene {
 	return &d.scene
 }
 
-// lines writes lines of text below one another, and returns where the next would begin.
+// lines writes lines of text and returns the y of the next.
 func (d *drawing) lines(kind string, texts []string, size float64, bold bool, p Paint, x, y float64) float64 {
 	for _, text := range texts {
-		d.say(label{kind: kind, text: text, size: size, bold: bold, paint: p, x: x, y: y + ascent*size})
+		d.writeIfFree(label{kind: kind, text: text, size: size, bold: bold, paint: p, x: x, y: y + ascent*size})
 		y += size * leading
 	}
 	return y
 }
 
-// heading writes title, subtitle and legend, down to a lowest place, and returns where the plots may begin.
+// heading writes title, subtitle and legend above lowest, and returns where the plots may begin.
 func (d *drawing) heading(c *Chart, area box, lowest float64) float64 {
 	w := area.x1 - area.x0
 	y := d.lines("title", wrap(c.Title, titleSize, true, w, 2), titleSize, true, Ink, area.x0, area.y0)
@@ -59,7 +59,7 @@ func (d *drawing) heading(c *Chart, area box, lowest float64) float64 {
 	return y + 2
 }
 
-// note writes the small print at the lower end, and returns what lies above it.
+// note writes the small print at the bottom, and returns its upper edge.
 func (d *drawing) note(c *Chart, area box) float64 {
 	if c.Note == "" || area.y1-area.y0 < 160 {
 		return area.y1
@@ -75,7 +75,7 @@ const (
 	keySwatch = 14.0
 )
 
-// legend writes keys in rows; those that find no room are counted.
+// legend writes keys in rows; those without room are counted.
 func (d *drawing) legend(keys []Key, x0, x1, y, lowest float64) float64 {
 	x, rows := x0, 1
 	most := max(1, min(3, int((lowest-y)/keyRow)))
@@ -86,23 +86,22 @@ func (d *drawing) legend(keys []Key, x0, x1, y, lowest float64) float64 {
 		need := keySwatch + 5 + textWidth(text, labelSize, false)
 		if x > x0 && x+need > x1 {
 			if rows == most {
-				d.say(label{kind: "key", text: more, size: labelSize, paint: Muted, x: min(x, x1-textWidth(more, labelSize, false)), y: y + 11})
+				d.writeIfFree(label{kind: "key", text: more, size: labelSize, paint: Muted, x: min(x, x1-textWidth(more, labelSize, false)), y: y + 11})
 				break
 			}
 			x, y, rows = x0, y+keyRow, rows+1
 		}
 		if last := rows == most && left > 1 && x+need+14+textWidth(more, labelSize, false) > x1; last && x > x0 {
-			d.say(label{kind: "key", text: more, size: labelSize, paint: Muted, x: x, y: y + 11})
+			d.writeIfFree(label{kind: "key", text: more, size: labelSize, paint: Muted, x: x, y: y + 11})
 			break
 		}
 		d.swatch(&k, x, y+2)
-		d.say(label{kind: "key", text: text, size: labelSize, paint: Ink, x: x + keySwatch + 5, y: y + 11})
+		d.writeIfFree(label{kind: "key", text: text, size: labelSize, paint: Ink, x: x + keySwatch + 5, y: y + 11})
 		x += need + 14
 	}
 	return y + keyRow + 2
 }
 
-// swatch draws what a key looks like.
 func (d *drawing) swatch(k *Key, x, y float64) {
 	switch b := (box{x, y, x + keySwatch, y + 10}); k.Form {
 	case Box:
@@ -117,7 +116,7 @@ func (d *drawing) swatch(k *Key, x, y float64) {
 	}
 }
 
-// hatch draws lines across a box, which tell it from others of a like lightness.
+// hatch draws lines across a box, to distinguish it from others of similar lightness.
 func (d *drawing) hatch(kind string, b box, p Paint) {
 	const every = 5.0
 	w, h := b.x1-b.x0, b.y1-b.y0
@@ -134,14 +133,14 @@ func (d *drawing) hatch(kind string, b box, p Paint) {
 	}
 }
 
-// plot is a panel with the places of its axes.
+// plot is a panel with the positions of its axes.
 type plot struct {
 	*Panel
 	area     box
 	x, y     scale
 	yTicks   []float64
 	yLabels  []string
-	segments [][2]XY // of lines, once they are looked at
+	segments [][2]XY // of lines, computed on demand
 }
 
 // panels divides the room among panels and draws them.
@@ -168,7 +167,7 @@ func (d *drawing) panels(c *Chart, area box) {
 	}
 }
 
-// overhead is the room that a panel needs above and below its plot.
+// overhead returns the room that a panel needs above and below its plot.
 func (p *Panel) overhead() (above, below float64) {
 	if p.Title != "" || p.Y.Title != "" || p.Y.Bands != nil && slices.ContainsFunc(p.Rules, func(r Rule) bool { return r.Label != "" }) {
 		above = titleRow
@@ -182,7 +181,7 @@ func (p *Panel) overhead() (above, below float64) {
 	return above, below
 }
 
-// stack gives every panel its height. Of panels that would be too low the last are left out.
+// stack gives every panel its height, and drops the last ones if they would be too low.
 func stack(list []Panel, area box) []plot {
 	for n := len(list); ; n-- {
 		room, weights := area.y1-area.y0, 0.0
@@ -211,10 +210,10 @@ func stack(list []Panel, area box) []plot {
 	}
 }
 
-// leastBand is the height of a band whose label can be read.
+// leastBand is the height of a band with a legible label.
 const leastBand = labelSize * 1.15
 
-// cut is the panel without the bands that find no room in a height, where it may be cut.
+// cut drops the bands without room in a height, if the panel allows it.
 func (p *Panel) cut(height float64) *Panel {
 	n := max(2, int(height/leastBand))
 	if !p.Cut || len(p.Y.Bands) <= n {
@@ -226,7 +225,7 @@ func (p *Panel) cut(height float64) *Panel {
 	return &out
 }
 
-// left is the room for the labels of the y axis, whose scale it works out.
+// left returns the width of the y axis labels, and sets its scale.
 func (p *plot) left(most float64) float64 {
 	var widest float64
 	if p.Y.Bands != nil {
@@ -250,7 +249,7 @@ func (p *plot) left(most float64) float64 {
 	return min(widest, most) + 6
 }
 
-// extent is the range of what a panel shows along an axis.
+// extent returns the range of a panel's data along an axis.
 func (p *Panel) extent(of func(XY) float64, a *Axis) extent {
 	e := newExtent()
 	add := e.add
@@ -277,7 +276,7 @@ func (p *Panel) extent(of func(XY) float64, a *Axis) extent {
 	return e
 }
 
-// scales works out the scale of the x axis.
+// scales sets the scale of the x axis.
 func (p *plot) scales() {
 	if p.X.Bands != nil {
 		return
@@ -293,13 +292,13 @@ func (p *plot) scales() {
 
 func (p *plot) xWant() int { return max(2, int((p.area.x1-p.area.x0)/85)) }
 
-// band is the place of a band of an axis.
+// band returns the position of a band of an axis.
 func band(n, of int, from, to float64) (low, high float64) {
 	w := (to - from) / float64(max(1, of))
 	return from + float64(n)*w, from + float64(n+1)*w
 }
 
-// plot draws a panel: what lies behind first, text last.
+// plot draws a panel from back to front, text last.
 func (d *drawing) plot(p *plot) {
 	d.titles(p)
 	d.axes(p)
@@ -316,24 +315,25 @@ func (d *drawing) plot(p *plot) {
 	d.dots(p)
 }
 
-// titles writes those of the panel and of its axes. That of the y axis stands above it, where it can be read.
+// titles writes those of the panel and of its axes; that of the y axis stands above it, where it is
+// horizontal.
 func (d *drawing) titles(p *plot) {
 	y := p.area.y0 - 8
 	x := margin
 	if p.Title != "" {
 		text := fit(clean(p.Title), labelSize, true, d.scene.Width-2*margin)
-		if d.say(label{kind: "panel", text: text, size: labelSize, bold: true, paint: Ink, x: x, y: y}) {
+		if d.writeIfFree(label{kind: "panel", text: text, size: labelSize, bold: true, paint: Ink, x: x, y: y}) {
 			x += textWidth(text, labelSize, true) + 12
 		}
 	}
-	d.say(label{kind: "axis-title", text: fit(clean(p.Y.Title), labelSize, false, d.scene.Width-margin-x), size: labelSize, paint: Muted, x: x, y: y})
+	d.writeIfFree(label{kind: "axis-title", text: fit(clean(p.Y.Title), labelSize, false, d.scene.Width-margin-x), size: labelSize, paint: Muted, x: x, y: y})
 	if p.X.Title != "" {
 		y := p.area.y1 + 12
 		if !p.X.Bare {
 			y += tickRow - 2
 		}
 		text := fit(clean(p.X.Title), labelSize, false, p.area.x1-p.area.x0)
-		d.say(label{kind: "axis-title", text: text, size: labelSize, paint: Muted, anchor: Middle, x: (p.area.x0 + p.area.x1) / 2, y: y})
+		d.writeIfFree(label{kind: "axis-title", text: text, size: labelSize, paint: Muted, anchor: Middle, x: (p.area.x0 + p.area.x1) / 2, y: y})
 	}
 }
 
@@ -347,7 +347,7 @@ func (d *drawing) axes(p *plot) {
 	for i, v := range p.yTicks {
 		y := p.y.at(v)
 		grid = append(grid, []XY{{a.x0, y}, {a.x1, y}})
-		d.say(label{kind: "tick", text: p.yLabels[i], size: labelSize, paint: Muted, anchor: End, x: a.x0 - 5, y: y + 0.36*labelSize})
+		d.writeIfFree(label{kind: "tick", text: p.yLabels[i], size: labelSize, paint: Muted, anchor: End, x: a.x0 - 5, y: y + 0.36*labelSize})
 	}
 	switch {
 	case p.X.Bands != nil:
@@ -358,7 +358,7 @@ func (d *drawing) axes(p *plot) {
 			x := p.x.at(ticks[i])
 			grid = append(grid, []XY{{x, a.y0}, {x, a.y1}})
 			half := textWidth(text, labelSize, false) / 2
-			d.say(label{kind: "tick", text: text, size: labelSize, paint: Muted, anchor: Middle, x: min(x, d.scene.Width-half-1), y: a.y1 + 12})
+			d.writeIfFree(label{kind: "tick", text: text, size: labelSize, paint: Muted, anchor: Middle, x: min(x, d.scene.Width-half-1), y: a.y1 + 12})
 		}
 	}
 	if len(grid) > 0 {
@@ -367,7 +367,7 @@ func (d *drawing) axes(p *plot) {
 	d.stroke("axis", Muted, 1, false, []XY{{a.x0, a.y1}, {a.x1, a.y1}})
 }
 
-// bandLabels names the bands of the y axis, as many as there is room for.
+// bandLabels names the bands of the y axis, as many as fit.
 func (d *drawing) bandLabels(p *plot) {
 	n := len(p.Y.Bands)
 	_, high := band(0, n, 0, p.area.y1-p.area.y0)
@@ -375,7 +375,7 @@ func (d *drawing) bandLabels(p *plot) {
 	for i := 0; i < n; i += every {
 		y0, y1 := band(i, n, p.area.y0, p.area.y1)
 		text := fit(clean(p.Y.Bands[i]), labelSize, false, p.area.x0-margin-5)
-		d.say(label{kind: "band", text: text, size: labelSize, paint: Ink, anchor: End, x: p.area.x0 - 6, y: (y0+y1)/2 + 0.36*labelSize})
+		d.writeIfFree(label{kind: "band", text: text, size: labelSize, paint: Ink, anchor: End, x: p.area.x0 - 6, y: (y0+y1)/2 + 0.36*labelSize})
 	}
 }
 
@@ -394,6 +394,6 @@ func (d *drawing) bandTicks(p *plot) {
 		text := fit(clean(p.X.Bands[i]), labelSize, false, max(need, w)-4)
 		half := textWidth(text, labelSize, false) / 2
 		x := min(max((x0+x1)/2, half+1), d.scene.Width-half-1)
-		d.say(label{kind: "band", text: text, size: labelSize, paint: Ink, anchor: Middle, x: x, y: p.area.y1 + 12})
+		d.writeIfFree(label{kind: "band", text: text, size: labelSize, paint: Ink, anchor: Middle, x: x, y: p.area.y1 + 12})
 	}
 }

@@ -7,15 +7,14 @@ import (
 )
 
 const (
-	thickest  = 34.0 // bars, where there are several bands
-	thick     = 64.0 // bars, where there are one or two
-	filling   = 0.76 // of a band by its bars
-	airy      = 0.38 // of a band, where labels stand beside bars
-	narrowest = 1.0  // bar that is drawn by itself
-	rimmed    = 3.0  // width from which on a bar has a rim
+	thickest  = 34.0 // of bars in several bands
+	thick     = 64.0 // of bars in one or two bands
+	filling   = 0.76 // share of a band that its bars take
+	airy      = 0.38 // the same with labels beside bars
+	narrowest = 1.0  // bar drawn by itself
+	rimmed    = 3.0  // width from which a bar has a rim
 )
 
-// barBox is the place of a bar.
 func (p *plot) barBox(b *Bar) box {
 	y0, y1 := band(b.Band, len(p.Y.Bands), p.area.y0, p.area.y1)
 	most := thickest
@@ -38,7 +37,7 @@ func (p *plot) barBox(b *Bar) box {
 	return box{min(x0, x1), y0, max(x0, x1), y0 + h}
 }
 
-// bars draws all bars of a panel. Those that are narrower than a pixel are drawn together.
+// bars draws all bars of a panel; those narrower than a pixel are merged.
 func (d *drawing) bars(p *plot) {
 	columns := columns{map[columnKey]*[paints]float64{}, map[int]int{}}
 	for i := range p.Bars {
@@ -59,7 +58,7 @@ func (d *drawing) bars(p *plot) {
 	columns.draw(d, p)
 }
 
-// barLabels writes what stands on bars and behind them, then what does not fit there: the longest bars first.
+// barLabels writes labels on bars and after them, then those that do not fit, longest bars first.
 func (d *drawing) barLabels(p *plot) {
 	var rest []*Bar
 	for i := range p.Bars {
@@ -83,7 +82,7 @@ func (d *drawing) barLabels(p *plot) {
 	}
 }
 
-// mostCallouts is how many bars may have their labels beside them.
+// mostCallouts limits the bars with labels beside them.
 const mostCallouts = 60
 
 // behind writes the label at the end of a bar.
@@ -95,7 +94,7 @@ func (d *drawing) behind(p *plot, b *Bar) {
 	}
 	size := min(labelSize, max(8, h-3))
 	text := fit(clean(b.After), size, false, d.scene.Width-at.x1-8)
-	d.say(label{kind: "bar-after", text: text, size: size, paint: Ink, x: at.x1 + 5, y: (at.y0+at.y1)/2 + 0.36*size})
+	d.writeIfFree(label{kind: "bar-after", text: text, size: size, paint: Ink, x: at.x1 + 5, y: (at.y0+at.y1)/2 + 0.36*size})
 }
 
 // inside writes the label of a bar on it, if it fits.
@@ -111,7 +110,7 @@ func (d *drawing) inside(p *plot, b *Bar) bool {
 	if !ok {
 		return false
 	}
-	if b.Hatch { // a plate, so that the text can be read
+	if b.Hatch { // a plate makes the text legible
 		d.rect("plate", box{place.x0 - 2, place.y0, place.x1 + 2, min(place.y1, at.y1)}, b.Paint, Mark{})
 	}
 	d.write(&l, place)
@@ -157,7 +156,7 @@ func (d *drawing) callout(p *plot, b *Bar) {
 	}
 }
 
-// leaderBox is the place of the line from a bar to its label.
+// leaderBox returns the box of the line from a bar to its label.
 func leaderBox(x float64, at, place box) box {
 	if place.y0 > at.y0 {
 		return box{x - 1, at.y1, x + 1, place.y0}
@@ -176,7 +175,7 @@ func (d *drawing) crosses(x float64, at, place box) bool {
 	return false
 }
 
-// columns are bars too narrow to be drawn: what of each pixel of a band they cover.
+// columns are bars too narrow to draw: how much of each pixel of a band they cover.
 type columns struct {
 	covered map[columnKey]*[paints]float64
 	of      map[int]int // bars side by side, by band
@@ -197,7 +196,7 @@ func (c columns) add(p *plot, b *Bar, at box) {
 	c.of[b.Band] = b.Of
 }
 
-// draw draws neighbouring columns of the same paint as one: the one that covers most of each.
+// draw merges neighbouring columns of the same paint; the largest coverage decides the paint.
 func (c columns) draw(d *drawing, p *plot) {
 	keys := make([]columnKey, 0, len(c.covered))
 	for k := range c.covered {
@@ -219,16 +218,16 @@ func (c columns) draw(d *drawing, p *plot) {
 				paint, largest = Paint(q), part
 			}
 		}
-		// Few levels, so that neighbours join; the least can still be seen.
+		// Few levels, so that neighbours merge; the lowest is still visible.
 		return paint, min(1, max(0.25, math.Ceil(covered*4)/4))
 	}
 	// Those of a band that look alike are one mark.
-	type look struct {
+	type style struct {
 		band, place int
 		paint       Paint
 		opacity     float64
 	}
-	marks := map[look]int{}
+	marks := map[style]int{}
 	var together []Mark
 	for i := 0; i < len(keys); {
 		first := keys[i]
@@ -246,7 +245,7 @@ func (c columns) draw(d *drawing, p *plot) {
 		at.x0 = p.area.x0 + float64(first.x)
 		at.x1 = min(at.x0+float64(n), p.area.x1)
 		at.x0 = min(at.x0, at.x1-0.5)
-		key := look{first.band, first.place, paint, opacity}
+		key := style{first.band, first.place, paint, opacity}
 		m, ok := marks[key]
 		if !ok {
 			m, marks[key] = len(together), len(together)
@@ -277,12 +276,12 @@ func (d *drawing) cells(p *plot) {
 		paint := HeatPaint(c.Value, e.low, e.high)
 		d.rect("cell", box{x0, y0, x1, y1}, paint, Mark{Tip: clean(c.Tip), Rim: x1-x0 >= rimmed && y1-y0 >= rimmed})
 		if text := clean(c.Inside); y1-y0 >= labelSize*1.2 && textWidth(text, labelSize, false) <= x1-x0-4 {
-			d.say(label{kind: "cell-label", text: text, size: labelSize, paint: paint, on: true, anchor: Middle, x: (x0 + x1) / 2, y: (y0+y1)/2 + 0.36*labelSize})
+			d.writeIfFree(label{kind: "cell-label", text: text, size: labelSize, paint: paint, on: true, anchor: Middle, x: (x0 + x1) / 2, y: (y0+y1)/2 + 0.36*labelSize})
 		}
 	}
 }
 
-// HeatPaint is the paint of a value between a lowest and a highest.
+// HeatPaint returns the paint of a value between low and high.
 func HeatPaint(v, low, high float64) Paint {
 	if !(high > low) {
 		return Heat0 + heatSteps/2
@@ -290,8 +289,8 @@ func HeatPaint(v, low, high float64) Paint {
 	return Heat0 + Paint(min(heatSteps-1, int((v-low)/(high-low)*heatSteps)))
 }
 
-// places are points on the plot; those without a place are left out, those outside lie at its border. Of more than two for
-// each pixel the lowest and the highest are kept.
+// places maps points to the plot, clamped to its border; points without a position are dropped. Of
+// more than two per pixel the lowest and the highest are kept.
 func (p *plot) places(list []XY, steps bool) []XY {
 	var out []XY
 	for _, q := range list {
@@ -330,7 +329,7 @@ func thinned(list []XY, width float64) []XY {
 	return out
 }
 
-// area fills what lies between two lines.
+// area fills the space between two lines.
 func (d *drawing) area(p *plot, a *Area) {
 	upper, lower := p.places(a.Upper, a.Steps), p.places(a.Lower, a.Steps)
 	if len(upper) < 2 || len(lower) < 2 {
@@ -362,7 +361,7 @@ func (d *drawing) line(p *plot, l *Line) {
 	if l.Label == "" {
 		return
 	}
-	// The middle of a line that ends at the border would be as good: along it there is room somewhere.
+	// For a line that ends at the border any position along it is as good.
 	text := clean(l.Label)
 	w := textWidth(text, labelSize, false)
 	for _, part := range []float64{1, 0.9, 0.75, 0.6, 0.45, 0.3} {
@@ -377,7 +376,7 @@ func (d *drawing) line(p *plot, l *Line) {
 	}
 }
 
-// along is the point at a share of the width of a line.
+// along returns the point at a share of the width of a line.
 func along(list []XY, part float64) XY {
 	x := list[0].X + part*(list[len(list)-1].X-list[0].X)
 	best := list[0]
@@ -397,30 +396,9 @@ func along(list []XY, part float64) XY {
 func (d *drawing) rules(p *plot) {
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		text := clean(r.Label)
 		switch {
 		case r.X != nil && p.x.holds(*r.X) && !(p.X.Log && *r.X <= 0):
-			x := p.x.at(*r.X)
-			d.stroke("rule", r.Paint, 1.2, r.Dash, []XY{{x, p.area.y0}, {x, p.area.y1}})
-			if p.Y.Bands != nil { // bars leave no room
-				half := textWidth(text, labelSize, false) / 2
-				tries := []float64{x, x + half + 2, x - half - 2}
-				if other := p.nextRule(r); other != 0 { // leave it room
-					tries = []float64{x - other*(half+2), x}
-				}
-				for _, at := range tries {
-					at = min(max(at, margin+half), d.frame.x1-margin-half)
-					if d.say(label{kind: "rule-label", plate: true, text: text, size: labelSize, paint: Ink, anchor: Middle, x: at, y: p.area.y0 - 3}) {
-						break
-					}
-				}
-				continue
-			}
-			var tries []label
-			for y := p.area.y0 + labelSize; y < p.area.y1; y += labelSize * leading {
-				tries = append(tries, label{anchor: Start, x: x + 4, y: y}, label{anchor: End, x: x - 4, y: y})
-			}
-			d.ruleLabel(p, text, tries)
+			d.verticalRule(p, r)
 		case r.Y != nil && p.y.holds(*r.Y) && !(p.Y.Log && *r.Y <= 0):
 			y := p.y.at(*r.Y)
 			d.stroke("rule", r.Paint, 1.2, r.Dash, []XY{{p.area.x0, y}, {p.area.x1, y}})
@@ -428,12 +406,37 @@ func (d *drawing) rules(p *plot) {
 			for _, dy := range []float64{-4, labelSize + 2} {
 				tries = append(tries, label{anchor: End, x: p.area.x1 - 4, y: y + dy}, label{x: p.area.x0 + 4, y: y + dy}, label{anchor: Middle, x: (p.area.x0 + p.area.x1) / 2, y: y + dy})
 			}
-			d.ruleLabel(p, text, tries)
+			d.ruleLabel(p, clean(r.Label), tries)
 		}
 	}
 }
 
-// nextRule is on which side the nearest other upright rule with a label lies: -1, 1, or 0 for none.
+// verticalRule draws a rule at an x; among bars its label stands above the plot.
+func (d *drawing) verticalRule(p *plot, r *Rule) {
+	x, text := p.x.at(*r.X), clean(r.Label)
+	d.stroke("rule", r.Paint, 1.2, r.Dash, []XY{{x, p.area.y0}, {x, p.area.y1}})
+	if p.Y.Bands == nil {
+		var tries []label
+		for y := p.area.y0 + labelSize; y < p.area.y1; y += labelSize * leading {
+			tries = append(tries, label{anchor: Start, x: x + 4, y: y}, label{anchor: End, x: x - 4, y: y})
+		}
+		d.ruleLabel(p, text, tries)
+		return
+	}
+	half := textWidth(text, labelSize, false) / 2
+	tries := []float64{x, x + half + 2, x - half - 2}
+	if other := p.nextRule(r); other != 0 { // leave it room
+		tries = []float64{x - other*(half+2), x}
+	}
+	for _, at := range tries {
+		at = min(max(at, margin+half), d.frame.x1-margin-half)
+		if d.writeIfFree(label{kind: "rule-label", plate: true, text: text, size: labelSize, paint: Ink, anchor: Middle, x: at, y: p.area.y0 - 3}) {
+			break
+		}
+	}
+}
+
+// nextRule returns the side of the nearest other vertical rule with a label: -1, 1, or 0 for none.
 func (p *plot) nextRule(r *Rule) (side float64) {
 	nearest := math.Inf(1)
 	for i := range p.Rules {
@@ -448,7 +451,7 @@ func (p *plot) nextRule(r *Rule) (side float64) {
 	return side
 }
 
-// ruleLabel writes the label of a rule at the first place where it lies on no dot and no line, else on no dot, else on no other text.
+// ruleLabel writes the label of a rule where it covers no dot or line, else no dot, else no text.
 func (d *drawing) ruleLabel(p *plot, text string, tries []label) {
 	if text == "" {
 		return

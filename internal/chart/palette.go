@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Paint is a colour by its role; a theme says which.
+// Paint is a colour by its role; a theme defines it.
 type Paint uint8
 
-// Paints. The series differ in lightness, evenly from dark to light, and in hue: they stay apart in grey print and for
-// those who do not see all colours.
+// Paints. The series differ in lightness, evenly from dark to light, and in hue: they stay distinct
+// in grey print and for colour-blind readers.
 const (
 	NoPaint Paint = iota
 	Ink           // text
-	Muted         // text that matters less, axes
+	Muted         // secondary text, axes
 	Grid
-	Back // ground
-	C1   // series, from the darkest
+	Back // background
+	C1   // series, darkest first
 	C2
 	C3
 	C4
@@ -26,7 +26,7 @@ const (
 	C6
 	C7
 	C8
-	Heat0 // the first of the steps of a heat map, from low to high
+	Heat0 // the first step of a heat map, from low to high
 )
 
 const (
@@ -35,7 +35,7 @@ const (
 	paints    = int(Heat0) + heatSteps
 )
 
-// Series is the paint of the nth series. The order makes the first few as different as can be.
+// Series returns the paint of the nth series, in an order that makes the first few most distinct.
 func Series(n int) Paint { return seriesOrder[n%series] }
 
 var seriesOrder = [series]Paint{C1, C7, C4, C5, C3, C8, C2, C6}
@@ -46,9 +46,10 @@ type Theme struct {
 	of   [paints]color.RGBA
 }
 
-// Colours of series, in CIE LCh with the most chroma up to 70 (dark ground: 60) that sRGB has. On light ground L* is 30 to 68.5
-// in steps of 7.7, then 76 and 88.5, at the hues 275, 10, 310, 50, 165, 245, 68, 103; on dark ground from 44 in steps of 6.8, at
-// nearly the same hues. A test has how far apart they are for those who lack a kind of cones.
+// Colours of series, in CIE LCh with the most chroma up to 70 (dark background: 60) that sRGB has.
+// On light background L* is 30 to 68.5 in steps of 7.7, then 76 and 88.5, at the hues 275, 10, 310,
+// 50, 165, 245, 68, 103; on dark background from 44 in steps of 6.8, at nearly the same hues. A
+// test checks their distance under each kind of colour blindness.
 var (
 	Light = newTheme("light", [5]uint32{0, 0x1a1a1a, 0x5c5c5c, 0xe2e2e2, 0xffffff},
 		[series]uint32{0x06487f, 0xb1034a, 0x8351c6, 0xd35a20, 0x00a77b, 0x19b4eb, 0xffa84b, 0xe8e454}, 0xf3f0e6, 0x06487f)
@@ -80,9 +81,9 @@ func newTheme(name string, ground [5]uint32, of [series]uint32, low, high uint32
 
 func rgb(c uint32) color.RGBA { return color.RGBA{uint8(c >> 16), uint8(c >> 8), uint8(c), 255} }
 
-// on is the colour of text on a paint: black or white, whichever is further away.
+// on returns black or white for text on a paint, whichever contrasts more.
 func (t *Theme) on(p Paint) color.RGBA {
-	// The contrasts of WCAG 2 with both are equal at this luminance.
+	// The WCAG 2 contrasts with both are equal at this luminance.
 	if luminance(t.of[p]) > 0.1791 {
 		return color.RGBA{0, 0, 0, 255}
 	}
@@ -130,7 +131,7 @@ func class(p Paint, on bool) string {
 	return name
 }
 
-// CSS are the rules that give a theme to the classes of a drawing, for pages that change it. Each begins with a selector.
+// CSS returns rules, each starting with a selector, that apply a theme to a drawing on a page.
 func (t *Theme) CSS(selector string) string {
 	var b strings.Builder
 	for p := Ink; int(p) < paints; p++ {

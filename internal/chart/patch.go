@@ -1,17 +1,17 @@
 package chart
 
-// Patch is what turns a drawing into another: for a page that draws again.
+// Patch turns a drawing into another, for a page that redraws.
 type Patch struct {
 	// Size is set where it changes.
 	Width  float64   `json:"width,omitempty"`
 	Height float64   `json:"height,omitempty"`
 	Remove []string  `json:"remove,omitempty"` // ids
 	Change []Change  `json:"change,omitempty"`
-	Add    []Element `json:"add,omitempty"` // in their order, each behind the element it names
+	Add    []Element `json:"add,omitempty"` // in order, each after the element it names
 	After  []string  `json:"after,omitempty"`
 }
 
-// Change is attributes of an element that have other values; an empty value takes an attribute away.
+// Change lists attributes with new values; an empty value removes an attribute.
 type Change struct {
 	ID    string  `json:"id"`
 	Attrs []Attr  `json:"attributes,omitempty"`
@@ -19,7 +19,7 @@ type Change struct {
 	Tip   *string `json:"title,omitempty"`
 }
 
-// Diff is the patch from one drawing to another. An element whose kind changes is taken away and added.
+// Diff returns the patch between two drawings; an element whose kind changes is replaced.
 func Diff(from, to *Scene, t *Theme) Patch {
 	var p Patch
 	if from.Width != to.Width || from.Height != to.Height {

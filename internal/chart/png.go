@@ -17,8 +17,8 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// WritePNG rasterises a scene, with a pixel for each unit of length. Drawings are opaque, and most of their rows are those above: each is written as the difference
-// to it, which takes a third of the time in which an encoder finds out the best filter.
+// WritePNG rasterises a scene at a pixel per unit. Most rows equal those above, so each is written
+// as the difference, in a third of the time that an encoder takes to choose filters.
 func WritePNG(w io.Writer, s *Scene, t *Theme) error {
 	img := s.Raster(t)
 	width, height := img.Bounds().Dx(), img.Bounds().Dy()
@@ -70,7 +70,7 @@ func WritePNG(w io.Writer, s *Scene, t *Theme) error {
 	return err
 }
 
-// Raster is a scene as an image.
+// Raster renders a scene as an image.
 func (s *Scene) Raster(t *Theme) *image.RGBA {
 	r := raster{
 		image: image.NewRGBA(image.Rect(0, 0, int(math.Round(s.Width)), int(math.Round(s.Height)))),
@@ -133,7 +133,7 @@ func (r *raster) mark(m *Mark) {
 	}
 }
 
-// rect fills a rectangle; pixels at its borders are covered in part.
+// rect fills a rectangle with antialiased borders.
 func (r *raster) rect(b box, c color.RGBA, alpha float64) {
 	x0, y0, x1, y1 := b.x0, b.y0, b.x1, b.y1
 	cover := func(i int, low, high float64) float64 {
@@ -141,9 +141,9 @@ func (r *raster) rect(b box, c color.RGBA, alpha float64) {
 	}
 	bounds := r.image.Bounds()
 	left, right := max(0, int(x0)), min(bounds.Max.X, int(math.Ceil(x1)))
-	// Where a row is covered, all but its ends is; the next row is the same.
+	// Inside, the coverage of a row is constant, and equal to the next row's.
 	from, to := max(left, int(math.Ceil(x0))), min(right, int(math.Floor(x1)))
-	var whole []byte
+	var inside []byte
 	for y := max(0, int(y0)); y < min(bounds.Max.Y, int(math.Ceil(y1))); y++ {
 		rows := cover(y, y0, y1) * alpha
 		if rows < 0.999 || to <= from {
@@ -159,13 +159,13 @@ func (r *raster) rect(b box, c color.RGBA, alpha float64) {
 			r.blend(x, y, c, cover(x, x0, x1))
 		}
 		inner := r.image.Pix[r.image.PixOffset(from, y):r.image.PixOffset(to, y)]
-		if whole == nil {
+		if inside == nil {
 			for i := 0; i < len(inner); i += 4 {
 				inner[i], inner[i+1], inner[i+2], inner[i+3] = c.R, c.G, c.B, 255
 			}
-			whole = inner
+			inside = inner
 		} else {
-			copy(inner, whole)
+			copy(inner, inside)
 		}
 	}
 }
@@ -181,10 +181,9 @@ func (r *raster) blend(x, y int, c color.RGBA, part float64) {
 	p[0], p[1], p[2] = mix(p[0], c.R), mix(p[1], c.G), mix(p[2], c.B)
 }
 
-// polygon fills a closed line.
 func (r *raster) polygon(l []XY, c color.RGBA, alpha float64) { r.polygons([][]XY{l}, c, alpha) }
 
-// polygons fills closed lines at once: where they overlap, once.
+// polygons fills closed lines at once, overlaps only once.
 func (r *raster) polygons(list [][]XY, c color.RGBA, alpha float64) {
 	b := box{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
 	for _, l := range list {
@@ -229,7 +228,7 @@ func circle(c XY, radius float64) []XY {
 // longest piece of a line that is filled at once.
 const longest = 40.0
 
-// strokes draws lines of a width. Upright and level ones are rectangles; joints are round.
+// strokes draws lines of a width; vertical and horizontal ones are rectangles, joints are round.
 func (r *raster) strokes(lines [][]XY, width float64, c color.RGBA, alpha float64) {
 	half := width / 2
 	var shapes [][]XY
@@ -251,11 +250,11 @@ func (r *raster) strokes(lines [][]XY, width float64, c color.RGBA, alpha float6
 			quad := func(p, q XY) []XY {
 				return []XY{{p.X - dy, p.Y + dx}, {p.X + dy, p.Y - dx}, {q.X + dy, q.Y - dx}, {q.X - dy, q.Y + dx}}
 			}
-			if alpha < 1 { // all at once: where pieces overlap, they must not add up
+			if alpha < 1 { // all at once: overlapping pieces must not add up
 				shapes = append(shapes, quad(a, b))
 				continue
 			}
-			// Filling looks at the whole rectangle around a shape, and that of a long line is nearly empty.
+			// Filling scans the bounding box of a shape, which for a long line is nearly empty.
 			for k, pieces := 0, math.Ceil(n/longest); k < int(pieces); k++ {
 				from, to := float64(k)/pieces, float64(k+1)/pieces
 				r.polygon(quad(XY{a.X + from*(b.X-a.X), a.Y + from*(b.Y-a.Y)}, XY{a.X + to*(b.X-a.X), a.Y + to*(b.Y-a.Y)}), c, alpha)
@@ -298,7 +297,6 @@ func dashes(lines [][]XY) [][]XY {
 	return out
 }
 
-// text draws words.
 func (r *raster) text(m *Mark, c color.RGBA) {
 	key := typeKey{m.Size, m.Bold}
 	f := r.faces[key]

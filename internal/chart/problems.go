@@ -2,8 +2,7 @@ package chart
 
 import "fmt"
 
-// Problems are what is wrong with the layout of a scene: texts that overlap, marks that leave the frame. Every chart is
-// tested to have none.
+// Problems lists layout errors: overlapping texts and marks outside the frame.
 func (s *Scene) Problems() (out []string) {
 	const rounding = 0.05 // of coordinates
 	frame := box{-rounding, -rounding, s.Width + rounding, s.Height + rounding}

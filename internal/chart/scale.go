@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// scale maps values to places.
+// scale maps values to positions.
 type scale struct {
 	log       bool
 	low, high float64
-	from, to  float64 // places of low and high
+	from, to  float64 // positions of low and high
 }
 
 func (s scale) at(v float64) float64 {
@@ -21,12 +21,12 @@ func (s scale) at(v float64) float64 {
 	return s.from + (s.to-s.from)*(v-low)/(high-low)
 }
 
-// within is the place of a value, at the border where it lies outside.
+// within returns the position of a value, clamped to the ends.
 func (s scale) within(v float64) float64 {
 	return s.at(min(max(v, s.low), s.high))
 }
 
-// holds reports whether a value has a place.
+// holds reports whether a value has a position.
 func (s scale) holds(v float64) bool {
 	return finite(v) && v >= s.low && v <= s.high
 }
@@ -44,17 +44,17 @@ func (e *extent) add(v float64) {
 	}
 }
 
-// addLog adds a value of a logarithmic axis, which has a place for positive ones only.
+// addLog adds a value of a logarithmic axis, if positive.
 func (e *extent) addLog(v float64) {
 	if v > 0 {
 		e.add(v)
 	}
 }
 
-// most orders of magnitude of a logarithmic axis: what is smaller lies at its border.
+// mostDecades limits a logarithmic axis; smaller values lie at its border.
 const mostDecades = 14
 
-// domain is the range that an axis shows: round numbers around the values, unless bounds are given.
+// domain returns the range of an axis: round numbers around the values, unless bounds are given.
 func (a *Axis) domain(e extent, ticks int) extent {
 	if a.Zero {
 		e.add(0)
@@ -104,7 +104,7 @@ func (a *Axis) domain(e extent, ticks int) extent {
 	return e
 }
 
-// ticks are round numbers in a range, about so many.
+// ticks returns about want round numbers in a range.
 func (a *Axis) ticks(e extent, want int) []float64 {
 	want = max(want, 1)
 	if a.Log {
@@ -113,7 +113,7 @@ func (a *Axis) ticks(e extent, want int) []float64 {
 	return linearTicks(e, want)
 }
 
-// roundStep is the smallest of 1, 2, 5, 10, ... that is not below a number.
+// roundStep returns the smallest of 1, 2, 5, 10, ... that is not below v.
 func roundStep(v float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(v)))
 	for _, m := range []float64{1, 2, 5} {
@@ -162,13 +162,13 @@ func logTicks(e extent, want int) []float64 {
 	return out
 }
 
-// magnitudes are the letters behind large numbers.
+// magnitudes are the suffixes of large numbers.
 var magnitudes = []struct {
 	size   float64
 	letter string
 }{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e4, "k"}}
 
-// tickLabels are the texts of ticks, with as many decimals as tell them apart.
+// tickLabels formats ticks with as many decimals as tell them apart.
 func tickLabels(ticks []float64, log bool) []string {
 	var out []string
 	if log {
@@ -212,7 +212,7 @@ func tickLabels(ticks []float64, log bool) []string {
 	return out
 }
 
-// Number is a number in few characters: three significant digits, and a letter for thousands and more.
+// Number formats three significant digits, with a suffix for thousands and more.
 func Number(v float64) string {
 	a := math.Abs(v)
 	switch {

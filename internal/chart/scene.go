@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Scene is marks at their places, in the order in which they are drawn.
+// Scene is placed marks in drawing order.
 type Scene struct {
 	Kind        string
 	Width       float64
@@ -15,7 +15,7 @@ type Scene struct {
 	Marks       []Mark
 }
 
-// Shape is what a mark looks like.
+// Shape is the kind of a mark.
 type Shape uint8
 
 const (
@@ -25,21 +25,21 @@ const (
 	words           // text
 )
 
-// Mark is something that is drawn.
+// Mark is a drawn element.
 type Mark struct {
-	ID    string // stays the same where the chart is drawn again with other numbers
+	ID    string // stable when the chart is redrawn with other numbers
 	Shape Shape
 	Paint Paint
 	On    bool // the colour of text on the paint
 	Tip   string
 
 	X, Y, W, H float64 // of rectangles; X and Y of text
-	Lines      [][]XY  // of paths; the first holds the places of specks
+	Lines      [][]XY  // of paths; the first holds the positions of specks
 	Filled     bool    // of paths
 	Width      float64 // of strokes; the diameter of specks
 	Dash       bool
 	Opacity    float64 // 0: opaque
-	Rim        bool    // a thin line of the ground around it, which keeps neighbours apart
+	Rim        bool    // a thin line of the background around it, which separates neighbours
 
 	Text   string
 	Size   float64
@@ -47,7 +47,7 @@ type Mark struct {
 	Anchor Anchor
 }
 
-// Anchor is where a text stands at its place.
+// Anchor aligns a text at its position.
 type Anchor uint8
 
 const (
@@ -58,7 +58,7 @@ const (
 
 var anchors = [...]string{Start: "start", Middle: "middle", End: "end"}
 
-// box is a place on the drawing.
+// box is a rectangle on the drawing.
 type box struct{ x0, y0, x1, y1 float64 }
 
 func (b box) overlaps(o box) bool {
@@ -69,7 +69,6 @@ func (b box) inside(o box) bool {
 	return b.x0 >= o.x0 && b.x1 <= o.x1 && b.y0 >= o.y0 && b.y1 <= o.y1
 }
 
-// textBox is where a text lies.
 func textBox(text string, size float64, bold bool, anchor Anchor, x, y float64) box {
 	w := textWidth(text, size, bold)
 	switch anchor {
@@ -81,7 +80,6 @@ func textBox(text string, size float64, bold bool, anchor Anchor, x, y float64) 
 	return box{x, y - ascent*size, x + w, y + descent*size}
 }
 
-// bounds of a mark.
 func (m *Mark) bounds() box {
 	switch m.Shape {
 	case rectangle:
@@ -102,7 +100,7 @@ func (m *Mark) bounds() box {
 	return b
 }
 
-// drawing is a scene that grows.
+// drawing is a scene under construction.
 type drawing struct {
 	scene  Scene
 	frame  box
@@ -118,7 +116,7 @@ func newDrawing(c *Chart, width, height float64, prefix string) *drawing {
 	}
 }
 
-// id is the next of a kind.
+// id returns the next of a kind.
 func (d *drawing) id(kind string) string {
 	n := d.counts[kind]
 	d.counts[kind]++
@@ -139,7 +137,7 @@ func (d *drawing) stroke(kind string, p Paint, width float64, dash bool, lines .
 	d.add(kind, Mark{Shape: path, Paint: p, Width: width, Dash: dash, Lines: lines})
 }
 
-// label is a text that is placed where there is room.
+// label is a text to place where there is room.
 type label struct {
 	kind   string
 	text   string
@@ -149,13 +147,13 @@ type label struct {
 	on     bool
 	anchor Anchor
 	x, y   float64 // of the base line
-	plate  bool    // of the ground behind it, where lines run
+	plate  bool    // of the background behind it, where lines run
 }
 
-// apart is the room that is kept between texts.
+// apart is the space kept between texts.
 const apart = 1.5
 
-// free reports whether a text would lie inside a place and on no other.
+// free reports whether a text fits inside a box and covers no other.
 func (d *drawing) free(l *label, inside box) (box, bool) {
 	b := textBox(l.text, l.size, l.bold, l.anchor, l.x, l.y)
 	if !b.inside(inside) {
@@ -173,8 +171,8 @@ func (d *drawing) free(l *label, inside box) (box, bool) {
 	return b, true
 }
 
-// say writes a text if there is room for it.
-func (d *drawing) say(l label) bool {
+// writeIfFree writes a text if there is room for it.
+func (d *drawing) writeIfFree(l label) bool {
 	if l.text == "" {
 		return false
 	}

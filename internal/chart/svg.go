@@ -24,16 +24,16 @@ type Attr struct {
 	Value string `json:"value"`
 }
 
-// fontFamily begins with the font whose widths the drawing was made for.
+// fontFamily starts with the font whose widths the layout uses.
 const fontFamily = "Go, 'Helvetica Neue', Arial, sans-serif"
 
-// num is a coordinate: a tenth of a pixel is fine enough.
+// num formats a coordinate: a tenth of a pixel is fine enough.
 func num(v float64) string {
 	v = math.Round(v*10) / 10
 	return strconv.FormatFloat(v+0, 'f', -1, 64)
 }
 
-// Elements are the marks as elements, under a theme.
+// Elements returns the marks as elements, under a theme.
 func (s *Scene) Elements(t *Theme) []Element {
 	out := make([]Element, len(s.Marks))
 	for i := range s.Marks {
@@ -142,7 +142,7 @@ func pathData(lines [][]XY, closed bool) string {
 	return b.String()
 }
 
-// speckData is lines of no length, which round ends make dots.
+// speckData draws dots as lines of no length with round ends.
 func speckData(list []XY) string {
 	var b strings.Builder
 	for _, p := range list {
@@ -160,13 +160,13 @@ var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&
 // SVG is how a drawing is written.
 type SVG struct {
 	Theme *Theme
-	// Follow: a viewer that prefers dark or light gets that theme, by a style sheet inside.
+	// Follow: a style sheet inside adapts to viewers that prefer dark or light.
 	Follow bool
 	// Inline: part of a page, which has the style sheet.
 	Inline bool
 }
 
-// Write writes a scene as SVG. What it looks like is said by attributes; style sheets may change it by classes.
+// Write writes a scene as SVG, styled by attributes; style sheets may override them by classes.
 func (v SVG) Write(w io.Writer, s *Scene) error {
 	b := bufio.NewWriter(w)
 	name := "chart"

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/image/math/fixed"
 )
 
-// typeface is a font with the widths of its common characters, in parts of its size.
+// typeface is a font with the widths of its common characters, relative to its size.
 type typeface struct {
 	font   *sfnt.Font
 	common [commonRunes]float64
@@ -41,7 +41,7 @@ func newTypeface(ttf []byte) *typeface {
 	return t
 }
 
-// width of a character; what the font does not have is as wide as high.
+// width of a character; what the font lacks is as wide as high.
 func (t *typeface) width(r rune) float64 {
 	var b sfnt.Buffer
 	i, err := t.font.GlyphIndex(&b, r)
@@ -62,7 +62,6 @@ func face(bold bool) *typeface {
 	return typefaces()[0]
 }
 
-// textWidth is how wide a text of a size is.
 func textWidth(text string, size float64, bold bool) float64 {
 	t := face(bold)
 	var w float64
@@ -76,13 +75,13 @@ func textWidth(text string, size float64, bold bool) float64 {
 	return w * size
 }
 
-// Heights above and below the base line, in parts of the size.
+// Heights above and below the base line, relative to the size.
 const (
 	ascent  = 0.80
 	descent = 0.22
 )
 
-// fit shortens a text to a width; it is empty where nothing of it would be left.
+// fit shortens a text to a width, possibly to nothing.
 func fit(text string, size float64, bold bool, width float64) string {
 	if textWidth(text, size, bold) <= width {
 		return text
@@ -106,7 +105,7 @@ func fit(text string, size float64, bold bool, width float64) string {
 	return text
 }
 
-// wrap breaks a text into at most so many lines of a width; what is too long is shortened.
+// wrap breaks a text into at most `most` lines of a width; the rest is shortened.
 func wrap(text string, size float64, bold bool, width float64, most int) []string {
 	var lines []string
 	rest := clean(text)
@@ -133,7 +132,7 @@ func wrap(text string, size float64, bold bool, width float64, most int) []strin
 	return lines
 }
 
-// clean is a text on one line, of characters that XML can hold.
+// clean joins a text on one line, of characters that XML can hold.
 func clean(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.Map(func(r rune) rune {
 		switch {

@@ -32,10 +32,9 @@ import (
 	"throughline/serving/simulate"
 )
 
-// benchOptions are the flags of the bench command.
 type benchOptions struct {
 	flags                   *settings
-	asked                   question.Question
+	query                   question.Question
 	json, details, quiet    bool
 	outputFile, requestsOut output
 	table                   output
@@ -72,10 +71,10 @@ written), no request was answered, or no rate holds the limits; 2 the input has 
 			if err != nil {
 				return err
 			}
-			if o.asked.SelfCheck {
+			if o.query.SelfCheck {
 				return o.selfCheck(cmd.Context(), s)
 			}
-			return told(s, o.run(cmd.Context(), s, options))
+			return answerError(s, o.run(cmd.Context(), s, options))
 		},
 	}
 	o.flags = addSettings(cmd, question.Bench)
@@ -84,10 +83,10 @@ written), no request was answered, or no rate holds the limits; 2 the input has 
 	return cmd
 }
 
-// goodputWord is one that may follow the flag goodput, as vllm bench serve takes them.
+// goodputWord matches what may follow --goodput, as vllm bench serve takes it.
 var goodputWord = regexp.MustCompile(`^[a-z0-9]+:[0-9.]+[a-z]*$`)
 
-// goodputWords adds arguments to the flag goodput, and refuses others.
+// goodputWords appends arguments to --goodput and rejects others.
 func goodputWords(cmd *cobra.Command, args []string) error {
 	for _, arg := range args {
 		if !cmd.Flags().Changed("goodput") || !goodputWord.MatchString(arg) {
@@ -100,8 +99,8 @@ func goodputWords(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// told is an error that is an answer: the server, or the limits, are what they are.
-func told(s Streams, err error) error {
+// answerError prints an error that is an answer: about the server or the limits, not the usage.
+func answerError(s Streams, err error) error {
 	if errors.Is(err, bench.ErrServer) || errors.Is(err, simulate.ErrLimits) {
 		fmt.Fprintln(s.Err, "throughline:", err)
 		return exitError{exitNoPlan}
@@ -109,18 +108,18 @@ func told(s Streams, err error) error {
 	return err
 }
 
-// prepare reads all flags and files. The error holds all that is wrong.
+// prepare reads all flags and files and reports all their problems.
 func (o *benchOptions) prepare(s Streams) (*bench.Options, error) {
 	var err error
-	o.asked, err = o.flags.read()
-	q := &o.asked
+	o.query, err = o.flags.read()
+	q := &o.query
 	errs := []error{err, q.Check(question.Bench), checkOutputs(append(q.Files(), q.Path), &o.requestsOut, &o.outputFile, &o.table), o.checkTable()}
 	note := func(err error) { errs = append(errs, err) }
 	address, user := o.address()
 	headers, secrets := headers(q.Headers, user, os.Getenv)
 	out := &bench.Options{BaseURL: address, Model: q.Served, Headers: headers, Secrets: secrets, Protocol: q.Protocol, LoRA: question.Words(q.Adapters), KeepText: o.details}
 	if q.Extra != "" {
-		_ = json.Unmarshal([]byte(q.Extra), &out.Extra) // what is wrong with it has been told
+		_ = json.Unmarshal([]byte(q.Extra), &out.Extra) // problems were reported before
 	}
 	out.Terms, err = q.Terms(o.flags.given)
 	out.Backend = q.Backend
@@ -141,13 +140,13 @@ func (o *benchOptions) prepare(s Streams) (*bench.Options, error) {
 	return out, nil
 }
 
-// address is that of the server, without what paths begin with and without a user, who is apart.
+// address returns that of the server without the path prefix, and the user apart.
 func (o *benchOptions) address() (string, *url.Userinfo) {
-	q := &o.asked
+	q := &o.query
 	if q.BaseURL != "" {
 		u, err := url.Parse(q.BaseURL)
 		if err != nil {
-			return "", nil // which has been told
+			return "", nil // reported before
 		}
 		user := u.User
 		u.User = nil
@@ -160,8 +159,8 @@ func (o *benchOptions) address() (string, *url.Userinfo) {
 	return "http://" + net.JoinHostPort(q.Host, strconv.Itoa(port)), nil
 }
 
-// headers are those of every request: the key of the environment, as sglang.bench_serving sends it, the user of the address,
-// and what is given. All of them are secrets.
+// headers returns those of every request: the key from the environment, as sglang.bench_serving
+// sends it, the user of the address, and the given ones. All of them are secret.
 func headers(given string, user *url.Userinfo, env func(string) string) (http.Header, *secret.Set) {
 	out, secrets := http.Header{}, &secret.Set{}
 	if key := env("OPENAI_API_KEY"); key != "" {
@@ -184,11 +183,11 @@ func headers(given string, user *url.Userinfo, env func(string) string) (http.He
 	return out, secrets
 }
 
-// run measures the server, and writes what is asked for.
+// run measures the server and writes the requested files.
 func (o *benchOptions) run(ctx context.Context, s Streams, options *bench.Options) error {
 	details := &bench.Details{}
 	if o.details {
-		options.Each = also(options.Each, details.Add)
+		options.Each = chain(options.Each, details.Add)
 	}
 	if o.requestsOut.name == "" {
 		return o.measure(ctx, s, options, details)
@@ -198,8 +197,8 @@ func (o *benchOptions) run(ctx context.Context, s Streams, options *bench.Option
 	err := report.WriteFiles(context.WithoutCancel(ctx), report.File{Name: o.requestsOut.name, Write: func(w io.Writer) error {
 		b := bufio.NewWriter(w)
 		rows := bench.RowsTo(o.requestsOut.name, b)
-		options.Each = also(options.Each, rows.Add)
-		// Requests that failed have rows as well.
+		options.Each = chain(options.Each, rows.Add)
+		// Failed requests have rows as well.
 		var exit exitError
 		if measured = o.measure(ctx, s, options, details); measured != nil && !errors.Is(measured, context.Canceled) && !errors.As(measured, &exit) {
 			return measured
@@ -215,14 +214,14 @@ func (o *benchOptions) run(ctx context.Context, s Streams, options *bench.Option
 	return measured
 }
 
-// benchPatience is how long a run may take, once it is interrupted, to print what it has measured: thousands of streams end at
-// that moment.
+// benchPatience is how long an interrupted run may take to print what it measured: thousands of
+// streams end at that moment.
 const benchPatience = 2 * time.Second
 
-// measure measures the server and prints what clients see, also what they saw until Ctrl-C.
+// measure prints what clients see, up to Ctrl-C if that comes first.
 func (o *benchOptions) measure(ctx context.Context, s Streams, options *bench.Options, details *bench.Details) error {
 	each := options.Each
-	if o.asked.Traffic.MaxRate {
+	if o.query.Traffic.MaxRate {
 		options.Each = nil // files are those of the rate that is found
 	}
 	watched := watchBench(s, o.quiet, options)
@@ -235,7 +234,7 @@ func (o *benchOptions) measure(ctx context.Context, s Streams, options *bench.Op
 	s.linger(benchPatience)
 	rate := options.Traffic.Rate
 	var r *bench.Report
-	if o.asked.Traffic.MaxRate {
+	if o.query.Traffic.MaxRate {
 		r, err = b.MaxRate(ctx, rate, func(text string) { watched.finish(); fmt.Fprintln(s.Err, "tried", text) })
 		if r != nil {
 			rate, options.Each = r.Seen.Traffic.Rate, each
@@ -251,11 +250,10 @@ func (o *benchOptions) measure(ctx context.Context, s Streams, options *bench.Op
 	return errors.Join(o.show(s, r, details), err)
 }
 
-// show prints a report and appends it to a file.
 func (o *benchOptions) show(s Streams, r *bench.Report, details *bench.Details) error {
 	fields := r.Fields()
-	if o.asked.Tag != "" {
-		fields.Set("tag", o.asked.Tag)
+	if o.query.Tag != "" {
+		fields.Set("tag", o.query.Tag)
 	}
 	if r.Seen.Requests == 0 && !r.Interrupted {
 		fmt.Fprintln(s.Err, "throughline: no request was answered\n"+strings.Join(r.Wrong(), "\n"))
@@ -277,20 +275,20 @@ func (o *benchOptions) show(s Streams, r *bench.Report, details *bench.Details) 
 	return err
 }
 
-// checkTable finds what is in the way of a row of the table of runs, before there is one.
+// checkTable finds what prevents appending to the table of runs, before there is a run.
 func (o *benchOptions) checkTable() error {
-	said, err := runs.Deployment(question.Words(o.asked.MeasuredOn))
+	deployment, err := runs.Deployment(question.Words(o.query.MeasuredOn))
 	switch {
 	case err != nil:
-		return nil // which is told already
-	case o.table.name == "" && len(said) > 0:
+		return nil // reported before
+	case o.table.name == "" && len(deployment) > 0:
 		return ofFlag("deployment", errors.New("is for the table of --append-run, which is not given"))
 	case o.table.name == "":
 		return nil
 	}
 	var errs []error
 	for _, name := range []string{"model", "system"} {
-		if said[name] == "" {
+		if deployment[name] == "" {
 			errs = append(errs, ofFlag("append-run", fmt.Errorf("the table has the %s that was measured: give --deployment model=…,system=…,engine=…,tp=…", name)))
 		}
 	}
@@ -298,7 +296,7 @@ func (o *benchOptions) checkTable() error {
 	return errors.Join(append(errs, err)...)
 }
 
-// appendRun adds a run that has come to its end to the table of runs.
+// appendRun adds a completed run to the table of runs.
 func (o *benchOptions) appendRun(s Streams, r *bench.Report, fields simulate.Fields) error {
 	if o.table.name == "" {
 		return nil
@@ -323,8 +321,8 @@ func (o *benchOptions) appendRun(s Streams, r *bench.Report, fields simulate.Fie
 	if err != nil {
 		return err
 	}
-	said, _ := runs.Deployment(question.Words(o.asked.MeasuredOn)) // which has been checked
-	maps.Copy(row, said)
+	deployment, _ := runs.Deployment(question.Words(o.query.MeasuredOn)) // checked before
+	maps.Copy(row, deployment)
 	lost, err := runs.Append(o.table.name, row)
 	if len(lost) > 0 {
 		fmt.Fprintf(s.Err, "%s: has no column for %s\n", o.table.name, strings.Join(lost, ", "))
@@ -348,13 +346,13 @@ func (o *benchOptions) append(fields simulate.Fields, details *bench.Details) er
 	if err != nil {
 		return systemError{err}
 	}
-	_, err = f.Write(text) // at once: lines of several programs do not mix
+	_, err = f.Write(text) // in one write: lines of several programs do not mix
 	return failed(errors.Join(err, f.Close()))
 }
 
-// selfCheck measures this program itself.
+// selfCheck measures the load generator against a server of its own.
 func (o *benchOptions) selfCheck(ctx context.Context, s Streams) error {
-	streams, tokens := cmp.Or(o.asked.Concurrency, 1000), cmp.Or(o.asked.Output, 100)
+	streams, tokens := cmp.Or(o.query.Concurrency, 1000), cmp.Or(o.query.Output, 100)
 	line := func(format string, args ...any) error {
 		return write(s.Out, viewOptions{}.of(s).Wrap(fmt.Sprintf(format, args...)+"\n"))
 	}
@@ -378,19 +376,19 @@ func (o *benchOptions) selfCheck(ctx context.Context, s Streams) error {
 	return nil
 }
 
-// benchWatch shows on a terminal how a run goes.
+// benchWatch shows the progress of a run on a terminal.
 type benchWatch struct {
 	stop chan struct{}
 	done chan struct{}
 }
 
-// Intervals of the line: how often it is drawn, and what it is about.
+// How often the line is drawn, and how far back it looks.
 const (
 	benchDrawn = 200 * time.Millisecond
 	benchShown = 10 // of these
 )
 
-// watchBench draws a line until it is finished; nothing where no one watches.
+// watchBench draws a line until finished, on terminals only.
 func watchBench(s Streams, quiet bool, options *bench.Options) *benchWatch {
 	w := &benchWatch{stop: make(chan struct{}, 1), done: make(chan struct{})}
 	if quiet || !isTerminal(s.watched) {
@@ -420,7 +418,7 @@ func watchBench(s Streams, quiet bool, options *bench.Options) *benchWatch {
 	return w
 }
 
-// finish wipes the line.
+// finish erases the line.
 func (w *benchWatch) finish() {
 	select {
 	case w.stop <- struct{}{}:

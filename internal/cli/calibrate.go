@@ -17,7 +17,6 @@ import (
 	"throughline/internal/report"
 )
 
-// calibration is the flags of the calibrate command.
 type calibration struct {
 	system    string
 	files     []string
@@ -72,7 +71,7 @@ func (c *calibration) check() error {
 	return document.Join(append(errs, c.out.check(append(c.files, c.system)...))...)
 }
 
-// run fits the system, writes it and shows the errors.
+// run fits the system, writes it and prints the errors.
 func (c *calibration) run(ctx context.Context, s Streams) error {
 	sys, src, err := readSystem(s, c.system)
 	if err != nil {
@@ -109,7 +108,7 @@ func (c *calibration) run(ctx context.Context, s Streams) error {
 	return write(s.Out, report.Calibration(c.view.of(s), results)+"\n")
 }
 
-// rows are those of all tables, without those that contradict each other.
+// rows reads all tables and drops rows that contradict each other.
 func (c *calibration) rows(s Streams) ([]measurement.Row, error) {
 	var rows []measurement.Row
 	for _, f := range c.files {

@@ -62,7 +62,7 @@ those of the closed form. --exact fits as far as the runs say. Times are in ms.`
 	return cmd
 }
 
-// fitServing reads the runs, and others to predict with the fit.
+// fitServing reads the runs to fit, and others to predict with the fit.
 func fitServing(ctx context.Context, name string, q question.Question, asked error) (*validate.Fitted, []validate.FitRow, error) {
 	errs := []error{asked}
 	open := func(name string) io.ReadCloser {

@@ -17,36 +17,35 @@ import (
 	"throughline/internal/report"
 )
 
-// charts are those that a command is asked for.
+// charts are the chart flags of a command.
 type charts struct {
-	kinds  []string
-	wanted []string
-	output output // of one; a command whose results go into a folder has none
-	theme  string
-	size   string
-	html   output
-	force  bool
+	kinds     []string
+	requested []string
+	output    output // of a single file; commands that write into a folder have none
+	theme     string
+	size      string
+	html      output
+	force     bool
 }
 
-// themes are the colours of charts; the last follows what a viewer prefers.
+// themes are the colours of charts; the last follows the viewer's preference.
 var themes = []string{"light", "dark", followed}
 
 const followed = "auto"
 
-// mostRaster is the area of a PNG, which is held in memory with 4 bytes for each.
+// mostRaster limits the pixels of a PNG, which takes 4 bytes of memory each.
 const mostRaster = 64_000_000
 
-// usualSize of a chart.
-const usualSize = "900x500"
+const defaultSize = "900x500"
 
-// chartKinds are the charts that commands have.
+// chartKinds lists the charts of each command.
 var chartKinds = map[string][]string{
 	"explain": picture.Names(picture.StepKinds), "plan": picture.Names(picture.PlanKinds), "simulate": picture.Names(picture.LoadKinds), "run": picture.Names(picture.RunKinds),
 	"validate ops": picture.Names(picture.MeasuredKinds), "validate forward": picture.Names(picture.MeasuredKinds), "validate steps": picture.Names(picture.MeasuredKinds),
 	"validate serving": picture.Names(picture.MeasuredKinds), "validate published": picture.Names(picture.MeasuredKinds),
 }
 
-// chartDocs are what the flag of charts says, by command.
+// chartDocs returns the help of --chart by command.
 func chartDocs() map[string]string {
 	out := map[string]string{}
 	for path, kinds := range chartKinds {
@@ -59,23 +58,22 @@ func chartDocs() map[string]string {
 	return out
 }
 
-// with adds the flags that ask for the charts of a command to its others.
+// with adds the chart flags of a command to its others.
 func (c *charts) with(path string, others map[string]any) map[string]any {
 	c.kinds = chartKinds[path]
 	if others["output"] == nil {
 		others["output"] = &c.output
 	}
-	others["chart"], others["theme"], others["size"], others["force"] = &c.wanted, &c.theme, &c.size, &c.force
+	others["chart"], others["theme"], others["size"], others["force"] = &c.requested, &c.theme, &c.size, &c.force
 	return others
 }
 
-// given reports whether charts are asked for.
-func (c *charts) given() bool { return len(c.wanted) > 0 }
+func (c *charts) given() bool { return len(c.requested) > 0 }
 
-// drawing is a chart that is asked for, and its file.
+// drawing is a requested chart and its file.
 type drawing struct{ kind, file string }
 
-// sheet is what charts are drawn on.
+// sheet is the size and colours of charts.
 type sheet struct {
 	width, height float64
 	theme         *chart.Theme
@@ -83,8 +81,8 @@ type sheet struct {
 	drawings      []drawing
 }
 
-// plan reads the flags; the error holds all that is wrong. Inputs are files that are read; a name makes one of a kind where
-// the command has a folder for it. Others are files that the command writes besides.
+// plan reads the flags and reports all their problems. Inputs are the files read; name, if set,
+// names the file of a kind in the folder of the command; others are further outputs.
 func (c *charts) plan(inputs []string, name func(kind string) string, others ...*output) (*sheet, error) {
 	others = append(slices.Clone(others), &c.html)
 	errs := []error{checkOutputs(inputs, others...)}
@@ -102,13 +100,13 @@ func (c *charts) plan(inputs []string, name func(kind string) string, others ...
 	if ext := strings.ToLower(filepath.Ext(c.html.name)); c.html.name != "" && ext != ".html" && ext != ".htm" {
 		errs = append(errs, ofFlag("html", fmt.Errorf("the file must end in .html, not %q", c.html.name)))
 	}
-	if len(c.wanted) == 0 && c.output.name != "" {
+	if len(c.requested) == 0 && c.output.name != "" {
 		errs = append(errs, fmt.Errorf("-o names the file of a chart: say which with --chart: %s", strings.Join(c.kinds, ", ")))
 	}
-	if c.output.name != "" && (len(c.wanted) > 1 || strings.Contains(strings.Join(c.wanted, ""), "=")) {
+	if c.output.name != "" && (len(c.requested) > 1 || strings.Contains(strings.Join(c.requested, ""), "=")) {
 		return s, document.Join(append(errs, errors.New("-o names the file of one chart; give it as --chart KIND -o FILE, or several as --chart KIND=FILE,KIND=FILE"))...)
 	}
-	for _, text := range c.wanted {
+	for _, text := range c.requested {
 		kind, file, named := strings.Cut(text, "=")
 		switch {
 		case named:
@@ -126,14 +124,14 @@ func (c *charts) plan(inputs []string, name func(kind string) string, others ...
 			errs = append(errs, out.unlike(other))
 		}
 		for j := range s.drawings {
-			errs = append(errs, out.unlike(&output{flag: "--chart " + c.wanted[j], name: s.drawings[j].file}))
+			errs = append(errs, out.unlike(&output{flag: "--chart " + c.requested[j], name: s.drawings[j].file}))
 		}
 		s.drawings = append(s.drawings, d)
 	}
 	return s, document.Join(errs...)
 }
 
-// check refuses a kind that the command does not have, and a file of another format.
+// check rejects a kind that the command lacks, and a file of another format.
 func (c *charts) check(d *drawing, s *sheet) (errs []error) {
 	if !slices.Contains(c.kinds, d.kind) {
 		errs = append(errs, ofFlag("chart", errors.New(document.NotOneOf(d.kind, c.kinds))))
@@ -161,12 +159,12 @@ func parseSize(text string) (width, height float64, err error) {
 	x, err1 := strconv.Atoi(strings.TrimSpace(w))
 	y, err2 := strconv.Atoi(strings.TrimSpace(h))
 	if !ok || err1 != nil || err2 != nil || x < chart.LeastSide || y < chart.LeastSide || x > chart.MostSide || y > chart.MostSide {
-		return 0, 0, fmt.Errorf("must be like %s, both from %d to %d, not %q", usualSize, chart.LeastSide, chart.MostSide, text)
+		return 0, 0, fmt.Errorf("must be like %s, both from %d to %d, not %q", defaultSize, chart.LeastSide, chart.MostSide, text)
 	}
 	return float64(x), float64(y), nil
 }
 
-// files are those of the charts of something, and which it does not have.
+// files returns the charts of a value, and errors for those it does not have.
 func files[T any](s *sheet, kinds []picture.Kind[T], of T) (out []report.File, errs []error) {
 	for _, d := range s.drawings {
 		k, _ := picture.Find(kinds, d.kind)
@@ -189,7 +187,7 @@ func (s *sheet) write(w io.Writer, c *chart.Chart, file string) error {
 	return chart.SVG{Theme: s.theme, Follow: s.follow}.Write(w, scene)
 }
 
-// page is the file of a report, if one is asked for.
+// page returns the file of a report, if requested.
 func (c *charts) page(make func() *page.Page) []report.File {
 	if c.html.name == "" {
 		return nil
@@ -197,7 +195,7 @@ func (c *charts) page(make func() *page.Page) []report.File {
 	return []report.File{{Name: c.html.name, Write: make().Write}}
 }
 
-// drawn are the files of the charts of something, all or none.
+// drawn returns all charts of a value, or an error.
 func drawn[T any](s *sheet, kinds []picture.Kind[T], of T) ([]report.File, error) {
 	list, errs := files(s, kinds, of)
 	for i := range errs {
@@ -206,7 +204,8 @@ func drawn[T any](s *sheet, kinds []picture.Kind[T], of T) ([]report.File, error
 	return list, document.Join(errs...)
 }
 
-// drawSome writes those charts that there is something to draw for, and warns of the others: other results are written already.
+// drawSome writes the charts that have data and warns about the others, since other results are
+// already written.
 func drawSome[T any](ctx context.Context, to Streams, s *sheet, kinds []picture.Kind[T], of T) error {
 	list, errs := files(s, kinds, of)
 	for _, err := range errs {
@@ -215,7 +214,7 @@ func drawSome[T any](ctx context.Context, to Streams, s *sheet, kinds []picture.
 	return writeAll(ctx, to, list)
 }
 
-// writeAll writes files, which appear together, and tells their names.
+// writeAll writes files, which appear together, and prints their names.
 func writeAll(ctx context.Context, to Streams, list []report.File) error {
 	if len(list) == 0 {
 		return nil

@@ -47,7 +47,7 @@ too.`,
 	}
 }
 
-// findAny is the file of a name: any file, or what a model or a system may be given as.
+// findAny resolves any file, or what a model or system may be given as.
 func findAny(name string) (string, []byte, error) {
 	src, err := document.ReadFile(name)
 	if err == nil {
@@ -65,13 +65,13 @@ func findAny(name string) (string, []byte, error) {
 	return "", nil, document.Unreadable(name, err)
 }
 
-// isMatrix reports whether a file is one of servers and clients: by its keys, or as no other is written in YAML.
+// isMatrix recognizes a file of servers and clients by its keys, or as the only format in YAML.
 func isMatrix(name string, keys []string) bool {
 	ext := strings.ToLower(filepath.Ext(name))
 	return ext == ".yaml" || ext == ".yml" || slices.ContainsFunc(matrix.Keys, func(key string) bool { return slices.Contains(keys, key) })
 }
 
-// check validates one file and says what it is.
+// check validates one file and names its kind.
 func check(name string) (what string, warnings []document.Problem, err error) {
 	name, src, err := findAny(name)
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package cli is the command line of the program. Each command has a file; what a command does lives in the packages it
-// calls.
+// Package cli is the command line of the program: a file per command, with the logic elsewhere.
 package cli
 
 import (
@@ -21,47 +20,47 @@ import (
 // Exit codes.
 const (
 	exitOK          = 0
-	exitNoPlan      = 1 // the question was understood, and the answer is that nothing works
+	exitNoPlan      = 1 // understood, but nothing works
 	exitBadInput    = 2
-	exitFailed      = 3   // the machine failed: a full disk, a folder that cannot be written
+	exitFailed      = 3   // of the machine: a full disk, a read-only folder
 	exitInterrupted = 130 // by Ctrl-C
 	exitTerminated  = 143 // by SIGTERM
 )
 
-// exitError ends a command with a code. Its text, if any, was already shown.
+// exitError ends a command with a code; its text was already printed.
 type exitError struct{ code int }
 
 func (e exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
-// systemError is a failure that is not the user's doing.
+// systemError is a failure outside the user's control.
 type systemError struct{ error }
 
 func (e systemError) Unwrap() error { return e.error }
 
-// patience is how long a command has after its context was cancelled to end by itself. One that does not look, in the
-// middle of a fit or waiting for input, ends all the same; people and service managers do not wait much longer.
+// patience is how long a cancelled command may take to end; one that ignores its context is
+// abandoned, since people and service managers do not wait much longer.
 const patience = 50 * time.Millisecond
 
 // Run executes the program and returns its exit code.
 func Run(ctx context.Context, args []string, given Streams) int {
 	s, out, messages := guarded(given)
-	var asked atomic.Int64
-	s.linger = func(d time.Duration) { asked.Store(int64(d)) }
+	var lingering atomic.Int64
+	s.linger = func(d time.Duration) { lingering.Store(int64(d)) }
 	root := newRoot(s)
 	root.SetArgs(args)
-	completeIfAsked(root, args)
+	completeOnRequest(root, args)
 	done := make(chan int, 1)
 	go func() {
 		cmd, err := root.ExecuteContextC(ctx)
-		done <- finish(ctx, s, cmd, lost(err, out))
+		done <- finish(ctx, s, cmd, lostOutput(err, out))
 	}()
 	select {
 	case code := <-done:
 		return code
 	case <-ctx.Done():
 	}
-	for waited := time.Duration(0); waited < patience+time.Duration(asked.Load()); { // a command may ask for more while it ends
-		more := patience + time.Duration(asked.Load()) - waited
+	for waited := time.Duration(0); waited < patience+time.Duration(lingering.Load()); { // a command may ask for more while it ends
+		more := patience + time.Duration(lingering.Load()) - waited
 		select {
 		case code := <-done:
 			return code
@@ -73,17 +72,17 @@ func Run(ctx context.Context, args []string, given Streams) int {
 	messages.close()
 	atomicfile.Abandon()
 	matrix.Abandon()
-	said := make(chan struct{})
-	go func() { sayInterrupted(given.Err); close(said) }()
+	printed := make(chan struct{})
+	go func() { printInterrupted(given.Err); close(printed) }()
 	select {
-	case <-said:
+	case <-printed:
 	case <-time.After(patience): // no one reads
 	}
 	return exitCode(ctx)
 }
 
-// lost makes output that was not written the failure of a command that did not notice.
-func lost(err error, out *sink) error {
+// lostOutput turns unwritten output into the failure of a command that did not notice.
+func lostOutput(err error, out *sink) error {
 	var exit exitError
 	if failure := out.failure(); failure != nil && (err == nil || errors.As(err, &exit) || errors.Is(err, failure)) {
 		return systemError{fmt.Errorf("standard output: %w", failure)}
@@ -91,11 +90,11 @@ func lost(err error, out *sink) error {
 	return err
 }
 
-func sayInterrupted(w io.Writer) {
+func printInterrupted(w io.Writer) {
 	fmt.Fprintln(w, "throughline: interrupted; what was written before is complete")
 }
 
-// finish shows an error and chooses the exit code.
+// finish prints an error and chooses the exit code.
 func finish(ctx context.Context, s Streams, cmd *cobra.Command, err error) int {
 	var exit exitError
 	var problems *document.Error
@@ -106,7 +105,7 @@ func finish(ctx context.Context, s Streams, cmd *cobra.Command, err error) int {
 	case errors.As(err, &exit):
 		return exit.code
 	case errors.Is(err, context.Canceled):
-		sayInterrupted(s.Err)
+		printInterrupted(s.Err)
 		return exitCode(ctx)
 	case errors.As(err, &problems):
 		fmt.Fprintln(s.Err, &document.Error{Problems: dashed(cmd, problems.Problems)})
@@ -121,7 +120,7 @@ func finish(ctx context.Context, s Streams, cmd *cobra.Command, err error) int {
 		fmt.Fprintln(s.Err, "throughline:", err)
 		return exitFailed
 	}
-	fmt.Fprintln(s.Err, "throughline:", flagged(cmd, err.Error()))
+	fmt.Fprintln(s.Err, "throughline:", withFlags(cmd, err.Error()))
 	return exitBadInput
 }
 
@@ -166,7 +165,7 @@ hardware, finds the best deployment, and explains it.
 	return root
 }
 
-// warn shows warnings of input files.
+// warn prints warnings about input files.
 func warn(s Streams, warnings []document.Problem) {
 	for _, w := range warnings {
 		fmt.Fprintln(s.Err, "warning:", w)

@@ -15,7 +15,6 @@ import (
 	"throughline/model"
 )
 
-// commOptions are the flags of comm.
 type commOptions struct {
 	flags *settings
 	csv   bool
@@ -68,27 +67,27 @@ func comm(s Streams, o *commOptions) error {
 	return write(s.Out, t.Pick(exchange.Shown...).Render(o.view.of(s))+"\n")
 }
 
-// question reads the flags; all problems are reported at once.
+// question reads the flags and reports all their problems.
 func (o *commOptions) question(s Streams) (*exchange.Question, error) {
-	asked, err := o.flags.read()
+	query, err := o.flags.read()
 	errs := []error{err}
 	note := func(err error) { errs = append(errs, err) }
-	q := &exchange.Question{Fabric: asked.Exchange.Fabric, Ranks: question.Numbers(asked.Exchange.Ranks), Tokens: question.Numbers(asked.Exchange.Tokens)}
-	for _, name := range question.Words(asked.Exchange.Libraries) {
+	q := &exchange.Question{Fabric: query.Exchange.Fabric, Ranks: question.Numbers(query.Exchange.Ranks), Tokens: question.Numbers(query.Exchange.Tokens)}
+	for _, name := range question.Words(query.Exchange.Libraries) {
 		if l, ok := collective.FindLibrary(name); ok {
 			q.Libraries = append(q.Libraries, l)
 		}
 	}
-	q.Dispatch, err = deploy.ExchangedBytes("dispatch", asked.Formats.Dispatch)
+	q.Dispatch, err = deploy.ExchangedBytes("dispatch", query.Formats.Dispatch)
 	note(err)
-	q.Combine, err = deploy.ExchangedBytes("combine", asked.Formats.Combine)
+	q.Combine, err = deploy.ExchangedBytes("combine", query.Formats.Combine)
 	note(err)
 	if q.Fabric != "" && !slices.Contains(fabricsOf(q.Libraries), q.Fabric) {
 		note(ofFlag("fabric", fmt.Errorf("none of these libraries has numbers of its own for %s; leave it out", q.Fabric)))
 	}
-	q.System, _, err = readSystem(s, asked.System)
+	q.System, _, err = readSystem(s, query.System)
 	note(err)
-	q.Model, err = readExperts(s, asked.Model)
+	q.Model, err = readExperts(s, query.Model)
 	note(err)
 	if q.System != nil {
 		for _, n := range q.Ranks {
@@ -100,7 +99,7 @@ func (o *commOptions) question(s Streams) (*exchange.Question, error) {
 	return q, question.Once(document.Join(errs...))
 }
 
-// fabricsOf are the networks that some of the libraries have numbers of their own for.
+// fabricsOf lists the networks that a library has its own figures for.
 func fabricsOf(libraries []*collective.Library) (out []string) {
 	for _, l := range libraries {
 		for _, name := range l.FabricNames() {

@@ -73,7 +73,7 @@ Kernels without an operator are named: the prediction leaves them out.`,
 	return cmd
 }
 
-// compareKernels puts the kernels of a profile beside the operators of the step that the question predicts.
+// compareKernels matches the kernels of a profile with the operators of the predicted step.
 func compareKernels(s Streams, q *question.Asked) (*point.Answer, *comparison, error) {
 	summary, wrong := readKernels(q.Kernels)
 	switch q.Phase {
@@ -83,7 +83,7 @@ func compareKernels(s Streams, q *question.Asked) (*point.Answer, *comparison, e
 		q.Phase = question.Decode
 	}
 	answer, remarks, err := point.NewExaminer().Ask(q)
-	tell(s, remarks)
+	showRemarks(s, remarks)
 	if err := document.Join(wrong, err); err != nil {
 		return nil, nil, question.Once(err)
 	}
@@ -108,7 +108,7 @@ func readKernels(file string) (profile.Summary, error) {
 	return summary, nil
 }
 
-// leftWords name a few places of the summary that were left out; nothing where there are none.
+// leftWords names some places of the summary that were left out, if any.
 func leftWords(left []profile.LeftOut) string {
 	if len(left) == 0 {
 		return ""

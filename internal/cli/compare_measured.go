@@ -15,7 +15,7 @@ import (
 	"throughline/number"
 )
 
-// compareMeasured says what would explain what was measured.
+// compareMeasured prints what would explain a measurement.
 func compareMeasured(ctx context.Context, s Streams, q *question.Asked, asJSON bool, v table.View) error {
 	m, err := gap.Read(q.Seen)
 	errs := []error{q.Wrong, ofFlag("measured", err)}
@@ -37,12 +37,12 @@ func compareMeasured(ctx context.Context, s Streams, q *question.Asked, asJSON b
 		return question.Once(err)
 	}
 	answer, remarks, err := m.Answer(q, run)
-	tell(s, remarks)
+	showRemarks(s, remarks)
 	if err != nil {
 		return err
 	}
 	if answer.Seen == nil {
-		return exitError{exitNoPlan} // which has been said
+		return exitError{exitNoPlan} // already printed
 	}
 	why, err := gap.Explain(answer, run, m, q.Explained)
 	if err != nil {
@@ -59,7 +59,8 @@ func compareMeasured(ctx context.Context, s Streams, q *question.Asked, asJSON b
 	return write(s.Out, text)
 }
 
-// loadWords says which load is predicted: a run has a beginning, in which all clients send at once, and flags describe no run.
+// loadWords describes the predicted load: a run starts with all clients sending at once, while
+// flags describe no run.
 func loadWords(a *point.Answer, run *validate.OneRun, m *gap.Measured, fromFile bool) string {
 	clients, requests := a.Load.Clients, m.Requests
 	inferred := fromFile && m.Row != nil && m.Row["concurrency"] == ""
@@ -75,7 +76,7 @@ func loadWords(a *point.Answer, run *validate.OneRun, m *gap.Measured, fromFile 
 	return fmt.Sprintf("%d %s%s", clients, map[bool]string{true: "client", false: "clients"}[clients == 1], startWords(requests))
 }
 
-// startWords say whether the start of a run counts.
+// startWords tells whether the start of a run counts.
 func startWords(requests float64) string {
 	if requests == 0 {
 		return ", sending for a long time: the wait of a first wave is not part of TTFT"

@@ -12,16 +12,16 @@ import (
 	"throughline/internal/result"
 )
 
-// completeIfAsked offers the values of flags to a shell that asks for them. Cobra keeps what is offered for as long as the process lives,
-// which nobody else is to pay for.
-func completeIfAsked(root *cobra.Command, args []string) {
+// completeOnRequest registers flag completions only for a shell that requests them:
+// cobra keeps them for the life of the process, at a cost to every other command.
+func completeOnRequest(root *cobra.Command, args []string) {
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		completeAll(root)
 	}
 }
 
-// completeAll offers the values of all flags: the goals and numbers of explain, those of other settings by the table, files for what is
-// a file, nothing for numbers.
+// completeAll completes all flags: goals and system numbers of explain, settings by their table,
+// files where one is meant, nothing for numbers.
 func completeAll(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		setting, known := f.Value.(*settingFlag)
@@ -46,8 +46,8 @@ func completeAll(cmd *cobra.Command) {
 	}
 }
 
-// wordsOfBash is what the script for bash needs of the package bash-completion, for machines without it: the words up to
-// the cursor, which = and : do not divide.
+// wordsOfBash replaces what the bash script needs of the package bash-completion: the words up to
+// the cursor, not split at = and :.
 const wordsOfBash = `declare -F _get_comp_words_by_ref >/dev/null || _get_comp_words_by_ref()
 {
     read -ra words <<< "${COMP_LINE:0:COMP_POINT}"
@@ -57,7 +57,7 @@ const wordsOfBash = `declare -F _get_comp_words_by_ref >/dev/null || _get_comp_w
 
 `
 
-// addCompletion adds the command that prints the scripts. That for bash works by itself.
+// addCompletion adds the command that prints the scripts; that for bash needs no package.
 func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	completion, _, err := root.Find([]string{"completion"})
@@ -75,7 +75,6 @@ If it is not installed already, you can install it via your OS's package manager
 	}
 }
 
-// completeOutput offers the words of an output flag that has some.
 func completeOutput(cmd *cobra.Command, f *pflag.Flag) {
 	for i := range outputFlags {
 		o := &outputFlags[i]
@@ -91,7 +90,7 @@ func completeOutput(cmd *cobra.Command, f *pflag.Flag) {
 	}
 }
 
-// fieldNames are those of results, without their units.
+// fieldNames lists the fields of results, without units.
 func fieldNames() []string {
 	var out []string
 	for _, f := range result.Fields() {
@@ -101,26 +100,26 @@ func fieldNames() []string {
 	return out
 }
 
-// completeList offers words for the last of a list.
+// completeList completes the last item of a list.
 func completeList(cmd *cobra.Command, flag string, words []string) {
 	must(cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		at := strings.LastIndex(begun, ",") + 1
 		var out []string
-		for _, w := range starting(begun[at:], words) {
+		for _, w := range withPrefix(begun[at:], words) {
 			out = append(out, begun[:at]+w)
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}))
 }
 
-// complete offers words for a flag. Where these are not all that it takes, a file may take their place.
+// complete completes a flag by words; an open one also takes a file.
 func complete(cmd *cobra.Command, flag string, words []string, open bool) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	if open {
-		directive = partly(words)
+		directive = completionDirective(words)
 	}
 	must(cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-		return starting(begun, words), directive
+		return withPrefix(begun, words), directive
 	}))
 }
 
@@ -128,18 +127,18 @@ func completeNothing(cmd *cobra.Command, flag string) {
 	must(cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions))
 }
 
-// completeNames offers the names of built-in files as the argument of a command; a file may take their place.
+// completeNames completes an argument by built-in names or files.
 func completeNames(set catalogue.Set) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return starting(begun, set.Names()), cobra.ShellCompDirectiveDefault
+		return withPrefix(begun, set.Names()), cobra.ShellCompDirectiveDefault
 	}
 }
 
-// partly keeps the cursor behind words that are only the start of a value, like trace: or tpot=.
-func partly(words []string) cobra.ShellCompDirective {
+// completionDirective keeps the cursor after words that only start a value, like trace: or tpot=.
+func completionDirective(words []string) cobra.ShellCompDirective {
 	for _, w := range words {
 		if strings.HasSuffix(w, ":") || strings.HasSuffix(w, "=") {
 			return cobra.ShellCompDirectiveNoSpace
@@ -148,8 +147,8 @@ func partly(words []string) cobra.ShellCompDirective {
 	return cobra.ShellCompDirectiveDefault
 }
 
-// starting are the words that start like what has been typed, whatever the case.
-func starting(begun string, words []string) []string {
+// withPrefix filters words by a prefix, ignoring case.
+func withPrefix(begun string, words []string) []string {
 	var out []string
 	for _, w := range words {
 		if len(w) >= len(begun) && strings.EqualFold(w[:len(begun)], begun) {
@@ -159,7 +158,7 @@ func starting(begun string, words []string) []string {
 	return out
 }
 
-// must is for what fails only where a flag does not exist.
+// must panics where a flag does not exist.
 func must(err error) {
 	if err != nil {
 		panic(err)

@@ -39,7 +39,7 @@ The change is from A to B. A terminal shows what differs; --csv and --json have 
 			return nil
 		},
 		ValidArgsFunction: func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-			return starting(begun, hardware.Catalogue.Names()), cobra.ShellCompDirectiveDefault
+			return withPrefix(begun, hardware.Catalogue.Names()), cobra.ShellCompDirectiveDefault
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			d, err := difference.Of(args[0], args[1])

@@ -42,7 +42,7 @@ listen.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			asked := flags.fixed()
 			config, deployment, remarks, err := emulate.Ask(asked)
-			tell(s, remarks)
+			showRemarks(s, remarks)
 			if err != nil {
 				return err
 			}
@@ -69,7 +69,7 @@ listen.`,
 	return cmd
 }
 
-// listen opens an address, and warns where others can reach it.
+// listen opens an address and warns if others can reach it.
 func listen(s Streams, host string, port int) (l net.Listener, at string, err error) {
 	if l, err = net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port))); err != nil {
 		return nil, "", systemError{fmt.Errorf("%w (--host, --port; --port 0 takes any port that is free)", err)}

@@ -18,7 +18,6 @@ import (
 	"throughline/internal/report"
 )
 
-// estimateOptions are the flags of the estimate command.
 type estimateOptions struct {
 	flags  *settings
 	output output
@@ -69,7 +68,7 @@ could not be written.`,
 				return errors.New("-o works with --points only")
 			}
 			got, err := throughline.Estimate(cmd.Context(), o.flags.words(), o.flags.checked(o.files.check))
-			tell(s, got.Remarks)
+			showRemarks(s, got.Remarks)
 			if err != nil {
 				return err
 			}
@@ -87,14 +86,13 @@ could not be written.`,
 	return cmd
 }
 
-// estimatePoints estimates a table of points.
 func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
 	q, err := o.flags.read()
 	errs := []error{err}
 	if q.From != "" {
 		errs = append(errs, q.Check(question.Estimate)) // of the other settings, rows have their own
 	}
-	if o.files.asked() {
+	if o.files.any() {
 		errs = append(errs, errors.New("--trace-out and --op-details are of one deployment: they do not work with --points"))
 	}
 	if o.json {
@@ -136,7 +134,7 @@ func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
 	return nil
 }
 
-// streamTo writes the results to a file, or to standard output.
+// streamTo writes the results to a file or standard output.
 func streamTo(ctx context.Context, s Streams, output string, in io.Reader, q *question.Question) (tally point.Tally, err error) {
 	if output == "" {
 		return point.Stream(ctx, in, s.data, q)

@@ -17,7 +17,6 @@ import (
 	"throughline/internal/report"
 )
 
-// explainOptions are the flags of the explain command.
 type explainOptions struct {
 	flags  *settings
 	json   bool
@@ -55,7 +54,7 @@ thousandth to a thousand times the present one are tried.`,
 		Args: onlyFlags(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			got, err := throughline.Explain(cmd.Context(), o.flags.words(), o.flags.checked(o.refuse))
-			tell(s, got.Remarks)
+			showRemarks(s, got.Remarks)
 			if err == nil {
 				err = o.write(cmd.Context(), s, got.Explained)
 			}
@@ -82,10 +81,10 @@ func goals() []string {
 	return out
 }
 
-// completePaths offers the numbers of the system that is named.
+// completePaths completes the numbers of the named system.
 func completePaths(cmd *cobra.Command) {
 	must(cmd.RegisterFlagCompletionFunc("seek", func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-		// Without a system, the numbers of the one that most of this project was measured on: others have the same names.
+		// Without a system, those of the most measured one: the others have the same names.
 		name := cmp.Or(cmd.Flags().Lookup("system").Value.String(), measuredSystem)
 		f, err := hardware.Catalogue.Locate(name, catalogue.Places{})
 		if err != nil {
@@ -95,18 +94,18 @@ func completePaths(cmd *cobra.Command) {
 		if sys == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return starting(begun, explain.Paths(sys)), cobra.ShellCompDirectiveNoFileComp
+		return withPrefix(begun, explain.Paths(sys)), cobra.ShellCompDirectiveNoFileComp
 	}))
 }
 
-// refuse finds what is wrong with the flags of outputs.
+// refuse reports problems of the output flags.
 func (o *explainOptions) refuse(reads []string) (err error) {
 	o.sheet, err = o.charts.plan(reads, nil, o.files.all()...)
 	return err
 }
 
-// write writes all files that are asked for: the trace and the operators, the report, and the charts of the step that is
-// explained, of several the last.
+// write writes the requested files: trace, operators, report, and charts of the last explained
+// step.
 func (o *explainOptions) write(ctx context.Context, s Streams, x *explain.Explained) error {
 	files := append(o.files.of(x.Answer), o.charts.page(func() *page.Page { return page.Explained(x.Answer, x.Why) })...)
 	for i, why := range slices.Backward(x.Why) {

@@ -15,10 +15,10 @@ import (
 	"throughline/internal/report"
 )
 
-// launchOptions are the flags about how to start a row of a plan.
+// launchOptions are the flags that choose the row of a plan to start.
 type launchOptions struct{ row, engine, format string }
 
-// launchFormats are the forms of launches; the first stands among the tables.
+// launchFormats are the forms of launches; the first appears among the tables.
 var launchFormats = []string{"commands", "sh", "json", "matrix"}
 
 func launchEngines() []string {
@@ -29,7 +29,7 @@ func launchEngines() []string {
 	return out
 }
 
-// check reads the flags; all that is wrong with them at once.
+// check reads the flags and reports all their problems.
 func (o *launchOptions) check(asJSON bool) (advice.Launching, error) {
 	out := advice.Launching{Row: o.row}
 	var errs []error
@@ -62,7 +62,7 @@ func (o *launchOptions) check(asJSON bool) (advice.Launching, error) {
 	return out, document.Join(errs...)
 }
 
-// choose sets the row to be started, which must be there if any is.
+// choose sets the row to start, which must exist if any row does.
 func (o *launchOptions) choose(a *advice.Advice, l advice.Launching) error {
 	a.Launch = l
 	if o.row == "" || len(a.Ranked) == 0 {
@@ -72,7 +72,7 @@ func (o *launchOptions) choose(a *advice.Advice, l advice.Launching) error {
 	return ofFlag("launch", err)
 }
 
-// alone reports whether the launch is all that is to be printed.
+// alone reports whether only the launch is printed.
 func (o *launchOptions) alone() bool { return o.format != launchFormats[0] }
 
 // show prints the launch alone; where no deployment was found the reasons, and no launch.
@@ -95,11 +95,11 @@ func (o *launchOptions) show(s Streams, p *advice.Plans) error {
 	return report.LaunchScript(s.data, p.Loaded, c, engines[0])
 }
 
-// benchBackends are what bench calls the interfaces of engines.
+// benchBackends maps engines to the interface names of bench.
 var benchBackends = map[string]string{"sglang": "sglang-oai", "vllm": "vllm", "trtllm": "openai"}
 
-// measuredRows are the ranked rows that a script on one node launches behind one address, for a file that starts and measures
-// each; it says which are left out.
+// measuredRows returns the ranked rows that a script on one node can launch behind one address, and
+// reports the others.
 func measuredRows(s Streams, p *advice.Plans) ([]matrix.Planned, error) {
 	var doc bytes.Buffer
 	if err := report.WriteObject(&doc, report.AdviceJSON(p)); err != nil {

@@ -20,8 +20,8 @@ func TestPlannedMatrix(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("there is no bash")
 	}
-	defer func(before func() (string, error)) { itself = before }(itself)
-	itself = func() (string, error) { return exec.LookPath("throughline") }
+	defer func(before func() (string, error)) { executable = before }(executable)
+	executable = func() (string, error) { return exec.LookPath("throughline") }
 	inFolder(t, map[string]string{})
 	bin, err := filepath.Abs("bin")
 	if err != nil || os.Mkdir(bin, 0o700) != nil {

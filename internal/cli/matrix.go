@@ -18,7 +18,6 @@ import (
 	"throughline/internal/question"
 )
 
-// matrixOptions are the flags of the matrix command.
 type matrixOptions struct {
 	flags  *settings
 	output output
@@ -58,8 +57,8 @@ Exit codes: 0 done; 1 a combination failed; 2 the input has problems, nothing wa
 	return cmd
 }
 
-// itself is this program, which is the client of options of bench.
-var itself = os.Executable
+// executable is this program, the client for entries of bench options.
+var executable = os.Executable
 
 func runMatrix(ctx context.Context, s Streams, o *matrixOptions) error {
 	q, err := o.flags.read()
@@ -67,11 +66,11 @@ func runMatrix(ctx context.Context, s Streams, o *matrixOptions) error {
 	if err := document.Join(err, q.Check(question.Matrix), checked); err != nil {
 		return question.Once(err)
 	}
-	program, err := itself()
+	program, err := executable()
 	if err != nil {
 		return systemError{err}
 	}
-	// A terminal that is closed ends this program; the processes would not notice.
+	// A closed terminal ends this program; the processes would not notice.
 	if !signal.Ignored(syscall.SIGHUP) {
 		var stop context.CancelFunc
 		ctx, stop = signal.NotifyContext(ctx, syscall.SIGHUP)
@@ -99,7 +98,7 @@ func runMatrix(ctx context.Context, s Streams, o *matrixOptions) error {
 	return o.show(s, results)
 }
 
-// read reads the file, and checks where results go.
+// read reads the file and checks where results go.
 func (o *matrixOptions) read(s Streams, q *question.Question) (*matrix.File, error) {
 	var errs []error
 	if o.output.name == "" {
@@ -119,7 +118,7 @@ func (o *matrixOptions) read(s Streams, q *question.Question) (*matrix.File, err
 	return f, document.Join(append(errs, err)...)
 }
 
-// show prints the results; a combination that failed is an answer of its own.
+// show prints the results; a failed combination sets the exit code.
 func (o *matrixOptions) show(s Streams, results []matrix.Result) error {
 	var verdict error
 	for i := range results {

@@ -30,8 +30,8 @@ func inFolder(t *testing.T, files map[string]string) {
 // TestMatrixBench: options of bench are a client, whose figures are those that it prints; a combination that fails is told, by
 // the exit code, too.
 func TestMatrixBench(t *testing.T) {
-	defer func(before func() (string, error)) { itself = before }(itself)
-	itself = func() (string, error) { return exec.LookPath("throughline") }
+	defer func(before func() (string, error)) { executable = before }(executable)
+	executable = func() (string, error) { return exec.LookPath("throughline") }
 	server := streaming(t, 5*time.Millisecond)
 	inFolder(t, map[string]string{"m.yaml": fmt.Sprintf(`servers:
   - name: toy

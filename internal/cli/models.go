@@ -118,7 +118,7 @@ something.`,
 	return cmd
 }
 
-// importModel is the model file of a config.json, under a name and with a source where these are given.
+// importModel converts a config.json to a model file, with an optional name and source.
 func importModel(s Streams, file, name, source string) (*model.File, error) {
 	file, src, err := readConfig(s, file)
 	if err != nil {
@@ -153,7 +153,7 @@ func readConfig(s Streams, name string) (string, []byte, error) {
 	return f.Name, f.Source, err
 }
 
-// findFile is the file that an argument names.
+// findFile resolves the file that an argument names.
 func findFile(ref string, set catalogue.Set) (catalogue.File, error) {
 	f, err := set.Locate(ref, catalogue.Places{})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.As(err, new(*catalogue.NoConfig)) {
@@ -162,7 +162,8 @@ func findFile(ref string, set catalogue.Set) (catalogue.File, error) {
 	return f, err
 }
 
-// subcommandOf refuses an argument that is no subcommand. The name of a built-in file was most likely to be shown.
+// subcommandOf rejects an argument that is no subcommand; with a built-in name, `show` was most
+// likely meant.
 func subcommandOf(set catalogue.Set) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
@@ -174,7 +175,6 @@ func subcommandOf(set catalogue.Set) cobra.PositionalArgs {
 	}
 }
 
-// oneArgument asks for exactly one argument.
 func oneArgument(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {

@@ -2,11 +2,11 @@ package cli
 
 import "github.com/spf13/cobra"
 
-// otherWord is a flag as other tools call it, and the flags that mean it here, of which a command may have one.
+// otherWord is a flag of another tool and the flags here that replace it.
 type otherWord struct {
 	word  string
 	flags []string
-	value string // that the flag takes for it; empty: the same
+	value string // that the flag takes instead; empty: the same
 }
 
 var otherWords = []otherWord{
@@ -46,8 +46,8 @@ var otherWords = []otherWord{
 	{"endpoint", []string{"base-url"}, ""},
 }
 
-// meant is the flag of a command that other tools call by this word, with its value where that is another; empty: none.
-func meant(cmd *cobra.Command, word string) string {
+// ownFlag returns the flag, and the value if different, that a command has for another tool's word.
+func ownFlag(cmd *cobra.Command, word string) string {
 	for _, o := range otherWords {
 		if o.word != word {
 			continue

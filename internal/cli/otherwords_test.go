@@ -25,7 +25,7 @@ func TestOtherWords(t *testing.T) {
 	for _, o := range otherWords {
 		known := 0
 		for _, cmd := range all {
-			if meant(cmd, o.word) != "" {
+			if ownFlag(cmd, o.word) != "" {
 				known++
 				if cmd.Flags().Lookup(o.word) != nil {
 					t.Errorf("%s has a flag --%s itself", cmd.Name(), o.word)

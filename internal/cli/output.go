@@ -15,14 +15,13 @@ import (
 	"throughline/internal/picture"
 )
 
-// outputFlag is a flag that says how and where a command shows its answer, whatever it was asked. It may need others to have
-// an effect.
+// outputFlag controls how or where a command shows its answer.
 type outputFlag struct {
 	name, short string
 	doc         string
-	usual       string                     // value of a word that is not given
+	initial     string                     // default of a word
 	words       func(path string) []string // that a command takes, for completion
-	as          map[string]string          // doc of commands, by their paths, that differ
+	docs        map[string]string          // doc of commands that differ, by path
 	needs       []string                   // one of these flags
 	without     []string                   // none of these flags
 }
@@ -33,9 +32,8 @@ const (
 	chartFileDoc = "file of the chart, .svg or .png"
 )
 
-// outputFlags is the one table of them.
 var outputFlags = []outputFlag{
-	{name: "json", doc: printJSONDoc, as: map[string]string{
+	{name: "json", doc: printJSONDoc, docs: map[string]string{
 		"plan": "print JSON instead of tables", "explain": "print one JSON object instead of tables", "run": "print the results as JSON instead of a table",
 		"simulate": "print one JSON object, with the keys of the result file of sglang.bench_serving",
 		"bench":    "print one JSON object, with the keys of the result file of sglang.bench_serving",
@@ -44,57 +42,56 @@ var outputFlags = []outputFlag{
 	{name: "csv", doc: "print CSV instead of a table"},
 	{name: "wide", doc: "show all columns of the tables, also where they do not fit the terminal", without: []string{"json", "csv"}},
 	{name: "columns", words: anyField, doc: "fields to show instead of the usual ones; help lists them", without: []string{"json"},
-		as: map[string]string{"run": "fields to show in the terminal instead of the usual ones; help lists them"}},
+		docs: map[string]string{"run": "fields to show in the terminal instead of the usual ones; help lists them"}},
 	{name: "markdown", doc: "print tables as Markdown"},
-	{name: "chart", doc: "draw charts, each command those it has", words: func(path string) []string { return chartKinds[path] }, as: chartDocs()},
-	{name: "output", short: "o", doc: "file of the results", as: map[string]string{
+	{name: "chart", doc: "draw charts, each command those it has", words: func(path string) []string { return chartKinds[path] }, docs: chartDocs()},
+	{name: "output", short: "o", doc: "file of the results", docs: map[string]string{
 		"estimate": "write the results of --points to this file instead of standard output", "calibrate": "file of the calibrated system (required)", "calibrate serving": "file of what the runs correct",
 		"models import": "write to this file instead of standard output", "run": "folder of the results, instead of the one the file names",
 		"matrix":  "folder of the results, logs and the state (required)",
 		"explain": chartFileDoc, "plan": chartFileDoc, "simulate": chartFileDoc,
 		"validate ops": chartFileDoc, "validate forward": chartFileDoc, "validate steps": chartFileDoc, "validate serving": chartFileDoc, "validate published": chartFileDoc}},
-	{name: "size", usual: usualSize, doc: "size of charts, width x height", needs: []string{"chart"}},
-	{name: "theme", usual: themes[0], words: func(string) []string { return themes }, doc: "colours of charts: light, dark, or auto: as the viewer of an SVG prefers", needs: []string{"chart"}},
+	{name: "size", initial: defaultSize, doc: "size of charts, width x height", needs: []string{"chart"}},
+	{name: "theme", initial: themes[0], words: func(string) []string { return themes }, doc: "colours of charts: light, dark, or auto: as the viewer of an SVG prefers", needs: []string{"chart"}},
 	{name: "html", doc: "write a report with tables and charts to this file, which needs no other"},
-	{name: "x", usual: picture.UsualX, words: anyField, doc: "field along the x axis of lines and heatmap", needs: []string{"chart", "html"}},
-	{name: "y", usual: picture.UsualY, words: anyField, doc: "field that lines and heatmap show", needs: []string{"chart", "html"}},
-	{name: "by", usual: picture.UsualBy, words: anyField, doc: "field of which each value has a line, or a row of a heatmap", needs: []string{"chart", "html"}},
-	{name: "out", doc: writeOutDoc, as: map[string]string{"validate requests": "file for the figures of all runs",
+	{name: "x", initial: picture.UsualX, words: anyField, doc: "field along the x axis of lines and heatmap", needs: []string{"chart", "html"}},
+	{name: "y", initial: picture.UsualY, words: anyField, doc: "field that lines and heatmap show", needs: []string{"chart", "html"}},
+	{name: "by", initial: picture.UsualBy, words: anyField, doc: "field of which each value has a line, or a row of a heatmap", needs: []string{"chart", "html"}},
+	{name: "out", doc: writeOutDoc, docs: map[string]string{"validate requests": "file for the figures of all runs",
 		"plan": "file of the ranked deployments and the frontier, by its name: " + strings.Join(planForms(), ", ")}},
-	{name: "requests-out", doc: "CSV file of all requests; of simulate Parquet where its name ends in .parquet", as: map[string]string{"bench": "file of all requests: CSV, Parquet where its name ends in .parquet, or with .jsonl in its name JSON lines with the times of all chunks"}},
+	{name: "requests-out", doc: "CSV file of all requests; of simulate Parquet where its name ends in .parquet", docs: map[string]string{"bench": "file of all requests: CSV, Parquet where its name ends in .parquet, or with .jsonl in its name JSON lines with the times of all chunks"}},
 	{name: "output-file", doc: "append the result to this file, as one line of JSON with the keys of sglang.bench_serving"},
 	{name: "append-run", doc: "append the run to this CSV table, with what --deployment says was measured: throughline validate serving, calibrate serving and compare --measured read it"},
 	{name: "output-details", doc: "lengths, times, texts and errors of all requests in that line, too", needs: []string{"output-file"}},
 	{name: "disable-tqdm", doc: "show no progress, also on a terminal"},
 	{name: "timeline-out", doc: "file of running and waiting requests and of the KV cache over time: CSV, or Parquet where its name ends in .parquet"},
-	{name: "steps-out", doc: "CSV file of all steps; of simulate Parquet where its name ends in .parquet", as: map[string]string{"validate requests": "file for all steps as they were replayed"}},
+	{name: "steps-out", doc: "CSV file of all steps; of simulate Parquet where its name ends in .parquet", docs: map[string]string{"validate requests": "file for all steps as they were replayed"}},
 	{name: "trace-out", doc: "JSON file of the timeline, for ui.perfetto.dev or chrome://tracing"},
 	{name: "op-details", doc: "CSV file of the operators of the steps",
-		as: map[string]string{"run": "write a table of the operators of every run, and their sums into the other tables"}},
+		docs: map[string]string{"run": "write a table of the operators of every run, and their sums into the other tables"}},
 	{name: "xlsx", doc: "write a workbook of all runs: pivots of the whole machine and per card, charts, tables, raw data"},
-	{name: "force", doc: "let the result replace a file that is read", as: map[string]string{"init": "replace an existing file"},
+	{name: "force", doc: "let the result replace a file that is read", docs: map[string]string{"init": "replace an existing file"},
 		needs: []string{"output", "out", "requests-out", "timeline-out", "steps-out", "trace-out", "op-details", "xlsx", "chart", "html"}},
 	{name: "scenario", doc: "write a scenario file instead, for throughline scenario"},
 	{name: "category", doc: "start every row of the tables with its category"},
 	{name: "long", doc: "write one table with a row per run instead of three with a column per run"},
 	{name: "format", words: func(string) []string { return formatNames() }, doc: "forms of the tables: " + strings.Join(formatNames(), ", ") + " (default wide)"},
 	{name: "gzip", doc: "compress the tables (.csv.gz, .jsonl.gz)"},
-	{name: "explain-rejected", doc: "say what ruled plans out, and what would have let them through", as: map[string]string{
+	{name: "explain-rejected", doc: "say what ruled plans out, and what would have let them through", docs: map[string]string{
 		"plan": "say what ruled out the deployments that practitioners would try, such as tp8 and DEP16, and what would let them through"}},
 	{name: "launch", doc: "row to say the launch of: 3, or f4 for one of the frontier (default 1)"},
 	{name: "launch-for", words: func(string) []string { return launchEngines() }, doc: "engine to launch it with, in place of the one of the row; all: every one"},
-	{name: "launch-format", usual: launchFormats[0], words: func(string) []string { return launchFormats },
+	{name: "launch-format", initial: launchFormats[0], words: func(string) []string { return launchFormats },
 		doc: "commands: the arguments below the tables; sh: nothing but a script that starts all servers and the router; json: the same as data; matrix: a file for throughline matrix that measures the ranked rows of one node"},
 	{name: "watch", doc: "answer again whenever an input file changes, until Ctrl-C"},
 	{name: "measured", needs: []string{"xlsx"}},
 	{name: "simulate", needs: []string{"xlsx"}},
-	{name: "timeline-every", needs: []string{"timeline-out"}}, // these three are settings, which have their docs in the table of those
+	{name: "timeline-every", needs: []string{"timeline-out"}}, // these three are settings, documented in their table
 }
 
-// anyField are the fields of results.
 func anyField(string) []string { return fieldNames() }
 
-// addOutputs defines output flags of a command that is called by a path, in the order of the table.
+// addOutputs defines the output flags of a command, in the order of the table.
 func addOutputs(cmd *cobra.Command, path string, refs map[string]any) {
 	for i := range outputFlags {
 		o := &outputFlags[i]
@@ -103,14 +100,14 @@ func addOutputs(cmd *cobra.Command, path string, refs map[string]any) {
 			continue
 		}
 		doc := o.doc
-		if other := o.as[path]; other != "" {
+		if other := o.docs[path]; other != "" {
 			doc = other
 		}
 		switch v := ref.(type) {
 		case *bool:
 			cmd.Flags().BoolVar(v, o.name, false, doc)
 		case *string:
-			cmd.Flags().StringVar(v, o.name, o.usual, doc)
+			cmd.Flags().StringVar(v, o.name, o.initial, doc)
 		case *[]string:
 			cmd.Flags().StringSliceVar(v, o.name, nil, doc)
 		case *output:
@@ -126,7 +123,7 @@ func addOutputs(cmd *cobra.Command, path string, refs map[string]any) {
 	}
 }
 
-// emptyOutputs refuses output flags whose values are empty.
+// emptyOutputs rejects output flags with empty values.
 func emptyOutputs(flags *pflag.FlagSet) error {
 	var errs []error
 	for i := range outputFlags {
@@ -138,13 +135,14 @@ func emptyOutputs(flags *pflag.FlagSet) error {
 	return document.Join(errs...)
 }
 
-// isSetting reports whether a flag stands in the table of settings: other commands may have an output flag of its name.
+// isSetting reports whether a flag is in the table of settings; other commands may have an output
+// flag of the same name.
 func isSetting(f *pflag.Flag) bool {
 	_, ok := f.Value.(*settingFlag)
 	return ok
 }
 
-// noteOutputs tells of output flags that have no effect beside the others.
+// noteOutputs reports output flags that have no effect beside the others.
 func noteOutputs(cmd *cobra.Command, s Streams) {
 	flags := cmd.Flags()
 	flags.Visit(func(f *pflag.Flag) {
@@ -170,21 +168,21 @@ func noteOutputs(cmd *cobra.Command, s Streams) {
 	}
 }
 
-// output is the file that a command writes its result to.
+// output is a file that a command writes.
 type output struct {
-	flag  string // as it is written on the command line
+	flag  string // as written on the command line
 	name  string
 	force *bool // whether it may be an input
 }
 
-// check refuses to write over what a command reads, unless that is wanted, or over a folder.
+// check refuses to overwrite a folder or, without force, an input.
 func (o *output) check(inputs ...string) error {
 	if o.name == "-" {
 		return fmt.Errorf("%s: - is no file; /dev/stdout writes to standard output", o.flag)
 	}
 	out, err := os.Stat(o.name)
 	if o.name == "" || err != nil {
-		return nil // nothing there yet; what else is wrong shows when it is written
+		return nil // nothing there yet; other problems show when it is written
 	}
 	if out.IsDir() {
 		return fmt.Errorf("%s: %s is a folder", o.flag, o.name)
@@ -198,7 +196,7 @@ func (o *output) check(inputs ...string) error {
 	return nil
 }
 
-// unlike refuses two outputs in one file, of which one would be lost.
+// unlike rejects two outputs in one file, one of which would be lost.
 func (o *output) unlike(other *output) error {
 	if o.name == "" || other.name == "" {
 		return nil
@@ -214,7 +212,7 @@ func (o *output) unlike(other *output) error {
 	return nil
 }
 
-// checkOutputs refuses to write over what is read, and two files in one.
+// checkOutputs rejects outputs that overwrite inputs or each other.
 func checkOutputs(inputs []string, outputs ...*output) error {
 	var errs []error
 	for i, out := range outputs {

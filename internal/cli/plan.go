@@ -41,7 +41,6 @@ const planExamples = `  throughline plan --model DeepSeek-V3 --system H200 --gpu
   throughline plan --model llama_3_8b --system L40S --gpus 4 --price 1.2 --power 350 --json
   throughline plan --model Qwen3-30B-A3B --pool H20_141G:4 --pool H200:4 --price H200=3.5,H20_141G=1.2 --objective cost`
 
-// planOptions are the flags of the plan command.
 type planOptions struct {
 	flags    *settings
 	json     bool
@@ -67,7 +66,7 @@ func newPlan(s Streams) *cobra.Command {
 			}
 			launching, wrong := o.launch.check(o.json)
 			plans, err := throughline.NewPlans(o.flags.words(), o.flags.checked(o.refuse))
-			tell(s, plans.Remarks)
+			showRemarks(s, plans.Remarks)
 			if err := document.Join(err, wrong); err != nil {
 				return question.Once(err)
 			}
@@ -94,16 +93,16 @@ func newPlan(s Streams) *cobra.Command {
 	return cmd
 }
 
-// refuse finds what is wrong with the flags of outputs.
+// refuse reports problems of the output flags.
 func (o *planOptions) refuse(reads []string) (err error) {
 	o.sheet, err = o.charts.plan(reads, nil, &o.out)
 	return document.Join(report.CheckColumns(o.view.columns), err, checkPlanForm(&o.out))
 }
 
-// search runs the search, under a progress bar where someone watches.
+// search runs the search, under a progress bar on a terminal.
 func (o *planOptions) search(ctx context.Context, s Streams, p *advice.Plans) error {
 	bar := newProgress(s.watched, 0)
-	p.Options.Told = bar.told
+	p.Options.Progress = bar.add
 	err := p.Search(ctx)
 	bar.finish()
 	if errors.Is(err, context.Canceled) {
@@ -113,7 +112,7 @@ func (o *planOptions) search(ctx context.Context, s Streams, p *advice.Plans) er
 	return err
 }
 
-// finish adds what else is asked of a plan, and writes its files.
+// finish adds the optional parts of a plan and writes its files.
 func (o *planOptions) finish(ctx context.Context, s Streams, p *advice.Plans, l advice.Launching) error {
 	err := o.launch.choose(p.Advice, l)
 	if err == nil && o.rejected {
@@ -123,7 +122,7 @@ func (o *planOptions) finish(ctx context.Context, s Streams, p *advice.Plans, l 
 		return err
 	}
 	files, err := planFile(ctx, o.out.name, p)
-	if err == nil && len(p.Ranked) > 0 { // else there are reasons in the place of charts
+	if err == nil && len(p.Ranked) > 0 { // otherwise there are reasons in place of charts
 		var charts []report.File
 		charts, err = drawn(o.sheet, picture.PlanKinds, p)
 		files = slices.Concat(files, charts, o.charts.page(func() *page.Page { return page.Planned(p) }))
@@ -134,7 +133,6 @@ func (o *planOptions) finish(ctx context.Context, s Streams, p *advice.Plans, l 
 	return writeAll(ctx, s, files)
 }
 
-// show prints what was found.
 func (o *planOptions) show(s Streams, p *throughline.Plans) error {
 	if o.json {
 		return failed(report.WriteObject(s.data, p))
@@ -142,7 +140,7 @@ func (o *planOptions) show(s Streams, p *throughline.Plans) error {
 	return failed(report.Advice(s.Out, o.view.of(s), p.Plans))
 }
 
-// noPlan ends a plan that was written, with the reasons where nothing was found.
+// noPlan prints the reasons if nothing was found and sets the exit code.
 func noPlan(s Streams, got *advice.Advice, err error) error {
 	if err != nil || len(got.Ranked) > 0 {
 		return err

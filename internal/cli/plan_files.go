@@ -17,10 +17,10 @@ import (
 	"throughline/internal/workbook"
 )
 
-// planJSON is how a file ends that has all of a plan, as it is printed as JSON.
+// planJSON is the extension of a file with the whole plan as JSON.
 const planJSON = ".json"
 
-// planForms are the forms of the deployments of a plan, by how the name of their file ends.
+// planForms lists the file extensions of plans.
 func planForms() (ends []string) {
 	for _, f := range report.Formats {
 		ends = append(ends, filepath.Ext(f.File))
@@ -28,7 +28,6 @@ func planForms() (ends []string) {
 	return append(ends, ".xlsx", planJSON)
 }
 
-// checkPlanForm refuses a name that says no form.
 func checkPlanForm(out *output) error {
 	if out.name == "" || slices.ContainsFunc(planForms(), func(end string) bool {
 		return strings.HasSuffix(out.name, end) || compressible[end] && strings.HasSuffix(out.name, end+".gz")
@@ -38,7 +37,7 @@ func checkPlanForm(out *output) error {
 	return ofFlag("out", fmt.Errorf("%s must end in %s", out.name, strings.Join(planForms(), ", ")))
 }
 
-// planFile is that of the ranked deployments, and behind them those of the frontier; none without a name.
+// planFile returns the file of ranked deployments followed by those of the frontier, if named.
 func planFile(ctx context.Context, name string, p *advice.Plans) ([]report.File, error) {
 	switch {
 	case name == "":
@@ -66,7 +65,7 @@ func planFile(ctx context.Context, name string, p *advice.Plans) ([]report.File,
 	return []report.File{{Name: name, Write: func(w io.Writer) error { return writeRecords(w, name, runs) }}}, nil
 }
 
-// writeRecords writes records in the form that a name says.
+// writeRecords writes records in the form that a file name implies.
 func writeRecords(w io.Writer, name string, runs []*result.Record) error {
 	plain := strings.TrimSuffix(name, ".gz")
 	if strings.HasSuffix(plain, ".xlsx") {

@@ -9,7 +9,7 @@ import (
 	"throughline/internal/trace"
 )
 
-// pointFiles are the files that estimate and explain write of a deployment.
+// pointFiles are the files that estimate and explain write about a deployment.
 type pointFiles struct{ trace, ops output }
 
 // with adds their flags to others of a command.
@@ -20,13 +20,11 @@ func (f *pointFiles) with(others map[string]any) map[string]any {
 
 func (f *pointFiles) all() []*output { return []*output{&f.trace, &f.ops} }
 
-// asked reports whether any file is.
-func (f *pointFiles) asked() bool { return f.trace.name != "" || f.ops.name != "" }
+func (f *pointFiles) any() bool { return f.trace.name != "" || f.ops.name != "" }
 
-// check refuses to write over what is read.
+// check refuses to overwrite inputs.
 func (f *pointFiles) check(inputs []string) error { return checkOutputs(inputs, f.all()...) }
 
-// of are the files of an answer.
 func (f *pointFiles) of(a *point.Answer) (files []report.File) {
 	if f.trace.name != "" {
 		files = append(files, report.File{Name: f.trace.name, Write: func(w io.Writer) error {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// progress shows on a terminal how far a long search is and when it will be done. It stays silent for the first second,
-// and where no one watches.
+// progress shows on a terminal how far a long search is and when it will be done. It stays silent
+// for the first second.
 type progress struct {
-	w     io.Writer // nil: no one watches
+	w     io.Writer // nil: no terminal
 	total int
 	start time.Time
 
@@ -41,8 +41,8 @@ func (p *progress) tick() {
 	fmt.Fprint(p.w, "\r", progressLine(p.done, p.total, now.Sub(p.start)), "\x1b[K")
 }
 
-// told hears of more parts, and of parts that are done.
-func (p *progress) told(parts, done int) {
+// add counts new parts and finished ones.
+func (p *progress) add(parts, done int) {
 	p.mu.Lock()
 	p.total += parts
 	p.mu.Unlock()
@@ -51,7 +51,7 @@ func (p *progress) told(parts, done int) {
 	}
 }
 
-// progressLine is a bar, the share that is done, and the time left at the speed so far.
+// progressLine shows a bar, the share done, and the time left at the speed so far.
 func progressLine(done, total int, elapsed time.Duration) string {
 	const width = 30
 	share := float64(done) / float64(total)
@@ -60,7 +60,7 @@ func progressLine(done, total int, elapsed time.Duration) string {
 	return fmt.Sprintf("[%s%s] %3.0f%%  %v left", strings.Repeat("=", full), strings.Repeat(" ", width-full), 100*share, left)
 }
 
-// finish wipes the line.
+// finish erases the line.
 func (p *progress) finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

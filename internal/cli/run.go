@@ -24,7 +24,6 @@ import (
 	"throughline/internal/sweep"
 )
 
-// runOptions are the flags of the run command.
 type runOptions struct {
 	flags      *settings
 	output     output
@@ -99,7 +98,7 @@ written; 3 the results could not be written.`,
 		"category": &o.categories, "long": &o.long, "format": &o.formats, "gzip": &o.gzip, "explain-rejected": &o.explain,
 		"op-details": &o.ops, "xlsx": &o.xlsx, "html": &o.charts.html, "x": &o.x, "y": &o.y, "by": &o.by}))
 	addWatch(cmd, "run", s, func() []string {
-		q, _ := o.flags.read() // what is wrong with it is said by its answer
+		q, _ := o.flags.read() // its problems are reported by the answer
 		return watchable(append(jobfile.Files(q.Config), q.Measured))
 	})
 	return cmd
@@ -120,13 +119,13 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	}
 	progress := newProgress(s.watched, parts)
 	defer progress.finish()
-	// A run leaves half a megabyte behind and keeps next to nothing: with the usual setting two thirds of the time go into
-	// collecting.
+	// A run leaves half a megabyte of garbage and keeps next to nothing: by default two thirds of
+	// the time would go into collection.
 	defer debug.SetGCPercent(debug.SetGCPercent(200))
 	options := sweep.Options{
 		Jobs: q.Workers(), Thorough: o.explain, Ops: o.ops, Raw: o.xlsx.name != "", Simulate: q.Simulated, Tick: progress.tick,
 	}
-	array := report.NewArray(s.data, o.categoriesAsked()...)
+	array := report.NewArray(s.data, o.optionalCategories()...)
 	book, err := o.workbook(raw)
 	if err != nil {
 		return systemError{err}
@@ -154,7 +153,7 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	for i, job := range jobs {
 		section = i
 		all.Start(job.Mode, o.pictures[i])
-		// Each job is written when it is done: what comes after it cannot undo it.
+		// Each job is written when done: later ones cannot undo it.
 		err := o.section(ctx, s, job, options, show)
 		if err == nil {
 			err = drawSome(ctx, s, o.sheets[i], picture.RunKinds, o.pictures[i])
@@ -179,10 +178,10 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 		return systemError{err}
 	}
 	fmt.Fprint(s.Err, o.view.of(s).Wrap(notSearched(jobs)))
-	return v.tell(s)
+	return v.report(s)
 }
 
-// notSearched says what runs leave out that a plan searches, where some of them rank what clients see.
+// notSearched tells what runs leave out that a plan searches, if some rank what clients see.
 func notSearched(jobs []*jobfile.Job) string {
 	if !slices.ContainsFunc(jobs, func(j *jobfile.Job) bool { return j.Served() && !j.Planned() }) {
 		return ""
@@ -225,7 +224,7 @@ func (o *runOptions) prepare(s Streams, q *question.Question) (*report.Runs, []*
 	return table, jobs, raw, document.Join(errs...)
 }
 
-// prepareCharts reads the flags of charts: each section of the file has its own.
+// prepareCharts reads the chart flags; each section of the file has its own charts.
 func (o *runOptions) prepareCharts(q *question.Question, jobs []*jobfile.Job) error {
 	var errs []error
 	axis := func(flag, field string) *result.Field {
@@ -249,13 +248,13 @@ func (o *runOptions) prepareCharts(q *question.Question, jobs []*jobfile.Job) er
 		o.sheets = append(o.sheets, sheet)
 		o.pictures = append(o.pictures, &picture.Runs{Title: filepath.Base(q.Config) + ", " + job.Mode, X: x, Y: y, By: by})
 	}
-	if len(jobs) > 1 && strings.Contains(strings.Join(o.charts.wanted, ","), "=") {
+	if len(jobs) > 1 && strings.Contains(strings.Join(o.charts.requested, ","), "=") {
 		errs = append(errs, fmt.Errorf("--chart: the file has %d sections, and each has charts; leave out the names of files", len(jobs)))
 	}
 	return question.Once(document.Join(errs...))
 }
 
-// tooWide says that a table is one that spreadsheets do not show whole: it has a column per run, and one or two that name
+// tooWide warns of a table too wide for spreadsheets: a column per run, and one or two that name
 // its rows.
 func tooWide(runs int, categories bool) string {
 	n := runs + 1
@@ -268,7 +267,6 @@ func tooWide(runs int, categories bool) string {
 	return fmt.Sprintf("%d runs make tables of %d columns, and spreadsheets show the first %d; --long writes one table with a row per run", runs, n, report.MostColumns)
 }
 
-// failed is a failure to write.
 func failed(err error) error {
 	if err == nil {
 		return nil
@@ -276,11 +274,11 @@ func failed(err error) error {
 	return systemError{err}
 }
 
-// verdict is which runs lack a plan.
+// verdict collects runs without a plan.
 type verdict struct {
 	found bool
 	lines []string
-	more  int // runs without a plan that are not told
+	more  int // runs without a plan that are not listed
 }
 
 func (v *verdict) note(r *result.Record) {
@@ -296,8 +294,8 @@ func (v *verdict) note(r *result.Record) {
 	}
 }
 
-// tell says why runs have no plan, and fails when none has one.
-func (v *verdict) tell(s Streams) error {
+// report explains why runs have no plan, and fails if none has one.
+func (v *verdict) report(s Streams) error {
 	for _, line := range v.lines {
 		fmt.Fprintln(s.Err, line)
 	}

@@ -15,7 +15,7 @@ import (
 	"throughline/internal/sweep"
 )
 
-// wideFormat is the three tables with a column per run; those of report.Formats have a row.
+// wideFormat is three tables with a column per run; those of report.Formats have a row per run.
 const wideFormat = "wide"
 
 func formatNames() []string {
@@ -26,7 +26,7 @@ func formatNames() []string {
 	return out
 }
 
-// checkFormats completes what the flags say about the forms of tables.
+// checkFormats completes the table format flags.
 func (o *runOptions) checkFormats() error {
 	var errs []error
 	for _, name := range o.formats {
@@ -48,15 +48,15 @@ func (o *runOptions) checkFormats() error {
 
 func (o *runOptions) wide() bool { return slices.Contains(o.formats, wideFormat) }
 
-// categoriesAsked are those that tables have only on request.
-func (o *runOptions) categoriesAsked() []result.Category {
+// optionalCategories lists the requested optional categories.
+func (o *runOptions) optionalCategories() []result.Category {
 	if o.ops {
 		return []result.Category{result.OpDetails}
 	}
 	return nil
 }
 
-// folder is that of the results of a job.
+// folder returns where the results of a job go.
 func (o *runOptions) folder(job *jobfile.Job) string {
 	if o.output.name != "" {
 		return o.output.name
@@ -64,10 +64,9 @@ func (o *runOptions) folder(job *jobfile.Job) string {
 	return job.Output
 }
 
-// compressible is which files gzip makes smaller: Parquet is compressed.
+// compressible lists the files that gzip makes smaller; Parquet is already compressed.
 var compressible = map[string]bool{".csv": true, ".jsonl": true}
 
-// fileName is that of a table of a job.
 func (o *runOptions) fileName(job *jobfile.Job, file string) string {
 	name := filepath.Join(o.folder(job), job.Mode+"_"+file)
 	if o.gzip && compressible[filepath.Ext(file)] {
@@ -76,14 +75,14 @@ func (o *runOptions) fileName(job *jobfile.Job, file string) string {
 	return name
 }
 
-// emitting is a sweep under way: what takes its records.
+// emitting is a sweep in progress, which passes on its records.
 type emitting func(emit func(*result.Record) error) error
 
-// section runs a job and writes its files. Those with a row per run are written as the runs are done, and all appear when
-// they are complete.
+// section runs a job and writes its files. Those with a row per run are written as runs finish; all
+// appear when complete.
 func (o *runOptions) section(ctx context.Context, s Streams, job *jobfile.Job, options sweep.Options, show func(*result.Record) error) error {
 	var sweeping error
-	wide := report.NewWide(o.categoriesAsked()...)
+	wide := report.NewWide(o.optionalCategories()...)
 	var all emitting = func(emit func(*result.Record) error) error {
 		sweeping = sweep.Run(ctx, job, options, func(r *result.Record) error {
 			if o.wide() {
@@ -129,11 +128,11 @@ func (o *runOptions) section(ctx context.Context, s Streams, job *jobfile.Job, o
 	return nil
 }
 
-// streamed is a sweep that writes a file meanwhile.
+// streamed returns a sweep that also writes a file.
 func (o *runOptions) streamed(ctx context.Context, name string, f report.Format, all emitting) emitting {
 	return func(emit func(*result.Record) error) error {
 		return report.WriteFiles(ctx, report.File{Name: name, Write: func(w io.Writer) error {
-			sink := f.New(w, o.categoriesAsked()...)
+			sink := f.New(w, o.optionalCategories()...)
 			err := all(func(r *result.Record) error { return errors.Join(sink.Add(r), emit(r)) })
 			if err != nil {
 				return err
@@ -147,10 +146,10 @@ func (o *runOptions) opFolder(job *jobfile.Job) string {
 	return filepath.Join(o.folder(job), job.Mode+"_op_details")
 }
 
-// mostOpTables is how many files of operators are written: file systems and shells have trouble with more.
+// mostOpTables limits the operator files: file systems and shells struggle with more.
 const mostOpTables = 100_000
 
-// writeOps writes the operators of a run, where that is asked for.
+// writeOps writes the operators of a run, if requested.
 func (o *runOptions) writeOps(ctx context.Context, job *jobfile.Job, r *result.Record) error {
 	if !o.ops {
 		return nil

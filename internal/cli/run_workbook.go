@@ -14,7 +14,7 @@ import (
 	"throughline/internal/workbook"
 )
 
-// checkWorkbook checks the name of the workbook, and reads its measurements.
+// checkWorkbook checks the name of the workbook and reads its measurements.
 func (o *runOptions) checkWorkbook(measured string) (rows []rawdata.Row, err error) {
 	if o.xlsx.name == "" {
 		return nil, nil
@@ -38,7 +38,7 @@ func readRaw(name string) ([]rawdata.Row, error) {
 	return rawdata.Read(f, name)
 }
 
-// tooMany says that a sheet has no room for all runs.
+// tooMany warns that a sheet has no room for all runs.
 func tooMany(runs int) string {
 	if runs <= workbook.MostRuns {
 		return ""
@@ -46,18 +46,17 @@ func tooMany(runs int) string {
 	return fmt.Sprintf("%d runs do not fit into a workbook, which has room for %d; --format parquet has room for any number", runs, workbook.MostRuns)
 }
 
-// book is a workbook, or none.
+// book is an optional workbook.
 type book struct {
 	*workbook.Workbook
 	measured []rawdata.Row
 }
 
-// workbook starts the one that is asked for.
 func (o *runOptions) workbook(measured []rawdata.Row) (book, error) {
 	if o.xlsx.name == "" {
 		return book{}, nil
 	}
-	w, err := workbook.New(o.categoriesAsked()...)
+	w, err := workbook.New(o.optionalCategories()...)
 	return book{w, measured}, err
 }
 

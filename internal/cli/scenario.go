@@ -13,7 +13,6 @@ import (
 	"throughline/internal/table"
 )
 
-// scenarioOptions are the flags of scenario.
 type scenarioOptions struct {
 	flags *settings
 	csv   bool
@@ -43,7 +42,7 @@ any time of a host. docs/scenario.md compares with measurements.`,
 }
 
 func runScenario(s Streams, o *scenarioOptions, name string) error {
-	asked, wrong := o.flags.read()
+	query, wrong := o.flags.read()
 	q, err := readScenario(s, name)
 	if err := document.Join(wrong, err); err != nil {
 		return err
@@ -53,9 +52,9 @@ func runScenario(s Streams, o *scenarioOptions, name string) error {
 		return err
 	}
 	var measured []scenario.Compared
-	if asked.Measured != "" {
-		if measured, err = readMeasured(q, rows, asked.Measured); err != nil {
-			return fmt.Errorf("%s: %w", asked.Measured, err)
+	if query.Measured != "" {
+		if measured, err = readMeasured(q, rows, query.Measured); err != nil {
+			return fmt.Errorf("%s: %w", query.Measured, err)
 		}
 	}
 	t, beside := table.Of(scenario.Columns, rows), table.Of(scenario.ComparedColumns, measured)
@@ -68,7 +67,7 @@ func runScenario(s Streams, o *scenarioOptions, name string) error {
 	return write(s.Out, scenarioText(o.view.of(s), q, t, beside)+o.view.of(s).Wrap(scenario.Verdict(rows)+"\n"))
 }
 
-// scenarioText is the table, and what was measured; Markdown stands for itself.
+// scenarioText renders the table and what was measured; Markdown stands alone.
 func scenarioText(v table.View, q *scenario.Question, t, beside table.Any) string {
 	out := t.Render(v) + "\n"
 	if !v.Markdown {
@@ -83,7 +82,7 @@ func scenarioText(v table.View, q *scenario.Question, t, beside table.Any) strin
 	return out
 }
 
-// headOf says what the table is about.
+// headOf describes the table.
 func headOf(q *scenario.Question) string {
 	return fmt.Sprintf("%s, %d requests of %d + %d tokens: %d tokens in, %d out; %s\n", q.Model.Name, q.Requests, q.Input, q.Output, q.Requests*q.Input, q.Requests*q.Output, runnerOf(q))
 }
@@ -98,7 +97,7 @@ func readMeasured(q *scenario.Question, rows []scenario.Row, name string) ([]sce
 	return scenario.Compare(q, rows, f)
 }
 
-// runnerOf says what runs the model.
+// runnerOf names what runs the model.
 func runnerOf(q *scenario.Question) string {
 	if q.Framework == nil {
 		return "fused kernels, no time of a host"
@@ -106,7 +105,6 @@ func runnerOf(q *scenario.Question) string {
 	return q.Framework.Title
 }
 
-// readScenario reads a scenario file.
 func readScenario(s Streams, name string) (*scenario.Question, error) {
 	src, err := document.ReadFile(name)
 	if err != nil {

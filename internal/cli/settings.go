@@ -14,24 +14,24 @@ import (
 	"throughline/internal/question"
 )
 
-// settings are the flags of a command that come from the table of settings.
+// settings are the flags that come from the table of settings.
 type settings struct {
 	of     question.Command
 	flags  *pflag.FlagSet
 	values []*settingFlag
 }
 
-// settingFlag is the value of one of them. It is kept as it was written, so that all mistakes are found together.
+// settingFlag keeps the value as written, so that all mistakes are reported together.
 type settingFlag struct {
 	*question.Setting
-	flag  string // its name, or one of its other names
+	flag  string // its name, or one of its aliases
 	text  string
 	times int // it is on the command line
 }
 
 func (f *settingFlag) String() string { return f.text }
 
-// Set takes a value in place of the one before. Lists go on.
+// Set replaces a value; lists are appended to.
 func (f *settingFlag) Set(text string) error {
 	if f.times++; f.times > 1 && f.List != "" && strings.TrimSpace(text) != "" {
 		text = f.text + "," + text
@@ -47,7 +47,7 @@ func (f *settingFlag) Type() string {
 	return map[question.Kind]string{question.Text: "string", question.Number: "float", question.Count: "int", question.Time: "time", question.Switch: "bool"}[f.Kind()]
 }
 
-// addSettings defines a flag for each setting of a command, and hidden ones for its other names.
+// addSettings defines a flag for each setting of a command, and hidden ones for its aliases.
 func addSettings(cmd *cobra.Command, of question.Command) *settings {
 	s := &settings{of: of, flags: cmd.Flags()}
 	cmd.Flags().SortFlags = false
@@ -71,12 +71,12 @@ func (s *settings) add(setting *question.Setting, name, short, usual string) *pf
 	return flag
 }
 
-// given reports whether a setting is on the command line, by whichever name.
+// given reports whether a setting is on the command line, by any name.
 func (s *settings) given(name string) bool {
 	return slices.ContainsFunc(s.values, func(f *settingFlag) bool { return f.Name == name && s.flags.Changed(f.flag) })
 }
 
-// words are the settings on the command line, by the names of their flags.
+// words returns the settings on the command line by flag name.
 func (s *settings) words() map[string]string {
 	out := map[string]string{}
 	for _, f := range s.values {
@@ -87,33 +87,33 @@ func (s *settings) words() map[string]string {
 	return out
 }
 
-// read is the question that the flags ask, and all that is wrong with them.
+// read returns the question that the flags ask, and all their problems.
 func (s *settings) read() (question.Question, error) {
 	a := question.Ask(s.of, s.words())
 	return a.Question, document.Join(emptyOutputs(s.flags), a.Wrong)
 }
 
-// fixed is the question that the flags ask about one deployment.
+// fixed returns the question about one deployment.
 func (s *settings) fixed() *question.Asked {
 	a := question.AskFixed(s.of, s.words())
 	s.checked(nil)(a)
 	return a
 }
 
-// checked adds to what is wrong with the words what is wrong with the flags of outputs; refuse knows the files that are read.
+// checked adds the problems of output flags; refuse receives the files that are read.
 func (s *settings) checked(refuse func(reads []string) error) throughline.Option {
 	return func(a *question.Asked) {
 		a.Wrong, a.Refuse = document.Join(emptyOutputs(s.flags), a.Wrong), refuse
 	}
 }
 
-// note tells of flags that have no effect beside the others.
+// note reports flags that have no effect beside the others.
 func (s *settings) note(to Streams, l *question.Loaded) {
-	tell(to, question.Ask(s.of, s.words()).Ineffective(l))
+	showRemarks(to, question.Ask(s.of, s.words()).Ineffective(l))
 }
 
-// tell shows remarks, with settings as flags.
-func tell(s Streams, remarks []question.Remark) {
+// showRemarks prints remarks, with settings as flags.
+func showRemarks(s Streams, remarks []question.Remark) {
 	for _, r := range remarks {
 		if r.Setting != "" {
 			r.Setting = "--" + r.Setting
@@ -122,12 +122,12 @@ func tell(s Streams, remarks []question.Remark) {
 	}
 }
 
-// mentioned are settings in the messages of libraries, which write their names in backquotes.
-var mentioned = regexp.MustCompile("`([a-z][a-z-]*)`")
+// settingName matches settings in messages of libraries, which put their names in backquotes.
+var settingName = regexp.MustCompile("`([a-z][a-z-]*)`")
 
-// flagged shows the settings that a message names as flags.
-func flagged(cmd *cobra.Command, message string) string {
-	return mentioned.ReplaceAllStringFunc(message, func(name string) string {
+// withFlags turns the settings that a message names into flags.
+func withFlags(cmd *cobra.Command, message string) string {
+	return settingName.ReplaceAllStringFunc(message, func(name string) string {
 		if bare := strings.Trim(name, "`"); cmd.Flags().Lookup(bare) != nil {
 			return "--" + bare
 		}
@@ -142,7 +142,7 @@ func dashed(cmd *cobra.Command, problems []document.Problem) []document.Problem 
 		if p := &out[i]; p.File == "" && p.Path != "" && cmd.Flags().Lookup(p.Path) != nil {
 			p.Path = "--" + p.Path
 		}
-		out[i].Message = flagged(cmd, out[i].Message)
+		out[i].Message = withFlags(cmd, out[i].Message)
 	}
 	return out
 }

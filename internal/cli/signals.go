@@ -9,15 +9,14 @@ import (
 	"throughline/internal/matrix"
 )
 
-// Main is the program as it is started: until it is done, or until a signal ends it.
+// Main runs the program until it is done or a signal ends it.
 func Main(args []string, s Streams) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	return Run(untilSignal(signals, os.Exit), args, s)
 }
 
-// untilSignal is a context that the first signal cancels. The second one ends the program, whatever it is doing: whoever
-// asks twice does not want to wait.
+// untilSignal returns a context that the first signal cancels; the second ends the program at once.
 func untilSignal(signals <-chan os.Signal, exit func(int)) context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() {
@@ -34,7 +33,7 @@ type interruption struct{ os.Signal }
 
 func (i interruption) Error() string { return i.String() }
 
-// code is what a shell sees of a process that a signal ended: 128 and the number of the signal.
+// code follows the shell convention: 128 plus the number of the signal.
 func (i interruption) code() int {
 	if i.Signal == syscall.SIGTERM {
 		return exitTerminated
@@ -42,7 +41,7 @@ func (i interruption) code() int {
 	return exitInterrupted
 }
 
-// exitCode is that of a cancelled context.
+// exitCode returns that of a cancelled context.
 func exitCode(ctx context.Context) int {
 	if i, ok := context.Cause(ctx).(interruption); ok {
 		return i.code()

@@ -16,7 +16,6 @@ import (
 	"throughline/serving/simulate"
 )
 
-// simulateOptions are the flags of the simulate command.
 type simulateOptions struct {
 	flags                              *settings
 	json                               bool
@@ -51,7 +50,7 @@ could not be written.`,
 		Args: onlyFlags(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sim, err := throughline.NewSimulation(o.flags.words(), o.flags.checked(o.refuse))
-			tell(s, sim.Remarks)
+			showRemarks(s, sim.Remarks)
 			if err != nil {
 				return err
 			}
@@ -73,7 +72,6 @@ could not be written.`,
 	return cmd
 }
 
-// add defines the flags of a command.
 func (o *simulateOptions) add(cmd *cobra.Command) {
 	o.flags = addSettings(cmd, question.Simulate)
 	addOutputs(cmd, "simulate", o.charts.with("simulate", map[string]any{"json": &o.json,
@@ -100,6 +98,6 @@ func (o *simulateOptions) run(ctx context.Context, s Streams, sim *point.Simulat
 	if err != nil {
 		return nil, err
 	}
-	tell(s, sim.After(got))
+	showRemarks(s, sim.After(got))
 	return got, drawSome(ctx, s, o.sheet, picture.LoadKinds, picture.Load{Title: report.DeploymentTitle(&sim.Deployment, false), Result: got})
 }

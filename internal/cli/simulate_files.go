@@ -12,7 +12,7 @@ import (
 	"throughline/serving/simulate"
 )
 
-// written is the run, with its files. Requests and steps are written as they end and start: there may be more than fit into
+// written runs the simulation and streams its requests and steps to files: they may not fit into
 // memory.
 func (o *simulateOptions) written(ctx context.Context, s Streams, sim *point.Simulation) (*simulate.Result, error) {
 	options := sim.Options
@@ -49,11 +49,12 @@ func (o *simulateOptions) written(ctx context.Context, s Streams, sim *point.Sim
 	return result, nil
 }
 
-// drawnEvery is the interval, in seconds, of a timeline that nobody asked for in rows; long runs join intervals.
+// drawnEvery is the timeline interval in seconds of charts without --timeline-out; long runs merge
+// intervals.
 const drawnEvery = 1e-3
 
-// streamed is a run that writes a row of a file for whatever something is told of meanwhile; without a name, the run.
-func streamed[T any](ctx context.Context, name string, columns []table.Column[T], run func() error, told *func(T)) func() error {
+// streamed returns a run that also writes a row of a file, if named, for each value passed to each.
+func streamed[T any](ctx context.Context, name string, columns []table.Column[T], run func() error, each *func(T)) func() error {
 	if name == "" {
 		return run
 	}
@@ -61,7 +62,7 @@ func streamed[T any](ctx context.Context, name string, columns []table.Column[T]
 		return report.WriteFiles(ctx, report.File{Name: name, Write: func(w io.Writer) error {
 			out := table.NewWriter(w, table.FormOf(name), columns)
 			var failed error
-			*told = also(*told, func(row T) { failed = cmp.Or(failed, out.Add(row)) })
+			*each = chain(*each, func(row T) { failed = cmp.Or(failed, out.Add(row)) })
 			if err := run(); err != nil {
 				return err
 			}
@@ -70,7 +71,7 @@ func streamed[T any](ctx context.Context, name string, columns []table.Column[T]
 	}
 }
 
-// traced is a run that writes a trace meanwhile; without a name, the run.
+// traced returns a run that also writes a trace, if named.
 func (o *simulateOptions) traced(ctx context.Context, s Streams, options *simulate.Options, run func() error) func() error {
 	if o.traceOut.name == "" {
 		return run
@@ -79,7 +80,7 @@ func (o *simulateOptions) traced(ctx context.Context, s Streams, options *simula
 		var t *report.SimulationTrace
 		err := report.WriteFiles(ctx, report.File{Name: o.traceOut.name, Write: func(w io.Writer) error {
 			t = report.NewSimulationTrace(w, options)
-			options.Watch, options.Each = also(options.Watch, t.Step), also(options.Each, t.Request)
+			options.Watch, options.Each = chain(options.Watch, t.Step), chain(options.Each, t.Request)
 			if err := run(); err != nil {
 				return err
 			}
@@ -92,8 +93,8 @@ func (o *simulateOptions) traced(ctx context.Context, s Streams, options *simula
 	}
 }
 
-// also calls one, where there is one, and then the other.
-func also[T any](first, second func(T)) func(T) {
+// chain calls first, if set, and then second.
+func chain[T any](first, second func(T)) func(T) {
 	if first == nil {
 		return second
 	}

@@ -10,7 +10,7 @@ import (
 	"throughline/serving/simulate"
 )
 
-// sparks are the load over time and the distributions of latencies, for a terminal.
+// sparks draws the load over time and the distributions of latencies for a terminal.
 func sparks(r *simulate.Result, bars table.Bars, width int) string {
 	if bars == table.NoBars {
 		return ""

@@ -23,24 +23,23 @@ import (
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// Width is the columns that tables for people may take. 0: as many as the terminal has, or COLUMNS says; as many as
-	// they need where no one looks at them.
+	// Width limits tables for people. 0: COLUMNS or the terminal's; unlimited if it is no terminal.
 	Width int
-	// Bars are shown beside numbers. 0: on terminals, of characters that they have.
+	// Bars are drawn beside numbers. 0: on terminals, of characters that they have.
 	Bars table.Bars
 
-	// data is standard output for documents that other programs read, which get every byte as it is. Out is for people:
-	// control characters in names and cells of foreign files do not reach it.
+	// data is standard output for other programs, byte for byte; Out is for people and drops
+	// control characters in foreign names and cells.
 	data io.Writer
-	// watched is standard error as it was given, for the line of a progress bar.
-	watched io.Writer
-	// terminal: Out is one.
+	// watched is the unwrapped standard error, for progress lines.
+	watched  io.Writer
 	terminal bool
-	// linger asks for so much time, besides the usual, to end after a signal.
+	// linger asks for additional time to end after a signal.
 	linger func(time.Duration)
 }
 
-// guarded is streams for commands: no output is lost unnoticed, and no control character reaches a terminal.
+// guarded returns streams for commands: no output is lost unnoticed, and no control character
+// reaches a terminal.
 func guarded(s Streams) (Streams, *sink, *sink) {
 	out, err := &sink{w: s.Out}, &sink{w: s.Err}
 	g := Streams{In: s.In, Out: &cleaner{w: out}, data: out, watched: s.Err, Width: s.Width, Bars: s.Bars}
@@ -60,7 +59,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// barsOf is what a terminal can show: blocks where its characters are UTF-8.
+// barsOf returns the bars a terminal can show: blocks in UTF-8 locales.
 func barsOf(env func(string) string) table.Bars {
 	locale := cmp.Or(env("LC_ALL"), env("LC_CTYPE"), env("LANG"))
 	name := strings.ToLower(strings.ReplaceAll(locale, "-", ""))
@@ -70,7 +69,7 @@ func barsOf(env func(string) string) table.Bars {
 	return table.ASCIIBars
 }
 
-// terminalWidth is what COLUMNS says or a terminal has, 0 where there is neither.
+// terminalWidth returns COLUMNS or the width of the terminal, 0 if neither.
 func terminalWidth(w io.Writer) int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		return n
@@ -90,14 +89,13 @@ type viewOptions struct {
 	columns  []string
 }
 
-// help reports whether a list of the fields is asked for in place of columns.
+// help reports whether a list of the fields is requested in place of columns.
 func (o *viewOptions) help() bool {
 	return len(o.columns) == 1 && o.columns[0] == report.HelpOfColumns
 }
 
 func (o *viewOptions) listFields(s Streams) error { return failed(report.WriteFields(s.Out, o.of(s))) }
 
-// of is how tables are shown.
 func (o viewOptions) of(s Streams) table.View {
 	v := table.View{Width: s.Width, Columns: o.columns, All: " (--wide shows all)", Bars: s.Bars, Markdown: o.markdown}
 	if o.wide || o.markdown {
@@ -106,7 +104,7 @@ func (o viewOptions) of(s Streams) table.View {
 	return v
 }
 
-// wrapper breaks the lines of messages that do not fit the terminal. Messages come whole.
+// wrapper breaks the lines of messages, each written at once, to fit the terminal.
 type wrapper struct {
 	w    io.Writer
 	view table.View
@@ -119,13 +117,13 @@ func (r *wrapper) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sink is a standard stream that remembers its first failure, so that lost output is not taken for success by those who
-// do not look. Once shut it takes nothing more.
+// sink is a standard stream that remembers its first failure, so that lost output is not taken for
+// success. Once shut it takes nothing more.
 type sink struct {
 	mu   sync.Mutex
 	w    io.Writer
 	err  error
-	shut atomic.Bool // not under the lock, which a write holds for as long as no one reads
+	shut atomic.Bool // not under the lock, which a write holds as long as no one reads
 }
 
 var errShut = errors.New("the program has been interrupted")
@@ -155,11 +153,11 @@ func (s *sink) failure() error {
 
 func (s *sink) close() { s.shut.Store(true) }
 
-// cleaner replaces what would steer a terminal instead of being shown: control characters but for new lines and tabs,
-// characters that turn the direction of writing, and bytes that are no text.
+// cleaner replaces what would steer a terminal: control characters except new lines and tabs,
+// bidirectional overrides, and invalid bytes.
 type cleaner struct {
 	w    io.Writer
-	rest []byte // the start of a character whose end has not come
+	rest []byte // an incomplete character
 }
 
 func (c *cleaner) Write(p []byte) (int, error) {

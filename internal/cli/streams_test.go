@@ -42,7 +42,7 @@ func TestLostOutput(t *testing.T) {
 	}
 	for _, err := range []error{nil, exitError{exitNoPlan}, errNoRoom} {
 		var messages bytes.Buffer
-		if code := finish(t.Context(), Streams{Err: &messages}, nil, lost(err, sink)); code != exitFailed || !strings.Contains(messages.String(), "standard output: no room") {
+		if code := finish(t.Context(), Streams{Err: &messages}, nil, lostOutput(err, sink)); code != exitFailed || !strings.Contains(messages.String(), "standard output: no room") {
 			t.Errorf("after %v: exit code %d, said %q", err, code, &messages)
 		}
 	}

@@ -52,7 +52,7 @@ func newSystemsShow(s Streams) *cobra.Command {
 	return cmd
 }
 
-// readSystem reads the system that a flag names, and shows its warnings.
+// readSystem reads the system that a flag names and prints its warnings.
 func readSystem(s Streams, ref string) (sys *hardware.System, src []byte, err error) {
 	f, err := question.Find("system", ref, hardware.Catalogue, "")
 	if err != nil {

@@ -20,11 +20,11 @@ import (
 	"throughline/workload"
 )
 
-// helpColumns is the width of the help, which its text keeps, too. Narrower terminals have it reflowed.
+// helpColumns is the width of the help; narrower terminals have it reflowed.
 const helpColumns = 90
 
-// fitHelp makes the help of a command and of those below it fit a terminal. Examples stand as they are: they are to be
-// pasted.
+// fitHelp makes the help of a command and its subcommands fit a terminal, except for examples,
+// which are to be pasted.
 func fitHelp(cmd *cobra.Command, width int) {
 	columns := helpColumns
 	if width > 0 {
@@ -48,10 +48,10 @@ func fitHelp(cmd *cobra.Command, width int) {
 	reflow(cmd)
 }
 
-// entryOfHelp is an indented line of the help: a name, and what is said about it.
+// entryOfHelp matches an indented line of the help: a name and its text.
 var entryOfHelp = regexp.MustCompile(`^( +\S.*?  +)(\S.*)$`)
 
-// reflowed breaks the paragraphs of a text anew. Indented lines are entries of lists, whose texts stand under each other.
+// reflowed breaks paragraphs anew, and the texts of indented list entries under each other.
 func reflowed(text string, v table.View) string {
 	var out, paragraph []string
 	label := ""
@@ -65,7 +65,7 @@ func reflowed(text string, v table.View) string {
 		entry := entryOfHelp.FindStringSubmatch(line)
 		switch {
 		case label != "" && entry == nil && strings.HasPrefix(line, strings.Repeat(" ", len(label))):
-			paragraph = append(paragraph, strings.TrimSpace(line)) // goes on under an entry
+			paragraph = append(paragraph, strings.TrimSpace(line)) // continues an entry
 		case entry != nil:
 			flush()
 			label, paragraph = entry[1], []string{entry[2]}
@@ -83,10 +83,7 @@ func reflowed(text string, v table.View) string {
 	return strings.Join(out, "\n")
 }
 
-// The following check the arguments of commands. They say what would have been right where cobra only says what is
-// wrong.
-
-// knownCommand refuses the argument of the root command: it is a command that does not exist.
+// knownCommand rejects an unknown command.
 func knownCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -103,7 +100,7 @@ func knownCommand(root *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q; the commands are %s", args[0], strings.Join(names, ", "))
 }
 
-// onlyFlags refuses arguments. The one before the flag that takes a file was most likely forgotten.
+// onlyFlags rejects arguments and suggests the flag that takes a file.
 func onlyFlags(fileFlag string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -112,7 +109,7 @@ func onlyFlags(fileFlag string) cobra.PositionalArgs {
 		case fileFlag == "" && !hasSettings(cmd):
 			return fmt.Errorf("%s takes no arguments, but there is %q", cmd.Name(), args[0])
 		case fileFlag == "":
-			return fmt.Errorf("%s takes no arguments, but there is %q; %s", cmd.Name(), args[0], stray(args[0]))
+			return fmt.Errorf("%s takes no arguments, but there is %q; %s", cmd.Name(), args[0], explainStray(args[0]))
 		case len(args) == 1 && !cmd.Flags().Changed(fileFlag):
 			flag := cmd.Flags().Lookup(fileFlag)
 			return fmt.Errorf("%s takes its file after a flag; did you mean \"%s -%s %s\"?", cmd.Name(), cmd.CommandPath(), flag.Shorthand, args[0])
@@ -130,8 +127,8 @@ func hasSettings(cmd *cobra.Command) (has bool) {
 	return has
 }
 
-// stray guesses how an argument came about that belongs to no flag.
-func stray(arg string) string {
+// explainStray guesses the origin of an argument that belongs to no flag.
+func explainStray(arg string) string {
 	if _, unit := workload.TimeUnits[arg]; unit && arg != "" {
 		return fmt.Sprintf("a time and its unit are one word, like 2%s", arg)
 	}
@@ -146,7 +143,6 @@ func stray(arg string) string {
 	return "a value stands after its flag, in quotes if it has spaces"
 }
 
-// oneFile asks for a file, and no more.
 func oneFile(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return fmt.Errorf("%s takes one file, not %d", cmd.Name(), len(args))
@@ -154,7 +150,6 @@ func oneFile(cmd *cobra.Command, args []string) error {
 	return someFiles(cmd, args)
 }
 
-// someFiles asks for at least one file.
 func someFiles(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return fmt.Errorf("%s needs a file, as in: %s FILE", cmd.Name(), cmd.CommandPath())
@@ -162,7 +157,6 @@ func someFiles(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// oneOf asks for one of the valid arguments of the command.
 func oneOf(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("%s needs one of %s", cmd.Name(), document.QuoteList(cmd.ValidArgs))
@@ -204,7 +198,7 @@ func unknownFlag(cmd *cobra.Command, name string) error {
 	if setting, known := question.Lookup(question.All, name); known && len(name) > 1 {
 		return fmt.Errorf("%s has no flag --%s; these have: %s", strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" "), name, strings.Join(setting.For.Paths(), ", "))
 	}
-	if here := meant(cmd, name); here != "" {
+	if here := ownFlag(cmd, name); here != "" {
 		return fmt.Errorf("unknown flag %s%s; here it is %s", dashes, name, here)
 	}
 	near, ok := document.Nearest(name, names)
@@ -217,7 +211,7 @@ func unknownFlag(cmd *cobra.Command, name string) error {
 	return fmt.Errorf("unknown flag %s%s; %s --help lists the flags", dashes, name, cmd.CommandPath())
 }
 
-// kindOf says what the value of a flag must be.
+// kindOf describes what the value of a flag must be.
 func kindOf(f *pflag.Flag) string {
 	kind := f.Value.Type()
 	return cmp.Or(map[string]string{

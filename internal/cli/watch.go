@@ -13,8 +13,7 @@ import (
 	"throughline/internal/watch"
 )
 
-// addWatch makes a command that can answer again and again whenever an input file changes. Inputs are the files that are read as
-// things stand.
+// addWatch lets a command answer again whenever an input file changes.
 func addWatch(cmd *cobra.Command, path string, s Streams, inputs func() []string) {
 	on := new(bool)
 	addOutputs(cmd, path, map[string]any{"watch": on})
@@ -27,12 +26,12 @@ func addWatch(cmd *cobra.Command, path string, s Streams, inputs func() []string
 	}
 }
 
-// watching answers, and again after every change. What goes wrong is shown, and ends nothing but an answer.
+// watching answers now and after every change; an error ends only that answer.
 func watching(ctx context.Context, s Streams, inputs func() []string, answer func() error, show func(error) int) error {
 	var files []string
 	first := true
 	for {
-		// Files that are read no more may come back with the next change.
+		// Files no longer read may come back with the next change.
 		for _, name := range inputs() {
 			if !slices.Contains(files, name) {
 				files = append(files, name)
@@ -48,11 +47,11 @@ func watching(ctx context.Context, s Streams, inputs func() []string, answer fun
 		if ctx.Err() != nil {
 			return err
 		}
-		said := fmt.Sprintf("answered in %v", time.Since(start).Round(time.Millisecond))
+		status := fmt.Sprintf("answered in %v", time.Since(start).Round(time.Millisecond))
 		if show(err) == exitBadInput {
-			said = "no answer"
+			status = "no answer"
 		}
-		fmt.Fprintf(s.Err, "%s; watching, Ctrl-C ends\n", said)
+		fmt.Fprintf(s.Err, "%s; watching, Ctrl-C ends\n", status)
 		changed := before.Wait(ctx)
 		if changed == nil {
 			return nil
@@ -64,12 +63,12 @@ func watching(ctx context.Context, s Streams, inputs func() []string, answer fun
 	}
 }
 
-// watched are the files of the question that the flags ask.
+// watched lists the files of the question.
 func (s *settings) watched() []string {
-	return watchable(s.fixed().Watched()) // what is wrong with them is said by their answer
+	return watchable(s.fixed().Watched()) // their problems are reported by the answer
 }
 
-// watchable are the names that are given.
+// watchable drops empty names.
 func watchable(names []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }

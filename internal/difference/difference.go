@@ -1,5 +1,5 @@
-// Package difference compares two answers, figure by figure, and says why one is better: rows of plans, systems, files of
-// results.
+// Package difference compares two plan rows, systems or result files figure by figure, and explains
+// why one is better.
 package difference
 
 import (
@@ -21,24 +21,24 @@ import (
 	"throughline/number"
 )
 
-// Figure is one of a thing: a number or a text.
+// Figure is a named number or text.
 type Figure struct {
 	Field string
-	Value any // float64, string; nil: it has none
+	Value any // float64, string; nil: none
 }
 
-// Row is a figure of two things.
+// Row is a figure of both sides.
 type Row struct {
 	Field  string `json:"field"`
 	A      any    `json:"a"`
 	B      any    `json:"b"`
-	Change any    `json:"change"` // of two numbers, from a to b, as a share of a; nil: not known
+	Change any    `json:"change"` // between numbers, as a share of a; nil: unknown
 }
 
-// Differs reports whether the two are not the same.
+// Differs reports whether the two differ.
 func (r *Row) Differs() bool { return r.A != r.B }
 
-// Difference is two things side by side.
+// Difference is two sides with their figures.
 type Difference struct {
 	A    string   `json:"a"`
 	B    string   `json:"b"`
@@ -46,7 +46,7 @@ type Difference struct {
 	Why  []string `json:"why"` // in sentences
 }
 
-// side is one of two things.
+// side is one of the compared things.
 type side struct {
 	name    string
 	kind    string // "a row of a plan", "a system", "a file"
@@ -55,8 +55,8 @@ type side struct {
 	system  *hardware.System // of a system
 }
 
-// Of compares what two references mean: FILE.json#ROW of a plan, a system by name or file, a file of results, of a table with #ROW
-// one of its rows.
+// Of compares two references: FILE.json#ROW of a plan, a system by name or file, or a file of
+// results, with #ROW a row of a table.
 func Of(a, b string) (*Difference, error) {
 	one, errA := read(a)
 	other, errB := read(b)
@@ -78,14 +78,14 @@ func Of(a, b string) (*Difference, error) {
 	return out, nil
 }
 
-// The kinds of things.
+// Kinds of sides.
 const (
 	aPlan   = "a row of a plan"
 	aSystem = "a system"
 	aFile   = "a file of results"
 )
 
-// read finds what a reference means.
+// read resolves a reference.
 func read(ref string) (*side, error) {
 	name, row, given := strings.Cut(ref, "#")
 	plain := strings.TrimSuffix(name, ".gz")
@@ -103,7 +103,6 @@ func read(ref string) (*side, error) {
 	return readSystem(ref)
 }
 
-// readSystem is a system by its name or file.
 func readSystem(ref string) (*side, error) {
 	f, err := hardware.Catalogue.Locate(ref, catalogue.Places{})
 	if err != nil {
@@ -125,7 +124,7 @@ func readSystem(ref string) (*side, error) {
 	return s, nil
 }
 
-// readJSON is a row of a plan, a system, or any other object.
+// readJSON reads a row of a plan, a system, or any other object.
 func readJSON(ref, name, row string, given bool) (*side, error) {
 	src, err := document.ReadFile(name)
 	if err != nil {
@@ -176,18 +175,24 @@ func sorted(m map[string]any) []string {
 	return out
 }
 
-// mostCells are the figures of a table that are compared: more than anyone reads.
+// mostCells limits the compared figures of a table: more than anyone reads.
 const mostCells = 1_000_000
 
-// readTable is a table, or a row of one by its number: columns are fields then. Rows of a whole table are told by their first
-// cells.
+// rowNumber reads the number of a row, from 1; 0 for an empty text.
+func rowNumber(text string) (n int, ok bool) {
+	if text == "" {
+		return 0, true
+	}
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n >= 1
+}
+
+// readTable reads a table, with its rows keyed by their first cells, or one of its rows, keyed by
+// columns.
 func readTable(ref, name, row string) (*side, error) {
-	at := 0
-	if row != "" {
-		var err error
-		if at, err = strconv.Atoi(row); err != nil || at < 1 {
-			return nil, fmt.Errorf("%s: no row %q of a table: give its number, from 1", name, row)
-		}
+	at, ok := rowNumber(row)
+	if !ok {
+		return nil, fmt.Errorf("%s: no row %q of a table: give its number, from 1", name, row)
 	}
 	f, err := csvfile.Open(name)
 	if err != nil {
@@ -207,20 +212,16 @@ func readTable(ref, name, row string) (*side, error) {
 		if n++; at > 0 && n != at {
 			continue
 		}
-		key := ""
+		key, first := "", 0
 		if at == 0 {
-			key = cells[0]
+			key, first = cells[0], 1
 			if seen[key]++; seen[key] > 1 {
 				key += fmt.Sprintf("[%d]", seen[key])
 			}
 			key += "."
 		}
-		for i := 1; i < len(cells) && i < len(header) || at > 0 && i <= len(cells) && i <= len(header); i++ {
-			k := i
-			if at > 0 {
-				k = i - 1
-			}
-			s.figures = append(s.figures, Figure{key + header[k], cellOf(cells[k])})
+		for i := first; i < min(len(cells), len(header)); i++ {
+			s.figures = append(s.figures, Figure{key + header[i], cellOf(cells[i])})
 		}
 		if len(s.figures) > mostCells {
 			return nil, fmt.Errorf("%s: has more than %d cells; name a row, such as %s#1", name, mostCells, name)
@@ -232,14 +233,11 @@ func readTable(ref, name, row string) (*side, error) {
 	return s, nil
 }
 
-// readLines is a file with a JSON object on each line, or one of them by its number.
+// readLines reads a file with a JSON object on each line, or one of them by its number.
 func readLines(ref, name, row string) (*side, error) {
-	at := 0
-	if row != "" {
-		var err error
-		if at, err = strconv.Atoi(row); err != nil || at < 1 {
-			return nil, fmt.Errorf("%s: no line %q: give its number, from 1", name, row)
-		}
+	at, ok := rowNumber(row)
+	if !ok {
+		return nil, fmt.Errorf("%s: no line %q: give its number, from 1", name, row)
 	}
 	f, err := csvfile.Open(name)
 	if err != nil {
@@ -273,7 +271,7 @@ func readLines(ref, name, row string) (*side, error) {
 	return s, nil
 }
 
-// cellOf is the number or text of a cell.
+// cellOf returns the number or text of a cell.
 func cellOf(text string) any {
 	if v, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
 		return v
@@ -284,7 +282,7 @@ func cellOf(text string) any {
 	return text
 }
 
-// join puts figures side by side, those of the first in their order, then those that only the second has.
+// join pairs figures: those of the first in order, then those that only the second has.
 func join(a, b []Figure) []Row {
 	at := map[string]int{}
 	var out []Row
@@ -311,7 +309,7 @@ func join(a, b []Figure) []Row {
 	return out
 }
 
-// finite is a value; nil where it is a number that nothing has, such as the speed of answers of one token.
+// finite maps numbers that JSON lacks, such as the speed of one-token answers, to nil.
 func finite(v any) any {
 	if x, ok := v.(float64); ok && (math.IsNaN(x) || math.IsInf(x, 0)) {
 		return nil
@@ -319,7 +317,7 @@ func finite(v any) any {
 	return v
 }
 
-// whySystems says what the second system has more and less of.
+// whySystems describes what the second system has more and less of.
 func whySystems(d *Difference) []string {
 	var differ, same []string
 	for i := range d.Rows {
@@ -347,7 +345,7 @@ func whySystems(d *Difference) []string {
 	return out
 }
 
-// whyFiles says how much of two files is the same, and what differs the most.
+// whyFiles counts what two files share, and names what differs the most.
 func whyFiles(d *Difference) []string {
 	differ := 0
 	var most *Row
@@ -370,7 +368,7 @@ func whyFiles(d *Difference) []string {
 	return []string{out + "."}
 }
 
-// Percent is a change for people; empty where there is none.
+// Percent formats a change; empty if there is none.
 func Percent(change any) string {
 	c, ok := change.(float64)
 	switch {

@@ -25,13 +25,13 @@ import (
 // planRow is a row of a plan, estimated again.
 type planRow struct {
 	answer *point.Answer
-	gpus   int     // asked for; spare ones included
+	gpus   int     // requested, including spare ones
 	perGPU float64 // output tokens per second
 	costs  []cost  // of an output token
 	held   float64 // GiB of the fullest processor
 }
 
-// cost is what a class of operators takes of the time of processors for each output token.
+// cost is the processor time that a class of operators takes per output token.
 type cost struct {
 	phase op.Phase
 	class string
@@ -45,18 +45,17 @@ func (c cost) name() string {
 	return point.PhaseName(c.phase) + " " + c.class
 }
 
-// idle is the rest: processors that wait for requests, for the host, for the other pool, and spare ones.
+// idle is the rest: waits for requests, for the host, for the other pool, and spare processors.
 const idle = "waiting and spare"
 
-// shared is what prompts save that ride along in steps that decode anyway: less than nothing is left then.
+// shared is what prompts save in steps that decode anyway, where the rest is negative.
 const shared = "steps in common"
 
-// readPlan is a row of the JSON of a plan.
 func readPlan(ref, file, number string) (*side, error) {
 	q := question.DefaultOf(question.Explain)
 	if err := q.TakeRow(file+"#"+number, func(string) bool { return false }); err != nil {
 		var problems *document.Error
-		if errors.As(err, &problems) && len(problems.Problems) > 0 { // of no setting here
+		if errors.As(err, &problems) && len(problems.Problems) > 0 { // settings mean nothing here
 			err = errors.New(problems.Problems[0].Message)
 		}
 		return nil, err
@@ -94,7 +93,7 @@ func readPlan(ref, file, number string) (*side, error) {
 	return s, nil
 }
 
-// gpusOf is the processors that a row was asked for.
+// gpusOf returns the processors requested for a row.
 func gpusOf(file, number string) (int, error) {
 	src, err := document.ReadFile(file)
 	if err != nil {
@@ -116,14 +115,14 @@ func gpusOf(file, number string) (int, error) {
 	return rows[n-1].GPUs, nil
 }
 
-// clients adds what is deployed and what clients see.
+// clients adds the deployment and what clients see.
 func (s *side) clients(r *planRow) {
 	d, seen := &r.answer.Deployment, r.answer.Seen
 	add := func(field string, v any) { s.figures = append(s.figures, Figure{field, v}) }
 	add("model", d.Model.Name)
 	add("weights", d.Stored.String())
 	add("mode", string(map[bool]question.Mode{true: question.Disaggregated, false: question.Aggregated}[d.Split()]))
-	for _, phase := range []op.Phase{op.Prefill, op.Decode} { // those of one pool that does both are the same
+	for _, phase := range []op.Phase{op.Prefill, op.Decode} { // one pool for both phases has the same
 		p, name := d.Of(phase), point.PhaseName(phase)
 		add(name+" system", p.System.Name)
 		add(name+" plan", result.Instances(p.Count, &p.Plan))
@@ -181,7 +180,7 @@ func (s *side) phase(r *planRow, i int) error {
 	return nil
 }
 
-// whyRows says which of two rows does more on a processor, and what makes the difference.
+// whyRows tells which of two rows does more per processor, and why.
 func whyRows(a, b string, x, y *planRow) []string {
 	if x.perGPU == y.perGPU && x.answer.Seen.TPOT == y.answer.Seen.TPOT && x.answer.Seen.TTFT == y.answer.Seen.TTFT {
 		return []string{fmt.Sprintf("%s and %s do the same.", a, b)}
@@ -199,17 +198,17 @@ func whyRows(a, b string, x, y *planRow) []string {
 		better, plain(one.perGPU), more, worse, plain(other.perGPU),
 		plain(1e3*one.answer.Seen.TPOT), plain(1e3*other.answer.Seen.TPOT), plain(1e3*one.answer.Seen.TTFT), plain(1e3*other.answer.Seen.TTFT))}
 	parts := contributions(one, other)
-	var told []string
+	var terms []string
 	for _, c := range parts[:min(3, len(parts))] {
-		told = append(told, fmt.Sprintf("%s %s", c.name(), signed(c.ms)))
+		terms = append(terms, fmt.Sprintf("%s %s", c.name(), signed(c.ms)))
 	}
-	out = append(out, fmt.Sprintf("An output token takes %s ms of a GPU, not %s: %s ms.", plain(1e3/one.perGPU), plain(1e3/other.perGPU), strings.Join(told, ", ")))
+	out = append(out, fmt.Sprintf("An output token takes %s ms of a GPU, not %s: %s ms.", plain(1e3/one.perGPU), plain(1e3/other.perGPU), strings.Join(terms, ", ")))
 	each := func(r *planRow) string { return plain(float64(r.answer.Load.Clients) / float64(r.gpus)) }
 	return append(out, fmt.Sprintf("%s has %s clients on a GPU and holds %s GiB on the fullest, %s has %s and holds %s.",
 		better, each(one), plain(one.held), worse, each(other), plain(other.held)))
 }
 
-// contributions are the differences between the costs of two rows, the largest first.
+// contributions returns the cost differences of two rows, largest first.
 func contributions(one, other *planRow) []cost {
 	var out []cost
 	add := func(c cost, sign float64) {

@@ -7,7 +7,7 @@ import (
 	"throughline/internal/table"
 )
 
-// columns are those of two things side by side. Files have all digits.
+// columns of both sides; files have all digits.
 var columns = []table.Column[*Row]{
 	{Name: "field", Value: func(r *Row) any { return r.Field }},
 	{Name: "a", Title: "A", Kind: table.Number, Format: "%g", Digits: 4, Value: func(r *Row) any { return r.A }},
@@ -15,10 +15,10 @@ var columns = []table.Column[*Row]{
 	{Name: "change", Kind: table.Number, Format: "%g", Value: func(r *Row) any { return r.Change }, Cell: func(r *Row) string { return Percent(r.Change) }},
 }
 
-// Table is all figures.
+// Table returns all figures.
 func (d *Difference) Table() *table.Table[*Row] { return table.Of(columns, d.Rows) }
 
-// Text is what differs for people, and why one is better.
+// Text describes for people what differs, and why one is better.
 func (d *Difference) Text(v table.View) string {
 	out := v.Wrap(fmt.Sprintf("A: %s\nB: %s", d.A, d.B)) + "\n"
 	numbers := table.Table[*Row]{Columns: columns}

@@ -12,10 +12,10 @@ import (
 	"throughline/op"
 )
 
-// Explained is an answer, and why its steps take their time.
+// Explained is an answer with the reasons for its step times.
 type Explained struct {
 	*point.Answer
-	Why []*Explanation // by phase of the answer; nil: that step is not explained
+	Why []*Explanation // by phase of the answer; nil: not explained
 }
 
 // Ask explains the deployment of a question.
@@ -24,7 +24,7 @@ func Ask(a *question.Asked) (*Explained, []question.Remark, error) {
 	errs := []error{wrong, a.Refused()}
 	explained := a.Phases()
 	if a.Clients() {
-		explained = []op.Phase{goal.explained()}
+		explained = []op.Phase{goal.explainedPhase()}
 	}
 	answer, remarks, err := point.NewExaminer().Ask(a)
 	if err == nil && goal != nil && a.Phase == "" && answer.Seen == nil && answer.Deployment.Assume.Engine {
@@ -54,8 +54,8 @@ func Ask(a *question.Asked) (*Explained, []question.Remark, error) {
 	return out, remarks, nil
 }
 
-// explained is the step that says why clients see what they see: decode, unless a goal is about the first token.
-func (g *Goal) explained() op.Phase {
+// explainedPhase returns the step behind what clients see: decode, unless a goal is about TTFT.
+func (g *Goal) explainedPhase() op.Phase {
 	if g != nil {
 		if phase, about := g.Phase(); about {
 			return phase
@@ -64,7 +64,8 @@ func (g *Goal) explained() op.Phase {
 	return op.Decode
 }
 
-// goalOf is what is to be reached; nil: nothing. Clients alone see times to tokens, except under reference assumptions.
+// goalOf returns the goal of a question, or nil. Only clients see token times, except under
+// reference assumptions.
 func goalOf(q *question.Question) (*Goal, error) {
 	if q.Until == "" {
 		return nil, nil

@@ -12,34 +12,34 @@ import (
 	"throughline/workload"
 )
 
-// figures are what a deployment does: a bare step of the phase that is explained, and what clients see.
+// figures are what a deployment does: a bare step of the explained phase, and what clients see.
 type figures struct {
 	step   estimate.Estimate
 	ttft   float64
 	tpot   float64
-	tokens float64 // output tokens per second of all clients; of bare steps, those of the phase
-	free   float64 // bytes that the fullest processor may still take; less than 0: it does not hold all
+	tokens float64 // output tokens per second of all clients; of a bare step, those of the phase
+	free   float64 // bytes left on the fullest processor; negative: it does not fit
 }
 
-// serves reports whether the answer says what clients see.
+// serves reports whether the answer has what clients see.
 func (c *subject) serves() bool { return c.answer.Seen != nil }
 
-// now is what the deployment does, as far as the answer says it.
-func (c *subject) now() *figures {
+// present returns the figures that the answer already has.
+func (c *subject) present() *figures {
 	out := &figures{step: c.Estimate, tokens: c.Throughput}
 	if seen := c.answer.Seen; seen != nil {
-		out.seen(seen, &c.answer.Load)
+		out.setClients(seen, &c.answer.Load)
 	}
 	return out
 }
 
-// seen takes what clients see under a load.
-func (f *figures) seen(p *serving.Prediction, l *workload.Load) {
+// setClients copies what clients see under a load.
+func (f *figures) setClients(p *serving.Prediction, l *workload.Load) {
 	f.ttft, f.tpot, f.tokens = p.TTFT, p.TPOT, p.Requests*float64(l.Lengths.Output)
 }
 
-// on is what the deployment does on a changed system, in the place of the one that is explained.
-func (c *subject) on(sys *hardware.System) (*figures, error) {
+// onSystem evaluates the deployment on a changed system.
+func (c *subject) onSystem(sys *hardware.System) (*figures, error) {
 	if err := c.elsewhere.On(sys); err != nil {
 		return nil, err
 	}
@@ -61,11 +61,11 @@ func (c *subject) on(sys *hardware.System) (*figures, error) {
 			d.Pools[i].System = sys
 		}
 	}
-	return &out, c.see(&d, &out)
+	return &out, c.predictClients(&d, &out)
 }
 
-// see fills in what the clients of a deployment see.
-func (c *subject) see(d *deploy.Deployment, out *figures) error {
+// predictClients predicts what the clients of a deployment see.
+func (c *subject) predictClients(d *deploy.Deployment, out *figures) error {
 	p, err := serving.NewPredictor(d)
 	if err != nil {
 		return err
@@ -81,18 +81,18 @@ func (c *subject) see(d *deploy.Deployment, out *figures) error {
 		out.ttft, out.tpot, out.tokens = math.Inf(1), math.Inf(1), 0
 		return nil
 	}
-	out.seen(&seen, &load)
+	out.setClients(&seen, &load)
 	return err
 }
 
-// sizedClients is the times that clients see at another batch of the pool that decodes.
+// sizedClients returns TTFT and TPOT at another decode batch.
 func (c *subject) sizedClients(batch int) (ttft, tpot float64) {
 	d := c.answer.Served
 	d.Pools = append([]deploy.Pool(nil), d.Pools...)
 	d.Of(op.Decode).Plan.Batch.Size = batch
 	var out figures
-	if err := c.see(&d, &out); err != nil {
-		return 0, 0 // it was served at another batch, so that it only can be too much for the memory, which is another limit
+	if err := c.predictClients(&d, &out); err != nil {
+		return 0, 0 // it fits at another batch, so this is only the memory limit, which is reported apart
 	}
 	return out.ttft, out.tpot
 }

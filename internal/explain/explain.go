@@ -1,7 +1,8 @@
-// Package explain says why a deployment takes the time it takes: operator by operator, what its memory holds, which
-// numbers of the hardware matter and how much, which limit comes next, and which hardware would reach a goal.
+// Package explain says why a deployment takes its time: operator by operator, what its memory
+// holds, which hardware numbers matter and how much, which limit comes next, and which hardware
+// would reach a goal.
 //
-// Every answer comes from evaluating the same deployment again, with another batch or on a changed copy of the system.
+// Every figure comes from evaluating the same deployment with another batch or on a changed system.
 package explain
 
 import (
@@ -12,7 +13,7 @@ import (
 	"throughline/workload"
 )
 
-// Explanation is all that is said about one phase of a point.
+// Explanation explains one phase of a point.
 type Explanation struct {
 	Operators   Operators `json:"operators"`
 	Memory      Memory    `json:"memory_gib"`
@@ -24,7 +25,7 @@ type Explanation struct {
 	subject *subject
 }
 
-// Of explains a phase of an answer of an examiner under latency limits.
+// Of explains a phase of an answer under latency limits.
 func Of(a *point.Answer, phase int, limits workload.Limits) (*Explanation, error) {
 	c, err := newSubject(a, phase)
 	if err != nil {
@@ -37,12 +38,12 @@ func Of(a *point.Answer, phase int, limits workload.Limits) (*Explanation, error
 	return x, nil
 }
 
-// subject is the phase that is explained, with evaluators of what it is compared with.
+// subject is the explained phase with evaluators for comparisons.
 type subject struct {
 	*point.Result
 	answer    *point.Answer
 	evaluator *estimate.Evaluator // of other batches
-	elsewhere *estimate.Evaluator // of the same problem on systems with other numbers
+	elsewhere *estimate.Evaluator // of the same problem on changed systems
 }
 
 func newSubject(a *point.Answer, phase int) (*subject, error) {
@@ -55,46 +56,45 @@ func newSubject(a *point.Answer, phase int) (*subject, error) {
 	return c, err
 }
 
-// sized is the plan with another batch.
-func (c *subject) sized(batch int) plan.Plan {
+func (c *subject) withBatch(batch int) plan.Plan {
 	p := c.Estimate.Plan
 	p.Batch.Size = batch
 	return p
 }
 
-// evaluate estimates another batch.
 func (c *subject) evaluate(batch int, out *estimate.Estimate) {
 	if batch == c.Plan.Batch.Size {
 		*out = c.Estimate
 		return
 	}
-	p := c.sized(batch)
+	p := c.withBatch(batch)
 	c.evaluator.Evaluate(&p, out)
 }
 
-// mostSequences is the largest batch that is considered.
+// mostSequences is the largest batch considered.
 const mostSequences = 1 << 30
 
-// usable is the bytes of a processor of a system that may be full where it holds so much besides the cache.
+// usable returns the usable bytes of a processor that holds m besides the cache.
 func (c *subject) usable(sys *hardware.System, m *estimate.Memory) float64 {
 	pool := *c.answer.Deployment.Of(c.Phase)
 	pool.System = sys
 	return c.answer.Deployment.Usable(&pool, m)
 }
 
-// largestFitting is the largest batch for which a system has memory, or 0.
+// largestFitting returns the largest batch that fits in memory, or 0.
 func (c *subject) largestFitting(sys *hardware.System) int {
 	fits := func(batch int) bool {
-		p := c.sized(batch)
+		p := c.withBatch(batch)
 		m := c.evaluator.MemoryOf(&p)
 		return m.Total() <= c.usable(sys, &m)
 	}
 	return lastWith(1, mostSequences, fits)
 }
 
-// lastWith is the largest number in low..high with a property that holds up to some number and not beyond, or low-1.
+// lastWith returns the last number in low..high for which holds is true, or low-1; holds is true up
+// to some number and false beyond.
 func lastWith(low, high int, holds func(int) bool) int {
-	// Answers are small next to the range: find their size first.
+	// Results are small compared with the range, so bracket them first.
 	step := 1
 	last := low - 1
 	for last < high && holds(min(last+step, high)) {

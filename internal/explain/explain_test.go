@@ -417,7 +417,7 @@ func TestSeekIsTight(t *testing.T) {
 			t.Fatal(err)
 		}
 		reached := func(v float64) bool {
-			f, err := c.on(p.With(r.Problem.System, v))
+			f, err := c.onSystem(p.With(r.Problem.System, v))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,20 +12,20 @@ import (
 	"throughline/workload"
 )
 
-// Limit is something that happens as the batch grows.
+// Limit is an event as the batch grows.
 type Limit struct {
 	// Batch is the first at which it happens; 0: at none.
 	Batch int    `json:"batch"`
 	What  string `json:"what"`
-	// Reached: it has happened already.
+	// Reached: it has already happened.
 	Reached bool `json:"reached"`
 }
 
-// leastShare of the step makes an operator worth a word.
+// leastShare of the step makes an operator worth mentioning.
 const leastShare = 0.05
 
-// limits are the memory, the latency limit and the batches at which the large operators turn from one bound to the
-// other, in the order in which a growing batch meets them.
+// limits returns the memory limit, the latency limit and the batches at which large operators
+// change their bound, in the order of growing batches.
 func (c *subject) limits(limits workload.Limits) []Limit {
 	now := c.Estimate.Plan.Batch.Size
 	last := c.largestFitting(c.Problem.System)
@@ -57,7 +57,7 @@ func (c *subject) limits(limits workload.Limits) []Limit {
 	return out
 }
 
-// order of limits: what never happens comes last.
+// order puts what never happens last.
 func order(l *Limit) int {
 	if l.Batch == 0 {
 		return mostSequences + 1
@@ -65,8 +65,8 @@ func order(l *Limit) int {
 	return l.Batch
 }
 
-// firstLate is the first batch of up to most whose latency exceeds a limit, or 0. Latency rises with the batch, but for
-// drops where an efficiency changes: those cut the range into parts that are searched one after another.
+// firstLate returns the first batch up to most whose latency exceeds a limit, or 0. Latency rises
+// with the batch, except for drops where an efficiency changes: these split the range into parts.
 func (c *subject) firstLate(phase op.Phase, limit float64, most int) int {
 	if c.serves() {
 		last := lastWith(1, most, func(batch int) bool {
@@ -81,7 +81,7 @@ func (c *subject) firstLate(phase op.Phase, limit float64, most int) int {
 		}
 		return 0
 	}
-	p := c.sized(1)
+	p := c.withBatch(1)
 	starts := []int{1}
 	if c.evaluator.HasSteps() {
 		starts = c.evaluator.AppendCuts(starts, &p, most)
@@ -108,13 +108,13 @@ func (c *subject) firstLate(phase op.Phase, limit float64, most int) int {
 	return 0
 }
 
-// turns are the batches at which the large operators of the stage that memory bounds turn compute-bound.
+// turns returns the batches at which large memory-bound operators turn compute-bound.
 func (c *subject) turns(now int) []Limit {
 	known := map[int][]estimate.Operator{now: c.Operators}
-	// bound of an operator at a batch. The number and order of operators do not depend on it.
+	// The number and order of operators do not depend on the batch.
 	bound := func(batch, i int) cost.Bound {
 		if known[batch] == nil {
-			p := c.sized(batch)
+			p := c.withBatch(batch)
 			known[batch] = c.evaluator.Operators(&p)
 		}
 		return known[batch][i].Bound
@@ -137,5 +137,5 @@ func (c *subject) turns(now int) []Limit {
 	return out
 }
 
-// mostTurning is the largest batch that is tried for a turn: far beyond any memory.
+// mostTurning is the largest batch tried for a turn, far beyond any memory.
 const mostTurning = 1 << 24

@@ -7,10 +7,11 @@ import (
 	"throughline/op"
 )
 
-// Operators are those of a step. In JSON work and times are counted over all layers of a stage, and over micro-batches that overlap.
+// Operators are those of a step; JSON counts work and times over all layers of a stage and all
+// overlapping micro-batches.
 type Operators []estimate.Operator
 
-// collective is how processors communicate, in JSON.
+// collective is a communication operator in JSON.
 type collective struct {
 	Name   string  `json:"name"`
 	Group  int     `json:"group"`
@@ -23,7 +24,7 @@ func (all Operators) MarshalJSON() ([]byte, error) {
 	type object struct {
 		Name   string `json:"name"`
 		Part   string `json:"part"`   // attention, mlp, draft, ends, pipeline, host, memory
-		Engine string `json:"engine"` // cube, vector, network; none of waiting
+		Engine string `json:"engine"` // cube, vector, network; empty for waits
 		// M, N and K are the shape of a matrix product: tokens, outputs, inputs.
 		M           float64     `json:"m,omitempty"`
 		N           float64     `json:"n,omitempty"`
@@ -32,7 +33,7 @@ func (all Operators) MarshalJSON() ([]byte, error) {
 		Flops       float64     `json:"flops"`
 		Bytes       float64     `json:"bytes"` // moved in memory; of a collective, sent
 		Time        float64     `json:"time_us"`
-		Times       float64     `json:"times"` // that a step executes it
+		Times       float64     `json:"times"` // executions per step
 		Share       float64     `json:"share"` // of the step
 		OfPeak      float64     `json:"of_peak"`
 		OfBandwidth float64     `json:"of_bandwidth"`
@@ -58,7 +59,7 @@ func (all Operators) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// EngineOf is the engine of an operator in the words of explanations, where communication runs on the network.
+// EngineOf names the engine of an operator; communication runs on the network.
 func EngineOf(o *estimate.Operator) string {
 	if o.Peak.Engine == estimate.Comm {
 		return "network"
@@ -74,15 +75,15 @@ type Memory struct {
 	Ends      float64 `json:"embeddings_and_output_head"`
 	Working   float64 `json:"working_space"`
 	Cache     float64 `json:"kv_cache"`
-	Free      float64 `json:"free"`     // of the usable; less than 0 where it does not fit
+	Free      float64 `json:"free"`     // of the usable; negative where it does not fit
 	Reserved  float64 `json:"reserved"` // not usable
 	Capacity  float64 `json:"capacity"`
 }
 
-// Share is the part of the capacity that some GiB are.
+// Share returns the fraction of the capacity.
 func (m *Memory) Share(gib float64) float64 { return gib / m.Capacity }
 
-// memory divides the memory. Of all weights the same share lies in the second tier.
+// memory splits the memory; the same share of all weights lies in the second tier.
 func (c *subject) memory() Memory {
 	m := &c.Memory
 	held := map[string]float64{}

@@ -10,16 +10,16 @@ import (
 	"throughline/plan"
 )
 
-// Exchange is how tokens get to their experts and back, and what the step sees of it.
+// Exchange is the dispatch and combine of tokens, and how much of it the step exposes.
 type Exchange struct {
 	Overlap string  `json:"overlap"`    // off, two-batch, single-batch
 	Busy    float64 `json:"busy_us"`    // of the network, in a step
-	Exposed float64 `json:"exposed_us"` // what the step waits, what it takes from computation included
-	// Busiest is the load of the busiest rank of a layer in units of the mean, on average and by layer.
+	Exposed float64 `json:"exposed_us"` // waits of the step, including compute slowed down by the overlap
+	// Busiest is the load of the busiest rank over the mean, on average and by layer.
 	Busiest   float64   `json:"busiest_rank"`
 	ByLayer   []float64 `json:"busiest_rank_by_layer,omitempty"`
 	Redundant int       `json:"redundant_experts"`
-	// Layer is when the operators of a layer in the middle of the stage run.
+	// Layer is the timeline of a layer in the middle of the stage.
 	Layer []Turn `json:"layer,omitempty"`
 }
 
@@ -33,7 +33,7 @@ type Turn struct {
 	Exposed  float64 `json:"exposed_us"`
 }
 
-// exchange tells about the exchange between experts; nil: there is none.
+// exchange describes the exchange between experts, or is nil without one.
 func (c *subject) exchange() *Exchange {
 	p := &c.Plan
 	out := &Exchange{Overlap: p.Overlap.String(), Redundant: p.Redundant}
@@ -53,7 +53,7 @@ func (c *subject) exchange() *Exchange {
 	return out
 }
 
-// layer is the timeline of a layer in the middle of the first stage and batch.
+// layer returns the timeline of a layer in the middle of the first stage and batch.
 func (c *subject) layer() (out []Turn) {
 	for i := range c.Spans {
 		if m := &c.Spans[i]; m.Batch == 0 && m.Stage == 0 && m.Layer == c.Depth()/2 {
@@ -63,7 +63,7 @@ func (c *subject) layer() (out []Turn) {
 	return out
 }
 
-// layers tells how far layers are apart.
+// layers describes how far layers are apart.
 func (e *Exchange) layers() string {
 	if len(e.ByLayer) == 0 {
 		return ""
@@ -71,7 +71,7 @@ func (e *Exchange) layers() string {
 	return fmt.Sprintf(" (%.2f to %.2f by layer)", slices.Min(e.ByLayer), slices.Max(e.ByLayer))
 }
 
-// Lines is the exchange in words, for people.
+// Lines describes the exchange for people.
 func (e *Exchange) Lines() []string {
 	if e == nil {
 		return nil
@@ -89,7 +89,7 @@ func (e *Exchange) Lines() []string {
 		from = min(from, t.Start)
 	}
 	exchange := func(name string) bool { return name == op.Dispatch.String() || name == op.Combine.String() }
-	// What one micro-batch computes in a row is one line.
+	// Consecutive operators of one micro-batch share a line.
 	for i := 0; i < len(e.Layer); {
 		first := e.Layer[i]
 		what, last := first.Operator, first

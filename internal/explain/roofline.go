@@ -9,7 +9,7 @@ import (
 	"throughline/hardware/kernel"
 )
 
-// Ceiling is what bounds operators: operations or, of a memory, bytes per second.
+// Ceiling bounds operators: operations or, of a memory, bytes per second.
 type Ceiling struct {
 	Name       string
 	Rate       float64
@@ -17,7 +17,8 @@ type Ceiling struct {
 	Calibrated bool // what large work reaches, not the peak
 }
 
-// Roofline is the operators that compute, and the ceilings above them: peaks, and what large work reaches by the calibration.
+// Roofline returns the computing operators and their ceilings: peaks, and calibrated rates of large
+// work.
 func (x *Explanation) Roofline() (ops []*estimate.Operator, ceilings []Ceiling) {
 	c := x.subject
 	add := func(name string, rate float64, memory bool) {
@@ -36,14 +37,14 @@ func (x *Explanation) Roofline() (ops []*estimate.Operator, ceilings []Ceiling) 
 	return ops, append(ceilings, c.calibrated(ceilings)...)
 }
 
-// Products by which ceilings are calibrated: so large that nothing but the units, or nothing but the memory, matters.
+// Products so large that only the units, or only the memory, matter.
 var (
 	computing = kernel.Shape{M: 8192, N: 8192, K: 8192, Count: 1}
 	reading   = kernel.Shape{M: 16, N: 16384, K: 16384, Count: 1}
 )
 
-// calibrated are the rates below peaks that large work reaches by the kernels of the system; without them, by its
-// coefficients.
+// calibrated returns the rates that large work reaches with the kernels of the system or, without
+// them, its coefficients.
 func (c *subject) calibrated(peaks []Ceiling) (out []Ceiling) {
 	sys := c.Problem.System
 	for _, p := range peaks {
@@ -57,7 +58,7 @@ func (c *subject) calibrated(peaks []Ceiling) (out []Ceiling) {
 			out = below(out, p, best)
 		case p.Memory:
 			best = sys.Memory.Calibration
-			number = c.Problem.Precision.AttentionType // of 16 bits or so: all types read alike
+			number = c.Problem.Precision.AttentionType // of about 16 bits: all types read alike
 			if t, ok := gemm(sys, number); ok {
 				_, bytes := sys.Kernels.Gemm[number].Work()
 				work := bytes[3]*reading.M*reading.N + bytes[5]*reading.M*reading.K + bytes[6]*reading.N*reading.K
@@ -69,7 +70,7 @@ func (c *subject) calibrated(peaks []Ceiling) (out []Ceiling) {
 	return out
 }
 
-// gemm is the calibrated model of products in a number type.
+// gemm returns the calibrated model of products in a number type.
 func gemm(sys *hardware.System, number string) (kernel.Timing, bool) {
 	if sys.Kernels == nil || sys.Kernels.Gemm[number] == nil {
 		return nil, false
@@ -77,7 +78,7 @@ func gemm(sys *hardware.System, number string) (kernel.Timing, bool) {
 	return sys.Kernels.Timing(kernel.Gemm, number)
 }
 
-// below adds the ceiling at a share of a peak.
+// below adds a ceiling at a share of a peak.
 func below(out []Ceiling, peak Ceiling, share float64) []Ceiling {
 	if !(share > 0) || share >= 1 {
 		return out

@@ -21,15 +21,15 @@ type Goal struct {
 	Value  float64 // in the unit of the metric
 }
 
-// metric is what a goal is about.
+// metric is the subject of a goal.
 type metric struct {
 	name  string
 	unit  string
-	units map[string]float64 // accepted behind the number, and what they are worth
-	// times: a time that clients see, of the phase where no engine is assumed.
+	units map[string]float64 // accepted suffixes and their factors
+	// times: seen by clients, or by the phase where no engine is assumed.
 	times bool
 	phase op.Phase
-	// more: the goal is reached from the value upwards, else downwards.
+	// more: higher values are better.
 	more bool
 	of   func(c *subject, sys *hardware.System, f *figures) float64
 }
@@ -49,7 +49,7 @@ var metrics = []metric{
 		of: func(c *subject, sys *hardware.System, _ *figures) float64 { return float64(c.largestFitting(sys)) }},
 }
 
-// Metrics are the names of what a goal can be about.
+// Metrics lists the names of metrics.
 func Metrics() []string {
 	var out []string
 	for i := range metrics {
@@ -84,14 +84,14 @@ func ParseGoal(text string) (*Goal, error) {
 	return nil, errors.New(document.NotOneOf(strings.TrimSpace(name), Metrics()))
 }
 
-// Metric is what the goal is about.
+// Metric returns the name of the metric.
 func (g *Goal) Metric() string { return g.metric.name }
 
-// Phase is the phase to explain for the goal, where it is about one.
+// Phase returns the phase to explain, if the goal is about one.
 func (g *Goal) Phase() (op.Phase, bool) { return g.metric.phase, g.metric.times }
 
-// Suits reports whether a phase of an answer says something of the goal: times to tokens are seen by clients or, where no
-// engine is assumed, belong to a phase.
+// Suits reports whether a phase of an answer has the metric: token times belong to clients or,
+// without an engine, to a phase.
 func (g *Goal) Suits(a *point.Answer, phase op.Phase) bool {
 	if !g.metric.times || a.Seen != nil {
 		return true
@@ -99,12 +99,12 @@ func (g *Goal) Suits(a *point.Answer, phase op.Phase) bool {
 	return !a.Deployment.Assume.Engine && phase == g.metric.phase
 }
 
-// otherNames are other words for the last part of a path.
+// otherNames maps aliases of the last part of a path.
 var otherNames = map[string]string{
 	"bandwidth": "GBps", "bw": "GBps", "capacity": "GiB", "size": "GiB", "GB": "GiB", "flops": "tflops", "rate": "tflops", "peak": "tflops",
 }
 
-// CheckPath reports a path that is no number of the system.
+// CheckPath rejects a path that is no number of the system.
 func CheckPath(sys *hardware.System, path string) error {
 	if _, ok := sys.Parameter(path); ok {
 		return nil
@@ -118,7 +118,7 @@ func CheckPath(sys *hardware.System, path string) error {
 	return errors.New(document.NotOneOf(path, Paths(sys)))
 }
 
-// Paths are the numbers of a system that can be sought.
+// Paths lists the numbers of a system that can be sought.
 func Paths(sys *hardware.System) []string {
 	var out []string
 	for _, p := range sys.Parameters() {
@@ -135,20 +135,21 @@ type Answer struct {
 	Metric    string  `json:"metric"`
 	Goal      float64 `json:"goal"`
 	GoalUnit  string  `json:"goal_unit"`
-	// NowMetric is what the metric is now.
+	// NowMetric is the present value of the metric.
 	NowMetric float64 `json:"metric_now"`
-	// Value reaches the goal, and everything on its good side; it is absent where none or all between Low and High do.
+	// Value reaches the goal, and so does everything on its good side; nil if none or all values
+	// between Low and High do.
 	Value *float64 `json:"value"`
 	// Always: every value in the range reaches the goal.
 	Always bool    `json:"always"`
 	Low    float64 `json:"low"`
 	High   float64 `json:"high"`
-	// Best is the best that the metric becomes in the range, and BestAt where.
+	// Best is the best value of the metric in the range, at BestAt.
 	Best   float64 `json:"best"`
 	BestAt float64 `json:"best_at"`
 }
 
-// Times is the value that reaches the goal over the present one; 0 where one of them is none.
+// Times returns the ratio to the present value, or 0.
 func (a *Answer) Times() float64 {
 	if a.Value == nil || *a.Value <= 0 || a.Now <= 0 {
 		return 0
@@ -156,14 +157,14 @@ func (a *Answer) Times() float64 {
 	return *a.Value / a.Now
 }
 
-// widening is how far from the present value is searched, in either direction.
+// widening is the factor by which the search range extends both ways.
 const widening = 1000
 
 // precision is the relative difference at which a search ends.
 const precision = 1e-12
 
-// Seek finds the value of a number of the system that reaches a goal. Results rise or fall with a number, but not both,
-// so that halving the range finds where the goal is met.
+// Seek bisects for the value of a number of the system that reaches a goal; results are monotonic
+// in each number.
 func Seek(of *point.Answer, phase int, path string, g *Goal) (*Answer, error) {
 	c, err := newSubject(of, phase)
 	if err != nil {
@@ -177,14 +178,14 @@ func Seek(of *point.Answer, phase int, path string, g *Goal) (*Answer, error) {
 	m := g.metric
 	at := func(v float64) (float64, error) {
 		changed := p.With(sys, v)
-		e, err := c.on(changed)
+		e, err := c.onSystem(changed)
 		if err != nil {
 			return 0, err
 		}
 		return m.of(c, changed, e), nil
 	}
 	a := &Answer{Parameter: path, Unit: p.Unit, Now: p.Of(sys), Metric: m.name, Goal: g.Value, GoalUnit: m.unit}
-	a.Low, a.High = searched(&p, a.Now)
+	a.Low, a.High = searchRange(&p, a.Now)
 	if a.NowMetric, err = at(a.Now); err != nil {
 		return nil, err
 	}
@@ -211,14 +212,13 @@ func Seek(of *point.Answer, phase int, path string, g *Goal) (*Answer, error) {
 	if g.reached(atHigh) {
 		good, bad = a.High, a.Low
 	}
-	if good, err = g.halve(good, bad, p.Whole, at); err != nil {
+	if good, err = g.bisect(good, bad, p.Whole, at); err != nil {
 		return nil, err
 	}
 	a.Value = &good
 	return a, nil
 }
 
-// reached reports whether a value of the metric meets the goal.
 func (g *Goal) reached(v float64) bool {
 	if g.metric.more {
 		return v >= g.Value
@@ -226,8 +226,8 @@ func (g *Goal) reached(v float64) bool {
 	return v <= g.Value
 }
 
-// searched is the range in which a value of a number is sought.
-func searched(p *hardware.Parameter, now float64) (low, high float64) {
+// searchRange returns the range for a number.
+func searchRange(p *hardware.Parameter, now float64) (low, high float64) {
 	low, high = max(p.Low, now/widening), min(p.High, now*widening)
 	if p.Low == 0 {
 		low = 0
@@ -241,15 +241,16 @@ func searched(p *hardware.Parameter, now float64) (low, high float64) {
 	return low, high
 }
 
-// halve narrows the range between a value that reaches the goal and one that does not, and returns the former.
-func (g *Goal) halve(good, bad float64, whole bool, at func(float64) (float64, error)) (float64, error) {
+// bisect bisects between a value that reaches the goal and one that does not, and returns the
+// former.
+func (g *Goal) bisect(good, bad float64, integer bool, at func(float64) (float64, error)) (float64, error) {
 	positive := min(good, bad) > 0
 	for math.Abs(good-bad) > precision*max(good, bad) {
 		mid := (good + bad) / 2
 		if positive && max(good, bad) > 2*min(good, bad) {
 			mid = math.Sqrt(good * bad)
 		}
-		if whole {
+		if integer {
 			if math.Abs(good-bad) <= 1 {
 				break
 			}

@@ -10,10 +10,10 @@ import (
 	"throughline/model"
 )
 
-// Change is how much a number of the hardware is changed to see its effect.
+// Change is the relative change of a hardware number whose effect is measured.
 const Change = 0.10
 
-// Effect is what it does to raise one number of the system by a tenth. Changes are relative: 0.1 is 10% more.
+// Effect is the relative change of each result when a number of the system rises by a tenth.
 type Effect struct {
 	Parameter string  `json:"parameter"`
 	Unit      string  `json:"unit"`
@@ -27,21 +27,20 @@ type Effect struct {
 	NewBatch int `json:"new_largest_batch"`
 }
 
-// Any reports whether there is an effect. Rounding is none.
+// Any reports whether there is an effect beyond rounding.
 func (e *Effect) Any() bool {
 	return e.largest() > 1e-12 || e.Batch != e.NewBatch
 }
 
-// largest is the largest of the changes.
 func (e *Effect) largest() float64 {
 	return max(math.Abs(e.Step), math.Abs(e.TTFT), math.Abs(e.TPOT), math.Abs(e.Tokens))
 }
 
-// sensitivity is the effects of the numbers that can matter, the largest first.
+// sensitivity returns the effects of the numbers that can matter, largest first.
 func (c *subject) sensitivity() ([]Effect, error) {
 	sys := c.Problem.System
 	largest := c.largestFitting(sys)
-	now := c.now()
+	now := c.present()
 	relative := func(after, before float64) float64 {
 		if before == 0 {
 			return 0
@@ -55,7 +54,7 @@ func (c *subject) sensitivity() ([]Effect, error) {
 		}
 		v := p.Of(sys)
 		changed := p.With(sys, (1+Change)*v)
-		e, err := c.on(changed)
+		e, err := c.onSystem(changed)
 		if err != nil {
 			return nil, err
 		}
@@ -77,11 +76,11 @@ func (c *subject) sensitivity() ([]Effect, error) {
 	return out, nil
 }
 
-// matters reports whether a number is one of the hardware that the deployment may use: a rate, a capacity, a bandwidth or
-// a latency, of the number types it computes with.
+// matters reports whether the deployment may depend on a number: a rate, capacity, bandwidth or
+// latency, of the number types it computes with.
 func (c *subject) matters(p *hardware.Parameter) bool {
 	if p.Unit == "" || p.Whole || strings.HasPrefix(p.Name, "mem2.") || p.Of(c.Problem.System) == 0 {
-		return false // more of nothing is nothing
+		return false // a tenth of nothing is nothing
 	}
 	engine, rest, _ := strings.Cut(p.Name, ".")
 	number, _, _ := strings.Cut(rest, ".")

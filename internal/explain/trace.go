@@ -11,8 +11,8 @@ import (
 	"throughline/schedule"
 )
 
-// Trace writes the steps of an answer of an examiner as a timeline: a process for each stage of the pipeline, with a thread for each lane, one
-// for the micro-batches that pass and one for the layers.
+// Trace writes steps as a timeline: a process for each pipeline stage, with a thread for each lane,
+// one for micro-batches and one for layers.
 func Trace(w *trace.Writer, a *point.Answer) {
 	pid := 1
 	for i := range a.Phases {
@@ -27,7 +27,7 @@ const (
 	laneThread  = 3
 )
 
-// traceStep writes a step, with processes from a number on, and returns the next number.
+// traceStep writes a step with process ids from pid on, and returns the next free one.
 func traceStep(w *trace.Writer, r *point.Result, pid int) int {
 	p := &r.Plan
 	stages := max(1, p.Attention.PP)
@@ -51,7 +51,7 @@ func traceStep(w *trace.Writer, r *point.Result, pid int) int {
 		}
 		w.Span(at, thread, o.Name, m.Lane.String(), m.Start, m.End, arguments(p, m, o)...)
 		passes.add([3]int{at, m.Batch, 0}, m)
-		if m.Part == schedule.LayersPart && p.Overlap != plan.TwoBatch { // whose layers overlap
+		if m.Part == schedule.LayersPart && p.Overlap != plan.TwoBatch { // layers overlap otherwise
 			layers.add([3]int{at, m.Batch, m.Layer}, m)
 		}
 	}
@@ -64,7 +64,6 @@ func traceStep(w *trace.Writer, r *point.Result, pid int) int {
 	return pid + stages
 }
 
-// arguments are what a trace says of an execution of an operator.
 func arguments(p *plan.Plan, m *schedule.Span, o *estimate.Operator) []trace.Arg {
 	args := []trace.Arg{{Key: "micro_batch", Value: m.Batch}, {Key: "exposed_us", Value: m.Exposed * 1e6}}
 	if m.Layer >= 0 {
@@ -83,7 +82,7 @@ func arguments(p *plan.Plan, m *schedule.Span, o *estimate.Operator) []trace.Arg
 	return append(args, trace.Arg{Key: "bound", Value: o.BoundBy()})
 }
 
-// groups are the last moments of what belongs together, in the order in which it comes.
+// groups collects the time ranges of micro-batches and layers, in order of appearance.
 type groups struct {
 	order [][3]int // process, batch, layer
 	first map[[3]int]float64
@@ -101,8 +100,8 @@ func (g *groups) add(k [3]int, s *schedule.Span) {
 	g.first[k], g.last[k] = min(g.first[k], s.Start), max(g.last[k], s.End)
 }
 
-// write hands over the groups. Where a collective of one starts behind the computation of the one before, the group begins when
-// that has ended: a thread does one thing at a time.
+// write passes on the groups. A group whose collective starts during the one before begins when
+// that ends, since a thread does one thing at a time.
 func (g *groups) write(span func(k [3]int, start, end float64)) {
 	free := map[int]float64{}
 	for _, k := range g.order {

@@ -9,14 +9,15 @@ import (
 	"throughline/op"
 )
 
-// Answer is what the deployment of a run does or, without one, of the question and what is known of the measurement.
+// Answer predicts the deployment of a run or, without one, that of the question and the
+// measurement.
 func (m *Measured) Answer(a *question.Asked, run *validate.OneRun) (*point.Answer, []question.Remark, error) {
 	if run == nil {
 		a.Wrong = m.Fill(&a.Question, a.Given)
 		return point.NewExaminer().Ask(a)
 	}
 	d := run.Deployment
-	d.Untold = false // who asks knows what the server was told, and has said it
+	d.Untold = false // the measurement states the server settings
 	d.Pools = slices.Clone(d.Pools)
 	ranks := d.Of(op.Decode).Ranks()
 	for i := range d.Pools {

@@ -1,6 +1,6 @@
-// Package gap asks what would have to be off for a prediction to be what was measured: prompts, decode kernels by class, the
-// host, overlap, or how requests are scheduled; which of that other figures of the measurement contradict; and what to measure
-// next to tell the rest apart.
+// Package gap finds what would have to be off for a prediction to match a measurement: prompts,
+// decode kernels by class, the host, overlap, or scheduling; which of these other measured figures
+// contradict; and what to measure next to tell the rest apart.
 package gap
 
 import (
@@ -21,16 +21,16 @@ import (
 	"throughline/workload"
 )
 
-// Explanation is what would explain one figure.
+// Explanation explains one figure.
 type Explanation struct {
-	Load      string  `json:"load,omitempty"` // that was predicted, in words
+	Load      string  `json:"load,omitempty"` // predicted, in words
 	Figure    string  `json:"figure"`
 	Unit      string  `json:"unit"`
 	Measured  float64 `json:"measured"`
 	Predicted float64 `json:"predicted"`
-	Band      float64 `json:"band"` // of the prediction, relative; 0: not known
+	Band      float64 `json:"band"` // of the prediction, relative; 0: unknown
 	Causes    []Cause `json:"causes"`
-	// Conclusion is what follows where one cause or none is left.
+	// Conclusion is set if at most one cause is left.
 	Conclusion string  `json:"conclusion,omitempty"`
 	Next       []Probe `json:"measure_next"`
 }
@@ -40,7 +40,7 @@ type Cause struct {
 	Name  string `json:"cause"`
 	Needs string `json:"would_have_to_be"` // in words
 	Able  bool   `json:"can_explain"`
-	// Others are the other measured figures if this were so.
+	// Others are the other measured figures under this cause.
 	Others      []Other `json:"others,omitempty"`
 	Contradicts bool    `json:"contradicted"`      // by one of them, which gets worse
 	Leaves      string  `json:"leaves,omitempty"`  // one of them that stays off
@@ -58,7 +58,8 @@ type Other struct {
 	Before    float64 `json:"predicted"`
 }
 
-// Part is a class of kernels that alone would have to be so much slower; a factor of 0 or less: it takes too little.
+// Part is the factor by which one class of kernels alone would be slower; 0 or less: it takes too
+// little.
 type Part struct {
 	Class  string  `json:"class"`
 	Share  float64 `json:"share"`
@@ -78,16 +79,16 @@ type Expect struct {
 	Value float64 `json:"value"`
 }
 
-// knob is a cause with its size.
+// knob is an adjustable cause.
 type knob struct {
 	name string
-	// turn makes it so large; 0 changes nothing. It reaches from low to high.
+	// turn applies an amount between low and high; 0 changes nothing.
 	turn      func(d *deploy.Deployment, l *traffic, x float64)
 	low, high float64
 	words     func(a *point.Answer, l *traffic, x float64) string
 }
 
-// Ends of scales, as logarithms: beyond a hundredth and a hundredfold it is something else.
+// Ends of scales, as logarithms: beyond a hundredfold it is something else.
 var most = math.Log(100)
 
 func factor(x float64) string { return "×" + number.Plain(math.Exp(x), 3) }
@@ -96,7 +97,7 @@ func millis(x float64) string {
 	return map[bool]string{true: "+", false: "−"}[x >= 0] + number.Plain(1e3*math.Abs(x), 3) + " ms"
 }
 
-// knobs are what can be off, each by itself.
+// knobs are the causes, each on its own.
 var knobs = []knob{
 	{"decode kernels", func(d *deploy.Deployment, _ *traffic, x float64) {
 		decode, prefill := d.Fitted.Scales()
@@ -140,8 +141,7 @@ var knobs = []knob{
 	}},
 }
 
-// Tolerances of other figures, relative: what predictions of a deployment that was fitted are off by at most in three of four
-// cases.
+// Relative tolerances of other figures: the errors of fitted deployments in three of four cases.
 var tolerated = map[string]float64{"tpot": 0.1, "ttft": 0.25, "e2e": 0.1, "requests": 0.1}
 
 // worse is by how much more a figure must be off, as a logarithm, to count as worse.
@@ -155,15 +155,15 @@ type explainer struct {
 	measured *Measured
 }
 
-// traffic is a load of clients that wait for their answers or, with a rate, of requests that come by themselves, of which as many are
-// under way as there are clients.
+// traffic is a closed loop of clients or, with a rate, an open loop with as many requests in flight
+// as there are clients.
 type traffic struct {
 	workload.Load
 	rate float64 // requests per second; 0: none
 }
 
-// Explain says what would explain a figure: the one that is asked for, else the one that is furthest from its prediction, of equals the
-// first. A run is one of a file; nil: there is none.
+// Explain explains the requested figure, or else the one furthest from its prediction, the first of
+// equals. A nil run means that the measurement is not from a file.
 func Explain(a *point.Answer, run *validate.OneRun, m *Measured, figure string) (*Explanation, error) {
 	e := &explainer{answer: a, load: traffic{Load: a.Load}}
 	if run != nil {
@@ -210,7 +210,7 @@ func Explain(a *point.Answer, run *validate.OneRun, m *Measured, figure string) 
 	return out, err
 }
 
-// Missing says that a figure which is to be explained was not measured.
+// Missing is the error that a figure to explain was not measured.
 func (m *Measured) Missing(figure string) error {
 	if figure == "" || m.has(figure) {
 		return nil
@@ -222,7 +222,7 @@ func (m *Measured) Missing(figure string) error {
 	return fmt.Errorf("%s was not measured: %s", figure, strings.Join(names, ", "))
 }
 
-// furthest is the figure that is asked for, else the one that is furthest from its prediction.
+// furthest returns the requested figure, or the one furthest from its prediction.
 func (m *Measured) furthest(before map[string]float64, figure string) Measurement {
 	first := m.Figures[0]
 	for _, f := range m.Figures {
@@ -237,7 +237,7 @@ func (m *Measured) furthest(before map[string]float64, figure string) Measuremen
 	return first
 }
 
-// conclusion is what is left of the causes where that is not several of them.
+// conclusion summarizes the causes, unless several are left.
 func (x *Explanation) conclusion() string {
 	able, left := 0, []string{}
 	for i := range x.Causes {
@@ -259,9 +259,8 @@ func (x *Explanation) conclusion() string {
 	return ""
 }
 
-// primary leaves out what follows from TTFT and TPOT where both were measured: a request takes the first and the second for each
-// further token, and clients that wait for their answers have one under way each.
-// One that is asked for stays.
+// primary drops figures that follow from TTFT and TPOT where both were measured, unless requested:
+// a request takes TTFT and TPOT per further token, and each waiting client has one in flight.
 func (m *Measured) primary(figure string) *Measured {
 	if !m.has("tpot") || !m.has("ttft") {
 		return m
@@ -275,14 +274,14 @@ func unitOf(name string) string {
 	return figures[slices.Index(Names(), name)].unit
 }
 
-// predict is the figures if something were otherwise, under a load that may be another one.
+// predict returns the figures after a change, under the given load.
 func (e *explainer) predict(change func(*deploy.Deployment, *traffic), load *traffic) (map[string]float64, error) {
 	d, l := e.answer.Deployment, e.load
 	if load != nil {
 		l = *load
 	}
 	change(&d, &l)
-	// As many run at a time as there are, unless the engine or the memory allows fewer.
+	// All requests run at once, unless the engine or the memory allows fewer.
 	d.Pools = slices.Clone(d.Pools)
 	ranks := d.Of(op.Decode).Ranks()
 	for i := range d.Pools {
@@ -295,7 +294,7 @@ func (e *explainer) predict(change func(*deploy.Deployment, *traffic), load *tra
 	return map[string]float64{"tpot": 1e3 * seen.TPOT, "ttft": 1e3 * seen.TTFT, "e2e": 1e3 * seen.Latency, "requests": seen.Requests}, nil
 }
 
-// halvings of what a cause may be: a simulation takes much longer than the closed form, and three digits are shown.
+// halvings limits the bisection: simulations are slow, and three digits are shown.
 func (e *explainer) halvings() int {
 	if e.load.rate > 0 {
 		return 16
@@ -303,7 +302,7 @@ func (e *explainer) halvings() int {
 	return 50
 }
 
-// cause turns a knob until the figure is what was measured, if it can.
+// cause bisects the knob until the figure matches the measurement, if it can.
 func (e *explainer) cause(k *knob, f Measurement, before map[string]float64) (Cause, error) {
 	c := Cause{Name: k.name}
 	at := func(x float64) (map[string]float64, error) {
@@ -378,8 +377,8 @@ func (c *Cause) others(m *Measured, explained Measurement, then, before map[stri
 	}
 }
 
-// kernels says which class of decode kernels alone would explain what all of them would, and whether overlap can: without it
-// a step takes what its kernels keep units busy for.
+// kernels finds which class of decode kernels alone would explain the gap, and whether overlap can:
+// without it a step takes as long as its kernels keep units busy.
 func (e *explainer) kernels(out *Explanation) error {
 	at := slices.IndexFunc(e.answer.Phases, func(r point.Result) bool { return r.Phase == op.Decode })
 	c := &out.Causes[0]

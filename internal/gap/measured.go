@@ -18,24 +18,24 @@ import (
 	"throughline/workload"
 )
 
-// Measured is figures of one run, and what is known of how it was made. What is 0 is not known.
+// Measured is figures of one run and how it was made; 0 means unknown.
 type Measured struct {
 	Figures  []Measurement
 	Requests float64           // of each client
-	Settings map[string]string // of the deployment and its load, by the names of settings
-	Row      map[string]string // of the file it is from, by column; nil: there is none
+	Settings map[string]string // of the deployment and its load, by setting
+	Row      map[string]string // of the file it is from, by column; nil: none
 }
 
 // Measurement is one figure.
 type Measurement struct {
-	Name  string  // as figures has it
+	Name  string  // as in figures
 	Value float64 // in its unit
 }
 
-// figure is what can be measured and predicted.
+// figure can be measured and predicted.
 type figure struct {
 	name, unit string
-	// columns are its names in tables, best first. A median stands for a mean that is not there.
+	// columns are its names in tables, best first; a median replaces a missing mean.
 	columns []string
 }
 
@@ -46,7 +46,7 @@ var figures = []figure{
 	{"requests", "/s", []string{"req_per_s", "request_throughput"}},
 }
 
-// Names are what can be measured.
+// Names lists what can be measured.
 func Names() []string {
 	var out []string
 	for i := range figures {
@@ -55,7 +55,7 @@ func Names() []string {
 	return out
 }
 
-// settingColumns are settings under the names of columns, best first.
+// settingColumns maps settings to columns, best first.
 var settingColumns = map[string][]string{
 	"concurrency": {"concurrency", "clients", runs.UnderWay, "achieved_concurrency"}, "isl": {"isl"}, "osl": {"osl"},
 	"model": {"model", "model_path"}, "system": {"system", "gpu"}, "engine": {"engine", "backend", "framework"},
@@ -64,8 +64,8 @@ var settingColumns = map[string][]string{
 	"attention-backend": {"attention_backend"}, "drafts": {"drafts"}, "redundant": {"redundant_experts"}, "overlap": {"overlap"},
 }
 
-// Read reads what was measured: words such as tpot=31ms,ttft=400ms, or a run of a file that runs.Row reads, FILE.csv#2 being the second of a
-// table and FILE.jsonl#TAG the last result with a tag.
+// Read reads words such as tpot=31ms,ttft=400ms, or a run of a file that runs.Row reads: FILE.csv#2
+// is the second of a table, FILE.jsonl#TAG the last result with a tag.
 func Read(text string) (*Measured, error) {
 	file, which, _ := strings.Cut(text, "#")
 	if !runs.IsResult(file) && !strings.EqualFold(filepath.Ext(strings.TrimSuffix(file, ".gz")), ".csv") {
@@ -82,7 +82,7 @@ func Read(text string) (*Measured, error) {
 	return m, nil
 }
 
-// parseWords reads name=value with commas between.
+// parseWords reads comma-separated name=value pairs.
 func parseWords(text string) (*Measured, error) {
 	m := &Measured{Settings: map[string]string{}}
 	var errs []error
@@ -142,11 +142,11 @@ func take(row map[string]string) *Measured {
 	return m
 }
 
-// asRows are settings that a row has no column for, but which are the same whichever way a deployment is described.
+// asRows are settings without a column that apply however a deployment is described.
 var asRows = []string{"measured", "figure", "lengths", "random-range-ratio", "fitted", "assume", "popularity"}
 
-// Run is the run that a file describes, as validate serving reads it, with what is given in the place of what the file says; nil where there
-// is no file, or something is given that no row says of a deployment.
+// Run returns the run of a file, as validate serving reads it, with given settings replacing its
+// own; nil without a file, or if a setting is given that no row has.
 func (m *Measured) Run(ctx context.Context, q *question.Question, given func(name string) bool) (*validate.OneRun, error) {
 	if m.Row == nil {
 		return nil, nil
@@ -173,7 +173,7 @@ func (m *Measured) Run(ctx context.Context, q *question.Question, given func(nam
 			}
 		}
 		switch s.Name {
-		case "concurrency": // clients that wait for their answers, in the place of a rate
+		case "concurrency": // a closed loop, in place of a rate
 			delete(cells, "request_rate")
 			delete(cells, "arrival")
 			delete(cells, runs.InferredClients)
@@ -181,12 +181,13 @@ func (m *Measured) Run(ctx context.Context, q *question.Question, given func(nam
 			cells["length_spread"] = "range ratio " + s.Get(q)
 		}
 	}
-	asked := *q
-	asked.Traffic.Ratio = question.DefaultOf(question.Serving).Traffic.Ratio
-	return validate.ReadRun(ctx, cells, asked)
+	query := *q
+	query.Traffic.Ratio = question.DefaultOf(question.Serving).Traffic.Ratio
+	return validate.ReadRun(ctx, cells, query)
 }
 
-// Fill puts what the measurement says of the deployment and its load into a question, where that is not given.
+// Fill copies what the measurement says of the deployment and its load into a question, except for
+// given settings.
 func (m *Measured) Fill(q *question.Question, given func(name string) bool) error {
 	var errs []error
 	for _, s := range question.Settings(question.Compare) {

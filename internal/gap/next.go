@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// probe is a measurement that could be made: a figure under another load.
+// probe is a possible measurement: a figure under another load.
 type probe struct {
 	what   string
 	figure string
 	load   func(l traffic) traffic
 }
 
-// probes are those that cost little.
+// probes are the cheap ones.
 var probes = []probe{
 	{"TPOT with 1 client", "tpot", func(l traffic) traffic { l.Clients, l.rate = 1, 0; return l }},
 	{"TPOT with four times the clients", "tpot", func(l traffic) traffic { l.Clients, l.rate = 4*l.Clients, 4*l.rate; return l }},
@@ -29,11 +29,11 @@ var probes = []probe{
 	}},
 }
 
-// mostProbes are shown: each that tells causes apart which those before it do not.
+// mostProbes limits those shown.
 const mostProbes = 2
 
-// next are the measurements that tell the causes apart that are left, the best first: that under which the two causes that it
-// tells apart worst are furthest from each other, as a ratio, and the ends of all.
+// next ranks measurements by how far apart the remaining causes predict them: the logarithms of
+// neighbouring ratios, each capped, in sum.
 func (e *explainer) next(out *Explanation) ([]Probe, error) {
 	type scored struct {
 		Probe
@@ -41,7 +41,7 @@ func (e *explainer) next(out *Explanation) ([]Probe, error) {
 	}
 	var left []*Cause
 	for i := range out.Causes {
-		if c := &out.Causes[i]; c.Able && !c.Contradicts && c.Name != "overlap" { // which is slower steps, like kernels
+		if c := &out.Causes[i]; c.Able && !c.Contradicts && c.Name != "overlap" { // overlap shows as slower steps, like kernels
 			left = append(left, c)
 		}
 	}

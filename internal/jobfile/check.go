@@ -12,7 +12,7 @@ import (
 	"throughline/workload"
 )
 
-// check reports what no single key of a section can show.
+// check reports problems that involve several keys of a section.
 func (l *loader) check(s *spec) {
 	l.checkBytes(s)
 	l.checkTypes(s)
@@ -28,14 +28,15 @@ func (l *loader) check(s *spec) {
 	for _, p := range phases {
 		l.checkBatches(s, p)
 		if s.pools == nil && l.doc.Has(s.at("pd_num_procs_list")) && !l.doc.Sound(s.at("pd_num_procs_list")) {
-			continue // how many processors the phase has is open
+			continue // the processors of the phase are open
 		}
 		l.checkLayouts(s, p)
 		l.checkExperts(s, p)
 	}
 }
 
-// checkPlan: a search for what to launch looks at all layouts and batches, and engines place shared experts and norms.
+// checkPlan rejects layouts and batches, which a plan searches, and the placement of shared experts
+// and norms, which engines decide.
 func (l *loader) checkPlan(s *spec) {
 	if !s.planned() {
 		if s.Engine != "" {
@@ -64,7 +65,7 @@ func (l *loader) checkPlan(s *spec) {
 	}
 }
 
-// checkCached: a prompt must be longer than what the model file says is cached of it.
+// checkCached requires prompts longer than the cached part of the model file.
 func (l *loader) checkCached(s *spec) {
 	for _, ref := range s.Models {
 		f := l.models[ref]
@@ -79,7 +80,7 @@ func (l *loader) checkCached(s *spec) {
 	}
 }
 
-// checkDrafts: every drafted token needs an acceptance rate, and a module that drafts it.
+// checkDrafts requires an acceptance rate and a draft module for every drafted token.
 func (l *loader) checkDrafts(s *spec) {
 	at := s.at("decode_mtp_token_config")
 	most, key := len(workload.DraftAcceptance), "the default acceptance rates reach"
@@ -99,7 +100,8 @@ func (l *loader) checkDrafts(s *spec) {
 	}
 }
 
-// checkBytes: widths must exist, and activations must have the width of the matrix type they are multiplied in.
+// checkBytes requires existing widths, and activations as wide as the matrix type they are
+// multiplied in.
 func (l *loader) checkBytes(s *spec) {
 	for i, b := range s.Bytes {
 		for j, v := range b {
@@ -130,7 +132,7 @@ func orTypes(have, want float64) string {
 	return fmt.Sprintf("%g byte, or matrix type %s", want, strings.Join(names, " or "))
 }
 
-// checkTypes: every system must have a rate for every number type.
+// checkTypes requires every system to have a rate for every number type.
 func (l *loader) checkTypes(s *spec) {
 	for _, ref := range s.systemRefs() {
 		f := l.systems[ref]
@@ -151,7 +153,7 @@ func (l *loader) checkTypes(s *spec) {
 	}
 }
 
-// systemRefs are the systems of the section, each once.
+// systemRefs returns the systems of the section, each once.
 func (s *spec) systemRefs() []string {
 	var refs []string
 	for _, p := range s.systems {
@@ -164,10 +166,10 @@ func (s *spec) systemRefs() []string {
 	return refs
 }
 
-// zipped reports whether the pools pair up with the processor counts instead of multiplying with them.
+// zipped reports whether pools pair up with processor counts instead of multiplying with them.
 func (s *spec) zipped() bool { return len(s.pools) == len(s.Procs) }
 
-// checkPools: the pools of prefill and decode must not exceed the processors they are taken from.
+// checkPools rejects pools that exceed the processors they are taken from.
 func (l *loader) checkPools(s *spec) {
 	for i, n := range s.Procs {
 		if s.mode == Split && s.pools == nil && n == 1 {
@@ -183,7 +185,7 @@ func (l *loader) checkPools(s *spec) {
 	}
 }
 
-// checkSizes: the outermost network of a system must reach all processors.
+// checkSizes requires the outermost network of a system to reach all processors.
 func (l *loader) checkSizes(s *spec) {
 	for _, ref := range s.systemRefs() {
 		f := l.systems[ref]
@@ -198,7 +200,7 @@ func (l *loader) checkSizes(s *spec) {
 	}
 }
 
-// procsOf are the sizes that a phase may take.
+// procsOf returns the sizes that a phase may take.
 func (s *spec) procsOf(p *phaseSpec) []int {
 	if s.pools == nil {
 		return s.Procs
@@ -248,7 +250,8 @@ func (l *loader) checkExperts(s *spec, p *phaseSpec) {
 	}
 }
 
-// expertProblems says why a model cannot be split like this with any number of redundant experts in the range.
+// expertProblems explains why a model cannot be split like this with any number of redundant
+// experts in the range.
 func (s *spec) expertProblems(m *model.Model, set *model.Settings, layout plan.ExpertSplit, p *phaseSpec) []string {
 	low, high := s.redundantRange(m, set, p)
 	q := plan.Plan{Layout: plan.Layout{Experts: layout, SharedReplicas: set.SharedReplicas, SharedPerCard: s.sharedPerCard(set, p)}}
@@ -266,8 +269,8 @@ func (s *spec) expertProblems(m *model.Model, set *model.Settings, layout plan.E
 	return problems
 }
 
-// checkProduct reports a candidate whose processors are not one of the counts. Where the counts are still to be
-// searched, any that is not larger than all processors may do.
+// checkProduct rejects a candidate whose size is not one of the counts; where the counts are
+// searched, any size up to all processors may do.
 func (l *loader) checkProduct(at, what string, c [3]int, s *spec, p *phaseSpec, contexts []int) bool {
 	procs := s.procsOf(p)
 	if len(procs) == 0 {
@@ -324,9 +327,9 @@ func orInts(ns []int) string {
 	return b.String()
 }
 
-// sharedPerCard and redundantRange: what a runtime file says of redundant and of shared experts is for decode; both even
-// out the load of its many small steps. A prefill on processors of its own has no redundant experts, and the shared ones
-// as the model says.
+// sharedPerCard and redundantRange: a runtime file sets redundant and shared experts for decode,
+// where they even out the load of many small steps. A separate prefill pool has no redundant
+// experts, and the shared ones as the model says.
 func (s *spec) sharedPerCard(set *model.Settings, p *phaseSpec) bool {
 	if p == &s.decode && s.Shared != nil {
 		return *s.Shared

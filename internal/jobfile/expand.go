@@ -10,8 +10,8 @@ import (
 	"throughline/workload"
 )
 
-// expand multiplies the lists of a section into runs: models outermost, systems innermost. It has no runs once problems
-// were found, since what it would multiply may be missing.
+// expand multiplies the lists of a section into runs: models outermost, systems innermost. After
+// problems there are no runs, since a list may be missing.
 func (l *loader) expand(s *spec) *Job {
 	job := &Job{Mode: s.mode, Output: s.Output, loader: l, spec: s, sizes: s.sizes()}
 	if l.doc.Err() != nil || !l.checkRuns(s) {
@@ -33,7 +33,7 @@ func (l *loader) expand(s *spec) *Job {
 	return job
 }
 
-// candidates are what the search of a phase is restricted to. All runs of a section share them.
+// candidates restrict the search of a phase, in all runs of a section.
 func (p *phaseSpec) candidates() (out search.Problem) {
 	out.Contexts = p.contexts
 	for _, c := range p.layouts {
@@ -48,24 +48,24 @@ func (p *phaseSpec) candidates() (out search.Problem) {
 	return out
 }
 
-// planned reports whether the section is searched as the command plan does.
+// planned reports whether the section is searched like the command plan.
 func (s *spec) planned() bool { return s.Search != "" }
 
-// Planned reports whether the runs are searched as the command plan does.
+// Planned reports whether the runs are searched like the command plan.
 func (j *Job) Planned() bool { return j.spec.planned() }
 
 // Served reports whether the runs are ranked by what the clients of an engine see.
 func (j *Job) Served() bool { return j.loader.as.Engine }
 
-// axes are the lists of a section in the order in which they are multiplied.
+// axes counts the lists that a section multiplies.
 const axes = 7
 
-// counts are the lengths of the lists.
+// counts returns the lengths of the lists.
 func (s *spec) counts() [axes]int {
 	return [axes]int{len(s.Models), len(s.Lengths), len(s.sizes()), len(s.Bytes), len(s.Types), len(s.Limits), len(s.systems)}
 }
 
-// Len is how many runs there are.
+// Len returns the number of runs.
 func (j *Job) Len() int {
 	n := 1
 	for _, c := range j.counts {
@@ -74,7 +74,7 @@ func (j *Job) Len() int {
 	return n
 }
 
-// At is a run. Runs are made when they are asked for: a file may have millions.
+// At makes a run on demand: a file may have millions.
 func (j *Job) At(number int) Run {
 	var at [axes]int
 	for i, rest := axes-1, number; i >= 0; i-- {
@@ -112,10 +112,9 @@ func (j *Job) Parts() int {
 	return j.Len() / len(j.sizes) * parts
 }
 
-// maxRuns bounds the runs of one section. Each is a search and a row of the results; so many take about an hour.
+// maxRuns bounds the runs of one section; this many searches take about an hour.
 const maxRuns = 10_000_000
 
-// checkRuns reports a section with more runs than anyone can want.
 func (l *loader) checkRuns(s *spec) bool {
 	runs := 1
 	for _, n := range s.counts() {
@@ -127,13 +126,12 @@ func (l *loader) checkRuns(s *spec) bool {
 	return true
 }
 
-// size is a number of processors and how it is divided, where that is given.
+// size is a number of processors and, if given, its split into pools.
 type size struct {
 	procs int
 	pools *[2]int
 }
 
-// sizes are the processors of the runs.
 func (s *spec) sizes() []size {
 	var out []size
 	for i, n := range s.Procs {
@@ -183,7 +181,6 @@ func (j *Job) problem(r *Run, phase *phaseSpec, p search.Problem, sys *hardware.
 	return p
 }
 
-// acceptance is the acceptance rates of drafted tokens of a model.
 func (s *spec) acceptance(m *model.Model) []float64 {
 	if s.Acceptance != nil {
 		return s.Acceptance
@@ -191,7 +188,7 @@ func (s *spec) acceptance(m *model.Model) []float64 {
 	return workload.Acceptance(m.DraftLengths)
 }
 
-// draftRange is the drafts to try with a model.
+// draftRange returns the drafts to try with a model.
 func (s *spec) draftRange(m *model.Model) search.Range {
 	if s.Drafts.all && m.DraftLayers > 0 {
 		return search.Range{High: len(s.acceptance(m))}

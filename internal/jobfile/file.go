@@ -5,8 +5,9 @@ import (
 	"throughline/internal/document"
 )
 
-// File is the runtime format. Tags drive the strict decoder, the JSON Schema and the key list in docs/formats.md. The
-// bounds are far above any deployment; they keep products of counts from overflowing.
+// File is the runtime format. Tags drive the strict decoder, the JSON Schema and the key list in
+// docs/formats.md. The bounds are far above any deployment; they keep products of counts from
+// overflowing.
 type File struct {
 	Fusion     *fusionSection `json:"pd-fusion" doc:"the same processors do prefill and decode"`
 	Split      *splitSection  `json:"pd-split-request-optimal" doc:"prefill and decode on processors of their own"`
@@ -52,7 +53,7 @@ type splitSection struct {
 	Systems         []systemPair `json:"sys_list" required:"true" nonempty:"true" doc:"[prefill, decode] system files, or one file for both"`
 }
 
-// engineName is the engine that a plan is for; empty: any.
+// engineName is the engine of a plan; empty: any.
 type engineName string
 
 func (e *engineName) DecodeDocument(v document.Value) {
@@ -69,7 +70,7 @@ func (e *engineName) DocumentSchema() map[string]any {
 	return map[string]any{"type": "string", "enum": engine.Names()}
 }
 
-// numbers is a whole number or a range of them.
+// numbers is an integer or a range.
 type numbers struct {
 	given     bool
 	low, high int
@@ -121,14 +122,15 @@ func numbersSchema(most int) map[string]any {
 // redundancy is the redundant experts; null: the model's.
 type redundancy struct{ numbers }
 
-// maxRedundant bounds the redundant experts, since every number of them in a range is tried.
+// maxRedundant bounds the redundant experts, since every number in a range is tried.
 const maxRedundant = 65536
 
 func (r *redundancy) DecodeDocument(v document.Value) { r.decode(v, maxRedundant) }
 
 func (r *redundancy) DocumentSchema() map[string]any { return numbersSchema(maxRedundant) }
 
-// drafts is the drafted tokens per step; null: as many as acceptance rates are known for are tried, absent: none.
+// drafts is the drafted tokens per step; null: up to the number of known acceptance rates, absent:
+// none.
 type drafts struct {
 	numbers
 	all bool
@@ -143,7 +145,7 @@ func (d *drafts) DecodeDocument(v document.Value) {
 
 func (d *drafts) DocumentSchema() map[string]any { return numbersSchema(maxDrafts) }
 
-// systemName is the system of processors that do both phases. It is empty if the file has something else in its place.
+// systemName is the system that runs both phases, or empty.
 type systemName string
 
 func (s *systemName) DecodeDocument(v document.Value) {
@@ -167,8 +169,7 @@ func (s *systemName) DocumentSchema() map[string]any { return fileSchema() }
 
 func fileSchema() map[string]any { return map[string]any{"type": "string", "minLength": 1} }
 
-// systemPair is the systems of the prefill and the decode processors. It is empty if the file has something else in its
-// place.
+// systemPair is the systems of separate prefill and decode pools, or empty.
 type systemPair struct{ prefill, decode string }
 
 func (s *systemPair) DecodeDocument(v document.Value) {

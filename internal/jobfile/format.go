@@ -9,7 +9,7 @@ import (
 	"throughline/model"
 )
 
-// A Format is one of the kinds of files.
+// A Format is a kind of file.
 type Format string
 
 const (
@@ -19,7 +19,7 @@ const (
 	FittedFormat  Format = "fitted"
 )
 
-// formats are the patterns of the keys of each format.
+// formats are the key patterns of each format.
 var formats = []struct {
 	name     Format
 	patterns []string
@@ -30,7 +30,7 @@ var formats = []struct {
 	{FittedFormat, document.Leaves(&fitted.File{})},
 }
 
-// FormatOf is the format of a file with these keys at its root: the one that has most of them. It is "" if that is open.
+// FormatOf returns the format that has most of the keys, or "" if that is ambiguous.
 func FormatOf(keys []string) Format {
 	if model.IsHuggingFace(keys) {
 		return ModelFormat
@@ -54,7 +54,6 @@ func FormatOf(keys []string) Format {
 	return best
 }
 
-// hasRoot reports whether one of the patterns starts with the key.
 func hasRoot(patterns []string, key string) bool {
 	for _, p := range patterns {
 		if rest, ok := strings.CutPrefix(p, key); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {

@@ -18,22 +18,22 @@ import (
 	"throughline/model"
 )
 
-// Hash identifies a run by everything that its results depend on: every field of it, and of all that it refers to. A field
-// that is added to any of them is covered without being named here.
+// Hash identifies a run by every field that its results depend on, by reflection, so that new
+// fields are covered.
 func (j *Job) Hash(r *Run) string {
 	h := sha256.New()
-	digest(h, reflect.ValueOf(r).Elem(), j.remembered)
+	digest(h, reflect.ValueOf(r).Elem(), j.cachedDigest)
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// isShared are what the runs of a job point to together. They do not change, and their digests are worked out once.
+// isShared are immutable types that the runs of a job share; their digests are cached.
 var isShared = map[reflect.Type]bool{
 	reflect.TypeFor[*model.Model](): true, reflect.TypeFor[*model.Settings](): true,
 	reflect.TypeFor[*hardware.System](): true, reflect.TypeFor[*assume.Assumptions](): true,
 }
 
-// remembered is the digest of something shared.
-func (j *Job) remembered(v reflect.Value) (string, bool) {
+// cachedDigest returns the cached digest of a shared value.
+func (j *Job) cachedDigest(v reflect.Value) (string, bool) {
 	if !isShared[v.Type()] {
 		return "", false
 	}
@@ -49,77 +49,92 @@ func (j *Job) remembered(v reflect.Value) (string, bool) {
 	return known, true
 }
 
-// digest writes a value to a hash: its type, and all it holds, fields by name, maps by sorted keys. What pointers of some
-// types lead to may be remembered.
+// digest hashes a value: its type and content, fields by name, maps by sorted keys. Digests of some
+// pointers may be remembered.
 func digest(h hash.Hash, v reflect.Value, remembered func(reflect.Value) (string, bool)) {
-	number := func(n uint64) { h.Write(binary.LittleEndian.AppendUint64(nil, n)) }
-	text := func(s string) {
-		number(uint64(len(s)))
-		h.Write([]byte(s))
-	}
-	text(v.Type().String())
+	(&digester{h, remembered}).add(v)
+}
+
+type digester struct {
+	hash.Hash
+	remembered func(reflect.Value) (string, bool)
+}
+
+func (d *digester) number(n uint64) { d.Write(binary.LittleEndian.AppendUint64(nil, n)) }
+
+func (d *digester) text(s string) {
+	d.number(uint64(len(s)))
+	d.Write([]byte(s))
+}
+
+func (d *digester) add(v reflect.Value) {
+	d.text(v.Type().String())
 	switch v.Kind() {
 	case reflect.Bool:
 		if v.Bool() {
-			number(1)
+			d.number(1)
 		} else {
-			number(0)
+			d.number(0)
 		}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		number(uint64(v.Int()))
+		d.number(uint64(v.Int()))
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		number(v.Uint())
+		d.number(v.Uint())
 	case reflect.Float32, reflect.Float64:
-		number(math.Float64bits(v.Float()))
+		d.number(math.Float64bits(v.Float()))
 	case reflect.String:
-		text(v.String())
+		d.text(v.String())
 	case reflect.Struct:
 		for i := range v.NumField() {
-			text(v.Type().Field(i).Name)
-			digest(h, v.Field(i), remembered)
+			d.text(v.Type().Field(i).Name)
+			d.add(v.Field(i))
 		}
 	case reflect.Slice, reflect.Array:
 		if v.Kind() == reflect.Slice && v.IsNil() {
-			text("nil")
+			d.text("nil")
 		}
-		number(uint64(v.Len()))
+		d.number(uint64(v.Len()))
 		for i := range v.Len() {
-			digest(h, v.Index(i), remembered)
+			d.add(v.Index(i))
 		}
 	case reflect.Map:
 		keys := v.MapKeys()
 		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-		number(uint64(len(keys)))
+		d.number(uint64(len(keys)))
 		for _, k := range keys {
-			digest(h, k, remembered)
-			digest(h, v.MapIndex(k), remembered)
+			d.add(k)
+			d.add(v.MapIndex(k))
 		}
 	case reflect.Pointer, reflect.Interface:
-		switch {
-		case v.IsNil():
-			text("nil")
-		case v.Type() == kernels:
-			text(encoded(v))
-		default:
-			if remembered != nil {
-				if known, ok := remembered(v); ok {
-					text(known)
-					return
-				}
-			}
-			digest(h, v.Elem(), remembered)
-		}
+		d.pointer(v)
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
 		if !v.IsNil() {
 			panic(fmt.Sprintf("jobfile: a %s has no hash", v.Type())) // runs of files have none
 		}
-		text("nil")
+		d.text("nil")
 	default:
 		panic(fmt.Sprintf("jobfile: a %s has no hash", v.Type()))
 	}
 }
 
-// kernels keep, besides their models, what they have prepared from them; their file form is the models alone.
+func (d *digester) pointer(v reflect.Value) {
+	switch {
+	case v.IsNil():
+		d.text("nil")
+	case v.Type() == kernels:
+		d.text(encoded(v))
+	default:
+		if d.remembered != nil {
+			if known, ok := d.remembered(v); ok {
+				d.text(known)
+				return
+			}
+		}
+		d.add(v.Elem())
+	}
+}
+
+// kernels cache what they prepare; their file form is the models alone.
 var kernels = reflect.TypeFor[*kernel.Set]()
 
 func encoded(v reflect.Value) string {

@@ -1,5 +1,5 @@
-// Package jobfile reads the runtime format: what to simulate, on what, within which limits. It turns a file into a list
-// of searches.
+// Package jobfile reads the runtime format: what to simulate, on what, within which limits. It
+// turns a file into a list of searches.
 package jobfile
 
 import (
@@ -33,8 +33,8 @@ type Job struct {
 	loader          *loader
 	spec            *spec
 	sizes           []size
-	counts          [axes]int      // of the lists, whose product the runs are; all 0: none
-	prefill, decode search.Problem // what all runs share
+	counts          [axes]int      // of the lists that the runs multiply; all 0: none
+	prefill, decode search.Problem // shared by all runs
 
 	mu     sync.Mutex
 	shared map[any]string // digests of what runs share
@@ -49,22 +49,22 @@ type Run struct {
 	Limits    workload.Limits
 	Precision plan.Precision
 	Procs     int     // in all
-	Pools     *[2]int // processors of prefill and decode, where they are given
+	Pools     *[2]int // processors of prefill and decode, if given
 	// Prefill and Decode are the searches of the two phases.
 	Prefill, Decode search.Problem
-	Plan            *Plan // search as the command plan does; nil: the candidates of the file
+	Plan            *Plan // search like the command plan; nil: the candidates of the file
 }
 
-// Plan is what a runtime file says to a search for what to launch.
+// Plan is the options of a search like the command plan.
 type Plan struct {
 	Engine    string
 	Redundant bool // the range of redundant experts is that of the file
 }
 
-// SearchOptions are how a run is searched, not what is found.
+// SearchOptions do not affect what is found.
 type SearchOptions struct {
 	Workers  int
-	Thorough bool        // count every plan that is ruled out, also where the winner is clear without it
+	Thorough bool        // count every plan that is ruled out, even if the winner is already clear
 	Tick     search.Tick // after each of the run's parts
 }
 
@@ -96,7 +96,7 @@ func (r *Run) Search(ctx context.Context, o SearchOptions) (out search.Outcome, 
 	return out, err
 }
 
-// modelFile and systemFile are what a reference in a runtime file led to.
+// modelFile and systemFile are the targets of references in a runtime file.
 type modelFile struct {
 	src      []byte
 	model    *model.Model
@@ -119,8 +119,8 @@ type loader struct {
 	others  []*document.File // the referenced files
 }
 
-// Load reads a runtime file, its models and its systems, and expands its lists. All problems of all files are reported
-// together; warnings are returned even then.
+// Load reads a runtime file, its models and its systems, and expands its lists. All problems of all
+// files are reported together; warnings are returned even then.
 func Load(path string, as *assume.Assumptions) (jobs []*Job, warnings []document.Problem, err error) {
 	src, err := document.ReadFile(path)
 	if err != nil {
@@ -129,17 +129,16 @@ func Load(path string, as *assume.Assumptions) (jobs []*Job, warnings []document
 	return Read(path, src, as)
 }
 
-// Read is Load for a file whose content is at hand.
+// Read is Load for content in memory.
 func Read(path string, src []byte, as *assume.Assumptions) (jobs []*Job, warnings []document.Problem, err error) {
 	return read(path, src, as, document.ReadFile)
 }
 
-// Files are those that a runtime file is made of: itself, and those it refers to; also names under which a file was looked for
-// and not found.
+// Files lists a runtime file, the files it refers to, and names that were looked for in vain.
 func Files(path string) []string {
 	names := []string{path}
 	if src, err := document.ReadFile(path); err == nil {
-		// What is wrong with them does not matter here.
+		// Problems do not matter here.
 		read(path, src, &assume.Reference, func(name string) ([]byte, error) {
 			names = append(names, name)
 			return document.ReadFile(name)
@@ -173,7 +172,7 @@ func read(path string, src []byte, as *assume.Assumptions, open func(path string
 	if err := document.Join(errs...); err != nil {
 		return nil, warnings, err
 	}
-	l.doc, l.others = nil, nil // whose trees take a hundred times the memory of the lists, as long as the jobs live
+	l.doc, l.others = nil, nil // their trees take a hundred times the memory of the lists, as long as the jobs live
 	return jobs, warnings, nil
 }
 
@@ -181,14 +180,14 @@ func read(path string, src []byte, as *assume.Assumptions, open func(path string
 type spec struct {
 	section
 	mode    string
-	key     string // under which it stands in the file
+	key     string // of the section in the file
 	pools   [][2]int
 	systems []systemPair
 	prefill phaseSpec
 	decode  phaseSpec
 }
 
-// phaseSpec is the candidates of one phase and the keys they stand under.
+// phaseSpec is the candidates of one phase and their keys.
 type phaseSpec struct {
 	layouts, experts, batches          [][3]int
 	layoutsKey, expertsKey, batchesKey string
@@ -231,7 +230,7 @@ func (l *loader) specs(f *File) []*spec {
 	return out
 }
 
-// read finds what a reference means, from the working directory, then from the folder of the runtime file.
+// read resolves a reference from the working directory, then from the folder of the runtime file.
 func (l *loader) read(ref string, set catalogue.Set) (catalogue.File, error) {
 	return set.Locate(ref, catalogue.Places{Beside: l.dir, Read: l.open})
 }

@@ -38,7 +38,7 @@ func (l *loader) resolve(s *spec) {
 	}
 }
 
-// at is the path of something in the section.
+// at formats a path in the section.
 func (s *spec) at(format string, args ...any) string {
 	return s.key + "." + fmt.Sprintf(format, args...)
 }

@@ -6,7 +6,7 @@ import (
 	"throughline/search"
 )
 
-// Reasons say why a phase has no plan.
+// Reasons explains why a phase has no plan.
 func (r *Run) Reasons(o *search.Outcome) []string {
 	var out []string
 	switch {
@@ -26,8 +26,8 @@ func (r *Run) Reasons(o *search.Outcome) []string {
 	return out
 }
 
-// Refusals are what ruled plans out, by phase. Where the split into pools was searched, it speaks of the instances that
-// were chosen.
+// Refusals lists what ruled plans out, by phase; with a searched split into pools, for the chosen
+// instances.
 func (r *Run) Refusals(o *search.Outcome) map[string][]search.Refusal {
 	decode := r.Decode
 	decode.Procs = o.Decode.Procs

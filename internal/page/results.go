@@ -18,7 +18,7 @@ import (
 	"throughline/op"
 )
 
-// drawn are the charts of something, but for those that it does not have.
+// drawn returns the charts that a value has.
 func drawn[T any](kinds []picture.Kind[T], from T) (out []*chart.Chart) {
 	for _, k := range kinds {
 		if c, err := k.Draw(from); err == nil {
@@ -28,7 +28,7 @@ func drawn[T any](kinds []picture.Kind[T], from T) (out []*chart.Chart) {
 	return out
 }
 
-// Explained is the report of a point: why the steps that are explained take the time they take.
+// Explained is the report of a point with its explanations.
 func Explained(a *point.Answer, why []*explain.Explanation) *Page {
 	r := a.Record
 	p := &Page{Title: "Why it takes its time", Subtitle: report.PointTitle(a)}
@@ -49,7 +49,7 @@ func Explained(a *point.Answer, why []*explain.Explanation) *Page {
 	return p
 }
 
-// stepTexts say how far a step can be trusted, and what clients see beside it.
+// stepTexts describe the confidence in a step, and what clients see beside it.
 func stepTexts(a *point.Answer, step *point.Result) []string {
 	out := []string{confidence(&step.Confidence)}
 	if note := a.StepNote(step); note != "" {
@@ -58,7 +58,6 @@ func stepTexts(a *point.Answer, step *point.Result) []string {
 	return out
 }
 
-// confidence says how far a time can be trusted.
 func confidence(c *estimate.Confidence) string {
 	if !c.HasBand() {
 		return fmt.Sprintf("Confidence: %s; with these assumptions no predictions have been compared with measurements.", c.Level)
@@ -66,13 +65,13 @@ func confidence(c *estimate.Confidence) string {
 	return fmt.Sprintf("Confidence: %s, ±%.0f%% expected.", c.Level, 100*c.Band)
 }
 
-// facts are all fields of a record that have a value.
-func facts(r *result.Record) Table { return told(r, result.Fields()) }
+// facts shows all fields of a record that have a value.
+func facts(r *result.Record) Table { return fieldTable(r, result.Fields()) }
 
-// summary is those by which deployments are compared.
-func summary(r *result.Record) Table { return told(r, comparedFields()) }
+// summary shows the fields by which deployments are compared.
+func summary(r *result.Record) Table { return fieldTable(r, comparedFields()) }
 
-func told(r *result.Record, fields []*result.Field) Table {
+func fieldTable(r *result.Record, fields []*result.Field) Table {
 	t := &table.Table[*result.Field]{Columns: []table.Column[*result.Field]{
 		{Title: "field", Value: func(f *result.Field) any { return f.Name }},
 		{Title: "value", Kind: table.Number, Value: func(f *result.Field) any { return f.Value(r) }},
@@ -87,7 +86,7 @@ func told(r *result.Record, fields []*result.Field) Table {
 	return Table{Any: t}
 }
 
-// operators are those of the terminal, with where and when they run.
+// operators adds where and when each runs to those of the terminal.
 func operators(x *explain.Explanation) Table {
 	t := report.Operators(x.Operators, table.NoBars).Filled()
 	t.Columns = append(t.Columns, table.Column[*estimate.Operator]{Title: "lane", Value: func(o *estimate.Operator) any { return o.Lane.String() }},
@@ -119,7 +118,7 @@ var compared = []string{
 	"tokens_per_processor", "request_per_second", "request_per_second_per_npu", "output_throughput(token/s)", "memory(Gib)", "decoder_bound", "trust", "dollars_per_million_tokens", "tokens_per_joule",
 }
 
-// comparison is a table of records, a row each, of the fields that any of them has.
+// comparison is a table with a row per record.
 type comparison struct{ rows []named }
 
 type named struct {
@@ -127,7 +126,6 @@ type named struct {
 	*result.Record
 }
 
-// comparedFields are the fields by their names.
 func comparedFields() (out []*result.Field) {
 	for _, name := range compared {
 		if f, ok := result.Lookup(name); ok {
@@ -139,7 +137,7 @@ func comparedFields() (out []*result.Field) {
 
 func (c *comparison) add(name string, r *result.Record) { c.rows = append(c.rows, named{name, r}) }
 
-// table leaves out the fields that no record has.
+// table drops fields that no record has.
 func (c *comparison) table() Table {
 	t := &table.Table[named]{Rows: c.rows}
 	for _, f := range result.Columns(comparedFields()) {
@@ -222,13 +220,13 @@ type runsPart struct {
 	sample   *result.Record
 }
 
-// Rows of tables, and runs that are told one by one: browsers do not stand more.
+// Limits of table rows and of runs shown one by one, for the sake of browsers.
 const (
 	mostRows   = 5_000
 	mostSingle = 100
 )
 
-// NewRuns is the report of no runs yet.
+// NewRuns starts an empty report.
 func NewRuns(title string) *Runs { return &Runs{title: title} }
 
 // Start begins a section of the file, whose charts come from pictures.
@@ -236,7 +234,7 @@ func (p *Runs) Start(mode string, pictures *picture.Runs) {
 	p.parts = append(p.parts, &runsPart{mode: mode, pictures: pictures})
 }
 
-// Add notes a run of the section.
+// Add adds a run of the section.
 func (p *Runs) Add(r *result.Record) {
 	part := p.parts[len(p.parts)-1]
 	part.sample = r
@@ -256,7 +254,7 @@ func (p *Runs) Add(r *result.Record) {
 	part.single = append(part.single, one)
 }
 
-// Page is the report.
+// Page returns the report.
 func (p *Runs) Page() *Page {
 	out := &Page{Title: "Runs", Subtitle: p.title}
 	for _, part := range p.parts {

@@ -37,14 +37,14 @@ func (l *Load) frame(kind, title string) *chart.Chart {
 	return &chart.Chart{Kind: kind, Title: title, Subtitle: l.Title + "; " + traffic}
 }
 
-// Sample is the load of an interval, on average.
+// Sample is the mean load of an interval.
 type Sample struct {
 	Time             float64 // at its start
 	Running, Waiting float64
 	Cache            float64 // share of the blocks that are used
 }
 
-// Samples are the load over time, in at most so many intervals.
+// Samples returns the load over time, in at most `most` intervals.
 func Samples(r *simulate.Result, most int) []Sample {
 	t := r.Timeline
 	if t == nil || len(t.Points) == 0 {
@@ -108,7 +108,7 @@ func load(l Load) (*chart.Chart, error) {
 	return c, nil
 }
 
-// quantiles of a distribution that its line goes through: the tail needs most of them.
+// quantiles that the line of a distribution goes through, most of them in the tail.
 func quantiles() (out []float64) {
 	for q := 0.0; q < 0.985; q += 0.01 {
 		out = append(out, q)

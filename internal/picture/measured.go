@@ -24,16 +24,16 @@ var MeasuredKinds = []Kind[Measured]{
 	{"errors", "share of predictions within an error, by group", errorShares},
 }
 
-// worstShown is the error, in percent, at whose place larger ones lie, too.
+// worstShown caps the errors shown, in percent.
 const worstShown = 60.0
 
-// mostSeries is how many groups have a paint of their own.
+// mostSeries is how many groups have their own paint.
 const mostSeries = 7
 
-// pairs are the figures that are measured and predicted, by group.
+// pairs are the measured and predicted figures by group.
 type pairs struct {
 	groups         map[string][]chart.Dot
-	order          []string // the largest first
+	order          []string // largest first
 	low, high      float64
 	near, far, all int // within 10 and 25%
 }
@@ -69,13 +69,13 @@ func (m *Measured) pairs() pairs {
 	return p
 }
 
-// drawn is the figures of a group, or of all groups that have no paint of their own, and their entry in the legend.
+// drawn is the figures of a group, or of all groups without their own paint, with a legend entry.
 type drawn struct {
 	chart.Key
 	points []chart.Dot
 }
 
-// series are the groups as they are drawn: the largest with a paint of their own, the rest together.
+// series returns the groups to draw: the largest with their own paint, the rest together.
 func (p *pairs) series() (out []drawn) {
 	for i, name := range p.order {
 		s := drawn{chart.Key{Paint: chart.Series(i), Form: chart.FormOf(i), Text: fmt.Sprintf("%s (%d)", cmp.Or(name, "all"), len(p.groups[name]))}, p.groups[name]}
@@ -141,7 +141,7 @@ func scatter(m Measured) (*chart.Chart, error) {
 	return c, nil
 }
 
-// errorShares draws, for each error, the share of predictions that are no further off: a group that rises early is predicted well.
+// errorShares draws the share of predictions within each error: early risers are predicted well.
 func errorShares(m Measured) (*chart.Chart, error) {
 	found := m.pairs()
 	if found.all == 0 {
@@ -169,7 +169,8 @@ func errorShares(m Measured) (*chart.Chart, error) {
 	return c, nil
 }
 
-// within is the share of predictions, in percent, at every tenth of a percent of error where it grows.
+// within returns the share of predictions, in percent, at each tenth of a percent of error where it
+// grows.
 func within(points []chart.Dot) []chart.XY {
 	const perPercent = 10
 	last := int(worstShown * perPercent)

@@ -1,5 +1,5 @@
-// Package picture makes descriptions of charts from results: one function for each kind of chart of a command. What is
-// computed about a result is in it before; package chart draws.
+// Package picture describes charts of results, one function for each kind of chart; package chart
+// draws them.
 package picture
 
 import (
@@ -26,7 +26,7 @@ func Names[T any](kinds []Kind[T]) (out []string) {
 	return out
 }
 
-// Find is the kind of a name.
+// Find returns the kind of a name.
 func Find[T any](kinds []Kind[T], name string) (Kind[T], bool) {
 	for _, k := range kinds {
 		if k.Name == name {
@@ -36,66 +36,66 @@ func Find[T any](kinds []Kind[T], name string) (Kind[T], bool) {
 	return Kind[T]{}, false
 }
 
-// look is how something is painted wherever it appears.
-type look struct {
+// style is the paint and name of something in every chart.
+type style struct {
 	paint chart.Paint
 	hatch bool
 	name  string
 }
 
-func (l look) key() chart.Key {
+func (l style) key() chart.Key {
 	return chart.Key{Paint: l.paint, Form: chart.Box, Hatch: l.hatch, Text: l.name}
 }
 
 // Parts of a step.
 var (
-	attentionLook = look{chart.C1, false, "attention"}
-	mlpLook       = look{chart.C7, false, "MLP"}
-	expertsLook   = look{chart.C7, false, "MLP and experts"}
-	draftLook     = look{chart.C3, false, "draft module"}
-	endsLook      = look{chart.C5, false, "embedding, output head"}
-	networkLook   = look{chart.C4, true, "communication"}
-	waitingLook   = look{chart.C8, true, "waiting"}
-	offloadLook   = look{chart.C6, true, "second memory tier"}
-	computeLook   = look{chart.C2, false, "compute-bound"}
-	memoryLook    = look{chart.C6, false, "memory-bound"}
+	attentionStyle = style{chart.C1, false, "attention"}
+	mlpStyle       = style{chart.C7, false, "MLP"}
+	expertsStyle   = style{chart.C7, false, "MLP and experts"}
+	draftStyle     = style{chart.C3, false, "draft module"}
+	endsStyle      = style{chart.C5, false, "embedding, output head"}
+	networkStyle   = style{chart.C4, true, "communication"}
+	waitingStyle   = style{chart.C8, true, "waiting"}
+	offloadStyle   = style{chart.C6, true, "second memory tier"}
+	computeStyle   = style{chart.C2, false, "compute-bound"}
+	memoryStyle    = style{chart.C6, false, "memory-bound"}
 )
 
-// partLook is how an operator of a part on a lane is painted.
-func partLook(part, lane string, experts bool) look {
+// partStyle returns the look of an operator of a part on a lane.
+func partStyle(part, lane string, experts bool) style {
 	switch {
 	case strings.HasPrefix(lane, "network") || lane == "handover":
-		return networkLook
+		return networkStyle
 	case lane == "waiting":
-		return waitingLook
+		return waitingStyle
 	case lane == "second tier":
-		return offloadLook
+		return offloadStyle
 	}
 	switch part {
 	case "attention":
-		return attentionLook
+		return attentionStyle
 	case "draft":
-		return draftLook
+		return draftStyle
 	case "ends":
-		return endsLook
+		return endsStyle
 	case "pipeline":
-		return networkLook
+		return networkStyle
 	case "memory":
-		return offloadLook
+		return offloadStyle
 	}
 	if experts {
-		return expertsLook
+		return expertsStyle
 	}
-	return mlpLook
+	return mlpStyle
 }
 
-// legend are the keys of looks, each once, in the order in which they are first met.
+// legend collects the keys of looks, each once, in order of appearance.
 type legend struct {
 	keys []chart.Key
 	seen map[string]bool
 }
 
-func (l *legend) meet(k look) look {
+func (l *legend) add(k style) style {
 	if l.seen == nil {
 		l.seen = map[string]bool{}
 	}
@@ -106,7 +106,7 @@ func (l *legend) meet(k look) look {
 	return k
 }
 
-// duration is a time in µs for people.
+// duration formats a time in µs for people.
 func duration(us float64) string {
 	switch a := math.Abs(us); {
 	case a >= 1e6:
@@ -117,7 +117,7 @@ func duration(us float64) string {
 	return number.Plain(us, 3) + " µs"
 }
 
-// timeUnit is the unit in which a time of so many µs is a number of few digits.
+// timeUnit returns the unit in which a time in µs has few digits.
 func timeUnit(us float64) (name string, size float64) {
 	switch {
 	case us >= 2e6:

@@ -21,7 +21,6 @@ var PlanKinds = []Kind[*advice.Plans]{
 	{"balance", "the request rates that the prefill and the decode pools hold", balance},
 }
 
-// planFrame is a chart with the titles of a plan.
 func planFrame(p *advice.Plans, kind, title string) *chart.Chart {
 	l := p.Loaded
 	gpus := p.Options.GPUs
@@ -37,7 +36,7 @@ func planFrame(p *advice.Plans, kind, title string) *chart.Chart {
 // phases in the order of a request.
 var phases = []op.Phase{op.Prefill, op.Decode}
 
-// planOf says in a few words what a candidate is.
+// planOf summarizes a candidate.
 func planOf(c *advice.Candidate) string {
 	r := &c.Record
 	text := ""
@@ -54,10 +53,10 @@ func planOf(c *advice.Candidate) string {
 	return text
 }
 
-// sizeOfOne is a parallel size that divides nothing.
+// sizeOfOne matches a parallel size of 1.
 var sizeOfOne = regexp.MustCompile(`(^|[ ·])[a-z]+1\b`)
 
-// brief is a plan without the sizes that are 1.
+// brief formats a plan without the sizes that are 1.
 func brief(instances int, p *plan.Plan) string {
 	text := strings.Trim(sizeOfOne.ReplaceAllString(p.String(), ""), " ·")
 	if text == "" {
@@ -122,7 +121,7 @@ func frontier(p *advice.Plans) (*chart.Chart, error) {
 func balance(p *advice.Plans) (*chart.Chart, error) {
 	c := planFrame(p, "balance", "Balance of prefill and decode: the request rates that the pools hold")
 	panel := chart.Panel{Weight: 1, Cut: true, X: chart.Axis{Title: "requests/s", Zero: true}}
-	prefill, decode := look{chart.C1, false, "prefill pool"}, look{chart.C7, false, "decode pool"}
+	prefill, decode := style{chart.C1, false, "prefill pool"}, style{chart.C7, false, "decode pool"}
 	for _, list := range []struct {
 		letter string
 		of     []advice.Candidate
@@ -136,7 +135,7 @@ func balance(p *advice.Plans) (*chart.Chart, error) {
 			band := len(panel.Y.Bands)
 			panel.Y.Bands = append(panel.Y.Bands, fmt.Sprintf("%s%d: %s", list.letter, i+1, planOf(d)))
 			for place, side := range []*result.Side{r.Sides[op.Prefill], r.Sides[op.Decode]} {
-				k := []look{prefill, decode}[place]
+				k := []style{prefill, decode}[place]
 				text := number.Plain(side.Rate(), 3)
 				panel.Bars = append(panel.Bars, chart.Bar{Band: band, Place: place, Of: 2, To: side.Rate(), Paint: k.paint, After: text, Tip: fmt.Sprintf("%s: %s requests/s of %d × %s; served %s", k.name, text, side.Procs*side.Instances, side.System.Name, number.Plain(r.Requests, 3))})
 			}

@@ -19,21 +19,20 @@ import (
 // Runs are the runs of a job, as far as charts need them.
 type Runs struct {
 	Title string
-	// Fields of the axes: along x and, in lines and cells, the value, and the one that tells series or rows apart.
+	// Fields along x, of the value in lines and cells, and of the series or rows.
 	X, Y, By *result.Field
 
 	list []run
-	lost int // runs beyond those that are kept
+	lost int // runs beyond the limit
 }
 
-// run is one of them.
 type run struct {
 	name       string // number
 	plan       string
 	kind       string // model on system
 	user, card float64
 	x, by      string
-	xs, value  float64 // of fields that are numbers; NaN otherwise
+	xs, value  float64 // of numeric fields; NaN otherwise
 	sides      [op.PhaseCount]sideTimes
 }
 
@@ -48,17 +47,17 @@ var RunKinds = []Kind[*Runs]{
 	{"breakdown", "where the decode step of each run spends its time", (*Runs).breakdown},
 }
 
-// Fields that lines and cells show where no others are asked for.
+// Default fields of lines and cells.
 const (
 	UsualX  = "seq_size"
 	UsualY  = "request_per_second_per_npu"
 	UsualBy = "decoder_system_name"
 )
 
-// mostRuns are kept in memory for a chart; no eye tells more of them apart.
+// mostRuns limits the runs kept for a chart; no eye distinguishes more.
 const mostRuns = 200_000
 
-// Add notes a run.
+// Add records a run.
 func (r *Runs) Add(of *result.Record) {
 	if len(r.list) == mostRuns {
 		r.lost++
@@ -66,7 +65,7 @@ func (r *Runs) Add(of *result.Record) {
 	}
 	d := of.Sides[op.Decode]
 	n := run{name: fmt.Sprintf("run %d", of.Number), kind: of.Model.Name + " on " + d.System.Name, xs: numeric(r.X, of), value: numeric(r.Y, of), x: text(r.X, of), by: text(r.By, of), user: math.NaN(), card: math.NaN()}
-	if of.Whole && of.TPOT > 0 {
+	if of.Complete && of.TPOT > 0 {
 		n.user, n.card = 1/of.TPOT, of.Tokens()/float64(max(1, of.Cards))
 	}
 	for phase, s := range of.Sides {
@@ -82,7 +81,7 @@ func (r *Runs) Add(of *result.Record) {
 	r.list = append(r.list, n)
 }
 
-// numeric is a field of a record as a number.
+// numeric returns a field of a record as a number.
 func numeric(f *result.Field, of *result.Record) float64 {
 	switch v := f.Value(of).(type) {
 	case float64:
@@ -97,7 +96,7 @@ func numeric(f *result.Field, of *result.Record) float64 {
 	return math.NaN()
 }
 
-// text is a field of a record for people.
+// text formats a field of a record.
 func text(f *result.Field, of *result.Record) string {
 	switch v := f.Value(of).(type) {
 	case nil:
@@ -166,7 +165,7 @@ func (r *Runs) frontier() (*chart.Chart, error) {
 	return c, nil
 }
 
-// axisTitle is the name of a field; names have their units in them.
+// axisTitle adds the unit to names without one.
 func axisTitle(f *result.Field) string {
 	if f.Unit != result.None && !slices.Contains([]byte(f.Name), '(') {
 		return fmt.Sprintf("%s, %s", f.Name, f.Unit)
@@ -174,10 +173,10 @@ func axisTitle(f *result.Field) string {
 	return f.Name
 }
 
-func (r *Runs) lines() (*chart.Chart, error) {
-	c := r.frame("lines", fmt.Sprintf("%s by %s", axisTitle(r.Y), axisTitle(r.X)))
-	best, order := map[string]map[float64]float64{}, []string{}
-	repeated := false
+// highest returns the highest value at each x by series, the series in the order of the runs, and
+// whether any value was dropped.
+func (r *Runs) highest() (best map[string]map[float64]float64, order []string, repeated bool) {
+	best = map[string]map[float64]float64{}
 	for _, n := range r.list {
 		if math.IsNaN(n.xs) || math.IsNaN(n.value) {
 			continue
@@ -192,6 +191,12 @@ func (r *Runs) lines() (*chart.Chart, error) {
 			best[n.by][n.xs] = n.value
 		}
 	}
+	return best, order, repeated
+}
+
+func (r *Runs) lines() (*chart.Chart, error) {
+	c := r.frame("lines", fmt.Sprintf("%s by %s", axisTitle(r.Y), axisTitle(r.X)))
+	best, order, repeated := r.highest()
 	if len(order) == 0 {
 		return nil, fmt.Errorf("no run has numbers in %s and %s", r.X.Name, r.Y.Name)
 	}
@@ -202,12 +207,11 @@ func (r *Runs) lines() (*chart.Chart, error) {
 			paint, form = chart.Muted, chart.Round
 		}
 		line := chart.Line{Paint: paint, Dash: i%2 == 1}
-		var dots chart.Dots
 		for x, y := range best[by] {
 			line.Points = append(line.Points, chart.XY{X: x, Y: y})
 		}
 		slices.SortFunc(line.Points, func(a, b chart.XY) int { return cmp.Compare(a.X, b.X) })
-		dots = chart.Dots{Paint: paint, Form: form}
+		dots := chart.Dots{Paint: paint, Form: form}
 		for _, q := range line.Points {
 			dots.Points = append(dots.Points, chart.Dot{XY: q, Tip: fmt.Sprintf("%s: %s at %s", by, chart.Number(q.Y), chart.Number(q.X))})
 		}
@@ -231,7 +235,7 @@ func (r *Runs) lines() (*chart.Chart, error) {
 	return c, nil
 }
 
-// mostBands is how many rows or columns a heat map has.
+// mostBands limits the rows and columns of a heat map.
 const mostBands = 200
 
 func (r *Runs) heatmap() (*chart.Chart, error) {
@@ -282,7 +286,7 @@ func (r *Runs) heatmap() (*chart.Chart, error) {
 	return c, nil
 }
 
-// bands are the values of a field in the order of the runs.
+// bands returns the values of a field in the order of the runs.
 func (r *Runs) bands(of func(*run) string) (out []string) {
 	seen := map[string]bool{}
 	for i := range r.list {
@@ -310,7 +314,7 @@ func (r *Runs) breakdown() (*chart.Chart, error) {
 			continue
 		}
 		p.Bars = append(p.Bars, stacked(len(p.Y.Bands), []segment{
-			{t.attention, attentionLook}, {t.mlp, expertsLook}, {t.drafts, draftLook}, {t.ends, endsLook}, {t.network, networkLook}, {t.waiting, waitingLook}, {t.offload, offloadLook},
+			{t.attention, attentionStyle}, {t.mlp, expertsStyle}, {t.drafts, draftStyle}, {t.ends, endsStyle}, {t.network, networkStyle}, {t.waiting, waitingStyle}, {t.offload, offloadStyle},
 		}, 1e3, sum*1e3, "ms", &l)...)
 		p.Bars[len(p.Bars)-1].After = number.Plain(sum*1e3, 3) + " ms"
 		p.Y.Bands = append(p.Y.Bands, n.name+": "+n.kind)
@@ -326,14 +330,14 @@ func (r *Runs) breakdown() (*chart.Chart, error) {
 	return c, nil
 }
 
-// Shares are the parts of the steps of a record, each as a share of its step.
+// Shares shows the parts of the steps of a record, each as a share of its step.
 func Shares(r *result.Record) (*chart.Chart, error) {
 	c := &chart.Chart{Kind: "breakdown", Title: "Where the steps spend their time", Subtitle: r.Model.Name}
 	var l legend
 	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "% of the step", Zero: true, High: chart.At(100)}}
-	mlp := mlpLook
+	mlp := mlpStyle
 	if r.Model.IsMoE() {
-		mlp = expertsLook
+		mlp = expertsStyle
 	}
 	for _, phase := range phases {
 		s := r.Sides[phase]
@@ -342,7 +346,7 @@ func Shares(r *result.Record) (*chart.Chart, error) {
 		}
 		sh, name := &s.Step.Shares, point.PhaseName(phase)
 		p.Bars = append(p.Bars, stacked(len(p.Y.Bands), []segment{
-			{sh.Attention, attentionLook}, {sh.MLP, mlp}, {sh.Drafts, draftLook}, {sh.Ends, endsLook}, {sh.Communication, networkLook}, {sh.Waiting, waitingLook}, {sh.Offload, offloadLook},
+			{sh.Attention, attentionStyle}, {sh.MLP, mlp}, {sh.Drafts, draftStyle}, {sh.Ends, endsStyle}, {sh.Communication, networkStyle}, {sh.Waiting, waitingStyle}, {sh.Offload, offloadStyle},
 		}, 100/s.Step.StepTime, 100, "%", &l)...)
 		p.Y.Bands = append(p.Y.Bands, fmt.Sprintf("%s step of batch %d, %s", name, s.Step.Plan.Batch.Size, duration(s.Step.StepTime*1e6)))
 		c.Subtitle += fmt.Sprintf(", %s %s on %s", name, brief(s.Instances, &s.Step.Plan), s.System.Name)

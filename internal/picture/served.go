@@ -9,7 +9,7 @@ import (
 	"throughline/number"
 )
 
-// Served is a run of a real server, and what was predicted of it; 0: not known.
+// Served is a run of a real server and its prediction; 0: unknown.
 type Served struct {
 	Series, Name                   string // server and client
 	GPUs                           float64
@@ -17,8 +17,8 @@ type Served struct {
 	PredictedTokens, PredictedTPOT float64
 }
 
-// Pareto is the speed of a user against the throughput, of a GPU where all runs say how many they have: a line through the runs
-// of a server of which no other is better in both, and predictions beside them. nil: no run has both.
+// Pareto plots speed per user against throughput (per GPU if all runs have a count), with a line
+// through the Pareto-optimal runs of each server and the predictions, or is nil without such runs.
 func Pareto(runs []Served) *chart.Chart {
 	runs = slices.DeleteFunc(slices.Clone(runs), func(r Served) bool { return !(r.Tokens > 0) || !(r.TPOT > 0) })
 	if len(runs) == 0 {
@@ -65,7 +65,7 @@ func Pareto(runs []Served) *chart.Chart {
 	return c
 }
 
-// best are the points of which no other is at least as good in both, from left to right.
+// best returns the Pareto-optimal points from left to right.
 func best(dots []chart.Dot) (out []chart.XY) {
 	sorted := slices.Clone(dots)
 	slices.SortStableFunc(sorted, func(a, b chart.Dot) int { return cmp.Or(cmp.Compare(b.X, a.X), cmp.Compare(b.Y, a.Y)) })

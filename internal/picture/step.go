@@ -16,7 +16,7 @@ import (
 	"throughline/number"
 )
 
-// Step is a step of a deployment, and why it takes its time.
+// Step is a step of a deployment with its explanation.
 type Step struct {
 	Answer *point.Answer
 	Phase  int // index of the phase
@@ -38,10 +38,9 @@ func (s *Step) experts() bool { return s.result().Problem.Model.IsMoE() }
 
 func (s *Step) name() string { return s.result().StepTitle() }
 
-// micros is the time of the step in µs.
+// micros returns the time of the step in µs.
 func (s *Step) micros() float64 { return s.result().Estimate.StepTime * 1e6 }
 
-// frame is a chart with the titles of a step.
 func (s *Step) frame(kind, title string) *chart.Chart {
 	return &chart.Chart{
 		Kind: kind, Title: fmt.Sprintf("%s: %s, %s", title, s.name(), duration(s.micros())), Subtitle: report.PointTitle(s.Answer), Note: s.Answer.StepNote(s.result()),
@@ -64,7 +63,7 @@ func share(s Step) (*chart.Chart, error) {
 			rest, others = rest+o.Share, others+1
 			continue
 		}
-		k := l.meet(partLook(o.Block, o.Lane.String(), s.experts()))
+		k := l.add(partStyle(o.Block, o.Lane.String(), s.experts()))
 		text := fmt.Sprintf("%s · %s", percent(o.Share), duration(o.Share*s.micros()))
 		p.Bars = append(p.Bars, chart.Bar{Band: len(p.Y.Bands), To: 100 * o.Share, Paint: k.paint, Hatch: k.hatch, After: text, Tip: fmt.Sprintf("%s: %s, bound by %s", o.Name, text, cmp.Or(o.BoundBy(), "waiting"))})
 		p.Y.Bands = append(p.Y.Bands, o.Name)
@@ -102,7 +101,7 @@ func roofline(s Step) (*chart.Chart, error) {
 			top = max(top, k.Rate)
 		}
 	}
-	// The corner of the highest roof is seen, and a little beyond.
+	// Show the corner of the highest roof and a little beyond.
 	high = max(high, 4*top/bandwidth)
 	p.X.Low, p.X.High = chart.At(low/2), chart.At(high*2)
 	p.Y.Low, p.Y.High = chart.At(bottom/3), chart.At(top/1e12*2)
@@ -113,7 +112,7 @@ func roofline(s Step) (*chart.Chart, error) {
 	var l legend
 	series := map[string]int{}
 	for _, o := range ops {
-		k := l.meet(partLook(o.Block, "", s.experts()))
+		k := l.add(partStyle(o.Block, "", s.experts()))
 		at, ok := series[k.name]
 		if !ok {
 			at, series[k.name] = len(p.Dots), len(p.Dots)
@@ -136,18 +135,17 @@ func roofline(s Step) (*chart.Chart, error) {
 	return c, nil
 }
 
-// under is where an operator lies under the roofline, the work of operators that are fused with it included: operations per byte, and
-// Tflop per second.
+// under returns the operations per byte and Tflop/s of an operator, including fused ones.
 func under(o *estimate.Operator) chart.XY {
 	flops, bytes := o.Work()
 	return chart.XY{X: flops / bytes, Y: flops / o.Exposed / 1e12}
 }
 
-// leastNamed is the share of the step from which on an operator has its name under the roofline.
+// leastNamed is the share of the step from which an operator is named under the roofline.
 const leastNamed = 0.004
 
-// roof is the line of a ceiling. Of rates it begins where the fastest memory reaches it; that of a memory ends at the highest
-// rate.
+// roof returns the line of a ceiling: a rate begins where the fastest memory reaches it, a memory
+// ends at the highest rate.
 func roof(k explain.Ceiling, low, high, floor, top, bandwidth float64) chart.Line {
 	l := chart.Line{Paint: chart.Ink, Width: 1.6, Label: fmt.Sprintf("%s, %s Tflop/s", k.Name, chart.Number(k.Rate/1e12))}
 	if k.Memory {
@@ -175,11 +173,11 @@ func memory(s Step) (*chart.Chart, error) {
 	at := 0.0
 	for _, part := range []struct {
 		gib float64
-		look
+		style
 	}{
-		{m.Attention, look{chart.C1, false, "attention weights"}}, {m.MLP, look{chart.C7, false, mlp}}, {m.Draft, look{chart.C3, false, "draft module"}},
-		{m.Ends, look{chart.C5, false, "embedding, output head"}}, {m.Working, look{chart.C4, true, "working space"}}, {m.Cache, look{chart.C6, false, "KV cache"}},
-		{max(0, m.Free), look{chart.Grid, false, "free"}}, {m.Reserved, look{chart.Muted, true, "not usable"}},
+		{m.Attention, style{chart.C1, false, "attention weights"}}, {m.MLP, style{chart.C7, false, mlp}}, {m.Draft, style{chart.C3, false, "draft module"}},
+		{m.Ends, style{chart.C5, false, "embedding, output head"}}, {m.Working, style{chart.C4, true, "working space"}}, {m.Cache, style{chart.C6, false, "KV cache"}},
+		{max(0, m.Free), style{chart.Grid, false, "free"}}, {m.Reserved, style{chart.Muted, true, "not usable"}},
 	} {
 		if !(part.gib > 0) {
 			continue
@@ -213,17 +211,17 @@ func keyTexts(keys []chart.Key) string {
 func breakdown(s Step) (*chart.Chart, error) {
 	c := s.frame("breakdown", "Where the time goes")
 	sh := &s.result().Shares
-	mlp := mlpLook
+	mlp := mlpStyle
 	if s.experts() {
-		mlp = expertsLook
+		mlp = expertsStyle
 	}
 	unit, size := timeUnit(s.micros())
 	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "time in " + unit, Zero: true}, Y: chart.Axis{Bands: []string{"by part", "by bound"}}}
 	p.X.High = chart.At(s.micros() / size * 1.01)
 	var l legend
 	for band, list := range [][]segment{
-		{{sh.Attention, attentionLook}, {sh.MLP, mlp}, {sh.Drafts, draftLook}, {sh.Ends, endsLook}, {sh.Communication, networkLook}, {sh.Waiting, waitingLook}, {sh.Offload, offloadLook}},
-		{{sh.Compute, computeLook}, {sh.Memory, memoryLook}, {sh.Communication, networkLook}, {sh.Waiting, waitingLook}, {sh.Offload, offloadLook}},
+		{{sh.Attention, attentionStyle}, {sh.MLP, mlp}, {sh.Drafts, draftStyle}, {sh.Ends, endsStyle}, {sh.Communication, networkStyle}, {sh.Waiting, waitingStyle}, {sh.Offload, offloadStyle}},
+		{{sh.Compute, computeStyle}, {sh.Memory, memoryStyle}, {sh.Communication, networkStyle}, {sh.Waiting, waitingStyle}, {sh.Offload, offloadStyle}},
 	} {
 		p.Bars = append(p.Bars, stacked(band, list, 1e6/size, s.micros()/size, unit, &l)...)
 	}
@@ -236,19 +234,19 @@ func breakdown(s Step) (*chart.Chart, error) {
 // segment is a part of a stacked bar.
 type segment struct {
 	value float64
-	look
+	style
 }
 
-// stacked are the segments of a band one behind another, each in units of so many, with shares of a whole.
-func stacked(band int, list []segment, scale, whole float64, unit string, l *legend) (out []chart.Bar) {
+// stacked lays segments one after another in a band, in units of scale, with shares of a whole.
+func stacked(band int, list []segment, scale, total float64, unit string, l *legend) (out []chart.Bar) {
 	at := 0.0
 	for _, g := range list {
 		v := g.value * scale
 		if !(v > 0) {
 			continue
 		}
-		l.meet(g.look)
-		text := fmt.Sprintf("%s %s, %s", number.Plain(v, 3), unit, percent(v/whole))
+		l.add(g.style)
+		text := fmt.Sprintf("%s %s, %s", number.Plain(v, 3), unit, percent(v/total))
 		out = append(out, chart.Bar{Band: band, From: at, To: at + v, Paint: g.paint, Hatch: g.hatch, Inside: text, Tip: g.name + ": " + text})
 		at += v
 	}

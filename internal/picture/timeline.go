@@ -12,7 +12,7 @@ import (
 	"throughline/schedule"
 )
 
-// timeline shows a layer of the step with the names of its operators, how well these use the chip, and the whole step.
+// timeline shows a layer with named operators, its utilization of the chip, and the step.
 func timeline(s Step) (*chart.Chart, error) {
 	step := s.result().Contents
 	if len(step.Spans) == 0 {
@@ -39,18 +39,18 @@ func timeline(s Step) (*chart.Chart, error) {
 		end = max(end, 1e6*step.Spans[i].End)
 	}
 	unit, size := timeUnit(end)
-	whole := s.lanePanel(step.Spans, lanes, 0, end, size, &l)
-	for i := range whole.Bars {
+	stepPanel := s.lanePanel(step.Spans, lanes, 0, end, size, &l)
+	for i := range stepPanel.Bars {
 		if layer != nil {
-			whole.Bars[i].Inside = ""
+			stepPanel.Bars[i].Inside = ""
 		}
 	}
-	whole.Title, whole.Weight, whole.Least = "The whole step", 1.3, 11*float64(len(lanes))
-	whole.X.Title = "time in " + unit
+	stepPanel.Title, stepPanel.Weight, stepPanel.Least = "The whole step", 1.3, 11*float64(len(lanes))
+	stepPanel.X.Title = "time in " + unit
 	if layer != nil {
-		whole.Rules = []chart.Rule{{X: chart.At(from / size), Paint: chart.Ink}, {X: chart.At(to / size), Paint: chart.Ink}}
+		stepPanel.Rules = []chart.Rule{{X: chart.At(from / size), Paint: chart.Ink}, {X: chart.At(to / size), Paint: chart.Ink}}
 	}
-	c.Panels = append(c.Panels, whole)
+	c.Panels = append(c.Panels, stepPanel)
 	c.Keys = l.keys
 	if layer != nil {
 		c.Keys = append(c.Keys, chart.Key{Paint: chart.C2, Form: chart.Stroke, Text: "of peak rate"}, chart.Key{Paint: chart.C6, Form: chart.Stroke, Dash: true, Text: "of bandwidth"})
@@ -62,7 +62,7 @@ func timeline(s Step) (*chart.Chart, error) {
 	return c, nil
 }
 
-// lanesOf are the lanes that are used: units, then networks, then the rest.
+// lanesOf returns the used lanes: units, then networks, then the rest.
 func lanesOf(spans []schedule.Span) []string {
 	var out []string
 	for i := range spans {
@@ -70,7 +70,7 @@ func lanesOf(spans []schedule.Span) []string {
 			out = append(out, m.Lane.String())
 		}
 	}
-	rank := func(lane string) int { // those that are not named follow
+	rank := func(lane string) int { // unnamed ones follow
 		if at := slices.Index([]string{"matrix", "vector"}, lane); at >= 0 {
 			return at
 		}
@@ -80,8 +80,8 @@ func lanesOf(spans []schedule.Span) []string {
 	return out
 }
 
-// middleLayer is what runs of a layer in the middle of the first stage and batch, and from when to when, in µs. Of two micro-batches
-// it is what belongs to that layer of both.
+// middleLayer returns the spans of a layer in the middle of the first stage and batch (of both
+// overlapping micro-batches), and its start and end in µs.
 func middleLayer(step *estimate.Contents) (out []schedule.Span, from, to float64) {
 	n := step.Depth()
 	if n < 2 {
@@ -103,7 +103,7 @@ func middleLayer(step *estimate.Contents) (out []schedule.Span, from, to float64
 	return out, from, to
 }
 
-// lanePanel is bars on lanes, from a time to another in units of so many µs.
+// lanePanel draws bars on lanes between two times, in units of size µs.
 func (s *Step) lanePanel(spans []schedule.Span, lanes []string, from, to, size float64, l *legend) chart.Panel {
 	p := chart.Panel{Y: chart.Axis{Bands: lanes}, X: chart.Axis{Low: chart.At(0), High: chart.At((to - from) / size)}}
 	for i := range spans {
@@ -113,7 +113,7 @@ func (s *Step) lanePanel(spans []schedule.Span, lanes []string, from, to, size f
 		if band < 0 || !(end > start) {
 			continue
 		}
-		k := l.meet(partLook(o.Block, lane, s.experts()))
+		k := l.add(partStyle(o.Block, lane, s.experts()))
 		p.Bars = append(p.Bars, chart.Bar{
 			Band: band, From: (start - from) / size, To: (end - from) / size, Paint: k.paint, Hatch: k.hatch, Inside: o.Name,
 			Tip: fmt.Sprintf("%s, %s: %s", o.Name, lane, duration(end-start)),
@@ -122,7 +122,7 @@ func (s *Step) lanePanel(spans []schedule.Span, lanes []string, from, to, size f
 	return p
 }
 
-// borders are where the attention of a layer ends and the MLP begins.
+// borders marks where the attention of a layer ends and the MLP begins.
 func borders(step *estimate.Contents, layer []schedule.Span, from, size float64) (out []chart.Rule) {
 	sorted := slices.Clone(layer)
 	slices.SortStableFunc(sorted, func(a, b schedule.Span) int { return cmp.Compare(a.Start, b.Start) })
@@ -140,7 +140,7 @@ func borders(step *estimate.Contents, layer []schedule.Span, from, size float64)
 	return out
 }
 
-// usePanel is how well the units and the memory are used, as lines over the same time.
+// usePanel plots the utilization of units and memory over the same time.
 func usePanel(step *estimate.Contents, layer []schedule.Span, from, to, size float64) chart.Panel {
 	sorted := slices.Clone(layer)
 	slices.SortStableFunc(sorted, func(a, b schedule.Span) int { return cmp.Compare(a.End, b.End) })

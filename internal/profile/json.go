@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// mostEvents is the most events of a trace: far beyond what its viewers open.
+// mostEvents limits the events of a trace, far beyond what viewers open.
 const mostEvents = 200_000_000
 
-// onDevice are the categories of events of PyTorch's profiler that run on the device, in lower case.
+// onDevice are the lower-case categories of PyTorch profiler events that run on the device.
 var onDevice = []string{"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"}
 
-// readJSON reads a trace, event by event, or a list of objects whose keys are the columns of a table.
+// readJSON streams a trace, or a list of objects whose keys are the columns of a table.
 func readJSON(src io.Reader) (Summary, error) {
 	d := json.NewDecoder(src)
 	d.UseNumber()
@@ -51,7 +51,7 @@ func document(d *json.Decoder) (Summary, error) {
 	return Summary{}, fmt.Errorf("no kernels: the object has no traceEvents: %s", allowed)
 }
 
-// events adds up the kernels of a trace. Only their sums are kept.
+// events adds up the kernels of a trace and keeps only the sums.
 func events(d *json.Decoder) (out Summary, err error) {
 	if start, err := d.Token(); err != nil || start != json.Delim('[') {
 		return out, errors.Join(err, errors.New("traceEvents is not a list"))
@@ -86,11 +86,11 @@ func events(d *json.Decoder) (out Summary, err error) {
 	if len(out.Kernels) == 0 {
 		return out, fmt.Errorf("no kernels: no event of the trace has a category of %s: was the device profiled?", strings.Join(onDevice, ", "))
 	}
-	_, err = d.Token() // the end of the list: a trace that was cut off has none
+	_, err = d.Token() // the end of the list, which a truncated trace lacks
 	return out, err
 }
 
-// list reads objects as rows of a table, each with a header of its own.
+// list reads objects as rows of a table, each with its own header.
 func list(d *json.Decoder) (out Summary, err error) {
 	var problems []error
 	for n := 1; d.More(); n++ {

@@ -1,5 +1,5 @@
-// Package profile puts a summary of the kernels that a profiler saw beside the operators that a step is predicted to consist
-// of, class by class. Which names belong to which class is data.
+// Package profile matches the kernels in a profiler's summary with the operators of a predicted
+// step, class by class. The names of each class are data.
 package profile
 
 import (
@@ -28,16 +28,16 @@ type Class struct {
 	Name      string   `json:"class"`
 	Measured  float64  `json:"measured_share"`
 	Predicted float64  `json:"predicted_share"`
-	Kernels   []Kernel `json:"kernels,omitempty"` // the longest first
+	Kernels   []Kernel `json:"kernels,omitempty"` // longest first
 	Operators []string `json:"operators,omitempty"`
-	// Remark says what the kernels of a class are that has no operator.
+	// Remark describes the kernels of a class without an operator.
 	Remark string `json:"remark,omitempty"`
 }
 
-// HasOperator reports whether the class is one that steps are made of.
+// HasOperator reports whether steps contain operators of the class.
 func (c *Class) HasOperator() bool { return c.Remark == "" }
 
-// IsProduct reports whether matrices are multiplied in the class, those of attention apart.
+// IsProduct reports whether the class multiplies matrices, apart from attention.
 func (c *Class) IsProduct() bool {
 	return strings.HasPrefix(c.Name, "products") || c.Name == "experts"
 }
@@ -45,11 +45,11 @@ func (c *Class) IsProduct() bool {
 // Difference is the predicted share less the measured one.
 func (c *Class) Difference() float64 { return c.Predicted - c.Measured }
 
-// Total is what classes add up to.
+// Total is the sum of classes.
 type Total struct {
 	Measured float64 // of the time, by all kernels of the summary
-	Products Class   // all that multiply matrices
-	// Apart: some products have kernels but no operator of their own, so that only all of them can be compared.
+	Products Class   // all matrix products
+	// Apart: some products have kernels but no own operator, so that only their sum is comparable.
 	Apart bool
 }
 
@@ -86,7 +86,7 @@ var source []byte
 
 var known = load()
 
-// unknown is the class of names that no pattern knows: the last.
+// unknown is the last class, of names that match no pattern.
 var unknown = known.Classes[len(known.Classes)-1].Name
 
 func load() (t table) {
@@ -99,7 +99,7 @@ func load() (t table) {
 	return t
 }
 
-// ClassOf is the class of a kernel by its name: that of the first pattern that it matches.
+// ClassOf returns the class of the first pattern that a kernel name matches.
 func ClassOf(kernel string) string {
 	for i := range known.Patterns {
 		if p := &known.Patterns[i]; p.expression.MatchString(kernel) {
@@ -109,7 +109,7 @@ func ClassOf(kernel string) string {
 	return unknown
 }
 
-// classOfOperator is the class of an operator; -1: none.
+// classOfOperator returns the class of an operator, or -1.
 func classOfOperator(name string) int {
 	for i := range known.Classes {
 		if slices.Contains(known.Classes[i].Operators, name) {
@@ -119,7 +119,7 @@ func classOfOperator(name string) int {
 	return -1
 }
 
-// OperatorClass is the class of an operator by its name; empty: none.
+// OperatorClass returns the class of an operator by its name, or "".
 func OperatorClass(name string) string {
 	if at := classOfOperator(name); at >= 0 {
 		return known.Classes[at].Name
@@ -130,8 +130,8 @@ func OperatorClass(name string) string {
 // gathered is the exchange of experts whose tokens are gathered: collectives like others.
 const gathered = "gathering of tokens"
 
-// Compare puts kernels beside the operators of a step, and says for how many seconds these keep units and networks busy: what a
-// profiler sees, whether it holds up the step or not. Classes without either are left out.
+// Compare matches kernels with the operators of a step, and returns the seconds that these keep
+// units and networks busy, as a profiler sees them, exposed or not. Empty classes are left out.
 func Compare(kernels []Kernel, ops []estimate.Operator) ([]Class, float64, error) {
 	all := make([]Class, len(known.Classes))
 	index := map[string]int{}

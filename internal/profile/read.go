@@ -13,13 +13,13 @@ import (
 	"throughline/internal/csvfile"
 )
 
-// Summary is the kernels of a file, each name once, and what of the file is not among them.
+// Summary is the kernels of a file, each name once, and what was left out.
 type Summary struct {
 	Kernels []Kernel
 	LeftOut []LeftOut
 }
 
-// LeftOut is a place of a file that says nothing of a kernel's time.
+// LeftOut is a place in a file without the time of a kernel.
 type LeftOut struct {
 	Place  string `json:"place"`
 	Reason string `json:"reason"`
@@ -27,20 +27,19 @@ type LeftOut struct {
 
 func (l LeftOut) String() string { return l.Place + " (" + l.Reason + ")" }
 
-// leave notes a place that is left out.
+// leave records a place that is left out.
 func (s *Summary) leave(reason, place string, at int) {
 	s.LeftOut = append(s.LeftOut, LeftOut{Place: fmt.Sprintf("%s %d", place, at), Reason: reason})
 }
 
-// most is the limits of a summary: far beyond any.
+// most limits summaries, far beyond any.
 var most = csvfile.Limits{Row: 1 << 20, Rows: 100_000, Bytes: 64 << 20}
 
-// allowed is what files may be.
 const allowed = "a summary is the CSV of nsys stats (cuda_gpu_kern_sum), the table or the trace (JSON) of PyTorch's profiler, " +
 	"a table separated by commas, semicolons, tabs or bars with a column of names and one of times or shares, a JSON list of objects with these, " +
 	"or lines with a name and a percentage"
 
-// Read reads a file of what allowed says; one whose name ends in ".gz" is unpacked.
+// Read reads such a file; a name ending in ".gz" is decompressed.
 func Read(file string) (Summary, error) {
 	f, err := csvfile.Open(file)
 	if err != nil {
@@ -62,7 +61,7 @@ func Read(file string) (Summary, error) {
 	return out, share(out.Kernels)
 }
 
-// first is the first character that is no space, a mark of the byte order apart, which is skipped; 0: none.
+// first returns the first character after spaces and a byte order mark, or 0.
 func first(src *bufio.Reader) byte {
 	if mark, _ := src.Peek(3); string(mark) == "\uFEFF" {
 		_, _ = src.Discard(3)
@@ -92,7 +91,7 @@ func readText(src io.Reader) (Summary, error) {
 
 func isControl(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\r\f", r) }
 
-// merge makes kernels of the same name one, where the first of them stands: profilers list launches, too.
+// merge joins kernels of the same name at the first of them: profilers list launches, too.
 func merge(all []Kernel) []Kernel {
 	at := map[string]int{}
 	return slices.DeleteFunc(all, func(k Kernel) bool {
@@ -108,7 +107,7 @@ func merge(all []Kernel) []Kernel {
 	})
 }
 
-// share makes times shares of all times, and percentages shares: those of a whole add up to no more than that.
+// share turns times and percentages into shares; percentages add up to at most 100.
 func share(all []Kernel) error {
 	var time, percent float64
 	for i := range all {

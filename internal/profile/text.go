@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// columns are the names that summaries give to what is read, in lower case, the best first.
+// columns are lower-case names in summaries, best first.
 var columns = struct{ name, calls, time, share, host []string }{
 	name:  []string{"name", "kernel", "kernel name", "kernel_name"},
 	calls: []string{"instances", "calls", "# of calls", "count", "launches", "invocations"},
@@ -26,7 +26,7 @@ var units = map[string]float64{"ns": 1e-3, "nsec": 1e-3, "us": 1, "μs": 1, "µs
 // layout is how a table writes its rows.
 type layout struct {
 	split        func(string) []string
-	decimalComma bool // spreadsheets separate by semicolons where the comma belongs to numbers
+	decimalComma bool // spreadsheets separate by semicolons where numbers have commas
 }
 
 var layouts = []layout{
@@ -37,7 +37,7 @@ var layouts = []layout{
 	{split: splitTable},
 }
 
-// parse reads the lines of a summary. In front of a header there may be anything.
+// parse reads the lines of a summary; anything may precede a header.
 func parse(lines []string) (Summary, error) {
 	for i, line := range lines {
 		for _, l := range layouts {
@@ -62,7 +62,7 @@ func separated(comma rune) func(string) []string {
 	}
 }
 
-// splitBars cuts a line of a table whose columns have bars between them, as Markdown has.
+// splitBars cuts a line of a table with bars between columns, as in Markdown.
 func splitBars(line string) []string {
 	cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 	if len(cells) < 2 {
@@ -73,7 +73,7 @@ func splitBars(line string) []string {
 
 var gaps = regexp.MustCompile(`\s{2,}|\t`)
 
-// splitTable cuts a line of a table of text, whose columns have two spaces between them.
+// splitTable cuts a line of a text table with two spaces between columns.
 func splitTable(line string) []string {
 	cells := gaps.Split(strings.TrimSpace(line), -1)
 	if len(cells) < 2 {
@@ -82,15 +82,15 @@ func splitTable(line string) []string {
 	return cells
 }
 
-// header is where a summary has what; -1: nowhere.
+// header is the indices of columns; -1: absent.
 type header struct {
 	layout
 	width, name, calls, time, share int
-	host                            int     // the time of the processor, which kernels do not take
-	unit                            float64 // of times without one; 0: not known
+	host                            int     // host time, which kernels do not take
+	unit                            float64 // of times without one; 0: unknown
 }
 
-// headerOf reads the names of columns. A unit may stand behind the name of a time.
+// headerOf reads the names of columns; a unit may follow the name of a time.
 func headerOf(cells []string) (h header, ok bool) {
 	plain := make([]string, len(cells))
 	for i, c := range cells {
@@ -118,7 +118,7 @@ func headerOf(cells []string) (h header, ok bool) {
 	return h, true
 }
 
-// decoration is a line of a table that says nothing: a rule, or the sums below the table of PyTorch's profiler.
+// decoration matches rules, and the sums below the table of PyTorch's profiler.
 var decoration = regexp.MustCompile(`^[\s\-=+|:─━┼│]*$|^\s*Self \w+ time total:`)
 
 // rows reads what follows a header.
@@ -146,7 +146,7 @@ func (h *header) rows(lines []string, first int) (out Summary, err error) {
 	return out, errors.Join(problems...)
 }
 
-// kernel reads a row; or why there is none in it.
+// kernel reads a row, or tells why it has none.
 func (h *header) kernel(cells []string) (k Kernel, why string, err error) {
 	k.Name = strings.TrimSpace(cells[h.name])
 	value := h.share
@@ -164,7 +164,8 @@ func (h *header) kernel(cells []string) (k Kernel, why string, err error) {
 		k.Share, err = h.percent(cells[value])
 	}
 	if err == nil && h.host >= 0 {
-		// PyTorch's profiler lists what launched a kernel with the time of the kernel, and the kernel besides.
+		// PyTorch's profiler lists the launch of a kernel with the kernel's time, besides the
+		// kernel.
 		if host, wrong := h.micros(cells[h.host]); wrong == nil && host > 0 {
 			return k, "runs on the host", nil
 		}
@@ -175,7 +176,7 @@ func (h *header) kernel(cells []string) (k Kernel, why string, err error) {
 	return k, "", err
 }
 
-// isEmpty reports whether a cell says that there is nothing.
+// isEmpty reports whether a cell means nothing.
 func isEmpty(cell string) bool {
 	switch strings.ToLower(strings.TrimSpace(cell)) {
 	case "", "-", "--", "n/a", "na", "nan", "none", "null":
@@ -184,10 +185,10 @@ func isEmpty(cell string) bool {
 	return false
 }
 
-// number is one with a unit behind it, or without.
+// number matches one with or without a unit.
 var number = regexp.MustCompile(`^\s*([0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?)\s*([a-zA-Zμµ%]*)\s*$`)
 
-// thousands are commas, where they do not stand before a fraction.
+// thousands matches numbers with commas between thousands.
 var thousands = regexp.MustCompile(`^[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?$`)
 
 // value reads a number as the layout writes it.
@@ -231,10 +232,11 @@ func (h *header) percent(cell string) (float64, error) {
 	return h.value(m[1])
 }
 
-// named is a line with a name and a percentage, as reports write them.
+// named matches a name and a percentage in a line of a report.
 var named = regexp.MustCompile("([A-Za-z_][\\w:<>~.-]*[\\w>])`?[^0-9A-Za-z%]*?([0-9]+(?:\\.[0-9]+)?)\\s*%")
 
-// percentages reads lines without a header. Any text may have a word before a percentage: one name at least is of a kernel.
+// percentages reads lines without a header. Any text may have a word before a percentage: one name
+// at least is of a kernel.
 func percentages(lines []string) (out Summary, err error) {
 	found := false
 	for i, line := range lines {

@@ -17,7 +17,7 @@ import (
 	"throughline/plan"
 )
 
-// Advice writes ranked deployments, the frontier and the launch arguments of the winner.
+// Advice writes ranked deployments, the frontier and the launch commands of the first.
 func Advice(w io.Writer, v table.View, p *advice.Plans) error {
 	l, o, a := p.Loaded, &p.Options, p.Advice
 	fields, err := FieldsOf(columns, v.Columns...)
@@ -29,14 +29,14 @@ func Advice(w io.Writer, v table.View, p *advice.Plans) error {
 		gpus = a.Ranked[0].Procs
 	}
 	var b strings.Builder
-	say := func(format string, args ...any) { b.WriteString(v.Wrap(fmt.Sprintf(format, args...)) + "\n") }
-	say("%s (%s) on %s, %d in, %d out; assumptions: %s", l.Shape.Name, l.Stored, l.On(gpus), l.Lengths.Input, l.Lengths.Output, l.Assumptions.Name)
+	writef := func(format string, args ...any) { b.WriteString(v.Wrap(fmt.Sprintf(format, args...)) + "\n") }
+	writef("%s (%s) on %s, %d in, %d out; assumptions: %s", l.Shape.Name, l.Stored, l.On(gpus), l.Lengths.Input, l.Lengths.Output, l.Assumptions.Name)
 	if l.Corrected != nil {
 		fit := l.Fit(l.Lengths)
-		say("what clients see is %s; measured as %s, other plans are corrected alike", fit.String(), fit.Plans)
+		writef("what clients see is %s; measured as %s, other plans are corrected alike", fit.String(), fit.Plans)
 	}
 	for _, note := range a.Notes {
-		say("note: %s", note)
+		writef("note: %s", note)
 	}
 	b.WriteString("\n")
 	if len(a.Ranked) == 0 {
@@ -44,17 +44,17 @@ func Advice(w io.Writer, v table.View, p *advice.Plans) error {
 		b.WriteString(tried(a.Tried, v))
 	} else {
 		if a.Partial {
-			say("interrupted: the best so far; the search did not end")
+			writef("interrupted: the best so far; the search did not end")
 		}
 		fmt.Fprintln(&b, candidates(a.Ranked, "", fields, len(l.Shares) > 0, v))
-		capacity(say, o, &a.Ranked[0])
+		capacity(writef, o, &a.Ranked[0])
 		if agg, dis, ratio := a.Versus(); agg != nil {
 			one, other := &agg.Record, &dis.Record
 			both := func(column int) string {
 				c := &candidateColumns[column]
 				return c.text(one) + " and " + c.text(other)
 			}
-			say("aggregated against disaggregated: %s tokens/s/GPU (%+.0f%%), TTFT %s ms, TPOT %s ms", both(perGPU), 100*(ratio-1), both(ttft), both(tpot))
+			writef("aggregated against disaggregated: %s tokens/s/GPU (%+.0f%%), TTFT %s ms, TPOT %s ms", both(perGPU), 100*(ratio-1), both(ttft), both(tpot))
 		}
 		if len(a.Frontier) > 0 {
 			b.WriteString("\nfrontier: from the fastest for a user to the highest throughput\n")
@@ -71,7 +71,6 @@ func Advice(w io.Writer, v table.View, p *advice.Plans) error {
 	return err
 }
 
-// launches says how to start a row.
 func launches(b *strings.Builder, v table.View, a *advice.Advice) {
 	c, engines := a.Launched()
 	if len(engines) == 0 {
@@ -83,7 +82,7 @@ func launches(b *strings.Builder, v table.View, a *advice.Advice) {
 	}
 }
 
-// launch says how to start a candidate. Commands stand as they are: they are to be pasted.
+// launch writes the commands that start a candidate, unwrapped so that they can be pasted.
 func launch(b *strings.Builder, v table.View, c *advice.Candidate, e *engine.Engine, row string) {
 	of := ""
 	if row != "" {
@@ -108,14 +107,14 @@ func launch(b *strings.Builder, v table.View, c *advice.Candidate, e *engine.Eng
 	}
 }
 
-// oneLine is a text for a comment, which the shell must not read on behind it.
+// oneLine joins a text for a shell comment, which must not continue on a second line.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func indent(s string) string {
 	return "  " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  ")
 }
 
-// fieldColumn is a field as a column of ranked deployments: how it is called there and written.
+// fieldColumn shows a field as a column of ranked deployments.
 type fieldColumn struct {
 	title, field string
 	rank         int
@@ -131,7 +130,7 @@ func significant(digits int) func(any) string {
 	return func(v any) string { return number.Plain(v.(float64), digits) }
 }
 
-// nonzero is a count that is only worth a word where there is something.
+// nonzero hides a count of 0.
 func nonzero(v any) string {
 	if v == 0 {
 		return ""
@@ -139,7 +138,7 @@ func nonzero(v any) string {
 	return table.Plain(v)
 }
 
-// text is the cell of a record; nothing where there is no value.
+// text returns the cell of a record; empty without a value.
 func (c *fieldColumn) text(r *result.Record) string {
 	if v := result.In(c.field, c.unit)(r); v != nil {
 		return c.show(v)
@@ -152,7 +151,6 @@ func (c *fieldColumn) column() table.Column[ranked] {
 	return table.Column[ranked]{Title: c.title, Kind: f.Kind(), Rank: c.rank, Cell: func(r ranked) string { return c.text(r.Record) }}
 }
 
-// candidateColumns are the usual ones.
 var candidateColumns = []fieldColumn{
 	{"mode", "mode", 1, "", table.Plain},
 	{"engine", "engine", 2, "", table.Plain},
@@ -171,7 +169,7 @@ var candidateColumns = []fieldColumn{
 	{"tokens/J", "tokens_per_joule", 1, "", significant(3)},
 }
 
-// Places of columns that are known by name.
+// Indices of columns that are known by name.
 const (
 	prefillColumn = 2
 	decodeColumn  = 3
@@ -184,10 +182,10 @@ const (
 type ranked struct {
 	name string
 	*result.Record
-	kinds bool // its GPUs are named
+	kinds bool // name its GPUs
 }
 
-// pool is the plan of a phase. A pool that does both phases is told once.
+// pool returns the plan of a phase; a pool for both phases appears once.
 func (r ranked) pool(phase op.Phase) string {
 	c := &candidateColumns[map[op.Phase]int{op.Prefill: prefillColumn, op.Decode: decodeColumn}[phase]]
 	text := c.text(r.Record)
@@ -200,7 +198,7 @@ func (r ranked) pool(phase op.Phase) string {
 	return text
 }
 
-// rankedColumns are those of deployments; percentiles of those that were simulated go before means.
+// rankedColumns lists the columns; percentiles of simulated deployments precede means.
 func rankedColumns(simulated bool) []table.Column[ranked] {
 	out := []table.Column[ranked]{numbered}
 	for i := range candidateColumns {
@@ -219,10 +217,10 @@ func rankedColumns(simulated bool) []table.Column[ranked] {
 	return out
 }
 
-// numbered is the column of numbers, by which rows are asked for.
+// numbered is the column of row numbers.
 var numbered = table.Column[ranked]{Kind: table.Number, Value: func(r ranked) any { return r.name }}
 
-// candidates is a table of deployments, numbered behind a letter, where asked for with the kinds of their GPUs.
+// candidates is a table of deployments numbered after a letter.
 func candidates(cs []advice.Candidate, letter string, fields []*result.Field, kinds bool, v table.View) string {
 	t := table.Table[ranked]{}
 	for i := range cs {
@@ -243,7 +241,7 @@ func candidates(cs []advice.Candidate, letter string, fields []*result.Field, ki
 	return t.Render(v)
 }
 
-// pools is a table of pools by themselves, each with its share of what the best of its phase does.
+// pools is a table of single pools, each with its share of the best of its phase.
 func pools(list []advice.Alone) *table.Table[*advice.Alone] {
 	best := map[deploy.Role]float64{}
 	t := &table.Table[*advice.Alone]{Columns: slices.Clone(poolColumns), Line: func(above, p *advice.Alone) bool { return above.Pool.Role != p.Pool.Role }}
@@ -258,7 +256,7 @@ func pools(list []advice.Alone) *table.Table[*advice.Alone] {
 	return t
 }
 
-// poolColumns are those of pools by themselves, under the names that JSON has.
+// poolColumns use the names of the JSON.
 var poolColumns = []table.Column[*advice.Alone]{
 	{Name: "pool", Value: func(p *advice.Alone) any { return p.Pool.Role.String() }},
 	{Name: "engine", Rank: 1, Value: func(p *advice.Alone) any { return p.Engine.Name }},
@@ -269,8 +267,7 @@ var poolColumns = []table.Column[*advice.Alone]{
 	{Name: "tokens_per_s_per_gpu", Title: "tokens/s/GPU", Kind: table.Number, Format: "%.0f", Value: func(p *advice.Alone) any { return p.Tokens }},
 }
 
-// narrow is the columns for terminals that do not have room for all of them: the plans of two pools stand below each other, in
-// one column that also tells the mode.
+// narrow merges the plans of two pools and the mode into one column for narrow terminals.
 func narrow(columns []table.Column[ranked]) []table.Column[ranked] {
 	columns[1+decodeColumn].Title = "plan"
 	columns[1+decodeColumn].Cell = func(r ranked) string {
@@ -282,7 +279,7 @@ func narrow(columns []table.Column[ranked]) []table.Column[ranked] {
 	return slices.DeleteFunc(columns, func(c table.Column[ranked]) bool { return c.Title == "mode" || c.Title == "prefill" })
 }
 
-// twoPools explains the letters of [narrow], where there are any.
+// twoPools explains the letters of [narrow], if any.
 func twoPools(cs []advice.Candidate) string {
 	if slices.ContainsFunc(cs, func(c advice.Candidate) bool { return c.Deployment.Split() }) {
 		return "\nP, D: the pools of prefill and decode of a disaggregated deployment"
@@ -322,7 +319,7 @@ var (
 	draftKeys = layout{{key: "drafts", field: "mtp_token"}}
 )
 
-// AdviceJSON is the same as one object for JSON.
+// AdviceJSON returns the same as one JSON object.
 func AdviceJSON(p *advice.Plans) any {
 	l, a := p.Loaded, p.Advice
 	list := func(cs []advice.Candidate) []any {
@@ -334,8 +331,8 @@ func AdviceJSON(p *advice.Plans) any {
 			if cs[i].Capacity != nil {
 				keys = append(keys, capacityKeys.columns("")...)
 			}
-			out[i] = object(append(keys, also("max_running_requests", cs[i].Running()), also("memory_share", cs[i].Deployment.Told.MemoryShare),
-				also("prefill", prefill), also("decode", decode)), r)
+			out[i] = object(append(keys, keyValue("max_running_requests", cs[i].Running()), keyValue("memory_share", cs[i].Deployment.Told.MemoryShare),
+				keyValue("prefill", prefill), keyValue("decode", decode)), r)
 		}
 		return out
 	}
@@ -370,7 +367,6 @@ func AdviceJSON(p *advice.Plans) any {
 	return doc
 }
 
-// sideJSON is one pool.
 func sideJSON(r *result.Record, phase op.Phase) any {
 	keys := slices.Clone(sideKeys)
 	p := &r.Sides[phase].Step.Plan
@@ -382,7 +378,7 @@ func sideJSON(r *result.Record, phase op.Phase) any {
 	}
 	columns := keys.columns(result.Prefix(phase))
 	if p.Overlap != plan.NoOverlap {
-		columns = append(columns, also("overlap", p.Overlap.String()))
+		columns = append(columns, keyValue("overlap", p.Overlap.String()))
 	}
 	return object(columns, r)
 }

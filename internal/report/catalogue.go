@@ -13,7 +13,7 @@ import (
 	"throughline/number"
 )
 
-// listed is a built-in model or system by its name.
+// listed is a built-in model or system with its name.
 type listed[T any] struct {
 	name string
 	of   T
@@ -21,7 +21,7 @@ type listed[T any] struct {
 
 type listedModel = listed[*model.Model]
 
-// Models are the built-in models.
+// Models lists the built-in models.
 func Models() (*table.Table[listedModel], error) {
 	t := &table.Table[listedModel]{Columns: modelColumns}
 	for _, name := range model.Catalogue.Names() {
@@ -41,7 +41,7 @@ var modelColumns = []table.Column[listedModel]{
 	{Name: "hidden", Kind: table.Count, Rank: 4, Value: func(l listedModel) any { return l.of.Hidden }},
 	{Name: "attention", Rank: 3, Value: func(l listedModel) any { return l.of.DescribeAttention() },
 		Cell: func(l listedModel) string { return strings.ReplaceAll(l.of.DescribeAttention(), ", ", "\n") }},
-	{Name: "experts", Rank: 2, Omit: true, Value: func(l listedModel) any { return known(l.of.DescribeExperts()) }},
+	{Name: "experts", Rank: 2, Omit: true, Value: func(l listedModel) any { return textOrNil(l.of.DescribeExperts()) }},
 	{Name: "parameters", Title: "total", Kind: table.Number, Value: func(l listedModel) any { total, _ := l.of.Params(); return total },
 		Cell: func(l listedModel) string { total, _ := l.of.Params(); return billions(total) }},
 	{Name: "active_parameters", Title: "active", Kind: table.Number, Value: func(l listedModel) any { _, active := l.of.Params(); return active },
@@ -49,15 +49,15 @@ var modelColumns = []table.Column[listedModel]{
 	{Name: "kv_elements_per_token", Title: "KV/token", Kind: table.Number, Rank: 1, Format: "%.0f", Value: func(l listedModel) any { return l.of.CacheGrowth(1) }},
 }
 
-// known is a text; nil where it is empty.
-func known(text string) any {
+// textOrNil maps an empty text to nil.
+func textOrNil(text string) any {
 	if text == "" {
 		return nil
 	}
 	return text
 }
 
-// billions is a number of parameters as people write it.
+// billions formats a parameter count.
 func billions(n float64) string {
 	switch {
 	case n < 1e9:
@@ -68,7 +68,7 @@ func billions(n float64) string {
 	return fmt.Sprintf("%.0f B", n/1e9)
 }
 
-// Model is what is known of a model.
+// Model describes a model.
 func Model(v table.View, loaded *model.Loaded) string {
 	m, f := loaded.Model, &loaded.File
 	total, active := m.Params()
@@ -129,7 +129,7 @@ func (p *pairs) add(label, format string, args ...any) {
 
 func (p *pairs) String() string { return p.b.String() }
 
-// sourceLines are the sources of a file, one line each.
+// sourceLines formats the sources of a file, one per line.
 func sourceLines(sources map[string]string) string {
 	if len(sources) == 0 {
 		return "none given"
@@ -141,7 +141,7 @@ func sourceLines(sources map[string]string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Systems are the built-in systems.
+// Systems lists the built-in systems.
 func Systems() (*table.Table[listedSystem], error) {
 	t := &table.Table[listedSystem]{Columns: systemColumns}
 	for _, name := range hardware.Catalogue.Names() {
@@ -159,7 +159,7 @@ type listedSystem = listed[*hardware.System]
 
 var systemColumns = []table.Column[listedSystem]{
 	{Name: "name", Title: "system", Value: func(l listedSystem) any { return l.name }},
-	{Name: "type", Rank: 4, Omit: true, Value: func(l listedSystem) any { return known(l.of.Type) }},
+	{Name: "type", Rank: 4, Omit: true, Value: func(l listedSystem) any { return textOrNil(l.of.Type) }},
 	{Name: "matrix_tflops", Title: "matrix T/s", Rank: 3, Value: func(l listedSystem) any { return matrixRates(l.of) }, Cell: func(l listedSystem) string { return peaks(matrixRates(l.of)) }},
 	{Name: "memory_GiB", Title: "GiB", Kind: table.Number, Value: func(l listedSystem) any { return l.of.Memory.GiB }},
 	{Name: "memory_GBps", Title: "GB/s", Kind: table.Number, Value: func(l listedSystem) any { return l.of.Memory.GBps }},
@@ -171,7 +171,7 @@ var systemColumns = []table.Column[listedSystem]{
 		}
 		return ""
 	}},
-	{Name: "kernels", Rank: 1, Omit: true, Value: func(l listedSystem) any { return known(l.of.MeasuredAs()) }},
+	{Name: "kernels", Rank: 1, Omit: true, Value: func(l listedSystem) any { return textOrNil(l.of.MeasuredAs()) }},
 }
 
 // network is one of a system as a list shows it.
@@ -201,7 +201,7 @@ func matrixRates(sys *hardware.System) map[string]float64 {
 	return out
 }
 
-// peaks lists rates by number type, the narrow types first.
+// peaks lists rates by number type, narrowest first.
 func peaks(rates map[string]float64) string {
 	var parts []string
 	for _, t := range hardware.NumberTypes {
@@ -212,7 +212,7 @@ func peaks(rates map[string]float64) string {
 	return strings.Join(parts, ", ")
 }
 
-// kernelLines are where kernels were measured, and how far off their models are.
+// kernelLines tells where kernels were measured, and the errors of their models.
 func kernelLines(k *kernel.Set) string {
 	lines := []string{fmt.Sprintf("of the %s: %s", k.System, k.Source)}
 	for _, kind := range slices.Sorted(maps.Keys(k.From)) {
@@ -225,7 +225,7 @@ func kernelLines(k *kernel.Set) string {
 	return strings.Join(append(lines, "mean errors on shapes not seen: "+strings.Join(errors, ", ")), "\n")
 }
 
-// System is what is known of a system.
+// System describes a system.
 func System(v table.View, sys *hardware.System, sources map[string]string) string {
 	p := pairs{view: v}
 	if sys.Type != "" {

@@ -8,7 +8,7 @@ import (
 	"throughline/internal/table"
 )
 
-// Classes shows the kernels of a profile beside the operators of a predicted step, class by class.
+// Classes shows the kernels of a profile beside the operators of a predicted step, by class.
 func Classes(v table.View, step string, classes []profile.Class) string {
 	out := fmt.Sprintf("Predicted: %s\n%s\n", step, table.Of(classColumns, classes).Render(v))
 	var without []string
@@ -30,7 +30,6 @@ func Classes(v table.View, step string, classes []profile.Class) string {
 	return out
 }
 
-// classColumns are those of classes of kernels.
 var classColumns = []table.Column[*profile.Class]{
 	{Title: "class", Value: func(c *profile.Class) any { return c.Name }},
 	{Title: "measured", Kind: table.Number, Format: "%.1f%%", Value: func(c *profile.Class) any { return 100 * c.Measured }},

@@ -9,17 +9,17 @@ import (
 	"throughline/internal/table"
 )
 
-// Wide collects the cells of the tables with a row per field and a column per run. What it holds is as large as the files.
+// Wide collects the tables with a row per field and a column per run, in memory.
 type Wide struct {
 	tables  []result.Table
-	rows    [][][]byte // by table and row: the cells so far, each behind a comma
+	rows    [][][]byte // by table and row: the cells so far, each after a comma
 	columns int
 }
 
-// MostColumns is what spreadsheets show of a wide table (Excel and LibreOffice).
+// MostColumns is the limit of spreadsheets for wide tables (Excel and LibreOffice).
 const MostColumns = 16384
 
-// NewWide is a collection of no runs, with the categories that are there only where they are asked for.
+// NewWide starts without runs; with lists optional categories to include.
 func NewWide(with ...result.Category) *Wide {
 	w := &Wide{tables: result.Tables(with...)}
 	for i := range w.tables {
@@ -28,7 +28,7 @@ func NewWide(with ...result.Category) *Wide {
 	return w
 }
 
-// Tables are the names of the tables.
+// Tables returns the names of the tables.
 func (w *Wide) Tables() []string {
 	var out []string
 	for i := range w.tables {
@@ -47,7 +47,7 @@ func (w *Wide) Add(r *result.Record) {
 	}
 }
 
-// WriteCSV writes a table. With categories each row starts with the group it belongs to.
+// WriteCSV writes a table; with categories each row starts with its group.
 func (w *Wide) WriteCSV(out io.Writer, of int, categories bool) error {
 	b := bufio.NewWriterSize(out, 1<<16)
 	if categories {

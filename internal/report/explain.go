@@ -16,7 +16,7 @@ import (
 	"throughline/number"
 )
 
-// WriteExplained writes the steps that are explained for the terminal.
+// WriteExplained writes the explained steps for the terminal.
 func WriteExplained(w io.Writer, v table.View, x *explain.Explained) (err error) {
 	var steps []string
 	for i, why := range x.Why {
@@ -30,7 +30,7 @@ func WriteExplained(w io.Writer, v table.View, x *explain.Explained) (err error)
 	return cmp.Or(err, wrong)
 }
 
-// WriteExplanation writes for the terminal why a phase of a point takes the time it takes.
+// WriteExplanation writes for the terminal why a phase of a point takes its time.
 func WriteExplanation(w io.Writer, v table.View, a *point.Answer, phase int, x *explain.Explanation) error {
 	r := &a.Phases[phase]
 	e := &r.Estimate
@@ -68,10 +68,10 @@ func WriteExplanation(w io.Writer, v table.View, a *point.Answer, phase int, x *
 	return err
 }
 
-// barWidth is how many characters bars have.
+// barWidth is the width of bars in characters.
 const barWidth = 9
 
-// Operators is the operators of a step in their order; a bar says more at a glance than the columns that it takes the room of.
+// Operators lists the operators of a step in order; a bar replaces the columns whose room it takes.
 func Operators(ops explain.Operators, bars table.Bars) *table.Table[*estimate.Operator] {
 	bar, peaks := 2, 1
 	if bars != table.NoBars {
@@ -107,12 +107,12 @@ func Operators(ops explain.Operators, bars table.Bars) *table.Table[*estimate.Op
 	return t
 }
 
-// short is a number with a digit behind the point if it has any.
+// short formats a number with at most one decimal.
 func short(v float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0")
 }
 
-// blank is a number of three significant digits, nothing for 0.
+// blank formats three significant digits, and 0 as nothing.
 func blank(v float64) string {
 	if v == 0 {
 		return ""
@@ -157,7 +157,7 @@ func memoryMap(m *explain.Memory, experts bool, bars table.Bars) *table.Table[he
 	}
 }
 
-// Sensitivity is what more of each number that has an effect changes.
+// Sensitivity shows the numbers that have an effect.
 func Sensitivity(effects []explain.Effect) *table.Table[*explain.Effect] {
 	t := &table.Table[*explain.Effect]{}
 	for i := range effects {
@@ -208,7 +208,7 @@ func signed(v float64) string {
 	return strings.Replace(fmt.Sprintf("%+.2f%%", 100*v), "-", "−", 1)
 }
 
-// quantity is a number with its unit.
+// quantity formats a number with its unit.
 func quantity(v float64, unit string) string {
 	text := strconv.FormatFloat(v, 'g', 6, 64)
 	if v >= 1e-4 && v < 1e15 {
@@ -250,7 +250,7 @@ func seekLine(a *explain.Answer) string {
 	return fmt.Sprintf("%s: no value %s reaches %s; %s, at best %s at %s", a.Parameter, span, goal, now, quantity(a.Best, a.GoalUnit), quantity(a.BestAt, a.Unit))
 }
 
-// ExplainedJSON is a point and why, as one object for JSON.
+// ExplainedJSON returns a point and its explanations as one JSON object.
 func ExplainedJSON(a *point.Answer, why []*explain.Explanation) any {
 	explained := map[string]*explain.Explanation{}
 	for i := range a.Phases {
@@ -258,5 +258,5 @@ func ExplainedJSON(a *point.Answer, why []*explain.Explanation) any {
 			explained[point.PhaseName(a.Phases[i].Phase)] = why[i]
 		}
 	}
-	return pointOf(a, also("explained", explained))
+	return pointOf(a, keyValue("explained", explained))
 }

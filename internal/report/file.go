@@ -9,24 +9,24 @@ import (
 	"throughline/internal/atomicfile"
 )
 
-// File is a file to be written.
+// File is a file to write.
 type File struct {
 	Name  string
 	Write func(io.Writer) error
 }
 
-// WriteFiles writes files that appear together or not at all. A name that ends in ".gz" is compressed, without a time
-// stamp, so that the same content gives the same bytes.
+// WriteFiles writes files that appear together or not at all. Names ending in ".gz" are compressed
+// without a time stamp, so that equal content gives equal bytes.
 func WriteFiles(ctx context.Context, files ...File) error {
 	return writeSet(ctx, &atomicfile.Set{}, files)
 }
 
-// WriteOneOfMany writes a file into a folder of many, which ClearFolder has cleared.
+// WriteOneOfMany writes a file into a folder that ClearFolder has cleared.
 func WriteOneOfMany(ctx context.Context, f File) error {
 	return writeSet(ctx, &atomicfile.Set{Cleared: true}, []File{f})
 }
 
-// ClearFolder removes what killed processes have left in a folder.
+// ClearFolder removes what killed processes left in a folder.
 func ClearFolder(dir string) { atomicfile.ClearFolder(dir) }
 
 func writeSet(ctx context.Context, s *atomicfile.Set, files []File) error {
@@ -58,5 +58,5 @@ func Bytes(name string, content []byte) File {
 	return File{name, func(w io.Writer) error { _, err := w.Write(content); return err }}
 }
 
-// CreateFile writes a file that must not be there yet; else the error is [fs.ErrExist].
+// CreateFile writes a new file; if it exists, the error is [fs.ErrExist].
 func CreateFile(ctx context.Context, f File) error { return atomicfile.Create(ctx, f.Name, f.Write) }

@@ -8,7 +8,6 @@ import (
 	"throughline/internal/validate"
 )
 
-// calibrationNotes say what the columns are.
 const calibrationNotes = `mean absolute errors; before: the roofline at 0.8 of the peaks; held out: on shapes that the fit did not see, with their median and worst; largest: on the largest sizes
 left out: rows faster than the peaks of the system allow, or shorter than a tile`
 
@@ -21,7 +20,7 @@ func Calibration(v table.View, results []calibrate.Result) string {
 		c := mean(title, rank, value)
 		c.Value = func(r *calibrate.Result) any {
 			if r.Shapes.Rows == 0 {
-				return "–" // all rows are of one shape
+				return "–" // all rows have one shape
 			}
 			return value(r)
 		}

@@ -10,14 +10,13 @@ import (
 
 // Format is a form of the long table: a row per run, a column per field.
 type Format struct {
-	Name string // by which it is asked for
-	File string // behind the mode
+	Name string // on the command line
+	File string // after the mode
 }
 
-// Formats are all of them.
 var Formats = []Format{{"long", "long.csv"}, {"json", "long.jsonl"}, {"parquet", "long.parquet"}}
 
-// New starts a table, with the categories that are there only where they are asked for.
+// New starts a table; with lists optional categories to include.
 func (f Format) New(w io.Writer, with ...result.Category) table.Writer[*result.Record] {
 	var notes []table.Note
 	if schema, err := result.Schema(); err == nil {

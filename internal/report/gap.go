@@ -10,14 +10,13 @@ import (
 	"throughline/number"
 )
 
-// figureNames are how figures are shown.
 var figureNames = map[string]string{"tpot": "TPOT", "ttft": "TTFT", "e2e": "E2E", "requests": "requests"}
 
 func valued(value float64, unit string) string {
 	return strings.Replace(number.Plain(value, 3)+" "+unit, " /s", "/s", 1)
 }
 
-// Gap is the causes as a table, the classes of kernels, and what to measure next.
+// Gap shows the causes, the classes of kernels, and what to measure next.
 func Gap(v table.View, why *gap.Explanation) string {
 	inside := ""
 	if off := math.Abs(math.Log(why.Predicted / why.Measured)); why.Band > 0 && off <= math.Log1p(why.Band) {
@@ -44,7 +43,7 @@ func Gap(v table.View, why *gap.Explanation) string {
 	return out
 }
 
-// causeTable is a row for each cause, and a column for each other figure that any of them says something of.
+// causeTable has a row per cause, and a column per other figure that any of them affects.
 func causeTable(why *gap.Explanation) *table.Table[*gap.Cause] {
 	t := table.Of([]table.Column[*gap.Cause]{
 		{Title: "cause", Value: func(c *gap.Cause) any { return c.Name }},
@@ -74,7 +73,7 @@ func causeTable(why *gap.Explanation) *table.Table[*gap.Cause] {
 	return t
 }
 
-// judgement is a cause in a word or two.
+// judgement summarizes a cause in a word or two.
 func judgement(c *gap.Cause) string {
 	switch {
 	case !c.Able:
@@ -87,7 +86,7 @@ func judgement(c *gap.Cause) string {
 	return "possible"
 }
 
-// classWords are the classes of kernels with what each would have to be, those that take a part worth naming.
+// classWords lists the notable classes of kernels with what each would have to be.
 func classWords(parts []gap.Part) []string {
 	const least = 0.02
 	var out []string

@@ -8,8 +8,8 @@ import (
 	"throughline/internal/table"
 )
 
-// Array writes a JSON array of runs, one after another: of each its mode, and an object per table whose keys are the field
-// names of the wide CSV; reasons, if a phase has no plan, and on request what was ruled out.
+// Array streams a JSON array of runs: the mode, an object per table keyed by the field names of the
+// wide CSV, the reasons for a missing plan and, on request, what was ruled out.
 type Array struct {
 	w      io.Writer
 	tables []result.Table
@@ -68,22 +68,23 @@ func WriteObject(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// entry is a key of an object: a field of the registry, in a unit of its own where the key names one, or an object.
+// entry is a key of an object: a field of the registry, in the unit that the key names, or an
+// object.
 type entry struct {
 	key   string
-	field string // of a phase without its prefix
+	field string // without the prefix of its phase
 	unit  result.Unit
 	in    layout
-	omit  bool // where there is no value
+	omit  bool // if there is no value
 }
 
-// layout is the keys of an object in their order.
+// layout is the keys of an object in order.
 type layout []entry
 
 // column is a key of a table of records.
 type column = table.Column[*result.Record]
 
-// columns are the keys of a layout; names of fields have the prefix in front.
+// columns returns the keys of a layout, with the prefix before field names.
 func (l layout) columns(prefix string) (out []column) {
 	for _, e := range l {
 		c := column{Name: e.key, Omit: e.omit}
@@ -98,12 +99,11 @@ func (l layout) columns(prefix string) (out []column) {
 	return out
 }
 
-// object is a record as JSON has it.
 func object(columns []column, r *result.Record) json.Marshaler {
 	return table.Object[*result.Record]{Columns: columns, Row: r}
 }
 
-// also is a key with a value that is at hand.
-func also(key string, value any) column {
+// keyValue is a key with a known value.
+func keyValue(key string, value any) column {
 	return column{Name: key, Value: func(*result.Record) any { return value }}
 }

@@ -5,14 +5,14 @@ import (
 	"throughline/op"
 )
 
-// Key is a key of a JSON object, with the field that it holds.
+// Key is a key of a JSON object and its field.
 type Key struct {
 	Path string // dots before nested keys
 	Unit result.Unit
 	Doc  string
 }
 
-// Keys are those of the objects that plan and estimate write for a deployment.
+// Keys lists the JSON keys of a deployment that plan or estimate writes.
 func Keys(command string) []Key {
 	switch command {
 	case "plan":

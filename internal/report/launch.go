@@ -11,7 +11,7 @@ import (
 	"throughline/internal/result"
 )
 
-// LaunchScript writes the shell script that starts a candidate with an engine; the error says why there is none.
+// LaunchScript writes the shell script that starts a candidate with an engine, if there is one.
 func LaunchScript(w io.Writer, l *question.Loaded, c *advice.Candidate, e *engine.Engine) error {
 	f, err := e.Fleet(&c.Deployment)
 	if err != nil {
@@ -31,7 +31,7 @@ func LaunchScript(w io.Writer, l *question.Loaded, c *advice.Candidate, e *engin
 	return err
 }
 
-// LaunchJSON writes the servers of a candidate as one JSON object, by engine; of one that cannot run it, why.
+// LaunchJSON writes the servers of a candidate by engine or, if one cannot run it, why.
 func LaunchJSON(w io.Writer, c *advice.Candidate, engines []*engine.Engine) error {
 	doc := map[string]any{}
 	for _, e := range engines {

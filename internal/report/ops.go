@@ -11,18 +11,17 @@ import (
 	"throughline/op"
 )
 
-// opRow is an operator of a phase.
 type opRow struct {
 	phase op.Phase
 	*estimate.Operator
 }
 
-// opColumn is a column of the table of operators.
 func opColumn(name string, u result.Unit, doc string, value func(*estimate.Operator) any) table.Column[opRow] {
 	return table.Column[opRow]{Name: name, Unit: string(u), Doc: doc, Value: func(r opRow) any { return value(r.Operator) }}
 }
 
-// OpColumns are those of the table of operators. Where the reference tool has a word for something, it is the same.
+// OpColumns are those of the table of operators, in the words of the reference tool where it has
+// them.
 var OpColumns = []table.Column[opRow]{
 	{Name: "phase", Doc: "prefill or decode", Value: func(r opRow) any { return phaseNames[r.phase] }},
 	opColumn("name", result.None, "the operator", func(o *estimate.Operator) any { return o.Name }),
@@ -51,7 +50,7 @@ var OpColumns = []table.Column[opRow]{
 	opColumn("busy_time", result.Seconds, "how long one execution keeps its lane busy, hidden or not", func(o *estimate.Operator) any { return o.Time }),
 }
 
-// opShape is the product that an operator is, or the message that it sends.
+// opShape describes the product of an operator, or its message.
 func opShape(o *estimate.Operator) string {
 	switch {
 	case o.Class == op.Comm && o.Group > 1 && o.Moved > 0:
@@ -62,7 +61,7 @@ func opShape(o *estimate.Operator) string {
 	return ""
 }
 
-// opBound names what most of the time of an operator is.
+// opBound names what takes most of the time of an operator.
 func opBound(o *estimate.Operator) string {
 	switch {
 	case o.Waits():
@@ -75,7 +74,7 @@ func opBound(o *estimate.Operator) string {
 
 var phaseNames = [op.PhaseCount]string{op.Prefill: "prefill", op.Decode: "decode"}
 
-// WriteOps writes the table of operators of a record: a row for each of both phases.
+// WriteOps writes the operators of both phases of a record.
 func WriteOps(w io.Writer, r *result.Record) error {
 	t := table.Table[opRow]{Columns: OpColumns}
 	for _, phase := range []op.Phase{op.Prefill, op.Decode} {

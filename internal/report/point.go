@@ -26,7 +26,7 @@ func plainly(show func(any) string) func(any, *result.Side) string {
 	return func(v any, _ *result.Side) string { return show(v) }
 }
 
-// share is a time with its part of a step; nothing where it is nothing.
+// share formats a time with its share of a step; 0 as nothing.
 func share(v any, s *result.Side) string {
 	seconds := v.(float64)
 	if seconds == 0 {
@@ -35,7 +35,6 @@ func share(v any, s *result.Side) string {
 	return fmt.Sprintf("%.3f ms %5.1f%%", seconds*1e3, 100*s.Share(seconds))
 }
 
-// stepRows are what is said about steps.
 func stepRows(r *result.Record) []stepRow {
 	mlp := "MLP"
 	if r.Model.IsMoE() {
@@ -82,7 +81,7 @@ func stepRows(r *result.Record) []stepRow {
 	}
 }
 
-// text is the row for a phase; nothing where there is no value.
+// text returns the cell of a phase; empty without a value.
 func (row *stepRow) text(r *result.Record, s *result.Side) string {
 	if v := result.In(result.Prefix(s.Phase)+row.field, row.unit)(r); v != nil {
 		return row.show(v, s)
@@ -90,7 +89,7 @@ func (row *stepRow) text(r *result.Record, s *result.Side) string {
 	return ""
 }
 
-// WritePoint writes a point for the terminal: what clients see, and the steps behind it, a column each.
+// WritePoint writes a point for the terminal: what clients see, and a column per step.
 func WritePoint(w io.Writer, v table.View, a *point.Answer) error {
 	r := a.Record
 	t := table.Table[stepRow]{Columns: []table.Column[stepRow]{{Value: func(row stepRow) any { return row.title }}}, Line: func(_, row stepRow) bool { return row.line }}
@@ -103,7 +102,7 @@ func WritePoint(w io.Writer, v table.View, a *point.Answer) error {
 	line := false
 	for _, row := range stepRows(r) {
 		row.line = row.line || line
-		line = row.line // stands before the next row where this one is empty
+		line = row.line // keep the line for the next row if this one is empty
 		for _, c := range t.Columns[1:] {
 			if c.Cell(row) != "" {
 				t.Rows, line = append(t.Rows, row), false
@@ -115,7 +114,7 @@ func WritePoint(w io.Writer, v table.View, a *point.Answer) error {
 	return err
 }
 
-// head is the first lines of a point: what was estimated, what clients see, and what is to be known of both.
+// head returns the first lines of a point: what was estimated, what clients see, and remarks.
 func head(a *point.Answer, r *result.Record, v table.View) string {
 	out := v.Wrap(PointTitle(a)) + "\n" + seenLine(a, r, v)
 	for _, note := range engine.Notes(&a.Deployment) {
@@ -124,7 +123,7 @@ func head(a *point.Answer, r *result.Record, v table.View) string {
 	return out
 }
 
-// PointTitle says in a line what was estimated.
+// PointTitle describes in a line what was estimated.
 func PointTitle(a *point.Answer) string {
 	r, d := &a.Phases[0], &a.Deployment
 	lengths := fmt.Sprintf("%d + %d tokens", a.Load.Lengths.Input, a.Load.Lengths.Output)
@@ -141,7 +140,7 @@ func PointTitle(a *point.Answer) string {
 	return title + "; what clients see is " + d.Fitted.String()
 }
 
-// DeploymentTitle says in a few words what a deployment is; with its batch, where that is fixed.
+// DeploymentTitle describes a deployment, with its batch if that is fixed.
 func DeploymentTitle(d *deploy.Deployment, batch bool) string {
 	if d.Split() {
 		return fmt.Sprintf("%s (%s): %s; %s", d.Model.Name, d.Stored, poolTitle(&d.Pools[0], batch), poolTitle(&d.Pools[1], batch))
@@ -149,7 +148,6 @@ func DeploymentTitle(d *deploy.Deployment, batch bool) string {
 	return fmt.Sprintf("%s (%s) on %s", d.Model.Name, d.Stored, poolTitle(&d.Pools[0], batch))
 }
 
-// poolTitle says in a few words what a pool is.
 func poolTitle(p *deploy.Pool, batch bool) string {
 	n := fmt.Sprintf("%d × %s", p.Procs(), p.System.Name)
 	plan := result.Instances(p.Count, &p.Plan)
@@ -162,7 +160,7 @@ func poolTitle(p *deploy.Pool, batch bool) string {
 	return fmt.Sprintf("%s on %s: %s", p.Role, n, plan)
 }
 
-// seenLine is what clients see, in a line; it is empty where the point asks for bare steps.
+// seenLine describes what clients see; empty for bare steps.
 func seenLine(a *point.Answer, r *result.Record, v table.View) string {
 	if !r.Served {
 		return ""
@@ -217,7 +215,7 @@ var (
 	}
 )
 
-// PointJSON is a point as one object for JSON.
+// PointJSON returns a point as one JSON object.
 func PointJSON(a *point.Answer) any { return pointOf(a) }
 
 func pointOf(a *point.Answer, more ...column) any {
@@ -227,17 +225,17 @@ func pointOf(a *point.Answer, more ...column) any {
 		out = contextKeys.columns("")
 	}
 	if notes := engine.Notes(&a.Deployment); len(notes) > 0 {
-		out = append(out, also("notes", notes))
+		out = append(out, keyValue("notes", notes))
 	}
 	if r.Served && !a.Deployment.Fitted.IsNone() {
-		out = append(out, also("fitted", a.Deployment.Fitted.String()))
+		out = append(out, keyValue("fitted", a.Deployment.Fitted.String()))
 	}
 	if r.Served {
-		out = append(out, also("clients", object(seenKeys.columns(""), r)))
+		out = append(out, keyValue("clients", object(seenKeys.columns(""), r)))
 	}
 	for i := range a.Phases {
 		phase := a.Phases[i].Phase
-		out = append(out, also(point.PhaseName(phase), object(phaseKeys.columns(result.Prefix(phase)), r)))
+		out = append(out, keyValue(point.PhaseName(phase), object(phaseKeys.columns(result.Prefix(phase)), r)))
 	}
 	return object(append(out, more...), r)
 }

@@ -19,28 +19,28 @@ import (
 // Few is how many runs are shown one by one; of more, the best and the counts.
 const Few = 40
 
-// mostBest is how many of the best are shown.
+// mostBest limits the best runs shown.
 const mostBest = 20
 
-// Runs is the table of runs for the terminal: two lines per run, one for each phase. Of many runs it keeps the best of each
-// model on each system.
+// Runs is the table of runs for the terminal, a line per phase; of many runs it keeps the best of
+// each model and system.
 type Runs struct {
 	view   table.View
-	fields []*result.Field // that were asked for; nil: the usual columns
+	fields []*result.Field // requested; nil: the default columns
 
 	shown []*result.Record          // while there are few
 	best  map[string]*result.Record // by model and systems
 	order []string
-	count struct{ runs, whole, parts int } // in all, with a plan, with a plan of one phase only
+	count struct{ runs, complete, parts int } // in all, with a plan, with a plan of one phase only
 }
 
-// NewRuns is a table of no runs. Names of columns that do not exist are an error.
+// NewRuns is an empty table; unknown column names are an error.
 func NewRuns(v table.View) (*Runs, error) {
 	fields, err := FieldsOf(columns, v.Columns...)
 	return &Runs{view: v, fields: fields, best: map[string]*result.Record{}}, err
 }
 
-// FieldsOf finds fields by their names, with or without the unit behind them; the error is of a setting.
+// FieldsOf finds fields by name, with or without the unit; errors name the setting.
 func FieldsOf(setting string, names ...string) ([]*result.Field, error) {
 	var out []*result.Field
 	var unknown []string
@@ -68,10 +68,10 @@ func FieldsOf(setting string, names ...string) ([]*result.Field, error) {
 // columns is the setting of the fields to show.
 const columns = "columns"
 
-// HelpOfColumns is the name that asks for a list of all fields in place of columns.
+// HelpOfColumns asks for a list of all fields in place of columns.
 const HelpOfColumns = "help"
 
-// WriteFields lists the fields, by what they are about.
+// WriteFields lists the fields by category.
 func WriteFields(w io.Writer, v table.View) error {
 	var b strings.Builder
 	b.WriteString(v.Wrap("Fields, with their units. Units and case may be left out. docs/output.md says more about them.") + "\n")
@@ -87,13 +87,13 @@ func WriteFields(w io.Writer, v table.View) error {
 	return err
 }
 
-// CheckColumns reports names that are of no field.
+// CheckColumns rejects unknown field names.
 func CheckColumns(names []string) error {
 	_, err := FieldsOf(columns, names...)
 	return err
 }
 
-// lookup finds a field by its name as it is, then in any case.
+// lookup finds a field by its exact name, then ignoring case.
 func lookup(name string) (*result.Field, bool) {
 	i := slices.IndexFunc(result.Fields(), func(f *result.Field) bool { return f.Name == name || bare(f.Name) == name })
 	if i < 0 {
@@ -107,7 +107,7 @@ func lookup(name string) (*result.Field, bool) {
 	return result.Fields()[i], true
 }
 
-// bare is the name of a field without its unit.
+// bare strips the unit from a field name.
 func bare(name string) string {
 	before, _, _ := strings.Cut(name, "(")
 	return before
@@ -125,8 +125,8 @@ func fieldNames() []string {
 func (t *Runs) Add(r *result.Record) {
 	t.count.runs++
 	switch {
-	case r.Whole:
-		t.count.whole++
+	case r.Complete:
+		t.count.complete++
 	case r.Sides[op.Prefill].Found || r.Sides[op.Decode].Found:
 		t.count.parts++
 	}
@@ -135,7 +135,7 @@ func (t *Runs) Add(r *result.Record) {
 	} else {
 		t.shown = nil
 	}
-	if !r.Whole {
+	if !r.Complete {
 		return
 	}
 	key := strings.Join([]string{r.Mode, r.Model.Name, r.Sides[op.Prefill].System.Name, r.Sides[op.Decode].System.Name}, "\n")
@@ -148,14 +148,13 @@ func (t *Runs) Add(r *result.Record) {
 	}
 }
 
-// rate is the requests per second and card of a run that has a plan.
+// rate returns the requests per second and card of a run that has a plan.
 func rate(r *result.Record) float64 {
 	f, _ := result.Lookup("request_per_second_per_npu")
 	v, _ := f.Value(r).(float64)
 	return v
 }
 
-// systemOf names the systems of a run.
 func systemOf(r *result.Record) string {
 	prefill, decode := r.Sides[op.Prefill].System.Name, r.Sides[op.Decode].System.Name
 	if prefill != decode {
@@ -174,7 +173,7 @@ type runPhase struct {
 	side *result.Side
 }
 
-// first is a text that stands in the first of the lines of a run.
+// first shows a text only in the first line of a run.
 func first(text func(*result.Record) string) func(runPhase) string {
 	return func(p runPhase) string {
 		if p.side.Phase != op.Prefill {
@@ -184,7 +183,7 @@ func first(text func(*result.Record) string) func(runPhase) string {
 	}
 }
 
-// is a field of the phase.
+// is formats a field of the phase.
 func (p runPhase) is(name, format string) string {
 	return fmt.Sprintf(format, result.Of(p.side.Phase, name).Value(p.Record))
 }
@@ -199,7 +198,6 @@ func ofPlan(title string, rank int, kind table.Kind, text func(p runPhase) strin
 	}}
 }
 
-// runColumns are the usual ones.
 var runColumns = []table.Column[runPhase]{
 	{Title: "run", Cell: first(runName)},
 	{Title: "model", Rank: 3, Cell: first(func(r *result.Record) string { return r.Model.Name })},
@@ -225,14 +223,14 @@ var runColumns = []table.Column[runPhase]{
 		return p.is("confidence", "%s ") + p.side.Step.Confidence.Span()
 	}),
 	{Title: "requests/s", Kind: table.Number, Rank: 2, Cell: func(p runPhase) string {
-		if !p.Whole || p.side.Phase != op.Decode {
+		if !p.Complete || p.side.Phase != op.Decode {
 			return ""
 		}
 		return number.Plain(p.Requests, 4)
 	}},
 }
 
-// table is runs under the usual columns, a line for each phase, or under those that are asked for.
+// table shows a line per phase under the default columns, or under the requested ones.
 func (t *Runs) table(runs []*result.Record) *table.Table[runPhase] {
 	if t.fields == nil {
 		out := &table.Table[runPhase]{Columns: runColumns, Line: func(above, p runPhase) bool { return above.Record != p.Record }}
@@ -251,7 +249,7 @@ func (t *Runs) table(runs []*result.Record) *table.Table[runPhase] {
 	return out
 }
 
-// Write writes the table: all runs where there are few, otherwise the best and how many there are.
+// Write writes all runs where there are few, otherwise the best and the counts.
 func (t *Runs) Write(w io.Writer) error {
 	shown := t.shown
 	if t.count.runs > Few {
@@ -274,7 +272,7 @@ func (t *Runs) Write(w io.Writer) error {
 	return err
 }
 
-// legend says which models and systems the runs are of, where these columns are left out.
+// legend names the models and systems of the runs if their columns are left out.
 func (t *Runs) legend(b *strings.Builder, titles []string, shown []*result.Record) {
 	withModel, withSystem := !slices.Contains(titles, "model"), !slices.Contains(titles, "system")
 	if t.fields != nil || !withModel && !withSystem {
@@ -300,7 +298,7 @@ func (t *Runs) legend(b *strings.Builder, titles []string, shown []*result.Recor
 	}
 }
 
-// bests are the best of each model on each system, the highest rates where there are many of them.
+// bests returns the best run of each model and system, the highest rates if there are many.
 func (t *Runs) bests() []*result.Record {
 	keys := slices.Clone(t.order)
 	if len(keys) > mostBest {
@@ -314,13 +312,12 @@ func (t *Runs) bests() []*result.Record {
 	return out
 }
 
-// summary counts the runs.
 func (t *Runs) summary(shown int) string {
-	s := fmt.Sprintf("%s runs, %s with a plan", grouped(t.count.runs), grouped(t.count.whole))
+	s := fmt.Sprintf("%s runs, %s with a plan", grouped(t.count.runs), grouped(t.count.complete))
 	if n := t.count.parts; n > 0 {
 		s += fmt.Sprintf(", %s with a plan of one phase only", grouped(n))
 	}
-	if n := t.count.runs - t.count.whole - t.count.parts; n > 0 {
+	if n := t.count.runs - t.count.complete - t.count.parts; n > 0 {
 		s += fmt.Sprintf(", %s without", grouped(n))
 	}
 	if shown == 0 {
@@ -333,7 +330,7 @@ func (t *Runs) summary(shown int) string {
 	return s + "; " + what
 }
 
-// refusals say what ruled plans out, by how much the nearest of them missed, and what would have let it through.
+// refusals explains what ruled plans out, by how much the nearest missed, and what would admit it.
 func refusals(v table.View, r *result.Record) string {
 	var b strings.Builder
 	for _, phase := range []string{"prefill", "decode", "both phases"} {
@@ -352,7 +349,7 @@ func refusals(v table.View, r *result.Record) string {
 	return b.String()
 }
 
-// grouped writes a whole number with commas between thousands.
+// grouped formats an integer with commas between thousands.
 func grouped(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

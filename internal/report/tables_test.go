@@ -36,7 +36,7 @@ func TestRunRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	for whole, rate := range map[bool]string{false: "", true: "12.35"} {
-		r.Whole = whole
+		r.Complete = whole
 		var lines [][]string
 		runs.table([]*result.Record{r}).Each(func(cells []table.Cell) {
 			var line []string

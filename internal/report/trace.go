@@ -14,15 +14,15 @@ const (
 	serverProcess  = 2
 )
 
-// mostSlots is the requests that are shown beside each other. Those that find no room are left out, and counted.
+// mostSlots limits the requests shown beside each other; the rest is left out and counted.
 const mostSlots = 512
 
 // SimulationTrace writes a simulation as a timeline while it runs.
 type SimulationTrace struct {
 	w       *trace.Writer
-	blocks  []int // of the cache of a rank, by server
+	blocks  []int // cache blocks of a rank, by server
 	ranks   map[[2]int]bool
-	free    []float64 // when the request of each slot has ended
+	free    []float64 // when the request of each slot ended
 	skipped int
 }
 
@@ -41,7 +41,6 @@ func NewSimulationTrace(out io.Writer, o *simulate.Options) *SimulationTrace {
 	return t
 }
 
-// stepNames are the kinds of steps.
 var stepNames = map[byte]string{'P': "prefill", 'M': "prefill and decode", 'D': "decode"}
 
 // Step writes a step of a rank, and what the rank holds.
@@ -58,8 +57,8 @@ func (t *SimulationTrace) Step(s *simulate.Step) {
 	t.w.Counter(pid, fmt.Sprintf("requests, rank %d", s.Rank), s.Start, trace.Arg{Key: "running", Value: s.Running}, trace.Arg{Key: "waiting", Value: s.Waiting})
 }
 
-// Request writes a request that has ended: in the slot that became free last before it came, or in a new one. Those that end
-// later do not end before any that were written, so a slot is never taken twice.
+// Request writes a finished request into the slot that became free last before it came, or a new
+// one. Requests arrive in order of their ends, so a slot never overlaps.
 func (t *SimulationTrace) Request(e *simulate.Ended) {
 	slot := -1
 	for i, free := range t.free {
@@ -95,7 +94,7 @@ func (t *SimulationTrace) Close() error {
 	return t.w.Close(trace.Arg{Key: "requests_left_out", Value: t.skipped})
 }
 
-// LeftOut says what the trace leaves out, or nothing.
+// LeftOut describes what the trace leaves out, if anything.
 func (t *SimulationTrace) LeftOut() string {
 	if t.skipped+t.w.LeftOut == 0 {
 		return ""

@@ -6,7 +6,7 @@ import (
 	"throughline/serving/simulate"
 )
 
-// capacityFields are what a simulation at a given rate says about a deployment.
+// capacityFields describe a simulation at a given rate.
 var capacityFields = slices.Concat(
 	percentileFields("ttft_", "time to the first token", func(c *simulate.Capacity) *simulate.Percentiles { return &c.TTFT }),
 	percentileFields("tpot_", "time per output token", func(c *simulate.Capacity) *simulate.Percentiles { return &c.TPOT }),
@@ -24,7 +24,6 @@ var capacityFields = slices.Concat(
 		simulated("simulated_runs", None, "runs, each with its own random numbers", func(c *simulate.Capacity) any { return c.Runs }),
 	})
 
-// percentileFields are those of a time.
 func percentileFields(prefix, what string, of func(*simulate.Capacity) *simulate.Percentiles) []Field {
 	one := func(name, doc string, value func(*simulate.Percentiles) float64) Field {
 		return simulated(prefix+name, Millis, doc, func(c *simulate.Capacity) any { return 1e3 * value(of(c)) })
@@ -39,7 +38,6 @@ func percentileFields(prefix, what string, of func(*simulate.Capacity) *simulate
 	}
 }
 
-// simulated is a field of what a simulation says.
 func simulated(name string, u Unit, doc string, value func(*simulate.Capacity) any) Field {
 	return Field{name, u, Asked, doc, func(r *Record) any {
 		if r.Capacity == nil {

@@ -25,10 +25,10 @@ const (
 	Rate      Unit = "requests/s"
 )
 
-// perUnit is how many of a unit make one of another.
+// perUnit converts between units.
 var perUnit = map[[2]Unit]float64{{Seconds, Millis}: 1e3}
 
-// Category is what a field is about. Those of the tables of the reference tool have its names.
+// Category groups fields; those of the tables of the reference tool have its names.
 type Category string
 
 const (
@@ -42,21 +42,21 @@ const (
 	Whole      Category = "result"
 	Provenance Category = "provenance"
 	Step       Category = "step"
-	OpDetails  Category = "op_details" // of operators; known where that was asked
-	Asked      Category = "asked"      // what only estimate and plan are asked about
+	OpDetails  Category = "op_details" // of operators; on request only
+	Asked      Category = "asked"      // of estimate and plan only
 )
 
-// Field is something that is said about a deployment.
+// Field describes one property of a deployment.
 type Field struct {
 	Name     string // unique
 	Unit     Unit
 	Category Category
 	Doc      string
-	// Value is a number, a text, a bool, or nil where there is no such value.
+	// Value is a number, a text, a bool, or nil if there is none.
 	Value func(*Record) any
 }
 
-// In is the value of a field in another unit.
+// In returns the value in another unit.
 func (f *Field) In(u Unit, r *Record) any {
 	v, ok := f.Value(r).(float64)
 	if u == f.Unit || !ok {
@@ -69,13 +69,13 @@ func (f *Field) In(u Unit, r *Record) any {
 	return v * factor
 }
 
-// In is the value of the field of a name in a unit, its own where that is None.
+// In returns the value of a named field in a unit; None: its own.
 func In(name string, u Unit) func(*Record) any {
 	f := field(name)
 	return func(r *Record) any { return f.In(cmp.Or(u, f.Unit), r) }
 }
 
-// Fields is the registry: all that is said about a deployment, each once.
+// Fields is the registry of all fields, each once.
 func Fields() []*Field { return registry.list }
 
 // Lookup finds a field by its name.
@@ -84,7 +84,7 @@ func Lookup(name string) (*Field, bool) {
 	return f, ok
 }
 
-// field is one that must exist.
+// field returns one that must exist.
 func field(name string) *Field {
 	f, ok := Lookup(name)
 	if !ok {
@@ -117,15 +117,15 @@ func newRegistry(lists ...[]Field) fieldSet {
 // prefixes of the fields of a phase, as in the reference tool.
 var prefixes = [op.PhaseCount]string{op.Prefill: "prefill_", op.Decode: "decoder_"}
 
-// Prefix is what the names of the fields of a phase start with.
+// Prefix starts the names of the fields of a phase.
 func Prefix(phase op.Phase) string { return prefixes[phase] }
 
-// Of is the field of a phase: its name without the prefix.
+// Of returns the field of a phase by its name without the prefix.
 func Of(phase op.Phase, name string) *Field { return field(prefixes[phase] + name) }
 
 func gib(bytes float64) float64 { return bytes / estimate.GiB }
 
-// optional is a number that may be absent.
+// optional maps nil to an absent value.
 func optional(v *float64) any {
 	if v == nil {
 		return nil
@@ -133,8 +133,8 @@ func optional(v *float64) any {
 	return *v
 }
 
-// known is a number that is absent where it is 0.
-func known(v float64) any {
+// nonzero maps 0 to an absent value.
+func nonzero(v float64) any {
 	if v == 0 {
 		return nil
 	}

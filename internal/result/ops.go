@@ -2,7 +2,7 @@ package result
 
 import "throughline/estimate"
 
-// ops is what the operators of a step add up to: the fields of charts.
+// ops are sums over the operators of a step, for charts.
 func (p sided) ops() []Field {
 	summed := func(name string, u Unit, doc string, value func(o *estimate.Summary) any) Field {
 		return p.found(OpDetails, "op_"+name, u, doc, func(_ *Record, s *Side) any {

@@ -1,6 +1,6 @@
-// Package result is the record of a deployment: all that is said about it, as fields with a name, a unit, a category, a
-// doc and a value. Whatever is computed about a result is in the record before a writer sees it; tables, CSV, JSON and the
-// documentation are written over the fields.
+// Package result is the record of a deployment as fields with a name, a unit, a category, a doc and
+// a value. Everything is computed before a writer sees it; tables, CSV, JSON and documentation
+// iterate over the fields.
 package result
 
 import (
@@ -26,7 +26,7 @@ import (
 type Record struct {
 	Number int    // of the run in its job
 	Mode   string // how the phases share processors
-	Hash   string // identifies all that the results depend on
+	Hash   string // identifies all inputs of the results
 
 	Model     *model.Model
 	Settings  *model.Settings
@@ -35,34 +35,34 @@ type Record struct {
 	Precision plan.Precision
 	Assume    *assume.Assumptions
 
-	Procs int // of the deployment, spare ones included
-	Spare int // that no instance uses
-	Cards int // that the processors make
+	Procs int // of the deployment, including spare ones
+	Spare int // used by no instance
+	Cards int // that hold the processors
 
 	// Shared: both phases run on the same processors.
 	Shared bool
-	// Whole: both phases have a plan, and processors. Only then the next ones are known.
-	Whole bool
+	// Whole: both phases have a plan and processors; the following fields are set only then.
+	Complete bool
 	serving.Prediction
 
-	// Served: an engine is assumed, and what was found is what its clients see.
+	// Served: an engine is assumed, and results are what its clients see.
 	Served  bool
 	Engine  string
 	Clients int
 	Held    float64             // bytes of the fullest processor
-	Trusted *serving.Confidence // in what clients see; nil: nothing was asked about them, or none can be served
+	Trusted *serving.Confidence // in what clients see; nil: not asked for, or none can be served
 
-	Capacity *simulate.Capacity // at a rate that was asked for; nil: not simulated
+	Capacity *simulate.Capacity // at a requested rate; nil: not simulated
 
-	DollarsPerMillion float64 // output tokens; 0: no price is known
-	TokensPerJoule    float64 // output tokens; 0: no power is known
+	DollarsPerMillion float64 // output tokens; 0: unknown price
+	TokensPerJoule    float64 // output tokens; 0: unknown power
 
-	Sides [op.PhaseCount]*Side // nil: not asked about
+	Sides [op.PhaseCount]*Side // nil: not asked for
 
-	Raw rawdata.Row // as a benchmark of it would be kept; nil: no engine is assumed, or it was not asked for
+	Raw rawdata.Row // in the form of a benchmark; nil: no engine is assumed, or not asked for
 
 	Reasons  []string                    // why there is no plan
-	Refusals map[string][]search.Refusal // what ruled plans out, by phase, where that was asked
+	Refusals map[string][]search.Refusal // what ruled plans out, by phase; on request only
 	Remark   string                      // of the engine, or of what does not fit
 }
 
@@ -71,16 +71,16 @@ type Side struct {
 	Phase     op.Phase
 	System    *hardware.System
 	Instances int
-	Procs     int // of one instance; 0: not known
+	Procs     int // of one instance; 0: unknown
 	Cards     int // of one instance
 
 	SharedPerCard bool     // every processor holds the shared experts itself
 	Limit         *float64 // of the phase, in ms
 
-	// Found: there is a plan. Only then the next ones are known.
+	// Found: there is a plan; the following fields are set only then.
 	Found         bool
-	Step          *estimate.Contents // with its operators where those are asked for
-	Latency       float64            // TTFT or TPOT, as clients see it or, where no engine is assumed, as a step takes
+	Step          *estimate.Contents // with its operators on request
+	Latency       float64            // TTFT or TPOT, as clients see it or, without an engine, as a step takes
 	TokensPerStep float64
 	Sequences     int     // in flight on all processors of an instance
 	Held          float64 // bytes of a processor
@@ -88,7 +88,7 @@ type Side struct {
 	Bound         Bound
 	// Ongoing: a decode step at some context, not a share of a request.
 	Ongoing bool
-	// OpSums is what the operators of the step add up to; nil: not asked for.
+	// OpSums are sums over the operators of the step; nil: not requested.
 	OpSums *estimate.Summary
 }
 
@@ -103,10 +103,10 @@ type Bound struct {
 
 func (b Bound) String() string { return fmt.Sprintf("%s %.0f%%", b.By, 100*b.Share) }
 
-// Over is the bytes that do not fit, or 0.
+// Over returns the bytes that do not fit, or 0.
 func (s *Side) Over() float64 { return max(0, s.Held-s.Usable) }
 
-// TooMuch says by how much a step does not fit; it is empty where it does.
+// TooMuch describes by how much a step does not fit; empty if it does.
 func (s *Side) TooMuch() string {
 	over := s.Over()
 	if over == 0 {
@@ -118,13 +118,13 @@ func (s *Side) TooMuch() string {
 
 var phaseNames = [op.PhaseCount]string{op.Prefill: "prefill", op.Decode: "decode"}
 
-// Share is the part of a step that some of its seconds are.
+// Share returns the fraction of a step.
 func (s *Side) Share(seconds float64) float64 { return seconds / s.Step.StepTime }
 
-// Cards is the cards that a number of processors of a system make.
+// Cards returns the cards that hold a number of processors.
 func Cards(procs int, s *hardware.System) int { return (procs + s.ProcsPerNPU - 1) / s.ProcsPerNPU }
 
-// CardsOf is the cards that the processors of a deployment make.
+// CardsOf returns the cards of a deployment.
 func CardsOf(d *deploy.Deployment) int {
 	n := 0
 	for i := range d.Pools {
@@ -133,7 +133,7 @@ func CardsOf(d *deploy.Deployment) int {
 	return n
 }
 
-// NewSide is a phase whose step is known in detail.
+// NewSide describes a phase whose step is known in detail.
 func NewSide(phase op.Phase, sys *hardware.System, step *estimate.Contents, moe bool) *Side {
 	p := &step.Plan
 	by, seconds := step.Shares.Bound()
@@ -146,10 +146,10 @@ func NewSide(phase op.Phase, sys *hardware.System, step *estimate.Contents, moe 
 	return s
 }
 
-// Outcome fills in what a search found: the whole deployment, and its sides as far as they are found. Pools are the
-// processors of the sides where nothing is found. Operators are added up where they are asked for.
+// Outcome fills in the result of a search. Pools are the processors of sides where nothing is
+// found; operators adds their sums.
 func (r *Record) Outcome(o *search.Outcome, problems [op.PhaseCount]*search.Problem, pools [op.PhaseCount]int, operators bool) error {
-	r.Shared, r.Whole, r.Requests = o.Shared, o.Found(), o.Requests
+	r.Shared, r.Complete, r.Requests = o.Shared, o.Found(), o.Requests
 	r.Spare = o.Spare(r.Procs)
 	limits := [op.PhaseCount]*float64{op.Prefill: r.Limits.TTFT, op.Decode: r.Limits.TPOT}
 	results := [op.PhaseCount]*search.Result{op.Prefill: &o.Prefill, op.Decode: &o.Decode}
@@ -178,13 +178,13 @@ func (r *Record) Outcome(o *search.Outcome, problems [op.PhaseCount]*search.Prob
 		r.Sides[phase] = side
 	}
 	r.Cards = Cards(r.Procs, problems[op.Decode].System)
-	if prefill, decode := r.Sides[op.Prefill], r.Sides[op.Decode]; r.Whole {
+	if prefill, decode := r.Sides[op.Prefill], r.Sides[op.Decode]; r.Complete {
 		r.SeenAs(prefill.Latency, decode.Latency)
 	}
 	return nil
 }
 
-// Describe fills in what is deployed, and the load that it is under.
+// Describe fills in the deployment and its load.
 func (r *Record) Describe(d *deploy.Deployment, l workload.Load) {
 	r.Model, r.Settings, r.Precision, r.Assume = d.Model, d.Settings, d.Precision, d.Assume
 	r.Procs, r.Cards, r.Shared, r.Engine = d.Procs(), CardsOf(d), !d.Split(), d.Engine.Name
@@ -193,7 +193,7 @@ func (r *Record) Describe(d *deploy.Deployment, l workload.Load) {
 
 // See fills in what clients of an engine see.
 func (r *Record) See(p serving.Prediction) {
-	r.Whole, r.Served, r.Prediction = true, true, p
+	r.Complete, r.Served, r.Prediction = true, true, p
 	for phase, seen := range [op.PhaseCount]float64{op.Prefill: p.TTFT, op.Decode: p.TPOT} {
 		if s := r.Sides[phase]; s != nil {
 			s.Latency = seen
@@ -201,20 +201,20 @@ func (r *Record) See(p serving.Prediction) {
 	}
 }
 
-// SeenAs sets the times that clients wait.
+// SeenAs sets TTFT and TPOT.
 func (r *Record) SeenAs(ttft, tpot float64) {
 	r.TTFT, r.TPOT = ttft, tpot
 	r.Latency = ttft + float64(r.Lengths.Output-1)*tpot
 	r.Sides[op.Prefill].Latency, r.Sides[op.Decode].Latency = ttft, tpot
 }
 
-// Decoding is the side that decodes.
+// Decoding returns the side that decodes.
 func (r *Record) Decoding() *Side { return r.Sides[op.Decode] }
 
-// Tokens is the output tokens per second.
+// Tokens returns the output tokens per second.
 func (r *Record) Tokens() float64 { return r.Requests * float64(r.Lengths.Output) }
 
-// Bottleneck is the phase that limits the request rate.
+// Bottleneck returns the phase that limits the request rate.
 func (r *Record) Bottleneck() string {
 	if r.Sides[op.Prefill].Rate() < r.Sides[op.Decode].Rate() {
 		return "prefill"
@@ -222,16 +222,16 @@ func (r *Record) Bottleneck() string {
 	return "decoder"
 }
 
-// Balance is how evenly the phases are loaded: the slower rate over the faster.
+// Balance returns the slower rate of the phases over the faster.
 func (r *Record) Balance() float64 {
 	p, d := r.Sides[op.Prefill].Rate(), r.Sides[op.Decode].Rate()
 	return min(p, d) / max(p, d)
 }
 
-// Rate is the request rate of all instances.
+// Rate returns the request rate of all instances.
 func (s *Side) Rate() float64 { return float64(s.Instances) * s.Step.Requests }
 
-// Confidence is what is said of time: the weakest level, and the bands of the times that clients see or, where none are
+// Confidence returns the weakest level and the bands of TTFT and TPOT or, where no clients are
 // served, of the steps.
 func (r *Record) Confidence() (level cost.Level, bands []string) {
 	var all []*estimate.Confidence

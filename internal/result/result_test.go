@@ -43,7 +43,7 @@ func TestUnitsInNames(t *testing.T) {
 
 // A field can be asked for in another unit.
 func TestOtherUnits(t *testing.T) {
-	r := &Record{Whole: true, Prediction: serving.Prediction{TTFT: 0.25}}
+	r := &Record{Complete: true, Prediction: serving.Prediction{TTFT: 0.25}}
 	f, ok := Lookup("TTFT(s)")
 	if !ok || f.Value(r) != 0.25 || f.In(Millis, r) != 250.0 || f.In(Seconds, r) != 0.25 {
 		t.Errorf("%v s is %v ms", f.Value(r), f.In(Millis, r))

@@ -12,7 +12,7 @@ import (
 // sided makes the fields of one phase.
 type sided struct{ phase op.Phase }
 
-// input is a field that is known for every run.
+// input is a field that every run has.
 func (p sided) input(c Category, name string, u Unit, doc string, value func(r *Record, s *Side) any) Field {
 	return Field{prefixes[p.phase] + name, u, c, doc, func(r *Record) any {
 		if s := r.Sides[p.phase]; s != nil {
@@ -22,7 +22,7 @@ func (p sided) input(c Category, name string, u Unit, doc string, value func(r *
 	}}
 }
 
-// found is a field that is known where the phase has a plan.
+// found is a field of phases with a plan.
 func (p sided) found(c Category, name string, u Unit, doc string, value func(r *Record, s *Side) any) Field {
 	return p.input(c, name, u, doc, func(r *Record, s *Side) any {
 		if !s.Found {
@@ -32,8 +32,8 @@ func (p sided) found(c Category, name string, u Unit, doc string, value func(r *
 	})
 }
 
-// sideFields are the fields of one phase, in the order of the reference tool and with its names, misspellings included;
-// behind them what the reference tool does not have.
+// sideFields are the fields of one phase with the names of the reference tool, misspellings
+// included, in its order, followed by those that it lacks.
 func sideFields(phase op.Phase) []Field {
 	p := sided{phase}
 	return slices.Concat(p.throughputs(), p.system(), p.plan(), p.stats(), p.extended(), p.ops(), p.step())
@@ -130,11 +130,11 @@ func (p sided) plan() []Field {
 
 // stats are the times, memory and traffic of a phase.
 func (p sided) stats() []Field {
-	return slices.Concat(p.whole(), p.stages(), p.attentionBlock(), p.feedForwardBlock(), p.spaces())
+	return slices.Concat(p.allStages(), p.stages(), p.attentionBlock(), p.feedForwardBlock(), p.spaces())
 }
 
-// whole is the fields of all stages together.
-func (p sided) whole() []Field {
+// allStages are the fields of all stages together.
+func (p sided) allStages() []Field {
 	return []Field{
 		p.found(Stats, "request_per_second_per_instance", Rate, "requests of one instance", func(_ *Record, s *Side) any { return s.Step.Requests }),
 		p.found(Stats, "mbs_time(s)", Seconds, "prefill: all stages and micro-batches. Decode: the time of all output tokens of a request", func(r *Record, s *Side) any {
@@ -153,7 +153,7 @@ func (p sided) whole() []Field {
 	}
 }
 
-// stages is those of one stage.
+// stages are those of one stage.
 func (p sided) stages() []Field {
 	return []Field{
 		p.stage("compute_time_used(s)", Seconds, "time of the operators bound by computing", func(b *estimate.Breakdown) float64 { return b.BoundBy(cost.Compute) }),
@@ -166,7 +166,6 @@ func (p sided) stages() []Field {
 	}
 }
 
-// attentionBlock is those of the attention of a stage.
 func (p sided) attentionBlock() []Field {
 	return []Field{
 		p.block(attn, "process_time(s)", Seconds, "time of attention", (*schedule.Totals).Time),
@@ -181,7 +180,6 @@ func (p sided) attentionBlock() []Field {
 	}
 }
 
-// feedForwardBlock is those of its feed-forward block.
 func (p sided) feedForwardBlock() []Field {
 	return []Field{
 		p.block(mlp, "process_time(s)", Seconds, "time of the feed-forward block", (*schedule.Totals).Time),
@@ -198,7 +196,7 @@ func (p sided) feedForwardBlock() []Field {
 	}
 }
 
-// spaces is what a processor holds and sends.
+// spaces are what a processor holds and sends.
 func (p sided) spaces() []Field {
 	return []Field{
 		p.held("mem_space(Gib)", "weights and the larger of the two working spaces", (*estimate.Memory).WithoutCache),
@@ -211,7 +209,6 @@ func (p sided) spaces() []Field {
 	}
 }
 
-// attn and mlp are the blocks of a layer.
 const attn, mlp = op.AttentionBlock, op.MLPBlock
 
 func bytesOf(b *schedule.Totals) float64   { return b.Bytes }
@@ -219,7 +216,7 @@ func memoryOf(b *schedule.Totals) float64  { return b.Memory }
 func flopsOf(b *schedule.Totals) float64   { return b.Flops }
 func computeOf(b *schedule.Totals) float64 { return b.Compute }
 
-// boundBy is the time of operators of a class that a resource bounds.
+// boundBy sums the time of operators of a class that a resource bounds.
 func boundBy(class op.Class, r cost.Bound) func(b *schedule.Totals) float64 {
 	return func(b *schedule.Totals) float64 { return b.Bound[class][r] }
 }
@@ -243,7 +240,7 @@ func (p sided) block(b op.Block, name string, u Unit, doc string, value func(t *
 	return p.stage([...]string{attn: "attn_", mlp: "mlp_"}[b]+name, u, doc, func(d *estimate.Breakdown) float64 { return value(&d.Block[b]) })
 }
 
-// ofExperts is a field of expert models. The reference tool prints 0 for dense ones.
+// ofExperts is a field of expert models; the reference tool prints 0 for dense ones.
 func (p sided) ofExperts(name string, u Unit, doc string, value func(s *Side) float64) Field {
 	return p.found(Stats, name, u, doc+"; 0 for a dense model", func(r *Record, s *Side) any {
 		if !r.Model.IsMoE() {
@@ -258,7 +255,7 @@ func (p sided) held(name, doc string, value func(m *estimate.Memory) float64) Fi
 	return p.found(Stats, name, GiB, doc, func(_ *Record, s *Side) any { return gib(value(&s.Step.Memory)) })
 }
 
-// extended is what the reference tool does not have.
+// extended are fields that the reference tool lacks.
 func (p sided) extended() []Field {
 	seconds := func(name, doc string, value func(e *estimate.Estimate) float64) Field {
 		return p.found(Extended, name, Seconds, doc, func(_ *Record, s *Side) any { return value(&s.Step.Estimate) })
@@ -283,7 +280,7 @@ func (p sided) extended() []Field {
 		p.found(Extended, "tokens_per_step", None, "output tokens that a step yields on average, 1 without drafts", func(_ *Record, s *Side) any { return s.TokensPerStep }))
 }
 
-// step is what estimate, explain and plan say about a step besides.
+// step are further fields of estimate, explain and plan.
 func (p sided) step() []Field {
 	text := func(name, doc string, value func(s *Side) any) Field {
 		return p.found(Step, name, None, doc, func(_ *Record, s *Side) any { return value(s) })

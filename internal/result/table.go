@@ -16,11 +16,11 @@ type Table struct {
 type Row struct {
 	*Field
 	Label string // its name in the table, where tables share names for different things
-	// only says of which records the table shows it; nil: of all.
+	// only selects the records that show it; nil: all.
 	only func(*Record) bool
 }
 
-// Of is the value that the table shows.
+// Of returns the value that the table shows.
 func (r *Row) Of(record *Record) any {
 	if r.only != nil && !r.only(record) {
 		return nil
@@ -28,8 +28,8 @@ func (r *Row) Of(record *Record) any {
 	return r.Value(record)
 }
 
-// Tables are the wide files of a job, in the order and with the names of the reference tool. Some categories are there only
-// where they are asked for.
+// Tables are the wide files of a job, in the order and with the names of the reference tool; with
+// lists optional categories to include.
 func Tables(with ...Category) []Table {
 	out := []Table{prefillTable, decodeTable, resultTable}
 	for i := range out {
@@ -38,27 +38,28 @@ func Tables(with ...Category) []Table {
 	return out
 }
 
-// optionalIn reports whether a category is left out of tables that are asked for others.
+// optionalIn reports whether a category is left out.
 func optionalIn(c Category, with []Category) bool { return c == OpDetails && !slices.Contains(with, c) }
 
 var (
 	prefillTable = sideTable("prefill_best", op.Prefill)
 	decodeTable  = sideTable("decoder_best", op.Decode)
-	resultTable  = wholeTable()
+	resultTable  = deploymentTable()
 )
 
-// Long is the table with a row for each run: all fields of a run, under names of their own.
+// Long returns the fields of the table with a row per run.
 func Long(with ...Category) []*Field {
 	return slices.DeleteFunc(slices.Clone(Fields()), func(f *Field) bool {
 		return optionalIn(f.Category, with) || f.Category == Asked || f.Category == Step && !slices.Contains(longSteps, f.Name)
 	})
 }
 
-// longSteps are the fields of steps that the long table has: others repeat what it has under names of the reference tool.
+// longSteps are the step fields of the long table; others repeat it under names of the reference
+// tool.
 var longSteps = []string{"prefill_plans", "prefill_bound", "prefill_bound_share(%)", "decoder_plans", "decoder_bound", "decoder_bound_share(%)"}
 
-// perInstance are the fields that the tables of a phase show of one instance, under the names that the result table has for
-// all instances.
+// perInstance are fields that the tables of a phase show for one instance, under the names that the
+// result table has for all instances.
 var perInstance = map[string]string{
 	"throughput(token/s)": "throughput_per_instance(token/s)", "num_procs": "procs_per_instance",
 	"request_per_second": "request_per_second_per_instance",
@@ -68,7 +69,7 @@ var perInstance = map[string]string{
 func sideTable(name string, phase op.Phase) Table {
 	t := Table{Name: name}
 	t.add(modelFields)
-	// The throughputs of both phases. That of the other one is left empty, unless the same processors do both.
+	// The throughput of the other phase is left empty, unless the same processors run both.
 	for _, q := range phases {
 		only := func(r *Record) bool { return r.Shared }
 		if q == phase {
@@ -96,8 +97,8 @@ func sideTable(name string, phase op.Phase) Table {
 	return t
 }
 
-// wholeTable is the table of the whole deployment.
-func wholeTable() Table {
+// deploymentTable is the table of the deployment.
+func deploymentTable() Table {
 	t := Table{Name: "result_best"}
 	t.add(modelFields)
 	for _, phase := range phases {
@@ -107,7 +108,7 @@ func wholeTable() Table {
 	for _, phase := range phases {
 		t.named(prefixes[phase]+"system_name", nil)
 	}
-	isWhole := func(r *Record) bool { return r.Whole }
+	isWhole := func(r *Record) bool { return r.Complete }
 	for i := range resultFields {
 		t.named(resultFields[i].Name, nil)
 		if resultFields[i].Name == "num_procs" {
@@ -129,7 +130,7 @@ func (t *Table) named(name string, only func(*Record) bool) {
 	t.Rows = append(t.Rows, Row{field(name), name, only})
 }
 
-// Category is that of a row: what the instances of the whole are in the table of the result is about the result.
+// Category returns that of a row; instance fields belong to the result in its table.
 func (t *Table) Category(r *Row) Category {
 	if t.Name == resultTable.Name && r.Category == Extended {
 		return Whole

@@ -9,11 +9,11 @@ import (
 	"throughline/internal/table"
 )
 
-// LongVersion is that of the long table. Fields may be added under the same version; another one means that a field has gone,
-// or has another name, type, unit or meaning.
+// LongVersion is that of the long table. It changes when a field goes or changes its name, type,
+// unit or meaning, but not when one is added.
 const LongVersion = 1
 
-// kinds are those of the fields that are no numbers with a fraction, by their names without the prefix of a phase.
+// kinds lists the fields that are not real numbers, by their names without the prefix of a phase.
 var kinds = map[table.Kind][]string{
 	table.Count: {
 		"schema", "run", "seq_size", "out_size", "num_procs", "spare_procs", "procs_per_instance", "num_npu", "dp", "tp", "pp", "cp", "sp", "moe_dp", "moe_tp", "ep",
@@ -26,7 +26,7 @@ var kinds = map[table.Kind][]string{
 	table.Flag: {"use_flash_attn", "deploy_shared_expert_for_each_npu", "fits", "holds"},
 }
 
-// Kind is what the values of the field are.
+// Kind returns the kind of the values of the field.
 func (f *Field) Kind() table.Kind {
 	name := f.Name
 	for _, prefix := range append([]string{rowPrefix}, prefixes[:]...) {
@@ -40,7 +40,7 @@ func (f *Field) Kind() table.Kind {
 	return table.Number
 }
 
-// Columns are fields as columns of a table of records; their names have their units.
+// Columns returns fields as columns; their names include units.
 func Columns(fields []*Field) []table.Column[*Record] {
 	out := make([]table.Column[*Record], len(fields))
 	for i, f := range fields {
@@ -49,10 +49,10 @@ func Columns(fields []*Field) []table.Column[*Record] {
 	return out
 }
 
-// jsonTypes are what the kinds are called in JSON.
 var jsonTypes = map[table.Kind]string{table.Number: "number", table.Count: "integer", table.Text: "string", table.Flag: "boolean"}
 
-// Schema is the JSON Schema of a row of the long table: all columns in their order, those that are there on request included.
+// Schema is the JSON Schema of a row of the long table: all columns in order, including optional
+// ones.
 func Schema() ([]byte, error) {
 	type column struct {
 		Description string    `json:"description"`

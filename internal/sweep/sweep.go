@@ -1,5 +1,5 @@
-// Package sweep runs a section of a runtime file: it searches every run and hands over their records in the order of the
-// file. It holds a window of runs, however many there are.
+// Package sweep runs a section of a runtime file: it searches every run and hands over the records
+// in the order of the file, holding only a window of runs.
 package sweep
 
 import (
@@ -15,21 +15,21 @@ import (
 	"throughline/search"
 )
 
-// Options are how a section is run, not what is found.
+// Options do not affect what is found.
 type Options struct {
 	Jobs     int         // processors of this machine to use
-	Thorough bool        // say what ruled plans out
+	Thorough bool        // report what ruled plans out
 	Ops      bool        // list the operators of the steps
-	Raw      bool        // keep what clients see as a benchmark of it would be
-	Simulate int         // requests through every deployment, for that; 0: none
+	Raw      bool        // keep what clients see in the form of a benchmark
+	Simulate int         // requests to simulate for that; 0: none
 	Tick     search.Tick // after each part of each run
 }
 
-// window is how many runs are under way or waiting for earlier ones, for each processor.
+// window is how many runs per processor are in progress or waiting for earlier ones.
 const window = 16
 
-// Run searches the runs of a job and hands over their records, one after another and in order. The records do not depend
-// on the number of processors.
+// Run searches the runs of a job and emits their records in order, independent of the number of
+// processors.
 func Run(ctx context.Context, job *jobfile.Job, o Options, emit func(*result.Record) error) error {
 	// Few runs share out the plans of each; many runs are shared out themselves.
 	workers := max(1, o.Jobs/max(1, job.Len()))
@@ -77,7 +77,7 @@ func Run(ctx context.Context, job *jobfile.Job, o Options, emit func(*result.Rec
 	return g.Wait()
 }
 
-// record searches one run and says all there is to say about it.
+// record searches one run and describes the result.
 func record(ctx context.Context, job *jobfile.Job, number, workers int, o Options) (*result.Record, error) {
 	run := job.At(number)
 	r := &result.Record{
@@ -114,7 +114,7 @@ func record(ctx context.Context, job *jobfile.Job, number, workers int, o Option
 	return r, nil
 }
 
-// searched finds the best deployment of a run and, where an engine is assumed, what its clients see.
+// searched finds the best deployment of a run and, with an engine, what its clients see.
 func searched(ctx context.Context, run *jobfile.Run, workers int, o Options) (search.Outcome, *advice.Candidate, error) {
 	if !run.Decode.Assume.Engine {
 		outcome, err := run.Search(ctx, jobfile.SearchOptions{Workers: workers, Thorough: o.Thorough, Tick: o.Tick})
@@ -129,7 +129,7 @@ func searched(ctx context.Context, run *jobfile.Run, workers int, o Options) (se
 	return outcome, seen, err
 }
 
-// pools are the processors of the phases as they are asked for, 0 where they are searched.
+// pools returns the given processors of the phases, 0 where they are searched.
 func pools(r *jobfile.Run) (out [op.PhaseCount]int) {
 	switch {
 	case r.Mode == jobfile.Fusion:

@@ -9,18 +9,18 @@ import (
 type Bars uint8
 
 const (
-	NoBars    Bars = iota // nobody looks at it, or a program reads it
-	ASCIIBars             // a terminal that has no other characters
+	NoBars    Bars = iota // no terminal
+	ASCIIBars             // a terminal without Unicode
 	BlockBars             // eighths of a character
 )
 
-// parts of a character, from an eighth on; levels of a sparkline, from the lowest.
+// Parts of a character, from an eighth on; levels of a sparkline, from the lowest.
 var (
 	parts  = []rune("▏▎▍▌▋▊▉█")
 	levels = [...][]rune{ASCIIBars: []rune(" .:-=+*#"), BlockBars: []rune(" ▁▂▃▄▅▆▇█")}
 )
 
-// Bar is a share of so many characters. What is more than nothing can be seen.
+// Bar draws a share of width characters; any positive share is visible.
 func (b Bars) Bar(share float64, width int) string {
 	if b == NoBars || !(share > 0) {
 		return ""
@@ -37,7 +37,7 @@ func (b Bars) Bar(share float64, width int) string {
 	return text
 }
 
-// Spark is values as a line of characters, each as high as its value against the largest.
+// Spark draws values as a line of characters, scaled to the largest.
 func (b Bars) Spark(values []float64) string {
 	if b == NoBars {
 		return ""

@@ -16,7 +16,7 @@ import (
 	"throughline/internal/csvfile"
 )
 
-// Form is a form of a file, by how its name ends.
+// Form is a file format, named by its extension.
 type Form string
 
 const (
@@ -26,7 +26,7 @@ const (
 	Parquet Form = ".parquet"
 )
 
-// FormOf is the form of a file by its name; CSV where that tells none.
+// FormOf returns the form that a file name implies, CSV by default.
 func FormOf(name string) Form {
 	switch form := Form(filepath.Ext(strings.TrimSuffix(name, ".gz"))); form {
 	case JSON, Lines, Parquet:
@@ -38,7 +38,7 @@ func FormOf(name string) Form {
 // Note is a text that a Parquet file carries beside its table.
 type Note struct{ Key, Text string }
 
-// Writer writes rows one after another, and holds none of them for long.
+// Writer streams rows.
 type Writer[T any] interface {
 	Add(row T) error
 	Close() error
@@ -67,14 +67,13 @@ func (t *Table[T]) Write(w io.Writer, form Form) error {
 	return out.Close()
 }
 
-// MarshalJSON is the array of the rows.
+// MarshalJSON writes an array of the rows.
 func (t *Table[T]) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	err := t.Write(&b, JSON)
 	return b.Bytes(), err
 }
 
-// csvWriter writes a line per row.
 type csvWriter[T any] struct {
 	w       *bufio.Writer
 	columns []Column[T]
@@ -99,7 +98,6 @@ func (c *csvWriter[T]) write(cell func(b []byte, column int) []byte) error {
 	return err
 }
 
-// Add writes a row.
 func (c *csvWriter[T]) Add(row T) error {
 	return c.write(func(b []byte, i int) []byte {
 		v := c.columns[i].Value(row)
@@ -110,11 +108,10 @@ func (c *csvWriter[T]) Add(row T) error {
 	})
 }
 
-// Close writes what is left.
 func (c *csvWriter[T]) Close() error { return c.w.Flush() }
 
-// AppendCSV writes a cell: nothing for nil, numbers with all digits, texts quoted where they would break the table, and guarded
-// where a spreadsheet would take them for formulas.
+// AppendCSV writes a cell: nothing for nil, numbers with all digits, texts quoted where necessary
+// and guarded where a spreadsheet would take them for formulas.
 func AppendCSV(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:
@@ -131,7 +128,8 @@ func AppendCSV(b []byte, v any) []byte {
 	panic(fmt.Sprintf("table: a cell of type %T", v))
 }
 
-// appendNumber writes the shortest form that reads back as the same number, without an exponent where it stays short.
+// appendNumber writes the shortest form that reads back as the same number, without an exponent
+// where that stays short.
 func appendNumber(b []byte, v float64) []byte {
 	if a := math.Abs(v); a != 0 && (a < 1e-4 || a >= 1e21) {
 		return strconv.AppendFloat(b, v, 'e', -1, 64)
@@ -147,7 +145,7 @@ type objects[T any] struct {
 	line    []byte
 	array   bool
 	rows    int
-	err     error // of a value that JSON has no form for
+	err     error // of a value without a JSON form
 }
 
 func newObjects[T any](w io.Writer, form Form, columns []Column[T]) *objects[T] {
@@ -158,7 +156,6 @@ func newObjects[T any](w io.Writer, form Form, columns []Column[T]) *objects[T] 
 	return o
 }
 
-// append writes a row as one object.
 func (o *objects[T]) append(b []byte, row T) []byte {
 	start := len(b)
 	for i := range o.columns {
@@ -186,7 +183,6 @@ func (o Object[T]) MarshalJSON() ([]byte, error) {
 	return text, w.err
 }
 
-// Add writes a row.
 func (o *objects[T]) Add(row T) error {
 	o.line = o.append(o.line[:0], row)
 	switch {
@@ -212,7 +208,6 @@ func (o *objects[T]) indented() error {
 	return err
 }
 
-// Close ends an array, and writes what is left.
 func (o *objects[T]) Close() error {
 	switch {
 	case o.array && o.rows == 0:
@@ -223,9 +218,9 @@ func (o *objects[T]) Close() error {
 	return o.w.Flush()
 }
 
-// value writes a value; null where there is none, or a number that JSON does not know.
+// value writes null for no value and for numbers that JSON lacks.
 func (o *objects[T]) value(b []byte, v any) []byte {
-	switch f := v.(type) { // the usual ones, without a detour
+	switch f := v.(type) { // the common ones, without reflection
 	case nil:
 		return append(b, "null"...)
 	case int:

@@ -12,19 +12,19 @@ import (
 type Heading struct {
 	Title string
 	Right bool
-	// Rank is how soon it is left out where there is no room: the highest first, 0 never.
+	// Rank orders what is left out for lack of room: the highest first, 0 never.
 	Rank int
 	Doc  string
 }
 
-// Grid is a table that fits.
+// Grid is a table of texts that fits a width.
 type Grid struct {
 	Columns    []Heading
 	rows       [][]string
-	separators []int // numbers of rows that a line stands before
+	separators []int // indices of rows below a line
 }
 
-// Row adds a row of cells; those that are missing at its end are empty.
+// Row adds a row of cells; missing ones at its end are empty.
 func (g *Grid) Row(cells ...string) {
 	for len(cells) < len(g.Columns) {
 		cells = append(cells, "")
@@ -35,8 +35,8 @@ func (g *Grid) Row(cells ...string) {
 // Separator draws a line above the next row.
 func (g *Grid) Separator() { g.separators = append(g.separators, len(g.rows)) }
 
-// Render draws the columns that fit into a width, the important ones first, and says what was left out. Columns in which
-// nothing stands are not drawn. Where the columns that are always shown do not fit, the cells of the widest are broken.
+// Render draws the non-empty columns that fit, by rank, and names the others. If those of rank 0 do
+// not fit, the cells of the widest are broken.
 func (g *Grid) Render(v View) string {
 	if v.Markdown {
 		return g.Markdown()
@@ -62,7 +62,6 @@ func (g *Grid) Markdown() string {
 // Empty reports whether there are no rows.
 func (g *Grid) Empty() bool { return len(g.rows) == 0 }
 
-// table is some of the columns.
 func (g *Grid) table(shown []int) table.Writer {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
@@ -97,7 +96,8 @@ func (g *Grid) table(shown []int) table.Writer {
 // borders are the characters of a column besides its cells.
 const borders = 3
 
-// broken is the table with the cells of a column broken between words, and within those that are longer, so that the columns that are always shown fit.
+// broken breaks the cells of a column, between words where possible, so that the columns of rank 0
+// fit.
 func (g *Grid) broken(width int) *Grid {
 	widths := g.widths()
 	need, widest := 1, -1
@@ -115,7 +115,7 @@ func (g *Grid) broken(width int) *Grid {
 	}
 	const (
 		least  = 12 // characters, below which a column is hard to read
-		indent = 2  // of what wrap breaks off
+		indent = 2  // of continuation lines
 	)
 	room := max(least, widths[widest]-(need-width))
 	out := &Grid{Columns: g.Columns, separators: g.separators}
@@ -131,7 +131,7 @@ func (g *Grid) broken(width int) *Grid {
 	return out
 }
 
-// chopped divides words that a line has no room for, behind a mark where they have one.
+// chopped breaks words longer than a line, after punctuation where possible.
 func chopped(line string, room int) string {
 	words := strings.Fields(line)
 	for i, word := range words {
@@ -148,7 +148,7 @@ func chopped(line string, room int) string {
 	return strings.Join(words, " ")
 }
 
-// widths are those of the widest cell of each column.
+// widths returns the widest cell of each column.
 func (g *Grid) widths() []int {
 	out := make([]int, len(g.Columns))
 	for i := range g.Columns {
@@ -159,12 +159,12 @@ func (g *Grid) widths() []int {
 	return out
 }
 
-// need is the room that a column takes.
+// need returns the width of a column with its borders.
 func (g *Grid) need(i int, widths []int) int {
 	return max(widths[i], text.StringWidthWithoutEscSequences(g.Columns[i].Title)) + borders
 }
 
-// choose picks the columns that fit, in their order, and names those that do not.
+// choose picks the columns that fit, in order, and names the others.
 func (g *Grid) choose(width int) (shown []int, left []string) {
 	widths := g.widths()
 	picked := make([]bool, len(g.Columns))

@@ -14,8 +14,8 @@ var kinds = map[Kind]reflect.Type{
 	Number: reflect.TypeFor[*float64](), Count: reflect.TypeFor[*int64](), Text: reflect.TypeFor[*string](), Flag: reflect.TypeFor[*bool](),
 }
 
-// groupRows are held in memory until they are written. Readers like large groups; of a table of some hundred columns these
-// are some megabytes.
+// groupRows are held in memory until written. Readers prefer large groups; of a table of some
+// hundred columns these are some megabytes.
 const groupRows = 4096
 
 // parquetWriter holds a group of rows at a time.
@@ -35,7 +35,7 @@ func newParquet[T any](w io.Writer, columns []Column[T], notes []Note) *parquetW
 	return &parquetWriter[T]{columns: columns, out: parquet.NewGenericWriter[any](w, options...), row: make(parquet.Row, len(columns))}
 }
 
-// rowType is a struct with a field for each column: the one form of a schema that keeps their order.
+// rowType is a struct with a field per column, the only schema form that keeps their order.
 func rowType[T any](columns []Column[T]) reflect.Type {
 	var fields []reflect.StructField
 	for i, c := range columns {
@@ -45,7 +45,7 @@ func rowType[T any](columns []Column[T]) reflect.Type {
 	return reflect.StructOf(fields)
 }
 
-// Add writes a row. A whole number may stand for one with a fraction.
+// Add writes a row; an integer may stand for a real number.
 func (w *parquetWriter[T]) Add(row T) error {
 	for i := range w.columns {
 		v, err := valueOf(cmp.Or(w.columns[i].Kind, Text), w.columns[i].Value(row))
@@ -94,5 +94,4 @@ func valueOf(k Kind, v any) (parquet.Value, error) {
 	return parquet.Value{}, fmt.Errorf("a value %v in a column of another type", v)
 }
 
-// Close ends the table.
 func (w *parquetWriter[T]) Close() error { return w.out.Close() }

@@ -1,5 +1,5 @@
-// Package table writes tables: typed columns over rows of any type, for a terminal, as Markdown, CSV, JSON, Parquet, and as cells
-// for pages and spreadsheets. What a table says is told once, by its columns.
+// Package table writes tables: typed columns over rows of any type, for a terminal, as Markdown,
+// CSV, JSON, Parquet, and as cells for pages and spreadsheets.
 package table
 
 import (
@@ -10,49 +10,49 @@ import (
 	"throughline/number"
 )
 
-// Kind is what the values of a column are. Any may be absent.
+// Kind is the type of the values of a column; any may be absent.
 type Kind string
 
 const (
-	Text   Kind = "text"   // also where none is told
-	Number Kind = "number" // with a fraction
-	Count  Kind = "count"  // whole
+	Text   Kind = "text"   // the default
+	Number Kind = "number" // real
+	Count  Kind = "count"  // integer
 	Flag   Kind = "flag"   // true or false
 )
 
-// Column is one of a table whose rows are made of T.
+// Column is one of a table with rows of type T.
 type Column[T any] struct {
 	Name  string // in files, which leave out columns without one
-	Title string // for people; the name where it is empty
+	Title string // for people; the name if empty
 	Unit  string
 	Doc   string
 	Kind  Kind
-	Files bool // people do not see it
+	Files bool // only in files
 	Left  bool // although it holds numbers
-	Once  bool // people see it where it differs from the row above
-	Omit  bool // from a JSON object, where there is no value
-	Rank  int  // how soon it is left out where there is no room: the highest first, 0 never
-	// Format is how a number with a fraction is written, in CSV and for people; Digits are the significant ones that people
-	// see instead. Without, CSV has all digits and people see six.
+	Once  bool // shown where it differs from the row above
+	Omit  bool // from a JSON object, if there is no value
+	Rank  int  // what is left out first for lack of room: the highest first, 0 never
+	// Format writes real numbers in CSV and for people; Digits are the significant digits that
+	// people see instead. Without them CSV has all digits and people see six.
 	Format string
 	Digits int
-	// Value is a number, a text, a bool, or nil where there is none.
+	// Value is a number, a text, a bool, or nil if there is none.
 	Value func(T) any
-	// Cell is what people see where that is not the value alone.
+	// Cell overrides what people see.
 	Cell func(T) string
 }
 
-// CountColumn is one of whole numbers.
+// CountColumn is one of integers.
 func CountColumn[T any](name string, value func(T) int) Column[T] {
 	return Column[T]{Name: name, Kind: Count, Value: func(row T) any { return value(row) }}
 }
 
-// NumberColumn is one of numbers with a fraction.
+// NumberColumn is one of real numbers.
 func NumberColumn[T any](name, format string, value func(T) float64) Column[T] {
 	return Column[T]{Name: name, Kind: Number, Format: format, Value: func(row T) any { return value(row) }}
 }
 
-// TextColumn is one of texts; one that is empty is none.
+// TextColumn is one of texts; an empty one is absent.
 func TextColumn[T any](name string, value func(T) string) Column[T] {
 	return Column[T]{Name: name, Value: func(row T) any {
 		if text := value(row); text != "" {
@@ -62,7 +62,7 @@ func TextColumn[T any](name string, value func(T) string) Column[T] {
 	}}
 }
 
-// text is what people see of a row.
+// text returns what people see of a row.
 func (c *Column[T]) text(row T) string {
 	if c.Cell != nil {
 		return c.Cell(row)
@@ -79,7 +79,6 @@ func (c *Column[T]) text(row T) string {
 	return Plain(v)
 }
 
-// heading is the column as people see it.
 func (c *Column[T]) heading() Heading {
 	title := c.Title
 	if title == "" {
@@ -88,7 +87,7 @@ func (c *Column[T]) heading() Heading {
 	return Heading{title, (c.Kind == Number || c.Kind == Count) && !c.Left, c.Rank, c.Doc}
 }
 
-// Plain is a value for people.
+// Plain formats a value for people.
 func Plain(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -108,22 +107,22 @@ func Plain(v any) string {
 type Table[T any] struct {
 	Columns []Column[T]
 	Rows    []T
-	// Line says whether a line stands between two rows.
+	// Line reports whether to draw a line between two rows.
 	Line func(above, row T) bool
 }
 
-// Cell is a value with the text that people see of it.
+// Cell is a value with the text that people see.
 type Cell struct {
 	Text  string
 	Value any
 }
 
-// Any is a table whatever its rows are made of.
+// Any is a table with rows of any type.
 type Any interface {
 	Render(v View) string
 	Write(w io.Writer, form Form) error
 	Headings() []Heading
-	// Each hands over the cells of the rows, one row after another.
+	// Each visits the cells of each row.
 	Each(take func([]Cell))
 	Len() int
 }
@@ -137,28 +136,28 @@ func Of[E any](columns []Column[*E], list []E) *Table[*E] {
 	return t
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (t *Table[T]) Len() int { return len(t.Rows) }
 
-// seen are the columns for people.
-func (t *Table[T]) seen() []Column[T] {
+// shownColumns returns the columns for people.
+func (t *Table[T]) shownColumns() []Column[T] {
 	return slices.DeleteFunc(slices.Clone(t.Columns), func(c Column[T]) bool { return c.Files })
 }
 
-// Headings are the columns as people see them.
+// Headings returns the columns as people see them.
 func (t *Table[T]) Headings() (out []Heading) {
-	for _, c := range t.seen() {
+	for _, c := range t.shownColumns() {
 		out = append(out, c.heading())
 	}
 	return out
 }
 
-// Text is what people see in a column of a row.
+// Text returns what people see in a column of a row.
 func (t *Table[T]) Text(column int, row T) string { return t.Columns[column].text(row) }
 
-// Each hands over the cells of the rows, one row after another.
+// Each visits the cells of each row.
 func (t *Table[T]) Each(take func([]Cell)) {
-	columns := t.seen()
+	columns := t.shownColumns()
 	cells := make([]Cell, len(columns))
 	for _, row := range t.Rows {
 		for i := range columns {
@@ -172,7 +171,7 @@ func (t *Table[T]) Each(take func([]Cell)) {
 	}
 }
 
-// Pick is the table with some of its columns, by their names, in another order.
+// Pick returns the table with the named columns, in that order.
 func (t *Table[T]) Pick(names ...string) *Table[T] {
 	out := *t
 	out.Columns = nil
@@ -183,7 +182,7 @@ func (t *Table[T]) Pick(names ...string) *Table[T] {
 	return &out
 }
 
-// Filled is the table without the columns in which nothing stands.
+// Filled returns the table without empty columns.
 func (t *Table[T]) Filled() *Table[T] {
 	out := *t
 	out.Columns = slices.DeleteFunc(slices.Clone(t.Columns), func(c Column[T]) bool {
@@ -192,9 +191,8 @@ func (t *Table[T]) Filled() *Table[T] {
 	return &out
 }
 
-// grid is the table as texts.
 func (t *Table[T]) grid() *Grid {
-	columns := t.seen()
+	columns := t.shownColumns()
 	g := &Grid{Columns: t.Headings()}
 	for k, row := range t.Rows {
 		if k > 0 && t.Line != nil && t.Line(t.Rows[k-1], row) {
@@ -212,10 +210,10 @@ func (t *Table[T]) grid() *Grid {
 	return g
 }
 
-// Render draws the columns that fit into a width, the important ones first, and says what was left out.
+// Render draws the columns that fit, by rank, and names the others.
 func (t *Table[T]) Render(v View) string { return t.grid().Render(v) }
 
-// Shown are the titles of the columns that fit, and of those that do not.
+// Shown returns the titles of the columns that fit, and of the others.
 func (t *Table[T]) Shown(width int) (shown, left []string) {
 	g := t.grid()
 	at, left := g.choose(width)

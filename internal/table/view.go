@@ -8,15 +8,15 @@ import (
 
 // View is how tables are shown.
 type View struct {
-	// Width is the columns of the terminal; 0: no one looks at it, tables are as wide as they are.
+	// Width is that of the terminal; 0: unlimited.
 	Width int
-	// All says behind the names of columns that have no room how to see them.
+	// All tells how to see columns that have no room.
 	All string
-	// Columns are the fields to show in place of the usual ones, by name.
+	// Columns are the fields to show in place of the default ones, by name.
 	Columns []string
-	// Bars beside numbers.
+	// Bars are drawn beside numbers.
 	Bars Bars
-	// Markdown has tables as such, with all columns.
+	// Markdown writes tables as such, with all columns.
 	Markdown bool
 }
 
@@ -29,7 +29,7 @@ func (v View) Wrap(lines string) string {
 	return strings.Join(out, "\n")
 }
 
-// WrapUnder breaks a line that starts with a label, so that what follows stands under what is behind the label.
+// WrapUnder breaks a line after a label, with continuation lines indented to the end of the label.
 func (v View) WrapUnder(label, line string) string {
 	width := text.StringWidthWithoutEscSequences(label)
 	if v.Width == 0 || v.Width-width < 20 {
@@ -38,7 +38,7 @@ func (v View) WrapUnder(label, line string) string {
 	return label + hanging(line, v.Width-width, v.Width-width, strings.Repeat(" ", width))
 }
 
-// wrap breaks a line between words so that it fits into a width; what follows is indented by two more than its start.
+// wrap breaks a line between words to fit a width; continuation lines are indented by two more.
 func wrap(line string, width int) string {
 	if width == 0 || text.StringWidthWithoutEscSequences(line) <= width {
 		return line
@@ -48,7 +48,7 @@ func wrap(line string, width int) string {
 	return start + hanging(line, room, room-2, start+"  ")
 }
 
-// hanging breaks a line between words into a first part and others behind an indent, with the room that each has.
+// hanging breaks a line between words into a first part and others behind an indent.
 func hanging(line string, first, others int, indent string) string {
 	var b strings.Builder
 	at, room := 0, first

@@ -47,7 +47,7 @@ func (p *pivots) add(r *result.Record) {
 	if !p.systems[system] {
 		p.systems[system], p.columns = true, append(p.columns, system)
 	}
-	if !r.Whole {
+	if !r.Complete {
 		return
 	}
 	at := place{q, system}

@@ -163,7 +163,7 @@ func (w *Workbook) AddRaw(row rawdata.Row) error { return w.raw.Add(row) }
 // rawOf is what a run without an engine has of a row of raw data; nil where it has no plan.
 func rawOf(r *result.Record) rawdata.Row {
 	decode := r.Sides[op.Decode]
-	if !r.Whole || decode == nil {
+	if !r.Complete || decode == nil {
 		return nil
 	}
 	p := &decode.Step.Plan

@@ -14,37 +14,35 @@ import (
 	"throughline/serving"
 )
 
-// stock is the pools of a mode. What is known of a pool does not depend on how many processors there are: a search for the
-// fewest of them looks at each pool once.
-type stock struct {
+// poolCache caches the pools of a mode. They do not depend on the number of processors, so a search for
+// the fewest processors bounds each pool once.
+type poolCache struct {
 	*adviser
 	mode      Mode
-	templates []deploy.Deployment // by engine: all but plans and counts
-	limits    []float64           // on the time per output token, in seconds; the one that was asked for last
-	ttft      float64             // limit on the time to the first token
+	templates []deploy.Deployment // by engine, without plans and counts
+	limits    []float64           // on TPOT in seconds; the requested one last
+	ttft      float64             // limit on TTFT in seconds
 	workers   []*worker
-	known     map[lotKey]*lot
+	cache     map[poolKey]*poolSet
 }
 
-// lotKey names the pools of a role on instances of one size.
-type lotKey struct {
+type poolKey struct {
 	role deploy.Role
 	size int
 }
 
-// lot is those pools.
-type lot struct {
+// poolSet is the pools of a role on instances of one size.
+type poolSet struct {
 	options []option
-	plans   int // looked at
-	refused int // of them that no engine can run
+	plans   int // considered
+	refused int // those no engine can run
 }
 
-// stockOf is that of a mode.
-func (a *adviser) stockOf(mode Mode) (*stock, error) {
-	if s := a.stocks[mode]; s != nil {
+func (a *adviser) poolsOf(mode Mode) (*poolCache, error) {
+	if s := a.caches[mode]; s != nil {
 		return s, nil
 	}
-	s := &stock{adviser: a, mode: mode, ttft: math.Inf(1), known: map[lotKey]*lot{}}
+	s := &poolCache{adviser: a, mode: mode, ttft: math.Inf(1), cache: map[poolKey]*poolSet{}}
 	if l := a.space.limits.TTFT; l != nil {
 		s.ttft = *l / 1e3
 	}
@@ -68,18 +66,18 @@ func (a *adviser) stockOf(mode Mode) (*stock, error) {
 		}
 		s.workers = append(s.workers, w)
 	}
-	if a.stocks == nil {
-		a.stocks = map[Mode]*stock{}
+	if a.caches == nil {
+		a.caches = map[Mode]*poolCache{}
 	}
-	a.stocks[mode] = s
+	a.caches[mode] = s
 	return s, nil
 }
 
-// worker has its own prepared systems, by engine.
+// worker has its own predictors, by engine.
 type worker struct{ predictors []*serving.Predictor }
 
-// predictor is that of an engine; engines with the same number formats share one.
-func (w *worker) predictor(s *stock, engine int) (*serving.Predictor, error) {
+// predictor reuses one of an engine with the same number formats.
+func (w *worker) predictor(s *poolCache, engine int) (*serving.Predictor, error) {
 	for i := range w.predictors {
 		if s.templates[i].Precision == s.templates[engine].Precision {
 			return w.predictors[i], nil
@@ -88,12 +86,11 @@ func (w *worker) predictor(s *stock, engine int) (*serving.Predictor, error) {
 	return serving.NewPredictor(&s.templates[engine])
 }
 
-// ladder is the limits on the time per output token to find the best deployment under, in seconds: a range that shows the
-// whole frontier, and the one that was asked for, last.
-func ladder(asked *float64) []float64 {
+// ladder returns TPOT limits in seconds that span the frontier, and the requested one last.
+func ladder(requested *float64) []float64 {
 	last := math.Inf(1)
-	if asked != nil {
-		last = *asked / 1e3
+	if requested != nil {
+		last = *requested / 1e3
 	}
 	var out []float64
 	for _, ms := range []float64{4, 6, 8, 11, 15, 20, 28, 40, 60, 100} {
@@ -104,30 +101,30 @@ func ladder(asked *float64) []float64 {
 	return append(out, last)
 }
 
-// asked is the limit on the time per output token that was asked for.
-func (s *stock) asked() float64 { return s.limits[len(s.limits)-1] }
+// tpotLimit returns the requested limit on TPOT.
+func (s *poolCache) tpotLimit() float64 { return s.limits[len(s.limits)-1] }
 
-// problem is the enumeration of the plans of a role.
-func (s *stock) problem(role deploy.Role) *search.Problem {
+func (s *poolCache) problem(role deploy.Role) *search.Problem {
 	if role == deploy.Prefill {
 		return &s.space.prefill
 	}
 	return &s.space.decode
 }
 
-// searched reports whether sizes and numbers of instances are searched, and not given.
-func (s *stock) searched() bool { return s.pools == nil && s.space.sizes == nil }
+// searched reports whether instance sizes and counts are free.
+func (s *poolCache) searched() bool { return s.pools == nil && s.space.sizes == nil }
 
-// oneCopy reports whether all plans that are worth a look have one copy of the experts in a stage. Copies that share no
-// attention replica are servers of their own; those that do, no engine runs.
-func (s *stock) oneCopy() bool { return s.searched() && !slices.Contains(s.o.Engines, engine.Generic) }
+// oneCopy reports whether plans with several copies of the experts per stage can be skipped: copies
+// that share no attention replica are separate servers, and no engine runs the others.
+func (s *poolCache) oneCopy() bool {
+	return s.searched() && !slices.Contains(s.o.Engines, engine.Generic)
+}
 
-// lots are the pools of a role on instances of the given sizes.
-func (s *stock) lots(role deploy.Role, sizes []int) ([]*lot, error) {
-	out := make([]*lot, len(sizes))
+func (s *poolCache) poolSets(role deploy.Role, sizes []int) ([]*poolSet, error) {
+	out := make([]*poolSet, len(sizes))
 	var missing []int
 	for i, n := range sizes {
-		if out[i] = s.known[lotKey{role, n}]; out[i] == nil {
+		if out[i] = s.cache[poolKey{role, n}]; out[i] == nil {
 			missing = append(missing, i)
 		}
 	}
@@ -135,7 +132,7 @@ func (s *stock) lots(role deploy.Role, sizes []int) ([]*lot, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Pools that differ in their stages alone cost less together.
+	// Bounding pools that differ only in their stages together is cheaper.
 	type shape struct {
 		engine int
 		plan   plan.Plan
@@ -160,60 +157,69 @@ func (s *stock) lots(role deploy.Role, sizes []int) ([]*lot, error) {
 	})
 	for i, n := range sizes {
 		if err == nil {
-			s.known[lotKey{role, n}] = out[i]
+			s.cache[poolKey{role, n}] = out[i]
 		}
 	}
 	return out, err
 }
 
-// list is the pools of a role on instances of one size, without their bounds. Of plans that no engine runs, it passes on what each would
-// have run; nil: no one listens.
-func (s *stock) list(role deploy.Role, size int, oneCopy bool, refused func(engine int, p *deploy.Pool)) *lot {
-	var out lot
+// list enumerates the pools of a role and size, without bounds; refused, if set, receives plans
+// that no engine runs, as each would have run them.
+func (s *poolCache) list(role deploy.Role, size int, oneCopy bool, refused func(engine int, p *deploy.Pool)) *poolSet {
+	var out poolSet
 	problem := *s.problem(role)
 	problem.Procs, problem.OneCopy = size, oneCopy
 	for _, p := range problem.Plans() {
 		if s.searched() && severalServers(&p) {
-			continue // as many instances of a smaller size are the same
+			continue // the same as several smaller instances
 		}
-		extra := p.Overlap != plan.NoOverlap && len(s.o.Overlaps) > 1 // the plan itself is tried without
+		extra := p.Overlap != plan.NoOverlap && len(s.o.Overlaps) > 1 // the plan itself is also tried without overlap
 		if !extra {
 			out.plans++
 		}
 		p.Batch = plan.Batch{Count: 1, Size: p.Overlap.Least()}
 		pool := deploy.Pool{Role: role, System: problem.System, Plan: p, Count: 1}
-		ran := false
-		for i, e := range s.o.Engines {
-			placed := pool
-			placed.Plan.Behaviour = e.Behaviour(&s.templates[i], &pool)
-			if placed.Plan.Gathered { // nothing is exchanged
-				if extra {
-					continue
-				}
-				placed.Plan.Overlap = plan.NoOverlap
-			}
-			if !e.Runs(&s.templates[i], &placed) {
-				continue
-			}
-			ran = true
-			out.options = append(out.options, option{engine: i, pool: placed})
+		options := s.placements(&pool, extra)
+		out.options = append(out.options, options...)
+		if len(options) > 0 || extra {
+			continue
 		}
-		if !ran && !extra {
-			out.refused++
-			for i, e := range s.o.Engines {
-				if refused != nil {
-					placed := pool
-					placed.Plan.Behaviour = e.Behaviour(&s.templates[i], &pool)
-					refused(i, &placed)
-				}
+		out.refused++
+		for i := range s.o.Engines {
+			if refused != nil {
+				placed := s.place(i, pool)
+				refused(i, &placed)
 			}
 		}
 	}
 	return &out
 }
 
-// bound works out the steps of a pool and what they allow or, where it does not fit, how much it holds.
-func (s *stock) bound(w *worker, o *option) {
+// place returns a pool as an engine runs it.
+func (s *poolCache) place(engine int, pool deploy.Pool) deploy.Pool {
+	pool.Plan.Behaviour = s.o.Engines[engine].Behaviour(&s.templates[engine], &pool)
+	return pool
+}
+
+// placements returns the pool on each engine that runs it, an extra one only with an exchange.
+func (s *poolCache) placements(pool *deploy.Pool, extra bool) (out []option) {
+	for i, e := range s.o.Engines {
+		placed := s.place(i, *pool)
+		if placed.Plan.Gathered { // nothing is exchanged
+			if extra {
+				continue
+			}
+			placed.Plan.Overlap = plan.NoOverlap
+		}
+		if e.Runs(&s.templates[i], &placed) {
+			out = append(out, option{engine: i, pool: placed})
+		}
+	}
+	return out
+}
+
+// bound prices the steps of a pool and what they allow or, if it does not fit, how much it holds.
+func (s *poolCache) bound(w *worker, o *option) {
 	d, p := &s.templates[o.engine], w.predictors[o.engine]
 	pool := o.pool
 	if s.o.Objective == Latency { // of one client
@@ -229,8 +235,8 @@ func (s *stock) bound(w *worker, o *option) {
 	s.rate(o)
 }
 
-// severalServers reports whether a plan is copies of a smaller one that exchange nothing: the replicas of a dense model, or
-// the replicas around each copy of the experts.
+// severalServers reports whether a plan is independent copies of a smaller one: replicas of a dense
+// model, or the replicas around each copy of the experts.
 func severalServers(p *plan.Plan) bool {
 	if p.Experts.EP == 0 {
 		return p.Attention.DP > 1
@@ -238,8 +244,8 @@ func severalServers(p *plan.Plan) bool {
 	return p.Experts.DP > 1 && p.Attention.DP%p.Experts.DP == 0
 }
 
-// copies is a pool of so many copies of the servers of another, which exchange nothing. Each bound is as much higher.
-func (s *stock) copies(o *option, n int) *option {
+// copies scales a pool and its bounds to n independent copies.
+func (s *poolCache) copies(o *option, n int) *option {
 	out := *o
 	out.pool.Plan.Attention.DP *= n
 	out.pool.Plan.Experts.DP *= n
@@ -254,11 +260,11 @@ func (s *stock) copies(o *option, n int) *option {
 	return &out
 }
 
-// each gives the numbers 0..n-1 to the workers.
-func (s *stock) each(n int, do func(w *worker, i int)) error {
+// each hands the numbers 0..n-1 to the workers.
+func (s *poolCache) each(n int, do func(w *worker, i int)) error {
 	var next atomic.Int64
 	var wait sync.WaitGroup
-	s.told(n, 0)
+	s.progress(n, 0)
 	for _, w := range s.workers {
 		wait.Go(func() {
 			for s.ctx.Err() == nil {
@@ -267,7 +273,7 @@ func (s *stock) each(n int, do func(w *worker, i int)) error {
 					return
 				}
 				do(w, i)
-				s.told(0, 1)
+				s.progress(0, 1)
 			}
 		})
 	}
@@ -275,8 +281,9 @@ func (s *stock) each(n int, do func(w *worker, i int)) error {
 	return s.ctx.Err()
 }
 
-// rate bounds the requests per second of an instance of a pool: of a prefill pool once, of others under each limit.
-func (s *stock) rate(o *option) {
+// rate bounds the requests per second of an instance: of a prefill pool once, of others under each
+// limit.
+func (s *poolCache) rate(o *option) {
 	switch {
 	case o.curve.Largest == 0:
 	case o.pool.Role == deploy.Prefill:

@@ -11,7 +11,7 @@ import (
 	"throughline/serving"
 )
 
-// identityFields say which run it is.
+// identityFields identify the run.
 var identityFields = []Field{
 	{"schema", None, Identity, "version of the columns of the long table", func(*Record) any { return LongVersion }},
 	{"run", None, Identity, "number of the run in its section", func(r *Record) any { return r.Number }},
@@ -42,19 +42,19 @@ var provenanceFields = []Field{
 	{"input_hash", None, Provenance, "identifies the run: everything that its results depend on. Equal hashes and versions mean equal results", func(r *Record) any { return r.Hash }},
 }
 
-// whole is a field of the deployment that is known where both phases have a plan.
-func whole(name string, u Unit, doc string, value func(r *Record) any) Field {
+// complete is a field of deployments with a plan for both phases.
+func complete(name string, u Unit, doc string, value func(r *Record) any) Field {
 	return Field{name, u, Whole, doc, func(r *Record) any {
-		if !r.Whole {
+		if !r.Complete {
 			return nil
 		}
 		return value(r)
 	}}
 }
 
-// both is such a field where steps of both phases are known: those of a pool that does both may be known by one.
+// both is such a field where steps of both phases are known; a pool for both may have one.
 func both(name string, u Unit, doc string, value func(r *Record) any) Field {
-	return whole(name, u, doc, func(r *Record) any {
+	return complete(name, u, doc, func(r *Record) any {
 		if r.Sides[op.Prefill] == nil || r.Sides[op.Decode] == nil {
 			return nil
 		}
@@ -62,9 +62,9 @@ func both(name string, u Unit, doc string, value func(r *Record) any) Field {
 	})
 }
 
-// split is such a field of deployments whose phases have processors of their own.
+// split is such a field of deployments whose phases have separate processors.
 func split(name string, u Unit, doc string, value func(r *Record) any) Field {
-	return whole(name, u, doc, func(r *Record) any {
+	return complete(name, u, doc, func(r *Record) any {
 		if r.Shared {
 			return nil
 		}
@@ -76,9 +76,9 @@ func transfer(name string, u Unit, doc string, value func(t *estimate.Transfer) 
 	return split(name, u, doc, func(r *Record) any { return value(&r.Sides[op.Prefill].Step.KV) })
 }
 
-// served is a field of what clients see of an engine.
+// served is a field of what clients of an engine see.
 func served(name string, u Unit, doc string, value func(r *Record) any) Field {
-	return whole(name, u, doc, func(r *Record) any {
+	return complete(name, u, doc, func(r *Record) any {
 		if !r.Served {
 			return nil
 		}
@@ -86,22 +86,22 @@ func served(name string, u Unit, doc string, value func(r *Record) any) Field {
 	})
 }
 
-// resultFields are those of the whole deployment.
+// resultFields are those of the deployment.
 var resultFields = []Field{
 	{"num_procs", None, Whole, "processors of the run, spare ones included", func(r *Record) any { return r.Procs }},
 	ofInstances(op.Prefill, "num_procs", None, "processors of all instances of the prefill. In fusion, all", func(s *Side) any { return s.Instances * s.Procs }),
 	ofInstances(op.Decode, "num_procs", None, "processors of all instances of the decode. In fusion, all", func(s *Side) any { return s.Instances * s.Procs }),
-	whole("spare_procs", None, "processors that no instance uses", func(r *Record) any { return r.Spare }),
+	complete("spare_procs", None, "processors that no instance uses", func(r *Record) any { return r.Spare }),
 	split("pd_ratio", None, "processors of prefill and decode, as `4:5`; empty in fusion", func(r *Record) any {
 		p, d := r.Sides[op.Prefill], r.Sides[op.Decode]
 		return fmt.Sprintf("%d:%d", p.Instances*p.Procs, d.Instances*d.Procs)
 	}),
-	whole("request_per_second", Rate, "requests per second of the deployment", func(r *Record) any { return r.Requests }),
-	whole("request_per_second_per_npu", Rate, "the same per card, over all processors of the run, in cards of the decode system", func(r *Record) any { return r.Requests / float64(r.Cards) }),
-	whole("output_throughput(token/s)", TokenRate, "output tokens per second of the deployment", func(r *Record) any { return r.Tokens() }),
-	whole("TTFT(s)", Seconds, "time to the first token, KV transfer included", func(r *Record) any { return r.TTFT }),
-	whole("TPOT(s)", Seconds, "time per output token", func(r *Record) any { return r.TPOT }),
-	whole("request_latency(s)", Seconds, "time of a whole request: TTFT, and TPOT for every further token", func(r *Record) any { return r.Latency }),
+	complete("request_per_second", Rate, "requests per second of the deployment", func(r *Record) any { return r.Requests }),
+	complete("request_per_second_per_npu", Rate, "the same per card, over all processors of the run, in cards of the decode system", func(r *Record) any { return r.Requests / float64(r.Cards) }),
+	complete("output_throughput(token/s)", TokenRate, "output tokens per second of the deployment", func(r *Record) any { return r.Tokens() }),
+	complete("TTFT(s)", Seconds, "time to the first token, KV transfer included", func(r *Record) any { return r.TTFT }),
+	complete("TPOT(s)", Seconds, "time per output token", func(r *Record) any { return r.TPOT }),
+	complete("request_latency(s)", Seconds, "time of a whole request: TTFT, and TPOT for every further token", func(r *Record) any { return r.Latency }),
 	ofInstances(op.Prefill, "request_per_second", Rate, "what all instances of the prefill can do alone", func(s *Side) any { return s.Rate() }),
 	ofInstances(op.Decode, "request_per_second", Rate, "what all instances of the decode can do alone", func(s *Side) any { return s.Rate() }),
 	both("bottleneck", None, "the phase with the lower of the two rates", func(r *Record) any { return r.Bottleneck() }),
@@ -123,7 +123,7 @@ var resultFields = []Field{
 
 // ofInstances is a field of all instances of a phase.
 func ofInstances(phase op.Phase, name string, u Unit, doc string, value func(s *Side) any) Field {
-	return whole(prefixes[phase]+name, u, doc, func(r *Record) any {
+	return complete(prefixes[phase]+name, u, doc, func(r *Record) any {
 		if r.Sides[phase] == nil {
 			return nil
 		}
@@ -131,7 +131,7 @@ func ofInstances(phase op.Phase, name string, u Unit, doc string, value func(s *
 	})
 }
 
-// clientFields are what estimate and plan say about a deployment besides.
+// clientFields are further fields of estimate and plan.
 var clientFields = []Field{
 	{"cached_tokens", None, Whole, "leading tokens of a prompt whose keys and values are cached", func(r *Record) any { return r.Lengths.Cached }},
 	{"context", None, Asked, "of a decode step that is no share of a request, its context", func(r *Record) any {
@@ -149,12 +149,12 @@ var clientFields = []Field{
 		return nil
 	}},
 	{"cards", None, Whole, "cards that the processors make", func(r *Record) any { return r.Cards }},
-	whole("tokens_per_card", TokenRate, "output tokens per second and card", func(r *Record) any { return r.Tokens() / float64(r.Cards) }),
-	whole("tokens_per_processor", TokenRate, "output tokens per second and processor, spare ones included", func(r *Record) any { return r.Tokens() / float64(r.Procs) }),
-	whole("tokens_per_user", TokenRate, "output tokens per second that a user sees; 0 where a request has one", func(r *Record) any { return perUser(r.TPOT) }),
+	complete("tokens_per_card", TokenRate, "output tokens per second and card", func(r *Record) any { return r.Tokens() / float64(r.Cards) }),
+	complete("tokens_per_processor", TokenRate, "output tokens per second and processor, spare ones included", func(r *Record) any { return r.Tokens() / float64(r.Procs) }),
+	complete("tokens_per_user", TokenRate, "output tokens per second that a user sees; 0 where a request has one", func(r *Record) any { return perUser(r.TPOT) }),
 	served("memory(Gib)", GiB, "what the fullest processor holds", func(r *Record) any { return gib(r.Held) }),
-	{"dollars_per_million_tokens", "$", Asked, "dollars per million output tokens, where a price is given", func(r *Record) any { return known(r.DollarsPerMillion) }},
-	{"tokens_per_joule", None, Asked, "output tokens per joule, where a power is given", func(r *Record) any { return known(r.TokensPerJoule) }},
+	{"dollars_per_million_tokens", "$", Asked, "dollars per million output tokens, where a price is given", func(r *Record) any { return nonzero(r.DollarsPerMillion) }},
+	{"tokens_per_joule", None, Asked, "output tokens per joule, where a power is given", func(r *Record) any { return nonzero(r.TokensPerJoule) }},
 	trusted("TTFT_confidence", None, "what the prefill steps behind TTFT rest on", func(_ *Record, c *serving.Confidence) any { return c.TTFT.Level.String() }),
 	trusted("TTFT_error_band(%)", Percent, "how much longer than predicted TTFT may be: four times in five it lies in its band", func(_ *Record, c *serving.Confidence) any { return bandOf(&c.TTFT) }),
 	trusted("TTFT_low(s)", Seconds, "where the band of TTFT begins", func(r *Record, c *serving.Confidence) any { low, _ := bandAround(&c.TTFT, r.TTFT); return low }),
@@ -166,10 +166,10 @@ var clientFields = []Field{
 	{"trust", None, Whole, "the weakest confidence of TTFT and TPOT, and their bands; of bare steps, that of the steps", func(r *Record) any { return r.trust() }},
 }
 
-// rowPrefix starts the names of the fields of an answer in a row.
+// rowPrefix starts the names of the fields of a row of answers.
 const rowPrefix = "row_"
 
-// rowFields are the answer to a question in a row: what clients see with the decode step behind it, or a bare step.
+// rowFields answer a question in a row: what clients see and the decode step, or a bare step.
 var rowFields = []Field{
 	inRow("row_step(s)", Seconds, "the step behind the answer: that of the decode, or the one that is asked for", func(_ *Record, s *Side) any { return s.Step.StepTime }),
 	inRow("row_throughput(token/s)", TokenRate, "output tokens per second of the deployment; of a bare step, its tokens per second", func(r *Record, s *Side) any {
@@ -197,7 +197,7 @@ var rowFields = []Field{
 	}),
 }
 
-// inRow is a field of the phase that a row is about: of both, the decode.
+// inRow is a field of the phase of a row; of both, the decode.
 func inRow(name string, u Unit, doc string, value func(r *Record, s *Side) any) Field {
 	return Field{name, u, Asked, doc, func(r *Record) any {
 		for _, phase := range []op.Phase{op.Decode, op.Prefill} {
@@ -219,7 +219,7 @@ func trusted(name string, u Unit, doc string, value func(r *Record, c *serving.C
 	}}
 }
 
-// rowTrusted is the confidence in the answer of a row: in TPOT where clients are served, else in the step.
+// rowTrusted returns the confidence in TPOT where clients are served, otherwise in the step.
 func (r *Record) rowTrusted(s *Side) *estimate.Confidence {
 	if r.Trusted != nil {
 		return &r.Trusted.TPOT
@@ -227,7 +227,8 @@ func (r *Record) rowTrusted(s *Side) *estimate.Confidence {
 	return &s.Step.Confidence
 }
 
-// rowHeld is the bytes of the fullest processor: under the load where clients are served, else in the step.
+// rowHeld returns the bytes of the fullest processor under the load or, without clients, in the
+// step.
 func (r *Record) rowHeld(s *Side) float64 {
 	if r.Served {
 		return r.Held
@@ -235,7 +236,7 @@ func (r *Record) rowHeld(s *Side) float64 {
 	return s.Held
 }
 
-// bandOf is a band in percent; nil: there is none.
+// bandOf returns a band in percent, or nil.
 func bandOf(c *estimate.Confidence) any {
 	if !c.HasBand() {
 		return nil
@@ -243,7 +244,7 @@ func bandOf(c *estimate.Confidence) any {
 	return 100 * c.Band
 }
 
-// bandAround is where the band of a time begins and ends; nil: there is none.
+// bandAround returns the ends of the band of a time, or nil.
 func bandAround(c *estimate.Confidence, time float64) (low, high any) {
 	if !c.HasBand() {
 		return nil, nil
@@ -251,19 +252,19 @@ func bandAround(c *estimate.Confidence, time float64) (low, high any) {
 	return c.Around(time)
 }
 
-// trust is the weakest level of the sides, and the error bands of their steps.
+// trust describes the weakest level of the sides, and the error bands of their steps.
 func (r *Record) trust() any {
 	level, bands := r.Confidence()
 	if bands == nil {
 		return nil
 	}
 	if !r.Assume.Compared() {
-		bands = bands[:1] // that there is none is said once
+		bands = bands[:1] // report once that there is none
 	}
 	return fmt.Sprintf("%s %s", level, strings.Join(bands, ", "))
 }
 
-// Instances is a plan, with how many there are of it.
+// Instances formats a plan with its count.
 func Instances(count int, p *plan.Plan) string {
 	s := p.String()
 	if p.Redundant > 0 {
@@ -281,7 +282,7 @@ func Instances(count int, p *plan.Plan) string {
 	return s
 }
 
-// perUser is the tokens per second of a time per token; a request of one token has none.
+// perUser returns the tokens per second of a TPOT; a request of one token has none.
 func perUser(tpot float64) float64 {
 	if tpot == 0 {
 		return 0
