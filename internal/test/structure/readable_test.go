@@ -31,7 +31,7 @@ var wideComments = []string{
 	"internal/secret", "internal/sweep", "internal/test/cputime", "internal/test/draw", "internal/test/fuzzing",
 	"internal/test/golden", "internal/test/long", "internal/test/racing", "internal/trace", "internal/validate",
 	"internal/validate/published", "internal/watch", "internal/workbook", "model",
-	"serving", "serving/simulate", "workload",
+	"serving", "serving/simulate",
 }
 
 // TestReadable: files hold one idea each, and comments fit beside code. What no longer needs an exception has none.
