@@ -57,7 +57,7 @@ func (l *Load) Sent(requests int) *Traffic {
 	return &Traffic{Requests: max(requests, l.Clients), Rate: math.Inf(1), Clients: l.Clients, Turns: 1, Input: Fixed(l.Lengths.Input), Output: Fixed(l.Lengths.Output)}
 }
 
-// Deviation is that of the lengths over their mean; at 0, requests that start together end together.
+// Deviation is that of the lengths over their mean; at 0, simultaneous requests end together.
 func (l *Load) Deviation() float64 { return math.Sqrt(max(0, l.Lengths.Squares-1)) }
 
 // DraftAcceptance is the default share of drafted tokens that are accepted, by position in the
