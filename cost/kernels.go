@@ -121,7 +121,7 @@ func (k *kernels) bind(prec *plan.Precision, engine bool) {
 		}
 		k.bound[m] = k.set.Bind(kernel.Types{
 			Matrix: f.Type, Attention: prec.AttentionType, Cache: cacheTypes[prec.Cache], Wide: k.wide, ReadsNarrow: prec.ReadsNarrow,
-			PrefillBy: kernel.Asked(prec.PrefillBy), DecodeBy: kernel.Asked(prec.DecodeBy),
+			PrefillBy: kernel.Backends(prec.PrefillBy), DecodeBy: kernel.Backends(prec.DecodeBy),
 			Weight: f.Weight, Stored: f.Stored, Dispatch: dispatch, Combine: combine,
 		})
 	}

@@ -169,7 +169,7 @@ func (e *Engine) asks(d *deploy.Deployment, prefill bool) string {
 		}
 		this := strings.Join(of.kernels(prefill), "|")
 		if itself {
-			asked := kernel.Asked(kernel.IfMeasured + this)
+			asked := kernel.Backends(kernel.IfMeasured + this)
 			if this == "" || s == nil || s.Kernels == nil || !s.Kernels.Differs(asked, prefill) {
 				return ""
 			}

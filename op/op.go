@@ -75,7 +75,7 @@ func (o *Op) Launches() float64 {
 	if kinds[o.Kind].Launched {
 		return 1
 	}
-	role := kernel.Whole
+	role := kernel.Full
 	for _, u := range o.Kernels {
 		if u != (kernel.Use{}) {
 			role = u.Role
