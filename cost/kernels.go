@@ -24,8 +24,7 @@ type kernels struct {
 	weightOnly float64
 
 	bound [modulePlaces]*kernel.Bound
-	// library is the 16-bit product of engines whose 8-bit products run in the same library, or
-	// nil.
+	// library is the 16-bit product of engines that run 8-bit ones in the same library, or nil.
 	library [modulePlaces]kernel.Timing
 	// blockKernels are the server's kernels of block-scaled products, worse than the tables'.
 	blockKernels [modulePlaces]plan.Kernels

@@ -87,8 +87,7 @@ func (l *Length) mean() float64 {
 // Average is the mean length, as an integer.
 func (l *Length) Average() int { return max(1, int(math.Round(l.mean()))) }
 
-// Draw draws a length. Uniform ones are integers from int(By times the most), as in
-// sglang.bench_serving.
+// Draw draws a length. Uniform ones are integers from int(By · the most), as in bench_serving.
 func (l *Length) Draw(r *rand.Rand) int {
 	switch l.Kind {
 	case "uniform":

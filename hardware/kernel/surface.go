@@ -72,8 +72,7 @@ func (w *Work) At(x, y, z float64) float64 {
 // plane is the same at z = 0.
 func (w *Work) plane(x, y float64) float64 { return w[0] + w[1]*x + y*(w[2]+w[3]*x) }
 
-// grows reports the axes along which time is in proportion beyond the last and before the first
-// node.
+// grows reports the axes along which time is in proportion above the last, below the first node.
 func (w *Work) grows() (above, below [3]bool) {
 	below = [3]bool{true, true, true} // a factor of every term
 	for i, v := range w {
