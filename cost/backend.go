@@ -17,10 +17,10 @@ func StandIns(s *hardware.System, prec *plan.Precision, latent bool) (out []stri
 	}
 	types := kernel.Types{
 		Matrix: prec.MatrixType, Attention: prec.AttentionType, Cache: cacheTypes[prec.Cache], Wide: wideType(s), ReadsNarrow: prec.ReadsNarrow,
-		PrefillBy: kernel.Asked(prec.PrefillBy), DecodeBy: kernel.Asked(prec.DecodeBy), Weight: prec.Weight,
+		PrefillBy: kernel.Backends(prec.PrefillBy), DecodeBy: kernel.Backends(prec.DecodeBy), Weight: prec.Weight,
 	}
 	for _, in := range s.Kernels.StandIns(types, latent) {
-		chosen := strings.Join(in.Asked.Names(), " or ")
+		chosen := strings.Join(in.Backends.Names(), " or ")
 		switch {
 		case in.None:
 		case in.Stretched:

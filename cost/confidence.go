@@ -88,7 +88,7 @@ func (p *Pricer) doubt(o *op.Op) (share, part float64, level Level) {
 		return max(beyond*share, stretched), common, Extrapolated
 	case b.Narrowed || timing.Beyond(s) || !math.IsInf(k.byLibrary(o, o.Kernels[0]), 1) || k.byBlockKernels(o, o.Kernels[0]) > 0:
 		return beyond * share, common, Extrapolated
-	case role == kernel.Whole && shape.Measured(k.set, b.Section, b.Key, s):
+	case role == kernel.Full && shape.Measured(k.set, b.Section, b.Key, s):
 		return onShape * share, common, Measured
 	}
 	return share, common, Fitted
@@ -113,7 +113,7 @@ func (p *Pricer) kernelOf(o *op.Op) (kernel.Timing, *kernel.Binding, *kernel.Sha
 		if t != nil && nodes > 1 && b.Nodes <= 1 {
 			return nil, nil, nil, 0
 		}
-		return t, b, &k.message, kernel.Whole
+		return t, b, &k.message, kernel.Full
 	}
 	for _, u := range o.Kernels {
 		if t, b := k.timing(o.Module%modulePlaces, u); t != nil {

@@ -24,8 +24,7 @@ type kernels struct {
 	weightOnly float64
 
 	bound [modulePlaces]*kernel.Bound
-	// library is the 16-bit product of engines whose 8-bit products run in the same library, or
-	// nil.
+	// library is the 16-bit product of engines that run 8-bit ones in the same library, or nil.
 	library [modulePlaces]kernel.Timing
 	// blockKernels are the server's kernels of block-scaled products, worse than the tables'.
 	blockKernels [modulePlaces]plan.Kernels
@@ -110,7 +109,7 @@ func (k *kernels) bind(prec *plan.Precision, engine bool) {
 		f := k.unpacked(prec.Of(m))
 		k.library[m], k.blockKernels[m] = nil, plan.Kernels{}
 		if f.Type == narrowType && f.Weight > narrowBytes {
-			k.blockKernels[m] = prec.BlockKernels
+			k.blockKernels[m] = prec.Told
 		}
 		if prec.Library && f.Type == narrowType && f.Weight == narrowBytes {
 			k.library[m], _ = k.set.Bind(kernel.Types{Matrix: k.wide, Wide: k.wide}).For(kernel.Use{Slot: kernel.Gemm})
@@ -121,7 +120,7 @@ func (k *kernels) bind(prec *plan.Precision, engine bool) {
 		}
 		k.bound[m] = k.set.Bind(kernel.Types{
 			Matrix: f.Type, Attention: prec.AttentionType, Cache: cacheTypes[prec.Cache], Wide: k.wide, ReadsNarrow: prec.ReadsNarrow,
-			PrefillBy: kernel.Asked(prec.PrefillBy), DecodeBy: kernel.Asked(prec.DecodeBy),
+			PrefillBy: kernel.Backends(prec.PrefillBy), DecodeBy: kernel.Backends(prec.DecodeBy),
 			Weight: f.Weight, Stored: f.Stored, Dispatch: dispatch, Combine: combine,
 		})
 	}

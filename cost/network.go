@@ -18,7 +18,7 @@ type network struct {
 type cachedRoute struct {
 	way       way
 	displaces bool // displaces computation while it communicates
-	// Of the group: whether it crosses a border needlessly, its nodes, and members in its smallest
+	// Of the group: whether it crosses a border needlessly, its nodes, members in its smallest
 	// part.
 	crosses       bool
 	nodes, inside int32

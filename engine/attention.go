@@ -168,7 +168,7 @@ func (e *Engine) requestedKernels(d *deploy.Deployment, prefill bool) string {
 		}
 		this := strings.Join(of.kernels(prefill), "|")
 		if itself {
-			optional := kernel.Asked(kernel.IfMeasured + this)
+			optional := kernel.Backends(kernel.IfMeasured + this)
 			if this == "" || s == nil || s.Kernels == nil || !s.Kernels.Differs(optional, prefill) {
 				return ""
 			}

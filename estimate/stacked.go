@@ -92,7 +92,7 @@ func (e *Evaluator) after(pricer *cost.Pricer, s *workspace, w *schedule.Pass, a
 	return e.rules.Time(w)
 }
 
-// Staged is the least time of a step by its layers without waits of micro-batches and moved experts.
+// Staged is the least time of a step by its layers, without waits and moved experts.
 func (e *Evaluator) Staged(p *plan.Plan, s *op.Step, l *Layered) float64 {
 	layers := plan.LayersPerStage(e.problem.Model.Layers, p.Attention.PP)
 	experts := float64(e.lowerer.ExpertLayers(layers))

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// points records which points of curves have been computed, as most are never needed, concurrently.
+// points records, concurrently, which points of curves have been computed: most never are.
 type points struct {
 	known atomic.Uint32
 	lock  sync.Mutex

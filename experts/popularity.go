@@ -33,7 +33,7 @@ type Counts struct{ Layers [][]float64 }
 func (p *Popularity) Even() bool { return *p == Popularity{} }
 
 // Varies is the standard deviation of the logarithm of expert visits over many steps: for a power
-// law its exponent (times 1, that of the logarithm of an even share), for counts infinite.
+// law its exponent, as that of the logarithm of a uniform share is 1; for counts infinite.
 func (p *Popularity) Varies() float64 {
 	if p.Counts != nil {
 		return math.Inf(1)

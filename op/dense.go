@@ -44,8 +44,7 @@ func (s *stage) across(wide bool) (ranks int, replicas float64) {
 	return a.DP * a.TP * a.Context(), float64(a.DP)
 }
 
-// together gathers n elements from the data-parallel ranks of a group, or reduces and scatters
-// them.
+// together gathers n elements from a group's data-parallel ranks, or reduces and scatters them.
 func (s *stage) together(k Kind, c hardware.Collective, n float64, group int) {
 	o := s.add(k, VectorUnit)
 	o.Activations = 2 * n * s.r

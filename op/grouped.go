@@ -157,8 +157,7 @@ func (s *stage) pick(p *part, heads, dim float64) {
 	if s.attn.Compress > 1 {
 		entries /= float64(s.attn.Compress)
 	}
-	// Heads are added up on the chip: one score per entry reaches memory, in prefill chunk by
-	// chunk.
+	// Heads are added up on the chip: one score per entry reaches memory, in prefill by chunks.
 	unit, key, score, reads := AttentionMatrixUnit, dim*s.c, s.r, 1.0
 	if s.assume.NarrowIndex {
 		unit, key, score, reads = IndexUnit, dim*(1+groupScale), scoreBytes, selectPasses
@@ -236,8 +235,7 @@ type attention struct {
 	valueActivations float64
 }
 
-// attentionKernels are those of fused attention. Decode kernels only read keys and values from a
-// cache.
+// attentionKernels are those of fused attention. Decode kernels need keys and values in a cache.
 func attentionKernels(p *part, t *attention) kernel.Uses {
 	cached := t.keyCache > 0
 	switch {

@@ -68,7 +68,7 @@ func checkShape(t *testing.T, model string, o *op.Op, u kernel.Use) {
 	case kernel.LinearDecode, kernel.LinearPrefill:
 		needs = append(needs, float64(o.Heads), float64(o.KVHeads))
 	case kernel.AddNorm:
-		if needs = []float64{o.Moved}; u.Role == kernel.Whole {
+		if needs = []float64{o.Moved}; u.Role == kernel.Full {
 			needs = append(needs, o.Rows)
 		}
 	case kernel.SiluMul, kernel.ConvolutionDecode, kernel.ConvolutionPrefill, kernel.Quantise, kernel.RopeCache, kernel.Permute,

@@ -12,8 +12,7 @@ import (
 	"throughline/model"
 )
 
-// Op is one operator of one layer on one processor. A size of a multiple of 16 bytes clears
-// fastest.
+// Op is one operator of one layer on one processor. Multiples of 16 bytes are cleared fastest.
 type Op struct {
 	Kind  Kind
 	Class Class
@@ -52,7 +51,7 @@ func (o *Op) Exchanges() bool {
 	return (o.Kind == Dispatch || o.Kind == Combine) && o.Collective == hardware.AllToAll && o.Group > 1
 }
 
-// Slowness is the time of an exchange relative to the measured one, in tokens.
+// Slowness is how many times as many tokens a measured exchange would send in its time.
 func (o *Op) Slowness() float64 {
 	if o.Rows == 0 || o.Kind != Dispatch && o.Kind != Combine {
 		return 1
@@ -75,7 +74,7 @@ func (o *Op) Launches() float64 {
 	if kinds[o.Kind].Launched {
 		return 1
 	}
-	role := kernel.Whole
+	role := kernel.Full
 	for _, u := range o.Kernels {
 		if u != (kernel.Use{}) {
 			role = u.Role

@@ -44,7 +44,7 @@ func TestQuantise(t *testing.T) {
 	}
 	find(t, list, op.QuantiseHeads)
 	// The products behind are then without what a kernel was measured with; that of the heads is not.
-	for kind, want := range map[op.Kind]kernel.Role{op.QKV: kernel.Bare, op.GateUp: kernel.Bare, op.Down: kernel.Bare, op.OutputProjection: kernel.Whole} {
+	for kind, want := range map[op.Kind]kernel.Role{op.QKV: kernel.Bare, op.GateUp: kernel.Bare, op.Down: kernel.Bare, op.OutputProjection: kernel.Full} {
 		if got := find(t, list, kind).Kernels[0]; got != (kernel.Use{Slot: kernel.Gemm, Role: want}) {
 			t.Errorf("%v runs in %v", kind, got)
 		}

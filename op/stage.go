@@ -234,8 +234,7 @@ func (s *stage) ends(wanted float64) {
 	}
 	s.norm(FinalNorm, wanted*s.hidden, s.hidden)
 	if replicas > 1 {
-		// Every rank projects all tokens to its part of the vocabulary and gathers the logits of
-		// its own.
+		// Ranks project all tokens to their part of the vocabulary and gather their own logits.
 		s.together(HeadGather, hardware.AllGather, wanted*replicas*s.hidden, ranks)
 		s.linear(OutputHead, wanted*replicas, s.hidden, float64(s.model.Vocab)/float64(ranks))
 		s.together(LogitsGather, hardware.AllGather, wanted*replicas*float64(s.model.Vocab), ranks)
@@ -257,8 +256,7 @@ func (l *Lowerer) start(p *plan.Plan, step *Step, list *List) *stage {
 	list.reset()
 	s.list, s.plan, s.step, s.phase, s.kinds = list, p, step, step.Phase(), &kinds
 	s.tokens = step.Tokens()
-	// The processors of a stage share the tokens of a replica; in the reference tool those of all
-	// stages.
+	// A stage shares the tokens of its replica; in the reference tool all stages do.
 	share := p.Attention.TP * p.Attention.Context()
 	if !p.Pipelined {
 		share *= p.Attention.PP
@@ -338,8 +336,7 @@ func (s *stage) attention(kind, layers int) {
 	}
 }
 
-// setParts sets what a kind of attention sees of each phase. Context-parallel ranks share new
-// tokens.
+// setParts sets what attention sees of each phase. Context-parallel ranks share the new tokens.
 func (s *stage) setParts(kind int) {
 	s.n = 0
 	for phase := range s.step {

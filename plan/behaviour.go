@@ -46,8 +46,7 @@ type Behaviour struct {
 	IndexFused   bool
 	// IndexBytes is the most bytes of prompts' scores that an indexer computes at a time; 0: any.
 	IndexBytes float64
-	// SparsePrompts: every query of a prompt reads what was picked for it, even if that is
-	// everything.
+	// SparsePrompts: every query of a prompt reads what was picked for it, even if it is all.
 	SparsePrompts bool
 	// SparseApart: sparse latent attention has separate kernels for positions, cache, queries and
 	// picked places, and its experts for inputs, scales of results and the sum with shared ones.
@@ -60,12 +59,11 @@ type Behaviour struct {
 	// IndexSkips: of prompts no longer than what an indexer picks, it only makes the keys.
 	IndexSkips bool
 
-	// FusedQuantise: norms and activations quantise the inputs of products; else separate kernels
-	// do.
+	// FusedQuantise: norms and activations quantise inputs of products; else separate kernels do.
 	FusedQuantise bool
 
-	// LightLast: of unequal pipeline stages, the last, with the output projection, is not a fuller
-	// one.
+	// LightLast: the last of unequal pipeline stages, with the output head, gets no extra layer.
+	// layers.
 	LightLast bool
 }
 

@@ -29,7 +29,7 @@ func ExpertSplits(procs int) []ExpertSplit {
 	return out
 }
 
-// OneCopy lists the splits that hold each expert once, in at most a number of groups.
+// OneCopy lists the splits that hold each expert once, given the most groups and the columns.
 func OneCopy(procs, groups, columns int) []ExpertSplit {
 	var out []ExpertSplit
 	slices := divisors(columns)

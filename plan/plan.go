@@ -137,10 +137,10 @@ type Precision struct {
 	ReadsNarrow bool
 	// Library: 8-bit products with one scale run in the library of 16-bit ones.
 	Library bool
-	// PrefillBy and DecodeBy are the software of attention kernels, in the form of kernel.Asked.
+	// PrefillBy and DecodeBy are the software of attention kernels, in the form of kernel.Backends.
 	PrefillBy, DecodeBy string
-	// BlockKernels are the server's own kernels of block-scaled products, in place of those of the tables.
-	BlockKernels Kernels
+	// Told are the server's kernels of block-scaled products, if not those of the tables.
+	Told Kernels
 	// Name is the engines' name of the narrowest weights' format; empty: by their bytes.
 	Name string
 }

@@ -12,10 +12,9 @@ import (
 // Arrival is how requests are spread over time.
 type Arrival struct {
 	Kind string  // poisson, gamma, constant or bursts
-	By   float64 // gamma: the coefficient of variation of the gaps; bursts: requests at once
+	By   float64 // gamma: coefficient of variation of the gaps; bursts: requests at once
 }
 
-// arrivalKinds are the words for them.
 var arrivalKinds = []string{"poisson", "gamma:CV", "constant", "bursts:N"}
 
 // ParseArrival reads poisson, gamma:CV, constant or bursts:N.
@@ -48,7 +47,7 @@ func ParseArrival(words string) (Arrival, error) {
 	return a, errors.New(document.NotOneOf(words, arrivalKinds))
 }
 
-// Limit is what a share of the requests must keep.
+// Limit is a latency limit for a share of the requests.
 type Limit struct {
 	Share   float64 // 0: the mean
 	Seconds float64 // 0: no limit

@@ -1,7 +1,6 @@
 package workload
 
-// Behind is the lengths of requests whose input follows a prompt that they share with others, of so many tokens, which are
-// cached or not.
+// Behind is the lengths of requests that start with a shared prompt, cached or not.
 func (l Lengths) Behind(prompt int, cached bool) Lengths {
 	if prompt <= 0 {
 		return l
@@ -17,14 +16,13 @@ func (l Lengths) Behind(prompt int, cached bool) Lengths {
 	return l
 }
 
-// Turns is the mean lengths of the requests of conversations of so many turns: each input is all that was said before, cached
-// or not, and an input more.
+// Turns is the mean lengths of turns: the conversation so far, cached or not, and a new input.
 func (l Lengths) Turns(turns int, cached bool) Lengths {
 	if turns <= 1 {
 		return l
 	}
 	in, out, n := float64(l.Input), float64(l.Output), float64(turns)
-	vary := l.AttentionScale() - 1 // of the lengths, in units of the squares of their means
+	vary := l.AttentionScale() - 1 // of the lengths, relative to the squares of their means
 	var sum, squares float64
 	for i := range turns {
 		before := float64(i)
@@ -34,10 +32,10 @@ func (l Lengths) Turns(turns int, cached bool) Lengths {
 	}
 	most := l.MaxFinal()
 	l.LongestInput, l.Longest = (turns-1)*most+l.MaxInput(), turns*most
-	said := int((n - 1) / 2 * (in + out))
-	l.Input += said
+	history := int((n - 1) / 2 * (in + out))
+	l.Input += history
 	if cached {
-		l.Cached += said
+		l.Cached += history
 	}
 	l.Squares = squares / n / (sum / n * sum / n)
 	return l

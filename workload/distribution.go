@@ -15,8 +15,7 @@ import (
 //	lognormal:S     lengths have the given mean and a standard deviation of S of their logarithm
 //	trace:FILE      lengths are those of the requests in a file
 //
-// What follows uses the mean lengths. Attention of a prompt grows with its square, so the mean square of the inputs
-// is kept besides.
+// Only mean lengths are used, and the mean square of inputs, as attention grows with the square.
 func (l Lengths) Spread(words string) (Lengths, error) {
 	kind, value, given := strings.Cut(words, ":")
 	switch {
@@ -56,11 +55,11 @@ func (l Lengths) Spread(words string) (Lengths, error) {
 	return l, fmt.Errorf("length distribution %q is not one of fixed, uniform:R, lognormal:S, trace:FILE", words)
 }
 
-// rarest is the deviations above the mean that one length in ten thousand of a normal distribution exceeds: log-normal lengths
-// have no longest.
+// rarest is the deviations above the mean that one in ten thousand of a normal distribution
+// exceeds, as log-normal lengths have no longest.
 const rarest = 3.719
 
-// CheckSpread tells what is wrong with the words of a distribution, whatever is in the file that they may name.
+// CheckSpread reports what is wrong with the words of a distribution, without opening files.
 func CheckSpread(words string) error {
 	if file, ok := strings.CutPrefix(words, "trace:"); ok && file != "" {
 		return nil
@@ -69,7 +68,7 @@ func CheckSpread(words string) error {
 	return err
 }
 
-// scaled multiplies the mean lengths, and sets how much more the mean square of the inputs is than that of their mean.
+// scaled multiplies the mean lengths, and sets the mean square of the inputs relative to it.
 func (l Lengths) scaled(mean, squares float64) Lengths {
 	part := float64(l.Cached) / float64(max(1, l.Input))
 	l.Input = max(1, int(math.Round(mean*float64(l.Input))))
@@ -79,7 +78,6 @@ func (l Lengths) scaled(mean, squares float64) Lengths {
 	return l
 }
 
-// fromTrace takes the mean lengths of the requests in a trace.
 func (l Lengths) fromTrace(name string) (Lengths, error) {
 	list, err := ReadLengths(name)
 	if err != nil {

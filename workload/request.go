@@ -7,17 +7,18 @@ type Request struct {
 	Arrival       float64 // seconds from the start of the run
 	Input, Output int     // tokens
 
-	// What a prompt shares with others, so that its keys and values may be cached. Hashes names its leading blocks of
-	// HashTokens tokens each, every name standing for the block and all before it. Where there are none, Chain names them by
-	// their number: a prefix of so many tokens that is common to a group, or a conversation whose turns grow.
+	// What a prompt shares with others, so that its keys and values may be cached. Hashes names its
+	// leading blocks of HashTokens tokens, each name standing for the block and all before it.
+	// Without hashes, Chain names them by index: a prefix common to a group, or a conversation that
+	// grows.
 	Hashes     []uint64
 	HashTokens int
 	Chain      uint64
-	Shared     int // tokens at the front that the chain covers; the answer too where it covers all of the input
+	Shared     int // leading tokens that the chain covers; if all of the input, the answer too
 
-	// Burst: one of many that came at once, not the successor of another. The front end takes them in one after another.
+	// Burst: one of many simultaneous arrivals, which the front end takes in one after another.
 	Burst bool
-	// Client is who sent it: for sources that answer an end with another request.
+	// Client sent the request, for sources that answer an end with another request.
 	Client int
 }
 
@@ -29,14 +30,14 @@ func (r *Request) Hash(i int) uint64 {
 	return mix(r.Chain + uint64(i)*0x9e3779b97f4a7c15)
 }
 
-// Hashed is how many whole blocks of so many tokens have names.
+// Hashed is how many complete blocks of a number of tokens have names.
 func (r *Request) Hashed(tokens int) int {
 	switch {
 	case len(r.Hashes) > 0:
 		return min(len(r.Hashes), tokens/r.HashTokens)
 	case r.Chain != 0 && r.HashTokens > 0:
 		covered := r.Shared
-		if covered >= r.Input { // a conversation: what is answered is part of the next turn
+		if covered >= r.Input { // a conversation: the answer is part of the next turn
 			covered = tokens
 		}
 		return min(covered, tokens) / r.HashTokens
@@ -55,9 +56,9 @@ func mix(x uint64) uint64 {
 
 // Source is where requests come from.
 type Source interface {
-	// Next is the next request, in the order of arrival, or false when there are no more that do not wait for an end.
+	// Next is the next request by arrival, or false when no more come before another ends.
 	Next() (Request, bool, error)
-	// Ended tells that a request has ended, and may answer with another, which arrives at that time or later.
+	// Ended reports the end of a request; another may follow at that time or later.
 	Ended(client int, r *Request, t float64) (Request, bool)
 }
 
@@ -83,14 +84,14 @@ func (l *List) Next() (Request, bool, error) {
 // Ended answers with nothing.
 func (l *List) Ended(int, *Request, float64) (Request, bool) { return Request{}, false }
 
-// byClients is a source whose requests come by a number of clients: each waits for an end before it sends the next.
+// byClients is a source of several clients, each of which waits for an end before it sends again.
 type byClients struct {
 	Source
 	waiting int // clients that have sent nothing yet
 }
 
-// ByClients bounds the requests of a source that are under way; 0: there is no bound. A request that finds no free client is sent
-// when there is one, and its time counts from then on.
+// ByClients bounds the requests of a source under way; 0: no bound. A request without a free client
+// is sent, and timed, when there is one.
 func ByClients(s Source, clients int) Source {
 	if clients == 0 {
 		return s
@@ -107,7 +108,7 @@ func (c *byClients) Next() (Request, bool, error) {
 	return c.Source.Next()
 }
 
-// Ended is what the source has behind a request, or what its client sends next.
+// Ended is what follows a request in the source, or what its client sends next.
 func (c *byClients) Ended(client int, r *Request, t float64) (Request, bool) {
 	if next, ok := c.Source.Ended(client, r, t); ok {
 		return next, true

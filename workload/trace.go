@@ -18,28 +18,28 @@ import (
 
 // Trace is the requests of a file, which is read as they are needed. Formats:
 //
-//	JSON lines   timestamp (ms), input_length, output_length, hash_ids of blocks of 512 tokens (Mooncake)
+//	JSON lines   timestamp (ms), input_length, output_length, hash_ids of 512 tokens (Mooncake)
 //	CSV          TIMESTAMP (a date), ContextTokens, GeneratedTokens (Azure)
 //	CSV          arrived_at (s), num_prefill_tokens, num_decode_tokens (Vidur)
 //
-// An output of 0 tokens is taken as 1, which a prefill always gives.
+// An output of 0 tokens counts as 1, which a prefill always gives.
 type Trace struct {
 	Name string
-	// What a first reading found.
+	// Found by a first reading.
 	Requests              int
 	First, Last           float64 // arrivals, seconds
 	MeanInput, MeanOutput float64
-	Longest, LongestLine  int // input and output of a request, and where it stands
+	Longest, LongestLine  int // input and output of a request, and its line
 	Timed                 bool
 	Hashed                bool
 
 	kept []Request // nil: they are read from the file
 }
 
-// mooncakeBlock is the tokens of a block that has a hash (kvcache-ai/Mooncake, FAST25-release/traces).
+// mooncakeBlock is the tokens of a hashed block (kvcache-ai/Mooncake, FAST25-release/traces).
 const mooncakeBlock = 512
 
-// OpenTrace reads a trace once, and tells all that is wrong with it.
+// OpenTrace reads a trace once, and reports all its problems.
 func OpenTrace(name string) (*Trace, error) {
 	t := &Trace{Name: name, Timed: true}
 	r, err := t.open()
@@ -86,7 +86,7 @@ func OpenTrace(name string) (*Trace, error) {
 	return t, document.Join(errs...)
 }
 
-// ReadLengths reads the lengths of the requests of a trace, which need not say when they came.
+// ReadLengths reads the lengths of the requests of a trace, with or without arrivals.
 func ReadLengths(name string) ([]Recorded, error) {
 	t := &Trace{Name: name}
 	r, err := t.open()
@@ -117,7 +117,7 @@ func (t *Trace) Rate() float64 {
 	return float64(t.Requests-1) / (t.Last - t.First)
 }
 
-// mostKept is the requests of a trace that are kept in memory, and not read for every run.
+// mostKept is the most requests of a trace that are kept in memory rather than read for every run.
 const mostKept = 1_000_000
 
 // Keep reads the trace once, for all runs.
@@ -163,7 +163,7 @@ func (t *Trace) source(rate float64, most int) Source {
 }
 
 type played struct {
-	List   // of which there are none: nothing follows an end
+	List   // empty: nothing follows an end
 	reader *traceReader
 	trace  *Trace
 	speed  float64
@@ -190,7 +190,6 @@ func (p *played) Next() (q Request, ok bool, err error) {
 	return q, true, nil
 }
 
-// traceReader reads the requests of a file.
 type traceReader struct {
 	file  io.Closer
 	lines *csvfile.Lines
@@ -229,8 +228,7 @@ var columnNames = [3][]string{
 	{"output_length", "num_decode_tokens", "generatedtokens", "completion_tokens", "osl", "output"},
 }
 
-// findColumn is the column of a table that has one of some names, in any case; -1: none. A table may start with the mark of
-// its encoding.
+// findColumn finds a column by one of its names, in any case and after a byte order mark; -1: none.
 func findColumn(header, names []string) int {
 	return slices.IndexFunc(header, func(h string) bool {
 		return slices.Contains(names, strings.ToLower(strings.TrimSpace(strings.TrimPrefix(h, "\uFEFF"))))
@@ -280,7 +278,7 @@ func (r *traceReader) next() (Request, int, error) {
 	return Request{}, r.lines.Line(), io.EOF
 }
 
-// parseLine reads a request of Mooncake's format, or one with other names of lengths, and reports whether it says when it came.
+// parseLine reads a request in Mooncake's or a similar format; timed: it has an arrival.
 func parseLine(line []byte) (q Request, timed bool, err error) {
 	var f struct {
 		Timestamp *float64 `json:"timestamp"`
@@ -305,7 +303,7 @@ func parseLine(line []byte) (q Request, timed bool, err error) {
 	return q, timed, q.setLengths(*f.Input, *f.Output)
 }
 
-// otherLengths are those of a line that has other names for them.
+// otherLengths finds lengths by other names.
 func otherLengths(line []byte) (input, output *float64, err error) {
 	var fields map[string]any
 	if err := json.Unmarshal(line, &fields); err != nil {
@@ -324,7 +322,7 @@ func otherLengths(line []byte) (input, output *float64, err error) {
 	return input, output, nil
 }
 
-// latest is an arrival in seconds: any date counts from 1970 on.
+// latest is the last valid arrival, in seconds from 1970.
 const latest = 1e12
 
 func (q *Request) setLengths(input, output float64) error {
@@ -369,7 +367,7 @@ func (r *traceReader) nextRow() (Request, int, error) {
 	return q, line, nil
 }
 
-// arrival reads seconds, or a date of which the seconds since the first one count.
+// arrival reads seconds, or a date relative to the first one.
 func (r *traceReader) arrival(text string) (float64, error) {
 	if v, err := strconv.ParseFloat(text, 64); err == nil {
 		return v, nil

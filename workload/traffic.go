@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Terms are what a run was asked.
+// Terms are the settings of a run.
 type Terms struct {
 	Backend    string
 	Traffic    Traffic
@@ -27,28 +27,27 @@ type Protocol struct {
 	ReturnLogprob    bool
 	Suffix           string // of prompts that are text
 	OnlyIDs          bool   // prompts must be token ids
-	// Of conversations of a file: tokens of the answers in place of those recorded, and the most of prompt and answer; 0: as they are.
+	// Of conversations in a file: tokens of answers, and the most per request; 0: as recorded.
 	FixedOutput, Longest int
 }
 
 // Traffic is requests: how long they are, when they come and what they share.
 type Traffic struct {
-	Dataset  string // by the names of sglang.bench_serving, or the file that they are of
+	Dataset  string // a name of sglang.bench_serving, or a file
 	Requests int    // conversations, where these have several turns; of a trace 0 for all
-	// Rate is the requests per second, +Inf for all at once; Clients bounds those under way, 0: no bound.
+	// Rate is the requests per second, +Inf for all at once; Clients bounds those under way.
 	Rate    float64
 	Arrival Arrival
 	Clients int
 
 	Input, Output Length
-	// Trace is requests that were recorded, in place of drawn ones.
+	// Trace is recorded requests instead of drawn ones.
 	Trace *Trace
-	// Recorded are lengths in place of drawn ones, one request after another, from the start again at the end.
+	// Recorded are lengths instead of drawn ones, in turn, starting over at the end.
 	Recorded []Recorded
 	// Groups of requests share the first Prefix tokens of their prompts, besides their input.
 	Groups, Prefix int
-	// Turns of a conversation: each prompt is all that was said before, and Input tokens more, sent Think seconds after
-	// the answer.
+	// Turns of a conversation, each Think seconds after the last, with Input new tokens.
 	Turns int
 	Think float64
 
@@ -63,7 +62,7 @@ type Length struct {
 	By   float64 // uniform: between By and 1 of the most; lognormal: the deviation of the logarithm
 }
 
-// Recorded is the lengths of a request that was recorded.
+// Recorded is the lengths of a recorded request.
 type Recorded struct{ Input, Output int }
 
 // ParseLength reads fixed, uniform:R or lognormal:S.
@@ -77,7 +76,6 @@ func ParseLength(words string, mean int) (Length, error) {
 	return l, nil
 }
 
-// mean is that of the lengths.
 func (l *Length) mean() float64 {
 	if l.Kind == "uniform" {
 		low := max(1, math.Floor(float64(l.Mean)*l.By))
@@ -86,11 +84,10 @@ func (l *Length) mean() float64 {
 	return float64(l.Mean)
 }
 
-// Average is the mean length, as a whole number.
+// Average is the mean length, as an integer.
 func (l *Length) Average() int { return max(1, int(math.Round(l.mean()))) }
 
-// Draw is one of them. Uniform ones are those of sglang.bench_serving: whole numbers from the ratio of the most, rounded
-// down, to the most.
+// Draw draws a length. Uniform ones are integers from int(By · the most), as in bench_serving.
 func (l *Length) Draw(r *rand.Rand) int {
 	switch l.Kind {
 	case "uniform":
@@ -153,10 +150,10 @@ func (l *Length) Ratio() float64 {
 	return 1
 }
 
-// Drawn reports whether lengths are drawn, and not those of a file.
+// Drawn reports whether lengths are drawn rather than read from a file.
 func (t *Traffic) Drawn() bool { return t.Trace == nil && len(t.Recorded) == 0 && t.Input.Mean > 0 }
 
-// Count is the requests, turns of conversations counted one by one.
+// Count is the requests, counting turns of conversations one by one.
 func (t *Traffic) Count() int {
 	if t.Trace != nil && (t.Requests == 0 || t.Requests > t.Trace.Requests) {
 		return t.Trace.Requests
@@ -192,8 +189,7 @@ func (t *Traffic) Source() Source {
 	return ByClients(&drawn{Traffic: *t, lengths: rand.New(rand.NewPCG(t.Seed, 1)), gaps: rand.New(rand.NewPCG(t.Seed, 2)), groups: rand.New(rand.NewPCG(t.Seed, 3)), left: map[int]int{}}, t.Clients)
 }
 
-// drawn is traffic under way. Lengths, gaps and groups have random numbers of their own, so that the same requests come at
-// every rate.
+// drawn draws lengths, gaps and groups separately, so that the same requests come at every rate.
 type drawn struct {
 	Traffic
 	lengths, gaps, groups *rand.Rand

@@ -20,20 +20,20 @@ func PlainKey(key string) string {
 	return plain
 }
 
-// Asked is the attention software a server is configured to use: kernel names, best first,
+// Backends is the attention software a server is configured to use: kernel names, best first,
 // separated by bars. Empty: the engine's default.
-type Asked string
+type Backends string
 
 // IfMeasured marks software that is not requested, but used where it was measured.
 const IfMeasured = "?"
 
 // Names are the kernels' names.
-func (a Asked) Names() []string {
+func (a Backends) Names() []string {
 	return strings.Split(strings.TrimPrefix(string(a), IfMeasured), "|")
 }
 
 // wish reports whether another kernel stands in where the software was not measured.
-func (a Asked) wish() bool { return a != "" && !strings.HasPrefix(string(a), IfMeasured) }
+func (a Backends) wish() bool { return a != "" && !strings.HasPrefix(string(a), IfMeasured) }
 
 // alike is the software whose kernels treat latent attention as any other: in prefill, with
 // expanded keys and values, and in decode, with one KV head (sgl-project/sglang at cce0a124,
@@ -45,7 +45,7 @@ var alike = map[string]bool{"triton": true}
 var alikeInPrefill = map[string]bool{"triton": true, "fa3": true}
 
 // treatsAlike reports whether the software's kernels for other attention also serve latent one.
-func (a Asked) treatsAlike(in map[string]bool) bool {
+func (a Backends) treatsAlike(in map[string]bool) bool {
 	return a.wish() && slices.ContainsFunc(a.Names(), func(name string) bool { return in[name] })
 }
 
@@ -73,18 +73,18 @@ func inBlocks(s *Shape) *Shape {
 }
 
 // backed returns the keys of the requested software's models or, with false, the default ones.
-func backed(in *section, s *Set, keys []string, asked Asked) ([]string, bool) {
-	if asked == "" || len(keys) == 0 {
+func backed(in *section, s *Set, keys []string, backends Backends) ([]string, bool) {
+	if backends == "" || len(keys) == 0 {
 		return keys, true
 	}
 	var out []string
 	for _, key := range keys {
-		for _, name := range asked.Names() {
+		for _, name := range backends.Names() {
 			if s.Software[in.key+"."+key] == name {
 				out = append(out, key)
 				break
 			}
-			if by := KeyBy(key, name); in.get(s, by) != nil && (asked.wish() || s.MeasuredOn(in.key, by) == s.System) {
+			if by := KeyBy(key, name); in.get(s, by) != nil && (backends.wish() || s.MeasuredOn(in.key, by) == s.System) {
 				out = append(out, by)
 				break
 			}
@@ -97,7 +97,7 @@ func backed(in *section, s *Set, keys []string, asked Asked) ([]string, bool) {
 }
 
 // Differs reports whether a set has kernels of the requested software other than the default.
-func (s *Set) Differs(asked Asked, prefill bool) bool {
+func (s *Set) Differs(backends Backends, prefill bool) bool {
 	slots := [...]*slot{&decodeSlot, &latentDecodeSlot}
 	if prefill {
 		slots = [...]*slot{&prefillSlot, &latentPrefillSlot}
@@ -107,7 +107,7 @@ func (s *Set) Differs(asked Asked, prefill bool) bool {
 			if PlainKey(key) != key {
 				continue
 			}
-			if own, found := backed(r.section, s, []string{key}, asked); found && own[0] != key {
+			if own, found := backed(r.section, s, []string{key}, backends); found && own[0] != key {
 				return true
 			}
 		}
@@ -117,9 +117,9 @@ func (s *Set) Differs(asked Asked, prefill bool) bool {
 
 // StandIn is an attention kernel that is priced as another than the requested one.
 type StandIn struct {
-	Of    string // attention in words
-	Asked Asked
-	By    string // software of the kernel that stands in; empty: not named
+	Of       string // attention in words
+	Backends Backends
+	By       string // software of the kernel that stands in; empty: not named
 	// Stretched: the requested kernel, measured with other heads.
 	Stretched bool
 	None      bool // no kernel of the kind is calibrated
@@ -133,18 +133,18 @@ func (s *Set) StandIns(t Types, latent bool) (out []StandIn) {
 	}
 	b := s.Bind(t)
 	for i, slot := range slots {
-		asked := [...]Asked{t.PrefillBy, t.DecodeBy}[i]
-		if !asked.wish() {
+		backends := [...]Backends{t.PrefillBy, t.DecodeBy}[i]
+		if !backends.wish() {
 			continue
 		}
 		k := &b.slots[slot]
-		if slot == LatentPrefill && k.timing[Whole] == nil {
+		if slot == LatentPrefill && k.timing[Full] == nil {
 			k = &b.slots[Prefill]
 		}
-		if k.timing[Whole] == nil {
-			out = append(out, StandIn{Of: table[slot].of, Asked: asked, None: true})
+		if k.timing[Full] == nil {
+			out = append(out, StandIn{Of: table[slot].of, Backends: backends, None: true})
 		} else if k.StandsIn || k.Stretched {
-			out = append(out, StandIn{Of: table[slot].name, Asked: asked, By: s.SoftwareOf(k.Section, k.Key), Stretched: k.Stretched})
+			out = append(out, StandIn{Of: table[slot].name, Backends: backends, By: s.SoftwareOf(k.Section, k.Key), Stretched: k.Stretched})
 		}
 	}
 	return out

@@ -39,7 +39,7 @@ func TestTwoBackends(t *testing.T) {
 	shape := Shape{Count: 32, M: 32, N: 2048, K: 128, Value: 128, Heads: 64, KVHeads: 8, Moved: 32 * 2048 * 8 * 256 * 2}
 	bytes, queries, flops := 268.435456e-6, 32*64*256*2*1e-12, 32*2048*8*(2*64/8*256)*1e-15
 	for _, c := range []struct {
-		asked    Asked
+		backends Backends
 		want     float64
 		standsIn bool
 	}{
@@ -52,9 +52,9 @@ func TestTwoBackends(t *testing.T) {
 		{"far", 1e-6 + flops + bytes + queries, false},
 		{"?far", 4e-6 + flops + 1.25*bytes + queries, false}, // measured on another chip
 	} {
-		timing, b := s.Bind(Types{Attention: "bfloat16", Cache: "bfloat16", DecodeBy: c.asked}).For(Use{Slot: Decode})
+		timing, b := s.Bind(Types{Attention: "bfloat16", Cache: "bfloat16", DecodeBy: c.backends}).For(Use{Slot: Decode})
 		if got := timing.Seconds(&pace, &shape); math.Abs(got-c.want) > 1e-12 || b.StandsIn != c.standsIn {
-			t.Errorf("%q: %g s, want %g; stands in: %v", c.asked, got, c.want, b.StandsIn)
+			t.Errorf("%q: %g s, want %g; stands in: %v", c.backends, got, c.want, b.StandsIn)
 		}
 	}
 }
@@ -97,9 +97,9 @@ func TestLatentBackends(t *testing.T) {
 // TestDiffers: software that is there anyway, or was measured elsewhere, makes no difference.
 func TestDiffers(t *testing.T) {
 	s := backends()
-	for asked, want := range map[Asked]bool{"?fa3": false, "?triton": true, "?flashinfer": false, "?far": false, "?trtllm_mla": false} {
-		if got := s.Differs(asked, false); got != want {
-			t.Errorf("%q: %v", asked, got)
+	for backends, want := range map[Backends]bool{"?fa3": false, "?triton": true, "?flashinfer": false, "?far": false, "?trtllm_mla": false} {
+		if got := s.Differs(backends, false); got != want {
+			t.Errorf("%q: %v", backends, got)
 		}
 	}
 }

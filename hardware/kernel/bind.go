@@ -7,13 +7,13 @@ import (
 
 // Types is the precision of a deployment. Where it is empty, a kernel runs as it was measured.
 type Types struct {
-	Matrix, Attention, Cache string  // number types
-	Wide                     string  // a 16-bit type that the chip multiplies in
-	Weight                   float64 // bytes of an element
-	Dispatch, Combine        float64 // bytes of an element sent to experts and back, with its scale
-	ReadsNarrow              bool    // kernels read a narrow cache as well as a wide one
-	Stored                   string  // number type that weights are stored in, if not that of the products
-	PrefillBy, DecodeBy      Asked   // configured attention software
+	Matrix, Attention, Cache string   // number types
+	Wide                     string   // a 16-bit type that the chip multiplies in
+	Weight                   float64  // bytes of an element
+	Dispatch, Combine        float64  // bytes of an element sent to experts and back, with its scale
+	ReadsNarrow              bool     // kernels read a narrow cache as well as a wide one
+	Stored                   string   // number type that weights are stored in, if not that of the products
+	PrefillBy, DecodeBy      Backends // configured attention software
 }
 
 // mostScales is the most that scales add to weights: one of 8 bits per 16 elements of 4 (NVFP4), or
@@ -114,28 +114,28 @@ func (s *Set) bind(t *Types) *Bound {
 
 func (r *slot) bind(s *Set, t *Types) Binding {
 	keys := r.pick(s, t)
-	if r.asked == nil {
+	if r.backends == nil {
 		return r.bound(s, t, keys)
 	}
-	asked := r.asked(t)
-	own, found := backed(r.section, s, keys, asked)
-	if o := r.others; o != nil && asked.treatsAlike(r.alike) && (!found || len(keys) == 0) && o.has(s, t) {
+	backends := r.backends(t)
+	own, found := backed(r.section, s, keys, backends)
+	if o := r.others; o != nil && backends.treatsAlike(r.alike) && (!found || len(keys) == 0) && o.has(s, t) {
 		if !r.stretches {
 			return Binding{} // the operator names the other slot, too
 		}
 		b := o.bind(s, t)
-		b.timing[Whole], b.Stretched = LatentBy(b.timing[Whole]), true
+		b.timing[Full], b.Stretched = LatentBy(b.timing[Full]), true
 		return b
 	}
 	b := r.bound(s, t, own)
-	b.StandsIn = !found && asked.wish()
+	b.StandsIn = !found && backends.wish()
 	return b
 }
 
 // has reports whether a slot's kernels were measured with the requested software.
 func (r *slot) has(s *Set, t *Types) bool {
 	keys := r.pick(s, t)
-	_, found := backed(r.section, s, keys, r.asked(t))
+	_, found := backed(r.section, s, keys, r.backends(t))
 	return found && len(keys) > 0
 }
 
@@ -149,23 +149,23 @@ func (r *slot) bound(s *Set, t *Types, keys []string) (b Binding) {
 	if len(all) == 0 {
 		return b
 	}
-	whole := all[0]
+	full := all[0]
 	if len(all) > 1 {
-		whole = all
+		full = all
 	}
 	b = Binding{Section: r.section.key, Key: keys[0], Peak: r.peak}
-	b.timing[Whole], b.timing[Bare] = whole, whole
+	b.timing[Full], b.timing[Bare] = full, full
 	b.timing[Within], b.timing[Following] = charged{}, charged{}
 	b.include(r.section, s, keys)
 	if c := s.Elementwise[quantiseKey]; c != nil && b.timing[Quantised] != nil {
 		if q, err := c.prepare(); err == nil {
-			b.timing[Bare] = bare{whole, q}
+			b.timing[Bare] = bare{full, q}
 		}
 	}
-	if c, ok := whole.(*curveTiming); ok {
+	if c, ok := full.(*curveTiming); ok {
 		b.timing[Beside], b.timing[Alone] = fusedTiming{c}, c.alone()
 	}
-	if c, ok := whole.(reaching); ok {
+	if c, ok := full.(reaching); ok {
 		b.Nodes, b.Ranks = c.reach()
 	}
 	if m, ok := r.section.get(s, keys[0]).(interface{ weightBytes() float64 }); ok && r.stored {

@@ -33,16 +33,16 @@ var decodeSlot = slot{
 		}
 		return keys
 	},
-	asked:   func(t *Types) Asked { return t.DecodeBy },
-	prepare: func(s *Set, key string, _ *Types) (Timing, error) { return s.Decode[key].prepare() },
+	backends: func(t *Types) Backends { return t.DecodeBy },
+	prepare:  func(s *Set, key string, _ *Types) (Timing, error) { return s.Decode[key].prepare() },
 }
 
 var latentDecodeSlot = slot{
 	section: &latentDecodes, name: "latent decode", row: "mla_decode", peak: AttentionPeak,
 	axes: decodeAxes, of: "latent attention in decode, on the latent cache itself",
-	pick:   func(s *Set, t *Types) []string { return typed(&latentDecodes, s, t.Cache) },
-	asked:  func(t *Types) Asked { return t.DecodeBy },
-	others: &decodeSlot, alike: alike, stretches: true,
+	pick:     func(s *Set, t *Types) []string { return typed(&latentDecodes, s, t.Cache) },
+	backends: func(t *Types) Backends { return t.DecodeBy },
+	others:   &decodeSlot, alike: alike, stretches: true,
 	prepare: func(s *Set, key string, _ *Types) (Timing, error) { return s.LatentDecode[key].prepare() },
 }
 

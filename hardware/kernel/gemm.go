@@ -35,8 +35,7 @@ var gemmSlot = slot{
 	prepare: func(s *Set, key string, t *Types) (Timing, error) { return s.Gemm[key].prepare(t) },
 }
 
-// Blocks marks products with one scale per block of weights: kernels that accumulate between
-// scales.
+// Blocks marks products with one scale per block of weights, between which kernels accumulate.
 const Blocks = " blocks"
 
 // Rows rounds m up to tiles: of 16 rows up to 64, of 64 up to 128, of the largest beyond.

@@ -27,17 +27,17 @@ const prefillAxes = "pairs of tokens, sequences · heads, mean width of keys and
 var prefillSlot = slot{
 	section: &prefills, name: "prefill attention", row: "attn_prefill", peak: AttentionPeak,
 	axes: prefillAxes, of: "attention in prefill",
-	pick:    func(s *Set, t *Types) []string { return typed(&prefills, s, t.Attention) },
-	asked:   func(t *Types) Asked { return t.PrefillBy },
-	prepare: func(s *Set, key string, _ *Types) (Timing, error) { return s.Prefill[key].prepare() },
+	pick:     func(s *Set, t *Types) []string { return typed(&prefills, s, t.Attention) },
+	backends: func(t *Types) Backends { return t.PrefillBy },
+	prepare:  func(s *Set, key string, _ *Types) (Timing, error) { return s.Prefill[key].prepare() },
 }
 
 var latentPrefillSlot = slot{
 	section: &latentPrefills, name: "latent prefill", row: "mla_prefill", peak: AttentionPeak,
 	axes: prefillAxes, of: "latent attention in prefill, its keys and values expanded; `prefill` where it is missing",
-	pick:   func(s *Set, t *Types) []string { return typed(&latentPrefills, s, t.Attention) },
-	asked:  func(t *Types) Asked { return t.PrefillBy },
-	others: &prefillSlot, alike: alikeInPrefill,
+	pick:     func(s *Set, t *Types) []string { return typed(&latentPrefills, s, t.Attention) },
+	backends: func(t *Types) Backends { return t.PrefillBy },
+	others:   &prefillSlot, alike: alikeInPrefill,
 	prepare: func(s *Set, key string, _ *Types) (Timing, error) { return s.LatentPrefill[key].prepare() },
 }
 

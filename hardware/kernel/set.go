@@ -110,8 +110,8 @@ func (s *Set) Keys(of Slot) []string { return table[of].section.keys(s) }
 func (s *Set) Drop(of Slot, key string) {
 	in := table[of].section
 	in.drop(s, key)
-	for _, said := range []map[string]string{s.From, s.Software} {
-		delete(said, in.key+"."+key)
+	for _, records := range []map[string]string{s.From, s.Software} {
+		delete(records, in.key+"."+key)
 	}
 	delete(s.Errors, in.key+"."+key)
 	s.ready = nil

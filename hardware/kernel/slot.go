@@ -60,10 +60,10 @@ type slot struct {
 
 	// pick returns the keys of the models for a precision, if any. Of several the fastest counts.
 	pick func(*Set, *Types) []string
-	// asked is the configured software, of kernels that have several. If this slot lacks it, others
+	// backends is the configured software, where there are several. If this slot lacks it, others
 	// serves where the software treats both alike: operators of both slots or, if it stretches, of
 	// this.
-	asked     func(*Types) Asked
+	backends  func(*Types) Backends
 	others    *slot
 	alike     map[string]bool
 	stretches bool

@@ -72,8 +72,7 @@ func (w *Work) At(x, y, z float64) float64 {
 // plane is the same at z = 0.
 func (w *Work) plane(x, y float64) float64 { return w[0] + w[1]*x + y*(w[2]+w[3]*x) }
 
-// grows reports the axes along which time is in proportion beyond the last and before the first
-// node.
+// grows reports the axes along which time is in proportion above the last, below the first node.
 func (w *Work) grows() (above, below [3]bool) {
 	below = [3]bool{true, true, true} // a factor of every term
 	for i, v := range w {
@@ -96,7 +95,7 @@ type axis struct {
 	low    uint64         // the octave of lo
 	stride int            // between neighbouring cells
 	first  [octaves]uint8 // by octave above low: the cell to start from
-	whole  bool           // first is exact: all cells meet at powers of two
+	exact  bool           // cells meet at powers of two, so that first is the cell
 
 	nodes []float64  // inner ones, where cells meet
 	span  [2]float64 // the first and the last node
@@ -107,13 +106,13 @@ type axis struct {
 const octaves = 64
 
 func newAxis(nodes []float64, stride int) axis {
-	a := axis{lo: nodes[0], hi: nodes[len(nodes)-1], low: octave(nodes[0]), stride: stride, whole: true}
+	a := axis{lo: nodes[0], hi: nodes[len(nodes)-1], low: octave(nodes[0]), stride: stride, exact: true}
 	a.span = [2]float64{a.lo, a.hi}
 	if len(nodes) > 2 {
 		a.nodes = nodes[1 : len(nodes)-1]
 	}
 	for _, x := range a.nodes {
-		a.whole = a.whole && x == powerOfTwo(octave(x))
+		a.exact = a.exact && x == powerOfTwo(octave(x))
 	}
 	for e := range a.first {
 		for int(a.first[e]) < len(a.nodes) && a.nodes[a.first[e]] <= powerOfTwo(a.low+uint64(e)) {
@@ -131,7 +130,7 @@ func powerOfTwo(octave uint64) float64 { return math.Ldexp(1, int(octave)-1023) 
 // find is the index of the cell that holds a coordinate.
 func (a *axis) find(x float64) int {
 	c := int(a.first[(octave(x)-a.low)%octaves])
-	for !a.whole && c < len(a.nodes) && x >= a.nodes[c] {
+	for !a.exact && c < len(a.nodes) && x >= a.nodes[c] {
 		c++
 	}
 	return c * a.stride
@@ -187,15 +186,40 @@ func newGrid(s *Surface, work Work) (grid, error) {
 	nodes := [3][]float64{{1}, {1}, {1}}
 	copy(nodes[:], s.Axes)
 	var g grid
+	count, err := g.setAxes(&nodes, work)
+	if err != nil {
+		return grid{}, err
+	}
+	t := make([]float64, 0, len(s.Slowdown))
+	for _, x := range nodes[0] {
+		for _, y := range nodes[1] {
+			for _, z := range nodes[2] {
+				t = append(t, work.At(x, y, z)*s.Slowdown[len(t)])
+			}
+		}
+	}
+	g.cells = make([]Work, 0, count)
+	for i := range max(len(nodes[0])-1, 1) {
+		for j := range max(len(nodes[1])-1, 1) {
+			for k := range max(len(nodes[2])-1, 1) {
+				g.cells = append(g.cells, g.cell(&nodes, t, [3]int{i, j, k}))
+			}
+		}
+	}
+	return g, nil
+}
+
+// setAxes prepares the axes for their nodes, and returns the number of cells.
+func (g *grid) setAxes(nodes *[3][]float64, work Work) (cells int, err error) {
 	above, below := work.grows()
 	stride := 1
 	for i := 2; i >= 0; i-- {
 		n := len(nodes[i])
 		if n > 1<<8 {
-			return grid{}, fmt.Errorf("an axis of %d nodes", n)
+			return 0, fmt.Errorf("an axis of %d nodes", n)
 		}
 		if octave(nodes[i][n-1])-octave(nodes[i][0]) >= octaves {
-			return grid{}, fmt.Errorf("axis %d spans more than %d octaves", i, octaves)
+			return 0, fmt.Errorf("axis %d spans more than %d octaves", i, octaves)
 		}
 		g.axes[i] = newAxis(nodes[i], stride)
 		g.axes[i].above, g.axes[i].below = above[i], below[i]
@@ -206,51 +230,35 @@ func newGrid(s *Surface, work Work) (grid, error) {
 	}
 	g.plane = g.axes[2].idle()
 	g.line = g.plane && g.axes[1].idle()
-	t := make([]float64, 0, len(s.Slowdown))
-	for _, x := range nodes[0] {
-		for _, y := range nodes[1] {
-			for _, z := range nodes[2] {
-				t = append(t, work.At(x, y, z)*s.Slowdown[len(t)])
+	return stride, nil
+}
+
+// cell turns the values at the corners of a cell into a multilinear function, axis by axis.
+func (g *grid) cell(nodes *[3][]float64, t []float64, at [3]int) (c Work) {
+	for corner := range c {
+		a := min(at[0]+corner&1, len(nodes[0])-1)
+		b := min(at[1]+corner>>1&1, len(nodes[1])-1)
+		d := min(at[2]+corner>>2, len(nodes[2])-1)
+		c[corner] = t[(a*len(nodes[1])+b)*len(nodes[2])+d]
+	}
+	for axis, place := range at {
+		n := nodes[axis]
+		bit := 1 << axis
+		for corner := range c {
+			switch {
+			case corner&bit != 0:
+			case len(n) > 1:
+				slope := (c[corner|bit] - c[corner]) / (n[place+1] - n[place])
+				c[corner] -= slope * n[place]
+				c[corner|bit] = slope
+			case g.axes[axis].proportional():
+				c[corner], c[corner|bit] = 0, c[corner]/n[0]
+			default:
+				c[corner|bit] = 0
 			}
 		}
 	}
-	at := func(i, j, k int) float64 { return t[(i*len(nodes[1])+j)*len(nodes[2])+k] }
-	g.cells = make([]Work, 0, stride)
-	for i := range max(len(nodes[0])-1, 1) {
-		for j := range max(len(nodes[1])-1, 1) {
-			for k := range max(len(nodes[2])-1, 1) {
-				// From the values at the corners to a multilinear function, one axis after another.
-				var c Work
-				for corner := range c {
-					a := min(i+corner&1, len(nodes[0])-1)
-					b := min(j+corner>>1&1, len(nodes[1])-1)
-					d := min(k+corner>>2, len(nodes[2])-1)
-					c[corner] = at(a, b, d)
-				}
-				for axis, place := range [3]int{i, j, k} {
-					n := nodes[axis]
-					bit := 1 << axis
-					for corner := range c {
-						if corner&bit != 0 {
-							continue
-						}
-						if len(n) == 1 {
-							c[corner|bit] = 0
-							if g.axes[axis].proportional() {
-								c[corner], c[corner|bit] = 0, c[corner]/n[0]
-							}
-							continue
-						}
-						slope := (c[corner|bit] - c[corner]) / (n[place+1] - n[place])
-						c[corner] -= slope * n[place]
-						c[corner|bit] = slope
-					}
-				}
-				g.cells = append(g.cells, c)
-			}
-		}
-	}
-	return g, nil
+	return c
 }
 
 // holds reports whether a point lies within the nodes.

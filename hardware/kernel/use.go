@@ -5,7 +5,7 @@ package kernel
 type Role uint8
 
 const (
-	Whole  Role = iota // the kernel's time is the operator's
+	Full   Role = iota // the kernel's time is the operator's
 	Within             // part of a kernel charged to another operator
 	Beside             // fused with a kernel that moves bytes: its bytes without latency
 	Alone              // a separate kernel that only moves bytes, at the rate of the slot's
@@ -29,7 +29,7 @@ func (r Role) Charged() bool { return r == Within || r == Following }
 
 // Launched reports whether the operator is launched separately, even if measured with another.
 func (r Role) Launched() bool {
-	return r == Whole || r == Alone || r == Bare || r == Following || r.Included()
+	return r == Full || r == Alone || r == Bare || r == Following || r.Included()
 }
 
 // Use is a kernel and an operator's part in it.

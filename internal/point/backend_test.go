@@ -19,7 +19,7 @@ func TestBackendIsOnlyAttention(t *testing.T) {
 	isAttention := func(o *estimate.Operator) bool {
 		for _, u := range o.Kernels {
 			for _, slot := range attention {
-				if u.Slot == slot && (u.Role == kernel.Whole || u.Role.Included()) {
+				if u.Slot == slot && (u.Role == kernel.Full || u.Role.Included()) {
 					return true
 				}
 			}
