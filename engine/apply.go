@@ -166,8 +166,7 @@ func (s *Scheduling) Padded(tokens int) int {
 	return (tokens + 15) / 16 * 16
 }
 
-// sharedBeside is the most tokens of a step whose shared experts run beside the routed ones; known
-// only for models with indexers.
+// sharedBeside is the most tokens of a step whose shared experts run beside the routed ones.
 func (s *Scheduling) sharedBeside(m *model.Model) int {
 	if m.Attention.IndexTopK == 0 {
 		return 0
@@ -175,9 +174,8 @@ func (s *Scheduling) sharedBeside(m *model.Model) int {
 	return s.SharedBeside
 }
 
-// gathered reports whether experts see the tokens of all ranks. Tensor-parallel ranks have all
-// tokens of their replica and slices of all experts, so only different replicas have something to
-// send.
+// gathered reports whether experts see the tokens of all ranks: tensor-parallel ranks have all
+// tokens of their replica, so only different replicas have something to send.
 func (e *Engine) gathered(u *unit, p *deploy.Pool) bool {
 	if !u.moe || !u.fits {
 		return false
@@ -290,8 +288,7 @@ func graphSize(sequences, tokens, most int) int {
 	return size / tokens * tokens
 }
 
-// gathers reports whether a server gathers tokens that it could send. Without NVLink across nodes,
-// TensorRT-LLM has nothing better.
+// gathers reports whether a server gathers tokens; TensorRT-LLM must without NVLink across nodes.
 func (e *Engine) gathers(u *unit, sys *hardware.System) bool {
 	switch e.Scheduling.GathersExperts {
 	case "always":

@@ -97,7 +97,7 @@ func runOn(generations []string, s *hardware.System) bool {
 // runs reports whether a backend runs a kind of attention on a chip.
 func (b AttentionBackend) runs(latent bool, s *hardware.System) bool { return runOn(b.on(latent), s) }
 
-// find is the backend of a name for a kind of attention: the engine's own name, in any case, or a
+// find is the backend of a name for a kind of attention: the engine's own, in any case, or a
 // family.
 func (a *Attention) find(name string, latent bool) (string, *AttentionBackend) {
 	best := ""
@@ -222,8 +222,7 @@ func (e *Engine) refusedAttention(u unit, s *hardware.System) (out []string) {
 	return out
 }
 
-// CheckSettings says which launch settings the engine lacks on a chip, whatever the plan and the
-// attention.
+// CheckSettings says which launch settings the engine lacks on a chip, whatever the plan.
 func (e *Engine) CheckSettings(t *deploy.Told, s *hardware.System) error {
 	var out []error
 	for _, option := range e.unknown(t) {
@@ -252,8 +251,7 @@ func ProductNames() (out []string) {
 	return out
 }
 
-// checkProducts says why the engine does not support these product kernels on a chip, or lacks a
-// price.
+// checkProducts says why the engine lacks these product kernels on a chip, or their price.
 func (e *Engine) checkProducts(name string, s *hardware.System) error {
 	if name == "" {
 		return nil

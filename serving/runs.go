@@ -55,8 +55,7 @@ func Untold(choice []*engine.Engine, d *deploy.Deployment) (left []string) {
 }
 
 // Measured keeps deployments that compare fairly: where the attention of some is priced by measured
-// kernels, others with a substitute kernel would win or lose by that alone. left says why they are
-// out.
+// kernels, others with a substitute would win or lose by that alone. left says which are out.
 func Measured(runs []deploy.Deployment) (out []deploy.Deployment, left []string) {
 	for i := range runs {
 		if why := runs[i].StandIns(); len(why) > 0 {

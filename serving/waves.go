@@ -75,8 +75,7 @@ func (c *closed) filled(s times, clients, sharing float64) (holds, each float64)
 func (w *waves) ranks() float64 { return w.group / w.clients }
 
 // looks is the decode steps whose prompts are computed together where prefills come first: those
-// between two polls, or those whose requests ended so shortly before a prefill that their
-// successors come in it.
+// between two polls, or those that end so shortly before a prefill that successors come in it.
 func (c *closed) looks(w *waves) float64 {
 	if !w.joined || w.group > w.clients {
 		return 1
@@ -117,8 +116,7 @@ func (w *waves) delay(c *closed, share float64) float64 {
 }
 
 // laden is the share of steps with a prompt of any rank, and the mean extra time of steps, for
-// prompts per step on a rank and on all in lockstep. The share exceeds 1 when prompts exceed the
-// capacity.
+// prompts per step on a rank and on all in lockstep. Beyond the capacity the share exceeds 1.
 func (w *waves) laden(own, all float64) (share, longer float64) {
 	if all <= 0 {
 		return 0, 0
@@ -240,23 +238,20 @@ func (w *waves) arriving(c *closed, within, life float64) float64 {
 	rate, all := (w.clients-1)/within, (w.group-1)/within
 	full := w.full * w.holds
 	load := min(1, rate*w.full)
-	// A queue with constant service, bounded by the number of clients, and what exceeds its
-	// capacity.
+	// A queue with constant service, bounded by the clients, and what exceeds its capacity.
 	queue := math.Pow(load, w.holds+1) * w.full / 2 / (1 - load + 1/math.Sqrt(w.clients))
 	behind := queue + max(0, w.clients*w.full-within)/2
 	if w.step == 0 {
 		return w.served(rate, all) + behind
 	}
 	l := w.lengths(rate, all)
-	// The rest of the current step, or the time to the next poll, and the steps already scheduled,
-	// if anything else is running.
+	// The rest of the current step or to the next poll, and steps already scheduled, if any run.
 	busy := 0.0
 	if c.rules.Prefill == deploy.First {
 		busy = min(1, rate*w.alone) // it polls after each prefill
 	}
-	// A successor arrives a random time after the step its predecessor ended with, so anywhere
-	// within a step. Without that delay it is in the next step, unless another server takes its
-	// turn.
+	// A successor arrives a random time after the step of its predecessor, so anywhere in a step.
+	// Without that delay it is in the next step, unless another server takes its turn.
 	left := l.left()
 	if c.entry() == 0 {
 		left *= 1 - min(1, max(1, c.together)/c.ranks)
@@ -273,8 +268,7 @@ func (w *waves) arriving(c *closed, within, life float64) float64 {
 // arrived in it. At these rates for the rank and for all in lockstep, a step of s seconds is
 // followed by another unless nothing arrives in it, which has the probability e^(-all·s).
 func (w *waves) served(rate, all float64) float64 {
-	// Solves s = alone + more·(rate·s − 1 + e^(−rate·s)), which is convex: Newton's steps stay on
-	// the left.
+	// Solves s = alone + more·(rate·s − 1 + e^(−rate·s)), which is convex, by Newton from the left.
 	s, longest := w.alone, max(w.alone, w.full*w.holds)
 	for range 64 {
 		come := -math.Expm1(-rate * s) // share of steps with an arrival

@@ -6,7 +6,7 @@ import (
 	"throughline/number"
 )
 
-// Verdict is one sentence: whether it is worth it to decode elsewhere.
+// Verdict says in a sentence whether it pays to decode elsewhere.
 func Verdict(rows []Row) string {
 	var split, whole *Row // the fastest of each
 	for i := range rows {
@@ -41,7 +41,7 @@ func Verdict(rows []Row) string {
 		number.Plain(split.Decode/(split.Prefill+split.Transfer), 2))
 }
 
-// than compares the total of a row with that of another, in front of the name of that.
+// than compares the total of a row with another's, before the name of that.
 func than(r, other *Row) string {
 	ratio := r.Total() / other.Total()
 	switch {

@@ -20,16 +20,16 @@ var longFiles = []string{
 // wideComments are packages that still have wider comments.
 var wideComments = []string{
 	".", "assume", "cmd/bands", "cmd/kernels", "collective", "cost", "estimate", "experts",
-	"hardware", "hardware/kernel", "hardware/shape", "internal/advice", "internal/atomicfile",
-	"internal/calibrate", "internal/catalogue", "internal/chart", "internal/cli", "internal/csvfile",
+	"hardware", "hardware/kernel", "hardware/shape", "internal/advice",
+	"internal/calibrate", "internal/chart", "internal/cli",
 	"internal/difference", "internal/document", "internal/e2e/formats", "internal/e2e/sample",
-	"internal/emulate", "internal/exchange", "internal/explain", "internal/fitted", "internal/gap",
-	"internal/jobfile", "internal/matrix", "internal/measurement", "internal/opdetail", "internal/page",
+	"internal/exchange", "internal/explain", "internal/fitted", "internal/gap",
+	"internal/jobfile", "internal/measurement", "internal/opdetail", "internal/page",
 	"internal/parquetfile", "internal/picture", "internal/point", "internal/profile", "internal/question",
-	"internal/rawdata", "internal/report", "internal/result", "internal/runs", "internal/scenario",
-	"internal/secret", "internal/sweep", "internal/test/cputime", "internal/test/draw", "internal/test/fuzzing",
-	"internal/test/golden", "internal/test/long", "internal/test/racing", "internal/trace", "internal/validate",
-	"internal/validate/published", "internal/watch", "internal/workbook", "number", "op", "plan",
+	"internal/rawdata", "internal/report", "internal/result", "internal/runs",
+	"internal/sweep", "internal/test/cputime", "internal/test/draw", "internal/test/fuzzing",
+	"internal/test/golden", "internal/test/long", "internal/test/racing", "internal/validate",
+	"internal/validate/published", "internal/workbook", "number", "op", "plan",
 	"schedule", "search", "workload",
 }
 
