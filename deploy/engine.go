@@ -165,8 +165,7 @@ func (f *FrontEnd) Entry(tokens int, split bool) float64 {
 	return f.FirstSeconds + read
 }
 
-// Cold is the extra wait of the first requests, once and per request; HandoverSeconds has the
-// former.
+// Cold is the extra wait of the first requests, once (in HandoverSeconds if split) and for each.
 func (f *FrontEnd) Cold(split bool) (once, each float64) {
 	if split {
 		return 0, f.WaveRequestSeconds

@@ -97,8 +97,7 @@ func runOn(generations []string, s *hardware.System) bool {
 // runs reports whether a backend runs a kind of attention on a chip.
 func (b AttentionBackend) runs(latent bool, s *hardware.System) bool { return runOn(b.on(latent), s) }
 
-// find is the backend of a name for a kind of attention: the engine's own, in any case, or a
-// family.
+// find is the backend of a name for a kind of attention: the engine's own name or a family.
 func (a *Attention) find(name string, latent bool) (string, *AttentionBackend) {
 	best := ""
 	for _, own := range slices.Sorted(maps.Keys(a.Backends)) {

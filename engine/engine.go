@@ -52,8 +52,7 @@ type Scheduling struct {
 	ReadsNarrowCache bool `json:"reads_narrow_cache" required:"true"`
 	// LibraryProducts: 8-bit products with one scale run in cuBLAS, as 16-bit ones do.
 	LibraryProducts bool `json:"library_products" required:"true"`
-	// GathersExperts: servers that gather tokens of data-parallel ranks instead of dispatching
-	// them.
+	// GathersExperts: servers that gather tokens of data-parallel ranks, not dispatch them.
 	GathersExperts string `json:"gathers_experts" required:"true" enum:"always,aggregated,in nodes,never"`
 	// GathersByAllReduce: steps that gather by an all-reduce, not all-gather and reduce-scatter.
 	GathersByAllReduce string `json:"gathers_by_all_reduce" required:"true" enum:"always,prefill,never"`
@@ -109,11 +108,9 @@ type Scheduling struct {
 	// largest graph is the next smaller size to a replica's sequences with their drafts; operators
 	// of longer steps are launched one by one. 0: see above.
 	LargestGraph int `json:"largest_graph"`
-	// SharedLaunches is the kernels per layer of shared experts that run apart from the routed
-	// ones.
+	// SharedLaunches is the kernels per layer of shared experts apart from the routed ones.
 	SharedLaunches int `json:"shared_launches"`
-	// PieceSeconds of the host per layer of a step whose graphs end at every attention; 0: one
-	// graph.
+	// PieceSeconds of the host per layer if graphs end at every attention; 0: one graph.
 	PieceSeconds float64 `json:"piece_seconds"`
 	// LaunchesBoth: servers of both phases whose ranks send tokens to experts capture no steps.
 	LaunchesBoth bool `json:"launches_both"`

@@ -72,8 +72,8 @@ func Aliases(setting string) []string {
 }
 
 // OnlyOf is the engine that alone understands an option name, where another that supports the
-// setting has no name for it; so is its name for the share of memory. Empty: other engines have
-// their own names for it.
+// setting has no name for it; so is its name for the share of memory. Empty: others have names of
+// their own.
 func OnlyOf(name string) string {
 	for e, own := range MemoryOptions() {
 		if own == name {

@@ -22,8 +22,7 @@ type Model struct {
 	Positions    int     // most tokens of input and output together; 0: unknown
 	Tied         bool    // the output projection is the input embedding
 	Formats      Formats // as published
-	// Streams is the residual streams that hyper-connections mix around blocks; 0 or 1: a plain
-	// one.
+	// Streams is the residual streams that hyper-connections mix; 0 or 1: a plain one.
 	Streams int
 	// WideRouter: the router multiplies in 32 bits, where an engine follows the model in that.
 	WideRouter bool
@@ -217,8 +216,7 @@ func (a *Attention) kept(tokens float64) float64 {
 const stateBytes = 4
 
 // State is the recurrent bytes per sequence and layer on one of tp ranks. Compressors keep contents
-// and weights of the tokens of incomplete entries on all ranks; those an indexer picks from
-// overlap.
+// and weights of tokens in incomplete entries on all ranks; those an indexer picks from overlap.
 func (a *Attention) State(tp int) float64 {
 	if a.Compress > 1 && a.SharedKV {
 		halves := 1

@@ -14,8 +14,7 @@ import (
 )
 
 // Curve bounds what clients of a pool see by its bare steps, including the host. It costs a dozen
-// steps where a prediction costs a hundred, so a search predicts only plans that no curve rules
-// out.
+// steps where a prediction costs a hundred: a search predicts only plans that no curve rules out.
 //
 // Latencies are never below it: a client waits at least for its own prefill, and gets tokens no
 // sooner than their steps end. In the closed form a data-parallel rank decodes n sequences, at most

@@ -17,8 +17,7 @@ type Steps struct {
 	plan    plan.Plan
 	lengths workload.Lengths
 	cache   map[step]float64
-	// layers holds the work of layers for all pipelines of the same stages; if set, times are
-	// bounds.
+	// layers is work per layer for all pipelines of the same stages; if set, times are bounds.
 	layers map[step]estimate.Layered
 }
 

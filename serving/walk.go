@@ -159,8 +159,7 @@ func (w *walk) prefill(waiting float64) {
 	w.running = append(w.running, done...)
 }
 
-// rows is the prompts of the fullest rank in a step, partial ones included, and how many end in
-// all.
+// rows is the prompts of the fullest rank in a step, partial ones included, and how many end.
 func (w *walk) rows(waiting float64) (rows, ends float64) {
 	all := math.Ceil(waiting / w.together)
 	if w.rules.Prefill != deploy.Chunks || w.cuts() > 1 {

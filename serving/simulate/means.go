@@ -90,8 +90,7 @@ func (b *BatchMeans) Interval(skip int) Interval {
 	return out
 }
 
-// WarmUp is the leading batches, at most half, that maximise the rest's precision (MSER, White
-// 1997).
+// WarmUp is the leading batches, at most half, that maximise the precision (MSER, White 1997).
 func (b *BatchMeans) WarmUp() int {
 	best, least := 0, math.Inf(1)
 	n := len(b.sums)

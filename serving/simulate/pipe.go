@@ -8,9 +8,8 @@ import (
 // pipe is the stages of a pipeline. Each batch in flight is a server; all pass the same stages.
 //
 // A step alone takes pass seconds through all stages, and pace seconds in the slowest. With equal
-// stages, a step that enters at t leaves at max(t + pass, the last + pace), since it cannot
-// overtake. With unequal stages that holds for equal steps: m of them take max(pass, m · pace)
-// each.
+// stages, one that enters at t leaves at max(t + pass, the last + pace), as it cannot overtake.
+// With unequal stages that holds for equal steps: m of them take max(pass, m · pace) each.
 type pipe struct {
 	stages int
 	chunks bool      // chunks of a prompt follow one another through the stages
