@@ -96,7 +96,7 @@ func (t *Told) Backend(prefill bool) string {
 }
 
 // Gathers reports whether servers of a pool gather tokens, and whether that is set.
-func (t *Told) Gathers(r Role) (gathers, told bool) {
+func (t *Told) Gathers(r Role) (gathers, set bool) {
 	name := t.Exchange
 	if r == Prefill {
 		name = cmp.Or(t.PrefillExchange, name)

@@ -66,7 +66,7 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	d.Precision.Library = d.Assume.Engine && e.Scheduling.LibraryProducts
 	d.Precision.PrefillBy, d.Precision.DecodeBy = e.requestedKernels(&d, true), e.requestedKernels(&d, false)
 	d.Precision.Told = plan.Kernels{}
-	if p, told := e.Products[d.Told.Products]; told && d.Assume.Engine {
+	if p, found := e.Products[d.Told.Products]; found && d.Assume.Engine {
 		d.Precision.Told = plan.Kernels{TFlops: p.TFlops, N: p.N, K: p.K, Seconds: p.Seconds}
 	}
 	d.Engine = deploy.Engine{Name: e.Name, Title: e.Title, Scheduling: e.scheduling(&d)}
@@ -183,8 +183,8 @@ func (e *Engine) gathered(u *unit, p *deploy.Pool) bool {
 	if sends := u.ep > 1 && u.dp > 1 && (u.etp == 1 || e == Generic); !sends {
 		return true
 	}
-	gathers, told := u.Told.Gathers(p.Role)
-	return gathers || !told && e.gathers(u, p.System)
+	gathers, set := u.Told.Gathers(p.Role)
+	return gathers || !set && e.gathers(u, p.System)
 }
 
 // reduced is the steps whose tokens are gathered by an all-reduce.
@@ -282,8 +282,8 @@ func graphSize(sequences, tokens, most int) int {
 		return 0
 	}
 	size := limit / step * step
-	if whole := (size + tokens - 1) / tokens * tokens; whole <= limit {
-		return whole
+	if padded := (size + tokens - 1) / tokens * tokens; padded <= limit {
+		return padded
 	}
 	return size / tokens * tokens
 }

@@ -147,13 +147,13 @@ func (e *Engine) requestedKernels(d *deploy.Deployment, prefill bool) string {
 		return ""
 	}
 	latent := isLatent(d.Model)
-	told := d.Told.Backend(prefill)
-	name, b := e.Attention.find(told, latent)
+	setting := d.Told.Backend(prefill)
+	name, b := e.Attention.find(setting, latent)
 	requested := ""
 	for i := range d.Pools {
 		s := d.Pools[i].System
 		usual := e.Attention.usual(latent, s)
-		itself := told == "" || usual == name && e.Attention.measuredDefault(latent, s)
+		itself := setting == "" || usual == name && e.Attention.measuredDefault(latent, s)
 		of := b
 		if itself {
 			if usual == "" {
@@ -199,7 +199,7 @@ func (e *Engine) refusedAttention(u unit, s *hardware.System) (out []string) {
 		if name == "" {
 			continue
 		}
-		if _, knows := option.Names[e.Name]; !knows && e != Generic {
+		if _, has := option.Names[e.Name]; !has && e != Generic {
 			out = append(out, fmt.Sprintf("%s %s has no option %s", e.Title, e.Options.Version, option.Setting))
 			continue
 		}
@@ -348,7 +348,7 @@ func TellAttention(t *deploy.Told, option, backend string) bool {
 }
 
 // backend is the engine's own name for a requested backend.
-func (e *Engine) backend(u unit, told string) string {
-	own, _ := e.Attention.find(told, isLatent(u.Shape))
-	return cmp.Or(own, told)
+func (e *Engine) backend(u unit, name string) string {
+	own, _ := e.Attention.find(name, isLatent(u.Shape))
+	return cmp.Or(own, name)
 }

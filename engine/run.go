@@ -136,7 +136,7 @@ func (e *Engine) unknown(t *deploy.Told) (out []string) {
 	}
 	for i := range RunOptions {
 		o := &RunOptions[i]
-		if _, knows := o.Names[e.Name]; !knows && *o.of(t) > o.off {
+		if _, has := o.Names[e.Name]; !has && *o.of(t) > o.off {
 			out = append(out, fmt.Sprintf("%s (%s)", o.Setting, strings.Join(slices.Sorted(maps.Values(o.Names)), ", ")))
 		}
 	}

@@ -99,7 +99,7 @@ func (c *closed) cuts() float64 {
 // prompt are full; with varying lengths, some take one step more.
 func (c *closed) chunks(s times, p Prompts, running float64) (all, longest float64) {
 	cuts := c.cuts()
-	if whole := c.rules.Cuts(c.input()); cuts == float64(whole) {
+	if exact := c.rules.Cuts(c.input()); cuts == float64(exact) {
 		return c.chunked(s, p, running, c.rules.Chunk(c.input()))
 	}
 	fewer := math.Floor(cuts)

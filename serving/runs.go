@@ -44,8 +44,8 @@ func Runs(choice []*engine.Engine, d deploy.Deployment) ([]deploy.Deployment, er
 // Untold names the engines that are left out since only others support the launch settings.
 func Untold(choice []*engine.Engine, d *deploy.Deployment) (left []string) {
 	for _, e := range choice {
-		if maker, told := e.Takes(d); len(told) > 0 {
-			left = append(left, fmt.Sprintf("%s is left out: %s", e.Name, strings.Join(append(maker, told...), "; ")))
+		if maker, settings := e.Takes(d); len(settings) > 0 {
+			left = append(left, fmt.Sprintf("%s is left out: %s", e.Name, strings.Join(append(maker, settings...), "; ")))
 		}
 	}
 	if len(left) == len(choice) {

@@ -8,20 +8,20 @@ import (
 
 // waves is the prefills of a rank: how long they take, and how they arrive.
 type waves struct {
-	clients float64
-	step    float64 // a decode step of the others, which a prefill meets
-	cuts    float64 // steps per prompt
-	alone   float64 // a single prompt, with the decodes beside it
-	other   float64 // added by one of another rank in lockstep
-	full    float64 // per prompt, in a full step
-	holds   float64 // prompts per step
-	looks   float64 // decode steps whose prompts are computed together, if a step holds them
-	more    float64 // added by another prompt of the same step
-	all     float64 // a wave of one prompt per client
-	queue   float64 // mean time to the end of a prefill in a wave that arrives at once
-	group   float64 // clients of all ranks in lockstep
-	own     float64 // of these, without other batches in flight, which it only follows
-	away    float64 // seconds of a request's life spent at no prefill rank
+	clients   float64
+	step      float64 // a decode step of the others, which a prefill meets
+	cuts      float64 // steps per prompt
+	alone     float64 // a single prompt, with the decodes beside it
+	other     float64 // added by one of another rank in lockstep
+	full      float64 // per prompt, in a full step
+	holds     float64 // prompts per step
+	pollSteps float64 // decode steps whose prompts are computed together, if a step holds them
+	more      float64 // added by another prompt of the same step
+	all       float64 // a wave of one prompt per client
+	queue     float64 // mean time to the end of a prefill in a wave that arrives at once
+	group     float64 // clients of all ranks in lockstep
+	own       float64 // of these, without other batches in flight, which it only follows
+	away      float64 // seconds of a request's life spent at no prefill rank
 	// ahead is what a prompt gains by filling the stages of a pipeline, alone and among others.
 	ahead, aheadTogether float64
 	// joined: nothing decodes before the last prompt of a wave is done.
@@ -50,7 +50,7 @@ func (c *closed) waves(s times, clients, sharing, step float64) waves {
 		w.all, w.queue = c.all(s, clients), c.queue(s, clients, 0)
 	}
 	w.ahead, w.aheadTogether = c.ahead(s, sharing)
-	w.looks = c.looks(&w)
+	w.pollSteps = c.pollSteps(&w)
 	if w.hold = float64(c.rules.WaitSteps); c.shares && step > 0 {
 		w.balance, w.balanced = float64(c.rules.BalanceSteps), c.together/max(1, c.inFlight)
 	}
@@ -74,9 +74,9 @@ func (c *closed) filled(s times, clients, sharing float64) (holds, each float64)
 // ranks in lockstep that have clients.
 func (w *waves) ranks() float64 { return w.group / w.clients }
 
-// looks is the decode steps whose prompts are computed together where prefills come first: those
+// pollSteps is the decode steps whose prompts are computed together where prefills come first: those
 // between two polls, or those that end so shortly before a prefill that successors come in it.
-func (c *closed) looks(w *waves) float64 {
+func (c *closed) pollSteps(w *waves) float64 {
 	if !w.joined || w.group > w.clients {
 		return 1
 	}
@@ -110,7 +110,7 @@ func (w *waves) delay(c *closed, share float64) float64 {
 	own := (w.clients - 1) * share / decodes
 	laden, longer := w.laden(own, (w.group-1)*share/decodes)
 	if c.rules.Prefill == deploy.First { // a rank does not decode in steps with its prompts
-		longer += min(laden, max(own/w.holds, -math.Expm1(-own*w.looks)/w.looks)) * w.cuts * w.step
+		longer += min(laden, max(own/w.holds, -math.Expm1(-own*w.pollSteps)/w.pollSteps)) * w.cuts * w.step
 	}
 	return decodes * longer
 }
@@ -121,7 +121,7 @@ func (w *waves) laden(own, all float64) (share, longer float64) {
 	if all <= 0 {
 		return 0, 0
 	}
-	come := -math.Expm1(-all*w.looks) / w.looks
+	come := -math.Expm1(-all*w.pollSteps) / w.pollSteps
 	if w.group > w.clients {
 		come = w.meeting(come)
 	}

@@ -57,14 +57,14 @@ const (
 // Buckets of vLLM (vllm/v1/metrics/loggers.py at a014e35) and SGLang
 // (python/sglang/srt/observability/metrics_collector.py at cce0a12).
 var (
-	vllmTTFT     = []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
-	vllmITL      = []float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
-	vllmRequest  = []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
-	vllmStep     = []float64{1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}
-	sglangTTFT   = []float64{0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400}
-	sglangITL    = []float64{0.002, 0.004, 0.006, 0.008, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.06, 0.08, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8}
-	sglangWhole  = []float64{0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400, 600, 1200, 1800, 2400}
-	sglangQueued = []float64{0, 0.001, 0.005, 0.01, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 10, 15, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1200, 1400, 1600, 1800, 2000, 2500, 3000}
+	vllmTTFT      = []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
+	vllmITL       = []float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
+	vllmRequest   = []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
+	vllmStep      = []float64{1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}
+	sglangTTFT    = []float64{0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400}
+	sglangITL     = []float64{0.002, 0.004, 0.006, 0.008, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.06, 0.08, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8}
+	sglangLatency = []float64{0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400, 600, 1200, 1800, 2400}
+	sglangQueued  = []float64{0, 0.001, 0.005, 0.01, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 10, 15, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1200, 1400, 1600, 1800, 2000, 2500, 3000}
 )
 
 // histogramRows is the table of histograms: their names by engine, and their buckets; nil: 1, 2, 5,
@@ -79,7 +79,7 @@ var histogramRows = [...]struct {
 	ofTTFT:          {"Time to first token in seconds.", "time_to_first_token_seconds", vllmTTFT, "time_to_first_token_seconds", sglangTTFT},
 	ofITL:           {"Inter-token latency in seconds.", "inter_token_latency_seconds", vllmITL, "inter_token_latency_seconds", sglangITL},
 	ofTPOT:          {"Time per output token of requests in seconds.", "request_time_per_output_token_seconds", vllmITL, "", nil},
-	ofE2E:           {"End-to-end latency of requests in seconds.", "e2e_request_latency_seconds", vllmRequest, "e2e_request_latency_seconds", sglangWhole},
+	ofE2E:           {"End-to-end latency of requests in seconds.", "e2e_request_latency_seconds", vllmRequest, "e2e_request_latency_seconds", sglangLatency},
 	ofQueue:         {"Time that requests waited in seconds.", "request_queue_time_seconds", vllmRequest, "queue_time_seconds", sglangQueued},
 	ofPrefill:       {"Time from the first step of a prompt to the first token in seconds.", "request_prefill_time_seconds", vllmRequest, "", nil},
 	ofInference:     {"Time from the first step to the last token in seconds.", "request_inference_time_seconds", vllmRequest, "", nil},

@@ -143,8 +143,8 @@ func crossOrigin(next http.Handler) http.Handler {
 		}
 		h.Set("Access-Control-Allow-Methods", "GET, POST, OPTIONS")
 		h.Set("Access-Control-Max-Age", "600")
-		if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
-			h.Set("Access-Control-Allow-Headers", asked)
+		if headers := r.Header.Get("Access-Control-Request-Headers"); headers != "" {
+			h.Set("Access-Control-Allow-Headers", headers)
 		}
 	})
 }
@@ -159,7 +159,7 @@ func (e *Emulator) flush() bool {
 // flushCache answers as SGLang does (python/sglang/srt/entrypoints/http_server.py at cce0a12): it
 // waits for requests under way as long as the client allows, and then flushes nothing.
 func (e *Emulator) flushCache(w http.ResponseWriter, r *http.Request) {
-	const look = 10 * time.Millisecond
+	const poll = 10 * time.Millisecond
 	seconds := 0.0
 	if text := r.URL.Query().Get("timeout"); text != "" {
 		var err error
@@ -175,7 +175,7 @@ func (e *Emulator) flushCache(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		select {
-		case <-time.After(look):
+		case <-time.After(poll):
 		case <-e.closed:
 			until = time.Time{}
 		}

@@ -19,8 +19,8 @@ const serverPart, clientPart = "server", "client"
 
 // Polling intervals of processes, logs and addresses.
 const (
-	looked = 50 * time.Millisecond
-	asked  = 250 * time.Millisecond
+	looked     = 50 * time.Millisecond
+	answerPoll = 250 * time.Millisecond
 )
 
 // killed is how long a killed process may take to vanish: one that waits for a disk may never.

@@ -96,11 +96,11 @@ func (r *Runner) results(ctx context.Context, all []*combination) (out []Result)
 		if c.out == nil || c.state.find(c.out.Name(), c.out.Fingerprint) == nil {
 			continue
 		}
-		known, ok := r.told[c.out]
+		known, ok := r.cached[c.out]
 		if !ok {
 			known = Result{Outcome: c.out, Row: c.row()}
 			known.Predicted = predict(ctx, c.server, known.Row, c.out)
-			r.told[c.out] = known
+			r.cached[c.out] = known
 		}
 		out = append(out, known)
 	}

@@ -29,7 +29,7 @@ type Runner struct {
 	secrets *secret.Set
 	state   *State
 	before  map[int]bool // children of this program that are not of the run
-	told    map[*Outcome]Result
+	cached  map[*Outcome]Result
 }
 
 // clientGrace is how long a client has to end once it is told to, or its server has ended.
@@ -87,7 +87,7 @@ func (r *Runner) Run(ctx context.Context) ([]Result, error) {
 	if r.state, err = openState(r.Dir); err != nil {
 		return nil, err
 	}
-	r.before, r.told = adopt(), map[*Outcome]Result{}
+	r.before, r.cached = adopt(), map[*Outcome]Result{}
 	living.marked(r.state.Mark)
 	defer living.marked("")
 	r.secrets = r.File.secrets(os.Environ())
@@ -246,7 +246,7 @@ func (c *combination) waitReady(ctx context.Context, server *process) bool {
 		lined = lined || c.follow.seen()
 		if !reached && !time.Now().Before(next) {
 			reached = answers(s.Ready.URL)/100 == 2
-			next = time.Now().Add(asked)
+			next = time.Now().Add(answerPoll)
 		}
 		if lined && reached {
 			if server != nil {

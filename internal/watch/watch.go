@@ -29,8 +29,8 @@ type stamp struct {
 	info     fs.FileInfo // of the file itself, not its name
 }
 
-// Look reads the state of files.
-func Look(names []string) State {
+// Stat reads the state of files.
+func Stat(names []string) State {
 	s := State{}
 	for _, name := range names {
 		info, err := os.Stat(name)
@@ -89,7 +89,7 @@ func (s State) Wait(ctx context.Context) (names []string) {
 			return nil
 		case <-tick.C:
 		}
-		now := Look(files)
+		now := Stat(files)
 		if len(last.changed(now)) > 0 {
 			last, since = now, time.Now()
 			continue

@@ -253,13 +253,13 @@ func (r *Seen) Fields() Fields {
 	add("max_output_tokens_per_s", nil)
 	add("max_concurrent_requests", nil)
 	skip := r.First.WarmUp()
-	first, whole := r.First.Interval(skip), r.Latency.Interval(skip)
+	first, latency := r.First.Interval(skip), r.Latency.Interval(skip)
 	_, waiting := r.Trend.Growth()
 	if !r.Saturated() {
 		waiting = 0
 	}
 	add("ttft_ci95_ms", 1e3*first.Half)
-	add("e2e_latency_ci95_ms", 1e3*whole.Half)
+	add("e2e_latency_ci95_ms", 1e3*latency.Half)
 	add("goodput", float64(r.Good)/d)
 	add("limits_hold", r.Holds())
 	add("saturated", r.Saturated())
